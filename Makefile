@@ -1,0 +1,113 @@
+# GNU make and Go are all that is needed; make help lists the targets.
+
+.SHELLFLAGS := -euc
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+TOOLS := internal/tools
+# Every folder with a go.mod is a module of its own.
+MODULES := . $(patsubst %/go.mod,%,$(wildcard $(TOOLS)/go.mod fixtures/go.mod examples/go.mod))
+FIXTURES := $(patsubst fixtures/%/fixture.yaml,%,$(wildcard fixtures/*/fixture.yaml))
+# An example with an expect.txt has a wrong candidate: its tests must fail, and the report must say what is in that file.
+WRONG := $(patsubst examples/%/expect.txt,%,$(wildcard examples/*/expect.txt))
+RIGHT := $(filter-out $(WRONG),$(sort $(patsubst examples/%/,%,$(dir $(wildcard examples/*/*_test.go)))))
+CROSS := linux/arm64 darwin/arm64 windows/amd64 linux/386
+
+# What to test, race, fuzz and benchmark in the root module.
+PKGS ?= ./...
+FUZZ ?= .
+FUZZTIME ?= 10s
+BENCH ?= .
+FORMAT ?= pkgname-and-test-fails
+FIXTURE ?= minilm
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
+
+# Tools are built anew only when their versions change. parity is always built: Go knows best what is up to date.
+BUILD := go build -buildvcs=false -o
+.bin/gotestsum: $(TOOLS)/go.mod $(TOOLS)/go.sum
+	cd $(TOOLS) && $(BUILD) ../../$@ gotest.tools/gotestsum
+.bin/staticcheck: $(TOOLS)/go.mod $(TOOLS)/go.sum
+	cd $(TOOLS) && $(BUILD) ../../$@ honnef.co/go/tools/cmd/staticcheck
+.bin/zoo: $(TOOLS)/go.mod $(wildcard $(TOOLS)/zoo/*.go)
+	cd $(TOOLS) && $(BUILD) ../../$@ ./zoo
+.PHONY: .bin/parity
+.bin/parity:
+	@$(BUILD) $@ ./cmd/parity
+
+# judge runs the tests of a fixture, $(1). report.json goes to $(2), JUnit to $(3). A run that dies must not leave the
+# report of the one before. The hook runs in the checkout's root: readers of JUnit want attachments' paths from there.
+judge = rm -rf $(2) $(3); mkdir -p $(2); out="$$PWD/$(2)"; cd fixtures && PARITY_OUT="$$out" \
+	../.bin/gotestsum --junitfile ../$(3) --format $(FORMAT) --hide-summary failed \
+	--post-run-command 'sh -c "cd .. && .bin/parity junit --report $(2)/report.json $(3)"' -- -count=1 ./$(1)/...
+
+.PHONY: parity
+parity: .bin/gotestsum .bin/parity ## judge the recorded run of a real model: out/junit.xml, out/minilm/report.json
+	@code=0; ( $(call judge,$(FIXTURE),out/$(FIXTURE),out/junit.xml) ) || code=$$?; \
+	echo; cat out/$(FIXTURE)/report.txt || code=1; \
+	echo; echo "written: out/junit.xml, out/$(FIXTURE)/report.json"; exit $$code
+
+.PHONY: test
+test: .bin/gotestsum .bin/parity ## run all tests, those of the fixtures and examples too: out/test/*.xml
+	@rm -rf out/test; mkdir -p out/test; root="$$PWD"; code=0; \
+	run() { "$$root/.bin/gotestsum" --format $(FORMAT) --junitfile "$$root/out/test/$$1.xml" -- $$2 || code=1; }; \
+	run root "$(PKGS)"; \
+	$(foreach f,$(FIXTURES),( $(call judge,$(f),out/test/$(f),out/test/$(f).xml) ) || code=1; ) \
+	cd "$$root/$(TOOLS)"; run tools ./...; \
+	$(if $(RIGHT),cd "$$root/examples"; run examples "$(RIGHT:%=./%)";) \
+	exit $$code
+
+.PHONY: example
+example: ## show what failure looks like: the wrong candidate among the examples must fail, at the right place
+	@[ -n "$(WRONG)" ] || { echo "no example with a wrong candidate"; exit 1; }
+	@for e in $(WRONG); do \
+		out="$$PWD/out/example/$$e"; rm -rf "$$out"; mkdir -p "$$out"; want=$$(cat examples/$$e/expect.txt); \
+		if ( cd examples && PARITY_OUT="$$out" go test -count=1 ./$$e ); then echo "examples/$$e passed: a wrong candidate must fail"; exit 1; fi; \
+		grep -qF -e "$$want" "$$out/report.txt" || { echo "examples/$$e failed, but not with: $$want"; exit 1; }; \
+		echo; echo "examples/$$e failed as it should: $$want"; \
+	done
+
+.PHONY: zoo
+zoo: .bin/parity .bin/zoo ## run parity compare over a folder of recorded cases: make zoo ZOO=DIR [ZOOFLAGS='-full -strict']
+	@[ -n "$(ZOO)" ] || { echo "which folder? make zoo ZOO=DIR"; exit 2; }
+	@.bin/zoo -parity .bin/parity $(ZOOFLAGS) "$(ZOO)"
+
+.PHONY: race
+race: ## run the tests of PKGS under the race detector (needs a C compiler)
+	go test -race -count=1 $(PKGS)
+
+.PHONY: lint
+lint: .bin/staticcheck ## gofmt, vet and staticcheck for all modules, and the cross builds
+	@bad=$$(gofmt -l .); [ -z "$$bad" ] || { echo "not formatted, run make fmt:"; echo "$$bad"; exit 1; }
+	@root="$$PWD"; code=0; \
+	for m in $(MODULES); do echo "lint $$m"; ( cd $$m && go vet ./... && "$$root/.bin/staticcheck" ./... ) || code=1; done; \
+	for p in $(CROSS); do echo "build $$p"; \
+		( export CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/}; go build ./... && go vet ./... ) || code=1; done; \
+	exit $$code
+
+.PHONY: fmt
+fmt: ## format all Go files
+	gofmt -w .
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target of PKGS whose name matches FUZZ, for FUZZTIME each
+	@n=0; for pkg in $$(go list $(PKGS)); do \
+		names=$$(go test -list '^Fuzz' $$pkg) || { echo "$$names"; exit 1; }; \
+		for f in $$(echo "$$names" | grep '^Fuzz' | grep -E -e '$(FUZZ)' || true); do \
+			n=$$((n + 1)); echo "fuzz $$pkg $$f"; \
+			go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s $$pkg || exit 1; \
+		done; done; echo "$$n fuzz targets"; [ $$n -gt 0 ]
+
+.PHONY: bench
+bench: ## run the benchmarks of PKGS that match BENCH
+	go test -run '^$$' -bench '$(BENCH)' -benchmem $(PKGS)
+
+.PHONY: update-check
+update-check: ## check that every test package knows the flag -update
+	go test ./... -run '^$$' -update
+
+.PHONY: clean
+clean: ## remove what was built and written
+	rm -rf .bin out

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/match"
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/session"
+	"github.com/goparity/goparity/tensor"
+)
+
+type compareFlags struct {
+	golden, actual, injected, golden64 string
+	weights, config, padMask           string
+	injection, raw, fixture, json      string
+	atol, rtol                         float64
+	reshape, equalNaN, verbose         bool
+}
+
+func newCompare() *cobra.Command {
+	var f compareFlags
+	c := &cobra.Command{
+		Use:   "compare --golden A --actual B",
+		Short: "compare two dumps or two files; no fixture needed",
+		Long: "compare judges every port that two dumps have in common and says which layer is the first to diverge.\n" +
+			"A dump is a folder with <layer>-<port>.max, .pt, .npy, .npz or .safetensors, with or without step folders and run.json,\n" +
+			"or one file. Without --atol or --rtol the defaults judge: relative L2 of the tensor and of its worst row.",
+		Args: cobra.MaximumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.positional(args); err != nil {
+				return err
+			}
+			within := cmd.Flags().Changed("atol") || cmd.Flags().Changed("rtol")
+			return f.run(cmd.Context(), within, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	fl := c.Flags()
+	fl.StringVar(&f.golden, "golden", "", "the reference's `dump`: a folder or a file")
+	fl.StringVar(&f.actual, "actual", "", "the candidate's `dump`")
+	fl.StringVar(&f.injected, "injected", "", "the candidate's `dump` of a run on golden inputs")
+	fl.StringVar(&f.golden64, "golden64", "", "the reference's `dump` in float64")
+	fl.StringVar(&f.weights, "weights", "", "the reference's weights, a safetensors `file`")
+	fl.StringVar(&f.config, "config", "", "the model's config.json")
+	fl.StringVar(&f.padMask, "pad-mask", "", "JSON `file` with 0 or 1 per [batch][token]: padding rows are left out")
+	fl.StringVar(&f.injection, "injection", "", "form of the injected run: nested or isolated (default: as recorded)")
+	fl.StringVar(&f.raw, "raw", "", "dtype and shape of headerless files, as `f32:4x8`")
+	fl.Float64Var(&f.atol, "atol", 0, "absolute tolerance of |a − g| ≤ atol + rtol·|g|")
+	fl.Float64Var(&f.rtol, "rtol", 0, "relative tolerance")
+	fl.BoolVar(&f.equalNaN, "equal-nan", false, "NaN matches NaN")
+	fl.BoolVar(&f.reshape, "allow-reshape", false, "compare ports of one layer that have equally many elements in another shape")
+	fl.StringVar(&f.json, "json", "", "write report.json to this `file` (- for standard output)")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "list every port")
+	return c
+}
+
+// positional lets "compare A B" stand for the two flags.
+func (f *compareFlags) positional(args []string) error {
+	for _, a := range args {
+		switch {
+		case f.golden == "":
+			f.golden = a
+		case f.actual == "":
+			f.actual = a
+		default:
+			return usage("compare: %q is one dump too many", a)
+		}
+	}
+	switch {
+	case f.golden == "":
+		return usage("compare: --golden is missing: the reference's dump")
+	case f.actual == "":
+		return usage("compare: --actual is missing: the candidate's dump")
+	case f.injection != "" && f.injection != dump.Nested && f.injection != dump.Isolated:
+		return usage("compare: --injection %s: want nested or isolated", f.injection)
+	}
+	return nil
+}
+
+func (f *compareFlags) run(ctx context.Context, within bool, stdout, stderr io.Writer) error {
+	opt := session.Options{Match: match.Options{AllowReshape: f.reshape}}
+	if within || f.equalNaN {
+		tol := compare.Tolerance{Atol: f.atol, Rtol: f.rtol, EqualNaN: f.equalNaN}
+		if err := tol.Validate(); err != nil {
+			return usage("compare: %v", err)
+		}
+		opt.Criteria = func(_, _ string, g, a tensor.DType) (compare.Criteria, string) {
+			if !within {
+				c := compare.Default(g, a)
+				c.EqualNaN = true
+				return c, "defaults, --equal-nan"
+			}
+			return compare.Criteria{Within: &tol}, "--atol, --rtol"
+		}
+	}
+	var err error
+	if opt.Match.PadMask, err = readPadMask(f.padMask); err != nil {
+		return err
+	}
+	k, closeAll, err := f.open()
+	if err != nil {
+		return err
+	}
+	defer closeAll()
+	bar := newProgress(stderr)
+	opt.Progress = bar.set
+	c, err := session.Compare(ctx, []session.Case{k}, opt)
+	bar.done()
+	if err != nil {
+		return f.write(&report.Report{Fixture: f.golden, Verdict: report.Error, Error: err.Error()}, stdout, err)
+	}
+	return f.write(c.Report(f.golden, true), stdout, nil)
+}
+
+// open opens all dumps of the command line. A case's name is that of the golden's run.
+func (f *compareFlags) open() (k session.Case, closeAll func(), err error) {
+	var opened []*dump.Run
+	closeAll = func() {
+		for _, r := range opened {
+			r.Close()
+		}
+	}
+	open := func(path string, o dump.Options) (*dump.Run, error) {
+		if path == "" {
+			return nil, nil
+		}
+		if f.raw != "" {
+			spec, err := tensor.ParseRaw(f.raw)
+			if err != nil {
+				return nil, usage("--raw: %v", err)
+			}
+			o.Raw = func(string, int64) (tensor.RawSpec, error) { return spec, nil }
+		}
+		r, err := dump.Open(path, o)
+		if err == nil {
+			opened = append(opened, r)
+		}
+		return r, err
+	}
+	for _, d := range []struct {
+		to   **dump.Run
+		path string
+		opt  dump.Options
+	}{
+		{&k.Golden, f.golden, dump.Options{}},
+		{&k.Actual, f.actual, dump.Options{}},
+		{&k.Injected, f.injected, dump.Options{Injection: f.injection}},
+		{&k.Golden64, f.golden64, dump.Options{}},
+	} {
+		if *d.to, err = open(d.path, d.opt); err != nil {
+			closeAll()
+			return k, nil, err
+		}
+	}
+	if same, err := sameFile(f.golden, f.actual); err != nil {
+		closeAll()
+		return k, nil, err
+	} else if same {
+		k.Actual.Notes = append(k.Actual.Notes, "golden and actual are the same: this shows only that the dump can be read")
+	}
+	k.Name = k.Golden.Info.Case
+	if k.Name == "" {
+		k.Name = filepath.Base(filepath.Clean(f.golden))
+	}
+	return k, closeAll, nil
+}
+
+func sameFile(a, b string) (bool, error) {
+	sa, err := os.Stat(a)
+	if err != nil {
+		return false, err
+	}
+	sb, err := os.Stat(b)
+	if err != nil {
+		return false, err
+	}
+	return os.SameFile(sa, sb), nil
+}
+
+// write prints the report and gives the exit code.
+func (f *compareFlags) write(r *report.Report, stdout io.Writer, cause error) error {
+	text := stdout
+	if f.json == "-" {
+		text = io.Discard
+		if err := report.Write(stdout, r); err != nil {
+			return err
+		}
+	} else if f.json != "" {
+		if err := writeFile(f.json, func(w io.Writer) error { return report.Write(w, r) }); err != nil {
+			return err
+		}
+	}
+	if cause != nil {
+		return &exitError{exitInfra, cause}
+	}
+	if err := report.Text(text, r, textOptions(stdout, f.verbose)); err != nil {
+		return err
+	}
+	switch r.Verdict {
+	case report.Pass:
+		return nil
+	case report.Fail:
+		return &exitError{code: exitMismatch}
+	}
+	return &exitError{exitInfra, errors.New(r.Error)}
+}
+
+// readPadMask reads [[1,1,0],…]: true where there is a real token.
+func readPadMask(path string) ([][]bool, error) {
+	if path == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var rows [][]int
+	if err := json.Unmarshal(data, &rows); err != nil {
+		return nil, usage("--pad-mask %s: want [[1,1,0],…], 0 or 1 per batch and token: %v", path, err)
+	}
+	mask := make([][]bool, len(rows))
+	for i, r := range rows {
+		if len(r) != len(rows[0]) {
+			return nil, usage("--pad-mask %s: row %d has %d tokens, row 0 has %d", path, i, len(r), len(rows[0]))
+		}
+		for j, v := range r {
+			if v != 0 && v != 1 {
+				return nil, usage("--pad-mask %s: [%d][%d] is %d, want 0 or 1", path, i, j, v)
+			}
+			mask[i] = append(mask[i], v == 1)
+		}
+	}
+	return mask, nil
+}
+
+func writeFile(path string, write func(io.Writer) error) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if err := write(file); err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", path, err), file.Close())
+	}
+	return file.Close()
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"text/tabwriter"
+
+	"github.com/spf13/afero"
+	"github.com/spf13/cobra"
+
+	"github.com/goparity/goparity/golden"
+	"github.com/goparity/goparity/internal/fixture"
+	"github.com/goparity/goparity/tensor"
+)
+
+func newGolden() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "golden",
+		Short: "the golden store of a fixture: ls, verify, diff, prune",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("unknown command %q, want ls, verify, diff or prune", args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	c.AddCommand(newGoldenLs(), newGoldenVerify(), newGoldenDiff(), newGoldenPrune())
+	return c
+}
+
+// openStore opens the store of a fixture, or the store in that folder itself.
+func openStore(dir string) (*golden.Store, error) {
+	fsys := afero.NewOsFs()
+	s, err := golden.Open(fsys, filepath.Join(dir, "golden"))
+	if errors.Is(err, golden.ErrNotFound) {
+		if direct, derr := golden.Open(fsys, dir); derr == nil {
+			return direct, nil
+		}
+	}
+	return s, err
+}
+
+func newGoldenLs() *cobra.Command {
+	var long bool
+	c := &cobra.Command{
+		Use:   "ls FIXTURE",
+		Short: "list the goldens, with -l every tensor",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := openStore(args[0])
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			return goldenLs(cmd.OutOrStdout(), s, long)
+		},
+	}
+	c.Flags().BoolVarP(&long, "long", "l", false, "list every tensor with its range")
+	return c
+}
+
+func goldenLs(w io.Writer, s *golden.Store, long bool) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "file\ttensors\tbytes\tengine\tdate")
+	for _, p := range s.Passes() {
+		v := p.Provenance
+		engine := v.Engine + " " + v.Versions[v.Engine]
+		if v.Blessed != "" {
+			engine += " (blessed: " + v.Blessed + ")"
+		}
+		fmt.Fprintf(tw, "%s\t%d\t%d\t%s\t%s\n", p.File, len(p.Tensors), p.Size, engine, v.Date)
+		if !long {
+			continue
+		}
+		for _, t := range p.Tensors {
+			fmt.Fprintf(tw, "  %s\t%s%s\t%d\t%.4g … %.4g\t%.12s\n", t.Label(), t.DType.Short(), tensor.FormatShape(t.Shape), t.Length, t.Min, t.Max, t.SHA256)
+		}
+	}
+	return tw.Flush()
+}
+
+func newGoldenVerify() *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify FIXTURE …",
+		Short: "read every golden and compare it with the hashes of the manifest",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			bad := 0
+			for _, dir := range args {
+				n, err := goldenVerify(cmd.Context(), cmd.OutOrStdout(), dir)
+				if err != nil {
+					return err
+				}
+				bad += n
+			}
+			if bad > 0 {
+				return &exitError{code: exitMismatch}
+			}
+			return nil
+		},
+	}
+}
+
+func goldenVerify(ctx context.Context, w io.Writer, dir string) (bad int, err error) {
+	s, err := openStore(dir)
+	if err != nil {
+		return 0, err
+	}
+	defer s.Close()
+	problems, err := s.Verify(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, p := range problems {
+		fmt.Fprintf(w, "%s: %s\n", dir, p)
+		if !p.Extra {
+			bad++
+		}
+	}
+	if bad == 0 {
+		n := 0
+		for _, p := range s.Passes() {
+			n += len(p.Tensors)
+		}
+		fmt.Fprintf(w, "%s: %d goldens in %d files are what the manifest says\n", dir, n, len(s.Passes()))
+	}
+	return bad, nil
+}
+
+func newGoldenDiff() *cobra.Command {
+	return &cobra.Command{
+		Use:   "diff OLD NEW",
+		Short: "how far goldens moved between two stores, the furthest first",
+		Args:  cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			old, err := openStore(args[0])
+			if err != nil {
+				return err
+			}
+			defer old.Close()
+			now, err := openStore(args[1])
+			if err != nil {
+				return err
+			}
+			defer now.Close()
+			d := golden.Diff(old, now)
+			w := cmd.OutOrStdout()
+			for _, m := range d.Moved {
+				fmt.Fprintln(w, m)
+			}
+			for _, k := range d.Added {
+				fmt.Fprintf(w, "%s: new\n", k)
+			}
+			for _, k := range d.Removed {
+				fmt.Fprintf(w, "%s: gone\n", k)
+			}
+			fmt.Fprintf(w, "%d unchanged, %d moved, %d new, %d gone\n", d.Same, len(d.Moved), len(d.Added), len(d.Removed))
+			if len(d.Moved)+len(d.Added)+len(d.Removed) > 0 {
+				return &exitError{code: exitMismatch}
+			}
+			return nil
+		},
+	}
+}
+
+func newGoldenPrune() *cobra.Command {
+	var apply bool
+	c := &cobra.Command{
+		Use:   "prune FIXTURE",
+		Short: "list goldens that no case of the fixture asks for; --apply removes them",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			y, err := fixture.Load(afero.NewOsFs(), args[0])
+			if err != nil {
+				return err
+			}
+			files, err := golden.Prune(cmd.Context(), afero.NewOsFs(), filepath.Join(args[0], "golden"), golden.PruneOptions{Keep: y.Wants, Apply: apply})
+			if err != nil {
+				return err
+			}
+			what := "would remove"
+			if apply {
+				what = "removed"
+			}
+			for _, f := range files {
+				fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", what, f)
+			}
+			if len(files) == 0 {
+				fmt.Fprintln(cmd.OutOrStdout(), "nothing to prune")
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&apply, "apply", false, "remove them")
+	return c
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/goparity/goparity/internal/report"
+)
+
+// newJUnit is the step after gotestsum, which writes no <system-out>: it points failing layers to their reports.
+func newJUnit() *cobra.Command {
+	var reports []string
+	var summary string
+	var absolute bool
+	c := &cobra.Command{
+		Use:   "junit --report DIR/report.json junit.xml",
+		Short: "add the reports of failing layers to a JUnit file, and write a step summary",
+		Long: "junit adds [[ATTACHMENT|path]] lines to the test cases of failing layers, which GitLab, Jenkins and Azure DevOps show, and\n" +
+			"appends a Markdown summary to --summary (default: $GITHUB_STEP_SUMMARY). On GitHub it prints up to ten annotations.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if summary == "" {
+				summary = os.Getenv("GITHUB_STEP_SUMMARY")
+			}
+			return junit(args[0], reports, summary, absolute, cmd.OutOrStdout())
+		},
+	}
+	c.Flags().StringArrayVar(&reports, "report", nil, "a report.json; may be given several times, and a missing one is skipped")
+	c.Flags().StringVar(&summary, "summary", "", "append the Markdown summary to this `file`")
+	c.Flags().BoolVar(&absolute, "absolute", false, "absolute paths (Jenkins); otherwise relative to the working folder (GitLab)")
+	return c
+}
+
+func junit(path string, reports []string, summary string, absolute bool, stdout io.Writer) error {
+	xml, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	wd, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	var md bytes.Buffer
+	for _, file := range reports {
+		r, err := readReport(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // the package did not get so far: its failure is in the JUnit file
+		}
+		if err != nil {
+			return err
+		}
+		var attach []string
+		for _, a := range []string{file, filepath.Join(filepath.Dir(file), "report.txt")} {
+			if _, err := os.Stat(a); err != nil {
+				continue
+			}
+			p, err := report.AttachmentPath(a, wd, absolute)
+			if err != nil {
+				return err
+			}
+			attach = append(attach, p)
+		}
+		if xml, err = report.AddAttachments(xml, r, attach...); err != nil {
+			return err
+		}
+		if err := report.Markdown(&md, r); err != nil {
+			return err
+		}
+		if os.Getenv("GITHUB_ACTIONS") == "true" {
+			if err := report.Annotations(stdout, r); err != nil {
+				return err
+			}
+		}
+	}
+	if err := writeFile(path, func(w io.Writer) error { _, err := w.Write(xml); return err }); err != nil {
+		return err
+	}
+	if summary == "" || md.Len() == 0 {
+		return nil
+	}
+	f, err := os.OpenFile(summary, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(md.Bytes())
+	return errors.Join(err, f.Close())
+}
+
+func readReport(path string) (*report.Report, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return report.Read(f)
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/tensor"
+)
+
+func newShow() *cobra.Command {
+	var by, raw, layer string
+	var first int
+	c := &cobra.Command{
+		Use:   "show FILE|DIR",
+		Short: "what is in a tensor file or dump: shape, dtype, range, sum, first values, NaN",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if by != "" && by != "row" && by != "column" {
+				return usage("show: --by %s: want row or column", by)
+			}
+			var opt dump.Options
+			if raw != "" {
+				spec, err := tensor.ParseRaw(raw)
+				if err != nil {
+					return usage("show: --raw: %v", err)
+				}
+				opt.Raw = func(string, int64) (tensor.RawSpec, error) { return spec, nil }
+			}
+			r, err := dump.Open(args[0], opt)
+			if err != nil {
+				return err
+			}
+			defer r.Close()
+			return show(cmd.OutOrStdout(), r, layer, by, first)
+		},
+	}
+	c.Flags().StringVar(&by, "by", "", "figures of each row or column instead of the whole tensor: row or column")
+	c.Flags().StringVar(&raw, "raw", "", "dtype and shape of headerless files, as `f32:4x8`")
+	c.Flags().StringVar(&layer, "layer", "", "only labels that contain this `text`")
+	c.Flags().IntVar(&first, "first", 5, "how many first values to print")
+	return c
+}
+
+func show(w io.Writer, r *dump.Run, layer, by string, first int) error {
+	if r.HasInfo {
+		fmt.Fprintf(w, "%s: %s %s, %s, %s run, order from %s\n", r.Path, r.Info.Engine, r.Info.Versions[r.Info.Engine], r.Info.Encoding, r.Info.Mode, r.OrderBy)
+	} else {
+		fmt.Fprintf(w, "%s: no run.json, order from %s\n", r.Path, r.OrderBy)
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(w, "note: %s\n", n)
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "step\tlabel\tdtype\tshape\tmin\tmax\tmean\tsum\tnan\tinf\tfirst values")
+	shown := 0
+	for _, e := range r.Entries {
+		if !strings.Contains(e.Label(), layer) {
+			continue
+		}
+		shown++
+		if by == "" || len(e.Tensor.Shape()) == 0 {
+			line(tw, e.Step, e.Label(), e.Tensor, first)
+			continue
+		}
+		parts, err := split(e.Tensor, by)
+		if err != nil {
+			return err
+		}
+		for i, p := range parts {
+			line(tw, e.Step, fmt.Sprintf("%s %s %d", e.Label(), by, i), p, first)
+		}
+	}
+	if shown == 0 {
+		return usage("show: no label of %s contains %q", r.Path, layer)
+	}
+	return tw.Flush()
+}
+
+// split gives the rows or columns of a tensor as views.
+func split(t *tensor.Tensor, by string) ([]*tensor.Tensor, error) {
+	n := t.RowLen()
+	if n == 0 || t.Len() == 0 {
+		return nil, nil
+	}
+	flat, err := t.Reshape(t.Len()/n, n)
+	if err != nil {
+		return nil, err
+	}
+	axis := 0
+	if by == "column" {
+		axis = 1
+	}
+	parts := make([]*tensor.Tensor, flat.Shape()[axis])
+	for i := range parts {
+		if parts[i], err = flat.Slice(axis, i, i+1); err != nil {
+			return nil, err
+		}
+	}
+	return parts, nil
+}
+
+func line(w io.Writer, step, label string, t *tensor.Tensor, first int) {
+	lo, hi, sum := math.Inf(1), math.Inf(-1), 0.0
+	nan, inf, finite := 0, 0, 0
+	buf := make([]float64, 4096)
+	var head []string
+	for at := 0; ; {
+		n := t.Float64s(buf, at)
+		if n == 0 {
+			break
+		}
+		for _, v := range buf[:n] {
+			if len(head) < first {
+				head = append(head, fmt.Sprintf("%.6g", v))
+			}
+			switch {
+			case math.IsNaN(v):
+				nan++
+			case math.IsInf(v, 0):
+				inf++
+			default:
+				lo, hi, sum, finite = min(lo, v), max(hi, v), sum+v, finite+1
+			}
+		}
+		at += n
+	}
+	figures := []string{"-", "-", "-", "-"}
+	if finite > 0 {
+		figures = nil
+		for _, v := range []float64{lo, hi, sum / float64(finite), sum} {
+			figures = append(figures, fmt.Sprintf("%.6g", v))
+		}
+	}
+	cells := slices.Concat([]string{step, label, t.DType().Short(), tensor.FormatShape(t.Shape())}, figures,
+		[]string{fmt.Sprint(nan), fmt.Sprint(inf), strings.Join(head, " ")})
+	fmt.Fprintln(w, strings.Join(cells, "\t"))
+}

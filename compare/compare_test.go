@@ -1,0 +1,373 @@
+package compare_test
+
+import (
+	"errors"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/tensor"
+)
+
+var (
+	nan = math.NaN()
+	inf = math.Inf(1)
+)
+
+// of makes a float64 tensor with one row unless a shape is given.
+func of(t testing.TB, values []float64, shape ...int) *tensor.Tensor {
+	if shape == nil {
+		shape = []int{len(values)}
+	}
+	x, err := tensor.Of(values, shape...)
+	require.NoError(t, err)
+	return x
+}
+
+func of32(t testing.TB, values []float32, shape ...int) *tensor.Tensor {
+	x, err := tensor.Of(values, shape...)
+	require.NoError(t, err)
+	return x
+}
+
+func TestRule(t *testing.T) {
+	up, down := math.Nextafter(1, 2), math.Nextafter(1, 0)
+	for _, row := range []struct {
+		reason     string
+		g, a       float64
+		tol        compare.Tolerance
+		mismatches int
+	}{
+		{"equal values match with no tolerance", 1, 1, compare.Tolerance{}, 0},
+		{"zeros of both signs are equal", 0, math.Copysign(0, -1), compare.Tolerance{}, 0},
+		{"the least difference counts without tolerance", 1, up, compare.Tolerance{}, 1},
+		{"atol hit exactly passes", 1, 1.5, compare.Tolerance{Atol: 0.5}, 0},
+		{"one step above atol fails", 1, math.Nextafter(1.5, 2), compare.Tolerance{Atol: 0.5}, 1},
+		{"rtol hit exactly passes", 8, 9, compare.Tolerance{Rtol: 0.125}, 0},
+		{"rtol is of the golden value: 9 against 8 is more than 1/9", 8, 9, compare.Tolerance{Rtol: 1. / 9}, 1},
+		{"rtol is of the golden value: 8 against 9 is 1/9", 9, 8, compare.Tolerance{Rtol: 1. / 9}, 0},
+		{"atol and rtol are added", -8, -9.5, compare.Tolerance{Atol: 0.5, Rtol: 0.125}, 0},
+		{"one step above the sum fails", -8, math.Nextafter(-9.5, -10), compare.Tolerance{Atol: 0.5, Rtol: 0.125}, 1},
+		{"one step less than atol fails", 2, 1, compare.Tolerance{Atol: down}, 1},
+		{"NaN matches nothing", nan, nan, compare.Tolerance{Atol: 1e9, Rtol: 1e9}, 1},
+		{"NaN matches NaN if that is wanted", nan, nan, compare.Tolerance{EqualNaN: true}, 0},
+		{"NaN does not match a number with EqualNaN", nan, 1, compare.Tolerance{Atol: 1e9, EqualNaN: true}, 1},
+		{"a number does not match NaN with EqualNaN", 1, nan, compare.Tolerance{Atol: 1e9, EqualNaN: true}, 1},
+		{"NaN does not match infinity with EqualNaN", inf, nan, compare.Tolerance{EqualNaN: true}, 1},
+		{"an infinity matches itself", inf, inf, compare.Tolerance{}, 0},
+		{"and the negative one", -inf, -inf, compare.Tolerance{}, 0},
+		{"infinities of other signs differ", inf, -inf, compare.Tolerance{Rtol: 1}, 1},
+		{"an infinite golden value is not within rtol·∞ of a number", inf, 1, compare.Tolerance{Rtol: 1}, 1},
+		{"nor is a number of an infinite actual value", 1, inf, compare.Tolerance{Atol: math.MaxFloat64, Rtol: math.MaxFloat64}, 1},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			// Alone, and among others, where the fast loop runs first.
+			for _, n := range []int{1, 3000} {
+				g, a := make([]float64, n), make([]float64, n)
+				g[n-1], a[n-1] = row.g, row.a
+				r, err := compare.Tensors(of(t, g), of(t, a), row.tol)
+				require.NoError(t, err)
+				assert.Equal(t, row.mismatches, r.Mismatches)
+				assert.Equal(t, n*row.mismatches-1, r.FirstMismatch)
+				d, err := compare.Explain(of(t, g), of(t, a), row.tol)
+				require.NoError(t, err)
+				assert.Equal(t, row.mismatches, d.BadColumns.Count, "Explain applies the same rule")
+			}
+		})
+	}
+}
+
+func TestIntegersAreExact(t *testing.T) {
+	lenient := compare.Tolerance{Atol: 100, Rtol: 1}
+	make1 := func(v any) *tensor.Tensor {
+		var x *tensor.Tensor
+		var err error
+		switch v := v.(type) {
+		case int64:
+			x, err = tensor.Of([]int64{v}, 1)
+		case uint64:
+			x, err = tensor.Of([]uint64{v}, 1)
+		case int8:
+			x, err = tensor.Of([]int8{v}, 1)
+		case bool:
+			x, err = tensor.Of([]bool{v}, 1)
+		case float32:
+			x, err = tensor.Of([]float32{v}, 1)
+		}
+		require.NoError(t, err)
+		return x
+	}
+	for _, row := range []struct {
+		reason     string
+		g, a       any
+		mismatches int
+		distance   float64
+	}{
+		{"the tolerance does not count for integers", int8(1), int8(2), 1, 1},
+		{"nor for bools", false, true, 1, 1},
+		{"a bool is 0 or 1 beside an integer", true, int64(1), 0, 0},
+		{"float64 has no 2^53+1", int64(1 << 53), int64(1<<53 + 1), 1, 1},
+		{"a negative number is not its two's complement", int64(-1), uint64(math.MaxUint64), 1, 0x1p64},
+		{"the largest distance of mixed signs", int64(math.MinInt64), uint64(math.MaxUint64), 1, 0x1p64 + 0x1p63},
+		{"the largest distance of int64", int64(math.MinInt64), int64(math.MaxInt64), 1, 0x1p64},
+		{"equal uint64 above int64", uint64(1 << 63), uint64(1 << 63), 0, 0},
+		{"beside a float the tolerance counts", int64(1), float32(2), 0, 1},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			for _, swap := range []bool{false, true} {
+				g, a := make1(row.g), make1(row.a)
+				if swap {
+					g, a = a, g
+				}
+				r, err := compare.Tensors(g, a, lenient)
+				require.NoError(t, err)
+				assert.Equal(t, row.mismatches, r.Mismatches)
+				assert.Equal(t, row.distance, r.MaxAbs.Value)
+			}
+		})
+	}
+}
+
+func TestBoolBytes(t *testing.T) {
+	g, err := tensor.New(tensor.Bool, []int{2}, []byte{2, 0})
+	require.NoError(t, err)
+	a, err := tensor.New(tensor.Bool, []int{2}, []byte{1, 0})
+	require.NoError(t, err)
+	r, err := compare.Tensors(g, a, compare.Tolerance{})
+	require.NoError(t, err)
+	assert.Zero(t, r.Mismatches, "any byte but 0 is true")
+}
+
+func TestTiesTakeTheFirst(t *testing.T) {
+	const n = 5000 // more than two blocks
+	g, a := make([]float64, n), make([]float64, n)
+	for i := range g {
+		g[i], a[i] = 1, 1
+	}
+	for _, i := range []int{700, 2500, 4999} {
+		a[i] = 3
+	}
+	r, err := compare.Tensors(of(t, g, 50, 100), of(t, a, 50, 100), compare.Tolerance{})
+	require.NoError(t, err)
+	assert.Equal(t, 700, r.MaxAbs.Index)
+	assert.Equal(t, 700, r.MaxRel.Index)
+	assert.Equal(t, 700, r.FirstMismatch)
+	assert.Equal(t, 7, r.WorstRow.Index)
+	assert.Equal(t, 3, r.Mismatches)
+
+	r, err = compare.Tensors(of(t, g), of(t, g), compare.Tolerance{})
+	require.NoError(t, err)
+	assert.Equal(t, compare.Extreme{Value: 0, Index: 0, Golden: 1, Actual: 1}, r.MaxAbs, "numpy's argmax of equal values is the first")
+	assert.Equal(t, 0, r.MaxRel.Index)
+	assert.Equal(t, inf, r.SNR)
+
+	g[0], a[0] = nan, 1
+	r, err = compare.Tensors(of(t, g), of(t, g), compare.Tolerance{})
+	require.NoError(t, err)
+	assert.Equal(t, 1, r.MaxAbs.Index, "the first finite pair")
+}
+
+func TestScalarAndEmpty(t *testing.T) {
+	g, err := tensor.Of([]float32{2})
+	require.NoError(t, err)
+	a, err := tensor.Of([]float32{3})
+	require.NoError(t, err)
+	r, err := compare.Tensors(g, a, compare.Tolerance{})
+	require.NoError(t, err)
+	assert.Equal(t, []int{1, 1, 1}, []int{r.N, r.Rows, r.RowLen})
+	assert.Equal(t, 0.5, r.WorstRow.RelL2)
+
+	for _, shape := range [][]int{{0}, {3, 0}, {0, 3}} {
+		e := of32(t, nil, shape...)
+		r, err = compare.Tensors(e, e, compare.Tolerance{})
+		require.NoError(t, err)
+		assert.Zero(t, r.N)
+		assert.Zero(t, r.SNR)
+		assert.Equal(t, []int{-1, -1, -1, -1}, []int{r.FirstMismatch, r.MaxAbs.Index, r.MaxRel.Index, r.WorstRow.Index})
+		_, err = compare.Explain(e, e, compare.Tolerance{})
+		require.NoError(t, err)
+		v, err := compare.Default(tensor.F32, tensor.F32).Judge(e, e, nil)
+		require.NoError(t, err)
+		assert.True(t, v.Pass)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	g := of(t, []float64{1, 2, 3, 4})
+	for _, bad := range []compare.Tolerance{{Atol: -1}, {Rtol: -1e-9}, {Atol: nan}, {Rtol: nan}, {Atol: inf}, {Rtol: inf}} {
+		_, err := compare.Tensors(g, g, bad)
+		var misuse *compare.MisuseError
+		assert.ErrorAs(t, err, &misuse, "%+v", bad)
+		_, err = compare.Explain(g, g, bad)
+		assert.ErrorAs(t, err, &misuse, "%+v", bad)
+	}
+	for _, shape := range [][]int{{2, 2}, {1, 4}} {
+		_, err := compare.Tensors(g, of(t, []float64{1, 2, 3, 4}, shape...), compare.Tolerance{})
+		var wrong *compare.ShapeError
+		require.ErrorAs(t, err, &wrong)
+		assert.Equal(t, []int{4}, wrong.Golden)
+		assert.Equal(t, shape, wrong.Actual)
+	}
+	_, err := compare.Tensors(g, nil, compare.Tolerance{})
+	assert.Error(t, err)
+}
+
+func TestBelowRounding(t *testing.T) {
+	for _, row := range []struct {
+		reason string
+		tol    compare.Tolerance
+		dtype  tensor.DType
+		below  bool
+	}{
+		{"bfloat16 rounds by up to 2^-8", compare.Tolerance{Atol: 1e-5, Rtol: 1e-4}, tensor.BF16, true},
+		{"the usual tolerance of bfloat16", compare.Tolerance{Atol: 2e-2, Rtol: 2e-2}, tensor.BF16, false},
+		{"exactly the rounding is enough", compare.Tolerance{Rtol: 0x1p-8}, tensor.BF16, false},
+		{"the same tolerance is fine for float32", compare.Tolerance{Atol: 1e-5, Rtol: 1e-4}, tensor.F32, false},
+		{"integers are not rounded", compare.Tolerance{}, tensor.I32, false},
+		{"bit equality of floats", compare.Tolerance{}, tensor.F32, true},
+	} {
+		need, below := row.tol.BelowRounding(row.dtype)
+		assert.Equal(t, row.below, below, row.reason)
+		assert.Equal(t, row.dtype.Epsilon(), need, row.reason)
+	}
+}
+
+// The sums over float32 values are right to 1e-12 against exact ones.
+func TestSumsAgainstExactOnes(t *testing.T) {
+	g, a := pairOf(t, tensor.F32, 100, 2000)
+	r, err := compare.Tensors(g, a, compare.Tolerance{})
+	require.NoError(t, err)
+	exact := func() *big.Float { return new(big.Float).SetPrec(300) }
+	dd, gg := exact(), exact()
+	for i := range g.Len() {
+		x := exact().SetFloat64(g.At(i))
+		d := exact().Sub(exact().SetFloat64(a.At(i)), x)
+		dd.Add(dd, d.Mul(d, d))
+		gg.Add(gg, x.Mul(x, x))
+	}
+	relL2, _ := exact().Sqrt(exact().Quo(dd, gg)).Float64()
+	mse, _ := exact().Quo(dd, exact().SetInt64(int64(g.Len()))).Float64()
+	assert.InEpsilon(t, relL2, r.RelL2, 1e-12)
+	assert.InEpsilon(t, mse, r.MSE, 1e-12)
+}
+
+// The worst row is that of the formula, whatever order the rows have.
+func TestWorstRowAgainstAllRows(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 7))
+	for _, row := range []struct {
+		reason string
+		norm   func(i int) float64 // of the golden row
+		err    func(i int) float64 // of the error, relative to the row
+	}{
+		{"rows alike", func(int) float64 { return 1 }, func(int) float64 { return rnd.Float64() }},
+		{"norms over ten decades", func(int) float64 { return math.Pow(10, 10*rnd.Float64()) }, func(int) float64 { return rnd.Float64() }},
+		{"rising norms with falling error: all rows may be the worst", func(i int) float64 { return 1 + float64(i) }, func(i int) float64 { return 1 / math.Sqrt(1+float64(i)) }},
+		{"falling norms with rising error", func(i int) float64 { return 5000 - float64(i) }, func(i int) float64 { return 1 / math.Sqrt(5000-float64(i)) }},
+		{"one sink row", func(i int) float64 { return map[bool]float64{true: 1e4, false: 1}[i == 17] }, func(int) float64 { return rnd.Float64() }},
+		{"many equal rows", func(i int) float64 { return float64(i % 3) }, func(i int) float64 { return float64(i % 5) }},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			for _, rowLen := range []int{1, 63, 64} {
+				const rows = 3000
+				g, a := make([]float64, rows*rowLen), make([]float64, rows*rowLen)
+				for i := range rows {
+					g[i*rowLen] = row.norm(i)
+					a[i*rowLen] = g[i*rowLen] + row.err(i)*g[i*rowLen]
+				}
+				r, err := compare.Tensors(of(t, g, rows, rowLen), of(t, a, rows, rowLen), compare.Tolerance{})
+				require.NoError(t, err)
+				f := 0.1
+				if rowLen < 64 {
+					f = 1
+				}
+				least := f * r.NormGolden / math.Sqrt(rows)
+				score := func(i int) float64 { return math.Abs(a[i*rowLen]-g[i*rowLen]) / max(g[i*rowLen], least) }
+				worst := 0
+				for i := range rows {
+					if score(i) > score(worst)*(1+1e-13) {
+						worst = i
+					}
+				}
+				assert.InEpsilon(t, score(worst), r.WorstRow.RelL2, 1e-12)
+				assert.InEpsilon(t, score(worst), score(r.WorstRow.Index), 1e-12)
+				if row.reason == "many equal rows" {
+					assert.Equal(t, worst, r.WorstRow.Index, "the first of equal rows")
+				}
+				at := r.WorstRow.Index * rowLen
+				assert.Equal(t, math.Abs(a[at]-g[at]), r.WorstRow.MaxAbs)
+			}
+		})
+	}
+}
+
+// A sink token carries the norm: global figures are blind for 15 wrong rows of 16, the worst row is not.
+func TestSinkRow(t *testing.T) {
+	g, a := make([]float64, 16*64), make([]float64, 16*64)
+	rnd := rand.New(rand.NewPCG(3, 3))
+	for i := range g {
+		g[i] = rnd.NormFloat64()
+		if i < 64 {
+			g[i] *= 1000
+		}
+		a[i] = g[i]
+		if i >= 64 {
+			a[i] = -g[i]
+		}
+	}
+	v, err := compare.Criteria{Cosine: new(0.999)}.Judge(of(t, g, 16, 64), of(t, a, 16, 64), nil)
+	require.NoError(t, err)
+	assert.Greater(t, v.Result.Cosine(), 0.999)
+	assert.Greater(t, v.Result.WorstRow.RelL2, 0.01)
+	require.Len(t, v.Violations, 1)
+	assert.Equal(t, "row_cosine", v.Violations[0].Criterion)
+	assert.Greater(t, v.Violations[0].Got, 0.99, "rows under a tenth of the RMS count less")
+
+	for i := range 64 {
+		g[i] /= 100 // norm 10 times the others', RMS 2.7 times
+		a[i] = g[i]
+	}
+	v, err = compare.Criteria{Cosine: new(0.1)}.Judge(of(t, g, 16, 64), of(t, a, 16, 64), nil)
+	require.NoError(t, err)
+	require.Len(t, v.Violations, 1)
+	assert.Equal(t, "row_cosine", v.Violations[0].Criterion)
+	assert.InDelta(t, -1, v.Violations[0].Got, 1e-12)
+}
+
+func TestTruncatedMapping(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only tested on Linux")
+	}
+	path := filepath.Join(t.TempDir(), "golden.bin")
+	require.NoError(t, os.WriteFile(path, make([]byte, 1<<20), 0o600))
+	f, err := tensor.OpenFile("raw", path, func(f *tensor.File, data []byte) error {
+		x, err := tensor.FromSpec(tensor.Spec{DType: tensor.F32, Shape: []int{256, 1024}, Data: data, Place: tensor.Place{File: path}})
+		f.Tensors = []tensor.Named{{Tensor: x}}
+		return err
+	})
+	require.NoError(t, err)
+	defer f.Close()
+	g := f.Tensors[0].Tensor
+	require.NoError(t, os.Truncate(path, 100))
+	a := of32(t, make([]float32, 1<<18), 256, 1024)
+	var fault *compare.FaultError
+	_, err = compare.Tensors(g, a, compare.Tolerance{})
+	require.ErrorAs(t, err, &fault)
+	assert.Equal(t, []string{path}, fault.Files)
+	assert.ErrorContains(t, err, "golden.bin")
+	_, err = compare.Explain(a, g, compare.Tolerance{})
+	require.ErrorAs(t, err, &fault)
+	_, err = compare.Criteria{Noise: new(1.0)}.Judge(a, a, g)
+	require.ErrorAs(t, err, &fault)
+	same, isMask := compare.SameMask(a, g)
+	assert.Equal(t, []bool{false, false}, []bool{same, isMask})
+	var re runtime.Error
+	assert.True(t, errors.As(err, &re))
+}

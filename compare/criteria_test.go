@@ -1,0 +1,252 @@
+package compare_test
+
+import (
+	"encoding/binary"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/tensor"
+)
+
+func TestDefaultsAndFloors(t *testing.T) {
+	for _, row := range []struct {
+		golden, actual tensor.DType
+		limit, floor   float64
+		reason         string
+	}{
+		{tensor.F64, tensor.F64, 1e-9, 3e-10, "float64"},
+		{tensor.F32, tensor.F32, 1e-4, 3e-5, "float32"},
+		{tensor.F32, tensor.F64, 1e-4, 3e-5, "a float64 beside a float32 is no better"},
+		{tensor.F16, tensor.F16, 4e-3, 4e-3, "float16"},
+		{tensor.F32, tensor.BF16, 3e-2, 3e-2, "the candidate is coarser"},
+		{tensor.BF16, tensor.F32, 3e-2, 3e-2, "the golden is coarser"},
+		{tensor.BF16, tensor.F16, 3e-2, 3e-2, "bfloat16 is coarser than float16"},
+		{tensor.F8E4M3FN, tensor.BF16, 0.25, 0.25, "three bits of mantissa"},
+		{tensor.F8E5M2, tensor.F8E4M3FN, 0.5, 0.5, "two bits"},
+		{tensor.F8E8M0FNU, tensor.F32, 0.5, 0.5, "no mantissa"},
+		{tensor.I64, tensor.F32, 1e-4, 3e-5, "an integer beside a float goes by the float"},
+	} {
+		c := compare.Default(row.golden, row.actual)
+		assert.Nil(t, c.Within, row.reason)
+		assert.Equal(t, []float64{row.limit, row.limit, row.floor}, []float64{*c.RelL2, *c.RowRelL2, compare.Floor(row.golden, row.actual)}, row.reason)
+	}
+	c := compare.Default(tensor.I64, tensor.Bool)
+	assert.Equal(t, compare.Tolerance{}, *c.Within)
+	assert.Zero(t, compare.Floor(tensor.I64, tensor.Bool))
+}
+
+// judge gives the names of the criteria that do not hold.
+func judge(t *testing.T, c compare.Criteria, g, a, ref64 *tensor.Tensor) []string {
+	v, err := c.Judge(g, a, ref64)
+	require.NoError(t, err)
+	names := []string{}
+	for _, x := range v.Violations {
+		names = append(names, x.Criterion)
+		assert.NotEmpty(t, x.Text)
+	}
+	assert.Equal(t, len(names) == 0, v.Pass)
+	return names
+}
+
+func TestCriteria(t *testing.T) {
+	g := []float64{4, 3, 2, 1, 8, 6, 4, 2}
+	step := math.Nextafter
+	for _, row := range []struct {
+		reason string
+		c      compare.Criteria
+		a      []float64
+		want   []string
+	}{
+		{"all at once hold for equal tensors", compare.Criteria{Within: &compare.Tolerance{}, RelL2: new(0.0), Cosine: new(1.0), MSE: new(0.0), ULP: new(0.0), SNR: new(300.0),
+			KL: new(0.0), TopK: 4}, g, nil},
+		{"each is judged", compare.Criteria{Within: &compare.Tolerance{}, RelL2: new(0.1), RowRelL2: new(0.1), Cosine: new(0.9), MSE: new(0.1), ULP: new(10.0), SNR: new(20.0),
+			KL: new(0.1), TopK: 1}, []float64{-4, 3, 2, 1, 8, 6, 4, 2},
+			[]string{"within", "rel_l2", "row_rel_l2", "cosine", "row_cosine", "mse", "ulp", "snr", "topk", "kl"}},
+		{"RelL2 holds for the worst row too: d = 1, ‖g‖ = √150, RMS = √75", compare.Criteria{RelL2: new(0.1)}, []float64{4, 3, 2, 2, 8, 6, 4, 2}, []string{"row_rel_l2"}},
+		{"a limit of its own for the row", compare.Criteria{RelL2: new(0.1), RowRelL2: new(0.12)}, []float64{4, 3, 2, 2, 8, 6, 4, 2}, nil},
+		{"only the row is asked", compare.Criteria{RowRelL2: new(0.1)}, []float64{4, 3, 2, 2, 8, 6, 4, 2}, []string{"row_rel_l2"}},
+		{"MSE hit exactly passes: 1/8", compare.Criteria{MSE: new(0.125)}, []float64{4, 3, 2, 2, 8, 6, 4, 2}, nil},
+		{"MSE one step below fails", compare.Criteria{MSE: new(step(0.125, 0))}, []float64{4, 3, 2, 2, 8, 6, 4, 2}, []string{"mse"}},
+		{"two ULP pass at two", compare.Criteria{ULP: new(2.0)}, []float64{4, 3, step(step(2, 3), 3), 1, 8, 6, 4, 2}, nil},
+		{"three ULP fail at two, also across a power of two", compare.Criteria{ULP: new(2.0)}, []float64{4, 3, step(step(step(2, 0), 0), 0), 1, 8, 6, 4, 2}, []string{"ulp"}},
+		{"SNR of 20·log10(√150/1) = 21.76 dB", compare.Criteria{SNR: new(21.7)}, []float64{4, 3, 2, 2, 8, 6, 4, 2}, nil},
+		{"SNR under the limit", compare.Criteria{SNR: new(21.8)}, []float64{4, 3, 2, 2, 8, 6, 4, 2}, []string{"snr"}},
+		{"top 2 as a set: their order does not count", compare.Criteria{TopK: 2}, []float64{3, 4, 2, 1, 6, 8, 4, 2}, nil},
+		{"top 1 is another", compare.Criteria{TopK: 1}, []float64{3, 4, 2, 1, 8, 6, 4, 2}, []string{"topk"}},
+		{"a constant row has its first elements on top, by chance here", compare.Criteria{TopK: 2}, make([]float64, 8), nil},
+		{"cosine is blind to scale", compare.Criteria{Cosine: new(1 - 1e-15)}, []float64{8, 6, 4, 2, 16, 12, 8, 4}, nil},
+		{"a NaN fails a cosine-only check", compare.Criteria{Cosine: new(0.5)}, []float64{4, nan, 2, 1, 8, 6, 4, 2}, []string{"non_finite"}},
+		{"a NaN fails top k", compare.Criteria{TopK: 1}, []float64{4, nan, 2, 1, 8, 6, 4, 2}, []string{"non_finite"}},
+		{"an infinity fails an MSE-only check", compare.Criteria{MSE: new(1e300)}, []float64{4, inf, 2, 1, 8, 6, 4, 2}, []string{"non_finite"}},
+		{"a NaN is a mismatch as well", compare.Criteria{Within: &compare.Tolerance{Atol: 1e9}}, []float64{4, nan, 2, 1, 8, 6, 4, 2}, []string{"non_finite", "within"}},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			want := row.want
+			if want == nil {
+				want = []string{}
+			}
+			assert.Equal(t, want, judge(t, row.c, of(t, g, 2, 4), of(t, row.a, 2, 4), nil))
+		})
+	}
+}
+
+func TestNaNInBoth(t *testing.T) {
+	g := of(t, []float64{nan, 1, inf, -inf})
+	for _, c := range []compare.Criteria{{Cosine: new(0.5)}, {TopK: 1}, {RelL2: new(1.0)}, {Within: &compare.Tolerance{}}} {
+		assert.Contains(t, judge(t, c, g, g, nil), "non_finite", "NaN matches nothing")
+		c.EqualNaN = true
+		assert.Empty(t, judge(t, c, g, g, nil), "EqualNaN")
+	}
+	within := compare.Criteria{Within: &compare.Tolerance{EqualNaN: true}}
+	assert.Empty(t, judge(t, within, g, g, nil), "EqualNaN of the tolerance")
+}
+
+func TestMisuse(t *testing.T) {
+	g := of(t, []float64{1, 2, 3})
+	for _, row := range []struct {
+		reason string
+		c      compare.Criteria
+	}{
+		{"nothing is asked", compare.Criteria{}},
+		{"EqualNaN alone judges nothing", compare.Criteria{EqualNaN: true}},
+		{"negative tolerance", compare.Criteria{Within: &compare.Tolerance{Atol: -1}}},
+		{"negative limit", compare.Criteria{RelL2: new(-1.0)}},
+		{"NaN limit", compare.Criteria{MSE: &nan}},
+		{"infinite limit asks nothing", compare.Criteria{KL: &inf}},
+		{"cosine above 1", compare.Criteria{Cosine: new(1.01)}},
+		{"k of more than the row", compare.Criteria{TopK: 4}},
+		{"negative k", compare.Criteria{TopK: -1}},
+		{"noise without a float64 golden", compare.Criteria{Noise: new(2.0)}},
+	} {
+		_, err := row.c.Judge(g, g, nil)
+		var misuse *compare.MisuseError
+		assert.ErrorAs(t, err, &misuse, row.reason)
+	}
+	_, err := compare.Criteria{Noise: new(2.0)}.Judge(g, g, of(t, []float64{1}))
+	var shape *compare.ShapeError
+	assert.ErrorAs(t, err, &shape)
+}
+
+func TestTopKTies(t *testing.T) {
+	for _, row := range []struct {
+		reason string
+		g, a   []float64
+		k      int
+		pass   bool
+	}{
+		{"the golden has two on top: either will do", []float64{5, 5, 1}, []float64{4, 6, 1}, 1, true},
+		{"the first of a tie in the candidate counts", []float64{5, 6, 1}, []float64{6, 6, 1}, 1, false},
+		{"a constant candidate does not pass by ties", []float64{1, 2, 3}, []float64{0, 0, 0}, 1, false},
+		{"what is above the edge must be there", []float64{9, 5, 5, 5}, []float64{1, 5, 5, 5}, 2, false},
+		{"of those at the edge any will do", []float64{9, 5, 5, 4}, []float64{9, 5, 6, 4}, 2, true},
+		{"all of the row", []float64{1, 2}, []float64{2, 1}, 2, true},
+		{"−Inf is a value: masked logits", []float64{-inf, 2, -inf}, []float64{-inf, 1, -inf}, 1, true},
+	} {
+		assert.Equal(t, row.pass, len(judge(t, compare.Criteria{TopK: row.k}, of(t, row.g), of(t, row.a), nil)) == 0, row.reason)
+	}
+	long := make([]float64, 5000)
+	long[4000] = 1
+	other := make([]float64, 5000)
+	other[4001] = 1
+	assert.Empty(t, judge(t, compare.Criteria{TopK: 1}, of(t, long), of(t, long), nil))
+	assert.NotEmpty(t, judge(t, compare.Criteria{TopK: 1}, of(t, long), of(t, other), nil))
+}
+
+func TestKL(t *testing.T) {
+	ln := math.Log
+	for _, row := range []struct {
+		reason string
+		g, a   []float64
+		want   float64
+	}{
+		{"equal", []float64{1, 2}, []float64{1, 2}, 0},
+		{"softmax does not see a constant", []float64{1, 2}, []float64{101, 102}, 0},
+		{"huge logits do not overflow", []float64{1e4, 0}, []float64{1e4 + 700, 700}, 0},
+		{"p = (3/4, 1/4), q = (1/2, 1/2)", []float64{ln(3), 0}, []float64{0, 0}, 0.75*ln(1.5) + 0.25*ln(0.5)},
+		{"masked in both", []float64{ln(3), 0, -inf}, []float64{0, 0, -inf}, 0.75*ln(1.5) + 0.25*ln(0.5)},
+		{"all masked", []float64{-inf, -inf}, []float64{-inf, -inf}, 0},
+	} {
+		v, err := compare.Criteria{KL: new(0.0)}.Judge(of(t, row.g), of(t, row.a), nil)
+		require.NoError(t, err)
+		got := 0.0
+		if len(v.Violations) > 0 {
+			got = v.Violations[0].Got
+		}
+		assert.InDelta(t, row.want, got, 1e-12, row.reason)
+	}
+	assert.Equal(t, []string{"kl"}, judge(t, compare.Criteria{KL: new(1.0)}, of(t, []float64{inf, 1}), of(t, []float64{inf, 1}), nil), "+Inf has no softmax")
+}
+
+func TestNoise(t *testing.T) {
+	ref := of(t, []float64{1, 2, 3, 4}, 2, 2)
+	g := of(t, []float64{1.1, 2, 3.1, 4}, 2, 2)
+	for _, row := range []struct {
+		reason string
+		a      []float64
+		ratio  float64
+		want   []string
+	}{
+		{"twice the reference's own error", []float64{1, 2.2, 3, 4.2}, 2.1, []string{}},
+		{"a bit more than is allowed", []float64{1, 2.2, 3, 4.2}, 1.9, []string{"noise", "row_noise"}},
+		{"all of it in one row", []float64{1, 2.25, 3, 4}, 1.8, []string{"row_noise"}},
+		{"better than the reference", []float64{1, 2, 3, 4}, 0.5, []string{}},
+	} {
+		assert.Equal(t, row.want, judge(t, compare.Criteria{Noise: &row.ratio}, g, of(t, row.a, 2, 2), ref), row.reason)
+	}
+	assert.Equal(t, []string{"noise", "row_noise"}, judge(t, compare.Criteria{Noise: new(5.0)}, ref, g, ref), "the reference is exact, the candidate is not")
+	assert.Empty(t, judge(t, compare.Criteria{Noise: new(5.0)}, ref, ref, ref), "both are exact")
+}
+
+// The distance in ULP is the number of steps between the bits of a type.
+func TestULPCountsSteps(t *testing.T) {
+	widths := map[tensor.DType]int{tensor.F8E4M3FN: 8, tensor.F8E4M3FNUZ: 8, tensor.F8E5M2: 8, tensor.F8E5M2FNUZ: 8, tensor.F8E8M0FNU: 8,
+		tensor.F16: 16, tensor.BF16: 16, tensor.F32: 32, tensor.F64: 64}
+	ulp := func(d tensor.DType, g, a uint64) (compare.ULP, bool) {
+		make1 := func(bits uint64) *tensor.Tensor {
+			x, err := tensor.New(d, []int{1}, binary.LittleEndian.AppendUint64(nil, bits)[:d.Size()])
+			require.NoError(t, err)
+			return x
+		}
+		r, err := compare.Explain(make1(g), make1(a), compare.Tolerance{})
+		require.NoError(t, err)
+		return r.ULP, r.ULP.MaxIndex == 0
+	}
+	for d, width := range widths {
+		sign := uint64(1) << (width - 1)
+		if d == tensor.F8E8M0FNU {
+			sign = 0
+		}
+		for _, bits := range []uint64{0, 1, 2, 3, 6, 7, 8, 15, 16, 17, 60, 100, 119, sign/2 - 1, sign / 2, sign/2 + sign/8} {
+			for _, steps := range []uint64{0, 1, 2, 5} {
+				if got, ok := ulp(d, bits, bits+steps); ok {
+					assert.Equal(t, float64(steps), got.Max, "%s: %#x to %#x", d, bits, bits+steps)
+				}
+				if bits >= 1 && sign > 0 && !(bits == sign/2 && steps > 0) {
+					if got, ok := ulp(d, bits|sign, steps); ok {
+						assert.Equal(t, float64(bits&^sign)+float64(steps), got.Max, "%s: %#x to %#x", d, bits|sign, steps)
+					}
+				}
+			}
+		}
+	}
+	for _, row := range []struct {
+		reason string
+		g      float64
+		a      float32
+		want   float64
+	}{
+		{"the golden is rounded to the type of the candidate first", 1 + 1e-9, 1, 0},
+		{"ties go to even", 1 + 0x1p-24, 1, 0},
+		{"−0 is 0", math.Copysign(0, -1), 0, 0},
+		{"what rounds to infinity is one step above the largest", 1e300, math.MaxFloat32, 1},
+		{"what vanishes is 0", 1e-300, 0, 0},
+	} {
+		d, err := compare.Explain(of(t, []float64{row.g}), of32(t, []float32{row.a}, 1), compare.Tolerance{})
+		require.NoError(t, err)
+		assert.Equal(t, row.want, d.ULP.Max, row.reason)
+	}
+}

@@ -1,0 +1,198 @@
+package compare_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/tensor"
+)
+
+func explain(t *testing.T, g, a *tensor.Tensor, tol compare.Tolerance) compare.Detail {
+	d, err := compare.Explain(g, a, tol)
+	require.NoError(t, err)
+	return d
+}
+
+func TestHistogramAndQuantiles(t *testing.T) {
+	a := []float64{0, 1, 9.99, 10, 1000, 0.001, math.Nextafter(0.001, 0), nan}
+	d := explain(t, of(t, make([]float64, 8)), of(t, a), compare.Tolerance{})
+	assert.Equal(t, 1, d.Equal)
+	assert.Equal(t, []compare.Decade{{-4, 1}, {-3, 1}, {-2, 0}, {-1, 0}, {0, 2}, {1, 1}, {2, 0}, {3, 1}}, d.Decades)
+	assert.Equal(t, compare.Quantile{P: 0.5, Value: 1}, d.Quantiles[0], "the fourth of seven finite ones")
+	assert.Equal(t, compare.Quantile{P: 1, Value: 1000}, d.Quantiles[4])
+
+	// All powers of ten and their lower neighbours fall on the right side.
+	for e := -307; e <= 308; e++ {
+		p := math.Pow10(e)
+		d := explain(t, of(t, []float64{0, 0}), of(t, []float64{p, math.Nextafter(p, 0)}), compare.Tolerance{})
+		assert.Equal(t, []compare.Decade{{e - 1, 1}, {e, 1}}, d.Decades)
+	}
+
+	g, x := pairOf(t, tensor.F32, 100, 100)
+	var all []float64
+	for i := range g.Len() {
+		all = append(all, math.Abs(g.At(i)-x.At(i)))
+	}
+	slices.Sort(all)
+	for _, q := range explain(t, g, x, compare.Tolerance{}).Quantiles {
+		want := all[int(math.Ceil(q.P*float64(len(all))))-1]
+		assert.LessOrEqual(t, q.Value, want)
+		assert.InEpsilon(t, want, q.Value, 8e-6)
+	}
+}
+
+// With the smallest tolerances the pair passes, and one step below them it does not.
+func TestSmallestTolerances(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 5))
+	for try := range 300 {
+		n := 1 + rnd.IntN(50)
+		g, a := make([]float64, n), make([]float64, n)
+		for i := range g {
+			g[i] = rnd.NormFloat64() * math.Pow(10, 6*rnd.Float64()-3)
+			a[i] = g[i] + rnd.NormFloat64()*math.Pow(10, 6*rnd.Float64()-6)
+		}
+		tol := compare.Tolerance{Atol: rnd.Float64() * 1e-3, Rtol: rnd.Float64() * 1e-3}
+		if try%3 == 0 {
+			tol.Atol = 0
+		}
+		gt, at := of(t, g), of(t, a)
+		d := explain(t, gt, at, tol)
+		mismatches := func(x compare.Tolerance) int {
+			r, err := compare.Tensors(gt, at, x)
+			require.NoError(t, err)
+			return r.Mismatches
+		}
+		require.Zero(t, mismatches(compare.Tolerance{Atol: d.SmallestAtol, Rtol: tol.Rtol}))
+		require.Zero(t, mismatches(compare.Tolerance{Atol: tol.Atol, Rtol: d.SmallestRtol}))
+		if d.SmallestAtol > 0 {
+			require.NotZero(t, mismatches(compare.Tolerance{Atol: d.SmallestAtol * (1 - 1e-9), Rtol: tol.Rtol}))
+		}
+		if d.SmallestRtol > 0 {
+			require.NotZero(t, mismatches(compare.Tolerance{Atol: tol.Atol, Rtol: d.SmallestRtol * (1 - 1e-9)}))
+		}
+	}
+	for _, row := range []struct {
+		reason     string
+		g, a       []float64
+		tol        compare.Tolerance
+		atol, rtol float64
+	}{
+		{"equal: nothing is needed", []float64{1, 2}, []float64{1, 2}, compare.Tolerance{}, 0, 0},
+		{"no rtol helps where the golden is zero", []float64{0, 2}, []float64{0.5, 2}, compare.Tolerance{}, 0.5, inf},
+		{"what atol covers needs no rtol", []float64{0, 2}, []float64{0.5, 3}, compare.Tolerance{Atol: 0.5}, 1, 0.25},
+		{"nothing helps against NaN", []float64{1}, []float64{nan}, compare.Tolerance{}, inf, inf},
+		{"an infinity that matches needs nothing", []float64{inf, 1}, []float64{inf, 2}, compare.Tolerance{}, 1, 1},
+	} {
+		d := explain(t, of(t, row.g), of(t, row.a), row.tol)
+		assert.Equal(t, []float64{row.atol, row.rtol}, []float64{d.SmallestAtol, d.SmallestRtol}, row.reason)
+	}
+	g, err := tensor.Of([]int32{1}, 1)
+	require.NoError(t, err)
+	a, err := tensor.Of([]int32{2}, 1)
+	require.NoError(t, err)
+	assert.Equal(t, inf, explain(t, g, a, compare.Tolerance{}).SmallestAtol, "no tolerance is for integers")
+}
+
+func TestWorstLines(t *testing.T) {
+	const rows, columns = 8, 70
+	g, a := make([]float64, rows*columns), make([]float64, rows*columns)
+	for i := range g {
+		g[i] = 1
+		a[i] = 1
+	}
+	for c := range columns {
+		a[3*columns+c] = -1 // the row is negated
+	}
+	a[5*columns+7] = 3 // one element is off
+	a[6*columns+9] = nan
+	d := explain(t, of(t, g, rows, columns), of(t, a, rows, columns), compare.Tolerance{})
+	require.Len(t, d.Rows, 3)
+	assert.Equal(t, compare.Line{Index: 6, Cosine: 1, MaxAbsIndex: 6 * columns, Mismatches: 1, BadNonFinite: 1}, d.Rows[0], "a NaN is worse than any distance")
+	assert.Equal(t, compare.Line{Index: 3, RelL2: 2, Cosine: -1, MaxAbs: 2, MaxAbsIndex: 3 * columns, Mismatches: columns}, d.Rows[1])
+	assert.Equal(t, 5, d.Rows[2].Index)
+	assert.InEpsilon(t, 2/math.Sqrt(columns), d.Rows[2].RelL2, 1e-12)
+	assert.Equal(t, 5*columns+7, d.Rows[2].MaxAbsIndex)
+	require.Len(t, d.Columns, 5)
+	assert.Equal(t, []int{9, 7, 0, 1, 2}, []int{d.Columns[0].Index, d.Columns[1].Index, d.Columns[2].Index, d.Columns[3].Index, d.Columns[4].Index})
+	assert.InEpsilon(t, 1, d.Columns[1].RelL2, 1e-12, "√(2²+2²)/√8")
+	assert.Equal(t, "rows 3, 5–6", d.BadRows.Text("row"))
+	assert.Equal(t, "all 70 columns", d.BadColumns.Text("column"))
+}
+
+// Explain finds the same worst row as Tensors.
+func TestWorstLineIsTheWorstRow(t *testing.T) {
+	for _, shape := range [][]int{{200, 1}, {200, 30}, {200, 64}, {1, 500}} {
+		g, a := pairOf(t, tensor.BF16, shape...)
+		r, err := compare.Tensors(g, a, compare.Tolerance{})
+		require.NoError(t, err)
+		d := explain(t, g, a, compare.Tolerance{})
+		assert.Equal(t, r.WorstRow.Index, d.Rows[0].Index)
+		assert.InEpsilon(t, r.WorstRow.RelL2, d.Rows[0].RelL2, 1e-12)
+		assert.Equal(t, r.WorstRow.MaxAbs, d.Rows[0].MaxAbs)
+		assert.Equal(t, shape[0] == 1, d.Columns == nil)
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	span := func(from, to int) []int {
+		var s []int
+		for i := from; i <= to; i++ {
+			s = append(s, i)
+		}
+		return s
+	}
+	join := func(parts ...[]int) []int { return slices.Concat(parts...) }
+	for _, row := range []struct {
+		reason string
+		n      int
+		bad    []int
+		want   string
+	}{
+		{"none", 8, nil, "no row"},
+		{"one", 8, []int{3}, "row 3"},
+		{"the only one", 1, []int{0}, "row 0"},
+		{"all", 8, span(0, 7), "all 8 rows"},
+		{"the end", 16, span(8, 15), "rows 8–15"},
+		{"two runs are listed", 20, []int{0, 4}, "rows 0, 4"},
+		{"every fourth", 64, []int{2, 6, 10, 14, 18, 22}, "every 4th row, 2–22"},
+		{"every second", 6, []int{1, 3, 5}, "every 2nd row, 1–5"},
+		{"half of every head", 128, join(span(16, 31), span(48, 63), span(80, 95), span(112, 127)), "rows 16–31 of every 32, up to 127"},
+		{"the last repetition is cut short", 36, join(span(0, 3), span(8, 11), span(16, 19), span(24, 27), span(32, 35)), "rows 0–3 of every 8, up to 35"},
+		{"a shorter run in the middle is no repetition", 30, join(span(0, 3), span(8, 10), span(16, 19)), "rows 0–3, 8–10, 16–19"},
+		{"many without order", 100, []int{0, 2, 5, 9, 14, 20, 27, 35, 44, 54}, "rows 0, 2, 5, 9, 14, 20, 27, 35 and 2 more"},
+		{"more than a word of 64 bits", 200, span(60, 140), "rows 60–140"},
+	} {
+		g, a := make([]float64, row.n), make([]float64, row.n)
+		for _, i := range row.bad {
+			a[i] = 1
+		}
+		d := explain(t, of(t, g, row.n, 1), of(t, a, row.n, 1), compare.Tolerance{})
+		assert.Equal(t, row.want, d.BadRows.Text("row"), row.reason)
+		assert.Equal(t, len(row.bad), d.BadRows.Count)
+		d = explain(t, of(t, g), of(t, a), compare.Tolerance{})
+		assert.Equal(t, len(row.bad), d.BadColumns.Count, "the same as columns")
+	}
+}
+
+// Figures of extreme float64 values are neither NaN nor lost.
+func TestExplainExtremes(t *testing.T) {
+	for _, scale := range []float64{1e300, 1e-300, 1} {
+		g := of(t, []float64{3 * scale, 4 * scale, 3 * scale, 4 * scale}, 2, 2)
+		a := of(t, []float64{3 * scale, 4 * scale, 4 * scale, 3 * scale}, 2, 2)
+		d := explain(t, g, a, compare.Tolerance{})
+		require.Len(t, d.Rows, 1)
+		assert.InEpsilon(t, math.Sqrt2/5, d.Rows[0].RelL2, 1e-12)
+		assert.InEpsilon(t, 24./25, d.Rows[0].Cosine, 1e-12)
+		v, err := compare.Criteria{Cosine: new(0.97), Noise: new(0.5)}.Judge(g, a, g)
+		require.NoError(t, err)
+		require.Len(t, v.Violations, 3)
+		assert.Equal(t, "row_cosine", v.Violations[0].Criterion)
+		assert.InEpsilon(t, 24./25, v.Violations[0].Got, 1e-12)
+	}
+}

@@ -1,0 +1,78 @@
+package compare
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/goparity/goparity/tensor"
+)
+
+// ShapeError says that two tensors cannot be compared element by element.
+type ShapeError struct{ Golden, Actual []int }
+
+func (e *ShapeError) Error() string {
+	return fmt.Sprintf("compare: golden has shape %s, actual %s", tensor.FormatShape(e.Golden), tensor.FormatShape(e.Actual))
+}
+
+// MisuseError says that a comparison was asked for in a way that has no meaning: a negative tolerance, a limit that is not a number,
+// no criterion at all. It is a fault of the test, not of the tensors.
+type MisuseError struct{ Msg string }
+
+func (e *MisuseError) Error() string { return "compare: " + e.Msg }
+
+func misuse(format string, args ...any) error { return &MisuseError{Msg: fmt.Sprintf(format, args...)} }
+
+// FaultError says that the bytes of a tensor could not be read any more: a mapped file was truncated, or its disk failed.
+type FaultError struct {
+	Files []string // the files behind the tensors of this comparison
+	Err   error    // what the runtime said
+}
+
+func (e *FaultError) Error() string {
+	return fmt.Sprintf("compare: a mapped file became unreadable while it was compared (was it truncated or rewritten?): %q: %v", e.Files, e.Err)
+}
+
+// Unwrap gives the error of the runtime.
+func (e *FaultError) Unwrap() error { return e.Err }
+
+// guard runs f and turns a fault on mapped memory into a FaultError, which the runtime would otherwise answer by ending the process.
+// Other panics go on.
+func guard(f func() error, tensors ...*tensor.Tensor) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case interface {
+			runtime.Error
+			Addr() uintptr
+		}:
+			fault := &FaultError{Err: r}
+			for _, t := range tensors {
+				if t != nil && t.Place().File != "" {
+					fault.Files = append(fault.Files, t.Place().File)
+				}
+			}
+			err = fault
+		default:
+			panic(r)
+		}
+	}()
+	return f()
+}
+
+// check makes sure that two tensors can be compared.
+func check(golden, actual *tensor.Tensor) error {
+	if golden == nil || actual == nil {
+		return misuse("a tensor is nil")
+	}
+	g, a := golden.Shape(), actual.Shape()
+	same := len(g) == len(a)
+	for i := 0; same && i < len(g); i++ {
+		same = g[i] == a[i]
+	}
+	if !same {
+		return &ShapeError{Golden: g, Actual: a}
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package compare_test
+
+import (
+	"math"
+	"math/big"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/tensor"
+)
+
+// scalar is the naive form of what Tensors counts: one element after the other, with no blocks.
+type scalar struct {
+	mismatches, first, finite, absAt, relAt int
+	nan, inf                                [2]int
+	abs, rel                                float64
+	dd, gg                                  *big.Float
+}
+
+func naive(g, a *tensor.Tensor, tol compare.Tolerance) scalar {
+	s := scalar{first: -1, absAt: -1, relAt: -1, abs: -1, rel: -1, dd: new(big.Float).SetPrec(2200), gg: new(big.Float).SetPrec(2200)}
+	ints := !g.DType().IsFloat() && !a.DType().IsFloat()
+	for i := range g.Len() {
+		x, y := g.At(i), a.At(i)
+		d := math.Abs(y - x)
+		var bad bool
+		if ints {
+			p, q := integer(g, i), integer(a, i)
+			bad = p.Cmp(q) != 0
+			d, _ = new(big.Float).SetInt(p.Sub(q, p).Abs(p)).Float64()
+		} else {
+			bad = !(d <= tol.Atol+float64(tol.Rtol*math.Abs(x)))
+			if math.IsInf(x, 0) || math.IsInf(y, 0) {
+				bad = x != y
+			}
+			if math.IsNaN(x) && math.IsNaN(y) {
+				bad = !tol.EqualNaN
+			}
+		}
+		if bad {
+			s.mismatches++
+			if s.first < 0 {
+				s.first = i
+			}
+		}
+		for side, v := range []float64{x, y} {
+			if math.IsNaN(v) {
+				s.nan[side]++
+			}
+			if math.IsInf(v, 0) {
+				s.inf[side]++
+			}
+		}
+		if math.IsNaN(x) || math.IsNaN(y) || math.IsInf(x, 0) || math.IsInf(y, 0) {
+			continue
+		}
+		s.finite++
+		if d > s.abs {
+			s.abs, s.absAt = d, i
+		}
+		if r := d / max(math.Abs(x), 1e-10); r > s.rel {
+			s.rel, s.relAt = r, i
+		}
+		bx := new(big.Float).SetPrec(2200).SetFloat64(x)
+		bd := new(big.Float).SetPrec(2200).SetFloat64(y)
+		if ints {
+			bx.SetInt(integer(g, i))
+			bd.SetInt(integer(a, i))
+		}
+		bd.Sub(bd, bx)
+		s.dd.Add(s.dd, bd.Mul(bd, bd))
+		s.gg.Add(s.gg, bx.Mul(bx, bx))
+	}
+	return s
+}
+
+func integer(t *tensor.Tensor, i int) *big.Int {
+	var v [1]int64
+	t.Int64s(v[:], i)
+	if t.DType() == tensor.U64 {
+		return new(big.Int).SetUint64(uint64(v[0]))
+	}
+	return big.NewInt(v[0])
+}
+
+// FuzzTensors compares any bytes, as any types, in rows of any length, and judges the figures by the naive form: counts, indices
+// and maxima exactly, norms to rounding. No figure may be NaN.
+func FuzzTensors(f *testing.F) {
+	f.Add([]byte{0, 0, 128, 63, 0, 0, 192, 127}, []byte{0, 0, 128, 63, 0, 0, 128, 127}, uint8(17), uint8(17), uint16(1), 1e-3, 1e-3, false)
+	f.Add([]byte("sixteen bytes ....sixteen bytes ...."), []byte("sixteen bytes ,,,,sixteen bytes ...,"), uint8(18), uint8(18), uint16(2), 0.0, 1.0, true)
+	f.Add([]byte{255, 255, 255, 255, 255, 255, 255, 255}, []byte{255, 255, 255, 255, 255, 255, 255, 255}, uint8(8), uint8(7), uint16(1), 0.0, 0.0, true)
+	f.Add(make([]byte, 9000), make([]byte, 9000), uint8(16), uint8(15), uint16(64), 0.0, 0.0, false)
+	f.Add([]byte{0x7f, 0xff, 0x80, 1}, []byte{0x7f, 0x7c, 0xfe, 1}, uint8(9), uint8(11), uint16(4), 0.5, 0.5, false)
+	f.Fuzz(func(t *testing.T, gb, ab []byte, gd, ad uint8, rowLen uint16, atol, rtol float64, equalNaN bool) {
+		tol := compare.Tolerance{Atol: atol, Rtol: rtol, EqualNaN: equalNaN}
+		if tol.Validate() != nil {
+			return
+		}
+		g, a := tensor.Bool+tensor.DType(gd%18), tensor.Bool+tensor.DType(ad%18)
+		n := min(len(gb)/g.Size(), len(ab)/a.Size(), 20000)
+		columns := int(rowLen)%(n+1) + 1
+		shape := []int{n / columns, columns}
+		n = shape[0] * columns
+		gt, err := tensor.New(g, shape, gb[:n*g.Size()])
+		require.NoError(t, err)
+		at, err := tensor.New(a, shape, ab[:n*a.Size()])
+		require.NoError(t, err)
+		r, err := compare.Tensors(gt, at, tol)
+		require.NoError(t, err)
+		if n == 0 {
+			require.Zero(t, r.N)
+			return
+		}
+		s := naive(gt, at, tol)
+		require.Equal(t, []int{n, s.mismatches, s.first, s.finite, s.absAt, s.relAt, s.nan[0], s.nan[1], s.inf[0], s.inf[1]},
+			[]int{r.N, r.Mismatches, r.FirstMismatch, r.Finite, r.MaxAbs.Index, r.MaxRel.Index, r.NaNGolden, r.NaNActual, r.InfGolden, r.InfActual})
+		if s.finite > 0 {
+			require.Equal(t, []float64{s.abs, s.rel}, []float64{r.MaxAbs.Value, r.MaxRel.Value})
+		}
+		root := func(x *big.Float) float64 {
+			v, _ := new(big.Float).Sqrt(x).Float64()
+			return v
+		}
+		require.True(t, near(root(s.gg), r.NormGolden, 1e-12, 5e-324), "norm of golden: %v %v", root(s.gg), r.NormGolden)
+		require.True(t, near(root(s.dd), r.NormDiff, 1e-12, 5e-324), "norm of difference: %v %v", root(s.dd), r.NormDiff)
+		for _, v := range []float64{r.MSE, r.RelL2, r.CosineDistance, r.SNR, r.WorstRow.RelL2, r.NormActual} {
+			require.False(t, math.IsNaN(v), "%+v", r)
+		}
+		require.False(t, r.CosineDistance < 0 || r.CosineDistance > 2)
+
+		d, err := compare.Explain(gt, at, tol)
+		require.NoError(t, err)
+		assert.Equal(t, r.Mismatches > 0, d.BadRows.Count > 0 && d.BadColumns.Count > 0)
+		for _, x := range []compare.Tolerance{{Atol: d.SmallestAtol, Rtol: rtol, EqualNaN: equalNaN}, {Atol: atol, Rtol: d.SmallestRtol, EqualNaN: equalNaN}} {
+			if x.Validate() == nil {
+				again, err := compare.Tensors(gt, at, x)
+				require.NoError(t, err)
+				require.Zero(t, again.Mismatches, "%+v should pass", x)
+			}
+		}
+		c := compare.Criteria{Within: &tol, RelL2: new(1.0), Cosine: new(0.9), MSE: new(1.0), ULP: new(4.0), SNR: new(10.0), KL: new(1.0), TopK: 1, Noise: new(2.0)}
+		v, err := c.Judge(gt, at, gt)
+		require.NoError(t, err)
+		if r.Mismatches > 0 {
+			require.False(t, v.Pass)
+		}
+		for _, x := range v.Violations {
+			require.False(t, math.IsNaN(x.Got), "%+v", x)
+		}
+	})
+}

@@ -1,0 +1,68 @@
+package compare_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/tensor"
+)
+
+func TestSameMask(t *testing.T) {
+	of := func(x *tensor.Tensor, err error) *tensor.Tensor {
+		require.NoError(t, err)
+		return x
+	}
+	f := func(v ...float32) *tensor.Tensor { return of(tensor.Of(v, 1, len(v))) }
+	b := func(v ...bool) *tensor.Tensor { return of(tensor.Of(v, 1, len(v))) }
+	n := func(v ...int64) *tensor.Tensor { return of(tensor.Of(v, 1, len(v))) }
+	negInf := float32(math.Inf(-1))
+	bf16 := of(tensor.New(tensor.BF16, []int{1, 3}, []byte{0, 0, 0, 0, 0x1c, 0xc6})) // 0, 0, −9984
+	for _, row := range []struct {
+		reason       string
+		g, a         *tensor.Tensor
+		same, isMask bool
+	}{
+		{"lowest float32 against −Inf", f(0, 0, -math.MaxFloat32), f(0, 0, negInf), true, true},
+		{"−1e4 against the lowest", f(0, 0, -1e4), f(0, 0, -3.39e38), true, true},
+		{"−1e4 as bfloat16 has it", f(0, 0, -1e4), bf16, true, true},
+		{"the sum of two masks", f(0, -2e4, -1e4), f(0, negInf, negInf), true, true},
+		{"additive against bool", f(0, negInf), b(true, false), true, true},
+		{"additive against int", f(0, -1e4), n(1, 0), true, true},
+		{"bool against int", b(true, false), n(1, 0), true, true},
+		{"float of ones and zeros against bool", f(1, 0), b(true, false), true, true},
+		{"float of ones and zeros against additive", f(1, 0), f(0, -1e4), true, true},
+		{"no padding: zeros against true", f(0, 0), b(true, true), true, true},
+		{"no padding: ones against additive zeros is not sure", f(1, 1), f(0, 0), false, false},
+		{"a dead output is no mask that allows all", f(0, 0), f(1, 1), false, false},
+		{"zeros against zeros is for the numbers", f(0, 0), f(0, 0), false, false},
+		{"another place", f(0, -1e4), f(-1e4, 0), false, true},
+		{"all allowed against one denied", b(true, true), f(0, -1e4), false, true},
+		{"inverted", b(true, false), b(false, true), false, true},
+		{"activations", f(0.5, 1), f(0, -1e4), false, false},
+		{"a mask against activations", f(0, -1e4), f(0, -3), false, false},
+		{"ones and low values", f(1, -1e4), f(0, -1e4), false, false},
+		{"NaN", f(0, float32(math.NaN())), f(0, -1e4), false, false},
+		{"+Inf", f(0, float32(math.Inf(1))), f(0, -1e4), false, false},
+		{"token ids", n(101, 0), b(true, false), false, false},
+		{"integers do not add", n(0, -10000), f(0, -1e4), false, false},
+		{"other shapes", f(0, -1e4), f(0, 0, -1e4), false, false},
+		{"empty", f(), f(), false, false},
+	} {
+		same, isMask := compare.SameMask(row.g, row.a)
+		assert.Equal(t, []bool{row.same, row.isMask}, []bool{same, isMask}, row.reason)
+		same, isMask = compare.SameMask(row.a, row.g)
+		assert.Equal(t, []bool{row.same, row.isMask}, []bool{same, isMask}, "turned: "+row.reason)
+	}
+	long := make([]bool, 5000)
+	for i := range long {
+		long[i] = i%2 == 0
+	}
+	other := append([]bool{}, long...)
+	other[4500] = !other[4500]
+	same, isMask := compare.SameMask(of(tensor.Of(long, 5000, 1)), of(tensor.Of(other, 5000, 1)))
+	assert.Equal(t, []bool{false, true}, []bool{same, isMask}, "the difference is behind the first block")
+}

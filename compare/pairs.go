@@ -1,0 +1,86 @@
+package compare
+
+import (
+	"math"
+
+	"github.com/goparity/goparity/tensor"
+)
+
+// pair is one element of both tensors.
+type pair struct {
+	index, row, column int
+	g, a               float64
+	d                  float64 // |a−g|, exact before its rounding also for integers of 64 bits
+	finite             bool    // both values are
+}
+
+// walkPairs visits all pairs in order. It is for the passes after the first, which need not be fast.
+func walkPairs(golden, actual *tensor.Tensor, f func(pair)) {
+	p := pair{}
+	last := golden.RowLen() - 1
+	next := func() {
+		f(p)
+		p.index++
+		if p.column == last {
+			p.row, p.column = p.row+1, 0
+		} else {
+			p.column++
+		}
+	}
+	if exact(golden, actual) && (is64(golden.DType()) || is64(actual.DType())) {
+		unsigned := [2]bool{golden.DType() == tensor.U64, actual.DType() == tensor.U64}
+		p.finite = true
+		blocks(golden.Len(), golden.Int64s, actual.Int64s, func(g, a []int64) {
+			for i := range g {
+				p.g, p.a, p.d = toFloat(g[i], unsigned[0]), toFloat(a[i], unsigned[1]), intDistance(g[i], a[i], unsigned)
+				next()
+			}
+		})
+		return
+	}
+	blocks(golden.Len(), golden.Float64s, actual.Float64s, func(g, a []float64) {
+		for i := range g {
+			p.g, p.a, p.d = g[i], a[i], math.Abs(a[i]-g[i])
+			p.finite = finite(p.g) && finite(p.a)
+			next()
+		}
+	})
+}
+
+// mismatch applies the rule to a pair; equal says that integers are compared.
+func (p pair) mismatch(tol Tolerance, equal bool) bool {
+	if equal {
+		return p.d != 0
+	}
+	return !tol.matches(p.g, p.a)
+}
+
+// rowReader decodes single rows of several tensors of one shape, block by block.
+type rowReader struct {
+	tensors []*tensor.Tensor
+	buffers [][]float64
+	values  [][]float64 // the filled part of each buffer
+}
+
+func newRowReader(tensors ...*tensor.Tensor) *rowReader {
+	r := &rowReader{tensors: tensors, values: make([][]float64, len(tensors))}
+	for _, t := range tensors {
+		r.buffers = append(r.buffers, make([]float64, min(t.RowLen(), blockLen)))
+	}
+	return r
+}
+
+func (r *rowReader) rows() int { return r.tensors[0].Len() / r.tensors[0].RowLen() }
+
+// read calls f with the values of each tensor from column start on.
+func (r *rowReader) read(row int, f func(start int, v [][]float64)) {
+	n := r.tensors[0].RowLen()
+	for from := 0; from < n; from += blockLen {
+		m := min(blockLen, n-from)
+		for i, t := range r.tensors {
+			r.values[i] = r.buffers[i][:m]
+			t.Float64s(r.values[i], row*n+from)
+		}
+		f(from, r.values)
+	}
+}

@@ -1,0 +1,93 @@
+package compare
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"sort"
+)
+
+// shortRow is the length under which the relative L2 of a row is measured against the RMS row norm at least: a few elements can
+// all be near zero by chance.
+const shortRow = 64
+
+// rowFloor is the part of the RMS row norm that is the least denominator for a row of a length.
+func rowFloor(rowLen int) float64 {
+	if rowLen < shortRow {
+		return 1
+	}
+	return 0.1
+}
+
+// worstRow finds the row with the largest min(dd/gg, dd/K), where K is known only after the last row. It keeps the rows that can
+// still be the worst for some K: those that no other row beats in both dd/gg and dd. These are few, unless the rows are
+// sorted by their error.
+type worstRow struct {
+	rows   []rowError
+	sorted int // rows[:sorted] went through drop
+}
+
+type rowError struct {
+	row       int
+	ratio, dd float64 // dd/gg, dd
+	abs       float64 // largest |d|
+}
+
+// add takes the next row.
+func (w *worstRow) add(row int, dd, gg, abs float64) {
+	e := rowError{row: row, dd: dd, abs: abs}
+	if dd > 0 {
+		e.ratio = dd / gg
+	}
+	// The last sorted row whose dd is no less has the largest ratio of those.
+	at := sort.Search(w.sorted, func(i int) bool { return w.rows[i].dd < dd })
+	if at > 0 && w.rows[at-1].ratio >= e.ratio {
+		return
+	}
+	w.rows = append(w.rows, e)
+	if len(w.rows) >= 2*w.sorted+64 {
+		w.drop()
+	}
+}
+
+// drop sorts by dd, largest first, and removes the beaten rows. Of equals the first row stays, and a row that is beaten in one figure and equal in the other
+// stays too if it comes first: it may tie in the end.
+func (w *worstRow) drop() {
+	slices.SortFunc(w.rows, func(x, y rowError) int {
+		return cmp.Or(cmp.Compare(y.dd, x.dd), cmp.Compare(y.ratio, x.ratio), cmp.Compare(x.row, y.row))
+	})
+	kept := w.rows[:0]
+	best := rowError{ratio: -1}
+	for _, e := range w.rows {
+		if e.ratio > best.ratio || e.ratio == best.ratio && e.row < best.row || e.dd == best.dd && e.row < best.row {
+			kept = append(kept, e)
+			if e.ratio >= best.ratio {
+				best = e
+			}
+		}
+	}
+	w.rows, w.sorted = kept, len(kept)
+}
+
+// result gives the worst row and the square of its relative L2, for a least squared denominator k.
+func (w *worstRow) result(k float64) (worst rowError, square float64) {
+	worst, square = rowError{row: -1}, -1
+	for _, e := range w.rows {
+		s := 0.0
+		if e.dd > 0 {
+			s = min(e.ratio, e.dd/k)
+		}
+		if s > square || s == square && e.row < worst.row {
+			worst, square = e, s
+		}
+	}
+	return worst, max(square, 0)
+}
+
+// ratioL2 is √(dd/gg)·2^e: 0 for two zeros, +Inf if only gg is zero.
+func ratioL2(dd, gg float64, e int) float64 {
+	if dd == 0 {
+		return 0
+	}
+	return math.Ldexp(math.Sqrt(dd)/math.Sqrt(gg), e)
+}

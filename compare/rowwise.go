@@ -1,0 +1,220 @@
+package compare
+
+import (
+	"math"
+	"slices"
+
+	"github.com/goparity/goparity/tensor"
+)
+
+// unit gives an exponent of two by which values are divided before they are squared: 0, but for tensors of extreme numbers.
+func unit(r Result) int {
+	if e := exponent(max(r.NormGolden, r.NormActual)); e < -400 || e > 400 {
+		return e
+	}
+	return 0
+}
+
+func scaled(x float64, unit int) float64 {
+	if unit == 0 {
+		return x
+	}
+	return math.Ldexp(x, -unit)
+}
+
+// moments is the sums of one row or column, divided by 2^unit before squaring.
+type moments struct{ dd, gg, aa, ab float64 }
+
+func (m *moments) add(g, a float64, unit int) {
+	if !finite(g) || !finite(a) {
+		return
+	}
+	g, a = scaled(g, unit), scaled(a, unit)
+	d := a - g
+	m.dd += float64(d * d)
+	m.gg += float64(g * g)
+	m.aa += float64(a * a)
+	m.ab += float64(a * g)
+}
+
+func (m *moments) cosineDistance() float64 { return cosineDistance(m.dd, m.gg, m.aa, m.ab, scale{}) }
+
+// worstCosine gives the row with the largest cosine distance, weighted as Criteria.Cosine says.
+func worstCosine(golden, actual *tensor.Tensor, r Result) (row int, distance float64) {
+	u := unit(r)
+	norm := math.Ldexp(r.NormGolden, -u)
+	f := rowFloor(r.RowLen)
+	least := f * f * norm * norm / float64(r.Rows)
+	row = -1
+	rd := newRowReader(golden, actual)
+	for i := range r.Rows {
+		var m moments
+		rd.read(i, func(_ int, v [][]float64) {
+			for j, g := range v[0] {
+				m.add(g, v[1][j], u)
+			}
+		})
+		d := m.cosineDistance()
+		if n := max(m.gg, m.aa); n < least {
+			d *= n / least
+		}
+		if row < 0 || d > distance {
+			row, distance = i, d
+		}
+	}
+	return row, distance
+}
+
+// topK counts the rows in which the k largest elements are others, and gives the first of them.
+func topK(golden, actual *tensor.Tensor, k int) (bad, first int) {
+	first = -1
+	rd := newRowReader(golden, actual)
+	gs, as := make([]ranked, 0, k+1), make([]ranked, 0, k+1)
+	for row := range rd.rows() {
+		gs, as = gs[:0], as[:0]
+		rd.read(row, func(start int, v [][]float64) {
+			for j := range v[0] {
+				gs = insert(gs, ranked{v[0][j], start + j}, k)
+				as = insert(as, ranked{v[1][j], start + j}, k)
+			}
+		})
+		// All that is above the k-th golden value must be there; what equals it may.
+		edge := gs[k-1].value
+		above, found, below := 0, 0, 0
+		for _, r := range gs {
+			if r.value > edge {
+				above++
+			}
+		}
+		for _, r := range as {
+			switch g := number(golden.At(row*golden.RowLen() + r.index)); {
+			case g > edge:
+				found++
+			case g < edge:
+				below++
+			}
+		}
+		if found < above || below > 0 {
+			bad++
+			if first < 0 {
+				first = row
+			}
+		}
+	}
+	return bad, first
+}
+
+type ranked struct {
+	value float64
+	index int
+}
+
+// number takes NaN for the smallest value.
+func number(x float64) float64 {
+	if math.IsNaN(x) {
+		return math.Inf(-1)
+	}
+	return x
+}
+
+// insert keeps the k largest elements in order; elements come by index.
+func insert(best []ranked, r ranked, k int) []ranked {
+	r.value = number(r.value)
+	if len(best) == k && r.value <= best[k-1].value {
+		return best
+	}
+	at, _ := slices.BinarySearchFunc(best, r, func(x, y ranked) int {
+		if x.value >= y.value {
+			return -1
+		}
+		return 1
+	})
+	best = slices.Insert(best, at, r)
+	return best[:min(k, len(best))]
+}
+
+// worstKL gives the row with the largest Kullback-Leibler divergence of softmax(golden) from softmax(actual), in nats. Pairs with a NaN are left out, −Inf has no
+// probability, and a row with +Inf has no softmax: +Inf.
+func worstKL(golden, actual *tensor.Tensor) (row int, kl float64) {
+	row = -1
+	rd := newRowReader(golden, actual)
+	for i := range rd.rows() {
+		if d := rowKL(rd, i); row < 0 || d > kl {
+			row, kl = i, d
+		}
+	}
+	return row, kl
+}
+
+func rowKL(rd *rowReader, row int) float64 {
+	each := func(f func(g, a float64)) {
+		rd.read(row, func(_ int, v [][]float64) {
+			for j, g := range v[0] {
+				if a := v[1][j]; !math.IsNaN(g) && !math.IsNaN(a) {
+					f(g, a)
+				}
+			}
+		})
+	}
+	mg, ma := math.Inf(-1), math.Inf(-1)
+	each(func(g, a float64) { mg, ma = max(mg, g), max(ma, a) })
+	switch {
+	case math.IsInf(mg, -1) && math.IsInf(ma, -1):
+		return 0
+	case math.IsInf(mg, 0) || math.IsInf(ma, 0):
+		return math.Inf(1)
+	}
+	var sg, sa sum
+	each(func(g, a float64) {
+		sg.add(math.Exp(g - mg))
+		sa.add(math.Exp(a - ma))
+	})
+	lg, la := math.Log(sg.value()), math.Log(sa.value())
+	var kl sum
+	each(func(g, a float64) {
+		if p := math.Exp(g - mg - lg); p > 0 {
+			kl.add(p * ((g - mg - lg) - (a - ma - la)))
+		}
+	})
+	return max(kl.value(), 0)
+}
+
+type noiseRatio struct {
+	ratio, rowRatio float64
+	row             int
+}
+
+// noise compares the error of actual against float64 with that of golden.
+func noise(golden, actual, ref64 *tensor.Tensor, r Result) noiseRatio {
+	u := unit(r)
+	rd := newRowReader(golden, actual, ref64)
+	row := func(i int) (own, other float64) { // squared
+		rd.read(i, func(_ int, v [][]float64) {
+			for j, g := range v[0] {
+				a, x := v[1][j], v[2][j]
+				if finite(g) && finite(a) && finite(x) {
+					dg, da := scaled(g, u)-scaled(x, u), scaled(a, u)-scaled(x, u)
+					own += float64(dg * dg)
+					other += float64(da * da)
+				}
+			}
+		})
+		return own, other
+	}
+	var own, other sum
+	for i := range r.Rows {
+		g, a := row(i)
+		own.add(g)
+		other.add(a)
+	}
+	n := noiseRatio{ratio: ratioL2(other.value(), own.value(), 0), row: -1}
+	f := rowFloor(r.RowLen)
+	least := f * f * own.value() / float64(r.Rows)
+	for i := range r.Rows {
+		g, a := row(i)
+		if x := ratioL2(a, max(g, least), 0); n.row < 0 || x > n.rowRatio {
+			n.row, n.rowRatio = i, x
+		}
+	}
+	return n
+}

@@ -1,0 +1,114 @@
+package compare
+
+import (
+	"math"
+
+	"github.com/goparity/goparity/tensor"
+)
+
+// ULP is distances in units of the last place of the actual dtype: the number of steps between neighbouring values of that type from
+// golden (rounded to it) to actual. −0 is 0; for integers it is |a−g|. Finite pairs only.
+type ULP struct {
+	Max, Mean float64
+	MaxIndex  int // first element with Max, −1 if no pair is finite
+}
+
+// grid is the values of a float type: p significant bits, the exponent of the least normal number, the largest number.
+type grid struct {
+	digits, minExp int
+	largest        float64
+}
+
+func gridOf(d tensor.DType) grid {
+	switch d {
+	case tensor.F8E4M3FN:
+		return grid{4, -6, 448}
+	case tensor.F8E4M3FNUZ:
+		return grid{4, -7, 240}
+	case tensor.F8E5M2:
+		return grid{3, -14, 57344}
+	case tensor.F8E5M2FNUZ:
+		return grid{3, -15, 57344}
+	case tensor.F8E8M0FNU:
+		return grid{1, -127, 0x1p127}
+	case tensor.F16:
+		return grid{11, -14, 65504}
+	case tensor.BF16:
+		return grid{8, -126, 0x1.fep127}
+	case tensor.F32:
+		return grid{24, -126, math.MaxFloat32}
+	default:
+		return grid{53, -1022, math.MaxFloat64}
+	}
+}
+
+// ordinal counts the steps from 0 to |x|, rounded to the grid. What rounds beyond the largest number is one step behind it.
+func (g grid) ordinal(x float64) uint64 {
+	x = math.Abs(x)
+	if x == 0 {
+		return 0
+	}
+	_, e := math.Frexp(x) // x = f·2^e, f in [0.5, 1)
+	e = max(e-1, g.minExp)
+	m := math.RoundToEven(math.Ldexp(x, g.digits-1-e))
+	if x > g.largest && math.Ldexp(m, e-g.digits+1) > g.largest {
+		return g.ordinal(g.largest) + 1
+	}
+	return uint64(e-g.minExp)<<(g.digits-1) + uint64(m)
+}
+
+// distance is the number of steps between two finite values.
+func (g grid) distance(x, y float64) float64 {
+	a, b := g.ordinal(x), g.ordinal(y)
+	switch {
+	case math.Signbit(x) != math.Signbit(y):
+		return float64(a + b)
+	case a < b:
+		return float64(b - a)
+	default:
+		return float64(a - b)
+	}
+}
+
+// ulps measures all finite pairs.
+func ulps(golden, actual *tensor.Tensor) ULP {
+	u := newULPs(golden, actual)
+	walkPairs(golden, actual, u.add)
+	return u.result()
+}
+
+type ulpTotals struct {
+	distance func(g, a, d float64) float64
+	u        ULP
+	total    sum
+	n        int
+}
+
+func newULPs(golden, actual *tensor.Tensor) *ulpTotals {
+	t := &ulpTotals{u: ULP{Max: -1, MaxIndex: -1}}
+	if actual.DType().IsFloat() {
+		grid := gridOf(actual.DType())
+		t.distance = func(g, a, _ float64) float64 { return grid.distance(g, a) }
+	} else {
+		t.distance = func(_, _, d float64) float64 { return d }
+	}
+	return t
+}
+
+func (t *ulpTotals) add(p pair) {
+	if !p.finite {
+		return
+	}
+	n := t.distance(p.g, p.a, p.d)
+	t.n++
+	t.total.add(n)
+	if n > t.u.Max {
+		t.u.Max, t.u.MaxIndex = n, p.index
+	}
+}
+
+func (t *ulpTotals) result() ULP {
+	u := t.u
+	u.Max, u.Mean = max(u.Max, 0), t.total.value()/float64(max(t.n, 1))
+	return u
+}

@@ -1,0 +1,112 @@
+package golden
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/goparity/goparity/compare"
+)
+
+// Delta is what differs between two stores.
+type Delta struct {
+	Moved          []Moved // the furthest first
+	Added, Removed []Key   // in the order of their store
+	Same           int     // tensors that are equal to the bit
+}
+
+// Moved is a golden tensor whose values differ: old g, new a.
+type Moved struct {
+	Key
+	RelL2   float64 // ‖a − g‖/‖g‖ over the pairs in which both are finite; +Inf if the shapes differ
+	MaxAbs  float64 // largest |a − g| of them
+	Changed int     // elements that are not equal, of N
+	N       int
+	Note    string // why no figures could be computed
+}
+
+func (m Moved) String() string {
+	if m.Note != "" {
+		return fmt.Sprintf("%s: %s", m.Key, m.Note)
+	}
+	return fmt.Sprintf("%s: rel. L2 %.3g, max |a − g| %.3g, %d of %d elements", m.Key, m.RelL2, m.MaxAbs, m.Changed, m.N)
+}
+
+// Diff compares all goldens of two stores, old and new. One that cannot be read counts as moved, with a note.
+func Diff(old, now *Store) *Delta { return diff(old, now, func(*Pass) bool { return true }) }
+
+func diff(old, now *Store, want func(*Pass) bool) *Delta {
+	d := &Delta{}
+	before := map[Key]Entry{}
+	for k, e := range old.all(want) {
+		before[k] = e
+	}
+	after := map[Key]bool{}
+	for k, e := range now.all(want) {
+		after[k] = true
+		was, ok := before[k]
+		switch {
+		case !ok:
+			d.Added = append(d.Added, k)
+		case was.SHA256 == e.SHA256 && was.DType == e.DType && slices.Equal(was.Shape, e.Shape):
+			d.Same++
+		default:
+			d.Moved = append(d.Moved, moved(k, was, e))
+		}
+	}
+	for k := range old.all(want) {
+		if !after[k] {
+			d.Removed = append(d.Removed, k)
+		}
+	}
+	slices.SortStableFunc(d.Moved, func(a, b Moved) int {
+		return cmp.Or(cmp.Compare(b.RelL2, a.RelL2), cmp.Compare(b.MaxAbs, a.MaxAbs), cmp.Compare(b.Changed, a.Changed))
+	})
+	return d
+}
+
+// all visits the goldens of the wanted passes in order.
+func (s *Store) all(want func(*Pass) bool) func(yield func(Key, Entry) bool) {
+	return func(yield func(Key, Entry) bool) {
+		for i := range s.manifest.Passes {
+			p := &s.manifest.Passes[i]
+			if !want(p) {
+				continue
+			}
+			for _, r := range p.Tensors {
+				if !yield(p.key(r), Entry{r, p, s}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func moved(k Key, was, now Entry) Moved {
+	m := Moved{Key: k, RelL2: math.Inf(1)}
+	g, err := was.Tensor()
+	if err != nil {
+		m.Note = fmt.Sprintf("the old golden cannot be read: %v", err)
+		return m
+	}
+	a, err := now.Tensor()
+	if err != nil {
+		m.Note = fmt.Sprintf("the new golden cannot be read: %v", err)
+		return m
+	}
+	if !slices.Equal(g.Shape(), a.Shape()) {
+		m.Note = fmt.Sprintf("was %s, is %s", g, a)
+		return m
+	}
+	r, err := compare.Tensors(g, a, compare.Tolerance{EqualNaN: true})
+	if err != nil {
+		m.Note = err.Error()
+		return m
+	}
+	m.RelL2, m.MaxAbs, m.Changed, m.N = r.RelL2, r.MaxAbs.Value, r.Mismatches, r.N
+	if g.DType() != a.DType() {
+		m.Note = fmt.Sprintf("was %s, is %s; rel. L2 %.3g", g, a, m.RelL2)
+	}
+	return m
+}

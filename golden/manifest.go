@@ -1,0 +1,251 @@
+package golden
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/tensor"
+)
+
+// ManifestFile is the name of the manifest in a store's folder.
+const ManifestFile = "manifest.json"
+
+// Schema is the version of the manifest that is read and written.
+const Schema = 1
+
+// Manifest is manifest.json.
+type Manifest struct {
+	Schema int    `json:"schema"`
+	Passes []Pass `json:"passes"` // sorted by variant, case and step
+}
+
+// Pass is the goldens of one forward pass, which are one file.
+type Pass struct {
+	Variant    string     `json:"variant"` // dtype that the reference ran in: "float32", "float64", …
+	Case       string     `json:"case"`
+	Step       string     `json:"step"` // "0" is the prefill
+	File       string     `json:"file"` // relative to the store, with slashes: <variant>/<case>.<step>.safetensors
+	Size       int64      `json:"size"`
+	SHA256     string     `json:"sha256"`
+	Provenance Provenance `json:"provenance"`
+	Tensors    []Record   `json:"tensors"` // in execution order
+}
+
+// Provenance says where goldens come from.
+type Provenance struct {
+	Engine   string            `json:"engine,omitempty"`
+	Versions map[string]string `json:"versions,omitempty"` // torch, transformers, tokenizers, …
+	Weights  string            `json:"weights,omitempty"`  // revision or hash
+	TokenIDs json.RawMessage   `json:"token_ids,omitempty"`
+	Seed     *int64            `json:"seed,omitempty"`
+	Device   string            `json:"device,omitempty"`
+	Date     string            `json:"date,omitempty"` // RFC 3339
+	Command  string            `json:"command,omitempty"`
+	Blessed  string            `json:"blessed,omitempty"` // why the candidate's output was made golden
+	// Inputs is what of the fixture the goldens depend on, with the hashes of its oracle and config: key to value.
+	Inputs map[string]string `json:"inputs,omitempty"`
+}
+
+// Record is one golden tensor in the manifest.
+type Record struct {
+	Layer  string       `json:"layer"`
+	Port   string       `json:"port"`
+	Index  int          `json:"index"` // in the order of execution of the run, which may hold ports that were not captured
+	DType  tensor.DType `json:"dtype"`
+	Shape  []int        `json:"shape"`
+	Name   string       `json:"name,omitempty"` // in the file, if not the label: an equal tensor's
+	Offset int64        `json:"offset"`         // from the beginning of the file
+	Length int64        `json:"length"`
+	SHA256 string       `json:"sha256"`
+	Stats
+}
+
+// Label is "<layer>-<port>".
+func (r Record) Label() string { return dump.JoinLabel(r.Layer, r.Port) }
+
+func (r Record) nameInFile() string {
+	if r.Name != "" {
+		return r.Name
+	}
+	return r.Label()
+}
+
+// Key names a golden tensor.
+type Key struct{ Variant, Case, Step, Layer, Port string }
+
+func (k Key) String() string {
+	return fmt.Sprintf("%s/%s.%s %s", k.Variant, k.Case, k.Step, dump.JoinLabel(k.Layer, k.Port))
+}
+
+func (p *Pass) key(r Record) Key { return Key{p.Variant, p.Case, p.Step, r.Layer, r.Port} }
+
+func passFile(variant, caseName, step string) string {
+	return path.Join(variant, caseName+"."+step+".safetensors")
+}
+
+// partPattern is what variants, cases and steps may be called: they become parts of file names.
+var partPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
+
+var shaPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// parseManifest reads a manifest and checks all that can be checked without the files.
+func parseManifest(name string, data []byte) (*Manifest, error) {
+	if bytes.HasPrefix(data, []byte("version https://git-lfs")) {
+		return nil, &classError{class: ErrCorrupt, cause: tensor.ErrLFSPointer,
+			msg: fmt.Sprintf("%s is a git-lfs pointer, not the file: run git lfs pull", name)}
+	}
+	var version struct {
+		Schema *int `json:"schema"`
+	}
+	if err := json.Unmarshal(data, &version); err != nil {
+		return nil, corrupt("%s: %s", name, jsonPlace(data, err))
+	}
+	if version.Schema == nil || *version.Schema != Schema {
+		found := "no schema"
+		if version.Schema != nil {
+			found = fmt.Sprintf("schema %d", *version.Schema)
+		}
+		return nil, corrupt("%s has %s, this version of goparity reads %d: use the version that wrote it, or delete the folder and make the goldens anew: %s",
+			name, found, Schema, Renew)
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	var m Manifest
+	if err := d.Decode(&m); err != nil {
+		return nil, corrupt("%s: %s", name, jsonPlace(data, err))
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, corrupt("%s: more content behind the manifest", name)
+	}
+	seen := map[string]bool{}
+	for i := range m.Passes {
+		p := &m.Passes[i]
+		if err := p.check(); err != nil {
+			return nil, corrupt("%s: passes[%d]: %v", name, i, err)
+		}
+		// Two passes must not share a file where case does not count.
+		if folded := strings.ToLower(p.File); seen[folded] {
+			return nil, corrupt("%s: passes[%d]: %s is there twice", name, i, p.File)
+		} else {
+			seen[folded] = true
+		}
+	}
+	return &m, nil
+}
+
+func (p *Pass) check() error {
+	for _, part := range []struct{ what, is string }{{"variant", p.Variant}, {"case", p.Case}, {"step", p.Step}} {
+		if !partPattern.MatchString(part.is) {
+			return fmt.Errorf("%s %q: want letters, digits, - and _", part.what, part.is)
+		}
+	}
+	if want := passFile(p.Variant, p.Case, p.Step); p.File != want || !filepath.IsLocal(filepath.FromSlash(p.File)) {
+		return fmt.Errorf("file is %q, want %q", p.File, want)
+	}
+	if p.Size < 0 || !shaPattern.MatchString(p.SHA256) {
+		return fmt.Errorf("%s: size %d or sha256 %.80q cannot be", p.File, p.Size, p.SHA256)
+	}
+	if len(p.Tensors) == 0 {
+		return fmt.Errorf("%s has no tensors", p.File)
+	}
+	labels := map[string]bool{}
+	last := -1
+	for i, r := range p.Tensors {
+		bytes, err := tensor.NumBytes(r.DType, r.Shape)
+		switch {
+		case r.Layer == "" || r.Port == "":
+			return fmt.Errorf("tensors[%d]: no layer or port", i)
+		case labels[r.Layer+"\x00"+r.Port]:
+			return fmt.Errorf("tensors[%d]: %q is there twice", i, r.Label())
+		case r.Index <= last:
+			return fmt.Errorf("tensors[%d]: %q: index %d after %d: not in execution order", i, r.Label(), r.Index, last)
+		case err != nil:
+			return fmt.Errorf("tensors[%d]: %q: %w", i, r.Label(), err)
+		case r.DType == tensor.Invalid:
+			return fmt.Errorf("tensors[%d]: %q: no dtype", i, r.Label())
+		case r.Length != int64(bytes):
+			return fmt.Errorf("tensors[%d]: %q: length %d, but %s%s has %d bytes", i, r.Label(), r.Length, r.DType, tensor.FormatShape(r.Shape), bytes)
+		case r.Offset < 0 || r.Offset > p.Size || r.Length > p.Size-r.Offset:
+			return fmt.Errorf("tensors[%d]: %q: bytes %d+%d lie outside of the file of %d bytes", i, r.Label(), r.Offset, r.Length, p.Size)
+		case !shaPattern.MatchString(r.SHA256):
+			return fmt.Errorf("tensors[%d]: %q: sha256 %.80q cannot be", i, r.Label(), r.SHA256)
+		}
+		labels[r.Layer+"\x00"+r.Port] = true
+		last = r.Index
+	}
+	return nil
+}
+
+// marshal writes the manifest with one tensor a line, so that a version control system shows what changed.
+func (m *Manifest) marshal() ([]byte, error) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "{\n \"schema\": %d,\n \"passes\": [", m.Schema)
+	for i, p := range m.Passes {
+		tensors := p.Tensors
+		p.Tensors = nil
+		head, err := marshalPlain(p)
+		if err != nil {
+			return nil, err
+		}
+		head, ok := bytes.CutSuffix(head, []byte(`,"tensors":null}`))
+		if !ok {
+			return nil, fmt.Errorf("golden: manifest: unexpected form of a pass: %s", head)
+		}
+		fmt.Fprintf(&b, "%s\n  ", comma(i))
+		b.Write(head)
+		b.WriteString(`,"tensors":[`)
+		for j, r := range tensors {
+			line, err := marshalPlain(r)
+			if err != nil {
+				return nil, err
+			}
+			fmt.Fprintf(&b, "%s\n   %s", comma(j), line)
+		}
+		b.WriteString("\n  ]}")
+	}
+	b.WriteString("\n ]\n}\n")
+	return b.Bytes(), nil
+}
+
+func comma(i int) string {
+	if i == 0 {
+		return ""
+	}
+	return ","
+}
+
+// marshalPlain is JSON on one line with <, > and & as they are.
+func marshalPlain(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, fmt.Errorf("golden: manifest: %w", err)
+	}
+	return bytes.TrimSpace(b.Bytes()), nil
+}
+
+// jsonPlace adds the line to a JSON error.
+func jsonPlace(data []byte, err error) string {
+	var off int64 = -1
+	var syntax *json.SyntaxError
+	var typ *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		off = syntax.Offset
+	case errors.As(err, &typ):
+		off = typ.Offset
+	}
+	if off < 0 || off > int64(len(data)) {
+		return err.Error()
+	}
+	return fmt.Sprintf("line %d: %v", 1+bytes.Count(data[:off], []byte("\n")), err)
+}

@@ -1,0 +1,190 @@
+package golden
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/spf13/afero"
+)
+
+// beside names a hidden folder next to dir: "new" while goldens are written, "old" for the moment between two renames.
+func beside(dir, what string) string {
+	return filepath.Join(filepath.Dir(dir), "."+filepath.Base(dir)+"."+what)
+}
+
+// replace exchanges the folder dir for one that build fills. Until all of it is on disk dir is as it was. Then two renames follow;
+// between them there is no dir, and Open takes the old one. If anything fails, the old goldens stay.
+func replace(fsys afero.Fs, dir string, build func(tmp string) error) (err error) {
+	dir = filepath.Clean(dir)
+	tmp, old, parent := beside(dir, "new"), beside(dir, "old"), filepath.Dir(dir)
+	if err := recoverOld(fsys, dir); err != nil {
+		return err
+	}
+	if err := fsys.RemoveAll(tmp); err != nil { // of an update that died
+		return fmt.Errorf("golden: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, fsys.RemoveAll(tmp))
+		}
+	}()
+	if err := fsys.MkdirAll(tmp, 0o755); err != nil {
+		return fmt.Errorf("golden: %w", err)
+	}
+	if err := build(tmp); err != nil {
+		return err
+	}
+	err = afero.Walk(fsys, tmp, func(name string, info fs.FileInfo, err error) error {
+		if err != nil || !info.IsDir() {
+			return err
+		}
+		return syncDir(fsys, name)
+	})
+	if err != nil {
+		return fmt.Errorf("golden: %w", err)
+	}
+	had, err := exists(fsys, dir)
+	if err != nil {
+		return fmt.Errorf("golden: %w", err)
+	}
+	if had {
+		if err := fsys.Rename(dir, old); err != nil {
+			return fmt.Errorf("golden: the goldens are as they were: %w", err)
+		}
+	}
+	if err := fsys.Rename(tmp, dir); err != nil {
+		if had {
+			err = errors.Join(err, fsys.Rename(old, dir))
+		}
+		return fmt.Errorf("golden: the goldens are as they were: %w", err)
+	}
+	// The new goldens are there. What fails now leaves a folder behind at most, which the next update removes.
+	if err := syncDir(fsys, parent); err != nil {
+		return fmt.Errorf("golden: the new goldens are written, but perhaps not on disk yet: %w", err)
+	}
+	if err := fsys.RemoveAll(old); err != nil {
+		return fmt.Errorf("golden: the new goldens are written, but the old ones in %s could not be removed: %w", old, err)
+	}
+	return nil
+}
+
+// recoverOld ends what an update that died has left: without dir the old goldens come back, with it they are removed.
+func recoverOld(fsys afero.Fs, dir string) error {
+	old := beside(dir, "old")
+	left, err := exists(fsys, old)
+	if err != nil || !left {
+		return err
+	}
+	there, err := exists(fsys, dir)
+	if err == nil && there {
+		err = fsys.RemoveAll(old)
+	} else if err == nil {
+		err = fsys.Rename(old, dir)
+	}
+	if err != nil {
+		return fmt.Errorf("golden: %w", err)
+	}
+	return nil
+}
+
+func syncDir(fsys afero.Fs, dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil // folders cannot be synced there
+	}
+	f, err := fsys.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// sink is a new file that is hashed while it is written.
+type sink struct {
+	*bufio.Writer
+	file afero.File
+	hash hash.Hash
+	size int64
+}
+
+func create(fsys afero.Fs, name string) (*sink, error) {
+	if err := fsys.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return nil, fmt.Errorf("golden: %w", err)
+	}
+	f, err := fsys.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("golden: %w", err)
+	}
+	s := &sink{file: f, hash: sha256.New()}
+	s.Writer = bufio.NewWriterSize(writerFunc(func(p []byte) (int, error) {
+		s.hash.Write(p)
+		n, err := f.Write(p)
+		s.size += int64(n)
+		return n, err
+	}), 1<<20)
+	return s, nil
+}
+
+// finish brings the file to disk, if nothing failed so far, and closes it.
+func (s *sink) finish(err error) error {
+	if err == nil {
+		err = s.Flush()
+	}
+	if err == nil {
+		err = s.file.Sync()
+	}
+	return errors.Join(err, s.file.Close())
+}
+
+func (s *sink) sha256() string { return hex.EncodeToString(s.hash.Sum(nil)) }
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// writeManifest writes the manifest into a folder.
+func writeManifest(fsys afero.Fs, dir string, m *Manifest) error {
+	data, err := m.marshal()
+	if err != nil {
+		return err
+	}
+	if _, err := parseManifest(ManifestFile, data); err != nil {
+		return fmt.Errorf("golden: the manifest would not be readable: %w", err)
+	}
+	s, err := create(fsys, filepath.Join(dir, ManifestFile))
+	if err != nil {
+		return err
+	}
+	_, err = s.Write(data)
+	return s.finish(err)
+}
+
+// copyTree copies the files for which keep is true; their names are relative, with slashes. A folder that is not there is empty.
+func copyTree(ctx context.Context, fsys afero.Fs, from, to string, keep func(rel string) bool) error {
+	if there, err := exists(fsys, from); err != nil || !there {
+		return err
+	}
+	return afero.Walk(fsys, from, func(name string, info fs.FileInfo, err error) error {
+		if err != nil || info.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(from, name)
+		if err != nil || !keep(filepath.ToSlash(rel)) {
+			return err
+		}
+		s, err := create(fsys, filepath.Join(to, rel))
+		if err != nil {
+			return err
+		}
+		return s.finish(stream(ctx, fsys, name, io.Writer(s)))
+	})
+}

@@ -1,0 +1,168 @@
+package golden
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/afero"
+
+	"github.com/goparity/goparity/internal/pack"
+	"github.com/goparity/goparity/tensor"
+)
+
+// Verify reads everything: the hash of each file, its header against the manifest, hash and statistics of each tensor, and files that
+// belong to no golden. It gives what is wrong, and an error only if ctx ends or the folder cannot be read.
+func (s *Store) Verify(ctx context.Context) ([]Problem, error) {
+	var out []Problem
+	for i := range s.manifest.Passes {
+		p := &s.manifest.Passes[i]
+		problems, err := s.verifyPass(ctx, p)
+		if err != nil {
+			return out, err
+		}
+		out = append(out, problems...)
+	}
+	extra, err := s.extra()
+	if err != nil {
+		return out, err
+	}
+	for _, file := range extra {
+		out = append(out, Problem{File: file, Extra: true, Err: corrupt("the manifest does not list it: remove it with parity golden prune")})
+	}
+	return out, nil
+}
+
+func (s *Store) verifyPass(ctx context.Context, p *Pass) ([]Problem, error) {
+	f, err := openFile(s.fs, s.path(p), p.Size) // anew: the file may have changed since it was mapped
+	if err != nil {
+		return []Problem{{File: p.File, Err: err}}, nil
+	}
+	defer f.Close()
+	var out []Problem
+	hash, err := hashFile(ctx, s.fs, s.path(p))
+	if err != nil {
+		return nil, err
+	}
+	if hash != p.SHA256 {
+		out = append(out, Problem{File: p.File, Err: corrupt("sha256 is %.12s…, the manifest says %.12s…: restore it, or %s", hash, p.SHA256, Renew)})
+	}
+	used := map[string]bool{}
+	type checked struct {
+		stats Stats
+		err   error
+	}
+	known := map[string]checked{} // by the name in the file: equal tensors are read once
+	for _, r := range p.Tensors {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("golden: verify: %w", err)
+		}
+		name := r.nameInFile()
+		used[name] = true
+		t, err := lookup(f, r)
+		if err == nil {
+			c, ok := known[name]
+			if !ok {
+				c = checked{statsOf(t), checkHash(t, r)}
+				known[name] = c
+			}
+			if err = c.err; err == nil && !c.stats.near(r.Stats) {
+				err = fmt.Errorf("its statistics are %+v, the manifest says %+v", c.stats, r.Stats)
+			}
+		}
+		if err != nil {
+			out = append(out, Problem{File: p.File, Tensor: r.Label(), Err: corrupt("%v", err)})
+		}
+	}
+	for _, t := range f.Tensors {
+		if !used[t.Name] {
+			out = append(out, Problem{File: p.File, Tensor: t.Name, Err: corrupt("the manifest does not list it")})
+		}
+	}
+	return out, nil
+}
+
+func checkHash(t *tensor.Tensor, r Record) error {
+	hash, err := pack.Hash(t)
+	if err == nil && hash != r.SHA256 {
+		err = fmt.Errorf("sha256 of the values is %.12s…, the manifest says %.12s…", hash, r.SHA256)
+	}
+	return err
+}
+
+// extra lists the .safetensors files that the manifest does not know, relative to the store.
+func (s *Store) extra() ([]string, error) {
+	known := map[string]bool{}
+	for _, p := range s.manifest.Passes {
+		known[p.File] = true
+	}
+	var out []string
+	err := afero.Walk(s.fs, s.dir, func(name string, info fs.FileInfo, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(s.dir, name)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		if !info.IsDir() && strings.EqualFold(path.Ext(rel), ".safetensors") && !known[rel] {
+			out = append(out, rel)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("golden: list %q: %w", s.dir, err)
+	}
+	return out, nil
+}
+
+// hashFile reads a file a block at a time.
+func hashFile(ctx context.Context, fsys afero.Fs, name string) (string, error) {
+	h := sha256.New()
+	if err := stream(ctx, fsys, name, h); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+func stream(ctx context.Context, fsys afero.Fs, name string, w io.Writer) error {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return fmt.Errorf("golden: %w", err)
+	}
+	defer f.Close()
+	if _, err := io.Copy(w, &contextReader{ctx, f}); err != nil {
+		return fmt.Errorf("golden: read %s: %w", name, err)
+	}
+	return nil
+}
+
+// contextReader ends when its context does.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r *contextReader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(p)
+}
+
+func exists(fsys afero.Fs, name string) (bool, error) {
+	_, err := fsys.Stat(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}

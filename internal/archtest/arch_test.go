@@ -1,0 +1,201 @@
+package archtest_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	_ "github.com/goparity/goparity/internal/updateflag"
+)
+
+// line is the way of the data, from below. A package may import those of the rows above its own here, and not those of
+// its row or below it.
+var line = [][]string{
+	{"internal/mapfile", "internal/glob", "internal/nearest", "internal/updateflag", "internal/archtest"},
+	{"tensor"},
+	{"tensor/internal/*"},
+	{"tensor/*", "internal/printlog"},
+	{"internal/pack"},
+	{"internal/dump"},
+	{"internal/engine", "internal/gpu"}, // engines write dumps; dump knows no engine
+	{"internal/match"},
+	{"compare"},
+	{"internal/localise"},
+	{"internal/diagnose"},
+	{"internal/report"},
+	{"internal/fixture"},
+	{"golden"},
+	{"internal/session"},
+	{"parity"},
+	{"testmain"},
+	{"cmd/*"},
+}
+
+// only lists packages that may import no more of the module than this, though more lies below them.
+var only = map[string][]string{
+	"compare":            {"tensor"},                                                       // it knows no names
+	"internal/match":     {"tensor", "internal/dump", "internal/glob", "internal/nearest"}, // names and shapes, no figures
+	"internal/localise":  {"compare", "tensor"},
+	"internal/mapfile":   {},
+	"internal/pack":      {"tensor", "tensor/safetensors"},
+	"internal/printlog":  {"tensor"},
+	"internal/archtest":  {},
+	"tensor":             {"internal/mapfile"},
+	"tensor/maxckpt":     {"tensor"},
+	"tensor/npy":         {"tensor"},
+	"tensor/safetensors": {"tensor"},
+	"tensor/torchpt":     {"tensor"},
+}
+
+// linked lists the other modules that a user's test binary may link: all that parity and testmain bring with them.
+var linked = []string{
+	"github.com/spf13/afero",
+	"github.com/x448/float16",
+	"go.yaml.in/yaml/v3",
+	"golang.org/x/sys",
+	"gonum.org/v1/gonum",
+}
+
+// rank is the row of a package in line, −1 if it has none.
+func rank(dir string) int {
+	return slices.IndexFunc(line, func(row []string) bool {
+		return slices.ContainsFunc(row, func(pattern string) bool { return matches(pattern, dir) })
+	})
+}
+
+// wrongImports lists what breaks line and only.
+func wrongImports(packages map[string]*pkg) []string {
+	var wrong []string
+	for dir, p := range packages {
+		if rank(dir) < 0 {
+			wrong = append(wrong, fmt.Sprintf("%s has no place: give it one in the table of internal/archtest", dir))
+			continue
+		}
+		for _, name := range p.imports {
+			d, ok := own(name)
+			if !ok {
+				continue
+			}
+			if rank(d) >= rank(dir) {
+				wrong = append(wrong, fmt.Sprintf("%s imports %s, which does not lie below it", dir, d))
+			} else if allowed, limited := only[dir]; limited && !slices.Contains(allowed, d) {
+				wrong = append(wrong, fmt.Sprintf("%s imports %s: it may import only %q", dir, d, allowed))
+			}
+		}
+	}
+	slices.Sort(wrong)
+	return slices.Compact(wrong)
+}
+
+// wrongLinks lists the imports by which a test binary that uses dir would link a module that is not in linked.
+func wrongLinks(packages map[string]*pkg, dir string) []string {
+	var wrong []string
+	for _, d := range reach(packages, dir) {
+		for _, name := range packages[d].imports {
+			inside := func(m string) bool { return name == m || strings.HasPrefix(name, m+"/") }
+			if foreign(name) && !slices.ContainsFunc(linked, inside) {
+				wrong = append(wrong, fmt.Sprintf("%s links %s through %s", dir, name, d))
+			}
+			if name == module+"/internal/updateflag" || name == "testing" && d != "parity" && d != "testmain" {
+				wrong = append(wrong, fmt.Sprintf("%s links %s through %s: that is for test files", dir, name, d))
+			}
+		}
+	}
+	slices.Sort(wrong)
+	return slices.Compact(wrong)
+}
+
+// withoutUpdateFlag lists the packages whose test binary does not know -update.
+func withoutUpdateFlag(packages map[string]*pkg) []string {
+	var wrong []string
+	for dir, p := range packages {
+		knows := slices.Contains(p.testImports, module+"/internal/updateflag") || slices.Contains(p.testImports, module+"/testmain") ||
+			dir == "internal/updateflag" || dir == "testmain"
+		if p.tests && !knows {
+			wrong = append(wrong, dir)
+		}
+	}
+	slices.Sort(wrong)
+	return wrong
+}
+
+func readThis(t *testing.T) map[string]*pkg {
+	t.Helper()
+	packages, err := readModule(filepath.Join("..", ".."))
+	require.NoError(t, err)
+	for _, dir := range []string{"tensor", "compare", "internal/report", "internal/archtest"} {
+		require.Contains(t, packages, dir, "the module was not read")
+	}
+	return packages
+}
+
+func TestImportsFollowTheLine(t *testing.T) {
+	assert.Empty(t, wrongImports(readThis(t)))
+}
+
+func TestWhatAUserLinks(t *testing.T) {
+	packages := readThis(t)
+	for _, dir := range []string{"parity", "testmain", "golden", "compare", "tensor"} {
+		assert.Empty(t, wrongLinks(packages, dir))
+	}
+}
+
+func TestEveryTestPackageKnowsUpdate(t *testing.T) {
+	assert.Empty(t, withoutUpdateFlag(readThis(t)),
+		"import _ %q in one test file of each: go test ./... -update fails where the flag is not known", module+"/internal/updateflag")
+}
+
+// The checks must be able to fail.
+func TestTheChecksFindWhatIsWrong(t *testing.T) {
+	of := func(names ...string) *pkg {
+		p := &pkg{}
+		for _, name := range names {
+			if !strings.Contains(name, ".") && name != "testing" {
+				name = module + "/" + name
+			}
+			p.imports = append(p.imports, name)
+		}
+		return p
+	}
+	for _, c := range []struct {
+		packages      map[string]*pkg
+		imports, link int
+		reason        string
+	}{
+		{map[string]*pkg{"tensor": of("internal/mapfile"), "compare": of("tensor"), "parity": of("internal/session", "testing")}, 0, 0, "all in order"},
+		{map[string]*pkg{"tensor": of("compare")}, 1, 0, "upwards"},
+		{map[string]*pkg{"tensor/npy": of("tensor/safetensors")}, 1, 0, "sideways"},
+		{map[string]*pkg{"compare": of("internal/dump")}, 1, 0, "below, but compare knows no names"},
+		{map[string]*pkg{"internal/dump": of("internal/engine")}, 1, 0, "dump knows no engine"},
+		{map[string]*pkg{"internal/new": of()}, 1, 0, "a package without a place"},
+		{map[string]*pkg{"parity": of("internal/session"), "internal/session": of("github.com/spf13/cobra")}, 0, 1, "what only the command needs, one step away"},
+		{map[string]*pkg{"parity": of("github.com/stretchr/testify/require")}, 0, 1, "testify is for our own tests"},
+		{map[string]*pkg{"parity": of("gonum.org/v1/plot")}, 0, 1, "gonum/plot is not gonum"},
+		{map[string]*pkg{"parity": of("gonum.org/v1/gonum/mat", "go.yaml.in/yaml/v3")}, 0, 0, "these may be linked"},
+		{map[string]*pkg{"parity": of("internal/session"), "internal/session": of("internal/updateflag")}, 0, 1, "a flag for test files"},
+		{map[string]*pkg{"parity": of("tensor"), "cmd/parity": of("github.com/spf13/cobra", "parity")}, 0, 0, "the command may link it"},
+	} {
+		assert.Len(t, wrongImports(c.packages), c.imports, c.reason)
+		assert.Len(t, wrongLinks(c.packages, "parity"), c.link, c.reason)
+	}
+	flags := map[string]*pkg{
+		"a": {tests: true}, "b": {tests: true, testImports: []string{module + "/internal/updateflag"}},
+		"c": {}, "d": {tests: true, testImports: []string{module + "/testmain"}},
+	}
+	assert.Equal(t, []string{"a"}, withoutUpdateFlag(flags))
+}
+
+func TestReadModule(t *testing.T) {
+	packages, err := readModule(filepath.Join("testdata", "module"))
+	require.NoError(t, err)
+	assert.Equal(t, map[string]*pkg{
+		".":   {imports: []string{"fmt", module + "/a"}},
+		"a":   {tests: true, testImports: []string{"testing", "io"}},
+		"a/b": {imports: []string{"os", "syscall"}},
+	}, packages, "all platforms, tests of both kinds; no other module, testdata, hidden folder or script")
+}

@@ -1,0 +1,6 @@
+//go:build windows
+
+// Package b.
+package b
+
+import _ "syscall"

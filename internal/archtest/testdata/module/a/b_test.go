@@ -1,0 +1,3 @@
+package a_test
+
+import _ "io"

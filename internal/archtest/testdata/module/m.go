@@ -1,0 +1,8 @@
+package m
+
+import (
+	"fmt"
+	_ "github.com/goparity/goparity/a"
+)
+
+var _ = fmt.Sprint

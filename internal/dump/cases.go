@@ -1,0 +1,151 @@
+package dump
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/mapfile"
+)
+
+// OpenCases opens the runs of several cases, in the order in which they are listed there:
+//
+//   - a recording: a folder whose run.json has "cases", with the tensors of a forward pass in one file each;
+//   - a folder of dumps, each a folder with a run.json;
+//   - a single dump.
+//
+// A run's case is that of its run.json, else the name of its folder.
+func OpenCases(path string, opt Options) ([]*Run, error) {
+	data, err := os.ReadFile(filepath.Join(path, RunFile))
+	switch {
+	case err == nil:
+		var rec struct {
+			Schema int               `json:"schema"`
+			Cases  []json.RawMessage `json:"cases"`
+		}
+		if err := json.Unmarshal(data, &rec); err != nil {
+			return nil, fmt.Errorf("dump: open %q: %w", filepath.Join(path, RunFile), jsonPlace(data, err))
+		}
+		if rec.Cases != nil {
+			return openRecording(path, rec.Cases)
+		}
+	case !errors.Is(err, fs.ErrNotExist) && !isFile(path):
+		return nil, fmt.Errorf("dump: open %q: %w", path, err)
+	default:
+		if dirs := dumpFolders(path); len(dirs) > 0 {
+			return openAll(dirs, opt)
+		}
+	}
+	r, err := Open(path, opt)
+	if err != nil {
+		return nil, err
+	}
+	return []*Run{r}, nil
+}
+
+func isFile(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && !st.IsDir()
+}
+
+// dumpFolders lists the folders in a folder that are dumps with a run.json.
+func dumpFolders(path string) (dirs []string) {
+	_, folders, err := list(path)
+	if err != nil {
+		return nil
+	}
+	for _, d := range folders {
+		if isFile(filepath.Join(path, d, RunFile)) {
+			dirs = append(dirs, filepath.Join(path, d))
+		}
+	}
+	return dirs
+}
+
+func openAll(dirs []string, opt Options) (runs []*Run, err error) {
+	for _, d := range dirs {
+		r, err := Open(d, opt)
+		if err != nil {
+			return nil, errors.Join(err, CloseAll(runs))
+		}
+		if r.Info.Case == "" {
+			r.Info.Case = filepath.Base(d)
+		}
+		runs = append(runs, r)
+	}
+	return runs, nil
+}
+
+func openRecording(path string, cases []json.RawMessage) (runs []*Run, err error) {
+	for _, c := range cases {
+		r := &Run{Path: path, HasInfo: true}
+		if r.Info, err = parseInfo(filepath.Join(path, RunFile), c); err == nil {
+			err = r.openListed(Options{})
+		}
+		if err == nil && len(r.Entries) == 0 {
+			err = fmt.Errorf("dump: open %q: case %q: %w", path, r.Info.Case, ErrEmpty)
+		}
+		if err == nil {
+			err = r.checkHashes()
+		}
+		if err == nil {
+			err = r.finish(Options{})
+		}
+		runs = append(runs, r)
+		if err != nil {
+			return nil, errors.Join(err, CloseAll(runs))
+		}
+	}
+	if len(runs) == 0 {
+		return nil, fmt.Errorf("dump: open %q: the recording has no cases", path)
+	}
+	return runs, nil
+}
+
+// checkHashes reads each file of a recording and compares its hash with that of run.json.
+func (r *Run) checkHashes() error {
+	for _, file := range slices.Sorted(maps.Keys(r.Info.SHA256)) {
+		if !filepath.IsLocal(file) {
+			return fmt.Errorf("dump: open %q: file %q leaves the folder", filepath.Join(r.Path, RunFile), file)
+		}
+		m, err := mapfile.Open(filepath.Join(r.Path, file))
+		if err != nil {
+			return fmt.Errorf("dump: %w", err)
+		}
+		sum := sha256.Sum256(m.Data)
+		if err := m.Close(); err != nil {
+			return err
+		}
+		if got := hex.EncodeToString(sum[:]); got != r.Info.SHA256[file] {
+			return fmt.Errorf("dump: open %q: the file is damaged: its sha256 is %.12s…, %s says %.12s…: restore it or record the run anew",
+				filepath.Join(r.Path, file), got, RunFile, r.Info.SHA256[file])
+		}
+	}
+	return nil
+}
+
+// CloseAll closes runs.
+func CloseAll(runs []*Run) error {
+	var errs []error
+	for _, r := range runs {
+		errs = append(errs, r.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// CaseNames lists the cases of runs for messages.
+func CaseNames(runs []*Run) string {
+	var names []string
+	for _, r := range runs {
+		names = append(names, fmt.Sprintf("%q", r.Info.Case))
+	}
+	return strings.Join(names, ", ")
+}

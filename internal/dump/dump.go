@@ -1,0 +1,341 @@
+package dump
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/goparity/goparity/tensor"
+)
+
+// What the order of a run's entries was taken from.
+const (
+	OrderRunFile = "run.json"
+	OrderNames   = "tensor_names.txt"
+	OrderNatural = "the natural order of the names"
+	OrderFile    = "the order in the file"
+)
+
+// ErrEmpty says that a folder or file holds no tensor at all.
+var ErrEmpty = errors.New("no tensors")
+
+// Run is an open dump. Its tensors are views of mapped files and must not be used after Close.
+type Run struct {
+	Path    string
+	Info    Info // zero without run.json, but for the mode
+	HasInfo bool
+	OrderBy string // one of the Order constants
+	Entries []Entry
+	Notes   []string // what a report should say about the reading
+	files   []*tensor.File
+}
+
+// Entry is one tensor of a run.
+type Entry struct {
+	Step, Layer, Port string // Layer is the label as it was dumped, with its call count: "model.norm(2)"
+	Seq               int    // execution index in the run
+	Tensor            *tensor.Tensor
+	Known             []int // flat indices of the elements that a shortened log shows; nil = all
+}
+
+// Label is "<layer>-<port>".
+func (e Entry) Label() string { return JoinLabel(e.Layer, e.Port) }
+
+// Options of Open.
+type Options struct {
+	// Raw gives dtype and shape of a headerless file by its label and size in bytes. Without it such files are refused.
+	Raw func(label string, size int64) (tensor.RawSpec, error)
+	// Injection overrides what run.json or the ports say: Nested or Isolated.
+	Injection string
+}
+
+// Open opens a folder or a file of tensors.
+func Open(path string, opt Options) (*Run, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("dump: open %q: %w", path, errors.Unwrap(err))
+	}
+	r := &Run{Path: path, Info: Info{Mode: Standard}}
+	if st.IsDir() {
+		err = r.openFolder(opt)
+	} else {
+		err = r.openFile(opt)
+	}
+	if err == nil && len(r.Entries) == 0 {
+		err = fmt.Errorf("dump: open %q: %w: want files <layer>-<port>.max, .pt, .npy, .npz or .safetensors, or step folders with such files", path, ErrEmpty)
+	}
+	if err == nil {
+		err = r.finish(opt)
+	}
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// New makes a run of entries that are open elsewhere; seq is given by their order.
+func New(path string, info Info, orderBy string, entries []Entry) *Run {
+	for i := range entries {
+		entries[i].Seq = i
+	}
+	return &Run{Path: path, Info: info, HasInfo: true, OrderBy: orderBy, Entries: entries}
+}
+
+// Close unmaps all files.
+func (r *Run) Close() error {
+	var errs []error
+	for _, f := range r.files {
+		errs = append(errs, f.Close())
+	}
+	r.files = nil
+	return errors.Join(errs...)
+}
+
+// Steps lists the steps in the order of their first tensor.
+func (r *Run) Steps() []string {
+	var steps []string
+	for _, e := range r.Entries {
+		if !slices.Contains(steps, e.Step) {
+			steps = append(steps, e.Step)
+		}
+	}
+	return steps
+}
+
+// Find gives the entry of a step, layer and port.
+func (r *Run) Find(step, layer, port string) (Entry, bool) {
+	for _, e := range r.Entries {
+		if e.Step == step && e.Layer == layer && e.Port == port {
+			return e, true
+		}
+	}
+	return Entry{}, false
+}
+
+// finish numbers the entries, refuses two of one name, and settles the form of an injected run.
+func (r *Run) finish(opt Options) error {
+	type key struct{ step, layer, port string }
+	seen := make(map[key]bool, len(r.Entries))
+	nested := false
+	for i := range r.Entries {
+		e := &r.Entries[i]
+		e.Seq = i
+		k := key{e.Step, e.Layer, e.Port}
+		if seen[k] {
+			return fmt.Errorf("dump: open %q: step %s has %q twice: keep one file of it", r.Path, e.Step, e.Label())
+		}
+		seen[k] = true
+		nested = nested || strings.HasPrefix(e.Port, "computed_")
+	}
+	if opt.Injection != "" {
+		r.Info.Injection = opt.Injection
+	}
+	if r.Info.Injection == "" && r.Info.Mode == Injected || nested && !r.HasInfo {
+		r.Info.Mode, r.Info.Injection = Injected, Isolated
+		if nested {
+			r.Info.Injection = Nested
+		}
+	}
+	return nil
+}
+
+func (r *Run) openFile(opt Options) error {
+	r.OrderBy = OrderFile
+	named, err := r.load(r.Path, filepath.Base(r.Path), opt)
+	if err != nil {
+		return err
+	}
+	for _, t := range named {
+		layer, port := SplitLabel(t.Name)
+		r.Entries = append(r.Entries, Entry{Step: "0", Layer: layer, Port: port, Tensor: t.Tensor})
+	}
+	return nil
+}
+
+func (r *Run) openFolder(opt Options) error {
+	data, err := os.ReadFile(filepath.Join(r.Path, RunFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return r.openBare(opt)
+	}
+	if err != nil {
+		return fmt.Errorf("dump: open %q: %w", r.Path, err)
+	}
+	r.HasInfo = true
+	if r.Info, err = parseInfo(filepath.Join(r.Path, RunFile), data); err != nil {
+		return err
+	}
+	if len(r.Info.Order) == 0 {
+		r.note("run.json lists no tensors: they were taken from the folder")
+		return r.openBare(opt)
+	}
+	return r.openListed(opt)
+}
+
+// openListed opens what run.json lists.
+func (r *Run) openListed(opt Options) (err error) {
+	r.OrderBy = OrderRunFile
+	open := map[string][]tensor.Named{}
+	for i, o := range r.Info.Order {
+		path := filepath.Join(r.Path, o.Step, o.File)
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			path = filepath.Join(r.Path, o.File)
+		}
+		named, ok := open[path]
+		if !ok {
+			if named, err = r.load(path, o.File, opt); err != nil {
+				return fmt.Errorf("%w (order entry %d of %s)", err, i, RunFile)
+			}
+			open[path] = named
+		}
+		t, err := pick(named, o)
+		if err != nil {
+			return fmt.Errorf("dump: open %q: order entry %d of %s: %w", path, i, RunFile, err)
+		}
+		r.Entries = append(r.Entries, Entry{Step: o.Step, Layer: o.Layer, Port: o.Port, Tensor: t})
+	}
+	return nil
+}
+
+// pick finds the tensor of an order entry in its file.
+func pick(named []tensor.Named, o OrderEntry) (*tensor.Tensor, error) {
+	if o.Name == "" && len(named) == 1 {
+		return named[0].Tensor, nil
+	}
+	want := o.Name
+	if want == "" {
+		want = JoinLabel(o.Layer, o.Port)
+	}
+	for _, t := range named {
+		if t.Name == want {
+			return t.Tensor, nil
+		}
+	}
+	return nil, fmt.Errorf("the file has no tensor %q", want)
+}
+
+// openBare reads a folder without run.json.
+func (r *Run) openBare(opt Options) error {
+	files, folders, err := list(r.Path)
+	if err != nil {
+		return err
+	}
+	files = r.tensorFiles(files, opt)
+	type stepDir struct{ step, dir string }
+	steps := []stepDir{{"0", r.Path}}
+	if len(files) == 0 {
+		steps = nil
+		for _, d := range folders {
+			steps = append(steps, stepDir{d, filepath.Join(r.Path, d)})
+		}
+	} else if len(folders) > 0 {
+		r.note(fmt.Sprintf("read as a flat folder: the folders %s in it were left out", strings.Join(folders, ", ")))
+	}
+	for _, s := range steps {
+		if s.dir != r.Path {
+			if files, _, err = list(s.dir); err != nil {
+				return err
+			}
+			files = r.tensorFiles(files, opt)
+		}
+		if err := r.openStep(s.step, s.dir, files, opt); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Run) openStep(step, dir string, files []string, opt Options) error {
+	byLabel := map[string]*tensor.Tensor{}
+	var labels []string
+	for _, f := range files {
+		named, err := r.load(filepath.Join(dir, f), f, opt)
+		if err != nil {
+			return err
+		}
+		for _, t := range named {
+			if byLabel[t.Name] != nil {
+				return fmt.Errorf("dump: open %q: %q is there twice, in files of different formats: keep one", dir, t.Name)
+			}
+			byLabel[t.Name] = t.Tensor
+			labels = append(labels, t.Name)
+		}
+	}
+	order, by, err := r.order(dir, labels)
+	if err != nil {
+		return err
+	}
+	if r.OrderBy == "" || by == OrderNatural {
+		r.OrderBy = by
+	}
+	for _, l := range order {
+		layer, port := SplitLabel(l)
+		r.Entries = append(r.Entries, Entry{Step: step, Layer: layer, Port: port, Tensor: byLabel[l]})
+	}
+	return nil
+}
+
+// order sorts labels by tensor_names.txt, and those that it lacks behind them by their names.
+func (r *Run) order(dir string, labels []string) ([]string, string, error) {
+	sort.SliceStable(labels, func(i, j int) bool { return NaturalLess(labels[i], labels[j]) })
+	data, err := os.ReadFile(filepath.Join(dir, "tensor_names.txt"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return labels, OrderNatural, nil
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("dump: open %q: %w", dir, err)
+	}
+	rank := map[string]int{}
+	have := map[string]bool{}
+	for _, l := range labels {
+		have[l] = true
+	}
+	var gone []string
+	for l := range strings.Lines(string(data)) {
+		if l = strings.TrimSpace(l); l == "" {
+			continue
+		}
+		if _, ok := rank[l]; !ok {
+			rank[l] = len(rank)
+		}
+		if !have[l] {
+			gone = append(gone, l)
+		}
+	}
+	if len(gone) > 0 {
+		r.note(fmt.Sprintf("tensor_names.txt lists %d tensors that have no file, the first is %q", len(gone), gone[0]))
+	}
+	sort.SliceStable(labels, func(i, j int) bool {
+		a, okA := rank[labels[i]]
+		b, okB := rank[labels[j]]
+		return okA && (!okB || a < b)
+	})
+	return labels, OrderNames, nil
+}
+
+func (r *Run) note(s string) { r.Notes = append(r.Notes, s) }
+
+// list gives the visible files and folders of a folder in natural order.
+func list(dir string) (files, folders []string, err error) {
+	es, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, nil, fmt.Errorf("dump: open %q: %w", dir, err)
+	}
+	for _, e := range es {
+		switch {
+		case strings.HasPrefix(e.Name(), "."):
+		case e.IsDir():
+			folders = append(folders, e.Name())
+		default:
+			files = append(files, e.Name())
+		}
+	}
+	for _, l := range [][]string{files, folders} {
+		sort.Slice(l, func(i, j int) bool { return NaturalLess(l[i], l[j]) })
+	}
+	return files, folders, nil
+}

@@ -1,0 +1,271 @@
+package dump_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/dump"
+	_ "github.com/goparity/goparity/internal/updateflag"
+	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/maxckpt"
+	"github.com/goparity/goparity/tensor/npy"
+	"github.com/goparity/goparity/tensor/safetensors"
+)
+
+func TestSplitLabel(t *testing.T) {
+	for _, tt := range []struct{ label, layer, port, reason string }{
+		{"model.norm-output", "model.norm", "output", "plain"},
+		{"model.norm(2)-output_0", "model.norm(2)", "output_0", "a call count belongs to the layer"},
+		{"model-output_last_hidden_state", "model", "output_last_hidden_state", "a field of a model output"},
+		{"m.layers.0-input_position_embeddings.1", "m.layers.0", "input_position_embeddings.1", "an element of a tuple"},
+		{"m.layers.0-computed_0", "m.layers.0", "computed_0", "injected runs"},
+		{"gpt-neo.h.0-output", "gpt-neo.h.0", "output", "a dash in a layer's name"},
+		{"a-output-b", "a-output-b", "tap", "no port at the end"},
+		{"mlp_gate", "mlp_gate", "tap", "saved by hand"},
+		{"-output", "-output", "tap", "a port without a layer"},
+	} {
+		layer, port := dump.SplitLabel(tt.label)
+		assert.Equal(t, [2]string{tt.layer, tt.port}, [2]string{layer, port}, tt.reason)
+		assert.Equal(t, tt.label, dump.JoinLabel(layer, port), tt.reason)
+	}
+}
+
+func TestNaturalLess(t *testing.T) {
+	sorted := []string{"a", "a.1", "a.2", "a.10", "a.10.b", "a.x", "b2", "b02", "b10"}
+	for i, a := range sorted {
+		for j, b := range sorted {
+			assert.Equal(t, i < j, dump.NaturalLess(a, b), "%s < %s", a, b)
+		}
+	}
+}
+
+// folder writes files; the end of a name says the format, the value is the tensor's only element.
+func folder(t *testing.T, files map[string]any) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, v := range files {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		var b bytes.Buffer
+		switch v := v.(type) {
+		case string:
+			b.WriteString(v)
+		case float64:
+			x, err := tensor.Of([]float32{float32(v)}, 1)
+			require.NoError(t, err)
+			switch filepath.Ext(name) {
+			case ".max":
+				require.NoError(t, maxckpt.Write(&b, "x", x))
+			case ".npy":
+				require.NoError(t, npy.Write(&b, x))
+			default:
+				_, err := x.WriteTo(&b)
+				require.NoError(t, err)
+			}
+		case []tensor.Named:
+			require.NoError(t, safetensors.Write(&b, v, nil))
+		}
+		require.NoError(t, os.WriteFile(path, b.Bytes(), 0o644))
+	}
+	return dir
+}
+
+func named(t *testing.T, names ...string) (out []tensor.Named) {
+	for i, n := range names {
+		x, err := tensor.Of([]float32{float32(i)}, 1)
+		require.NoError(t, err)
+		out = append(out, tensor.Named{Name: n, Tensor: x})
+	}
+	return out
+}
+
+func run(order ...string) string {
+	var l []string
+	for _, o := range order {
+		l = append(l, fmt.Sprintf("[%s]", o))
+	}
+	return `{"schema":1,"engine":"max","case":"c","order":[` + strings.Join(l, ",") + `]}`
+}
+
+func TestOpen(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		files  map[string]any
+		opt    dump.Options
+		want   string // "step layer port" of each entry
+		by     string
+		mode   string
+		notes  string
+		reason string
+	}{
+		{
+			name:  "run.json",
+			files: map[string]any{"run.json": run(`"0","b","output","b-output.max"`, `0,"a","output","a-output.max"`, `"1","a","output","a-output.max"`), "0/a-output.max": 1., "0/b-output.max": 2., "1/a-output.max": 3.},
+			want:  "0 b output, 0 a output, 1 a output", by: dump.OrderRunFile, mode: "standard",
+			reason: "the order of run.json, a step may be a number",
+		},
+		{
+			name:  "flat",
+			files: map[string]any{"layers.10-output.max": 1., "layers.2-output.npy": 2., "README.md": "x", ".hidden": "x"},
+			want:  "0 layers.2 output, 0 layers.10 output", by: dump.OrderNatural, mode: "standard",
+			reason: "formats mix, natural order",
+		},
+		{
+			name:  "names",
+			files: map[string]any{"0/tensor_names.txt": "b-output\na-output\ngone-output\n", "0/a-output.max": 1., "0/b-output.max": 2., "0/c-output.max": 2.},
+			want:  "0 b output, 0 a output, 0 c output", by: dump.OrderNames, mode: "standard", notes: `1 tensors that have no file, the first is "gone-output"`,
+			reason: "tensor_names.txt gives the order, the rest comes behind",
+		},
+		{
+			name:  "steps",
+			files: map[string]any{"10/a-output.max": 1., "2/a-output.max": 2.},
+			want:  "2 a output, 10 a output", by: dump.OrderNatural, mode: "standard",
+			reason: "step folders in natural order",
+		},
+		{
+			name:  "container",
+			files: map[string]any{"all.safetensors": named(t, "z-output", "a-output", "tapped")},
+			want:  "0 z output, 0 a output, 0 tapped tap", by: dump.OrderNatural, mode: "standard",
+			reason: "names of a container are labels",
+		},
+		{
+			name:  "nested",
+			files: map[string]any{"a-computed_0.max": 1., "a-output.max": 1.},
+			want:  "0 a computed_0, 0 a output", by: dump.OrderNatural, mode: "injected",
+			reason: "computed ports tell an injected run",
+		},
+		{
+			name:  "headerless",
+			files: map[string]any{"model.a-output": 1., "model.b-output": 1.},
+			opt: dump.Options{Raw: func(label string, size int64) (tensor.RawSpec, error) {
+				return tensor.RawSpec{DType: tensor.F32, Shape: []int{1}}, nil
+			}},
+			want: "0 model.a output, 0 model.b output", by: dump.OrderNatural, mode: "standard",
+			reason: "MAX's style BINARY: the file is named exactly like the label",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r, err := dump.Open(folder(t, tt.files), tt.opt)
+			require.NoError(t, err, tt.reason)
+			defer r.Close()
+			var got []string
+			for i, e := range r.Entries {
+				assert.Equal(t, i, e.Seq)
+				got = append(got, e.Step+" "+e.Layer+" "+e.Port)
+			}
+			if tt.name == "container" { // openFolder sorts labels, the file alone keeps its order
+				assert.ElementsMatch(t, strings.Split(tt.want, ", "), got)
+			} else {
+				assert.Equal(t, tt.want, strings.Join(got, ", "), tt.reason)
+			}
+			assert.Equal(t, tt.by, r.OrderBy)
+			assert.Equal(t, tt.mode, r.Info.Mode)
+			assert.Contains(t, strings.Join(r.Notes, "\n"), tt.notes)
+		})
+	}
+}
+
+func TestOpenFile(t *testing.T) {
+	dir := folder(t, map[string]any{"all.safetensors": named(t, "z-output", "a-output"), "x-output.npy": 1.})
+	r, err := dump.Open(filepath.Join(dir, "all.safetensors"), dump.Options{})
+	require.NoError(t, err)
+	defer r.Close()
+	assert.Equal(t, "z", r.Entries[0].Layer, "the order in the file")
+	assert.Equal(t, dump.OrderFile, r.OrderBy)
+	r2, err := dump.Open(filepath.Join(dir, "x-output.npy"), dump.Options{})
+	require.NoError(t, err)
+	defer r2.Close()
+	assert.Equal(t, "x-output", r2.Entries[0].Label())
+}
+
+func TestOpenErrors(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		files  map[string]any
+		want   []string
+		reason string
+	}{
+		{"empty", map[string]any{"README.md": "x"}, []string{"no tensors", ".safetensors"}, "a folder without tensors is not a dump"},
+		{"missing file", map[string]any{"run.json": run(`"0","a","output","a-output.max"`)}, []string{"a-output.max", "order entry 0"}, "a listed file that is gone is damage"},
+		{"escape", map[string]any{"run.json": run(`"0","a","output","../../etc/passwd"`)}, []string{"order entry 0", "leaves the dump's folder"}, "nothing outside the folder is read"},
+		{"escape by step", map[string]any{"run.json": run(`"..","a","output","x.max"`)}, []string{"leaves the dump's folder"}, "nothing outside the folder is read"},
+		{"absolute", map[string]any{"run.json": run(`"0","a","output","/x.max"`)}, []string{"leaves the dump's folder"}, "nothing outside the folder is read"},
+		{"not json", map[string]any{"run.json": "{\n\"schema\": 1,\n oops}"}, []string{"run.json", "line 3"}, "the line is named"},
+		{"schema", map[string]any{"run.json": `{"schema":2}`}, []string{"schema is 2", "reads 1"}, "another version"},
+		{"mode", map[string]any{"run.json": `{"schema":1,"mode":"wild"}`}, []string{`mode is "wild"`}, "unknown mode"},
+		{"short entry", map[string]any{"run.json": `{"schema":1,"order":[["0","a"]]}`}, []string{`["step","layer","port","file"]`}, "an entry is a list of four"},
+		{"twice", map[string]any{"run.json": run(`"0","a","output","a.max"`, `"0","a","output","a.max"`), "0/a.max": 1.}, []string{`has "a-output" twice`}, "one name, one tensor"},
+		{"two formats", map[string]any{"a-output.max": 1., "a-output.npy": 1.}, []string{`"a-output" is there twice`}, "which one is meant cannot be known"},
+		{"truncated", map[string]any{"a-output.max": "\x93\xf0"}, []string{"a-output.max"}, "the file is named"},
+		{"headerless", map[string]any{"a-output": 1.}, []string{"no tensors"}, "headerless files need --raw"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := dump.Open(folder(t, tt.files), dump.Options{})
+			require.Error(t, err, tt.reason)
+			for _, w := range tt.want {
+				assert.ErrorContains(t, err, w, tt.reason)
+			}
+		})
+	}
+	_, err := dump.Open(filepath.Join(t.TempDir(), "nowhere"), dump.Options{})
+	assert.ErrorContains(t, err, "nowhere")
+}
+
+func TestOpenCases(t *testing.T) {
+	one := folder(t, map[string]any{
+		"x/run.json": `{"schema":1,"case":"short","order":[["0","a","output","a-output.max"]]}`, "x/0/a-output.max": 1.,
+		"y/run.json": `{"schema":1,"order":[["0","a","output","a-output.max"]]}`, "y/0/a-output.max": 2.,
+	})
+	runs, err := dump.OpenCases(one, dump.Options{})
+	require.NoError(t, err)
+	assert.Equal(t, `"short", "y"`, dump.CaseNames(runs), "the case of run.json, else the folder's name")
+	require.NoError(t, dump.CloseAll(runs))
+
+	recording := func(sha string) string {
+		return folder(t, map[string]any{
+			"short.0.safetensors": named(t, "a-output", "b-output"),
+			"run.json": `{"schema":1,"cases":[{"schema":1,"case":"short","sha256":{` + sha + `},"order":[["0","a","output","short.0.safetensors"],
+				["0","b","input_0","short.0.safetensors","a-output"],["0","b","output","short.0.safetensors"]]}]}`,
+		})
+	}
+	runs, err = dump.OpenCases(recording(""), dump.Options{})
+	require.NoError(t, err)
+	require.Len(t, runs[0].Entries, 3)
+	assert.Equal(t, 0.0, runs[0].Entries[1].Tensor.At(0), "an equal tensor is stored once")
+	assert.Equal(t, 1.0, runs[0].Entries[2].Tensor.At(0))
+	require.NoError(t, dump.CloseAll(runs))
+
+	_, err = dump.OpenCases(recording(`"short.0.safetensors":"00"`), dump.Options{})
+	assert.ErrorContains(t, err, "damaged", "a hash that does not fit")
+	_, err = dump.OpenCases(folder(t, map[string]any{"run.json": `{"schema":1,"cases":[]}`}), dump.Options{})
+	assert.ErrorContains(t, err, "no cases")
+}
+
+func FuzzRunFile(f *testing.F) {
+	f.Add([]byte(run(`"0","a","output","a.max"`)))
+	f.Add([]byte(`{"schema":1,"cases":[{"schema":1,"order":[["0","a","tap","a.max","n"]]}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, dump.RunFile), data, 0o644))
+		if runs, err := dump.OpenCases(dir, dump.Options{}); err == nil {
+			t.Errorf("%d runs of a folder without a tensor file", len(runs))
+			dump.CloseAll(runs)
+		}
+		var e dump.OrderEntry
+		if json.Unmarshal(data, &e) == nil {
+			b, err := json.Marshal(e)
+			require.NoError(t, err)
+			var again dump.OrderEntry
+			require.NoError(t, json.Unmarshal(b, &again))
+			require.Equal(t, e, again)
+		}
+	})
+}

@@ -1,0 +1,110 @@
+package dump
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/maxckpt"
+	"github.com/goparity/goparity/tensor/npy"
+	"github.com/goparity/goparity/tensor/safetensors"
+	"github.com/goparity/goparity/tensor/torchpt"
+)
+
+// opener of each format by the end of the file's name.
+var opener = map[string]func(string) (*tensor.File, error){
+	".max":         maxckpt.Open,
+	".pt":          torchpt.Open,
+	".pth":         torchpt.Open,
+	".npy":         npy.Open,
+	".npz":         npy.Open,
+	".safetensors": safetensors.Open,
+}
+
+// Beside the tensors of a folder; never read as a headerless tensor.
+var sideFiles = []string{".json", ".txt", ".log", ".yaml", ".yml", ".md", ".png", ".html", ".py", ".csv"}
+
+// OpenFile opens one tensor file by the end of its name.
+func OpenFile(path string) (*tensor.File, error) {
+	open, ok := opener[strings.ToLower(filepath.Ext(path))]
+	if !ok {
+		return nil, &tensor.FormatError{Format: "dump", File: path, Offset: -1, Err: tensor.ErrUnsupported,
+			Msg: "unknown kind of file, want .max, .pt, .pth, .npy, .npz or .safetensors; a headerless file needs --raw DTYPE:SHAPE"}
+	}
+	return open(path)
+}
+
+// load opens a file and gives its tensors their labels: the file's name without its end for a single tensor of a .max, .pt or .npy,
+// "<file>.<name>" for those of a .pt with several in a folder, and the names themselves for containers.
+func (r *Run) load(path, file string, opt Options) ([]tensor.Named, error) {
+	ext := strings.ToLower(filepath.Ext(file))
+	stem := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+	var f *tensor.File
+	var err error
+	if _, known := opener[ext]; !known && opt.Raw != nil {
+		stem = filepath.Base(file)
+		f, err = openRaw(path, stem, opt)
+	} else {
+		f, err = OpenFile(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.files = append(r.files, f)
+	named := slices.Clone(f.Tensors)
+	whole := path == r.Path
+	for i := range named {
+		switch {
+		case ext == ".safetensors" || ext == ".npz":
+		case named[i].Name == "" || ext != ".pt" && ext != ".pth":
+			named[i].Name = stem
+		case !whole:
+			named[i].Name = stem + "." + named[i].Name
+		}
+	}
+	return named, nil
+}
+
+func openRaw(path, label string, opt Options) (*tensor.File, error) {
+	size, err := fileSize(path)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := opt.Raw(label, size)
+	if err != nil {
+		return nil, &tensor.FormatError{Format: "raw", File: path, Offset: -1, Err: tensor.ErrUnsupported, Msg: err.Error()}
+	}
+	return tensor.OpenRaw(path, spec)
+}
+
+// tensorFiles keeps the files that hold tensors. Files of an unknown kind are headerless tensors if opt says how to read them.
+func (r *Run) tensorFiles(files []string, opt Options) []string {
+	var keep, unknown []string
+	for _, f := range files {
+		ext := strings.ToLower(filepath.Ext(f))
+		switch _, known := opener[ext]; {
+		case known:
+			keep = append(keep, f)
+		case slices.Contains(sideFiles, ext):
+		default:
+			unknown = append(unknown, f)
+		}
+	}
+	if len(keep) == 0 && opt.Raw != nil {
+		return unknown
+	}
+	if len(unknown) > 0 {
+		r.note("left out files of an unknown kind: " + strings.Join(unknown[:min(3, len(unknown))], ", "))
+	}
+	return keep
+}
+
+func fileSize(path string) (int64, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return 0, &tensor.FormatError{Format: "raw", File: path, Offset: -1, Msg: err.Error(), Err: err}
+	}
+	return st.Size(), nil
+}

@@ -1,0 +1,139 @@
+package glob_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/glob"
+	_ "github.com/goparity/goparity/internal/updateflag"
+)
+
+func TestMatch(t *testing.T) {
+	tests := []struct {
+		pattern string
+		match   []string
+		not     []string
+		reason  string
+	}{
+		{"encoder.layer.3.attention", []string{"encoder.layer.3.attention", "model.encoder.layer.3.attention"},
+			[]string{"encoder.layer.3.attention.self", "encoder.layer.13.attention", "xencoder.layer.3.attention"}, "the end of a name, at a dot"},
+		{"encoder.layer.*.attention", []string{"model.encoder.layer.3.attention", "encoder.layer.11.attention"},
+			[]string{"model.encoder.layer.3.attention.self", "encoder.layer.attention", "encoder.layer.0.x.attention"}, "a star is inside one segment"},
+		{"layer.*", []string{"encoder.layer.3"}, []string{"encoder.layer.3.attention", "layer", "layer."}, "a segment that is a star has a character"},
+		{"*_proj", []string{"a.q_proj", "_proj"}, []string{"a.q_proj.b"}, "a star at the edge of a segment may be empty"},
+		{"encoder.**.dense", []string{"encoder.dense", "encoder.layer.0.output.dense", "m.encoder.x.dense"}, []string{"dense", "encoder.dense.x"}, "two stars are any number of segments"},
+		{"**", []string{"a", "a.b.c"}, nil, "everything"},
+		{"**.dense", []string{"dense", "a.dense", "a.b.dense"}, []string{"adense", "dense.a"}, "two stars in front"},
+		{"a.**", []string{"a", "a.b", "x.a.b.c", "x.a"}, []string{"b.c"}, "two stars behind"},
+		{"a.**.**.b", []string{"a.b", "a.x.b", "a.x.y.b"}, []string{"ab"}, "two of them are one"},
+		{"layers.?", []string{"layers.3"}, []string{"layers.13", "layers.", "layers.."}, "one character"},
+		{"layers.[0-2]", []string{"layers.0", "layers.2"}, []string{"layers.3", "layers.10"}, "a set"},
+		{"layers.[!0-2]", []string{"layers.3", "layers.x"}, []string{"layers.0", "layers.."}, "a negated set has no dot"},
+		{"layers.[^0-2]", []string{"layers.3"}, []string{"layers.0"}, "the other way to negate"},
+		{"x[+-0]y", []string{"x+y", "x-y", "x/y", "x0y"}, []string{"x.y"}, "a range over the dot leaves it out"},
+		{"x[]a]", []string{"x]", "xa"}, []string{"x["}, "a bracket first in a set is one of it"},
+		{"x[a-]", []string{"xa", "x-"}, []string{"xb"}, "a dash last in a set is itself"},
+		{"self_attn.{q,k,v}_proj", []string{"m.self_attn.q_proj", "self_attn.v_proj"}, []string{"self_attn.o_proj"}, "alternatives"},
+		{"{mlp.down,attn.{q,k}}", []string{"a.mlp.down", "attn.q", "attn.k"}, []string{"mlp", "attn.v", "attn.q.mlp"}, "alternatives with dots, nested"},
+		{"layer{,norm}", []string{"layer", "layernorm"}, []string{"layers"}, "an empty alternative"},
+		{"a{.b,}.c", []string{"a.b.c", "a.c"}, []string{"a.b"}, "a group over segments"},
+		{"model", []string{"model", "model.model"}, []string{"model.norm"}, "the end of a longer name is matched too"},
+		{"norm", []string{"norm"}, []string{"norm(2)", "LayerNorm", "Norm"}, "a second call and another case are other names"},
+		{"norm(2)", []string{"model.norm(2)"}, []string{"model.norm2"}, "parentheses are themselves"},
+		{"norm*", []string{"norm(2)", "norm"}, nil, "all calls"},
+		{`a\*b`, []string{"a*b"}, []string{"axb"}, "escaped"},
+		{"a+b|c", []string{"a+b|c"}, []string{"aab", "c"}, "signs of regular expressions are themselves"},
+		{"a,b", []string{"a,b"}, []string{"a", "b"}, "a comma outside of a group is itself"},
+		{"größe.*", []string{"größe.ü"}, []string{"grösse.ü"}, "letters beyond ASCII"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.pattern, func(t *testing.T) {
+			p, err := glob.Compile(tt.pattern)
+			require.NoError(t, err)
+			assert.Equal(t, tt.pattern, p.String())
+			for _, name := range tt.match {
+				assert.True(t, p.Match(name), "%q should match %q: %s", tt.pattern, name, tt.reason)
+			}
+			for _, name := range tt.not {
+				assert.False(t, p.Match(name), "%q should not match %q: %s", tt.pattern, name, tt.reason)
+			}
+		})
+	}
+}
+
+func TestMatchWhole(t *testing.T) {
+	p, err := glob.Compile("{model,*.norm}")
+	require.NoError(t, err)
+	assert.True(t, p.MatchWhole("model"))
+	assert.True(t, p.MatchWhole("model.norm"))
+	assert.False(t, p.MatchWhole("model.model"))
+	assert.False(t, p.MatchWhole("model.model.norm"))
+}
+
+func TestCompileErrors(t *testing.T) {
+	tests := []struct{ pattern, want, reason string }{
+		{"", "empty", "nothing"},
+		{"a.{b,c", "character 3: { is not closed", "open group"},
+		{"a}", "character 2: } without {", "closed without opening"},
+		{"a.[bc", "character 3: [ is not closed", "open set"},
+		{"a[", "[ is not closed", "open set at the end"},
+		{`a[b\`, "[ is not closed", "open set at a backslash"},
+		{"a[z-a]", "runs backwards", "range"},
+		{"a[.]", "only a dot", "a set without characters"},
+		{`a\`, "nothing follows", "backslash"},
+		{"a..b", "empty segment", "two dots"},
+		{".a", "empty segment", "leading dot"},
+		{"a.", "empty segment", "trailing dot"},
+		{"a.{,b}", "empty segment", "a group that can be empty"},
+		{"a**", "** stands for whole segments", "half a segment"},
+		{"***", "** stands for whole segments", "three stars"},
+		{strings.Repeat("a", 401), "at most 400", "length"},
+		{strings.Repeat("{a,b}", 20), "more than 100 alternatives", "a million alternatives"},
+		{"\xff", "UTF-8", "encoding"},
+	}
+	for _, tt := range tests {
+		_, err := glob.Compile(tt.pattern)
+		assert.ErrorContains(t, err, tt.want, "%s", tt.reason)
+	}
+}
+
+func TestSpecificity(t *testing.T) {
+	// From the least to the most specific.
+	order := []string{"**", "*.attention", "layer.*.attention", "encoder.layer.*.attention", "encoder.layer.?.attention",
+		"encoder.layer.[0-3].attention", "encoder.layer.3.attention", "model.encoder.layer.3.attention"}
+	last := -1
+	for _, pattern := range order {
+		p, err := glob.Compile(pattern)
+		require.NoError(t, err)
+		assert.Greater(t, p.Specificity(), last, pattern)
+		last = p.Specificity()
+	}
+	p, err := glob.Compile("{encoder.layer.3.attention,*}")
+	require.NoError(t, err)
+	assert.Zero(t, p.Specificity(), "the least specific alternative counts")
+}
+
+func FuzzCompile(f *testing.F) {
+	for _, s := range []string{"encoder.layer.*.attention", "{a,b.{c,d}}.**", "x[!a-z]?", `\{`, "a[]-]"} {
+		f.Add(s, "model.encoder.layer.3.attention")
+	}
+	f.Fuzz(func(t *testing.T, pattern, name string) {
+		name = name[:min(len(name), 1000)]
+		p, err := glob.Compile(pattern)
+		if err != nil {
+			return
+		}
+		if p.MatchWhole(name) && !p.Match(name) {
+			t.Fatalf("%q matches %q whole but not its end", pattern, name)
+		}
+		if name != "" && !strings.HasPrefix(name, ".") && p.MatchWhole(name) && !p.Match("model."+name) {
+			t.Fatalf("%q matches %q, but not behind model.", pattern, name)
+		}
+		if !strings.ContainsAny(pattern, `*?[{\`) && !p.MatchWhole(pattern) {
+			t.Fatalf("%q has no wildcard and does not match itself", pattern)
+		}
+	})
+}

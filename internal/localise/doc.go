@@ -1,0 +1,12 @@
+// Package localise finds the first place at which a candidate computes something else than the reference, from the results of
+// all matched ports of the standard run.
+//
+// A port agrees if its worst row is within the noise floor (compare.Floor), which is not the tolerance that decides pass or fail. The
+// ports are visited in the order in which the reference had them: the inputs of a layer before everything inside it, its outputs after.
+// The first one that disagrees tells the place:
+//
+//	an input of the whole model                     → input
+//	an output of a layer without matched children   → local, in that layer
+//	an output of a container, children agreeing     → between the last child and the container's end
+//	an input of any other layer                     → between the last agreeing output before it and this layer
+package localise

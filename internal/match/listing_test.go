@@ -1,0 +1,246 @@
+package match_test
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/match"
+	"github.com/goparity/goparity/tensor"
+)
+
+// parse reads a listing: a port a line, in execution order, as "<step> <layer>-<port> <dtype> <shape>", the shape as 1x7x64, a scalar's as "-".
+func parse(t testing.TB, text string) []match.Port {
+	t.Helper()
+	var ports []match.Port
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) == 0 {
+			continue
+		}
+		require.Len(t, f, 4, "%q", line)
+		d, err := tensor.ParseDType(f[2])
+		require.NoError(t, err)
+		var shape []int
+		if f[3] != "-" {
+			for s := range strings.SplitSeq(f[3], "x") {
+				n, err := strconv.Atoi(s)
+				require.NoError(t, err)
+				shape = append(shape, n)
+			}
+		}
+		layer, port := dump.SplitLabel(f[1])
+		ports = append(ports, match.Port{Step: f[0], Layer: layer, Port: port, Seq: len(ports), DType: d, Shape: shape})
+	}
+	return ports
+}
+
+func read(t testing.TB, name string) []match.Port {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", name+".txt"))
+	require.NoError(t, err)
+	return parse(t, string(data))
+}
+
+// show writes a result for people to check: what is the same in all blocks and steps in one line, with their number.
+func show(golden, actual []match.Port, r *match.Result) string {
+	var b strings.Builder
+	section := func(title string, lines []string) {
+		if len(lines) == 0 {
+			return
+		}
+		fmt.Fprintf(&b, "# %s\n", title)
+		count := map[string]int{}
+		var order []string
+		for _, l := range lines {
+			if count[l]++; count[l] == 1 {
+				order = append(order, l)
+			}
+		}
+		for _, l := range order {
+			fmt.Fprintf(&b, "%3d  %s\n", count[l], l)
+		}
+	}
+	name := func(p match.Port) string { return starred(p.Layer) + "-" + p.Port }
+	names := func(ports []match.Port, indices []int) string {
+		var out []string
+		for _, i := range indices {
+			out = append(out, fmt.Sprintf("%s %s%s", name(ports[i]), ports[i].DType.Short(), tensor.FormatShape(ports[i].Shape)))
+		}
+		return strings.Join(out, " + ")
+	}
+	var pairs []string
+	for _, p := range r.Pairs {
+		line := names(golden, p.Golden) + " = " + names(actual, p.Actual)
+		for _, flag := range []struct {
+			on   bool
+			text string
+		}{{p.Problem != "", "PROBLEM " + p.Problem}, {p.Computed, "computed"}, {p.Mask, "mask"}, {p.Shared, "shared"},
+			{p.RowMask != nil, fmt.Sprintf("%d rows of %d", countTrue(p.RowMask), len(p.RowMask))}, {p.Note != "", starred(p.Note)}} {
+			if flag.on {
+				line += " | " + flag.text
+			}
+		}
+		pairs = append(pairs, line)
+	}
+	section("pairs", pairs)
+	left := func(ports []match.Port, list []match.Unmatched) []string {
+		var out []string
+		for _, u := range list {
+			line := name(ports[u.Index])
+			if u.Reason != "" {
+				line += " | " + starred(u.Reason)
+			}
+			if u.Nearest != "" {
+				line += " | nearest " + starred(u.Nearest)
+			}
+			out = append(out, line)
+		}
+		return out
+	}
+	section("golden only", left(golden, r.UnmatchedGolden))
+	section("candidate only", left(actual, r.UnmatchedActual))
+	section("notes", r.Notes)
+	var gaps []string
+	for _, g := range r.Gaps {
+		gaps = append(gaps, g.String())
+	}
+	section("gaps", gaps)
+	same, n, first := match.Order(golden, actual, r)
+	if !same {
+		section(fmt.Sprintf("order differs at %d", n), first)
+	}
+	return b.String()
+}
+
+// starred writes * for the numbers between dots.
+func starred(label string) string {
+	words := strings.Split(label, " ")
+	for i, w := range words {
+		segs := strings.Split(w, ".")
+		for j, s := range segs {
+			if _, err := strconv.Atoi(s); err == nil && len(segs) > 1 {
+				segs[j] = "*"
+			}
+		}
+		words[i] = strings.Join(segs, ".")
+	}
+	return strings.Join(words, " ")
+}
+
+func countTrue(flags []bool) int {
+	n := 0
+	for _, f := range flags {
+		if f {
+			n++
+		}
+	}
+	return n
+}
+
+// numbers are the block numbers in a label.
+func numbers(label string) []string {
+	var out []string
+	for s := range strings.SplitSeq(label, ".") {
+		if _, err := strconv.Atoi(s); err == nil {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// check holds for every result: no port is paired twice, blocks keep their numbers, steps and calls agree, and nothing is lost.
+func check(t testing.TB, golden, actual []match.Port, r *match.Result) {
+	t.Helper()
+	usedGolden, usedActual := map[int]bool{}, map[int]bool{}
+	for _, p := range r.Pairs {
+		for _, g := range p.Golden {
+			if usedGolden[g] && !p.Computed {
+				t.Fatalf("golden %s is paired twice", golden[g].Label())
+			}
+			usedGolden[g] = usedGolden[g] || !p.Computed
+		}
+		for _, a := range p.Actual {
+			if usedActual[a] && !p.Shared {
+				t.Fatalf("candidate %s is paired twice", actual[a].Label())
+			}
+			usedActual[a] = true
+		}
+	}
+	for _, u := range r.UnmatchedGolden {
+		if usedGolden[u.Index] {
+			t.Fatalf("golden %s is paired and unmatched", golden[u.Index].Label())
+		}
+		usedGolden[u.Index] = true
+	}
+	for _, u := range r.UnmatchedActual {
+		if usedActual[u.Index] {
+			t.Fatalf("candidate %s is paired and unmatched", actual[u.Index].Label())
+		}
+		usedActual[u.Index] = true
+	}
+	for _, u := range r.Ignored {
+		if u.Golden {
+			usedGolden[u.Index] = true
+		} else {
+			usedActual[u.Index] = true
+		}
+	}
+	if len(usedGolden) != len(golden) || len(usedActual) != len(actual) {
+		t.Fatalf("%d of %d golden ports and %d of %d of the candidate's are accounted for", len(usedGolden), len(golden), len(usedActual), len(actual))
+	}
+	if !slices.IsSortedFunc(r.Pairs, func(a, b match.Pair) int { return cmp.Compare(golden[a.Golden[0]].Seq, golden[b.Golden[0]].Seq) }) {
+		t.Fatal("the pairs are not in the golden's order")
+	}
+}
+
+// checkViews applies each view to a tensor of the port's shape and checks that both sides get the pair's shape.
+func checkViews(t testing.TB, golden, actual []match.Port, r *match.Result) {
+	t.Helper()
+	look := func(ports []match.Port, indices []int, v match.View) []int {
+		var parts []*tensor.Tensor
+		for _, i := range indices {
+			parts = append(parts, zero(t, ports[i]))
+		}
+		got, err := v.Apply(parts...)
+		if err != nil {
+			t.Fatalf("%s: %v", ports[indices[0]].Label(), err)
+		}
+		return got.Shape()
+	}
+	for _, p := range r.Pairs {
+		if p.Problem != "" {
+			continue
+		}
+		g, a := look(golden, p.Golden, p.GoldenView), look(actual, p.Actual, p.ActualView)
+		if !slices.Equal(g, a) || !slices.Equal(g, p.Shape) {
+			t.Fatalf("%s: golden %v, candidate %v, pair %v", golden[p.Golden[0]].Label(), g, a, p.Shape)
+		}
+		if p.RowMask != nil {
+			rows := 1
+			for _, d := range g[:len(g)-1] {
+				rows *= d
+			}
+			if rows != len(p.RowMask) {
+				t.Fatalf("%s: %d flags for %d rows", golden[p.Golden[0]].Label(), len(p.RowMask), rows)
+			}
+		}
+	}
+}
+
+// zero is a tensor of zeros, one element repeated.
+func zero(t testing.TB, p match.Port) *tensor.Tensor {
+	one, err := tensor.New(p.DType, nil, make([]byte, p.DType.Size()))
+	require.NoError(t, err)
+	z, err := one.Broadcast(p.Shape...)
+	require.NoError(t, err)
+	return z
+}

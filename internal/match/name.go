@@ -1,0 +1,97 @@
+package match
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Words that only wrap a model. They may be dropped from the front of a label, never all of it.
+var wrappers = map[string]bool{
+	"model": true, "basemodel": true, "module": true, "origmod": true, "languagemodel": true, "textmodel": true, "llm": true, "backbone": true,
+	"transformer": true, "automodel": true, "network": true, "net": true, "gptneox": true,
+	"bert": true, "roberta": true, "xlmroberta": true, "camembert": true, "distilbert": true, "mpnet": true, "electra": true, "albert": true, "deberta": true,
+}
+
+// Names of modules that hold a list of layers. MAX's LayerList and Sequential repeat them as "<list>.layers.<number>".
+var lists = map[string]bool{
+	"layers": true, "layer": true, "blocks": true, "block": true, "h": true, "resblocks": true, "transformerblocks": true, "mlp": true, "modules": true,
+	"experts": true, "stages": true, "sequential": true,
+}
+
+var callSuffix = regexp.MustCompile(`^(.+)\((\d+)\)$`)
+
+// splitCall cuts the call count off a label: "model.norm(2)" is the second call of "model.norm".
+func splitCall(label string) (base string, call int) {
+	if m := callSuffix.FindStringSubmatch(label); m != nil {
+		if n, err := strconv.Atoi(m[2]); err == nil && n > 1 {
+			return m[1], n
+		}
+	}
+	return label, 1
+}
+
+// normal is the form of a label in which two engines agree: segments without case and underscores, and lists not doubled.
+func normal(label string) []string {
+	var out []string
+	segs := strings.Split(label, ".")
+	for i, s := range segs {
+		if s == "layers" && i > 0 && i+1 < len(segs) && isNumber(segs[i+1]) && lists[fold(segs[i-1])] {
+			continue
+		}
+		out = append(out, fold(s))
+	}
+	return out
+}
+
+// fold drops case and underscores; a segment of underscores only stays.
+func fold(s string) string {
+	if f := strings.ReplaceAll(strings.ToLower(s), "_", ""); f != "" {
+		return f
+	}
+	return s
+}
+
+func isNumber(s string) bool {
+	for _, r := range s {
+		if r < '0' || r > '9' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func onlyWrappers(segs []string) bool {
+	return !slices.ContainsFunc(segs, func(s string) bool { return !wrappers[s] })
+}
+
+// withoutWrappers drops all wrapper words.
+func withoutWrappers(segs []string) []string {
+	return slices.DeleteFunc(slices.Clone(segs), func(s string) bool { return wrappers[s] })
+}
+
+// loose is the normal form without any "layers" that stands between a name and a number: in this form a list may have any name.
+func loose(segs []string) []string {
+	var out []string
+	for i, s := range segs {
+		if s != "layers" || i == 0 || i+1 == len(segs) || !isNumber(segs[i+1]) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// key is a label's normal form as a map key.
+func key(segs []string) string { return strings.Join(segs, ".") }
+
+// stars writes * for each number in a label, to speak of all blocks at once.
+func stars(label string) string {
+	segs := strings.Split(label, ".")
+	for i, s := range segs {
+		if isNumber(s) {
+			segs[i] = "*"
+		}
+	}
+	return strings.Join(segs, ".")
+}

@@ -1,0 +1,86 @@
+// Package nearest finds the name that was probably meant, for "did you mean".
+package nearest
+
+import (
+	"strings"
+	"unicode"
+)
+
+// Longer names are compared by their end.
+const maxLen = 200
+
+// Nearest gives the candidate that name is most likely a slip of. ok is false if none is near: more than a third of the
+// characters, and more than two, or all of them would have to change. Changes are insertions, deletions, substitutions and exchanges of
+// neighbours; case, dashes and underscores do not count. A dotted candidate may be named by its end ("layer.3.atention" is near
+// "model.layer.3.attention"). Of equally near ones the first wins.
+func Nearest(name string, candidates []string) (string, bool) {
+	want := fold(name)
+	limit := min(max(2, len(want)/3), len(want)-1)
+	best, found := "", false
+	for _, c := range candidates {
+		if d := near(want, fold(c), limit); d <= limit {
+			best, found = c, true
+			if d == 0 {
+				break
+			}
+			limit = d - 1
+		}
+	}
+	return best, found
+}
+
+// near is the distance to the candidate or to its end with as many segments as want has; more than limit is not exact.
+func near(want, candidate []rune, limit int) int {
+	d := distance(want, candidate, limit)
+	dots := strings.Count(string(want), ".")
+	for i := len(candidate) - 1; i >= 0; i-- {
+		if candidate[i] != '.' {
+			continue
+		}
+		if dots--; dots < 0 {
+			return min(d, distance(want, candidate[i+1:], limit))
+		}
+	}
+	return d
+}
+
+func fold(s string) []rune {
+	var out []rune
+	for _, r := range s {
+		if r != '_' && r != '-' {
+			out = append(out, unicode.ToLower(r))
+		}
+	}
+	return out[max(0, len(out)-maxLen):]
+}
+
+// distance is the optimal string alignment distance. A result above limit only says that it is above.
+func distance(a, b []rune, limit int) int {
+	if len(a)-len(b) > limit || len(b)-len(a) > limit {
+		return limit + 1
+	}
+	prev2, prev, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		least := i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(prev[j]+1, row[j-1]+1, prev[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], prev2[j-2]+1)
+			}
+			least = min(least, row[j])
+		}
+		if least > limit {
+			return limit + 1
+		}
+		prev2, prev, row = prev, row, prev2
+	}
+	return prev[len(b)]
+}

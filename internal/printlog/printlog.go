@@ -1,0 +1,176 @@
+package printlog
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/goparity/goparity/tensor"
+)
+
+// Style is the form in which a tensor was printed.
+type Style string
+
+// The styles that can be read.
+const (
+	Compact Style = "COMPACT" // of MAX: corners only, fixed decimals
+	Full    Style = "FULL"    // of MAX: every element, with an exponent
+	Torch   Style = "torch"   // repr of a torch.Tensor
+)
+
+// A Record is one printed tensor.
+type Record struct {
+	Label string
+	DType tensor.DType
+	Shape []int
+	// Index holds the row-major element numbers of the values that are known, in increasing order; Values the values. Bools are 0 and 1,
+	// integers over 2^53 are rounded.
+	Index    []int
+	Values   []float64
+	Complete bool // every element is known
+	Style    Style
+	// Precision is the number of decimals printed. A float is known to half a unit of its last decimal: in COMPACT ±0.5·10^−Precision,
+	// in FULL that times the power of ten that was printed. It is 0 for integers and bools, and where torch printed whole numbers ("2."),
+	// all of which are exact.
+	Precision int
+	Line      int // of its label, from 1
+}
+
+const (
+	maxText   = 64 << 20 // bytes of one tensor in the log, a line of FULL mostly
+	maxErrors = 10
+	marker    = " = tensor"
+	format    = "printlog"
+	lfsPrefix = "version https://git-lfs.github.com/spec/v1"
+)
+
+// Parse reads all tensors of a log, in its order; a label that was printed twice comes twice. name is used in errors.
+//
+// A line that begins like a tensor but does not go on like one is an error with its line number, a [*tensor.FormatError]. Parse reads on
+// behind it: the records are all that could be read, the error joins the first ten failures. Memory is bounded by the longest tensor
+// (at most 64 MiB of text) and the values.
+func Parse(name string, r io.Reader) ([]Record, error) {
+	lines := &lineReader{in: bufio.NewReaderSize(r, 1<<16)}
+	var records []Record
+	var errs []error
+	for lines.next() {
+		if lines.number == 1 && strings.HasPrefix(lines.text, lfsPrefix) {
+			return nil, &tensor.FormatError{Format: format, File: name, Offset: 0, Err: tensor.ErrLFSPointer,
+				Msg: "this is a git-lfs pointer, not the file: run git lfs pull"}
+		}
+		label, body, ok := begin(lines.text)
+		if !ok {
+			continue
+		}
+		at := lines.number
+		rec, err := parseTensor(body, lines)
+		if err != nil {
+			class := tensor.ErrCorrupt
+			if c := (classError{}); errors.As(err, &c) {
+				class = c.class
+			}
+			if errs = append(errs, &tensor.FormatError{Format: format, File: name, Offset: -1, Member: label,
+				Msg: fmt.Sprintf("line %d: %v", at, err), Err: class}); len(errs) == maxErrors {
+				break
+			}
+			continue
+		}
+		rec.Label, rec.Line = label, at
+		records = append(records, rec)
+	}
+	if lines.err != nil {
+		errs = append(errs, &tensor.FormatError{Format: format, File: name, Offset: -1,
+			Msg: fmt.Sprintf("line %d: %v", lines.number+1, lines.err), Err: lines.err})
+	}
+	return records, errors.Join(errs...)
+}
+
+// classError is an error of another class than ErrCorrupt.
+type classError struct {
+	class error
+	msg   string
+}
+
+func (e classError) Error() string { return e.msg }
+
+// begin splits "label = tensor([[…" before the bracket. A label may contain anything, the printed values cannot contain the marker:
+// the last one counts.
+func begin(line string) (label, body string, ok bool) {
+	i := strings.LastIndex(line, marker)
+	if i < 0 {
+		return "", "", false
+	}
+	body = line[i+len(marker):]
+	return strings.TrimSpace(line[:i]), body, strings.HasPrefix(body, "(") || strings.HasPrefix(body, "<")
+}
+
+// parseTensor reads a tensor that begins with body, and as many lines more as belong to it.
+func parseTensor(body string, lines *lineReader) (Record, error) {
+	if lines.long {
+		return Record{}, fmt.Errorf("more than %d bytes of text: print less, or save files (BINARY_MAX_CHECKPOINT)", maxText)
+	}
+	if body[0] == '<' {
+		return parseFull(body)
+	}
+	var text strings.Builder
+	text.WriteString(body)
+	for open := parens(body); open > 0; {
+		if !lines.next() {
+			return Record{}, classError{tensor.ErrTruncated, "the log ends within the tensor"}
+		}
+		if _, _, again := begin(lines.text); again {
+			lines.unread = true
+			return Record{}, classError{tensor.ErrTruncated, fmt.Sprintf("line %d begins another tensor within it", lines.number)}
+		}
+		if lines.long || text.Len()+len(lines.text) > maxText {
+			return Record{}, fmt.Errorf("more than %d bytes of text: print less, or save files", maxText)
+		}
+		text.WriteByte('\n')
+		text.WriteString(lines.text)
+		open += parens(lines.text)
+	}
+	return parseBrackets(text.String())
+}
+
+func parens(s string) int { return strings.Count(s, "(") - strings.Count(s, ")") }
+
+// lineReader gives lines without their end. Of a line that is too long only the beginning is kept.
+type lineReader struct {
+	in     *bufio.Reader
+	text   string
+	number int // of the line, from 1
+	long   bool
+	unread bool // next gives the same line again
+	err    error
+}
+
+func (l *lineReader) next() bool {
+	if l.unread {
+		l.unread = false
+		return true
+	}
+	var line []byte
+	l.long = false
+	for {
+		part, err := l.in.ReadSlice('\n')
+		if keep := min(len(part), maxText-len(line)); keep < len(part) {
+			l.long, part = true, part[:keep]
+		}
+		line = append(line, part...)
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			l.err = err
+		}
+		if err != nil && len(line) == 0 {
+			return false
+		}
+		l.number++
+		l.text = strings.TrimRight(string(line), "\r\n")
+		l.text = l.text[strings.LastIndexByte(l.text, '\r')+1:] // a progress bar was here
+		return true
+	}
+}

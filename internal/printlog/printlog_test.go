@@ -1,0 +1,316 @@
+package printlog_test
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/printlog"
+	"github.com/goparity/goparity/tensor"
+)
+
+func load(t testing.TB, file string) []byte {
+	t.Helper()
+	b, err := os.ReadFile("testdata/" + file)
+	require.NoError(t, err)
+	return b
+}
+
+// expected reads what was printed: labels in order, and tensors.
+func expected(t *testing.T, file string) []tensor.Named {
+	t.Helper()
+	var list []struct {
+		Label string       `json:"label"`
+		DType tensor.DType `json:"dtype"`
+		Shape []int        `json:"shape"`
+		Hex   string       `json:"hex"`
+	}
+	require.NoError(t, json.Unmarshal(load(t, file), &list))
+	require.NotEmpty(t, list)
+	out := make([]tensor.Named, len(list))
+	for i, e := range list {
+		data, err := hex.DecodeString(e.Hex)
+		require.NoError(t, err)
+		x, err := tensor.New(e.DType, e.Shape, data)
+		require.NoError(t, err)
+		out[i] = tensor.Named{Name: e.Label, Tensor: x}
+	}
+	return out
+}
+
+// near wants v to be x as it was printed.
+func near(t *testing.T, r printlog.Record, x, v float64, what string) {
+	t.Helper()
+	switch {
+	case math.IsNaN(x):
+		require.True(t, math.IsNaN(v), what)
+	case math.IsInf(x, 0) || !r.DType.IsFloat() || r.Precision == 0:
+		require.Equal(t, x, v, what)
+	default:
+		unit := math.Pow(10, -float64(r.Precision))
+		if r.Style == printlog.Full || strings.HasPrefix(what, "wide range") {
+			unit *= math.Pow(10, math.Floor(math.Log10(math.Max(math.Abs(x), 1e-300))))
+		}
+		require.InDelta(t, x, v, unit*0.5000001+math.Abs(x)*1e-15, what)
+		if v != 0 {
+			require.Equal(t, math.Signbit(x), math.Signbit(v), what)
+		}
+	}
+}
+
+// corners is the definition of COMPACT: of more than six the first and last three, of columns, rows and matrices.
+func corners(shape []int) []int {
+	axis := func(n int) (out []int) {
+		for i := range n {
+			if n <= 6 || i < 3 || i >= n-3 {
+				out = append(out, i)
+			}
+		}
+		return out
+	}
+	padded := append([]int{1, 1}, shape...)
+	rows, columns := padded[len(padded)-2], padded[len(padded)-1]
+	matrices := 1
+	for _, d := range padded[:len(padded)-2] {
+		matrices *= d
+	}
+	index := []int{}
+	for _, m := range axis(matrices) {
+		for _, r := range axis(rows) {
+			for _, c := range axis(columns) {
+				index = append(index, (m*rows+r)*columns+c)
+			}
+		}
+	}
+	return index
+}
+
+func TestRealLogs(t *testing.T) {
+	lost := map[string]map[string]int{ // values that MAX cut
+		"compact.log": {"float32-special3": 2, "float64-special3": 2, "float32-special5": 3, "float64-special5": 3, "float64-huge": 1, "bf16-special": 1},
+	}
+	tests := []struct {
+		file, want string
+		style      printlog.Style
+		precision  int // of the tensor "precise"
+		precise    string
+	}{
+		{"compact.log", "want.json", printlog.Compact, 4, "f32-2x3"},
+		{"full6.log", "want.json", printlog.Full, 6, "f32-2x3"},
+		{"full10.log", "want.json", printlog.Full, 10, "f32-2x3"},
+		{"torch.log", "want_torch.json", printlog.Torch, 4, "matrix"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.file, func(t *testing.T) {
+			records, err := printlog.Parse(tt.file, bytes.NewReader(load(t, tt.file)))
+			require.NoError(t, err)
+			want := expected(t, tt.want)
+			require.Len(t, records, len(want))
+			for i, r := range records {
+				w := want[i]
+				require.Equal(t, w.Name, r.Label)
+				require.Equal(t, w.DType(), r.DType, r.Label)
+				require.Equal(t, w.Shape(), r.Shape, r.Label)
+				require.Equal(t, tt.style, r.Style)
+				if r.Label == tt.precise {
+					require.Equal(t, tt.precision, r.Precision)
+				}
+				n := lost[tt.file][r.Label]
+				if tt.style == printlog.Compact {
+					index := corners(w.Shape())
+					require.Len(t, r.Index, len(index)-n, r.Label)
+					require.Subset(t, index, r.Index, r.Label)
+				} else {
+					require.Len(t, r.Index, w.Len(), r.Label)
+				}
+				require.Equal(t, len(r.Index) == w.Len(), r.Complete, r.Label)
+				require.True(t, slices.IsSorted(r.Index))
+				require.Len(t, r.Values, len(r.Index))
+				for k, at := range r.Index {
+					near(t, r, w.At(at), r.Values[k], fmt.Sprintf("%s[%d] line %d", r.Label, at, r.Line))
+				}
+			}
+		})
+	}
+}
+
+// With 27 decimals MAX has no room for the exponent: no such value may be believed.
+func TestCutExponents(t *testing.T) {
+	records, err := printlog.Parse("full27.log", bytes.NewReader(load(t, "full27.log")))
+	require.NoError(t, err)
+	want := expected(t, "want.json")
+	require.Len(t, records, len(want))
+	for i, r := range records {
+		for k, at := range r.Index {
+			near(t, r, want[i].At(at), r.Values[k], r.Label)
+		}
+		if r.Label == "f32-2x3" {
+			require.False(t, r.Complete)
+			require.Empty(t, r.Values)
+		}
+	}
+}
+
+func TestNoiseIsSkipped(t *testing.T) {
+	log := "Starting server\r\nx = 3\r\n" +
+		" 10%|█   | 1/10\r 20%|██  | 2/10\rmodel.norm-output = tensor<2xf32> [1.0e+00, 2.0e+00]\r\n" +
+		"loss tensor([1.0])\n\n[1.0000, 2.0000]\n" +
+		"model.norm-output = tensor([[1.0000,\t2.0000]], dtype=f32, shape=[2])\n" +
+		"the tensors = tensors(1)\n"
+	records, err := printlog.Parse("log", strings.NewReader(log))
+	require.NoError(t, err)
+	require.Len(t, records, 2)
+	for i, line := range []int{3, 7} {
+		require.Equal(t, "model.norm-output", records[i].Label)
+		require.Equal(t, line, records[i].Line)
+		require.Equal(t, []float64{1, 2}, records[i].Values)
+	}
+	records, err = printlog.Parse("empty", strings.NewReader(""))
+	require.NoError(t, err)
+	require.Empty(t, records)
+}
+
+func TestSummaryOfTorch(t *testing.T) {
+	records, err := printlog.Parse("summary.log", bytes.NewReader(load(t, "summary.log")))
+	require.ErrorIs(t, err, tensor.ErrUnsupported)
+	require.ErrorContains(t, err, `"large": line 2: `)
+	require.ErrorContains(t, err, "set_printoptions")
+	require.Len(t, records, 2, "what comes after is read")
+}
+
+func TestErrors(t *testing.T) {
+	compact := "x = tensor([[1.0000, 2.0000],\n[3.0000, 4.0000]], dtype=f32, shape=[2,2])\n"
+	tests := []struct {
+		name, log string
+		class     error
+		text      string
+		reason    string
+	}{
+		{"full too few", "x = tensor<3xf32> [1.0e+00, 2.0e+00]", tensor.ErrCorrupt, "[3] has 3 elements, 2 are printed", "a value is missing"},
+		{"full too many", "x = tensor<1xf32> [1.0e+00, 2.0e+00]", tensor.ErrCorrupt, "1 elements, 2 are printed", "another line was mixed in"},
+		{"full cut", "x = tensor<3xf32> [1.0e+00, 2.0", tensor.ErrTruncated, "ends within", "the process died here"},
+		{"full word", "x = tensor<2xf32> [1.0e+00, oops]", tensor.ErrCorrupt, `element 1: "oops"`, "the place is named"},
+		{"full hexadecimal", "x = tensor<1xf32> [0x1p-2]", tensor.ErrCorrupt, "no number", "Go reads it, MAX does not write it"},
+		{"full dtype", "x = tensor<2xf99> [1.0e+00, 2.0e+00]", tensor.ErrCorrupt, `"f99"`, "unknown"},
+		{"full size", "x = tensor<?xf32> [1.0e+00]", tensor.ErrCorrupt, `"?" is no size`, "the shape of a printed tensor is known"},
+		{"full overflow", "x = tensor<4294967296x4294967296xf32> [1.0e+00]", tensor.ErrCorrupt, "more elements", "the product wraps"},
+		{"full shape only", "x = tensor<2xf32>", tensor.ErrCorrupt, "does not go on like", "no values"},
+		{"range", "x = tensor<1xf64> [1.0e+999]", tensor.ErrCorrupt, "no number", "no float"},
+		{"compact cut", compact[:len(compact)-20], tensor.ErrTruncated, "ends within", "the process died here"},
+		{"compact mixed", strings.Replace(compact, "\n", "\nINFO: request 7 done\n", 1), tensor.ErrCorrupt, `element 2: "INFO:"`, "another thread printed"},
+		{"compact row lost", strings.Replace(compact, "[2,2]", "[3,2]", 1), tensor.ErrCorrupt, "not those of shape [3 2]", "the places would be wrong"},
+		{"compact gap", strings.Replace(compact, "2.0000]", "..., 2.0000]", 1), tensor.ErrCorrupt, "not those of shape", "two columns are never summarised"},
+		{"compact empty", "x = tensor([[1.0000]], dtype=f32, shape=[0])", tensor.ErrCorrupt, "no elements, 1 are printed", "contradiction"},
+		{"compact behind", strings.Replace(compact, "])\n", "]) and more\n", 1), tensor.ErrCorrupt, "behind the tensor", "another thread printed"},
+		{"compact dtype", strings.Replace(compact, "f32", "f99", 1), tensor.ErrCorrupt, `"f99"`, "unknown"},
+		{"no dtype", strings.Replace(compact, ", dtype=f32", "", 1), tensor.ErrCorrupt, "unknown dtype", "MAX always says it"},
+		{"interrupted", "y = tensor([[1.0000,\n" + compact, tensor.ErrTruncated, "line 2 begins another", "the second one is read"},
+		{"ragged", "x = tensor([[1.0, 2.0], [3.0]])", tensor.ErrCorrupt, "different lengths", "no tensor of torch"},
+		{"ragged depth", "x = tensor([1.0, [2.0]])", tensor.ErrCorrupt, "different lengths", "no tensor of torch"},
+		{"deeper later", "x = tensor([[], [[]]])", tensor.ErrCorrupt, "different lengths", "no tensor of torch"},
+		{"brackets", "x = tensor(])", tensor.ErrCorrupt, "do not match", "no tensor"},
+		{"deep", "x = tensor(" + strings.Repeat("[", 1000) + ")", tensor.ErrCorrupt, "", "bounded"},
+		{"attribute", "x = tensor([1.0], layout=torch.sparse_coo)", tensor.ErrCorrupt, `"layout"`, "not what it seems"},
+		{"complex", "x = tensor([1.+2.j])", tensor.ErrCorrupt, "no number", "refused"},
+		{"size", "x = tensor([], size=(1, 3))", tensor.ErrCorrupt, "3 elements, 0 are printed", "contradiction"},
+		{"nothing", "x = tensor()", tensor.ErrCorrupt, "no number", "no tensor"},
+		{"lfs", "version https://git-lfs.github.com/spec/v1\noid sha256:00\n", tensor.ErrLFSPointer, "git lfs pull", "says what to do"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := printlog.Parse("run.log", strings.NewReader(tt.log))
+			require.ErrorIs(t, err, tt.class, tt.reason)
+			require.ErrorContains(t, err, tt.text, tt.reason)
+			require.ErrorContains(t, err, `"run.log"`)
+			var fe *tensor.FormatError
+			require.ErrorAs(t, err, &fe)
+			if tt.class != tensor.ErrLFSPointer {
+				require.ErrorContains(t, err, "line 1: ")
+			}
+		})
+	}
+}
+
+func TestGoesOnAfterErrors(t *testing.T) {
+	bad := "bad = tensor<2xf32> [1.0e+00]\n"
+	good := "good = tensor<1xf32> [1.0e+00]\n"
+	records, err := printlog.Parse("log", strings.NewReader(bad+good+bad))
+	require.ErrorContains(t, err, "line 1: ")
+	require.ErrorContains(t, err, "line 3: ")
+	require.Len(t, records, 1)
+	_, err = printlog.Parse("log", strings.NewReader(strings.Repeat(bad, 1000)))
+	require.Len(t, strings.Split(err.Error(), "\n"), 10, "the first ten are enough")
+	_, err = printlog.Parse("log", strings.NewReader("y = tensor([[1.0000,\n"+good))
+	require.Error(t, err)
+}
+
+func TestLongLines(t *testing.T) {
+	noise := io.LimitReader(endless('#'), 80<<20)
+	records, err := printlog.Parse("log", io.MultiReader(noise, strings.NewReader("\nx = tensor<1xf32> [1.0e+00]\n")))
+	require.NoError(t, err, "noise of any length is skipped")
+	require.Len(t, records, 1)
+	require.Equal(t, 2, records[0].Line)
+
+	long := io.MultiReader(strings.NewReader("x = tensor<9xf32> ["), io.LimitReader(endless('1'), 80<<20), strings.NewReader("\ny = tensor<1xf32> [1.0e+00]\n"))
+	records, err = printlog.Parse("log", long)
+	require.ErrorContains(t, err, `"x": line 1: more than 67108864 bytes`)
+	require.Len(t, records, 1)
+}
+
+type endless byte
+
+func (e endless) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = byte(e)
+	}
+	return len(b), nil
+}
+
+func TestReadError(t *testing.T) {
+	broken := errors.New("disk on fire")
+	_, err := printlog.Parse("log", io.MultiReader(strings.NewReader("noise\n"), iotest.ErrReader(broken)))
+	require.ErrorIs(t, err, broken)
+}
+
+func FuzzParse(f *testing.F) {
+	for _, file := range []string{"compact.log", "full6.log", "torch.log", "summary.log"} {
+		log := load(f, file)
+		f.Add(log[:min(len(log), 4000)])
+		for line := range bytes.Lines(log) {
+			if len(line) < 300 {
+				f.Add(line)
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, log []byte) {
+		records, err := printlog.Parse("fuzz", bytes.NewReader(log))
+		if err != nil {
+			var fe *tensor.FormatError
+			require.ErrorAs(t, err, &fe)
+		}
+		for _, r := range records {
+			n, err := tensor.NumElems(r.Shape)
+			require.NoError(t, err)
+			require.NotEqual(t, tensor.Invalid, r.DType)
+			require.Len(t, r.Values, len(r.Index))
+			require.Equal(t, len(r.Index) == n, r.Complete)
+			last := -1
+			for _, i := range r.Index {
+				require.Greater(t, i, last)
+				last = i
+			}
+			require.Less(t, last, max(n, 1))
+		}
+	})
+}

@@ -1,0 +1,86 @@
+package printlog
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// MAX cuts a number after so many characters.
+const maxNumber = 31
+
+// values collects what was printed, and what the texts say about the type.
+type values struct {
+	list      []float64
+	lost      []bool // nil as long as no value was lost
+	precision int
+	float     bool // a point, an exponent, nan or inf was seen
+	boolean   bool // True or False was seen
+}
+
+// add reads one element.
+func (v *values) add(word string) error {
+	var x float64
+	switch strings.ToLower(word) {
+	case "true", "false":
+		v.boolean = true
+		if word[0]|0x20 == 't' {
+			x = 1
+		}
+	default:
+		var err error
+		if x, err = strconv.ParseFloat(word, 64); err != nil || strings.ContainsAny(word, "xXpP_") { // hexadecimal forms are not printed
+			return fmt.Errorf("%.40q is no number", word)
+		}
+		if i := strings.IndexAny(word, ".eEnN"); i >= 0 {
+			v.float = true
+		}
+		if _, decimals, ok := strings.Cut(word, "."); ok {
+			n := strings.IndexAny(decimals, "eE")
+			if n < 0 {
+				n = len(decimals)
+			}
+			v.precision = max(v.precision, n)
+		}
+	}
+	if lost := cut(word); lost || v.lost != nil {
+		if v.lost == nil {
+			v.lost = make([]bool, len(v.list))
+		}
+		v.lost = append(v.lost, lost)
+		if lost {
+			v.float = true // no integer has so many digits
+		}
+	}
+	v.list = append(v.list, x)
+	return nil
+}
+
+// cut reports whether digits that matter may be missing at the end: those before the point, or of the exponent.
+func cut(word string) bool {
+	return len(word) >= maxNumber && (!strings.Contains(word, ".") || strings.ContainsAny(word, "eE"))
+}
+
+// record keeps the values that are known; index gives the element number of each, nil if all elements were printed in order.
+func (v *values) record(r Record, index []int) Record {
+	r.Complete = index == nil && v.lost == nil
+	if r.DType.IsFloat() {
+		r.Precision = v.precision
+	}
+	if index == nil {
+		index = make([]int, len(v.list))
+		for i := range index {
+			index[i] = i
+		}
+	}
+	r.Index, r.Values = index, v.list
+	if v.lost != nil {
+		r.Index, r.Values = nil, nil
+		for i, lost := range v.lost {
+			if !lost {
+				r.Index, r.Values = append(r.Index, index[i]), append(r.Values, v.list[i])
+			}
+		}
+	}
+	return r
+}

@@ -1,0 +1,84 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// Write writes r as indented JSON. It sets the schema and counts the summary.
+// A report that contradicts itself is refused, see [Read].
+func Write(w io.Writer, r *Report) error {
+	out := *r
+	out.Schema = Schema
+	out.Summary = Count(r.Layers)
+	out.Notes = orEmpty(r.Notes)
+	out.Unmatched = Unmatched{Golden: orEmpty(r.Unmatched.Golden), Actual: orEmpty(r.Unmatched.Actual)}
+	out.Layers = orEmpty(r.Layers)
+	if err := out.check(); err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	if err := e.Encode(&out); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// Read reads what Write wrote. Unknown fields are skipped: later versions may add some.
+// Another schema, an unknown verdict or status, and a report that contradicts itself (a pass that compared
+// nothing, or that has a failing row) are errors that name the place.
+func Read(r io.Reader) (*Report, error) {
+	d := json.NewDecoder(r)
+	var out Report
+	if err := d.Decode(&out); err != nil {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, fmt.Errorf("report: the file ends before the report does, after %d bytes: it was not written to its end", d.InputOffset())
+		}
+		return nil, fmt.Errorf("report: not a report.json: %w (after byte %d)", err, d.InputOffset())
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("report: something follows the report at byte %d", d.InputOffset())
+	}
+	if out.Schema != Schema {
+		return nil, fmt.Errorf("report: schema %d, this version reads %d: use the parity that wrote it", out.Schema, Schema)
+	}
+	if err := out.check(); err != nil {
+		return nil, err
+	}
+	return &out, nil
+}
+
+// check finds what no reader should have to doubt. Every writer of this package refuses such a report.
+func (r *Report) check() error {
+	if !slices.Contains([]Verdict{Pass, Fail, Error}, r.Verdict) {
+		return fmt.Errorf("report: unknown verdict %q, want pass, fail or error", r.Verdict)
+	}
+	for i := range r.Layers {
+		l := &r.Layers[i]
+		if !slices.Contains(statuses, l.Status) {
+			return fmt.Errorf("report: layers[%d] (%s %s): unknown status %q, want one of %q", i, l.Layer, l.Port, l.Status, statuses)
+		}
+		if r.Verdict == Pass && l.failing() {
+			return fmt.Errorf("report: verdict pass, but layers[%d] (%s %s) has status %q", i, l.Layer, l.Port, l.Status)
+		}
+	}
+	if r.Verdict == Pass && Count(r.Layers).Compared == 0 {
+		return errors.New("report: verdict pass, but nothing was compared")
+	}
+	return nil
+}
+
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

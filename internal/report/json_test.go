@@ -1,0 +1,189 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/report"
+)
+
+func encode(t testing.TB, r *report.Report) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, report.Write(&b, r))
+	return b.Bytes()
+}
+
+func TestWriteFiles(t *testing.T) {
+	sameAsFile(t, "pass.json", encode(t, passing()))
+	sameAsFile(t, "fail.json", encode(t, failing()))
+	sameAsFile(t, "error.json", encode(t, broken()))
+}
+
+func TestRoundTrip(t *testing.T) {
+	for name, r := range map[string]*report.Report{"pass": passing(), "fail": failing(), "error": broken()} {
+		t.Run(name, func(t *testing.T) {
+			first := encode(t, r)
+			back, err := report.Read(bytes.NewReader(first))
+			require.NoError(t, err)
+			assert.Equal(t, string(first), string(encode(t, back)))
+			assert.Equal(t, len(r.Layers), len(back.Layers))
+			assert.Equal(t, report.Count(r.Layers), back.Summary)
+		})
+	}
+}
+
+// The contract's fields are there whatever the report is, so that a script need not ask.
+func TestContractFields(t *testing.T) {
+	for name, r := range map[string]*report.Report{"pass": passing(), "fail": failing(), "error": broken()} {
+		t.Run(name, func(t *testing.T) {
+			var top map[string]any
+			require.NoError(t, json.Unmarshal(encode(t, r), &top))
+			for _, key := range []string{"schema", "fixture", "verdict", "kind", "first_divergence", "frontier", "order", "causes", "layers"} {
+				assert.Contains(t, top, key)
+			}
+			assert.IsType(t, []any{}, top["layers"])
+			assert.IsType(t, []any{}, top["notes"])
+			for _, l := range top["layers"].([]any) {
+				row := l.(map[string]any)
+				for _, key := range []string{"layer", "port", "case", "step", "order", "golden", "actual", "status", "standard", "injected",
+					"local_l2", "inherited_l2", "local_inherited_cosine", "tolerance"} {
+					require.Contains(t, row, key)
+				}
+				if row["golden"] != nil {
+					assert.IsType(t, []any{}, row["golden"].(map[string]any)["shape"], "a scalar's shape is [], not null")
+				}
+			}
+		})
+	}
+	order := new(report.Order)
+	var back map[string]any
+	data, err := json.Marshal(order)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, &back))
+	assert.Len(t, back, 3)
+}
+
+func TestFloat(t *testing.T) {
+	for _, c := range []struct {
+		value  float64
+		want   string
+		reason string
+	}{
+		{0, "0", "plain"},
+		{math.Copysign(0, -1), "-0", "the sign of zero stays"},
+		{0.1, "0.1", "shortest digits that read back"},
+		{1e-300, "1e-300", "exponent"},
+		{math.SmallestNonzeroFloat64, "5e-324", "subnormal"},
+		{math.MaxFloat64, "1.7976931348623157e+308", "all digits"},
+		{math.NaN(), `"NaN"`, "Python: float('NaN')"},
+		{math.Inf(1), `"Infinity"`, "Python: float('Infinity')"},
+		{math.Inf(-1), `"-Infinity"`, "Python: float('-Infinity')"},
+	} {
+		data, err := json.Marshal(report.Float(c.value))
+		require.NoError(t, err, c.reason)
+		assert.Equal(t, c.want, string(data), c.reason)
+		var back report.Float
+		require.NoError(t, json.Unmarshal(data, &back), c.reason)
+		if math.IsNaN(c.value) {
+			assert.True(t, math.IsNaN(float64(back)), c.reason)
+		} else {
+			assert.Equal(t, math.Float64bits(c.value), math.Float64bits(float64(back)), c.reason)
+		}
+	}
+	for _, bad := range []string{`"nan"`, `""`, `true`, `[]`, `1e999`} {
+		var f report.Float
+		assert.ErrorContains(t, json.Unmarshal([]byte(bad), &f), bad)
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	whole := string(encode(t, failing()))
+	for _, c := range []struct {
+		name, json, want, reason string
+	}{
+		{"empty", "", "ends before the report does", "the writer died before the first byte"},
+		{"cut", whole[:len(whole)/2], "ends before the report does", "the writer died in the middle"},
+		{"two", whole + whole, "something follows the report at byte", "two runs wrote one file"},
+		{"text", "PASS", "not a report.json", "the wrong file"},
+		{"list", "[]", "not a report.json", "the wrong file"},
+		{"no schema", `{"verdict":"pass"}`, "schema 0", "some other JSON"},
+		{"schema", strings.Replace(whole, `"schema": 1`, `"schema": 2`, 1), "schema 2, this version reads 1", "written by a later version"},
+		{"verdict", strings.Replace(whole, `"verdict": "fail"`, `"verdict": "ok"`, 1), `unknown verdict "ok"`, "never taken for a pass"},
+		{"status", strings.Replace(whole, `"status": "missing"`, `"status": "lost"`, 1), `layers[1] (lm_head output): unknown status "lost"`, "the place is named"},
+		{"contradiction", strings.Replace(whole, `"verdict": "fail"`, `"verdict": "pass"`, 1), `verdict pass, but layers[0] (layers.3.norm output)`, "edited by hand"},
+		{"vacuous", `{"schema":1,"verdict":"pass","layers":[]}`, "nothing was compared", "a pass that compared nothing"},
+		{"float", strings.Replace(whole, `"max_abs": 0.04`, `"max_abs": "much"`, 1), `"much" is not a number`, "the value is quoted"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := report.Read(strings.NewReader(c.json))
+			require.Error(t, err, c.reason)
+			assert.ErrorContains(t, err, c.want, c.reason)
+		})
+	}
+}
+
+func TestReadSkipsUnknownFields(t *testing.T) {
+	_, err := report.Read(strings.NewReader(`{"schema":1,"verdict":"error","later":{"x":1},"layers":null}`))
+	assert.NoError(t, err, "a later version of schema 1 may add fields")
+}
+
+// Cutting a report at any byte never gives another report.
+func TestReadTruncated(t *testing.T) {
+	whole := bytes.TrimRight(encode(t, broken()), "\n")
+	for i := range whole {
+		_, err := report.Read(bytes.NewReader(whole[:i]))
+		require.Error(t, err, "cut at %d", i)
+	}
+}
+
+func TestCount(t *testing.T) {
+	ignored := row("layers.0", 0, report.StatusIgnored, metrics(1, 1))
+	assert.Zero(t, report.Count([]report.Layer{ignored}).Compared, "what is ignored is not compared, figures or not")
+	s := report.Count(failing().Layers)
+	assert.Equal(t, 27, s.Compared)
+	assert.Equal(t, 27, s.Layers)
+	assert.Equal(t, map[report.Status]int{"pass": 1, "fail": 2, "inherited": 24, "missing": 1, "unexpected": 1, "ignored": 0, "error": 1}, s.Status)
+}
+
+func TestKindOf(t *testing.T) {
+	for port, want := range map[string]string{
+		"input_0": "input", "input_hidden_states": "input", "input_0.1": "input", "computed_0": "computed", "tap": "tap",
+		"output": "output", "output_1": "output", "output_last_hidden_state": "output",
+	} {
+		assert.Equal(t, want, report.KindOf(port), port)
+	}
+}
+
+// Whatever Read takes, every writer can write, and the JSON form is a fixed point.
+func FuzzRead(f *testing.F) {
+	for _, name := range []string{"pass.json", "fail.json", "error.json"} {
+		data, err := os.ReadFile(filepath.Join("testdata", name))
+		require.NoError(f, err)
+		f.Add(data)
+	}
+	f.Add([]byte(`{"schema":1,"verdict":"fail","layers":[{"status":"fail","standard":{"n":1}},{"status":"inherited"}],"first_divergence":{}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := report.Read(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		first := encode(t, r)
+		back, err := report.Read(bytes.NewReader(first))
+		require.NoError(t, err)
+		require.Equal(t, string(first), string(encode(t, back)))
+		var b bytes.Buffer
+		require.NoError(t, report.Text(&b, r, report.TextOptions{}))
+		require.NoError(t, report.Text(&b, r, report.TextOptions{Verbose: true, Width: 1, Color: true}))
+		require.NoError(t, report.Markdown(&b, r))
+		require.NoError(t, report.Annotations(&b, r))
+	})
+}

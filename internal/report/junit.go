@@ -1,0 +1,230 @@
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// AttachmentPath writes file as JUnit readers want it: relative to root (the project's folder) with forward slashes
+// for GitLab, or absolute for Jenkins.
+func AttachmentPath(file, root string, absolute bool) (string, error) {
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return "", fmt.Errorf("report: %w", err)
+	}
+	if !absolute {
+		if root, err = filepath.Abs(root); err != nil {
+			return "", fmt.Errorf("report: %w", err)
+		}
+		if path, err = filepath.Rel(root, path); err != nil {
+			return "", fmt.Errorf("report: attachment %q has no path from %q: %w", file, root, err)
+		}
+	}
+	return filepath.ToSlash(path), nil
+}
+
+// AddAttachments puts the lines [[ATTACHMENT|path]] into the <system-out> of the failed test cases that belong to r:
+// the subtests of its failing layers, the tests that hold them, and the subtests parity:… of the plugin itself.
+// GitLab, Jenkins and Azure DevOps show them as links. All other bytes stay as they are, and lines that are there
+// already are not added again. paths are written as they are, see [AttachmentPath].
+//
+// A file that is not well-formed XML is an error that names the line.
+func AddAttachments(junit []byte, r *Report, paths ...string) ([]byte, error) {
+	for _, path := range paths {
+		if path == "" || strings.Contains(path, "]]") || strings.ContainsFunc(path, unicode.IsControl) {
+			return nil, fmt.Errorf("report: %q cannot be attached: a path must be one line without \"]]\"", path)
+		}
+	}
+	cases, err := testcases(junit)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	at := 0
+	for _, c := range belonging(cases, r) {
+		at = c.attach(&out, junit, at, paths)
+	}
+	out.Write(junit[at:])
+	return out.Bytes(), nil
+}
+
+// testcase is one test case of a JUnit file. Offsets are bytes of the file.
+type testcase struct {
+	class, name    string
+	failed         bool
+	end            int // of its content: where </testcase> begins
+	out            string
+	outStart       int // of its <system-out> tag
+	outEnd         int // where </system-out> begins, or the end of <system-out/>
+	hasOut, single bool
+}
+
+// testcases finds the test cases of a JUnit file.
+func testcases(junit []byte) ([]testcase, error) {
+	d := xml.NewDecoder(bytes.NewReader(junit))
+	var cases []testcase
+	var c *testcase
+	depth, elements := 0, 0 // depth below the test case
+	inOut := false
+	for {
+		start := int(d.InputOffset())
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			line, _ := d.InputPos()
+			return nil, fmt.Errorf("report: the JUnit file is damaged at line %d: %w", line, err)
+		}
+		switch t := token.(type) {
+		case xml.StartElement:
+			elements++
+			switch {
+			case c != nil:
+				depth++
+				if depth == 1 {
+					c.failed = c.failed || t.Name.Local == "failure" || t.Name.Local == "error"
+					if t.Name.Local == "system-out" && !c.hasOut {
+						inOut = true
+						c.hasOut, c.outStart, c.outEnd = true, start, int(d.InputOffset())
+					}
+				}
+			case t.Name.Local == "testcase":
+				c = &testcase{class: attr(t, "classname"), name: attr(t, "name")}
+				depth = 0
+			}
+		case xml.CharData:
+			if inOut {
+				c.out += string(t)
+			}
+		case xml.EndElement:
+			switch {
+			case c == nil:
+			case depth == 0:
+				c.end = start
+				cases = append(cases, *c)
+				c = nil
+			default:
+				if depth == 1 && inOut {
+					inOut = false
+					c.single = start == int(d.InputOffset())
+					c.outEnd = start
+				}
+				depth--
+			}
+		}
+	}
+	if elements == 0 {
+		return nil, errors.New("report: the JUnit file is empty: the tests did not run to their end")
+	}
+	return cases, nil
+}
+
+func attr(t xml.StartElement, name string) string {
+	for _, a := range t.Attr {
+		if a.Name.Local == name {
+			return a.Value
+		}
+	}
+	return ""
+}
+
+// belonging picks the failed test cases of r's failing layers, in the order of the file.
+func belonging(cases []testcase, r *Report) []testcase {
+	layers := map[string]bool{}
+	for _, l := range r.failing() {
+		layers[subtestName(l.Layer)] = true
+	}
+	type test struct{ class, name string }
+	mine := func(c testcase) (test, bool) {
+		root, rest, ok := strings.Cut(c.name, "/")
+		if !ok || !c.failed {
+			return test{}, false
+		}
+		return test{c.class, root}, strings.HasPrefix(rest, "parity:") || namesLayer(rest, layers)
+	}
+	parents := map[test]bool{}
+	for _, c := range cases {
+		if t, ok := mine(c); ok {
+			parents[t] = true
+		}
+	}
+	var picked []testcase
+	for _, c := range cases {
+		if _, ok := mine(c); ok || c.failed && parents[test{c.class, c.name}] {
+			picked = append(picked, c)
+		}
+	}
+	return picked
+}
+
+// namesLayer reports whether a subtest's name is a layer's, or that of a subtest below it: "layer", "layer#01",
+// "layer/short.0". Labels may hold slashes themselves.
+func namesLayer(rest string, layers map[string]bool) bool {
+	for end := len(rest); end > 0; end = strings.LastIndexByte(rest[:end], '/') {
+		name := rest[:end]
+		if i := strings.LastIndexByte(name, '#'); i > 0 && !layers[name] {
+			if _, err := strconv.Atoi(name[i+1:]); err == nil {
+				name = name[:i]
+			}
+		}
+		if layers[name] {
+			return true
+		}
+	}
+	return false
+}
+
+// subtestName is what package testing makes of a subtest's name.
+func subtestName(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case unicode.IsSpace(r):
+			b.WriteByte('_')
+		case !strconv.IsPrint(r):
+			q := strconv.QuoteRune(r)
+			b.WriteString(q[1 : len(q)-1])
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// attach copies junit from at on, with the lines that c lacks, and returns up to where it has copied.
+func (c *testcase) attach(out *bytes.Buffer, junit []byte, at int, paths []string) int {
+	var lines bytes.Buffer
+	for _, path := range paths {
+		line := "[[ATTACHMENT|" + path + "]]"
+		if !strings.Contains(c.out, line) {
+			_ = xml.EscapeText(&lines, []byte(line)) // a bytes.Buffer takes all
+			lines.WriteByte('\n')
+		}
+	}
+	if lines.Len() == 0 {
+		return at
+	}
+	open, closing := "<system-out>\n", "</system-out>"
+	switch {
+	case !c.hasOut:
+		out.Write(junit[at:c.end])
+		fmt.Fprintf(out, "\t%s%s%s\n\t\t", open, lines.Bytes(), closing)
+		return c.end
+	case c.single:
+		out.Write(junit[at:c.outStart])
+		fmt.Fprintf(out, "%s%s%s", open, lines.Bytes(), closing)
+		return c.outEnd
+	default:
+		out.Write(junit[at:c.outEnd])
+		fmt.Fprintf(out, "\n%s", lines.Bytes())
+		return c.outEnd
+	}
+}

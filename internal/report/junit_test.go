@@ -1,0 +1,177 @@
+package report_test
+
+import (
+	"encoding/xml"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/report"
+)
+
+type junitCase struct {
+	Class   string   `xml:"classname,attr"`
+	Name    string   `xml:"name,attr"`
+	Failure string   `xml:"failure"`
+	Out     []string `xml:"system-out"`
+}
+
+func parseJUnit(t *testing.T, data []byte) map[string]junitCase {
+	t.Helper()
+	var file struct {
+		Suites []struct {
+			Cases []junitCase `xml:"testcase"`
+		} `xml:"testsuite"`
+	}
+	require.NoError(t, xml.Unmarshal(data, &file))
+	cases := map[string]junitCase{}
+	for _, s := range file.Suites {
+		for _, c := range s.Cases {
+			cases[c.Name] = c
+		}
+	}
+	return cases
+}
+
+// junitReport has the layers that fail in testdata/junit.xml, which gotestsum 1.13.0 wrote, but for layers.10.
+func junitReport() *report.Report {
+	r := &report.Report{Verdict: report.Fail}
+	for i, label := range []string{"layers.1", "odd name/with <slash> & \u00ad", "layers.3.norm"} {
+		r.Layers = append(r.Layers, row(label, i, report.StatusFail, metrics(1, 1)))
+	}
+	lost := row("lm_head", 9, report.StatusMissing, nil)
+	r.Layers = append(r.Layers, lost, row("layers.0", 8, report.StatusPass, metrics(0, 0)), row("something", 7, report.StatusPass, metrics(0, 0)))
+	return r
+}
+
+func TestAddAttachmentsToAFileOfGotestsum(t *testing.T) {
+	before, err := os.ReadFile(filepath.Join("testdata", "junit.xml"))
+	require.NoError(t, err)
+	after, err := report.AddAttachments(before, junitReport(), "out/minilm/report.json", "out/a & b.txt")
+	require.NoError(t, err)
+
+	was, is := parseJUnit(t, before), parseJUnit(t, after)
+	require.Len(t, is, len(was))
+	lines := "\n[[ATTACHMENT|out/minilm/report.json]]\n[[ATTACHMENT|out/a & b.txt]]\n"
+	for _, c := range []struct{ name, reason string }{
+		{"TestMiniLM/layers.1", "a failing layer"},
+		{"TestMiniLM/layers.1/hello.0", "its case"},
+		{"TestMiniLM/lm_head", "a missing layer"},
+		{"TestMiniLM/layers.3.norm", "a failing layer"},
+		{`TestMiniLM/odd_name/with_<slash>_&_\u00ad`, "package testing has rewritten the label"},
+		{"TestMiniLM/parity:stale", "the plugin's own subtest"},
+		{"TestMiniLM", "the test that holds them"},
+	} {
+		assert.Equal(t, []string{lines}, is[c.name].Out, "%s: %s", c.name, c.reason)
+		delete(is, c.name)
+	}
+	for _, c := range is {
+		assert.Empty(t, c.Out, "%s is not one of the report's failing layers", c.Name)
+	}
+	added := "\t<system-out>\n[[ATTACHMENT|out/minilm/report.json]]\n[[ATTACHMENT|out/a &amp; b.txt]]\n</system-out>\n\t\t"
+	assert.Equal(t, string(before), strings.ReplaceAll(string(after), added, ""), "all other bytes stay as they are")
+
+	again, err := report.AddAttachments(after, junitReport(), "out/minilm/report.json", "out/a & b.txt")
+	require.NoError(t, err)
+	assert.Equal(t, string(after), string(again), "once is enough")
+}
+
+func TestAddAttachmentsForms(t *testing.T) {
+	const head, tail = `<?xml version="1.0"?><testsuite><testcase name="TestX/layers.1" classname='p'>`, `</testcase></testsuite>`
+	const line = "[[ATTACHMENT|r.json]]\n"
+	for _, c := range []struct{ name, body, want, reason string }{
+		{"error", `<error/>`, "<error/>\t<system-out>\n" + line + "</system-out>\n\t\t", "an error is a failure too"},
+		{"passed", `<properties/>`, `<properties/>`, "nothing to explain"},
+		{"cdata", `<failure><![CDATA[</testcase>]]></failure>`, `<failure><![CDATA[</testcase>]]></failure>` + "\t<system-out>\n" + line + "</system-out>\n\t\t", "CDATA is no markup"},
+		{"has output", `<system-out>text</system-out><failure/>`, "<system-out>text\n" + line + "</system-out><failure/>", "one system-out, not two"},
+		{"has CDATA output", `<system-out><![CDATA[a<b]]></system-out ><failure/>`, "<system-out><![CDATA[a<b]]>\n" + line + "</system-out ><failure/>", "after the CDATA"},
+		{"empty output", `<system-out/><failure/>`, "<system-out>\n" + line + "</system-out><failure/>", "the tag is opened"},
+		{"has the line", `<system-out>[[ATTACHMENT|r.json]]</system-out><failure/>`, `<system-out>[[ATTACHMENT|r.json]]</system-out><failure/>`, "not twice"},
+		{"has the line escaped", `<system-out>&#91;[ATTACHMENT|r.json]]</system-out><failure/>`, `<system-out>&#91;[ATTACHMENT|r.json]]</system-out><failure/>`, "the text counts, not its bytes"},
+		{"deeper failure", `<properties><failure/></properties>`, `<properties><failure/></properties>`, "not the case's own"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := report.AddAttachments([]byte(head+c.body+tail), junitReport(), "r.json")
+			require.NoError(t, err, c.reason)
+			assert.Equal(t, head+c.want+tail, string(got), c.reason)
+			again, err := report.AddAttachments(got, junitReport(), "r.json")
+			require.NoError(t, err)
+			assert.Equal(t, string(got), string(again), "idempotent")
+		})
+	}
+}
+
+func TestAddAttachmentsNames(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		want   bool
+		reason string
+	}{
+		{"TestX/layers.1", true, "the layer"},
+		{"TestX/layers.1#01", true, "the second of that name, under -count=2 as well"},
+		{"TestX/layers.1/short.0", true, "a case of it"},
+		{"TestX/layers.1#01/short.0", true, "both"},
+		{"TestX/layers.10", false, "another layer"},
+		{"TestX/layers.1.mlp", false, "a child is a layer of its own"},
+		{"layers.1", false, "a test, not a subtest"},
+		{"TestX/sub/layers.1", false, "somebody else's"},
+	} {
+		got, err := report.AddAttachments([]byte(`<testsuite><testcase name="`+c.name+`"><failure/></testcase></testsuite>`), junitReport(), "r.json")
+		require.NoError(t, err)
+		assert.Equal(t, c.want, strings.Contains(string(got), "[[ATTACHMENT|r.json]]"), "%s: %s", c.name, c.reason)
+	}
+}
+
+func TestAddAttachmentsRefuses(t *testing.T) {
+	good := `<testsuite><testcase name="TestX/layers.1"><failure/></testcase></testsuite>`
+	for _, c := range []struct{ name, junit, path, want, reason string }{
+		{"empty", "", "r.json", "did not run to their end", "gotestsum was killed"},
+		{"cut", "<testsuite>\n<testcase name=\"x\">", "r.json", "damaged at line 2", "gotestsum was killed"},
+		{"not XML", "ok  \texample.com/user", "r.json", "empty", "the wrong file"},
+		{"crossed", "<a><b></a></b>", "r.json", "damaged at line 1", "not well-formed"},
+		{"path with ]]", good, "a]]b", "cannot be attached", "its end would not be found"},
+		{"path of two lines", good, "a\nb", "cannot be attached", "the pattern is one line"},
+		{"no path", good, "", "cannot be attached", "a mistake of the caller"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := report.AddAttachments([]byte(c.junit), junitReport(), c.path)
+			assert.ErrorContains(t, err, c.want, c.reason)
+		})
+	}
+}
+
+func TestAttachmentPath(t *testing.T) {
+	root := t.TempDir()
+	file := filepath.Join(root, "out", "minilm", "report.json")
+	relative, err := report.AttachmentPath(file, root, false)
+	require.NoError(t, err)
+	assert.Equal(t, "out/minilm/report.json", relative)
+	absolute, err := report.AttachmentPath(file, root, true)
+	require.NoError(t, err)
+	assert.Equal(t, filepath.ToSlash(file), absolute)
+	relative, err = report.AttachmentPath("out/r.json", ".", false)
+	require.NoError(t, err)
+	assert.Equal(t, "out/r.json", relative)
+}
+
+func FuzzAddAttachments(f *testing.F) {
+	data, err := os.ReadFile(filepath.Join("testdata", "junit.xml"))
+	require.NoError(f, err)
+	f.Add(data)
+	f.Add([]byte(`<testsuite><testcase name="TestX/layers.1"><system-out/><failure/></testcase></testsuite>`))
+	f.Add([]byte(`<testsuite><testcase name="TestX/layers.1"><failure/><system-out><a/>b</system-out></testcase></testsuite>`))
+	r := junitReport()
+	f.Fuzz(func(t *testing.T, data []byte) {
+		once, err := report.AddAttachments(data, r, "r.json")
+		if err != nil {
+			return
+		}
+		twice, err := report.AddAttachments(once, r, "r.json")
+		require.NoError(t, err, "what comes out is well-formed")
+		require.Equal(t, string(once), string(twice))
+	})
+}

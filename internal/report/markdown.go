@@ -1,0 +1,134 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// The limits of GitHub's pages: a step summary of more than 1 MiB is not shown at all, and of the annotations of one
+// step ten are kept.
+const (
+	maxSummaryRows = 50
+	maxSummaryCell = 300
+	maxAnnotations = 10
+)
+
+// Markdown writes a summary for GITHUB_STEP_SUMMARY: the verdict, the place, causes and up to 50 rows, the failing
+// ones in execution order or else the worst. It stays far below 1 MiB whatever the names are: long ones are cut.
+func Markdown(w io.Writer, r *Report) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	names := namingOf(r.Layers)
+	fmt.Fprintf(&b, "### %s: %s\n\n", strings.ToUpper(string(r.Verdict)), mdText(r.headline()))
+	if d := r.FirstDivergence; d != nil {
+		for _, text := range []string{kinds[r.Kind], d.Text} {
+			if text != "" {
+				fmt.Fprintf(&b, "%s\n\n", mdText(text))
+			}
+		}
+	}
+	if s := Count(r.Layers); s.counts() != "" {
+		fmt.Fprintf(&b, "%s, %s compared: %s\n\n", count(s.Layers, "layer"), count(s.Compared, "tensor"), s.counts())
+	}
+	for _, c := range r.Causes[:min(len(r.Causes), maxCauses)] {
+		word := "guess"
+		if c.Proven {
+			word = "**proven**"
+		}
+		fmt.Fprintf(&b, "- %s %s at %s: fits the candidate to %s, the golden only to %s. %s\n",
+			word, mdCode(c.ID), mdCode(c.Layer), num(c.Fit), num(c.FitGolden), mdText(c.Text))
+	}
+	if len(r.Causes) > 0 {
+		b.WriteByte('\n')
+	}
+	rows := r.failing()
+	if len(rows) == 0 {
+		rows = r.worst()
+	}
+	if len(rows) > 0 {
+		fmt.Fprintf(&b, "| status | layer | %s | limit |\n|---|---|%s---|\n",
+			strings.Join(figureHeads, " | "), strings.Repeat("---:|", len(figureHeads)))
+		for _, l := range rows[:min(len(rows), maxSummaryRows)] {
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", l.Status, mdCode(names.short(l, maxSummaryCell)), strings.Join(figureCells(l), " | "), mdText(l.why()))
+		}
+		if n := len(rows) - maxSummaryRows; n > 0 {
+			fmt.Fprintf(&b, "\n… and %d more, all in report.json\n", n)
+		}
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(&b, "%s\n", mdText(r.Source.line()))
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// mdText escapes what Markdown and HTML would take for markup.
+func mdText(s string) string {
+	var b strings.Builder
+	for _, r := range cut(clean(s), maxSummaryCell) {
+		if strings.ContainsRune("\\`*_{}[]<>#|~&!", r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// mdCode writes s as code that may stand in a table. A backtick cannot be escaped there, so it becomes an apostrophe.
+func mdCode(s string) string {
+	s = strings.ReplaceAll(shorten(clean(s), maxSummaryCell), "`", "'")
+	return "`" + strings.ReplaceAll(s, "|", `\|`) + "`"
+}
+
+// Annotations writes GitHub workflow commands, one error line each for the first divergence and the rows that fail by
+// themselves, at most ten. A run that passes has none.
+func Annotations(w io.Writer, r *Report) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	if r.Verdict == Pass {
+		return nil
+	}
+	var b bytes.Buffer
+	fixture := "parity"
+	if r.Fixture != "" {
+		fixture += " " + r.Fixture
+	}
+	left := maxAnnotations
+	annotate := func(title, message string) {
+		if left > 0 {
+			left--
+			fmt.Fprintf(&b, "::error title=%s::%s\n", commandProperty.Replace(title), commandData.Replace(message))
+		}
+	}
+	annotate(clean(fixture), cut(r.headline(), maxSummaryCell))
+	names, mark := namingOf(r.Layers), r.divergent()
+	for _, l := range r.failing() {
+		if l.Status == StatusInherited || l == mark && r.FirstDivergence == nil {
+			continue // said already, by the culprit or by the headline
+		}
+		message := failWord[l.Status]
+		if m := l.figures(); m != nil {
+			message += fmt.Sprintf(": max |a-g| %s, rel. L2 %s, worst row %s", num(m.MaxAbs), num(m.RelL2), num(m.RowRelL2))
+		}
+		switch {
+		case l.why() == "":
+		case l.Status == StatusFail:
+			message += ", limit " + l.limit()
+		default:
+			message += ": " + clean(l.why())
+		}
+		annotate(names.short(l, 100), cut(message, maxSummaryCell))
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// GitHub's own escapes: in a message, and in a property, which ends at a comma or colon.
+var (
+	commandData     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	commandProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+)

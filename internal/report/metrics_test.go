@@ -1,0 +1,87 @@
+package report_test
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/tensor"
+)
+
+func floats(t *testing.T, shape []int, values ...float32) *tensor.Tensor {
+	t.Helper()
+	x, err := tensor.Of(values, shape...)
+	require.NoError(t, err)
+	return x
+}
+
+func TestMetricsOf(t *testing.T) {
+	g := floats(t, []int{2, 1, 3}, 1, 2, 3, 4, 5, 6)
+	a := floats(t, []int{2, 1, 3}, 1, 2, 3.5, 4, 5, 5)
+	r, err := compare.Tensors(g, a, compare.Tolerance{Atol: 0.1})
+	require.NoError(t, err)
+	m := report.MetricsOf(r, g.Shape())
+	assert.Equal(t, 6, m.N)
+	assert.Equal(t, 6, m.Finite)
+	assert.Equal(t, 2, m.Mismatches)
+	assert.Equal(t, []int{0, 0, 2}, m.FirstMismatchIndex, "element 2")
+	assert.Equal(t, []int{1, 0, 2}, m.MaxAbsIndex, "element 5")
+	assert.Equal(t, []report.Float{1, 6, 5}, []report.Float{m.MaxAbs, m.MaxAbsGolden, m.MaxAbsActual})
+	assert.Equal(t, []int{0, 0, 2}, m.MaxRelIndex, "1/6 and 0.5/3 are equal, the first counts")
+	assert.InDelta(t, 1.25/6, float64(m.MSE), 1e-15)
+	assert.InDelta(t, math.Sqrt(1.25/91), float64(m.RelL2), 1e-15)
+	assert.Equal(t, 1, *m.RowMaxAbsIndex)
+	assert.InDelta(t, 1-float64(m.Cosine), float64(m.CosineDistance), 1e-12)
+}
+
+func TestMetricsOfCorners(t *testing.T) {
+	nan := float32(math.NaN())
+	for _, c := range []struct {
+		name   string
+		g, a   *tensor.Tensor
+		want   map[string]any
+		reason string
+	}{
+		{"scalar", floats(t, nil, 1), floats(t, nil, 2), map[string]any{"max_abs_index": []any{}, "row_index": 0.0}, "no axes, one row"},
+		{"equal", floats(t, []int{2}, 1, 2), floats(t, []int{2}, 1, 2), map[string]any{"snr_db": "Infinity", "first_mismatch_index": nil}, "an infinity is a string"},
+		{"no finite pair", floats(t, []int{2}, nan, 1), floats(t, []int{2}, nan, nan),
+			map[string]any{"max_abs_index": nil, "max_rel_index": nil, "n_finite": 0.0, "bad_non_finite": 2.0, "nan_actual": 2.0, "first_mismatch_index": []any{0.0}}, "no place to name"},
+		{"empty", floats(t, []int{0, 3}), floats(t, []int{0, 3}), map[string]any{"n": 0.0, "max_abs_index": nil, "row_index": nil, "row_max_abs_index": nil}, "nothing"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, err := compare.Tensors(c.g, c.a, compare.Tolerance{})
+			require.NoError(t, err)
+			data, err := json.Marshal(report.MetricsOf(r, c.g.Shape()))
+			require.NoError(t, err)
+			var got map[string]any
+			require.NoError(t, json.Unmarshal(data, &got))
+			for key, want := range c.want {
+				assert.Equal(t, want, got[key], "%s: %s", key, c.reason)
+			}
+		})
+	}
+}
+
+func TestToleranceOf(t *testing.T) {
+	half := 0.5
+	for _, c := range []struct {
+		name   string
+		c      compare.Criteria
+		want   string
+		reason string
+	}{
+		{"within", compare.Criteria{Within: &compare.Tolerance{Atol: 1e-5, Rtol: 0}}, `{"atol":0.00001,"rtol":0,"source":"x"}`, "a zero that was asked for stays"},
+		{"default", compare.Default(tensor.F32, tensor.BF16), `{"rel_l2":0.03,"row_rel_l2":0.03,"source":"x"}`, "what was not asked for is left out"},
+		{"all", compare.Criteria{Cosine: &half, MSE: &half, ULP: &half, SNR: &half, KL: &half, Noise: &half, TopK: 3, EqualNaN: true},
+			`{"cosine":0.5,"mse":0.5,"ulp":0.5,"snr_db":0.5,"kl":0.5,"noise":0.5,"top_k":3,"equal_nan":true,"source":"x"}`, "each has its field"},
+	} {
+		data, err := json.Marshal(report.ToleranceOf(c.c, "x"))
+		require.NoError(t, err, c.reason)
+		assert.JSONEq(t, c.want, string(data), "%s: %s", c.name, c.reason)
+	}
+}

@@ -1,0 +1,106 @@
+package report
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// clean makes a string from a dump fit to print on one line: names come from files that others wrote, and a
+// control character in one must not reach a terminal.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case r == utf8.RuneError || !unicode.IsPrint(r):
+			return '?'
+		}
+		return r
+	}, s)
+}
+
+// num writes a figure with three digits: "1.4e-6", "0.998", "inf".
+func num(f Float) string {
+	v := float64(f)
+	switch {
+	case math.IsNaN(v):
+		return "NaN"
+	case math.IsInf(v, 1):
+		return "inf"
+	case math.IsInf(v, -1):
+		return "-inf"
+	}
+	s := strconv.FormatFloat(v, 'g', 3, 64)
+	if v != 0 && math.Abs(v) < 1e-3 {
+		s = strconv.FormatFloat(v, 'e', 2, 64)
+	}
+	mantissa, exponent, ok := strings.Cut(s, "e")
+	if !ok {
+		return s
+	}
+	if strings.Contains(mantissa, ".") {
+		mantissa = strings.TrimRight(strings.TrimRight(mantissa, "0"), ".")
+	}
+	e, _ := strconv.Atoi(exponent)
+	return mantissa + "e" + strconv.Itoa(e)
+}
+
+// count writes "1 layer", "2 layers".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}
+
+// width is the number of columns of s, at one column a rune.
+func width(s string) int { return utf8.RuneCountInString(s) }
+
+// shorten brings a layer's name to at most n runes. The segments of its path become initials from the left on, numbers
+// stay whole ("m.e.l.11.attention.output"), since they and the end tell two layers apart; then the beginning is cut off.
+func shorten(s string, n int) string {
+	parts := strings.Split(s, ".")
+	for i := 0; i < len(parts)-1 && width(s) > n; i++ {
+		r := []rune(parts[i])
+		if len(r) > 1 && !unicode.IsDigit(r[0]) {
+			parts[i] = string(r[0])
+			s = strings.Join(parts, ".")
+		}
+	}
+	if width(s) <= n {
+		return s
+	}
+	r := []rune(s)
+	return "…" + string(r[len(r)-max(n-1, 0):])
+}
+
+// cut cuts s to n runes and keeps the beginning.
+func cut(s string, n int) string {
+	if width(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:max(n-1, 0)]) + "…"
+}
+
+func pad(s string, n int) string     { return s + strings.Repeat(" ", max(n-width(s), 0)) }
+func padLeft(s string, n int) string { return strings.Repeat(" ", max(n-width(s), 0)) + s }
+
+// wrap breaks s at spaces into lines of at most n columns. A longer word has a line of its own.
+func wrap(s string, n int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(s) {
+		if line != "" && width(line)+1+width(word) > n {
+			lines = append(lines, line)
+			line = ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
+}

@@ -1,0 +1,195 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/match"
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/tensor"
+)
+
+// ErrNothing says that the two sides have no port in common: a comparison of nothing never passes.
+var ErrNothing = errors.New("nothing could be compared")
+
+// Case is one prompt: the reference's run and the candidate's.
+type Case struct {
+	Name           string
+	Golden, Actual *dump.Run
+	Injected       *dump.Run // the candidate on golden inputs, nil if there is none
+	Golden64       *dump.Run // the reference in float64, nil if there is none
+}
+
+// Options say how two runs are compared.
+type Options struct {
+	Match match.Options
+	// Criteria gives what judges a port, and where that was written. nil: the defaults of package compare.
+	Criteria func(layer, port string, golden, actual tensor.DType) (compare.Criteria, string)
+	// Progress is told how many bytes of all have been compared; nil is silent. It is called from several goroutines.
+	Progress func(done, total int64)
+}
+
+// Comparison is everything that is known about the candidate's runs of a fixture.
+type Comparison struct {
+	Cases     []Case
+	Ports     []*Port // of all cases and steps, in the golden's execution order; those that only the golden has too
+	Verdict   *localise.Verdict
+	Notes     []string
+	Order     *report.Order
+	Unmatched report.Unmatched
+
+	missing map[string]string // golden layer that was not joined → why
+	absent  []*Port           // ports that must be there and are not
+}
+
+// Compare matches and judges all cases. The results do not depend on the number of cores.
+func Compare(ctx context.Context, cases []Case, opt Options) (*Comparison, error) {
+	c := &Comparison{Cases: cases, missing: map[string]string{}}
+	for _, k := range cases {
+		if err := c.match(k, opt.Match); err != nil {
+			return nil, err
+		}
+	}
+	if !slices.ContainsFunc(c.Ports, func(p *Port) bool { return p.Joined() && p.Golden.Len() > 0 }) {
+		return nil, fmt.Errorf("%w: %s", ErrNothing, c.whyNothing())
+	}
+	if err := c.judge(ctx, opt); err != nil {
+		return nil, err
+	}
+	c.locate()
+	return c, nil
+}
+
+// judge compares all joined ports, on all cores.
+func (c *Comparison) judge(ctx context.Context, opt Options) error {
+	criteria := opt.Criteria
+	if criteria == nil {
+		criteria = func(_, _ string, g, a tensor.DType) (compare.Criteria, string) {
+			return compare.Default(g, a), "default for " + coarser(g, a).String()
+		}
+	}
+	var total int64
+	var done atomic.Int64
+	var todo []*Port
+	for _, p := range c.Ports {
+		if p.Joined() {
+			todo = append(todo, p)
+			total += size(p)
+		}
+	}
+	return each(ctx, len(todo), func(i int) error {
+		p := todo[i]
+		p.Criteria, p.Source = criteria(p.Layer, p.Port, p.Golden.DType(), p.Actual.DType())
+		p.Base, p.Err = p.judge(p.Criteria)
+		p.Agrees = p.Err == nil && p.agrees()
+		if opt.Progress != nil {
+			opt.Progress(done.Add(size(p)), total)
+		}
+		return nil
+	})
+}
+
+// coarser is the type of the pair that decides its default tolerance.
+func coarser(g, a tensor.DType) tensor.DType {
+	if compare.Floor(g, g) > compare.Floor(a, a) {
+		return g
+	}
+	return a
+}
+
+func size(p *Port) int64 {
+	return int64(p.Golden.Len()*p.Golden.DType().Size() + p.Actual.Len()*p.Actual.DType().Size())
+}
+
+// joined lists the outputs that two runs have in common, without comparing them.
+func joined(cases []Case, opt match.Options) (map[portKey]bool, error) {
+	c := &Comparison{missing: map[string]string{}}
+	for _, k := range cases {
+		if err := c.match(k, opt); err != nil {
+			return nil, err
+		}
+	}
+	set := map[portKey]bool{}
+	for _, p := range c.Ports {
+		if p.Joined() && p.Judged() {
+			set[p.key()] = true
+		}
+	}
+	return set, nil
+}
+
+// require marks the ports of a set that were not joined this time, and gives their layers.
+func (c *Comparison) require(set map[portKey]bool) (lost []string) {
+	for _, p := range c.Ports {
+		if p.Actual == nil && set[p.key()] {
+			c.absent = append(c.absent, p)
+			if !slices.Contains(lost, p.Layer) {
+				lost = append(lost, p.Layer)
+			}
+		}
+	}
+	return lost
+}
+
+// names lists the layers of both sides.
+func (c *Comparison) names() []string {
+	seen := map[string]bool{}
+	var names []string
+	for _, k := range c.Cases {
+		for _, r := range []*dump.Run{k.Golden, k.Actual} {
+			for _, e := range r.Entries {
+				if !seen[e.Layer] {
+					seen[e.Layer] = true
+					names = append(names, e.Layer)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// locate finds the first divergence. A run in which every judged port passes has none.
+func (c *Comparison) locate() {
+	var records []localise.Record
+	var names, steps []string
+	failed := false
+	for _, p := range c.Ports {
+		records = append(records, localise.Record{Case: p.Case, Step: p.Step, Layer: p.Layer, Port: p.Port, Seq: p.Seq,
+			Joined: p.Joined() && p.Err == nil, Agrees: p.Agrees, Integer: !p.Golden.DType().IsFloat()})
+		failed = failed || p.Joined() && !p.passes()
+		if !slices.Contains(steps, p.Step) {
+			steps = append(steps, p.Step)
+		}
+	}
+	for _, k := range c.Cases {
+		names = append(names, k.Name)
+	}
+	if failed {
+		slices.SortStableFunc(steps, func(a, b string) int {
+			if dump.NaturalLess(a, b) {
+				return -1
+			}
+			return 1
+		})
+		c.Verdict = localise.First(records, names, steps)
+	}
+}
+
+func (c *Comparison) whyNothing() string {
+	names := func(l []report.Lone) string {
+		var s []string
+		for _, u := range l[:min(3, len(l))] {
+			s = append(s, u.Name)
+		}
+		return strings.Join(s, ", ")
+	}
+	return fmt.Sprintf("no port of the golden (%s …) is like one of the candidate (%s …): join them with names rules in fixture.yaml",
+		names(c.Unmatched.Golden), names(c.Unmatched.Actual))
+}

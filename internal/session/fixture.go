@@ -1,0 +1,263 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/spf13/afero"
+
+	"github.com/goparity/goparity/golden"
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/fixture"
+	"github.com/goparity/goparity/internal/match"
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/tensor"
+)
+
+// Problem is something wrong with the fixture itself, which tests show as a subtest of this name.
+type Problem struct{ Name, Text string }
+
+// Fixture is one fixture of the test binary. It is opened and compared once, for the first test that needs it.
+type Fixture struct {
+	dir, name  string
+	replay     string // instead of the recorded run
+	goldenDump string
+
+	once     sync.Once
+	used     atomic.Bool
+	yaml     *fixture.Fixture
+	store    *golden.Store
+	runs     []*dump.Run // the candidate's
+	c        *Comparison
+	err      error
+	problems []Problem
+}
+
+// Name is the last element of the folder.
+func (f *Fixture) Name() string { return f.name }
+
+// Comparison is the result for all cases, computed once.
+func (f *Fixture) Comparison() (*Comparison, error) {
+	f.used.Store(true)
+	f.once.Do(func() { f.c, f.err = f.load() })
+	return f.c, f.err
+}
+
+// Problems lists what is wrong with the fixture although it could be compared.
+func (f *Fixture) Problems() []Problem { return f.problems }
+
+func (f *Fixture) load() (*Comparison, error) {
+	var err error
+	if f.yaml, err = fixture.Load(afero.NewOsFs(), f.dir); err != nil {
+		return nil, err
+	}
+	if f.store, err = golden.Open(afero.NewOsFs(), filepath.Join(f.dir, "golden")); err != nil {
+		return nil, err
+	}
+	if f.runs, err = f.openRuns(); err != nil {
+		return nil, err
+	}
+	cases, err := f.cases(f.runs)
+	if err != nil {
+		return nil, err
+	}
+	c, err := Compare(context.Background(), cases, f.options())
+	if err != nil {
+		return nil, err
+	}
+	f.inspect(c)
+	return c, nil
+}
+
+// openRuns opens what is judged: the recorded run that the fixture names, or another one.
+func (f *Fixture) openRuns() ([]*dump.Run, error) {
+	dir := f.replay
+	if dir == "" {
+		if f.yaml.Replay == "" {
+			return nil, fmt.Errorf("%s names no recorded run: write replay: NAME, or point PARITY_REPLAY to a dump", f.yaml.File)
+		}
+		dir = f.runDir(f.yaml.Replay, dump.Standard)
+		if !isDir(dir) {
+			return nil, fmt.Errorf("%s: replay: %s: there is no recorded run %s: record it with PARITY_REPLAY=DUMP -parity.record=%s",
+				f.yaml.File, f.yaml.Replay, filepath.ToSlash(dir), f.yaml.Replay)
+		}
+	}
+	runs, err := dump.OpenCases(dir, dump.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if len(runs) == 1 && len(f.yaml.Cases) == 1 && runs[0].Info.Case == "" {
+		runs[0].Info.Case = f.yaml.Cases[0].Name // a dump that does not say: there is only one case
+	}
+	return runs, nil
+}
+
+func (f *Fixture) runDir(name, mode string) string { return filepath.Join(f.dir, "runs", name, mode) }
+
+// cases pairs the goldens of each case with the candidate's run of it.
+func (f *Fixture) cases(runs []*dump.Run) ([]Case, error) {
+	var out []Case
+	for _, y := range f.yaml.Cases {
+		k := Case{Name: y.Name}
+		i := slices.IndexFunc(runs, func(r *dump.Run) bool { return r.Info.Case == y.Name })
+		if i < 0 {
+			return nil, fmt.Errorf("%s:%d: case %s: the candidate's run in %s has no such case, it has %s",
+				f.yaml.File, y.Pos.Line, y.Name, filepath.ToSlash(runs[0].Path), dump.CaseNames(runs))
+		}
+		k.Actual = runs[i]
+		var err error
+		if k.Golden, err = f.golden(f.yaml.References[0], y.Name); err != nil {
+			return nil, err
+		}
+		if slices.Contains(f.store.Variants(y.Name), tensor.F64.String()) && f.yaml.References[0] != tensor.F64.String() {
+			if k.Golden64, err = f.golden(tensor.F64.String(), y.Name); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, k)
+	}
+	return out, nil
+}
+
+// golden makes a run of the goldens of a case. Their hashes are checked: a damaged golden judges nothing.
+func (f *Fixture) golden(variant, caseName string) (*dump.Run, error) {
+	steps := f.store.Steps(variant, caseName)
+	if len(steps) == 0 {
+		_, err := f.store.Pass(variant, caseName, "0")
+		return nil, err
+	}
+	var entries []dump.Entry
+	var info dump.Info
+	for _, s := range steps {
+		pass, err := f.store.Pass(variant, caseName, s)
+		if err != nil {
+			return nil, err
+		}
+		p := pass.Provenance
+		info = dump.Info{Engine: p.Engine, Versions: p.Versions, Device: p.Device, Encoding: variant, Case: caseName, TokenIDs: p.TokenIDs, Date: p.Date, Mode: dump.Standard}
+		tensors, err := f.store.Tensors(variant, caseName, s)
+		if err != nil {
+			return nil, err
+		}
+		if err := verify(tensors); err != nil {
+			return nil, err
+		}
+		for _, e := range tensors {
+			t, err := e.Tensor()
+			if err != nil {
+				return nil, err
+			}
+			entries = append(entries, dump.Entry{Step: s, Layer: e.Layer, Port: e.Port, Tensor: t})
+		}
+	}
+	return dump.New(f.store.Dir(), info, dump.OrderRunFile, entries), nil
+}
+
+// verify checks the hashes of tensors, on all cores. Equal tensors lie in one place and are read once.
+func verify(tensors []golden.Entry) error {
+	seen := map[int64]bool{}
+	var todo []golden.Entry
+	for _, e := range tensors {
+		if !seen[e.Offset] || e.Length == 0 {
+			seen[e.Offset] = true
+			todo = append(todo, e)
+		}
+	}
+	return each(context.Background(), len(todo), func(i int) error { return todo[i].Verify() })
+}
+
+func (f *Fixture) options() Options {
+	opt := Options{Criteria: f.yaml.Criteria, Match: match.Options{Rules: f.yaml.MatchRules(), Ignore: f.yaml.MatchIgnores()}}
+	opt.Match.Generating = f.yaml.Model.Task == fixture.TextGeneration
+	return opt
+}
+
+// inspect looks for what makes a result worth less than it seems.
+func (f *Fixture) inspect(c *Comparison) {
+	inputs := map[string]map[string]string{}
+	for _, y := range f.yaml.Cases {
+		inputs[y.Name] = f.yaml.Inputs(y.Name)
+	}
+	for _, err := range f.store.Stale(inputs) {
+		f.problem("parity:stale", err.Error())
+	}
+	for _, r := range f.runs {
+		if f.replay == "" {
+			if changes := fixture.Changed(r.Info.Inputs, f.yaml.RunInputs(r.Info.Case)); len(changes) > 0 {
+				f.problem("parity:stale", fmt.Sprintf("the recorded run %s of case %s is stale: %s; record it anew: PARITY_REPLAY=DUMP go test -parity.record=%s",
+					f.yaml.Replay, r.Info.Case, strings.Join(changes, "; "), f.yaml.Replay))
+			}
+		}
+	}
+	if err := f.yaml.CheckLayers(c.names()); err != nil {
+		f.problem("parity:fixture", err.Error())
+	}
+	if err := f.require(c); err != nil {
+		f.problem("parity:missing", err.Error())
+	}
+}
+
+func (f *Fixture) problem(name, text string) {
+	for i, p := range f.problems {
+		if p.Name == name {
+			f.problems[i].Text += "\n" + text
+			return
+		}
+	}
+	f.problems = append(f.problems, Problem{name, text})
+}
+
+// require finds layers that the recorded run has and the replayed one lacks: a dumper that died must not pass.
+func (f *Fixture) require(c *Comparison) error {
+	if f.replay == "" || f.yaml.Replay == "" {
+		return nil
+	}
+	runs, err := dump.OpenCases(f.runDir(f.yaml.Replay, dump.Standard), dump.Options{})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // nothing was recorded yet
+	}
+	if err != nil {
+		return err
+	}
+	defer dump.CloseAll(runs)
+	cases, err := f.cases(runs)
+	if err != nil {
+		return err
+	}
+	recorded, err := joined(cases, f.options().Match)
+	if err != nil {
+		return err
+	}
+	lost := c.require(recorded)
+	if len(lost) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d layers that the recorded run %s has were not recorded this time: %s", len(lost), f.yaml.Replay, few(lost))
+}
+
+// Summary is the text of the report of what was decided so far.
+func (f *Fixture) Summary() string {
+	if f.c == nil {
+		return ""
+	}
+	var b strings.Builder
+	if err := report.Text(&b, f.c.Report(f.name, false), report.TextOptions{}); err != nil {
+		return err.Error()
+	}
+	return b.String()
+}
+
+func (f *Fixture) close() error {
+	var errs []error
+	if f.store != nil {
+		errs = append(errs, f.store.Close())
+	}
+	return errors.Join(append(errs, dump.CloseAll(f.runs))...)
+}

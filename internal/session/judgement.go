@@ -1,0 +1,139 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/tensor"
+)
+
+// Judgement is a port as criteria decided it: a row of the report.
+type Judgement struct {
+	Row  *report.Layer
+	port *Port
+	err  error
+}
+
+// Decide judges a port for the report: by c, which was written at source, or by the fixture's criteria if c is nil.
+func (p *Port) Decide(c *compare.Criteria, source string) *Judgement {
+	j := &Judgement{port: p, Row: p.newRow()}
+	p.row = j.Row
+	v, err := p.Base, p.Err
+	crit := p.Criteria
+	if c == nil {
+		source = p.Source
+	} else if p.Joined() {
+		crit = *c
+		v, err = p.judge(crit)
+	}
+	switch {
+	case p.Problem != "":
+		err = errors.New(p.Problem)
+		fallthrough
+	case err != nil:
+		j.err = err
+		j.Row.Status, j.Row.Note = report.StatusError, err.Error()
+		return j
+	}
+	j.Row.Standard = report.MetricsOf(v.Result, p.Golden.Shape())
+	j.Row.Tolerance = report.ToleranceOf(crit, source)
+	if v.Pass || p.Mask && p.sameMask() {
+		j.Row.Status = report.StatusPass
+		return j
+	}
+	j.Row.Status = report.StatusFail
+	for _, x := range v.Violations {
+		j.Row.Violations = append(j.Row.Violations, x.Text)
+	}
+	j.Row.Detail = p.explain(crit, v)
+	return j
+}
+
+func (p *Port) newRow() *report.Layer {
+	return &report.Layer{Layer: p.Layer, Port: p.Port, Kind: report.KindOf(p.Port), Case: p.Case, Step: p.Step, Order: p.Seq,
+		Golden: p.GoldenSide, Actual: p.ActualSide, Note: p.Note}
+}
+
+// explain looks a second time at a pair that failed: where, how much, and what would pass.
+func (p *Port) explain(c compare.Criteria, v compare.Verdict) []string {
+	tol := v.Tolerance
+	if c.Within == nil {
+		// No elementwise rule was asked: what lies outside is what the noise of the type cannot explain.
+		tol.Rtol = compare.Floor(p.Golden.DType(), p.Actual.DType())
+		tol.Atol = tol.Rtol * v.Result.NormGolden / math.Sqrt(float64(max(v.Result.Finite, 1)))
+	}
+	d, err := compare.Explain(p.Golden, p.Actual, tol)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	r := v.Result
+	if c.Within == nil {
+		if r, err = compare.Tensors(p.Golden, p.Actual, tol); err != nil {
+			return []string{err.Error()}
+		}
+	}
+	m := r.MaxAbs
+	var out []string
+	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	if m.Index >= 0 {
+		add("worst element %s: golden %.9g, actual %.9g, |a−g| %.4g", tensor.FormatShape(p.Golden.Index(m.Index)), m.Golden, m.Actual, m.Value)
+	}
+	outside := fmt.Sprintf("%.3g + %.3g·|g|", tol.Atol, tol.Rtol)
+	add("outside %s: %d of %d elements; %s, %s", outside, r.Mismatches, r.N, d.BadRows.Text("row"), d.BadColumns.Text("column"))
+	if !math.IsInf(d.SmallestAtol, 0) {
+		add("elementwise it would pass with atol %.4g at rtol %.3g", d.SmallestAtol, tol.Rtol)
+	}
+	if !math.IsInf(d.SmallestRtol, 0) {
+		add("or with rtol %.4g at atol %.3g", d.SmallestRtol, tol.Atol)
+	}
+	if d.ULP.Max > 0 {
+		add("largest distance %.4g ULP of %s", d.ULP.Max, p.Actual.DType())
+	}
+	return out
+}
+
+// Misuse is the error of a criterion that has no meaning here, which is the test's fault and not the candidate's.
+func (j *Judgement) Misuse() error {
+	var m *compare.MisuseError
+	if errors.As(j.err, &m) {
+		return j.err
+	}
+	return nil
+}
+
+// Worse orders the ports of a layer: failures first, then by the worst row.
+func (j *Judgement) Worse(o *Judgement) bool {
+	a, b := j.Row, o.Row
+	if fa, fb := a.Status != report.StatusPass, b.Status != report.StatusPass; fa != fb {
+		return fa
+	}
+	return a.Standard != nil && (b.Standard == nil || a.Standard.RowRelL2 > b.Standard.RowRelL2)
+}
+
+// Text is the failure of one port, without the upstream verdict.
+func (j *Judgement) Text() string {
+	var b strings.Builder
+	r := j.Row
+	fmt.Fprintf(&b, "%s %s: %s\n", r.Layer, r.Port, strings.ToUpper(string(r.Status)))
+	if j.err != nil {
+		fmt.Fprintf(&b, "  %v\n", j.err)
+		return b.String()
+	}
+	for _, v := range r.Violations {
+		fmt.Fprintf(&b, "  %s\n", v)
+	}
+	for _, d := range r.Detail {
+		fmt.Fprintf(&b, "  %s\n", d)
+	}
+	if r.Tolerance != nil && r.Tolerance.Source != "" {
+		fmt.Fprintf(&b, "  tolerance: %s\n", r.Tolerance.Source)
+	}
+	if r.Note != "" {
+		fmt.Fprintf(&b, "  joined: %s\n", r.Note)
+	}
+	return b.String()
+}

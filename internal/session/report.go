@@ -1,0 +1,96 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/report"
+)
+
+// Report gives report.json. With all, every port that both sides have was judged by the fixture's tolerances; without, those that
+// tests decided, and the others are listed as not judged.
+//
+// An input never fails a run by itself: it is evidence. Where no output is wrong, a differing input is listed and ignored.
+func (c *Comparison) Report(name string, all bool) *report.Report {
+	r := &report.Report{Fixture: name, Order: c.Order, Notes: c.Notes, Unmatched: c.Unmatched, Source: c.source()}
+	onlyInputs := !slices.ContainsFunc(c.Ports, func(p *Port) bool { return p.Actual != nil && p.Judged() })
+	wrong, decided := false, map[string]bool{}
+	for _, p := range c.Ports {
+		if p.Actual == nil || !p.Judged() && !onlyInputs {
+			continue
+		}
+		if p.row == nil && all {
+			p.Decide(nil, "")
+		}
+		if p.row != nil {
+			decided[p.Layer] = true
+			wrong = wrong || p.row.Status != report.StatusPass
+		}
+	}
+	for _, p := range c.Ports {
+		if p.Actual == nil {
+			continue
+		}
+		row := p.row
+		if row == nil {
+			row = p.undecided(all || decided[p.Layer], wrong)
+		}
+		r.Layers = append(r.Layers, *row)
+	}
+	r.Layers = append(r.Layers, c.required()...)
+	wrong = wrong || len(c.absent) > 0
+	switch {
+	case wrong:
+		r.Verdict = report.Fail
+	case len(decided) > 0:
+		r.Verdict = report.Pass
+	default:
+		r.Verdict, r.Error = report.Error, "nothing was compared"
+	}
+	if v := c.Verdict; v != nil && wrong {
+		r.Kind, r.Frontier = v.Kind, append([]string{}, v.Frontier...)
+		r.FirstDivergence = &report.Divergence{Layer: v.Layer, Port: v.Port, Case: v.Case, Step: v.Step, After: v.After, Before: v.Before}
+		r.Notes = append([]string{v.Text}, r.Notes...)
+	}
+	return r
+}
+
+// undecided makes the row of a port that no test decided: an input, or an output that was not asked for.
+func (p *Port) undecided(asked, wrong bool) *report.Layer {
+	j := p.Decide(nil, "")
+	p.row = nil
+	row := j.Row
+	switch {
+	case !asked:
+		row.Status, row.Note = report.StatusIgnored, "no test of this run judged it"
+	case row.Status != report.StatusPass && !wrong:
+		row.Note = fmt.Sprintf("differs, but no output does: %s", row.Note)
+		row.Status = report.StatusIgnored
+	case row.Status == report.StatusError:
+		row.Status = report.StatusIgnored
+	}
+	return row
+}
+
+// required lists the layers that must be there and are not.
+func (c *Comparison) required() []report.Layer {
+	var rows []report.Layer
+	for _, a := range c.absent {
+		rows = append(rows, report.Layer{Layer: a.Layer, Port: a.Port, Kind: report.KindOf(a.Port), Case: a.Case, Step: a.Step,
+			Order: a.Seq, Golden: a.GoldenSide, Status: report.StatusMissing, Note: c.missing[a.Layer]})
+	}
+	return rows
+}
+
+func (c *Comparison) source() report.Source {
+	if len(c.Cases) == 0 {
+		return report.Source{}
+	}
+	k := c.Cases[0]
+	return report.Source{Golden: engineOf(k.Golden), Actual: engineOf(k.Actual), Date: k.Actual.Info.Date}
+}
+
+func engineOf(r *dump.Run) report.Engine {
+	return report.Engine{Name: r.Info.Engine, Versions: r.Info.Versions, Device: r.Info.Device, Encoding: r.Info.Encoding, Path: r.Path}
+}

@@ -1,0 +1,141 @@
+// Package session is what parity, testmain and the command share: the open fixtures, their runs, and the results so far.
+package session
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+)
+
+// Modes of an update.
+const (
+	UpdateNone = "none"
+	UpdateNew  = "new" // only what has no golden yet
+	UpdateAll  = "all"
+)
+
+// Config is what TestMain, flags and environment ask for.
+type Config struct {
+	Fixtures   []string // folders
+	Replay     string   // dump or recording to judge instead of the fixture's own
+	Record     string   // name under which the replayed run is kept
+	Update     string   // one of the modes
+	GoldenDump string   // the reference's dump
+	Out        string   // folder of the reports
+}
+
+// Session is the state of a test binary.
+type Session struct {
+	cfg      Config
+	fixtures []*Fixture
+}
+
+// current is the one session of the process: parity's functions take a *testing.T and nothing else.
+var current atomic.Pointer[Session]
+
+// Current is the session that TestMain started; nil without one.
+func Current() *Session { return current.Load() }
+
+// Start makes the session of this process. Fixtures are opened when a test needs them.
+func Start(cfg Config) (*Session, error) {
+	if len(cfg.Fixtures) == 0 {
+		return nil, errors.New(`no fixture: name one, testmain.Main(m, testmain.Fixture("fixtures/NAME"))`)
+	}
+	if len(cfg.Fixtures) > 1 && (cfg.Replay != "" || cfg.GoldenDump != "") {
+		// One folder for each fixture, by its name.
+		for _, dir := range []string{cfg.Replay, cfg.GoldenDump} {
+			if dir != "" && !isDir(dir) {
+				return nil, fmt.Errorf("%s is not a folder: with several fixtures it has one folder for each", dir)
+			}
+		}
+	}
+	s := &Session{cfg: cfg}
+	for _, dir := range cfg.Fixtures {
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return nil, err
+		}
+		f := &Fixture{dir: dir, name: filepath.Base(abs), replay: cfg.Replay, goldenDump: cfg.GoldenDump}
+		if len(cfg.Fixtures) > 1 {
+			if f.replay != "" {
+				f.replay = filepath.Join(f.replay, f.name)
+			}
+			if f.goldenDump != "" {
+				f.goldenDump = filepath.Join(f.goldenDump, f.name)
+			}
+		}
+		s.fixtures = append(s.fixtures, f)
+	}
+	current.Store(s)
+	return s, nil
+}
+
+func isDir(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.IsDir()
+}
+
+// Default is the only fixture, nil if there are several.
+func (s *Session) Default() *Fixture {
+	if len(s.fixtures) == 1 {
+		return s.fixtures[0]
+	}
+	return nil
+}
+
+// Find finds a fixture by its folder or the last element of it.
+func (s *Session) Find(name string) (*Fixture, error) {
+	var names []string
+	for _, f := range s.fixtures {
+		if f.name == name || filepath.Clean(f.dir) == filepath.Clean(name) {
+			return f, nil
+		}
+		names = append(names, f.name)
+	}
+	return nil, fmt.Errorf("TestMain names no fixture %q: it has %s", name, strings.Join(names, ", "))
+}
+
+// Used reports whether a test compared anything.
+func (s *Session) Used() bool {
+	for _, f := range s.fixtures {
+		if f.used.Load() {
+			return true
+		}
+	}
+	return false
+}
+
+// Close closes all files.
+func (s *Session) Close() error {
+	var errs []error
+	for _, f := range s.fixtures {
+		errs = append(errs, f.close())
+	}
+	current.CompareAndSwap(s, nil)
+	return errors.Join(errs...)
+}
+
+// Package is the argument of go test that means this package: its folder relative to the module's root, where people run it.
+func Package() string {
+	wd, err := os.Getwd()
+	if err != nil {
+		return "."
+	}
+	for root := wd; ; {
+		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
+			rel, err := filepath.Rel(root, wd)
+			if err != nil || rel == "." {
+				return "."
+			}
+			return "./" + filepath.ToSlash(rel)
+		}
+		up := filepath.Dir(root)
+		if up == root {
+			return "."
+		}
+		root = up
+	}
+}

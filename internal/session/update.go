@@ -1,0 +1,137 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/afero"
+
+	"github.com/goparity/goparity/golden"
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/fixture"
+)
+
+// Update renews the goldens of all fixtures from the reference's dump, before any test runs.
+func (s *Session) Update(stdout io.Writer) error {
+	if s.cfg.Update == UpdateNone {
+		return nil
+	}
+	for _, f := range s.fixtures {
+		if err := f.update(s.cfg.Update, stdout); err != nil {
+			return fmt.Errorf("update %s: %w", f.name, err)
+		}
+	}
+	return nil
+}
+
+// update imports each variant that the dump folder has: DUMP/<variant>/… or, for a single one, DUMP itself (see dump.OpenCases).
+func (f *Fixture) update(mode string, stdout io.Writer) error {
+	if f.goldenDump == "" {
+		return errors.New("there is no reference to renew goldens from: point PARITY_GOLDEN_DUMP to its dump")
+	}
+	yaml, err := fixture.Load(afero.NewOsFs(), f.dir)
+	if err != nil {
+		return err
+	}
+	dirs := map[string]string{}
+	for _, v := range yaml.References {
+		if dir := filepath.Join(f.goldenDump, v); isDir(dir) {
+			dirs[v] = dir
+		}
+	}
+	if len(dirs) == 0 {
+		dirs[yaml.References[0]] = f.goldenDump
+	}
+	for _, v := range yaml.References {
+		if dirs[v] == "" {
+			fmt.Fprintf(stdout, "parity: update %s: the dump has no %s: its goldens stay as they are\n", f.name, v)
+			continue
+		}
+		if err := f.importVariant(yaml, v, dirs[v], mode, stdout); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *Fixture) importVariant(yaml *fixture.Fixture, variant, dir, mode string, stdout io.Writer) error {
+	runs, err := dump.OpenCases(dir, dump.Options{})
+	if err != nil {
+		return err
+	}
+	defer dump.CloseAll(runs)
+	opt := golden.ImportOptions{Variant: variant, Runs: map[string]*dump.Run{}, Inputs: map[string]map[string]string{},
+		Keep: yaml.Capture.Wants, Provenance: golden.Provenance{Command: strings.Join(os.Args[1:], " ")}}
+	folder := filepath.Join(f.dir, "golden")
+	have, err := f.have(folder, variant)
+	if err != nil {
+		return err
+	}
+	if len(runs) == 1 && len(yaml.Cases) == 1 && runs[0].Info.Case == "" {
+		runs[0].Info.Case = yaml.Cases[0].Name
+	}
+	for _, r := range runs {
+		y, err := yaml.Case(r.Info.Case)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.Path, err)
+		}
+		if e := r.Info.Encoding; e != "" && e != variant {
+			return fmt.Errorf("%s: the run is %s, and cannot make the goldens %s", r.Path, e, variant)
+		}
+		if n := len(r.Steps()); n != y.Steps {
+			return fmt.Errorf("%s: case %s has %d steps, %s asks for %d", r.Path, y.Name, n, yaml.File, y.Steps)
+		}
+		if mode == UpdateNew && slices.Contains(have, y.Name) {
+			continue
+		}
+		opt.Runs[y.Name] = r
+		opt.Inputs[y.Name] = yaml.Inputs(y.Name)
+	}
+	if len(opt.Runs) == 0 {
+		fmt.Fprintf(stdout, "parity: update %s: %s: nothing is new\n", f.name, variant)
+		return nil
+	}
+	delta, err := golden.Import(context.Background(), afero.NewOsFs(), folder, opt)
+	if err != nil {
+		return err
+	}
+	printDelta(stdout, f.name+": "+variant, delta)
+	return nil
+}
+
+// printDelta says how far the goldens moved, the furthest first.
+func printDelta(w io.Writer, what string, d *golden.Delta) {
+	fmt.Fprintf(w, "parity: update %s: %d unchanged, %d moved, %d new, %d gone\n", what, d.Same, len(d.Moved), len(d.Added), len(d.Removed))
+	const most = 20
+	for i, m := range d.Moved {
+		if i == most {
+			fmt.Fprintf(w, "  … and %d that moved less\n", len(d.Moved)-most)
+			break
+		}
+		fmt.Fprintf(w, "  %s\n", m)
+	}
+}
+
+// have lists the cases of a variant that have goldens.
+func (f *Fixture) have(folder, variant string) (cases []string, err error) {
+	s, err := golden.Open(afero.NewOsFs(), folder)
+	if errors.Is(err, golden.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	for _, p := range s.Passes() {
+		if p.Variant == variant && !slices.Contains(cases, p.Case) {
+			cases = append(cases, p.Case)
+		}
+	}
+	return cases, nil
+}

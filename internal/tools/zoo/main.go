@@ -1,0 +1,209 @@
+// Command zoo runs parity compare over a folder of recorded cases and prints a table: what was planted in each case, and
+// what parity says.
+//
+//	zoo [-full] [-strict] [-parity FILE] [-match REGEXP] DIR
+//
+// A case is a folder with truth.json, ref and cand. It exits with 1 if a comparison could not be made (or, with
+// -strict, if a verdict or a place is wrong) and with 2 on wrong usage.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"text/tabwriter"
+	"time"
+)
+
+func main() {
+	var z zoo
+	flag.StringVar(&z.parity, "parity", "parity", "the command")
+	flag.BoolVar(&z.full, "full", false, "give the injected run, the float64 golden, weights and config too")
+	match := flag.String("match", "", "only the cases whose name matches")
+	strict := flag.Bool("strict", false, "fail on a wrong verdict or place")
+	flag.Parse()
+	only, err := regexp.Compile(*match)
+	if err != nil || flag.NArg() != 1 {
+		fmt.Fprintln(os.Stderr, "usage: zoo [-full] [-strict] [-parity FILE] [-match REGEXP] DIR")
+		os.Exit(2)
+	}
+	results, err := z.run(flag.Arg(0), only)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "zoo: %v\n", err)
+		os.Exit(1)
+	}
+	if !table(os.Stdout, results, *strict) {
+		os.Exit(1)
+	}
+}
+
+// truth is the part of truth.json that is scored.
+type truth struct {
+	Verdict string   `json:"verdict"`
+	Kind    string   `json:"kind"`
+	Layer   string   `json:"first_bad_layer"`
+	Also    []string `json:"also_right"`
+}
+
+// verdict is the part of report.json that is scored.
+type verdict struct {
+	Verdict string `json:"verdict"`
+	Kind    string `json:"kind"`
+	First   *struct {
+		Layer string `json:"layer"`
+	} `json:"first_divergence"`
+}
+
+// layer is the place, "" if there is none.
+func (v verdict) layer() string {
+	if v.First == nil {
+		return ""
+	}
+	return v.First.Layer
+}
+
+// result is one case.
+type result struct {
+	name    string
+	want    truth
+	got     verdict
+	err     error
+	seconds float64
+}
+
+// score is "ok", "wrong verdict", "wrong place" or "error". The place counts only where the truth names one.
+func (r result) score() string {
+	switch {
+	case r.err != nil:
+		return "error"
+	case r.got.Verdict != r.want.Verdict:
+		return "wrong verdict"
+	case r.want.Layer != "" && r.got.layer() != r.want.Layer && !slices.Contains(r.want.Also, r.got.layer()):
+		return "wrong place"
+	}
+	return "ok"
+}
+
+type zoo struct {
+	parity string
+	full   bool
+}
+
+func (z zoo) run(dir string, only *regexp.Regexp) ([]result, error) {
+	truths, err := filepath.Glob(filepath.Join(dir, "*", "truth.json"))
+	if err != nil {
+		return nil, err
+	}
+	scratch, err := os.MkdirTemp("", "zoo")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(scratch)
+	var results []result
+	for _, path := range truths {
+		folder := filepath.Dir(path)
+		if !only.MatchString(filepath.Base(folder)) {
+			continue
+		}
+		start := time.Now()
+		r := result{name: filepath.Base(folder)}
+		if r.err = readJSON(path, &r.want); r.err == nil {
+			r.got, r.err = z.compare(folder, filepath.Join(scratch, "report.json"))
+		}
+		r.seconds = time.Since(start).Seconds()
+		results = append(results, r)
+	}
+	if len(results) == 0 {
+		return nil, fmt.Errorf("%s holds no case: no folder with a truth.json that matches", dir)
+	}
+	return results, nil
+}
+
+// compare runs one case. Exit codes 0 and 1 are verdicts, all others an error with what the command said.
+func (z zoo) compare(folder, out string) (v verdict, err error) {
+	args := []string{"compare", "--golden", filepath.Join(folder, "ref"), "--actual", filepath.Join(folder, "cand"), "--json", out}
+	option := func(name, path string) {
+		if _, err := os.Stat(path); err == nil {
+			args = append(args, name, path)
+		}
+	}
+	option("--pad-mask", filepath.Join(folder, "pad_mask.json"))
+	if z.full {
+		var c struct {
+			Weights string `json:"reference_weights"`
+		}
+		if err := readJSON(filepath.Join(folder, "case.json"), &c); err != nil {
+			return v, err
+		}
+		option("--injected", filepath.Join(folder, "cand_injected"))
+		option("--golden64", filepath.Join(folder, "ref64.safetensors"))
+		option("--config", filepath.Join(folder, "config.json"))
+		if c.Weights != "" {
+			option("--weights", filepath.Join(folder, c.Weights))
+		}
+	}
+	if err := os.Remove(out); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return v, err
+	}
+	text, err := exec.Command(z.parity, args...).CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1) {
+		return v, fmt.Errorf("%w: %.400s", err, text)
+	}
+	code := 0
+	if exit != nil {
+		code = 1
+	}
+	if err := readJSON(out, &v); err != nil {
+		return v, err
+	}
+	if (v.Verdict == "pass") != (code == 0) {
+		return v, fmt.Errorf("exit code %d, but the report says %q", code, v.Verdict)
+	}
+	return v, nil
+}
+
+func readJSON(path string, to any) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, to); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// table prints the results and the sums, and reports whether all is well.
+func table(w io.Writer, results []result, strict bool) bool {
+	sums := map[string]int{}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "case\tscore\tplanted\tsaid\tseconds")
+	for _, r := range results {
+		score := r.score()
+		sums[score]++
+		said := place(r.got.Verdict, r.got.Kind, r.got.layer())
+		if r.err != nil {
+			said = r.err.Error()
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%.2f\n", r.name, score, place(r.want.Verdict, r.want.Kind, r.want.Layer), said, r.seconds)
+	}
+	t.Flush()
+	fmt.Fprintf(w, "%d cases: %d ok, %d wrong verdict, %d wrong place, %d error\n",
+		len(results), sums["ok"], sums["wrong verdict"], sums["wrong place"], sums["error"])
+	return sums["error"] == 0 && (!strict || sums["ok"] == len(results))
+}
+
+func place(verdict, kind, layer string) string {
+	if verdict == "pass" {
+		return verdict
+	}
+	return fmt.Sprintf("%s %s %s", verdict, kind, layer)
+}

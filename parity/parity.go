@@ -1,0 +1,210 @@
+package parity
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"testing"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/session"
+	"github.com/goparity/goparity/tensor"
+)
+
+// Layer chooses one layer by the golden's label or the end of it, cut at a dot: "encoder.layer.3.attention". No such layer, two
+// layers that end so, or a layer that the candidate did not record fail the test.
+func Layer(t *testing.T, name string) *Assertion {
+	t.Helper()
+	return newAssertion(t, fmt.Sprintf("parity.Layer(t, %q)", name), func(c *session.Comparison) ([]string, error) {
+		label, err := c.FindLayer(name)
+		return []string{label}, err
+	})
+}
+
+// Layers chooses all layers that match a glob: * stands for one segment between dots, ** for any number of them; the pattern may
+// match the end of a label. Layers that the candidate did not record are left out; at least one must be there.
+func Layers(t *testing.T, pattern string) *Assertion {
+	t.Helper()
+	return newAssertion(t, fmt.Sprintf("parity.Layers(t, %q)", pattern), func(c *session.Comparison) ([]string, error) {
+		return c.GlobLayers(pattern)
+	})
+}
+
+// All chooses every layer that both sides recorded and that this test has not asserted before.
+func All(t *testing.T) *Assertion {
+	t.Helper()
+	a := newAssertion(t, "parity.All(t)", nil)
+	a.choose = func(c *session.Comparison) ([]string, error) {
+		var rest []string
+		for _, l := range c.Layers() {
+			if _, taken := a.scope.asserted[l]; !taken {
+				rest = append(rest, l)
+			}
+		}
+		return rest, nil
+	}
+	return a
+}
+
+// Assertion is a choice of layers with its criteria. It does nothing until a terminal, Within or Check, runs it.
+type Assertion struct {
+	t      *testing.T
+	scope  *scope
+	call   string // as the user wrote it
+	line   string // file:line of the call
+	choose func(*session.Comparison) ([]string, error)
+	extra  compare.Criteria
+	in     map[tensor.DType]compare.Tolerance
+	misuse error
+	done   bool
+}
+
+func newAssertion(t *testing.T, call string, choose func(*session.Comparison) ([]string, error)) *Assertion {
+	t.Helper()
+	a := &Assertion{t: t, scope: scopeOf(t), call: call, line: callerLine(), choose: choose}
+	t.Cleanup(func() {
+		if !a.done && !t.Failed() && !t.Skipped() {
+			t.Errorf("%s: %s compared nothing: end it with .Check() or .Within(atol, rtol)", a.line, call)
+		}
+	})
+	return a
+}
+
+// callerLine is the place in the user's test: the first frame outside this package.
+func callerLine() string {
+	var pcs [16]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
+	f, _ := frames.Next()
+	return fmt.Sprintf("%s:%d", base(f.File), f.Line)
+}
+
+// In sets the tolerance for candidates whose tensors have this type; the terminal's applies to all other types.
+func (a *Assertion) In(d tensor.DType, atol, rtol float64) *Assertion {
+	if a.in == nil {
+		a.in = map[tensor.DType]compare.Tolerance{}
+	}
+	tol := compare.Tolerance{Atol: atol, Rtol: rtol}
+	if err := tol.Validate(); err != nil {
+		a.wrong("In(%s, %v, %v): %w", d, atol, rtol, err)
+	}
+	a.in[d] = tol
+	return a
+}
+
+// Cosine asks for a cosine of at least min, of the tensor and of its worst row. It is blind to scale: never use it alone.
+func (a *Assertion) Cosine(min float64) *Assertion {
+	return a.bound(&a.extra.Cosine, "Cosine", min, -1, 1)
+}
+
+// RelL2 asks for ‖a − g‖ / ‖g‖ ≤ max, of the tensor and of its worst row.
+func (a *Assertion) RelL2(max float64) *Assertion {
+	a.bound(&a.extra.RelL2, "RelL2", max, 0, math.MaxFloat64)
+	return a.bound(&a.extra.RowRelL2, "RelL2", max, 0, math.MaxFloat64)
+}
+
+// MSE asks for a mean squared error of at most max.
+func (a *Assertion) MSE(max float64) *Assertion {
+	return a.bound(&a.extra.MSE, "MSE", max, 0, math.MaxFloat64)
+}
+
+// ULP asks that no element is more than max units in the last place of the candidate's type away.
+func (a *Assertion) ULP(max float64) *Assertion {
+	return a.bound(&a.extra.ULP, "ULP", max, 0, math.MaxFloat64)
+}
+
+// SNR asks for a signal to noise ratio 20·log10(‖g‖ / ‖a − g‖) of at least minDB decibels.
+func (a *Assertion) SNR(minDB float64) *Assertion {
+	return a.bound(&a.extra.SNR, "SNR", minDB, -math.MaxFloat64, math.MaxFloat64)
+}
+
+// TopK asks that in each row the k largest elements are the same ones.
+func (a *Assertion) TopK(k int) *Assertion {
+	if k < 1 {
+		a.wrong("TopK(%d): k must be at least 1", k)
+	}
+	a.extra.TopK = k
+	return a
+}
+
+// KL asks for a divergence KL(softmax(g) ‖ softmax(a)) of at most max in every row.
+func (a *Assertion) KL(max float64) *Assertion {
+	return a.bound(&a.extra.KL, "KL", max, 0, math.MaxFloat64)
+}
+
+// Noise asks that the candidate is at most ratio times as far from the float64 golden as the reference itself. The fixture needs the
+// variant float64.
+func (a *Assertion) Noise(ratio float64) *Assertion {
+	return a.bound(&a.extra.Noise, "Noise", ratio, 0, math.MaxFloat64)
+}
+
+// EqualNaN lets NaN match NaN.
+func (a *Assertion) EqualNaN() *Assertion {
+	a.extra.EqualNaN = true
+	return a
+}
+
+func (a *Assertion) bound(to **float64, name string, v, lo, hi float64) *Assertion {
+	if !(v >= lo && v <= hi) {
+		a.wrong("%s(%v): want a number from %v to %v", name, v, lo, hi)
+	}
+	*to = &v
+	return a
+}
+
+// wrong remembers the first misuse; the terminal reports it.
+func (a *Assertion) wrong(format string, args ...any) {
+	if a.misuse == nil {
+		a.misuse = fmt.Errorf(format, args...)
+	}
+}
+
+// Within runs the assertion: every element must satisfy |a − g| ≤ atol + rtol·|g| (the rule of numpy and torch; integers and bools
+// exactly, NaN matches nothing, an infinity only itself), besides the modifiers. It reports whether all chosen layers passed.
+func (a *Assertion) Within(atol, rtol float64) bool {
+	a.t.Helper()
+	tol := compare.Tolerance{Atol: atol, Rtol: rtol}
+	if err := tol.Validate(); err != nil {
+		a.wrong("Within(%v, %v): %w", atol, rtol, err)
+	}
+	return a.run(&tol)
+}
+
+// Check runs the assertion with the fixture's tolerances, and where it has none with the defaults of [compare.Default], besides
+// the modifiers. It reports whether all chosen layers passed.
+func (a *Assertion) Check() bool {
+	a.t.Helper()
+	return a.run(nil)
+}
+
+// criteria gives what judges a port, nil for the fixture's: within is the terminal's tolerance, nil for Check.
+func (a *Assertion) criteria(p *session.Port, within *compare.Tolerance) *compare.Criteria {
+	if tol, ok := a.in[p.Actual.DType()]; ok {
+		within = &tol
+	}
+	if within == nil && a.extra == (compare.Criteria{}) {
+		return nil
+	}
+	c := a.extra
+	c.Within = within
+	if within == nil {
+		c = merge(p.Criteria, a.extra)
+	}
+	return &c
+}
+
+// merge adds the modifiers to the fixture's criteria; where both limit the same figure the modifier does.
+func merge(base, extra compare.Criteria) compare.Criteria {
+	for _, f := range []struct{ to, from **float64 }{
+		{&base.RelL2, &extra.RelL2}, {&base.RowRelL2, &extra.RowRelL2}, {&base.Cosine, &extra.Cosine}, {&base.MSE, &extra.MSE},
+		{&base.ULP, &extra.ULP}, {&base.SNR, &extra.SNR}, {&base.KL, &extra.KL}, {&base.Noise, &extra.Noise},
+	} {
+		if *f.from != nil {
+			*f.to = *f.from
+		}
+	}
+	if extra.TopK != 0 {
+		base.TopK = extra.TopK
+	}
+	base.EqualNaN = base.EqualNaN || extra.EqualNaN
+	return base
+}

@@ -1,0 +1,123 @@
+package parity
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/session"
+)
+
+// run is both terminals: a subtest for each chosen layer. within is nil for Check.
+func (a *Assertion) run(within *compare.Tolerance) bool {
+	a.t.Helper()
+	if a.done {
+		a.t.Fatalf("%s: %s was ended twice: one terminal runs it", a.line, a.call)
+	}
+	a.done = true
+	if a.misuse != nil {
+		a.t.Fatalf("%s: %s.%v", a.line, a.call, a.misuse)
+	}
+	c := a.scope.open()
+	layers, err := a.choose(c)
+	if err != nil {
+		a.t.Fatalf("%s: %s: %v", a.line, a.call, err)
+	}
+	for _, l := range layers {
+		if line, twice := a.scope.asserted[l]; twice {
+			a.t.Fatalf("%s: %s asserts %s again, which %s does already: keep one, or put the other into a test of its own", a.line, a.call, l, line)
+		}
+		a.scope.asserted[l] = a.line
+	}
+	ok := true
+	for _, l := range layers {
+		a.scope.declared++
+		ok = a.t.Run(l, func(t *testing.T) {
+			t.Helper()
+			a.scope.ran++
+			a.layer(t, c, l, within)
+		}) && ok
+	}
+	a.scope.failed = a.scope.failed || !ok
+	return ok
+}
+
+// layer judges one layer in its subtest; with several cases or steps each has a subtest of its own.
+func (a *Assertion) layer(t *testing.T, c *session.Comparison, layer string, within *compare.Tolerance) {
+	t.Helper()
+	runs := c.Runs(layer)
+	if len(runs) == 0 {
+		t.Fatal(c.Missing(layer))
+	}
+	for _, r := range runs {
+		if !c.Several() {
+			a.judge(t, c, r, within)
+			continue
+		}
+		t.Run(r.Case+"."+r.Step, func(t *testing.T) {
+			t.Helper()
+			a.judge(t, c, r, within)
+		})
+	}
+}
+
+// judge compares the outputs of one layer in one forward pass.
+func (a *Assertion) judge(t *testing.T, c *session.Comparison, run session.LayerRun, within *compare.Tolerance) {
+	t.Helper()
+	var worst *session.Judgement
+	for _, p := range run.Judged {
+		j := p.Decide(a.criteria(p, within), a.line)
+		if misuse := j.Misuse(); misuse != nil {
+			t.Fatalf("%s: %s: %v", a.line, a.call, misuse)
+		}
+		if worst == nil || j.Worse(worst) {
+			worst = j
+		}
+		if j.Row.Status != report.StatusPass {
+			t.Error(j.Text() + where(c, run) + a.rerun(t))
+		}
+	}
+	attributes(t, worst)
+}
+
+// attributes carries the figures of the worst port into JUnit.
+func attributes(t *testing.T, j *session.Judgement) {
+	m := j.Row.Standard
+	if m == nil || m.N == 0 {
+		return
+	}
+	for _, a := range []struct {
+		key   string
+		value float64
+	}{
+		{"parity.max_abs", float64(m.MaxAbs)},
+		{"parity.max_rel", float64(m.MaxRel)},
+		{"parity.rel_l2", float64(m.RelL2)},
+		{"parity.cosine", float64(m.Cosine)},
+		{"parity.bad_fraction", float64(m.Mismatches) / float64(m.N)},
+	} {
+		t.Attr(a.key, fmt.Sprintf("%.6g", a.value))
+	}
+}
+
+// where says which inputs of the layer agree, and where the run leaves the reference.
+func where(c *session.Comparison, run session.LayerRun) string {
+	var b strings.Builder
+	for _, p := range run.Inputs {
+		state := "agrees"
+		if !p.Agrees {
+			state = "differs"
+		}
+		fmt.Fprintf(&b, "  %s %s (rel. L2 %.2g)\n", p.Port, state, p.Base.Result.RelL2)
+	}
+	if v := c.Verdict; v != nil {
+		fmt.Fprintf(&b, "  first divergence: %s: %s\n", v.Layer, v.Text)
+	}
+	return b.String()
+}
+
+func (a *Assertion) rerun(t *testing.T) string {
+	return fmt.Sprintf("  rerun: go test %s -run %s -count=1\n", session.Package(), shellQuote(runPattern(t.Name())))
+}

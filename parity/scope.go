@@ -1,0 +1,124 @@
+package parity
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/goparity/goparity/internal/session"
+)
+
+// scope is what one test asserts: it lives from the first call with its *testing.T to the end of that test.
+type scope struct {
+	t        *testing.T
+	fixture  *session.Fixture
+	asserted map[string]string // layer → line of the assertion
+	opened   bool
+	declared int // layer subtests that were asked for
+	ran      int // those that -run let through
+	failed   bool
+}
+
+var (
+	scopesMu sync.Mutex
+	scopes   = map[*testing.T]*scope{}
+)
+
+// scopeOf finds the scope of a test. Its end is registered first, so that it runs after all other clean-ups of the test.
+func scopeOf(t *testing.T) *scope {
+	t.Helper()
+	scopesMu.Lock()
+	s := scopes[t]
+	if s == nil {
+		s = &scope{t: t, asserted: map[string]string{}}
+		scopes[t] = s
+	}
+	scopesMu.Unlock()
+	if s.fixture == nil {
+		ses := session.Current()
+		if ses == nil {
+			forget(t)
+			t.Fatal("parity: no session: add\n\tfunc TestMain(m *testing.M) { testmain.Main(m, testmain.Fixture(\"fixtures/NAME\")) }\nto this package")
+		}
+		s.fixture = ses.Default()
+		t.Cleanup(s.end)
+	}
+	return s
+}
+
+func forget(t *testing.T) {
+	scopesMu.Lock()
+	delete(scopes, t)
+	scopesMu.Unlock()
+}
+
+// Use chooses the fixture of this test, by its folder or the last element of it, where TestMain names several. It must come before
+// the first assertion.
+func Use(t *testing.T, fixture string) {
+	t.Helper()
+	s := scopeOf(t)
+	if len(s.asserted) > 0 || s.opened {
+		t.Fatalf("parity.Use(t, %q): this test has asserted layers of %s already: call it first", fixture, s.fixture.Name())
+	}
+	f, err := session.Current().Find(fixture)
+	if err != nil {
+		t.Fatalf("parity.Use: %v", err)
+	}
+	s.fixture = f
+}
+
+// open compares the runs, once per process, and reports what is wrong with the fixture as subtests of their own.
+func (s *scope) open() *session.Comparison {
+	s.t.Helper()
+	if s.fixture == nil {
+		s.t.Fatal("parity: TestMain names several fixtures: choose one with parity.Use(t, NAME)")
+	}
+	c, err := s.fixture.Comparison()
+	if err != nil {
+		s.problem(session.Problem{Name: "parity:infra", Text: err.Error()})
+		s.t.FailNow()
+	}
+	if !s.opened {
+		s.opened = true
+		for _, p := range s.fixture.Problems() {
+			s.problem(p)
+		}
+	}
+	return c
+}
+
+// problem is a failing subtest; where -run filters it out, the test itself fails.
+func (s *scope) problem(p session.Problem) {
+	s.t.Helper()
+	shown := false
+	s.t.Run(p.Name, func(t *testing.T) {
+		t.Helper()
+		shown = true
+		t.Error(p.Text)
+	})
+	if !shown {
+		s.t.Errorf("%s: %s", p.Name, p.Text)
+	}
+	s.failed = true
+}
+
+// end is the last clean-up of the test.
+func (s *scope) end() {
+	s.t.Helper()
+	forget(s.t)
+	if s.t.Skipped() {
+		return
+	}
+	if s.declared > 0 && s.ran == 0 && !s.failed {
+		s.t.Errorf("parity: the filter of go test -run hits none of the %d layers of %s: nothing was compared", s.declared, s.t.Name())
+		return
+	}
+	if s.failed {
+		if text := s.fixture.Summary(); text != "" {
+			fmt.Fprintf(s.t.Output(), "\n%s", text)
+		}
+	}
+}
+
+func base(path string) string { return filepath.Base(path) }

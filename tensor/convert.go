@@ -1,0 +1,297 @@
+package tensor
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"sync"
+
+	"github.com/x448/float16"
+)
+
+// Float64s decodes elements start, start+1, … in row-major order into dst and returns how many it wrote: len(dst), or
+// less at the end. Floats and integers up to 32 bits are exact; 64-bit integers are rounded to nearest (see Int64s).
+// Bools become 0 and 1 (any byte but 0 is true).
+func (t *Tensor) Float64s(dst []float64, start int) int {
+	return walk(t, len(dst), start, func(at, from, n, step int) {
+		decodeFloat64(dst[at:at+n], t.data[from:], t.dtype, step*t.dtype.Size(), t.big)
+	})
+}
+
+// Int64s decodes integers and bools like Float64s, without rounding. Values of uint64 from 2^63 on wrap to negative ones.
+// It panics for floats.
+func (t *Tensor) Int64s(dst []int64, start int) int {
+	if t.dtype.IsFloat() {
+		panic("tensor: Int64s of " + t.dtype.String())
+	}
+	return walk(t, len(dst), start, func(at, from, n, step int) {
+		decodeInt64(dst[at:at+n], t.data[from:], t.dtype, step*t.dtype.Size(), t.big)
+	})
+}
+
+// At decodes one element by its row-major index.
+func (t *Tensor) At(i int) float64 {
+	var v [1]float64
+	if i < 0 || t.Float64s(v[:], i) != 1 {
+		panic(fmt.Sprintf("tensor: element %d of %s", i, t))
+	}
+	return v[0]
+}
+
+// Index turns a row-major element number into an index per axis.
+func (t *Tensor) Index(i int) []int {
+	idx := make([]int, len(t.shape))
+	for a := len(t.shape) - 1; a >= 0; a-- {
+		if t.shape[a] > 0 {
+			idx[a] = i % t.shape[a]
+			i /= t.shape[a]
+		}
+	}
+	return idx
+}
+
+// walk visits the elements [start, start+n) as runs of equal step: at is the position in the output, from the byte offset of
+// the run's first element, step the distance of neighbours in elements.
+func walk(t *Tensor, n, start int, run func(at, from, n, step int)) int {
+	total := t.Len()
+	if start < 0 || start >= total {
+		return 0
+	}
+	n = min(n, total-start)
+	if n == 0 {
+		return 0
+	}
+	size := t.dtype.Size()
+	if t.Contiguous() {
+		run(0, t.base+start*size, n, 1)
+		return n
+	}
+	last := len(t.shape) - 1 // not contiguous: there is an axis
+	idx := t.Index(start)
+	off := 0
+	for a, i := range idx {
+		off += i * t.strides[a]
+	}
+	for at := 0; at < n; {
+		m := min(t.shape[last]-idx[last], n-at)
+		run(at, t.base+off*size, m, t.strides[last])
+		at += m
+		// To the first element of the next row.
+		off -= idx[last] * t.strides[last]
+		idx[last] = 0
+		for a := last - 1; a >= 0; a-- {
+			idx[a]++
+			off += t.strides[a]
+			if idx[a] < t.shape[a] {
+				break
+			}
+			off -= idx[a] * t.strides[a]
+			idx[a] = 0
+		}
+	}
+	return n
+}
+
+// decodeFloat64 reads len(dst) elements that lie step bytes apart; the first is src[0].
+func decodeFloat64(dst []float64, src []byte, d DType, step int, big bool) {
+	switch d {
+	case F32:
+		for i := range dst {
+			dst[i] = float64(math.Float32frombits(u32(src[i*step:], big)))
+		}
+	case F64:
+		for i := range dst {
+			dst[i] = math.Float64frombits(u64(src[i*step:], big))
+		}
+	case BF16:
+		for i := range dst {
+			dst[i] = float64(math.Float32frombits(uint32(u16(src[i*step:], big)) << 16))
+		}
+	case F16:
+		table := f16Table()
+		for i := range dst {
+			dst[i] = float64(table[u16(src[i*step:], big)])
+		}
+	case F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0FNU:
+		table := f8Table(d)
+		for i := range dst {
+			dst[i] = table[src[i*step]]
+		}
+	case U64:
+		for i := range dst {
+			dst[i] = float64(u64(src[i*step:], big))
+		}
+	default:
+		for i := range dst {
+			dst[i] = float64(intAt(src[i*step:], d, big))
+		}
+	}
+}
+
+func decodeInt64(dst []int64, src []byte, d DType, step int, big bool) {
+	for i := range dst {
+		dst[i] = intAt(src[i*step:], d, big)
+	}
+}
+
+func intAt(b []byte, d DType, big bool) int64 {
+	switch d {
+	case Bool:
+		if b[0] != 0 {
+			return 1
+		}
+		return 0
+	case I8:
+		return int64(int8(b[0]))
+	case U8:
+		return int64(b[0])
+	case I16:
+		return int64(int16(u16(b, big)))
+	case U16:
+		return int64(u16(b, big))
+	case I32:
+		return int64(int32(u32(b, big)))
+	case U32:
+		return int64(u32(b, big))
+	default: // I64, U64
+		return int64(u64(b, big))
+	}
+}
+
+func u16(b []byte, big bool) uint16 {
+	if big {
+		return binary.BigEndian.Uint16(b)
+	}
+	return binary.LittleEndian.Uint16(b)
+}
+
+func u32(b []byte, big bool) uint32 {
+	if big {
+		return binary.BigEndian.Uint32(b)
+	}
+	return binary.LittleEndian.Uint32(b)
+}
+
+func u64(b []byte, big bool) uint64 {
+	if big {
+		return binary.BigEndian.Uint64(b)
+	}
+	return binary.LittleEndian.Uint64(b)
+}
+
+var f16Table = sync.OnceValue(func() *[1 << 16]float32 {
+	var t [1 << 16]float32
+	for i := range t {
+		t[i] = float16.Frombits(uint16(i)).Float32()
+	}
+	return &t
+})
+
+var f8Tables = sync.OnceValue(func() *[numDTypes][256]float64 {
+	var t [numDTypes][256]float64
+	for i := range 256 {
+		b := uint8(i)
+		t[F8E4M3FN][i] = f8(b, 3, 7)
+		t[F8E4M3FNUZ][i] = f8(b, 3, 8)
+		t[F8E5M2][i] = f8(b, 2, 15)
+		t[F8E5M2FNUZ][i] = f8(b, 2, 16)
+		t[F8E8M0FNU][i] = math.Ldexp(1, i-127)
+	}
+	for _, d := range []DType{F8E4M3FNUZ, F8E5M2FNUZ} {
+		t[d][0x80] = math.NaN()
+	}
+	t[F8E4M3FN][0x7f], t[F8E4M3FN][0xff] = math.NaN(), math.NaN()
+	for i, v := range []float64{math.Inf(1), math.NaN(), math.NaN(), math.NaN()} {
+		t[F8E5M2][0x7c+i], t[F8E5M2][0xfc+i] = v, -v
+	}
+	t[F8E8M0FNU][0xff] = math.NaN()
+	return &t
+})
+
+func f8Table(d DType) *[256]float64 { return &f8Tables()[d] }
+
+// f8 decodes sign, exponent and mantissa of an 8-bit float; special values are set by the caller.
+func f8(b uint8, mantissa, bias int) float64 {
+	m := float64(b & (1<<mantissa - 1))
+	e := int(b&0x7f) >> mantissa
+	scale := float64(int(1) << mantissa)
+	v := math.Ldexp(m/scale, 1-bias)
+	if e > 0 {
+		v = math.Ldexp(1+m/scale, e-bias)
+	}
+	if b&0x80 != 0 {
+		v = -v
+	}
+	return v
+}
+
+// appendBytes appends all elements, little-endian and in row-major order.
+func (t *Tensor) appendBytes(dst []byte) []byte {
+	if b, ok := t.Bytes(); ok {
+		return append(dst, b...)
+	}
+	size := t.dtype.Size()
+	walk(t, t.Len(), 0, func(_, from, n, step int) {
+		for i := range n {
+			e := t.data[from+i*step*size:][:size]
+			if !t.big {
+				dst = append(dst, e...)
+				continue
+			}
+			for j := size - 1; j >= 0; j-- {
+				dst = append(dst, e[j])
+			}
+		}
+	})
+	return dst
+}
+
+// WriteTo writes all elements, little-endian and in row-major order, a block at a time.
+func (t *Tensor) WriteTo(w io.Writer) (int64, error) {
+	if b, ok := t.Bytes(); ok {
+		n, err := w.Write(b)
+		return int64(n), err
+	}
+	flat, err := t.Reshape(t.Len())
+	if err != nil {
+		return 0, err
+	}
+	if b, ok := flat.Bytes(); ok { // Reshape had to copy
+		n, err := w.Write(b)
+		return int64(n), err
+	}
+	var written int64
+	const block = 1 << 16
+	for from := 0; from < t.Len(); from += block {
+		part, err := flat.Slice(0, from, min(from+block, t.Len()))
+		if err != nil {
+			return written, err
+		}
+		n, err := w.Write(part.appendBytes(nil))
+		written += int64(n)
+		if err != nil {
+			return written, err
+		}
+	}
+	return written, nil
+}
+
+// Of makes a tensor of Go values, for tests and for [parity.Func]-like engines; the values are copied.
+func Of[T bool | int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | float32 | float64](values []T, shape ...int) (*Tensor, error) {
+	var zero T
+	d := map[any]DType{false: Bool, int8(0): I8, uint8(0): U8, int16(0): I16, uint16(0): U16, int32(0): I32, uint32(0): U32,
+		int64(0): I64, uint64(0): U64, float32(0): F32, float64(0): F64}[any(zero)]
+	n, err := NumElems(shape)
+	if err != nil {
+		return nil, fmt.Errorf("tensor: of: %w", err)
+	}
+	if n != len(values) {
+		return nil, fmt.Errorf("tensor: of: shape %s wants %d values, got %d", FormatShape(shape), n, len(values))
+	}
+	data, err := binary.Append(make([]byte, 0, n*d.Size()), binary.LittleEndian, values)
+	if err != nil {
+		return nil, fmt.Errorf("tensor: of: %w", err)
+	}
+	return New(d, shape, data)
+}

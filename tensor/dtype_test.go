@@ -1,0 +1,179 @@
+package tensor_test
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/tensor"
+)
+
+var allDTypes = []tensor.DType{tensor.Bool, tensor.I8, tensor.U8, tensor.I16, tensor.U16, tensor.I32, tensor.U32, tensor.I64, tensor.U64,
+	tensor.F8E4M3FN, tensor.F8E4M3FNUZ, tensor.F8E5M2, tensor.F8E5M2FNUZ, tensor.F8E8M0FNU, tensor.F16, tensor.BF16, tensor.F32, tensor.F64}
+
+// torchTables is testdata/dtypes.json; see generate.py beside it.
+type torchTables struct {
+	Values map[tensor.DType]string
+	SHA256 map[tensor.DType]string
+	Finfo  map[tensor.DType]struct{ Roundoff float64 }
+}
+
+func tables(t *testing.T) torchTables {
+	t.Helper()
+	data, err := os.ReadFile("testdata/dtypes.json")
+	require.NoError(t, err)
+	var all torchTables
+	require.NoError(t, json.Unmarshal(data, &all))
+	require.Len(t, all.Values, 5)
+	require.Len(t, all.SHA256, 2)
+	return all
+}
+
+// codes decodes all bit patterns of a small type to float64, NaN in one form.
+func codes(t *testing.T, d tensor.DType) []byte {
+	t.Helper()
+	n := 1 << (8 * d.Size())
+	var data []byte
+	for i := range n {
+		data = binary.LittleEndian.AppendUint16(data, uint16(i))
+		data = data[:(i+1)*d.Size()]
+	}
+	x, err := tensor.New(d, []int{n}, data)
+	require.NoError(t, err)
+	values := make([]float64, n)
+	require.Equal(t, n, x.Float64s(values, 0))
+	var out []byte
+	for _, v := range values {
+		bits := math.Float64bits(v)
+		if math.IsNaN(v) {
+			bits = 0x7ff8000000000000
+		}
+		out = binary.LittleEndian.AppendUint64(out, bits)
+	}
+	return out
+}
+
+func TestSmallFloatsAreTorchs(t *testing.T) {
+	all := tables(t)
+	for d, want := range all.Values {
+		t.Run(d.String(), func(t *testing.T) {
+			got := codes(t, d)
+			wantBytes, err := hex.DecodeString(want)
+			require.NoError(t, err)
+			for i := range 256 {
+				w, g := wantBytes[i*8:][:8], got[i*8:][:8]
+				require.Equal(t, w, g, "code %#02x: want %v, got %v", i, math.Float64frombits(binary.LittleEndian.Uint64(w)),
+					math.Float64frombits(binary.LittleEndian.Uint64(g)))
+			}
+		})
+	}
+	for d, want := range all.SHA256 {
+		t.Run(d.String(), func(t *testing.T) {
+			sum := sha256.Sum256(codes(t, d))
+			require.Equal(t, want, hex.EncodeToString(sum[:]))
+		})
+	}
+}
+
+func TestEpsilonIsHalfOfTorchs(t *testing.T) {
+	all := tables(t)
+	for _, d := range allDTypes {
+		if d.IsFloat() {
+			assert.Equal(t, all.Finfo[d].Roundoff, d.Epsilon(), d)
+		} else {
+			assert.Zero(t, d.Epsilon(), d)
+		}
+	}
+	assert.Zero(t, tensor.Invalid.Epsilon())
+}
+
+func TestDTypeProperties(t *testing.T) {
+	rows := []struct {
+		dtype  tensor.DType
+		size   int
+		kind   tensor.Kind
+		signed bool
+	}{
+		{tensor.Bool, 1, tensor.KindBool, false},
+		{tensor.I8, 1, tensor.KindInt, true},
+		{tensor.U8, 1, tensor.KindInt, false},
+		{tensor.I16, 2, tensor.KindInt, true},
+		{tensor.U16, 2, tensor.KindInt, false},
+		{tensor.I32, 4, tensor.KindInt, true},
+		{tensor.U32, 4, tensor.KindInt, false},
+		{tensor.I64, 8, tensor.KindInt, true},
+		{tensor.U64, 8, tensor.KindInt, false},
+		{tensor.F8E4M3FN, 1, tensor.KindFloat, true},
+		{tensor.F8E4M3FNUZ, 1, tensor.KindFloat, true},
+		{tensor.F8E5M2, 1, tensor.KindFloat, true},
+		{tensor.F8E5M2FNUZ, 1, tensor.KindFloat, true},
+		{tensor.F8E8M0FNU, 1, tensor.KindFloat, false},
+		{tensor.F16, 2, tensor.KindFloat, true},
+		{tensor.BF16, 2, tensor.KindFloat, true},
+		{tensor.F32, 4, tensor.KindFloat, true},
+		{tensor.F64, 8, tensor.KindFloat, true},
+	}
+	require.Len(t, rows, len(allDTypes))
+	for _, r := range rows {
+		t.Run(r.dtype.String(), func(t *testing.T) {
+			assert.Equal(t, r.size, r.dtype.Size())
+			assert.Equal(t, r.kind, r.dtype.Kind())
+			assert.Equal(t, r.kind == tensor.KindFloat, r.dtype.IsFloat())
+			assert.Equal(t, r.signed, r.dtype.Signed())
+			for _, name := range []string{r.dtype.String(), r.dtype.Short(), "torch." + r.dtype.String()} {
+				d, err := tensor.ParseDType(name)
+				require.NoError(t, err)
+				assert.Equal(t, r.dtype, d, name)
+			}
+			text, err := json.Marshal(r.dtype)
+			require.NoError(t, err)
+			var back tensor.DType
+			require.NoError(t, json.Unmarshal(text, &back))
+			assert.Equal(t, r.dtype, back)
+		})
+	}
+	assert.False(t, tensor.Invalid.IsFloat())
+	assert.Equal(t, "invalid", tensor.DType(200).String(), "a number beyond the table")
+	assert.Zero(t, tensor.DType(200).Size())
+}
+
+func TestParseDType(t *testing.T) {
+	rows := []struct {
+		name   string
+		want   tensor.DType
+		says   string
+		reason string
+	}{
+		{"half", tensor.F16, "", "torch's alias"},
+		{"FLOAT", tensor.F32, "", "case does not matter"},
+		{" long ", tensor.I64, "", "spaces neither"},
+		{"si32", tensor.I32, "", "MAX's logs"},
+		{"f8_e4m3fn", tensor.F8E4M3FN, "", "both short forms are in use"},
+		{"F8_E8M0", tensor.F8E8M0FNU, "", "safetensors"},
+		{"complex64", 0, "view_as_real", "the way out"},
+		{"c128", 0, "complex", ""},
+		{"invalid", 0, "unknown dtype", "the zero value is not a type"},
+		{"", 0, "unknown dtype", ""},
+		{"f31", 0, "f32", "the error lists what is known"},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			d, err := tensor.ParseDType(r.name)
+			assert.Equal(t, r.want, d, r.reason)
+			if r.says == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, r.says, r.reason)
+			}
+		})
+	}
+	var d tensor.DType
+	require.Error(t, d.UnmarshalText([]byte("float31")))
+}

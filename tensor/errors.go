@@ -1,0 +1,57 @@
+package tensor
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// What a [FormatError] is about.
+var (
+	// ErrTruncated: the file ends before what its header promises.
+	ErrTruncated = errors.New("truncated file")
+	// ErrCorrupt: the file contradicts itself or its format.
+	ErrCorrupt = errors.New("corrupt file")
+	// ErrUnsupported: the file is well-formed, but holds what cannot be compared (complex numbers, sparse tensors, code).
+	ErrUnsupported = errors.New("unsupported content")
+	// ErrLFSPointer: the file is a git-lfs pointer, its content was never fetched.
+	ErrLFSPointer = errors.New("git-lfs pointer")
+)
+
+// FormatError says what is wrong with a tensor file and where.
+type FormatError struct {
+	Format string // "safetensors", "torchpt", …
+	File   string // path or name as it was given
+	Offset int64  // byte offset in the file, −1 if the place is not one offset
+	Member string // record of an archive or tensor name, if there is one
+	Msg    string // what was found and what was wanted
+	Err    error  // ErrTruncated, ErrCorrupt, ErrUnsupported, ErrLFSPointer or an error of the system
+}
+
+func (e *FormatError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: open %q: ", e.Format, e.File)
+	if e.Member != "" {
+		fmt.Fprintf(&b, "%q: ", e.Member)
+	}
+	if e.Offset >= 0 {
+		fmt.Fprintf(&b, "byte %d: ", e.Offset)
+	}
+	b.WriteString(e.Msg)
+	return b.String()
+}
+
+// Unwrap gives the class of the error.
+func (e *FormatError) Unwrap() error { return e.Err }
+
+var lfsPrefix = []byte("version https://git-lfs.github.com/spec/v1")
+
+// checkLFS recognises a file that git-lfs has not fetched.
+func checkLFS(format, name string, data []byte) error {
+	if bytes.HasPrefix(data, lfsPrefix) {
+		return &FormatError{Format: format, File: name, Offset: 0, Err: ErrLFSPointer,
+			Msg: "this is a git-lfs pointer, not the file: run git lfs pull"}
+	}
+	return nil
+}

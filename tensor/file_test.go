@@ -1,0 +1,80 @@
+package tensor_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/tensor"
+)
+
+// decodeBytes is a format whose file is one tensor of bytes.
+func decodeBytes(f *tensor.File, data []byte) error {
+	x, err := tensor.New(tensor.U8, []int{len(data)}, data)
+	if err != nil {
+		return err
+	}
+	f.Tensors = append(f.Tensors, tensor.Named{Name: "bytes", Tensor: x})
+	return nil
+}
+
+func TestOpenFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.bin")
+	require.NoError(t, os.WriteFile(path, []byte{1, 2, 3}, 0o600))
+	f, err := tensor.OpenFile("bytes", path, decodeBytes)
+	require.NoError(t, err)
+	assert.Equal(t, path, f.Path)
+	x, ok := f.Lookup("bytes")
+	require.True(t, ok)
+	assert.Equal(t, []float64{1, 2, 3}, floats(x))
+	_, ok = f.Lookup("other")
+	assert.False(t, ok)
+	require.NoError(t, f.Close())
+	require.NoError(t, f.Close(), "a second Close does nothing")
+	require.NoError(t, (*tensor.File)(nil).Close(), "nor one of no file")
+}
+
+func TestOpenFileErrors(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+		return path
+	}
+	typed := &tensor.FormatError{Offset: 5, Member: "m", Msg: "bad byte", Err: tensor.ErrTruncated}
+	rows := []struct {
+		name   string
+		path   string
+		decode error
+		class  error
+		says   string
+		reason string
+	}{
+		{"missing", filepath.Join(dir, "none"), nil, fs.ErrNotExist, "none", "the cause can be asked for"},
+		{"folder", dir, nil, nil, "is a folder", ""},
+		{"git-lfs pointer", write("lfs", "version https://git-lfs.github.com/spec/v1\noid sha256:0\n"), nil, tensor.ErrLFSPointer, "git lfs pull", "before any format looks at it"},
+		{"typed", write("typed", "x"), typed, tensor.ErrTruncated, fmt.Sprintf("fmt: open %q: \"m\": byte 5: bad byte", filepath.Join(dir, "typed")), "format and path are filled in"},
+		{"untyped", write("untyped", "x"), errors.New("bad news"), tensor.ErrCorrupt, "bad news", "all errors are typed"},
+		{"empty", write("empty", ""), errors.New("too short"), tensor.ErrCorrupt, "too short", "an empty file cannot be mapped, but read"},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			f, err := tensor.OpenFile("fmt", r.path, func(*tensor.File, []byte) error { return r.decode })
+			require.Nil(t, f)
+			var fe *tensor.FormatError
+			require.ErrorAs(t, err, &fe, r.reason)
+			assert.Equal(t, "fmt", fe.Format)
+			assert.Equal(t, r.path, fe.File)
+			assert.ErrorContains(t, err, r.says, r.reason)
+			if r.class != nil {
+				assert.ErrorIs(t, err, r.class, r.reason)
+			}
+		})
+	}
+}

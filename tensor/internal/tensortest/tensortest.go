@@ -1,0 +1,136 @@
+// Package tensortest holds what the tests of all formats share: tensors compared with the values that another implementation read,
+// and damage done to files.
+package tensortest
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/tensor"
+)
+
+// Entry is one tensor as another implementation read it.
+type Entry struct {
+	Name   string       `json:"name"`
+	DType  tensor.DType `json:"dtype"`
+	Shape  []int        `json:"shape"`
+	Values []string     `json:"values"` // all elements in row-major order: integers decimal, floats in hexadecimal, "nan", "inf"
+}
+
+// Load reads the expected content of files: a JSON object with the list of tensors by file name.
+func Load(t testing.TB, path string) map[string][]Entry {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var want map[string][]Entry
+	require.NoError(t, json.Unmarshal(b, &want))
+	require.NotEmpty(t, want)
+	return want
+}
+
+// Equal compares every element of every tensor, names and order included.
+func Equal(t testing.TB, want []Entry, got *tensor.File) {
+	t.Helper()
+	require.Len(t, got.Tensors, len(want))
+	for i, w := range want {
+		g := got.Tensors[i]
+		require.Equal(t, w.Name, g.Name)
+		require.Equal(t, w.DType, g.DType(), w.Name)
+		require.Equal(t, w.Shape, g.Shape(), w.Name)
+		require.Equal(t, w.Values, Values(g.Tensor), w.Name)
+	}
+}
+
+// Values formats all elements as [Entry] has them.
+func Values(g *tensor.Tensor) []string {
+	out := make([]string, g.Len())
+	if g.DType().IsFloat() {
+		f := make([]float64, g.Len())
+		g.Float64s(f, 0)
+		for i, v := range f {
+			out[i] = formatFloat(v)
+		}
+		return out
+	}
+	n := make([]int64, g.Len())
+	g.Int64s(n, 0)
+	for i, v := range n {
+		out[i] = strconv.FormatInt(v, 10)
+		if g.DType() == tensor.U64 {
+			out[i] = strconv.FormatUint(uint64(v), 10)
+		}
+	}
+	return out
+}
+
+func formatFloat(v float64) string {
+	switch {
+	case math.IsNaN(v):
+		return "nan"
+	case math.IsInf(v, 1):
+		return "inf"
+	case math.IsInf(v, -1):
+		return "-inf"
+	}
+	return strconv.FormatFloat(v, 'x', -1, 64)
+}
+
+// Decode is the decoder of a format.
+type Decode func(name string, data []byte) (*tensor.File, error)
+
+// Typed wants an error to say what class it is of and which file it is about.
+func Typed(t testing.TB, name string, err error) {
+	t.Helper()
+	var fe *tensor.FormatError
+	require.ErrorAs(t, err, &fe)
+	require.Equal(t, name, fe.File)
+	require.NotEmpty(t, fe.Format)
+	require.NotEmpty(t, fe.Msg)
+	require.Contains(t, []error{tensor.ErrTruncated, tensor.ErrCorrupt, tensor.ErrUnsupported, tensor.ErrLFSPointer}, fe.Err)
+}
+
+// Survives decodes data that may be damaged: the result is a typed error, or tensors of which all elements can be read.
+func Survives(t testing.TB, decode Decode, data []byte) (*tensor.File, error) {
+	t.Helper()
+	f, err := decode("damaged", data)
+	if err != nil {
+		require.Nil(t, f)
+		Typed(t, "damaged", err)
+		return nil, err
+	}
+	for _, n := range f.Tensors {
+		buf := make([]float64, min(n.Len(), 1<<20))
+		require.Equal(t, len(buf), n.Float64s(buf, 0))
+	}
+	return f, nil
+}
+
+// Truncated cuts the file at every byte; each piece must be refused.
+func Truncated(t testing.TB, decode Decode, data []byte) {
+	t.Helper()
+	for n := range data {
+		_, err := Survives(t, decode, data[:n:n])
+		assert.Error(t, err, "cut to %d of %d bytes", n, len(data))
+	}
+}
+
+// Flipped changes each byte of the structure data[from:to] in several ways, and gives the places where that went unnoticed.
+func Flipped(t testing.TB, decode Decode, data []byte, from, to int) (unnoticed []int) {
+	t.Helper()
+	for i := from; i < to; i++ {
+		for _, mask := range []byte{0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0xff} {
+			bad := append([]byte(nil), data...)
+			bad[i] ^= mask
+			if _, err := Survives(t, decode, bad); err == nil {
+				unnoticed = append(unnoticed, i)
+			}
+		}
+	}
+	return unnoticed
+}

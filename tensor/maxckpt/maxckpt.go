@@ -1,0 +1,157 @@
+package maxckpt
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"unicode/utf8"
+
+	"github.com/goparity/goparity/tensor"
+)
+
+const (
+	format = "maxckpt"
+	magic  = "\x93\xf0\x9f\x94\xa5++\x93"
+
+	prefixSize = 24            // magic, versions, size of the metadata
+	fixedSize  = 4 + 1 + 1 + 8 // of the metadata, beside name and shape
+	minor      = 1             // what MAX 26.7 writes
+)
+
+// The codes of max.dtype.DType.
+var dtypes = map[byte]tensor.DType{
+	1:  tensor.Bool,
+	73: tensor.F8E8M0FNU, 75: tensor.F8E4M3FN, 76: tensor.F8E4M3FNUZ, 77: tensor.F8E5M2, 78: tensor.F8E5M2FNUZ,
+	79: tensor.F16, 80: tensor.BF16, 81: tensor.F32, 82: tensor.F64,
+	134: tensor.U8, 135: tensor.I8, 136: tensor.U16, 137: tensor.I16,
+	138: tensor.U32, 139: tensor.I32, 140: tensor.U64, 141: tensor.I64,
+}
+
+// Types that MAX has and [tensor.DType] has not.
+var unsupported = map[byte]string{64: "float4_e2m1fn", 65: "float6_e2m3fn", 66: "float6_e3m2fn", 74: "float8_e3m4"}
+
+// Open maps a .max file. Its only tensor has the name that the file holds. All errors are a [*tensor.FormatError].
+func Open(path string) (*tensor.File, error) { return tensor.OpenFile(format, path, decode) }
+
+// Decode is Open for content in memory; name is used in errors. The tensor is a view of data.
+func Decode(name string, data []byte) (*tensor.File, error) {
+	return tensor.DecodeFile(format, name, data, decode)
+}
+
+func decode(f *tensor.File, data []byte) error {
+	if n := min(len(data), len(magic)); string(data[:n]) != magic[:n] {
+		return fail(tensor.ErrCorrupt, 0, "begins with % x, a .max file with % x", data[:n], magic)
+	}
+	if len(data) < prefixSize {
+		return fail(tensor.ErrTruncated, len(data), "the file ends within the header")
+	}
+	if v := binary.LittleEndian.Uint32(data[8:]); v != 0 {
+		return fail(tensor.ErrUnsupported, 8, "major version %d, only 0 is known", v)
+	}
+	size := binary.LittleEndian.Uint64(data[16:])
+	if size < fixedSize {
+		return fail(tensor.ErrCorrupt, 16, "%d bytes of metadata, a tensor needs %d at least", size, fixedSize)
+	}
+	if size > uint64(len(data)-prefixSize) {
+		return fail(tensor.ErrTruncated, 16, "%d bytes of metadata in a file of %d bytes", size, len(data))
+	}
+	end := prefixSize + int(size)
+
+	keySize := binary.LittleEndian.Uint32(data[24:])
+	if uint64(keySize) > size-fixedSize {
+		return fail(tensor.ErrCorrupt, 24, "a name of %d bytes in %d bytes of metadata", keySize, size)
+	}
+	at := 28 + int(keySize)
+	key := data[28:at]
+	if !utf8.Valid(key) {
+		return fail(tensor.ErrCorrupt, 28, "the name %q is not UTF-8", key)
+	}
+	code, rank := data[at], int(data[at+1])
+	want := fixedSize + uint64(keySize) + 4*uint64(rank)
+	if size > want {
+		return fail(tensor.ErrUnsupported, 16, "%d bytes of metadata, but one tensor of rank %d takes %d: files with several tensors are not read",
+			size, rank, want)
+	}
+	if size < want {
+		return fail(tensor.ErrCorrupt, 16, "%d bytes of metadata, but a tensor of rank %d takes %d", size, rank, want)
+	}
+	dtype, ok := dtypes[code]
+	if !ok {
+		if name, ok := unsupported[code]; ok {
+			return fail(tensor.ErrUnsupported, at, "%q has dtype %s, which cannot be compared: cast it before it is printed", key, name)
+		}
+		return fail(tensor.ErrCorrupt, at, "%q has the unknown dtype code %d", key, code)
+	}
+	shape := make([]int, rank)
+	for i := range shape {
+		d := binary.LittleEndian.Uint32(data[at+2+4*i:])
+		if uint64(d) > math.MaxInt {
+			return fail(tensor.ErrUnsupported, at+2+4*i, "axis %d has size %d, too many for this platform", i, d)
+		}
+		shape[i] = int(d)
+	}
+	n, err := tensor.NumBytes(dtype, shape)
+	if err != nil {
+		return fail(tensor.ErrCorrupt, at+1, "%q: %v", key, err)
+	}
+
+	off := binary.LittleEndian.Uint64(data[end-8:])
+	switch {
+	case off < uint64(end):
+		return fail(tensor.ErrCorrupt, end-8, "the elements begin at byte %d, within the header of %d bytes", off, end)
+	case off > uint64(len(data)) || uint64(n) > uint64(len(data))-off:
+		return fail(tensor.ErrTruncated, end-8, "%s%s takes %d bytes from byte %d, the file ends at %d",
+			dtype, tensor.FormatShape(shape), n, off, len(data))
+	case uint64(n) < uint64(len(data))-off:
+		return fail(tensor.ErrCorrupt, end-8, "%s%s takes %d bytes from byte %d, but the file goes on to %d",
+			dtype, tensor.FormatShape(shape), n, off, len(data))
+	}
+	t, err := tensor.FromSpec(tensor.Spec{DType: dtype, Shape: shape, Data: data[off:], Place: tensor.Place{File: f.Path, Offset: int64(off)}})
+	if err != nil {
+		return err
+	}
+	f.Tensors = []tensor.Named{{Name: string(key), Tensor: t}}
+	return nil
+}
+
+// Write writes a tensor as MAX does, the elements right behind the header. Equal tensors give equal bytes.
+func Write(w io.Writer, name string, t *tensor.Tensor) error {
+	if !utf8.ValidString(name) || len(name) > math.MaxInt32 {
+		return fmt.Errorf("maxckpt: write: %.80q is no name: want UTF-8", name)
+	}
+	var code byte
+	for c, d := range dtypes {
+		if d == t.DType() {
+			code = c
+		}
+	}
+	size := fixedSize + len(name) + 4*len(t.Shape())
+	h := bytes.NewBuffer(make([]byte, 0, prefixSize+size))
+	h.WriteString(magic)
+	put := func(v any) { binary.Write(h, binary.LittleEndian, v) } // a Buffer takes everything
+	put([]uint32{0, minor})
+	put(uint64(size))
+	put(uint32(len(name)))
+	h.WriteString(name)
+	h.Write([]byte{code, byte(len(t.Shape()))})
+	for _, d := range t.Shape() {
+		if uint64(d) > math.MaxUint32 {
+			return fmt.Errorf("maxckpt: write %q: an axis of size %d, at most %d can be written", name, d, uint32(math.MaxUint32))
+		}
+		put(uint32(d))
+	}
+	put(uint64(prefixSize + size))
+	if _, err := w.Write(h.Bytes()); err != nil {
+		return fmt.Errorf("maxckpt: write %q: %w", name, err)
+	}
+	if _, err := t.WriteTo(w); err != nil {
+		return fmt.Errorf("maxckpt: write %q: %w", name, err)
+	}
+	return nil
+}
+
+func fail(class error, offset int, msg string, args ...any) error {
+	return &tensor.FormatError{Offset: int64(offset), Msg: fmt.Sprintf(msg, args...), Err: class}
+}

@@ -1,0 +1,199 @@
+package maxckpt_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/internal/tensortest"
+	"github.com/goparity/goparity/tensor/maxckpt"
+)
+
+func TestRealFiles(t *testing.T) {
+	for file, want := range tensortest.Load(t, "testdata/want.json") {
+		t.Run(file, func(t *testing.T) {
+			path := filepath.Join("testdata", file)
+			f, err := maxckpt.Open(path)
+			require.NoError(t, err)
+			tensortest.Equal(t, want, f)
+			raw, err := os.ReadFile(path)
+			require.NoError(t, err)
+			elements, ok := f.Tensors[0].Bytes()
+			require.True(t, ok)
+			require.Equal(t, path, f.Tensors[0].Place().File)
+			require.Equal(t, raw[f.Tensors[0].Place().Offset:], elements)
+
+			// MAX writes the same bytes.
+			var b bytes.Buffer
+			require.NoError(t, maxckpt.Write(&b, f.Tensors[0].Name, f.Tensors[0].Tensor))
+			require.Equal(t, raw, b.Bytes())
+			require.NoError(t, f.Close())
+		})
+	}
+}
+
+func TestEveryType(t *testing.T) {
+	data := make([]byte, 256)
+	for i := range data {
+		data[i] = byte(i)
+	}
+	codes := map[tensor.DType]byte{
+		tensor.Bool: 1, tensor.F8E8M0FNU: 73, tensor.F8E4M3FN: 75, tensor.F8E4M3FNUZ: 76, tensor.F8E5M2: 77, tensor.F8E5M2FNUZ: 78,
+		tensor.F16: 79, tensor.BF16: 80, tensor.F32: 81, tensor.F64: 82, tensor.U8: 134, tensor.I8: 135, tensor.U16: 136, tensor.I16: 137,
+		tensor.U32: 138, tensor.I32: 139, tensor.U64: 140, tensor.I64: 141,
+	}
+	for d := tensor.Bool; d <= tensor.F64; d++ {
+		t.Run(d.String(), func(t *testing.T) {
+			x, err := tensor.New(d, []int{4, 64 / d.Size()}, data)
+			require.NoError(t, err)
+			var b bytes.Buffer
+			require.NoError(t, maxckpt.Write(&b, "x", x))
+			require.Equal(t, codes[d], b.Bytes()[29])
+			f, err := maxckpt.Decode("x.max", b.Bytes())
+			require.NoError(t, err)
+			require.Equal(t, x.String(), f.Tensors[0].String())
+			got, ok := f.Tensors[0].Bytes()
+			require.True(t, ok)
+			require.Equal(t, data, got)
+		})
+	}
+}
+
+// file builds a file from its parts; size is that of the metadata, at the offset of the elements.
+func file(major uint32, size uint64, key string, keySize uint32, code, rank byte, shape []uint32, at uint64, elements int) []byte {
+	b := []byte("\x93\xf0\x9f\x94\xa5++\x93")
+	le := binary.LittleEndian
+	b = le.AppendUint32(le.AppendUint32(b, major), 1)
+	b = le.AppendUint32(le.AppendUint64(b, size), keySize)
+	b = append(append(b, key...), code, rank)
+	for _, d := range shape {
+		b = le.AppendUint32(b, d)
+	}
+	return append(le.AppendUint64(b, at), make([]byte, elements)...)
+}
+
+func TestLayout(t *testing.T) {
+	s := []uint32{2}
+	tests := []struct {
+		name   string
+		data   []byte
+		class  error // nil: read
+		text   string
+		reason string
+	}{
+		{"plain", file(0, 19, "x", 1, 81, 1, s, 43, 8), nil, "", "the smallest file"},
+		{"gap", file(0, 19, "x", 1, 81, 1, s, 64, 29), nil, "", "an offset behind the header is allowed: 21 bytes, then the elements"},
+		{"empty name", file(0, 18, "", 0, 81, 1, s, 42, 8), nil, "", "nothing forbids it"},
+		{"empty shape", file(0, 23, "x", 1, 81, 2, []uint32{0, 1 << 31}, 47, 0), nil, "", "no elements, however large the other axis"},
+		{"no elements, gap", file(0, 19, "x", 1, 81, 1, []uint32{0}, 50, 7), nil, "", "offset at the end of the file"},
+
+		{"empty", nil, tensor.ErrTruncated, "ends within the header", "what a full disk leaves"},
+		{"other file", []byte("PK\x03\x04 and so on, and on, and on"), tensor.ErrCorrupt, "50 4b 03 04", "a .pt under the wrong name; the bytes are shown"},
+		{"major", file(1, 19, "x", 1, 81, 1, s, 43, 8), tensor.ErrUnsupported, "major version 1", "MAX refuses it too"},
+		{"no metadata", file(0, 0, "x", 1, 81, 1, s, 43, 8), tensor.ErrCorrupt, "0 bytes of metadata", "no tensor"},
+		{"huge metadata", file(0, 1<<63, "x", 1, 81, 1, s, 43, 8), tensor.ErrTruncated, "in a file of 51 bytes", "must not wrap"},
+		{"huge name", file(0, 19, "x", 1<<32-1, 81, 1, s, 43, 8), tensor.ErrCorrupt, "name of 4294967295 bytes", "must not wrap"},
+		{"long name", file(0, 19, "x", 6, 81, 1, s, 43, 8), tensor.ErrCorrupt, "name of 6 bytes", "one more than fits"},
+		{"name not utf-8", file(0, 19, "\xff", 1, 81, 1, s, 43, 8), tensor.ErrCorrupt, "UTF-8", "names are compared as text"},
+		{"two tensors", file(0, 38, "x", 1, 81, 1, s, 62, 27), tensor.ErrUnsupported, "several tensors", "MAX refuses it too"},
+		{"rank too large", file(0, 19, "x", 1, 81, 2, s, 43, 8), tensor.ErrCorrupt, "rank 2 takes 23", "the equation of the header fails"},
+		{"code 0", file(0, 19, "x", 1, 0, 1, s, 43, 8), tensor.ErrCorrupt, "unknown dtype code 0", "reserved"},
+		{"code 255", file(0, 19, "x", 1, 255, 1, s, 43, 8), tensor.ErrCorrupt, "unknown dtype code 255", "reserved"},
+		{"float4", file(0, 19, "x", 1, 64, 1, s, 43, 8), tensor.ErrUnsupported, "float4_e2m1fn", "refused by name"},
+		{"float6 e2", file(0, 19, "x", 1, 65, 1, s, 43, 8), tensor.ErrUnsupported, "float6_e2m3fn", "refused by name"},
+		{"float6 e3", file(0, 19, "x", 1, 66, 1, s, 43, 8), tensor.ErrUnsupported, "float6_e3m2fn", "refused by name"},
+		{"float8_e3m4", file(0, 19, "x", 1, 74, 1, s, 43, 8), tensor.ErrUnsupported, "float8_e3m4", "refused by name"},
+		{"overflow", file(0, 27, "x", 1, 81, 3, []uint32{1 << 31, 1 << 31, 1 << 31}, 51, 8), tensor.ErrCorrupt, "more elements than can be addressed", "the product wraps"},
+		{"rank 65", file(0, 15+4*65, "x", 1, 81, 65, make([]uint32, 65), 39+4*65, 0), tensor.ErrCorrupt, "65 axes", "bounded"},
+		{"offset in header", file(0, 19, "x", 1, 81, 1, s, 42, 8), tensor.ErrCorrupt, "within the header of 43 bytes", "elements would be header bytes"},
+		{"offset over end", file(0, 19, "x", 1, 81, 1, s, 52, 8), tensor.ErrTruncated, "the file ends at 51", "no elements"},
+		{"huge offset", file(0, 19, "x", 1, 81, 1, s, 1<<64-1, 8), tensor.ErrTruncated, "the file ends at 51", "must not wrap"},
+		{"short", file(0, 19, "x", 1, 81, 1, s, 43, 7), tensor.ErrTruncated, "takes 8 bytes from byte 43, the file ends at 50", "both sizes are named"},
+		{"long", file(0, 19, "x", 1, 81, 1, s, 43, 9), tensor.ErrCorrupt, "but the file goes on to 52", "something else was written here"},
+		{"lfs", []byte("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 3\n"), tensor.ErrLFSPointer, "git lfs pull", "says what to do"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f, err := maxckpt.Decode("x.max", tt.data)
+			if tt.class == nil {
+				require.NoError(t, err, tt.reason)
+				require.Len(t, f.Tensors, 1)
+				return
+			}
+			require.ErrorIs(t, err, tt.class, tt.reason)
+			require.ErrorContains(t, err, tt.text, tt.reason)
+			tensortest.Typed(t, "x.max", err)
+		})
+	}
+}
+
+func TestOpenMissing(t *testing.T) {
+	_, err := maxckpt.Open("testdata/none.max")
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestDamage(t *testing.T) {
+	for _, name := range []string{"f32-2x3x4x5", "TopKSampler-input_1", "TopKSampler-input_6", "zoo-bf16-3d"} {
+		data, err := os.ReadFile("testdata/" + name + ".max")
+		require.NoError(t, err)
+		tensortest.Truncated(t, maxckpt.Decode, data)
+		key := 28 + int(binary.LittleEndian.Uint32(data[24:]))
+		for _, at := range tensortest.Flipped(t, maxckpt.Decode, data, 0, key+2) {
+			// What stays well-formed is another minor version, another name, or another type of the same size.
+			require.True(t, at >= 12 && at < 16 || at >= 28 && at <= key, "byte %d of %s", at, name)
+		}
+	}
+}
+
+type failingWriter struct{ left int }
+
+func (w *failingWriter) Write(b []byte) (int, error) {
+	if w.left--; w.left < 0 {
+		return 0, os.ErrClosed
+	}
+	return len(b), nil
+}
+
+func TestWriteErrors(t *testing.T) {
+	x, err := tensor.Of([]float32{1}, 1)
+	require.NoError(t, err)
+	var b bytes.Buffer
+	require.ErrorContains(t, maxckpt.Write(&b, "\xff", x), "UTF-8")
+	require.Zero(t, b.Len())
+	require.ErrorIs(t, maxckpt.Write(&failingWriter{0}, "x", x), os.ErrClosed)
+	require.ErrorIs(t, maxckpt.Write(&failingWriter{1}, "x", x), os.ErrClosed)
+	wide, err := tensor.New(tensor.U8, []int{1 << 30, 0}, nil)
+	require.NoError(t, err)
+	require.NoError(t, maxckpt.Write(&b, strings.Repeat("x", 1000), wide))
+}
+
+func FuzzDecode(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.max")
+	require.NoError(f, err)
+	require.NotEmpty(f, files)
+	for _, path := range files {
+		data, err := os.ReadFile(path)
+		require.NoError(f, err)
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := tensortest.Survives(t, maxckpt.Decode, data)
+		if err != nil {
+			return
+		}
+		var b bytes.Buffer
+		require.NoError(t, maxckpt.Write(&b, file.Tensors[0].Name, file.Tensors[0].Tensor))
+		back, err := maxckpt.Decode("again", b.Bytes())
+		require.NoError(t, err)
+		was, _ := file.Tensors[0].Bytes()
+		is, _ := back.Tensors[0].Bytes()
+		require.Equal(t, file.Tensors[0].String(), back.Tensors[0].String())
+		require.Equal(t, was, is)
+	})
+}

@@ -1,0 +1,227 @@
+package safetensors_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/internal/tensortest"
+	"github.com/goparity/goparity/tensor/safetensors"
+)
+
+func TestReferenceFiles(t *testing.T) {
+	for file, want := range tensortest.Load(t, "testdata/want.json") {
+		t.Run(file, func(t *testing.T) {
+			f, err := safetensors.Open(filepath.Join("testdata", file))
+			require.NoError(t, err)
+			tensortest.Equal(t, want, f)
+			raw, err := os.ReadFile(f.Path)
+			require.NoError(t, err)
+			for _, n := range f.Tensors {
+				b, ok := n.Bytes()
+				require.True(t, ok)
+				require.Equal(t, f.Path, n.Place().File)
+				require.Equal(t, raw[n.Place().Offset:][:len(b)], b, n.Name)
+			}
+			require.NoError(t, f.Close())
+		})
+	}
+}
+
+func TestMetadata(t *testing.T) {
+	f, err := safetensors.Open("testdata/shapes.safetensors")
+	require.NoError(t, err)
+	defer f.Close()
+	require.Equal(t, map[string]string{"format": "pt", "λ": `"x"`}, f.Metadata)
+}
+
+// file joins a header with n bytes of buffer.
+func file(header string, n int) []byte {
+	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+	return append(append(b, header...), make([]byte, n)...)
+}
+
+func TestRefused(t *testing.T) {
+	const a = `"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}`
+	tests := []struct {
+		name   string
+		data   []byte
+		class  error
+		text   string
+		reason string
+	}{
+		{"empty", nil, tensor.ErrTruncated, "0 bytes", "an empty file is what a full disk leaves"},
+		{"no safetensors", []byte("\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P"), tensor.ErrCorrupt, "is this a .safetensors file", "a pickle under the wrong name"},
+		{"header too long", file("", 0)[:8:8], tensor.ErrCorrupt, "JSON", "an empty header is no object"},
+		{"header over limit", binary.LittleEndian.AppendUint64(nil, 100_000_001), tensor.ErrCorrupt, "at most 100000000", "the limit of the format"},
+		{"header over end", binary.LittleEndian.AppendUint64(nil, 64), tensor.ErrTruncated, "64 bytes", "cut within the header"},
+		{"leading space", file(" {}", 0), tensor.ErrCorrupt, "JSON object", "the format wants { first"},
+		{"not utf-8", file(`{"a`+"\xff"+`":{}}`, 0), tensor.ErrCorrupt, "UTF-8", "Go would replace the byte and join two names"},
+		{"bad json", file(`{"a":}`, 0), tensor.ErrCorrupt, "JSON", "syntax"},
+		{"open json", file(`{`+a, 8), tensor.ErrCorrupt, "unexpected EOF", "the object does not end"},
+		{"text behind", file(`{`+a+`} x`, 8), tensor.ErrCorrupt, "behind the JSON", "two readers could disagree about it"},
+		{"same tensor twice", file(`{`+a+`,`+a+`}`, 8), tensor.ErrCorrupt, `"a" comes twice`, "which of the two is it?"},
+		{"escaped twice", file(`{`+a+`,`+strings.Replace(a, `"a"`, `"\u0061"`, 1)+`}`, 8), tensor.ErrCorrupt, `"a" comes twice`, "equal after unescaping"},
+		{"same key twice", file(`{"a":{"dtype":"F32","dtype":"F32","shape":[2],"data_offsets":[0,8]}}`, 8), tensor.ErrCorrupt, `"dtype" comes twice`, "as above"},
+		{"metadata twice", file(`{"__metadata__":{},"__metadata__":{},`+a+`}`, 8), tensor.ErrCorrupt, "comes twice", "as above"},
+		{"metadata key twice", file(`{"__metadata__":{"k":"1","k":"2"},`+a+`}`, 8), tensor.ErrCorrupt, "comes twice", "as above"},
+		{"metadata number", file(`{"__metadata__":{"k":1},`+a+`}`, 8), tensor.ErrCorrupt, "string is wanted", "only strings are allowed"},
+		{"metadata text", file(`{"__metadata__":"k",`+a+`}`, 8), tensor.ErrCorrupt, "'{' is wanted", "only an object is allowed"},
+		{"no dtype", file(`{"a":{"shape":[2],"data_offsets":[0,8]}}`, 8), tensor.ErrCorrupt, "want dtype, shape and data_offsets", "incomplete"},
+		{"unknown key", file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8],"scale":2}}`, 8), tensor.ErrUnsupported, `"scale"`, "it could change what the values mean"},
+		{"unknown dtype", file(`{"a":{"dtype":"F33","shape":[2],"data_offsets":[0,8]}}`, 8), tensor.ErrCorrupt, `"F33"`, "not of the format"},
+		{"lower case dtype", file(`{"a":{"dtype":"f32","shape":[2],"data_offsets":[0,8]}}`, 8), tensor.ErrCorrupt, `"f32"`, "the reference refuses it too"},
+		{"6 bit", file(`{"a":{"dtype":"F6_E2M3","shape":[4],"data_offsets":[0,3]}}`, 3), tensor.ErrUnsupported, "F6_E2M3", "no such type here"},
+		{"negative size", file(`{"a":{"dtype":"F32","shape":[-2,-1],"data_offsets":[0,8]}}`, 8), tensor.ErrCorrupt, "-2 is no size", "the product would fit"},
+		{"fraction", file(`{"a":{"dtype":"F32","shape":[2.0],"data_offsets":[0,8]}}`, 8), tensor.ErrCorrupt, "2.0 is no size", "the reference refuses it too"},
+		{"exponent", file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8e0]}}`, 8), tensor.ErrCorrupt, "8e0 is no size", "the reference refuses it too"},
+		{"nested shape", file(`{"a":{"dtype":"F32","shape":[[2]],"data_offsets":[0,8]}}`, 8), tensor.ErrCorrupt, "[ is no size", "numbers only"},
+		{"string size", file(`{"a":{"dtype":"F32","shape":["2"],"data_offsets":[0,8]}}`, 8), tensor.ErrCorrupt, "2 is no size", "numbers only"},
+		{"overflow", file(`{"a":{"dtype":"F32","shape":[4294967296,4294967296,4294967296],"data_offsets":[0,0]}}`, 0), tensor.ErrCorrupt, "", "the product wraps to 0"},
+		{"overflow of bytes", file(`{"a":{"dtype":"F64","shape":[2305843009213693952],"data_offsets":[0,0]}}`, 0), tensor.ErrCorrupt, "", "2^61 × 8 wraps to 0"},
+		{"too many axes", file(`{"a":{"dtype":"U8","shape":[`+strings.Repeat("1,", 65)+`1],"data_offsets":[0,1]}}`, 1), tensor.ErrCorrupt, "more than 64", "bounded"},
+		{"three offsets", file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8,8]}}`, 8), tensor.ErrCorrupt, "more than 2", "a pair"},
+		{"one offset", file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[8]}}`, 8), tensor.ErrCorrupt, "1 numbers", "a pair"},
+		{"backwards", file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}}`, 8), tensor.ErrCorrupt, "takes 8 bytes", "end before start"},
+		{"wrong size", file(`{"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}}`, 8), tensor.ErrCorrupt, "takes 12 bytes, data_offsets [0,8] say 8", "both sizes are named"},
+		{"hole", file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}}`, 12), tensor.ErrCorrupt, "hole from 0", "not allowed"},
+		{"overlap", file(`{`+a+`,"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}}`, 12), tensor.ErrCorrupt, `overlap "a"`, "not allowed"},
+		{"shared", file(`{`+a+`,`+strings.Replace(a, `"a"`, `"b"`, 1)+`}`, 8), tensor.ErrCorrupt, `overlap "a"`, "not allowed"},
+		{"short buffer", file(`{`+a+`}`, 7), tensor.ErrTruncated, "it has", "cut within the buffer"},
+		{"long buffer", file(`{`+a+`}`, 9), tensor.ErrCorrupt, "1 bytes behind", "the whole buffer is covered"},
+		{"deep nesting", file(`{"a":`+strings.Repeat("[", 1_000_000), 0), tensor.ErrCorrupt, "'{' is wanted", "stops at the first bracket"},
+		{"lfs", []byte("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 3\n"), tensor.ErrLFSPointer, "git lfs pull", "says what to do"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := safetensors.Decode("x.safetensors", tt.data)
+			require.ErrorIs(t, err, tt.class, tt.reason)
+			require.ErrorContains(t, err, tt.text, tt.reason)
+			tensortest.Typed(t, "x.safetensors", err)
+		})
+	}
+}
+
+func TestUnsupportedNamesTheTensor(t *testing.T) {
+	for file, dtype := range map[string]string{"c64": "C64", "f4": "F4"} {
+		_, err := safetensors.Open("testdata/" + file + ".safetensors")
+		require.ErrorIs(t, err, tensor.ErrUnsupported)
+		require.ErrorContains(t, err, `"bad"`)
+		require.ErrorContains(t, err, dtype)
+	}
+}
+
+func TestOpenMissing(t *testing.T) {
+	_, err := safetensors.Open("testdata/none.safetensors")
+	require.ErrorIs(t, err, os.ErrNotExist)
+	_, err = safetensors.Open("testdata")
+	require.ErrorContains(t, err, "folder")
+}
+
+func TestDamage(t *testing.T) {
+	data, err := os.ReadFile("testdata/shapes.safetensors")
+	require.NoError(t, err)
+	tensortest.Truncated(t, safetensors.Decode, data)
+
+	data, err = os.ReadFile("testdata/dtypes.safetensors")
+	require.NoError(t, err)
+	tensortest.Truncated(t, safetensors.Decode, data)
+	end := 8 + int(binary.LittleEndian.Uint64(data))
+	for _, at := range tensortest.Flipped(t, safetensors.Decode, data, 0, end) {
+		// What stays well-formed is another name, another type of the same size, or other white space.
+		require.Greater(t, at, 8)
+	}
+}
+
+func TestWriteAndRead(t *testing.T) {
+	f, err := safetensors.Open("testdata/dtypes.safetensors")
+	require.NoError(t, err)
+	defer f.Close()
+	g, err := safetensors.Open("testdata/shapes.safetensors")
+	require.NoError(t, err)
+	defer g.Close()
+	all := append(append([]tensor.Named(nil), f.Tensors...), g.Tensors...)
+	metadata := map[string]string{"b": "2", "a": "<λ>"}
+
+	var b, again bytes.Buffer
+	require.NoError(t, safetensors.Write(&b, all, metadata))
+	require.NoError(t, safetensors.Write(&again, all, metadata))
+	require.Equal(t, b.Bytes(), again.Bytes())
+	require.Zero(t, (8+binary.LittleEndian.Uint64(b.Bytes()))%64)
+
+	back, err := safetensors.Decode("x", b.Bytes())
+	require.NoError(t, err)
+	require.Equal(t, metadata, back.Metadata)
+	require.Len(t, back.Tensors, len(all))
+	for i, n := range back.Tensors {
+		require.Equal(t, all[i].Name, n.Name)
+		require.Equal(t, all[i].String(), n.String())
+		require.Equal(t, tensortest.Values(all[i].Tensor), tensortest.Values(n.Tensor))
+	}
+}
+
+func TestWriteViews(t *testing.T) {
+	m, err := tensor.Of([]int16{1, 2, 3, 4, 5, 6}, 2, 3)
+	require.NoError(t, err)
+	tr, err := m.Transpose()
+	require.NoError(t, err)
+	var b bytes.Buffer
+	require.NoError(t, safetensors.Write(&b, []tensor.Named{{Name: "t", Tensor: tr}}, nil))
+	f, err := safetensors.Decode("x", b.Bytes())
+	require.NoError(t, err)
+	require.Nil(t, f.Metadata)
+	require.Equal(t, []string{"1", "4", "2", "5", "3", "6"}, tensortest.Values(f.Tensors[0].Tensor))
+}
+
+func TestWriteRefused(t *testing.T) {
+	x, err := tensor.Of([]float32{1}, 1)
+	require.NoError(t, err)
+	for _, tt := range []struct {
+		name     string
+		tensors  []tensor.Named
+		metadata map[string]string
+		reason   string
+	}{
+		{"twice", []tensor.Named{{Name: "a", Tensor: x}, {Name: "a", Tensor: x}}, nil, "no reader could tell them apart"},
+		{"metadata name", []tensor.Named{{Name: "__metadata__", Tensor: x}}, nil, "reserved by the format"},
+		{"not utf-8", []tensor.Named{{Name: "\xff", Tensor: x}}, nil, "JSON would change the name"},
+		{"metadata not utf-8", nil, map[string]string{"k": "\xff"}, "JSON would change the value"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var b bytes.Buffer
+			require.Error(t, safetensors.Write(&b, tt.tensors, tt.metadata), tt.reason)
+			require.Zero(t, b.Len(), "nothing is written")
+		})
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, name := range []string{"dtypes", "shapes", "nothing", "c64", "f4"} {
+		data, err := os.ReadFile("testdata/" + name + ".safetensors")
+		require.NoError(f, err)
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := tensortest.Survives(t, safetensors.Decode, data)
+		if err != nil {
+			return
+		}
+		var b bytes.Buffer
+		require.NoError(t, safetensors.Write(&b, file.Tensors, file.Metadata))
+		back, err := safetensors.Decode("again", b.Bytes())
+		require.NoError(t, err)
+		require.Len(t, back.Tensors, len(file.Tensors))
+		for i, n := range back.Tensors {
+			was, _ := file.Tensors[i].Bytes()
+			is, _ := n.Bytes()
+			require.Equal(t, file.Tensors[i].Name, n.Name)
+			require.Equal(t, was, is)
+		}
+	})
+}

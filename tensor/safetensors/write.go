@@ -1,0 +1,94 @@
+package safetensors
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	"github.com/goparity/goparity/tensor"
+)
+
+// Write writes tensors in the given order, without gaps. The header is padded so that the buffer begins at a multiple of 64 bytes;
+// no tensor is aligned beyond that. Equal input gives equal bytes. Names must differ and be UTF-8.
+func Write(w io.Writer, tensors []tensor.Named, metadata map[string]string) error {
+	header, err := marshalHeader(tensors, metadata)
+	if err != nil {
+		return fmt.Errorf("safetensors: write: %w", err)
+	}
+	if _, err := w.Write(header); err != nil {
+		return fmt.Errorf("safetensors: write: %w", err)
+	}
+	for _, t := range tensors {
+		if _, err := t.WriteTo(w); err != nil {
+			return fmt.Errorf("safetensors: write %q: %w", t.Name, err)
+		}
+	}
+	return nil
+}
+
+type entryJSON struct {
+	DType   string   `json:"dtype"`
+	Shape   []int    `json:"shape"`
+	Offsets [2]int64 `json:"data_offsets"`
+}
+
+// marshalHeader gives all that comes before the buffer.
+func marshalHeader(tensors []tensor.Named, metadata map[string]string) ([]byte, error) {
+	var h bytes.Buffer
+	h.Write(make([]byte, 8)) // the size, known at the end
+	sep := byte('{')
+	put := func(key string, value any) error {
+		k, err := json.Marshal(key)
+		if err != nil {
+			return err
+		}
+		v, err := json.Marshal(value) // sorts the keys of a map
+		if err != nil {
+			return err
+		}
+		h.WriteByte(sep)
+		h.Write(k)
+		h.WriteByte(':')
+		h.Write(v)
+		sep = ','
+		return nil
+	}
+	for k, v := range metadata {
+		if !utf8.ValidString(k) || !utf8.ValidString(v) {
+			return nil, fmt.Errorf("metadata %q: %.80q is not UTF-8", k, v)
+		}
+	}
+	if len(metadata) > 0 {
+		if err := put(metaKey, metadata); err != nil {
+			return nil, err
+		}
+	}
+	seen := map[string]bool{metaKey: true}
+	var at int64
+	for _, t := range tensors {
+		if seen[t.Name] || !utf8.ValidString(t.Name) {
+			return nil, fmt.Errorf("%q is no name: want UTF-8, each name once, and not %s", t.Name, metaKey)
+		}
+		seen[t.Name] = true
+		end := at + int64(t.Len())*int64(t.DType().Size())
+		if err := put(t.Name, entryJSON{dtypeName(t.DType()), t.Shape(), [2]int64{at, end}}); err != nil {
+			return nil, err
+		}
+		at = end
+	}
+	if sep == '{' {
+		h.WriteByte('{')
+	}
+	h.WriteByte('}')
+	for h.Len()%64 != 0 {
+		h.WriteByte(' ')
+	}
+	if h.Len()-8 > maxHeader {
+		return nil, fmt.Errorf("the header of %d tensors has %d bytes, at most %d are allowed", len(tensors), h.Len()-8, maxHeader)
+	}
+	binary.LittleEndian.PutUint64(h.Bytes(), uint64(h.Len()-8))
+	return h.Bytes(), nil
+}

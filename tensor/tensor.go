@@ -1,0 +1,211 @@
+package tensor
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"strings"
+)
+
+// MaxRank is the largest number of axes of a tensor.
+const MaxRank = 64
+
+// Place says where the bytes of a tensor come from.
+type Place struct {
+	File   string // path as it was given, "" for a tensor made in memory
+	Offset int64  // of the storage in the file; −1 where it is compressed there
+}
+
+// A Tensor is a typed, strided, read-only view of bytes. It is immutable and safe for concurrent use, as long as the file
+// behind it is open.
+type Tensor struct {
+	dtype   DType
+	shape   []int
+	strides []int  // in elements, never negative; 0 broadcasts
+	data    []byte // the storage
+	base    int    // byte offset of element [0, 0, …] in data
+	big     bool   // elements are big-endian
+	place   Place
+}
+
+// Spec describes a tensor over existing bytes for [FromSpec].
+type Spec struct {
+	DType     DType
+	Shape     []int
+	Strides   []int  // in elements, not negative; nil for contiguous row-major
+	Data      []byte // the storage; it is not copied
+	Offset    int    // of the first element in Data, in elements
+	BigEndian bool
+	Place     Place
+}
+
+// FromSpec makes a tensor of a description. It fails if an element would lie outside Data, and never allocates more than the shape.
+func FromSpec(s Spec) (*Tensor, error) {
+	if s.DType == Invalid || s.DType >= numDTypes {
+		return nil, fmt.Errorf("invalid dtype %d", s.DType)
+	}
+	n, err := NumBytes(s.DType, s.Shape)
+	if err != nil {
+		return nil, err
+	}
+	t := &Tensor{dtype: s.DType, shape: clone(s.Shape), data: s.Data, big: s.BigEndian && s.DType.Size() > 1, place: s.Place}
+	if s.Strides == nil {
+		t.strides = rowMajor(s.Shape)
+	} else if len(s.Strides) != len(s.Shape) {
+		return nil, fmt.Errorf("%d strides for %d axes", len(s.Strides), len(s.Shape))
+	} else {
+		t.strides = clone(s.Strides)
+	}
+	for _, st := range t.strides {
+		if st < 0 {
+			return nil, fmt.Errorf("strides %v: a negative stride is not supported", t.strides)
+		}
+	}
+	size := s.DType.Size()
+	if s.Offset < 0 || s.Offset > len(s.Data)/size {
+		return nil, fmt.Errorf("storage offset %d lies outside the storage of %d elements", s.Offset, len(s.Data)/size)
+	}
+	t.base = s.Offset * size
+	if n == 0 {
+		return t, nil
+	}
+	last, ok := lastOffset(t.shape, t.strides)
+	elems := len(s.Data) / size
+	if !ok || last >= elems-s.Offset {
+		return nil, fmt.Errorf("shape %s with strides %v from element %d does not fit the storage of %d elements (%d bytes)",
+			FormatShape(s.Shape), t.strides, s.Offset, elems, len(s.Data))
+	}
+	return t, nil
+}
+
+// New makes a contiguous little-endian tensor over data, which must have exactly the size of the shape. It is not copied.
+func New(d DType, shape []int, data []byte) (*Tensor, error) {
+	n, err := NumBytes(d, shape)
+	if err != nil {
+		return nil, err
+	}
+	if n != len(data) {
+		return nil, fmt.Errorf("%s of shape %s needs %d bytes, got %d", d, FormatShape(shape), n, len(data))
+	}
+	return FromSpec(Spec{DType: d, Shape: shape, Data: data})
+}
+
+// NumElems is the product of the shape. It fails on negative sizes, on more than MaxRank axes and on overflow.
+func NumElems(shape []int) (int, error) {
+	if len(shape) > MaxRank {
+		return 0, fmt.Errorf("%d axes, at most %d are read", len(shape), MaxRank)
+	}
+	zero := false
+	for _, d := range shape {
+		if d < 0 {
+			return 0, fmt.Errorf("shape %s has a negative size", FormatShape(shape))
+		}
+		zero = zero || d == 0
+	}
+	if zero {
+		return 0, nil
+	}
+	n := uint64(1)
+	for _, d := range shape {
+		hi, lo := bits.Mul64(n, uint64(d))
+		if hi != 0 || lo > math.MaxInt {
+			return 0, fmt.Errorf("shape %s has more elements than can be addressed", FormatShape(shape))
+		}
+		n = lo
+	}
+	return int(n), nil
+}
+
+// NumBytes is the size in bytes of a contiguous tensor.
+func NumBytes(d DType, shape []int) (int, error) {
+	n, err := NumElems(shape)
+	if err != nil {
+		return 0, err
+	}
+	if d.Size() > 1 && n > math.MaxInt/d.Size() {
+		return 0, fmt.Errorf("shape %s of %s has more bytes than can be addressed", FormatShape(shape), d)
+	}
+	return n * d.Size(), nil
+}
+
+// DType is the element type.
+func (t *Tensor) DType() DType { return t.dtype }
+
+// Shape is the size of each axis, outermost first; the caller must not change it. A scalar has none.
+func (t *Tensor) Shape() []int { return t.shape }
+
+// Strides gives the distance between neighbours along each axis, in elements; the caller must not change it.
+func (t *Tensor) Strides() []int { return t.strides }
+
+// Place says where the bytes come from.
+func (t *Tensor) Place() Place { return t.place }
+
+// BigEndian reports whether the bytes of an element lie most significant first.
+func (t *Tensor) BigEndian() bool { return t.big }
+
+// Len is the number of elements: 1 for a scalar, 0 if an axis is empty.
+func (t *Tensor) Len() int {
+	n := 1
+	for _, d := range t.shape {
+		n *= d
+	}
+	return n
+}
+
+// RowLen is the number of elements of a row, which is everything at one index of all axes but the last; 1 for a scalar.
+func (t *Tensor) RowLen() int {
+	if len(t.shape) == 0 {
+		return 1
+	}
+	return t.shape[len(t.shape)-1]
+}
+
+// Contiguous reports whether the elements lie in the storage in row-major order without gaps.
+func (t *Tensor) Contiguous() bool {
+	want := 1
+	for i := len(t.shape) - 1; i >= 0; i-- {
+		if t.shape[i] != 1 && t.strides[i] != want {
+			return t.Len() == 0
+		}
+		want *= t.shape[i]
+	}
+	return true
+}
+
+// Bytes gives the elements as they lie in the file, without a copy, if they are contiguous and little-endian.
+func (t *Tensor) Bytes() (data []byte, ok bool) {
+	if !t.Contiguous() || t.big {
+		return nil, false
+	}
+	return t.data[t.base : t.base+t.Len()*t.dtype.Size()], true
+}
+
+// String is a short description: "float32[1 13 384]".
+func (t *Tensor) String() string { return t.dtype.String() + FormatShape(t.shape) }
+
+// FormatShape writes a shape as reports do: "[1 13 384]".
+func FormatShape(shape []int) string { return strings.TrimSpace(fmt.Sprint(shape)) }
+
+func clone(s []int) []int { return append(make([]int, 0, len(s)), s...) }
+
+func rowMajor(shape []int) []int {
+	s := make([]int, len(shape))
+	n := 1
+	for i := len(shape) - 1; i >= 0; i-- {
+		s[i] = n
+		n *= max(shape[i], 1)
+	}
+	return s
+}
+
+// lastOffset gives the largest element offset of a non-empty view; ok is false on overflow.
+func lastOffset(shape, strides []int) (last int, ok bool) {
+	for i, d := range shape {
+		hi, span := bits.Mul64(uint64(d-1), uint64(strides[i]))
+		if hi != 0 || span > math.MaxInt/2 || last > math.MaxInt/2 {
+			return 0, false
+		}
+		last += int(span)
+	}
+	return last, true
+}

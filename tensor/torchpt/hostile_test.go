@@ -1,0 +1,400 @@
+package torchpt_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/torchpt"
+)
+
+// member is a record of an archive made by hand.
+type member struct {
+	name   string
+	data   string
+	method uint16
+	edit   func(h *zip.FileHeader) // for headers that lie
+	raw    bool                    // data is compressed already
+}
+
+func archiveOf(t testing.TB, members ...member) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, m := range members {
+		h := &zip.FileHeader{Name: m.name, Method: m.method}
+		create := z.CreateHeader
+		if m.edit != nil || m.raw {
+			h.CompressedSize64, h.UncompressedSize64 = uint64(len(m.data)), uint64(len(m.data))
+			if m.edit != nil {
+				m.edit(h)
+			}
+			create = z.CreateRaw
+		}
+		w, err := create(h)
+		require.NoError(t, err)
+		_, err = w.Write([]byte(m.data))
+		require.NoError(t, err)
+	}
+	require.NoError(t, z.Close())
+	return b.Bytes()
+}
+
+// pickled is an archive with this pickle and four float32 elements as storage 0.
+func pickled(t testing.TB, body string) []byte {
+	return archiveOf(t, member{name: "a/data.pkl", data: "\x80\x02" + body + "."}, member{name: "a/data/0", data: strings.Repeat("\x00\x00\x80\x3f", 4)})
+}
+
+func unicode(s string) string {
+	return "X" + string(binary.LittleEndian.AppendUint32(nil, uint32(len(s)))) + s
+}
+
+func integer(n int64) string {
+	return "\x8a\x08" + string(binary.LittleEndian.AppendUint64(nil, uint64(n)))
+}
+
+func integers(n ...int64) string {
+	s := "("
+	for _, v := range n {
+		s += integer(v)
+	}
+	return s + "t"
+}
+
+func storageOf(class, key string, numel int64) string {
+	return "(" + unicode("storage") + "ctorch\n" + class + "\n" + unicode(key) + unicode("cpu") + integer(numel) + "tQ"
+}
+
+const hooks = "\x89ccollections\nOrderedDict\n)R"
+
+func tensorOf(storage string, offset int64, shape, strides string) string {
+	return "ctorch._utils\n_rebuild_tensor_v2\n(" + storage + integer(offset) + shape + strides + hooks + "tR"
+}
+
+// good is a tensor of four ones.
+func good() string {
+	return tensorOf(storageOf("FloatStorage", "0", 4), 0, integers(4), integers(1))
+}
+
+// pickleRow is a pickle of one tensor, with something wrong.
+type pickleRow struct {
+	name   string
+	pickle string
+	class  error // nil: it is read
+	says   string
+	reason string
+}
+
+func (r pickleRow) check(t *testing.T) {
+	t.Helper()
+	f, err := decodeBounded(t, pickled(t, r.pickle), 256<<20)
+	if r.class == nil {
+		require.NoError(t, err, r.reason)
+		readAll(t, f)
+		return
+	}
+	require.Nil(t, f)
+	var fe *tensor.FormatError
+	require.ErrorAs(t, err, &fe)
+	t.Log(err)
+	assert.ErrorIs(t, err, r.class, r.reason)
+	assert.Contains(t, err.Error(), r.says, r.reason)
+	assert.Less(t, len(err.Error()), 1000)
+}
+
+func TestHandmadePickles(t *testing.T) {
+	four := storageOf("FloatStorage", "0", 4)
+	rows := []pickleRow{
+		{"plain", good(), nil, "", "the rows below differ from this one in one thing"},
+		{"size class", tensorOf(four, 0, "ctorch\nSize\n"+integers(2, 2)+"\x85R", integers(2, 1)), nil, "", "torch.Size is a tuple"},
+		{"expanded", tensorOf(four, 0, integers(1000, 4), integers(0, 1)), nil, "", "stride 0 repeats"},
+		{"python 2 string", "}U\x01a" + good() + "s", nil, "", "SHORT_BINSTRING"},
+		{"nested 900", strings.Repeat("]", 900) + good() + strings.Repeat("a", 900), nil, "", "legal depth"},
+
+		{"offset outside", tensorOf(four, 5, integers(1), integers(1)), tensor.ErrCorrupt, "storage offset 5", "would read other bytes"},
+		{"one element too many", tensorOf(four, 0, integers(5), integers(1)), tensor.ErrCorrupt, "does not fit", "would read other bytes"},
+		{"stride outside", tensorOf(four, 0, integers(2), integers(4)), tensor.ErrCorrupt, "does not fit", "would read other bytes"},
+		{"last element overflows", tensorOf(four, 0, integers(2, 2), integers(1<<62, 1<<62)), tensor.ErrCorrupt, "", "2^63"},
+		{"negative size", tensorOf(four, 0, integers(-1), integers(1)), tensor.ErrCorrupt, "none negative", ""},
+		{"negative stride", tensorOf(four, 3, integers(4), integers(-1)), tensor.ErrCorrupt, "none negative", ""},
+		{"negative offset", tensorOf(four, -1, integers(1), integers(1)), tensor.ErrCorrupt, "none negative", ""},
+		{"strides of another rank", tensorOf(four, 0, integers(2, 2), integers(1)), tensor.ErrCorrupt, "size and stride", ""},
+		{"65 axes", tensorOf(four, 0, integers(make([]int64, 65)...), integers(make([]int64, 65)...)), tensor.ErrCorrupt, "size and stride", ""},
+		{"shape of strings", tensorOf(four, 0, unicode("4")+"\x85", integers(1)), tensor.ErrCorrupt, "a tuple of 1", ""},
+		{"storage is a number", tensorOf(integer(4), 0, integers(4), integers(1)), tensor.ErrCorrupt, "made of (4,", ""},
+		{"storage too large", tensorOf(storageOf("FloatStorage", "0", 5), 0, integers(4), integers(1)), tensor.ErrCorrupt, "16 bytes, but the pickle declares 5 elements of float32", ""},
+		{"storage too small", tensorOf(storageOf("FloatStorage", "0", 3), 0, integers(3), integers(1)), tensor.ErrCorrupt, "16 bytes, but the pickle declares 3", ""},
+		{"storage missing", tensorOf(storageOf("FloatStorage", "1", 4), 0, integers(4), integers(1)), tensor.ErrCorrupt, "no such record", ""},
+		{"storage key climbs", tensorOf(storageOf("FloatStorage", "../data.pkl", 4), 0, integers(4), integers(1)), tensor.ErrCorrupt, "no such record", "keys are names, not paths"},
+		{"storage of two types", "]" + good() + "a" + tensorOf(storageOf("IntStorage", "0", 4), 0, integers(4), integers(1)) + "a", tensor.ErrCorrupt, "declared as", "torch never writes it"},
+		{"quantised storage", tensorOf(storageOf("QInt8Storage", "0", 16), 0, integers(4), integers(1)), tensor.ErrUnsupported, "qint8", ""},
+		{"meta", tensorOf(strings.Replace(four, "\x03\x00\x00\x00cpu", "\x04\x00\x00\x00meta", 1), 0, integers(4), integers(1)), tensor.ErrUnsupported, "meta device", ""},
+		{"conjugated", strings.Replace(good(), hooks+"t", hooks+"}"+unicode("conj")+"\x88s"+"t", 1), tensor.ErrUnsupported, "resolve_conj", ""},
+		{"bit not set", strings.Replace(good(), hooks+"t", hooks+"}"+unicode("conj")+"\x89s"+"t", 1), nil, "", "metadata that says nothing"},
+		{"old rebuild", "ctorch._utils\n_rebuild_tensor\n(tR", tensor.ErrUnsupported, "_rebuild_tensor", ""},
+		{"no arguments", "ctorch._utils\n_rebuild_tensor_v2\n)R", tensor.ErrCorrupt, "0 arguments", ""},
+		{"wrapped in itself", "ctorch._tensor\n_rebuild_from_type_v2\n(ctorch._tensor\n_rebuild_from_type_v2\nctorch\nTensor\n(ctorch._tensor\n_rebuild_from_type_v2\ntNtR",
+			tensor.ErrCorrupt, "want function, type and arguments", "torch never nests it"},
+
+		{"parameter of a number", "ctorch._utils\n_rebuild_parameter\n(K\x01\x89NtR", tensor.ErrCorrupt, "made of 1, want a tensor", ""},
+		{"parameter of nothing", "ctorch._utils\n_rebuild_parameter\n)R", tensor.ErrCorrupt, "0 arguments", ""},
+		{"metadata is a list", strings.Replace(good(), hooks+"t", hooks+"]t", 1), tensor.ErrCorrupt, "metadata of a tensor is a list", ""},
+		{"metadata of a backend", strings.Replace(good(), hooks+"t", hooks+"}"+unicode("layout")+"\x88st", 1), tensor.ErrUnsupported, "metadata the string", ""},
+		{"readable dtype over an unreadable storage", "ctorch._utils\n_rebuild_tensor_v3\n(" + storageOf("ComplexFloatStorage", "0", 2) + integer(0) + integers(4) + integers(1) +
+			hooks + "ctorch\nfloat32\ntR", tensor.ErrCorrupt, "its storage complex64", "torch never writes it"},
+		{"v3 without dtype", "ctorch._utils\n_rebuild_tensor_v3\n(" + four + integer(0) + integers(4) + integers(1) + hooks + "NtR", tensor.ErrCorrupt, "dtype of a tensor is None", ""},
+		{"v3 of six", strings.Replace(good(), "_v2", "_v3", 1), tensor.ErrCorrupt, "6 arguments", ""},
+		{"ordered dict of python 2", "ccollections\nOrderedDict\n]\x85R", tensor.ErrUnsupported, "Python 2", "pairs as an argument"},
+		{"size of a number", "ctorch\nSize\nK\x01\x85R", tensor.ErrCorrupt, "want one tuple", ""},
+		{"set of a number", "c__builtin__\nset\nK\x01\x85R", tensor.ErrCorrupt, "want one list", ""},
+		{"cuda storage class", "]" + strings.Replace(good(), "ctorch\nFloatStorage", "ctorch.cuda\nFloatStorage", 1) + "a", nil, "", "torch before 0.4"},
+		{"mark taken back", "(0" + good(), nil, "", "POP on a mark"},
+		{"os.system", "cposix\nsystem\n" + unicode("true") + "\x85R", tensor.ErrUnsupported, `"posix.system"`, "no code runs"},
+		{"eval", "c__builtin__\neval\n" + unicode("1") + "\x85R", tensor.ErrUnsupported, `"builtins.eval"`, "no code runs"},
+		{"getattr through a module", "ctorch.os\nsystem\n" + unicode("true") + "\x85R", tensor.ErrUnsupported, `"torch.os.system"`, "no code runs"},
+		{"user's class", "c__main__\nNet\n)\x81}b", tensor.ErrUnsupported, `"__main__.Net"`, "refused at its name"},
+		{"model output", "ctransformers.modeling_outputs\nBaseModelOutput\n)R", tensor.ErrUnsupported, "save dict(x)", "the usual way to get one"},
+
+		{"empty", "", tensor.ErrCorrupt, "stack is empty", ""},
+		{"left over", "NN", tensor.ErrCorrupt, "left over", ""},
+		{"mark left over", "N(", tensor.ErrCorrupt, "", ""},
+		{"unknown opcode", "\xff", tensor.ErrCorrupt, "opcode 0xff", "an index of 255 in a table of 151"},
+		{"protocol 9", "\x80\x09", tensor.ErrUnsupported, "protocol 9", ""},
+		{"empty LONG1", "\x8a\x00", tensor.ErrUnsupported, "no tensor, but 0", "an empty integer is 0"},
+		{"long LONG1", "\x8a\xff" + strings.Repeat("\x7f", 255), tensor.ErrUnsupported, "a large integer", ""},
+		{"huge LONG4", "\x8b\xff\xff\xff\xff", tensor.ErrTruncated, "want 4294967295", "no allocation of what is not there"},
+		{"huge BINUNICODE8", "\x8d\xff\xff\xff\xff\xff\xff\xff\xff", tensor.ErrTruncated, "want 18446744073709551615", "no allocation of what is not there"},
+		{"huge BINBYTES8", "\x8e\x00\x00\x00\x00\x00\x00\x00\x80", tensor.ErrTruncated, "", "2^63 is negative as an int"},
+		{"huge FRAME", "\x95\x00\x00\x00\x00\x08\x00\x00\x00", tensor.ErrTruncated, "a frame of 34359738368 bytes", "32 GiB"},
+		{"memo never set", "h\x05", tensor.ErrCorrupt, "memo 5", ""},
+		{"far memo", "Nr\xff\xff\xff\xff0j\xff\xff\xff\xff", tensor.ErrUnsupported, "no tensor, but None", "an index is not an allocation"},
+		{"million marks", strings.Repeat("(", 1_000_000), tensor.ErrUnsupported, "deeper than 1000", ""},
+		{"deep lists", strings.Repeat("]", 100_000) + good() + strings.Repeat("a", 100_000), tensor.ErrUnsupported, "deeper than 1000", "the walk is bounded"},
+		{"deep tuples", good() + strings.Repeat("\x85", 100_000), tensor.ErrUnsupported, "deeper than 1000", ""},
+		{"many values", strings.Repeat("N0", 4<<20+1), tensor.ErrUnsupported, "more than 4194304 values", ""},
+		{"append to None", "NNa", tensor.ErrCorrupt, "want a list", ""},
+		{"append below a mark", "](Na", tensor.ErrCorrupt, "", "a mark is a floor"},
+		{"setitems odd", "}(Nu", tensor.ErrCorrupt, "1 keys and values", ""},
+		{"items for a set", "\x8fNa", tensor.ErrCorrupt, "want a list", ""},
+		{"appends without mark", "]e", tensor.ErrCorrupt, "no mark", ""},
+		{"build of a tensor", good() + "}b", tensor.ErrCorrupt, "state for a tensor", ""},
+		{"call of None", "N)R", tensor.ErrCorrupt, "a call of None", ""},
+		{"call without tuple", "ctorch\nSize\nNR", tensor.ErrCorrupt, "want a tuple", ""},
+		{"persistent number", "K\x01Q", tensor.ErrCorrupt, "a persistent id is 1", ""},
+		{"name without end", "c" + strings.Repeat("x", 5000), tensor.ErrCorrupt, "a name of more than 1024 bytes", ""},
+		{"global of numbers", "K\x01K\x02\x93", tensor.ErrCorrupt, "1 and 2, want two strings", ""},
+		{"cycle of dicts", "}q\x00" + unicode("a") + good() + "s" + unicode("self") + "h\x00s", tensor.ErrUnsupported, "holds itself", ""},
+		{"memo bomb", memoBomb(40), tensor.ErrUnsupported, "unfold", "2^40 ways to one tensor"},
+		{"memo bomb without tensors", strings.Replace(memoBomb(40), good(), "N", 1), tensor.ErrUnsupported, "unfold", "the walk is bounded too"},
+		{"name bomb", nameBomb(), tensor.ErrUnsupported, "bytes of names", "a million tensors under a name of a megabyte"},
+	}
+	for _, r := range rows {
+		t.Run(r.name, r.check)
+	}
+}
+
+func TestHandmadePicklesOf64Bits(t *testing.T) {
+	if bits.UintSize < 64 {
+		t.Skip("here these numbers are refused as they are read")
+	}
+	four := storageOf("FloatStorage", "0", 4)
+	rows := []pickleRow{
+		{"empty of a huge other axis", tensorOf(four, 0, integers(1<<40, 0), integers(1, 1)), nil, "", "no elements"},
+		{"product overflows", tensorOf(four, 0, integers(1<<32, 1<<32, 1<<32), integers(0, 0, 0)), tensor.ErrCorrupt, "shape", "2^96 elements"},
+		{"absurd expansion", tensorOf(four, 0, integers(1<<40), integers(0)), tensor.ErrUnsupported, "expands 16 bytes", "a comparison would not end"},
+		{"storage overflows", tensorOf(storageOf("DoubleStorage", "0", 1<<61), 0, integers(3), integers(1)), tensor.ErrCorrupt, "16 bytes, but the pickle", "8 × 2^61 = 0 in 64 bits"},
+	}
+	for _, r := range rows {
+		t.Run(r.name, r.check)
+	}
+}
+
+// decodeBounded fails if decoding allocates more than limit bytes in all.
+func decodeBounded(t *testing.T, data []byte, limit uint64) (*tensor.File, error) {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f, err := torchpt.Decode("hostile.pt", data)
+	runtime.ReadMemStats(&after)
+	assert.Less(t, after.TotalAlloc-before.TotalAlloc, limit, "bytes allocated for a file of %d", len(data))
+	return f, err
+}
+
+// memoBomb nests lists that each hold the one before twice.
+func memoBomb(levels int) string {
+	var b strings.Builder
+	b.WriteString("]" + good() + "aq\x000")
+	for i := range levels {
+		fmt.Fprintf(&b, "](h%ch%ceq%c0", i, i, i+1)
+	}
+	fmt.Fprintf(&b, "h%c", levels)
+	return b.String()
+}
+
+// nameBomb puts one tensor a thousand times under a key of a megabyte.
+func nameBomb() string {
+	return "}" + unicode(strings.Repeat("x", 1<<20)) + "](" + good() + "q\x00" + strings.Repeat("h\x00", 1000) + "es"
+}
+
+func TestHandmadeArchives(t *testing.T) {
+	pickle := "\x80\x02" + good() + "."
+	ones := strings.Repeat("\x00\x00\x80\x3f", 4)
+	data := member{name: "a/data/0", data: ones}
+	pkl := member{name: "a/data.pkl", data: pickle}
+	whole := archiveOf(t, pkl, data)
+	bomb := func() member {
+		// 8 MiB of zeros in 8 KiB, for a storage of four elements.
+		var b bytes.Buffer
+		z := zip.NewWriter(&b)
+		w, err := z.Create("x")
+		require.NoError(t, err)
+		_, err = w.Write(make([]byte, 8<<20))
+		require.NoError(t, err)
+		require.NoError(t, z.Close())
+		r, err := zip.NewReader(bytes.NewReader(b.Bytes()), int64(b.Len()))
+		require.NoError(t, err)
+		at, err := r.File[0].DataOffset()
+		require.NoError(t, err)
+		return member{name: "a/data/0", data: string(b.Bytes()[at:][:r.File[0].CompressedSize64]), method: zip.Deflate, raw: true}
+	}()
+	sized := func(m member, uncompressed uint64) member {
+		m.edit = func(h *zip.FileHeader) { h.UncompressedSize64 = uncompressed }
+		return m
+	}
+	deflated := member{name: "a/data/0", data: ones, method: zip.Deflate}
+	// The directory entries of two records point to one local header.
+	overlapping := bytes.Clone(whole)
+	second := bytes.LastIndex(overlapping, []byte("PK\x01\x02"))
+	binary.LittleEndian.PutUint32(overlapping[second+42:], 0)
+	rows := []struct {
+		name   string
+		data   []byte
+		class  error // nil: it is read
+		says   string
+		reason string
+	}{
+		{"plain", whole, nil, "", "the rows below differ from this one"},
+		{"deflated", archiveOf(t, pkl, deflated), nil, "", "other tools compress"},
+		{"deflated pickle", archiveOf(t, member{name: "a/data.pkl", data: pickle, method: zip.Deflate}, data), nil, "", ""},
+		{"folder entries", archiveOf(t, member{name: "a/"}, pkl, member{name: "a/data/"}, data), nil, "", "zip -r writes them"},
+		{"big-endian", archiveOf(t, pkl, member{name: "a/byteorder", data: "big"}, data), nil, "", ""},
+		{"byte order unknown", archiveOf(t, pkl, member{name: "a/byteorder", data: "middle"}, data), tensor.ErrCorrupt, "middle", ""},
+		{"not torch", archiveOf(t, member{name: "a/readme", data: "x"}), tensor.ErrCorrupt, "not written by torch.save", ""},
+		{"npz", archiveOf(t, member{name: "x.npy", data: "x"}), tensor.ErrCorrupt, ".npz", "the likely mistake"},
+		{"other prefix", archiveOf(t, pkl, member{name: "b/data/0", data: ones}), tensor.ErrCorrupt, `"a/data/0"`, "torch takes the prefix of the first record"},
+		{"encrypted", archiveOf(t, member{name: "a/data.pkl", data: pickle, edit: func(h *zip.FileHeader) { h.Flags |= 1 }}, data), tensor.ErrUnsupported, "encrypted", ""},
+		{"bzip2", archiveOf(t, member{name: "a/data.pkl", data: pickle, edit: func(h *zip.FileHeader) { h.Method = 12 }}, data), tensor.ErrUnsupported, "method 12", ""},
+		{"two of one name", archiveOf(t, pkl, data, data), tensor.ErrCorrupt, "two records", "which one would it be"},
+		{"overlapping", overlapping, tensor.ErrCorrupt, "overlaps", ""},
+		{"beyond the file", archiveOf(t, pkl, member{name: "a/data/0", data: ones, edit: func(h *zip.FileHeader) { h.CompressedSize64, h.UncompressedSize64 = 1<<40, 1<<40 }}),
+			tensor.ErrTruncated, "1099511627776 bytes", ""},
+		{"size of 2^63", archiveOf(t, pkl, member{name: "a/data/0", data: ones, edit: func(h *zip.FileHeader) { h.CompressedSize64, h.UncompressedSize64 = 1<<63, 1<<63 }}),
+			tensor.ErrTruncated, "9223372036854775808 bytes", "negative as an int64"},
+		{"two sizes", archiveOf(t, pkl, sized(data, 4)), tensor.ErrCorrupt, "two sizes", ""},
+		{"zip bomb", archiveOf(t, pkl, sized(bomb, 8<<20)), tensor.ErrCorrupt, "8388608 bytes, but the pickle declares 4", "judged by what the tensor needs before a byte is inflated"},
+		{"zip bomb that lies", archiveOf(t, pkl, sized(bomb, 16)), tensor.ErrCorrupt, "more than the 16 bytes", "stops behind what was promised"},
+		{"zip bomb as pickle", archiveOf(t, member{name: "a/data.pkl", data: strings.Repeat(bomb.data, 13), method: zip.Deflate, edit: func(h *zip.FileHeader) { h.UncompressedSize64 = 100 << 20 }}, data),
+			tensor.ErrUnsupported, "at most 67108864", ""},
+		{"impossible ratio", archiveOf(t, member{name: "a/data.pkl", data: pickle, method: zip.Deflate, edit: func(h *zip.FileHeader) { h.UncompressedSize64 = 60 << 20 }}, data),
+			tensor.ErrCorrupt, "cannot inflate", "no allocation on a promise"},
+		{"inflates to less", archiveOf(t, pkl, member{name: "a/data/0", data: "\x03\x00", method: zip.Deflate, edit: func(h *zip.FileHeader) { h.UncompressedSize64 = 16 }}),
+			tensor.ErrCorrupt, "promises 16 bytes, 0 came", ""},
+		{"inflated beyond the cap", archiveOf(t, pkl, member{name: "a/data/0", data: strings.Repeat("x", 4<<20), method: zip.Deflate, edit: func(h *zip.FileHeader) { h.UncompressedSize64 = 2 << 30 }}),
+			tensor.ErrUnsupported, "at most 1073741824", ""},
+		{"behind other bytes", append([]byte("PK\x03\x04 something else"), whole...), tensor.ErrCorrupt, "does not begin the file", "could be an archive in the tensor of a truncated one"},
+		{"archive in a truncated archive", truncatedAround(t, whole), tensor.ErrCorrupt, "does not begin the file", "the inner one must not be taken for the file"},
+		{"data after the pickle", archiveOf(t, member{name: "a/data.pkl", data: pickle + "N."}, data), tensor.ErrCorrupt, "follow the end", ""},
+		{"empty archive", archiveOf(t), tensor.ErrCorrupt, "", ""},
+		{"git-lfs", []byte("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"), tensor.ErrLFSPointer, "git lfs pull", ""},
+		{"nothing", nil, tensor.ErrTruncated, "empty", ""},
+		{"zeros", make([]byte, 1000), tensor.ErrCorrupt, "not a file of torch.save", "a crash leaves such files"},
+		{"tar", append(append(make([]byte, 257), "ustar"...), make([]byte, 300)...), tensor.ErrUnsupported, "tar archive", "the oldest layout"},
+		{"other pickle", []byte("\x80\x02N."), tensor.ErrCorrupt, "not one of torch.save", ""},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			f, err := decodeBounded(t, r.data, 1<<20)
+			if r.class == nil {
+				require.NoError(t, err, r.reason)
+				readAll(t, f)
+				require.Equal(t, 4, f.Tensors[0].Len())
+				return
+			}
+			require.Nil(t, f)
+			var fe *tensor.FormatError
+			require.ErrorAs(t, err, &fe)
+			t.Log(err)
+			assert.ErrorIs(t, err, r.class, r.reason)
+			assert.Contains(t, err.Error(), r.says, r.reason)
+		})
+	}
+}
+
+// truncatedAround stores an archive in a tensor of another one, and cuts that off behind it.
+func truncatedAround(t *testing.T, inner []byte) []byte {
+	outer := archiveOf(t, member{name: "b/data/0", data: string(inner)}, member{name: "b/data.pkl", data: "x"})
+	at := bytes.Index(outer, inner)
+	require.Positive(t, at)
+	return outer[:at+len(inner)]
+}
+
+const flatHead = "\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19." + "\x80\x02M\xe9\x03." + "\x80\x02}."
+
+func TestHandmadeFlatFiles(t *testing.T) {
+	object := "\x80\x02" + good() + "."
+	keys := "\x80\x02](" + unicode("0") + "e."
+	payload := "\x04\x00\x00\x00\x00\x00\x00\x00" + strings.Repeat("\x00\x00\x80\x3f", 4)
+	view := func(from, n int64) string {
+		id := "(" + unicode("storage") + "ctorch\nFloatStorage\n" + unicode("0") + unicode("cpu") + integer(4) +
+			"(" + unicode("view") + integer(from) + integer(n) + "tt" + "Q"
+		return "\x80\x02" + tensorOf(id, 0, integers(2), integers(1)) + "."
+	}
+	rows := []struct {
+		name   string
+		data   string
+		class  error // nil: it is read
+		says   string
+		reason string
+	}{
+		{"plain", flatHead + object + keys + payload, nil, "", "the rows below differ from this one"},
+		{"storage view", flatHead + view(2, 2) + keys + payload, nil, "", "torch before 0.4 wrote views of storages"},
+		{"view outside", flatHead + view(3, 2) + keys + payload, tensor.ErrCorrupt, "a view of storage", ""},
+		{"tensor larger than the view", flatHead + view(3, 1) + keys + payload, tensor.ErrCorrupt, "does not fit", "neighbours are not its own"},
+		{"other version", strings.Replace(flatHead, "M\xe9\x03", "M\xea\x03", 1) + object + keys + payload, tensor.ErrUnsupported, "version is 1002", ""},
+		{"length differs", flatHead + object + keys + "\x05" + payload[1:] + "1234", tensor.ErrCorrupt, "has 5 elements, but the pickle declares 4", ""},
+		{"negative length", flatHead + object + keys + strings.Repeat("\xff", 8) + payload[8:], tensor.ErrCorrupt, "declares 4", ""},
+		{"cut", flatHead + object + keys + payload[:20], tensor.ErrTruncated, "12 bytes more", ""},
+		{"cut before the length", flatHead + object + keys + payload[:7], tensor.ErrTruncated, "ends before storage", ""},
+		{"cut before the keys", flatHead + object, tensor.ErrTruncated, "", ""},
+		{"two objects", flatHead + object + keys + payload + flatHead, tensor.ErrUnsupported, "bytes follow", "the second one would be passed over in silence"},
+		{"key of nobody", flatHead + object + "\x80\x02](" + unicode("0") + unicode("1") + "e." + payload, tensor.ErrCorrupt, `"1"`, ""},
+		{"key twice", flatHead + object + "\x80\x02](" + unicode("0") + unicode("0") + "e." + payload + payload, tensor.ErrCorrupt, "twice", ""},
+		{"no keys", flatHead + object + "\x80\x02].", tensor.ErrCorrupt, `no storage "0"`, ""},
+		{"keys are None", flatHead + object + "\x80\x02N.", tensor.ErrCorrupt, "want a list", ""},
+		{"keys are numbers", flatHead + object + "\x80\x02]K\x00a." + payload, tensor.ErrCorrupt, "want a string", ""},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			f, err := decodeBounded(t, []byte(r.data), 1<<20)
+			if r.class == nil {
+				require.NoError(t, err, r.reason)
+				readAll(t, f)
+				return
+			}
+			var fe *tensor.FormatError
+			require.ErrorAs(t, err, &fe)
+			t.Log(err)
+			assert.ErrorIs(t, err, r.class, r.reason)
+			assert.Contains(t, err.Error(), r.says, r.reason)
+		})
+	}
+}

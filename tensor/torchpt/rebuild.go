@@ -1,0 +1,372 @@
+package torchpt
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/goparity/goparity/tensor"
+)
+
+type (
+	// function makes a value of the arguments of a call. It reports errors through u.
+	function func(u *unpickler, args tuple) any
+
+	// dtype is torch.<name>; its type is Invalid where elements of it cannot be compared.
+	dtype struct {
+		name string
+		tensor.DType
+	}
+
+	// class is the class of a storage, or a class that is only named.
+	class struct {
+		name    string
+		elem    dtype
+		storage bool
+	}
+
+	// storage is a reference to raw elements that lie elsewhere in the file.
+	storage struct {
+		key   string
+		dtype dtype // uint8 for an UntypedStorage
+		numel int
+		view  *window // of an old flat file
+	}
+	window struct{ from, numel int }
+
+	// dense is a tensor before its bytes are known. Shape, strides and offset are in elements of dtype.
+	dense struct {
+		storage        *storage
+		dtype          dtype
+		offset         int
+		shape, strides []int
+	}
+)
+
+func (s *storage) String() string { return fmt.Sprintf("%d elements of %s", s.numel, s.dtype.name) }
+
+// bytes is the size that the pickle declares; ok is false if that cannot be addressed.
+func (s *storage) bytes() (n int, ok bool) {
+	n, err := tensor.NumBytes(s.dtype.DType, []int{s.numel})
+	return n, err == nil
+}
+
+// storageClasses are torch's typed storages, and the types of their elements.
+var storageClasses = map[string]string{
+	"FloatStorage": "float32", "DoubleStorage": "float64", "HalfStorage": "float16", "BFloat16Storage": "bfloat16",
+	"LongStorage": "int64", "IntStorage": "int32", "ShortStorage": "int16", "CharStorage": "int8", "ByteStorage": "uint8", "BoolStorage": "bool",
+	"ComplexFloatStorage": "complex64", "ComplexDoubleStorage": "complex128",
+	"QInt8Storage": "qint8", "QUInt8Storage": "quint8", "QInt32Storage": "qint32", "QUInt4x2Storage": "quint4x2", "QUInt2x4Storage": "quint2x4",
+}
+
+// unreadable are element types of torch that have no comparable values here.
+var unreadable = map[string]bool{
+	"complex32": true, "complex64": true, "complex128": true, "qint8": true, "quint8": true, "qint32": true, "quint4x2": true, "quint2x4": true,
+	"float4_e2m1fn_x2": true, "bits1x8": true, "bits2x4": true, "bits4x2": true, "bits8": true, "bits16": true,
+	"int1": true, "int2": true, "int3": true, "int4": true, "int5": true, "int6": true, "int7": true,
+	"uint1": true, "uint2": true, "uint3": true, "uint4": true, "uint5": true, "uint6": true, "uint7": true,
+}
+
+// torchDType finds an element type by the exact name that torch gives it.
+func torchDType(name string) (dtype, bool) {
+	if unreadable[name] {
+		return dtype{name: name}, true
+	}
+	d, err := tensor.ParseDType(name)
+	if err != nil || d.String() != name {
+		return dtype{}, false
+	}
+	return dtype{name, d}, true
+}
+
+// functions are all that a pickle may call.
+var functions = map[string]function{
+	"torch._utils._rebuild_tensor_v2":            rebuildV2,
+	"torch._utils._rebuild_tensor_v3":            rebuildV3,
+	"torch._utils._rebuild_parameter":            rebuildParameter,
+	"torch._utils._rebuild_parameter_with_state": rebuildParameter,
+	"torch._tensor._rebuild_from_type_v2":        rebuildPlain,
+	"collections.OrderedDict":                    makeOrderedDict,
+	"torch.Size":                                 makeSize,
+	"torch.device":                               makeLeaf,
+	"_codecs.encode":                             makeLeaf, // bytes in protocol 2
+	"builtins.bytes":                             makeLeaf,
+	"builtins.bytearray":                         makeLeaf,
+	"builtins.complex":                           makeLeaf,
+	"builtins.set":                               makeSet,
+	"builtins.frozenset":                         makeSet,
+}
+
+// plainTypes are the types whose tensors are what _rebuild_from_type_v2 wraps, with Python attributes that are not data.
+var plainTypes = map[string]bool{"torch.Tensor": true, "torch._tensor.Tensor": true, "torch.nn.parameter.Parameter": true, "torch.nn.parameter.Buffer": true}
+
+// refused says what stands behind a name that torch writes, and what to save instead.
+var refused = map[string]string{
+	"torch._utils._rebuild_sparse_tensor":                   "a sparse tensor: save its to_dense()",
+	"torch._utils._rebuild_sparse_csr_tensor":               "a sparse tensor: save its to_dense()",
+	"torch._utils._rebuild_qtensor":                         "a quantised tensor: save its dequantize()",
+	"torch._utils._rebuild_nested_tensor":                   "a nested tensor: save the list of its unbind()",
+	"torch._utils._rebuild_wrapper_subclass":                "a tensor subclass: save plain tensors",
+	"torch._utils._rebuild_meta_tensor_no_storage":          "a meta tensor, which has no values: save it after it was computed",
+	"torch._utils._rebuild_device_tensor_from_numpy":        "a tensor of another device: save its cpu()",
+	"torch._utils._rebuild_device_tensor_from_cpu_tensor":   "a tensor of another device: save its cpu()",
+	"torch._tensor._rebuild_from_type":                      "a tensor subclass: save plain tensors",
+	"torch.distributed.tensor.DTensor":                      "a distributed tensor: save its full_tensor()",
+	"numpy.core.multiarray._reconstruct":                    "a numpy array: save torch.from_numpy(a), or use np.save",
+	"numpy._core.multiarray._reconstruct":                   "a numpy array: save torch.from_numpy(a), or use np.save",
+	"numpy.core.multiarray.scalar":                          "a numpy number: save its item()",
+	"numpy._core.multiarray.scalar":                         "a numpy number: save its item()",
+	"torch.jit._pickle.restore_type_tag":                    "a TorchScript object: save plain tensors",
+	"torch.nn.parameter.UninitializedParameter":             "a parameter without values: save it after it was computed",
+	"torch.nn.parallel.distributed.DistributedDataParallel": "a module: save model.module.state_dict()",
+}
+
+// global pushes what a name of the pickle stands for, or refuses it.
+func (u *unpickler) global(module, name string) {
+	if u.err != nil {
+		return
+	}
+	switch module {
+	case "__builtin__": // Python 2, and protocol 2
+		module = "builtins"
+	case "torch.cuda":
+		module = "torch"
+	case "torch.tensor": // torch before 1.9
+		module = "torch._tensor"
+	}
+	full := module + "." + name
+	if f, ok := functions[full]; ok {
+		u.push(f)
+		return
+	}
+	if plainTypes[full] {
+		u.push(class{name: full})
+		return
+	}
+	if full == "torch.storage.UntypedStorage" || full == "torch.UntypedStorage" {
+		u.push(class{full, dtype{"uint8", tensor.U8}, true})
+		return
+	}
+	if module == "torch" {
+		if elem, ok := storageClasses[name]; ok {
+			d, _ := torchDType(elem)
+			u.push(class{full, d, true})
+			return
+		}
+		if d, ok := torchDType(name); ok {
+			u.push(d)
+			return
+		}
+	}
+	what, ok := refused[full]
+	switch {
+	case ok:
+	case strings.HasPrefix(module, "torch.nn.") || strings.HasPrefix(full, "transformers.models."):
+		what = "a module: save its state_dict()"
+	case strings.HasSuffix(name, "Output") || strings.HasPrefix(full, "torch.return_types."):
+		what = "a class: save dict(x) or tuple(x), or the tensors one by one"
+	default:
+		what = "a class or function, which is not loaded: save a tensor, a dict, list or tuple of tensors, or model.state_dict()"
+	}
+	u.unsupported("the file holds %.200q, %s", full, what)
+}
+
+// persistent makes a storage of ("storage", class, key, location, number of elements), with a view of it in old flat files.
+func (u *unpickler) persistent(v any) any {
+	if u.err != nil {
+		return nil
+	}
+	id, _ := v.(tuple)
+	if len(id) != 5 && len(id) != 6 {
+		u.corrupt("a persistent id is %s, want a tuple of 5 or 6", describe(v))
+		return nil
+	}
+	kind, _ := id[0].(string)
+	cls, _ := id[1].(class)
+	key, isKey := id[2].(string)
+	location, _ := id[3].(string)
+	numel, isInt := asInt(id[4])
+	if kind != "storage" || !cls.storage || !isKey || !isInt {
+		u.corrupt("a persistent id is (%s, %s, %s, %s, %s), want \"storage\", its class, key, location and number of elements",
+			describe(id[0]), describe(id[1]), describe(id[2]), describe(id[3]), describe(id[4]))
+		return nil
+	}
+	if location == "meta" {
+		u.unsupported("storage %.40q is on the meta device and has no values: save it after it was computed", key)
+		return nil
+	}
+	s := &storage{key: key, dtype: cls.elem, numel: numel}
+	if first, ok := u.storages[key]; ok && numel > 0 && first.numel > 0 && (first.numel != numel || first.dtype != cls.elem) {
+		u.corrupt("storage %.40q is declared as %s and as %s", key, first, s)
+		return nil
+	}
+	u.storages[key] = s
+	if len(id) == 6 && id[5] != nil {
+		w, _ := id[5].(tuple)
+		if len(w) == 3 {
+			from, ok1 := asInt(w[1])
+			n, ok2 := asInt(w[2])
+			if ok1 && ok2 && from <= numel && n <= numel-from {
+				s.view = &window{from, n}
+				return s
+			}
+		}
+		u.corrupt("a view of storage %.40q of %d elements is %s, want key, first element and number within it", key, numel, describe(id[5]))
+	}
+	return s
+}
+
+// rebuildV2 takes storage, offset, size, stride, requires_grad, hooks and, if bits are set, metadata.
+func rebuildV2(u *unpickler, args tuple) any {
+	if len(args) < 6 || len(args) > 7 {
+		u.corrupt("_rebuild_tensor_v2 has %d arguments, want 6 or 7", len(args))
+		return nil
+	}
+	t := rebuild(u, args)
+	if t != nil {
+		t.dtype = t.storage.dtype
+		u.metadata(args[6:])
+	}
+	return t
+}
+
+// rebuildV3 takes an element type after the arguments of rebuildV2, for types that have no storage class.
+func rebuildV3(u *unpickler, args tuple) any {
+	if len(args) < 7 || len(args) > 8 {
+		u.corrupt("_rebuild_tensor_v3 has %d arguments, want 7 or 8", len(args))
+		return nil
+	}
+	d, ok := args[6].(dtype)
+	if !ok {
+		u.corrupt("the dtype of a tensor is %s", describe(args[6]))
+		return nil
+	}
+	t := rebuild(u, args)
+	if t != nil {
+		t.dtype = d
+		u.metadata(args[7:])
+	}
+	return t
+}
+
+func rebuild(u *unpickler, args tuple) *dense {
+	s, isStorage := args[0].(*storage)
+	offset, isInt := asInt(args[1])
+	shape, isShape := asInts(args[2])
+	strides, isStrides := asInts(args[3])
+	if !isStorage || !isInt || !isShape || !isStrides || len(shape) != len(strides) {
+		u.corrupt("a tensor is made of (%s, %s, %s, %s), want storage, offset, size and stride, none negative",
+			describe(args[0]), describe(args[1]), describe(args[2]), describe(args[3]))
+		return nil
+	}
+	return &dense{storage: s, offset: offset, shape: shape, strides: strides}
+}
+
+func asInts(v any) ([]int, bool) {
+	t, ok := v.(tuple)
+	if !ok || len(t) > tensor.MaxRank {
+		return nil, false
+	}
+	out := make([]int, len(t))
+	for i, e := range t {
+		if out[i], ok = asInt(e); !ok {
+			return nil, false
+		}
+	}
+	return out, true
+}
+
+// metadata refuses tensors whose values are not their bytes: views that are conjugated or negated.
+func (u *unpickler) metadata(args tuple) {
+	if len(args) == 0 || args[0] == nil {
+		return
+	}
+	d, ok := args[0].(*dict)
+	if !ok {
+		u.corrupt("the metadata of a tensor is %s, want a dict", describe(args[0]))
+		return
+	}
+	for i := 0; i < len(d.items); i += 2 {
+		if d.items[i+1] == any(false) {
+			continue
+		}
+		switch k := d.items[i]; k {
+		case "conj":
+			u.unsupported("the file holds a conjugated view: save its resolve_conj()")
+		case "neg":
+			u.unsupported("the file holds a negated view: save its resolve_neg()")
+		default:
+			u.unsupported("the file holds a tensor with metadata %s: save a plain tensor", describe(k))
+		}
+	}
+}
+
+// rebuildParameter takes a tensor, requires_grad and hooks, and perhaps Python attributes.
+func rebuildParameter(u *unpickler, args tuple) any {
+	if len(args) < 3 || len(args) > 4 {
+		u.corrupt("_rebuild_parameter has %d arguments, want 3 or 4", len(args))
+		return nil
+	}
+	t, ok := args[0].(*dense)
+	if !ok {
+		u.corrupt("a parameter is made of %s, want a tensor", describe(args[0]))
+	}
+	return t
+}
+
+// rebuildPlain takes a function, the type of its result, its arguments, and attributes: a plain tensor with Python attributes.
+func rebuildPlain(u *unpickler, args tuple) any {
+	if len(args) != 4 {
+		u.corrupt("_rebuild_from_type_v2 has %d arguments, want 4", len(args))
+		return nil
+	}
+	f, isFunction := args[0].(function)
+	_, isClass := args[1].(class) // others were refused by name
+	inner, isTuple := args[2].(tuple)
+	if isTuple && len(inner) > 0 {
+		_, isNested := inner[0].(function)
+		isTuple = !isNested
+	}
+	if !isFunction || !isClass || !isTuple {
+		u.corrupt("a tensor with attributes is made of (%s, %s, %s), want function, type and arguments",
+			describe(args[0]), describe(args[1]), describe(args[2]))
+		return nil
+	}
+	t, ok := f(u, inner).(*dense)
+	if !ok {
+		u.corrupt("a tensor with attributes is made by a function that makes no tensor")
+	}
+	return t
+}
+
+func makeOrderedDict(u *unpickler, args tuple) any {
+	if len(args) > 0 {
+		u.unsupported("an OrderedDict of Python 2: load the file with torch and save it again")
+	}
+	return &dict{}
+}
+
+func makeSize(u *unpickler, args tuple) any {
+	if len(args) == 1 {
+		if t, ok := args[0].(tuple); ok {
+			return t
+		}
+	}
+	u.corrupt("torch.Size is made of %d values, want one tuple", len(args))
+	return nil
+}
+
+func makeSet(u *unpickler, args tuple) any {
+	s := &list{set: true}
+	if len(args) == 0 {
+		return s
+	}
+	l, ok := args[0].(*list)
+	if !ok || len(args) != 1 {
+		u.corrupt("a set is made of %d values, want one list", len(args))
+		return nil
+	}
+	s.items = l.items
+	return s
+}
+
+func makeLeaf(*unpickler, tuple) any { return leaf{} }

@@ -1,0 +1,49 @@
+package torchpt
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/goparity/goparity/tensor"
+)
+
+const format = "torchpt"
+
+// Open maps a file of torch.save. The tensors are views of the mapping and must not be used after Close.
+// All errors are a [*tensor.FormatError].
+func Open(path string) (*tensor.File, error) { return tensor.OpenFile(format, path, decode) }
+
+// Decode is Open for a file that is in memory already; name is used in errors. The tensors are views of data.
+func Decode(name string, data []byte) (*tensor.File, error) {
+	return tensor.DecodeFile(format, name, data, decode)
+}
+
+var (
+	zipMagic    = []byte("PK\x03\x04")
+	zipEnd      = []byte("PK\x05\x06")
+	protoPrefix = []byte{opProto}
+	tarMagic    = []byte("ustar")
+)
+
+// tarMagicAt is where a tar archive has its magic.
+const tarMagicAt = 257
+
+func decode(f *tensor.File, data []byte) error {
+	switch {
+	case len(data) == 0:
+		return errorAt(tensor.ErrTruncated, 0, "", "the file is empty")
+	case bytes.HasPrefix(data, zipMagic):
+		return decodeZip(f, data)
+	case bytes.HasPrefix(data, protoPrefix):
+		return decodeFlat(f, data)
+	case len(data) < len(zipMagic) && bytes.HasPrefix(zipMagic, data):
+		return errorAt(tensor.ErrTruncated, int64(len(data)), "", "the file ends in its first signature")
+	case len(data) > tarMagicAt && bytes.HasPrefix(data[tarMagicAt:], tarMagic):
+		return errorAt(tensor.ErrUnsupported, 0, "", "this is a tar archive, the layout of torch before 0.2: load it with torch and save it again")
+	}
+	return errorAt(tensor.ErrCorrupt, 0, "", "this is not a file of torch.save: it begins with %q", data[:min(len(data), 8)])
+}
+
+func errorAt(class error, offset int64, member, msg string, args ...any) error {
+	return &tensor.FormatError{Offset: offset, Member: member, Msg: fmt.Sprintf(msg, args...), Err: class}
+}

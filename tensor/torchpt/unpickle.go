@@ -1,0 +1,494 @@
+package torchpt
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/tensor"
+)
+
+const (
+	maxDepth  = 1000    // open marks while unpickling, and nesting of containers
+	maxValues = 4 << 20 // values that a pickle may make, those in its memo included
+	maxLine   = 1024    // bytes of a module or class name
+)
+
+// The opcodes that torch.save writes with protocols 2 to 5, and those of Python 2's strings.
+const (
+	opMark            = '('
+	opStop            = '.'
+	opPop             = '0'
+	opPopMark         = '1'
+	opBinFloat        = 'G'
+	opBinInt          = 'J'
+	opBinInt1         = 'K'
+	opBinInt2         = 'M'
+	opNone            = 'N'
+	opBinPersID       = 'Q'
+	opReduce          = 'R'
+	opBinString       = 'T'
+	opShortBinString  = 'U'
+	opBinUnicode      = 'X'
+	opBinBytes        = 'B'
+	opShortBinBytes   = 'C'
+	opAppend          = 'a'
+	opBuild           = 'b'
+	opGlobal          = 'c'
+	opAppends         = 'e'
+	opBinGet          = 'h'
+	opLongBinGet      = 'j'
+	opBinPut          = 'q'
+	opLongBinPut      = 'r'
+	opSetItem         = 's'
+	opTuple           = 't'
+	opSetItems        = 'u'
+	opEmptyList       = ']'
+	opEmptyDict       = '}'
+	opEmptyTuple      = ')'
+	opProto           = 0x80
+	opTuple1          = 0x85
+	opTuple2          = 0x86
+	opTuple3          = 0x87
+	opNewTrue         = 0x88
+	opNewFalse        = 0x89
+	opLong1           = 0x8a
+	opLong4           = 0x8b
+	opShortBinUnicode = 0x8c
+	opBinUnicode8     = 0x8d
+	opBinBytes8       = 0x8e
+	opEmptySet        = 0x8f
+	opAddItems        = 0x90
+	opFrozenSet       = 0x91
+	opStackGlobal     = 0x93
+	opMemoize         = 0x94
+	opFrame           = 0x95
+	opByteArray8      = 0x96
+)
+
+// Beside the types below, a value is nil (None), a bool, an int64, a string, a function, a class or a dtype.
+type (
+	tuple []any
+	list  struct {
+		items []any
+		set   bool // it has no order
+		open  bool // flatten is inside
+	}
+	dict struct {
+		items []any // key, value, key, value, …
+		open  bool  // flatten is inside
+	}
+	// long is an integer beyond int64: its two's complement, least significant byte first.
+	long string
+	// leaf is a value that holds no tensor and is not looked at: a float, bytes, a device.
+	leaf struct{}
+)
+
+// unpickler runs one pickle. It keeps its first error, after which all steps do nothing.
+type unpickler struct {
+	src    []byte
+	pos    int   // of the next byte
+	at     int   // of the opcode that runs
+	offset int64 // of src in the file, −1 if it is not there as it is
+	member string
+
+	stack  []any
+	marks  []int // lengths of the stack
+	memo   map[uint32]any
+	values int // made so far
+	err    error
+
+	storages map[string]*storage // all that the pickle refers to, by key
+}
+
+func newUnpickler(src []byte, offset int64, member string) *unpickler {
+	return &unpickler{src: src, offset: offset, member: member, memo: map[uint32]any{}, storages: map[string]*storage{}}
+}
+
+// run gives the object of the pickle; pos is behind it then.
+func (u *unpickler) run() (any, error) {
+	for u.err == nil {
+		u.at = u.pos
+		op := u.uint(1)
+		if u.err != nil {
+			break
+		}
+		if op == opStop {
+			v := u.pop()
+			if u.err == nil && (len(u.stack) > 0 || len(u.marks) > 0) {
+				u.corrupt("the pickle ends with %d values left over", len(u.stack)+len(u.marks))
+			}
+			return v, u.err
+		}
+		u.step(byte(op))
+	}
+	return nil, u.err
+}
+
+func (u *unpickler) step(op byte) {
+	switch op {
+	case opProto:
+		if v := u.uint(1); v < 2 || v > 5 {
+			u.unsupported("pickle protocol %d: save with pickle_protocol=2", v)
+		}
+	case opFrame:
+		if n := u.uint(8); n > uint64(len(u.src)-u.pos) {
+			u.fail(tensor.ErrTruncated, "a frame of %d bytes, but %d are left", n, len(u.src)-u.pos)
+		}
+	case opMark:
+		if len(u.marks) >= maxDepth {
+			u.unsupported("the pickle is nested deeper than %d", maxDepth)
+			return
+		}
+		u.marks = append(u.marks, len(u.stack))
+	case opPop:
+		if n := len(u.marks); n > 0 && u.marks[n-1] == len(u.stack) {
+			u.marks = u.marks[:n-1]
+			return
+		}
+		u.pop()
+	case opPopMark:
+		u.popMark()
+
+	case opNone:
+		u.push(nil)
+	case opNewTrue:
+		u.push(true)
+	case opNewFalse:
+		u.push(false)
+	case opBinInt:
+		u.push(int64(int32(u.uint(4))))
+	case opBinInt1:
+		u.push(int64(u.uint(1)))
+	case opBinInt2:
+		u.push(int64(u.uint(2)))
+	case opLong1:
+		u.push(integer(u.take(u.uint(1))))
+	case opLong4:
+		u.push(integer(u.take(u.uint(4))))
+	case opBinFloat:
+		u.take(8)
+		u.push(leaf{})
+	case opShortBinUnicode, opShortBinString:
+		u.push(string(u.take(u.uint(1))))
+	case opBinUnicode, opBinString:
+		u.push(string(u.take(u.uint(4))))
+	case opBinUnicode8:
+		u.push(string(u.take(u.uint(8))))
+	case opShortBinBytes:
+		u.take(u.uint(1))
+		u.push(leaf{})
+	case opBinBytes:
+		u.take(u.uint(4))
+		u.push(leaf{})
+	case opBinBytes8, opByteArray8:
+		u.take(u.uint(8))
+		u.push(leaf{})
+
+	case opEmptyTuple:
+		u.push(tuple(nil))
+	case opTuple1, opTuple2, opTuple3:
+		u.push(tuple(u.popN(int(op-opTuple1) + 1)))
+	case opTuple:
+		u.push(tuple(u.popMark()))
+	case opEmptyList:
+		u.push(&list{})
+	case opEmptySet:
+		u.push(&list{set: true})
+	case opFrozenSet:
+		u.push(&list{set: true, items: u.popMark()})
+	case opAppend:
+		u.extend(u.popN(1), false)
+	case opAppends:
+		u.extend(u.popMark(), false)
+	case opAddItems:
+		u.extend(u.popMark(), true)
+	case opEmptyDict:
+		u.push(&dict{})
+	case opSetItem:
+		u.setItems(u.popN(2))
+	case opSetItems:
+		u.setItems(u.popMark())
+
+	case opBinPut:
+		u.put(uint32(u.uint(1)))
+	case opLongBinPut:
+		u.put(uint32(u.uint(4)))
+	case opMemoize:
+		u.put(uint32(len(u.memo)))
+	case opBinGet:
+		u.get(uint32(u.uint(1)))
+	case opLongBinGet:
+		u.get(uint32(u.uint(4)))
+
+	case opGlobal:
+		module := u.line()
+		u.global(module, u.line())
+	case opStackGlobal:
+		args := u.popN(2)
+		if u.err != nil {
+			return
+		}
+		module, isString := args[0].(string)
+		name, isString2 := args[1].(string)
+		if !isString || !isString2 {
+			u.corrupt("the name of a global is %s and %s, want two strings", describe(args[0]), describe(args[1]))
+			return
+		}
+		u.global(module, name)
+	case opReduce:
+		u.reduce()
+	case opBuild:
+		// The state of an OrderedDict, such as the _metadata of a state dict: not tensors.
+		u.pop()
+		if _, ok := u.top().(*dict); !ok && u.err == nil {
+			u.corrupt("state for %s, want it for an OrderedDict only", describe(u.top()))
+		}
+	case opBinPersID:
+		u.push(u.persistent(u.pop()))
+	default:
+		u.corrupt("opcode %#02x is not one that torch.save writes", op)
+	}
+}
+
+func (u *unpickler) reduce() {
+	v := u.popN(2)
+	if u.err != nil {
+		return
+	}
+	f, ok := v[0].(function)
+	if !ok {
+		u.corrupt("a call of %s, want a function", describe(v[0]))
+		return
+	}
+	args, ok := v[1].(tuple)
+	if !ok {
+		u.corrupt("a call with %s, want a tuple of arguments", describe(v[1]))
+		return
+	}
+	u.push(f(u, args))
+}
+
+func (u *unpickler) push(v any) {
+	if !u.count() {
+		return
+	}
+	u.stack = append(u.stack, v)
+}
+
+// count takes a new value into account.
+func (u *unpickler) count() bool {
+	if u.values++; u.values > maxValues && u.err == nil {
+		u.unsupported("the pickle has more than %d values: save tensors without so much beside them", maxValues)
+	}
+	return u.err == nil
+}
+
+// floor is the part of the stack that lies below the last mark.
+func (u *unpickler) floor() int {
+	if len(u.marks) == 0 {
+		return 0
+	}
+	return u.marks[len(u.marks)-1]
+}
+
+func (u *unpickler) top() any {
+	if len(u.stack) <= u.floor() {
+		u.corrupt("the stack is empty")
+		return nil
+	}
+	return u.stack[len(u.stack)-1]
+}
+
+func (u *unpickler) pop() any {
+	v := u.top()
+	if u.err == nil {
+		u.stack = u.stack[:len(u.stack)-1]
+	}
+	return v
+}
+
+// popN takes the last n values; it gives nil on an error.
+func (u *unpickler) popN(n int) []any {
+	if len(u.stack)-u.floor() < n {
+		u.corrupt("the stack has %d values, want %d", len(u.stack)-u.floor(), n)
+		return nil
+	}
+	return u.cut(len(u.stack) - n)
+}
+
+// popMark takes the values above the last mark, and the mark.
+func (u *unpickler) popMark() []any {
+	n := len(u.marks)
+	if n == 0 {
+		u.corrupt("there is no mark on the stack")
+		return nil
+	}
+	at := u.marks[n-1]
+	u.marks = u.marks[:n-1]
+	return u.cut(at)
+}
+
+func (u *unpickler) cut(at int) []any {
+	v := slices.Clone(u.stack[at:])
+	u.stack = u.stack[:at]
+	return v
+}
+
+func (u *unpickler) extend(items []any, set bool) {
+	l, ok := u.top().(*list)
+	if u.err != nil {
+		return
+	}
+	if !ok || l.set != set {
+		u.corrupt("items for %s, want a list", describe(u.top()))
+		return
+	}
+	l.items = append(l.items, items...)
+}
+
+func (u *unpickler) setItems(items []any) {
+	d, ok := u.top().(*dict)
+	if u.err != nil {
+		return
+	}
+	if !ok || len(items)%2 != 0 {
+		u.corrupt("%d keys and values for %s, want pairs for a dict", len(items), describe(u.top()))
+		return
+	}
+	d.items = append(d.items, items...)
+}
+
+func (u *unpickler) put(i uint32) {
+	if v := u.top(); u.err == nil && u.count() {
+		u.memo[i] = v
+	}
+}
+
+func (u *unpickler) get(i uint32) {
+	v, ok := u.memo[i]
+	if !ok && u.err == nil {
+		u.corrupt("memo %d was never set", i)
+	}
+	u.push(v)
+}
+
+// take gives the next n bytes of the source, as a view.
+func (u *unpickler) take(n uint64) []byte {
+	if u.err != nil {
+		return nil
+	}
+	if left := len(u.src) - u.pos; n > uint64(left) {
+		u.fail(tensor.ErrTruncated, "the pickle ends: %d bytes are left, want %d", left, n)
+		return nil
+	}
+	b := u.src[u.pos : u.pos+int(n)]
+	u.pos += int(n)
+	return b
+}
+
+// uint reads an unsigned number of n bytes, little-endian.
+func (u *unpickler) uint(n int) uint64 {
+	var b [8]byte
+	copy(b[:], u.take(uint64(n)))
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+func (u *unpickler) line() string {
+	if u.err != nil {
+		return ""
+	}
+	window := u.src[u.pos:min(len(u.src), u.pos+maxLine)]
+	n := bytes.IndexByte(window, '\n')
+	switch {
+	case n >= 0:
+		u.pos += n + 1
+		return string(window[:n])
+	case len(window) < maxLine:
+		u.fail(tensor.ErrTruncated, "the pickle ends in a name")
+	default:
+		u.corrupt("a name of more than %d bytes", maxLine)
+	}
+	return ""
+}
+
+// integer decodes the two's complement of LONG1 and LONG4.
+func integer(b []byte) any {
+	if len(b) > 8 {
+		return long(b)
+	}
+	var full [8]byte
+	if len(b) > 0 && b[len(b)-1]&0x80 != 0 {
+		full = [8]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
+	}
+	copy(full[:], b)
+	return int64(binary.LittleEndian.Uint64(full[:]))
+}
+
+// asInt gives a non-negative number that this platform can address.
+func asInt(v any) (int, bool) {
+	n, ok := v.(int64)
+	if !ok || n < 0 || uint64(n) > math.MaxInt {
+		return 0, false
+	}
+	return int(n), true
+}
+
+func (u *unpickler) corrupt(msg string, args ...any)     { u.fail(tensor.ErrCorrupt, msg, args...) }
+func (u *unpickler) unsupported(msg string, args ...any) { u.fail(tensor.ErrUnsupported, msg, args...) }
+
+func (u *unpickler) fail(class error, msg string, args ...any) {
+	if u.err == nil {
+		u.err = u.errorf(class, msg, args...)
+	}
+}
+
+// errorf is an error at the opcode that runs.
+func (u *unpickler) errorf(class error, msg string, args ...any) error {
+	if u.offset < 0 {
+		return errorAt(class, -1, u.member, "byte %d of the inflated record: %s", u.at, fmt.Sprintf(msg, args...))
+	}
+	return errorAt(class, u.offset+int64(u.at), u.member, msg, args...)
+}
+
+// describe names a value in a message.
+func describe(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "None"
+	case bool:
+		return "a bool"
+	case int64:
+		return fmt.Sprint(v)
+	case long:
+		return "a large integer"
+	case string:
+		if len(v) > 40 {
+			v = strings.ToValidUTF8(v[:40], "") + "…"
+		}
+		return fmt.Sprintf("the string %q", v)
+	case tuple:
+		return fmt.Sprintf("a tuple of %d", len(v))
+	case *list:
+		if v.set {
+			return "a set"
+		}
+		return "a list"
+	case *dict:
+		return "a dict"
+	case function:
+		return "a function"
+	case class:
+		return v.name
+	case dtype:
+		return "torch." + v.name
+	case *storage:
+		return "a storage"
+	case *dense:
+		return "a tensor"
+	}
+	return "another value"
+}

@@ -1,0 +1,295 @@
+package tensor_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/tensor"
+)
+
+// model is a tensor as a plain list of values: what each operation of a view must agree with.
+type model struct {
+	shape  []int
+	values []float64
+}
+
+// gather builds the model of a new shape, taking for each new index the old index that pick gives.
+func (m model) gather(shape []int, pick func(idx []int) []int) model {
+	out := model{shape: shape}
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	idx := make([]int, len(shape))
+	for i := range n {
+		rest := i
+		for a := len(shape) - 1; a >= 0; a-- {
+			idx[a] = rest % shape[a]
+			rest /= shape[a]
+		}
+		at := 0
+		for a, j := range pick(idx) {
+			at = at*m.shape[a] + j
+		}
+		out.values = append(out.values, m.values[at])
+	}
+	return out
+}
+
+func TestRandomViews(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 5))
+	for range 3000 {
+		shape := make([]int, r.IntN(5))
+		n := 1
+		for a := range shape {
+			shape[a] = 1 + r.IntN(4)
+			if r.IntN(20) == 0 {
+				shape[a] = 0
+			}
+			n *= shape[a]
+		}
+		values := make([]float64, n)
+		for i := range values {
+			values[i] = float64(i + 1)
+		}
+		x, err := tensor.Of(values, shape...)
+		require.NoError(t, err)
+		m := model{shape, values}
+		said := x.String()
+		for range r.IntN(6) {
+			var what string
+			x, m, what = randomStep(t, r, x, m)
+			said += what
+			require.Equal(t, m.shape, x.Shape(), said)
+			require.Len(t, m.values, x.Len(), said)
+			got := floats(x)
+			for i, v := range m.values {
+				require.Equal(t, v, got[i], "%s, element %d", said, i)
+			}
+			if x.Contiguous() {
+				raw, ok := x.Bytes()
+				require.True(t, ok, said)
+				require.Len(t, raw, 8*x.Len(), said)
+			}
+			if x.Len() > 0 {
+				i := r.IntN(x.Len())
+				at := 0
+				for a, j := range x.Index(i) {
+					at = at*x.Shape()[a] + j
+				}
+				require.Equal(t, i, at, said)
+				require.Equal(t, m.values[i], x.At(i), said)
+			}
+		}
+	}
+}
+
+// randomStep does one operation to a tensor and to its model.
+func randomStep(t *testing.T, r *rand.Rand, x *tensor.Tensor, m model) (*tensor.Tensor, model, string) {
+	t.Helper()
+	rank := len(m.shape)
+	switch r.IntN(5) {
+	case 0:
+		if rank == 0 {
+			break
+		}
+		axis := r.IntN(rank)
+		from := r.IntN(m.shape[axis] + 1)
+		to := from + r.IntN(m.shape[axis]-from+1)
+		y, err := x.Slice(axis, from, to)
+		require.NoError(t, err)
+		shape := append([]int{}, m.shape...)
+		shape[axis] = to - from
+		return y, m.gather(shape, func(idx []int) []int {
+			old := append([]int{}, idx...)
+			old[axis] += from
+			return old
+		}), " slice"
+	case 1:
+		if rank == 0 {
+			break
+		}
+		order := r.Perm(rank)
+		y, err := x.Transpose(order...)
+		require.NoError(t, err)
+		shape := make([]int, rank)
+		for i, a := range order {
+			shape[i] = m.shape[a]
+		}
+		return y, m.gather(shape, func(idx []int) []int {
+			old := make([]int, rank)
+			for i, a := range order {
+				old[a] = idx[i]
+			}
+			return old
+		}), " transpose"
+	case 2:
+		// The same elements in another shape: its prime factors, dealt out anew.
+		shape := make([]int, 1+r.IntN(4))
+		for a := range shape {
+			shape[a] = 1
+		}
+		n := len(m.values)
+		if n == 0 {
+			shape[0] = 0
+		}
+		for f := 2; n > 1; {
+			if n%f != 0 {
+				f++
+				continue
+			}
+			shape[r.IntN(len(shape))] *= f
+			n /= f
+		}
+		y, err := x.Reshape(shape...)
+		require.NoError(t, err)
+		return y, model{shape, m.values}, " reshape"
+	case 3:
+		if len(m.values) > 2000 {
+			break
+		}
+		shape := append([]int{}, m.shape...)
+		for a := range shape {
+			if shape[a] == 1 {
+				shape[a] = 1 + r.IntN(3)
+			}
+		}
+		lead := r.IntN(2)
+		if lead == 1 {
+			shape = append([]int{1 + r.IntN(2)}, shape...)
+		}
+		y, err := x.Broadcast(shape...)
+		require.NoError(t, err)
+		return y, m.gather(shape, func(idx []int) []int {
+			old := append([]int{}, idx[lead:]...)
+			for a := range old {
+				if m.shape[a] == 1 {
+					old[a] = 0
+				}
+			}
+			return old
+		}), " broadcast"
+	}
+	return x.Copy(), m, " copy"
+}
+
+func TestReshapeKeepsViews(t *testing.T) {
+	x, err := tensor.Of(make([]float32, 24), 2, 3, 4)
+	require.NoError(t, err)
+	transposed, err := x.Transpose(2, 0, 1)
+	require.NoError(t, err)
+	rows := []struct {
+		from   *tensor.Tensor
+		shape  []int
+		want   []int // strides
+		reason string
+	}{
+		{x, []int{6, 4}, []int{4, 1}, "neighbours join"},
+		{x, []int{2, 3, 2, 2}, []int{12, 4, 2, 1}, "an axis is cut"},
+		{x, []int{4, 6}, []int{6, 1}, "all is one run"},
+		{transposed, []int{4, 6}, []int{1, 4}, "the two outer axes lie in order"},
+		{transposed, []int{2, 2, 2, 3}, []int{2, 1, 12, 4}, "cut, strided"},
+	}
+	for _, r := range rows {
+		y, err := r.from.Reshape(r.shape...)
+		require.NoError(t, err)
+		assert.Equal(t, r.want, y.Strides(), r.reason)
+	}
+	copied, err := transposed.Reshape(24)
+	require.NoError(t, err)
+	assert.Equal(t, []int{1}, copied.Strides(), "no stride says this order: a copy")
+}
+
+func TestViewsRefuse(t *testing.T) {
+	x, err := tensor.Of(make([]float32, 6), 2, 3)
+	require.NoError(t, err)
+	vector, err := tensor.Of(make([]float32, 6), 6)
+	require.NoError(t, err)
+	other, err := tensor.Of(make([]int32, 6), 2, 3)
+	require.NoError(t, err)
+	rows := []struct {
+		name string
+		do   func() (*tensor.Tensor, error)
+		says string
+	}{
+		{"slice of an axis that is not there", func() (*tensor.Tensor, error) { return x.Slice(2, 0, 1) }, "axis 2"},
+		{"slice of a negative axis", func() (*tensor.Tensor, error) { return x.Slice(-1, 0, 1) }, "axis -1"},
+		{"slice beyond the end", func() (*tensor.Tensor, error) { return x.Slice(1, 0, 4) }, "has size 3"},
+		{"slice backwards", func() (*tensor.Tensor, error) { return x.Slice(1, 2, 1) }, "[2:1]"},
+		{"slice from a negative index", func() (*tensor.Tensor, error) { return x.Slice(1, -1, 1) }, "[-1:1]"},
+		{"transpose of one axis", func() (*tensor.Tensor, error) { return vector.Transpose() }, "less than two axes"},
+		{"an axis twice", func() (*tensor.Tensor, error) { return x.Transpose(0, 0) }, "not an order"},
+		{"too many axes", func() (*tensor.Tensor, error) { return x.Transpose(0, 1, 2) }, "not an order"},
+		{"too few axes", func() (*tensor.Tensor, error) { return x.Transpose(0) }, "not an order"},
+		{"reshape to more", func() (*tensor.Tensor, error) { return x.Reshape(7) }, "has 6 elements"},
+		{"reshape to a guess", func() (*tensor.Tensor, error) { return x.Reshape(2, -1) }, "negative size"},
+		{"broadcast of a size", func() (*tensor.Tensor, error) { return x.Broadcast(2, 6) }, "does not repeat"},
+		{"broadcast to fewer axes", func() (*tensor.Tensor, error) { return x.Broadcast(3) }, "does not repeat"},
+		{"concat of nothing", func() (*tensor.Tensor, error) { return tensor.Concat(0) }, "no tensors"},
+		{"concat of dtypes", func() (*tensor.Tensor, error) { return tensor.Concat(0, x, other) }, "does not fit"},
+		{"concat of ranks", func() (*tensor.Tensor, error) { return tensor.Concat(0, x, vector) }, "does not fit"},
+		{"concat along a missing axis", func() (*tensor.Tensor, error) { return tensor.Concat(2, x, x) }, "axis 2"},
+		{"select by too few flags", func() (*tensor.Tensor, error) { return x.SelectRows([]bool{true}) }, "1 flags"},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			y, err := r.do()
+			require.ErrorContains(t, err, r.says)
+			require.Nil(t, y)
+		})
+	}
+}
+
+func TestConcat(t *testing.T) {
+	a, err := tensor.Of([]float32{1, 2, 3, 4}, 2, 2)
+	require.NoError(t, err)
+	b, err := tensor.Of([]float32{5, 6}, 2, 1)
+	require.NoError(t, err)
+	columns, err := tensor.Concat(1, a, b)
+	require.NoError(t, err)
+	assert.Equal(t, []int{2, 3}, columns.Shape())
+	assert.Equal(t, []float64{1, 2, 5, 3, 4, 6}, floats(columns))
+
+	flipped, err := a.Transpose()
+	require.NoError(t, err)
+	rows, err := tensor.Concat(0, flipped, a)
+	require.NoError(t, err)
+	assert.Equal(t, []float64{1, 3, 2, 4, 1, 2, 3, 4}, floats(rows))
+
+	empty, err := tensor.Of([]float32{}, 0, 2)
+	require.NoError(t, err)
+	same, err := tensor.Concat(0, empty, a)
+	require.NoError(t, err)
+	assert.Equal(t, floats(a), floats(same))
+	nothing, err := tensor.Concat(1, empty, empty)
+	require.NoError(t, err)
+	assert.Equal(t, []int{0, 4}, nothing.Shape())
+}
+
+func TestSelectRows(t *testing.T) {
+	x, err := tensor.Of([]float32{1, 2, 3, 4, 5, 6, 7, 8}, 2, 2, 2)
+	require.NoError(t, err)
+	y, err := x.SelectRows([]bool{false, true, true, false})
+	require.NoError(t, err)
+	assert.Equal(t, []int{2, 2}, y.Shape())
+	assert.Equal(t, []float64{3, 4, 5, 6}, floats(y))
+	none, err := x.SelectRows(make([]bool, 4))
+	require.NoError(t, err)
+	assert.Equal(t, []int{0, 2}, none.Shape())
+
+	// A flag per row, also where rows have no elements.
+	empty, err := tensor.Of([]float32{}, 3, 0)
+	require.NoError(t, err)
+	kept, err := empty.SelectRows([]bool{true, false, true})
+	require.NoError(t, err)
+	assert.Equal(t, []int{2, 0}, kept.Shape())
+	_, err = empty.SelectRows([]bool{true})
+	require.ErrorContains(t, err, "1 flags", "three rows")
+	scalar, err := tensor.Of([]float32{1})
+	require.NoError(t, err)
+	_, err = scalar.SelectRows([]bool{true})
+	require.Error(t, err, "a scalar has no rows")
+}

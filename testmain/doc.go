@@ -1,0 +1,15 @@
+// Package testmain runs the parity tests of a package: it opens the fixtures, replays the candidate's recorded run, renews goldens on
+// request, and writes the report when all tests are done.
+//
+//	func TestMain(m *testing.M) { testmain.Main(m, testmain.Fixture("fixtures/minilm")) }
+//
+// Flags, each with an environment variable that does the same where a flag would break packages without parity tests:
+//
+//	-parity.replay=DIR   PARITY_REPLAY        judge this dump or recording instead of the fixture's own
+//	-parity.record=NAME  PARITY_RECORD        keep the run of -parity.replay as the fixture's run NAME
+//	-parity.update=MODE  PARITY_UPDATE        renew goldens from the reference: none, new or all; -update is all
+//	-parity.dump=DIR     PARITY_GOLDEN_DUMP   the reference's dump that -update imports
+//	-parity.out=DIR      PARITY_OUT           where report.json and report.txt go
+//
+// PARITY_UPDATE_IN_CI=1 allows updates where CI is set. Nothing here is served from Go's test cache.
+package testmain

@@ -1,0 +1,80 @@
+package testmain
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+
+	"github.com/goparity/goparity/internal/session"
+)
+
+// flags are registered when Main runs, after every package's init: a flag of another library is used, never redefined.
+type flags struct {
+	replay, record, update, dump, out *string
+	alias                             *flag.Flag // -update
+}
+
+func registerFlags(fs *flag.FlagSet) *flags {
+	str := func(name, usage string) *string {
+		if f := fs.Lookup(name); f != nil { // Main ran twice, as tests of it do
+			s := f.Value.String()
+			return &s
+		}
+		return fs.String(name, "", usage)
+	}
+	f := &flags{
+		replay: str("parity.replay", "judge the dump or recording in this `folder` (env PARITY_REPLAY)"),
+		record: str("parity.record", "keep the replayed run in the fixture under this `name` (env PARITY_RECORD)"),
+		update: str("parity.update", "renew goldens from the reference: `none`, new or all (env PARITY_UPDATE)"),
+		dump:   str("parity.dump", "the reference's dump `folder` that an update imports (env PARITY_GOLDEN_DUMP)"),
+		out:    str("parity.out", "write report.json and report.txt into this `folder` (env PARITY_OUT)"),
+	}
+	if fs.Lookup("update") == nil {
+		fs.Bool("update", false, "renew goldens from the reference (-parity.update=all)")
+	}
+	f.alias = fs.Lookup("update")
+	return f
+}
+
+// configure takes each setting from its flag, else from its variable. Another library's -update counts if it is a switch.
+func (f *flags) configure(c *session.Config, getenv func(string) string) error {
+	pick := func(flag *string, env string) string {
+		if *flag != "" {
+			return *flag
+		}
+		return getenv(env)
+	}
+	c.Replay = pick(f.replay, "PARITY_REPLAY")
+	c.Record = pick(f.record, "PARITY_RECORD")
+	c.GoldenDump = pick(f.dump, "PARITY_GOLDEN_DUMP")
+	c.Out = pick(f.out, "PARITY_OUT")
+	c.Update = pick(f.update, "PARITY_UPDATE")
+	if c.Update == "" && f.alias.Value.String() == "true" {
+		c.Update = session.UpdateAll
+	}
+	switch c.Update {
+	case "", session.UpdateNone:
+		c.Update = session.UpdateNone
+	case session.UpdateNew, session.UpdateAll:
+		if err := mayUpdate(getenv); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("update mode %q: want none, new or all", c.Update)
+	}
+	if run := getenv("PARITY_RUN"); run != "" && run != "replay" {
+		return fmt.Errorf("PARITY_RUN=%s: this version replays recorded runs only: unset it, or point PARITY_REPLAY to a dump", run)
+	}
+	return nil
+}
+
+// mayUpdate refuses updates that nobody would see, or that would renew a part of a forward pass.
+func mayUpdate(getenv func(string) string) error {
+	if ci := strings.ToLower(getenv("CI")); ci != "" && ci != "false" && ci != "0" && getenv("PARITY_UPDATE_IN_CI") != "1" {
+		return fmt.Errorf("goldens are not updated in CI (CI=%s): set PARITY_UPDATE_IN_CI=1 if this job is meant to", getenv("CI"))
+	}
+	if run := testFlag("test.run"); strings.Contains(run, "/") {
+		return fmt.Errorf("-run %s narrows to layers, but an update renews whole forward passes: name tests only", run)
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package testmain
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/goparity/goparity/internal/session"
+)
+
+// TestingM is the part of [testing.M] that Main needs.
+type TestingM interface{ Run() int }
+
+// Option is a part of what Main sets up.
+type Option interface{ apply(*session.Config) }
+
+type optionFunc func(*session.Config)
+
+func (f optionFunc) apply(c *session.Config) { f(c) }
+
+// Fixture names a fixture's folder, relative to the package. With several, tests choose with parity.Use.
+func Fixture(dir string) Option {
+	return optionFunc(func(c *session.Config) { c.Fixtures = append(c.Fixtures, dir) })
+}
+
+// Main runs the tests and exits. It never returns.
+func Main(m TestingM, opts ...Option) {
+	os.Exit(run(m, os.Stdout, os.Stderr, opts))
+}
+
+// run is Main without the exit, so that deferred calls happen.
+func run(m TestingM, stdout, stderr io.Writer, opts []Option) int {
+	var cfg session.Config
+	for _, o := range opts {
+		o.apply(&cfg)
+	}
+	fl := registerFlags(flag.CommandLine)
+	if !flag.Parsed() {
+		flag.Parse()
+	}
+	if err := fl.configure(&cfg, os.Getenv); err != nil {
+		return fail(stderr, err)
+	}
+	s, err := session.Start(cfg)
+	if err != nil {
+		return fail(stderr, err)
+	}
+	defer s.Close()
+	if listing() {
+		return m.Run()
+	}
+	defer neverCache()
+	if err := s.Update(stdout); err != nil {
+		return fail(stderr, err)
+	}
+	code := m.Run()
+	if err := s.Finish(stdout); err != nil {
+		return max(code, fail(stderr, err))
+	}
+	if code == 0 && unfiltered() && !s.Used() {
+		return fail(stderr, errors.New("no test compared anything: call parity.All(t).Check() in a test"))
+	}
+	return code
+}
+
+func fail(w io.Writer, err error) int {
+	fmt.Fprintf(w, "testmain: %v\n", err)
+	return 1
+}
+
+// listing reports whether go test only wants names.
+func listing() bool { return testFlag("test.list") != "" }
+
+// unfiltered reports whether all tests of the package were asked for.
+func unfiltered() bool {
+	return testFlag("test.run") == "" && testFlag("test.skip") == "" && testFlag("test.short") != "true" && testFlag("test.count") != "0"
+}
+
+func testFlag(name string) string {
+	if f := flag.Lookup(name); f != nil {
+		return f.Value.String()
+	}
+	return ""
+}
+
+// neverCache keeps go test from serving this result again: it cannot see dumps outside the module, nor what was read before the tests
+// ran. Without its log of opened files it does not cache (facts of cmd/go: "reading testlog: no such file").
+func neverCache() {
+	if log := testFlag("test.testlogfile"); log != "" {
+		os.Remove(log)
+	}
+}

@@ -86,6 +86,8 @@ func TestSmallestTolerances(t *testing.T) {
 		{"equal: nothing is needed", []float64{1, 2}, []float64{1, 2}, compare.Tolerance{}, 0, 0},
 		{"no rtol helps where the golden is zero", []float64{0, 2}, []float64{0.5, 2}, compare.Tolerance{}, 0.5, inf},
 		{"what atol covers needs no rtol", []float64{0, 2}, []float64{0.5, 3}, compare.Tolerance{Atol: 0.5}, 1, 0.25},
+		{"1 + 2^-53 rounds down to 1: the least sum in float64 needs one step more", []float64{0.5}, []float64{1.5 + 0x1p-52}, compare.Tolerance{Rtol: 0x1p-52},
+			1 + 0x1p-52, 2 * (1 + 0x1p-52)},
 		{"nothing helps against NaN", []float64{1}, []float64{nan}, compare.Tolerance{}, inf, inf},
 		{"an infinity that matches needs nothing", []float64{inf, 1}, []float64{inf, 2}, compare.Tolerance{}, 1, 1},
 	} {
@@ -165,6 +167,7 @@ func TestPlaces(t *testing.T) {
 		{"half of every head", 128, join(span(16, 31), span(48, 63), span(80, 95), span(112, 127)), "rows 16–31 of every 32, up to 127"},
 		{"the last repetition is cut short", 36, join(span(0, 3), span(8, 11), span(16, 19), span(24, 27), span(32, 35)), "rows 0–3 of every 8, up to 35"},
 		{"a shorter run in the middle is no repetition", 30, join(span(0, 3), span(8, 10), span(16, 19)), "rows 0–3, 8–10, 16–19"},
+		{"a shorter run before the end is no repetition", 30, join(span(0, 3), span(8, 11), span(16, 18)), "rows 0–3, 8–11, 16–18"},
 		{"many without order", 100, []int{0, 2, 5, 9, 14, 20, 27, 35, 44, 54}, "rows 0, 2, 5, 9, 14, 20, 27, 35 and 2 more"},
 		{"more than a word of 64 bits", 200, span(60, 140), "rows 60–140"},
 	} {

@@ -1,7 +1,14 @@
 module example.com/port
 
-go 1.26
+go 1.26.0
 
 require github.com/goparity/goparity v0.0.0
+
+require (
+	github.com/spf13/afero v1.15.0 // indirect
+	github.com/x448/float16 v0.8.4 // indirect
+	go.yaml.in/yaml/v3 v3.0.6 // indirect
+	golang.org/x/text v0.28.0 // indirect
+)
 
 replace github.com/goparity/goparity => ../

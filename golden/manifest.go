@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -121,9 +120,6 @@ func parseManifest(name string, data []byte) (*Manifest, error) {
 	var m Manifest
 	if err := d.Decode(&m); err != nil {
 		return nil, corrupt("%s: %s", name, jsonPlace(data, err))
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, corrupt("%s: more content behind the manifest", name)
 	}
 	seen := map[string]bool{}
 	for i := range m.Passes {

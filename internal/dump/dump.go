@@ -326,9 +326,17 @@ func list(dir string) (files, folders []string, err error) {
 		return nil, nil, fmt.Errorf("dump: open %q: %w", dir, err)
 	}
 	for _, e := range es {
+		isDir := e.IsDir()
+		if e.Type()&fs.ModeSymlink != 0 {
+			st, err := os.Stat(filepath.Join(dir, e.Name()))
+			if err != nil {
+				return nil, nil, fmt.Errorf("dump: open %q: %w", dir, err)
+			}
+			isDir = st.IsDir()
+		}
 		switch {
 		case strings.HasPrefix(e.Name(), "."):
-		case e.IsDir():
+		case isDir:
 			folders = append(folders, e.Name())
 		default:
 			files = append(files, e.Name())

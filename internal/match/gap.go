@@ -110,7 +110,7 @@ func (p *pairing) yaml(g Gap) string {
 		if i >= len(g.Golden) {
 			who = "the reference has no such layer"
 		}
-		fmt.Fprintf(&b, "  - pattern: %s\n    reason: %q\n", pattern(label), who)
+		fmt.Fprintf(&b, "  - layers: %s\n    reason: %q\n", pattern(label), who)
 	}
 	return b.String()
 }

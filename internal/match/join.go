@@ -216,7 +216,7 @@ func (m *matcher) ambiguous(golden, actual []*node) {
 	for _, n := range slices.Concat(golden, actual) {
 		m.settled[n] = true
 	}
-	m.errs = append(m.errs, fmt.Errorf("match: ambiguous names: golden %s and candidate %s fit each other equally well: say in names: which is which",
+	m.errs = append(m.errs, fmt.Errorf("match: ambiguous names: golden %s and candidate %s fit each other equally well: say under names which is which",
 		quoted(golden), quoted(actual)))
 }
 

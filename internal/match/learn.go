@@ -151,5 +151,5 @@ func (m *matcher) ambiguousPrefixes(votes map[translation][]vote, ts []translati
 			m.settled[v.golden], m.settled[v.actual] = true, true
 		}
 	}
-	m.errs = append(m.errs, fmt.Errorf("match: ambiguous names: %s fit equally well: say in names: which is which", strings.Join(text, "; ")))
+	m.errs = append(m.errs, fmt.Errorf("match: ambiguous names: %s fit equally well: say under names which is which", strings.Join(text, "; ")))
 }

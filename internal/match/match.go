@@ -20,8 +20,8 @@ func (p Port) Label() string { return p.Layer + "-" + p.Port }
 // Ignore takes what a pattern matches out of the comparison, on both sides. The pattern is one of package glob, for a layer
 // ("**.dropout") or for one port of it ("**.self_attn-output_1").
 type Ignore struct {
-	Pattern string `yaml:"pattern"`
-	Reason  string `yaml:"reason"` // required
+	Pattern string
+	Reason  string // required
 }
 
 // Options of Runs. The zero value is right for two dumps of which nothing else is known.

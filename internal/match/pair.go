@@ -151,12 +151,12 @@ func (p *pairing) whyNot(g, a int) string {
 	text := fmt.Sprintf("shape %s does not fit the golden's %s", tensor.FormatShape(ap.Shape), tensor.FormatShape(gp.Shape))
 	switch {
 	case sameCount(gp.Shape, ap.Shape):
-		text += ": equally many elements; if only the layout differs, say so with reshape or transpose in names:, or allow reshaping"
-	case len(gp.Shape) == len(ap.Shape)+1 && len(ap.Shape) > 0 && slices.Equal(gp.Shape[2:], ap.Shape[1:]) && ap.Shape[0] > gp.Shape[0] && !p.lay.padding():
+		text += ": equally many elements; if only the layout differs, say so with reshape or transpose under names, or allow reshaping"
+	case len(gp.Shape) == len(ap.Shape)+1 && len(ap.Shape) > 0 && slices.Equal(gp.Shape[2:], ap.Shape[1:]) && gp.Shape[0] > 1 && ap.Shape[0] < gp.Shape[0]*gp.Shape[1] && !p.lay.padding():
 		text += ": if the candidate has no padding rows, give the padding mask"
 	}
 	if _, _, last := p.lay.lastRows(gp.Shape, ap.Shape); last {
-		text += ": the last row only, which is taken for right at the end of a generating model alone; elsewhere say rows: last in names:"
+		text += ": the last row only, which is taken for right at the end of a generating model alone; elsewhere say so with rows: last under names"
 	}
 	return text
 }

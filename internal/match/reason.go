@@ -155,7 +155,7 @@ func (p *pairing) shapeReason(s *side, port Port, j *joined) string {
 		return "row offsets of the ragged batch"
 	case integer && rank == 1 && port.Shape[0] == 1:
 		return "how many logits are wanted, or another number for the whole batch"
-	case port.DType.IsFloat() && rank == 2 && s == p.actual:
+	case port.DType.IsFloat() && rank == 2 && s == p.actual && !j.root:
 		return "a table of the whole model, rotary frequencies usually"
 	case rank == 4 && port.Shape[1] == 1 && port.DType.IsFloat():
 		return "an attention mask, by its shape"

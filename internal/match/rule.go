@@ -10,6 +10,7 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/nearest"
+	"github.com/goparity/goparity/tensor"
 )
 
 // Rule is one entry of names: in fixture.yaml. It joins layers that Runs cannot join by itself, or says how their outputs lie.
@@ -21,13 +22,13 @@ import (
 // One golden and several candidates: the candidates' outputs are joined along Axis. Several and one: the candidate's output is
 // cut along Axis into the golden ones' widths, in their order, and they share its input.
 type Rule struct {
-	Golden    []string `yaml:"golden"`
-	Candidate []string `yaml:"candidate"`
-	Axis      *int     `yaml:"axis"`      // of a join or split, counted on the candidate; nil is the last
-	Transpose []int    `yaml:"transpose"` // order of the candidate's axes: axis i of the golden is its axis Transpose[i]
-	Reshape   []int    `yaml:"reshape"`   // shape that the candidate gets, after Transpose
-	Rows      string   `yaml:"rows"`      // "last": the candidate holds the last row of each sequence only
-	Reason    string   `yaml:"reason"`
+	Golden    []string
+	Candidate []string
+	Axis      *int   // of a join or split, counted on the candidate; nil is the last
+	Transpose []int  // order of the candidate's axes: axis i of the golden is its axis Transpose[i]
+	Reshape   []int  // shape that the candidate gets, after Transpose; one size may be -1, which is what is left
+	Rows      string // "last": the candidate holds the last row of each sequence only
+	Reason    string
 }
 
 // LastRow is the value of Rule.Rows.
@@ -55,8 +56,8 @@ func (r *Rule) Validate() error {
 		what = "axis is for a join or split, with several layers on one side"
 	case r.Rows != "" && r.Rows != LastRow:
 		what = fmt.Sprintf("rows: %q is unknown, want %q", r.Rows, LastRow)
-	case slices.ContainsFunc(r.Reshape, func(d int) bool { return d < 0 }):
-		what = "reshape has a negative size"
+	case slices.ContainsFunc(r.Reshape, func(d int) bool { return d < -1 }) || strings.Count(fmt.Sprint(r.Reshape), "-1") > 1:
+		what = "reshape takes sizes, and -1 once for what is left"
 	case slices.ContainsFunc(r.others(), func(s string) bool {
 		return len(wildcard.FindAllString(s, -1)) > len(wildcard.FindAllString(r.Golden[0], -1))
 	}):
@@ -116,7 +117,7 @@ func (r *Rule) layout(g, a Port, l layouts) (layout, bool) {
 		v = append(v, Op{Kind: Transpose, Order: r.Transpose})
 	}
 	if r.Reshape != nil {
-		v = append(v, reshape(r.Reshape))
+		v = append(v, reshape(r.reshape(a.Shape)))
 	}
 	shape, err := v.Shape(a.Shape)
 	if err != nil || !sameKind(g.DType, a.DType) {
@@ -126,6 +127,20 @@ func (r *Rule) layout(g, a Port, l layouts) (layout, bool) {
 	lay.actual = append(v, lay.actual...)
 	lay.note = join("by a rule", lay.note)
 	return lay, ok
+}
+
+// reshape fills in the size that is left.
+func (r *Rule) reshape(shape []int) []int {
+	at := slices.Index(r.Reshape, -1)
+	if at < 0 {
+		return r.Reshape
+	}
+	total, err := tensor.NumElems(shape)
+	rest, err2 := tensor.NumElems(with(r.Reshape, at, 1))
+	if err != nil || err2 != nil || rest == 0 || total%rest != 0 {
+		return with(r.Reshape, at, 0) // does not fit
+	}
+	return with(r.Reshape, at, total/rest)
 }
 
 // applyRules joins what the rules name. A rule without wildcards must find its layers, one with wildcards at least once.

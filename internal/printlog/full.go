@@ -35,7 +35,7 @@ func parseFull(body string) (Record, error) {
 	if !ok {
 		return Record{}, classError{tensor.ErrTruncated, "the line ends within the tensor"}
 	}
-	var v values
+	v := values{exponents: true}
 	for word := range strings.SplitSeq(list, ", ") {
 		if word == "" && list == "" {
 			break

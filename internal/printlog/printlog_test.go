@@ -145,13 +145,14 @@ func TestRealLogs(t *testing.T) {
 	}
 }
 
-// With 27 decimals MAX has no room for the exponent: no such value may be believed.
+// With 27 decimals MAX has no room for the exponent: no such value may be believed. Infinities and integers are as always.
 func TestCutExponents(t *testing.T) {
 	records, err := printlog.Parse("full27.log", bytes.NewReader(load(t, "full27.log")))
 	require.NoError(t, err)
 	want := expected(t, "want.json")
-	require.Len(t, records, len(want))
-	for i, r := range records {
+	require.NotEmpty(t, records)
+	for _, r := range records {
+		i := slices.IndexFunc(want, func(n tensor.Named) bool { return n.Name == r.Label })
 		for k, at := range r.Index {
 			near(t, r, want[i].At(at), r.Values[k], r.Label)
 		}

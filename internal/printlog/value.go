@@ -16,11 +16,13 @@ type values struct {
 	precision int
 	float     bool // a point, an exponent, nan or inf was seen
 	boolean   bool // True or False was seen
+	exponents bool // floats are printed with an exponent, which is what a cut takes first
 }
 
 // add reads one element.
 func (v *values) add(word string) error {
 	var x float64
+	lost := false
 	switch strings.ToLower(word) {
 	case "true", "false":
 		v.boolean = true
@@ -28,13 +30,15 @@ func (v *values) add(word string) error {
 			x = 1
 		}
 	default:
+		lost = v.cut(word)
+		if lost {
+			word = "0." // no integer has so many digits
+		}
 		var err error
 		if x, err = strconv.ParseFloat(word, 64); err != nil || strings.ContainsAny(word, "xXpP_") { // hexadecimal forms are not printed
 			return fmt.Errorf("%.40q is no number", word)
 		}
-		if i := strings.IndexAny(word, ".eEnN"); i >= 0 {
-			v.float = true
-		}
+		v.float = v.float || strings.ContainsAny(word, ".eEnN")
 		if _, decimals, ok := strings.Cut(word, "."); ok {
 			n := strings.IndexAny(decimals, "eE")
 			if n < 0 {
@@ -43,22 +47,19 @@ func (v *values) add(word string) error {
 			v.precision = max(v.precision, n)
 		}
 	}
-	if lost := cut(word); lost || v.lost != nil {
-		if v.lost == nil {
-			v.lost = make([]bool, len(v.list))
-		}
+	if lost && v.lost == nil {
+		v.lost = make([]bool, len(v.list))
+	}
+	if v.lost != nil {
 		v.lost = append(v.lost, lost)
-		if lost {
-			v.float = true // no integer has so many digits
-		}
 	}
 	v.list = append(v.list, x)
 	return nil
 }
 
-// cut reports whether digits that matter may be missing at the end: those before the point, or of the exponent.
-func cut(word string) bool {
-	return len(word) >= maxNumber && (!strings.Contains(word, ".") || strings.ContainsAny(word, "eE"))
+// cut reports whether digits before the point or the exponent may be missing. What is cut behind the point does not matter.
+func (v *values) cut(word string) bool {
+	return len(word) >= maxNumber && strings.Trim(word, "+-.eE0123456789") == "" && (v.exponents || !strings.Contains(word, "."))
 }
 
 // record keeps the values that are known; index gives the element number of each, nil if all elements were printed in order.

@@ -137,17 +137,25 @@ func (r *Report) worst() []*Layer {
 	return rows
 }
 
-// divergent is the row of the first divergence, else the first one that fails by itself, else nil.
+// divergent is the failing row of the first divergence (of an interval: the row at its end), else the first that fails by
+// itself, else nil.
 func (r *Report) divergent() *Layer {
-	var first *Layer
-	for i := range r.Layers {
-		l := &r.Layers[i]
-		if d := r.FirstDivergence; d != nil && l.Layer == d.Layer && l.Port == d.Port && l.Case == d.Case && l.Step == d.Step {
-			return l
+	var first, end *Layer
+	for _, l := range r.failing() {
+		if d := r.FirstDivergence; d != nil && l.Port == d.Port && l.Case == d.Case && l.Step == d.Step {
+			if l.Layer == d.Layer {
+				return l
+			}
+			if l.Layer == d.Before {
+				end = l
+			}
 		}
-		if first == nil && l.failing() && l.Status != StatusInherited {
+		if first == nil && l.Status != StatusInherited {
 			first = l
 		}
+	}
+	if end != nil {
+		return end
 	}
 	return first
 }
@@ -158,7 +166,7 @@ var kinds = map[string]string{
 	"weights":     "The weights that were loaded are not those of the checkpoint.",
 	"capture":     "The recorded tensor is not the one that the model computed: the recording is wrong, not the model.",
 	"interaction": "The layer is right on the golden inputs and wrong in the assembled model, although its recorded inputs agree.",
-	"between":     "The error is in the container's own code, between two layers that agree by themselves: residual, reshape, mask, rotary, softmax.",
+	"between":     "The error is in the container's own code, between two of its layers: residual, activation, reshape, mask, rotary, softmax.",
 	"local":       "The layer's recorded inputs agree and its output does not: it computes something else.",
 	"drift":       "No layer differs by itself; small errors grow until the end differs.",
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 )
 
@@ -40,7 +41,7 @@ func Text(w io.Writer, r *Report, opt TextOptions) error {
 	p.unmatched("golden", r.Unmatched.Golden)
 	p.unmatched("candidate", r.Unmatched.Actual)
 	p.hints(r.Unmatched)
-	p.order(r.Order)
+	p.order(r.Order, r.Verdict)
 	p.list("Notes", r.Notes, maxNotes)
 	p.linef("")
 	p.prose("", "Source: ", r.Source.line())
@@ -206,13 +207,16 @@ func (p *printer) table(r *Report) {
 // The columns of figures, after the status and the place.
 var figureHeads = []string{"off", "max abs", "rel. L2", "worst row", "1-cosine"}
 
+// noFigure stands for a figure that there is not.
+const noFigure = "-"
+
 // figureCells are the figures of a row below figureHeads.
 func figureCells(l *Layer) []string {
 	m := l.figures()
 	if m == nil {
 		return make([]string, len(figureHeads))
 	}
-	off := "-" // without atol and rtol the count of mismatches judges nothing
+	off := noFigure // without atol and rtol the count of mismatches judges nothing
 	if l.Tolerance != nil && l.Tolerance.Atol != nil {
 		off = percent(m.Mismatches, m.N)
 	}
@@ -237,45 +241,51 @@ func percent(n, all int) string {
 }
 
 func (p *printer) rows(rows []*Layer, mark *Layer) {
-	const lead = 2 + 10 + 1 // sign, "unexpected"
+	status, place, why := 0, width("layer"), width("limit")
 	widths := make([]int, len(figureHeads))
-	place, why := width("layer"), width("limit")
+	shown := make([]bool, len(figureHeads)) // a column without any figure is left out
 	for _, l := range rows {
+		status = max(status, width(string(l.Status)))
 		if !l.tabular() {
 			continue
 		}
 		for j, c := range figureCells(l) {
 			widths[j] = max(widths[j], width(c), width(figureHeads[j]))
+			shown[j] = shown[j] || c != noFigure
 		}
 		place = max(place, width(p.names.row(l)))
 		why = max(why, width(l.why()))
 	}
-	figures := 0
-	for _, n := range widths {
-		figures += 2 + n
+	lead, figures := 2+status+2, 0 // the sign and the status; the columns of figures
+	for j, n := range widths {
+		if shown[j] {
+			figures += 2 + n
+		}
 	}
 	// The name gets what is left of the line, and at least so much that it says something.
 	place = min(place, max(p.opt.Width-lead-figures-2-min(why, 12), 24))
 
-	if figures > 2*len(widths) {
-		head := strings.Repeat(" ", lead) + pad("layer", place)
-		for j, h := range figureHeads {
-			head += "  " + padLeft(h, widths[j])
+	columns := func(cells []string) string {
+		var b strings.Builder
+		for j, c := range cells {
+			if shown[j] {
+				b.WriteString("  " + padLeft(c, widths[j]))
+			}
 		}
-		p.linef("%s", p.color(dim, head+"  limit"))
+		return b.String()
+	}
+	if figures > 0 {
+		p.linef("%s", p.color(dim, strings.Repeat(" ", lead)+pad("layer", place)+columns(figureHeads)+"  limit"))
 	}
 	for _, l := range rows {
 		sign := "  "
-		if l == mark && l.failing() {
+		if l == mark {
 			sign = "> "
 		}
-		line := sign + p.color(statusColor[l.Status], pad(string(l.Status), lead-3)) + " "
+		line := sign + p.color(statusColor[l.Status], pad(string(l.Status), status)) + "  "
 		room := p.opt.Width - lead - 2
 		if l.tabular() {
-			line += pad(p.names.short(l, place), place)
-			for j, c := range figureCells(l) {
-				line += "  " + padLeft(c, widths[j])
-			}
+			line += pad(p.names.short(l, place), place) + columns(figureCells(l))
 			room -= place + figures
 		} else {
 			name := p.names.short(l, room)
@@ -324,6 +334,9 @@ func (p *printer) below(l *Layer, all bool) {
 	}
 }
 
+// layerNumber is the number of a layer in a path: reasons that differ only there are one.
+var layerNumber = regexp.MustCompile(`\.\d+\b`)
+
 // unmatched lists the ports that only one side has: first those without a reason, each with its nearest name, then the
 // others by reason.
 func (p *printer) unmatched(side string, lones []Lone) {
@@ -338,7 +351,7 @@ func (p *printer) unmatched(side string, lones []Lone) {
 			open = append(open, l)
 			continue
 		}
-		reason := l.Reason
+		reason := layerNumber.ReplaceAllString(l.Reason, ".*")
 		if l.Ignored {
 			reason = "ignored: " + reason
 		}
@@ -391,11 +404,18 @@ func (p *printer) hints(u Unmatched) {
 	p.more(len(hints)-n, "")
 }
 
-func (p *printer) order(o *Order) {
+// order says that the two sides' orders differ; how, only where something fails.
+func (p *printer) order(o *Order, verdict Verdict) {
 	if o == nil || o.Same {
 		return
 	}
-	p.list(fmt.Sprintf("The two sides ran %s in another order (reported only: independent siblings may swap)", count(o.N, "layer")), o.Differences, maxNotes)
+	text := fmt.Sprintf("The two sides ran %s in another order (reported only: independent siblings may swap)", count(o.N, "layer"))
+	if verdict == Pass && !p.opt.Verbose {
+		p.linef("")
+		p.prose("", "", text)
+		return
+	}
+	p.list(text, o.Differences, maxNotes)
 }
 
 func (p *printer) list(title string, lines []string, limit int) {

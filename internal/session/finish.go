@@ -6,13 +6,15 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/goparity/goparity/internal/report"
 )
 
 // Finish writes the reports of all fixtures that were judged, and keeps the run if that was asked for.
 //
-// A fixture's report.json and report.txt go to Out/<fixture>, and to Out itself where the package has one fixture only.
+// report.json and report.txt go to Out; to Out/<fixture> where the package has several fixtures, or where the report of another
+// package's fixture is there already.
 func (s *Session) Finish(stdout io.Writer) error {
 	var errs []error
 	for _, f := range s.fixtures {
@@ -21,17 +23,29 @@ func (s *Session) Finish(stdout io.Writer) error {
 		}
 		r := f.c.Report(f.name, false)
 		if s.cfg.Out != "" {
-			errs = append(errs, writeReport(filepath.Join(s.cfg.Out, f.name), r))
-			if len(s.fixtures) == 1 {
-				errs = append(errs, writeReport(s.cfg.Out, r))
+			dir := s.cfg.Out
+			if len(s.fixtures) > 1 || taken(dir, f.name) {
+				dir = filepath.Join(dir, f.name)
 			}
+			errs = append(errs, writeReport(dir, r))
 		}
 		if s.cfg.Record != "" {
 			errs = append(errs, f.record(s.cfg.Record))
 		}
-		fmt.Fprintln(stdout, report.Headline(r))
+		fmt.Fprintf(stdout, "parity: %s: %s: %s\n", f.name, strings.ToUpper(string(r.Verdict)), report.Headline(r))
 	}
 	return errors.Join(errs...)
+}
+
+// taken reports whether a folder has the report of another fixture.
+func taken(dir, fixture string) bool {
+	f, err := os.Open(filepath.Join(dir, "report.json"))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	r, err := report.Read(f)
+	return err == nil && r.Fixture != fixture
 }
 
 // writeReport writes both forms through a temporary file, so that a reader never sees half of one.

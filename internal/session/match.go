@@ -36,15 +36,9 @@ func (c *Comparison) match(k Case, opt match.Options) error {
 		}
 		ports = append(ports, p)
 	}
-	ignored := map[int]string{}
-	for _, i := range res.Ignored {
-		if i.Golden {
-			ignored[i.Index] = i.Reason
-		}
-	}
 	for _, u := range res.UnmatchedGolden {
 		e := k.Golden.Entries[u.Index]
-		ports = append(ports, &Port{Case: k.Name, Step: e.Step, Layer: e.Layer, Port: e.Port, Seq: e.Seq, Golden: e.Tensor, GoldenSide: sideOf(e)})
+		ports = append(ports, onlyGolden(k.Name, e))
 		c.Unmatched.Golden = append(c.Unmatched.Golden, lone(k, e, u))
 		if c.missing[e.Layer] == "" {
 			c.missing[e.Layer] = missingText(e, u)
@@ -57,6 +51,7 @@ func (c *Comparison) match(k Case, opt match.Options) error {
 		side, e := &c.Unmatched.Actual, k.Actual.Entries
 		if i.Golden {
 			side, e = &c.Unmatched.Golden, k.Golden.Entries
+			ports = append(ports, onlyGolden(k.Name, e[i.Index])) // a verdict may still name the place
 		}
 		l := lone(k, e[i.Index], match.Unmatched{Reason: i.Reason})
 		l.Ignored = true
@@ -71,6 +66,10 @@ func (c *Comparison) match(k Case, opt match.Options) error {
 		c.Order = &report.Order{Same: same, N: n, Differences: first}
 	}
 	return nil
+}
+
+func onlyGolden(caseName string, e dump.Entry) *Port {
+	return &Port{Case: caseName, Step: e.Step, Layer: e.Layer, Port: e.Port, Seq: e.Seq, Golden: e.Tensor, GoldenSide: sideOf(e)}
 }
 
 func portsOf(r *dump.Run) []match.Port {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"time"
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/pack"
@@ -48,6 +49,9 @@ func (f *Fixture) record(name string) error {
 			return fmt.Errorf("record: %w", err)
 		}
 		info.Inputs = f.yaml.RunInputs(info.Case)
+		if info.Date == "" {
+			info.Date = time.Now().UTC().Format(time.RFC3339)
+		}
 		rec.Cases = append(rec.Cases, info)
 	}
 	data, err := json.MarshalIndent(rec, "", " ")

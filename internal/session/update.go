@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/afero"
 
@@ -67,7 +65,7 @@ func (f *Fixture) importVariant(yaml *fixture.Fixture, variant, dir, mode string
 	}
 	defer dump.CloseAll(runs)
 	opt := golden.ImportOptions{Variant: variant, Runs: map[string]*dump.Run{}, Inputs: map[string]map[string]string{},
-		Keep: yaml.Capture.Wants, Provenance: golden.Provenance{Command: strings.Join(os.Args[1:], " ")}}
+		Keep: yaml.Capture.Wants, Provenance: golden.Provenance{Command: "go test " + Package() + " -update"}}
 	folder := filepath.Join(f.dir, "golden")
 	have, err := f.have(folder, variant)
 	if err != nil {

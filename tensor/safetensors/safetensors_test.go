@@ -131,7 +131,6 @@ func TestDamage(t *testing.T) {
 
 	data, err = os.ReadFile("testdata/dtypes.safetensors")
 	require.NoError(t, err)
-	tensortest.Truncated(t, safetensors.Decode, data)
 	end := 8 + int(binary.LittleEndian.Uint64(data))
 	for _, at := range tensortest.Flipped(t, safetensors.Decode, data, 0, end) {
 		// What stays well-formed is another name, another type of the same size, or other white space.

@@ -129,7 +129,7 @@ func newRecord(f *zip.File, data []byte) (*record, error) {
 			f.CompressedSize64, len(data))
 	}
 	n := int64(f.CompressedSize64)
-	r := &record{name: f.Name, offset: offset, raw: data[offset : offset+n : offset+n], deflate: f.Method == zip.Deflate, size: int(n)}
+	r := &record{name: f.Name, offset: offset, raw: data[offset : offset+n : offset+n], deflate: f.Method == zip.Deflate}
 	switch {
 	case !r.deflate && f.UncompressedSize64 != f.CompressedSize64:
 		return nil, errorAt(tensor.ErrCorrupt, offset, f.Name, "the record is stored as it is, but has two sizes: %d and %d",

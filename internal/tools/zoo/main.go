@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 )
@@ -78,7 +79,10 @@ type result struct {
 	seconds float64
 }
 
-// score is "ok", "wrong verdict", "wrong place" or "error". The place counts only where the truth names one.
+// scores are what score can be, from the best on.
+var scores = []string{"ok", "wrong kind", "wrong place", "wrong verdict", "error"}
+
+// score rates the answer. The place counts only where the truth names one.
 func (r result) score() string {
 	switch {
 	case r.err != nil:
@@ -87,6 +91,8 @@ func (r result) score() string {
 		return "wrong verdict"
 	case r.want.Layer != "" && r.got.layer() != r.want.Layer && !slices.Contains(r.want.Also, r.got.layer()):
 		return "wrong place"
+	case r.got.Kind != r.want.Kind:
+		return "wrong kind"
 	}
 	return "ok"
 }
@@ -191,13 +197,16 @@ func table(w io.Writer, results []result, strict bool) bool {
 		sums[score]++
 		said := place(r.got.Verdict, r.got.Kind, r.got.layer())
 		if r.err != nil {
-			said = r.err.Error()
+			said = strings.Join(strings.Fields(r.err.Error()), " ") // one line
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%.2f\n", r.name, score, place(r.want.Verdict, r.want.Kind, r.want.Layer), said, r.seconds)
 	}
 	t.Flush()
-	fmt.Fprintf(w, "%d cases: %d ok, %d wrong verdict, %d wrong place, %d error\n",
-		len(results), sums["ok"], sums["wrong verdict"], sums["wrong place"], sums["error"])
+	fmt.Fprintf(w, "%d cases", len(results))
+	for _, score := range scores {
+		fmt.Fprintf(w, ", %d %s", sums[score], score)
+	}
+	fmt.Fprintln(w)
 	return sums["error"] == 0 && (!strict || sums["ok"] == len(results))
 }
 

@@ -34,6 +34,7 @@ func TestScore(t *testing.T) {
 		{result{want: bug, got: at("fail", "a")}, "ok", "as good an answer"},
 		{result{want: bug, got: at("fail", "")}, "wrong place", "no place"},
 		{result{want: bug, got: at("fail", "c")}, "wrong place", "another place"},
+		{result{want: truth{Verdict: "fail", Kind: "drift"}, got: at("fail", "a")}, "wrong kind", "no place is asked, but the kind is"},
 		{result{want: bug, err: errors.New("x")}, "error", "no answer"},
 	} {
 		if got := c.r.score(); got != c.want {

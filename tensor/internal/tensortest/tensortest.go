@@ -124,7 +124,7 @@ func Truncated(t testing.TB, decode Decode, data []byte) {
 func Flipped(t testing.TB, decode Decode, data []byte, from, to int) (unnoticed []int) {
 	t.Helper()
 	for i := from; i < to; i++ {
-		for _, mask := range []byte{0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0xff} {
+		for _, mask := range []byte{0x01, 0x10, 0x80, 0xff} {
 			bad := append([]byte(nil), data...)
 			bad[i] ^= mask
 			if _, err := Survives(t, decode, bad); err == nil {

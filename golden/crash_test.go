@@ -1,0 +1,168 @@
+package golden_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/spf13/afero"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/golden"
+	"github.com/goparity/goparity/internal/dump"
+)
+
+var errCrash = errors.New("the machine is gone")
+
+// fragile is a file system whose n-th operation fails: half of a write happens, nothing of anything else. If dead, all later ones fail
+// too, as after a crash.
+type fragile struct {
+	afero.Fs
+	left int
+	dead bool
+}
+
+func (f *fragile) fail() bool {
+	f.left--
+	return f.left == 0 || f.left < 0 && f.dead
+}
+
+func do[T any](f *fragile, op func() (T, error)) (T, error) {
+	if f.fail() {
+		var zero T
+		return zero, errCrash
+	}
+	return op()
+}
+
+func (f *fragile) only(op func() error) error {
+	if f.fail() {
+		return errCrash
+	}
+	return op()
+}
+
+func (f *fragile) file(file afero.File, err error) (afero.File, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &fragileFile{file, f}, nil
+}
+
+func (f *fragile) Create(name string) (afero.File, error) {
+	return f.file(do(f, func() (afero.File, error) { return f.Fs.Create(name) }))
+}
+
+func (f *fragile) Open(name string) (afero.File, error) {
+	return f.file(do(f, func() (afero.File, error) { return f.Fs.Open(name) }))
+}
+
+func (f *fragile) OpenFile(name string, flag int, perm os.FileMode) (afero.File, error) {
+	return f.file(do(f, func() (afero.File, error) { return f.Fs.OpenFile(name, flag, perm) }))
+}
+
+func (f *fragile) Stat(name string) (os.FileInfo, error) {
+	return do(f, func() (os.FileInfo, error) { return f.Fs.Stat(name) })
+}
+
+func (f *fragile) Mkdir(name string, perm os.FileMode) error {
+	return f.only(func() error { return f.Fs.Mkdir(name, perm) })
+}
+
+func (f *fragile) MkdirAll(name string, perm os.FileMode) error {
+	return f.only(func() error { return f.Fs.MkdirAll(name, perm) })
+}
+func (f *fragile) Remove(name string) error { return f.only(func() error { return f.Fs.Remove(name) }) }
+func (f *fragile) RemoveAll(name string) error {
+	return f.only(func() error { return f.Fs.RemoveAll(name) })
+}
+func (f *fragile) Rename(a, b string) error { return f.only(func() error { return f.Fs.Rename(a, b) }) }
+
+type fragileFile struct {
+	afero.File
+	fs *fragile
+}
+
+func (f *fragileFile) Write(p []byte) (int, error) {
+	if f.fs.fail() {
+		n, _ := f.File.Write(p[:len(p)/2])
+		return n, errCrash
+	}
+	return f.File.Write(p)
+}
+
+func (f *fragileFile) Sync() error { return f.fs.only(f.File.Sync) }
+
+func (f *fragileFile) Close() error {
+	err := f.File.Close() // a file is closed whatever happens
+	return f.fs.only(func() error { return err })
+}
+
+func TestImportSurvivesEveryFailure(t *testing.T) {
+	places(t, func(t *testing.T, fsys afero.Fs, dir string, real bool) {
+		step := 1
+		if real {
+			step = 7 // disks take their time
+		}
+		old := map[string]*dump.Run{"a": ports("l", "output", f32(t, 1, 2), "m", "output", f32(t, 3)), "b": ports("l", "output", f32(t, 4))}
+		now := map[string]*dump.Run{"a": ports("l", "output", f32(t, 5, 6), "m", "output", f32(t, 7)), "c": ports("l", "output", f32(t, 8))}
+		opt := golden.ImportOptions{Runs: now, Now: func() time.Time { return day() }}
+		failures := map[string]int{}
+		for _, dead := range []bool{true, false} {
+			for n := 1; ; n += step {
+				require.NoError(t, fsys.RemoveAll(filepath.Dir(dir)))
+				importRun(t, fsys, dir, golden.ImportOptions{Runs: old})
+				broken := &fragile{Fs: fsys, left: n, dead: dead}
+				_, err := golden.Import(context.Background(), broken, dir, opt)
+				if broken.left > 0 {
+					require.NoError(t, err, "it ran to its end")
+					require.Greater(t, n, 20, "the test has seen failures")
+					break
+				}
+				state := stateOf(t, fsys, dir)
+				if err != nil {
+					require.ErrorIs(t, err, errCrash, "operation %d", n)
+				}
+				if err == nil { // a failure that the import could live with
+					require.Equal(t, "new", state, "operation %d", n)
+				}
+				failures[state]++
+
+				// The next update works, and leaves nothing of the failed one behind.
+				importRun(t, fsys, dir, golden.ImportOptions{Runs: now})
+				require.Equal(t, "new", stateOf(t, fsys, dir), "operation %d", n)
+				assertOnly(t, fsys, filepath.Dir(dir), "golden")
+			}
+		}
+		assert.Positive(t, failures["old"])
+		assert.Positive(t, failures["new"], "also what fails after the renames was tried")
+	})
+}
+
+// stateOf reads the whole store: it is old or new, and nothing in between.
+func stateOf(t *testing.T, fsys afero.Fs, dir string) string {
+	t.Helper()
+	s := open(t, fsys, dir)
+	require.Empty(t, verify(t, s))
+	values := map[string]float64{}
+	for _, p := range s.Passes() {
+		entries, err := s.Tensors(p.Variant, p.Case, p.Step)
+		require.NoError(t, err)
+		for _, e := range entries {
+			x, err := e.Tensor()
+			require.NoError(t, err)
+			values[p.Case+" "+e.Layer] = x.At(0)
+		}
+	}
+	require.NoError(t, s.Close())
+	if values["a l"] == 1 {
+		require.Equal(t, map[string]float64{"a l": 1, "a m": 3, "b l": 4}, values)
+		return "old"
+	}
+	require.Equal(t, map[string]float64{"a l": 5, "a m": 7, "b l": 4, "c l": 8}, values)
+	return "new"
+}

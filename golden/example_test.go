@@ -1,0 +1,52 @@
+package golden_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/spf13/afero"
+
+	"github.com/goparity/goparity/golden"
+	"github.com/goparity/goparity/internal/dump"
+)
+
+func Example() {
+	run, err := dump.Open("testdata/layer_comparison", dump.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer run.Close()
+	fsys := afero.NewMemMapFs()
+	delta, err := golden.Import(context.Background(), fsys, "golden", golden.ImportOptions{
+		Runs: map[string]*dump.Run{"ids": run},
+		Now:  func() time.Time { return time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC) },
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(delta.Added), "goldens are new,", len(delta.Moved), "moved")
+
+	store, err := golden.Open(fsys, "golden")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	entries, err := store.Tensors("float32", "ids", "0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, e := range entries[:3] {
+		t, err := e.Tensor()
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(e.Label(), t, e.NaN)
+	}
+	// Output:
+	// 36 goldens are new, 0 moved
+	// model.embed_tokens-input_0 int64[1 9] 0
+	// model.embed_tokens-output float32[1 9 32] 0
+	// model.layers.0.norm-input_0 float32[1 9 32] 0
+}

@@ -1,0 +1,111 @@
+package match_test
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/match"
+	"github.com/goparity/goparity/tensor"
+)
+
+// lenient reads a listing without complaint and keeps tensors small.
+func lenient(text string) []match.Port {
+	var ports []match.Port
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) < 4 || len(ports) == 400 {
+			continue
+		}
+		d, err := tensor.ParseDType(f[2])
+		if err != nil {
+			d = tensor.F32
+		}
+		var shape []int
+		elems := 1
+		for s := range strings.SplitSeq(f[3], "x") {
+			if n, err := strconv.Atoi(s); err == nil && n >= -1 && elems*max(n, 1) < 1<<16 && len(shape) < 8 {
+				shape = append(shape, n)
+				elems *= max(n, 1)
+			}
+		}
+		layer, port := dump.SplitLabel(f[1])
+		ports = append(ports, match.Port{Step: f[0], Layer: layer, Port: port, Seq: len(ports), DType: d, Shape: shape})
+	}
+	return ports
+}
+
+// FuzzRuns: whatever the names and shapes are, nothing panics, no port is paired twice or lost, every view fits, and a second run says the same.
+func FuzzRuns(f *testing.F) {
+	for _, tt := range real {
+		golden, err := os.ReadFile(filepath.Join("testdata", tt.golden+".txt"))
+		require.NoError(f, err)
+		actual, err := os.ReadFile(filepath.Join("testdata", tt.actual+".txt"))
+		require.NoError(f, err)
+		f.Add(string(golden[:min(len(golden), 4000)]), string(actual[:min(len(actual), 4000)]), "layer.*.x", "layers.*", 0b110101)
+	}
+	f.Add("0 a.q-output f32 2x6x4\n0 a.k-output f32 2x6x4\n0 a.v-output f32 2x6x4", "0 a.qkv-output f32 10x12", "", "", 0)
+	f.Add("0 model-output_logits f32 2x6x4", "0 model-output f32 2x4", "model", "model", 1)
+	f.Fuzz(func(t *testing.T, goldenText, actualText, from, to string, bits int) {
+		golden, actual := lenient(goldenText), lenient(actualText)
+		opt := match.Options{AllowReshape: bits&1 != 0, Generating: bits&2 != 0, GoldenByName: bits&4 != 0, ActualByName: bits&8 != 0}
+		if bits&16 != 0 {
+			opt.PadMask = pad
+		}
+		if bits&32 != 0 {
+			opt.Rules = []match.Rule{{Golden: strings.Split(from, " "), Candidate: strings.Split(to, " "), Rows: []string{"", "last"}[bits>>6&1]}}
+		}
+		r, err := match.Runs(golden, actual, opt)
+		if err != nil {
+			return
+		}
+		check(t, golden, actual, r)
+		checkViews(t, golden, actual, r)
+		match.Order(golden, actual, r)
+		again, err := match.Runs(golden, actual, opt)
+		require.NoError(t, err)
+		assert.Equal(t, r, again)
+	})
+}
+
+// FuzzView: Apply and Shape agree for any view of two tensors, and neither panics.
+func FuzzView(f *testing.F) {
+	f.Add([]byte{0, 255, 0, 0, 1, 1, 0, 2}, uint8(2), uint8(3))
+	f.Add([]byte{3, 0, 6, 1, 4, 0, 1, 1}, uint8(3), uint8(2))
+	f.Add([]byte{2, 1, 0, 0, 1, 0, 1, 2}, uint8(2), uint8(2))
+	f.Fuzz(func(t *testing.T, code []byte, rows, columns uint8) {
+		var v match.View
+		kinds := []match.OpKind{match.Concat, match.Slice, match.Transpose, match.Reshape, match.Rows, "other"}
+		for ; len(code) >= 4 && len(v) < 6; code = code[4:] {
+			a, b, c := int(int8(code[1])), int(int8(code[2])), int(int8(code[3]))
+			keep := make([]bool, max(0, b))
+			for i := range keep {
+				keep[i] = i%2 == 0
+			}
+			v = append(v, match.Op{Kind: kinds[int(code[0])%len(kinds)], Axis: a, From: b, To: c, Shape: []int{b, c}, Order: []int{a, b}, Keep: keep})
+		}
+		parts := []match.Port{{DType: tensor.F32, Shape: []int{int(rows), int(columns)}}, {DType: tensor.F32, Shape: []int{int(rows), 3}}}
+		for n := range len(parts) + 1 {
+			var tensors []*tensor.Tensor
+			var shapes [][]int
+			for _, p := range parts[:n] {
+				tensors = append(tensors, zero(t, p))
+				shapes = append(shapes, p.Shape)
+			}
+			shape, err := v.Shape(shapes...)
+			got, err2 := v.Apply(tensors...)
+			if (err == nil) != (err2 == nil) {
+				t.Fatalf("view %s: Shape says %v, Apply %v", v, err, err2)
+			}
+			if err == nil {
+				assert.ElementsMatch(t, shape, got.Shape())
+			}
+		}
+	})
+}

@@ -1,0 +1,95 @@
+package match_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/match"
+	"github.com/goparity/goparity/tensor"
+)
+
+func TestView(t *testing.T) {
+	count := func(shape ...int) *tensor.Tensor {
+		n := 1
+		for _, d := range shape {
+			n *= d
+		}
+		values := make([]float32, n)
+		for i := range values {
+			values[i] = float32(i)
+		}
+		x, err := tensor.Of(values, shape...)
+		require.NoError(t, err)
+		return x
+	}
+	tests := []struct {
+		name   string
+		view   match.View
+		parts  []*tensor.Tensor
+		shape  []int
+		values []float64
+		reason string
+	}{
+		{"nothing", nil, []*tensor.Tensor{count(2, 2)}, []int{2, 2}, []float64{0, 1, 2, 3}, "the tensor itself"},
+		{"slice", match.View{{Kind: match.Slice, Axis: -1, From: 1, To: 3}}, []*tensor.Tensor{count(2, 3)}, []int{2, 2}, []float64{1, 2, 4, 5}, "columns"},
+		{"transpose", match.View{{Kind: match.Transpose, Order: []int{1, 0}}}, []*tensor.Tensor{count(2, 3)}, []int{3, 2}, []float64{0, 3, 1, 4, 2, 5}, "axes exchanged"},
+		{"reshape", match.View{{Kind: match.Reshape, Shape: []int{3, 2}}}, []*tensor.Tensor{count(2, 3)}, []int{3, 2}, []float64{0, 1, 2, 3, 4, 5}, "the same elements"},
+		{"rows", match.View{{Kind: match.Rows, Keep: []bool{true, false, true}}}, []*tensor.Tensor{count(3, 1, 2)}, []int{2, 1, 2}, []float64{0, 1, 4, 5}, "indices of the first axis"},
+		{"rows of ids", match.View{{Kind: match.Rows, Keep: []bool{true, false, true}}}, []*tensor.Tensor{count(3)}, []int{2}, []float64{0, 2}, "elements"},
+		{"concat", match.View{{Kind: match.Concat, Axis: -1}, {Kind: match.Slice, Axis: 1, From: 1, To: 3}}, []*tensor.Tensor{count(2, 2), count(2, 1)}, []int{2, 2}, []float64{1, 0, 3, 1}, "side by side, then cut"},
+		{"last row", match.View{{Kind: match.Slice, Axis: 1, From: 2, To: 3}, {Kind: match.Reshape, Shape: []int{2, 2}}}, []*tensor.Tensor{count(2, 3, 2)}, []int{2, 2}, []float64{4, 5, 10, 11}, "of each sequence"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := tt.view.Apply(tt.parts...)
+			require.NoError(t, err, tt.reason)
+			values := make([]float64, got.Len())
+			got.Float64s(values, 0)
+			assert.Equal(t, tt.shape, got.Shape(), tt.reason)
+			assert.Equal(t, tt.values, values, tt.reason)
+			var shapes [][]int
+			for _, p := range tt.parts {
+				shapes = append(shapes, p.Shape())
+			}
+			shape, err := tt.view.Shape(shapes...)
+			require.NoError(t, err)
+			assert.Equal(t, tt.shape, shape, "Shape says the same")
+		})
+	}
+}
+
+func TestViewErrors(t *testing.T) {
+	tests := []struct {
+		name   string
+		view   match.View
+		parts  [][]int
+		want   string
+		reason string
+	}{
+		{"no parts", nil, nil, "no tensors", "nothing to look at"},
+		{"two parts", match.View{{Kind: match.Slice}}, [][]int{{2}, {2}}, "does not begin with concat", "which of them?"},
+		{"late concat", match.View{{Kind: match.Slice, To: 1}, {Kind: match.Concat}}, [][]int{{2}}, "concat must come first", "the parts are joined once"},
+		{"slice", match.View{{Kind: match.Slice, Axis: 0, From: 1, To: 3}}, [][]int{{2}}, "view [1:3] of axis 0", "beyond the end"},
+		{"slice axis", match.View{{Kind: match.Slice, Axis: 2, To: 1}}, [][]int{{2}}, "of axis 2", "no such axis"},
+		{"concat axis", match.View{{Kind: match.Concat, Axis: -2}}, [][]int{{2}, {2}}, "axis -1", "no such axis"},
+		{"concat sizes", match.View{{Kind: match.Concat, Axis: 1}}, [][]int{{2, 1}, {3, 1}}, "view concat axis 1", "another number of rows"},
+		{"transpose", match.View{{Kind: match.Transpose, Order: []int{0, 0}}}, [][]int{{2, 2}}, "not an order of 2 axes", "an axis twice"},
+		{"reshape", match.View{{Kind: match.Reshape, Shape: []int{5}}}, [][]int{{2, 2}}, "view reshape [5]", "another number of elements"},
+		{"rows", match.View{{Kind: match.Rows, Keep: []bool{true}}}, [][]int{{2, 2}}, "1 flags", "a flag per index"},
+		{"unknown", match.View{{Kind: "flip"}}, [][]int{{2}}, "unknown operation \"flip\"", "no such operation"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := tt.view.Shape(tt.parts...)
+			assert.ErrorContains(t, err, tt.want, tt.reason)
+			var parts []*tensor.Tensor
+			for _, s := range tt.parts {
+				parts = append(parts, zero(t, match.Port{DType: tensor.F32, Shape: s}))
+			}
+			_, err = tt.view.Apply(parts...)
+			assert.Error(t, err, "Apply refuses it too")
+		})
+	}
+}

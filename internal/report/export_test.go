@@ -1,0 +1,9 @@
+package report
+
+// What the tests of the figures' form need.
+var (
+	Num     = num
+	Percent = percent
+	Shorten = shorten
+	Wrap    = wrap
+)

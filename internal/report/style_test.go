@@ -1,0 +1,70 @@
+package report_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/goparity/goparity/internal/report"
+)
+
+func TestNum(t *testing.T) {
+	for _, c := range []struct {
+		value        float64
+		want, reason string
+	}{
+		{0, "0", "plain"},
+		{1, "1", "plain"},
+		{0.99812, "0.998", "three digits"},
+		{0.0201, "0.0201", "no exponent above 1e-3"},
+		{1e-4, "1e-4", "as people write it"},
+		{1.4321e-6, "1.43e-6", "no leading zero in the exponent"},
+		{-5.5e-10, "-5.5e-10", "no trailing zeros"},
+		{1e-10, "1e-10", "the exponent's own zero stays"},
+		{123456, "1.23e5", "no plus sign"},
+		{9.9999e-4, "1e-3", "rounded up"},
+		{math.NaN(), "NaN", "shown as it is"},
+		{math.Inf(1), "inf", "shown as it is"},
+		{math.Inf(-1), "-inf", "shown as it is"},
+	} {
+		assert.Equal(t, c.want, report.Num(report.Float(c.value)), "%v: %s", c.value, c.reason)
+	}
+}
+
+func TestPercent(t *testing.T) {
+	for _, c := range []struct {
+		n, all       int
+		want, reason string
+	}{
+		{0, 448, "0", "none"},
+		{1, 1000000, "<0.1 %", "one is never none"},
+		{420, 448, "93.8 %", "rounded"},
+		{999999, 1000000, "99.9 %", "not quite all is never all"},
+		{448, 448, "100 %", "all"},
+		{0, 0, "0", "an empty tensor"},
+	} {
+		assert.Equal(t, c.want, report.Percent(c.n, c.all), c.reason)
+	}
+}
+
+func TestShorten(t *testing.T) {
+	const name = "model.encoder.layer.11.attention.output"
+	for _, c := range []struct {
+		columns      int
+		want, reason string
+	}{
+		{39, name, "it fits"},
+		{35, "m.encoder.layer.11.attention.output", "initials from the left"},
+		{24, "m.e.l.11.a.output", "the number stays whole, as the last segment does"},
+		{10, "….a.output", "what is left is cut at its beginning"},
+	} {
+		assert.Equal(t, c.want, report.Shorten(name, c.columns), c.reason)
+	}
+}
+
+func TestWrap(t *testing.T) {
+	assert.Equal(t, []string{"a bb", "ccc d"}, report.Wrap("a bb  ccc\nd", 5))
+	assert.Equal(t, []string{"a", "longest", "b"}, report.Wrap("a longest b", 4), "a word is never broken")
+	assert.Equal(t, []string{""}, report.Wrap("", 4))
+}

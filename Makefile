@@ -106,7 +106,7 @@ bench: ## run the benchmarks of PKGS that match BENCH
 
 .PHONY: update-check
 update-check: ## check that every test package knows the flag -update
-	go test ./... -run '^$$' -update
+	@out=$$(go test ./... -run '^$$' -update 2>&1) || { echo "$$out" | grep -E '^(FAIL|panic|flag|#|testmain)'; exit 1; }
 
 .PHONY: clean
 clean: ## remove what was built and written

@@ -20,12 +20,12 @@ type state struct {
 
 // segment is the figures of a piece of one row. Indices count from its start and are −1 where nothing beats the state.
 type segment struct {
-	dd, gg, aa, ab     float64 // Σd², Σg², Σa², Σa·g, scaled
-	abs, rel           float64 // largest |d| (−1 if no pair is finite); the largest |d|/max(|g|, relFloor) if relAt ≥ 0
-	absAt, relAt       int
-	mismatches, first  int
-	finite, nonFiniteX int // pairs of finite values; mismatches among the others
-	nan, inf           [2]int
+	dd, gg, aa, ab       float64 // Σd², Σg², Σa², Σa·g, scaled
+	abs, rel             float64 // largest |d| (−1 if no pair is finite); the largest |d|/max(|g|, relFloor) if relAt ≥ 0
+	absAt, relAt         int
+	mismatches, first    int
+	finite, badNonFinite int // pairs of finite values; mismatches among the others
+	nan, inf             [2]int
 }
 
 // block gives the figures of a piece of one row, which is not empty. This is the place of a faster kernel: the one here is the readable reference, which
@@ -106,7 +106,7 @@ func careful(g, a []float64, st *state) segment {
 			s.count(0, gv)
 			s.count(1, av)
 			if !st.tol.matches(gv, av) {
-				s.nonFiniteX++
+				s.badNonFinite++
 				s.mismatch(i, st)
 			}
 			continue

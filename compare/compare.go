@@ -90,15 +90,15 @@ func tensors(golden, actual *tensor.Tensor, tol Tolerance) Result {
 
 // totals collects the figures of all segments.
 type totals struct {
-	st                 state
-	rowLen             int
-	n, mismatches      int
-	finite, nonFiniteX int
-	nan, inf           [2]int
-	absAt, relAt       int
-	dd, gg, aa, ab     sum
-	rows               worstRow
-	row                rowTotals
+	st                   state
+	rowLen               int
+	n, mismatches        int
+	finite, badNonFinite int
+	nan, inf             [2]int
+	absAt, relAt         int
+	dd, gg, aa, ab       sum
+	rows                 worstRow
+	row                  rowTotals
 }
 
 // rowTotals is the row that is being read.
@@ -164,7 +164,7 @@ func feed[T any](t *totals, g, a []T, kernel func(g, a []T, st *state) segment) 
 func (t *totals) count(s *segment) {
 	t.finite += s.finite
 	t.mismatches += s.mismatches
-	t.nonFiniteX += s.nonFiniteX
+	t.badNonFinite += s.badNonFinite
 	for side := range 2 {
 		t.nan[side] += s.nan[side]
 		t.inf[side] += s.inf[side]
@@ -203,7 +203,7 @@ func (t *totals) result(golden, actual *tensor.Tensor) Result {
 	e := t.st.scale
 	r := Result{
 		N: t.n, Finite: t.finite, Rows: t.row.index, RowLen: t.rowLen,
-		Mismatches: t.mismatches, FirstMismatch: t.st.first, BadNonFinite: t.nonFiniteX,
+		Mismatches: t.mismatches, FirstMismatch: t.st.first, BadNonFinite: t.badNonFinite,
 		MaxAbs:         extreme(t.st.abs, t.absAt, golden, actual),
 		MaxRel:         extreme(t.st.rel, t.relAt, golden, actual),
 		MSE:            math.Ldexp(dd/float64(max(t.finite, 1)), 2*e.d),
@@ -238,7 +238,7 @@ func snr(dd, gg float64, e scale) float64 {
 	case gg == 0:
 		return math.Inf(-1)
 	}
-	return 10*(math.Log10(gg)-math.Log10(dd)) + 20*math.Log10(2)*float64(e.g-e.d)
+	return 10*(math.Log10(gg)-math.Log10(dd)) + 20*(math.Ln2/math.Ln10)*float64(e.g-e.d)
 }
 
 // cosineDistance is 1 − cos of two vectors from their sums. 1 − ab/(na·nb) would lose all digits of a small distance; the distance

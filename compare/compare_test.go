@@ -163,6 +163,11 @@ func TestTiesTakeTheFirst(t *testing.T) {
 	assert.Equal(t, 7, r.WorstRow.Index)
 	assert.Equal(t, 3, r.Mismatches)
 
+	a[2500], a[4999] = 2, 1
+	r, err = compare.Tensors(of(t, g), of(t, a), compare.Tolerance{})
+	require.NoError(t, err)
+	assert.Equal(t, 2.0, r.WorstRow.MaxAbs, "of the whole row, which spans three blocks")
+
 	r, err = compare.Tensors(of(t, g), of(t, g), compare.Tolerance{})
 	require.NoError(t, err)
 	assert.Equal(t, compare.Extreme{Value: 0, Index: 0, Golden: 1, Actual: 1}, r.MaxAbs, "numpy's argmax of equal values is the first")
@@ -311,6 +316,20 @@ func TestWorstRowAgainstAllRows(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Rows of one error that all are under the least denominator tie, whatever their own norms.
+func TestWorstRowOfEqualErrors(t *testing.T) {
+	const rows = 3000
+	g, a := make([]float64, rows), make([]float64, rows)
+	for i := range g {
+		g[i] = (1 - float64(i)*0x1p-20) * 0x1p-10
+		a[i] = g[i] + 1
+	}
+	g[rows-1], a[rows-1] = 1e6, 1e6
+	r, err := compare.Tensors(of(t, g, rows, 1), of(t, a, rows, 1), compare.Tolerance{})
+	require.NoError(t, err)
+	assert.Equal(t, 0, r.WorstRow.Index)
 }
 
 // A sink token carries the norm: global figures are blind for 15 wrong rows of 16, the worst row is not.

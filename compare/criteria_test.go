@@ -199,6 +199,8 @@ func TestNoise(t *testing.T) {
 	}
 	assert.Equal(t, []string{"noise", "row_noise"}, judge(t, compare.Criteria{Noise: new(5.0)}, ref, g, ref), "the reference is exact, the candidate is not")
 	assert.Empty(t, judge(t, compare.Criteria{Noise: new(5.0)}, ref, ref, ref), "both are exact")
+	luckyRow := of(t, []float64{1.1, 2, 3, 4}, 2, 2)
+	assert.Empty(t, judge(t, compare.Criteria{Noise: new(2.0)}, luckyRow, of(t, []float64{1.1, 2, 3.1, 4}, 2, 2), ref), "a row that is exact by chance asks for no exact row")
 }
 
 // The distance in ULP is the number of steps between the bits of a type.

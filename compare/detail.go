@@ -68,7 +68,7 @@ func explain(golden, actual *tensor.Tensor, tol Tolerance, r Result) Detail {
 		d          Detail
 		equal      = exact(golden, actual)
 		u          = unit(r)
-		decades    = map[int]int{}
+		decades    [decadeCount]int
 		quantiles  = newQuantiles(r.Finite)
 		ulp        = newULPs(golden, actual)
 		rows       = newLines(r.Rows, r.RowLen, r, u)
@@ -94,7 +94,7 @@ func explain(golden, actual *tensor.Tensor, tol Tolerance, r Result) Detail {
 			if p.d == 0 {
 				d.Equal++
 			} else {
-				decades[decade(p.d)]++
+				decades[decade(p.d)-leastDecade]++
 			}
 			quantiles.count(p.d)
 			ulp.add(p)
@@ -125,7 +125,7 @@ func explain(golden, actual *tensor.Tensor, tol Tolerance, r Result) Detail {
 			}
 		})
 	}
-	d.Decades = fill(decades)
+	d.Decades = listDecades(decades[:])
 	d.Quantiles = quantiles.result(r.MaxAbs.Value)
 	d.ULP = ulp.result()
 	d.BadRows, d.BadColumns = badRows.places(), badColumns.places()
@@ -168,26 +168,33 @@ func decade(d float64) int {
 		return 308
 	}
 	_, e := math.Frexp(d)
-	n := int(math.Floor(float64(e-1) * math.Log10(2))) // of the power of two below d
+	n := int(math.Floor(float64(e-1) * (math.Ln2 / math.Ln10))) // of the power of two below d
 	if n < 308 && d >= math.Pow10(n+1) {
 		n++
 	}
 	return n
 }
 
-func fill(counts map[int]int) []Decade {
-	if len(counts) == 0 {
+// float64 has differences from 5e-324 to 1.8e308.
+const (
+	leastDecade = -324
+	decadeCount = 308 - leastDecade + 1
+)
+
+// listDecades leaves out the empty ones at both ends.
+func listDecades(counts []int) []Decade {
+	first := slices.IndexFunc(counts, func(n int) bool { return n > 0 })
+	if first < 0 {
 		return nil
 	}
-	least, most := math.MaxInt, math.MinInt
-	for e := range counts {
-		least, most = min(least, e), max(most, e)
-	}
 	var d []Decade
-	for e := least; e <= most; e++ {
-		d = append(d, Decade{Exponent: e, Count: counts[e]})
+	for i := first; i < len(counts); i++ {
+		d = append(d, Decade{Exponent: i + leastDecade, Count: counts[i]})
+		if counts[i] > 0 {
+			first = len(d)
+		}
 	}
-	return d
+	return d[:first]
 }
 
 // line collects a Line.

@@ -45,13 +45,16 @@ func gridOf(d tensor.DType) grid {
 // ordinal counts the steps from 0 to |x|, rounded to the grid. What rounds beyond the largest number is one step behind it.
 func (g grid) ordinal(x float64) uint64 {
 	x = math.Abs(x)
-	if x == 0 {
-		return 0
+	switch g.digits {
+	case 53: // the bits of IEEE numbers count the steps
+		return math.Float64bits(x)
+	case 24:
+		return uint64(math.Float32bits(float32(x)))
 	}
-	_, e := math.Frexp(x) // x = f·2^e, f in [0.5, 1)
-	e = max(e-1, g.minExp)
-	m := math.RoundToEven(math.Ldexp(x, g.digits-1-e))
-	if x > g.largest && math.Ldexp(m, e-g.digits+1) > g.largest {
+	e := max(int(math.Float64bits(x)>>52)-1023, g.minExp) // 2^e ≤ x, or the exponent of subnormals
+	step := math.Float64frombits(uint64(1023+e-g.digits+1) << 52)
+	m := math.RoundToEven(x / step)
+	if m*step > g.largest {
 		return g.ordinal(g.largest) + 1
 	}
 	return uint64(e-g.minExp)<<(g.digits-1) + uint64(m)

@@ -11,7 +11,7 @@ import (
 
 // PruneOptions says what stays.
 type PruneOptions struct {
-	// Keep reports whether the fixture asks for a pass.
+	// Keep reports whether the fixture asks for a pass; nil keeps all.
 	Keep func(variant, caseName, step string) bool
 	// Apply removes; without it Prune only lists.
 	Apply bool
@@ -29,7 +29,7 @@ func Prune(ctx context.Context, fsys afero.Fs, dir string, opt PruneOptions) ([]
 	var files []string
 	m := &Manifest{Schema: Schema}
 	for _, p := range s.manifest.Passes {
-		if opt.Keep(p.Variant, p.Case, p.Step) {
+		if opt.Keep == nil || opt.Keep(p.Variant, p.Case, p.Step) {
 			m.Passes = append(m.Passes, p)
 			continue
 		}

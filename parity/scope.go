@@ -13,6 +13,8 @@ import (
 type scope struct {
 	t        *testing.T
 	fixture  *session.Fixture
+	c        *session.Comparison // of a function (Func), else set by open
+	err      error
 	asserted map[string]string // layer → line of the assertion
 	opened   bool
 	declared int // layer subtests that were asked for
@@ -74,9 +76,11 @@ func (s *scope) open() *session.Comparison {
 	if s.fixture == nil {
 		s.t.Fatal("parity: TestMain names several fixtures: choose one with parity.Use(t, NAME)")
 	}
-	c, err := s.fixture.Comparison()
-	if err != nil {
-		s.problem(session.Problem{Name: "parity:infra", Text: err.Error()})
+	if s.c == nil && s.err == nil {
+		s.c, s.err = s.fixture.Comparison()
+	}
+	if s.err != nil {
+		s.problem(session.Problem{Name: "parity:infra", Text: s.err.Error()})
 		s.t.FailNow()
 	}
 	if !s.opened {
@@ -85,7 +89,7 @@ func (s *scope) open() *session.Comparison {
 			s.problem(p)
 		}
 	}
-	return c
+	return s.c
 }
 
 // problem is a failing subtest; where -run filters it out, the test itself fails.
@@ -114,10 +118,8 @@ func (s *scope) end() {
 		s.t.Errorf("parity: the filter of go test -run hits none of the %d layers of %s: nothing was compared", s.declared, s.t.Name())
 		return
 	}
-	if s.failed {
-		if text := s.fixture.Summary(); text != "" {
-			fmt.Fprintf(s.t.Output(), "\n%s", text)
-		}
+	if s.failed && s.c != nil {
+		fmt.Fprintf(s.t.Output(), "\n%s", s.fixture.Summary(s.c))
 	}
 }
 

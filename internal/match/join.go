@@ -1,7 +1,6 @@
 package match
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -283,5 +282,3 @@ func (m *matcher) outputsFit(g, a *node) int {
 	}
 	return unknown
 }
-
-func (m *matcher) err() error { return errors.Join(m.errs...) }

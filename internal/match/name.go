@@ -1,7 +1,6 @@
 package match
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,13 +19,11 @@ var lists = map[string]bool{
 	"experts": true, "stages": true, "sequential": true,
 }
 
-var callSuffix = regexp.MustCompile(`^(.+)\((\d+)\)$`)
-
 // splitCall cuts the call count off a label: "model.norm(2)" is the second call of "model.norm".
 func splitCall(label string) (base string, call int) {
-	if m := callSuffix.FindStringSubmatch(label); m != nil {
-		if n, err := strconv.Atoi(m[2]); err == nil && n > 1 {
-			return m[1], n
+	if open := strings.LastIndexByte(label, '('); open > 0 && strings.HasSuffix(label, ")") {
+		if n, err := strconv.Atoi(label[open+1 : len(label)-1]); err == nil && n > 1 && isNumber(label[open+1:open+2]) {
+			return label[:open], n
 		}
 	}
 	return label, 1

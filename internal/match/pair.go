@@ -14,11 +14,12 @@ type pairing struct {
 	usedGolden map[int]bool
 	usedActual map[int]bool
 	why        [2]map[int]string // reasons found while pairing, by golden and actual port
-	lastRows   map[*joined]bool  // layers that may hold the last row only
+	whyLayer   map[*node]string
+	lastRows   map[*joined]bool // layers that may hold the last row only
 }
 
 func (m *matcher) pairPorts() *pairing {
-	p := &pairing{matcher: m, usedGolden: map[int]bool{}, usedActual: map[int]bool{}, why: [2]map[int]string{{}, {}}}
+	p := &pairing{matcher: m, usedGolden: map[int]bool{}, usedActual: map[int]bool{}, why: [2]map[int]string{{}, {}}, whyLayer: map[*node]string{}}
 	p.lastRows = m.trailing()
 	for _, j := range m.joins {
 		switch {

@@ -97,6 +97,15 @@ func partnerCalled(p *pairing, j *joined, in pass) bool {
 
 // layerReason says why a whole layer has no partner.
 func (p *pairing) layerReason(s *side, n *node) string {
+	why, ok := p.whyLayer[n]
+	if !ok {
+		why = p.findLayerReason(s, n)
+		p.whyLayer[n] = why
+	}
+	return why
+}
+
+func (p *pairing) findLayerReason(s *side, n *node) string {
 	other := p.golden
 	if s == p.golden {
 		other = p.actual
@@ -125,12 +134,8 @@ func (p *pairing) layerReason(s *side, n *node) string {
 }
 
 func (p *pairing) joinedParent(s *side, n *node) bool {
-	for _, other := range s.nodes {
-		if other.label == parent(n.label) {
-			return p.joinOf(other) != nil
-		}
-	}
-	return false
+	other := s.named[parent(n.label)]
+	return other != nil && p.joinOf(other) != nil
 }
 
 func (p *pairing) anyChildJoined(s *side, label string, f fusion) bool {

@@ -31,20 +31,20 @@ type side struct {
 	order  []int // port indices by Seq
 	rank   []int // the reverse: position of a port in order
 	nodes  []*node
-	nodeOf []*node // by port index; nil if ignored
+	named  map[string]*node // by label without call count
+	nodeOf []*node          // by port index; nil if ignored
 	passOf []pass
 	steps  []string
 	byName bool
 }
 
 func newSide(name string, ports []Port, skip map[int]bool, byName bool) (*side, error) {
-	s := &side{name: name, ports: ports, byName: byName, nodeOf: make([]*node, len(ports)), rank: make([]int, len(ports)), passOf: make([]pass, len(ports))}
+	s := &side{name: name, ports: ports, byName: byName, named: map[string]*node{}, nodeOf: make([]*node, len(ports)), rank: make([]int, len(ports)), passOf: make([]pass, len(ports))}
 	s.order = make([]int, len(ports))
 	for i := range ports {
 		s.order[i] = i
 	}
 	sort.SliceStable(s.order, func(i, j int) bool { return ports[s.order[i]].Seq < ports[s.order[j]].Seq })
-	nodes := map[string]*node{}
 	seen := map[[3]string]bool{}
 	for at, i := range s.order {
 		p := ports[i]
@@ -65,10 +65,10 @@ func newSide(name string, ports []Port, skip map[int]bool, byName bool) (*side, 
 		if skip[i] {
 			continue
 		}
-		n := nodes[base]
+		n := s.named[base]
 		if n == nil {
 			n = newNode(base)
-			nodes[base] = n
+			s.named[base] = n
 			s.nodes = append(s.nodes, n)
 		}
 		n.passes[s.passOf[i]] = append(n.passes[s.passOf[i]], i)

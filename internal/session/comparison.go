@@ -30,7 +30,7 @@ type Case struct {
 // Options say how two runs are compared.
 type Options struct {
 	Match match.Options
-	// Criteria gives what judges a port, and where that was written. nil: the defaults of package compare.
+	// Criteria gives what judges a port, and where that was written, "" for the defaults of package compare. nil: the defaults.
 	Criteria func(layer, port string, golden, actual tensor.DType) (compare.Criteria, string)
 	// Progress is told how many bytes of all have been compared; nil is silent. It is called from several goroutines.
 	Progress func(done, total int64)
@@ -63,6 +63,7 @@ func Compare(ctx context.Context, cases []Case, opt Options) (*Comparison, error
 	if err := c.judge(ctx, opt); err != nil {
 		return nil, err
 	}
+	c.excuse()
 	c.locate()
 	return c, nil
 }
@@ -72,7 +73,7 @@ func (c *Comparison) judge(ctx context.Context, opt Options) error {
 	criteria := opt.Criteria
 	if criteria == nil {
 		criteria = func(_, _ string, g, a tensor.DType) (compare.Criteria, string) {
-			return compare.Default(g, a), "default for " + coarser(g, a).String()
+			return compare.Default(g, a), ""
 		}
 	}
 	var total int64
@@ -86,7 +87,7 @@ func (c *Comparison) judge(ctx context.Context, opt Options) error {
 	}
 	return each(ctx, len(todo), func(i int) error {
 		p := todo[i]
-		p.Criteria, p.Source = criteria(p.Layer, p.Port, p.Golden.DType(), p.Actual.DType())
+		p.limits(criteria)
 		p.Base, p.Err = p.judge(p.Criteria)
 		p.Agrees = p.Err == nil && p.agrees()
 		if opt.Progress != nil {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/goparity/goparity/internal/report"
@@ -14,25 +15,27 @@ import (
 // Finish writes the reports of all fixtures that were judged, and keeps the run if that was asked for.
 //
 // report.json and report.txt go to Out; to Out/<fixture> where the package has several fixtures, or where the report of another
-// package's fixture is there already.
+// package's fixture is there already. What was judged by parity.Func beside the recorded run goes to numbered folders in it.
 func (s *Session) Finish(stdout io.Writer) error {
 	var errs []error
 	for _, f := range s.fixtures {
-		if f.c == nil {
-			continue
-		}
-		r := f.c.Report(f.name, false)
-		if s.cfg.Out != "" {
-			dir := s.cfg.Out
-			if len(s.fixtures) > 1 || taken(dir, f.name) {
-				dir = filepath.Join(dir, f.name)
+		for i, c := range f.compared {
+			r := c.Report(f.name, false)
+			if s.cfg.Out != "" {
+				dir := s.cfg.Out
+				if len(s.fixtures) > 1 || taken(dir, f.name) {
+					dir = filepath.Join(dir, f.name)
+				}
+				if i > 0 {
+					dir = filepath.Join(dir, strconv.Itoa(i)) // tests with functions of their own
+				}
+				errs = append(errs, writeReport(dir, r))
 			}
-			errs = append(errs, writeReport(dir, r))
+			fmt.Fprintf(stdout, "parity: %s: %s: %s\n", f.name, strings.ToUpper(string(r.Verdict)), report.Headline(r))
 		}
-		if s.cfg.Record != "" {
+		if s.cfg.Record != "" && f.c != nil {
 			errs = append(errs, f.record(s.cfg.Record))
 		}
-		fmt.Fprintf(stdout, "parity: %s: %s: %s\n", f.name, strings.ToUpper(string(r.Verdict)), report.Headline(r))
 	}
 	return errors.Join(errs...)
 }

@@ -30,14 +30,21 @@ type Fixture struct {
 	replay     string // instead of the recorded run
 	goldenDump string
 
-	once     sync.Once
-	used     atomic.Bool
-	yaml     *fixture.Fixture
-	store    *golden.Store
-	runs     []*dump.Run // the candidate's
-	c        *Comparison
-	err      error
-	problems []Problem
+	used atomic.Bool
+
+	opening sync.Once // yaml, store and openErr
+	yaml    *fixture.Fixture
+	store   *golden.Store
+	openErr error
+
+	comparing sync.Once // the rest
+	runs      []*dump.Run // the candidate's
+	c         *Comparison
+	err       error
+	problems  []Problem
+
+	mu       sync.Mutex
+	compared []*Comparison // what is reported: c, or those of functions
 }
 
 // Name is the last element of the folder.
@@ -46,19 +53,32 @@ func (f *Fixture) Name() string { return f.name }
 // Comparison is the result for all cases, computed once.
 func (f *Fixture) Comparison() (*Comparison, error) {
 	f.used.Store(true)
-	f.once.Do(func() { f.c, f.err = f.load() })
+	f.comparing.Do(func() {
+		if f.c, f.err = f.load(); f.err == nil {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.compared = append(f.compared, f.c)
+		}
+	})
 	return f.c, f.err
 }
 
 // Problems lists what is wrong with the fixture although it could be compared.
 func (f *Fixture) Problems() []Problem { return f.problems }
 
+// open reads fixture.yaml and the manifest of the goldens.
+func (f *Fixture) open() error {
+	f.opening.Do(func() {
+		if f.yaml, f.openErr = fixture.Load(afero.NewOsFs(), f.dir); f.openErr == nil {
+			f.store, f.openErr = golden.Open(afero.NewOsFs(), filepath.Join(f.dir, "golden"))
+		}
+	})
+	return f.openErr
+}
+
 func (f *Fixture) load() (*Comparison, error) {
-	var err error
-	if f.yaml, err = fixture.Load(afero.NewOsFs(), f.dir); err != nil {
-		return nil, err
-	}
-	if f.store, err = golden.Open(afero.NewOsFs(), filepath.Join(f.dir, "golden")); err != nil {
+	err := f.open()
+	if err != nil {
 		return nil, err
 	}
 	if f.runs, err = f.openRuns(); err != nil {
@@ -116,10 +136,8 @@ func (f *Fixture) cases(runs []*dump.Run) ([]Case, error) {
 		if k.Golden, err = f.golden(f.yaml.References[0], y.Name); err != nil {
 			return nil, err
 		}
-		if slices.Contains(f.store.Variants(y.Name), tensor.F64.String()) && f.yaml.References[0] != tensor.F64.String() {
-			if k.Golden64, err = f.golden(tensor.F64.String(), y.Name); err != nil {
-				return nil, err
-			}
+		if k.Golden64, err = f.golden64(y.Name); err != nil {
+			return nil, err
 		}
 		out = append(out, k)
 	}
@@ -158,6 +176,15 @@ func (f *Fixture) golden(variant, caseName string) (*dump.Run, error) {
 		}
 	}
 	return dump.New(f.store.Dir(), info, dump.OrderRunFile, entries), nil
+}
+
+// golden64 is the variant float64 of a case, nil if there is none.
+func (f *Fixture) golden64(caseName string) (*dump.Run, error) {
+	f64 := tensor.F64.String()
+	if f.yaml.References[0] == f64 || !slices.Contains(f.store.Variants(caseName), f64) {
+		return nil, nil
+	}
+	return f.golden(f64, caseName)
 }
 
 // verify checks the hashes of tensors, on all cores. Equal tensors lie in one place and are read once.
@@ -243,12 +270,9 @@ func (f *Fixture) require(c *Comparison) error {
 }
 
 // Summary is the text of the report of what was decided so far.
-func (f *Fixture) Summary() string {
-	if f.c == nil {
-		return ""
-	}
+func (f *Fixture) Summary(c *Comparison) string {
 	var b strings.Builder
-	if err := report.Text(&b, f.c.Report(f.name, false), report.TextOptions{}); err != nil {
+	if err := report.Text(&b, c.Report(f.name, false), report.TextOptions{}); err != nil {
 		return err.Error()
 	}
 	return b.String()

@@ -41,8 +41,11 @@ func (p *Port) Decide(c *compare.Criteria, source string) *Judgement {
 	}
 	j.Row.Standard = report.MetricsOf(v.Result, p.Golden.Shape())
 	j.Row.Tolerance = report.ToleranceOf(crit, source)
-	if v.Pass || p.Mask && p.sameMask() {
+	if v.Pass || p.Benign != "" {
 		j.Row.Status = report.StatusPass
+		if !v.Pass {
+			j.Row.Note = strings.TrimPrefix(j.Row.Note+"; "+p.Benign, "; ")
+		}
 		return j
 	}
 	j.Row.Status = report.StatusFail

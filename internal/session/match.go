@@ -21,9 +21,7 @@ func (c *Comparison) match(k Case, opt match.Options) error {
 		return fmt.Errorf("case %s: %w", k.Name, err)
 	}
 	for _, n := range slices.Concat(k.Golden.Notes, k.Actual.Notes, res.Notes) {
-		if !slices.Contains(c.Notes, n) {
-			c.Notes = append(c.Notes, n)
-		}
+		c.note(n)
 	}
 	ports := make([]*Port, 0, len(golden))
 	for _, pair := range res.Pairs {
@@ -62,10 +60,25 @@ func (c *Comparison) match(k Case, opt match.Options) error {
 	}
 	slices.SortStableFunc(ports, func(a, b *Port) int { return a.Seq - b.Seq })
 	c.Ports = append(c.Ports, ports...)
-	if same, n, first := match.Order(golden, actual, res); c.Order == nil || c.Order.Same {
+	if opt.GoldenByName || opt.ActualByName {
+		c.note("the order of execution was not compared: " + unordered(k, opt) + " was read in the natural order of its names")
+	} else if same, n, first := match.Order(golden, actual, res); c.Order == nil || c.Order.Same {
 		c.Order = &report.Order{Same: same, N: n, Differences: first}
 	}
 	return nil
+}
+
+func (c *Comparison) note(n string) {
+	if !slices.Contains(c.Notes, n) {
+		c.Notes = append(c.Notes, n)
+	}
+}
+
+func unordered(k Case, opt match.Options) string {
+	if opt.GoldenByName {
+		return k.Golden.Path
+	}
+	return k.Actual.Path
 }
 
 func onlyGolden(caseName string, e dump.Entry) *Port {

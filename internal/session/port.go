@@ -1,6 +1,8 @@
 package session
 
 import (
+	"fmt"
+
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/report"
@@ -21,7 +23,9 @@ type Port struct {
 	Criteria compare.Criteria // the fixture's
 	Source   string           // where they were written
 	Base     compare.Verdict  // by Criteria
-	Agrees   bool             // within the noise floor
+	Agrees   bool             // within the noise floor, or means the same
+	Benign   string           // why a difference does not count
+	Floor    float64          // the noise floor that decided
 	Err      error            // the comparison failed
 
 	row *report.Layer // as a test decided it; nil if none did
@@ -45,24 +49,49 @@ func (p *Port) judge(c compare.Criteria) (compare.Verdict, error) {
 // agrees decides about the place of an error, apart from the tolerance that decides over the test.
 func (p *Port) agrees() bool {
 	r := p.Base.Result
-	g, a := p.Golden.DType(), p.Actual.DType()
 	switch {
 	case r.BadNonFinite > 0:
-	case !g.IsFloat() && !a.IsFloat():
+	case !p.Golden.DType().IsFloat() && !p.Actual.DType().IsFloat():
 		if r.Mismatches == 0 { // integers are compared exactly, whatever the tolerance
 			return true
 		}
-	case r.WorstRow.RelL2 <= compare.Floor(g, a):
+	case r.WorstRow.RelL2 <= p.Floor:
 		return true
 	}
-	return p.sameMask()
-}
-
-// sameMask: the numbers differ, but what the mask allows does not.
-func (p *Port) sameMask() bool {
-	same, isMask := compare.SameMask(p.Golden, p.Actual)
-	return p.Mask && isMask && same
+	if same, isMask := compare.SameMask(p.Golden, p.Actual); p.Mask && isMask && same {
+		p.Benign = "the numbers differ, what the mask allows does not"
+	}
+	return p.Benign != ""
 }
 
 // passes is the result by the fixture's tolerances.
-func (p *Port) passes() bool { return p.Err == nil && (p.Base.Pass || p.Agrees && p.Mask) }
+func (p *Port) passes() bool { return p.Err == nil && (p.Base.Pass || p.Benign != "") }
+
+// noiseRatio is how many times the reference's own distance from float64 still counts as noise.
+const noiseRatio = 3
+
+// limits sets the criteria and the noise floor. Where a float64 golden shows that the reference itself is further off than the defaults
+// allow, its distance counts instead: nobody is accused of less than the reference does.
+func (p *Port) limits(criteria func(layer, port string, g, a tensor.DType) (compare.Criteria, string)) {
+	g, a := p.Golden.DType(), p.Actual.DType()
+	p.Floor = compare.Floor(g, a)
+	p.Criteria, p.Source = criteria(p.Layer, p.Port, g, a)
+	if p.Source != "" {
+		return
+	}
+	p.Source = "default for " + coarser(g, a).String()
+	if p.Golden64 == nil || !g.IsFloat() {
+		return
+	}
+	own, err := compare.Tensors(p.Golden64, p.Golden, compare.Tolerance{})
+	if err != nil || own.BadNonFinite > 0 {
+		return
+	}
+	if noise := noiseRatio * own.WorstRow.RelL2; noise > p.Floor {
+		p.Floor = noise
+		limit := max(noise, *p.Criteria.RowRelL2)
+		whole := max(noiseRatio*own.RelL2, *p.Criteria.RelL2)
+		p.Criteria.RowRelL2, p.Criteria.RelL2 = &limit, &whole
+		p.Source = fmt.Sprintf("%d × the reference's own distance from float64", noiseRatio)
+	}
+}

@@ -50,8 +50,11 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 	}
 	if v := c.Verdict; v != nil && wrong {
 		r.Kind, r.Frontier = v.Kind, append([]string{}, v.Frontier...)
-		r.FirstDivergence = &report.Divergence{Layer: v.Layer, Port: v.Port, Case: v.Case, Step: v.Step, After: v.After, Before: v.Before}
-		r.Notes = append([]string{v.Text}, r.Notes...)
+		r.FirstDivergence = &report.Divergence{Layer: v.Layer, Port: v.Port, Case: v.Case, Step: v.Step, After: v.After, Before: v.Before,
+			Proven: v.Proven, Text: v.Text}
+		if !v.Proven {
+			r.FirstDivergence.Uncaptured = v.Gaps
+		}
 	}
 	return r
 }

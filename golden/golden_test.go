@@ -247,7 +247,7 @@ func TestImportRefuses(t *testing.T) {
 	}{
 		{one(func(r *dump.Run) { r.Info.Mode = dump.Injected }), golden.ImportOptions{}, "it is an injected run", "injected"},
 		{one(func(r *dump.Run) { r.Info.Engine = "max" }), golden.ImportOptions{}, "or are blessed with a reason", "the candidate"},
-		{one(func(r *dump.Run) { r.Entries[0].Known = []int{0} }), golden.ImportOptions{}, "shows only some of its values", "a COMPACT log"},
+		{one(func(r *dump.Run) { r.Entries[0].Printed = &dump.Printed{Known: []int{0}} }), golden.ImportOptions{}, "shows only some of its values", "a COMPACT log"},
 		{one(func(r *dump.Run) { r.Entries[0].Step = "../0" }), golden.ImportOptions{}, `step "../0"`, "a step that leaves the folder"},
 		{one(func(*dump.Run) {}), golden.ImportOptions{Variant: "../f"}, `variant "../f"`, "a variant that leaves the folder"},
 		{one(func(*dump.Run) {}), golden.ImportOptions{Keep: func(string, string) bool { return false }}, "nothing of the step is captured", "vacuous"},

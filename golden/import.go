@@ -128,7 +128,7 @@ func importable(name string, run *dump.Run, opt ImportOptions) error {
 		}
 	}
 	for _, e := range run.Entries {
-		if e.Known != nil {
+		if e.Printed != nil {
 			return fmt.Errorf("%s shows only some of its values: dump it in full", e.Label())
 		}
 	}

@@ -40,7 +40,7 @@ type Entry struct {
 	Step, Layer, Port string // Layer is the label as it was dumped, with its call count: "model.norm(2)"
 	Seq               int    // execution index in the run
 	Tensor            *tensor.Tensor
-	Known             []int // flat indices of the elements that a shortened log shows; nil = all
+	Printed           *Printed // what a log shows of it; nil where the tensor was dumped
 }
 
 // Label is "<layer>-<port>".
@@ -61,13 +61,16 @@ func Open(path string, opt Options) (*Run, error) {
 		return nil, fmt.Errorf("dump: open %q: %w", path, errors.Unwrap(err))
 	}
 	r := &Run{Path: path, Info: Info{Mode: Standard}}
-	if st.IsDir() {
+	switch ext := filepath.Ext(path); {
+	case st.IsDir():
 		err = r.openFolder(opt)
-	} else {
+	case ext == ".log" || ext == ".txt":
+		err = r.openLog()
+	default:
 		err = r.openFile(opt)
 	}
 	if err == nil && len(r.Entries) == 0 {
-		err = fmt.Errorf("dump: open %q: %w: want files <layer>-<port>.max, .pt, .npy, .npz or .safetensors, or step folders with such files", path, ErrEmpty)
+		err = fmt.Errorf("dump: open %q: %w: want a folder with files <layer>-<port>.max, .pt, .npy, .npz or .safetensors, step folders with such files, or one file of named tensors or printed ones (.log)", path, ErrEmpty)
 	}
 	if err == nil {
 		err = r.finish(opt)

@@ -43,6 +43,10 @@ func (p *Port) Decide(c *compare.Criteria, source string) *Judgement {
 	j.Row.Tolerance = report.ToleranceOf(crit, source)
 	if v.Pass || p.Benign != "" {
 		j.Row.Status = report.StatusPass
+		if p.printed != nil && !p.printed.whole() {
+			j.Row.Status, j.Row.Note = report.StatusIgnored, p.printed.text()+": they agree, which proves nothing of the rest"
+			return j
+		}
 		if !v.Pass {
 			j.Row.Note = strings.TrimPrefix(j.Row.Note+"; "+p.Benign, "; ")
 		}

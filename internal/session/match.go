@@ -111,6 +111,9 @@ func join(k Case, pair match.Pair) (*Port, error) {
 	if p.Actual, err = view(k.Actual, pair.Actual, pair.ActualView, pair.RowMask); err != nil {
 		return nil, err
 	}
+	if p.printed = printedOf(k, pair); p.printed != nil {
+		return p, p.printed.gather(p, pair)
+	}
 	if k.Golden64 != nil {
 		if e, ok := k.Golden64.Find(first.Step, first.Layer, first.Port); ok && len(pair.Golden) == 1 && slices.Equal(e.Tensor.Shape(), first.Tensor.Shape()) {
 			if p.Golden64, err = pair.GoldenView.Apply(e.Tensor); err != nil {

@@ -1,0 +1,98 @@
+package dump
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/goparity/goparity/internal/printlog"
+	"github.com/goparity/goparity/tensor"
+)
+
+// maxPrinted bounds the elements of a tensor of which a log shows the corners.
+const maxPrinted = 1 << 26
+
+// Printed says how much of a tensor a log shows.
+type Printed struct {
+	Known    []int // row-major element numbers, in increasing order; all others are zero in the tensor
+	Decimals int   // the values are known to half a unit of this decimal, 0 for exact ones
+	Relative bool  // in FULL the decimal is one of the mantissa
+}
+
+// Whole reports whether every element was printed.
+func (p *Printed) Whole(t *tensor.Tensor) bool { return len(p.Known) == t.Len() }
+
+// openLog reads the tensors that MAX or torch printed. A label that comes again is that of the next step.
+func (r *Run) openLog() error {
+	r.OrderBy = OrderFile
+	f, err := os.Open(r.Path)
+	if err != nil {
+		return fmt.Errorf("dump: %w", err)
+	}
+	records, err := printlog.Parse(r.Path, f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	seen := map[string]int{}
+	for _, rec := range records {
+		t, err := printedTensor(rec)
+		if err != nil {
+			return &tensor.FormatError{Format: "printlog", File: r.Path, Offset: -1, Member: rec.Label, Err: tensor.ErrUnsupported,
+				Msg: fmt.Sprintf("line %d: %v", rec.Line, err)}
+		}
+		layer, port := SplitLabel(rec.Label)
+		r.Entries = append(r.Entries, Entry{Step: strconv.Itoa(seen[rec.Label]), Layer: layer, Port: port, Tensor: t,
+			Printed: &Printed{Known: rec.Index, Decimals: rec.Precision, Relative: rec.Style == printlog.Full}})
+		seen[rec.Label]++
+	}
+	r.note(fmt.Sprintf("%s is a log: numbers were compared to the decimals that it shows", filepath.Base(r.Path)))
+	return nil
+}
+
+// printedTensor makes a tensor of the printed values. Small floats become float32, whose rounding the log hides anyway.
+func printedTensor(rec printlog.Record) (*tensor.Tensor, error) {
+	n, err := tensor.NumElems(rec.Shape)
+	if err != nil {
+		return nil, err
+	}
+	if n > maxPrinted {
+		return nil, fmt.Errorf("%s%s has too many elements for a log: dump it to a file", rec.DType, tensor.FormatShape(rec.Shape))
+	}
+	switch rec.DType {
+	case tensor.F64:
+		return fill[float64](rec, n)
+	case tensor.Bool:
+		v := make([]bool, n)
+		for i, at := range rec.Index {
+			v[at] = rec.Values[i] != 0
+		}
+		return tensor.Of(v, rec.Shape...)
+	case tensor.I8:
+		return fill[int8](rec, n)
+	case tensor.U8:
+		return fill[uint8](rec, n)
+	case tensor.I16:
+		return fill[int16](rec, n)
+	case tensor.U16:
+		return fill[uint16](rec, n)
+	case tensor.I32:
+		return fill[int32](rec, n)
+	case tensor.U32:
+		return fill[uint32](rec, n)
+	case tensor.I64:
+		return fill[int64](rec, n)
+	case tensor.U64:
+		return fill[uint64](rec, n)
+	}
+	return fill[float32](rec, n)
+}
+
+func fill[T int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | float32 | float64](rec printlog.Record, n int) (*tensor.Tensor, error) {
+	v := make([]T, n)
+	for i, at := range rec.Index {
+		v[at] = T(rec.Values[i])
+	}
+	return tensor.Of(v, rec.Shape...)
+}

@@ -28,8 +28,8 @@ type segment struct {
 	nan, inf             [2]int
 }
 
-// block gives the figures of a piece of one row, which is not empty. This is the place of a faster kernel: the one here is the readable reference, which
-// any other must equal: counters, maxima and indices exactly, sums to rounding.
+// block gives the figures of a piece of one row, which is not empty. This is the place of a faster kernel: the one here is the
+// readable reference, which any other must equal: counters, maxima and indices exactly, sums to rounding.
 //
 // The fast loop takes all values for finite. If they are not, or a square overflows, Σd² is not finite, and the piece is done
 // again by careful.

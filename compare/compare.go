@@ -23,8 +23,8 @@ type Row struct {
 	MaxAbsRow int
 }
 
-// Result is the figures of one pair. "Finite" pairs are those of two finite values; norms, sums and maxima are over these. No figure is NaN;
-// those that overflow float64 are +Inf. All are zero for empty tensors, and indices −1.
+// Result is the figures of one pair. "Finite" pairs are those of two finite values; norms, sums and maxima are over these. No
+// figure is NaN; those that overflow float64 are +Inf. All are zero for empty tensors, and indices −1.
 type Result struct {
 	N              int // elements
 	Finite         int // finite pairs
@@ -51,8 +51,8 @@ type Result struct {
 // Cosine is 1 − CosineDistance.
 func (r Result) Cosine() float64 { return 1 - r.CosineDistance }
 
-// Tensors compares two tensors of one shape; dtypes, byte orders and strides may differ. Memory is O(1) beside the tensors, but for rows that
-// are sorted by their error.
+// Tensors compares two tensors of one shape; dtypes, byte orders and strides may differ. Memory is O(1) beside the tensors, but
+// for rows that are sorted by their error.
 //
 // Integers of 64 bits are compared and subtracted as integers where both sides are integers, and rounded to float64 against floats.
 //

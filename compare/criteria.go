@@ -10,11 +10,13 @@ import (
 type Criteria struct {
 	// Within: no mismatch.
 	Within *Tolerance
-	// RelL2: ‖a−g‖/‖g‖ of the tensor is at most this, and so is that of the worst row (see [Row]), unless RowRelL2 has another limit for it.
+	// RelL2: ‖a−g‖/‖g‖ of the tensor is at most this, and so is that of the worst row (see [Row]), unless RowRelL2 has another
+	// limit for it.
 	RelL2    *float64
 	RowRelL2 *float64
-	// Cosine: a·g/(‖a‖‖g‖) of the tensor and of the worst row is at least this. The distance of a row that is much smaller than the others counts
-	// less: by max(‖a_row‖, ‖g_row‖)²/(f·RMS)² where that is below 1 (f and RMS as in [Row]); the direction of a row of zeros and rounding means nothing.
+	// Cosine: a·g/(‖a‖‖g‖) of the tensor and of the worst row is at least this. The distance of a row that is much smaller than
+	// the others counts less: by max(‖a_row‖, ‖g_row‖)²/(f·RMS)² where that is below 1 (f and RMS as in [Row]); the direction of a
+	// row of zeros and rounding means nothing.
 	Cosine *float64
 	// MSE: Σ(a−g)²/n is at most this.
 	MSE *float64
@@ -91,8 +93,8 @@ func Default(golden, actual tensor.DType) Criteria {
 	return Criteria{RelL2: &limit, RowRelL2: &row}
 }
 
-// Floor is the relative L2 of the worst row up to which two tensors "agree" when an error is localised: float64 3e-10, float32 3e-5, float16 4e-3,
-// bfloat16 3e-2, 8-bit floats as [Default]; the coarser type decides. It is 0 for integers and bools.
+// Floor is the relative L2 of the worst row up to which two tensors "agree" when an error is localised: float64 3e-10, float32
+// 3e-5, float16 4e-3, bfloat16 3e-2, 8-bit floats as [Default]; the coarser type decides. It is 0 for integers and bools.
 func Floor(golden, actual tensor.DType) float64 {
 	return max(limits(golden).agree, limits(actual).agree)
 }

@@ -61,10 +61,10 @@ func TestCriteria(t *testing.T) {
 		a      []float64
 		want   []string
 	}{
-		{"all at once hold for equal tensors", compare.Criteria{Within: &compare.Tolerance{}, RelL2: new(0.0), Cosine: new(1.0), MSE: new(0.0), ULP: new(0.0), SNR: new(300.0),
-			KL: new(0.0), TopK: 4}, g, nil},
-		{"each is judged", compare.Criteria{Within: &compare.Tolerance{}, RelL2: new(0.1), RowRelL2: new(0.1), Cosine: new(0.9), MSE: new(0.1), ULP: new(10.0), SNR: new(20.0),
-			KL: new(0.1), TopK: 1}, []float64{-4, 3, 2, 1, 8, 6, 4, 2},
+		{"all at once hold for equal tensors", compare.Criteria{Within: &compare.Tolerance{}, RelL2: new(0.0), Cosine: new(1.0),
+			MSE: new(0.0), ULP: new(0.0), SNR: new(300.0), KL: new(0.0), TopK: 4}, g, nil},
+		{"each is judged", compare.Criteria{Within: &compare.Tolerance{}, RelL2: new(0.1), RowRelL2: new(0.1), Cosine: new(0.9),
+			MSE: new(0.1), ULP: new(10.0), SNR: new(20.0), KL: new(0.1), TopK: 1}, []float64{-4, 3, 2, 1, 8, 6, 4, 2},
 			[]string{"within", "rel_l2", "row_rel_l2", "cosine", "row_cosine", "mse", "ulp", "snr", "topk", "kl"}},
 		{"RelL2 holds for the worst row too: d = 1, ‖g‖ = √150, RMS = √75", compare.Criteria{RelL2: new(0.1)}, []float64{4, 3, 2, 2, 8, 6, 4, 2}, []string{"row_rel_l2"}},
 		{"a limit of its own for the row", compare.Criteria{RelL2: new(0.1), RowRelL2: new(0.12)}, []float64{4, 3, 2, 2, 8, 6, 4, 2}, nil},

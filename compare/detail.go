@@ -19,8 +19,8 @@ type Detail struct {
 	BadColumns Places // columns (indices of the last axis) with a mismatch
 	Rows       []Line // the five worst rows that differ, worst first
 	Columns    []Line // the five worst columns that differ; none if there is one row, or more than 2^20 columns
-	// SmallestAtol is the least atol that passes with this rtol, SmallestRtol the least rtol that passes with this atol; +Inf if there is none: a pair that is
-	// not finite does not match, integers differ, or g is zero where |a−g| is above atol.
+	// SmallestAtol is the least atol that passes with this rtol, SmallestRtol the least rtol that passes with this atol; +Inf if
+	// there is none: a pair that is not finite does not match, integers differ, or g is zero where |a−g| is above atol.
 	SmallestAtol, SmallestRtol float64
 }
 

@@ -9,7 +9,9 @@ import (
 
 // Violation is one criterion that does not hold.
 type Violation struct {
-	Criterion string  // "within", "rel_l2", "row_rel_l2", "cosine", "row_cosine", "mse", "ulp", "snr", "topk", "kl", "noise", "row_noise", "non_finite"
+	// Criterion is one of within, rel_l2, row_rel_l2, cosine, row_cosine, mse, ulp, snr, topk, kl, noise, row_noise, and non_finite, which is
+	// judged whatever was asked.
+	Criterion string
 	Got, Want float64 // the figure and its limit; counts for within, topk (rows) and non_finite
 	Text      string  // one line for people
 }
@@ -66,8 +68,8 @@ func (c Criteria) judge(v *Verdict, golden, actual, ref64 *tensor.Tensor) {
 		return
 	}
 	if r.BadNonFinite > 0 {
-		v.add("non_finite", float64(r.BadNonFinite), 0, "%d of %d elements are NaN or infinite on one side only (NaN: golden %d, actual %d; Inf: golden %d, actual %d)%s",
-			r.BadNonFinite, r.N, r.NaNGolden, r.NaNActual, r.InfGolden, r.InfActual, nanHint(r, v.Tolerance))
+		v.add("non_finite", float64(r.BadNonFinite), 0,
+			"%d of %d elements are NaN or infinite and do not match (NaN: golden %d, actual %d; Inf: golden %d, actual %d)%s", r.BadNonFinite, r.N, r.NaNGolden, r.NaNActual, r.InfGolden, r.InfActual, nanHint(r, v.Tolerance))
 	}
 	if c.Within != nil && r.Mismatches > 0 {
 		v.add("within", float64(r.Mismatches), 0, "%d of %d elements (%.3g %%) are not within atol %g + rtol %g·|golden|, the first is element %d",

@@ -79,7 +79,8 @@ func (s set) add(i int) { s.words[i/64] |= 1 << (i % 64) }
 
 func (s set) has(i int) bool { return s.words[i/64]>>(i%64)&1 != 0 }
 
-// places finds the runs of a set, and whether they repeat: three runs or more of one width at one distance; the last may be cut short by the end.
+// places finds the runs of a set, and whether they repeat: three runs or more of one width at one distance; the last may be cut
+// short by the end.
 func (s set) places() Places {
 	p := Places{Total: s.n}
 	var first, second Span

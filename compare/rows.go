@@ -50,8 +50,8 @@ func (w *worstRow) add(row int, dd, gg, abs float64) {
 	}
 }
 
-// drop sorts by dd, largest first, and removes the beaten rows. Of equals the first row stays, and a row that is beaten in one figure and equal in the other
-// stays too if it comes first: it may tie in the end.
+// drop sorts by dd, largest first, and removes the beaten rows. Of equals the first row stays, and a row that is beaten in one
+// figure and equal in the other stays too if it comes first: it may tie in the end.
 func (w *worstRow) drop() {
 	slices.SortFunc(w.rows, func(x, y rowError) int {
 		return cmp.Or(cmp.Compare(y.dd, x.dd), cmp.Compare(y.ratio, x.ratio), cmp.Compare(x.row, y.row))

@@ -133,8 +133,8 @@ func insert(best []ranked, r ranked, k int) []ranked {
 	return best[:min(k, len(best))]
 }
 
-// worstKL gives the row with the largest Kullback-Leibler divergence of softmax(golden) from softmax(actual), in nats. Pairs with a NaN are left out, −Inf has no
-// probability, and a row with +Inf has no softmax: +Inf.
+// worstKL gives the row with the largest Kullback-Leibler divergence of softmax(golden) from softmax(actual), in nats. Pairs with
+// a NaN are left out, −Inf has no probability, and a row with +Inf has no softmax: +Inf.
 func worstKL(golden, actual *tensor.Tensor) (row int, kl float64) {
 	row = -1
 	rd := newRowReader(golden, actual)

@@ -167,6 +167,16 @@ func (f *compareFlags) open() (k session.Case, closeAll func(), err error) {
 	} else if same {
 		k.Actual.Notes = append(k.Actual.Notes, "golden and actual are the same: this shows only that the dump can be read")
 	}
+	for flag, path := range map[string]string{"--weights": f.weights, "--config": f.config} {
+		if path == "" {
+			continue
+		}
+		if _, err := os.Stat(path); err != nil {
+			closeAll()
+			return k, nil, err
+		}
+		k.Actual.Notes = append(k.Actual.Notes, flag+" was not looked at: this version names the place of an error, not yet its cause")
+	}
 	k.Name = k.Golden.Info.Case
 	if k.Name == "" {
 		k.Name = filepath.Base(filepath.Clean(f.golden))

@@ -16,11 +16,12 @@ type Record struct {
 	Integer                 bool // ids and positions
 }
 
-// The kinds of a verdict that a standard run can give.
+// The kinds of a verdict. A standard run gives all but the last, which an injected run tells from KindLocal.
 const (
-	KindInput   = "input"
-	KindBetween = "between"
-	KindLocal   = "local"
+	KindInput       = "input"
+	KindBetween     = "between"
+	KindLocal       = "local"
+	KindInteraction = "interaction"
 )
 
 // Verdict says where the candidate leaves the reference.

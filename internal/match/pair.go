@@ -156,7 +156,7 @@ func (p *pairing) whyNot(g, a int) string {
 	case len(gp.Shape) == len(ap.Shape)+1 && len(ap.Shape) > 0 && slices.Equal(gp.Shape[2:], ap.Shape[1:]) && gp.Shape[0] > 1 && ap.Shape[0] < gp.Shape[0]*gp.Shape[1] && !p.lay.padding():
 		text += ": if the candidate has no padding rows, give the padding mask"
 	}
-	if _, _, last := p.lay.lastRows(gp.Shape, ap.Shape); last {
+	if _, _, last := p.lay.lastRows(gp.Shape, ap.Shape); last && gp.DType.IsFloat() {
 		text += ": the last row only, which is taken for right at the end of a generating model alone; elsewhere say so with rows: last under names"
 	}
 	return text

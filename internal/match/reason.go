@@ -78,7 +78,7 @@ func (p *pairing) recordedReason(s, other *side, port Port, j *joined, in pass) 
 	}
 	for _, n := range partners {
 		if len(other.withRole(n.passes[in], role)) > 0 {
-			return fmt.Sprintf("the %s layer has no other %s of this dtype and shape", other.name, what[role])
+			return fmt.Sprintf("the %s layer has no more %ss of this dtype and shape", other.name, what[role])
 		}
 	}
 	return fmt.Sprintf("the %s run recorded no %s of this layer", other.name, what[role])

@@ -64,6 +64,11 @@ func Compare(ctx context.Context, cases []Case, opt Options) (*Comparison, error
 		return nil, err
 	}
 	c.excuse()
+	for _, k := range cases {
+		if err := c.inject(k, opt.Match); err != nil {
+			return nil, err
+		}
+	}
 	c.locate()
 	return c, nil
 }
@@ -179,7 +184,9 @@ func (c *Comparison) locate() {
 			}
 			return 1
 		})
-		c.Verdict = localise.First(records, names, steps)
+		if c.Verdict = localise.First(records, names, steps); c.Verdict != nil {
+			c.interaction(c.Verdict)
+		}
 	}
 }
 

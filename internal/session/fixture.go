@@ -37,7 +37,7 @@ type Fixture struct {
 	store   *golden.Store
 	openErr error
 
-	comparing sync.Once // the rest
+	comparing sync.Once   // the rest
 	runs      []*dump.Run // the candidate's
 	c         *Comparison
 	err       error

@@ -61,8 +61,16 @@ func (p *Port) Decide(c *compare.Criteria, source string) *Judgement {
 }
 
 func (p *Port) newRow() *report.Layer {
-	return &report.Layer{Layer: p.Layer, Port: p.Port, Kind: report.KindOf(p.Port), Case: p.Case, Step: p.Step, Order: p.Seq,
+	row := &report.Layer{Layer: p.Layer, Port: p.Port, Kind: report.KindOf(p.Port), Case: p.Case, Step: p.Step, Order: p.Seq,
 		Golden: p.GoldenSide, Actual: p.ActualSide, Note: p.Note}
+	if in := p.Injected; in != nil {
+		row.Injected = report.MetricsOf(in.result, p.Golden.Shape())
+		if in.hasSplit {
+			local, inherited, angle := report.Float(in.local), report.Float(in.inherited), report.Float(in.angle)
+			row.LocalL2, row.InheritedL2, row.LocalInheritedCosine = &local, &inherited, &angle
+		}
+	}
+	return row
 }
 
 // explain looks a second time at a pair that failed: where, how much, and what would pass.

@@ -20,7 +20,7 @@ type Port struct {
 	Golden64                *tensor.Tensor // the golden in float64, nil if there is none
 	GoldenSide, ActualSide  *report.Side
 
-	printed    *printed // one side is a log
+	printed *printed // one side is a log
 
 	Criteria compare.Criteria // the fixture's
 	Source   string           // where they were written
@@ -28,6 +28,7 @@ type Port struct {
 	Agrees   bool             // within the noise floor, or means the same
 	Benign   string           // why a difference does not count
 	Floor    float64          // the noise floor that decided
+	Injected *injected        // of the run on golden inputs, nil without one
 	Err      error            // the comparison failed
 
 	row *report.Layer // as a test decided it; nil if none did

@@ -1,0 +1,72 @@
+package match_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/match"
+)
+
+// Two sequences of six tokens, of which the second has two of padding.
+func TestPadding(t *testing.T) {
+	flat := slices.Concat(pad...)
+	perHead := slices.Concat(pad[0], pad[0], pad[0], pad[1], pad[1], pad[1])
+	var perToken []bool // two entries a token
+	for _, keep := range flat {
+		perToken = append(perToken, keep, keep)
+	}
+	last := make([]bool, 12)
+	last[5], last[9] = true, true
+	tests := []struct {
+		name           string
+		golden, actual string
+		goldenView     match.View
+		rowMask        []bool
+		shape          []int
+		reason         string
+	}{
+		{"hidden", "m 2x6x4 > 2x6x4", "m 2x6x4 > 2x6x4", nil, flat, []int{2, 6, 4}, "a row per token"},
+		{"ragged with padding", "m 2x6x4 > 2x6x4", "m 12x4 > 12x4", nil, flat, []int{2, 6, 4}, "the same rows in one list"},
+		{"ragged without padding", "m 2x6x4 > 2x6x4", "m 10x4 > 10x4", match.View{{Kind: match.Reshape, Shape: []int{12, 4}}, {Kind: match.Rows, Keep: flat}}, nil, []int{10, 4}, "real tokens only"},
+		{"heads first", "m 2x6x4 > 2x3x6x5", "m 2x6x4 > 2x3x6x5", nil, perHead, []int{2, 3, 6, 5}, "query rows of each head"},
+		{"tokens first", "m 2x6x4 > 2x6x2x5", "m 2x6x4 > 2x6x2x5", nil, perToken, []int{2, 6, 2, 5}, "heads of each token"},
+		{"weights of six heads", "m 2x6x4 > 2x6x6x6", "m 2x6x4 > 2x6x6x6", nil, slices.Concat(slices.Repeat(pad[0], 6), slices.Repeat(pad[1], 6)), []int{2, 6, 6, 6}, "as many heads as tokens: attention weights"},
+		{"pooled", "m 2x6x4 > 2x4", "m 2x6x4 > 2x4", nil, nil, []int{2, 4}, "no tokens"},
+		{"as wide as long", "m 2x6x4 > 2x6", "m 2x6x4 > 2x6", nil, nil, []int{2, 6}, "floats of two axes are not tokens"},
+		{"ids", "m 2x6x4 > i64:2x6", "m 2x6x4 > i64:2x6", match.View{{Kind: match.Reshape, Shape: []int{2, 6, 1}}}, flat, []int{2, 6, 1}, "a row per id"},
+		{"other length", "m 2x6x4 > 2x7x4", "m 2x6x4 > 2x7x4", nil, nil, []int{2, 7, 4}, "another pass"},
+		{"last row", "lm_head 2x6x4 > 2x6x4", "lm_head 2x4 > 2x4", match.View{{Kind: match.Reshape, Shape: []int{12, 4}}, {Kind: match.Rows, Keep: last}}, nil, []int{2, 4}, "the last real token of each"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			golden, actual := invent(t, 1, tt.golden), invent(t, 1, tt.actual)
+			r, err := match.Runs(golden, actual, match.Options{PadMask: pad})
+			require.NoError(t, err)
+			checkViews(t, golden, actual, r)
+			p := r.Pairs[len(r.Pairs)-1] // the output
+			require.Empty(t, p.Problem)
+			assert.Equal(t, tt.goldenView, p.GoldenView, tt.reason)
+			assert.Equal(t, tt.rowMask, p.RowMask, tt.reason)
+			assert.Equal(t, tt.shape, p.Shape, tt.reason)
+		})
+	}
+}
+
+func TestNoPaddingIsNoMask(t *testing.T) {
+	golden := invent(t, 1, "m 1x2x4 > 1x2x4")
+	r, err := match.Runs(golden, golden, match.Options{PadMask: [][]bool{{true, true}}})
+	require.NoError(t, err)
+	assert.Nil(t, r.Pairs[0].RowMask)
+}
+
+func TestMaskIsNotCutByItself(t *testing.T) {
+	golden := invent(t, 1, "m attention_mask=i64:2x6,1x3 > 1x3")
+	r, err := match.Runs(golden, golden, match.Options{PadMask: pad})
+	require.NoError(t, err)
+	i := slices.IndexFunc(r.Pairs, func(p match.Pair) bool { return p.Mask })
+	require.GreaterOrEqual(t, i, 0)
+	assert.Nil(t, r.Pairs[i].RowMask, "its padding is what it says")
+}

@@ -1,0 +1,87 @@
+package session
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/match"
+)
+
+// injected is what a port was in the run on golden inputs: an output, or for an input what had been computed before it was replaced.
+type injected struct {
+	result compare.Result
+	agrees bool
+	// Of outputs: ‖a_injected − g‖, ‖a_standard − a_injected‖ and the cosine of the two errors; hasSplit tells that they are known.
+	hasSplit                bool
+	local, inherited, angle float64
+}
+
+// inject compares the injected run of a case, port by port of the standard comparison.
+func (c *Comparison) inject(k Case, opt match.Options) error {
+	if k.Injected == nil {
+		return nil
+	}
+	opt.GoldenByName, opt.ActualByName = k.Golden.OrderBy == dump.OrderNatural, k.Injected.OrderBy == dump.OrderNatural
+	res, err := match.Runs(portsOf(k.Golden), portsOf(k.Injected), opt)
+	if err != nil {
+		return fmt.Errorf("case %s, injected run: %w", k.Name, err)
+	}
+	byKey := map[portKey]*Port{}
+	for _, p := range c.Ports {
+		byKey[p.key()] = p
+	}
+	for _, pair := range res.Pairs {
+		first := k.Golden.Entries[pair.Golden[0]]
+		p := byKey[portKey{k.Name, first.Step, first.Layer, first.Port}]
+		isInput := localise.RoleOf(first.Port) == localise.Input
+		if p == nil || pair.Problem != "" || isInput != pair.Computed {
+			continue // an input that was replaced is the golden one
+		}
+		g, err := view(k.Golden, pair.Golden, pair.GoldenView, pair.RowMask)
+		if err != nil {
+			return err
+		}
+		a, err := view(k.Injected, pair.Actual, pair.ActualView, pair.RowMask)
+		if err != nil {
+			return err
+		}
+		in := &injected{}
+		if in.result, err = compare.Tensors(g, a, compare.Tolerance{}); err != nil {
+			return err
+		}
+		in.agrees = in.result.BadNonFinite == 0 && in.result.WorstRow.RelL2 <= max(p.Floor, compare.Floor(g.DType(), a.DType()))
+		if p.Joined() && !isInput {
+			if d, err := compare.Tensors(a, p.Actual, compare.Tolerance{}); err == nil {
+				in.split(d.NormDiff, p.Base.Result.NormDiff)
+			}
+		}
+		p.Injected = in
+	}
+	return nil
+}
+
+// split gives the two parts of the standard run's error, e_standard = e_local + e_inherited. Norms are not subtracted; the cosine follows
+// from the three of them.
+func (in *injected) split(inherited, standard float64) {
+	in.hasSplit, in.local, in.inherited = true, in.result.NormDiff, inherited
+	if p := in.local * inherited; p > 0 {
+		in.angle = math.Max(-1, math.Min(1, (standard*standard-in.local*in.local-inherited*inherited)/(2*p)))
+	}
+}
+
+// interaction: a layer that is wrong in the model although everything that it was given is right, and right when it is called on
+// the same inputs, is not wrong by itself.
+func (c *Comparison) interaction(v *localise.Verdict) {
+	if v.Kind != localise.KindLocal || !v.Proven {
+		return
+	}
+	for _, p := range c.Ports {
+		if p.Case == v.Case && p.Step == v.Step && p.Layer == v.Layer && p.Port == v.Port && p.Injected != nil && p.Injected.agrees {
+			v.Kind = localise.KindInteraction
+			v.Text = fmt.Sprintf("%s gets the right inputs and is wrong in the model, but right when it runs on the golden inputs", v.Layer)
+		}
+	}
+}

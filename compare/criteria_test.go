@@ -13,30 +13,49 @@ import (
 )
 
 func TestDefaultsAndFloors(t *testing.T) {
+	same := func(v float64) compare.Limits { return compare.Limits{RelL2: v, RowRelL2: v} }
 	for _, row := range []struct {
 		golden, actual tensor.DType
-		limit, floor   float64
+		limit, floor   compare.Limits
 		reason         string
 	}{
-		{tensor.F64, tensor.F64, 1e-9, 3e-10, "float64"},
-		{tensor.F32, tensor.F32, 1e-4, 3e-5, "float32"},
-		{tensor.F32, tensor.F64, 1e-4, 3e-5, "a float64 beside a float32 is no better"},
-		{tensor.F16, tensor.F16, 4e-3, 4e-3, "float16"},
-		{tensor.F32, tensor.BF16, 3e-2, 3e-2, "the candidate is coarser"},
-		{tensor.BF16, tensor.F32, 3e-2, 3e-2, "the golden is coarser"},
-		{tensor.BF16, tensor.F16, 3e-2, 3e-2, "bfloat16 is coarser than float16"},
-		{tensor.F8E4M3FN, tensor.BF16, 0.25, 0.25, "three bits of mantissa"},
-		{tensor.F8E5M2, tensor.F8E4M3FN, 0.5, 0.5, "two bits"},
-		{tensor.F8E8M0FNU, tensor.F32, 0.5, 0.5, "no mantissa"},
-		{tensor.I64, tensor.F32, 1e-4, 3e-5, "an integer beside a float goes by the float"},
+		{tensor.F64, tensor.F64, same(1e-9), same(3e-10), "float64"},
+		{tensor.F32, tensor.F32, same(1e-4), same(3e-5), "float32"},
+		{tensor.F32, tensor.F64, same(1e-4), same(3e-5), "a float64 beside a float32 is no better"},
+		{tensor.F16, tensor.F16, compare.Limits{RelL2: 4e-3, RowRelL2: 1e-2}, compare.Limits{RelL2: 4e-3, RowRelL2: 1e-2}, "float16"},
+		{tensor.F32, tensor.BF16, compare.Limits{RelL2: 3e-2, RowRelL2: 8e-2}, compare.Limits{RelL2: 3e-2, RowRelL2: 8e-2}, "the candidate is coarser"},
+		{tensor.BF16, tensor.F32, compare.Limits{RelL2: 3e-2, RowRelL2: 8e-2}, compare.Limits{RelL2: 3e-2, RowRelL2: 8e-2}, "the golden is coarser"},
+		{tensor.BF16, tensor.F16, compare.Limits{RelL2: 3e-2, RowRelL2: 8e-2}, compare.Limits{RelL2: 3e-2, RowRelL2: 8e-2}, "bfloat16 is coarser than float16"},
+		{tensor.F8E4M3FN, tensor.BF16, same(0.25), same(0.25), "three bits of mantissa"},
+		{tensor.F8E5M2, tensor.F8E4M3FN, same(0.5), same(0.5), "two bits"},
+		{tensor.F8E8M0FNU, tensor.F32, same(0.5), same(0.5), "no mantissa"},
+		{tensor.I64, tensor.F32, same(1e-4), same(3e-5), "an integer beside a float goes by the float"},
 	} {
 		c := compare.Default(row.golden, row.actual)
 		assert.Nil(t, c.Within, row.reason)
-		assert.Equal(t, []float64{row.limit, row.limit, row.floor}, []float64{*c.RelL2, *c.RowRelL2, compare.Floor(row.golden, row.actual)}, row.reason)
+		assert.Equal(t, row.limit, compare.Limits{RelL2: *c.RelL2, RowRelL2: *c.RowRelL2}, row.reason)
+		assert.Equal(t, row.floor, compare.Floor(row.golden, row.actual), row.reason)
 	}
 	c := compare.Default(tensor.I64, tensor.Bool)
 	assert.Equal(t, compare.Tolerance{}, *c.Within)
 	assert.Zero(t, compare.Floor(tensor.I64, tensor.Bool))
+}
+
+func TestAgrees(t *testing.T) {
+	limits := compare.Limits{RelL2: 1e-3, RowRelL2: 1e-2}
+	for _, row := range []struct {
+		r      compare.Result
+		want   bool
+		reason string
+	}{
+		{compare.Result{RelL2: 1e-3, WorstRow: compare.Row{RelL2: 1e-2}}, true, "exactly at both limits"},
+		{compare.Result{RelL2: 1.1e-3, WorstRow: compare.Row{RelL2: 1e-3}}, false, "the tensor is outside"},
+		{compare.Result{RelL2: 1e-4, WorstRow: compare.Row{RelL2: 1.1e-2}}, false, "one row is outside"},
+		{compare.Result{BadNonFinite: 1}, false, "a NaN never agrees"},
+	} {
+		assert.Equal(t, row.want, row.r.Agrees(limits), row.reason)
+	}
+	assert.Equal(t, compare.Limits{RelL2: 2, RowRelL2: 3}, compare.Limits{RelL2: 1, RowRelL2: 3}.Max(compare.Limits{RelL2: 2, RowRelL2: 1}))
 }
 
 // judge gives the names of the criteria that do not hold.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -53,7 +54,7 @@ func newCompare() *cobra.Command {
 	fl.StringVar(&f.config, "config", "", "the model's config.json")
 	fl.StringVar(&f.padMask, "pad-mask", "", "JSON `file` with 0 or 1 per [batch][token]: padding rows are left out")
 	fl.StringVar(&f.injection, "injection", "", "form of the injected run: nested or isolated (default: as recorded)")
-	fl.StringVar(&f.raw, "raw", "", "dtype and shape of headerless files, as `f32:4x8`")
+	fl.StringVar(&f.raw, "raw", "", "dtype and shape of headerless files, as `f32:4x8` (default: those of the golden)")
 	fl.Float64Var(&f.atol, "atol", 0, "absolute tolerance of |a − g| ≤ atol + rtol·|g|")
 	fl.Float64Var(&f.rtol, "rtol", 0, "relative tolerance")
 	fl.BoolVar(&f.equalNaN, "equal-nan", false, "NaN matches NaN")
@@ -106,14 +107,14 @@ func (f *compareFlags) run(ctx context.Context, within bool, stdout, stderr io.W
 	if opt.Match.PadMask, err = readPadMask(f.padMask); err != nil {
 		return err
 	}
-	k, closeAll, err := f.open()
+	cases, closeAll, err := f.open()
 	if err != nil {
 		return err
 	}
 	defer closeAll()
 	bar := newProgress(stderr)
 	opt.Progress = bar.set
-	c, err := session.Compare(ctx, []session.Case{k}, opt)
+	c, err := session.Compare(ctx, cases, opt)
 	bar.done()
 	if err != nil {
 		return f.write(&report.Report{Fixture: f.golden, Verdict: report.Error, Error: err.Error()}, stdout, err)
@@ -121,67 +122,99 @@ func (f *compareFlags) run(ctx context.Context, within bool, stdout, stderr io.W
 	return f.write(c.Report(f.golden, true), stdout, nil)
 }
 
-// open opens all dumps of the command line. A case's name is that of the golden's run.
-func (f *compareFlags) open() (k session.Case, closeAll func(), err error) {
+// open opens all dumps of the command line and pairs their cases.
+func (f *compareFlags) open() (cases []session.Case, closeAll func(), err error) {
 	var opened []*dump.Run
-	closeAll = func() {
-		for _, r := range opened {
-			r.Close()
+	defer func() {
+		if err != nil {
+			dump.CloseAll(opened)
 		}
+	}()
+	var raw func(string, int64) (tensor.RawSpec, error)
+	if f.raw != "" {
+		spec, err := tensor.ParseRaw(f.raw)
+		if err != nil {
+			return nil, nil, usage("--raw: %v", err)
+		}
+		raw = func(string, int64) (tensor.RawSpec, error) { return spec, nil }
 	}
-	open := func(path string, o dump.Options) (*dump.Run, error) {
+	open := func(path string, o dump.Options) ([]*dump.Run, error) {
 		if path == "" {
 			return nil, nil
 		}
-		if f.raw != "" {
-			spec, err := tensor.ParseRaw(f.raw)
-			if err != nil {
-				return nil, usage("--raw: %v", err)
-			}
-			o.Raw = func(string, int64) (tensor.RawSpec, error) { return spec, nil }
+		if o.Raw = raw; raw == nil && len(opened) > 0 {
+			o.Raw = session.RawLike(opened[0])
 		}
-		r, err := dump.Open(path, o)
-		if err == nil {
-			opened = append(opened, r)
-		}
-		return r, err
+		runs, err := dump.OpenCases(path, o)
+		opened = append(opened, runs...)
+		return runs, err
+	}
+	golden, err := open(f.golden, dump.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, g := range golden {
+		cases = append(cases, session.Case{Name: cmp.Or(g.Info.Case, filepath.Base(filepath.Clean(f.golden))), Golden: g})
 	}
 	for _, d := range []struct {
-		to   **dump.Run
-		path string
-		opt  dump.Options
+		flag, path string
+		opt        dump.Options
+		to         func(*session.Case) **dump.Run
 	}{
-		{&k.Golden, f.golden, dump.Options{}},
-		{&k.Actual, f.actual, dump.Options{}},
-		{&k.Injected, f.injected, dump.Options{Injection: f.injection}},
-		{&k.Golden64, f.golden64, dump.Options{}},
+		{"--actual", f.actual, dump.Options{}, func(k *session.Case) **dump.Run { return &k.Actual }},
+		{"--injected", f.injected, dump.Options{Injection: f.injection}, func(k *session.Case) **dump.Run { return &k.Injected }},
+		{"--golden64", f.golden64, dump.Options{}, func(k *session.Case) **dump.Run { return &k.Golden64 }},
 	} {
-		if *d.to, err = open(d.path, d.opt); err != nil {
-			closeAll()
-			return k, nil, err
+		runs, err := open(d.path, d.opt)
+		if err == nil && d.path != "" {
+			err = pairCases(cases, runs, d.flag, d.to)
+		}
+		if err != nil {
+			return nil, nil, err
 		}
 	}
-	if same, err := sameFile(f.golden, f.actual); err != nil {
-		closeAll()
-		return k, nil, err
-	} else if same {
-		k.Actual.Notes = append(k.Actual.Notes, "golden and actual are the same: this shows only that the dump can be read")
+	return cases, func() { dump.CloseAll(opened) }, f.remarks(cases[0].Actual)
+}
+
+// pairCases gives each case the run of its name. Two single runs belong together, whatever they are called.
+func pairCases(cases []session.Case, runs []*dump.Run, flag string, to func(*session.Case) **dump.Run) error {
+	if len(cases) == 1 && len(runs) == 1 {
+		*to(&cases[0]) = runs[0]
+		return nil
 	}
-	for flag, path := range map[string]string{"--weights": f.weights, "--config": f.config} {
-		if path == "" {
+	for i := range cases {
+		k := &cases[i]
+		for _, r := range runs {
+			if r.Info.Case == k.Name {
+				*to(k) = r
+			}
+		}
+		if *to(k) == nil && flag == "--actual" {
+			return fmt.Errorf("%s has no case %q, it has %s", flag, k.Name, dump.CaseNames(runs))
+		}
+	}
+	return nil
+}
+
+// remarks notes what the command line asks for and does not get.
+func (f *compareFlags) remarks(actual *dump.Run) error {
+	same, err := sameFile(f.golden, f.actual)
+	if err != nil {
+		return err
+	}
+	if same {
+		actual.Notes = append(actual.Notes, "golden and actual are the same: this shows only that the dump can be read")
+	}
+	for _, o := range []struct{ flag, path string }{{"--weights", f.weights}, {"--config", f.config}} {
+		if o.path == "" {
 			continue
 		}
-		if _, err := os.Stat(path); err != nil {
-			closeAll()
-			return k, nil, err
+		if _, err := os.Stat(o.path); err != nil {
+			return err
 		}
-		k.Actual.Notes = append(k.Actual.Notes, flag+" was not looked at: this version names the place of an error, not yet its cause")
+		actual.Notes = append(actual.Notes, o.flag+" was not looked at: this version names the place of an error, not yet its cause")
 	}
-	k.Name = k.Golden.Info.Case
-	if k.Name == "" {
-		k.Name = filepath.Base(filepath.Clean(f.golden))
-	}
-	return k, closeAll, nil
+	return nil
 }
 
 func sameFile(a, b string) (bool, error) {

@@ -27,15 +27,10 @@ func OpenCases(path string, opt Options) ([]*Run, error) {
 	data, err := os.ReadFile(filepath.Join(path, RunFile))
 	switch {
 	case err == nil:
-		var rec struct {
-			Schema int               `json:"schema"`
-			Cases  []json.RawMessage `json:"cases"`
-		}
-		if err := json.Unmarshal(data, &rec); err != nil {
-			return nil, fmt.Errorf("dump: open %q: %w", filepath.Join(path, RunFile), jsonPlace(data, err))
-		}
-		if rec.Cases != nil {
-			return openRecording(path, rec.Cases)
+		if cases, err := recordedCases(filepath.Join(path, RunFile), data); err != nil {
+			return nil, err
+		} else if cases != nil {
+			return openRecording(path, cases)
 		}
 	case !errors.Is(err, fs.ErrNotExist) && !isFile(path):
 		return nil, fmt.Errorf("dump: open %q: %w", path, err)
@@ -49,6 +44,17 @@ func OpenCases(path string, opt Options) ([]*Run, error) {
 		return nil, err
 	}
 	return []*Run{r}, nil
+}
+
+// recordedCases gives the cases of a recording's run.json, nil if it is that of a dump.
+func recordedCases(name string, data []byte) ([]json.RawMessage, error) {
+	var rec struct {
+		Cases []json.RawMessage `json:"cases"`
+	}
+	if err := json.Unmarshal(data, &rec); err != nil {
+		return nil, fmt.Errorf("dump: open %q: %w", name, jsonPlace(data, err))
+	}
+	return rec.Cases, nil
 }
 
 func isFile(path string) bool {

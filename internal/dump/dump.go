@@ -24,6 +24,9 @@ const (
 // ErrEmpty says that a folder or file holds no tensor at all.
 var ErrEmpty = errors.New("no tensors")
 
+// ErrUnknownShape is what Options.Raw says of a headerless file of which it does not know the shape: it is left out of a folder, with a note.
+var ErrUnknownShape = errors.New("unknown shape")
+
 // Run is an open dump. Its tensors are views of mapped files and must not be used after Close.
 type Run struct {
 	Path    string
@@ -167,6 +170,11 @@ func (r *Run) openFolder(opt Options) error {
 	}
 	if err != nil {
 		return fmt.Errorf("dump: open %q: %w", r.Path, err)
+	}
+	if cases, err := recordedCases(filepath.Join(r.Path, RunFile), data); err != nil {
+		return err
+	} else if cases != nil {
+		return fmt.Errorf("dump: open %q: this is a recording of %d cases, not a dump of one", r.Path, len(cases))
 	}
 	r.HasInfo = true
 	if r.Info, err = parseInfo(filepath.Join(r.Path, RunFile), data); err != nil {

@@ -1,6 +1,7 @@
 package dump
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -49,6 +50,10 @@ func (r *Run) load(path, file string, opt Options) ([]tensor.Named, error) {
 	} else {
 		f, err = OpenFile(path)
 	}
+	if errors.Is(err, ErrUnknownShape) && path != r.Path {
+		r.note("left out a headerless file: " + err.Error())
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +79,7 @@ func openRaw(path, label string, opt Options) (*tensor.File, error) {
 	}
 	spec, err := opt.Raw(label, size)
 	if err != nil {
-		return nil, &tensor.FormatError{Format: "raw", File: path, Offset: -1, Err: tensor.ErrUnsupported, Msg: err.Error()}
+		return nil, &tensor.FormatError{Format: "raw", File: path, Offset: -1, Err: err, Msg: err.Error()}
 	}
 	return tensor.OpenRaw(path, spec)
 }

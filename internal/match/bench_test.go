@@ -12,7 +12,8 @@ import (
 // BenchmarkRuns joins 5,000 layers (16,000 golden ports), and two runs of that size that have no name in common.
 func BenchmarkRuns(b *testing.B) {
 	golden, actual := invent(b, 380, llamaTorch), invent(b, 380, llamaMAX)
-	strangers := invent(b, 380, strings.NewReplacer("layers.layers", "stack", "_proj", "_lin", "norm", "scale", "mlp", "ffn", "attn", "mixer", "embed", "lookup").Replace(llamaMAX))
+	strangers := invent(b, 380, strings.NewReplacer("layers.layers", "stack", "_proj", "_lin", "norm", "scale", "mlp", "ffn", "attn",
+		"mixer", "embed", "lookup").Replace(llamaMAX))
 	for _, bb := range []struct {
 		name   string
 		actual []match.Port

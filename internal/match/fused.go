@@ -15,7 +15,8 @@ type fusion struct {
 var fusions = []fusion{
 	{
 		fused: []string{"qkvproj", "qkv", "wqkv", "cattn", "inproj", "toqkv", "qkvlinear", "qkvlin"},
-		parts: [][]string{{"qproj", "query", "toq", "qlin", "q", "wq", "queryproj", "linearq"}, {"kproj", "key", "tok", "klin", "k", "wk", "keyproj", "lineark"},
+		parts: [][]string{{"qproj", "query", "toq", "qlin", "q", "wq", "queryproj", "linearq"}, {"kproj", "key", "tok", "klin", "k", "wk",
+			"keyproj", "lineark"},
 			{"vproj", "value", "tov", "vlin", "v", "wv", "valueproj", "linearv"}},
 	},
 	{

@@ -160,7 +160,8 @@ func (j *joined) axis() int {
 	return -1
 }
 
-// cut gives the axis of the whole that is cut, and the width that a part has there. A part may have a batch axis in front that the whole has not, and
+// cut gives the axis of the whole that is cut, and the width that a part has there. A part may have a batch axis in front that the whole
+// has not, and
 // the reverse, so axes are counted from the end.
 func (j *joined) cut(part, whole []int) (axis, width int, ok bool) {
 	axis = j.axis()
@@ -189,5 +190,6 @@ func (p *pairing) widths(s *side, parts []int, whole Port) string {
 	for _, i := range parts {
 		text = append(text, tensor.FormatShape(s.ports[i].Shape))
 	}
-	return fmt.Sprintf("the %s shapes %s do not add up to %s of %s", s.name, strings.Join(text, ", "), tensor.FormatShape(whole.Shape), whole.Layer)
+	return fmt.Sprintf("the %s shapes %s do not add up to %s of %s", s.name, strings.Join(text, ", "), tensor.FormatShape(whole.Shape),
+		whole.Layer)
 }

@@ -44,7 +44,8 @@ func lenient(text string) []match.Port {
 	return ports
 }
 
-// FuzzRuns: whatever the names and shapes are, nothing panics, no port is paired twice or lost, every view fits, and a second run says the same.
+// FuzzRuns: whatever the names and shapes are, nothing panics, no port is paired twice or lost, every view fits, and a second run says the
+// same.
 func FuzzRuns(f *testing.F) {
 	for _, tt := range real {
 		golden, err := os.ReadFile(filepath.Join("testdata", tt.golden+".txt"))
@@ -55,9 +56,12 @@ func FuzzRuns(f *testing.F) {
 	}
 	f.Add("0 a.q-output f32 2x6x4\n0 a.k-output f32 2x6x4\n0 a.v-output f32 2x6x4", "0 a.qkv-output f32 10x12", "", "", 0)
 	f.Add("0 model-output_logits f32 2x6x4", "0 model-output f32 2x4", "model", "model", 1)
-	f.Add("0 a.norm-output f32 1x7x4\n0 a.norm(2)-output f32 1x1x4\n0 a.lm_head-input_0 f32 1x7x4", "0 norm-output f32 7x4\n1 norm-output f32 1x4\n0 lm_head-input_0 f32 1x4", "a", "b", 2)
-	f.Add("0 m-input_input_ids i64 2x6\n0 m-input_attention_mask i64 2x6\n0 m.x.a.0-input_0 f32 2x4x6x6", "0 m-input_0 i64 10\n0 m-input_1 f32 2x6\n0 m.a.layers.0-computed_0 f32 2x4x6x6", "m.*", "m.*", 48)
-	f.Add("0 m.e.layers.0-output f32 3\n0 m.e.layers.1-output f32 3\n0 m.e.layers.2-output f32 3", "0 m.layers.0-output f32 3\n0 m.layers.1-output f32 3\n0 m.layers.2-output f32 3", "", "", 0)
+	f.Add("0 a.norm-output f32 1x7x4\n0 a.norm(2)-output f32 1x1x4\n0 a.lm_head-input_0 f32 1x7x4",
+		"0 norm-output f32 7x4\n1 norm-output f32 1x4\n0 lm_head-input_0 f32 1x4", "a", "b", 2)
+	f.Add("0 m-input_input_ids i64 2x6\n0 m-input_attention_mask i64 2x6\n0 m.x.a.0-input_0 f32 2x4x6x6",
+		"0 m-input_0 i64 10\n0 m-input_1 f32 2x6\n0 m.a.layers.0-computed_0 f32 2x4x6x6", "m.*", "m.*", 48)
+	f.Add("0 m.e.layers.0-output f32 3\n0 m.e.layers.1-output f32 3\n0 m.e.layers.2-output f32 3",
+		"0 m.layers.0-output f32 3\n0 m.layers.1-output f32 3\n0 m.layers.2-output f32 3", "", "", 0)
 	f.Add("0 c-output f32 2x6x4", "0 c.a-output f32 2x6x2\n0 c.b-output f32 2x6x2", "c", "c.a c.b", 32)
 	f.Fuzz(func(t *testing.T, goldenText, actualText, from, to string, bits int) {
 		golden, actual := lenient(goldenText), lenient(actualText)
@@ -95,7 +99,8 @@ func FuzzView(f *testing.F) {
 			for i := range keep {
 				keep[i] = i%2 == 0
 			}
-			v = append(v, match.Op{Kind: kinds[int(code[0])%len(kinds)], Axis: a, From: b, To: c, Shape: []int{b, c}, Order: []int{a, b}, Keep: keep})
+			v = append(v, match.Op{Kind: kinds[int(code[0])%len(kinds)], Axis: a, From: b, To: c, Shape: []int{b, c}, Order: []int{a, b},
+				Keep: keep})
 		}
 		parts := []match.Port{{DType: tensor.F32, Shape: []int{int(rows), int(columns)}}, {DType: tensor.F32, Shape: []int{int(rows), 3}}}
 		for n := range len(parts) + 1 {

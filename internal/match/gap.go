@@ -24,7 +24,8 @@ func (s *side) inOrder() []*node {
 	return nodes
 }
 
-// gaps lists the layers without partner and without known reason, between the joined layers around them. Gaps that differ in block numbers only are
+// gaps lists the layers without partner and without known reason, between the joined layers around them. Gaps that differ in block numbers
+// only are
 // reported once.
 func (p *pairing) gaps() []Gap {
 	golden := p.golden.inOrder()

@@ -215,8 +215,9 @@ func (m *matcher) ambiguous(golden, actual []*node) {
 	for _, n := range slices.Concat(golden, actual) {
 		m.settled[n] = true
 	}
-	m.errs = append(m.errs, fmt.Errorf("match: ambiguous names: golden %s and candidate %s fit each other equally well: say under names which is which",
-		quoted(golden), quoted(actual)))
+	m.errs = append(m.errs,
+		fmt.Errorf("match: ambiguous names: golden %s and candidate %s fit each other equally well: say under names which is which",
+			quoted(golden), quoted(actual)))
 }
 
 func quoted(nodes []*node) string {
@@ -229,7 +230,8 @@ func quoted(nodes []*node) string {
 	return strings.Join(out, ", ")
 }
 
-// roots joins labels that are wrapper words only: the whole model and what it wraps. Equal names go first, then the outermost, and both only if
+// roots joins labels that are wrapper words only: the whole model and what it wraps. Equal names go first, then the outermost, and both
+// only if
 // the outputs fit: the inner model gives hidden states, the outer one logits.
 func (m *matcher) roots() {
 	pick := func(ok func(g, a *node) bool) {

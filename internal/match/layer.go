@@ -98,7 +98,8 @@ func (l *layerPairing) inputs(golden, actual []int) {
 		return l.add(g, a, lay, note)
 	}
 	l.pairInputs(golden, actual, take)
-	if len(golden) == 1 && len(actual) == 1 && len(l.input) == 0 && sameKind(l.golden.ports[golden[0]].DType, l.actual.ports[actual[0]].DType) {
+	if len(golden) == 1 && len(actual) == 1 && len(l.input) == 0 && sameKind(l.golden.ports[golden[0]].DType,
+		l.actual.ports[actual[0]].DType) {
 		l.problem(golden[0], actual[0]) // each has one input, so it is the same one
 	}
 }
@@ -189,7 +190,8 @@ func (l *layerPairing) byShape(g int) bool {
 	return p.DType.IsFloat() || positionOf(p.Port) >= 0 || slices.Contains(mainInputs, p.Port)
 }
 
-// pairGroup pairs inputs of one dtype and shape. Equally many go in order. Else equal positions are taken, unless the candidate has an input of another
+// pairGroup pairs inputs of one dtype and shape. Equally many go in order. Else equal positions are taken, unless the candidate has an
+// input of another
 // kind in front, which shifts its positions; then the lowest of both.
 func (l *layerPairing) pairGroup(gs, as, all []int, pair func(g, a int, lay layout, note string) *Pair, name func(int) string) {
 	if len(gs) == 0 || len(as) == 0 {

@@ -39,9 +39,11 @@ func (l layouts) fit(g, a []int, integer bool, ok allow) (layout, bool) {
 	case len(a) == len(g)+1 && a[0] == 1 && slices.Equal(a[1:], g):
 		return l.padded(layout{shape: g, actual: View{reshape(g)}, note: "batch axis of the candidate dropped"}, integer), true
 	case ragged(g, a):
-		return l.padded(layout{shape: g, actual: View{reshape(g)}, note: fmt.Sprintf("the candidate's rows are the tokens of %d sequences", g[0])}, integer), true
+		return l.padded(layout{shape: g, actual: View{reshape(g)}, note: fmt.Sprintf("the candidate's rows are the tokens of %d sequences",
+			g[0])}, integer), true
 	case ragged(a, g):
-		return layout{shape: g, actual: View{reshape(g)}, note: fmt.Sprintf("the candidate's %d sequences taken as one list of tokens", a[0])}, true
+		return l.padded(layout{shape: a, golden: View{reshape(a)}, note: fmt.Sprintf("the golden's rows are the tokens of %d sequences", a[0])},
+			integer), true
 	}
 	if v, s, fits := l.unpad(g, a); fits {
 		return layout{golden: v, shape: s, note: fmt.Sprintf("the candidate has no padding rows: %d of %d compared", l.kept, g[0]*g[1])}, true
@@ -183,7 +185,8 @@ func newLayouts(pad [][]bool) (layouts, error) {
 	kept, total := 0, 0
 	for i, sequence := range pad {
 		if len(sequence) != len(pad[0]) {
-			return layouts{}, fmt.Errorf("match: padding mask: sequence %d has %d tokens, the first has %d: pad them to one length", i, len(sequence), len(pad[0]))
+			return layouts{}, fmt.Errorf("match: padding mask: sequence %d has %d tokens, the first has %d: pad them to one length", i,
+				len(sequence), len(pad[0]))
 		}
 		n := count(sequence)
 		if n == 0 {

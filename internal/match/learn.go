@@ -15,7 +15,8 @@ const minVotes = 3
 // maxPrefix bounds the segments of a prefix.
 const maxPrefix = 8
 
-// learnWrappers finds words that stand before the layers of one side only and are not known as wrappers: model.mymodel.encoder.layer.0 against
+// learnWrappers finds words that stand before the layers of one side only and are not known as wrappers: model.mymodel.encoder.layer.0
+// against
 // model.encoder.layer.0. The translation that most layers follow is taken, if their shapes agree, and the search begins anew.
 func (m *matcher) learnWrappers(golden, actual []*node) {
 	for _, t := range m.learned {
@@ -50,7 +51,8 @@ func (m *matcher) learnWrappers(golden, actual []*node) {
 
 type vote struct{ golden, actual *node }
 
-// votes collects for each possible translation the layers that would be joined by it. Translations under which shapes contradict are left out.
+// votes collects for each possible translation the layers that would be joined by it. Translations under which shapes contradict are left
+// out.
 func (m *matcher) votes(golden, actual []*node) map[translation][]vote {
 	golden, actual = m.open(golden, actual)
 	type cut struct {
@@ -151,5 +153,6 @@ func (m *matcher) ambiguousPrefixes(votes map[translation][]vote, ts []translati
 			m.settled[v.golden], m.settled[v.actual] = true, true
 		}
 	}
-	m.errs = append(m.errs, fmt.Errorf("match: ambiguous names: %s fit equally well: say under names which is which", strings.Join(text, "; ")))
+	m.errs = append(m.errs, fmt.Errorf("match: ambiguous names: %s fit equally well: say under names which is which", strings.Join(text,
+		"; ")))
 }

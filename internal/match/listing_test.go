@@ -17,7 +17,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// parse reads a listing: a port a line, in execution order, as "<step> <layer>-<port> <dtype> <shape>", the shape as 1x7x64, a scalar's as "-".
+// parse reads a listing: a port a line, in execution order, as "<step> <layer>-<port> <dtype> <shape>", the shape as 1x7x64, a scalar's as
+// "-".
 func parse(t testing.TB, text string) []match.Port {
 	t.Helper()
 	var ports []match.Port
@@ -195,7 +196,8 @@ func check(t testing.TB, golden, actual []match.Port, r *match.Result) {
 		}
 	}
 	if len(usedGolden) != len(golden) || len(usedActual) != len(actual) {
-		t.Fatalf("%d of %d golden ports and %d of %d of the candidate's are accounted for", len(usedGolden), len(golden), len(usedActual), len(actual))
+		t.Fatalf("%d of %d golden ports and %d of %d of the candidate's are accounted for", len(usedGolden), len(golden), len(usedActual),
+			len(actual))
 	}
 	if !slices.IsSortedFunc(r.Pairs, func(a, b match.Pair) int { return cmp.Compare(golden[a.Golden[0]].Seq, golden[b.Golden[0]].Seq) }) {
 		t.Fatal("the pairs are not in the golden's order")

@@ -10,13 +10,14 @@ import (
 var wrappers = map[string]bool{
 	"model": true, "basemodel": true, "module": true, "origmod": true, "languagemodel": true, "textmodel": true, "llm": true, "backbone": true,
 	"transformer": true, "automodel": true, "network": true, "net": true, "gptneox": true,
-	"bert": true, "roberta": true, "xlmroberta": true, "camembert": true, "distilbert": true, "mpnet": true, "electra": true, "albert": true, "deberta": true,
+	"bert": true, "roberta": true, "xlmroberta": true, "camembert": true, "distilbert": true, "mpnet": true, "electra": true,
+	"albert": true, "deberta": true,
 }
 
 // Names of modules that hold a list of layers. MAX's LayerList and Sequential repeat them as "<list>.layers.<number>".
 var lists = map[string]bool{
-	"layers": true, "layer": true, "blocks": true, "block": true, "h": true, "resblocks": true, "transformerblocks": true, "mlp": true, "modules": true,
-	"experts": true, "stages": true, "sequential": true,
+	"layers": true, "layer": true, "blocks": true, "block": true, "h": true, "resblocks": true, "transformerblocks": true, "mlp": true,
+	"modules": true, "experts": true, "stages": true, "sequential": true,
 }
 
 // splitCall cuts the call count off a label: "model.norm(2)" is the second call of "model.norm".

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// Order compares the sequences in which the joined layers were executed first. It tells at how many positions the two differ, and the first five.
+// Order compares the sequences in which the joined layers were executed first. It tells at how many positions the two differ, and the first
+// five.
 // Independent siblings may swap, so a difference is to be reported, not to be failed. It means something only where both sides recorded
 // their order. Of a fused layer the first part counts.
 func Order(golden, actual []Port, r *Result) (same bool, differ int, first []string) {

@@ -19,7 +19,8 @@ type pairing struct {
 }
 
 func (m *matcher) pairPorts() *pairing {
-	p := &pairing{matcher: m, usedGolden: map[int]bool{}, usedActual: map[int]bool{}, why: [2]map[int]string{{}, {}}, whyLayer: map[*node]string{}}
+	p := &pairing{matcher: m, usedGolden: map[int]bool{}, usedActual: map[int]bool{}, why: [2]map[int]string{{}, {}},
+		whyLayer: map[*node]string{}}
 	p.lastRows = m.trailing()
 	for _, j := range m.joins {
 		switch {
@@ -153,7 +154,8 @@ func (p *pairing) whyNot(g, a int) string {
 	switch {
 	case sameCount(gp.Shape, ap.Shape):
 		text += ": equally many elements; if only the layout differs, say so with reshape or transpose under names, or allow reshaping"
-	case len(gp.Shape) == len(ap.Shape)+1 && len(ap.Shape) > 0 && slices.Equal(gp.Shape[2:], ap.Shape[1:]) && gp.Shape[0] > 1 && ap.Shape[0] < gp.Shape[0]*gp.Shape[1] && !p.lay.padding():
+	case len(gp.Shape) == len(ap.Shape)+1 && len(ap.Shape) > 0 && slices.Equal(gp.Shape[2:], ap.Shape[1:]) && gp.Shape[0] > 1 &&
+		ap.Shape[0] < gp.Shape[0]*gp.Shape[1] && !p.lay.padding():
 		text += ": if the candidate has no padding rows, give the padding mask"
 	}
 	if _, _, last := p.lay.lastRows(gp.Shape, ap.Shape); last && gp.DType.IsFloat() {

@@ -103,9 +103,11 @@ func positionOf(port string) int {
 // Named inputs that are never paired by dtype and shape: the other engine has no such thing, or lays it out in its own way.
 var ownInputs = regexp.MustCompile(`^input_(position_ids|cache_position|position_embeddings|past_key_values?|rotary|freqs|cos|sin|cu_seqlens)`)
 
-// Named inputs that a layer is about: they go before others of the same dtype and shape. Other named integers are never paired by dtype and shape, as
+// Named inputs that a layer is about: they go before others of the same dtype and shape. Other named integers are never paired by dtype and
+// shape, as
 // token types and positions look alike.
-var mainInputs = []string{"input_input_ids", "input_hidden_states", "input_inputs_embeds", "input_sample", "input_x", "input_input", "input_pixel_values"}
+var mainInputs = []string{"input_input_ids", "input_hidden_states", "input_inputs_embeds", "input_sample", "input_x", "input_input",
+	"input_pixel_values"}
 
 // inputOrder sorts inputs by their position, the named ones behind, those that a layer is about first.
 func (s *side) inputOrder(a, b int) int {

@@ -15,7 +15,8 @@ var layerReasons = []struct {
 	text string
 }{
 	{regexp.MustCompile(`^(.*dropout\d*|drop\d*|droppath\d*)$`), "dropout does nothing in inference: %s does not call it as a layer"},
-	{regexp.MustCompile(`^(.*act|.*actfn|.*activation|.*activationfn|gelu|silu|relu|tanh|sigmoid)$`), "an activation: %s does not call it as a layer"},
+	{regexp.MustCompile(`^(.*act|.*actfn|.*activation|.*activationfn|gelu|silu|relu|tanh|sigmoid)$`),
+		"an activation: %s does not call it as a layer"},
 	{regexp.MustCompile(`^(rotaryemb.*|rope|rotary|rotarypos.*)$`), "rotary embeddings: %s does not compute them in a layer"},
 	{regexp.MustCompile(`^(identity|flatten)$`), "it computes nothing: %s does not call it as a layer"},
 	{regexp.MustCompile(`^(topk|greedy|minp|token|rejection|fused)?.*sampler\d*$`), "a sampler: %s does not sample in a layer"},
@@ -27,7 +28,8 @@ var portReasons = []struct {
 	text string
 }{
 	{regexp.MustCompile(`^input_position_ids|^input_cache_position`), "positions: %s counts them by itself"},
-	{regexp.MustCompile(`^input_(position_embeddings|rotary|freqs|cos|sin)`), "rotary embeddings: %s computes or lays them out in its own way"},
+	{regexp.MustCompile(`^input_(position_embeddings|rotary|freqs|cos|sin)`),
+		"rotary embeddings: %s computes or lays them out in its own way"},
 	{regexp.MustCompile(`^(in|out)put_past_key_value`), "the key-value cache, which each engine lays out in its own way"},
 	{regexp.MustCompile(`mask`), "an attention mask: %s has none of this shape here"},
 	{regexp.MustCompile(`^output_pooler_output`), "a pooled output, which is paired by its name only"},

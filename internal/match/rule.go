@@ -16,7 +16,8 @@ import (
 // Rule is one entry of names: in fixture.yaml. It joins layers that Runs cannot join by itself, or says how their outputs lie.
 //
 // Golden and Candidate are labels without call count, or the end of labels at a dot; a single one may name one port as file names do
-// ("model.pooler-output"). A * stands for a segment or a part of one, and ** for one or more of them. The n-th wildcard of the others takes what the
+// ("model.pooler-output"). A * stands for a segment or a part of one, and ** for one or more of them. The n-th wildcard of the others takes
+// what the
 // n-th of the first Golden stood for, so {Golden: ["h.*.attn"], Candidate: ["layers.*.attention"]} renames all blocks.
 //
 // One golden and several candidates: the candidates' outputs are joined along Axis. Several and one: the candidate's output is

@@ -19,32 +19,54 @@ func TestRules(t *testing.T) {
 		problems       int
 		reason         string
 	}{
-		{"rename", "transformer.wte i64:1x5 > 1x5x16", "model.embed_tokens i64:5 > 5x16", match.Rule{Golden: []string{"transformer.wte"}, Candidate: []string{"embed_tokens"}},
-			[]string{"transformer.wte-output = model.embed_tokens-output | reshape [1 5 16]", "transformer.wte-input_0 = model.embed_tokens-input_0 | reshape [1 5]"}, 0, "by the end of a label"},
-		{"rename blocks", "m.h.*.attn 1x5x16 > 1x5x16", "m.layers.layers.*.attention 5x16 > 5x16", match.Rule{Golden: []string{"h.*.attn"}, Candidate: []string{"layers.*.attention"}},
-			[]string{"m.h.0.attn-output = m.layers.layers.0.attention-output | reshape [1 5 16]", "m.h.1.attn-output = m.layers.layers.1.attention-output | reshape [1 5 16]"}, 0, "wildcards keep their blocks"},
-		{"rename all", "m.old.a 1x5 > 1x5\nm.old.b.c 1x5 > 1x5\nm.old.drop 1x5 > 1x5", "m.new.x.a 1x5 > 1x5\nm.new.x.b.c 1x5 > 1x5", match.Rule{Golden: []string{"old.**"}, Candidate: []string{"new.x.**"}},
-			[]string{"m.old.a-output = m.new.x.a-output | as it is", "m.old.b.c-output = m.new.x.b.c-output | as it is"}, 0, "what only one side has may be left"},
-		{"split", "a.q 1x5x4 > 1x5x4\na.k 1x5x4 > 1x5x2", "a.mixed 5x4 > 5x6", match.Rule{Golden: []string{"a.q", "a.k"}, Candidate: []string{"a.mixed"}},
-			[]string{"a.q-output = a.mixed-output | [0:4] of axis 1, reshape [1 5 4]", "a.k-output = a.mixed-output | [4:6] of axis 1, reshape [1 5 2]",
+		{"rename", "transformer.wte i64:1x5 > 1x5x16", "model.embed_tokens i64:5 > 5x16", match.Rule{Golden: []string{"transformer.wte"},
+			Candidate: []string{"embed_tokens"}},
+			[]string{"transformer.wte-output = model.embed_tokens-output | reshape [1 5 16]",
+				"transformer.wte-input_0 = model.embed_tokens-input_0 | reshape [1 5]"}, 0, "by the end of a label"},
+		{"rename blocks", "m.h.*.attn 1x5x16 > 1x5x16", "m.layers.layers.*.attention 5x16 > 5x16", match.Rule{Golden: []string{"h.*.attn"},
+			Candidate: []string{"layers.*.attention"}},
+			[]string{"m.h.0.attn-output = m.layers.layers.0.attention-output | reshape [1 5 16]",
+				"m.h.1.attn-output = m.layers.layers.1.attention-output | reshape [1 5 16]"}, 0, "wildcards keep their blocks"},
+		{"rename all", "m.old.a 1x5 > 1x5\nm.old.b.c 1x5 > 1x5\nm.old.drop 1x5 > 1x5", "m.new.x.a 1x5 > 1x5\nm.new.x.b.c 1x5 > 1x5",
+			match.Rule{Golden: []string{"old.**"}, Candidate: []string{"new.x.**"}},
+			[]string{"m.old.a-output = m.new.x.a-output | as it is", "m.old.b.c-output = m.new.x.b.c-output | as it is"}, 0,
+			"what only one side has may be left"},
+		{"split", "a.q 1x5x4 > 1x5x4\na.k 1x5x4 > 1x5x2", "a.mixed 5x4 > 5x6", match.Rule{Golden: []string{"a.q", "a.k"},
+			Candidate: []string{"a.mixed"}},
+			[]string{"a.q-output = a.mixed-output | [0:4] of axis 1, reshape [1 5 4]",
+				"a.k-output = a.mixed-output | [4:6] of axis 1, reshape [1 5 2]",
 				"a.k-input_0 = a.mixed-input_0 | reshape [1 5 4]"}, 0, "along the last axis"},
-		{"split axis", "a.q 4 > 4x5\na.k 4 > 2x5", "a.mixed 4 > 1x6x5", match.Rule{Golden: []string{"a.q", "a.k"}, Candidate: []string{"a.mixed"}, Axis: &axis},
-			[]string{"a.q-output = a.mixed-output | [0:4] of axis 1, reshape [4 5]", "a.k-output = a.mixed-output | [4:6] of axis 1, reshape [2 5]"}, 0, "along another axis"},
-		{"split order", "a.q 1x5x4 > 1x5x4\na.k 1x5x4 > 1x5x2", "a.mixed 5x4 > 5x6", match.Rule{Golden: []string{"a.k", "a.q"}, Candidate: []string{"a.mixed"}},
-			[]string{"a.k-output = a.mixed-output | [0:2] of axis 1, reshape [1 5 2]", "a.q-output = a.mixed-output | [2:6] of axis 1, reshape [1 5 4]"}, 0, "in the order of the rule"},
-		{"join", "a.mixed 5x4 > 5x6", "a.x.q 5x4 > 5x4\na.x.k 5x4 > 5x2", match.Rule{Golden: []string{"a.mixed"}, Candidate: []string{"x.q", "x.k"}},
-			[]string{"a.mixed-output = a.x.q-output + a.x.k-output | concat axis -1", "a.mixed-input_0 = a.x.q-input_0 | as it is"}, 0, "side by side"},
-		{"transpose", "conv 1x5x4 > 1x5x4", "conv 1x5x4 > 1x4x5", match.Rule{Golden: []string{"conv"}, Candidate: []string{"conv"}, Transpose: []int{0, 2, 1}},
+		{"split axis", "a.q 4 > 4x5\na.k 4 > 2x5", "a.mixed 4 > 1x6x5", match.Rule{Golden: []string{"a.q", "a.k"},
+			Candidate: []string{"a.mixed"}, Axis: &axis},
+			[]string{"a.q-output = a.mixed-output | [0:4] of axis 1, reshape [4 5]",
+				"a.k-output = a.mixed-output | [4:6] of axis 1, reshape [2 5]"}, 0, "along another axis"},
+		{"split order", "a.q 1x5x4 > 1x5x4\na.k 1x5x4 > 1x5x2", "a.mixed 5x4 > 5x6", match.Rule{Golden: []string{"a.k", "a.q"},
+			Candidate: []string{"a.mixed"}},
+			[]string{"a.k-output = a.mixed-output | [0:2] of axis 1, reshape [1 5 2]",
+				"a.q-output = a.mixed-output | [2:6] of axis 1, reshape [1 5 4]"}, 0, "in the order of the rule"},
+		{"join", "a.mixed 5x4 > 5x6", "a.x.q 5x4 > 5x4\na.x.k 5x4 > 5x2", match.Rule{Golden: []string{"a.mixed"}, Candidate: []string{"x.q",
+			"x.k"}},
+			[]string{"a.mixed-output = a.x.q-output + a.x.k-output | concat axis -1", "a.mixed-input_0 = a.x.q-input_0 | as it is"}, 0,
+			"side by side"},
+		{"transpose", "conv 1x5x4 > 1x5x4", "conv 1x5x4 > 1x4x5", match.Rule{Golden: []string{"conv"}, Candidate: []string{"conv"},
+			Transpose: []int{0, 2, 1}},
 			[]string{"conv-output = conv-output | transpose [0 2 1]", "conv-input_0 = conv-input_0 | as it is"}, 0, "inputs lie as they did"},
-		{"transpose in", "conv 1x5x4 > 1x5x4", "conv 1x4x5 > 1x4x5", match.Rule{Golden: []string{"conv"}, Candidate: []string{"conv"}, Transpose: []int{0, 2, 1}},
-			[]string{"conv-output = conv-output | transpose [0 2 1]", "conv-input_0 = conv-input_0 | transpose [0 2 1]"}, 0, "inputs too if they do not fit otherwise"},
-		{"reshape", "head 5x4 > 5x2x2", "head 5x4 > 5x4", match.Rule{Golden: []string{"head"}, Candidate: []string{"head"}, Reshape: []int{5, -1, 2}},
+		{"transpose in", "conv 1x5x4 > 1x5x4", "conv 1x4x5 > 1x4x5", match.Rule{Golden: []string{"conv"}, Candidate: []string{"conv"},
+			Transpose: []int{0, 2, 1}},
+			[]string{"conv-output = conv-output | transpose [0 2 1]", "conv-input_0 = conv-input_0 | transpose [0 2 1]"}, 0,
+			"inputs too if they do not fit otherwise"},
+		{"reshape", "head 5x4 > 5x2x2", "head 5x4 > 5x4", match.Rule{Golden: []string{"head"}, Candidate: []string{"head"}, Reshape: []int{5,
+			-1, 2}},
 			[]string{"head-output = head-output | reshape [5 2 2]"}, 0, "what is left is found"},
-		{"last row", "norm 1x5x4 > 1x5x4\nblock 1x5x4 > 1x5x4", "norm 5x4 > 1x4\nblock 5x4 > 5x4", match.Rule{Golden: []string{"norm"}, Candidate: []string{"norm"}, Rows: "last"},
+		{"last row", "norm 1x5x4 > 1x5x4\nblock 1x5x4 > 1x5x4", "norm 5x4 > 1x4\nblock 5x4 > 5x4", match.Rule{Golden: []string{"norm"},
+			Candidate: []string{"norm"}, Rows: "last"},
 			[]string{"norm-output = norm-output | reshape [1 1 4]"}, 0, "in the middle of a model that does not generate"},
-		{"ports", "m 1x5 > a=1x4,b=1x4\n", "m 1x5 > a=1x4\nm.pooler 1x9 > 1x4", match.Rule{Golden: []string{"m-output_b"}, Candidate: []string{"m.pooler-output"}},
-			[]string{"m-output_b = m.pooler-output | as it is", "m-input_0 = m-input_0 | as it is", "m-output_a = m-output_a | as it is"}, 0, "one port, the others as ever"},
-		{"misfit", "conv 1x5x4 > 1x5x4", "conv 1x5x4 > 1x4x6", match.Rule{Golden: []string{"conv"}, Candidate: []string{"conv"}, Transpose: []int{0, 2, 1}}, nil, 1, "a rule does not bend shapes"},
+		{"ports", "m 1x5 > a=1x4,b=1x4\n", "m 1x5 > a=1x4\nm.pooler 1x9 > 1x4", match.Rule{Golden: []string{"m-output_b"},
+			Candidate: []string{"m.pooler-output"}},
+			[]string{"m-output_b = m.pooler-output | as it is", "m-input_0 = m-input_0 | as it is", "m-output_a = m-output_a | as it is"}, 0,
+			"one port, the others as ever"},
+		{"misfit", "conv 1x5x4 > 1x5x4", "conv 1x5x4 > 1x4x6", match.Rule{Golden: []string{"conv"}, Candidate: []string{"conv"},
+			Transpose: []int{0, 2, 1}}, nil, 1, "a rule does not bend shapes"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -81,31 +103,50 @@ func TestErrors(t *testing.T) {
 		want           []string
 		reason         string
 	}{
-		{"no golden", golden, golden, names([]string{"layer.0.atention"}, []string{"layer.0.mlp"}), []string{"no layer \"layer.0.atention\"", "did you mean \"model.encoder.layer.0.attention\"?"}, "a slip"},
-		{"no candidate", golden, golden, names([]string{"layer.0.attention"}, []string{"layer.0.mlpp"}), []string{"the candidate run has no layer", "model.encoder.layer.0.mlp"}, "a slip"},
-		{"two", golden, golden, names([]string{"attention"}, []string{"layer.0.mlp"}), []string{"layer.0.attention", "layer.1.attention", "write more of it"}, "the end of two labels"},
-		{"two candidates", golden, golden, names([]string{"layer.0.attention"}, []string{"mlp"}), []string{"layer.0.mlp", "layer.1.mlp"}, "the end of two labels"},
-		{"twice", golden, golden, match.Options{Rules: []match.Rule{{Golden: []string{"layer.0.mlp"}, Candidate: []string{"layer.0.mlp"}}, {Golden: []string{"layer.0.mlp"}, Candidate: []string{"layer.1.mlp"}}}},
+		{"no golden", golden, golden, names([]string{"layer.0.atention"}, []string{"layer.0.mlp"}), []string{"no layer \"layer.0.atention\"",
+			"did you mean \"model.encoder.layer.0.attention\"?"}, "a slip"},
+		{"no candidate", golden, golden, names([]string{"layer.0.attention"}, []string{"layer.0.mlpp"}),
+			[]string{"the candidate run has no layer", "model.encoder.layer.0.mlp"}, "a slip"},
+		{"two", golden, golden, names([]string{"attention"}, []string{"layer.0.mlp"}), []string{"layer.0.attention", "layer.1.attention",
+			"write more of it"}, "the end of two labels"},
+		{"two candidates", golden, golden, names([]string{"layer.0.attention"}, []string{"mlp"}), []string{"layer.0.mlp", "layer.1.mlp"},
+			"the end of two labels"},
+		{"twice", golden, golden, match.Options{Rules: []match.Rule{{Golden: []string{"layer.0.mlp"}, Candidate: []string{"layer.0.mlp"}},
+			{Golden: []string{"layer.0.mlp"}, Candidate: []string{"layer.1.mlp"}}}},
 			[]string{"in two rules"}, "contradiction"},
-		{"wild", golden, golden, names([]string{"layer.*.attn"}, []string{"layer.*.mlp"}), []string{"no layer \"layer.*.attn\""}, "a pattern that matches nothing"},
-		{"wild none", golden, golden, names([]string{"layer.*.attention"}, []string{"block.*.mlp"}), []string{"no layer \"block.0.mlp\""}, "no block has a partner"},
+		{"wild", golden, golden, names([]string{"layer.*.attn"}, []string{"layer.*.mlp"}), []string{"no layer \"layer.*.attn\""},
+			"a pattern that matches nothing"},
+		{"wild none", golden, golden, names([]string{"layer.*.attention"}, []string{"block.*.mlp"}), []string{"no layer \"block.0.mlp\""},
+			"no block has a partner"},
 		{"empty", golden, golden, names(nil, nil), []string{"golden names no layer"}, "nothing said"},
 		{"empty name", golden, golden, names([]string{"a"}, []string{""}), []string{"candidate names no layer"}, "nothing said"},
-		{"many", golden, golden, names([]string{"a", "b"}, []string{"c", "d"}), []string{"several layers on both sides"}, "neither join nor split"},
-		{"port", golden, golden, names([]string{"model-output_7"}, []string{"model-output"}), []string{"has no port \"output_7\"", "input_0, output"}, "a port that is not there"},
+		{"many", golden, golden, names([]string{"a", "b"}, []string{"c", "d"}), []string{"several layers on both sides"},
+			"neither join nor split"},
+		{"port", golden, golden, names([]string{"model-output_7"}, []string{"model-output"}), []string{"has no port \"output_7\"",
+			"input_0, output"}, "a port that is not there"},
 		{"one port", golden, golden, names([]string{"model-output"}, []string{"model"}), []string{"name a port on both sides"}, "half a port"},
-		{"axis", golden, golden, match.Options{Rules: []match.Rule{{Golden: []string{"model"}, Candidate: []string{"model"}, Axis: &axis}}}, []string{"axis is for a join or split"}, "needless"},
-		{"rows", golden, golden, match.Options{Rules: []match.Rule{{Golden: []string{"model"}, Candidate: []string{"model"}, Rows: "first"}}}, []string{"\"first\" is unknown"}, "only last is known"},
-		{"transpose", golden, golden, match.Options{Rules: []match.Rule{{Golden: []string{"model"}, Candidate: []string{"model"}, Transpose: []int{0, 0}}}}, []string{"not an order of 2 axes"}, "an axis twice"},
-		{"reshape", golden, golden, match.Options{Rules: []match.Rule{{Golden: []string{"model"}, Candidate: []string{"model"}, Reshape: []int{-1, -1}}}}, []string{"-1 once"}, "two unknowns"},
+		{"axis", golden, golden, match.Options{Rules: []match.Rule{{Golden: []string{"model"}, Candidate: []string{"model"}, Axis: &axis}}},
+			[]string{"axis is for a join or split"}, "needless"},
+		{"rows", golden, golden, match.Options{Rules: []match.Rule{{Golden: []string{"model"}, Candidate: []string{"model"}, Rows: "first"}}},
+			[]string{"\"first\" is unknown"}, "only last is known"},
+		{"transpose", golden, golden, match.Options{Rules: []match.Rule{{Golden: []string{"model"}, Candidate: []string{"model"},
+			Transpose: []int{0, 0}}}}, []string{"not an order of 2 axes"}, "an axis twice"},
+		{"reshape", golden, golden, match.Options{Rules: []match.Rule{{Golden: []string{"model"}, Candidate: []string{"model"},
+			Reshape: []int{-1, -1}}}}, []string{"-1 once"}, "two unknowns"},
 		{"wildcards", golden, golden, names([]string{"model"}, []string{"layer.*.mlp"}), []string{"more wildcards"}, "nothing to put in"},
-		{"ignore", golden, golden, match.Options{Ignore: []match.Ignore{{Pattern: "layer.*.atention", Reason: "x"}}}, []string{"matches no layer"}, "a slip"},
+		{"ignore", golden, golden, match.Options{Ignore: []match.Ignore{{Pattern: "layer.*.atention", Reason: "x"}}},
+			[]string{"matches no layer"}, "a slip"},
 		{"no reason", golden, golden, match.Options{Ignore: []match.Ignore{{Pattern: "**.mlp"}}}, []string{"no reason"}, "a reason is required"},
-		{"bad glob", golden, golden, match.Options{Ignore: []match.Ignore{{Pattern: "a[", Reason: "x"}}}, []string{"[ is not closed"}, "a bad pattern"},
-		{"ragged mask", golden, golden, match.Options{PadMask: [][]bool{{true}, {true, false}}}, []string{"sequence 1 has 2 tokens"}, "a mask is rectangular"},
-		{"empty sequence", golden, golden, match.Options{PadMask: [][]bool{{true}, {false}}}, []string{"sequence 1 has no real token"}, "nothing to compare in it"},
-		{"ambiguous", "m.a.LayerNorm 5 > 5\nm.a.layer_norm 5 > 5", "m.a.layernorm 5 > 5", match.Options{}, []string{"m.a.LayerNorm", "m.a.layer_norm", "m.a.layernorm", "equally well"}, "two names of one normal form"},
-		{"encoder or decoder", "model.encoder.layers.*.fc 5 > 5\nmodel.decoder.layers.*.fc 5 > 5", "model.layers.*.fc 5 > 5", match.Options{}, []string{"model.encoder.layers.0.fc", "model.decoder.layers.0.fc"},
+		{"bad glob", golden, golden, match.Options{Ignore: []match.Ignore{{Pattern: "a[", Reason: "x"}}}, []string{"[ is not closed"},
+			"a bad pattern"},
+		{"ragged mask", golden, golden, match.Options{PadMask: [][]bool{{true}, {true, false}}}, []string{"sequence 1 has 2 tokens"},
+			"a mask is rectangular"},
+		{"empty sequence", golden, golden, match.Options{PadMask: [][]bool{{true}, {false}}}, []string{"sequence 1 has no real token"},
+			"nothing to compare in it"},
+		{"ambiguous", "m.a.LayerNorm 5 > 5\nm.a.layer_norm 5 > 5", "m.a.layernorm 5 > 5", match.Options{}, []string{"m.a.LayerNorm",
+			"m.a.layer_norm", "m.a.layernorm", "equally well"}, "two names of one normal form"},
+		{"encoder or decoder", "model.encoder.layers.*.fc 5 > 5\nmodel.decoder.layers.*.fc 5 > 5", "model.layers.*.fc 5 > 5", match.Options{},
+			[]string{"model.encoder.layers.0.fc", "model.decoder.layers.0.fc"},
 			"the candidate may be either"},
 		{"twice recorded", "m 5 > 5\nm 5 > 5", "m 5 > 5", match.Options{}, []string{"golden has m-input_0 twice"}, "one port twice"},
 	}
@@ -139,7 +180,8 @@ func TestIgnore(t *testing.T) {
 	golden := invent(t, 2, "model.layers.*.dropout 5 > 5\nmodel.layers.*.attn 5 > 0=5,1=9\nmodel 5 > 5")
 	actual := invent(t, 2, "model.layers.*.attn 5 > 0=5,1=9\nmodel 5 > 5\nextra 3 > 3")
 	r, err := match.Runs(golden, actual, match.Options{Ignore: []match.Ignore{
-		{Pattern: "**.dropout", Reason: "inference"}, {Pattern: "layers.*.attn-output_1", Reason: "weights"}, {Pattern: "extra", Reason: "not ours"}}})
+		{Pattern: "**.dropout", Reason: "inference"}, {Pattern: "layers.*.attn-output_1", Reason: "weights"}, {Pattern: "extra",
+			Reason: "not ours"}}})
 	require.NoError(t, err)
 	check(t, golden, actual, r)
 	assert.Empty(t, r.UnmatchedGolden)
@@ -151,12 +193,14 @@ func TestIgnore(t *testing.T) {
 }
 
 func TestGaps(t *testing.T) {
-	golden := invent(t, 3, "model.layers.*.a 1x5 > 1x5\nmodel.layers.*.mixer 1x5 > 1x5\nmodel.layers.*.z 1x5 > 1x5\nmodel.tail 1x5 > 1x5\nmodel 1x5 > 1x5")
+	golden := invent(t, 3,
+		"model.layers.*.a 1x5 > 1x5\nmodel.layers.*.mixer 1x5 > 1x5\nmodel.layers.*.z 1x5 > 1x5\nmodel.tail 1x5 > 1x5\nmodel 1x5 > 1x5")
 	actual := invent(t, 3, "model.layers.*.a 1x5 > 1x5\nmodel.layers.*.blender 1x5 > 1x5\nmodel.layers.*.z 1x5 > 1x5\nmodel 1x5 > 1x5")
 	r, err := match.Runs(golden, actual, match.Options{})
 	require.NoError(t, err)
 	require.Len(t, r.Gaps, 2)
-	assert.Equal(t, "unmatched golden model.layers.0.mixer; candidate model.layers.0.blender between model.layers.0.a and model.layers.0.z, and in 2 more blocks", r.Gaps[0].String())
+	assert.Equal(t,
+		"unmatched golden model.layers.0.mixer; candidate model.layers.0.blender between model.layers.0.a and model.layers.0.z, and in 2 more blocks", r.Gaps[0].String())
 	assert.Equal(t, "names:\n  - golden: [\"model.layers.*.mixer\"]\n    candidate: [\"model.layers.*.blender\"]\n", r.Gaps[0].YAML)
 	assert.Equal(t, "unmatched golden model.tail between model.layers.2.z and model", r.Gaps[1].String())
 	assert.Equal(t, "ignore:\n  - layers: \"model.tail\"\n    reason: \"the candidate has no such layer\"\n", r.Gaps[1].YAML)

@@ -10,7 +10,8 @@ import (
 	"github.com/goparity/goparity/internal/nearest"
 )
 
-// Runs finds out which port of the actual run is which of the golden one, step by step. Errors are: a rule or an ignore pattern that matches nothing
+// Runs finds out which port of the actual run is which of the golden one, step by step. Errors are: a rule or an ignore pattern that
+// matches nothing
 // or is wrong, names that fit several others equally well, a port that is there twice. All of them are reported at once.
 func Runs(golden, actual []Port, opt Options) (*Result, error) {
 	lay, err := newLayouts(opt.PadMask)
@@ -160,7 +161,8 @@ func (p *pairing) noteJoins(pairs []Pair) {
 		if n := pair.Note; strings.Contains(n, "last row only") {
 			last[p.golden.ports[pair.Golden[0]].Layer] = true
 		}
-		if n := pair.Note; strings.Contains(n, ", in order: ") || strings.Contains(n, ", the lowest of ") || strings.Contains(n, " by its shape") {
+		if n := pair.Note; strings.Contains(n, ", in order: ") || strings.Contains(n, ", the lowest of ") || strings.Contains(n,
+			" by its shape") {
 			gp := p.golden.ports[pair.Golden[0]]
 			p.notes.add(fmt.Sprintf("%s-%s: %s", stars(gp.Layer), gp.Port, n))
 		}

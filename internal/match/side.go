@@ -39,7 +39,8 @@ type side struct {
 }
 
 func newSide(name string, ports []Port, skip map[int]bool, byName bool) (*side, error) {
-	s := &side{name: name, ports: ports, byName: byName, named: map[string]*node{}, nodeOf: make([]*node, len(ports)), rank: make([]int, len(ports)), passOf: make([]pass, len(ports))}
+	s := &side{name: name, ports: ports, byName: byName, named: map[string]*node{}, nodeOf: make([]*node, len(ports)), rank: make([]int,
+		len(ports)), passOf: make([]pass, len(ports))}
 	s.order = make([]int, len(ports))
 	for i := range ports {
 		s.order[i] = i

@@ -33,13 +33,20 @@ func TestView(t *testing.T) {
 		reason string
 	}{
 		{"nothing", nil, []*tensor.Tensor{count(2, 2)}, []int{2, 2}, []float64{0, 1, 2, 3}, "the tensor itself"},
-		{"slice", match.View{{Kind: match.Slice, Axis: -1, From: 1, To: 3}}, []*tensor.Tensor{count(2, 3)}, []int{2, 2}, []float64{1, 2, 4, 5}, "columns"},
-		{"transpose", match.View{{Kind: match.Transpose, Order: []int{1, 0}}}, []*tensor.Tensor{count(2, 3)}, []int{3, 2}, []float64{0, 3, 1, 4, 2, 5}, "axes exchanged"},
-		{"reshape", match.View{{Kind: match.Reshape, Shape: []int{3, 2}}}, []*tensor.Tensor{count(2, 3)}, []int{3, 2}, []float64{0, 1, 2, 3, 4, 5}, "the same elements"},
-		{"rows", match.View{{Kind: match.Rows, Keep: []bool{true, false, true}}}, []*tensor.Tensor{count(3, 1, 2)}, []int{2, 1, 2}, []float64{0, 1, 4, 5}, "indices of the first axis"},
-		{"rows of ids", match.View{{Kind: match.Rows, Keep: []bool{true, false, true}}}, []*tensor.Tensor{count(3)}, []int{2}, []float64{0, 2}, "elements"},
-		{"concat", match.View{{Kind: match.Concat, Axis: -1}, {Kind: match.Slice, Axis: 1, From: 1, To: 3}}, []*tensor.Tensor{count(2, 2), count(2, 1)}, []int{2, 2}, []float64{1, 0, 3, 1}, "side by side, then cut"},
-		{"last row", match.View{{Kind: match.Slice, Axis: 1, From: 2, To: 3}, {Kind: match.Reshape, Shape: []int{2, 2}}}, []*tensor.Tensor{count(2, 3, 2)}, []int{2, 2}, []float64{4, 5, 10, 11}, "of each sequence"},
+		{"slice", match.View{{Kind: match.Slice, Axis: -1, From: 1, To: 3}}, []*tensor.Tensor{count(2, 3)}, []int{2, 2}, []float64{1, 2, 4, 5},
+			"columns"},
+		{"transpose", match.View{{Kind: match.Transpose, Order: []int{1, 0}}}, []*tensor.Tensor{count(2, 3)}, []int{3, 2}, []float64{0, 3, 1, 4,
+			2, 5}, "axes exchanged"},
+		{"reshape", match.View{{Kind: match.Reshape, Shape: []int{3, 2}}}, []*tensor.Tensor{count(2, 3)}, []int{3, 2}, []float64{0, 1, 2, 3, 4,
+			5}, "the same elements"},
+		{"rows", match.View{{Kind: match.Rows, Keep: []bool{true, false, true}}}, []*tensor.Tensor{count(3, 1, 2)}, []int{2, 1, 2}, []float64{0,
+			1, 4, 5}, "indices of the first axis"},
+		{"rows of ids", match.View{{Kind: match.Rows, Keep: []bool{true, false, true}}}, []*tensor.Tensor{count(3)}, []int{2}, []float64{0, 2},
+			"elements"},
+		{"concat", match.View{{Kind: match.Concat, Axis: -1}, {Kind: match.Slice, Axis: 1, From: 1, To: 3}}, []*tensor.Tensor{count(2, 2),
+			count(2, 1)}, []int{2, 2}, []float64{1, 0, 3, 1}, "side by side, then cut"},
+		{"last row", match.View{{Kind: match.Slice, Axis: 1, From: 2, To: 3}, {Kind: match.Reshape, Shape: []int{2, 2}}},
+			[]*tensor.Tensor{count(2, 3, 2)}, []int{2, 2}, []float64{4, 5, 10, 11}, "of each sequence"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -70,7 +77,8 @@ func TestViewErrors(t *testing.T) {
 	}{
 		{"no parts", nil, nil, "no tensors", "nothing to look at"},
 		{"two parts", match.View{{Kind: match.Slice}}, [][]int{{2}, {2}}, "does not begin with concat", "which of them?"},
-		{"late concat", match.View{{Kind: match.Slice, To: 1}, {Kind: match.Concat}}, [][]int{{2}}, "concat must come first", "the parts are joined once"},
+		{"late concat", match.View{{Kind: match.Slice, To: 1}, {Kind: match.Concat}}, [][]int{{2}}, "concat must come first",
+			"the parts are joined once"},
 		{"slice", match.View{{Kind: match.Slice, Axis: 0, From: 1, To: 3}}, [][]int{{2}}, "view [1:3] of axis 0", "beyond the end"},
 		{"slice axis", match.View{{Kind: match.Slice, Axis: 2, To: 1}}, [][]int{{2}}, "of axis 2", "no such axis"},
 		{"concat axis", match.View{{Kind: match.Concat, Axis: -2}}, [][]int{{2}, {2}}, "axis -1", "no such axis"},

@@ -76,7 +76,7 @@ func TestToleranceOf(t *testing.T) {
 		reason string
 	}{
 		{"within", compare.Criteria{Within: &compare.Tolerance{Atol: 1e-5, Rtol: 0}}, `{"atol":0.00001,"rtol":0,"source":"x"}`, "a zero that was asked for stays"},
-		{"default", compare.Default(tensor.F32, tensor.BF16), `{"rel_l2":0.03,"row_rel_l2":0.03,"source":"x"}`, "what was not asked for is left out"},
+		{"default", compare.Default(tensor.F32, tensor.BF16), `{"rel_l2":0.03,"row_rel_l2":0.08,"source":"x"}`, "what was not asked for is left out"},
 		{"all", compare.Criteria{Cosine: &half, MSE: &half, ULP: &half, SNR: &half, KL: &half, Noise: &half, TopK: 3, EqualNaN: true},
 			`{"cosine":0.5,"mse":0.5,"ulp":0.5,"snr_db":0.5,"kl":0.5,"noise":0.5,"top_k":3,"equal_nan":true,"source":"x"}`, "each has its field"},
 	} {

@@ -57,7 +57,7 @@ func Compare(ctx context.Context, cases []Case, opt Options) (*Comparison, error
 			return nil, err
 		}
 	}
-	if !slices.ContainsFunc(c.Ports, func(p *Port) bool { return p.Joined() && p.Golden.Len() > 0 }) {
+	if !slices.ContainsFunc(c.Ports, func(p *Port) bool { return p.Problem != "" || p.Joined() && p.Golden.Len() > 0 }) {
 		return nil, fmt.Errorf("%w: %s", ErrNothing, c.whyNothing())
 	}
 	if err := c.judge(ctx, opt); err != nil {
@@ -104,7 +104,7 @@ func (c *Comparison) judge(ctx context.Context, opt Options) error {
 
 // coarser is the type of the pair that decides its default tolerance.
 func coarser(g, a tensor.DType) tensor.DType {
-	if compare.Floor(g, g) > compare.Floor(a, a) {
+	if compare.Floor(g, g).RelL2 > compare.Floor(a, a).RelL2 {
 		return g
 	}
 	return a

@@ -78,7 +78,7 @@ func (p *Port) explain(c compare.Criteria, v compare.Verdict) []string {
 	tol := v.Tolerance
 	if c.Within == nil {
 		// No elementwise rule was asked: what lies outside is what the noise of the type cannot explain.
-		tol.Rtol = compare.Floor(p.Golden.DType(), p.Actual.DType())
+		tol.Rtol = compare.Floor(p.Golden.DType(), p.Actual.DType()).RowRelL2
 		tol.Atol = tol.Rtol * v.Result.NormGolden / math.Sqrt(float64(max(v.Result.Finite, 1)))
 	}
 	d, err := compare.Explain(p.Golden, p.Actual, tol)

@@ -27,7 +27,7 @@ type Port struct {
 	Base     compare.Verdict  // by Criteria
 	Agrees   bool             // within the noise floor, or means the same
 	Benign   string           // why a difference does not count
-	Floor    float64          // the noise floor that decided
+	Floor    compare.Limits   // the noise floor that decided
 	Injected *injected        // of the run on golden inputs, nil without one
 	Err      error            // the comparison failed
 
@@ -55,12 +55,11 @@ func (p *Port) agrees() bool {
 	switch {
 	case p.printed != nil:
 		return p.Base.Pass
-	case r.BadNonFinite > 0:
 	case !p.Golden.DType().IsFloat() && !p.Actual.DType().IsFloat():
 		if r.Mismatches == 0 { // integers are compared exactly, whatever the tolerance
 			return true
 		}
-	case r.WorstRow.RelL2 <= p.Floor:
+	case r.Agrees(p.Floor):
 		return true
 	}
 	if same, isMask := compare.SameMask(p.Golden, p.Actual); p.Mask && isMask && same {
@@ -95,11 +94,11 @@ func (p *Port) limits(criteria func(layer, port string, g, a tensor.DType) (comp
 	if err != nil || own.BadNonFinite > 0 {
 		return
 	}
-	if noise := noiseRatio * own.WorstRow.RelL2; noise > p.Floor {
-		p.Floor = noise
-		limit := max(noise, *p.Criteria.RowRelL2)
-		whole := max(noiseRatio*own.RelL2, *p.Criteria.RelL2)
-		p.Criteria.RowRelL2, p.Criteria.RelL2 = &limit, &whole
+	noise := compare.Limits{RelL2: noiseRatio * own.RelL2, RowRelL2: noiseRatio * own.WorstRow.RelL2}
+	if wider := p.Floor.Max(noise); wider != p.Floor {
+		p.Floor = wider
+		limit := noise.Max(compare.Limits{RelL2: *p.Criteria.RelL2, RowRelL2: *p.Criteria.RowRelL2})
+		p.Criteria.RelL2, p.Criteria.RowRelL2 = &limit.RelL2, &limit.RowRelL2
 		p.Source = fmt.Sprintf("%d × the reference's own distance from float64", noiseRatio)
 	}
 }

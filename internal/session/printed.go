@@ -82,7 +82,7 @@ func (p *printed) whole() bool { return len(p.known) == p.n }
 
 // criteria allows for the decimals that were not printed, besides what the types are allowed.
 func (p *printed) criteria() compare.Criteria {
-	tol := compare.Tolerance{Atol: p.atol, Rtol: compare.Floor(p.golden, p.actual) + p.digits}
+	tol := compare.Tolerance{Atol: p.atol, Rtol: compare.Floor(p.golden, p.actual).RowRelL2 + p.digits}
 	return compare.Criteria{Within: &tol}
 }
 

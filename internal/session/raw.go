@@ -1,0 +1,51 @@
+package session
+
+import (
+	"fmt"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/match"
+	"github.com/goparity/goparity/tensor"
+)
+
+// RawLike reads headerless files of a candidate (MAX's print style BINARY) with the dtype and shape of the golden port of the same layer that
+// has as many bytes.
+func RawLike(golden *dump.Run) func(label string, size int64) (tensor.RawSpec, error) {
+	byKey := map[string][]dump.Entry{}
+	for _, e := range golden.Entries {
+		key := match.Key(e.Layer)
+		byKey[key] = append(byKey[key], e)
+	}
+	return func(label string, size int64) (tensor.RawSpec, error) {
+		layer, port := dump.SplitLabel(label)
+		fit, rank := tensor.RawSpec{}, 0
+		for _, e := range byKey[match.Key(layer)] {
+			t := e.Tensor
+			shape := t.Shape()
+			switch bytes := int64(t.DType().Size()); {
+			case localise.RoleOf(e.Port) != localise.RoleOf(port):
+				continue
+			case size == bytes*int64(t.Len()):
+			case size == bytes*int64(t.RowLen()) && len(shape) > 0: // a generating model's last row
+				shape = []int{1, t.RowLen()}
+			default:
+				continue
+			}
+			r := 1
+			if e.Port == port {
+				r++
+			}
+			if e.Layer == layer {
+				r += 2
+			}
+			if r > rank {
+				fit, rank = tensor.RawSpec{DType: t.DType(), Shape: shape}, r
+			}
+		}
+		if rank == 0 {
+			return fit, fmt.Errorf("%w: no port of the golden's layer has %d bytes: say dtype and shape with --raw DTYPE:SHAPE", dump.ErrUnknownShape, size)
+		}
+		return fit, nil
+	}
+}

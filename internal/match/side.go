@@ -53,11 +53,11 @@ func newSide(name string, ports []Port, skip map[int]bool, byName bool) (*side, 
 		if _, err := tensor.NumBytes(p.DType, p.Shape); err != nil {
 			return nil, fmt.Errorf("match: %s %s: %w", name, p.Label(), err)
 		}
-		if k := [3]string{p.Step, p.Layer, p.Port}; seen[k] {
+		k := [3]string{p.Step, p.Layer, p.Port}
+		if seen[k] {
 			return nil, fmt.Errorf("match: %s has %s twice in step %s: keep one", name, p.Label(), p.Step)
-		} else {
-			seen[k] = true
 		}
+		seen[k] = true
 		base, call := splitCall(p.Layer)
 		s.passOf[i] = pass{p.Step, call}
 		if !slices.Contains(s.steps, p.Step) {
@@ -98,16 +98,27 @@ func foldCalls(one, many *side) bool {
 	if len(one.steps) != 1 || len(many.steps) < 2 {
 		return false
 	}
-	calls := 1
-	for _, p := range one.passOf {
-		calls = max(calls, p.call)
+	calls, repeated := 1, 0
+	for _, n := range one.nodes {
+		most := 1
+		for p := range n.passes {
+			most = max(most, p.call)
+		}
+		if calls = max(calls, most); most > 1 {
+			repeated++
+		}
 	}
-	if calls < 2 || calls > len(many.steps) || slices.ContainsFunc(many.passOf, func(p pass) bool { return p.call > 1 }) {
+	if 2*repeated <= len(one.nodes) {
+		return false // a shared layer is called more than once in one step; all layers are not
+	}
+	if calls > len(many.steps) || slices.ContainsFunc(many.passOf, func(p pass) bool { return p.call > 1 }) {
 		return false
 	}
 	to := func(p pass) pass { return pass{many.steps[p.call-1], 1} }
-	for i, p := range one.passOf {
-		one.passOf[i] = to(p)
+	for i, n := range one.nodeOf {
+		if n != nil {
+			one.passOf[i] = to(one.passOf[i])
+		}
 	}
 	for _, n := range one.nodes {
 		folded := map[pass][]int{}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -59,10 +60,20 @@ func count(n int, noun string) string {
 // width is the number of columns of s, at one column a rune.
 func width(s string) int { return utf8.RuneCountInString(s) }
 
-// shorten brings a layer's name to at most n runes. The segments of its path become initials from the left on, numbers
-// stay whole ("m.e.l.11.attention.output"), since they and the end tell two layers apart; then the beginning is cut off.
+// shorten brings a layer's name to at most n runes. What stands before the layer's number and its list gives way first
+// ("…layer.11.attention.output"); if that is not enough, the segments of the whole path become initials from the left on, numbers stay
+// whole ("m.e.l.11.a.output"), since they and the end tell two layers apart; then the beginning is cut off.
 func shorten(s string, n int) string {
+	if width(s) <= n {
+		return s
+	}
 	parts := strings.Split(s, ".")
+	number := slices.IndexFunc(parts, func(p string) bool { return p != "" && unicode.IsDigit(rune(p[0])) })
+	for i := 1; i < number; i++ {
+		if tail := "…" + strings.Join(parts[i:], "."); width(tail) <= n {
+			return tail
+		}
+	}
 	for i := 0; i < len(parts)-1 && width(s) > n; i++ {
 		r := []rune(parts[i])
 		if len(r) > 1 && !unicode.IsDigit(r[0]) {

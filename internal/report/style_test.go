@@ -55,7 +55,8 @@ func TestShorten(t *testing.T) {
 		want, reason string
 	}{
 		{39, name, "it fits"},
-		{35, "m.encoder.layer.11.attention.output", "initials from the left"},
+		{38, "…encoder.layer.11.attention.output", "the beginning gives way"},
+		{30, "…layer.11.attention.output", "down to the list that the number counts in"},
 		{24, "m.e.l.11.a.output", "the number stays whole, as the last segment does"},
 		{10, "….a.output", "what is left is cut at its beginning"},
 	} {

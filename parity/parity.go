@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/goparity/goparity/compare"
@@ -73,8 +74,11 @@ func newAssertion(t *testing.T, call string, choose func(*session.Comparison) ([
 // callerLine is the place in the user's test: the first frame outside this package.
 func callerLine() string {
 	var pcs [16]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
-	f, _ := frames.Next()
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	f, more := frames.Next()
+	for more && strings.HasPrefix(f.Function, "github.com/goparity/goparity/parity.") {
+		f, more = frames.Next()
+	}
 	return fmt.Sprintf("%s:%d", base(f.File), f.Line)
 }
 
@@ -144,8 +148,14 @@ func (a *Assertion) EqualNaN() *Assertion {
 }
 
 func (a *Assertion) bound(to **float64, name string, v, lo, hi float64) *Assertion {
-	if !(v >= lo && v <= hi) {
+	switch {
+	case v >= lo && v <= hi:
+	case hi == 1:
 		a.wrong("%s(%v): want a number from %v to %v", name, v, lo, hi)
+	case lo == 0:
+		a.wrong("%s(%v): want a number ≥ 0", name, v)
+	default:
+		a.wrong("%s(%v): want a finite number", name, v)
 	}
 	*to = &v
 	return a

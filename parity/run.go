@@ -14,20 +14,20 @@ import (
 func (a *Assertion) run(within *compare.Tolerance) bool {
 	a.t.Helper()
 	if a.done {
-		a.t.Fatalf("%s: %s was ended twice: one terminal runs it", a.line, a.call)
+		a.t.Fatalf("%s of %s was ended twice: one terminal runs it", a.call, a.line)
 	}
 	a.done = true
 	if a.misuse != nil {
-		a.t.Fatalf("%s: %s.%v", a.line, a.call, a.misuse)
+		a.t.Fatalf("%s.%v", a.call, a.misuse)
 	}
 	c := a.scope.open()
 	layers, err := a.choose(c)
 	if err != nil {
-		a.t.Fatalf("%s: %s: %v", a.line, a.call, err)
+		a.t.Fatalf("%s: %v", a.call, err)
 	}
 	for _, l := range layers {
 		if line, twice := a.scope.asserted[l]; twice {
-			a.t.Fatalf("%s: %s asserts %s again, which %s does already: keep one, or put the other into a test of its own", a.line, a.call, l, line)
+			a.t.Fatalf("%s asserts %s again, which %s does already: keep one, or put the other into a test of its own", a.call, l, line)
 		}
 		a.scope.asserted[l] = a.line
 	}
@@ -36,7 +36,6 @@ func (a *Assertion) run(within *compare.Tolerance) bool {
 		a.scope.declared++
 		ok = a.t.Run(l, func(t *testing.T) {
 			t.Helper()
-			a.scope.ran++
 			a.layer(t, c, l, within)
 		}) && ok
 	}
@@ -66,16 +65,18 @@ func (a *Assertion) layer(t *testing.T, c *session.Comparison, layer string, wit
 // judge compares the outputs of one layer in one forward pass.
 func (a *Assertion) judge(t *testing.T, c *session.Comparison, run session.LayerRun, within *compare.Tolerance) {
 	t.Helper()
+	a.scope.ran++
 	var worst *session.Judgement
 	for _, p := range run.Judged {
 		j := p.Decide(a.criteria(p, within), a.line)
 		if misuse := j.Misuse(); misuse != nil {
-			t.Fatalf("%s: %s: %v", a.line, a.call, misuse)
+			t.Fatalf("%s: %v", a.call, misuse)
 		}
 		if worst == nil || j.Worse(worst) {
 			worst = j
 		}
 		if j.Row.Status != report.StatusPass {
+			j.Explain()
 			t.Error(j.Text() + where(c, run) + a.rerun(t))
 		}
 	}

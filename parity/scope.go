@@ -18,7 +18,7 @@ type scope struct {
 	asserted map[string]string // layer → line of the assertion
 	opened   bool
 	declared int // layer subtests that were asked for
-	ran      int // those that -run let through
+	ran      int // forward passes of them that -run let through
 	failed   bool
 }
 

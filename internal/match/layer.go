@@ -48,20 +48,20 @@ func (l *layerPairing) outputs(golden, actual []int) {
 	alike := slices.Equal(names(l.golden, golden), names(l.actual, actual))
 	for _, g := range golden {
 		for _, a := range actual {
-			if g == mainG || a == mainA || l.golden.ports[g].Port != l.actual.ports[a].Port {
+			if g == mainG && a == mainA || l.golden.ports[g].Port != l.actual.ports[a].Port {
 				continue
 			}
 			if lay, fits := l.fit(g, a); fits {
 				l.add(g, a, lay, "")
 			} else if alike {
 				l.problem(g, a)
-			} else {
+			} else if g != mainG && a != mainA {
 				l.why[0][g] = "the output of this name has another shape in the candidate, so it is another thing"
 				l.why[1][a] = "the output of this name has another shape in the golden, so it is another thing"
 			}
 		}
 	}
-	if mainG < 0 || mainA < 0 {
+	if mainG < 0 || mainA < 0 || l.usedGolden[mainG] || l.usedActual[mainA] {
 		return
 	}
 	if lay, fits := l.fit(mainG, mainA); fits {
@@ -71,13 +71,13 @@ func (l *layerPairing) outputs(golden, actual []int) {
 	// A tuple in another order: the first positional output whose shape fits.
 	for _, g := range golden {
 		if lay, fits := l.fit(g, mainA); fits && !l.usedGolden[g] && g != mainG && positionOf(l.golden.ports[g].Port) >= 0 {
-			l.add(g, mainA, lay, fmt.Sprintf("candidate %s by its shape", l.actual.ports[mainA].Port))
+			l.guess(g, mainA, lay, fmt.Sprintf("candidate %s by its shape", l.actual.ports[mainA].Port))
 			return
 		}
 	}
 	for _, a := range actual {
 		if lay, fits := l.fit(mainG, a); fits && !l.usedActual[a] && a != mainA && positionOf(l.actual.ports[a].Port) >= 0 {
-			l.add(mainG, a, lay, fmt.Sprintf("candidate %s by its shape", l.actual.ports[a].Port))
+			l.guess(mainG, a, lay, fmt.Sprintf("candidate %s by its shape", l.actual.ports[a].Port))
 			return
 		}
 	}
@@ -88,6 +88,16 @@ func (l *layerPairing) outputs(golden, actual []int) {
 		return
 	}
 	l.problem(mainG, mainA)
+}
+
+// guess records a pair that could have been another, and says so in the notes.
+func (l *layerPairing) guess(g, a int, lay layout, note string) {
+	l.noteGuess(g, l.add(g, a, lay, note).Note)
+}
+
+func (l *layerPairing) noteGuess(g int, note string) {
+	p := l.golden.ports[g]
+	l.notes.add(fmt.Sprintf("%s-%s: %s", stars(p.Layer), p.Port, note))
 }
 
 // inputs pairs named inputs by their name, then those of one dtype and shape in order, then masks.
@@ -197,14 +207,16 @@ func (l *layerPairing) pairGroup(gs, as, all []int, pair func(g, a int, lay layo
 	if len(gs) == 0 || len(as) == 0 {
 		return
 	}
-	join := func(g, a int, note string) {
+	join := func(g, a int, choice string) {
 		lay, _ := l.fit(g, a)
-		if name(a) != l.golden.ports[g].Port {
-			note = strings.TrimSpace(fmt.Sprintf("candidate %s by dtype and shape%s", name(a), note))
-		} else {
-			note = ""
+		if name(a) == l.golden.ports[g].Port {
+			pair(g, a, lay, "")
+			return
 		}
-		pair(g, a, lay, note)
+		p := pair(g, a, lay, fmt.Sprintf("candidate %s by dtype and shape%s", name(a), choice))
+		if choice != "" {
+			l.noteGuess(g, p.Note)
+		}
 	}
 	if len(gs) == len(as) {
 		note := ""

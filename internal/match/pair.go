@@ -15,13 +15,15 @@ type pairing struct {
 	usedActual map[int]bool
 	why        [2]map[int]string // reasons found while pairing, by golden and actual port
 	whyLayer   map[*node]string
+	cut        map[string]bool  // golden labels of which one side has the last row only
 	lastRows   map[*joined]bool // layers that may hold the last row only
 }
 
 func (m *matcher) pairPorts() *pairing {
 	p := &pairing{matcher: m, usedGolden: map[int]bool{}, usedActual: map[int]bool{}, why: [2]map[int]string{{}, {}},
-		whyLayer: map[*node]string{}}
+		whyLayer: map[*node]string{}, cut: map[string]bool{}}
 	p.lastRows = m.trailing()
+	p.noteJoins()
 	for _, j := range m.joins {
 		switch {
 		case len(j.golden) > 1 || len(j.actual) > 1:
@@ -135,6 +137,9 @@ func (s *side) only(ports []int, name string) []int {
 // add records a pair of two ports.
 func (p *pairing) add(g, a int, l layout, note string) *Pair {
 	p.usedGolden[g], p.usedActual[a] = true, true
+	if l.lastRow {
+		p.cut[p.golden.ports[g].Layer] = true
+	}
 	p.pairs = append(p.pairs, Pair{Golden: []int{g}, Actual: []int{a}, GoldenView: l.golden, ActualView: l.actual,
 		Shape: l.shape, RowMask: l.rowMask, Note: join(note, l.note)})
 	return &p.pairs[len(p.pairs)-1]

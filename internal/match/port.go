@@ -31,7 +31,7 @@ func roleOf(port string) role {
 // mainOutputs are the names of the one output that a layer is about, the usual first.
 var mainOutputs = []string{"output", "output_0", "output_logits", "output_last_hidden_state", "output_sample", "tap"}
 
-// mainOutput picks the output that a layer is about: by its name, or because there is no other. −1 if there is none.
+// mainOutput picks the output that a layer is about: by its name, or a named one because there is no other. −1 if there is none.
 func (s *side) mainOutput(ports []int) int {
 	var outputs []int
 	for _, i := range ports {
@@ -46,7 +46,7 @@ func (s *side) mainOutput(ports []int) int {
 			}
 		}
 	}
-	if len(outputs) == 1 {
+	if len(outputs) == 1 && positionOf(s.ports[outputs[0]].Port) < 0 {
 		return outputs[0]
 	}
 	return -1

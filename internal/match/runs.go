@@ -3,6 +3,7 @@ package match
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -132,7 +133,7 @@ func (p *pairing) result() *Result {
 			}
 		}
 	}
-	p.noteJoins(r.Pairs)
+	p.noteCut()
 	r.UnmatchedGolden = p.unmatched(p.golden, p.actual, p.usedGolden)
 	r.UnmatchedActual = p.unmatched(p.actual, p.golden, p.usedActual)
 	r.Gaps = p.gaps()
@@ -141,7 +142,7 @@ func (p *pairing) result() *Result {
 }
 
 // noteJoins says once for all blocks what was not done by equal names.
-func (p *pairing) noteJoins(pairs []Pair) {
+func (p *pairing) noteJoins() {
 	for _, j := range p.joins {
 		g, a := j.golden[0], j.actual[0]
 		switch {
@@ -156,24 +157,12 @@ func (p *pairing) noteJoins(pairs []Pair) {
 	for _, t := range p.learned {
 		p.notes.add(fmt.Sprintf("golden prefix %q = candidate prefix %q, learned from the layers behind it", t.golden, t.actual))
 	}
-	last := map[string]bool{}
-	for _, pair := range pairs {
-		if n := pair.Note; strings.Contains(n, "last row only") {
-			last[p.golden.ports[pair.Golden[0]].Layer] = true
-		}
-		if n := pair.Note; strings.Contains(n, ", in order: ") || strings.Contains(n, ", the lowest of ") || strings.Contains(n,
-			" by its shape") {
-			gp := p.golden.ports[pair.Golden[0]]
-			p.notes.add(fmt.Sprintf("%s-%s: %s", stars(gp.Layer), gp.Port, n))
-		}
-	}
-	if len(last) > 0 {
-		var labels []string
-		for l := range last {
-			labels = append(labels, l)
-		}
-		slices.Sort(labels)
-		p.notes.add("last row only: " + strings.Join(labels, ", "))
+}
+
+// noteCut lists the layers of which only the last row was compared.
+func (p *pairing) noteCut() {
+	if len(p.cut) > 0 {
+		p.notes.add("last row only: " + strings.Join(slices.Sorted(maps.Keys(p.cut)), ", "))
 	}
 }
 

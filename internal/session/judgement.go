@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/report"
@@ -13,15 +14,34 @@ import (
 
 // Judgement is a port as criteria decided it: a row of the report.
 type Judgement struct {
-	Row  *report.Layer
-	port *Port
-	err  error
+	Row     *report.Layer
+	port    *Port
+	err     error
+	crit    compare.Criteria
+	verdict compare.Verdict
+
+	mu sync.Mutex // of Row.Detail: parallel tests share judgements
 }
 
-// Decide judges a port for the report: by c, which was written at source, or by the fixture's criteria if c is nil.
+// Decide judges a port for the report: by c, which was written at source, or by the fixture's criteria if c is nil. Of several decisions
+// the report shows the last, but never a pass in place of a failure.
 func (p *Port) Decide(c *compare.Criteria, source string) *Judgement {
+	j := p.consider(c, source)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.decided == nil || !p.decided.failed() || j.failed() {
+		p.decided = j
+	}
+	return j
+}
+
+func (j *Judgement) failed() bool {
+	return j.Row.Status == report.StatusFail || j.Row.Status == report.StatusError
+}
+
+// consider judges a port and leaves no trace.
+func (p *Port) consider(c *compare.Criteria, source string) *Judgement {
 	j := &Judgement{port: p, Row: p.newRow()}
-	p.row = j.Row
 	v, err := p.Base, p.Err
 	crit := p.Criteria
 	if c == nil {
@@ -56,8 +76,25 @@ func (p *Port) Decide(c *compare.Criteria, source string) *Judgement {
 	for _, x := range v.Violations {
 		j.Row.Violations = append(j.Row.Violations, x.Text)
 	}
-	j.Row.Detail = p.explain(crit, v)
+	j.crit, j.verdict = crit, v
 	return j
+}
+
+// Explain looks a second time at a pair that failed, and adds to its row: where, how much, and what would pass. It reads the tensors
+// again, many times slower than the comparison.
+func (j *Judgement) Explain() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.Row.Status == report.StatusFail && j.err == nil && j.Row.Detail == nil {
+		j.Row.Detail = j.port.explain(j.crit, j.verdict)
+	}
+}
+
+// row is a copy of the row.
+func (j *Judgement) row() report.Layer {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return *j.Row
 }
 
 func (p *Port) newRow() *report.Layer {
@@ -73,7 +110,6 @@ func (p *Port) newRow() *report.Layer {
 	return row
 }
 
-// explain looks a second time at a pair that failed: where, how much, and what would pass.
 func (p *Port) explain(c compare.Criteria, v compare.Verdict) []string {
 	tol := v.Tolerance
 	if c.Within == nil {
@@ -104,6 +140,9 @@ func (p *Port) explain(c compare.Criteria, v compare.Verdict) []string {
 	}
 	if !math.IsInf(d.SmallestRtol, 0) {
 		add("or with rtol %.4g at atol %.3g", d.SmallestRtol, tol.Atol)
+	}
+	if need, below := tol.BelowRounding(p.Actual.DType()); below && c.Within != nil {
+		add("the tolerance is below the rounding of %s itself: no rtol under %.3g can be kept", p.Actual.DType(), need)
 	}
 	if d.ULP.Max > 0 {
 		add("largest distance %.4g ULP of %s", d.ULP.Max, p.Actual.DType())

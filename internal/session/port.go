@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/localise"
@@ -31,7 +32,8 @@ type Port struct {
 	Injected *injected        // of the run on golden inputs, nil without one
 	Err      error            // the comparison failed
 
-	row *report.Layer // as a test decided it; nil if none did
+	mu      sync.Mutex
+	decided *Judgement // by a test; nil if none did
 }
 
 // portKey names a port of a fixture.
@@ -66,6 +68,13 @@ func (p *Port) agrees() bool {
 		p.Benign = "the numbers differ, what the mask allows does not"
 	}
 	return p.Benign != ""
+}
+
+// decision is what a test decided, nil if none did.
+func (p *Port) decision() *Judgement {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.decided
 }
 
 // passes is the result by the fixture's tolerances.

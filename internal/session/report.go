@@ -20,23 +20,29 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 		if p.Actual == nil || !p.Judged() && !onlyInputs {
 			continue
 		}
-		if p.row == nil && all {
-			p.Decide(nil, "")
+		j := p.decision()
+		if j == nil && all {
+			j = p.Decide(nil, "")
 		}
-		if p.row != nil && p.row.Status != report.StatusIgnored {
+		if j != nil && j.Row.Status != report.StatusIgnored {
 			decided[p.Layer] = true
-			wrong = wrong || p.row.Status != report.StatusPass
+			wrong = wrong || j.failed()
 		}
 	}
+	explained := 0
 	for _, p := range c.Ports {
 		if p.Actual == nil {
 			continue
 		}
-		row := p.row
-		if row == nil {
-			row = p.undecided(all || decided[p.Layer], wrong)
+		j := p.decision()
+		if j == nil {
+			j = p.undecided(all || decided[p.Layer], wrong)
 		}
-		r.Layers = append(r.Layers, *row)
+		if j.Row.Status == report.StatusFail && explained < maxExplained {
+			explained++
+			j.Explain()
+		}
+		r.Layers = append(r.Layers, j.row())
 	}
 	r.Layers = append(r.Layers, c.required()...)
 	wrong = wrong || len(c.absent) > 0
@@ -62,10 +68,12 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 	return r
 }
 
-// undecided makes the row of a port that no test decided: an input, or an output that was not asked for.
-func (p *Port) undecided(asked, wrong bool) *report.Layer {
-	j := p.Decide(nil, "")
-	p.row = nil
+// maxExplained is how many failing rows of a report get their details: those that a person reads. One fault makes everything after it fail.
+const maxExplained = 20
+
+// undecided judges a port that no test decided: an input, or an output that was not asked for.
+func (p *Port) undecided(asked, wrong bool) *Judgement {
+	j := p.consider(nil, "")
 	row := j.Row
 	switch {
 	case !asked:
@@ -76,7 +84,7 @@ func (p *Port) undecided(asked, wrong bool) *report.Layer {
 	case row.Status == report.StatusError:
 		row.Status = report.StatusIgnored
 	}
-	return row
+	return j
 }
 
 // required lists the layers that must be there and are not.

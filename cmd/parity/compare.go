@@ -23,7 +23,7 @@ import (
 type compareFlags struct {
 	golden, actual, injected, golden64 string
 	weights, config, padMask           string
-	injection, raw, fixture, json      string
+	injection, raw, json               string
 	atol, rtol                         float64
 	reshape, equalNaN, verbose         bool
 }

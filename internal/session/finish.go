@@ -20,7 +20,7 @@ func (s *Session) Finish(stdout io.Writer) error {
 	var errs []error
 	for _, f := range s.fixtures {
 		for i, c := range f.compared {
-			r := c.Report(f.name, false)
+			r := f.report(c)
 			if s.cfg.Out != "" {
 				dir := s.cfg.Out
 				if len(s.fixtures) > 1 || taken(dir, f.name) {

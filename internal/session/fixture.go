@@ -269,10 +269,22 @@ func (f *Fixture) require(c *Comparison) error {
 	return fmt.Errorf("%d layers that the recorded run %s has were not recorded this time: %s", len(lost), f.yaml.Replay, few(lost))
 }
 
+// report is the report of what tests decided. A fixture with a problem never passes.
+func (f *Fixture) report(c *Comparison) *report.Report {
+	r := c.Report(f.name, false)
+	for _, p := range f.problems {
+		r.Notes = append([]string{p.Name + ": " + p.Text}, r.Notes...)
+		if r.Verdict == report.Pass {
+			r.Verdict = report.Fail
+		}
+	}
+	return r
+}
+
 // Summary is the text of the report of what was decided so far.
 func (f *Fixture) Summary(c *Comparison) string {
 	var b strings.Builder
-	if err := report.Text(&b, c.Report(f.name, false), report.TextOptions{}); err != nil {
+	if err := report.Text(&b, f.report(c), report.TextOptions{}); err != nil {
 		return err.Error()
 	}
 	return b.String()

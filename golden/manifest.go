@@ -3,12 +3,13 @@ package golden
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/goparity/goparity/internal/jsonline"
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/tensor"
@@ -105,7 +106,7 @@ func parseManifest(name string, data []byte) (*Manifest, error) {
 		Schema *int `json:"schema"`
 	}
 	if err := json.Unmarshal(data, &version); err != nil {
-		return nil, corrupt("%s: %s", name, jsonPlace(data, err))
+		return nil, corrupt("%s: %s", name, jsonline.Error(data, err))
 	}
 	if version.Schema == nil || *version.Schema != Schema {
 		found := "no schema"
@@ -119,7 +120,7 @@ func parseManifest(name string, data []byte) (*Manifest, error) {
 	d.DisallowUnknownFields()
 	var m Manifest
 	if err := d.Decode(&m); err != nil {
-		return nil, corrupt("%s: %s", name, jsonPlace(data, err))
+		return nil, corrupt("%s: %s", name, jsonline.Error(data, err))
 	}
 	seen := map[string]bool{}
 	for i := range m.Passes {
@@ -227,21 +228,4 @@ func marshalPlain(v any) ([]byte, error) {
 		return nil, fmt.Errorf("golden: manifest: %w", err)
 	}
 	return bytes.TrimSpace(b.Bytes()), nil
-}
-
-// jsonPlace adds the line to a JSON error.
-func jsonPlace(data []byte, err error) string {
-	var off int64 = -1
-	var syntax *json.SyntaxError
-	var typ *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
-		off = syntax.Offset
-	case errors.As(err, &typ):
-		off = typ.Offset
-	}
-	if off < 0 || off > int64(len(data)) {
-		return err.Error()
-	}
-	return fmt.Sprintf("line %d: %v", 1+bytes.Count(data[:off], []byte("\n")), err)
 }

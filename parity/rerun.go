@@ -1,37 +1,22 @@
 package parity
 
 import (
-	"regexp"
-	"strconv"
+	"fmt"
+	"slices"
 	"strings"
-	"unicode"
+	"testing"
+
+	"github.com/goparity/goparity/internal/session"
+	"github.com/goparity/goparity/internal/subtest"
 )
 
-// runPattern gives the -run argument that selects exactly the test of this name: go test splits it at slashes, and matches each part
-// as an unanchored regular expression against names in which spaces and unprintable characters were rewritten.
-func runPattern(name string) string {
-	parts := strings.Split(rewrite(name), "/")
-	for i, p := range parts {
-		parts[i] = "^" + regexp.QuoteMeta(p) + "$"
+// rerun is the command that runs just this subtest. To go test, layers a/b and a/c are inside the layer a: they are skipped.
+func rerun(t *testing.T, c *session.Comparison, layer string) string {
+	pattern, skip := subtest.Pattern(t.Name()), ""
+	if !c.Several() && slices.ContainsFunc(c.Layers(), func(l string) bool { return strings.HasPrefix(l, layer+"/") }) {
+		skip = " -skip " + shellQuote(pattern+"/.")
 	}
-	return strings.Join(parts, "/")
-}
-
-// rewrite does to a name what package testing does to the names of subtests (testing/match.go).
-func rewrite(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case unicode.IsSpace(r):
-			b.WriteByte('_')
-		case !strconv.IsPrint(r):
-			q := strconv.QuoteRune(r)
-			b.WriteString(q[1 : len(q)-1])
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
+	return fmt.Sprintf("  rerun: go test %s -run %s%s -count=1\n", session.Package(), shellQuote(pattern), skip)
 }
 
 // shellQuote quotes an argument for a POSIX shell.

@@ -77,7 +77,7 @@ func (a *Assertion) judge(t *testing.T, c *session.Comparison, run session.Layer
 		}
 		if j.Row.Status != report.StatusPass {
 			j.Explain()
-			t.Error(j.Text() + where(c, run) + a.rerun(t))
+			t.Error(j.Text() + where(c, run) + rerun(t, c, j.Row.Layer))
 		}
 	}
 	attributes(t, worst)
@@ -117,8 +117,4 @@ func where(c *session.Comparison, run session.LayerRun) string {
 		fmt.Fprintf(&b, "  first divergence: %s: %s\n", v.Layer, v.Text)
 	}
 	return b.String()
-}
-
-func (a *Assertion) rerun(t *testing.T) string {
-	return fmt.Sprintf("  rerun: go test %s -run %s -count=1\n", session.Package(), shellQuote(runPattern(t.Name())))
 }

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/goparity/goparity/internal/jsonline"
 	"github.com/goparity/goparity/internal/mapfile"
 )
 
@@ -52,7 +53,7 @@ func recordedCases(name string, data []byte) ([]json.RawMessage, error) {
 		Cases []json.RawMessage `json:"cases"`
 	}
 	if err := json.Unmarshal(data, &rec); err != nil {
-		return nil, fmt.Errorf("dump: open %q: %w", name, jsonPlace(data, err))
+		return nil, fmt.Errorf("dump: open %q: %w", name, jsonline.Error(data, err))
 	}
 	return rec.Cases, nil
 }

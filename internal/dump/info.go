@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
+
+	"github.com/goparity/goparity/internal/jsonline"
 )
 
 // RunFile is the name of the file that describes a dump.
@@ -85,7 +86,7 @@ func parseInfo(path string, data []byte) (Info, error) {
 		Injection *string         `json:"injection"`
 	}
 	if err := json.Unmarshal(data, &raw); err != nil {
-		return Info{}, fmt.Errorf("dump: open %q: %w", path, jsonPlace(data, err))
+		return Info{}, fmt.Errorf("dump: open %q: %w", path, jsonline.Error(data, err))
 	}
 	info := raw.Info
 	if raw.Injection != nil {
@@ -117,19 +118,4 @@ func parseInfo(path string, data []byte) (Info, error) {
 		}
 	}
 	return info, nil
-}
-
-// jsonPlace adds the line to a JSON error.
-func jsonPlace(data []byte, err error) error {
-	var off int64 = -1
-	switch e := err.(type) {
-	case *json.SyntaxError:
-		off = e.Offset
-	case *json.UnmarshalTypeError:
-		off = e.Offset
-	}
-	if off < 0 || off > int64(len(data)) {
-		return err
-	}
-	return fmt.Errorf("line %d: %w", 1+strings.Count(string(data[:off]), "\n"), err)
 }

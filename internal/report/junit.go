@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/goparity/goparity/internal/subtest"
 )
 
 // AttachmentPath writes file as JUnit readers want it: relative to root (the project's folder) with forward slashes
@@ -140,7 +142,7 @@ func attr(t xml.StartElement, name string) string {
 func belonging(cases []testcase, r *Report) []testcase {
 	layers := map[string]bool{}
 	for _, l := range r.failing() {
-		layers[subtestName(l.Layer)] = true
+		layers[subtest.Name(l.Layer)] = true
 	}
 	type test struct{ class, name string }
 	mine := func(c testcase) (test, bool) {
@@ -180,23 +182,6 @@ func namesLayer(rest string, layers map[string]bool) bool {
 		}
 	}
 	return false
-}
-
-// subtestName is what package testing makes of a subtest's name.
-func subtestName(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case unicode.IsSpace(r):
-			b.WriteByte('_')
-		case !strconv.IsPrint(r):
-			q := strconv.QuoteRune(r)
-			b.WriteString(q[1 : len(q)-1])
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }
 
 // attach copies junit from at on, with the lines that c lacks, and returns up to where it has copied.

@@ -102,14 +102,6 @@ func (c *Comparison) judge(ctx context.Context, opt Options) error {
 	})
 }
 
-// coarser is the type of the pair that decides its default tolerance.
-func coarser(g, a tensor.DType) tensor.DType {
-	if compare.Floor(g, g).RelL2 > compare.Floor(a, a).RelL2 {
-		return g
-	}
-	return a
-}
-
 func size(p *Port) int64 {
 	return int64(p.Golden.Len()*p.Golden.DType().Size() + p.Actual.Len()*p.Actual.DType().Size())
 }

@@ -97,7 +97,7 @@ func (p *Port) limits(criteria func(layer, port string, g, a tensor.DType) (comp
 	if p.Source != "" {
 		return
 	}
-	p.Source = "default for " + coarser(g, a).String()
+	p.Source = "default for " + compare.Coarser(g, a).String()
 	if p.Golden64 == nil || !g.IsFloat() {
 		return
 	}

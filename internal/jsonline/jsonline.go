@@ -1,0 +1,26 @@
+// Package jsonline says on which line a JSON file is wrong.
+package jsonline
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Error adds the line to an error of encoding/json about data, where the error knows the place.
+func Error(data []byte, err error) error {
+	var off int64 = -1
+	var syntax *json.SyntaxError
+	var typ *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		off = syntax.Offset
+	case errors.As(err, &typ):
+		off = typ.Offset
+	}
+	if off < 0 || off > int64(len(data)) {
+		return err
+	}
+	return fmt.Errorf("line %d: %w", 1+bytes.Count(data[:off], []byte("\n")), err)
+}

@@ -1,0 +1,36 @@
+// Package subtest knows what package testing does to the names of subtests.
+package subtest
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Name is what becomes of a subtest's name (testing/match.go): white space turns into _, unprintable characters are quoted.
+func Name(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case unicode.IsSpace(r):
+			b.WriteByte('_')
+		case !strconv.IsPrint(r):
+			q := strconv.QuoteRune(r)
+			b.WriteString(q[1 : len(q)-1])
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// Pattern is the -run argument that selects exactly the test of this full name: go test splits it at slashes, and matches each part as an
+// unanchored regular expression.
+func Pattern(name string) string {
+	parts := strings.Split(Name(name), "/")
+	for i, p := range parts {
+		parts[i] = "^" + regexp.QuoteMeta(p) + "$"
+	}
+	return strings.Join(parts, "/")
+}

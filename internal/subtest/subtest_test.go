@@ -1,0 +1,46 @@
+package subtest_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/goparity/goparity/internal/subtest"
+	_ "github.com/goparity/goparity/internal/updateflag"
+)
+
+// Labels as engines write them.
+var labels = []string{"model.layers.1", "model.norm(2)", "/encoder/MatMul", "a b\tc", "größe", "bell\aend", "x[3].y+z*", "a$b^c"}
+
+// Package testing itself is the judge: a subtest gets the name that Name predicts.
+func TestName(t *testing.T) {
+	for _, l := range labels {
+		t.Run(l, func(t *testing.T) {
+			assert.Equal(t, "TestName/"+subtest.Name(l), t.Name())
+		})
+	}
+}
+
+// Pattern selects one name as go test does: split at slashes, each part an unanchored regular expression.
+func TestPattern(t *testing.T) {
+	selects := func(pattern, name string) bool {
+		ps, ns := strings.Split(pattern, "/"), strings.Split(name, "/")
+		if len(ps) != len(ns) {
+			return false
+		}
+		for i := range ps {
+			if !regexp.MustCompile(ps[i]).MatchString(ns[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	for _, l := range append(labels, "model.layers.10", "model.norm") {
+		for _, other := range append(labels, "model.layers.10", "model.norm") {
+			p := subtest.Pattern("TestX/" + l)
+			assert.Equal(t, l == other, selects(p, "TestX/"+subtest.Name(other)), "%s against %s", p, other)
+		}
+	}
+}

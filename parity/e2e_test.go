@@ -1,0 +1,181 @@
+package parity_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/session"
+	_ "github.com/goparity/goparity/internal/updateflag"
+)
+
+// TestScripts plays a user: each script is a module of its own that imports this one. It begins with the files of testdata/base.txtar,
+// where the script has none of that name, and with a go.mod that points here.
+//
+// Besides testscript's own commands there are:
+//
+//	mkdump [flags] DIR MODEL [edit …]   run a toy model, as toy_test.go describes it, and write a dump
+//	golden FIXTURE DUMP                 make goldens from a dump of the reference
+//	record FIXTURE DUMP NAME            keep a dump of the candidate as a recorded run
+//	flip FILE OFFSET                    change one byte; a negative offset counts from the end
+//	replace FILE OLD NEW                change a text
+//	[!] rerun [args]                    run the first command that the last output calls "rerun:"
+func TestScripts(t *testing.T) {
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("the scripts call go")
+	}
+	root, err := filepath.Abs("..")
+	require.NoError(t, err)
+	out, err := exec.Command("go", "env", "-json", "GOCACHE", "GOMODCACHE", "GOPROXY", "GOSUMDB", "GONOSUMDB", "GOFLAGS").Output()
+	require.NoError(t, err)
+	var env map[string]string
+	require.NoError(t, json.Unmarshal(out, &env))
+	base, err := txtar.ParseFile(filepath.Join("testdata", "base.txtar"))
+	require.NoError(t, err)
+	gomod, sums := userModule(t, root)
+
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		RequireExplicitExec: true,
+		Setup: func(e *testscript.Env) error {
+			for k, v := range env {
+				e.Setenv(k, v)
+			}
+			e.Setenv("GOFLAGS", strings.TrimSpace(env["GOFLAGS"]+" -mod=mod"))
+			e.Setenv("GOTOOLCHAIN", "local")
+			e.Setenv("HOME", e.WorkDir)
+			files := append([]txtar.File{{Name: "go.mod", Data: gomod}, {Name: "go.sum", Data: sums}}, base.Files...)
+			for _, f := range files {
+				path := filepath.Join(e.WorkDir, filepath.FromSlash(f.Name))
+				if _, err := os.Stat(path); err == nil {
+					continue
+				}
+				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+					return err
+				}
+				if err := os.WriteFile(path, f.Data, 0o644); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"mkdump": cmdMkdump, "golden": cmdGolden, "record": cmdRecord, "flip": cmdFlip, "replace": cmdReplace, "rerun": cmdRerun,
+		},
+	})
+}
+
+// userModule is a go.mod that needs nothing that this module does not: so it works without a network.
+func userModule(t *testing.T, root string) (gomod, sums []byte) {
+	t.Helper()
+	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	require.NoError(t, err)
+	gomod = fmt.Appendf(nil, "module example.com/user\n\ngo 1.26.0\n\nrequire github.com/goparity/goparity v0.0.0\n\nreplace github.com/goparity/goparity => %s\n",
+		filepath.ToSlash(root))
+	return gomod, sums
+}
+
+func cmdMkdump(ts *testscript.TestScript, neg bool, args []string) {
+	var r toyRun
+	fs := flag.NewFlagSet("mkdump", flag.ContinueOnError)
+	fs.StringVar(&r.engine, "engine", "torch", "")
+	fs.StringVar(&r.format, "format", "max", "")
+	fs.StringVar(&r.caseName, "case", "short", "")
+	fs.StringVar(&r.encoding, "dtype", "float32", "")
+	fs.StringVar(&r.mode, "mode", "standard", "")
+	fs.IntVar(&r.steps, "steps", 1, "")
+	fs.Float64Var(&r.noise, "noise", 0, "")
+	fs.BoolVar(&r.bare, "bare", false, "")
+	ts.Check(fs.Parse(args))
+	if neg || fs.NArg() < 2 {
+		ts.Fatalf("usage: mkdump [flags] DIR MODEL [edit …]")
+	}
+	for _, a := range fs.Args()[2:] {
+		e, err := parseEdit(a)
+		ts.Check(err)
+		r.edits = append(r.edits, e)
+	}
+	m, err := parseToy(ts.ReadFile(fs.Arg(1)))
+	ts.Check(err)
+	dir := ts.MkAbs(fs.Arg(0))
+	ts.Check(os.RemoveAll(dir))
+	ts.Check(m.write(dir, r))
+}
+
+func cmdGolden(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: golden FIXTURE DUMP")
+	}
+	s, err := session.Start(session.Config{Fixtures: []string{ts.MkAbs(args[0])}, Update: session.UpdateAll, GoldenDump: ts.MkAbs(args[1])})
+	ts.Check(err)
+	ts.Check(s.Update(io.Discard))
+	ts.Check(s.Close())
+}
+
+func cmdRecord(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: record FIXTURE DUMP NAME")
+	}
+	s, err := session.Start(session.Config{Fixtures: []string{ts.MkAbs(args[0])}, Replay: ts.MkAbs(args[1]), Record: args[2]})
+	ts.Check(err)
+	_, err = s.Default().Comparison()
+	ts.Check(err)
+	ts.Check(s.Finish(io.Discard))
+	ts.Check(s.Close())
+}
+
+func cmdFlip(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: flip FILE OFFSET")
+	}
+	path := ts.MkAbs(args[0])
+	data, err := os.ReadFile(path)
+	ts.Check(err)
+	var at int
+	_, err = fmt.Sscan(args[1], &at)
+	ts.Check(err)
+	if at < 0 {
+		at += len(data)
+	}
+	data[at] ^= 0x10
+	ts.Check(os.WriteFile(path, data, 0o644))
+}
+
+func cmdReplace(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: replace FILE OLD NEW")
+	}
+	path := ts.MkAbs(args[0])
+	text := ts.ReadFile(args[0])
+	if !strings.Contains(text, args[1]) {
+		ts.Fatalf("replace: %s has no %q", args[0], args[1])
+	}
+	ts.Check(os.WriteFile(path, []byte(strings.ReplaceAll(text, args[1], args[2])), 0o644))
+}
+
+var rerunLine = regexp.MustCompile(`(?m)rerun: (go test .*)$`)
+
+func cmdRerun(ts *testscript.TestScript, neg bool, args []string) {
+	m := rerunLine.FindStringSubmatch(ts.ReadFile("stdout"))
+	if m == nil {
+		ts.Fatalf("rerun: the last output has no rerun line")
+	}
+	err := ts.Exec("sh", "-c", strings.Join(append([]string{m[1]}, args...), " "))
+	switch {
+	case neg && err == nil:
+		ts.Fatalf("rerun: %s passed", m[1])
+	case !neg:
+		ts.Check(err)
+	}
+}

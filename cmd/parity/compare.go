@@ -23,7 +23,7 @@ import (
 type compareFlags struct {
 	golden, actual, injected, golden64 string
 	weights, config, padMask           string
-	injection, raw, json               string
+	injection, raw, fp8, json          string
 	atol, rtol                         float64
 	reshape, equalNaN, verbose         bool
 }
@@ -55,6 +55,7 @@ func newCompare() *cobra.Command {
 	fl.StringVar(&f.padMask, "pad-mask", "", "JSON `file` with 0 or 1 per [batch][token]: padding rows are left out")
 	fl.StringVar(&f.injection, "injection", "", "form of the injected run: nested or isolated (default: as recorded)")
 	fl.StringVar(&f.raw, "raw", "", "dtype and shape of headerless files, as `f32:4x8` (default: those of the golden)")
+	fl.StringVar(&f.fp8, "fp8", "", "`dtype` of 8-bit floats in .npy files, which do not say it: f8_e4m3, f8_e5m2, …")
 	fl.Float64Var(&f.atol, "atol", 0, "absolute tolerance of |a − g| ≤ atol + rtol·|g|")
 	fl.Float64Var(&f.rtol, "rtol", 0, "relative tolerance")
 	fl.BoolVar(&f.equalNaN, "equal-nan", false, "NaN matches NaN")
@@ -138,10 +139,15 @@ func (f *compareFlags) open() (cases []session.Case, closeAll func(), err error)
 		}
 		raw = func(string, int64) (tensor.RawSpec, error) { return spec, nil }
 	}
+	fp8, err := parseFP8(f.fp8)
+	if err != nil {
+		return nil, nil, err
+	}
 	open := func(path string, o dump.Options) ([]*dump.Run, error) {
 		if path == "" {
 			return nil, nil
 		}
+		o.FP8 = fp8
 		if o.Raw = raw; raw == nil && len(opened) > 0 {
 			o.Raw = session.RawLike(opened[0])
 		}
@@ -174,6 +180,21 @@ func (f *compareFlags) open() (cases []session.Case, closeAll func(), err error)
 		}
 	}
 	return cases, func() { dump.CloseAll(opened) }, f.remarks(cases[0].Actual)
+}
+
+// parseFP8 is the type of --fp8, Invalid without it.
+func parseFP8(name string) (tensor.DType, error) {
+	if name == "" {
+		return tensor.Invalid, nil
+	}
+	d, err := tensor.ParseDType(name)
+	if err == nil && (!d.IsFloat() || d.Size() != 1) {
+		err = fmt.Errorf("%s is no float of one byte", d)
+	}
+	if err != nil {
+		return tensor.Invalid, usage("--fp8: %v", err)
+	}
+	return d, nil
 }
 
 // pairCases gives each case the run of its name. Two single runs belong together, whatever they are called.

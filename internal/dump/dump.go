@@ -53,6 +53,8 @@ func (e Entry) Label() string { return JoinLabel(e.Layer, e.Port) }
 type Options struct {
 	// Raw gives dtype and shape of a headerless file by its label and size in bytes. Without it such files are refused.
 	Raw func(label string, size int64) (tensor.RawSpec, error)
+	// FP8 is the type of arrays in .npy and .npz files of which numpy wrote only that they have one byte ("<V1").
+	FP8 tensor.DType
 	// Injection overrides what run.json or the ports say: Nested or Isolated.
 	Injection string
 }

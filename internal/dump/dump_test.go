@@ -249,6 +249,19 @@ func TestOpenCases(t *testing.T) {
 	assert.ErrorContains(t, err, "no cases")
 }
 
+// Arrays of ml_dtypes say only that an element has one byte.
+func TestFP8(t *testing.T) {
+	header := "{'descr': '<V1', 'fortran_order': False, 'shape': (2,), }"
+	header += strings.Repeat(" ", 127-10-len(header)) + "\n"
+	dir := folder(t, map[string]any{"a-output.npy": "\x93NUMPY\x01\x00" + string([]byte{byte(len(header)), 0}) + header + "\x38\x40"})
+	_, err := dump.Open(dir, dump.Options{})
+	require.ErrorIs(t, err, tensor.ErrUnsupported)
+	r, err := dump.Open(dir, dump.Options{FP8: tensor.F8E4M3FN})
+	require.NoError(t, err)
+	defer r.Close()
+	assert.Equal(t, []float64{1, 2}, []float64{r.Entries[0].Tensor.At(0), r.Entries[0].Tensor.At(1)})
+}
+
 func FuzzRunFile(f *testing.F) {
 	f.Add([]byte(run(`"0","a","output","a.max"`)))
 	f.Add([]byte(`{"schema":1,"cases":[{"schema":1,"order":[["0","a","tap","a.max","n"]]}]}`))

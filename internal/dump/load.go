@@ -47,6 +47,8 @@ func (r *Run) load(path, file string, opt Options) ([]tensor.Named, error) {
 	if _, known := opener[ext]; !known && opt.Raw != nil {
 		stem = filepath.Base(file)
 		f, err = openRaw(path, stem, opt)
+	} else if ext == ".npy" || ext == ".npz" {
+		f, err = npy.OpenAs(path, opt.FP8)
 	} else {
 		f, err = OpenFile(path)
 	}

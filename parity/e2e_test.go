@@ -2,15 +2,18 @@ package parity_test
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/rogpeppe/go-internal/txtar"
@@ -30,6 +33,7 @@ import (
 //	record FIXTURE DUMP NAME            keep a dump of the candidate as a recorded run
 //	flip FILE OFFSET                    change one byte; a negative offset counts from the end
 //	replace FILE OLD NEW                change a text
+//	age DIR                             make all files an hour old: go test stores no result that depends on fresh ones
 //	[!] rerun [args]                    run the first command that the last output calls "rerun:"
 func TestScripts(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
@@ -52,7 +56,8 @@ func TestScripts(t *testing.T) {
 			for k, v := range env {
 				e.Setenv(k, v)
 			}
-			e.Setenv("GOFLAGS", strings.TrimSpace(env["GOFLAGS"]+" -mod=mod"))
+			// Neither vet nor the linker's debug information is what the scripts are about, and both take time.
+			e.Setenv("GOFLAGS", strings.TrimSpace(env["GOFLAGS"]+" -mod=mod -vet=off -ldflags=-w"))
 			e.Setenv("GOTOOLCHAIN", "local")
 			e.Setenv("HOME", e.WorkDir)
 			files := append([]txtar.File{{Name: "go.mod", Data: gomod}, {Name: "go.sum", Data: sums}}, base.Files...)
@@ -71,7 +76,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"mkdump": cmdMkdump, "golden": cmdGolden, "record": cmdRecord, "flip": cmdFlip, "replace": cmdReplace, "rerun": cmdRerun,
+			"mkdump": cmdMkdump, "golden": cmdGolden, "record": cmdRecord, "flip": cmdFlip, "replace": cmdReplace, "age": cmdAge, "rerun": cmdRerun,
 		},
 	})
 }
@@ -162,6 +167,16 @@ func cmdReplace(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("replace: %s has no %q", args[0], args[1])
 	}
 	ts.Check(os.WriteFile(path, []byte(strings.ReplaceAll(text, args[1], args[2])), 0o644))
+}
+
+func cmdAge(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: age DIR")
+	}
+	hour := time.Now().Add(-time.Hour)
+	ts.Check(filepath.WalkDir(ts.MkAbs(args[0]), func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Chtimes(path, hour, hour))
+	}))
 }
 
 var rerunLine = regexp.MustCompile(`(?m)rerun: (go test .*)$`)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/goparity/goparity/compare"
@@ -46,7 +47,9 @@ type Comparison struct {
 	Unmatched report.Unmatched
 
 	missing map[string]string // golden layer that was not joined → why
-	absent  []*Port           // ports that must be there and are not
+
+	mu     sync.Mutex
+	absent []*Port // ports that must be there and are not
 }
 
 // Compare matches and judges all cases. The results do not depend on the number of cores.

@@ -20,24 +20,32 @@ func (s *Session) Finish(stdout io.Writer) error {
 	var errs []error
 	for _, f := range s.fixtures {
 		for i, c := range f.compared {
-			r := f.report(c)
-			if s.cfg.Out != "" {
-				dir := s.cfg.Out
-				if len(s.fixtures) > 1 || taken(dir, f.name) {
-					dir = filepath.Join(dir, f.name)
-				}
-				if i > 0 {
-					dir = filepath.Join(dir, strconv.Itoa(i)) // tests with functions of their own
-				}
-				errs = append(errs, writeReport(dir, r))
-			}
-			fmt.Fprintf(stdout, "parity: %s: %s: %s\n", f.name, strings.ToUpper(string(r.Verdict)), report.Headline(r))
+			errs = append(errs, s.write(stdout, f, f.report(c), i))
+		}
+		if f.err != nil {
+			errs = append(errs, s.write(stdout, f, &report.Report{Fixture: f.name, Verdict: report.Error, Error: f.err.Error()}, len(f.compared)))
 		}
 		if s.cfg.Record != "" && f.c != nil {
 			errs = append(errs, f.record(s.cfg.Record))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// write writes the i-th report of a fixture, and its headline.
+func (s *Session) write(stdout io.Writer, f *Fixture, r *report.Report, i int) error {
+	fmt.Fprintf(stdout, "parity: %s: %s: %s\n", f.name, strings.ToUpper(string(r.Verdict)), report.Headline(r))
+	if s.cfg.Out == "" {
+		return nil
+	}
+	dir := s.cfg.Out
+	if len(s.fixtures) > 1 || taken(dir, f.name) {
+		dir = filepath.Join(dir, f.name)
+	}
+	if i > 0 {
+		dir = filepath.Join(dir, strconv.Itoa(i)) // tests with functions of their own
+	}
+	return writeReport(dir, r)
 }
 
 // taken reports whether a folder has the report of another fixture.

@@ -102,8 +102,15 @@ func (c *Comparison) GlobLayers(pattern string) ([]string, error) {
 	return hits, nil
 }
 
-// Missing says why a layer of the golden cannot be judged.
+// Missing says why a layer of the golden that a test asks for cannot be judged. The report calls it missing.
 func (c *Comparison) Missing(layer string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.Ports {
+		if p.Layer == layer && p.Actual == nil && p.Judged() && !slices.Contains(c.absent, p) {
+			c.absent = append(c.absent, p)
+		}
+	}
 	if why := c.missing[layer]; why != "" {
 		return why
 	}

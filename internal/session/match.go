@@ -50,6 +50,9 @@ func (c *Comparison) match(k Case, opt match.Options) error {
 		if i.Golden {
 			side, e = &c.Unmatched.Golden, k.Golden.Entries
 			ports = append(ports, onlyGolden(k.Name, e[i.Index])) // a verdict may still name the place
+			if layer := e[i.Index].Layer; c.missing[layer] == "" {
+				c.missing[layer] = fmt.Sprintf("missing: the fixture ignores %s (%s)", layer, i.Reason)
+			}
 		}
 		l := lone(k, e[i.Index], match.Unmatched{Reason: i.Reason})
 		l.Ignored = true

@@ -44,8 +44,9 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 		}
 		r.Layers = append(r.Layers, j.row())
 	}
-	r.Layers = append(r.Layers, c.required()...)
-	wrong = wrong || len(c.absent) > 0
+	absent := c.required()
+	r.Layers = append(r.Layers, absent...)
+	wrong = wrong || len(absent) > 0
 	switch {
 	case wrong:
 		r.Verdict = report.Fail
@@ -89,6 +90,8 @@ func (p *Port) undecided(asked, wrong bool) *Judgement {
 
 // required lists the layers that must be there and are not.
 func (c *Comparison) required() []report.Layer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	var rows []report.Layer
 	for _, a := range c.absent {
 		rows = append(rows, report.Layer{Layer: a.Layer, Port: a.Port, Kind: report.KindOf(a.Port), Case: a.Case, Step: a.Step,

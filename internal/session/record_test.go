@@ -1,0 +1,182 @@
+package session_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/session"
+	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/npy"
+)
+
+// writeDump writes a dump folder of npy files: two layers in each of some steps, and one tensor that is there twice.
+func writeDump(t *testing.T, dir, engine, caseName string, steps int) {
+	t.Helper()
+	info := dump.Info{Schema: 1, Engine: engine, Versions: map[string]string{engine: "1.2"}, Device: "cpu", Encoding: "float32", Case: caseName,
+		Mode: dump.Standard, TokenIDs: json.RawMessage("[[1,2,3]]"), Date: "2026-11-21T11:46:02Z", Nonce: "n"}
+	for step := range steps {
+		s := fmt.Sprint(step)
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, s), 0o755))
+		out := wave(t, 1, float64(step), 1, 6, 8)
+		for i, p := range []port{{"m.norm-input_0", wave(t, 2, 1, 1, 6, 8)}, {"m.norm-output", out}, {"m.norm(2)-output", out},
+			{"m.choice-output", of(t, []int64{1, 2, int64(step)}, 3)}} {
+			layer, name := dump.SplitLabel(p.label)
+			file := fmt.Sprintf("%02d.npy", i)
+			f, err := os.Create(filepath.Join(dir, s, file))
+			require.NoError(t, err)
+			require.NoError(t, npy.Write(f, p.t))
+			require.NoError(t, f.Close())
+			info.Order = append(info.Order, dump.OrderEntry{Step: s, Layer: layer, Port: name, File: file})
+		}
+	}
+	data, err := json.Marshal(info)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, dump.RunFile), data, 0o644))
+}
+
+// start makes a fixture of two cases with goldens, and a session of it.
+func start(t *testing.T, edit func(*session.Config)) (*session.Session, string) {
+	t.Helper()
+	root := t.TempDir()
+	dir := filepath.Join(root, "toy")
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	yaml := "cases:\n  short: {prompt: Hello}\n  long: {prompt: Good morning, steps: 2}\nreplay: max-cpu\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "fixture.yaml"), []byte(yaml), 0o644))
+	for _, side := range []struct{ folder, engine string }{{"ref", "torch"}, {"cand", "max"}} {
+		writeDump(t, filepath.Join(root, side.folder, "a"), side.engine, "short", 1)
+		writeDump(t, filepath.Join(root, side.folder, "b"), side.engine, "long", 2)
+	}
+	cfg := session.Config{Fixtures: []string{dir}, Update: session.UpdateAll, GoldenDump: filepath.Join(root, "ref"), Replay: filepath.Join(root, "cand")}
+	edit(&cfg)
+	s, err := session.Start(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	require.NoError(t, s.Update(io.Discard))
+	return s, dir
+}
+
+func TestRecordAndOpen(t *testing.T) {
+	s, dir := start(t, func(c *session.Config) { c.Record = "max-cpu" })
+	_, err := s.Default().Comparison()
+	require.NoError(t, err)
+	assert.Empty(t, s.Default().Problems())
+	require.NoError(t, s.Finish(io.Discard))
+
+	folder := filepath.Join(dir, "runs", "max-cpu", dump.Standard)
+	recorded, err := dump.OpenCases(folder, dump.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, dump.CloseAll(recorded)) })
+	original, err := dump.OpenCases(filepath.Join(filepath.Dir(dir), "cand"), dump.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, dump.CloseAll(original)) })
+	require.Len(t, recorded, 2)
+	for i, r := range recorded {
+		o := original[i]
+		assert.Equal(t, o.Info.Case, r.Info.Case)
+		assert.Equal(t, o.Info.Engine, r.Info.Engine)
+		assert.Equal(t, o.Info.Versions, r.Info.Versions)
+		assert.Equal(t, o.Info.Date, r.Info.Date)
+		assert.Equal(t, o.Info.Nonce, r.Info.Nonce)
+		assert.JSONEq(t, string(o.Info.TokenIDs), string(r.Info.TokenIDs))
+		assert.Equal(t, o.Steps(), r.Steps())
+		assert.NotEmpty(t, r.Info.Inputs, "what it depends on")
+		assert.Len(t, r.Info.SHA256, len(o.Steps()), "a hash for each file")
+		require.Len(t, r.Entries, len(o.Entries))
+		for j, e := range r.Entries {
+			assert.Equal(t, [3]string{o.Entries[j].Step, o.Entries[j].Layer, o.Entries[j].Port}, [3]string{e.Step, e.Layer, e.Port}, "in the order of execution")
+			assert.Equal(t, o.Entries[j].Tensor.Shape(), e.Tensor.Shape())
+			assert.Equal(t, content(t, o.Entries[j].Tensor), content(t, e.Tensor))
+		}
+	}
+	st, err := os.Stat(filepath.Join(folder, "short.0.safetensors"))
+	require.NoError(t, err)
+	assert.Less(t, st.Size(), int64(3*6*8*4+3*8+512), "equal tensors are stored once")
+	left, err := os.ReadDir(filepath.Dir(folder))
+	require.NoError(t, err)
+	assert.Len(t, left, 1, "nothing temporary is left")
+}
+
+func content(t *testing.T, x *tensor.Tensor) string {
+	t.Helper()
+	var b strings.Builder
+	_, err := x.WriteTo(&b)
+	require.NoError(t, err)
+	return x.DType().String() + b.String()
+}
+
+// Every byte of a recording counts.
+func TestDamagedRecording(t *testing.T) {
+	s, dir := start(t, func(c *session.Config) { c.Record = "max-cpu" })
+	_, err := s.Default().Comparison()
+	require.NoError(t, err)
+	require.NoError(t, s.Finish(io.Discard))
+	path := filepath.Join(dir, "runs", "max-cpu", dump.Standard, "long.1.safetensors")
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	for at := 0; at < len(data); at += 7 {
+		bad := append([]byte{}, data...)
+		bad[at] ^= 1
+		require.NoError(t, os.WriteFile(path, bad, 0o644))
+		_, err := dump.OpenCases(filepath.Dir(path), dump.Options{})
+		assert.ErrorContains(t, err, "long.1.safetensors", "byte %d", at)
+	}
+	require.NoError(t, os.WriteFile(path, data[:len(data)-1], 0o644))
+	_, err = dump.OpenCases(filepath.Dir(path), dump.Options{})
+	assert.ErrorContains(t, err, "long.1.safetensors", "cut off")
+	require.NoError(t, os.Remove(path))
+	_, err = dump.OpenCases(filepath.Dir(path), dump.Options{})
+	assert.ErrorContains(t, err, "long.1.safetensors", "gone")
+}
+
+func TestWhatIsNotRecorded(t *testing.T) {
+	for _, c := range []struct {
+		edit   func(*session.Config)
+		want   string
+		reason string
+	}{
+		{func(c *session.Config) { c.Record = "../x" }, "is no name for a run", "a path"},
+		{func(c *session.Config) { c.Record = ".x" }, "is no name for a run", "hidden"},
+		{func(c *session.Config) { c.Record = "a b" }, "is no name for a run", "a space"},
+	} {
+		s, dir := start(t, c.edit)
+		_, err := s.Default().Comparison()
+		require.NoError(t, err)
+		assert.ErrorContains(t, s.Finish(io.Discard), c.want, c.reason)
+		assert.NoDirExists(t, filepath.Join(dir, "runs"), c.reason)
+	}
+}
+
+func TestFunctionAsCandidate(t *testing.T) {
+	s, _ := start(t, func(*session.Config) {})
+	f := s.Default()
+	var asked []string
+	c, err := f.CompareFunc(func(caseName, step string, ids [][]int, golden []dump.Entry) (map[string]*tensor.Tensor, error) {
+		asked = append(asked, caseName+"."+step)
+		assert.Equal(t, [][]int{{1, 2, 3}}, ids)
+		out := map[string]*tensor.Tensor{}
+		for _, e := range golden {
+			if e.Label() == "m.norm-output" {
+				out["m.norm"] = e.Tensor // the layer alone is its output
+			} else {
+				out[e.Label()] = e.Tensor
+			}
+		}
+		return out, nil
+	})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"short.0", "long.0", "long.1"}, asked)
+	assert.True(t, c.Several())
+	assert.Len(t, c.Runs("m.norm"), 3)
+	for _, p := range c.Ports {
+		assert.True(t, p.Agrees, "%s %s", p.Layer, p.Port)
+	}
+}

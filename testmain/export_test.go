@@ -1,0 +1,23 @@
+package testmain
+
+import (
+	"flag"
+	"io"
+
+	"github.com/goparity/goparity/internal/session"
+)
+
+// Run is Main without the exit.
+func Run(m TestingM, stdout, stderr io.Writer, opts ...Option) int {
+	return run(m, stdout, stderr, opts)
+}
+
+// Configure parses arguments with a flag set to which other libraries have added theirs, and gives what they and the environment ask for.
+func Configure(fs *flag.FlagSet, args []string, getenv func(string) string) (session.Config, error) {
+	var c session.Config
+	f := registerFlags(fs)
+	if err := fs.Parse(args); err != nil {
+		return c, err
+	}
+	return c, f.configure(&c, getenv)
+}

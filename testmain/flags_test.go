@@ -1,0 +1,112 @@
+package testmain_test
+
+import (
+	"flag"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/session"
+	"github.com/goparity/goparity/testmain"
+)
+
+type env map[string]string
+
+func (e env) get(name string) string { return e[name] }
+
+func newFlags() *flag.FlagSet {
+	fs := flag.NewFlagSet("user.test", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	return fs
+}
+
+func TestFlagsAndEnvironment(t *testing.T) {
+	none := func(c session.Config) session.Config {
+		if c.Update == "" {
+			c.Update = session.UpdateNone
+		}
+		return c
+	}
+	for _, c := range []struct {
+		args   []string
+		env    env
+		want   session.Config
+		reason string
+	}{
+		{nil, nil, session.Config{}, "nothing is asked for"},
+		{[]string{"-parity.replay=d"}, nil, session.Config{Replay: "d"}, "a flag"},
+		{nil, env{"PARITY_REPLAY": "e"}, session.Config{Replay: "e"}, "its twin"},
+		{[]string{"-parity.replay=d"}, env{"PARITY_REPLAY": "e"}, session.Config{Replay: "d"}, "the flag comes first"},
+		{[]string{"-parity.record=d"}, env{"PARITY_RECORD": "e"}, session.Config{Record: "d"}, "record"},
+		{nil, env{"PARITY_RECORD": "e"}, session.Config{Record: "e"}, "record by its twin"},
+		{[]string{"-parity.dump=d"}, env{"PARITY_GOLDEN_DUMP": "e"}, session.Config{GoldenDump: "d"}, "dump"},
+		{nil, env{"PARITY_GOLDEN_DUMP": "e"}, session.Config{GoldenDump: "e"}, "dump by its twin"},
+		{[]string{"-parity.out=d"}, env{"PARITY_OUT": "e"}, session.Config{Out: "d"}, "out"},
+		{nil, env{"PARITY_OUT": "e"}, session.Config{Out: "e"}, "out by its twin"},
+		{[]string{"-update"}, nil, session.Config{Update: session.UpdateAll}, "the short flag is all"},
+		{[]string{"-update=false"}, nil, session.Config{}, "a switch can be off"},
+		{[]string{"-parity.update=new"}, nil, session.Config{Update: session.UpdateNew}, "a mode"},
+		{nil, env{"PARITY_UPDATE": "all"}, session.Config{Update: session.UpdateAll}, "a mode by its twin"},
+		{[]string{"-parity.update=none"}, env{"PARITY_UPDATE": "all"}, session.Config{}, "the flag comes first, to switch off as well"},
+		{[]string{"-update", "-parity.update=new"}, nil, session.Config{Update: session.UpdateNew}, "the long flag says more than the short one"},
+		{nil, env{"CI": "true"}, session.Config{}, "CI matters to updates only"},
+		{[]string{"-update"}, env{"CI": "false"}, session.Config{Update: session.UpdateAll}, "no CI"},
+		{[]string{"-update"}, env{"CI": "0"}, session.Config{Update: session.UpdateAll}, "no CI"},
+		{[]string{"-update"}, env{"CI": "true", "PARITY_UPDATE_IN_CI": "1"}, session.Config{Update: session.UpdateAll}, "a job that is meant to"},
+		{nil, env{"PARITY_RUN": "replay"}, session.Config{}, "the only way to run"},
+	} {
+		got, err := testmain.Configure(newFlags(), c.args, c.env.get)
+		require.NoError(t, err, c.reason)
+		assert.Equal(t, none(c.want), got, c.reason)
+	}
+}
+
+func TestWhatFlagsRefuse(t *testing.T) {
+	for _, c := range []struct {
+		args   []string
+		env    env
+		want   string
+		reason string
+	}{
+		{[]string{"-parity.update=some"}, nil, `update mode "some": want none, new or all`, "an unknown mode"},
+		{nil, env{"PARITY_UPDATE": "1"}, `update mode "1": want none, new or all`, "the variable takes a mode, not a switch"},
+		{[]string{"-update"}, env{"CI": "true"}, "goldens are not updated in CI (CI=true): set PARITY_UPDATE_IN_CI=1", "nobody would see it"},
+		{[]string{"-update"}, env{"CI": "1"}, "PARITY_UPDATE_IN_CI=1", "any value of CI"},
+		{nil, env{"CI": "true", "PARITY_UPDATE": "new"}, "PARITY_UPDATE_IN_CI=1", "new goldens too"},
+		{[]string{"-update"}, env{"CI": "true", "PARITY_UPDATE_IN_CI": "0"}, "PARITY_UPDATE_IN_CI=1", "only 1 allows it"},
+		{nil, env{"PARITY_RUN": "gpu"}, "PARITY_RUN=gpu: this version replays recorded runs only", "no engine yet"},
+		{[]string{"-parity.tolerance=1"}, nil, "flag provided but not defined: -parity.tolerance", "no such flag"},
+	} {
+		_, err := testmain.Configure(newFlags(), c.args, c.env.get)
+		assert.ErrorContains(t, err, c.want, c.reason)
+	}
+}
+
+// Another library's -update is used, never redefined.
+func TestUpdateOfAnotherLibrary(t *testing.T) {
+	fs := newFlags()
+	theirs := fs.Bool("update", false, "renew other files")
+	c, err := testmain.Configure(fs, []string{"-update"}, env{}.get)
+	require.NoError(t, err)
+	assert.Equal(t, session.UpdateAll, c.Update)
+	assert.True(t, *theirs, "theirs is set as well")
+
+	fs = newFlags()
+	text := fs.String("update", "", "what to renew")
+	c, err = testmain.Configure(fs, []string{"-update=docs"}, env{}.get)
+	require.NoError(t, err)
+	assert.Equal(t, session.UpdateNone, c.Update, "a text is no switch")
+	assert.Equal(t, "docs", *text)
+}
+
+// Main may run twice in a process, as in tests of it.
+func TestFlagsAreRegisteredOnce(t *testing.T) {
+	fs := newFlags()
+	for range 2 {
+		c, err := testmain.Configure(fs, []string{"-parity.replay=d"}, env{}.get)
+		require.NoError(t, err)
+		assert.Equal(t, "d", c.Replay)
+	}
+}

@@ -15,6 +15,7 @@ type state struct {
 	scale    scale
 	unsigned [2]bool // golden, actual are uint64
 	abs, rel float64 // largest so far, −1 before the first
+	wide     wide    // the largest distance of 64-bit integers, exact
 	first    int     // first mismatch so far, −1
 }
 

@@ -395,3 +395,15 @@ func TestTruncatedMapping(t *testing.T) {
 	var re runtime.Error
 	assert.True(t, errors.As(err, &re))
 }
+
+// Distances of 64-bit integers that are equal as float64 are not equal: the largest is found exactly.
+func TestLargestDistanceOfWideIntegers(t *testing.T) {
+	g, err := tensor.Of([]uint64{0, 0, 0}, 3)
+	require.NoError(t, err)
+	a, err := tensor.Of([]uint64{1 << 63, 1<<63 + 1, 1<<63 + 1}, 3)
+	require.NoError(t, err)
+	r, err := compare.Tensors(g, a, compare.Tolerance{})
+	require.NoError(t, err)
+	assert.Equal(t, 1, r.MaxAbs.Index, "the first of the largest")
+	assert.Equal(t, 3, r.Mismatches)
+}

@@ -18,7 +18,13 @@ func is64(d tensor.DType) bool { return d == tensor.I64 || d == tensor.U64 }
 func blockInt(g, a []int64, st *state) segment {
 	s := segment{abs: -1, rel: st.rel, absAt: -1, relAt: -1, first: -1}
 	for i, gv := range g {
-		s.pair(i, toFloat(gv, st.unsigned[0]), toFloat(a[i], st.unsigned[1]), intDistance(gv, a[i], st.unsigned), st)
+		d := intDistance(gv, a[i], st.unsigned)
+		at := s.absAt
+		s.pair(i, toFloat(gv, st.unsigned[0]), toFloat(a[i], st.unsigned[1]), d.float(), st)
+		// Rounded distances may be equal where the integers are not.
+		if s.absAt = at; st.abs < 0 || st.wide.less(d) {
+			st.abs, st.wide, s.absAt = d.float(), d, i
+		}
 	}
 	return s
 }
@@ -30,16 +36,23 @@ func toFloat(v int64, unsigned bool) float64 {
 	return float64(v)
 }
 
-// intDistance is |a − g|, in 128 bits before it is rounded to float64: it is 0 only for equal integers.
-func intDistance(g, a int64, unsigned [2]bool) float64 {
+// intDistance is |a − g|: rounded to float64 it is 0 only for equal integers.
+func intDistance(g, a int64, unsigned [2]bool) wide {
 	lo, borrow := bits.Sub64(uint64(a), uint64(g), 0)
 	hi, _ := bits.Sub64(high(a, unsigned[1]), high(g, unsigned[0]), borrow)
 	if int64(hi) < 0 {
 		lo, borrow = bits.Sub64(0, lo, 0)
 		hi, _ = bits.Sub64(0, hi, borrow)
 	}
-	return math.Ldexp(float64(hi), 64) + float64(lo)
+	return wide{hi, lo}
 }
+
+// wide is an unsigned integer of 128 bits.
+type wide struct{ hi, lo uint64 }
+
+func (w wide) less(o wide) bool { return w.hi < o.hi || w.hi == o.hi && w.lo < o.lo }
+
+func (w wide) float() float64 { return math.Ldexp(float64(w.hi), 64) + float64(w.lo) }
 
 // high is the upper half of v in 128 bits.
 func high(v int64, unsigned bool) uint64 {

@@ -71,7 +71,10 @@ func (c Criteria) judge(v *Verdict, golden, actual, ref64 *tensor.Tensor) {
 		v.add("non_finite", float64(r.BadNonFinite), 0,
 			"%d of %d elements are NaN or infinite and do not match (NaN: golden %d, actual %d; Inf: golden %d, actual %d)%s", r.BadNonFinite, r.N, r.NaNGolden, r.NaNActual, r.InfGolden, r.InfActual, nanHint(r, v.Tolerance))
 	}
-	if c.Within != nil && r.Mismatches > 0 {
+	if c.Within != nil && r.Mismatches > 0 && exact(golden, actual) {
+		v.add("within", float64(r.Mismatches), 0, "%d of %d elements (%.3g %%) differ, and integers are compared exactly; the first is element %d",
+			r.Mismatches, r.N, 100*float64(r.Mismatches)/float64(r.N), r.FirstMismatch)
+	} else if c.Within != nil && r.Mismatches > 0 {
 		v.add("within", float64(r.Mismatches), 0, "%d of %d elements (%.3g %%) are not within atol %g + rtol %g·|golden|, the first is element %d",
 			r.Mismatches, r.N, 100*float64(r.Mismatches)/float64(r.N), v.Tolerance.Atol, v.Tolerance.Rtol, r.FirstMismatch)
 	}

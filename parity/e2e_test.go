@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -36,8 +37,10 @@ import (
 //	age DIR                             make all files an hour old: go test stores no result that depends on fresh ones
 //	[!] rerun [args]                    run the first command that the last output calls "rerun:"
 func TestScripts(t *testing.T) {
-	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip("the scripts call go")
+	for _, tool := range []string{"go", "sh"} {
+		if _, err := exec.LookPath(tool); err != nil || runtime.GOOS == "windows" {
+			t.Skip("the scripts call go and sh, and run programs without .exe")
+		}
 	}
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)

@@ -1,6 +1,7 @@
 package parity
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -36,8 +37,12 @@ func All(t *testing.T) *Assertion {
 	t.Helper()
 	a := newAssertion(t, "parity.All(t)", nil)
 	a.choose = func(c *session.Comparison) ([]string, error) {
+		layers := c.Layers()
+		if len(layers) == 0 {
+			return nil, errors.New("the candidate recorded no output of any layer, only inputs: nothing can be judged")
+		}
 		var rest []string
-		for _, l := range c.Layers() {
+		for _, l := range layers {
 			if _, taken := a.scope.asserted[l]; !taken {
 				rest = append(rest, l)
 			}

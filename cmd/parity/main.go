@@ -12,6 +12,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -67,12 +69,25 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		code = e.code
 	}
 	if msg := err.Error(); msg != "" {
-		fmt.Fprintf(stderr, "parity: %s\n", msg)
+		fmt.Fprintf(stderr, "parity: %s\n", printable(msg))
 	}
 	if code == exitUsage {
 		fmt.Fprintln(stderr, "run 'parity help' or 'parity COMMAND --help' for usage")
 	}
 	return code
+}
+
+// printable quotes what a file may have brought into a message and a terminal would obey.
+func printable(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r == '\n' || r == '\t' || strconv.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		}
+	}
+	return b.String()
 }
 
 func newRoot() *cobra.Command {

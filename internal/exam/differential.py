@@ -272,7 +272,7 @@ def figures(golden, actual, atol, rtol, equal_nan):
     out["row_is_tiny"] = bool(dd[out["row_index"]] < LONG(1e-290) * dd.max())
     out["row_rel_l2"] = to_float(rel.max())
     out["row_max_abs_of"] = d.reshape(rows, row_len).max(axis=1)
-    out["row_max_abs_index"] = int(out["row_max_abs_of"].argmax()) if some else None
+    out["max_abs_row"] = int(out["row_max_abs_of"].argmax()) if some else None
     return out
 
 
@@ -317,7 +317,7 @@ def passes(want, golden, actual, tolerance):
 
 EXACT = [
     "n", "n_finite", "mismatches", "bad_non_finite", "first_mismatch_index", "nan_golden", "nan_actual", "inf_golden", "inf_actual",
-    "max_abs_index", "max_rel_index", "row_max_abs_index",
+    "max_abs_index", "max_rel_index", "max_abs_row",
 ]  # fmt: skip
 
 

@@ -87,6 +87,13 @@ func (l *layerPairing) outputs(golden, actual []int) {
 		l.why[1][mainA] = "a pooled output: the golden has hidden states here, and how the two pool is not known to be the same"
 		return
 	}
+	// The one output of both has another type: whether its values are right can still be told.
+	if gp, ap := l.golden.ports[mainG], l.actual.ports[mainA]; !sameKind(gp.DType, ap.DType) {
+		if lay, fits := l.lay.fit(gs, as, false, allow{}); fits {
+			l.guess(mainG, mainA, lay, l.whyNot(mainG, mainA))
+			return
+		}
+	}
 	l.problem(mainG, mainA)
 }
 

@@ -38,10 +38,10 @@ func (l layouts) fit(g, a []int, integer bool, ok allow) (layout, bool) {
 		return l.padded(layout{shape: g, actual: View{reshape(g)}, note: "batch axis added to the candidate"}, integer), true
 	case len(a) == len(g)+1 && a[0] == 1 && slices.Equal(a[1:], g):
 		return l.padded(layout{shape: g, actual: View{reshape(g)}, note: "batch axis of the candidate dropped"}, integer), true
-	case ragged(g, a):
+	case ragged(g, a) && (integer || len(a) > 1): // flat numbers are ids, or need to be allowed
 		return l.padded(layout{shape: g, actual: View{reshape(g)}, note: fmt.Sprintf("the candidate's rows are the tokens of %d sequences",
 			g[0])}, integer), true
-	case ragged(a, g):
+	case ragged(a, g) && (integer || len(g) > 1):
 		return l.padded(layout{shape: a, golden: View{reshape(a)}, note: fmt.Sprintf("the golden's rows are the tokens of %d sequences", a[0])},
 			integer), true
 	}

@@ -14,7 +14,7 @@ func MetricsOf(r compare.Result, shape []int) *Metrics {
 		MSE:                Float(r.MSE), RelL2: Float(r.RelL2), SNR: Float(r.SNR),
 		Cosine: Float(r.Cosine()), CosineDistance: Float(r.CosineDistance),
 		RowRelL2: Float(r.WorstRow.RelL2), RowIndex: number(r.WorstRow.Index),
-		RowMaxAbs: Float(r.WorstRow.MaxAbs), RowMaxAbsIndex: number(r.WorstRow.MaxAbsRow),
+		RowMaxAbs: Float(r.WorstRow.MaxAbs), MaxAbsRow: number(r.WorstRow.MaxAbsRow),
 		NaNGolden: r.NaNGolden, NaNActual: r.NaNActual, InfGolden: r.InfGolden, InfActual: r.InfActual,
 	}
 }

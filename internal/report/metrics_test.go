@@ -35,7 +35,7 @@ func TestMetricsOf(t *testing.T) {
 	assert.Equal(t, []int{0, 0, 2}, m.MaxRelIndex, "1/6 and 0.5/3 are equal, the first counts")
 	assert.InDelta(t, 1.25/6, float64(m.MSE), 1e-15)
 	assert.InDelta(t, math.Sqrt(1.25/91), float64(m.RelL2), 1e-15)
-	assert.Equal(t, 1, *m.RowMaxAbsIndex)
+	assert.Equal(t, 1, *m.MaxAbsRow)
 	assert.InDelta(t, 1-float64(m.Cosine), float64(m.CosineDistance), 1e-12)
 }
 
@@ -51,7 +51,7 @@ func TestMetricsOfCorners(t *testing.T) {
 		{"equal", floats(t, []int{2}, 1, 2), floats(t, []int{2}, 1, 2), map[string]any{"snr_db": "Infinity", "first_mismatch_index": nil}, "an infinity is a string"},
 		{"no finite pair", floats(t, []int{2}, nan, 1), floats(t, []int{2}, nan, nan),
 			map[string]any{"max_abs_index": nil, "max_rel_index": nil, "n_finite": 0.0, "bad_non_finite": 2.0, "nan_actual": 2.0, "first_mismatch_index": []any{0.0}}, "no place to name"},
-		{"empty", floats(t, []int{0, 3}), floats(t, []int{0, 3}), map[string]any{"n": 0.0, "max_abs_index": nil, "row_index": nil, "row_max_abs_index": nil}, "nothing"},
+		{"empty", floats(t, []int{0, 3}), floats(t, []int{0, 3}), map[string]any{"n": 0.0, "max_abs_index": nil, "row_index": nil, "max_abs_row": nil}, "nothing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, err := compare.Tensors(c.g, c.a, compare.Tolerance{})

@@ -222,10 +222,10 @@ type Metrics struct {
 	CosineDistance Float `json:"cosine_distance"` // 1 − cosine, without cancellation
 	SNR            Float `json:"snr_db"`          // 20·log10(‖g‖ / ‖a − g‖)
 
-	RowRelL2       Float `json:"row_rel_l2"`        // of the worst row; its denominator has a floor, see package compare
-	RowIndex       *int  `json:"row_index"`         // number of that row, counted over all axes but the last
-	RowMaxAbs      Float `json:"row_max_abs"`       // max |a − g| in that row
-	RowMaxAbsIndex *int  `json:"row_max_abs_index"` // number of the row of max_abs, which may be another one
+	RowRelL2  Float `json:"row_rel_l2"`  // of the worst row; its denominator has a floor, see package compare
+	RowIndex  *int  `json:"row_index"`   // number of that row, counted over all axes but the last
+	RowMaxAbs Float `json:"row_max_abs"` // max |a − g| in that row
+	MaxAbsRow *int  `json:"max_abs_row"` // number of the row of max_abs, which may be another one
 
 	NaNGolden int `json:"nan_golden"`
 	NaNActual int `json:"nan_actual"`

@@ -17,7 +17,7 @@ func metrics(rel float64, mismatches int) *report.Metrics {
 		MaxAbs: report.Float(2 * rel), MaxAbsIndex: []int{0, 3, 17}, MaxAbsGolden: 1.25, MaxAbsActual: report.Float(1.25 + 2*rel),
 		MaxRel: report.Float(3 * rel), MaxRelIndex: []int{0, 0, 5}, MaxRelGolden: -0.5, MaxRelActual: report.Float(-0.5 - rel),
 		MSE: report.Float(rel * rel), RelL2: report.Float(rel * 0.75), Cosine: report.Float(1 - rel*rel/2), CosineDistance: report.Float(rel * rel / 2),
-		SNR: report.Float(-20 * math.Log10(rel*0.75)), RowRelL2: report.Float(rel), RowIndex: n(3), RowMaxAbs: report.Float(2 * rel), RowMaxAbsIndex: n(3),
+		SNR: report.Float(-20 * math.Log10(rel*0.75)), RowRelL2: report.Float(rel), RowIndex: n(3), RowMaxAbs: report.Float(2 * rel), MaxAbsRow: n(3),
 	}
 }
 
@@ -92,7 +92,7 @@ func failing() *report.Report {
 	}
 	nan := row("layers.3.norm", 30, report.StatusFail, metrics(math.NaN(), 448))
 	nan.Standard.NaNActual, nan.Standard.InfGolden, nan.Standard.BadNonFinite, nan.Standard.Finite = 12, 1, 13, 435
-	nan.Standard.MaxAbsIndex, nan.Standard.MaxRelIndex, nan.Standard.RowIndex, nan.Standard.RowMaxAbsIndex = nil, nil, nil, nil
+	nan.Standard.MaxAbsIndex, nan.Standard.MaxRelIndex, nan.Standard.RowIndex, nan.Standard.MaxAbsRow = nil, nil, nil, nil
 	missing := row("lm_head", 31, report.StatusMissing, nil)
 	missing.Actual = nil
 	missing.Note = "the fixture says that it is recorded; record the run again or ignore it with a reason"

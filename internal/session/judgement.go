@@ -61,6 +61,10 @@ func (p *Port) consider(c *compare.Criteria, source string) *Judgement {
 	}
 	j.Row.Standard = report.MetricsOf(v.Result, p.Golden.Shape())
 	j.Row.Tolerance = report.ToleranceOf(crit, source)
+	if v.Result.N == 0 {
+		j.Row.Status, j.Row.Note = report.StatusIgnored, "empty: there is nothing to compare"
+		return j
+	}
 	if v.Pass || p.Benign != "" {
 		j.Row.Status = report.StatusPass
 		if p.printed != nil && !p.printed.whole() {
@@ -128,10 +132,15 @@ func (p *Port) explain(c compare.Criteria, v compare.Verdict) []string {
 		}
 	}
 	m := r.MaxAbs
+	integers := !p.Golden.DType().IsFloat() && !p.Actual.DType().IsFloat()
 	var out []string
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if m.Index >= 0 {
 		add("worst element %s: golden %.9g, actual %.9g, |a−g| %.4g", tensor.FormatShape(p.Golden.Index(m.Index)), m.Golden, m.Actual, m.Value)
+	}
+	if integers {
+		add("%s, %s", d.BadRows.Text("row"), d.BadColumns.Text("column"))
+		return out
 	}
 	outside := fmt.Sprintf("%.3g + %.3g·|g|", tol.Atol, tol.Rtol)
 	add("outside %s: %d of %d elements; %s, %s", outside, r.Mismatches, r.N, d.BadRows.Text("row"), d.BadColumns.Text("column"))

@@ -1,8 +1,8 @@
 package session
 
 import (
-	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/report"
@@ -80,7 +80,7 @@ func (p *Port) undecided(asked, wrong bool) *Judgement {
 	case !asked:
 		row.Status, row.Note = report.StatusIgnored, "no test of this run judged it"
 	case row.Status != report.StatusPass && !wrong:
-		row.Note = fmt.Sprintf("differs, but no output does: %s", row.Note)
+		row.Note = strings.TrimSuffix("differs, but no output does: "+row.Note, ": ")
 		row.Status = report.StatusIgnored
 	case row.Status == report.StatusError:
 		row.Status = report.StatusIgnored

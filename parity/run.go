@@ -97,7 +97,7 @@ func attributes(t *testing.T, j *session.Judgement) {
 		{"parity.max_rel", float64(m.MaxRel)},
 		{"parity.rel_l2", float64(m.RelL2)},
 		{"parity.cosine", float64(m.Cosine)},
-		{"parity.bad_fraction", float64(m.Mismatches) / float64(m.N)},
+		{"parity.bad_fraction", j.BadFraction()},
 	} {
 		t.Attr(a.key, fmt.Sprintf("%.6g", a.value))
 	}

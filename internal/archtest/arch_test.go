@@ -16,7 +16,7 @@ import (
 // line is the way of the data, from below. A package may import those of the rows above its own here, and not those of
 // its row or below it.
 var line = [][]string{
-	{"internal/mapfile", "internal/glob", "internal/nearest", "internal/jsonline", "internal/subtest", "internal/updateflag", "internal/archtest"},
+	{"internal/mapfile", "internal/glob", "internal/nearest", "internal/jsonline", "internal/subtest", "internal/supervise", "internal/updateflag", "internal/archtest"},
 	{"tensor"},
 	{"tensor/internal/*"},
 	{"tensor/*", "internal/printlog"},

@@ -19,6 +19,7 @@ type Judgement struct {
 	err     error
 	crit    compare.Criteria
 	verdict compare.Verdict
+	outside int // elements beyond the elementwise tolerance, or beyond the noise where none was asked; known of failures
 
 	mu sync.Mutex // of Row.Detail: parallel tests share judgements
 }
@@ -61,6 +62,7 @@ func (p *Port) consider(c *compare.Criteria, source string) *Judgement {
 	}
 	j.Row.Standard = report.MetricsOf(v.Result, p.Golden.Shape())
 	j.Row.Tolerance = report.ToleranceOf(crit, source)
+	j.crit, j.verdict = crit, v
 	if v.Result.N == 0 {
 		j.Row.Status, j.Row.Note = report.StatusIgnored, "empty: there is nothing to compare"
 		return j
@@ -80,7 +82,6 @@ func (p *Port) consider(c *compare.Criteria, source string) *Judgement {
 	for _, x := range v.Violations {
 		j.Row.Violations = append(j.Row.Violations, x.Text)
 	}
-	j.crit, j.verdict = crit, v
 	return j
 }
 
@@ -90,7 +91,7 @@ func (j *Judgement) Explain() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.Row.Status == report.StatusFail && j.err == nil && j.Row.Detail == nil {
-		j.Row.Detail = j.port.explain(j.crit, j.verdict)
+		j.Row.Detail, j.outside = j.port.explain(j.crit, j.verdict)
 	}
 }
 
@@ -114,7 +115,7 @@ func (p *Port) newRow() *report.Layer {
 	return row
 }
 
-func (p *Port) explain(c compare.Criteria, v compare.Verdict) []string {
+func (p *Port) explain(c compare.Criteria, v compare.Verdict) (lines []string, outside int) {
 	tol := v.Tolerance
 	if c.Within == nil {
 		// No elementwise rule was asked: what lies outside is what the noise of the type cannot explain.
@@ -123,27 +124,25 @@ func (p *Port) explain(c compare.Criteria, v compare.Verdict) []string {
 	}
 	d, err := compare.Explain(p.Golden, p.Actual, tol)
 	if err != nil {
-		return []string{err.Error()}
+		return []string{err.Error()}, 0
 	}
 	r := v.Result
 	if c.Within == nil {
 		if r, err = compare.Tensors(p.Golden, p.Actual, tol); err != nil {
-			return []string{err.Error()}
+			return []string{err.Error()}, 0
 		}
 	}
 	m := r.MaxAbs
 	integers := !p.Golden.DType().IsFloat() && !p.Actual.DType().IsFloat()
-	var out []string
-	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if m.Index >= 0 {
 		add("worst element %s: golden %.9g, actual %.9g, |a−g| %.4g", tensor.FormatShape(p.Golden.Index(m.Index)), m.Golden, m.Actual, m.Value)
 	}
 	if integers {
 		add("%s, %s", d.BadRows.Text("row"), d.BadColumns.Text("column"))
-		return out
+		return lines, r.Mismatches
 	}
-	outside := fmt.Sprintf("%.3g + %.3g·|g|", tol.Atol, tol.Rtol)
-	add("outside %s: %d of %d elements; %s, %s", outside, r.Mismatches, r.N, d.BadRows.Text("row"), d.BadColumns.Text("column"))
+	add("outside %.3g + %.3g·|g|: %d of %d elements; %s, %s", tol.Atol, tol.Rtol, r.Mismatches, r.N, d.BadRows.Text("row"), d.BadColumns.Text("column"))
 	if !math.IsInf(d.SmallestAtol, 0) {
 		add("elementwise it would pass with atol %.4g at rtol %.3g", d.SmallestAtol, tol.Rtol)
 	}
@@ -156,7 +155,20 @@ func (p *Port) explain(c compare.Criteria, v compare.Verdict) []string {
 	if d.ULP.Max > 0 {
 		add("largest distance %.4g ULP of %s", d.ULP.Max, p.Actual.DType())
 	}
-	return out
+	return lines, r.Mismatches
+}
+
+// BadFraction is the share of elements outside of the elementwise tolerance; where none was asked it is 0 for a pass, and for a
+// failure the share that the noise of the type cannot explain.
+func (j *Judgement) BadFraction() float64 {
+	m := j.Row.Standard
+	switch {
+	case m == nil || m.N == 0:
+		return 0
+	case j.crit.Within != nil:
+		return float64(m.Mismatches) / float64(m.N)
+	}
+	return float64(j.outside) / float64(m.N)
 }
 
 // Misuse is the error of a criterion that has no meaning here, which is the test's fault and not the candidate's.

@@ -5,6 +5,7 @@
 //
 // Flags, each with an environment variable that does the same where a flag would break packages without parity tests:
 //
+//	-parity.run=WHAT     PARITY_RUN           judge the recorded run (replay), or run the candidate now on the cpu or gpu
 //	-parity.replay=DIR   PARITY_REPLAY        judge this dump or recording instead of the fixture's own
 //	-parity.record=NAME  PARITY_RECORD        keep the run of -parity.replay as the fixture's run NAME
 //	-parity.update=MODE  PARITY_UPDATE        renew goldens from the reference: none, new or all; -update is all

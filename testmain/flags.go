@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/goparity/goparity/internal/gpu"
 	"github.com/goparity/goparity/internal/session"
 )
 
 // flags are registered when Main runs, after every package's init: a flag of another library is used, never redefined.
 type flags struct {
-	replay, record, update, dump, out *string
-	alias                             *flag.Flag // -update
+	run, replay, record, update, dump, out *string
+	alias                                  *flag.Flag // -update
 }
 
 func registerFlags(fs *flag.FlagSet) *flags {
@@ -23,6 +24,7 @@ func registerFlags(fs *flag.FlagSet) *flags {
 		return fs.String(name, "", usage)
 	}
 	f := &flags{
+		run:    str("parity.run", "what is judged: `replay`, cpu or gpu; the build tag gpu makes it gpu (env PARITY_RUN)"),
 		replay: str("parity.replay", "judge the dump or recording in this `folder` (env PARITY_REPLAY)"),
 		record: str("parity.record", "keep the replayed run in the fixture under this `name` (env PARITY_RECORD)"),
 		update: str("parity.update", "renew goldens from the reference: `none`, new or all (env PARITY_UPDATE)"),
@@ -62,9 +64,20 @@ func (f *flags) configure(c *session.Config, getenv func(string) string) error {
 	default:
 		return fmt.Errorf("update mode %q: want none, new or all", c.Update)
 	}
-	if run := getenv("PARITY_RUN"); run != "" && run != "replay" {
-		return fmt.Errorf("PARITY_RUN=%s: this version replays recorded runs only: unset it, or point PARITY_REPLAY to a dump", run)
+	run := pick(f.run, "PARITY_RUN")
+	switch run {
+	case session.RunReplay, session.RunCPU, session.RunGPU:
+		if run != session.RunReplay && c.Replay != "" {
+			return fmt.Errorf("-parity.run=%s and PARITY_REPLAY=%s: judge a live run or a dump, not both", run, c.Replay)
+		}
+	case "":
+		if run = gpu.DefaultRun; c.Replay != "" {
+			run = session.RunReplay
+		}
+	default:
+		return fmt.Errorf("parity.run is %q: want replay, cpu or gpu", run)
 	}
+	c.Run = run
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goparity/goparity/internal/gpu"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/testmain"
 )
@@ -26,6 +27,12 @@ func TestFlagsAndEnvironment(t *testing.T) {
 	none := func(c session.Config) session.Config {
 		if c.Update == "" {
 			c.Update = session.UpdateNone
+		}
+		if c.Run == "" {
+			c.Run = gpu.DefaultRun
+		}
+		if c.Replay != "" {
+			c.Run = session.RunReplay
 		}
 		return c
 	}
@@ -55,7 +62,9 @@ func TestFlagsAndEnvironment(t *testing.T) {
 		{[]string{"-update"}, env{"CI": "false"}, session.Config{Update: session.UpdateAll}, "no CI"},
 		{[]string{"-update"}, env{"CI": "0"}, session.Config{Update: session.UpdateAll}, "no CI"},
 		{[]string{"-update"}, env{"CI": "true", "PARITY_UPDATE_IN_CI": "1"}, session.Config{Update: session.UpdateAll}, "a job that is meant to"},
-		{nil, env{"PARITY_RUN": "replay"}, session.Config{}, "the only way to run"},
+		{nil, env{"PARITY_RUN": "replay"}, session.Config{Run: session.RunReplay}, "replay, also with the build tag gpu"},
+		{nil, env{"PARITY_RUN": "cpu"}, session.Config{Run: session.RunCPU}, "a live run by its variable"},
+		{[]string{"-parity.run=gpu"}, env{"PARITY_RUN": "cpu"}, session.Config{Run: session.RunGPU}, "the flag comes first"},
 	} {
 		got, err := testmain.Configure(newFlags(), c.args, c.env.get)
 		require.NoError(t, err, c.reason)
@@ -76,7 +85,8 @@ func TestWhatFlagsRefuse(t *testing.T) {
 		{[]string{"-update"}, env{"CI": "1"}, "PARITY_UPDATE_IN_CI=1", "any value of CI"},
 		{nil, env{"CI": "true", "PARITY_UPDATE": "new"}, "PARITY_UPDATE_IN_CI=1", "new goldens too"},
 		{[]string{"-update"}, env{"CI": "true", "PARITY_UPDATE_IN_CI": "0"}, "PARITY_UPDATE_IN_CI=1", "only 1 allows it"},
-		{nil, env{"PARITY_RUN": "gpu"}, "PARITY_RUN=gpu: this version replays recorded runs only", "no engine yet"},
+		{nil, env{"PARITY_RUN": "tpu"}, `parity.run is "tpu": want replay, cpu or gpu`, "an unknown device"},
+		{[]string{"-parity.run=cpu"}, env{"PARITY_REPLAY": "d"}, "judge a live run or a dump, not both", "two candidates"},
 		{[]string{"-parity.tolerance=1"}, nil, "flag provided but not defined: -parity.tolerance", "no such flag"},
 	} {
 		_, err := testmain.Configure(newFlags(), c.args, c.env.get)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/goparity/goparity/internal/session"
 )
@@ -25,6 +26,9 @@ func Fixture(dir string) Option {
 	return optionFunc(func(c *session.Config) { c.Fixtures = append(c.Fixtures, dir) })
 }
 
+// Eager runs the candidate of a live run before the first test, in place of lazily at the first comparison.
+func Eager() Option { return optionFunc(func(c *session.Config) { c.Eager = true }) }
+
 // Main runs the tests and exits. It never returns.
 func Main(m TestingM, opts ...Option) {
 	os.Exit(run(m, os.Stdout, os.Stderr, opts))
@@ -43,6 +47,10 @@ func run(m TestingM, stdout, stderr io.Writer, opts []Option) int {
 	if err := fl.configure(&cfg, os.Getenv); err != nil {
 		return fail(stderr, err)
 	}
+	cfg.Started = time.Now()
+	if d, err := time.ParseDuration(testFlag("test.timeout")); err == nil {
+		cfg.Timeout = d
+	}
 	s, err := session.Start(cfg)
 	if err != nil {
 		return fail(stderr, err)
@@ -55,6 +63,7 @@ func run(m TestingM, stdout, stderr io.Writer, opts []Option) int {
 	if err := s.Update(stdout); err != nil {
 		return fail(stderr, err)
 	}
+	s.Warm()
 	code := m.Run()
 	if err := s.Finish(stdout); err != nil {
 		return max(code, fail(stderr, err))

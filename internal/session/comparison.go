@@ -46,6 +46,7 @@ type Comparison struct {
 	Order     *report.Order
 	Unmatched report.Unmatched
 
+	live    bool              // the candidate ran now
 	missing map[string]string // golden layer that was not joined → why
 
 	mu     sync.Mutex

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,6 +28,7 @@ type Problem struct{ Name, Text string }
 // Fixture is one fixture of the test binary. It is opened and compared once, for the first test that needs it.
 type Fixture struct {
 	dir, name  string
+	cfg        *Config
 	replay     string // instead of the recorded run
 	goldenDump string
 
@@ -45,6 +47,7 @@ type Fixture struct {
 
 	mu       sync.Mutex
 	compared []*Comparison // what is reported: c, or those of functions
+	dirs     []string      // of live runs, removed at the end
 }
 
 // Name is the last element of the folder.
@@ -81,7 +84,12 @@ func (f *Fixture) load() (*Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.runs, err = f.openRuns(); err != nil {
+	if f.isLive() {
+		f.runs, err = f.live()
+	} else {
+		f.runs, err = f.openRuns()
+	}
+	if err != nil {
 		return nil, err
 	}
 	cases, err := f.cases(f.runs)
@@ -92,9 +100,12 @@ func (f *Fixture) load() (*Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.live = f.isLive()
 	f.inspect(c)
 	return c, nil
 }
+
+func (f *Fixture) isLive() bool { return f.replay == "" && f.cfg.Run != RunReplay }
 
 // openRuns opens what is judged: the recorded run that the fixture names, or another one.
 func (f *Fixture) openRuns() ([]*dump.Run, error) {
@@ -216,7 +227,7 @@ func (f *Fixture) inspect(c *Comparison) {
 		f.problem("parity:stale", err.Error())
 	}
 	for _, r := range f.runs {
-		if f.replay == "" {
+		if f.replay == "" && !f.isLive() {
 			if changes := fixture.Changed(r.Info.Inputs, f.yaml.RunInputs(r.Info.Case)); len(changes) > 0 {
 				f.problem("parity:stale", fmt.Sprintf("the recorded run %s of case %s is stale: %s; record it anew: PARITY_REPLAY=DUMP go test -parity.record=%s",
 					f.yaml.Replay, r.Info.Case, strings.Join(changes, "; "), f.yaml.Replay))
@@ -243,7 +254,7 @@ func (f *Fixture) problem(name, text string) {
 
 // require finds layers that the recorded run has and the replayed one lacks: a dumper that died must not pass.
 func (f *Fixture) require(c *Comparison) error {
-	if f.replay == "" || f.yaml.Replay == "" {
+	if f.replay == "" && !f.isLive() || f.yaml.Replay == "" {
 		return nil
 	}
 	runs, err := dump.OpenCases(f.runDir(f.yaml.Replay, dump.Standard), dump.Options{})
@@ -295,5 +306,9 @@ func (f *Fixture) close() error {
 	if f.store != nil {
 		errs = append(errs, f.store.Close())
 	}
-	return errors.Join(append(errs, dump.CloseAll(f.runs))...)
+	errs = append(errs, dump.CloseAll(f.runs))
+	for _, dir := range f.dirs {
+		errs = append(errs, os.RemoveAll(dir))
+	}
+	return errors.Join(errs...)
 }

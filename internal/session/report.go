@@ -105,7 +105,7 @@ func (c *Comparison) source() report.Source {
 		return report.Source{}
 	}
 	k := c.Cases[0]
-	return report.Source{Golden: engineOf(k.Golden), Actual: engineOf(k.Actual), Date: k.Actual.Info.Date}
+	return report.Source{Golden: engineOf(k.Golden), Actual: engineOf(k.Actual), Live: c.live, Date: k.Actual.Info.Date}
 }
 
 func engineOf(r *dump.Run) report.Engine {

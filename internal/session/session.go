@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"time"
 )
 
 // Modes of an update.
@@ -25,6 +26,11 @@ type Config struct {
 	Update     string   // one of the modes
 	GoldenDump string   // the reference's dump
 	Out        string   // folder of the reports
+	Run        string   // RunReplay, RunCPU or RunGPU; empty is RunReplay
+
+	Timeout time.Duration // of go test; 0 for none
+	Started time.Time     // when the tests began
+	Eager   bool          // run the candidate before the first test
 }
 
 // Session is the state of a test binary.
@@ -52,13 +58,16 @@ func Start(cfg Config) (*Session, error) {
 			}
 		}
 	}
+	if cfg.Run == "" {
+		cfg.Run = RunReplay
+	}
 	s := &Session{cfg: cfg}
 	for _, dir := range cfg.Fixtures {
 		abs, err := filepath.Abs(dir)
 		if err != nil {
 			return nil, err
 		}
-		f := &Fixture{dir: dir, name: filepath.Base(abs), replay: cfg.Replay, goldenDump: cfg.GoldenDump}
+		f := &Fixture{dir: dir, name: filepath.Base(abs), cfg: &s.cfg, replay: cfg.Replay, goldenDump: cfg.GoldenDump}
 		if len(cfg.Fixtures) > 1 {
 			if f.replay != "" {
 				f.replay = filepath.Join(f.replay, f.name)
@@ -106,6 +115,15 @@ func (s *Session) Used() bool {
 		}
 	}
 	return false
+}
+
+// Warm runs the candidates of all fixtures now, if that was asked for. What goes wrong is told by the first test that needs the run.
+func (s *Session) Warm() {
+	if s.cfg.Eager {
+		for _, f := range s.fixtures {
+			f.Comparison()
+		}
+	}
 }
 
 // Close closes all files.

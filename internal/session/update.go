@@ -12,6 +12,7 @@ import (
 
 	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
 )
 
@@ -30,12 +31,12 @@ func (s *Session) Update(stdout io.Writer) error {
 
 // update imports each variant that the dump folder has: DUMP/<variant>/… or, for a single one, DUMP itself (see dump.OpenCases).
 func (f *Fixture) update(mode string, stdout io.Writer) error {
-	if f.goldenDump == "" {
-		return errors.New("there is no reference to renew goldens from: point PARITY_GOLDEN_DUMP to its dump")
-	}
 	yaml, err := fixture.Load(afero.NewOsFs(), f.dir)
 	if err != nil {
 		return err
+	}
+	if f.goldenDump == "" {
+		return f.updateLive(yaml, mode, stdout)
 	}
 	dirs := map[string]string{}
 	for _, v := range yaml.References {
@@ -52,6 +53,47 @@ func (f *Fixture) update(mode string, stdout io.Writer) error {
 			continue
 		}
 		if err := f.importVariant(yaml, v, dirs[v], mode, stdout); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// updateLive runs the reference, each variant of it, and imports what it computed. The decode steps of all variants take the tokens of the first.
+func (f *Fixture) updateLive(yaml *fixture.Fixture, mode string, stdout io.Writer) error {
+	if yaml.Model.Path == "" && yaml.Model.Oracle == "" {
+		return fmt.Errorf("%s names no model to run as the reference: write model: {path: …}, or point PARITY_GOLDEN_DUMP to a dump", yaml.File)
+	}
+	f.yaml = yaml
+	var forced [][][]int
+	for n, variant := range yaml.References {
+		job := f.job(engine.Torch, engine.CPU)
+		job.Encoding = variant
+		if n == 0 && yaml.Model.Task == fixture.TextGeneration {
+			job.SanityTokens = sanityTokens
+		}
+		for i := range forced {
+			job.Cases[i].Forced = forced[i]
+		}
+		r, err := f.run(job)
+		if err != nil {
+			return err
+		}
+		for i := range r.Runs {
+			if text := r.About[i].ReferenceText; text != "" {
+				fmt.Fprintf(stdout, "parity: %s: case %s: the reference goes on: %q\n", f.name, yaml.Cases[i].Name, text)
+			}
+			if n == 0 && yaml.Cases[i].Steps > 1 {
+				tokens, err := r.Generated(i)
+				if err != nil {
+					return err
+				}
+				forced = append(forced, tokens)
+			} else if n == 0 {
+				forced = append(forced, nil)
+			}
+		}
+		if err := errors.Join(r.Close(), f.importVariant(yaml, variant, r.Dir, mode, stdout)); err != nil {
 			return err
 		}
 	}

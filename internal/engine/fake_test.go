@@ -1,0 +1,102 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The test binary is the fake engine too: with this variable it does one job in the mood that is named there, and ends.
+const moodKey = "ENGINE_TEST_MOOD"
+
+func TestMain(m *testing.M) {
+	if mood := os.Getenv(moodKey); mood != "" {
+		os.Exit(fakeEngine(mood, os.Args[len(os.Args)-1]))
+	}
+	os.Exit(m.Run())
+}
+
+// fakeEngine stands for a whole engine: it gets what one gets and writes what one writes.
+func fakeEngine(mood, jobFile string) int {
+	data, err := os.ReadFile(jobFile)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 9
+	}
+	var job struct {
+		Schema                    int
+		Engine, Out, Nonce, Model string
+		Cases                     []struct {
+			Name  string
+			Steps int
+		}
+	}
+	if err := json.Unmarshal(data, &job); err != nil || job.Schema != 1 || !filepath.IsAbs(job.Out) {
+		fmt.Fprintln(os.Stderr, "bad job:", err, string(data))
+		return 9
+	}
+	pipe := os.NewFile(3, "progress")
+	say := func(format string, args ...any) { fmt.Fprintf(pipe, format+"\n", args...) }
+	fmt.Println("args:", strings.Join(os.Args[1:], " "))
+	switch mood {
+	case "infra", "model", "usage":
+		say(`{"error":{"class":%q,"message":"it is %s","hint":"do this","where":"oracle.py:7"}}`, mood, mood)
+		return 1
+	case "error, then well":
+		say(`{"error":{"class":"model","message":"half done"}}`)
+		return 0
+	case "exit":
+		fmt.Fprintln(os.Stderr, "last words, token "+os.Getenv("HF_TOKEN"))
+		return 3
+	case "crash":
+		_ = os.Mkdir(job.Out+".tmp", 0o755)
+		say(`{"phase":"compile"}`)
+		crash()
+	case "nothing":
+		return 0
+	case "chatter":
+		say("not JSON")
+		say(`{"warning":"careful"}`)
+		say(`{"phase":"forward","seconds":1.5}`)
+	case "other run":
+		job.Nonce = "stale"
+	case "one step":
+		job.Cases[0].Steps = 1
+	case "one case":
+		job.Cases = job.Cases[1:]
+	}
+	for _, c := range job.Cases {
+		if err := fakeDump(filepath.Join(job.Out, c.Name), job.Engine, job.Nonce, c.Name, max(c.Steps, 1)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 9
+		}
+	}
+	return 0
+}
+
+// fakeDump writes one float of value 1 as model-output for each step.
+func fakeDump(dir, engine, nonce, name string, steps int) error {
+	header := `{"model-output":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`
+	header += strings.Repeat(" ", (8-len(header)%8)%8)
+	file := string([]byte{byte(len(header)), 0, 0, 0, 0, 0, 0, 0}) + header + "\x00\x00\x80\x3f"
+	var order [][]string
+	for s := range steps {
+		step := fmt.Sprint(s)
+		if err := os.MkdirAll(filepath.Join(dir, step), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, step, "all.safetensors"), []byte(file), 0o644); err != nil {
+			return err
+		}
+		order = append(order, []string{step, "model", "output", "all.safetensors", "model-output"})
+	}
+	run, err := json.Marshal(map[string]any{"schema": 1, "engine": engine, "nonce": nonce, "case": name, "order": order,
+		"token_ids": [][]int{{5, 6}}, "sequence": [][]int{{5, 6, 7, 8}}, "model_class": "fake.Model"})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "run.json"), run, 0o644)
+}

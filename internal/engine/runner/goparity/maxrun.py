@@ -1,0 +1,360 @@
+"""The candidate: a model in Modular MAX, in this process, every layer recorded. Needs no torch."""
+
+import asyncio
+import inspect
+import os
+
+from . import common
+
+WORKS = "26.7.0"
+TOO_OLD = f"this MAX has no {{}}: MAX {WORKS} works; pip install 'max[serve]=={WORKS}'"
+
+
+def run(job, out):
+    common.need("max", f"pip install 'max[serve]=={WORKS}'")
+    with out.clock.phase("import"):
+        try:
+            import max.driver
+            import max.engine  # noqa: F401
+
+            if job.task != "module":
+                import max.pipelines  # noqa: F401
+        except ImportError as e:
+            raise common.InfraError(f"MAX cannot be imported: {e}", f"pip install 'max[serve]=={WORKS}'; it needs glibc 2.34 and a CPU with AVX2") from e
+    out.versions = common.versions("max", "max-core", "mojo-compiler", "transformers", "tokenizers", "numpy")
+    _check_api(out.versions.get("max", "unknown"), job)
+    _check_device(max.driver, job)
+    {"text-generation": _generate, "embeddings": _embed, "module": _modules}.get(job.task, _unknown)(job, out)
+
+
+def _unknown(job, out):
+    raise common.UsageError(f"MAX runs no task {job.task!r} here", "text-generation, embeddings, or module with an oracle file")
+
+
+def _check_api(version, job):
+    from max.engine import InferenceSession
+
+    wanted = [(InferenceSession, "set_debug_print_options")]
+    try:
+        from max.nn.hooks import PrintHook  # noqa: F401
+    except ImportError as e:
+        raise common.InfraError(TOO_OLD.format("max.nn.hooks.PrintHook") + f" (installed is {version})") from e
+    if job.task != "module":
+        import max.pipelines as p
+
+        wanted += [(p, "AutoModel" if job.task == "text-generation" else "PipelineArgs"), (p, "PIPELINE_REGISTRY")]
+    for owner, name in wanted:
+        if not hasattr(owner, name):
+            raise common.InfraError(TOO_OLD.format(f"{owner.__name__}.{name}") + f" (installed is {version})")
+
+
+def _check_device(driver, job):
+    if job.device == "gpu" and not driver.accelerator_count():
+        raise common.InfraError("MAX sees no GPU", "install the driver, or run with the device cpu")
+    if job.device == "cpu" and job.encoding in ("bfloat16", "float16", "float8_e4m3fn", "float4_e2m1fnx2", "gptq"):
+        raise common.ModelError(f"MAX has no {job.encoding} on the CPU", "use float32 or a GGUF encoding (q4_k, q4_0, q6_k) on the CPU")
+
+
+def _limits(folder, job):
+    if os.path.isdir(folder):
+        return common.Limits(common.load_config_dict(folder))
+    from transformers import AutoConfig
+
+    return common.Limits(AutoConfig.from_pretrained(folder, revision=job.revision, trust_remote_code=job.trust_remote_code).to_dict())
+
+
+def _settings(job, model, ids_by_case):
+    """The engine's settings: those of the job, and what a run that is recorded needs where it does not say."""
+    rows = max(map(len, ids_by_case))
+    longest = max(len(s) + (c.get("steps") or 1) for c, ids in zip(job.cases, ids_by_case) for s in ids)
+    settings = dict(job.config)
+    settings.setdefault("max_batch_size", rows)
+    if "max_length" not in settings:
+        length = 128
+        while length < longest:
+            length *= 2
+        settings["max_length"] = min(length, model.longest) if model.longest else length
+    if settings["max_batch_size"] < rows:
+        raise common.UsageError(f"engine.max_batch_size is {settings['max_batch_size']}, but a case has {rows} sequences")
+    for case, ids in zip(job.cases, ids_by_case):
+        limit = min(x for x in (settings["max_length"], model.longest) if x) if model.longest else settings["max_length"]
+        common.check_ids(case, ids, model.vocab, limit, case.get("steps") or 1)
+    if job.encoding:
+        settings["quantization_encoding"] = job.encoding
+    if job.revision:
+        settings["huggingface_model_revision"] = job.revision
+    if job.trust_remote_code:
+        settings["trust_remote_code"] = True
+    return settings
+
+
+# What MAX says of a model that it cannot take, and what to do about it.
+_HINTS = [
+    ("No architecture found", "MAX does not know this architecture: write the model with max.graph in oracle.py, task: module"),
+    ("not supported on this device", "choose another encoding for this device in model.encodings"),
+    ("not supported by MAX engine", "choose another encoding for this device in model.encodings"),
+    ("compatible weights cannot be found", "the checkpoint has no weights in this encoding: name the one it has in model.encodings"),
+    ("Unable to infer max_length", "engine.max_length is over the model's max_position_embeddings"),
+    ("Failed to load tokenizer", "MAX needs the tokenizer's files beside the weights"),
+    ("CUDA_ERROR_OUT_OF_MEMORY", "the GPU has too little free memory: fewer layers, a smaller engine.max_length, or another GPU"),
+]
+
+
+def _refusal(e):
+    text = f"{type(e).__name__}: {e}"
+    hint = next((h for known, h in _HINTS if known in text), "")
+    kind = common.InfraError if "OUT_OF_MEMORY" in text else common.ModelError
+    return kind(f"MAX refuses the model: {text[:3000]}", hint)
+
+
+def _build(clock, make):
+    with clock.phase("compile"):
+        try:
+            return make()
+        except (common.JobError, MemoryError):
+            raise
+        except Exception as e:
+            raise _refusal(e) from e
+
+
+def _capture(job, out):
+    from .maxhooks import Capture
+
+    return Capture(os.path.join(out._tmp, ".before"), job.wants, lambda missing, unused: common.audit(job, missing, unused, "max"))
+
+
+def _keep(dump, step, folder, labels):
+    """Lists the files of a step. A label without a file was not executed; that is said, not passed over."""
+    gone = []
+    for layer, port, label in labels:
+        if os.path.isfile(os.path.join(folder, label + ".max")):
+            dump.add(step, layer, port, label + ".max")
+        else:
+            gone.append(label)
+    if gone:
+        common.warn(f"case {dump.case['name']}, step {step}: {len(gone)} of {len(labels)} tensors were not written, the first is {gone[0]}")
+    known = {label + ".max" for _, _, label in labels}
+    for name in os.listdir(folder):
+        if name not in known:
+            os.remove(os.path.join(folder, name))
+
+
+def _about(models):
+    if not models:
+        return {}
+    cls = type(models[-1])
+    return {"model_class": f"{cls.__module__}.{cls.__qualname__}", "model_file": os.path.basename(inspect.getfile(cls))}
+
+
+def _check_layers(job, capture):
+    if not capture.labels:
+        raise common.ModelError("MAX built the model, but no layer of it was recorded",
+                                "see the patterns of capture; or its architecture builds layers in a way that the hooks do not see")  # fmt: skip
+
+
+# --- text generation
+
+
+def _generate(job, out):
+    from max.pipelines import AutoModel
+
+    with common.overridden_folder(job) as folder:
+        with out.clock.phase("load"):
+            limits = _limits(folder, job)
+            tokenizer = _once(lambda: common.load_tokenizer(job))
+            ids_by_case = [common.encode(job, c, tokenizer) for c in job.cases]
+            settings = _settings(job, limits, ids_by_case)
+            settings.setdefault("use_subgraphs", False)
+        with _capture(job, out) as capture:
+            model = _build(out.clock, lambda: AutoModel(folder, devices="cpu" if job.device == "cpu" else "gpu:0", **settings))
+            capture.finish()
+            out.about.update(_about(capture.models))
+            _check_layers(job, capture)
+            for case, ids in zip(job.cases, ids_by_case):
+                dump = out.case(case)
+                dump.info["token_ids"] = ids
+                with out.clock.phase("forward"):
+                    dump.info["sequence"] = _decode(model, capture, dump, case, ids)
+            model.close()
+    _drop(out)
+
+
+def _decode(model, capture, dump, case, ids):
+    """One execution a step. Forced tokens take the place of sampled ones through the logits, after these were recorded."""
+    steps, forced = case.get("steps") or 1, common.forced_tokens(case, len(ids))
+    with model.generate_iter(ids, max_new_tokens=steps, temperature=0.0, top_k=1, ignore_eos=True, output_logits=True, seed=0) as it:
+        if forced:
+            _force(it, forced)
+        step = 0
+        while not it.done:
+            folder = dump.step(step)
+            capture.redirect(folder)
+            it.step()
+            _keep(dump, step, folder, capture.labels)
+            step += 1
+        sequences = [list(map(int, s)) for s in it.sequences]
+    capture.redirect(capture.sessions and os.path.join(os.path.dirname(dump.path), ".before"))
+    if forced:
+        for row, (s, f) in enumerate(zip(sequences, forced)):
+            got, want = s[len(ids[row]) :][: steps - 1], list(f[: steps - 1])
+            if got != want:
+                raise common.ModelError(f"case {case['name']}: MAX took the tokens {got} in place of the forced {want}")
+    return sequences
+
+
+def _force(it, forced):
+    import numpy as np
+    from max.driver import Buffer
+
+    contexts = getattr(it, "_contexts", None)
+    if contexts is None:
+        raise common.InfraError(TOO_OLD.format("GenerateIterator with contexts, which forced tokens need"))
+    for context, tokens in zip(contexts, forced):
+        queue, kept = iter(tokens), []
+
+        def force(inputs, queue=queue, kept=kept):
+            token = next(queue, None)
+            if token is None:
+                return
+            logits = np.array(inputs.logits.to_numpy())
+            logits[-1, token] = logits[-1].max() + 100  # far above the others, and near enough that no sampler overflows
+            kept.append(Buffer.from_numpy(logits))  # the copy may be read later than this returns
+            inputs.logits.inplace_copy_from(kept[-1])
+
+        params = context.sampling_params
+        params.logits_processors = [*(params.logits_processors or ()), force]
+
+
+# --- embeddings
+
+
+def _embed(job, out):
+    from max.driver import DeviceSpec
+    from max.pipelines import PIPELINE_REGISTRY, PipelineArgs, PipelineConfig
+    from max.pipelines.modeling.types import EmbeddingsGenerationInputs, PipelineTask, RequestID, TextGenerationRequest
+
+    with common.overridden_folder(job) as folder:
+        with out.clock.phase("load"):
+            limits = _limits(folder, job)
+            tokenizer = _once(lambda: common.load_tokenizer(job))
+            ids_by_case = [common.encode(job, c, tokenizer) for c in job.cases]
+            settings = _settings(job, limits, ids_by_case)
+            settings.setdefault("enable_prefix_caching", False)
+            settings.setdefault("pool_embeddings", False)
+        with _capture(job, out) as capture:
+
+            def make():
+                spec = DeviceSpec.accelerator() if job.device == "gpu" else DeviceSpec.cpu()
+                args = PipelineArgs.from_flat_kwargs(model_path=folder, device_specs=[spec], task=PipelineTask.EMBEDDINGS_GENERATION, **settings)
+                return PIPELINE_REGISTRY.retrieve(PipelineConfig.from_args(args), task=PipelineTask.EMBEDDINGS_GENERATION)
+
+            engine_tokenizer, pipeline = _build(out.clock, make)
+            capture.finish()
+            out.about.update(_about(capture.models))
+            _check_layers(job, capture)
+            for case, ids in zip(job.cases, ids_by_case):
+                if (case.get("steps") or 1) != 1:
+                    raise common.UsageError(f"case {case['name']}: an embedding has one step")
+                dump = out.case(case)
+                # The engine's own tokenizer reads a prompt: what it makes of it is compared with the reference's input.
+                prompts = case.get("prompts") or ids
+                contexts = {}
+                used = []
+                for prompt in prompts:
+                    request = TextGenerationRequest(request_id=RequestID(), prompt=prompt, model_name=folder)
+                    context = asyncio.run(engine_tokenizer.new_context(request))
+                    contexts[request.request_id] = context
+                    used.append([int(t) for t in context.tokens.active])
+                dump.info["token_ids"] = dump.info["sequence"] = used
+                if case.get("token_ids") and used != ids:
+                    raise common.ModelError(f"case {case['name']}: MAX made {used} of the token ids {ids}")
+                step = dump.step(0)
+                capture.redirect(step)
+                with out.clock.phase("forward"):
+                    pipeline.execute(EmbeddingsGenerationInputs([contexts]))
+                _keep(dump, 0, step, capture.labels)
+    _drop(out)
+
+
+# --- modules of an oracle file
+
+
+def _modules(job, out):
+    from max.engine import InferenceSession
+    from max.graph import Graph
+    from max.nn.layer import Module
+
+    candidate = common.oracle(job, "candidate")
+    for case in job.cases:
+        if (case.get("steps") or 1) != 1:
+            raise common.UsageError(f"case {case['name']}: a module has one step")
+        dump = out.case(case)
+        dump.info["token_ids"] = case.get("token_ids") or []
+        with _capture(job, out) as capture:
+            with out.clock.phase("load"):
+                made = candidate(common.Spec(job, case))
+                if not isinstance(made, tuple) or len(made) != 4:
+                    raise common.UsageError(f"{job.oracle}: candidate(spec) returned {type(made).__name__}",
+                                            "return (module, weights, input_types, inputs): see the documentation of oracle files")  # fmt: skip
+                module, weights, types, inputs = made
+                v3 = not isinstance(module, Module)
+                if not v3 and not any(m is module for m in capture.models):
+                    module.load_state_dict(weights, weight_alignment=1)
+            session = InferenceSession(devices=[_device(job)])
+
+            def make():
+                if v3:
+                    return module.compile(*types, weights=weights, session=session)
+                graph = Graph("candidate", forward=module, input_types=list(types))
+                if hasattr(session, "compile") and hasattr(session, "init"):
+                    return session.init(session.compile(graph), weights_registry=module.state_dict()).execute
+                return session.load(graph, weights_registry=module.state_dict()).execute
+
+            execute = _build(out.clock, make)
+            capture.finish()
+            out.about.update(_about([module]))
+            _check_layers(job, capture)
+            step = dump.step(0)
+            capture.redirect(step)
+            with out.clock.phase("forward"):
+                execute(*[_buffer(i, _device(job), v3) for i in inputs])
+            _keep(dump, 0, step, capture.labels)
+    _drop(out)
+
+
+def _device(job):
+    from max.driver import CPU, Accelerator
+
+    return Accelerator() if job.device == "gpu" else CPU()
+
+
+def _buffer(value, device, v3):
+    """An input of the model: what numpy can read is put on the device."""
+    import numpy as np
+    from max.driver import Buffer
+
+    if isinstance(value, np.ndarray):
+        value = Buffer.from_numpy(np.ascontiguousarray(value)).to(device)
+    if v3 and isinstance(value, Buffer):
+        from max.experimental.tensor import Tensor
+
+        return Tensor.from_dlpack(value)
+    return value
+
+
+def _drop(out):
+    """Removes what was printed outside of the steps."""
+    import shutil
+
+    shutil.rmtree(os.path.join(out._tmp, ".before"), ignore_errors=True)
+
+
+def _once(make):
+    kept = []
+
+    def get():
+        if not kept:
+            kept.append(make())
+        return kept[0]
+
+    return get

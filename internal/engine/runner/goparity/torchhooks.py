@@ -1,0 +1,132 @@
+"""Records what every module of a torch model gets and gives. Usable on its own: r = Recorder(model); …; r.remove()."""
+
+import dataclasses
+from collections.abc import Mapping
+
+import torch
+
+from . import common, tap
+
+DTYPES = {
+    torch.bool: "BOOL", torch.uint8: "U8", torch.int8: "I8", torch.int16: "I16", torch.int32: "I32", torch.int64: "I64",
+    torch.float16: "F16", torch.bfloat16: "BF16", torch.float32: "F32", torch.float64: "F64",
+}  # fmt: skip
+for _name, _code in {"uint16": "U16", "uint32": "U32", "uint64": "U64", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
+                     "float8_e4m3fnuz": "F8_E4M3FNUZ", "float8_e5m2fnuz": "F8_E5M2FNUZ", "float8_e8m0fnu": "F8_E8M0"}.items():  # fmt: skip
+    if hasattr(torch, _name):
+        DTYPES[getattr(torch, _name)] = _code
+
+_DEPTH = 4  # of tuples in tuples
+
+
+class Recorder:
+    """Keeps copies of all tensors by layer and port, in the order in which modules end: children before their parent.
+
+    Inputs are copied before a module runs, so one that works in place does not change them. The root is called model; a second
+    call of a module in one step is name(2).
+    """
+
+    def __init__(self, model, wants=lambda layer, port: True):
+        self.records = []  # (layer, port, tensor on the CPU)
+        self._wants, self._calls, self._waiting, self._handles, self._skipped = wants, {}, [], [], set()
+        for name, module in model.named_modules():
+            layer = f"model.{name}" if name else "model"
+            self._handles.append(module.register_forward_pre_hook(self._before(layer), with_kwargs=True))
+            self._handles.append(module.register_forward_hook(self._after(layer), with_kwargs=True))
+        tap.set_recorder(self._tap)
+
+    def take(self):
+        """Gives what was recorded since the last call, and begins a new step."""
+        records, self.records, self._calls, self._waiting = self.records, [], {}, []
+        return records
+
+    def remove(self):
+        for h in self._handles:
+            h.remove()
+        self._handles = []
+        tap.set_recorder(None)
+
+    def _before(self, layer):
+        def hook(module, args, kwargs):
+            inputs = []
+            for port, value in [(f"input_{i}", a) for i, a in enumerate(args)] + [(f"input_{k}", a) for k, a in kwargs.items()]:
+                self._walk(inputs, layer, port, value)
+            self._waiting.append(inputs)
+
+        return hook
+
+    def _after(self, layer):
+        def hook(module, args, kwargs, output):
+            records = self._waiting.pop()
+            if isinstance(output, torch.Tensor) or not self._fields(output):
+                self._walk(records, layer, "output", output)
+            else:
+                for key, value in self._fields(output):
+                    self._walk(records, layer, f"output_{key}", value)
+            name = self._count(layer)
+            self.records += [(name, port, t) for port, t in records]
+
+        return hook
+
+    def _tap(self, name, value):
+        records = []
+        self._walk(records, name, "tap", value)
+        name = self._count(name)
+        self.records += [(name, port, t) for port, t in records]
+
+    def _count(self, layer):
+        self._calls[layer] = n = self._calls.get(layer, 0) + 1
+        return layer if n == 1 else f"{layer}({n})"
+
+    def _walk(self, into, layer, port, value, depth=0):
+        if isinstance(value, torch.Tensor):
+            if self._wants(layer, port):
+                t = self._copy(layer, port, value)
+                if t is not None:
+                    into.append((port, t))
+        elif depth < _DEPTH:
+            for key, v in self._fields(value):
+                self._walk(into, layer, f"{port}.{key}", v, depth + 1)
+
+    @staticmethod
+    def _fields(value):
+        """The named parts of a tuple, list, dict, ModelOutput or dataclass."""
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            return list(zip(value._fields, value))
+        if isinstance(value, (tuple, list)):
+            return list(enumerate(value))
+        if isinstance(value, Mapping):
+            return [(str(k).replace("-", "_"), v) for k, v in value.items()]
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            return [(f.name, getattr(value, f.name, None)) for f in dataclasses.fields(value)]
+        return []
+
+    def _copy(self, layer, port, t):
+        t = t.detach()
+        if t.layout != torch.strided:
+            t = t.to_dense()
+        if t.is_quantized:
+            t = t.dequantize()
+        if t.is_complex():
+            t = torch.view_as_real(t.resolve_conj())  # one more axis: real and imaginary part
+        if t.is_meta or t.dtype not in DTYPES:
+            if (layer, port) not in self._skipped:
+                self._skipped.add((layer, port))
+                common.warn(f"{layer}-{port} is not recorded: a tensor of {t.dtype} on {t.device}")
+            return None
+        return t.to("cpu", copy=True, memory_format=torch.contiguous_format)
+
+
+def save(case, step, records):
+    """Writes the records of a step to one all.safetensors and lists them in the case's order."""
+    folder = case.step(step)
+    tensors, seen = [], {}
+    for layer, port, t in records:
+        name = layer if port == "tap" else f"{layer}-{port}"
+        if name in seen:
+            raise common.ModelError(f"two tensors are called {name}", "rename one: names of layers and taps are unique within a step")
+        seen[name] = True
+        raw = t.reshape(-1).view(torch.uint8).numpy() if t.numel() else b""
+        tensors.append((name, DTYPES[t.dtype], tuple(t.shape), memoryview(raw).cast("B") if t.numel() else raw))
+        case.add(step, layer, port, "all.safetensors", name)
+    common.write_safetensors(f"{folder}/all.safetensors", tensors)

@@ -1,0 +1,102 @@
+package engine
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+//go:embed runner/*.py runner/goparity/*.py
+var embedded embed.FS
+
+// Requirements are the packages that the engines need, by engine, as pip reads them.
+var Requirements = map[string]string{Torch: requirementsTorch, MAX: requirementsMAX}
+
+//go:embed requirements.txt
+var requirementsTorch string
+
+//go:embed requirements-max.txt
+var requirementsMAX string
+
+// Unpack writes the Python runners below the user's cache folder, in a folder named by their hash, and gives that folder. What is there
+// and whole is left alone; several processes may do it at once.
+func Unpack() (string, error) {
+	cache, err := cacheDir()
+	if err != nil {
+		return "", err
+	}
+	files, err := fs.Sub(embedded, "runner")
+	if err != nil {
+		return "", fmt.Errorf("engine: %w", err)
+	}
+	hash := sha256.New()
+	content := map[string][]byte{}
+	err = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(files, name)
+		content[name] = data
+		fmt.Fprintf(hash, "%s %d\n%s", name, len(data), data)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("engine: %w", err)
+	}
+	dir := filepath.Join(cache, "runner", hex.EncodeToString(hash.Sum(nil))[:16])
+	for name, data := range content {
+		if err := put(filepath.Join(dir, filepath.FromSlash(name)), data); err != nil {
+			return "", &InfraError{Msg: fmt.Sprintf("the runners cannot be unpacked: %v", err), Hint: "the user's cache folder must be writable", Err: err}
+		}
+	}
+	return dir, nil
+}
+
+// put writes a file at one stroke, unless it is there as it should be.
+func put(path string, data []byte) error {
+	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, data) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// cacheDir is goparity's folder in the user's cache.
+func cacheDir() (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", &InfraError{Msg: fmt.Sprintf("there is no cache folder: %v", err), Hint: "set HOME or XDG_CACHE_HOME", Err: err}
+	}
+	return filepath.Join(dir, "goparity"), nil
+}
+
+// CompileCache is the folder in which MAX keeps compiled graphs: MODULAR_MAX_CACHE_DIR, else max in goparity's folder of the user's cache.
+func CompileCache(getenv func(string) string) (string, error) {
+	if dir := getenv("MODULAR_MAX_CACHE_DIR"); dir != "" {
+		return dir, nil
+	}
+	dir, err := cacheDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "max"), nil
+}

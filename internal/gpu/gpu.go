@@ -1,0 +1,144 @@
+package gpu
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Device is one GPU.
+type Device struct {
+	Vendor, Name, Driver string
+	TotalMiB, FreeMiB    int
+}
+
+func (d Device) String() string {
+	return fmt.Sprintf("%s %s, driver %s, %d of %d MiB free", d.Vendor, d.Name, d.Driver, d.FreeMiB, d.TotalMiB)
+}
+
+// Driver lists the GPUs of a machine.
+type Driver interface {
+	Devices(ctx context.Context) ([]Device, error)
+}
+
+// What an error of Pick is about.
+var (
+	ErrNoDriver = errors.New("no GPU driver")
+	ErrNoDevice = errors.New("no GPU")
+	ErrBusy     = errors.New("the GPU is busy")
+)
+
+// minFree is the share of a GPU's memory under which another process must be using it: engines take most of it.
+const minFree = 0.5
+
+// Pick chooses the device with the most free memory. The errors say what is missing and what to do.
+func Pick(ctx context.Context, d Driver) (Device, error) {
+	all, err := d.Devices(ctx)
+	if err != nil {
+		return Device{}, err
+	}
+	if len(all) == 0 {
+		return Device{}, fmt.Errorf("%w: the driver lists no device: is it passed through to this machine or container?", ErrNoDevice)
+	}
+	best := slices.MaxFunc(all, func(a, b Device) int { return a.FreeMiB - b.FreeMiB })
+	if float64(best.FreeMiB) < minFree*float64(best.TotalMiB) {
+		return best, fmt.Errorf("%w: %s: another process holds its memory: wait for it, or choose another machine", ErrBusy, best)
+	}
+	return best, nil
+}
+
+// System asks the tools of the drivers: nvidia-smi, then rocm-smi.
+func System() Driver { return Tools(run) }
+
+// Tools is a driver that asks through run, which starts a program and gives its output.
+type Tools func(ctx context.Context, name string, args ...string) ([]byte, error)
+
+func run(ctx context.Context, name string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
+	if err != nil && len(out) > 0 {
+		err = fmt.Errorf("%w: %s", err, strings.TrimSpace(string(out)))
+	}
+	return out, err
+}
+
+// Devices lists the GPUs of the first vendor whose tool is installed.
+func (t Tools) Devices(ctx context.Context) ([]Device, error) {
+	for _, vendor := range []func(context.Context) ([]Device, error){t.nvidia, t.amd} {
+		devices, err := vendor(ctx)
+		if !errors.Is(err, exec.ErrNotFound) {
+			return devices, err
+		}
+	}
+	return nil, fmt.Errorf("%w: neither nvidia-smi nor rocm-smi is here: install the driver, or run on the CPU with -parity.run=cpu", ErrNoDriver)
+}
+
+func (t Tools) nvidia(ctx context.Context) (devices []Device, err error) {
+	out, err := t(ctx, "nvidia-smi", "--query-gpu=name,driver_version,memory.total,memory.free", "--format=csv,noheader,nounits")
+	if err != nil {
+		return nil, fmt.Errorf("nvidia-smi: %w", err)
+	}
+	for line := range strings.Lines(string(out)) {
+		f := strings.Split(strings.TrimSpace(line), ", ")
+		if len(f) == 1 && f[0] == "" {
+			continue
+		}
+		if len(f) != 4 {
+			return nil, fmt.Errorf("nvidia-smi printed %q, want name, driver, total and free memory", line)
+		}
+		total, err1 := strconv.Atoi(f[2])
+		free, err2 := strconv.Atoi(f[3])
+		if err := errors.Join(err1, err2); err != nil {
+			return nil, fmt.Errorf("nvidia-smi printed %q: %w", line, err)
+		}
+		devices = append(devices, Device{"NVIDIA", f[0], f[1], total, free})
+	}
+	return devices, nil
+}
+
+func (t Tools) amd(ctx context.Context) ([]Device, error) {
+	out, err := t(ctx, "rocm-smi", "--showproductname", "--showdriverversion", "--showmeminfo", "vram", "--json")
+	if err != nil {
+		return nil, fmt.Errorf("rocm-smi: %w", err)
+	}
+	var cards map[string]map[string]string
+	if err := json.Unmarshal(out, &cards); err != nil {
+		return nil, fmt.Errorf("rocm-smi printed %.80q: %w", out, err)
+	}
+	var devices []Device
+	driver := cards["system"]["Driver version"]
+	for name, card := range cards {
+		total, err := strconv.Atoi(card["VRAM Total Memory (B)"])
+		if err != nil {
+			continue // "system" is no card
+		}
+		used, err := strconv.Atoi(card["VRAM Total Used Memory (B)"])
+		if err != nil {
+			return nil, fmt.Errorf("rocm-smi: %s: used memory: %w", name, err)
+		}
+		devices = append(devices, Device{"AMD", card["Card Series"], driver, total >> 20, (total - used) >> 20})
+	}
+	return devices, nil
+}
+
+// encodings of Modular MAX 26.7 by device.
+var encodings = map[string][]string{
+	"cpu": {"float32", "q4_k", "q4_0", "q6_k"},
+	"gpu": {"float32", "float16", "bfloat16", "float8_e4m3fn", "float4_e2m1fnx2", "float6_e2m3fn", "gptq"},
+}
+
+// Supports reports, as an error, an encoding that MAX does not have on a device. "" is the engine's own choice.
+func Supports(device, encoding string) error {
+	if encoding == "" || slices.Contains(encodings[device], encoding) {
+		return nil
+	}
+	return fmt.Errorf("MAX has no encoding %q on the %s, it has %s: write encodings: {%s: {candidate: …}} in fixture.yaml",
+		encoding, device, strings.Join(encodings[device], ", "), device)
+}

@@ -1,0 +1,154 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/fixture"
+	"github.com/goparity/goparity/internal/gpu"
+	"github.com/goparity/goparity/internal/supervise"
+	"github.com/goparity/goparity/tensor"
+)
+
+// What is judged.
+const (
+	RunReplay = "replay" // a recorded run
+	RunCPU    = "cpu"    // the candidate runs now, on the CPU
+	RunGPU    = "gpu"    // now, on the GPU
+)
+
+// sanityTokens is how many tokens the reference generates by itself before its dump becomes golden.
+const sanityTokens = 32
+
+// live runs the candidate, all cases in one process, and opens its dump.
+func (f *Fixture) live() ([]*dump.Run, error) {
+	encoding := f.yaml.Model.Encodings[f.cfg.Run].Candidate
+	if err := gpu.Supports(f.cfg.Run, encoding); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.yaml.File, err)
+	}
+	job := f.job(engine.MAX, f.cfg.Run)
+	job.Encoding, job.Config = encoding, f.yaml.Model.Engine
+	for i, y := range f.yaml.Cases {
+		g, err := f.golden(f.yaml.References[0], y.Name)
+		if err != nil {
+			return nil, err
+		}
+		job.Cases[i].Forced = decoded(g)
+	}
+	r, err := f.run(job)
+	if err != nil {
+		return nil, err
+	}
+	return r.Runs, nil
+}
+
+// job says what the fixture asks of an engine.
+func (f *Fixture) job(name, device string) engine.Job {
+	m := f.yaml.Model
+	job := engine.Job{Engine: name, Device: device, Model: m.Path, Local: m.Local(), Revision: m.Revision, Task: m.Task,
+		TrustRemoteCode: m.TrustRemoteCode, Tokenizer: m.Tokenizer, MaxLayers: m.MaxLayers, Overrides: m.ConfigOverrides}
+	if m.Local() {
+		job.Model = filepath.Join(f.dir, m.Path)
+	}
+	if m.Oracle != "" {
+		job.Oracle = filepath.Join(f.dir, m.Oracle)
+	}
+	texts := func(globs []fixture.Glob) (out []string) {
+		for _, g := range globs {
+			out = append(out, g.String())
+		}
+		return out
+	}
+	job.AllowMissing = texts(m.AllowMissing)
+	job.Capture = engine.Capture{Layers: texts(f.yaml.Capture.Layers), Ports: texts(f.yaml.Capture.Ports)}
+	for _, y := range f.yaml.Cases {
+		c := engine.Case{Name: y.Name, Prompts: y.Prompts, TokenIDs: y.TokenIDs, Steps: y.Steps}
+		for _, msg := range y.Messages {
+			c.Messages = append(c.Messages, engine.Message{Role: msg.Role, Content: msg.Content})
+		}
+		if y.ChatTemplate != "" {
+			c.ChatTemplate = filepath.Join(f.dir, y.ChatTemplate)
+		}
+		for _, image := range y.Images {
+			c.Images = append(c.Images, filepath.Join(f.dir, image))
+		}
+		job.Cases = append(job.Cases, c)
+	}
+	return job
+}
+
+// run runs a job under the test's own deadline, alone on its device. The dump lives until the session ends.
+func (f *Fixture) run(job engine.Job) (*engine.Result, error) {
+	ctx, stop := supervise.Signals(context.Background())
+	defer stop()
+	ctx, cancel := supervise.WithDeadline(ctx, time.Now(), f.cfg.Timeout, f.cfg.Started, supervise.DefaultGrace)
+	defer cancel()
+	if job.Device == RunGPU {
+		device, err := gpu.Pick(ctx, gpu.System())
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(os.Stderr, "parity: %s runs on %s\n", f.name, device)
+	}
+	unlock, err := supervise.Lock(ctx, job.Device+":0", func(holder string) {
+		fmt.Fprintf(os.Stderr, "parity: %s waits for the %s, which %s uses\n", f.name, job.Device, holder)
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	dir, err := os.MkdirTemp("", "goparity-"+f.name+"-")
+	if err != nil {
+		return nil, err
+	}
+	f.dirs = append(f.dirs, dir)
+	job.Out = filepath.Join(dir, "dump")
+	opt := engine.Options{}
+	if f.cfg.Out != "" {
+		opt.LogFile = filepath.Join(f.cfg.Out, job.Engine+".log") // outlives the run, for CI to keep
+	}
+	r, err := engine.Run(ctx, job, opt)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range r.Warnings {
+		fmt.Fprintf(os.Stderr, "parity: %s: %s: %s\n", f.name, job.Engine, w)
+	}
+	return r, nil
+}
+
+// decoded gives the tokens that the reference was given in its decode steps, by sequence: the candidate is forced to take the same ones.
+func decoded(golden *dump.Run) [][]int {
+	var out [][]int
+	steps := golden.Steps()
+	for _, step := range steps[min(1, len(steps)):] {
+		ids := tokens(golden, step)
+		if ids == nil {
+			return nil
+		}
+		for i := range ids.Len() {
+			if len(out) <= i {
+				out = append(out, nil)
+			}
+			out[i] = append(out[i], int(ids.At(i)))
+		}
+	}
+	return out
+}
+
+// tokens finds the ids that a decode step was given: one of each sequence.
+func tokens(golden *dump.Run, step string) *tensor.Tensor {
+	for _, e := range golden.Entries {
+		named := strings.Contains(e.Port, "input_ids") || e.Port == "input_0" && strings.Contains(e.Layer, "embed")
+		if e.Step == step && named && !e.Tensor.DType().IsFloat() && e.Tensor.RowLen() == 1 {
+			return e.Tensor
+		}
+	}
+	return nil
+}

@@ -1,0 +1,248 @@
+//go:build unix && !aix
+
+package supervise_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/goparity/goparity/internal/supervise"
+)
+
+// start starts a test process, in a group of its own as a shell would, and waits until its engine is ready.
+func (p *play) start(how, moods string, args, env []string) (*exec.Cmd, *bytes.Buffer) {
+	p.t.Helper()
+	cmd := exec.Command(os.Args[0], append([]string{"-test.run=^TestVictim$"}, args...)...)
+	cmd.Env = p.env(append(env, "FAKE_TEST="+how, "FAKE_MOODS="+moods)...)
+	out := new(bytes.Buffer)
+	cmd.Stdout, cmd.Stderr = out, out // a pipe: who keeps it open keeps Wait, as it would keep go test
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if signal.Ignored(os.Interrupt) {
+		// These tests may run in the background of a script, where Ctrl-C is ignored and would be in the test process too.
+		c := make(chan os.Signal, 1)
+		signal.Notify(c, os.Interrupt)
+		p.t.Cleanup(func() { signal.Ignore(os.Interrupt) })
+	}
+	require.NoError(p.t, cmd.Start())
+	if err := eventually(func() bool { return exists(filepath.Join(p.dir, "ready")) }); err != nil {
+		cmd.Process.Kill()
+		cmd.Wait()
+		require.FailNow(p.t, "the engine was not ready", out.String())
+	}
+	return cmd, out
+}
+
+func TestNothingOutlivesTheTest(t *testing.T) {
+	group := func(s syscall.Signal) func(int) error { return func(pid int) error { return syscall.Kill(-pid, s) } }
+	alone := func(s syscall.Signal) func(int) error { return func(pid int) error { return syscall.Kill(pid, s) } }
+	for _, c := range []struct {
+		name, how string
+		args      []string
+		kill      func(pid int) error
+		says      string
+		reason    string
+	}{
+		{"timeout", "hang", []string{"-test.timeout=200ms"}, nil, "panic: test timed out", "the alarm runs no cleanup"},
+		{"panic", "panic", nil, nil, "panic: on purpose", "nor does a panic"},
+		{"exit", "exit", nil, nil, "", "nor os.Exit"},
+		{"fail", "fail", nil, nil, "FAIL", "a test process that ends while its engine runs"},
+		{"SIGKILL", "hang", nil, alone(syscall.SIGKILL), "", "the hardest death"},
+		{"SIGKILL-group", "hang", nil, group(syscall.SIGKILL), "", "the watchdog is not in the test's group"},
+		{"SIGQUIT", "hang", nil, alone(syscall.SIGQUIT), "SIGQUIT", "what cmd/go sends when a test hangs"},
+		{"Ctrl-C", "hang", nil, group(syscall.SIGINT), "", "the engine is not in the terminal's group"},
+		{"SIGTERM", "hang", nil, group(syscall.SIGTERM), "", "how CI cancels"},
+		{"SIGHUP", "hang", nil, group(syscall.SIGHUP), "", "the terminal is closed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlay(t)
+			cmd, out := p.start(c.how, "deafchild child deaf progress:ready hang", c.args, nil)
+			cast := p.cast()
+			require.Len(t, cast, 5, "test, watchdog, engine and two descendants")
+			for pid, role := range cast {
+				if role != "test" {
+					require.True(t, alive(pid), "the %s runs", role)
+				}
+			}
+			p.die()
+			if c.kill != nil {
+				require.NoError(t, c.kill(cmd.Process.Pid))
+			}
+			assert.Error(t, cmd.Wait(), c.reason)
+			assert.Contains(t, out.String(), c.says, c.reason)
+			p.gone(5)
+		})
+	}
+}
+
+// Between the start of the watchdog and that of the engine, too, there is no moment in which one could be left behind.
+func TestNothingOutlivesATestThatIsKilledEarly(t *testing.T) {
+	if !exists("/proc/self/environ") {
+		t.Skip("no /proc to find processes in that had no time to say that they are there")
+	}
+	t.Parallel()
+	p := newPlay(t)
+	for i := range 30 {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestVictim$")
+		cmd.Env = p.env("FAKE_TEST=hang", "FAKE_MOODS=deafchild deaf progress:ready hang")
+		require.NoError(t, cmd.Start())
+		time.Sleep(time.Duration(i) * 2 * time.Millisecond)
+		require.NoError(t, cmd.Process.Kill())
+		cmd.Wait()
+	}
+	var left []int
+	assert.NoError(t, eventually(func() bool { left = p.crew(); return len(left) == 0 }), "alive: %v", &left)
+}
+
+// crew are the living processes that have this play in their environment, which all inherit.
+func (p *play) crew() (crew []int) {
+	files, err := filepath.Glob("/proc/[0-9]*/environ")
+	require.NoError(p.t, err)
+	for _, name := range files {
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+		require.NoError(p.t, err)
+		if env, err := os.ReadFile(name); err == nil && bytes.Contains(env, []byte("FAKE_PIDS="+p.dir+"\x00")) && alive(pid) {
+			crew = append(crew, pid)
+		}
+	}
+	return crew
+}
+
+// children are the processes that pid started.
+func (p *play) children(pid int) map[int]bool {
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	require.NoError(p.t, err)
+	if len(stats) == 0 {
+		p.t.Skip("no /proc to find the watchdog in")
+	}
+	children := map[int]bool{}
+	for _, name := range stats {
+		stat, _ := os.ReadFile(name)
+		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+		if len(fields) > 1 && fields[1] == strconv.Itoa(pid) {
+			child, err := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+			require.NoError(p.t, err)
+			children[child] = true
+		}
+	}
+	return children
+}
+
+// Under Bazel the descendants are in the test's group, which Bazel kills.
+func TestUnderBazelTheEngineDoesNotOutliveTheTest(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t)
+	cmd, _ := p.start("hang", "deaf progress:ready hang", nil, []string{"BAZEL_TEST=1"})
+	for pid := range p.cast() {
+		g, err := unix.Getpgid(pid)
+		require.NoError(t, err)
+		require.Equal(t, cmd.Process.Pid, g, "no group but the test's")
+	}
+	watchdog := 0
+	for pid := range p.children(cmd.Process.Pid) {
+		if p.cast()[pid] == "" {
+			watchdog = pid
+		}
+	}
+	require.NotZero(t, watchdog)
+	require.NoError(t, cmd.Process.Kill())
+	cmd.Wait()
+	p.gone(2)
+	assert.NoError(t, eventually(func() bool { return !alive(watchdog) }), "the watchdog, too, is gone")
+}
+
+func TestASignalStopsTheEngineAndThenTheTest(t *testing.T) {
+	for _, c := range []struct {
+		signal syscall.Signal
+		moods  string
+		reason string
+	}{
+		{syscall.SIGINT, "polite", "the engine says good bye"},
+		{syscall.SIGTERM, "polite", "SIGTERM as well"},
+		{syscall.SIGINT, "deafchild deaf progress:ready hang", "the engine must be killed"},
+	} {
+		t.Run(c.signal.String()+","+c.moods, func(t *testing.T) {
+			t.Parallel()
+			p := newPlay(t)
+			cmd, out := p.start("signals", c.moods, nil, nil)
+			p.die()
+			require.NoError(t, syscall.Kill(-cmd.Process.Pid, c.signal))
+			cmd.Wait()
+			w := cmd.ProcessState.Sys().(syscall.WaitStatus)
+			require.True(t, w.Signaled(), "it raises the signal anew: %v\n%s", cmd.ProcessState, out)
+			assert.Equal(t, c.signal, w.Signal(), c.reason)
+			assert.Contains(t, out.String(), "was stopped: signal: "+c.signal.String(), "Run has returned before")
+			p.gone(len(p.cast()))
+		})
+	}
+}
+
+func TestASecondSignalDoesNotWait(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t)
+	cmd, out := p.start("patient", "deaf progress:ready hang", nil, nil)
+	p.die()
+	require.NoError(t, syscall.Kill(cmd.Process.Pid, syscall.SIGINT))
+	require.NoError(t, eventually(func() bool { // until it has got the first one, which does not end it
+		syscall.Kill(cmd.Process.Pid, syscall.SIGINT)
+		return !alive(cmd.Process.Pid)
+	}))
+	cmd.Wait()
+	assert.NotContains(t, out.String(), "was stopped", "Run had no time to return")
+	p.gone(3)
+}
+
+func TestSignalsWithoutASignal(t *testing.T) {
+	ctx, stop := supervise.Signals(t.Context())
+	assert.NoError(t, ctx.Err())
+	stop()
+	stop()
+	assert.ErrorIs(t, ctx.Err(), context.Canceled)
+}
+
+// A variable set by hand must neither run tests nor kill anything.
+func TestTheWatchdogObeysOnlyItsParent(t *testing.T) {
+	for _, value := range []string{"", "1", "1 true 1s", "0 false 1s", "x y z", "99999999 true 1s"} {
+		t.Run(value, func(t *testing.T) {
+			cmd := exec.Command(os.Args[0], "-test.run=^$")
+			cmd.Env = append(os.Environ(), "PARITY_WATCHDOG="+value)
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			out, err := cmd.CombinedOutput()
+			var exit *exec.ExitError
+			require.ErrorAs(t, err, &exit)
+			assert.Equal(t, 2, exit.ExitCode())
+			assert.Contains(t, string(out), "unset it")
+		})
+	}
+}
+
+func TestTheDeadlineIsNamed(t *testing.T) {
+	p := newPlay(t)
+	now := time.Now()
+	// The tests began long ago: 144 s were left of 10 minutes, but at a time that has passed.
+	ctx, cancel := supervise.WithDeadline(t.Context(), now.Add(-time.Hour), 10*time.Minute, now.Add(-time.Hour-456*time.Second), 10*time.Second)
+	defer cancel()
+	err := supervise.Run(ctx, p.command("exit:0"))
+	var late *supervise.TimeoutError
+	require.ErrorAs(t, err, &late)
+	assert.ErrorContains(t, err, "go test -timeout 10m leaves 2m13s for the engine")
+	assert.ErrorIs(t, err, context.DeadlineExceeded)
+
+	ctx, cancel = supervise.WithDeadline(t.Context(), now, 0, now, time.Second)
+	_, limited := ctx.Deadline()
+	assert.False(t, limited, "-timeout 0")
+	cancel()
+}

@@ -1,0 +1,6 @@
+package supervise
+
+var (
+	Mask      = mask
+	ReadLines = readLines
+)

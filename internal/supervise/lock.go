@@ -1,0 +1,137 @@
+package supervise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// lockPoll is how often a lock that another process holds is tried.
+const lockPoll = 100 * time.Millisecond
+
+// held are the locks of this process. A watchdog inherits them: if this process dies, they are released only when the
+// programs that worked under them are dead too.
+var held = struct {
+	sync.Mutex
+	files map[*os.File]bool
+}{files: map[*os.File]bool{}}
+
+// Lock keeps other processes of this user off a device until unlock is called or this process, with the programs it runs, is
+// dead. name is what to lock, "gpu:0"; the lock is a file of that name in PARITY_LOCK_DIR, or else in the folder goparity of
+// the user's cache folder. The file stays: it says who holds the lock, and removing it would let two hold it.
+//
+// If another process holds the lock, waiting is told who (its number and command), at first and when that changes. It may
+// be nil. Lock waits until it has the lock or ctx is done; then the error wraps the cause of ctx and names the holder.
+func Lock(ctx context.Context, name string, waiting func(holder string)) (unlock func(), err error) {
+	path, err := lockPath(name)
+	if err != nil {
+		return nil, fmt.Errorf("supervise: lock %s: %w", name, err)
+	}
+	told := ""
+	for {
+		if ctx.Err() != nil {
+			if told == "" {
+				return nil, fmt.Errorf("supervise: lock %s: %w", name, cause(ctx))
+			}
+			return nil, fmt.Errorf("supervise: lock %s is held by %s (%s): %w", name, told, path, cause(ctx))
+		}
+		f, err := tryLock(path)
+		if err != nil {
+			return nil, fmt.Errorf("supervise: lock %s: %w: set PARITY_LOCK_DIR to a local folder that can be written", name, err)
+		}
+		if f != nil {
+			return keep(f), nil
+		}
+		if h := holder(path); h != told {
+			told = h
+			if waiting != nil {
+				waiting(h)
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(lockPoll):
+		}
+	}
+}
+
+// lockPath is the file of a lock; its folder is made. What is not fit for a file's name becomes "_".
+func lockPath(name string) (string, error) {
+	dir := os.Getenv("PARITY_LOCK_DIR")
+	if dir == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return "", fmt.Errorf("%w: set PARITY_LOCK_DIR", err)
+		}
+		dir = filepath.Join(cache, "goparity")
+	}
+	fit := func(r rune) rune {
+		if strings.ContainsRune("-_.", r) || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}
+	if name == "" {
+		return "", errors.New("it has no name")
+	}
+	return filepath.Join(dir, strings.Map(fit, name)+".lock"), os.MkdirAll(dir, 0o755)
+}
+
+// tryLock returns the locked file, or nil if another holds the lock.
+func tryLock(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	ok, err := lockFile(f)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	// Somebody who cleans caches may have removed the file since it was opened: then this lock keeps nobody off.
+	mine, err1 := f.Stat()
+	now, err2 := os.Stat(path)
+	if !ok || err1 != nil || err2 != nil || !os.SameFile(mine, now) {
+		f.Close()
+		return nil, nil
+	}
+	return f, nil
+}
+
+// keep writes down who holds the lock.
+func keep(f *os.File) (unlock func()) {
+	// The lock is valid without it, so errors do not matter.
+	f.Truncate(0)
+	f.WriteAt([]byte(cut(fmt.Sprintf("pid %d, %s", os.Getpid(), strings.Join(os.Args, " ")))), 0)
+	held.Lock()
+	held.files[f] = true
+	held.Unlock()
+	return sync.OnceFunc(func() {
+		held.Lock()
+		defer held.Unlock()
+		delete(held.files, f)
+		f.Truncate(0)
+		unlockFile(f)
+		f.Close()
+	})
+}
+
+// holder is who wrote the file last.
+func holder(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return "another process"
+	}
+	defer f.Close()
+	text, _ := io.ReadAll(io.LimitReader(f, 1024))
+	if len(text) == 0 {
+		return "another process"
+	}
+	return string(text)
+}

@@ -1,0 +1,129 @@
+package supervise
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+)
+
+const (
+	tailLines = 200
+	tailBytes = 64 << 10
+)
+
+// logFile takes the program's stdout and stderr.
+type logFile struct {
+	out       *os.File // for the program: what it writes is appended, even if it opens its output a second time
+	file      *os.File // the same file, to read it and to overwrite secrets in place
+	temporary bool
+}
+
+// openLog empties the file. Only its owner may read it: until the program has ended there may be secrets in it.
+func openLog(path string) (*logFile, error) {
+	l := &logFile{temporary: path == ""}
+	var err error
+	if l.temporary {
+		l.file, err = os.CreateTemp("", "parity-*.log")
+	} else {
+		l.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("its log: %w", err)
+	}
+	if l.out, err = os.OpenFile(l.file.Name(), os.O_WRONLY|os.O_APPEND, 0); err != nil {
+		l.file.Close()
+		return nil, fmt.Errorf("its log: %w", err)
+	}
+	return l, nil
+}
+
+func (l *logFile) close() {
+	l.out.Close()
+	l.file.Close()
+	if l.temporary {
+		os.Remove(l.file.Name())
+	}
+}
+
+// tail overwrites the secrets in the log and returns its last lines. Of a line that was redrawn by carriage returns, as
+// progress bars are, only the last state is kept.
+func (l *logFile) tail(secrets []string) []string {
+	if err := mask(l.file, secrets); err != nil {
+		return []string{fmt.Sprintf("(the log is not shown, secrets could not be removed from it: %v)", err)}
+	}
+	size, err := l.file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil
+	}
+	from := max(0, size-tailBytes)
+	text, _ := io.ReadAll(io.NewSectionReader(l.file, from, size-from)) // what could be read is better than nothing
+	if i := bytes.IndexByte(text, '\n'); from > 0 && i >= 0 {
+		text = text[i+1:] // its beginning is cut off
+	}
+	lines := strings.Split(strings.TrimRight(string(text), "\r\n"), "\n")
+	lines = lines[max(0, len(lines)-tailLines):]
+	for i, line := range lines {
+		line = strings.TrimRight(line, "\r")
+		line = line[strings.LastIndexByte(line, '\r')+1:]
+		lines[i] = strings.ToValidUTF8(line, "\uFFFD")
+	}
+	if len(lines) == 1 && lines[0] == "" {
+		return nil
+	}
+	return lines
+}
+
+// mask overwrites each secret in the file by as many asterisks.
+func mask(f *os.File, secrets []string) error {
+	secrets = bySize(secrets)
+	if len(secrets) == 0 {
+		return nil
+	}
+	const step = 1 << 20
+	window := make([]byte, step+len(secrets[0])-1) // one that begins in a step ends in its window
+	for from := int64(0); ; from += step {
+		n, err := f.ReadAt(window, from)
+		if err != nil && err != io.EOF {
+			return err
+		}
+		found := false
+		for _, s := range secrets {
+			for rest := window[:n]; ; {
+				i := bytes.Index(rest, []byte(s))
+				if i < 0 {
+					break
+				}
+				found = true
+				copy(rest[i:], strings.Repeat("*", len(s)))
+				rest = rest[i+len(s):]
+			}
+		}
+		if found {
+			if _, err := f.WriteAt(window[:n], from); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+	}
+}
+
+// redact replaces the secrets in a line by ***.
+func (c *Command) redact(line string) string {
+	for _, s := range bySize(c.Secrets) {
+		line = strings.ReplaceAll(line, s, "***")
+	}
+	return line
+}
+
+// bySize sorts the longest first, so that a secret that begins another leaves nothing of it. Empty ones are left out.
+func bySize(secrets []string) []string {
+	s := slices.DeleteFunc(slices.Clone(secrets), func(s string) bool { return s == "" })
+	slices.SortFunc(s, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	return s
+}

@@ -1,0 +1,35 @@
+//go:build !windows && (!unix || aix)
+
+package supervise
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// Here programs cannot be supervised: recorded runs can be judged, engines not run.
+
+type group struct{}
+
+func newGroup(context.Context, string, time.Duration) (*group, error) {
+	return nil, errors.ErrUnsupported
+}
+
+func (*group) start(*exec.Cmd) error         { return errors.ErrUnsupported }
+func (*group) terminate(p *os.Process) error { return p.Kill() }
+func (*group) close()                        {}
+
+func (*progress) pass(*exec.Cmd) error { return errors.ErrUnsupported }
+
+func status(s *os.ProcessState) (code int, signal string) { return s.ExitCode(), "" }
+
+func notExecutable(error) bool { return false }
+
+func raise(os.Signal) { os.Exit(1) }
+
+func lockFile(*os.File) (bool, error) { return false, errors.ErrUnsupported }
+
+func unlockFile(*os.File) {}

@@ -1,0 +1,59 @@
+//go:build unix && !aix
+
+package supervise
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// pass gives the program the write end of the pipe, as descriptor 3 if it is the first extra file.
+func (p *progress) pass(cmd *exec.Cmd) error {
+	cmd.ExtraFiles = append(cmd.ExtraFiles, p.w)
+	cmd.Env = append(cmd.Env, "PARITY_PROGRESS_FD="+strconv.Itoa(2+len(cmd.ExtraFiles)))
+	return nil
+}
+
+// status is how a program ended: code is 128 + n for signal n.
+func status(s *os.ProcessState) (code int, signal string) {
+	if w, ok := s.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+		return 128 + int(w.Signal()), unix.SignalName(w.Signal())
+	}
+	return s.ExitCode(), ""
+}
+
+func notExecutable(err error) bool { return errors.Is(err, syscall.ENOEXEC) }
+
+// raise ends this process by the signal.
+func raise(s os.Signal) {
+	n := s.(syscall.Signal)
+	signal.Reset(s)
+	syscall.Kill(os.Getpid(), n)
+	time.Sleep(time.Second) // it is on its way
+	os.Exit(128 + int(n))
+}
+
+// lockFile takes the lock if nobody has it. The lock belongs to the open file, and so to all that inherit it.
+func lockFile(f *os.File) (bool, error) {
+	for {
+		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err {
+		case nil:
+			return true, nil
+		case unix.EINTR:
+		case unix.EWOULDBLOCK:
+			return false, nil
+		default:
+			return false, os.NewSyscallError("flock", err)
+		}
+	}
+}
+
+// unlockFile releases the lock even while a watchdog has the file open.
+func unlockFile(f *os.File) { unix.Flock(int(f.Fd()), unix.LOCK_UN) }

@@ -1,0 +1,50 @@
+package supervise
+
+import (
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/windows"
+)
+
+// pass lets the program inherit the handle of the pipe's write end.
+func (p *progress) pass(cmd *exec.Cmd) error {
+	h := windows.Handle(p.w.Fd())
+	if err := windows.SetHandleInformation(h, windows.HANDLE_FLAG_INHERIT, windows.HANDLE_FLAG_INHERIT); err != nil {
+		return os.NewSyscallError("SetHandleInformation", err)
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{AdditionalInheritedHandles: []syscall.Handle{syscall.Handle(h)}}
+	cmd.Env = append(cmd.Env, "PARITY_PROGRESS_HANDLE="+strconv.FormatUint(uint64(h), 10))
+	return nil
+}
+
+// status is how a program ended. A crash is a code here (0xC0000005 and the like), not a signal.
+func status(s *os.ProcessState) (code int, signal string) { return s.ExitCode(), "" }
+
+func notExecutable(err error) bool { return err == windows.ERROR_BAD_EXE_FORMAT }
+
+// raise ends this process as its shell expects.
+func raise(s os.Signal) { os.Exit(128 + int(s.(syscall.Signal))) }
+
+// lockAt is where the locked byte is: far behind the text, which others must be able to read.
+var lockAt = windows.Overlapped{OffsetHigh: 1 << 30}
+
+// lockFile takes the lock if nobody has it. The system releases it when this process ends.
+func lockFile(f *os.File) (bool, error) {
+	at := lockAt
+	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &at)
+	switch err {
+	case nil:
+		return true, nil
+	case windows.ERROR_LOCK_VIOLATION, windows.ERROR_IO_PENDING:
+		return false, nil
+	}
+	return false, os.NewSyscallError("LockFileEx", err)
+}
+
+func unlockFile(f *os.File) {
+	at := lockAt
+	windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &at)
+}

@@ -86,6 +86,13 @@ func openAll(dirs []string, opt Options) (runs []*Run, err error) {
 		if r.Info.Case == "" {
 			r.Info.Case = filepath.Base(d)
 		}
+		for _, o := range runs {
+			if o.Info.Case == r.Info.Case {
+				err := fmt.Errorf("dump: open %q: %s and %s are both of case %q: name one of them", filepath.Dir(d),
+					filepath.Base(o.Path), filepath.Base(d), r.Info.Case)
+				return nil, errors.Join(err, r.Close(), CloseAll(runs))
+			}
+		}
 		runs = append(runs, r)
 	}
 	return runs, nil

@@ -158,6 +158,10 @@ func (r *Run) openFile(opt Options) error {
 	if err != nil {
 		return err
 	}
+	if strings.ToLower(filepath.Ext(r.Path)) == ".safetensors" { // writers sort it, by dtype and name
+		r.OrderBy = OrderNatural
+		slices.SortStableFunc(named, func(a, b tensor.Named) int { return compareLabels(a.Name, b.Name) })
+	}
 	for _, t := range named {
 		layer, port := SplitLabel(t.Name)
 		r.Entries = append(r.Entries, Entry{Step: "0", Layer: layer, Port: port, Tensor: t.Tensor})
@@ -168,6 +172,9 @@ func (r *Run) openFile(opt Options) error {
 func (r *Run) openFolder(opt Options) error {
 	data, err := os.ReadFile(filepath.Join(r.Path, RunFile))
 	if errors.Is(err, fs.ErrNotExist) {
+		if found, err := r.openStepOf(opt); found {
+			return err
+		}
 		return r.openBare(opt)
 	}
 	if err != nil {
@@ -187,6 +194,34 @@ func (r *Run) openFolder(opt Options) error {
 		return r.openBare(opt)
 	}
 	return r.openListed(opt)
+}
+
+// openStepOf opens a folder that is one step of a dump: run.json lies above it.
+func (r *Run) openStepOf(opt Options) (found bool, err error) {
+	abs, err := filepath.Abs(r.Path)
+	if err != nil {
+		return false, nil
+	}
+	name := filepath.Join(filepath.Dir(abs), RunFile)
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return false, nil
+	}
+	info, err := parseInfo(name, data)
+	if err != nil {
+		return false, nil // of something else
+	}
+	step := filepath.Base(abs)
+	info.Order = slices.DeleteFunc(info.Order, func(o OrderEntry) bool { return o.Step != step })
+	if len(info.Order) == 0 {
+		return false, nil
+	}
+	r.Info, r.HasInfo = info, true
+	r.note("one step of a dump: order and versions are those of the run.json above it")
+	dir := r.Path
+	r.Path = filepath.Dir(abs)
+	defer func() { r.Path = dir }()
+	return true, r.openListed(opt)
 }
 
 // openListed opens what run.json lists.
@@ -294,7 +329,7 @@ func (r *Run) openStep(step, dir string, files []string, opt Options) error {
 
 // order sorts labels by tensor_names.txt, and those that it lacks behind them by their names.
 func (r *Run) order(dir string, labels []string) ([]string, string, error) {
-	sort.SliceStable(labels, func(i, j int) bool { return NaturalLess(labels[i], labels[j]) })
+	sortLabels(labels)
 	data, err := os.ReadFile(filepath.Join(dir, "tensor_names.txt"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return labels, OrderNatural, nil

@@ -2,6 +2,7 @@ package dump
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -50,6 +51,55 @@ func NaturalLess(a, b string) bool {
 		a, b = a[1:], b[1:]
 	}
 	return len(a) < len(b)
+}
+
+// sortLabels orders labels of which the time is not known: by name, but a container after what is inside of it, and a model's head and
+// final norm after its blocks.
+func sortLabels(labels []string) { slices.SortStableFunc(labels, compareLabels) }
+
+func compareLabels(a, b string) int {
+	layerA, portA := SplitLabel(a)
+	layerB, portB := SplitLabel(b)
+	as, bs := strings.Split(layerA, "."), strings.Split(layerB, ".")
+	for i := 0; i < len(as) && i < len(bs); i++ {
+		if as[i] == bs[i] {
+			continue
+		}
+		if ra, rb := late(as[:i+1]), late(bs[:i+1]); ra != rb {
+			return ra - rb
+		}
+		if NaturalLess(as[i], bs[i]) {
+			return -1
+		}
+		return 1
+	}
+	if len(as) != len(bs) {
+		return len(bs) - len(as) // the longer one is inside the other
+	}
+	switch {
+	case NaturalLess(portA, portB):
+		return -1
+	case NaturalLess(portB, portA):
+		return 1
+	}
+	return 0
+}
+
+// late ranks a segment outside of the numbered blocks: a final norm comes after them, a head after that.
+func late(path []string) int {
+	for _, s := range path {
+		if digits(s) == len(s) && s != "" {
+			return 0
+		}
+	}
+	last := strings.ToLower(path[len(path)-1])
+	switch {
+	case strings.Contains(last, "head"), last == "classifier", last == "score", last == "pooler":
+		return 2
+	case last == "norm", last == "ln_f", strings.HasPrefix(last, "final"), strings.HasPrefix(last, "norm_"):
+		return 1
+	}
+	return 0
 }
 
 func digits(s string) int {

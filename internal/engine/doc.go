@@ -7,4 +7,16 @@
 // OUT/<case>/<step>/… with OUT/<case>/run.json, as package dump reads it; run.json repeats the job's nonce. OUT appears when all is
 // written, never in part. While it runs, the program may write JSON lines, each an [Event], to the file descriptor of which
 // PARITY_PROGRESS_FD is the number. What it prints goes to a log file.
+//
+// An oracle file builds what the engines cannot build by themselves. spec has case, prompts, messages, token_ids, images, steps, model,
+// revision, device, dtype, max_layers and hf_config_overrides:
+//
+//	def reference(spec):   # torch: a module, or (module, inputs) with a tuple of arguments, a dict of named ones, or one tensor
+//	def candidate(spec):   # MAX: (module, weights, input_types, inputs), weights by name, inputs as numpy arrays
+//
+// Without inputs the reference gets the case's token_ids. With another task than module, reference(spec) gives the model alone and the
+// case gives the inputs. In the models' code, parity_tap(value, name) of the Python package goparity records a value by hand.
+//
+// MAX reads a weight that the checkpoint lacks as zeros, and Transformers makes one up. Both runners compare the names in the checkpoint with
+// those that the model asks for, and fail by name, unless allow_missing has the weight.
 package engine

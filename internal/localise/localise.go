@@ -80,7 +80,7 @@ func first(records []Record) *Verdict {
 	default:
 		v.local(es)
 	}
-	v.Frontier = frontier(es)
+	v.Frontier = frontier(es, v)
 	return v
 }
 
@@ -166,7 +166,11 @@ func (v *Verdict) between(container, before string, es []event, i int) {
 	}
 	v.Text = fmt.Sprintf("the code of %s between %s and %s computes something else; the layers before it agree", container, from, to)
 	if len(v.Gaps) > 0 {
-		v.Text += fmt.Sprintf(" (the reference calls %s there, which the candidate did not record)", strings.Join(v.Gaps, ", "))
+		gaps := strings.Join(v.Gaps[:min(3, len(v.Gaps))], ", ")
+		if more := len(v.Gaps) - 3; more > 0 {
+			gaps += fmt.Sprintf(" and %d more", more)
+		}
+		v.Text += fmt.Sprintf(" (the reference calls %s there, which the candidate did not record)", gaps)
 	}
 }
 
@@ -195,9 +199,10 @@ func (v *Verdict) local(es []event) {
 	}
 }
 
-// frontier lists the layers that get what they should and give what they should not, without those around another of them.
-func frontier(es []event) []string {
-	type state struct{ inBad, outBad bool }
+// frontier lists the layers that get what they should and give what they should not, without those around another of them. A layer of which no
+// input was compared counts only if nothing inside of it got a wrong one, or if it is the place of a local verdict.
+func frontier(es []event, v *Verdict) []string {
+	type state struct{ in, inBad, outBad bool }
 	states := map[string]*state{}
 	var order []string
 	for _, e := range es {
@@ -207,14 +212,27 @@ func frontier(es []event) []string {
 			states[e.Layer] = s
 			order = append(order, e.Layer)
 		}
+		if e.Joined && e.role == Input {
+			s.in = true
+		}
 		if e.differs() {
 			s.inBad = s.inBad || e.role == Input
 			s.outBad = s.outBad || e.role == Output
 		}
 	}
+	for l, s := range states {
+		if s.in || !s.outBad {
+			continue
+		}
+		for o, inner := range states {
+			if inside(o, l) && inner.in {
+				s.in, s.inBad = true, s.inBad || inner.inBad
+			}
+		}
+	}
 	var out []string
 	for _, l := range order {
-		if s := states[l]; s.outBad && !s.inBad {
+		if s := states[l]; s.outBad && !s.inBad && (s.in || v.Kind == KindLocal && l == v.Layer) {
 			out = append(out, l)
 		}
 	}

@@ -67,11 +67,16 @@ func (m *matcher) trailing() map[*joined]bool {
 		}
 	}
 	slices.SortFunc(places, func(a, b place) int { return b.at - a.at })
+	blocks := false
 	for _, p := range places {
 		if m.hasAllRows(p.j) {
-			break
+			return out
 		}
 		out[p.j] = true
+		blocks = blocks || slices.ContainsFunc(p.j.golden[0].segs, isNumber)
+	}
+	if blocks { // one row from the first block on is another input, not the end of a model
+		return map[*joined]bool{}
 	}
 	return out
 }

@@ -164,8 +164,8 @@ func (c *Comparison) locate() {
 	failed := false
 	for _, p := range c.Ports {
 		records = append(records, localise.Record{Case: p.Case, Step: p.Step, Layer: p.Layer, Port: p.Port, Seq: p.Seq,
-			Joined: p.Joined() && p.Err == nil, Agrees: p.Agrees, Integer: !p.Golden.DType().IsFloat()})
-		failed = failed || p.Joined() && !p.passes()
+			Joined: p.Joined() && p.Err == nil || p.misfit(), Agrees: p.Agrees && !p.misfit(), Integer: !p.Golden.DType().IsFloat()})
+		failed = failed || p.Joined() && !p.passes() || p.misfit()
 		if !slices.Contains(steps, p.Step) {
 			steps = append(steps, p.Step)
 		}
@@ -182,6 +182,7 @@ func (c *Comparison) locate() {
 		})
 		if c.Verdict = localise.First(records, names, steps); c.Verdict != nil {
 			c.interaction(c.Verdict)
+			c.otherPrompt(c.Verdict)
 		}
 	}
 }

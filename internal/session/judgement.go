@@ -138,6 +138,9 @@ func (p *Port) explain(c compare.Criteria, v compare.Verdict) (lines []string, o
 	if m.Index >= 0 {
 		add("worst element %s: golden %.9g, actual %.9g, |a−g| %.4g", tensor.FormatShape(p.Golden.Index(m.Index)), m.Golden, m.Actual, m.Value)
 	}
+	if r.NormActual == 0 && r.NormGolden > 0 && r.Finite == r.N {
+		add("all of it is zero in the candidate: is a weight missing? MAX reads a missing one as zeros")
+	}
 	if integers {
 		add("%s, %s", d.BadRows.Text("row"), d.BadColumns.Text("column"))
 		return lines, r.Mismatches

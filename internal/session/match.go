@@ -61,6 +61,9 @@ func (c *Comparison) match(k Case, opt match.Options) error {
 	for _, g := range res.Gaps {
 		c.Notes = append(c.Notes, g.String()+"\n"+g.YAML)
 	}
+	if opt.GoldenByName && !opt.ActualByName {
+		borrowOrder(ports, res, k)
+	}
 	slices.SortStableFunc(ports, func(a, b *Port) int { return a.Seq - b.Seq })
 	c.Ports = append(c.Ports, ports...)
 	if opt.GoldenByName || opt.ActualByName {
@@ -69,6 +72,25 @@ func (c *Comparison) match(k Case, opt match.Options) error {
 		c.Order = &report.Order{Same: same, N: n, Differences: first}
 	}
 	return nil
+}
+
+// borrowOrder takes the order of execution from the candidate where the golden has none: a joined port has the candidate's place, what only
+// the golden has stays behind the port that its name puts before it.
+func borrowOrder(ports []*Port, res *match.Result, k Case) {
+	at := map[int]int{}
+	for _, pair := range res.Pairs {
+		if !pair.Computed {
+			at[pair.Golden[0]] = k.Actual.Entries[pair.Actual[0]].Seq
+		}
+	}
+	slices.SortStableFunc(ports, func(a, b *Port) int { return a.Seq - b.Seq })
+	last := map[string]int{}
+	for _, p := range ports {
+		if seq, ok := at[p.Seq]; ok {
+			last[p.Step] = seq
+		}
+		p.Seq = last[p.Step]
+	}
 }
 
 func (c *Comparison) note(n string) {

@@ -44,6 +44,11 @@ func (p *Port) key() portKey { return portKey{p.Case, p.Step, p.Layer, p.Port} }
 // Joined reports whether both sides have the port and can be compared.
 func (p *Port) Joined() bool { return p.Actual != nil && p.Problem == "" }
 
+// misfit: the shapes do not fit where they must, of an output or of token ids. An input of floats that does not fit is another one.
+func (p *Port) misfit() bool {
+	return p.Problem != "" && (p.Judged() || !p.Golden.DType().IsFloat())
+}
+
 // Judged reports whether the port decides over its layer: outputs and taps do, inputs are evidence of where an error came from.
 func (p *Port) Judged() bool { return localise.RoleOf(p.Port) == localise.Output }
 

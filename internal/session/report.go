@@ -14,10 +14,9 @@ import (
 // An input never fails a run by itself: it is evidence. Where no output is wrong, a differing input is listed and ignored.
 func (c *Comparison) Report(name string, all bool) *report.Report {
 	r := &report.Report{Fixture: name, Order: c.Order, Notes: c.Notes, Unmatched: c.Unmatched, Source: c.source()}
-	onlyInputs := !slices.ContainsFunc(c.Ports, func(p *Port) bool { return p.Actual != nil && p.Judged() })
 	wrong, decided := false, map[string]bool{}
 	for _, p := range c.Ports {
-		if p.Actual == nil || !p.Judged() && !onlyInputs {
+		if p.Actual == nil || !p.Judged() {
 			continue
 		}
 		j := p.decision()
@@ -53,7 +52,7 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 	case len(decided) > 0:
 		r.Verdict = report.Pass
 	default:
-		r.Verdict, r.Error = report.Error, "nothing was judged"
+		r.Verdict, r.Error = report.Error, "no output was compared: inputs alone prove nothing"
 		if slices.ContainsFunc(c.Ports, func(p *Port) bool { return p.printed != nil }) {
 			r.Error = "shortened logs agree where they show values, which proves nothing: dump the tensors to files"
 		}

@@ -81,7 +81,7 @@ def _load(torch, job, dtype):
     import transformers
 
     if job.oracle:
-        return _module(torch, job, common.oracle(job, "reference")(common.Spec(job, job.cases[0])))[0].to(dtype)
+        return _module(torch, job, common.oracle(job, "reference")(common.Spec(job, job.cases[0])))[0].to(dtype).eval()
     if job.task not in AUTO:
         raise common.UsageError(f"task {job.task!r} needs an oracle file", f"without one, {', '.join(AUTO)} are known")
     common_args = {"revision": job.revision, "trust_remote_code": job.trust_remote_code}

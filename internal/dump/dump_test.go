@@ -131,6 +131,14 @@ func TestOpen(t *testing.T) {
 			reason: "step folders in natural order",
 		},
 		{
+			name: "no order",
+			files: map[string]any{"model-output.max": 1., "model.lm_head-output.max": 1., "model.model.norm-output.max": 1., "model.model.embed-output.max": 1.,
+				"model.model.layers.0-output.max": 1., "model.model.layers.0.norm-output.max": 1., "model.model.layers.0.mlp-output.max": 1., "model.model-output.max": 1.},
+			want: "0 model.model.embed output, 0 model.model.layers.0.mlp output, 0 model.model.layers.0.norm output, 0 model.model.layers.0 output, " +
+				"0 model.model.norm output, 0 model.model output, 0 model.lm_head output, 0 model output", by: dump.OrderNatural, mode: "standard",
+			reason: "a container comes after what is inside of it, a final norm and a head after the blocks",
+		},
+		{
 			name:  "container",
 			files: map[string]any{"all.safetensors": named(t, "z-output", "a-output", "tapped")},
 			want:  "0 z output, 0 a output, 0 tapped tap", by: dump.OrderNatural, mode: "standard",

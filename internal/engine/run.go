@@ -54,6 +54,7 @@ type Result struct {
 // About is what run.json of an engine says beside the contract of a dump.
 type About struct {
 	Sequence      [][]int `json:"sequence"`       // tokens of each sequence, prompt and generated ones; what another engine is forced to take
+	PadMask       [][]int `json:"pad_mask"`       // of the reference's first step, [batch][token], 0 for padding; nil without padding
 	ReferenceText string  `json:"reference_text"` // what the reference generates by itself
 	ModelClass    string  `json:"model_class"`
 	ModelFile     string  `json:"model_file"`

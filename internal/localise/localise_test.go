@@ -150,6 +150,21 @@ func TestFirstOverCasesAndSteps(t *testing.T) {
 	assert.Equal(t, "0", got.Step, "a later step never goes before an earlier one")
 }
 
+// Torch hooks without keyword inputs: a layer of which no input was compared is not in the frontier if what is inside of it got a wrong one.
+func TestFrontierWithoutInputs(t *testing.T) {
+	rs := records(`
+m.0.attn.q input_0
+m.0.attn.q output
+m.0.attn output
+m.1.attn.q input_0
+m.1.attn.q output
+m.1.attn output
+`, []string{"m.0.attn.q output", "m.0.attn output", "m.1"}, nil)
+	got := localise.First(rs, []string{"a"}, []string{"0"})
+	require.NotNil(t, got)
+	assert.Equal(t, []string{"m.0.attn.q"}, got.Frontier)
+}
+
 func TestRepeatedCalls(t *testing.T) {
 	rs := records(`
 model.norm input_0

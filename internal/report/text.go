@@ -114,6 +114,9 @@ func (p *printer) verdict(r *Report) {
 		}
 		first = false
 	}
+	if len(r.NotJudged) > 0 {
+		p.prose("  ", "not judged: ", strings.Join(r.NotJudged, "; "))
+	}
 	if d := r.FirstDivergence; d != nil {
 		if why := kinds[r.Kind]; why != "" {
 			p.prose("  ", r.Kind+": ", why)

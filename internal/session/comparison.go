@@ -188,6 +188,13 @@ func (c *Comparison) locate() {
 }
 
 func (c *Comparison) whyNothing() string {
+	for _, k := range c.Cases {
+		g, a := k.Golden.Steps(), k.Actual.Steps()
+		if !slices.ContainsFunc(g, func(s string) bool { return slices.Contains(a, s) }) {
+			return fmt.Sprintf("the golden has the steps %s, the candidate has %s: give the folder of one step on each side",
+				strings.Join(g, ", "), strings.Join(a, ", "))
+		}
+	}
 	names := func(l []report.Lone) string {
 		var s []string
 		for _, u := range l[:min(3, len(l))] {

@@ -59,7 +59,8 @@ func (c *Comparison) match(k Case, opt match.Options) error {
 		*side = append(*side, l)
 	}
 	for _, g := range res.Gaps {
-		c.Notes = append(c.Notes, g.String()+"\n"+g.YAML)
+		c.note(g.String())
+		c.hint(g)
 	}
 	if opt.GoldenByName && !opt.ActualByName {
 		borrowOrder(ports, res, k)
@@ -90,6 +91,24 @@ func borrowOrder(ports []*Port, res *match.Result, k Case) {
 			last[p.Step] = seq
 		}
 		p.Seq = last[p.Step]
+	}
+}
+
+// hint puts the lines to paste beside the first port of a gap.
+func (c *Comparison) hint(g match.Gap) {
+	for _, side := range []struct {
+		layers []string
+		lones  []report.Lone
+	}{{g.Golden, c.Unmatched.Golden}, {g.Actual, c.Unmatched.Actual}} {
+		if len(side.layers) == 0 {
+			continue
+		}
+		for i := range side.lones {
+			if l := &side.lones[i]; l.Hint == "" && strings.HasPrefix(l.Name, side.layers[0]+" ") {
+				l.Hint = strings.TrimRight(g.YAML, "\n")
+				return
+			}
+		}
 	}
 }
 

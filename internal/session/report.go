@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -28,6 +29,7 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 			wrong = wrong || j.failed()
 		}
 	}
+	r.NotJudged = c.notJudged()
 	explained := 0
 	for _, p := range c.Ports {
 		if p.Actual == nil {
@@ -66,6 +68,41 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 		}
 	}
 	return r
+}
+
+// notJudged says what a pass does not cover: a step that the candidate lacks, and the model's own output.
+func (c *Comparison) notJudged() (out []string) {
+	type pass struct{ caseName, step string }
+	joined, final := map[pass]bool{}, map[pass]bool{}
+	ends := map[pass]string{}
+	for _, p := range c.Ports {
+		k := pass{p.Case, p.Step}
+		if !p.Judged() {
+			continue
+		}
+		joined[k] = joined[k] || p.Actual != nil
+		if root := !strings.Contains(p.Layer, "."); root {
+			final[k] = final[k] || p.Actual != nil
+			if ends[k] == "" {
+				ends[k] = p.Layer + " " + p.Port
+			}
+		}
+	}
+	seen := map[pass]bool{}
+	for _, p := range c.Ports {
+		k := pass{p.Case, p.Step}
+		if seen[k] {
+			continue
+		}
+		seen[k] = true
+		switch {
+		case !joined[k]:
+			out = append(out, fmt.Sprintf("step %s of case %s, of which the candidate has nothing", k.step, k.caseName))
+		case ends[k] != "" && !final[k]:
+			out = append(out, fmt.Sprintf("the final output %s of case %s, step %s, which the candidate did not record", ends[k], k.caseName, k.step))
+		}
+	}
+	return out
 }
 
 // maxExplained is how many failing rows of a report get their details: those that a person reads. One fault makes everything after it fail.

@@ -72,7 +72,7 @@ def _run_model(torch, job, out, device, dtype):
         recorder = Recorder(model, job.wants)
         try:
             with out.clock.phase("forward"):
-                dump.info["sequence"] = _steps(torch, model, device, job, case, ids, lambda s: save(dump, s, recorder.take()))
+                dump.info["sequence"] = _steps(torch, model, device, job, case, ids, dump.info, lambda s: save(dump, s, recorder.take()))
         finally:
             recorder.remove()
 
@@ -110,8 +110,11 @@ def _load(torch, job, dtype):
     return model.eval()
 
 
-def _steps(torch, model, device, job, case, ids, save):
-    """Prefill, then decode with the cache. Each step is fed the forced token or the model's own greedy one. Gives the sequences."""
+def _steps(torch, model, device, job, case, ids, info, save):
+    """Prefill, then decode with the cache. Each step is fed the forced token or the model's own greedy one. Gives the sequences.
+
+    A batch of several lengths is padded: in front for generation, else at the end. info gets pad_mask, [batch][token] of the first step.
+    """
     steps = case.get("steps") or 1
     forced = common.forced_tokens(case, len(ids))
     width = max(map(len, ids))
@@ -120,6 +123,8 @@ def _steps(torch, model, device, job, case, ids, save):
     args = {}
     if job.task == "embeddings" or padded or job.task == "text-classification":
         args["attention_mask"] = mask
+    if padded:
+        info["pad_mask"] = mask.tolist()
     if job.task != "text-generation":
         model(input_ids=x, **args)
         save(0)

@@ -77,7 +77,7 @@ func (f *Fixture) updateLive(yaml *fixture.Fixture, mode string, stdout io.Write
 		}
 		r, err := f.run(job)
 		if err != nil {
-			return err
+			return fmt.Errorf("%w; a dump of the reference will do as well: PARITY_GOLDEN_DUMP", err)
 		}
 		for i := range r.Runs {
 			if text := r.About[i].ReferenceText; text != "" {

@@ -26,4 +26,6 @@ vocabulary = {t: i for i, t in enumerate(["<s>", "</s>", "<pad>", *letters])}
 tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
 tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
 tokenizer.decoder = decoders.ByteLevel()
-PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", pad_token="<pad>", model_max_length=128).save_pretrained(folder)
+PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", pad_token="<pad>", model_max_length=128).save_pretrained(
+    folder
+)

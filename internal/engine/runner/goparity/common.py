@@ -324,29 +324,29 @@ class Output:
         self.clock = Clock()
         self.versions = {}
         self.about = {}  # of the model, in every run.json
-        self._tmp = job.out + ".tmp"
+        self.tmp = job.out + ".tmp"
         self._cases = []
 
     def __enter__(self):
         if os.path.exists(self.job.out):
             raise UsageError(f"{self.job.out} exists already", "a run is written to a new folder, never over an old one")
-        shutil.rmtree(self._tmp, ignore_errors=True)
-        os.makedirs(self._tmp)
+        shutil.rmtree(self.tmp, ignore_errors=True)
+        os.makedirs(self.tmp)
         return self
 
     def __exit__(self, kind, error, trace):
         if kind is not None:
-            shutil.rmtree(self._tmp, ignore_errors=True)
+            shutil.rmtree(self.tmp, ignore_errors=True)
             return
         with self.clock.phase("write"):
             if not any(c.order for c in self._cases):
                 raise ModelError("the run recorded no tensor", "see the patterns of capture, and whether the model calls its layers")
             for c in self._cases:
                 c.finish()
-            os.rename(self._tmp, self.job.out)
+            os.rename(self.tmp, self.job.out)
 
     def case(self, case):
-        c = CaseOutput(self, case, os.path.join(self._tmp, case["name"]))
+        c = CaseOutput(self, case, os.path.join(self.tmp, case["name"]))
         self._cases.append(c)
         return c
 
@@ -525,6 +525,18 @@ def overridden_folder(job):
 
 
 # --- tokens
+
+
+def once(make):
+    """A function that makes something at its first call and keeps it."""
+    kept = []
+
+    def get():
+        if not kept:
+            kept.append(make())
+        return kept[0]
+
+    return get
 
 
 def load_tokenizer(job):

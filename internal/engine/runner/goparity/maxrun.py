@@ -3,6 +3,8 @@
 import asyncio
 import inspect
 import os
+import shutil
+from functools import partial
 
 from . import common
 
@@ -20,7 +22,9 @@ def run(job, out):
             if job.task != "module":
                 import max.pipelines  # noqa: F401
         except ImportError as e:
-            raise common.InfraError(f"MAX cannot be imported: {e}", f"pip install 'max[serve]=={WORKS}'; it needs glibc 2.34 and a CPU with AVX2") from e
+            raise common.InfraError(
+                f"MAX cannot be imported: {e}", f"pip install 'max[serve]=={WORKS}'; it needs glibc 2.34 and a CPU with AVX2"
+            ) from e
     out.versions = common.versions("max", "max-core", "mojo-compiler", "transformers", "tokenizers", "numpy")
     _check_api(out.versions.get("max", "unknown"), job)
     _check_device(max.driver, job)
@@ -120,7 +124,12 @@ def _build(clock, make):
 def _capture(job, out):
     from .maxhooks import Capture
 
-    return Capture(os.path.join(out._tmp, ".before"), job.wants, lambda missing, unused: common.audit(job, missing, unused, "max"))
+    return Capture(_outside(out), job.wants, lambda missing, unused: common.audit(job, missing, unused, "max"))
+
+
+def _outside(out):
+    """Where that goes which is printed outside of the steps."""
+    return os.path.join(out.tmp, ".before")
 
 
 def _keep(dump, step, folder, labels):
@@ -161,7 +170,7 @@ def _generate(job, out):
     with common.overridden_folder(job) as folder:
         with out.clock.phase("load"):
             limits = _limits(folder, job)
-            tokenizer = _once(lambda: common.load_tokenizer(job))
+            tokenizer = common.once(lambda: common.load_tokenizer(job))
             ids_by_case = [common.encode(job, c, tokenizer) for c in job.cases]
             settings = _settings(job, limits, ids_by_case)
             settings.setdefault("use_subgraphs", False)
@@ -193,7 +202,7 @@ def _decode(model, capture, dump, case, ids):
             _keep(dump, step, folder, capture.labels)
             step += 1
         sequences = [list(map(int, s)) for s in it.sequences]
-    capture.redirect(capture.sessions and os.path.join(os.path.dirname(dump.path), ".before"))
+    capture.redirect(_outside(dump.out))
     if forced:
         for row, (s, f) in enumerate(zip(sequences, forced)):
             got, want = s[len(ids[row]) :][: steps - 1], list(f[: steps - 1])
@@ -236,7 +245,7 @@ def _embed(job, out):
     with common.overridden_folder(job) as folder:
         with out.clock.phase("load"):
             limits = _limits(folder, job)
-            tokenizer = _once(lambda: common.load_tokenizer(job))
+            tokenizer = common.once(lambda: common.load_tokenizer(job))
             ids_by_case = [common.encode(job, c, tokenizer) for c in job.cases]
             settings = _settings(job, limits, ids_by_case)
             settings.setdefault("enable_prefix_caching", False)
@@ -281,7 +290,6 @@ def _embed(job, out):
 
 def _modules(job, out):
     from max.engine import InferenceSession
-    from max.graph import Graph
     from max.nn.layer import Module
 
     candidate = common.oracle(job, "candidate")
@@ -301,16 +309,7 @@ def _modules(job, out):
                 if not v3 and not any(m is module for m in capture.models):
                     module.load_state_dict(weights, weight_alignment=1)
             session = InferenceSession(devices=[_device(job)])
-
-            def make():
-                if v3:
-                    return module.compile(*types, weights=weights, session=session)
-                graph = Graph("candidate", forward=module, input_types=list(types))
-                if hasattr(session, "compile") and hasattr(session, "init"):
-                    return session.init(session.compile(graph), weights_registry=module.state_dict()).execute
-                return session.load(graph, weights_registry=module.state_dict()).execute
-
-            execute = _build(out.clock, make)
+            execute = _build(out.clock, partial(_compile, module, types, weights, session))
             capture.finish()
             out.about.update(_about([module]))
             _check_layers(job, capture)
@@ -320,6 +319,19 @@ def _modules(job, out):
                 execute(*[_buffer(i, _device(job), v3) for i in inputs])
             _keep(dump, 0, step, capture.labels)
     _drop(out)
+
+
+def _compile(module, types, weights, session):
+    """Gives the function that runs a module."""
+    from max.graph import Graph
+    from max.nn.layer import Module
+
+    if not isinstance(module, Module):
+        return module.compile(*types, weights=weights, session=session)
+    graph = Graph("candidate", forward=module, input_types=list(types))
+    if hasattr(session, "compile") and hasattr(session, "init"):
+        return session.init(session.compile(graph), weights_registry=module.state_dict()).execute
+    return session.load(graph, weights_registry=module.state_dict()).execute
 
 
 def _device(job):
@@ -344,17 +356,4 @@ def _buffer(value, device, v3):
 
 def _drop(out):
     """Removes what was printed outside of the steps."""
-    import shutil
-
-    shutil.rmtree(os.path.join(out._tmp, ".before"), ignore_errors=True)
-
-
-def _once(make):
-    kept = []
-
-    def get():
-        if not kept:
-            kept.append(make())
-        return kept[0]
-
-    return get
+    shutil.rmtree(_outside(out), ignore_errors=True)

@@ -54,7 +54,7 @@ def _run_model(torch, job, out, device, dtype):
 
     with out.clock.phase("load"):
         model = _load(torch, job, dtype).to(device)
-        tokenizer = _once(lambda: common.load_tokenizer(job))
+        tokenizer = common.once(lambda: common.load_tokenizer(job))
         ids_by_case = [common.encode(job, c, tokenizer) for c in job.cases]
     out.about.update(_about(model))
     limits = common.Limits(model.config.to_dict())
@@ -96,11 +96,15 @@ def _load(torch, job, dtype):
         common.warn(f"config.json of {job.model} names no architectures: taken as {AUTO[job.task]}")
     auto = getattr(transformers, AUTO[job.task])
     try:
-        model, info = auto.from_pretrained(job.model, config=config, dtype=dtype, attn_implementation="eager", output_loading_info=True, **common_args)
+        model, info = auto.from_pretrained(
+            job.model, config=config, dtype=dtype, attn_implementation="eager", output_loading_info=True, **common_args
+        )
     except TypeError as e:
         if "dtype" not in str(e) and "attn_implementation" not in str(e):
             raise
-        raise common.InfraError(f"transformers {transformers.__version__} is too old: {e}", "pip install transformers==5.12.1; 4.57 and later work") from e
+        raise common.InfraError(
+            f"transformers {transformers.__version__} is too old: {e}", "pip install transformers==5.12.1; 4.57 and later work"
+        ) from e
     except (OSError, ValueError) as e:
         raise common.ModelError(f"{job.model}: {e}") from e
     wrong = [f"{n[0]}: {tuple(n[1])} in the checkpoint, the model wants {tuple(n[2])}" for n in info.get("mismatched_keys", [])]
@@ -235,15 +239,7 @@ def _to(torch, value, device, dtype):
 
 def _about(model):
     cls = type(model)
-    return {"model_class": f"{cls.__module__}.{cls.__name__}", "model_file": os.path.basename(getattr(sys.modules.get(cls.__module__), "__file__", "") or "")}
-
-
-def _once(make):
-    kept = []
-
-    def get():
-        if not kept:
-            kept.append(make())
-        return kept[0]
-
-    return get
+    return {
+        "model_class": f"{cls.__module__}.{cls.__name__}",
+        "model_file": os.path.basename(getattr(sys.modules.get(cls.__module__), "__file__", "") or ""),
+    }

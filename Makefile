@@ -69,6 +69,19 @@ example: ## show what failure looks like: the wrong candidate among the examples
 		echo; echo "examples/$$e failed as it should: $$want"; \
 	done
 
+# The real engines, in a virtual environment beside go.mod, where the plugin looks for one. A machine needs python3 with pip.
+ENGINES := internal/engine/requirements.txt internal/engine/requirements-max.txt
+.venv/installed: $(ENGINES)
+	python3 -m venv .bin/uv && .bin/uv/bin/pip install --quiet --disable-pip-version-check uv==0.13.9
+	.bin/uv/bin/uv venv --quiet --clear .venv
+	.bin/uv/bin/uv pip install --quiet --python .venv/bin/python $(ENGINES:%=-r %)
+	touch $@
+
+.PHONY: live
+live: .venv/installed ## run the real engines on the CPU: torch makes goldens, MAX is judged (a first compilation takes minutes)
+	PARITY_LIVE=1 PARITY_PYTHON="$$PWD/.venv/bin/python" go test -count=1 -timeout 30m -run Live ./internal/engine
+	cd fixtures && PARITY_PYTHON="$$PWD/../.venv/bin/python" go test -count=1 -timeout 30m ./tinyllama -parity.run=cpu
+
 .PHONY: zoo
 zoo: .bin/parity .bin/zoo ## run parity compare over a folder of recorded cases: make zoo ZOO=DIR [ZOOFLAGS='-full -strict']
 	@[ -n "$(ZOO)" ] || { echo "which folder? make zoo ZOO=DIR"; exit 2; }
@@ -110,4 +123,4 @@ update-check: ## check that every test package knows the flag -update
 
 .PHONY: clean
 clean: ## remove what was built and written
-	rm -rf .bin out
+	rm -rf .bin out .venv

@@ -4,7 +4,7 @@ import inspect
 import os
 import re
 
-from . import common, tap
+from . import tap
 
 STYLE = "BINARY_MAX_CHECKPOINT"
 SAMPLER = "TopKSampler"  # a layer of the pipeline, not of the model
@@ -62,18 +62,19 @@ class Capture:
         self._audit(asked - shown, set())
 
     def _name(self, module):
-        """Names the layers from model on; those of a further module that is no part of the ones before, from model_2 on."""
+        """Names the layers from model on; those of a further module that has nothing in common with the ones before, from model_2 on."""
         known = self._hook._known_layers
-        if module in known:
-            return
+        if module in known and known[module].layer_name.startswith("model"):
+            return  # a part of a module that has its names
         before = list(known.values())
-        self.models.append(module)
+        roots = [known[m] for m in self.models]
         self._hook.name_layers(module)
-        whole = all(any(info is b for b in known.values()) for b in before)  # else the modules before are parts of this one
-        if before and whole:
+        if any(known[m] is info for m, info in zip(self.models, roots, strict=True)):
+            old = {id(info) for info in before}
             for info in known.values():
-                if not any(info is b for b in before):
-                    info.layer_name = f"model_{len(self.models)}" + info.layer_name.removeprefix("model")
+                if id(info) not in old:
+                    info.layer_name = f"model_{len(self.models) + 1}" + info.layer_name.removeprefix("model")
+        self.models.append(module)
 
     def _make_hook(self):
         from max.nn.hooks import PrintHook

@@ -95,7 +95,7 @@ race: ## run the tests of PKGS under the race detector (needs a C compiler)
 lint: .bin/staticcheck ## gofmt, vet and staticcheck for all modules, and the cross builds
 	@bad=$$(gofmt -l .); [ -z "$$bad" ] || { echo "not formatted, run make fmt:"; echo "$$bad"; exit 1; }
 	@root="$$PWD"; code=0; \
-	for m in $(MODULES); do echo "lint $$m"; ( cd $$m && go vet ./... && "$$root/.bin/staticcheck" ./... ) || code=1; done; \
+	for m in $(MODULES); do echo "lint $$m"; ( cd $$m && go mod tidy -diff && go vet ./... && "$$root/.bin/staticcheck" ./... ) || code=1; done; \
 	for p in $(CROSS); do echo "build $$p"; \
 		( export CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/}; go build ./... && go vet ./... ) || code=1; done; \
 	exit $$code

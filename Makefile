@@ -70,7 +70,7 @@ example: ## show what failure looks like: the wrong candidate among the examples
 	done
 
 # The real engines, in a virtual environment beside go.mod, where the plugin looks for one. A machine needs python3 with pip.
-ENGINES := internal/engine/requirements.txt internal/engine/requirements-max.txt
+ENGINES := internal/engine/requirements.txt internal/engine/requirements-max.txt internal/engine/testdata/requirements.txt
 .venv/installed: $(ENGINES)
 	python3 -m venv .bin/uv && .bin/uv/bin/pip install --quiet --disable-pip-version-check uv==0.13.9
 	.bin/uv/bin/uv venv --quiet --clear .venv

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/gpu"
 )
 
 func newDoctor() *cobra.Command {
@@ -43,13 +47,20 @@ type check struct {
 func checks(ctx context.Context) []check {
 	out := []check{{"platform", true, runtime.GOOS + "/" + runtime.GOARCH + ", " + runtime.Version()}}
 	out = append(out, tool(ctx, "go", "runs the tests: https://go.dev/dl", "version"))
-	out = append(out, tool(ctx, "gotestsum", "writes JUnit: make tools, or go install gotest.tools/gotestsum@v1.13.0", "--version"))
-	python := interpreter()
-	py := tool(ctx, python, "runs the engines; recorded runs are judged without it", "--version")
-	py.name = "python"
+	out = append(out, tool(ctx, "gotestsum", "writes JUnit: go install gotest.tools/gotestsum@v1.13.0", "--version"))
+	python, err := engine.Interpreter(os.Getenv, ".")
+	py := check{"python", false, "runs the engines; recorded runs are judged without it"}
+	if err == nil {
+		if py = tool(ctx, python, py.text, "--version"); py.ok {
+			py.text += ", " + python
+		}
+		py.name = "python"
+	} else {
+		py.text += ": " + err.Error()
+	}
 	out = append(out, py)
 	for _, pkg := range []struct{ name, need string }{
-		{"torch", "makes goldens: uv pip install torch==2.15.0"},
+		{"torch", "makes goldens: uv pip install torch==2.15.0 transformers==5.12.1"},
 		{"max", `runs candidates: uv pip install "max[serve]==26.7.0"`},
 	} {
 		c := check{pkg.name, false, pkg.need}
@@ -60,20 +71,27 @@ func checks(ctx context.Context) []check {
 		}
 		out = append(out, c)
 	}
-	return append(out, tool(ctx, "nvidia-smi", "runs on an NVIDIA GPU; recorded runs are judged without it", "--query-gpu=name,driver_version", "--format=csv,noheader"))
+	if dir, err := engine.CompileCache(os.Getenv); err == nil {
+		out = append(out, check{"compile cache", true, fmt.Sprintf("%s, %d MiB", dir, folderSize(dir)>>20)})
+	}
+	device, err := gpu.Pick(ctx, gpu.System())
+	if err != nil {
+		return append(out, check{"gpu", false, err.Error()})
+	}
+	return append(out, check{"gpu", true, device.String()})
 }
 
-// interpreter is the Python that an engine would run with: PARITY_PYTHON, a virtual environment here, python3.
-func interpreter() string {
-	if p := os.Getenv("PARITY_PYTHON"); p != "" {
-		return p
-	}
-	for _, p := range []string{filepath.Join(".venv", "bin", "python"), filepath.Join(".venv", "Scripts", "python.exe")} {
-		if _, err := os.Stat(p); err == nil {
-			return p
+// folderSize sums the files below a folder; what cannot be read counts nothing.
+func folderSize(dir string) (n int64) {
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if info, err := d.Info(); err == nil {
+				n += info.Size()
+			}
 		}
-	}
-	return "python3"
+		return nil
+	})
+	return n
 }
 
 func tool(ctx context.Context, name, need string, args ...string) check {

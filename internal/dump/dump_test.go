@@ -63,7 +63,7 @@ func folder(t *testing.T, files map[string]any) string {
 			require.NoError(t, err)
 			switch filepath.Ext(name) {
 			case ".max":
-				require.NoError(t, maxckpt.Write(&b, "x", x))
+				require.NoError(t, maxckpt.Write(&b, strings.TrimSuffix(filepath.Base(name), ".max"), x))
 			case ".npy":
 				require.NoError(t, npy.Write(&b, x))
 			default:
@@ -255,6 +255,30 @@ func TestOpenCases(t *testing.T) {
 	assert.ErrorContains(t, err, "damaged", "a hash that does not fit")
 	_, err = dump.OpenCases(folder(t, map[string]any{"run.json": `{"schema":1,"cases":[]}`}), dump.Options{})
 	assert.ErrorContains(t, err, "no cases")
+}
+
+// A .max file knows its tensor's name: a flipped byte in it is damage, a renamed file is not.
+func TestNameInMaxFile(t *testing.T) {
+	x, err := tensor.Of([]float32{1}, 1)
+	require.NoError(t, err)
+	for _, tt := range []struct{ key, note, err, reason string }{
+		{"model.layers.1.mlp-output", "", "", "as it was written"},
+		{"model.layers.0.mlp-output", "", "calls its tensor", "another layer's tensor in this file"},
+		{"model.layers.1.mlP-output", "", "calls its tensor", "a flipped bit"},
+		{"tapped", `calls its tensor "tapped"`, "", "a renamed file"},
+	} {
+		var b bytes.Buffer
+		require.NoError(t, maxckpt.Write(&b, tt.key, x))
+		r, err := dump.Open(folder(t, map[string]any{"model.layers.1.mlp-output.max": b.String()}), dump.Options{})
+		if tt.err != "" {
+			require.ErrorContains(t, err, tt.err, tt.reason)
+			require.ErrorIs(t, err, tensor.ErrCorrupt)
+			continue
+		}
+		require.NoError(t, err, tt.reason)
+		assert.Contains(t, strings.Join(r.Notes, "\n"), tt.note, tt.reason)
+		require.NoError(t, r.Close())
+	}
 }
 
 // Arrays of ml_dtypes say only that an element has one byte.

@@ -2,6 +2,7 @@ package dump
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -61,6 +62,11 @@ func (r *Run) load(path, file string, opt Options) ([]tensor.Named, error) {
 	}
 	r.files = append(r.files, f)
 	named := slices.Clone(f.Tensors)
+	if ext == ".max" {
+		if err := r.checkKey(path, stem, named[0].Name); err != nil {
+			return nil, err
+		}
+	}
 	whole := path == r.Path
 	for i := range named {
 		switch {
@@ -72,6 +78,27 @@ func (r *Run) load(path, file string, opt Options) ([]tensor.Named, error) {
 		}
 	}
 	return named, nil
+}
+
+// checkKey compares the name in a .max file with the file's. A file may have been renamed, which is noted; a name that differs in a byte
+// or two is damage, or a tensor that was written over another one.
+func (r *Run) checkKey(path, stem, key string) error {
+	if key == stem || key == "" {
+		return nil
+	}
+	differ := 0
+	for i := 0; i < len(key) && len(key) == len(stem); i++ {
+		if key[i] != stem[i] {
+			differ++
+		}
+	}
+	const slip = 2
+	if len(key) == len(stem) && differ <= slip {
+		return &tensor.FormatError{Format: "maxckpt", File: path, Offset: -1, Err: tensor.ErrCorrupt,
+			Msg: fmt.Sprintf("the file calls its tensor %q: it is damaged, or another tensor was written here: dump it again", key)}
+	}
+	r.note(fmt.Sprintf("%s calls its tensor %q: the file's name counts", filepath.Base(path), key))
+	return nil
 }
 
 func openRaw(path, label string, opt Options) (*tensor.File, error) {

@@ -82,7 +82,7 @@ func Import(ctx context.Context, fsys afero.Fs, dir string, opt ImportOptions) (
 			m.Passes = append(m.Passes, passes...)
 		}
 		slices.SortStableFunc(m.Passes, func(a, b Pass) int {
-			return cmp.Or(cmp.Compare(a.Variant, b.Variant), cmp.Compare(a.Case, b.Case), lessStep(a.Step, b.Step))
+			return cmp.Or(cmp.Compare(a.Variant, b.Variant), cmp.Compare(a.Case, b.Case), dump.NaturalCompare(a.Step, b.Step))
 		})
 		// old.dir is where the goldens are now: replace has put a store of an update that died back in its place.
 		if err := copyTree(ctx, fsys, filepath.Clean(dir), tmp, func(rel string) bool { return !gone[rel] }); err != nil {
@@ -98,17 +98,6 @@ func Import(ctx context.Context, fsys afero.Fs, dir string, opt ImportOptions) (
 		return errors.Join(now.Close(), old.Close(), ctx.Err())
 	})
 	return delta, err
-}
-
-func lessStep(a, b string) int {
-	switch {
-	case a == b:
-		return 0
-	case dump.NaturalLess(a, b):
-		return -1
-	default:
-		return 1
-	}
 }
 
 // importable refuses runs that cannot be golden.

@@ -391,7 +391,7 @@ func list(dir string) (files, folders []string, err error) {
 		}
 	}
 	for _, l := range [][]string{files, folders} {
-		sort.Slice(l, func(i, j int) bool { return NaturalLess(l[i], l[j]) })
+		slices.SortFunc(l, NaturalCompare)
 	}
 	return files, folders, nil
 }

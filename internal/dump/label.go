@@ -53,6 +53,17 @@ func NaturalLess(a, b string) bool {
 	return len(a) < len(b)
 }
 
+// NaturalCompare is NaturalLess for package slices: −1, 0 or 1.
+func NaturalCompare(a, b string) int {
+	switch {
+	case NaturalLess(a, b):
+		return -1
+	case NaturalLess(b, a):
+		return 1
+	}
+	return 0
+}
+
 // sortLabels orders labels of which the time is not known: by name, but a container after what is inside of it, and a model's head and
 // final norm after its blocks.
 func sortLabels(labels []string) { slices.SortStableFunc(labels, compareLabels) }
@@ -68,21 +79,12 @@ func compareLabels(a, b string) int {
 		if ra, rb := late(as[:i+1]), late(bs[:i+1]); ra != rb {
 			return ra - rb
 		}
-		if NaturalLess(as[i], bs[i]) {
-			return -1
-		}
-		return 1
+		return NaturalCompare(as[i], bs[i])
 	}
 	if len(as) != len(bs) {
 		return len(bs) - len(as) // the longer one is inside the other
 	}
-	switch {
-	case NaturalLess(portA, portB):
-		return -1
-	case NaturalLess(portB, portA):
-		return 1
-	}
-	return 0
+	return NaturalCompare(portA, portB)
 }
 
 // late ranks a segment outside of the numbered blocks: a final norm comes after them, a head after that.

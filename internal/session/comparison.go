@@ -174,12 +174,7 @@ func (c *Comparison) locate() {
 		names = append(names, k.Name)
 	}
 	if failed {
-		slices.SortStableFunc(steps, func(a, b string) int {
-			if dump.NaturalLess(a, b) {
-				return -1
-			}
-			return 1
-		})
+		slices.SortFunc(steps, dump.NaturalCompare)
 		if c.Verdict = localise.First(records, names, steps); c.Verdict != nil {
 			c.interaction(c.Verdict)
 			c.otherPrompt(c.Verdict)

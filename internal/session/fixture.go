@@ -48,6 +48,9 @@ type Fixture struct {
 	mu       sync.Mutex
 	compared []*Comparison // what is reported: c, or those of functions
 	dirs     []string      // of live runs, removed at the end
+
+	reading sync.Mutex
+	goldens map[[2]string]*dump.Run // by variant and case, read and checked once
 }
 
 // Name is the last element of the folder.
@@ -155,8 +158,27 @@ func (f *Fixture) cases(runs []*dump.Run) ([]Case, error) {
 	return out, nil
 }
 
-// golden makes a run of the goldens of a case. Their hashes are checked: a damaged golden judges nothing.
+// golden gives the goldens of a case as a run, which is read once.
 func (f *Fixture) golden(variant, caseName string) (*dump.Run, error) {
+	f.reading.Lock()
+	defer f.reading.Unlock()
+	key := [2]string{variant, caseName}
+	if r := f.goldens[key]; r != nil {
+		return r, nil
+	}
+	r, err := f.readGolden(variant, caseName)
+	if err != nil {
+		return nil, err
+	}
+	if f.goldens == nil {
+		f.goldens = map[[2]string]*dump.Run{}
+	}
+	f.goldens[key] = r
+	return r, nil
+}
+
+// readGolden makes a run of the goldens of a case. Their hashes are checked: a damaged golden judges nothing.
+func (f *Fixture) readGolden(variant, caseName string) (*dump.Run, error) {
 	steps := f.store.Steps(variant, caseName)
 	if len(steps) == 0 {
 		_, err := f.store.Pass(variant, caseName, "0")

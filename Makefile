@@ -82,6 +82,11 @@ live: .venv/installed ## run the real engines on the CPU: torch makes goldens, M
 	PARITY_LIVE=1 PARITY_PYTHON="$$PWD/.venv/bin/python" go test -count=1 -timeout 30m -run Live ./internal/engine
 	cd fixtures && PARITY_PYTHON="$$PWD/../.venv/bin/python" go test -count=1 -timeout 30m ./tinyllama -parity.run=cpu
 
+.PHONY: live-full
+live-full: .venv/installed ## run every live test, the commands of docs/test-your-model.md too: an hour and more without MAX's cache
+	PARITY_LIVE=1 PARITY_PYTHON="$$PWD/.venv/bin/python" go test -count=1 -p 1 -timeout 120m -run 'Live|Document' ./internal/... ./cmd/... ./parity/... ./testmain/...
+	cd fixtures && PARITY_PYTHON="$$PWD/../.venv/bin/python" go test -count=1 -timeout 30m ./tinyllama -parity.run=cpu
+
 .PHONY: zoo
 zoo: .bin/parity .bin/zoo ## run parity compare over a folder of recorded cases: make zoo ZOO=DIR [ZOOFLAGS='-full -strict']
 	@[ -n "$(ZOO)" ] || { echo "which folder? make zoo ZOO=DIR"; exit 2; }

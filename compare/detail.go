@@ -234,14 +234,20 @@ func (ls *lines) offer(l line) {
 	if l.Mismatches == 0 && l.dd == 0 {
 		return
 	}
-	l.RelL2 = ratioL2(l.dd, max(l.gg, ls.least), 0)
-	l.Cosine = 1 - l.cosineDistance()
-	l.MaxAbs = max(l.MaxAbs, 0)
-	at, _ := slices.BinarySearchFunc(ls.worst, l.Line, func(x, y Line) int {
+	found := ls.figures(l)
+	at, _ := slices.BinarySearchFunc(ls.worst, found, func(x, y Line) int {
 		return cmp.Or(cmp.Compare(y.BadNonFinite, x.BadNonFinite), cmp.Compare(y.RelL2, x.RelL2), cmp.Compare(x.Index, y.Index))
 	})
 	if at < worstLines {
-		ls.worst = slices.Insert(ls.worst, at, l.Line)
+		ls.worst = slices.Insert(ls.worst, at, found)
 		ls.worst = ls.worst[:min(len(ls.worst), worstLines)]
 	}
+}
+
+// figures ends the sums of a line.
+func (ls *lines) figures(l line) Line {
+	l.RelL2 = ratioL2(l.dd, max(l.gg, ls.least), 0)
+	l.Cosine = 1 - l.cosineDistance()
+	l.MaxAbs = max(l.MaxAbs, 0)
+	return l.Line
 }

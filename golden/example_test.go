@@ -9,18 +9,17 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/goparity/goparity/golden"
-	"github.com/goparity/goparity/internal/dump"
 )
 
 func Example() {
-	run, err := dump.Open("testdata/layer_comparison", dump.Options{})
+	dump, err := golden.OpenDump("testdata/layer_comparison")
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer run.Close()
+	defer dump.Close()
 	fsys := afero.NewMemMapFs()
 	delta, err := golden.Import(context.Background(), fsys, "golden", golden.ImportOptions{
-		Runs: map[string]*dump.Run{"ids": run},
+		Runs: dump.Runs,
 		Now:  func() time.Time { return time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC) },
 	})
 	if err != nil {

@@ -17,19 +17,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/golden"
-	"github.com/goparity/goparity/internal/dump"
 	_ "github.com/goparity/goparity/internal/updateflag"
 	"github.com/goparity/goparity/tensor"
 )
 
 const dumpDir = "testdata/layer_comparison" // a real torch dump
 
-func openDump(t testing.TB) *dump.Run {
+func openDump(t testing.TB) *golden.Run {
 	t.Helper()
-	run, err := dump.Open(dumpDir, dump.Options{})
+	d, err := golden.OpenDump(dumpDir)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, run.Close()) })
-	return run
+	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	require.Len(t, d.Runs, 1)
+	for _, run := range d.Runs {
+		return run
+	}
+	return nil
 }
 
 func day() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
@@ -89,16 +92,16 @@ func f32(t testing.TB, values ...float32) *tensor.Tensor {
 }
 
 // ports makes a run of one step: layer, port and tensor by turns.
-func ports(args ...any) *dump.Run {
-	var entries []dump.Entry
+func ports(args ...any) *golden.Run {
+	r := &golden.Run{From: "memory", Engine: "torch"}
 	for i := 0; i < len(args); i += 3 {
-		entries = append(entries, dump.Entry{Step: "0", Layer: args[i].(string), Port: args[i+1].(string), Tensor: args[i+2].(*tensor.Tensor)})
+		r.Ports = append(r.Ports, golden.Port{Step: "0", Layer: args[i].(string), Port: args[i+1].(string), Tensor: args[i+2].(*tensor.Tensor)})
 	}
-	return dump.New("memory", dump.Info{Schema: 1, Engine: "torch", Mode: dump.Standard}, dump.OrderRunFile, entries)
+	return r
 }
 
-func runs(caseName string, r *dump.Run) map[string]*dump.Run {
-	return map[string]*dump.Run{caseName: r}
+func runs(caseName string, r *golden.Run) map[string]*golden.Run {
+	return map[string]*golden.Run{caseName: r}
 }
 
 func TestImportRealDump(t *testing.T) {
@@ -107,7 +110,7 @@ func TestImportRealDump(t *testing.T) {
 		d := importRun(t, fsys, dir, golden.ImportOptions{Runs: runs("ids", run),
 			Inputs:     map[string]map[string]string{"ids": {"case.token_ids": "[[1]]"}},
 			Provenance: golden.Provenance{Weights: "abc", Command: "go test -update"}})
-		assert.Len(t, d.Added, len(run.Entries))
+		assert.Len(t, d.Added, len(run.Ports))
 		assert.Empty(t, d.Moved)
 		assert.Empty(t, d.Removed)
 
@@ -119,16 +122,16 @@ func TestImportRealDump(t *testing.T) {
 		assert.Equal(t, "2.15.0", p.Provenance.Versions["torch"])
 		assert.Equal(t, "2026-11-21T12:00:00Z", p.Provenance.Date)
 		assert.Equal(t, "abc", p.Provenance.Weights)
-		assert.JSONEq(t, string(run.Info.TokenIDs), string(p.Provenance.TokenIDs))
+		assert.JSONEq(t, string(run.TokenIDs), string(p.Provenance.TokenIDs))
 		assert.Equal(t, []string{"float32"}, s.Variants("ids"))
 		assert.Equal(t, []string{"0"}, s.Steps("float32", "ids"))
 
 		entries, err := s.Tensors("float32", "ids", "0")
 		require.NoError(t, err)
-		require.Len(t, entries, len(run.Entries), "all of them, in execution order")
+		require.Len(t, entries, len(run.Ports), "all of them, in execution order")
 		ranges := map[int64]bool{}
 		for i, e := range entries {
-			want := run.Entries[i]
+			want := run.Ports[i]
 			assert.Equal(t, want.Label(), e.Label())
 			assert.Equal(t, i, e.Index)
 			x, err := e.Tensor()
@@ -173,7 +176,7 @@ func assertOnly(t testing.TB, fsys afero.Fs, dir, name string) {
 func TestImportLeavesTheRest(t *testing.T) {
 	places(t, func(t *testing.T, fsys afero.Fs, dir string, _ bool) {
 		a := ports("l", "output", f32(t, 1, 2, 3), "m", "output", f32(t, 10, 20), "n", "output", f32(t, 5), "gone", "output", f32(t, 1))
-		importRun(t, fsys, dir, golden.ImportOptions{Runs: map[string]*dump.Run{"a": a, "b": ports("l", "output", f32(t, 7))}})
+		importRun(t, fsys, dir, golden.ImportOptions{Runs: map[string]*golden.Run{"a": a, "b": ports("l", "output", f32(t, 7))}})
 		importRun(t, fsys, dir, golden.ImportOptions{Runs: runs("a", a), Variant: "float64"})
 		require.NoError(t, afero.WriteFile(fsys, filepath.Join(dir, ".gitattributes"), []byte("x"), 0o644))
 
@@ -207,14 +210,14 @@ func TestImportLeavesTheRest(t *testing.T) {
 
 func TestImportSteps(t *testing.T) {
 	fsys := afero.NewMemMapFs()
-	var entries []dump.Entry
+	var entries []golden.Port
 	for _, step := range []string{"0", "1", "2", "10"} {
-		entries = append(entries, dump.Entry{Step: step, Layer: "l", Port: "output", Tensor: f32(t, 1)})
+		entries = append(entries, golden.Port{Step: step, Layer: "l", Port: "output", Tensor: f32(t, 1)})
 	}
-	importRun(t, fsys, "golden", golden.ImportOptions{Runs: runs("a", dump.New("d", dump.Info{}, "", entries))})
+	importRun(t, fsys, "golden", golden.ImportOptions{Runs: runs("a", &golden.Run{Ports: entries})})
 	s := open(t, fsys, "golden")
 	assert.Equal(t, []string{"0", "1", "2", "10"}, s.Steps("float32", "a"))
-	importRun(t, fsys, "golden", golden.ImportOptions{Runs: runs("a", dump.New("d", dump.Info{}, "", entries[:2]))})
+	importRun(t, fsys, "golden", golden.ImportOptions{Runs: runs("a", &golden.Run{Ports: entries[:2]})})
 	s = open(t, fsys, "golden")
 	assert.Equal(t, []string{"0", "1"}, s.Steps("float32", "a"), "a case is replaced with all its steps")
 	assert.Empty(t, verify(t, s), "and their files are gone")
@@ -226,31 +229,31 @@ func TestImportKeep(t *testing.T) {
 	importRun(t, fsys, "golden", golden.ImportOptions{Runs: runs("a", run), Keep: func(layer, port string) bool { return port == "output" }})
 	entries, err := open(t, fsys, "golden").Tensors("float32", "a", "0")
 	require.NoError(t, err)
-	assert.Less(t, len(entries), len(run.Entries))
+	assert.Less(t, len(entries), len(run.Ports))
 	for _, e := range entries {
 		assert.Equal(t, "output", e.Port)
-		assert.Equal(t, e.Label(), run.Entries[e.Index].Label(), "the index is that of the run")
+		assert.Equal(t, e.Label(), run.Ports[e.Index].Label(), "the index is that of the run")
 	}
 }
 
 func TestImportRefuses(t *testing.T) {
-	one := func(change func(r *dump.Run)) *dump.Run {
+	one := func(change func(r *golden.Run)) *golden.Run {
 		r := ports("l", "output", f32(t, 1))
 		change(r)
 		return r
 	}
 	tests := []struct {
-		run    *dump.Run
+		run    *golden.Run
 		opt    golden.ImportOptions
 		want   string
 		reason string
 	}{
-		{one(func(r *dump.Run) { r.Info.Mode = dump.Injected }), golden.ImportOptions{}, "it is an injected run", "injected"},
-		{one(func(r *dump.Run) { r.Info.Engine = "max" }), golden.ImportOptions{}, "or are blessed with a reason", "the candidate"},
-		{one(func(r *dump.Run) { r.Entries[0].Printed = &dump.Printed{Known: []int{0}} }), golden.ImportOptions{}, "shows only some of its values", "a COMPACT log"},
-		{one(func(r *dump.Run) { r.Entries[0].Step = "../0" }), golden.ImportOptions{}, `step "../0"`, "a step that leaves the folder"},
-		{one(func(*dump.Run) {}), golden.ImportOptions{Variant: "../f"}, `variant "../f"`, "a variant that leaves the folder"},
-		{one(func(*dump.Run) {}), golden.ImportOptions{Keep: func(string, string) bool { return false }}, "nothing of the step is captured", "vacuous"},
+		{one(func(r *golden.Run) { r.Injected = true }), golden.ImportOptions{}, "it is an injected run", "injected"},
+		{one(func(r *golden.Run) { r.Engine = "max" }), golden.ImportOptions{}, "or are blessed with a reason", "the candidate"},
+		{one(func(r *golden.Run) { r.Ports[0].Partial = true }), golden.ImportOptions{}, "shows only some of its values", "a COMPACT log"},
+		{one(func(r *golden.Run) { r.Ports[0].Step = "../0" }), golden.ImportOptions{}, `step "../0"`, "a step that leaves the folder"},
+		{one(func(*golden.Run) {}), golden.ImportOptions{Variant: "../f"}, `variant "../f"`, "a variant that leaves the folder"},
+		{one(func(*golden.Run) {}), golden.ImportOptions{Keep: func(string, string) bool { return false }}, "nothing of the step is captured", "vacuous"},
 	}
 	for _, tt := range tests {
 		fsys := afero.NewMemMapFs()
@@ -264,7 +267,7 @@ func TestImportRefuses(t *testing.T) {
 	assert.ErrorContains(t, err, "no runs")
 
 	fsys := afero.NewMemMapFs()
-	blessed := one(func(r *dump.Run) { r.Info.Engine = "max" })
+	blessed := one(func(r *golden.Run) { r.Engine = "max" })
 	importRun(t, fsys, "golden", golden.ImportOptions{Runs: runs("a", blessed), Provenance: golden.Provenance{Blessed: "the reference cannot"}})
 	assert.Equal(t, "the reference cannot", open(t, fsys, "golden").Passes()[0].Provenance.Blessed)
 
@@ -332,7 +335,7 @@ func TestOpenErrors(t *testing.T) {
 func TestStale(t *testing.T) {
 	fsys := afero.NewMemMapFs()
 	was := map[string]string{"case.prompt": `["a"]`, "model.path": `"m"`}
-	opt := golden.ImportOptions{Runs: map[string]*dump.Run{"a": ports("l", "output", f32(t, 1)), "b": ports("l", "output", f32(t, 1))},
+	opt := golden.ImportOptions{Runs: map[string]*golden.Run{"a": ports("l", "output", f32(t, 1)), "b": ports("l", "output", f32(t, 1))},
 		Inputs: map[string]map[string]string{"a": was, "b": was}}
 	importRun(t, fsys, "golden", opt)
 	s := open(t, fsys, "golden")
@@ -370,7 +373,7 @@ func TestDiff(t *testing.T) {
 
 func TestPrune(t *testing.T) {
 	places(t, func(t *testing.T, fsys afero.Fs, dir string, _ bool) {
-		importRun(t, fsys, dir, golden.ImportOptions{Runs: map[string]*dump.Run{"a": ports("l", "output", f32(t, 1)), "b": ports("l", "output", f32(t, 2))}})
+		importRun(t, fsys, dir, golden.ImportOptions{Runs: map[string]*golden.Run{"a": ports("l", "output", f32(t, 1)), "b": ports("l", "output", f32(t, 2))}})
 		importRun(t, fsys, dir, golden.ImportOptions{Runs: runs("a", ports("l", "output", f32(t, 3))), Variant: "float64"})
 		stray := filepath.Join(dir, "float32", "old.0.safetensors")
 		require.NoError(t, afero.WriteFile(fsys, stray, []byte("x"), 0o644))
@@ -422,7 +425,7 @@ func TestConcurrentReaders(t *testing.T) {
 				for i, e := range entries {
 					x, err := e.Tensor()
 					if assert.NoError(t, err) {
-						assert.Equal(t, run.Entries[i].Tensor.At(0), x.At(0))
+						assert.Equal(t, run.Ports[i].Tensor.At(0), x.At(0))
 					}
 					assert.NoError(t, e.Verify())
 				}

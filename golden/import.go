@@ -3,7 +3,6 @@ package golden
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -20,8 +19,8 @@ import (
 
 // ImportOptions says what goldens are made of.
 type ImportOptions struct {
-	Runs    map[string]*dump.Run // by case: a standard run of the reference
-	Variant string               // dtype that the reference ran in; "float32" if empty
+	Runs    map[string]*Run // by case: a standard run of the reference
+	Variant string          // dtype that the reference ran in; "float32" if empty
 	// Keep says which ports are captured; nil is all.
 	Keep func(layer, port string) bool
 	// Inputs is by case what of the fixture the goldens depend on (the Inputs of package fixture); kept for [Store.Stale].
@@ -34,7 +33,7 @@ type ImportOptions struct {
 // Import writes goldens of the given cases and one variant into the store in dir, and leaves those of others as they are. It is
 // atomic: whatever happens, the store holds the old goldens or the new ones. It gives how far each golden moved.
 //
-// Runs that were injected, that hold shortened logs, or that come from the candidate (engine max) without a reason in
+// Runs that were injected, that hold shortened logs, that ran in another dtype than the variant, or that come from the candidate (engine max) without a reason in
 // Provenance.Blessed are refused, and so is a pass of which nothing is captured.
 func Import(ctx context.Context, fsys afero.Fs, dir string, opt ImportOptions) (*Delta, error) {
 	opt.Variant = cmp.Or(opt.Variant, tensor.F32.String())
@@ -46,7 +45,7 @@ func Import(ctx context.Context, fsys afero.Fs, dir string, opt ImportOptions) (
 	}
 	for name, run := range opt.Runs {
 		if err := importable(name, run, opt); err != nil {
-			return nil, fmt.Errorf("golden: import case %q from %s: %w", name, run.Path, err)
+			return nil, fmt.Errorf("golden: import case %q from %s: %w", name, run.From, err)
 		}
 	}
 	replaced := func(p *Pass) bool { return p.Variant == opt.Variant && opt.Runs[p.Case] != nil }
@@ -101,24 +100,27 @@ func Import(ctx context.Context, fsys afero.Fs, dir string, opt ImportOptions) (
 }
 
 // importable refuses runs that cannot be golden.
-func importable(name string, run *dump.Run, opt ImportOptions) error {
+func importable(name string, run *Run, opt ImportOptions) error {
 	if !partPattern.MatchString(name) || !partPattern.MatchString(opt.Variant) {
 		return fmt.Errorf("case %q and variant %q become file names: use letters, digits, - and _", name, opt.Variant)
 	}
-	if run.Info.Mode == dump.Injected {
+	if run.Injected {
 		return errors.New("it is an injected run: goldens are what the reference computes by itself")
 	}
-	if run.Info.Engine == "max" && opt.Provenance.Blessed == "" {
+	if run.Engine == "max" && opt.Provenance.Blessed == "" {
 		return errors.New("it is a run of the candidate (max): goldens come from the reference, or are blessed with a reason")
+	}
+	if run.Encoding != "" && run.Encoding != opt.Variant {
+		return fmt.Errorf("it ran in %s, and cannot make the goldens %s", run.Encoding, opt.Variant)
 	}
 	for _, step := range run.Steps() {
 		if !partPattern.MatchString(step) {
 			return fmt.Errorf("step %q becomes part of a file name: use letters, digits, - and _", step)
 		}
 	}
-	for _, e := range run.Entries {
-		if e.Printed != nil {
-			return fmt.Errorf("%s shows only some of its values: dump it in full", e.Label())
+	for _, p := range run.Ports {
+		if p.Partial {
+			return fmt.Errorf("%s shows only some of its values: dump it in full", p.Label())
 		}
 	}
 	return nil
@@ -128,14 +130,16 @@ func importable(name string, run *dump.Run, opt ImportOptions) error {
 func writeCase(ctx context.Context, fsys afero.Fs, dir, name string, opt ImportOptions) ([]Pass, error) {
 	run := opt.Runs[name]
 	prov := opt.Provenance
-	prov.Engine = cmp.Or(prov.Engine, run.Info.Engine)
-	prov.Device = cmp.Or(prov.Device, run.Info.Device)
+	prov.Engine = cmp.Or(prov.Engine, run.Engine)
+	prov.Device = cmp.Or(prov.Device, run.Device)
 	if prov.Versions == nil {
-		prov.Versions = run.Info.Versions
+		prov.Versions = run.Versions
 	}
 	if prov.TokenIDs == nil {
-		prov.TokenIDs = json.RawMessage(run.Info.TokenIDs)
+		prov.TokenIDs = run.TokenIDs
 	}
+	prov.PadMask = run.PadMask
+	prov.Text = cmp.Or(prov.Text, run.Text)
 	prov.Date = opt.Now().UTC().Format(time.RFC3339)
 	prov.Inputs = opt.Inputs[name]
 	var passes []Pass
@@ -149,9 +153,9 @@ func writeCase(ctx context.Context, fsys afero.Fs, dir, name string, opt ImportO
 	return passes, nil
 }
 
-func writePass(ctx context.Context, fsys afero.Fs, dir string, p *Pass, run *dump.Run, keep func(layer, port string) bool) error {
+func writePass(ctx context.Context, fsys afero.Fs, dir string, p *Pass, run *Run, keep func(layer, port string) bool) error {
 	var named []tensor.Named
-	for _, e := range run.Entries {
+	for index, e := range run.Ports {
 		if e.Step != p.Step || keep != nil && !keep(e.Layer, e.Port) {
 			continue
 		}
@@ -159,7 +163,7 @@ func writePass(ctx context.Context, fsys afero.Fs, dir string, p *Pass, run *dum
 			return fmt.Errorf("golden: import: %w", err)
 		}
 		named = append(named, tensor.Named{Name: e.Label(), Tensor: e.Tensor})
-		p.Tensors = append(p.Tensors, Record{Layer: e.Layer, Port: e.Port, Index: e.Seq,
+		p.Tensors = append(p.Tensors, Record{Layer: e.Layer, Port: e.Port, Index: index,
 			DType: e.Tensor.DType(), Shape: append([]int{}, e.Tensor.Shape()...), Stats: statsOf(e.Tensor)})
 	}
 	if len(named) == 0 {

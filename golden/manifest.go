@@ -45,6 +45,8 @@ type Provenance struct {
 	Versions map[string]string `json:"versions,omitempty"` // torch, transformers, tokenizers, …
 	Weights  string            `json:"weights,omitempty"`  // revision or hash
 	TokenIDs json.RawMessage   `json:"token_ids,omitempty"`
+	PadMask  [][]int           `json:"pad_mask,omitempty"`       // [batch][token] of the first step, 0 for padding; nil without padding
+	Text     string            `json:"reference_text,omitempty"` // what the reference said by itself to the case
 	Seed     *int64            `json:"seed,omitempty"`
 	Device   string            `json:"device,omitempty"`
 	Date     string            `json:"date,omitempty"` // RFC 3339

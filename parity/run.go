@@ -67,6 +67,7 @@ func (a *Assertion) judge(t *testing.T, c *session.Comparison, run session.Layer
 	t.Helper()
 	a.scope.ran++
 	var worst *session.Judgement
+	var texts, inherited []string
 	for _, p := range run.Judged {
 		j := p.Decide(a.criteria(p, within), a.line)
 		if misuse := j.Misuse(); misuse != nil {
@@ -75,12 +76,34 @@ func (a *Assertion) judge(t *testing.T, c *session.Comparison, run session.Layer
 		if worst == nil || j.Worse(worst) {
 			worst = j
 		}
-		if j.Row.Status != report.StatusPass {
+		from := c.Blame(p)
+		switch {
+		case j.Row.Status == report.StatusPass:
+		case j.Row.Status == report.StatusFail && from != "":
+			inherited = append(inherited, from)
+		default:
 			j.Explain()
-			t.Error(j.Text() + where(c, run) + rerun(t, c, j.Row.Layer))
+			texts = append(texts, j.Text()+where(c, run)+rerun(t, c, j.Row.Layer))
 		}
 	}
 	attributes(t, worst)
+	for _, text := range texts {
+		t.Error(text)
+	}
+	if len(texts) == 0 && len(inherited) > 0 {
+		inherit(t, inherited[0])
+	}
+}
+
+// inherit is the failure of a layer that made no error: one line, for one bug makes everything after it differ.
+func inherit(t *testing.T, from string) {
+	t.Helper()
+	t.Attr("parity.blame", from)
+	line := "inherited from " + from
+	if session.Current().SkipsInherited() {
+		t.Skip(line)
+	}
+	t.Error(line)
 }
 
 // attributes carries the figures of the worst port into JUnit.

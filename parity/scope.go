@@ -80,7 +80,7 @@ func (s *scope) open() *session.Comparison {
 		s.c, s.err = s.fixture.Comparison()
 	}
 	if s.err != nil {
-		s.problem(session.Problem{Name: "parity:infra", Text: s.err.Error()})
+		s.problem(session.Trouble(s.err))
 		s.t.FailNow()
 	}
 	if !s.opened {
@@ -99,6 +99,9 @@ func (s *scope) problem(p session.Problem) {
 	s.t.Run(p.Name, func(t *testing.T) {
 		t.Helper()
 		shown = true
+		if p.Class != "" {
+			t.Attr("parity.infra", p.Class)
+		}
 		t.Error(p.Text)
 	})
 	if !shown {

@@ -10,6 +10,7 @@
 //	-parity.record=NAME  PARITY_RECORD        keep the run of -parity.replay as the fixture's run NAME
 //	-parity.update=MODE  PARITY_UPDATE        renew goldens from the reference: none, new or all; -update is all
 //	-parity.dump=DIR     PARITY_GOLDEN_DUMP   the reference's dump that -update imports
+//	-parity.bless=REASON                      make the candidate's run golden; the manifest and every report repeat the reason
 //	-parity.out=DIR      PARITY_OUT           where report.json and report.txt go
 //
 // PARITY_UPDATE_IN_CI=1 allows updates where CI is set. Nothing here is served from Go's test cache.

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/report"
@@ -22,7 +23,8 @@ import (
 
 type compareFlags struct {
 	golden, actual, injected, golden64 string
-	weights, config, padMask           string
+	config, padMask, diagnose          string
+	weights                            []string
 	injection, raw, fp8, json          string
 	atol, rtol                         float64
 	reshape, equalNaN, verbose         bool
@@ -50,8 +52,9 @@ func newCompare() *cobra.Command {
 	fl.StringVar(&f.actual, "actual", "", "the candidate's `dump`")
 	fl.StringVar(&f.injected, "injected", "", "the candidate's `dump` of a run on golden inputs")
 	fl.StringVar(&f.golden64, "golden64", "", "the reference's `dump` in float64")
-	fl.StringVar(&f.weights, "weights", "", "the reference's weights, a safetensors `file`")
+	fl.StringArrayVar(&f.weights, "weights", nil, "the reference's weights: a safetensors `file`, its index.json, or a folder; may be repeated")
 	fl.StringVar(&f.config, "config", "", "the model's config.json")
+	fl.StringVar(&f.diagnose, "diagnose", session.DiagnoseFull, "time for the search of causes when the comparison fails: off, fast or full")
 	fl.StringVar(&f.padMask, "pad-mask", "", "JSON `file` with 0 or 1 per [batch][token]: padding rows are left out")
 	fl.StringVar(&f.injection, "injection", "", "form of the injected run: nested or isolated (default: as recorded)")
 	fl.StringVar(&f.raw, "raw", "", "dtype and shape of headerless files, as `f32:4x8` (default: those of the golden)")
@@ -102,6 +105,9 @@ func (f *compareFlags) run(ctx context.Context, within bool, stdout, stderr io.W
 
 // compare gives a report, also with an error if the dumps could be opened.
 func (f *compareFlags) compare(ctx context.Context, within bool, stderr io.Writer) (*report.Report, error) {
+	if err := session.CheckDiagnose(f.diagnose); err != nil {
+		return nil, usage("compare: --diagnose: %v", err)
+	}
 	opt := session.Options{Match: match.Options{AllowReshape: f.reshape}}
 	if within || f.equalNaN {
 		tol := compare.Tolerance{Atol: f.atol, Rtol: f.rtol, EqualNaN: f.equalNaN}
@@ -129,6 +135,12 @@ func (f *compareFlags) compare(ctx context.Context, within bool, stderr io.Write
 		return nil, err
 	}
 	defer closeAll()
+	evidence, closeEvidence, err := f.evidence()
+	if err != nil {
+		return nil, err
+	}
+	defer closeEvidence()
+	opt.Diagnosis = session.Diagnosis{Mode: f.diagnose, Evidence: evidence}
 	bar := newProgress(stderr)
 	opt.Progress = bar.set
 	c, err := session.Compare(ctx, cases, opt)
@@ -144,7 +156,7 @@ func (f *compareFlags) checkOutput() error {
 	if f.json == "" || f.json == "-" {
 		return nil
 	}
-	for _, in := range []string{f.golden, f.actual, f.injected, f.golden64, f.weights, f.config, f.padMask} {
+	for _, in := range append([]string{f.golden, f.actual, f.injected, f.golden64, f.config, f.padMask}, f.weights...) {
 		if in == "" {
 			continue
 		}
@@ -272,16 +284,23 @@ func (f *compareFlags) remarks(actual *dump.Run) error {
 	if same {
 		actual.Notes = append(actual.Notes, "golden and actual are the same: this shows only that the dump can be read")
 	}
-	for _, o := range []struct{ flag, path string }{{"--weights", f.weights}, {"--config", f.config}} {
-		if o.path == "" {
-			continue
-		}
-		if _, err := os.Stat(o.path); err != nil {
-			return err
-		}
-		actual.Notes = append(actual.Notes, o.flag+" was not looked at: this version names the place of an error, not yet its cause")
-	}
 	return nil
+}
+
+// evidence opens what the search for causes may use beside the dumps. A file that cannot be read is an error at once, not only when a run fails.
+func (f *compareFlags) evidence() (give func() (diagnose.Weights, diagnose.Config, error), closeAll func(), err error) {
+	var config diagnose.Config
+	if f.config != "" {
+		if config, err = session.ReadModelConfig(f.config); err != nil {
+			return nil, nil, err
+		}
+	}
+	weights, err := session.OpenWeights(f.weights...)
+	if err != nil {
+		return nil, nil, err
+	}
+	give = func() (diagnose.Weights, diagnose.Config, error) { return weights.Tensors, config, nil }
+	return give, func() { weights.Close() }, nil
 }
 
 func sameFile(a, b string) (bool, error) {

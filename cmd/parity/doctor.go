@@ -2,28 +2,38 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/cpu"
 
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/gpu"
+	"github.com/goparity/goparity/internal/transformers"
 )
 
 func newDoctor() *cobra.Command {
-	return &cobra.Command{
+	var self bool
+	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "what is installed, what is missing, and how to get it",
-		Args:  cobra.NoArgs,
+		Short: "what is installed, what is missing, and how to get it; --selftest runs both engines",
+		Long: "doctor looks for what the engines need. Recorded runs are judged without any of it.\n" +
+			"--selftest makes a tiny model, runs it in torch and in MAX, and compares the two dumps: every output must agree.",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if self {
+				return selftest(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			}
 			tw := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 			for _, c := range checks(cmd.Context()) {
 				mark := "ok"
@@ -35,6 +45,8 @@ func newDoctor() *cobra.Command {
 			return tw.Flush()
 		},
 	}
+	c.Flags().BoolVar(&self, "selftest", false, "run both engines on a tiny model and compare them (a first compilation of MAX takes minutes)")
+	return c
 }
 
 type check struct {
@@ -43,42 +55,136 @@ type check struct {
 	text string // what was found, or what it is needed for and how to get it
 }
 
-// checks looks at what replaying needs (Go alone) and at what renewing goldens from the engines needs besides.
+// checks looks at what replaying needs (Go alone) and at what running the engines needs besides.
 func checks(ctx context.Context) []check {
 	out := []check{{"platform", true, runtime.GOOS + "/" + runtime.GOARCH + ", " + runtime.Version()}}
 	out = append(out, tool(ctx, "go", "runs the tests: https://go.dev/dl", "version"))
 	out = append(out, tool(ctx, "gotestsum", "writes JUnit: go install gotest.tools/gotestsum@v1.13.0", "--version"))
-	python, err := engine.Interpreter(os.Getenv, ".")
-	py := check{"python", false, "runs the engines; recorded runs are judged without it"}
-	if err == nil {
-		if py = tool(ctx, python, py.text, "--version"); py.ok {
-			py.text += ", " + python
-		}
-		py.name = "python"
-	} else {
-		py.text += ": " + err.Error()
-	}
-	out = append(out, py)
-	for _, pkg := range []struct{ name, need string }{
-		{"torch", "makes goldens: uv pip install torch==2.15.0 transformers==5.12.1"},
-		{"max", `runs candidates: uv pip install "max[serve]==26.7.0"`},
-	} {
-		c := check{pkg.name, false, pkg.need}
-		if py.ok {
-			if v, err := output(ctx, python, "-c", "import importlib.metadata as m; print(m.version('"+pkg.name+"'))"); err == nil {
-				c = check{pkg.name, true, v}
-			}
-		}
-		out = append(out, c)
-	}
-	if dir, err := engine.CompileCache(os.Getenv); err == nil {
-		out = append(out, check{"compile cache", true, fmt.Sprintf("%s, %d MiB", dir, folderSize(dir)>>20)})
+	out = append(out, processor())
+	out = append(out, python(ctx)...)
+	out = append(out, caches()...)
+	if o, err := transformers.Find("."); err != nil {
+		out = append(out, check{"edited copy", false, err.Error()})
+	} else if o != nil {
+		out = append(out, check{"edited copy", true, o.String()})
 	}
 	device, err := gpu.Pick(ctx, gpu.System())
 	if err != nil {
 		return append(out, check{"gpu", false, err.Error()})
 	}
 	return append(out, check{"gpu", true, device.String()})
+}
+
+// processor says whether MAX runs on this one.
+func processor() check {
+	switch {
+	case runtime.GOARCH != "amd64":
+		return check{"processor", true, fmt.Sprintf("%s, %d cores", runtime.GOARCH, runtime.NumCPU())}
+	case !cpu.X86.HasAVX2:
+		return check{"processor", false, "MAX needs AVX2, which this processor lacks: run the candidate on another machine"}
+	}
+	return check{"processor", true, fmt.Sprintf("AVX2, %d cores", runtime.NumCPU())}
+}
+
+// What MAX 26.7 is built for.
+const (
+	minGlibc  = "2.34"
+	minPython = "3.10"
+)
+
+// probe asks the interpreter for all at once: it takes a second to start.
+const probe = `import importlib.metadata as m, json, platform
+def version(p):
+    try:
+        return m.version(p)
+    except m.PackageNotFoundError:
+        return ""
+print(json.dumps({"python": platform.python_version(), "glibc": platform.libc_ver()[1],
+    "packages": {p: version(p) for p in ("torch", "transformers", "max")}}))`
+
+// engines are the packages that run models, and the requirements that they are in.
+var engines = []struct{ pkg, engine, does string }{
+	{"torch", engine.Torch, "makes goldens"},
+	{"transformers", engine.Torch, "builds models in torch"},
+	{"max", engine.MAX, "runs candidates"},
+}
+
+// python looks at the interpreter and the packages that the engines need.
+func python(ctx context.Context) []check {
+	var has struct {
+		Python, Glibc string
+		Packages      map[string]string
+	}
+	interpreter, err := engine.Interpreter(os.Getenv, ".")
+	if err == nil {
+		var text string
+		if text, err = output(ctx, interpreter, "-c", probe); err != nil {
+			err = fmt.Errorf("%s: %w: %s", interpreter, err, text)
+		} else if err = json.Unmarshal([]byte(text), &has); err != nil {
+			err = fmt.Errorf("%s printed %.80q", interpreter, text)
+		}
+	}
+	var out []check
+	switch {
+	case err != nil:
+		out = append(out, check{"python", false, "runs the engines; recorded runs are judged without it: " + err.Error()})
+	case !atLeast(has.Python, minPython):
+		out = append(out, check{"python", false, fmt.Sprintf("%s is %s, the runners need %s or later", interpreter, has.Python, minPython)})
+	default:
+		out = append(out, check{"python", true, has.Python + ", " + interpreter})
+	}
+	if has.Glibc != "" {
+		c := check{"glibc", atLeast(has.Glibc, minGlibc), has.Glibc}
+		if !c.ok {
+			c.text += ": MAX needs " + minGlibc + " or later: run the candidate on a newer system"
+		}
+		out = append(out, c)
+	}
+	for _, e := range engines {
+		want := requirement(e.engine, e.pkg)
+		v := has.Packages[e.pkg]
+		c := check{e.pkg, v != "", v}
+		if !c.ok {
+			c.text = fmt.Sprintf("%s: uv pip install %q", e.does, want)
+		} else if !strings.HasSuffix(want, "=="+v) {
+			c.text += " (tested with " + want + ")"
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// requirement is the line of an engine's requirements for a package: "torch==2.15.0", "max[serve]==26.7.0".
+func requirement(name, pkg string) string {
+	for line := range strings.Lines(engine.Requirements[name]) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, pkg+"==") || strings.HasPrefix(line, pkg+"[") {
+			return line
+		}
+	}
+	return pkg
+}
+
+// atLeast compares versions by their first two numbers.
+func atLeast(version, least string) bool {
+	var v, l [2]int
+	fmt.Sscanf(version, "%d.%d", &v[0], &v[1])
+	fmt.Sscanf(least, "%d.%d", &l[0], &l[1])
+	return slices.Compare(v[:], l[:]) >= 0
+}
+
+// caches lists where engines keep much.
+func caches() []check {
+	var out []check
+	add := func(name, dir, what string) {
+		out = append(out, check{name, true, fmt.Sprintf("%s, %d MiB%s", dir, folderSize(dir)>>20, what)})
+	}
+	if dir, err := engine.CompileCache(os.Getenv); err == nil {
+		add("compile cache", dir, " (MODULAR_MAX_CACHE_DIR puts it elsewhere)")
+	}
+	if dir := hubCache(os.Getenv); dir != "" {
+		add("hub cache", dir, " (HF_HOME puts it elsewhere)")
+	}
+	return out
 }
 
 // folderSize sums the files below a folder; what cannot be read counts nothing.

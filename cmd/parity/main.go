@@ -29,6 +29,7 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends this process at once, and the watchdog the engine
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
@@ -106,7 +107,7 @@ func newRoot() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newCompare(), newShow(), newGolden(), newDoctor(), newJUnit())
+	root.AddCommand(newRun(), newCompare(), newVerify(), newReport(), newUpdate(), newTransformers(), newShow(), newGolden(), newDoctor(), newJUnit())
 	for _, c := range root.Commands() {
 		strict(c)
 	}

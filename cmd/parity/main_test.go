@@ -3,9 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -14,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/updateflag"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/maxckpt"
@@ -24,6 +29,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"parity": main,
 		"mk":     mk,
+
+		"fakepython": fakePython,
 	})
 }
 
@@ -61,18 +68,63 @@ func mk() {
 	must(os.WriteFile(path, b.Bytes(), 0o644))
 }
 
-func TestScripts(t *testing.T) {
+// exits runs a program and wants its exit code: exits CODE PROGRAM ARGS…
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	var exit *exec.ExitError
+	code := 0
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if strconv.Itoa(code) != args[0] {
+		ts.Fatalf("exit code %d, want %s", code, args[0])
+	}
+}
+
+// userModule makes the folder a user's module, with a tiny model in it.
+func userModule(ts *testscript.TestScript, _ bool, _ []string) {
+	root := ts.Getenv("PARITY_ROOT")
+	mod := "module example.com/user\n\ngo 1.26.0\n\nrequire github.com/goparity/goparity v0.0.0\n\nreplace github.com/goparity/goparity => " + root + "\n"
+	ts.Check(os.WriteFile(ts.MkAbs("go.mod"), []byte(mod), 0o644))
+	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs("go.sum"), sum, 0o644))
+	ts.Check(tinyModel(ts.MkAbs("model")))
+	ts.Setenv("GOFLAGS", "-mod=mod")
+	ts.Setenv("GOPROXY", "off")
+}
+
+// params are the scripts' surroundings: nothing of this machine but Go's caches and, where real engines run, MAX's.
+func params(t *testing.T) testscript.Params {
+	t.Helper()
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
-	testscript.Run(t, testscript.Params{
-		Dir:           "testdata/script",
+	out, err := exec.Command("go", "env", "-json", "GOCACHE", "GOMODCACHE").Output()
+	require.NoError(t, err)
+	env := map[string]string{}
+	require.NoError(t, json.Unmarshal(out, &env))
+	env["FIXTURES"], env["EXAMPLES"], env["PARITY_ROOT"] = filepath.Join(root, "fixtures"), filepath.Join(root, "examples"), root
+	env["MODULAR_MAX_CACHE_DIR"], err = engine.CompileCache(os.Getenv)
+	require.NoError(t, err)
+	return testscript.Params{
 		UpdateScripts: updateflag.Set(),
 		Setup: func(e *testscript.Env) error {
-			e.Setenv("FIXTURES", filepath.Join(root, "fixtures"))
-			e.Setenv("EXAMPLES", filepath.Join(root, "examples"))
+			for k, v := range env {
+				e.Setenv(k, v)
+			}
+			e.Setenv("PARITY_LOCK_DIR", filepath.Join(e.WorkDir, "lock"))
+			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, "cache"))
 			return nil
 		},
-	})
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "module": userModule},
+	}
+}
+
+func TestScripts(t *testing.T) {
+	p := params(t)
+	p.Dir = "testdata/script"
+	testscript.Run(t, p)
 }
 
 func TestInterrupt(t *testing.T) {

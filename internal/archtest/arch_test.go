@@ -16,15 +16,18 @@ import (
 // line is the way of the data, from below. A package may import those of the rows above its own here, and not those of
 // its row or below it.
 var line = [][]string{
-	{"internal/mapfile", "internal/glob", "internal/nearest", "internal/jsonline", "internal/subtest", "internal/supervise", "internal/updateflag", "internal/archtest"},
+	{"internal/mapfile", "internal/glob", "internal/nearest", "internal/jsonline", "internal/subtest", "internal/supervise", "internal/updateflag", "internal/archtest",
+		"internal/transformers"},
 	{"tensor"},
 	{"tensor/internal/*"},
 	{"tensor/*", "internal/printlog"},
 	{"internal/pack"},
 	{"internal/dump"},
 	{"internal/engine", "internal/gpu"}, // engines write dumps; dump knows no engine
+	{"internal/live"},
 	{"internal/match"},
 	{"compare"},
+	{"internal/structure"},
 	{"internal/localise"},
 	{"internal/diagnose"},
 	{"internal/report"},
@@ -40,6 +43,7 @@ var line = [][]string{
 var only = map[string][]string{
 	"compare":            {"tensor"},                                                       // it knows no names
 	"internal/match":     {"tensor", "internal/dump", "internal/glob", "internal/nearest"}, // names and shapes, no figures
+	"internal/structure": {"compare", "tensor"},
 	"internal/localise":  {"compare", "tensor"},
 	"internal/mapfile":   {},
 	"internal/pack":      {"tensor", "tensor/safetensors"},

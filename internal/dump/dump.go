@@ -66,10 +66,10 @@ func Open(path string, opt Options) (*Run, error) {
 		return nil, fmt.Errorf("dump: open %q: %w", path, errors.Unwrap(err))
 	}
 	r := &Run{Path: path, Info: Info{Mode: Standard}}
-	switch ext := filepath.Ext(path); {
+	switch {
 	case st.IsDir():
 		err = r.openFolder(opt)
-	case ext == ".log" || ext == ".txt":
+	case isLog(path):
 		err = r.openLog()
 	default:
 		err = r.openFile(opt)
@@ -228,14 +228,23 @@ func (r *Run) openStepOf(opt Options) (found bool, err error) {
 func (r *Run) openListed(opt Options) (err error) {
 	r.OrderBy = OrderRunFile
 	open := map[string][]tensor.Named{}
+	logs := map[string]map[string]Entry{}
 	for i, o := range r.Info.Order {
 		path := filepath.Join(r.Path, o.Step, o.File)
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			path = filepath.Join(r.Path, o.File)
 		}
+		if isLog(path) {
+			e, err := r.logged(logs, path, o)
+			if err != nil {
+				return fmt.Errorf("%w (order entry %d of %s)", err, i, RunFile)
+			}
+			r.Entries = append(r.Entries, e)
+			continue
+		}
 		named, ok := open[path]
 		if !ok {
-			if named, err = r.load(path, o.File, opt); err != nil {
+			if named, err = r.load(path, o.File, r.rawListed(o, opt)); err != nil {
 				return fmt.Errorf("%w (order entry %d of %s)", err, i, RunFile)
 			}
 			open[path] = named
@@ -247,6 +256,14 @@ func (r *Run) openListed(opt Options) (err error) {
 		r.Entries = append(r.Entries, Entry{Step: o.Step, Layer: o.Layer, Port: o.Port, Tensor: t})
 	}
 	return nil
+}
+
+// rawListed lets run.json say what a headerless file holds.
+func (r *Run) rawListed(o OrderEntry, opt Options) Options {
+	if spec, ok := r.Info.Raw[o.Step+"/"+o.File]; ok {
+		opt.Raw = func(string, int64) (tensor.RawSpec, error) { return tensor.ParseRaw(spec) }
+	}
+	return opt
 }
 
 // pick finds the tensor of an order entry in its file.

@@ -23,24 +23,38 @@ const (
 
 // Info is run.json: who ran what, and in which order the tensors were computed.
 type Info struct {
-	Schema    int                `json:"schema"`
-	Engine    string             `json:"engine"`
-	Versions  map[string]string  `json:"versions,omitempty"`
-	Device    string             `json:"device,omitempty"`
-	Encoding  string             `json:"encoding,omitempty"`
-	Mode      string             `json:"mode,omitempty"`
-	Injection string             `json:"injection,omitempty"`
-	Case      string             `json:"case,omitempty"`
-	Prompt    string             `json:"prompt,omitempty"`
-	TokenIDs  json.RawMessage    `json:"token_ids,omitempty"`
-	Date      string             `json:"date,omitempty"`
-	Order     []OrderEntry       `json:"order,omitempty"`
-	Injected  map[string]string  `json:"injected,omitempty"`
-	Seconds   map[string]float64 `json:"seconds,omitempty"`
-	PeakRSS   int64              `json:"peak_rss_bytes,omitempty"`
-	Nonce     string             `json:"nonce,omitempty"`
-	Inputs    map[string]string  `json:"inputs,omitempty"` // of a recording: what of the fixture it depends on
-	SHA256    map[string]string  `json:"sha256,omitempty"` // of a recording: of each file
+	Schema        int                `json:"schema"`
+	Engine        string             `json:"engine"`
+	Versions      map[string]string  `json:"versions,omitempty"`
+	Device        string             `json:"device,omitempty"`
+	Encoding      string             `json:"encoding,omitempty"`
+	Mode          string             `json:"mode,omitempty"`
+	Injection     string             `json:"injection,omitempty"`
+	Case          string             `json:"case,omitempty"`
+	Prompt        string             `json:"prompt,omitempty"`
+	ReferenceText string             `json:"reference_text,omitempty"` // what the reference says by itself to the case
+	TokenIDs      json.RawMessage    `json:"token_ids,omitempty"`
+	Date          string             `json:"date,omitempty"`
+	Order         []OrderEntry       `json:"order,omitempty"`
+	Injected      map[string]string  `json:"injected,omitempty"`
+	Seconds       map[string]float64 `json:"seconds,omitempty"`
+	PeakRSS       int64              `json:"peak_rss_bytes,omitempty"`
+	Nonce         string             `json:"nonce,omitempty"`
+	Inputs        map[string]string  `json:"inputs,omitempty"` // of a recording: what of the fixture it depends on
+	SHA256        map[string]string  `json:"sha256,omitempty"` // of a recording: of each file
+
+	PadMask    [][]int             `json:"pad_mask,omitempty"`     // of the first step, [batch][token], 0 for padding; nil without padding
+	Left       map[string]string   `json:"not_injected,omitempty"` // of an injected run: input that was not replaced → why
+	Raw        map[string]string   `json:"raw,omitempty"`          // "<step>/<file>" of a headerless file → dtype and shape, "f32:7x64"
+	LoadAudit  *LoadAudit          `json:"load_audit,omitempty"`
+	Uncaptured map[string][]string `json:"uncaptured,omitempty"` // by layer, arguments with tensors that no hook can record
+}
+
+// LoadAudit compares the weights that a model loaded with those of the checkpoint, by their names there.
+type LoadAudit struct {
+	Missing []string `json:"missing"` // the model asks for it, the checkpoint has it not
+	Unused  []string `json:"unused"`  // the checkpoint has it, the model did not ask
+	Allowed []string `json:"allowed"` // missing or unused, as the fixture allows
 }
 
 // OrderEntry is one tensor of a dump: step, layer, port, file, and where the file holds several tensors the name in it.

@@ -1,10 +1,12 @@
 package dump
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/goparity/goparity/internal/printlog"
@@ -24,31 +26,64 @@ type Printed struct {
 // Whole reports whether every element was printed.
 func (p *Printed) Whole(t *tensor.Tensor) bool { return len(p.Known) == t.Len() }
 
+func isLog(path string) bool {
+	ext := filepath.Ext(path)
+	return ext == ".log" || ext == ".txt"
+}
+
 // openLog reads the tensors that MAX or torch printed. A label that comes again is that of the next step.
-func (r *Run) openLog() error {
+func (r *Run) openLog() (err error) {
 	r.OrderBy = OrderFile
-	f, err := os.Open(r.Path)
-	if err != nil {
-		return fmt.Errorf("dump: %w", err)
+	r.Entries, err = r.readLog(r.Path)
+	return err
+}
+
+// logged finds a tensor that run.json lists in a log of its step, which is read once.
+func (r *Run) logged(logs map[string]map[string]Entry, path string, o OrderEntry) (Entry, error) {
+	if logs[path] == nil {
+		entries, err := r.readLog(path)
+		if err != nil {
+			return Entry{}, err
+		}
+		logs[path] = map[string]Entry{}
+		for _, e := range entries {
+			logs[path][e.Label()] = e
+		}
 	}
-	records, err := printlog.Parse(r.Path, f)
+	label := cmp.Or(o.Name, JoinLabel(o.Layer, o.Port))
+	e, ok := logs[path][label]
+	if !ok {
+		return Entry{}, fmt.Errorf("dump: open %q: the log shows no tensor %q", path, label)
+	}
+	e.Step, e.Layer, e.Port = o.Step, o.Layer, o.Port
+	return e, nil
+}
+
+func (r *Run) readLog(path string) (entries []Entry, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("dump: %w", err)
+	}
+	records, err := printlog.Parse(path, f)
 	if err = errors.Join(err, f.Close()); err != nil {
-		return err
+		return nil, err
 	}
 	seen := map[string]int{}
 	for _, rec := range records {
 		t, err := printedTensor(rec)
 		if err != nil {
-			return &tensor.FormatError{Format: "printlog", File: r.Path, Offset: -1, Member: rec.Label, Err: tensor.ErrUnsupported,
+			return nil, &tensor.FormatError{Format: "printlog", File: path, Offset: -1, Member: rec.Label, Err: tensor.ErrUnsupported,
 				Msg: fmt.Sprintf("line %d: %v", rec.Line, err)}
 		}
 		layer, port := SplitLabel(rec.Label)
-		r.Entries = append(r.Entries, Entry{Step: strconv.Itoa(seen[rec.Label]), Layer: layer, Port: port, Tensor: t,
+		entries = append(entries, Entry{Step: strconv.Itoa(seen[rec.Label]), Layer: layer, Port: port, Tensor: t,
 			Printed: &Printed{Known: rec.Index, Decimals: rec.Precision, Relative: rec.Style == printlog.Full}})
 		seen[rec.Label]++
 	}
-	r.note(fmt.Sprintf("%s is a log: numbers were compared to the decimals that it shows", filepath.Base(r.Path)))
-	return nil
+	if note := filepath.Base(path) + " is a log: numbers were compared to the decimals that it shows"; !slices.Contains(r.Notes, note) {
+		r.note(note)
+	}
+	return entries, nil
 }
 
 // printedTensor makes a tensor of the printed values. Small floats become float32, whose rounding the log hides anyway.

@@ -32,6 +32,11 @@ func (e *ModelError) Error() string {
 	return text(msg, e.Hint, e.LogFile)
 }
 
+// BugError says that a runner of goparity failed by itself. Nothing is known of the model.
+type BugError struct{ Msg, Hint, Where, LogFile string }
+
+func (e *BugError) Error() string { return text(e.Msg+" ("+e.Where+")", e.Hint, e.LogFile) }
+
 // UsageError says that something impossible was asked for: a token id out of range, more tokens than the model takes.
 type UsageError struct{ Msg, Hint string }
 

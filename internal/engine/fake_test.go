@@ -61,6 +61,19 @@ func fakeEngine(mood, jobFile string) int {
 		say("not JSON")
 		say(`{"warning":"careful"}`)
 		say(`{"phase":"forward","seconds":1.5}`)
+	case "secret":
+		say(`{"warning":%q}`, "the hub refuses "+os.Getenv("HF_TOKEN"))
+		say(`{"phase":%q}`, os.Getenv("HF_TOKEN"))
+		say(`{"model":{"class":%q,"file":%q}}`, os.Getenv("HF_TOKEN"), os.Getenv("HF_TOKEN"))
+		job.Engine = os.Getenv("HF_TOKEN") + os.Getenv("DB_PASSWORD")
+		fmt.Println(string(data), os.Getenv("INDEX_URL"))
+	case "environment":
+		here, _ := os.Getwd()
+		fmt.Println("in: " + here)
+		fmt.Println(strings.Join(os.Environ(), "\n"))
+	case "secret error":
+		say(`{"error":{"class":"model","message":%[1]q,"hint":%[1]q,"where":%[1]q}}`, "with "+os.Getenv("HF_TOKEN"))
+		return 1
 	case "other run":
 		job.Nonce = "stale"
 	case "one step":

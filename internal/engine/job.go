@@ -8,10 +8,11 @@ import (
 	"path/filepath"
 )
 
-// Engines that this package carries along.
+// Engines: those that this package carries along, and any other program.
 const (
-	Torch = "torch"
-	MAX   = "max"
+	Torch   = "torch"
+	MAX     = "max"
+	Command = "command" // Options.Program
 )
 
 // Devices.
@@ -20,12 +21,20 @@ const (
 	GPU = "gpu"
 )
 
+// Print styles of MAX. The first two make the log print.log of each step the dump, cut short or with all values.
+const (
+	PrintCompact    = "compact"
+	PrintFull       = "full"
+	PrintBinary     = "binary" // files without a header; run.json says what they hold
+	PrintCheckpoint = "max-checkpoint"
+)
+
 // schema is the version of the job file.
 const schema = 1
 
 // Job is what an engine is told to do: one model, several cases. An engine loads and compiles once for all of them.
 type Job struct {
-	Engine string `json:"engine"` // Torch, MAX, or the name of a program's engine
+	Engine string `json:"engine"` // Torch, MAX or Command
 	Out    string `json:"out"`    // folder to write; it must not exist yet
 	Nonce  string `json:"nonce"`  // Run makes one if it is empty
 
@@ -43,7 +52,11 @@ type Job struct {
 	Config          map[string]any `json:"engine_config,omitempty"`       // settings of MAX, passed on as they are
 	AllowMissing    []string       `json:"allow_missing,omitempty"`       // patterns of weights that may be absent or left over
 	Capture         Capture        `json:"capture,omitzero"`
-	SanityTokens    int            `json:"sanity_tokens,omitempty"` // tokens that the reference generates by itself first; 0: none
+	Mode            string         `json:"mode,omitempty"`          // dump.Standard if empty, or dump.Injected: then each case has Golden
+	Print           string         `json:"print,omitempty"`         // of MAX: one of the Print constants, PrintCheckpoint if empty
+	Precision       int            `json:"precision,omitempty"`     // digits of PrintFull; 0 is 6
+	SanityTokens    int            `json:"sanity_tokens,omitempty"` // tokens that the reference generates by itself first; 0: it is not asked whether it makes sense
+	SkipSanity      string         `json:"skip_sanity,omitempty"`   // why a reference that makes no sense is a warning only
 	Online          bool           `json:"online,omitempty"`        // may ask the hub; else only its cache on disk is used
 	Cases           []Case         `json:"cases"`
 }
@@ -65,6 +78,21 @@ type Case struct {
 	Images       []string  `json:"images,omitempty"`        // files; only oracles read them
 	Steps        int       `json:"steps,omitempty"`         // forward passes; 0 is 1
 	Forced       [][]int   `json:"forced,omitempty"`        // the tokens that decode steps get, per sequence; the model's own greedy ones if empty
+	Golden       *Golden   `json:"golden,omitempty"`        // of an injected run
+}
+
+// Golden is what an injected run puts in place of the inputs of layers, in step 0 of a case.
+type Golden struct {
+	File   string            `json:"file"`   // .safetensors, each tensor as the candidate lays it out
+	Inputs []GoldenInput     `json:"inputs"` // all that are replaced
+	Left   map[string]string `json:"left"`   // the candidate's other inputs, "<layer>-<port>", and why each is left alone
+}
+
+// GoldenInput is one input of one layer.
+type GoldenInput struct {
+	Label  string `json:"label"`  // "<layer>-<port>" as the candidate recorded it in its standard run
+	Name   string `json:"name"`   // of the tensor in the file
+	Golden string `json:"golden"` // the golden's own label
 }
 
 // Message is one turn of a chat.
@@ -104,6 +132,11 @@ func (j *Job) prepare() error {
 		c := &j.Cases[i]
 		if c.ChatTemplate != "" {
 			paths = append(paths, &c.ChatTemplate)
+		}
+		if c.Golden != nil {
+			golden := *c.Golden
+			c.Golden = &golden
+			paths = append(paths, &golden.File)
 		}
 		c.Images = append([]string(nil), c.Images...)
 		for k := range c.Images {

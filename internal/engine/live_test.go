@@ -96,7 +96,7 @@ func TestLiveTinyLlama(t *testing.T) {
 	j := generation(tinyLlama(t, interpreter))
 	j.Engine, j.SanityTokens = engine.Torch, 8
 	golden := run(t, interpreter, j)
-	assert.NotEmpty(t, golden.About[0].ReferenceText)
+	assert.NotEmpty(t, golden.Runs[0].Info.ReferenceText)
 	assert.Contains(t, golden.About[0].ModelClass, "LlamaForCausalLM")
 	forced, err := golden.Generated(0)
 	require.NoError(t, err)

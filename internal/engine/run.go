@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +20,7 @@ import (
 type Options struct {
 	Python   string        // interpreter; that of Interpreter if empty
 	Program  []string      // runs the job in place of an engine of this package: any program, and its arguments before the job file
+	Dir      string        // in which Program runs; the working folder of this process if empty
 	Env      []string      // complete environment, KEY=value; that of this process if nil
 	LogFile  string        // what the engine prints; OUT.log if empty, removed after a run that went well
 	Progress func(Event)   // told of each event; nil is silent
@@ -31,13 +31,20 @@ type Options struct {
 type Event struct {
 	Phase   string      `json:"phase,omitempty"`   // import, load, compile, sanity, forward, write: it begins, or it ended if Seconds is there
 	Seconds *float64    `json:"seconds,omitempty"` // how long the phase took, over all cases so far
+	Model   *EventModel `json:"model,omitempty"`   // what was built; it comes once or more before the first forward pass
 	Warning string      `json:"warning,omitempty"`
 	Error   *EventError `json:"error,omitempty"`
 }
 
+// EventModel is the class that computes, and the source file that it is in.
+type EventModel struct {
+	Class string `json:"class"`
+	File  string `json:"file"`
+}
+
 // EventError is how an engine says what went wrong before it exits.
 type EventError struct {
-	Class   string `json:"class"` // infra, model or usage
+	Class   string `json:"class"` // infra, model, usage or bug
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
 	Where   string `json:"where,omitempty"`
@@ -53,11 +60,9 @@ type Result struct {
 
 // About is what run.json of an engine says beside the contract of a dump.
 type About struct {
-	Sequence      [][]int `json:"sequence"`       // tokens of each sequence, prompt and generated ones; what another engine is forced to take
-	PadMask       [][]int `json:"pad_mask"`       // of the reference's first step, [batch][token], 0 for padding; nil without padding
-	ReferenceText string  `json:"reference_text"` // what the reference generates by itself
-	ModelClass    string  `json:"model_class"`
-	ModelFile     string  `json:"model_file"`
+	Sequence   [][]int `json:"sequence"` // tokens of each sequence, prompt and generated ones; what another engine is forced to take
+	ModelClass string  `json:"model_class"`
+	ModelFile  string  `json:"model_file"`
 }
 
 // Close closes the runs' files. The folder stays.
@@ -81,7 +86,7 @@ func (r *Result) Generated(i int) ([][]int, error) {
 
 // Run does a job and opens what it wrote. A dump that does not carry the job's nonce is refused: it is of another run.
 //
-// Errors: *InfraError, *ModelError, *UsageError, *CrashError, *supervise.TimeoutError, or one that wraps the cause of ctx.
+// Errors: *InfraError, *ModelError, *UsageError, *BugError, *CrashError, *supervise.TimeoutError, or one that wraps the cause of ctx.
 func Run(ctx context.Context, job Job, opt Options) (*Result, error) {
 	if err := job.prepare(); err != nil {
 		return nil, err
@@ -104,6 +109,7 @@ func Run(ctx context.Context, job Job, opt Options) (*Result, error) {
 		if json.Unmarshal(line, &e) != nil {
 			return // not ours: a program may print other things
 		}
+		e.redact(cmd.Secrets)
 		if e.Warning != "" {
 			warnings = append(warnings, e.Warning)
 		}
@@ -115,6 +121,9 @@ func Run(ctx context.Context, job Job, opt Options) (*Result, error) {
 		}
 	}
 	if err := failure(job.Engine, supervise.Run(ctx, cmd), said, cmd.LogFile); err != nil {
+		return nil, err
+	}
+	if err := maskTexts(job.Out, cmd.Secrets); err != nil {
 		return nil, err
 	}
 	r, err := open(job)
@@ -134,6 +143,7 @@ func command(job Job, opt Options) (supervise.Command, error) {
 	if env == nil {
 		env = os.Environ()
 	}
+	env = quiet(env, job.Online)
 	getenv := func(key string) string { return lookup(env, key) }
 	cmd := supervise.Command{LogFile: opt.LogFile, Grace: opt.Grace, Secrets: secrets(env)}
 	if cmd.LogFile == "" {
@@ -143,7 +153,7 @@ func command(job Job, opt Options) (supervise.Command, error) {
 		return cmd, fmt.Errorf("engine: %w", err)
 	}
 	if len(opt.Program) > 0 {
-		cmd.Path, cmd.Args, cmd.Env = opt.Program[0], slices.Clone(opt.Program[1:]), env
+		cmd.Path, cmd.Args, cmd.Dir, cmd.Env = opt.Program[0], slices.Clone(opt.Program[1:]), opt.Dir, env
 		return cmd, nil
 	}
 	if job.Engine != Torch && job.Engine != MAX {
@@ -183,6 +193,8 @@ func failure(engine string, err error, said *EventError, log string) error {
 			return &InfraError{Msg: said.Message, Hint: said.Hint, LogFile: log}
 		case "usage":
 			return &UsageError{Msg: said.Message, Hint: said.Hint}
+		case "bug":
+			return &BugError{Msg: said.Message, Hint: said.Hint, Where: said.Where, LogFile: log}
 		default:
 			return &ModelError{Msg: said.Message, Hint: said.Hint, Where: said.Where, LogFile: log}
 		}
@@ -244,28 +256,4 @@ func readAbout(run *dump.Run) (a About, err error) {
 		return a, fmt.Errorf("engine: %s: %w", name, jsonline.Error(data, err))
 	}
 	return a, nil
-}
-
-// lookup gives the last value of a key, as programs see it.
-func lookup(env []string, key string) string {
-	for _, kv := range slices.Backward(env) {
-		if v, ok := strings.CutPrefix(kv, key+"="); ok {
-			return v
-		}
-	}
-	return ""
-}
-
-var secretKey = regexp.MustCompile(`(?i)(TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?)$`)
-
-// secrets lists the values of variables that look secret, so that logs and errors do not show them.
-func secrets(env []string) (values []string) {
-	for _, kv := range env {
-		key, v, _ := strings.Cut(kv, "=")
-		const short = 6 // "true", "1", "": no secrets, and in every second line of a log
-		if secretKey.MatchString(key) && len(v) >= short {
-			values = append(values, v)
-		}
-	}
-	return values
 }

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	_ "github.com/goparity/goparity/internal/updateflag"
 )
@@ -163,4 +165,71 @@ func TestRunPython(t *testing.T) {
 	assert.Equal(t, []string{"-X", "faulthandler"}, args[:2])
 	assert.FileExists(t, filepath.Join(args[2], "__main__.py"))
 	assert.FileExists(t, filepath.Join(args[2], "goparity", "__init__.py"))
+}
+
+func TestRunShowsNoSecrets(t *testing.T) {
+	const password = `pass"word\é`
+	j, opt := job(t), fake(t, "secret")
+	opt.Env = append(opt.Env, "DB_PASSWORD="+password, "INDEX_URL=https://me:in-the-url@example.com/", "SHORT_TOKEN=1")
+	opt.LogFile = filepath.Join(t.TempDir(), "log")
+	var events []engine.Event
+	opt.Progress = func(e engine.Event) { events = append(events, e) }
+	r, err := engine.Run(t.Context(), j, opt)
+	require.NoError(t, err)
+	defer r.Close()
+	said, err := json.Marshal([]any{events, r.Warnings, r.Runs[0].Info, r.About})
+	require.NoError(t, err)
+	log, err := os.ReadFile(opt.LogFile)
+	require.NoError(t, err)
+	written, err := os.ReadFile(filepath.Join(r.Dir, "a", dump.RunFile))
+	require.NoError(t, err)
+	for where, text := range map[string][]byte{"what is told": said, "run.json": written, "the log, with the job file in it": log} {
+		for _, secret := range []string{"hf_very_secret", password, `pass\"word\\é`, "in-the-url"} {
+			assert.NotContains(t, string(text), secret, where)
+		}
+	}
+	assert.Equal(t, []string{"the hub refuses ***"}, r.Warnings)
+	assert.Contains(t, string(log), `"schema": 1`, "what is no secret stays")
+
+	_, err = engine.Run(t.Context(), job(t), fake(t, "secret error"))
+	var model *engine.ModelError
+	require.ErrorAs(t, err, &model)
+	assert.Equal(t, []string{"with ***", "with ***", "with ***"}, []string{model.Msg, model.Hint, model.Where})
+}
+
+func TestRunIsQuiet(t *testing.T) {
+	for _, tt := range []struct {
+		env, want string
+		online    bool
+		reason    string
+	}{
+		{"A=1", "HF_HUB_OFFLINE=1", false, "the hub is off"},
+		{"A=1", "HF_HUB_OFFLINE=0", true, "unless the job asks it"},
+		{"HF_HUB_OFFLINE=0", "HF_HUB_OFFLINE=0", false, "or the user"},
+		{"A=1", "HF_HUB_DISABLE_TELEMETRY=1", true, "telemetry is off in any case"},
+		{"A=1", "MODULAR_TELEMETRY_ENABLED=0", true, "of MAX as well"},
+	} {
+		j, opt := job(t), fake(t, "environment")
+		j.Online = tt.online
+		opt.Env = append(opt.Env, tt.env)
+		opt.LogFile = filepath.Join(t.TempDir(), "log")
+		r, err := engine.Run(t.Context(), j, opt)
+		require.NoError(t, err)
+		require.NoError(t, r.Close())
+		log, err := os.ReadFile(opt.LogFile)
+		require.NoError(t, err)
+		assert.Contains(t, strings.Split(string(log), "\n"), tt.want, tt.reason)
+	}
+}
+
+// A program runs in a folder of its own, as fixtures do.
+func TestRunInAFolder(t *testing.T) {
+	j, opt := job(t), fake(t, "environment")
+	opt.Dir, opt.LogFile = t.TempDir(), filepath.Join(t.TempDir(), "log")
+	r, err := engine.Run(t.Context(), j, opt)
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	log, err := os.ReadFile(opt.LogFile)
+	require.NoError(t, err)
+	assert.Contains(t, string(log), "in: "+opt.Dir+"\n")
 }

@@ -89,6 +89,15 @@ func cacheDir() (string, error) {
 	return filepath.Join(dir, "goparity"), nil
 }
 
+// LogFile is where the log of an engine's last run is kept if nobody says where: log/NAME.log in goparity's folder of the user's cache.
+func LogFile(name string) (string, error) {
+	dir, err := cacheDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "log", name+".log"), nil
+}
+
 // CompileCache is the folder in which MAX keeps compiled graphs: MODULAR_MAX_CACHE_DIR, else max in goparity's folder of the user's cache.
 func CompileCache(getenv func(string) string) (string, error) {
 	if dir := getenv("MODULAR_MAX_CACHE_DIR"); dir != "" {

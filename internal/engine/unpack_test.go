@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -80,6 +81,51 @@ func TestInterpreter(t *testing.T) {
 	_, err = engine.Interpreter(func(string) string { return "" }, root)
 	require.ErrorAs(t, err, &infra)
 	assert.Contains(t, err.Error(), ".venv")
+}
+
+// TestBlame raises errors from several places and asks whose they are.
+func TestBlame(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("there is no python3: ", err)
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"site-packages/engine.py": "import json\ndef fail(e): raise e\ndef read(): json.loads('{')\ndef call(f): f()\n",
+		"oracle.py":               "import engine\ndef fail(e): raise e\ndef deep(e): engine.fail(e)\n",
+	} {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	for _, tt := range []struct{ call, kind, place, reason string }{
+		{"oracle.fail(ValueError('x'))", "model", "oracle.py:2", "the user's code"},
+		{"oracle.deep(ValueError('x'))", "model", "oracle.py:3", "what the user called: the place is the user's own line"},
+		{"engine.fail(ValueError('x'))", "model", "engine.py:2", "the engine does not take the model"},
+		{"engine.read()", "model", "engine.py:3", "the library that raised it counts, not Python's"},
+		{"engine.fail(RuntimeError('CUDA error: no device'))", "infra", "engine.py:2", "the driver"},
+		{"engine.fail(FileNotFoundError('x'))", "infra", "engine.py:2", "the installation"},
+		{"oracle.fail(FileNotFoundError('x'))", "model", "oracle.py:2", "a file of the user's own code"},
+		{"oracle.fail(ImportError('x'))", "infra", "oracle.py:2", "a package that is not there"},
+		{"common.Patterns([1])", "bug", "common.py", "our own code"},
+		{"engine.call(lambda: common.repeats(5))", "bug", "common.py", "our own code, called by the engine"},
+	} {
+		script := `
+import sys
+sys.dont_write_bytecode = True
+sys.path[:0] = ["runner", sys.argv[1], sys.argv[1] + "/site-packages"]
+from goparity import common
+import engine, oracle
+try:
+    ` + tt.call + `
+except Exception as e:
+    print(*common.blame(e))`
+		got, err := exec.CommandContext(t.Context(), python, "-c", script, dir).CombinedOutput()
+		require.NoError(t, err, string(got))
+		kind, place, _ := strings.Cut(strings.TrimSpace(string(got)), " ")
+		assert.Equal(t, tt.kind, kind, "%s: %s", tt.call, tt.reason)
+		assert.Contains(t, filepath.Base(place), tt.place, "%s: %s", tt.call, tt.reason)
+	}
 }
 
 // TestPatterns compares the patterns of the runners with those of package glob.

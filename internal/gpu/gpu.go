@@ -1,10 +1,12 @@
 package gpu
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -15,10 +17,15 @@ import (
 // Device is one GPU.
 type Device struct {
 	Vendor, Name, Driver string
-	TotalMiB, FreeMiB    int
+	TotalMiB, FreeMiB    int // 0 where the driver does not say, as with memory that the GPU shares with the CPU
+	Index                int // as the driver's tool counts
+	UUID                 string
 }
 
 func (d Device) String() string {
+	if d.TotalMiB == 0 {
+		return fmt.Sprintf("%s %s, driver %s", d.Vendor, d.Name, d.Driver)
+	}
 	return fmt.Sprintf("%s %s, driver %s, %d of %d MiB free", d.Vendor, d.Name, d.Driver, d.FreeMiB, d.TotalMiB)
 }
 
@@ -32,10 +39,34 @@ var (
 	ErrNoDriver = errors.New("no GPU driver")
 	ErrNoDevice = errors.New("no GPU")
 	ErrBusy     = errors.New("the GPU is busy")
+	ErrTool     = errors.New("the GPU driver's tool failed")
 )
+
+// IsInfra reports whether an error says that the machine cannot run on a GPU, whatever the model.
+func IsInfra(err error) bool {
+	return errors.Is(err, ErrNoDriver) || errors.Is(err, ErrNoDevice) || errors.Is(err, ErrBusy) || errors.Is(err, ErrTool)
+}
 
 // minFree is the share of a GPU's memory under which another process must be using it: engines take most of it.
 const minFree = 0.5
+
+// Environ is env with which an engine sees this device alone, as its first. What the user has set stays as it is.
+func (d Device) Environ(env []string) []string {
+	visible := visibleKeys[d.Vendor]
+	if slices.ContainsFunc(env, func(kv string) bool {
+		return slices.ContainsFunc(visible, func(key string) bool { return strings.HasPrefix(kv, key+"=") })
+	}) {
+		return env
+	}
+	env = slices.Clone(env)
+	if d.UUID != "" {
+		return append(env, visible[0]+"="+d.UUID)
+	}
+	return append(env, visible[0]+"="+strconv.Itoa(d.Index))
+}
+
+// visibleKeys are the variables that choose devices, by vendor; the first is the one to set.
+var visibleKeys = map[string][]string{"NVIDIA": {"CUDA_VISIBLE_DEVICES"}, "AMD": {"ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"}}
 
 // Pick chooses the device with the most free memory. The errors say what is missing and what to do.
 func Pick(ctx context.Context, d Driver) (Device, error) {
@@ -47,7 +78,7 @@ func Pick(ctx context.Context, d Driver) (Device, error) {
 		return Device{}, fmt.Errorf("%w: the driver lists no device: is it passed through to this machine or container?", ErrNoDevice)
 	}
 	best := slices.MaxFunc(all, func(a, b Device) int { return a.FreeMiB - b.FreeMiB })
-	if float64(best.FreeMiB) < minFree*float64(best.TotalMiB) {
+	if best.TotalMiB > 0 && float64(best.FreeMiB) < minFree*float64(best.TotalMiB) {
 		return best, fmt.Errorf("%w: %s: another process holds its memory: wait for it, or choose another machine", ErrBusy, best)
 	}
 	return best, nil
@@ -81,24 +112,32 @@ func (t Tools) Devices(ctx context.Context) ([]Device, error) {
 }
 
 func (t Tools) nvidia(ctx context.Context) (devices []Device, err error) {
-	out, err := t(ctx, "nvidia-smi", "--query-gpu=name,driver_version,memory.total,memory.free", "--format=csv,noheader,nounits")
+	out, err := t(ctx, "nvidia-smi", "--query-gpu=name,driver_version,memory.total,memory.free,index,uuid", "--format=csv,noheader,nounits")
 	if err != nil {
-		return nil, fmt.Errorf("nvidia-smi: %w", err)
+		return nil, toolError("nvidia-smi", err)
 	}
 	for line := range strings.Lines(string(out)) {
 		f := strings.Split(strings.TrimSpace(line), ", ")
 		if len(f) == 1 && f[0] == "" {
 			continue
 		}
-		if len(f) != 4 {
-			return nil, fmt.Errorf("nvidia-smi printed %q, want name, driver, total and free memory", line)
+		if len(f) != 6 {
+			return nil, fmt.Errorf("%w: nvidia-smi printed %q, want name, driver, total and free memory, index, uuid", ErrTool, line)
 		}
-		total, err1 := strconv.Atoi(f[2])
-		free, err2 := strconv.Atoi(f[3])
-		if err := errors.Join(err1, err2); err != nil {
-			return nil, fmt.Errorf("nvidia-smi printed %q: %w", line, err)
+		d := Device{Vendor: "NVIDIA", Name: f[0], Driver: f[1], UUID: f[5]}
+		var err error
+		if d.Index, err = strconv.Atoi(f[4]); err != nil {
+			return nil, fmt.Errorf("%w: nvidia-smi printed %q: %w", ErrTool, line, err)
 		}
-		devices = append(devices, Device{"NVIDIA", f[0], f[1], total, free})
+		if !strings.HasPrefix(f[2], "[") { // "[N/A]"
+			total, err1 := strconv.Atoi(f[2])
+			free, err2 := strconv.Atoi(f[3])
+			if err := errors.Join(err1, err2); err != nil {
+				return nil, fmt.Errorf("%w: nvidia-smi printed %q: %w", ErrTool, line, err)
+			}
+			d.TotalMiB, d.FreeMiB = total, free
+		}
+		devices = append(devices, d)
 	}
 	return devices, nil
 }
@@ -106,26 +145,37 @@ func (t Tools) nvidia(ctx context.Context) (devices []Device, err error) {
 func (t Tools) amd(ctx context.Context) ([]Device, error) {
 	out, err := t(ctx, "rocm-smi", "--showproductname", "--showdriverversion", "--showmeminfo", "vram", "--json")
 	if err != nil {
-		return nil, fmt.Errorf("rocm-smi: %w", err)
+		return nil, toolError("rocm-smi", err)
 	}
 	var cards map[string]map[string]string
 	if err := json.Unmarshal(out, &cards); err != nil {
-		return nil, fmt.Errorf("rocm-smi printed %.80q: %w", out, err)
+		return nil, fmt.Errorf("%w: rocm-smi printed %.80q: %w", ErrTool, out, err)
 	}
 	var devices []Device
 	driver := cards["system"]["Driver version"]
-	for name, card := range cards {
+	for _, name := range slices.Sorted(maps.Keys(cards)) {
+		card := cards[name]
+		index, _ := strconv.Atoi(strings.TrimPrefix(name, "card"))
 		total, err := strconv.Atoi(card["VRAM Total Memory (B)"])
 		if err != nil {
 			continue // "system" is no card
 		}
 		used, err := strconv.Atoi(card["VRAM Total Used Memory (B)"])
 		if err != nil {
-			return nil, fmt.Errorf("rocm-smi: %s: used memory: %w", name, err)
+			return nil, fmt.Errorf("%w: rocm-smi: %s: used memory: %w", ErrTool, name, err)
 		}
-		devices = append(devices, Device{"AMD", card["Card Series"], driver, total >> 20, (total - used) >> 20})
+		devices = append(devices, Device{Vendor: "AMD", Name: cmp.Or(card["Card Series"], card["Card series"]), Driver: driver,
+			TotalMiB: total >> 20, FreeMiB: (total - used) >> 20, Index: index})
 	}
 	return devices, nil
+}
+
+// toolError keeps that a tool is not installed, which is no failure of it.
+func toolError(name string, err error) error {
+	if errors.Is(err, exec.ErrNotFound) {
+		return err
+	}
+	return fmt.Errorf("%w: %s: %w", ErrTool, name, err)
 }
 
 // encodings of Modular MAX 26.7 by device.
@@ -139,6 +189,5 @@ func Supports(device, encoding string) error {
 	if encoding == "" || slices.Contains(encodings[device], encoding) {
 		return nil
 	}
-	return fmt.Errorf("MAX has no encoding %q on the %s, it has %s: write encodings: {%s: {candidate: …}} in fixture.yaml",
-		encoding, device, strings.Join(encodings[device], ", "), device)
+	return fmt.Errorf("MAX has no encoding %q on the %s, it has %s", encoding, device, strings.Join(encodings[device], ", "))
 }

@@ -1,10 +1,8 @@
 package localise
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
-	"sort"
-	"strings"
 )
 
 // Record is one port of the reference with its result.
@@ -14,229 +12,119 @@ type Record struct {
 	Joined                  bool // the candidate has it
 	Agrees                  bool // within the noise floor, or means the same (masks)
 	Integer                 bool // ids and positions
+	Len                     int  // elements in the reference
+
+	Error   float64 // relative L2 of the worst row in the standard run; +Inf for a NaN, an infinity or an integer that has no match
+	Epsilon float64 // rounding of the coarser type of the two, 0 for integers: less than that is no error
+	Grid    float64 // rounding of the narrower type in which all values of the candidate lie, and the reference's do not; 0 if there is none
+	Along   float64 // cosine of the error and the golden: near ±1 the values are scaled, near 0 the error is like noise
+
+	Same  int    // records of one number above 0 hold equal bytes in the reference; 0 for constant and tiny tensors
+	Twin  string // another output with the same bytes in the candidate, though the two differ in the reference
+	Alone *Alone // of the run on golden inputs; nil without one
 }
 
-// The kinds of a verdict. A standard run gives all but the last, which an injected run tells from KindLocal.
+// Alone is what a port was in the run on golden inputs: an output, or for an input of a nested run what had been computed for it
+// before it was replaced.
+type Alone struct {
+	Agrees bool
+	Error  float64
+}
+
+// The kinds of a verdict that records tell.
 const (
 	KindInput       = "input"
+	KindWeights     = "weights" // from the audit of the load, never from records
+	KindCapture     = "capture"
+	KindInteraction = "interaction"
 	KindBetween     = "between"
 	KindLocal       = "local"
-	KindInteraction = "interaction"
+	KindDrift       = "drift"
 )
 
 // Verdict says where the candidate leaves the reference.
 type Verdict struct {
 	Kind                    string
-	Case, Step, Layer, Port string
+	Case, Step, Layer, Port string   // of drift only Case and Step: no layer made the error
 	After, Before           string   // the interval of KindBetween: empty After is the container's beginning, empty Before its end
-	Frontier                []string // layers whose recorded inputs agree and whose output does not, innermost ones
-	Proven                  bool     // every input that the reference recorded for the layer was compared
+	Frontier                []string // layers that make an error of their own, innermost ones
+	Proven                  bool     // all that the layer was given is known to agree, or its run on golden inputs is wrong too
 	Gaps                    []string // what was not recorded on the candidate's side, and would have told more
 	Text                    string   // one sentence
+	Evidence                []string // what else speaks for it, one sentence each
+	Growth                  []Growth // of drift: the error along the depth
 
-	at int // index of the event, to order the verdicts of several cases
+	at    int // index of the event, to order the verdicts of several cases
+	blame map[passLayer]string
 }
 
-// First finds the first divergence over all cases, the earliest step first. It is nil if every joined port agrees.
-func First(records []Record, cases, steps []string) *Verdict {
-	groups := map[[2]string][]Record{}
-	for _, r := range records {
-		k := [2]string{r.Step, r.Case}
-		groups[k] = append(groups[k], r)
+// Growth is the error of one of several blocks that are built alike.
+type Growth struct {
+	Layer string
+	Error float64 // in the standard run
+	Alone float64 // on golden inputs; NaN without such a run
+}
+
+type passLayer struct{ caseName, step, layer string }
+
+// Blame is the layer of which the error of another layer was inherited, "" if it made one of its own or nothing shows that it did not.
+func (v *Verdict) Blame(caseName, step, layer string) string {
+	if v == nil {
+		return ""
 	}
-	for _, s := range steps {
+	return v.blame[passLayer{caseName, step, layer}]
+}
+
+// Run is what is known of a comparison.
+type Run struct {
+	Records      []Record
+	Cases, Steps []string // in their order
+	Nested       bool     // the run on golden inputs replaced those inside of layers too: a container's output shows only its last code
+}
+
+// First finds the first divergence over all cases, the earliest step first. It is nil if nothing that disagrees is an error.
+func First(r Run) *Verdict {
+	passes := map[[2]string][]Record{}
+	for _, rec := range r.Records {
+		k := [2]string{rec.Step, rec.Case}
+		passes[k] = append(passes[k], rec)
+	}
+	var verdict *Verdict
+	blame := map[passLayer]string{}
+	for _, s := range r.Steps {
 		var found []*Verdict
-		for _, c := range cases {
-			if v := first(groups[[2]string{s, c}]); v != nil {
+		for _, c := range r.Cases {
+			records := passes[[2]string{s, c}]
+			if len(records) == 0 {
+				continue
+			}
+			p := newPass(records, r.Nested)
+			if v := p.first(); v != nil {
+				v.Case, v.Step = c, s
 				found = append(found, v)
+				p.inherited(v, blame)
 			}
 		}
-		if len(found) > 0 {
+		if verdict == nil && len(found) > 0 {
 			// A fault may hide in one case and show in another: the earliest place of all cases counts.
-			return slices.MinFunc(found, func(a, b *Verdict) int { return a.at - b.at })
+			verdict = slices.MinFunc(found, func(a, b *Verdict) int {
+				return cmp.Or(a.rank()-b.rank(), a.at-b.at)
+			})
 		}
 	}
-	return nil
+	if verdict != nil {
+		verdict.blame = blame
+	}
+	return verdict
 }
 
-func first(records []Record) *Verdict {
-	t := newTree(records)
-	es := events(records, t)
-	i := slices.IndexFunc(es, func(e event) bool { return e.differs() })
-	if i < 0 {
-		return nil
+// rank puts an error of the model before one of the recording, and both before what no layer made.
+func (v *Verdict) rank() int {
+	switch v.Kind {
+	case KindDrift:
+		return 2
+	case KindCapture:
+		return 1
 	}
-	e := es[i]
-	v := &Verdict{Case: e.Case, Step: e.Step, Layer: e.Layer, Port: e.Port, at: i}
-	switch {
-	case e.role == Input && modelInput(es, i):
-		v.Kind, v.Proven = KindInput, true
-		v.Layer, v.Port = consumer(es, i, t)
-		v.Text = fmt.Sprintf("the two runs were not asked the same: %s of %s differs", e.Port, e.Layer)
-	case e.role == Input:
-		v.between(t.container(e.Layer), e.Layer, es, i)
-	case hasJoinedChild(es, e.Layer):
-		v.between(e.Layer, "", es, i)
-	default:
-		v.local(es)
-	}
-	v.Frontier = frontier(es, v)
-	return v
-}
-
-// event is a record at the time when its value existed.
-type event struct {
-	Record
-	role  Role
-	at    int // execution index; an input exists before anything inside its layer
-	depth int
-}
-
-func (e event) differs() bool { return e.Joined && !e.Agrees }
-
-func events(records []Record, t *tree) []event {
-	es := make([]event, 0, len(records))
-	for _, r := range records {
-		e := event{Record: r, role: RoleOf(r.Port), at: r.Seq, depth: strings.Count(r.Layer, ".")}
-		if e.role == Input {
-			e.at = t.start(r.Layer)
-		}
-		es = append(es, e)
-	}
-	sort.SliceStable(es, func(i, j int) bool {
-		a, b := es[i], es[j]
-		switch {
-		case a.at != b.at:
-			return a.at < b.at
-		case a.role != b.role:
-			return a.role < b.role
-		case a.role == Input && a.depth != b.depth:
-			return a.depth < b.depth // the outer layer had it first
-		}
-		return a.Seq < b.Seq
-	})
-	return es
-}
-
-// modelInput reports whether a differing input came from outside: an input of the root, or ids and positions of a layer in a dump that
-// does not show the root's.
-func modelInput(es []event, i int) bool {
-	isRoot := func(e event) bool { return !strings.Contains(e.Layer, ".") }
-	if isRoot(es[i]) {
-		return true
-	}
-	return es[i].Integer && !slices.ContainsFunc(es, func(e event) bool { return isRoot(e) && e.role == Input && e.Joined })
-}
-
-// consumer gives the first layer without children that takes a differing tensor: the one that a model's wrong input reaches first.
-func consumer(es []event, i int, t *tree) (layer, port string) {
-	for _, e := range es[i:] {
-		if e.role == Input && e.differs() && !t.hasChild(e.Layer) {
-			return e.Layer, e.Port
-		}
-	}
-	return es[i].Layer, es[i].Port
-}
-
-func hasJoinedChild(es []event, layer string) bool {
-	return slices.ContainsFunc(es, func(e event) bool { return e.Joined && e.role == Output && inside(e.Layer, layer) })
-}
-
-// between: nothing that was compared made this value, so the code between two matched layers did.
-func (v *Verdict) between(container, before string, es []event, i int) {
-	v.Kind, v.Layer, v.Before, v.Proven = KindBetween, container, before, true
-	after := -1
-	for j, e := range es[:i] {
-		if e.Joined && e.role == Output && inside(e.Layer, container) {
-			v.After, after = e.Layer, j
-		}
-	}
-	for j, e := range es[:i] {
-		if j > after && !e.Joined && e.role == Output && inside(e.Layer, container) {
-			v.Gaps = append(v.Gaps, e.Layer)
-		}
-	}
-	v.Gaps = slices.Compact(v.Gaps)
-	from, to := "its beginning", "its end"
-	if v.After != "" {
-		from = v.After
-	}
-	if before != "" {
-		to = before
-	}
-	v.Text = fmt.Sprintf("the code of %s between %s and %s computes something else; the layers before it agree", container, from, to)
-	if len(v.Gaps) > 0 {
-		gaps := strings.Join(v.Gaps[:min(3, len(v.Gaps))], ", ")
-		if more := len(v.Gaps) - 3; more > 0 {
-			gaps += fmt.Sprintf(" and %d more", more)
-		}
-		v.Text += fmt.Sprintf(" (the reference calls %s there, which the candidate did not record)", gaps)
-	}
-}
-
-// local: a layer without matched children gets the right inputs and gives a wrong output.
-func (v *Verdict) local(es []event) {
-	v.Kind = KindLocal
-	compared := 0
-	for _, e := range es {
-		if e.Layer != v.Layer || e.role != Input {
-			continue
-		}
-		if e.Joined {
-			compared++
-		} else {
-			v.Gaps = append(v.Gaps, e.Port)
-		}
-	}
-	v.Proven = compared > 0 && len(v.Gaps) == 0
-	switch {
-	case v.Proven:
-		v.Text = fmt.Sprintf("%s gets the right inputs and computes something else", v.Layer)
-	case compared > 0:
-		v.Text = fmt.Sprintf("%s gives the first wrong output; suspected, since its inputs %s were not compared", v.Layer, strings.Join(v.Gaps, ", "))
-	default:
-		v.Text = fmt.Sprintf("%s gives the first wrong output; suspected, since no input of it was compared", v.Layer)
-	}
-}
-
-// frontier lists the layers that get what they should and give what they should not, without those around another of them. A layer of which no
-// input was compared counts only if nothing inside of it got a wrong one, or if it is the place of a local verdict.
-func frontier(es []event, v *Verdict) []string {
-	type state struct{ in, inBad, outBad bool }
-	states := map[string]*state{}
-	var order []string
-	for _, e := range es {
-		s := states[e.Layer]
-		if s == nil {
-			s = &state{}
-			states[e.Layer] = s
-			order = append(order, e.Layer)
-		}
-		if e.Joined && e.role == Input {
-			s.in = true
-		}
-		if e.differs() {
-			s.inBad = s.inBad || e.role == Input
-			s.outBad = s.outBad || e.role == Output
-		}
-	}
-	for l, s := range states {
-		if s.in || !s.outBad {
-			continue
-		}
-		for o, inner := range states {
-			if inside(o, l) && inner.in {
-				s.in, s.inBad = true, s.inBad || inner.inBad
-			}
-		}
-	}
-	var out []string
-	for _, l := range order {
-		if s := states[l]; s.outBad && !s.inBad && (s.in || v.Kind == KindLocal && l == v.Layer) {
-			out = append(out, l)
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(out), func(l string) bool {
-		return slices.ContainsFunc(out, func(o string) bool { return inside(o, l) })
-	})
+	return 0
 }

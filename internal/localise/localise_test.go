@@ -46,9 +46,16 @@ func records(text string, bad, lone []string) []localise.Record {
 		line = strings.TrimSpace(line)
 		f := strings.Fields(line)
 		out = append(out, localise.Record{Case: "a", Step: "0", Layer: f[0], Port: f[1], Seq: len(out),
-			Joined: !has(lone, line), Agrees: !has(bad, line), Integer: len(f) > 2})
+			Joined: !has(lone, line), Agrees: !has(bad, line), Integer: len(f) > 2, Epsilon: 1e-7, Error: 1e-7})
+		if r := &out[len(out)-1]; !r.Agrees {
+			r.Error = 1
+		}
 	}
 	return out
+}
+
+func first(records []localise.Record) *localise.Verdict {
+	return localise.First(localise.Run{Records: records, Cases: []string{"a"}, Steps: []string{"0"}})
 }
 
 func TestFirst(t *testing.T) {
@@ -112,7 +119,7 @@ func TestFirst(t *testing.T) {
 				tt.bad = []string{"model input_0", "model.embed", "model.layers.0", "model.layers.0.norm", "model.layers.0.up", "model.layers.0.act",
 					"model.layers.0.down", "model.head", "model output"}
 			}
-			got := localise.First(records(block, tt.bad, tt.lone), []string{"a"}, []string{"0"})
+			got := first(records(block, tt.bad, tt.lone))
 			if tt.want == nil {
 				require.Nil(t, got, tt.reason)
 				return
@@ -143,7 +150,7 @@ func TestFirstOverCasesAndSteps(t *testing.T) {
 		return rs
 	}
 	all := append(append(set(late, "short", "0"), set(early, "long", "0")...), set(decode, "short", "1")...)
-	got := localise.First(all, []string{"short", "long"}, []string{"0", "1"})
+	got := localise.First(localise.Run{Records: all, Cases: []string{"short", "long"}, Steps: []string{"0", "1"}})
 	require.NotNil(t, got)
 	assert.Equal(t, "long", got.Case, "a fault that one case hides shows in the other: the earliest place counts")
 	assert.Equal(t, "model.layers.0.up", got.Layer)
@@ -160,7 +167,7 @@ m.1.attn.q input_0
 m.1.attn.q output
 m.1.attn output
 `, []string{"m.0.attn.q output", "m.0.attn output", "m.1"}, nil)
-	got := localise.First(rs, []string{"a"}, []string{"0"})
+	got := first(rs)
 	require.NotNil(t, got)
 	assert.Equal(t, []string{"m.0.attn.q"}, got.Frontier)
 }
@@ -181,7 +188,7 @@ model.mid(2) input_0
 model.mid(2) output
 model output
 `, []string{"model.mid.lin(2) output", "model.mid(2) output", "model output"}, nil)
-	got := localise.First(rs, []string{"a"}, []string{"0"})
+	got := first(rs)
 	require.NotNil(t, got)
 	assert.Equal(t, "model.mid.lin(2)", got.Layer, "the second call is a layer of its own")
 	assert.Equal(t, []string{"model.mid.lin(2)"}, got.Frontier)

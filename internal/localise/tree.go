@@ -2,7 +2,6 @@ package localise
 
 import (
 	"math"
-	"regexp"
 	"strings"
 )
 
@@ -23,14 +22,16 @@ func RoleOf(port string) Role {
 	return Output
 }
 
-var callSuffix = regexp.MustCompile(`\((\d+)\)$`)
-
 // cutCall splits "model.norm(2)" into "model.norm" and "(2)".
 func cutCall(layer string) (name, call string) {
-	if m := callSuffix.FindString(layer); m != "" {
-		return strings.TrimSuffix(layer, m), m
+	if !strings.HasSuffix(layer, ")") {
+		return layer, ""
 	}
-	return layer, ""
+	i := strings.LastIndexByte(layer, '(')
+	if i < 0 || strings.Trim(layer[i+1:], "0123456789") != ")" || i+2 == len(layer) {
+		return layer, ""
+	}
+	return layer[:i], layer[i:]
 }
 
 // tree knows which layers the reference recorded and what lies inside of what.
@@ -69,16 +70,6 @@ func (t *tree) start(layer string) int {
 		return s
 	}
 	return math.MaxInt
-}
-
-// hasChild reports whether anything inside the layer was recorded.
-func (t *tree) hasChild(layer string) bool {
-	for l := range t.known {
-		if inside(l, layer) {
-			return true
-		}
-	}
-	return false
 }
 
 // container gives the innermost recorded layer around a layer, or the dotted parent if none was recorded.

@@ -127,6 +127,30 @@ func (v View) Shape(parts ...[]int) ([]int, error) {
 	return s, nil
 }
 
+// Inverse is the view that leads back from what v makes of one tensor of the given shape. There is none where v leaves elements out or joins
+// parts.
+func (v View) Inverse(shape []int) (inverse View, ok bool) {
+	for i, op := range v {
+		before, err := v[:i].Shape(shape)
+		if err != nil {
+			return nil, false
+		}
+		switch op.Kind {
+		case Reshape:
+			inverse = append(View{reshape(before)}, inverse...)
+		case Transpose:
+			back := make([]int, len(op.Order))
+			for to, from := range op.Order {
+				back[from] = to
+			}
+			inverse = append(View{{Kind: Transpose, Order: back}}, inverse...)
+		default:
+			return nil, false
+		}
+	}
+	return inverse, true
+}
+
 func (v View) checkParts(parts [][]int) error {
 	if len(parts) == 0 {
 		return fmt.Errorf("match: view %s: no tensors", v)

@@ -67,6 +67,56 @@ func TestView(t *testing.T) {
 	}
 }
 
+func TestViewInverse(t *testing.T) {
+	tests := []struct {
+		name   string
+		view   match.View
+		shape  []int
+		want   match.View
+		ok     bool
+		reason string
+	}{
+		{"as it is", nil, []int{2, 3}, nil, true, "nothing to undo"},
+		{"reshape", match.View{{Kind: match.Reshape, Shape: []int{1, 7, 4}}}, []int{7, 4}, match.View{{Kind: match.Reshape, Shape: []int{7, 4}}},
+			true, "the batch axis goes again"},
+		{"transpose", match.View{{Kind: match.Transpose, Order: []int{1, 2, 0}}}, []int{2, 3, 4},
+			match.View{{Kind: match.Transpose, Order: []int{2, 0, 1}}}, true, "the axes go back"},
+		{"both", match.View{{Kind: match.Reshape, Shape: []int{2, 3}}, {Kind: match.Transpose, Order: []int{1, 0}}}, []int{6},
+			match.View{{Kind: match.Transpose, Order: []int{1, 0}}, {Kind: match.Reshape, Shape: []int{6}}}, true, "the last goes first"},
+		{"slice", match.View{{Kind: match.Slice, To: 1}}, []int{2}, nil, false, "what is left out is not known"},
+		{"rows", match.View{{Kind: match.Rows, Keep: []bool{true, false}}}, []int{2, 4}, nil, false, "nor are padding rows"},
+		{"concat", match.View{{Kind: match.Concat}}, []int{2}, nil, false, "which part is whose?"},
+		{"misfit", match.View{{Kind: match.Reshape, Shape: []int{5}}, {Kind: match.Reshape, Shape: []int{5, 1}}}, []int{6}, nil, false,
+			"a view of another shape"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, ok := tt.view.Inverse(tt.shape)
+			require.Equal(t, tt.ok, ok, tt.reason)
+			assert.Equal(t, tt.want, got, tt.reason)
+			if !ok {
+				return
+			}
+			n, err := tensor.NumElems(tt.shape)
+			require.NoError(t, err)
+			values := make([]int32, n)
+			for i := range values {
+				values[i] = int32(i)
+			}
+			x, err := tensor.Of(values, tt.shape...)
+			require.NoError(t, err)
+			y, err := tt.view.Apply(x)
+			require.NoError(t, err)
+			z, err := got.Apply(y)
+			require.NoError(t, err)
+			require.Equal(t, tt.shape, z.Shape())
+			for i := range n {
+				assert.Equal(t, float64(i), z.At(i))
+			}
+		})
+	}
+}
+
 func TestViewErrors(t *testing.T) {
 	tests := []struct {
 		name   string

@@ -35,12 +35,11 @@ func Markdown(w io.Writer, r *Report) error {
 		fmt.Fprintf(&b, "%s, %s compared: %s\n\n", count(s.Layers, "layer"), count(s.Compared, "tensor"), s.counts())
 	}
 	for _, c := range r.Causes[:min(len(r.Causes), maxCauses)] {
-		word := "guess"
+		word := c.Word()
 		if c.Proven {
-			word = "**proven**"
+			word = "**" + word + "**"
 		}
-		fmt.Fprintf(&b, "- %s %s at %s: fits the candidate to %s, the golden only to %s. %s\n",
-			word, mdCode(c.ID), mdCode(c.Layer), num(c.Fit), num(c.FitGolden), mdText(c.Text))
+		fmt.Fprintf(&b, "- %s %s at %s: %s. %s See %s.\n", word, mdCode(c.ID), mdCode(c.Layer), mdText(c.Evidence()), mdText(c.Text), mdCode(c.doc()))
 	}
 	if len(r.Causes) > 0 {
 		b.WriteByte('\n')

@@ -2,8 +2,11 @@ package report
 
 import (
 	"encoding/json"
+	"math"
 	"strconv"
 	"strings"
+
+	"github.com/goparity/goparity/compare"
 )
 
 // Schema is the version of report.json that this package writes and reads.
@@ -92,6 +95,15 @@ type Divergence struct {
 	Proven     bool     `json:"proven"`               // all that the layer was given is known to agree
 	Uncaptured []string `json:"uncaptured,omitempty"` // inputs of the layer that were not recorded, if not proven
 	Text       string   `json:"text,omitempty"`       // one sentence
+	Evidence   []string `json:"evidence,omitempty"`   // what else speaks for it, one sentence each
+	Growth     []Growth `json:"growth,omitempty"`     // of drift, which no layer made (Layer is empty): the error along the depth
+}
+
+// Growth is the error of one of several blocks that are built alike: relative L2 of the worst row.
+type Growth struct {
+	Layer string `json:"layer"`
+	Error Float  `json:"error"` // in the standard run
+	Alone Float  `json:"alone"` // on golden inputs; NaN if that is not known
 }
 
 // Order says whether both sides ran the layers that they share in the same order.
@@ -107,7 +119,7 @@ type Cause struct {
 	ID        string `json:"id"` // stable, such as "activation/gelu-tanh"
 	Layer     string `json:"layer"`
 	Proven    bool   `json:"proven"`     // the prediction fits the candidate about as well as clean layers fit
-	Fit       Float  `json:"fit"`        // relative L2 of the candidate against the prediction
+	Fit       Float  `json:"fit"`        // relative L2 of the candidate against the prediction; "NaN" for a pattern without one
 	FitGolden Float  `json:"fit_golden"` // relative L2 of the candidate against the golden
 	Text      string `json:"text"`
 }
@@ -170,6 +182,54 @@ type Layer struct {
 	Tolerance            *Tolerance `json:"tolerance"`            // what judged
 	Violations           []string   `json:"violations,omitempty"` // one line for each criterion that does not hold
 	Detail               []string   `json:"detail,omitempty"`     // free text: where, how distributed, what would pass
+	Rows                 *Rows      `json:"rows,omitempty"`       // of the first failing rows: how far off each row of the tensor is
+	Histogram            *Histogram `json:"histogram,omitempty"`  // of the same
+}
+
+// Rows is the relative L2 of each row of a tensor (as row_rel_l2 has it), in at most 256 bins of neighbours; of a bin the worst counts.
+type Rows struct {
+	N     int     `json:"n"`      // rows; bin i has the rows from ⌈i·N/bins⌉ on
+	RelL2 []Float `json:"rel_l2"` // by bin; Infinity where a NaN or an infinity has no match
+}
+
+// maxBins is how many bins Rows has at most.
+const maxBins = 256
+
+// RowsOf bins the rows of a pair.
+func RowsOf(lines []compare.Line) *Rows {
+	n := len(lines)
+	if n == 0 {
+		return nil
+	}
+	r := &Rows{N: n, RelL2: make([]Float, min(n, maxBins))}
+	for i, l := range lines {
+		off := Float(l.RelL2)
+		if l.BadNonFinite > 0 {
+			off = Float(math.Inf(1))
+		}
+		bin := &r.RelL2[i*len(r.RelL2)/n]
+		*bin = max(*bin, off)
+	}
+	return r
+}
+
+// Histogram counts the finite pairs of a tensor by |a − g|: Counts[i] of them have 10^(Exponent+i) ≤ |a − g| < 10^(Exponent+i+1).
+type Histogram struct {
+	Equal    int   `json:"equal"` // a = g
+	Exponent int   `json:"exponent"`
+	Counts   []int `json:"counts"`
+}
+
+// HistogramOf is the histogram of a pair.
+func HistogramOf(d compare.Detail) *Histogram {
+	h := &Histogram{Equal: d.Equal, Counts: make([]int, len(d.Decades))}
+	for i, x := range d.Decades {
+		h.Counts[i] = x.Count
+	}
+	if len(d.Decades) > 0 {
+		h.Exponent = d.Decades[0].Exponent
+	}
+	return h
 }
 
 // Side is one tensor of a row.

@@ -185,6 +185,9 @@ func (r *Report) headline() string {
 		return line
 	case Fail:
 		if d := r.FirstDivergence; d != nil {
+			if d.Layer == "" {
+				return r.Kind + ": no layer by itself is wrong; " + compared
+			}
 			return "first divergence " + clean(d.Layer) + d.interval()
 		}
 		if l := r.divergent(); l != nil {

@@ -126,6 +126,12 @@ func (p *printer) verdict(r *Report) {
 		if d.Text != "" {
 			p.prose("  ", "", d.Text)
 		}
+		for _, e := range d.Evidence {
+			p.prose("  ", "- ", e)
+		}
+		if n := len(d.Growth); n > 1 {
+			p.prose("  ", "grows: ", growth(d.Growth))
+		}
 		if len(d.Uncaptured) > 0 {
 			p.prose("  ", "", "a suspicion only: not recorded, so not compared, were the inputs "+strings.Join(d.Uncaptured, ", "))
 		}
@@ -155,6 +161,18 @@ func (p *printer) verdict(r *Report) {
 	}
 }
 
+// growth shows some of the blocks, the first and the last among them.
+func growth(g []Growth) string {
+	var parts []string
+	step := max(1, (len(g)+4)/6)
+	for i, b := range g {
+		if i%step == 0 || i == len(g)-1 {
+			parts = append(parts, fmt.Sprintf("%s %s", num(b.Error), clean(b.Layer)))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
 func (p *printer) heading(s string) {
 	p.linef("")
 	p.linef("%s", p.color(bold, s))
@@ -167,17 +185,18 @@ func (p *printer) causes(causes []Cause) {
 	p.heading("Causes")
 	n := p.shown(len(causes), maxCauses)
 	for _, c := range causes[:n] {
-		word, code := "guess ", dim
+		code := dim
 		if c.Proven {
-			word, code = "proven", green
+			code = green
 		}
-		p.linef("  %s  %s  %s", p.color(code, word), clean(c.ID), clean(c.Layer))
-		p.prose("          ", "", fmt.Sprintf("fits the candidate to %s, the golden only to %s", num(c.Fit), num(c.FitGolden)))
+		p.linef("  %s  %s  %s", p.color(code, pad(c.Word(), 6)), clean(c.ID), clean(c.Layer))
+		p.prose("          ", "", c.Evidence())
 		if c.Text != "" {
 			p.prose("          ", "", c.Text)
 		}
 	}
 	p.more(len(causes)-n, "")
+	p.prose("  ", "", "what they mean and what to do: "+docs(causes[:n]))
 }
 
 func (p *printer) more(n int, what string) {

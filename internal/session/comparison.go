@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/match"
@@ -35,6 +36,8 @@ type Options struct {
 	Criteria func(layer, port string, golden, actual tensor.DType) (compare.Criteria, string)
 	// Progress is told how many bytes of all have been compared; nil is silent. It is called from several goroutines.
 	Progress func(done, total int64)
+	// Diagnosis is what the search for causes is given.
+	Diagnosis Diagnosis
 }
 
 // Comparison is everything that is known about the candidate's runs of a fixture.
@@ -46,6 +49,10 @@ type Comparison struct {
 	Order     *report.Order
 	Unmatched report.Unmatched
 
+	diagnosis  Diagnosis
+	diagnosing sync.Once
+	causes     []diagnose.Cause // once diagnosed
+
 	live    bool              // the candidate ran now
 	missing map[string]string // golden layer that was not joined → why
 
@@ -55,7 +62,7 @@ type Comparison struct {
 
 // Compare matches and judges all cases. The results do not depend on the number of cores.
 func Compare(ctx context.Context, cases []Case, opt Options) (*Comparison, error) {
-	c := &Comparison{Cases: cases, missing: map[string]string{}}
+	c := &Comparison{Cases: cases, missing: map[string]string{}, diagnosis: opt.Diagnosis}
 	for _, k := range cases {
 		if err := c.match(k, opt.Match); err != nil {
 			return nil, err
@@ -73,7 +80,10 @@ func Compare(ctx context.Context, cases []Case, opt Options) (*Comparison, error
 			return nil, err
 		}
 	}
-	c.locate()
+	if err := c.locate(ctx); err != nil {
+		return nil, err
+	}
+	c.sanity()
 	return c, nil
 }
 
@@ -155,31 +165,6 @@ func (c *Comparison) names() []string {
 		}
 	}
 	return names
-}
-
-// locate finds the first divergence. A run in which every judged port passes has none.
-func (c *Comparison) locate() {
-	var records []localise.Record
-	var names, steps []string
-	failed := false
-	for _, p := range c.Ports {
-		records = append(records, localise.Record{Case: p.Case, Step: p.Step, Layer: p.Layer, Port: p.Port, Seq: p.Seq,
-			Joined: p.Joined() && p.Err == nil || p.misfit(), Agrees: p.Agrees && !p.misfit(), Integer: !p.Golden.DType().IsFloat()})
-		failed = failed || p.Joined() && !p.passes() || p.misfit()
-		if !slices.Contains(steps, p.Step) {
-			steps = append(steps, p.Step)
-		}
-	}
-	for _, k := range c.Cases {
-		names = append(names, k.Name)
-	}
-	if failed {
-		slices.SortFunc(steps, dump.NaturalCompare)
-		if c.Verdict = localise.First(records, names, steps); c.Verdict != nil {
-			c.interaction(c.Verdict)
-			c.otherPrompt(c.Verdict)
-		}
-	}
 }
 
 func (c *Comparison) whyNothing() string {

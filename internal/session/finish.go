@@ -14,7 +14,7 @@ import (
 
 // Finish writes the reports of all fixtures that were judged, and keeps the run if that was asked for.
 //
-// report.json and report.txt go to Out; to Out/<fixture> where the package has several fixtures, or where the report of another
+// report.json and report.txt, and infra.txt where the machine is at fault, go to Out; to Out/<fixture> where the package has several fixtures, or where the report of another
 // package's fixture is there already. What was judged by parity.Func beside the recorded run goes to numbered folders in it.
 func (s *Session) Finish(stdout io.Writer) error {
 	var errs []error
@@ -35,17 +35,17 @@ func (s *Session) Finish(stdout io.Writer) error {
 // write writes the i-th report of a fixture, and its headline.
 func (s *Session) write(stdout io.Writer, f *Fixture, r *report.Report, i int) error {
 	fmt.Fprintf(stdout, "parity: %s: %s: %s\n", f.name, strings.ToUpper(string(r.Verdict)), report.Headline(r))
-	if s.cfg.Out == "" {
-		return nil
-	}
 	dir := s.cfg.Out
+	if dir == "" {
+		return writeStatus("", f.name, f.err)
+	}
 	if len(s.fixtures) > 1 || taken(dir, f.name) {
 		dir = filepath.Join(dir, f.name)
 	}
 	if i > 0 {
 		dir = filepath.Join(dir, strconv.Itoa(i)) // tests with functions of their own
 	}
-	return writeReport(dir, r)
+	return errors.Join(writeReport(dir, r), writeStatus(dir, f.name, f.err))
 }
 
 // taken reports whether a folder has the report of another fixture.

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,10 @@ import (
 )
 
 // Problem is something wrong with the fixture itself, which tests show as a subtest of this name.
-type Problem struct{ Name, Text string }
+type Problem struct {
+	Name, Text string
+	Class      string // of parity:infra: why nothing could be compared
+}
 
 // Fixture is one fixture of the test binary. It is opened and compared once, for the first test that needs it.
 type Fixture struct {
@@ -41,6 +45,7 @@ type Fixture struct {
 
 	comparing sync.Once   // the rest
 	runs      []*dump.Run // the candidate's
+	injected  []*dump.Run // the candidate's on golden inputs; nil if there are none
 	c         *Comparison
 	err       error
 	problems  []Problem
@@ -48,6 +53,8 @@ type Fixture struct {
 	mu       sync.Mutex
 	compared []*Comparison // what is reported: c, or those of functions
 	dirs     []string      // of live runs, removed at the end
+
+	weights *WeightFiles // of the model's folder, opened when a cause is looked for
 
 	reading sync.Mutex
 	goldens map[[2]string]*dump.Run // by variant and case, read and checked once
@@ -76,11 +83,13 @@ func (f *Fixture) Problems() []Problem { return f.problems }
 func (f *Fixture) open() error {
 	f.opening.Do(func() {
 		if f.yaml, f.openErr = fixture.Load(afero.NewOsFs(), f.dir); f.openErr == nil {
-			f.store, f.openErr = golden.Open(afero.NewOsFs(), filepath.Join(f.dir, "golden"))
+			f.store, f.openErr = golden.Open(afero.NewOsFs(), f.goldenDir())
 		}
 	})
 	return f.openErr
 }
+
+func (f *Fixture) goldenDir() string { return cmp.Or(f.cfg.Goldens, filepath.Join(f.dir, "golden")) }
 
 func (f *Fixture) load() (*Comparison, error) {
 	err := f.open()
@@ -99,6 +108,9 @@ func (f *Fixture) load() (*Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := f.addInjected(cases); err != nil {
+		return nil, err
+	}
 	c, err := Compare(context.Background(), cases, f.options())
 	if err != nil {
 		return nil, err
@@ -110,16 +122,19 @@ func (f *Fixture) load() (*Comparison, error) {
 
 func (f *Fixture) isLive() bool { return f.replay == "" && f.cfg.Run != RunReplay }
 
+// NoRecordedRun is what errors say where nothing was recorded yet.
+const NoRecordedRun = "no recorded run"
+
 // openRuns opens what is judged: the recorded run that the fixture names, or another one.
 func (f *Fixture) openRuns() ([]*dump.Run, error) {
 	dir := f.replay
 	if dir == "" {
 		if f.yaml.Replay == "" {
-			return nil, fmt.Errorf("%s names no recorded run: write replay: NAME, or point PARITY_REPLAY to a dump", f.yaml.File)
+			return nil, fmt.Errorf("%s names "+NoRecordedRun+": write replay: NAME, or point PARITY_REPLAY to a dump", f.yaml.File)
 		}
 		dir = f.runDir(f.yaml.Replay, dump.Standard)
 		if !isDir(dir) {
-			return nil, fmt.Errorf("%s: replay: %s: there is no recorded run %s: record it with PARITY_REPLAY=DUMP -parity.record=%s",
+			return nil, fmt.Errorf("%s: replay: %s: there is "+NoRecordedRun+" %s: record it with PARITY_REPLAY=DUMP -parity.record=%s",
 				f.yaml.File, f.yaml.Replay, filepath.ToSlash(dir), f.yaml.Replay)
 		}
 	}
@@ -186,13 +201,15 @@ func (f *Fixture) readGolden(variant, caseName string) (*dump.Run, error) {
 	}
 	var entries []dump.Entry
 	var info dump.Info
+	var note string
 	for _, s := range steps {
 		pass, err := f.store.Pass(variant, caseName, s)
 		if err != nil {
 			return nil, err
 		}
 		p := pass.Provenance
-		info = dump.Info{Engine: p.Engine, Versions: p.Versions, Device: p.Device, Encoding: variant, Case: caseName, TokenIDs: p.TokenIDs, Date: p.Date, Mode: dump.Standard}
+		note = blessed(p.Engine, p.Date, p.Blessed)
+		info = dump.Info{Engine: p.Engine, Versions: p.Versions, Device: p.Device, Encoding: variant, Case: caseName, TokenIDs: p.TokenIDs, PadMask: p.PadMask, Date: p.Date, Mode: dump.Standard}
 		tensors, err := f.store.Tensors(variant, caseName, s)
 		if err != nil {
 			return nil, err
@@ -208,7 +225,11 @@ func (f *Fixture) readGolden(variant, caseName string) (*dump.Run, error) {
 			entries = append(entries, dump.Entry{Step: s, Layer: e.Layer, Port: e.Port, Tensor: t})
 		}
 	}
-	return dump.New(f.store.Dir(), info, dump.OrderRunFile, entries), nil
+	run := dump.New(f.store.Dir(), info, dump.OrderRunFile, entries)
+	if note != "" {
+		run.Notes = append(run.Notes, note)
+	}
+	return run, nil
 }
 
 // golden64 is the variant float64 of a case, nil if there is none.
@@ -234,7 +255,8 @@ func verify(tensors []golden.Entry) error {
 }
 
 func (f *Fixture) options() Options {
-	opt := Options{Criteria: f.yaml.Criteria, Match: match.Options{Rules: f.yaml.MatchRules(), Ignore: f.yaml.MatchIgnores()}}
+	opt := Options{Criteria: f.yaml.Criteria, Diagnosis: Diagnosis{Mode: f.cfg.Diagnose, Evidence: f.evidence, Extra: f.cfg.Hypotheses},
+		Match: match.Options{Rules: f.yaml.MatchRules(), Ignore: f.yaml.MatchIgnores()}}
 	opt.Match.Generating = f.yaml.Model.Task == fixture.TextGeneration
 	return opt
 }
@@ -248,9 +270,9 @@ func (f *Fixture) inspect(c *Comparison) {
 	for _, err := range f.store.Stale(inputs) {
 		f.problem("parity:stale", err.Error())
 	}
-	for _, r := range f.runs {
+	for _, r := range slices.Concat(f.runs, f.injected) {
 		if f.replay == "" && !f.isLive() {
-			if changes := fixture.Changed(r.Info.Inputs, f.yaml.RunInputs(r.Info.Case)); len(changes) > 0 {
+			if changes := fixture.Changed(r.Info.Inputs, f.runInputs(r.Info)); len(changes) > 0 {
 				f.problem("parity:stale", fmt.Sprintf("the recorded run %s of case %s is stale: %s; record it anew: PARITY_REPLAY=DUMP go test -parity.record=%s",
 					f.yaml.Replay, r.Info.Case, strings.Join(changes, "; "), f.yaml.Replay))
 			}
@@ -271,7 +293,7 @@ func (f *Fixture) problem(name, text string) {
 			return
 		}
 	}
-	f.problems = append(f.problems, Problem{name, text})
+	f.problems = append(f.problems, Problem{Name: name, Text: text})
 }
 
 // require finds layers that the recorded run has and the replayed one lacks: a dumper that died must not pass.
@@ -303,8 +325,19 @@ func (f *Fixture) require(c *Comparison) error {
 }
 
 // report is the report of what tests decided. A fixture with a problem never passes.
-func (f *Fixture) report(c *Comparison) *report.Report {
-	r := c.Report(f.name, false)
+func (f *Fixture) report(c *Comparison) *report.Report { return f.problematic(c.Report(f.name, false)) }
+
+// Report is the report of all ports, judged by the fixture's tolerances.
+func (f *Fixture) Report() (*report.Report, error) {
+	c, err := f.Comparison()
+	if err != nil {
+		return nil, err
+	}
+	return f.problematic(c.Report(f.name, true)), nil
+}
+
+// problematic adds what is wrong with the fixture itself.
+func (f *Fixture) problematic(r *report.Report) *report.Report {
 	for _, p := range f.problems {
 		r.Notes = append([]string{p.Name + ": " + p.Text}, r.Notes...)
 		if r.Verdict == report.Pass {
@@ -328,7 +361,10 @@ func (f *Fixture) close() error {
 	if f.store != nil {
 		errs = append(errs, f.store.Close())
 	}
-	errs = append(errs, dump.CloseAll(f.runs))
+	errs = append(errs, dump.CloseAll(f.runs), dump.CloseAll(f.injected))
+	if f.weights != nil {
+		errs = append(errs, f.weights.Close())
+	}
 	for _, dir := range f.dirs {
 		errs = append(errs, os.RemoveAll(dir))
 	}

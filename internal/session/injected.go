@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/goparity/goparity/compare"
-	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/match"
 )
@@ -17,6 +16,8 @@ type injected struct {
 	// Of outputs: ‖a_injected − g‖, ‖a_standard − a_injected‖ and the cosine of the two errors; hasSplit tells that they are known.
 	hasSplit                bool
 	local, inherited, angle float64
+
+	frame func() (frame, error) // both sides for hypotheses
 }
 
 // inject compares the injected run of a case, port by port of the standard comparison.
@@ -24,8 +25,7 @@ func (c *Comparison) inject(k Case, opt match.Options) error {
 	if k.Injected == nil {
 		return nil
 	}
-	opt.GoldenByName, opt.ActualByName = k.Golden.OrderBy == dump.OrderNatural, k.Injected.OrderBy == dump.OrderNatural
-	res, err := match.Runs(portsOf(k.Golden), portsOf(k.Injected), opt)
+	res, err := match.Runs(portsOf(k.Golden), portsOf(k.Injected), k.matching(k.Injected, opt))
 	if err != nil {
 		return fmt.Errorf("case %s, injected run: %w", k.Name, err)
 	}
@@ -48,7 +48,7 @@ func (c *Comparison) inject(k Case, opt match.Options) error {
 		if err != nil {
 			return err
 		}
-		in := &injected{}
+		in := &injected{frame: func() (frame, error) { return frameOf(k.Golden, k.Injected, pair) }}
 		if in.result, err = compare.Tensors(g, a, compare.Tolerance{}); err != nil {
 			return err
 		}
@@ -69,19 +69,5 @@ func (in *injected) split(inherited, standard float64) {
 	in.hasSplit, in.local, in.inherited = true, in.result.NormDiff, inherited
 	if p := in.local * inherited; p > 0 {
 		in.angle = math.Max(-1, math.Min(1, (standard*standard-in.local*in.local-inherited*inherited)/(2*p)))
-	}
-}
-
-// interaction: a layer that is wrong in the model although everything that it was given is right, and right when it is called on
-// the same inputs, is not wrong by itself.
-func (c *Comparison) interaction(v *localise.Verdict) {
-	if v.Kind != localise.KindLocal || !v.Proven {
-		return
-	}
-	for _, p := range c.Ports {
-		if p.Case == v.Case && p.Step == v.Step && p.Layer == v.Layer && p.Port == v.Port && p.Injected != nil && p.Injected.agrees {
-			v.Kind = localise.KindInteraction
-			v.Text = fmt.Sprintf("%s gets the right inputs and is wrong in the model, but right when it runs on the golden inputs", v.Layer)
-		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/structure"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -91,7 +92,7 @@ func (j *Judgement) Explain() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.Row.Status == report.StatusFail && j.err == nil && j.Row.Detail == nil {
-		j.Row.Detail, j.outside = j.port.explain(j.crit, j.verdict)
+		j.Row.Detail, j.outside = j.port.explain(j.crit, j.verdict, j.Row)
 	}
 }
 
@@ -115,7 +116,7 @@ func (p *Port) newRow() *report.Layer {
 	return row
 }
 
-func (p *Port) explain(c compare.Criteria, v compare.Verdict) (lines []string, outside int) {
+func (p *Port) explain(c compare.Criteria, v compare.Verdict, row *report.Layer) (lines []string, outside int) {
 	tol := v.Tolerance
 	if c.Within == nil {
 		// No elementwise rule was asked: what lies outside is what the noise of the type cannot explain.
@@ -131,6 +132,10 @@ func (p *Port) explain(c compare.Criteria, v compare.Verdict) (lines []string, o
 		if r, err = compare.Tensors(p.Golden, p.Actual, tol); err != nil {
 			return []string{err.Error()}, 0
 		}
+	}
+	row.Histogram = report.HistogramOf(d)
+	if each, _, err := compare.Lines(p.Golden, p.Actual); err == nil {
+		row.Rows = report.RowsOf(each)
 	}
 	m := r.MaxAbs
 	integers := !p.Golden.DType().IsFloat() && !p.Actual.DType().IsFloat()
@@ -157,6 +162,9 @@ func (p *Port) explain(c compare.Criteria, v compare.Verdict) (lines []string, o
 	}
 	if d.ULP.Max > 0 {
 		add("largest distance %.4g ULP of %s", d.ULP.Max, p.Actual.DType())
+	}
+	for _, f := range structure.Of(p.Golden, p.Actual, p.Floor, 0) {
+		add("%s", f.Text)
 	}
 	return lines, r.Mismatches
 }

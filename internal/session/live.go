@@ -12,6 +12,7 @@ import (
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/gpu"
+	"github.com/goparity/goparity/internal/live"
 	"github.com/goparity/goparity/internal/supervise"
 	"github.com/goparity/goparity/tensor"
 )
@@ -28,24 +29,40 @@ const sanityTokens = 32
 
 // live runs the candidate, all cases in one process, and opens its dump.
 func (f *Fixture) live() ([]*dump.Run, error) {
-	encoding := f.yaml.Model.Encodings[f.cfg.Run].Candidate
-	if err := gpu.Supports(f.cfg.Run, encoding); err != nil {
-		return nil, fmt.Errorf("%s: %w", f.yaml.File, err)
-	}
-	job := f.job(engine.MAX, f.cfg.Run)
-	job.Encoding, job.Config = encoding, f.yaml.Model.Engine
-	for i, y := range f.yaml.Cases {
-		g, err := f.golden(f.yaml.References[0], y.Name)
-		if err != nil {
-			return nil, err
-		}
-		job.Cases[i].Forced = decoded(g)
+	job, err := f.candidate()
+	if err != nil {
+		return nil, err
 	}
 	r, err := f.run(job)
 	if err != nil {
 		return nil, err
 	}
 	return r.Runs, nil
+}
+
+// candidate says what the fixture asks of the candidate's engine.
+func (f *Fixture) candidate() (engine.Job, error) {
+	encoding := f.yaml.Model.Encodings[f.cfg.Run].Candidate
+	name := engine.Command
+	if f.yaml.Model.Command == nil {
+		name = engine.MAX
+		if err := gpu.Supports(f.cfg.Run, encoding); err != nil {
+			return engine.Job{}, fmt.Errorf("%s: %w: write encodings: {%s: {candidate: …}}", f.yaml.File, err, f.cfg.Run)
+		}
+	}
+	job := f.job(name, f.cfg.Run)
+	job.Encoding, job.Config = encoding, f.yaml.Model.Engine
+	if f.cfg.Bless != "" {
+		return job, nil // what it computes becomes golden, with the tokens that it chooses by itself
+	}
+	for i, y := range f.yaml.Cases {
+		g, err := f.golden(f.yaml.References[0], y.Name)
+		if err != nil {
+			return engine.Job{}, err
+		}
+		job.Cases[i].Forced = decoded(g)
+	}
+	return job, nil
 }
 
 // job says what the fixture asks of an engine.
@@ -89,38 +106,30 @@ func (f *Fixture) run(job engine.Job) (*engine.Result, error) {
 	defer stop()
 	ctx, cancel := supervise.WithDeadline(ctx, time.Now(), f.cfg.Timeout, f.cfg.Started, supervise.DefaultGrace)
 	defer cancel()
-	if job.Device == RunGPU {
-		device, err := gpu.Pick(ctx, gpu.System())
-		if err != nil {
-			return nil, err
-		}
-		fmt.Fprintf(os.Stderr, "parity: %s runs on %s\n", f.name, device)
-	}
-	unlock, err := supervise.Lock(ctx, job.Device+":0", func(holder string) {
-		fmt.Fprintf(os.Stderr, "parity: %s waits for the %s, which %s uses\n", f.name, job.Device, holder)
-	})
+	dir, err := f.tempDir()
 	if err != nil {
 		return nil, err
 	}
-	defer unlock()
-	dir, err := os.MkdirTemp("", "goparity-"+f.name+"-")
-	if err != nil {
-		return nil, err
-	}
-	f.dirs = append(f.dirs, dir)
 	job.Out = filepath.Join(dir, "dump")
-	opt := engine.Options{}
-	if f.cfg.Out != "" {
-		opt.LogFile = filepath.Join(f.cfg.Out, job.Engine+".log") // outlives the run, for CI to keep
-	}
-	r, err := engine.Run(ctx, job, opt)
+	opt, err := f.engineOptions(job.Engine)
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range r.Warnings {
-		fmt.Fprintf(os.Stderr, "parity: %s: %s: %s\n", f.name, job.Engine, w)
+	say := func(line string) { fmt.Fprintf(os.Stderr, "parity: %s: %s\n", f.name, line) }
+	phases := live.Lines(func(line string) { say(job.Engine + ": " + line) })
+	opt.Progress = phases.Event
+	r, err := live.Run(ctx, job, opt, say)
+	phases.Stop(err == nil)
+	return r, err
+}
+
+// tempDir makes a folder that is removed when the session ends.
+func (f *Fixture) tempDir() (string, error) {
+	dir, err := os.MkdirTemp("", "goparity-"+f.name+"-")
+	if err == nil {
+		f.dirs = append(f.dirs, dir)
 	}
-	return r, nil
+	return dir, err
 }
 
 // decoded gives the tokens that the reference was given in its decode steps, by sequence: the candidate is forced to take the same ones.

@@ -14,8 +14,7 @@ import (
 // match joins the two runs of one case and makes a Port of each port of the golden.
 func (c *Comparison) match(k Case, opt match.Options) error {
 	golden, actual := portsOf(k.Golden), portsOf(k.Actual)
-	opt.GoldenByName = k.Golden.OrderBy == dump.OrderNatural
-	opt.ActualByName = k.Actual.OrderBy == dump.OrderNatural
+	opt = k.matching(k.Actual, opt)
 	res, err := match.Runs(golden, actual, opt)
 	if err != nil {
 		return fmt.Errorf("case %s: %w", k.Name, err)
@@ -23,6 +22,8 @@ func (c *Comparison) match(k Case, opt match.Options) error {
 	for _, n := range slices.Concat(k.Golden.Notes, k.Actual.Notes, res.Notes) {
 		c.note(n)
 	}
+	c.noteEdited("reference", k.Golden)
+	c.noteEdited("candidate", k.Actual)
 	ports := make([]*Port, 0, len(golden))
 	for _, pair := range res.Pairs {
 		if pair.Computed {
@@ -73,6 +74,20 @@ func (c *Comparison) match(k Case, opt match.Options) error {
 		c.Order = &report.Order{Same: same, N: n, Differences: first}
 	}
 	return nil
+}
+
+// matching adds what the runs of a case themselves say to the options that hold for all.
+func (k Case) matching(run *dump.Run, opt match.Options) match.Options {
+	opt.GoldenByName, opt.ActualByName = k.Golden.OrderBy == dump.OrderNatural, run.OrderBy == dump.OrderNatural
+	if mask := k.Golden.Info.PadMask; mask != nil {
+		opt.PadMask = make([][]bool, len(mask))
+		for i, sequence := range mask {
+			for _, real := range sequence {
+				opt.PadMask[i] = append(opt.PadMask[i], real != 0)
+			}
+		}
+	}
+	return opt
 }
 
 // borrowOrder takes the order of execution from the candidate where the golden has none: a joined port has the candidate's place, what only
@@ -149,6 +164,7 @@ func join(k Case, pair match.Pair) (*Port, error) {
 	if pair.Problem != "" {
 		return p, nil
 	}
+	p.frame = func() (frame, error) { return frameOf(k.Golden, k.Actual, pair) }
 	if p.Golden, err = view(k.Golden, pair.Golden, pair.GoldenView, pair.RowMask); err != nil {
 		return nil, err
 	}

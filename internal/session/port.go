@@ -32,6 +32,8 @@ type Port struct {
 	Injected *injected        // of the run on golden inputs, nil without one
 	Err      error            // the comparison failed
 
+	frame func() (frame, error) // both sides for hypotheses; nil where nothing can be compared
+
 	mu      sync.Mutex
 	decided *Judgement // by a test; nil if none did
 }

@@ -3,7 +3,6 @@ package session
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,16 +19,26 @@ import (
 var runName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 // record keeps the judged runs as runs/<name>/<mode>: equal tensors once, a file for each forward pass. An older recording of that name
-// is replaced when all is written.
+// is replaced, each mode when all of it is written.
 func (f *Fixture) record(name string) error {
 	if !runName.MatchString(name) {
 		return fmt.Errorf("record: %q is no name for a run: want letters, digits, dot, dash", name)
 	}
-	mode := f.runs[0].Info.Mode
-	dir := f.runDir(name, mode)
 	if f.replay == "" && !f.isLive() {
 		return fmt.Errorf("record: %s would be a copy of the recorded run %s: point PARITY_REPLAY to a dump", name, f.yaml.Replay)
 	}
+	if err := f.recordMode(name, f.runs); err != nil {
+		return err
+	}
+	if f.injected == nil {
+		return os.RemoveAll(f.runDir(name, dump.Injected)) // that of an older candidate
+	}
+	return f.recordMode(name, f.injected)
+}
+
+func (f *Fixture) recordMode(name string, runs []*dump.Run) error {
+	mode := runs[0].Info.Mode
+	dir := f.runDir(name, mode)
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return err
 	}
@@ -38,27 +47,19 @@ func (f *Fixture) record(name string) error {
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	var rec struct {
-		Schema int         `json:"schema"`
-		Cases  []dump.Info `json:"cases"`
-	}
-	rec.Schema = 1
-	for _, r := range f.runs {
+	var cases []dump.Info
+	for _, r := range runs {
 		info, err := writeCase(tmp, r)
 		if err != nil {
 			return fmt.Errorf("record: %w", err)
 		}
-		info.Inputs = f.yaml.RunInputs(info.Case)
+		info.Inputs = f.runInputs(info)
 		if info.Date == "" {
 			info.Date = time.Now().UTC().Format(time.RFC3339)
 		}
-		rec.Cases = append(rec.Cases, info)
+		cases = append(cases, info)
 	}
-	data, err := json.MarshalIndent(rec, "", " ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(tmp, dump.RunFile), append(data, '\n'), 0o644); err != nil {
+	if err := writeRunFile(tmp, cases); err != nil {
 		return err
 	}
 	if err := os.Chmod(tmp, 0o755); err != nil {
@@ -81,7 +82,7 @@ func writeCase(dir string, r *dump.Run) (dump.Info, error) {
 	for _, step := range r.Steps() {
 		var named []tensor.Named
 		var order []dump.OrderEntry
-		file := info.Case + "." + step + ".safetensors"
+		file := fileName(info.Case + "." + step + ".safetensors")
 		for _, e := range r.Entries {
 			if e.Step == step {
 				named = append(named, tensor.Named{Name: e.Label(), Tensor: e.Tensor})

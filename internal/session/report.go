@@ -40,12 +40,16 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 			j = p.undecided(all || decided[p.Layer], wrong)
 		}
 		row := j.row()
+		if from := c.Blame(p); from != "" && row.Status == report.StatusFail && wrong {
+			row.Status, row.Blame = report.StatusInherited, from
+			row.Detail, row.Rows, row.Histogram = nil, nil, nil // one line says it
+		}
 		if row.Status == report.StatusFail {
 			if explained++; explained <= maxExplained {
 				j.Explain()
 				row = j.row()
 			} else {
-				row.Detail = nil // a test may have asked for it: the report is the same in any order of tests
+				row.Detail, row.Rows, row.Histogram = nil, nil, nil // a test may have asked for it: the report is the same in any order of tests
 			}
 		}
 		r.Layers = append(r.Layers, row)
@@ -67,10 +71,14 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 	if v := c.Verdict; v != nil && wrong {
 		r.Kind, r.Frontier = v.Kind, append([]string{}, v.Frontier...)
 		r.FirstDivergence = &report.Divergence{Layer: v.Layer, Port: v.Port, Case: v.Case, Step: v.Step, After: v.After, Before: v.Before,
-			Proven: v.Proven, Text: v.Text}
+			Proven: v.Proven, Text: v.Text, Evidence: v.Evidence}
+		for _, g := range v.Growth {
+			r.FirstDivergence.Growth = append(r.FirstDivergence.Growth, report.Growth{Layer: g.Layer, Error: report.Float(g.Error), Alone: report.Float(g.Alone)})
+		}
 		if !v.Proven {
 			r.FirstDivergence.Uncaptured = v.Gaps
 		}
+		c.reportCauses(r)
 	}
 	return r
 }

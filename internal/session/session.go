@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/goparity/goparity/internal/diagnose"
 )
 
 // Modes of an update.
@@ -18,6 +20,12 @@ const (
 	UpdateAll  = "all"
 )
 
+// What of a candidate is judged.
+const (
+	ModeStandard = "standard" // each layer on what its own model computed; a replay takes a recorded injected run along
+	ModeBoth     = "both"     // and once more on the golden inputs
+)
+
 // Config is what TestMain, flags and environment ask for.
 type Config struct {
 	Fixtures   []string // folders
@@ -25,8 +33,15 @@ type Config struct {
 	Record     string   // name under which the replayed run is kept
 	Update     string   // one of the modes
 	GoldenDump string   // the reference's dump
+	Goldens    string   // folder of the goldens in place of the fixture's own
+	Bless      string   // why an update takes the candidate's run in place of the reference's; empty: it does not
 	Out        string   // folder of the reports
 	Run        string   // RunReplay, RunCPU or RunGPU; empty is RunReplay
+	Inherited  string   // InheritedFail or InheritedSkip; empty is InheritedFail
+	Mode       string   // ModeStandard or ModeBoth; empty is ModeStandard
+
+	Diagnose   string                // one of the modes of Diagnosis
+	Hypotheses []diagnose.Hypothesis // of the user
 
 	Timeout time.Duration // of go test; 0 for none
 	Started time.Time     // when the tests began

@@ -7,19 +7,23 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/afero"
 
 	"github.com/goparity/goparity/golden"
-	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
+	"github.com/goparity/goparity/internal/transformers"
 )
 
 // Update renews the goldens of all fixtures from the reference's dump, before any test runs.
 func (s *Session) Update(stdout io.Writer) error {
 	if s.cfg.Update == UpdateNone {
 		return nil
+	}
+	if err := unedited(s.cfg.GoldenDump); err != nil {
+		return err
 	}
 	for _, f := range s.fixtures {
 		if err := f.update(s.cfg.Update, stdout); err != nil {
@@ -34,6 +38,9 @@ func (f *Fixture) update(mode string, stdout io.Writer) error {
 	yaml, err := fixture.Load(afero.NewOsFs(), f.dir)
 	if err != nil {
 		return err
+	}
+	if f.cfg.Bless != "" {
+		return f.bless(yaml, mode, stdout)
 	}
 	if f.goldenDump == "" {
 		return f.updateLive(yaml, mode, stdout)
@@ -65,12 +72,13 @@ func (f *Fixture) updateLive(yaml *fixture.Fixture, mode string, stdout io.Write
 		return fmt.Errorf("%s names no model to run as the reference: write model: {path: …}, or point PARITY_GOLDEN_DUMP to a dump", yaml.File)
 	}
 	f.yaml = yaml
+	dirs := make([]string, len(yaml.References)) // all are run before the first is kept: a failure leaves all goldens as they were
 	var forced [][][]int
 	for n, variant := range yaml.References {
 		job := f.job(engine.Torch, engine.CPU)
 		job.Encoding = variant
-		if n == 0 && yaml.Model.Task == fixture.TextGeneration {
-			job.SanityTokens = sanityTokens
+		if n == 0 {
+			job.SanityTokens, job.SkipSanity = sanityTokens, yaml.Model.SkipSanity
 		}
 		for i := range forced {
 			job.Cases[i].Forced = forced[i]
@@ -80,7 +88,7 @@ func (f *Fixture) updateLive(yaml *fixture.Fixture, mode string, stdout io.Write
 			return fmt.Errorf("%w; a dump of the reference will do as well: PARITY_GOLDEN_DUMP", err)
 		}
 		for i := range r.Runs {
-			if text := r.About[i].ReferenceText; text != "" {
+			if text := r.Runs[i].Info.ReferenceText; text != "" {
 				fmt.Fprintf(stdout, "parity: %s: case %s: the reference goes on: %q\n", f.name, yaml.Cases[i].Name, text)
 			}
 			if n == 0 && yaml.Cases[i].Steps > 1 {
@@ -93,7 +101,13 @@ func (f *Fixture) updateLive(yaml *fixture.Fixture, mode string, stdout io.Write
 				forced = append(forced, nil)
 			}
 		}
-		if err := errors.Join(r.Close(), f.importVariant(yaml, variant, r.Dir, mode, stdout)); err != nil {
+		if err := r.Close(); err != nil {
+			return err
+		}
+		dirs[n] = r.Dir
+	}
+	for n, variant := range yaml.References {
+		if err := f.importVariant(yaml, variant, dirs[n], mode, stdout); err != nil {
 			return err
 		}
 	}
@@ -101,31 +115,31 @@ func (f *Fixture) updateLive(yaml *fixture.Fixture, mode string, stdout io.Write
 }
 
 func (f *Fixture) importVariant(yaml *fixture.Fixture, variant, dir, mode string, stdout io.Writer) error {
-	runs, err := dump.OpenCases(dir, dump.Options{})
+	d, err := golden.OpenDump(dir)
 	if err != nil {
 		return err
 	}
-	defer dump.CloseAll(runs)
-	opt := golden.ImportOptions{Variant: variant, Runs: map[string]*dump.Run{}, Inputs: map[string]map[string]string{},
-		Keep: yaml.Capture.Wants, Provenance: golden.Provenance{Command: "go test " + Package() + " -update"}}
-	folder := filepath.Join(f.dir, "golden")
+	defer d.Close()
+	opt := golden.ImportOptions{Variant: variant, Runs: map[string]*golden.Run{}, Inputs: map[string]map[string]string{},
+		Keep: yaml.Capture.Wants, Provenance: golden.Provenance{Command: "go test " + Package() + " -update", Blessed: f.cfg.Bless}}
+	folder := f.goldenDir()
 	have, err := f.have(folder, variant)
 	if err != nil {
 		return err
 	}
-	if len(runs) == 1 && len(yaml.Cases) == 1 && runs[0].Info.Case == "" {
-		runs[0].Info.Case = yaml.Cases[0].Name
-	}
-	for _, r := range runs {
-		y, err := yaml.Case(r.Info.Case)
-		if err != nil {
-			return fmt.Errorf("%s: %w", r.Path, err)
+	for name, r := range d.Runs {
+		if name == "" && len(d.Runs) == 1 && len(yaml.Cases) == 1 {
+			name = yaml.Cases[0].Name // a dump that does not say: there is only one case
 		}
-		if e := r.Info.Encoding; e != "" && e != variant {
-			return fmt.Errorf("%s: the run is %s, and cannot make the goldens %s", r.Path, e, variant)
+		y, err := yaml.Case(name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.From, err)
+		}
+		if v := r.Versions["transformers"]; strings.HasSuffix(v, transformers.Mark) {
+			return fmt.Errorf("%s: the run used transformers %s, and makes no goldens: run parity transformers restore, and then the reference again", r.From, v)
 		}
 		if n := len(r.Steps()); n != y.Steps {
-			return fmt.Errorf("%s: case %s has %d steps, %s asks for %d", r.Path, y.Name, n, yaml.File, y.Steps)
+			return fmt.Errorf("%s: case %s has %d steps, %s asks for %d", r.From, y.Name, n, yaml.File, y.Steps)
 		}
 		if mode == UpdateNew && slices.Contains(have, y.Name) {
 			continue

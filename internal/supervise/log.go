@@ -3,6 +3,7 @@ package supervise
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -113,12 +114,24 @@ func mask(f *os.File, secrets []string) error {
 	}
 }
 
-// redact replaces the secrets in a line by ***.
-func (c *Command) redact(line string) string {
-	for _, s := range bySize(c.Secrets) {
-		line = strings.ReplaceAll(line, s, "***")
+// MaskFile overwrites each secret in a file by as many asterisks, so that nothing in it moves.
+func MaskFile(path string, secrets []string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("supervise: secrets could not be removed: %w", err)
 	}
-	return line
+	if err := errors.Join(mask(f, secrets), f.Close()); err != nil {
+		return fmt.Errorf("supervise: secrets could not be removed from %s: %w", path, err)
+	}
+	return nil
+}
+
+// Redact replaces the secrets in a text by ***.
+func Redact(text string, secrets []string) string {
+	for _, s := range bySize(secrets) {
+		text = strings.ReplaceAll(text, s, "***")
+	}
+	return text
 }
 
 // bySize sorts the longest first, so that a secret that begins another leaves nothing of it. Empty ones are left out.

@@ -86,7 +86,7 @@ func Run(ctx context.Context, c Command) error {
 	}
 	waitErr := cmd.Wait()
 	g.close()
-	last := c.redact(progress.finish())
+	last := Redact(progress.finish(), c.Secrets)
 	tail := log.tail(c.Secrets)
 
 	switch {

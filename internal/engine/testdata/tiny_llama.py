@@ -1,8 +1,9 @@
-"""tiny_llama.py DIR [drop NAME | scale NAME FACTOR]: a random Llama of 4 layers with a byte tokenizer, the same at each call."""
+"""tiny_llama.py DIR [drop NAME | cut NAME | integers NAME | scale NAME FACTOR]: a random Llama of 4 layers with a byte tokenizer, the same at each call."""
 
 import sys
 
 import torch
+from safetensors.torch import save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
@@ -14,12 +15,15 @@ model = LlamaForCausalLM(LlamaConfig(
 weights = {n: torch.randn_like(p) * 0.1 + 1 if "norm" in n else torch.randn_like(p) * 0.08 for n, p in model.state_dict().items()}
 if change and change[0] == "scale":
     weights[change[1]] *= float(change[2])
-if change and change[0] == "drop":
-    del weights[change[1]]
-    model.save_pretrained(folder, state_dict=weights)
-else:
-    model.load_state_dict(weights)
-    model.save_pretrained(folder)
+model.load_state_dict(weights)
+model.save_pretrained(folder)
+if change and change[0] in ("drop", "cut", "integers"):
+    if change[0] == "drop":
+        del weights[change[1]]
+    else:
+        w = weights[change[1]]
+        weights[change[1]] = w[:-1].clone() if change[0] == "cut" else w.to(torch.int32)
+    save_file(weights, f"{folder}/model.safetensors", {"format": "pt"})
 
 letters = sorted(pre_tokenizers.ByteLevel.alphabet())
 vocabulary = {t: i for i, t in enumerate(["<s>", "</s>", "<pad>", *letters])}

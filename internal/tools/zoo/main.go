@@ -51,6 +51,9 @@ type truth struct {
 	Kind    string   `json:"kind"`
 	Layer   string   `json:"first_bad_layer"`
 	Also    []string `json:"also_right"`
+	Cause   string   `json:"cause_id"`
+	Second  string   `json:"second_bad_layer"` // of a second bug, whose cause is not scored
+	Same    []string `json:"also_cause"`       // ids that say the same: their proof is not a wrong one
 }
 
 // verdict is the part of report.json that is scored.
@@ -60,6 +63,14 @@ type verdict struct {
 	First   *struct {
 		Layer string `json:"layer"`
 	} `json:"first_divergence"`
+	Causes []cause `json:"causes"`
+}
+
+// cause is one entry of causes, the best first.
+type cause struct {
+	ID     string `json:"id"`
+	Layer  string `json:"layer"`
+	Proven bool   `json:"proven"`
 }
 
 // layer is the place, "" if there is none.
@@ -95,6 +106,53 @@ func (r result) score() string {
 		return "wrong kind"
 	}
 	return "ok"
+}
+
+// causeScores are what cause can be, from the best on.
+var causeScores = []string{"proven", "first", "top 3", "unsolved", "wrong proof", "accused"}
+
+// cause rates the causes: the planted one proven, named first, or among the first three. A proof of something else is wrong, and so is any
+// cause for a clean pair. It is empty where nothing was planted and nothing said.
+func (r result) cause() string {
+	ids := r.got.Causes
+	at := slices.IndexFunc(ids, func(c cause) bool { return c.ID == r.want.Cause })
+	wrong := slices.ContainsFunc(ids, func(c cause) bool {
+		return c.Proven && c.ID != r.want.Cause && !r.want.second(c.Layer) && !slices.Contains(r.want.Same, c.ID)
+	})
+	switch {
+	case r.err != nil:
+		return ""
+	case r.want.Cause == "" && len(ids) == 0:
+		return ""
+	case r.want.Cause == "":
+		return "accused"
+	case wrong:
+		return "wrong proof"
+	case at >= 0 && ids[at].Proven:
+		return "proven"
+	case at == 0:
+		return "first"
+	case at > 0 && at < 3:
+		return "top 3"
+	}
+	return "unsolved"
+}
+
+// second reports whether a layer is that of the second bug, or around it or inside.
+func (t truth) second(layer string) bool {
+	return t.Second != "" && (strings.HasPrefix(layer+".", t.Second+".") || strings.HasPrefix(t.Second, layer+"."))
+}
+
+// said lists the first causes, proven ones marked.
+func (v verdict) said() string {
+	var out []string
+	for _, c := range v.Causes[:min(3, len(v.Causes))] {
+		if c.Proven {
+			c.ID += "!"
+		}
+		out = append(out, c.ID)
+	}
+	return strings.Join(out, " ")
 }
 
 type zoo struct {
@@ -189,25 +247,31 @@ func readJSON(path string, to any) error {
 
 // table prints the results and the sums, and reports whether all is well.
 func table(w io.Writer, results []result, strict bool) bool {
-	sums := map[string]int{}
+	sums, causes := map[string]int{}, map[string]int{}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "case\tscore\tplanted\tsaid\tseconds")
+	fmt.Fprintln(t, "case\tscore\tplanted\tsaid\tcause\tplanted\tsaid\tseconds")
 	for _, r := range results {
 		score := r.score()
 		sums[score]++
+		causes[r.cause()]++
 		said := place(r.got.Verdict, r.got.Kind, r.got.layer())
 		if r.err != nil {
 			said = strings.Join(strings.Fields(r.err.Error()), " ") // one line
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%.2f\n", r.name, score, place(r.want.Verdict, r.want.Kind, r.want.Layer), said, r.seconds)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.2f\n", r.name, score, place(r.want.Verdict, r.want.Kind, r.want.Layer), said,
+			r.cause(), r.want.Cause, r.got.said(), r.seconds)
 	}
 	t.Flush()
 	fmt.Fprintf(w, "%d cases", len(results))
 	for _, score := range scores {
 		fmt.Fprintf(w, ", %d %s", sums[score], score)
 	}
+	fmt.Fprint(w, "\ncauses")
+	for i, score := range causeScores {
+		fmt.Fprintf(w, "%s %d %s", strings.Repeat(",", min(i, 1)), causes[score], score)
+	}
 	fmt.Fprintln(w)
-	return sums["error"] == 0 && (!strict || sums["ok"] == len(results))
+	return sums["error"] == 0 && (!strict || sums["ok"] == len(results) && causes["wrong proof"]+causes["accused"] == 0)
 }
 
 func place(verdict, kind, layer string) string {

@@ -62,7 +62,7 @@ func TestTable(t *testing.T) {
 		if got := table(&b, c.results, c.strict); got != c.want {
 			t.Errorf("%s: %v, want %v\n%s", c.reason, got, c.want, b.String())
 		}
-		if len(strings.Split(b.String(), "\n")) != len(c.results)+3 {
+		if len(strings.Split(b.String(), "\n")) != len(c.results)+4 {
 			t.Errorf("%s: not one line a case:\n%s", c.reason, b.String())
 		}
 	}
@@ -75,5 +75,46 @@ func TestAFolderWithoutCasesIsAnError(t *testing.T) {
 	}
 	if _, err := (zoo{}).run(dir, regexp.MustCompile("")); err == nil {
 		t.Error("nothing was compared, and that is no success")
+	}
+}
+
+func TestCauseThatSaysTheSame(t *testing.T) {
+	for _, c := range []struct {
+		proven, want, reason string
+	}{
+		{"rope/theta", "proven", "the planted cause"},
+		{"config/rope_theta", "unsolved", "another word for it is no wrong proof, but not the answer either"},
+		{"rope/layout", "wrong proof", "another cause"},
+	} {
+		r := result{want: truth{Verdict: "fail", Cause: "rope/theta", Same: []string{"config/rope_theta"}}}
+		r.got.Causes = []cause{{ID: c.proven, Proven: true}}
+		if got := r.cause(); got != c.want {
+			t.Errorf("%s: %q, want %q", c.reason, got, c.want)
+		}
+	}
+}
+
+func TestCause(t *testing.T) {
+	bug := truth{Verdict: "fail", Cause: "norm/eps", Second: "a.c"}
+	said := func(causes ...cause) (v verdict) {
+		v.Causes = causes
+		return v
+	}
+	for _, c := range []struct {
+		r            result
+		want, reason string
+	}{
+		{result{want: truth{Verdict: "pass"}, got: said()}, "", "clean, and nothing said"},
+		{result{want: truth{Verdict: "pass"}, got: said(cause{ID: "drift"})}, "accused", "a cause where there is no bug"},
+		{result{want: bug, got: said(cause{ID: "norm/eps", Proven: true}, cause{ID: "x"})}, "proven", "the planted one, proven"},
+		{result{want: bug, got: said(cause{ID: "norm/eps"}, cause{ID: "x"})}, "first", "named first"},
+		{result{want: bug, got: said(cause{ID: "x"}, cause{ID: "y"}, cause{ID: "norm/eps"})}, "top 3", "named third"},
+		{result{want: bug, got: said(cause{ID: "x"}, cause{ID: "y"}, cause{ID: "z"}, cause{ID: "norm/eps"})}, "unsolved", "named fourth"},
+		{result{want: bug, got: said(cause{ID: "norm/eps"}, cause{ID: "x", Layer: "a.b", Proven: true})}, "wrong proof", "a proof of something else"},
+		{result{want: bug, got: said(cause{ID: "norm/eps", Proven: true}, cause{ID: "x", Layer: "a.c.d", Proven: true})}, "proven", "the second bug is not scored"},
+	} {
+		if got := c.r.cause(); got != c.want {
+			t.Errorf("%s: cause %q, want %q", c.reason, got, c.want)
+		}
 	}
 }

@@ -13,7 +13,6 @@ def main(args):
         return 2
     try:
         job = common.Job.load(args[0])
-        common.prepare_environment(job)
         common.check_early(job)
         if job.engine == "torch":
             from . import torchrun as runner
@@ -32,9 +31,25 @@ def main(args):
         common.emit(error={"class": "infra", "message": "out of memory", "hint": "use a smaller model, fewer layers or a shorter prompt"})
     except BaseException as e:
         traceback.print_exc()
-        message = f"{type(e).__name__}: {e}"
-        common.emit(error={"class": "model", "message": message[:4000], "hint": "", "where": common.where(e)})
+        kind, place = common.blame(e)
+        message, hint = f"{type(e).__name__}: {e}"[:4000], ""
+        if kind == "bug":
+            hint = "a bug in goparity, please report it with the log"
+            if engine := _other_version(args[0]):
+                kind, hint = "infra", f"goparity was not tried with {engine}"
+        elif isinstance(e, ImportError):
+            hint = "a package is missing or of another version: parity doctor says what to install"
+        common.emit(error={"class": kind, "message": message, "hint": hint, "where": place})
     return 1
+
+
+def _other_version(job_file):
+    """Says what is installed if it is another version of the engine than the one that is known to work."""
+    from .maxrun import WORKS
+
+    installed = common.versions("max").get("max", "")
+    other = common.Job.load(job_file).engine == "max" and installed and installed != WORKS
+    return f"MAX {installed}: {WORKS} works" if other else ""
 
 
 def leave(code):

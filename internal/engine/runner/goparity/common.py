@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import importlib.util
+import inspect
 import json
 import os
 import re
@@ -98,12 +99,38 @@ class Clock:
         emit(phase=name, seconds=round(self.seconds[name], 3))
 
 
-def where(error):
-    """The innermost line outside of installed packages, else the innermost: "file:line"."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if f"{os.sep}site-packages{os.sep}" not in f.filename and f"{os.sep}goparity{os.sep}" not in f.filename]
-    last = (own or frames or [None])[-1]
-    return f"{last.filename}:{last.lineno}" if last else ""
+_OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_RUNNER = os.path.dirname(_OURS[:-1]) + os.sep  # with __main__.py
+_DRIVER = re.compile(r"CUDA|cuDNN|cuBLAS|NCCL|HIP error|hipError|ROCm|driver version|out of memory|OUT_OF_MEMORY", re.I)
+
+
+def blame(error):
+    """Whose an unexpected exception is, and where: "infra" (the installation or the machine), "bug" (ours) or "model", and "file:line".
+
+    The frame that counts is the innermost one outside of the standard library: ours, an installed package's, or the user's own.
+    """
+    frames = [(_owner(f.filename), f) for f in traceback.extract_tb(error.__traceback__)]
+    frames = [(owner, f) for owner, f in frames if owner != "python"] or [("ours", f) for _, f in frames[-1:]]
+    if not frames:
+        return "bug", ""
+    owner, last = frames[-1]
+    mine = [f for o, f in frames if o == "user"]
+    at = mine[-1] if mine else last
+    place = f"{at.filename}:{at.lineno}"
+    if isinstance(error, ImportError) or owner != "user" and (isinstance(error, OSError) or _DRIVER.search(str(error))):
+        return "infra", place
+    return "bug" if owner == "ours" else "model", place
+
+
+def _owner(file):
+    path = os.path.abspath(file)
+    if path.startswith(_OURS):
+        return "ours"
+    if f"{os.sep}site-packages{os.sep}" in path or f"{os.sep}dist-packages{os.sep}" in path:
+        return "package"
+    if file.startswith("<") or path.startswith(os.path.dirname(os.path.abspath(os.__file__)) + os.sep) or path.startswith(_RUNNER):
+        return "python"
+    return "user"
 
 
 # --- the job
@@ -132,7 +159,11 @@ class Job:
         self.allow_missing = Patterns(get("allow_missing"))
         capture = get("capture") or {}
         self.layers, self.ports = Patterns(capture.get("layers")), Patterns(capture.get("ports"))
+        self.injected = get("mode") == "injected"
+        self.style, self.precision = get("print") or "max-checkpoint", get("precision") or 6
+        self.load_audit = {"missing": [], "unused": [], "allowed": []}
         self.sanity = get("sanity_tokens", 0)
+        self.skip_sanity = get("skip_sanity", "")
         self.online = get("online", False)
         self.cases = get("cases") or []
         self._check()
@@ -153,6 +184,10 @@ class Job:
             raise UsageError("the job names no output folder or no case")
         if self.device not in ("cpu", "gpu"):
             raise UsageError(f"unknown device {self.device!r}", "cpu and gpu are known")
+        if self.style not in ("compact", "full", "binary", "max-checkpoint"):
+            raise UsageError(f"unknown print style {self.style!r}", "compact, full, binary and max-checkpoint are known")
+        if self.injected and not all(c.get("golden") for c in self.cases):
+            raise UsageError("an injected run needs the golden inputs of each case")
         if self.task == "module" and not self.oracle:
             raise UsageError("task module needs an oracle file")
         if self.task != "module" and not self.model:
@@ -170,22 +205,6 @@ class Job:
         return not self.ports or self.ports.match_whole(port) or self.ports.match_whole(port.split(".")[0])
 
 
-def prepare_environment(job):
-    """Sets what engines read at import: no telemetry, no hub unless the job says online."""
-    for key, value in {
-        "MODULAR_TELEMETRY_ENABLED": "0",
-        "MODULAR_CRASH_REPORTING_ENABLED": "0",
-        "MAX_SERVE_DISABLE_TELEMETRY": "1",
-        "OTEL_SDK_DISABLED": "true",
-        "HF_HUB_DISABLE_TELEMETRY": "1",
-        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-        "TOKENIZERS_PARALLELISM": "false",
-        "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
-        "HF_HUB_OFFLINE": "0" if job.online else "1",
-    }.items():
-        os.environ.setdefault(key, value)
-
-
 def versions(*packages):
     found = {"python": ".".join(map(str, sys.version_info[:3]))}
     for p in packages:
@@ -193,7 +212,20 @@ def versions(*packages):
             found[p] = importlib.metadata.version(p)
         except importlib.metadata.PackageNotFoundError:
             pass
+    if "transformers" in found and os.environ.get("PARITY_TRANSFORMERS"):
+        found["transformers"] += " (edited copy)"
     return found
+
+
+def about(cls):
+    """Tells the model's class and source file, and gives what run.json keeps of them: no folder of this machine."""
+    try:
+        file = inspect.getsourcefile(cls) or ""
+    except (TypeError, OSError):
+        file = ""
+    name = f"{cls.__module__}.{cls.__qualname__}"
+    emit(model={"class": name, "file": file})
+    return {"model_class": name, "model_file": os.path.basename(file)}
 
 
 def need(package, install):
@@ -376,13 +408,14 @@ class CaseOutput:
             "versions": out.versions,
             "device": job.device,
             "encoding": job.encoding,
-            "mode": "standard",
+            "mode": "injected" if job.injected else "standard",
             "case": self.case["name"],
             "date": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "nonce": job.nonce,
             "seconds": {k: round(v, 3) for k, v in out.clock.seconds.items()},
             "peak_rss_bytes": peak_rss(),
             "order": self.order,
+            "load_audit": job.load_audit,
         }
         if len(self.case.get("prompts") or []) == 1:
             run["prompt"] = self.case["prompts"][0]
@@ -411,6 +444,15 @@ def write_json(path, value):
         f.flush()
         os.fsync(f.fileno())
     os.rename(path + ".tmp", path)
+
+
+def read_safetensors(path):
+    """The tensors of a .safetensors file: name → (dtype as the format names it, shape, bytes)."""
+    with open(path, "rb") as f:
+        header = json.loads(f.read(int.from_bytes(f.read(8), "little")))
+        data = memoryview(f.read())
+    header.pop("__metadata__", None)
+    return {name: (t["dtype"], t["shape"], data[slice(*t["data_offsets"])]) for name, t in header.items()}
 
 
 def write_safetensors(path, tensors):
@@ -486,9 +528,13 @@ _COMPUTED = Patterns(["rope_freqs.weight", "rotary_emb.inv_freq", "position_ids"
 
 
 def audit(job, missing, unused, engine):
-    """Fails by name if weights that the model asks for are not in the checkpoint, or weights in it were asked for by nobody."""
-    missing = sorted(n for n in missing if not job.allow_missing.match(n))
-    unused = sorted(n for n in unused if not (job.allow_missing.match(n) or cut_off(n, job) or _COMPUTED.match(n)))
+    """Fails by name if weights that the model asks for are not in the checkpoint, or weights in it were asked for by nobody. What may be
+    so is kept for run.json."""
+    fine = {n for n in missing if job.allow_missing.match(n)}
+    fine |= {n for n in unused if job.allow_missing.match(n) or cut_off(n, job) or _COMPUTED.match(n)}
+    missing, unused = sorted(set(missing) - fine), sorted(set(unused) - fine)
+    for key, names in (("missing", missing), ("unused", unused), ("allowed", fine)):
+        job.load_audit[key] = sorted({*job.load_audit[key], *names})
     said = []
     if missing:
         said.append(f"the checkpoint lacks {_list(missing)}, which the model asks for")

@@ -1,7 +1,6 @@
 """The candidate: a model in Modular MAX, in this process, every layer recorded. Needs no torch."""
 
 import asyncio
-import inspect
 import os
 import shutil
 from functools import partial
@@ -38,7 +37,7 @@ def _unknown(job, out):
 def _check_api(version, job):
     from max.engine import InferenceSession
 
-    wanted = [(InferenceSession, "set_debug_print_options")]
+    wanted = [(InferenceSession, "set_debug_print_options")] + [(InferenceSession, "init_all")] * job.injected
     try:
         from max.nn.hooks import PrintHook  # noqa: F401
     except ImportError as e:
@@ -107,8 +106,9 @@ _HINTS = [
 def _refusal(e):
     text = f"{type(e).__name__}: {e}"
     hint = next((h for known, h in _HINTS if known in text), "")
-    kind = common.InfraError if "OUT_OF_MEMORY" in text else common.ModelError
-    return kind(f"MAX refuses the model: {text[:3000]}", hint)
+    if common.blame(e)[0] == "infra":
+        return common.InfraError(f"MAX cannot build the model: {text[:3000]}", hint)
+    return common.ModelError(f"MAX refuses the model: {text[:3000]}", hint)
 
 
 def _build(clock, make):
@@ -118,13 +118,27 @@ def _build(clock, make):
         except (common.JobError, MemoryError):
             raise
         except Exception as e:
+            if common.blame(e)[0] == "bug":
+                raise
             raise _refusal(e) from e
 
 
-def _capture(job, out):
+STYLES = {"compact": "COMPACT", "full": "FULL", "binary": "BINARY", "max-checkpoint": "BINARY_MAX_CHECKPOINT"}
+
+
+def _capture(job, out, case=None):
+    """Hooks for a model that is about to be built; with a case, layers get the golden inputs of it."""
+    from . import maxinject
     from .maxhooks import Capture
 
-    return Capture(_outside(out), job.wants, lambda missing, unused: common.audit(job, missing, unused, "max"))
+    injector = maxinject.Injector(case["golden"], maxinject.room(job.cases)) if case else None
+    return Capture(_outside(out), job.wants, lambda missing, unused: common.audit(job, missing, unused, "max"), injector,
+                   STYLES[job.style], job.precision)  # fmt: skip
+
+
+def _rounds(job, cases):
+    """The cases by the model that runs them: one for all; injected, one for each, for the goldens are bound to it as weights."""
+    return [([c], c[0]) for c in cases] if job.injected else [(cases, None)]
 
 
 def _outside(out):
@@ -132,27 +146,30 @@ def _outside(out):
     return os.path.join(out.tmp, ".before")
 
 
-def _keep(dump, step, folder, labels):
-    """Lists the files of a step. A label without a file was not executed; that is said, not passed over."""
+def _keep(dump, step, capture, folder):
+    """Lists what a step left. A label without a tensor was not executed; that is said, not passed over."""
+    found = capture.found(folder)
     gone = []
-    for layer, port, label in labels:
-        if os.path.isfile(os.path.join(folder, label + ".max")):
-            dump.add(step, layer, port, label + ".max")
+    for layer, port, label in capture.labels:
+        if label in found:
+            dump.add(step, layer, port, *found[label])
         else:
             gone.append(label)
     if gone:
-        common.warn(f"case {dump.case['name']}, step {step}: {len(gone)} of {len(labels)} tensors were not written, the first is {gone[0]}")
-    known = {label + ".max" for _, _, label in labels}
+        common.warn(f"case {dump.case['name']}, step {step}: {len(gone)} of {len(capture.labels)} tensors were not written, the first is {gone[0]}")
+    known = {file for file, *_ in found.values()}
     for name in os.listdir(folder):
         if name not in known:
             os.remove(os.path.join(folder, name))
+    dump.info["uncaptured"] = capture.uncaptured
+    if capture.raw:
+        dump.info.setdefault("raw", {}).update({f"{step}/{file}": spec for file, spec in capture.raw.items() if file in known})
+    if capture.injector:
+        dump.info.update(injection="nested", injected=capture.injector.injected, not_injected=capture.injector.left)
 
 
 def _about(models):
-    if not models:
-        return {}
-    cls = type(models[-1])
-    return {"model_class": f"{cls.__module__}.{cls.__qualname__}", "model_file": os.path.basename(inspect.getfile(cls))}
+    return common.about(type(models[-1])) if models else {}
 
 
 def _check_layers(job, capture):
@@ -174,17 +191,18 @@ def _generate(job, out):
             ids_by_case = [common.encode(job, c, tokenizer) for c in job.cases]
             settings = _settings(job, limits, ids_by_case)
             settings.setdefault("use_subgraphs", False)
-        with _capture(job, out) as capture:
-            model = _build(out.clock, lambda: AutoModel(folder, devices="cpu" if job.device == "cpu" else "gpu:0", **settings))
-            capture.finish()
-            out.about.update(_about(capture.models))
-            _check_layers(job, capture)
-            for case, ids in zip(job.cases, ids_by_case):
-                dump = out.case(case)
-                dump.info["token_ids"] = ids
-                with out.clock.phase("forward"):
-                    dump.info["sequence"] = _decode(model, capture, dump, case, ids)
-            model.close()
+        for cases, golden in _rounds(job, list(zip(job.cases, ids_by_case))):
+            with _capture(job, out, golden) as capture:
+                model = _build(out.clock, lambda: AutoModel(folder, devices="cpu" if job.device == "cpu" else "gpu:0", **settings))
+                capture.finish()
+                out.about.update(_about(capture.models))
+                _check_layers(job, capture)
+                for case, ids in cases:
+                    dump = out.case(case)
+                    dump.info["token_ids"] = ids
+                    with out.clock.phase("forward"):
+                        dump.info["sequence"] = _decode(model, capture, dump, case, ids)
+                model.close()
     _drop(out)
 
 
@@ -196,13 +214,11 @@ def _decode(model, capture, dump, case, ids):
             _force(it, forced)
         step = 0
         while not it.done:
-            folder = dump.step(step)
-            capture.redirect(folder)
-            it.step()
-            _keep(dump, step, folder, capture.labels)
+            with capture.into(dump.step(step)) as folder:
+                it.step()
+            _keep(dump, step, capture, folder)
             step += 1
         sequences = [list(map(int, s)) for s in it.sequences]
-    capture.redirect(_outside(dump.out))
     if forced:
         for row, (s, f) in enumerate(zip(sequences, forced)):
             got, want = s[len(ids[row]) :][: steps - 1], list(f[: steps - 1])
@@ -250,38 +266,35 @@ def _embed(job, out):
             settings = _settings(job, limits, ids_by_case)
             settings.setdefault("enable_prefix_caching", False)
             settings.setdefault("pool_embeddings", False)
-        with _capture(job, out) as capture:
+        spec = DeviceSpec.accelerator() if job.device == "gpu" else DeviceSpec.cpu()
 
-            def make():
-                spec = DeviceSpec.accelerator() if job.device == "gpu" else DeviceSpec.cpu()
-                args = PipelineArgs.from_flat_kwargs(model_path=folder, device_specs=[spec], task=PipelineTask.EMBEDDINGS_GENERATION, **settings)
-                return PIPELINE_REGISTRY.retrieve(PipelineConfig.from_args(args), task=PipelineTask.EMBEDDINGS_GENERATION)
+        def make():
+            args = PipelineArgs.from_flat_kwargs(model_path=folder, device_specs=[spec], task=PipelineTask.EMBEDDINGS_GENERATION, **settings)
+            return PIPELINE_REGISTRY.retrieve(PipelineConfig.from_args(args), task=PipelineTask.EMBEDDINGS_GENERATION)
 
-            engine_tokenizer, pipeline = _build(out.clock, make)
-            capture.finish()
-            out.about.update(_about(capture.models))
-            _check_layers(job, capture)
-            for case, ids in zip(job.cases, ids_by_case):
-                if (case.get("steps") or 1) != 1:
-                    raise common.UsageError(f"case {case['name']}: an embedding has one step")
-                dump = out.case(case)
-                # The engine's own tokenizer reads a prompt: what it makes of it is compared with the reference's input.
-                prompts = case.get("prompts") or ids
-                contexts = {}
-                used = []
-                for prompt in prompts:
-                    request = TextGenerationRequest(request_id=RequestID(), prompt=prompt, model_name=folder)
-                    context = asyncio.run(engine_tokenizer.new_context(request))
-                    contexts[request.request_id] = context
-                    used.append([int(t) for t in context.tokens.active])
-                dump.info["token_ids"] = dump.info["sequence"] = used
-                if case.get("token_ids") and used != ids:
-                    raise common.ModelError(f"case {case['name']}: MAX made {used} of the token ids {ids}")
-                step = dump.step(0)
-                capture.redirect(step)
-                with out.clock.phase("forward"):
-                    pipeline.execute(EmbeddingsGenerationInputs([contexts]))
-                _keep(dump, 0, step, capture.labels)
+        for cases, golden in _rounds(job, list(zip(job.cases, ids_by_case))):
+            with _capture(job, out, golden) as capture:
+                engine_tokenizer, pipeline = _build(out.clock, make)
+                capture.finish()
+                out.about.update(_about(capture.models))
+                _check_layers(job, capture)
+                for case, ids in cases:
+                    if (case.get("steps") or 1) != 1:
+                        raise common.UsageError(f"case {case['name']}: an embedding has one step")
+                    dump = out.case(case)
+                    # The engine's own tokenizer reads a prompt: what it makes of it is compared with the reference's input.
+                    contexts, used = {}, []
+                    for prompt in case.get("prompts") or ids:
+                        request = TextGenerationRequest(request_id=RequestID(), prompt=prompt, model_name=folder)
+                        context = asyncio.run(engine_tokenizer.new_context(request))
+                        contexts[request.request_id] = context
+                        used.append([int(t) for t in context.tokens.active])
+                    dump.info["token_ids"] = dump.info["sequence"] = used
+                    if case.get("token_ids") and used != ids:
+                        raise common.ModelError(f"case {case['name']}: MAX made {used} of the token ids {ids}")
+                    with out.clock.phase("forward"), capture.into(dump.step(0)) as step:
+                        pipeline.execute(EmbeddingsGenerationInputs([contexts]))
+                    _keep(dump, 0, capture, step)
     _drop(out)
 
 
@@ -298,7 +311,7 @@ def _modules(job, out):
             raise common.UsageError(f"case {case['name']}: a module has one step")
         dump = out.case(case)
         dump.info["token_ids"] = case.get("token_ids") or []
-        with _capture(job, out) as capture:
+        with _capture(job, out, case if job.injected else None) as capture:
             with out.clock.phase("load"):
                 made = candidate(common.Spec(job, case))
                 if not isinstance(made, tuple) or len(made) != 4:
@@ -313,11 +326,9 @@ def _modules(job, out):
             capture.finish()
             out.about.update(_about([module]))
             _check_layers(job, capture)
-            step = dump.step(0)
-            capture.redirect(step)
-            with out.clock.phase("forward"):
+            with out.clock.phase("forward"), capture.into(dump.step(0)) as step:
                 execute(*[_buffer(i, _device(job), v3) for i in inputs])
-            _keep(dump, 0, step, capture.labels)
+            _keep(dump, 0, capture, step)
     _drop(out)
 
 

@@ -58,10 +58,10 @@ class Recorder:
     def _after(self, layer):
         def hook(module, args, kwargs, output):
             records = self._waiting.pop()
-            if isinstance(output, torch.Tensor) or not self._fields(output):
+            if isinstance(output, torch.Tensor) or not self.fields(output):
                 self._walk(records, layer, "output", output)
             else:
-                for key, value in self._fields(output):
+                for key, value in self.fields(output):
                     self._walk(records, layer, f"output_{key}", value)
             name = self._count(layer)
             self.records += [(name, port, t) for port, t in records]
@@ -85,11 +85,11 @@ class Recorder:
                 if t is not None:
                     into.append((port, t))
         elif depth < _DEPTH:
-            for key, v in self._fields(value):
+            for key, v in self.fields(value):
                 self._walk(into, layer, f"{port}.{key}", v, depth + 1)
 
     @staticmethod
-    def _fields(value):
+    def fields(value):
         """The named parts of a tuple, list, dict, ModelOutput or dataclass."""
         if isinstance(value, tuple) and hasattr(value, "_fields"):
             return list(zip(value._fields, value))

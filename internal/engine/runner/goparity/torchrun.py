@@ -1,23 +1,30 @@
 """The reference: a model in torch, every module recorded, prefill and decode steps. Needs no MAX."""
 
-import os
-import sys
+import importlib
+import re
+from contextlib import nullcontext
 
 from . import common
 
-ADVICE = "look at the tokenizer and the chat template first: a reference that talks nonsense makes nonsense goldens"
+ADVICE = ("look at the tokenizer and the chat template first, nonsense makes nonsense goldens; "
+          "if that is meant, as with random weights, write model: {skip_sanity: REASON} in fixture.yaml")  # fmt: skip
 AUTO = {"text-generation": "AutoModelForCausalLM", "embeddings": "AutoModel", "text-classification": "AutoModelForSequenceClassification"}
+OLDEST = {"torch": (2, 5), "transformers": (4, 56)}  # torch.OutOfMemoryError; from_pretrained(dtype=…)
+WORKS = {"torch": "2.15.0", "transformers": "5.12.1"}
 
 
 def run(job, out):
     clock = out.clock
-    common.need("torch", "pip install torch==2.15.0")
+    packages = ["torch"] if job.task == "module" else ["torch", "transformers"]
+    for p in packages:
+        _need(p)
     with clock.phase("import"):
+        try:
+            for p in packages:
+                importlib.import_module(p)
+        except (ImportError, OSError) as e:
+            raise common.InfraError(f"{p} cannot be imported: {e}", f"pip install {p}=={WORKS[p]}") from e
         import torch
-
-        if job.task != "module":
-            common.need("transformers", "pip install transformers==5.12.1")
-            import transformers  # noqa: F401
     out.versions = common.versions("torch", "transformers", "tokenizers", "numpy", "safetensors")
     dtype = getattr(torch, job.encoding or "float32", None)
     if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
@@ -29,13 +36,45 @@ def run(job, out):
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     torch.backends.cudnn.benchmark = False
     try:
-        with torch.no_grad():
+        with torch.no_grad(), _throughout(torch, dtype):
             if job.task == "module":
                 _run_modules(torch, job, out, device)
             else:
                 _run_model(torch, job, out, device, dtype)
     except torch.OutOfMemoryError as e:
         raise common.InfraError(f"out of memory on {device}: {e}", "use fewer layers, a shorter case, or another dtype") from e
+
+
+def _need(package):
+    """The package is there, and new enough: said before its import, which takes long and fails in odd ways."""
+    works = f"pip install {package}=={WORKS[package]}"
+    common.need(package, works)
+    installed = common.versions(package).get(package, "")
+    if numbers := re.match(r"(\d+)\.(\d+)", installed):
+        if (int(numbers[1]), int(numbers[2])) < OLDEST[package]:
+            oldest = ".".join(map(str, OLDEST[package]))
+            raise common.InfraError(f"{package} {installed} is too old: {oldest} or later is needed", works)
+
+
+def _throughout(torch, dtype):
+    """Keeps a float64 run in float64: models go to float32 and back in softmax, norms and rotary, which would be noise in the judge of noise.
+
+    It is mask arithmetic as well: the lowest float64, which masks a row of padding, is -inf in float32, and a softmax of only those is NaN.
+    """
+    if dtype != torch.float64:
+        return nullcontext()
+
+    class Float64(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            kwargs, name = kwargs or {}, getattr(func, "__name__", "")
+            if name == "float":
+                func = torch.Tensor.double
+            elif name != "view":  # which reads the same bytes in another way
+                args = [torch.float64 if a is torch.float32 else a for a in args]
+                kwargs = {k: torch.float64 if v is torch.float32 else v for k, v in kwargs.items()}
+            return func(*args, **kwargs)
+
+    return Float64()
 
 
 def _device(torch, job):
@@ -56,7 +95,7 @@ def _run_model(torch, job, out, device, dtype):
         model = _load(torch, job, dtype).to(device)
         tokenizer = common.once(lambda: common.load_tokenizer(job))
         ids_by_case = [common.encode(job, c, tokenizer) for c in job.cases]
-    out.about.update(_about(model))
+    out.about.update(common.about(type(model)))
     limits = common.Limits(model.config.to_dict())
     for case, ids in zip(job.cases, ids_by_case):
         steps = case.get("steps") or 1
@@ -96,20 +135,14 @@ def _load(torch, job, dtype):
         common.warn(f"config.json of {job.model} names no architectures: taken as {AUTO[job.task]}")
     auto = getattr(transformers, AUTO[job.task])
     try:
-        model, info = auto.from_pretrained(
-            job.model, config=config, dtype=dtype, attn_implementation="eager", output_loading_info=True, **common_args
-        )
-    except TypeError as e:
-        if "dtype" not in str(e) and "attn_implementation" not in str(e):
-            raise
-        raise common.InfraError(
-            f"transformers {transformers.__version__} is too old: {e}", "pip install transformers==5.12.1; 4.57 and later work"
-        ) from e
+        model, info = auto.from_pretrained(job.model, config=config, dtype=dtype, attn_implementation="eager", output_loading_info=True,
+                                           ignore_mismatched_sizes=True, **common_args)  # fmt: skip
     except (OSError, ValueError) as e:
         raise common.ModelError(f"{job.model}: {e}") from e
-    wrong = [f"{n[0]}: {tuple(n[1])} in the checkpoint, the model wants {tuple(n[2])}" for n in info.get("mismatched_keys", [])]
+    # Transformers would make them up; without ignore_mismatched_sizes it names them in its log alone.
+    wrong = [f"{n[0]}: {tuple(n[1])} in the checkpoint, the model wants {tuple(n[2])}" for n in sorted(info.get("mismatched_keys", []))]
     if wrong:
-        raise common.ModelError("weights of the wrong shape: " + "; ".join(wrong[:8]))
+        raise common.ModelError("weights of the wrong shape: " + "; ".join(wrong[:8]), "config.json and the checkpoint are of different models")
     common.audit(job, info["missing_keys"], info["unexpected_keys"], "torch")
     return model.eval()
 
@@ -130,7 +163,7 @@ def _steps(torch, model, device, job, case, ids, info, save):
     if padded:
         info["pad_mask"] = mask.tolist()
     if job.task != "text-generation":
-        model(input_ids=x, **args)
+        _check_output(torch, job, case, model(input_ids=x, **args))
         save(0)
         return ids
     sequence, past = [list(s) for s in ids], None
@@ -141,6 +174,7 @@ def _steps(torch, model, device, job, case, ids, info, save):
         if steps > 1:
             args.update(use_cache=True, past_key_values=past)
         result = model(input_ids=x, **args)
+        _check_output(torch, job, case, result.logits[:, -1])
         save(step)
         past = getattr(result, "past_key_values", None)
         if steps > 1 and past is None:
@@ -163,7 +197,7 @@ def _pad(torch, model, device, ids, width, left):
 
 
 def _sanity(torch, model, device, case, ids, job, tokenizer):
-    """What the reference itself says to the first sequence of a case. Empty or endless text is warned of."""
+    """What the reference itself says to the first sequence of a case. Empty or endless text stops the run: see _doubt."""
     longest = common.Limits(model.config.to_dict()).longest
     room = job.sanity if not longest else min(job.sanity, longest - len(ids[0]))
     if room <= 0:
@@ -175,10 +209,39 @@ def _sanity(torch, model, device, case, ids, job, tokenizer):
     except common.JobError:
         text = " ".join(map(str, made))  # a model without a tokenizer, asked with token ids
     if not text.strip():
-        common.warn(f"case {case['name']}: the reference itself generates no text: {ADVICE}")
+        _doubt(job, case, "generates no text")
     elif period := common.repeats(made):
-        common.warn(f"case {case['name']}: the reference itself repeats {'one token' if period == 1 else f'{period} tokens'} endlessly: {ADVICE}")
+        _doubt(job, case, f"repeats {'one token' if period == 1 else f'{period} tokens'} endlessly: {text[-80:]!r}")
     return text
+
+
+def _check_output(torch, job, case, result):
+    """Stops a run whose first float output says nothing: not finite, or the same number everywhere. One element alone may be anything."""
+    out = _first_float(torch, result)
+    if out is None or not job.sanity:
+        return
+    bad = out.numel() - int(torch.isfinite(out).sum())
+    if bad:
+        _doubt(job, case, f"computes {bad} values of {out.numel()} that are not finite")
+    elif out.numel() > 1 and bool((out == out.flatten()[0]).all()):
+        _doubt(job, case, f"computes {out.flatten()[0].item():g} everywhere")
+
+
+def _first_float(torch, value):
+    from .torchhooks import Recorder
+
+    if isinstance(value, torch.Tensor):
+        return value if value.is_floating_point() and value.numel() else None
+    return next((t for _, v in Recorder.fields(value) if (t := _first_float(torch, v)) is not None), None)
+
+
+def _doubt(job, case, what):
+    """Goldens of a reference that talks nonsense are nonsense. Where the user says why that is meant, it is only said."""
+    text = f"case {case['name']}: the reference itself {what}"
+    if job.skip_sanity:
+        common.warn(f"{text}; skip_sanity: {job.skip_sanity}")
+        return
+    raise common.ModelError(text, ADVICE)
 
 
 # --- modules of an oracle file
@@ -206,11 +269,11 @@ def _run_modules(torch, job, out, device):
             dtype = getattr(torch, job.encoding or "float32")
             model = model.to(dtype)
             args, kwargs = [_to(torch, a, device, dtype) for a in args], {k: _to(torch, v, device, dtype) for k, v in kwargs.items()}
-        out.about.update(_about(model))
+        out.about.update(common.about(type(model)))
         recorder = Recorder(model, job.wants)
         try:
             with out.clock.phase("forward"):
-                model(*args, **kwargs)
+                _check_output(torch, job, case, model(*args, **kwargs))
             save(dump, 0, recorder.take())
         finally:
             recorder.remove()
@@ -235,11 +298,3 @@ def _to(torch, value, device, dtype):
     if isinstance(value, torch.Tensor):
         return value.to(device, dtype if value.is_floating_point() else value.dtype)
     return value
-
-
-def _about(model):
-    cls = type(model)
-    return {
-        "model_class": f"{cls.__module__}.{cls.__name__}",
-        "model_file": os.path.basename(getattr(sys.modules.get(cls.__module__), "__file__", "") or ""),
-    }

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/goparity/goparity/internal/report"
+	html "github.com/goparity/goparity/internal/report/page"
+	"github.com/goparity/goparity/internal/report/plot"
+)
+
+type reportFlags struct {
+	png, html, markdown, json, mode, baseline string
+	atol, rtol, maxAbs                        float64
+	relL2, rowRelL2, cosine, mse, snr         float64
+	verbose                                   bool
+}
+
+func newReport() *cobra.Command {
+	var f reportFlags
+	c := &cobra.Command{
+		Use:   "report DIR|report.json",
+		Short: "show a report.json: text, picture, HTML; judge it by other tolerances; compare it with an earlier one",
+		Long: "report reads what parity compare --json, parity verify or go test with PARITY_OUT wrote, and needs nothing else.\n\n" +
+			"With --atol, --rtol, --max-abs, --rel-l2, --row-rel-l2, --cosine, --mse or --snr the figures are judged anew, by these criteria alone. A row of which the\n" +
+			"figures do not tell is an error and said so (exit code 3). What needs the tensors cannot be judged here: ulp, kl, noise, top-k.\n\n" +
+			"With --baseline the exit code is 1 if something got worse or is not judged any more, and 0 otherwise, whatever fails in both.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(args[0], cmd.Flags(), cmd.OutOrStdout())
+		},
+	}
+	fl := c.Flags()
+	fl.StringVar(&f.png, "png", "", "write the plot of the error along the depth to this `file`")
+	fl.StringVar(&f.html, "html", "", "write the page to this `file`")
+	fl.StringVar(&f.markdown, "markdown", "", "write the summary for a CI's page to this `file`")
+	fl.StringVar(&f.json, "json", "", "write the report as it was judged anew to this `file`")
+	fl.StringVar(&f.mode, "mode", string(report.Standard), "whose points the plot fills: standard or injected; those of the other mode are rings")
+	fl.StringVar(&f.baseline, "baseline", "", "an earlier `report.json`: say what is better, worse, new and gone")
+	fl.Float64Var(&f.atol, "atol", 0, "judge by |a − g| ≤ atol + rtol·|g|")
+	fl.Float64Var(&f.rtol, "rtol", 0, "relative tolerance")
+	fl.Float64Var(&f.maxAbs, "max-abs", 0, "judge by the largest |a − g|")
+	fl.Float64Var(&f.relL2, "rel-l2", 0, "judge by the relative L2 of the tensor, and of its worst row without --row-rel-l2")
+	fl.Float64Var(&f.rowRelL2, "row-rel-l2", 0, "judge by the relative L2 of the worst row")
+	fl.Float64Var(&f.cosine, "cosine", 0, "judge by the least cosine")
+	fl.Float64Var(&f.mse, "mse", 0, "judge by the mean squared error")
+	fl.Float64Var(&f.snr, "snr", 0, "judge by the least signal-to-noise ratio in dB")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "list every port")
+	return c
+}
+
+// criteria are those of the command line, ok if there are any.
+func (f *reportFlags) criteria(fl *pflag.FlagSet) (t report.Tolerance, ok bool, err error) {
+	if fl.Changed("max-abs") && (fl.Changed("atol") || fl.Changed("rtol")) {
+		return t, false, usage("report: --max-abs is --atol with --rtol 0: give one of them")
+	}
+	t.Source = "command line"
+	for _, c := range []struct {
+		name  string
+		value float64
+		to    []**report.Float
+	}{
+		{"atol", f.atol, []**report.Float{&t.Atol}}, {"rtol", f.rtol, []**report.Float{&t.Rtol}}, {"max-abs", f.maxAbs, []**report.Float{&t.Atol}},
+		{"rel-l2", f.relL2, []**report.Float{&t.RelL2}}, {"row-rel-l2", f.rowRelL2, []**report.Float{&t.RowRelL2}},
+		{"cosine", f.cosine, []**report.Float{&t.Cosine}}, {"mse", f.mse, []**report.Float{&t.MSE}}, {"snr", f.snr, []**report.Float{&t.SNR}},
+	} {
+		if fl.Changed(c.name) {
+			ok = true
+			v := report.Float(c.value)
+			for _, to := range c.to {
+				*to = &v
+			}
+		}
+	}
+	zero := report.Float(0)
+	if t.Atol != nil && t.Rtol == nil {
+		t.Rtol = &zero
+	} else if t.Rtol != nil && t.Atol == nil {
+		t.Atol = &zero
+	}
+	return t, ok, nil
+}
+
+func (f *reportFlags) run(path string, fl *pflag.FlagSet, stdout io.Writer) error {
+	mode := report.Mode(f.mode)
+	if mode != report.Standard && mode != report.Injected {
+		return usage("report: --mode %s: want standard or injected", f.mode)
+	}
+	t, anew, err := f.criteria(fl)
+	if err != nil {
+		return err
+	}
+	r, file, err := findReport(path)
+	if err != nil {
+		return err
+	}
+	if anew {
+		if r, err = report.Rejudge(r, t); err != nil {
+			return usage("report: %v", err)
+		}
+	}
+	for _, out := range []struct {
+		path  string
+		write func(io.Writer) error
+	}{
+		{f.json, func(w io.Writer) error { return report.Write(w, r) }},
+		{f.png, func(w io.Writer) error { return plot.PNG(w, r, mode) }},
+		{f.html, func(w io.Writer) error { return html.Write(w, r) }},
+		{f.markdown, func(w io.Writer) error { return report.Markdown(w, r) }},
+	} {
+		if out.path == "" {
+			continue
+		}
+		for _, in := range []string{file, f.baseline} {
+			if same, err := sameFile(in, out.path); in != "" && err == nil && same {
+				return usage("report: %s would be overwritten", out.path)
+			}
+		}
+		if err := writeFile(out.path, out.write); err != nil {
+			return err
+		}
+	}
+	if f.baseline != "" {
+		return f.against(r, stdout)
+	}
+	if err := report.Text(stdout, r, textOptions(stdout, f.verbose)); err != nil {
+		return err
+	}
+	return exitOf(r)
+}
+
+// against compares with the baseline.
+func (f *reportFlags) against(r *report.Report, stdout io.Writer) error {
+	old, _, err := findReport(f.baseline)
+	if err != nil {
+		return err
+	}
+	worse, err := report.Baseline(stdout, old, r, textOptions(stdout, f.verbose))
+	switch {
+	case err != nil:
+		return err
+	case r.Verdict == report.Error:
+		return exitOf(r)
+	case worse:
+		return &exitError{code: exitMismatch}
+	}
+	return nil
+}
+
+// exitOf is the exit code of a verdict.
+func exitOf(r *report.Report) error {
+	switch r.Verdict {
+	case report.Pass:
+		return nil
+	case report.Fail:
+		return &exitError{code: exitMismatch}
+	}
+	return &exitError{exitInfra, errors.New(report.Headline(r))}
+}
+
+// findReport reads a report.json, or the one of a folder.
+func findReport(path string) (r *report.Report, file string, err error) {
+	file = path
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, "", err
+	}
+	if st.IsDir() {
+		file = filepath.Join(path, "report.json")
+	}
+	r, err = readReport(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, "", fmt.Errorf("%s has no report.json: parity verify, parity compare --json and go test with PARITY_OUT write one", path)
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", file, err)
+	}
+	return r, file, nil
+}

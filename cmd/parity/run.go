@@ -1,0 +1,385 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/fixture"
+	"github.com/goparity/goparity/internal/glob"
+	"github.com/goparity/goparity/internal/gpu"
+	"github.com/goparity/goparity/internal/live"
+)
+
+// runSanity is how many tokens the reference goes on with by itself, so that a person sees whether it makes sense.
+const runSanity = 32
+
+// runCase is the one case of a dump of parity run.
+const runCase = "run"
+
+type runFlags struct {
+	engine, model, revision, task, oracle string
+	device, encoding, overrides           string
+	layers, print, follow, out            string
+	prompts, ids, filter, allow, config   []string
+	steps, precision                      int
+	remoteCode, online, force             bool
+}
+
+func newRun() *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   "run --engine torch|max --model MODEL --prompt TEXT -o DIR",
+		Short: "run a model in one engine and dump what every layer gets and gives",
+		Long: "run loads a model, a folder or a hub id, in torch (the reference) or in Modular MAX, runs a prompt through it, and writes every layer's\n" +
+			"inputs and outputs as a dump. Two dumps are judged with parity compare. PARITY_PYTHON is the interpreter that has the engines,\n" +
+			"else .venv beside go.mod, else python3.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	fl := c.Flags()
+	fl.StringVar(&f.engine, "engine", "", "`torch` or max")
+	fl.StringVar(&f.model, "model", "", "model `folder` or hub id")
+	fl.StringVar(&f.revision, "revision", "", "`revision` of a hub id")
+	fl.StringVar(&f.task, "task", "", "text-generation, embeddings, text-classification (torch only) or module (default: by config.json)")
+	fl.StringVar(&f.oracle, "oracle", "", "Python `file` with reference(spec) and candidate(spec)")
+	fl.StringArrayVar(&f.prompts, "prompt", nil, "`text` to run; several are a batch")
+	fl.StringArrayVar(&f.ids, "token-ids", nil, "token ids to run in place of a prompt, as `1,2,3`; several are a batch")
+	fl.StringVar(&f.follow, "follow", "", "run the token ids, steps and decoded tokens of another `dump` of parity run")
+	fl.IntVar(&f.steps, "num-steps", 1, "forward passes: 1 is the prefill, each further one decodes a token")
+	fl.StringVar(&f.layers, "num-hidden-layers", "all", "run the first `N` blocks only")
+	fl.StringVar(&f.encoding, "encoding", "", "dtype of torch (default float32), encoding of MAX (default float32 on the CPU, its own choice on the GPU)")
+	fl.StringVar(&f.device, "device", engine.CPU, "cpu or gpu")
+	fl.StringVar(&f.overrides, "hf-config-overrides", "", "changes to config.json, a `JSON` object by key or dotted path")
+	fl.StringArrayVar(&f.config, "engine-config", nil, "setting of MAX, `KEY=VALUE`; may be repeated")
+	fl.StringArrayVar(&f.filter, "filter", nil, "record only layers that match this `glob`; may be repeated")
+	fl.StringArrayVar(&f.allow, "allow-missing", nil, "`glob` of weights that may be absent or left over; may be repeated")
+	fl.StringVar(&f.print, "print", engine.PrintCheckpoint, "how MAX writes tensors: compact, full, binary or max-checkpoint")
+	fl.IntVar(&f.precision, "precision", 6, "digits of --print full")
+	fl.BoolVar(&f.remoteCode, "trust-remote-code", false, "let the model's folder bring its own Python code")
+	fl.BoolVar(&f.online, "online", false, "let the engine download from the hub; else only its cache is used")
+	fl.StringVarP(&f.out, "output", "o", "", "`folder` to write (default torch_dump or max_dump)")
+	fl.BoolVar(&f.force, "force", false, "replace a dump that is there already")
+	return c
+}
+
+func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
+	job, why, err := f.job()
+	if err != nil {
+		return err
+	}
+	out, err := f.output()
+	if err != nil {
+		return err
+	}
+	head(stdout, job, f.model, why)
+	tmp, err := os.MkdirTemp(filepath.Dir(out), ".parity-run-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	job.Out = filepath.Join(tmp, "dump")
+	logFile := out + ".log" // stays where the run fails
+
+	con := newConsole(stderr, job.Engine)
+	var model engine.EventModel
+	opt := engine.Options{LogFile: logFile, Progress: func(e engine.Event) {
+		con.Event(e)
+		if e.Model != nil {
+			model = *e.Model
+		}
+	}}
+	r, err := live.Run(ctx, job, opt, con.say)
+	con.end(err == nil)
+	if err != nil {
+		var wrong *engine.UsageError
+		if errors.As(err, &wrong) {
+			return &exitError{exitUsage, err}
+		}
+		return err
+	}
+	tail(stdout, job, r, model)
+	from := filepath.Join(job.Out, runCase)
+	if err := errors.Join(r.Close(), replaceDump(from, out)); err != nil {
+		return err
+	}
+	os.Remove(logFile)
+	fmt.Fprintf(stdout, "dump      %s\n", f.out)
+	if job.Engine == engine.Torch {
+		fmt.Fprintf(stdout, "next      parity run --engine max … --follow %s, then parity compare --golden %s --actual max_dump\n", f.out, f.out)
+	}
+	return nil
+}
+
+// job says what the flags ask of the engine, and how the task was found.
+func (f *runFlags) job() (job engine.Job, why string, err error) {
+	if f.engine != engine.Torch && f.engine != engine.MAX {
+		return job, "", usage("run: --engine %q: want torch or max", f.engine)
+	}
+	if f.device != engine.CPU && f.device != engine.GPU {
+		return job, "", usage("run: --device %q: want cpu or gpu", f.device)
+	}
+	job = engine.Job{Engine: f.engine, Model: f.model, Revision: f.revision, Task: f.task, TrustRemoteCode: f.remoteCode, Oracle: f.oracle,
+		Device: f.device, Encoding: f.encoding, AllowMissing: f.allow, Online: f.online,
+		Capture: engine.Capture{Layers: f.filter}}
+	if err := f.checkModel(); err != nil {
+		return job, "", err
+	}
+	if f.model != "" {
+		if job.Local, err = localModel(f.model); err != nil {
+			return job, "", err
+		}
+	}
+	switch {
+	case f.task != "":
+	case f.oracle != "":
+		job.Task, why = fixture.Module, "for there is an oracle file"
+	default:
+		if job.Task, why, err = guessTask(f.model, job.Local, f.revision); err != nil {
+			return job, "", err
+		}
+	}
+	if job.Encoding == "" && (f.engine == engine.Torch || f.device == engine.CPU) {
+		job.Encoding = "float32"
+	}
+	if f.engine == engine.MAX {
+		if err := gpu.Supports(f.device, job.Encoding); err != nil {
+			return job, "", usage("run: --encoding: %v", err)
+		}
+		if !slices.Contains([]string{engine.PrintCompact, engine.PrintFull, engine.PrintBinary, engine.PrintCheckpoint}, f.print) {
+			return job, "", usage("run: --print %q: want compact, full, binary or max-checkpoint", f.print)
+		}
+		job.Print, job.Precision = f.print, f.precision
+	} else if f.print != engine.PrintCheckpoint || len(f.config) > 0 {
+		return job, "", usage("run: --print and --engine-config are settings of MAX")
+	}
+	if job.Engine == engine.Torch && job.Task == fixture.TextGeneration {
+		job.SanityTokens, job.SkipSanity = runSanity, "this dump is no golden"
+	}
+	if err := f.values(&job); err != nil {
+		return job, "", err
+	}
+	c, err := f.input(job.Task)
+	job.Cases = []engine.Case{c}
+	return job, why, err
+}
+
+func (f *runFlags) checkModel() error {
+	switch {
+	case f.oracle == "" && f.model == "":
+		return usage("run: --model is missing: a folder or a hub id; or --oracle for a model of your own")
+	case f.task == fixture.Module && f.oracle == "":
+		return usage("run: --task module needs --oracle: a Python file with reference(spec) and candidate(spec)")
+	case f.oracle != "":
+		if st, err := os.Stat(f.oracle); err != nil || st.IsDir() {
+			return usage("run: there is no oracle file %s", f.oracle)
+		}
+	}
+	return nil
+}
+
+// values reads the flags whose text has a form of its own.
+func (f *runFlags) values(job *engine.Job) error {
+	if f.layers != "all" {
+		n, err := strconv.Atoi(f.layers)
+		if err != nil || n < 1 {
+			return usage("run: --num-hidden-layers %q: want a number from 1, or all", f.layers)
+		}
+		job.MaxLayers = n
+	}
+	if f.overrides != "" {
+		if err := json.Unmarshal([]byte(f.overrides), &job.Overrides); err != nil {
+			return usage(`run: --hf-config-overrides: %v: want a JSON object, '{"rope_theta": 10000}'`, err)
+		}
+	}
+	for _, kv := range f.config {
+		key, text, ok := strings.Cut(kv, "=")
+		if !ok || key == "" {
+			return usage("run: --engine-config %q: want KEY=VALUE", kv)
+		}
+		var value any
+		if json.Unmarshal([]byte(text), &value) != nil {
+			value = text
+		}
+		if job.Config == nil {
+			job.Config = map[string]any{}
+		}
+		job.Config[key] = value
+	}
+	for _, g := range slices.Concat(f.filter, f.allow) {
+		if _, err := glob.Compile(g); err != nil {
+			return usage("run: %v", err)
+		}
+	}
+	return nil
+}
+
+// input is the one case: a prompt, token ids, or what another run was given.
+func (f *runFlags) input(task string) (c engine.Case, err error) {
+	c = engine.Case{Name: runCase, Prompts: f.prompts, Steps: f.steps}
+	given := 0
+	for _, is := range []bool{len(f.prompts) > 0, len(f.ids) > 0, f.follow != ""} {
+		if is {
+			given++
+		}
+	}
+	if given > 1 || given == 0 && task != fixture.Module {
+		return c, usage("run: want one of --prompt, --token-ids and --follow")
+	}
+	if f.steps < 1 || f.steps > 1 && task != fixture.TextGeneration {
+		return c, usage("run: --num-steps %d: a task %s has one step, only text-generation has more", f.steps, task)
+	}
+	for _, text := range f.ids {
+		ids, err := parseIDs(text)
+		if err != nil {
+			return c, usage("run: --token-ids: %v", err)
+		}
+		c.TokenIDs = append(c.TokenIDs, ids)
+	}
+	if f.follow == "" {
+		return c, nil
+	}
+	return c, follow(&c, f.follow)
+}
+
+// follow takes token ids, steps and decoded tokens from the run.json of another run.
+func follow(c *engine.Case, dir string) error {
+	path := filepath.Join(dir, dump.RunFile)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return usage("run: --follow: %v: it wants a dump that parity run wrote", err)
+	}
+	var run struct {
+		TokenIDs [][]int           `json:"token_ids"`
+		Sequence [][]int           `json:"sequence"`
+		Order    []dump.OrderEntry `json:"order"`
+	}
+	if err := json.Unmarshal(data, &run); err != nil || len(run.TokenIDs) == 0 {
+		return usage("run: --follow: %s names no token ids (%v): it wants a dump that parity run wrote", path, err)
+	}
+	steps := map[string]bool{}
+	for _, e := range run.Order {
+		steps[e.Step] = true
+	}
+	c.TokenIDs, c.Steps = run.TokenIDs, max(len(steps), 1)
+	if c.Steps == 1 {
+		return nil
+	}
+	for i, ids := range run.TokenIDs {
+		if i >= len(run.Sequence) || len(run.Sequence[i]) < len(ids)+c.Steps-1 {
+			return usage("run: --follow: %s has %d steps, but not the tokens that they were given", path, c.Steps)
+		}
+		c.Forced = append(c.Forced, run.Sequence[i][len(ids):len(ids)+c.Steps-1])
+	}
+	return nil
+}
+
+// output is the absolute folder to write, which must be free; with --force it may be a dump.
+func (f *runFlags) output() (string, error) {
+	f.out = cmp.Or(f.out, f.engine+"_dump")
+	out, err := filepath.Abs(f.out)
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Lstat(out); err == nil {
+		if !f.force {
+			return "", usage("run: %s exists: --force replaces a dump, -o writes another one", f.out)
+		}
+		if _, err := os.Stat(filepath.Join(out, dump.RunFile)); err != nil {
+			return "", usage("run: %s is not replaced: it has no %s, so it is no dump of parity run", f.out, dump.RunFile)
+		}
+	}
+	return out, os.MkdirAll(filepath.Dir(out), 0o755)
+}
+
+// replaceDump puts a folder in the place of another, which goes only when the new one is there.
+func replaceDump(from, to string) error {
+	old := filepath.Join(filepath.Dir(from), "old")
+	if err := os.Rename(to, old); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := os.Rename(from, to); err != nil {
+		return errors.Join(err, os.Rename(old, to))
+	}
+	return nil
+}
+
+// head says what is run, before it is.
+func head(w io.Writer, job engine.Job, model, why string) {
+	fmt.Fprintf(w, "engine    %s on the %s, %s\n", job.Engine, job.Device, cmp.Or(job.Encoding, "its own encoding"))
+	if why != "" {
+		why = " (" + why + ")"
+	}
+	if model != "" {
+		fmt.Fprintf(w, "model     %s\n", model)
+	}
+	if job.Oracle != "" {
+		fmt.Fprintf(w, "oracle    %s\n", job.Oracle)
+	}
+	fmt.Fprintf(w, "task      %s%s\n", job.Task, why)
+	for _, p := range job.Cases[0].Prompts {
+		fmt.Fprintf(w, "prompt    %q\n", p)
+	}
+}
+
+// tail says what came of it.
+func tail(w io.Writer, job engine.Job, r *engine.Result, model engine.EventModel) {
+	run, about := r.Runs[0], r.About[0]
+	fmt.Fprintf(w, "class     %s\n", cmp.Or(model.Class, about.ModelClass))
+	if file := cmp.Or(model.File, about.ModelFile); file != "" {
+		fmt.Fprintf(w, "source    %s\n", file)
+	}
+	var ids [][]int
+	if json.Unmarshal(run.Info.TokenIDs, &ids) == nil {
+		for _, s := range ids {
+			fmt.Fprintf(w, "tokens    %s\n", numbers(s))
+		}
+	}
+	if run.Info.ReferenceText != "" {
+		fmt.Fprintf(w, "goes on   %q\n", run.Info.ReferenceText)
+	}
+	if made, err := r.Generated(0); err == nil && job.Task == fixture.TextGeneration {
+		for _, s := range made {
+			fmt.Fprintf(w, "decoded   %s\n", numbers(s))
+		}
+	}
+	var phases []string
+	for _, p := range []string{"import", "load", "compile", "sanity", "forward", "write"} {
+		if s, ok := run.Info.Seconds[p]; ok {
+			phases = append(phases, fmt.Sprintf("%s %.1f", p, s))
+		}
+	}
+	fmt.Fprintf(w, "seconds   %s; peak memory %d MiB\n", strings.Join(phases, ", "), run.Info.PeakRSS>>20)
+	layers, bytes := map[string]bool{}, 0
+	for _, e := range run.Entries {
+		layers[e.Layer] = true
+		if e.Tensor != nil {
+			bytes += e.Tensor.Len() * e.Tensor.DType().Size()
+		}
+	}
+	fmt.Fprintf(w, "recorded  %d tensors of %d layers in %d steps, %.1f MB\n", len(run.Entries), len(layers), len(run.Steps()), float64(bytes)/1e6)
+}
+
+// numbers writes token ids, with the middle left out where there are many.
+func numbers(ids []int) string {
+	const most = 24
+	text := strings.Trim(fmt.Sprint(ids), "[]")
+	if len(ids) > most {
+		text = strings.Trim(fmt.Sprint(ids[:most/2]), "[]") + " … " + strings.Trim(fmt.Sprint(ids[len(ids)-most/2:]), "[]")
+	}
+	return fmt.Sprintf("%s (%d)", text, len(ids))
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/goparity/goparity/internal/fixture"
+)
+
+// tasks by the end of an architecture's name. The order decides: every name of a model may end with Model.
+var tasks = []struct{ ending, task string }{
+	{"ForCausalLM", fixture.TextGeneration},
+	{"LMHeadModel", fixture.TextGeneration},
+	{"ForConditionalGeneration", fixture.TextGeneration},
+	{"ForSequenceClassification", fixture.TextClassification},
+	{"ForMaskedLM", fixture.Embeddings},
+	{"Model", fixture.Embeddings},
+}
+
+// guessTask reads the task off the architectures in the model's config.json. why is what to tell.
+func guessTask(model string, local bool, revision string) (task, why string, err error) {
+	dir := model
+	if !local {
+		if dir = snapshot(model, revision); dir == "" {
+			return "", "", usage("run: the task of %s is not known, for it is not in the hub's cache: give --task, text-generation or embeddings", model)
+		}
+	}
+	path := filepath.Join(dir, "config.json")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", "", usage("run: %v: a model folder holds config.json, *.safetensors and the tokenizer's files", err)
+	}
+	var config struct {
+		Architectures []string `json:"architectures"`
+	}
+	if err := json.Unmarshal(data, &config); err != nil {
+		return "", "", usage("run: %s: %v", path, err)
+	}
+	for _, a := range config.Architectures {
+		for _, t := range tasks {
+			if strings.HasSuffix(a, t.ending) {
+				return t.task, "guessed from " + a + " in config.json", nil
+			}
+		}
+	}
+	return "", "", usage("run: the architectures %q in %s do not tell the task: give --task", config.Architectures, path)
+}
+
+// hubCache is where the packages of Hugging Face keep what they downloaded.
+func hubCache(getenv func(string) string) string {
+	if dir := getenv("HF_HUB_CACHE"); dir != "" {
+		return dir
+	}
+	home := getenv("HF_HOME")
+	if home == "" {
+		base := getenv("XDG_CACHE_HOME")
+		if base == "" {
+			user, err := os.UserHomeDir()
+			if err != nil {
+				return ""
+			}
+			base = filepath.Join(user, ".cache")
+		}
+		home = filepath.Join(base, "huggingface")
+	}
+	return filepath.Join(home, "hub")
+}
+
+// snapshot is the folder of a hub model in the cache, "" if it is not there.
+func snapshot(model, revision string) string {
+	cache := hubCache(os.Getenv)
+	if cache == "" || !filepath.IsLocal(model) {
+		return ""
+	}
+	dir := filepath.Join(cache, "models--"+strings.ReplaceAll(model, "/", "--"))
+	revision = cmp.Or(revision, "main")
+	if commit, err := os.ReadFile(filepath.Join(dir, "refs", revision)); err == nil {
+		revision = strings.TrimSpace(string(commit))
+	}
+	dir = filepath.Join(dir, "snapshots", revision)
+	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+		return ""
+	}
+	return dir
+}
+
+// localModel reports whether a model is a folder and not a hub id. What looks like a folder must be one.
+func localModel(model string) (bool, error) {
+	if st, err := os.Stat(model); err == nil {
+		if !st.IsDir() {
+			return false, usage("run: --model %s is a file: name the folder with config.json and *.safetensors", model)
+		}
+		return true, nil
+	}
+	if filepath.IsAbs(model) || strings.HasPrefix(model, ".") || strings.Count(model, "/") > 1 || strings.ContainsRune(model, '\\') {
+		return false, usage("run: there is no model folder %s", model)
+	}
+	return false, nil
+}
+
+// parseIDs reads "72,101 108" as token ids.
+func parseIDs(text string) (ids []int, err error) {
+	for _, f := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
+		var id int
+		if err := json.Unmarshal([]byte(f), &id); err != nil {
+			return nil, fmt.Errorf("%q is no token id", f)
+		}
+		ids = append(ids, id)
+	}
+	if len(ids) == 0 {
+		return nil, fmt.Errorf("%q has no token ids: write 72,101,108", text)
+	}
+	return ids, nil
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/transformers"
+)
+
+func newTransformers() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "transformers",
+		Short: "edit a copy of the installed transformers: edit, status, restore",
+		Long: "transformers makes an editable copy of the installed Python package in .parity/transformers beside go.mod. Live runs and parity run use\n" +
+			"it while it is there, and say so; goldens are not renewed from it. The installation stays as it is.",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("unknown command %q, want edit, status or restore", args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	c.AddCommand(newTransformersEdit(), newTransformersStatus(), newTransformersRestore())
+	return c
+}
+
+func newTransformersEdit() *cobra.Command {
+	return &cobra.Command{
+		Use:   "edit [MODULE]",
+		Short: "make the copy if there is none, and print where to edit: llama, modeling_llama, …",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, err := transformers.Find(".")
+			if err != nil {
+				return err
+			}
+			if o == nil {
+				python, err := engine.Interpreter(os.Getenv, ".")
+				if err != nil {
+					return err
+				}
+				source, version, err := transformers.Installed(cmd.Context(), python)
+				if err != nil {
+					return err
+				}
+				dir, err := transformers.Folder(".")
+				if err != nil {
+					return err
+				}
+				if o, err = transformers.Make(dir, source, version); err != nil {
+					return err
+				}
+				fmt.Fprintf(cmd.ErrOrStderr(), "parity: copied transformers %s, %d files; live runs use the copy until parity transformers restore\n", version, len(o.Files))
+			}
+			if len(args) == 0 {
+				fmt.Fprintln(cmd.OutOrStdout(), o.Package())
+				return nil
+			}
+			files := o.Lookup(args[0])
+			if len(files) == 0 {
+				return usage("transformers edit: no file of transformers %s is called %q", o.Version, args[0])
+			}
+			for _, f := range files {
+				fmt.Fprintln(cmd.OutOrStdout(), filepath.Join(o.Package(), filepath.FromSlash(f)))
+			}
+			return nil
+		},
+	}
+}
+
+func newTransformersStatus() *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "whether runs use an edited copy, and which of its files were changed",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o, err := transformers.Find(".")
+			if err != nil {
+				return err
+			}
+			w := cmd.OutOrStdout()
+			if o == nil {
+				fmt.Fprintln(w, "runs use the installed transformers")
+				return nil
+			}
+			fmt.Fprintf(w, "runs use the copy of transformers %s in %s\n", o.Version, o.Package())
+			if python, err := engine.Interpreter(os.Getenv, "."); err == nil {
+				if _, now, err := transformers.Installed(cmd.Context(), python); err == nil && now != o.Version {
+					fmt.Fprintf(w, "installed is %s now: the copy is of another version\n", now)
+				}
+			}
+			_, err = listChanges(w, o)
+			return err
+		},
+	}
+}
+
+// listChanges prints the edits and says how many there are.
+func listChanges(w io.Writer, o *transformers.Overlay) (int, error) {
+	changes, err := o.Changes()
+	if err != nil {
+		return 0, err
+	}
+	for _, c := range changes {
+		fmt.Fprintf(w, "%-8s %s\n", c.What, c.File)
+	}
+	if len(changes) == 0 {
+		fmt.Fprintln(w, "nothing in it is changed")
+	}
+	return len(changes), nil
+}
+
+func newTransformersRestore() *cobra.Command {
+	var force bool
+	c := &cobra.Command{
+		Use:   "restore",
+		Short: "remove the copy, so that runs use the installed package again",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			w := cmd.OutOrStdout()
+			o, err := transformers.Find(".")
+			if err != nil {
+				dir, e := transformers.Folder(".")
+				if e != nil || !force {
+					return err
+				}
+				return transformers.Remove(dir)
+			}
+			if o == nil {
+				fmt.Fprintln(w, "there is no copy: runs use the installed transformers")
+				return nil
+			}
+			n, err := listChanges(w, o)
+			if err != nil && !force {
+				return err
+			}
+			if n > 0 && !force {
+				return usage("transformers restore: %d edited files would be lost: --force removes them", n)
+			}
+			if err := o.Remove(); err != nil {
+				return err
+			}
+			fmt.Fprintln(w, "removed: runs use the installed transformers again")
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&force, "force", false, "remove edited files too")
+	return c
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/report"
+	html "github.com/goparity/goparity/internal/report/page"
+	"github.com/goparity/goparity/internal/report/plot"
+	"github.com/goparity/goparity/internal/session"
+)
+
+// tree is the folder that parity verify writes. What it puts there is all that it ever replaces or removes.
+type tree struct {
+	dir    string
+	name   string // of what was verified: part of the reports' names
+	layers bool   // the tensors too
+}
+
+// marker lies in a folder that parity verify wrote.
+const marker = ".goparity-verification"
+
+// entries are what a tree consists of.
+var entries = []string{"without_injection", "with_injection", "report.json", "report.html", "summary.txt", marker}
+
+// check refuses a folder with files of somebody else, unless that is forced. Even then only our own entries are replaced.
+func (t tree) check(force bool) error {
+	found, err := os.ReadDir(t.dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case len(found) == 0 || force:
+		return nil
+	}
+	if _, err := os.Stat(filepath.Join(t.dir, marker)); err == nil {
+		return nil
+	}
+	return usage("verify: %s is not empty, and parity verify did not write it: give another --export, or --force to put the results there beside what it has", t.dir)
+}
+
+// write writes everything to a folder inside of the tree first, and puts it in place when all is there. cases is empty if nothing could be compared.
+func (t tree) write(r *report.Report, cases []session.Case) (err error) {
+	if err := os.MkdirAll(t.dir, 0o755); err != nil {
+		return err
+	}
+	tmp, err := os.MkdirTemp(t.dir, ".new-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
+	files := map[string]func(io.Writer) error{
+		"report.json": func(w io.Writer) error { return report.Write(w, r) },
+		"report.html": func(w io.Writer) error { return html.Write(w, r) },
+		"summary.txt": func(w io.Writer) error { return report.Modes(w, r) },
+		marker: func(w io.Writer) error {
+			_, err := fmt.Fprintln(w, "parity verify wrote this folder and replaces its own files in it")
+			return err
+		},
+	}
+	for name, write := range files {
+		if err := writeFile(filepath.Join(tmp, name), write); err != nil {
+			return err
+		}
+	}
+	for _, m := range []struct {
+		folder string
+		mode   report.Mode
+		run    func(session.Case) *dump.Run
+	}{
+		{"without_injection", report.Standard, func(k session.Case) *dump.Run { return k.Actual }},
+		{"with_injection", report.Injected, func(k session.Case) *dump.Run { return k.Injected }},
+	} {
+		var golden, actual []*dump.Run
+		for _, k := range cases {
+			if run := m.run(k); run != nil {
+				golden, actual = append(golden, k.Golden), append(actual, run)
+			}
+		}
+		if len(actual) == 0 {
+			continue
+		}
+		if err := t.mode(filepath.Join(tmp, m.folder), r, m.mode, golden, actual); err != nil {
+			return err
+		}
+	}
+	for _, name := range entries {
+		to, from := filepath.Join(t.dir, name), filepath.Join(tmp, name)
+		if err := os.RemoveAll(to); err != nil {
+			return err
+		}
+		if err := os.Rename(from, to); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// mode writes the folder of one mode.
+func (t tree) mode(dir string, r *report.Report, mode report.Mode, golden, actual []*dump.Run) error {
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	name := fmt.Sprintf("layer_verification_report_%s_%s.txt", plain(t.name), plain(encoding(r)))
+	for name, write := range map[string]func(io.Writer) error{
+		name:                     func(w io.Writer) error { return report.Verification(w, r, mode) },
+		"mse_plot.png":           func(w io.Writer) error { return plot.PNG(w, r, mode) },
+		"module_names_max.txt":   func(w io.Writer) error { return writeNames(w, actual) },
+		"module_names_torch.txt": func(w io.Writer) error { return writeNames(w, golden) },
+	} {
+		if err := writeFile(filepath.Join(dir, name), write); err != nil {
+			return err
+		}
+	}
+	if !t.layers {
+		return nil
+	}
+	for name, runs := range map[string][]*dump.Run{"max_layers": actual, "torch_layers": golden} {
+		sub := filepath.Join(dir, name)
+		if err := os.Mkdir(sub, 0o755); err != nil {
+			return err
+		}
+		if err := session.Save(sub, runs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeNames lists the layers of runs, each once, in execution order.
+func writeNames(w io.Writer, runs []*dump.Run) error {
+	var names []string
+	seen := map[string]bool{}
+	for _, r := range runs {
+		for _, e := range r.Entries {
+			if !seen[e.Layer] {
+				seen[e.Layer] = true
+				names = append(names, report.Clean(e.Layer)+"\n")
+			}
+		}
+	}
+	_, err := io.WriteString(w, strings.Join(names, ""))
+	return err
+}
+
+func encoding(r *report.Report) string {
+	if e := r.Source.Actual.Encoding; e != "" {
+		return e
+	}
+	// A dump that does not say: the type that most outputs have.
+	count := map[string]int{}
+	best := "unknown"
+	for _, l := range r.Layers {
+		if l.Kind != report.PortInput && l.Actual != nil {
+			if count[l.Actual.DType]++; count[l.Actual.DType] > count[best] {
+				best = l.Actual.DType
+			}
+		}
+	}
+	return best
+}
+
+// plain makes a name fit for a file's.
+func plain(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || slices.Contains([]rune("._-"), r)) {
+			return r
+		}
+		return '_'
+	}, s)
+	return strings.TrimLeft(s[:min(len(s), 80)], ".")
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/goparity/goparity/internal/match"
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/session"
+)
+
+type verifyFlags struct {
+	run, mode, export, diagnose     string
+	replay, goldens, layers, force  bool
+	verbose                         bool
+	golden, actual, injected, ref64 string
+	padMask                         string
+	timeout                         time.Duration
+}
+
+func newVerify() *cobra.Command {
+	var f verifyFlags
+	c := &cobra.Command{
+		Use:   "verify FIXTURE | verify --golden A --actual B [--injected C]",
+		Short: "compare all layers in both modes, and write reports, plots and tensors to a folder",
+		Long: "verify runs the reference and the candidate of a fixture, the candidate once as it is and once with the golden inputs given to every layer, and writes\n\n" +
+			"  EXPORT/{without_injection,with_injection}/layer_verification_report_NAME_ENCODING.txt\n" +
+			"  EXPORT/{without_injection,with_injection}/{mse_plot.png,module_names_max.txt,module_names_torch.txt}\n" +
+			"  EXPORT/{without_injection,with_injection}/{max_layers,torch_layers}     with --save-layers\n" +
+			"  EXPORT/{report.json,report.html,summary.txt}\n\n" +
+			"With --replay the recorded runs and goldens of the fixture are verified, and with --golden and --actual two dumps, which need no fixture.",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.verify(cmd.Context(), args, cmd.Flags().Changed, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	fl := c.Flags()
+	fl.StringVar(&f.run, "run", session.RunCPU, "where the candidate runs: cpu or gpu")
+	fl.BoolVar(&f.replay, "replay", false, "verify the recorded run, start no engine")
+	fl.BoolVar(&f.goldens, "goldens", false, "take the fixture's goldens, do not run the reference")
+	fl.StringVar(&f.mode, "mode", session.ModeBoth, "both, or standard: no injected run")
+	fl.StringVarP(&f.export, "export", "o", "", "`folder` of the results (default verification_NAME)")
+	fl.BoolVar(&f.layers, "save-layers", false, "write the tensors of both sides too")
+	fl.BoolVar(&f.force, "force", false, "write into a folder that has other files")
+	fl.StringVar(&f.diagnose, "diagnose", session.DiagnoseFull, "time for the search of causes when the comparison fails: off, fast or full")
+	fl.DurationVar(&f.timeout, "timeout", 0, "stop the engines after this time (0: never)")
+	fl.StringVar(&f.golden, "golden", "", "the reference's `dump`, in place of a fixture")
+	fl.StringVar(&f.actual, "actual", "", "the candidate's `dump`")
+	fl.StringVar(&f.injected, "injected", "", "the candidate's `dump` of a run on golden inputs")
+	fl.StringVar(&f.ref64, "golden64", "", "the reference's `dump` in float64")
+	fl.StringVar(&f.padMask, "pad-mask", "", "JSON `file` with 0 or 1 per [batch][token]: padding rows are left out")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "list every port")
+	return c
+}
+
+// check finds flags that contradict each other.
+func (f *verifyFlags) check(args []string, changed func(string) bool) error {
+	dumps := f.golden != "" || f.actual != "" || f.injected != "" || f.ref64 != ""
+	switch {
+	case dumps && len(args) > 0:
+		return usage("verify: a fixture or dumps, not both")
+	case dumps && (f.golden == "" || f.actual == ""):
+		return usage("verify: --golden and --actual belong together")
+	case !dumps && len(args) == 0:
+		return usage("verify: name a fixture, or dumps with --golden and --actual")
+	case !dumps && f.padMask != "":
+		return usage("verify: --pad-mask is for dumps, a fixture knows its own")
+	case f.run != session.RunCPU && f.run != session.RunGPU:
+		return usage("verify: --run %s: want cpu or gpu", f.run)
+	case f.mode != session.ModeBoth && f.mode != session.ModeStandard:
+		return usage("verify: --mode %s: want both or standard", f.mode)
+	case f.replay && (changed("run") || f.goldens):
+		return usage("verify: --replay starts no engine: it goes with neither --run nor --goldens")
+	}
+	for _, name := range []string{"run", "replay", "goldens", "mode", "timeout"} {
+		if dumps && changed(name) {
+			return usage("verify: --%s is for fixtures", name)
+		}
+	}
+	if err := session.CheckDiagnose(f.diagnose); err != nil {
+		return usage("verify: --diagnose: %v", err)
+	}
+	return nil
+}
+
+func (f *verifyFlags) verify(ctx context.Context, args []string, changed func(string) bool, stdout, stderr io.Writer) error {
+	if err := f.check(args, changed); err != nil {
+		return err
+	}
+	subject := f.actual
+	if len(args) > 0 {
+		subject = args[0]
+	}
+	abs, err := filepath.Abs(subject)
+	if err != nil {
+		return err
+	}
+	t := tree{dir: f.export, name: filepath.Base(abs), layers: f.layers}
+	if t.dir == "" {
+		t.dir = "verification_" + plain(t.name)
+	}
+	if err := t.check(f.force); err != nil {
+		return err
+	}
+	verify := f.dumps
+	if len(args) > 0 {
+		verify = func(ctx context.Context, stderr io.Writer, done func(*report.Report, []session.Case) error) error {
+			return f.fixture(args[0], stderr, done)
+		}
+	}
+	var r *report.Report
+	wrong := verify(ctx, stderr, func(found *report.Report, cases []session.Case) error {
+		r = found
+		return t.write(r, cases)
+	})
+	var e *exitError
+	switch {
+	case errors.As(wrong, &e) && e.code == exitUsage:
+		return wrong
+	case r == nil:
+		// The results of an earlier run must not look like those of this one.
+		r = &report.Report{Fixture: t.name, Verdict: report.Error, Error: wrong.Error()}
+		return &exitError{exitInfra, errors.Join(wrong, t.write(r, nil))}
+	case wrong != nil:
+		return wrong
+	}
+	if err := report.Text(stdout, r, textOptions(stdout, f.verbose)); err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "\nwritten: %s\n", filepath.ToSlash(filepath.Join(t.dir, "summary.txt")+", report.html, report.json"))
+	return exitOf(r)
+}
+
+// fixture runs the engines, or opens what they left, and hands the result over while its tensors can be read.
+func (f *verifyFlags) fixture(dir string, stderr io.Writer, done func(*report.Report, []session.Case) error) (err error) {
+	cfg := session.Config{Fixtures: []string{dir}, Run: f.run, Mode: f.mode, Diagnose: f.diagnose, Timeout: f.timeout, Started: time.Now()}
+	reference := !f.replay && !f.goldens
+	if f.replay {
+		cfg.Run, cfg.Mode = session.RunReplay, session.ModeStandard // a recorded injected run is taken along
+	}
+	if reference {
+		// The goldens of this run lie in a folder of their own: the fixture stays as it is.
+		tmp, err := os.MkdirTemp("", "goparity-verify-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(tmp)
+		cfg.Goldens, cfg.Update = filepath.Join(tmp, "golden"), session.UpdateAll
+	}
+	s, err := session.Start(cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if reference {
+		if err := s.Update(stderr); err != nil {
+			return fmt.Errorf("%w\nwith --goldens the fixture's goldens are the reference, and it need not run", err)
+		}
+	}
+	fixture := s.Default()
+	c, err := fixture.Comparison()
+	if err != nil {
+		return err
+	}
+	r, err := fixture.Report()
+	if err != nil {
+		return err
+	}
+	return done(r, c.Cases)
+}
+
+// dumps compares dumps, like parity compare.
+func (f *verifyFlags) dumps(ctx context.Context, stderr io.Writer, done func(*report.Report, []session.Case) error) error {
+	flags := compareFlags{golden: f.golden, actual: f.actual, injected: f.injected, golden64: f.ref64, padMask: f.padMask}
+	opt := session.Options{Match: match.Options{}, Diagnosis: session.Diagnosis{Mode: f.diagnose}}
+	var err error
+	if opt.Match.PadMask, err = readPadMask(f.padMask); err != nil {
+		return err
+	}
+	cases, closeAll, err := flags.open()
+	if err != nil {
+		return err
+	}
+	defer closeAll()
+	bar := newProgress(stderr)
+	opt.Progress = bar.set
+	c, err := session.Compare(ctx, cases, opt)
+	bar.done()
+	if err != nil {
+		return err
+	}
+	return done(c.Report(filepath.Base(filepath.Clean(f.actual)), true), cases)
+}

@@ -1,0 +1,116 @@
+package diagnose
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/goparity/goparity/internal/localise"
+)
+
+// angles is out = cos or sin of position·frequency: what a rotary embedding puts out.
+type angles struct {
+	positions, out *value
+	freqs          []float64
+	sine           bool
+	pairs          bool // each angle twice in a row, and not all angles twice
+	double         bool // each angle twice
+}
+
+// findAngles tries cosines and sines of the integers that a layer took.
+func findAngles(g *graph, v *value, layer string) []op {
+	var positions *value
+	for _, x := range g.values {
+		if !x.golden.DType().IsFloat() && x.golden.Len() == v.rows && slices.ContainsFunc(x.ports, func(p *Port) bool {
+			return p.Layer == layer && localise.RoleOf(p.Port) == localise.Input
+		}) {
+			positions = x
+		}
+	}
+	if positions == nil || v.width < 2 {
+		return nil
+	}
+	for _, x := range read(v.golden, v.width, spread(v.rows, probeRows)) {
+		if !(math.Abs(x) <= 1.01) {
+			return nil
+		}
+	}
+	all := thetas
+	if t, ok := g.s.Config.Float("rope_theta", "rotary_emb_base"); ok && t > 0 {
+		all = append([]float64{t}, thetas...)
+	}
+	var ops []op
+	for _, theta := range all {
+		for _, sine := range []bool{false, true} {
+			if v.width%2 == 0 {
+				f := frequencies(theta, v.width)
+				ops = append(ops, &angles{positions, v, f, sine, false, true}, &angles{positions, v, f, sine, true, true})
+			}
+			ops = append(ops, &angles{positions, v, frequencies(theta, 2*v.width), sine, false, false})
+		}
+	}
+	return ops
+}
+
+func (o *angles) inputs() []*value { return []*value{o.positions} }
+
+func (o *angles) eval(e *evaluation, rows []int) []float64 { return o.with(e, rows, 0, 1) }
+
+func (o *angles) with(e *evaluation, rows []int, offset, step float64) []float64 {
+	ids := e.ids(o.positions)
+	out := make([]float64, 0, len(rows)*o.out.width)
+	for _, r := range rows {
+		for c := range o.out.width {
+			i := c
+			switch {
+			case o.double && o.pairs:
+				i = c / 2
+			case o.double:
+				i = c % len(o.freqs)
+			}
+			a := (ids[r]*step + offset) * o.freqs[i]
+			if o.sine {
+				out = append(out, math.Sin(a))
+			} else {
+				out = append(out, math.Cos(a))
+			}
+		}
+	}
+	return out
+}
+
+func (o *angles) faults(*graph, *value) []fault {
+	var out []fault
+	add := func(id, text string, change func(n *angles)) {
+		n := *o
+		change(&n)
+		out = append(out, fault{id: id, text: text, eval: n.eval})
+	}
+	dim := 2 * len(o.freqs)
+	for _, t := range thetas {
+		add("rope/theta", fmt.Sprintf("theta is %g", t), func(n *angles) { n.freqs = frequencies(t, dim) })
+	}
+	if o.double {
+		add("rope/layout", "the angles stand the other way: in pairs, or in halves", func(n *angles) { n.pairs = !n.pairs })
+	}
+	add("rope/layout", "cosine and sine are exchanged", func(n *angles) { n.sine = !n.sine })
+	for _, by := range []float64{1, -1, 2, -2} {
+		out = append(out, fault{id: "rope/offset", text: fmt.Sprintf("the positions are %+g", by),
+			eval: func(e *evaluation, rows []int) []float64 { return o.with(e, rows, by, 1) }})
+	}
+	for _, f := range []float64{-1, 0.5, 0.25, 0.125, 2, 4, 8} {
+		out = append(out, fault{id: "rope/theta", rank: 1, text: fmt.Sprintf("the positions are multiplied by %g", f),
+			eval: func(e *evaluation, rows []int) []float64 { return o.with(e, rows, 0, f) }})
+	}
+	return append(out, fault{id: "rope/theta", rank: 2, params: 1, fitted: true, text: "theta is another number", eval: func(e *evaluation, rows []int) []float64 {
+		some := spread(o.out.rows, probeRows)
+		actual := read(e.g.s.Target.Actual, o.out.width, some)
+		n := *o
+		at := minimum(math.Log(10), math.Log(1e9), func(l float64) float64 {
+			n.freqs = frequencies(math.Exp(l), dim)
+			return relative(n.eval(e, some), actual)
+		})
+		n.freqs = frequencies(math.Exp(at), dim)
+		return n.eval(e, rows)
+	}})
+}

@@ -1,0 +1,74 @@
+package diagnose
+
+import (
+	"github.com/goparity/goparity/tensor"
+)
+
+// Array is a tensor in float64, row-major: what hypotheses calculate with.
+type Array struct {
+	Shape []int
+	Data  []float64
+}
+
+// NewArray is an array of zeros.
+func NewArray(shape ...int) *Array {
+	n := 1
+	for _, s := range shape {
+		n *= s
+	}
+	return &Array{Shape: shape, Data: make([]float64, n)}
+}
+
+// ArrayOf decodes a tensor.
+func ArrayOf(t *tensor.Tensor) *Array {
+	a := &Array{Shape: append([]int(nil), t.Shape()...), Data: make([]float64, t.Len())}
+	t.Float64s(a.Data, 0)
+	return a
+}
+
+// Rows is the number of rows, and Width the length of the last axis: a scalar is one row of one element.
+func (a *Array) Rows() int { return len(a.Data) / max(a.Width(), 1) }
+
+// Width is the length of the last axis.
+func (a *Array) Width() int {
+	if len(a.Shape) == 0 {
+		return 1
+	}
+	return a.Shape[len(a.Shape)-1]
+}
+
+// Row is row i, in place.
+func (a *Array) Row(i int) []float64 {
+	w := a.Width()
+	return a.Data[i*w : (i+1)*w]
+}
+
+// Map is a new array of f of each element.
+func (a *Array) Map(f func(float64) float64) *Array {
+	b := &Array{Shape: a.Shape, Data: make([]float64, len(a.Data))}
+	for i, x := range a.Data {
+		b.Data[i] = f(x)
+	}
+	return b
+}
+
+// Zip is a new array of f of the elements of a and b, which have the same number of elements; nil if they have not.
+func (a *Array) Zip(b *Array, f func(x, y float64) float64) *Array {
+	if b == nil || len(a.Data) != len(b.Data) {
+		return nil
+	}
+	c := &Array{Shape: a.Shape, Data: make([]float64, len(a.Data))}
+	for i, x := range a.Data {
+		c.Data[i] = f(x, b.Data[i])
+	}
+	return c
+}
+
+// MapRows is a new array: f fills row i of it from row i of a. The rows of both are of equal width.
+func (a *Array) MapRows(f func(i int, dst, src []float64)) *Array {
+	b := &Array{Shape: a.Shape, Data: make([]float64, len(a.Data))}
+	for i := range a.Rows() {
+		f(i, b.Row(i), a.Row(i))
+	}
+	return b
+}

@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/supervise"
+)
+
+// lookup gives the last value of a key, as programs see it.
+func lookup(env []string, key string) string {
+	for _, kv := range slices.Backward(env) {
+		if v, ok := strings.CutPrefix(kv, key+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// defaults are what engines read at import: no telemetry, no progress bars, the same results each time.
+var defaults = []string{
+	"MODULAR_TELEMETRY_ENABLED=0",
+	"MODULAR_CRASH_REPORTING_ENABLED=0",
+	"MAX_SERVE_DISABLE_TELEMETRY=1",
+	"OTEL_SDK_DISABLED=true",
+	"ORT_DISABLE_TELEMETRY=1",
+	"DO_NOT_TRACK=1",
+	"HF_HUB_DISABLE_TELEMETRY=1",
+	"HF_HUB_DISABLE_PROGRESS_BARS=1",
+	"TOKENIZERS_PARALLELISM=false",
+	"CUBLAS_WORKSPACE_CONFIG=:4096:8",
+}
+
+// quiet is env with the defaults, and offline unless the job is online. What the user has set stays as it is: HF_HUB_OFFLINE=0 asks the hub.
+func quiet(env []string, online bool) []string {
+	offline := "HF_HUB_OFFLINE=1"
+	if online {
+		offline = "HF_HUB_OFFLINE=0"
+	}
+	out := slices.Clone(env)
+	for _, kv := range append(slices.Clone(defaults), offline) {
+		if key, _, _ := strings.Cut(kv, "="); lookup(env, key) == "" {
+			out = append(out, kv)
+		}
+	}
+	return out
+}
+
+var secretKey = regexp.MustCompile(`(?i)(TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?)$`)
+
+// secrets lists the values of variables that look secret, and passwords in URLs, also as JSON writes them.
+func secrets(env []string) (values []string) {
+	add := func(v string) {
+		const short = 6 // "true", "1", "": no secrets, and in every second line of a log
+		if len(v) < short {
+			return
+		}
+		values = append(values, v)
+		if quoted, err := json.Marshal(v); err == nil && string(quoted) != `"`+v+`"` {
+			values = append(values, string(quoted[1:len(quoted)-1]))
+		}
+	}
+	for _, kv := range env {
+		key, v, _ := strings.Cut(kv, "=")
+		if secretKey.MatchString(key) {
+			add(v)
+		} else if u, err := url.Parse(v); err == nil && u.User != nil {
+			password, _ := u.User.Password()
+			add(password)
+		}
+	}
+	return values
+}
+
+// redact takes the secrets out of all that an event says.
+func (e *Event) redact(secrets []string) {
+	texts := []*string{&e.Phase, &e.Warning}
+	if e.Model != nil {
+		texts = append(texts, &e.Model.Class, &e.Model.File)
+	}
+	if e.Error != nil {
+		texts = append(texts, &e.Error.Class, &e.Error.Message, &e.Error.Hint, &e.Error.Where)
+	}
+	for _, t := range texts {
+		*t = supervise.Redact(*t, secrets)
+	}
+}
+
+// maskTexts takes the secrets out of what can be read in a dump: run.json, lists of names, printed tensors.
+func maskTexts(dir string, secrets []string) error {
+	if len(secrets) == 0 {
+		return nil
+	}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		text := slices.Contains([]string{".json", ".txt", ".log"}, filepath.Ext(path))
+		if err != nil || !text || !d.Type().IsRegular() {
+			return err
+		}
+		return supervise.MaskFile(path, secrets)
+	})
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // no dump: open says so
+	}
+	return err
+}

@@ -1,0 +1,148 @@
+package engine_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/match"
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/session"
+)
+
+// inject runs the candidate of a job on golden inputs, step 0 of each case, and gives what both its runs come to.
+func inject(t *testing.T, interpreter string, j engine.Job, golden, actual *engine.Result) (*session.Comparison, *engine.Result) {
+	t.Helper()
+	dir := t.TempDir()
+	var cases []session.Case
+	j.Mode, j.Cases = dump.Injected, append([]engine.Case(nil), j.Cases...)
+	for i, g := range golden.Runs {
+		k := session.Case{Name: g.Info.Case, Golden: g, Actual: actual.Runs[i]}
+		var err error
+		j.Cases[i].Golden, err = session.Injection(k, match.Options{}, dir)
+		require.NoError(t, err)
+		j.Cases[i].Steps, j.Cases[i].Forced = 1, nil
+		cases = append(cases, k)
+	}
+	injected := run(t, interpreter, j)
+	for i := range cases {
+		cases[i].Injected = injected.Runs[i]
+	}
+	c, err := session.Compare(t.Context(), cases, session.Options{})
+	require.NoError(t, err)
+	return c, injected
+}
+
+// compiled lists the compiled graphs that are kept.
+func compiled(t *testing.T) []string {
+	t.Helper()
+	dir, err := engine.CompileCache(os.Getenv)
+	require.NoError(t, err)
+	files, err := filepath.Glob(filepath.Join(dir, "mof", "mef", "*", "*"))
+	require.NoError(t, err)
+	return files
+}
+
+// Modules of both kinds that MAX has: max.nn and max.experimental.nn.
+func TestLiveInjectedModule(t *testing.T) {
+	interpreter := live(t)
+	for _, oracle := range []string{"oracle.py", "oracle_v3.py"} {
+		t.Run(oracle, func(t *testing.T) {
+			j := engine.Job{Task: "module", Oracle: filepath.Join("testdata", oracle), Cases: []engine.Case{{Name: "ids", TokenIDs: [][]int{{1, 5, 9, 2, 33, 60, 7}}}}}
+			j.Engine = engine.Torch
+			golden := run(t, interpreter, j)
+			j.Engine = engine.MAX
+			actual := run(t, interpreter, j)
+			_, judged, failed := judge(t, golden, actual)
+			assert.GreaterOrEqual(t, judged, 10)
+			assert.Empty(t, failed)
+			c, injected := inject(t, interpreter, j, golden, actual)
+			info := injected.Runs[0].Info
+			assert.Equal(t, dump.Nested, info.Injection)
+			assert.Len(t, info.Injected, 9, "norm, up, down and the block itself in two blocks, and the last norm")
+			assert.NotEmpty(t, info.Left, "token ids are left alone")
+			computed := 0
+			for _, e := range injected.Runs[0].Entries {
+				if len(e.Port) > 9 && e.Port[:9] == "computed_" {
+					computed++
+				}
+			}
+			assert.Equal(t, len(info.Injected), computed, "what was computed for each input that was replaced")
+			for _, p := range c.Ports {
+				if p.Joined() && p.Judged() {
+					assert.Equal(t, report.StatusPass, p.Decide(nil, "").Row.Status, p.Layer)
+				}
+			}
+
+			before := compiled(t)
+			j.Cases[0].TokenIDs = [][]int{{3, 4, 8, 11, 0, 61, 7}}
+			j.Engine = engine.Torch
+			golden = run(t, interpreter, j)
+			j.Engine = engine.MAX
+			inject(t, interpreter, j, golden, run(t, interpreter, j))
+			assert.Equal(t, before, compiled(t), "goldens of the same sizes compile nothing anew")
+		})
+	}
+}
+
+// Two prompts of different lengths: the reference pads them, MAX does not, and computes the last rows only at the end.
+func TestLivePaddedBatch(t *testing.T) {
+	interpreter := live(t)
+	j := engine.Job{Model: tinyLlama(t, interpreter), Task: "text-generation", Cases: []engine.Case{
+		{Name: "two", TokenIDs: [][]int{{72, 101, 108, 108, 111, 44, 32}, {84, 104, 101}}, Steps: 2},
+	}}
+	j.Engine = engine.Torch
+	golden := run(t, interpreter, j)
+	require.NotEmpty(t, golden.Runs[0].Info.PadMask)
+	forced, err := golden.Generated(0)
+	require.NoError(t, err)
+	j.Engine, j.Cases[0].Forced = engine.MAX, forced
+	actual := run(t, interpreter, j)
+	c, judged, failed := judge(t, golden, actual)
+	assert.Greater(t, judged, 50)
+	assert.Empty(t, failed)
+	assert.Nil(t, c.Verdict)
+	for _, p := range c.Ports {
+		if p.Layer == "model.lm_head" && p.Port == "output" {
+			assert.True(t, p.Joined(), "the last row of each sequence, step %s", p.Step)
+		}
+	}
+}
+
+func TestLivePrintStyles(t *testing.T) {
+	interpreter := live(t)
+	j := engine.Job{Task: "module", Oracle: "testdata/oracle.py", Cases: []engine.Case{{Name: "ids", TokenIDs: [][]int{{1, 5, 9, 2, 33, 60, 7}}}}}
+	j.Engine = engine.Torch
+	golden := run(t, interpreter, j)
+	j.Engine = engine.MAX
+	for _, tt := range []struct {
+		style     string
+		precision int
+		verdict   report.Status
+		reason    string
+	}{
+		{engine.PrintCheckpoint, 0, report.StatusPass, "the default"},
+		{engine.PrintBinary, 0, report.StatusPass, "run.json says dtype and shape"},
+		{engine.PrintFull, 9, report.StatusPass, "all values in the log"},
+		{engine.PrintCompact, 0, report.StatusPass, "some values in the log, which never prove that all is right"},
+	} {
+		t.Run(tt.style, func(t *testing.T) {
+			j.Print, j.Precision = tt.style, tt.precision
+			actual := run(t, interpreter, j)
+			_, judged, failed := judge(t, golden, actual)
+			assert.GreaterOrEqual(t, judged, 10, tt.reason)
+			if tt.style != engine.PrintCompact {
+				assert.Empty(t, failed, tt.reason)
+			}
+			e, ok := actual.Runs[0].Find("0", "model.norm", "output")
+			require.True(t, ok)
+			assert.Equal(t, []int{1, 7, 32}, e.Tensor.Shape())
+			assert.Equal(t, tt.style == engine.PrintFull || tt.style == engine.PrintCompact, e.Printed != nil)
+		})
+	}
+}

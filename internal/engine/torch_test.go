@@ -1,0 +1,264 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/tensor"
+)
+
+// reference runs a job in torch, in its own dtype.
+func reference(t *testing.T, j engine.Job) (*engine.Result, error) {
+	t.Helper()
+	j.Engine, j.Local, j.Out = engine.Torch, j.Model != "", filepath.Join(t.TempDir(), "dump")
+	r, err := engine.Run(t.Context(), j, engine.Options{Python: live(t)})
+	if err == nil {
+		t.Cleanup(func() { _ = r.Close() })
+	}
+	return r, err
+}
+
+func mustReference(t *testing.T, j engine.Job) *engine.Result {
+	t.Helper()
+	r, err := reference(t, j)
+	require.NoError(t, err)
+	return r
+}
+
+func labels(r *dump.Run) (out []string) {
+	for _, e := range r.Entries {
+		out = append(out, e.Label())
+	}
+	return out
+}
+
+func floats(t *testing.T, r *dump.Run, step, layer, port string) []float64 {
+	t.Helper()
+	e, ok := r.Find(step, layer, port)
+	require.True(t, ok, "%s-%s in %s", layer, port, labels(r))
+	return values(e.Tensor)
+}
+
+func values(x *tensor.Tensor) []float64 {
+	out := make([]float64, x.Len())
+	for i := range out {
+		out[i] = x.At(i)
+	}
+	return out
+}
+
+func ids(t *testing.T, r *dump.Run) (out [][]int) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal(r.Info.TokenIDs, &out))
+	return out
+}
+
+func TestLiveTorchRecordsEverything(t *testing.T) {
+	live(t)
+	r := mustReference(t, engine.Job{Task: "module", Oracle: "testdata/odd.py", SanityTokens: 1, Cases: []engine.Case{{Name: "a"}}}).Runs[0]
+	assert.Equal(t, []string{
+		"model.norm-input_0", "model.norm-output",
+		"model.inner-input_0", "model.inner-input_scale", "model.inner-input_flags.0", "model.inner-output_0", "model.inner-output_1.half_of_it",
+		"model.relu-input_0", "model.relu-output",
+		"model.norm(2)-input_0", "model.norm(2)-output",
+		"model-input_x", "model-input_mask", "model-output_left", "model-output_right.0",
+	}, labels(r), "in the order in which modules end, inputs before outputs")
+	assert.Equal(t, floats(t, r, "0", "model.inner", "output_0"), floats(t, r, "0", "model.relu", "input_0"), "an input is copied before it is changed in place")
+	assert.NotEqual(t, floats(t, r, "0", "model.relu", "input_0"), floats(t, r, "0", "model.relu", "output"))
+}
+
+func TestLiveTorchFloat64(t *testing.T) {
+	j := engine.Job{Task: "module", Oracle: "testdata/odd.py", Encoding: "float64", Cases: []engine.Case{{Name: "a"}}}
+	live(t)
+	r := mustReference(t, j).Runs[0]
+	for _, e := range r.Entries {
+		if e.Port == "input_mask" || e.Port == "input_flags.0" {
+			assert.Equal(t, tensor.Bool, e.Tensor.DType(), e.Label())
+		} else {
+			assert.Equal(t, tensor.F64, e.Tensor.DType(), "%s: float64 from the inputs on", e.Label())
+		}
+	}
+	assert.Equal(t, "float64", r.Info.Encoding)
+}
+
+// Decode steps are what a cache makes of them: the last row of a full forward pass over prompt and forced tokens.
+func TestLiveTorchDecodes(t *testing.T) {
+	model := tinyLlama(t, live(t))
+	prompt, forced := []int{72, 101, 108}, []int{7, 300, 12}
+	j := engine.Job{Model: model, Task: "text-generation", Encoding: "float64", Cases: []engine.Case{
+		{Name: "steps", TokenIDs: [][]int{prompt}, Steps: 4, Forced: [][]int{forced}},
+		{Name: "whole", TokenIDs: [][]int{slices.Concat(prompt, forced)}},
+		{Name: "batch", TokenIDs: [][]int{prompt, {5}}, Steps: 2},
+		{Name: "alone", TokenIDs: [][]int{{5}}, Steps: 2},
+	}}
+	r := mustReference(t, j)
+	assert.Equal(t, slices.Concat(prompt, forced), r.About[0].Sequence[0][:6])
+	whole, ok := r.Runs[1].Find("0", "model", "output_logits")
+	require.True(t, ok)
+	width := whole.Tensor.RowLen()
+	assert.Equal(t, 6*width, whole.Tensor.Len())
+	for step := 1; step <= 3; step++ {
+		got := floats(t, r.Runs[0], []string{"", "1", "2", "3"}[step], "model", "output_logits")
+		want := values(whole.Tensor)[(2+step)*width : (3+step)*width]
+		assert.InDeltaSlice(t, want, got, 1e-12, "step %d", step)
+		require.Len(t, got, width)
+	}
+	assert.Equal(t, [][]int{{1, 1, 1}, {0, 0, 1}}, r.Runs[2].Info.PadMask, "a shorter prompt is padded in front")
+	batch, alone := floats(t, r.Runs[2], "1", "model", "output_logits"), floats(t, r.Runs[3], "1", "model", "output_logits")
+	assert.InDeltaSlice(t, alone, batch[width:], 1e-12, "padding changes nothing, in decode steps neither")
+}
+
+const template = "{% for m in messages %}<{{ m.role[0] }}>{{ m.content }}{% endfor %}{% if add_generation_prompt %}>{% endif %}"
+
+func TestLiveTorchChat(t *testing.T) {
+	model := tinyLlama(t, live(t))
+	file := filepath.Join(t.TempDir(), "chat.jinja")
+	require.NoError(t, os.WriteFile(file, []byte(template), 0o644))
+	messages := []engine.Message{{Role: "system", Content: "be short"}, {Role: "user", Content: "hi"}}
+	j := engine.Job{Model: model, Task: "text-generation", Cases: []engine.Case{{Name: "chat", Messages: messages}}}
+	_, err := reference(t, j)
+	var usage *engine.UsageError
+	require.ErrorAs(t, err, &usage, "a tokenizer without a template")
+	assert.Contains(t, usage.Hint, "chat_template")
+
+	j.Cases = []engine.Case{{Name: "chat", Messages: messages, ChatTemplate: file}, {Name: "text", Prompts: []string{"<s>be short<u>hi>"}}}
+	r := mustReference(t, j)
+	// <s> is a token of its own in a prompt and in a template alike.
+	assert.Equal(t, ids(t, r.Runs[1]), ids(t, r.Runs[0]), "the template's text, and nothing more")
+
+	require.NoError(t, os.WriteFile(filepath.Join(model, "chat_template.jinja"), []byte(strings.ReplaceAll(template, "<", "[")), 0o644))
+	j.Cases = []engine.Case{{Name: "own", Messages: messages}, {Name: "file", Messages: messages, ChatTemplate: file}, {Name: "text", Prompts: []string{"[s>be short[u>hi>"}}}
+	r = mustReference(t, j)
+	assert.Equal(t, ids(t, r.Runs[2]), ids(t, r.Runs[0]), "the tokenizer's own template")
+	assert.NotEqual(t, ids(t, r.Runs[0]), ids(t, r.Runs[1]), "a file comes before it")
+}
+
+func TestLiveTorchClassifies(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "bert")
+	python(t, live(t), "testdata/tiny_bert.py", dir)
+	r := mustReference(t, engine.Job{Model: dir, Task: "text-classification", SanityTokens: 1, Cases: []engine.Case{
+		{Name: "one", Prompts: []string{"abc"}}, {Name: "two", Prompts: []string{"abc", "z"}},
+	}})
+	assert.Contains(t, r.About[0].ModelClass, "BertForSequenceClassification")
+	assert.Equal(t, [][]int{{2, 4, 5, 6, 3}}, ids(t, r.Runs[0]))
+	one := floats(t, r.Runs[0], "0", "model", "output_logits")
+	require.Len(t, one, 3)
+	assert.InDeltaSlice(t, one, floats(t, r.Runs[1], "0", "model", "output_logits")[:3], 1e-5, "padding of a batch is masked")
+	assert.Equal(t, [][]int{{1, 1, 1, 1, 1}, {1, 1, 1, 0, 0}}, r.Runs[1].Info.PadMask)
+}
+
+func TestLiveTorchSanity(t *testing.T) {
+	model := tinyLlama(t, live(t), "scale", "lm_head.weight", "0")
+	llama := engine.Job{Model: model, Task: "text-generation", Cases: []engine.Case{{Name: "a", TokenIDs: [][]int{{72}}}}}
+	module := func(name string) engine.Job {
+		return engine.Job{Task: "module", Oracle: "testdata/odd.py", Cases: []engine.Case{{Name: name}}}
+	}
+	for _, tt := range []struct {
+		job          engine.Job
+		want, reason string
+	}{
+		{llama, "case a: the reference itself generates no text", "the best token is always the first, a special one"},
+		{module("nan"), "case nan: the reference itself computes 8 values of 8 that are not finite", "no tolerance would help"},
+		{module("zero"), "case zero: the reference itself computes 0 everywhere", "a golden that everything dead equals"},
+	} {
+		tt.job.SanityTokens = 32
+		_, err := reference(t, tt.job)
+		var e *engine.ModelError
+		require.ErrorAs(t, err, &e, tt.reason)
+		assert.Contains(t, e.Msg, tt.want, tt.reason)
+		assert.Contains(t, e.Hint, "look at the tokenizer and the chat template first")
+		assert.Contains(t, e.Hint, "skip_sanity")
+
+		tt.job.SkipSanity = "that is the test"
+		r := mustReference(t, tt.job)
+		require.NotEmpty(t, r.Warnings, tt.reason)
+		assert.Contains(t, r.Warnings[0], tt.want)
+		assert.Contains(t, r.Warnings[0], "; skip_sanity: that is the test")
+	}
+}
+
+func TestLiveRepeats(t *testing.T) {
+	interpreter := live(t)
+	runner, err := engine.Unpack()
+	require.NoError(t, err)
+	const program = "import json, sys; sys.path.insert(0, sys.argv[1]); from goparity import common; print(json.dumps([common.repeats(i) for i in json.loads(sys.argv[2])]))"
+	long := func(period, n int) (out []int) {
+		for i := range n {
+			out = append(out, i%period)
+		}
+		return out
+	}
+	tests := []struct {
+		ids    []int
+		want   int
+		reason string
+	}{
+		{nil, 0, "nothing"},
+		{long(1, 11), 0, "too short to tell"},
+		{long(1, 12), 1, "one token"},
+		{long(3, 32), 3, "three tokens"},
+		{long(8, 32), 8, "the longest period that is looked for, four rounds"},
+		{long(8, 31), 0, "not quite four rounds"},
+		{long(9, 36), 0, "a longer period may be a list"},
+		{append(long(20, 20), long(2, 12)...), 2, "sense at first"},
+		{append(long(1, 20), 5), 0, "it found its way out"},
+		{long(100, 32), 0, "text"},
+	}
+	var all [][]int
+	for _, tt := range tests {
+		all = append(all, append([]int{}, tt.ids...))
+	}
+	in, err := json.Marshal(all)
+	require.NoError(t, err)
+	var got []int
+	require.NoError(t, json.Unmarshal([]byte(python(t, interpreter, "-c", program, runner, string(in))), &got))
+	for i, tt := range tests {
+		assert.Equal(t, tt.want, got[i], tt.reason)
+	}
+}
+
+func TestLiveTorchWeightsOfAnotherShape(t *testing.T) {
+	model := tinyLlama(t, live(t))
+	_, err := reference(t, engine.Job{Model: model, Task: "text-generation", Overrides: map[string]any{"intermediate_size": 96},
+		Cases: []engine.Case{{Name: "a", TokenIDs: [][]int{{72}}}}})
+	var e *engine.ModelError
+	require.ErrorAs(t, err, &e)
+	assert.Contains(t, e.Msg, "model.layers.0.mlp.down_proj.weight: (64, 128) in the checkpoint, the model wants (64, 96)")
+}
+
+func TestLiveTorchTooOld(t *testing.T) {
+	interpreter := live(t)
+	for _, tt := range []struct{ name, version, want, reason string }{
+		{"torch", "1.13.1", "torch 1.13.1 is too old: 2.5 or later is needed", "no hooks with named arguments"},
+		{"transformers", "4.40.0", "transformers 4.40.0 is too old: 4.56 or later is needed", "no dtype="},
+	} {
+		site := t.TempDir()
+		info := filepath.Join(site, tt.name+"-"+tt.version+".dist-info")
+		require.NoError(t, os.MkdirAll(info, 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(info, "METADATA"), []byte("Metadata-Version: 2.1\nName: "+tt.name+"\nVersion: "+tt.version+"\n"), 0o644))
+		j := engine.Job{Engine: engine.Torch, Model: tinyFolder(t), Local: true, Task: "text-generation", Out: filepath.Join(t.TempDir(), "dump"),
+			Cases: []engine.Case{{Name: "a", TokenIDs: [][]int{{1}}}}}
+		_, err := engine.Run(t.Context(), j, engine.Options{Python: interpreter, Env: append(os.Environ(), "PYTHONPATH="+site)})
+		var infra *engine.InfraError
+		require.ErrorAs(t, err, &infra, tt.reason)
+		assert.Contains(t, infra.Msg, tt.want)
+		assert.Contains(t, infra.Hint, "pip install "+tt.name+"==")
+	}
+}
+
+// tinyFolder is a model folder for runs that end before a model is loaded.
+func tinyFolder(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(`{"vocab_size": 10}`), 0o644))
+	return dir
+}

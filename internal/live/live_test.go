@@ -1,0 +1,65 @@
+package live_test
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/live"
+	_ "github.com/goparity/goparity/internal/updateflag"
+)
+
+func begin(phase string) engine.Event { return engine.Event{Phase: phase} }
+
+func end(phase string, s float64) engine.Event { return engine.Event{Phase: phase, Seconds: &s} }
+
+// A line at the end of each phase, all cases of it together, and one each half minute of what takes long.
+func TestLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var lines []string
+		p := live.Lines(func(line string) {
+			mu.Lock()
+			defer mu.Unlock()
+			lines = append(lines, line)
+		})
+		p.Event(begin("import"))
+		p.Event(engine.Event{Warning: "no phase"})
+		time.Sleep(3 * time.Second)
+		p.Event(end("import", 3))
+		p.Event(begin("compile"))
+		time.Sleep(65 * time.Second)
+		p.Event(end("compile", 65))
+		for i := range 3 {
+			p.Event(begin("forward"))
+			time.Sleep(time.Second)
+			p.Event(end("forward", float64(i+1)))
+		}
+		p.Stop(true)
+		time.Sleep(time.Minute)
+		assert.Equal(t, []string{
+			"import 3.0 s",
+			"compile: 27 s so far (a first compilation takes minutes, later ones come from the cache)",
+			"compile: 57 s so far (a first compilation takes minutes, later ones come from the cache)",
+			"compile 65.0 s",
+			"forward 3.0 s",
+		}, lines)
+	})
+}
+
+// A phase in which the engine failed is not over.
+func TestFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines []string
+		p := live.Lines(func(line string) { lines = append(lines, line) })
+		p.Event(begin("load"))
+		p.Event(end("load", 1))
+		p.Event(begin("compile"))
+		p.Stop(false)
+		assert.Equal(t, []string{"load 1.0 s"}, lines)
+	})
+}

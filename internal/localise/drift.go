@@ -1,0 +1,243 @@
+package localise
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"sort"
+)
+
+const (
+	// jump is by how much an error must exceed what came in to have been made here: softmax, norms and cancelling sums amplify.
+	jump = 3
+	// sure is by how much it must where the place is looked for below the noise floor, or beyond a first error that was none.
+	sure = 10
+	// slight is up to how many units of rounding an error is slight: sums that cancel come to as much by themselves.
+	slight = 32
+	// gross is an error that rounding does not make: what is above it, and more than came in, was made here.
+	gross = 0.1
+	// alike is by how much the blocks' own errors may differ where all of them round alike.
+	alike = 3
+	// kinds is how many kinds of layers must be off alike to be no layer's own.
+	kinds = 3
+	// unlike is up to which cosine an error has nothing to do with the value.
+	unlike = 0.1
+	// finest is the coarsest rounding at which a block is not wrong by itself: 10 bits of mantissa. A layer that runs in bfloat16 is.
+	finest = 1.0 / 1024
+)
+
+// incoming is the largest error of what an event was made of: for a layer without children its inputs, else what is inside of the container
+// and was there before, and the container's inputs.
+func (p *pass) incoming(i int) float64 {
+	e := &p.events[i]
+	most := e.Epsilon
+	take := func(o *event) {
+		if o.Joined && !o.Integer {
+			most = max(most, o.Error)
+		}
+	}
+	if e.role == Output && !p.hasJoinedChild(e.Layer) {
+		n := 0
+		for _, o := range p.inputs(e.Layer) {
+			if take(o); o.Joined {
+				n++
+			}
+		}
+		if n > 0 {
+			return most
+		}
+	}
+	scope := e.Layer
+	if e.role == Input || !p.hasJoinedChild(e.Layer) {
+		scope = p.container(e.Layer)
+	}
+	begin := p.start(scope)
+	from := sort.Search(i, func(j int) bool { return p.events[j].at >= begin })
+	for j := from; j < i; j++ {
+		if o := &p.events[j]; o.Layer == scope && o.role == Input || inside(o.Layer, scope) {
+			take(o)
+		}
+	}
+	return most
+}
+
+// made reports whether an event's error is larger than what came in by a factor.
+func (p *pass) made(i int, factor float64) bool {
+	return p.events[i].Error > factor*p.incoming(i)
+}
+
+// source looks for an earlier place where an error that is hardly more than what came in comes from: the first event that is sure by itself, and
+// has a tenth of the error. −1 if there is none.
+func (p *pass) source(i int) int {
+	for j := range p.events[:i] {
+		if o := &p.events[j]; o.Joined && !o.Integer && o.Error*sure >= p.events[i].Error && p.made(j, sure) {
+			return j
+		}
+	}
+	return -1
+}
+
+// weak: hardly more than what came in, and on golden inputs, where that is known, much less. After a first such error the next ones
+// must be surer.
+func (p *pass) weak(i int, after bool) bool {
+	e := &p.events[i]
+	if e.Integer || e.Alone != nil && !(e.Alone.Agrees && jump*e.Alone.Error < e.Error) {
+		return false
+	}
+	if e.Error <= slight*e.Epsilon || after && e.Error < gross {
+		return !p.made(i, sure)
+	}
+	return !p.made(i, jump)
+}
+
+var number = regexp.MustCompile(`\d+`)
+
+// siblings gives the same port of all blocks that are built alike, event i among them: labels that differ in one number.
+func (p *pass) siblings(i int) (out []*event) {
+	e := &p.events[i]
+	for _, at := range number.FindAllStringIndex(e.Layer, -1) {
+		var found []*event
+		for j := range p.events {
+			o := &p.events[j]
+			if o.Port != e.Port || !o.Joined || len(o.Layer) < at[0] || o.Layer[:at[0]] != e.Layer[:at[0]] {
+				continue
+			}
+			digits := number.FindStringIndex(o.Layer[at[0]:])
+			if digits != nil && digits[0] == 0 && o.Layer[at[0]+digits[1]:] == e.Layer[at[1]:] {
+				found = append(found, o)
+			}
+		}
+		if len(found) > len(out) {
+			out = found
+		}
+	}
+	return out
+}
+
+// accumulated is the verdict where nothing made an error, i being the first that is beyond the noise.
+func (p *pass) accumulated(i int) *Verdict {
+	e := &p.events[i]
+	return p.drift(i, fmt.Sprintf("%s of %s is the first beyond the noise, with no more than what came in can make", e.Port, e.Layer))
+}
+
+// spread: event i is no layer's own error, because every block that is built alike rounds its result, or has as small an error that is like
+// noise. nil if it is not so.
+func (p *pass) spread(i int) *Verdict {
+	e := &p.events[i]
+	if e.role != Output || math.Abs(e.Along) > unlike {
+		return nil
+	}
+	blocks := p.siblings(i)
+	inner := p.hasJoinedChild(e.Layer)
+	switch {
+	case rounded(blocks):
+		return p.drift(i, fmt.Sprintf("each of the %d blocks rounds its result to %.2g, and none does more", len(blocks), e.Grid))
+	case inner && noisy(blocks):
+		return p.drift(i, fmt.Sprintf("each of the %d blocks adds about %.2g by itself, like noise, and none more than the others", len(blocks), e.Alone.Error))
+	case inner && climbing(blocks):
+		return p.drift(i, fmt.Sprintf("each of the %d blocks adds about %.2g, like noise, and none more than the others", len(blocks), e.Error))
+	case !inner:
+		if n := p.alike(i); n >= kinds {
+			return p.drift(i, fmt.Sprintf("%d kinds of layers are off by about %.2g by themselves, like noise, and none more than the others", n, e.Error))
+		}
+	}
+	return nil
+}
+
+func (p *pass) drift(i int, why string) *Verdict {
+	v := &Verdict{Kind: KindDrift, Proven: true, at: i, Text: "no layer is wrong by itself, the errors add up: " + why}
+	blocks := p.siblings(i)
+	if len(blocks) < 2 {
+		blocks = p.deepest()
+	}
+	for _, b := range blocks {
+		g := Growth{Layer: b.Layer, Error: b.Error, Alone: math.NaN()}
+		if b.Alone != nil {
+			g.Alone = b.Alone.Error
+		}
+		v.Growth = append(v.Growth, g)
+	}
+	return v
+}
+
+// deepest gives the outputs of the largest row of blocks that are built alike.
+func (p *pass) deepest() (out []*event) {
+	for i := range p.events {
+		if e := &p.events[i]; e.role == Output && e.Joined {
+			if s := p.siblings(i); len(s) > len(out) || len(s) == len(out) && len(s) > 0 && e.depth < out[0].depth {
+				out = s
+			}
+		}
+	}
+	return out
+}
+
+// rounded: all of several blocks lie on the grid of a narrower type, and the first is off by no more than that rounding.
+func rounded(blocks []*event) bool {
+	for _, b := range blocks {
+		if b.Grid == 0 || b.Grid > finest {
+			return false
+		}
+	}
+	return len(blocks) > 1 && blocks[0].Error <= 2*blocks[0].Grid
+}
+
+// noisy: all of several blocks have by themselves an error of the same small size.
+func noisy(blocks []*event) bool {
+	least, most := math.Inf(1), 0.0
+	for _, b := range blocks {
+		if b.Alone == nil || b.Epsilon == 0 {
+			return false
+		}
+		least, most = min(least, b.Alone.Error), max(most, b.Alone.Error)
+	}
+	return len(blocks) > 2 && least > 0 && most <= alike*least && most <= finest/2
+}
+
+// climbing: without a run on golden inputs, the square of the error of n blocks ends near n times the first one's, and hardly falls on the way,
+// as it does when each block adds noise of its own.
+func climbing(blocks []*event) bool {
+	n := len(blocks)
+	if n < 4 || blocks[0].Epsilon == 0 || blocks[0].Error > finest/2 {
+		return false
+	}
+	for i, b := range blocks[1:] {
+		if b.Error < 0.85*blocks[i].Error {
+			return false
+		}
+	}
+	total := math.Pow(blocks[n-1].Error/blocks[0].Error, 2) / float64(n)
+	return total*alike >= 1 && total <= alike
+}
+
+// alike counts the kinds of layers without children that make an error of the size of event i by themselves: on golden inputs, or where there
+// is no such run on inputs that agree. Names that differ only in numbers are of one kind.
+func (p *pass) alike(i int) int {
+	e := &p.events[i]
+	own := func(o *event) float64 {
+		if o.Alone != nil {
+			return o.Alone.Error
+		}
+		for _, in := range p.inputs(o.Layer) {
+			if in.differs() {
+				return 0
+			}
+		}
+		return o.Error
+	}
+	size := own(e)
+	if e.Epsilon == 0 || size == 0 || size > finest/2 {
+		return 0
+	}
+	found := map[string]bool{}
+	for j := range p.events {
+		o := &p.events[j]
+		if o.role != Output || !o.Joined || p.hasJoinedChild(o.Layer) || math.Abs(o.Along) > unlike {
+			continue
+		}
+		if x := own(o); x*alike >= size && x <= size*alike {
+			found[number.ReplaceAllString(o.Layer, "#")] = true
+		}
+	}
+	return len(found)
+}

@@ -1,0 +1,117 @@
+package localise
+
+import "slices"
+
+// frontier lists the layers that get what they should and give what they should not, without those around another of them. A layer of which no
+// input was compared counts only if nothing inside of it got a wrong one, or if it is the place of a local verdict. What is right on golden
+// inputs made no error; what is wrong on them made one, whatever it got.
+func (p *pass) frontier(v *Verdict) []string {
+	type state struct{ in, inBad, outBad, alone, aloneBad bool }
+	states := map[string]*state{}
+	var order []string
+	of := func(layer string) *state {
+		s := states[layer]
+		if s == nil {
+			s = &state{}
+			states[layer] = s
+			order = append(order, layer)
+		}
+		return s
+	}
+	for i := range p.events {
+		e := &p.events[i]
+		s := of(e.Layer)
+		if e.Joined && e.role == Input {
+			s.in = true
+		}
+		if e.differs() {
+			s.inBad = s.inBad || e.role == Input
+			s.outBad = s.outBad || e.role == Output
+		}
+		if e.Alone == nil {
+			continue
+		}
+		if e.role == Input { // what the code around computed for it
+			c := of(p.container(e.Layer))
+			c.aloneBad = c.aloneBad || !e.Alone.Agrees && e.differs()
+			continue
+		}
+		s.alone = true
+		s.aloneBad = s.aloneBad || !e.Alone.Agrees && e.differs()
+	}
+	for l, s := range states {
+		if s.in || !s.outBad {
+			continue
+		}
+		for o, inner := range states {
+			if inside(o, l) && inner.in {
+				s.in, s.inBad = true, s.inBad || inner.inBad
+			}
+		}
+	}
+	var out []string
+	for _, l := range order {
+		s := states[l]
+		switch {
+		case l == v.Layer:
+			if s.outBad {
+				out = append(out, l)
+			}
+		case s.aloneBad:
+			out = append(out, l)
+		case s.alone && !p.nested:
+		case s.outBad && !s.inBad && s.in:
+			out = append(out, l)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(out), func(l string) bool {
+		return slices.ContainsFunc(out, func(o string) bool { return inside(o, l) })
+	})
+}
+
+// inherited notes for each layer of this pass that only passes on an error where that comes from. The place of the verdict, the frontier and the
+// model's own output are never among them.
+func (p *pass) inherited(v *Verdict, blame map[passLayer]string) {
+	if v.Kind == KindCapture || v.Kind == KindDrift {
+		return
+	}
+	own := append([]string{v.Layer}, v.Frontier...)
+	if v.Before != "" {
+		own = append(own, v.Before)
+	}
+	for i := range p.events {
+		e := &p.events[i]
+		if e.role != Output || !e.differs() || isRoot(e.Layer) || slices.Contains(own, e.Layer) {
+			continue
+		}
+		from := v.Layer
+		within := false
+		for _, l := range own {
+			if inside(l, e.Layer) && !within {
+				from, within = l, true
+			}
+		}
+		switch {
+		case within:
+		case e.Alone != nil:
+			if !e.Alone.Agrees {
+				continue
+			}
+		case i < v.at || !p.passesOn(i):
+			continue
+		}
+		blame[passLayer{v.Case, v.Step, e.Layer}] = from
+	}
+}
+
+// passesOn: without a run on golden inputs, a layer that got something wrong and is not off by much more than that.
+func (p *pass) passesOn(i int) bool {
+	inputs, wrong := 0, false
+	for _, in := range p.inputs(p.events[i].Layer) {
+		if in.Joined {
+			inputs++
+			wrong = wrong || in.differs()
+		}
+	}
+	return inputs == 0 || wrong && !p.made(i, sure)
+}

@@ -1,0 +1,159 @@
+package localise
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// producer gives the latest output before event i that holds the same bytes in the reference; −1 if there is none.
+func (p *pass) producer(i int) int {
+	found := -1
+	for _, j := range p.same[p.events[i].Same] {
+		if j < i && p.events[j].role == Output {
+			found = j
+		}
+	}
+	return found
+}
+
+// around gives the container whose code makes the input of event i. A tensor that the layers around took in unchanged was made outside of
+// them, if the candidate did not record it there.
+func (p *pass) around(i int) string {
+	layer := p.events[i].Layer
+	for {
+		c := p.container(layer)
+		passed := false
+		for _, o := range p.inputs(c) {
+			if c != layer && o.Same > 0 && o.Same == p.events[i].Same {
+				passed = !o.Joined
+				break
+			}
+		}
+		if !passed {
+			return c
+		}
+		layer = c
+	}
+}
+
+// between: nothing that was compared made this value, so the code between two matched layers did.
+func (v *Verdict) between(p *pass, container, before string, i int) {
+	v.Kind, v.Layer, v.Before, v.Proven = KindBetween, container, before, true
+	after := -1
+	if j := p.producer(i); j >= 0 && before != "" && p.events[j].Joined && inside(p.events[j].Layer, container) {
+		v.After, after = p.events[j].Layer, j
+	} else {
+		for j := range p.events[:i] {
+			if e := &p.events[j]; e.Joined && e.role == Output && inside(e.Layer, container) {
+				v.After, after = e.Layer, j
+			}
+		}
+	}
+	for j := range p.events[:i] {
+		if e := &p.events[j]; j > after && !e.Joined && e.role == Output && inside(e.Layer, container) {
+			v.Gaps = append(v.Gaps, e.Layer)
+		}
+	}
+	v.Gaps = slices.Compact(v.Gaps)
+	from, to := "its beginning", "its end"
+	if v.After != "" {
+		from = v.After
+	}
+	if before != "" {
+		to = before
+	}
+	v.Text = fmt.Sprintf("the code of %s between %s and %s computes something else; the layers before it agree", container, from, to)
+	if len(v.Gaps) > 0 {
+		gaps := strings.Join(v.Gaps[:min(3, len(v.Gaps))], ", ")
+		if more := len(v.Gaps) - 3; more > 0 {
+			gaps += fmt.Sprintf(" and %d more", more)
+		}
+		v.Text += fmt.Sprintf(" (the reference calls %s there, which the candidate did not record)", gaps)
+	}
+}
+
+// local: a layer without matched children gets the right inputs and gives a wrong output.
+func (v *Verdict) local(p *pass, i int) {
+	v.Kind = KindLocal
+	compared := 0
+	for _, e := range p.inputs(v.Layer) {
+		if e.Joined {
+			compared++
+		} else {
+			v.Gaps = append(v.Gaps, e.Port)
+		}
+	}
+	alone := p.events[i].Alone
+	missing := "no input of it was compared"
+	if compared > 0 {
+		missing = "its inputs " + strings.Join(v.Gaps, ", ") + " were not compared"
+	}
+	switch v.Proven = compared > 0 && len(v.Gaps) == 0; {
+	case v.Proven:
+		v.Text = fmt.Sprintf("%s gets the right inputs and computes something else", v.Layer)
+	case alone != nil && !alone.Agrees:
+		v.Proven = true
+		v.Text = fmt.Sprintf("%s gives the first wrong output, and a wrong one on the golden inputs too", v.Layer)
+	case alone != nil:
+		// It is right on what it should have got, so it got something else.
+		layer, gaps := v.Layer, v.Gaps
+		v.Gaps = nil
+		v.between(p, p.container(layer), layer, i)
+		v.Proven, v.Gaps = false, gaps
+		v.Text = fmt.Sprintf("%s gives the first wrong output, but the right one on the golden inputs: what %s gives it is wrong, of which %s", layer, v.Layer, missing)
+	default:
+		v.Text = fmt.Sprintf("%s gives the first wrong output; suspected, since %s", v.Layer, missing)
+	}
+}
+
+// interaction: what is wrong in the model although everything that it was given is right, and right when it runs on the same
+// inputs, is not wrong by itself. An input that the candidate did not record leaves the standard run's verdict as it is.
+func (v *Verdict) interaction(p *pass, i int) {
+	e := &p.events[i]
+	if !v.Proven {
+		return
+	}
+	switch v.Kind {
+	case KindLocal:
+		if e.Alone == nil || !e.Alone.Agrees {
+			return
+		}
+	case KindBetween:
+		if !p.rightAlone(v, e) {
+			return
+		}
+	}
+	inputs := p.inputs(v.Layer)
+	for _, in := range inputs {
+		if !in.known() {
+			if v.Kind == KindBetween {
+				v.Evidence = append(v.Evidence, fmt.Sprintf("%s is right on the golden inputs, but its %s was not compared", v.Layer, in.Port))
+			}
+			return
+		}
+	}
+	if len(inputs) == 0 {
+		return
+	}
+	v.Kind, v.After, v.Before, v.Gaps = KindInteraction, "", "", nil
+	v.Text = fmt.Sprintf("%s gets the right inputs and is wrong in the model, but right when it runs on the golden inputs", v.Layer)
+}
+
+// rightAlone reports whether the code of an interval gave the right result on golden inputs: seen at the container's end, or in a nested
+// run at the input that the code makes.
+func (p *pass) rightAlone(v *Verdict, e *event) bool {
+	if p.nested || v.Before == "" {
+		return e.Alone != nil && e.Alone.Agrees
+	}
+	n := 0
+	for _, o := range p.outputs(v.Layer) {
+		if o.Alone != nil {
+			if !o.Alone.Agrees {
+				return false
+			}
+			n++
+		}
+	}
+	return n > 0 && !p.right(v.Layer)
+}

@@ -1,0 +1,51 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// CauseDoc is the catalogue of causes, where each family of ids has a section.
+const CauseDoc = "docs/causes.md"
+
+// Word is "proven" or "guess".
+func (c Cause) Word() string {
+	if c.Proven {
+		return "proven"
+	}
+	return "guess"
+}
+
+// Evidence says in figures what speaks for the cause. A pattern without a prediction has one figure only.
+func (c Cause) Evidence() string {
+	switch {
+	case !math.IsNaN(float64(c.Fit)):
+		return fmt.Sprintf("fits the candidate to %s, the golden only to %s", num(c.Fit), num(c.FitGolden))
+	case !math.IsNaN(float64(c.FitGolden)):
+		return fmt.Sprintf("a pattern that nothing was predicted from; the golden fits the candidate to %s", num(c.FitGolden))
+	}
+	return "a pattern that nothing was predicted from"
+}
+
+// doc is the section of the catalogue about the cause.
+func (c Cause) doc() string {
+	family, _, _ := strings.Cut(c.ID, "/")
+	return CauseDoc + "#" + family
+}
+
+// docs lists the sections about causes, each once: "docs/causes.md#norm, #linear".
+func docs(causes []Cause) string {
+	var out []string
+	seen := map[string]bool{}
+	for _, c := range causes {
+		if d := c.doc(); !seen[d] {
+			seen[d] = true
+			if len(out) > 0 {
+				d = strings.TrimPrefix(d, CauseDoc)
+			}
+			out = append(out, d)
+		}
+	}
+	return strings.Join(out, ", ")
+}

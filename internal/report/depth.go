@@ -1,0 +1,147 @@
+package report
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Mode is which of the candidate's two runs figures are of.
+type Mode string
+
+// The modes.
+const (
+	Standard Mode = "standard" // each layer sees what its own model computed
+	Injected Mode = "injected" // each layer gets the golden inputs
+)
+
+// In gives the figures of a row in one mode, nil if there are none.
+func (l *Layer) In(mode Mode) *Metrics {
+	if mode == Injected {
+		return l.Injected
+	}
+	return l.Standard
+}
+
+// Point is one output of a model along its depth, or, of an injected run, an input as it had been computed before it was replaced.
+type Point struct {
+	Layer, Port string
+	Name        string // for people: the layer, with the port where it is not "output"
+	Component   Component
+	Rows        []*Layer // of all cases and steps
+	Computed    bool     // an input: only its injected figures are shown
+	First       *Layer   // the row of the first divergence if it is here, or an input that makes no point and comes next before this one
+}
+
+// Depth lists the points of a report in the order in which the golden ran them. Rows without figures make none.
+func Depth(r *Report) []Point {
+	type key struct{ layer, port string }
+	at := map[key]int{}
+	var points []Point
+	mark := r.divergent()
+	var before *Layer // the first divergence, while it waits for the point after it
+	for i := range r.Layers {
+		l := &r.Layers[i]
+		computed := l.Kind == PortInput && l.Injected != nil
+		if !computed && (l.Kind == PortInput || l.Kind == PortComputed || l.Standard == nil && l.Injected == nil) {
+			if l == mark {
+				before = l
+			}
+			continue
+		}
+		k := key{l.Layer, l.Port}
+		j, ok := at[k]
+		if !ok {
+			j = len(points)
+			at[k] = j
+			p := Point{Layer: l.Layer, Port: l.Port, Name: clean(l.Layer), Component: ComponentOf(l.Layer), Computed: computed}
+			if p.Name == "" {
+				p.Name = "(root)"
+			}
+			if l.Port != PortOutput {
+				p.Name += " " + clean(l.Port)
+			}
+			if computed {
+				p.Name += " (computed)"
+			}
+			points = append(points, p)
+		}
+		points[j].Rows = append(points[j].Rows, l)
+		if l == mark || before != nil {
+			points[j].First, before = mark, nil
+		}
+	}
+	return points
+}
+
+// Worst is the row of a point that is furthest off in a mode, nil if it has none.
+func (p *Point) Worst(mode Mode) *Layer {
+	if p.Computed && mode == Standard {
+		return nil
+	}
+	var worst *Layer
+	for _, l := range p.Rows {
+		if m := l.In(mode); m != nil && (worst == nil || m.error() > worst.In(mode).error()) {
+			worst = l
+		}
+	}
+	return worst
+}
+
+// error is the mean squared error; +Inf if a NaN or an infinity has no match.
+func (m *Metrics) error() float64 {
+	if m.BadNonFinite > 0 || math.IsNaN(float64(m.MSE)) {
+		return math.Inf(1)
+	}
+	return float64(m.MSE)
+}
+
+// Error is the mean squared error of the worst row of a point in a mode, +Inf if a NaN or an infinity of it has no match; ok is
+// false if the point was not compared in that mode.
+func (p *Point) Error(mode Mode) (mse float64, ok bool) {
+	l := p.Worst(mode)
+	if l == nil {
+		return 0, false
+	}
+	return l.In(mode).error(), true
+}
+
+// Statistics are over mean squared errors. Infinite ones are counted, and are part of the maximum, mean and median.
+type Statistics struct {
+	Layers                 int     // different ones
+	N, Zero, Infinite      int     // outputs
+	Min, Max, Mean, Median float64 // 0 for none
+}
+
+// StatisticsOf is over the points of one component, or of all if it is empty, in a mode.
+func StatisticsOf(points []Point, mode Mode, component Component) Statistics {
+	var all []float64
+	var s Statistics
+	sum, layers := 0.0, map[string]bool{}
+	for i := range points {
+		x, ok := points[i].Error(mode)
+		if !ok || component != "" && points[i].Component != component {
+			continue
+		}
+		all = append(all, x)
+		sum += x
+		layers[points[i].Layer] = true
+		if x == 0 {
+			s.Zero++
+		}
+		if math.IsInf(x, 0) {
+			s.Infinite++
+		}
+	}
+	s.Layers = len(layers)
+	if s.N = len(all); s.N == 0 {
+		return s
+	}
+	slices.SortFunc(all, cmp.Compare[float64])
+	s.Min, s.Max, s.Mean = all[0], all[s.N-1], sum/float64(s.N)
+	s.Median = all[s.N/2]
+	if s.N%2 == 0 && s.Median != all[s.N/2-1] {
+		s.Median = (all[s.N/2-1] + s.Median) / 2
+	}
+	return s
+}

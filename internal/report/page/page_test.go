@@ -1,0 +1,105 @@
+package page_test
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/report/page"
+	"github.com/goparity/goparity/internal/report/reporttest"
+	_ "github.com/goparity/goparity/internal/updateflag"
+)
+
+func write(t *testing.T, r *report.Report) string {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, page.Write(&b, r))
+	return b.String()
+}
+
+func TestPage(t *testing.T) {
+	html := write(t, reporttest.Deep(77, 20)) // 1,000 layers
+	assert.Less(t, len(html), 3<<20, "small enough to attach to anything")
+	for _, want := range []string{"<span class=\"word\">FAIL</span>", "first divergence model.layers.20.self_attn", "rope/layout", "proven", "max 26.7.0, gpu"} {
+		assert.Contains(t, html, want)
+	}
+	assert.NotRegexp(t, regexp.MustCompile(`(?i)<(link|img|iframe|object|embed|base)\b|\bsrc=|\burl\(|@import`), withoutScripts(html), "nothing is loaded")
+	assert.NotContains(t, html, "ZgotmplZ", "the template dropped something")
+
+	empty := write(t, &report.Report{Verdict: report.Error, Error: "the file ends early"})
+	assert.Contains(t, empty, "the file ends early")
+}
+
+// withoutScripts leaves what a browser parses as markup.
+func withoutScripts(html string) string {
+	return regexp.MustCompile(`(?s)<script[^>]*>.*?</script>`).ReplaceAllString(html, "")
+}
+
+// Names come from files that others wrote.
+func TestHostileNames(t *testing.T) {
+	const evil = `</script><img src=x onerror=alert(1)><!--"'` + "`&\u2028\x1b[31m\u202e"
+	r := reporttest.Deep(2, 0)
+	r.Fixture, r.Kind = evil, evil
+	r.FirstDivergence.Layer, r.FirstDivergence.Text, r.FirstDivergence.Port = evil, evil, evil
+	r.Frontier = []string{evil, evil}
+	r.Causes[0].ID, r.Causes[0].Text = evil, evil
+	r.Notes, r.NotJudged = []string{evil}, []string{evil}
+	r.Unmatched.Golden = []report.Lone{{Name: evil, Reason: evil, Nearest: evil}}
+	r.Order = &report.Order{Differences: []string{evil}}
+	r.Source.Actual.Name = evil
+	for i := range r.Layers {
+		l := &r.Layers[i]
+		l.Layer, l.Port, l.Case, l.Step, l.Note, l.Blame = evil, evil, evil, evil, evil, evil
+		l.Golden.Name, l.Detail, l.Violations = evil, []string{evil}, []string{strings.Repeat(evil, 1000)}
+		l.Tolerance.Source = evil
+	}
+	html := write(t, r)
+	assert.NotContains(t, html, "<img")
+	assert.Equal(t, 3, strings.Count(html, "</script>"), "the data and the two scripts")
+	assert.NotContains(t, html, "\x1b")
+	assert.NotContains(t, html, "\u202e", "no letters from right to left")
+	assert.NotContains(t, html, "<!--")
+}
+
+func TestLargeReports(t *testing.T) {
+	r := reporttest.Deep(1000, 900) // 14,003 rows
+	html := write(t, r)
+	assert.Contains(t, html, "are left out of this page")
+	assert.Contains(t, html, `"l":"model.layers.999.mlp"`, "failing rows stay")
+}
+
+// Whatever a name is, it stays text.
+func FuzzNames(f *testing.F) {
+	for _, s := range []string{"a.b", `</script>`, "<!--<script>", "\u2028", "&lt;", "\xff\x00", `{{.}}`, "]]>", "javascript:alert(1)"} {
+		f.Add(s)
+	}
+	var plain bytes.Buffer
+	r := reporttest.Deep(1, 0)
+	if err := page.Write(&plain, r); err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		r := reporttest.Deep(1, 0)
+		r.Fixture, r.FirstDivergence.Text, r.Notes = s, s, []string{s}
+		r.Layers[1].Layer, r.Layers[1].Detail = s, []string{s}
+		html := write(t, r)
+		for _, tag := range []string{"<script", "</script", "<img", "<!--", "<style", "<a "} {
+			require.LessOrEqual(t, strings.Count(strings.ToLower(html), tag), strings.Count(strings.ToLower(plain.String()), tag), "%q made markup", s)
+		}
+	})
+}
+
+func BenchmarkWrite(b *testing.B) {
+	r := reporttest.Deep(77, 20)
+	for b.Loop() {
+		var out bytes.Buffer
+		if err := page.Write(&out, r); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

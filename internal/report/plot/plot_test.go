@@ -1,0 +1,88 @@
+package plot_test
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/png"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/report/plot"
+	"github.com/goparity/goparity/internal/report/reporttest"
+	_ "github.com/goparity/goparity/internal/updateflag"
+)
+
+func draw(t *testing.T, r *report.Report, mode report.Mode) image.Image {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, plot.PNG(&b, r, mode))
+	img, err := png.Decode(&b)
+	require.NoError(t, err)
+	return img
+}
+
+// count is how many pixels of the area from the given left and top share (per cent) have nearly this colour.
+func count(img image.Image, c color.RGBA, from, to int) int {
+	n, w := 0, img.Bounds().Dx()
+	for y := range img.Bounds().Dy() {
+		for x := w * from / 100; x < w*to/100; x++ {
+			r, g, b, _ := img.At(x, y).RGBA()
+			near := func(a uint32, b uint8) bool { return math.Abs(float64(a>>8)-float64(b)) < 12 }
+			if near(r, c.R) && near(g, c.G) && near(b, c.B) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+var (
+	blue = color.RGBA{0x00, 0x72, 0xb2, 0xff} // attention
+	red  = color.RGBA{0xc0, 0x10, 0x10, 0xff} // the first divergence
+)
+
+func TestPNG(t *testing.T) {
+	wrong, right := draw(t, reporttest.Deep(77, 20), report.Standard), draw(t, reporttest.Deep(77, -1), report.Standard)
+	assert.Greater(t, wrong.Bounds().Dx(), 1200, "legible")
+	assert.Greater(t, count(wrong, blue, 0, 100), 1000, "attention is drawn")
+	assert.Greater(t, count(wrong, red, 25, 35), 100, "block 20 of 77 is marked")
+	assert.Zero(t, count(wrong, red, 60, 100), "and nothing else")
+	assert.Zero(t, count(right, red, 0, 100), "no divergence, no mark")
+	assert.NotEqual(t, wrong, draw(t, reporttest.Deep(77, 20), report.Injected), "the other mode is another picture")
+}
+
+// Whatever the figures are, there is a picture.
+func TestExtremes(t *testing.T) {
+	one := reporttest.Deep(1, -1)
+	for _, c := range []struct {
+		mse    float64
+		reason string
+	}{
+		{0, "all are equal"}, {math.Inf(1), "all are infinite"}, {math.NaN(), "all are NaN"}, {5e-324, "the least"}, {math.MaxFloat64, "the largest"}, {1, "a power of ten"},
+	} {
+		for i := range one.Layers {
+			one.Layers[i].Standard.MSE, one.Layers[i].Injected = report.Float(c.mse), nil
+		}
+		img := draw(t, one, report.Standard)
+		assert.Positive(t, count(img, blue, 0, 100), c.reason)
+	}
+	draw(t, &report.Report{Verdict: report.Error, Error: "nothing \x1b was \u4e16 compared"}, report.Standard)
+	huge := reporttest.Deep(2, -1)
+	huge.Layers[0].Standard.MSE, huge.Layers[1].Standard.MSE = math.MaxFloat64, 5e-324
+	draw(t, huge, report.Injected)
+}
+
+func BenchmarkPNG(b *testing.B) {
+	r := reporttest.Deep(77, 20)
+	for b.Loop() {
+		var out bytes.Buffer
+		if err := plot.PNG(&out, r, report.Standard); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,362 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+)
+
+// Verification writes the report of one mode that a layer verification leaves beside its tensors: the verdict, the execution order, statistics
+// of the mean squared errors, in all and by component, and every layer with its figures and shapes.
+func Verification(w io.Writer, r *Report, mode Mode) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	p := &printer{opt: TextOptions{Width: 120}}
+	p.linef("LAYER VERIFICATION REPORT")
+	p.linef("")
+	p.verificationVerdict(r, mode)
+	points := Depth(r)
+	p.verificationOrder(r, points)
+	p.verificationSummary(r, points, mode)
+	p.statistics(points, mode)
+	p.details(r, points, mode)
+	p.linef("")
+	p.prose("", "Source: ", r.Source.line())
+	_, err := w.Write(p.Bytes())
+	return err
+}
+
+var modeText = map[Mode]string{
+	Standard: "without injection: each layer saw what its own model computed",
+	Injected: "with injection: each layer was given the golden inputs",
+}
+
+func (p *printer) verificationVerdict(r *Report, mode Mode) {
+	if r.Fixture != "" {
+		p.linef("Model:   %s", clean(r.Fixture))
+	}
+	p.linef("Mode:    %s", modeText[mode])
+	p.prose("", "Verdict: ", strings.ToUpper(string(r.Verdict))+": "+r.headline())
+	if d := r.FirstDivergence; d != nil {
+		p.prose("         ", "", strings.TrimSpace(kinds[r.Kind]+" "+d.Text))
+	}
+	for _, c := range r.Causes[:min(len(r.Causes), maxCauses)] {
+		p.prose("         ", "", fmt.Sprintf("%s: %s at %s (%s). %s", c.Word(), c.ID, c.Layer, c.Evidence(), c.Text))
+	}
+	if len(r.NotJudged) > 0 {
+		p.prose("         ", "not judged: ", strings.Join(r.NotJudged, "; "))
+	}
+}
+
+func (p *printer) section(title string) {
+	p.linef("")
+	p.linef("%s:", title)
+}
+
+func (p *printer) verificationOrder(r *Report, points []Point) {
+	p.section("EXECUTION ORDER VERIFICATION")
+	switch o := r.Order; {
+	case o == nil:
+		p.linef("  not known: one of the two sides recorded no order")
+	case o.Same:
+		layers := map[string]bool{}
+		for _, x := range points {
+			layers[x.Layer] = true
+		}
+		p.linef("  PASSED: %s in identical order", count(len(layers), "layer"))
+	default:
+		p.linef("  DIFFERS: %s in another place (reported only: independent siblings may swap)", count(o.N, "layer"))
+		for _, d := range o.Differences {
+			p.prose("    ", "", d)
+		}
+	}
+}
+
+func (p *printer) verificationSummary(r *Report, points []Point, mode Mode) {
+	p.section("SUMMARY")
+	s, unsure := StatisticsOf(points, mode, ""), false
+	p.linef("  Total Layers: %d", s.Layers)
+	for _, computed := range []bool{false, true} {
+		n, byResult := 0, map[string]int{}
+		for i := range points {
+			for _, l := range points[i].Rows {
+				if points[i].Computed == computed && points[i].Worst(mode) != nil && l.In(mode) != nil {
+					n++
+					byResult[l.resultIn(mode)]++
+				}
+			}
+		}
+		var parts []string
+		for _, result := range append(statuses, unsureResult) {
+			if k := byResult[string(result)]; k > 0 {
+				parts = append(parts, fmt.Sprintf("%d %s", k, result))
+			}
+		}
+		what := "Outputs"
+		if computed {
+			what = "Inputs as they had been computed before the golden ones replaced them (they show the code between layers)"
+		}
+		if n > 0 {
+			p.linef("  %s: %d: %s", what, n, strings.Join(parts, ", "))
+		}
+		unsure = unsure || byResult[unsureResult] > 0
+	}
+	if n := len(r.Unmatched.Golden); n > 0 {
+		p.linef("  Only the golden has: %s", count(n, "port"))
+	}
+	if n := len(r.Unmatched.Actual); n > 0 {
+		p.linef("  Only the candidate has: %s", count(n, "port"))
+	}
+	if unsure {
+		p.linef("  (unsure: the figures do not tell whether the row's tolerance holds in this mode)")
+	}
+}
+
+// unsureResult is that of a row whose tolerance the injected figures do not decide.
+const unsureResult = "unsure"
+
+// resultIn is the result of a row in a mode: its status, or, of an injected run, what its own tolerance says of the injected figures.
+func (l *Layer) resultIn(mode Mode) string {
+	if mode == Standard || l.Injected == nil {
+		return string(l.Status)
+	}
+	if l.Tolerance == nil {
+		return string(StatusIgnored)
+	}
+	result, _ := judgeMetrics(l.Injected, nil, l.integers(), *l.Tolerance)
+	return map[outcome]string{holds: string(StatusPass), broken: string(StatusFail), unknown: unsureResult}[result]
+}
+
+func (p *printer) statistics(points []Point, mode Mode) {
+	p.section("MSE STATISTICS")
+	p.figures("  ", StatisticsOf(points, mode, ""))
+	p.section("PER-COMPONENT STATISTICS")
+	for _, c := range Components {
+		s := StatisticsOf(points, mode, c)
+		if s.N == 0 {
+			continue
+		}
+		p.linef("  %s:", c)
+		p.linef("    Layers: %d", s.Layers)
+		p.figures("    MSE ", s)
+	}
+}
+
+func (p *printer) figures(lead string, s Statistics) {
+	if s.N == 0 {
+		p.linef("%snothing was compared", lead)
+		return
+	}
+	for _, f := range []struct {
+		name string
+		v    float64
+	}{{"Min", s.Min}, {"Max", s.Max}, {"Mean", s.Mean}, {"Median", s.Median}} {
+		p.linef("%s%s: %s", lead, f.name, scientific(f.v))
+	}
+	if s.Zero > 0 {
+		p.linef("%sZero: %d (equal bit by bit, or equal in value)", lead, s.Zero)
+	}
+	if s.Infinite > 0 {
+		p.linef("%sInfinite: %d (a NaN or an infinity without its match; counted in Max, Mean and Median)", lead, s.Infinite)
+	}
+}
+
+// scientific writes a figure of a report that people compare with others: "1.234567e-12".
+func scientific(v float64) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return num(Float(v))
+	}
+	return fmt.Sprintf("%.6e", v)
+}
+
+func (p *printer) details(r *Report, points []Point, mode Mode) {
+	p.section("DETAILED LAYER RESULTS (execution order)")
+	names := namingOf(r.Layers)
+	inputs := map[[3]string][]*Layer{}
+	for i := range r.Layers {
+		if l := &r.Layers[i]; l.Kind == PortInput && l.Golden != nil {
+			k := [3]string{l.Case, l.Step, l.Layer}
+			inputs[k] = append(inputs[k], l)
+		}
+	}
+	for i := range points {
+		x := &points[i]
+		for _, l := range x.Rows {
+			m := l.In(mode)
+			if m == nil || x.Computed && mode == Standard {
+				continue
+			}
+			note := ""
+			if l == x.First && mode == Standard {
+				note = "   <== first divergence"
+			}
+			name := names.row(l)
+			if x.Computed {
+				name += " (computed)"
+			}
+			p.linef("[%3d] %s: %s%s", i, name, l.resultIn(mode), note)
+			p.linef("      MSE: %s   rel. L2: %s   worst row: %s   max |a-g|: %s   1-cosine: %s", scientific(m.error()), num(m.RelL2), num(m.RowRelL2), num(m.MaxAbs), num(m.CosineDistance))
+			if text := m.nonFinite(); text != "" {
+				p.linef("      %s", text)
+			}
+			var shapes []string
+			for _, in := range inputs[[3]string{l.Case, l.Step, l.Layer}] {
+				shapes = append(shapes, in.Golden.Shape.list())
+			}
+			if !x.Computed && len(shapes) > 0 {
+				p.linef("      Input shapes: [%s]", strings.Join(shapes, ", "))
+			}
+			if l.Golden != nil && x.Computed {
+				p.linef("      Shapes: [%s]", l.Golden.Shape.list())
+			} else if l.Golden != nil {
+				p.linef("      Output shapes: [%s]", l.Golden.Shape.list())
+			}
+		}
+	}
+}
+
+// list is "[1, 9, 5120]".
+func (s Shape) list() string {
+	return "[" + strings.ReplaceAll(strings.Trim(fmt.Sprint([]int(s)), "[]"), " ", ", ") + "]"
+}
+
+// Modes writes a summary that compares the two modes: for each layer that is wrong in one of them, how far off it is in both, and who made the error.
+func Modes(w io.Writer, r *Report) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	p := &printer{opt: TextOptions{Width: 120}, names: namingOf(r.Layers)}
+	p.linef("%s: %s", strings.ToUpper(string(r.Verdict)), r.headline())
+	if d := r.FirstDivergence; d != nil {
+		p.prose("  ", "", strings.TrimSpace(kinds[r.Kind]+" "+d.Text))
+	}
+	points := Depth(r)
+	standard, injected := StatisticsOf(points, Standard, ""), StatisticsOf(points, Injected, "")
+	p.section("MSE")
+	table := [][]string{{"", "without injection", "with injection"}}
+	for _, f := range []struct {
+		name string
+		of   func(Statistics) string
+	}{
+		{"layers", func(s Statistics) string { return fmt.Sprint(s.Layers) }},
+		{"tensors", func(s Statistics) string { return fmt.Sprint(s.N) }},
+		{"min", func(s Statistics) string { return scientific(s.Min) }},
+		{"max", func(s Statistics) string { return scientific(s.Max) }},
+		{"mean", func(s Statistics) string { return scientific(s.Mean) }},
+		{"median", func(s Statistics) string { return scientific(s.Median) }},
+		{"zero", func(s Statistics) string { return fmt.Sprint(s.Zero) }},
+		{"infinite", func(s Statistics) string { return fmt.Sprint(s.Infinite) }},
+	} {
+		cells := []string{f.name, noFigure, noFigure}
+		for i, stats := range []Statistics{standard, injected} {
+			if stats.N > 0 {
+				cells[i+1] = f.of(stats)
+			}
+		}
+		table = append(table, cells)
+	}
+	for _, c := range Components {
+		s, i := StatisticsOf(points, Standard, c), StatisticsOf(points, Injected, c)
+		cells := []string{"mean of " + string(c), noFigure, noFigure}
+		for k, stats := range []Statistics{s, i} {
+			if stats.N > 0 {
+				cells[k+1] = scientific(stats.Mean)
+			}
+		}
+		if s.N+i.N > 0 {
+			table = append(table, cells)
+		}
+	}
+	p.columns(table)
+	if injected.N == 0 {
+		p.linef("")
+		p.linef("There was no injected run: it is not known which layers made their own errors.")
+	} else {
+		p.errors(points)
+	}
+	p.linef("")
+	p.prose("", "Source: ", r.Source.line())
+	_, err := w.Write(p.Bytes())
+	return err
+}
+
+// errors lists the rows that are wrong in one of the modes.
+func (p *printer) errors(points []Point) {
+	p.section("Layers that are wrong in one of the modes (relative L2)")
+	table := [][]string{{"layer", "without", "with injection", "local", "inherited", ""}}
+	n := 0
+	for i := range points {
+		for _, l := range points[i].Rows {
+			s, in := l.resultIn(Standard), l.resultIn(Injected)
+			wrong := func(result string) bool {
+				return result == string(StatusFail) || result == string(StatusInherited) || result == string(StatusError)
+			}
+			name := p.names.row(l)
+			if points[i].Computed {
+				name, s = name+" (computed)", ""
+			}
+			if l.Standard == nil || !wrong(s) && !(l.Injected != nil && wrong(in)) {
+				continue
+			}
+			if n++; n > maxModeRows {
+				continue
+			}
+			cells := []string{name, num(l.Standard.RelL2), noFigure, noFigure, noFigure, "not injected"}
+			if l.Injected != nil {
+				cells[2] = num(l.Injected.RelL2)
+				switch {
+				case in == unsureResult:
+					cells[5] = ""
+				case !wrong(in):
+					cells[5] = "inherits it"
+				case points[i].Computed:
+					cells[5] = "made by the code before it"
+				default:
+					cells[5] = "makes the error itself"
+				}
+			}
+			if l.LocalL2 != nil && l.InheritedL2 != nil {
+				cells[3], cells[4] = num(*l.LocalL2), num(*l.InheritedL2)
+			}
+			table = append(table, cells)
+		}
+	}
+	if n == 0 {
+		p.linef("  none")
+		return
+	}
+	p.columns(table)
+	if n > maxModeRows {
+		p.linef("  … and %d more, all in report.json", n-maxModeRows)
+	}
+	p.linef("  local = ‖a_injected − g‖, inherited = ‖a_standard − a_injected‖")
+}
+
+const maxModeRows = 100
+
+// columns writes a table: the first column to the left, figures to the right.
+func (p *printer) columns(table [][]string) {
+	widths := make([]int, len(table[0]))
+	for _, row := range table {
+		for i, c := range row {
+			widths[i] = max(widths[i], width(c))
+		}
+	}
+	var b bytes.Buffer
+	for _, row := range table {
+		b.Reset()
+		for i, c := range row {
+			switch {
+			case i == 0:
+				c = pad(c, widths[i])
+			case i < 5:
+				c = padLeft(c, widths[i])
+			}
+			b.WriteString("  " + c)
+		}
+		p.linef("%s", b.String())
+	}
+}

@@ -1,0 +1,84 @@
+package report_test
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/report/reporttest"
+)
+
+func TestVerification(t *testing.T) {
+	r := reporttest.Deep(2, 1)
+	r.Layers[3].Injected.MaxAbs = 0 // all the others are over zero
+	for _, c := range []struct {
+		name string
+		mode report.Mode
+	}{{"verification-standard.txt", report.Standard}, {"verification-injected.txt", report.Injected}} {
+		var b bytes.Buffer
+		require.NoError(t, report.Verification(&b, r, c.mode))
+		sameAsFile(t, c.name, b.Bytes())
+		for _, section := range []string{"Verdict: FAIL", "EXECUTION ORDER VERIFICATION:", "SUMMARY:", "MSE STATISTICS:", "PER-COMPONENT STATISTICS:", "DETAILED LAYER RESULTS"} {
+			assert.Contains(t, b.String(), section)
+		}
+	}
+	var b bytes.Buffer
+	require.NoError(t, report.Modes(&b, r))
+	sameAsFile(t, "modes.txt", b.Bytes())
+	for _, r := range []*report.Report{broken(), hostile(), passing()} {
+		for _, mode := range []report.Mode{report.Standard, report.Injected} {
+			b.Reset()
+			require.NoError(t, report.Verification(&b, r, mode))
+			require.NoError(t, report.Modes(&b, r))
+			assert.NotContains(t, b.String(), "\x1b", "names do not reach a terminal")
+		}
+	}
+	assert.Contains(t, b.String(), "There was no injected run")
+	assert.Error(t, report.Verification(&b, &report.Report{Verdict: report.Pass}, report.Standard), "a pass of nothing")
+}
+
+func TestStatistics(t *testing.T) {
+	r := &report.Report{Schema: 1, Verdict: report.Fail}
+	for i, mse := range []float64{4, 0, 1, math.Inf(1)} {
+		l := row(strings.Repeat("x", i+1)+".mlp", i, report.StatusPass, metrics(1e-6, 0))
+		l.Standard.MSE = report.Float(mse)
+		r.Layers = append(r.Layers, l)
+	}
+	r.Layers[2].Standard.BadNonFinite = 1 // its finite elements have an MSE of 1: that is not what it is
+	s := report.StatisticsOf(report.Depth(r), report.Standard, "")
+	assert.Equal(t, report.Statistics{Layers: 4, N: 4, Zero: 1, Infinite: 2, Min: 0, Max: math.Inf(1), Mean: math.Inf(1), Median: math.Inf(1)}, s, "infinite ones are counted, not dropped")
+	r.Layers = r.Layers[:2]
+	s = report.StatisticsOf(report.Depth(r), report.Standard, report.MLP)
+	assert.Equal(t, report.Statistics{Layers: 2, N: 2, Zero: 1, Min: 0, Max: 4, Mean: 2, Median: 2}, s)
+	assert.Zero(t, report.StatisticsOf(report.Depth(r), report.Injected, "").N)
+	assert.Zero(t, report.StatisticsOf(report.Depth(r), report.Standard, report.Norm).N)
+}
+
+// The worst of all cases stands for a layer; inputs appear by what an injected run had computed for them.
+func TestDepth(t *testing.T) {
+	first, second := row("a", 0, report.StatusPass, metrics(1e-6, 0)), row("a", 0, report.StatusFail, metrics(1e-2, 0))
+	second.Case = "other"
+	in := row("b", 1, report.StatusFail, metrics(1e-2, 0))
+	in.Port, in.Kind = "input_0", report.PortInput
+	out := row("b", 2, report.StatusFail, metrics(1e-2, 0))
+	r := &report.Report{Schema: 1, Verdict: report.Fail, Layers: []report.Layer{first, second, in, out},
+		FirstDivergence: &report.Divergence{Layer: "b", Port: "input_0", Case: "hello", Step: "0"}}
+	p := report.Depth(r)
+	require.Len(t, p, 2)
+	assert.Equal(t, "other", p[0].Worst(report.Standard).Case)
+	assert.Nil(t, p[0].Worst(report.Injected))
+	assert.Equal(t, "input_0", p[1].First.Port, "the input makes no point: the next one is marked")
+
+	r.Layers[2].Injected = metrics(1e-2, 0)
+	p = report.Depth(r)
+	require.Len(t, p, 3)
+	assert.True(t, p[1].Computed)
+	assert.Nil(t, p[1].Worst(report.Standard))
+	assert.NotNil(t, p[1].First)
+	assert.Nil(t, p[2].First)
+}

@@ -1,0 +1,110 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/gpu"
+	"github.com/goparity/goparity/internal/supervise"
+)
+
+// Infra is the name of the subtest that fails where nothing could be compared.
+const Infra = "parity:infra"
+
+// Why nothing could be compared. The first four are no fault of the model's: another try, or another machine, may do better.
+const (
+	classInfra   = "infra" // no interpreter, engine, driver, GPU or memory
+	classCrash   = "crash" // the engine died
+	classTimeout = "timeout"
+	classStopped = "stopped" // by a signal
+	classModel   = "model"   // the engine does not take the model, or the model's own code failed
+	classUsage   = "usage"   // what was asked for is impossible
+	classFixture = "fixture" // goldens, recorded run, fixture.yaml
+)
+
+// classOf tells why nothing could be compared.
+func classOf(err error) string {
+	var infra *engine.InfraError
+	var crash *engine.CrashError
+	var start *supervise.StartError
+	var model *engine.ModelError
+	var usage *engine.UsageError
+	switch {
+	case errors.As(err, &crash):
+		return classCrash
+	case errors.Is(err, context.DeadlineExceeded):
+		return classTimeout
+	case errors.Is(err, context.Canceled):
+		return classStopped
+	case errors.As(err, &infra), errors.As(err, &start), gpu.IsInfra(err):
+		return classInfra
+	case errors.As(err, &model):
+		return classModel
+	case errors.As(err, &usage):
+		return classUsage
+	}
+	return classFixture
+}
+
+// Trouble is the one subtest that says why nothing could be compared, with the end of the engine's log if it died or was stopped.
+func Trouble(err error) Problem {
+	p := Problem{Name: Infra, Text: err.Error(), Class: classOf(err)}
+	var exit *supervise.ExitError
+	var late *supervise.TimeoutError
+	var tail []string
+	switch {
+	case errors.As(err, &exit):
+		tail = exit.Tail
+	case errors.As(err, &late):
+		tail = late.Tail
+	}
+	const most = 30
+	if tail = tail[max(0, len(tail)-most):]; len(tail) > 0 {
+		p.Text += "\nthe end of its log:\n  " + strings.Join(tail, "\n  ")
+	}
+	return p
+}
+
+// statusFile is what CI looks for to tell a machine that failed from a model that is wrong.
+const statusFile = "infra.txt"
+
+// writeStatus writes why nothing could be compared into dir/infra.txt, and where Bazel asks for it: a line with the class, and one with
+// the error. Without such an error it removes the file of an earlier run.
+func writeStatus(dir, fixture string, err error) error {
+	bazel := os.Getenv("TEST_INFRASTRUCTURE_FAILURE_FILE")
+	var paths []string
+	if dir != "" {
+		paths = append(paths, filepath.Join(dir, statusFile))
+	}
+	class := ""
+	if err != nil {
+		class = classOf(err)
+	}
+	if !slices.Contains([]string{classInfra, classCrash, classTimeout, classStopped}, class) {
+		for _, p := range paths {
+			if err := os.Remove(p); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return err
+			}
+		}
+		return nil
+	}
+	if bazel != "" {
+		paths = append(paths, bazel)
+	}
+	text := fmt.Sprintf("goparity %s\n%s: %s\n", class, fixture, strings.ReplaceAll(err.Error(), "\n", " "))
+	for _, p := range paths {
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,185 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/fixture"
+	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/match"
+	"github.com/goparity/goparity/internal/pack"
+	"github.com/goparity/goparity/tensor"
+)
+
+// Why an input keeps what the candidate computed.
+const (
+	leftMask    = "a mask: each engine has its own form of it"
+	leftInteger = "integers select, they are not computed"
+	leftLayout  = "the golden cannot be laid out like it"
+	leftFused   = "the golden has several tensors here"
+)
+
+// Injection writes the golden inputs of a case into dir as the candidate lays them out, and gives what an injected run is told. The standard
+// run of the case says which input of the candidate each golden one is. Only the first step is injected: a graph has one size for each input.
+func Injection(k Case, opt match.Options, dir string) (*engine.Golden, error) {
+	res, err := match.Runs(portsOf(k.Golden), portsOf(k.Actual), k.matching(k.Actual, opt))
+	if err != nil {
+		return nil, fmt.Errorf("case %s: %w", k.Name, err)
+	}
+	g := &engine.Golden{File: filepath.Join(dir, k.Name+".safetensors"), Left: map[string]string{}}
+	var named []tensor.Named
+	first := k.Actual.Steps()[0]
+	done := map[string]bool{}
+	for _, pair := range res.Pairs {
+		a := k.Actual.Entries[pair.Actual[0]]
+		label := a.Label()
+		if a.Step != first || !isInput(a.Port) || done[label] {
+			continue // the input of a fused layer belongs to several goldens, which are one
+		}
+		t, left := asCandidate(k, pair)
+		if left != "" {
+			g.Left[label] = left
+			continue
+		}
+		done[label] = true
+		delete(g.Left, label)
+		named = append(named, tensor.Named{Name: label, Tensor: t})
+		g.Inputs = append(g.Inputs, engine.GoldenInput{Label: label, Golden: k.Golden.Entries[pair.Golden[0]].Label()})
+	}
+	if len(g.Inputs) == 0 {
+		return nil, fmt.Errorf("case %s: no golden input can be given to the candidate: no injected run", k.Name)
+	}
+	for _, u := range res.UnmatchedActual {
+		if a := k.Actual.Entries[u.Index]; a.Step == first && isInput(a.Port) && u.Reason != "" {
+			g.Left[a.Label()] = u.Reason
+		}
+	}
+	out, err := os.OpenFile(g.File, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	ranges, err := pack.Write(out, named, nil)
+	if err = errors.Join(err, out.Close()); err != nil {
+		return nil, err
+	}
+	for i := range g.Inputs {
+		g.Inputs[i].Name = ranges[i].Name
+	}
+	return g, nil
+}
+
+// asCandidate gives the golden input of a pair as the candidate lays it out, or why it cannot be given.
+func asCandidate(k Case, pair match.Pair) (t *tensor.Tensor, left string) {
+	golden, actual := k.Golden.Entries[pair.Golden[0]].Tensor, k.Actual.Entries[pair.Actual[0]].Tensor
+	switch {
+	case pair.Problem != "":
+		return nil, pair.Problem
+	case pair.Mask:
+		return nil, leftMask
+	case !golden.DType().IsFloat():
+		return nil, leftInteger
+	case len(pair.Golden) > 1 || len(pair.Actual) > 1:
+		return nil, leftFused
+	}
+	back, ok := pair.ActualView.Inverse(actual.Shape())
+	if !ok {
+		return nil, leftLayout
+	}
+	t, err := pair.GoldenView.Apply(golden)
+	if err == nil {
+		t, err = back.Apply(t)
+	}
+	if err != nil || tensor.FormatShape(t.Shape()) != tensor.FormatShape(actual.Shape()) {
+		return nil, leftLayout
+	}
+	return t, ""
+}
+
+func isInput(port string) bool { return localise.RoleOf(port) == localise.Input }
+
+// addInjected gives each case the candidate's run on golden inputs: a live one if both modes are asked for, with a replay the recorded one.
+func (f *Fixture) addInjected(cases []Case) error {
+	both := f.cfg.Mode == ModeBoth
+	if f.isLive() {
+		if !both {
+			return nil
+		}
+		return f.liveInjected(cases)
+	}
+	if f.replay != "" {
+		if both {
+			return fmt.Errorf("PARITY_REPLAY=%s is one run: -parity.mode=both needs a live run, or the fixture's recorded ones", f.replay)
+		}
+		return nil
+	}
+	dir := f.runDir(f.yaml.Replay, dump.Injected)
+	if !isDir(dir) {
+		if both {
+			return fmt.Errorf("%s: replay: %s: there is no recorded injected run %s: record it with -parity.run=cpu -parity.mode=both -parity.record=%s",
+				f.yaml.File, f.yaml.Replay, filepath.ToSlash(dir), f.yaml.Replay)
+		}
+		return nil
+	}
+	var err error
+	if f.injected, err = dump.OpenCases(dir, dump.Options{}); err != nil {
+		return err
+	}
+	for i := range cases {
+		for _, r := range f.injected {
+			if r.Info.Case == cases[i].Name {
+				cases[i].Injected = r
+			}
+		}
+	}
+	return nil
+}
+
+// goldenKey is what an injected run depends on beside the fixture: the golden inputs that it was given.
+const goldenKey = "golden"
+
+// runInputs gives what a recorded run depends on.
+func (f *Fixture) runInputs(run dump.Info) fixture.Inputs {
+	in := f.yaml.RunInputs(run.Case)
+	if run.Mode == dump.Injected {
+		if pass, err := f.store.Pass(f.yaml.References[0], run.Case, "0"); err == nil {
+			in[goldenKey] = pass.SHA256
+		}
+	}
+	return in
+}
+
+// liveInjected runs the candidate once more, each layer on golden inputs, and adds what it computed to the cases.
+func (f *Fixture) liveInjected(cases []Case) error {
+	job, err := f.candidate()
+	if err != nil {
+		return err
+	}
+	if job.Engine != engine.MAX {
+		return fmt.Errorf("%s: only MAX makes injected runs, the candidate is %s: -parity.mode=standard", f.yaml.File, job.Engine)
+	}
+	dir, err := f.tempDir()
+	if err != nil {
+		return err
+	}
+	job.Mode = dump.Injected
+	for i := range job.Cases {
+		c := &job.Cases[i]
+		c.Steps, c.Forced = 1, nil
+		if c.Golden, err = Injection(cases[i], f.options().Match, dir); err != nil {
+			return err
+		}
+	}
+	r, err := f.run(job)
+	if err != nil {
+		return fmt.Errorf("injected run: %w", err)
+	}
+	f.injected = r.Runs
+	for i := range cases {
+		cases[i].Injected = r.Runs[i]
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/tensor"
+)
+
+// locate finds the first divergence. A run in which every judged port passes has none, and costs nothing more.
+func (c *Comparison) locate(ctx context.Context) error {
+	if !slices.ContainsFunc(c.Ports, func(p *Port) bool { return p.Joined() && !p.passes() || p.misfit() }) {
+		return nil
+	}
+	c.widen()
+	in := localise.Run{}
+	marks, err := c.marks(ctx)
+	if err != nil {
+		return err
+	}
+	for _, k := range c.Cases {
+		in.Cases = append(in.Cases, k.Name)
+		in.Nested = in.Nested || k.Injected != nil && k.Injected.Info.Injection == dump.Nested
+	}
+	for _, p := range c.Ports {
+		r := p.record()
+		m := marks[p.key()]
+		if r.Same = m.same; r.Joined && !r.Agrees {
+			r.Twin = m.twin
+		}
+		in.Records = append(in.Records, r)
+		if !slices.Contains(in.Steps, p.Step) {
+			in.Steps = append(in.Steps, p.Step)
+		}
+	}
+	slices.SortFunc(in.Steps, dump.NaturalCompare)
+	if c.Verdict = localise.First(in); c.Verdict == nil {
+		c.note("what fails is within the noise of its type: the tolerance asks for more than two right implementations keep, so no place is named")
+		return nil
+	}
+	if c.Verdict.Kind == localise.KindDrift && c.onlyRounding() {
+		c.Verdict = nil
+		return nil
+	}
+	c.otherPrompt(c.Verdict)
+	c.audited(c.Verdict)
+	c.copies(c.Verdict, marks)
+	c.unseen(c.Verdict)
+	return nil
+}
+
+// roundings is by how much errors of 16 bits may exceed the default limits where no layer made them. How fast they add up depends on depth and on
+// sums that cancel; a float64 golden would tell.
+const roundings = 6
+
+// onlyRounding judges the ports of 16 bits that fail by the defaults again, with wider limits, and reports whether all pass then. If not,
+// nothing has changed.
+func (c *Comparison) onlyRounding() bool {
+	type wider struct {
+		port *Port
+		crit compare.Criteria
+		base compare.Verdict
+	}
+	var all []wider
+	for _, p := range c.Ports {
+		if !p.Joined() || p.passes() || !p.Judged() {
+			continue
+		}
+		d := compare.Coarser(p.Golden.DType(), p.Actual.DType())
+		if p.Err != nil || p.Golden64 != nil || p.Source != "default for "+d.String() || d.Epsilon() < tensor.F16.Epsilon() {
+			return false
+		}
+		l := compare.Limits{RelL2: roundings * *p.Criteria.RelL2, RowRelL2: roundings * *p.Criteria.RowRelL2}
+		w := wider{p, p.Criteria, compare.Verdict{}}
+		w.crit.RelL2, w.crit.RowRelL2 = &l.RelL2, &l.RowRelL2
+		var err error
+		if w.base, err = p.judge(w.crit); err != nil || !w.base.Pass {
+			return false
+		}
+		all = append(all, w)
+	}
+	for _, w := range all {
+		w.port.Criteria, w.port.Base, w.port.Agrees = w.crit, w.base, true
+		w.port.Source += fmt.Sprintf(", %d ×: no layer made the error, roundings add up", roundings)
+	}
+	return true
+}
+
+// record is the port as the localiser sees it.
+func (p *Port) record() localise.Record {
+	r := localise.Record{Case: p.Case, Step: p.Step, Layer: p.Layer, Port: p.Port, Seq: p.Seq,
+		Joined: p.Joined() && p.Err == nil || p.misfit(), Agrees: p.Agrees && !p.misfit(), Integer: !p.Golden.DType().IsFloat(), Len: p.Golden.Len()}
+	if in := p.Injected; in != nil {
+		r.Alone = &localise.Alone{Agrees: in.agrees, Error: worst(in.result)}
+	}
+	switch {
+	case p.misfit():
+		r.Error = math.Inf(1)
+	case r.Joined:
+		b := p.Base.Result
+		r.Error, r.Epsilon = worst(b), 2*compare.Coarser(p.Golden.DType(), p.Actual.DType()).Epsilon()
+		if p.Benign != "" || r.Integer && r.Agrees {
+			r.Error = 0
+		} else if r.Integer {
+			r.Error = math.Inf(1)
+		}
+		if d := 2 * b.NormGolden * b.NormDiff; d > 0 && !math.IsInf(d, 0) {
+			r.Along = (b.NormActual*b.NormActual - b.NormGolden*b.NormGolden - b.NormDiff*b.NormDiff) / d
+		}
+		if !r.Agrees && !r.Integer {
+			r.Grid = grid(p.Golden, p.Actual)
+		}
+	}
+	return r
+}
+
+// worst is the error that the localiser reckons with.
+func worst(r compare.Result) float64 {
+	if r.BadNonFinite > 0 {
+		return math.Inf(1)
+	}
+	return max(r.RelL2, r.WorstRow.RelL2)
+}
+
+// narrower are the types in which a float32 may have been rounded, by the lowest bits of it that are zero then.
+var narrower = []struct {
+	bits uint32
+	unit float64
+}{{1<<16 - 1, tensor.BF16.Epsilon()}, {1<<13 - 1, tensor.F16.Epsilon()}}
+
+const (
+	gridSample = 4096 // elements that are looked at
+	gridLeast  = 16   // and are not zero, at least
+)
+
+// grid gives the rounding of the narrower type on whose grid all values of the candidate lie, while those of the golden do not; else 0.
+func grid(golden, actual *tensor.Tensor) float64 {
+	if golden.DType() != tensor.F32 || actual.DType() != tensor.F32 {
+		return 0
+	}
+	low := func(t *tensor.Tensor) (low uint32, n int) {
+		buf := make([]float64, min(t.Len(), gridSample))
+		for _, x := range buf[:t.Float64s(buf, 0)] {
+			if b := math.Float32bits(float32(x)); b<<1 != 0 {
+				low |= b
+				n++
+			}
+		}
+		return low, n
+	}
+	a, n := low(actual)
+	g, _ := low(golden)
+	for _, t := range narrower {
+		if n >= gridLeast && a&t.bits == 0 && g&t.bits != 0 {
+			return t.unit
+		}
+	}
+	return 0
+}
+
+// widen gives ports of which there is no float64 golden the largest noise floor of those beside them so far, or of the tensor that they
+// repeat: what a layer was given cannot be nearer to the truth than what made it.
+func (c *Comparison) widen() {
+	type place struct{ caseName, step, parent string }
+	floors := map[place]compare.Limits{}
+	for _, p := range c.Ports {
+		if !p.Joined() || p.Err != nil || !p.Golden.DType().IsFloat() {
+			continue
+		}
+		here := place{p.Case, p.Step, parentOf(p.Layer)}
+		if p.Golden64 != nil {
+			for at := here; ; at.parent = parentOf(at.parent) { // what is inside of a container counts for those beside it too
+				floors[at] = floors[at].Max(p.Floor)
+				if at.parent == "" {
+					break
+				}
+			}
+			continue
+		}
+		if wider := p.Floor.Max(floors[here]); wider != p.Floor && !p.Agrees {
+			p.Floor = wider
+			p.Agrees = p.agrees()
+		}
+	}
+}
+
+func parentOf(layer string) string {
+	return layer[:max(strings.LastIndexByte(layer, '.'), 0)]
+}

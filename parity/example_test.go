@@ -1,6 +1,7 @@
 package parity_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/goparity/goparity/parity"
@@ -28,5 +29,20 @@ func ExampleFunc() {
 	_ = func(t *testing.T) {
 		parity.Func(t, engine)
 		parity.Layer(t, "norm").Check()
+	}
+}
+
+// Is the activation what we think it is? The calculation is told to fit the candidate, or not, without compiling anything.
+func ExampleTry() {
+	_ = func(t *testing.T) {
+		parity.Try(t, "encoder.layer.0.intermediate.intermediate_act_fn", func(in parity.TryInput) (*tensor.Tensor, error) {
+			x := in.Inputs["input_0"]
+			values := make([]float64, x.Len())
+			x.Float64s(values, 0)
+			for i, v := range values {
+				values[i] = v / (1 + math.Exp(-1.702*v))
+			}
+			return tensor.Of(values, x.Shape()...)
+		})
 	}
 }

@@ -194,10 +194,18 @@ func TestLiveKill(t *testing.T) {
 		name string
 		kill func(t *testing.T, cmd *exec.Cmd, mark, trigger string) error
 	}{
-		{"SIGKILL", func(t *testing.T, _ *exec.Cmd, mark, _ string) error { return syscall.Kill(binary(t, mark), syscall.SIGKILL) }},
-		{"Ctrl-C", func(_ *testing.T, cmd *exec.Cmd, _, _ string) error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }},
-		{"panic", func(_ *testing.T, _ *exec.Cmd, _, trigger string) error { return os.WriteFile(trigger, []byte("panic"), 0o600) }},
-		{"exit", func(_ *testing.T, _ *exec.Cmd, _, trigger string) error { return os.WriteFile(trigger, []byte("exit"), 0o600) }},
+		{"SIGKILL", func(t *testing.T, _ *exec.Cmd, mark, _ string) error {
+			return syscall.Kill(binary(t, mark), syscall.SIGKILL)
+		}},
+		{"Ctrl-C", func(_ *testing.T, cmd *exec.Cmd, _, _ string) error {
+			return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT)
+		}},
+		{"panic", func(_ *testing.T, _ *exec.Cmd, _, trigger string) error {
+			return os.WriteFile(trigger, []byte("panic"), 0o600)
+		}},
+		{"exit", func(_ *testing.T, _ *exec.Cmd, _, trigger string) error {
+			return os.WriteFile(trigger, []byte("exit"), 0o600)
+		}},
 		{"timeout", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

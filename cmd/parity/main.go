@@ -107,7 +107,7 @@ func newRoot() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newRun(), newCompare(), newVerify(), newReport(), newUpdate(), newTransformers(), newShow(), newGolden(), newDoctor(), newJUnit())
+	root.AddCommand(newRun(), newCompare(), newVerify(), newReport(), newUpdate(), newTransformers(), newShow(), newGolden(), newDoctor(), newJUnit(), newTry())
 	for _, c := range root.Commands() {
 		strict(c)
 	}

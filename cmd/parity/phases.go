@@ -30,7 +30,7 @@ func newConsole(w io.Writer, engine string) *console {
 		return c
 	}
 	c.width = 80
-	if width, _, err := term.GetSize(fd); err == nil {
+	if width, _, err := term.GetSize(fd); err == nil && width > 0 {
 		c.width = width
 	}
 	c.Phases = &live.Phases{
@@ -44,6 +44,7 @@ func newConsole(w io.Writer, engine string) *console {
 			}
 			c.set(fmt.Sprintf("parity: %s: %s … %.0f s%s", engine, phase, since.Seconds(), hint))
 		},
+		End: func() { c.set("") },
 	}
 	c.Start(time.Second)
 	return c
@@ -76,8 +77,10 @@ func (c *console) draw(status string) {
 	fmt.Fprintf(c.w, "\r%s\r%s", strings.Repeat(" ", c.width-1), status)
 }
 
-// end takes the line away.
-func (c *console) end(ok bool) {
-	c.Stop(ok)
-	c.set("")
+// consoles shows the engines that a session runs.
+func consoles(w io.Writer) func(engine string) (*live.Phases, func(string)) {
+	return func(engine string) (*live.Phases, func(string)) {
+		c := newConsole(w, engine)
+		return c.Phases, c.say
+	}
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/goparity/goparity/internal/report"
 	html "github.com/goparity/goparity/internal/report/page"
@@ -33,7 +32,7 @@ func newReport() *cobra.Command {
 			"With --baseline the exit code is 1 if something got worse or is not judged any more, and 0 otherwise, whatever fails in both.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(args[0], cmd.Flags(), cmd.OutOrStdout())
+			return f.run(args[0], cmd.Flags().Changed, cmd.OutOrStdout())
 		},
 	}
 	fl := c.Flags()
@@ -56,26 +55,24 @@ func newReport() *cobra.Command {
 }
 
 // criteria are those of the command line, ok if there are any.
-func (f *reportFlags) criteria(fl *pflag.FlagSet) (t report.Tolerance, ok bool, err error) {
-	if fl.Changed("max-abs") && (fl.Changed("atol") || fl.Changed("rtol")) {
+func (f *reportFlags) criteria(changed func(string) bool) (t report.Tolerance, ok bool, err error) {
+	if changed("max-abs") && (changed("atol") || changed("rtol")) {
 		return t, false, usage("report: --max-abs is --atol with --rtol 0: give one of them")
 	}
 	t.Source = "command line"
 	for _, c := range []struct {
 		name  string
 		value float64
-		to    []**report.Float
+		to    **report.Float
 	}{
-		{"atol", f.atol, []**report.Float{&t.Atol}}, {"rtol", f.rtol, []**report.Float{&t.Rtol}}, {"max-abs", f.maxAbs, []**report.Float{&t.Atol}},
-		{"rel-l2", f.relL2, []**report.Float{&t.RelL2}}, {"row-rel-l2", f.rowRelL2, []**report.Float{&t.RowRelL2}},
-		{"cosine", f.cosine, []**report.Float{&t.Cosine}}, {"mse", f.mse, []**report.Float{&t.MSE}}, {"snr", f.snr, []**report.Float{&t.SNR}},
+		{"atol", f.atol, &t.Atol}, {"rtol", f.rtol, &t.Rtol}, {"max-abs", f.maxAbs, &t.Atol},
+		{"rel-l2", f.relL2, &t.RelL2}, {"row-rel-l2", f.rowRelL2, &t.RowRelL2},
+		{"cosine", f.cosine, &t.Cosine}, {"mse", f.mse, &t.MSE}, {"snr", f.snr, &t.SNR},
 	} {
-		if fl.Changed(c.name) {
+		if changed(c.name) {
 			ok = true
 			v := report.Float(c.value)
-			for _, to := range c.to {
-				*to = &v
-			}
+			*c.to = &v
 		}
 	}
 	zero := report.Float(0)
@@ -87,12 +84,12 @@ func (f *reportFlags) criteria(fl *pflag.FlagSet) (t report.Tolerance, ok bool, 
 	return t, ok, nil
 }
 
-func (f *reportFlags) run(path string, fl *pflag.FlagSet, stdout io.Writer) error {
+func (f *reportFlags) run(path string, changed func(string) bool, stdout io.Writer) error {
 	mode := report.Mode(f.mode)
 	if mode != report.Standard && mode != report.Injected {
 		return usage("report: --mode %s: want standard or injected", f.mode)
 	}
-	t, anew, err := f.criteria(fl)
+	t, anew, err := f.criteria(changed)
 	if err != nil {
 		return err
 	}

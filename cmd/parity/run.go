@@ -104,7 +104,7 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 		}
 	}}
 	r, err := live.Run(ctx, job, opt, con.say)
-	con.end(err == nil)
+	con.Stop(err == nil)
 	if err != nil {
 		var wrong *engine.UsageError
 		if errors.As(err, &wrong) {

@@ -63,7 +63,7 @@ func selfRun(ctx context.Context, job engine.Job, dir string, stdout, stderr io.
 		return nil, err
 	}
 	r, err := live.Run(ctx, job, engine.Options{Progress: con.Event, LogFile: logFile}, con.say)
-	con.end(err == nil)
+	con.Stop(err == nil)
 	if err != nil {
 		advice := "the engine does not run a model that it should: install it anew, in the versions that parity doctor lists"
 		var infra *engine.InfraError

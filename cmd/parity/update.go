@@ -70,7 +70,7 @@ func (f *updateFlags) update(ctx context.Context, stdout, stderr io.Writer, args
 	}
 	wrong := false
 	for _, dir := range fixtures {
-		ok, err := f.fixture(dir, stdout)
+		ok, err := f.fixture(dir, stdout, stderr)
 		if err != nil {
 			return err
 		}
@@ -117,8 +117,8 @@ func (f *updateFlags) mode() string {
 }
 
 // fixture updates one fixture here and judges its recorded run. ok is false if that fails.
-func (f *updateFlags) fixture(dir string, stdout io.Writer) (ok bool, err error) {
-	s, err := session.Start(session.Config{Fixtures: []string{dir}, Update: f.mode(), GoldenDump: f.dump, Bless: f.bless, Run: f.run})
+func (f *updateFlags) fixture(dir string, stdout, stderr io.Writer) (ok bool, err error) {
+	s, err := session.Start(session.Config{Fixtures: []string{dir}, Update: f.mode(), GoldenDump: f.dump, Bless: f.bless, Run: f.run, Console: consoles(stderr)})
 	if err != nil {
 		return false, err
 	}
@@ -168,15 +168,18 @@ func (f *updateFlags) packages(ctx context.Context, packages []string, stdout, s
 	if f.bless != "" {
 		args = append(args, "-parity.bless="+f.bless, "-parity.run="+f.run)
 	}
-	if err := goTest(ctx, args, stdout); err != nil {
-		return false, fmt.Errorf("the update failed, goldens that are not reported above are as they were: %w", err)
+	var exit *supervise.ExitError
+	switch err := goTest(ctx, args, stdout); {
+	case errors.As(err, &exit) && exit.Signal == "":
+		return false, errors.New("the update failed, see above: goldens that are not reported there are as they were")
+	case err != nil:
+		return false, err
 	}
 	fmt.Fprintln(stderr, "parity: judge the recorded runs against the new goldens")
 	ok = true
 	for _, p := range packages {
 		var said strings.Builder
 		err := goTest(ctx, []string{"test", "-count=1", p, "-parity.run=" + session.RunReplay}, &said)
-		var exit *supervise.ExitError
 		switch {
 		case strings.Contains(said.String(), session.NoRecordedRun):
 			fmt.Fprintf(stdout, "%s: there is no recorded run yet that could be judged\n", p)

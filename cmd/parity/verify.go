@@ -140,7 +140,7 @@ func (f *verifyFlags) verify(ctx context.Context, args []string, changed func(st
 
 // fixture runs the engines, or opens what they left, and hands the result over while its tensors can be read.
 func (f *verifyFlags) fixture(dir string, stderr io.Writer, done func(*report.Report, []session.Case) error) (err error) {
-	cfg := session.Config{Fixtures: []string{dir}, Run: f.run, Mode: f.mode, Diagnose: f.diagnose, Timeout: f.timeout, Started: time.Now()}
+	cfg := session.Config{Fixtures: []string{dir}, Run: f.run, Mode: f.mode, Diagnose: f.diagnose, Timeout: f.timeout, Started: time.Now(), Console: consoles(stderr)}
 	reference := !f.replay && !f.goldens
 	if f.replay {
 		cfg.Run, cfg.Mode = session.RunReplay, session.ModeStandard // a recorded injected run is taken along

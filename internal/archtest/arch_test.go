@@ -31,6 +31,7 @@ var line = [][]string{
 	{"internal/localise"},
 	{"internal/diagnose"},
 	{"internal/report"},
+	{"internal/report/*"}, // what only the command links: plot and page
 	{"internal/fixture"},
 	{"golden"},
 	{"internal/session"},

@@ -79,7 +79,7 @@ func (o *angles) with(e *evaluation, rows []int, offset, step float64) []float64
 	return out
 }
 
-func (o *angles) faults(*graph, *value) []fault {
+func (o *angles) faults(g *graph, v *value) []fault {
 	var out []fault
 	add := func(id, text string, change func(n *angles)) {
 		n := *o
@@ -102,15 +102,9 @@ func (o *angles) faults(*graph, *value) []fault {
 		out = append(out, fault{id: "rope/theta", rank: 1, text: fmt.Sprintf("the positions are multiplied by %g", f),
 			eval: func(e *evaluation, rows []int) []float64 { return o.with(e, rows, 0, f) }})
 	}
-	return append(out, fault{id: "rope/theta", rank: 2, params: 1, fitted: true, text: "theta is another number", eval: func(e *evaluation, rows []int) []float64 {
-		some := spread(o.out.rows, probeRows)
-		actual := read(e.g.s.Target.Actual, o.out.width, some)
+	return append(out, g.fitted(v, "rope/theta", "theta is another number", math.Log(10), math.Log(1e9), 0, func(x float64) func(*evaluation, []int) []float64 {
 		n := *o
-		at := minimum(math.Log(10), math.Log(1e9), func(l float64) float64 {
-			n.freqs = frequencies(math.Exp(l), dim)
-			return relative(n.eval(e, some), actual)
-		})
-		n.freqs = frequencies(math.Exp(at), dim)
-		return n.eval(e, rows)
-	}})
+		n.freqs = frequencies(math.Exp(x), dim)
+		return n.eval
+	}))
 }

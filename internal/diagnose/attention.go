@@ -45,6 +45,7 @@ type setting struct {
 	cap          float64   // scores are cap·tanh(score/cap); 0 for none
 	sinks        []float64 // one more score for each head, of which nothing is taken; nil for none
 	tiled        bool      // head h uses kv head h mod kv, and not h/(heads/kv)
+	rollKV       int       // head h uses the kv head so many further
 	oneKV        bool      // all heads use kv head 0
 	roll         int       // of the heads of the output
 	rope         rope
@@ -137,17 +138,10 @@ func (o *attention) with(e *evaluation, rows []int, s *setting) []float64 {
 	if need > workLimit/4 || !e.g.spend(need) {
 		return nil
 	}
-	q := o.split(o.tokens(e, o.q.v), o.q, s.heads, s.d, s.readQ)
-	k := o.split(o.tokens(e, o.k.v), o.k, s.kv, s.d, s.readK)
-	v := o.split(o.tokens(e, o.v.v), o.v, s.kv, s.d, s.readV)
-	if q == nil || k == nil || v == nil {
+	c := o.attend(e, s)
+	if c == nil {
 		return nil
 	}
-	q, k, v = s.rope.q.turn(q, o.t, s.d), s.rope.k.turn(k, o.t, s.d).kept(o, s.kv), s.rope.v.turn(v, o.t, s.d).kept(o, s.kv)
-	if q == nil || k == nil || v == nil {
-		return nil
-	}
-	c := &attending{o: o, s: s, q: q, k: k, v: v, done: map[[3]int][]float64{}}
 	out := make([]float64, len(rows)*width)
 	for i, r := range rows {
 		b, t := r/o.t, r%o.t
@@ -171,6 +165,21 @@ func (o *attention) with(e *evaluation, rows []int, s *setting) []float64 {
 		}
 	}
 	return out
+}
+
+// attend reads q, k and v in one setting; nil if they cannot be read so.
+func (o *attention) attend(e *evaluation, s *setting) *attending {
+	q := o.split(o.tokens(e, o.q.v), o.q, s.heads, s.d, s.readQ)
+	k := o.split(o.tokens(e, o.k.v), o.k, s.kv, s.d, s.readK)
+	v := o.split(o.tokens(e, o.v.v), o.v, s.kv, s.d, s.readV)
+	if q == nil || k == nil || v == nil {
+		return nil
+	}
+	q, k, v = s.rope.q.turn(q, o.t, s.d), s.rope.k.turn(k, o.t, s.d).kept(o, s.kv), s.rope.v.turn(v, o.t, s.d).kept(o, s.kv)
+	if q == nil || k == nil || v == nil {
+		return nil
+	}
+	return &attending{o: o, s: s, q: q, k: k, v: v, done: map[[3]int][]float64{}}
 }
 
 // kept calculates all heads once.
@@ -205,7 +214,7 @@ func (c *attending) kvHead(h int) int {
 	case c.s.tiled:
 		return h % c.s.kv
 	}
-	return h / (c.s.heads / c.s.kv)
+	return (h/(c.s.heads/c.s.kv) + c.s.rollKV) % c.s.kv
 }
 
 // scores are those of one query, −Inf where it must not look. A query that may look nowhere looks everywhere: the lowest number swallows all scores.

@@ -27,6 +27,9 @@ func (o *attention) faults(g *graph, v *value) []fault {
 		if base.kv > 1 {
 			add("attention/gqa", text, 0, func(s *setting) { s.tiled = !s.tiled })
 			add("attention/gqa", "all heads use the first kv head", 0, func(s *setting) { s.oneKV = true })
+			for roll := 1; roll < base.kv; roll += max(base.kv-2, 1) {
+				add("attention/gqa", fmt.Sprintf("each group of heads uses the kv head %+d", roll), 0, func(s *setting) { s.rollKV = roll })
+			}
 		}
 	} else if base.heads > 1 {
 		add("attention/gqa", "all heads use the first kv head", 1, func(s *setting) { s.oneKV = true })
@@ -53,10 +56,27 @@ func (o *attention) faults(g *graph, v *value) []fault {
 		}})
 	}
 	out = append(out, o.stale(g)...)
-	if v == g.target {
-		out = append(out, o.fitScale(), o.fitTheta())
+	scaled := base
+	out = append(out, o.fit(g, v, "attention/scale", "the scores are scaled by another number", math.Log(base.scale/64), math.Log(base.scale*64), func(x float64) *setting {
+		scaled.scale = math.Exp(x)
+		return &scaled
+	}))
+	if n := 2 * len(base.rope.q.freqs); n > 0 && base.rope.theta > 0 {
+		turned := base
+		out = append(out, o.fit(g, v, "rope/theta", "theta is another number", math.Log(10), math.Log(1e9), func(x float64) *setting {
+			turned.rope.q.freqs = frequencies(math.Exp(x), n)
+			turned.rope.k.freqs = turned.rope.q.freqs
+			return &turned
+		}))
 	}
 	return out
+}
+
+// fit takes the setting of the number between low and high at which the target is nearest to the candidate's.
+func (o *attention) fit(g *graph, v *value, id, text string, low, high float64, of func(float64) *setting) fault {
+	return g.fitted(v, id, text, low, high, 80*float64(6*o.t*o.out.width*2+o.b*o.t*o.out.width), func(x float64) func(*evaluation, []int) []float64 {
+		return func(e *evaluation, rows []int) []float64 { return o.with(e, rows, of(x)) }
+	})
 }
 
 type addSetting = func(id, text string, rank int, change func(s *setting))
@@ -129,11 +149,10 @@ func (o *attention) headOrders(add addSetting) {
 		add("attention/heads", "the columns of q, k and v are read as [d, heads]", 0, all(byColumn, byColumn, byColumn, byHead))
 		add("attention/heads", "the columns of q, k, v and of the context are [d, heads]", 0, all(byColumn, byColumn, byColumn, byColumn))
 		for i, name := range []string{"q", "k", "v"} {
-			for way, text := range map[int]string{byColumn: "[d, heads]", byRawHead: "[heads, tokens, d]"} {
-				ways := [3]int{}
-				ways[i] = way
-				add("attention/heads", name+" is read as "+text, 1, all(ways[0], ways[1], ways[2], byHead))
-			}
+			column, raw := [3]int{}, [3]int{}
+			column[i], raw[i] = byColumn, byRawHead
+			add("attention/heads", name+" is read as [d, heads]", 1, all(column[0], column[1], column[2], byHead))
+			add("attention/heads", name+" is read as [heads, tokens, d]", 1, all(raw[0], raw[1], raw[2], byHead))
 		}
 	}
 	add("attention/heads", "the heads of the context are written as [d, heads]", 0, all(0, 0, 0, byColumn))
@@ -214,47 +233,6 @@ func (o *attention) rotations(g *graph, add addSetting) {
 	if r.q.size != 1 {
 		both("rope/theta", fmt.Sprintf("the factor %.4g of cosine and sine is missing", r.q.size), 0, func(x *rotation) { x.size = 1 })
 	}
-}
-
-// fitScale looks for the scale that fits the candidate best.
-func (o *attention) fitScale() fault {
-	return fault{id: "attention/scale", text: "the scores are scaled by another number", rank: 2, params: 1, fitted: true,
-		eval: func(e *evaluation, rows []int) []float64 {
-			s := o.base
-			return o.fitted(e, rows, math.Log(s.scale/64), math.Log(s.scale*64), func(x float64) *setting {
-				s.scale = math.Exp(x)
-				return &s
-			})
-		}}
-}
-
-// fitTheta looks for the theta that fits the candidate best.
-func (o *attention) fitTheta() fault {
-	return fault{id: "rope/theta", text: "theta is another number", rank: 2, params: 1, fitted: true,
-		eval: func(e *evaluation, rows []int) []float64 {
-			n := 2 * len(o.base.rope.q.freqs)
-			if n == 0 || o.base.rope.theta == 0 {
-				return nil
-			}
-			s := o.base
-			return o.fitted(e, rows, math.Log(10), math.Log(1e9), func(x float64) *setting {
-				s.rope.q.freqs = frequencies(math.Exp(x), n)
-				s.rope.k.freqs = s.rope.q.freqs
-				return &s
-			})
-		}}
-}
-
-// fitted evaluates the setting of the number between low and high at which it is nearest to the candidate.
-func (o *attention) fitted(e *evaluation, rows []int, low, high float64, of func(float64) *setting) []float64 {
-	const tries = 80
-	some := spread(o.out.rows, 6)
-	if tries*float64(len(some)*o.t*o.out.width*2+o.b*o.t*o.out.width) > workLimit/8 {
-		return nil
-	}
-	actual := read(e.g.s.Target.Actual, o.out.width, some)
-	at := minimum(low, high, func(x float64) float64 { return relative(o.with(e, some, of(x)), actual) })
-	return o.with(e, rows, of(at))
 }
 
 // stale: q, k or v are those of the block before.

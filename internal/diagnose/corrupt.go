@@ -46,7 +46,7 @@ func (o *linear) corrupt(g *graph, v *value) []fault {
 	if right == nil {
 		return nil
 	}
-	bad := badColumns(right, actual, v.width, v.noise())
+	bad := badColumns(right, actual, v.width, v.rounding())
 	if len(bad) == 0 {
 		return nil
 	}
@@ -84,8 +84,8 @@ func (o *linear) corrupt(g *graph, v *value) []fault {
 	}
 	w := rowsOf(o.w, v.width, in)
 	for _, s := range spans {
-		if len(bad) == v.width && s.to-s.from == in {
-			continue // all of W: the output as a whole is another
+		if s.to-s.from == in && (len(bad) == v.width || o.b == nil) {
+			continue // columns of the output are another, and it may be something else than W that makes them so
 		}
 		// y' − y = (f − 1)·x_s·W_sᵀ: the factor at the wrong columns.
 		var dd, dp, pp float64
@@ -122,8 +122,8 @@ func (o *linear) corrupt(g *graph, v *value) []fault {
 			}
 		})
 	}
-	if len(bad) < v.width {
-		// Rows of the same weight, moved.
+	if len(bad) < v.width && o.b != nil {
+		// Rows of the same weight, moved, while the bias stays.
 		for _, by := range []int{-1, 1, len(bad), -len(bad)} {
 			change(fmt.Sprintf("%s are those %+d", what, by), 0, func(w [][]float64) {
 				old := slices.Clone(w)
@@ -132,13 +132,30 @@ func (o *linear) corrupt(g *graph, v *value) []fault {
 				}
 			})
 		}
+		for _, m := range []struct {
+			text string
+			from func(i int) int
+		}{
+			{"moved by one, round the end", func(i int) int { return (i + len(bad) - 1) % len(bad) }},
+			{"moved by −1, round the end", func(i int) int { return (i + 1) % len(bad) }},
+			{"in the reverse order", func(i int) int { return len(bad) - 1 - i }},
+			{"with their halves exchanged", func(i int) int { return (i + len(bad)/2) % len(bad) }},
+		} {
+			change(what+" stand there "+m.text, 0, func(w [][]float64) {
+				old := slices.Clone(w)
+				for i, c := range bad {
+					w[c] = old[bad[m.from(i)]]
+				}
+			})
+		}
 	}
 	return append(faults, o.block(g, v, bad)...)
 }
 
-// badColumns lists the columns in which the candidate is off by more than the noise.
+// badColumns lists the columns in which the candidate is off by more than the noise, which is relative to the column, or to a fifth of the
+// usual one.
 func badColumns(right, actual []float64, width int, noise float64) []int {
-	scale := norm(right) / float64(max(len(right)/width, 1))
+	usual := dot(right, right) / float64(width)
 	var bad []int
 	for c := range width {
 		var d, n float64
@@ -146,11 +163,24 @@ func badColumns(right, actual []float64, width int, noise float64) []int {
 			d += (right[i] - actual[i]) * (right[i] - actual[i])
 			n += right[i] * right[i]
 		}
-		if d > 100*noise*noise*max(n, 1e-4*scale*scale) {
+		if d > noise*noise*max(n, usual/25) {
 			bad = append(bad, c)
 		}
 	}
 	return bad
+}
+
+// rounding is how far an op of one layer, calculated again of its recorded inputs, may be from what was recorded of it.
+func (v *value) rounding() float64 {
+	switch v.golden.DType() {
+	case tensor.F64:
+		return 1e-9
+	case tensor.F32:
+		return 2e-5
+	case tensor.F16:
+		return 4e-3
+	}
+	return 2e-2
 }
 
 // block fits the fewest consecutive inputs that explain the difference of the wrong outputs.

@@ -8,6 +8,10 @@
 //	fit_golden = ‖c − g‖ / ‖g‖   golden g
 //	proven     ⇔ the prediction agrees with the candidate within the port's noise floor, tensor and worst row, and fit ≤ fit_golden / margin
 //
+// Most predictions come of one idea (Rebuilt): each op of the reference between what the candidate recorded and the wrong tensor is found out from
+// the golden tensors — a linear layer, a norm, an activation, a sum, a gated product, a modulation, attention with its rotation and masks. That the
+// op gives the golden tensor is the control; then it is done wrong in each way that is known, on the candidate's inputs.
+//
 // At most one cause is proven at a place: of several that fit alike, the one with the fewest numbers taken from the candidate. A
 // hypothesis that takes numbers from the candidate (a scale, a shift) says how many. What cannot be predicted is a guess, and is marked as one.
 package diagnose

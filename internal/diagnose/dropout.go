@@ -2,6 +2,9 @@ package diagnose
 
 import (
 	"math"
+	"strings"
+
+	"github.com/goparity/goparity/internal/localise"
 )
 
 // Dropout tries zeros strewn over the tensor, with the rest scaled by 1/(1−p): a dropout that is still on. It is looked for in the target
@@ -91,9 +94,18 @@ func (s *Scene) sums(p *pair) []addition {
 func (s *Scene) sources(most int) []*Port {
 	var out []*Port
 	seen := map[string]bool{markOf(s.Target.Golden): true}
+	end := s.Target.Seq
+	if localise.RoleOf(s.Target.Port) == localise.Input {
+		// It existed before anything inside its layer ran.
+		for _, q := range s.Ports {
+			if q.Case == s.Case && q.Step == s.Step && (q.Layer == s.Target.Layer || strings.HasPrefix(q.Layer, s.Target.Layer+".")) {
+				end = min(end, q.Seq)
+			}
+		}
+	}
 	for i := len(s.Ports) - 1; i >= 0 && len(out) < most; i-- {
 		q := s.Ports[i]
-		if q.Case != s.Case || q.Step != s.Step || q == s.Target || q.Seq > s.Target.Seq || q.Golden.Len() != s.Target.Golden.Len() ||
+		if q.Case != s.Case || q.Step != s.Step || q == s.Target || q.Seq > end || q.Golden.Len() != s.Target.Golden.Len() ||
 			q.Golden.RowLen() != s.Target.Golden.RowLen() || !q.Golden.DType().IsFloat() {
 			continue
 		}

@@ -36,7 +36,7 @@ var Embedding = Func(func(s *Scene) []Prediction {
 	for r, id := range ids {
 		known[int(id)] = p.golden.Row(r)
 	}
-	kind := map[byte]string{'p': "embedding/position", 't': "embedding/type", 'w': "embedding/index"}[tableRole(lastPart(t.Layer))]
+	kind := tableID(lastPart(t.Layer))
 	var out []Prediction
 	for _, by := range []int{-2, -1, 1, 2} {
 		v := NewArray(p.golden.Shape...)

@@ -95,7 +95,8 @@ func (s *Scene) judge(p Prediction) (Cause, bool) {
 	if golden == nil || actual == nil {
 		return c, false
 	}
-	base, err := compare.Tensors(golden, actual, compare.Tolerance{})
+	// A NaN on both sides is no error of the candidate's.
+	base, err := compare.Tensors(golden, actual, compare.Tolerance{EqualNaN: true})
 	if err != nil {
 		return c, false
 	}
@@ -112,14 +113,22 @@ func (s *Scene) judge(p Prediction) (Cause, bool) {
 		return c, false
 	}
 	c.Fit = r.RelL2
-	// Bad values on the golden's side make it infinitely far.
-	far := c.FitGolden
+	c.Proven = whole && proves(r, base, t.Floor) && r.N >= perParam*p.Params
+	c.close = c.Fit <= distance(base)/margin
+	return c, c.Fit < distance(base)/2
+}
+
+// proves is the rule: made is the candidate against a prediction, base against the golden, from which it must differ.
+func proves(made, base compare.Result, floor compare.Limits) bool {
+	return made.Agrees(floor) && !base.Agrees(floor) && made.RelL2 <= distance(base)/margin
+}
+
+// distance is how far the golden is from the candidate: infinitely where one of them has numbers that are not finite.
+func distance(base compare.Result) float64 {
 	if base.BadNonFinite > 0 {
-		far = math.Inf(1)
+		return math.Inf(1)
 	}
-	c.Proven = whole && r.Agrees(t.Floor) && c.Fit <= far/margin && r.N >= perParam*p.Params
-	c.close = c.Fit <= far/margin
-	return c, c.Fit < far/2
+	return base.RelL2
 }
 
 // tensor is the predicted value at the rows that count; nil if the hypothesis made something of another size.

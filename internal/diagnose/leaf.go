@@ -111,7 +111,7 @@ func (o *given) guesses(g *graph, v *value) []fault {
 		out = append(out, fault{id: id, guess: true, rank: 3 + len(out), text: text + "; give the weights to see"})
 	}
 	quantised := g.s.Config["quantization_config"] != nil
-	switch bad := badColumns(golden, actual, v.width, v.noise()); {
+	switch bad := badColumns(golden, actual, v.width, 5*v.noise()); {
 	case isNormName(name):
 		add("norm/weight", "the weight of the norm may be another")
 	case len(bad) == 0:
@@ -363,13 +363,7 @@ func (e *evaluation) ids(v *value) []float64 {
 }
 
 func (o *table) faults(_ *graph, v *value) []fault {
-	id := "embedding/index"
-	switch tableRole(lastPart(o.layer)) {
-	case 'p':
-		id = "embedding/position"
-	case 't':
-		id = "embedding/type"
-	}
+	id := tableID(lastPart(o.layer))
 	n := o.w.Shape()[0]
 	var out []fault
 	for _, by := range []int{-1, 1, 2, -2, 3} {

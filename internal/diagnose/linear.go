@@ -20,6 +20,7 @@ type linear struct {
 	key     string // of w; "" if w was learned
 	w, b    *tensor.Tensor
 	conv    bool
+	data    []float64 // of w, if it is small
 }
 
 func (o *linear) inputs() []*value { return []*value{o.in} }
@@ -32,7 +33,16 @@ func (o *linear) with(e *evaluation, rows []int, w, b *tensor.Tensor, n float64)
 	if x == nil {
 		return nil
 	}
-	y := e.g.product(x, o.in.width, w, o.conv, o.out.width)
+	var y []float64
+	const small = 1 << 22
+	if w == o.w && w.Len() <= small {
+		if o.data == nil {
+			o.data = read(w, w.Len(), []int{0})
+		}
+		y = e.g.multiply(x, o.in.width, o.data, o.conv, o.out.width)
+	} else {
+		y = e.g.product(x, o.in.width, w, o.conv, o.out.width)
+	}
 	return addRow(y, o.out.width, b, n)
 }
 
@@ -48,6 +58,22 @@ func addRow(y []float64, width int, b *tensor.Tensor, n float64) []float64 {
 		y[i] += n * bias[i%width]
 	}
 	return y
+}
+
+// multiply is product with w in memory.
+func (g *graph) multiply(x []float64, k int, w []float64, conv bool, m int) []float64 {
+	n := len(x) / k
+	if len(w) != k*m || !g.spend(float64(n)*float64(len(w))) {
+		return nil
+	}
+	y := blas64.General{Rows: n, Cols: m, Stride: m, Data: make([]float64, n*m)}
+	a := blas64.General{Rows: n, Cols: k, Stride: k, Data: x}
+	if conv {
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, a, blas64.General{Rows: k, Cols: m, Stride: m, Data: w}, 0, y)
+	} else {
+		blas64.Gemm(blas.NoTrans, blas.Trans, 1, a, blas64.General{Rows: m, Cols: k, Stride: k, Data: w}, 0, y)
+	}
+	return y.Data
 }
 
 // product is x·wᵀ for x of rows of k, and w [m, k]; x·w for w [k, m] if conv. nil if that is too much work.
@@ -184,7 +210,7 @@ func (o *linear) heads(g *graph) []fault {
 	slices.SortFunc(out, func(a, b fault) int { return strings.Compare(a.text, b.text) })
 	if o.tied() {
 		out = append(out, fault{id: "output/tied", guess: true, text: "the head, which is tied to the embeddings, has other weights"})
-		out = append(out, fault{id: "output/tied", rank: 2, text: "the head, which is tied to the embeddings, has no weights: zeros",
+		out = append(out, fault{id: "output/tied", rank: -1, text: "the head, which is tied to the embeddings, has no weights: zeros",
 			eval: func(_ *evaluation, rows []int) []float64 { return make([]float64, len(rows)*o.out.width) }})
 		for _, f := range []float64{math.Sqrt(float64(o.in.width)), 1 / math.Sqrt(float64(o.in.width))} {
 			out = append(out, fault{id: "output/tied", rank: 2, text: fmt.Sprintf("the tied head is scaled by %.6g, as the embeddings are", f),

@@ -62,10 +62,13 @@ func windows(o *attention) []*maskRules {
 	return out
 }
 
+// maskMax is the largest mask that is read.
+const maskMax = 1 << 22
+
 // readMask reads a tensor as a mask: numbers to add, of which the lowest means no; or 0 for no and 1 for yes. nil if it cannot be one.
 func readMask(t *tensor.Tensor, b, n, heads int) *maskRules {
 	shape := t.Shape()
-	if len(shape) == 0 || shape[len(shape)-1] != n || t.Len() > decodeMax {
+	if len(shape) == 0 || shape[len(shape)-1] != n || t.Len() > maskMax {
 		return nil
 	}
 	var at func(bi, q, k int) int
@@ -108,7 +111,7 @@ func readMask(t *tensor.Tensor, b, n, heads int) *maskRules {
 
 // takeApart finds the causal part, the window and the padding.
 func (m *maskRules) takeApart(b, n int) {
-	const limit = 2048
+	const limit = 1024
 	if m.allow == nil || n > limit {
 		m.causal = m.allow != nil && !m.allow(0, 0, n-1)
 		return

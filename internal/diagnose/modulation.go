@@ -156,6 +156,20 @@ func (o *modulation) faults(g *graph, v *value) []fault {
 		}
 		return out
 	}
+	if layer, _ := o.x.made(); layer != "" && g.leaves[layer] && isNormName(lastPart(layer)) {
+		if in := g.inputOf(layer); in != nil && in.width == o.x.width && in.rows == o.x.rows {
+			raw := *o
+			raw.x = in
+			out = append(out, fault{id: "norm/order", text: "what is modulated is the input of " + layer + " and not its output", eval: raw.eval})
+			if g.explain(o.x); o.x.op != nil {
+				if n, ok := o.x.op.(*normed); ok && n.w == nil {
+					out = append(out, fault{id: "modulation/order", text: layer + " comes after the modulation and not before it", eval: func(e *evaluation, rows []int) []float64 {
+						return n.of(raw.eval(e, rows))
+					}})
+				}
+			}
+		}
+	}
 	add("modulation/missing", "1 + is missing: x·scale + shift", func(x, _ float64, m []float64) float64 { return x*m[o.scale] + m[o.shift] })
 	add("modulation/missing", "the shift is missing", func(x, _ float64, m []float64) float64 { return x * (1 + m[o.scale]) })
 	add("modulation/missing", "the scale is missing", func(x, _ float64, m []float64) float64 { return x + m[o.shift] })

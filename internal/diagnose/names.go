@@ -36,15 +36,15 @@ func qkvRole(name string) byte {
 	return 0
 }
 
-// tableRole is 'p' for positions, 't' for token types, else 'w'.
-func tableRole(name string) byte {
+// tableID names what is wrong if a table of this name is read wrongly.
+func tableID(name string) string {
 	switch {
 	case positionNames.has(name):
-		return 'p'
+		return "embedding/position"
 	case typeNames.has(name):
-		return 't'
+		return "embedding/type"
 	}
-	return 'w'
+	return "embedding/index"
 }
 
 func lastPart(label string) string { return label[strings.LastIndexByte(label, '.')+1:] }

@@ -17,6 +17,8 @@ type normed struct {
 	center  bool      // layer norm
 	onePlus bool      // the weight is kept as w − 1
 	eps     float64
+	sample  bool // the mean square is divided by width − 1
+	outside bool // eps is added to the root, and not below it
 }
 
 func isNormName(name string) bool {
@@ -45,7 +47,14 @@ func (o *normed) of(x []float64) []float64 {
 		for _, v := range in {
 			square += (v - mean) * (v - mean)
 		}
-		f := 1 / math.Sqrt(square/float64(width)+o.eps)
+		n := float64(width)
+		if o.sample {
+			n--
+		}
+		f := 1 / math.Sqrt(square/n+o.eps)
+		if o.outside {
+			f = 1 / (math.Sqrt(square/n) + o.eps)
+		}
 		for c, v := range in {
 			y := (v - mean) * f
 			switch {
@@ -125,7 +134,7 @@ func (o normed) learn(g *graph) op {
 	return &o
 }
 
-func (o *normed) faults(g *graph, _ *value) []fault {
+func (o *normed) faults(g *graph, v *value) []fault {
 	var out []fault
 	add := func(id, text string, rank int, change func(n *normed)) {
 		n := *o
@@ -137,7 +146,14 @@ func (o *normed) faults(g *graph, _ *value) []fault {
 			add("norm/eps", fmt.Sprintf("eps is %g and not %g", e, o.eps), 0, func(n *normed) { n.eps = e })
 		}
 	}
-	out = append(out, o.fitEps())
+	add("norm/eps", "eps is added to the root and not below it", 1, func(n *normed) { n.outside = true })
+	add("norm/kind", "the squares are divided by one less than the width", 1, func(n *normed) { n.sample = true })
+	out = append(out, g.fitted(v, "norm/eps", fmt.Sprintf("eps is another number than %g", o.eps), math.Log(1e-13), math.Log(100), 0,
+		func(x float64) func(*evaluation, []int) []float64 {
+			n := *o
+			n.eps = math.Exp(x)
+			return n.eval
+		}))
 	if o.center {
 		add("norm/kind", "an RMS norm in place of a layer norm", 0, func(n *normed) { n.center = false })
 		add("norm/kind", "an RMS norm without bias in place of a layer norm", 0, func(n *normed) { n.center, n.b = false, nil })
@@ -186,48 +202,4 @@ func (o *normed) faults(g *graph, _ *value) []fault {
 		}
 	}
 	return out
-}
-
-// fitEps looks for the eps that fits the candidate best.
-func (o *normed) fitEps() fault {
-	return fault{id: "norm/eps", text: fmt.Sprintf("eps is another number than %g", o.eps), params: 1, fitted: true, eval: func(e *evaluation, rows []int) []float64 {
-		some := spread(o.out.rows, probeRows)
-		x, actual := e.get(o.in, some), read(e.g.s.Target.Actual, o.out.width, some)
-		n := *o
-		at := minimum(math.Log(1e-13), math.Log(100), func(l float64) float64 {
-			n.eps = math.Exp(l)
-			return relative(n.of(x), actual)
-		})
-		n.eps = math.Exp(at)
-		return n.of(e.get(o.in, rows))
-	}}
-}
-
-// minimum finds where f is smallest between low and high: a grid, then golden sections.
-func minimum(low, high float64, f func(float64) float64) float64 {
-	const grid, sections = 48, 28
-	best, at := math.Inf(1), low
-	step := (high - low) / grid
-	for i := range grid + 1 {
-		x := low + float64(i)*step
-		if m := f(x); m < best {
-			best, at = m, x
-		}
-	}
-	a, b := at-step, at+step
-	const phi = 0.6180339887498949
-	c, d := b-phi*(b-a), a+phi*(b-a)
-	fc, fd := f(c), f(d)
-	for range sections {
-		if fc < fd {
-			b, d, fd = d, c, fc
-			c = b - phi*(b-a)
-			fc = f(c)
-		} else {
-			a, c, fc = c, d, fd
-			d = a + phi*(b-a)
-			fd = f(d)
-		}
-	}
-	return (a + b) / 2
 }

@@ -173,7 +173,7 @@ func (s *Scene) ofEmbedding(p *pair) bool {
 // rebuilt gives rows of the target as the reference's operation makes them of the candidate's inputs; nil where the operation is not known or takes
 // too long.
 func (s *Scene) rebuilt(rows []int) []float64 {
-	g := newGraph(s)
+	g := s.graph()
 	if g == nil {
 		return nil
 	}

@@ -122,7 +122,7 @@ func explainPlace(p *pair, t *Port, s *Scene, id string, f structure.Finding) []
 		return nil
 	}
 	var out []Prediction
-	add := func(params int, text string, value func(r, c int) float64) {
+	add := func(params, rank int, text string, value func(r, c int) float64) {
 		v := NewArray(g.Shape...)
 		copy(v.Data, g.Data)
 		for r := range rows {
@@ -132,18 +132,18 @@ func explainPlace(p *pair, t *Port, s *Scene, id string, f structure.Finding) []
 				}
 			}
 		}
-		out = append(out, p.says(id, v, params, -1, "%s; there the candidate has %s", f.Text, text))
+		out = append(out, p.says(id, v, params, rank, "%s; there the candidate has %s", f.Text, text))
 	}
-	add(0, "zeros", func(int, int) float64 { return 0 })
+	add(0, -1, "zeros", func(int, int) float64 { return 0 })
 	if k := as[0]; k != 0 && isAll(as, k) {
-		add(1, fmt.Sprintf("%.6g everywhere", k), func(int, int) float64 { return k })
+		add(1, -1, fmt.Sprintf("%.6g everywhere", k), func(int, int) float64 { return k })
 	}
 	if f := project(gs, as); f != 0 {
-		add(1, fmt.Sprintf("the right values times %.6g", f), func(r, c int) float64 { return f * g.Row(r)[c] })
+		add(1, -1, fmt.Sprintf("the right values times %.6g", f), func(r, c int) float64 { return f * g.Row(r)[c] })
 	}
 	// Other rows or columns in their place: by the first wrong one that says where its values come from.
 	if from := sourceRow(g, a, wrongRow); from != 0 {
-		add(0, fmt.Sprintf("the values of the rows %d further on", from), func(r, c int) float64 {
+		add(0, 2, fmt.Sprintf("the values of the rows %d further on", from), func(r, c int) float64 {
 			if r+from < 0 || r+from >= rows {
 				return math.Inf(1)
 			}
@@ -155,8 +155,8 @@ func explainPlace(p *pair, t *Port, s *Scene, id string, f structure.Finding) []
 		last++
 	}
 	if last > 0 {
-		add(0, fmt.Sprintf("the values of row %d, the last right one", last-1), func(_, c int) float64 { return g.Row(last - 1)[c] })
-		add(0, fmt.Sprintf("the values of the first %d rows again", last), func(r, c int) float64 { return g.Row(r % last)[c] })
+		add(0, 1, fmt.Sprintf("the values of row %d, the last right one", last-1), func(_, c int) float64 { return g.Row(last - 1)[c] })
+		add(0, 1, fmt.Sprintf("the values of the first %d rows again", last), func(r, c int) float64 { return g.Row(r % last)[c] })
 	}
 	return out
 }

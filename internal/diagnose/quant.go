@@ -83,13 +83,18 @@ func (o *linear) quantised(g *graph, v *value) []fault {
 		if sc.known {
 			unsure = 0
 		}
-		add := func(id, text string, rank int, scale func(r, c int) float64) {
-			faults = append(faults, fault{id: id, text: fmt.Sprintf("%s (groups of %d)", text, size), rank: rank + unsure, eval: func(e *evaluation, rows []int) []float64 {
+		// with has other scales; the weight is rounded to whole numbers up to top first, unless that is 0.
+		with := func(id, text string, rank int, top float64, scale func(r, c int) float64) fault {
+			return fault{id: id, text: text, rank: rank + unsure, eval: func(e *evaluation, rows []int) []float64 {
 				changed := make([]float64, 0, out*in)
 				for r := range w {
 					for c, x := range w[r] {
 						if own := s[r][c/size]; own > 0 {
-							x *= scale(r, c) / own
+							n := x / own
+							if top > 0 {
+								n = math.Round(n*top) / top
+							}
+							x = n * scale(r, c)
 						}
 						changed = append(changed, x)
 					}
@@ -99,7 +104,19 @@ func (o *linear) quantised(g *graph, v *value) []fault {
 					return nil
 				}
 				return o.with(e, rows, t, o.b, 1)
-			}})
+			}}
+		}
+		add := func(id, text string, rank int, scale func(r, c int) float64) {
+			f := with(id, fmt.Sprintf("%s (groups of %d)", text, size), rank, 0, scale)
+			if !sc.known {
+				f.refine = func() []fault {
+					return []fault{
+						with(id, fmt.Sprintf("%s (groups of %d, rounded to 8 bits)", text, size), rank, 127, scale),
+						with(id, fmt.Sprintf("%s (groups of %d, rounded to 4 bits)", text, size), rank, 7, scale),
+					}
+				}
+			}
+			faults = append(faults, f)
 		}
 		if n > 1 {
 			for _, by := range []int{1, -1} {

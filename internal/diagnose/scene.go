@@ -112,6 +112,8 @@ type Scene struct {
 	ctx    context.Context // ends with the budget
 	sample []bool
 	both   *pair
+	near   *graph
+	looked bool // for near
 	once   sync.Once
 	ports  map[[2]string]*Port
 	arrays map[*tensor.Tensor]*Array

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"github.com/goparity/goparity/tensor"
 )
 
 // sum is out = Σ cᵢ·xᵢ: a residual connection (two terms), or embeddings of words, positions and types (three).
@@ -154,37 +152,52 @@ func nearEmbeddings(v *value) bool {
 func (o *sum) faults(g *graph, v *value) []fault {
 	var out []fault
 	ones := func() []float64 { return slices.Clone(o.c) }
+	tables := !slices.ContainsFunc(o.terms, func(x *value) bool { return !tableNames.has(lastPart(x.name())) })
 	for i, x := range o.terms {
 		name := lastPart(x.name())
 		c := ones()
 		c[i] = 0
 		id, text := "residual/missing", x.text()+" is not added"
-		switch {
-		case positionNames.has(name):
-			id = "embedding/position"
-		case typeNames.has(name):
-			id = "embedding/type"
-		case tableNames.has(name) && tableRole(name) == 'w':
-			id = "embedding/index"
-		case v == g.target && addedLater(g, x):
-			id, text = "norm/order", x.text()+" is added after the norm and not before"
+		if tables {
+			id = tableID(name)
 		}
 		out = append(out, fault{id: id, text: text, eval: func(e *evaluation, rows []int) []float64 { return o.with(e, rows, o.terms, c) }})
+		if math.Abs(o.c[i]-1) > 1e-3 {
+			c := ones()
+			c[i] = 1
+			missing := fault{id: "residual/scale", text: fmt.Sprintf("the factor %.6g of %s is missing", o.c[i], x.text()),
+				eval: func(e *evaluation, rows []int) []float64 { return o.with(e, rows, o.terms, c) }}
+			out = append(out, missing)
+			for _, key := range []string{"residual_multiplier", "residual_scale"} {
+				if f, ok := g.s.Config.Float(key); ok && math.Abs(f/o.c[i]-1) < 1e-3 {
+					missing.id, missing.rank, missing.text = "config/"+key, 1, key+" of the config is ignored"
+					out = append(out, missing)
+				}
+			}
+		}
 		for _, f := range []float64{2, 0.5, -1} {
 			c := ones()
 			c[i] *= f
 			out = append(out, fault{id: "residual/scale", text: fmt.Sprintf("%s is added %g times", x.text(), c[i]), rank: 1,
 				eval: func(e *evaluation, rows []int) []float64 { return o.with(e, rows, o.terms, c) }})
 		}
-		out = append(out, fault{id: "residual/scale", text: x.text() + " is added with a factor", rank: 1, params: 1, fitted: true,
-			eval: func(e *evaluation, rows []int) []float64 {
-				if f, ok := o.factor(g, e, i); ok {
-					c := ones()
-					c[i] = f
-					return o.with(e, rows, o.terms, c)
-				}
-				return nil
-			}})
+		if v == g.target {
+			out = append(out, fault{id: "residual/scale", text: x.text() + " is added with a factor", rank: 1, params: 1, fitted: true,
+				eval: func(e *evaluation, rows []int) []float64 {
+					if f, ok := o.factor(g, e, i); ok {
+						c := ones()
+						c[i] = f
+						return o.with(e, rows, o.terms, c)
+					}
+					return nil
+				}})
+		} else {
+			out = append(out, g.fitted(v, "residual/scale", x.text()+" is added with a factor", -4, 4, 0, func(f float64) func(*evaluation, []int) []float64 {
+				c := ones()
+				c[i] = f
+				return func(e *evaluation, rows []int) []float64 { return o.with(e, rows, o.terms, c) }
+			}))
+		}
 		for _, other := range g.alikes(v) {
 			if slices.Contains(o.terms, other) {
 				continue
@@ -192,8 +205,8 @@ func (o *sum) faults(g *graph, v *value) []fault {
 			terms := slices.Clone(o.terms)
 			terms[i] = other
 			id := "residual/source"
-			if len(o.terms) > 2 {
-				id = "embedding/index"
+			if tables {
+				id = tableID(name)
 			}
 			out = append(out, fault{id: id, text: fmt.Sprintf("%s is added in place of %s", other.text(), x.text()), rank: 1,
 				eval: func(e *evaluation, rows []int) []float64 { return o.with(e, rows, terms, o.c) }})
@@ -246,16 +259,23 @@ func (o *multiple) eval(e *evaluation, rows []int) []float64 {
 	return scaled(e.get(o.in, rows), o.c)
 }
 
-func (o *multiple) faults(*graph, *value) []fault {
+func (o *multiple) faults(g *graph, _ *value) []fault {
 	id := "value/scale"
 	if tableNames.has(lastPart(o.in.name())) {
 		id = "embedding/scale"
 	}
 	var out []fault
-	for f, text := range map[float64]string{1: "is missing", o.c * o.c: "is applied twice", 1 / o.c: "is inverted"} {
+	add := func(text string, f float64) {
 		out = append(out, fault{id: id, text: fmt.Sprintf("the factor %.6g of %s %s", o.c, o.in.text(), text),
 			eval: func(e *evaluation, rows []int) []float64 { return scaled(e.get(o.in, rows), f) }})
 	}
+	add("is missing", 1)
+	if f, ok := g.s.Config.Float("embedding_multiplier"); ok && math.Abs(f/o.c-1) < 1e-3 {
+		out = append(out, fault{id: "config/embedding_multiplier", rank: 1, text: "embedding_multiplier of the config is ignored",
+			eval: func(e *evaluation, rows []int) []float64 { return e.get(o.in, rows) }})
+	}
+	add("is applied twice", o.c*o.c)
+	add("is inverted", 1/o.c)
 	return append(out, fault{id: id, text: fmt.Sprintf("the factor of %s is another than %.6g", o.in.text(), o.c), params: 1, fitted: true, rank: 1,
 		eval: func(e *evaluation, rows []int) []float64 {
 			some := spread(o.out.rows, sampleRows)
@@ -265,82 +285,4 @@ func (o *multiple) faults(*graph, *value) []fault {
 			}
 			return scaled(e.get(o.in, rows), dot(read(e.g.s.Target.Actual, o.out.width, some), x)/dot(x, x))
 		}})
-}
-
-// addedLater reports whether the candidate adds x to what the norm puts out whose input the target is: post-norm became pre-norm.
-func addedLater(g *graph, x *value) bool {
-	t := g.s.Target
-	normed := g.s.Output(t.Layer)
-	if !isNormName(lastPart(t.Layer)) || normed == nil || normed.Actual == nil || normed == t {
-		return false
-	}
-	rows := spread(g.target.rows, probeRows)
-	shape := normed.Golden.Shape()
-	if !slices.Equal(shape, g.target.shape) || !slices.Equal(normed.Actual.Shape(), shape) {
-		return false
-	}
-	want := read(normed.Actual, g.target.width, rows)
-	for i, v := range g.faulty(g.target, &fault{}).matching(x, g.target, rows) {
-		want[i] += v
-	}
-	mark := markOf(normed.Golden)
-	return mark != "" && slices.ContainsFunc(g.s.Ports, func(p *Port) bool {
-		return p != normed && p.Case == t.Case && p.Step == t.Step && p.Actual != nil && slices.Equal(p.Golden.Shape(), shape) && slices.Equal(p.Actual.Shape(), shape) &&
-			markOf(p.Golden) == mark && relative(read(p.Actual, g.target.width, rows), want) <= 10*g.target.noise()
-	})
-}
-
-// shifted is out = in + p with a parameter p of the model that no layer of its own holds: a table of positions.
-type shifted struct {
-	in, out *value
-	key     string
-	w       *tensor.Tensor
-}
-
-func findParameter(g *graph, v *value) []op {
-	var ops []op
-	for key, w := range g.s.Weights {
-		if s := w.Shape(); len(s) >= 2 && s[len(s)-1] == v.width && w.Len() > v.width && v.rows%(w.Len()/v.width) == 0 && blockOf(key) == "" {
-			for _, x := range g.alikes(v) {
-				ops = append(ops, &shifted{x, v, key, w})
-			}
-		}
-	}
-	return ops
-}
-
-func (o *shifted) inputs() []*value { return []*value{o.in} }
-
-func (o *shifted) eval(e *evaluation, rows []int) []float64 {
-	return o.with(e, rows, 1, func(r, _ int) int { return r })
-}
-
-// with adds f times row at(r, n) of the n rows of the parameter.
-func (o *shifted) with(e *evaluation, rows []int, f float64, at func(r, n int) int) []float64 {
-	x := slices.Clone(e.get(o.in, rows))
-	if x == nil {
-		return nil
-	}
-	n := o.w.Len() / o.out.width
-	for i, r := range rows {
-		for c, p := range read(o.w, o.out.width, []int{at(r%n, n)}) {
-			x[i*o.out.width+c] += f * p
-		}
-	}
-	return x
-}
-
-func (o *shifted) faults(*graph, *value) []fault {
-	add := func(text string, f float64, at func(r, n int) int) fault {
-		return fault{id: "embedding/position", text: o.key + " is " + text, eval: func(e *evaluation, rows []int) []float64 { return o.with(e, rows, f, at) }}
-	}
-	same := func(r, _ int) int { return r }
-	out := []fault{add("not added", 0, same), add("added twice", 2, same), add("subtracted", -1, same),
-		add("the same for all tokens: its first row", 1, func(int, int) int { return 0 }),
-		add("added in the reverse order", 1, func(r, n int) int { return n - 1 - r })}
-	for _, by := range []int{1, -1, 2} {
-		out = append(out, add(fmt.Sprintf("added with the row moved by %d", by), 1, func(r, n int) int { return min(max(r+by, 0), n-1) }),
-			add(fmt.Sprintf("added with the row moved by %d, round the end", by), 1, func(r, n int) int { return (r + by + n) % n }))
-	}
-	return out
 }

@@ -124,7 +124,7 @@ func (s *Scene) growth() string {
 // belongs to another name; else the layer gave what an earlier call had left.
 var Elsewhere = Func(func(s *Scene) []Prediction {
 	t := s.Target
-	if t == nil || t.Actual == nil || !t.Golden.DType().IsFloat() || t.Golden.Len() == 0 {
+	if t == nil || t.Actual == nil || !t.Golden.DType().IsFloat() || t.Golden.Len() == 0 || t.Actual.Len() != t.Golden.Len() {
 		return nil
 	}
 	mark := looseMark(t.Actual)
@@ -176,10 +176,16 @@ func (s *Scene) holds(p *Port) (text, id string, rank int) {
 	return "", "", 0
 }
 
+// unnumbered is a label without its numbers: the same for the layers of all blocks.
+func unnumbered(layer string) string {
+	parts := strings.Split(layer, ".")
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return strings.Trim(part, "0123456789") == "" }), ".")
+}
+
 // sameFile reports whether what the target holds was written last, by a later layer of the same name or one of several that hold it.
 func sameFile(s *Scene, p *Port) bool {
 	t := s.Target
-	if p.Seq > t.Seq && p.Case == t.Case && p.Step == t.Step && p.Port == t.Port && lastPart(p.Layer) == lastPart(t.Layer) {
+	if p.Seq > t.Seq && p.Case == t.Case && p.Step == t.Step && p.Port == t.Port && unnumbered(p.Layer) == unnumbered(t.Layer) {
 		return true
 	}
 	holders := 0

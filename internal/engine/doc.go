@@ -17,6 +17,11 @@
 // Without inputs the reference gets the case's token_ids. With another task than module, reference(spec) gives the model alone and the
 // case gives the inputs. In the models' code, parity_tap(value, name) of the Python package goparity records a value by hand.
 //
+// In an injected run of MAX every layer gets the golden inputs, all in one graph: they are bound as weights, so that other goldens of the same
+// sizes compile nothing anew. What had been computed for an input is recorded before it is replaced, as port computed_<n>: it is the output
+// of the code in between. run.json says what was replaced ("injected"), what was not and why ("not_injected"), and which arguments of a layer
+// no hook can record ("uncaptured").
+//
 // MAX reads a weight that the checkpoint lacks as zeros, and Transformers makes one up. Both runners compare the names in the checkpoint with
-// those that the model asks for, and fail by name, unless allow_missing has the weight.
+// those that the model asks for, and fail by name, unless allow_missing has the weight; run.json has the names ("load_audit").
 package engine

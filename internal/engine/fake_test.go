@@ -42,7 +42,7 @@ func fakeEngine(mood, jobFile string) int {
 	say := func(format string, args ...any) { fmt.Fprintf(pipe, format+"\n", args...) }
 	fmt.Println("args:", strings.Join(os.Args[1:], " "))
 	switch mood {
-	case "infra", "model", "usage":
+	case "infra", "model", "usage", "bug":
 		say(`{"error":{"class":%q,"message":"it is %s","hint":"do this","where":"oracle.py:7"}}`, mood, mood)
 		return 1
 	case "error, then well":

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -38,60 +39,54 @@ func inject(t *testing.T, interpreter string, j engine.Job, golden, actual *engi
 	return c, injected
 }
 
-// compiled lists the compiled graphs that are kept.
-func compiled(t *testing.T) []string {
-	t.Helper()
-	dir, err := engine.CompileCache(os.Getenv)
-	require.NoError(t, err)
-	files, err := filepath.Glob(filepath.Join(dir, "mof", "mef", "*", "*"))
-	require.NoError(t, err)
-	return files
-}
+// Tests of a name with Full are those that make live leaves to make live-full: each compiles graphs of its own.
 
-// Modules of both kinds that MAX has: max.nn and max.experimental.nn.
-func TestLiveInjectedModule(t *testing.T) {
+func TestLiveInjectedModule(t *testing.T)     { injectModule(t, "oracle.py") }    // max.nn
+func TestFullLiveInjectedModule(t *testing.T) { injectModule(t, "oracle_v3.py") } // max.experimental.nn
+
+func injectModule(t *testing.T, oracle string) {
 	interpreter := live(t)
-	for _, oracle := range []string{"oracle.py", "oracle_v3.py"} {
-		t.Run(oracle, func(t *testing.T) {
-			j := engine.Job{Task: "module", Oracle: filepath.Join("testdata", oracle), Cases: []engine.Case{{Name: "ids", TokenIDs: [][]int{{1, 5, 9, 2, 33, 60, 7}}}}}
-			j.Engine = engine.Torch
-			golden := run(t, interpreter, j)
-			j.Engine = engine.MAX
-			actual := run(t, interpreter, j)
-			_, judged, failed := judge(t, golden, actual)
-			assert.GreaterOrEqual(t, judged, 10)
-			assert.Empty(t, failed)
-			c, injected := inject(t, interpreter, j, golden, actual)
-			info := injected.Runs[0].Info
-			assert.Equal(t, dump.Nested, info.Injection)
-			assert.Len(t, info.Injected, 9, "norm, up, down and the block itself in two blocks, and the last norm")
-			assert.NotEmpty(t, info.Left, "token ids are left alone")
-			computed := 0
-			for _, e := range injected.Runs[0].Entries {
-				if len(e.Port) > 9 && e.Port[:9] == "computed_" {
-					computed++
-				}
-			}
-			assert.Equal(t, len(info.Injected), computed, "what was computed for each input that was replaced")
-			for _, p := range c.Ports {
-				if p.Joined() && p.Judged() {
-					assert.Equal(t, report.StatusPass, p.Decide(nil, "").Row.Status, p.Layer)
-				}
-			}
-
-			before := compiled(t)
-			j.Cases[0].TokenIDs = [][]int{{3, 4, 8, 11, 0, 61, 7}}
-			j.Engine = engine.Torch
-			golden = run(t, interpreter, j)
-			j.Engine = engine.MAX
-			inject(t, interpreter, j, golden, run(t, interpreter, j))
-			assert.Equal(t, before, compiled(t), "goldens of the same sizes compile nothing anew")
-		})
+	j := engine.Job{Task: "module", Oracle: filepath.Join("testdata", oracle), Cases: []engine.Case{
+		{Name: "ids", TokenIDs: [][]int{{1, 5, 9, 2, 33, 60, 7}}},
+	}}
+	j.Engine = engine.Torch
+	golden := run(t, interpreter, j)
+	j.Engine = engine.MAX
+	actual := run(t, interpreter, j)
+	_, judged, failed := judge(t, golden, actual)
+	assert.GreaterOrEqual(t, judged, 10)
+	assert.Empty(t, failed)
+	c, injected := inject(t, interpreter, j, golden, actual)
+	info := injected.Runs[0].Info
+	assert.Equal(t, dump.Nested, info.Injection)
+	assert.Len(t, info.Injected, 9, "norm, up, down and the block itself in two blocks, and the last norm")
+	assert.NotEmpty(t, info.Left, "token ids are left alone")
+	computed := 0
+	for _, e := range injected.Runs[0].Entries {
+		if strings.HasPrefix(e.Port, "computed_") {
+			computed++
+		}
 	}
+	assert.Equal(t, len(info.Injected), computed, "what was computed for each input that was replaced")
+	for _, p := range c.Ports {
+		if p.Joined() && p.Judged() {
+			assert.Equal(t, report.StatusPass, p.Decide(nil, "").Row.Status, p.Layer)
+		}
+	}
+
+	cache, err := engine.CompileCache(os.Getenv)
+	require.NoError(t, err)
+	before := compiled(t, cache)
+	j.Cases[0].TokenIDs = [][]int{{3, 4, 8, 11, 0, 61, 7}}
+	j.Engine = engine.Torch
+	golden = run(t, interpreter, j)
+	j.Engine = engine.MAX
+	inject(t, interpreter, j, golden, run(t, interpreter, j))
+	assert.Equal(t, before, compiled(t, cache), "goldens of the same sizes compile nothing anew")
 }
 
 // Two prompts of different lengths: the reference pads them, MAX does not, and computes the last rows only at the end.
-func TestLivePaddedBatch(t *testing.T) {
+func TestFullLivePaddedBatch(t *testing.T) {
 	interpreter := live(t)
 	j := engine.Job{Model: tinyLlama(t, interpreter), Task: "text-generation", Cases: []engine.Case{
 		{Name: "two", TokenIDs: [][]int{{72, 101, 108, 108, 111, 44, 32}, {84, 104, 101}}, Steps: 2},
@@ -145,4 +140,16 @@ func TestLivePrintStyles(t *testing.T) {
 			assert.Equal(t, tt.style == engine.PrintFull || tt.style == engine.PrintCompact, e.Printed != nil)
 		})
 	}
+}
+
+// Only what is asked for becomes part of the graph.
+func TestFullLiveCapture(t *testing.T) {
+	interpreter := live(t)
+	j := engine.Job{Engine: engine.MAX, Task: "module", Oracle: "testdata/oracle.py", Cases: []engine.Case{{Name: "ids", TokenIDs: [][]int{{1, 5, 9}}}},
+		Capture: engine.Capture{Layers: []string{"layers.1", "norm"}, Ports: []string{"output"}}}
+	var labels []string
+	for _, e := range run(t, interpreter, j).Runs[0].Entries {
+		labels = append(labels, e.Label())
+	}
+	assert.ElementsMatch(t, []string{"model.layers.layers.1-output", "model.layers.layers.0.norm-output", "model.layers.layers.1.norm-output", "model.norm-output"}, labels)
 }

@@ -132,16 +132,23 @@ func TestLiveTinyLlama(t *testing.T) {
 	assert.Equal(t, "model."+guilty, c.Verdict.Layer)
 }
 
-func TestLiveMissingWeight(t *testing.T) {
+func TestLiveWrongWeight(t *testing.T) {
 	interpreter := live(t)
-	const missing = "model.layers.2.mlp.down_proj.weight"
-	j := generation(tinyLlama(t, interpreter, "drop", missing))
-	for _, j.Engine = range []string{engine.Torch, engine.MAX} {
-		var e *engine.ModelError
-		_, err := tryRun(t, interpreter, j)
-		require.ErrorAs(t, err, &e, j.Engine)
-		assert.Contains(t, e.Msg, strings.TrimPrefix(missing, "model."), j.Engine)
-		assert.Contains(t, e.Hint, "allow_missing", j.Engine)
+	const wrong = "model.layers.2.mlp.down_proj.weight"
+	for _, tt := range []struct{ change, word, hint, reason string }{
+		{"drop", "lacks", "allow_missing", "MAX would read zeros, torch would make one up"},
+		{"cut", "shape", "", "a row too few"},
+		{"integers", "dtype", "", "torch would cast them"},
+	} {
+		j := generation(tinyLlama(t, interpreter, tt.change, wrong))
+		for _, j.Engine = range []string{engine.Torch, engine.MAX} {
+			var e *engine.ModelError
+			_, err := tryRun(t, interpreter, j)
+			require.ErrorAs(t, err, &e, "%s: %s", j.Engine, tt.reason)
+			assert.Contains(t, e.Msg, strings.TrimPrefix(wrong, "model."), "%s: %s", j.Engine, tt.reason)
+			assert.Contains(t, e.Msg, tt.word, "%s: %s", j.Engine, tt.reason)
+			assert.Contains(t, e.Hint, tt.hint, "%s: %s", j.Engine, tt.reason)
+		}
 	}
 }
 

@@ -87,6 +87,9 @@ func TestRunSaysWhoIsToBlame(t *testing.T) {
 	assert.Contains(t, model.Error(), "it is model (oracle.py:7): do this (log: ")
 	var usage *engine.UsageError
 	require.ErrorAs(t, run("usage"), &usage)
+	var bug *engine.BugError
+	require.ErrorAs(t, run("bug"), &bug)
+	assert.Contains(t, bug.Error(), "it is bug (oracle.py:7): do this (log: ")
 	var crash *engine.CrashError
 	require.ErrorAs(t, run("exit"), &crash)
 	assert.Equal(t, 3, crash.Err.Code)

@@ -14,6 +14,8 @@ type Phases struct {
 	Done func(phase string, seconds float64)
 	// Still is told of the present phase each interval, with the time since it began, and with what to know about it.
 	Still func(phase string, since time.Duration, hint string)
+	// End is told that nothing more comes; nil if nobody needs to know.
+	End func()
 
 	mu      sync.Mutex
 	phase   string
@@ -70,6 +72,9 @@ func (p *Phases) Stop(ok bool) {
 		p.finish()
 	}
 	p.phase = ""
+	if p.End != nil {
+		p.End()
+	}
 }
 
 func (p *Phases) finish() {

@@ -1,6 +1,7 @@
 package localise
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -92,24 +93,43 @@ func (p *pass) weak(i int, after bool) bool {
 
 var number = regexp.MustCompile(`\d+`)
 
-// siblings gives the same port of all blocks that are built alike, event i among them: labels that differ in one number.
-func (p *pass) siblings(i int) (out []*event) {
-	e := &p.events[i]
+// blocks groups the ports that blocks built alike have in common: the same port of layers whose labels differ in one number.
+func (p *pass) blocks() map[string][]int {
+	if p.alikes == nil {
+		p.alikes = map[string][]int{}
+		for i := range p.events {
+			if p.events[i].Joined {
+				for _, key := range p.events[i].patterns() {
+					p.alikes[key] = append(p.alikes[key], i)
+				}
+			}
+		}
+	}
+	return p.alikes
+}
+
+// patterns gives the label and port with one number left out, for each number.
+func (e *event) patterns() (keys []string) {
 	for _, at := range number.FindAllStringIndex(e.Layer, -1) {
-		var found []*event
-		for j := range p.events {
-			o := &p.events[j]
-			if o.Port != e.Port || !o.Joined || len(o.Layer) < at[0] || o.Layer[:at[0]] != e.Layer[:at[0]] {
-				continue
-			}
-			digits := number.FindStringIndex(o.Layer[at[0]:])
-			if digits != nil && digits[0] == 0 && o.Layer[at[0]+digits[1]:] == e.Layer[at[1]:] {
-				found = append(found, o)
-			}
+		keys = append(keys, e.Layer[:at[0]]+"#"+e.Layer[at[1]:]+"-"+e.Port)
+	}
+	return keys
+}
+
+// siblings gives the same port of all blocks that are built alike, event i among them.
+func (p *pass) siblings(i int) []*event {
+	var most []int
+	for _, key := range p.events[i].patterns() {
+		if found := p.blocks()[key]; len(found) > len(most) {
+			most = found
 		}
-		if len(found) > len(out) {
-			out = found
-		}
+	}
+	return p.at(most)
+}
+
+func (p *pass) at(events []int) (out []*event) {
+	for _, i := range events {
+		out = append(out, &p.events[i])
 	}
 	return out
 }
@@ -124,7 +144,7 @@ func (p *pass) accumulated(i int) *Verdict {
 // noise. nil if it is not so.
 func (p *pass) spread(i int) *Verdict {
 	e := &p.events[i]
-	if e.role != Output || math.Abs(e.Along) > unlike {
+	if e.role != Output {
 		return nil
 	}
 	blocks := p.siblings(i)
@@ -132,6 +152,8 @@ func (p *pass) spread(i int) *Verdict {
 	switch {
 	case rounded(blocks):
 		return p.drift(i, fmt.Sprintf("each of the %d blocks rounds its result to %.2g, and none does more", len(blocks), e.Grid))
+	case math.Abs(e.Along) > unlike:
+		return nil
 	case inner && noisy(blocks):
 		return p.drift(i, fmt.Sprintf("each of the %d blocks adds about %.2g by itself, like noise, and none more than the others", len(blocks), e.Alone.Error))
 	case inner && climbing(blocks):
@@ -160,16 +182,23 @@ func (p *pass) drift(i int, why string) *Verdict {
 	return v
 }
 
-// deepest gives the outputs of the largest row of blocks that are built alike.
-func (p *pass) deepest() (out []*event) {
-	for i := range p.events {
-		if e := &p.events[i]; e.role == Output && e.Joined {
-			if s := p.siblings(i); len(s) > len(out) || len(s) == len(out) && len(s) > 0 && e.depth < out[0].depth {
-				out = s
+// deepest gives the outputs of the longest row of blocks that are built alike, of several the outermost.
+func (p *pass) deepest() []*event {
+	var most []int
+	for _, found := range p.blocks() {
+		e := &p.events[found[0]]
+		if e.role == Input {
+			continue
+		}
+		if len(most) > 0 {
+			o := &p.events[most[0]]
+			if c := cmp.Or(len(most)-len(found), e.depth-o.depth, found[0]-most[0]); c > 0 {
+				continue
 			}
 		}
+		most = found
 	}
-	return out
+	return p.at(most)
 }
 
 // rounded: all of several blocks lie on the grid of a narrower type, and the first is off by no more than that rounding.

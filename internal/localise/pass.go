@@ -26,6 +26,8 @@ type pass struct {
 	nested bool
 	same   map[int][]int    // events by Record.Same
 	layer  map[string][]int // events by layer
+	asked  []int            // the inputs of the root
+	alikes map[string][]int // once blocks was called
 	parent map[string]bool  // names, without call, of layers in which the candidate recorded an output of another
 }
 
@@ -55,6 +57,9 @@ func newPass(records []Record, nested bool) *pass {
 		p.layer[e.Layer] = append(p.layer[e.Layer], i)
 		if e.Same > 0 {
 			p.same[e.Same] = append(p.same[e.Same], i)
+		}
+		if e.role == Input && isRoot(e.Layer) {
+			p.asked = append(p.asked, i)
 		}
 		if !e.Joined || e.role == Input {
 			continue
@@ -119,8 +124,11 @@ func (p *pass) verdict(i int, after bool) *Verdict {
 		return v
 	}
 	if p.weak(i, after) {
-		j := p.source(i)
-		if j < 0 || after {
+		j := -1
+		if !after {
+			j = p.source(i)
+		}
+		if j < 0 {
 			return nil
 		}
 		i, e = j, &p.events[j]
@@ -150,11 +158,8 @@ func (p *pass) modelInput(i int) bool {
 		return true
 	}
 	recorded, joined := false, false
-	for j := range p.events {
+	for _, j := range p.asked {
 		o := &p.events[j]
-		if o.role != Input || !isRoot(o.Layer) {
-			continue
-		}
 		if e.Same > 0 && o.Same == e.Same && !o.Joined {
 			return true
 		}

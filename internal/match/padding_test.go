@@ -62,6 +62,29 @@ func TestPadding(t *testing.T) {
 	}
 }
 
+// A decode step has one token of each sequence on both sides: that says nothing of the rows of the prefill.
+func TestLastRowsOfABatchThatGoesOn(t *testing.T) {
+	golden := invent(t, 1, `
+		layers.0 2x6x4 > 2x6x4
+		lm_head 2x6x4 > 2x6x9
+		step 1
+		layers.0 2x1x4 > 2x1x4
+		lm_head 2x1x4 > 2x1x9`)
+	actual := invent(t, 1, `
+		layers.0 10x4 > 10x4
+		lm_head 2x4 > 2x9
+		step 1
+		layers.0 2x4 > 2x4
+		lm_head 2x4 > 2x9`)
+	r, err := match.Runs(golden, actual, match.Options{PadMask: pad})
+	require.NoError(t, err)
+	checkViews(t, golden, actual, r)
+	require.Len(t, r.Pairs, len(golden))
+	for _, p := range r.Pairs {
+		assert.Empty(t, p.Problem, golden[p.Golden[0]].Label())
+	}
+}
+
 func TestNoPaddingIsNoMask(t *testing.T) {
 	golden := invent(t, 1, "m 1x2x4 > 1x2x4")
 	r, err := match.Runs(golden, golden, match.Options{PadMask: [][]bool{{true, true}}})

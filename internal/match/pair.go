@@ -89,6 +89,9 @@ func (m *matcher) hasAllRows(j *joined) bool {
 			continue
 		}
 		shape := m.golden.ports[g].Shape
+		if len(shape) >= 3 && shape[1] == 1 {
+			continue // one token of each sequence, which is the last one
+		}
 		n, _ := tensor.NumElems(shape)
 		if _, ok := m.fitPorts(m.golden.ports[g], m.actual.ports[a], allow{}); ok && len(shape) > 0 && n != shape[len(shape)-1] {
 			return true

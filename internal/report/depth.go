@@ -38,7 +38,10 @@ func Depth(r *Report) []Point {
 	type key struct{ layer, port string }
 	at := map[key]int{}
 	var points []Point
-	mark := r.divergent()
+	var mark *Layer
+	if d := r.FirstDivergence; d != nil && d.Layer != "" { // a drift has no place
+		mark = r.divergent()
+	}
 	var before *Layer // the first divergence, while it waits for the point after it
 	for i := range r.Layers {
 		l := &r.Layers[i]
@@ -88,9 +91,9 @@ func (p *Point) Worst(mode Mode) *Layer {
 	return worst
 }
 
-// error is the mean squared error; +Inf if a NaN or an infinity has no match.
+// error is the mean squared error; +Inf if a NaN or an infinity has no match, or if it is no error at all.
 func (m *Metrics) error() float64 {
-	if m.BadNonFinite > 0 || math.IsNaN(float64(m.MSE)) {
+	if m.BadNonFinite > 0 || !(m.MSE >= 0) {
 		return math.Inf(1)
 	}
 	return float64(m.MSE)

@@ -6,6 +6,14 @@ func Headline(r *Report) string { return r.headline() }
 // KindText explains the kind of a first divergence in a sentence; empty for an unknown kind.
 func KindText(kind string) string { return kinds[kind] }
 
+// Growing is the growth of a drift in one line, from block to block; empty if there is none.
+func (d *Divergence) Growing() string {
+	if len(d.Growth) < 2 {
+		return ""
+	}
+	return growth(d.Growth)
+}
+
 // Counts says how many layers and tensors were compared, and with which result.
 func Counts(r *Report) string {
 	s := Count(r.Layers)

@@ -52,7 +52,7 @@ func Rejudge(r *Report, t Tolerance) (*Report, error) {
 		for _, name := range l.Tolerance.needTensors() {
 			dropped[name]++
 		}
-		l.Tolerance, l.Violations, l.Detail = &t, nil, nil
+		l.judgedBy(&t)
 		if result == broken {
 			l.Violations = why
 		}
@@ -123,7 +123,7 @@ func Rejudge(r *Report, t Tolerance) (*Report, error) {
 // judgeInput: an input is evidence, and fails nothing by itself.
 func (r *Report) judgeInput(l *Layer, t Tolerance) {
 	result, why := judgeFigures(l, t)
-	l.Tolerance, l.Violations, l.Detail = &t, nil, nil
+	l.judgedBy(&t)
 	switch {
 	case result == holds:
 		l.Status = StatusPass
@@ -132,6 +132,23 @@ func (r *Report) judgeInput(l *Layer, t Tolerance) {
 	default:
 		l.Status, l.Note = StatusIgnored, "differs, but no output does: "+strings.Join(why, "; ")
 	}
+}
+
+// judgedBy replaces the tolerance; what had been counted by the old one stays so.
+func (l *Layer) judgedBy(t *Tolerance) {
+	l.Counted = l.countedBy()
+	l.Tolerance, l.Violations, l.Detail = t, nil, nil
+}
+
+// countedBy is the tolerance by which the mismatches were counted.
+func (l *Layer) countedBy() *Tolerance {
+	switch {
+	case l.Counted != nil:
+		return l.Counted
+	case l.Tolerance != nil:
+		return l.Tolerance
+	}
+	return &Tolerance{}
 }
 
 // needTensors lists the criteria that figures cannot decide.
@@ -152,7 +169,7 @@ func (t *Tolerance) needTensors() (names []string) {
 
 // judgeFigures applies criteria to the standard run's figures of a row. why says what is broken, or else what is not known.
 func judgeFigures(l *Layer, t Tolerance) (result outcome, why []string) {
-	return judgeMetrics(l.Standard, l.Tolerance, l.integers(), t)
+	return judgeMetrics(l.Standard, l.countedBy(), l.integers(), t)
 }
 
 // judgeMetrics applies criteria to figures whose mismatches were counted by the tolerance counted (nil: for equality).

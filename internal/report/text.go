@@ -36,7 +36,7 @@ func Text(w io.Writer, r *Report, opt TextOptions) error {
 	opt.Width = max(opt.Width, 60)
 	p := &printer{opt: opt, names: namingOf(r.Layers)}
 	p.verdict(r)
-	p.causes(r.Causes)
+	p.causes(r)
 	p.table(r)
 	p.unmatched("golden", r.Unmatched.Golden)
 	p.unmatched("candidate", r.Unmatched.Actual)
@@ -178,11 +178,16 @@ func (p *printer) heading(s string) {
 	p.linef("%s", p.color(bold, s))
 }
 
-func (p *printer) causes(causes []Cause) {
-	if len(causes) == 0 {
-		return
+func (p *printer) causes(r *Report) {
+	causes := r.Causes
+	if causes == nil || r.FirstDivergence == nil && len(causes) == 0 {
+		return // nobody asked, or there is no place of which one could be found
 	}
 	p.heading("Causes")
+	if len(causes) == 0 {
+		p.prose("  ", "", "none that is known fits: write down what you suspect and try it, parity try --layer "+r.FirstDivergence.Layer+" fix.py, see "+CauseDoc)
+		return
+	}
 	n := p.shown(len(causes), maxCauses)
 	for _, c := range causes[:n] {
 		code := dim
@@ -239,7 +244,7 @@ func figureCells(l *Layer) []string {
 		return make([]string, len(figureHeads))
 	}
 	off := noFigure // without atol and rtol the count of mismatches judges nothing
-	if l.Tolerance != nil && l.Tolerance.Atol != nil {
+	if l.Counted == nil && l.Tolerance != nil && l.Tolerance.Atol != nil {
 		off = percent(m.Mismatches, m.N)
 	}
 	return []string{off, num(m.MaxAbs), num(m.RelL2), num(m.RowRelL2), num(m.CosineDistance)}

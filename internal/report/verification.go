@@ -42,6 +42,12 @@ func (p *printer) verificationVerdict(r *Report, mode Mode) {
 	p.prose("", "Verdict: ", strings.ToUpper(string(r.Verdict))+": "+r.headline())
 	if d := r.FirstDivergence; d != nil {
 		p.prose("         ", "", strings.TrimSpace(kinds[r.Kind]+" "+d.Text))
+		for _, e := range d.Evidence {
+			p.prose("         ", "", e)
+		}
+		if g := d.Growing(); g != "" {
+			p.prose("         ", "grows: ", g)
+		}
 	}
 	for _, c := range r.Causes[:min(len(r.Causes), maxCauses)] {
 		p.prose("         ", "", fmt.Sprintf("%s: %s at %s (%s). %s", c.Word(), c.ID, c.Layer, c.Evidence(), c.Text))
@@ -223,7 +229,7 @@ func (s Shape) list() string {
 	return "[" + strings.ReplaceAll(strings.Trim(fmt.Sprint([]int(s)), "[]"), " ", ", ") + "]"
 }
 
-// Modes writes a summary that compares the two modes: for each layer that is wrong in one of them, how far off it is in both, and who made the error.
+// Modes writes a summary that compares the two modes: for each layer that is wrong in one of them, how far off it is in both, and whether it is wrong on golden inputs too.
 func Modes(w io.Writer, r *Report) error {
 	if err := r.check(); err != nil {
 		return err
@@ -273,7 +279,7 @@ func Modes(w io.Writer, r *Report) error {
 	p.columns(table)
 	if injected.N == 0 {
 		p.linef("")
-		p.linef("There was no injected run: it is not known which layers made their own errors.")
+		p.linef("There was no injected run: it is not known which layers are wrong on golden inputs too.")
 	} else {
 		p.errors(points)
 	}
@@ -311,11 +317,11 @@ func (p *printer) errors(points []Point) {
 				case in == unsureResult:
 					cells[5] = ""
 				case !wrong(in):
-					cells[5] = "inherits it"
+					cells[5] = "right on golden inputs"
 				case points[i].Computed:
-					cells[5] = "made by the code before it"
+					cells[5] = "as the code before it computed it"
 				default:
-					cells[5] = "makes the error itself"
+					cells[5] = "wrong on golden inputs too"
 				}
 			}
 			if l.LocalL2 != nil && l.InheritedL2 != nil {
@@ -333,6 +339,7 @@ func (p *printer) errors(points []Point) {
 		p.linef("  … and %d more, all in report.json", n-maxModeRows)
 	}
 	p.linef("  local = ‖a_injected − g‖, inherited = ‖a_standard − a_injected‖")
+	p.linef("  A layer that contains others may be wrong on golden inputs because one of these is; the verdict above says which made the error.")
 }
 
 const maxModeRows = 100

@@ -52,6 +52,7 @@ type Comparison struct {
 	diagnosis  Diagnosis
 	diagnosing sync.Once
 	causes     []diagnose.Cause // once diagnosed
+	causeNotes []string
 
 	live    bool              // the candidate ran now
 	missing map[string]string // golden layer that was not joined → why

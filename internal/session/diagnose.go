@@ -62,7 +62,7 @@ func (c *Comparison) diagnose() []diagnose.Cause {
 	if open := c.diagnosis.Evidence; open != nil {
 		var err error
 		if run.Weights, run.Config, err = open(); err != nil {
-			c.note("the cause was looked for without weights or config: " + err.Error())
+			c.causeNotes = append(c.causeNotes, "the cause was looked for without weights or config: "+err.Error())
 		}
 	}
 	known := map[*Port]*diagnose.Port{}
@@ -79,7 +79,7 @@ func (c *Comparison) diagnose() []diagnose.Cause {
 	defer cancel()
 	out := []diagnose.Cause{}
 	for i, s := range c.scenes(run, known) {
-		s.Failed = func(err error) { c.note(err.Error()) }
+		s.Failed = func(err error) { c.causeNotes = append(c.causeNotes, err.Error()) }
 		causes := diagnose.Diagnose(ctx, s, diagnose.For(s.Kind), diagnose.Options{Extra: c.diagnosis.Extra})
 		if i > 0 {
 			// Of a place that may follow from the first one only a proof is worth reading.
@@ -106,9 +106,12 @@ func (c *Comparison) scenes(run *diagnose.Run, known map[*Port]*diagnose.Port) [
 		if len(out) == maxPlaces {
 			break
 		}
-		injected := run.Injected(known[p])
-		out = append(out, &diagnose.Scene{Run: injected, Kind: localise.KindLocal, Case: p.Case, Step: p.Step, Layer: p.Layer,
-			Target: injected.Port(p.Case, p.Step, p.Layer, p.Port)})
+		s := &diagnose.Scene{Run: run, Kind: localise.KindLocal, Case: p.Case, Step: p.Step, Layer: p.Layer, Target: known[p]}
+		if p.Injected != nil {
+			s.Run = run.Injected(known[p])
+			s.Target = s.Port(p.Case, p.Step, p.Layer, p.Port)
+		}
+		out = append(out, s)
 	}
 	return out
 }
@@ -133,18 +136,21 @@ func (c *Comparison) target() *Port {
 	return found
 }
 
-// alone lists the outputs of layers, other than the verdict's, that are wrong although they ran on the golden inputs, and hold no such layer
-// themselves: each is an error of its own.
+// alone lists the outputs of layers, other than the verdict's and those around it, that are wrong although they ran on the golden inputs, and hold
+// no such layer themselves: each is an error of its own. Where no layer ran alone it lists those of the frontier, whose recorded inputs agree.
 func (c *Comparison) alone(v *localise.Verdict) []*Port {
 	var wrong []*Port
 	for _, p := range c.Ports {
-		if p.Injected != nil && p.Injected.frame != nil && !p.Injected.agrees && p.Judged() && p.Joined() && p.Case == v.Case && p.Step == v.Step {
+		if !p.Judged() || !p.Joined() || p.Err != nil || p.Case != v.Case || p.Step != v.Step {
+			continue
+		}
+		if in := p.Injected; in != nil && in.frame != nil && !in.agrees || in == nil && !p.Agrees && slices.Contains(v.Frontier, p.Layer) {
 			wrong = append(wrong, p)
 		}
 	}
 	within := func(inner, outer string) bool { return inner == outer || strings.HasPrefix(inner, outer+".") }
 	return slices.DeleteFunc(slices.Clone(wrong), func(p *Port) bool {
-		if within(p.Layer, v.Layer) || within(v.Layer, p.Layer) || v.Before != "" && within(p.Layer, v.Before) {
+		if within(v.Layer, p.Layer) || p.Layer == v.Before {
 			return true
 		}
 		return slices.ContainsFunc(wrong, func(o *Port) bool { return o.Layer != p.Layer && within(o.Layer, p.Layer) })
@@ -263,6 +269,7 @@ func (c *Comparison) tokenIDs(name string) (ids [][]int) {
 // reportCauses puts the causes into a report.
 func (c *Comparison) reportCauses(r *report.Report) {
 	causes := c.Causes()
+	r.Notes = slices.Concat(r.Notes, c.causeNotes)
 	if causes == nil {
 		return
 	}

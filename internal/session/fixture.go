@@ -273,8 +273,12 @@ func (f *Fixture) inspect(c *Comparison) {
 	for _, r := range slices.Concat(f.runs, f.injected) {
 		if f.replay == "" && !f.isLive() {
 			if changes := fixture.Changed(r.Info.Inputs, f.runInputs(r.Info)); len(changes) > 0 {
-				f.problem("parity:stale", fmt.Sprintf("the recorded run %s of case %s is stale: %s; record it anew: PARITY_REPLAY=DUMP go test -parity.record=%s",
-					f.yaml.Replay, r.Info.Case, strings.Join(changes, "; "), f.yaml.Replay))
+				what, how := "run", "PARITY_REPLAY=DUMP go test"
+				if r.Info.Mode == dump.Injected {
+					what, how = "injected run", "go test -parity.run=cpu -parity.mode=both"
+				}
+				f.problem("parity:stale", fmt.Sprintf("the recorded %s %s of case %s is stale: %s; record it anew: %s -parity.record=%s",
+					what, f.yaml.Replay, r.Info.Case, strings.Join(changes, "; "), how, f.yaml.Replay))
 			}
 		}
 	}

@@ -25,6 +25,7 @@ const (
 	classStopped = "stopped" // by a signal
 	classModel   = "model"   // the engine does not take the model, or the model's own code failed
 	classUsage   = "usage"   // what was asked for is impossible
+	classBug     = "bug"     // goparity's own
 	classFixture = "fixture" // goldens, recorded run, fixture.yaml
 )
 
@@ -35,6 +36,7 @@ func classOf(err error) string {
 	var start *supervise.StartError
 	var model *engine.ModelError
 	var usage *engine.UsageError
+	var bug *engine.BugError
 	switch {
 	case errors.As(err, &crash):
 		return classCrash
@@ -48,6 +50,8 @@ func classOf(err error) string {
 		return classModel
 	case errors.As(err, &usage):
 		return classUsage
+	case errors.As(err, &bug):
+		return classBug
 	}
 	return classFixture
 }
@@ -64,11 +68,27 @@ func Trouble(err error) Problem {
 	case errors.As(err, &late):
 		tail = late.Tail
 	}
-	const most = 30
-	if tail = tail[max(0, len(tail)-most):]; len(tail) > 0 {
+	if tail = lastLines(tail); len(tail) > 0 {
 		p.Text += "\nthe end of its log:\n  " + strings.Join(tail, "\n  ")
 	}
 	return p
+}
+
+// lastLines keeps what fits into a failure that people and JUnit can read. A line that is longer than that keeps its end.
+func lastLines(lines []string) []string {
+	const most, room = 30, 3000 // lines, bytes
+	lines = slices.Clone(lines[max(0, len(lines)-most):])
+	left := room
+	for i := len(lines) - 1; i >= 0; i-- {
+		if left -= len(lines[i]); left < 0 {
+			if i < len(lines)-1 {
+				return lines[i+1:]
+			}
+			lines[i] = "…" + strings.ToValidUTF8(lines[i][len(lines[i])-room:], "")
+			return lines[i:]
+		}
+	}
+	return lines
 }
 
 // statusFile is what CI looks for to tell a machine that failed from a model that is wrong.

@@ -116,7 +116,12 @@ func (f *Fixture) run(job engine.Job) (*engine.Result, error) {
 		return nil, err
 	}
 	say := func(line string) { fmt.Fprintf(os.Stderr, "parity: %s: %s\n", f.name, line) }
-	phases := live.Lines(func(line string) { say(job.Engine + ": " + line) })
+	var phases *live.Phases
+	if f.cfg.Console != nil {
+		phases, say = f.cfg.Console(job.Engine)
+	} else {
+		phases = live.Lines(func(line string) { say(job.Engine + ": " + line) })
+	}
 	opt.Progress = phases.Event
 	r, err := live.Run(ctx, job, opt, say)
 	phases.Stop(err == nil)

@@ -22,6 +22,9 @@ func (c *Comparison) match(k Case, opt match.Options) error {
 	for _, n := range slices.Concat(k.Golden.Notes, k.Actual.Notes, res.Notes) {
 		c.note(n)
 	}
+	if opt.PadMask != nil {
+		c.note("rows of padding are left out, by the mask that was given or else the reference's own")
+	}
 	c.noteEdited("reference", k.Golden)
 	c.noteEdited("candidate", k.Actual)
 	ports := make([]*Port, 0, len(golden))
@@ -86,6 +89,9 @@ func (k Case) matching(run *dump.Run, opt match.Options) match.Options {
 				opt.PadMask[i] = append(opt.PadMask[i], real != 0)
 			}
 		}
+	}
+	if opt.PadMask == nil {
+		opt.PadMask = padding(k.Golden)
 	}
 	return opt
 }

@@ -84,7 +84,7 @@ func writeCase(dir string, r *dump.Run) (dump.Info, error) {
 		var order []dump.OrderEntry
 		file := fileName(info.Case + "." + step + ".safetensors")
 		for _, e := range r.Entries {
-			if e.Step == step {
+			if e.Step == step && info.Injected[e.Label()] == "" { // an input that was replaced is the golden one
 				named = append(named, tensor.Named{Name: e.Label(), Tensor: e.Tensor})
 				order = append(order, dump.OrderEntry{Step: step, Layer: e.Layer, Port: e.Port, File: file})
 			}

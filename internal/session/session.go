@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/internal/live"
 )
 
 // Modes of an update.
@@ -42,6 +43,9 @@ type Config struct {
 
 	Diagnose   string                // one of the modes of Diagnosis
 	Hypotheses []diagnose.Hypothesis // of the user
+
+	// Console shows what an engine is at, and lines that a person should read; nil is plain lines on standard error.
+	Console func(engine string) (*live.Phases, func(line string))
 
 	Timeout time.Duration // of go test; 0 for none
 	Started time.Time     // when the tests began

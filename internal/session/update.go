@@ -27,7 +27,7 @@ func (s *Session) Update(stdout io.Writer) error {
 	}
 	for _, f := range s.fixtures {
 		if err := f.update(s.cfg.Update, stdout); err != nil {
-			return fmt.Errorf("update %s: %w", f.name, err)
+			return errors.Join(fmt.Errorf("update %s: %w", f.name, err), writeStatus(s.cfg.Out, f.name, err))
 		}
 	}
 	return nil

@@ -41,5 +41,6 @@ def candidate(spec):
     cpu = spec.device == "cpu"
     weights = {name: p.detach().numpy() for name, p in build().state_dict().items()}
     ids = np.array(spec.token_ids, dtype=np.int64)
-    model = Model().to(CPU() if cpu else Accelerator())
+    with F.lazy():  # else each random weight would be computed first, by a graph of its own
+        model = Model().to(CPU() if cpu else Accelerator())
     return model, weights, [TensorType(DType.int64, ["batch", "length"], DeviceRef.CPU() if cpu else DeviceRef.GPU())], [ids]

@@ -802,7 +802,9 @@ def linears():
     yield C(
         "quant_scale_zero_point",
         LLAMA,
-        f.quant(llama(0).up, 4, 16, lambda q, s: f.dequantise(q, s * 7 / 8), "quant/scale", "scale = max/8 instead of max/7"),
+        f.quant(
+            llama(0).up, 4, 16, lambda q, s: f.dequantise(q, s * 7 / 8), "quant/scale", "scale = max/8 instead of max/7", also_cause=("value/scale",)
+        ),
         254,
         names="max",
         **q4,

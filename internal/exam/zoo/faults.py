@@ -197,12 +197,12 @@ def dequantise(codes, scale):
     return (codes * scale[..., None]).flatten(1)
 
 
-def quant(label, bits, group, wrong, cause, text):
+def quant(label, bits, group, wrong, cause, text, **more):
     def change(w, _):
         codes, scale = quantise(w.float(), bits, group)
         return wrong(codes, scale).to(w.dtype)
 
-    return weights(label, change, cause, text)
+    return weights(label, change, cause, text, **more)
 
 
 def downcast(label, dtype):

@@ -39,9 +39,9 @@ type content struct {
 	Scripts []template.JS
 	Data    template.JS // JSON, in which Go escapes <, > and &
 
-	Title, Headline, Counts, Source, Kind, Licence string
-	Report                                         *report.Report
-	LeftOut                                        int
+	Title, Headline, Counts, Source, Kind, Growing, Licence string
+	Report                                                  *report.Report
+	LeftOut                                                 int
 }
 
 // Write writes the page. Reports of more than 8,000 rows are shown in part: the failing ones first, then outputs.
@@ -55,6 +55,9 @@ func Write(w io.Writer, r *report.Report) error {
 	c := content{Style: template.CSS(style), Scripts: []template.JS{template.JS(uplotJS), template.JS(pageJS)}, Data: template.JS(data),
 		Title: text(r.Fixture), Headline: text(report.Headline(r)), Counts: report.Counts(r), Source: text(r.Source.String()), Kind: report.KindText(r.Kind),
 		Licence: uplotLicence, Report: cleaned(r), LeftOut: d.LeftOut}
+	if f := r.FirstDivergence; f != nil {
+		c.Growing = text(f.Growing())
+	}
 	hashes := make([]string, len(c.Scripts))
 	for i, s := range c.Scripts {
 		hashes[i] = hash(string(s))

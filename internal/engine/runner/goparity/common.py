@@ -546,6 +546,22 @@ def audit(job, missing, unused, engine):
                          f"{engine} would run with {what} in place of missing weights; name what may be absent in allow_missing")  # fmt: skip
 
 
+def audit_kinds(job, floats):
+    """Fails by name if a local checkpoint has integers for some of the weights of which the model computes in floats: Transformers casts them
+    without a word. Quantised checkpoints do so on purpose, and their config.json says it."""
+    if not job.local or "quantization_config" in load_config_dict(job.model):
+        return
+    wrong = []
+    for file in sorted(os.listdir(job.model)):
+        if file.endswith(".safetensors"):
+            with open(os.path.join(job.model, file), "rb") as f:
+                header = json.loads(f.read(int.from_bytes(f.read(8), "little")))
+            header.pop("__metadata__", None)
+            wrong += [f"{n} ({t['dtype']})" for n, t in header.items() if n in floats and t["dtype"][0] in "IUB" and t["dtype"] != "BF16"]
+    if wrong:
+        raise ModelError("weights of the wrong dtype: " + _list(wrong) + ": the model wants floats", "config.json and the checkpoint are of different models")
+
+
 def _list(names, most=8):
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more

@@ -184,9 +184,11 @@ class Capture:
     # What replaces the inputs of layers. V2 layers are called through their class, V3 modules through their own forward.
 
     def _replace_inputs(self):
+        from max.nn.layer import Layer, Module
+
         for layer in list(self._hook._known_layers):
-            for cls in type(layer).__mro__:
-                if "__call__" in cls.__dict__ and cls.__module__ + cls.__name__ not in _ABSTRACT and cls not in self._patched:
+            for cls in type(layer).__mro__ if isinstance(layer, Layer) else ():
+                if "__call__" in cls.__dict__ and cls not in (Layer, Module, *self._patched):
                     self._patched.add(cls)
                     self._patch(cls, "__call__", self._injecting)
 
@@ -312,7 +314,6 @@ class Capture:
 
 
 _WRITTEN = re.compile(r"Writing debug binary tensor (\S+) of \d+ bytes to '(.+)'")
-_ABSTRACT = {"max.nn.layer.layerLayer", "max.nn.layer.layerModule", "builtinsobject"}
 
 
 def _unwrapped(value):

@@ -63,7 +63,12 @@ def _limits(folder, job):
         return common.Limits(common.load_config_dict(folder))
     from transformers import AutoConfig
 
-    return common.Limits(AutoConfig.from_pretrained(folder, revision=job.revision, trust_remote_code=job.trust_remote_code).to_dict())
+    try:
+        config = AutoConfig.from_pretrained(folder, revision=job.revision, trust_remote_code=job.trust_remote_code)
+    except OSError as e:
+        said = str(e).splitlines()[0]
+        raise common.InfraError(f"{folder}: {said}", "get the model into the hub's cache first, allow the hub with HF_HUB_OFFLINE=0, or name a folder") from e
+    return common.Limits(config.to_dict())
 
 
 def _settings(job, model, ids_by_case):

@@ -127,7 +127,8 @@ def _load(torch, job, dtype):
     try:
         config = transformers.AutoConfig.from_pretrained(job.model, **common_args)
     except (OSError, ValueError) as e:
-        raise common.ModelError(f"{job.model}: {e}", "" if job.local else "hub models must be in the cache, or the job online") from e
+        hint = "" if job.local else "the hub is not asked unless you say so: set HF_HUB_OFFLINE=0 for the first run, which fills its cache"
+        raise common.ModelError(f"{job.model}: {e}", hint) from e
     if job.max_layers or job.overrides:
         values = common.override_config(config.to_dict(), job)
         config = type(config).from_dict(values)
@@ -144,6 +145,7 @@ def _load(torch, job, dtype):
     if wrong:
         raise common.ModelError("weights of the wrong shape: " + "; ".join(wrong[:8]), "config.json and the checkpoint are of different models")
     common.audit(job, info["missing_keys"], info["unexpected_keys"], "torch")
+    common.audit_kinds(job, {n for n, p in model.named_parameters() if p.is_floating_point()})
     return model.eval()
 
 

@@ -166,7 +166,7 @@
     }
     const tr = toggle(i, true);
     if (!tr) return;
-    tr.scrollIntoView({ block: "center", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
+    tr.scrollIntoView({ block: "center" });
     tr.querySelector("button").focus({ preventScroll: true });
   }
 

@@ -1,0 +1,58 @@
+package diagnose
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/tensor"
+)
+
+// Fits says how well somebody's own calculation of a layer's output fits: relative L2 over the rows that are not padding.
+type Fits struct {
+	Candidate float64 // ‖c − p(x_c)‖ / ‖p(x_c)‖: calculated from the candidate's inputs, against what the candidate has
+	Golden    float64 // ‖p(x_g) − g‖ / ‖g‖: calculated from the golden inputs, against the golden
+	Between   float64 // ‖c − g‖ / ‖g‖: the candidate against the golden
+	Proven    bool    // the calculation explains the candidate: the rule by which causes are proven
+	Right     bool    // the calculation does what the reference does, within the noise floor
+}
+
+// Judge compares a calculation with both sides of a port: onActual was made of the candidate's inputs, onGolden of the golden ones.
+func (p *Port) Judge(onActual, onGolden *tensor.Tensor) (f Fits, err error) {
+	shape := p.Golden.Shape()
+	made := []*tensor.Tensor{onActual, onGolden}
+	for i, t := range made {
+		if t.Len() != p.Golden.Len() {
+			return f, fmt.Errorf("the calculation gave %s, the layer's output is %s", tensor.FormatShape(t.Shape()), tensor.FormatShape(shape))
+		}
+		if made[i], err = t.Reshape(shape...); err != nil {
+			return f, err
+		}
+	}
+	if p.Actual == nil || !slices.Equal(p.Actual.Shape(), shape) {
+		return f, fmt.Errorf("the candidate has no %s %s of shape %s", p.Layer, p.Port, tensor.FormatShape(shape))
+	}
+	golden, actual := p.Golden, p.Actual
+	if rows := predicted(p, Prediction{}); rows != nil {
+		for _, t := range []**tensor.Tensor{&golden, &actual, &made[0], &made[1]} {
+			if *t = selectRows(*t, rows); *t == nil {
+				return f, fmt.Errorf("%s %s has nothing but padding", p.Layer, p.Port)
+			}
+		}
+	}
+	between, err := compare.Tensors(golden, actual, compare.Tolerance{EqualNaN: true})
+	if err != nil {
+		return f, err
+	}
+	explains, err := compare.Tensors(made[0], actual, compare.Tolerance{EqualNaN: true})
+	if err != nil {
+		return f, err
+	}
+	right, err := compare.Tensors(golden, made[1], compare.Tolerance{})
+	if err != nil {
+		return f, err
+	}
+	f = Fits{Candidate: explains.RelL2, Golden: right.RelL2, Between: between.RelL2, Right: right.Agrees(p.Floor)}
+	f.Proven = proves(explains, between, p.Floor)
+	return f, nil
+}

@@ -1,0 +1,42 @@
+package engine_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/engine"
+)
+
+// A second run compiles nothing anew, whatever its prompt, its length and its steps.
+func TestLiveCompilesOnce(t *testing.T) {
+	interpreter := live(t)
+	cache, err := engine.CompileCache(os.Getenv)
+	require.NoError(t, err)
+	j := engine.Job{Engine: engine.MAX, Model: tinyLlama(t, interpreter), Task: "text-generation",
+		Cases: []engine.Case{{Name: "a", TokenIDs: [][]int{{72, 101, 108}}}}}
+	first := run(t, interpreter, j)
+	before := compiled(t, cache)
+	require.NotEmpty(t, before, "MAX keeps its graphs in %s", cache)
+	j.Cases = []engine.Case{{Name: "b", TokenIDs: [][]int{{5, 6, 7, 8, 9, 10, 11}}, Steps: 3}, {Name: "c", Prompts: []string{"hello"}}}
+	second := run(t, interpreter, j)
+	assert.Equal(t, before, compiled(t, cache))
+	t.Logf("compile: %.1f s, then %.1f s", first.Runs[0].Info.Seconds["compile"], second.Runs[0].Info.Seconds["compile"])
+}
+
+// compiled lists the graphs in MAX's cache.
+func compiled(t *testing.T, cache string) (files []string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(cache, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && strings.Contains(path, string(filepath.Separator)+"mef"+string(filepath.Separator)) {
+			files = append(files, path)
+		}
+		return err
+	}))
+	return files
+}

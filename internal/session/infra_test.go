@@ -1,0 +1,50 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/gpu"
+	"github.com/goparity/goparity/internal/session"
+	"github.com/goparity/goparity/internal/supervise"
+)
+
+func TestTrouble(t *testing.T) {
+	var tail []string
+	for i := range 200 {
+		tail = append(tail, fmt.Sprintf("line %d", i))
+	}
+	for _, tt := range []struct {
+		err    error
+		class  string
+		log    int // lines of it that are shown
+		reason string
+	}{
+		{&engine.InfraError{Msg: "no torch"}, "infra", 0, "the machine"},
+		{fmt.Errorf("x: %w", gpu.ErrBusy), "infra", 0, "the GPU"},
+		{&engine.InfraError{Msg: "it could not be started", Err: &supervise.StartError{Path: "x", Err: fs.ErrNotExist}}, "infra", 0, "no program"},
+		{&engine.CrashError{Engine: "max", Err: &supervise.ExitError{Name: "python", Signal: "SIGSEGV", Tail: tail}}, "crash", 30, "the end of the log"},
+		{&engine.CrashError{Engine: "max", Err: &supervise.ExitError{Name: "python", Code: 3, Tail: tail[:2]}}, "crash", 2, "all of a short log"},
+		{&engine.CrashError{Engine: "max", Err: &supervise.ExitError{Name: "python", Code: 3, Tail: []string{"line 0", "line " + strings.Repeat("x", 60000)}}}, "crash", 0, "one endless line keeps its end"},
+		{&engine.CrashError{Engine: "max", Err: &supervise.ExitError{Name: "python", Code: 3, Tail: []string{"line 0", "line " + strings.Repeat("x", 2999), "line 2"}}}, "crash", 1, "whole lines that fit"},
+		{fmt.Errorf("engine: %w", &supervise.TimeoutError{Name: "python", Tail: tail, Err: context.DeadlineExceeded}), "timeout", 30, "where it was"},
+		{fmt.Errorf("supervise: stopped: %w", context.Canceled), "stopped", 0, "Ctrl-C"},
+		{&engine.ModelError{Msg: "no weight"}, "model", 0, "the model"},
+		{&engine.UsageError{Msg: "token 5000"}, "usage", 0, "what was asked"},
+		{errors.New("fixture.yaml:3: unknown key"), "fixture", 0, "anything else"},
+	} {
+		p := session.Trouble(tt.err)
+		assert.Equal(t, session.Infra, p.Name)
+		assert.Equal(t, tt.class, p.Class, tt.reason)
+		assert.Contains(t, p.Text, tt.err.Error())
+		assert.Equal(t, tt.log, strings.Count(p.Text, "\n  line "), tt.reason)
+		assert.Less(t, len(p.Text), 4096)
+	}
+}

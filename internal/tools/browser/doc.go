@@ -1,0 +1,2 @@
+// Package browser holds the test that opens the HTML report in Chromium. It is a module of its own, so that nobody inherits chromedp.
+package browser

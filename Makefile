@@ -6,7 +6,7 @@ MAKEFLAGS += --no-print-directory
 
 TOOLS := internal/tools
 # Every folder with a go.mod is a module of its own.
-MODULES := . $(patsubst %/go.mod,%,$(wildcard $(TOOLS)/go.mod $(TOOLS)/browser/go.mod fixtures/go.mod examples/go.mod))
+MODULES := . $(patsubst %/go.mod,%,$(wildcard $(TOOLS)/go.mod $(TOOLS)/browser/go.mod internal/kernelgen/go.mod fixtures/go.mod examples/go.mod))
 FIXTURES := $(patsubst fixtures/%/fixture.yaml,%,$(wildcard fixtures/*/fixture.yaml))
 # An example with an expect.txt has a wrong candidate: its tests must fail, and the report must say what is in that file.
 WRONG := $(patsubst examples/%/expect.txt,%,$(wildcard examples/*/expect.txt))
@@ -130,6 +130,23 @@ fuzz: ## run every fuzz target of PKGS whose name matches FUZZ, for FUZZTIME eac
 .PHONY: bench
 bench: ## run the benchmarks of PKGS that match BENCH
 	go test -run '^$$' -bench '$(BENCH)' -benchmem $(PKGS)
+
+# The comparison's assembly is written by internal/kernelgen, a module of its own: who imports goparity does not need it.
+.PHONY: kernel
+kernel: ## write compare/kernels_amd64.* anew
+	cd internal/kernelgen && go run . -out ../../compare/kernels_amd64.s -stubs ../../compare/kernels_amd64.go -pkg compare
+
+.PHONY: kernel-check
+kernel-check: ## check that compare/kernels_amd64.* are what internal/kernelgen writes
+	@old=$$(mktemp -d); trap 'rm -rf "$$old"' EXIT; cp compare/kernels_amd64.* "$$old"; $(MAKE) kernel; \
+	for f in "$$old"/*; do diff -q "$$f" "compare/$${f##*/}" || { echo "run make kernel and commit"; exit 1; }; done
+
+.PHONY: isa
+isa: ## test the comparison with each instruction set that this machine has; arm64 where there is qemu
+	GODEBUG=cpu.avx512=off go test -count=1 ./compare
+	GODEBUG=cpu.avx2=off go test -count=1 ./compare
+	@if command -v qemu-aarch64-static >/dev/null; then GOARCH=arm64 CGO_ENABLED=0 go test -count=1 -exec qemu-aarch64-static ./compare; \
+	else echo "no qemu-aarch64-static: arm64 is only built"; fi
 
 .PHONY: update-check
 update-check: ## check that every test package knows the flag -update

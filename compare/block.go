@@ -2,52 +2,48 @@ package compare
 
 import "math"
 
-// blockLen is the number of elements that are decoded at once: two buffers of 16 KiB stay in the first-level cache.
-const blockLen = 2048
-
 // relFloor is the least denominator of a relative difference.
 const relFloor = 1e-10
 
-// state is what a kernel must know of the blocks before: only what beats it needs an index.
-type state struct {
-	tol      Tolerance
-	exact    bool // integers on both sides
-	scale    scale
-	unsigned [2]bool // golden, actual are uint64
-	abs, rel float64 // largest so far, −1 before the first
-	wide     wide    // the largest distance of 64-bit integers, exact
-	first    int     // first mismatch so far, −1
-}
-
-// segment is the figures of a piece of one row. Indices count from its start and are −1 where nothing beats the state.
-type segment struct {
-	dd, gg, aa, ab       float64 // Σd², Σg², Σa², Σa·g, scaled
-	abs, rel             float64 // largest |d| (−1 if no pair is finite); the largest |d|/max(|g|, relFloor) if relAt ≥ 0
-	absAt, relAt         int
-	mismatches, first    int
+// tally is what one block of pairs comes to.
+type tally struct {
+	aa, ab               float64 // Σa², Σa·g, scaled
+	abs, rel             float64 // largest |d| and |d|/max(|g|, relFloor); −1 if no pair is finite, or a kernel knows that another block has more
+	wide                 wide    // the largest distance of 64-bit integers, exact
+	mismatches           int
 	finite, badNonFinite int // pairs of finite values; mismatches among the others
 	nan, inf             [2]int
 }
 
-// block gives the figures of a piece of one row, which is not empty. This is the place of a faster kernel: the one here is the
-// readable reference, which any other must equal: counters, maxima and indices exactly, sums to rounding.
+// rowFigures is the part of a block that belongs to one row. The kernels in assembly write it.
+type rowFigures struct {
+	dd, gg float64 // Σd², Σg², scaled
+	abs    float64 // largest |d|, 0 if no pair is finite
+}
+
+// rule is what a block is judged by.
+type rule struct {
+	tol      Tolerance
+	exact    bool // integers on both sides: any difference is a mismatch
+	scale    scale
+	unsigned [2]bool // golden, actual are uint64
+}
+
+// rowOf adds a piece of one row, which is not empty, to the figures of its block. This is the readable reference, which any other kernel must
+// equal: counters and maxima exactly, sums to rounding.
 //
 // The fast loop takes all values for finite. If they are not, or a square overflows, Σd² is not finite, and the piece is done
 // again by careful.
-func block(g, a []float64, st *state) segment {
-	if !st.scale.zero() {
-		return careful(g, a, st)
+func (f *tally) rowOf(g, a []float64, ru *rule) rowFigures {
+	if !ru.scale.zero() {
+		return f.careful(g, a, ru)
 	}
-	s := segment{absAt: -1, relAt: -1, first: -1, finite: len(g)}
-	atol, rtol := st.tol.Atol, st.tol.Rtol
-	if st.exact {
-		atol, rtol = 0, 0
-	}
+	atol, rtol := ru.tol.Atol, ru.tol.Rtol
 	var most uint64 // bits of the largest |d|: they order like the numbers, and need no branch
 	a = a[:len(g)]
-	rel := st.rel
+	rel := f.rel
 	if rel < 0 {
-		rel, s.relAt = math.Abs(a[0]-g[0])/max(math.Abs(g[0]), relFloor), 0
+		rel = math.Abs(a[0]-g[0]) / max(math.Abs(g[0]), relFloor)
 	}
 	bound := rel * (1 - 1e-15) // |d| ≤ bound·|g| means that |d|/max(|g|, relFloor) is not above rel, for all roundings
 	var dd, gg, aa, ab float64 // locals stay in registers
@@ -64,7 +60,7 @@ func block(g, a []float64, st *state) segment {
 		most = max(most, math.Float64bits(d))
 		if d > bound*ag { // rarely; the division decides
 			if r := d / max(ag, relFloor); r > rel {
-				rel, s.relAt = r, i
+				rel = r
 				bound = rel * (1 - 1e-15)
 			}
 		}
@@ -74,90 +70,73 @@ func block(g, a []float64, st *state) segment {
 		}
 		mismatches += bad
 	}
-	s.dd, s.gg, s.aa, s.ab, s.mismatches = dd, gg, aa, ab, mismatches
-	if s.dd-s.dd != 0 {
-		return careful(g, a, st)
+	if dd-dd != 0 {
+		return f.careful(g, a, ru)
 	}
-	s.abs, s.rel = math.Float64frombits(most), rel
-	if s.abs > st.abs {
-		for i := range g {
-			if math.Abs(a[i]-g[i]) == s.abs {
-				s.absAt = i
-				break
-			}
-		}
-	}
-	if st.first < 0 && s.mismatches > 0 {
-		for i := range g {
-			if !(math.Abs(a[i]-g[i]) <= atol+float64(rtol*math.Abs(g[i]))) {
-				s.first = i
-				break
-			}
-		}
-	}
-	return s
+	f.aa += aa
+	f.ab += ab
+	f.finite += len(g)
+	f.mismatches += mismatches
+	abs := math.Float64frombits(most)
+	f.abs, f.rel = max(f.abs, abs), rel
+	return rowFigures{dd: dd, gg: gg, abs: abs}
 }
 
-// careful is block for any values.
-func careful(g, a []float64, st *state) segment {
-	s := segment{abs: -1, rel: st.rel, absAt: -1, relAt: -1, first: -1}
+// careful is rowOf for any values.
+func (f *tally) careful(g, a []float64, ru *rule) (r rowFigures) {
+	for i, gv := range g {
+		if av := a[i]; finite(gv) && finite(av) {
+			f.pair(&r, gv, av, av-gv, ru)
+		}
+	}
+	f.nonFinite(g, a, ru)
+	return r
+}
+
+// nonFinite counts the pairs that are not finite.
+func (f *tally) nonFinite(g, a []float64, ru *rule) {
 	for i, gv := range g {
 		av := a[i]
-		if !finite(gv) || !finite(av) {
-			s.count(0, gv)
-			s.count(1, av)
-			if !st.tol.matches(gv, av) {
-				s.badNonFinite++
-				s.mismatch(i, st)
-			}
+		if finite(gv) && finite(av) {
 			continue
 		}
-		s.pair(i, gv, av, av-gv, st)
+		f.count(0, gv)
+		f.count(1, av)
+		if !ru.tol.matches(gv, av) {
+			f.badNonFinite++
+			f.mismatches++
+		}
 	}
-	return s
 }
 
 // pair adds one pair of finite values; d is their difference.
-func (s *segment) pair(i int, gv, av, d float64, st *state) {
-	s.finite++
+func (f *tally) pair(r *rowFigures, gv, av, d float64, ru *rule) {
+	f.finite++
 	sd, sg, sa := d, gv, av
-	if !st.scale.zero() {
-		sd, sg, sa = math.Ldexp(d, -st.scale.d), math.Ldexp(gv, -st.scale.g), math.Ldexp(av, -st.scale.a)
+	if !ru.scale.zero() {
+		sd, sg, sa = math.Ldexp(d, -ru.scale.d), math.Ldexp(gv, -ru.scale.g), math.Ldexp(av, -ru.scale.a)
 		if math.IsInf(d, 0) {
-			sd = math.Ldexp(av/2-gv/2, 1-st.scale.d)
+			sd = math.Ldexp(av/2-gv/2, 1-ru.scale.d)
 		}
 	}
-	s.dd += float64(sd * sd)
-	s.gg += float64(sg * sg)
-	s.aa += float64(sa * sa)
-	s.ab += float64(sa * sg)
+	r.dd += float64(sd * sd)
+	r.gg += float64(sg * sg)
+	f.aa += float64(sa * sa)
+	f.ab += float64(sa * sg)
 	d, ag := math.Abs(d), math.Abs(gv)
-	if d > s.abs {
-		s.abs = d
-		if d > st.abs {
-			s.absAt = i
-		}
-	}
-	if r := d / max(ag, relFloor); r > s.rel {
-		s.rel, s.relAt = r, i
-	}
-	if st.exact && d != 0 || !st.exact && !st.tol.within(d, ag) {
-		s.mismatch(i, st)
+	r.abs = max(r.abs, d)
+	f.abs = max(f.abs, d)
+	f.rel = max(f.rel, d/max(ag, relFloor))
+	if ru.exact && d != 0 || !ru.exact && !ru.tol.within(d, ag) {
+		f.mismatches++
 	}
 }
 
-func (s *segment) mismatch(i int, st *state) {
-	s.mismatches++
-	if st.first < 0 && s.first < 0 {
-		s.first = i
-	}
-}
-
-func (s *segment) count(side int, v float64) {
+func (f *tally) count(side int, v float64) {
 	if math.IsNaN(v) {
-		s.nan[side]++
+		f.nan[side]++
 	} else if math.IsInf(v, 0) {
-		s.inf[side]++
+		f.inf[side]++
 	}
 }
 

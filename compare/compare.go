@@ -64,66 +64,36 @@ func Tensors(golden, actual *tensor.Tensor, tol Tolerance) (r Result, err error)
 	if err := check(golden, actual); err != nil {
 		return Result{}, err
 	}
-	err = guard(func() error {
-		r = tensors(golden, actual, tol)
-		return nil
+	err = guard(func() (err error) {
+		r, err = tensors(golden, actual, tol)
+		return err
 	}, golden, actual)
 	return r, err
 }
 
-func tensors(golden, actual *tensor.Tensor, tol Tolerance) Result {
+func tensors(golden, actual *tensor.Tensor, tol Tolerance) (Result, error) {
 	if golden.Len() == 0 {
 		none := Extreme{Index: -1}
-		return Result{RowLen: golden.RowLen(), FirstMismatch: -1, MaxAbs: none, MaxRel: none, WorstRow: Row{Index: -1, MaxAbsRow: -1}}
+		return Result{RowLen: golden.RowLen(), FirstMismatch: -1, MaxAbs: none, MaxRel: none, WorstRow: Row{Index: -1, MaxAbsRow: -1}}, nil
 	}
-	t := newTotals(golden, actual, tol)
-	t.run(golden, actual)
+	p := newPass(golden, actual, tol, scale{})
+	t, err := p.run()
+	if err != nil {
+		return Result{}, err
+	}
 	if (golden.DType() == tensor.F64 || actual.DType() == tensor.F64) && !t.squarable() {
-		if s := largest(golden, actual, t.st.abs); !s.zero() {
-			t = newTotals(golden, actual, tol)
-			t.st.scale = s
-			t.run(golden, actual)
+		if s := largest(golden, actual, t.abs); !s.zero() {
+			p = newPass(golden, actual, tol, s)
+			if t, err = p.run(); err != nil {
+				return Result{}, err
+			}
 		}
 	}
-	return t.result(golden, actual)
+	return p.result(t), nil
 }
 
-// totals collects the figures of all segments.
-type totals struct {
-	st                   state
-	rowLen               int
-	n, mismatches        int
-	finite, badNonFinite int
-	nan, inf             [2]int
-	absAt, relAt         int
-	dd, gg, aa, ab       sum
-	rows                 worstRow
-	row                  rowTotals
-}
-
-// rowTotals is the row that is being read.
-type rowTotals struct {
-	index, left int
-	dd, gg      sum
-	abs         float64
-}
-
-func newTotals(golden, actual *tensor.Tensor, tol Tolerance) *totals {
-	t := &totals{rowLen: golden.RowLen(), absAt: -1, relAt: -1}
-	t.row.left = t.rowLen
-	t.st = state{tol: tol, exact: exact(golden, actual), abs: -1, rel: -1, first: -1,
-		unsigned: [2]bool{golden.DType() == tensor.U64, actual.DType() == tensor.U64}}
-	return t
-}
-
-func (t *totals) run(golden, actual *tensor.Tensor) {
-	n := golden.Len()
-	if t.st.exact && (is64(golden.DType()) || is64(actual.DType())) {
-		blocks(n, golden.Int64s, actual.Int64s, func(g, a []int64) { feed(t, g, a, blockInt) })
-		return
-	}
-	blocks(n, golden.Float64s, actual.Float64s, func(g, a []float64) { feed(t, g, a, block) })
-}
+// blockLen is the number of elements that the passes after the first decode at once: two buffers of 16 KiB stay in the first-level cache.
+const blockLen = 2048
 
 // blocks decodes two tensors block by block, in order.
 func blocks[T any](n int, golden, actual func(dst []T, start int) int, f func(g, a []T)) {
@@ -135,54 +105,9 @@ func blocks[T any](n int, golden, actual func(dst []T, start int) int, f func(g,
 	}
 }
 
-// feed cuts a block into pieces of rows and adds their figures.
-func feed[T any](t *totals, g, a []T, kernel func(g, a []T, st *state) segment) {
-	var dd, gg, aa, ab float64 // of this block
-	for len(g) > 0 {
-		k := min(t.row.left, len(g))
-		s := kernel(g[:k], a[:k], &t.st)
-		g, a = g[k:], a[k:]
-		dd, gg, aa, ab = dd+s.dd, gg+s.gg, aa+s.aa, ab+s.ab
-		t.count(&s)
-		t.n += k
-		r := &t.row
-		r.dd.add(s.dd)
-		r.gg.add(s.gg)
-		r.abs = max(r.abs, s.abs)
-		if r.left -= k; r.left == 0 {
-			t.rows.add(r.index, r.dd.value(), r.gg.value(), r.abs)
-			*r = rowTotals{index: r.index + 1, left: t.rowLen}
-		}
-	}
-	t.dd.add(dd)
-	t.gg.add(gg)
-	t.aa.add(aa)
-	t.ab.add(ab)
-}
-
-// count takes counters and maxima of a segment that starts at element t.n.
-func (t *totals) count(s *segment) {
-	t.finite += s.finite
-	t.mismatches += s.mismatches
-	t.badNonFinite += s.badNonFinite
-	for side := range 2 {
-		t.nan[side] += s.nan[side]
-		t.inf[side] += s.inf[side]
-	}
-	if s.absAt >= 0 {
-		t.st.abs, t.absAt = s.abs, t.n+s.absAt
-	}
-	if s.relAt >= 0 {
-		t.st.rel, t.relAt = s.rel, t.n+s.relAt
-	}
-	if s.first >= 0 {
-		t.st.first = t.n + s.first
-	}
-}
-
 // squarable reports whether the sums of squares are right.
-func (t *totals) squarable() bool {
-	return (t.st.abs <= 0 || squarable(t.dd.value())) && squarable(t.gg.value()) && squarable(t.aa.value())
+func (t *part) squarable() bool {
+	return (t.abs <= 0 || squarable(t.dd.value())) && squarable(t.gg.value()) && squarable(t.aa.value())
 }
 
 // largest gives the exponents of the largest finite values; abs is the largest |d|.
@@ -198,14 +123,14 @@ func largest(golden, actual *tensor.Tensor, abs float64) scale {
 	return scale{d: exponent(max(abs, 0)), g: exponent(g), a: exponent(a)}
 }
 
-func (t *totals) result(golden, actual *tensor.Tensor) Result {
+func (p *pass) result(t *part) Result {
 	dd, gg, aa := t.dd.value(), t.gg.value(), t.aa.value()
-	e := t.st.scale
+	e := p.scale
 	r := Result{
-		N: t.n, Finite: t.finite, Rows: t.row.index, RowLen: t.rowLen,
-		Mismatches: t.mismatches, FirstMismatch: t.st.first, BadNonFinite: t.badNonFinite,
-		MaxAbs:         extreme(t.st.abs, t.absAt, golden, actual),
-		MaxRel:         extreme(t.st.rel, t.relAt, golden, actual),
+		N: p.n, Finite: t.finite, Rows: p.n / p.rowLen, RowLen: p.rowLen,
+		Mismatches: t.mismatches, FirstMismatch: -1, BadNonFinite: t.badNonFinite,
+		MaxAbs:         Extreme{Index: -1},
+		MaxRel:         Extreme{Index: -1},
 		MSE:            math.Ldexp(dd/float64(max(t.finite, 1)), 2*e.d),
 		RelL2:          ratioL2(dd, gg, e.d-e.g),
 		CosineDistance: cosineDistance(dd, gg, aa, t.ab.value(), e),
@@ -215,20 +140,37 @@ func (t *totals) result(golden, actual *tensor.Tensor) Result {
 		NormDiff:       math.Ldexp(math.Sqrt(dd), e.d),
 		NaNGolden:      t.nan[0], NaNActual: t.nan[1], InfGolden: t.inf[0], InfActual: t.inf[1],
 	}
-	f := rowFloor(t.rowLen)
+	if t.mismatches > 0 {
+		r.FirstMismatch = p.find(t.bad, func(f *tally) bool { return f.mismatches > 0 },
+			func(x pair, _ wide) bool { return x.mismatch(p.tol, p.exact) })
+	}
+	if t.finite > 0 {
+		r.MaxAbs = p.extreme(t.abs, t.absIn, func(f *tally) bool { return f.abs == t.abs && f.wide == t.wide },
+			func(x pair, w wide) bool { return x.finite && x.d == t.abs && w == t.wide })
+		r.MaxRel = p.extreme(t.rel, t.relIn, func(f *tally) bool { return f.rel == t.rel },
+			func(x pair, _ wide) bool { return x.finite && x.d/max(math.Abs(x.g), relFloor) == t.rel })
+	}
+	f := rowFloor(p.rowLen)
 	worst, square := t.rows.result(f * f * gg / float64(r.Rows))
-	r.WorstRow = Row{Index: worst.row, RelL2: math.Ldexp(math.Sqrt(square), e.d-e.g), MaxAbs: max(worst.abs, 0), MaxAbsRow: -1}
+	r.WorstRow = Row{Index: worst.row, RelL2: math.Ldexp(math.Sqrt(square), e.d-e.g), MaxAbs: worst.abs, MaxAbsRow: -1}
 	if r.MaxAbs.Index >= 0 {
-		r.WorstRow.MaxAbsRow = r.MaxAbs.Index / t.rowLen
+		r.WorstRow.MaxAbsRow = r.MaxAbs.Index / p.rowLen
+	}
+	switch {
+	case r.WorstRow.Index == r.WorstRow.MaxAbsRow:
+		r.WorstRow.MaxAbs = r.MaxAbs.Value
+	case p.kernel.rounded():
+		r.WorstRow.MaxAbs = p.rowAbs(worst.row)
 	}
 	return r
 }
 
-func extreme(v float64, i int, golden, actual *tensor.Tensor) Extreme {
-	if i < 0 {
+func (p *pass) extreme(v float64, in span, some func(*tally) bool, is func(pair, wide) bool) Extreme {
+	i := p.find(in, some, is)
+	if i < 0 { // the file was changed meanwhile
 		return Extreme{Index: -1}
 	}
-	return Extreme{Value: v, Index: i, Golden: golden.At(i), Actual: actual.At(i)}
+	return Extreme{Value: v, Index: i, Golden: p.golden.At(i), Actual: p.actual.At(i)}
 }
 
 func snr(dd, gg float64, e scale) float64 {

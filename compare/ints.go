@@ -14,19 +14,16 @@ func exact(golden, actual *tensor.Tensor) bool {
 
 func is64(d tensor.DType) bool { return d == tensor.I64 || d == tensor.U64 }
 
-// blockInt is block for integers of 64 bits on one side at least: float64 would not hold them.
-func blockInt(g, a []int64, st *state) segment {
-	s := segment{abs: -1, rel: st.rel, absAt: -1, relAt: -1, first: -1}
+// intRowOf is rowOf for integers of 64 bits on one side at least: float64 would not hold them.
+func (f *tally) intRowOf(g, a []int64, ru *rule) (r rowFigures) {
 	for i, gv := range g {
-		d := intDistance(gv, a[i], st.unsigned)
-		at := s.absAt
-		s.pair(i, toFloat(gv, st.unsigned[0]), toFloat(a[i], st.unsigned[1]), d.float(), st)
-		// Rounded distances may be equal where the integers are not.
-		if s.absAt = at; st.abs < 0 || st.wide.less(d) {
-			st.abs, st.wide, s.absAt = d.float(), d, i
+		d := intDistance(gv, a[i], ru.unsigned)
+		f.pair(&r, toFloat(gv, ru.unsigned[0]), toFloat(a[i], ru.unsigned[1]), d.float(), ru)
+		if f.wide.less(d) { // rounded distances may be equal where the integers are not
+			f.wide = d
 		}
 	}
-	return s
+	return r
 }
 
 func toFloat(v int64, unsigned bool) float64 {

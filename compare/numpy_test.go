@@ -64,7 +64,15 @@ type numpyCase struct {
 	}
 }
 
-// TestNumpy compares all figures with those of testdata/generate.py: counts, indices and maxima exactly, sums to 1e-12.
+// precision is the largest relative error of sums: those of many pairs of 16 bits are taken in float32.
+func precision(g, a *tensor.Tensor) float64 {
+	if g.DType() == a.DType() && g.DType().IsFloat() && g.DType().Size() == 2 && g.Len() > compare.PieceLen {
+		return 1e-6
+	}
+	return 1e-12
+}
+
+// TestNumpy compares all figures with those of testdata/generate.py: counts, indices and maxima exactly, sums to their precision.
 func TestNumpy(t *testing.T) {
 	raw, err := os.ReadFile("testdata/cases.json")
 	require.NoError(t, err)
@@ -94,7 +102,7 @@ func TestNumpy(t *testing.T) {
 				}
 			}
 			close := func(name string, want number, got, floor float64) {
-				assert.Truef(t, near(float64(want), got, 1e-12, floor), "%s: want %v, got %v", name, want, got)
+				assert.Truef(t, near(float64(want), got, precision(g, a), floor), "%s: want %v, got %v", name, want, got)
 			}
 			close("mse", w.MSE, r.MSE, 0)
 			close("rel_l2", w.RelL2, r.RelL2, 0)

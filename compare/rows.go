@@ -39,8 +39,12 @@ func (w *worstRow) add(row int, dd, gg, abs float64) {
 	if dd > 0 {
 		e.ratio = dd / gg
 	}
+	w.insert(e)
+}
+
+func (w *worstRow) insert(e rowError) {
 	// The last sorted row whose dd is no less has the largest ratio of those.
-	at := sort.Search(w.sorted, func(i int) bool { return w.rows[i].dd < dd })
+	at := sort.Search(w.sorted, func(i int) bool { return w.rows[i].dd < e.dd })
 	if at > 0 && w.rows[at-1].ratio >= e.ratio {
 		return
 	}

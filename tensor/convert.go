@@ -30,6 +30,25 @@ func (t *Tensor) Int64s(dst []int64, start int) int {
 	})
 }
 
+// Float32s decodes like Float64s. It panics for types with values that float32 does not hold: float64, and integers of 32 bits and more.
+func (t *Tensor) Float32s(dst []float32, start int) int {
+	if t.dtype.Size() > 2 && t.dtype != F32 {
+		panic("tensor: Float32s of " + t.dtype.String())
+	}
+	return walk(t, len(dst), start, func(at, from, n, step int) {
+		decodeFloat32(dst[at:at+n], t.data[from:], t.dtype, step*t.dtype.Size(), t.big)
+	})
+}
+
+// Gather copies elements start, start+1, … in row-major order to dst as they are, least significant byte first, and returns how many it
+// copied: as many as dst holds, or less at the end.
+func (t *Tensor) Gather(dst []byte, start int) int {
+	size := t.dtype.Size()
+	return walk(t, len(dst)/size, start, func(at, from, n, step int) {
+		gather(dst[at*size:(at+n)*size], t.data[from:], size, step*size, t.big)
+	})
+}
+
 // At decodes one element by its row-major index.
 func (t *Tensor) At(i int) float64 {
 	var v [1]float64
@@ -125,6 +144,57 @@ func decodeFloat64(dst []float64, src []byte, d DType, step int, big bool) {
 	default:
 		for i := range dst {
 			dst[i] = float64(intAt(src[i*step:], d, big))
+		}
+	}
+}
+
+func decodeFloat32(dst []float32, src []byte, d DType, step int, big bool) {
+	switch d {
+	case F32:
+		for i := range dst {
+			dst[i] = math.Float32frombits(u32(src[i*step:], big))
+		}
+	case BF16:
+		for i := range dst {
+			dst[i] = math.Float32frombits(uint32(u16(src[i*step:], big)) << 16)
+		}
+	case F16:
+		table := f16Table()
+		for i := range dst {
+			dst[i] = table[u16(src[i*step:], big)]
+		}
+	case F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0FNU:
+		table := f8Table(d)
+		for i := range dst {
+			dst[i] = float32(table[src[i*step]])
+		}
+	default:
+		for i := range dst {
+			dst[i] = float32(intAt(src[i*step:], d, big))
+		}
+	}
+}
+
+// gather copies elements of size bytes that lie step bytes apart.
+func gather(dst, src []byte, size, step int, big bool) {
+	switch {
+	case size == step && !big:
+		copy(dst, src)
+	case size == 2:
+		for i := range len(dst) / 2 {
+			binary.LittleEndian.PutUint16(dst[2*i:], u16(src[i*step:], big))
+		}
+	case size == 4:
+		for i := range len(dst) / 4 {
+			binary.LittleEndian.PutUint32(dst[4*i:], u32(src[i*step:], big))
+		}
+	case size == 8:
+		for i := range len(dst) / 8 {
+			binary.LittleEndian.PutUint64(dst[8*i:], u64(src[i*step:], big))
+		}
+	default:
+		for i := range dst {
+			dst[i] = src[i*step]
 		}
 	}
 }

@@ -102,7 +102,7 @@ func (o *angles) faults(g *graph, v *value) []fault {
 		out = append(out, fault{id: "rope/theta", rank: 1, text: fmt.Sprintf("the positions are multiplied by %g", f),
 			eval: func(e *evaluation, rows []int) []float64 { return o.with(e, rows, 0, f) }})
 	}
-	return append(out, g.fitted(v, "rope/theta", "theta is another number", math.Log(10), math.Log(1e9), 0, func(x float64) func(*evaluation, []int) []float64 {
+	return append(out, g.fitted(v, "rope/theta", "theta is another number", math.Log(10), math.Log(1e9), 0, math.Exp, func(x float64) func(*evaluation, []int) []float64 {
 		n := *o
 		n.freqs = frequencies(math.Exp(x), dim)
 		return n.eval

@@ -74,7 +74,7 @@ func (o *attention) faults(g *graph, v *value) []fault {
 
 // fit takes the setting of the number between low and high at which the target is nearest to the candidate's.
 func (o *attention) fit(g *graph, v *value, id, text string, low, high float64, of func(float64) *setting) fault {
-	return g.fitted(v, id, text, low, high, 80*float64(6*o.t*o.out.width*2+o.b*o.t*o.out.width), func(x float64) func(*evaluation, []int) []float64 {
+	return g.fitted(v, id, text, low, high, 80*float64(6*o.t*o.out.width*2+o.b*o.t*o.out.width), math.Exp, func(x float64) func(*evaluation, []int) []float64 {
 		return func(e *evaluation, rows []int) []float64 { return o.with(e, rows, of(x)) }
 	})
 }

@@ -221,14 +221,14 @@ func TestLeafFaults(t *testing.T) {
 			if f.id != "" {
 				require.NotEmpty(t, causes, f.reason)
 				assert.Equal(t, f.id, causes[0].ID, f.reason)
-				assert.True(t, causes[0].Proven, "%s: %s", f.reason, causes[0].Sentence())
+				assert.True(t, causes[0].Proven, "%s: %s", f.reason, causes[0].String())
 			} else if f.first != "" {
 				require.NotEmpty(t, causes, f.reason)
 				assert.Equal(t, f.first, causes[0].ID, f.reason)
 			}
 			for i, c := range causes {
 				if c.Proven {
-					assert.True(t, i == 0 && f.id != "", "proven: %s", c.Sentence())
+					assert.True(t, i == 0 && f.id != "", "proven: %s", c.String())
 					assert.LessOrEqual(t, c.Fit, leafFloor.RelL2)
 					assert.True(t, c.Fit <= c.FitGolden/8 || f.name == "one NaN", "the golden's figure is over finite pairs")
 				}
@@ -246,7 +246,7 @@ func TestCleanLayerHasNoCause(t *testing.T) {
 		s := w.scene(t, leafNoisy(w.out))
 		s.Kind = kind
 		for _, c := range diagnose.Diagnose(context.Background(), s, diagnose.For("local"), diagnose.Options{}) {
-			assert.False(t, c.Proven, c.Sentence())
+			assert.False(t, c.Proven, c.String())
 		}
 	}
 }

@@ -2,12 +2,12 @@ package diagnose
 
 import "math"
 
-// fitted is a fault with one number of its own, between low and high: the one at which the target is nearest to the candidate's. work is
-// what that costs, in multiplications; a fault that costs too much is not tried.
-func (g *graph) fitted(v *value, id, text string, low, high, work float64, of func(x float64) func(*evaluation, []int) []float64) fault {
+// fitted is a fault with one number of its own, between low and high: the one at which the target is nearest to the candidate's. real gives what
+// the number stands for. work is what that costs, in multiplications; a fault that costs too much is not tried.
+func (g *graph) fitted(v *value, id, text string, low, high, work float64, real func(x float64) float64, of func(x float64) func(*evaluation, []int) []float64) fault {
 	const share, rows = 8, 6
-	at := math.NaN()
-	return fault{id: id, text: text, rank: 2, params: 1, eval: func(e *evaluation, want []int) []float64 {
+	at, number := math.NaN(), math.NaN()
+	return fault{id: id, text: text, rank: 2, params: 1, number: &number, eval: func(e *evaluation, want []int) []float64 {
 		if work > workLimit/share || !e.candidate {
 			return nil
 		}
@@ -24,6 +24,7 @@ func (g *graph) fitted(v *value, id, text string, low, high, work float64, of fu
 			}
 			actual = read(g.s.Target.Actual, t.width, some)
 			at = minimum(low, high, func(x float64) float64 { return relative(g.faulty(v, &fault{eval: of(x)}).get(t, some), actual) })
+			number = real(at)
 		}
 		return of(at)(e, want)
 	}}

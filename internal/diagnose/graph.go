@@ -41,6 +41,7 @@ type fault struct {
 	params   int
 	rank     int
 	eval     func(e *evaluation, rows []int) []float64
+	number   *float64 // that eval took from the candidate, for the text; nil for none
 	// refine gives more of the same, which is tried if this fits better than the golden by far.
 	refine func() []fault
 	// guess is true if nothing can be predicted: the fault is named, after all that is.

@@ -236,6 +236,9 @@ func rank(causes []Cause, floor float64) []Cause {
 		if seen[c.ID] {
 			continue
 		}
+		if len(out) > 0 && out[0].Proven && c.class() > 1 {
+			break // nobody needs guesses beside a proof
+		}
 		if c.class() == 3 {
 			if loosely++; loosely > shownLoose {
 				continue
@@ -266,8 +269,8 @@ func (c Cause) class() int {
 	return 4
 }
 
-// Sentence quotes both fits.
-func (c Cause) Sentence() string {
+// String quotes both fits.
+func (c Cause) String() string {
 	switch {
 	case math.IsNaN(c.Fit):
 		return fmt.Sprintf("%s: %s (a guess: no numbers prove it)", c.ID, c.Text)

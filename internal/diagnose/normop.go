@@ -148,7 +148,7 @@ func (o *normed) faults(g *graph, v *value) []fault {
 	}
 	add("norm/eps", "eps is added to the root and not below it", 1, func(n *normed) { n.outside = true })
 	add("norm/kind", "the squares are divided by one less than the width", 1, func(n *normed) { n.sample = true })
-	out = append(out, g.fitted(v, "norm/eps", fmt.Sprintf("eps is another number than %g", o.eps), math.Log(1e-13), math.Log(100), 0,
+	out = append(out, g.fitted(v, "norm/eps", fmt.Sprintf("eps is another number than %g", o.eps), math.Log(1e-13), math.Log(100), 0, math.Exp,
 		func(x float64) func(*evaluation, []int) []float64 {
 			n := *o
 			n.eps = math.Exp(x)

@@ -198,11 +198,12 @@ func (o *linear) factors(size int) []fault {
 	var faults []fault
 	if n > 1 && n <= 64 {
 		for p := range n {
+			number := 0.0
 			faults = append(faults, fault{id: "quant/scale", text: fmt.Sprintf("the scales of group %d of %d are multiplied by a number", p, n), params: 1, fitted: true,
-				eval: func(e *evaluation, rows []int) []float64 { return o.fitGroups(e, rows, size, p) }})
+				number: &number, eval: func(e *evaluation, rows []int) []float64 { return o.fitGroups(e, rows, size, p, &number) }})
 		}
 		faults = append(faults, fault{id: "quant/group", text: fmt.Sprintf("each group of %d inputs is multiplied by a number", size), rank: 2, params: n, fitted: true,
-			eval: func(e *evaluation, rows []int) []float64 { return o.fitGroups(e, rows, size, -1) }})
+			eval: func(e *evaluation, rows []int) []float64 { return o.fitGroups(e, rows, size, -1, nil) }})
 	}
 	return append(faults, fault{id: "quant/scale", text: "the scale of each output is another", rank: 2, params: o.out.width, fitted: true,
 		eval: func(e *evaluation, rows []int) []float64 { return o.fitColumns(e, rows) }})
@@ -236,7 +237,7 @@ func (o *linear) fitColumns(e *evaluation, rows []int) []float64 {
 }
 
 // fitGroups scales each group of inputs, or only one of them, by least squares over all elements.
-func (o *linear) fitGroups(e *evaluation, rows []int, size, only int) []float64 {
+func (o *linear) fitGroups(e *evaluation, rows []int, size, only int, number *float64) []float64 {
 	n := o.in.width / size
 	w := rowsOf(o.w, o.out.width, o.in.width)
 	// The columns: what each group adds, and what is not fitted.
@@ -277,6 +278,9 @@ func (o *linear) fitGroups(e *evaluation, rows []int, size, only int) []float64 
 	at, out := parts(rows)
 	if f == nil || at == nil {
 		return nil
+	}
+	if number != nil {
+		*number = f[0]
 	}
 	for p := range at {
 		for i := range out {

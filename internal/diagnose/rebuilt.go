@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -67,7 +68,11 @@ var Rebuilt = Func(func(s *Scene) []Prediction {
 		if got == nil {
 			continue
 		}
-		p := Prediction{ID: t.f.id, Text: t.f.text, Params: t.f.params, Rank: t.f.rank - 1, // a known mechanism before a pattern of the values
+		text := t.f.text
+		if t.f.number != nil {
+			text += fmt.Sprintf(", %.4g", *t.f.number)
+		}
+		p := Prediction{ID: t.f.id, Text: text, Params: t.f.params, Rank: t.f.rank - 1, // a known mechanism before a pattern of the values
 			Rows: marks}
 		if t.v != g.target {
 			p.Layer = t.v.name()

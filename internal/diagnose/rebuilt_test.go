@@ -554,7 +554,7 @@ func causesOf(s *diagnose.Scene) []diagnose.Cause {
 func shown(causes []diagnose.Cause) string {
 	var out []string
 	for _, c := range causes {
-		out = append(out, c.Sentence())
+		out = append(out, c.String())
 	}
 	return strings.Join(out, "\n")
 }
@@ -768,7 +768,7 @@ func TestUnknownFaults(t *testing.T) {
 				s := sceneOf(t, tt.kind, tt.f, g)
 				require.NotNil(t, s, "the fault changes nothing")
 				for _, c := range causesOf(s) {
-					assert.False(t, c.Proven, "%s", c.Sentence())
+					assert.False(t, c.Proven, "%s", c.String())
 				}
 			})
 		}

@@ -85,7 +85,7 @@ func TestHypothesesOnAnything(t *testing.T) {
 		for _, hypotheses := range [][]diagnose.Hypothesis{diagnose.For(kind), diagnose.For("local")} {
 			for _, c := range diagnose.Diagnose(context.Background(), s, hypotheses, diagnose.Options{}) {
 				small := at.Golden.Len() < 64
-				assert.False(t, c.Proven && !small && at.Golden.DType().IsFloat() && kind != "input" && kind != "capture", "scene %d: %s", i, c.Sentence())
+				assert.False(t, c.Proven && !small && at.Golden.DType().IsFloat() && kind != "input" && kind != "capture", "scene %d: %s", i, c.String())
 			}
 		}
 	}

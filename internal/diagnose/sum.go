@@ -182,17 +182,18 @@ func (o *sum) faults(g *graph, v *value) []fault {
 				eval: func(e *evaluation, rows []int) []float64 { return o.with(e, rows, o.terms, c) }})
 		}
 		if v == g.target {
-			out = append(out, fault{id: "residual/scale", text: x.text() + " is added with a factor", rank: 1, params: 1, fitted: true,
+			number := 0.0
+			out = append(out, fault{id: "residual/scale", text: x.text() + " is added with a factor", rank: 1, params: 1, fitted: true, number: &number,
 				eval: func(e *evaluation, rows []int) []float64 {
 					if f, ok := o.factor(g, e, i); ok {
 						c := ones()
-						c[i] = f
+						c[i], number = f, f
 						return o.with(e, rows, o.terms, c)
 					}
 					return nil
 				}})
 		} else {
-			out = append(out, g.fitted(v, "residual/scale", x.text()+" is added with a factor", -4, 4, 0, func(f float64) func(*evaluation, []int) []float64 {
+			out = append(out, g.fitted(v, "residual/scale", x.text()+" is added with a factor", -4, 4, 0, func(f float64) float64 { return f }, func(f float64) func(*evaluation, []int) []float64 {
 				c := ones()
 				c[i] = f
 				return func(e *evaluation, rows []int) []float64 { return o.with(e, rows, o.terms, c) }
@@ -276,13 +277,15 @@ func (o *multiple) faults(g *graph, _ *value) []fault {
 	}
 	add("is applied twice", o.c*o.c)
 	add("is inverted", 1/o.c)
-	return append(out, fault{id: id, text: fmt.Sprintf("the factor of %s is another than %.6g", o.in.text(), o.c), params: 1, fitted: true, rank: 1,
+	number := 0.0
+	return append(out, fault{id: id, text: fmt.Sprintf("the factor of %s is not %.6g but another", o.in.text(), o.c), params: 1, fitted: true, rank: 1, number: &number,
 		eval: func(e *evaluation, rows []int) []float64 {
 			some := spread(o.out.rows, sampleRows)
 			x := e.get(o.in, some)
 			if x == nil {
 				return nil
 			}
-			return scaled(e.get(o.in, rows), dot(read(e.g.s.Target.Actual, o.out.width, some), x)/dot(x, x))
+			number = dot(read(e.g.s.Target.Actual, o.out.width, some), x) / dot(x, x)
+			return scaled(e.get(o.in, rows), number)
 		}})
 }

@@ -164,12 +164,12 @@ func TestCausesOfOtherPlaces(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			causes := diagnose.Diagnose(context.Background(), c.scene, diagnose.For(c.kind), diagnose.Options{})
 			require.NotEmpty(t, causes, c.reason)
-			assert.Equal(t, c.id, causes[0].ID, "%s: %s", c.reason, causes[0].Sentence())
+			assert.Equal(t, c.id, causes[0].ID, "%s: %s", c.reason, causes[0].String())
 			if c.proven {
-				assert.True(t, causes[0].Proven, "%s: %s", c.reason, causes[0].Sentence())
+				assert.True(t, causes[0].Proven, "%s: %s", c.reason, causes[0].String())
 			}
 			for _, more := range causes[1:] {
-				assert.False(t, more.Proven, more.Sentence())
+				assert.False(t, more.Proven, more.String())
 			}
 		})
 	}

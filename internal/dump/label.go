@@ -87,12 +87,28 @@ func compareLabels(a, b string) int {
 	return NaturalCompare(portA, portB)
 }
 
+// Ordered reports whether the names of two layers tell which of them ran first: numbered blocks do, a container runs after what is inside of it,
+// a final norm and a head run after the numbered blocks. Names that people thought of tell nothing.
+func Ordered(a, b string) bool {
+	as, bs := strings.Split(a, "."), strings.Split(b, ".")
+	for i := 0; i < len(as) && i < len(bs); i++ {
+		if as[i] == bs[i] {
+			continue
+		}
+		if late(as[:i+1]) != late(bs[:i+1]) {
+			return slices.ContainsFunc(append(as, bs...), isNumber)
+		}
+		return isNumber(as[i]) && isNumber(bs[i])
+	}
+	return true
+}
+
+func isNumber(s string) bool { return s != "" && digits(s) == len(s) }
+
 // late ranks a segment outside of the numbered blocks: a final norm comes after them, a head after that.
 func late(path []string) int {
-	for _, s := range path {
-		if digits(s) == len(s) && s != "" {
-			return 0
-		}
+	if slices.ContainsFunc(path, isNumber) {
+		return 0
 	}
 	last := strings.ToLower(path[len(path)-1])
 	switch {

@@ -29,6 +29,12 @@ const (
 	PrintCheckpoint = "max-checkpoint"
 )
 
+// Observers. What the model returns is kept too, as Result.Returned gives it, or that alone, from a model without hooks.
+const (
+	Seen  = "seen"
+	Blind = "blind"
+)
+
 // schema is the version of the job file.
 const schema = 1
 
@@ -55,6 +61,7 @@ type Job struct {
 	Mode            string         `json:"mode,omitempty"`          // dump.Standard if empty, or dump.Injected: then each case has Golden
 	Print           string         `json:"print,omitempty"`         // of MAX: one of the Print constants, PrintCheckpoint if empty
 	Precision       int            `json:"precision,omitempty"`     // digits of PrintFull; 0 is 6
+	Observer        string         `json:"observer,omitempty"`      // Seen or Blind: tells whether the hooks change what a model computes
 	SanityTokens    int            `json:"sanity_tokens,omitempty"` // tokens that the reference generates by itself first; 0: it is not asked whether it makes sense
 	SkipSanity      string         `json:"skip_sanity,omitempty"`   // why a reference that makes no sense is a warning only
 	Online          bool           `json:"online,omitempty"`        // may ask the hub; else only its cache on disk is used

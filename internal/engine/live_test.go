@@ -121,6 +121,11 @@ func TestLiveTinyLlama(t *testing.T) {
 	_, _, failed = judge(t, run(t, interpreter, j), actual)
 	assert.Empty(t, failed)
 
+	// A token for which the model has a logit and the tokenizer no entry.
+	j.Engine, j.Cases[0].Forced = engine.MAX, [][]int{{5, 300}}
+	_, err = tryRun(t, interpreter, j)
+	assert.ErrorContains(t, err, "the forced token 300 is beyond the tokenizer, which has 259")
+
 	// One weight 2 % too large, in the candidate alone.
 	const guilty = "model.layers.1.mlp.down_proj"
 	j = generation(tinyLlama(t, interpreter, "scale", guilty+".weight", "1.02"))

@@ -22,6 +22,7 @@ import safetensors.torch
 import torch
 
 SUMS = 1e-11  # largest relative error of a sum: room for the rounding of float64, and little more
+SUMS16, BLOCK = 1e-6, 4096  # that of pairs of one 16-bit float type with more elements than a block: they are summed in float32
 TIMEOUT = 60  # seconds that a run may take: more is a hang
 LONG = np.longdouble  # 64 bits of mantissa on x86, and a range in which no square of a float64 overflows
 
@@ -236,6 +237,7 @@ def figures(golden, actual, atol, rtol, equal_nan):
         same = (a == g) | (equal_nan & np.isnan(a) & np.isnan(g))
         bad = np.where(finite, ~(d <= atol + rtol * np.abs(g)), ~same)
     out = {
+        "sums": precision(golden, actual),
         "n": n,
         "n_finite": int(finite.sum()),
         "mismatches": int(bad.sum()),
@@ -263,7 +265,7 @@ def figures(golden, actual, atol, rtol, equal_nan):
     out["mse"] = to_float(sdd / max(out["n_finite"], 1))
     out["rel_l2"] = to_float(ratio(sdd, sgg))
     out["snr_db"] = math.inf if sdd == 0 else -math.inf if sgg == 0 else float(10 * np.log10(sgg / sdd))
-    out["cosine_distance"], out["cosine_error"] = cosine_distance(g, a, sdd, sgg, saa)
+    out["cosine_distance"], out["cosine_error"] = cosine_distance(g, a, sdd, sgg, saa, out["sums"])
     out["cosine"] = 1 - out["cosine_distance"]
 
     floor = (1 if row_len < 64 else 0.1) ** 2 * sgg / rows
@@ -281,14 +283,21 @@ def ratio(dd, gg):
     return LONG(0) if dd == 0 else LONG(np.inf) if gg == 0 else np.sqrt(dd / gg)
 
 
-def cosine_distance(g, a, sdd, sgg, saa):
+def precision(golden, actual):
+    """The largest relative error of a sum."""
+    same = golden.dtype == actual.dtype and dtype_of(golden).name in ("float16", "bfloat16")
+    return SUMS16 if same and golden.size > BLOCK else SUMS
+
+
+def cosine_distance(g, a, sdd, sgg, saa, sums):
     """1 − cosine as half the squared distance of the unit vectors, which does not cancel; and what float64 may be off."""
     if sgg == 0 or saa == 0:
         return (0.0 if sgg == saa else 1.0), 0.0
     ng, na = np.sqrt(sgg), np.sqrt(saa)
     u = a.astype(LONG) / na - g.astype(LONG) / ng
     distance = float(np.square(u).sum() / 2)
-    return distance, SUMS * distance + 2e-13 * min(1.0, float(np.sqrt(sdd / (ng * na))))
+    square = float(sdd / (ng * na))  # what the difference of the norms is taken from
+    return distance, sums * distance + (sums * square if sums > SUMS else 0) + 2e-13 * min(1.0, square**0.5)
 
 
 def index(at, shape):
@@ -309,7 +318,7 @@ def passes(want, golden, actual, tolerance):
     coarsest = max(d.limits for d in sides if d.is_float)
     verdict = True
     for got, limit in zip((want["rel_l2"], want["row_rel_l2"]), coarsest):
-        if abs(got - limit) < 1e-9 * limit:
+        if abs(got - limit) < max(1e-9, want["sums"]) * limit:
             return None
         verdict = verdict and got <= limit
     return verdict
@@ -335,7 +344,7 @@ def differences(got, want):
         if number(key + side) != want[key + side]:
             out.append(f"{key + side} is {number(key + side)!r}, want {want[key + side]!r}")
     for key in ("mse", "rel_l2", "snr_db", "row_rel_l2"):
-        slack = 1e-9 if key == "snr_db" else SUMS * abs(want[key]) + 5e-324
+        slack = max(1e-9, 10 * want["sums"]) if key == "snr_db" else want["sums"] * abs(want[key]) + 5e-324
         if number(key) != want[key] and not abs(number(key) - want[key]) <= slack:
             out.append(f"{key} is {number(key)!r}, want {want[key]!r}")
     for key, slack in (("cosine_distance", want["cosine_error"]), ("cosine", want["cosine_error"] + 3e-16)):
@@ -343,7 +352,7 @@ def differences(got, want):
             out.append(f"{key} is {number(key)!r}, want {want[key]!r} ± {slack}")
     row = got["row_index"]
     rel = want["rows"][row]
-    tied = want["row_is_tiny"] or 0 < rel < np.inf and abs(rel - want["rows"].max()) <= SUMS * rel  # float64 may not tell the rows apart
+    tied = want["row_is_tiny"] or 0 < rel < np.inf and abs(rel - want["rows"].max()) <= want["sums"] * rel  # float64 may not tell the rows apart
     if row != want["row_index"] and not tied:
         out.append(f"row_index is {row}, want {want['row_index']}")
     elif number("row_max_abs") != want["row_max_abs_of"][row]:

@@ -68,10 +68,10 @@ func (p *pass) made(i int, factor float64) bool {
 }
 
 // source looks for an earlier place where an error that is hardly more than what came in comes from: the first event that is sure by itself, and
-// has a tenth of the error. −1 if there is none.
+// has a tenth of the error. What still disagrees before was left out: it is a wrong recording. −1 if there is none.
 func (p *pass) source(i int) int {
 	for j := range p.events[:i] {
-		if o := &p.events[j]; o.Joined && !o.Integer && o.Error*sure >= p.events[i].Error && p.made(j, sure) {
+		if o := &p.events[j]; o.known() && !o.Integer && o.Error*sure >= p.events[i].Error && p.made(j, sure) && !p.amplified(j) {
 			return j
 		}
 	}
@@ -82,13 +82,71 @@ func (p *pass) source(i int) int {
 // must be surer.
 func (p *pass) weak(i int, after bool) bool {
 	e := &p.events[i]
-	if e.Integer || e.Alone != nil && !(e.Alone.Agrees && jump*e.Alone.Error < e.Error) {
+	if e.Integer || e.Alone != nil && !e.Alone.Agrees {
 		return false
 	}
+	factor := float64(jump)
 	if e.Error <= slight*e.Epsilon || after && e.Error < gross {
-		return !p.made(i, sure)
+		factor = sure
 	}
-	return !p.made(i, jump)
+	if (e.Alone == nil || jump*e.Alone.Error < e.Error) && !p.made(i, factor) {
+		return true
+	}
+	return p.amplified(i)
+}
+
+// amplified: in no row is the output of a layer off by much more than its gain makes of the error of the input's row. Where large terms
+// cancel, that is far more than the input's error relative to the row.
+func (p *pass) amplified(i int) bool {
+	return p.own(i) <= jump
+}
+
+// own is the excess of the output of a layer that has no matched children and one input of floats; NaN where it cannot be told.
+func (p *pass) own(i int) float64 {
+	e := &p.events[i]
+	if p.measure == nil || e.role != Output || !e.Joined || e.Integer || p.hasJoinedChild(e.Layer) {
+		return math.NaN()
+	}
+	if x, ok := p.excess[i]; ok {
+		return x
+	}
+	x := math.NaN()
+	var floats []*event
+	for _, in := range p.inputs(e.Layer) {
+		if !in.Integer {
+			floats = append(floats, in)
+		}
+	}
+	if len(floats) == 1 && floats[0].Joined {
+		x = p.measure(floats[0].Record, e.Record)
+	}
+	if p.excess == nil {
+		p.excess = map[int]float64{}
+	}
+	p.excess[i] = x
+	return x
+}
+
+// Explained reports of a drift whether each layer of which that can be told makes no more of its input's error than rounding does, in every
+// row of every pass. It reads the tensors of all layers that disagree.
+func (v *Verdict) Explained() bool {
+	for _, d := range v.all {
+		if d.Kind != KindDrift {
+			return false
+		}
+		told := false
+		for _, i := range d.pass.noise {
+			x := d.pass.own(i)
+			if x > jump {
+				return false
+			}
+			told = told || x <= jump
+		}
+		if !told {
+			return false
+		}
+	}
+	return len(v.all) > 0
 }
 
 var number = regexp.MustCompile(`\d+`)
@@ -224,18 +282,18 @@ func noisy(blocks []*event) bool {
 }
 
 // climbing: without a run on golden inputs, the square of the error of n blocks ends near n times the first one's, and hardly falls on the way,
-// as it does when each block adds noise of its own.
+// as it does when each block adds noise of its own. That holds for the whole tensor; single rows fall and climb.
 func climbing(blocks []*event) bool {
 	n := len(blocks)
 	if n < 4 || blocks[0].Epsilon == 0 || blocks[0].Error > finest/2 {
 		return false
 	}
 	for i, b := range blocks[1:] {
-		if b.Error < 0.85*blocks[i].Error {
+		if b.Whole < 0.85*blocks[i].Whole {
 			return false
 		}
 	}
-	total := math.Pow(blocks[n-1].Error/blocks[0].Error, 2) / float64(n)
+	total := math.Pow(blocks[n-1].Whole/blocks[0].Whole, 2) / float64(n)
 	return total*alike >= 1 && total <= alike
 }
 

@@ -72,7 +72,7 @@ func (p *pass) frontier(v *Verdict) []string {
 // inherited notes for each layer of this pass that only passes on an error where that comes from. The place of the verdict, the frontier and the
 // model's own output are never among them.
 func (p *pass) inherited(v *Verdict, blame map[passLayer]string) {
-	if v.Kind == KindCapture || v.Kind == KindDrift {
+	if v.Kind == KindCapture || v.Kind == KindDrift || v.Kind == KindUnordered {
 		return
 	}
 	own := append([]string{v.Layer}, v.Frontier...)

@@ -36,6 +36,8 @@ func recorded(t *testing.T, text string) []localise.Record {
 				r.Grid = x
 			case "along":
 				r.Along = x
+			case "whole":
+				r.Whole = x
 			case "twin":
 				r.Twin = value
 			case "lone":
@@ -46,7 +48,9 @@ func recorded(t *testing.T, text string) []localise.Record {
 				t.Fatalf("unknown key in %q", line)
 			}
 		}
-		r.Agrees = r.Error <= floor
+		if r.Agrees = r.Error <= floor; r.Whole == 0 {
+			r.Whole = r.Error
+		}
 		out = append(out, r)
 	}
 	return out
@@ -389,4 +393,107 @@ m output e=0.6 alone=0.5`
 		})
 	}
 	assert.Empty(t, (*localise.Verdict)(nil).Blame("a", "0", "m"), "no verdict blames nobody")
+}
+
+// Where large terms cancel, an output is off by far more than its input, relative to its row: what the layer's gain makes of the input's row is the measure.
+func TestExcess(t *testing.T) {
+	const cancels = `
+m.0.down input_0 e=9e-5
+m.0.down output e=0.03
+m.0 output e=0.03
+m.1.lin input_0 e=0.03
+m.1.lin output e=0.05
+m output e=0.05`
+	for _, c := range []struct {
+		name, records string
+		excess        map[string]float64
+		want          place
+		explained     bool
+		reason        string
+	}{
+		{"not asked", cancels, nil, place{kind: "local", layer: "m.0.down"}, false, "300 times what came in, and nothing else is known"},
+		{"cancelling", cancels, map[string]float64{"m.0.down": 1.5, "m.1.lin": 0.9}, place{kind: "drift"}, true, "the rows show that rounding makes it"},
+		{"wrong", cancels, map[string]float64{"m.0.down": 20, "m.1.lin": 0.9}, place{kind: "local", layer: "m.0.down"}, false, "the rows show that it is too much"},
+		{"below the floor", `
+m.0.down input_0
+m.0.down output e=9e-5
+m.0 output e=9e-5
+m.1.lin input_0 e=9e-5
+m.1.lin output e=1.5e-4
+m output e=1.5e-4`, map[string]float64{"m.0.down": 1.5, "m.1.lin": 0.9}, place{kind: "drift"}, true, "no source either: 90 times what came in, but no more than rounding"},
+		{"one layer doubtful", cancels, map[string]float64{"m.0.down": 1.5, "m.1.lin": 5}, place{kind: "drift"}, false, "twice what came in accuses nobody, and does not explain it"},
+		{"wrong alone", strings.Replace(cancels, "e=0.03", "e=0.03 alone=0.03", 1), map[string]float64{"m.0.down": 1.5}, place{kind: "local", layer: "m.0.down"}, false,
+			"on golden inputs nothing comes in"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			run := localise.Run{Records: recorded(t, c.records), Cases: []string{"a"}, Steps: []string{"0"}}
+			if c.excess != nil {
+				run.Excess = func(in, out localise.Record) float64 {
+					assert.Equal(t, in.Layer, out.Layer)
+					if x, ok := c.excess[out.Layer]; ok {
+						return x
+					}
+					return math.NaN()
+				}
+			}
+			got := localise.First(run)
+			require.NotNil(t, got)
+			assert.Equal(t, c.want, placeOf(got), c.reason)
+			assert.Equal(t, c.explained, got.Explained(), c.reason)
+		})
+	}
+}
+
+// A layer that was recorded wrongly is no source of what follows.
+func TestWrongRecordingIsNoSource(t *testing.T) {
+	got := localise.First(localise.Run{Records: recorded(t, `
+m.0 output
+m.1.norm input_0
+m.1.norm output e=0.9 same=4 twin=m.0
+m.1.attn input_0 same=4
+m.1.attn output e=1.2e-4
+m.1 output e=1.1e-4
+m output e=1.1e-4`), Cases: []string{"a"}, Steps: []string{"0"},
+		Excess: func(localise.Record, localise.Record) float64 { return 1 }})
+	require.NotNil(t, got)
+	assert.Equal(t, place{kind: "capture", layer: "m.1.norm"}, placeOf(got), "what follows got the right one")
+}
+
+// Rows fall and climb, the whole tensor tells that each block adds as much as the first.
+func TestClimbing(t *testing.T) {
+	got := localise.First(localise.Run{Records: recorded(t, `
+m.0.lin output
+m.0 output e=2.3e-4 whole=2.0e-4
+m.1 output e=5.6e-4 whole=3.6e-4
+m.2 output e=7.8e-4 whole=4.9e-4
+m.3 output e=5.0e-4 whole=6.0e-4
+m output e=5.0e-4`), Cases: []string{"a"}, Steps: []string{"0"}})
+	require.NotNil(t, got)
+	assert.Equal(t, "drift", got.Kind)
+}
+
+// A drift of the first step hides no error of a later one.
+func TestErrorOfALaterStep(t *testing.T) {
+	records := recorded(t, `
+m.0.lin input_0
+m.0.lin output e=5e-6
+m.1.lin input_0 e=5e-6
+m.1.lin output e=4e-5
+m.2.lin input_0 e=4e-5
+m.2.lin output e=1.1e-4
+m output e=1.1e-4`)
+	drift := localise.First(localise.Run{Records: records, Cases: []string{"a"}, Steps: []string{"0"}})
+	require.NotNil(t, drift)
+	require.Equal(t, "drift", drift.Kind)
+	for _, r := range recorded(t, `
+m.0.lin input_0
+m.0.lin output e=0.4
+m output e=0.4`) {
+		r.Step = "1"
+		records = append(records, r)
+	}
+	got := localise.First(localise.Run{Records: records, Cases: []string{"a"}, Steps: []string{"0", "1"}})
+	require.NotNil(t, got)
+	assert.Equal(t, [3]string{"local", "m.0.lin", "1"}, [3]string{got.Kind, got.Layer, got.Step})
+	assert.False(t, got.Explained())
 }

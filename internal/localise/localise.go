@@ -15,6 +15,7 @@ type Record struct {
 	Len                     int  // elements in the reference
 
 	Error   float64 // relative L2 of the worst row in the standard run; +Inf for a NaN, an infinity or an integer that has no match
+	Whole   float64 // relative L2 of the tensor
 	Epsilon float64 // rounding of the coarser type of the two, 0 for integers: less than that is no error
 	Grid    float64 // rounding of the narrower type in which all values of the candidate lie, and the reference's do not; 0 if there is none
 	Along   float64 // cosine of the error and the golden: near ±1 the values are scaled, near 0 the error is like noise
@@ -40,12 +41,13 @@ const (
 	KindBetween     = "between"
 	KindLocal       = "local"
 	KindDrift       = "drift"
+	KindUnordered   = "unordered" // several layers differ, and nothing tells which of them ran first
 )
 
 // Verdict says where the candidate leaves the reference.
 type Verdict struct {
 	Kind                    string
-	Case, Step, Layer, Port string   // of drift only Case and Step: no layer made the error
+	Case, Step, Layer, Port string   // of drift and unordered only Case and Step: no layer is accused
 	After, Before           string   // the interval of KindBetween: empty After is the container's beginning, empty Before its end
 	Frontier                []string // layers that make an error of their own, innermost ones
 	Proven                  bool     // all that the layer was given is known to agree, or its run on golden inputs is wrong too
@@ -55,6 +57,8 @@ type Verdict struct {
 	Growth                  []Growth // of drift: the error along the depth
 
 	at    int // index of the event, to order the verdicts of several cases
+	pass  *pass
+	all   []*Verdict // of drift: those of all passes
 	blame map[passLayer]string
 }
 
@@ -80,6 +84,13 @@ type Run struct {
 	Records      []Record
 	Cases, Steps []string // in their order
 	Nested       bool     // the run on golden inputs replaced those inside of layers too: a container's output shows only its last code
+
+	// Unordered reports whether nothing tells which of two layers of a case ran first. nil: the records come in the order of execution.
+	Unordered func(caseName, a, b string) bool
+
+	// Excess tells of two of the records, an input of a layer and an output, how many times the output's error is what the input's error and
+	// rounding make of it; NaN if that cannot be told. It may be slow: only where the other figures accuse a layer is it asked. nil if nobody can tell.
+	Excess func(in, out Record) float64
 }
 
 // First finds the first divergence over all cases, the earliest step first. It is nil if nothing that disagrees is an error.
@@ -91,6 +102,7 @@ func First(r Run) *Verdict {
 	}
 	var verdict *Verdict
 	blame := map[passLayer]string{}
+	var all []*Verdict
 	for _, s := range r.Steps {
 		var found []*Verdict
 		for _, c := range r.Cases {
@@ -99,21 +111,27 @@ func First(r Run) *Verdict {
 				continue
 			}
 			p := newPass(records, r.Nested)
+			p.measure, p.unordered = r.Excess, r.Unordered
 			if v := p.first(); v != nil {
-				v.Case, v.Step = c, s
+				v.Case, v.Step, v.pass = c, s, p
 				found = append(found, v)
 				p.inherited(v, blame)
 			}
 		}
-		if verdict == nil && len(found) > 0 {
-			// A fault may hide in one case and show in another: the earliest place of all cases counts.
-			verdict = slices.MinFunc(found, func(a, b *Verdict) int {
-				return cmp.Or(a.rank()-b.rank(), a.at-b.at)
-			})
+		if len(found) == 0 {
+			continue
 		}
+		// A fault may hide in one case and show in another: the earliest place of all cases counts.
+		v := slices.MinFunc(found, func(a, b *Verdict) int {
+			return cmp.Or(a.rank()-b.rank(), a.at-b.at)
+		})
+		if verdict == nil || v.rank() < verdict.rank() {
+			verdict = v
+		}
+		all = append(all, found...)
 	}
 	if verdict != nil {
-		verdict.blame = blame
+		verdict.blame, verdict.all = blame, all
 	}
 	return verdict
 }

@@ -29,6 +29,11 @@ type pass struct {
 	asked  []int            // the inputs of the root
 	alikes map[string][]int // once blocks was called
 	parent map[string]bool  // names, without call, of layers in which the candidate recorded an output of another
+
+	measure   func(in, out Record) float64     // Run.Excess
+	unordered func(caseName, a, b string) bool // Run.Unordered
+	excess    map[int]float64                  // what it told, by event
+	noise     []int                            // events that disagree, but with no more than came in
 }
 
 func newPass(records []Record, nested bool) *pass {
@@ -93,6 +98,7 @@ func (p *pass) first() *Verdict {
 			}
 			v := p.verdict(i, drift != nil)
 			if v == nil {
+				p.noise = append(p.noise, i)
 				if e.Agrees = true; drift == nil { // it is noise: what follows from it is too
 					drift = p.accumulated(i)
 				}
@@ -135,6 +141,9 @@ func (p *pass) verdict(i int, after bool) *Verdict {
 	}
 	if v := p.spread(i); v != nil {
 		return v
+	}
+	if rivals := p.rivals(i); len(rivals) > 0 {
+		return p.unplaced(i, rivals)
 	}
 	v := &Verdict{Layer: e.Layer, Port: e.Port, at: i}
 	switch {

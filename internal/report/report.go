@@ -69,7 +69,7 @@ type Report struct {
 	Schema          int         `json:"schema"`
 	Fixture         string      `json:"fixture"` // name or path of what was judged
 	Verdict         Verdict     `json:"verdict"`
-	Kind            string      `json:"kind"`            // of the first divergence: input, weights, capture, interaction, between, local, drift; or empty
+	Kind            string      `json:"kind"`            // of the first divergence: input, weights, capture, interaction, between, local, drift, unordered; or empty
 	Error           string      `json:"error,omitempty"` // verdict error: what happened and what to do
 	FirstDivergence *Divergence `json:"first_divergence"`
 	Frontier        []string    `json:"frontier"` // layers whose inputs agree and whose output does not

@@ -169,6 +169,7 @@ var kinds = map[string]string{
 	"between":     "The error is in the container's own code, between two of its layers: residual, activation, reshape, mask, rotary, softmax.",
 	"local":       "The layer's recorded inputs agree and its output does not: it computes something else.",
 	"drift":       "No layer differs by itself; small errors grow until the end differs.",
+	"unordered":   "Several layers differ, and nothing tells which of them ran first.",
 }
 
 // headline is the verdict in one line, without the word pass, fail or error.
@@ -185,6 +186,9 @@ func (r *Report) headline() string {
 		return line
 	case Fail:
 		if d := r.FirstDivergence; d != nil {
+			if d.Layer == "" && r.Kind == "unordered" {
+				return "which layer is wrong first is not known; " + compared
+			}
 			if d.Layer == "" {
 				return r.Kind + ": no layer by itself is wrong; " + compared
 			}

@@ -180,7 +180,7 @@ func (p *printer) heading(s string) {
 
 func (p *printer) causes(r *Report) {
 	causes := r.Causes
-	if causes == nil || r.FirstDivergence == nil && len(causes) == 0 {
+	if causes == nil || len(causes) == 0 && (r.FirstDivergence == nil || r.FirstDivergence.Layer == "") {
 		return // nobody asked, or there is no place of which one could be found
 	}
 	p.heading("Causes")
@@ -227,7 +227,7 @@ func (p *printer) table(r *Report) {
 	}
 	n := p.shown(len(rows), limit)
 	p.heading(title)
-	p.rows(rows[:n], r.divergent())
+	p.rows(rows[:n], r.divergent(), r.FirstDivergence == nil || r.FirstDivergence.Layer != "")
 	p.more(len(rows)-n, "")
 }
 
@@ -267,7 +267,7 @@ func percent(n, all int) string {
 	return fmt.Sprintf("%.1f %%", share)
 }
 
-func (p *printer) rows(rows []*Layer, mark *Layer) {
+func (p *printer) rows(rows []*Layer, mark *Layer, placed bool) {
 	status, place, why := 0, width("layer"), width("limit")
 	widths := make([]int, len(figureHeads))
 	shown := make([]bool, len(figureHeads)) // a column without any figure is left out
@@ -306,7 +306,7 @@ func (p *printer) rows(rows []*Layer, mark *Layer) {
 	}
 	for _, l := range rows {
 		sign := "  "
-		if l == mark {
+		if l == mark && placed {
 			sign = "> "
 		}
 		line := sign + p.color(statusColor[l.Status], pad(string(l.Status), status)) + "  "

@@ -19,7 +19,7 @@ func (c *Comparison) locate(ctx context.Context) error {
 		return nil
 	}
 	c.widen()
-	in := localise.Run{}
+	in := localise.Run{Excess: c.excessOf(), Unordered: c.unordered()}
 	marks, err := c.marks(ctx)
 	if err != nil {
 		return err
@@ -55,17 +55,33 @@ func (c *Comparison) locate(ctx context.Context) error {
 	return nil
 }
 
+// unordered tells which layers' names say nothing of their order, in cases in which neither side recorded one; nil if there is no such case.
+func (c *Comparison) unordered() func(caseName, a, b string) bool {
+	cases := map[string]bool{}
+	for _, k := range c.Cases {
+		if k.Golden.OrderBy == dump.OrderNatural && k.Actual.OrderBy == dump.OrderNatural {
+			cases[k.Name] = true
+		}
+	}
+	if len(cases) == 0 {
+		return nil
+	}
+	return func(caseName, a, b string) bool { return cases[caseName] && !dump.Ordered(a, b) }
+}
+
 // roundings is by how much errors of 16 bits may exceed the default limits where no layer made them. How fast they add up depends on depth and on
-// sums that cancel; a float64 golden would tell.
+// sums that cancel.
 const roundings = 6
 
-// onlyRounding judges the ports of 16 bits that fail by the defaults again, with wider limits, and reports whether all pass then. If not,
-// nothing has changed.
+// onlyRounding judges the ports of 16 bits that fail by the defaults again where no layer made the error: with wider limits, or, where each layer
+// is seen to make no more of what came in than rounding does, with none but that the values are finite. It reports whether all pass then. If
+// not, nothing has changed.
 func (c *Comparison) onlyRounding() bool {
 	type wider struct {
-		port *Port
-		crit compare.Criteria
-		base compare.Verdict
+		port   *Port
+		crit   compare.Criteria
+		base   compare.Verdict
+		source string
 	}
 	var all []wider
 	for _, p := range c.Ports {
@@ -73,21 +89,32 @@ func (c *Comparison) onlyRounding() bool {
 			continue
 		}
 		d := compare.Coarser(p.Golden.DType(), p.Actual.DType())
-		if p.Err != nil || p.Golden64 != nil || p.Source != "default for "+d.String() || d.Epsilon() < tensor.F16.Epsilon() {
+		if p.Err != nil || !p.byDefault || d.Epsilon() < tensor.F16.Epsilon() || p.Base.Result.BadNonFinite > 0 {
 			return false
 		}
-		l := compare.Limits{RelL2: roundings * *p.Criteria.RelL2, RowRelL2: roundings * *p.Criteria.RowRelL2}
-		w := wider{p, p.Criteria, compare.Verdict{}}
+		all = append(all, wider{p, p.Criteria, compare.Verdict{}, fmt.Sprintf("%d ×: no layer made the error, roundings add up", roundings)})
+	}
+	for i := range all {
+		w := &all[i]
+		d := compare.Default(w.port.Golden.DType(), w.port.Actual.DType())
+		l := compare.Limits{RelL2: roundings * *d.RelL2, RowRelL2: roundings * *d.RowRelL2}
+		l = l.Max(compare.Limits{RelL2: *w.crit.RelL2, RowRelL2: *w.crit.RowRelL2})
+		if r := w.port.Base.Result; !r.Agrees(l) {
+			if !c.Verdict.Explained() {
+				return false
+			}
+			l = l.Max(compare.Limits{RelL2: r.RelL2, RowRelL2: r.WorstRow.RelL2})
+			w.source = "no layer makes more of what came in than rounding does"
+		}
 		w.crit.RelL2, w.crit.RowRelL2 = &l.RelL2, &l.RowRelL2
 		var err error
-		if w.base, err = p.judge(w.crit); err != nil || !w.base.Pass {
+		if w.base, err = w.port.judge(w.crit); err != nil || !w.base.Pass {
 			return false
 		}
-		all = append(all, w)
 	}
 	for _, w := range all {
 		w.port.Criteria, w.port.Base, w.port.Agrees = w.crit, w.base, true
-		w.port.Source += fmt.Sprintf(", %d ×: no layer made the error, roundings add up", roundings)
+		w.port.Source += ", " + w.source
 	}
 	return true
 }
@@ -104,7 +131,7 @@ func (p *Port) record() localise.Record {
 		r.Error = math.Inf(1)
 	case r.Joined:
 		b := p.Base.Result
-		r.Error, r.Epsilon = worst(b), 2*compare.Coarser(p.Golden.DType(), p.Actual.DType()).Epsilon()
+		r.Error, r.Whole, r.Epsilon = worst(b), b.RelL2, 2*compare.Coarser(p.Golden.DType(), p.Actual.DType()).Epsilon()
 		if p.Benign != "" || r.Integer && r.Agrees {
 			r.Error = 0
 		} else if r.Integer {

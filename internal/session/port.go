@@ -23,14 +23,15 @@ type Port struct {
 
 	printed *printed // one side is a log
 
-	Criteria compare.Criteria // the fixture's
-	Source   string           // where they were written
-	Base     compare.Verdict  // by Criteria
-	Agrees   bool             // within the noise floor, or means the same
-	Benign   string           // why a difference does not count
-	Floor    compare.Limits   // the noise floor that decided
-	Injected *injected        // of the run on golden inputs, nil without one
-	Err      error            // the comparison failed
+	Criteria  compare.Criteria // the fixture's
+	Source    string           // where they were written
+	byDefault bool             // nobody wrote any
+	Base      compare.Verdict  // by Criteria
+	Agrees    bool             // within the noise floor, or means the same
+	Benign    string           // why a difference does not count
+	Floor     compare.Limits   // the noise floor that decided
+	Injected  *injected        // of the run on golden inputs, nil without one
+	Err       error            // the comparison failed
 
 	frame func() (frame, error) // both sides for hypotheses; nil where nothing can be compared
 
@@ -104,7 +105,7 @@ func (p *Port) limits(criteria func(layer, port string, g, a tensor.DType) (comp
 	if p.Source != "" {
 		return
 	}
-	p.Source = "default for " + compare.Coarser(g, a).String()
+	p.byDefault, p.Source = true, "default for "+compare.Coarser(g, a).String()
 	if p.Golden64 == nil || !g.IsFloat() {
 		return
 	}

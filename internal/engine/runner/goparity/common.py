@@ -135,6 +135,9 @@ def _owner(file):
 
 # --- the job
 
+# Observers of Job: the final outputs, as the model returns them, are written too, or they alone.
+SEEN, BLIND = "seen", "blind"
+
 
 class Job:
     """The job file. Keys that are absent have the zero value of their kind."""
@@ -160,6 +163,7 @@ class Job:
         capture = get("capture") or {}
         self.layers, self.ports = Patterns(capture.get("layers")), Patterns(capture.get("ports"))
         self.injected = get("mode") == "injected"
+        self.observer = get("observer", "")
         self.style, self.precision = get("print") or "max-checkpoint", get("precision") or 6
         self.load_audit = {"missing": [], "unused": [], "allowed": []}
         self.sanity = get("sanity_tokens", 0)
@@ -186,6 +190,8 @@ class Job:
             raise UsageError(f"unknown device {self.device!r}", "cpu and gpu are known")
         if self.style not in ("compact", "full", "binary", "max-checkpoint"):
             raise UsageError(f"unknown print style {self.style!r}", "compact, full, binary and max-checkpoint are known")
+        if self.observer not in ("", SEEN, BLIND):
+            raise UsageError(f"unknown observer {self.observer!r}", f"{SEEN} and {BLIND} are known")
         if self.injected and not all(c.get("golden") for c in self.cases):
             raise UsageError("an injected run needs the golden inputs of each case")
         if self.task == "module" and not self.oracle:
@@ -200,6 +206,8 @@ class Job:
 
     def wants(self, layer, port):
         """Whether a port is to be recorded. Layers match by their end, ports whole, an element by its whole port too."""
+        if self.observer == BLIND:
+            return False
         if self.layers and not self.layers.match(layer):
             return False
         return not self.ports or self.ports.match_whole(port) or self.ports.match_whole(port.split(".")[0])
@@ -396,6 +404,14 @@ class CaseOutput:
         path = os.path.join(self.path, str(step))
         os.makedirs(path, exist_ok=True)
         return path
+
+    def returned(self, step, values):
+        """Keeps what the model returns, [(dtype as .safetensors names it, shape, bytes)]. A run with hooks has it beside its layers, in no order."""
+        job, file = self.out.job, "returned.safetensors"
+        write_safetensors(os.path.join(self.step(step), file), [(f"returned-output_{i}", *v) for i, v in enumerate(values)])
+        if job.observer == BLIND:
+            for i in range(len(values)):
+                self.add(step, "returned", f"output_{i}", file, f"returned-output_{i}")
 
     def add(self, step, layer, port, file, name=None):
         self.order.append([str(step), layer, port, file] + ([name] if name else []))

@@ -177,8 +177,22 @@ def _about(models):
     return common.about(type(models[-1])) if models else {}
 
 
+def _returned(dump, step, values):
+    """Keeps what the engine gives back, beside or in place of what the hooks see."""
+    import numpy as np
+
+    if dump.out.job.observer:
+        known = [v for v in values if v.dtype.name in DTYPES]
+        arrays = [np.ascontiguousarray(v.to_numpy() if hasattr(v, "to_numpy") else v) for v in known]
+        dump.returned(step, [(DTYPES[a.dtype.name], a.shape, a.tobytes()) for a in arrays])
+
+
+# As .safetensors calls what an engine gives back.
+DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "int64": "I64", "int32": "I32", "bool": "BOOL"}
+
+
 def _check_layers(job, capture):
-    if not capture.labels:
+    if not capture.labels and job.observer != common.BLIND:
         raise common.ModelError("MAX built the model, but no layer of it was recorded",
                                 "see the patterns of capture; or its architecture builds layers in a way that the hooks do not see")  # fmt: skip
 
@@ -216,13 +230,15 @@ def _decode(model, capture, dump, case, ids):
     steps, forced = case.get("steps") or 1, common.forced_tokens(case, len(ids))
     with model.generate_iter(ids, max_new_tokens=steps, temperature=0.0, top_k=1, ignore_eos=True, output_logits=True, seed=0) as it:
         if forced:
-            _force(it, forced)
+            _force(it, case, forced)
         step = 0
         while not it.done:
             with capture.into(dump.step(step)) as folder:
                 it.step()
             _keep(dump, step, capture, folder)
             step += 1
+        for s in range(step):
+            _returned(dump, s, [rows[s] for rows in it.logits])
         sequences = [list(map(int, s)) for s in it.sequences]
     if forced:
         for row, (s, f) in enumerate(zip(sequences, forced)):
@@ -232,7 +248,7 @@ def _decode(model, capture, dump, case, ids):
     return sequences
 
 
-def _force(it, forced):
+def _force(it, case, forced):
     import numpy as np
     from max.driver import Buffer
 
@@ -240,6 +256,13 @@ def _force(it, forced):
     if contexts is None:
         raise common.InfraError(TOO_OLD.format("GenerateIterator with contexts, which forced tokens need"))
     for context, tokens in zip(contexts, forced):
+        known = getattr(context, "vocab_size", None)
+        tokens = tokens[: (case.get("steps") or 1) - 1]
+        if known and max(tokens, default=0) >= known:
+            raise common.UsageError(
+                f"case {case['name']}: the forced token {max(tokens)} is beyond the tokenizer, which has {known}: MAX never samples it, and cannot be made to",
+                "the model has more logits than its tokenizer has tokens, and the reference chose one of those: run the reference again "
+                "(parity update, parity run --engine torch), which chooses among the tokenizer's own")  # fmt: skip
         queue, kept = iter(tokens), []
 
         def force(inputs, queue=queue, kept=kept):
@@ -298,8 +321,9 @@ def _embed(job, out):
                     if case.get("token_ids") and used != ids:
                         raise common.ModelError(f"case {case['name']}: MAX made {used} of the token ids {ids}")
                     with out.clock.phase("forward"), capture.into(dump.step(0)) as step:
-                        pipeline.execute(EmbeddingsGenerationInputs([contexts]))
+                        made = pipeline.execute(EmbeddingsGenerationInputs([contexts]))
                     _keep(dump, 0, capture, step)
+                    _returned(dump, 0, [made[request].embeddings for request in contexts])
     _drop(out)
 
 
@@ -332,8 +356,9 @@ def _modules(job, out):
             out.about.update(_about([module]))
             _check_layers(job, capture)
             with out.clock.phase("forward"), capture.into(dump.step(0)) as step:
-                execute(*[_buffer(i, _device(job), v3) for i in inputs])
+                made = execute(*[_buffer(i, _device(job), v3) for i in inputs])
             _keep(dump, 0, capture, step)
+            _returned(dump, 0, made if isinstance(made, (list, tuple)) else [made])
     _drop(out)
 
 

@@ -117,6 +117,18 @@ class Recorder:
         return t.to("cpu", copy=True, memory_format=torch.contiguous_format)
 
 
+def raw(t):
+    """A tensor on the CPU as .safetensors has it: dtype, shape, bytes."""
+    data = t.reshape(-1).view(torch.uint8).numpy() if t.numel() else b""
+    return DTYPES[t.dtype], tuple(t.shape), memoryview(data).cast("B") if t.numel() else data
+
+
+def returned(value):
+    """The tensors that a model returns, for CaseOutput.returned."""
+    values = [value] if isinstance(value, torch.Tensor) else [v for _, v in Recorder.fields(value)]
+    return [raw(v.detach().to("cpu").contiguous()) for v in values if isinstance(v, torch.Tensor) and v.dtype in DTYPES]
+
+
 def save(case, step, records):
     """Writes the records of a step to one all.safetensors and lists them in the case's order."""
     folder = case.step(step)
@@ -126,7 +138,6 @@ def save(case, step, records):
         if name in seen:
             raise common.ModelError(f"two tensors are called {name}", "rename one: names of layers and taps are unique within a step")
         seen[name] = True
-        raw = t.reshape(-1).view(torch.uint8).numpy() if t.numel() else b""
-        tensors.append((name, DTYPES[t.dtype], tuple(t.shape), memoryview(raw).cast("B") if t.numel() else raw))
+        tensors.append((name, *raw(t)))
         case.add(step, layer, port, "all.safetensors", name)
     common.write_safetensors(f"{folder}/all.safetensors", tensors)

@@ -2,7 +2,7 @@
 
 import importlib
 import re
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 
 from . import common
 
@@ -89,12 +89,11 @@ def _device(torch, job):
 
 
 def _run_model(torch, job, out, device, dtype):
-    from .torchhooks import Recorder, save
-
     with out.clock.phase("load"):
         model = _load(torch, job, dtype).to(device)
         tokenizer = common.once(lambda: common.load_tokenizer(job))
         ids_by_case = [common.encode(job, c, tokenizer) for c in job.cases]
+    known = _known(job, tokenizer)
     out.about.update(common.about(type(model)))
     limits = common.Limits(model.config.to_dict())
     for case, ids in zip(job.cases, ids_by_case):
@@ -108,12 +107,8 @@ def _run_model(torch, job, out, device, dtype):
         if job.task == "text-generation" and job.sanity and getattr(model, "can_generate", lambda: False)():
             with out.clock.phase("sanity"):
                 dump.info["reference_text"] = _sanity(torch, model, device, case, ids, job, tokenizer)
-        recorder = Recorder(model, job.wants)
-        try:
-            with out.clock.phase("forward"):
-                dump.info["sequence"] = _steps(torch, model, device, job, case, ids, dump.info, lambda s: save(dump, s, recorder.take()))
-        finally:
-            recorder.remove()
+        with _recorded(job, dump, model) as save, out.clock.phase("forward"):
+            dump.info["sequence"] = _steps(torch, model, device, job, case, ids, dump.info, known, save)
 
 
 def _load(torch, job, dtype):
@@ -149,8 +144,38 @@ def _load(torch, job, dtype):
     return model.eval()
 
 
-def _steps(torch, model, device, job, case, ids, info, save):
-    """Prefill, then decode with the cache. Each step is fed the forced token or the model's own greedy one. Gives the sequences.
+@contextmanager
+def _recorded(job, dump, model):
+    """Hooks a model, and gives what saves a step: save(step, result). A blind observer hooks nothing."""
+    from . import torchhooks
+
+    recorder = None if job.observer == common.BLIND else torchhooks.Recorder(model, job.wants)
+
+    def save(step, result):
+        if recorder:
+            torchhooks.save(dump, step, recorder.take())
+        if job.observer:
+            dump.returned(step, torchhooks.returned(result))
+
+    try:
+        yield save
+    finally:
+        if recorder:
+            recorder.remove()
+
+
+def _known(job, tokenizer):
+    """How many ids the tokenizer has; None if there is none. A model often has logits for more, which no engine samples."""
+    if job.task != "text-generation":
+        return None
+    try:
+        return len(tokenizer())
+    except common.JobError:
+        return None
+
+
+def _steps(torch, model, device, job, case, ids, info, known, save):
+    """Prefill, then decode with the cache. Each step is fed the forced token or the model's own greedy one of the known ones. Gives the sequences.
 
     A batch of several lengths is padded: in front for generation, else at the end. info gets pad_mask, [batch][token] of the first step.
     """
@@ -165,8 +190,9 @@ def _steps(torch, model, device, job, case, ids, info, save):
     if padded:
         info["pad_mask"] = mask.tolist()
     if job.task != "text-generation":
-        _check_output(torch, job, case, model(input_ids=x, **args))
-        save(0)
+        result = model(input_ids=x, **args)
+        _check_output(torch, job, case, result)
+        save(0, result)
         return ids
     sequence, past = [list(s) for s in ids], None
     for step in range(steps):
@@ -177,11 +203,11 @@ def _steps(torch, model, device, job, case, ids, info, save):
             args.update(use_cache=True, past_key_values=past)
         result = model(input_ids=x, **args)
         _check_output(torch, job, case, result.logits[:, -1])
-        save(step)
+        save(step, result)
         past = getattr(result, "past_key_values", None)
         if steps > 1 and past is None:
             raise common.ModelError(f"{type(model).__name__} keeps no cache: it has no decode steps", "set steps: 1")
-        following = [f[step] for f in forced] if forced and step < len(forced[0]) else result.logits[:, -1].argmax(-1).tolist()
+        following = [f[step] for f in forced] if forced and step < len(forced[0]) else result.logits[:, -1, :known].argmax(-1).tolist()
         for s, t in zip(sequence, following):
             s.append(int(t))
         x = torch.tensor([[int(t)] for t in following], device=device)
@@ -250,8 +276,6 @@ def _doubt(job, case, what):
 
 
 def _run_modules(torch, job, out, device):
-    from .torchhooks import Recorder, save
-
     with out.clock.phase("load"):
         reference = common.oracle(job, "reference")
     for case in job.cases:
@@ -272,13 +296,11 @@ def _run_modules(torch, job, out, device):
             model = model.to(dtype)
             args, kwargs = [_to(torch, a, device, dtype) for a in args], {k: _to(torch, v, device, dtype) for k, v in kwargs.items()}
         out.about.update(common.about(type(model)))
-        recorder = Recorder(model, job.wants)
-        try:
+        with _recorded(job, dump, model) as save:
             with out.clock.phase("forward"):
-                _check_output(torch, job, case, model(*args, **kwargs))
-            save(dump, 0, recorder.take())
-        finally:
-            recorder.remove()
+                result = model(*args, **kwargs)
+                _check_output(torch, job, case, result)
+            save(0, result)
 
 
 def _module(torch, job, made):

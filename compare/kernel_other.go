@@ -1,0 +1,10 @@
+//go:build !amd64
+
+package compare
+
+import "github.com/goparity/goparity/tensor"
+
+// call is what kernels in assembly are called with: there are none here.
+type call struct{}
+
+func fastest(golden, actual tensor.DType, tol Tolerance) kernel { return reference{} }

@@ -1,0 +1,262 @@
+package compare_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/tensor"
+)
+
+// forEachISA runs a test with every kernel of this machine; those it has none for are skipped by name.
+func forEachISA(t *testing.T, f func(t *testing.T)) {
+	have := compare.ISAs()
+	for _, name := range []string{"go", "avx2", "avx512"} {
+		t.Run(name, func(t *testing.T) {
+			n, ok := have[name]
+			if !ok {
+				t.Skipf("this CPU, or GODEBUG, has no %s", name)
+			}
+			defer compare.SetISA(compare.SetISA(n))
+			f(t)
+		})
+	}
+}
+
+// sameAsReference compares every figure with that of the kernel in Go.
+func sameAsReference(t require.TestingT, g, a *tensor.Tensor, tol compare.Tolerance) {
+	want, err := compare.Reference(g, a, tol)
+	require.NoError(t, err)
+	got, err := compare.Tensors(g, a, tol)
+	require.NoError(t, err)
+	relative := precision(g, a)
+	for _, f := range []struct {
+		name      string
+		want, got *float64
+		absolute  float64
+	}{
+		{"mse", &want.MSE, &got.MSE, 0},
+		{"rel_l2", &want.RelL2, &got.RelL2, 0},
+		{"snr", &want.SNR, &got.SNR, 10 * relative},
+		{"norm of golden", &want.NormGolden, &got.NormGolden, 0},
+		{"norm of actual", &want.NormActual, &got.NormActual, 0},
+		{"norm of difference", &want.NormDiff, &got.NormDiff, 0},
+		{"worst row", &want.WorstRow.RelL2, &got.WorstRow.RelL2, 0},
+		{"cosine distance", &want.CosineDistance, &got.CosineDistance, 4 * relative},
+	} {
+		if !near(*f.want, *f.got, 2*relative, f.absolute) {
+			require.Failf(t, "not the figure of the reference", "%s: want %v, got %v", f.name, *f.want, *f.got)
+		}
+		*f.got = *f.want
+	}
+	if w, g := want.WorstRow, got.WorstRow; w.Index != g.Index { // of rows that are as bad, rounding decides
+		got.WorstRow = w
+	}
+	require.Equal(t, want, got)
+}
+
+var floats = []tensor.DType{tensor.F64, tensor.F32, tensor.BF16, tensor.F16, tensor.F8E4M3FN, tensor.F8E5M2, tensor.I8, tensor.U8, tensor.I16, tensor.I32, tensor.I64, tensor.Bool}
+
+// fromBits makes a tensor of values that are mostly ordinary, in bytes of any type.
+func fromBits(tb testing.TB, rnd *rand.Rand, d tensor.DType, shape []int, near *tensor.Tensor, special bool) *tensor.Tensor {
+	n, err := tensor.NumElems(shape)
+	require.NoError(tb, err)
+	b := make([]byte, 0, n*d.Size())
+	for i := range n {
+		v := rnd.NormFloat64()
+		if near != nil {
+			v = near.At(i) * (1 + 1e-2*float64(rnd.IntN(3)-1))
+		}
+		if special && rnd.IntN(300) == 0 {
+			v = []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, 1e-39, 3e38}[rnd.IntN(6)]
+		}
+		b = appendValue(b, d, v)
+	}
+	x, err := tensor.New(d, shape, b)
+	require.NoError(tb, err)
+	return x
+}
+
+func appendValue(b []byte, d tensor.DType, v float64) []byte {
+	little := func(bits uint64) []byte {
+		for i := range d.Size() {
+			b = append(b, byte(bits>>(8*i)))
+		}
+		return b
+	}
+	f := math.Float32bits(float32(v))
+	switch d {
+	case tensor.F64:
+		return little(math.Float64bits(v))
+	case tensor.F32:
+		return little(uint64(f))
+	case tensor.BF16:
+		return little(uint64(f >> 16))
+	case tensor.F16: // cut, of numbers in its normal range
+		e := int(f>>23&0xff) - 127 + 15
+		switch {
+		case f>>23&0xff == 0xff && f&(1<<23-1) != 0:
+			return little(0x7e00)
+		case e >= 31:
+			return little(uint64(f>>16&0x8000 | 0x7c00))
+		case e <= 0:
+			return little(uint64(f >> 16 & 0x8000))
+		}
+		return little(uint64(f>>16&0x8000) | uint64(e)<<10 | uint64(f>>13&0x3ff))
+	case tensor.F8E4M3FN, tensor.F8E5M2:
+		return little(uint64(f>>24&0x80 | f>>20&0x3f))
+	case tensor.Bool:
+		return little(uint64(f >> 31))
+	default:
+		return little(uint64(int64(math.Float64bits(20*min(max(v, -5), 5)) >> 40)))
+	}
+}
+
+// Every kernel gives the figures of the reference, for all pairs of types, and for every length from one element to more than four vectors.
+func TestKernelsEqualTheReference(t *testing.T) {
+	forEachISA(t, func(t *testing.T) {
+		rnd := rand.New(rand.NewPCG(3, 4))
+		for _, gd := range floats {
+			for _, ad := range floats {
+				for _, shape := range [][]int{{1}, {3, 5}, {70, 129}, {2, 5000}} {
+					for _, special := range []bool{false, true} {
+						g := fromBits(t, rnd, gd, shape, nil, special)
+						a := fromBits(t, rnd, ad, shape, g, special)
+						for _, tol := range []compare.Tolerance{{}, {Atol: 1e-3, Rtol: 1e-2, EqualNaN: true}} {
+							sameAsReference(t, g, a, tol)
+						}
+					}
+				}
+			}
+		}
+		for _, d := range []tensor.DType{tensor.F64, tensor.F32, tensor.BF16, tensor.F16} {
+			for n := 1; n <= 4*32+1; n++ {
+				shape := []int{compare.PieceLen/n + 1, n} // more than one block
+				g := fromBits(t, rnd, d, shape, nil, false)
+				sameAsReference(t, g, fromBits(t, rnd, d, shape, g, false), compare.Tolerance{Rtol: 1e-2})
+			}
+		}
+	})
+}
+
+// Elements that lie on the tolerance, or a step beside it, are counted as the rule says.
+func TestTies(t *testing.T) {
+	forEachISA(t, func(t *testing.T) {
+		rnd := rand.New(rand.NewPCG(5, 6))
+		for _, d := range []tensor.DType{tensor.F64, tensor.F32, tensor.BF16, tensor.F16} {
+			for _, tol := range []compare.Tolerance{{}, {Atol: 0.25}, {Rtol: 1. / 128}, {Atol: 1. / 64, Rtol: 1. / 64}, {Atol: 1e-30}, {Rtol: 1e300}} {
+				n := 3 * compare.PieceLen
+				gb, ab := []byte{}, []byte{}
+				for range n {
+					v := float64(rnd.IntN(64)-32) / 16
+					step := tol.Atol + tol.Rtol*math.Abs(v)
+					gb = appendValue(gb, d, v)
+					ab = appendValue(ab, d, v+step*float64(rnd.IntN(3)-1))
+				}
+				for _, shape := range [][]int{{n}, {n / 64, 64}} {
+					g, err := tensor.New(d, shape, gb)
+					require.NoError(t, err)
+					a, err := tensor.New(d, shape, ab)
+					require.NoError(t, err)
+					sameAsReference(t, g, a, tol)
+					s := naive(g, a, tol)
+					r, err := compare.Tensors(g, a, tol)
+					require.NoError(t, err)
+					require.Equal(t, []int{s.mismatches, s.first, s.absAt, s.relAt}, []int{r.Mismatches, r.FirstMismatch, r.MaxAbs.Index, r.MaxRel.Index})
+				}
+			}
+		}
+	})
+}
+
+// Small and large numbers, which float32 cannot square, are left to the exact form.
+func TestRangeOfHalves(t *testing.T) {
+	forEachISA(t, func(t *testing.T) {
+		rnd := rand.New(rand.NewPCG(7, 8))
+		for _, unit := range []float64{1e-40, 1e-38, 1e-30, 1e-20, 1e-10, 1, 1e10, 1e20, 1e30, 1e38} {
+			shape := []int{100, 100}
+			gb, ab := []byte{}, []byte{}
+			for range 10000 {
+				v := unit * (rnd.Float64() - 0.5)
+				gb = appendValue(gb, tensor.BF16, v)
+				ab = appendValue(ab, tensor.BF16, v*(1+0.01*float64(rnd.IntN(3))))
+			}
+			g, err := tensor.New(tensor.BF16, shape, gb)
+			require.NoError(t, err)
+			a, err := tensor.New(tensor.BF16, shape, ab)
+			require.NoError(t, err)
+			for _, tol := range []compare.Tolerance{{}, {Rtol: 0.29}, {Rtol: 1e-2}, {Atol: unit * 1e-3}, {Atol: 1e-50, Rtol: 1e-40}} {
+				sameAsReference(t, g, a, tol)
+			}
+		}
+	})
+}
+
+// The figures are the same to the last bit whatever the number of cores, for tensors of many chunks, of long rows, and of short ones.
+func TestCoresDoNotMatter(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	forEachISA(t, func(t *testing.T) {
+		for _, d := range []tensor.DType{tensor.F32, tensor.BF16} {
+			for _, shape := range [][]int{{5*compare.ChunkLen + 77}, {2, 2*compare.ChunkLen + 3}, {20000, 64}, {300, 5000}} {
+				g, a := pairOf(t, d, shape...)
+				first := ""
+				for range 3 {
+					for _, procs := range []int{1, 2, 7} {
+						runtime.GOMAXPROCS(procs)
+						r, err := compare.Tensors(g, a, compare.Tolerance{Rtol: 1e-3})
+						require.NoError(t, err)
+						if first == "" {
+							first = fmt.Sprintf("%+v", r)
+						}
+						assert.Equal(t, first, fmt.Sprintf("%+v", r))
+					}
+				}
+				sameAsReference(t, g, a, compare.Tolerance{Rtol: 1e-3})
+			}
+		}
+	})
+}
+
+// FuzzKernels compares any bytes as types that have kernels, from any alignment on, in tensors of more than one block, by all kernels.
+func FuzzKernels(f *testing.F) {
+	f.Add([]byte("some bytes of which both tensors are made"), uint8(0), uint16(64), uint8(1), uint8(3), 1e-3, 1e-3, false)
+	f.Add([]byte{0, 0x3f, 0x80, 0x3f, 1, 0, 0, 0x80}, uint8(2), uint16(33), uint8(0), uint8(2), 0.0, 0.0078125, true)
+	f.Add([]byte{0xff, 0x7f, 0x80, 0x7f, 0, 0x7c, 0, 0}, uint8(3), uint16(5000), uint8(7), uint8(0), 0.0, 0.0, true)
+	types := [][2]tensor.DType{{tensor.F32, tensor.F32}, {tensor.F64, tensor.F64}, {tensor.BF16, tensor.BF16}, {tensor.F16, tensor.F16},
+		{tensor.BF16, tensor.F32}, {tensor.F32, tensor.BF16}, {tensor.F16, tensor.F32}, {tensor.F32, tensor.F16}, {tensor.BF16, tensor.F16}}
+	f.Fuzz(func(t *testing.T, seed []byte, pair uint8, columns uint16, skip, shift uint8, atol, rtol float64, equalNaN bool) {
+		tol := compare.Tolerance{Atol: atol, Rtol: rtol, EqualNaN: equalNaN}
+		if tol.Validate() != nil || len(seed) == 0 {
+			return
+		}
+		types := types[int(pair)%len(types)]
+		cols := int(columns)%6000 + 1
+		rows := compare.PieceLen/cols + 1
+		var tensors [2]*tensor.Tensor
+		for i, d := range types {
+			// The seed over and over, of the actual tensor with some bits changed.
+			at := i * int(skip%8)
+			b := make([]byte, at+rows*cols*d.Size())
+			for j := range b[at:] {
+				b[at+j] = seed[j%len(seed)]
+				if i == 1 && j%(int(shift)+2) == 0 {
+					b[at+j] ^= 1 << (shift % 8)
+				}
+			}
+			x, err := tensor.New(d, []int{rows, cols}, b[at:])
+			require.NoError(t, err)
+			tensors[i] = x
+		}
+		for _, isa := range compare.ISAs() {
+			before := compare.SetISA(isa)
+			sameAsReference(t, tensors[0], tensors[1], tol)
+			compare.SetISA(before)
+		}
+	})
+}

@@ -1,0 +1,393 @@
+package compare
+
+import (
+	"cmp"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/goparity/goparity/tensor"
+)
+
+const (
+	// pieceLen is the most elements of a block, which a kernel takes at once: both sides stay in the first-level cache, and a call is over in
+	// microseconds.
+	pieceLen = 4096
+	// chunkLen is the number of elements that one core takes at a time. The partition depends on the shape alone, and so do all sums.
+	chunkLen = 64 * pieceLen
+	// stepLen is the number of elements in which an index is looked for.
+	stepLen = 256
+)
+
+// pass is one reading of a pair of tensors, which are not empty.
+type pass struct {
+	rule
+	golden, actual *tensor.Tensor
+	n, rowLen      int
+	kernel         kernel
+	abs, rel       atomicMax // largest so far, of all cores
+}
+
+// kernel gives the figures of a block; those of its rows go to s.rows. thorough asks for abs and rel even if they are not above those of p.
+type kernel interface {
+	block(p *pass, s *scratch, b span, thorough bool) tally
+	// rounded reports whether rowFigures.abs may be rounded.
+	rounded() bool
+}
+
+// span is rows of cols elements each that follow each other from element start; one row may be a piece of a row.
+type span struct{ start, rows, cols int }
+
+func (b span) len() int { return b.rows * b.cols }
+
+func newPass(golden, actual *tensor.Tensor, tol Tolerance, s scale) *pass {
+	p := &pass{golden: golden, actual: actual, n: golden.Len(), rowLen: golden.RowLen()}
+	p.rule = rule{tol: tol, exact: exact(golden, actual), scale: s,
+		unsigned: [2]bool{golden.DType() == tensor.U64, actual.DType() == tensor.U64}}
+	if p.exact {
+		p.tol.Atol, p.tol.Rtol = 0, 0
+	}
+	for _, m := range []*atomicMax{&p.abs, &p.rel} {
+		m.bits.Store(math.Float64bits(-1))
+	}
+	switch {
+	case p.exact && (is64(golden.DType()) || is64(actual.DType())):
+		p.kernel = wholeNumbers{}
+	case s.zero():
+		p.kernel = fastest(golden.DType(), actual.DType(), tol)
+	default:
+		p.kernel = reference{}
+	}
+	return p
+}
+
+// atomicMax is the largest number that it was raised to.
+type atomicMax struct{ bits atomic.Uint64 }
+
+func (m *atomicMax) value() float64 { return math.Float64frombits(m.bits.Load()) }
+
+func (m *atomicMax) raise(v float64) {
+	for {
+		old := m.bits.Load()
+		if math.Float64frombits(old) >= v || m.bits.CompareAndSwap(old, math.Float64bits(v)) {
+			return
+		}
+	}
+}
+
+// part is the figures of a chunk: whole rows, or a piece of one row that is longer than chunkLen.
+type part struct {
+	tally
+	dd, gg, aa, ab    sum
+	absIn, relIn, bad span // the first blocks with the largest abs and rel, and with a mismatch
+	rows              worstRow
+	row               rowTotals // of a piece
+}
+
+// rowTotals is a row that is read in pieces.
+type rowTotals struct {
+	dd, gg sum
+	abs    float64
+}
+
+func (r *rowTotals) add(dd, gg, abs float64) {
+	r.dd.add(dd)
+	r.gg.add(gg)
+	r.abs = max(r.abs, abs)
+}
+
+// perChunk is the number of rows of a chunk, or else that of the chunks of a row.
+func (p *pass) perChunk() (rows, pieces int) {
+	if p.rowLen > chunkLen {
+		return 0, (p.rowLen + chunkLen - 1) / chunkLen
+	}
+	return chunkLen / p.rowLen, 0
+}
+
+func (p *pass) chunks() int {
+	rows := p.n / p.rowLen
+	per, pieces := p.perChunk()
+	if per == 0 {
+		return rows * pieces
+	}
+	return (rows + per - 1) / per
+}
+
+// chunk reads chunk i.
+func (p *pass) chunk(i int, s *scratch) *part {
+	t := &part{tally: tally{abs: -1, rel: -1}}
+	per, pieces := p.perChunk()
+	if per == 0 {
+		row, from := i/pieces, i%pieces*chunkLen
+		p.piece(t, s, row*p.rowLen+from, min(chunkLen, p.rowLen-from))
+		return t
+	}
+	first, end := i*per, min((i+1)*per, p.n/p.rowLen)
+	if p.rowLen > pieceLen {
+		for row := first; row < end; row++ {
+			p.piece(t, s, row*p.rowLen, p.rowLen)
+			t.rows.add(row, t.row.dd.value(), t.row.gg.value(), t.row.abs)
+			t.row = rowTotals{}
+		}
+		return t
+	}
+	step := pieceLen / p.rowLen
+	for row := first; row < end; row += step {
+		b := span{row * p.rowLen, min(step, end-row), p.rowLen}
+		p.add(t, s, b)
+		for j, r := range s.rows[:b.rows] {
+			t.rows.add(row+j, r.dd, r.gg, r.abs)
+		}
+	}
+	return t
+}
+
+// piece reads a piece of one row, block by block.
+func (p *pass) piece(t *part, s *scratch, start, n int) {
+	for from := 0; from < n; from += pieceLen {
+		p.add(t, s, span{start + from, 1, min(pieceLen, n-from)})
+		r := s.rows[0]
+		t.row.add(r.dd, r.gg, r.abs)
+	}
+}
+
+// add reads a block.
+func (p *pass) add(t *part, s *scratch, b span) {
+	f := p.kernel.block(p, s, b, false)
+	p.abs.raise(f.abs)
+	p.rel.raise(f.rel)
+	var dd, gg float64
+	for _, r := range s.rows[:b.rows] {
+		dd += r.dd
+		gg += r.gg
+	}
+	t.dd.add(dd)
+	t.gg.add(gg)
+	t.aa.add(f.aa)
+	t.ab.add(f.ab)
+	t.take(&f, b, b, b)
+}
+
+// take adds counters and takes larger maxima of what comes after.
+func (t *part) take(f *tally, absIn, relIn, bad span) {
+	if f.abs > t.abs || t.wide.less(f.wide) {
+		t.abs, t.wide, t.absIn = f.abs, f.wide, absIn
+	}
+	if f.rel > t.rel {
+		t.rel, t.relIn = f.rel, relIn
+	}
+	if t.mismatches == 0 && f.mismatches > 0 {
+		t.bad = bad
+	}
+	t.mismatches += f.mismatches
+	t.finite += f.finite
+	t.badNonFinite += f.badNonFinite
+	for side := range 2 {
+		t.nan[side] += f.nan[side]
+		t.inf[side] += f.inf[side]
+	}
+}
+
+// run reads all chunks, on all cores that are free, and joins them in order.
+func (p *pass) run() (*part, error) {
+	parts := make([]*part, p.chunks())
+	if err := p.parallel(len(parts), func(i int, s *scratch) { parts[i] = p.chunk(i, s) }); err != nil {
+		return nil, err
+	}
+	total := parts[0]
+	_, pieces := p.perChunk()
+	if pieces == 0 && len(parts) == 1 {
+		return total, nil
+	}
+	total = &part{tally: tally{abs: -1, rel: -1}}
+	for i, t := range parts {
+		total.take(&t.tally, t.absIn, t.relIn, t.bad)
+		total.dd.add(t.dd.value())
+		total.gg.add(t.gg.value())
+		total.aa.add(t.aa.value())
+		total.ab.add(t.ab.value())
+		if pieces == 0 {
+			slices.SortFunc(t.rows.rows, func(x, y rowError) int { return cmp.Compare(x.row, y.row) })
+			for _, e := range t.rows.rows {
+				total.rows.insert(e)
+			}
+			continue
+		}
+		total.row.add(t.row.dd.value(), t.row.gg.value(), t.row.abs)
+		if i%pieces == pieces-1 {
+			total.rows.add(i/pieces, total.row.dd.value(), total.row.gg.value(), total.row.abs)
+			total.row = rowTotals{}
+		}
+	}
+	return total, nil
+}
+
+// atWork is the number of goroutines of this process that compare.
+var atWork atomic.Int64
+
+// parallel calls do for 0 … n−1 here and on cores that nobody else compares on. A fault in a helper is returned; one here goes up.
+func (p *pass) parallel(n int, do func(i int, s *scratch)) error {
+	var next atomic.Int64
+	var helpers sync.WaitGroup
+	var fault atomic.Pointer[error]
+	atWork.Add(1)
+	defer atWork.Add(-1)
+	defer helpers.Wait()
+	defer next.Store(int64(n)) // a fault ends the others' work, too
+	take := func() (i int, ok bool) {
+		i = int(next.Add(1)) - 1
+		return i, i < n
+	}
+	help := func() {
+		defer atWork.Add(-1)
+		err := guard(func() error {
+			s := scratches.Get().(*scratch)
+			defer scratches.Put(s)
+			for i, ok := take(); ok; i, ok = take() {
+				do(i, s)
+			}
+			return nil
+		}, p.golden, p.actual)
+		if err != nil {
+			fault.CompareAndSwap(nil, &err)
+			next.Store(int64(n))
+		}
+	}
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	for i, ok := take(); ok; i, ok = take() {
+		for int(next.Load()) < n && claimCore() {
+			helpers.Go(help)
+		}
+		do(i, s)
+	}
+	helpers.Wait()
+	if err := fault.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// claimCore counts one more goroutine at work if there is a core for it.
+func claimCore() bool {
+	for {
+		busy := atWork.Load()
+		if busy >= int64(runtime.GOMAXPROCS(0)) {
+			return false
+		}
+		if atWork.CompareAndSwap(busy, busy+1) {
+			return true
+		}
+	}
+}
+
+// scratch is the memory of one core.
+type scratch struct {
+	rows    []rowFigures
+	rows2   []rowFigures
+	floats  [2][]float64
+	ints    [2][]int64
+	float32 [2][]float32
+	bytes   [2][]byte
+	call    call
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// grow gives n elements of a buffer that is made when it is needed first.
+func grow[T any](buffer *[]T, n int) []T {
+	if cap(*buffer) < n {
+		*buffer = make([]T, max(n, min(pieceLen, 2*n)))
+	}
+	*buffer = (*buffer)[:cap(*buffer)]
+	return (*buffer)[:n]
+}
+
+func (s *scratch) decode(p *pass, b span) (g, a []float64) {
+	g, a = grow(&s.floats[0], b.len()), grow(&s.floats[1], b.len())
+	p.golden.Float64s(g, b.start)
+	p.actual.Float64s(a, b.start)
+	return g, a
+}
+
+// reference is the kernel in Go, for all types but integers of 64 bits on both sides.
+type reference struct{}
+
+func (reference) rounded() bool { return false }
+
+func (reference) block(p *pass, s *scratch, b span, _ bool) tally {
+	f := tally{abs: -1, rel: -1}
+	g, a := s.decode(p, b)
+	for i := range grow(&s.rows, b.rows) {
+		s.rows[i] = f.rowOf(g[i*b.cols:][:b.cols], a[i*b.cols:][:b.cols], &p.rule)
+	}
+	return f
+}
+
+// wholeNumbers is the kernel for integers of 64 bits.
+type wholeNumbers struct{}
+
+func (wholeNumbers) rounded() bool { return false }
+
+func (wholeNumbers) block(p *pass, s *scratch, b span, _ bool) tally {
+	f := tally{abs: -1, rel: -1}
+	g, a := grow(&s.ints[0], b.len()), grow(&s.ints[1], b.len())
+	p.golden.Int64s(g, b.start)
+	p.actual.Int64s(a, b.start)
+	for i := range grow(&s.rows, b.rows) {
+		s.rows[i] = f.intRowOf(g[i*b.cols:][:b.cols], a[i*b.cols:][:b.cols], &p.rule)
+	}
+	return f
+}
+
+// rowAbs gives the largest |d| of a row.
+func (p *pass) rowAbs(row int) float64 {
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	most := 0.0
+	for from := 0; from < p.rowLen; from += pieceLen {
+		f := p.kernel.block(p, s, span{row*p.rowLen + from, 1, min(pieceLen, p.rowLen-from)}, true)
+		most = max(most, f.abs)
+	}
+	return most
+}
+
+// find gives the first element of a block for which is holds; some says whether it is among those of a part of the block.
+func (p *pass) find(b span, some func(*tally) bool, is func(pair, wide) bool) int {
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	for from := 0; from < b.len(); from += stepLen {
+		step := span{b.start + from, 1, min(stepLen, b.len()-from)}
+		if f := p.kernel.block(p, s, step, true); some(&f) {
+			if at := p.first(s, step, is); at >= 0 {
+				return at
+			}
+		}
+	}
+	return -1
+}
+
+// first is find without steps.
+func (p *pass) first(s *scratch, b span, is func(pair, wide) bool) int {
+	if _, ok := p.kernel.(wholeNumbers); ok {
+		g, a := grow(&s.ints[0], b.len()), grow(&s.ints[1], b.len())
+		p.golden.Int64s(g, b.start)
+		p.actual.Int64s(a, b.start)
+		for i, gv := range g {
+			d := intDistance(gv, a[i], p.unsigned)
+			if is(pair{g: toFloat(gv, p.unsigned[0]), a: toFloat(a[i], p.unsigned[1]), d: d.float(), finite: true}, d) {
+				return b.start + i
+			}
+		}
+		return -1
+	}
+	g, a := s.decode(p, b)
+	for i, gv := range g {
+		if is(pair{g: gv, a: a[i], d: math.Abs(a[i] - gv), finite: finite(gv) && finite(a[i])}, wide{}) {
+			return b.start + i
+		}
+	}
+	return -1
+}

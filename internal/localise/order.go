@@ -1,0 +1,46 @@
+package localise
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// rivals lists the layers that may have been wrong before event i, where the order of execution is not known: their outputs differ, no input of
+// theirs does, and nothing tells that they ran later. None if it is known that i is first: its inputs agree, or it is wrong on the golden inputs.
+func (p *pass) rivals(i int) (layers []string) {
+	e := &p.events[i]
+	if p.unordered == nil || e.Alone != nil && !e.Alone.Agrees {
+		return nil
+	}
+	if j := p.producer(i); e.role == Input && j >= 0 && p.events[j].known() {
+		return nil
+	}
+	known := func(in *event) bool { return in.Joined }
+	if e.role == Output && slices.ContainsFunc(p.inputs(e.Layer), known) {
+		return nil
+	}
+	for j := range p.events {
+		o := &p.events[j]
+		if o.role == Output && o.differs() && p.unordered(o.Case, e.Layer, o.Layer) && !slices.Contains(layers, o.Layer) &&
+			!slices.ContainsFunc(p.inputs(o.Layer), (*event).differs) {
+			layers = append(layers, o.Layer)
+		}
+	}
+	return layers
+}
+
+// unplaced is the verdict where event i and its rivals differ and any of them may have been the first. On the frontier are those of which no
+// other is known to have run earlier.
+func (p *pass) unplaced(i int, rivals []string) *Verdict {
+	e := &p.events[i]
+	v := &Verdict{Kind: KindUnordered, at: i, Frontier: []string{e.Layer}}
+	for _, l := range rivals {
+		if !slices.ContainsFunc(v.Frontier, func(o string) bool { return !p.unordered(e.Case, o, l) }) {
+			v.Frontier = append(v.Frontier, l)
+		}
+	}
+	v.Text = fmt.Sprintf("the order of execution is not known, so any of %s may be the first that is wrong: write the names, one a line and in the order of "+
+		"execution, into tensor_names.txt of the reference's folder", strings.Join(v.Frontier[:min(6, len(v.Frontier))], ", "))
+	return v
+}

@@ -1,0 +1,84 @@
+package session
+
+import (
+	"math"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/localise"
+)
+
+// excess tells how many times the error of a layer's output is what the error of its input and rounding make of it, in the worst row:
+//
+//	max over rows ‖dy‖ / (c·G·(‖dx‖ + ε‖x‖) + ε‖y‖)
+//
+// x and y are the golden's rows, dx and dy the candidate's distance from them, ε the rounding of the coarser type, G the layer's gain: the largest
+// ‖y‖/‖x‖ of all rows. c = min(1, max‖y‖ / (G‖x‖)) is below 1 where the layer divides large rows, as a norm does. Where large terms cancel, y is
+// small and its noise is not: that is why the input's row is the measure. Clean layers of 16 bits measured 0.3 to 1.6, wrong ones 17 and more.
+//
+// NaN if rows of the two do not belong together, +Inf for a NaN or an infinity that has no match.
+func excess(in, out *Port) float64 {
+	if !in.Joined() || !out.Joined() || in.Err != nil || out.Err != nil || out.Base.Result.Rows != in.Base.Result.Rows {
+		return math.NaN()
+	}
+	if out.Base.Result.BadNonFinite > 0 {
+		return math.Inf(1)
+	}
+	x, dx, err := norms(in)
+	if err != nil {
+		return math.NaN()
+	}
+	y, dy, err := norms(out)
+	if err != nil {
+		return math.NaN()
+	}
+	var gain, most float64
+	for i := range x {
+		if x[i] > 0 {
+			gain = max(gain, y[i]/x[i])
+		}
+		most = max(most, y[i])
+	}
+	eps := compare.Coarser(out.Golden.DType(), out.Actual.DType()).Epsilon()
+	worst := 0.0
+	for i := range x {
+		g := gain
+		if x[i] > 0 {
+			g = min(g, most/x[i])
+		}
+		if dy[i] > 0 {
+			worst = max(worst, dy[i]/(g*(dx[i]+eps*x[i])+eps*y[i]))
+		}
+	}
+	return worst
+}
+
+// norms gives the norm of each row of the golden, and of the candidate's distance from it, over finite pairs.
+func norms(p *Port) (golden, diff []float64, err error) {
+	n := max(p.Base.Result.RowLen, 1)
+	golden, diff = make([]float64, p.Base.Result.Rows), make([]float64, p.Base.Result.Rows)
+	err = compare.Walk(p.Golden, p.Actual, func(i int, g, a float64) {
+		if d := a - g; !math.IsNaN(d) && !math.IsInf(d, 0) {
+			golden[i/n] += g * g
+			diff[i/n] += d * d
+		}
+	})
+	for i := range golden {
+		golden[i], diff[i] = math.Sqrt(golden[i]), math.Sqrt(diff[i])
+	}
+	return golden, diff, err
+}
+
+// excessOf finds the ports of two records.
+func (c *Comparison) excessOf() func(in, out localise.Record) float64 {
+	var ports map[portKey]*Port
+	return func(in, out localise.Record) float64 {
+		if ports == nil {
+			ports = map[portKey]*Port{}
+			for _, p := range c.Ports {
+				ports[p.key()] = p
+			}
+		}
+		key := func(r localise.Record) portKey { return portKey{r.Case, r.Step, r.Layer, r.Port} }
+		return excess(ports[key(in)], ports[key(out)])
+	}
+}

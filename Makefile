@@ -80,11 +80,11 @@ ENGINES := internal/engine/requirements.txt internal/engine/requirements-max.txt
 
 # The fixtures, judged live; their models are here, no hub is asked.
 livefixtures = cd fixtures && HF_HUB_CACHE="$$PWD/../.venv/hub" PARITY_PYTHON="$$PWD/../.venv/bin/python" \
-	go test -count=1 -p 1 -timeout 30m $(FIXTURES:%=./%) -parity.run=cpu
+	go test -count=1 -p 1 -timeout 60m $(FIXTURES:%=./%) -parity.run=cpu
 
 .PHONY: live
 live: .venv/installed ## run the real engines on the CPU: torch makes goldens, MAX is judged (a first compilation takes minutes)
-	PARITY_LIVE=1 PARITY_PYTHON="$$PWD/.venv/bin/python" go test -count=1 -timeout 30m -run '^TestLive' ./internal/engine
+	PARITY_LIVE=1 PARITY_PYTHON="$$PWD/.venv/bin/python" go test -count=1 -timeout 60m -run '^TestLive' ./internal/engine
 	$(livefixtures)
 
 .PHONY: live-full
@@ -128,7 +128,12 @@ fuzz: ## run every fuzz target of PKGS whose name matches FUZZ, for FUZZTIME eac
 		done; done; echo "$$n fuzz targets"; [ $$n -gt 0 ]
 
 .PHONY: bench
-bench: ## run the benchmarks of PKGS that match BENCH
+bench: .venv/installed .bin/parity ## measure the comparison beside numpy, torch and the limit of memory; the table goes to docs/performance.md
+	go test -c -o .bin/compare.test ./compare
+	.venv/bin/python internal/bench/bench.py --binary .bin/compare.test --parity .bin/parity --write docs/performance.md $(BENCHFLAGS)
+
+.PHONY: bench-go
+bench-go: ## run the Go benchmarks of PKGS that match BENCH
 	go test -run '^$$' -bench '$(BENCH)' -benchmem $(PKGS)
 
 # The comparison's assembly is written by internal/kernelgen, a module of its own: who imports goparity does not need it.
@@ -143,8 +148,9 @@ kernel-check: ## check that compare/kernels_amd64.* are what internal/kernelgen 
 
 .PHONY: isa
 isa: ## test the comparison with each instruction set that this machine has; arm64 where there is qemu
-	GODEBUG=cpu.avx512=off go test -count=1 ./compare
-	GODEBUG=cpu.avx2=off go test -count=1 ./compare
+	go test -c -o .bin/compare.test ./compare
+	cd compare && GODEBUG=cpu.avx512=off ../.bin/compare.test
+	cd compare && GODEBUG=cpu.avx2=off ../.bin/compare.test
 	@if command -v qemu-aarch64-static >/dev/null; then GOARCH=arm64 CGO_ENABLED=0 go test -count=1 -exec qemu-aarch64-static ./compare; \
 	else echo "no qemu-aarch64-static: arm64 is only built"; fi
 

@@ -1,10 +1,16 @@
 package compare_test
 
 import (
-	"encoding/binary"
+	"bytes"
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -12,28 +18,20 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// pairOf makes two tensors of a type: normal values, and the same with small errors.
+// pairOf makes two tensors of a type: normal values, and the same with small errors. Large ones repeat themselves.
 func pairOf(tb testing.TB, d tensor.DType, shape ...int) (golden, actual *tensor.Tensor) {
+	const period = 1<<20 + 7
 	n, err := tensor.NumElems(shape)
 	require.NoError(tb, err)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	g, a := make([]byte, 0, n*d.Size()), make([]byte, 0, n*d.Size())
-	put := func(b []byte, v float64) []byte {
-		switch d {
-		case tensor.F64:
-			return binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
-		case tensor.F32:
-			return binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(v)))
-		case tensor.BF16:
-			return binary.LittleEndian.AppendUint16(b, uint16(math.Float32bits(float32(v))>>16))
-		default:
-			tb.Fatalf("no values of %s here", d)
-			return nil
-		}
-	}
-	for range n {
+	for range min(n, period) {
 		v := rnd.NormFloat64()
-		g, a = put(g, v), put(a, v+1e-3*rnd.NormFloat64())
+		g, a = appendValue(g, d, v), appendValue(a, d, v+1e-3*rnd.NormFloat64())
+	}
+	for len(g) < cap(g) {
+		m := min(len(g), n*d.Size()-len(g))
+		g, a = append(g, g[:m]...), append(a, a[:m]...)
 	}
 	golden, err = tensor.New(d, shape, g)
 	require.NoError(tb, err)
@@ -42,7 +40,7 @@ func pairOf(tb testing.TB, d tensor.DType, shape ...int) (golden, actual *tensor
 	return golden, actual
 }
 
-// BenchmarkTensors reads both sides: MB/s counts the bytes of the two.
+// BenchmarkTensors reads both sides: MB/s counts the bytes of the two. -cpu 1,2 shows what another core gives.
 func BenchmarkTensors(b *testing.B) {
 	for _, bench := range []struct {
 		name  string
@@ -50,13 +48,20 @@ func BenchmarkTensors(b *testing.B) {
 		shape []int
 		turn  bool // transposed
 	}{
-		{"f32/rows1024", tensor.F32, []int{4096, 1024}, false},
-		{"f32/rows64", tensor.F32, []int{65536, 64}, false},
+		{"f32/64kB", tensor.F32, []int{16, 1024}, false},
+		{"f32/1MB", tensor.F32, []int{256, 1024}, false},
+		{"f32/16MB", tensor.F32, []int{4096, 1024}, false},
+		{"f32/256MB", tensor.F32, []int{65536, 1024}, false},
+		{"f32/1GB", tensor.F32, []int{1 << 18, 1024}, false},
+		{"f32/rows64", tensor.F32, []int{1 << 20, 64}, false},
 		{"f32/rows1", tensor.F32, []int{1 << 22, 1}, false},
-		{"f32/one row", tensor.F32, []int{1 << 22}, false},
-		{"f32/transposed", tensor.F32, []int{2048, 2048}, true},
-		{"bf16/rows1024", tensor.BF16, []int{4096, 1024}, false},
-		{"f64/rows1024", tensor.F64, []int{4096, 1024}, false},
+		{"f32/one row", tensor.F32, []int{1 << 26}, false},
+		{"f32/transposed", tensor.F32, []int{4096, 4096}, true},
+		{"bf16/256MB", tensor.BF16, []int{1 << 17, 1024}, false},
+		{"bf16/rows64", tensor.BF16, []int{1 << 21, 64}, false},
+		{"f16/256MB", tensor.F16, []int{1 << 17, 1024}, false},
+		{"f64/256MB", tensor.F64, []int{32768, 1024}, false},
+		{"f8/64MB", tensor.F8E5M2, []int{65536, 1024}, false},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			g, a := pairOf(b, bench.dtype, bench.shape...)
@@ -67,14 +72,110 @@ func BenchmarkTensors(b *testing.B) {
 				a, err = a.Transpose()
 				require.NoError(b, err)
 			}
-			b.SetBytes(int64(2 * g.Len() * bench.dtype.Size()))
 			b.ReportAllocs()
-			for b.Loop() {
+			best(b, 2*g.Len()*bench.dtype.Size(), func() {
 				_, err := compare.Tensors(g, a, compare.Tolerance{Atol: 1e-3, Rtol: 1e-3})
 				require.NoError(b, err)
-			}
+			})
 		})
 	}
+}
+
+// BenchmarkLayers compares many small tensors one after the other.
+func BenchmarkLayers(b *testing.B) {
+	g, a := pairOf(b, tensor.F32, 64, 256, 64) // 64 layers of 64 kB, over and over
+	for _, n := range []int{10, 100, 1000, 10000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			best(b, n*2*256*64*4, func() {
+				for i := range n {
+					gl, err := g.Slice(0, i%64, i%64+1)
+					require.NoError(b, err)
+					al, err := a.Slice(0, i%64, i%64+1)
+					require.NoError(b, err)
+					_, err = compare.Tensors(gl, al, compare.Tolerance{Atol: 1e-3, Rtol: 1e-3})
+					require.NoError(b, err)
+				}
+			})
+		})
+	}
+}
+
+// BenchmarkKernel is what the kernels do on one core with tensors in its cache, without looking for indices.
+func BenchmarkKernel(b *testing.B) {
+	for name, isa := range compare.ISAs() {
+		for _, d := range []tensor.DType{tensor.F32, tensor.BF16, tensor.F16, tensor.F64} {
+			for _, cols := range []int{64, 1024} {
+				b.Run(fmt.Sprintf("%s/%s/rows%d", d, name, cols), func(b *testing.B) {
+					defer compare.SetISA(compare.SetISA(isa))
+					g, a := pairOf(b, d, 4*compare.PieceLen/cols, cols)
+					again := compare.Again(g, a, compare.Tolerance{Atol: 1e-3, Rtol: 1e-3})
+					best(b, 2*g.Len()*d.Size(), again)
+				})
+			}
+		}
+	}
+}
+
+// BenchmarkLimit reads two equal tensors of 256 MB and does nothing else: the limit of what memory gives.
+func BenchmarkLimit(b *testing.B) {
+	g, _ := pairOf(b, tensor.F32, 1<<26)
+	x, _ := g.Bytes()
+	y := bytes.Clone(x)
+	best(b, 2*len(x), func() {
+		var parts sync.WaitGroup
+		n := runtime.GOMAXPROCS(0)
+		for i := range n {
+			parts.Go(func() {
+				for from := i << 20; from < len(x); from += n << 20 {
+					if !bytes.Equal(x[from:min(from+1<<20, len(x))], y[from:min(from+1<<20, len(y))]) {
+						b.Error("they are equal")
+					}
+				}
+			})
+		}
+		parts.Wait()
+	})
+}
+
+// BenchmarkFiles compares golden.TYPE with actual.TYPE, raw files in rows of 1024, in the folder $PARITY_BENCH: internal/bench writes them.
+func BenchmarkFiles(b *testing.B) {
+	dir := os.Getenv("PARITY_BENCH")
+	if dir == "" {
+		b.Skip("PARITY_BENCH names no folder")
+	}
+	for _, d := range []tensor.DType{tensor.F32, tensor.BF16, tensor.F16} {
+		b.Run(d.String(), func(b *testing.B) {
+			open := func(side string) *tensor.Tensor {
+				path := filepath.Join(dir, side+"."+d.String())
+				f, err := tensor.OpenFile("raw", path, func(f *tensor.File, data []byte) error {
+					x, err := tensor.New(d, []int{len(data) / d.Size() / 1024, 1024}, data)
+					f.Tensors = []tensor.Named{{Tensor: x}}
+					return err
+				})
+				require.NoError(b, err)
+				b.Cleanup(func() { require.NoError(b, f.Close()) })
+				return f.Tensors[0].Tensor
+			}
+			g, a := open("golden"), open("actual")
+			best(b, 2*g.Len()*d.Size(), func() {
+				_, err := compare.Tensors(g, a, compare.Tolerance{Atol: 1e-3, Rtol: 1e-3})
+				require.NoError(b, err)
+			})
+		})
+	}
+}
+
+// best reports the bytes a second of the fastest call, too: on a busy machine the mean says little.
+func best(b *testing.B, n int, f func()) {
+	b.SetBytes(int64(n))
+	fastest := time.Duration(math.MaxInt64)
+	for b.Loop() {
+		start := time.Now()
+		f()
+		fastest = min(fastest, time.Since(start))
+	}
+	b.ReportMetric(float64(n)/fastest.Seconds()/1e9, "best-GB/s")
 }
 
 func BenchmarkExplain(b *testing.B) {

@@ -17,6 +17,17 @@ func Reference(golden, actual *tensor.Tensor, tol Tolerance) (Result, error) {
 	return Tensors(golden, actual, tol)
 }
 
+// Again reads the first chunk of a pair with all maxima known.
+func Again(golden, actual *tensor.Tensor, tol Tolerance) func() {
+	p, s := newPass(golden, actual, tol, scale{}), new(scratch)
+	for range 2 {
+		p.chunk(0, s)
+	}
+	p.abs.raise(2 * p.abs.value())
+	p.rel.raise(2 * p.rel.value())
+	return func() { p.chunk(0, s) }
+}
+
 // Sizes of the partition.
 const (
 	PieceLen = pieceLen

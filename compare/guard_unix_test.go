@@ -5,6 +5,7 @@ package compare_test
 import (
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"syscall"
 	"testing"
 
@@ -54,6 +55,30 @@ func TestGuardPages(t *testing.T) {
 						require.NoError(t, err, "%v, %d rows of %d", types, rows, cols)
 					}
 				}
+			}
+		}
+	})
+}
+
+// A fault in assembly, here or in a helper, is an error whichever core meets it first.
+func TestFaultOnAnyCore(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	const n = 6 * compare.ChunkLen
+	m, err := syscall.Mmap(-1, 0, 4*n, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, syscall.Munmap(m)) }()
+	require.NoError(t, syscall.Mprotect(m[2*n:], syscall.PROT_NONE))
+	g, err := tensor.New(tensor.F32, []int{n / 64, 64}, m)
+	require.NoError(t, err)
+	a, err := tensor.New(tensor.F32, []int{n / 64, 64}, make([]byte, 4*n))
+	require.NoError(t, err)
+	forEachISA(t, func(t *testing.T) {
+		for _, procs := range []int{1, 2, 7} {
+			runtime.GOMAXPROCS(procs)
+			for range 5 {
+				_, err := compare.Tensors(g, a, compare.Tolerance{})
+				var fault *compare.FaultError
+				require.ErrorAs(t, err, &fault)
 			}
 		}
 	})

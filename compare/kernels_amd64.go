@@ -22,6 +22,18 @@ func fastF32F32AVX512(c *byte)
 //go:noescape
 func exactF32F32AVX2(c *byte)
 
+// sameF32F32AVX2 takes rows of 8 elements or more, and of golden alone: only Σg² of rows is not zero.
+// c is a *call.
+//
+//go:noescape
+func sameF32F32AVX2(c *byte)
+
+// sameF32F32AVX512 takes rows of 16 elements or more, and of golden alone: only Σg² of rows is not zero.
+// c is a *call.
+//
+//go:noescape
+func sameF32F32AVX512(c *byte)
+
 // fastF64F64AVX2 takes rows of 8 elements or more. rel > 0 where |d| > bound·max(|g|, 1e-10).
 // c is a *call.
 //
@@ -39,6 +51,18 @@ func fastF64F64AVX512(c *byte)
 //
 //go:noescape
 func exactF64F64AVX2(c *byte)
+
+// sameF64F64AVX2 takes rows of 8 elements or more, and of golden alone: only Σg² of rows is not zero.
+// c is a *call.
+//
+//go:noescape
+func sameF64F64AVX2(c *byte)
+
+// sameF64F64AVX512 takes rows of 16 elements or more, and of golden alone: only Σg² of rows is not zero.
+// c is a *call.
+//
+//go:noescape
+func sameF64F64AVX512(c *byte)
 
 // fastBF16BF16AVX2 takes rows of 16 elements or more, in float32. rel > 0 where |d| > bound32·max(|g|, 1e-10); count and count2 are those above the low and the high tolerance.
 // c is a *call.
@@ -58,6 +82,18 @@ func fastBF16BF16AVX512(c *byte)
 //go:noescape
 func exactBF16BF16AVX2(c *byte)
 
+// sameBF16BF16AVX2 takes rows of 16 elements or more, and of golden alone: only Σg² of rows is not zero.
+// c is a *call.
+//
+//go:noescape
+func sameBF16BF16AVX2(c *byte)
+
+// sameBF16BF16AVX512 takes rows of 32 elements or more, and of golden alone: only Σg² of rows is not zero.
+// c is a *call.
+//
+//go:noescape
+func sameBF16BF16AVX512(c *byte)
+
 // fastF16F16AVX2 takes rows of 16 elements or more, in float32. rel > 0 where |d| > bound32·max(|g|, 1e-10); count and count2 are those above the low and the high tolerance.
 // c is a *call.
 //
@@ -75,6 +111,18 @@ func fastF16F16AVX512(c *byte)
 //
 //go:noescape
 func exactF16F16AVX2(c *byte)
+
+// sameF16F16AVX2 takes rows of 16 elements or more, and of golden alone: only Σg² of rows is not zero.
+// c is a *call.
+//
+//go:noescape
+func sameF16F16AVX2(c *byte)
+
+// sameF16F16AVX512 takes rows of 32 elements or more, and of golden alone: only Σg² of rows is not zero.
+// c is a *call.
+//
+//go:noescape
+func sameF16F16AVX512(c *byte)
 
 // fastBF16F32AVX2 takes rows of 8 elements or more. rel > 0 where |d| > bound·max(|g|, 1e-10).
 // c is a *call.

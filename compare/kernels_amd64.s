@@ -515,6 +515,144 @@ end:
 	VZEROUPPER
 	RET
 
+// func sameF32F32AVX2(c *byte)
+// Requires: AVX, AVX2, FMA3
+TEXT ·sameF32F32AVX2(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  (AX), CX
+	MOVQ  8(AX), DX
+	MOVQ  16(AX), DX
+	MOVQ  24(AX), BX
+	MOVQ  32(AX), AX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+
+row:
+	MOVQ BX, SI
+	MOVQ SI, DI
+	SHRQ $0x03, DI
+	JZ   tail
+	MOVQ DI, R8
+	SHLQ $0x03, R8
+	SUBQ R8, SI
+
+loop:
+	VCVTPS2PD   (CX), Y2
+	VFMADD231PD Y2, Y2, Y0
+	VCVTPS2PD   16(CX), Y2
+	VFMADD231PD Y2, Y2, Y1
+	ADDQ        $0x20, CX
+	DECQ        DI
+	JNZ         loop
+
+tail:
+	TESTQ       SI, SI
+	JZ          end
+	MOVQ        SI, DI
+	SHLQ        $0x02, DI
+	ADDQ        DI, CX
+	SUBQ        $0x20, CX
+	LEAQ        tailMask<>+0(SB), DI
+	SHLQ        $0x03, SI
+	ADDQ        DI, SI
+	VCVTPS2PD   (CX), Y2
+	VPAND       64(SI), Y2, Y2
+	VFMADD231PD Y2, Y2, Y0
+	VCVTPS2PD   16(CX), Y2
+	VPAND       96(SI), Y2, Y2
+	VFMADD231PD Y2, Y2, Y1
+	ADDQ        $0x20, CX
+
+end:
+	VADDPD       Y0, Y1, Y2
+	VPXOR        Y0, Y0, Y0
+	VPXOR        Y1, Y1, Y1
+	VUNPCKLPD    Y2, Y3, Y4
+	VUNPCKHPD    Y2, Y3, Y2
+	VADDPD       Y4, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X4
+	VADDPD       X2, X4, X4
+	VMOVUPD      X4, (AX)
+	VMOVSD       X3, 16(AX)
+	VPXOR        Y2, Y2, Y2
+	ADDQ         $0x18, AX
+	DECQ         DX
+	JNZ          row
+	VZEROUPPER
+	RET
+
+// func sameF32F32AVX512(c *byte)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+TEXT ·sameF32F32AVX512(SB), NOSPLIT, $0-8
+	MOVQ   c+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   8(AX), DX
+	MOVQ   16(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   32(AX), AX
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+
+row:
+	MOVQ BX, SI
+	MOVQ SI, DI
+	SHRQ $0x04, DI
+	JZ   tail
+	MOVQ DI, R8
+	SHLQ $0x04, R8
+	SUBQ R8, SI
+
+loop:
+	VCVTPS2PD   (CX), Z2
+	VFMADD231PD Z2, Z2, Z0
+	VCVTPS2PD   32(CX), Z2
+	VFMADD231PD Z2, Z2, Z1
+	ADDQ        $0x40, CX
+	DECQ        DI
+	JNZ         loop
+
+tail:
+	TESTQ       SI, SI
+	JZ          end
+	MOVQ        SI, DI
+	SHLQ        $0x02, DI
+	ADDQ        DI, CX
+	SUBQ        $0x40, CX
+	LEAQ        tailMask<>+0(SB), DI
+	SHLQ        $0x03, SI
+	ADDQ        DI, SI
+	VCVTPS2PD   (CX), Z2
+	VPANDQ      (SI), Z2, Z2
+	VFMADD231PD Z2, Z2, Z0
+	VCVTPS2PD   32(CX), Z2
+	VPANDQ      64(SI), Z2, Z2
+	VFMADD231PD Z2, Z2, Z1
+	ADDQ        $0x40, CX
+
+end:
+	VADDPD        Z0, Z1, Z2
+	VPXORQ        Z0, Z0, Z0
+	VPXORQ        Z1, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z2, Y4
+	VADDPD        Y4, Y2, Y4
+	VUNPCKLPD     Y4, Y3, Y5
+	VUNPCKHPD     Y4, Y3, Y4
+	VADDPD        Y5, Y4, Y4
+	VEXTRACTF64X2 $0x01, Y4, X5
+	VADDPD        X4, X5, X5
+	VMOVUPD       X5, (AX)
+	VMOVSD        X3, 16(AX)
+	VPXORQ        Z2, Z2, Z2
+	ADDQ          $0x18, AX
+	DECQ          DX
+	JNZ           row
+	VZEROUPPER
+	RET
+
 // func fastF64F64AVX2(c *byte)
 // Requires: AVX, AVX2, FMA3
 TEXT ·fastF64F64AVX2(SB), NOSPLIT, $0-8
@@ -944,6 +1082,144 @@ end:
 	VZEROUPPER
 	RET
 
+// func sameF64F64AVX2(c *byte)
+// Requires: AVX, AVX2, FMA3
+TEXT ·sameF64F64AVX2(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  (AX), CX
+	MOVQ  8(AX), DX
+	MOVQ  16(AX), DX
+	MOVQ  24(AX), BX
+	MOVQ  32(AX), AX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+
+row:
+	MOVQ BX, SI
+	MOVQ SI, DI
+	SHRQ $0x03, DI
+	JZ   tail
+	MOVQ DI, R8
+	SHLQ $0x03, R8
+	SUBQ R8, SI
+
+loop:
+	VMOVUPD     (CX), Y2
+	VFMADD231PD Y2, Y2, Y0
+	VMOVUPD     32(CX), Y2
+	VFMADD231PD Y2, Y2, Y1
+	ADDQ        $0x40, CX
+	DECQ        DI
+	JNZ         loop
+
+tail:
+	TESTQ       SI, SI
+	JZ          end
+	MOVQ        SI, DI
+	SHLQ        $0x03, DI
+	ADDQ        DI, CX
+	SUBQ        $0x40, CX
+	LEAQ        tailMask<>+0(SB), DI
+	SHLQ        $0x03, SI
+	ADDQ        DI, SI
+	VMOVUPD     (CX), Y2
+	VPAND       64(SI), Y2, Y2
+	VFMADD231PD Y2, Y2, Y0
+	VMOVUPD     32(CX), Y2
+	VPAND       96(SI), Y2, Y2
+	VFMADD231PD Y2, Y2, Y1
+	ADDQ        $0x40, CX
+
+end:
+	VADDPD       Y0, Y1, Y2
+	VPXOR        Y0, Y0, Y0
+	VPXOR        Y1, Y1, Y1
+	VUNPCKLPD    Y2, Y3, Y4
+	VUNPCKHPD    Y2, Y3, Y2
+	VADDPD       Y4, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X4
+	VADDPD       X2, X4, X4
+	VMOVUPD      X4, (AX)
+	VMOVSD       X3, 16(AX)
+	VPXOR        Y2, Y2, Y2
+	ADDQ         $0x18, AX
+	DECQ         DX
+	JNZ          row
+	VZEROUPPER
+	RET
+
+// func sameF64F64AVX512(c *byte)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+TEXT ·sameF64F64AVX512(SB), NOSPLIT, $0-8
+	MOVQ   c+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   8(AX), DX
+	MOVQ   16(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   32(AX), AX
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+
+row:
+	MOVQ BX, SI
+	MOVQ SI, DI
+	SHRQ $0x04, DI
+	JZ   tail
+	MOVQ DI, R8
+	SHLQ $0x04, R8
+	SUBQ R8, SI
+
+loop:
+	VMOVUPD     (CX), Z2
+	VFMADD231PD Z2, Z2, Z0
+	VMOVUPD     64(CX), Z2
+	VFMADD231PD Z2, Z2, Z1
+	ADDQ        $0x80, CX
+	DECQ        DI
+	JNZ         loop
+
+tail:
+	TESTQ       SI, SI
+	JZ          end
+	MOVQ        SI, DI
+	SHLQ        $0x03, DI
+	ADDQ        DI, CX
+	SUBQ        $0x80, CX
+	LEAQ        tailMask<>+0(SB), DI
+	SHLQ        $0x03, SI
+	ADDQ        DI, SI
+	VMOVUPD     (CX), Z2
+	VPANDQ      (SI), Z2, Z2
+	VFMADD231PD Z2, Z2, Z0
+	VMOVUPD     64(CX), Z2
+	VPANDQ      64(SI), Z2, Z2
+	VFMADD231PD Z2, Z2, Z1
+	ADDQ        $0x80, CX
+
+end:
+	VADDPD        Z0, Z1, Z2
+	VPXORQ        Z0, Z0, Z0
+	VPXORQ        Z1, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z2, Y4
+	VADDPD        Y4, Y2, Y4
+	VUNPCKLPD     Y4, Y3, Y5
+	VUNPCKHPD     Y4, Y3, Y4
+	VADDPD        Y5, Y4, Y4
+	VEXTRACTF64X2 $0x01, Y4, X5
+	VADDPD        X4, X5, X5
+	VMOVUPD       X5, (AX)
+	VMOVSD        X3, 16(AX)
+	VPXORQ        Z2, Z2, Z2
+	ADDQ          $0x18, AX
+	DECQ          DX
+	JNZ           row
+	VZEROUPPER
+	RET
+
 // func fastBF16BF16AVX2(c *byte)
 // Requires: AVX, AVX2, CMOV, FMA3
 TEXT ·fastBF16BF16AVX2(SB), NOSPLIT, $0-8
@@ -1030,34 +1306,38 @@ loop:
 	ADDQ         $0x20, DX
 	DECQ         R9
 	JNZ          loop
-	VCVTPS2PD    X1, Y9
+	VMOVUPD      640(AX), Y9
+	VCVTPS2PD    X1, Y10
 	VEXTRACTF128 $0x01, Y1, X1
 	VCVTPS2PD    X1, Y1
-	VADDPD       Y9, Y1, Y1
-	VADDPD       640(AX), Y1, Y1
-	VMOVUPD      Y1, 640(AX)
+	VADDPD       Y10, Y1, Y1
+	VADDPD       Y1, Y9, Y9
 	VPXOR        Y1, Y1, Y1
-	VCVTPS2PD    X2, Y9
+	VMOVUPD      Y9, 640(AX)
+	VMOVUPD      672(AX), Y9
+	VCVTPS2PD    X2, Y10
 	VEXTRACTF128 $0x01, Y2, X2
 	VCVTPS2PD    X2, Y2
-	VADDPD       Y9, Y2, Y2
-	VADDPD       672(AX), Y2, Y2
-	VMOVUPD      Y2, 672(AX)
+	VADDPD       Y10, Y2, Y2
+	VADDPD       Y2, Y9, Y9
 	VPXOR        Y2, Y2, Y2
-	VCVTPS2PD    X3, Y9
+	VMOVUPD      Y9, 672(AX)
+	VMOVUPD      704(AX), Y9
+	VCVTPS2PD    X3, Y10
 	VEXTRACTF128 $0x01, Y3, X3
 	VCVTPS2PD    X3, Y3
-	VADDPD       Y9, Y3, Y3
-	VADDPD       704(AX), Y3, Y3
-	VMOVUPD      Y3, 704(AX)
+	VADDPD       Y10, Y3, Y3
+	VADDPD       Y3, Y9, Y9
 	VPXOR        Y3, Y3, Y3
-	VCVTPS2PD    X4, Y9
+	VMOVUPD      Y9, 704(AX)
+	VMOVUPD      736(AX), Y9
+	VCVTPS2PD    X4, Y10
 	VEXTRACTF128 $0x01, Y4, X4
 	VCVTPS2PD    X4, Y4
-	VADDPD       Y9, Y4, Y4
-	VADDPD       736(AX), Y4, Y4
-	VMOVUPD      Y4, 736(AX)
+	VADDPD       Y10, Y4, Y4
+	VADDPD       Y4, Y9, Y9
 	VPXOR        Y4, Y4, Y4
+	VMOVUPD      Y9, 736(AX)
 	JMP          turn
 
 tail:
@@ -1122,34 +1402,38 @@ tail:
 	VMAXPS       Y9, Y6, Y6
 	ADDQ         $0x20, CX
 	ADDQ         $0x20, DX
-	VCVTPS2PD    X1, Y9
+	VMOVUPD      640(AX), Y9
+	VCVTPS2PD    X1, Y10
 	VEXTRACTF128 $0x01, Y1, X1
 	VCVTPS2PD    X1, Y1
-	VADDPD       Y9, Y1, Y1
-	VADDPD       640(AX), Y1, Y1
-	VMOVUPD      Y1, 640(AX)
+	VADDPD       Y10, Y1, Y1
+	VADDPD       Y1, Y9, Y9
 	VPXOR        Y1, Y1, Y1
-	VCVTPS2PD    X2, Y9
+	VMOVUPD      Y9, 640(AX)
+	VMOVUPD      672(AX), Y9
+	VCVTPS2PD    X2, Y10
 	VEXTRACTF128 $0x01, Y2, X2
 	VCVTPS2PD    X2, Y2
-	VADDPD       Y9, Y2, Y2
-	VADDPD       672(AX), Y2, Y2
-	VMOVUPD      Y2, 672(AX)
+	VADDPD       Y10, Y2, Y2
+	VADDPD       Y2, Y9, Y9
 	VPXOR        Y2, Y2, Y2
-	VCVTPS2PD    X3, Y9
+	VMOVUPD      Y9, 672(AX)
+	VMOVUPD      704(AX), Y9
+	VCVTPS2PD    X3, Y10
 	VEXTRACTF128 $0x01, Y3, X3
 	VCVTPS2PD    X3, Y3
-	VADDPD       Y9, Y3, Y3
-	VADDPD       704(AX), Y3, Y3
-	VMOVUPD      Y3, 704(AX)
+	VADDPD       Y10, Y3, Y3
+	VADDPD       Y3, Y9, Y9
 	VPXOR        Y3, Y3, Y3
-	VCVTPS2PD    X4, Y9
+	VMOVUPD      Y9, 704(AX)
+	VMOVUPD      736(AX), Y9
+	VCVTPS2PD    X4, Y10
 	VEXTRACTF128 $0x01, Y4, X4
 	VCVTPS2PD    X4, Y4
-	VADDPD       Y9, Y4, Y4
-	VADDPD       736(AX), Y4, Y4
-	VMOVUPD      Y4, 736(AX)
+	VADDPD       Y10, Y4, Y4
+	VADDPD       Y4, Y9, Y9
 	VPXOR        Y4, Y4, Y4
+	VMOVUPD      Y9, 736(AX)
 
 end:
 	VMOVUPD      640(AX), Y9
@@ -1559,6 +1843,201 @@ end:
 	VZEROUPPER
 	RET
 
+// func sameBF16BF16AVX2(c *byte)
+// Requires: AVX, AVX2, CMOV, FMA3
+TEXT ·sameBF16BF16AVX2(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  (AX), CX
+	MOVQ  8(AX), DX
+	MOVQ  16(AX), DX
+	MOVQ  24(AX), BX
+	MOVQ  32(AX), AX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+
+row:
+	MOVQ BX, SI
+
+turn:
+	MOVQ    SI, DI
+	SHRQ    $0x04, DI
+	JZ      tail
+	MOVQ    $0x00000010, R8
+	CMPQ    DI, R8
+	CMOVQGT R8, DI
+	MOVQ    DI, R8
+	SHLQ    $0x04, R8
+	SUBQ    R8, SI
+
+loop:
+	VMOVDQU      (CX), Y5
+	VPSLLD       $0x10, Y5, Y4
+	VFMADD231PS  Y4, Y4, Y0
+	VPAND        highHalf<>+0(SB), Y5, Y5
+	VFMADD231PS  Y5, Y5, Y1
+	ADDQ         $0x20, CX
+	DECQ         DI
+	JNZ          loop
+	VCVTPS2PD    X0, Y4
+	VEXTRACTF128 $0x01, Y0, X0
+	VCVTPS2PD    X0, Y0
+	VADDPD       Y4, Y0, Y0
+	VADDPD       Y0, Y2, Y2
+	VPXOR        Y0, Y0, Y0
+	VCVTPS2PD    X1, Y4
+	VEXTRACTF128 $0x01, Y1, X1
+	VCVTPS2PD    X1, Y1
+	VADDPD       Y4, Y1, Y1
+	VADDPD       Y1, Y2, Y2
+	VPXOR        Y1, Y1, Y1
+	JMP          turn
+
+tail:
+	TESTQ        SI, SI
+	JZ           end
+	MOVQ         SI, DI
+	SHLQ         $0x01, DI
+	ADDQ         DI, CX
+	SUBQ         $0x20, CX
+	LEAQ         tailMask<>+0(SB), DI
+	SHLQ         $0x01, SI
+	ADDQ         DI, SI
+	VMOVDQU      (CX), Y5
+	VPAND        96(SI), Y5, Y5
+	VPSLLD       $0x10, Y5, Y4
+	VFMADD231PS  Y4, Y4, Y0
+	VPAND        highHalf<>+0(SB), Y5, Y5
+	VFMADD231PS  Y5, Y5, Y1
+	ADDQ         $0x20, CX
+	VCVTPS2PD    X0, Y4
+	VEXTRACTF128 $0x01, Y0, X0
+	VCVTPS2PD    X0, Y0
+	VADDPD       Y4, Y0, Y0
+	VADDPD       Y0, Y2, Y2
+	VPXOR        Y0, Y0, Y0
+	VCVTPS2PD    X1, Y4
+	VEXTRACTF128 $0x01, Y1, X1
+	VCVTPS2PD    X1, Y1
+	VADDPD       Y4, Y1, Y1
+	VADDPD       Y1, Y2, Y2
+	VPXOR        Y1, Y1, Y1
+
+end:
+	VUNPCKLPD    Y2, Y3, Y4
+	VUNPCKHPD    Y2, Y3, Y2
+	VADDPD       Y4, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X4
+	VADDPD       X2, X4, X4
+	VMOVUPD      X4, (AX)
+	VMOVSD       X3, 16(AX)
+	VPXOR        Y2, Y2, Y2
+	ADDQ         $0x18, AX
+	DECQ         DX
+	JNZ          row
+	VZEROUPPER
+	RET
+
+// func sameBF16BF16AVX512(c *byte)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, CMOV
+TEXT ·sameBF16BF16AVX512(SB), NOSPLIT, $0-8
+	MOVQ         c+0(FP), AX
+	MOVQ         (AX), CX
+	MOVQ         8(AX), DX
+	MOVQ         16(AX), DX
+	MOVQ         24(AX), BX
+	MOVQ         32(AX), AX
+	VBROADCASTSS highHalf<>+0(SB), Z0
+	VPXORQ       Z1, Z1, Z1
+	VPXORQ       Z2, Z2, Z2
+	VPXORQ       Z3, Z3, Z3
+	VPXORQ       Z4, Z4, Z4
+
+row:
+	MOVQ BX, SI
+
+turn:
+	MOVQ    SI, DI
+	SHRQ    $0x05, DI
+	JZ      tail
+	MOVQ    $0x00000010, R8
+	CMPQ    DI, R8
+	CMOVQGT R8, DI
+	MOVQ    DI, R8
+	SHLQ    $0x05, R8
+	SUBQ    R8, SI
+
+loop:
+	VMOVDQU32     (CX), Z6
+	VPSLLD        $0x10, Z6, Z5
+	VFMADD231PS   Z5, Z5, Z1
+	VPANDQ        Z0, Z6, Z6
+	VFMADD231PS   Z6, Z6, Z2
+	ADDQ          $0x40, CX
+	DECQ          DI
+	JNZ           loop
+	VCVTPS2PD     Y1, Z6
+	VEXTRACTF32X8 $0x01, Z1, Y5
+	VCVTPS2PD     Y5, Z5
+	VADDPD        Z6, Z5, Z5
+	VADDPD        Z5, Z3, Z3
+	VPXORQ        Z1, Z1, Z1
+	VCVTPS2PD     Y2, Z6
+	VEXTRACTF32X8 $0x01, Z2, Y5
+	VCVTPS2PD     Y5, Z5
+	VADDPD        Z6, Z5, Z5
+	VADDPD        Z5, Z3, Z3
+	VPXORQ        Z2, Z2, Z2
+	JMP           turn
+
+tail:
+	TESTQ         SI, SI
+	JZ            end
+	MOVQ          SI, DI
+	SHLQ          $0x01, DI
+	ADDQ          DI, CX
+	SUBQ          $0x40, CX
+	LEAQ          tailMask<>+0(SB), DI
+	SHLQ          $0x01, SI
+	ADDQ          DI, SI
+	VMOVDQU32     (CX), Z6
+	VPANDQ        64(SI), Z6, Z6
+	VPSLLD        $0x10, Z6, Z5
+	VFMADD231PS   Z5, Z5, Z1
+	VPANDQ        Z0, Z6, Z6
+	VFMADD231PS   Z6, Z6, Z2
+	ADDQ          $0x40, CX
+	VCVTPS2PD     Y1, Z6
+	VEXTRACTF32X8 $0x01, Z1, Y5
+	VCVTPS2PD     Y5, Z5
+	VADDPD        Z6, Z5, Z5
+	VADDPD        Z5, Z3, Z3
+	VPXORQ        Z1, Z1, Z1
+	VCVTPS2PD     Y2, Z6
+	VEXTRACTF32X8 $0x01, Z2, Y5
+	VCVTPS2PD     Y5, Z5
+	VADDPD        Z6, Z5, Z5
+	VADDPD        Z5, Z3, Z3
+	VPXORQ        Z2, Z2, Z2
+
+end:
+	VEXTRACTF64X4 $0x01, Z3, Y5
+	VADDPD        Y5, Y3, Y5
+	VUNPCKLPD     Y5, Y4, Y6
+	VUNPCKHPD     Y5, Y4, Y5
+	VADDPD        Y6, Y5, Y5
+	VEXTRACTF64X2 $0x01, Y5, X6
+	VADDPD        X5, X6, X6
+	VMOVUPD       X6, (AX)
+	VMOVSD        X4, 16(AX)
+	VPXORQ        Z3, Z3, Z3
+	ADDQ          $0x18, AX
+	DECQ          DX
+	JNZ           row
+	VZEROUPPER
+	RET
+
 // func fastF16F16AVX2(c *byte)
 // Requires: AVX, AVX2, CMOV, F16C, FMA3
 TEXT ·fastF16F16AVX2(SB), NOSPLIT, $0-8
@@ -1643,34 +2122,38 @@ loop:
 	ADDQ         $0x20, DX
 	DECQ         R9
 	JNZ          loop
-	VCVTPS2PD    X1, Y9
+	VMOVUPD      640(AX), Y9
+	VCVTPS2PD    X1, Y10
 	VEXTRACTF128 $0x01, Y1, X1
 	VCVTPS2PD    X1, Y1
-	VADDPD       Y9, Y1, Y1
-	VADDPD       640(AX), Y1, Y1
-	VMOVUPD      Y1, 640(AX)
+	VADDPD       Y10, Y1, Y1
+	VADDPD       Y1, Y9, Y9
 	VPXOR        Y1, Y1, Y1
-	VCVTPS2PD    X2, Y9
+	VMOVUPD      Y9, 640(AX)
+	VMOVUPD      672(AX), Y9
+	VCVTPS2PD    X2, Y10
 	VEXTRACTF128 $0x01, Y2, X2
 	VCVTPS2PD    X2, Y2
-	VADDPD       Y9, Y2, Y2
-	VADDPD       672(AX), Y2, Y2
-	VMOVUPD      Y2, 672(AX)
+	VADDPD       Y10, Y2, Y2
+	VADDPD       Y2, Y9, Y9
 	VPXOR        Y2, Y2, Y2
-	VCVTPS2PD    X3, Y9
+	VMOVUPD      Y9, 672(AX)
+	VMOVUPD      704(AX), Y9
+	VCVTPS2PD    X3, Y10
 	VEXTRACTF128 $0x01, Y3, X3
 	VCVTPS2PD    X3, Y3
-	VADDPD       Y9, Y3, Y3
-	VADDPD       704(AX), Y3, Y3
-	VMOVUPD      Y3, 704(AX)
+	VADDPD       Y10, Y3, Y3
+	VADDPD       Y3, Y9, Y9
 	VPXOR        Y3, Y3, Y3
-	VCVTPS2PD    X4, Y9
+	VMOVUPD      Y9, 704(AX)
+	VMOVUPD      736(AX), Y9
+	VCVTPS2PD    X4, Y10
 	VEXTRACTF128 $0x01, Y4, X4
 	VCVTPS2PD    X4, Y4
-	VADDPD       Y9, Y4, Y4
-	VADDPD       736(AX), Y4, Y4
-	VMOVUPD      Y4, 736(AX)
+	VADDPD       Y10, Y4, Y4
+	VADDPD       Y4, Y9, Y9
 	VPXOR        Y4, Y4, Y4
+	VMOVUPD      Y9, 736(AX)
 	JMP          turn
 
 tail:
@@ -1735,34 +2218,38 @@ tail:
 	VMAXPS       Y11, Y6, Y6
 	ADDQ         $0x20, CX
 	ADDQ         $0x20, DX
-	VCVTPS2PD    X1, Y9
+	VMOVUPD      640(AX), Y9
+	VCVTPS2PD    X1, Y10
 	VEXTRACTF128 $0x01, Y1, X1
 	VCVTPS2PD    X1, Y1
-	VADDPD       Y9, Y1, Y1
-	VADDPD       640(AX), Y1, Y1
-	VMOVUPD      Y1, 640(AX)
+	VADDPD       Y10, Y1, Y1
+	VADDPD       Y1, Y9, Y9
 	VPXOR        Y1, Y1, Y1
-	VCVTPS2PD    X2, Y9
+	VMOVUPD      Y9, 640(AX)
+	VMOVUPD      672(AX), Y9
+	VCVTPS2PD    X2, Y10
 	VEXTRACTF128 $0x01, Y2, X2
 	VCVTPS2PD    X2, Y2
-	VADDPD       Y9, Y2, Y2
-	VADDPD       672(AX), Y2, Y2
-	VMOVUPD      Y2, 672(AX)
+	VADDPD       Y10, Y2, Y2
+	VADDPD       Y2, Y9, Y9
 	VPXOR        Y2, Y2, Y2
-	VCVTPS2PD    X3, Y9
+	VMOVUPD      Y9, 672(AX)
+	VMOVUPD      704(AX), Y9
+	VCVTPS2PD    X3, Y10
 	VEXTRACTF128 $0x01, Y3, X3
 	VCVTPS2PD    X3, Y3
-	VADDPD       Y9, Y3, Y3
-	VADDPD       704(AX), Y3, Y3
-	VMOVUPD      Y3, 704(AX)
+	VADDPD       Y10, Y3, Y3
+	VADDPD       Y3, Y9, Y9
 	VPXOR        Y3, Y3, Y3
-	VCVTPS2PD    X4, Y9
+	VMOVUPD      Y9, 704(AX)
+	VMOVUPD      736(AX), Y9
+	VCVTPS2PD    X4, Y10
 	VEXTRACTF128 $0x01, Y4, X4
 	VCVTPS2PD    X4, Y4
-	VADDPD       Y9, Y4, Y4
-	VADDPD       736(AX), Y4, Y4
-	VMOVUPD      Y4, 736(AX)
+	VADDPD       Y10, Y4, Y4
+	VADDPD       Y4, Y9, Y9
 	VPXOR        Y4, Y4, Y4
+	VMOVUPD      Y9, 736(AX)
 
 end:
 	VMOVUPD      640(AX), Y9
@@ -2163,6 +2650,199 @@ end:
 	VMOVUPD      Y6, 448(AX)
 	VMOVUPD      Y7, 512(AX)
 	VMOVUPD      Y8, 576(AX)
+	VZEROUPPER
+	RET
+
+// func sameF16F16AVX2(c *byte)
+// Requires: AVX, AVX2, CMOV, F16C, FMA3
+TEXT ·sameF16F16AVX2(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  (AX), CX
+	MOVQ  8(AX), DX
+	MOVQ  16(AX), DX
+	MOVQ  24(AX), BX
+	MOVQ  32(AX), AX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+
+row:
+	MOVQ BX, SI
+
+turn:
+	MOVQ    SI, DI
+	SHRQ    $0x04, DI
+	JZ      tail
+	MOVQ    $0x00000010, R8
+	CMPQ    DI, R8
+	CMOVQGT R8, DI
+	MOVQ    DI, R8
+	SHLQ    $0x04, R8
+	SUBQ    R8, SI
+
+loop:
+	VCVTPH2PS    (CX), Y4
+	VFMADD231PS  Y4, Y4, Y0
+	VCVTPH2PS    16(CX), Y4
+	VFMADD231PS  Y4, Y4, Y1
+	ADDQ         $0x20, CX
+	DECQ         DI
+	JNZ          loop
+	VCVTPS2PD    X0, Y4
+	VEXTRACTF128 $0x01, Y0, X0
+	VCVTPS2PD    X0, Y0
+	VADDPD       Y4, Y0, Y0
+	VADDPD       Y0, Y2, Y2
+	VPXOR        Y0, Y0, Y0
+	VCVTPS2PD    X1, Y4
+	VEXTRACTF128 $0x01, Y1, X1
+	VCVTPS2PD    X1, Y1
+	VADDPD       Y4, Y1, Y1
+	VADDPD       Y1, Y2, Y2
+	VPXOR        Y1, Y1, Y1
+	JMP          turn
+
+tail:
+	TESTQ        SI, SI
+	JZ           end
+	MOVQ         SI, DI
+	SHLQ         $0x01, DI
+	ADDQ         DI, CX
+	SUBQ         $0x20, CX
+	LEAQ         tailMask<>+0(SB), DI
+	SHLQ         $0x02, SI
+	ADDQ         DI, SI
+	VCVTPH2PS    (CX), Y4
+	VPAND        64(SI), Y4, Y4
+	VFMADD231PS  Y4, Y4, Y0
+	VCVTPH2PS    16(CX), Y4
+	VPAND        96(SI), Y4, Y4
+	VFMADD231PS  Y4, Y4, Y1
+	ADDQ         $0x20, CX
+	VCVTPS2PD    X0, Y4
+	VEXTRACTF128 $0x01, Y0, X0
+	VCVTPS2PD    X0, Y0
+	VADDPD       Y4, Y0, Y0
+	VADDPD       Y0, Y2, Y2
+	VPXOR        Y0, Y0, Y0
+	VCVTPS2PD    X1, Y4
+	VEXTRACTF128 $0x01, Y1, X1
+	VCVTPS2PD    X1, Y1
+	VADDPD       Y4, Y1, Y1
+	VADDPD       Y1, Y2, Y2
+	VPXOR        Y1, Y1, Y1
+
+end:
+	VUNPCKLPD    Y2, Y3, Y4
+	VUNPCKHPD    Y2, Y3, Y2
+	VADDPD       Y4, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X4
+	VADDPD       X2, X4, X4
+	VMOVUPD      X4, (AX)
+	VMOVSD       X3, 16(AX)
+	VPXOR        Y2, Y2, Y2
+	ADDQ         $0x18, AX
+	DECQ         DX
+	JNZ          row
+	VZEROUPPER
+	RET
+
+// func sameF16F16AVX512(c *byte)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, CMOV
+TEXT ·sameF16F16AVX512(SB), NOSPLIT, $0-8
+	MOVQ         c+0(FP), AX
+	MOVQ         (AX), CX
+	MOVQ         8(AX), DX
+	MOVQ         16(AX), DX
+	MOVQ         24(AX), BX
+	MOVQ         32(AX), AX
+	VBROADCASTSS highHalf<>+0(SB), Z0
+	VPXORQ       Z1, Z1, Z1
+	VPXORQ       Z2, Z2, Z2
+	VPXORQ       Z3, Z3, Z3
+	VPXORQ       Z4, Z4, Z4
+
+row:
+	MOVQ BX, SI
+
+turn:
+	MOVQ    SI, DI
+	SHRQ    $0x05, DI
+	JZ      tail
+	MOVQ    $0x00000010, R8
+	CMPQ    DI, R8
+	CMOVQGT R8, DI
+	MOVQ    DI, R8
+	SHLQ    $0x05, R8
+	SUBQ    R8, SI
+
+loop:
+	VCVTPH2PS     (CX), Z0
+	VFMADD231PS   Z0, Z0, Z1
+	VCVTPH2PS     32(CX), Z0
+	VFMADD231PS   Z0, Z0, Z2
+	ADDQ          $0x40, CX
+	DECQ          DI
+	JNZ           loop
+	VCVTPS2PD     Y1, Z5
+	VEXTRACTF32X8 $0x01, Z1, Y0
+	VCVTPS2PD     Y0, Z0
+	VADDPD        Z5, Z0, Z0
+	VADDPD        Z0, Z3, Z3
+	VPXORQ        Z1, Z1, Z1
+	VCVTPS2PD     Y2, Z5
+	VEXTRACTF32X8 $0x01, Z2, Y0
+	VCVTPS2PD     Y0, Z0
+	VADDPD        Z5, Z0, Z0
+	VADDPD        Z0, Z3, Z3
+	VPXORQ        Z2, Z2, Z2
+	JMP           turn
+
+tail:
+	TESTQ         SI, SI
+	JZ            end
+	MOVQ          SI, DI
+	SHLQ          $0x01, DI
+	ADDQ          DI, CX
+	SUBQ          $0x40, CX
+	LEAQ          tailMask<>+0(SB), DI
+	SHLQ          $0x02, SI
+	ADDQ          DI, SI
+	VCVTPH2PS     (CX), Z0
+	VPANDQ        (SI), Z0, Z0
+	VFMADD231PS   Z0, Z0, Z1
+	VCVTPH2PS     32(CX), Z0
+	VPANDQ        64(SI), Z0, Z0
+	VFMADD231PS   Z0, Z0, Z2
+	ADDQ          $0x40, CX
+	VCVTPS2PD     Y1, Z5
+	VEXTRACTF32X8 $0x01, Z1, Y0
+	VCVTPS2PD     Y0, Z0
+	VADDPD        Z5, Z0, Z0
+	VADDPD        Z0, Z3, Z3
+	VPXORQ        Z1, Z1, Z1
+	VCVTPS2PD     Y2, Z5
+	VEXTRACTF32X8 $0x01, Z2, Y0
+	VCVTPS2PD     Y0, Z0
+	VADDPD        Z5, Z0, Z0
+	VADDPD        Z0, Z3, Z3
+	VPXORQ        Z2, Z2, Z2
+
+end:
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPD        Y0, Y3, Y0
+	VUNPCKLPD     Y0, Y4, Y5
+	VUNPCKHPD     Y0, Y4, Y0
+	VADDPD        Y5, Y0, Y0
+	VEXTRACTF64X2 $0x01, Y0, X5
+	VADDPD        X0, X5, X5
+	VMOVUPD       X5, (AX)
+	VMOVSD        X4, 16(AX)
+	VPXORQ        Z3, Z3, Z3
+	ADDQ          $0x18, AX
+	DECQ          DX
+	JNZ           row
 	VZEROUPPER
 	RET
 

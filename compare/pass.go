@@ -244,7 +244,7 @@ func (p *pass) parallel(n int, do func(i int, s *scratch)) error {
 		defer atWork.Add(-1)
 		err := guard(func() error {
 			s := scratches.Get().(*scratch)
-			defer scratches.Put(s)
+			defer s.release()
 			for i, ok := take(); ok; i, ok = take() {
 				do(i, s)
 			}
@@ -256,7 +256,7 @@ func (p *pass) parallel(n int, do func(i int, s *scratch)) error {
 		}
 	}
 	s := scratches.Get().(*scratch)
-	defer scratches.Put(s)
+	defer s.release()
 	for i, ok := take(); ok; i, ok = take() {
 		for int(next.Load()) < n && claimCore() {
 			helpers.Go(help)
@@ -290,8 +290,16 @@ type scratch struct {
 	floats  [2][]float64
 	ints    [2][]int64
 	float32 [2][]float32
-	bytes   [2][]byte
+	windows [2]window
 	call    call
+}
+
+// release makes it ready for other tensors.
+func (s *scratch) release() {
+	for i := range s.windows {
+		s.windows[i].of = nil
+	}
+	scratches.Put(s)
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
@@ -345,7 +353,7 @@ func (wholeNumbers) block(p *pass, s *scratch, b span, _ bool) tally {
 // rowAbs gives the largest |d| of a row.
 func (p *pass) rowAbs(row int) float64 {
 	s := scratches.Get().(*scratch)
-	defer scratches.Put(s)
+	defer s.release()
 	most := 0.0
 	for from := 0; from < p.rowLen; from += pieceLen {
 		f := p.kernel.block(p, s, span{row*p.rowLen + from, 1, min(pieceLen, p.rowLen-from)}, true)
@@ -357,7 +365,7 @@ func (p *pass) rowAbs(row int) float64 {
 // find gives the first element of a block for which is holds; some says whether it is among those of a part of the block.
 func (p *pass) find(b span, some func(*tally) bool, is func(pair, wide) bool) int {
 	s := scratches.Get().(*scratch)
-	defer scratches.Put(s)
+	defer s.release()
 	for from := 0; from < b.len(); from += stepLen {
 		step := span{b.start + from, 1, min(stepLen, b.len()-from)}
 		if f := p.kernel.block(p, s, step, true); some(&f) {

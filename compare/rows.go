@@ -24,7 +24,8 @@ func rowFloor(rowLen int) float64 {
 // sorted by their error.
 type worstRow struct {
 	rows   []rowError
-	sorted int // rows[:sorted] went through drop
+	sorted int      // rows[:sorted] went through drop
+	beater rowError // a row that beats many
 }
 
 type rowError struct {
@@ -43,9 +44,16 @@ func (w *worstRow) add(row int, dd, gg, abs float64) {
 }
 
 func (w *worstRow) insert(e rowError) {
+	switch {
+	case len(w.rows) == 0 || e.dd > w.beater.dd && e.ratio > w.beater.ratio:
+		w.beater = e
+	case w.beater.dd >= e.dd && w.beater.ratio >= e.ratio:
+		return
+	}
 	// The last sorted row whose dd is no less has the largest ratio of those.
 	at := sort.Search(w.sorted, func(i int) bool { return w.rows[i].dd < e.dd })
 	if at > 0 && w.rows[at-1].ratio >= e.ratio {
+		w.beater = w.rows[at-1]
 		return
 	}
 	w.rows = append(w.rows, e)

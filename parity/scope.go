@@ -1,6 +1,7 @@
 package parity
 
 import (
+	"flag"
 	"fmt"
 	"path/filepath"
 	"sync"
@@ -118,7 +119,11 @@ func (s *scope) end() {
 		return
 	}
 	if s.declared > 0 && s.ran == 0 && !s.failed {
-		s.t.Errorf("parity: the filter of go test -run hits none of the %d layers of %s: nothing was compared", s.declared, s.t.Name())
+		why := "the filter of go test -run hits none"
+		if f := flag.Lookup("test.failfast"); f != nil && f.Value.String() == "true" {
+			why = "-failfast ended the tests before any, or " + why
+		}
+		s.t.Errorf("parity: %s of the %d layers of %s: nothing was compared", why, s.declared, s.t.Name())
 		return
 	}
 	if s.failed && s.c != nil {

@@ -44,9 +44,36 @@ func (t *Tensor) Float32s(dst []float32, start int) int {
 // copied: as many as dst holds, or less at the end.
 func (t *Tensor) Gather(dst []byte, start int) int {
 	size := t.dtype.Size()
-	return walk(t, len(dst)/size, start, func(at, from, n, step int) {
-		gather(dst[at*size:(at+n)*size], t.data[from:], size, step*size, t.big)
+	done := 0
+	if rank := len(t.shape); rank > 1 && t.strides[rank-1] > t.strides[rank-2] && start >= 0 && t.RowLen() > 0 && start%t.RowLen() == 0 {
+		done = t.gatherTurned(dst, start)
+	}
+	return done + walk(t, len(dst)/size-done, start+done, func(at, from, n, step int) {
+		gather(dst[(done+at)*size:(done+at+n)*size], t.data[from:], size, step*size, t.big)
 	})
+}
+
+// gatherTurned copies whole rows of a matrix that lies column by column, tile by tile: neighbours of a column share a cache line.
+func (t *Tensor) gatherTurned(dst []byte, start int) (done int) {
+	const together, tile = 8, 32
+	size, rank, cols := t.dtype.Size(), len(t.shape), t.RowLen()
+	total := min(len(dst)/size, t.Len()-start) / cols * cols
+	for done < total {
+		idx := t.Index(start + done)
+		from := t.base
+		for a, i := range idx {
+			from += i * t.strides[a] * size
+		}
+		rows := min(together, (total-done)/cols, t.shape[rank-2]-idx[rank-2])
+		right, down := t.strides[rank-1]*size, t.strides[rank-2]*size
+		for j := 0; j < cols; j += tile {
+			for r := range rows {
+				gather(dst[(done+r*cols+j)*size:][:min(tile, cols-j)*size], t.data[from+j*right+r*down:], size, right, t.big)
+			}
+		}
+		done += rows * cols
+	}
+	return done
 }
 
 // At decodes one element by its row-major index.
@@ -165,6 +192,12 @@ func decodeFloat32(dst []float32, src []byte, d DType, step int, big bool) {
 		}
 	case F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0FNU:
 		table := f8Table(d)
+		if step == 1 {
+			for i, b := range src[:len(dst)] {
+				dst[i] = float32(table[b])
+			}
+			return
+		}
 		for i := range dst {
 			dst[i] = float32(table[src[i*step]])
 		}

@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"errors"
+	"sync"
 
 	"github.com/goparity/goparity/internal/mapfile"
 )
@@ -18,6 +19,9 @@ type File struct {
 	Tensors  []Named           // in the order of the file
 	Metadata map[string]string // of a safetensors header; nil elsewhere
 	close    func() error
+
+	once  sync.Once
+	index map[string]*Tensor // of Tensors, made by the first Lookup
 }
 
 // Close unmaps the file. A second Close does nothing.
@@ -30,14 +34,18 @@ func (f *File) Close() error {
 	return c()
 }
 
-// Lookup finds a tensor by its name.
+// Lookup finds a tensor by its name, the first of several.
 func (f *File) Lookup(name string) (*Tensor, bool) {
-	for _, t := range f.Tensors {
-		if t.Name == name {
-			return t.Tensor, true
+	f.once.Do(func() {
+		f.index = make(map[string]*Tensor, len(f.Tensors))
+		for _, t := range f.Tensors {
+			if _, ok := f.index[t.Name]; !ok {
+				f.index[t.Name] = t.Tensor
+			}
 		}
-	}
-	return nil, false
+	})
+	t, ok := f.index[name]
+	return t, ok
 }
 
 // OpenFile maps a file and decodes it; it is what the Open of each format is made of. decode gets the whole content and fills

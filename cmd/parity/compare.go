@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -292,12 +293,12 @@ func (f *compareFlags) evidence() (give func() (diagnose.Weights, diagnose.Confi
 	var config diagnose.Config
 	if f.config != "" {
 		if config, err = session.ReadModelConfig(f.config); err != nil {
-			return nil, nil, err
+			return nil, nil, fmt.Errorf("--config: %w", err)
 		}
 	}
 	weights, err := session.OpenWeights(f.weights...)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("--weights: %w", err)
 	}
 	give = func() (diagnose.Weights, diagnose.Config, error) { return weights.Tensors, config, nil }
 	return give, func() { weights.Close() }, nil
@@ -350,7 +351,7 @@ func readPadMask(path string) ([][]bool, error) {
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--pad-mask: %w", err)
 	}
 	var rows [][]int
 	if err := json.Unmarshal(data, &rows); err != nil {
@@ -376,8 +377,31 @@ func writeFile(path string, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	if err := write(file); err != nil {
-		return errors.Join(fmt.Errorf("%s: %w", path, err), file.Close())
+	err = write(file)
+	var named *fs.PathError // it says which file
+	if err != nil && !errors.As(err, &named) {
+		err = fmt.Errorf("%s: %w", path, err)
 	}
-	return file.Close()
+	return errors.Join(err, file.Close())
+}
+
+// replaceFile writes a file that is there already, or leaves it as it is.
+func replaceFile(path string, data []byte) error {
+	st, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".parity-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(data)
+	if err = errors.Join(err, tmp.Close()); err != nil {
+		return err
+	}
+	if err := os.Chmod(tmp.Name(), st.Mode().Perm()); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
 }

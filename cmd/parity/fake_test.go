@@ -10,12 +10,14 @@ import (
 	"strconv"
 
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
 
 // fakePython stands for an interpreter that has both engines: PARITY_PYTHON=fakepython. Its models are fakeLayers layers that add to the
-// embedding of a token. FAKE_MOOD changes what max does: "wrong" gives layer 5 another output, "crash" ends it; FAKE_MOOD=infra fails both.
+// embedding of a token. FAKE_MOOD changes what max does: "wrong" gives layer 5 another output, "crash" ends it, "shy" returns something else
+// when hooks are there; FAKE_MOOD=infra fails both.
 func fakePython() {
 	args := os.Args[1:]
 	switch {
@@ -31,8 +33,9 @@ func fakePython() {
 const fakeLayers = 16
 
 type fakeJob struct {
-	Engine, Out, Nonce, Encoding, Device, Task, Oracle string
-	Cases                                              []struct {
+	Engine, Out, Nonce, Encoding, Device, Task, Oracle, Observer string
+
+	Cases []struct {
 		Name     string
 		Prompts  []string
 		TokenIDs [][]int `json:"token_ids"`
@@ -150,15 +153,24 @@ func fakeRun(job fakeJob, dir, name string, ids [][]int, steps int, forced [][]i
 				values[i] += float32(l%3) - 1.5
 			}
 		}
-		var b bytes.Buffer
-		if err := safetensors.Write(&b, named, nil); err != nil {
-			return err
+		step := filepath.Join(dir, fmt.Sprint(s))
+		if job.Observer != "" {
+			if job.Observer == engine.Seen && job.Engine == "max" && mood == "shy" {
+				values[0]++
+			}
+			t, err := tensor.Of(values, len(values))
+			if err == nil {
+				err = fakeFile(step, "returned.safetensors", tensor.Named{Name: "returned-output_0", Tensor: t})
+			}
+			if err != nil {
+				return err
+			}
 		}
-		path := filepath.Join(dir, fmt.Sprint(s), "all.safetensors")
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
+		if job.Observer == engine.Blind {
+			order = append(order[:s:s], dump.OrderEntry{Step: fmt.Sprint(s), Layer: "returned", Port: "output_0", File: "returned.safetensors", Name: "returned-output_0"})
+			continue
 		}
-		if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+		if err := fakeFile(step, "all.safetensors", named...); err != nil {
 			return err
 		}
 	}
@@ -173,4 +185,15 @@ func fakeRun(job fakeJob, dir, name string, ids [][]int, steps int, forced [][]i
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, "run.json"), data, 0o644)
+}
+
+func fakeFile(dir, name string, tensors ...tensor.Named) error {
+	var b bytes.Buffer
+	if err := safetensors.Write(&b, tensors, nil); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, name), b.Bytes(), 0o644)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/fixture"
+	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -72,12 +73,12 @@ func goldenLs(w io.Writer, s *golden.Store, long bool) error {
 		if v.Blessed != "" {
 			engine += " (blessed: " + v.Blessed + ")"
 		}
-		fmt.Fprintf(tw, "%s\t%d\t%d\t%s\t%s\n", p.File, len(p.Tensors), p.Size, engine, v.Date)
+		fmt.Fprintf(tw, "%s\t%d\t%d\t%s\t%s\n", report.Clean(p.File), len(p.Tensors), p.Size, report.Clean(engine), report.Clean(v.Date))
 		if !long {
 			continue
 		}
 		for _, t := range p.Tensors {
-			fmt.Fprintf(tw, "  %s\t%s%s\t%d\t%.4g … %.4g\t%.12s\n", t.Label(), t.DType.Short(), tensor.FormatShape(t.Shape), t.Length, t.Min, t.Max, t.SHA256)
+			fmt.Fprintf(tw, "  %s\t%s%s\t%d\t%.4g … %.4g\t%.12s\n", report.Clean(t.Label()), t.DType.Short(), tensor.FormatShape(t.Shape), t.Length, t.Min, t.Max, t.SHA256)
 		}
 	}
 	return tw.Flush()
@@ -111,12 +112,15 @@ func goldenVerify(ctx context.Context, w io.Writer, dir string) (bad int, err er
 		return 0, err
 	}
 	defer s.Close()
+	if len(s.Passes()) == 0 {
+		return 0, fmt.Errorf("%s has no goldens: nothing was verified", dir)
+	}
 	problems, err := s.Verify(ctx)
 	if err != nil {
 		return 0, err
 	}
 	for _, p := range problems {
-		fmt.Fprintf(w, "%s: %s\n", dir, p)
+		fmt.Fprintf(w, "%s: %s\n", dir, report.Clean(p.String()))
 		if !p.Extra {
 			bad++
 		}
@@ -147,16 +151,19 @@ func newGoldenDiff() *cobra.Command {
 				return err
 			}
 			defer now.Close()
+			if len(old.Passes()) == 0 && len(now.Passes()) == 0 {
+				return fmt.Errorf("neither %s nor %s has goldens: nothing was compared", args[0], args[1])
+			}
 			d := golden.Diff(old, now)
 			w := cmd.OutOrStdout()
 			for _, m := range d.Moved {
-				fmt.Fprintln(w, m)
+				fmt.Fprintln(w, report.Clean(m.String()))
 			}
 			for _, k := range d.Added {
-				fmt.Fprintf(w, "%s: new\n", k)
+				fmt.Fprintf(w, "%s: new\n", report.Clean(k.String()))
 			}
 			for _, k := range d.Removed {
-				fmt.Fprintf(w, "%s: gone\n", k)
+				fmt.Fprintf(w, "%s: gone\n", report.Clean(k.String()))
 			}
 			fmt.Fprintf(w, "%d unchanged, %d moved, %d new, %d gone\n", d.Same, len(d.Moved), len(d.Added), len(d.Removed))
 			if len(d.Moved)+len(d.Added)+len(d.Removed) > 0 {

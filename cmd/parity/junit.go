@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -78,7 +79,7 @@ func junit(path string, reports []string, summary string, absolute bool, stdout 
 			}
 		}
 	}
-	if err := writeFile(path, func(w io.Writer) error { _, err := w.Write(xml); return err }); err != nil {
+	if err := replaceFile(path, xml); err != nil {
 		return err
 	}
 	if summary == "" || md.Len() == 0 {
@@ -98,5 +99,9 @@ func readReport(path string) (*report.Report, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return report.Read(f)
+	r, err := report.Read(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
 }

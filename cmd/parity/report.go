@@ -36,10 +36,10 @@ func newReport() *cobra.Command {
 		},
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.png, "png", "", "write the plot of the error along the depth to this `file`")
-	fl.StringVar(&f.html, "html", "", "write the page to this `file`")
-	fl.StringVar(&f.markdown, "markdown", "", "write the summary for a CI's page to this `file`")
-	fl.StringVar(&f.json, "json", "", "write the report as it was judged anew to this `file`")
+	fl.StringVar(&f.png, "png", "", "write the plot of the error along the depth to this `file` (- for standard output, in place of the text)")
+	fl.StringVar(&f.html, "html", "", "write the page to this `file` (or -)")
+	fl.StringVar(&f.markdown, "markdown", "", "write the summary for a CI's page to this `file` (or -)")
+	fl.StringVar(&f.json, "json", "", "write the report as it was judged anew to this `file` (or -)")
 	fl.StringVar(&f.mode, "mode", string(report.Standard), "whose points the plot fills: standard or injected; those of the other mode are rings")
 	fl.StringVar(&f.baseline, "baseline", "", "an earlier `report.json`: say what is better, worse, new and gone")
 	fl.Float64Var(&f.atol, "atol", 0, "judge by |a − g| ≤ atol + rtol·|g|")
@@ -102,6 +102,7 @@ func (f *reportFlags) run(path string, changed func(string) bool, stdout io.Writ
 			return usage("report: %v", err)
 		}
 	}
+	text := stdout
 	for _, out := range []struct {
 		path  string
 		write func(io.Writer) error
@@ -114,6 +115,13 @@ func (f *reportFlags) run(path string, changed func(string) bool, stdout io.Writ
 		if out.path == "" {
 			continue
 		}
+		if out.path == "-" {
+			text = io.Discard
+			if err := out.write(stdout); err != nil {
+				return err
+			}
+			continue
+		}
 		for _, in := range []string{file, f.baseline} {
 			if same, err := sameFile(in, out.path); in != "" && err == nil && same {
 				return usage("report: %s would be overwritten", out.path)
@@ -124,9 +132,9 @@ func (f *reportFlags) run(path string, changed func(string) bool, stdout io.Writ
 		}
 	}
 	if f.baseline != "" {
-		return f.against(r, stdout)
+		return f.against(r, text)
 	}
-	if err := report.Text(stdout, r, textOptions(stdout, f.verbose)); err != nil {
+	if err := report.Text(text, r, textOptions(stdout, f.verbose)); err != nil {
 		return err
 	}
 	return exitOf(r)
@@ -175,8 +183,5 @@ func findReport(path string) (r *report.Report, file string, err error) {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, "", fmt.Errorf("%s has no report.json: parity verify, parity compare --json and go test with PARITY_OUT write one", path)
 	}
-	if err != nil {
-		return nil, "", fmt.Errorf("%s: %w", file, err)
-	}
-	return r, file, nil
+	return r, file, err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -50,12 +51,13 @@ func newShow() *cobra.Command {
 
 func show(w io.Writer, r *dump.Run, layer, by string, first int) error {
 	if r.HasInfo {
-		fmt.Fprintf(w, "%s: %s %s, %s, %s run, order from %s\n", r.Path, r.Info.Engine, r.Info.Versions[r.Info.Engine], r.Info.Encoding, r.Info.Mode, r.OrderBy)
+		what := fmt.Sprintf("%s %s, %s, %s run", r.Info.Engine, r.Info.Versions[r.Info.Engine], r.Info.Encoding, r.Info.Mode)
+		fmt.Fprintf(w, "%s: %s, order from %s\n", r.Path, report.Clean(what), r.OrderBy)
 	} else {
 		fmt.Fprintf(w, "%s: no run.json, order from %s\n", r.Path, r.OrderBy)
 	}
 	for _, n := range r.Notes {
-		fmt.Fprintf(w, "note: %s\n", n)
+		fmt.Fprintf(w, "note: %s\n", report.Clean(n))
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "step\tlabel\tdtype\tshape\tmin\tmax\tmean\tsum\tnan\tinf\tfirst values")
@@ -138,7 +140,7 @@ func line(w io.Writer, step, label string, t *tensor.Tensor, first int) {
 			figures = append(figures, fmt.Sprintf("%.6g", v))
 		}
 	}
-	cells := slices.Concat([]string{step, label, t.DType().Short(), tensor.FormatShape(t.Shape())}, figures,
+	cells := slices.Concat([]string{report.Clean(step), report.Clean(label), t.DType().Short(), tensor.FormatShape(t.Shape())}, figures,
 		[]string{fmt.Sprint(nan), fmt.Sprint(inf), strings.Join(head, " ")})
 	fmt.Fprintln(w, strings.Join(cells, "\t"))
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goparity/goparity/internal/dump"
@@ -92,15 +93,27 @@ func (t tree) write(r *report.Report, cases []session.Case) (err error) {
 		}
 	}
 	for _, name := range entries {
-		to, from := filepath.Join(t.dir, name), filepath.Join(tmp, name)
-		if err := os.RemoveAll(to); err != nil {
-			return err
-		}
-		if err := os.Rename(from, to); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := swap(filepath.Join(tmp, name), filepath.Join(t.dir, name), filepath.Join(tmp, "old."+name)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// swap puts from in the place of to, which goes to old; either may be absent. Another process may do the same at this moment: the last one wins.
+func swap(from, to, old string) error {
+	for try := 0; ; try++ {
+		if err := os.Rename(to, old+strconv.Itoa(try)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		err := os.Rename(from, to)
+		switch {
+		case err == nil || errors.Is(err, os.ErrNotExist):
+			return nil
+		case try == 10 || !errors.Is(err, os.ErrExist):
+			return err
+		}
+	}
 }
 
 // mode writes the folder of one mode.

@@ -48,8 +48,10 @@ func newTry() *cobra.Command {
 			case f.layer == "":
 				return usage("try: --layer is missing: the layer to calculate")
 			}
-			if _, err := os.Stat(args[0]); err != nil {
+			if st, err := os.Stat(args[0]); err != nil {
 				return usage("try: %v", err)
+			} else if st.IsDir() {
+				return usage("try: %s is a folder: name the Python file with predict(inputs, run)", args[0])
 			}
 			return f.try(cmd.Context(), args[0], cmd.OutOrStdout())
 		},
@@ -258,7 +260,7 @@ func runTry(ctx context.Context, dir string, job tryJob, stdout io.Writer) error
 		return err
 	}
 	err = supervise.Run(ctx, supervise.Command{Path: python, Args: []string{script, jobFile}, LogFile: log,
-		Env: append(os.Environ(), "PYTHONIOENCODING=utf-8", "PYTHONDONTWRITEBYTECODE=1")})
+		Env: append(os.Environ(), "PYTHONIOENCODING=utf-8", "PYTHONDONTWRITEBYTECODE=1", "PYTHONFAULTHANDLER=1")})
 	var exit *supervise.ExitError
 	if errors.As(err, &exit) && len(exit.Tail) > 0 {
 		return fmt.Errorf("%s:\n%s", job.File, strings.Join(exit.Tail, "\n")) // the log goes with the folder

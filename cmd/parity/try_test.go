@@ -67,6 +67,8 @@ func TestTry(t *testing.T) {
 		{"def predict(inputs):\n    return 'text'\n", "predict returned <U4, want numbers", exitInfra, "no numbers"},
 		{"def predict(inputs, run):\n    return run['nothing']\n", "nothing: there are model.scale-input_0, model.scale-output", exitInfra, "a wrong label names the right ones"},
 		{"def predict(inputs):\n    return 1 / 0\n", "ZeroDivisionError", exitInfra, "the traceback is shown"},
+		{"import os\ndef predict(inputs):\n    os.abort()\n", "Fatal Python error", exitInfra, "where it crashed is shown"},
+		{"def predict(inputs):\n    return float('nan') * inputs['input_0']\n", "off the golden by +Inf: it is not what the reference does", exitMismatch, "NaN is not near"},
 		{"x = 1\n", "defines no predict(inputs, run)", exitInfra, "no function"},
 	} {
 		fix := filepath.Join(dir, "fix.py")

@@ -70,7 +70,7 @@ func (f *updateFlags) update(ctx context.Context, stdout, stderr io.Writer, args
 	}
 	wrong := false
 	for _, dir := range fixtures {
-		ok, err := f.fixture(dir, stdout, stderr)
+		ok, err := f.fixture(ctx, dir, stdout, stderr)
 		if err != nil {
 			return err
 		}
@@ -117,8 +117,8 @@ func (f *updateFlags) mode() string {
 }
 
 // fixture updates one fixture here and judges its recorded run. ok is false if that fails.
-func (f *updateFlags) fixture(dir string, stdout, stderr io.Writer) (ok bool, err error) {
-	s, err := session.Start(session.Config{Fixtures: []string{dir}, Update: f.mode(), GoldenDump: f.dump, Bless: f.bless, Run: f.run, Console: consoles(stderr)})
+func (f *updateFlags) fixture(ctx context.Context, dir string, stdout, stderr io.Writer) (ok bool, err error) {
+	s, err := session.Start(session.Config{Fixtures: []string{dir}, Update: f.mode(), GoldenDump: f.dump, Bless: f.bless, Run: f.run, Console: consoles(stderr), Context: ctx})
 	if err != nil {
 		return false, err
 	}
@@ -135,7 +135,7 @@ func (f *updateFlags) fixture(dir string, stdout, stderr io.Writer) (ok bool, er
 		return true, nil
 	}
 	// A new session: goldens that were open before are those of before.
-	s, err = session.Start(session.Config{Fixtures: []string{dir}})
+	s, err = session.Start(session.Config{Fixtures: []string{dir}, Context: ctx})
 	if err != nil {
 		return false, err
 	}

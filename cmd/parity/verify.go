@@ -9,8 +9,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/spf13/afero"
 	"github.com/spf13/cobra"
 
+	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
@@ -19,6 +21,7 @@ import (
 type verifyFlags struct {
 	run, mode, export, diagnose     string
 	replay, goldens, layers, force  bool
+	observer                        bool
 	verbose                         bool
 	golden, actual, injected, ref64 string
 	padMask                         string
@@ -47,6 +50,7 @@ func newVerify() *cobra.Command {
 	fl.BoolVar(&f.goldens, "goldens", false, "take the fixture's goldens, do not run the reference")
 	fl.StringVar(&f.mode, "mode", session.ModeBoth, "both, or standard: no injected run")
 	fl.StringVarP(&f.export, "export", "o", "", "`folder` of the results (default verification_NAME)")
+	fl.BoolVar(&f.observer, "observer", false, "run the engines once more without hooks: do these change what the model returns?")
 	fl.BoolVar(&f.layers, "save-layers", false, "write the tensors of both sides too")
 	fl.BoolVar(&f.force, "force", false, "write into a folder that has other files")
 	fl.StringVar(&f.diagnose, "diagnose", session.DiagnoseFull, "time for the search of causes when the comparison fails: off, fast or full")
@@ -76,10 +80,10 @@ func (f *verifyFlags) check(args []string, changed func(string) bool) error {
 		return usage("verify: --run %s: want cpu or gpu", f.run)
 	case f.mode != session.ModeBoth && f.mode != session.ModeStandard:
 		return usage("verify: --mode %s: want both or standard", f.mode)
-	case f.replay && (changed("run") || f.goldens):
-		return usage("verify: --replay starts no engine: it goes with neither --run nor --goldens")
+	case f.replay && (changed("run") || f.goldens || f.observer):
+		return usage("verify: --replay starts no engine: it goes with none of --run, --goldens and --observer")
 	}
-	for _, name := range []string{"run", "replay", "goldens", "mode", "timeout"} {
+	for _, name := range []string{"run", "replay", "goldens", "mode", "observer", "timeout"} {
 		if dumps && changed(name) {
 			return usage("verify: --%s is for fixtures", name)
 		}
@@ -112,7 +116,7 @@ func (f *verifyFlags) verify(ctx context.Context, args []string, changed func(st
 	verify := f.dumps
 	if len(args) > 0 {
 		verify = func(ctx context.Context, stderr io.Writer, done func(*report.Report, []session.Case) error) error {
-			return f.fixture(args[0], stderr, done)
+			return f.fixture(ctx, args[0], stderr, done)
 		}
 	}
 	var r *report.Report
@@ -120,6 +124,9 @@ func (f *verifyFlags) verify(ctx context.Context, args []string, changed func(st
 		r = found
 		return t.write(r, cases)
 	})
+	if wrong != nil && ctx.Err() != nil {
+		wrong = context.Cause(ctx)
+	}
 	var e *exitError
 	switch {
 	case errors.As(wrong, &e) && e.code == exitUsage:
@@ -139,8 +146,8 @@ func (f *verifyFlags) verify(ctx context.Context, args []string, changed func(st
 }
 
 // fixture runs the engines, or opens what they left, and hands the result over while its tensors can be read.
-func (f *verifyFlags) fixture(dir string, stderr io.Writer, done func(*report.Report, []session.Case) error) (err error) {
-	cfg := session.Config{Fixtures: []string{dir}, Run: f.run, Mode: f.mode, Diagnose: f.diagnose, Timeout: f.timeout, Started: time.Now(), Console: consoles(stderr)}
+func (f *verifyFlags) fixture(ctx context.Context, dir string, stderr io.Writer, done func(*report.Report, []session.Case) error) (err error) {
+	cfg := session.Config{Fixtures: []string{dir}, Run: f.run, Mode: f.mode, Observer: f.observer, Diagnose: f.diagnose, Timeout: f.timeout, Started: time.Now(), Console: consoles(stderr), Context: ctx}
 	reference := !f.replay && !f.goldens
 	if f.replay {
 		cfg.Run, cfg.Mode = session.RunReplay, session.ModeStandard // a recorded injected run is taken along
@@ -154,6 +161,9 @@ func (f *verifyFlags) fixture(dir string, stderr io.Writer, done func(*report.Re
 		defer os.RemoveAll(tmp)
 		cfg.Goldens, cfg.Update = filepath.Join(tmp, "golden"), session.UpdateAll
 	}
+	if _, err := fixture.Load(afero.NewOsFs(), dir); err != nil {
+		return err
+	}
 	s, err := session.Start(cfg)
 	if err != nil {
 		return err
@@ -164,12 +174,12 @@ func (f *verifyFlags) fixture(dir string, stderr io.Writer, done func(*report.Re
 			return fmt.Errorf("%w\nwith --goldens the fixture's goldens are the reference, and it need not run", err)
 		}
 	}
-	fixture := s.Default()
-	c, err := fixture.Comparison()
+	opened := s.Default()
+	c, err := opened.Comparison()
 	if err != nil {
 		return err
 	}
-	r, err := fixture.Report()
+	r, err := opened.Report()
 	if err != nil {
 		return err
 	}

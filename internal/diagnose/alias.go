@@ -38,11 +38,12 @@ func (o *alias) faults(g *graph, v *value) []fault {
 			continue // below
 		case from != "" && from == blockOf(from) && g.inputOf(from) == x && blockOf(v.ports[0].Layer) == "":
 			id, rank = "config/num_hidden_layers", 0
+		case from == "" && g.activationOf(o.in, x):
+			id = "activation/missing"
 		case from != "" && g.inputOf(from) == x && isNormName(lastPart(from)):
 			id = "norm/order"
 		case from != "" && g.inputOf(from) == x && g.leaves[from]:
-			g.explain(o.in)
-			if _, ok := o.in.op.(*unary); ok {
+			if g.activationOf(o.in, x) {
 				id = "activation/missing"
 			}
 		}
@@ -58,6 +59,9 @@ func (o *alias) faults(g *graph, v *value) []fault {
 			}
 		}
 	}
+	if p, ok := o.in.op.(*part); ok {
+		out = append(out, p.alternate())
+	}
 	if tableNames.has(lastPart(from)) {
 		for _, f := range []float64{math.Sqrt(float64(v.width)), 1 / math.Sqrt(float64(v.width))} {
 			out = append(out, fault{id: "embedding/scale", text: fmt.Sprintf("the embeddings are multiplied by %.6g", f),
@@ -65,6 +69,13 @@ func (o *alias) faults(g *graph, v *value) []fault {
 		}
 	}
 	return out
+}
+
+// activationOf reports whether the reference makes v of x by an activation.
+func (g *graph) activationOf(v, x *value) bool {
+	g.explain(v)
+	u, ok := v.op.(*unary)
+	return ok && u.in == x
 }
 
 // row is one row of each sequence: out[b] = in[b, at]; the last token's for a head, the first one's for a pooler.

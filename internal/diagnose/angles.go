@@ -13,8 +13,9 @@ type angles struct {
 	positions, out *value
 	freqs          []float64
 	sine           bool
-	pairs          bool // each angle twice in a row, and not all angles twice
-	double         bool // each angle twice
+	pairs          bool      // each angle twice in a row, and not all angles twice
+	double         bool      // each angle twice
+	plain          []float64 // the frequencies without the config's scaling; nil if there is none
 }
 
 // findAngles tries cosines and sines of the integers that a layer took.
@@ -40,14 +41,34 @@ func findAngles(g *graph, v *value, layer string) []op {
 		all = append([]float64{t}, thetas...)
 	}
 	var ops []op
-	for _, theta := range all {
+	add := func(of func(dim int) []float64, plain float64) {
 		for _, sine := range []bool{false, true} {
-			if v.width%2 == 0 {
-				f := frequencies(theta, v.width)
-				ops = append(ops, &angles{positions, v, f, sine, false, true}, &angles{positions, v, f, sine, true, true})
+			for _, double := range []bool{true, false} {
+				dim := 2 * v.width
+				if double {
+					dim = v.width
+				}
+				o := angles{positions: positions, out: v, freqs: of(dim), sine: sine, double: double}
+				if o.freqs == nil || double && dim%2 != 0 {
+					continue
+				}
+				if plain > 0 {
+					o.plain = frequencies(plain, dim)
+				}
+				ops = append(ops, &o)
+				if double {
+					paired := o
+					paired.pairs = true
+					ops = append(ops, &paired)
+				}
 			}
-			ops = append(ops, &angles{positions, v, frequencies(theta, 2*v.width), sine, false, false})
 		}
+	}
+	if t, ok := g.s.Config.Float("rope_theta", "rotary_emb_base"); ok && t > 0 {
+		add(func(dim int) []float64 { return g.s.Config.scaledFrequencies(t, dim) }, t)
+	}
+	for _, theta := range all {
+		add(func(dim int) []float64 { return frequencies(theta, dim) }, 0)
 	}
 	return ops
 }
@@ -87,6 +108,10 @@ func (o *angles) faults(g *graph, v *value) []fault {
 		out = append(out, fault{id: id, text: text, eval: n.eval})
 	}
 	dim := 2 * len(o.freqs)
+	if o.plain != nil {
+		add("config/rope_scaling", "the scaling of the frequencies is missing", func(n *angles) { n.freqs = o.plain })
+		out[0].rank = -1 // the theta is right
+	}
 	for _, t := range thetas {
 		add("rope/theta", fmt.Sprintf("theta is %g", t), func(n *angles) { n.freqs = frequencies(t, dim) })
 	}

@@ -205,6 +205,10 @@ func (o *attention) rotations(g *graph, add addSetting) {
 	n := 2 * len(r.q.freqs)
 	theta := r.theta
 	if theta > 0 {
+		if plain := frequencies(theta, n); norm2(plain, r.q.freqs) > 1e-3*norm(plain) {
+			both("config/rope_scaling", fmt.Sprintf("the scaling of the frequencies is missing, which are those of theta %g", theta), -1,
+				func(x *rotation) { x.freqs = plain })
+		}
 		for _, t := range thetas {
 			if math.Abs(t/theta-1) > 1e-6 {
 				both("rope/theta", fmt.Sprintf("theta is %g and not %g", t, theta), 0, func(x *rotation) { x.freqs = frequencies(t, n) })

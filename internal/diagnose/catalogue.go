@@ -19,7 +19,7 @@ func For(kind string) []Hypothesis {
 // IDs lists the ids of all causes that this package names. "config/<key>" stands for any key of a config.json.
 func IDs() []string {
 	ids := []string{
-		"norm/eps", "norm/kind", "norm/weight", "norm/order",
+		"norm/eps", "norm/kind", "norm/weight", "norm/order", "norm/missing",
 		"residual/missing", "residual/source", "residual/scale",
 		"attention/scale", "attention/mask", "attention/causal", "attention/softmax-axis", "attention/heads", "attention/gqa", "attention/anchor-missing",
 		"rope/layout", "rope/theta", "rope/offset", "rope/applied",
@@ -29,7 +29,7 @@ func IDs() []string {
 		"dtype/downcast", "dtype/overflow", "nan/first", "dropout",
 		"layout/transposed", "layout/strided", "layout/permuted", "layout/shifted",
 		"rows/from", "rows/set", "columns/set", "head/one",
-		"value/scale", "value/offset", "value/sign", "value/constant",
+		"value/scale", "value/offset", "value/sign", "value/constant", "value/clipped",
 		"modulation/order", "modulation/missing",
 		"state/stale", "output/tied", "output/last-token",
 		"capture/same-file", "capture/wrong-tensor", "input/tokens", "input/mask",

@@ -125,7 +125,8 @@ func (s *Scene) otherTypes() []Prediction {
 // otherPositions: the target holds positions that are all off by a number, or all alike.
 func (s *Scene) otherPositions() []Prediction {
 	g, a := s.Array(s.Target.Golden), s.Array(s.Target.Actual)
-	if g.Data[0] != 0 && g.Data[0] != 1 || len(g.Data) < 2 || g.Data[1] != g.Data[0]+1 || s.Kind == "input" && tableNames.has(lastPart(s.Target.Layer)) &&
+	start := g.Data[0] == 0 || g.Data[0] == 1 || positionNames.has(lastPart(s.Target.Layer)) // RoBERTa's begin behind the padding's
+	if !start || len(g.Data) < 2 || g.Data[1] != g.Data[0]+1 || s.Kind == "input" && tableNames.has(lastPart(s.Target.Layer)) &&
 		!positionNames.has(lastPart(s.Target.Layer)) {
 		return nil
 	}

@@ -150,13 +150,30 @@ func newGraph(s *Scene) *graph {
 				byMark[mark] = v
 			}
 		}
-		v.ports = append(v.ports, e.Port)
-		if v.actual == nil && e.Actual != nil && i < end && slices.Equal(e.Actual.Shape(), e.Golden.Shape()) {
-			v.actual, v.agrees = e.Actual, e.Agrees
+		v.add(e.Port, i < end)
+		if i == end {
+			break
+		}
+		for k, h := range halves(e.Port) {
+			u := &value{at: i, golden: h.Golden, shape: h.Golden.Shape(), rows: v.rows, width: v.width / 2, tried: true}
+			u.op = &part{v, u, k * u.width}
+			u.add(h, true)
+			g.values = append(g.values, u)
+			if mark := markOf(h.Golden); mark != "" && byMark[mark] == nil {
+				byMark[mark] = u
+			}
 		}
 	}
 	g.target = g.values[len(g.values)-1]
 	return g
+}
+
+// add notes a port that holds the value. What the candidate has there counts unless the port is the target.
+func (v *value) add(p *Port, counts bool) {
+	v.ports = append(v.ports, p)
+	if v.actual == nil && p.Actual != nil && counts && slices.Equal(p.Actual.Shape(), p.Golden.Shape()) {
+		v.actual, v.agrees = p.Actual, p.Agrees
+	}
 }
 
 // blockOf is the label up to its first number: "model.layers.3" of "model.layers.3.mlp"; "" if it has none.
@@ -222,6 +239,11 @@ func (g *graph) before(v *value) []*value {
 // siblings lists the outputs of the other layers beside one, those too that the reference ran later: a candidate may take the wrong one of them.
 func (g *graph) siblings(layer string) []*value {
 	var out []*value
+	for _, v := range g.values {
+		if _, ok := v.op.(*part); ok && v.ports[0].Layer != layer && sameParent(v.ports[0].Layer, layer) {
+			out = append(out, v)
+		}
+	}
 	for _, p := range g.s.Ports {
 		if p.Case != g.s.Case || p.Step != g.s.Step || p.Layer == layer || !sameParent(p.Layer, layer) || g.s.Output(p.Layer) != p || p == g.s.Target {
 			continue

@@ -49,7 +49,12 @@ func Diagnose(ctx context.Context, s *Scene, hypotheses []Hypothesis, opt Option
 	}
 	var causes []Cause
 	s.ctx = ctx
-	for _, h := range slices.Concat(opt.Extra, hypotheses) {
+	for _, h := range opt.Extra {
+		if !s.Late() {
+			causes = append(causes, s.tryExtra(h)...)
+		}
+	}
+	for _, h := range hypotheses {
 		if s.Late() {
 			break
 		}

@@ -349,12 +349,29 @@ func (l *layouts) permuted() {
 	if from == nil {
 		return
 	}
-	text := "the columns are in another order"
+	id, text := "layout/permuted", "the columns are in another order"
+	switch name := lastPart(l.s.Target.Layer); { // whole parts of a fused projection
+	case fusedNames.has(name) && runs(from) <= 3:
+		id = "linear/qkv-order"
+	case fusedGateNames.has(name) && runs(from) == 2:
+		id = "linear/gate-up"
+	}
 	if d := blockSize(from); d > 1 {
 		text = fmt.Sprintf("blocks of %d columns, as heads are, stand in another order", d)
 	}
 	text += fmt.Sprintf(": column 0 holds column %d, column 1 column %d", from[0], from[1])
-	l.out = append(l.out, l.reordered("layout/permuted", text, 2, func(i int) int { return i - i%w + from[i%w] }))
+	l.out = append(l.out, l.reordered(id, text, 2, func(i int) int { return i - i%w + from[i%w] }))
+}
+
+// runs is of how many runs of neighbouring columns a permutation consists.
+func runs(from []int) int {
+	n := 1
+	for i := 1; i < len(from); i++ {
+		if from[i] != from[i-1]+1 {
+			n++
+		}
+	}
+	return n
 }
 
 // rowsPermuted does the same for rows.

@@ -30,13 +30,14 @@ func findLeaf(g *graph, v *value) []op {
 			ops = append(ops, &table{in: in, out: v, layer: layer, w: w})
 		}
 	case w != nil && len(w.Shape()) == 2 && in.rows == v.rows:
-		m := &linear{in: in, out: v, layer: layer, key: key, w: w, b: b}
-		switch {
-		case w.Shape()[0] == v.width && w.Shape()[1] == in.width:
-			ops = append(ops, m)
-		case w.Shape()[1] == v.width && w.Shape()[0] == in.width:
-			m.conv = true // GPT-2's Conv1D keeps [in, out]
-			ops = append(ops, m)
+		m := linear{in: in, out: v, layer: layer, key: key, w: w, b: b}
+		if w.Shape()[0] == v.width && w.Shape()[1] == in.width {
+			ops = append(ops, &m)
+		}
+		if w.Shape()[1] == v.width && w.Shape()[0] == in.width {
+			conv := m
+			conv.conv = true // GPT-2's Conv1D keeps [in, out]; a square one tells by its golden output
+			ops = append(ops, &conv)
 		}
 	case in.golden.DType().IsFloat() && in.rows == v.rows && in.width == v.width:
 		ops = append(ops, findNorm(g, in, v, layer, w, b)...)

@@ -23,6 +23,9 @@ type linear struct {
 	data    []float64 // of w, if it is small
 }
 
+// inMemory is the size up to which a weight is kept decoded.
+const inMemory = 1 << 22
+
 func (o *linear) inputs() []*value { return []*value{o.in} }
 
 func (o *linear) eval(e *evaluation, rows []int) []float64 { return o.with(e, rows, o.w, o.b, 1) }
@@ -34,8 +37,7 @@ func (o *linear) with(e *evaluation, rows []int, w, b *tensor.Tensor, n float64)
 		return nil
 	}
 	var y []float64
-	const small = 1 << 22
-	if w == o.w && w.Len() <= small {
+	if w == o.w && w.Len() <= inMemory {
 		if o.data == nil {
 			o.data = read(w, w.Len(), []int{0})
 		}
@@ -122,7 +124,23 @@ func (o *linear) faults(g *graph, v *value) []fault {
 			return addRow(e.g.product(x, o.in.width, o.w, !o.conv, o.out.width), o.out.width, o.b, 1)
 		})
 	} else if t, err := o.w.Reshape(o.w.Shape()[1], o.w.Shape()[0]); err == nil {
-		add("linear/transposed", "the memory of W is read as [in, out] and not as [out, in]", 0, func(e *evaluation, rows []int) []float64 {
+		is, not := "[in, out]", "[out, in]"
+		if o.conv {
+			is, not = not, is
+		}
+		if o.w.Len() <= inMemory {
+			add("linear/transposed", "W was transposed in memory, and is read as "+not+" as before", 0, func(e *evaluation, rows []int) []float64 {
+				t, err := o.w.Transpose(1, 0)
+				if err != nil {
+					return nil
+				}
+				if t, err = t.Reshape(o.w.Shape()...); err != nil {
+					return nil
+				}
+				return o.with(e, rows, t, o.b, 1)
+			})
+		}
+		add("linear/transposed", "the memory of W is read as "+is+" and not as "+not, 0, func(e *evaluation, rows []int) []float64 {
 			x := e.get(o.in, rows)
 			if x == nil {
 				return nil

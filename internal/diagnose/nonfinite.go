@@ -46,7 +46,7 @@ var Overflow = Func(func(s *Scene) []Prediction {
 	// Cut at a number that no type explains.
 	if at := count(a.Data, func(x float64) bool { return math.Abs(x) == largest }); at > 1 && largest > 0 {
 		if n := count(g.Data, func(x float64) bool { return math.Abs(x) > largest }); n > 0 {
-			out = append(out, p.says("dtype/overflow", g.Map(func(x float64) float64 { return math.Max(-largest, math.Min(largest, x)) }), 1, 0,
+			out = append(out, p.says("value/clipped", g.Map(func(x float64) float64 { return math.Max(-largest, math.Min(largest, x)) }), 1, 0,
 				"%d elements are beyond ±%.6g and cut there", n, largest))
 		}
 	}

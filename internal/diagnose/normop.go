@@ -178,7 +178,11 @@ func (o *normed) faults(g *graph, v *value) []fault {
 	if o.b != nil {
 		add("norm/weight", "the bias is missing", 0, func(n *normed) { n.b = nil })
 	}
-	out = append(out, fault{id: "norm/order", rank: 1, text: "the norm is left out", eval: func(e *evaluation, rows []int) []float64 { return e.get(o.in, rows) }})
+	id := "norm/order"
+	if name := lastPart(o.layer); queryNormNames.has(name) || keyNormNames.has(name) {
+		id = "norm/missing" // there is no other place in which it could stand
+	}
+	out = append(out, fault{id: id, rank: 1, text: "the norm is left out", eval: func(e *evaluation, rows []int) []float64 { return e.get(o.in, rows) }})
 	const limit = 200
 	keys := make([]string, 0, len(g.s.Weights))
 	for key, w := range g.s.Weights {

@@ -28,6 +28,45 @@ func frequencies(theta float64, dim int) []float64 {
 	return out
 }
 
+// scaledFrequencies are the frequencies after the config's rope scaling; nil if it has none, or one of another kind than
+//
+//	linear   f / factor
+//	llama3   f / factor for wavelengths (2π/f) over original / low_freq_factor, f for those under original / high_freq_factor, between them
+//	         (1−s)·f/factor + s·f with s = (original/wavelength − low) / (high − low)
+func (c Config) scaledFrequencies(theta float64, dim int) []float64 {
+	scaling, ok := c["rope_scaling"].(map[string]any)
+	if !ok {
+		scaling, _ = c["rope_parameters"].(map[string]any) // since transformers 5
+	}
+	r := Config(scaling)
+	factor, _ := r.Float("factor")
+	low, _ := r.Float("low_freq_factor")
+	high, _ := r.Float("high_freq_factor")
+	original, _ := r.Float("original_max_position_embeddings")
+	if !(factor > 0) {
+		return nil
+	}
+	out := frequencies(theta, dim)
+	switch r.String("rope_type", "type") {
+	case "linear":
+		for i := range out {
+			out[i] /= factor
+		}
+	case "llama3":
+		if !(original > 0 && low > 0 && high > low) {
+			return nil
+		}
+		for i, f := range out {
+			s := (original*f/(2*math.Pi) - low) / (high - low)
+			s = min(max(s, 0), 1)
+			out[i] = (1-s)*f/factor + s*f
+		}
+	default:
+		return nil
+	}
+	return out
+}
+
 // turn rotates each head.
 func (r rotation) turn(x heads, tokens, d int) heads {
 	n := len(r.freqs)
@@ -87,6 +126,9 @@ func (g *graph) ropes(v *value, _ *attention, d int) []rope {
 	}
 	theta, known := g.s.Config.Float("rope_theta", "rotary_emb_base")
 	if known && theta > 0 {
+		if freqs := g.s.Config.scaledFrequencies(theta, dim); freqs != nil {
+			out = append(out, both(freqs, false, 1, theta), both(freqs, true, 1, theta))
+		}
 		out = append(out, both(frequencies(theta, dim), false, 1, theta), both(frequencies(theta, dim), true, 1, theta))
 	}
 	out = append(out, rope{})

@@ -52,7 +52,7 @@ func (p *Port) Judge(onActual, onGolden *tensor.Tensor) (f Fits, err error) {
 	if err != nil {
 		return f, err
 	}
-	f = Fits{Candidate: explains.RelL2, Golden: right.RelL2, Between: between.RelL2, Right: right.Agrees(p.Floor)}
+	f = Fits{Candidate: distance(explains), Golden: distance(right), Between: distance(between), Right: right.Agrees(p.Floor)}
 	f.Proven = proves(explains, between, p.Floor)
 	return f, nil
 }

@@ -1,6 +1,9 @@
 package diagnose
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // unary is out = f(in), element by element.
 type unary struct {
@@ -52,6 +55,9 @@ func findUnary(g *graph, v *value) []op {
 	for _, x := range g.alikes(v) {
 		ops = append(ops, unaryOps(x)...)
 		ops = append(ops, &multiple{in: x, out: v})
+		if c, ok := g.s.Config.Float(finalCap); ok && c > 0 {
+			ops = append(ops, &capped{x, c})
+		}
 	}
 	return ops
 }
@@ -71,8 +77,16 @@ func mapped(x []float64, f func(float64) float64) []float64 {
 	return out
 }
 
-func (o *unary) faults(*graph, *value) []fault {
+func (o *unary) faults(g *graph, _ *value) []fault {
 	var out []fault
+	from, _ := o.in.made()
+	for _, x := range g.siblings(from) {
+		other, _ := x.made()
+		if id := exchangeID(from, other); id != "" && x.width == o.in.width && x.rows == o.in.rows {
+			out = append(out, fault{id: id, text: fmt.Sprintf("%s is applied to %s and not to %s", o.kind.name, lastPart(other), lastPart(from)),
+				eval: func(e *evaluation, rows []int) []float64 { return mapped(e.get(x, rows), o.kind.f) }})
+		}
+	}
 	for _, k := range unaryKinds {
 		if k.name != o.kind.name {
 			out = append(out, fault{id: "activation/" + k.name, text: k.name + ", " + k.formula + ", in place of " + o.kind.name,

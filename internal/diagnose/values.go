@@ -14,12 +14,15 @@ var Values = Func(func(s *Scene) []Prediction {
 	g, a := p.golden, p.actual
 	var out []Prediction
 	if k := a.Data[0]; isAll(a.Data, k) {
-		text := fmt.Sprintf("every element is %.6g", k)
+		id, text := "value/constant", fmt.Sprintf("every element is %.6g", k)
 		params := 1
 		if k == 0 {
 			text, params = "every element is 0: is a weight missing? MAX reads a missing one as zeros", 0
+			if s.isOutput() && typeNames.has(lastPart(s.Target.Layer)) {
+				id, text = "embedding/type", "token types are not embedded: every element is 0"
+			}
 		}
-		return []Prediction{p.says("value/constant", g.Map(func(float64) float64 { return k }), params, 0, "%s", text)}
+		return []Prediction{p.says(id, g.Map(func(float64) float64 { return k }), params, 0, "%s", text)}
 	}
 	if !finite(a.Data) {
 		return nil

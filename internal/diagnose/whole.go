@@ -27,6 +27,14 @@ var Asked = Func(func(s *Scene) []Prediction {
 	if strings.Contains(t.Port, "mask") || strings.Contains(t.Layer, "mask") || isMask(t) {
 		id = "input/mask"
 	}
+	switch name := lastPart(t.Layer); {
+	case positionNames.has(name):
+		id = "embedding/position"
+	case strings.Contains(t.Port, "position_ids"):
+		id = "rope/offset"
+	case typeNames.has(name) || strings.Contains(t.Port, "token_type_ids"):
+		id = "embedding/type"
+	}
 	out := Prediction{ID: id, Rank: -9, Text: fmt.Sprintf("%s of %s is another one", t.Port, t.Layer)}
 	if t.Actual == nil || t.Actual.Len() != t.Golden.Len() {
 		return []Prediction{out}

@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -74,8 +73,7 @@ func injectModule(t *testing.T, oracle string) {
 		}
 	}
 
-	cache, err := engine.CompileCache(os.Getenv)
-	require.NoError(t, err)
+	cache := ownCache(t)
 	before := compiled(t, cache)
 	j.Cases[0].TokenIDs = [][]int{{3, 4, 8, 11, 0, 61, 7}}
 	j.Engine = engine.Torch

@@ -14,6 +14,8 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/jsonline"
 	"github.com/goparity/goparity/internal/supervise"
+	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/safetensors"
 )
 
 // Options say how a job is run.
@@ -82,6 +84,11 @@ func (r *Result) Generated(i int) ([][]int, error) {
 		out = append(out, s[len(prompt[k]):])
 	}
 	return out, nil
+}
+
+// Returned opens what the model returned in a step of run i, as the dump of a blind run names it. It is there if the job had an observer.
+func (r *Result) Returned(i int, step string) (*tensor.File, error) {
+	return safetensors.Open(filepath.Join(r.Runs[i].Path, step, "returned.safetensors"))
 }
 
 // Run does a job and opens what it wrote. A dump that does not carry the job's nonce is refused: it is of another run.

@@ -90,6 +90,23 @@ func TestLiveTorchFloat64(t *testing.T) {
 	assert.Equal(t, "float64", r.Info.Encoding)
 }
 
+// With hooks and without, the model returns the same; without, nothing else is recorded.
+func TestLiveTorchObserver(t *testing.T) {
+	j := engine.Job{Task: "module", Oracle: "testdata/oracle.py", Observer: engine.Seen, Cases: []engine.Case{{Name: "a", TokenIDs: [][]int{{1, 5, 9}}}}}
+	live(t)
+	seen := mustReference(t, j)
+	assert.Greater(t, len(seen.Runs[0].Entries), 10)
+	j.Observer = engine.Blind
+	blind := mustReference(t, j)
+	require.Equal(t, []string{"returned-output_0"}, labels(blind.Runs[0]))
+	file, err := seen.Returned(0, "0")
+	require.NoError(t, err)
+	defer file.Close()
+	returned, ok := file.Lookup("returned-output_0")
+	require.True(t, ok)
+	assert.Equal(t, values(blind.Runs[0].Entries[0].Tensor), values(returned))
+}
+
 // Decode steps are what a cache makes of them: the last row of a full forward pass over prompt and forced tokens.
 func TestLiveTorchDecodes(t *testing.T) {
 	model := tinyLlama(t, live(t))

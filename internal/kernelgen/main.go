@@ -16,17 +16,17 @@ const (
 	golden, actual = 0, 8
 	rows, cols     = 16, 24
 	out            = 32
-	atol, rtol     = 64, 96  // [4]float64
-	bound          = 128     // [4]float64
-	lowAtol        = 160     // [8]float32
-	lowRtol        = 192     // [8]float32
-	highAtol       = 224     // [8]float32
-	highRtol       = 256     // [8]float32
-	bound32        = 288     // [8]float32
+	atol, rtol     = 64, 96   // [4]float64
+	bound          = 128      // [4]float64
+	lowAtol        = 160      // [8]float32
+	lowRtol        = 192      // [8]float32
+	highAtol       = 224      // [8]float32
+	highRtol       = 256      // [8]float32
+	bound32        = 288      // [8]float32
 	aa, ab         = 320, 384 // [8]float64
-	rel            = 448     // [8]float64 or [16]float32
+	rel            = 448      // [8]float64 or [16]float32
 	count, count2  = 512, 576 // [8]int64 or [16]int32
-	wideSums       = 640     // [4][4]float64: Σd², Σg² of the row, Σa², Σa·g of the call
+	wideSums       = 640      // [4][4]float64: Σd², Σg² of the row, Σa², Σa·g of the call
 )
 
 // rowSize is the size of compare.rowFigures: Σd², Σg², the largest |d|.
@@ -75,14 +75,17 @@ func main() {
 	tail = data("tailMask", append(repeat(16, U64(0)), repeat(16, U64(1<<64-1))...)...)
 
 	for _, p := range [][2]source{{f32, f32}, {f64, f64}, {bf16, bf16}, {f16, f16}, {bf16, f32}, {f32, bf16}, {f16, f32}, {f32, f16}} {
+		lane := 8
 		if p[0].size == 2 && p[1].size == 2 {
-			fast(p, ymm, 4)
-			fast(p, zmm, 4)
-		} else {
-			fast(p, ymm, 8)
-			fast(p, zmm, 8)
+			lane = 4
 		}
+		fast(p, ymm, lane)
+		fast(p, zmm, lane)
 		exact(p)
+		if p[0] == p[1] {
+			same(p, ymm, lane)
+			same(p, zmm, lane)
+		}
 	}
 	Generate()
 }
@@ -115,6 +118,7 @@ type kernel struct {
 	w      width
 	lane   int // bytes of a number in arithmetic: 8 or 4
 	step   int // elements of an iteration
+	sides  int // that are read
 	c      Register
 	ptr    [2]Register
 	rows   Register
@@ -125,7 +129,7 @@ type kernel struct {
 func begin(name, doc string, p [2]source, w width, lane, vectors int) *kernel {
 	name += p[0].name + p[1].name + map[width]string{ymm: "AVX2", zmm: "AVX512"}[w]
 	TEXT(name, NOSPLIT, "func(c *byte)")
-	k := &kernel{source: p, w: w, lane: lane, step: vectors * int(w) / lane}
+	k := &kernel{source: p, w: w, lane: lane, step: vectors * int(w) / lane, sides: 2}
 	Doc(name+" "+strings.ReplaceAll(doc, "STEP", strconv.Itoa(k.step)), "c is a *call.")
 	Pragma("noescape")
 	k.c = Load(Param("c"), GP64())
@@ -170,12 +174,12 @@ func (k *kernel) constant(m Mem) Op {
 	return v
 }
 
-// load gives vectors of numbers from the element that m points at. mask, if any, points at that of the first number.
-func (k *kernel) load(s source, m Mem, n int, mask *Mem) []VecVirtual {
-	var vs []VecVirtual
-	lanes := int(k.w) / k.lane
-	if s == bf16 && k.lane == 4 { // even elements, odd elements
-		even, odd := k.w.vector(), k.w.vector()
+// load gives the numbers that start at m: a vector, or two of bfloat16 in float32 arithmetic, of which the second has yet to be cleaned. mask,
+// if any, points at that of the first number.
+func (k *kernel) load(s source, m Mem, mask *Mem) []VecVirtual {
+	v := k.w.vector()
+	if s == bf16 && k.lane == 4 {
+		odd := k.w.vector()
 		if k.w == zmm {
 			VMOVDQU32(m, odd)
 		} else {
@@ -184,41 +188,45 @@ func (k *kernel) load(s source, m Mem, n int, mask *Mem) []VecVirtual {
 		if mask != nil {
 			and(*mask, odd, odd)
 		}
-		VPSLLD(Imm(16), odd, even)
-		return []VecVirtual{even, odd} // odd is cleaned when its turn comes: registers are few
+		VPSLLD(Imm(16), odd, v)
+		return []VecVirtual{v, odd}
 	}
-	for i := range n {
-		v := k.w.vector()
-		from := m.Offset(i * lanes * s.size)
-		half := func() VecVirtual { // of half the width
-			if k.w == zmm {
-				return YMM()
-			}
-			return XMM()
+	half := func() VecVirtual { // of half the width
+		if k.w == zmm {
+			return YMM()
 		}
-		switch {
-		case k.lane == 4: // f16
-			VCVTPH2PS(from, v)
-		case s == f64:
-			VMOVUPD(from, v)
-		case s == f32:
-			VCVTPS2PD(from, v)
-		case s == f16:
-			h := half()
-			VCVTPH2PS(from, h)
-			VCVTPS2PD(h, v)
-		case s == bf16:
-			h := half()
-			VPMOVZXWD(from, h)
-			VPSLLD(Imm(16), h, h)
-			VCVTPS2PD(h, v)
-		}
-		if mask != nil {
-			and(mask.Offset(i*int(k.w)), v, v)
-		}
-		vs = append(vs, v)
+		return XMM()
 	}
-	return vs
+	switch {
+	case k.lane == 4: // f16
+		VCVTPH2PS(m, v)
+	case s == f64:
+		VMOVUPD(m, v)
+	case s == f32:
+		VCVTPS2PD(m, v)
+	case s == f16:
+		h := half()
+		VCVTPH2PS(m, h)
+		VCVTPS2PD(h, v)
+	case s == bf16:
+		h := half()
+		VPMOVZXWD(m, h)
+		VPSLLD(Imm(16), h, h)
+		VCVTPS2PD(h, v)
+	}
+	if mask != nil {
+		and(*mask, v, v)
+	}
+	return []VecVirtual{v}
+}
+
+// maskOf is the mask of the i-th vector.
+func maskOf(mask *Mem, i int, w width) *Mem {
+	if mask == nil {
+		return nil
+	}
+	m := mask.Offset(i * int(w))
+	return &m
 }
 
 // eachRow writes the loops. body takes the elements at the pointers; in the last, partial step of a row they point at the last full vectors of the
@@ -246,8 +254,9 @@ func (k *kernel) eachRow(perTurn int, body func(mask *Mem), turn, end func()) {
 	}
 	Label("loop")
 	body(nil)
-	ADDQ(Imm(uint64(bytes(0))), k.ptr[0])
-	ADDQ(Imm(uint64(bytes(1))), k.ptr[1])
+	for side := range k.sides {
+		ADDQ(Imm(uint64(bytes(side))), k.ptr[side])
+	}
 	DECQ(n)
 	JNZ(LabelRef("loop"))
 	if turn != nil {
@@ -258,7 +267,7 @@ func (k *kernel) eachRow(perTurn int, body func(mask *Mem), turn, end func()) {
 	TESTQ(left, left)
 	JZ(LabelRef("end"))
 	// Back to step elements before the end of the row.
-	for side := range 2 {
+	for side := range k.sides {
 		back := GP64()
 		MOVQ(left, back)
 		SHLQ(Imm(uint64(log2(k.source[side].size))), back)
@@ -275,7 +284,7 @@ func (k *kernel) eachRow(perTurn int, body func(mask *Mem), turn, end func()) {
 	SHLQ(Imm(uint64(log2(lane))), at)
 	ADDQ(base, at)
 	body(&Mem{Base: at, Disp: 128 - k.step*lane})
-	for side := range 2 {
+	for side := range k.sides {
 		ADDQ(Imm(uint64(bytes(side))), k.ptr[side])
 	}
 	if turn != nil {
@@ -297,7 +306,7 @@ func (k *kernel) upper(v VecVirtual, join func(x, y, dst Op)) VecVirtual {
 	}
 	h := YMM()
 	VEXTRACTF64X4(Imm(1), v, h)
-	join(h, v.(VecVirtual).AsY(), h)
+	join(h, v.AsY(), h)
 	return h
 }
 
@@ -312,7 +321,26 @@ func (k *kernel) upperX(v, x VecVirtual) {
 
 func addPD(x, y, dst Op) { VADDPD(x, y, dst) }
 func maxPD(x, y, dst Op) { VMAXPD(x, y, dst) }
-func maxPS(x, y, dst Op) { VMAXPS(x, y, dst) }
+
+// widen adds the float32 lanes of s to the float64 lanes of sum, and clears s.
+func (k *kernel) widen(s, sum VecVirtual) {
+	if k.w == zmm {
+		h, x, y := YMM(), ZMM(), ZMM()
+		VCVTPS2PD(s.AsY(), x)
+		VEXTRACTF32X8(Imm(1), s, h)
+		VCVTPS2PD(h, y)
+		VADDPD(x, y, y)
+		VADDPD(y, sum, sum)
+	} else {
+		h, x, y := XMM(), YMM(), YMM()
+		VCVTPS2PD(s.AsX(), x)
+		VEXTRACTF128(Imm(1), s, h)
+		VCVTPS2PD(h, y)
+		VADDPD(x, y, y)
+		VADDPD(y, sum, sum)
+	}
+	zero(s)
+}
 
 // storeSums stores the sums over the lanes of two YMM vectors.
 func (k *kernel) storeSums(dd, gg VecVirtual) {
@@ -419,17 +447,12 @@ func fast(p [2]source, w width, lane int) {
 		v := k.zeroed(7)
 		dd, gg, sa, sb, most, beat, n := v[0], v[1], v[2], v[3], v[4], v[5], v[6]
 		k.eachRow(0, func(mask *Mem) {
-			gs, as := []VecVirtual{}, []VecVirtual{}
 			lanes := int(w) / 8
 			for i := range 2 {
-				var m *Mem
-				if mask != nil {
-					mm := mask.Offset(i * int(w))
-					m = &mm
-				}
-				gs = k.load(p[0], Mem{Base: k.ptr[0], Disp: i * lanes * p[0].size}, 1, m)
-				as = k.load(p[1], Mem{Base: k.ptr[1], Disp: i * lanes * p[1].size}, 1, m)
-				g, a, d, t := gs[0], as[0], k.w.vector(), k.w.vector()
+				m := maskOf(mask, i, w)
+				g := k.load(p[0], Mem{Base: k.ptr[0], Disp: i * lanes * p[0].size}, m)[0]
+				a := k.load(p[1], Mem{Base: k.ptr[1], Disp: i * lanes * p[1].size}, m)[0]
+				d, t := k.w.vector(), k.w.vector()
 				VSUBPD(g, a, d)
 				VFMADD231PD(d, d, dd)
 				VFMADD231PD(g, g, gg)
@@ -501,8 +524,8 @@ func fast(p [2]source, w width, lane int) {
 			VMAXPS(d, beat, beat)
 		}
 		if p[0] == bf16 {
-			gs := k.load(bf16, Mem{Base: k.ptr[0]}, 2, mask)
-			as := k.load(bf16, Mem{Base: k.ptr[1]}, 2, mask)
+			gs := k.load(bf16, Mem{Base: k.ptr[0]}, mask)
+			as := k.load(bf16, Mem{Base: k.ptr[1]}, mask)
 			pair(gs[0], as[0])
 			and(high, gs[1], gs[1])
 			and(high, as[1], as[1])
@@ -510,36 +533,22 @@ func fast(p [2]source, w width, lane int) {
 			return
 		}
 		for i := range 2 {
-			var m *Mem
-			if mask != nil {
-				mm := mask.Offset(i * int(w))
-				m = &mm
-			}
+			m := maskOf(mask, i, w)
 			disp := i * int(w) / 4 * 2
-			g := k.load(p[0], Mem{Base: k.ptr[0], Disp: disp}, 1, m)[0]
-			a := k.load(p[1], Mem{Base: k.ptr[1], Disp: disp}, 1, m)[0]
+			g := k.load(p[0], Mem{Base: k.ptr[0], Disp: disp}, m)[0]
+			a := k.load(p[1], Mem{Base: k.ptr[1], Disp: disp}, m)[0]
 			pair(g, a)
 		}
 	}, func() {
 		for i, s := range sums {
 			if w == zmm {
-				h, x, y := YMM(), ZMM(), ZMM()
-				VCVTPS2PD(s.AsY(), x)
-				VEXTRACTF32X8(Imm(1), s, h)
-				VCVTPS2PD(h, y)
-				VADDPD(x, y, y)
-				VADDPD(y, wide[i], wide[i])
-			} else {
-				h, x, y := XMM(), YMM(), YMM()
-				m := k.at(wideSums + 32*i)
-				VCVTPS2PD(s.AsX(), x)
-				VEXTRACTF128(Imm(1), s, h)
-				VCVTPS2PD(h, y)
-				VADDPD(x, y, y)
-				VADDPD(m, y, y)
-				VMOVUPD(y, m)
+				k.widen(s, wide[i])
+				continue
 			}
-			zero(s)
+			y, m := YMM(), k.at(wideSums+32*i)
+			VMOVUPD(m, y)
+			k.widen(s, y)
+			VMOVUPD(y, m)
 		}
 	}, func() {
 		if w == zmm {
@@ -587,8 +596,8 @@ func exact(p [2]source) {
 	v := k.zeroed(8)
 	dd, gg, sa, sb, most, ratio, n, finite := v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]
 	k.eachRow(0, func(mask *Mem) {
-		g := k.load(p[0], Mem{Base: k.ptr[0]}, 1, nil)[0]
-		a := k.load(p[1], Mem{Base: k.ptr[1]}, 1, nil)[0]
+		g := k.load(p[0], Mem{Base: k.ptr[0]}, nil)[0]
+		a := k.load(p[1], Mem{Base: k.ptr[1]}, nil)[0]
 		d, t := YMM(), YMM()
 		VSUBPD(g, g, d)
 		VSUBPD(a, a, t)
@@ -623,6 +632,57 @@ func exact(p [2]source) {
 	for i, offset := range []int{aa, ab, rel, count, count2} {
 		k.store([]VecVirtual{sa, sb, ratio, n, finite}[i], offset)
 	}
+	VZEROUPPER()
+	RET()
+}
+
+// same writes the form for a block whose two sides have the same bytes: it takes Σg² alone.
+func same(p [2]source, w width, lane int) {
+	k := begin("same", "takes rows of STEP elements or more, and of golden alone: only Σg² of rows is not zero.", p, w, lane, 2)
+	k.sides = 1
+	var high Op
+	if lane == 4 {
+		high = k.constant(highHalf)
+	}
+	v := k.zeroed(4)
+	sums, wide, none := v[:2], v[2], v[3]
+	square := func(i int, v VecVirtual) {
+		if lane == 8 {
+			VFMADD231PD(v, v, sums[i])
+		} else {
+			VFMADD231PS(v, v, sums[i])
+		}
+	}
+	turn := func() {
+		for _, s := range sums {
+			k.widen(s, wide)
+		}
+	}
+	perTurn := terms
+	if lane == 8 {
+		turn, perTurn = nil, 0
+	}
+	k.eachRow(perTurn, func(mask *Mem) {
+		if p[0] == bf16 {
+			v := k.load(bf16, Mem{Base: k.ptr[0]}, mask)
+			square(0, v[0])
+			and(high, v[1], v[1])
+			square(1, v[1])
+			return
+		}
+		for i := range 2 {
+			square(i, k.load(p[0], Mem{Base: k.ptr[0], Disp: i * int(w) / lane * p[0].size}, maskOf(mask, i, w))[0])
+		}
+	}, turn, func() {
+		if lane == 8 {
+			VADDPD(sums[0], sums[1], wide)
+			zero(sums[0])
+			zero(sums[1])
+		}
+		k.storeSums(none.AsY().(VecVirtual), k.upper(wide, addPD))
+		VMOVSD(none.AsX(), Mem{Base: k.out, Disp: 16})
+		zero(wide)
+	})
 	VZEROUPPER()
 	RET()
 }

@@ -15,7 +15,7 @@ func (p *pass) captured(i int) string {
 	var where *event
 	for _, j := range p.same[e.Same] {
 		if o := &p.events[j]; j > i && o.Joined {
-			if !o.Agrees {
+			if !o.Agrees || jump*o.Error > e.Error { // as wrong as this one, whatever floor says that it agrees
 				return ""
 			}
 			if used++; where == nil || where.role == Output && o.role == Input {

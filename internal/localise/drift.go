@@ -11,6 +11,9 @@ import (
 const (
 	// jump is by how much an error must exceed what came in to have been made here: softmax, norms and cancelling sums amplify.
 	jump = 3
+	// mixing is by how much it must in 16 bits where the code between layers made it: one row of an attention with large scores came to 3.3 times
+	// its inputs.
+	mixing = 5
 	// sure is by how much it must where the place is looked for below the noise floor, or beyond a first error that was none.
 	sure = 10
 	// slight is up to how many units of rounding an error is slight: sums that cancel come to as much by themselves.
@@ -28,38 +31,43 @@ const (
 )
 
 // incoming is the largest error of what an event was made of: for a layer without children its inputs, else what is inside of the container
-// and was there before, and the container's inputs.
+// and was there before, and the container's inputs; where the candidate recorded none of these, those of the container around it.
 func (p *pass) incoming(i int) float64 {
 	e := &p.events[i]
-	most := e.Epsilon
+	most, n := e.Epsilon, 0
 	take := func(o *event) {
 		if o.Joined && !o.Integer {
 			most = max(most, o.Error)
+			n++
 		}
 	}
-	if e.role == Output && !p.hasJoinedChild(e.Layer) {
-		n := 0
+	leaf := !p.hasJoinedChild(e.Layer)
+	if e.role == Output && leaf {
 		for _, o := range p.inputs(e.Layer) {
-			if take(o); o.Joined {
-				n++
-			}
+			take(o)
 		}
 		if n > 0 {
 			return most
 		}
 	}
 	scope := e.Layer
-	if e.role == Input || !p.hasJoinedChild(e.Layer) {
+	if e.role == Input || leaf {
 		scope = p.container(e.Layer)
 	}
-	begin := p.start(scope)
-	from := sort.Search(i, func(j int) bool { return p.events[j].at >= begin })
-	for j := from; j < i; j++ {
-		if o := &p.events[j]; o.Layer == scope && o.role == Input || inside(o.Layer, scope) {
-			take(o)
+	for {
+		begin := p.start(scope)
+		from := sort.Search(i, func(j int) bool { return p.events[j].at >= begin })
+		for j := from; j < i; j++ {
+			if o := &p.events[j]; o.Layer == scope && o.role == Input || inside(o.Layer, scope) {
+				take(o)
+			}
 		}
+		around := p.container(scope)
+		if n > 0 || around == scope {
+			return most
+		}
+		scope = around
 	}
-	return most
 }
 
 // made reports whether an event's error is larger than what came in by a factor.
@@ -82,17 +90,53 @@ func (p *pass) source(i int) int {
 // must be surer.
 func (p *pass) weak(i int, after bool) bool {
 	e := &p.events[i]
-	if e.Integer || e.Alone != nil && !e.Alone.Agrees {
+	alone := e.Alone
+	if e.Epsilon >= finest && !p.nested && p.hasJoinedChild(e.Layer) {
+		alone = nil // a container that ran by itself has the roundings of all that is inside of it
+	}
+	if e.Integer || alone != nil && !alone.Agrees || e.role == Output && !p.preceded(i) && math.IsNaN(p.own(i)) {
+		return false
+	}
+	if p.clear(i) {
 		return false
 	}
 	factor := float64(jump)
+	if e.Epsilon >= finest && (e.role == Input || p.hasJoinedChild(e.Layer)) {
+		factor = mixing
+	}
 	if e.Error <= slight*e.Epsilon || after && e.Error < gross {
 		factor = sure
 	}
-	if (e.Alone == nil || jump*e.Alone.Error < e.Error) && !p.made(i, factor) {
+	if (alone == nil || jump*alone.Error < e.Error) && !p.made(i, factor) {
 		return true
 	}
 	return p.amplified(i)
+}
+
+// preceded reports whether both sides recorded anything that was computed before an event: without it nothing adds up.
+func (p *pass) preceded(i int) bool {
+	for j := range p.events[:i] {
+		if o := &p.events[j]; o.Joined && !o.Integer && (o.role == Output || o.Layer != p.events[i].Layer) {
+			return true
+		}
+	}
+	return false
+}
+
+// clear: the output of a layer in 16 bits is off by more than its gain makes of the error of the input's row, and the whole tensor by more than the
+// whole input, although its worst row may be hardly worse than the input's. Both must be twice a jump: clean layers came to an excess of 2.
+func (p *pass) clear(i int) bool {
+	e := &p.events[i]
+	if e.Epsilon < finest || e.Alone != nil || e.role != Output || p.hasJoinedChild(e.Layer) {
+		return false
+	}
+	in := e.Epsilon
+	for _, o := range p.inputs(e.Layer) {
+		if o.Joined && !o.Integer {
+			in = max(in, o.Whole)
+		}
+	}
+	return e.Whole > 2*jump*in && p.own(i) > 2*jump
 }
 
 // amplified: in no row is the output of a layer off by much more than its gain makes of the error of the input's row. Where large terms
@@ -289,7 +333,7 @@ func climbing(blocks []*event) bool {
 		return false
 	}
 	for i, b := range blocks[1:] {
-		if b.Whole < 0.85*blocks[i].Whole {
+		if b.Whole < 0.8*blocks[i].Whole {
 			return false
 		}
 	}

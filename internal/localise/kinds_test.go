@@ -38,6 +38,8 @@ func recorded(t *testing.T, text string) []localise.Record {
 				r.Along = x
 			case "whole":
 				r.Whole = x
+			case "eps":
+				r.Epsilon = x
 			case "twin":
 				r.Twin = value
 			case "lone":
@@ -111,6 +113,14 @@ m.1 input_0 same=2
 m.2 input_0 e=0.8 same=2
 m output e=0.3`,
 			want: place{kind: "local", layer: "m.0"}, reason: "one consumer got the wrong one: not only the recording"},
+		{name: "two floors for one tensor", records: `
+m.0 input_0
+m.0.lin input_0
+m.0.lin output e=1.1e-4 same=2
+m.0 output e=1.1e-4
+m.1 input_0 e=9.9e-5 same=2
+m output e=1.1e-4`,
+			want: place{kind: "local", layer: "m.0.lin"}, reason: "hardly nearer: the recording is right"},
 		{name: "one file for two layers", records: `
 m.0.q output
 m.0.k output e=1.2 twin=m.0.q
@@ -421,6 +431,12 @@ m.0 output e=9e-5
 m.1.lin input_0 e=9e-5
 m.1.lin output e=1.5e-4
 m output e=1.5e-4`, map[string]float64{"m.0.down": 1.5, "m.1.lin": 0.9}, place{kind: "drift"}, true, "no source either: 90 times what came in, but no more than rounding"},
+		{"alone", `m.proj output e=0.05 eps=0.0078`, nil, place{kind: "local", layer: "m.proj"}, false, "nothing was recorded before it that could add up"},
+		{"one bad row comes in", `
+m.0.up input_0 e=0.028 whole=0.012 eps=0.0078
+m.0.up output e=0.13 whole=0.125 eps=0.0078
+m output e=0.13 eps=0.0078`, map[string]float64{"m.0.up": 8}, place{kind: "local", layer: "m.0.up"}, false,
+			"five times the worst row that came in, but ten times the tensor, and every row shows it"},
 		{"one layer doubtful", cancels, map[string]float64{"m.0.down": 1.5, "m.1.lin": 5}, place{kind: "drift"}, false, "twice what came in accuses nobody, and does not explain it"},
 		{"wrong alone", strings.Replace(cancels, "e=0.03", "e=0.03 alone=0.03", 1), map[string]float64{"m.0.down": 1.5}, place{kind: "local", layer: "m.0.down"}, false,
 			"on golden inputs nothing comes in"},

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// rivals lists the layers that may have been wrong before event i, where the order of execution is not known: their outputs differ, no input of
-// theirs does, and nothing tells that they ran later. None if it is known that i is first: its inputs agree, or it is wrong on the golden inputs.
+// rivals lists the layers that may have been wrong before event i, where the order of execution is not known: their outputs differ and no input of
+// theirs does, or an input does that nothing recorded made, and nothing tells that they ran later. None if it is known that i is first: its inputs agree, or it is wrong on the golden inputs.
 func (p *pass) rivals(i int) (layers []string) {
 	e := &p.events[i]
 	if p.unordered == nil || e.Alone != nil && !e.Alone.Agrees {
@@ -22,8 +22,10 @@ func (p *pass) rivals(i int) (layers []string) {
 	}
 	for j := range p.events {
 		o := &p.events[j]
-		if o.role == Output && o.differs() && p.unordered(o.Case, e.Layer, o.Layer) && !slices.Contains(layers, o.Layer) &&
-			!slices.ContainsFunc(p.inputs(o.Layer), (*event).differs) {
+		if !o.differs() || !p.unordered(o.Case, e.Layer, o.Layer) || slices.Contains(layers, o.Layer) {
+			continue
+		}
+		if o.role == Input && p.producer(j) < 0 || o.role == Output && !slices.ContainsFunc(p.inputs(o.Layer), (*event).differs) {
 			layers = append(layers, o.Layer)
 		}
 	}

@@ -98,5 +98,5 @@ func (t *tree) container(layer string) string {
 func inside(layer, outer string) bool {
 	l, _ := cutCall(layer)
 	o, _ := cutCall(outer)
-	return strings.HasPrefix(l, o+".")
+	return len(l) > len(o) && l[len(o)] == '.' && l[:len(o)] == o
 }

@@ -28,6 +28,9 @@ func (c Cause) Evidence() string {
 	return "a pattern that nothing was predicted from"
 }
 
+// Sentence is what the cause is.
+func (c Cause) Sentence() string { return sentence(c.Text, c.Layer) }
+
 // doc is the section of the catalogue about the cause.
 func (c Cause) doc() string {
 	family, _, _ := strings.Cut(c.ID, "/")

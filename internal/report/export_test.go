@@ -2,8 +2,9 @@ package report
 
 // What the tests of the figures' form need.
 var (
-	Num     = num
-	Percent = percent
-	Shorten = shorten
-	Wrap    = wrap
+	Num      = num
+	Percent  = percent
+	Sentence = sentence
+	Shorten  = shorten
+	Wrap     = wrap
 )

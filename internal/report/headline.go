@@ -6,6 +6,9 @@ func Headline(r *Report) string { return r.headline() }
 // KindText explains the kind of a first divergence in a sentence; empty for an unknown kind.
 func KindText(kind string) string { return kinds[kind] }
 
+// Sentence is what happened at the place.
+func (d *Divergence) Sentence() string { return sentence(d.Text, d.Layer, d.After, d.Before) }
+
 // Growing is the growth of a drift in one line, from block to block; empty if there is none.
 func (d *Divergence) Growing() string {
 	if len(d.Growth) < 2 {

@@ -36,13 +36,19 @@ func Write(w io.Writer, r *Report) error {
 // Another schema, an unknown verdict or status, and a report that contradicts itself (a pass that compared
 // nothing, or that has a failing row) are errors that name the place.
 func Read(r io.Reader) (*Report, error) {
-	d := json.NewDecoder(r)
+	read := &counter{Reader: r}
+	d := json.NewDecoder(read)
 	var out Report
 	if err := d.Decode(&out); err != nil {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, fmt.Errorf("report: the file ends before the report does, after %d bytes: it was not written to its end", d.InputOffset())
+			return nil, fmt.Errorf("report: the file ends before the report does, after %d bytes: it was not written to its end", read.n)
 		}
-		return nil, fmt.Errorf("report: not a report.json: %w (after byte %d)", err, d.InputOffset())
+		at := d.InputOffset()
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			at = syntax.Offset
+		}
+		return nil, fmt.Errorf("report: not a report.json: %w (after byte %d)", err, at)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("report: something follows the report at byte %d", d.InputOffset())
@@ -74,6 +80,18 @@ func (r *Report) check() error {
 		return errors.New("report: verdict pass, but nothing was compared")
 	}
 	return nil
+}
+
+// counter counts what was read.
+type counter struct {
+	io.Reader
+	n int
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n += n
+	return n, err
 }
 
 func orEmpty[T any](list []T) []T {

@@ -3,6 +3,7 @@ package report_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -141,7 +142,7 @@ func TestReadTruncated(t *testing.T) {
 	whole := bytes.TrimRight(encode(t, broken()), "\n")
 	for i := range whole {
 		_, err := report.Read(bytes.NewReader(whole[:i]))
-		require.Error(t, err, "cut at %d", i)
+		require.ErrorContains(t, err, fmt.Sprintf("after %d bytes", i))
 	}
 }
 

@@ -25,7 +25,7 @@ func Markdown(w io.Writer, r *Report) error {
 	names := namingOf(r.Layers)
 	fmt.Fprintf(&b, "### %s: %s\n\n", strings.ToUpper(string(r.Verdict)), mdText(r.headline()))
 	if d := r.FirstDivergence; d != nil {
-		for _, text := range []string{kinds[r.Kind], d.Text} {
+		for _, text := range []string{kinds[r.Kind], d.Sentence()} {
 			if text != "" {
 				fmt.Fprintf(&b, "%s\n\n", mdText(text))
 			}
@@ -39,7 +39,7 @@ func Markdown(w io.Writer, r *Report) error {
 		if c.Proven {
 			word = "**" + word + "**"
 		}
-		fmt.Fprintf(&b, "- %s %s at %s: %s. %s See %s.\n", word, mdCode(c.ID), mdCode(c.Layer), mdText(c.Evidence()), mdText(c.Text), mdCode(c.doc()))
+		fmt.Fprintf(&b, "- %s %s at %s: %s. %s See %s.\n", word, mdCode(c.ID), mdCode(c.Layer), mdText(c.Evidence()), mdText(c.Sentence()), mdCode(c.doc()))
 	}
 	if len(r.Causes) > 0 {
 		b.WriteByte('\n')

@@ -49,6 +49,24 @@ func num(f Float) string {
 	return mantissa + "e" + strconv.Itoa(e)
 }
 
+// sentence makes a sentence of a clause, as verdicts and causes are written: with a capital, unless it begins with one of names or with what is
+// written like the name of a layer or a number, and with a full stop. Empty stays empty.
+func sentence(clause string, names ...string) string {
+	if clause == "" {
+		return ""
+	}
+	word, _, _ := strings.Cut(clause, " ")
+	word = strings.TrimRight(word, ",:;")
+	if !slices.Contains(names, word) && !strings.ContainsAny(word, "._/0123456789") {
+		first, size := utf8.DecodeRuneInString(clause)
+		clause = string(unicode.ToUpper(first)) + clause[size:]
+	}
+	if !strings.ContainsAny(clause[len(clause)-1:], ".!?") {
+		clause += "."
+	}
+	return clause
+}
+
 // count writes "1 layer", "2 layers".
 func count(n int, noun string) string {
 	if n == 1 {

@@ -69,3 +69,19 @@ func TestWrap(t *testing.T) {
 	assert.Equal(t, []string{"a", "longest", "b"}, report.Wrap("a longest b", 4), "a word is never broken")
 	assert.Equal(t, []string{""}, report.Wrap("", 4))
 }
+
+func TestSentence(t *testing.T) {
+	for _, c := range []struct{ clause, want, reason string }{
+		{"the code of a.b computes something else", "The code of a.b computes something else.", "a clause"},
+		{"model.layers.3 gets the right inputs", "model.layers.3 gets the right inputs.", "names stay as they are"},
+		{"embed gets the right inputs", "embed gets the right inputs.", "also names without a dot"},
+		{"embed: gets the right inputs", "embed: gets the right inputs.", "with punctuation behind"},
+		{"rope_theta is 1e6", "rope_theta is 1e6.", "a key of a config"},
+		{"3 rows differ", "3 rows differ.", "a number"},
+		{"érable", "Érable.", "not only ASCII"},
+		{"Done. Or not?", "Done. Or not?", "a sentence already"},
+		{"", "", "nothing to say"},
+	} {
+		assert.Equal(t, c.want, report.Sentence(c.clause, "embed", ""), c.reason)
+	}
+}

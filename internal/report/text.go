@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"regexp"
@@ -10,9 +11,10 @@ import (
 
 // TextOptions say how Text writes.
 type TextOptions struct {
-	Color   bool // ANSI colours: for a terminal
-	Width   int  // columns; 0 is 100, less than 60 is 60
-	Verbose bool // every row and every note, nothing shortened
+	Color   bool   // ANSI colours: for a terminal
+	Width   int    // columns; 0 is 100, less than 60 is 60
+	Verbose bool   // every row and every note, nothing shortened
+	All     string // where what is left out can be read, "all in report.json" if empty
 }
 
 // How much of a list is shown when not verbose.
@@ -124,7 +126,7 @@ func (p *printer) verdict(r *Report) {
 			p.linef("  %s", clean(r.Kind))
 		}
 		if d.Text != "" {
-			p.prose("  ", "", d.Text)
+			p.prose("  ", "", d.Sentence())
 		}
 		for _, e := range d.Evidence {
 			p.prose("  ", "- ", e)
@@ -197,7 +199,7 @@ func (p *printer) causes(r *Report) {
 		p.linef("  %s  %s  %s", p.color(code, pad(c.Word(), 6)), clean(c.ID), clean(c.Layer))
 		p.prose("          ", "", c.Evidence())
 		if c.Text != "" {
-			p.prose("          ", "", c.Text)
+			p.prose("          ", "", c.Sentence())
 		}
 	}
 	p.more(len(causes)-n, "")
@@ -206,7 +208,7 @@ func (p *printer) causes(r *Report) {
 
 func (p *printer) more(n int, what string) {
 	if n > 0 {
-		p.linef("  %s", p.color(dim, fmt.Sprintf("… and %d more%s, all in report.json", n, what)))
+		p.linef("  %s", p.color(dim, fmt.Sprintf("… and %d more%s, %s", n, what, cmp.Or(p.opt.All, "all in report.json"))))
 	}
 }
 

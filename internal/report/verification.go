@@ -41,7 +41,7 @@ func (p *printer) verificationVerdict(r *Report, mode Mode) {
 	p.linef("Mode:    %s", modeText[mode])
 	p.prose("", "Verdict: ", strings.ToUpper(string(r.Verdict))+": "+r.headline())
 	if d := r.FirstDivergence; d != nil {
-		p.prose("         ", "", strings.TrimSpace(kinds[r.Kind]+" "+d.Text))
+		p.prose("         ", "", strings.TrimSpace(kinds[r.Kind]+" "+d.Sentence()))
 		for _, e := range d.Evidence {
 			p.prose("         ", "", e)
 		}
@@ -50,7 +50,7 @@ func (p *printer) verificationVerdict(r *Report, mode Mode) {
 		}
 	}
 	for _, c := range r.Causes[:min(len(r.Causes), maxCauses)] {
-		p.prose("         ", "", fmt.Sprintf("%s: %s at %s (%s). %s", c.Word(), c.ID, c.Layer, c.Evidence(), c.Text))
+		p.prose("         ", "", fmt.Sprintf("%s: %s at %s (%s). %s", c.Word(), c.ID, c.Layer, c.Evidence(), c.Sentence()))
 	}
 	if len(r.NotJudged) > 0 {
 		p.prose("         ", "not judged: ", strings.Join(r.NotJudged, "; "))
@@ -237,7 +237,7 @@ func Modes(w io.Writer, r *Report) error {
 	p := &printer{opt: TextOptions{Width: 120}, names: namingOf(r.Layers)}
 	p.linef("%s: %s", strings.ToUpper(string(r.Verdict)), r.headline())
 	if d := r.FirstDivergence; d != nil {
-		p.prose("  ", "", strings.TrimSpace(kinds[r.Kind]+" "+d.Text))
+		p.prose("  ", "", strings.TrimSpace(kinds[r.Kind]+" "+d.Sentence()))
 	}
 	points := Depth(r)
 	standard, injected := StatisticsOf(points, Standard, ""), StatisticsOf(points, Injected, "")

@@ -49,6 +49,7 @@ type Comparison struct {
 	Order     *report.Order
 	Unmatched report.Unmatched
 
+	ctx        context.Context // of Compare: what is looked at later ends with it too
 	diagnosis  Diagnosis
 	diagnosing sync.Once
 	causes     []diagnose.Cause // once diagnosed
@@ -59,11 +60,15 @@ type Comparison struct {
 
 	mu     sync.Mutex
 	absent []*Port // ports that must be there and are not
+
+	indexing sync.Once
+	several  bool
+	runs     map[string][]LayerRun // by layer
 }
 
 // Compare matches and judges all cases. The results do not depend on the number of cores.
 func Compare(ctx context.Context, cases []Case, opt Options) (*Comparison, error) {
-	c := &Comparison{Cases: cases, missing: map[string]string{}, diagnosis: opt.Diagnosis}
+	c := &Comparison{Cases: cases, missing: map[string]string{}, ctx: ctx, diagnosis: opt.Diagnosis}
 	for _, k := range cases {
 		if err := c.match(k, opt.Match); err != nil {
 			return nil, err
@@ -169,6 +174,9 @@ func (c *Comparison) names() []string {
 }
 
 func (c *Comparison) whyNothing() string {
+	if slices.ContainsFunc(c.Ports, (*Port).Joined) {
+		return "all tensors that both sides have are empty, their shapes have a 0: dump a run with tokens"
+	}
 	for _, k := range c.Cases {
 		g, a := k.Golden.Steps(), k.Actual.Steps()
 		if !slices.ContainsFunc(g, func(s string) bool { return slices.Contains(a, s) }) {

@@ -75,7 +75,7 @@ func (c *Comparison) diagnose() []diagnose.Cause {
 	if b := budgets[c.diagnosis.Mode]; b > 0 {
 		left = b
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), left)
+	ctx, cancel := context.WithTimeout(c.ctx, left)
 	defer cancel()
 	out := []diagnose.Cause{}
 	for i, s := range c.scenes(run, known) {

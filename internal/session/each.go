@@ -21,5 +21,5 @@ func each(ctx context.Context, n int, f func(i int) error) error {
 		})
 	}
 	wg.Wait()
-	return errors.Join(append(errs, ctx.Err())...)
+	return errors.Join(append(errs, context.Cause(ctx))...)
 }

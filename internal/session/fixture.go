@@ -53,6 +53,7 @@ type Fixture struct {
 	mu       sync.Mutex
 	compared []*Comparison // what is reported: c, or those of functions
 	dirs     []string      // of live runs, removed at the end
+	notes    []string      // of the live runs
 
 	weights *WeightFiles // of the model's folder, opened when a cause is looked for
 
@@ -111,11 +112,14 @@ func (f *Fixture) load() (*Comparison, error) {
 	if err := f.addInjected(cases); err != nil {
 		return nil, err
 	}
-	c, err := Compare(context.Background(), cases, f.options())
+	c, err := Compare(f.cfg.context(), cases, f.options())
 	if err != nil {
 		return nil, err
 	}
 	c.live = f.isLive()
+	for _, n := range f.notes {
+		c.note(n)
+	}
 	f.inspect(c)
 	return c, nil
 }

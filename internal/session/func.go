@@ -1,7 +1,6 @@
 package session
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -36,7 +35,7 @@ func (f *Fixture) CompareFunc(run Engine) (*Comparison, error) {
 		}
 		cases = append(cases, k)
 	}
-	c, err := Compare(context.Background(), cases, f.options())
+	c, err := Compare(f.cfg.context(), cases, f.options())
 	if err != nil {
 		return nil, err
 	}

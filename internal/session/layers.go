@@ -35,31 +35,39 @@ func (c *Comparison) labels(keep func(*Port) bool) []string {
 
 // Several reports whether there is more than one forward pass.
 func (c *Comparison) Several() bool {
-	if len(c.Cases) > 1 {
-		return true
-	}
-	return slices.ContainsFunc(c.Ports, func(p *Port) bool { return p.Step != c.Ports[0].Step })
+	c.indexing.Do(c.index)
+	return c.several
 }
 
 // Runs lists the forward passes in which a layer can be judged.
 func (c *Comparison) Runs(layer string) []LayerRun {
-	var out []LayerRun
+	c.indexing.Do(c.index)
+	return c.runs[layer]
+}
+
+// index sorts the ports once: tests ask for thousands of layers.
+func (c *Comparison) index() {
+	c.several, c.runs = len(c.Cases) > 1, map[string][]LayerRun{}
 	for _, p := range c.Ports {
-		if p.Layer != layer || p.Actual == nil {
+		c.several = c.several || p.Step != c.Ports[0].Step
+		if p.Actual == nil {
 			continue
 		}
-		i := slices.IndexFunc(out, func(r LayerRun) bool { return r.Case == p.Case && r.Step == p.Step })
+		runs := c.runs[p.Layer]
+		i := slices.IndexFunc(runs, func(r LayerRun) bool { return r.Case == p.Case && r.Step == p.Step })
 		if i < 0 {
-			out = append(out, LayerRun{Case: p.Case, Step: p.Step})
-			i = len(out) - 1
+			runs, i = append(runs, LayerRun{Case: p.Case, Step: p.Step}), len(runs)
 		}
 		if p.Judged() {
-			out[i].Judged = append(out[i].Judged, p)
+			runs[i].Judged = append(runs[i].Judged, p)
 		} else if p.Joined() {
-			out[i].Inputs = append(out[i].Inputs, p)
+			runs[i].Inputs = append(runs[i].Inputs, p)
 		}
+		c.runs[p.Layer] = runs
 	}
-	return slices.DeleteFunc(out, func(r LayerRun) bool { return len(r.Judged) == 0 })
+	for layer, runs := range c.runs {
+		c.runs[layer] = slices.DeleteFunc(runs, func(r LayerRun) bool { return len(r.Judged) == 0 })
+	}
 }
 
 // FindLayer finds the one layer of the golden that a name means: its label, or the end of it at a dot.

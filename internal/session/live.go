@@ -33,7 +33,7 @@ func (f *Fixture) live() ([]*dump.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := f.run(job)
+	r, err := f.observed(job)
 	if err != nil {
 		return nil, err
 	}
@@ -102,8 +102,12 @@ func (f *Fixture) job(name, device string) engine.Job {
 
 // run runs a job under the test's own deadline, alone on its device. The dump lives until the session ends.
 func (f *Fixture) run(job engine.Job) (*engine.Result, error) {
-	ctx, stop := supervise.Signals(context.Background())
-	defer stop()
+	ctx := f.cfg.Context
+	if ctx == nil {
+		var stop func()
+		ctx, stop = supervise.Signals(context.Background())
+		defer stop()
+	}
 	ctx, cancel := supervise.WithDeadline(ctx, time.Now(), f.cfg.Timeout, f.cfg.Started, supervise.DefaultGrace)
 	defer cancel()
 	dir, err := f.tempDir()

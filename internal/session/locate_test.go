@@ -170,6 +170,61 @@ func TestRoundingOf16Bits(t *testing.T) {
 	assert.Equal(t, "m.b", r.FirstDivergence.Layer, "25 times what came in")
 }
 
+// Of one row large terms cancel: m.a's output is small there and its noise is not. What is far from the others' rounding in such a row still fails.
+func TestCancellingRows(t *testing.T) {
+	const rows, width = 6, 64
+	compared := func(wrong float64) *report.Report {
+		var g, a []port
+		add := func(label string, size func(row int) float64, noise float64) {
+			clean, noisy := make([]float32, rows*width), make([]float32, rows*width)
+			for i := range clean {
+				x := size(i/width) * math.Sin(float64(3*i))
+				clean[i], noisy[i] = float32(x), float32(x+noise*math.Sin(float64(7*i)))
+				if label == "m.a-output" && i/width == rows-1 {
+					noisy[i] += float32(wrong)
+				}
+			}
+			g = append(g, port{label, bf16(t, of(t, clean, 1, rows, width))})
+			a = append(a, port{label, bf16(t, of(t, noisy, 1, rows, width))})
+		}
+		cancels := func(row int) float64 {
+			if row >= rows/2 {
+				return 0.001
+			}
+			return 1
+		}
+		add("m.a-input_0", func(int) float64 { return 1 }, 0.02)
+		add("m.a-output", cancels, 0.04)
+		add("m.b-input_0", cancels, 0.04)
+		add("m.b-output", cancels, 0.04)
+		return compareRuns(t, run("torch", g...), run("max", a...)).Report("toy", true)
+	}
+	r := compared(0)
+	assert.Equal(t, report.Pass, r.Verdict, "%+v", r.FirstDivergence)
+	assert.Contains(t, row(t, r, "m.b-output").Tolerance.Source, "no layer makes more of what came in than rounding does")
+	r = compared(0.5)
+	require.Equal(t, report.Fail, r.Verdict)
+	assert.Equal(t, "m.a", r.FirstDivergence.Layer, "half of a row that does not cancel")
+}
+
+func TestOrderThatNobodyKnows(t *testing.T) {
+	x := wave(t, 1, 0, 1, 6, 8)
+	runs := func(by string) *report.Report {
+		g := run("torch", port{"m.a", x}, port{"m.b", x}, port{"m.c", x})
+		a := run("max", port{"m.a", x}, port{"m.b", scaled(t, x, 1.5)}, port{"m.c", scaled(t, x, 1.5)})
+		g.OrderBy, a.OrderBy = by, by
+		return compareRuns(t, g, a).Report("toy", true)
+	}
+	r := runs(dump.OrderNatural)
+	assert.Equal(t, [2]string{"unordered", ""}, [2]string{r.Kind, r.FirstDivergence.Layer})
+	assert.Equal(t, []string{"m.b", "m.c"}, r.Frontier)
+	assert.Contains(t, r.FirstDivergence.Text, "tensor_names.txt")
+	for _, l := range r.Layers[1:] {
+		assert.Equal(t, report.StatusFail, l.Status, "%s: nobody is excused", l.Layer)
+	}
+	assert.Equal(t, "m.b", runs(dump.OrderNames).FirstDivergence.Layer)
+}
+
 func bf16(t *testing.T, x *tensor.Tensor) *tensor.Tensor {
 	t.Helper()
 	data := make([]byte, 0, 2*x.Len())

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,8 @@ import (
 
 // Report gives report.json. With all, every port that both sides have was judged by the fixture's tolerances; without, those that
 // tests decided, and the others are listed as not judged.
+//
+// If the context of Compare ended, the verdict is an error.
 //
 // An input never fails a run by itself: it is evidence. Where no output is wrong, a differing input is listed and ignored.
 func (c *Comparison) Report(name string, all bool) *report.Report {
@@ -30,7 +33,8 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 		}
 	}
 	r.NotJudged = c.notJudged()
-	explained := 0
+	var failing []*Judgement
+	var rows []int // of failing
 	for _, p := range c.Ports {
 		if p.Actual == nil {
 			continue
@@ -45,15 +49,19 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 			row.Detail, row.Rows, row.Histogram = nil, nil, nil // one line says it
 		}
 		if row.Status == report.StatusFail {
-			if explained++; explained <= maxExplained {
-				j.Explain()
-				row = j.row()
+			if len(failing) < maxExplained {
+				failing, rows = append(failing, j), append(rows, len(r.Layers))
 			} else {
 				row.Detail, row.Rows, row.Histogram = nil, nil, nil // a test may have asked for it: the report is the same in any order of tests
 			}
 		}
 		r.Layers = append(r.Layers, row)
 	}
+	each(c.ctx, len(failing), func(i int) error {
+		failing[i].Explain()
+		r.Layers[rows[i]] = failing[i].row()
+		return nil
+	})
 	absent := c.required()
 	r.Layers = append(r.Layers, absent...)
 	wrong = wrong || len(absent) > 0
@@ -79,6 +87,9 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 			r.FirstDivergence.Uncaptured = v.Gaps
 		}
 		c.reportCauses(r)
+	}
+	if stopped := context.Cause(c.ctx); stopped != nil {
+		r.Verdict, r.Error = report.Error, stopped.Error()
 	}
 	return r
 }

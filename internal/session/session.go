@@ -2,6 +2,7 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -38,6 +39,7 @@ type Config struct {
 	Bless      string   // why an update takes the candidate's run in place of the reference's; empty: it does not
 	Out        string   // folder of the reports
 	Run        string   // RunReplay, RunCPU or RunGPU; empty is RunReplay
+	Observer   bool     // engines run once more without hooks, to tell whether these change what a model returns
 	Inherited  string   // InheritedFail or InheritedSkip; empty is InheritedFail
 	Mode       string   // ModeStandard or ModeBoth; empty is ModeStandard
 
@@ -50,6 +52,15 @@ type Config struct {
 	Timeout time.Duration // of go test; 0 for none
 	Started time.Time     // when the tests began
 	Eager   bool          // run the candidate before the first test
+
+	Context context.Context // ends all work; nil where signals end the process
+}
+
+func (c *Config) context() context.Context {
+	if c.Context == nil {
+		return context.Background()
+	}
+	return c.Context
 }
 
 // Session is the state of a test binary.
@@ -68,6 +79,9 @@ func Current() *Session { return current.Load() }
 func Start(cfg Config) (*Session, error) {
 	if len(cfg.Fixtures) == 0 {
 		return nil, errors.New(`no fixture: name one, testmain.Main(m, testmain.Fixture("fixtures/NAME"))`)
+	}
+	if cfg.Record != "" && !runName.MatchString(cfg.Record) {
+		return nil, fmt.Errorf("record: %q is no name for a run: want letters, digits, dot, dash", cfg.Record)
 	}
 	if len(cfg.Fixtures) > 1 && (cfg.Replay != "" || cfg.GoldenDump != "") {
 		// One folder for each fixture, by its name.

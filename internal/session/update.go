@@ -1,7 +1,6 @@
 package session
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -83,7 +82,11 @@ func (f *Fixture) updateLive(yaml *fixture.Fixture, mode string, stdout io.Write
 		for i := range forced {
 			job.Cases[i].Forced = forced[i]
 		}
-		r, err := f.run(job)
+		run := f.run
+		if n == 0 {
+			run = f.observed
+		}
+		r, err := run(job)
 		if err != nil {
 			return fmt.Errorf("%w; a dump of the reference will do as well: PARITY_GOLDEN_DUMP", err)
 		}
@@ -151,7 +154,7 @@ func (f *Fixture) importVariant(yaml *fixture.Fixture, variant, dir, mode string
 		fmt.Fprintf(stdout, "parity: update %s: %s: nothing is new\n", f.name, variant)
 		return nil
 	}
-	delta, err := golden.Import(context.Background(), afero.NewOsFs(), folder, opt)
+	delta, err := golden.Import(f.cfg.context(), afero.NewOsFs(), folder, opt)
 	if err != nil {
 		return err
 	}

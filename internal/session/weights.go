@@ -124,7 +124,7 @@ func indexed(path string) ([]string, error) {
 	return out, nil
 }
 
-// ReadModelConfig reads a config.json. The keys of text_config count where the outer level lacks them.
+// ReadModelConfig reads a config.json. The keys of text_config and of rope_parameters count where the outer level lacks them.
 func ReadModelConfig(path string) (diagnose.Config, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -134,10 +134,12 @@ func ReadModelConfig(path string) (diagnose.Config, error) {
 	if err := json.Unmarshal(data, &c); err != nil {
 		return nil, fmt.Errorf("%s: want a JSON object, as Hugging Face's config.json: %w", path, err)
 	}
-	if inner, ok := c["text_config"].(map[string]any); ok {
-		for k, v := range inner {
-			if _, outer := c[k]; !outer {
-				c[k] = v
+	for _, key := range []string{"text_config", "rope_parameters"} { // rope_theta stands in the latter since transformers 5
+		if inner, ok := c[key].(map[string]any); ok {
+			for k, v := range inner {
+				if _, outer := c[k]; !outer {
+					c[k] = v
+				}
 			}
 		}
 	}

@@ -115,13 +115,13 @@ func cleaned(r *report.Report) *report.Report {
 	out := &report.Report{Verdict: r.Verdict, Kind: text(r.Kind), Frontier: texts(r.Frontier, maxFrontier), NotJudged: texts(r.NotJudged, maxNotes), Notes: texts(r.Notes, maxNotes)}
 	if d := r.FirstDivergence; d != nil {
 		out.FirstDivergence = &report.Divergence{Layer: text(d.Layer), Port: text(d.Port), Case: text(d.Case), Step: text(d.Step), After: text(d.After), Before: text(d.Before),
-			Proven: d.Proven, Text: text(d.Text), Uncaptured: texts(d.Uncaptured, maxFrontier), Evidence: texts(d.Evidence, maxNotes)}
+			Proven: d.Proven, Text: text(d.Sentence()), Uncaptured: texts(d.Uncaptured, maxFrontier), Evidence: texts(d.Evidence, maxNotes)}
 	}
 	if o := r.Order; o != nil {
 		out.Order = &report.Order{Same: o.Same, N: o.N, Differences: texts(o.Differences, maxNotes)}
 	}
 	for _, c := range r.Causes[:min(len(r.Causes), maxCauses)] {
-		c.ID, c.Layer, c.Text = text(c.ID), text(c.Layer), text(c.Text)
+		c.ID, c.Layer, c.Text = text(c.ID), text(c.Layer), text(c.Sentence())
 		out.Causes = append(out.Causes, c)
 	}
 	for side, from := range map[*[]report.Lone][]report.Lone{&out.Unmatched.Golden: r.Unmatched.Golden, &out.Unmatched.Actual: r.Unmatched.Actual} {

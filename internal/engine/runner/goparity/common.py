@@ -558,8 +558,10 @@ def audit(job, missing, unused, engine):
         said.append(f"the model asks for none of {_list(unused)}, which the checkpoint has")
     if said:
         what = "zeros" if engine == "max" else "random values"
+        names = missing + unused
+        allow = f"[{', '.join(names)}]" if len(names) <= 4 else "[…] (* is a part of one name between dots, ** several)"
         raise ModelError("weights: " + "; ".join(said),
-                         f"{engine} would run with {what} in place of missing weights; name what may be absent in allow_missing")  # fmt: skip
+                         f"{engine} would run with {what} in place of missing weights; if that is meant, write allow_missing: {allow}")  # fmt: skip
 
 
 def audit_kinds(job, floats):
@@ -625,6 +627,14 @@ def load_tokenizer(job):
                                              trust_remote_code=job.trust_remote_code)  # fmt: skip
     except Exception as e:
         raise ModelError(f"tokenizer of {job.tokenizer}: {e}", "give token_ids, or name a tokenizer in model.tokenizer") from e
+
+
+def known_ids(tokenizer):
+    """How many ids the tokenizer has; None if there is none. A model often has logits for more, which no engine samples."""
+    try:
+        return len(tokenizer())
+    except JobError:
+        return None
 
 
 def encode(job, case, tokenizer):

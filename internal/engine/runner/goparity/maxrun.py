@@ -100,7 +100,7 @@ def _settings(job, model, ids_by_case):
 _HINTS = [
     ("No architecture found", "MAX does not know this architecture: write the model with max.graph in oracle.py, task: module"),
     ("not supported on this device", "choose another encoding for this device in model.encodings"),
-    ("not supported by MAX engine", "choose another encoding for this device in model.encodings"),
+    ("not supported by MAX engine", "MAX has this architecture in other encodings only, max list shows which; those but q4_k, q4_0 and q6_k need a GPU"),
     ("compatible weights cannot be found", "the checkpoint has no weights in this encoding: name the one it has in model.encodings"),
     ("Unable to infer max_length", "engine.max_length is over the model's max_position_embeddings"),
     ("Failed to load tokenizer", "MAX needs the tokenizer's files beside the weights"),
@@ -210,6 +210,10 @@ def _generate(job, out):
             ids_by_case = [common.encode(job, c, tokenizer) for c in job.cases]
             settings = _settings(job, limits, ids_by_case)
             settings.setdefault("use_subgraphs", False)
+            if any(c.get("forced") for c in job.cases):
+                known = common.known_ids(tokenizer)
+                for case, ids in zip(job.cases, ids_by_case):
+                    _check_forced(case, len(ids), known)
         for cases, golden in _rounds(job, list(zip(job.cases, ids_by_case))):
             with _capture(job, out, golden) as capture:
                 model = _build(out.clock, lambda: AutoModel(folder, devices="cpu" if job.device == "cpu" else "gpu:0", **settings))
@@ -230,7 +234,7 @@ def _decode(model, capture, dump, case, ids):
     steps, forced = case.get("steps") or 1, common.forced_tokens(case, len(ids))
     with model.generate_iter(ids, max_new_tokens=steps, temperature=0.0, top_k=1, ignore_eos=True, output_logits=True, seed=0) as it:
         if forced:
-            _force(it, case, forced)
+            _force(it, forced)
         step = 0
         while not it.done:
             with capture.into(dump.step(step)) as folder:
@@ -248,7 +252,18 @@ def _decode(model, capture, dump, case, ids):
     return sequences
 
 
-def _force(it, case, forced):
+def _check_forced(case, rows, known):
+    """MAX gives logits beyond its tokenizer no chance, whatever they are: said before a compilation that takes minutes."""
+    steps = case.get("steps") or 1
+    for tokens in common.forced_tokens(case, rows) or []:
+        if known and max(tokens[: steps - 1], default=0) >= known:
+            raise common.UsageError(
+                f"case {case['name']}: the forced token {max(tokens[: steps - 1])} is beyond the tokenizer, which has {known}: MAX never samples it",
+                "the model has more logits than its tokenizer has tokens, and the reference chose one of those: run the reference again "
+                "(parity update, parity run --engine torch), which chooses among the tokenizer's own")  # fmt: skip
+
+
+def _force(it, forced):
     import numpy as np
     from max.driver import Buffer
 
@@ -256,13 +271,6 @@ def _force(it, case, forced):
     if contexts is None:
         raise common.InfraError(TOO_OLD.format("GenerateIterator with contexts, which forced tokens need"))
     for context, tokens in zip(contexts, forced):
-        known = getattr(context, "vocab_size", None)
-        tokens = tokens[: (case.get("steps") or 1) - 1]
-        if known and max(tokens, default=0) >= known:
-            raise common.UsageError(
-                f"case {case['name']}: the forced token {max(tokens)} is beyond the tokenizer, which has {known}: MAX never samples it, and cannot be made to",
-                "the model has more logits than its tokenizer has tokens, and the reference chose one of those: run the reference again "
-                "(parity update, parity run --engine torch), which chooses among the tokenizer's own")  # fmt: skip
         queue, kept = iter(tokens), []
 
         def force(inputs, queue=queue, kept=kept):

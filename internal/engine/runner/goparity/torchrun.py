@@ -93,7 +93,7 @@ def _run_model(torch, job, out, device, dtype):
         model = _load(torch, job, dtype).to(device)
         tokenizer = common.once(lambda: common.load_tokenizer(job))
         ids_by_case = [common.encode(job, c, tokenizer) for c in job.cases]
-    known = _known(job, tokenizer)
+    known = common.known_ids(tokenizer) if job.task == "text-generation" else None
     out.about.update(common.about(type(model)))
     limits = common.Limits(model.config.to_dict())
     for case, ids in zip(job.cases, ids_by_case):
@@ -162,16 +162,6 @@ def _recorded(job, dump, model):
     finally:
         if recorder:
             recorder.remove()
-
-
-def _known(job, tokenizer):
-    """How many ids the tokenizer has; None if there is none. A model often has logits for more, which no engine samples."""
-    if job.task != "text-generation":
-        return None
-    try:
-        return len(tokenizer())
-    except common.JobError:
-        return None
 
 
 def _steps(torch, model, device, job, case, ids, info, known, save):

@@ -1,0 +1,75 @@
+package session
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/engine"
+)
+
+// observed runs a job. With an observer check it runs it once more without hooks, and notes whether the hooks change what the model returns.
+func (f *Fixture) observed(job engine.Job) (*engine.Result, error) {
+	if !f.cfg.Observer {
+		return f.run(job)
+	}
+	if job.Engine == engine.Command {
+		f.notes = append(f.notes, "observer check: not made for a program, which places its hooks by itself")
+		return f.run(job)
+	}
+	job.Observer = engine.Seen
+	seen, err := f.run(job)
+	if err != nil {
+		return nil, err
+	}
+	job.Observer = engine.Blind
+	blind, err := f.run(job)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("observer check: %w", err), seen.Close())
+	}
+	note, err := sameReturned(job.Engine, seen, blind)
+	if err = errors.Join(err, blind.Close()); err != nil {
+		return nil, errors.Join(fmt.Errorf("observer check: %w", err), seen.Close())
+	}
+	f.notes = append(f.notes, note)
+	return seen, nil
+}
+
+// sameReturned compares what the model returned with hooks and without, bit for bit.
+func sameReturned(name string, seen, blind *engine.Result) (string, error) {
+	n, other, worst := 0, 0, compare.Result{}
+	var where string
+	for i, run := range blind.Runs {
+		for _, e := range run.Entries {
+			file, err := seen.Returned(i, e.Step)
+			if err != nil {
+				return "", err
+			}
+			n++
+			t, ok := file.Lookup(e.Label())
+			if !ok {
+				return "", errors.Join(fmt.Errorf("%s has no %s, which the model returned without hooks", file.Path, e.Label()), file.Close())
+			}
+			with, _ := t.Bytes()
+			without, _ := e.Tensor.Bytes()
+			if !bytes.Equal(with, without) {
+				r, err := compare.Tensors(e.Tensor, t, compare.Tolerance{})
+				if err != nil {
+					return "", errors.Join(err, file.Close())
+				}
+				if other++; other == 1 || !(r.RelL2 <= worst.RelL2) {
+					worst, where = r, fmt.Sprintf("case %s, step %s", run.Info.Case, e.Step)
+				}
+			}
+			if err := file.Close(); err != nil {
+				return "", err
+			}
+		}
+	}
+	if other == 0 {
+		return fmt.Sprintf("observer check: %s returns the same without hooks, all %d outputs bit for bit", name, n), nil
+	}
+	return fmt.Sprintf("observer check: without hooks %s returns something else: %d of %d outputs differ, the furthest in %s (relative L2 %.3g, max |a−b| %.3g)",
+		name, other, n, where, worst.RelL2, worst.MaxAbs.Value), nil
+}

@@ -218,7 +218,7 @@ func TestLiveKill(t *testing.T) {
 			cmd := exec.Command("go", args...)
 			cmd.Dir = dir
 			cmd.Env = append(os.Environ(), mark, "TRIGGER="+trigger, "PARITY_PYTHON="+interpreter, "MODULAR_MAX_CACHE_DIR="+filepath.Join(tmp, "max"),
-				"PARITY_LOCK_DIR="+tmp, "GOFLAGS=-mod=mod -vet=off")
+				"PARITY_LOCK_DIR="+tmp, "TMPDIR="+tmp, "GOFLAGS=-mod=mod -vet=off")
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 			var out output
 			cmd.Stdout, cmd.Stderr = &out, &out
@@ -237,6 +237,11 @@ func TestLiveKill(t *testing.T) {
 			}
 			gone(t, mark)
 			assert.Error(t, <-ended)
+			if tt.name == "Ctrl-C" || tt.kill == nil {
+				left, err := filepath.Glob(filepath.Join(tmp, "goparity-*"))
+				require.NoError(t, err)
+				assert.Empty(t, left, "a test that is stopped in order leaves no dump")
+			}
 			t.Log(out.String())
 		})
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -373,8 +372,5 @@ func (f *Fixture) close() error {
 	if f.weights != nil {
 		errs = append(errs, f.weights.Close())
 	}
-	for _, dir := range f.dirs {
-		errs = append(errs, os.RemoveAll(dir))
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, f.removeDirs())...)
 }

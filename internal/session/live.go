@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -106,7 +107,13 @@ func (f *Fixture) run(job engine.Job) (*engine.Result, error) {
 	if ctx == nil {
 		var stop func()
 		ctx, stop = supervise.Signals(context.Background())
-		defer stop()
+		signalled := ctx
+		defer func() {
+			if signalled.Err() != nil { // stop ends the process
+				f.removeDirs()
+			}
+			stop()
+		}()
 	}
 	ctx, cancel := supervise.WithDeadline(ctx, time.Now(), f.cfg.Timeout, f.cfg.Started, supervise.DefaultGrace)
 	defer cancel()
@@ -139,6 +146,14 @@ func (f *Fixture) tempDir() (string, error) {
 		f.dirs = append(f.dirs, dir)
 	}
 	return dir, err
+}
+
+func (f *Fixture) removeDirs() error {
+	var errs []error
+	for _, dir := range f.dirs {
+		errs = append(errs, os.RemoveAll(dir))
+	}
+	return errors.Join(errs...)
 }
 
 // decoded gives the tokens that the reference was given in its decode steps, by sequence: the candidate is forced to take the same ones.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -22,6 +23,15 @@ import (
 	"github.com/goparity/goparity/internal/supervise"
 )
 
+// hear takes back that signals are ignored, as they are in the background of a script or under nohup: they would be in the test process too.
+var hear = sync.OnceFunc(func() {
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
+})
+
 // start starts a test process, in a group of its own as a shell would, and waits until its engine is ready.
 func (p *play) start(how, moods string, args, env []string) (*exec.Cmd, *bytes.Buffer) {
 	p.t.Helper()
@@ -30,12 +40,7 @@ func (p *play) start(how, moods string, args, env []string) (*exec.Cmd, *bytes.B
 	out := new(bytes.Buffer)
 	cmd.Stdout, cmd.Stderr = out, out // a pipe: who keeps it open keeps Wait, as it would keep go test
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if signal.Ignored(os.Interrupt) {
-		// These tests may run in the background of a script, where Ctrl-C is ignored and would be in the test process too.
-		c := make(chan os.Signal, 1)
-		signal.Notify(c, os.Interrupt)
-		p.t.Cleanup(func() { signal.Ignore(os.Interrupt) })
-	}
+	hear()
 	require.NoError(p.t, cmd.Start())
 	if err := eventually(func() bool { return exists(filepath.Join(p.dir, "ready")) }); err != nil {
 		cmd.Process.Kill()

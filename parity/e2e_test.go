@@ -37,6 +37,7 @@ import (
 //	age DIR                             make all files an hour old: go test stores no result that depends on fresh ones
 //	[!] rerun [args]                    run the first command that the last output calls "rerun:"
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	for _, tool := range []string{"go", "sh"} {
 		if _, err := exec.LookPath(tool); err != nil || runtime.GOOS == "windows" {
 			t.Skip("the scripts call go and sh, and run programs without .exe")

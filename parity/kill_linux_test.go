@@ -88,6 +88,7 @@ func build(t *testing.T, dir string) {
 
 // Whenever an update is killed, the goldens are those of before or the new ones, and the engine is gone.
 func TestAnUpdateThatIsKilledLeavesTheGoldensWhole(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	base, err := txtar.ParseFile(filepath.Join("testdata", "base.txtar"))
 	require.NoError(t, err)
 	infra, err := txtar.ParseFile(filepath.Join("testdata", "script", "infra.txtar"))
@@ -141,7 +142,7 @@ func TestAnUpdateThatIsKilledLeavesTheGoldensWhole(t *testing.T) {
 	}
 	require.NotEqual(t, norms["ref"], norms["ref2"])
 
-	const moments = 40
+	const moments = 24
 	now, killed := norms["ref"], 0
 	for i := range moments {
 		next := []string{"ref2", "ref"}[i%2]

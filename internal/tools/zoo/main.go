@@ -4,7 +4,7 @@
 //	zoo [-full] [-strict] [-parity FILE] [-match REGEXP] DIR
 //
 // A case is a folder with truth.json, ref and cand. It exits with 1 if a comparison could not be made (or, with
-// -strict, if a verdict or a place is wrong) and with 2 on wrong usage.
+// -strict, if a verdict or a place is wrong, a wrong cause is proven or a clean pair has one) and with 2 on wrong usage.
 package main
 
 import (
@@ -271,7 +271,7 @@ func table(w io.Writer, results []result, strict bool) bool {
 		fmt.Fprintf(w, "%s %d %s", strings.Repeat(",", min(i, 1)), causes[score], score)
 	}
 	fmt.Fprintln(w)
-	return sums["error"] == 0 && (!strict || sums["ok"] == len(results) && causes["wrong proof"]+causes["accused"] == 0)
+	return sums["error"] == 0 && (!strict || sums["wrong verdict"]+sums["wrong place"] == 0 && causes["wrong proof"]+causes["accused"] == 0)
 }
 
 func place(verdict, kind, layer string) string {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // attention is out = softmax(scale·q·kᵀ + mask)·v over heads, recomputed of the recorded projections.
@@ -228,7 +230,7 @@ func (c *attending) scores(b, h, t int) []float64 {
 			continue
 		}
 		any = true
-		x := s.scale * dot(q, c.k(b, kh, i))
+		x := s.scale * floats.Dot(q, c.k(b, kh, i))
 		if s.cap > 0 {
 			x = s.cap * math.Tanh(x/s.cap)
 		}

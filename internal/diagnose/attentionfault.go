@@ -3,6 +3,8 @@ package diagnose
 import (
 	"fmt"
 	"math"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 func (o *attention) faults(g *graph, v *value) []fault {
@@ -205,7 +207,7 @@ func (o *attention) rotations(g *graph, add addSetting) {
 	n := 2 * len(r.q.freqs)
 	theta := r.theta
 	if theta > 0 {
-		if plain := frequencies(theta, n); norm2(plain, r.q.freqs) > 1e-3*norm(plain) {
+		if plain := frequencies(theta, n); floats.Distance(plain, r.q.freqs, 2) > 1e-3*floats.Norm(plain, 2) {
 			both("config/rope_scaling", fmt.Sprintf("the scaling of the frequencies is missing, which are those of theta %g", theta), -1,
 				func(x *rotation) { x.freqs = plain })
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/goparity/goparity/tensor"
@@ -18,9 +19,9 @@ func leastSquares(columns [][]float64, y []float64) []float64 {
 	a, b := mat.NewSymDense(n, nil), mat.NewVecDense(n, nil)
 	for i := range columns {
 		for j := i; j < n; j++ {
-			a.SetSym(i, j, dot(columns[i], columns[j]))
+			a.SetSym(i, j, floats.Dot(columns[i], columns[j]))
 		}
-		b.SetVec(i, dot(columns[i], y))
+		b.SetVec(i, floats.Dot(columns[i], y))
 	}
 	var c mat.Cholesky
 	if !c.Factorize(a) || c.Cond() > 1e14 {
@@ -92,7 +93,7 @@ func (o *linear) corrupt(g *graph, v *value) []fault {
 		for i := range some {
 			xs := x[i*in+s.from : i*in+s.to]
 			for _, c := range bad {
-				p := dot(xs, w[c][s.from:s.to])
+				p := floats.Dot(xs, w[c][s.from:s.to])
 				d := actual[i*v.width+c] - right[i*v.width+c]
 				dd, dp, pp = dd+d*d, dp+d*p, pp+p*p
 			}
@@ -155,7 +156,7 @@ func (o *linear) corrupt(g *graph, v *value) []fault {
 // badColumns lists the columns in which the candidate is off by more than the noise, which is relative to the column, or to a fifth of the
 // usual one.
 func badColumns(right, actual []float64, width int, noise float64) []int {
-	usual := dot(right, right) / float64(width)
+	usual := floats.Dot(right, right) / float64(width)
 	var bad []int
 	for c := range width {
 		var d, n float64
@@ -211,7 +212,7 @@ func (o *linear) block(g *graph, v *value, bad []int) []fault {
 				for i := range some {
 					d[i] = actual[i*v.width+c] - right[i*v.width+c]
 				}
-				all += dot(d, d)
+				all += floats.Dot(d, d)
 				if delta[b] = leastSquares(columns, d); delta[b] == nil {
 					left = all + 1
 					break
@@ -221,7 +222,7 @@ func (o *linear) block(g *graph, v *value, bad []int) []fault {
 						d[i] -= f * columns[p][i]
 					}
 				}
-				left += dot(d, d)
+				left += floats.Dot(d, d)
 			}
 			if left > 1e-4*all {
 				continue
@@ -235,7 +236,7 @@ func (o *linear) block(g *graph, v *value, bad []int) []fault {
 					}
 					for i := range rows {
 						for b, c := range bad {
-							y[i*v.width+c] += dot(delta[b], x[i*in+from:i*in+from+tile])
+							y[i*v.width+c] += floats.Dot(delta[b], x[i*in+from:i*in+from+tile])
 						}
 					}
 					return y

@@ -113,7 +113,7 @@ func (s *Scene) roundedProduct(p *pair, n narrow) []Prediction {
 	w, b := s.Weight(l, "weight"), s.Weight(l, "bias")
 	x := p.of(s, in, false)
 	gx := p.of(s, in, true)
-	if w == nil || x == nil || gx == nil || len(w.Shape) != 2 || w.Shape[0] != p.golden.Width() || w.Shape[1] != x.Width() {
+	if w == nil || x == nil || gx == nil || len(w.Shape) != 2 || len(w.Data) == 0 || w.Shape[0] != p.golden.Width() || w.Shape[1] != x.Width() {
 		return nil
 	}
 	// Some rows tell as well as all.
@@ -133,7 +133,7 @@ func (s *Scene) roundedProduct(p *pair, n narrow) []Prediction {
 		keep[p.index[r]] = true
 	}
 	golden := gather(p.golden)
-	if relative(matmul(gather(gx), w, b).Data, golden.Data) > max(s.Target.Floor.RelL2, 2e-5) {
+	if relative(affine(gather(gx), w, b).Data, golden.Data) > max(s.Target.Floor.RelL2, 2e-5) {
 		return nil // the control: it is not this product
 	}
 	xr, wr := gather(x).Map(n.round), w.Map(n.round)
@@ -145,14 +145,14 @@ func (s *Scene) roundedProduct(p *pair, n narrow) []Prediction {
 	add := func(v *Array, text string) {
 		out = append(out, Prediction{ID: "dtype/downcast", Rank: 1, Rows: keep, Value: v, Text: fmt.Sprintf(text, n.name)})
 	}
-	both := matmul(xr, wr, b)
+	both := affine(xr, wr, b)
 	add(both, "input and weight are rounded to %s")
 	add(both.Map(n.round), "input, weight and result are rounded to %s")
-	add(matmul(gather(x), wr, b), "the weight is rounded to %s")
-	add(matmul(xr, w, b), "the input is rounded to %s")
+	add(affine(gather(x), wr, b), "the weight is rounded to %s")
+	add(affine(xr, w, b), "the input is rounded to %s")
 	if br != nil {
-		add(matmul(xr, wr, br).Map(n.round), "input, weight, bias and result are rounded to %s")
-		add(matmul(xr, wr, nil).Map(n.round).MapRows(func(_ int, dst, src []float64) {
+		add(affine(xr, wr, br).Map(n.round), "input, weight, bias and result are rounded to %s")
+		add(affine(xr, wr, nil).Map(n.round).MapRows(func(_ int, dst, src []float64) {
 			for c, v := range src {
 				dst[c] = n.round(v + br.Data[c])
 			}
@@ -161,23 +161,18 @@ func (s *Scene) roundedProduct(p *pair, n narrow) []Prediction {
 	return out
 }
 
-// matmul is x·wᵀ + b; b may be nil.
-func matmul(x, w, b *Array) *Array {
-	out := NewArray(x.Rows(), w.Rows())
-	for i := range x.Rows() {
-		row, dst := x.Row(i), out.Row(i)
-		for j := range dst {
-			sum := 0.0
-			for k, v := range w.Row(j) {
-				sum += v * row[k]
-			}
-			if b != nil && j < len(b.Data) {
-				sum += b.Data[j]
-			}
-			dst[j] = sum
-		}
+// affine is x·wᵀ + b; b may be nil.
+func affine(x, w, b *Array) *Array {
+	out := &Array{Shape: []int{x.Rows(), w.Rows()}, Data: matmul(x.Data, x.Width(), w.Data)}
+	if b == nil {
+		return out
 	}
-	return out
+	return out.MapRows(func(_ int, dst, src []float64) {
+		copy(dst, src)
+		for j, v := range b.Data[:min(len(b.Data), len(dst))] {
+			dst[j] += v
+		}
+	})
 }
 
 // noiseLike guesses: an error of the size of a narrow type's rounding that has nothing to do with the values, in all rows alike.

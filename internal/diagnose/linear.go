@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/goparity/goparity/tensor"
@@ -68,13 +69,19 @@ func (g *graph) multiply(x []float64, k int, w []float64, conv bool, m int) []fl
 	if len(w) != k*m || !g.spend(float64(n)*float64(len(w))) {
 		return nil
 	}
-	y := blas64.General{Rows: n, Cols: m, Stride: m, Data: make([]float64, n*m)}
-	a := blas64.General{Rows: n, Cols: k, Stride: k, Data: x}
 	if conv {
-		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, a, blas64.General{Rows: k, Cols: m, Stride: m, Data: w}, 0, y)
-	} else {
-		blas64.Gemm(blas.NoTrans, blas.Trans, 1, a, blas64.General{Rows: m, Cols: k, Stride: k, Data: w}, 0, y)
+		y := blas64.General{Rows: n, Cols: m, Stride: m, Data: make([]float64, n*m)}
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, blas64.General{Rows: n, Cols: k, Stride: k, Data: x}, blas64.General{Rows: k, Cols: m, Stride: m, Data: w}, 0, y)
+		return y.Data
 	}
+	return matmul(x, k, w)
+}
+
+// matmul is x·wᵀ of two matrices with rows of k.
+func matmul(x []float64, k int, w []float64) []float64 {
+	n, m := len(x)/k, len(w)/k
+	y := blas64.General{Rows: n, Cols: m, Stride: m, Data: make([]float64, n*m)}
+	blas64.Gemm(blas.NoTrans, blas.Trans, 1, blas64.General{Rows: n, Cols: k, Stride: k, Data: x}, blas64.General{Rows: m, Cols: k, Stride: k, Data: w}, 0, y)
 	return y.Data
 }
 
@@ -274,16 +281,8 @@ func learn(g *graph, in, v *value, layer string) *linear {
 		return nil
 	}
 	m := &linear{in: in, out: v, layer: layer, w: weight}
-	if b, err := tensor.Of(bias, v.width); err == nil && norm(bias) > 1e-4*norm(y)/math.Sqrt(float64(n)) {
+	if b, err := tensor.Of(bias, v.width); err == nil && floats.Norm(bias, 2) > 1e-4*floats.Norm(y, 2)/math.Sqrt(float64(n)) {
 		m.b = b
 	}
 	return m
-}
-
-func norm(x []float64) float64 {
-	s := 0.0
-	for _, v := range x {
-		s += v * v
-	}
-	return math.Sqrt(s)
 }

@@ -3,6 +3,8 @@ package diagnose
 import (
 	"fmt"
 	"math"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // modulation is out = x·(1 + scale) + shift, or out = x + gate·y: scale, shift and gate are parts of the output of an adaLN projection.
@@ -63,7 +65,7 @@ func findModulation(g *graph, v *value) []op {
 	rows := spread(v.rows, nRows)
 	e := g.golden()
 	t := read(v.golden, v.width, rows)
-	size := norm(t)
+	size := floats.Norm(t, 2)
 	type term struct {
 		v *value
 		x []float64

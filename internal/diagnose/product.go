@@ -1,5 +1,7 @@
 package diagnose
 
+import "gonum.org/v1/gonum/floats"
+
 // multiplied is out = a·b, element by element: the gate of an MLP.
 type multiplied struct {
 	out, a, b *value
@@ -40,12 +42,12 @@ func findProduct(g *graph, v *value) []op {
 	if !g.spend(n * n * float64(len(t)) * 2) {
 		return nil
 	}
-	size := norm(t)
+	size := floats.Norm(t, 2)
 	least := v.noise()
 	var best op
 	for i, a := range cols {
 		for _, b := range cols[:i] {
-			if miss := norm2(times(a.x, b.x), t) / size; miss < least {
+			if miss := floats.Distance(times(a.x, b.x), t, 2) / size; miss < least {
 				least, best = miss/2, &multiplied{v, a.v, b.v}
 			}
 		}
@@ -55,7 +57,7 @@ func findProduct(g *graph, v *value) []op {
 			for _, k := range unaryKinds {
 				fa := mapped(a.x, k.f)
 				for _, b := range cols {
-					if miss := norm2(times(fa, b.x), t) / size; a.v != b.v && miss < least {
+					if miss := floats.Distance(times(fa, b.x), t, 2) / size; a.v != b.v && miss < least {
 						least, best = miss/2, &gated{v, a.v, b.v, k}
 					}
 				}

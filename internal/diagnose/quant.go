@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -252,7 +254,7 @@ func (o *linear) fitGroups(e *evaluation, rows []int, size, only int, number *fl
 			for i := range rows {
 				xi := x[i*o.in.width+p*size : i*o.in.width+(p+1)*size]
 				for c := range w {
-					column[i*o.out.width+c] = dot(xi, w[c][p*size:(p+1)*size])
+					column[i*o.out.width+c] = floats.Dot(xi, w[c][p*size:(p+1)*size])
 				}
 			}
 			if only >= 0 && p != only {

@@ -2,6 +2,8 @@ package diagnose
 
 import (
 	"math"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // rope says how q, k and v are rotated; the zero value leaves them alone.
@@ -159,7 +161,7 @@ func (g *graph) angles(v *value, d int) (freqs []float64, size float64) {
 				continue
 			}
 			sin := read(s.golden, s.width, []int{0, 1})
-			if norm(sin[:s.width]) > 1e-6*cos[0] {
+			if floats.Norm(sin[:s.width], 2) > 1e-6*cos[0] {
 				continue
 			}
 			size = cos[0]
@@ -178,7 +180,7 @@ func (g *graph) angles(v *value, d int) (freqs []float64, size float64) {
 			}
 			n := c.width / 2
 			switch {
-			case c.width%2 == 0 && norm2(whole[:n], whole[n:]) <= 1e-3*norm(whole): // [f, f]
+			case c.width%2 == 0 && floats.Distance(whole[:n], whole[n:], 2) <= 1e-3*floats.Norm(whole, 2): // [f, f]
 				freqs = whole[:n]
 			case c.width%2 == 0 && pairwise(whole): // [f0, f0, f1, f1, …]
 				for i := range n {
@@ -195,7 +197,7 @@ func (g *graph) angles(v *value, d int) (freqs []float64, size float64) {
 				if t, ok := g.s.Config.Float("rope_theta", "rotary_emb_base"); ok && math.Abs(t/theta-1) < 0.1 {
 					theta = t
 				}
-				if exact := frequencies(theta, 2*n); norm2(exact, freqs) < 0.01*norm(freqs) && math.Abs(theta-math.Round(theta)) < 1e-3*theta {
+				if exact := frequencies(theta, 2*n); floats.Distance(exact, freqs, 2) < 0.01*floats.Norm(freqs, 2) && math.Abs(theta-math.Round(theta)) < 1e-3*theta {
 					return frequencies(roundTheta(theta), 2*n), size
 				}
 			}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // sum is out = Σ cᵢ·xᵢ: a residual connection (two terms), or embeddings of words, positions and types (three).
@@ -75,14 +77,14 @@ func findSum(g *graph, v *value) []op {
 			least, best = miss/2, o
 		}
 	}
-	rest := make([]float64, len(t))
+	rest, size := make([]float64, len(t)), floats.Norm(t, 2)
 	for i, a := range cols {
 		for k := range t {
 			rest[k] = t[k] - a.x[k]
 		}
 		for j, b := range cols {
 			if j < i {
-				try(norm2(rest, b.x)/norm(t), &sum{v, []*value{a.v, b.v}, []float64{1, 1}})
+				try(floats.Distance(rest, b.x, 2)/size, &sum{v, []*value{a.v, b.v}, []float64{1, 1}})
 			}
 		}
 	}
@@ -93,7 +95,7 @@ func findSum(g *graph, v *value) []op {
 					rest[k] = t[k] - a.x[k] - b.x[k]
 				}
 				for _, c := range cols[:j] {
-					try(norm2(rest, c.x)/norm(t), &sum{v, []*value{a.v, b.v, c.v}, []float64{1, 1, 1}})
+					try(floats.Distance(rest, c.x, 2)/size, &sum{v, []*value{a.v, b.v, c.v}, []float64{1, 1, 1}})
 				}
 			}
 		}
@@ -108,11 +110,11 @@ func findSum(g *graph, v *value) []op {
 				if a.v == b.v {
 					continue
 				}
-				f := dot(rest, b.x) / dot(b.x, b.x)
+				f := floats.Dot(rest, b.x) / floats.Dot(b.x, b.x)
 				for k := range rest {
 					rest[k] -= f * b.x[k]
 				}
-				if miss := norm(rest) / norm(t); !math.IsNaN(miss) && math.Abs(f) > 1e-3 {
+				if miss := floats.Norm(rest, 2) / floats.Norm(t, 2); !math.IsNaN(miss) && math.Abs(f) > 1e-3 {
 					try(8*miss, &sum{v, []*value{a.v, b.v}, []float64{1, f}}) // it fits more easily
 				}
 				for k := range t {
@@ -125,23 +127,6 @@ func findSum(g *graph, v *value) []op {
 		return nil
 	}
 	return []op{best}
-}
-
-// norm2 is ‖a − b‖.
-func norm2(a, b []float64) float64 {
-	s := 0.0
-	for i, x := range a {
-		s += (x - b[i]) * (x - b[i])
-	}
-	return math.Sqrt(s)
-}
-
-func dot(a, b []float64) float64 {
-	s := 0.0
-	for i, x := range a {
-		s += x * b[i]
-	}
-	return s
 }
 
 // nearEmbeddings reports whether v is made in front of the blocks.
@@ -238,7 +223,7 @@ func (o *sum) factor(g *graph, e *evaluation, i int) (float64, bool) {
 	for k := range rest {
 		rest[k] = actual[k] - rest[k]
 	}
-	f := dot(rest, x) / dot(x, x)
+	f := floats.Dot(rest, x) / floats.Dot(x, x)
 	return f, !math.IsNaN(f) && !math.IsInf(f, 0)
 }
 
@@ -255,7 +240,7 @@ func (o *multiple) eval(e *evaluation, rows []int) []float64 {
 		// Of the golden tensors, once.
 		some := spread(o.out.rows, probeRows)
 		x, y := read(o.in.golden, o.in.width, some), read(o.out.golden, o.out.width, some)
-		o.c = dot(x, y) / dot(x, x)
+		o.c = floats.Dot(x, y) / floats.Dot(x, x)
 	}
 	return scaled(e.get(o.in, rows), o.c)
 }
@@ -285,7 +270,7 @@ func (o *multiple) faults(g *graph, _ *value) []fault {
 			if x == nil {
 				return nil
 			}
-			number = dot(read(e.g.s.Target.Actual, o.out.width, some), x) / dot(x, x)
+			number = floats.Dot(read(e.g.s.Target.Actual, o.out.width, some), x) / floats.Dot(x, x)
 			return scaled(e.get(o.in, rows), number)
 		}})
 }

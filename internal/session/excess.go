@@ -2,6 +2,7 @@ package session
 
 import (
 	"math"
+	"sync"
 
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/localise"
@@ -70,15 +71,7 @@ func norms(p *Port) (golden, diff []float64, err error) {
 
 // excessOf finds the ports of two records.
 func (c *Comparison) excessOf() func(in, out localise.Record) float64 {
-	var ports map[portKey]*Port
-	return func(in, out localise.Record) float64 {
-		if ports == nil {
-			ports = map[portKey]*Port{}
-			for _, p := range c.Ports {
-				ports[p.key()] = p
-			}
-		}
-		key := func(r localise.Record) portKey { return portKey{r.Case, r.Step, r.Layer, r.Port} }
-		return excess(ports[key(in)], ports[key(out)])
-	}
+	ports := sync.OnceValue(c.byKey)
+	key := func(r localise.Record) portKey { return portKey{r.Case, r.Step, r.Layer, r.Port} }
+	return func(in, out localise.Record) float64 { return excess(ports()[key(in)], ports()[key(out)]) }
 }

@@ -29,13 +29,10 @@ func (c *Comparison) inject(k Case, opt match.Options) error {
 	if err != nil {
 		return fmt.Errorf("case %s, injected run: %w", k.Name, err)
 	}
-	byKey := map[portKey]*Port{}
-	for _, p := range c.Ports {
-		byKey[p.key()] = p
-	}
+	ports := c.byKey()
 	for _, pair := range res.Pairs {
 		first := k.Golden.Entries[pair.Golden[0]]
-		p := byKey[portKey{k.Name, first.Step, first.Layer, first.Port}]
+		p := ports[portKey{k.Name, first.Step, first.Layer, first.Port}]
 		isInput := localise.RoleOf(first.Port) == localise.Input
 		if p == nil || pair.Problem != "" || isInput != pair.Computed {
 			continue // an input that was replaced is the golden one

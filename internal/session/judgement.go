@@ -134,8 +134,9 @@ func (p *Port) explain(c compare.Criteria, v compare.Verdict, row *report.Layer)
 		}
 	}
 	row.Histogram = report.HistogramOf(d)
-	if each, _, err := compare.Lines(p.Golden, p.Actual); err == nil {
-		row.Rows = report.RowsOf(each)
+	rows, columns, err := compare.Lines(p.Golden, p.Actual)
+	if err == nil {
+		row.Rows = report.RowsOf(rows)
 	}
 	m := r.MaxAbs
 	integers := !p.Golden.DType().IsFloat() && !p.Actual.DType().IsFloat()
@@ -163,7 +164,7 @@ func (p *Port) explain(c compare.Criteria, v compare.Verdict, row *report.Layer)
 	if d.ULP.Max > 0 {
 		add("largest distance %.4g ULP of %s", d.ULP.Max, p.Actual.DType())
 	}
-	for _, f := range structure.Of(p.Golden, p.Actual, p.Floor, 0) {
+	for _, f := range structure.OfLines(p.Golden, p.Actual, rows, columns, p.Floor, 0) {
 		add("%s", f.Text)
 	}
 	return lines, r.Mismatches

@@ -44,6 +44,14 @@ type portKey struct{ caseName, step, layer, port string }
 
 func (p *Port) key() portKey { return portKey{p.Case, p.Step, p.Layer, p.Port} }
 
+func (c *Comparison) byKey() map[portKey]*Port {
+	ports := make(map[portKey]*Port, len(c.Ports))
+	for _, p := range c.Ports {
+		ports[p.key()] = p
+	}
+	return ports
+}
+
 // Joined reports whether both sides have the port and can be compared.
 func (p *Port) Joined() bool { return p.Actual != nil && p.Problem == "" }
 

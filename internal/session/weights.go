@@ -69,17 +69,17 @@ func weightFiles(path string) ([]string, error) {
 		return nil, err
 	case st.IsDir():
 		// The index tells which files belong together, where there is one: a folder may hold the same weights twice.
-		for _, pattern := range []string{"*.safetensors.index.json", "*.safetensors"} {
-			hits, err := filepath.Glob(filepath.Join(globQuote(path), pattern))
-			if err != nil {
-				return nil, err
-			}
-			if pattern != "*.safetensors" && len(hits) == 1 {
-				return indexed(hits[0])
-			}
-			if pattern == "*.safetensors" && len(hits) > 0 {
-				return hits, nil
-			}
+		dir := globQuote(path)
+		index, err := filepath.Glob(filepath.Join(dir, "*.safetensors.index.json"))
+		if err != nil {
+			return nil, err
+		}
+		if len(index) == 1 {
+			return indexed(index[0])
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "*.safetensors"))
+		if err != nil || len(files) > 0 {
+			return files, err
 		}
 		return nil, fmt.Errorf("%s: no .safetensors file in this folder: %w", path, fs.ErrNotExist)
 	case strings.HasSuffix(path, ".json"):

@@ -51,7 +51,15 @@ func Of(golden, actual *tensor.Tensor, floor compare.Limits, heads int) []Findin
 		return nil
 	}
 	rows, columns, err := compare.Lines(golden, actual)
-	if err != nil || len(rows) == 0 {
+	if err != nil {
+		return nil
+	}
+	return OfLines(golden, actual, rows, columns, floor, heads)
+}
+
+// OfLines is Of for a pair of which compare.Lines gave the rows and columns.
+func OfLines(golden, actual *tensor.Tensor, rows, columns []compare.Line, floor compare.Limits, heads int) []Finding {
+	if len(rows) == 0 {
 		return nil
 	}
 	r, c := linesOf(rows, floor.RowRelL2), linesOf(columns, floor.RowRelL2)

@@ -191,6 +191,14 @@ def _returned(dump, step, values):
 DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "int64": "I64", "int32": "I32", "bool": "BOOL"}
 
 
+def _prepared(job, folder):
+    """What every pipeline needs: the tokenizer, which is loaded by its first use, the token ids of each case, and the engine's settings."""
+    limits = _limits(folder, job)
+    tokenizer = common.once(lambda: common.load_tokenizer(job))
+    ids_by_case = [common.encode(job, c, tokenizer) for c in job.cases]
+    return tokenizer, ids_by_case, _settings(job, limits, ids_by_case)
+
+
 def _check_layers(job, capture):
     if not capture.labels and job.observer != common.BLIND:
         raise common.ModelError("MAX built the model, but no layer of it was recorded",
@@ -205,10 +213,7 @@ def _generate(job, out):
 
     with common.overridden_folder(job) as folder:
         with out.clock.phase("load"):
-            limits = _limits(folder, job)
-            tokenizer = common.once(lambda: common.load_tokenizer(job))
-            ids_by_case = [common.encode(job, c, tokenizer) for c in job.cases]
-            settings = _settings(job, limits, ids_by_case)
+            tokenizer, ids_by_case, settings = _prepared(job, folder)
             settings.setdefault("use_subgraphs", False)
             if any(c.get("forced") for c in job.cases):
                 known = common.known_ids(tokenizer)
@@ -296,10 +301,7 @@ def _embed(job, out):
 
     with common.overridden_folder(job) as folder:
         with out.clock.phase("load"):
-            limits = _limits(folder, job)
-            tokenizer = common.once(lambda: common.load_tokenizer(job))
-            ids_by_case = [common.encode(job, c, tokenizer) for c in job.cases]
-            settings = _settings(job, limits, ids_by_case)
+            _, ids_by_case, settings = _prepared(job, folder)
             settings.setdefault("enable_prefix_caching", False)
             settings.setdefault("pool_embeddings", False)
         spec = DeviceSpec.accelerator() if job.device == "gpu" else DeviceSpec.cpu()

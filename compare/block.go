@@ -7,7 +7,7 @@ const relFloor = 1e-10
 
 // tally is what one block of pairs comes to.
 type tally struct {
-	aa, ab               float64 // Σa², Σa·g, scaled
+	dd, gg, aa, ab       float64 // Σd², Σg², Σa², Σa·g, scaled
 	abs, rel             float64 // largest |d| and |d|/max(|g|, relFloor); −1 if no pair is finite, or a kernel knows that another block has more
 	wide                 wide    // the largest distance of 64-bit integers, exact
 	mismatches           int
@@ -18,7 +18,14 @@ type tally struct {
 // rowFigures is the part of a block that belongs to one row. The kernels in assembly write it.
 type rowFigures struct {
 	dd, gg float64 // Σd², Σg², scaled
-	abs    float64 // largest |d|, 0 if no pair is finite
+}
+
+// addRows adds the sums of rows.
+func (f *tally) addRows(rows []rowFigures) {
+	for i := range rows {
+		f.dd += rows[i].dd
+		f.gg += rows[i].gg
+	}
 }
 
 // rule is what a block is judged by.
@@ -77,9 +84,8 @@ func (f *tally) rowOf(g, a []float64, ru *rule) rowFigures {
 	f.ab += ab
 	f.finite += len(g)
 	f.mismatches += mismatches
-	abs := math.Float64frombits(most)
-	f.abs, f.rel = max(f.abs, abs), rel
-	return rowFigures{dd: dd, gg: gg, abs: abs}
+	f.abs, f.rel = max(f.abs, math.Float64frombits(most)), rel
+	return rowFigures{dd, gg}
 }
 
 // careful is rowOf for any values.
@@ -124,7 +130,6 @@ func (f *tally) pair(r *rowFigures, gv, av, d float64, ru *rule) {
 	f.aa += float64(sa * sa)
 	f.ab += float64(sa * sg)
 	d, ag := math.Abs(d), math.Abs(gv)
-	r.abs = max(r.abs, d)
 	f.abs = max(f.abs, d)
 	f.rel = max(f.rel, d/max(ag, relFloor))
 	if ru.exact && d != 0 || !ru.exact && !ru.tol.within(d, ag) {

@@ -152,14 +152,14 @@ func (p *pass) result(t *part) Result {
 	}
 	f := rowFloor(p.rowLen)
 	worst, square := t.rows.result(f * f * gg / float64(r.Rows))
-	r.WorstRow = Row{Index: worst.row, RelL2: math.Ldexp(math.Sqrt(square), e.d-e.g), MaxAbs: worst.abs, MaxAbsRow: -1}
+	r.WorstRow = Row{Index: worst.row, RelL2: math.Ldexp(math.Sqrt(square), e.d-e.g), MaxAbsRow: -1}
 	if r.MaxAbs.Index >= 0 {
 		r.WorstRow.MaxAbsRow = r.MaxAbs.Index / p.rowLen
 	}
 	switch {
 	case r.WorstRow.Index == r.WorstRow.MaxAbsRow:
 		r.WorstRow.MaxAbs = r.MaxAbs.Value
-	case p.kernel.rounded():
+	case r.WorstRow.Index >= 0:
 		r.WorstRow.MaxAbs = p.rowAbs(worst.row)
 	}
 	return r

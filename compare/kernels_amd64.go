@@ -4,23 +4,17 @@
 
 package compare
 
-// fastF32F32AVX2 takes rows of 8 elements or more. rel > 0 where |d| > bound·max(|g|, 1e-10).
+// fastF32F32AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance.
 // c is a *call.
 //
 //go:noescape
 func fastF32F32AVX2(c *byte)
 
-// fastF32F32AVX512 takes rows of 16 elements or more. rel > 0 where |d| > bound·max(|g|, 1e-10).
+// countF32F32AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
 // c is a *call.
 //
 //go:noescape
-func fastF32F32AVX512(c *byte)
-
-// exactF32F32AVX2 takes rows of 4 elements or more, of any values. count2 are the finite pairs.
-// c is a *call.
-//
-//go:noescape
-func exactF32F32AVX2(c *byte)
+func countF32F32AVX2(c *byte)
 
 // sameF32F32AVX2 takes rows of 8 elements or more, and of golden alone: only Σg² of rows is not zero.
 // c is a *call.
@@ -28,29 +22,35 @@ func exactF32F32AVX2(c *byte)
 //go:noescape
 func sameF32F32AVX2(c *byte)
 
+// fastF32F32AVX512 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance.
+// c is a *call.
+//
+//go:noescape
+func fastF32F32AVX512(c *byte)
+
+// countF32F32AVX512 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
+// c is a *call.
+//
+//go:noescape
+func countF32F32AVX512(c *byte)
+
 // sameF32F32AVX512 takes rows of 16 elements or more, and of golden alone: only Σg² of rows is not zero.
 // c is a *call.
 //
 //go:noescape
 func sameF32F32AVX512(c *byte)
 
-// fastF64F64AVX2 takes rows of 8 elements or more. rel > 0 where |d| > bound·max(|g|, 1e-10).
+// exactF32F32AVX2 takes rows of 4 elements or more, of any values. count2 are the finite pairs.
 // c is a *call.
 //
 //go:noescape
-func fastF64F64AVX2(c *byte)
+func exactF32F32AVX2(c *byte)
 
-// fastF64F64AVX512 takes rows of 16 elements or more. rel > 0 where |d| > bound·max(|g|, 1e-10).
+// countF64F64AVX2 takes rows of 8 elements or more. above > 0 where |d| > bound·max(|g|, 1e-10).
 // c is a *call.
 //
 //go:noescape
-func fastF64F64AVX512(c *byte)
-
-// exactF64F64AVX2 takes rows of 4 elements or more, of any values. count2 are the finite pairs.
-// c is a *call.
-//
-//go:noescape
-func exactF64F64AVX2(c *byte)
+func countF64F64AVX2(c *byte)
 
 // sameF64F64AVX2 takes rows of 8 elements or more, and of golden alone: only Σg² of rows is not zero.
 // c is a *call.
@@ -58,29 +58,35 @@ func exactF64F64AVX2(c *byte)
 //go:noescape
 func sameF64F64AVX2(c *byte)
 
+// countF64F64AVX512 takes rows of 16 elements or more. above > 0 where |d| > bound·max(|g|, 1e-10).
+// c is a *call.
+//
+//go:noescape
+func countF64F64AVX512(c *byte)
+
 // sameF64F64AVX512 takes rows of 16 elements or more, and of golden alone: only Σg² of rows is not zero.
 // c is a *call.
 //
 //go:noescape
 func sameF64F64AVX512(c *byte)
 
-// fastBF16BF16AVX2 takes rows of 16 elements or more, in float32. rel > 0 where |d| > bound32·max(|g|, 1e-10); count and count2 are those above the low and the high tolerance.
+// exactF64F64AVX2 takes rows of 4 elements or more, of any values. count2 are the finite pairs.
+// c is a *call.
+//
+//go:noescape
+func exactF64F64AVX2(c *byte)
+
+// fastBF16BF16AVX2 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance.
 // c is a *call.
 //
 //go:noescape
 func fastBF16BF16AVX2(c *byte)
 
-// fastBF16BF16AVX512 takes rows of 32 elements or more, in float32. rel > 0 where |d| > bound32·max(|g|, 1e-10); count and count2 are those above the low and the high tolerance.
+// countBF16BF16AVX2 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
 // c is a *call.
 //
 //go:noescape
-func fastBF16BF16AVX512(c *byte)
-
-// exactBF16BF16AVX2 takes rows of 4 elements or more, of any values. count2 are the finite pairs.
-// c is a *call.
-//
-//go:noescape
-func exactBF16BF16AVX2(c *byte)
+func countBF16BF16AVX2(c *byte)
 
 // sameBF16BF16AVX2 takes rows of 16 elements or more, and of golden alone: only Σg² of rows is not zero.
 // c is a *call.
@@ -88,29 +94,41 @@ func exactBF16BF16AVX2(c *byte)
 //go:noescape
 func sameBF16BF16AVX2(c *byte)
 
+// fastBF16BF16AVX512 takes rows of 32 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance.
+// c is a *call.
+//
+//go:noescape
+func fastBF16BF16AVX512(c *byte)
+
+// countBF16BF16AVX512 takes rows of 32 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
+// c is a *call.
+//
+//go:noescape
+func countBF16BF16AVX512(c *byte)
+
 // sameBF16BF16AVX512 takes rows of 32 elements or more, and of golden alone: only Σg² of rows is not zero.
 // c is a *call.
 //
 //go:noescape
 func sameBF16BF16AVX512(c *byte)
 
-// fastF16F16AVX2 takes rows of 16 elements or more, in float32. rel > 0 where |d| > bound32·max(|g|, 1e-10); count and count2 are those above the low and the high tolerance.
+// exactBF16BF16AVX2 takes rows of 4 elements or more, of any values. count2 are the finite pairs.
+// c is a *call.
+//
+//go:noescape
+func exactBF16BF16AVX2(c *byte)
+
+// fastF16F16AVX2 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance.
 // c is a *call.
 //
 //go:noescape
 func fastF16F16AVX2(c *byte)
 
-// fastF16F16AVX512 takes rows of 32 elements or more, in float32. rel > 0 where |d| > bound32·max(|g|, 1e-10); count and count2 are those above the low and the high tolerance.
+// countF16F16AVX2 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
 // c is a *call.
 //
 //go:noescape
-func fastF16F16AVX512(c *byte)
-
-// exactF16F16AVX2 takes rows of 4 elements or more, of any values. count2 are the finite pairs.
-// c is a *call.
-//
-//go:noescape
-func exactF16F16AVX2(c *byte)
+func countF16F16AVX2(c *byte)
 
 // sameF16F16AVX2 takes rows of 16 elements or more, and of golden alone: only Σg² of rows is not zero.
 // c is a *call.
@@ -118,23 +136,53 @@ func exactF16F16AVX2(c *byte)
 //go:noescape
 func sameF16F16AVX2(c *byte)
 
+// fastF16F16AVX512 takes rows of 32 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance.
+// c is a *call.
+//
+//go:noescape
+func fastF16F16AVX512(c *byte)
+
+// countF16F16AVX512 takes rows of 32 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
+// c is a *call.
+//
+//go:noescape
+func countF16F16AVX512(c *byte)
+
 // sameF16F16AVX512 takes rows of 32 elements or more, and of golden alone: only Σg² of rows is not zero.
 // c is a *call.
 //
 //go:noescape
 func sameF16F16AVX512(c *byte)
 
-// fastBF16F32AVX2 takes rows of 8 elements or more. rel > 0 where |d| > bound·max(|g|, 1e-10).
+// exactF16F16AVX2 takes rows of 4 elements or more, of any values. count2 are the finite pairs.
+// c is a *call.
+//
+//go:noescape
+func exactF16F16AVX2(c *byte)
+
+// fastBF16F32AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance.
 // c is a *call.
 //
 //go:noescape
 func fastBF16F32AVX2(c *byte)
 
-// fastBF16F32AVX512 takes rows of 16 elements or more. rel > 0 where |d| > bound·max(|g|, 1e-10).
+// countBF16F32AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
+// c is a *call.
+//
+//go:noescape
+func countBF16F32AVX2(c *byte)
+
+// fastBF16F32AVX512 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance.
 // c is a *call.
 //
 //go:noescape
 func fastBF16F32AVX512(c *byte)
+
+// countBF16F32AVX512 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
+// c is a *call.
+//
+//go:noescape
+func countBF16F32AVX512(c *byte)
 
 // exactBF16F32AVX2 takes rows of 4 elements or more, of any values. count2 are the finite pairs.
 // c is a *call.
@@ -142,17 +190,29 @@ func fastBF16F32AVX512(c *byte)
 //go:noescape
 func exactBF16F32AVX2(c *byte)
 
-// fastF32BF16AVX2 takes rows of 8 elements or more. rel > 0 where |d| > bound·max(|g|, 1e-10).
+// fastF32BF16AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance.
 // c is a *call.
 //
 //go:noescape
 func fastF32BF16AVX2(c *byte)
 
-// fastF32BF16AVX512 takes rows of 16 elements or more. rel > 0 where |d| > bound·max(|g|, 1e-10).
+// countF32BF16AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
+// c is a *call.
+//
+//go:noescape
+func countF32BF16AVX2(c *byte)
+
+// fastF32BF16AVX512 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance.
 // c is a *call.
 //
 //go:noescape
 func fastF32BF16AVX512(c *byte)
+
+// countF32BF16AVX512 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
+// c is a *call.
+//
+//go:noescape
+func countF32BF16AVX512(c *byte)
 
 // exactF32BF16AVX2 takes rows of 4 elements or more, of any values. count2 are the finite pairs.
 // c is a *call.
@@ -160,17 +220,29 @@ func fastF32BF16AVX512(c *byte)
 //go:noescape
 func exactF32BF16AVX2(c *byte)
 
-// fastF16F32AVX2 takes rows of 8 elements or more. rel > 0 where |d| > bound·max(|g|, 1e-10).
+// fastF16F32AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance.
 // c is a *call.
 //
 //go:noescape
 func fastF16F32AVX2(c *byte)
 
-// fastF16F32AVX512 takes rows of 16 elements or more. rel > 0 where |d| > bound·max(|g|, 1e-10).
+// countF16F32AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
+// c is a *call.
+//
+//go:noescape
+func countF16F32AVX2(c *byte)
+
+// fastF16F32AVX512 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance.
 // c is a *call.
 //
 //go:noescape
 func fastF16F32AVX512(c *byte)
+
+// countF16F32AVX512 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
+// c is a *call.
+//
+//go:noescape
+func countF16F32AVX512(c *byte)
 
 // exactF16F32AVX2 takes rows of 4 elements or more, of any values. count2 are the finite pairs.
 // c is a *call.
@@ -178,17 +250,29 @@ func fastF16F32AVX512(c *byte)
 //go:noescape
 func exactF16F32AVX2(c *byte)
 
-// fastF32F16AVX2 takes rows of 8 elements or more. rel > 0 where |d| > bound·max(|g|, 1e-10).
+// fastF32F16AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance.
 // c is a *call.
 //
 //go:noescape
 func fastF32F16AVX2(c *byte)
 
-// fastF32F16AVX512 takes rows of 16 elements or more. rel > 0 where |d| > bound·max(|g|, 1e-10).
+// countF32F16AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
+// c is a *call.
+//
+//go:noescape
+func countF32F16AVX2(c *byte)
+
+// fastF32F16AVX512 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance.
 // c is a *call.
 //
 //go:noescape
 func fastF32F16AVX512(c *byte)
+
+// countF32F16AVX512 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
+// c is a *call.
+//
+//go:noescape
+func countF32F16AVX512(c *byte)
 
 // exactF32F16AVX2 takes rows of 4 elements or more, of any values. count2 are the finite pairs.
 // c is a *call.

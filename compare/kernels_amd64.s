@@ -36,14 +36,14 @@ DATA floor<>+16(SB)/8, $(0.0000000001)
 DATA floor<>+24(SB)/8, $(0.0000000001)
 GLOBL floor<>(SB), RODATA|NOPTR, $32
 
-DATA floor32<>+0(SB)/4, $(0.0000000001)
-DATA floor32<>+4(SB)/4, $(0.0000000001)
-DATA floor32<>+8(SB)/4, $(0.0000000001)
-DATA floor32<>+12(SB)/4, $(0.0000000001)
-DATA floor32<>+16(SB)/4, $(0.0000000001)
-DATA floor32<>+20(SB)/4, $(0.0000000001)
-DATA floor32<>+24(SB)/4, $(0.0000000001)
-DATA floor32<>+28(SB)/4, $(0.0000000001)
+DATA floor32<>+0(SB)/4, $(0.00000000005820766)
+DATA floor32<>+4(SB)/4, $(0.00000000005820766)
+DATA floor32<>+8(SB)/4, $(0.00000000005820766)
+DATA floor32<>+12(SB)/4, $(0.00000000005820766)
+DATA floor32<>+16(SB)/4, $(0.00000000005820766)
+DATA floor32<>+20(SB)/4, $(0.00000000005820766)
+DATA floor32<>+24(SB)/4, $(0.00000000005820766)
+DATA floor32<>+28(SB)/4, $(0.00000000005820766)
 GLOBL floor32<>(SB), RODATA|NOPTR, $32
 
 DATA one64<>+0(SB)/8, $0x0000000000000001
@@ -95,7 +95,7 @@ TEXT ·fastF32F32AVX2(SB), NOSPLIT, $0-8
 	MOVQ    16(AX), BX
 	MOVQ    24(AX), SI
 	MOVQ    32(AX), DI
-	VMOVDQU absMask64<>+0(SB), Y0
+	VMOVDQU absMask32<>+0(SB), Y0
 	VPXOR   Y1, Y1, Y1
 	VPXOR   Y2, Y2, Y2
 	VPXOR   Y3, Y3, Y3
@@ -103,6 +103,7 @@ TEXT ·fastF32F32AVX2(SB), NOSPLIT, $0-8
 	VPXOR   Y5, Y5, Y5
 	VPXOR   Y6, Y6, Y6
 	VPXOR   Y7, Y7, Y7
+	VPXOR   Y8, Y8, Y8
 
 row:
 	MOVQ SI, R8
@@ -114,44 +115,35 @@ row:
 	SUBQ R10, R8
 
 loop:
-	VCVTPS2PD    (CX), Y8
-	VCVTPS2PD    (DX), Y9
-	VSUBPD       Y8, Y9, Y10
-	VFMADD231PD  Y10, Y10, Y1
-	VFMADD231PD  Y8, Y8, Y2
-	VFMADD231PD  Y9, Y9, Y3
-	VFMADD231PD  Y9, Y8, Y4
-	VPAND        Y0, Y10, Y10
-	VPAND        Y0, Y8, Y8
-	VMAXPD       Y10, Y5, Y5
-	VMULPD       96(AX), Y8, Y9
-	VADDPD       64(AX), Y9, Y9
-	VCMPPD       $0x1e, Y9, Y10, Y9
-	VPSUBQ       Y9, Y7, Y7
-	VMAXPD       floor<>+0(SB), Y8, Y8
-	VFNMADD231PD 128(AX), Y8, Y10
-	VMAXPD       Y10, Y6, Y6
-	VCVTPS2PD    16(CX), Y8
-	VCVTPS2PD    16(DX), Y9
-	VSUBPD       Y8, Y9, Y10
-	VFMADD231PD  Y10, Y10, Y1
-	VFMADD231PD  Y8, Y8, Y2
-	VFMADD231PD  Y9, Y9, Y3
-	VFMADD231PD  Y9, Y8, Y4
-	VPAND        Y0, Y10, Y10
-	VPAND        Y0, Y8, Y8
-	VMAXPD       Y10, Y5, Y5
-	VMULPD       96(AX), Y8, Y9
-	VADDPD       64(AX), Y9, Y9
-	VCMPPD       $0x1e, Y9, Y10, Y9
-	VPSUBQ       Y9, Y7, Y7
-	VMAXPD       floor<>+0(SB), Y8, Y8
-	VFNMADD231PD 128(AX), Y8, Y10
-	VMAXPD       Y10, Y6, Y6
-	ADDQ         $0x20, CX
-	ADDQ         $0x20, DX
-	DECQ         R9
-	JNZ          loop
+	VMOVUPS     (CX), Y9
+	VMOVUPS     (DX), Y10
+	VCVTPS2PD   (CX), Y11
+	VCVTPS2PD   (DX), Y12
+	VSUBPD      Y11, Y12, Y12
+	VFMADD231PD Y12, Y12, Y3
+	VFMADD231PD Y11, Y11, Y5
+	VFMADD231PD Y12, Y11, Y7
+	VCVTPS2PD   16(CX), Y11
+	VCVTPS2PD   16(DX), Y12
+	VSUBPD      Y11, Y12, Y12
+	VFMADD231PD Y12, Y12, Y4
+	VFMADD231PD Y11, Y11, Y6
+	VFMADD231PD Y12, Y11, Y8
+	VSUBPS      Y9, Y10, Y10
+	VPAND       Y0, Y10, Y10
+	VPAND       Y0, Y9, Y9
+	VMAXPS      Y10, Y1, Y1
+	VMAXPS      floor32<>+0(SB), Y9, Y9
+	VMOVUPS     160(AX), Y11
+	VFMADD231PS 192(AX), Y9, Y11
+	VSUBPS      Y10, Y11, Y11
+	VFMSUB132PS 288(AX), Y10, Y9
+	VPOR        Y11, Y2, Y2
+	VPOR        Y9, Y2, Y2
+	ADDQ        $0x20, CX
+	ADDQ        $0x20, DX
+	DECQ        R9
+	JNZ         loop
 
 tail:
 	TESTQ        R8, R8
@@ -165,71 +157,267 @@ tail:
 	ADDQ         R9, DX
 	SUBQ         $0x20, DX
 	LEAQ         tailMask<>+0(SB), R9
-	SHLQ         $0x03, R8
+	SHLQ         $0x02, R8
 	ADDQ         R9, R8
-	VCVTPS2PD    (CX), Y8
-	VPAND        64(R8), Y8, Y8
-	VCVTPS2PD    (DX), Y9
-	VPAND        64(R8), Y9, Y9
-	VSUBPD       Y8, Y9, Y10
-	VFMADD231PD  Y10, Y10, Y1
-	VFMADD231PD  Y8, Y8, Y2
-	VFMADD231PD  Y9, Y9, Y3
-	VFMADD231PD  Y9, Y8, Y4
-	VPAND        Y0, Y10, Y10
-	VPAND        Y0, Y8, Y8
-	VMAXPD       Y10, Y5, Y5
-	VMULPD       96(AX), Y8, Y9
-	VADDPD       64(AX), Y9, Y9
-	VCMPPD       $0x1e, Y9, Y10, Y9
-	VPSUBQ       Y9, Y7, Y7
-	VMAXPD       floor<>+0(SB), Y8, Y8
-	VFNMADD231PD 128(AX), Y8, Y10
-	VMAXPD       Y10, Y6, Y6
-	VCVTPS2PD    16(CX), Y8
-	VPAND        96(R8), Y8, Y8
-	VCVTPS2PD    16(DX), Y9
+	VMOVUPS      (CX), Y9
 	VPAND        96(R8), Y9, Y9
-	VSUBPD       Y8, Y9, Y10
-	VFMADD231PD  Y10, Y10, Y1
-	VFMADD231PD  Y8, Y8, Y2
-	VFMADD231PD  Y9, Y9, Y3
-	VFMADD231PD  Y9, Y8, Y4
+	VMOVUPS      (DX), Y10
+	VPAND        96(R8), Y10, Y10
+	VCVTPS2PD    X9, Y11
+	VCVTPS2PD    X10, Y12
+	VSUBPD       Y11, Y12, Y12
+	VFMADD231PD  Y12, Y12, Y3
+	VFMADD231PD  Y11, Y11, Y5
+	VFMADD231PD  Y12, Y11, Y7
+	VEXTRACTF128 $0x01, Y9, X11
+	VCVTPS2PD    X11, Y11
+	VEXTRACTF128 $0x01, Y10, X12
+	VCVTPS2PD    X12, Y12
+	VSUBPD       Y11, Y12, Y12
+	VFMADD231PD  Y12, Y12, Y4
+	VFMADD231PD  Y11, Y11, Y6
+	VFMADD231PD  Y12, Y11, Y8
+	VSUBPS       Y9, Y10, Y10
 	VPAND        Y0, Y10, Y10
-	VPAND        Y0, Y8, Y8
-	VMAXPD       Y10, Y5, Y5
-	VMULPD       96(AX), Y8, Y9
-	VADDPD       64(AX), Y9, Y9
-	VCMPPD       $0x1e, Y9, Y10, Y9
-	VPSUBQ       Y9, Y7, Y7
-	VMAXPD       floor<>+0(SB), Y8, Y8
-	VFNMADD231PD 128(AX), Y8, Y10
-	VMAXPD       Y10, Y6, Y6
+	VPAND        Y0, Y9, Y9
+	VMAXPS       Y10, Y1, Y1
+	VMAXPS       floor32<>+0(SB), Y9, Y9
+	VMOVUPS      160(AX), Y11
+	VFMADD231PS  192(AX), Y9, Y11
+	VSUBPS       Y10, Y11, Y11
+	VFMSUB132PS  288(AX), Y10, Y9
+	VPOR         Y11, Y2, Y2
+	VPOR         Y9, Y2, Y2
 	ADDQ         $0x20, CX
 	ADDQ         $0x20, DX
 
 end:
-	VUNPCKLPD    Y2, Y1, Y8
-	VUNPCKHPD    Y2, Y1, Y1
-	VADDPD       Y8, Y1, Y1
-	VEXTRACTF128 $0x01, Y1, X2
-	VADDPD       X1, X2, X2
-	VMOVUPD      X2, (DI)
-	VEXTRACTF128 $0x01, Y5, X1
-	VMAXPD       X5, X1, X1
-	VPERMILPD    $0x01, X1, X2
-	VMAXSD       X1, X2, X1
-	VMOVSD       X1, 16(DI)
-	VPXOR        Y1, Y1, Y1
-	VPXOR        Y2, Y2, Y2
+	VADDPD       Y3, Y4, Y3
+	VADDPD       Y5, Y6, Y5
+	VUNPCKLPD    Y5, Y3, Y4
+	VUNPCKHPD    Y5, Y3, Y3
+	VADDPD       Y4, Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VADDPD       X3, X4, X4
+	VMOVUPD      X4, (DI)
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
 	VPXOR        Y5, Y5, Y5
-	ADDQ         $0x18, DI
+	VPXOR        Y6, Y6, Y6
+	ADDQ         $0x10, DI
 	DECQ         BX
 	JNZ          row
-	VMOVUPD      Y3, 320(AX)
-	VMOVUPD      Y4, 384(AX)
-	VMOVUPD      Y6, 448(AX)
-	VMOVUPD      Y7, 512(AX)
+	VADDPD       Y7, Y8, Y7
+	VMOVUPD      Y7, 448(AX)
+	VMOVUPD      Y2, 512(AX)
+	VMOVUPD      Y1, 576(AX)
+	VZEROUPPER
+	RET
+
+// func countF32F32AVX2(c *byte)
+// Requires: AVX, AVX2, FMA3
+TEXT ·countF32F32AVX2(SB), NOSPLIT, $0-8
+	MOVQ    c+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    8(AX), DX
+	MOVQ    16(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    32(AX), DI
+	VMOVDQU absMask32<>+0(SB), Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	VPXOR   Y8, Y8, Y8
+	VPXOR   Y9, Y9, Y9
+	VPXOR   Y10, Y10, Y10
+
+row:
+	MOVQ SI, R8
+	MOVQ R8, R9
+	SHRQ $0x03, R9
+	JZ   tail
+	MOVQ R9, R10
+	SHLQ $0x03, R10
+	SUBQ R10, R8
+
+loop:
+	VMOVUPS     (CX), Y11
+	VMOVUPS     (DX), Y12
+	VCVTPS2PD   (CX), Y13
+	VCVTPS2PD   (DX), Y14
+	VSUBPD      Y13, Y14, Y14
+	VFMADD231PD Y14, Y14, Y5
+	VFMADD231PD Y13, Y13, Y7
+	VFMADD231PD Y14, Y13, Y9
+	VCVTPS2PD   16(CX), Y13
+	VCVTPS2PD   16(DX), Y14
+	VSUBPD      Y13, Y14, Y14
+	VFMADD231PD Y14, Y14, Y6
+	VFMADD231PD Y13, Y13, Y8
+	VFMADD231PD Y14, Y13, Y10
+	VSUBPS      Y11, Y12, Y12
+	VPAND       Y0, Y12, Y12
+	VPAND       Y0, Y11, Y11
+	VMAXPS      Y12, Y1, Y1
+	VMAXPS      floor32<>+0(SB), Y11, Y11
+	VMOVUPS     160(AX), Y13
+	VFMADD231PS 192(AX), Y11, Y13
+	VCMPPS      $0x1e, Y13, Y12, Y13
+	VPSUBD      Y13, Y3, Y3
+	VMOVUPS     224(AX), Y13
+	VFMADD231PS 256(AX), Y11, Y13
+	VCMPPS      $0x1e, Y13, Y12, Y13
+	VPSUBD      Y13, Y4, Y4
+	VFMSUB132PS 288(AX), Y12, Y11
+	VPOR        Y11, Y2, Y2
+	ADDQ        $0x20, CX
+	ADDQ        $0x20, DX
+	DECQ        R9
+	JNZ         loop
+
+tail:
+	TESTQ        R8, R8
+	JZ           end
+	MOVQ         R8, R9
+	SHLQ         $0x02, R9
+	ADDQ         R9, CX
+	SUBQ         $0x20, CX
+	MOVQ         R8, R9
+	SHLQ         $0x02, R9
+	ADDQ         R9, DX
+	SUBQ         $0x20, DX
+	LEAQ         tailMask<>+0(SB), R9
+	SHLQ         $0x02, R8
+	ADDQ         R9, R8
+	VMOVUPS      (CX), Y11
+	VPAND        96(R8), Y11, Y11
+	VMOVUPS      (DX), Y12
+	VPAND        96(R8), Y12, Y12
+	VCVTPS2PD    X11, Y13
+	VCVTPS2PD    X12, Y14
+	VSUBPD       Y13, Y14, Y14
+	VFMADD231PD  Y14, Y14, Y5
+	VFMADD231PD  Y13, Y13, Y7
+	VFMADD231PD  Y14, Y13, Y9
+	VEXTRACTF128 $0x01, Y11, X13
+	VCVTPS2PD    X13, Y13
+	VEXTRACTF128 $0x01, Y12, X14
+	VCVTPS2PD    X14, Y14
+	VSUBPD       Y13, Y14, Y14
+	VFMADD231PD  Y14, Y14, Y6
+	VFMADD231PD  Y13, Y13, Y8
+	VFMADD231PD  Y14, Y13, Y10
+	VSUBPS       Y11, Y12, Y12
+	VPAND        Y0, Y12, Y12
+	VPAND        Y0, Y11, Y11
+	VMAXPS       Y12, Y1, Y1
+	VMAXPS       floor32<>+0(SB), Y11, Y11
+	VMOVUPS      160(AX), Y13
+	VFMADD231PS  192(AX), Y11, Y13
+	VCMPPS       $0x1e, Y13, Y12, Y13
+	VPSUBD       Y13, Y3, Y3
+	VMOVUPS      224(AX), Y13
+	VFMADD231PS  256(AX), Y11, Y13
+	VCMPPS       $0x1e, Y13, Y12, Y13
+	VPSUBD       Y13, Y4, Y4
+	VFMSUB132PS  288(AX), Y12, Y11
+	VPOR         Y11, Y2, Y2
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, DX
+
+end:
+	VADDPD       Y5, Y6, Y5
+	VADDPD       Y7, Y8, Y7
+	VUNPCKLPD    Y7, Y5, Y6
+	VUNPCKHPD    Y7, Y5, Y5
+	VADDPD       Y6, Y5, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VADDPD       X5, X6, X6
+	VMOVUPD      X6, (DI)
+	VPXOR        Y5, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	ADDQ         $0x10, DI
+	DECQ         BX
+	JNZ          row
+	VADDPD       Y9, Y10, Y9
+	VMOVUPD      Y9, 448(AX)
+	VMOVUPD      Y2, 512(AX)
+	VMOVUPD      Y1, 576(AX)
+	VMOVUPD      Y3, 640(AX)
+	VMOVUPD      Y4, 704(AX)
+	VZEROUPPER
+	RET
+
+// func sameF32F32AVX2(c *byte)
+// Requires: AVX, AVX2, FMA3
+TEXT ·sameF32F32AVX2(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  (AX), CX
+	MOVQ  8(AX), DX
+	MOVQ  16(AX), DX
+	MOVQ  24(AX), BX
+	MOVQ  32(AX), AX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+
+row:
+	MOVQ BX, SI
+	MOVQ SI, DI
+	SHRQ $0x03, DI
+	JZ   tail
+	MOVQ DI, R8
+	SHLQ $0x03, R8
+	SUBQ R8, SI
+
+loop:
+	VCVTPS2PD   (CX), Y2
+	VFMADD231PD Y2, Y2, Y0
+	VCVTPS2PD   16(CX), Y2
+	VFMADD231PD Y2, Y2, Y1
+	ADDQ        $0x20, CX
+	DECQ        DI
+	JNZ         loop
+
+tail:
+	TESTQ       SI, SI
+	JZ          end
+	MOVQ        SI, DI
+	SHLQ        $0x02, DI
+	ADDQ        DI, CX
+	SUBQ        $0x20, CX
+	LEAQ        tailMask<>+0(SB), DI
+	SHLQ        $0x03, SI
+	ADDQ        DI, SI
+	VCVTPS2PD   (CX), Y2
+	VPAND       64(SI), Y2, Y2
+	VFMADD231PD Y2, Y2, Y0
+	VCVTPS2PD   16(CX), Y2
+	VPAND       96(SI), Y2, Y2
+	VFMADD231PD Y2, Y2, Y1
+	ADDQ        $0x20, CX
+
+end:
+	VADDPD       Y0, Y1, Y2
+	VPXOR        Y0, Y0, Y0
+	VPXOR        Y1, Y1, Y1
+	VUNPCKLPD    Y2, Y3, Y4
+	VUNPCKHPD    Y2, Y3, Y2
+	VADDPD       Y4, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X4
+	VADDPD       X2, X4, X4
+	VMOVUPD      X4, (AX)
+	VPXOR        Y2, Y2, Y2
+	ADDQ         $0x10, AX
+	DECQ         DX
+	JNZ          row
 	VZEROUPPER
 	RET
 
@@ -242,19 +430,23 @@ TEXT ·fastF32F32AVX512(SB), NOSPLIT, $0-8
 	MOVQ         16(AX), BX
 	MOVQ         24(AX), SI
 	MOVQ         32(AX), DI
-	VBROADCASTSD absMask64<>+0(SB), Z0
-	VPBROADCASTQ one64<>+0(SB), Z1
-	VBROADCASTSD 64(AX), Z2
-	VBROADCASTSD 96(AX), Z3
-	VBROADCASTSD 128(AX), Z4
-	VBROADCASTSD floor<>+0(SB), Z5
+	VBROADCASTSS absMask32<>+0(SB), Z0
+	VPBROADCASTD one32<>+0(SB), Z1
+	VBROADCASTSS 160(AX), Z1
+	VBROADCASTSS 192(AX), Z10
+	VBROADCASTSS 224(AX), Z11
+	VBROADCASTSS 256(AX), Z11
+	VBROADCASTSS 288(AX), Z11
+	VBROADCASTSS floor32<>+0(SB), Z12
+	VBROADCASTSS highHalf<>+0(SB), Z13
+	VPXORQ       Z2, Z2, Z2
+	VPXORQ       Z3, Z3, Z3
+	VPXORQ       Z4, Z4, Z4
+	VPXORQ       Z5, Z5, Z5
 	VPXORQ       Z6, Z6, Z6
 	VPXORQ       Z7, Z7, Z7
 	VPXORQ       Z8, Z8, Z8
 	VPXORQ       Z9, Z9, Z9
-	VPXORQ       Z10, Z10, Z10
-	VPXORQ       Z11, Z11, Z11
-	VPXORQ       Z12, Z12, Z12
 
 row:
 	MOVQ SI, R8
@@ -266,128 +458,325 @@ row:
 	SUBQ R10, R8
 
 loop:
-	VCVTPS2PD    (CX), Z13
-	VCVTPS2PD    (DX), Z14
-	VSUBPD       Z13, Z14, Z15
-	VFMADD231PD  Z15, Z15, Z6
-	VFMADD231PD  Z13, Z13, Z7
-	VFMADD231PD  Z14, Z14, Z8
-	VFMADD231PD  Z14, Z13, Z9
-	VPANDQ       Z0, Z15, Z15
-	VPANDQ       Z0, Z13, Z13
-	VMAXPD       Z15, Z10, Z10
-	VMULPD       Z3, Z13, Z14
-	VADDPD       Z2, Z14, Z14
-	VCMPPD       $0x1e, Z14, Z15, K1
-	VPADDQ       Z1, Z12, K1, Z12
-	VMAXPD       Z5, Z13, Z13
-	VFNMADD231PD Z4, Z13, Z15
-	VMAXPD       Z15, Z11, Z11
-	VCVTPS2PD    32(CX), Z13
-	VCVTPS2PD    32(DX), Z14
-	VSUBPD       Z13, Z14, Z15
-	VFMADD231PD  Z15, Z15, Z6
-	VFMADD231PD  Z13, Z13, Z7
-	VFMADD231PD  Z14, Z14, Z8
-	VFMADD231PD  Z14, Z13, Z9
-	VPANDQ       Z0, Z15, Z15
-	VPANDQ       Z0, Z13, Z13
-	VMAXPD       Z15, Z10, Z10
-	VMULPD       Z3, Z13, Z14
-	VADDPD       Z2, Z14, Z14
-	VCMPPD       $0x1e, Z14, Z15, K1
-	VPADDQ       Z1, Z12, K1, Z12
-	VMAXPD       Z5, Z13, Z13
-	VFNMADD231PD Z4, Z13, Z15
-	VMAXPD       Z15, Z11, Z11
-	ADDQ         $0x40, CX
-	ADDQ         $0x40, DX
-	DECQ         R9
-	JNZ          loop
+	VMOVUPS     (CX), Z13
+	VMOVUPS     (DX), Z14
+	VCVTPS2PD   (CX), Z15
+	VCVTPS2PD   (DX), Z16
+	VSUBPD      Z15, Z16, Z16
+	VFMADD231PD Z16, Z16, Z4
+	VFMADD231PD Z15, Z15, Z6
+	VFMADD231PD Z16, Z15, Z8
+	VCVTPS2PD   32(CX), Z15
+	VCVTPS2PD   32(DX), Z16
+	VSUBPD      Z15, Z16, Z16
+	VFMADD231PD Z16, Z16, Z5
+	VFMADD231PD Z15, Z15, Z7
+	VFMADD231PD Z16, Z15, Z9
+	VSUBPS      Z13, Z14, Z14
+	VPANDQ      Z0, Z14, Z14
+	VPANDQ      Z0, Z13, Z13
+	VMAXPS      Z14, Z2, Z2
+	VMAXPS      Z12, Z13, Z13
+	VMOVAPS     Z1, Z15
+	VFMADD231PS Z10, Z13, Z15
+	VSUBPS      Z14, Z15, Z15
+	VFMSUB132PS Z11, Z14, Z13
+	VPTERNLOGD  $0xfe, Z13, Z15, Z3
+	ADDQ        $0x40, CX
+	ADDQ        $0x40, DX
+	DECQ        R9
+	JNZ         loop
 
 tail:
-	TESTQ        R8, R8
-	JZ           end
-	MOVQ         R8, R9
-	SHLQ         $0x02, R9
-	ADDQ         R9, CX
-	SUBQ         $0x40, CX
-	MOVQ         R8, R9
-	SHLQ         $0x02, R9
-	ADDQ         R9, DX
-	SUBQ         $0x40, DX
-	LEAQ         tailMask<>+0(SB), R9
-	SHLQ         $0x03, R8
-	ADDQ         R9, R8
-	VCVTPS2PD    (CX), Z13
-	VPANDQ       (R8), Z13, Z13
-	VCVTPS2PD    (DX), Z14
-	VPANDQ       (R8), Z14, Z14
-	VSUBPD       Z13, Z14, Z15
-	VFMADD231PD  Z15, Z15, Z6
-	VFMADD231PD  Z13, Z13, Z7
-	VFMADD231PD  Z14, Z14, Z8
-	VFMADD231PD  Z14, Z13, Z9
-	VPANDQ       Z0, Z15, Z15
-	VPANDQ       Z0, Z13, Z13
-	VMAXPD       Z15, Z10, Z10
-	VMULPD       Z3, Z13, Z14
-	VADDPD       Z2, Z14, Z14
-	VCMPPD       $0x1e, Z14, Z15, K1
-	VPADDQ       Z1, Z12, K1, Z12
-	VMAXPD       Z5, Z13, Z13
-	VFNMADD231PD Z4, Z13, Z15
-	VMAXPD       Z15, Z11, Z11
-	VCVTPS2PD    32(CX), Z13
-	VPANDQ       64(R8), Z13, Z13
-	VCVTPS2PD    32(DX), Z14
-	VPANDQ       64(R8), Z14, Z14
-	VSUBPD       Z13, Z14, Z15
-	VFMADD231PD  Z15, Z15, Z6
-	VFMADD231PD  Z13, Z13, Z7
-	VFMADD231PD  Z14, Z14, Z8
-	VFMADD231PD  Z14, Z13, Z9
-	VPANDQ       Z0, Z15, Z15
-	VPANDQ       Z0, Z13, Z13
-	VMAXPD       Z15, Z10, Z10
-	VMULPD       Z3, Z13, Z14
-	VADDPD       Z2, Z14, Z14
-	VCMPPD       $0x1e, Z14, Z15, K1
-	VPADDQ       Z1, Z12, K1, Z12
-	VMAXPD       Z5, Z13, Z13
-	VFNMADD231PD Z4, Z13, Z15
-	VMAXPD       Z15, Z11, Z11
-	ADDQ         $0x40, CX
-	ADDQ         $0x40, DX
+	TESTQ         R8, R8
+	JZ            end
+	MOVQ          R8, R9
+	SHLQ          $0x02, R9
+	ADDQ          R9, CX
+	SUBQ          $0x40, CX
+	MOVQ          R8, R9
+	SHLQ          $0x02, R9
+	ADDQ          R9, DX
+	SUBQ          $0x40, DX
+	LEAQ          tailMask<>+0(SB), R9
+	SHLQ          $0x02, R8
+	ADDQ          R9, R8
+	VMOVUPS       (CX), Z13
+	VPANDQ        64(R8), Z13, Z13
+	VMOVUPS       (DX), Z14
+	VPANDQ        64(R8), Z14, Z14
+	VCVTPS2PD     Y13, Z15
+	VCVTPS2PD     Y14, Z16
+	VSUBPD        Z15, Z16, Z16
+	VFMADD231PD   Z16, Z16, Z4
+	VFMADD231PD   Z15, Z15, Z6
+	VFMADD231PD   Z16, Z15, Z8
+	VEXTRACTF32X8 $0x01, Z13, Y15
+	VCVTPS2PD     Y15, Z15
+	VEXTRACTF32X8 $0x01, Z14, Y16
+	VCVTPS2PD     Y16, Z16
+	VSUBPD        Z15, Z16, Z16
+	VFMADD231PD   Z16, Z16, Z5
+	VFMADD231PD   Z15, Z15, Z7
+	VFMADD231PD   Z16, Z15, Z9
+	VSUBPS        Z13, Z14, Z14
+	VPANDQ        Z0, Z14, Z14
+	VPANDQ        Z0, Z13, Z13
+	VMAXPS        Z14, Z2, Z2
+	VMAXPS        Z12, Z13, Z13
+	VMOVAPS       Z1, Z15
+	VFMADD231PS   Z10, Z13, Z15
+	VSUBPS        Z14, Z15, Z15
+	VFMSUB132PS   Z11, Z14, Z13
+	VPTERNLOGD    $0xfe, Z13, Z15, Z3
+	ADDQ          $0x40, CX
+	ADDQ          $0x40, DX
 
 end:
-	VEXTRACTF64X4 $0x01, Z6, Y13
-	VADDPD        Y13, Y6, Y13
-	VEXTRACTF64X4 $0x01, Z7, Y14
-	VADDPD        Y14, Y7, Y14
+	VADDPD        Z4, Z5, Z4
+	VADDPD        Z6, Z7, Z6
+	VEXTRACTF64X4 $0x01, Z4, Y13
+	VADDPD        Y13, Y4, Y13
+	VEXTRACTF64X4 $0x01, Z6, Y14
+	VADDPD        Y14, Y6, Y14
 	VUNPCKLPD     Y14, Y13, Y15
 	VUNPCKHPD     Y14, Y13, Y13
 	VADDPD        Y15, Y13, Y13
 	VEXTRACTF64X2 $0x01, Y13, X14
 	VADDPD        X13, X14, X14
 	VMOVUPD       X14, (DI)
-	VEXTRACTF64X4 $0x01, Z10, Y13
-	VMAXPD        Y13, Y10, Y13
-	VEXTRACTF64X2 $0x01, Y13, X14
-	VMAXPD        X13, X14, X14
-	VPERMILPD     $0x01, X14, X13
-	VMAXSD        X14, X13, X14
-	VMOVSD        X14, 16(DI)
+	VPXORQ        Z4, Z4, Z4
+	VPXORQ        Z5, Z5, Z5
 	VPXORQ        Z6, Z6, Z6
 	VPXORQ        Z7, Z7, Z7
-	VPXORQ        Z10, Z10, Z10
-	ADDQ          $0x18, DI
+	ADDQ          $0x10, DI
 	DECQ          BX
 	JNZ           row
-	VMOVUPD       Z8, 320(AX)
-	VMOVUPD       Z9, 384(AX)
-	VMOVUPD       Z11, 448(AX)
-	VMOVUPD       Z12, 512(AX)
+	VADDPD        Z8, Z9, Z8
+	VMOVUPD       Z8, 448(AX)
+	VMOVUPD       Z3, 512(AX)
+	VMOVUPD       Z2, 576(AX)
+	VZEROUPPER
+	RET
+
+// func countF32F32AVX512(c *byte)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+TEXT ·countF32F32AVX512(SB), NOSPLIT, $0-8
+	MOVQ         c+0(FP), AX
+	MOVQ         (AX), CX
+	MOVQ         8(AX), DX
+	MOVQ         16(AX), BX
+	MOVQ         24(AX), SI
+	MOVQ         32(AX), DI
+	VBROADCASTSS absMask32<>+0(SB), Z0
+	VPBROADCASTD one32<>+0(SB), Z1
+	VBROADCASTSS 160(AX), Z2
+	VBROADCASTSS 192(AX), Z3
+	VBROADCASTSS 224(AX), Z4
+	VBROADCASTSS 256(AX), Z5
+	VBROADCASTSS 288(AX), Z6
+	VBROADCASTSS floor32<>+0(SB), Z7
+	VBROADCASTSS highHalf<>+0(SB), Z8
+	VPXORQ       Z9, Z9, Z9
+	VPXORQ       Z10, Z10, Z10
+	VPXORQ       Z11, Z11, Z11
+	VPXORQ       Z12, Z12, Z12
+	VPXORQ       Z13, Z13, Z13
+	VPXORQ       Z14, Z14, Z14
+	VPXORQ       Z15, Z15, Z15
+	VPXORQ       Z16, Z16, Z16
+	VPXORQ       Z17, Z17, Z17
+	VPXORQ       Z18, Z18, Z18
+
+row:
+	MOVQ SI, R8
+	MOVQ R8, R9
+	SHRQ $0x04, R9
+	JZ   tail
+	MOVQ R9, R10
+	SHLQ $0x04, R10
+	SUBQ R10, R8
+
+loop:
+	VMOVUPS     (CX), Z8
+	VMOVUPS     (DX), Z19
+	VCVTPS2PD   (CX), Z20
+	VCVTPS2PD   (DX), Z21
+	VSUBPD      Z20, Z21, Z21
+	VFMADD231PD Z21, Z21, Z13
+	VFMADD231PD Z20, Z20, Z15
+	VFMADD231PD Z21, Z20, Z17
+	VCVTPS2PD   32(CX), Z20
+	VCVTPS2PD   32(DX), Z21
+	VSUBPD      Z20, Z21, Z21
+	VFMADD231PD Z21, Z21, Z14
+	VFMADD231PD Z20, Z20, Z16
+	VFMADD231PD Z21, Z20, Z18
+	VSUBPS      Z8, Z19, Z19
+	VPANDQ      Z0, Z19, Z19
+	VPANDQ      Z0, Z8, Z8
+	VMAXPS      Z19, Z9, Z9
+	VMAXPS      Z7, Z8, Z8
+	VMOVAPS     Z2, Z20
+	VFMADD231PS Z3, Z8, Z20
+	VCMPPS      $0x1e, Z20, Z19, K1
+	VPADDD      Z1, Z11, K1, Z11
+	VMOVAPS     Z4, Z20
+	VFMADD231PS Z5, Z8, Z20
+	VCMPPS      $0x1e, Z20, Z19, K1
+	VPADDD      Z1, Z12, K1, Z12
+	VFMSUB132PS Z6, Z19, Z8
+	VPORD       Z8, Z10, Z10
+	ADDQ        $0x40, CX
+	ADDQ        $0x40, DX
+	DECQ        R9
+	JNZ         loop
+
+tail:
+	TESTQ         R8, R8
+	JZ            end
+	MOVQ          R8, R9
+	SHLQ          $0x02, R9
+	ADDQ          R9, CX
+	SUBQ          $0x40, CX
+	MOVQ          R8, R9
+	SHLQ          $0x02, R9
+	ADDQ          R9, DX
+	SUBQ          $0x40, DX
+	LEAQ          tailMask<>+0(SB), R9
+	SHLQ          $0x02, R8
+	ADDQ          R9, R8
+	VMOVUPS       (CX), Z8
+	VPANDQ        64(R8), Z8, Z8
+	VMOVUPS       (DX), Z19
+	VPANDQ        64(R8), Z19, Z19
+	VCVTPS2PD     Y8, Z20
+	VCVTPS2PD     Y19, Z21
+	VSUBPD        Z20, Z21, Z21
+	VFMADD231PD   Z21, Z21, Z13
+	VFMADD231PD   Z20, Z20, Z15
+	VFMADD231PD   Z21, Z20, Z17
+	VEXTRACTF32X8 $0x01, Z8, Y20
+	VCVTPS2PD     Y20, Z20
+	VEXTRACTF32X8 $0x01, Z19, Y21
+	VCVTPS2PD     Y21, Z21
+	VSUBPD        Z20, Z21, Z21
+	VFMADD231PD   Z21, Z21, Z14
+	VFMADD231PD   Z20, Z20, Z16
+	VFMADD231PD   Z21, Z20, Z18
+	VSUBPS        Z8, Z19, Z19
+	VPANDQ        Z0, Z19, Z19
+	VPANDQ        Z0, Z8, Z8
+	VMAXPS        Z19, Z9, Z9
+	VMAXPS        Z7, Z8, Z8
+	VMOVAPS       Z2, Z20
+	VFMADD231PS   Z3, Z8, Z20
+	VCMPPS        $0x1e, Z20, Z19, K1
+	VPADDD        Z1, Z11, K1, Z11
+	VMOVAPS       Z4, Z20
+	VFMADD231PS   Z5, Z8, Z20
+	VCMPPS        $0x1e, Z20, Z19, K1
+	VPADDD        Z1, Z12, K1, Z12
+	VFMSUB132PS   Z6, Z19, Z8
+	VPORD         Z8, Z10, Z10
+	ADDQ          $0x40, CX
+	ADDQ          $0x40, DX
+
+end:
+	VADDPD        Z13, Z14, Z13
+	VADDPD        Z15, Z16, Z15
+	VEXTRACTF64X4 $0x01, Z13, Y8
+	VADDPD        Y8, Y13, Y8
+	VEXTRACTF64X4 $0x01, Z15, Y19
+	VADDPD        Y19, Y15, Y19
+	VUNPCKLPD     Y19, Y8, Y20
+	VUNPCKHPD     Y19, Y8, Y8
+	VADDPD        Y20, Y8, Y8
+	VEXTRACTF64X2 $0x01, Y8, X19
+	VADDPD        X8, X19, X19
+	VMOVUPD       X19, (DI)
+	VPXORQ        Z13, Z13, Z13
+	VPXORQ        Z14, Z14, Z14
+	VPXORQ        Z15, Z15, Z15
+	VPXORQ        Z16, Z16, Z16
+	ADDQ          $0x10, DI
+	DECQ          BX
+	JNZ           row
+	VADDPD        Z17, Z18, Z17
+	VMOVUPD       Z17, 448(AX)
+	VMOVUPD       Z10, 512(AX)
+	VMOVUPD       Z9, 576(AX)
+	VMOVUPD       Z11, 640(AX)
+	VMOVUPD       Z12, 704(AX)
+	VZEROUPPER
+	RET
+
+// func sameF32F32AVX512(c *byte)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+TEXT ·sameF32F32AVX512(SB), NOSPLIT, $0-8
+	MOVQ   c+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   8(AX), DX
+	MOVQ   16(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   32(AX), AX
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+
+row:
+	MOVQ BX, SI
+	MOVQ SI, DI
+	SHRQ $0x04, DI
+	JZ   tail
+	MOVQ DI, R8
+	SHLQ $0x04, R8
+	SUBQ R8, SI
+
+loop:
+	VCVTPS2PD   (CX), Z2
+	VFMADD231PD Z2, Z2, Z0
+	VCVTPS2PD   32(CX), Z2
+	VFMADD231PD Z2, Z2, Z1
+	ADDQ        $0x40, CX
+	DECQ        DI
+	JNZ         loop
+
+tail:
+	TESTQ       SI, SI
+	JZ          end
+	MOVQ        SI, DI
+	SHLQ        $0x02, DI
+	ADDQ        DI, CX
+	SUBQ        $0x40, CX
+	LEAQ        tailMask<>+0(SB), DI
+	SHLQ        $0x03, SI
+	ADDQ        DI, SI
+	VCVTPS2PD   (CX), Z2
+	VPANDQ      (SI), Z2, Z2
+	VFMADD231PD Z2, Z2, Z0
+	VCVTPS2PD   32(CX), Z2
+	VPANDQ      64(SI), Z2, Z2
+	VFMADD231PD Z2, Z2, Z1
+	ADDQ        $0x40, CX
+
+end:
+	VADDPD        Z0, Z1, Z2
+	VPXORQ        Z0, Z0, Z0
+	VPXORQ        Z1, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z2, Y4
+	VADDPD        Y4, Y2, Y4
+	VUNPCKLPD     Y4, Y3, Y5
+	VUNPCKHPD     Y4, Y3, Y4
+	VADDPD        Y5, Y4, Y4
+	VEXTRACTF64X2 $0x01, Y4, X5
+	VADDPD        X4, X5, X5
+	VMOVUPD       X5, (AX)
+	VPXORQ        Z2, Z2, Z2
+	ADDQ          $0x10, AX
+	DECQ          DX
+	JNZ           row
 	VZEROUPPER
 	RET
 
@@ -496,28 +885,159 @@ end:
 	VEXTRACTF128 $0x01, Y1, X2
 	VADDPD       X1, X2, X2
 	VMOVUPD      X2, (DI)
-	VEXTRACTF128 $0x01, Y5, X1
-	VMAXPD       X5, X1, X1
-	VPERMILPD    $0x01, X1, X2
-	VMAXSD       X1, X2, X1
-	VMOVSD       X1, 16(DI)
 	VPXOR        Y1, Y1, Y1
 	VPXOR        Y2, Y2, Y2
-	VPXOR        Y5, Y5, Y5
-	ADDQ         $0x18, DI
+	ADDQ         $0x10, DI
 	DECQ         BX
 	JNZ          row
 	VMOVUPD      Y3, 320(AX)
 	VMOVUPD      Y4, 384(AX)
-	VMOVUPD      Y6, 448(AX)
-	VMOVUPD      Y7, 512(AX)
-	VMOVUPD      Y8, 576(AX)
+	VMOVUPD      Y6, 512(AX)
+	VMOVUPD      Y5, 576(AX)
+	VMOVUPD      Y7, 640(AX)
+	VMOVUPD      Y8, 704(AX)
 	VZEROUPPER
 	RET
 
-// func sameF32F32AVX2(c *byte)
+// func countF64F64AVX2(c *byte)
 // Requires: AVX, AVX2, FMA3
-TEXT ·sameF32F32AVX2(SB), NOSPLIT, $0-8
+TEXT ·countF64F64AVX2(SB), NOSPLIT, $0-8
+	MOVQ    c+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    8(AX), DX
+	MOVQ    16(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    32(AX), DI
+	VMOVDQU absMask64<>+0(SB), Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+
+row:
+	MOVQ SI, R8
+	MOVQ R8, R9
+	SHRQ $0x03, R9
+	JZ   tail
+	MOVQ R9, R10
+	SHLQ $0x03, R10
+	SUBQ R10, R8
+
+loop:
+	VMOVUPD      (CX), Y7
+	VMOVUPD      (DX), Y8
+	VSUBPD       Y7, Y8, Y8
+	VFMADD231PD  Y8, Y8, Y1
+	VFMADD231PD  Y7, Y7, Y2
+	VFMADD231PD  Y8, Y7, Y3
+	VPAND        Y0, Y8, Y8
+	VPAND        Y0, Y7, Y7
+	VMAXPD       Y8, Y4, Y4
+	VMULPD       96(AX), Y7, Y9
+	VADDPD       64(AX), Y9, Y9
+	VCMPPD       $0x1e, Y9, Y8, Y9
+	VPSUBQ       Y9, Y6, Y6
+	VMAXPD       floor<>+0(SB), Y7, Y7
+	VFNMADD231PD 128(AX), Y7, Y8
+	VMAXPD       Y8, Y5, Y5
+	VMOVUPD      32(CX), Y7
+	VMOVUPD      32(DX), Y8
+	VSUBPD       Y7, Y8, Y8
+	VFMADD231PD  Y8, Y8, Y1
+	VFMADD231PD  Y7, Y7, Y2
+	VFMADD231PD  Y8, Y7, Y3
+	VPAND        Y0, Y8, Y8
+	VPAND        Y0, Y7, Y7
+	VMAXPD       Y8, Y4, Y4
+	VMULPD       96(AX), Y7, Y9
+	VADDPD       64(AX), Y9, Y9
+	VCMPPD       $0x1e, Y9, Y8, Y9
+	VPSUBQ       Y9, Y6, Y6
+	VMAXPD       floor<>+0(SB), Y7, Y7
+	VFNMADD231PD 128(AX), Y7, Y8
+	VMAXPD       Y8, Y5, Y5
+	ADDQ         $0x40, CX
+	ADDQ         $0x40, DX
+	DECQ         R9
+	JNZ          loop
+
+tail:
+	TESTQ        R8, R8
+	JZ           end
+	MOVQ         R8, R9
+	SHLQ         $0x03, R9
+	ADDQ         R9, CX
+	SUBQ         $0x40, CX
+	MOVQ         R8, R9
+	SHLQ         $0x03, R9
+	ADDQ         R9, DX
+	SUBQ         $0x40, DX
+	LEAQ         tailMask<>+0(SB), R9
+	SHLQ         $0x03, R8
+	ADDQ         R9, R8
+	VMOVUPD      (CX), Y7
+	VPAND        64(R8), Y7, Y7
+	VMOVUPD      (DX), Y8
+	VPAND        64(R8), Y8, Y8
+	VSUBPD       Y7, Y8, Y8
+	VFMADD231PD  Y8, Y8, Y1
+	VFMADD231PD  Y7, Y7, Y2
+	VFMADD231PD  Y8, Y7, Y3
+	VPAND        Y0, Y8, Y8
+	VPAND        Y0, Y7, Y7
+	VMAXPD       Y8, Y4, Y4
+	VMULPD       96(AX), Y7, Y9
+	VADDPD       64(AX), Y9, Y9
+	VCMPPD       $0x1e, Y9, Y8, Y9
+	VPSUBQ       Y9, Y6, Y6
+	VMAXPD       floor<>+0(SB), Y7, Y7
+	VFNMADD231PD 128(AX), Y7, Y8
+	VMAXPD       Y8, Y5, Y5
+	VMOVUPD      32(CX), Y7
+	VPAND        96(R8), Y7, Y7
+	VMOVUPD      32(DX), Y8
+	VPAND        96(R8), Y8, Y8
+	VSUBPD       Y7, Y8, Y8
+	VFMADD231PD  Y8, Y8, Y1
+	VFMADD231PD  Y7, Y7, Y2
+	VFMADD231PD  Y8, Y7, Y3
+	VPAND        Y0, Y8, Y8
+	VPAND        Y0, Y7, Y7
+	VMAXPD       Y8, Y4, Y4
+	VMULPD       96(AX), Y7, Y9
+	VADDPD       64(AX), Y9, Y9
+	VCMPPD       $0x1e, Y9, Y8, Y9
+	VPSUBQ       Y9, Y6, Y6
+	VMAXPD       floor<>+0(SB), Y7, Y7
+	VFNMADD231PD 128(AX), Y7, Y8
+	VMAXPD       Y8, Y5, Y5
+	ADDQ         $0x40, CX
+	ADDQ         $0x40, DX
+
+end:
+	VUNPCKLPD    Y2, Y1, Y7
+	VUNPCKHPD    Y2, Y1, Y1
+	VADDPD       Y7, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPD       X1, X2, X2
+	VMOVUPD      X2, (DI)
+	VPXOR        Y1, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	ADDQ         $0x10, DI
+	DECQ         BX
+	JNZ          row
+	VMOVUPD      Y3, 448(AX)
+	VMOVUPD      Y5, 512(AX)
+	VMOVUPD      Y4, 576(AX)
+	VMOVUPD      Y6, 640(AX)
+	VZEROUPPER
+	RET
+
+// func sameF64F64AVX2(c *byte)
+// Requires: AVX, AVX2, FMA3
+TEXT ·sameF64F64AVX2(SB), NOSPLIT, $0-8
 	MOVQ  c+0(FP), AX
 	MOVQ  (AX), CX
 	MOVQ  8(AX), DX
@@ -539,11 +1059,11 @@ row:
 	SUBQ R8, SI
 
 loop:
-	VCVTPS2PD   (CX), Y2
+	VMOVUPD     (CX), Y2
 	VFMADD231PD Y2, Y2, Y0
-	VCVTPS2PD   16(CX), Y2
+	VMOVUPD     32(CX), Y2
 	VFMADD231PD Y2, Y2, Y1
-	ADDQ        $0x20, CX
+	ADDQ        $0x40, CX
 	DECQ        DI
 	JNZ         loop
 
@@ -551,19 +1071,19 @@ tail:
 	TESTQ       SI, SI
 	JZ          end
 	MOVQ        SI, DI
-	SHLQ        $0x02, DI
+	SHLQ        $0x03, DI
 	ADDQ        DI, CX
-	SUBQ        $0x20, CX
+	SUBQ        $0x40, CX
 	LEAQ        tailMask<>+0(SB), DI
 	SHLQ        $0x03, SI
 	ADDQ        DI, SI
-	VCVTPS2PD   (CX), Y2
+	VMOVUPD     (CX), Y2
 	VPAND       64(SI), Y2, Y2
 	VFMADD231PD Y2, Y2, Y0
-	VCVTPS2PD   16(CX), Y2
+	VMOVUPD     32(CX), Y2
 	VPAND       96(SI), Y2, Y2
 	VFMADD231PD Y2, Y2, Y1
-	ADDQ        $0x20, CX
+	ADDQ        $0x40, CX
 
 end:
 	VADDPD       Y0, Y1, Y2
@@ -575,17 +1095,161 @@ end:
 	VEXTRACTF128 $0x01, Y2, X4
 	VADDPD       X2, X4, X4
 	VMOVUPD      X4, (AX)
-	VMOVSD       X3, 16(AX)
 	VPXOR        Y2, Y2, Y2
-	ADDQ         $0x18, AX
+	ADDQ         $0x10, AX
 	DECQ         DX
 	JNZ          row
 	VZEROUPPER
 	RET
 
-// func sameF32F32AVX512(c *byte)
+// func countF64F64AVX512(c *byte)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL
-TEXT ·sameF32F32AVX512(SB), NOSPLIT, $0-8
+TEXT ·countF64F64AVX512(SB), NOSPLIT, $0-8
+	MOVQ         c+0(FP), AX
+	MOVQ         (AX), CX
+	MOVQ         8(AX), DX
+	MOVQ         16(AX), BX
+	MOVQ         24(AX), SI
+	MOVQ         32(AX), DI
+	VBROADCASTSD absMask64<>+0(SB), Z0
+	VPBROADCASTQ one64<>+0(SB), Z1
+	VBROADCASTSD 64(AX), Z2
+	VBROADCASTSD 96(AX), Z3
+	VBROADCASTSD 128(AX), Z4
+	VBROADCASTSD floor<>+0(SB), Z5
+	VPXORQ       Z6, Z6, Z6
+	VPXORQ       Z7, Z7, Z7
+	VPXORQ       Z8, Z8, Z8
+	VPXORQ       Z9, Z9, Z9
+	VPXORQ       Z10, Z10, Z10
+	VPXORQ       Z11, Z11, Z11
+
+row:
+	MOVQ SI, R8
+	MOVQ R8, R9
+	SHRQ $0x04, R9
+	JZ   tail
+	MOVQ R9, R10
+	SHLQ $0x04, R10
+	SUBQ R10, R8
+
+loop:
+	VMOVUPD      (CX), Z12
+	VMOVUPD      (DX), Z13
+	VSUBPD       Z12, Z13, Z13
+	VFMADD231PD  Z13, Z13, Z6
+	VFMADD231PD  Z12, Z12, Z7
+	VFMADD231PD  Z13, Z12, Z8
+	VPANDQ       Z0, Z13, Z13
+	VPANDQ       Z0, Z12, Z12
+	VMAXPD       Z13, Z9, Z9
+	VMULPD       Z3, Z12, Z14
+	VADDPD       Z2, Z14, Z14
+	VCMPPD       $0x1e, Z14, Z13, K1
+	VPADDQ       Z1, Z11, K1, Z11
+	VMAXPD       Z5, Z12, Z12
+	VFNMADD231PD Z4, Z12, Z13
+	VMAXPD       Z13, Z10, Z10
+	VMOVUPD      64(CX), Z12
+	VMOVUPD      64(DX), Z13
+	VSUBPD       Z12, Z13, Z13
+	VFMADD231PD  Z13, Z13, Z6
+	VFMADD231PD  Z12, Z12, Z7
+	VFMADD231PD  Z13, Z12, Z8
+	VPANDQ       Z0, Z13, Z13
+	VPANDQ       Z0, Z12, Z12
+	VMAXPD       Z13, Z9, Z9
+	VMULPD       Z3, Z12, Z14
+	VADDPD       Z2, Z14, Z14
+	VCMPPD       $0x1e, Z14, Z13, K1
+	VPADDQ       Z1, Z11, K1, Z11
+	VMAXPD       Z5, Z12, Z12
+	VFNMADD231PD Z4, Z12, Z13
+	VMAXPD       Z13, Z10, Z10
+	ADDQ         $0x80, CX
+	ADDQ         $0x80, DX
+	DECQ         R9
+	JNZ          loop
+
+tail:
+	TESTQ        R8, R8
+	JZ           end
+	MOVQ         R8, R9
+	SHLQ         $0x03, R9
+	ADDQ         R9, CX
+	SUBQ         $0x80, CX
+	MOVQ         R8, R9
+	SHLQ         $0x03, R9
+	ADDQ         R9, DX
+	SUBQ         $0x80, DX
+	LEAQ         tailMask<>+0(SB), R9
+	SHLQ         $0x03, R8
+	ADDQ         R9, R8
+	VMOVUPD      (CX), Z12
+	VPANDQ       (R8), Z12, Z12
+	VMOVUPD      (DX), Z13
+	VPANDQ       (R8), Z13, Z13
+	VSUBPD       Z12, Z13, Z13
+	VFMADD231PD  Z13, Z13, Z6
+	VFMADD231PD  Z12, Z12, Z7
+	VFMADD231PD  Z13, Z12, Z8
+	VPANDQ       Z0, Z13, Z13
+	VPANDQ       Z0, Z12, Z12
+	VMAXPD       Z13, Z9, Z9
+	VMULPD       Z3, Z12, Z14
+	VADDPD       Z2, Z14, Z14
+	VCMPPD       $0x1e, Z14, Z13, K1
+	VPADDQ       Z1, Z11, K1, Z11
+	VMAXPD       Z5, Z12, Z12
+	VFNMADD231PD Z4, Z12, Z13
+	VMAXPD       Z13, Z10, Z10
+	VMOVUPD      64(CX), Z12
+	VPANDQ       64(R8), Z12, Z12
+	VMOVUPD      64(DX), Z13
+	VPANDQ       64(R8), Z13, Z13
+	VSUBPD       Z12, Z13, Z13
+	VFMADD231PD  Z13, Z13, Z6
+	VFMADD231PD  Z12, Z12, Z7
+	VFMADD231PD  Z13, Z12, Z8
+	VPANDQ       Z0, Z13, Z13
+	VPANDQ       Z0, Z12, Z12
+	VMAXPD       Z13, Z9, Z9
+	VMULPD       Z3, Z12, Z14
+	VADDPD       Z2, Z14, Z14
+	VCMPPD       $0x1e, Z14, Z13, K1
+	VPADDQ       Z1, Z11, K1, Z11
+	VMAXPD       Z5, Z12, Z12
+	VFNMADD231PD Z4, Z12, Z13
+	VMAXPD       Z13, Z10, Z10
+	ADDQ         $0x80, CX
+	ADDQ         $0x80, DX
+
+end:
+	VEXTRACTF64X4 $0x01, Z6, Y12
+	VADDPD        Y12, Y6, Y12
+	VEXTRACTF64X4 $0x01, Z7, Y13
+	VADDPD        Y13, Y7, Y13
+	VUNPCKLPD     Y13, Y12, Y14
+	VUNPCKHPD     Y13, Y12, Y12
+	VADDPD        Y14, Y12, Y12
+	VEXTRACTF64X2 $0x01, Y12, X13
+	VADDPD        X12, X13, X13
+	VMOVUPD       X13, (DI)
+	VPXORQ        Z6, Z6, Z6
+	VPXORQ        Z7, Z7, Z7
+	ADDQ          $0x10, DI
+	DECQ          BX
+	JNZ           row
+	VMOVUPD       Z8, 448(AX)
+	VMOVUPD       Z10, 512(AX)
+	VMOVUPD       Z9, 576(AX)
+	VMOVUPD       Z11, 640(AX)
+	VZEROUPPER
+	RET
+
+// func sameF64F64AVX512(c *byte)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+TEXT ·sameF64F64AVX512(SB), NOSPLIT, $0-8
 	MOVQ   c+0(FP), AX
 	MOVQ   (AX), CX
 	MOVQ   8(AX), DX
@@ -607,11 +1271,11 @@ row:
 	SUBQ R8, SI
 
 loop:
-	VCVTPS2PD   (CX), Z2
+	VMOVUPD     (CX), Z2
 	VFMADD231PD Z2, Z2, Z0
-	VCVTPS2PD   32(CX), Z2
+	VMOVUPD     64(CX), Z2
 	VFMADD231PD Z2, Z2, Z1
-	ADDQ        $0x40, CX
+	ADDQ        $0x80, CX
 	DECQ        DI
 	JNZ         loop
 
@@ -619,19 +1283,19 @@ tail:
 	TESTQ       SI, SI
 	JZ          end
 	MOVQ        SI, DI
-	SHLQ        $0x02, DI
+	SHLQ        $0x03, DI
 	ADDQ        DI, CX
-	SUBQ        $0x40, CX
+	SUBQ        $0x80, CX
 	LEAQ        tailMask<>+0(SB), DI
 	SHLQ        $0x03, SI
 	ADDQ        DI, SI
-	VCVTPS2PD   (CX), Z2
+	VMOVUPD     (CX), Z2
 	VPANDQ      (SI), Z2, Z2
 	VFMADD231PD Z2, Z2, Z0
-	VCVTPS2PD   32(CX), Z2
+	VMOVUPD     64(CX), Z2
 	VPANDQ      64(SI), Z2, Z2
 	VFMADD231PD Z2, Z2, Z1
-	ADDQ        $0x40, CX
+	ADDQ        $0x80, CX
 
 end:
 	VADDPD        Z0, Z1, Z2
@@ -645,316 +1309,10 @@ end:
 	VEXTRACTF64X2 $0x01, Y4, X5
 	VADDPD        X4, X5, X5
 	VMOVUPD       X5, (AX)
-	VMOVSD        X3, 16(AX)
 	VPXORQ        Z2, Z2, Z2
-	ADDQ          $0x18, AX
+	ADDQ          $0x10, AX
 	DECQ          DX
 	JNZ           row
-	VZEROUPPER
-	RET
-
-// func fastF64F64AVX2(c *byte)
-// Requires: AVX, AVX2, FMA3
-TEXT ·fastF64F64AVX2(SB), NOSPLIT, $0-8
-	MOVQ    c+0(FP), AX
-	MOVQ    (AX), CX
-	MOVQ    8(AX), DX
-	MOVQ    16(AX), BX
-	MOVQ    24(AX), SI
-	MOVQ    32(AX), DI
-	VMOVDQU absMask64<>+0(SB), Y0
-	VPXOR   Y1, Y1, Y1
-	VPXOR   Y2, Y2, Y2
-	VPXOR   Y3, Y3, Y3
-	VPXOR   Y4, Y4, Y4
-	VPXOR   Y5, Y5, Y5
-	VPXOR   Y6, Y6, Y6
-	VPXOR   Y7, Y7, Y7
-
-row:
-	MOVQ SI, R8
-	MOVQ R8, R9
-	SHRQ $0x03, R9
-	JZ   tail
-	MOVQ R9, R10
-	SHLQ $0x03, R10
-	SUBQ R10, R8
-
-loop:
-	VMOVUPD      (CX), Y8
-	VMOVUPD      (DX), Y9
-	VSUBPD       Y8, Y9, Y10
-	VFMADD231PD  Y10, Y10, Y1
-	VFMADD231PD  Y8, Y8, Y2
-	VFMADD231PD  Y9, Y9, Y3
-	VFMADD231PD  Y9, Y8, Y4
-	VPAND        Y0, Y10, Y10
-	VPAND        Y0, Y8, Y8
-	VMAXPD       Y10, Y5, Y5
-	VMULPD       96(AX), Y8, Y9
-	VADDPD       64(AX), Y9, Y9
-	VCMPPD       $0x1e, Y9, Y10, Y9
-	VPSUBQ       Y9, Y7, Y7
-	VMAXPD       floor<>+0(SB), Y8, Y8
-	VFNMADD231PD 128(AX), Y8, Y10
-	VMAXPD       Y10, Y6, Y6
-	VMOVUPD      32(CX), Y8
-	VMOVUPD      32(DX), Y9
-	VSUBPD       Y8, Y9, Y10
-	VFMADD231PD  Y10, Y10, Y1
-	VFMADD231PD  Y8, Y8, Y2
-	VFMADD231PD  Y9, Y9, Y3
-	VFMADD231PD  Y9, Y8, Y4
-	VPAND        Y0, Y10, Y10
-	VPAND        Y0, Y8, Y8
-	VMAXPD       Y10, Y5, Y5
-	VMULPD       96(AX), Y8, Y9
-	VADDPD       64(AX), Y9, Y9
-	VCMPPD       $0x1e, Y9, Y10, Y9
-	VPSUBQ       Y9, Y7, Y7
-	VMAXPD       floor<>+0(SB), Y8, Y8
-	VFNMADD231PD 128(AX), Y8, Y10
-	VMAXPD       Y10, Y6, Y6
-	ADDQ         $0x40, CX
-	ADDQ         $0x40, DX
-	DECQ         R9
-	JNZ          loop
-
-tail:
-	TESTQ        R8, R8
-	JZ           end
-	MOVQ         R8, R9
-	SHLQ         $0x03, R9
-	ADDQ         R9, CX
-	SUBQ         $0x40, CX
-	MOVQ         R8, R9
-	SHLQ         $0x03, R9
-	ADDQ         R9, DX
-	SUBQ         $0x40, DX
-	LEAQ         tailMask<>+0(SB), R9
-	SHLQ         $0x03, R8
-	ADDQ         R9, R8
-	VMOVUPD      (CX), Y8
-	VPAND        64(R8), Y8, Y8
-	VMOVUPD      (DX), Y9
-	VPAND        64(R8), Y9, Y9
-	VSUBPD       Y8, Y9, Y10
-	VFMADD231PD  Y10, Y10, Y1
-	VFMADD231PD  Y8, Y8, Y2
-	VFMADD231PD  Y9, Y9, Y3
-	VFMADD231PD  Y9, Y8, Y4
-	VPAND        Y0, Y10, Y10
-	VPAND        Y0, Y8, Y8
-	VMAXPD       Y10, Y5, Y5
-	VMULPD       96(AX), Y8, Y9
-	VADDPD       64(AX), Y9, Y9
-	VCMPPD       $0x1e, Y9, Y10, Y9
-	VPSUBQ       Y9, Y7, Y7
-	VMAXPD       floor<>+0(SB), Y8, Y8
-	VFNMADD231PD 128(AX), Y8, Y10
-	VMAXPD       Y10, Y6, Y6
-	VMOVUPD      32(CX), Y8
-	VPAND        96(R8), Y8, Y8
-	VMOVUPD      32(DX), Y9
-	VPAND        96(R8), Y9, Y9
-	VSUBPD       Y8, Y9, Y10
-	VFMADD231PD  Y10, Y10, Y1
-	VFMADD231PD  Y8, Y8, Y2
-	VFMADD231PD  Y9, Y9, Y3
-	VFMADD231PD  Y9, Y8, Y4
-	VPAND        Y0, Y10, Y10
-	VPAND        Y0, Y8, Y8
-	VMAXPD       Y10, Y5, Y5
-	VMULPD       96(AX), Y8, Y9
-	VADDPD       64(AX), Y9, Y9
-	VCMPPD       $0x1e, Y9, Y10, Y9
-	VPSUBQ       Y9, Y7, Y7
-	VMAXPD       floor<>+0(SB), Y8, Y8
-	VFNMADD231PD 128(AX), Y8, Y10
-	VMAXPD       Y10, Y6, Y6
-	ADDQ         $0x40, CX
-	ADDQ         $0x40, DX
-
-end:
-	VUNPCKLPD    Y2, Y1, Y8
-	VUNPCKHPD    Y2, Y1, Y1
-	VADDPD       Y8, Y1, Y1
-	VEXTRACTF128 $0x01, Y1, X2
-	VADDPD       X1, X2, X2
-	VMOVUPD      X2, (DI)
-	VEXTRACTF128 $0x01, Y5, X1
-	VMAXPD       X5, X1, X1
-	VPERMILPD    $0x01, X1, X2
-	VMAXSD       X1, X2, X1
-	VMOVSD       X1, 16(DI)
-	VPXOR        Y1, Y1, Y1
-	VPXOR        Y2, Y2, Y2
-	VPXOR        Y5, Y5, Y5
-	ADDQ         $0x18, DI
-	DECQ         BX
-	JNZ          row
-	VMOVUPD      Y3, 320(AX)
-	VMOVUPD      Y4, 384(AX)
-	VMOVUPD      Y6, 448(AX)
-	VMOVUPD      Y7, 512(AX)
-	VZEROUPPER
-	RET
-
-// func fastF64F64AVX512(c *byte)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
-TEXT ·fastF64F64AVX512(SB), NOSPLIT, $0-8
-	MOVQ         c+0(FP), AX
-	MOVQ         (AX), CX
-	MOVQ         8(AX), DX
-	MOVQ         16(AX), BX
-	MOVQ         24(AX), SI
-	MOVQ         32(AX), DI
-	VBROADCASTSD absMask64<>+0(SB), Z0
-	VPBROADCASTQ one64<>+0(SB), Z1
-	VBROADCASTSD 64(AX), Z2
-	VBROADCASTSD 96(AX), Z3
-	VBROADCASTSD 128(AX), Z4
-	VBROADCASTSD floor<>+0(SB), Z5
-	VPXORQ       Z6, Z6, Z6
-	VPXORQ       Z7, Z7, Z7
-	VPXORQ       Z8, Z8, Z8
-	VPXORQ       Z9, Z9, Z9
-	VPXORQ       Z10, Z10, Z10
-	VPXORQ       Z11, Z11, Z11
-	VPXORQ       Z12, Z12, Z12
-
-row:
-	MOVQ SI, R8
-	MOVQ R8, R9
-	SHRQ $0x04, R9
-	JZ   tail
-	MOVQ R9, R10
-	SHLQ $0x04, R10
-	SUBQ R10, R8
-
-loop:
-	VMOVUPD      (CX), Z13
-	VMOVUPD      (DX), Z14
-	VSUBPD       Z13, Z14, Z15
-	VFMADD231PD  Z15, Z15, Z6
-	VFMADD231PD  Z13, Z13, Z7
-	VFMADD231PD  Z14, Z14, Z8
-	VFMADD231PD  Z14, Z13, Z9
-	VPANDQ       Z0, Z15, Z15
-	VPANDQ       Z0, Z13, Z13
-	VMAXPD       Z15, Z10, Z10
-	VMULPD       Z3, Z13, Z14
-	VADDPD       Z2, Z14, Z14
-	VCMPPD       $0x1e, Z14, Z15, K1
-	VPADDQ       Z1, Z12, K1, Z12
-	VMAXPD       Z5, Z13, Z13
-	VFNMADD231PD Z4, Z13, Z15
-	VMAXPD       Z15, Z11, Z11
-	VMOVUPD      64(CX), Z13
-	VMOVUPD      64(DX), Z14
-	VSUBPD       Z13, Z14, Z15
-	VFMADD231PD  Z15, Z15, Z6
-	VFMADD231PD  Z13, Z13, Z7
-	VFMADD231PD  Z14, Z14, Z8
-	VFMADD231PD  Z14, Z13, Z9
-	VPANDQ       Z0, Z15, Z15
-	VPANDQ       Z0, Z13, Z13
-	VMAXPD       Z15, Z10, Z10
-	VMULPD       Z3, Z13, Z14
-	VADDPD       Z2, Z14, Z14
-	VCMPPD       $0x1e, Z14, Z15, K1
-	VPADDQ       Z1, Z12, K1, Z12
-	VMAXPD       Z5, Z13, Z13
-	VFNMADD231PD Z4, Z13, Z15
-	VMAXPD       Z15, Z11, Z11
-	ADDQ         $0x80, CX
-	ADDQ         $0x80, DX
-	DECQ         R9
-	JNZ          loop
-
-tail:
-	TESTQ        R8, R8
-	JZ           end
-	MOVQ         R8, R9
-	SHLQ         $0x03, R9
-	ADDQ         R9, CX
-	SUBQ         $0x80, CX
-	MOVQ         R8, R9
-	SHLQ         $0x03, R9
-	ADDQ         R9, DX
-	SUBQ         $0x80, DX
-	LEAQ         tailMask<>+0(SB), R9
-	SHLQ         $0x03, R8
-	ADDQ         R9, R8
-	VMOVUPD      (CX), Z13
-	VPANDQ       (R8), Z13, Z13
-	VMOVUPD      (DX), Z14
-	VPANDQ       (R8), Z14, Z14
-	VSUBPD       Z13, Z14, Z15
-	VFMADD231PD  Z15, Z15, Z6
-	VFMADD231PD  Z13, Z13, Z7
-	VFMADD231PD  Z14, Z14, Z8
-	VFMADD231PD  Z14, Z13, Z9
-	VPANDQ       Z0, Z15, Z15
-	VPANDQ       Z0, Z13, Z13
-	VMAXPD       Z15, Z10, Z10
-	VMULPD       Z3, Z13, Z14
-	VADDPD       Z2, Z14, Z14
-	VCMPPD       $0x1e, Z14, Z15, K1
-	VPADDQ       Z1, Z12, K1, Z12
-	VMAXPD       Z5, Z13, Z13
-	VFNMADD231PD Z4, Z13, Z15
-	VMAXPD       Z15, Z11, Z11
-	VMOVUPD      64(CX), Z13
-	VPANDQ       64(R8), Z13, Z13
-	VMOVUPD      64(DX), Z14
-	VPANDQ       64(R8), Z14, Z14
-	VSUBPD       Z13, Z14, Z15
-	VFMADD231PD  Z15, Z15, Z6
-	VFMADD231PD  Z13, Z13, Z7
-	VFMADD231PD  Z14, Z14, Z8
-	VFMADD231PD  Z14, Z13, Z9
-	VPANDQ       Z0, Z15, Z15
-	VPANDQ       Z0, Z13, Z13
-	VMAXPD       Z15, Z10, Z10
-	VMULPD       Z3, Z13, Z14
-	VADDPD       Z2, Z14, Z14
-	VCMPPD       $0x1e, Z14, Z15, K1
-	VPADDQ       Z1, Z12, K1, Z12
-	VMAXPD       Z5, Z13, Z13
-	VFNMADD231PD Z4, Z13, Z15
-	VMAXPD       Z15, Z11, Z11
-	ADDQ         $0x80, CX
-	ADDQ         $0x80, DX
-
-end:
-	VEXTRACTF64X4 $0x01, Z6, Y13
-	VADDPD        Y13, Y6, Y13
-	VEXTRACTF64X4 $0x01, Z7, Y14
-	VADDPD        Y14, Y7, Y14
-	VUNPCKLPD     Y14, Y13, Y15
-	VUNPCKHPD     Y14, Y13, Y13
-	VADDPD        Y15, Y13, Y13
-	VEXTRACTF64X2 $0x01, Y13, X14
-	VADDPD        X13, X14, X14
-	VMOVUPD       X14, (DI)
-	VEXTRACTF64X4 $0x01, Z10, Y13
-	VMAXPD        Y13, Y10, Y13
-	VEXTRACTF64X2 $0x01, Y13, X14
-	VMAXPD        X13, X14, X14
-	VPERMILPD     $0x01, X14, X13
-	VMAXSD        X14, X13, X14
-	VMOVSD        X14, 16(DI)
-	VPXORQ        Z6, Z6, Z6
-	VPXORQ        Z7, Z7, Z7
-	VPXORQ        Z10, Z10, Z10
-	ADDQ          $0x18, DI
-	DECQ          BX
-	JNZ           row
-	VMOVUPD       Z8, 320(AX)
-	VMOVUPD       Z9, 384(AX)
-	VMOVUPD       Z11, 448(AX)
-	VMOVUPD       Z12, 512(AX)
 	VZEROUPPER
 	RET
 
@@ -1063,160 +1421,17 @@ end:
 	VEXTRACTF128 $0x01, Y1, X2
 	VADDPD       X1, X2, X2
 	VMOVUPD      X2, (DI)
-	VEXTRACTF128 $0x01, Y5, X1
-	VMAXPD       X5, X1, X1
-	VPERMILPD    $0x01, X1, X2
-	VMAXSD       X1, X2, X1
-	VMOVSD       X1, 16(DI)
 	VPXOR        Y1, Y1, Y1
 	VPXOR        Y2, Y2, Y2
-	VPXOR        Y5, Y5, Y5
-	ADDQ         $0x18, DI
+	ADDQ         $0x10, DI
 	DECQ         BX
 	JNZ          row
 	VMOVUPD      Y3, 320(AX)
 	VMOVUPD      Y4, 384(AX)
-	VMOVUPD      Y6, 448(AX)
-	VMOVUPD      Y7, 512(AX)
-	VMOVUPD      Y8, 576(AX)
-	VZEROUPPER
-	RET
-
-// func sameF64F64AVX2(c *byte)
-// Requires: AVX, AVX2, FMA3
-TEXT ·sameF64F64AVX2(SB), NOSPLIT, $0-8
-	MOVQ  c+0(FP), AX
-	MOVQ  (AX), CX
-	MOVQ  8(AX), DX
-	MOVQ  16(AX), DX
-	MOVQ  24(AX), BX
-	MOVQ  32(AX), AX
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-
-row:
-	MOVQ BX, SI
-	MOVQ SI, DI
-	SHRQ $0x03, DI
-	JZ   tail
-	MOVQ DI, R8
-	SHLQ $0x03, R8
-	SUBQ R8, SI
-
-loop:
-	VMOVUPD     (CX), Y2
-	VFMADD231PD Y2, Y2, Y0
-	VMOVUPD     32(CX), Y2
-	VFMADD231PD Y2, Y2, Y1
-	ADDQ        $0x40, CX
-	DECQ        DI
-	JNZ         loop
-
-tail:
-	TESTQ       SI, SI
-	JZ          end
-	MOVQ        SI, DI
-	SHLQ        $0x03, DI
-	ADDQ        DI, CX
-	SUBQ        $0x40, CX
-	LEAQ        tailMask<>+0(SB), DI
-	SHLQ        $0x03, SI
-	ADDQ        DI, SI
-	VMOVUPD     (CX), Y2
-	VPAND       64(SI), Y2, Y2
-	VFMADD231PD Y2, Y2, Y0
-	VMOVUPD     32(CX), Y2
-	VPAND       96(SI), Y2, Y2
-	VFMADD231PD Y2, Y2, Y1
-	ADDQ        $0x40, CX
-
-end:
-	VADDPD       Y0, Y1, Y2
-	VPXOR        Y0, Y0, Y0
-	VPXOR        Y1, Y1, Y1
-	VUNPCKLPD    Y2, Y3, Y4
-	VUNPCKHPD    Y2, Y3, Y2
-	VADDPD       Y4, Y2, Y2
-	VEXTRACTF128 $0x01, Y2, X4
-	VADDPD       X2, X4, X4
-	VMOVUPD      X4, (AX)
-	VMOVSD       X3, 16(AX)
-	VPXOR        Y2, Y2, Y2
-	ADDQ         $0x18, AX
-	DECQ         DX
-	JNZ          row
-	VZEROUPPER
-	RET
-
-// func sameF64F64AVX512(c *byte)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
-TEXT ·sameF64F64AVX512(SB), NOSPLIT, $0-8
-	MOVQ   c+0(FP), AX
-	MOVQ   (AX), CX
-	MOVQ   8(AX), DX
-	MOVQ   16(AX), DX
-	MOVQ   24(AX), BX
-	MOVQ   32(AX), AX
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-
-row:
-	MOVQ BX, SI
-	MOVQ SI, DI
-	SHRQ $0x04, DI
-	JZ   tail
-	MOVQ DI, R8
-	SHLQ $0x04, R8
-	SUBQ R8, SI
-
-loop:
-	VMOVUPD     (CX), Z2
-	VFMADD231PD Z2, Z2, Z0
-	VMOVUPD     64(CX), Z2
-	VFMADD231PD Z2, Z2, Z1
-	ADDQ        $0x80, CX
-	DECQ        DI
-	JNZ         loop
-
-tail:
-	TESTQ       SI, SI
-	JZ          end
-	MOVQ        SI, DI
-	SHLQ        $0x03, DI
-	ADDQ        DI, CX
-	SUBQ        $0x80, CX
-	LEAQ        tailMask<>+0(SB), DI
-	SHLQ        $0x03, SI
-	ADDQ        DI, SI
-	VMOVUPD     (CX), Z2
-	VPANDQ      (SI), Z2, Z2
-	VFMADD231PD Z2, Z2, Z0
-	VMOVUPD     64(CX), Z2
-	VPANDQ      64(SI), Z2, Z2
-	VFMADD231PD Z2, Z2, Z1
-	ADDQ        $0x80, CX
-
-end:
-	VADDPD        Z0, Z1, Z2
-	VPXORQ        Z0, Z0, Z0
-	VPXORQ        Z1, Z1, Z1
-	VEXTRACTF64X4 $0x01, Z2, Y4
-	VADDPD        Y4, Y2, Y4
-	VUNPCKLPD     Y4, Y3, Y5
-	VUNPCKHPD     Y4, Y3, Y4
-	VADDPD        Y5, Y4, Y4
-	VEXTRACTF64X2 $0x01, Y4, X5
-	VADDPD        X4, X5, X5
-	VMOVUPD       X5, (AX)
-	VMOVSD        X3, 16(AX)
-	VPXORQ        Z2, Z2, Z2
-	ADDQ          $0x18, AX
-	DECQ          DX
-	JNZ           row
+	VMOVUPD      Y6, 512(AX)
+	VMOVUPD      Y5, 576(AX)
+	VMOVUPD      Y7, 640(AX)
+	VMOVUPD      Y8, 704(AX)
 	VZEROUPPER
 	RET
 
@@ -1238,10 +1453,6 @@ TEXT ·fastBF16BF16AVX2(SB), NOSPLIT, $0-8
 	VPXOR   Y6, Y6, Y6
 	VPXOR   Y7, Y7, Y7
 	VPXOR   Y8, Y8, Y8
-	VMOVUPD Y1, 640(AX)
-	VMOVUPD Y1, 672(AX)
-	VMOVUPD Y1, 704(AX)
-	VMOVUPD Y1, 736(AX)
 
 row:
 	MOVQ SI, R8
@@ -1250,7 +1461,7 @@ turn:
 	MOVQ    R8, R9
 	SHRQ    $0x04, R9
 	JZ      tail
-	MOVQ    $0x00000008, R10
+	MOVQ    $0x00000010, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9
 	MOVQ    R9, R10
@@ -1262,82 +1473,58 @@ loop:
 	VPSLLD       $0x10, Y10, Y9
 	VMOVDQU      (DX), Y12
 	VPSLLD       $0x10, Y12, Y11
-	VSUBPS       Y9, Y11, Y13
-	VFMADD231PS  Y13, Y13, Y1
-	VFMADD231PS  Y9, Y9, Y2
+	VSUBPS       Y9, Y11, Y11
 	VFMADD231PS  Y11, Y11, Y3
-	VFMADD231PS  Y11, Y9, Y4
-	VPAND        Y0, Y13, Y13
+	VFMADD231PS  Y9, Y9, Y4
+	VFMADD231PS  Y11, Y9, Y5
+	VPAND        Y0, Y11, Y11
 	VPAND        Y0, Y9, Y9
-	VMAXPS       Y13, Y5, Y5
-	VMOVUPS      160(AX), Y11
-	VFMADD231PS  192(AX), Y9, Y11
-	VCMPPS       $0x1e, Y11, Y13, Y11
-	VPSUBD       Y11, Y7, Y7
-	VMOVUPS      224(AX), Y11
-	VFMADD231PS  256(AX), Y9, Y11
-	VCMPPS       $0x1e, Y11, Y13, Y11
-	VPSUBD       Y11, Y8, Y8
+	VMAXPS       Y11, Y1, Y1
 	VMAXPS       floor32<>+0(SB), Y9, Y9
-	VFNMADD231PS 288(AX), Y9, Y13
-	VMAXPS       Y13, Y6, Y6
+	VMOVUPS      160(AX), Y13
+	VFMADD231PS  192(AX), Y9, Y13
+	VSUBPS       Y11, Y13, Y13
+	VFMSUB132PS  288(AX), Y11, Y9
+	VPOR         Y13, Y2, Y2
+	VPOR         Y9, Y2, Y2
 	VPAND        highHalf<>+0(SB), Y10, Y10
 	VPAND        highHalf<>+0(SB), Y12, Y12
-	VSUBPS       Y10, Y12, Y9
-	VFMADD231PS  Y9, Y9, Y1
-	VFMADD231PS  Y10, Y10, Y2
+	VSUBPS       Y10, Y12, Y12
 	VFMADD231PS  Y12, Y12, Y3
-	VFMADD231PS  Y12, Y10, Y4
-	VPAND        Y0, Y9, Y9
+	VFMADD231PS  Y10, Y10, Y4
+	VFMADD231PS  Y12, Y10, Y5
+	VPAND        Y0, Y12, Y12
 	VPAND        Y0, Y10, Y10
-	VMAXPS       Y9, Y5, Y5
-	VMOVUPS      160(AX), Y11
-	VFMADD231PS  192(AX), Y10, Y11
-	VCMPPS       $0x1e, Y11, Y9, Y11
-	VPSUBD       Y11, Y7, Y7
-	VMOVUPS      224(AX), Y11
-	VFMADD231PS  256(AX), Y10, Y11
-	VCMPPS       $0x1e, Y11, Y9, Y11
-	VPSUBD       Y11, Y8, Y8
+	VMAXPS       Y12, Y1, Y1
 	VMAXPS       floor32<>+0(SB), Y10, Y10
-	VFNMADD231PS 288(AX), Y10, Y9
-	VMAXPS       Y9, Y6, Y6
+	VMOVUPS      160(AX), Y9
+	VFMADD231PS  192(AX), Y10, Y9
+	VSUBPS       Y12, Y9, Y9
+	VFMSUB132PS  288(AX), Y12, Y10
+	VPOR         Y9, Y2, Y2
+	VPOR         Y10, Y2, Y2
 	ADDQ         $0x20, CX
 	ADDQ         $0x20, DX
 	DECQ         R9
 	JNZ          loop
-	VMOVUPD      640(AX), Y9
-	VCVTPS2PD    X1, Y10
-	VEXTRACTF128 $0x01, Y1, X1
-	VCVTPS2PD    X1, Y1
-	VADDPD       Y10, Y1, Y1
-	VADDPD       Y1, Y9, Y9
-	VPXOR        Y1, Y1, Y1
-	VMOVUPD      Y9, 640(AX)
-	VMOVUPD      672(AX), Y9
-	VCVTPS2PD    X2, Y10
-	VEXTRACTF128 $0x01, Y2, X2
-	VCVTPS2PD    X2, Y2
-	VADDPD       Y10, Y2, Y2
-	VADDPD       Y2, Y9, Y9
-	VPXOR        Y2, Y2, Y2
-	VMOVUPD      Y9, 672(AX)
-	VMOVUPD      704(AX), Y9
-	VCVTPS2PD    X3, Y10
+	VCVTPS2PD    X3, Y9
 	VEXTRACTF128 $0x01, Y3, X3
 	VCVTPS2PD    X3, Y3
-	VADDPD       Y10, Y3, Y3
-	VADDPD       Y3, Y9, Y9
+	VADDPD       Y9, Y3, Y3
+	VADDPD       Y3, Y6, Y6
 	VPXOR        Y3, Y3, Y3
-	VMOVUPD      Y9, 704(AX)
-	VMOVUPD      736(AX), Y9
-	VCVTPS2PD    X4, Y10
+	VCVTPS2PD    X4, Y9
 	VEXTRACTF128 $0x01, Y4, X4
 	VCVTPS2PD    X4, Y4
-	VADDPD       Y10, Y4, Y4
-	VADDPD       Y4, Y9, Y9
+	VADDPD       Y9, Y4, Y4
+	VADDPD       Y4, Y7, Y7
 	VPXOR        Y4, Y4, Y4
-	VMOVUPD      Y9, 736(AX)
+	VCVTPS2PD    X5, Y9
+	VEXTRACTF128 $0x01, Y5, X5
+	VCVTPS2PD    X5, Y5
+	VADDPD       Y9, Y5, Y5
+	VADDPD       Y5, Y8, Y8
+	VPXOR        Y5, Y5, Y5
 	JMP          turn
 
 tail:
@@ -1360,112 +1547,368 @@ tail:
 	VMOVDQU      (DX), Y12
 	VPAND        96(R8), Y12, Y12
 	VPSLLD       $0x10, Y12, Y11
-	VSUBPS       Y9, Y11, Y13
-	VFMADD231PS  Y13, Y13, Y1
-	VFMADD231PS  Y9, Y9, Y2
+	VSUBPS       Y9, Y11, Y11
 	VFMADD231PS  Y11, Y11, Y3
-	VFMADD231PS  Y11, Y9, Y4
-	VPAND        Y0, Y13, Y13
+	VFMADD231PS  Y9, Y9, Y4
+	VFMADD231PS  Y11, Y9, Y5
+	VPAND        Y0, Y11, Y11
 	VPAND        Y0, Y9, Y9
-	VMAXPS       Y13, Y5, Y5
-	VMOVUPS      160(AX), Y11
-	VFMADD231PS  192(AX), Y9, Y11
-	VCMPPS       $0x1e, Y11, Y13, Y11
-	VPSUBD       Y11, Y7, Y7
-	VMOVUPS      224(AX), Y11
-	VFMADD231PS  256(AX), Y9, Y11
-	VCMPPS       $0x1e, Y11, Y13, Y11
-	VPSUBD       Y11, Y8, Y8
+	VMAXPS       Y11, Y1, Y1
 	VMAXPS       floor32<>+0(SB), Y9, Y9
-	VFNMADD231PS 288(AX), Y9, Y13
-	VMAXPS       Y13, Y6, Y6
+	VMOVUPS      160(AX), Y13
+	VFMADD231PS  192(AX), Y9, Y13
+	VSUBPS       Y11, Y13, Y13
+	VFMSUB132PS  288(AX), Y11, Y9
+	VPOR         Y13, Y2, Y2
+	VPOR         Y9, Y2, Y2
 	VPAND        highHalf<>+0(SB), Y10, Y10
 	VPAND        highHalf<>+0(SB), Y12, Y12
-	VSUBPS       Y10, Y12, Y9
-	VFMADD231PS  Y9, Y9, Y1
-	VFMADD231PS  Y10, Y10, Y2
+	VSUBPS       Y10, Y12, Y12
 	VFMADD231PS  Y12, Y12, Y3
-	VFMADD231PS  Y12, Y10, Y4
-	VPAND        Y0, Y9, Y9
+	VFMADD231PS  Y10, Y10, Y4
+	VFMADD231PS  Y12, Y10, Y5
+	VPAND        Y0, Y12, Y12
 	VPAND        Y0, Y10, Y10
-	VMAXPS       Y9, Y5, Y5
-	VMOVUPS      160(AX), Y11
-	VFMADD231PS  192(AX), Y10, Y11
-	VCMPPS       $0x1e, Y11, Y9, Y11
-	VPSUBD       Y11, Y7, Y7
-	VMOVUPS      224(AX), Y11
-	VFMADD231PS  256(AX), Y10, Y11
-	VCMPPS       $0x1e, Y11, Y9, Y11
-	VPSUBD       Y11, Y8, Y8
+	VMAXPS       Y12, Y1, Y1
 	VMAXPS       floor32<>+0(SB), Y10, Y10
-	VFNMADD231PS 288(AX), Y10, Y9
-	VMAXPS       Y9, Y6, Y6
+	VMOVUPS      160(AX), Y9
+	VFMADD231PS  192(AX), Y10, Y9
+	VSUBPS       Y12, Y9, Y9
+	VFMSUB132PS  288(AX), Y12, Y10
+	VPOR         Y9, Y2, Y2
+	VPOR         Y10, Y2, Y2
 	ADDQ         $0x20, CX
 	ADDQ         $0x20, DX
-	VMOVUPD      640(AX), Y9
-	VCVTPS2PD    X1, Y10
-	VEXTRACTF128 $0x01, Y1, X1
-	VCVTPS2PD    X1, Y1
-	VADDPD       Y10, Y1, Y1
-	VADDPD       Y1, Y9, Y9
-	VPXOR        Y1, Y1, Y1
-	VMOVUPD      Y9, 640(AX)
-	VMOVUPD      672(AX), Y9
-	VCVTPS2PD    X2, Y10
-	VEXTRACTF128 $0x01, Y2, X2
-	VCVTPS2PD    X2, Y2
-	VADDPD       Y10, Y2, Y2
-	VADDPD       Y2, Y9, Y9
-	VPXOR        Y2, Y2, Y2
-	VMOVUPD      Y9, 672(AX)
-	VMOVUPD      704(AX), Y9
-	VCVTPS2PD    X3, Y10
+	VCVTPS2PD    X3, Y9
 	VEXTRACTF128 $0x01, Y3, X3
 	VCVTPS2PD    X3, Y3
-	VADDPD       Y10, Y3, Y3
-	VADDPD       Y3, Y9, Y9
+	VADDPD       Y9, Y3, Y3
+	VADDPD       Y3, Y6, Y6
 	VPXOR        Y3, Y3, Y3
-	VMOVUPD      Y9, 704(AX)
-	VMOVUPD      736(AX), Y9
-	VCVTPS2PD    X4, Y10
+	VCVTPS2PD    X4, Y9
 	VEXTRACTF128 $0x01, Y4, X4
 	VCVTPS2PD    X4, Y4
-	VADDPD       Y10, Y4, Y4
-	VADDPD       Y4, Y9, Y9
+	VADDPD       Y9, Y4, Y4
+	VADDPD       Y4, Y7, Y7
 	VPXOR        Y4, Y4, Y4
-	VMOVUPD      Y9, 736(AX)
+	VCVTPS2PD    X5, Y9
+	VEXTRACTF128 $0x01, Y5, X5
+	VCVTPS2PD    X5, Y5
+	VADDPD       Y9, Y5, Y5
+	VADDPD       Y5, Y8, Y8
+	VPXOR        Y5, Y5, Y5
 
 end:
-	VMOVUPD      640(AX), Y9
-	VMOVUPD      672(AX), Y10
-	VUNPCKLPD    Y10, Y9, Y11
-	VUNPCKHPD    Y10, Y9, Y9
-	VADDPD       Y11, Y9, Y9
-	VEXTRACTF128 $0x01, Y9, X10
-	VADDPD       X9, X10, X10
-	VMOVUPD      X10, (DI)
-	VPXOR        Y9, Y9, Y9
-	VMOVUPD      Y9, 640(AX)
-	VMOVUPD      Y9, 672(AX)
-	VEXTRACTF128 $0x01, Y5, X9
-	VMAXPS       X5, X9, X9
-	VPERMILPS    $0x4e, X9, X5
-	VMAXPS       X9, X5, X9
-	VPERMILPS    $0xb1, X9, X5
-	VMAXSS       X9, X5, X9
-	VCVTSS2SD    X9, X9, X9
-	VMOVSD       X9, 16(DI)
-	VPXOR        Y5, Y5, Y5
-	ADDQ         $0x18, DI
+	VUNPCKLPD    Y7, Y6, Y9
+	VUNPCKHPD    Y7, Y6, Y6
+	VADDPD       Y9, Y6, Y6
+	VEXTRACTF128 $0x01, Y6, X7
+	VADDPD       X6, X7, X7
+	VMOVUPD      X7, (DI)
+	VPXOR        Y6, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	ADDQ         $0x10, DI
 	DECQ         BX
 	JNZ          row
-	VMOVUPD      704(AX), Y0
-	VMOVUPD      Y0, 320(AX)
-	VMOVUPD      736(AX), Y0
-	VMOVUPD      Y0, 384(AX)
-	VMOVUPD      Y6, 448(AX)
-	VMOVUPD      Y7, 512(AX)
-	VMOVUPD      Y8, 576(AX)
+	VMOVUPD      Y8, 448(AX)
+	VMOVUPD      Y2, 512(AX)
+	VMOVUPD      Y1, 576(AX)
+	VZEROUPPER
+	RET
+
+// func countBF16BF16AVX2(c *byte)
+// Requires: AVX, AVX2, CMOV, FMA3
+TEXT ·countBF16BF16AVX2(SB), NOSPLIT, $0-8
+	MOVQ    c+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    8(AX), DX
+	MOVQ    16(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    32(AX), DI
+	VMOVDQU absMask32<>+0(SB), Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	VPXOR   Y8, Y8, Y8
+	VPXOR   Y9, Y9, Y9
+	VPXOR   Y10, Y10, Y10
+
+row:
+	MOVQ SI, R8
+
+turn:
+	MOVQ    R8, R9
+	SHRQ    $0x04, R9
+	JZ      tail
+	MOVQ    $0x00000010, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	MOVQ    R9, R10
+	SHLQ    $0x04, R10
+	SUBQ    R10, R8
+
+loop:
+	VMOVDQU      (CX), Y12
+	VPSLLD       $0x10, Y12, Y11
+	VMOVDQU      (DX), Y14
+	VPSLLD       $0x10, Y14, Y13
+	VSUBPS       Y11, Y13, Y13
+	VFMADD231PS  Y13, Y13, Y5
+	VFMADD231PS  Y11, Y11, Y6
+	VFMADD231PS  Y13, Y11, Y7
+	VPAND        Y0, Y13, Y13
+	VPAND        Y0, Y11, Y11
+	VMAXPS       Y13, Y1, Y1
+	VMAXPS       floor32<>+0(SB), Y11, Y11
+	VMOVUPS      160(AX), Y15
+	VFMADD231PS  192(AX), Y11, Y15
+	VCMPPS       $0x1e, Y15, Y13, Y15
+	VPSUBD       Y15, Y3, Y3
+	VMOVUPS      224(AX), Y15
+	VFMADD231PS  256(AX), Y11, Y15
+	VCMPPS       $0x1e, Y15, Y13, Y15
+	VPSUBD       Y15, Y4, Y4
+	VFMSUB132PS  288(AX), Y13, Y11
+	VPOR         Y11, Y2, Y2
+	VPAND        highHalf<>+0(SB), Y12, Y12
+	VPAND        highHalf<>+0(SB), Y14, Y14
+	VSUBPS       Y12, Y14, Y14
+	VFMADD231PS  Y14, Y14, Y5
+	VFMADD231PS  Y12, Y12, Y6
+	VFMADD231PS  Y14, Y12, Y7
+	VPAND        Y0, Y14, Y14
+	VPAND        Y0, Y12, Y12
+	VMAXPS       Y14, Y1, Y1
+	VMAXPS       floor32<>+0(SB), Y12, Y12
+	VMOVUPS      160(AX), Y11
+	VFMADD231PS  192(AX), Y12, Y11
+	VCMPPS       $0x1e, Y11, Y14, Y11
+	VPSUBD       Y11, Y3, Y3
+	VMOVUPS      224(AX), Y11
+	VFMADD231PS  256(AX), Y12, Y11
+	VCMPPS       $0x1e, Y11, Y14, Y11
+	VPSUBD       Y11, Y4, Y4
+	VFMSUB132PS  288(AX), Y14, Y12
+	VPOR         Y12, Y2, Y2
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, DX
+	DECQ         R9
+	JNZ          loop
+	VCVTPS2PD    X5, Y11
+	VEXTRACTF128 $0x01, Y5, X5
+	VCVTPS2PD    X5, Y5
+	VADDPD       Y11, Y5, Y5
+	VADDPD       Y5, Y8, Y8
+	VPXOR        Y5, Y5, Y5
+	VCVTPS2PD    X6, Y11
+	VEXTRACTF128 $0x01, Y6, X6
+	VCVTPS2PD    X6, Y6
+	VADDPD       Y11, Y6, Y6
+	VADDPD       Y6, Y9, Y9
+	VPXOR        Y6, Y6, Y6
+	VCVTPS2PD    X7, Y11
+	VEXTRACTF128 $0x01, Y7, X7
+	VCVTPS2PD    X7, Y7
+	VADDPD       Y11, Y7, Y7
+	VADDPD       Y7, Y10, Y10
+	VPXOR        Y7, Y7, Y7
+	JMP          turn
+
+tail:
+	TESTQ        R8, R8
+	JZ           end
+	MOVQ         R8, R9
+	SHLQ         $0x01, R9
+	ADDQ         R9, CX
+	SUBQ         $0x20, CX
+	MOVQ         R8, R9
+	SHLQ         $0x01, R9
+	ADDQ         R9, DX
+	SUBQ         $0x20, DX
+	LEAQ         tailMask<>+0(SB), R9
+	SHLQ         $0x01, R8
+	ADDQ         R9, R8
+	VMOVDQU      (CX), Y12
+	VPAND        96(R8), Y12, Y12
+	VPSLLD       $0x10, Y12, Y11
+	VMOVDQU      (DX), Y14
+	VPAND        96(R8), Y14, Y14
+	VPSLLD       $0x10, Y14, Y13
+	VSUBPS       Y11, Y13, Y13
+	VFMADD231PS  Y13, Y13, Y5
+	VFMADD231PS  Y11, Y11, Y6
+	VFMADD231PS  Y13, Y11, Y7
+	VPAND        Y0, Y13, Y13
+	VPAND        Y0, Y11, Y11
+	VMAXPS       Y13, Y1, Y1
+	VMAXPS       floor32<>+0(SB), Y11, Y11
+	VMOVUPS      160(AX), Y15
+	VFMADD231PS  192(AX), Y11, Y15
+	VCMPPS       $0x1e, Y15, Y13, Y15
+	VPSUBD       Y15, Y3, Y3
+	VMOVUPS      224(AX), Y15
+	VFMADD231PS  256(AX), Y11, Y15
+	VCMPPS       $0x1e, Y15, Y13, Y15
+	VPSUBD       Y15, Y4, Y4
+	VFMSUB132PS  288(AX), Y13, Y11
+	VPOR         Y11, Y2, Y2
+	VPAND        highHalf<>+0(SB), Y12, Y12
+	VPAND        highHalf<>+0(SB), Y14, Y14
+	VSUBPS       Y12, Y14, Y14
+	VFMADD231PS  Y14, Y14, Y5
+	VFMADD231PS  Y12, Y12, Y6
+	VFMADD231PS  Y14, Y12, Y7
+	VPAND        Y0, Y14, Y14
+	VPAND        Y0, Y12, Y12
+	VMAXPS       Y14, Y1, Y1
+	VMAXPS       floor32<>+0(SB), Y12, Y12
+	VMOVUPS      160(AX), Y11
+	VFMADD231PS  192(AX), Y12, Y11
+	VCMPPS       $0x1e, Y11, Y14, Y11
+	VPSUBD       Y11, Y3, Y3
+	VMOVUPS      224(AX), Y11
+	VFMADD231PS  256(AX), Y12, Y11
+	VCMPPS       $0x1e, Y11, Y14, Y11
+	VPSUBD       Y11, Y4, Y4
+	VFMSUB132PS  288(AX), Y14, Y12
+	VPOR         Y12, Y2, Y2
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, DX
+	VCVTPS2PD    X5, Y11
+	VEXTRACTF128 $0x01, Y5, X5
+	VCVTPS2PD    X5, Y5
+	VADDPD       Y11, Y5, Y5
+	VADDPD       Y5, Y8, Y8
+	VPXOR        Y5, Y5, Y5
+	VCVTPS2PD    X6, Y11
+	VEXTRACTF128 $0x01, Y6, X6
+	VCVTPS2PD    X6, Y6
+	VADDPD       Y11, Y6, Y6
+	VADDPD       Y6, Y9, Y9
+	VPXOR        Y6, Y6, Y6
+	VCVTPS2PD    X7, Y11
+	VEXTRACTF128 $0x01, Y7, X7
+	VCVTPS2PD    X7, Y7
+	VADDPD       Y11, Y7, Y7
+	VADDPD       Y7, Y10, Y10
+	VPXOR        Y7, Y7, Y7
+
+end:
+	VUNPCKLPD    Y9, Y8, Y11
+	VUNPCKHPD    Y9, Y8, Y8
+	VADDPD       Y11, Y8, Y8
+	VEXTRACTF128 $0x01, Y8, X9
+	VADDPD       X8, X9, X9
+	VMOVUPD      X9, (DI)
+	VPXOR        Y8, Y8, Y8
+	VPXOR        Y9, Y9, Y9
+	ADDQ         $0x10, DI
+	DECQ         BX
+	JNZ          row
+	VMOVUPD      Y10, 448(AX)
+	VMOVUPD      Y2, 512(AX)
+	VMOVUPD      Y1, 576(AX)
+	VMOVUPD      Y3, 640(AX)
+	VMOVUPD      Y4, 704(AX)
+	VZEROUPPER
+	RET
+
+// func sameBF16BF16AVX2(c *byte)
+// Requires: AVX, AVX2, CMOV, FMA3
+TEXT ·sameBF16BF16AVX2(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  (AX), CX
+	MOVQ  8(AX), DX
+	MOVQ  16(AX), DX
+	MOVQ  24(AX), BX
+	MOVQ  32(AX), AX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+
+row:
+	MOVQ BX, SI
+
+turn:
+	MOVQ    SI, DI
+	SHRQ    $0x04, DI
+	JZ      tail
+	MOVQ    $0x00000020, R8
+	CMPQ    DI, R8
+	CMOVQGT R8, DI
+	MOVQ    DI, R8
+	SHLQ    $0x04, R8
+	SUBQ    R8, SI
+
+loop:
+	VMOVDQU      (CX), Y5
+	VPSLLD       $0x10, Y5, Y4
+	VFMADD231PS  Y4, Y4, Y0
+	VPAND        highHalf<>+0(SB), Y5, Y5
+	VFMADD231PS  Y5, Y5, Y1
+	ADDQ         $0x20, CX
+	DECQ         DI
+	JNZ          loop
+	VCVTPS2PD    X0, Y4
+	VEXTRACTF128 $0x01, Y0, X0
+	VCVTPS2PD    X0, Y0
+	VADDPD       Y4, Y0, Y0
+	VADDPD       Y0, Y2, Y2
+	VPXOR        Y0, Y0, Y0
+	VCVTPS2PD    X1, Y4
+	VEXTRACTF128 $0x01, Y1, X1
+	VCVTPS2PD    X1, Y1
+	VADDPD       Y4, Y1, Y1
+	VADDPD       Y1, Y2, Y2
+	VPXOR        Y1, Y1, Y1
+	JMP          turn
+
+tail:
+	TESTQ        SI, SI
+	JZ           end
+	MOVQ         SI, DI
+	SHLQ         $0x01, DI
+	ADDQ         DI, CX
+	SUBQ         $0x20, CX
+	LEAQ         tailMask<>+0(SB), DI
+	SHLQ         $0x01, SI
+	ADDQ         DI, SI
+	VMOVDQU      (CX), Y5
+	VPAND        96(SI), Y5, Y5
+	VPSLLD       $0x10, Y5, Y4
+	VFMADD231PS  Y4, Y4, Y0
+	VPAND        highHalf<>+0(SB), Y5, Y5
+	VFMADD231PS  Y5, Y5, Y1
+	ADDQ         $0x20, CX
+	VCVTPS2PD    X0, Y4
+	VEXTRACTF128 $0x01, Y0, X0
+	VCVTPS2PD    X0, Y0
+	VADDPD       Y4, Y0, Y0
+	VADDPD       Y0, Y2, Y2
+	VPXOR        Y0, Y0, Y0
+	VCVTPS2PD    X1, Y4
+	VEXTRACTF128 $0x01, Y1, X1
+	VCVTPS2PD    X1, Y1
+	VADDPD       Y4, Y1, Y1
+	VADDPD       Y1, Y2, Y2
+	VPXOR        Y1, Y1, Y1
+
+end:
+	VUNPCKLPD    Y2, Y3, Y4
+	VUNPCKHPD    Y2, Y3, Y2
+	VADDPD       Y4, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X4
+	VADDPD       X2, X4, X4
+	VMOVUPD      X4, (AX)
+	VPXOR        Y2, Y2, Y2
+	ADDQ         $0x10, AX
+	DECQ         DX
+	JNZ          row
 	VZEROUPPER
 	RET
 
@@ -1480,25 +1923,21 @@ TEXT ·fastBF16BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ         32(AX), DI
 	VBROADCASTSS absMask32<>+0(SB), Z0
 	VPBROADCASTD one32<>+0(SB), Z1
-	VBROADCASTSS 160(AX), Z2
-	VBROADCASTSS 192(AX), Z3
-	VBROADCASTSS 224(AX), Z4
-	VBROADCASTSS 256(AX), Z5
-	VBROADCASTSS 288(AX), Z6
-	VBROADCASTSS highHalf<>+0(SB), Z7
-	VBROADCASTSS floor32<>+0(SB), Z8
+	VBROADCASTSS 160(AX), Z1
+	VBROADCASTSS 192(AX), Z10
+	VBROADCASTSS 224(AX), Z11
+	VBROADCASTSS 256(AX), Z11
+	VBROADCASTSS 288(AX), Z11
+	VBROADCASTSS floor32<>+0(SB), Z12
+	VBROADCASTSS highHalf<>+0(SB), Z13
+	VPXORQ       Z2, Z2, Z2
+	VPXORQ       Z3, Z3, Z3
+	VPXORQ       Z4, Z4, Z4
+	VPXORQ       Z5, Z5, Z5
+	VPXORQ       Z6, Z6, Z6
+	VPXORQ       Z7, Z7, Z7
+	VPXORQ       Z8, Z8, Z8
 	VPXORQ       Z9, Z9, Z9
-	VPXORQ       Z10, Z10, Z10
-	VPXORQ       Z11, Z11, Z11
-	VPXORQ       Z12, Z12, Z12
-	VPXORQ       Z13, Z13, Z13
-	VPXORQ       Z14, Z14, Z14
-	VPXORQ       Z15, Z15, Z15
-	VPXORQ       Z16, Z16, Z16
-	VPXORQ       Z17, Z17, Z17
-	VPXORQ       Z18, Z18, Z18
-	VPXORQ       Z19, Z19, Z19
-	VPXORQ       Z20, Z20, Z20
 
 row:
 	MOVQ SI, R8
@@ -1507,7 +1946,7 @@ turn:
 	MOVQ    R8, R9
 	SHRQ    $0x05, R9
 	JZ      tail
-	MOVQ    $0x00000008, R10
+	MOVQ    $0x00000010, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9
 	MOVQ    R9, R10
@@ -1515,78 +1954,60 @@ turn:
 	SUBQ    R10, R8
 
 loop:
-	VMOVDQU32     (CX), Z22
-	VPSLLD        $0x10, Z22, Z21
-	VMOVDQU32     (DX), Z24
-	VPSLLD        $0x10, Z24, Z23
-	VSUBPS        Z21, Z23, Z25
-	VFMADD231PS   Z25, Z25, Z9
-	VFMADD231PS   Z21, Z21, Z10
-	VFMADD231PS   Z23, Z23, Z11
-	VFMADD231PS   Z23, Z21, Z12
-	VPANDQ        Z0, Z25, Z25
-	VPANDQ        Z0, Z21, Z21
-	VMAXPS        Z25, Z13, Z13
-	VMOVAPS       Z2, Z23
-	VFMADD231PS   Z3, Z21, Z23
-	VCMPPS        $0x1e, Z23, Z25, K1
-	VPADDD        Z1, Z15, K1, Z15
-	VMOVAPS       Z4, Z23
-	VFMADD231PS   Z5, Z21, Z23
-	VCMPPS        $0x1e, Z23, Z25, K1
-	VPADDD        Z1, Z16, K1, Z16
-	VMAXPS        Z8, Z21, Z21
-	VFNMADD231PS  Z6, Z21, Z25
-	VMAXPS        Z25, Z14, Z14
-	VPANDQ        Z7, Z22, Z22
-	VPANDQ        Z7, Z24, Z24
-	VSUBPS        Z22, Z24, Z21
-	VFMADD231PS   Z21, Z21, Z9
-	VFMADD231PS   Z22, Z22, Z10
-	VFMADD231PS   Z24, Z24, Z11
-	VFMADD231PS   Z24, Z22, Z12
-	VPANDQ        Z0, Z21, Z21
-	VPANDQ        Z0, Z22, Z22
-	VMAXPS        Z21, Z13, Z13
-	VMOVAPS       Z2, Z23
-	VFMADD231PS   Z3, Z22, Z23
-	VCMPPS        $0x1e, Z23, Z21, K1
-	VPADDD        Z1, Z15, K1, Z15
-	VMOVAPS       Z4, Z23
-	VFMADD231PS   Z5, Z22, Z23
-	VCMPPS        $0x1e, Z23, Z21, K1
-	VPADDD        Z1, Z16, K1, Z16
-	VMAXPS        Z8, Z22, Z22
-	VFNMADD231PS  Z6, Z22, Z21
-	VMAXPS        Z21, Z14, Z14
+	VMOVDQU32     (CX), Z15
+	VPSLLD        $0x10, Z15, Z14
+	VMOVDQU32     (DX), Z17
+	VPSLLD        $0x10, Z17, Z16
+	VSUBPS        Z14, Z16, Z16
+	VFMADD231PS   Z16, Z16, Z4
+	VFMADD231PS   Z14, Z14, Z5
+	VFMADD231PS   Z16, Z14, Z6
+	VPANDQ        Z0, Z16, Z16
+	VPANDQ        Z0, Z14, Z14
+	VMAXPS        Z16, Z2, Z2
+	VMAXPS        Z12, Z14, Z14
+	VMOVAPS       Z1, Z18
+	VFMADD231PS   Z10, Z14, Z18
+	VSUBPS        Z16, Z18, Z18
+	VFMSUB132PS   Z11, Z16, Z14
+	VPTERNLOGD    $0xfe, Z14, Z18, Z3
+	VPANDQ        Z13, Z15, Z15
+	VPANDQ        Z13, Z17, Z17
+	VSUBPS        Z15, Z17, Z17
+	VFMADD231PS   Z17, Z17, Z4
+	VFMADD231PS   Z15, Z15, Z5
+	VFMADD231PS   Z17, Z15, Z6
+	VPANDQ        Z0, Z17, Z17
+	VPANDQ        Z0, Z15, Z15
+	VMAXPS        Z17, Z2, Z2
+	VMAXPS        Z12, Z15, Z15
+	VMOVAPS       Z1, Z14
+	VFMADD231PS   Z10, Z15, Z14
+	VSUBPS        Z17, Z14, Z14
+	VFMSUB132PS   Z11, Z17, Z15
+	VPTERNLOGD    $0xfe, Z15, Z14, Z3
 	ADDQ          $0x40, CX
 	ADDQ          $0x40, DX
 	DECQ          R9
 	JNZ           loop
-	VCVTPS2PD     Y9, Z22
-	VEXTRACTF32X8 $0x01, Z9, Y21
-	VCVTPS2PD     Y21, Z21
-	VADDPD        Z22, Z21, Z21
-	VADDPD        Z21, Z17, Z17
-	VPXORQ        Z9, Z9, Z9
-	VCVTPS2PD     Y10, Z22
-	VEXTRACTF32X8 $0x01, Z10, Y21
-	VCVTPS2PD     Y21, Z21
-	VADDPD        Z22, Z21, Z21
-	VADDPD        Z21, Z18, Z18
-	VPXORQ        Z10, Z10, Z10
-	VCVTPS2PD     Y11, Z22
-	VEXTRACTF32X8 $0x01, Z11, Y21
-	VCVTPS2PD     Y21, Z21
-	VADDPD        Z22, Z21, Z21
-	VADDPD        Z21, Z19, Z19
-	VPXORQ        Z11, Z11, Z11
-	VCVTPS2PD     Y12, Z22
-	VEXTRACTF32X8 $0x01, Z12, Y21
-	VCVTPS2PD     Y21, Z21
-	VADDPD        Z22, Z21, Z21
-	VADDPD        Z21, Z20, Z20
-	VPXORQ        Z12, Z12, Z12
+	VCVTPS2PD     Y4, Z15
+	VEXTRACTF32X8 $0x01, Z4, Y14
+	VCVTPS2PD     Y14, Z14
+	VADDPD        Z15, Z14, Z14
+	VADDPD        Z14, Z7, Z7
+	VPXORQ        Z4, Z4, Z4
+	VCVTPS2PD     Y5, Z15
+	VEXTRACTF32X8 $0x01, Z5, Y14
+	VCVTPS2PD     Y14, Z14
+	VADDPD        Z15, Z14, Z14
+	VADDPD        Z14, Z8, Z8
+	VPXORQ        Z5, Z5, Z5
+	VCVTPS2PD     Y6, Z15
+	VEXTRACTF32X8 $0x01, Z6, Y14
+	VCVTPS2PD     Y14, Z14
+	VADDPD        Z15, Z14, Z14
+	VADDPD        Z14, Z9, Z9
+	VPXORQ        Z6, Z6, Z6
 	JMP           turn
 
 tail:
@@ -1603,111 +2024,391 @@ tail:
 	LEAQ          tailMask<>+0(SB), R9
 	SHLQ          $0x01, R8
 	ADDQ          R9, R8
-	VMOVDQU32     (CX), Z22
-	VPANDQ        64(R8), Z22, Z22
-	VPSLLD        $0x10, Z22, Z21
-	VMOVDQU32     (DX), Z24
-	VPANDQ        64(R8), Z24, Z24
-	VPSLLD        $0x10, Z24, Z23
-	VSUBPS        Z21, Z23, Z25
-	VFMADD231PS   Z25, Z25, Z9
-	VFMADD231PS   Z21, Z21, Z10
-	VFMADD231PS   Z23, Z23, Z11
-	VFMADD231PS   Z23, Z21, Z12
-	VPANDQ        Z0, Z25, Z25
-	VPANDQ        Z0, Z21, Z21
-	VMAXPS        Z25, Z13, Z13
-	VMOVAPS       Z2, Z23
-	VFMADD231PS   Z3, Z21, Z23
-	VCMPPS        $0x1e, Z23, Z25, K1
-	VPADDD        Z1, Z15, K1, Z15
-	VMOVAPS       Z4, Z23
-	VFMADD231PS   Z5, Z21, Z23
-	VCMPPS        $0x1e, Z23, Z25, K1
-	VPADDD        Z1, Z16, K1, Z16
-	VMAXPS        Z8, Z21, Z21
-	VFNMADD231PS  Z6, Z21, Z25
-	VMAXPS        Z25, Z14, Z14
-	VPANDQ        Z7, Z22, Z22
-	VPANDQ        Z7, Z24, Z24
-	VSUBPS        Z22, Z24, Z21
-	VFMADD231PS   Z21, Z21, Z9
-	VFMADD231PS   Z22, Z22, Z10
-	VFMADD231PS   Z24, Z24, Z11
-	VFMADD231PS   Z24, Z22, Z12
-	VPANDQ        Z0, Z21, Z21
-	VPANDQ        Z0, Z22, Z22
-	VMAXPS        Z21, Z13, Z13
-	VMOVAPS       Z2, Z23
-	VFMADD231PS   Z3, Z22, Z23
-	VCMPPS        $0x1e, Z23, Z21, K1
-	VPADDD        Z1, Z15, K1, Z15
-	VMOVAPS       Z4, Z23
-	VFMADD231PS   Z5, Z22, Z23
-	VCMPPS        $0x1e, Z23, Z21, K1
-	VPADDD        Z1, Z16, K1, Z16
-	VMAXPS        Z8, Z22, Z22
-	VFNMADD231PS  Z6, Z22, Z21
-	VMAXPS        Z21, Z14, Z14
+	VMOVDQU32     (CX), Z15
+	VPANDQ        64(R8), Z15, Z15
+	VPSLLD        $0x10, Z15, Z14
+	VMOVDQU32     (DX), Z17
+	VPANDQ        64(R8), Z17, Z17
+	VPSLLD        $0x10, Z17, Z16
+	VSUBPS        Z14, Z16, Z16
+	VFMADD231PS   Z16, Z16, Z4
+	VFMADD231PS   Z14, Z14, Z5
+	VFMADD231PS   Z16, Z14, Z6
+	VPANDQ        Z0, Z16, Z16
+	VPANDQ        Z0, Z14, Z14
+	VMAXPS        Z16, Z2, Z2
+	VMAXPS        Z12, Z14, Z14
+	VMOVAPS       Z1, Z18
+	VFMADD231PS   Z10, Z14, Z18
+	VSUBPS        Z16, Z18, Z18
+	VFMSUB132PS   Z11, Z16, Z14
+	VPTERNLOGD    $0xfe, Z14, Z18, Z3
+	VPANDQ        Z13, Z15, Z15
+	VPANDQ        Z13, Z17, Z17
+	VSUBPS        Z15, Z17, Z17
+	VFMADD231PS   Z17, Z17, Z4
+	VFMADD231PS   Z15, Z15, Z5
+	VFMADD231PS   Z17, Z15, Z6
+	VPANDQ        Z0, Z17, Z17
+	VPANDQ        Z0, Z15, Z15
+	VMAXPS        Z17, Z2, Z2
+	VMAXPS        Z12, Z15, Z15
+	VMOVAPS       Z1, Z14
+	VFMADD231PS   Z10, Z15, Z14
+	VSUBPS        Z17, Z14, Z14
+	VFMSUB132PS   Z11, Z17, Z15
+	VPTERNLOGD    $0xfe, Z15, Z14, Z3
 	ADDQ          $0x40, CX
 	ADDQ          $0x40, DX
-	VCVTPS2PD     Y9, Z22
-	VEXTRACTF32X8 $0x01, Z9, Y21
-	VCVTPS2PD     Y21, Z21
-	VADDPD        Z22, Z21, Z21
-	VADDPD        Z21, Z17, Z17
-	VPXORQ        Z9, Z9, Z9
-	VCVTPS2PD     Y10, Z22
-	VEXTRACTF32X8 $0x01, Z10, Y21
-	VCVTPS2PD     Y21, Z21
-	VADDPD        Z22, Z21, Z21
-	VADDPD        Z21, Z18, Z18
-	VPXORQ        Z10, Z10, Z10
-	VCVTPS2PD     Y11, Z22
-	VEXTRACTF32X8 $0x01, Z11, Y21
-	VCVTPS2PD     Y21, Z21
-	VADDPD        Z22, Z21, Z21
-	VADDPD        Z21, Z19, Z19
-	VPXORQ        Z11, Z11, Z11
-	VCVTPS2PD     Y12, Z22
-	VEXTRACTF32X8 $0x01, Z12, Y21
-	VCVTPS2PD     Y21, Z21
-	VADDPD        Z22, Z21, Z21
-	VADDPD        Z21, Z20, Z20
-	VPXORQ        Z12, Z12, Z12
+	VCVTPS2PD     Y4, Z15
+	VEXTRACTF32X8 $0x01, Z4, Y14
+	VCVTPS2PD     Y14, Z14
+	VADDPD        Z15, Z14, Z14
+	VADDPD        Z14, Z7, Z7
+	VPXORQ        Z4, Z4, Z4
+	VCVTPS2PD     Y5, Z15
+	VEXTRACTF32X8 $0x01, Z5, Y14
+	VCVTPS2PD     Y14, Z14
+	VADDPD        Z15, Z14, Z14
+	VADDPD        Z14, Z8, Z8
+	VPXORQ        Z5, Z5, Z5
+	VCVTPS2PD     Y6, Z15
+	VEXTRACTF32X8 $0x01, Z6, Y14
+	VCVTPS2PD     Y14, Z14
+	VADDPD        Z15, Z14, Z14
+	VADDPD        Z14, Z9, Z9
+	VPXORQ        Z6, Z6, Z6
 
 end:
-	VEXTRACTF64X4 $0x01, Z17, Y21
-	VADDPD        Y21, Y17, Y21
-	VEXTRACTF64X4 $0x01, Z18, Y22
-	VADDPD        Y22, Y18, Y22
-	VUNPCKLPD     Y22, Y21, Y23
-	VUNPCKHPD     Y22, Y21, Y21
-	VADDPD        Y23, Y21, Y21
-	VEXTRACTF64X2 $0x01, Y21, X22
-	VADDPD        X21, X22, X22
-	VMOVUPD       X22, (DI)
-	VPXORQ        Z17, Z17, Z17
-	VPXORQ        Z18, Z18, Z18
-	VEXTRACTF32X8 $0x01, Z13, Y21
-	VMAXPS        Y21, Y13, Y21
-	VEXTRACTF64X2 $0x01, Y21, X22
-	VMAXPS        X21, X22, X22
-	VPERMILPS     $0x4e, X22, X21
-	VMAXPS        X22, X21, X22
-	VPERMILPS     $0xb1, X22, X21
-	VMAXSS        X22, X21, X22
-	VCVTSS2SD     X22, X22, X22
-	VMOVSD        X22, 16(DI)
-	VPXORQ        Z13, Z13, Z13
-	ADDQ          $0x18, DI
+	VEXTRACTF64X4 $0x01, Z7, Y14
+	VADDPD        Y14, Y7, Y14
+	VEXTRACTF64X4 $0x01, Z8, Y15
+	VADDPD        Y15, Y8, Y15
+	VUNPCKLPD     Y15, Y14, Y16
+	VUNPCKHPD     Y15, Y14, Y14
+	VADDPD        Y16, Y14, Y14
+	VEXTRACTF64X2 $0x01, Y14, X15
+	VADDPD        X14, X15, X15
+	VMOVUPD       X15, (DI)
+	VPXORQ        Z7, Z7, Z7
+	VPXORQ        Z8, Z8, Z8
+	ADDQ          $0x10, DI
 	DECQ          BX
 	JNZ           row
-	VMOVUPD       Z19, 320(AX)
-	VMOVUPD       Z20, 384(AX)
-	VMOVUPD       Z14, 448(AX)
-	VMOVUPD       Z15, 512(AX)
-	VMOVUPD       Z16, 576(AX)
+	VMOVUPD       Z9, 448(AX)
+	VMOVUPD       Z3, 512(AX)
+	VMOVUPD       Z2, 576(AX)
+	VZEROUPPER
+	RET
+
+// func countBF16BF16AVX512(c *byte)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, CMOV
+TEXT ·countBF16BF16AVX512(SB), NOSPLIT, $0-8
+	MOVQ         c+0(FP), AX
+	MOVQ         (AX), CX
+	MOVQ         8(AX), DX
+	MOVQ         16(AX), BX
+	MOVQ         24(AX), SI
+	MOVQ         32(AX), DI
+	VBROADCASTSS absMask32<>+0(SB), Z0
+	VPBROADCASTD one32<>+0(SB), Z1
+	VBROADCASTSS 160(AX), Z2
+	VBROADCASTSS 192(AX), Z3
+	VBROADCASTSS 224(AX), Z4
+	VBROADCASTSS 256(AX), Z5
+	VBROADCASTSS 288(AX), Z6
+	VBROADCASTSS floor32<>+0(SB), Z7
+	VBROADCASTSS highHalf<>+0(SB), Z8
+	VPXORQ       Z9, Z9, Z9
+	VPXORQ       Z10, Z10, Z10
+	VPXORQ       Z11, Z11, Z11
+	VPXORQ       Z12, Z12, Z12
+	VPXORQ       Z13, Z13, Z13
+	VPXORQ       Z14, Z14, Z14
+	VPXORQ       Z15, Z15, Z15
+	VPXORQ       Z16, Z16, Z16
+	VPXORQ       Z17, Z17, Z17
+	VPXORQ       Z18, Z18, Z18
+
+row:
+	MOVQ SI, R8
+
+turn:
+	MOVQ    R8, R9
+	SHRQ    $0x05, R9
+	JZ      tail
+	MOVQ    $0x00000010, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	MOVQ    R9, R10
+	SHLQ    $0x05, R10
+	SUBQ    R10, R8
+
+loop:
+	VMOVDQU32     (CX), Z20
+	VPSLLD        $0x10, Z20, Z19
+	VMOVDQU32     (DX), Z22
+	VPSLLD        $0x10, Z22, Z21
+	VSUBPS        Z19, Z21, Z21
+	VFMADD231PS   Z21, Z21, Z13
+	VFMADD231PS   Z19, Z19, Z14
+	VFMADD231PS   Z21, Z19, Z15
+	VPANDQ        Z0, Z21, Z21
+	VPANDQ        Z0, Z19, Z19
+	VMAXPS        Z21, Z9, Z9
+	VMAXPS        Z7, Z19, Z19
+	VMOVAPS       Z2, Z23
+	VFMADD231PS   Z3, Z19, Z23
+	VCMPPS        $0x1e, Z23, Z21, K1
+	VPADDD        Z1, Z11, K1, Z11
+	VMOVAPS       Z4, Z23
+	VFMADD231PS   Z5, Z19, Z23
+	VCMPPS        $0x1e, Z23, Z21, K1
+	VPADDD        Z1, Z12, K1, Z12
+	VFMSUB132PS   Z6, Z21, Z19
+	VPORD         Z19, Z10, Z10
+	VPANDQ        Z8, Z20, Z20
+	VPANDQ        Z8, Z22, Z22
+	VSUBPS        Z20, Z22, Z22
+	VFMADD231PS   Z22, Z22, Z13
+	VFMADD231PS   Z20, Z20, Z14
+	VFMADD231PS   Z22, Z20, Z15
+	VPANDQ        Z0, Z22, Z22
+	VPANDQ        Z0, Z20, Z20
+	VMAXPS        Z22, Z9, Z9
+	VMAXPS        Z7, Z20, Z20
+	VMOVAPS       Z2, Z19
+	VFMADD231PS   Z3, Z20, Z19
+	VCMPPS        $0x1e, Z19, Z22, K1
+	VPADDD        Z1, Z11, K1, Z11
+	VMOVAPS       Z4, Z19
+	VFMADD231PS   Z5, Z20, Z19
+	VCMPPS        $0x1e, Z19, Z22, K1
+	VPADDD        Z1, Z12, K1, Z12
+	VFMSUB132PS   Z6, Z22, Z20
+	VPORD         Z20, Z10, Z10
+	ADDQ          $0x40, CX
+	ADDQ          $0x40, DX
+	DECQ          R9
+	JNZ           loop
+	VCVTPS2PD     Y13, Z20
+	VEXTRACTF32X8 $0x01, Z13, Y19
+	VCVTPS2PD     Y19, Z19
+	VADDPD        Z20, Z19, Z19
+	VADDPD        Z19, Z16, Z16
+	VPXORQ        Z13, Z13, Z13
+	VCVTPS2PD     Y14, Z20
+	VEXTRACTF32X8 $0x01, Z14, Y19
+	VCVTPS2PD     Y19, Z19
+	VADDPD        Z20, Z19, Z19
+	VADDPD        Z19, Z17, Z17
+	VPXORQ        Z14, Z14, Z14
+	VCVTPS2PD     Y15, Z20
+	VEXTRACTF32X8 $0x01, Z15, Y19
+	VCVTPS2PD     Y19, Z19
+	VADDPD        Z20, Z19, Z19
+	VADDPD        Z19, Z18, Z18
+	VPXORQ        Z15, Z15, Z15
+	JMP           turn
+
+tail:
+	TESTQ         R8, R8
+	JZ            end
+	MOVQ          R8, R9
+	SHLQ          $0x01, R9
+	ADDQ          R9, CX
+	SUBQ          $0x40, CX
+	MOVQ          R8, R9
+	SHLQ          $0x01, R9
+	ADDQ          R9, DX
+	SUBQ          $0x40, DX
+	LEAQ          tailMask<>+0(SB), R9
+	SHLQ          $0x01, R8
+	ADDQ          R9, R8
+	VMOVDQU32     (CX), Z20
+	VPANDQ        64(R8), Z20, Z20
+	VPSLLD        $0x10, Z20, Z19
+	VMOVDQU32     (DX), Z22
+	VPANDQ        64(R8), Z22, Z22
+	VPSLLD        $0x10, Z22, Z21
+	VSUBPS        Z19, Z21, Z21
+	VFMADD231PS   Z21, Z21, Z13
+	VFMADD231PS   Z19, Z19, Z14
+	VFMADD231PS   Z21, Z19, Z15
+	VPANDQ        Z0, Z21, Z21
+	VPANDQ        Z0, Z19, Z19
+	VMAXPS        Z21, Z9, Z9
+	VMAXPS        Z7, Z19, Z19
+	VMOVAPS       Z2, Z23
+	VFMADD231PS   Z3, Z19, Z23
+	VCMPPS        $0x1e, Z23, Z21, K1
+	VPADDD        Z1, Z11, K1, Z11
+	VMOVAPS       Z4, Z23
+	VFMADD231PS   Z5, Z19, Z23
+	VCMPPS        $0x1e, Z23, Z21, K1
+	VPADDD        Z1, Z12, K1, Z12
+	VFMSUB132PS   Z6, Z21, Z19
+	VPORD         Z19, Z10, Z10
+	VPANDQ        Z8, Z20, Z20
+	VPANDQ        Z8, Z22, Z22
+	VSUBPS        Z20, Z22, Z22
+	VFMADD231PS   Z22, Z22, Z13
+	VFMADD231PS   Z20, Z20, Z14
+	VFMADD231PS   Z22, Z20, Z15
+	VPANDQ        Z0, Z22, Z22
+	VPANDQ        Z0, Z20, Z20
+	VMAXPS        Z22, Z9, Z9
+	VMAXPS        Z7, Z20, Z20
+	VMOVAPS       Z2, Z19
+	VFMADD231PS   Z3, Z20, Z19
+	VCMPPS        $0x1e, Z19, Z22, K1
+	VPADDD        Z1, Z11, K1, Z11
+	VMOVAPS       Z4, Z19
+	VFMADD231PS   Z5, Z20, Z19
+	VCMPPS        $0x1e, Z19, Z22, K1
+	VPADDD        Z1, Z12, K1, Z12
+	VFMSUB132PS   Z6, Z22, Z20
+	VPORD         Z20, Z10, Z10
+	ADDQ          $0x40, CX
+	ADDQ          $0x40, DX
+	VCVTPS2PD     Y13, Z20
+	VEXTRACTF32X8 $0x01, Z13, Y19
+	VCVTPS2PD     Y19, Z19
+	VADDPD        Z20, Z19, Z19
+	VADDPD        Z19, Z16, Z16
+	VPXORQ        Z13, Z13, Z13
+	VCVTPS2PD     Y14, Z20
+	VEXTRACTF32X8 $0x01, Z14, Y19
+	VCVTPS2PD     Y19, Z19
+	VADDPD        Z20, Z19, Z19
+	VADDPD        Z19, Z17, Z17
+	VPXORQ        Z14, Z14, Z14
+	VCVTPS2PD     Y15, Z20
+	VEXTRACTF32X8 $0x01, Z15, Y19
+	VCVTPS2PD     Y19, Z19
+	VADDPD        Z20, Z19, Z19
+	VADDPD        Z19, Z18, Z18
+	VPXORQ        Z15, Z15, Z15
+
+end:
+	VEXTRACTF64X4 $0x01, Z16, Y19
+	VADDPD        Y19, Y16, Y19
+	VEXTRACTF64X4 $0x01, Z17, Y20
+	VADDPD        Y20, Y17, Y20
+	VUNPCKLPD     Y20, Y19, Y21
+	VUNPCKHPD     Y20, Y19, Y19
+	VADDPD        Y21, Y19, Y19
+	VEXTRACTF64X2 $0x01, Y19, X20
+	VADDPD        X19, X20, X20
+	VMOVUPD       X20, (DI)
+	VPXORQ        Z16, Z16, Z16
+	VPXORQ        Z17, Z17, Z17
+	ADDQ          $0x10, DI
+	DECQ          BX
+	JNZ           row
+	VMOVUPD       Z18, 448(AX)
+	VMOVUPD       Z10, 512(AX)
+	VMOVUPD       Z9, 576(AX)
+	VMOVUPD       Z11, 640(AX)
+	VMOVUPD       Z12, 704(AX)
+	VZEROUPPER
+	RET
+
+// func sameBF16BF16AVX512(c *byte)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, CMOV
+TEXT ·sameBF16BF16AVX512(SB), NOSPLIT, $0-8
+	MOVQ         c+0(FP), AX
+	MOVQ         (AX), CX
+	MOVQ         8(AX), DX
+	MOVQ         16(AX), DX
+	MOVQ         24(AX), BX
+	MOVQ         32(AX), AX
+	VBROADCASTSS highHalf<>+0(SB), Z0
+	VPXORQ       Z1, Z1, Z1
+	VPXORQ       Z2, Z2, Z2
+	VPXORQ       Z3, Z3, Z3
+	VPXORQ       Z4, Z4, Z4
+
+row:
+	MOVQ BX, SI
+
+turn:
+	MOVQ    SI, DI
+	SHRQ    $0x05, DI
+	JZ      tail
+	MOVQ    $0x00000020, R8
+	CMPQ    DI, R8
+	CMOVQGT R8, DI
+	MOVQ    DI, R8
+	SHLQ    $0x05, R8
+	SUBQ    R8, SI
+
+loop:
+	VMOVDQU32     (CX), Z6
+	VPSLLD        $0x10, Z6, Z5
+	VFMADD231PS   Z5, Z5, Z1
+	VPANDQ        Z0, Z6, Z6
+	VFMADD231PS   Z6, Z6, Z2
+	ADDQ          $0x40, CX
+	DECQ          DI
+	JNZ           loop
+	VCVTPS2PD     Y1, Z6
+	VEXTRACTF32X8 $0x01, Z1, Y5
+	VCVTPS2PD     Y5, Z5
+	VADDPD        Z6, Z5, Z5
+	VADDPD        Z5, Z3, Z3
+	VPXORQ        Z1, Z1, Z1
+	VCVTPS2PD     Y2, Z6
+	VEXTRACTF32X8 $0x01, Z2, Y5
+	VCVTPS2PD     Y5, Z5
+	VADDPD        Z6, Z5, Z5
+	VADDPD        Z5, Z3, Z3
+	VPXORQ        Z2, Z2, Z2
+	JMP           turn
+
+tail:
+	TESTQ         SI, SI
+	JZ            end
+	MOVQ          SI, DI
+	SHLQ          $0x01, DI
+	ADDQ          DI, CX
+	SUBQ          $0x40, CX
+	LEAQ          tailMask<>+0(SB), DI
+	SHLQ          $0x01, SI
+	ADDQ          DI, SI
+	VMOVDQU32     (CX), Z6
+	VPANDQ        64(SI), Z6, Z6
+	VPSLLD        $0x10, Z6, Z5
+	VFMADD231PS   Z5, Z5, Z1
+	VPANDQ        Z0, Z6, Z6
+	VFMADD231PS   Z6, Z6, Z2
+	ADDQ          $0x40, CX
+	VCVTPS2PD     Y1, Z6
+	VEXTRACTF32X8 $0x01, Z1, Y5
+	VCVTPS2PD     Y5, Z5
+	VADDPD        Z6, Z5, Z5
+	VADDPD        Z5, Z3, Z3
+	VPXORQ        Z1, Z1, Z1
+	VCVTPS2PD     Y2, Z6
+	VEXTRACTF32X8 $0x01, Z2, Y5
+	VCVTPS2PD     Y5, Z5
+	VADDPD        Z6, Z5, Z5
+	VADDPD        Z5, Z3, Z3
+	VPXORQ        Z2, Z2, Z2
+
+end:
+	VEXTRACTF64X4 $0x01, Z3, Y5
+	VADDPD        Y5, Y3, Y5
+	VUNPCKLPD     Y5, Y4, Y6
+	VUNPCKHPD     Y5, Y4, Y5
+	VADDPD        Y6, Y5, Y5
+	VEXTRACTF64X2 $0x01, Y5, X6
+	VADDPD        X5, X6, X6
+	VMOVUPD       X6, (AX)
+	VPXORQ        Z3, Z3, Z3
+	ADDQ          $0x10, AX
+	DECQ          DX
+	JNZ           row
 	VZEROUPPER
 	RET
 
@@ -1824,28 +2525,401 @@ end:
 	VEXTRACTF128 $0x01, Y1, X2
 	VADDPD       X1, X2, X2
 	VMOVUPD      X2, (DI)
-	VEXTRACTF128 $0x01, Y5, X1
-	VMAXPD       X5, X1, X1
-	VPERMILPD    $0x01, X1, X2
-	VMAXSD       X1, X2, X1
-	VMOVSD       X1, 16(DI)
 	VPXOR        Y1, Y1, Y1
 	VPXOR        Y2, Y2, Y2
-	VPXOR        Y5, Y5, Y5
-	ADDQ         $0x18, DI
+	ADDQ         $0x10, DI
 	DECQ         BX
 	JNZ          row
 	VMOVUPD      Y3, 320(AX)
 	VMOVUPD      Y4, 384(AX)
-	VMOVUPD      Y6, 448(AX)
-	VMOVUPD      Y7, 512(AX)
-	VMOVUPD      Y8, 576(AX)
+	VMOVUPD      Y6, 512(AX)
+	VMOVUPD      Y5, 576(AX)
+	VMOVUPD      Y7, 640(AX)
+	VMOVUPD      Y8, 704(AX)
 	VZEROUPPER
 	RET
 
-// func sameBF16BF16AVX2(c *byte)
-// Requires: AVX, AVX2, CMOV, FMA3
-TEXT ·sameBF16BF16AVX2(SB), NOSPLIT, $0-8
+// func fastF16F16AVX2(c *byte)
+// Requires: AVX, AVX2, CMOV, F16C, FMA3
+TEXT ·fastF16F16AVX2(SB), NOSPLIT, $0-8
+	MOVQ    c+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    8(AX), DX
+	MOVQ    16(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    32(AX), DI
+	VMOVDQU absMask32<>+0(SB), Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	VPXOR   Y8, Y8, Y8
+
+row:
+	MOVQ SI, R8
+
+turn:
+	MOVQ    R8, R9
+	SHRQ    $0x04, R9
+	JZ      tail
+	MOVQ    $0x00000010, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	MOVQ    R9, R10
+	SHLQ    $0x04, R10
+	SUBQ    R10, R8
+
+loop:
+	VCVTPH2PS    (CX), Y9
+	VCVTPH2PS    (DX), Y10
+	VSUBPS       Y9, Y10, Y10
+	VFMADD231PS  Y10, Y10, Y3
+	VFMADD231PS  Y9, Y9, Y4
+	VFMADD231PS  Y10, Y9, Y5
+	VPAND        Y0, Y10, Y10
+	VPAND        Y0, Y9, Y9
+	VMAXPS       Y10, Y1, Y1
+	VMAXPS       floor32<>+0(SB), Y9, Y9
+	VMOVUPS      160(AX), Y11
+	VFMADD231PS  192(AX), Y9, Y11
+	VSUBPS       Y10, Y11, Y11
+	VFMSUB132PS  288(AX), Y10, Y9
+	VPOR         Y11, Y2, Y2
+	VPOR         Y9, Y2, Y2
+	VCVTPH2PS    16(CX), Y9
+	VCVTPH2PS    16(DX), Y10
+	VSUBPS       Y9, Y10, Y10
+	VFMADD231PS  Y10, Y10, Y3
+	VFMADD231PS  Y9, Y9, Y4
+	VFMADD231PS  Y10, Y9, Y5
+	VPAND        Y0, Y10, Y10
+	VPAND        Y0, Y9, Y9
+	VMAXPS       Y10, Y1, Y1
+	VMAXPS       floor32<>+0(SB), Y9, Y9
+	VMOVUPS      160(AX), Y11
+	VFMADD231PS  192(AX), Y9, Y11
+	VSUBPS       Y10, Y11, Y11
+	VFMSUB132PS  288(AX), Y10, Y9
+	VPOR         Y11, Y2, Y2
+	VPOR         Y9, Y2, Y2
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, DX
+	DECQ         R9
+	JNZ          loop
+	VCVTPS2PD    X3, Y9
+	VEXTRACTF128 $0x01, Y3, X3
+	VCVTPS2PD    X3, Y3
+	VADDPD       Y9, Y3, Y3
+	VADDPD       Y3, Y6, Y6
+	VPXOR        Y3, Y3, Y3
+	VCVTPS2PD    X4, Y9
+	VEXTRACTF128 $0x01, Y4, X4
+	VCVTPS2PD    X4, Y4
+	VADDPD       Y9, Y4, Y4
+	VADDPD       Y4, Y7, Y7
+	VPXOR        Y4, Y4, Y4
+	VCVTPS2PD    X5, Y9
+	VEXTRACTF128 $0x01, Y5, X5
+	VCVTPS2PD    X5, Y5
+	VADDPD       Y9, Y5, Y5
+	VADDPD       Y5, Y8, Y8
+	VPXOR        Y5, Y5, Y5
+	JMP          turn
+
+tail:
+	TESTQ        R8, R8
+	JZ           end
+	MOVQ         R8, R9
+	SHLQ         $0x01, R9
+	ADDQ         R9, CX
+	SUBQ         $0x20, CX
+	MOVQ         R8, R9
+	SHLQ         $0x01, R9
+	ADDQ         R9, DX
+	SUBQ         $0x20, DX
+	LEAQ         tailMask<>+0(SB), R9
+	SHLQ         $0x02, R8
+	ADDQ         R9, R8
+	VCVTPH2PS    (CX), Y9
+	VPAND        64(R8), Y9, Y9
+	VCVTPH2PS    (DX), Y10
+	VPAND        64(R8), Y10, Y10
+	VSUBPS       Y9, Y10, Y10
+	VFMADD231PS  Y10, Y10, Y3
+	VFMADD231PS  Y9, Y9, Y4
+	VFMADD231PS  Y10, Y9, Y5
+	VPAND        Y0, Y10, Y10
+	VPAND        Y0, Y9, Y9
+	VMAXPS       Y10, Y1, Y1
+	VMAXPS       floor32<>+0(SB), Y9, Y9
+	VMOVUPS      160(AX), Y11
+	VFMADD231PS  192(AX), Y9, Y11
+	VSUBPS       Y10, Y11, Y11
+	VFMSUB132PS  288(AX), Y10, Y9
+	VPOR         Y11, Y2, Y2
+	VPOR         Y9, Y2, Y2
+	VCVTPH2PS    16(CX), Y9
+	VPAND        96(R8), Y9, Y9
+	VCVTPH2PS    16(DX), Y10
+	VPAND        96(R8), Y10, Y10
+	VSUBPS       Y9, Y10, Y10
+	VFMADD231PS  Y10, Y10, Y3
+	VFMADD231PS  Y9, Y9, Y4
+	VFMADD231PS  Y10, Y9, Y5
+	VPAND        Y0, Y10, Y10
+	VPAND        Y0, Y9, Y9
+	VMAXPS       Y10, Y1, Y1
+	VMAXPS       floor32<>+0(SB), Y9, Y9
+	VMOVUPS      160(AX), Y11
+	VFMADD231PS  192(AX), Y9, Y11
+	VSUBPS       Y10, Y11, Y11
+	VFMSUB132PS  288(AX), Y10, Y9
+	VPOR         Y11, Y2, Y2
+	VPOR         Y9, Y2, Y2
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, DX
+	VCVTPS2PD    X3, Y9
+	VEXTRACTF128 $0x01, Y3, X3
+	VCVTPS2PD    X3, Y3
+	VADDPD       Y9, Y3, Y3
+	VADDPD       Y3, Y6, Y6
+	VPXOR        Y3, Y3, Y3
+	VCVTPS2PD    X4, Y9
+	VEXTRACTF128 $0x01, Y4, X4
+	VCVTPS2PD    X4, Y4
+	VADDPD       Y9, Y4, Y4
+	VADDPD       Y4, Y7, Y7
+	VPXOR        Y4, Y4, Y4
+	VCVTPS2PD    X5, Y9
+	VEXTRACTF128 $0x01, Y5, X5
+	VCVTPS2PD    X5, Y5
+	VADDPD       Y9, Y5, Y5
+	VADDPD       Y5, Y8, Y8
+	VPXOR        Y5, Y5, Y5
+
+end:
+	VUNPCKLPD    Y7, Y6, Y9
+	VUNPCKHPD    Y7, Y6, Y6
+	VADDPD       Y9, Y6, Y6
+	VEXTRACTF128 $0x01, Y6, X7
+	VADDPD       X6, X7, X7
+	VMOVUPD      X7, (DI)
+	VPXOR        Y6, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	ADDQ         $0x10, DI
+	DECQ         BX
+	JNZ          row
+	VMOVUPD      Y8, 448(AX)
+	VMOVUPD      Y2, 512(AX)
+	VMOVUPD      Y1, 576(AX)
+	VZEROUPPER
+	RET
+
+// func countF16F16AVX2(c *byte)
+// Requires: AVX, AVX2, CMOV, F16C, FMA3
+TEXT ·countF16F16AVX2(SB), NOSPLIT, $0-8
+	MOVQ    c+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    8(AX), DX
+	MOVQ    16(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    32(AX), DI
+	VMOVDQU absMask32<>+0(SB), Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	VPXOR   Y8, Y8, Y8
+	VPXOR   Y9, Y9, Y9
+	VPXOR   Y10, Y10, Y10
+
+row:
+	MOVQ SI, R8
+
+turn:
+	MOVQ    R8, R9
+	SHRQ    $0x04, R9
+	JZ      tail
+	MOVQ    $0x00000010, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	MOVQ    R9, R10
+	SHLQ    $0x04, R10
+	SUBQ    R10, R8
+
+loop:
+	VCVTPH2PS    (CX), Y11
+	VCVTPH2PS    (DX), Y12
+	VSUBPS       Y11, Y12, Y12
+	VFMADD231PS  Y12, Y12, Y5
+	VFMADD231PS  Y11, Y11, Y6
+	VFMADD231PS  Y12, Y11, Y7
+	VPAND        Y0, Y12, Y12
+	VPAND        Y0, Y11, Y11
+	VMAXPS       Y12, Y1, Y1
+	VMAXPS       floor32<>+0(SB), Y11, Y11
+	VMOVUPS      160(AX), Y13
+	VFMADD231PS  192(AX), Y11, Y13
+	VCMPPS       $0x1e, Y13, Y12, Y13
+	VPSUBD       Y13, Y3, Y3
+	VMOVUPS      224(AX), Y13
+	VFMADD231PS  256(AX), Y11, Y13
+	VCMPPS       $0x1e, Y13, Y12, Y13
+	VPSUBD       Y13, Y4, Y4
+	VFMSUB132PS  288(AX), Y12, Y11
+	VPOR         Y11, Y2, Y2
+	VCVTPH2PS    16(CX), Y11
+	VCVTPH2PS    16(DX), Y12
+	VSUBPS       Y11, Y12, Y12
+	VFMADD231PS  Y12, Y12, Y5
+	VFMADD231PS  Y11, Y11, Y6
+	VFMADD231PS  Y12, Y11, Y7
+	VPAND        Y0, Y12, Y12
+	VPAND        Y0, Y11, Y11
+	VMAXPS       Y12, Y1, Y1
+	VMAXPS       floor32<>+0(SB), Y11, Y11
+	VMOVUPS      160(AX), Y13
+	VFMADD231PS  192(AX), Y11, Y13
+	VCMPPS       $0x1e, Y13, Y12, Y13
+	VPSUBD       Y13, Y3, Y3
+	VMOVUPS      224(AX), Y13
+	VFMADD231PS  256(AX), Y11, Y13
+	VCMPPS       $0x1e, Y13, Y12, Y13
+	VPSUBD       Y13, Y4, Y4
+	VFMSUB132PS  288(AX), Y12, Y11
+	VPOR         Y11, Y2, Y2
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, DX
+	DECQ         R9
+	JNZ          loop
+	VCVTPS2PD    X5, Y11
+	VEXTRACTF128 $0x01, Y5, X5
+	VCVTPS2PD    X5, Y5
+	VADDPD       Y11, Y5, Y5
+	VADDPD       Y5, Y8, Y8
+	VPXOR        Y5, Y5, Y5
+	VCVTPS2PD    X6, Y11
+	VEXTRACTF128 $0x01, Y6, X6
+	VCVTPS2PD    X6, Y6
+	VADDPD       Y11, Y6, Y6
+	VADDPD       Y6, Y9, Y9
+	VPXOR        Y6, Y6, Y6
+	VCVTPS2PD    X7, Y11
+	VEXTRACTF128 $0x01, Y7, X7
+	VCVTPS2PD    X7, Y7
+	VADDPD       Y11, Y7, Y7
+	VADDPD       Y7, Y10, Y10
+	VPXOR        Y7, Y7, Y7
+	JMP          turn
+
+tail:
+	TESTQ        R8, R8
+	JZ           end
+	MOVQ         R8, R9
+	SHLQ         $0x01, R9
+	ADDQ         R9, CX
+	SUBQ         $0x20, CX
+	MOVQ         R8, R9
+	SHLQ         $0x01, R9
+	ADDQ         R9, DX
+	SUBQ         $0x20, DX
+	LEAQ         tailMask<>+0(SB), R9
+	SHLQ         $0x02, R8
+	ADDQ         R9, R8
+	VCVTPH2PS    (CX), Y11
+	VPAND        64(R8), Y11, Y11
+	VCVTPH2PS    (DX), Y12
+	VPAND        64(R8), Y12, Y12
+	VSUBPS       Y11, Y12, Y12
+	VFMADD231PS  Y12, Y12, Y5
+	VFMADD231PS  Y11, Y11, Y6
+	VFMADD231PS  Y12, Y11, Y7
+	VPAND        Y0, Y12, Y12
+	VPAND        Y0, Y11, Y11
+	VMAXPS       Y12, Y1, Y1
+	VMAXPS       floor32<>+0(SB), Y11, Y11
+	VMOVUPS      160(AX), Y13
+	VFMADD231PS  192(AX), Y11, Y13
+	VCMPPS       $0x1e, Y13, Y12, Y13
+	VPSUBD       Y13, Y3, Y3
+	VMOVUPS      224(AX), Y13
+	VFMADD231PS  256(AX), Y11, Y13
+	VCMPPS       $0x1e, Y13, Y12, Y13
+	VPSUBD       Y13, Y4, Y4
+	VFMSUB132PS  288(AX), Y12, Y11
+	VPOR         Y11, Y2, Y2
+	VCVTPH2PS    16(CX), Y11
+	VPAND        96(R8), Y11, Y11
+	VCVTPH2PS    16(DX), Y12
+	VPAND        96(R8), Y12, Y12
+	VSUBPS       Y11, Y12, Y12
+	VFMADD231PS  Y12, Y12, Y5
+	VFMADD231PS  Y11, Y11, Y6
+	VFMADD231PS  Y12, Y11, Y7
+	VPAND        Y0, Y12, Y12
+	VPAND        Y0, Y11, Y11
+	VMAXPS       Y12, Y1, Y1
+	VMAXPS       floor32<>+0(SB), Y11, Y11
+	VMOVUPS      160(AX), Y13
+	VFMADD231PS  192(AX), Y11, Y13
+	VCMPPS       $0x1e, Y13, Y12, Y13
+	VPSUBD       Y13, Y3, Y3
+	VMOVUPS      224(AX), Y13
+	VFMADD231PS  256(AX), Y11, Y13
+	VCMPPS       $0x1e, Y13, Y12, Y13
+	VPSUBD       Y13, Y4, Y4
+	VFMSUB132PS  288(AX), Y12, Y11
+	VPOR         Y11, Y2, Y2
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, DX
+	VCVTPS2PD    X5, Y11
+	VEXTRACTF128 $0x01, Y5, X5
+	VCVTPS2PD    X5, Y5
+	VADDPD       Y11, Y5, Y5
+	VADDPD       Y5, Y8, Y8
+	VPXOR        Y5, Y5, Y5
+	VCVTPS2PD    X6, Y11
+	VEXTRACTF128 $0x01, Y6, X6
+	VCVTPS2PD    X6, Y6
+	VADDPD       Y11, Y6, Y6
+	VADDPD       Y6, Y9, Y9
+	VPXOR        Y6, Y6, Y6
+	VCVTPS2PD    X7, Y11
+	VEXTRACTF128 $0x01, Y7, X7
+	VCVTPS2PD    X7, Y7
+	VADDPD       Y11, Y7, Y7
+	VADDPD       Y7, Y10, Y10
+	VPXOR        Y7, Y7, Y7
+
+end:
+	VUNPCKLPD    Y9, Y8, Y11
+	VUNPCKHPD    Y9, Y8, Y8
+	VADDPD       Y11, Y8, Y8
+	VEXTRACTF128 $0x01, Y8, X9
+	VADDPD       X8, X9, X9
+	VMOVUPD      X9, (DI)
+	VPXOR        Y8, Y8, Y8
+	VPXOR        Y9, Y9, Y9
+	ADDQ         $0x10, DI
+	DECQ         BX
+	JNZ          row
+	VMOVUPD      Y10, 448(AX)
+	VMOVUPD      Y2, 512(AX)
+	VMOVUPD      Y1, 576(AX)
+	VMOVUPD      Y3, 640(AX)
+	VMOVUPD      Y4, 704(AX)
+	VZEROUPPER
+	RET
+
+// func sameF16F16AVX2(c *byte)
+// Requires: AVX, AVX2, CMOV, F16C, FMA3
+TEXT ·sameF16F16AVX2(SB), NOSPLIT, $0-8
 	MOVQ  c+0(FP), AX
 	MOVQ  (AX), CX
 	MOVQ  8(AX), DX
@@ -1864,7 +2938,7 @@ turn:
 	MOVQ    SI, DI
 	SHRQ    $0x04, DI
 	JZ      tail
-	MOVQ    $0x00000010, R8
+	MOVQ    $0x00000020, R8
 	CMPQ    DI, R8
 	CMOVQGT R8, DI
 	MOVQ    DI, R8
@@ -1872,11 +2946,10 @@ turn:
 	SUBQ    R8, SI
 
 loop:
-	VMOVDQU      (CX), Y5
-	VPSLLD       $0x10, Y5, Y4
+	VCVTPH2PS    (CX), Y4
 	VFMADD231PS  Y4, Y4, Y0
-	VPAND        highHalf<>+0(SB), Y5, Y5
-	VFMADD231PS  Y5, Y5, Y1
+	VCVTPH2PS    16(CX), Y4
+	VFMADD231PS  Y4, Y4, Y1
 	ADDQ         $0x20, CX
 	DECQ         DI
 	JNZ          loop
@@ -1902,14 +2975,14 @@ tail:
 	ADDQ         DI, CX
 	SUBQ         $0x20, CX
 	LEAQ         tailMask<>+0(SB), DI
-	SHLQ         $0x01, SI
+	SHLQ         $0x02, SI
 	ADDQ         DI, SI
-	VMOVDQU      (CX), Y5
-	VPAND        96(SI), Y5, Y5
-	VPSLLD       $0x10, Y5, Y4
+	VCVTPH2PS    (CX), Y4
+	VPAND        64(SI), Y4, Y4
 	VFMADD231PS  Y4, Y4, Y0
-	VPAND        highHalf<>+0(SB), Y5, Y5
-	VFMADD231PS  Y5, Y5, Y1
+	VCVTPH2PS    16(CX), Y4
+	VPAND        96(SI), Y4, Y4
+	VFMADD231PS  Y4, Y4, Y1
 	ADDQ         $0x20, CX
 	VCVTPS2PD    X0, Y4
 	VEXTRACTF128 $0x01, Y0, X0
@@ -1931,17 +3004,414 @@ end:
 	VEXTRACTF128 $0x01, Y2, X4
 	VADDPD       X2, X4, X4
 	VMOVUPD      X4, (AX)
-	VMOVSD       X3, 16(AX)
 	VPXOR        Y2, Y2, Y2
-	ADDQ         $0x18, AX
+	ADDQ         $0x10, AX
 	DECQ         DX
 	JNZ          row
 	VZEROUPPER
 	RET
 
-// func sameBF16BF16AVX512(c *byte)
+// func fastF16F16AVX512(c *byte)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, CMOV
-TEXT ·sameBF16BF16AVX512(SB), NOSPLIT, $0-8
+TEXT ·fastF16F16AVX512(SB), NOSPLIT, $0-8
+	MOVQ         c+0(FP), AX
+	MOVQ         (AX), CX
+	MOVQ         8(AX), DX
+	MOVQ         16(AX), BX
+	MOVQ         24(AX), SI
+	MOVQ         32(AX), DI
+	VBROADCASTSS absMask32<>+0(SB), Z0
+	VPBROADCASTD one32<>+0(SB), Z1
+	VBROADCASTSS 160(AX), Z1
+	VBROADCASTSS 192(AX), Z10
+	VBROADCASTSS 224(AX), Z11
+	VBROADCASTSS 256(AX), Z11
+	VBROADCASTSS 288(AX), Z11
+	VBROADCASTSS floor32<>+0(SB), Z12
+	VBROADCASTSS highHalf<>+0(SB), Z13
+	VPXORQ       Z2, Z2, Z2
+	VPXORQ       Z3, Z3, Z3
+	VPXORQ       Z4, Z4, Z4
+	VPXORQ       Z5, Z5, Z5
+	VPXORQ       Z6, Z6, Z6
+	VPXORQ       Z7, Z7, Z7
+	VPXORQ       Z8, Z8, Z8
+	VPXORQ       Z9, Z9, Z9
+
+row:
+	MOVQ SI, R8
+
+turn:
+	MOVQ    R8, R9
+	SHRQ    $0x05, R9
+	JZ      tail
+	MOVQ    $0x00000010, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	MOVQ    R9, R10
+	SHLQ    $0x05, R10
+	SUBQ    R10, R8
+
+loop:
+	VCVTPH2PS     (CX), Z13
+	VCVTPH2PS     (DX), Z14
+	VSUBPS        Z13, Z14, Z14
+	VFMADD231PS   Z14, Z14, Z4
+	VFMADD231PS   Z13, Z13, Z5
+	VFMADD231PS   Z14, Z13, Z6
+	VPANDQ        Z0, Z14, Z14
+	VPANDQ        Z0, Z13, Z13
+	VMAXPS        Z14, Z2, Z2
+	VMAXPS        Z12, Z13, Z13
+	VMOVAPS       Z1, Z15
+	VFMADD231PS   Z10, Z13, Z15
+	VSUBPS        Z14, Z15, Z15
+	VFMSUB132PS   Z11, Z14, Z13
+	VPTERNLOGD    $0xfe, Z13, Z15, Z3
+	VCVTPH2PS     32(CX), Z13
+	VCVTPH2PS     32(DX), Z14
+	VSUBPS        Z13, Z14, Z14
+	VFMADD231PS   Z14, Z14, Z4
+	VFMADD231PS   Z13, Z13, Z5
+	VFMADD231PS   Z14, Z13, Z6
+	VPANDQ        Z0, Z14, Z14
+	VPANDQ        Z0, Z13, Z13
+	VMAXPS        Z14, Z2, Z2
+	VMAXPS        Z12, Z13, Z13
+	VMOVAPS       Z1, Z15
+	VFMADD231PS   Z10, Z13, Z15
+	VSUBPS        Z14, Z15, Z15
+	VFMSUB132PS   Z11, Z14, Z13
+	VPTERNLOGD    $0xfe, Z13, Z15, Z3
+	ADDQ          $0x40, CX
+	ADDQ          $0x40, DX
+	DECQ          R9
+	JNZ           loop
+	VCVTPS2PD     Y4, Z14
+	VEXTRACTF32X8 $0x01, Z4, Y13
+	VCVTPS2PD     Y13, Z13
+	VADDPD        Z14, Z13, Z13
+	VADDPD        Z13, Z7, Z7
+	VPXORQ        Z4, Z4, Z4
+	VCVTPS2PD     Y5, Z14
+	VEXTRACTF32X8 $0x01, Z5, Y13
+	VCVTPS2PD     Y13, Z13
+	VADDPD        Z14, Z13, Z13
+	VADDPD        Z13, Z8, Z8
+	VPXORQ        Z5, Z5, Z5
+	VCVTPS2PD     Y6, Z14
+	VEXTRACTF32X8 $0x01, Z6, Y13
+	VCVTPS2PD     Y13, Z13
+	VADDPD        Z14, Z13, Z13
+	VADDPD        Z13, Z9, Z9
+	VPXORQ        Z6, Z6, Z6
+	JMP           turn
+
+tail:
+	TESTQ         R8, R8
+	JZ            end
+	MOVQ          R8, R9
+	SHLQ          $0x01, R9
+	ADDQ          R9, CX
+	SUBQ          $0x40, CX
+	MOVQ          R8, R9
+	SHLQ          $0x01, R9
+	ADDQ          R9, DX
+	SUBQ          $0x40, DX
+	LEAQ          tailMask<>+0(SB), R9
+	SHLQ          $0x02, R8
+	ADDQ          R9, R8
+	VCVTPH2PS     (CX), Z13
+	VPANDQ        (R8), Z13, Z13
+	VCVTPH2PS     (DX), Z14
+	VPANDQ        (R8), Z14, Z14
+	VSUBPS        Z13, Z14, Z14
+	VFMADD231PS   Z14, Z14, Z4
+	VFMADD231PS   Z13, Z13, Z5
+	VFMADD231PS   Z14, Z13, Z6
+	VPANDQ        Z0, Z14, Z14
+	VPANDQ        Z0, Z13, Z13
+	VMAXPS        Z14, Z2, Z2
+	VMAXPS        Z12, Z13, Z13
+	VMOVAPS       Z1, Z15
+	VFMADD231PS   Z10, Z13, Z15
+	VSUBPS        Z14, Z15, Z15
+	VFMSUB132PS   Z11, Z14, Z13
+	VPTERNLOGD    $0xfe, Z13, Z15, Z3
+	VCVTPH2PS     32(CX), Z13
+	VPANDQ        64(R8), Z13, Z13
+	VCVTPH2PS     32(DX), Z14
+	VPANDQ        64(R8), Z14, Z14
+	VSUBPS        Z13, Z14, Z14
+	VFMADD231PS   Z14, Z14, Z4
+	VFMADD231PS   Z13, Z13, Z5
+	VFMADD231PS   Z14, Z13, Z6
+	VPANDQ        Z0, Z14, Z14
+	VPANDQ        Z0, Z13, Z13
+	VMAXPS        Z14, Z2, Z2
+	VMAXPS        Z12, Z13, Z13
+	VMOVAPS       Z1, Z15
+	VFMADD231PS   Z10, Z13, Z15
+	VSUBPS        Z14, Z15, Z15
+	VFMSUB132PS   Z11, Z14, Z13
+	VPTERNLOGD    $0xfe, Z13, Z15, Z3
+	ADDQ          $0x40, CX
+	ADDQ          $0x40, DX
+	VCVTPS2PD     Y4, Z14
+	VEXTRACTF32X8 $0x01, Z4, Y13
+	VCVTPS2PD     Y13, Z13
+	VADDPD        Z14, Z13, Z13
+	VADDPD        Z13, Z7, Z7
+	VPXORQ        Z4, Z4, Z4
+	VCVTPS2PD     Y5, Z14
+	VEXTRACTF32X8 $0x01, Z5, Y13
+	VCVTPS2PD     Y13, Z13
+	VADDPD        Z14, Z13, Z13
+	VADDPD        Z13, Z8, Z8
+	VPXORQ        Z5, Z5, Z5
+	VCVTPS2PD     Y6, Z14
+	VEXTRACTF32X8 $0x01, Z6, Y13
+	VCVTPS2PD     Y13, Z13
+	VADDPD        Z14, Z13, Z13
+	VADDPD        Z13, Z9, Z9
+	VPXORQ        Z6, Z6, Z6
+
+end:
+	VEXTRACTF64X4 $0x01, Z7, Y13
+	VADDPD        Y13, Y7, Y13
+	VEXTRACTF64X4 $0x01, Z8, Y14
+	VADDPD        Y14, Y8, Y14
+	VUNPCKLPD     Y14, Y13, Y15
+	VUNPCKHPD     Y14, Y13, Y13
+	VADDPD        Y15, Y13, Y13
+	VEXTRACTF64X2 $0x01, Y13, X14
+	VADDPD        X13, X14, X14
+	VMOVUPD       X14, (DI)
+	VPXORQ        Z7, Z7, Z7
+	VPXORQ        Z8, Z8, Z8
+	ADDQ          $0x10, DI
+	DECQ          BX
+	JNZ           row
+	VMOVUPD       Z9, 448(AX)
+	VMOVUPD       Z3, 512(AX)
+	VMOVUPD       Z2, 576(AX)
+	VZEROUPPER
+	RET
+
+// func countF16F16AVX512(c *byte)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, CMOV
+TEXT ·countF16F16AVX512(SB), NOSPLIT, $0-8
+	MOVQ         c+0(FP), AX
+	MOVQ         (AX), CX
+	MOVQ         8(AX), DX
+	MOVQ         16(AX), BX
+	MOVQ         24(AX), SI
+	MOVQ         32(AX), DI
+	VBROADCASTSS absMask32<>+0(SB), Z0
+	VPBROADCASTD one32<>+0(SB), Z1
+	VBROADCASTSS 160(AX), Z2
+	VBROADCASTSS 192(AX), Z3
+	VBROADCASTSS 224(AX), Z4
+	VBROADCASTSS 256(AX), Z5
+	VBROADCASTSS 288(AX), Z6
+	VBROADCASTSS floor32<>+0(SB), Z7
+	VBROADCASTSS highHalf<>+0(SB), Z8
+	VPXORQ       Z9, Z9, Z9
+	VPXORQ       Z10, Z10, Z10
+	VPXORQ       Z11, Z11, Z11
+	VPXORQ       Z12, Z12, Z12
+	VPXORQ       Z13, Z13, Z13
+	VPXORQ       Z14, Z14, Z14
+	VPXORQ       Z15, Z15, Z15
+	VPXORQ       Z16, Z16, Z16
+	VPXORQ       Z17, Z17, Z17
+	VPXORQ       Z18, Z18, Z18
+
+row:
+	MOVQ SI, R8
+
+turn:
+	MOVQ    R8, R9
+	SHRQ    $0x05, R9
+	JZ      tail
+	MOVQ    $0x00000010, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	MOVQ    R9, R10
+	SHLQ    $0x05, R10
+	SUBQ    R10, R8
+
+loop:
+	VCVTPH2PS     (CX), Z8
+	VCVTPH2PS     (DX), Z19
+	VSUBPS        Z8, Z19, Z19
+	VFMADD231PS   Z19, Z19, Z13
+	VFMADD231PS   Z8, Z8, Z14
+	VFMADD231PS   Z19, Z8, Z15
+	VPANDQ        Z0, Z19, Z19
+	VPANDQ        Z0, Z8, Z8
+	VMAXPS        Z19, Z9, Z9
+	VMAXPS        Z7, Z8, Z8
+	VMOVAPS       Z2, Z20
+	VFMADD231PS   Z3, Z8, Z20
+	VCMPPS        $0x1e, Z20, Z19, K1
+	VPADDD        Z1, Z11, K1, Z11
+	VMOVAPS       Z4, Z20
+	VFMADD231PS   Z5, Z8, Z20
+	VCMPPS        $0x1e, Z20, Z19, K1
+	VPADDD        Z1, Z12, K1, Z12
+	VFMSUB132PS   Z6, Z19, Z8
+	VPORD         Z8, Z10, Z10
+	VCVTPH2PS     32(CX), Z8
+	VCVTPH2PS     32(DX), Z19
+	VSUBPS        Z8, Z19, Z19
+	VFMADD231PS   Z19, Z19, Z13
+	VFMADD231PS   Z8, Z8, Z14
+	VFMADD231PS   Z19, Z8, Z15
+	VPANDQ        Z0, Z19, Z19
+	VPANDQ        Z0, Z8, Z8
+	VMAXPS        Z19, Z9, Z9
+	VMAXPS        Z7, Z8, Z8
+	VMOVAPS       Z2, Z20
+	VFMADD231PS   Z3, Z8, Z20
+	VCMPPS        $0x1e, Z20, Z19, K1
+	VPADDD        Z1, Z11, K1, Z11
+	VMOVAPS       Z4, Z20
+	VFMADD231PS   Z5, Z8, Z20
+	VCMPPS        $0x1e, Z20, Z19, K1
+	VPADDD        Z1, Z12, K1, Z12
+	VFMSUB132PS   Z6, Z19, Z8
+	VPORD         Z8, Z10, Z10
+	ADDQ          $0x40, CX
+	ADDQ          $0x40, DX
+	DECQ          R9
+	JNZ           loop
+	VCVTPS2PD     Y13, Z19
+	VEXTRACTF32X8 $0x01, Z13, Y8
+	VCVTPS2PD     Y8, Z8
+	VADDPD        Z19, Z8, Z8
+	VADDPD        Z8, Z16, Z16
+	VPXORQ        Z13, Z13, Z13
+	VCVTPS2PD     Y14, Z19
+	VEXTRACTF32X8 $0x01, Z14, Y8
+	VCVTPS2PD     Y8, Z8
+	VADDPD        Z19, Z8, Z8
+	VADDPD        Z8, Z17, Z17
+	VPXORQ        Z14, Z14, Z14
+	VCVTPS2PD     Y15, Z19
+	VEXTRACTF32X8 $0x01, Z15, Y8
+	VCVTPS2PD     Y8, Z8
+	VADDPD        Z19, Z8, Z8
+	VADDPD        Z8, Z18, Z18
+	VPXORQ        Z15, Z15, Z15
+	JMP           turn
+
+tail:
+	TESTQ         R8, R8
+	JZ            end
+	MOVQ          R8, R9
+	SHLQ          $0x01, R9
+	ADDQ          R9, CX
+	SUBQ          $0x40, CX
+	MOVQ          R8, R9
+	SHLQ          $0x01, R9
+	ADDQ          R9, DX
+	SUBQ          $0x40, DX
+	LEAQ          tailMask<>+0(SB), R9
+	SHLQ          $0x02, R8
+	ADDQ          R9, R8
+	VCVTPH2PS     (CX), Z8
+	VPANDQ        (R8), Z8, Z8
+	VCVTPH2PS     (DX), Z19
+	VPANDQ        (R8), Z19, Z19
+	VSUBPS        Z8, Z19, Z19
+	VFMADD231PS   Z19, Z19, Z13
+	VFMADD231PS   Z8, Z8, Z14
+	VFMADD231PS   Z19, Z8, Z15
+	VPANDQ        Z0, Z19, Z19
+	VPANDQ        Z0, Z8, Z8
+	VMAXPS        Z19, Z9, Z9
+	VMAXPS        Z7, Z8, Z8
+	VMOVAPS       Z2, Z20
+	VFMADD231PS   Z3, Z8, Z20
+	VCMPPS        $0x1e, Z20, Z19, K1
+	VPADDD        Z1, Z11, K1, Z11
+	VMOVAPS       Z4, Z20
+	VFMADD231PS   Z5, Z8, Z20
+	VCMPPS        $0x1e, Z20, Z19, K1
+	VPADDD        Z1, Z12, K1, Z12
+	VFMSUB132PS   Z6, Z19, Z8
+	VPORD         Z8, Z10, Z10
+	VCVTPH2PS     32(CX), Z8
+	VPANDQ        64(R8), Z8, Z8
+	VCVTPH2PS     32(DX), Z19
+	VPANDQ        64(R8), Z19, Z19
+	VSUBPS        Z8, Z19, Z19
+	VFMADD231PS   Z19, Z19, Z13
+	VFMADD231PS   Z8, Z8, Z14
+	VFMADD231PS   Z19, Z8, Z15
+	VPANDQ        Z0, Z19, Z19
+	VPANDQ        Z0, Z8, Z8
+	VMAXPS        Z19, Z9, Z9
+	VMAXPS        Z7, Z8, Z8
+	VMOVAPS       Z2, Z20
+	VFMADD231PS   Z3, Z8, Z20
+	VCMPPS        $0x1e, Z20, Z19, K1
+	VPADDD        Z1, Z11, K1, Z11
+	VMOVAPS       Z4, Z20
+	VFMADD231PS   Z5, Z8, Z20
+	VCMPPS        $0x1e, Z20, Z19, K1
+	VPADDD        Z1, Z12, K1, Z12
+	VFMSUB132PS   Z6, Z19, Z8
+	VPORD         Z8, Z10, Z10
+	ADDQ          $0x40, CX
+	ADDQ          $0x40, DX
+	VCVTPS2PD     Y13, Z19
+	VEXTRACTF32X8 $0x01, Z13, Y8
+	VCVTPS2PD     Y8, Z8
+	VADDPD        Z19, Z8, Z8
+	VADDPD        Z8, Z16, Z16
+	VPXORQ        Z13, Z13, Z13
+	VCVTPS2PD     Y14, Z19
+	VEXTRACTF32X8 $0x01, Z14, Y8
+	VCVTPS2PD     Y8, Z8
+	VADDPD        Z19, Z8, Z8
+	VADDPD        Z8, Z17, Z17
+	VPXORQ        Z14, Z14, Z14
+	VCVTPS2PD     Y15, Z19
+	VEXTRACTF32X8 $0x01, Z15, Y8
+	VCVTPS2PD     Y8, Z8
+	VADDPD        Z19, Z8, Z8
+	VADDPD        Z8, Z18, Z18
+	VPXORQ        Z15, Z15, Z15
+
+end:
+	VEXTRACTF64X4 $0x01, Z16, Y8
+	VADDPD        Y8, Y16, Y8
+	VEXTRACTF64X4 $0x01, Z17, Y19
+	VADDPD        Y19, Y17, Y19
+	VUNPCKLPD     Y19, Y8, Y20
+	VUNPCKHPD     Y19, Y8, Y8
+	VADDPD        Y20, Y8, Y8
+	VEXTRACTF64X2 $0x01, Y8, X19
+	VADDPD        X8, X19, X19
+	VMOVUPD       X19, (DI)
+	VPXORQ        Z16, Z16, Z16
+	VPXORQ        Z17, Z17, Z17
+	ADDQ          $0x10, DI
+	DECQ          BX
+	JNZ           row
+	VMOVUPD       Z18, 448(AX)
+	VMOVUPD       Z10, 512(AX)
+	VMOVUPD       Z9, 576(AX)
+	VMOVUPD       Z11, 640(AX)
+	VMOVUPD       Z12, 704(AX)
+	VZEROUPPER
+	RET
+
+// func sameF16F16AVX512(c *byte)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, CMOV
+TEXT ·sameF16F16AVX512(SB), NOSPLIT, $0-8
 	MOVQ         c+0(FP), AX
 	MOVQ         (AX), CX
 	MOVQ         8(AX), DX
@@ -1961,7 +3431,7 @@ turn:
 	MOVQ    SI, DI
 	SHRQ    $0x05, DI
 	JZ      tail
-	MOVQ    $0x00000010, R8
+	MOVQ    $0x00000020, R8
 	CMPQ    DI, R8
 	CMOVQGT R8, DI
 	MOVQ    DI, R8
@@ -1969,25 +3439,24 @@ turn:
 	SUBQ    R8, SI
 
 loop:
-	VMOVDQU32     (CX), Z6
-	VPSLLD        $0x10, Z6, Z5
-	VFMADD231PS   Z5, Z5, Z1
-	VPANDQ        Z0, Z6, Z6
-	VFMADD231PS   Z6, Z6, Z2
+	VCVTPH2PS     (CX), Z0
+	VFMADD231PS   Z0, Z0, Z1
+	VCVTPH2PS     32(CX), Z0
+	VFMADD231PS   Z0, Z0, Z2
 	ADDQ          $0x40, CX
 	DECQ          DI
 	JNZ           loop
-	VCVTPS2PD     Y1, Z6
-	VEXTRACTF32X8 $0x01, Z1, Y5
-	VCVTPS2PD     Y5, Z5
-	VADDPD        Z6, Z5, Z5
-	VADDPD        Z5, Z3, Z3
+	VCVTPS2PD     Y1, Z5
+	VEXTRACTF32X8 $0x01, Z1, Y0
+	VCVTPS2PD     Y0, Z0
+	VADDPD        Z5, Z0, Z0
+	VADDPD        Z0, Z3, Z3
 	VPXORQ        Z1, Z1, Z1
-	VCVTPS2PD     Y2, Z6
-	VEXTRACTF32X8 $0x01, Z2, Y5
-	VCVTPS2PD     Y5, Z5
-	VADDPD        Z6, Z5, Z5
-	VADDPD        Z5, Z3, Z3
+	VCVTPS2PD     Y2, Z5
+	VEXTRACTF32X8 $0x01, Z2, Y0
+	VCVTPS2PD     Y0, Z0
+	VADDPD        Z5, Z0, Z0
+	VADDPD        Z0, Z3, Z3
 	VPXORQ        Z2, Z2, Z2
 	JMP           turn
 
@@ -1999,529 +3468,41 @@ tail:
 	ADDQ          DI, CX
 	SUBQ          $0x40, CX
 	LEAQ          tailMask<>+0(SB), DI
-	SHLQ          $0x01, SI
+	SHLQ          $0x02, SI
 	ADDQ          DI, SI
-	VMOVDQU32     (CX), Z6
-	VPANDQ        64(SI), Z6, Z6
-	VPSLLD        $0x10, Z6, Z5
-	VFMADD231PS   Z5, Z5, Z1
-	VPANDQ        Z0, Z6, Z6
-	VFMADD231PS   Z6, Z6, Z2
+	VCVTPH2PS     (CX), Z0
+	VPANDQ        (SI), Z0, Z0
+	VFMADD231PS   Z0, Z0, Z1
+	VCVTPH2PS     32(CX), Z0
+	VPANDQ        64(SI), Z0, Z0
+	VFMADD231PS   Z0, Z0, Z2
 	ADDQ          $0x40, CX
-	VCVTPS2PD     Y1, Z6
-	VEXTRACTF32X8 $0x01, Z1, Y5
-	VCVTPS2PD     Y5, Z5
-	VADDPD        Z6, Z5, Z5
-	VADDPD        Z5, Z3, Z3
+	VCVTPS2PD     Y1, Z5
+	VEXTRACTF32X8 $0x01, Z1, Y0
+	VCVTPS2PD     Y0, Z0
+	VADDPD        Z5, Z0, Z0
+	VADDPD        Z0, Z3, Z3
 	VPXORQ        Z1, Z1, Z1
-	VCVTPS2PD     Y2, Z6
-	VEXTRACTF32X8 $0x01, Z2, Y5
-	VCVTPS2PD     Y5, Z5
-	VADDPD        Z6, Z5, Z5
-	VADDPD        Z5, Z3, Z3
+	VCVTPS2PD     Y2, Z5
+	VEXTRACTF32X8 $0x01, Z2, Y0
+	VCVTPS2PD     Y0, Z0
+	VADDPD        Z5, Z0, Z0
+	VADDPD        Z0, Z3, Z3
 	VPXORQ        Z2, Z2, Z2
 
 end:
-	VEXTRACTF64X4 $0x01, Z3, Y5
-	VADDPD        Y5, Y3, Y5
-	VUNPCKLPD     Y5, Y4, Y6
-	VUNPCKHPD     Y5, Y4, Y5
-	VADDPD        Y6, Y5, Y5
-	VEXTRACTF64X2 $0x01, Y5, X6
-	VADDPD        X5, X6, X6
-	VMOVUPD       X6, (AX)
-	VMOVSD        X4, 16(AX)
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPD        Y0, Y3, Y0
+	VUNPCKLPD     Y0, Y4, Y5
+	VUNPCKHPD     Y0, Y4, Y0
+	VADDPD        Y5, Y0, Y0
+	VEXTRACTF64X2 $0x01, Y0, X5
+	VADDPD        X0, X5, X5
+	VMOVUPD       X5, (AX)
 	VPXORQ        Z3, Z3, Z3
-	ADDQ          $0x18, AX
+	ADDQ          $0x10, AX
 	DECQ          DX
 	JNZ           row
-	VZEROUPPER
-	RET
-
-// func fastF16F16AVX2(c *byte)
-// Requires: AVX, AVX2, CMOV, F16C, FMA3
-TEXT ·fastF16F16AVX2(SB), NOSPLIT, $0-8
-	MOVQ    c+0(FP), AX
-	MOVQ    (AX), CX
-	MOVQ    8(AX), DX
-	MOVQ    16(AX), BX
-	MOVQ    24(AX), SI
-	MOVQ    32(AX), DI
-	VMOVDQU absMask32<>+0(SB), Y0
-	VPXOR   Y1, Y1, Y1
-	VPXOR   Y2, Y2, Y2
-	VPXOR   Y3, Y3, Y3
-	VPXOR   Y4, Y4, Y4
-	VPXOR   Y5, Y5, Y5
-	VPXOR   Y6, Y6, Y6
-	VPXOR   Y7, Y7, Y7
-	VPXOR   Y8, Y8, Y8
-	VMOVUPD Y1, 640(AX)
-	VMOVUPD Y1, 672(AX)
-	VMOVUPD Y1, 704(AX)
-	VMOVUPD Y1, 736(AX)
-
-row:
-	MOVQ SI, R8
-
-turn:
-	MOVQ    R8, R9
-	SHRQ    $0x04, R9
-	JZ      tail
-	MOVQ    $0x00000008, R10
-	CMPQ    R9, R10
-	CMOVQGT R10, R9
-	MOVQ    R9, R10
-	SHLQ    $0x04, R10
-	SUBQ    R10, R8
-
-loop:
-	VCVTPH2PS    (CX), Y9
-	VCVTPH2PS    (DX), Y10
-	VSUBPS       Y9, Y10, Y11
-	VFMADD231PS  Y11, Y11, Y1
-	VFMADD231PS  Y9, Y9, Y2
-	VFMADD231PS  Y10, Y10, Y3
-	VFMADD231PS  Y10, Y9, Y4
-	VPAND        Y0, Y11, Y11
-	VPAND        Y0, Y9, Y9
-	VMAXPS       Y11, Y5, Y5
-	VMOVUPS      160(AX), Y10
-	VFMADD231PS  192(AX), Y9, Y10
-	VCMPPS       $0x1e, Y10, Y11, Y10
-	VPSUBD       Y10, Y7, Y7
-	VMOVUPS      224(AX), Y10
-	VFMADD231PS  256(AX), Y9, Y10
-	VCMPPS       $0x1e, Y10, Y11, Y10
-	VPSUBD       Y10, Y8, Y8
-	VMAXPS       floor32<>+0(SB), Y9, Y9
-	VFNMADD231PS 288(AX), Y9, Y11
-	VMAXPS       Y11, Y6, Y6
-	VCVTPH2PS    16(CX), Y9
-	VCVTPH2PS    16(DX), Y10
-	VSUBPS       Y9, Y10, Y11
-	VFMADD231PS  Y11, Y11, Y1
-	VFMADD231PS  Y9, Y9, Y2
-	VFMADD231PS  Y10, Y10, Y3
-	VFMADD231PS  Y10, Y9, Y4
-	VPAND        Y0, Y11, Y11
-	VPAND        Y0, Y9, Y9
-	VMAXPS       Y11, Y5, Y5
-	VMOVUPS      160(AX), Y10
-	VFMADD231PS  192(AX), Y9, Y10
-	VCMPPS       $0x1e, Y10, Y11, Y10
-	VPSUBD       Y10, Y7, Y7
-	VMOVUPS      224(AX), Y10
-	VFMADD231PS  256(AX), Y9, Y10
-	VCMPPS       $0x1e, Y10, Y11, Y10
-	VPSUBD       Y10, Y8, Y8
-	VMAXPS       floor32<>+0(SB), Y9, Y9
-	VFNMADD231PS 288(AX), Y9, Y11
-	VMAXPS       Y11, Y6, Y6
-	ADDQ         $0x20, CX
-	ADDQ         $0x20, DX
-	DECQ         R9
-	JNZ          loop
-	VMOVUPD      640(AX), Y9
-	VCVTPS2PD    X1, Y10
-	VEXTRACTF128 $0x01, Y1, X1
-	VCVTPS2PD    X1, Y1
-	VADDPD       Y10, Y1, Y1
-	VADDPD       Y1, Y9, Y9
-	VPXOR        Y1, Y1, Y1
-	VMOVUPD      Y9, 640(AX)
-	VMOVUPD      672(AX), Y9
-	VCVTPS2PD    X2, Y10
-	VEXTRACTF128 $0x01, Y2, X2
-	VCVTPS2PD    X2, Y2
-	VADDPD       Y10, Y2, Y2
-	VADDPD       Y2, Y9, Y9
-	VPXOR        Y2, Y2, Y2
-	VMOVUPD      Y9, 672(AX)
-	VMOVUPD      704(AX), Y9
-	VCVTPS2PD    X3, Y10
-	VEXTRACTF128 $0x01, Y3, X3
-	VCVTPS2PD    X3, Y3
-	VADDPD       Y10, Y3, Y3
-	VADDPD       Y3, Y9, Y9
-	VPXOR        Y3, Y3, Y3
-	VMOVUPD      Y9, 704(AX)
-	VMOVUPD      736(AX), Y9
-	VCVTPS2PD    X4, Y10
-	VEXTRACTF128 $0x01, Y4, X4
-	VCVTPS2PD    X4, Y4
-	VADDPD       Y10, Y4, Y4
-	VADDPD       Y4, Y9, Y9
-	VPXOR        Y4, Y4, Y4
-	VMOVUPD      Y9, 736(AX)
-	JMP          turn
-
-tail:
-	TESTQ        R8, R8
-	JZ           end
-	MOVQ         R8, R9
-	SHLQ         $0x01, R9
-	ADDQ         R9, CX
-	SUBQ         $0x20, CX
-	MOVQ         R8, R9
-	SHLQ         $0x01, R9
-	ADDQ         R9, DX
-	SUBQ         $0x20, DX
-	LEAQ         tailMask<>+0(SB), R9
-	SHLQ         $0x02, R8
-	ADDQ         R9, R8
-	VCVTPH2PS    (CX), Y9
-	VPAND        64(R8), Y9, Y9
-	VCVTPH2PS    (DX), Y10
-	VPAND        64(R8), Y10, Y10
-	VSUBPS       Y9, Y10, Y11
-	VFMADD231PS  Y11, Y11, Y1
-	VFMADD231PS  Y9, Y9, Y2
-	VFMADD231PS  Y10, Y10, Y3
-	VFMADD231PS  Y10, Y9, Y4
-	VPAND        Y0, Y11, Y11
-	VPAND        Y0, Y9, Y9
-	VMAXPS       Y11, Y5, Y5
-	VMOVUPS      160(AX), Y10
-	VFMADD231PS  192(AX), Y9, Y10
-	VCMPPS       $0x1e, Y10, Y11, Y10
-	VPSUBD       Y10, Y7, Y7
-	VMOVUPS      224(AX), Y10
-	VFMADD231PS  256(AX), Y9, Y10
-	VCMPPS       $0x1e, Y10, Y11, Y10
-	VPSUBD       Y10, Y8, Y8
-	VMAXPS       floor32<>+0(SB), Y9, Y9
-	VFNMADD231PS 288(AX), Y9, Y11
-	VMAXPS       Y11, Y6, Y6
-	VCVTPH2PS    16(CX), Y9
-	VPAND        96(R8), Y9, Y9
-	VCVTPH2PS    16(DX), Y10
-	VPAND        96(R8), Y10, Y10
-	VSUBPS       Y9, Y10, Y11
-	VFMADD231PS  Y11, Y11, Y1
-	VFMADD231PS  Y9, Y9, Y2
-	VFMADD231PS  Y10, Y10, Y3
-	VFMADD231PS  Y10, Y9, Y4
-	VPAND        Y0, Y11, Y11
-	VPAND        Y0, Y9, Y9
-	VMAXPS       Y11, Y5, Y5
-	VMOVUPS      160(AX), Y10
-	VFMADD231PS  192(AX), Y9, Y10
-	VCMPPS       $0x1e, Y10, Y11, Y10
-	VPSUBD       Y10, Y7, Y7
-	VMOVUPS      224(AX), Y10
-	VFMADD231PS  256(AX), Y9, Y10
-	VCMPPS       $0x1e, Y10, Y11, Y10
-	VPSUBD       Y10, Y8, Y8
-	VMAXPS       floor32<>+0(SB), Y9, Y9
-	VFNMADD231PS 288(AX), Y9, Y11
-	VMAXPS       Y11, Y6, Y6
-	ADDQ         $0x20, CX
-	ADDQ         $0x20, DX
-	VMOVUPD      640(AX), Y9
-	VCVTPS2PD    X1, Y10
-	VEXTRACTF128 $0x01, Y1, X1
-	VCVTPS2PD    X1, Y1
-	VADDPD       Y10, Y1, Y1
-	VADDPD       Y1, Y9, Y9
-	VPXOR        Y1, Y1, Y1
-	VMOVUPD      Y9, 640(AX)
-	VMOVUPD      672(AX), Y9
-	VCVTPS2PD    X2, Y10
-	VEXTRACTF128 $0x01, Y2, X2
-	VCVTPS2PD    X2, Y2
-	VADDPD       Y10, Y2, Y2
-	VADDPD       Y2, Y9, Y9
-	VPXOR        Y2, Y2, Y2
-	VMOVUPD      Y9, 672(AX)
-	VMOVUPD      704(AX), Y9
-	VCVTPS2PD    X3, Y10
-	VEXTRACTF128 $0x01, Y3, X3
-	VCVTPS2PD    X3, Y3
-	VADDPD       Y10, Y3, Y3
-	VADDPD       Y3, Y9, Y9
-	VPXOR        Y3, Y3, Y3
-	VMOVUPD      Y9, 704(AX)
-	VMOVUPD      736(AX), Y9
-	VCVTPS2PD    X4, Y10
-	VEXTRACTF128 $0x01, Y4, X4
-	VCVTPS2PD    X4, Y4
-	VADDPD       Y10, Y4, Y4
-	VADDPD       Y4, Y9, Y9
-	VPXOR        Y4, Y4, Y4
-	VMOVUPD      Y9, 736(AX)
-
-end:
-	VMOVUPD      640(AX), Y9
-	VMOVUPD      672(AX), Y10
-	VUNPCKLPD    Y10, Y9, Y11
-	VUNPCKHPD    Y10, Y9, Y9
-	VADDPD       Y11, Y9, Y9
-	VEXTRACTF128 $0x01, Y9, X10
-	VADDPD       X9, X10, X10
-	VMOVUPD      X10, (DI)
-	VPXOR        Y9, Y9, Y9
-	VMOVUPD      Y9, 640(AX)
-	VMOVUPD      Y9, 672(AX)
-	VEXTRACTF128 $0x01, Y5, X9
-	VMAXPS       X5, X9, X9
-	VPERMILPS    $0x4e, X9, X5
-	VMAXPS       X9, X5, X9
-	VPERMILPS    $0xb1, X9, X5
-	VMAXSS       X9, X5, X9
-	VCVTSS2SD    X9, X9, X9
-	VMOVSD       X9, 16(DI)
-	VPXOR        Y5, Y5, Y5
-	ADDQ         $0x18, DI
-	DECQ         BX
-	JNZ          row
-	VMOVUPD      704(AX), Y0
-	VMOVUPD      Y0, 320(AX)
-	VMOVUPD      736(AX), Y0
-	VMOVUPD      Y0, 384(AX)
-	VMOVUPD      Y6, 448(AX)
-	VMOVUPD      Y7, 512(AX)
-	VMOVUPD      Y8, 576(AX)
-	VZEROUPPER
-	RET
-
-// func fastF16F16AVX512(c *byte)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, CMOV
-TEXT ·fastF16F16AVX512(SB), NOSPLIT, $0-8
-	MOVQ         c+0(FP), AX
-	MOVQ         (AX), CX
-	MOVQ         8(AX), DX
-	MOVQ         16(AX), BX
-	MOVQ         24(AX), SI
-	MOVQ         32(AX), DI
-	VBROADCASTSS absMask32<>+0(SB), Z0
-	VPBROADCASTD one32<>+0(SB), Z1
-	VBROADCASTSS 160(AX), Z2
-	VBROADCASTSS 192(AX), Z3
-	VBROADCASTSS 224(AX), Z4
-	VBROADCASTSS 256(AX), Z5
-	VBROADCASTSS 288(AX), Z6
-	VBROADCASTSS highHalf<>+0(SB), Z7
-	VBROADCASTSS floor32<>+0(SB), Z7
-	VPXORQ       Z8, Z8, Z8
-	VPXORQ       Z9, Z9, Z9
-	VPXORQ       Z10, Z10, Z10
-	VPXORQ       Z11, Z11, Z11
-	VPXORQ       Z12, Z12, Z12
-	VPXORQ       Z13, Z13, Z13
-	VPXORQ       Z14, Z14, Z14
-	VPXORQ       Z15, Z15, Z15
-	VPXORQ       Z16, Z16, Z16
-	VPXORQ       Z17, Z17, Z17
-	VPXORQ       Z18, Z18, Z18
-	VPXORQ       Z19, Z19, Z19
-
-row:
-	MOVQ SI, R8
-
-turn:
-	MOVQ    R8, R9
-	SHRQ    $0x05, R9
-	JZ      tail
-	MOVQ    $0x00000008, R10
-	CMPQ    R9, R10
-	CMOVQGT R10, R9
-	MOVQ    R9, R10
-	SHLQ    $0x05, R10
-	SUBQ    R10, R8
-
-loop:
-	VCVTPH2PS     (CX), Z20
-	VCVTPH2PS     (DX), Z21
-	VSUBPS        Z20, Z21, Z22
-	VFMADD231PS   Z22, Z22, Z8
-	VFMADD231PS   Z20, Z20, Z9
-	VFMADD231PS   Z21, Z21, Z10
-	VFMADD231PS   Z21, Z20, Z11
-	VPANDQ        Z0, Z22, Z22
-	VPANDQ        Z0, Z20, Z20
-	VMAXPS        Z22, Z12, Z12
-	VMOVAPS       Z2, Z21
-	VFMADD231PS   Z3, Z20, Z21
-	VCMPPS        $0x1e, Z21, Z22, K1
-	VPADDD        Z1, Z14, K1, Z14
-	VMOVAPS       Z4, Z21
-	VFMADD231PS   Z5, Z20, Z21
-	VCMPPS        $0x1e, Z21, Z22, K1
-	VPADDD        Z1, Z15, K1, Z15
-	VMAXPS        Z7, Z20, Z20
-	VFNMADD231PS  Z6, Z20, Z22
-	VMAXPS        Z22, Z13, Z13
-	VCVTPH2PS     32(CX), Z20
-	VCVTPH2PS     32(DX), Z21
-	VSUBPS        Z20, Z21, Z22
-	VFMADD231PS   Z22, Z22, Z8
-	VFMADD231PS   Z20, Z20, Z9
-	VFMADD231PS   Z21, Z21, Z10
-	VFMADD231PS   Z21, Z20, Z11
-	VPANDQ        Z0, Z22, Z22
-	VPANDQ        Z0, Z20, Z20
-	VMAXPS        Z22, Z12, Z12
-	VMOVAPS       Z2, Z21
-	VFMADD231PS   Z3, Z20, Z21
-	VCMPPS        $0x1e, Z21, Z22, K1
-	VPADDD        Z1, Z14, K1, Z14
-	VMOVAPS       Z4, Z21
-	VFMADD231PS   Z5, Z20, Z21
-	VCMPPS        $0x1e, Z21, Z22, K1
-	VPADDD        Z1, Z15, K1, Z15
-	VMAXPS        Z7, Z20, Z20
-	VFNMADD231PS  Z6, Z20, Z22
-	VMAXPS        Z22, Z13, Z13
-	ADDQ          $0x40, CX
-	ADDQ          $0x40, DX
-	DECQ          R9
-	JNZ           loop
-	VCVTPS2PD     Y8, Z21
-	VEXTRACTF32X8 $0x01, Z8, Y20
-	VCVTPS2PD     Y20, Z20
-	VADDPD        Z21, Z20, Z20
-	VADDPD        Z20, Z16, Z16
-	VPXORQ        Z8, Z8, Z8
-	VCVTPS2PD     Y9, Z21
-	VEXTRACTF32X8 $0x01, Z9, Y20
-	VCVTPS2PD     Y20, Z20
-	VADDPD        Z21, Z20, Z20
-	VADDPD        Z20, Z17, Z17
-	VPXORQ        Z9, Z9, Z9
-	VCVTPS2PD     Y10, Z21
-	VEXTRACTF32X8 $0x01, Z10, Y20
-	VCVTPS2PD     Y20, Z20
-	VADDPD        Z21, Z20, Z20
-	VADDPD        Z20, Z18, Z18
-	VPXORQ        Z10, Z10, Z10
-	VCVTPS2PD     Y11, Z21
-	VEXTRACTF32X8 $0x01, Z11, Y20
-	VCVTPS2PD     Y20, Z20
-	VADDPD        Z21, Z20, Z20
-	VADDPD        Z20, Z19, Z19
-	VPXORQ        Z11, Z11, Z11
-	JMP           turn
-
-tail:
-	TESTQ         R8, R8
-	JZ            end
-	MOVQ          R8, R9
-	SHLQ          $0x01, R9
-	ADDQ          R9, CX
-	SUBQ          $0x40, CX
-	MOVQ          R8, R9
-	SHLQ          $0x01, R9
-	ADDQ          R9, DX
-	SUBQ          $0x40, DX
-	LEAQ          tailMask<>+0(SB), R9
-	SHLQ          $0x02, R8
-	ADDQ          R9, R8
-	VCVTPH2PS     (CX), Z20
-	VPANDQ        (R8), Z20, Z20
-	VCVTPH2PS     (DX), Z21
-	VPANDQ        (R8), Z21, Z21
-	VSUBPS        Z20, Z21, Z22
-	VFMADD231PS   Z22, Z22, Z8
-	VFMADD231PS   Z20, Z20, Z9
-	VFMADD231PS   Z21, Z21, Z10
-	VFMADD231PS   Z21, Z20, Z11
-	VPANDQ        Z0, Z22, Z22
-	VPANDQ        Z0, Z20, Z20
-	VMAXPS        Z22, Z12, Z12
-	VMOVAPS       Z2, Z21
-	VFMADD231PS   Z3, Z20, Z21
-	VCMPPS        $0x1e, Z21, Z22, K1
-	VPADDD        Z1, Z14, K1, Z14
-	VMOVAPS       Z4, Z21
-	VFMADD231PS   Z5, Z20, Z21
-	VCMPPS        $0x1e, Z21, Z22, K1
-	VPADDD        Z1, Z15, K1, Z15
-	VMAXPS        Z7, Z20, Z20
-	VFNMADD231PS  Z6, Z20, Z22
-	VMAXPS        Z22, Z13, Z13
-	VCVTPH2PS     32(CX), Z20
-	VPANDQ        64(R8), Z20, Z20
-	VCVTPH2PS     32(DX), Z21
-	VPANDQ        64(R8), Z21, Z21
-	VSUBPS        Z20, Z21, Z22
-	VFMADD231PS   Z22, Z22, Z8
-	VFMADD231PS   Z20, Z20, Z9
-	VFMADD231PS   Z21, Z21, Z10
-	VFMADD231PS   Z21, Z20, Z11
-	VPANDQ        Z0, Z22, Z22
-	VPANDQ        Z0, Z20, Z20
-	VMAXPS        Z22, Z12, Z12
-	VMOVAPS       Z2, Z21
-	VFMADD231PS   Z3, Z20, Z21
-	VCMPPS        $0x1e, Z21, Z22, K1
-	VPADDD        Z1, Z14, K1, Z14
-	VMOVAPS       Z4, Z21
-	VFMADD231PS   Z5, Z20, Z21
-	VCMPPS        $0x1e, Z21, Z22, K1
-	VPADDD        Z1, Z15, K1, Z15
-	VMAXPS        Z7, Z20, Z20
-	VFNMADD231PS  Z6, Z20, Z22
-	VMAXPS        Z22, Z13, Z13
-	ADDQ          $0x40, CX
-	ADDQ          $0x40, DX
-	VCVTPS2PD     Y8, Z21
-	VEXTRACTF32X8 $0x01, Z8, Y20
-	VCVTPS2PD     Y20, Z20
-	VADDPD        Z21, Z20, Z20
-	VADDPD        Z20, Z16, Z16
-	VPXORQ        Z8, Z8, Z8
-	VCVTPS2PD     Y9, Z21
-	VEXTRACTF32X8 $0x01, Z9, Y20
-	VCVTPS2PD     Y20, Z20
-	VADDPD        Z21, Z20, Z20
-	VADDPD        Z20, Z17, Z17
-	VPXORQ        Z9, Z9, Z9
-	VCVTPS2PD     Y10, Z21
-	VEXTRACTF32X8 $0x01, Z10, Y20
-	VCVTPS2PD     Y20, Z20
-	VADDPD        Z21, Z20, Z20
-	VADDPD        Z20, Z18, Z18
-	VPXORQ        Z10, Z10, Z10
-	VCVTPS2PD     Y11, Z21
-	VEXTRACTF32X8 $0x01, Z11, Y20
-	VCVTPS2PD     Y20, Z20
-	VADDPD        Z21, Z20, Z20
-	VADDPD        Z20, Z19, Z19
-	VPXORQ        Z11, Z11, Z11
-
-end:
-	VEXTRACTF64X4 $0x01, Z16, Y20
-	VADDPD        Y20, Y16, Y20
-	VEXTRACTF64X4 $0x01, Z17, Y21
-	VADDPD        Y21, Y17, Y21
-	VUNPCKLPD     Y21, Y20, Y22
-	VUNPCKHPD     Y21, Y20, Y20
-	VADDPD        Y22, Y20, Y20
-	VEXTRACTF64X2 $0x01, Y20, X21
-	VADDPD        X20, X21, X21
-	VMOVUPD       X21, (DI)
-	VPXORQ        Z16, Z16, Z16
-	VPXORQ        Z17, Z17, Z17
-	VEXTRACTF32X8 $0x01, Z12, Y20
-	VMAXPS        Y20, Y12, Y20
-	VEXTRACTF64X2 $0x01, Y20, X21
-	VMAXPS        X20, X21, X21
-	VPERMILPS     $0x4e, X21, X20
-	VMAXPS        X21, X20, X21
-	VPERMILPS     $0xb1, X21, X20
-	VMAXSS        X21, X20, X21
-	VCVTSS2SD     X21, X21, X21
-	VMOVSD        X21, 16(DI)
-	VPXORQ        Z12, Z12, Z12
-	ADDQ          $0x18, DI
-	DECQ          BX
-	JNZ           row
-	VMOVUPD       Z18, 320(AX)
-	VMOVUPD       Z19, 384(AX)
-	VMOVUPD       Z13, 448(AX)
-	VMOVUPD       Z14, 512(AX)
-	VMOVUPD       Z15, 576(AX)
 	VZEROUPPER
 	RET
 
@@ -2634,215 +3615,17 @@ end:
 	VEXTRACTF128 $0x01, Y1, X2
 	VADDPD       X1, X2, X2
 	VMOVUPD      X2, (DI)
-	VEXTRACTF128 $0x01, Y5, X1
-	VMAXPD       X5, X1, X1
-	VPERMILPD    $0x01, X1, X2
-	VMAXSD       X1, X2, X1
-	VMOVSD       X1, 16(DI)
 	VPXOR        Y1, Y1, Y1
 	VPXOR        Y2, Y2, Y2
-	VPXOR        Y5, Y5, Y5
-	ADDQ         $0x18, DI
+	ADDQ         $0x10, DI
 	DECQ         BX
 	JNZ          row
 	VMOVUPD      Y3, 320(AX)
 	VMOVUPD      Y4, 384(AX)
-	VMOVUPD      Y6, 448(AX)
-	VMOVUPD      Y7, 512(AX)
-	VMOVUPD      Y8, 576(AX)
-	VZEROUPPER
-	RET
-
-// func sameF16F16AVX2(c *byte)
-// Requires: AVX, AVX2, CMOV, F16C, FMA3
-TEXT ·sameF16F16AVX2(SB), NOSPLIT, $0-8
-	MOVQ  c+0(FP), AX
-	MOVQ  (AX), CX
-	MOVQ  8(AX), DX
-	MOVQ  16(AX), DX
-	MOVQ  24(AX), BX
-	MOVQ  32(AX), AX
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-
-row:
-	MOVQ BX, SI
-
-turn:
-	MOVQ    SI, DI
-	SHRQ    $0x04, DI
-	JZ      tail
-	MOVQ    $0x00000010, R8
-	CMPQ    DI, R8
-	CMOVQGT R8, DI
-	MOVQ    DI, R8
-	SHLQ    $0x04, R8
-	SUBQ    R8, SI
-
-loop:
-	VCVTPH2PS    (CX), Y4
-	VFMADD231PS  Y4, Y4, Y0
-	VCVTPH2PS    16(CX), Y4
-	VFMADD231PS  Y4, Y4, Y1
-	ADDQ         $0x20, CX
-	DECQ         DI
-	JNZ          loop
-	VCVTPS2PD    X0, Y4
-	VEXTRACTF128 $0x01, Y0, X0
-	VCVTPS2PD    X0, Y0
-	VADDPD       Y4, Y0, Y0
-	VADDPD       Y0, Y2, Y2
-	VPXOR        Y0, Y0, Y0
-	VCVTPS2PD    X1, Y4
-	VEXTRACTF128 $0x01, Y1, X1
-	VCVTPS2PD    X1, Y1
-	VADDPD       Y4, Y1, Y1
-	VADDPD       Y1, Y2, Y2
-	VPXOR        Y1, Y1, Y1
-	JMP          turn
-
-tail:
-	TESTQ        SI, SI
-	JZ           end
-	MOVQ         SI, DI
-	SHLQ         $0x01, DI
-	ADDQ         DI, CX
-	SUBQ         $0x20, CX
-	LEAQ         tailMask<>+0(SB), DI
-	SHLQ         $0x02, SI
-	ADDQ         DI, SI
-	VCVTPH2PS    (CX), Y4
-	VPAND        64(SI), Y4, Y4
-	VFMADD231PS  Y4, Y4, Y0
-	VCVTPH2PS    16(CX), Y4
-	VPAND        96(SI), Y4, Y4
-	VFMADD231PS  Y4, Y4, Y1
-	ADDQ         $0x20, CX
-	VCVTPS2PD    X0, Y4
-	VEXTRACTF128 $0x01, Y0, X0
-	VCVTPS2PD    X0, Y0
-	VADDPD       Y4, Y0, Y0
-	VADDPD       Y0, Y2, Y2
-	VPXOR        Y0, Y0, Y0
-	VCVTPS2PD    X1, Y4
-	VEXTRACTF128 $0x01, Y1, X1
-	VCVTPS2PD    X1, Y1
-	VADDPD       Y4, Y1, Y1
-	VADDPD       Y1, Y2, Y2
-	VPXOR        Y1, Y1, Y1
-
-end:
-	VUNPCKLPD    Y2, Y3, Y4
-	VUNPCKHPD    Y2, Y3, Y2
-	VADDPD       Y4, Y2, Y2
-	VEXTRACTF128 $0x01, Y2, X4
-	VADDPD       X2, X4, X4
-	VMOVUPD      X4, (AX)
-	VMOVSD       X3, 16(AX)
-	VPXOR        Y2, Y2, Y2
-	ADDQ         $0x18, AX
-	DECQ         DX
-	JNZ          row
-	VZEROUPPER
-	RET
-
-// func sameF16F16AVX512(c *byte)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, CMOV
-TEXT ·sameF16F16AVX512(SB), NOSPLIT, $0-8
-	MOVQ         c+0(FP), AX
-	MOVQ         (AX), CX
-	MOVQ         8(AX), DX
-	MOVQ         16(AX), DX
-	MOVQ         24(AX), BX
-	MOVQ         32(AX), AX
-	VBROADCASTSS highHalf<>+0(SB), Z0
-	VPXORQ       Z1, Z1, Z1
-	VPXORQ       Z2, Z2, Z2
-	VPXORQ       Z3, Z3, Z3
-	VPXORQ       Z4, Z4, Z4
-
-row:
-	MOVQ BX, SI
-
-turn:
-	MOVQ    SI, DI
-	SHRQ    $0x05, DI
-	JZ      tail
-	MOVQ    $0x00000010, R8
-	CMPQ    DI, R8
-	CMOVQGT R8, DI
-	MOVQ    DI, R8
-	SHLQ    $0x05, R8
-	SUBQ    R8, SI
-
-loop:
-	VCVTPH2PS     (CX), Z0
-	VFMADD231PS   Z0, Z0, Z1
-	VCVTPH2PS     32(CX), Z0
-	VFMADD231PS   Z0, Z0, Z2
-	ADDQ          $0x40, CX
-	DECQ          DI
-	JNZ           loop
-	VCVTPS2PD     Y1, Z5
-	VEXTRACTF32X8 $0x01, Z1, Y0
-	VCVTPS2PD     Y0, Z0
-	VADDPD        Z5, Z0, Z0
-	VADDPD        Z0, Z3, Z3
-	VPXORQ        Z1, Z1, Z1
-	VCVTPS2PD     Y2, Z5
-	VEXTRACTF32X8 $0x01, Z2, Y0
-	VCVTPS2PD     Y0, Z0
-	VADDPD        Z5, Z0, Z0
-	VADDPD        Z0, Z3, Z3
-	VPXORQ        Z2, Z2, Z2
-	JMP           turn
-
-tail:
-	TESTQ         SI, SI
-	JZ            end
-	MOVQ          SI, DI
-	SHLQ          $0x01, DI
-	ADDQ          DI, CX
-	SUBQ          $0x40, CX
-	LEAQ          tailMask<>+0(SB), DI
-	SHLQ          $0x02, SI
-	ADDQ          DI, SI
-	VCVTPH2PS     (CX), Z0
-	VPANDQ        (SI), Z0, Z0
-	VFMADD231PS   Z0, Z0, Z1
-	VCVTPH2PS     32(CX), Z0
-	VPANDQ        64(SI), Z0, Z0
-	VFMADD231PS   Z0, Z0, Z2
-	ADDQ          $0x40, CX
-	VCVTPS2PD     Y1, Z5
-	VEXTRACTF32X8 $0x01, Z1, Y0
-	VCVTPS2PD     Y0, Z0
-	VADDPD        Z5, Z0, Z0
-	VADDPD        Z0, Z3, Z3
-	VPXORQ        Z1, Z1, Z1
-	VCVTPS2PD     Y2, Z5
-	VEXTRACTF32X8 $0x01, Z2, Y0
-	VCVTPS2PD     Y0, Z0
-	VADDPD        Z5, Z0, Z0
-	VADDPD        Z0, Z3, Z3
-	VPXORQ        Z2, Z2, Z2
-
-end:
-	VEXTRACTF64X4 $0x01, Z3, Y0
-	VADDPD        Y0, Y3, Y0
-	VUNPCKLPD     Y0, Y4, Y5
-	VUNPCKHPD     Y0, Y4, Y0
-	VADDPD        Y5, Y0, Y0
-	VEXTRACTF64X2 $0x01, Y0, X5
-	VADDPD        X0, X5, X5
-	VMOVUPD       X5, (AX)
-	VMOVSD        X4, 16(AX)
-	VPXORQ        Z3, Z3, Z3
-	ADDQ          $0x18, AX
-	DECQ          DX
-	JNZ           row
+	VMOVUPD      Y6, 512(AX)
+	VMOVUPD      Y5, 576(AX)
+	VMOVUPD      Y7, 640(AX)
+	VMOVUPD      Y8, 704(AX)
 	VZEROUPPER
 	RET
 
@@ -2855,7 +3638,7 @@ TEXT ·fastBF16F32AVX2(SB), NOSPLIT, $0-8
 	MOVQ    16(AX), BX
 	MOVQ    24(AX), SI
 	MOVQ    32(AX), DI
-	VMOVDQU absMask64<>+0(SB), Y0
+	VMOVDQU absMask32<>+0(SB), Y0
 	VPXOR   Y1, Y1, Y1
 	VPXOR   Y2, Y2, Y2
 	VPXOR   Y3, Y3, Y3
@@ -2863,6 +3646,7 @@ TEXT ·fastBF16F32AVX2(SB), NOSPLIT, $0-8
 	VPXOR   Y5, Y5, Y5
 	VPXOR   Y6, Y6, Y6
 	VPXOR   Y7, Y7, Y7
+	VPXOR   Y8, Y8, Y8
 
 row:
 	MOVQ SI, R8
@@ -2874,44 +3658,33 @@ row:
 	SUBQ R10, R8
 
 loop:
-	VPMOVZXWD    (CX), X8
-	VPSLLD       $0x10, X8, X8
-	VCVTPS2PD    X8, Y8
-	VCVTPS2PD    (DX), Y9
-	VSUBPD       Y8, Y9, Y10
-	VFMADD231PD  Y10, Y10, Y1
-	VFMADD231PD  Y8, Y8, Y2
-	VFMADD231PD  Y9, Y9, Y3
-	VFMADD231PD  Y9, Y8, Y4
+	VPMOVZXWD    (CX), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VMOVUPS      (DX), Y10
+	VCVTPS2PD    X9, Y11
+	VCVTPS2PD    (DX), Y12
+	VSUBPD       Y11, Y12, Y12
+	VFMADD231PD  Y12, Y12, Y3
+	VFMADD231PD  Y11, Y11, Y5
+	VFMADD231PD  Y12, Y11, Y7
+	VEXTRACTF128 $0x01, Y9, X11
+	VCVTPS2PD    X11, Y11
+	VCVTPS2PD    16(DX), Y12
+	VSUBPD       Y11, Y12, Y12
+	VFMADD231PD  Y12, Y12, Y4
+	VFMADD231PD  Y11, Y11, Y6
+	VFMADD231PD  Y12, Y11, Y8
+	VSUBPS       Y9, Y10, Y10
 	VPAND        Y0, Y10, Y10
-	VPAND        Y0, Y8, Y8
-	VMAXPD       Y10, Y5, Y5
-	VMULPD       96(AX), Y8, Y9
-	VADDPD       64(AX), Y9, Y9
-	VCMPPD       $0x1e, Y9, Y10, Y9
-	VPSUBQ       Y9, Y7, Y7
-	VMAXPD       floor<>+0(SB), Y8, Y8
-	VFNMADD231PD 128(AX), Y8, Y10
-	VMAXPD       Y10, Y6, Y6
-	VPMOVZXWD    8(CX), X8
-	VPSLLD       $0x10, X8, X8
-	VCVTPS2PD    X8, Y8
-	VCVTPS2PD    16(DX), Y9
-	VSUBPD       Y8, Y9, Y10
-	VFMADD231PD  Y10, Y10, Y1
-	VFMADD231PD  Y8, Y8, Y2
-	VFMADD231PD  Y9, Y9, Y3
-	VFMADD231PD  Y9, Y8, Y4
-	VPAND        Y0, Y10, Y10
-	VPAND        Y0, Y8, Y8
-	VMAXPD       Y10, Y5, Y5
-	VMULPD       96(AX), Y8, Y9
-	VADDPD       64(AX), Y9, Y9
-	VCMPPD       $0x1e, Y9, Y10, Y9
-	VPSUBQ       Y9, Y7, Y7
-	VMAXPD       floor<>+0(SB), Y8, Y8
-	VFNMADD231PD 128(AX), Y8, Y10
-	VMAXPD       Y10, Y6, Y6
+	VPAND        Y0, Y9, Y9
+	VMAXPS       Y10, Y1, Y1
+	VMAXPS       floor32<>+0(SB), Y9, Y9
+	VMOVUPS      160(AX), Y11
+	VFMADD231PS  192(AX), Y9, Y11
+	VSUBPS       Y10, Y11, Y11
+	VFMSUB132PS  288(AX), Y10, Y9
+	VPOR         Y11, Y2, Y2
+	VPOR         Y9, Y2, Y2
 	ADDQ         $0x10, CX
 	ADDQ         $0x20, DX
 	DECQ         R9
@@ -2929,80 +3702,209 @@ tail:
 	ADDQ         R9, DX
 	SUBQ         $0x20, DX
 	LEAQ         tailMask<>+0(SB), R9
-	SHLQ         $0x03, R8
+	SHLQ         $0x02, R8
 	ADDQ         R9, R8
-	VPMOVZXWD    (CX), X8
-	VPSLLD       $0x10, X8, X8
-	VCVTPS2PD    X8, Y8
-	VPAND        64(R8), Y8, Y8
-	VCVTPS2PD    (DX), Y9
-	VPAND        64(R8), Y9, Y9
-	VSUBPD       Y8, Y9, Y10
-	VFMADD231PD  Y10, Y10, Y1
-	VFMADD231PD  Y8, Y8, Y2
-	VFMADD231PD  Y9, Y9, Y3
-	VFMADD231PD  Y9, Y8, Y4
-	VPAND        Y0, Y10, Y10
-	VPAND        Y0, Y8, Y8
-	VMAXPD       Y10, Y5, Y5
-	VMULPD       96(AX), Y8, Y9
-	VADDPD       64(AX), Y9, Y9
-	VCMPPD       $0x1e, Y9, Y10, Y9
-	VPSUBQ       Y9, Y7, Y7
-	VMAXPD       floor<>+0(SB), Y8, Y8
-	VFNMADD231PD 128(AX), Y8, Y10
-	VMAXPD       Y10, Y6, Y6
-	VPMOVZXWD    8(CX), X8
-	VPSLLD       $0x10, X8, X8
-	VCVTPS2PD    X8, Y8
-	VPAND        96(R8), Y8, Y8
-	VCVTPS2PD    16(DX), Y9
+	VPMOVZXWD    (CX), Y9
+	VPSLLD       $0x10, Y9, Y9
 	VPAND        96(R8), Y9, Y9
-	VSUBPD       Y8, Y9, Y10
-	VFMADD231PD  Y10, Y10, Y1
-	VFMADD231PD  Y8, Y8, Y2
-	VFMADD231PD  Y9, Y9, Y3
-	VFMADD231PD  Y9, Y8, Y4
+	VMOVUPS      (DX), Y10
+	VPAND        96(R8), Y10, Y10
+	VCVTPS2PD    X9, Y11
+	VCVTPS2PD    X10, Y12
+	VSUBPD       Y11, Y12, Y12
+	VFMADD231PD  Y12, Y12, Y3
+	VFMADD231PD  Y11, Y11, Y5
+	VFMADD231PD  Y12, Y11, Y7
+	VEXTRACTF128 $0x01, Y9, X11
+	VCVTPS2PD    X11, Y11
+	VEXTRACTF128 $0x01, Y10, X12
+	VCVTPS2PD    X12, Y12
+	VSUBPD       Y11, Y12, Y12
+	VFMADD231PD  Y12, Y12, Y4
+	VFMADD231PD  Y11, Y11, Y6
+	VFMADD231PD  Y12, Y11, Y8
+	VSUBPS       Y9, Y10, Y10
 	VPAND        Y0, Y10, Y10
-	VPAND        Y0, Y8, Y8
-	VMAXPD       Y10, Y5, Y5
-	VMULPD       96(AX), Y8, Y9
-	VADDPD       64(AX), Y9, Y9
-	VCMPPD       $0x1e, Y9, Y10, Y9
-	VPSUBQ       Y9, Y7, Y7
-	VMAXPD       floor<>+0(SB), Y8, Y8
-	VFNMADD231PD 128(AX), Y8, Y10
-	VMAXPD       Y10, Y6, Y6
+	VPAND        Y0, Y9, Y9
+	VMAXPS       Y10, Y1, Y1
+	VMAXPS       floor32<>+0(SB), Y9, Y9
+	VMOVUPS      160(AX), Y11
+	VFMADD231PS  192(AX), Y9, Y11
+	VSUBPS       Y10, Y11, Y11
+	VFMSUB132PS  288(AX), Y10, Y9
+	VPOR         Y11, Y2, Y2
+	VPOR         Y9, Y2, Y2
 	ADDQ         $0x10, CX
 	ADDQ         $0x20, DX
 
 end:
-	VUNPCKLPD    Y2, Y1, Y8
-	VUNPCKHPD    Y2, Y1, Y1
-	VADDPD       Y8, Y1, Y1
-	VEXTRACTF128 $0x01, Y1, X2
-	VADDPD       X1, X2, X2
-	VMOVUPD      X2, (DI)
-	VEXTRACTF128 $0x01, Y5, X1
-	VMAXPD       X5, X1, X1
-	VPERMILPD    $0x01, X1, X2
-	VMAXSD       X1, X2, X1
-	VMOVSD       X1, 16(DI)
-	VPXOR        Y1, Y1, Y1
-	VPXOR        Y2, Y2, Y2
+	VADDPD       Y3, Y4, Y3
+	VADDPD       Y5, Y6, Y5
+	VUNPCKLPD    Y5, Y3, Y4
+	VUNPCKHPD    Y5, Y3, Y3
+	VADDPD       Y4, Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VADDPD       X3, X4, X4
+	VMOVUPD      X4, (DI)
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
 	VPXOR        Y5, Y5, Y5
-	ADDQ         $0x18, DI
+	VPXOR        Y6, Y6, Y6
+	ADDQ         $0x10, DI
 	DECQ         BX
 	JNZ          row
-	VMOVUPD      Y3, 320(AX)
-	VMOVUPD      Y4, 384(AX)
-	VMOVUPD      Y6, 448(AX)
-	VMOVUPD      Y7, 512(AX)
+	VADDPD       Y7, Y8, Y7
+	VMOVUPD      Y7, 448(AX)
+	VMOVUPD      Y2, 512(AX)
+	VMOVUPD      Y1, 576(AX)
+	VZEROUPPER
+	RET
+
+// func countBF16F32AVX2(c *byte)
+// Requires: AVX, AVX2, FMA3
+TEXT ·countBF16F32AVX2(SB), NOSPLIT, $0-8
+	MOVQ    c+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    8(AX), DX
+	MOVQ    16(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    32(AX), DI
+	VMOVDQU absMask32<>+0(SB), Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	VPXOR   Y8, Y8, Y8
+	VPXOR   Y9, Y9, Y9
+	VPXOR   Y10, Y10, Y10
+
+row:
+	MOVQ SI, R8
+	MOVQ R8, R9
+	SHRQ $0x03, R9
+	JZ   tail
+	MOVQ R9, R10
+	SHLQ $0x03, R10
+	SUBQ R10, R8
+
+loop:
+	VPMOVZXWD    (CX), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VMOVUPS      (DX), Y12
+	VCVTPS2PD    X11, Y13
+	VCVTPS2PD    (DX), Y14
+	VSUBPD       Y13, Y14, Y14
+	VFMADD231PD  Y14, Y14, Y5
+	VFMADD231PD  Y13, Y13, Y7
+	VFMADD231PD  Y14, Y13, Y9
+	VEXTRACTF128 $0x01, Y11, X13
+	VCVTPS2PD    X13, Y13
+	VCVTPS2PD    16(DX), Y14
+	VSUBPD       Y13, Y14, Y14
+	VFMADD231PD  Y14, Y14, Y6
+	VFMADD231PD  Y13, Y13, Y8
+	VFMADD231PD  Y14, Y13, Y10
+	VSUBPS       Y11, Y12, Y12
+	VPAND        Y0, Y12, Y12
+	VPAND        Y0, Y11, Y11
+	VMAXPS       Y12, Y1, Y1
+	VMAXPS       floor32<>+0(SB), Y11, Y11
+	VMOVUPS      160(AX), Y13
+	VFMADD231PS  192(AX), Y11, Y13
+	VCMPPS       $0x1e, Y13, Y12, Y13
+	VPSUBD       Y13, Y3, Y3
+	VMOVUPS      224(AX), Y13
+	VFMADD231PS  256(AX), Y11, Y13
+	VCMPPS       $0x1e, Y13, Y12, Y13
+	VPSUBD       Y13, Y4, Y4
+	VFMSUB132PS  288(AX), Y12, Y11
+	VPOR         Y11, Y2, Y2
+	ADDQ         $0x10, CX
+	ADDQ         $0x20, DX
+	DECQ         R9
+	JNZ          loop
+
+tail:
+	TESTQ        R8, R8
+	JZ           end
+	MOVQ         R8, R9
+	SHLQ         $0x01, R9
+	ADDQ         R9, CX
+	SUBQ         $0x10, CX
+	MOVQ         R8, R9
+	SHLQ         $0x02, R9
+	ADDQ         R9, DX
+	SUBQ         $0x20, DX
+	LEAQ         tailMask<>+0(SB), R9
+	SHLQ         $0x02, R8
+	ADDQ         R9, R8
+	VPMOVZXWD    (CX), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VPAND        96(R8), Y11, Y11
+	VMOVUPS      (DX), Y12
+	VPAND        96(R8), Y12, Y12
+	VCVTPS2PD    X11, Y13
+	VCVTPS2PD    X12, Y14
+	VSUBPD       Y13, Y14, Y14
+	VFMADD231PD  Y14, Y14, Y5
+	VFMADD231PD  Y13, Y13, Y7
+	VFMADD231PD  Y14, Y13, Y9
+	VEXTRACTF128 $0x01, Y11, X13
+	VCVTPS2PD    X13, Y13
+	VEXTRACTF128 $0x01, Y12, X14
+	VCVTPS2PD    X14, Y14
+	VSUBPD       Y13, Y14, Y14
+	VFMADD231PD  Y14, Y14, Y6
+	VFMADD231PD  Y13, Y13, Y8
+	VFMADD231PD  Y14, Y13, Y10
+	VSUBPS       Y11, Y12, Y12
+	VPAND        Y0, Y12, Y12
+	VPAND        Y0, Y11, Y11
+	VMAXPS       Y12, Y1, Y1
+	VMAXPS       floor32<>+0(SB), Y11, Y11
+	VMOVUPS      160(AX), Y13
+	VFMADD231PS  192(AX), Y11, Y13
+	VCMPPS       $0x1e, Y13, Y12, Y13
+	VPSUBD       Y13, Y3, Y3
+	VMOVUPS      224(AX), Y13
+	VFMADD231PS  256(AX), Y11, Y13
+	VCMPPS       $0x1e, Y13, Y12, Y13
+	VPSUBD       Y13, Y4, Y4
+	VFMSUB132PS  288(AX), Y12, Y11
+	VPOR         Y11, Y2, Y2
+	ADDQ         $0x10, CX
+	ADDQ         $0x20, DX
+
+end:
+	VADDPD       Y5, Y6, Y5
+	VADDPD       Y7, Y8, Y7
+	VUNPCKLPD    Y7, Y5, Y6
+	VUNPCKHPD    Y7, Y5, Y5
+	VADDPD       Y6, Y5, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VADDPD       X5, X6, X6
+	VMOVUPD      X6, (DI)
+	VPXOR        Y5, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	ADDQ         $0x10, DI
+	DECQ         BX
+	JNZ          row
+	VADDPD       Y9, Y10, Y9
+	VMOVUPD      Y9, 448(AX)
+	VMOVUPD      Y2, 512(AX)
+	VMOVUPD      Y1, 576(AX)
+	VMOVUPD      Y3, 640(AX)
+	VMOVUPD      Y4, 704(AX)
 	VZEROUPPER
 	RET
 
 // func fastBF16F32AVX512(c *byte)
-// Requires: AVX, AVX2, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
 TEXT ·fastBF16F32AVX512(SB), NOSPLIT, $0-8
 	MOVQ         c+0(FP), AX
 	MOVQ         (AX), CX
@@ -3010,19 +3912,23 @@ TEXT ·fastBF16F32AVX512(SB), NOSPLIT, $0-8
 	MOVQ         16(AX), BX
 	MOVQ         24(AX), SI
 	MOVQ         32(AX), DI
-	VBROADCASTSD absMask64<>+0(SB), Z0
-	VPBROADCASTQ one64<>+0(SB), Z1
-	VBROADCASTSD 64(AX), Z2
-	VBROADCASTSD 96(AX), Z3
-	VBROADCASTSD 128(AX), Z4
-	VBROADCASTSD floor<>+0(SB), Z5
+	VBROADCASTSS absMask32<>+0(SB), Z0
+	VPBROADCASTD one32<>+0(SB), Z1
+	VBROADCASTSS 160(AX), Z1
+	VBROADCASTSS 192(AX), Z10
+	VBROADCASTSS 224(AX), Z11
+	VBROADCASTSS 256(AX), Z11
+	VBROADCASTSS 288(AX), Z11
+	VBROADCASTSS floor32<>+0(SB), Z12
+	VBROADCASTSS highHalf<>+0(SB), Z13
+	VPXORQ       Z2, Z2, Z2
+	VPXORQ       Z3, Z3, Z3
+	VPXORQ       Z4, Z4, Z4
+	VPXORQ       Z5, Z5, Z5
 	VPXORQ       Z6, Z6, Z6
 	VPXORQ       Z7, Z7, Z7
 	VPXORQ       Z8, Z8, Z8
 	VPXORQ       Z9, Z9, Z9
-	VPXORQ       Z10, Z10, Z10
-	VPXORQ       Z11, Z11, Z11
-	VPXORQ       Z12, Z12, Z12
 
 row:
 	MOVQ SI, R8
@@ -3034,136 +3940,262 @@ row:
 	SUBQ R10, R8
 
 loop:
-	VPMOVZXWD    (CX), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VCVTPS2PD    Y13, Z13
-	VCVTPS2PD    (DX), Z14
-	VSUBPD       Z13, Z14, Z15
-	VFMADD231PD  Z15, Z15, Z6
-	VFMADD231PD  Z13, Z13, Z7
-	VFMADD231PD  Z14, Z14, Z8
-	VFMADD231PD  Z14, Z13, Z9
-	VPANDQ       Z0, Z15, Z15
-	VPANDQ       Z0, Z13, Z13
-	VMAXPD       Z15, Z10, Z10
-	VMULPD       Z3, Z13, Z14
-	VADDPD       Z2, Z14, Z14
-	VCMPPD       $0x1e, Z14, Z15, K1
-	VPADDQ       Z1, Z12, K1, Z12
-	VMAXPD       Z5, Z13, Z13
-	VFNMADD231PD Z4, Z13, Z15
-	VMAXPD       Z15, Z11, Z11
-	VPMOVZXWD    16(CX), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VCVTPS2PD    Y13, Z13
-	VCVTPS2PD    32(DX), Z14
-	VSUBPD       Z13, Z14, Z15
-	VFMADD231PD  Z15, Z15, Z6
-	VFMADD231PD  Z13, Z13, Z7
-	VFMADD231PD  Z14, Z14, Z8
-	VFMADD231PD  Z14, Z13, Z9
-	VPANDQ       Z0, Z15, Z15
-	VPANDQ       Z0, Z13, Z13
-	VMAXPD       Z15, Z10, Z10
-	VMULPD       Z3, Z13, Z14
-	VADDPD       Z2, Z14, Z14
-	VCMPPD       $0x1e, Z14, Z15, K1
-	VPADDQ       Z1, Z12, K1, Z12
-	VMAXPD       Z5, Z13, Z13
-	VFNMADD231PD Z4, Z13, Z15
-	VMAXPD       Z15, Z11, Z11
-	ADDQ         $0x20, CX
-	ADDQ         $0x40, DX
-	DECQ         R9
-	JNZ          loop
+	VPMOVZXWD     (CX), Z13
+	VPSLLD        $0x10, Z13, Z13
+	VMOVUPS       (DX), Z14
+	VCVTPS2PD     Y13, Z15
+	VCVTPS2PD     (DX), Z16
+	VSUBPD        Z15, Z16, Z16
+	VFMADD231PD   Z16, Z16, Z4
+	VFMADD231PD   Z15, Z15, Z6
+	VFMADD231PD   Z16, Z15, Z8
+	VEXTRACTF32X8 $0x01, Z13, Y15
+	VCVTPS2PD     Y15, Z15
+	VCVTPS2PD     32(DX), Z16
+	VSUBPD        Z15, Z16, Z16
+	VFMADD231PD   Z16, Z16, Z5
+	VFMADD231PD   Z15, Z15, Z7
+	VFMADD231PD   Z16, Z15, Z9
+	VSUBPS        Z13, Z14, Z14
+	VPANDQ        Z0, Z14, Z14
+	VPANDQ        Z0, Z13, Z13
+	VMAXPS        Z14, Z2, Z2
+	VMAXPS        Z12, Z13, Z13
+	VMOVAPS       Z1, Z15
+	VFMADD231PS   Z10, Z13, Z15
+	VSUBPS        Z14, Z15, Z15
+	VFMSUB132PS   Z11, Z14, Z13
+	VPTERNLOGD    $0xfe, Z13, Z15, Z3
+	ADDQ          $0x20, CX
+	ADDQ          $0x40, DX
+	DECQ          R9
+	JNZ           loop
 
 tail:
-	TESTQ        R8, R8
-	JZ           end
-	MOVQ         R8, R9
-	SHLQ         $0x01, R9
-	ADDQ         R9, CX
-	SUBQ         $0x20, CX
-	MOVQ         R8, R9
-	SHLQ         $0x02, R9
-	ADDQ         R9, DX
-	SUBQ         $0x40, DX
-	LEAQ         tailMask<>+0(SB), R9
-	SHLQ         $0x03, R8
-	ADDQ         R9, R8
-	VPMOVZXWD    (CX), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VCVTPS2PD    Y13, Z13
-	VPANDQ       (R8), Z13, Z13
-	VCVTPS2PD    (DX), Z14
-	VPANDQ       (R8), Z14, Z14
-	VSUBPD       Z13, Z14, Z15
-	VFMADD231PD  Z15, Z15, Z6
-	VFMADD231PD  Z13, Z13, Z7
-	VFMADD231PD  Z14, Z14, Z8
-	VFMADD231PD  Z14, Z13, Z9
-	VPANDQ       Z0, Z15, Z15
-	VPANDQ       Z0, Z13, Z13
-	VMAXPD       Z15, Z10, Z10
-	VMULPD       Z3, Z13, Z14
-	VADDPD       Z2, Z14, Z14
-	VCMPPD       $0x1e, Z14, Z15, K1
-	VPADDQ       Z1, Z12, K1, Z12
-	VMAXPD       Z5, Z13, Z13
-	VFNMADD231PD Z4, Z13, Z15
-	VMAXPD       Z15, Z11, Z11
-	VPMOVZXWD    16(CX), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VCVTPS2PD    Y13, Z13
-	VPANDQ       64(R8), Z13, Z13
-	VCVTPS2PD    32(DX), Z14
-	VPANDQ       64(R8), Z14, Z14
-	VSUBPD       Z13, Z14, Z15
-	VFMADD231PD  Z15, Z15, Z6
-	VFMADD231PD  Z13, Z13, Z7
-	VFMADD231PD  Z14, Z14, Z8
-	VFMADD231PD  Z14, Z13, Z9
-	VPANDQ       Z0, Z15, Z15
-	VPANDQ       Z0, Z13, Z13
-	VMAXPD       Z15, Z10, Z10
-	VMULPD       Z3, Z13, Z14
-	VADDPD       Z2, Z14, Z14
-	VCMPPD       $0x1e, Z14, Z15, K1
-	VPADDQ       Z1, Z12, K1, Z12
-	VMAXPD       Z5, Z13, Z13
-	VFNMADD231PD Z4, Z13, Z15
-	VMAXPD       Z15, Z11, Z11
-	ADDQ         $0x20, CX
-	ADDQ         $0x40, DX
+	TESTQ         R8, R8
+	JZ            end
+	MOVQ          R8, R9
+	SHLQ          $0x01, R9
+	ADDQ          R9, CX
+	SUBQ          $0x20, CX
+	MOVQ          R8, R9
+	SHLQ          $0x02, R9
+	ADDQ          R9, DX
+	SUBQ          $0x40, DX
+	LEAQ          tailMask<>+0(SB), R9
+	SHLQ          $0x02, R8
+	ADDQ          R9, R8
+	VPMOVZXWD     (CX), Z13
+	VPSLLD        $0x10, Z13, Z13
+	VPANDQ        64(R8), Z13, Z13
+	VMOVUPS       (DX), Z14
+	VPANDQ        64(R8), Z14, Z14
+	VCVTPS2PD     Y13, Z15
+	VCVTPS2PD     Y14, Z16
+	VSUBPD        Z15, Z16, Z16
+	VFMADD231PD   Z16, Z16, Z4
+	VFMADD231PD   Z15, Z15, Z6
+	VFMADD231PD   Z16, Z15, Z8
+	VEXTRACTF32X8 $0x01, Z13, Y15
+	VCVTPS2PD     Y15, Z15
+	VEXTRACTF32X8 $0x01, Z14, Y16
+	VCVTPS2PD     Y16, Z16
+	VSUBPD        Z15, Z16, Z16
+	VFMADD231PD   Z16, Z16, Z5
+	VFMADD231PD   Z15, Z15, Z7
+	VFMADD231PD   Z16, Z15, Z9
+	VSUBPS        Z13, Z14, Z14
+	VPANDQ        Z0, Z14, Z14
+	VPANDQ        Z0, Z13, Z13
+	VMAXPS        Z14, Z2, Z2
+	VMAXPS        Z12, Z13, Z13
+	VMOVAPS       Z1, Z15
+	VFMADD231PS   Z10, Z13, Z15
+	VSUBPS        Z14, Z15, Z15
+	VFMSUB132PS   Z11, Z14, Z13
+	VPTERNLOGD    $0xfe, Z13, Z15, Z3
+	ADDQ          $0x20, CX
+	ADDQ          $0x40, DX
 
 end:
-	VEXTRACTF64X4 $0x01, Z6, Y13
-	VADDPD        Y13, Y6, Y13
-	VEXTRACTF64X4 $0x01, Z7, Y14
-	VADDPD        Y14, Y7, Y14
+	VADDPD        Z4, Z5, Z4
+	VADDPD        Z6, Z7, Z6
+	VEXTRACTF64X4 $0x01, Z4, Y13
+	VADDPD        Y13, Y4, Y13
+	VEXTRACTF64X4 $0x01, Z6, Y14
+	VADDPD        Y14, Y6, Y14
 	VUNPCKLPD     Y14, Y13, Y15
 	VUNPCKHPD     Y14, Y13, Y13
 	VADDPD        Y15, Y13, Y13
 	VEXTRACTF64X2 $0x01, Y13, X14
 	VADDPD        X13, X14, X14
 	VMOVUPD       X14, (DI)
-	VEXTRACTF64X4 $0x01, Z10, Y13
-	VMAXPD        Y13, Y10, Y13
-	VEXTRACTF64X2 $0x01, Y13, X14
-	VMAXPD        X13, X14, X14
-	VPERMILPD     $0x01, X14, X13
-	VMAXSD        X14, X13, X14
-	VMOVSD        X14, 16(DI)
+	VPXORQ        Z4, Z4, Z4
+	VPXORQ        Z5, Z5, Z5
 	VPXORQ        Z6, Z6, Z6
 	VPXORQ        Z7, Z7, Z7
-	VPXORQ        Z10, Z10, Z10
-	ADDQ          $0x18, DI
+	ADDQ          $0x10, DI
 	DECQ          BX
 	JNZ           row
-	VMOVUPD       Z8, 320(AX)
-	VMOVUPD       Z9, 384(AX)
-	VMOVUPD       Z11, 448(AX)
-	VMOVUPD       Z12, 512(AX)
+	VADDPD        Z8, Z9, Z8
+	VMOVUPD       Z8, 448(AX)
+	VMOVUPD       Z3, 512(AX)
+	VMOVUPD       Z2, 576(AX)
+	VZEROUPPER
+	RET
+
+// func countBF16F32AVX512(c *byte)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+TEXT ·countBF16F32AVX512(SB), NOSPLIT, $0-8
+	MOVQ         c+0(FP), AX
+	MOVQ         (AX), CX
+	MOVQ         8(AX), DX
+	MOVQ         16(AX), BX
+	MOVQ         24(AX), SI
+	MOVQ         32(AX), DI
+	VBROADCASTSS absMask32<>+0(SB), Z0
+	VPBROADCASTD one32<>+0(SB), Z1
+	VBROADCASTSS 160(AX), Z2
+	VBROADCASTSS 192(AX), Z3
+	VBROADCASTSS 224(AX), Z4
+	VBROADCASTSS 256(AX), Z5
+	VBROADCASTSS 288(AX), Z6
+	VBROADCASTSS floor32<>+0(SB), Z7
+	VBROADCASTSS highHalf<>+0(SB), Z8
+	VPXORQ       Z9, Z9, Z9
+	VPXORQ       Z10, Z10, Z10
+	VPXORQ       Z11, Z11, Z11
+	VPXORQ       Z12, Z12, Z12
+	VPXORQ       Z13, Z13, Z13
+	VPXORQ       Z14, Z14, Z14
+	VPXORQ       Z15, Z15, Z15
+	VPXORQ       Z16, Z16, Z16
+	VPXORQ       Z17, Z17, Z17
+	VPXORQ       Z18, Z18, Z18
+
+row:
+	MOVQ SI, R8
+	MOVQ R8, R9
+	SHRQ $0x04, R9
+	JZ   tail
+	MOVQ R9, R10
+	SHLQ $0x04, R10
+	SUBQ R10, R8
+
+loop:
+	VPMOVZXWD     (CX), Z8
+	VPSLLD        $0x10, Z8, Z8
+	VMOVUPS       (DX), Z19
+	VCVTPS2PD     Y8, Z20
+	VCVTPS2PD     (DX), Z21
+	VSUBPD        Z20, Z21, Z21
+	VFMADD231PD   Z21, Z21, Z13
+	VFMADD231PD   Z20, Z20, Z15
+	VFMADD231PD   Z21, Z20, Z17
+	VEXTRACTF32X8 $0x01, Z8, Y20
+	VCVTPS2PD     Y20, Z20
+	VCVTPS2PD     32(DX), Z21
+	VSUBPD        Z20, Z21, Z21
+	VFMADD231PD   Z21, Z21, Z14
+	VFMADD231PD   Z20, Z20, Z16
+	VFMADD231PD   Z21, Z20, Z18
+	VSUBPS        Z8, Z19, Z19
+	VPANDQ        Z0, Z19, Z19
+	VPANDQ        Z0, Z8, Z8
+	VMAXPS        Z19, Z9, Z9
+	VMAXPS        Z7, Z8, Z8
+	VMOVAPS       Z2, Z20
+	VFMADD231PS   Z3, Z8, Z20
+	VCMPPS        $0x1e, Z20, Z19, K1
+	VPADDD        Z1, Z11, K1, Z11
+	VMOVAPS       Z4, Z20
+	VFMADD231PS   Z5, Z8, Z20
+	VCMPPS        $0x1e, Z20, Z19, K1
+	VPADDD        Z1, Z12, K1, Z12
+	VFMSUB132PS   Z6, Z19, Z8
+	VPORD         Z8, Z10, Z10
+	ADDQ          $0x20, CX
+	ADDQ          $0x40, DX
+	DECQ          R9
+	JNZ           loop
+
+tail:
+	TESTQ         R8, R8
+	JZ            end
+	MOVQ          R8, R9
+	SHLQ          $0x01, R9
+	ADDQ          R9, CX
+	SUBQ          $0x20, CX
+	MOVQ          R8, R9
+	SHLQ          $0x02, R9
+	ADDQ          R9, DX
+	SUBQ          $0x40, DX
+	LEAQ          tailMask<>+0(SB), R9
+	SHLQ          $0x02, R8
+	ADDQ          R9, R8
+	VPMOVZXWD     (CX), Z8
+	VPSLLD        $0x10, Z8, Z8
+	VPANDQ        64(R8), Z8, Z8
+	VMOVUPS       (DX), Z19
+	VPANDQ        64(R8), Z19, Z19
+	VCVTPS2PD     Y8, Z20
+	VCVTPS2PD     Y19, Z21
+	VSUBPD        Z20, Z21, Z21
+	VFMADD231PD   Z21, Z21, Z13
+	VFMADD231PD   Z20, Z20, Z15
+	VFMADD231PD   Z21, Z20, Z17
+	VEXTRACTF32X8 $0x01, Z8, Y20
+	VCVTPS2PD     Y20, Z20
+	VEXTRACTF32X8 $0x01, Z19, Y21
+	VCVTPS2PD     Y21, Z21
+	VSUBPD        Z20, Z21, Z21
+	VFMADD231PD   Z21, Z21, Z14
+	VFMADD231PD   Z20, Z20, Z16
+	VFMADD231PD   Z21, Z20, Z18
+	VSUBPS        Z8, Z19, Z19
+	VPANDQ        Z0, Z19, Z19
+	VPANDQ        Z0, Z8, Z8
+	VMAXPS        Z19, Z9, Z9
+	VMAXPS        Z7, Z8, Z8
+	VMOVAPS       Z2, Z20
+	VFMADD231PS   Z3, Z8, Z20
+	VCMPPS        $0x1e, Z20, Z19, K1
+	VPADDD        Z1, Z11, K1, Z11
+	VMOVAPS       Z4, Z20
+	VFMADD231PS   Z5, Z8, Z20
+	VCMPPS        $0x1e, Z20, Z19, K1
+	VPADDD        Z1, Z12, K1, Z12
+	VFMSUB132PS   Z6, Z19, Z8
+	VPORD         Z8, Z10, Z10
+	ADDQ          $0x20, CX
+	ADDQ          $0x40, DX
+
+end:
+	VADDPD        Z13, Z14, Z13
+	VADDPD        Z15, Z16, Z15
+	VEXTRACTF64X4 $0x01, Z13, Y8
+	VADDPD        Y8, Y13, Y8
+	VEXTRACTF64X4 $0x01, Z15, Y19
+	VADDPD        Y19, Y15, Y19
+	VUNPCKLPD     Y19, Y8, Y20
+	VUNPCKHPD     Y19, Y8, Y8
+	VADDPD        Y20, Y8, Y8
+	VEXTRACTF64X2 $0x01, Y8, X19
+	VADDPD        X8, X19, X19
+	VMOVUPD       X19, (DI)
+	VPXORQ        Z13, Z13, Z13
+	VPXORQ        Z14, Z14, Z14
+	VPXORQ        Z15, Z15, Z15
+	VPXORQ        Z16, Z16, Z16
+	ADDQ          $0x10, DI
+	DECQ          BX
+	JNZ           row
+	VADDPD        Z17, Z18, Z17
+	VMOVUPD       Z17, 448(AX)
+	VMOVUPD       Z10, 512(AX)
+	VMOVUPD       Z9, 576(AX)
+	VMOVUPD       Z11, 640(AX)
+	VMOVUPD       Z12, 704(AX)
 	VZEROUPPER
 	RET
 
@@ -3276,22 +4308,17 @@ end:
 	VEXTRACTF128 $0x01, Y1, X2
 	VADDPD       X1, X2, X2
 	VMOVUPD      X2, (DI)
-	VEXTRACTF128 $0x01, Y5, X1
-	VMAXPD       X5, X1, X1
-	VPERMILPD    $0x01, X1, X2
-	VMAXSD       X1, X2, X1
-	VMOVSD       X1, 16(DI)
 	VPXOR        Y1, Y1, Y1
 	VPXOR        Y2, Y2, Y2
-	VPXOR        Y5, Y5, Y5
-	ADDQ         $0x18, DI
+	ADDQ         $0x10, DI
 	DECQ         BX
 	JNZ          row
 	VMOVUPD      Y3, 320(AX)
 	VMOVUPD      Y4, 384(AX)
-	VMOVUPD      Y6, 448(AX)
-	VMOVUPD      Y7, 512(AX)
-	VMOVUPD      Y8, 576(AX)
+	VMOVUPD      Y6, 512(AX)
+	VMOVUPD      Y5, 576(AX)
+	VMOVUPD      Y7, 640(AX)
+	VMOVUPD      Y8, 704(AX)
 	VZEROUPPER
 	RET
 
@@ -3304,7 +4331,7 @@ TEXT ·fastF32BF16AVX2(SB), NOSPLIT, $0-8
 	MOVQ    16(AX), BX
 	MOVQ    24(AX), SI
 	MOVQ    32(AX), DI
-	VMOVDQU absMask64<>+0(SB), Y0
+	VMOVDQU absMask32<>+0(SB), Y0
 	VPXOR   Y1, Y1, Y1
 	VPXOR   Y2, Y2, Y2
 	VPXOR   Y3, Y3, Y3
@@ -3312,6 +4339,7 @@ TEXT ·fastF32BF16AVX2(SB), NOSPLIT, $0-8
 	VPXOR   Y5, Y5, Y5
 	VPXOR   Y6, Y6, Y6
 	VPXOR   Y7, Y7, Y7
+	VPXOR   Y8, Y8, Y8
 
 row:
 	MOVQ SI, R8
@@ -3323,44 +4351,33 @@ row:
 	SUBQ R10, R8
 
 loop:
-	VCVTPS2PD    (CX), Y8
-	VPMOVZXWD    (DX), X9
-	VPSLLD       $0x10, X9, X9
-	VCVTPS2PD    X9, Y9
-	VSUBPD       Y8, Y9, Y10
-	VFMADD231PD  Y10, Y10, Y1
-	VFMADD231PD  Y8, Y8, Y2
-	VFMADD231PD  Y9, Y9, Y3
-	VFMADD231PD  Y9, Y8, Y4
+	VMOVUPS      (CX), Y9
+	VPMOVZXWD    (DX), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VCVTPS2PD    (CX), Y11
+	VCVTPS2PD    X10, Y12
+	VSUBPD       Y11, Y12, Y12
+	VFMADD231PD  Y12, Y12, Y3
+	VFMADD231PD  Y11, Y11, Y5
+	VFMADD231PD  Y12, Y11, Y7
+	VCVTPS2PD    16(CX), Y11
+	VEXTRACTF128 $0x01, Y10, X12
+	VCVTPS2PD    X12, Y12
+	VSUBPD       Y11, Y12, Y12
+	VFMADD231PD  Y12, Y12, Y4
+	VFMADD231PD  Y11, Y11, Y6
+	VFMADD231PD  Y12, Y11, Y8
+	VSUBPS       Y9, Y10, Y10
 	VPAND        Y0, Y10, Y10
-	VPAND        Y0, Y8, Y8
-	VMAXPD       Y10, Y5, Y5
-	VMULPD       96(AX), Y8, Y9
-	VADDPD       64(AX), Y9, Y9
-	VCMPPD       $0x1e, Y9, Y10, Y9
-	VPSUBQ       Y9, Y7, Y7
-	VMAXPD       floor<>+0(SB), Y8, Y8
-	VFNMADD231PD 128(AX), Y8, Y10
-	VMAXPD       Y10, Y6, Y6
-	VCVTPS2PD    16(CX), Y8
-	VPMOVZXWD    8(DX), X9
-	VPSLLD       $0x10, X9, X9
-	VCVTPS2PD    X9, Y9
-	VSUBPD       Y8, Y9, Y10
-	VFMADD231PD  Y10, Y10, Y1
-	VFMADD231PD  Y8, Y8, Y2
-	VFMADD231PD  Y9, Y9, Y3
-	VFMADD231PD  Y9, Y8, Y4
-	VPAND        Y0, Y10, Y10
-	VPAND        Y0, Y8, Y8
-	VMAXPD       Y10, Y5, Y5
-	VMULPD       96(AX), Y8, Y9
-	VADDPD       64(AX), Y9, Y9
-	VCMPPD       $0x1e, Y9, Y10, Y9
-	VPSUBQ       Y9, Y7, Y7
-	VMAXPD       floor<>+0(SB), Y8, Y8
-	VFNMADD231PD 128(AX), Y8, Y10
-	VMAXPD       Y10, Y6, Y6
+	VPAND        Y0, Y9, Y9
+	VMAXPS       Y10, Y1, Y1
+	VMAXPS       floor32<>+0(SB), Y9, Y9
+	VMOVUPS      160(AX), Y11
+	VFMADD231PS  192(AX), Y9, Y11
+	VSUBPS       Y10, Y11, Y11
+	VFMSUB132PS  288(AX), Y10, Y9
+	VPOR         Y11, Y2, Y2
+	VPOR         Y9, Y2, Y2
 	ADDQ         $0x20, CX
 	ADDQ         $0x10, DX
 	DECQ         R9
@@ -3378,80 +4395,209 @@ tail:
 	ADDQ         R9, DX
 	SUBQ         $0x10, DX
 	LEAQ         tailMask<>+0(SB), R9
-	SHLQ         $0x03, R8
+	SHLQ         $0x02, R8
 	ADDQ         R9, R8
-	VCVTPS2PD    (CX), Y8
-	VPAND        64(R8), Y8, Y8
-	VPMOVZXWD    (DX), X9
-	VPSLLD       $0x10, X9, X9
-	VCVTPS2PD    X9, Y9
-	VPAND        64(R8), Y9, Y9
-	VSUBPD       Y8, Y9, Y10
-	VFMADD231PD  Y10, Y10, Y1
-	VFMADD231PD  Y8, Y8, Y2
-	VFMADD231PD  Y9, Y9, Y3
-	VFMADD231PD  Y9, Y8, Y4
-	VPAND        Y0, Y10, Y10
-	VPAND        Y0, Y8, Y8
-	VMAXPD       Y10, Y5, Y5
-	VMULPD       96(AX), Y8, Y9
-	VADDPD       64(AX), Y9, Y9
-	VCMPPD       $0x1e, Y9, Y10, Y9
-	VPSUBQ       Y9, Y7, Y7
-	VMAXPD       floor<>+0(SB), Y8, Y8
-	VFNMADD231PD 128(AX), Y8, Y10
-	VMAXPD       Y10, Y6, Y6
-	VCVTPS2PD    16(CX), Y8
-	VPAND        96(R8), Y8, Y8
-	VPMOVZXWD    8(DX), X9
-	VPSLLD       $0x10, X9, X9
-	VCVTPS2PD    X9, Y9
+	VMOVUPS      (CX), Y9
 	VPAND        96(R8), Y9, Y9
-	VSUBPD       Y8, Y9, Y10
-	VFMADD231PD  Y10, Y10, Y1
-	VFMADD231PD  Y8, Y8, Y2
-	VFMADD231PD  Y9, Y9, Y3
-	VFMADD231PD  Y9, Y8, Y4
+	VPMOVZXWD    (DX), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VPAND        96(R8), Y10, Y10
+	VCVTPS2PD    X9, Y11
+	VCVTPS2PD    X10, Y12
+	VSUBPD       Y11, Y12, Y12
+	VFMADD231PD  Y12, Y12, Y3
+	VFMADD231PD  Y11, Y11, Y5
+	VFMADD231PD  Y12, Y11, Y7
+	VEXTRACTF128 $0x01, Y9, X11
+	VCVTPS2PD    X11, Y11
+	VEXTRACTF128 $0x01, Y10, X12
+	VCVTPS2PD    X12, Y12
+	VSUBPD       Y11, Y12, Y12
+	VFMADD231PD  Y12, Y12, Y4
+	VFMADD231PD  Y11, Y11, Y6
+	VFMADD231PD  Y12, Y11, Y8
+	VSUBPS       Y9, Y10, Y10
 	VPAND        Y0, Y10, Y10
-	VPAND        Y0, Y8, Y8
-	VMAXPD       Y10, Y5, Y5
-	VMULPD       96(AX), Y8, Y9
-	VADDPD       64(AX), Y9, Y9
-	VCMPPD       $0x1e, Y9, Y10, Y9
-	VPSUBQ       Y9, Y7, Y7
-	VMAXPD       floor<>+0(SB), Y8, Y8
-	VFNMADD231PD 128(AX), Y8, Y10
-	VMAXPD       Y10, Y6, Y6
+	VPAND        Y0, Y9, Y9
+	VMAXPS       Y10, Y1, Y1
+	VMAXPS       floor32<>+0(SB), Y9, Y9
+	VMOVUPS      160(AX), Y11
+	VFMADD231PS  192(AX), Y9, Y11
+	VSUBPS       Y10, Y11, Y11
+	VFMSUB132PS  288(AX), Y10, Y9
+	VPOR         Y11, Y2, Y2
+	VPOR         Y9, Y2, Y2
 	ADDQ         $0x20, CX
 	ADDQ         $0x10, DX
 
 end:
-	VUNPCKLPD    Y2, Y1, Y8
-	VUNPCKHPD    Y2, Y1, Y1
-	VADDPD       Y8, Y1, Y1
-	VEXTRACTF128 $0x01, Y1, X2
-	VADDPD       X1, X2, X2
-	VMOVUPD      X2, (DI)
-	VEXTRACTF128 $0x01, Y5, X1
-	VMAXPD       X5, X1, X1
-	VPERMILPD    $0x01, X1, X2
-	VMAXSD       X1, X2, X1
-	VMOVSD       X1, 16(DI)
-	VPXOR        Y1, Y1, Y1
-	VPXOR        Y2, Y2, Y2
+	VADDPD       Y3, Y4, Y3
+	VADDPD       Y5, Y6, Y5
+	VUNPCKLPD    Y5, Y3, Y4
+	VUNPCKHPD    Y5, Y3, Y3
+	VADDPD       Y4, Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VADDPD       X3, X4, X4
+	VMOVUPD      X4, (DI)
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
 	VPXOR        Y5, Y5, Y5
-	ADDQ         $0x18, DI
+	VPXOR        Y6, Y6, Y6
+	ADDQ         $0x10, DI
 	DECQ         BX
 	JNZ          row
-	VMOVUPD      Y3, 320(AX)
-	VMOVUPD      Y4, 384(AX)
-	VMOVUPD      Y6, 448(AX)
-	VMOVUPD      Y7, 512(AX)
+	VADDPD       Y7, Y8, Y7
+	VMOVUPD      Y7, 448(AX)
+	VMOVUPD      Y2, 512(AX)
+	VMOVUPD      Y1, 576(AX)
+	VZEROUPPER
+	RET
+
+// func countF32BF16AVX2(c *byte)
+// Requires: AVX, AVX2, FMA3
+TEXT ·countF32BF16AVX2(SB), NOSPLIT, $0-8
+	MOVQ    c+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    8(AX), DX
+	MOVQ    16(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    32(AX), DI
+	VMOVDQU absMask32<>+0(SB), Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	VPXOR   Y8, Y8, Y8
+	VPXOR   Y9, Y9, Y9
+	VPXOR   Y10, Y10, Y10
+
+row:
+	MOVQ SI, R8
+	MOVQ R8, R9
+	SHRQ $0x03, R9
+	JZ   tail
+	MOVQ R9, R10
+	SHLQ $0x03, R10
+	SUBQ R10, R8
+
+loop:
+	VMOVUPS      (CX), Y11
+	VPMOVZXWD    (DX), Y12
+	VPSLLD       $0x10, Y12, Y12
+	VCVTPS2PD    (CX), Y13
+	VCVTPS2PD    X12, Y14
+	VSUBPD       Y13, Y14, Y14
+	VFMADD231PD  Y14, Y14, Y5
+	VFMADD231PD  Y13, Y13, Y7
+	VFMADD231PD  Y14, Y13, Y9
+	VCVTPS2PD    16(CX), Y13
+	VEXTRACTF128 $0x01, Y12, X14
+	VCVTPS2PD    X14, Y14
+	VSUBPD       Y13, Y14, Y14
+	VFMADD231PD  Y14, Y14, Y6
+	VFMADD231PD  Y13, Y13, Y8
+	VFMADD231PD  Y14, Y13, Y10
+	VSUBPS       Y11, Y12, Y12
+	VPAND        Y0, Y12, Y12
+	VPAND        Y0, Y11, Y11
+	VMAXPS       Y12, Y1, Y1
+	VMAXPS       floor32<>+0(SB), Y11, Y11
+	VMOVUPS      160(AX), Y13
+	VFMADD231PS  192(AX), Y11, Y13
+	VCMPPS       $0x1e, Y13, Y12, Y13
+	VPSUBD       Y13, Y3, Y3
+	VMOVUPS      224(AX), Y13
+	VFMADD231PS  256(AX), Y11, Y13
+	VCMPPS       $0x1e, Y13, Y12, Y13
+	VPSUBD       Y13, Y4, Y4
+	VFMSUB132PS  288(AX), Y12, Y11
+	VPOR         Y11, Y2, Y2
+	ADDQ         $0x20, CX
+	ADDQ         $0x10, DX
+	DECQ         R9
+	JNZ          loop
+
+tail:
+	TESTQ        R8, R8
+	JZ           end
+	MOVQ         R8, R9
+	SHLQ         $0x02, R9
+	ADDQ         R9, CX
+	SUBQ         $0x20, CX
+	MOVQ         R8, R9
+	SHLQ         $0x01, R9
+	ADDQ         R9, DX
+	SUBQ         $0x10, DX
+	LEAQ         tailMask<>+0(SB), R9
+	SHLQ         $0x02, R8
+	ADDQ         R9, R8
+	VMOVUPS      (CX), Y11
+	VPAND        96(R8), Y11, Y11
+	VPMOVZXWD    (DX), Y12
+	VPSLLD       $0x10, Y12, Y12
+	VPAND        96(R8), Y12, Y12
+	VCVTPS2PD    X11, Y13
+	VCVTPS2PD    X12, Y14
+	VSUBPD       Y13, Y14, Y14
+	VFMADD231PD  Y14, Y14, Y5
+	VFMADD231PD  Y13, Y13, Y7
+	VFMADD231PD  Y14, Y13, Y9
+	VEXTRACTF128 $0x01, Y11, X13
+	VCVTPS2PD    X13, Y13
+	VEXTRACTF128 $0x01, Y12, X14
+	VCVTPS2PD    X14, Y14
+	VSUBPD       Y13, Y14, Y14
+	VFMADD231PD  Y14, Y14, Y6
+	VFMADD231PD  Y13, Y13, Y8
+	VFMADD231PD  Y14, Y13, Y10
+	VSUBPS       Y11, Y12, Y12
+	VPAND        Y0, Y12, Y12
+	VPAND        Y0, Y11, Y11
+	VMAXPS       Y12, Y1, Y1
+	VMAXPS       floor32<>+0(SB), Y11, Y11
+	VMOVUPS      160(AX), Y13
+	VFMADD231PS  192(AX), Y11, Y13
+	VCMPPS       $0x1e, Y13, Y12, Y13
+	VPSUBD       Y13, Y3, Y3
+	VMOVUPS      224(AX), Y13
+	VFMADD231PS  256(AX), Y11, Y13
+	VCMPPS       $0x1e, Y13, Y12, Y13
+	VPSUBD       Y13, Y4, Y4
+	VFMSUB132PS  288(AX), Y12, Y11
+	VPOR         Y11, Y2, Y2
+	ADDQ         $0x20, CX
+	ADDQ         $0x10, DX
+
+end:
+	VADDPD       Y5, Y6, Y5
+	VADDPD       Y7, Y8, Y7
+	VUNPCKLPD    Y7, Y5, Y6
+	VUNPCKHPD    Y7, Y5, Y5
+	VADDPD       Y6, Y5, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VADDPD       X5, X6, X6
+	VMOVUPD      X6, (DI)
+	VPXOR        Y5, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	ADDQ         $0x10, DI
+	DECQ         BX
+	JNZ          row
+	VADDPD       Y9, Y10, Y9
+	VMOVUPD      Y9, 448(AX)
+	VMOVUPD      Y2, 512(AX)
+	VMOVUPD      Y1, 576(AX)
+	VMOVUPD      Y3, 640(AX)
+	VMOVUPD      Y4, 704(AX)
 	VZEROUPPER
 	RET
 
 // func fastF32BF16AVX512(c *byte)
-// Requires: AVX, AVX2, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
 TEXT ·fastF32BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ         c+0(FP), AX
 	MOVQ         (AX), CX
@@ -3459,19 +4605,23 @@ TEXT ·fastF32BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ         16(AX), BX
 	MOVQ         24(AX), SI
 	MOVQ         32(AX), DI
-	VBROADCASTSD absMask64<>+0(SB), Z0
-	VPBROADCASTQ one64<>+0(SB), Z1
-	VBROADCASTSD 64(AX), Z2
-	VBROADCASTSD 96(AX), Z3
-	VBROADCASTSD 128(AX), Z4
-	VBROADCASTSD floor<>+0(SB), Z5
+	VBROADCASTSS absMask32<>+0(SB), Z0
+	VPBROADCASTD one32<>+0(SB), Z1
+	VBROADCASTSS 160(AX), Z1
+	VBROADCASTSS 192(AX), Z10
+	VBROADCASTSS 224(AX), Z11
+	VBROADCASTSS 256(AX), Z11
+	VBROADCASTSS 288(AX), Z11
+	VBROADCASTSS floor32<>+0(SB), Z12
+	VBROADCASTSS highHalf<>+0(SB), Z13
+	VPXORQ       Z2, Z2, Z2
+	VPXORQ       Z3, Z3, Z3
+	VPXORQ       Z4, Z4, Z4
+	VPXORQ       Z5, Z5, Z5
 	VPXORQ       Z6, Z6, Z6
 	VPXORQ       Z7, Z7, Z7
 	VPXORQ       Z8, Z8, Z8
 	VPXORQ       Z9, Z9, Z9
-	VPXORQ       Z10, Z10, Z10
-	VPXORQ       Z11, Z11, Z11
-	VPXORQ       Z12, Z12, Z12
 
 row:
 	MOVQ SI, R8
@@ -3483,136 +4633,262 @@ row:
 	SUBQ R10, R8
 
 loop:
-	VCVTPS2PD    (CX), Z13
-	VPMOVZXWD    (DX), Y14
-	VPSLLD       $0x10, Y14, Y14
-	VCVTPS2PD    Y14, Z14
-	VSUBPD       Z13, Z14, Z15
-	VFMADD231PD  Z15, Z15, Z6
-	VFMADD231PD  Z13, Z13, Z7
-	VFMADD231PD  Z14, Z14, Z8
-	VFMADD231PD  Z14, Z13, Z9
-	VPANDQ       Z0, Z15, Z15
-	VPANDQ       Z0, Z13, Z13
-	VMAXPD       Z15, Z10, Z10
-	VMULPD       Z3, Z13, Z14
-	VADDPD       Z2, Z14, Z14
-	VCMPPD       $0x1e, Z14, Z15, K1
-	VPADDQ       Z1, Z12, K1, Z12
-	VMAXPD       Z5, Z13, Z13
-	VFNMADD231PD Z4, Z13, Z15
-	VMAXPD       Z15, Z11, Z11
-	VCVTPS2PD    32(CX), Z13
-	VPMOVZXWD    16(DX), Y14
-	VPSLLD       $0x10, Y14, Y14
-	VCVTPS2PD    Y14, Z14
-	VSUBPD       Z13, Z14, Z15
-	VFMADD231PD  Z15, Z15, Z6
-	VFMADD231PD  Z13, Z13, Z7
-	VFMADD231PD  Z14, Z14, Z8
-	VFMADD231PD  Z14, Z13, Z9
-	VPANDQ       Z0, Z15, Z15
-	VPANDQ       Z0, Z13, Z13
-	VMAXPD       Z15, Z10, Z10
-	VMULPD       Z3, Z13, Z14
-	VADDPD       Z2, Z14, Z14
-	VCMPPD       $0x1e, Z14, Z15, K1
-	VPADDQ       Z1, Z12, K1, Z12
-	VMAXPD       Z5, Z13, Z13
-	VFNMADD231PD Z4, Z13, Z15
-	VMAXPD       Z15, Z11, Z11
-	ADDQ         $0x40, CX
-	ADDQ         $0x20, DX
-	DECQ         R9
-	JNZ          loop
+	VMOVUPS       (CX), Z13
+	VPMOVZXWD     (DX), Z14
+	VPSLLD        $0x10, Z14, Z14
+	VCVTPS2PD     (CX), Z15
+	VCVTPS2PD     Y14, Z16
+	VSUBPD        Z15, Z16, Z16
+	VFMADD231PD   Z16, Z16, Z4
+	VFMADD231PD   Z15, Z15, Z6
+	VFMADD231PD   Z16, Z15, Z8
+	VCVTPS2PD     32(CX), Z15
+	VEXTRACTF32X8 $0x01, Z14, Y16
+	VCVTPS2PD     Y16, Z16
+	VSUBPD        Z15, Z16, Z16
+	VFMADD231PD   Z16, Z16, Z5
+	VFMADD231PD   Z15, Z15, Z7
+	VFMADD231PD   Z16, Z15, Z9
+	VSUBPS        Z13, Z14, Z14
+	VPANDQ        Z0, Z14, Z14
+	VPANDQ        Z0, Z13, Z13
+	VMAXPS        Z14, Z2, Z2
+	VMAXPS        Z12, Z13, Z13
+	VMOVAPS       Z1, Z15
+	VFMADD231PS   Z10, Z13, Z15
+	VSUBPS        Z14, Z15, Z15
+	VFMSUB132PS   Z11, Z14, Z13
+	VPTERNLOGD    $0xfe, Z13, Z15, Z3
+	ADDQ          $0x40, CX
+	ADDQ          $0x20, DX
+	DECQ          R9
+	JNZ           loop
 
 tail:
-	TESTQ        R8, R8
-	JZ           end
-	MOVQ         R8, R9
-	SHLQ         $0x02, R9
-	ADDQ         R9, CX
-	SUBQ         $0x40, CX
-	MOVQ         R8, R9
-	SHLQ         $0x01, R9
-	ADDQ         R9, DX
-	SUBQ         $0x20, DX
-	LEAQ         tailMask<>+0(SB), R9
-	SHLQ         $0x03, R8
-	ADDQ         R9, R8
-	VCVTPS2PD    (CX), Z13
-	VPANDQ       (R8), Z13, Z13
-	VPMOVZXWD    (DX), Y14
-	VPSLLD       $0x10, Y14, Y14
-	VCVTPS2PD    Y14, Z14
-	VPANDQ       (R8), Z14, Z14
-	VSUBPD       Z13, Z14, Z15
-	VFMADD231PD  Z15, Z15, Z6
-	VFMADD231PD  Z13, Z13, Z7
-	VFMADD231PD  Z14, Z14, Z8
-	VFMADD231PD  Z14, Z13, Z9
-	VPANDQ       Z0, Z15, Z15
-	VPANDQ       Z0, Z13, Z13
-	VMAXPD       Z15, Z10, Z10
-	VMULPD       Z3, Z13, Z14
-	VADDPD       Z2, Z14, Z14
-	VCMPPD       $0x1e, Z14, Z15, K1
-	VPADDQ       Z1, Z12, K1, Z12
-	VMAXPD       Z5, Z13, Z13
-	VFNMADD231PD Z4, Z13, Z15
-	VMAXPD       Z15, Z11, Z11
-	VCVTPS2PD    32(CX), Z13
-	VPANDQ       64(R8), Z13, Z13
-	VPMOVZXWD    16(DX), Y14
-	VPSLLD       $0x10, Y14, Y14
-	VCVTPS2PD    Y14, Z14
-	VPANDQ       64(R8), Z14, Z14
-	VSUBPD       Z13, Z14, Z15
-	VFMADD231PD  Z15, Z15, Z6
-	VFMADD231PD  Z13, Z13, Z7
-	VFMADD231PD  Z14, Z14, Z8
-	VFMADD231PD  Z14, Z13, Z9
-	VPANDQ       Z0, Z15, Z15
-	VPANDQ       Z0, Z13, Z13
-	VMAXPD       Z15, Z10, Z10
-	VMULPD       Z3, Z13, Z14
-	VADDPD       Z2, Z14, Z14
-	VCMPPD       $0x1e, Z14, Z15, K1
-	VPADDQ       Z1, Z12, K1, Z12
-	VMAXPD       Z5, Z13, Z13
-	VFNMADD231PD Z4, Z13, Z15
-	VMAXPD       Z15, Z11, Z11
-	ADDQ         $0x40, CX
-	ADDQ         $0x20, DX
+	TESTQ         R8, R8
+	JZ            end
+	MOVQ          R8, R9
+	SHLQ          $0x02, R9
+	ADDQ          R9, CX
+	SUBQ          $0x40, CX
+	MOVQ          R8, R9
+	SHLQ          $0x01, R9
+	ADDQ          R9, DX
+	SUBQ          $0x20, DX
+	LEAQ          tailMask<>+0(SB), R9
+	SHLQ          $0x02, R8
+	ADDQ          R9, R8
+	VMOVUPS       (CX), Z13
+	VPANDQ        64(R8), Z13, Z13
+	VPMOVZXWD     (DX), Z14
+	VPSLLD        $0x10, Z14, Z14
+	VPANDQ        64(R8), Z14, Z14
+	VCVTPS2PD     Y13, Z15
+	VCVTPS2PD     Y14, Z16
+	VSUBPD        Z15, Z16, Z16
+	VFMADD231PD   Z16, Z16, Z4
+	VFMADD231PD   Z15, Z15, Z6
+	VFMADD231PD   Z16, Z15, Z8
+	VEXTRACTF32X8 $0x01, Z13, Y15
+	VCVTPS2PD     Y15, Z15
+	VEXTRACTF32X8 $0x01, Z14, Y16
+	VCVTPS2PD     Y16, Z16
+	VSUBPD        Z15, Z16, Z16
+	VFMADD231PD   Z16, Z16, Z5
+	VFMADD231PD   Z15, Z15, Z7
+	VFMADD231PD   Z16, Z15, Z9
+	VSUBPS        Z13, Z14, Z14
+	VPANDQ        Z0, Z14, Z14
+	VPANDQ        Z0, Z13, Z13
+	VMAXPS        Z14, Z2, Z2
+	VMAXPS        Z12, Z13, Z13
+	VMOVAPS       Z1, Z15
+	VFMADD231PS   Z10, Z13, Z15
+	VSUBPS        Z14, Z15, Z15
+	VFMSUB132PS   Z11, Z14, Z13
+	VPTERNLOGD    $0xfe, Z13, Z15, Z3
+	ADDQ          $0x40, CX
+	ADDQ          $0x20, DX
 
 end:
-	VEXTRACTF64X4 $0x01, Z6, Y13
-	VADDPD        Y13, Y6, Y13
-	VEXTRACTF64X4 $0x01, Z7, Y14
-	VADDPD        Y14, Y7, Y14
+	VADDPD        Z4, Z5, Z4
+	VADDPD        Z6, Z7, Z6
+	VEXTRACTF64X4 $0x01, Z4, Y13
+	VADDPD        Y13, Y4, Y13
+	VEXTRACTF64X4 $0x01, Z6, Y14
+	VADDPD        Y14, Y6, Y14
 	VUNPCKLPD     Y14, Y13, Y15
 	VUNPCKHPD     Y14, Y13, Y13
 	VADDPD        Y15, Y13, Y13
 	VEXTRACTF64X2 $0x01, Y13, X14
 	VADDPD        X13, X14, X14
 	VMOVUPD       X14, (DI)
-	VEXTRACTF64X4 $0x01, Z10, Y13
-	VMAXPD        Y13, Y10, Y13
-	VEXTRACTF64X2 $0x01, Y13, X14
-	VMAXPD        X13, X14, X14
-	VPERMILPD     $0x01, X14, X13
-	VMAXSD        X14, X13, X14
-	VMOVSD        X14, 16(DI)
+	VPXORQ        Z4, Z4, Z4
+	VPXORQ        Z5, Z5, Z5
 	VPXORQ        Z6, Z6, Z6
 	VPXORQ        Z7, Z7, Z7
-	VPXORQ        Z10, Z10, Z10
-	ADDQ          $0x18, DI
+	ADDQ          $0x10, DI
 	DECQ          BX
 	JNZ           row
-	VMOVUPD       Z8, 320(AX)
-	VMOVUPD       Z9, 384(AX)
-	VMOVUPD       Z11, 448(AX)
-	VMOVUPD       Z12, 512(AX)
+	VADDPD        Z8, Z9, Z8
+	VMOVUPD       Z8, 448(AX)
+	VMOVUPD       Z3, 512(AX)
+	VMOVUPD       Z2, 576(AX)
+	VZEROUPPER
+	RET
+
+// func countF32BF16AVX512(c *byte)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+TEXT ·countF32BF16AVX512(SB), NOSPLIT, $0-8
+	MOVQ         c+0(FP), AX
+	MOVQ         (AX), CX
+	MOVQ         8(AX), DX
+	MOVQ         16(AX), BX
+	MOVQ         24(AX), SI
+	MOVQ         32(AX), DI
+	VBROADCASTSS absMask32<>+0(SB), Z0
+	VPBROADCASTD one32<>+0(SB), Z1
+	VBROADCASTSS 160(AX), Z2
+	VBROADCASTSS 192(AX), Z3
+	VBROADCASTSS 224(AX), Z4
+	VBROADCASTSS 256(AX), Z5
+	VBROADCASTSS 288(AX), Z6
+	VBROADCASTSS floor32<>+0(SB), Z7
+	VBROADCASTSS highHalf<>+0(SB), Z8
+	VPXORQ       Z9, Z9, Z9
+	VPXORQ       Z10, Z10, Z10
+	VPXORQ       Z11, Z11, Z11
+	VPXORQ       Z12, Z12, Z12
+	VPXORQ       Z13, Z13, Z13
+	VPXORQ       Z14, Z14, Z14
+	VPXORQ       Z15, Z15, Z15
+	VPXORQ       Z16, Z16, Z16
+	VPXORQ       Z17, Z17, Z17
+	VPXORQ       Z18, Z18, Z18
+
+row:
+	MOVQ SI, R8
+	MOVQ R8, R9
+	SHRQ $0x04, R9
+	JZ   tail
+	MOVQ R9, R10
+	SHLQ $0x04, R10
+	SUBQ R10, R8
+
+loop:
+	VMOVUPS       (CX), Z8
+	VPMOVZXWD     (DX), Z19
+	VPSLLD        $0x10, Z19, Z19
+	VCVTPS2PD     (CX), Z20
+	VCVTPS2PD     Y19, Z21
+	VSUBPD        Z20, Z21, Z21
+	VFMADD231PD   Z21, Z21, Z13
+	VFMADD231PD   Z20, Z20, Z15
+	VFMADD231PD   Z21, Z20, Z17
+	VCVTPS2PD     32(CX), Z20
+	VEXTRACTF32X8 $0x01, Z19, Y21
+	VCVTPS2PD     Y21, Z21
+	VSUBPD        Z20, Z21, Z21
+	VFMADD231PD   Z21, Z21, Z14
+	VFMADD231PD   Z20, Z20, Z16
+	VFMADD231PD   Z21, Z20, Z18
+	VSUBPS        Z8, Z19, Z19
+	VPANDQ        Z0, Z19, Z19
+	VPANDQ        Z0, Z8, Z8
+	VMAXPS        Z19, Z9, Z9
+	VMAXPS        Z7, Z8, Z8
+	VMOVAPS       Z2, Z20
+	VFMADD231PS   Z3, Z8, Z20
+	VCMPPS        $0x1e, Z20, Z19, K1
+	VPADDD        Z1, Z11, K1, Z11
+	VMOVAPS       Z4, Z20
+	VFMADD231PS   Z5, Z8, Z20
+	VCMPPS        $0x1e, Z20, Z19, K1
+	VPADDD        Z1, Z12, K1, Z12
+	VFMSUB132PS   Z6, Z19, Z8
+	VPORD         Z8, Z10, Z10
+	ADDQ          $0x40, CX
+	ADDQ          $0x20, DX
+	DECQ          R9
+	JNZ           loop
+
+tail:
+	TESTQ         R8, R8
+	JZ            end
+	MOVQ          R8, R9
+	SHLQ          $0x02, R9
+	ADDQ          R9, CX
+	SUBQ          $0x40, CX
+	MOVQ          R8, R9
+	SHLQ          $0x01, R9
+	ADDQ          R9, DX
+	SUBQ          $0x20, DX
+	LEAQ          tailMask<>+0(SB), R9
+	SHLQ          $0x02, R8
+	ADDQ          R9, R8
+	VMOVUPS       (CX), Z8
+	VPANDQ        64(R8), Z8, Z8
+	VPMOVZXWD     (DX), Z19
+	VPSLLD        $0x10, Z19, Z19
+	VPANDQ        64(R8), Z19, Z19
+	VCVTPS2PD     Y8, Z20
+	VCVTPS2PD     Y19, Z21
+	VSUBPD        Z20, Z21, Z21
+	VFMADD231PD   Z21, Z21, Z13
+	VFMADD231PD   Z20, Z20, Z15
+	VFMADD231PD   Z21, Z20, Z17
+	VEXTRACTF32X8 $0x01, Z8, Y20
+	VCVTPS2PD     Y20, Z20
+	VEXTRACTF32X8 $0x01, Z19, Y21
+	VCVTPS2PD     Y21, Z21
+	VSUBPD        Z20, Z21, Z21
+	VFMADD231PD   Z21, Z21, Z14
+	VFMADD231PD   Z20, Z20, Z16
+	VFMADD231PD   Z21, Z20, Z18
+	VSUBPS        Z8, Z19, Z19
+	VPANDQ        Z0, Z19, Z19
+	VPANDQ        Z0, Z8, Z8
+	VMAXPS        Z19, Z9, Z9
+	VMAXPS        Z7, Z8, Z8
+	VMOVAPS       Z2, Z20
+	VFMADD231PS   Z3, Z8, Z20
+	VCMPPS        $0x1e, Z20, Z19, K1
+	VPADDD        Z1, Z11, K1, Z11
+	VMOVAPS       Z4, Z20
+	VFMADD231PS   Z5, Z8, Z20
+	VCMPPS        $0x1e, Z20, Z19, K1
+	VPADDD        Z1, Z12, K1, Z12
+	VFMSUB132PS   Z6, Z19, Z8
+	VPORD         Z8, Z10, Z10
+	ADDQ          $0x40, CX
+	ADDQ          $0x20, DX
+
+end:
+	VADDPD        Z13, Z14, Z13
+	VADDPD        Z15, Z16, Z15
+	VEXTRACTF64X4 $0x01, Z13, Y8
+	VADDPD        Y8, Y13, Y8
+	VEXTRACTF64X4 $0x01, Z15, Y19
+	VADDPD        Y19, Y15, Y19
+	VUNPCKLPD     Y19, Y8, Y20
+	VUNPCKHPD     Y19, Y8, Y8
+	VADDPD        Y20, Y8, Y8
+	VEXTRACTF64X2 $0x01, Y8, X19
+	VADDPD        X8, X19, X19
+	VMOVUPD       X19, (DI)
+	VPXORQ        Z13, Z13, Z13
+	VPXORQ        Z14, Z14, Z14
+	VPXORQ        Z15, Z15, Z15
+	VPXORQ        Z16, Z16, Z16
+	ADDQ          $0x10, DI
+	DECQ          BX
+	JNZ           row
+	VADDPD        Z17, Z18, Z17
+	VMOVUPD       Z17, 448(AX)
+	VMOVUPD       Z10, 512(AX)
+	VMOVUPD       Z9, 576(AX)
+	VMOVUPD       Z11, 640(AX)
+	VMOVUPD       Z12, 704(AX)
 	VZEROUPPER
 	RET
 
@@ -3725,22 +5001,17 @@ end:
 	VEXTRACTF128 $0x01, Y1, X2
 	VADDPD       X1, X2, X2
 	VMOVUPD      X2, (DI)
-	VEXTRACTF128 $0x01, Y5, X1
-	VMAXPD       X5, X1, X1
-	VPERMILPD    $0x01, X1, X2
-	VMAXSD       X1, X2, X1
-	VMOVSD       X1, 16(DI)
 	VPXOR        Y1, Y1, Y1
 	VPXOR        Y2, Y2, Y2
-	VPXOR        Y5, Y5, Y5
-	ADDQ         $0x18, DI
+	ADDQ         $0x10, DI
 	DECQ         BX
 	JNZ          row
 	VMOVUPD      Y3, 320(AX)
 	VMOVUPD      Y4, 384(AX)
-	VMOVUPD      Y6, 448(AX)
-	VMOVUPD      Y7, 512(AX)
-	VMOVUPD      Y8, 576(AX)
+	VMOVUPD      Y6, 512(AX)
+	VMOVUPD      Y5, 576(AX)
+	VMOVUPD      Y7, 640(AX)
+	VMOVUPD      Y8, 704(AX)
 	VZEROUPPER
 	RET
 
@@ -3753,7 +5024,7 @@ TEXT ·fastF16F32AVX2(SB), NOSPLIT, $0-8
 	MOVQ    16(AX), BX
 	MOVQ    24(AX), SI
 	MOVQ    32(AX), DI
-	VMOVDQU absMask64<>+0(SB), Y0
+	VMOVDQU absMask32<>+0(SB), Y0
 	VPXOR   Y1, Y1, Y1
 	VPXOR   Y2, Y2, Y2
 	VPXOR   Y3, Y3, Y3
@@ -3761,6 +5032,7 @@ TEXT ·fastF16F32AVX2(SB), NOSPLIT, $0-8
 	VPXOR   Y5, Y5, Y5
 	VPXOR   Y6, Y6, Y6
 	VPXOR   Y7, Y7, Y7
+	VPXOR   Y8, Y8, Y8
 
 row:
 	MOVQ SI, R8
@@ -3772,42 +5044,32 @@ row:
 	SUBQ R10, R8
 
 loop:
-	VCVTPH2PS    (CX), X8
-	VCVTPS2PD    X8, Y8
-	VCVTPS2PD    (DX), Y9
-	VSUBPD       Y8, Y9, Y10
-	VFMADD231PD  Y10, Y10, Y1
-	VFMADD231PD  Y8, Y8, Y2
-	VFMADD231PD  Y9, Y9, Y3
-	VFMADD231PD  Y9, Y8, Y4
+	VCVTPH2PS    (CX), Y9
+	VMOVUPS      (DX), Y10
+	VCVTPS2PD    X9, Y11
+	VCVTPS2PD    (DX), Y12
+	VSUBPD       Y11, Y12, Y12
+	VFMADD231PD  Y12, Y12, Y3
+	VFMADD231PD  Y11, Y11, Y5
+	VFMADD231PD  Y12, Y11, Y7
+	VEXTRACTF128 $0x01, Y9, X11
+	VCVTPS2PD    X11, Y11
+	VCVTPS2PD    16(DX), Y12
+	VSUBPD       Y11, Y12, Y12
+	VFMADD231PD  Y12, Y12, Y4
+	VFMADD231PD  Y11, Y11, Y6
+	VFMADD231PD  Y12, Y11, Y8
+	VSUBPS       Y9, Y10, Y10
 	VPAND        Y0, Y10, Y10
-	VPAND        Y0, Y8, Y8
-	VMAXPD       Y10, Y5, Y5
-	VMULPD       96(AX), Y8, Y9
-	VADDPD       64(AX), Y9, Y9
-	VCMPPD       $0x1e, Y9, Y10, Y9
-	VPSUBQ       Y9, Y7, Y7
-	VMAXPD       floor<>+0(SB), Y8, Y8
-	VFNMADD231PD 128(AX), Y8, Y10
-	VMAXPD       Y10, Y6, Y6
-	VCVTPH2PS    8(CX), X8
-	VCVTPS2PD    X8, Y8
-	VCVTPS2PD    16(DX), Y9
-	VSUBPD       Y8, Y9, Y10
-	VFMADD231PD  Y10, Y10, Y1
-	VFMADD231PD  Y8, Y8, Y2
-	VFMADD231PD  Y9, Y9, Y3
-	VFMADD231PD  Y9, Y8, Y4
-	VPAND        Y0, Y10, Y10
-	VPAND        Y0, Y8, Y8
-	VMAXPD       Y10, Y5, Y5
-	VMULPD       96(AX), Y8, Y9
-	VADDPD       64(AX), Y9, Y9
-	VCMPPD       $0x1e, Y9, Y10, Y9
-	VPSUBQ       Y9, Y7, Y7
-	VMAXPD       floor<>+0(SB), Y8, Y8
-	VFNMADD231PD 128(AX), Y8, Y10
-	VMAXPD       Y10, Y6, Y6
+	VPAND        Y0, Y9, Y9
+	VMAXPS       Y10, Y1, Y1
+	VMAXPS       floor32<>+0(SB), Y9, Y9
+	VMOVUPS      160(AX), Y11
+	VFMADD231PS  192(AX), Y9, Y11
+	VSUBPS       Y10, Y11, Y11
+	VFMSUB132PS  288(AX), Y10, Y9
+	VPOR         Y11, Y2, Y2
+	VPOR         Y9, Y2, Y2
 	ADDQ         $0x10, CX
 	ADDQ         $0x20, DX
 	DECQ         R9
@@ -3825,78 +5087,206 @@ tail:
 	ADDQ         R9, DX
 	SUBQ         $0x20, DX
 	LEAQ         tailMask<>+0(SB), R9
-	SHLQ         $0x03, R8
+	SHLQ         $0x02, R8
 	ADDQ         R9, R8
-	VCVTPH2PS    (CX), X8
-	VCVTPS2PD    X8, Y8
-	VPAND        64(R8), Y8, Y8
-	VCVTPS2PD    (DX), Y9
-	VPAND        64(R8), Y9, Y9
-	VSUBPD       Y8, Y9, Y10
-	VFMADD231PD  Y10, Y10, Y1
-	VFMADD231PD  Y8, Y8, Y2
-	VFMADD231PD  Y9, Y9, Y3
-	VFMADD231PD  Y9, Y8, Y4
-	VPAND        Y0, Y10, Y10
-	VPAND        Y0, Y8, Y8
-	VMAXPD       Y10, Y5, Y5
-	VMULPD       96(AX), Y8, Y9
-	VADDPD       64(AX), Y9, Y9
-	VCMPPD       $0x1e, Y9, Y10, Y9
-	VPSUBQ       Y9, Y7, Y7
-	VMAXPD       floor<>+0(SB), Y8, Y8
-	VFNMADD231PD 128(AX), Y8, Y10
-	VMAXPD       Y10, Y6, Y6
-	VCVTPH2PS    8(CX), X8
-	VCVTPS2PD    X8, Y8
-	VPAND        96(R8), Y8, Y8
-	VCVTPS2PD    16(DX), Y9
+	VCVTPH2PS    (CX), Y9
 	VPAND        96(R8), Y9, Y9
-	VSUBPD       Y8, Y9, Y10
-	VFMADD231PD  Y10, Y10, Y1
-	VFMADD231PD  Y8, Y8, Y2
-	VFMADD231PD  Y9, Y9, Y3
-	VFMADD231PD  Y9, Y8, Y4
+	VMOVUPS      (DX), Y10
+	VPAND        96(R8), Y10, Y10
+	VCVTPS2PD    X9, Y11
+	VCVTPS2PD    X10, Y12
+	VSUBPD       Y11, Y12, Y12
+	VFMADD231PD  Y12, Y12, Y3
+	VFMADD231PD  Y11, Y11, Y5
+	VFMADD231PD  Y12, Y11, Y7
+	VEXTRACTF128 $0x01, Y9, X11
+	VCVTPS2PD    X11, Y11
+	VEXTRACTF128 $0x01, Y10, X12
+	VCVTPS2PD    X12, Y12
+	VSUBPD       Y11, Y12, Y12
+	VFMADD231PD  Y12, Y12, Y4
+	VFMADD231PD  Y11, Y11, Y6
+	VFMADD231PD  Y12, Y11, Y8
+	VSUBPS       Y9, Y10, Y10
 	VPAND        Y0, Y10, Y10
-	VPAND        Y0, Y8, Y8
-	VMAXPD       Y10, Y5, Y5
-	VMULPD       96(AX), Y8, Y9
-	VADDPD       64(AX), Y9, Y9
-	VCMPPD       $0x1e, Y9, Y10, Y9
-	VPSUBQ       Y9, Y7, Y7
-	VMAXPD       floor<>+0(SB), Y8, Y8
-	VFNMADD231PD 128(AX), Y8, Y10
-	VMAXPD       Y10, Y6, Y6
+	VPAND        Y0, Y9, Y9
+	VMAXPS       Y10, Y1, Y1
+	VMAXPS       floor32<>+0(SB), Y9, Y9
+	VMOVUPS      160(AX), Y11
+	VFMADD231PS  192(AX), Y9, Y11
+	VSUBPS       Y10, Y11, Y11
+	VFMSUB132PS  288(AX), Y10, Y9
+	VPOR         Y11, Y2, Y2
+	VPOR         Y9, Y2, Y2
 	ADDQ         $0x10, CX
 	ADDQ         $0x20, DX
 
 end:
-	VUNPCKLPD    Y2, Y1, Y8
-	VUNPCKHPD    Y2, Y1, Y1
-	VADDPD       Y8, Y1, Y1
-	VEXTRACTF128 $0x01, Y1, X2
-	VADDPD       X1, X2, X2
-	VMOVUPD      X2, (DI)
-	VEXTRACTF128 $0x01, Y5, X1
-	VMAXPD       X5, X1, X1
-	VPERMILPD    $0x01, X1, X2
-	VMAXSD       X1, X2, X1
-	VMOVSD       X1, 16(DI)
-	VPXOR        Y1, Y1, Y1
-	VPXOR        Y2, Y2, Y2
+	VADDPD       Y3, Y4, Y3
+	VADDPD       Y5, Y6, Y5
+	VUNPCKLPD    Y5, Y3, Y4
+	VUNPCKHPD    Y5, Y3, Y3
+	VADDPD       Y4, Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VADDPD       X3, X4, X4
+	VMOVUPD      X4, (DI)
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
 	VPXOR        Y5, Y5, Y5
-	ADDQ         $0x18, DI
+	VPXOR        Y6, Y6, Y6
+	ADDQ         $0x10, DI
 	DECQ         BX
 	JNZ          row
-	VMOVUPD      Y3, 320(AX)
-	VMOVUPD      Y4, 384(AX)
-	VMOVUPD      Y6, 448(AX)
-	VMOVUPD      Y7, 512(AX)
+	VADDPD       Y7, Y8, Y7
+	VMOVUPD      Y7, 448(AX)
+	VMOVUPD      Y2, 512(AX)
+	VMOVUPD      Y1, 576(AX)
+	VZEROUPPER
+	RET
+
+// func countF16F32AVX2(c *byte)
+// Requires: AVX, AVX2, F16C, FMA3
+TEXT ·countF16F32AVX2(SB), NOSPLIT, $0-8
+	MOVQ    c+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    8(AX), DX
+	MOVQ    16(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    32(AX), DI
+	VMOVDQU absMask32<>+0(SB), Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	VPXOR   Y8, Y8, Y8
+	VPXOR   Y9, Y9, Y9
+	VPXOR   Y10, Y10, Y10
+
+row:
+	MOVQ SI, R8
+	MOVQ R8, R9
+	SHRQ $0x03, R9
+	JZ   tail
+	MOVQ R9, R10
+	SHLQ $0x03, R10
+	SUBQ R10, R8
+
+loop:
+	VCVTPH2PS    (CX), Y11
+	VMOVUPS      (DX), Y12
+	VCVTPS2PD    X11, Y13
+	VCVTPS2PD    (DX), Y14
+	VSUBPD       Y13, Y14, Y14
+	VFMADD231PD  Y14, Y14, Y5
+	VFMADD231PD  Y13, Y13, Y7
+	VFMADD231PD  Y14, Y13, Y9
+	VEXTRACTF128 $0x01, Y11, X13
+	VCVTPS2PD    X13, Y13
+	VCVTPS2PD    16(DX), Y14
+	VSUBPD       Y13, Y14, Y14
+	VFMADD231PD  Y14, Y14, Y6
+	VFMADD231PD  Y13, Y13, Y8
+	VFMADD231PD  Y14, Y13, Y10
+	VSUBPS       Y11, Y12, Y12
+	VPAND        Y0, Y12, Y12
+	VPAND        Y0, Y11, Y11
+	VMAXPS       Y12, Y1, Y1
+	VMAXPS       floor32<>+0(SB), Y11, Y11
+	VMOVUPS      160(AX), Y13
+	VFMADD231PS  192(AX), Y11, Y13
+	VCMPPS       $0x1e, Y13, Y12, Y13
+	VPSUBD       Y13, Y3, Y3
+	VMOVUPS      224(AX), Y13
+	VFMADD231PS  256(AX), Y11, Y13
+	VCMPPS       $0x1e, Y13, Y12, Y13
+	VPSUBD       Y13, Y4, Y4
+	VFMSUB132PS  288(AX), Y12, Y11
+	VPOR         Y11, Y2, Y2
+	ADDQ         $0x10, CX
+	ADDQ         $0x20, DX
+	DECQ         R9
+	JNZ          loop
+
+tail:
+	TESTQ        R8, R8
+	JZ           end
+	MOVQ         R8, R9
+	SHLQ         $0x01, R9
+	ADDQ         R9, CX
+	SUBQ         $0x10, CX
+	MOVQ         R8, R9
+	SHLQ         $0x02, R9
+	ADDQ         R9, DX
+	SUBQ         $0x20, DX
+	LEAQ         tailMask<>+0(SB), R9
+	SHLQ         $0x02, R8
+	ADDQ         R9, R8
+	VCVTPH2PS    (CX), Y11
+	VPAND        96(R8), Y11, Y11
+	VMOVUPS      (DX), Y12
+	VPAND        96(R8), Y12, Y12
+	VCVTPS2PD    X11, Y13
+	VCVTPS2PD    X12, Y14
+	VSUBPD       Y13, Y14, Y14
+	VFMADD231PD  Y14, Y14, Y5
+	VFMADD231PD  Y13, Y13, Y7
+	VFMADD231PD  Y14, Y13, Y9
+	VEXTRACTF128 $0x01, Y11, X13
+	VCVTPS2PD    X13, Y13
+	VEXTRACTF128 $0x01, Y12, X14
+	VCVTPS2PD    X14, Y14
+	VSUBPD       Y13, Y14, Y14
+	VFMADD231PD  Y14, Y14, Y6
+	VFMADD231PD  Y13, Y13, Y8
+	VFMADD231PD  Y14, Y13, Y10
+	VSUBPS       Y11, Y12, Y12
+	VPAND        Y0, Y12, Y12
+	VPAND        Y0, Y11, Y11
+	VMAXPS       Y12, Y1, Y1
+	VMAXPS       floor32<>+0(SB), Y11, Y11
+	VMOVUPS      160(AX), Y13
+	VFMADD231PS  192(AX), Y11, Y13
+	VCMPPS       $0x1e, Y13, Y12, Y13
+	VPSUBD       Y13, Y3, Y3
+	VMOVUPS      224(AX), Y13
+	VFMADD231PS  256(AX), Y11, Y13
+	VCMPPS       $0x1e, Y13, Y12, Y13
+	VPSUBD       Y13, Y4, Y4
+	VFMSUB132PS  288(AX), Y12, Y11
+	VPOR         Y11, Y2, Y2
+	ADDQ         $0x10, CX
+	ADDQ         $0x20, DX
+
+end:
+	VADDPD       Y5, Y6, Y5
+	VADDPD       Y7, Y8, Y7
+	VUNPCKLPD    Y7, Y5, Y6
+	VUNPCKHPD    Y7, Y5, Y5
+	VADDPD       Y6, Y5, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VADDPD       X5, X6, X6
+	VMOVUPD      X6, (DI)
+	VPXOR        Y5, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	ADDQ         $0x10, DI
+	DECQ         BX
+	JNZ          row
+	VADDPD       Y9, Y10, Y9
+	VMOVUPD      Y9, 448(AX)
+	VMOVUPD      Y2, 512(AX)
+	VMOVUPD      Y1, 576(AX)
+	VMOVUPD      Y3, 640(AX)
+	VMOVUPD      Y4, 704(AX)
 	VZEROUPPER
 	RET
 
 // func fastF16F32AVX512(c *byte)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, F16C
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
 TEXT ·fastF16F32AVX512(SB), NOSPLIT, $0-8
 	MOVQ         c+0(FP), AX
 	MOVQ         (AX), CX
@@ -3904,19 +5294,23 @@ TEXT ·fastF16F32AVX512(SB), NOSPLIT, $0-8
 	MOVQ         16(AX), BX
 	MOVQ         24(AX), SI
 	MOVQ         32(AX), DI
-	VBROADCASTSD absMask64<>+0(SB), Z0
-	VPBROADCASTQ one64<>+0(SB), Z1
-	VBROADCASTSD 64(AX), Z2
-	VBROADCASTSD 96(AX), Z3
-	VBROADCASTSD 128(AX), Z4
-	VBROADCASTSD floor<>+0(SB), Z5
+	VBROADCASTSS absMask32<>+0(SB), Z0
+	VPBROADCASTD one32<>+0(SB), Z1
+	VBROADCASTSS 160(AX), Z1
+	VBROADCASTSS 192(AX), Z10
+	VBROADCASTSS 224(AX), Z11
+	VBROADCASTSS 256(AX), Z11
+	VBROADCASTSS 288(AX), Z11
+	VBROADCASTSS floor32<>+0(SB), Z12
+	VBROADCASTSS highHalf<>+0(SB), Z13
+	VPXORQ       Z2, Z2, Z2
+	VPXORQ       Z3, Z3, Z3
+	VPXORQ       Z4, Z4, Z4
+	VPXORQ       Z5, Z5, Z5
 	VPXORQ       Z6, Z6, Z6
 	VPXORQ       Z7, Z7, Z7
 	VPXORQ       Z8, Z8, Z8
 	VPXORQ       Z9, Z9, Z9
-	VPXORQ       Z10, Z10, Z10
-	VPXORQ       Z11, Z11, Z11
-	VPXORQ       Z12, Z12, Z12
 
 row:
 	MOVQ SI, R8
@@ -3928,132 +5322,258 @@ row:
 	SUBQ R10, R8
 
 loop:
-	VCVTPH2PS    (CX), Y13
-	VCVTPS2PD    Y13, Z13
-	VCVTPS2PD    (DX), Z14
-	VSUBPD       Z13, Z14, Z15
-	VFMADD231PD  Z15, Z15, Z6
-	VFMADD231PD  Z13, Z13, Z7
-	VFMADD231PD  Z14, Z14, Z8
-	VFMADD231PD  Z14, Z13, Z9
-	VPANDQ       Z0, Z15, Z15
-	VPANDQ       Z0, Z13, Z13
-	VMAXPD       Z15, Z10, Z10
-	VMULPD       Z3, Z13, Z14
-	VADDPD       Z2, Z14, Z14
-	VCMPPD       $0x1e, Z14, Z15, K1
-	VPADDQ       Z1, Z12, K1, Z12
-	VMAXPD       Z5, Z13, Z13
-	VFNMADD231PD Z4, Z13, Z15
-	VMAXPD       Z15, Z11, Z11
-	VCVTPH2PS    16(CX), Y13
-	VCVTPS2PD    Y13, Z13
-	VCVTPS2PD    32(DX), Z14
-	VSUBPD       Z13, Z14, Z15
-	VFMADD231PD  Z15, Z15, Z6
-	VFMADD231PD  Z13, Z13, Z7
-	VFMADD231PD  Z14, Z14, Z8
-	VFMADD231PD  Z14, Z13, Z9
-	VPANDQ       Z0, Z15, Z15
-	VPANDQ       Z0, Z13, Z13
-	VMAXPD       Z15, Z10, Z10
-	VMULPD       Z3, Z13, Z14
-	VADDPD       Z2, Z14, Z14
-	VCMPPD       $0x1e, Z14, Z15, K1
-	VPADDQ       Z1, Z12, K1, Z12
-	VMAXPD       Z5, Z13, Z13
-	VFNMADD231PD Z4, Z13, Z15
-	VMAXPD       Z15, Z11, Z11
-	ADDQ         $0x20, CX
-	ADDQ         $0x40, DX
-	DECQ         R9
-	JNZ          loop
+	VCVTPH2PS     (CX), Z13
+	VMOVUPS       (DX), Z14
+	VCVTPS2PD     Y13, Z15
+	VCVTPS2PD     (DX), Z16
+	VSUBPD        Z15, Z16, Z16
+	VFMADD231PD   Z16, Z16, Z4
+	VFMADD231PD   Z15, Z15, Z6
+	VFMADD231PD   Z16, Z15, Z8
+	VEXTRACTF32X8 $0x01, Z13, Y15
+	VCVTPS2PD     Y15, Z15
+	VCVTPS2PD     32(DX), Z16
+	VSUBPD        Z15, Z16, Z16
+	VFMADD231PD   Z16, Z16, Z5
+	VFMADD231PD   Z15, Z15, Z7
+	VFMADD231PD   Z16, Z15, Z9
+	VSUBPS        Z13, Z14, Z14
+	VPANDQ        Z0, Z14, Z14
+	VPANDQ        Z0, Z13, Z13
+	VMAXPS        Z14, Z2, Z2
+	VMAXPS        Z12, Z13, Z13
+	VMOVAPS       Z1, Z15
+	VFMADD231PS   Z10, Z13, Z15
+	VSUBPS        Z14, Z15, Z15
+	VFMSUB132PS   Z11, Z14, Z13
+	VPTERNLOGD    $0xfe, Z13, Z15, Z3
+	ADDQ          $0x20, CX
+	ADDQ          $0x40, DX
+	DECQ          R9
+	JNZ           loop
 
 tail:
-	TESTQ        R8, R8
-	JZ           end
-	MOVQ         R8, R9
-	SHLQ         $0x01, R9
-	ADDQ         R9, CX
-	SUBQ         $0x20, CX
-	MOVQ         R8, R9
-	SHLQ         $0x02, R9
-	ADDQ         R9, DX
-	SUBQ         $0x40, DX
-	LEAQ         tailMask<>+0(SB), R9
-	SHLQ         $0x03, R8
-	ADDQ         R9, R8
-	VCVTPH2PS    (CX), Y13
-	VCVTPS2PD    Y13, Z13
-	VPANDQ       (R8), Z13, Z13
-	VCVTPS2PD    (DX), Z14
-	VPANDQ       (R8), Z14, Z14
-	VSUBPD       Z13, Z14, Z15
-	VFMADD231PD  Z15, Z15, Z6
-	VFMADD231PD  Z13, Z13, Z7
-	VFMADD231PD  Z14, Z14, Z8
-	VFMADD231PD  Z14, Z13, Z9
-	VPANDQ       Z0, Z15, Z15
-	VPANDQ       Z0, Z13, Z13
-	VMAXPD       Z15, Z10, Z10
-	VMULPD       Z3, Z13, Z14
-	VADDPD       Z2, Z14, Z14
-	VCMPPD       $0x1e, Z14, Z15, K1
-	VPADDQ       Z1, Z12, K1, Z12
-	VMAXPD       Z5, Z13, Z13
-	VFNMADD231PD Z4, Z13, Z15
-	VMAXPD       Z15, Z11, Z11
-	VCVTPH2PS    16(CX), Y13
-	VCVTPS2PD    Y13, Z13
-	VPANDQ       64(R8), Z13, Z13
-	VCVTPS2PD    32(DX), Z14
-	VPANDQ       64(R8), Z14, Z14
-	VSUBPD       Z13, Z14, Z15
-	VFMADD231PD  Z15, Z15, Z6
-	VFMADD231PD  Z13, Z13, Z7
-	VFMADD231PD  Z14, Z14, Z8
-	VFMADD231PD  Z14, Z13, Z9
-	VPANDQ       Z0, Z15, Z15
-	VPANDQ       Z0, Z13, Z13
-	VMAXPD       Z15, Z10, Z10
-	VMULPD       Z3, Z13, Z14
-	VADDPD       Z2, Z14, Z14
-	VCMPPD       $0x1e, Z14, Z15, K1
-	VPADDQ       Z1, Z12, K1, Z12
-	VMAXPD       Z5, Z13, Z13
-	VFNMADD231PD Z4, Z13, Z15
-	VMAXPD       Z15, Z11, Z11
-	ADDQ         $0x20, CX
-	ADDQ         $0x40, DX
+	TESTQ         R8, R8
+	JZ            end
+	MOVQ          R8, R9
+	SHLQ          $0x01, R9
+	ADDQ          R9, CX
+	SUBQ          $0x20, CX
+	MOVQ          R8, R9
+	SHLQ          $0x02, R9
+	ADDQ          R9, DX
+	SUBQ          $0x40, DX
+	LEAQ          tailMask<>+0(SB), R9
+	SHLQ          $0x02, R8
+	ADDQ          R9, R8
+	VCVTPH2PS     (CX), Z13
+	VPANDQ        64(R8), Z13, Z13
+	VMOVUPS       (DX), Z14
+	VPANDQ        64(R8), Z14, Z14
+	VCVTPS2PD     Y13, Z15
+	VCVTPS2PD     Y14, Z16
+	VSUBPD        Z15, Z16, Z16
+	VFMADD231PD   Z16, Z16, Z4
+	VFMADD231PD   Z15, Z15, Z6
+	VFMADD231PD   Z16, Z15, Z8
+	VEXTRACTF32X8 $0x01, Z13, Y15
+	VCVTPS2PD     Y15, Z15
+	VEXTRACTF32X8 $0x01, Z14, Y16
+	VCVTPS2PD     Y16, Z16
+	VSUBPD        Z15, Z16, Z16
+	VFMADD231PD   Z16, Z16, Z5
+	VFMADD231PD   Z15, Z15, Z7
+	VFMADD231PD   Z16, Z15, Z9
+	VSUBPS        Z13, Z14, Z14
+	VPANDQ        Z0, Z14, Z14
+	VPANDQ        Z0, Z13, Z13
+	VMAXPS        Z14, Z2, Z2
+	VMAXPS        Z12, Z13, Z13
+	VMOVAPS       Z1, Z15
+	VFMADD231PS   Z10, Z13, Z15
+	VSUBPS        Z14, Z15, Z15
+	VFMSUB132PS   Z11, Z14, Z13
+	VPTERNLOGD    $0xfe, Z13, Z15, Z3
+	ADDQ          $0x20, CX
+	ADDQ          $0x40, DX
 
 end:
-	VEXTRACTF64X4 $0x01, Z6, Y13
-	VADDPD        Y13, Y6, Y13
-	VEXTRACTF64X4 $0x01, Z7, Y14
-	VADDPD        Y14, Y7, Y14
+	VADDPD        Z4, Z5, Z4
+	VADDPD        Z6, Z7, Z6
+	VEXTRACTF64X4 $0x01, Z4, Y13
+	VADDPD        Y13, Y4, Y13
+	VEXTRACTF64X4 $0x01, Z6, Y14
+	VADDPD        Y14, Y6, Y14
 	VUNPCKLPD     Y14, Y13, Y15
 	VUNPCKHPD     Y14, Y13, Y13
 	VADDPD        Y15, Y13, Y13
 	VEXTRACTF64X2 $0x01, Y13, X14
 	VADDPD        X13, X14, X14
 	VMOVUPD       X14, (DI)
-	VEXTRACTF64X4 $0x01, Z10, Y13
-	VMAXPD        Y13, Y10, Y13
-	VEXTRACTF64X2 $0x01, Y13, X14
-	VMAXPD        X13, X14, X14
-	VPERMILPD     $0x01, X14, X13
-	VMAXSD        X14, X13, X14
-	VMOVSD        X14, 16(DI)
+	VPXORQ        Z4, Z4, Z4
+	VPXORQ        Z5, Z5, Z5
 	VPXORQ        Z6, Z6, Z6
 	VPXORQ        Z7, Z7, Z7
-	VPXORQ        Z10, Z10, Z10
-	ADDQ          $0x18, DI
+	ADDQ          $0x10, DI
 	DECQ          BX
 	JNZ           row
-	VMOVUPD       Z8, 320(AX)
-	VMOVUPD       Z9, 384(AX)
-	VMOVUPD       Z11, 448(AX)
-	VMOVUPD       Z12, 512(AX)
+	VADDPD        Z8, Z9, Z8
+	VMOVUPD       Z8, 448(AX)
+	VMOVUPD       Z3, 512(AX)
+	VMOVUPD       Z2, 576(AX)
+	VZEROUPPER
+	RET
+
+// func countF16F32AVX512(c *byte)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+TEXT ·countF16F32AVX512(SB), NOSPLIT, $0-8
+	MOVQ         c+0(FP), AX
+	MOVQ         (AX), CX
+	MOVQ         8(AX), DX
+	MOVQ         16(AX), BX
+	MOVQ         24(AX), SI
+	MOVQ         32(AX), DI
+	VBROADCASTSS absMask32<>+0(SB), Z0
+	VPBROADCASTD one32<>+0(SB), Z1
+	VBROADCASTSS 160(AX), Z2
+	VBROADCASTSS 192(AX), Z3
+	VBROADCASTSS 224(AX), Z4
+	VBROADCASTSS 256(AX), Z5
+	VBROADCASTSS 288(AX), Z6
+	VBROADCASTSS floor32<>+0(SB), Z7
+	VBROADCASTSS highHalf<>+0(SB), Z8
+	VPXORQ       Z9, Z9, Z9
+	VPXORQ       Z10, Z10, Z10
+	VPXORQ       Z11, Z11, Z11
+	VPXORQ       Z12, Z12, Z12
+	VPXORQ       Z13, Z13, Z13
+	VPXORQ       Z14, Z14, Z14
+	VPXORQ       Z15, Z15, Z15
+	VPXORQ       Z16, Z16, Z16
+	VPXORQ       Z17, Z17, Z17
+	VPXORQ       Z18, Z18, Z18
+
+row:
+	MOVQ SI, R8
+	MOVQ R8, R9
+	SHRQ $0x04, R9
+	JZ   tail
+	MOVQ R9, R10
+	SHLQ $0x04, R10
+	SUBQ R10, R8
+
+loop:
+	VCVTPH2PS     (CX), Z8
+	VMOVUPS       (DX), Z19
+	VCVTPS2PD     Y8, Z20
+	VCVTPS2PD     (DX), Z21
+	VSUBPD        Z20, Z21, Z21
+	VFMADD231PD   Z21, Z21, Z13
+	VFMADD231PD   Z20, Z20, Z15
+	VFMADD231PD   Z21, Z20, Z17
+	VEXTRACTF32X8 $0x01, Z8, Y20
+	VCVTPS2PD     Y20, Z20
+	VCVTPS2PD     32(DX), Z21
+	VSUBPD        Z20, Z21, Z21
+	VFMADD231PD   Z21, Z21, Z14
+	VFMADD231PD   Z20, Z20, Z16
+	VFMADD231PD   Z21, Z20, Z18
+	VSUBPS        Z8, Z19, Z19
+	VPANDQ        Z0, Z19, Z19
+	VPANDQ        Z0, Z8, Z8
+	VMAXPS        Z19, Z9, Z9
+	VMAXPS        Z7, Z8, Z8
+	VMOVAPS       Z2, Z20
+	VFMADD231PS   Z3, Z8, Z20
+	VCMPPS        $0x1e, Z20, Z19, K1
+	VPADDD        Z1, Z11, K1, Z11
+	VMOVAPS       Z4, Z20
+	VFMADD231PS   Z5, Z8, Z20
+	VCMPPS        $0x1e, Z20, Z19, K1
+	VPADDD        Z1, Z12, K1, Z12
+	VFMSUB132PS   Z6, Z19, Z8
+	VPORD         Z8, Z10, Z10
+	ADDQ          $0x20, CX
+	ADDQ          $0x40, DX
+	DECQ          R9
+	JNZ           loop
+
+tail:
+	TESTQ         R8, R8
+	JZ            end
+	MOVQ          R8, R9
+	SHLQ          $0x01, R9
+	ADDQ          R9, CX
+	SUBQ          $0x20, CX
+	MOVQ          R8, R9
+	SHLQ          $0x02, R9
+	ADDQ          R9, DX
+	SUBQ          $0x40, DX
+	LEAQ          tailMask<>+0(SB), R9
+	SHLQ          $0x02, R8
+	ADDQ          R9, R8
+	VCVTPH2PS     (CX), Z8
+	VPANDQ        64(R8), Z8, Z8
+	VMOVUPS       (DX), Z19
+	VPANDQ        64(R8), Z19, Z19
+	VCVTPS2PD     Y8, Z20
+	VCVTPS2PD     Y19, Z21
+	VSUBPD        Z20, Z21, Z21
+	VFMADD231PD   Z21, Z21, Z13
+	VFMADD231PD   Z20, Z20, Z15
+	VFMADD231PD   Z21, Z20, Z17
+	VEXTRACTF32X8 $0x01, Z8, Y20
+	VCVTPS2PD     Y20, Z20
+	VEXTRACTF32X8 $0x01, Z19, Y21
+	VCVTPS2PD     Y21, Z21
+	VSUBPD        Z20, Z21, Z21
+	VFMADD231PD   Z21, Z21, Z14
+	VFMADD231PD   Z20, Z20, Z16
+	VFMADD231PD   Z21, Z20, Z18
+	VSUBPS        Z8, Z19, Z19
+	VPANDQ        Z0, Z19, Z19
+	VPANDQ        Z0, Z8, Z8
+	VMAXPS        Z19, Z9, Z9
+	VMAXPS        Z7, Z8, Z8
+	VMOVAPS       Z2, Z20
+	VFMADD231PS   Z3, Z8, Z20
+	VCMPPS        $0x1e, Z20, Z19, K1
+	VPADDD        Z1, Z11, K1, Z11
+	VMOVAPS       Z4, Z20
+	VFMADD231PS   Z5, Z8, Z20
+	VCMPPS        $0x1e, Z20, Z19, K1
+	VPADDD        Z1, Z12, K1, Z12
+	VFMSUB132PS   Z6, Z19, Z8
+	VPORD         Z8, Z10, Z10
+	ADDQ          $0x20, CX
+	ADDQ          $0x40, DX
+
+end:
+	VADDPD        Z13, Z14, Z13
+	VADDPD        Z15, Z16, Z15
+	VEXTRACTF64X4 $0x01, Z13, Y8
+	VADDPD        Y8, Y13, Y8
+	VEXTRACTF64X4 $0x01, Z15, Y19
+	VADDPD        Y19, Y15, Y19
+	VUNPCKLPD     Y19, Y8, Y20
+	VUNPCKHPD     Y19, Y8, Y8
+	VADDPD        Y20, Y8, Y8
+	VEXTRACTF64X2 $0x01, Y8, X19
+	VADDPD        X8, X19, X19
+	VMOVUPD       X19, (DI)
+	VPXORQ        Z13, Z13, Z13
+	VPXORQ        Z14, Z14, Z14
+	VPXORQ        Z15, Z15, Z15
+	VPXORQ        Z16, Z16, Z16
+	ADDQ          $0x10, DI
+	DECQ          BX
+	JNZ           row
+	VADDPD        Z17, Z18, Z17
+	VMOVUPD       Z17, 448(AX)
+	VMOVUPD       Z10, 512(AX)
+	VMOVUPD       Z9, 576(AX)
+	VMOVUPD       Z11, 640(AX)
+	VMOVUPD       Z12, 704(AX)
 	VZEROUPPER
 	RET
 
@@ -4164,22 +5684,17 @@ end:
 	VEXTRACTF128 $0x01, Y1, X2
 	VADDPD       X1, X2, X2
 	VMOVUPD      X2, (DI)
-	VEXTRACTF128 $0x01, Y5, X1
-	VMAXPD       X5, X1, X1
-	VPERMILPD    $0x01, X1, X2
-	VMAXSD       X1, X2, X1
-	VMOVSD       X1, 16(DI)
 	VPXOR        Y1, Y1, Y1
 	VPXOR        Y2, Y2, Y2
-	VPXOR        Y5, Y5, Y5
-	ADDQ         $0x18, DI
+	ADDQ         $0x10, DI
 	DECQ         BX
 	JNZ          row
 	VMOVUPD      Y3, 320(AX)
 	VMOVUPD      Y4, 384(AX)
-	VMOVUPD      Y6, 448(AX)
-	VMOVUPD      Y7, 512(AX)
-	VMOVUPD      Y8, 576(AX)
+	VMOVUPD      Y6, 512(AX)
+	VMOVUPD      Y5, 576(AX)
+	VMOVUPD      Y7, 640(AX)
+	VMOVUPD      Y8, 704(AX)
 	VZEROUPPER
 	RET
 
@@ -4192,7 +5707,7 @@ TEXT ·fastF32F16AVX2(SB), NOSPLIT, $0-8
 	MOVQ    16(AX), BX
 	MOVQ    24(AX), SI
 	MOVQ    32(AX), DI
-	VMOVDQU absMask64<>+0(SB), Y0
+	VMOVDQU absMask32<>+0(SB), Y0
 	VPXOR   Y1, Y1, Y1
 	VPXOR   Y2, Y2, Y2
 	VPXOR   Y3, Y3, Y3
@@ -4200,6 +5715,7 @@ TEXT ·fastF32F16AVX2(SB), NOSPLIT, $0-8
 	VPXOR   Y5, Y5, Y5
 	VPXOR   Y6, Y6, Y6
 	VPXOR   Y7, Y7, Y7
+	VPXOR   Y8, Y8, Y8
 
 row:
 	MOVQ SI, R8
@@ -4211,42 +5727,32 @@ row:
 	SUBQ R10, R8
 
 loop:
-	VCVTPS2PD    (CX), Y8
-	VCVTPH2PS    (DX), X9
-	VCVTPS2PD    X9, Y9
-	VSUBPD       Y8, Y9, Y10
-	VFMADD231PD  Y10, Y10, Y1
-	VFMADD231PD  Y8, Y8, Y2
-	VFMADD231PD  Y9, Y9, Y3
-	VFMADD231PD  Y9, Y8, Y4
+	VMOVUPS      (CX), Y9
+	VCVTPH2PS    (DX), Y10
+	VCVTPS2PD    (CX), Y11
+	VCVTPS2PD    X10, Y12
+	VSUBPD       Y11, Y12, Y12
+	VFMADD231PD  Y12, Y12, Y3
+	VFMADD231PD  Y11, Y11, Y5
+	VFMADD231PD  Y12, Y11, Y7
+	VCVTPS2PD    16(CX), Y11
+	VEXTRACTF128 $0x01, Y10, X12
+	VCVTPS2PD    X12, Y12
+	VSUBPD       Y11, Y12, Y12
+	VFMADD231PD  Y12, Y12, Y4
+	VFMADD231PD  Y11, Y11, Y6
+	VFMADD231PD  Y12, Y11, Y8
+	VSUBPS       Y9, Y10, Y10
 	VPAND        Y0, Y10, Y10
-	VPAND        Y0, Y8, Y8
-	VMAXPD       Y10, Y5, Y5
-	VMULPD       96(AX), Y8, Y9
-	VADDPD       64(AX), Y9, Y9
-	VCMPPD       $0x1e, Y9, Y10, Y9
-	VPSUBQ       Y9, Y7, Y7
-	VMAXPD       floor<>+0(SB), Y8, Y8
-	VFNMADD231PD 128(AX), Y8, Y10
-	VMAXPD       Y10, Y6, Y6
-	VCVTPS2PD    16(CX), Y8
-	VCVTPH2PS    8(DX), X9
-	VCVTPS2PD    X9, Y9
-	VSUBPD       Y8, Y9, Y10
-	VFMADD231PD  Y10, Y10, Y1
-	VFMADD231PD  Y8, Y8, Y2
-	VFMADD231PD  Y9, Y9, Y3
-	VFMADD231PD  Y9, Y8, Y4
-	VPAND        Y0, Y10, Y10
-	VPAND        Y0, Y8, Y8
-	VMAXPD       Y10, Y5, Y5
-	VMULPD       96(AX), Y8, Y9
-	VADDPD       64(AX), Y9, Y9
-	VCMPPD       $0x1e, Y9, Y10, Y9
-	VPSUBQ       Y9, Y7, Y7
-	VMAXPD       floor<>+0(SB), Y8, Y8
-	VFNMADD231PD 128(AX), Y8, Y10
-	VMAXPD       Y10, Y6, Y6
+	VPAND        Y0, Y9, Y9
+	VMAXPS       Y10, Y1, Y1
+	VMAXPS       floor32<>+0(SB), Y9, Y9
+	VMOVUPS      160(AX), Y11
+	VFMADD231PS  192(AX), Y9, Y11
+	VSUBPS       Y10, Y11, Y11
+	VFMSUB132PS  288(AX), Y10, Y9
+	VPOR         Y11, Y2, Y2
+	VPOR         Y9, Y2, Y2
 	ADDQ         $0x20, CX
 	ADDQ         $0x10, DX
 	DECQ         R9
@@ -4264,78 +5770,206 @@ tail:
 	ADDQ         R9, DX
 	SUBQ         $0x10, DX
 	LEAQ         tailMask<>+0(SB), R9
-	SHLQ         $0x03, R8
+	SHLQ         $0x02, R8
 	ADDQ         R9, R8
-	VCVTPS2PD    (CX), Y8
-	VPAND        64(R8), Y8, Y8
-	VCVTPH2PS    (DX), X9
-	VCVTPS2PD    X9, Y9
-	VPAND        64(R8), Y9, Y9
-	VSUBPD       Y8, Y9, Y10
-	VFMADD231PD  Y10, Y10, Y1
-	VFMADD231PD  Y8, Y8, Y2
-	VFMADD231PD  Y9, Y9, Y3
-	VFMADD231PD  Y9, Y8, Y4
-	VPAND        Y0, Y10, Y10
-	VPAND        Y0, Y8, Y8
-	VMAXPD       Y10, Y5, Y5
-	VMULPD       96(AX), Y8, Y9
-	VADDPD       64(AX), Y9, Y9
-	VCMPPD       $0x1e, Y9, Y10, Y9
-	VPSUBQ       Y9, Y7, Y7
-	VMAXPD       floor<>+0(SB), Y8, Y8
-	VFNMADD231PD 128(AX), Y8, Y10
-	VMAXPD       Y10, Y6, Y6
-	VCVTPS2PD    16(CX), Y8
-	VPAND        96(R8), Y8, Y8
-	VCVTPH2PS    8(DX), X9
-	VCVTPS2PD    X9, Y9
+	VMOVUPS      (CX), Y9
 	VPAND        96(R8), Y9, Y9
-	VSUBPD       Y8, Y9, Y10
-	VFMADD231PD  Y10, Y10, Y1
-	VFMADD231PD  Y8, Y8, Y2
-	VFMADD231PD  Y9, Y9, Y3
-	VFMADD231PD  Y9, Y8, Y4
+	VCVTPH2PS    (DX), Y10
+	VPAND        96(R8), Y10, Y10
+	VCVTPS2PD    X9, Y11
+	VCVTPS2PD    X10, Y12
+	VSUBPD       Y11, Y12, Y12
+	VFMADD231PD  Y12, Y12, Y3
+	VFMADD231PD  Y11, Y11, Y5
+	VFMADD231PD  Y12, Y11, Y7
+	VEXTRACTF128 $0x01, Y9, X11
+	VCVTPS2PD    X11, Y11
+	VEXTRACTF128 $0x01, Y10, X12
+	VCVTPS2PD    X12, Y12
+	VSUBPD       Y11, Y12, Y12
+	VFMADD231PD  Y12, Y12, Y4
+	VFMADD231PD  Y11, Y11, Y6
+	VFMADD231PD  Y12, Y11, Y8
+	VSUBPS       Y9, Y10, Y10
 	VPAND        Y0, Y10, Y10
-	VPAND        Y0, Y8, Y8
-	VMAXPD       Y10, Y5, Y5
-	VMULPD       96(AX), Y8, Y9
-	VADDPD       64(AX), Y9, Y9
-	VCMPPD       $0x1e, Y9, Y10, Y9
-	VPSUBQ       Y9, Y7, Y7
-	VMAXPD       floor<>+0(SB), Y8, Y8
-	VFNMADD231PD 128(AX), Y8, Y10
-	VMAXPD       Y10, Y6, Y6
+	VPAND        Y0, Y9, Y9
+	VMAXPS       Y10, Y1, Y1
+	VMAXPS       floor32<>+0(SB), Y9, Y9
+	VMOVUPS      160(AX), Y11
+	VFMADD231PS  192(AX), Y9, Y11
+	VSUBPS       Y10, Y11, Y11
+	VFMSUB132PS  288(AX), Y10, Y9
+	VPOR         Y11, Y2, Y2
+	VPOR         Y9, Y2, Y2
 	ADDQ         $0x20, CX
 	ADDQ         $0x10, DX
 
 end:
-	VUNPCKLPD    Y2, Y1, Y8
-	VUNPCKHPD    Y2, Y1, Y1
-	VADDPD       Y8, Y1, Y1
-	VEXTRACTF128 $0x01, Y1, X2
-	VADDPD       X1, X2, X2
-	VMOVUPD      X2, (DI)
-	VEXTRACTF128 $0x01, Y5, X1
-	VMAXPD       X5, X1, X1
-	VPERMILPD    $0x01, X1, X2
-	VMAXSD       X1, X2, X1
-	VMOVSD       X1, 16(DI)
-	VPXOR        Y1, Y1, Y1
-	VPXOR        Y2, Y2, Y2
+	VADDPD       Y3, Y4, Y3
+	VADDPD       Y5, Y6, Y5
+	VUNPCKLPD    Y5, Y3, Y4
+	VUNPCKHPD    Y5, Y3, Y3
+	VADDPD       Y4, Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VADDPD       X3, X4, X4
+	VMOVUPD      X4, (DI)
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
 	VPXOR        Y5, Y5, Y5
-	ADDQ         $0x18, DI
+	VPXOR        Y6, Y6, Y6
+	ADDQ         $0x10, DI
 	DECQ         BX
 	JNZ          row
-	VMOVUPD      Y3, 320(AX)
-	VMOVUPD      Y4, 384(AX)
-	VMOVUPD      Y6, 448(AX)
-	VMOVUPD      Y7, 512(AX)
+	VADDPD       Y7, Y8, Y7
+	VMOVUPD      Y7, 448(AX)
+	VMOVUPD      Y2, 512(AX)
+	VMOVUPD      Y1, 576(AX)
+	VZEROUPPER
+	RET
+
+// func countF32F16AVX2(c *byte)
+// Requires: AVX, AVX2, F16C, FMA3
+TEXT ·countF32F16AVX2(SB), NOSPLIT, $0-8
+	MOVQ    c+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    8(AX), DX
+	MOVQ    16(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    32(AX), DI
+	VMOVDQU absMask32<>+0(SB), Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	VPXOR   Y8, Y8, Y8
+	VPXOR   Y9, Y9, Y9
+	VPXOR   Y10, Y10, Y10
+
+row:
+	MOVQ SI, R8
+	MOVQ R8, R9
+	SHRQ $0x03, R9
+	JZ   tail
+	MOVQ R9, R10
+	SHLQ $0x03, R10
+	SUBQ R10, R8
+
+loop:
+	VMOVUPS      (CX), Y11
+	VCVTPH2PS    (DX), Y12
+	VCVTPS2PD    (CX), Y13
+	VCVTPS2PD    X12, Y14
+	VSUBPD       Y13, Y14, Y14
+	VFMADD231PD  Y14, Y14, Y5
+	VFMADD231PD  Y13, Y13, Y7
+	VFMADD231PD  Y14, Y13, Y9
+	VCVTPS2PD    16(CX), Y13
+	VEXTRACTF128 $0x01, Y12, X14
+	VCVTPS2PD    X14, Y14
+	VSUBPD       Y13, Y14, Y14
+	VFMADD231PD  Y14, Y14, Y6
+	VFMADD231PD  Y13, Y13, Y8
+	VFMADD231PD  Y14, Y13, Y10
+	VSUBPS       Y11, Y12, Y12
+	VPAND        Y0, Y12, Y12
+	VPAND        Y0, Y11, Y11
+	VMAXPS       Y12, Y1, Y1
+	VMAXPS       floor32<>+0(SB), Y11, Y11
+	VMOVUPS      160(AX), Y13
+	VFMADD231PS  192(AX), Y11, Y13
+	VCMPPS       $0x1e, Y13, Y12, Y13
+	VPSUBD       Y13, Y3, Y3
+	VMOVUPS      224(AX), Y13
+	VFMADD231PS  256(AX), Y11, Y13
+	VCMPPS       $0x1e, Y13, Y12, Y13
+	VPSUBD       Y13, Y4, Y4
+	VFMSUB132PS  288(AX), Y12, Y11
+	VPOR         Y11, Y2, Y2
+	ADDQ         $0x20, CX
+	ADDQ         $0x10, DX
+	DECQ         R9
+	JNZ          loop
+
+tail:
+	TESTQ        R8, R8
+	JZ           end
+	MOVQ         R8, R9
+	SHLQ         $0x02, R9
+	ADDQ         R9, CX
+	SUBQ         $0x20, CX
+	MOVQ         R8, R9
+	SHLQ         $0x01, R9
+	ADDQ         R9, DX
+	SUBQ         $0x10, DX
+	LEAQ         tailMask<>+0(SB), R9
+	SHLQ         $0x02, R8
+	ADDQ         R9, R8
+	VMOVUPS      (CX), Y11
+	VPAND        96(R8), Y11, Y11
+	VCVTPH2PS    (DX), Y12
+	VPAND        96(R8), Y12, Y12
+	VCVTPS2PD    X11, Y13
+	VCVTPS2PD    X12, Y14
+	VSUBPD       Y13, Y14, Y14
+	VFMADD231PD  Y14, Y14, Y5
+	VFMADD231PD  Y13, Y13, Y7
+	VFMADD231PD  Y14, Y13, Y9
+	VEXTRACTF128 $0x01, Y11, X13
+	VCVTPS2PD    X13, Y13
+	VEXTRACTF128 $0x01, Y12, X14
+	VCVTPS2PD    X14, Y14
+	VSUBPD       Y13, Y14, Y14
+	VFMADD231PD  Y14, Y14, Y6
+	VFMADD231PD  Y13, Y13, Y8
+	VFMADD231PD  Y14, Y13, Y10
+	VSUBPS       Y11, Y12, Y12
+	VPAND        Y0, Y12, Y12
+	VPAND        Y0, Y11, Y11
+	VMAXPS       Y12, Y1, Y1
+	VMAXPS       floor32<>+0(SB), Y11, Y11
+	VMOVUPS      160(AX), Y13
+	VFMADD231PS  192(AX), Y11, Y13
+	VCMPPS       $0x1e, Y13, Y12, Y13
+	VPSUBD       Y13, Y3, Y3
+	VMOVUPS      224(AX), Y13
+	VFMADD231PS  256(AX), Y11, Y13
+	VCMPPS       $0x1e, Y13, Y12, Y13
+	VPSUBD       Y13, Y4, Y4
+	VFMSUB132PS  288(AX), Y12, Y11
+	VPOR         Y11, Y2, Y2
+	ADDQ         $0x20, CX
+	ADDQ         $0x10, DX
+
+end:
+	VADDPD       Y5, Y6, Y5
+	VADDPD       Y7, Y8, Y7
+	VUNPCKLPD    Y7, Y5, Y6
+	VUNPCKHPD    Y7, Y5, Y5
+	VADDPD       Y6, Y5, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VADDPD       X5, X6, X6
+	VMOVUPD      X6, (DI)
+	VPXOR        Y5, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	ADDQ         $0x10, DI
+	DECQ         BX
+	JNZ          row
+	VADDPD       Y9, Y10, Y9
+	VMOVUPD      Y9, 448(AX)
+	VMOVUPD      Y2, 512(AX)
+	VMOVUPD      Y1, 576(AX)
+	VMOVUPD      Y3, 640(AX)
+	VMOVUPD      Y4, 704(AX)
 	VZEROUPPER
 	RET
 
 // func fastF32F16AVX512(c *byte)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, F16C
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
 TEXT ·fastF32F16AVX512(SB), NOSPLIT, $0-8
 	MOVQ         c+0(FP), AX
 	MOVQ         (AX), CX
@@ -4343,19 +5977,23 @@ TEXT ·fastF32F16AVX512(SB), NOSPLIT, $0-8
 	MOVQ         16(AX), BX
 	MOVQ         24(AX), SI
 	MOVQ         32(AX), DI
-	VBROADCASTSD absMask64<>+0(SB), Z0
-	VPBROADCASTQ one64<>+0(SB), Z1
-	VBROADCASTSD 64(AX), Z2
-	VBROADCASTSD 96(AX), Z3
-	VBROADCASTSD 128(AX), Z4
-	VBROADCASTSD floor<>+0(SB), Z5
+	VBROADCASTSS absMask32<>+0(SB), Z0
+	VPBROADCASTD one32<>+0(SB), Z1
+	VBROADCASTSS 160(AX), Z1
+	VBROADCASTSS 192(AX), Z10
+	VBROADCASTSS 224(AX), Z11
+	VBROADCASTSS 256(AX), Z11
+	VBROADCASTSS 288(AX), Z11
+	VBROADCASTSS floor32<>+0(SB), Z12
+	VBROADCASTSS highHalf<>+0(SB), Z13
+	VPXORQ       Z2, Z2, Z2
+	VPXORQ       Z3, Z3, Z3
+	VPXORQ       Z4, Z4, Z4
+	VPXORQ       Z5, Z5, Z5
 	VPXORQ       Z6, Z6, Z6
 	VPXORQ       Z7, Z7, Z7
 	VPXORQ       Z8, Z8, Z8
 	VPXORQ       Z9, Z9, Z9
-	VPXORQ       Z10, Z10, Z10
-	VPXORQ       Z11, Z11, Z11
-	VPXORQ       Z12, Z12, Z12
 
 row:
 	MOVQ SI, R8
@@ -4367,132 +6005,258 @@ row:
 	SUBQ R10, R8
 
 loop:
-	VCVTPS2PD    (CX), Z13
-	VCVTPH2PS    (DX), Y14
-	VCVTPS2PD    Y14, Z14
-	VSUBPD       Z13, Z14, Z15
-	VFMADD231PD  Z15, Z15, Z6
-	VFMADD231PD  Z13, Z13, Z7
-	VFMADD231PD  Z14, Z14, Z8
-	VFMADD231PD  Z14, Z13, Z9
-	VPANDQ       Z0, Z15, Z15
-	VPANDQ       Z0, Z13, Z13
-	VMAXPD       Z15, Z10, Z10
-	VMULPD       Z3, Z13, Z14
-	VADDPD       Z2, Z14, Z14
-	VCMPPD       $0x1e, Z14, Z15, K1
-	VPADDQ       Z1, Z12, K1, Z12
-	VMAXPD       Z5, Z13, Z13
-	VFNMADD231PD Z4, Z13, Z15
-	VMAXPD       Z15, Z11, Z11
-	VCVTPS2PD    32(CX), Z13
-	VCVTPH2PS    16(DX), Y14
-	VCVTPS2PD    Y14, Z14
-	VSUBPD       Z13, Z14, Z15
-	VFMADD231PD  Z15, Z15, Z6
-	VFMADD231PD  Z13, Z13, Z7
-	VFMADD231PD  Z14, Z14, Z8
-	VFMADD231PD  Z14, Z13, Z9
-	VPANDQ       Z0, Z15, Z15
-	VPANDQ       Z0, Z13, Z13
-	VMAXPD       Z15, Z10, Z10
-	VMULPD       Z3, Z13, Z14
-	VADDPD       Z2, Z14, Z14
-	VCMPPD       $0x1e, Z14, Z15, K1
-	VPADDQ       Z1, Z12, K1, Z12
-	VMAXPD       Z5, Z13, Z13
-	VFNMADD231PD Z4, Z13, Z15
-	VMAXPD       Z15, Z11, Z11
-	ADDQ         $0x40, CX
-	ADDQ         $0x20, DX
-	DECQ         R9
-	JNZ          loop
+	VMOVUPS       (CX), Z13
+	VCVTPH2PS     (DX), Z14
+	VCVTPS2PD     (CX), Z15
+	VCVTPS2PD     Y14, Z16
+	VSUBPD        Z15, Z16, Z16
+	VFMADD231PD   Z16, Z16, Z4
+	VFMADD231PD   Z15, Z15, Z6
+	VFMADD231PD   Z16, Z15, Z8
+	VCVTPS2PD     32(CX), Z15
+	VEXTRACTF32X8 $0x01, Z14, Y16
+	VCVTPS2PD     Y16, Z16
+	VSUBPD        Z15, Z16, Z16
+	VFMADD231PD   Z16, Z16, Z5
+	VFMADD231PD   Z15, Z15, Z7
+	VFMADD231PD   Z16, Z15, Z9
+	VSUBPS        Z13, Z14, Z14
+	VPANDQ        Z0, Z14, Z14
+	VPANDQ        Z0, Z13, Z13
+	VMAXPS        Z14, Z2, Z2
+	VMAXPS        Z12, Z13, Z13
+	VMOVAPS       Z1, Z15
+	VFMADD231PS   Z10, Z13, Z15
+	VSUBPS        Z14, Z15, Z15
+	VFMSUB132PS   Z11, Z14, Z13
+	VPTERNLOGD    $0xfe, Z13, Z15, Z3
+	ADDQ          $0x40, CX
+	ADDQ          $0x20, DX
+	DECQ          R9
+	JNZ           loop
 
 tail:
-	TESTQ        R8, R8
-	JZ           end
-	MOVQ         R8, R9
-	SHLQ         $0x02, R9
-	ADDQ         R9, CX
-	SUBQ         $0x40, CX
-	MOVQ         R8, R9
-	SHLQ         $0x01, R9
-	ADDQ         R9, DX
-	SUBQ         $0x20, DX
-	LEAQ         tailMask<>+0(SB), R9
-	SHLQ         $0x03, R8
-	ADDQ         R9, R8
-	VCVTPS2PD    (CX), Z13
-	VPANDQ       (R8), Z13, Z13
-	VCVTPH2PS    (DX), Y14
-	VCVTPS2PD    Y14, Z14
-	VPANDQ       (R8), Z14, Z14
-	VSUBPD       Z13, Z14, Z15
-	VFMADD231PD  Z15, Z15, Z6
-	VFMADD231PD  Z13, Z13, Z7
-	VFMADD231PD  Z14, Z14, Z8
-	VFMADD231PD  Z14, Z13, Z9
-	VPANDQ       Z0, Z15, Z15
-	VPANDQ       Z0, Z13, Z13
-	VMAXPD       Z15, Z10, Z10
-	VMULPD       Z3, Z13, Z14
-	VADDPD       Z2, Z14, Z14
-	VCMPPD       $0x1e, Z14, Z15, K1
-	VPADDQ       Z1, Z12, K1, Z12
-	VMAXPD       Z5, Z13, Z13
-	VFNMADD231PD Z4, Z13, Z15
-	VMAXPD       Z15, Z11, Z11
-	VCVTPS2PD    32(CX), Z13
-	VPANDQ       64(R8), Z13, Z13
-	VCVTPH2PS    16(DX), Y14
-	VCVTPS2PD    Y14, Z14
-	VPANDQ       64(R8), Z14, Z14
-	VSUBPD       Z13, Z14, Z15
-	VFMADD231PD  Z15, Z15, Z6
-	VFMADD231PD  Z13, Z13, Z7
-	VFMADD231PD  Z14, Z14, Z8
-	VFMADD231PD  Z14, Z13, Z9
-	VPANDQ       Z0, Z15, Z15
-	VPANDQ       Z0, Z13, Z13
-	VMAXPD       Z15, Z10, Z10
-	VMULPD       Z3, Z13, Z14
-	VADDPD       Z2, Z14, Z14
-	VCMPPD       $0x1e, Z14, Z15, K1
-	VPADDQ       Z1, Z12, K1, Z12
-	VMAXPD       Z5, Z13, Z13
-	VFNMADD231PD Z4, Z13, Z15
-	VMAXPD       Z15, Z11, Z11
-	ADDQ         $0x40, CX
-	ADDQ         $0x20, DX
+	TESTQ         R8, R8
+	JZ            end
+	MOVQ          R8, R9
+	SHLQ          $0x02, R9
+	ADDQ          R9, CX
+	SUBQ          $0x40, CX
+	MOVQ          R8, R9
+	SHLQ          $0x01, R9
+	ADDQ          R9, DX
+	SUBQ          $0x20, DX
+	LEAQ          tailMask<>+0(SB), R9
+	SHLQ          $0x02, R8
+	ADDQ          R9, R8
+	VMOVUPS       (CX), Z13
+	VPANDQ        64(R8), Z13, Z13
+	VCVTPH2PS     (DX), Z14
+	VPANDQ        64(R8), Z14, Z14
+	VCVTPS2PD     Y13, Z15
+	VCVTPS2PD     Y14, Z16
+	VSUBPD        Z15, Z16, Z16
+	VFMADD231PD   Z16, Z16, Z4
+	VFMADD231PD   Z15, Z15, Z6
+	VFMADD231PD   Z16, Z15, Z8
+	VEXTRACTF32X8 $0x01, Z13, Y15
+	VCVTPS2PD     Y15, Z15
+	VEXTRACTF32X8 $0x01, Z14, Y16
+	VCVTPS2PD     Y16, Z16
+	VSUBPD        Z15, Z16, Z16
+	VFMADD231PD   Z16, Z16, Z5
+	VFMADD231PD   Z15, Z15, Z7
+	VFMADD231PD   Z16, Z15, Z9
+	VSUBPS        Z13, Z14, Z14
+	VPANDQ        Z0, Z14, Z14
+	VPANDQ        Z0, Z13, Z13
+	VMAXPS        Z14, Z2, Z2
+	VMAXPS        Z12, Z13, Z13
+	VMOVAPS       Z1, Z15
+	VFMADD231PS   Z10, Z13, Z15
+	VSUBPS        Z14, Z15, Z15
+	VFMSUB132PS   Z11, Z14, Z13
+	VPTERNLOGD    $0xfe, Z13, Z15, Z3
+	ADDQ          $0x40, CX
+	ADDQ          $0x20, DX
 
 end:
-	VEXTRACTF64X4 $0x01, Z6, Y13
-	VADDPD        Y13, Y6, Y13
-	VEXTRACTF64X4 $0x01, Z7, Y14
-	VADDPD        Y14, Y7, Y14
+	VADDPD        Z4, Z5, Z4
+	VADDPD        Z6, Z7, Z6
+	VEXTRACTF64X4 $0x01, Z4, Y13
+	VADDPD        Y13, Y4, Y13
+	VEXTRACTF64X4 $0x01, Z6, Y14
+	VADDPD        Y14, Y6, Y14
 	VUNPCKLPD     Y14, Y13, Y15
 	VUNPCKHPD     Y14, Y13, Y13
 	VADDPD        Y15, Y13, Y13
 	VEXTRACTF64X2 $0x01, Y13, X14
 	VADDPD        X13, X14, X14
 	VMOVUPD       X14, (DI)
-	VEXTRACTF64X4 $0x01, Z10, Y13
-	VMAXPD        Y13, Y10, Y13
-	VEXTRACTF64X2 $0x01, Y13, X14
-	VMAXPD        X13, X14, X14
-	VPERMILPD     $0x01, X14, X13
-	VMAXSD        X14, X13, X14
-	VMOVSD        X14, 16(DI)
+	VPXORQ        Z4, Z4, Z4
+	VPXORQ        Z5, Z5, Z5
 	VPXORQ        Z6, Z6, Z6
 	VPXORQ        Z7, Z7, Z7
-	VPXORQ        Z10, Z10, Z10
-	ADDQ          $0x18, DI
+	ADDQ          $0x10, DI
 	DECQ          BX
 	JNZ           row
-	VMOVUPD       Z8, 320(AX)
-	VMOVUPD       Z9, 384(AX)
-	VMOVUPD       Z11, 448(AX)
-	VMOVUPD       Z12, 512(AX)
+	VADDPD        Z8, Z9, Z8
+	VMOVUPD       Z8, 448(AX)
+	VMOVUPD       Z3, 512(AX)
+	VMOVUPD       Z2, 576(AX)
+	VZEROUPPER
+	RET
+
+// func countF32F16AVX512(c *byte)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+TEXT ·countF32F16AVX512(SB), NOSPLIT, $0-8
+	MOVQ         c+0(FP), AX
+	MOVQ         (AX), CX
+	MOVQ         8(AX), DX
+	MOVQ         16(AX), BX
+	MOVQ         24(AX), SI
+	MOVQ         32(AX), DI
+	VBROADCASTSS absMask32<>+0(SB), Z0
+	VPBROADCASTD one32<>+0(SB), Z1
+	VBROADCASTSS 160(AX), Z2
+	VBROADCASTSS 192(AX), Z3
+	VBROADCASTSS 224(AX), Z4
+	VBROADCASTSS 256(AX), Z5
+	VBROADCASTSS 288(AX), Z6
+	VBROADCASTSS floor32<>+0(SB), Z7
+	VBROADCASTSS highHalf<>+0(SB), Z8
+	VPXORQ       Z9, Z9, Z9
+	VPXORQ       Z10, Z10, Z10
+	VPXORQ       Z11, Z11, Z11
+	VPXORQ       Z12, Z12, Z12
+	VPXORQ       Z13, Z13, Z13
+	VPXORQ       Z14, Z14, Z14
+	VPXORQ       Z15, Z15, Z15
+	VPXORQ       Z16, Z16, Z16
+	VPXORQ       Z17, Z17, Z17
+	VPXORQ       Z18, Z18, Z18
+
+row:
+	MOVQ SI, R8
+	MOVQ R8, R9
+	SHRQ $0x04, R9
+	JZ   tail
+	MOVQ R9, R10
+	SHLQ $0x04, R10
+	SUBQ R10, R8
+
+loop:
+	VMOVUPS       (CX), Z8
+	VCVTPH2PS     (DX), Z19
+	VCVTPS2PD     (CX), Z20
+	VCVTPS2PD     Y19, Z21
+	VSUBPD        Z20, Z21, Z21
+	VFMADD231PD   Z21, Z21, Z13
+	VFMADD231PD   Z20, Z20, Z15
+	VFMADD231PD   Z21, Z20, Z17
+	VCVTPS2PD     32(CX), Z20
+	VEXTRACTF32X8 $0x01, Z19, Y21
+	VCVTPS2PD     Y21, Z21
+	VSUBPD        Z20, Z21, Z21
+	VFMADD231PD   Z21, Z21, Z14
+	VFMADD231PD   Z20, Z20, Z16
+	VFMADD231PD   Z21, Z20, Z18
+	VSUBPS        Z8, Z19, Z19
+	VPANDQ        Z0, Z19, Z19
+	VPANDQ        Z0, Z8, Z8
+	VMAXPS        Z19, Z9, Z9
+	VMAXPS        Z7, Z8, Z8
+	VMOVAPS       Z2, Z20
+	VFMADD231PS   Z3, Z8, Z20
+	VCMPPS        $0x1e, Z20, Z19, K1
+	VPADDD        Z1, Z11, K1, Z11
+	VMOVAPS       Z4, Z20
+	VFMADD231PS   Z5, Z8, Z20
+	VCMPPS        $0x1e, Z20, Z19, K1
+	VPADDD        Z1, Z12, K1, Z12
+	VFMSUB132PS   Z6, Z19, Z8
+	VPORD         Z8, Z10, Z10
+	ADDQ          $0x40, CX
+	ADDQ          $0x20, DX
+	DECQ          R9
+	JNZ           loop
+
+tail:
+	TESTQ         R8, R8
+	JZ            end
+	MOVQ          R8, R9
+	SHLQ          $0x02, R9
+	ADDQ          R9, CX
+	SUBQ          $0x40, CX
+	MOVQ          R8, R9
+	SHLQ          $0x01, R9
+	ADDQ          R9, DX
+	SUBQ          $0x20, DX
+	LEAQ          tailMask<>+0(SB), R9
+	SHLQ          $0x02, R8
+	ADDQ          R9, R8
+	VMOVUPS       (CX), Z8
+	VPANDQ        64(R8), Z8, Z8
+	VCVTPH2PS     (DX), Z19
+	VPANDQ        64(R8), Z19, Z19
+	VCVTPS2PD     Y8, Z20
+	VCVTPS2PD     Y19, Z21
+	VSUBPD        Z20, Z21, Z21
+	VFMADD231PD   Z21, Z21, Z13
+	VFMADD231PD   Z20, Z20, Z15
+	VFMADD231PD   Z21, Z20, Z17
+	VEXTRACTF32X8 $0x01, Z8, Y20
+	VCVTPS2PD     Y20, Z20
+	VEXTRACTF32X8 $0x01, Z19, Y21
+	VCVTPS2PD     Y21, Z21
+	VSUBPD        Z20, Z21, Z21
+	VFMADD231PD   Z21, Z21, Z14
+	VFMADD231PD   Z20, Z20, Z16
+	VFMADD231PD   Z21, Z20, Z18
+	VSUBPS        Z8, Z19, Z19
+	VPANDQ        Z0, Z19, Z19
+	VPANDQ        Z0, Z8, Z8
+	VMAXPS        Z19, Z9, Z9
+	VMAXPS        Z7, Z8, Z8
+	VMOVAPS       Z2, Z20
+	VFMADD231PS   Z3, Z8, Z20
+	VCMPPS        $0x1e, Z20, Z19, K1
+	VPADDD        Z1, Z11, K1, Z11
+	VMOVAPS       Z4, Z20
+	VFMADD231PS   Z5, Z8, Z20
+	VCMPPS        $0x1e, Z20, Z19, K1
+	VPADDD        Z1, Z12, K1, Z12
+	VFMSUB132PS   Z6, Z19, Z8
+	VPORD         Z8, Z10, Z10
+	ADDQ          $0x40, CX
+	ADDQ          $0x20, DX
+
+end:
+	VADDPD        Z13, Z14, Z13
+	VADDPD        Z15, Z16, Z15
+	VEXTRACTF64X4 $0x01, Z13, Y8
+	VADDPD        Y8, Y13, Y8
+	VEXTRACTF64X4 $0x01, Z15, Y19
+	VADDPD        Y19, Y15, Y19
+	VUNPCKLPD     Y19, Y8, Y20
+	VUNPCKHPD     Y19, Y8, Y8
+	VADDPD        Y20, Y8, Y8
+	VEXTRACTF64X2 $0x01, Y8, X19
+	VADDPD        X8, X19, X19
+	VMOVUPD       X19, (DI)
+	VPXORQ        Z13, Z13, Z13
+	VPXORQ        Z14, Z14, Z14
+	VPXORQ        Z15, Z15, Z15
+	VPXORQ        Z16, Z16, Z16
+	ADDQ          $0x10, DI
+	DECQ          BX
+	JNZ           row
+	VADDPD        Z17, Z18, Z17
+	VMOVUPD       Z17, 448(AX)
+	VMOVUPD       Z10, 512(AX)
+	VMOVUPD       Z9, 576(AX)
+	VMOVUPD       Z11, 640(AX)
+	VMOVUPD       Z12, 704(AX)
 	VZEROUPPER
 	RET
 
@@ -4603,21 +6367,16 @@ end:
 	VEXTRACTF128 $0x01, Y1, X2
 	VADDPD       X1, X2, X2
 	VMOVUPD      X2, (DI)
-	VEXTRACTF128 $0x01, Y5, X1
-	VMAXPD       X5, X1, X1
-	VPERMILPD    $0x01, X1, X2
-	VMAXSD       X1, X2, X1
-	VMOVSD       X1, 16(DI)
 	VPXOR        Y1, Y1, Y1
 	VPXOR        Y2, Y2, Y2
-	VPXOR        Y5, Y5, Y5
-	ADDQ         $0x18, DI
+	ADDQ         $0x10, DI
 	DECQ         BX
 	JNZ          row
 	VMOVUPD      Y3, 320(AX)
 	VMOVUPD      Y4, 384(AX)
-	VMOVUPD      Y6, 448(AX)
-	VMOVUPD      Y7, 512(AX)
-	VMOVUPD      Y8, 576(AX)
+	VMOVUPD      Y6, 512(AX)
+	VMOVUPD      Y5, 576(AX)
+	VMOVUPD      Y7, 640(AX)
+	VMOVUPD      Y8, 704(AX)
 	VZEROUPPER
 	RET

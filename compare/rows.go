@@ -31,12 +31,17 @@ type worstRow struct {
 type rowError struct {
 	row       int
 	ratio, dd float64 // dd/gg, dd
-	abs       float64 // largest |d|
+}
+
+// beats reports whether add would leave out such a row, as one that is worse in both figures was there: at no cost, but not always.
+func (w *worstRow) beats(dd, gg float64) bool {
+	// dd ≤ ratio·(1 − 1e-15)·gg means that dd/gg is not above the ratio, for all roundings.
+	return len(w.rows) > 0 && dd <= w.beater.dd && dd <= w.beater.ratio*(1-1e-15)*gg
 }
 
 // add takes the next row.
-func (w *worstRow) add(row int, dd, gg, abs float64) {
-	e := rowError{row: row, dd: dd, abs: abs}
+func (w *worstRow) add(row int, dd, gg float64) {
+	e := rowError{row: row, dd: dd}
 	if dd > 0 {
 		e.ratio = dd / gg
 	}

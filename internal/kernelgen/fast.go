@@ -1,0 +1,183 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// fast writes a form for finite values that beat no maximum of relative errors. It compares in float32 and adds in float32 or, if a side has more
+// than 16 bits, in float64. A form that counts takes the pairs above each of two tolerances; another one tells only that there are some above the low one.
+func fast(p [2]source, w width, counts bool) {
+	name, doc := "fast", "takes rows of STEP elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance."
+	if counts {
+		name = "count"
+		doc = "takes rows of STEP elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance."
+	}
+	vectors := 2
+	if p[0] == f32 || p[1] == f32 {
+		vectors = 1
+	}
+	k := begin(name, doc, p, w, 4, vectors)
+	f := &fastForm{kernel: k, counts: counts, abs: k.abs(), ones: k.ones()}
+	f.lowA, f.lowR, f.highA, f.highR = k.constant(k.at(lowAtol)), k.constant(k.at(lowRtol)), k.constant(k.at(highAtol)), k.constant(k.at(highRtol))
+	f.bound, f.least, f.high = k.constant(k.at(bound32)), k.constant(floor32), k.constant(highHalf)
+	f.most, f.above = k.zeroed(1)[0], k.zeroed(1)[0]
+	if counts {
+		f.n, f.n2 = k.zeroed(1)[0], k.zeroed(1)[0]
+	}
+	if f.wide {
+		f.rows64()
+	} else {
+		f.rows32()
+	}
+	k.store(f.above, above)
+	k.store(f.most, most)
+	if counts {
+		k.store(f.n, count)
+		k.store(f.n2, count2)
+	}
+	VZEROUPPER()
+	RET()
+}
+
+type fastForm struct {
+	*kernel
+	counts                   bool
+	abs, ones                VecVirtual
+	lowA, lowR, highA, highR Op
+	bound, least, high       Op
+	most, above, n, n2       VecVirtual
+}
+
+// compare takes golden values and differences of float32, and spoils them.
+func (f *fastForm) compare(g, d VecVirtual) {
+	and(f.abs, d, d)
+	and(f.abs, g, g)
+	VMAXPS(d, f.most, f.most)
+	VMAXPS(f.least, g, g)
+	t := f.w.vector()
+	limit := func(a, r Op) {
+		if f.w == ymm {
+			VMOVUPS(a, t)
+		} else {
+			VMOVAPS(a, t)
+		}
+		VFMADD231PS(r, g, t)
+	}
+	limit(f.lowA, f.lowR)
+	if f.counts {
+		f.countAbove(d, t, f.n, f.ones)
+		limit(f.highA, f.highR)
+		f.countAbove(d, t, f.n2, f.ones)
+		VFMSUB132PS(f.bound, d, g) // bound·g − d
+		or(g, f.above)
+		return
+	}
+	VSUBPS(d, t, t)
+	VFMSUB132PS(f.bound, d, g)
+	if f.w == zmm {
+		VPTERNLOGD(Imm(0xfe), g, t, f.above) // or of three
+		return
+	}
+	or(t, f.above)
+	or(g, f.above)
+}
+
+func or(x, dst VecVirtual) {
+	if dst.Size() == 64 {
+		VPORD(x, dst, dst)
+		return
+	}
+	VPOR(x, dst, dst)
+}
+
+// rows64 adds in float64.
+func (f *fastForm) rows64() {
+	// The halves of a vector have sums of their own: one chain would have to wait for itself.
+	v := f.zeroed(6)
+	dd, gg, sum := v[:2], v[2:4], v[4:]
+	f.eachRow(0, func(mask *Mem) {
+		var x [2]VecVirtual
+		for side := range x {
+			x[side] = f.load(f.source[side], Mem{Base: f.ptr[side]}, mask)[0]
+		}
+		for half := range 2 {
+			g, a := f.half(0, x[0], half, mask), f.half(1, x[1], half, mask)
+			VSUBPD(g, a, a)
+			VFMADD231PD(a, a, dd[half])
+			VFMADD231PD(g, g, gg[half])
+			VFMADD231PD(a, g, sum[half])
+		}
+		VSUBPS(x[0], x[1], x[1])
+		f.compare(x[0], x[1])
+	}, nil, func() {
+		VADDPD(dd[0], dd[1], dd[0])
+		VADDPD(gg[0], gg[1], gg[0])
+		f.storeSums(f.upper(dd[0], addPD), f.upper(gg[0], addPD))
+		for _, s := range v[:4] {
+			zero(s)
+		}
+	})
+	VADDPD(sum[0], sum[1], sum[0])
+	f.store(sum[0], gd)
+}
+
+// half widens half of the float32 vector x of a side.
+func (f *fastForm) half(side int, x VecVirtual, half int, mask *Mem) VecVirtual {
+	v := f.w.vector()
+	switch {
+	case f.source[side] == f32 && mask == nil: // from memory: it takes no shuffle
+		VCVTPS2PD(Mem{Base: f.ptr[side], Disp: half * int(f.w) / 2}, v)
+	case half == 0 && f.w == zmm:
+		VCVTPS2PD(x.AsY(), v)
+	case half == 0:
+		VCVTPS2PD(x.AsX(), v)
+	case f.w == zmm:
+		h := YMM()
+		VEXTRACTF32X8(Imm(1), x, h)
+		VCVTPS2PD(h, v)
+	default:
+		h := XMM()
+		VEXTRACTF128(Imm(1), x, h)
+		VCVTPS2PD(h, v)
+	}
+	return v
+}
+
+// rows32 adds in float32, and every few terms in float64.
+func (f *fastForm) rows32() {
+	sums, wide := f.zeroed(3), f.zeroed(3) // d², g², g·d
+	pair := func(g, a VecVirtual) {
+		VSUBPS(g, a, a)
+		VFMADD231PS(a, a, sums[0])
+		VFMADD231PS(g, g, sums[1])
+		VFMADD231PS(a, g, sums[2])
+		f.compare(g, a)
+	}
+	f.eachRow(terms/2, func(mask *Mem) {
+		if f.source[0] == bf16 {
+			g := f.load(bf16, Mem{Base: f.ptr[0]}, mask)
+			a := f.load(bf16, Mem{Base: f.ptr[1]}, mask)
+			pair(g[0], a[0])
+			and(f.high, g[1], g[1])
+			and(f.high, a[1], a[1])
+			pair(g[1], a[1])
+			return
+		}
+		for i := range 2 {
+			m := maskOf(mask, i, f.w)
+			disp := i * int(f.w) / 4 * 2
+			pair(f.load(f16, Mem{Base: f.ptr[0], Disp: disp}, m)[0], f.load(f16, Mem{Base: f.ptr[1], Disp: disp}, m)[0])
+		}
+	}, func() {
+		for i, s := range sums {
+			f.widen(s, wide[i])
+		}
+	}, func() {
+		f.storeSums(f.upper(wide[0], addPD), f.upper(wide[1], addPD))
+		zero(wide[0])
+		zero(wide[1])
+	})
+	f.store(wide[2], gd)
+}

@@ -3,6 +3,7 @@ package compare
 import (
 	"bytes"
 	"math"
+	"math/bits"
 	"unsafe"
 
 	"golang.org/x/sys/cpu"
@@ -29,6 +30,7 @@ type answer struct {
 	aa, ab, gd    [8]float64 // Σa², Σa·g, Σg·d; aa and ab are of exact forms, gd of the others
 	above, most   [8]float64 // most is the largest |d|; of forms in float32: [16]float32
 	count, count2 [8]int64   // of forms in float32: [16]int32
+	found         uint32     // of reach: a bit for each of the last elements
 }
 
 var _ [unsafe.Offsetof(call{}.answer)]struct{} = [320]struct{}{}
@@ -54,40 +56,48 @@ const (
 // exactStep is the shortest row of the exact forms.
 const exactStep = 4
 
-// forms are the kernels of one pair of types, for AVX2 and AVX-512.
+// forms are the kernels of one pair of types.
 type forms struct {
-	exact func(*byte)
-	count [2]func(*byte)
-	fast  [2]func(*byte) // nil for float64
-	same  [2]func(*byte) // for sides of the same bytes, if the types are the same
+	exact, reach func(*byte) // reach is nil for float64
+	count, fast  isas        // fast is nil for float64
+	same         isas        // for sides of the same bytes, if the types are the same
 }
+
+type isas struct{ avx2, avx512 func(*byte) }
 
 var assembly = map[[2]tensor.DType]forms{
-	{tensor.F64, tensor.F64}: {exact: exactF64F64AVX2, count: two{countF64F64AVX2, countF64F64AVX512}, same: two{sameF64F64AVX2, sameF64F64AVX512}},
-	{tensor.F32, tensor.F32}: {exactF32F32AVX2, two{countF32F32AVX2, countF32F32AVX512}, two{fastF32F32AVX2, fastF32F32AVX512}, two{sameF32F32AVX2, sameF32F32AVX512}},
-	{tensor.BF16, tensor.BF16}: {exactBF16BF16AVX2, two{countBF16BF16AVX2, countBF16BF16AVX512}, two{fastBF16BF16AVX2, fastBF16BF16AVX512},
-		two{sameBF16BF16AVX2, sameBF16BF16AVX512}},
-	{tensor.F16, tensor.F16}:  {exactF16F16AVX2, two{countF16F16AVX2, countF16F16AVX512}, two{fastF16F16AVX2, fastF16F16AVX512}, two{sameF16F16AVX2, sameF16F16AVX512}},
-	{tensor.BF16, tensor.F32}: {exactBF16F32AVX2, two{countBF16F32AVX2, countBF16F32AVX512}, two{fastBF16F32AVX2, fastBF16F32AVX512}, two{}},
-	{tensor.F32, tensor.BF16}: {exactF32BF16AVX2, two{countF32BF16AVX2, countF32BF16AVX512}, two{fastF32BF16AVX2, fastF32BF16AVX512}, two{}},
-	{tensor.F16, tensor.F32}:  {exactF16F32AVX2, two{countF16F32AVX2, countF16F32AVX512}, two{fastF16F32AVX2, fastF16F32AVX512}, two{}},
-	{tensor.F32, tensor.F16}:  {exactF32F16AVX2, two{countF32F16AVX2, countF32F16AVX512}, two{fastF32F16AVX2, fastF32F16AVX512}, two{}},
+	{tensor.F64, tensor.F64}: {exactF64F64AVX2, nil, isas{countF64F64AVX2, countF64F64AVX512}, isas{}, isas{sameF64F64AVX2, sameF64F64AVX512}},
+	{tensor.F32, tensor.F32}: {exactF32F32AVX2, reachF32F32AVX2,
+		isas{countF32F32AVX2, countF32F32AVX512}, isas{fastF32F32AVX2, fastF32F32AVX512}, isas{sameF32F32AVX2, sameF32F32AVX512}},
+	{tensor.BF16, tensor.BF16}: {exactBF16BF16AVX2, reachBF16BF16AVX2,
+		isas{countBF16BF16AVX2, countBF16BF16AVX512}, isas{fastBF16BF16AVX2, fastBF16BF16AVX512}, isas{sameBF16BF16AVX2, sameBF16BF16AVX512}},
+	{tensor.F16, tensor.F16}: {exactF16F16AVX2, reachF16F16AVX2,
+		isas{countF16F16AVX2, countF16F16AVX512}, isas{fastF16F16AVX2, fastF16F16AVX512}, isas{sameF16F16AVX2, sameF16F16AVX512}},
+	{tensor.BF16, tensor.F32}: {exactBF16F32AVX2, reachBF16F32AVX2, isas{countBF16F32AVX2, countBF16F32AVX512}, isas{fastBF16F32AVX2, fastBF16F32AVX512}, isas{}},
+	{tensor.F32, tensor.BF16}: {exactF32BF16AVX2, reachF32BF16AVX2, isas{countF32BF16AVX2, countF32BF16AVX512}, isas{fastF32BF16AVX2, fastF32BF16AVX512}, isas{}},
+	{tensor.F16, tensor.F32}:  {exactF16F32AVX2, reachF16F32AVX2, isas{countF16F32AVX2, countF16F32AVX512}, isas{fastF16F32AVX2, fastF16F32AVX512}, isas{}},
+	{tensor.F32, tensor.F16}:  {exactF32F16AVX2, reachF32F16AVX2, isas{countF32F16AVX2, countF32F16AVX512}, isas{fastF32F16AVX2, fastF32F16AVX512}, isas{}},
 }
 
-type two = [2]func(*byte)
+func (f isas) of(wide bool) func(*byte) {
+	if wide {
+		return f.avx512
+	}
+	return f.avx2
+}
 
 // simd is the kernel in assembly for one pair of types.
 type simd struct {
 	forms
-	types  [2]tensor.DType // as which golden and actual are given to it
-	lanes  int             // the shortest row of the forms for AVX2; those for AVX-512 need twice as many
-	wide   bool            // compares in float64
-	sums32 bool            // adds in float32
-	// Tolerances in float32, a little too low and a little too high: what lies between is left to the exact form. ok is false where float32 has no
-	// room for them.
-	low, high [2]float32 // atol, rtol
-	ok        bool
+	types     [2]tensor.DType // as which golden and actual are given to it
+	lanes     int             // the shortest row of the forms for AVX2; those for AVX-512 need twice as many
+	sums32    bool            // adds in float32
+	low, high tolerance32     // the tolerance, a little too low and a little too high: what lies between is left to float64
+	ok        bool            // float32 has room for them
 }
+
+// tolerance32 is atol + rtol·max(|g|, floor32) in float32.
+type tolerance32 struct{ atol, rtol float32 }
 
 // fastest gives the fastest kernel for a pair of types.
 func fastest(golden, actual tensor.DType, tol Tolerance) kernel {
@@ -106,13 +116,11 @@ func fastest(golden, actual tensor.DType, tol Tolerance) kernel {
 	if !found {
 		k = assembly[types]
 	}
-	s := &simd{forms: k, types: types, lanes: 8, wide: k.fast[0] == nil}
+	s := &simd{forms: k, types: types, lanes: 8}
 	if types[0].Size()+types[1].Size() == 4 {
 		s.sums32, s.lanes = true, 16
 	}
-	if !s.wide {
-		s.narrow(tol)
-	}
+	s.low, s.high, s.ok = around(tol.Atol, tol.Rtol)
 	return s
 }
 
@@ -131,91 +139,101 @@ func carrier(d tensor.DType) tensor.DType {
 // floor32 is the least |g| in products of the forms in float32: less than relFloor, and a power of two.
 const floor32 = 0x1p-34
 
-// narrow sets the tolerances in float32, for which |g| is at least floor32. What that adds to a tolerance is taken from the low atol: then no number is so small
-// that its rounding counts. Other roundings are below 2^−22 of the numbers.
-func (k *simd) narrow(tol Tolerance) {
+// around gives a little less and a little more than a tolerance, so that roundings, of less than 2^−22 of the numbers, do not matter. What floor32 adds to the lower
+// one is taken from its atol: then no |g| is so small that its rounding counts.
+func around(atol, rtol float64) (low, high tolerance32, ok bool) {
 	const margin = 0x1p-20
-	k.ok = true
-	for i, v := range []float64{tol.Atol, tol.Rtol} {
-		k.ok = k.ok && (v == 0 || v > 0x1p-60 && v < 0x1p60)
-		k.low[i], k.high[i] = float32(v*(1-margin)), float32(v*(1+margin))
+	ok = true
+	for _, v := range []float64{atol, rtol} {
+		ok = ok && (v == 0 || v > 0x1p-60 && v < 0x1p60)
 	}
-	atol := tol.Atol*(1-margin) - float64(k.low[1])*floor32
-	if k.low[0] = float32(atol); float64(k.low[0]) > atol {
-		k.low[0] = math.Nextafter32(k.low[0], float32(math.Inf(-1)))
+	low.rtol = float32(rtol * (1 - margin))
+	atLow := atol*(1-margin) - float64(low.rtol)*floor32
+	if low.atol = float32(atLow); float64(low.atol) > atLow {
+		low.atol = math.Nextafter32(low.atol, float32(math.Inf(-1)))
 	}
+	return low, tolerance32{float32(atol * (1 + margin)), float32(rtol * (1 + margin))}, ok
 }
 
 // block takes the sums of the fast forms wherever these have them right, whatever the maxima so far are: sums do not depend on which core came
-// first, and those of fast and count are the same. Maxima and counters are those of the exact form where the others are not sure of them.
+// first, and those of fast and count are the same. Where a form in float32 is not sure of maxima and counters, the elements that matter are looked for, or
+// the exact form takes the block.
 func (k *simd) block(p *pass, s *scratch, b span, thorough bool) tally {
 	if b.cols < exactStep {
 		return reference{}.block(p, s, b, thorough)
 	}
 	c := &s.call
-	c.golden, c.actual = k.data(0, p.golden, s, b), k.data(1, p.actual, s, b)
-	c.rows, c.cols = b.rows, b.cols
+	k.aim(p, s, b)
 	if c.of != p {
-		k.prepare(c, p)
+		c.of = p
+		fill4(&c.atol, p.tol.Atol)
+		fill4(&c.rtol, p.tol.Rtol)
 	}
 	rows := grow(&s.rows, b.rows)
-	if thorough || b.cols < k.lanes || p.n <= pieceLen {
+	if thorough || b.cols < k.lanes || b.start == 0 { // of the first block, no maxima are known
 		return k.careful(p, s, b, rows)
 	}
-	form := 0
-	if isa == avx512 && b.cols >= 2*k.lanes {
-		form = 1
-	}
-	if n := b.len() * k.types[0].Size(); k.same[form] != nil && bytes.Equal(unsafe.Slice((*byte)(c.golden), n), unsafe.Slice((*byte)(c.actual), n)) {
-		if f, ok := k.equal(k.same[form], c, rows); ok {
-			return f
+	wide := isa == avx512 && b.cols >= 2*k.lanes
+	if same := k.same.of(wide); same != nil {
+		n := b.len() * k.types[0].Size()
+		if bytes.Equal(unsafe.Slice((*byte)(c.golden), n), unsafe.Slice((*byte)(c.actual), n)) {
+			if f, ok := k.equal(same, c, rows); ok {
+				return f
+			}
 		}
 	}
+	most := maxima{p.abs.value(), p.rel.value()}
 	c.out, c.answer = &rows[0], answer{}
-	abs, rel := p.abs.value(), p.rel.value()
-	var f tally
-	var sums, sure bool
-	if k.wide {
-		f, sums, sure = k.call64(k.count[form], c, rows, rel)
-	} else {
-		call := k.fast[form]
-		if s.mismatching {
-			call = k.count[form]
+	if k.fast.avx2 == nil {
+		f, sums, sure := k.call64(k.count.of(wide), c, rows, most)
+		switch {
+		case !sums:
+			return k.careful(p, s, b, rows)
+		case !sure:
+			f.take(k.careful(p, s, b, grow(&s.rows2, b.rows)))
 		}
-		f, sums, sure = k.call32(call, c, rows, abs, rel)
+		return f
 	}
+	form := k.fast.of(wide)
+	if s.mismatching {
+		form = k.count.of(wide)
+	}
+	f, sums, doubt := k.call32(form, c, rows, most)
+	// fast does not tell whether it was a relative error or a mismatch.
+	doubt.mismatches = doubt.mismatches || doubt.rel && !s.mismatching
 	switch {
 	case !sums:
 		f = k.careful(p, s, b, rows)
-	case !sure:
-		f2 := k.careful(p, s, b, grow(&s.rows2, b.rows))
-		f.abs, f.rel, f.mismatches = f2.abs, f2.rel, f2.mismatches
+	case doubt.any() && !k.settle(p, s, b, &f, most, doubt):
+		f.take(k.careful(p, s, b, grow(&s.rows2, b.rows)))
 	}
 	s.mismatching = f.mismatches > 0
 	return f
 }
 
-// prepare sets the tolerances.
-func (k *simd) prepare(c *call, p *pass) {
-	c.of = p
-	fill4(&c.atol, p.tol.Atol)
-	fill4(&c.rtol, p.tol.Rtol)
-	fill8(&c.lowAtol, k.low[0])
-	fill8(&c.lowRtol, k.low[1])
-	fill8(&c.highAtol, k.high[0])
-	fill8(&c.highRtol, k.high[1])
+// aim sets what a call reads.
+func (k *simd) aim(p *pass, s *scratch, b span) {
+	c := &s.call
+	c.golden, c.actual = k.data(0, p.golden, s, b), k.data(1, p.actual, s, b)
+	c.rows, c.cols = b.rows, b.cols
 }
 
-// call64 calls a form in float64. sums says that sums are right: all values are finite. sure says that no relative error is above rel.
-func (k *simd) call64(form func(*byte), c *call, rows []rowFigures, rel float64) (f tally, sums, sure bool) {
+// take takes maxima and the counter of mismatches.
+func (f *tally) take(o tally) { f.abs, f.rel, f.mismatches = o.abs, o.rel, o.mismatches }
+
+// maxima are the largest |d| and relative error so far, of all blocks that were read; −1 if there are none.
+type maxima struct{ abs, rel float64 }
+
+// call64 calls a form in float64. sums says that sums are right: all values are finite. sure says that no relative error is above those so far.
+func (k *simd) call64(form func(*byte), c *call, rows []rowFigures, so maxima) (f tally, sums, sure bool) {
 	// |d| ≤ bound·max(|g|, relFloor) means that the relative error is not above rel, for all roundings, and where they are of subnormal numbers.
 	fill4(&c.bound, 0)
-	if rel >= 1e-200 {
-		fill4(&c.bound, rel*(1-1e-15))
+	if so.rel >= 1e-200 {
+		fill4(&c.bound, so.rel*(1-1e-15))
 	}
 	form((*byte)(unsafe.Pointer(c)))
 	f, sums = k.sums(c, rows)
-	sure = rel >= 0
+	sure = so.rel >= 0
 	for i, v := range c.above {
 		f.abs = max(f.abs, c.most[i])
 		sure = sure && v <= 0
@@ -224,31 +242,129 @@ func (k *simd) call64(form func(*byte), c *call, rows []rowFigures, rel float64)
 	return f, sums, sure
 }
 
-// call32 calls a form in float32. sums says that sums are right: all values are finite, and nothing was lost to the small range of float32. sure
-// says that the counter of mismatches is, too, and that no maximum is above abs and rel.
-func (k *simd) call32(form func(*byte), c *call, rows []rowFigures, abs, rel float64) (f tally, sums, sure bool) {
+// doubt is what a form in float32 cannot tell of a block: whether a |d| is above the largest so far, which is about abs; whether a relative error is; how
+// many mismatches there are.
+type doubt struct {
+	abs             float64
+	rel, mismatches bool
+}
+
+func (d doubt) any() bool { return d.abs > 0 || d.rel || d.mismatches }
+
+// call32 calls a form in float32. sums says that sums are right: all values are finite, and nothing was lost to the small range of float32.
+func (k *simd) call32(form func(*byte), c *call, rows []rowFigures, so maxima) (f tally, sums bool, in doubt) {
+	k.setTolerances(c, k.low, k.high)
 	bound := float32(0)
-	if rel >= 0x1p-60 {
-		bound = float32(min(rel, 0x1p100) * (1 - 0x1p-20))
+	if so.rel >= 0x1p-60 {
+		bound = float32(min(so.rel, 0x1p100) * (1 - 0x1p-20))
 	}
 	if c.bound32[0] != bound {
 		fill8(&c.bound32, bound)
 	}
 	form((*byte)(unsafe.Pointer(c)))
 	f, sums = k.sums(c, rows)
-	sure = rel >= 0 && k.ok
 	above, low, high := (*[16]uint32)(unsafe.Pointer(&c.above)), (*[16]int32)(unsafe.Pointer(&c.count)), (*[16]int32)(unsafe.Pointer(&c.count2))
-	most := float32(0)
+	abs := float32(0)
+	in.rel, in.mismatches = so.rel < 0, !k.ok
 	for i, v := range (*[16]float32)(unsafe.Pointer(&c.most)) {
-		most = max(most, v)
-		sure = sure && above[i]>>31 == 0 && low[i] == high[i]
-		f.mismatches += int(low[i])
+		abs = max(abs, v)
+		in.rel = in.rel || above[i]>>31 != 0
+		in.mismatches = in.mismatches || low[i] != high[i]
+		f.mismatches += int(high[i])
 	}
-	if most > 0 { // 0 is exact
-		sure = sure && float64(most) < abs*(1-0x1p-22)
+	if abs > 0 { // 0 is exact
 		f.abs = -1
+		if float64(abs) >= so.abs*(1-0x1p-22) {
+			in.abs = float64(abs)
+		}
 	}
-	return f, sums, sure
+	return f, sums, in
+}
+
+// maxSettled is how many elements of a block are looked at one by one: more are quicker done by the exact form.
+const maxSettled = 64
+
+// settle clears up what is in doubt, by the elements that matter, if these are few.
+func (k *simd) settle(p *pass, s *scratch, b span, f *tally, so maxima, in doubt) bool {
+	if so.rel < 0 || !k.ok {
+		return false
+	}
+	k.aim(p, s, b)
+	left := maxSettled
+	each := func(low, high tolerance32, do func(d, ag float64)) bool {
+		for i := 0; ; i++ {
+			if i = k.next(&s.call, b.len(), i, low, high); i == b.len() {
+				return true
+			}
+			if left--; left < 0 {
+				return false
+			}
+			g := p.golden.At(b.start + i)
+			do(math.Abs(p.actual.At(b.start+i)-g), math.Abs(g))
+		}
+	}
+	if in.abs > 0 {
+		low, _, ok := around(in.abs, 0)
+		if !ok || !each(low, unlimited, func(d, _ float64) { f.abs = max(f.abs, d) }) {
+			return false
+		}
+	}
+	if in.rel {
+		low, _, ok := around(0, so.rel)
+		if !ok || !each(low, unlimited, func(d, ag float64) { f.rel = max(f.rel, d/max(ag, relFloor)) }) {
+			return false
+		}
+	}
+	count := func(d, ag float64) {
+		if !p.tol.within(d, ag) {
+			f.mismatches++
+		}
+	}
+	switch {
+	case in.mismatches && s.mismatching: // f counts those above the high tolerance
+		return each(k.low, k.high, count)
+	case in.mismatches:
+		return each(k.low, unlimited, count)
+	}
+	return true
+}
+
+// unlimited is above all differences.
+var unlimited = tolerance32{atol: float32(math.Inf(1))}
+
+// next gives the first of n elements, from the i-th on, whose |d| may be between two tolerances; n where there is none. c aims at element 0. All are finite.
+func (k *simd) next(c *call, n, i int, low, high tolerance32) int {
+	if low == (tolerance32{}) {
+		low.atol = math.SmallestNonzeroFloat32
+	}
+	k.setTolerances(c, low, high)
+	golden, actual := c.golden, c.actual
+	defer func() { c.golden, c.actual = golden, actual }()
+	for i < n {
+		from := min(i, n-8) // the last 8 may have been asked
+		c.golden, c.actual = unsafe.Add(golden, from*k.types[0].Size()), unsafe.Add(actual, from*k.types[1].Size())
+		c.cols = (n - from) &^ 7
+		end := from + c.cols
+		k.reach((*byte)(unsafe.Pointer(c)))
+		at := end - c.cols - 8 // of the last that were asked
+		if found := c.found >> max(i-at, 0) << max(i-at, 0); found != 0 {
+			return at + bits.TrailingZeros32(found)
+		}
+		i = end
+	}
+	return n
+}
+
+// setTolerances sets the tolerances of a call in float32.
+func (k *simd) setTolerances(c *call, low, high tolerance32) {
+	if c.lowAtol[0] != low.atol || c.lowRtol[0] != low.rtol {
+		fill8(&c.lowAtol, low.atol)
+		fill8(&c.lowRtol, low.rtol)
+	}
+	if c.highAtol[0] != high.atol || c.highRtol[0] != high.rtol {
+		fill8(&c.highAtol, high.atol)
+		fill8(&c.highRtol, high.rtol)
+	}
 }
 
 // sums completes the sums of a form but the exact one, and reports whether they are right.
@@ -310,6 +426,7 @@ func squarable32(x float64) bool {
 // careful calls the exact form; pairs that are not finite are counted apart.
 func (k *simd) careful(p *pass, s *scratch, b span, rows []rowFigures) tally {
 	c := &s.call
+	k.aim(p, s, b)
 	c.out, c.answer = &rows[0], answer{}
 	k.exact((*byte)(unsafe.Pointer(c)))
 	f := tally{aa: total(&c.aa), ab: total(&c.ab), abs: -1, rel: -1}

@@ -46,6 +46,12 @@ func sameF32F32AVX512(c *byte)
 //go:noescape
 func exactF32F32AVX2(c *byte)
 
+// reachF32F32AVX2 sets found to the lanes of the first 8 elements whose |d| is neither below the low tolerance nor above the high one, or to 0, and cols to what is left then; that is 8 times a number.
+// c is a *call.
+//
+//go:noescape
+func reachF32F32AVX2(c *byte)
+
 // countF64F64AVX2 takes rows of 8 elements or more. above > 0 where |d| > bound·max(|g|, 1e-10).
 // c is a *call.
 //
@@ -118,6 +124,12 @@ func sameBF16BF16AVX512(c *byte)
 //go:noescape
 func exactBF16BF16AVX2(c *byte)
 
+// reachBF16BF16AVX2 sets found to the lanes of the first 8 elements whose |d| is neither below the low tolerance nor above the high one, or to 0, and cols to what is left then; that is 8 times a number.
+// c is a *call.
+//
+//go:noescape
+func reachBF16BF16AVX2(c *byte)
+
 // fastF16F16AVX2 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance.
 // c is a *call.
 //
@@ -160,6 +172,12 @@ func sameF16F16AVX512(c *byte)
 //go:noescape
 func exactF16F16AVX2(c *byte)
 
+// reachF16F16AVX2 sets found to the lanes of the first 8 elements whose |d| is neither below the low tolerance nor above the high one, or to 0, and cols to what is left then; that is 8 times a number.
+// c is a *call.
+//
+//go:noescape
+func reachF16F16AVX2(c *byte)
+
 // fastBF16F32AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance.
 // c is a *call.
 //
@@ -189,6 +207,12 @@ func countBF16F32AVX512(c *byte)
 //
 //go:noescape
 func exactBF16F32AVX2(c *byte)
+
+// reachBF16F32AVX2 sets found to the lanes of the first 8 elements whose |d| is neither below the low tolerance nor above the high one, or to 0, and cols to what is left then; that is 8 times a number.
+// c is a *call.
+//
+//go:noescape
+func reachBF16F32AVX2(c *byte)
 
 // fastF32BF16AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance.
 // c is a *call.
@@ -220,6 +244,12 @@ func countF32BF16AVX512(c *byte)
 //go:noescape
 func exactF32BF16AVX2(c *byte)
 
+// reachF32BF16AVX2 sets found to the lanes of the first 8 elements whose |d| is neither below the low tolerance nor above the high one, or to 0, and cols to what is left then; that is 8 times a number.
+// c is a *call.
+//
+//go:noescape
+func reachF32BF16AVX2(c *byte)
+
 // fastF16F32AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance.
 // c is a *call.
 //
@@ -250,6 +280,12 @@ func countF16F32AVX512(c *byte)
 //go:noescape
 func exactF16F32AVX2(c *byte)
 
+// reachF16F32AVX2 sets found to the lanes of the first 8 elements whose |d| is neither below the low tolerance nor above the high one, or to 0, and cols to what is left then; that is 8 times a number.
+// c is a *call.
+//
+//go:noescape
+func reachF16F32AVX2(c *byte)
+
 // fastF32F16AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance.
 // c is a *call.
 //
@@ -279,3 +315,9 @@ func countF32F16AVX512(c *byte)
 //
 //go:noescape
 func exactF32F16AVX2(c *byte)
+
+// reachF32F16AVX2 sets found to the lanes of the first 8 elements whose |d| is neither below the low tolerance nor above the high one, or to 0, and cols to what is left then; that is 8 times a number.
+// c is a *call.
+//
+//go:noescape
+func reachF32F16AVX2(c *byte)

@@ -87,7 +87,7 @@ DATA tailMask<>+248(SB)/8, $0xffffffffffffffff
 GLOBL tailMask<>(SB), RODATA|NOPTR, $256
 
 // func fastF32F32AVX2(c *byte)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·fastF32F32AVX2(SB), NOSPLIT, $0-8
 	MOVQ    c+0(FP), AX
 	MOVQ    (AX), CX
@@ -115,6 +115,8 @@ row:
 	SUBQ R10, R8
 
 loop:
+	PREFETCHT0  2048(CX)
+	PREFETCHT0  2048(DX)
 	VMOVUPS     (CX), Y9
 	VMOVUPS     (DX), Y10
 	VCVTPS2PD   (CX), Y11
@@ -215,7 +217,7 @@ end:
 	RET
 
 // func countF32F32AVX2(c *byte)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·countF32F32AVX2(SB), NOSPLIT, $0-8
 	MOVQ    c+0(FP), AX
 	MOVQ    (AX), CX
@@ -245,6 +247,8 @@ row:
 	SUBQ R10, R8
 
 loop:
+	PREFETCHT0  2048(CX)
+	PREFETCHT0  2048(DX)
 	VMOVUPS     (CX), Y11
 	VMOVUPS     (DX), Y12
 	VCVTPS2PD   (CX), Y13
@@ -355,7 +359,7 @@ end:
 	RET
 
 // func sameF32F32AVX2(c *byte)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·sameF32F32AVX2(SB), NOSPLIT, $0-8
 	MOVQ  c+0(FP), AX
 	MOVQ  (AX), CX
@@ -378,6 +382,7 @@ row:
 	SUBQ R8, SI
 
 loop:
+	PREFETCHT0  2048(CX)
 	VCVTPS2PD   (CX), Y2
 	VFMADD231PD Y2, Y2, Y0
 	VCVTPS2PD   16(CX), Y2
@@ -422,7 +427,7 @@ end:
 	RET
 
 // func fastF32F32AVX512(c *byte)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·fastF32F32AVX512(SB), NOSPLIT, $0-8
 	MOVQ         c+0(FP), AX
 	MOVQ         (AX), CX
@@ -458,6 +463,8 @@ row:
 	SUBQ R10, R8
 
 loop:
+	PREFETCHT0  2048(CX)
+	PREFETCHT0  2048(DX)
 	VMOVUPS     (CX), Z13
 	VMOVUPS     (DX), Z14
 	VCVTPS2PD   (CX), Z15
@@ -560,7 +567,7 @@ end:
 	RET
 
 // func countF32F32AVX512(c *byte)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·countF32F32AVX512(SB), NOSPLIT, $0-8
 	MOVQ         c+0(FP), AX
 	MOVQ         (AX), CX
@@ -598,6 +605,8 @@ row:
 	SUBQ R10, R8
 
 loop:
+	PREFETCHT0  2048(CX)
+	PREFETCHT0  2048(DX)
 	VMOVUPS     (CX), Z8
 	VMOVUPS     (DX), Z19
 	VCVTPS2PD   (CX), Z20
@@ -712,7 +721,7 @@ end:
 	RET
 
 // func sameF32F32AVX512(c *byte)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·sameF32F32AVX512(SB), NOSPLIT, $0-8
 	MOVQ   c+0(FP), AX
 	MOVQ   (AX), CX
@@ -735,6 +744,7 @@ row:
 	SUBQ R8, SI
 
 loop:
+	PREFETCHT0  2048(CX)
 	VCVTPS2PD   (CX), Z2
 	VFMADD231PD Z2, Z2, Z0
 	VCVTPS2PD   32(CX), Z2
@@ -781,7 +791,7 @@ end:
 	RET
 
 // func exactF32F32AVX2(c *byte)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·exactF32F32AVX2(SB), NOSPLIT, $0-8
 	MOVQ    c+0(FP), AX
 	MOVQ    (AX), CX
@@ -809,6 +819,8 @@ row:
 	SUBQ R10, R8
 
 loop:
+	PREFETCHT0  2048(CX)
+	PREFETCHT0  2048(DX)
 	VCVTPS2PD   (CX), Y9
 	VCVTPS2PD   (DX), Y10
 	VSUBPD      Y9, Y9, Y11
@@ -899,8 +911,48 @@ end:
 	VZEROUPPER
 	RET
 
-// func countF64F64AVX2(c *byte)
+// func reachF32F32AVX2(c *byte)
 // Requires: AVX, AVX2, FMA3
+TEXT ·reachF32F32AVX2(SB), NOSPLIT, $0-8
+	MOVQ    c+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    8(AX), DX
+	MOVQ    16(AX), BX
+	MOVQ    24(AX), BX
+	MOVQ    32(AX), SI
+	VMOVDQU absMask32<>+0(SB), Y0
+
+loop:
+	VMOVUPS     (CX), Y1
+	VMOVUPS     (DX), Y2
+	VSUBPS      Y1, Y2, Y2
+	VPAND       Y0, Y2, Y2
+	VPAND       Y0, Y1, Y1
+	VMAXPS      floor32<>+0(SB), Y1, Y1
+	VMOVUPS     160(AX), Y3
+	VFMADD231PS 192(AX), Y1, Y3
+	VCMPPS      $0x15, Y3, Y2, Y3
+	VMOVUPS     224(AX), Y4
+	VFMADD231PS 256(AX), Y1, Y4
+	VCMPPS      $0x1a, Y4, Y2, Y4
+	VPAND       Y4, Y3, Y3
+	VMOVMSKPS   Y3, SI
+	ADDQ        $0x20, CX
+	ADDQ        $0x20, DX
+	SUBQ        $0x08, BX
+	TESTL       SI, SI
+	JNZ         end
+	TESTQ       BX, BX
+	JNZ         loop
+
+end:
+	MOVQ BX, 24(AX)
+	MOVL SI, 768(AX)
+	VZEROUPPER
+	RET
+
+// func countF64F64AVX2(c *byte)
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·countF64F64AVX2(SB), NOSPLIT, $0-8
 	MOVQ    c+0(FP), AX
 	MOVQ    (AX), CX
@@ -926,6 +978,8 @@ row:
 	SUBQ R10, R8
 
 loop:
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2048(DX)
 	VMOVUPD      (CX), Y7
 	VMOVUPD      (DX), Y8
 	VSUBPD       Y7, Y8, Y8
@@ -1036,7 +1090,7 @@ end:
 	RET
 
 // func sameF64F64AVX2(c *byte)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·sameF64F64AVX2(SB), NOSPLIT, $0-8
 	MOVQ  c+0(FP), AX
 	MOVQ  (AX), CX
@@ -1059,6 +1113,7 @@ row:
 	SUBQ R8, SI
 
 loop:
+	PREFETCHT0  2048(CX)
 	VMOVUPD     (CX), Y2
 	VFMADD231PD Y2, Y2, Y0
 	VMOVUPD     32(CX), Y2
@@ -1103,7 +1158,7 @@ end:
 	RET
 
 // func countF64F64AVX512(c *byte)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·countF64F64AVX512(SB), NOSPLIT, $0-8
 	MOVQ         c+0(FP), AX
 	MOVQ         (AX), CX
@@ -1134,6 +1189,8 @@ row:
 	SUBQ R10, R8
 
 loop:
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2048(DX)
 	VMOVUPD      (CX), Z12
 	VMOVUPD      (DX), Z13
 	VSUBPD       Z12, Z13, Z13
@@ -1248,7 +1305,7 @@ end:
 	RET
 
 // func sameF64F64AVX512(c *byte)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·sameF64F64AVX512(SB), NOSPLIT, $0-8
 	MOVQ   c+0(FP), AX
 	MOVQ   (AX), CX
@@ -1271,6 +1328,7 @@ row:
 	SUBQ R8, SI
 
 loop:
+	PREFETCHT0  2048(CX)
 	VMOVUPD     (CX), Z2
 	VFMADD231PD Z2, Z2, Z0
 	VMOVUPD     64(CX), Z2
@@ -1317,7 +1375,7 @@ end:
 	RET
 
 // func exactF64F64AVX2(c *byte)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·exactF64F64AVX2(SB), NOSPLIT, $0-8
 	MOVQ    c+0(FP), AX
 	MOVQ    (AX), CX
@@ -1345,6 +1403,8 @@ row:
 	SUBQ R10, R8
 
 loop:
+	PREFETCHT0  2048(CX)
+	PREFETCHT0  2048(DX)
 	VMOVUPD     (CX), Y9
 	VMOVUPD     (DX), Y10
 	VSUBPD      Y9, Y9, Y11
@@ -1436,7 +1496,7 @@ end:
 	RET
 
 // func fastBF16BF16AVX2(c *byte)
-// Requires: AVX, AVX2, CMOV, FMA3
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·fastBF16BF16AVX2(SB), NOSPLIT, $0-8
 	MOVQ    c+0(FP), AX
 	MOVQ    (AX), CX
@@ -1469,6 +1529,8 @@ turn:
 	SUBQ    R10, R8
 
 loop:
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2048(DX)
 	VMOVDQU      (CX), Y10
 	VPSLLD       $0x10, Y10, Y9
 	VMOVDQU      (DX), Y12
@@ -1617,7 +1679,7 @@ end:
 	RET
 
 // func countBF16BF16AVX2(c *byte)
-// Requires: AVX, AVX2, CMOV, FMA3
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·countBF16BF16AVX2(SB), NOSPLIT, $0-8
 	MOVQ    c+0(FP), AX
 	MOVQ    (AX), CX
@@ -1652,6 +1714,8 @@ turn:
 	SUBQ    R10, R8
 
 loop:
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2048(DX)
 	VMOVDQU      (CX), Y12
 	VPSLLD       $0x10, Y12, Y11
 	VMOVDQU      (DX), Y14
@@ -1818,7 +1882,7 @@ end:
 	RET
 
 // func sameBF16BF16AVX2(c *byte)
-// Requires: AVX, AVX2, CMOV, FMA3
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·sameBF16BF16AVX2(SB), NOSPLIT, $0-8
 	MOVQ  c+0(FP), AX
 	MOVQ  (AX), CX
@@ -1846,6 +1910,7 @@ turn:
 	SUBQ    R8, SI
 
 loop:
+	PREFETCHT0   2048(CX)
 	VMOVDQU      (CX), Y5
 	VPSLLD       $0x10, Y5, Y4
 	VFMADD231PS  Y4, Y4, Y0
@@ -1913,7 +1978,7 @@ end:
 	RET
 
 // func fastBF16BF16AVX512(c *byte)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, CMOV
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, CMOV, MMX+
 TEXT ·fastBF16BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ         c+0(FP), AX
 	MOVQ         (AX), CX
@@ -1954,6 +2019,8 @@ turn:
 	SUBQ    R10, R8
 
 loop:
+	PREFETCHT0    2048(CX)
+	PREFETCHT0    2048(DX)
 	VMOVDQU32     (CX), Z15
 	VPSLLD        $0x10, Z15, Z14
 	VMOVDQU32     (DX), Z17
@@ -2102,7 +2169,7 @@ end:
 	RET
 
 // func countBF16BF16AVX512(c *byte)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, CMOV
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, CMOV, MMX+
 TEXT ·countBF16BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ         c+0(FP), AX
 	MOVQ         (AX), CX
@@ -2145,6 +2212,8 @@ turn:
 	SUBQ    R10, R8
 
 loop:
+	PREFETCHT0    2048(CX)
+	PREFETCHT0    2048(DX)
 	VMOVDQU32     (CX), Z20
 	VPSLLD        $0x10, Z20, Z19
 	VMOVDQU32     (DX), Z22
@@ -2315,7 +2384,7 @@ end:
 	RET
 
 // func sameBF16BF16AVX512(c *byte)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, CMOV
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, CMOV, MMX+
 TEXT ·sameBF16BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ         c+0(FP), AX
 	MOVQ         (AX), CX
@@ -2344,6 +2413,7 @@ turn:
 	SUBQ    R8, SI
 
 loop:
+	PREFETCHT0    2048(CX)
 	VMOVDQU32     (CX), Z6
 	VPSLLD        $0x10, Z6, Z5
 	VFMADD231PS   Z5, Z5, Z1
@@ -2413,7 +2483,7 @@ end:
 	RET
 
 // func exactBF16BF16AVX2(c *byte)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·exactBF16BF16AVX2(SB), NOSPLIT, $0-8
 	MOVQ    c+0(FP), AX
 	MOVQ    (AX), CX
@@ -2441,6 +2511,8 @@ row:
 	SUBQ R10, R8
 
 loop:
+	PREFETCHT0  2048(CX)
+	PREFETCHT0  2048(DX)
 	VPMOVZXWD   (CX), X9
 	VPSLLD      $0x10, X9, X9
 	VCVTPS2PD   X9, Y9
@@ -2539,8 +2611,50 @@ end:
 	VZEROUPPER
 	RET
 
+// func reachBF16BF16AVX2(c *byte)
+// Requires: AVX, AVX2, FMA3
+TEXT ·reachBF16BF16AVX2(SB), NOSPLIT, $0-8
+	MOVQ    c+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    8(AX), DX
+	MOVQ    16(AX), BX
+	MOVQ    24(AX), BX
+	MOVQ    32(AX), SI
+	VMOVDQU absMask32<>+0(SB), Y0
+
+loop:
+	VPMOVZXWD   (CX), Y1
+	VPSLLD      $0x10, Y1, Y1
+	VPMOVZXWD   (DX), Y2
+	VPSLLD      $0x10, Y2, Y2
+	VSUBPS      Y1, Y2, Y2
+	VPAND       Y0, Y2, Y2
+	VPAND       Y0, Y1, Y1
+	VMAXPS      floor32<>+0(SB), Y1, Y1
+	VMOVUPS     160(AX), Y3
+	VFMADD231PS 192(AX), Y1, Y3
+	VCMPPS      $0x15, Y3, Y2, Y3
+	VMOVUPS     224(AX), Y4
+	VFMADD231PS 256(AX), Y1, Y4
+	VCMPPS      $0x1a, Y4, Y2, Y4
+	VPAND       Y4, Y3, Y3
+	VMOVMSKPS   Y3, SI
+	ADDQ        $0x10, CX
+	ADDQ        $0x10, DX
+	SUBQ        $0x08, BX
+	TESTL       SI, SI
+	JNZ         end
+	TESTQ       BX, BX
+	JNZ         loop
+
+end:
+	MOVQ BX, 24(AX)
+	MOVL SI, 768(AX)
+	VZEROUPPER
+	RET
+
 // func fastF16F16AVX2(c *byte)
-// Requires: AVX, AVX2, CMOV, F16C, FMA3
+// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
 TEXT ·fastF16F16AVX2(SB), NOSPLIT, $0-8
 	MOVQ    c+0(FP), AX
 	MOVQ    (AX), CX
@@ -2573,6 +2687,8 @@ turn:
 	SUBQ    R10, R8
 
 loop:
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2048(DX)
 	VCVTPH2PS    (CX), Y9
 	VCVTPH2PS    (DX), Y10
 	VSUBPS       Y9, Y10, Y10
@@ -2719,7 +2835,7 @@ end:
 	RET
 
 // func countF16F16AVX2(c *byte)
-// Requires: AVX, AVX2, CMOV, F16C, FMA3
+// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
 TEXT ·countF16F16AVX2(SB), NOSPLIT, $0-8
 	MOVQ    c+0(FP), AX
 	MOVQ    (AX), CX
@@ -2754,6 +2870,8 @@ turn:
 	SUBQ    R10, R8
 
 loop:
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2048(DX)
 	VCVTPH2PS    (CX), Y11
 	VCVTPH2PS    (DX), Y12
 	VSUBPS       Y11, Y12, Y12
@@ -2918,7 +3036,7 @@ end:
 	RET
 
 // func sameF16F16AVX2(c *byte)
-// Requires: AVX, AVX2, CMOV, F16C, FMA3
+// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
 TEXT ·sameF16F16AVX2(SB), NOSPLIT, $0-8
 	MOVQ  c+0(FP), AX
 	MOVQ  (AX), CX
@@ -2946,6 +3064,7 @@ turn:
 	SUBQ    R8, SI
 
 loop:
+	PREFETCHT0   2048(CX)
 	VCVTPH2PS    (CX), Y4
 	VFMADD231PS  Y4, Y4, Y0
 	VCVTPH2PS    16(CX), Y4
@@ -3012,7 +3131,7 @@ end:
 	RET
 
 // func fastF16F16AVX512(c *byte)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, CMOV
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, CMOV, MMX+
 TEXT ·fastF16F16AVX512(SB), NOSPLIT, $0-8
 	MOVQ         c+0(FP), AX
 	MOVQ         (AX), CX
@@ -3053,6 +3172,8 @@ turn:
 	SUBQ    R10, R8
 
 loop:
+	PREFETCHT0    2048(CX)
+	PREFETCHT0    2048(DX)
 	VCVTPH2PS     (CX), Z13
 	VCVTPH2PS     (DX), Z14
 	VSUBPS        Z13, Z14, Z14
@@ -3199,7 +3320,7 @@ end:
 	RET
 
 // func countF16F16AVX512(c *byte)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, CMOV
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, CMOV, MMX+
 TEXT ·countF16F16AVX512(SB), NOSPLIT, $0-8
 	MOVQ         c+0(FP), AX
 	MOVQ         (AX), CX
@@ -3242,6 +3363,8 @@ turn:
 	SUBQ    R10, R8
 
 loop:
+	PREFETCHT0    2048(CX)
+	PREFETCHT0    2048(DX)
 	VCVTPH2PS     (CX), Z8
 	VCVTPH2PS     (DX), Z19
 	VSUBPS        Z8, Z19, Z19
@@ -3410,7 +3533,7 @@ end:
 	RET
 
 // func sameF16F16AVX512(c *byte)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, CMOV
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, CMOV, MMX+
 TEXT ·sameF16F16AVX512(SB), NOSPLIT, $0-8
 	MOVQ         c+0(FP), AX
 	MOVQ         (AX), CX
@@ -3439,6 +3562,7 @@ turn:
 	SUBQ    R8, SI
 
 loop:
+	PREFETCHT0    2048(CX)
 	VCVTPH2PS     (CX), Z0
 	VFMADD231PS   Z0, Z0, Z1
 	VCVTPH2PS     32(CX), Z0
@@ -3507,7 +3631,7 @@ end:
 	RET
 
 // func exactF16F16AVX2(c *byte)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·exactF16F16AVX2(SB), NOSPLIT, $0-8
 	MOVQ    c+0(FP), AX
 	MOVQ    (AX), CX
@@ -3535,6 +3659,8 @@ row:
 	SUBQ R10, R8
 
 loop:
+	PREFETCHT0  2048(CX)
+	PREFETCHT0  2048(DX)
 	VCVTPH2PS   (CX), X9
 	VCVTPS2PD   X9, Y9
 	VCVTPH2PS   (DX), X10
@@ -3629,8 +3755,48 @@ end:
 	VZEROUPPER
 	RET
 
+// func reachF16F16AVX2(c *byte)
+// Requires: AVX, AVX2, F16C, FMA3
+TEXT ·reachF16F16AVX2(SB), NOSPLIT, $0-8
+	MOVQ    c+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    8(AX), DX
+	MOVQ    16(AX), BX
+	MOVQ    24(AX), BX
+	MOVQ    32(AX), SI
+	VMOVDQU absMask32<>+0(SB), Y0
+
+loop:
+	VCVTPH2PS   (CX), Y1
+	VCVTPH2PS   (DX), Y2
+	VSUBPS      Y1, Y2, Y2
+	VPAND       Y0, Y2, Y2
+	VPAND       Y0, Y1, Y1
+	VMAXPS      floor32<>+0(SB), Y1, Y1
+	VMOVUPS     160(AX), Y3
+	VFMADD231PS 192(AX), Y1, Y3
+	VCMPPS      $0x15, Y3, Y2, Y3
+	VMOVUPS     224(AX), Y4
+	VFMADD231PS 256(AX), Y1, Y4
+	VCMPPS      $0x1a, Y4, Y2, Y4
+	VPAND       Y4, Y3, Y3
+	VMOVMSKPS   Y3, SI
+	ADDQ        $0x10, CX
+	ADDQ        $0x10, DX
+	SUBQ        $0x08, BX
+	TESTL       SI, SI
+	JNZ         end
+	TESTQ       BX, BX
+	JNZ         loop
+
+end:
+	MOVQ BX, 24(AX)
+	MOVL SI, 768(AX)
+	VZEROUPPER
+	RET
+
 // func fastBF16F32AVX2(c *byte)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·fastBF16F32AVX2(SB), NOSPLIT, $0-8
 	MOVQ    c+0(FP), AX
 	MOVQ    (AX), CX
@@ -3658,6 +3824,8 @@ row:
 	SUBQ R10, R8
 
 loop:
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2048(DX)
 	VPMOVZXWD    (CX), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VMOVUPS      (DX), Y10
@@ -3761,7 +3929,7 @@ end:
 	RET
 
 // func countBF16F32AVX2(c *byte)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·countBF16F32AVX2(SB), NOSPLIT, $0-8
 	MOVQ    c+0(FP), AX
 	MOVQ    (AX), CX
@@ -3791,6 +3959,8 @@ row:
 	SUBQ R10, R8
 
 loop:
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2048(DX)
 	VPMOVZXWD    (CX), Y11
 	VPSLLD       $0x10, Y11, Y11
 	VMOVUPS      (DX), Y12
@@ -3904,7 +4074,7 @@ end:
 	RET
 
 // func fastBF16F32AVX512(c *byte)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·fastBF16F32AVX512(SB), NOSPLIT, $0-8
 	MOVQ         c+0(FP), AX
 	MOVQ         (AX), CX
@@ -3940,6 +4110,8 @@ row:
 	SUBQ R10, R8
 
 loop:
+	PREFETCHT0    2048(CX)
+	PREFETCHT0    2048(DX)
 	VPMOVZXWD     (CX), Z13
 	VPSLLD        $0x10, Z13, Z13
 	VMOVUPS       (DX), Z14
@@ -4045,7 +4217,7 @@ end:
 	RET
 
 // func countBF16F32AVX512(c *byte)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·countBF16F32AVX512(SB), NOSPLIT, $0-8
 	MOVQ         c+0(FP), AX
 	MOVQ         (AX), CX
@@ -4083,6 +4255,8 @@ row:
 	SUBQ R10, R8
 
 loop:
+	PREFETCHT0    2048(CX)
+	PREFETCHT0    2048(DX)
 	VPMOVZXWD     (CX), Z8
 	VPSLLD        $0x10, Z8, Z8
 	VMOVUPS       (DX), Z19
@@ -4200,7 +4374,7 @@ end:
 	RET
 
 // func exactBF16F32AVX2(c *byte)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·exactBF16F32AVX2(SB), NOSPLIT, $0-8
 	MOVQ    c+0(FP), AX
 	MOVQ    (AX), CX
@@ -4228,6 +4402,8 @@ row:
 	SUBQ R10, R8
 
 loop:
+	PREFETCHT0  2048(CX)
+	PREFETCHT0  2048(DX)
 	VPMOVZXWD   (CX), X9
 	VPSLLD      $0x10, X9, X9
 	VCVTPS2PD   X9, Y9
@@ -4322,8 +4498,49 @@ end:
 	VZEROUPPER
 	RET
 
-// func fastF32BF16AVX2(c *byte)
+// func reachBF16F32AVX2(c *byte)
 // Requires: AVX, AVX2, FMA3
+TEXT ·reachBF16F32AVX2(SB), NOSPLIT, $0-8
+	MOVQ    c+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    8(AX), DX
+	MOVQ    16(AX), BX
+	MOVQ    24(AX), BX
+	MOVQ    32(AX), SI
+	VMOVDQU absMask32<>+0(SB), Y0
+
+loop:
+	VPMOVZXWD   (CX), Y1
+	VPSLLD      $0x10, Y1, Y1
+	VMOVUPS     (DX), Y2
+	VSUBPS      Y1, Y2, Y2
+	VPAND       Y0, Y2, Y2
+	VPAND       Y0, Y1, Y1
+	VMAXPS      floor32<>+0(SB), Y1, Y1
+	VMOVUPS     160(AX), Y3
+	VFMADD231PS 192(AX), Y1, Y3
+	VCMPPS      $0x15, Y3, Y2, Y3
+	VMOVUPS     224(AX), Y4
+	VFMADD231PS 256(AX), Y1, Y4
+	VCMPPS      $0x1a, Y4, Y2, Y4
+	VPAND       Y4, Y3, Y3
+	VMOVMSKPS   Y3, SI
+	ADDQ        $0x10, CX
+	ADDQ        $0x20, DX
+	SUBQ        $0x08, BX
+	TESTL       SI, SI
+	JNZ         end
+	TESTQ       BX, BX
+	JNZ         loop
+
+end:
+	MOVQ BX, 24(AX)
+	MOVL SI, 768(AX)
+	VZEROUPPER
+	RET
+
+// func fastF32BF16AVX2(c *byte)
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·fastF32BF16AVX2(SB), NOSPLIT, $0-8
 	MOVQ    c+0(FP), AX
 	MOVQ    (AX), CX
@@ -4351,6 +4568,8 @@ row:
 	SUBQ R10, R8
 
 loop:
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2048(DX)
 	VMOVUPS      (CX), Y9
 	VPMOVZXWD    (DX), Y10
 	VPSLLD       $0x10, Y10, Y10
@@ -4454,7 +4673,7 @@ end:
 	RET
 
 // func countF32BF16AVX2(c *byte)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·countF32BF16AVX2(SB), NOSPLIT, $0-8
 	MOVQ    c+0(FP), AX
 	MOVQ    (AX), CX
@@ -4484,6 +4703,8 @@ row:
 	SUBQ R10, R8
 
 loop:
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2048(DX)
 	VMOVUPS      (CX), Y11
 	VPMOVZXWD    (DX), Y12
 	VPSLLD       $0x10, Y12, Y12
@@ -4597,7 +4818,7 @@ end:
 	RET
 
 // func fastF32BF16AVX512(c *byte)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·fastF32BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ         c+0(FP), AX
 	MOVQ         (AX), CX
@@ -4633,6 +4854,8 @@ row:
 	SUBQ R10, R8
 
 loop:
+	PREFETCHT0    2048(CX)
+	PREFETCHT0    2048(DX)
 	VMOVUPS       (CX), Z13
 	VPMOVZXWD     (DX), Z14
 	VPSLLD        $0x10, Z14, Z14
@@ -4738,7 +4961,7 @@ end:
 	RET
 
 // func countF32BF16AVX512(c *byte)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·countF32BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ         c+0(FP), AX
 	MOVQ         (AX), CX
@@ -4776,6 +4999,8 @@ row:
 	SUBQ R10, R8
 
 loop:
+	PREFETCHT0    2048(CX)
+	PREFETCHT0    2048(DX)
 	VMOVUPS       (CX), Z8
 	VPMOVZXWD     (DX), Z19
 	VPSLLD        $0x10, Z19, Z19
@@ -4893,7 +5118,7 @@ end:
 	RET
 
 // func exactF32BF16AVX2(c *byte)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·exactF32BF16AVX2(SB), NOSPLIT, $0-8
 	MOVQ    c+0(FP), AX
 	MOVQ    (AX), CX
@@ -4921,6 +5146,8 @@ row:
 	SUBQ R10, R8
 
 loop:
+	PREFETCHT0  2048(CX)
+	PREFETCHT0  2048(DX)
 	VCVTPS2PD   (CX), Y9
 	VPMOVZXWD   (DX), X10
 	VPSLLD      $0x10, X10, X10
@@ -5015,8 +5242,49 @@ end:
 	VZEROUPPER
 	RET
 
+// func reachF32BF16AVX2(c *byte)
+// Requires: AVX, AVX2, FMA3
+TEXT ·reachF32BF16AVX2(SB), NOSPLIT, $0-8
+	MOVQ    c+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    8(AX), DX
+	MOVQ    16(AX), BX
+	MOVQ    24(AX), BX
+	MOVQ    32(AX), SI
+	VMOVDQU absMask32<>+0(SB), Y0
+
+loop:
+	VMOVUPS     (CX), Y1
+	VPMOVZXWD   (DX), Y2
+	VPSLLD      $0x10, Y2, Y2
+	VSUBPS      Y1, Y2, Y2
+	VPAND       Y0, Y2, Y2
+	VPAND       Y0, Y1, Y1
+	VMAXPS      floor32<>+0(SB), Y1, Y1
+	VMOVUPS     160(AX), Y3
+	VFMADD231PS 192(AX), Y1, Y3
+	VCMPPS      $0x15, Y3, Y2, Y3
+	VMOVUPS     224(AX), Y4
+	VFMADD231PS 256(AX), Y1, Y4
+	VCMPPS      $0x1a, Y4, Y2, Y4
+	VPAND       Y4, Y3, Y3
+	VMOVMSKPS   Y3, SI
+	ADDQ        $0x20, CX
+	ADDQ        $0x10, DX
+	SUBQ        $0x08, BX
+	TESTL       SI, SI
+	JNZ         end
+	TESTQ       BX, BX
+	JNZ         loop
+
+end:
+	MOVQ BX, 24(AX)
+	MOVL SI, 768(AX)
+	VZEROUPPER
+	RET
+
 // func fastF16F32AVX2(c *byte)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·fastF16F32AVX2(SB), NOSPLIT, $0-8
 	MOVQ    c+0(FP), AX
 	MOVQ    (AX), CX
@@ -5044,6 +5312,8 @@ row:
 	SUBQ R10, R8
 
 loop:
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2048(DX)
 	VCVTPH2PS    (CX), Y9
 	VMOVUPS      (DX), Y10
 	VCVTPS2PD    X9, Y11
@@ -5145,7 +5415,7 @@ end:
 	RET
 
 // func countF16F32AVX2(c *byte)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·countF16F32AVX2(SB), NOSPLIT, $0-8
 	MOVQ    c+0(FP), AX
 	MOVQ    (AX), CX
@@ -5175,6 +5445,8 @@ row:
 	SUBQ R10, R8
 
 loop:
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2048(DX)
 	VCVTPH2PS    (CX), Y11
 	VMOVUPS      (DX), Y12
 	VCVTPS2PD    X11, Y13
@@ -5286,7 +5558,7 @@ end:
 	RET
 
 // func fastF16F32AVX512(c *byte)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·fastF16F32AVX512(SB), NOSPLIT, $0-8
 	MOVQ         c+0(FP), AX
 	MOVQ         (AX), CX
@@ -5322,6 +5594,8 @@ row:
 	SUBQ R10, R8
 
 loop:
+	PREFETCHT0    2048(CX)
+	PREFETCHT0    2048(DX)
 	VCVTPH2PS     (CX), Z13
 	VMOVUPS       (DX), Z14
 	VCVTPS2PD     Y13, Z15
@@ -5425,7 +5699,7 @@ end:
 	RET
 
 // func countF16F32AVX512(c *byte)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·countF16F32AVX512(SB), NOSPLIT, $0-8
 	MOVQ         c+0(FP), AX
 	MOVQ         (AX), CX
@@ -5463,6 +5737,8 @@ row:
 	SUBQ R10, R8
 
 loop:
+	PREFETCHT0    2048(CX)
+	PREFETCHT0    2048(DX)
 	VCVTPH2PS     (CX), Z8
 	VMOVUPS       (DX), Z19
 	VCVTPS2PD     Y8, Z20
@@ -5578,7 +5854,7 @@ end:
 	RET
 
 // func exactF16F32AVX2(c *byte)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·exactF16F32AVX2(SB), NOSPLIT, $0-8
 	MOVQ    c+0(FP), AX
 	MOVQ    (AX), CX
@@ -5606,6 +5882,8 @@ row:
 	SUBQ R10, R8
 
 loop:
+	PREFETCHT0  2048(CX)
+	PREFETCHT0  2048(DX)
 	VCVTPH2PS   (CX), X9
 	VCVTPS2PD   X9, Y9
 	VCVTPS2PD   (DX), Y10
@@ -5698,8 +5976,48 @@ end:
 	VZEROUPPER
 	RET
 
-// func fastF32F16AVX2(c *byte)
+// func reachF16F32AVX2(c *byte)
 // Requires: AVX, AVX2, F16C, FMA3
+TEXT ·reachF16F32AVX2(SB), NOSPLIT, $0-8
+	MOVQ    c+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    8(AX), DX
+	MOVQ    16(AX), BX
+	MOVQ    24(AX), BX
+	MOVQ    32(AX), SI
+	VMOVDQU absMask32<>+0(SB), Y0
+
+loop:
+	VCVTPH2PS   (CX), Y1
+	VMOVUPS     (DX), Y2
+	VSUBPS      Y1, Y2, Y2
+	VPAND       Y0, Y2, Y2
+	VPAND       Y0, Y1, Y1
+	VMAXPS      floor32<>+0(SB), Y1, Y1
+	VMOVUPS     160(AX), Y3
+	VFMADD231PS 192(AX), Y1, Y3
+	VCMPPS      $0x15, Y3, Y2, Y3
+	VMOVUPS     224(AX), Y4
+	VFMADD231PS 256(AX), Y1, Y4
+	VCMPPS      $0x1a, Y4, Y2, Y4
+	VPAND       Y4, Y3, Y3
+	VMOVMSKPS   Y3, SI
+	ADDQ        $0x10, CX
+	ADDQ        $0x20, DX
+	SUBQ        $0x08, BX
+	TESTL       SI, SI
+	JNZ         end
+	TESTQ       BX, BX
+	JNZ         loop
+
+end:
+	MOVQ BX, 24(AX)
+	MOVL SI, 768(AX)
+	VZEROUPPER
+	RET
+
+// func fastF32F16AVX2(c *byte)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·fastF32F16AVX2(SB), NOSPLIT, $0-8
 	MOVQ    c+0(FP), AX
 	MOVQ    (AX), CX
@@ -5727,6 +6045,8 @@ row:
 	SUBQ R10, R8
 
 loop:
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2048(DX)
 	VMOVUPS      (CX), Y9
 	VCVTPH2PS    (DX), Y10
 	VCVTPS2PD    (CX), Y11
@@ -5828,7 +6148,7 @@ end:
 	RET
 
 // func countF32F16AVX2(c *byte)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·countF32F16AVX2(SB), NOSPLIT, $0-8
 	MOVQ    c+0(FP), AX
 	MOVQ    (AX), CX
@@ -5858,6 +6178,8 @@ row:
 	SUBQ R10, R8
 
 loop:
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2048(DX)
 	VMOVUPS      (CX), Y11
 	VCVTPH2PS    (DX), Y12
 	VCVTPS2PD    (CX), Y13
@@ -5969,7 +6291,7 @@ end:
 	RET
 
 // func fastF32F16AVX512(c *byte)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·fastF32F16AVX512(SB), NOSPLIT, $0-8
 	MOVQ         c+0(FP), AX
 	MOVQ         (AX), CX
@@ -6005,6 +6327,8 @@ row:
 	SUBQ R10, R8
 
 loop:
+	PREFETCHT0    2048(CX)
+	PREFETCHT0    2048(DX)
 	VMOVUPS       (CX), Z13
 	VCVTPH2PS     (DX), Z14
 	VCVTPS2PD     (CX), Z15
@@ -6108,7 +6432,7 @@ end:
 	RET
 
 // func countF32F16AVX512(c *byte)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·countF32F16AVX512(SB), NOSPLIT, $0-8
 	MOVQ         c+0(FP), AX
 	MOVQ         (AX), CX
@@ -6146,6 +6470,8 @@ row:
 	SUBQ R10, R8
 
 loop:
+	PREFETCHT0    2048(CX)
+	PREFETCHT0    2048(DX)
 	VMOVUPS       (CX), Z8
 	VCVTPH2PS     (DX), Z19
 	VCVTPS2PD     (CX), Z20
@@ -6261,7 +6587,7 @@ end:
 	RET
 
 // func exactF32F16AVX2(c *byte)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·exactF32F16AVX2(SB), NOSPLIT, $0-8
 	MOVQ    c+0(FP), AX
 	MOVQ    (AX), CX
@@ -6289,6 +6615,8 @@ row:
 	SUBQ R10, R8
 
 loop:
+	PREFETCHT0  2048(CX)
+	PREFETCHT0  2048(DX)
 	VCVTPS2PD   (CX), Y9
 	VCVTPH2PS   (DX), X10
 	VCVTPS2PD   X10, Y10
@@ -6378,5 +6706,45 @@ end:
 	VMOVUPD      Y5, 576(AX)
 	VMOVUPD      Y7, 640(AX)
 	VMOVUPD      Y8, 704(AX)
+	VZEROUPPER
+	RET
+
+// func reachF32F16AVX2(c *byte)
+// Requires: AVX, AVX2, F16C, FMA3
+TEXT ·reachF32F16AVX2(SB), NOSPLIT, $0-8
+	MOVQ    c+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    8(AX), DX
+	MOVQ    16(AX), BX
+	MOVQ    24(AX), BX
+	MOVQ    32(AX), SI
+	VMOVDQU absMask32<>+0(SB), Y0
+
+loop:
+	VMOVUPS     (CX), Y1
+	VCVTPH2PS   (DX), Y2
+	VSUBPS      Y1, Y2, Y2
+	VPAND       Y0, Y2, Y2
+	VPAND       Y0, Y1, Y1
+	VMAXPS      floor32<>+0(SB), Y1, Y1
+	VMOVUPS     160(AX), Y3
+	VFMADD231PS 192(AX), Y1, Y3
+	VCMPPS      $0x15, Y3, Y2, Y3
+	VMOVUPS     224(AX), Y4
+	VFMADD231PS 256(AX), Y1, Y4
+	VCMPPS      $0x1a, Y4, Y2, Y4
+	VPAND       Y4, Y3, Y3
+	VMOVMSKPS   Y3, SI
+	ADDQ        $0x20, CX
+	ADDQ        $0x10, DX
+	SUBQ        $0x08, BX
+	TESTL       SI, SI
+	JNZ         end
+	TESTQ       BX, BX
+	JNZ         loop
+
+end:
+	MOVQ BX, 24(AX)
+	MOVL SI, 768(AX)
 	VZEROUPPER
 	RET

@@ -171,6 +171,9 @@ func (k *kernel) eachRow(perTurn int, body func(mask *Mem), turn, end func()) {
 		SUBQ(m, left)
 	}
 	Label("loop")
+	for side := range k.sides {
+		PREFETCHT0(Mem{Base: k.ptr[side], Disp: ahead})
+	}
 	body(nil)
 	for side := range k.sides {
 		ADDQ(Imm(uint64(bytes(side))), k.ptr[side])

@@ -21,6 +21,7 @@ const (
 	aa, ab, gd     = 320, 384, 448 // [8]float64
 	above, most    = 512, 576      // [8]float64 or [16]float32
 	count, count2  = 640, 704      // [8]int64 or [16]int32
+	found          = 768           // uint32
 )
 
 // rowSize is the size of compare.rowFigures: Σd², Σg².
@@ -29,10 +30,16 @@ const rowSize = 16
 // terms is how many vectors a float32 sum takes before it goes to float64: its relative error is less than terms·2^−24.
 const terms = 32
 
+// ahead is how many bytes before they are needed memory is asked for them: the processor by itself looks ahead too little, as it has much to do with
+// each. 1024 to 4096 are about as good.
+const ahead = 2048
+
 // Predicates of comparisons.
 const (
-	greater = 30
-	ordered = 7
+	greater    = 30
+	ordered    = 7
+	notLess    = 21
+	notGreater = 26
 )
 
 type source struct {
@@ -81,6 +88,9 @@ func main() {
 			}
 		}
 		exact(p)
+		if p[0] != f64 {
+			reach(p)
+		}
 	}
 	Generate()
 }

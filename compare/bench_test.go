@@ -40,6 +40,9 @@ func pairOf(tb testing.TB, d tensor.DType, shape ...int) (golden, actual *tensor
 	return golden, actual
 }
 
+// within is a tolerance that pairOf keeps.
+var within = compare.Tolerance{Atol: 1e-2, Rtol: 1e-2}
+
 // BenchmarkTensors reads both sides: MB/s counts the bytes of the two. -cpu 1,2 shows what another core gives.
 func BenchmarkTensors(b *testing.B) {
 	for _, bench := range []struct {
@@ -74,7 +77,7 @@ func BenchmarkTensors(b *testing.B) {
 			}
 			b.ReportAllocs()
 			best(b, 2*g.Len()*bench.dtype.Size(), func() {
-				_, err := compare.Tensors(g, a, compare.Tolerance{Atol: 1e-3, Rtol: 1e-3})
+				_, err := compare.Tensors(g, a, within)
 				require.NoError(b, err)
 			})
 		})
@@ -93,7 +96,7 @@ func BenchmarkLayers(b *testing.B) {
 					require.NoError(b, err)
 					al, err := a.Slice(0, i%64, i%64+1)
 					require.NoError(b, err)
-					_, err = compare.Tensors(gl, al, compare.Tolerance{Atol: 1e-3, Rtol: 1e-3})
+					_, err = compare.Tensors(gl, al, within)
 					require.NoError(b, err)
 				}
 			})
@@ -109,12 +112,12 @@ func BenchmarkKernel(b *testing.B) {
 				for _, tol := range []struct {
 					name string
 					compare.Tolerance
-				}{{"within", compare.Tolerance{Atol: 1e-2, Rtol: 1e-2}}, {"mismatches", compare.Tolerance{Atol: 1e-3, Rtol: 1e-3}}} {
+				}{{"within", within}, {"mismatches", compare.Tolerance{Atol: 1e-3, Rtol: 1e-3}}} {
 					b.Run(fmt.Sprintf("%s/%s/rows%d/%s", d, name, cols, tol.name), func(b *testing.B) {
 						defer compare.SetISA(compare.SetISA(isa))
-						g, a := pairOf(b, d, 4*compare.PieceLen/cols, cols)
+						g, a := pairOf(b, d, 5*compare.PieceLen/cols, cols)
 						again := compare.Again(g, a, tol.Tolerance)
-						best(b, 2*g.Len()*d.Size(), again)
+						best(b, 2*4*compare.PieceLen*d.Size(), again)
 					})
 				}
 			}
@@ -164,7 +167,7 @@ func BenchmarkFiles(b *testing.B) {
 			}
 			g, a := open("golden"), open("actual")
 			best(b, 2*g.Len()*d.Size(), func() {
-				_, err := compare.Tensors(g, a, compare.Tolerance{Atol: 1e-3, Rtol: 1e-3})
+				_, err := compare.Tensors(g, a, within)
 				require.NoError(b, err)
 			})
 		})

@@ -141,13 +141,13 @@ func (p *pass) result(t *part) Result {
 		NaNGolden:      t.nan[0], NaNActual: t.nan[1], InfGolden: t.inf[0], InfActual: t.inf[1],
 	}
 	if t.mismatches > 0 {
-		r.FirstMismatch = p.find(t.bad, func(f *tally) bool { return f.mismatches > 0 },
+		r.FirstMismatch = p.find(t, t.bad, p.tol, func(f *tally) bool { return f.mismatches > 0 },
 			func(x pair, _ wide) bool { return x.mismatch(p.tol, p.exact) })
 	}
 	if t.finite > 0 {
-		r.MaxAbs = p.extreme(t.abs, t.absIn, func(f *tally) bool { return f.abs == t.abs && f.wide == t.wide },
+		r.MaxAbs = p.extreme(t, t.abs, t.absIn, Tolerance{Atol: t.abs}, func(f *tally) bool { return f.abs == t.abs && f.wide == t.wide },
 			func(x pair, w wide) bool { return x.finite && x.d == t.abs && w == t.wide })
-		r.MaxRel = p.extreme(t.rel, t.relIn, func(f *tally) bool { return f.rel == t.rel },
+		r.MaxRel = p.extreme(t, t.rel, t.relIn, Tolerance{Rtol: t.rel}, func(f *tally) bool { return f.rel == t.rel },
 			func(x pair, _ wide) bool { return x.finite && x.d/max(math.Abs(x.g), relFloor) == t.rel })
 	}
 	f := rowFloor(p.rowLen)
@@ -165,8 +165,8 @@ func (p *pass) result(t *part) Result {
 	return r
 }
 
-func (p *pass) extreme(v float64, in span, some func(*tally) bool, is func(pair, wide) bool) Extreme {
-	i := p.find(in, some, is)
+func (p *pass) extreme(t *part, v float64, in span, low Tolerance, some func(*tally) bool, is func(pair, wide) bool) Extreme {
+	i := p.find(t, in, low, some, is)
 	if i < 0 { // the file was changed meanwhile
 		return Extreme{Index: -1}
 	}

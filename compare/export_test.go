@@ -17,15 +17,13 @@ func Reference(golden, actual *tensor.Tensor, tol Tolerance) (Result, error) {
 	return Tensors(golden, actual, tol)
 }
 
-// Again reads the first chunk of a pair with all maxima known.
+// Again reads all rows of a pair but those of the first block, with all maxima known.
 func Again(golden, actual *tensor.Tensor, tol Tolerance) func() {
 	p, s := newPass(golden, actual, tol, scale{}), new(scratch)
-	for range 2 {
-		p.chunk(0, s)
-	}
+	p.chunk(0, s)
 	p.abs.raise(2 * p.abs.value())
 	p.rel.raise(2 * p.rel.value())
-	return func() { p.chunk(0, s) }
+	return func() { p.readRows(&part{tally: tally{abs: -1, rel: -1}}, s, pieceLen/p.rowLen, p.n/p.rowLen) }
 }
 
 // Sizes of the partition.

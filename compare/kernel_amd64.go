@@ -94,6 +94,7 @@ type simd struct {
 	sums32    bool            // adds in float32
 	low, high tolerance32     // the tolerance, a little too low and a little too high: what lies between is left to float64
 	ok        bool            // float32 has room for them
+	exactTo   float64         // differences up to this are exact in float32
 }
 
 // tolerance32 is atol + rtol·max(|g|, floor32) in float32.
@@ -121,7 +122,24 @@ func fastest(golden, actual tensor.DType, tol Tolerance) kernel {
 		s.sums32, s.lanes = true, 16
 	}
 	s.low, s.high, s.ok = around(tol.Atol, tol.Rtol)
+	s.exactTo = 0x1p24 * min(step(golden), step(actual))
 	return s
+}
+
+// step is a number of which all values of a type are multiples, or 0.
+func step(d tensor.DType) float64 {
+	switch {
+	case !d.IsFloat():
+		return 1
+	case d == tensor.F16:
+		return 0x1p-24
+	case d == tensor.F8E5M2 || d == tensor.F8E5M2FNUZ:
+		return 0x1p-17
+	case d == tensor.F8E4M3FN || d == tensor.F8E4M3FNUZ:
+		return 0x1p-10
+	default:
+		return 0
+	}
 }
 
 // carrier is the type that a kernel reads values of a type as.
@@ -198,9 +216,7 @@ func (k *simd) block(p *pass, s *scratch, b span, thorough bool) tally {
 	if s.mismatching {
 		form = k.count.of(wide)
 	}
-	f, sums, doubt := k.call32(form, c, rows, most)
-	// fast does not tell whether it was a relative error or a mismatch.
-	doubt.mismatches = doubt.mismatches || doubt.rel && !s.mismatching
+	f, sums, doubt := k.call32(form, s.mismatching, c, rows, most)
 	switch {
 	case !sums:
 		f = k.careful(p, s, b, rows)
@@ -252,7 +268,7 @@ type doubt struct {
 func (d doubt) any() bool { return d.abs > 0 || d.rel || d.mismatches }
 
 // call32 calls a form in float32. sums says that sums are right: all values are finite, and nothing was lost to the small range of float32.
-func (k *simd) call32(form func(*byte), c *call, rows []rowFigures, so maxima) (f tally, sums bool, in doubt) {
+func (k *simd) call32(form func(*byte), counts bool, c *call, rows []rowFigures, so maxima) (f tally, sums bool, in doubt) {
 	k.setTolerances(c, k.low, k.high)
 	bound := float32(0)
 	if so.rel >= 0x1p-60 {
@@ -269,14 +285,19 @@ func (k *simd) call32(form func(*byte), c *call, rows []rowFigures, so maxima) (
 	for i, v := range (*[16]float32)(unsafe.Pointer(&c.most)) {
 		abs = max(abs, v)
 		in.rel = in.rel || above[i]>>31 != 0
-		in.mismatches = in.mismatches || low[i] != high[i]
-		f.mismatches += int(high[i])
-	}
-	if abs > 0 { // 0 is exact
-		f.abs = -1
-		if float64(abs) >= so.abs*(1-0x1p-22) {
-			in.abs = float64(abs)
+		if counts {
+			in.mismatches = in.mismatches || low[i] != high[i]
+			f.mismatches += int(high[i])
+		} else { // a sign
+			in.mismatches = in.mismatches || low[i] < 0
 		}
+	}
+	f.abs = float64(abs)
+	if f.abs > k.exactTo {
+		if f.abs >= so.abs*(1-0x1p-22) {
+			in.abs = f.abs
+		}
+		f.abs = -1
 	}
 	return f, sums, in
 }
@@ -331,6 +352,24 @@ func (k *simd) settle(p *pass, s *scratch, b span, f *tally, so maxima, in doubt
 
 // unlimited is above all differences.
 var unlimited = tolerance32{atol: float32(math.Inf(1))}
+
+func (k *simd) find(p *pass, s *scratch, b span, low Tolerance, is func(pair) bool) (at int, ok bool) {
+	from, _, ok := around(low.Atol, low.Rtol)
+	if !ok || k.reach == nil || b.len() < exactStep*2 {
+		return -1, false
+	}
+	k.aim(p, s, b)
+	for i := 0; ; i++ {
+		if i = k.next(&s.call, b.len(), i, from, unlimited); i == b.len() {
+			return -1, true
+		}
+		at := b.start + i
+		g, a := p.golden.At(at), p.actual.At(at)
+		if is(pair{g: g, a: a, d: math.Abs(a - g), finite: true}) {
+			return at, true
+		}
+	}
+}
 
 // next gives the first of n elements, from the i-th on, whose |d| may be between two tolerances; n where there is none. c aims at element 0. All are finite.
 func (k *simd) next(c *call, n, i int, low, high tolerance32) int {

@@ -128,7 +128,7 @@ func TestKernelsEqualTheReference(t *testing.T) {
 					for _, special := range []bool{false, true} {
 						g := fromBits(t, rnd, gd, shape, nil, special)
 						a := fromBits(t, rnd, ad, shape, g, special)
-						for _, tol := range []compare.Tolerance{{}, {Atol: 1e-3, Rtol: 1e-2, EqualNaN: true}} {
+						for _, tol := range []compare.Tolerance{{}, {Atol: 1e-3, Rtol: 1e-2, EqualNaN: true}, {Atol: 0.125, Rtol: 0.25}} {
 							sameAsReference(t, g, a, tol)
 						}
 					}
@@ -169,6 +169,52 @@ func TestTies(t *testing.T) {
 					r, err := compare.Tensors(g, a, tol)
 					require.NoError(t, err)
 					require.Equal(t, []int{s.mismatches, s.first, s.absAt, s.relAt}, []int{r.Mismatches, r.FirstMismatch, r.MaxAbs.Index, r.MaxRel.Index})
+				}
+			}
+		}
+	})
+}
+
+// A few elements of each block are what figures depend on: the largest difference again, or a little more of it than float32 tells; the largest relative
+// error; an element on the tolerance, or a step beside it.
+func TestFewThatMatter(t *testing.T) {
+	forEachISA(t, func(t *testing.T) {
+		rnd := rand.New(rand.NewPCG(13, 14))
+		tol := compare.Tolerance{Atol: 1. / 64, Rtol: 1. / 64}
+		special := [][2]float64{
+			{0, 0.0625}, {1, 1.0625}, {-1, -1.0625}, // the same difference
+			{0x1p-30, 0.0625}, {0.0625, -0x1p-30}, {-0x1p-40, 0.0625}, {-0x1p-20, 0.0625}, // in float32 it is, or almost
+			{0x1p-20, 0.0625}, {0x1p-21, 0.03125}, {0, 0x1p-30}, // the same relative error
+			{1, 1.03125}, {1, 0.96875}, {-1, -1.03125}, {0.5, 0.5234375}, {0, 0.015625}, // on the tolerance
+			{1, 1.0390625}, {0.25, 0.26953125}, {0, 0.01568603515625}, // a step above
+			{1, 1}, {0, 0}, {1e30, 1e30}, {1e-40, 1e-40},
+		}
+		types := []tensor.DType{tensor.F32, tensor.BF16, tensor.F16, tensor.F64}
+		for _, gd := range types {
+			for _, ad := range types {
+				for _, each := range []int{100, 2000, 2000, 2000} { // more than are looked at one by one, and less
+					for _, shape := range [][]int{{3*compare.PieceLen + 5}, {3 * compare.PieceLen / 64, 64}, {3 * compare.PieceLen / 72, 72}} {
+						n, err := tensor.NumElems(shape)
+						require.NoError(t, err)
+						rnd.Shuffle(len(special), func(i, j int) { special[i], special[j] = special[j], special[i] })
+						gb, ab := []byte{}, []byte{}
+						for range n {
+							g := float64(rnd.IntN(64)-32) / 32
+							a := g
+							if rnd.IntN(each) == 0 {
+								x := special[rnd.IntN(4)]
+								g, a = x[0], x[1]
+							}
+							gb, ab = appendValue(gb, gd, g), appendValue(ab, ad, a)
+						}
+						g, err := tensor.New(gd, shape, gb)
+						require.NoError(t, err)
+						a, err := tensor.New(ad, shape, ab)
+						require.NoError(t, err)
+						sameAsReference(t, g, a, tol)
+						sameAsReference(t, g, a, compare.Tolerance{})
+						sameAsReference(t, g, a, compare.Tolerance{Rtol: 1. / 16})
+					}
 				}
 			}
 		}

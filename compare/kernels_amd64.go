@@ -4,7 +4,7 @@
 
 package compare
 
-// fastF32F32AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance.
+// fastF32F32AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
 // c is a *call.
 //
 //go:noescape
@@ -22,7 +22,7 @@ func countF32F32AVX2(c *byte)
 //go:noescape
 func sameF32F32AVX2(c *byte)
 
-// fastF32F32AVX512 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance.
+// fastF32F32AVX512 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
 // c is a *call.
 //
 //go:noescape
@@ -82,7 +82,7 @@ func sameF64F64AVX512(c *byte)
 //go:noescape
 func exactF64F64AVX2(c *byte)
 
-// fastBF16BF16AVX2 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance.
+// fastBF16BF16AVX2 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
 // c is a *call.
 //
 //go:noescape
@@ -100,7 +100,7 @@ func countBF16BF16AVX2(c *byte)
 //go:noescape
 func sameBF16BF16AVX2(c *byte)
 
-// fastBF16BF16AVX512 takes rows of 32 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance.
+// fastBF16BF16AVX512 takes rows of 32 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
 // c is a *call.
 //
 //go:noescape
@@ -130,7 +130,7 @@ func exactBF16BF16AVX2(c *byte)
 //go:noescape
 func reachBF16BF16AVX2(c *byte)
 
-// fastF16F16AVX2 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance.
+// fastF16F16AVX2 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
 // c is a *call.
 //
 //go:noescape
@@ -148,7 +148,7 @@ func countF16F16AVX2(c *byte)
 //go:noescape
 func sameF16F16AVX2(c *byte)
 
-// fastF16F16AVX512 takes rows of 32 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance.
+// fastF16F16AVX512 takes rows of 32 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
 // c is a *call.
 //
 //go:noescape
@@ -178,7 +178,7 @@ func exactF16F16AVX2(c *byte)
 //go:noescape
 func reachF16F16AVX2(c *byte)
 
-// fastBF16F32AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance.
+// fastBF16F32AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
 // c is a *call.
 //
 //go:noescape
@@ -190,7 +190,7 @@ func fastBF16F32AVX2(c *byte)
 //go:noescape
 func countBF16F32AVX2(c *byte)
 
-// fastBF16F32AVX512 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance.
+// fastBF16F32AVX512 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
 // c is a *call.
 //
 //go:noescape
@@ -214,7 +214,7 @@ func exactBF16F32AVX2(c *byte)
 //go:noescape
 func reachBF16F32AVX2(c *byte)
 
-// fastF32BF16AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance.
+// fastF32BF16AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
 // c is a *call.
 //
 //go:noescape
@@ -226,7 +226,7 @@ func fastF32BF16AVX2(c *byte)
 //go:noescape
 func countF32BF16AVX2(c *byte)
 
-// fastF32BF16AVX512 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance.
+// fastF32BF16AVX512 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
 // c is a *call.
 //
 //go:noescape
@@ -250,7 +250,7 @@ func exactF32BF16AVX2(c *byte)
 //go:noescape
 func reachF32BF16AVX2(c *byte)
 
-// fastF16F32AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance.
+// fastF16F32AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
 // c is a *call.
 //
 //go:noescape
@@ -262,7 +262,7 @@ func fastF16F32AVX2(c *byte)
 //go:noescape
 func countF16F32AVX2(c *byte)
 
-// fastF16F32AVX512 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance.
+// fastF16F32AVX512 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
 // c is a *call.
 //
 //go:noescape
@@ -286,7 +286,7 @@ func exactF16F32AVX2(c *byte)
 //go:noescape
 func reachF16F32AVX2(c *byte)
 
-// fastF32F16AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance.
+// fastF32F16AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
 // c is a *call.
 //
 //go:noescape
@@ -298,7 +298,7 @@ func fastF32F16AVX2(c *byte)
 //go:noescape
 func countF32F16AVX2(c *byte)
 
-// fastF32F16AVX512 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance.
+// fastF32F16AVX512 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
 // c is a *call.
 //
 //go:noescape

@@ -54,7 +54,7 @@ func newPass(golden, actual *tensor.Tensor, tol Tolerance, s scale) *pass {
 	case p.exact && (is64(golden.DType()) || is64(actual.DType())):
 		p.kernel = wholeNumbers{}
 	case s.zero():
-		p.kernel = fastest(golden.DType(), actual.DType(), tol)
+		p.kernel = fastest(golden.DType(), actual.DType(), p.tol)
 	default:
 		p.kernel = reference{}
 	}
@@ -118,14 +118,19 @@ func (p *pass) chunk(i int, s *scratch) *part {
 		p.piece(t, s, row*p.rowLen+from, min(chunkLen, p.rowLen-from))
 		return t
 	}
-	first, end := i*per, min((i+1)*per, p.n/p.rowLen)
+	p.readRows(t, s, i*per, min((i+1)*per, p.n/p.rowLen))
+	return t
+}
+
+// readRows reads rows first, first+1, … end−1.
+func (p *pass) readRows(t *part, s *scratch, first, end int) {
 	if p.rowLen > pieceLen {
 		for row := first; row < end; row++ {
 			p.piece(t, s, row*p.rowLen, p.rowLen)
 			t.rows.add(row, t.row.dd.value(), t.row.gg.value())
 			t.row = rowTotals{}
 		}
-		return t
+		return
 	}
 	step := pieceLen / p.rowLen
 	for row := first; row < end; row += step {
@@ -137,7 +142,6 @@ func (p *pass) chunk(i int, s *scratch) *part {
 			}
 		}
 	}
-	return t
 }
 
 // piece reads a piece of one row, block by block.
@@ -357,10 +361,22 @@ func (p *pass) rowAbs(row int) float64 {
 	return most
 }
 
-// find gives the first element of a block for which is holds; some says whether it is among those of a part of the block.
-func (p *pass) find(b span, some func(*tally) bool, is func(pair, wide) bool) int {
+// finder is a kernel that finds the first element of a block for which is holds, or else −1, if it holds for none whose |d| is below a tolerance, and all
+// are finite. ok is false if it cannot.
+type finder interface {
+	find(p *pass, s *scratch, b span, low Tolerance, is func(pair) bool) (at int, ok bool)
+}
+
+// find gives the first element of a block for which is holds; some says whether it is among those of a part of the block. It holds for none whose |d| is
+// below the tolerance low.
+func (p *pass) find(t *part, b span, low Tolerance, some func(*tally) bool, is func(pair, wide) bool) int {
 	s := scratches.Get().(*scratch)
 	defer s.release()
+	if f, ok := p.kernel.(finder); ok && t.finite == p.n && (low.Atol > 0 || low.Rtol > 0) {
+		if at, ok := f.find(p, s, b, low, func(x pair) bool { return is(x, wide{}) }); ok {
+			return at
+		}
+	}
 	for from := 0; from < b.len(); from += stepLen {
 		step := span{b.start + from, 1, min(stepLen, b.len()-from)}
 		if f := p.kernel.block(p, s, step, true); some(&f) {

@@ -162,7 +162,7 @@ func decodeFloat64(dst []float64, src []byte, d DType, step int, big bool) {
 	case F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0FNU:
 		table := f8Table(d)
 		for i := range dst {
-			dst[i] = table[src[i*step]]
+			dst[i] = float64(table[src[i*step]])
 		}
 	case U64:
 		for i := range dst {
@@ -194,12 +194,12 @@ func decodeFloat32(dst []float32, src []byte, d DType, step int, big bool) {
 		table := f8Table(d)
 		if step == 1 {
 			for i, b := range src[:len(dst)] {
-				dst[i] = float32(table[b])
+				dst[i] = table[b]
 			}
 			return
 		}
 		for i := range dst {
-			dst[i] = float32(table[src[i*step]])
+			dst[i] = table[src[i*step]]
 		}
 	default:
 		for i := range dst {
@@ -291,31 +291,32 @@ var f16Table = sync.OnceValue(func() *[1 << 16]float32 {
 	return &t
 })
 
-var f8Tables = sync.OnceValue(func() *[numDTypes][256]float64 {
-	var t [numDTypes][256]float64
+var f8Tables = sync.OnceValue(func() *[numDTypes][256]float32 {
+	var t [numDTypes][256]float32
+	nan := float32(math.NaN())
 	for i := range 256 {
 		b := uint8(i)
 		t[F8E4M3FN][i] = f8(b, 3, 7)
 		t[F8E4M3FNUZ][i] = f8(b, 3, 8)
 		t[F8E5M2][i] = f8(b, 2, 15)
 		t[F8E5M2FNUZ][i] = f8(b, 2, 16)
-		t[F8E8M0FNU][i] = math.Ldexp(1, i-127)
+		t[F8E8M0FNU][i] = float32(math.Ldexp(1, i-127))
 	}
 	for _, d := range []DType{F8E4M3FNUZ, F8E5M2FNUZ} {
-		t[d][0x80] = math.NaN()
+		t[d][0x80] = nan
 	}
-	t[F8E4M3FN][0x7f], t[F8E4M3FN][0xff] = math.NaN(), math.NaN()
-	for i, v := range []float64{math.Inf(1), math.NaN(), math.NaN(), math.NaN()} {
+	t[F8E4M3FN][0x7f], t[F8E4M3FN][0xff] = nan, nan
+	for i, v := range []float32{float32(math.Inf(1)), nan, nan, nan} {
 		t[F8E5M2][0x7c+i], t[F8E5M2][0xfc+i] = v, -v
 	}
-	t[F8E8M0FNU][0xff] = math.NaN()
+	t[F8E8M0FNU][0xff] = nan
 	return &t
 })
 
-func f8Table(d DType) *[256]float64 { return &f8Tables()[d] }
+func f8Table(d DType) *[256]float32 { return &f8Tables()[d] }
 
 // f8 decodes sign, exponent and mantissa of an 8-bit float; special values are set by the caller.
-func f8(b uint8, mantissa, bias int) float64 {
+func f8(b uint8, mantissa, bias int) float32 {
 	m := float64(b & (1<<mantissa - 1))
 	e := int(b&0x7f) >> mantissa
 	scale := float64(int(1) << mantissa)
@@ -326,7 +327,7 @@ func f8(b uint8, mantissa, bias int) float64 {
 	if b&0x80 != 0 {
 		v = -v
 	}
-	return v
+	return float32(v)
 }
 
 // appendBytes appends all elements, little-endian and in row-major order.

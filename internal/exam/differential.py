@@ -22,7 +22,7 @@ import safetensors.torch
 import torch
 
 SUMS = 1e-11  # largest relative error of a sum: room for the rounding of float64, and little more
-SUMS16, BLOCK = 1e-6, 4096  # that of pairs of one 16-bit float type with more elements than a block: they are summed in float32
+SUMS16, BLOCK = 1e-6, 8192  # that of pairs of one 16-bit float type with more elements than a block: they are summed in float32
 TIMEOUT = 60  # seconds that a run may take: more is a hang
 LONG = np.longdouble  # 64 bits of mantissa on x86, and a range in which no square of a float64 overflows
 

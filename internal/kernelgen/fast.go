@@ -9,7 +9,7 @@ import (
 // fast writes a form for finite values that beat no maximum of relative errors. It compares in float32 and adds in float32 or, if a side has more
 // than 16 bits, in float64. A form that counts takes the pairs above each of two tolerances; another one tells only that there are some above the low one.
 func fast(p [2]source, w width, counts bool) {
-	name, doc := "fast", "takes rows of STEP elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34) or |d| > the low tolerance."
+	name, doc := "fast", "takes rows of STEP elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance."
 	if counts {
 		name = "count"
 		doc = "takes rows of STEP elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance."
@@ -23,8 +23,9 @@ func fast(p [2]source, w width, counts bool) {
 	f.lowA, f.lowR, f.highA, f.highR = k.constant(k.at(lowAtol)), k.constant(k.at(lowRtol)), k.constant(k.at(highAtol)), k.constant(k.at(highRtol))
 	f.bound, f.least, f.high = k.constant(k.at(bound32)), k.constant(floor32), k.constant(highHalf)
 	f.most, f.above = k.zeroed(1)[0], k.zeroed(1)[0]
+	f.n = k.zeroed(1)[0]
 	if counts {
-		f.n, f.n2 = k.zeroed(1)[0], k.zeroed(1)[0]
+		f.n2 = k.zeroed(1)[0]
 	}
 	if f.wide {
 		f.rows64()
@@ -33,8 +34,8 @@ func fast(p [2]source, w width, counts bool) {
 	}
 	k.store(f.above, above)
 	k.store(f.most, most)
+	k.store(f.n, count)
 	if counts {
-		k.store(f.n, count)
 		k.store(f.n2, count2)
 	}
 	VZEROUPPER()
@@ -70,17 +71,11 @@ func (f *fastForm) compare(g, d VecVirtual) {
 		f.countAbove(d, t, f.n, f.ones)
 		limit(f.highA, f.highR)
 		f.countAbove(d, t, f.n2, f.ones)
-		VFMSUB132PS(f.bound, d, g) // bound·g − d
-		or(g, f.above)
-		return
+	} else {
+		VSUBPS(d, t, t)
+		or(t, f.n)
 	}
-	VSUBPS(d, t, t)
-	VFMSUB132PS(f.bound, d, g)
-	if f.w == zmm {
-		VPTERNLOGD(Imm(0xfe), g, t, f.above) // or of three
-		return
-	}
-	or(t, f.above)
+	VFMSUB132PS(f.bound, d, g) // bound·g − d
 	or(g, f.above)
 }
 

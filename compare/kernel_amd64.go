@@ -22,7 +22,6 @@ type call struct {
 	highAtol, highRtol [8]float32
 	bound32            [8]float32
 	answer
-	of *pass // whose tolerances these are
 }
 
 // answer is lanes of figures; what a kernel does not fill is zero.
@@ -182,8 +181,8 @@ func (k *simd) block(p *pass, s *scratch, b span, thorough bool) tally {
 	}
 	c := &s.call
 	k.aim(p, s, b)
-	if c.of != p {
-		c.of = p
+	if s.calls != p {
+		s.calls = p
 		fill4(&c.atol, p.tol.Atol)
 		fill4(&c.rtol, p.tol.Rtol)
 	}

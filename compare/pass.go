@@ -17,6 +17,8 @@ const (
 	pieceLen = 8192
 	// chunkLen is the number of elements that one core takes at a time. The partition depends on the shape alone, and so do all sums.
 	chunkLen = 64 * pieceLen
+	// chunksAhead is how many chunks before it is needed a part of a file is asked for: what a disk gives while that much is compared.
+	chunksAhead = 8
 	// stepLen is the number of elements in which an index is looked for.
 	stepLen = 256
 )
@@ -111,6 +113,9 @@ func (p *pass) chunks() int {
 
 // chunk reads chunk i.
 func (p *pass) chunk(i int, s *scratch) *part {
+	for _, x := range []*tensor.Tensor{p.golden, p.actual} {
+		x.ReadAhead((i+chunksAhead)*chunkLen, chunkLen)
+	}
 	t := &part{tally: tally{abs: -1, rel: -1}}
 	per, pieces := p.perChunk()
 	if per == 0 {
@@ -287,6 +292,7 @@ type scratch struct {
 	float32 [2][]float32
 	windows [2]window
 	call    call
+	calls   *pass // whose tolerances call has
 	// mismatching: the last block had mismatches, the next one will have some.
 	mismatching bool
 }
@@ -296,7 +302,7 @@ func (s *scratch) release() {
 	for i := range s.windows {
 		s.windows[i].of = nil
 	}
-	s.call.of = nil
+	s.calls = nil
 	scratches.Put(s)
 }
 

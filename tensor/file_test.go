@@ -40,6 +40,32 @@ func TestOpenFile(t *testing.T) {
 	require.NoError(t, (*tensor.File)(nil).Close(), "nor one of no file")
 }
 
+// Reading ahead is advice: for any part of a file, of memory, or beyond the end, it changes nothing that can be seen.
+func TestReadAhead(t *testing.T) {
+	data := make([]byte, 3*os.Getpagesize()+5)
+	for i := range data {
+		data[i] = byte(i)
+	}
+	path := filepath.Join(t.TempDir(), "x.bin")
+	require.NoError(t, os.WriteFile(path, data, 0o600))
+	f, err := tensor.OpenFile("bytes", path, decodeBytes)
+	require.NoError(t, err)
+	mapped, _ := f.Lookup("bytes")
+	inMemory, err := tensor.New(tensor.U8, []int{len(data)}, data)
+	require.NoError(t, err)
+	for _, x := range []*tensor.Tensor{mapped, inMemory} {
+		for _, from := range []int{0, 1, os.Getpagesize(), len(data) - 1, len(data), 2 * len(data)} {
+			for _, n := range []int{0, 1, len(data), 3 * len(data)} {
+				x.ReadAhead(from, n)
+			}
+		}
+		b, ok := x.Bytes()
+		require.True(t, ok)
+		require.Equal(t, data, b)
+	}
+	require.NoError(t, f.Close())
+}
+
 func TestOpenFileErrors(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, content string) string {

@@ -56,3 +56,6 @@ func (f *File) Close() error {
 	f.unmap = nil
 	return unmap()
 }
+
+// ReadAhead asks the system to read a part of Data soon, if it is not in memory, and does not wait for it. On Windows it does nothing.
+func ReadAhead(data []byte) { readAhead(data) }

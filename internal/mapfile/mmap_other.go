@@ -8,3 +8,5 @@ import (
 )
 
 func mmap(*os.File, int) ([]byte, func() error, error) { return nil, nil, errors.ErrUnsupported }
+
+func readAhead([]byte) {}

@@ -5,6 +5,9 @@ package mapfile
 import (
 	"os"
 	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 func mmap(f *os.File, size int) ([]byte, func() error, error) {
@@ -13,4 +16,12 @@ func mmap(f *os.File, size int) ([]byte, func() error, error) {
 		return nil, nil, err
 	}
 	return data, func() error { return syscall.Munmap(data) }, nil
+}
+
+func readAhead(data []byte) {
+	page := os.Getpagesize()
+	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(data)))) & (page - 1) // the call wants whole pages
+	if skip < len(data) {
+		_ = unix.Madvise(data[skip:], unix.MADV_WILLNEED) // advice
+	}
 }

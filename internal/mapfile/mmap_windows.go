@@ -21,3 +21,5 @@ func mmap(f *os.File, size int) ([]byte, func() error, error) {
 	data := unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&addr))), size)
 	return data, func() error { return os.NewSyscallError("UnmapViewOfFile", syscall.UnmapViewOfFile(addr)) }, nil
 }
+
+func readAhead([]byte) {}

@@ -103,18 +103,20 @@ def best(f, times):
     return fastest
 
 
-def go_benchmarks(binary, pattern, cpus, folder, benchtime):
-    """Runs Go benchmarks and gives the best GB/s by name and number of cores."""
-    out = subprocess.run(
-        [binary, "-test.run", "^$", "-test.bench", pattern, "-test.cpu", ",".join(map(str, cpus)), "-test.benchtime", benchtime],
-        env={**os.environ, "PARITY_BENCH": str(folder)}, check=True, capture_output=True, text=True,
-    ).stdout  # fmt: skip
+def go_benchmarks(binary, pattern, cpus, folder, benchtime, **env):
+    """Runs Go benchmarks and gives the best GB/s by name and number of cores, and allocations by name and "allocs"."""
     speeds = {}
-    for line in out.splitlines():
-        m = re.match(r"Benchmark(\S+?)(?:-(\d+))?\s+\d+\s.*?([\d.]+) best-GB/s", line)
-        if m:
-            key = m[1], int(m[2] or 1)
-            speeds[key] = max(speeds.get(key, 0), float(m[3]))
+    for n in cpus:  # one after the other: the first of a list is measured on as many cores as the largest
+        out = subprocess.run(
+            [binary, "-test.run", "^$", "-test.bench", pattern, "-test.cpu", str(n), "-test.benchtime", benchtime],
+            env={**os.environ, "PARITY_BENCH": str(folder), **env}, check=True, capture_output=True, text=True,
+        ).stdout  # fmt: skip
+        for line in out.splitlines():
+            m = re.match(r"Benchmark(\S+?)(?:-\d+)?\s+\d+\s.*?([\d.]+) best-GB/s", line)
+            if m:
+                speeds[m[1], n] = max(speeds.get((m[1], n), 0), float(m[2]))
+                if allocs := re.search(r"(\d+) allocs/op", line):
+                    speeds[m[1], "allocs"] = int(allocs[1])
     return speeds
 
 
@@ -157,13 +159,21 @@ def own_memory(pid):
         return 0
 
 
+def has_avx512():
+    """Reports whether parity has another choice than AVX2 here."""
+    try:
+        return " avx512bw " in pathlib.Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return False
+
+
 def cpu_model():
     try:
         text = pathlib.Path("/proc/cpuinfo").read_text()
         flags = re.search(r"^flags\s*:\s*(.*)$", text, re.M)[1].split()
         name = re.search(r"^model name\s*:\s*(.*)$", text, re.M)[1]
         family, model = (re.search(rf"^{k}\s*:\s*(\d+)$", text, re.M)[1] for k in ("cpu family", "model"))
-        isa = "AVX-512" if "avx512bw" in flags else "AVX2" if "avx2" in flags else "no AVX2"
+        isa = "AVX-512" if has_avx512() else "AVX2" if "avx2" in flags else "no AVX2"
         return f"{name} (family {family}, model {model}, {isa})"
     except (OSError, TypeError):
         return platform.processor() or platform.machine()
@@ -174,7 +184,7 @@ def main():
     parser.add_argument("--binary", required=True, type=pathlib.Path, help="the tests of package compare: go test -c ./compare")
     parser.add_argument("--parity", required=True, type=pathlib.Path, help="the command")
     parser.add_argument("--megabytes", type=int, default=256, help="size of a file")
-    parser.add_argument("--folder-megabytes", type=int, default=2048, help="size of a folder of the whole-process run, 0 leaves it out")
+    parser.add_argument("--folder-megabytes", type=int, default=4096, help="size of a folder of the whole-process run, 0 leaves it out")
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--write", type=pathlib.Path, help="Markdown file in which the lines after the mark are replaced")
     args = parser.parse_args()
@@ -190,10 +200,11 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         folder = pathlib.Path(directory)
         arrays = write_files(folder, args.megabytes)
-        go, others = {}, {}
+        go, avx2, others = {}, {}, {}
         tools = {"numpy, whole": numpy_whole, "numpy, blocked": numpy_blocked, "torch": torch_whole, "MAX's rule": max_rule}
         for _ in range(args.rounds):
             merge(go, go_benchmarks(binary, "Limit|Files", cpus, folder, "500ms"))
+            merge(avx2, go_benchmarks(binary, "Files", cpus, folder, "500ms", GODEBUG="cpu.avx512=off"))
             merge(go, go_benchmarks(binary, "Kernel//avx", [1], folder, "100ms"))
             for name, dtype in arrays.items():
                 g, a = read(folder, name, dtype)
@@ -208,23 +219,24 @@ def main():
         lines.append("")
         row("pair", "parity GB/s, " + ", ".join(f"{n} core{'s' * (n > 1)}" for n in cpus), "of the limit", *(f"× {t}" for t in tools))
         row(*["---"] * (3 + len(tools)))
-        for name in arrays:
-            mine = {n: go[f"Files/{name}", n] for n in cpus}
-            row(name, ", ".join(f"{mine[n]:.1f}" for n in cpus), ", ".join(f"{100 * mine[n] / limit[n]:.0f} %" for n in cpus),
+        for name, label, speeds in [(n, n, go) for n in arrays] + [(n, n + ", AVX2 alone", avx2) for n in arrays if has_avx512()]:
+            mine = {n: speeds[f"Files/{name}", n] for n in cpus}
+            row(label, ", ".join(f"{mine[n]:.1f}" for n in cpus), ", ".join(f"{100 * mine[n] / limit[n]:.0f} %" for n in cpus),
                 *(f"{mine[1] / others[t, name]:.0f} ({others[t, name]:.2f} GB/s)" for t in tools))  # fmt: skip
         lines.append("")
-        row("in cache, one core, GB/s", *(f"rows of {c}" for c in (64, 1024)))
-        row("---", "---", "---")
+        columns = [(c, what) for c in (64, 1024) for what in ("within", "mismatches")]
+        row("in cache, one core, GB/s", *(f"rows of {c}" + ", some above the tolerance" * (what == "mismatches") for c, what in columns))
+        row(*["---"] * (1 + len(columns)))
         for isa in ("avx2", "avx512"):
             for name in [*arrays, "float64"]:
-                cells = [go.get((f"Kernel/{name}/{isa}/rows{c}", 1)) for c in (64, 1024)]
+                cells = [go.get((f"Kernel/{name}/{isa}/rows{c}/{what}", 1)) for c, what in columns]
                 if all(cells):
                     row(f"{name}, {isa}", *(f"{v:.1f}" for v in cells))
         lines.append("")
-        row("layers of 64 kB a side, one after the other", "µs a layer")
-        row("---", "---")
+        row("layers of 64 kB a side, one after the other", "µs a layer", "allocations a layer")
+        row("---", "---", "---")
         for count in (10, 100, 1000, 10000):
-            row(count, f"{2 * 65.536 / go[f'Layers/{count}', 1]:.1f}")
+            row(count, f"{2 * 65.536 / go[f'Layers/{count}', 1]:.1f}", f"{go[f'Layers/{count}', 'allocs'] / count:.0f}")
         lines.append("")
         row("tensors", *(f"GB/s, {n} core{'s' * (n > 1)}" for n in cpus))
         row(*["---"] * (1 + len(cpus)))

@@ -27,7 +27,8 @@ const (
 // rowSize is the size of compare.rowFigures: Σd², Σg².
 const rowSize = 16
 
-// terms is how many vectors a float32 sum takes before it goes to float64: its relative error is less than terms·2^−24.
+// terms is how many vectors a float32 sum takes before it goes to float64. Its relative error is below terms·2^−24, and for terms of one size below half of
+// that, 1e-6.
 const terms = 32
 
 // ahead is how many bytes before they are needed memory is asked for them: the processor by itself looks ahead too little, as it has much to do with

@@ -1,9 +1,9 @@
 package compare
 
 import (
-	"cmp"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/goparity/goparity/tensor"
 )
@@ -17,8 +17,8 @@ type Detail struct {
 	ULP        ULP
 	BadRows    Places // rows with a mismatch
 	BadColumns Places // columns (indices of the last axis) with a mismatch
-	Rows       []Line // the five worst rows that differ, worst first
-	Columns    []Line // the five worst columns that differ; none if there is one row, or more than 2^20 columns
+	// Rows and Columns are in order. There are no columns if there is one row, and neither of them if there are more than 2^20.
+	Rows, Columns []Line
 	// SmallestAtol is the least atol that passes with this rtol, SmallestRtol the least rtol that passes with this atol; +Inf if
 	// there is none: a pair that is not finite does not match, integers differ, or g is zero where |a−g| is above atol.
 	SmallestAtol, SmallestRtol float64
@@ -39,13 +39,11 @@ type Line struct {
 	MaxAbs       float64
 	MaxAbsIndex  int // row-major element number of MaxAbs, −1 if no pair is finite
 	Mismatches   int
-	BadNonFinite int // mismatches among the pairs that are not finite; such lines come first
+	BadNonFinite int // mismatches among the pairs that are not finite
 }
 
-const (
-	worstLines = 5
-	maxColumns = 1 << 20 // more columns get no figures of their own: 100 bytes each
-)
+// maxLines is the most rows, or columns, that get figures of their own: 100 bytes each.
+const maxLines = 1 << 20
 
 // Explain goes over a pair again, with the tolerance by which it failed. Errors as those of [Tensors].
 func Explain(golden, actual *tensor.Tensor, tol Tolerance) (d Detail, err error) {
@@ -67,24 +65,14 @@ func explain(golden, actual *tensor.Tensor, tol Tolerance, r Result) Detail {
 	var (
 		d          Detail
 		equal      = exact(golden, actual)
-		u          = unit(r)
 		decades    [decadeCount]int
 		quantiles  = newQuantiles(r.Finite)
 		ulp        = newULPs(golden, actual)
-		rows       = newLines(r.Rows, r.RowLen, r, u)
-		columns    = newLines(r.RowLen, r.Rows, r, u)
+		all        = newLines(r)
 		badRows    = newSet(r.Rows)
 		badColumns = newSet(r.RowLen)
-		row        = newLine(0)
-		perColumn  []line
 	)
-	if r.Rows > 1 && r.RowLen <= maxColumns {
-		perColumn = make([]line, r.RowLen)
-		for i := range perColumn {
-			perColumn[i] = newLine(i)
-		}
-	}
-	walkPairs(golden, actual, func(p pair) {
+	walkPairs(golden, actual, func(p *pair) {
 		bad := p.mismatch(tol, equal)
 		if bad {
 			badRows.add(p.row)
@@ -99,27 +87,16 @@ func explain(golden, actual *tensor.Tensor, tol Tolerance, r Result) Detail {
 			quantiles.count(p.d)
 			ulp.add(p)
 			if !equal {
-				d.SmallestAtol = max(d.SmallestAtol, neededAtol(p, tol.Rtol))
-				d.SmallestRtol = max(d.SmallestRtol, neededRtol(p, tol.Atol))
+				d.need(p, tol)
 			}
 		}
 		if bad && (equal || !p.finite) {
 			d.SmallestAtol, d.SmallestRtol = math.Inf(1), math.Inf(1)
 		}
-		row.add(p, bad, u)
-		if perColumn != nil {
-			perColumn[p.column].add(p, bad, u)
-		}
-		if p.column == r.RowLen-1 {
-			rows.offer(row)
-			row = newLine(p.row + 1)
-		}
+		all.add(p, bad)
 	})
-	for _, c := range perColumn {
-		columns.offer(c)
-	}
 	if quantiles.refine() {
-		walkPairs(golden, actual, func(p pair) {
+		walkPairs(golden, actual, func(p *pair) {
 			if p.finite {
 				quantiles.countAgain(p.d)
 			}
@@ -129,37 +106,32 @@ func explain(golden, actual *tensor.Tensor, tol Tolerance, r Result) Detail {
 	d.Quantiles = quantiles.result(r.MaxAbs.Value)
 	d.ULP = ulp.result()
 	d.BadRows, d.BadColumns = badRows.places(), badColumns.places()
-	d.Rows, d.Columns = rows.worst, columns.worst
+	d.Rows, d.Columns = all.figures()
 	return d
 }
 
-// neededAtol is the least atol by which a finite pair passes with rtol, for the rule as it is rounded.
-func neededAtol(p pair, rtol float64) float64 {
-	t := float64(rtol * math.Abs(p.g))
-	if p.d <= t {
-		return 0
-	}
-	atol := p.d - t
-	for atol+t < p.d {
-		atol = math.Nextafter(atol, math.Inf(1))
-	}
-	return atol
-}
-
-// neededRtol is the least rtol by which a finite pair passes with atol, +Inf if there is none.
-func neededRtol(p pair, atol float64) float64 {
-	if p.d <= atol {
-		return 0
-	}
+// need raises SmallestAtol and SmallestRtol to what a finite pair needs, for the rule as it is rounded.
+func (d *Detail) need(p *pair, tol Tolerance) {
 	ag := math.Abs(p.g)
-	if ag == 0 || math.IsInf(p.d, 0) {
-		return math.Inf(1)
+	if t := float64(tol.Rtol * ag); !(p.d <= d.SmallestAtol+t) {
+		atol := p.d - t
+		for atol+t < p.d {
+			atol = math.Nextafter(atol, math.Inf(1))
+		}
+		d.SmallestAtol = max(d.SmallestAtol, atol)
 	}
-	rtol := (p.d - atol) / ag
-	for atol+float64(rtol*ag) < p.d {
-		rtol = math.Nextafter(rtol, math.Inf(1))
+	switch {
+	case p.d <= tol.Atol+float64(d.SmallestRtol*ag): // false for ∞·0
+	case p.d <= tol.Atol:
+	case ag == 0 || math.IsInf(p.d, 0):
+		d.SmallestRtol = math.Inf(1)
+	default:
+		rtol := (p.d - tol.Atol) / ag
+		for tol.Atol+float64(rtol*ag) < p.d {
+			rtol = math.Nextafter(rtol, math.Inf(1))
+		}
+		d.SmallestRtol = max(d.SmallestRtol, rtol)
 	}
-	return rtol
 }
 
 // decade is ⌊log10 d⌋ for d > 0.
@@ -167,13 +139,46 @@ func decade(d float64) int {
 	if math.IsInf(d, 0) {
 		return 308
 	}
-	_, e := math.Frexp(d)
-	n := int(math.Floor(float64(e-1) * (math.Ln2 / math.Ln10))) // of the power of two below d
+	b := &binades()[math.Float64bits(d)>>52]
+	if b.decade == noDecade { // subnormal
+		_, e := math.Frexp(d)
+		return decadeFrom(e-1, d)
+	}
+	if d >= b.next {
+		return b.decade + 1
+	}
+	return b.decade
+}
+
+// decadeFrom is the decade of d, which is between 2^e and 2^(e+1).
+func decadeFrom(e int, d float64) int {
+	n := int(math.Floor(float64(e) * (math.Ln2 / math.Ln10))) // of 2^e
 	if n < 308 && d >= math.Pow10(n+1) {
 		n++
 	}
 	return n
 }
+
+// binade is the decade of a power of two, and where the next one begins.
+type binade struct {
+	decade int
+	next   float64
+}
+
+const noDecade = -1000
+
+var binades = sync.OnceValue(func() *[2047]binade {
+	var t [2047]binade
+	t[0].decade = noDecade
+	for i := 1; i < len(t); i++ {
+		n := decadeFrom(i-1023, math.Ldexp(1, i-1023))
+		t[i] = binade{n, math.Inf(1)}
+		if n < 308 {
+			t[i].next = math.Pow10(n + 1)
+		}
+	}
+	return &t
+})
 
 // float64 has differences from 5e-324 to 1.8e308.
 const (
@@ -195,59 +200,4 @@ func listDecades(counts []int) []Decade {
 		}
 	}
 	return d[:first]
-}
-
-// line collects a Line.
-type line struct {
-	Line
-	moments
-}
-
-func newLine(index int) line { return line{Line: Line{Index: index, MaxAbs: -1, MaxAbsIndex: -1}} }
-
-func (l *line) add(p pair, bad bool, unit int) {
-	if bad {
-		l.Mismatches++
-		if !p.finite {
-			l.BadNonFinite++
-		}
-	}
-	if p.finite && p.d > l.MaxAbs {
-		l.MaxAbs, l.MaxAbsIndex = p.d, p.index
-	}
-	l.moments.add(p.g, p.a, unit)
-}
-
-// lines keeps the worst ones.
-type lines struct {
-	least float64 // square of the least denominator
-	worst []Line
-}
-
-func newLines(count, length int, r Result, unit int) lines {
-	f := rowFloor(length)
-	norm := math.Ldexp(r.NormGolden, -unit)
-	return lines{least: f * f * norm * norm / float64(count)}
-}
-
-func (ls *lines) offer(l line) {
-	if l.Mismatches == 0 && l.dd == 0 {
-		return
-	}
-	found := ls.figures(l)
-	at, _ := slices.BinarySearchFunc(ls.worst, found, func(x, y Line) int {
-		return cmp.Or(cmp.Compare(y.BadNonFinite, x.BadNonFinite), cmp.Compare(y.RelL2, x.RelL2), cmp.Compare(x.Index, y.Index))
-	})
-	if at < worstLines {
-		ls.worst = slices.Insert(ls.worst, at, found)
-		ls.worst = ls.worst[:min(len(ls.worst), worstLines)]
-	}
-}
-
-// figures ends the sums of a line.
-func (ls *lines) figures(l line) Line {
-	l.RelL2 = ratioL2(l.dd, max(l.gg, ls.least), 0)
-	l.Cosine = 1 - l.cosineDistance()
-	l.MaxAbs = max(l.MaxAbs, 0)
-	return l.Line
 }

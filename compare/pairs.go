@@ -14,12 +14,12 @@ type pair struct {
 	finite             bool    // both values are
 }
 
-// walkPairs visits all pairs in order. It is for the passes after the first, which need not be fast.
-func walkPairs(golden, actual *tensor.Tensor, f func(pair)) {
+// walkPairs visits all pairs in order; f must not keep its argument. It is for the passes after the first, which need not be fast.
+func walkPairs(golden, actual *tensor.Tensor, f func(*pair)) {
 	p := pair{}
 	last := golden.RowLen() - 1
 	next := func() {
-		f(p)
+		f(&p)
 		p.index++
 		if p.column == last {
 			p.row, p.column = p.row+1, 0

@@ -18,7 +18,8 @@ type quantiles struct {
 	coarse []int
 	ranks  []int // still to go within the class
 	class  []int
-	fine   map[int][]int // by class
+	slot   []uint8 // by class: where it is in fine, from 1
+	fine   [][]int
 }
 
 func newQuantiles(n int) *quantiles { return &quantiles{n: n, coarse: make([]int, 1<<quantileBits)} }
@@ -30,26 +31,29 @@ func (q *quantiles) refine() bool {
 	if q.n == 0 {
 		return false
 	}
-	q.fine = map[int][]int{}
+	q.slot = make([]uint8, 1<<quantileBits)
 	for _, p := range shares {
 		class, rank := find(q.coarse, int(math.Ceil(p*float64(q.n))))
 		q.class, q.ranks = append(q.class, class), append(q.ranks, rank)
-		q.fine[class] = make([]int, 1<<quantileBits)
+		if q.slot[class] == 0 {
+			q.fine = append(q.fine, make([]int, 1<<quantileBits))
+			q.slot[class] = uint8(len(q.fine))
+		}
 	}
 	return true
 }
 
 func (q *quantiles) countAgain(d float64) {
 	b := math.Float64bits(d)
-	if fine := q.fine[int(b>>coarseShift)]; fine != nil {
-		fine[b>>fineShift&(1<<quantileBits-1)]++
+	if at := q.slot[b>>coarseShift]; at > 0 {
+		q.fine[at-1][b>>fineShift&(1<<quantileBits-1)]++
 	}
 }
 
 func (q *quantiles) result(largest float64) []Quantile {
 	var out []Quantile
 	for i, class := range q.class {
-		low, _ := find(q.fine[class], q.ranks[i])
+		low, _ := find(q.fine[q.slot[class]-1], q.ranks[i])
 		v := math.Float64frombits(uint64(class)<<coarseShift | uint64(low)<<fineShift)
 		if shares[i] == 1 {
 			v = largest

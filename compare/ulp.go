@@ -98,7 +98,7 @@ func newULPs(golden, actual *tensor.Tensor) *ulpTotals {
 	return t
 }
 
-func (t *ulpTotals) add(p pair) {
+func (t *ulpTotals) add(p *pair) {
 	if !p.finite {
 		return
 	}

@@ -134,10 +134,7 @@ func (p *Port) explain(c compare.Criteria, v compare.Verdict, row *report.Layer)
 		}
 	}
 	row.Histogram = report.HistogramOf(d)
-	rows, columns, err := compare.Lines(p.Golden, p.Actual)
-	if err == nil {
-		row.Rows = report.RowsOf(rows)
-	}
+	row.Rows = report.RowsOf(d.Rows)
 	m := r.MaxAbs
 	integers := !p.Golden.DType().IsFloat() && !p.Actual.DType().IsFloat()
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
@@ -164,7 +161,7 @@ func (p *Port) explain(c compare.Criteria, v compare.Verdict, row *report.Layer)
 	if d.ULP.Max > 0 {
 		add("largest distance %.4g ULP of %s", d.ULP.Max, p.Actual.DType())
 	}
-	for _, f := range structure.OfLines(p.Golden, p.Actual, rows, columns, p.Floor, 0) {
+	for _, f := range structure.OfLines(p.Golden, p.Actual, d.Rows, d.Columns, p.Floor, 0) {
 		add("%s", f.Text)
 	}
 	return lines, r.Mismatches

@@ -78,8 +78,9 @@ var assembly = map[[2]tensor.DType]forms{
 	{tensor.F32, tensor.F16}:  {exactF32F16AVX2, reachF32F16AVX2, isas{countF32F16AVX2, countF32F16AVX512}, isas{fastF32F16AVX2, fastF32F16AVX512}, isas{}},
 }
 
-func (f isas) of(wide bool) func(*byte) {
-	if wide {
+// of gives the form for rows that are long enough for AVX-512, or for others.
+func (f isas) of(long bool) func(*byte) {
+	if long {
 		return f.avx512
 	}
 	return f.avx2
@@ -121,7 +122,7 @@ func fastest(golden, actual tensor.DType, tol Tolerance) kernel {
 		s.sums32, s.lanes = true, 16
 	}
 	s.low, s.high, s.ok = around(tol.Atol, tol.Rtol)
-	s.exactTo = 0x1p24 * min(step(golden), step(actual))
+	s.exactTo = (1<<24 - 1) * min(step(golden), step(actual))
 	return s
 }
 
@@ -190,8 +191,8 @@ func (k *simd) block(p *pass, s *scratch, b span, thorough bool) tally {
 	if thorough || b.cols < k.lanes || b.start == 0 { // of the first block, no maxima are known
 		return k.careful(p, s, b, rows)
 	}
-	wide := isa == avx512 && b.cols >= 2*k.lanes
-	if same := k.same.of(wide); same != nil {
+	long := isa == avx512 && b.cols >= 2*k.lanes
+	if same := k.same.of(long); same != nil {
 		n := b.len() * k.types[0].Size()
 		if bytes.Equal(unsafe.Slice((*byte)(c.golden), n), unsafe.Slice((*byte)(c.actual), n)) {
 			if f, ok := k.equal(same, c, rows); ok {
@@ -202,7 +203,7 @@ func (k *simd) block(p *pass, s *scratch, b span, thorough bool) tally {
 	most := maxima{p.abs.value(), p.rel.value()}
 	c.out, c.answer = &rows[0], answer{}
 	if k.fast.avx2 == nil {
-		f, sums, sure := k.call64(k.count.of(wide), c, rows, most)
+		f, sums, sure := k.call64(k.count.of(long), c, rows, most)
 		switch {
 		case !sums:
 			return k.careful(p, s, b, rows)
@@ -211,9 +212,9 @@ func (k *simd) block(p *pass, s *scratch, b span, thorough bool) tally {
 		}
 		return f
 	}
-	form := k.fast.of(wide)
+	form := k.fast.of(long)
 	if s.mismatching {
-		form = k.count.of(wide)
+		form = k.count.of(long)
 	}
 	f, sums, doubt := k.call32(form, s.mismatching, c, rows, most)
 	switch {
@@ -352,6 +353,7 @@ func (k *simd) settle(p *pass, s *scratch, b span, f *tally, so maxima, in doubt
 // unlimited is above all differences.
 var unlimited = tolerance32{atol: float32(math.Inf(1))}
 
+// find implements finder.
 func (k *simd) find(p *pass, s *scratch, b span, low Tolerance, is func(pair) bool) (at int, ok bool) {
 	from, _, ok := around(low.Atol, low.Rtol)
 	if !ok || k.reach == nil || b.len() < exactStep*2 {

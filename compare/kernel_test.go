@@ -1,6 +1,7 @@
 package compare_test
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -236,6 +237,24 @@ func TestSameBytes(t *testing.T) {
 					b[len(b)/2] ^= 1 // one block differs
 					sameAsReference(t, g, a, compare.Tolerance{EqualNaN: true})
 				}
+			}
+		}
+	})
+}
+
+// Sums in float32 go to float64 before roundings, of which each has the same sign here, come to more than 1e-6.
+func TestRoundingsOfHalves(t *testing.T) {
+	forEachISA(t, func(t *testing.T) {
+		rnd := rand.New(rand.NewPCG(15, 16))
+		for _, d := range []tensor.DType{tensor.BF16, tensor.F16} {
+			for range 40 {
+				n := 2 * compare.PieceLen
+				one := func() []byte { return bytes.Repeat(appendValue(nil, d, 1+rnd.Float64()), n) }
+				g, err := tensor.New(d, []int{2, compare.PieceLen}, one())
+				require.NoError(t, err)
+				a, err := tensor.New(d, []int{2, compare.PieceLen}, one())
+				require.NoError(t, err)
+				sameAsReference(t, g, a, compare.Tolerance{Rtol: 0.1})
 			}
 		}
 	})

@@ -60,6 +60,7 @@ func BenchmarkTensors(b *testing.B) {
 		{"f32/rows1", tensor.F32, []int{1 << 22, 1}, false},
 		{"f32/one row", tensor.F32, []int{1 << 26}, false},
 		{"f32/transposed", tensor.F32, []int{4096, 4096}, true},
+		{"f32/transposed long", tensor.F32, []int{32768, 512}, true},
 		{"bf16/256MB", tensor.BF16, []int{1 << 17, 1024}, false},
 		{"bf16/rows64", tensor.BF16, []int{1 << 21, 64}, false},
 		{"f16/256MB", tensor.F16, []int{1 << 17, 1024}, false},

@@ -493,13 +493,13 @@ type window struct {
 	data       []byte
 }
 
-// windowRows are gathered at a time where they are columns of what lies in the file: they share its cache lines and pages.
-const windowRows = 8
+// windowRows are gathered at a time, or as many as a chunk has, where they are columns of what lies in the file: they share its cache lines and pages.
+const windowRows = 64
 
-// fill copies a block, and where rows are not long all of the windowRows that it belongs to.
+// fill copies a block, and where rows are not long those around it, too.
 func (w *window) fill(t *tensor.Tensor, b span) {
 	from, end := b.start, b.start+b.len()
-	if n := windowRows * t.RowLen(); n <= chunkLen {
+	if n := min(windowRows, chunkLen/t.RowLen()) * t.RowLen(); n > 0 {
 		from = from / n * n
 		end = min((end+n-1)/n*n, t.Len())
 	}

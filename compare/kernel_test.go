@@ -16,9 +16,14 @@ import (
 )
 
 // forEachISA runs a test with every kernel of this machine; those it has none for are skipped by name.
-func forEachISA(t *testing.T, f func(t *testing.T)) {
+func forEachISA(t *testing.T, f func(t *testing.T)) { forEach(t, []string{"go", "avx2", "avx512"}, f) }
+
+// forEachKernel runs a test with those in assembly.
+func forEachKernel(t *testing.T, f func(t *testing.T)) { forEach(t, []string{"avx2", "avx512"}, f) }
+
+func forEach(t *testing.T, names []string, f func(t *testing.T)) {
 	have := compare.ISAs()
-	for _, name := range []string{"go", "avx2", "avx512"} {
+	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			n, ok := have[name]
 			if !ok {
@@ -121,7 +126,7 @@ func appendValue(b []byte, d tensor.DType, v float64) []byte {
 
 // Every kernel gives the figures of the reference, for all pairs of types, and for every length from one element to more than four vectors.
 func TestKernelsEqualTheReference(t *testing.T) {
-	forEachISA(t, func(t *testing.T) {
+	forEachKernel(t, func(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(3, 4))
 		for _, gd := range floats {
 			for _, ad := range floats {
@@ -179,7 +184,7 @@ func TestTies(t *testing.T) {
 // A few elements of each block are what figures depend on: the largest difference again, or a little more of it than float32 tells; the largest relative
 // error; an element on the tolerance, or a step beside it.
 func TestFewThatMatter(t *testing.T) {
-	forEachISA(t, func(t *testing.T) {
+	forEachKernel(t, func(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(13, 14))
 		tol := compare.Tolerance{Atol: 1. / 64, Rtol: 1. / 64}
 		special := [][2]float64{
@@ -244,7 +249,7 @@ func TestSameBytes(t *testing.T) {
 
 // Sums in float32 go to float64 before roundings, of which each has the same sign here, come to more than 1e-6.
 func TestRoundingsOfHalves(t *testing.T) {
-	forEachISA(t, func(t *testing.T) {
+	forEachKernel(t, func(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(15, 16))
 		for _, d := range []tensor.DType{tensor.BF16, tensor.F16} {
 			for range 40 {
@@ -262,7 +267,7 @@ func TestRoundingsOfHalves(t *testing.T) {
 
 // Small and large numbers, which float32 cannot square, are left to the exact form.
 func TestRangeOfHalves(t *testing.T) {
-	forEachISA(t, func(t *testing.T) {
+	forEachKernel(t, func(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(7, 8))
 		for _, unit := range []float64{1e-40, 1e-38, 1e-30, 1e-20, 1e-10, 1, 1e10, 1e20, 1e30, 1e38} {
 			shape := []int{100, 100}

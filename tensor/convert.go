@@ -55,7 +55,7 @@ func (t *Tensor) Gather(dst []byte, start int) int {
 
 // gatherTurned copies whole rows of a matrix that lies column by column, tile by tile: neighbours of a column share a cache line.
 func (t *Tensor) gatherTurned(dst []byte, start int) (done int) {
-	const together, tile = 8, 32
+	const together, tile = 64, 64
 	size, rank, cols := t.dtype.Size(), len(t.shape), t.RowLen()
 	total := min(len(dst)/size, t.Len()-start) / cols * cols
 	for done < total {
@@ -213,6 +213,18 @@ func gather(dst, src []byte, size, step int, big bool) {
 	switch {
 	case size == step && !big:
 		copy(dst, src)
+	case size == 2 && !big:
+		for i := range len(dst) / 2 {
+			*(*[2]byte)(dst[2*i:]) = *(*[2]byte)(src[i*step:])
+		}
+	case size == 4 && !big:
+		for i := range len(dst) / 4 {
+			*(*[4]byte)(dst[4*i:]) = *(*[4]byte)(src[i*step:])
+		}
+	case size == 8 && !big:
+		for i := range len(dst) / 8 {
+			*(*[8]byte)(dst[8*i:]) = *(*[8]byte)(src[i*step:])
+		}
 	case size == 2:
 		for i := range len(dst) / 2 {
 			binary.LittleEndian.PutUint16(dst[2*i:], u16(src[i*step:], big))

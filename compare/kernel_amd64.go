@@ -78,9 +78,9 @@ var assembly = map[[2]tensor.DType]forms{
 	{tensor.F32, tensor.F16}:  {exactF32F16AVX2, reachF32F16AVX2, isas{countF32F16AVX2, countF32F16AVX512}, isas{fastF32F16AVX2, fastF32F16AVX512}, isas{}},
 }
 
-// of gives the form for rows that are long enough for AVX-512, or for others.
-func (f isas) of(long bool) func(*byte) {
-	if long {
+// best gives the form for this machine.
+func (f isas) best() func(*byte) {
+	if isa == avx512 {
 		return f.avx512
 	}
 	return f.avx2
@@ -90,7 +90,7 @@ func (f isas) of(long bool) func(*byte) {
 type simd struct {
 	forms
 	types     [2]tensor.DType // as which golden and actual are given to it
-	lanes     int             // the shortest row of the forms for AVX2; those for AVX-512 need twice as many
+	shortest  int             // the shortest row of all forms but exact
 	sums32    bool            // adds in float32
 	low, high tolerance32     // the tolerance, a little too low and a little too high: what lies between is left to float64
 	ok        bool            // float32 has room for them
@@ -117,9 +117,9 @@ func fastest(golden, actual tensor.DType, tol Tolerance) kernel {
 	if !found {
 		k = assembly[types]
 	}
-	s := &simd{forms: k, types: types, lanes: 8}
+	s := &simd{forms: k, types: types, shortest: 16}
 	if types[0].Size()+types[1].Size() == 4 {
-		s.sums32, s.lanes = true, 16
+		s.sums32, s.shortest = true, 32
 	}
 	s.low, s.high, s.ok = around(tol.Atol, tol.Rtol)
 	s.exactTo = (1<<24 - 1) * min(step(golden), step(actual))
@@ -188,11 +188,10 @@ func (k *simd) block(p *pass, s *scratch, b span, thorough bool) tally {
 		fill4(&c.rtol, p.tol.Rtol)
 	}
 	rows := grow(&s.rows, b.rows)
-	if thorough || b.cols < k.lanes || b.start == 0 { // of the first block, no maxima are known
+	if thorough || b.cols < k.shortest || b.start == 0 { // of the first block, no maxima are known
 		return k.careful(p, s, b, rows)
 	}
-	long := isa == avx512 && b.cols >= 2*k.lanes
-	if same := k.same.of(long); same != nil {
+	if same := k.same.best(); same != nil {
 		n := b.len() * k.types[0].Size()
 		if bytes.Equal(unsafe.Slice((*byte)(c.golden), n), unsafe.Slice((*byte)(c.actual), n)) {
 			if f, ok := k.equal(same, c, rows); ok {
@@ -203,7 +202,7 @@ func (k *simd) block(p *pass, s *scratch, b span, thorough bool) tally {
 	most := maxima{p.abs.value(), p.rel.value()}
 	c.out, c.answer = &rows[0], answer{}
 	if k.fast.avx2 == nil {
-		f, sums, sure := k.call64(k.count.of(long), c, rows, most)
+		f, sums, sure := k.call64(k.count.best(), c, rows, most)
 		switch {
 		case !sums:
 			return k.careful(p, s, b, rows)
@@ -212,9 +211,9 @@ func (k *simd) block(p *pass, s *scratch, b span, thorough bool) tally {
 		}
 		return f
 	}
-	form := k.fast.of(long)
+	form := k.fast.best()
 	if s.mismatching {
-		form = k.count.of(long)
+		form = k.count.best()
 	}
 	f, sums, doubt := k.call32(form, s.mismatching, c, rows, most)
 	switch {

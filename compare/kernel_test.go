@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"regexp"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -122,6 +125,22 @@ func appendValue(b []byte, d tensor.DType, v float64) []byte {
 	default:
 		return little(uint64(int64(math.Float64bits(20*min(max(v, -5), 5)) >> 40)))
 	}
+}
+
+// A form for AVX2 has no register that only AVX-512 has: a machine with AVX-512 would not notice.
+func TestAVX2Registers(t *testing.T) {
+	raw, err := os.ReadFile("kernels_amd64.s")
+	require.NoError(t, err)
+	foreign := regexp.MustCompile(`\b([ZK]\d+|[XY](1[6-9]|[23]\d))\b`)
+	functions := strings.Split(string(raw), "\nTEXT ·")
+	n := 0
+	for _, f := range functions[1:] {
+		if name, _, _ := strings.Cut(f, "("); strings.HasSuffix(name, "AVX2") {
+			n++
+			assert.Empty(t, foreign.FindAllString(f, -1), name)
+		}
+	}
+	assert.Positive(t, n)
 }
 
 // Every kernel gives the figures of the reference, for all pairs of types, and for every length from one element to more than four vectors.

@@ -4,13 +4,13 @@
 
 package compare
 
-// fastF32F32AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
+// fastF32F32AVX2 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
 // c is a *call.
 //
 //go:noescape
 func fastF32F32AVX2(c *byte)
 
-// countF32F32AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
+// countF32F32AVX2 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
 // c is a *call.
 //
 //go:noescape
@@ -82,13 +82,13 @@ func sameF64F64AVX512(c *byte)
 //go:noescape
 func exactF64F64AVX2(c *byte)
 
-// fastBF16BF16AVX2 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
+// fastBF16BF16AVX2 takes rows of 32 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
 // c is a *call.
 //
 //go:noescape
 func fastBF16BF16AVX2(c *byte)
 
-// countBF16BF16AVX2 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
+// countBF16BF16AVX2 takes rows of 32 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
 // c is a *call.
 //
 //go:noescape
@@ -130,13 +130,13 @@ func exactBF16BF16AVX2(c *byte)
 //go:noescape
 func reachBF16BF16AVX2(c *byte)
 
-// fastF16F16AVX2 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
+// fastF16F16AVX2 takes rows of 32 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
 // c is a *call.
 //
 //go:noescape
 func fastF16F16AVX2(c *byte)
 
-// countF16F16AVX2 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
+// countF16F16AVX2 takes rows of 32 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
 // c is a *call.
 //
 //go:noescape
@@ -178,13 +178,13 @@ func exactF16F16AVX2(c *byte)
 //go:noescape
 func reachF16F16AVX2(c *byte)
 
-// fastBF16F32AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
+// fastBF16F32AVX2 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
 // c is a *call.
 //
 //go:noescape
 func fastBF16F32AVX2(c *byte)
 
-// countBF16F32AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
+// countBF16F32AVX2 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
 // c is a *call.
 //
 //go:noescape
@@ -214,13 +214,13 @@ func exactBF16F32AVX2(c *byte)
 //go:noescape
 func reachBF16F32AVX2(c *byte)
 
-// fastF32BF16AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
+// fastF32BF16AVX2 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
 // c is a *call.
 //
 //go:noescape
 func fastF32BF16AVX2(c *byte)
 
-// countF32BF16AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
+// countF32BF16AVX2 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
 // c is a *call.
 //
 //go:noescape
@@ -250,13 +250,13 @@ func exactF32BF16AVX2(c *byte)
 //go:noescape
 func reachF32BF16AVX2(c *byte)
 
-// fastF16F32AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
+// fastF16F32AVX2 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
 // c is a *call.
 //
 //go:noescape
 func fastF16F32AVX2(c *byte)
 
-// countF16F32AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
+// countF16F32AVX2 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
 // c is a *call.
 //
 //go:noescape
@@ -286,13 +286,13 @@ func exactF16F32AVX2(c *byte)
 //go:noescape
 func reachF16F32AVX2(c *byte)
 
-// fastF32F16AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
+// fastF32F16AVX2 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
 // c is a *call.
 //
 //go:noescape
 func fastF32F16AVX2(c *byte)
 
-// countF32F16AVX2 takes rows of 8 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
+// countF32F16AVX2 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
 // c is a *call.
 //
 //go:noescape

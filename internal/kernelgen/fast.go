@@ -14,12 +14,13 @@ func fast(p [2]source, w width, counts bool) {
 		name = "count"
 		doc = "takes rows of STEP elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance."
 	}
-	vectors := 2
+	unit := 2 // vectors
 	if p[0] == f32 || p[1] == f32 {
-		vectors = 1
+		unit = 1
 	}
-	k := begin(name, doc, p, w, 4, vectors)
-	f := &fastForm{kernel: k, counts: counts, abs: k.abs(), ones: k.ones()}
+	units := 128 / int(w) / 2 // a step is a cache line of the larger type
+	k := begin(name, doc, p, w, 4, unit*units)
+	f := &fastForm{kernel: k, units: units, counts: counts, abs: k.abs(), ones: k.ones()}
 	f.lowA, f.lowR, f.highA, f.highR = k.constant(k.at(lowAtol)), k.constant(k.at(lowRtol)), k.constant(k.at(highAtol)), k.constant(k.at(highRtol))
 	f.bound, f.least, f.high = k.constant(k.at(bound32)), k.constant(floor32), k.constant(highHalf)
 	f.most, f.above = k.zeroed(1)[0], k.zeroed(1)[0]
@@ -44,6 +45,7 @@ func fast(p [2]source, w width, counts bool) {
 
 type fastForm struct {
 	*kernel
+	units                    int // of a step
 	counts                   bool
 	abs, ones                VecVirtual
 	lowA, lowR, highA, highR Op
@@ -93,19 +95,23 @@ func (f *fastForm) rows64() {
 	v := f.zeroed(6)
 	dd, gg, sum := v[:2], v[2:4], v[4:]
 	f.eachRow(0, func(mask *Mem) {
-		var x [2]VecVirtual
-		for side := range x {
-			x[side] = f.load(f.source[side], Mem{Base: f.ptr[side]}, mask)[0]
+		for i := range f.units {
+			var x [2]VecVirtual
+			var at [2]Mem
+			for side, s := range f.source {
+				at[side] = Mem{Base: f.ptr[side], Disp: i * int(f.w) / 4 * s.size}
+				x[side] = f.load(s, at[side], maskOf(mask, i, f.w))[0]
+			}
+			for half := range 2 {
+				g, a := f.half(0, x[0], at[0], half, mask), f.half(1, x[1], at[1], half, mask)
+				VSUBPD(g, a, a)
+				VFMADD231PD(a, a, dd[half])
+				VFMADD231PD(g, g, gg[half])
+				VFMADD231PD(a, g, sum[half])
+			}
+			VSUBPS(x[0], x[1], x[1])
+			f.compare(x[0], x[1])
 		}
-		for half := range 2 {
-			g, a := f.half(0, x[0], half, mask), f.half(1, x[1], half, mask)
-			VSUBPD(g, a, a)
-			VFMADD231PD(a, a, dd[half])
-			VFMADD231PD(g, g, gg[half])
-			VFMADD231PD(a, g, sum[half])
-		}
-		VSUBPS(x[0], x[1], x[1])
-		f.compare(x[0], x[1])
 	}, nil, func() {
 		VADDPD(dd[0], dd[1], dd[0])
 		VADDPD(gg[0], gg[1], gg[0])
@@ -118,12 +124,12 @@ func (f *fastForm) rows64() {
 	f.store(sum[0], gd)
 }
 
-// half widens half of the float32 vector x of a side.
-func (f *fastForm) half(side int, x VecVirtual, half int, mask *Mem) VecVirtual {
+// half widens half of the float32 vector x of a side, which was loaded from at.
+func (f *fastForm) half(side int, x VecVirtual, at Mem, half int, mask *Mem) VecVirtual {
 	v := f.w.vector()
 	switch {
 	case f.source[side] == f32 && mask == nil: // from memory: it takes no shuffle
-		VCVTPS2PD(Mem{Base: f.ptr[side], Disp: half * int(f.w) / 2}, v)
+		VCVTPS2PD(at.Offset(half*int(f.w)/2), v)
 	case half == 0 && f.w == zmm:
 		VCVTPS2PD(x.AsY(), v)
 	case half == 0:
@@ -150,17 +156,20 @@ func (f *fastForm) rows32() {
 		VFMADD231PS(a, g, sums[2])
 		f.compare(g, a)
 	}
-	f.eachRow(terms/2, func(mask *Mem) {
+	f.eachRow(terms/2/f.units, func(mask *Mem) {
 		if f.source[0] == bf16 {
-			g := f.load(bf16, Mem{Base: f.ptr[0]}, mask)
-			a := f.load(bf16, Mem{Base: f.ptr[1]}, mask)
-			pair(g[0], a[0])
-			and(f.high, g[1], g[1])
-			and(f.high, a[1], a[1])
-			pair(g[1], a[1])
+			for i := range f.units {
+				m := maskOf(mask, i, f.w)
+				g := f.load(bf16, Mem{Base: f.ptr[0], Disp: i * int(f.w)}, m)
+				a := f.load(bf16, Mem{Base: f.ptr[1], Disp: i * int(f.w)}, m)
+				pair(g[0], a[0])
+				and(f.high, g[1], g[1])
+				and(f.high, a[1], a[1])
+				pair(g[1], a[1])
+			}
 			return
 		}
-		for i := range 2 {
+		for i := range 2 * f.units {
 			m := maskOf(mask, i, f.w)
 			disp := i * int(f.w) / 4 * 2
 			pair(f.load(f16, Mem{Base: f.ptr[0], Disp: disp}, m)[0], f.load(f16, Mem{Base: f.ptr[1], Disp: disp}, m)[0])

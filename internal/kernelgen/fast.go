@@ -14,17 +14,17 @@ func fast(p [2]source, w width, counts bool) {
 		name = "count"
 		doc = "takes rows of STEP elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance."
 	}
-	unit := 2 // vectors
-	if p[0] == f32 || p[1] == f32 {
-		unit = 1
+	units := int(zmm / w) // of a step: with these it is a cache line of the larger type
+	vectors := units
+	if p[0].size+p[1].size == 4 {
+		vectors *= 2
 	}
-	units := 128 / int(w) / 2 // a step is a cache line of the larger type
-	k := begin(name, doc, p, w, 4, unit*units)
+	k := begin(name, doc, p, w, 4, vectors)
 	f := &fastForm{kernel: k, units: units, counts: counts, abs: k.abs(), ones: k.ones()}
 	f.lowA, f.lowR, f.highA, f.highR = k.constant(k.at(lowAtol)), k.constant(k.at(lowRtol)), k.constant(k.at(highAtol)), k.constant(k.at(highRtol))
 	f.bound, f.least, f.high = k.constant(k.at(bound32)), k.constant(floor32), k.constant(highHalf)
-	f.most, f.above = k.zeroed(1)[0], k.zeroed(1)[0]
-	f.n = k.zeroed(1)[0]
+	v := k.zeroed(3)
+	f.most, f.above, f.n = v[0], v[1], v[2]
 	if counts {
 		f.n2 = k.zeroed(1)[0]
 	}
@@ -45,7 +45,7 @@ func fast(p [2]source, w width, counts bool) {
 
 type fastForm struct {
 	*kernel
-	units                    int // of a step
+	units                    int // of a step, each as many elements as float32 in a vector, or twice as many of 16 bits
 	counts                   bool
 	abs, ones                VecVirtual
 	lowA, lowR, highA, highR Op

@@ -219,7 +219,10 @@ func (k *simd) block(p *pass, s *scratch, b span, thorough bool) tally {
 	switch {
 	case !sums:
 		f = k.careful(p, s, b, rows)
-	case doubt.any() && !k.settle(p, s, b, &f, most, doubt):
+	case !doubt.any():
+		s.crowded = false
+	case s.crowded || !k.settle(p, s, b, &f, most, doubt):
+		s.crowded = true
 		f.take(k.careful(p, s, b, grow(&s.rows2, b.rows)))
 	}
 	s.mismatching = f.mismatches > 0

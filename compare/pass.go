@@ -293,8 +293,8 @@ type scratch struct {
 	windows [2]window
 	call    call
 	calls   *pass // whose tolerances call has
-	// mismatching: the last block had mismatches, the next one will have some.
-	mismatching bool
+	// What was the case with the last block will be with the next one: it has mismatches; too many of its elements matter.
+	mismatching, crowded bool
 }
 
 // release makes it ready for other tensors.

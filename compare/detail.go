@@ -11,6 +11,7 @@ import (
 // Detail says where and how two tensors differ. It is made after a failure, in further passes over the data. Its figures are
 // over the finite pairs, like those of [Result].
 type Detail struct {
+	Mismatches int      // as in [Result]
 	Equal      int      // pairs with a = g
 	Decades    []Decade // the others by |a−g|, from the least to the largest, without gaps
 	Quantiles  []Quantile
@@ -75,6 +76,7 @@ func explain(golden, actual *tensor.Tensor, tol Tolerance, r Result) Detail {
 	walkPairs(golden, actual, func(p *pair) {
 		bad := p.mismatch(tol, equal)
 		if bad {
+			d.Mismatches++
 			badRows.add(p.row)
 			badColumns.add(p.column)
 		}

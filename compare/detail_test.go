@@ -135,6 +135,7 @@ func TestWorstLineIsTheWorstRow(t *testing.T) {
 		r, err := compare.Tensors(g, a, compare.Tolerance{})
 		require.NoError(t, err)
 		d := explain(t, g, a, compare.Tolerance{})
+		assert.Equal(t, r.Mismatches, d.Mismatches)
 		worst := slices.MaxFunc(d.Rows, func(x, y compare.Line) int { return cmp.Compare(x.RelL2, y.RelL2) })
 		assert.Equal(t, r.WorstRow.Index, worst.Index)
 		assert.InEpsilon(t, r.WorstRow.RelL2, worst.RelL2, 10*precision(g, a))

@@ -207,7 +207,7 @@ func (k *simd) block(p *pass, s *scratch, b span, thorough bool) tally {
 		case !sums:
 			return k.careful(p, s, b, rows)
 		case !sure:
-			f.take(k.careful(p, s, b, grow(&s.rows2, b.rows)))
+			f.takeExact(k.careful(p, s, b, grow(&s.rows2, b.rows)))
 		}
 		return f
 	}
@@ -223,7 +223,7 @@ func (k *simd) block(p *pass, s *scratch, b span, thorough bool) tally {
 		s.crowded = false
 	case s.crowded || !k.settle(p, s, b, &f, most, doubt):
 		s.crowded = true
-		f.take(k.careful(p, s, b, grow(&s.rows2, b.rows)))
+		f.takeExact(k.careful(p, s, b, grow(&s.rows2, b.rows)))
 	}
 	s.mismatching = f.mismatches > 0
 	return f
@@ -236,8 +236,8 @@ func (k *simd) aim(p *pass, s *scratch, b span) {
 	c.rows, c.cols = b.rows, b.cols
 }
 
-// take takes maxima and the counter of mismatches.
-func (f *tally) take(o tally) { f.abs, f.rel, f.mismatches = o.abs, o.rel, o.mismatches }
+// takeExact takes maxima and the counter of mismatches.
+func (f *tally) takeExact(o tally) { f.abs, f.rel, f.mismatches = o.abs, o.rel, o.mismatches }
 
 // maxima are the largest |d| and relative error so far, of all blocks that were read; −1 if there are none.
 type maxima struct{ abs, rel float64 }

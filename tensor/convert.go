@@ -227,15 +227,15 @@ func gather(dst, src []byte, size, step int, big bool) {
 		}
 	case size == 2:
 		for i := range len(dst) / 2 {
-			binary.LittleEndian.PutUint16(dst[2*i:], u16(src[i*step:], big))
+			binary.LittleEndian.PutUint16(dst[2*i:], binary.BigEndian.Uint16(src[i*step:]))
 		}
 	case size == 4:
 		for i := range len(dst) / 4 {
-			binary.LittleEndian.PutUint32(dst[4*i:], u32(src[i*step:], big))
+			binary.LittleEndian.PutUint32(dst[4*i:], binary.BigEndian.Uint32(src[i*step:]))
 		}
 	case size == 8:
 		for i := range len(dst) / 8 {
-			binary.LittleEndian.PutUint64(dst[8*i:], u64(src[i*step:], big))
+			binary.LittleEndian.PutUint64(dst[8*i:], binary.BigEndian.Uint64(src[i*step:]))
 		}
 	default:
 		for i := range dst {

@@ -19,6 +19,7 @@ import (
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
+	"github.com/goparity/goparity/internal/wholefile"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -391,17 +392,5 @@ func replaceFile(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".parity-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(data)
-	if err = errors.Join(err, tmp.Close()); err != nil {
-		return err
-	}
-	if err := os.Chmod(tmp.Name(), st.Mode().Perm()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
+	return wholefile.Write(path, st.Mode().Perm(), func(w io.Writer) error { _, err := w.Write(data); return err })
 }

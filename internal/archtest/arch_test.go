@@ -17,7 +17,7 @@ import (
 // its row or below it.
 var line = [][]string{
 	{"internal/mapfile", "internal/glob", "internal/nearest", "internal/jsonline", "internal/subtest", "internal/supervise", "internal/updateflag", "internal/archtest",
-		"internal/transformers"},
+		"internal/transformers", "internal/wholefile"},
 	{"tensor"},
 	{"tensor/internal/*"},
 	{"tensor/*", "internal/printlog"},

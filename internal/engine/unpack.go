@@ -6,9 +6,12 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/goparity/goparity/internal/wholefile"
 )
 
 //go:embed runner/*.py runner/goparity/*.py
@@ -65,19 +68,7 @@ func put(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return wholefile.Write(path, 0o600, func(w io.Writer) error { _, err := w.Write(data); return err })
 }
 
 // cacheDir is goparity's folder in the user's cache.

@@ -33,7 +33,7 @@ func count64(p [2]source, w width) {
 			VMAXPD(d, beat, beat)
 		}
 	}, nil, func() {
-		k.storeSums(k.upper(dd, addPD), k.upper(gg, addPD))
+		k.storeSums(dd, gg)
 		zero(dd)
 		zero(gg)
 	})

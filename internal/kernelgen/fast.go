@@ -61,11 +61,7 @@ func (f *fastForm) compare(g, d VecVirtual) {
 	VMAXPS(f.least, g, g)
 	t := f.w.vector()
 	limit := func(a, r Op) {
-		if f.w == ymm {
-			VMOVUPS(a, t)
-		} else {
-			VMOVAPS(a, t)
-		}
+		VMOVUPS(a, t)
 		VFMADD231PS(r, g, t)
 	}
 	limit(f.lowA, f.lowR)
@@ -103,7 +99,7 @@ func (f *fastForm) rows64() {
 				x[side] = f.load(s, at[side], maskOf(mask, i, f.w))[0]
 			}
 			for half := range 2 {
-				g, a := f.half(0, x[0], at[0], half, mask), f.half(1, x[1], at[1], half, mask)
+				g, a := f.halfOf(0, x[0], at[0], half, mask), f.halfOf(1, x[1], at[1], half, mask)
 				VSUBPD(g, a, a)
 				VFMADD231PD(a, a, dd[half])
 				VFMADD231PD(g, g, gg[half])
@@ -115,7 +111,7 @@ func (f *fastForm) rows64() {
 	}, nil, func() {
 		VADDPD(dd[0], dd[1], dd[0])
 		VADDPD(gg[0], gg[1], gg[0])
-		f.storeSums(f.upper(dd[0], addPD), f.upper(gg[0], addPD))
+		f.storeSums(dd[0], gg[0])
 		for _, s := range v[:4] {
 			zero(s)
 		}
@@ -124,25 +120,13 @@ func (f *fastForm) rows64() {
 	f.store(sum[0], gd)
 }
 
-// half widens half of the float32 vector x of a side, which was loaded from at.
-func (f *fastForm) half(side int, x VecVirtual, at Mem, half int, mask *Mem) VecVirtual {
-	v := f.w.vector()
-	switch {
-	case f.source[side] == f32 && mask == nil: // from memory: it takes no shuffle
-		VCVTPS2PD(at.Offset(half*int(f.w)/2), v)
-	case half == 0 && f.w == zmm:
-		VCVTPS2PD(x.AsY(), v)
-	case half == 0:
-		VCVTPS2PD(x.AsX(), v)
-	case f.w == zmm:
-		h := YMM()
-		VEXTRACTF32X8(Imm(1), x, h)
-		VCVTPS2PD(h, v)
-	default:
-		h := XMM()
-		VEXTRACTF128(Imm(1), x, h)
-		VCVTPS2PD(h, v)
+// halfOf is half, from memory where that has float32: it takes no shuffle. x was loaded from at.
+func (f *fastForm) halfOf(side int, x VecVirtual, at Mem, half int, mask *Mem) VecVirtual {
+	if f.source[side] != f32 || mask != nil {
+		return f.half(x, half)
 	}
+	v := f.w.vector()
+	VCVTPS2PD(at.Offset(half*int(f.w)/2), v)
 	return v
 }
 
@@ -179,7 +163,7 @@ func (f *fastForm) rows32() {
 			f.widen(s, wide[i])
 		}
 	}, func() {
-		f.storeSums(f.upper(wide[0], addPD), f.upper(wide[1], addPD))
+		f.storeSums(wide[0], wide[1])
 		zero(wide[0])
 		zero(wide[1])
 	})

@@ -220,14 +220,14 @@ func (k *kernel) eachRow(perTurn int, body func(mask *Mem), turn, end func()) {
 
 func log2(n int) int { return bits.Len(uint(n)) - 1 }
 
-// upper adds or takes the maximum of the halves of a ZMM vector; the result is a YMM one.
-func (k *kernel) upper(v VecVirtual, join func(x, y, dst Op)) VecVirtual {
+// folded adds the halves of a ZMM vector; the result is a YMM one.
+func (k *kernel) folded(v VecVirtual) VecVirtual {
 	if k.w == ymm {
 		return v
 	}
 	h := YMM()
 	VEXTRACTF64X4(Imm(1), v, h)
-	join(h, v.AsY(), h)
+	VADDPD(h, v.AsY(), h)
 	return h
 }
 
@@ -240,30 +240,37 @@ func (k *kernel) upperX(v, x VecVirtual) {
 	VEXTRACTF128(Imm(1), v, x)
 }
 
-func addPD(x, y, dst Op) { VADDPD(x, y, dst) }
+// half gives a half of the float32 lanes of x as float64.
+func (k *kernel) half(x VecVirtual, half int) VecVirtual {
+	v := k.w.vector()
+	switch {
+	case half == 0 && k.w == zmm:
+		VCVTPS2PD(x.AsY(), v)
+	case half == 0:
+		VCVTPS2PD(x.AsX(), v)
+	case k.w == zmm:
+		h := YMM()
+		VEXTRACTF32X8(Imm(1), x, h)
+		VCVTPS2PD(h, v)
+	default:
+		h := XMM()
+		VEXTRACTF128(Imm(1), x, h)
+		VCVTPS2PD(h, v)
+	}
+	return v
+}
 
 // widen adds the float32 lanes of s to the float64 lanes of sum, and clears s.
 func (k *kernel) widen(s, sum VecVirtual) {
-	if k.w == zmm {
-		h, x, y := YMM(), ZMM(), ZMM()
-		VCVTPS2PD(s.AsY(), x)
-		VEXTRACTF32X8(Imm(1), s, h)
-		VCVTPS2PD(h, y)
-		VADDPD(x, y, y)
-		VADDPD(y, sum, sum)
-	} else {
-		h, x, y := XMM(), YMM(), YMM()
-		VCVTPS2PD(s.AsX(), x)
-		VEXTRACTF128(Imm(1), s, h)
-		VCVTPS2PD(h, y)
-		VADDPD(x, y, y)
-		VADDPD(y, sum, sum)
-	}
+	x, y := k.half(s, 0), k.half(s, 1)
+	VADDPD(x, y, y)
+	VADDPD(y, sum, sum)
 	zero(s)
 }
 
-// storeSums stores the sums over the lanes of two YMM vectors.
+// storeSums stores the sums over the lanes of two vectors as those of the row.
 func (k *kernel) storeSums(dd, gg VecVirtual) {
+	dd, gg = k.folded(dd), k.folded(gg)
 	l, h, x := YMM(), YMM(), XMM()
 	VUNPCKLPD(gg, dd, l) // d0 g0 d2 g2
 	VUNPCKHPD(gg, dd, h) // d1 g1 d3 g3
@@ -311,13 +318,10 @@ func (k *kernel) ones() VecVirtual {
 	if k.w == ymm {
 		return nil
 	}
-	v := ZMM()
 	if k.lane == 8 {
-		VPBROADCASTQ(one64, v)
-	} else {
-		VPBROADCASTD(one32, v)
+		return k.constant(one64).(VecVirtual)
 	}
-	return v
+	return k.constant(one32).(VecVirtual)
 }
 
 // abs is the mask of absolute values, in a register.

@@ -53,7 +53,7 @@ func same(p [2]source, w width) {
 			zero(sums[0])
 			zero(sums[1])
 		}
-		k.storeSums(none.AsY().(VecVirtual), k.upper(wide, addPD))
+		k.storeSums(none, wide)
 		zero(wide)
 	})
 	VZEROUPPER()

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/wholefile"
 )
 
 // Finish writes the reports of all fixtures that were judged, and keeps the run if that was asked for.
@@ -59,7 +60,7 @@ func taken(dir, fixture string) bool {
 	return err == nil && r.Fixture != fixture
 }
 
-// writeReport writes both forms through a temporary file, so that a reader never sees half of one.
+// writeReport writes both forms; a reader never sees half of one.
 func writeReport(dir string, r *report.Report) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -68,16 +69,8 @@ func writeReport(dir string, r *report.Report) error {
 		"report.json": func(w io.Writer) error { return report.Write(w, r) },
 		"report.txt":  func(w io.Writer) error { return report.Text(w, r, report.TextOptions{}) },
 	} {
-		f, err := os.CreateTemp(dir, name+".*")
-		if err != nil {
+		if err := wholefile.Write(filepath.Join(dir, name), 0o644, write); err != nil {
 			return err
-		}
-		err = errors.Join(write(f), f.Chmod(0o644), f.Close())
-		if err == nil {
-			err = os.Rename(f.Name(), filepath.Join(dir, name))
-		}
-		if err != nil {
-			return errors.Join(err, os.Remove(f.Name()))
 		}
 	}
 	return nil

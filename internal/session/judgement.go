@@ -128,11 +128,6 @@ func (p *Port) explain(c compare.Criteria, v compare.Verdict, row *report.Layer)
 		return []string{err.Error()}, 0
 	}
 	r := v.Result
-	if c.Within == nil {
-		if r, err = compare.Tensors(p.Golden, p.Actual, tol); err != nil {
-			return []string{err.Error()}, 0
-		}
-	}
 	row.Histogram = report.HistogramOf(d)
 	row.Rows = report.RowsOf(d.Rows)
 	m := r.MaxAbs
@@ -146,9 +141,9 @@ func (p *Port) explain(c compare.Criteria, v compare.Verdict, row *report.Layer)
 	}
 	if integers {
 		add("%s, %s", d.BadRows.Text("row"), d.BadColumns.Text("column"))
-		return lines, r.Mismatches
+		return lines, d.Mismatches
 	}
-	add("outside %.3g + %.3g·|g|: %d of %d elements; %s, %s", tol.Atol, tol.Rtol, r.Mismatches, r.N, d.BadRows.Text("row"), d.BadColumns.Text("column"))
+	add("outside %.3g + %.3g·|g|: %d of %d elements; %s, %s", tol.Atol, tol.Rtol, d.Mismatches, r.N, d.BadRows.Text("row"), d.BadColumns.Text("column"))
 	if !math.IsInf(d.SmallestAtol, 0) {
 		add("elementwise it would pass with atol %.4g at rtol %.3g", d.SmallestAtol, tol.Rtol)
 	}
@@ -164,7 +159,7 @@ func (p *Port) explain(c compare.Criteria, v compare.Verdict, row *report.Layer)
 	for _, f := range structure.OfLines(p.Golden, p.Actual, d.Rows, d.Columns, p.Floor, 0) {
 		add("%s", f.Text)
 	}
-	return lines, r.Mismatches
+	return lines, d.Mismatches
 }
 
 // BadFraction is the share of elements outside of the elementwise tolerance; where none was asked it is 0 for a pass, and for a

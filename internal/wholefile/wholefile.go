@@ -1,0 +1,25 @@
+// Package wholefile writes files at one stroke: a reader sees all of the old one or all of the new one.
+package wholefile
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Write writes a file beside path, and puts it there when it is complete. After an error path is as it was.
+func Write(path string, perm fs.FileMode, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	if err = errors.Join(write(f), f.Chmod(perm), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}

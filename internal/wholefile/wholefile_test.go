@@ -1,0 +1,43 @@
+package wholefile_test
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	_ "github.com/goparity/goparity/internal/updateflag"
+	"github.com/goparity/goparity/internal/wholefile"
+)
+
+func TestWrite(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x")
+	say := func(text string, fail error) func(io.Writer) error {
+		return func(w io.Writer) error {
+			_, err := io.WriteString(w, text)
+			return errors.Join(err, fail)
+		}
+	}
+	require.NoError(t, wholefile.Write(path, 0o600, say("old", nil)))
+	failed := errors.New("half of it")
+	require.ErrorIs(t, wholefile.Write(path, 0o600, say("ne", failed)), failed)
+	got, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, "old", string(got), "what could not be written to its end leaves the file as it was")
+	require.NoError(t, wholefile.Write(path, 0o600, say("new", nil)))
+	got, err = os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, "new", string(got))
+
+	require.Error(t, wholefile.Write(filepath.Join(dir, "none", "x"), 0o600, say("", nil)), "no such folder")
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))
+	require.Error(t, wholefile.Write(filepath.Join(dir, "folder"), 0o600, say("", nil)), "a folder is not replaced")
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Len(t, left, 2, "nothing else stays behind")
+}

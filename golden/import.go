@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/pack"
 	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/safetensors"
 )
 
 // ImportOptions says what goldens are made of.
@@ -173,7 +173,7 @@ func writePass(ctx context.Context, fsys afero.Fs, dir string, p *Pass, run *Run
 	if err != nil {
 		return err
 	}
-	ranges, err := pack.Write(s, named, map[string]string{"variant": p.Variant, "case": p.Case, "step": p.Step})
+	ranges, err := safetensors.WriteUnique(s, named, map[string]string{"variant": p.Variant, "case": p.Case, "step": p.Step})
 	if err := s.finish(err); err != nil {
 		return fmt.Errorf("golden: import %s: %w", p.File, err)
 	}

@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/afero"
 
-	"github.com/goparity/goparity/internal/pack"
 	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/safetensors"
 )
 
 // Verify reads everything: the hash of each file, its header against the manifest, hash and statistics of each tensor, and files that
@@ -91,7 +91,7 @@ func (s *Store) verifyPass(ctx context.Context, p *Pass) ([]Problem, error) {
 }
 
 func checkHash(t *tensor.Tensor, r Record) error {
-	hash, err := pack.Hash(t)
+	hash, err := safetensors.Hash(t)
 	if err == nil && hash != r.SHA256 {
 		err = fmt.Errorf("sha256 of the values is %.12s…, the manifest says %.12s…", hash, r.SHA256)
 	}

@@ -21,7 +21,6 @@ var line = [][]string{
 	{"tensor"},
 	{"tensor/internal/*"},
 	{"tensor/*", "internal/printlog"},
-	{"internal/pack"},
 	{"internal/dump"},
 	{"internal/engine", "internal/gpu"}, // engines write dumps; dump knows no engine
 	{"internal/live"},
@@ -47,7 +46,6 @@ var only = map[string][]string{
 	"internal/structure": {"compare", "tensor"},
 	"internal/localise":  {"compare", "tensor"},
 	"internal/mapfile":   {},
-	"internal/pack":      {"tensor", "tensor/safetensors"},
 	"internal/printlog":  {"tensor"},
 	"internal/archtest":  {},
 	"tensor":             {"internal/mapfile"},

@@ -11,8 +11,8 @@ import (
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/match"
-	"github.com/goparity/goparity/internal/pack"
 	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/safetensors"
 )
 
 // Why an input keeps what the candidate computed.
@@ -62,7 +62,7 @@ func Injection(k Case, opt match.Options, dir string) (*engine.Golden, error) {
 	if err != nil {
 		return nil, err
 	}
-	ranges, err := pack.Write(out, named, nil)
+	ranges, err := safetensors.WriteUnique(out, named, nil)
 	if err = errors.Join(err, out.Close()); err != nil {
 		return nil, err
 	}

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/pack"
 	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/safetensors"
 )
 
 var runName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
@@ -91,7 +91,7 @@ func writeCase(dir string, r *dump.Run) (dump.Info, error) {
 			return info, err
 		}
 		hash := sha256.New()
-		ranges, err := pack.Write(io.MultiWriter(out, hash), named, nil)
+		ranges, err := safetensors.WriteUnique(io.MultiWriter(out, hash), named, nil)
 		if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
 			return info, err
 		}

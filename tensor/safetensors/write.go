@@ -12,21 +12,28 @@ import (
 )
 
 // Write writes tensors in the given order, without gaps. The header is padded so that the buffer begins at a multiple of 64 bytes;
-// no tensor is aligned beyond that. Equal input gives equal bytes. Names must differ and be UTF-8.
+// no tensor is aligned beyond that. Equal input results in equal bytes. Names must differ and be UTF-8. [WriteUnique] stores equal
+// tensors once.
 func Write(w io.Writer, tensors []tensor.Named, metadata map[string]string) error {
+	_, err := write(w, tensors, metadata)
+	return err
+}
+
+// write returns how many bytes lie before the buffer.
+func write(w io.Writer, tensors []tensor.Named, metadata map[string]string) (before int64, err error) {
 	header, err := marshalHeader(tensors, metadata)
 	if err != nil {
-		return fmt.Errorf("safetensors: write: %w", err)
+		return 0, fmt.Errorf("safetensors: write: %w", err)
 	}
 	if _, err := w.Write(header); err != nil {
-		return fmt.Errorf("safetensors: write: %w", err)
+		return 0, fmt.Errorf("safetensors: write: %w", err)
 	}
 	for _, t := range tensors {
 		if _, err := t.WriteTo(w); err != nil {
-			return fmt.Errorf("safetensors: write %q: %w", t.Name, err)
+			return 0, fmt.Errorf("safetensors: write %q: %w", t.Name, err)
 		}
 	}
-	return nil
+	return int64(len(header)), nil
 }
 
 type entryJSON struct {
@@ -35,7 +42,7 @@ type entryJSON struct {
 	Offsets [2]int64 `json:"data_offsets"`
 }
 
-// marshalHeader gives all that comes before the buffer.
+// marshalHeader returns everything before the buffer.
 func marshalHeader(tensors []tensor.Named, metadata map[string]string) ([]byte, error) {
 	var h bytes.Buffer
 	h.Write(make([]byte, 8)) // the size, known at the end

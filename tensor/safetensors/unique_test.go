@@ -1,4 +1,4 @@
-package pack_test
+package safetensors_test
 
 import (
 	"bytes"
@@ -8,8 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/internal/pack"
-	_ "github.com/goparity/goparity/internal/updateflag"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
@@ -21,7 +19,7 @@ func of[T int32 | float32](t *testing.T, values []T, shape ...int) *tensor.Tenso
 	return x
 }
 
-func TestWrite(t *testing.T) {
+func TestWriteUnique(t *testing.T) {
 	a := of(t, []float32{1, 2, 3, 4}, 2, 2)
 	transposed, err := a.Transpose()
 	require.NoError(t, err)
@@ -36,7 +34,7 @@ func TestWrite(t *testing.T) {
 		{Name: "nothing", Tensor: of(t, []float32{}, 0, 3)},
 	}
 	var b bytes.Buffer
-	ranges, err := pack.Write(&b, tensors, map[string]string{"case": "x"})
+	ranges, err := safetensors.WriteUnique(&b, tensors, map[string]string{"case": "x"})
 	require.NoError(t, err)
 
 	f, err := safetensors.Decode("f", b.Bytes())
@@ -58,17 +56,17 @@ func TestWrite(t *testing.T) {
 		data, ok := tensors[i].Copy().Bytes()
 		require.True(t, ok)
 		assert.Equal(t, data, b.Bytes()[r.Offset:r.Offset+r.Length], tensors[i].Name)
-		hash, err := pack.Hash(tensors[i].Tensor)
+		hash, err := safetensors.Hash(tensors[i].Tensor)
 		require.NoError(t, err)
 		assert.Equal(t, hash, r.SHA256)
 	}
 }
 
-func TestWriteErrors(t *testing.T) {
+func TestWriteUniqueRefused(t *testing.T) {
 	a := of(t, []float32{1}, 1)
-	_, err := pack.Write(&bytes.Buffer{}, []tensor.Named{{Name: "a", Tensor: a}, {Name: "a", Tensor: a}}, nil)
+	_, err := safetensors.WriteUnique(&bytes.Buffer{}, []tensor.Named{{Name: "a", Tensor: a}, {Name: "a", Tensor: a}}, nil)
 	assert.ErrorContains(t, err, `two tensors are named "a"`)
-	_, err = pack.Write(full{}, []tensor.Named{{Name: "a", Tensor: a}}, nil)
+	_, err = safetensors.WriteUnique(full{}, []tensor.Named{{Name: "a", Tensor: a}}, nil)
 	assert.ErrorIs(t, err, errFull)
 }
 

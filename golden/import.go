@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/afero"
 
-	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
@@ -81,7 +81,7 @@ func Import(ctx context.Context, fsys afero.Fs, dir string, opt ImportOptions) (
 			m.Passes = append(m.Passes, passes...)
 		}
 		slices.SortStableFunc(m.Passes, func(a, b Pass) int {
-			return cmp.Or(cmp.Compare(a.Variant, b.Variant), cmp.Compare(a.Case, b.Case), dump.NaturalCompare(a.Step, b.Step))
+			return cmp.Or(cmp.Compare(a.Variant, b.Variant), cmp.Compare(a.Case, b.Case), label.Natural(a.Step, b.Step))
 		})
 		// old.dir is where the goldens are now: replace has put a store of an update that died back in its place.
 		if err := copyTree(ctx, fsys, filepath.Clean(dir), tmp, func(rel string) bool { return !gone[rel] }); err != nil {

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/jsonline"
+	"github.com/goparity/goparity/internal/label"
 
-	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -71,7 +71,7 @@ type Record struct {
 }
 
 // Label is "<layer>-<port>".
-func (r Record) Label() string { return dump.JoinLabel(r.Layer, r.Port) }
+func (r Record) Label() string { return label.Join(r.Layer, r.Port) }
 
 func (r Record) nameInFile() string {
 	if r.Name != "" {
@@ -84,7 +84,7 @@ func (r Record) nameInFile() string {
 type Key struct{ Variant, Case, Step, Layer, Port string }
 
 func (k Key) String() string {
-	return fmt.Sprintf("%s/%s.%s %s", k.Variant, k.Case, k.Step, dump.JoinLabel(k.Layer, k.Port))
+	return fmt.Sprintf("%s/%s.%s %s", k.Variant, k.Case, k.Step, label.Join(k.Layer, k.Port))
 }
 
 func (p *Pass) key(r Record) Key { return Key{p.Variant, p.Case, p.Step, r.Layer, r.Port} }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -32,7 +33,7 @@ type Port struct {
 }
 
 // Label is "<layer>-<port>".
-func (p Port) Label() string { return dump.JoinLabel(p.Layer, p.Port) }
+func (p Port) Label() string { return label.Join(p.Layer, p.Port) }
 
 // Steps lists the steps in the order of their first tensor.
 func (r *Run) Steps() []string {

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/maxckpt"
 	"github.com/goparity/goparity/tensor/npy"
@@ -360,7 +361,7 @@ func writeStep(dir, step string, r toyRun, entries []tensor.Named) (order []dump
 		return errors.Join(f(w), w.Flush(), out.Close())
 	}
 	for i, e := range entries {
-		layer, port := dump.SplitLabel(e.Name)
+		layer, port := label.Split(e.Name)
 		o := dump.OrderEntry{Step: step, Layer: layer, Port: port, File: e.Name + "." + r.format}
 		if strings.ContainsAny(e.Name, `/\`) {
 			o.File = fmt.Sprintf("%04d.%s", i, r.format)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/session"
 	_ "github.com/goparity/goparity/internal/updateflag"
 	"github.com/goparity/goparity/tensor"
@@ -60,7 +60,7 @@ func fixture(t *testing.T) (dir, ref, cand string) {
 		require.NoError(t, err)
 		x, err := tensor.Of([]float32{1, 2, 3, 4}, 2, 2)
 		require.NoError(t, err)
-		require.NoError(t, safetensors.Write(f, []tensor.Named{{Name: dump.JoinLabel("norm", "output"), Tensor: x}}, nil))
+		require.NoError(t, safetensors.Write(f, []tensor.Named{{Name: label.Join("norm", "output"), Tensor: x}}, nil))
 		require.NoError(t, f.Close())
 		return path
 	}

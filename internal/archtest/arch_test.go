@@ -16,7 +16,7 @@ import (
 // line is the way of the data, from below. A package may import those of the rows above its own here, and not those of
 // its row or below it.
 var line = [][]string{
-	{"internal/mapfile", "internal/glob", "internal/nearest", "internal/jsonline", "internal/subtest", "internal/supervise", "internal/updateflag", "internal/archtest",
+	{"internal/label", "internal/mapfile", "internal/glob", "internal/nearest", "internal/jsonline", "internal/subtest", "internal/supervise", "internal/updateflag", "internal/archtest",
 		"internal/transformers", "internal/wholefile"},
 	{"tensor"},
 	{"tensor/internal/*"},
@@ -41,10 +41,10 @@ var line = [][]string{
 
 // only lists packages that may import no more of the module than this, though more lies below them.
 var only = map[string][]string{
-	"compare":            {"tensor"},                                                       // it knows no names
-	"internal/match":     {"tensor", "internal/dump", "internal/glob", "internal/nearest"}, // names and shapes, no figures
+	"compare":            {"tensor"},                                                                         // it knows no names
+	"internal/match":     {"tensor", "internal/dump", "internal/glob", "internal/label", "internal/nearest"}, // names and shapes, no figures
 	"internal/structure": {"compare", "tensor"},
-	"internal/localise":  {"compare", "tensor"},
+	"internal/localise":  {"compare", "internal/label", "tensor"},
 	"internal/mapfile":   {},
 	"internal/printlog":  {"tensor"},
 	"internal/archtest":  {},

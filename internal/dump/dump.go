@@ -10,6 +10,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -47,7 +48,7 @@ type Entry struct {
 }
 
 // Label is "<layer>-<port>".
-func (e Entry) Label() string { return JoinLabel(e.Layer, e.Port) }
+func (e Entry) Label() string { return label.Join(e.Layer, e.Port) }
 
 // Options of Open.
 type Options struct {
@@ -160,10 +161,10 @@ func (r *Run) openFile(opt Options) error {
 	}
 	if strings.ToLower(filepath.Ext(r.Path)) == ".safetensors" { // writers sort it, by dtype and name
 		r.OrderBy = OrderNatural
-		slices.SortStableFunc(named, func(a, b tensor.Named) int { return compareLabels(a.Name, b.Name) })
+		label.Sort(named, func(t tensor.Named) string { return t.Name })
 	}
 	for _, t := range named {
-		layer, port := SplitLabel(t.Name)
+		layer, port := label.Split(t.Name)
 		r.Entries = append(r.Entries, Entry{Step: "0", Layer: layer, Port: port, Tensor: t.Tensor})
 	}
 	return nil
@@ -273,7 +274,7 @@ func pick(named []tensor.Named, o OrderEntry) (*tensor.Tensor, error) {
 	}
 	want := o.Name
 	if want == "" {
-		want = JoinLabel(o.Layer, o.Port)
+		want = label.Join(o.Layer, o.Port)
 	}
 	for _, t := range named {
 		if t.Name == want {
@@ -338,7 +339,7 @@ func (r *Run) openStep(step, dir string, files []string, opt Options) error {
 		r.OrderBy = by
 	}
 	for _, l := range order {
-		layer, port := SplitLabel(l)
+		layer, port := label.Split(l)
 		r.Entries = append(r.Entries, Entry{Step: step, Layer: layer, Port: port, Tensor: byLabel[l]})
 	}
 	return nil
@@ -346,7 +347,7 @@ func (r *Run) openStep(step, dir string, files []string, opt Options) error {
 
 // order sorts labels by tensor_names.txt, and those that it lacks behind them by their names.
 func (r *Run) order(dir string, labels []string) ([]string, string, error) {
-	sortLabels(labels)
+	label.Sort(labels, func(l string) string { return l })
 	data, err := os.ReadFile(filepath.Join(dir, "tensor_names.txt"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return labels, OrderNatural, nil
@@ -408,7 +409,7 @@ func list(dir string) (files, folders []string, err error) {
 		}
 	}
 	for _, l := range [][]string{files, folders} {
-		slices.SortFunc(l, NaturalCompare)
+		slices.SortFunc(l, label.Natural)
 	}
 	return files, folders, nil
 }

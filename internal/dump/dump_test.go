@@ -20,33 +20,6 @@ import (
 	"github.com/goparity/goparity/tensor/safetensors"
 )
 
-func TestSplitLabel(t *testing.T) {
-	for _, tt := range []struct{ label, layer, port, reason string }{
-		{"model.norm-output", "model.norm", "output", "plain"},
-		{"model.norm(2)-output_0", "model.norm(2)", "output_0", "a call count belongs to the layer"},
-		{"model-output_last_hidden_state", "model", "output_last_hidden_state", "a field of a model output"},
-		{"m.layers.0-input_position_embeddings.1", "m.layers.0", "input_position_embeddings.1", "an element of a tuple"},
-		{"m.layers.0-computed_0", "m.layers.0", "computed_0", "injected runs"},
-		{"gpt-neo.h.0-output", "gpt-neo.h.0", "output", "a dash in a layer's name"},
-		{"a-output-b", "a-output-b", "tap", "no port at the end"},
-		{"mlp_gate", "mlp_gate", "tap", "saved by hand"},
-		{"-output", "-output", "tap", "a port without a layer"},
-	} {
-		layer, port := dump.SplitLabel(tt.label)
-		assert.Equal(t, [2]string{tt.layer, tt.port}, [2]string{layer, port}, tt.reason)
-		assert.Equal(t, tt.label, dump.JoinLabel(layer, port), tt.reason)
-	}
-}
-
-func TestNaturalLess(t *testing.T) {
-	sorted := []string{"a", "a.1", "a.2", "a.10", "a.10.b", "a.x", "b2", "b02", "b10"}
-	for i, a := range sorted {
-		for j, b := range sorted {
-			assert.Equal(t, i < j, dump.NaturalLess(a, b), "%s < %s", a, b)
-		}
-	}
-}
-
 // folder writes files; the end of a name says the format, the value is the tensor's only element.
 func folder(t *testing.T, files map[string]any) string {
 	t.Helper()

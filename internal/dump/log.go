@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/printlog"
 	"github.com/goparity/goparity/tensor"
 )
@@ -50,10 +51,10 @@ func (r *Run) logged(logs map[string]map[string]Entry, path string, o OrderEntry
 			logs[path][e.Label()] = e
 		}
 	}
-	label := cmp.Or(o.Name, JoinLabel(o.Layer, o.Port))
-	e, ok := logs[path][label]
+	name := cmp.Or(o.Name, label.Join(o.Layer, o.Port))
+	e, ok := logs[path][name]
 	if !ok {
-		return Entry{}, fmt.Errorf("dump: open %q: the log shows no tensor %q", path, label)
+		return Entry{}, fmt.Errorf("dump: open %q: the log shows no tensor %q", path, name)
 	}
 	e.Step, e.Layer, e.Port = o.Step, o.Layer, o.Port
 	return e, nil
@@ -75,7 +76,7 @@ func (r *Run) readLog(path string) (entries []Entry, err error) {
 			return nil, &tensor.FormatError{Format: "printlog", File: path, Offset: -1, Member: rec.Label, Err: tensor.ErrUnsupported,
 				Msg: fmt.Sprintf("line %d: %v", rec.Line, err)}
 		}
-		layer, port := SplitLabel(rec.Label)
+		layer, port := label.Split(rec.Label)
 		entries = append(entries, Entry{Step: strconv.Itoa(seen[rec.Label]), Layer: layer, Port: port, Tensor: t,
 			Printed: &Printed{Known: rec.Index, Decimals: rec.Precision, Relative: rec.Style == printlog.Full}})
 		seen[rec.Label]++

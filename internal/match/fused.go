@@ -2,7 +2,8 @@ package match
 
 import (
 	"slices"
-	"strings"
+
+	"github.com/goparity/goparity/internal/label"
 )
 
 // fusion is a projection that one engine computes in one matrix product and the other in several.
@@ -40,7 +41,7 @@ func (f fusion) groups(nodes []*node, name string) []*node {
 	children := map[string]map[string]*node{}
 	var parents []*node
 	for _, n := range nodes {
-		p := parent(n.label)
+		p := label.Parent(n.label)
 		if children[p] == nil {
 			children[p] = map[string]*node{}
 			parents = append(parents, n)
@@ -53,7 +54,7 @@ func (f fusion) groups(nodes []*node, name string) []*node {
 	}
 	var out []*node
 	for _, n := range parents {
-		siblings := children[parent(n.label)]
+		siblings := children[label.Parent(n.label)]
 		for i := range f.parts[0] { // all parts in one style of names
 			var members []*node
 			for _, names := range f.parts {
@@ -88,12 +89,5 @@ func (f fusion) whole(nodes []*node, name string) []*node {
 // rename gives a node of the same parent with another last segment.
 func (f fusion) rename(n *node, name string) *node {
 	segs := append(slices.Clone(n.segs[:len(n.segs)-1]), name)
-	return &node{label: parent(n.label) + "." + name, segs: segs, loose: loose(segs), passes: map[pass][]int{}}
-}
-
-func parent(label string) string {
-	if i := strings.LastIndexByte(label, '.'); i >= 0 {
-		return label[:i]
-	}
-	return ""
+	return &node{label: label.Parent(n.label) + "." + name, segs: segs, loose: loose(segs), passes: map[pass][]int{}}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -82,17 +83,17 @@ func (p *pairing) splitActual(j *joined, golden [][]int, fused []int) {
 		}
 	}
 	for _, ports := range golden {
-		in := p.actual.withRole(fused, input)
+		in := p.actual.withRole(fused, label.RoleInput)
 		l := layerPairing{pairing: p, ok: allow{reshape: p.opt.AllowReshape}}
 		at := len(p.pairs)
-		l.inputs(p.golden.withRole(ports, input), in)
+		l.inputs(p.golden.withRole(ports, label.RoleInput), in)
 		for i := range p.pairs[at:] {
 			p.pairs[at+i].Shared = true
 			p.pairs[at+i].Note = join("the input of candidate "+p.actual.ports[in[0]].Layer, p.pairs[at+i].Note)
 		}
 	}
 	l := layerPairing{pairing: p, ok: allow{reshape: p.opt.AllowReshape}}
-	l.computed(p.golden.withRole(golden[0], input), p.actual.withRole(fused, computed))
+	l.computed(p.golden.withRole(golden[0], label.RoleInput), p.actual.withRole(fused, label.RoleComputed))
 }
 
 // joinActual puts the candidate's outputs side by side. Its parts take one input, so that of the first stands for all.
@@ -102,13 +103,13 @@ func (p *pairing) joinActual(j *joined, fused []int, actual [][]int) {
 		p.joinOutputs(j, whole, parts)
 	}
 	l := layerPairing{pairing: p, ok: allow{reshape: p.opt.AllowReshape}}
-	l.inputs(p.golden.withRole(fused, input), p.actual.withRole(actual[0], input))
-	l.computed(p.golden.withRole(fused, input), p.actual.withRole(actual[0], computed))
+	l.inputs(p.golden.withRole(fused, label.RoleInput), p.actual.withRole(actual[0], label.RoleInput))
+	l.computed(p.golden.withRole(fused, label.RoleInput), p.actual.withRole(actual[0], label.RoleComputed))
 	for _, ports := range actual[1:] {
-		for _, i := range p.actual.withRole(ports, input) {
+		for _, i := range p.actual.withRole(ports, label.RoleInput) {
 			p.why[1][i] = "the same input as that of " + p.actual.ports[actual[0][0]].Layer + ", which is compared"
 		}
-		for _, i := range p.actual.withRole(ports, computed) {
+		for _, i := range p.actual.withRole(ports, label.RoleComputed) {
 			p.why[1][i] = "the same input as that of " + p.actual.ports[actual[0][0]].Layer + ", which is compared"
 		}
 	}

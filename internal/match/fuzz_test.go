@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/tensor"
 )
@@ -38,7 +38,7 @@ func lenient(text string) []match.Port {
 				elems *= max(n, 1)
 			}
 		}
-		layer, port := dump.SplitLabel(f[1])
+		layer, port := label.Split(f[1])
 		ports = append(ports, match.Port{Step: f[0], Layer: layer, Port: port, Seq: len(ports), DType: d, Shape: shape})
 	}
 	return ports

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/goparity/goparity/internal/label"
 )
 
 // when is the position of a node's first pass in the order of its side.
@@ -65,8 +67,8 @@ func (p *pairing) gaps() []Gap {
 	alike := map[string]int{}
 	for _, g := range list {
 		var k string
-		for _, label := range slices.Concat([]string{g.After, g.Before}, g.Golden, []string{""}, g.Actual) {
-			k += stars(label) + "\n"
+		for _, layer := range slices.Concat([]string{g.After, g.Before}, g.Golden, []string{""}, g.Actual) {
+			k += label.Stars(layer) + "\n"
 		}
 		if i, ok := alike[k]; ok {
 			out[i].Times++
@@ -95,11 +97,11 @@ func (p *pairing) nextJoined(golden []*node, label string) string {
 
 // yaml proposes what to put into the fixture: a rename if one layer stands against one, else to ignore them.
 func (p *pairing) yaml(g Gap) string {
-	pattern := func(label string) string {
+	pattern := func(layer string) string {
 		if g.Times > 1 {
-			label = stars(label)
+			layer = label.Stars(layer)
 		}
-		return strconv.Quote(label)
+		return strconv.Quote(layer)
 	}
 	if len(g.Golden) == 1 && len(g.Actual) == 1 {
 		return fmt.Sprintf("names:\n  - golden: [%s]\n    candidate: [%s]\n", pattern(g.Golden[0]), pattern(g.Actual[0]))

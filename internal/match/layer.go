@@ -3,8 +3,8 @@ package match
 import (
 	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -22,7 +22,7 @@ type layerPairing struct {
 func (l *layerPairing) fit(g, a int) (layout, bool) {
 	gp, ap := l.golden.ports[g], l.actual.ports[a]
 	ruled := l.rule != nil && l.rule.lays()
-	if ruled && (l.named || roleOf(gp.Port) == output) {
+	if ruled && (l.named || roleOf(gp.Port) == label.RoleOutput) {
 		return l.rule.layout(gp, ap, l.lay)
 	}
 	ok := l.ok
@@ -70,13 +70,13 @@ func (l *layerPairing) outputs(golden, actual []int) {
 	}
 	// A tuple in another order: the first positional output whose shape fits.
 	for _, g := range golden {
-		if lay, fits := l.fit(g, mainA); fits && !l.usedGolden[g] && g != mainG && positionOf(l.golden.ports[g].Port) >= 0 {
+		if lay, fits := l.fit(g, mainA); fits && !l.usedGolden[g] && g != mainG && label.Position(l.golden.ports[g].Port) >= 0 {
 			l.guess(g, mainA, lay, fmt.Sprintf("candidate %s by its shape", l.actual.ports[mainA].Port))
 			return
 		}
 	}
 	for _, a := range actual {
-		if lay, fits := l.fit(mainG, a); fits && !l.usedActual[a] && a != mainA && positionOf(l.actual.ports[a].Port) >= 0 {
+		if lay, fits := l.fit(mainG, a); fits && !l.usedActual[a] && a != mainA && label.Position(l.actual.ports[a].Port) >= 0 {
 			l.guess(mainG, a, lay, fmt.Sprintf("candidate %s by its shape", l.actual.ports[a].Port))
 			return
 		}
@@ -104,7 +104,7 @@ func (l *layerPairing) guess(g, a int, lay layout, note string) {
 
 func (l *layerPairing) noteGuess(g int, note string) {
 	p := l.golden.ports[g]
-	l.notes.add(fmt.Sprintf("%s-%s: %s", stars(p.Layer), p.Port, note))
+	l.notes.add(fmt.Sprintf("%s-%s: %s", label.Stars(p.Layer), p.Port, note))
 }
 
 // inputs pairs named inputs by their name, then those of one dtype and shape in order, then masks.
@@ -132,7 +132,7 @@ func (l *layerPairing) computed(golden, actual []int) {
 	}
 	var rest []int
 	for _, a := range actual {
-		g, known := l.input["input_"+strings.TrimPrefix(l.actual.ports[a].Port, "computed_")]
+		g, known := l.input[label.InputOf(l.actual.ports[a].Port)]
 		if !known {
 			rest = append(rest, a)
 		} else if lay, fits := l.fit(g, a); fits {
@@ -160,12 +160,12 @@ func (l *layerPairing) pairInputs(golden, actual []int, take func(g, a int, lay 
 		done[g], doneA[a] = true, true
 		return take(g, a, lay, note)
 	}
-	name := func(a int) string { return strings.Replace(l.actual.ports[a].Port, "computed_", "input_", 1) }
+	name := func(a int) string { return label.InputOf(l.actual.ports[a].Port) }
 
 	for _, g := range golden { // named, or the only one
 		for _, a := range actual {
 			port := l.golden.ports[g].Port
-			if !doneA[a] && port == name(a) && (positionOf(port) < 0 || len(golden) == 1 && len(actual) == 1) {
+			if !doneA[a] && port == name(a) && (label.Position(port) < 0 || len(golden) == 1 && len(actual) == 1) {
 				if lay, fits := l.fit(g, a); fits {
 					p := pair(g, a, lay, "")
 					p.Mask = isMask(l.golden.ports[g])
@@ -204,7 +204,7 @@ func (l *layerPairing) byShape(g int) bool {
 	if isMask(p) || ownInputs.MatchString(p.Port) {
 		return false
 	}
-	return p.DType.IsFloat() || positionOf(p.Port) >= 0 || slices.Contains(mainInputs, p.Port)
+	return p.DType.IsFloat() || label.Position(p.Port) >= 0 || slices.Contains(mainInputs, p.Port)
 }
 
 // pairGroup pairs inputs of one dtype and shape. Equally many go in order. Else equal positions are taken, unless the candidate has an
@@ -235,9 +235,9 @@ func (l *layerPairing) pairGroup(gs, as, all []int, pair func(g, a int, lay layo
 		}
 		return
 	}
-	shifted := positionOf(name(as[0])) > 0 && slices.ContainsFunc(all, func(a int) bool {
-		p := positionOf(name(a))
-		return p >= 0 && p < positionOf(name(as[0]))
+	shifted := label.Position(name(as[0])) > 0 && slices.ContainsFunc(all, func(a int) bool {
+		p := label.Position(name(a))
+		return p >= 0 && p < label.Position(name(as[0]))
 	})
 	matched := false
 	if !shifted {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/goparity/goparity/internal/label"
 )
 
 // translation is a pair of prefixes: what follows one on the golden side follows the other on the candidate's.
@@ -91,7 +93,7 @@ func (m *matcher) votes(golden, actual []*node) map[translation][]vote {
 func cuts(n *node) map[string]string {
 	out := map[string]string{}
 	for i := 0; i < min(len(n.loose), maxPrefix+1); i++ {
-		if i > 0 && isNumber(n.loose[i-1]) || onlyWrappers(n.loose[i:]) {
+		if i > 0 && label.IsNumber(n.loose[i-1]) || onlyWrappers(n.loose[i:]) {
 			break
 		}
 		out[key(n.loose[:i])] = key(n.loose[i:])

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/tensor"
 )
@@ -38,7 +38,7 @@ func parse(t testing.TB, text string) []match.Port {
 				shape = append(shape, n)
 			}
 		}
-		layer, port := dump.SplitLabel(f[1])
+		layer, port := label.Split(f[1])
 		ports = append(ports, match.Port{Step: f[0], Layer: layer, Port: port, Seq: len(ports), DType: d, Shape: shape})
 	}
 	return ports

@@ -2,8 +2,9 @@ package match
 
 import (
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/goparity/goparity/internal/label"
 )
 
 // Words that only wrap a model. They may be dropped from the front of a label, never all of it.
@@ -20,22 +21,12 @@ var lists = map[string]bool{
 	"modules": true, "experts": true, "stages": true, "sequential": true,
 }
 
-// splitCall cuts the call count off a label: "model.norm(2)" is the second call of "model.norm".
-func splitCall(label string) (base string, call int) {
-	if open := strings.LastIndexByte(label, '('); open > 0 && strings.HasSuffix(label, ")") {
-		if n, err := strconv.Atoi(label[open+1 : len(label)-1]); err == nil && n > 1 && isNumber(label[open+1:open+2]) {
-			return label[:open], n
-		}
-	}
-	return label, 1
-}
-
 // normal is the form of a label in which two engines agree: segments without case and underscores, and lists not doubled.
-func normal(label string) []string {
+func normal(layer string) []string {
 	var out []string
-	segs := strings.Split(label, ".")
+	segs := strings.Split(layer, ".")
 	for i, s := range segs {
-		if s == "layers" && i > 0 && i+1 < len(segs) && isNumber(segs[i+1]) && lists[fold(segs[i-1])] {
+		if s == "layers" && i > 0 && i+1 < len(segs) && label.IsNumber(segs[i+1]) && lists[fold(segs[i-1])] {
 			continue
 		}
 		out = append(out, fold(s))
@@ -51,15 +42,6 @@ func fold(s string) string {
 	return s
 }
 
-func isNumber(s string) bool {
-	for _, r := range s {
-		if r < '0' || r > '9' {
-			return false
-		}
-	}
-	return s != ""
-}
-
 func onlyWrappers(segs []string) bool {
 	return !slices.ContainsFunc(segs, func(s string) bool { return !wrappers[s] })
 }
@@ -73,7 +55,7 @@ func withoutWrappers(segs []string) []string {
 func loose(segs []string) []string {
 	var out []string
 	for i, s := range segs {
-		if s != "layers" || i == 0 || i+1 == len(segs) || !isNumber(segs[i+1]) {
+		if s != "layers" || i == 0 || i+1 == len(segs) || !label.IsNumber(segs[i+1]) {
 			out = append(out, s)
 		}
 	}
@@ -82,14 +64,3 @@ func loose(segs []string) []string {
 
 // key is a label's normal form as a map key.
 func key(segs []string) string { return strings.Join(segs, ".") }
-
-// stars writes * for each number in a label, to speak of all blocks at once.
-func stars(label string) string {
-	segs := strings.Split(label, ".")
-	for i, s := range segs {
-		if isNumber(s) {
-			segs[i] = "*"
-		}
-	}
-	return strings.Join(segs, ".")
-}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/goparity/goparity/internal/label"
 )
 
 // Order compares the sequences in which the joined layers were executed first. It tells at how many positions the two differ, and the first
@@ -51,7 +53,7 @@ func sequence(ports []Port) []string {
 	var out []string
 	seen := map[string]bool{}
 	for _, p := range sorted {
-		if roleOf(p.Port) != computed && !seen[p.Layer] {
+		if roleOf(p.Port) != label.RoleComputed && !seen[p.Layer] {
 			seen[p.Layer] = true
 			out = append(out, p.Layer)
 		}

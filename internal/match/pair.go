@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -61,7 +62,7 @@ func (m *matcher) trailing() map[*joined]bool {
 		case !m.golden.byName:
 			places = append(places, place{j, j.golden[0].last})
 		default: // no order at all: what stands outside of the numbered blocks and takes no ids
-			if !slices.ContainsFunc(j.golden[0].segs, isNumber) && !m.takesIDs(j.golden[0]) {
+			if !slices.ContainsFunc(j.golden[0].segs, label.IsNumber) && !m.takesIDs(j.golden[0]) {
 				out[j] = true
 			}
 		}
@@ -73,7 +74,7 @@ func (m *matcher) trailing() map[*joined]bool {
 			return out
 		}
 		out[p.j] = true
-		blocks = blocks || slices.ContainsFunc(p.j.golden[0].segs, isNumber)
+		blocks = blocks || slices.ContainsFunc(p.j.golden[0].segs, label.IsNumber)
 	}
 	if blocks { // one row from the first block on is another input, not the end of a model
 		return map[*joined]bool{}
@@ -102,7 +103,7 @@ func (m *matcher) hasAllRows(j *joined) bool {
 
 func (m *matcher) takesIDs(n *node) bool {
 	for _, ports := range n.passes {
-		for _, i := range m.golden.withRole(ports, input) {
+		for _, i := range m.golden.withRole(ports, label.RoleInput) {
 			if m.golden.ports[i].DType.Kind() == tensor.KindInt {
 				return true
 			}
@@ -125,9 +126,9 @@ func (p *pairing) pairLayer(j *joined) {
 			l.namedPorts(p.golden.only(gp, j.ports[0]), p.actual.only(ap, j.ports[1]))
 			continue
 		}
-		l.outputs(p.golden.withRole(gp, output), p.actual.withRole(ap, output))
-		l.inputs(p.golden.withRole(gp, input), p.actual.withRole(ap, input))
-		l.computed(p.golden.withRole(gp, input), p.actual.withRole(ap, computed))
+		l.outputs(p.golden.withRole(gp, label.RoleOutput), p.actual.withRole(ap, label.RoleOutput))
+		l.inputs(p.golden.withRole(gp, label.RoleInput), p.actual.withRole(ap, label.RoleInput))
+		l.computed(p.golden.withRole(gp, label.RoleInput), p.actual.withRole(ap, label.RoleComputed))
 	}
 }
 

@@ -3,29 +3,18 @@ package match
 import (
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
 )
 
-// role is what a port is to its layer.
-type role int
-
-const (
-	input role = iota
-	output
-	computed
-)
-
-func roleOf(port string) role {
-	switch {
-	case strings.HasPrefix(port, "input_"):
-		return input
-	case strings.HasPrefix(port, "computed_"):
-		return computed
+// roleOf is the role of a port. What was saved by hand is joined as an output is.
+func roleOf(port string) label.Role {
+	if r := label.RoleOf(port); r != label.RoleTap {
+		return r
 	}
-	return output // taps too
+	return label.RoleOutput
 }
 
 // mainOutputs are the names of the one output that a layer is about, the usual first.
@@ -35,7 +24,7 @@ var mainOutputs = []string{"output", "output_0", "output_logits", "output_last_h
 func (s *side) mainOutput(ports []int) int {
 	var outputs []int
 	for _, i := range ports {
-		if roleOf(s.ports[i].Port) == output {
+		if roleOf(s.ports[i].Port) == label.RoleOutput {
 			outputs = append(outputs, i)
 		}
 	}
@@ -46,13 +35,13 @@ func (s *side) mainOutput(ports []int) int {
 			}
 		}
 	}
-	if len(outputs) == 1 && positionOf(s.ports[outputs[0]].Port) < 0 {
+	if len(outputs) == 1 && label.Position(s.ports[outputs[0]].Port) < 0 {
 		return outputs[0]
 	}
 	return -1
 }
 
-func (s *side) withRole(ports []int, r role) []int {
+func (s *side) withRole(ports []int, r label.Role) []int {
 	var out []int
 	for _, i := range ports {
 		if roleOf(s.ports[i].Port) == r {
@@ -88,18 +77,6 @@ func (m *matcher) fitPorts(g, a Port, ok allow) (layout, bool) {
 
 func isMask(p Port) bool { return strings.Contains(p.Port, "mask") }
 
-var position = regexp.MustCompile(`^(?:input|output|computed)_(\d+)((?:\.\d+)*)$`)
-
-// positionOf is the number of a positional port, −1 for a named one.
-func positionOf(port string) int {
-	if m := position.FindStringSubmatch(port); m != nil {
-		if n, err := strconv.Atoi(m[1]); err == nil {
-			return n
-		}
-	}
-	return -1
-}
-
 // Named inputs that are never paired by dtype and shape: the other engine has no such thing, or lays it out in its own way.
 var ownInputs = regexp.MustCompile(`^input_(position_ids|cache_position|position_embeddings|past_key_values?|rotary|freqs|cos|sin|cu_seqlens)`)
 
@@ -113,7 +90,7 @@ var mainInputs = []string{"input_input_ids", "input_hidden_states", "input_input
 func (s *side) inputOrder(a, b int) int {
 	weight := func(i int) int {
 		port := s.ports[i].Port
-		if n := positionOf(port); n >= 0 {
+		if n := label.Position(port); n >= 0 {
 			return n
 		}
 		if k := slices.Index(mainInputs, port); k >= 0 {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -69,7 +70,7 @@ func (p *pairing) reason(s *side, i int) string {
 
 // recordedReason is what can be said when nothing else can: what the other side did not record.
 func (p *pairing) recordedReason(s, other *side, port Port, j *joined, in pass) string {
-	role, what := roleOf(port.Port), map[role]string{input: "input", output: "output", computed: "replaced input"}
+	role, what := roleOf(port.Port), map[label.Role]string{label.RoleInput: "input", label.RoleOutput: "output", label.RoleComputed: "replaced input"}
 	has := func(o Port) bool { return roleOf(o.Port) == role }
 	if !slices.ContainsFunc(other.ports, has) {
 		return fmt.Sprintf("the %s run recorded no %ss", other.name, what[role])
@@ -122,10 +123,10 @@ func (p *pairing) findLayerReason(s *side, n *node) string {
 		return fmt.Sprintf("a model inside the model: the %s run does not call it as a layer", other.name)
 	}
 	if slices.Contains([]string{"gateproj", "upproj"}, last) && p.joinedParent(s, n) {
-		return fmt.Sprintf("gate and up: the %s computes them inside of %s", other.name, parent(n.label))
+		return fmt.Sprintf("gate and up: the %s computes them inside of %s", other.name, label.Parent(n.label))
 	}
 	for _, f := range fusions {
-		if slices.Contains(f.fused, last) && p.anyChildJoined(s, parent(n.label), f) {
+		if slices.Contains(f.fused, last) && p.anyChildJoined(s, label.Parent(n.label), f) {
 			return "fused from projections that were compared one by one"
 		}
 	}
@@ -136,13 +137,13 @@ func (p *pairing) findLayerReason(s *side, n *node) string {
 }
 
 func (p *pairing) joinedParent(s *side, n *node) bool {
-	other := s.named[parent(n.label)]
+	other := s.named[label.Parent(n.label)]
 	return other != nil && p.joinOf(other) != nil
 }
 
-func (p *pairing) anyChildJoined(s *side, label string, f fusion) bool {
+func (p *pairing) anyChildJoined(s *side, layer string, f fusion) bool {
 	return slices.ContainsFunc(s.nodes, func(n *node) bool {
-		return parent(n.label) == label && p.joinOf(n) != nil &&
+		return label.Parent(n.label) == layer && p.joinOf(n) != nil &&
 			slices.ContainsFunc(f.parts, func(names []string) bool { return slices.Contains(names, n.segs[len(n.segs)-1]) })
 	})
 }
@@ -152,9 +153,9 @@ func (p *pairing) shapeReason(s *side, port Port, j *joined) string {
 	integer := port.DType.Kind() == tensor.KindInt
 	rank := len(port.Shape)
 	switch r := roleOf(port.Port); {
-	case r == output && rank >= 3 && p.attentionWeights(s, port, j):
+	case r == label.RoleOutput && rank >= 3 && p.attentionWeights(s, port, j):
 		return "attention weights, which only one side returns"
-	case r == output:
+	case r == label.RoleOutput:
 		return ""
 	case integer && rank == 0:
 		return "a number that is no activation: the layer's index, usually"
@@ -173,5 +174,5 @@ func (p *pairing) shapeReason(s *side, port Port, j *joined) string {
 // attentionWeights reports whether an output has a row per head and token and is not the layer's first.
 func (p *pairing) attentionWeights(s *side, port Port, j *joined) bool {
 	last := j.golden[0].segs[len(j.golden[0].segs)-1]
-	return positionOf(port.Port) > 0 && (strings.Contains(last, "att") || last == "self") && len(port.Shape) >= 3
+	return label.Position(port.Port) > 0 && (strings.Contains(last, "att") || last == "self") && len(port.Shape) >= 3
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/nearest"
 	"github.com/goparity/goparity/tensor"
 )
@@ -101,11 +101,11 @@ func (r *Rule) others() []string {
 }
 
 // splitPort cuts the port off a name of a rule; "" if it names a layer.
-func splitPort(name string) (label, port string) {
-	if label, port = dump.SplitLabel(name); port == dump.TapPort && label == name {
+func splitPort(name string) (layer, port string) {
+	if layer, port = label.Split(name); layer == name {
 		return name, ""
 	}
-	return label, port
+	return layer, port
 }
 
 // lays reports whether the rule says how the candidate's bytes lie.

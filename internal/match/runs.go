@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/glob"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/nearest"
 )
 
@@ -169,7 +170,7 @@ func (p *pairing) noteCut() {
 func starred(nodes []*node) string {
 	var out []string
 	for _, n := range nodes {
-		out = append(out, stars(n.label))
+		out = append(out, label.Stars(n.label))
 	}
 	return strings.Join(out, ", ")
 }
@@ -192,7 +193,7 @@ func (p *pairing) unmatched(s, other *side, used map[int]bool) []Unmatched {
 		}
 		u := Unmatched{Index: i, Reason: p.reason(s, i)}
 		if n := s.nodeOf[i]; p.joinOf(n) == nil && u.Reason == "" {
-			if k := stars(n.label); len(tried) < maxHints && !tried[k] {
+			if k := label.Stars(n.label); len(tried) < maxHints && !tried[k] {
 				tried[k] = true
 				near[n.label], _ = nearest.Nearest(n.label, free)
 			}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -58,7 +59,7 @@ func newSide(name string, ports []Port, skip map[int]bool, byName bool) (*side, 
 			return nil, fmt.Errorf("match: %s has %s twice in step %s: keep one", name, p.Label(), p.Step)
 		}
 		seen[k] = true
-		base, call := splitCall(p.Layer)
+		base, call := label.CutCall(p.Layer)
 		s.passOf[i] = pass{p.Step, call}
 		if !slices.Contains(s.steps, p.Step) {
 			s.steps = append(s.steps, p.Step)

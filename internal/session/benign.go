@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/compare"
-	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -37,7 +37,7 @@ func (c *Comparison) undone(p *Port) bool {
 		if o.Layer == p.Layer && !o.Judged() && !o.Agrees {
 			return false
 		}
-		if o.Layer == p.Layer[:dot] && localise.RoleOf(o.Port) == localise.Output {
+		if o.Layer == p.Layer[:dot] && !label.IsInput(o.Port) {
 			if !o.Agrees {
 				return false
 			}

@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/tensor"
 )
@@ -44,7 +45,7 @@ func (c *Comparison) marks(ctx context.Context) (map[portKey]mark, error) {
 			number[place{e.Step, e.Label()}] = actual[i]
 		}
 		for _, p := range c.Ports {
-			if p.Case != k.Name || !p.Joined() || localise.RoleOf(p.Port) != localise.Output {
+			if p.Case != k.Name || !p.Joined() || label.IsInput(p.Port) {
 				continue
 			}
 			if n := number[place{p.Step, p.ActualSide.Name}]; n > 0 {

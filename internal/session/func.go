@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -67,15 +68,15 @@ func runEngine(golden *dump.Run, run Engine) (*dump.Run, error) {
 			return nil, fmt.Errorf("step %s: %w", step, err)
 		}
 		var made []dump.Entry
-		for _, label := range slices.Sorted(maps.Keys(out)) {
-			layer, port := dump.SplitLabel(label)
-			if _, isTap := at[label]; port == dump.TapPort && !isTap {
+		for _, name := range slices.Sorted(maps.Keys(out)) {
+			layer, port := label.Split(name)
+			if _, isTap := at[name]; port == label.Tap && !isTap {
 				port = "output"
 			}
-			if out[label] == nil {
-				return nil, fmt.Errorf("step %s: %s is nil", step, label)
+			if out[name] == nil {
+				return nil, fmt.Errorf("step %s: %s is nil", step, name)
 			}
-			made = append(made, dump.Entry{Step: step, Layer: layer, Port: port, Tensor: out[label]})
+			made = append(made, dump.Entry{Step: step, Layer: layer, Port: port, Tensor: out[name]})
 		}
 		// A map has no order: that of the golden where it has the label.
 		slices.SortStableFunc(made, func(a, b dump.Entry) int { return at[a.Label()] - at[b.Label()] })

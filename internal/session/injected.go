@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/goparity/goparity/compare"
-	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/match"
 )
 
@@ -33,7 +33,7 @@ func (c *Comparison) inject(k Case, opt match.Options) error {
 	for _, pair := range res.Pairs {
 		first := k.Golden.Entries[pair.Golden[0]]
 		p := ports[portKey{k.Name, first.Step, first.Layer, first.Port}]
-		isInput := localise.RoleOf(first.Port) == localise.Input
+		isInput := label.IsInput(first.Port)
 		if p == nil || pair.Problem != "" || isInput != pair.Computed {
 			continue // an input that was replaced is the golden one
 		}

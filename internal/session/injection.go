@@ -9,7 +9,7 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
-	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
@@ -99,7 +99,7 @@ func asCandidate(k Case, pair match.Pair) (t *tensor.Tensor, left string) {
 	return t, ""
 }
 
-func isInput(port string) bool { return localise.RoleOf(port) == localise.Input }
+func isInput(port string) bool { return label.IsInput(port) }
 
 // addInjected gives each case the candidate's run on golden inputs: a live one if both modes are asked for, with a replay the recorded one.
 func (f *Fixture) addInjected(cases []Case) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/tensor"
 )
@@ -41,7 +42,7 @@ func (c *Comparison) locate(ctx context.Context) error {
 			in.Steps = append(in.Steps, p.Step)
 		}
 	}
-	slices.SortFunc(in.Steps, dump.NaturalCompare)
+	slices.SortFunc(in.Steps, label.Natural)
 	if c.Verdict = localise.First(in); c.Verdict == nil {
 		c.note("what fails is within the noise of its type: the tolerance asks for more than two right implementations keep, so no place is named")
 		return nil
@@ -68,7 +69,7 @@ func (c *Comparison) unordered() func(caseName, a, b string) bool {
 	if len(cases) == 0 {
 		return nil
 	}
-	return func(caseName, a, b string) bool { return cases[caseName] && !dump.Ordered(a, b) }
+	return func(caseName, a, b string) bool { return cases[caseName] && !label.Ordered(a, b) }
 }
 
 // roundings is by how much errors of 16 bits may exceed the default limits where no layer made them. How fast they add up depends on depth and on

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/goparity/goparity/compare"
-	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/tensor"
 )
@@ -61,7 +61,7 @@ func (p *Port) misfit() bool {
 }
 
 // Judged reports whether the port decides over its layer: outputs and taps do, inputs are evidence of where an error came from.
-func (p *Port) Judged() bool { return localise.RoleOf(p.Port) == localise.Output }
+func (p *Port) Judged() bool { return !label.IsInput(p.Port) }
 
 func (p *Port) judge(c compare.Criteria) (compare.Verdict, error) {
 	return c.Judge(p.Golden, p.Actual, p.Golden64)

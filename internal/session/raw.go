@@ -4,27 +4,27 @@ import (
 	"fmt"
 
 	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/tensor"
 )
 
 // RawLike reads headerless files of a candidate (MAX's print style BINARY) with the dtype and shape of the golden port of the same layer that
 // has as many bytes.
-func RawLike(golden *dump.Run) func(label string, size int64) (tensor.RawSpec, error) {
+func RawLike(golden *dump.Run) func(name string, size int64) (tensor.RawSpec, error) {
 	byKey := map[string][]dump.Entry{}
 	for _, e := range golden.Entries {
 		key := match.Key(e.Layer)
 		byKey[key] = append(byKey[key], e)
 	}
-	return func(label string, size int64) (tensor.RawSpec, error) {
-		layer, port := dump.SplitLabel(label)
+	return func(name string, size int64) (tensor.RawSpec, error) {
+		layer, port := label.Split(name)
 		fit, rank := tensor.RawSpec{}, 0
 		for _, e := range byKey[match.Key(layer)] {
 			t := e.Tensor
 			shape := t.Shape()
 			switch bytes := int64(t.DType().Size()); {
-			case localise.RoleOf(e.Port) != localise.RoleOf(port):
+			case label.IsInput(e.Port) != label.IsInput(port):
 				continue
 			case size == bytes*int64(t.Len()):
 			case size == bytes*int64(t.RowLen()) && len(shape) > 0: // a generating model's last row

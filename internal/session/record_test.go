@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/npy"
@@ -29,7 +30,7 @@ func writeDump(t *testing.T, dir, engine, caseName string, steps int) {
 		out := wave(t, 1, float64(step), 1, 6, 8)
 		for i, p := range []port{{"m.norm-input_0", wave(t, 2, 1, 1, 6, 8)}, {"m.norm-output", out}, {"m.norm(2)-output", out},
 			{"m.choice-output", of(t, []int64{1, 2, int64(step)}, 3)}} {
-			layer, name := dump.SplitLabel(p.label)
+			layer, name := label.Split(p.label)
 			file := fmt.Sprintf("%02d.npy", i)
 			f, err := os.Create(filepath.Join(dir, s, file))
 			require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
 	_ "github.com/goparity/goparity/internal/updateflag"
@@ -43,7 +44,7 @@ func wave(t *testing.T, scale, shift float64, shape ...int) *tensor.Tensor {
 func run(engine string, ports ...port) *dump.Run {
 	var entries []dump.Entry
 	for _, p := range ports {
-		layer, name := dump.SplitLabel(p.label)
+		layer, name := label.Split(p.label)
 		entries = append(entries, dump.Entry{Step: "0", Layer: layer, Port: name, Tensor: p.t})
 	}
 	return dump.New(engine, dump.Info{Engine: engine, Case: "short", Mode: dump.Standard}, dump.OrderRunFile, entries)
@@ -61,26 +62,26 @@ func compareRuns(t *testing.T, golden, actual *dump.Run, more ...func(*session.C
 }
 
 // find gives a port of a comparison by its label.
-func find(t *testing.T, c *session.Comparison, label string) *session.Port {
+func find(t *testing.T, c *session.Comparison, name string) *session.Port {
 	t.Helper()
 	for _, p := range c.Ports {
-		if dump.JoinLabel(p.Layer, p.Port) == label {
+		if label.Join(p.Layer, p.Port) == name {
 			return p
 		}
 	}
-	require.Fail(t, "no such port", label)
+	require.Fail(t, "no such port", name)
 	return nil
 }
 
 // row gives a row of a report by its label.
-func row(t *testing.T, r *report.Report, label string) report.Layer {
+func row(t *testing.T, r *report.Report, name string) report.Layer {
 	t.Helper()
 	for _, l := range r.Layers {
-		if dump.JoinLabel(l.Layer, l.Port) == label {
+		if label.Join(l.Layer, l.Port) == name {
 			return l
 		}
 	}
-	require.Fail(t, "no such row", label)
+	require.Fail(t, "no such row", name)
 	return report.Layer{}
 }
 

@@ -5,8 +5,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/diagnose"
-	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -20,8 +19,8 @@ type Trial struct {
 // Inputs gives the layer's own inputs by port.
 func (t *Trial) Inputs(run map[string]*tensor.Tensor) map[string]*tensor.Tensor {
 	out := map[string]*tensor.Tensor{}
-	for label, x := range run {
-		if layer, port := dump.SplitLabel(label); layer == t.Layer && localise.RoleOf(port) == localise.Input {
+	for name, x := range run {
+		if layer, port := label.Split(name); layer == t.Layer && label.IsInput(port) {
 			out[port] = x
 		}
 	}
@@ -69,10 +68,10 @@ func (c *Comparison) trial(target *Port) *Trial {
 			continue
 		}
 		d := p.evidence()
-		label := dump.JoinLabel(p.Layer, p.Port)
-		t.GoldenRun[label], t.ActualRun[label] = d.Golden, d.Golden
+		name := label.Join(p.Layer, p.Port)
+		t.GoldenRun[name], t.ActualRun[name] = d.Golden, d.Golden
 		if d.Actual != nil {
-			t.ActualRun[label] = d.Actual
+			t.ActualRun[name] = d.Actual
 		}
 	}
 	return t

@@ -1,0 +1,51 @@
+package label
+
+import "strings"
+
+// Split cuts a label into layer and port, at its last dash if a port follows there. A label without a port is a layer with a tap.
+func Split(label string) (layer, port string) {
+	if i := strings.LastIndexByte(label, '-'); i > 0 && isPort(label[i+1:]) {
+		return label[:i], label[i+1:]
+	}
+	return label, Tap
+}
+
+// Join is the reverse of Split.
+func Join(layer, port string) string {
+	if port == Tap {
+		return layer
+	}
+	return layer + "-" + port
+}
+
+// CutCall cuts the call off a layer: "model.norm(2)" is the second call of "model.norm". A layer without a call is the first
+// one; "(1)", "(02)" and the like are part of a name.
+func CutCall(layer string) (name string, call int) {
+	if !strings.HasSuffix(layer, ")") {
+		return layer, 1
+	}
+	open := strings.LastIndexByte(layer, '(')
+	if open <= 0 {
+		return layer, 1
+	}
+	digits := layer[open+1 : len(layer)-1]
+	if !IsNumber(digits) || digits[0] == '0' || digits == "1" || len(digits) > maxDigits {
+		return layer, 1
+	}
+	for _, d := range digits {
+		call = 10*call + int(d-'0')
+	}
+	return layer[:open], call
+}
+
+// maxDigits is how many digits a call has at most: more do not fit into an int everywhere.
+const maxDigits = 9
+
+// Name is a layer without its call.
+func Name(layer string) string {
+	name, _ := CutCall(layer)
+	return name
+}
+
+// call is the layer's call as it is written, "" for the first one.
+func call(layer string) string { return layer[len(Name(layer)):] }

@@ -1,0 +1,111 @@
+package label
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Natural compares names as people order them, runs of digits by their value: layers.2 comes before layers.10. It returns −1, 0 or 1.
+func Natural(a, b string) int {
+	for a != "" && b != "" {
+		da, db := digits(a), digits(b)
+		if da > 0 && db > 0 {
+			na, nb := strings.TrimLeft(a[:da], "0"), strings.TrimLeft(b[:db], "0")
+			if c := cmp.Or(cmp.Compare(len(na), len(nb)), cmp.Compare(na, nb), cmp.Compare(da, db)); c != 0 {
+				return c
+			}
+			a, b = a[da:], b[db:]
+			continue
+		}
+		if a[0] != b[0] {
+			return cmp.Compare(a[0], b[0])
+		}
+		a, b = a[1:], b[1:]
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// Sort orders items by their labels where the time of none is known: naturally by name, but a container after what is inside of
+// it, and a model's final norm and head after its numbered blocks. Each label is cut once, not once a comparison.
+func Sort[T any](items []T, labelOf func(T) string) {
+	type keyed struct {
+		item T
+		sortKey
+	}
+	all := make([]keyed, len(items))
+	for i, x := range items {
+		layer, port := Split(labelOf(x))
+		all[i] = keyed{x, sortKey{segmentsOf(layer), port}}
+	}
+	slices.SortStableFunc(all, func(a, b keyed) int { return a.compare(b.sortKey) })
+	for i := range all {
+		items[i] = all[i].item
+	}
+}
+
+// sortKey is a label cut into what decides its place.
+type sortKey struct {
+	segments []segment
+	port     string
+}
+
+// segment is one element of a layer's name; rank puts it behind the numbered blocks.
+type segment struct {
+	text string
+	rank int
+}
+
+func segmentsOf(layer string) []segment {
+	names := strings.Split(layer, ".")
+	out := make([]segment, len(names))
+	numbered := false
+	for i, s := range names {
+		numbered = numbered || IsNumber(s)
+		out[i].text = s
+		if !numbered {
+			out[i].rank = lateness(s)
+		}
+	}
+	return out
+}
+
+func (k sortKey) compare(o sortKey) int {
+	for i := range min(len(k.segments), len(o.segments)) {
+		if a, b := k.segments[i], o.segments[i]; a.text != b.text {
+			return cmp.Or(a.rank-b.rank, Natural(a.text, b.text))
+		}
+	}
+	// The longer one is inside of the other.
+	return cmp.Or(len(o.segments)-len(k.segments), Natural(k.port, o.port))
+}
+
+// Ordered reports whether the names of two layers tell which of them ran first: numbered blocks do, a container runs after what is
+// inside of it, a final norm and a head after the numbered blocks. Names that people made up tell nothing.
+func Ordered(a, b string) bool {
+	as, bs := segmentsOf(a), segmentsOf(b)
+	number := func(s segment) bool { return IsNumber(s.text) }
+	for i := range min(len(as), len(bs)) {
+		switch {
+		case as[i].text == bs[i].text:
+		case as[i].rank != bs[i].rank:
+			return slices.ContainsFunc(as, number) || slices.ContainsFunc(bs, number)
+		default:
+			return number(as[i]) && number(bs[i])
+		}
+	}
+	return true
+}
+
+// lateness ranks a segment outside of the numbered blocks: 1 for a final norm, which comes after them, 2 for a head, which comes
+// after that, 0 for all others.
+func lateness(segment string) int {
+	last := strings.ToLower(Name(segment))
+	switch {
+	case strings.Contains(last, "head"), last == "classifier", last == "score", last == "pooler":
+		return 2
+	case last == "norm", last == "ln_f", strings.HasPrefix(last, "final"), strings.HasPrefix(last, "norm_"):
+		return 1
+	}
+	return 0
+}

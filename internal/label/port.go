@@ -1,0 +1,84 @@
+package label
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Tap is the port of a tensor that was saved by hand.
+const Tap = "tap"
+
+// Role says what a port is to its layer.
+type Role uint8
+
+// The roles of a port.
+const (
+	RoleInput    Role = iota // what the layer was given
+	RoleOutput               // what it returned
+	RoleTap                  // what was saved by hand
+	RoleComputed             // what had been computed for an input before a golden one replaced it
+)
+
+var roles = [...]string{RoleInput: "input", RoleOutput: "output", RoleTap: Tap, RoleComputed: "computed"}
+
+// String is the word for a role, as ports begin with it and report.json has it.
+func (r Role) String() string { return roles[r] }
+
+// RoleOf tells the role by the port's name. Every port that has no other role is an output.
+func RoleOf(port string) Role {
+	switch {
+	case strings.HasPrefix(port, "input_"):
+		return RoleInput
+	case strings.HasPrefix(port, "computed_"):
+		return RoleComputed
+	case port == Tap:
+		return RoleTap
+	}
+	return RoleOutput
+}
+
+// IsInput reports whether a port is what its layer was given. All others hold what some code made: they decide, inputs are evidence.
+func IsInput(port string) bool { return RoleOf(port) == RoleInput }
+
+// InputOf is the input for which a computed port was computed: "input_1" for "computed_1". Other ports are their own.
+func InputOf(port string) string {
+	if rest, ok := strings.CutPrefix(port, "computed_"); ok {
+		return "input_" + rest
+	}
+	return port
+}
+
+// Position is the number of a positional port, 1 for "output_1" and, as an element of it, "output_1.0"; −1 for a named one.
+func Position(port string) int {
+	_, rest, ok := strings.Cut(port, "_")
+	if !ok || RoleOf(port) == RoleTap {
+		return -1
+	}
+	number, elements, nested := strings.Cut(rest, ".")
+	for nested && elements != "" {
+		var element string
+		if element, elements, _ = strings.Cut(elements, "."); !IsNumber(element) {
+			return -1
+		}
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil || !IsNumber(number) || strings.HasSuffix(rest, ".") {
+		return -1
+	}
+	return n
+}
+
+func isPort(s string) bool {
+	switch rest, ok := strings.CutPrefix(s, "output"); {
+	case ok && rest == "", s == Tap:
+		return true
+	case ok:
+		return len(rest) > 1 && (rest[0] == '_' || rest[0] == '.')
+	}
+	for _, role := range []string{"input_", "computed_"} {
+		if strings.HasPrefix(s, role) && len(s) > len(role) {
+			return true
+		}
+	}
+	return false
+}

@@ -116,7 +116,7 @@ func TestImportSurvivesEveryFailure(t *testing.T) {
 				require.NoError(t, fsys.RemoveAll(filepath.Dir(dir)))
 				importRun(t, fsys, dir, golden.ImportOptions{Runs: old})
 				broken := &fragile{Fs: fsys, left: n, dead: dead}
-				_, err := golden.Import(context.Background(), broken, dir, opt)
+				_, err := golden.ImportOn(context.Background(), broken, dir, opt)
 				if broken.left > 0 {
 					require.NoError(t, err, "it ran to its end")
 					require.Greater(t, n, 20, "the test has seen failures")

@@ -32,7 +32,7 @@ func TestEveryFlippedByteIsFound(t *testing.T) {
 		damaged := bytes.Clone(whole)
 		damaged[at] ^= 1 << (at % 8)
 		require.NoError(t, afero.WriteFile(fsys, file, damaged, 0o644))
-		s, err := golden.Open(fsys, "golden")
+		s, err := golden.OpenOn(fsys, "golden")
 		require.NoError(t, err)
 		require.NotEmpty(t, verify(t, s), "byte %d", at)
 		all, err := s.Tensors("float32", "ids", "0")
@@ -56,7 +56,7 @@ func TestEveryTruncationIsFound(t *testing.T) {
 		require.NoError(t, err)
 		for n := range whole {
 			require.NoError(t, afero.WriteFile(fsys, file, whole[:n], 0o644))
-			s, err := golden.Open(fsys, dir)
+			s, err := golden.OpenOn(fsys, dir)
 			require.NoError(t, err)
 			all, err := s.Tensors("float32", "a", "0")
 			require.NoError(t, err)
@@ -155,7 +155,7 @@ func TestManifestErrors(t *testing.T) {
 	for _, tt := range tests {
 		require.Contains(t, good, tt.from, tt.reason)
 		require.NoError(t, afero.WriteFile(fsys, "golden/manifest.json", []byte(strings.Replace(good, tt.from, tt.to, 1)), 0o644))
-		_, err := golden.Open(fsys, "golden")
+		_, err := golden.OpenOn(fsys, "golden")
 		require.ErrorIs(t, err, golden.ErrCorrupt, tt.reason)
 		assert.ErrorContains(t, err, tt.want, tt.reason)
 		assert.ErrorContains(t, err, filepath.Join("golden", "manifest.json"), tt.reason)
@@ -163,7 +163,7 @@ func TestManifestErrors(t *testing.T) {
 	pass := good[strings.Index(good, "  {\"variant\""):strings.LastIndex(good, "\n ]")]
 	twice := strings.Replace(good, pass, pass+",\n"+pass, 1)
 	require.NoError(t, afero.WriteFile(fsys, "golden/manifest.json", []byte(twice), 0o644))
-	_, err = golden.Open(fsys, "golden")
+	_, err = golden.OpenOn(fsys, "golden")
 	assert.ErrorContains(t, err, "passes[1]: float32/a.0.safetensors is there twice")
 }
 
@@ -183,7 +183,7 @@ func FuzzManifest(f *testing.F) {
 		fsys := afero.NewMemMapFs()
 		require.NoError(t, afero.WriteFile(fsys, "golden/manifest.json", manifest, 0o644))
 		require.NoError(t, afero.WriteFile(fsys, "golden/float32/a.0.safetensors", file, 0o644))
-		s, err := golden.Open(fsys, "golden")
+		s, err := golden.OpenOn(fsys, "golden")
 		if err != nil {
 			require.ErrorIs(t, err, golden.ErrCorrupt)
 			return

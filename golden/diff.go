@@ -19,11 +19,11 @@ type Delta struct {
 // Moved is a golden tensor whose values differ: old g, new a.
 type Moved struct {
 	Key
-	RelL2   float64 // ‖a − g‖/‖g‖ over the pairs in which both are finite; +Inf if the shapes differ
+	RelL2   float64 // ‖a − g‖/‖g‖ over pairs of two finite values; +Inf without figures
 	MaxAbs  float64 // largest |a − g| of them
-	Changed int     // elements that are not equal, of N
+	Changed int     // elements that are not equal, of N; NaN equals NaN
 	N       int
-	Note    string // why no figures could be computed
+	Note    string // why there are no figures, or that the type changed
 }
 
 func (m Moved) String() string {
@@ -33,7 +33,8 @@ func (m Moved) String() string {
 	return fmt.Sprintf("%s: rel. L2 %.3g, max |a − g| %.3g, %d of %d elements", m.Key, m.RelL2, m.MaxAbs, m.Changed, m.N)
 }
 
-// Diff compares all goldens of two stores, old and new. One that cannot be read counts as moved, with a note.
+// Diff compares all goldens of two stores. One that cannot be read, or that has another shape, counts
+// as moved, with a note.
 func Diff(old, now *Store) *Delta { return diff(old, now, func(*Pass) bool { return true }) }
 
 func diff(old, now *Store, want func(*Pass) bool) *Delta {

@@ -1,8 +1,11 @@
-// Package golden keeps reference tensors as fixtures: one folder with a manifest and one .safetensors file per forward pass.
+// Package golden keeps the tensors of a reference as files: one folder with a manifest and one
+// .safetensors file for each forward pass.
 //
-//	golden/manifest.json                          what is there: names, types, places, hashes, statistics, provenance
-//	golden/<variant>/<case>.<step>.safetensors    all tensors of one pass in their own dtype; equal ones share one byte range
+//	manifest.json                          names, types, places, hashes, statistics, provenance
+//	<variant>/<case>.<step>.safetensors    the tensors of one pass in their own type; equal ones
+//	                                       share one range of bytes
 //
-// A [Store] opens such a folder on any afero file system: real files are mapped, others are read. [Import] makes goldens of a dump of
-// the reference, atomically. Goldens are never written from the candidate unless someone blesses it with a reason.
+// [Import] makes goldens from a dump of the reference, which [OpenDump] reads; it is atomic. [Open]
+// opens the folder as a [Store], whose files are mapped when their tensors are asked for. Goldens
+// are never made from the candidate unless someone blesses it with a reason.
 package golden

@@ -3,21 +3,18 @@ package golden
 import (
 	"errors"
 	"fmt"
-	"strings"
 )
 
-// What an error of this package is about.
+// The classes of errors, for [errors.Is].
 var (
-	// ErrNotFound: there is no golden of that name, or no store at all.
+	// ErrNotFound: there is no golden of that name, or no store.
 	ErrNotFound = errors.New("golden not found")
-	// ErrCorrupt: what is there is not what the manifest says.
+	// ErrCorrupt: the manifest cannot be read, or a file is not what it says.
 	ErrCorrupt = errors.New("golden is damaged")
-	// ErrStale: the golden was made of something else than what the fixture says now.
-	ErrStale = errors.New("golden is stale")
 )
 
-// Renew is the command that makes goldens anew.
-const Renew = "go test ./... -update"
+// renew is the command that makes goldens again.
+const renew = "go test ./... -update"
 
 // classError says something and is one of the classes above.
 type classError struct {
@@ -42,21 +39,6 @@ func corrupt(format string, args ...any) error {
 func notFound(format string, args ...any) error {
 	return &classError{class: ErrNotFound, msg: fmt.Sprintf(format, args...)}
 }
-
-// StaleError is an [ErrStale] that says what changed.
-type StaleError struct {
-	Dir           string // of the store
-	Variant, Case string
-	Changes       []string
-}
-
-func (e *StaleError) Error() string {
-	return fmt.Sprintf("golden: %s: the goldens %s of case %s are stale: %s; renew them: %s",
-		e.Dir, e.Variant, e.Case, strings.Join(e.Changes, "; "), Renew)
-}
-
-// Unwrap gives ErrStale.
-func (e *StaleError) Unwrap() error { return ErrStale }
 
 // Problem is one thing that [Store.Verify] found.
 type Problem struct {

@@ -4,30 +4,33 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"time"
-
-	"github.com/spf13/afero"
+	"os"
+	"path/filepath"
 
 	"github.com/goparity/goparity/golden"
 )
 
+// Goldens are imported from a dump of the reference, and read tensor by tensor.
 func Example() {
+	folder, err := os.MkdirTemp("", "golden")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(folder)
+	dir := filepath.Join(folder, "golden")
+
 	dump, err := golden.OpenDump("testdata/layer_comparison")
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer dump.Close()
-	fsys := afero.NewMemMapFs()
-	delta, err := golden.Import(context.Background(), fsys, "golden", golden.ImportOptions{
-		Runs: dump.Runs,
-		Now:  func() time.Time { return time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC) },
-	})
+	delta, err := golden.Import(context.Background(), dir, golden.ImportOptions{Runs: dump.Runs})
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(len(delta.Added), "goldens are new,", len(delta.Moved), "moved")
 
-	store, err := golden.Open(fsys, "golden")
+	store, err := golden.Open(dir)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -10,32 +10,37 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spf13/afero"
-
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
 
-// ImportOptions says what goldens are made of.
+// ImportOptions says what goldens are made from.
 type ImportOptions struct {
 	Runs    map[string]*Run // by case: a standard run of the reference
-	Variant string          // dtype that the reference ran in; "float32" if empty
-	// Keep says which ports are captured; nil is all.
+	Variant string          // type that the reference ran in; "float32" if empty
+	// Keep reports whether a port becomes a golden; nil keeps all.
 	Keep func(layer, port string) bool
-	// Inputs is by case what of the fixture the goldens depend on (the Inputs of package fixture); kept for [Store.Stale].
+	// Inputs is what the goldens of each case depend on, key to value: see [Provenance].Inputs.
 	Inputs map[string]map[string]string
-	// Provenance holds for all passes. Engine, versions, device and token ids are taken from the run where they are not given.
+	// Provenance holds for all passes. Engine, versions, device, token ids and text are the run's
+	// where they are not given; pad mask, date and inputs are never taken from here.
 	Provenance Provenance
 	Now        func() time.Time // for the date; nil is time.Now
 }
 
-// Import writes goldens of the given cases and one variant into the store in dir, and leaves those of others as they are. It is
-// atomic: whatever happens, the store holds the old goldens or the new ones. It gives how far each golden moved.
+// Import writes goldens of some cases and one variant into the store in dir, which it makes if there
+// is none; other goldens and files stay as they are. It is atomic: whatever happens, the store holds
+// the old goldens or the new ones. It returns how far each golden moved.
 //
-// Runs that were injected, that hold shortened logs, that ran in another dtype than the variant, or that come from the candidate (engine max) without a reason in
-// Provenance.Blessed are refused, and so is a pass of which nothing is captured.
-func Import(ctx context.Context, fsys afero.Fs, dir string, opt ImportOptions) (*Delta, error) {
+// A run is refused that was injected, that holds a shortened log, that ran in another type than the
+// variant, or that comes from the candidate (engine max) without a reason in Provenance.Blessed. So
+// is a pass of which nothing is kept, and a store whose manifest is damaged ([ErrCorrupt]).
+func Import(ctx context.Context, dir string, opt ImportOptions) (*Delta, error) {
+	return importRuns(ctx, system{}, dir, opt)
+}
+
+func importRuns(ctx context.Context, d disk, dir string, opt ImportOptions) (*Delta, error) {
 	opt.Variant = cmp.Or(opt.Variant, tensor.F32.String())
 	if opt.Now == nil {
 		opt.Now = time.Now
@@ -50,9 +55,9 @@ func Import(ctx context.Context, fsys afero.Fs, dir string, opt ImportOptions) (
 	}
 	replaced := func(p *Pass) bool { return p.Variant == opt.Variant && opt.Runs[p.Case] != nil }
 
-	old, err := Open(fsys, dir)
+	old, err := open(d, dir)
 	if errors.Is(err, ErrNotFound) {
-		old, err = &Store{fs: fsys, name: dir, dir: dir, manifest: &Manifest{}}, nil
+		old, err = &Store{disk: d, name: dir, dir: dir, manifest: &manifest{}}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w (other goldens in %s would be lost: restore the manifest or delete the folder)", err, dir)
@@ -60,9 +65,9 @@ func Import(ctx context.Context, fsys afero.Fs, dir string, opt ImportOptions) (
 	defer old.Close()
 
 	var delta *Delta
-	err = replace(fsys, dir, func(tmp string) error {
-		m := &Manifest{Schema: Schema}
-		gone := map[string]bool{ManifestFile: true}
+	err = replace(d, dir, func(tmp string) error {
+		m := &manifest{Schema: schema}
+		gone := map[string]bool{manifestFile: true}
 		for _, p := range old.manifest.Passes {
 			if replaced(&p) {
 				gone[p.File] = true
@@ -71,7 +76,7 @@ func Import(ctx context.Context, fsys afero.Fs, dir string, opt ImportOptions) (
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(opt.Runs)) {
-			passes, err := writeCase(ctx, fsys, tmp, name, opt)
+			passes, err := writeCase(ctx, d, tmp, name, opt)
 			if err != nil {
 				return err
 			}
@@ -84,14 +89,14 @@ func Import(ctx context.Context, fsys afero.Fs, dir string, opt ImportOptions) (
 			return cmp.Or(cmp.Compare(a.Variant, b.Variant), cmp.Compare(a.Case, b.Case), label.Natural(a.Step, b.Step))
 		})
 		// old.dir is where the goldens are now: replace has put a store of an update that died back in its place.
-		if err := copyTree(ctx, fsys, filepath.Clean(dir), tmp, func(rel string) bool { return !gone[rel] }); err != nil {
+		if err := copyTree(ctx, d, filepath.Clean(dir), tmp, func(rel string) bool { return !gone[rel] }); err != nil {
 			return fmt.Errorf("golden: %w", err)
 		}
-		if err := writeManifest(fsys, tmp, m); err != nil {
+		if err := writeManifest(d, tmp, m); err != nil {
 			return err
 		}
 		old.dir = filepath.Clean(dir)
-		now := &Store{fs: fsys, name: dir, dir: tmp, manifest: m, open: map[string]*tensor.File{}}
+		now := &Store{disk: d, name: dir, dir: tmp, manifest: m, open: map[string]*tensor.File{}}
 		delta = diff(old, now, replaced)
 		// Neither folder may be mapped while it is renamed: Windows refuses that.
 		return errors.Join(now.Close(), old.Close(), ctx.Err())
@@ -127,7 +132,7 @@ func importable(name string, run *Run, opt ImportOptions) error {
 }
 
 // writeCase writes one file a step.
-func writeCase(ctx context.Context, fsys afero.Fs, dir, name string, opt ImportOptions) ([]Pass, error) {
+func writeCase(ctx context.Context, d disk, dir, name string, opt ImportOptions) ([]Pass, error) {
 	run := opt.Runs[name]
 	prov := opt.Provenance
 	prov.Engine = cmp.Or(prov.Engine, run.Engine)
@@ -145,7 +150,7 @@ func writeCase(ctx context.Context, fsys afero.Fs, dir, name string, opt ImportO
 	var passes []Pass
 	for _, step := range run.Steps() {
 		p := Pass{Variant: opt.Variant, Case: name, Step: step, File: passFile(opt.Variant, name, step), Provenance: prov}
-		if err := writePass(ctx, fsys, dir, &p, run, opt.Keep); err != nil {
+		if err := writePass(ctx, d, dir, &p, run, opt.Keep); err != nil {
 			return nil, err
 		}
 		passes = append(passes, p)
@@ -153,7 +158,7 @@ func writeCase(ctx context.Context, fsys afero.Fs, dir, name string, opt ImportO
 	return passes, nil
 }
 
-func writePass(ctx context.Context, fsys afero.Fs, dir string, p *Pass, run *Run, keep func(layer, port string) bool) error {
+func writePass(ctx context.Context, d disk, dir string, p *Pass, run *Run, keep func(layer, port string) bool) error {
 	var named []tensor.Named
 	for index, e := range run.Ports {
 		if e.Step != p.Step || keep != nil && !keep(e.Layer, e.Port) {
@@ -169,7 +174,7 @@ func writePass(ctx context.Context, fsys afero.Fs, dir string, p *Pass, run *Run
 	if len(named) == 0 {
 		return fmt.Errorf("golden: import %s: nothing of the step is captured: check capture in the fixture", p.File)
 	}
-	s, err := create(fsys, filepath.Join(dir, filepath.FromSlash(p.File)))
+	s, err := create(d, filepath.Join(dir, filepath.FromSlash(p.File)))
 	if err != nil {
 		return err
 	}

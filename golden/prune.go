@@ -5,29 +5,33 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-
-	"github.com/spf13/afero"
 )
 
 // PruneOptions says what stays.
 type PruneOptions struct {
-	// Keep reports whether the fixture asks for a pass; nil keeps all.
+	// Keep reports whether someone asks for a pass; nil keeps all.
 	Keep func(variant, caseName, step string) bool
 	// Apply removes; without it Prune only lists.
 	Apply bool
 }
 
-// Prune lists the files that nothing asks for: passes that Keep refuses and .safetensors files that the manifest does not list. With
-// Apply they are removed, atomically. A store in which Verify finds anything else is not pruned, nor one of which nothing would stay.
-func Prune(ctx context.Context, fsys afero.Fs, dir string, opt PruneOptions) ([]string, error) {
-	s, err := Open(fsys, dir)
+// Prune returns the files that no one asks for, relative to dir: passes that Keep refuses, and
+// .safetensors files that the manifest does not list. With Apply they are removed, atomically. A
+// store in which [Store.Verify] finds anything else is not pruned, nor one of which nothing would
+// stay. Errors are those of [Open], too.
+func Prune(ctx context.Context, dir string, opt PruneOptions) ([]string, error) {
+	return prune(ctx, system{}, dir, opt)
+}
+
+func prune(ctx context.Context, d disk, dir string, opt PruneOptions) ([]string, error) {
+	s, err := open(d, dir)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
 	gone := map[string]bool{}
 	var files []string
-	m := &Manifest{Schema: Schema}
+	m := &manifest{Schema: schema}
 	for _, p := range s.manifest.Passes {
 		if opt.Keep == nil || opt.Keep(p.Variant, p.Case, p.Step) {
 			m.Passes = append(m.Passes, p)
@@ -58,9 +62,9 @@ func Prune(ctx context.Context, fsys afero.Fs, dir string, opt PruneOptions) ([]
 	if err := s.Close(); err != nil {
 		return nil, err
 	}
-	err = replace(fsys, dir, func(tmp string) error {
-		keep := func(rel string) bool { return rel != ManifestFile && !gone[rel] }
-		return errors.Join(copyTree(ctx, fsys, filepath.Clean(dir), tmp, keep), writeManifest(fsys, tmp, m))
+	err = replace(d, dir, func(tmp string) error {
+		keep := func(rel string) bool { return rel != manifestFile && !gone[rel] }
+		return errors.Join(copyTree(ctx, d, filepath.Clean(dir), tmp, keep), writeManifest(d, tmp, m))
 	})
 	return files, err
 }

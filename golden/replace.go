@@ -10,11 +10,8 @@ import (
 	"hash"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime"
-
-	"github.com/spf13/afero"
 )
 
 // beside names a hidden folder next to dir: "new" while goldens are written, "old" for the moment between two renames.
@@ -22,74 +19,76 @@ func beside(dir, what string) string {
 	return filepath.Join(filepath.Dir(dir), "."+filepath.Base(dir)+"."+what)
 }
 
-// replace exchanges the folder dir for one that build fills. Until all of it is on disk dir is as it was. Then two renames follow;
-// between them there is no dir, and Open takes the old one. If anything fails, the old goldens stay.
-func replace(fsys afero.Fs, dir string, build func(tmp string) error) (err error) {
+// replace exchanges the folder dir for one that build fills. Until all of it is on disk dir is as it
+// was. Then two renames follow; between them there is no dir, and Open takes the old one. If
+// anything fails, the old goldens stay.
+func replace(d disk, dir string, build func(tmp string) error) (err error) {
 	dir = filepath.Clean(dir)
 	tmp, old, parent := beside(dir, "new"), beside(dir, "old"), filepath.Dir(dir)
-	if err := recoverOld(fsys, dir); err != nil {
+	if err := recoverOld(d, dir); err != nil {
 		return err
 	}
-	if err := fsys.RemoveAll(tmp); err != nil { // of an update that died
+	if err := d.RemoveAll(tmp); err != nil { // of an update that died
 		return fmt.Errorf("golden: %w", err)
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, fsys.RemoveAll(tmp))
+			err = errors.Join(err, d.RemoveAll(tmp))
 		}
 	}()
-	if err := fsys.MkdirAll(tmp, 0o755); err != nil {
+	if err := d.MkdirAll(tmp); err != nil {
 		return fmt.Errorf("golden: %w", err)
 	}
 	if err := build(tmp); err != nil {
 		return err
 	}
-	err = afero.Walk(fsys, tmp, func(name string, info fs.FileInfo, err error) error {
+	err = d.Walk(tmp, func(name string, info fs.FileInfo, err error) error {
 		if err != nil || !info.IsDir() {
 			return err
 		}
-		return syncDir(fsys, name)
+		return syncDir(d, name)
 	})
 	if err != nil {
 		return fmt.Errorf("golden: %w", err)
 	}
-	had, err := exists(fsys, dir)
+	had, err := exists(d, dir)
 	if err != nil {
 		return fmt.Errorf("golden: %w", err)
 	}
 	if had {
-		if err := fsys.Rename(dir, old); err != nil {
+		if err := d.Rename(dir, old); err != nil {
 			return fmt.Errorf("golden: the goldens are as they were: %w", err)
 		}
 	}
-	if err := fsys.Rename(tmp, dir); err != nil {
+	if err := d.Rename(tmp, dir); err != nil {
 		if had {
-			err = errors.Join(err, fsys.Rename(old, dir))
+			err = errors.Join(err, d.Rename(old, dir))
 		}
 		return fmt.Errorf("golden: the goldens are as they were: %w", err)
 	}
 	// The new goldens are there. What fails now leaves a folder behind at most, which the next update removes.
-	if err := syncDir(fsys, parent); err != nil {
+	if err := syncDir(d, parent); err != nil {
 		return fmt.Errorf("golden: the new goldens are written, but perhaps not on disk yet: %w", err)
 	}
-	if err := fsys.RemoveAll(old); err != nil {
+	if err := d.RemoveAll(old); err != nil {
 		return fmt.Errorf("golden: the new goldens are written, but the old ones in %s could not be removed: %w", old, err)
 	}
 	return nil
 }
 
-// recoverOld ends what an update that died has left: without dir the old goldens come back, with it they are removed.
-func recoverOld(fsys afero.Fs, dir string) error {
+// recoverOld ends what an update that died has left: without dir the old goldens come back, with it
+// they are removed.
+func recoverOld(d disk, dir string) error {
 	old := beside(dir, "old")
-	left, err := exists(fsys, old)
+	left, err := exists(d, old)
 	if err != nil || !left {
 		return err
 	}
-	there, err := exists(fsys, dir)
+	there, err := exists(d, dir)
 	if err == nil && there {
-		err = fsys.RemoveAll(old)
+		err = d.RemoveAll(old)
 	} else if err == nil {
-		err = fsys.Rename(old, dir)
+		err = d.Rename(old, dir)
 	}
 	if err != nil {
 		return fmt.Errorf("golden: %w", err)
@@ -97,11 +96,11 @@ func recoverOld(fsys afero.Fs, dir string) error {
 	return nil
 }
 
-func syncDir(fsys afero.Fs, dir string) error {
+func syncDir(d disk, dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil // folders cannot be synced there
 	}
-	f, err := fsys.Open(dir)
+	f, err := d.Open(dir)
 	if err != nil {
 		return err
 	}
@@ -111,16 +110,16 @@ func syncDir(fsys afero.Fs, dir string) error {
 // sink is a new file that is hashed while it is written.
 type sink struct {
 	*bufio.Writer
-	file afero.File
+	file file
 	hash hash.Hash
 	size int64
 }
 
-func create(fsys afero.Fs, name string) (*sink, error) {
-	if err := fsys.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+func create(d disk, name string) (*sink, error) {
+	if err := d.MkdirAll(filepath.Dir(name)); err != nil {
 		return nil, fmt.Errorf("golden: %w", err)
 	}
-	f, err := fsys.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := d.Create(name)
 	if err != nil {
 		return nil, fmt.Errorf("golden: %w", err)
 	}
@@ -152,15 +151,15 @@ type writerFunc func(p []byte) (int, error)
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // writeManifest writes the manifest into a folder.
-func writeManifest(fsys afero.Fs, dir string, m *Manifest) error {
+func writeManifest(d disk, dir string, m *manifest) error {
 	data, err := m.marshal()
 	if err != nil {
 		return err
 	}
-	if _, err := parseManifest(ManifestFile, data); err != nil {
+	if _, err := parseManifest(manifestFile, data); err != nil {
 		return fmt.Errorf("golden: the manifest would not be readable: %w", err)
 	}
-	s, err := create(fsys, filepath.Join(dir, ManifestFile))
+	s, err := create(d, filepath.Join(dir, manifestFile))
 	if err != nil {
 		return err
 	}
@@ -168,12 +167,13 @@ func writeManifest(fsys afero.Fs, dir string, m *Manifest) error {
 	return s.finish(err)
 }
 
-// copyTree copies the files for which keep is true; their names are relative, with slashes. A folder that is not there is empty.
-func copyTree(ctx context.Context, fsys afero.Fs, from, to string, keep func(rel string) bool) error {
-	if there, err := exists(fsys, from); err != nil || !there {
+// copyTree copies the files for which keep is true; their names are relative, with slashes. A folder
+// that is not there is empty.
+func copyTree(ctx context.Context, d disk, from, to string, keep func(rel string) bool) error {
+	if there, err := exists(d, from); err != nil || !there {
 		return err
 	}
-	return afero.Walk(fsys, from, func(name string, info fs.FileInfo, err error) error {
+	return d.Walk(from, func(name string, info fs.FileInfo, err error) error {
 		if err != nil || info.IsDir() {
 			return err
 		}
@@ -181,10 +181,10 @@ func copyTree(ctx context.Context, fsys afero.Fs, from, to string, keep func(rel
 		if err != nil || !keep(filepath.ToSlash(rel)) {
 			return err
 		}
-		s, err := create(fsys, filepath.Join(to, rel))
+		s, err := create(d, filepath.Join(to, rel))
 		if err != nil {
 			return err
 		}
-		return s.finish(stream(ctx, fsys, name, io.Writer(s)))
+		return s.finish(stream(ctx, d, name, io.Writer(s)))
 	})
 }

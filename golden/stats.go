@@ -6,7 +6,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Stats describes the values of a tensor for people. All but the counts are of the finite values, and 0 if there are none.
+// Stats describes the values of a tensor for people. Figures are over the finite values, and 0 if
+// there are none; NaN and Inf count the others.
 type Stats struct {
 	Min  float64 `json:"min"`
 	Max  float64 `json:"max"`

@@ -9,52 +9,54 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/spf13/afero"
-
-	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
 
-// Store is an open folder of goldens. It is safe for concurrent use. Its tensors must not be used after Close.
+// Store is an open folder of goldens. It is safe for concurrent use. Its tensors must not be used
+// after Close.
 type Store struct {
-	fs       afero.Fs
-	dir      string // where the files are
+	disk     disk
+	dir      string // where the files are; name, or the folder that an Import left beside it
 	name     string // as it was given
-	manifest *Manifest
+	manifest *manifest
 
 	mu   sync.Mutex
 	open map[string]*tensor.File // by Pass.File
 }
 
-// Open reads the manifest of the store in dir. If there is none the error is [ErrNotFound]; a manifest that cannot be believed is
-// [ErrCorrupt]. The files themselves are opened when their tensors are asked for. Where an update died between its last two steps,
-// the goldens from before it are opened.
-func Open(fsys afero.Fs, dir string) (*Store, error) {
-	s := &Store{fs: fsys, name: dir, open: map[string]*tensor.File{}}
+// Open reads the manifest of the store in dir. Files are opened when their tensors are asked for.
+// Where an [Import] died between its last two steps, the goldens from before it are opened.
+//
+// The error is [ErrNotFound] without a manifest, and [ErrCorrupt] for one that is damaged or has
+// another schema.
+func Open(dir string) (*Store, error) { return open(system{}, dir) }
+
+func open(d disk, dir string) (*Store, error) {
+	s := &Store{disk: d, name: dir, open: map[string]*tensor.File{}}
 	var data []byte
 	var err error
 	for _, s.dir = range []string{dir, beside(dir, "old")} {
-		if data, err = afero.ReadFile(fsys, filepath.Join(s.dir, ManifestFile)); err == nil {
+		if data, err = readFile(d, filepath.Join(s.dir, manifestFile)); err == nil {
 			break
 		}
-		if exists, _ := afero.DirExists(fsys, s.dir); exists || !errors.Is(err, fs.ErrNotExist) {
+		if there, _ := exists(d, s.dir); there || !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, notFound("%s has no %s: make goldens: %s", dir, ManifestFile, Renew)
+		return nil, notFound("%s has no %s: make goldens: %s", dir, manifestFile, renew)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("golden: open %q: %w", dir, err)
 	}
-	if s.manifest, err = parseManifest(filepath.Join(s.dir, ManifestFile), data); err != nil {
+	if s.manifest, err = parseManifest(filepath.Join(s.dir, manifestFile), data); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// Close unmaps all files. The store can be used again after it, tensors from before it cannot.
+// Close unmaps all files. The store can be used again after it; tensors from before it cannot.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,13 +68,13 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// Dir is the folder as it was given to Open.
+// Dir returns the folder as it was given to [Open].
 func (s *Store) Dir() string { return s.name }
 
-// Passes lists the passes by variant, case and step; the caller must not change them.
+// Passes returns all passes, sorted by variant, case and step. The caller must not change them.
 func (s *Store) Passes() []Pass { return s.manifest.Passes }
 
-// Variants lists the variants of a case; of all cases for "".
+// Variants returns the variants of a case, sorted; of all cases for "".
 func (s *Store) Variants(caseName string) []string {
 	var out []string
 	for _, p := range s.manifest.Passes {
@@ -83,7 +85,7 @@ func (s *Store) Variants(caseName string) []string {
 	return out
 }
 
-// Steps lists the steps of a case in their order.
+// Steps returns the steps of a case in their order: "0", "1", … "10".
 func (s *Store) Steps(variant, caseName string) []string {
 	var out []string
 	for _, p := range s.manifest.Passes {
@@ -94,14 +96,14 @@ func (s *Store) Steps(variant, caseName string) []string {
 	return out
 }
 
-// Pass finds a pass. The error is [ErrNotFound].
+// Pass returns a pass, or the error [ErrNotFound].
 func (s *Store) Pass(variant, caseName, step string) (*Pass, error) {
 	for i := range s.manifest.Passes {
 		if p := &s.manifest.Passes[i]; p.Variant == variant && p.Case == caseName && p.Step == step {
 			return p, nil
 		}
 	}
-	return nil, notFound("%s has no golden %s: make it: %s", s.name, passFile(variant, caseName, step), Renew)
+	return nil, notFound("%s has no golden %s: make it: %s", s.name, passFile(variant, caseName, step), renew)
 }
 
 // Entry is one golden tensor of a pass.
@@ -111,7 +113,8 @@ type Entry struct {
 	store *Store
 }
 
-// Tensors lists the goldens of a pass in execution order. It opens no file; the error is [ErrNotFound].
+// Tensors returns the goldens of a pass in execution order. It opens no file. The error is
+// [ErrNotFound].
 func (s *Store) Tensors(variant, caseName, step string) ([]Entry, error) {
 	p, err := s.Pass(variant, caseName, step)
 	if err != nil {
@@ -124,8 +127,9 @@ func (s *Store) Tensors(variant, caseName, step string) ([]Entry, error) {
 	return entries, nil
 }
 
-// Tensor gives the values, a view of the file, which is opened for the first of its tensors. dtype, shape and place in the file are
-// checked against the manifest, the values are not: see [Entry.Verify]. The error is [ErrCorrupt], or [ErrNotFound] without the file.
+// Tensor returns the values as a view of the file, which is mapped for the first of its tensors.
+// Type, shape and place in the file are checked against the manifest; the values are not, see
+// [Entry.Verify]. The error is [ErrCorrupt], or [ErrNotFound] where the file is missing.
 func (e Entry) Tensor() (*tensor.Tensor, error) {
 	f, err := e.store.file(e.pass)
 	if err != nil {
@@ -138,7 +142,7 @@ func (e Entry) Tensor() (*tensor.Tensor, error) {
 	return t, nil
 }
 
-// Verify reads the tensor and compares its hash with the manifest's. The error is that of Tensor.
+// Verify reads the values and compares their sha256 with the manifest's. Errors are those of Tensor.
 func (e Entry) Verify() error {
 	t, err := e.Tensor()
 	if err != nil {
@@ -159,7 +163,7 @@ func (s *Store) file(p *Pass) (*tensor.File, error) {
 	if f := s.open[p.File]; f != nil {
 		return f, nil
 	}
-	f, err := openFile(s.fs, s.path(p), p.Size)
+	f, err := openFile(s.disk, s.path(p), p.Size)
 	if err != nil {
 		return nil, err
 	}
@@ -167,11 +171,12 @@ func (s *Store) file(p *Pass) (*tensor.File, error) {
 	return f, nil
 }
 
-// openFile maps a file where it is a real one, and reads it otherwise. A file of another size than the manifest says is not read.
-func openFile(fsys afero.Fs, name string, size int64) (*tensor.File, error) {
-	f, err := fsys.Open(name)
+// openFile maps a file of the operating system and reads any other. A file of another size than the
+// manifest says is not read.
+func openFile(d disk, name string, size int64) (*tensor.File, error) {
+	f, err := d.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &classError{class: ErrNotFound, cause: err, msg: fmt.Sprintf("%s does not exist, but the manifest lists it: restore it, or %s", name, Renew)}
+		return nil, &classError{class: ErrNotFound, cause: err, msg: fmt.Sprintf("%s does not exist, but the manifest lists it: restore it, or %s", name, renew)}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("golden: %w", err)
@@ -189,8 +194,8 @@ func openFile(fsys afero.Fs, name string, size int64) (*tensor.File, error) {
 		return nil, wrongSize(name, st.Size(), size)
 	}
 	var out *tensor.File
-	if path, ok := realPath(f); ok {
-		out, err = safetensors.Open(path)
+	if real, ok := f.(*os.File); ok {
+		out, err = safetensors.Open(real.Name())
 	} else {
 		data := make([]byte, st.Size())
 		if n, err := f.ReadAt(data, 0); n != len(data) {
@@ -214,21 +219,7 @@ func wrongSize(name string, is, want int64) error {
 	if is < want {
 		what = "is truncated"
 	}
-	return corrupt("%s %s: %d bytes of %d: restore it, or %s", name, what, is, want, Renew)
-}
-
-// realPath gives the path of a file of the operating system, through whatever file systems wrap it.
-func realPath(f afero.File) (string, bool) {
-	for {
-		switch file := f.(type) {
-		case *os.File:
-			return file.Name(), true
-		case *afero.BasePathFile:
-			f = file.File
-		default:
-			return "", false
-		}
-	}
+	return corrupt("%s %s: %d bytes of %d: restore it, or %s", name, what, is, want, renew)
 }
 
 // lookup finds the tensor of a record in its file and checks that the header says what the manifest says.
@@ -243,22 +234,4 @@ func lookup(f *tensor.File, r Record) (*tensor.Tensor, error) {
 		return nil, fmt.Errorf("the file has it at byte %d, the manifest says %d", t.Place().Offset, r.Offset)
 	}
 	return t, nil
-}
-
-// Stale compares what the goldens were made of with what the fixture says now: inputs gives it by case (the Inputs of its package
-// fixture). Each stale variant and case is one [*StaleError]; goldens of other cases are not looked at, see [Prune].
-func (s *Store) Stale(inputs map[string]map[string]string) []error {
-	var out []error
-	seen := map[[2]string]bool{}
-	for _, p := range s.manifest.Passes {
-		now, ok := inputs[p.Case]
-		if !ok || seen[[2]string{p.Variant, p.Case}] {
-			continue
-		}
-		if changes := fixture.Changed(p.Provenance.Inputs, now); len(changes) > 0 {
-			seen[[2]string{p.Variant, p.Case}] = true
-			out = append(out, &StaleError{Dir: s.name, Variant: p.Variant, Case: p.Case, Changes: changes})
-		}
-	}
-	return out
 }

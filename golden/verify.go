@@ -4,23 +4,20 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
-
-	"github.com/spf13/afero"
 
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
 
-// Verify reads everything: the hash of each file, its header against the manifest, hash and statistics of each tensor, and files that
-// belong to no golden. It gives what is wrong, and an error only if ctx ends or the folder cannot be read.
+// Verify reads everything and returns what is wrong: the sha256 of each file, its header against the
+// manifest, sha256 and statistics of each tensor, and .safetensors files that belong to no golden.
+// The error is for a context that ended, and for a folder that cannot be read.
 func (s *Store) Verify(ctx context.Context) ([]Problem, error) {
 	var out []Problem
 	for i := range s.manifest.Passes {
@@ -42,18 +39,18 @@ func (s *Store) Verify(ctx context.Context) ([]Problem, error) {
 }
 
 func (s *Store) verifyPass(ctx context.Context, p *Pass) ([]Problem, error) {
-	f, err := openFile(s.fs, s.path(p), p.Size) // anew: the file may have changed since it was mapped
+	f, err := openFile(s.disk, s.path(p), p.Size) // again: the file may have changed since it was mapped
 	if err != nil {
 		return []Problem{{File: p.File, Err: err}}, nil
 	}
 	defer f.Close()
 	var out []Problem
-	hash, err := hashFile(ctx, s.fs, s.path(p))
+	hash, err := hashFile(ctx, s.disk, s.path(p))
 	if err != nil {
 		return nil, err
 	}
 	if hash != p.SHA256 {
-		out = append(out, Problem{File: p.File, Err: corrupt("sha256 is %.12s…, the manifest says %.12s…: restore it, or %s", hash, p.SHA256, Renew)})
+		out = append(out, Problem{File: p.File, Err: corrupt("sha256 is %.12s…, the manifest says %.12s…: restore it, or %s", hash, p.SHA256, renew)})
 	}
 	used := map[string]bool{}
 	type checked struct {
@@ -105,7 +102,7 @@ func (s *Store) extra() ([]string, error) {
 		known[p.File] = true
 	}
 	var out []string
-	err := afero.Walk(s.fs, s.dir, func(name string, info fs.FileInfo, err error) error {
+	err := s.disk.Walk(s.dir, func(name string, info fs.FileInfo, err error) error {
 		if err != nil {
 			return err
 		}
@@ -126,16 +123,16 @@ func (s *Store) extra() ([]string, error) {
 }
 
 // hashFile reads a file a block at a time.
-func hashFile(ctx context.Context, fsys afero.Fs, name string) (string, error) {
+func hashFile(ctx context.Context, d disk, name string) (string, error) {
 	h := sha256.New()
-	if err := stream(ctx, fsys, name, h); err != nil {
+	if err := stream(ctx, d, name, h); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-func stream(ctx context.Context, fsys afero.Fs, name string, w io.Writer) error {
-	f, err := fsys.Open(name)
+func stream(ctx context.Context, d disk, name string, w io.Writer) error {
+	f, err := d.Open(name)
 	if err != nil {
 		return fmt.Errorf("golden: %w", err)
 	}
@@ -157,12 +154,4 @@ func (r *contextReader) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	return r.r.Read(p)
-}
-
-func exists(fsys afero.Fs, name string) (bool, error) {
-	_, err := fsys.Stat(name)
-	if errors.Is(err, os.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
 }

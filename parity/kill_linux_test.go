@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
-	"github.com/spf13/afero"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -121,7 +120,7 @@ func TestAnUpdateThatIsKilledLeavesTheGoldensWhole(t *testing.T) {
 	}
 	norms := map[string]float64{} // of the first golden, by dump
 	look := func() float64 {
-		store, err := golden.Open(afero.NewOsFs(), filepath.Join(fixture, "golden"))
+		store, err := golden.Open(filepath.Join(fixture, "golden"))
 		require.NoError(t, err)
 		defer store.Close()
 		problems, err := store.Verify(context.Background())

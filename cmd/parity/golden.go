@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"text/tabwriter"
 
-	"github.com/spf13/afero"
 	"github.com/spf13/cobra"
 
 	"github.com/goparity/goparity/golden"
@@ -35,10 +34,9 @@ func newGolden() *cobra.Command {
 
 // openStore opens the store of a fixture, or the store in that folder itself.
 func openStore(dir string) (*golden.Store, error) {
-	fsys := afero.NewOsFs()
-	s, err := golden.Open(fsys, filepath.Join(dir, "golden"))
+	s, err := golden.Open(filepath.Join(dir, "golden"))
 	if errors.Is(err, golden.ErrNotFound) {
-		if direct, derr := golden.Open(fsys, dir); derr == nil {
+		if direct, derr := golden.Open(dir); derr == nil {
 			return direct, nil
 		}
 	}
@@ -181,11 +179,11 @@ func newGoldenPrune() *cobra.Command {
 		Short: "list goldens that no case of the fixture asks for; --apply removes them",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			y, err := fixture.Load(afero.NewOsFs(), args[0])
+			y, err := fixture.Load(args[0])
 			if err != nil {
 				return err
 			}
-			files, err := golden.Prune(cmd.Context(), afero.NewOsFs(), filepath.Join(args[0], "golden"), golden.PruneOptions{Keep: y.Wants, Apply: apply})
+			files, err := golden.Prune(cmd.Context(), filepath.Join(args[0], "golden"), golden.PruneOptions{Keep: y.Wants, Apply: apply})
 			if err != nil {
 				return err
 			}

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/afero"
 	"github.com/spf13/cobra"
 
 	"github.com/goparity/goparity/internal/dump"
@@ -126,7 +125,7 @@ func (f *updateFlags) fixture(ctx context.Context, dir string, stdout, stderr io
 	if err = errors.Join(err, s.Close()); err != nil {
 		return false, err
 	}
-	y, err := fixture.Load(afero.NewOsFs(), dir)
+	y, err := fixture.Load(dir)
 	if err != nil {
 		return false, err
 	}

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/spf13/afero"
 	"github.com/spf13/cobra"
 
 	"github.com/goparity/goparity/internal/fixture"
@@ -161,7 +160,7 @@ func (f *verifyFlags) fixture(ctx context.Context, dir string, stderr io.Writer,
 		defer os.RemoveAll(tmp)
 		cfg.Goldens, cfg.Update = filepath.Join(tmp, "golden"), session.UpdateAll
 	}
-	if _, err := fixture.Load(afero.NewOsFs(), dir); err != nil {
+	if _, err := fixture.Load(dir); err != nil {
 		return err
 	}
 	s, err := session.Start(cfg)

@@ -31,8 +31,7 @@ var line = [][]string{
 	{"internal/diagnose"},
 	{"internal/report"},
 	{"internal/report/*"}, // what only the command links: plot and page
-	{"internal/fixture"},
-	{"golden"},
+	{"internal/fixture", "golden"},
 	{"internal/session"},
 	{"parity"},
 	{"testmain"},
@@ -57,7 +56,6 @@ var only = map[string][]string{
 
 // linked lists the other modules that a user's test binary may link: all that parity and testmain bring with them.
 var linked = []string{
-	"github.com/spf13/afero",
 	"github.com/x448/float16",
 	"go.yaml.in/yaml/v3",
 	"golang.org/x/sys",

@@ -12,8 +12,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/spf13/afero"
-
 	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/fixture"
@@ -82,8 +80,8 @@ func (f *Fixture) Problems() []Problem { return f.problems }
 // open reads fixture.yaml and the manifest of the goldens.
 func (f *Fixture) open() error {
 	f.opening.Do(func() {
-		if f.yaml, f.openErr = fixture.Load(afero.NewOsFs(), f.dir); f.openErr == nil {
-			f.store, f.openErr = golden.Open(afero.NewOsFs(), f.goldenDir())
+		if f.yaml, f.openErr = fixture.Load(f.dir); f.openErr == nil {
+			f.store, f.openErr = golden.Open(f.goldenDir())
 		}
 	})
 	return f.openErr
@@ -266,12 +264,8 @@ func (f *Fixture) options() Options {
 
 // inspect looks for what makes a result worth less than it seems.
 func (f *Fixture) inspect(c *Comparison) {
-	inputs := map[string]map[string]string{}
-	for _, y := range f.yaml.Cases {
-		inputs[y.Name] = f.yaml.Inputs(y.Name)
-	}
-	for _, err := range f.store.Stale(inputs) {
-		f.problem("parity:stale", err.Error())
+	for _, text := range f.staleGoldens() {
+		f.problem("parity:stale", text)
 	}
 	for _, r := range slices.Concat(f.runs, f.injected) {
 		if f.replay == "" && !f.isLive() {
@@ -291,6 +285,25 @@ func (f *Fixture) inspect(c *Comparison) {
 	if err := f.require(c); err != nil {
 		f.problem("parity:missing", err.Error())
 	}
+}
+
+// staleGoldens says of each variant and case what changed in the fixture since its goldens were
+// made. Goldens of cases that the fixture no longer has are not looked at.
+func (f *Fixture) staleGoldens() []string {
+	var out []string
+	seen := map[[2]string]bool{}
+	for _, p := range f.store.Passes() {
+		of := [2]string{p.Variant, p.Case}
+		if _, err := f.yaml.Case(p.Case); err != nil || seen[of] {
+			continue
+		}
+		seen[of] = true
+		if changes := fixture.Changed(p.Provenance.Inputs, f.yaml.Inputs(p.Case)); len(changes) > 0 {
+			out = append(out, fmt.Sprintf("golden: %s: the goldens %s of case %s are stale: %s; renew them: go test ./... -update",
+				f.store.Dir(), p.Variant, p.Case, strings.Join(changes, "; ")))
+		}
+	}
+	return out
 }
 
 func (f *Fixture) problem(name, text string) {

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/afero"
-
 	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
@@ -34,7 +32,7 @@ func (s *Session) Update(stdout io.Writer) error {
 
 // update imports each variant that the dump folder has: DUMP/<variant>/… or, for a single one, DUMP itself (see dump.OpenCases).
 func (f *Fixture) update(mode string, stdout io.Writer) error {
-	yaml, err := fixture.Load(afero.NewOsFs(), f.dir)
+	yaml, err := fixture.Load(f.dir)
 	if err != nil {
 		return err
 	}
@@ -154,7 +152,7 @@ func (f *Fixture) importVariant(yaml *fixture.Fixture, variant, dir, mode string
 		fmt.Fprintf(stdout, "parity: update %s: %s: nothing is new\n", f.name, variant)
 		return nil
 	}
-	delta, err := golden.Import(f.cfg.context(), afero.NewOsFs(), folder, opt)
+	delta, err := golden.Import(f.cfg.context(), folder, opt)
 	if err != nil {
 		return err
 	}
@@ -177,7 +175,7 @@ func printDelta(w io.Writer, what string, d *golden.Delta) {
 
 // have lists the cases of a variant that have goldens.
 func (f *Fixture) have(folder, variant string) (cases []string, err error) {
-	s, err := golden.Open(afero.NewOsFs(), folder)
+	s, err := golden.Open(folder)
 	if errors.Is(err, golden.ErrNotFound) {
 		return nil, nil
 	}

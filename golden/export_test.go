@@ -1,0 +1,52 @@
+package golden
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/afero"
+)
+
+// What the tests look at besides the exported names.
+const (
+	ManifestFile = manifestFile
+	Schema       = schema
+)
+
+// Manifest is manifest.json.
+type Manifest = manifest
+
+// on is a file system of afero as a disk; the operating system's own is that of the package.
+type on struct{ afero.Fs }
+
+func diskOf(fsys afero.Fs) disk {
+	if _, ok := fsys.(*afero.OsFs); ok {
+		return system{}
+	}
+	return on{fsys}
+}
+
+func (d on) Open(name string) (file, error) { return d.Fs.Open(name) }
+
+func (d on) Create(name string) (file, error) {
+	return d.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+}
+
+func (d on) Stat(name string) (fs.FileInfo, error)           { return d.Fs.Stat(name) }
+func (d on) Walk(root string, visit filepath.WalkFunc) error { return afero.Walk(d.Fs, root, visit) }
+func (d on) MkdirAll(name string) error                      { return d.Fs.MkdirAll(name, 0o755) }
+
+// OpenOn is Open on another file system.
+func OpenOn(fsys afero.Fs, dir string) (*Store, error) { return open(diskOf(fsys), dir) }
+
+// ImportOn is Import on another file system.
+func ImportOn(ctx context.Context, fsys afero.Fs, dir string, opt ImportOptions) (*Delta, error) {
+	return importRuns(ctx, diskOf(fsys), dir, opt)
+}
+
+// PruneOn is Prune on another file system.
+func PruneOn(ctx context.Context, fsys afero.Fs, dir string, opt PruneOptions) ([]string, error) {
+	return prune(ctx, diskOf(fsys), dir, opt)
+}

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -35,7 +34,9 @@ import (
 //	flip FILE OFFSET                    change one byte; a negative offset counts from the end
 //	replace FILE OLD NEW                change a text
 //	age DIR                             make all files an hour old: go test stores no result that depends on fresh ones
-//	[!] rerun [args]                    run the first command that the last output calls "rerun:"
+//	[!] gotest [flags] [PACKAGE]        go test of one package, without linking what another script has linked; scripts that are
+//	                                    about go test itself (its cache, -json, tags, several packages) call that
+//	[!] rerun [-go] [args]              run the first command that the last output calls "rerun:"; with -go, go itself runs it
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"go", "sh"} {
@@ -52,6 +53,7 @@ func TestScripts(t *testing.T) {
 	base, err := txtar.ParseFile(filepath.Join("testdata", "base.txtar"))
 	require.NoError(t, err)
 	gomod, sums := userModule(t, root)
+	user := userTests{dir: t.TempDir(), built: map[string]func() error{}}
 
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
@@ -80,7 +82,8 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"mkdump": cmdMkdump, "golden": cmdGolden, "record": cmdRecord, "flip": cmdFlip, "replace": cmdReplace, "age": cmdAge, "rerun": cmdRerun,
+			"mkdump": cmdMkdump, "golden": cmdGolden, "record": cmdRecord, "flip": cmdFlip, "replace": cmdReplace, "age": cmdAge,
+			"gotest": user.gotest, "rerun": user.rerun,
 		},
 	})
 }
@@ -181,20 +184,4 @@ func cmdAge(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(filepath.WalkDir(ts.MkAbs(args[0]), func(path string, _ fs.DirEntry, err error) error {
 		return errors.Join(err, os.Chtimes(path, hour, hour))
 	}))
-}
-
-var rerunLine = regexp.MustCompile(`(?m)rerun: (go test .*)$`)
-
-func cmdRerun(ts *testscript.TestScript, neg bool, args []string) {
-	m := rerunLine.FindStringSubmatch(ts.ReadFile("stdout"))
-	if m == nil {
-		ts.Fatalf("rerun: the last output has no rerun line")
-	}
-	err := ts.Exec("sh", "-c", strings.Join(append([]string{m[1]}, args...), " "))
-	switch {
-	case neg && err == nil:
-		ts.Fatalf("rerun: %s passed", m[1])
-	case !neg:
-		ts.Check(err)
-	}
 }

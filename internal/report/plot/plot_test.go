@@ -6,6 +6,7 @@ import (
 	"image/color"
 	"image/png"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -75,6 +76,25 @@ func TestExtremes(t *testing.T) {
 	huge := reporttest.Deep(2, -1)
 	huge.Layers[0].Standard.MSE, huge.Layers[1].Standard.MSE = math.MaxFloat64, 5e-324
 	draw(t, huge, report.Injected)
+}
+
+// No name, however long, runs over the edge.
+func TestLongNames(t *testing.T) {
+	long := reporttest.Deep(4, 2)
+	long.Fixture = strings.Repeat("W", 300)
+	for i := range long.Layers {
+		if long.Layers[i].Layer == long.FirstDivergence.Layer {
+			long.Layers[i].Layer += strings.Repeat(".W", 150)
+		}
+	}
+	long.FirstDivergence.Layer += strings.Repeat(".W", 150)
+	img := draw(t, long, report.Standard)
+	assert.Positive(t, count(img, red, 0, 100), "marked")
+	for y := range img.Bounds().Dy() {
+		for _, x := range []int{0, img.Bounds().Dx() - 1} {
+			require.Equal(t, color.RGBA{0xff, 0xff, 0xff, 0xff}, img.At(x, y), "%d, %d", x, y)
+		}
+	}
 }
 
 func BenchmarkPNG(b *testing.B) {

@@ -1,0 +1,97 @@
+package plot
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/goparity/goparity/internal/report"
+)
+
+// scale maps errors to a logarithmic axis of decades, with a line for zeros below and one for
+// infinite errors above.
+type scale struct {
+	low, high        float64 // decades of the finite errors
+	bottom, top      float64 // of the axis: the line of zeros or low, that of infinite errors or high
+	zeros, infinites int
+	none             bool // there is no error at all
+}
+
+func newScale(points []report.Point) scale {
+	s := scale{low: math.Inf(1), high: math.Inf(-1), none: true}
+	for i := range points {
+		for _, mode := range []report.Mode{report.Standard, report.Injected} {
+			mse, ok := points[i].Error(mode)
+			if !ok {
+				continue
+			}
+			s.none = false
+			switch {
+			case mse == 0:
+				s.zeros++
+			case math.IsInf(mse, 1):
+				s.infinites++
+			default:
+				s.low, s.high = min(s.low, math.Log10(mse)), max(s.high, math.Log10(mse))
+			}
+		}
+	}
+	if s.low > s.high { // no finite one
+		s.low, s.high = -12, 0
+	}
+	s.low, s.high = math.Floor(s.low), math.Ceil(s.high)
+	if s.high == s.low {
+		s.high++
+	}
+	gap := max(1, (s.high-s.low)/12)
+	s.bottom, s.top = s.low, s.high
+	if s.zeros > 0 {
+		s.bottom -= gap
+	}
+	if s.infinites > 0 {
+		s.top += gap
+	}
+	return s
+}
+
+// at returns where an error lies, from 0 at the bottom of the axis to 1 at its top.
+func (s scale) at(mse float64) float64 {
+	switch {
+	case mse == 0:
+		return 0
+	case math.IsInf(mse, 1):
+		return 1
+	}
+	return (math.Log10(mse) - s.bottom) / (s.top - s.bottom)
+}
+
+// tick is a labelled place on an axis.
+type tick struct {
+	at    float64
+	label string
+}
+
+func (s scale) ticks() []tick {
+	var ticks []tick
+	if s.zeros > 0 {
+		ticks = append(ticks, tick{0, "0"})
+	}
+	every := float64(step(int(s.high-s.low)+1, 14))
+	for e := math.Ceil(s.low/every) * every; e <= s.high; e += every {
+		ticks = append(ticks, tick{(e - s.bottom) / (s.top - s.bottom), fmt.Sprintf("1e%d", int(e))})
+	}
+	if s.infinites > 0 {
+		ticks = append(ticks, tick{1, "NaN, Inf"})
+	}
+	return ticks
+}
+
+// step returns the least of 1, 2, 5, 10, 20, 50, … of which at most most steps cover n.
+func step(n, most int) int {
+	for unit := 1; ; unit *= 10 {
+		for _, s := range []int{unit, 2 * unit, 5 * unit} {
+			if n <= s*most {
+				return s
+			}
+		}
+	}
+}

@@ -6,8 +6,6 @@ import (
 	"io"
 	"math"
 	"sync"
-
-	"github.com/x448/float16"
 )
 
 // Float64s decodes elements start, start+1, … in row-major order into dst and returns how many it wrote: len(dst), or
@@ -298,7 +296,12 @@ func u64(b []byte, big bool) uint64 {
 var f16Table = sync.OnceValue(func() *[1 << 16]float32 {
 	var t [1 << 16]float32
 	for i := range t {
-		t[i] = float16.Frombits(uint16(i)).Float32()
+		t[i] = smallFloat(uint16(i), 16, 10, 15)
+	}
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	t[0x7c00], t[0xfc00] = inf, -inf
+	for i := 0x7c01; i <= 0x7fff; i++ {
+		t[i], t[0x8000|i] = nan, nan
 	}
 	return &t
 })
@@ -307,11 +310,11 @@ var f8Tables = sync.OnceValue(func() *[numDTypes][256]float32 {
 	var t [numDTypes][256]float32
 	nan := float32(math.NaN())
 	for i := range 256 {
-		b := uint8(i)
-		t[F8E4M3FN][i] = f8(b, 3, 7)
-		t[F8E4M3FNUZ][i] = f8(b, 3, 8)
-		t[F8E5M2][i] = f8(b, 2, 15)
-		t[F8E5M2FNUZ][i] = f8(b, 2, 16)
+		b := uint16(i)
+		t[F8E4M3FN][i] = smallFloat(b, 8, 3, 7)
+		t[F8E4M3FNUZ][i] = smallFloat(b, 8, 3, 8)
+		t[F8E5M2][i] = smallFloat(b, 8, 2, 15)
+		t[F8E5M2FNUZ][i] = smallFloat(b, 8, 2, 16)
 		t[F8E8M0FNU][i] = float32(math.Ldexp(1, i-127))
 	}
 	for _, d := range []DType{F8E4M3FNUZ, F8E5M2FNUZ} {
@@ -327,16 +330,18 @@ var f8Tables = sync.OnceValue(func() *[numDTypes][256]float32 {
 
 func f8Table(d DType) *[256]float32 { return &f8Tables()[d] }
 
-// f8 decodes sign, exponent and mantissa of an 8-bit float; special values are set by the caller.
-func f8(b uint8, mantissa, bias int) float32 {
+// smallFloat decodes sign, exponent and mantissa of a float of 8 or 16 bits; the caller sets the
+// special values.
+func smallFloat(b uint16, size, mantissa, bias int) float32 {
+	sign := uint16(1) << (size - 1)
 	m := float64(b & (1<<mantissa - 1))
-	e := int(b&0x7f) >> mantissa
+	e := int(b&(sign-1)) >> mantissa
 	scale := float64(int(1) << mantissa)
 	v := math.Ldexp(m/scale, 1-bias)
 	if e > 0 {
 		v = math.Ldexp(1+m/scale, e-bias)
 	}
-	if b&0x80 != 0 {
+	if b&sign != 0 {
 		v = -v
 	}
 	return float32(v)

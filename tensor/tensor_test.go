@@ -226,6 +226,32 @@ func TestDecodeEveryDType(t *testing.T) {
 	}
 }
 
+func TestEveryFloat16(t *testing.T) {
+	data := make([]byte, 0, 2<<16)
+	for code := range 1 << 16 {
+		data = binary.LittleEndian.AppendUint16(data, uint16(code))
+	}
+	x, err := tensor.New(tensor.F16, []int{1 << 16}, data)
+	require.NoError(t, err)
+	for code, value := range floats(x) {
+		want := decode(tensor.F16, uint64(code&0x7fff))
+		switch {
+		case code&0x7fff > 0x7c00:
+			want = math.NaN()
+		case code&0x7fff == 0x7c00:
+			want = math.Inf(1)
+		}
+		if code&0x8000 != 0 {
+			want = -want
+		}
+		if math.IsNaN(want) {
+			require.True(t, math.IsNaN(value), "code %#x", code)
+		} else {
+			require.Equal(t, math.Float64bits(want), math.Float64bits(value), "code %#x", code)
+		}
+	}
+}
+
 func TestIntegersAreExact(t *testing.T) {
 	x, err := tensor.Of([]int64{math.MinInt64, math.MaxInt64, 1<<53 + 1, -1}, 4)
 	require.NoError(t, err)

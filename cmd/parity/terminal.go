@@ -1,11 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 
-	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
 	"github.com/goparity/goparity/internal/report"
@@ -31,15 +32,15 @@ func terminal(w io.Writer) (fd int, ok bool) {
 	return int(f.Fd()), term.IsTerminal(int(f.Fd()))
 }
 
-// progress is a bar for comparisons of more than a gigabyte, on terminals only.
+// progress shows how far a comparison of more than a gigabyte is, on terminals only.
 type progress struct {
-	w   io.Writer
-	mu  sync.Mutex
-	bar *progressbar.ProgressBar
-	at  int64
+	w    io.Writer
+	mu   sync.Mutex
+	line string
+	at   int64 // per cent
 }
 
-const worthABar = 1 << 30 // bytes; less is done before one could read it
+const worthALine = 1 << 30 // bytes; less is done before one could read it
 
 func newProgress(w io.Writer) *progress {
 	if _, ok := terminal(w); !ok {
@@ -49,23 +50,21 @@ func newProgress(w io.Writer) *progress {
 }
 
 func (p *progress) set(done, total int64) {
-	if p.w == nil || total < worthABar {
+	if p.w == nil || total < worthALine {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.bar == nil {
-		p.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(p.w), progressbar.OptionShowBytes(true),
-			progressbar.OptionSetDescription("comparing"), progressbar.OptionClearOnFinish())
-	}
-	if done > p.at { // workers report out of order
-		p.at = done
-		p.bar.Set64(done)
+	if at := 100 * done / total; at > p.at { // workers report out of order
+		p.at = at
+		p.line = fmt.Sprintf("comparing %.1f GB: %d %%", float64(total)/1e9, at)
+		fmt.Fprintf(p.w, "\r%s", p.line)
 	}
 }
 
+// done clears the line.
 func (p *progress) done() {
-	if p.bar != nil {
-		p.bar.Clear()
+	if p.line != "" {
+		fmt.Fprintf(p.w, "\r%s\r", strings.Repeat(" ", len(p.line)))
 	}
 }

@@ -5,7 +5,6 @@ go 1.26.0
 require github.com/goparity/goparity v0.0.0
 
 require (
-	github.com/x448/float16 v0.8.4 // indirect
 	go.yaml.in/yaml/v3 v3.0.6 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	gonum.org/v1/gonum v0.17.0 // indirect

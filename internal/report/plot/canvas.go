@@ -37,7 +37,7 @@ func newCanvas(width, height int) (*canvas, error) {
 }
 
 func (c *canvas) fill(r image.Rectangle, col color.RGBA) {
-	draw.Draw(c, r, image.NewUniform(col), image.Point{}, draw.Src)
+	draw.Draw(c.RGBA, r, image.NewUniform(col), image.Point{}, draw.Src)
 }
 
 // dashes draws a horizontal or vertical line of dashes of the given length.
@@ -74,7 +74,7 @@ func (c *canvas) dot(x, y, inner, outer float64, col color.RGBA) {
 func (c *canvas) write(face font.Face, s string, x, y int, share float64, col color.RGBA) int {
 	width := font.MeasureString(face, s).Ceil()
 	half := face.Metrics().CapHeight / 2
-	d := font.Drawer{Dst: c, Src: image.NewUniform(col), Face: face,
+	d := font.Drawer{Dst: c.RGBA, Src: image.NewUniform(col), Face: face,
 		Dot: fixed.Point26_6{X: fixed.I(x - int(share*float64(width))), Y: fixed.I(y) + half}}
 	d.DrawString(s)
 	return width

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/report"
 )
 
@@ -47,11 +48,11 @@ type chart struct {
 	points []report.Point
 }
 
-// PNG draws the mean squared error of each output over the order in which the golden ran them, on a
-// logarithmic scale, coloured by component. The points of mode are filled, those of the other mode
-// are rings. The first divergence is a red line with its name. An MSE of zero is drawn on a line of
-// its own below all others, one that is infinite (a NaN or an infinity without its match) above
-// them.
+// PNG draws the mean squared error of each output over the order in which the reference ran them,
+// on a logarithmic scale, coloured by component. The points of mode are filled, those of the other
+// mode are rings. The first divergence is a red line with its name. An MSE of zero is drawn on a
+// line of its own below all others, one that is infinite (a NaN or an infinity without its match)
+// above them.
 //
 // A report without figures is drawn as an empty frame that says so.
 func PNG(w io.Writer, r *report.Report, mode report.Mode) error {
@@ -75,7 +76,7 @@ func PNG(w io.Writer, r *report.Report, mode report.Mode) error {
 	c.scatter(other, true)
 	c.scatter(mode, false)
 	c.legend(mode, other)
-	return png.Encode(w, c)
+	return png.Encode(w, c.RGBA)
 }
 
 // x returns the place of a point.
@@ -89,8 +90,8 @@ func (c chart) y(share float64) float64 {
 }
 
 func (c chart) axes() {
-	label, blocks := xAxis(c.points)
-	for _, t := range blocks {
+	caption, ticks := xAxis(c.points)
+	for _, t := range ticks {
 		x := int(c.x(int(t.at)))
 		c.fill(image.Rect(x, frame.Min.Y, x+1, frame.Max.Y), grid)
 		c.fill(image.Rect(x, frame.Max.Y, x+1, frame.Max.Y+6), soft)
@@ -105,7 +106,7 @@ func (c chart) axes() {
 	c.fill(image.Rect(frame.Min.X, frame.Min.Y, frame.Min.X+1, frame.Max.Y), soft)
 	c.fill(image.Rect(frame.Min.X, frame.Max.Y, frame.Max.X, frame.Max.Y+1), soft)
 	c.write(c.small, "mean squared error", 16, frame.Min.Y-14, 0, ink)
-	c.write(c.small, label, (frame.Min.X+frame.Max.X)/2, frame.Max.Y+40, 0.5, ink)
+	c.write(c.small, caption, (frame.Min.X+frame.Max.X)/2, frame.Max.Y+40, 0.5, ink)
 	if c.zeros > 0 {
 		c.apart(0, fmt.Sprintf("MSE 0, drawn below the scale: %d", c.zeros))
 	}
@@ -154,8 +155,8 @@ func (c chart) divergence() {
 		if i > len(c.points)/2 {
 			at, share = x-6, 1
 		}
-		label := c.fit(c.small, "first divergence: "+c.points[i].Name, frame.Dx()/2-10)
-		c.write(c.small, label, at, frame.Min.Y+10, share, mark)
+		note := c.fit(c.small, "first divergence: "+c.points[i].Name, frame.Dx()/2-10)
+		c.write(c.small, note, at, frame.Min.Y+10, share, mark)
 		return
 	}
 }
@@ -164,21 +165,21 @@ const maxTicks = 32
 
 // xAxis numbers the blocks of the model, each at its first point; a model without blocks has its
 // points numbered.
-func xAxis(points []report.Point) (label string, ticks []tick) {
+func xAxis(points []report.Point) (caption string, ticks []tick) {
 	last, outputs := "", 0
 	for i := range points {
 		if !points[i].Computed {
 			outputs++
 		}
-		name, number := block(points[i].Layer)
-		if number != "" && name+number != last {
-			last = name + number
-			ticks = append(ticks, tick{float64(i), number})
+		block := label.Block(label.Name(points[i].Layer))
+		if block != "" && block != last {
+			last = block
+			ticks = append(ticks, tick{float64(i), label.Last(block)})
 		}
 	}
-	label = fmt.Sprintf("%d outputs, in execution order; the numbers are those of the blocks", outputs)
+	caption = fmt.Sprintf("%d outputs, in execution order; the numbers are those of the blocks", outputs)
 	if len(ticks) < 2 {
-		label, ticks = "outputs, in execution order", nil
+		caption, ticks = "outputs, in execution order", nil
 		for i := range points {
 			ticks = append(ticks, tick{float64(i), strconv.Itoa(i)})
 		}
@@ -187,25 +188,14 @@ func xAxis(points []report.Point) (label string, ticks []tick) {
 	for i, every := 0, step(len(ticks), maxTicks); i < len(ticks); i += every {
 		shown = append(shown, ticks[i])
 	}
-	return label, shown
-}
-
-// block returns the name before a layer's first number, and the number.
-func block(layer string) (name, number string) {
-	elements := strings.Split(layer, ".")
-	for i, e := range elements {
-		if e != "" && strings.Trim(e, "0123456789") == "" {
-			return strings.Join(elements[:i], "."), e
-		}
-	}
-	return "", ""
+	return caption, shown
 }
 
 // legend draws one line below the plot: the components that there are, and what filled points and
 // rings mean.
 func (c chart) legend(mode, other report.Mode) {
 	x, y := frame.Min.X+6, height-18
-	item := func(label string) { x += 12 + c.write(c.small, label, x+12, y, 0, ink) + 26 }
+	item := func(name string) { x += 12 + c.write(c.small, name, x+12, y, 0, ink) + 26 }
 	for _, component := range report.Components {
 		n, computed := 0, 0
 		for i := range c.points {
@@ -225,11 +215,11 @@ func (c chart) legend(mode, other report.Mode) {
 		mode  report.Mode
 		inner float64
 	}{{mode, -1}, {other, 3.8}} {
-		label := words[m.mode]
+		name := words[m.mode]
 		if report.StatisticsOf(c.points, m.mode, "").N == 0 {
-			label += " (not run)"
+			name += " (not run)"
 		}
 		c.dot(float64(x), float64(y), m.inner, 5, ink)
-		item(label)
+		item(name)
 	}
 }

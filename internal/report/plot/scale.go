@@ -64,7 +64,7 @@ func (s scale) at(mse float64) float64 {
 	return (math.Log10(mse) - s.bottom) / (s.top - s.bottom)
 }
 
-// tick is a labelled place on an axis.
+// tick is a labelled place on an axis: the index of a point, or a share of the vertical axis.
 type tick struct {
 	at    float64
 	label string

@@ -16,6 +16,7 @@ import (
 
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/raw"
 )
 
 // pairOf makes two tensors of a type: normal values, and the same with small errors. Large ones repeat themselves.
@@ -157,11 +158,7 @@ func BenchmarkFiles(b *testing.B) {
 		b.Run(d.String(), func(b *testing.B) {
 			open := func(side string) *tensor.Tensor {
 				path := filepath.Join(dir, side+"."+d.String())
-				f, err := tensor.OpenFile("raw", path, func(f *tensor.File, data []byte) error {
-					x, err := tensor.New(d, []int{len(data) / d.Size() / 1024, 1024}, data)
-					f.Tensors = []tensor.Named{{Tensor: x}}
-					return err
-				})
+				f, err := raw.Open(path, raw.Spec{DType: d, Shape: []int{-1, 1024}})
 				require.NoError(b, err)
 				b.Cleanup(func() { require.NoError(b, f.Close()) })
 				return f.Tensors[0].Tensor

@@ -113,18 +113,6 @@ func Floor(golden, actual tensor.DType) Limits {
 	return g.Max(a)
 }
 
-// Coarser is the type that decides about a pair: the float one against an integer, of two floats the less precise.
-func Coarser(golden, actual tensor.DType) tensor.DType {
-	switch {
-	case golden.Epsilon() > actual.Epsilon(), golden.IsFloat() && !actual.IsFloat():
-		return golden
-	case golden.IsFloat() == actual.IsFloat() && golden.Epsilon() == actual.Epsilon() && golden.Size() > actual.Size():
-		return golden
-	default:
-		return actual
-	}
-}
-
 // Limits are the largest relative L2 of a tensor and of its worst row.
 type Limits struct{ RelL2, RowRelL2 float64 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/goparity/goparity/internal/places"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -24,6 +25,19 @@ type Detail struct {
 	// there is none: a pair that is not finite does not match, integers differ, or g is zero where |a−g| is above atol.
 	SmallestAtol, SmallestRtol float64
 }
+
+// Places is a set of row or column numbers.
+type Places struct{ in places.Places }
+
+// Count returns how many numbers are in the set.
+func (p Places) Count() int { return p.in.Count }
+
+// Total returns how many rows, or columns, the tensor has.
+func (p Places) Total() int { return p.in.Total }
+
+// Text says the set in words, for a noun: "all 16 rows", "rows 8–15", "every 4th column, 0–60",
+// "columns 32–63 of every 64, up to 511".
+func (p Places) Text(noun string) string { return p.in.Text(noun) }
 
 // Decade counts the pairs with 10^Exponent ≤ |a−g| < 10^(Exponent+1).
 type Decade struct{ Exponent, Count int }
@@ -70,15 +84,15 @@ func explain(golden, actual *tensor.Tensor, tol Tolerance, r Result) Detail {
 		quantiles  = newQuantiles(r.Finite)
 		ulp        = newULPs(golden, actual)
 		all        = newLines(r)
-		badRows    = newSet(r.Rows)
-		badColumns = newSet(r.RowLen)
+		badRows    = places.NewSet(r.Rows)
+		badColumns = places.NewSet(r.RowLen)
 	)
 	walkPairs(golden, actual, func(p *pair) {
 		bad := p.mismatch(tol, equal)
 		if bad {
 			d.Mismatches++
-			badRows.add(p.row)
-			badColumns.add(p.column)
+			badRows.Add(p.row)
+			badColumns.Add(p.column)
 		}
 		if p.finite {
 			if p.d == 0 {
@@ -107,7 +121,7 @@ func explain(golden, actual *tensor.Tensor, tol Tolerance, r Result) Detail {
 	d.Decades = listDecades(decades[:])
 	d.Quantiles = quantiles.result(r.MaxAbs.Value)
 	d.ULP = ulp.result()
-	d.BadRows, d.BadColumns = badRows.places(), badColumns.places()
+	d.BadRows, d.BadColumns = Places{badRows.Places()}, Places{badColumns.Places()}
 	d.Rows, d.Columns = all.figures()
 	return d
 }

@@ -1,10 +1,10 @@
 package compare
 
 import (
+	"errors"
 	"fmt"
-	"runtime"
-	"runtime/debug"
 
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -36,29 +36,20 @@ func (e *FaultError) Error() string {
 // Unwrap gives the error of the runtime.
 func (e *FaultError) Unwrap() error { return e.Err }
 
-// guard runs f and turns a fault on mapped memory into a FaultError, which the runtime would otherwise answer by ending the process.
-// Other panics go on.
-func guard(f func() error, tensors ...*tensor.Tensor) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case interface {
-			runtime.Error
-			Addr() uintptr
-		}:
-			fault := &FaultError{Err: r}
-			for _, t := range tensors {
-				if t != nil && t.Place().File != "" {
-					fault.Files = append(fault.Files, t.Place().File)
-				}
-			}
-			err = fault
-		default:
-			panic(r)
+// guard runs f and returns a FaultError where a tensor's file became unreadable.
+func guard(f func() error, tensors ...*tensor.Tensor) error {
+	err := mapfile.Guard(f)
+	var fault *mapfile.Fault
+	if !errors.As(err, &fault) {
+		return err
+	}
+	e := &FaultError{Err: fault.Err}
+	for _, t := range tensors {
+		if t != nil && t.Place().File != "" {
+			e.Files = append(e.Files, t.Place().File)
 		}
-	}()
-	return f()
+	}
+	return e
 }
 
 // check makes sure that two tensors can be compared.

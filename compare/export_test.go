@@ -26,6 +26,9 @@ func Again(golden, actual *tensor.Tensor, tol Tolerance) func() {
 	return func() { p.readRows(&part{tally: tally{abs: -1, rel: -1}}, s, pieceLen/p.rowLen, p.n/p.rowLen) }
 }
 
+// ReadAhead is what a pass does before it reads a chunk.
+var ReadAhead = readAhead
+
 // Sizes of the partition.
 const (
 	PieceLen = pieceLen

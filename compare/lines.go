@@ -1,32 +1,6 @@
 package compare
 
-import (
-	"math"
-
-	"github.com/goparity/goparity/tensor"
-)
-
-// Lines gives the figures of every row and of every column (index of the last axis), in order; mismatches are counted for a tolerance
-// of zero. RelL2 is measured as in [Row]. There are no columns where there is one row, and neither rows nor columns where there are more than 2^20 of them.
-//
-// Errors as those of [Tensors].
-func Lines(golden, actual *tensor.Tensor) (rows, columns []Line, err error) {
-	r, err := Tensors(golden, actual, Tolerance{})
-	if err != nil || r.N == 0 {
-		return nil, nil, err
-	}
-	err = guard(func() error {
-		rows, columns = allLines(golden, actual, r)
-		return nil
-	}, golden, actual)
-	return rows, columns, err
-}
-
-func allLines(golden, actual *tensor.Tensor, r Result) (rows, columns []Line) {
-	equal, ls := exact(golden, actual), newLines(r)
-	walkPairs(golden, actual, func(p *pair) { ls.add(p, p.mismatch(Tolerance{}, equal)) })
-	return ls.figures()
-}
+import "math"
 
 // lines collects rows and columns.
 type lines struct {
@@ -103,26 +77,4 @@ func (ls *lines) figures() (rows, columns []Line) {
 		return out
 	}
 	return each(ls.rows, ls.result.RowLen), each(ls.columns, ls.result.Rows)
-}
-
-// Walk visits all pairs in row-major order, 64-bit integers rounded to float64. Errors as those of [Tensors].
-func Walk(golden, actual *tensor.Tensor, f func(i int, g, a float64)) error {
-	if err := check(golden, actual); err != nil || golden.Len() == 0 {
-		return err
-	}
-	return guard(func() error {
-		walkPairs(golden, actual, func(p *pair) { f(p.index, p.g, p.a) })
-		return nil
-	}, golden, actual)
-}
-
-// PlacesOf is the set of the numbers i with in[i].
-func PlacesOf(in []bool) Places {
-	s := newSet(len(in))
-	for i, is := range in {
-		if is {
-			s.add(i)
-		}
-	}
-	return s.places()
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -114,7 +115,7 @@ func (p *pass) chunks() int {
 // chunk reads chunk i.
 func (p *pass) chunk(i int, s *scratch) *part {
 	for _, x := range []*tensor.Tensor{p.golden, p.actual} {
-		x.ReadAhead((i+chunksAhead)*chunkLen, chunkLen)
+		readAhead(x, (i+chunksAhead)*chunkLen, chunkLen)
 	}
 	t := &part{tally: tally{abs: -1, rel: -1}}
 	per, pieces := p.perChunk()
@@ -125,6 +126,15 @@ func (p *pass) chunk(i int, s *scratch) *part {
 	}
 	p.readRows(t, s, i*per, min((i+1)*per, p.n/p.rowLen))
 	return t
+}
+
+// readAhead asks the system to read n elements from start on, or those that there are, if they lie
+// in order in a mapped file and are not in memory. It does not wait for them.
+func readAhead(t *tensor.Tensor, start, n int) {
+	if data, ok := t.Bytes(); ok {
+		size := t.DType().Size()
+		mapfile.ReadAhead(data[min(start*size, len(data)):min((start+n)*size, len(data))])
+	}
 }
 
 // readRows reads rows first, first+1, … end−1.

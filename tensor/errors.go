@@ -1,13 +1,12 @@
 package tensor
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"strings"
 )
 
-// What a [FormatError] is about.
+// The classes of a [FormatError], for [errors.Is].
 var (
 	// ErrTruncated: the file ends before what its header promises.
 	ErrTruncated = errors.New("truncated file")
@@ -42,16 +41,5 @@ func (e *FormatError) Error() string {
 	return b.String()
 }
 
-// Unwrap gives the class of the error.
+// Unwrap returns Err.
 func (e *FormatError) Unwrap() error { return e.Err }
-
-var lfsPrefix = []byte("version https://git-lfs.github.com/spec/v1")
-
-// checkLFS recognises a file that git-lfs has not fetched.
-func checkLFS(format, name string, data []byte) error {
-	if bytes.HasPrefix(data, lfsPrefix) {
-		return &FormatError{Format: format, File: name, Offset: 0, Err: ErrLFSPointer,
-			Msg: "this is a git-lfs pointer, not the file: run git lfs pull"}
-	}
-	return nil
-}

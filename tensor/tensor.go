@@ -5,8 +5,6 @@ import (
 	"math"
 	"math/bits"
 	"strings"
-
-	"github.com/goparity/goparity/internal/mapfile"
 )
 
 // MaxRank is the largest number of axes of a tensor.
@@ -180,15 +178,6 @@ func (t *Tensor) Bytes() (data []byte, ok bool) {
 		return nil, false
 	}
 	return t.data[t.base : t.base+t.Len()*t.dtype.Size()], true
-}
-
-// ReadAhead asks the system to read n elements from start on, or those that there are, if they lie in order in a mapped file and are not in memory. It does
-// not wait for them.
-func (t *Tensor) ReadAhead(start, n int) {
-	if data, ok := t.Bytes(); ok {
-		size := t.dtype.Size()
-		mapfile.ReadAhead(data[min(start*size, len(data)):min((start+n)*size, len(data))])
-	}
 }
 
 // String is a short description: "float32[1 13 384]".

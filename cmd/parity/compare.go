@@ -21,6 +21,7 @@ import (
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/wholefile"
 	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/raw"
 )
 
 type compareFlags struct {
@@ -177,13 +178,13 @@ func (f *compareFlags) open() (cases []session.Case, closeAll func(), err error)
 			dump.CloseAll(opened)
 		}
 	}()
-	var raw func(string, int64) (tensor.RawSpec, error)
+	var specOf func(string, int64) (raw.Spec, error)
 	if f.raw != "" {
-		spec, err := tensor.ParseRaw(f.raw)
+		spec, err := raw.Parse(f.raw)
 		if err != nil {
 			return nil, nil, usage("--raw: %v", err)
 		}
-		raw = func(string, int64) (tensor.RawSpec, error) { return spec, nil }
+		specOf = func(string, int64) (raw.Spec, error) { return spec, nil }
 	}
 	fp8, err := parseFP8(f.fp8)
 	if err != nil {
@@ -194,7 +195,7 @@ func (f *compareFlags) open() (cases []session.Case, closeAll func(), err error)
 			return nil, nil
 		}
 		o.FP8 = fp8
-		if o.Raw = raw; raw == nil && len(opened) > 0 {
+		if o.Raw = specOf; specOf == nil && len(opened) > 0 {
 			o.Raw = session.RawLike(opened[0])
 		}
 		runs, err := dump.OpenCases(path, o)

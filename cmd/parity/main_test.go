@@ -23,6 +23,7 @@ import (
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/maxckpt"
 	"github.com/goparity/goparity/tensor/npy"
+	"github.com/goparity/goparity/tensor/raw"
 )
 
 func TestMain(m *testing.M) {
@@ -43,7 +44,7 @@ func mk() {
 		}
 	}
 	path, args := os.Args[1], os.Args[3:]
-	spec, err := tensor.ParseRaw("f32:" + os.Args[2])
+	spec, err := raw.Parse("f32:" + os.Args[2])
 	must(err)
 	n, err := tensor.NumElems(spec.Shape)
 	must(err)

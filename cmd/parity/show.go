@@ -13,10 +13,11 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/raw"
 )
 
 func newShow() *cobra.Command {
-	var by, raw, layer string
+	var by, spec, layer string
 	var first int
 	c := &cobra.Command{
 		Use:   "show FILE|DIR",
@@ -27,12 +28,12 @@ func newShow() *cobra.Command {
 				return usage("show: --by %s: want row or column", by)
 			}
 			var opt dump.Options
-			if raw != "" {
-				spec, err := tensor.ParseRaw(raw)
+			if spec != "" {
+				parsed, err := raw.Parse(spec)
 				if err != nil {
 					return usage("show: --raw: %v", err)
 				}
-				opt.Raw = func(string, int64) (tensor.RawSpec, error) { return spec, nil }
+				opt.Raw = func(string, int64) (raw.Spec, error) { return parsed, nil }
 			}
 			r, err := dump.Open(args[0], opt)
 			if err != nil {
@@ -43,7 +44,7 @@ func newShow() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&by, "by", "", "figures of each row or column instead of the whole tensor: row or column")
-	c.Flags().StringVar(&raw, "raw", "", "dtype and shape of headerless files, as `f32:4x8`")
+	c.Flags().StringVar(&spec, "raw", "", "dtype and shape of headerless files, as `f32:4x8`")
 	c.Flags().StringVar(&layer, "layer", "", "only labels that contain this `text`")
 	c.Flags().IntVar(&first, "first", 5, "how many first values to print")
 	return c

@@ -12,6 +12,7 @@ import (
 
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/raw"
 )
 
 // What the order of a run's entries was taken from.
@@ -53,7 +54,7 @@ func (e Entry) Label() string { return label.Join(e.Layer, e.Port) }
 // Options of Open.
 type Options struct {
 	// Raw gives dtype and shape of a headerless file by its label and size in bytes. Without it such files are refused.
-	Raw func(label string, size int64) (tensor.RawSpec, error)
+	Raw func(label string, size int64) (raw.Spec, error)
 	// FP8 is the type of arrays in .npy and .npz files of which numpy wrote only that they have one byte ("<V1").
 	FP8 tensor.DType
 	// Injection overrides what run.json or the ports say: Nested or Isolated.
@@ -262,7 +263,7 @@ func (r *Run) openListed(opt Options) (err error) {
 // rawListed lets run.json say what a headerless file holds.
 func (r *Run) rawListed(o OrderEntry, opt Options) Options {
 	if spec, ok := r.Info.Raw[o.Step+"/"+o.File]; ok {
-		opt.Raw = func(string, int64) (tensor.RawSpec, error) { return tensor.ParseRaw(spec) }
+		opt.Raw = func(string, int64) (raw.Spec, error) { return raw.Parse(spec) }
 	}
 	return opt
 }

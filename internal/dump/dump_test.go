@@ -17,6 +17,7 @@ import (
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/maxckpt"
 	"github.com/goparity/goparity/tensor/npy"
+	"github.com/goparity/goparity/tensor/raw"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
 
@@ -126,8 +127,8 @@ func TestOpen(t *testing.T) {
 		{
 			name:  "headerless",
 			files: map[string]any{"model.a-output": 1., "model.b-output": 1.},
-			opt: dump.Options{Raw: func(label string, size int64) (tensor.RawSpec, error) {
-				return tensor.RawSpec{DType: tensor.F32, Shape: []int{1}}, nil
+			opt: dump.Options{Raw: func(label string, size int64) (raw.Spec, error) {
+				return raw.Spec{DType: tensor.F32, Shape: []int{1}}, nil
 			}},
 			want: "0 model.a output, 0 model.b output", by: dump.OrderNatural, mode: "standard",
 			reason: "MAX's style BINARY: the file is named exactly like the label",

@@ -11,6 +11,7 @@ import (
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/maxckpt"
 	"github.com/goparity/goparity/tensor/npy"
+	"github.com/goparity/goparity/tensor/raw"
 	"github.com/goparity/goparity/tensor/safetensors"
 	"github.com/goparity/goparity/tensor/torchpt"
 )
@@ -110,7 +111,7 @@ func openRaw(path, label string, opt Options) (*tensor.File, error) {
 	if err != nil {
 		return nil, &tensor.FormatError{Format: "raw", File: path, Offset: -1, Err: err, Msg: err.Error()}
 	}
-	return tensor.OpenRaw(path, spec)
+	return raw.Open(path, spec)
 }
 
 // tensorFiles keeps the files that hold tensors. Files of an unknown kind are headerless tensors if opt says how to read them.

@@ -28,7 +28,7 @@ func TestListedStyles(t *testing.T) {
 		{"not printed", `["0","model.b","output","print.log"]`, `{}`, nil, `shows no tensor "model.b-output"`, "a log that lacks what is listed"},
 		{"raw", `["0","model.a","output","model.a-output"]`, `{"0/model.a-output":"i16:2"}`, []float64{1, 2}, "", "run.json says what it holds"},
 		{"raw of another size", `["0","model.a","output","model.a-output"]`, `{"0/model.a-output":"f32:2"}`, nil, "model.a-output", "the file is too short"},
-		{"bad spec", `["0","model.a","output","model.a-output"]`, `{"0/model.a-output":"f33:2"}`, nil, `raw spec "f33:2"`, "no such type"},
+		{"bad spec", `["0","model.a","output","model.a-output"]`, `{"0/model.a-output":"f33:2"}`, nil, `raw: spec "f33:2"`, "no such type"},
 		{"no spec", `["0","model.a","output","model.a-output"]`, `{}`, nil, "unknown kind of file", "nobody says what it holds"},
 	}
 	for _, tt := range tests {

@@ -4,8 +4,9 @@ import (
 	"math"
 	"sync"
 
-	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/dtype"
 	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/mapfile"
 )
 
 // excess tells how many times the error of a layer's output is what the error of its input and rounding make of it, in the worst row:
@@ -39,7 +40,7 @@ func excess(in, out *Port) float64 {
 		}
 		most = max(most, y[i])
 	}
-	eps := compare.Coarser(out.Golden.DType(), out.Actual.DType()).Epsilon()
+	eps := dtype.Coarser(out.Golden.DType(), out.Actual.DType()).Epsilon()
 	worst := 0.0
 	for i := range x {
 		g := gain
@@ -53,19 +54,26 @@ func excess(in, out *Port) float64 {
 	return worst
 }
 
-// norms gives the norm of each row of the golden, and of the candidate's distance from it, over finite pairs.
+// norms returns the norm of each row of the golden, and of the candidate's distance from it, over
+// finite pairs.
 func norms(p *Port) (golden, diff []float64, err error) {
-	n := max(p.Base.Result.RowLen, 1)
-	golden, diff = make([]float64, p.Base.Result.Rows), make([]float64, p.Base.Result.Rows)
-	err = compare.Walk(p.Golden, p.Actual, func(i int, g, a float64) {
-		if d := a - g; !math.IsNaN(d) && !math.IsInf(d, 0) {
-			golden[i/n] += g * g
-			diff[i/n] += d * d
+	rows, n := p.Base.Result.Rows, p.Base.Result.RowLen
+	golden, diff = make([]float64, rows), make([]float64, rows)
+	g, a := make([]float64, n), make([]float64, n)
+	err = mapfile.Guard(func() error {
+		for row := range rows {
+			p.Golden.Float64s(g, row*n)
+			p.Actual.Float64s(a, row*n)
+			for i, x := range g {
+				if d := a[i] - x; !math.IsNaN(d) && !math.IsInf(d, 0) {
+					golden[row] += x * x
+					diff[row] += d * d
+				}
+			}
+			golden[row], diff[row] = math.Sqrt(golden[row]), math.Sqrt(diff[row])
 		}
+		return nil
 	})
-	for i := range golden {
-		golden[i], diff[i] = math.Sqrt(golden[i]), math.Sqrt(diff[i])
-	}
 	return golden, diff, err
 }
 

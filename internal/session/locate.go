@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/dtype"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
@@ -94,7 +95,7 @@ func (c *Comparison) onlyRounding() bool {
 		if !p.Joined() || p.passes() || !p.Judged() {
 			continue
 		}
-		d := compare.Coarser(p.Golden.DType(), p.Actual.DType())
+		d := dtype.Coarser(p.Golden.DType(), p.Actual.DType())
 		if p.Err != nil || !p.byDefault || d != tensor.F16 && d != tensor.BF16 || p.Base.Result.BadNonFinite > 0 {
 			return false
 		}
@@ -137,7 +138,7 @@ func (p *Port) record() localise.Record {
 		r.Error = math.Inf(1)
 	case r.Joined:
 		b := p.Base.Result
-		r.Error, r.Whole, r.Epsilon = worst(b), b.RelL2, 2*compare.Coarser(p.Golden.DType(), p.Actual.DType()).Epsilon()
+		r.Error, r.Whole, r.Epsilon = worst(b), b.RelL2, 2*dtype.Coarser(p.Golden.DType(), p.Actual.DType()).Epsilon()
 		if p.Benign != "" || r.Integer && r.Agrees {
 			r.Error = 0
 		} else if r.Integer {

@@ -5,7 +5,9 @@ import (
 	"sync"
 
 	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/dtype"
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/mask"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/tensor"
 )
@@ -81,7 +83,7 @@ func (p *Port) agrees() bool {
 		return true
 	}
 	if p.Mask || !p.Judged() { // a positional input does not say that it is a mask
-		if same, isMask := compare.SameMask(p.Golden, p.Actual); isMask && same {
+		if same, isMask := mask.Same(p.Golden, p.Actual); isMask && same {
 			p.Benign = "the numbers differ, what the mask allows does not"
 		}
 	}
@@ -113,7 +115,7 @@ func (p *Port) limits(criteria func(layer, port string, g, a tensor.DType) (comp
 	if p.Source != "" {
 		return
 	}
-	p.byDefault, p.Source = true, "default for "+compare.Coarser(g, a).String()
+	p.byDefault, p.Source = true, "default for "+dtype.Coarser(g, a).String()
 	if p.Golden64 == nil || !g.IsFloat() {
 		return
 	}

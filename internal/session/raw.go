@@ -6,20 +6,20 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/match"
-	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/raw"
 )
 
 // RawLike reads headerless files of a candidate (MAX's print style BINARY) with the dtype and shape of the golden port of the same layer that
 // has as many bytes.
-func RawLike(golden *dump.Run) func(name string, size int64) (tensor.RawSpec, error) {
+func RawLike(golden *dump.Run) func(name string, size int64) (raw.Spec, error) {
 	byKey := map[string][]dump.Entry{}
 	for _, e := range golden.Entries {
 		key := match.Key(e.Layer)
 		byKey[key] = append(byKey[key], e)
 	}
-	return func(name string, size int64) (tensor.RawSpec, error) {
+	return func(name string, size int64) (raw.Spec, error) {
 		layer, port := label.Split(name)
-		fit, rank := tensor.RawSpec{}, 0
+		fit, rank := raw.Spec{}, 0
 		for _, e := range byKey[match.Key(layer)] {
 			t := e.Tensor
 			shape := t.Shape()
@@ -40,7 +40,7 @@ func RawLike(golden *dump.Run) func(name string, size int64) (tensor.RawSpec, er
 				r += 2
 			}
 			if r > rank {
-				fit, rank = tensor.RawSpec{DType: t.DType(), Shape: shape}, r
+				fit, rank = raw.Spec{DType: t.DType(), Shape: shape}, r
 			}
 		}
 		if rank == 0 {

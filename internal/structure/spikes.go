@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -23,19 +24,35 @@ type element struct {
 	g, a float64
 }
 
+// blockLen is the number of elements that are decoded at once.
+const blockLen = 2048
+
 // spikes compares where the two sides have theirs. One that the other side has at half its size or more is the same.
 func spikes(golden, actual *tensor.Tensor) []Finding {
 	n := golden.Len()
 	step := (n + sampled - 1) / sampled
 	var sample [2][]float64
 	var top [2][]element
-	err := compare.Walk(golden, actual, func(i int, g, a float64) {
-		if i%step == i/step%step { // another column each time
-			sample[0], sample[1] = append(sample[0], magnitude(g)), append(sample[1], magnitude(a))
+	var least [2]float64 // what is not larger is not among top
+	gs, as := make([]float64, min(n, blockLen)), make([]float64, min(n, blockLen))
+	err := mapfile.Guard(func() error {
+		for start := 0; start < n; start += blockLen {
+			m := golden.Float64s(gs, start)
+			actual.Float64s(as, start)
+			for j, g := range gs[:m] {
+				i, a := start+j, as[j]
+				if i%step == i/step%step { // another column each time
+					sample[0], sample[1] = append(sample[0], magnitude(g)), append(sample[1], magnitude(a))
+				}
+				if magnitude(g) > least[0] {
+					top[0], least[0] = keepLargest(top[0], element{i, g, a}, 0)
+				}
+				if magnitude(a) > least[1] {
+					top[1], least[1] = keepLargest(top[1], element{i, g, a}, 1)
+				}
+			}
 		}
-		for side, x := range [2]float64{magnitude(g), magnitude(a)} {
-			top[side] = keepLargest(top[side], element{i, g, a}, side, x)
-		}
+		return nil
 	})
 	if err != nil {
 		return nil
@@ -68,11 +85,10 @@ func magnitude(x float64) float64 {
 
 func (e element) size(side int) float64 { return magnitude([2]float64{e.g, e.a}[side]) }
 
-// keepLargest keeps one more than may be spikes, largest first.
-func keepLargest(top []element, e element, side int, size float64) []element {
-	if len(top) > maxSpikes && size <= top[maxSpikes].size(side) || size == 0 {
-		return top
-	}
+// keepLargest keeps one more than may be spikes, largest first, and returns the size under which no
+// further one is kept.
+func keepLargest(top []element, e element, side int) (kept []element, least float64) {
+	size := e.size(side)
 	at, _ := slices.BinarySearchFunc(top, size, func(x element, s float64) int {
 		if x.size(side) >= s {
 			return -1
@@ -80,7 +96,10 @@ func keepLargest(top []element, e element, side int, size float64) []element {
 		return 1
 	})
 	top = slices.Insert(top, at, e)
-	return top[:min(len(top), maxSpikes+1)]
+	if len(top) <= maxSpikes {
+		return top, 0
+	}
+	return top[:maxSpikes+1], top[maxSpikes].size(side)
 }
 
 // spikesOf gives the spikes of a side; none if they are so many that they are the tensor's way.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/places"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -50,14 +51,14 @@ func Of(golden, actual *tensor.Tensor, floor compare.Limits, heads int) []Findin
 	if golden == nil || actual == nil {
 		return nil
 	}
-	rows, columns, err := compare.Lines(golden, actual)
+	d, err := compare.Explain(golden, actual, compare.Tolerance{})
 	if err != nil {
 		return nil
 	}
-	return OfLines(golden, actual, rows, columns, floor, heads)
+	return OfLines(golden, actual, d.Rows, d.Columns, floor, heads)
 }
 
-// OfLines is Of for a pair of which compare.Lines gave the rows and columns.
+// OfLines is Of for a pair of which [compare.Explain] gave the rows and columns.
 func OfLines(golden, actual *tensor.Tensor, rows, columns []compare.Line, floor compare.Limits, heads int) []Finding {
 	if len(rows) == 0 {
 		return nil
@@ -114,7 +115,7 @@ func (l lines) places(noun, kind string) []Finding {
 	if !l.clear {
 		return nil
 	}
-	p := compare.PlacesOf(l.wrong)
+	p := places.Of(l.wrong)
 	if p.More > 0 {
 		return nil
 	}
@@ -145,8 +146,8 @@ func block(r, c lines) (Finding, bool) {
 	if !r.clear || !c.clear {
 		return Finding{}, false
 	}
-	rp, cp := compare.PlacesOf(r.wrong), compare.PlacesOf(c.wrong)
-	one := func(p compare.Places) bool { return len(p.Spans) == 1 && p.Spans[0].Period == 0 }
+	rp, cp := places.Of(r.wrong), places.Of(c.wrong)
+	one := func(p places.Places) bool { return len(p.Spans) == 1 && p.Spans[0].Period == 0 }
 	if !one(rp) || !one(cp) {
 		return Finding{}, false
 	}
@@ -208,7 +209,7 @@ func headsOf(l lines, heads int, of func(line int) int) (Finding, bool) {
 		}
 		bad[h] = n > 0
 	}
-	p := compare.PlacesOf(bad)
+	p := places.Of(bad)
 	if p.Count == p.Total || p.More > 0 {
 		return Finding{}, false
 	}

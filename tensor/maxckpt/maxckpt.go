@@ -9,11 +9,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/internal/format"
 )
 
 const (
-	format = "maxckpt"
-	magic  = "\x93\xf0\x9f\x94\xa5++\x93"
+	name  = "maxckpt"
+	magic = "\x93\xf0\x9f\x94\xa5++\x93"
 
 	prefixSize = 24            // magic, versions, size of the metadata
 	fixedSize  = 4 + 1 + 1 + 8 // of the metadata, beside name and shape
@@ -33,11 +34,11 @@ var dtypes = map[byte]tensor.DType{
 var unsupported = map[byte]string{64: "float4_e2m1fn", 65: "float6_e2m3fn", 66: "float6_e3m2fn", 74: "float8_e3m4"}
 
 // Open maps a .max file. Its only tensor has the name that the file holds. All errors are a [*tensor.FormatError].
-func Open(path string) (*tensor.File, error) { return tensor.OpenFile(format, path, decode) }
+func Open(path string) (*tensor.File, error) { return format.Open(name, path, decode) }
 
-// Decode is Open for content in memory; name is used in errors. The tensor is a view of data.
-func Decode(name string, data []byte) (*tensor.File, error) {
-	return tensor.DecodeFile(format, name, data, decode)
+// Decode is Open for content in memory; file is what errors call it. The tensor is a view of data.
+func Decode(file string, data []byte) (*tensor.File, error) {
+	return format.Decode(name, file, data, decode)
 }
 
 func decode(f *tensor.File, data []byte) error {

@@ -6,11 +6,12 @@ import (
 	"fmt"
 
 	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/internal/format"
 )
 
 const (
-	format = "npy"
-	magic  = "\x93NUMPY"
+	name  = "npy"
+	magic = "\x93NUMPY"
 )
 
 // Open maps a .npy or .npz file; the content says which of the two it is. All errors are a [*tensor.FormatError].
@@ -19,12 +20,12 @@ func Open(path string) (*tensor.File, error) { return OpenAs(path, tensor.Invali
 // OpenAs is Open for arrays of the 8-bit floats of ml_dtypes, of which numpy writes the size only (descr "<V1"): those are read as small,
 // which must have a size of one byte. All other arrays are read as what they are.
 func OpenAs(path string, small tensor.DType) (*tensor.File, error) {
-	return tensor.OpenFile(format, path, reader{small}.decode)
+	return format.Open(name, path, reader{small}.decode)
 }
 
-// Decode is Open for content in memory; name is used in errors. The tensors are views of data.
-func Decode(name string, data []byte) (*tensor.File, error) {
-	return tensor.DecodeFile(format, name, data, reader{}.decode)
+// Decode is Open for content in memory; file is what errors call it. The tensors are views of data.
+func Decode(file string, data []byte) (*tensor.File, error) {
+	return format.Decode(name, file, data, reader{}.decode)
 }
 
 type reader struct{ small tensor.DType }

@@ -9,10 +9,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/internal/format"
 )
 
 const (
-	format    = "safetensors"
+	name      = "safetensors"
 	maxHeader = 100_000_000
 	metaKey   = "__metadata__"
 )
@@ -21,11 +22,11 @@ const (
 var unsupported = []string{"F4", "F6_E2M3", "F6_E3M2", "C64"}
 
 // Open maps a .safetensors file. Its tensors come in the order of the header. All errors are a [*tensor.FormatError].
-func Open(path string) (*tensor.File, error) { return tensor.OpenFile(format, path, decode) }
+func Open(path string) (*tensor.File, error) { return format.Open(name, path, decode) }
 
-// Decode is Open for content in memory; name is used in errors. The tensors are views of data.
-func Decode(name string, data []byte) (*tensor.File, error) {
-	return tensor.DecodeFile(format, name, data, decode)
+// Decode is Open for content in memory; file is what errors call it. The tensors are views of data.
+func Decode(file string, data []byte) (*tensor.File, error) {
+	return format.Decode(name, file, data, decode)
 }
 
 func decode(f *tensor.File, data []byte) error {

@@ -5,17 +5,18 @@ import (
 	"fmt"
 
 	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/internal/format"
 )
 
-const format = "torchpt"
+const name = "torchpt"
 
 // Open maps a file of torch.save. The tensors are views of the mapping and must not be used after Close.
 // All errors are a [*tensor.FormatError].
-func Open(path string) (*tensor.File, error) { return tensor.OpenFile(format, path, decode) }
+func Open(path string) (*tensor.File, error) { return format.Open(name, path, decode) }
 
-// Decode is Open for a file that is in memory already; name is used in errors. The tensors are views of data.
-func Decode(name string, data []byte) (*tensor.File, error) {
-	return tensor.DecodeFile(format, name, data, decode)
+// Decode is Open for a file that is in memory already; file is what errors call it. The tensors are views of data.
+func Decode(file string, data []byte) (*tensor.File, error) {
+	return format.Decode(name, file, data, decode)
 }
 
 var (

@@ -1,4 +1,4 @@
-package tensor_test
+package raw_test
 
 import (
 	"os"
@@ -10,51 +10,52 @@ import (
 
 	_ "github.com/goparity/goparity/internal/updateflag"
 	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/raw"
 )
 
-func TestParseRaw(t *testing.T) {
+func TestParse(t *testing.T) {
 	tests := []struct {
 		spec   string
-		want   tensor.RawSpec
+		want   raw.Spec
 		text   string // of the error, "" for none
 		reason string
 	}{
-		{"f32:4x8", tensor.RawSpec{DType: tensor.F32, Shape: []int{4, 8}}, "", "the usual form"},
-		{"float32:4x8", tensor.RawSpec{DType: tensor.F32, Shape: []int{4, 8}}, "", "long names too"},
-		{" BF16 : 1 x 13 ", tensor.RawSpec{DType: tensor.BF16, Shape: []int{1, 13}}, "", "spaces and case do not matter"},
-		{"si64:2", tensor.RawSpec{DType: tensor.I64, Shape: []int{2}}, "", "names of MAX's logs"},
-		{"bf16:?x384", tensor.RawSpec{DType: tensor.BF16, Shape: []int{-1, 384}}, "", "one size from the file"},
-		{"f32", tensor.RawSpec{DType: tensor.F32, Shape: []int{-1}}, "", "flat"},
-		{"f32:", tensor.RawSpec{DType: tensor.F32, Shape: []int{}}, "", "scalar"},
-		{"f32:0x3", tensor.RawSpec{DType: tensor.F32, Shape: []int{0, 3}}, "", "empty"},
-		{"", tensor.RawSpec{}, "want DTYPE:SIZExSIZE", "no dtype"},
-		{"4x8", tensor.RawSpec{}, "want DTYPE:SIZExSIZE", "no dtype"},
-		{"c64:4", tensor.RawSpec{}, "complex", "refused by name"},
-		{"f32:4x", tensor.RawSpec{}, `"" is no size`, "a size is missing"},
-		{"f32:-1", tensor.RawSpec{}, `"-1" is no size`, "negative"},
-		{"f32:4,8", tensor.RawSpec{}, `"4,8" is no size`, "wrong separator"},
-		{"f32:?x?", tensor.RawSpec{}, "only one size", "cannot be solved"},
-		{"f32:99999999999999999999", tensor.RawSpec{}, "is no size", "no machine integer"},
-		{"u8:2147483647x2147483647x2147483647", tensor.RawSpec{}, "more elements", "the product wraps"},
-		{"u8:1" + strings.Repeat("x1", 64), tensor.RawSpec{}, "65 axes", "bounded"},
+		{"f32:4x8", raw.Spec{DType: tensor.F32, Shape: []int{4, 8}}, "", "the usual form"},
+		{"float32:4x8", raw.Spec{DType: tensor.F32, Shape: []int{4, 8}}, "", "long names too"},
+		{" BF16 : 1 x 13 ", raw.Spec{DType: tensor.BF16, Shape: []int{1, 13}}, "", "spaces and case do not matter"},
+		{"si64:2", raw.Spec{DType: tensor.I64, Shape: []int{2}}, "", "names of MAX's logs"},
+		{"bf16:?x384", raw.Spec{DType: tensor.BF16, Shape: []int{-1, 384}}, "", "one size from the file"},
+		{"f32", raw.Spec{DType: tensor.F32, Shape: []int{-1}}, "", "flat"},
+		{"f32:", raw.Spec{DType: tensor.F32, Shape: []int{}}, "", "scalar"},
+		{"f32:0x3", raw.Spec{DType: tensor.F32, Shape: []int{0, 3}}, "", "empty"},
+		{"", raw.Spec{}, "want DTYPE:SIZExSIZE", "no dtype"},
+		{"4x8", raw.Spec{}, "want DTYPE:SIZExSIZE", "no dtype"},
+		{"c64:4", raw.Spec{}, "complex", "refused by name"},
+		{"f32:4x", raw.Spec{}, `"" is no size`, "a size is missing"},
+		{"f32:-1", raw.Spec{}, `"-1" is no size`, "negative"},
+		{"f32:4,8", raw.Spec{}, `"4,8" is no size`, "wrong separator"},
+		{"f32:?x?", raw.Spec{}, "only one size", "cannot be solved"},
+		{"f32:99999999999999999999", raw.Spec{}, "is no size", "no machine integer"},
+		{"u8:2147483647x2147483647x2147483647", raw.Spec{}, "more elements", "the product wraps"},
+		{"u8:1" + strings.Repeat("x1", 64), raw.Spec{}, "65 axes", "bounded"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.spec, func(t *testing.T) {
-			got, err := tensor.ParseRaw(tt.spec)
+			got, err := raw.Parse(tt.spec)
 			if tt.text != "" {
 				require.ErrorContains(t, err, tt.text, tt.reason)
 				return
 			}
 			require.NoError(t, err, tt.reason)
 			require.Equal(t, tt.want, got, tt.reason)
-			again, err := tensor.ParseRaw(got.String())
+			again, err := raw.Parse(got.String())
 			require.NoError(t, err)
 			require.Equal(t, got, again, "String is the inverse")
 		})
 	}
 }
 
-func TestOpenRaw(t *testing.T) {
+func TestOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model.norm-output")
 	content := make([]byte, 48)
 	for i := range content {
@@ -90,9 +91,9 @@ func TestOpenRaw(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.spec, func(t *testing.T) {
-			spec, err := tensor.ParseRaw(tt.spec)
+			spec, err := raw.Parse(tt.spec)
 			require.NoError(t, err)
-			f, err := tensor.OpenRaw(tt.path, spec)
+			f, err := raw.Open(tt.path, spec)
 			if tt.class != nil {
 				require.ErrorIs(t, err, tt.class, tt.reason)
 				require.ErrorContains(t, err, tt.text, tt.reason)
@@ -112,16 +113,16 @@ func TestOpenRaw(t *testing.T) {
 	}
 }
 
-func FuzzParseRaw(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	for _, s := range []string{"f32:4x8", "bf16:?x384", "f32", "f32:", "f8_e4m3:0x1"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		spec, err := tensor.ParseRaw(s)
+		spec, err := raw.Parse(s)
 		if err != nil {
 			return
 		}
-		again, err := tensor.ParseRaw(spec.String())
+		again, err := raw.Parse(spec.String())
 		require.NoError(t, err)
 		require.Equal(t, spec, again)
 	})

@@ -1,4 +1,4 @@
-package compare_test
+package mask_test
 
 import (
 	"math"
@@ -7,11 +7,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/mask"
+	_ "github.com/goparity/goparity/internal/updateflag"
 	"github.com/goparity/goparity/tensor"
 )
 
-func TestSameMask(t *testing.T) {
+func TestSame(t *testing.T) {
 	of := func(x *tensor.Tensor, err error) *tensor.Tensor {
 		require.NoError(t, err)
 		return x
@@ -52,9 +53,9 @@ func TestSameMask(t *testing.T) {
 		{"other shapes", f(0, -1e4), f(0, 0, -1e4), false, false},
 		{"empty", f(), f(), false, false},
 	} {
-		same, isMask := compare.SameMask(row.g, row.a)
+		same, isMask := mask.Same(row.g, row.a)
 		assert.Equal(t, []bool{row.same, row.isMask}, []bool{same, isMask}, row.reason)
-		same, isMask = compare.SameMask(row.a, row.g)
+		same, isMask = mask.Same(row.a, row.g)
 		assert.Equal(t, []bool{row.same, row.isMask}, []bool{same, isMask}, "turned: "+row.reason)
 	}
 	long := make([]bool, 5000)
@@ -63,6 +64,6 @@ func TestSameMask(t *testing.T) {
 	}
 	other := append([]bool{}, long...)
 	other[4500] = !other[4500]
-	same, isMask := compare.SameMask(of(tensor.Of(long, 5000, 1)), of(tensor.Of(other, 5000, 1)))
+	same, isMask := mask.Same(of(tensor.Of(long, 5000, 1)), of(tensor.Of(other, 5000, 1)))
 	assert.Equal(t, []bool{false, true}, []bool{same, isMask}, "the difference is behind the first block")
 }

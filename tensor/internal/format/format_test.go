@@ -1,4 +1,4 @@
-package tensor_test
+package format_test
 
 import (
 	"errors"
@@ -11,7 +11,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	_ "github.com/goparity/goparity/internal/updateflag"
 	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/internal/format"
 )
 
 // decodeBytes is a format whose file is one tensor of bytes.
@@ -24,15 +26,17 @@ func decodeBytes(f *tensor.File, data []byte) error {
 	return nil
 }
 
-func TestOpenFile(t *testing.T) {
+func TestOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.bin")
 	require.NoError(t, os.WriteFile(path, []byte{1, 2, 3}, 0o600))
-	f, err := tensor.OpenFile("bytes", path, decodeBytes)
+	f, err := format.Open("bytes", path, decodeBytes)
 	require.NoError(t, err)
 	assert.Equal(t, path, f.Path)
 	x, ok := f.Lookup("bytes")
 	require.True(t, ok)
-	assert.Equal(t, []float64{1, 2, 3}, floats(x))
+	b, ok := x.Bytes()
+	require.True(t, ok)
+	assert.Equal(t, []byte{1, 2, 3}, b)
 	_, ok = f.Lookup("other")
 	assert.False(t, ok)
 	require.NoError(t, f.Close())
@@ -40,33 +44,7 @@ func TestOpenFile(t *testing.T) {
 	require.NoError(t, (*tensor.File)(nil).Close(), "nor one of no file")
 }
 
-// Reading ahead is advice: for any part of a file, of memory, or beyond the end, it changes nothing that can be seen.
-func TestReadAhead(t *testing.T) {
-	data := make([]byte, 3*os.Getpagesize()+5)
-	for i := range data {
-		data[i] = byte(i)
-	}
-	path := filepath.Join(t.TempDir(), "x.bin")
-	require.NoError(t, os.WriteFile(path, data, 0o600))
-	f, err := tensor.OpenFile("bytes", path, decodeBytes)
-	require.NoError(t, err)
-	mapped, _ := f.Lookup("bytes")
-	inMemory, err := tensor.New(tensor.U8, []int{len(data)}, data)
-	require.NoError(t, err)
-	for _, x := range []*tensor.Tensor{mapped, inMemory} {
-		for _, from := range []int{0, 1, os.Getpagesize(), len(data) - 1, len(data), 2 * len(data)} {
-			for _, n := range []int{0, 1, len(data), 3 * len(data)} {
-				x.ReadAhead(from, n)
-			}
-		}
-		b, ok := x.Bytes()
-		require.True(t, ok)
-		require.Equal(t, data, b)
-	}
-	require.NoError(t, f.Close())
-}
-
-func TestOpenFileErrors(t *testing.T) {
+func TestErrors(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, content string) string {
 		path := filepath.Join(dir, name)
@@ -91,7 +69,7 @@ func TestOpenFileErrors(t *testing.T) {
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
-			f, err := tensor.OpenFile("fmt", r.path, func(*tensor.File, []byte) error { return r.decode })
+			f, err := format.Open("fmt", r.path, func(*tensor.File, []byte) error { return r.decode })
 			require.Nil(t, f)
 			var fe *tensor.FormatError
 			require.ErrorAs(t, err, &fe, r.reason)

@@ -1,24 +1,27 @@
-package compare
+// Package places says a set of row or column numbers in short: "rows 8–15", "every 4th column, 0–60".
+package places
 
 import (
 	"fmt"
 	"strings"
 )
 
-// Places is a set of row or column numbers in short: as runs, or as runs that repeat.
+// Places is a set in short: as runs, or as runs that repeat.
 type Places struct {
 	Count, Total int    // how many of how many
 	Spans        []Span // in order; at most 8
 	More         int    // how many of Count lie behind the last span
 }
 
-// Span is Width neighbours from First on; with a Period, the same again every Period up to Last (which may cut the last repetition short).
+// Span is Width neighbours from First on; with a Period, the same again every Period up to Last
+// (which may cut the last repetition short).
 type Span struct{ First, Last, Width, Period int }
 
 // maxSpans is the number of runs that are listed.
 const maxSpans = 8
 
-// Text says the places in words, for a noun: "all 16 rows", "rows 8–15", "every 4th column, 0–60", "columns 32–63 of every 64, up to 511".
+// Text says the places in words, for a noun: "all 16 rows", "rows 8–15", "every 4th column, 0–60",
+// "columns 32–63 of every 64, up to 511".
 func (p Places) Text(noun string) string {
 	switch {
 	case p.Count == 0:
@@ -67,21 +70,23 @@ func nth(n int) string {
 	return fmt.Sprint(n, suffix)
 }
 
-// set is a set of numbers from 0 to n−1.
-type set struct {
+// Set is a set of numbers from 0 to n−1.
+type Set struct {
 	words []uint64
 	n     int
 }
 
-func newSet(n int) set { return set{make([]uint64, (n+63)/64), n} }
+// NewSet returns the empty set of numbers below n.
+func NewSet(n int) Set { return Set{make([]uint64, (n+63)/64), n} }
 
-func (s set) add(i int) { s.words[i/64] |= 1 << (i % 64) }
+// Add adds i, 0 ≤ i < n.
+func (s Set) Add(i int) { s.words[i/64] |= 1 << (i % 64) }
 
-func (s set) has(i int) bool { return s.words[i/64]>>(i%64)&1 != 0 }
+func (s Set) has(i int) bool { return s.words[i/64]>>(i%64)&1 != 0 }
 
-// places finds the runs of a set, and whether they repeat: three runs or more of one width at one distance; the last may be cut
-// short by the end.
-func (s set) places() Places {
+// Places finds the runs of a set, and whether they repeat: three runs or more of one width at one
+// distance; the last may be cut short by the end.
+func (s Set) Places() Places {
 	p := Places{Total: s.n}
 	var first, second Span
 	runs, listed, last, regular := 0, 0, 0, true
@@ -119,4 +124,15 @@ func (s set) places() Places {
 		p.More = 0
 	}
 	return p
+}
+
+// Of is the set of the numbers i with in[i].
+func Of(in []bool) Places {
+	s := NewSet(len(in))
+	for i, is := range in {
+		if is {
+			s.Add(i)
+		}
+	}
+	return s.Places()
 }

@@ -1,0 +1,28 @@
+package dtype_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/goparity/goparity/internal/dtype"
+	_ "github.com/goparity/goparity/internal/updateflag"
+	"github.com/goparity/goparity/tensor"
+)
+
+func TestCoarser(t *testing.T) {
+	for _, c := range []struct {
+		g, a, want tensor.DType
+		reason     string
+	}{
+		{tensor.F32, tensor.BF16, tensor.BF16, "the fewer bits of mantissa"},
+		{tensor.F16, tensor.BF16, tensor.BF16, "of two types of one size as well"},
+		{tensor.F32, tensor.F32, tensor.F32, "one type"},
+		{tensor.I64, tensor.F32, tensor.F32, "the float one of two kinds"},
+		{tensor.Bool, tensor.F64, tensor.F64, "whatever its precision"},
+		{tensor.I64, tensor.I32, tensor.I64, "of two integers the wider one"},
+	} {
+		assert.Equal(t, c.want, dtype.Coarser(c.g, c.a), c.reason)
+		assert.Equal(t, c.want, dtype.Coarser(c.a, c.g), "turned: "+c.reason)
+	}
+}

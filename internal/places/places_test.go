@@ -1,0 +1,52 @@
+package places_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/goparity/goparity/internal/places"
+	_ "github.com/goparity/goparity/internal/updateflag"
+)
+
+func TestOf(t *testing.T) {
+	span := func(from, to int) []int {
+		var s []int
+		for i := from; i <= to; i++ {
+			s = append(s, i)
+		}
+		return s
+	}
+	join := func(parts ...[]int) []int { return slices.Concat(parts...) }
+	for _, row := range []struct {
+		reason string
+		n      int
+		bad    []int
+		want   string
+	}{
+		{"none", 8, nil, "no row"},
+		{"one", 8, []int{3}, "row 3"},
+		{"the only one", 1, []int{0}, "row 0"},
+		{"all", 8, span(0, 7), "all 8 rows"},
+		{"the end", 16, span(8, 15), "rows 8–15"},
+		{"two runs are listed", 20, []int{0, 4}, "rows 0, 4"},
+		{"every fourth", 64, []int{2, 6, 10, 14, 18, 22}, "every 4th row, 2–22"},
+		{"every second", 6, []int{1, 3, 5}, "every 2nd row, 1–5"},
+		{"half of every head", 128, join(span(16, 31), span(48, 63), span(80, 95), span(112, 127)), "rows 16–31 of every 32, up to 127"},
+		{"the last repetition is cut short", 35, join(span(0, 3), span(8, 11), span(16, 19), span(24, 27), span(32, 34)), "rows 0–3 of every 8, up to 34"},
+		{"a shorter run in the middle is no repetition", 30, join(span(0, 3), span(8, 10), span(16, 19)), "rows 0–3, 8–10, 16–19"},
+		{"a shorter run before the end is no repetition", 30, join(span(0, 3), span(8, 11), span(16, 18)), "rows 0–3, 8–11, 16–18"},
+		{"many without order", 100, []int{0, 2, 5, 9, 14, 20, 27, 35, 44, 54}, "rows 0, 2, 5, 9, 14, 20, 27, 35 and 2 more"},
+		{"more than a word of 64 bits", 200, span(60, 140), "rows 60–140"},
+	} {
+		in := make([]bool, row.n)
+		for _, i := range row.bad {
+			in[i] = true
+		}
+		p := places.Of(in)
+		assert.Equal(t, row.want, p.Text("row"), row.reason)
+		assert.Equal(t, []int{len(row.bad), row.n}, []int{p.Count, p.Total}, row.reason)
+	}
+	assert.Equal(t, "no row", places.Of(nil).Text("row"))
+}

@@ -33,12 +33,11 @@ func TestDefaultsAndFloors(t *testing.T) {
 		{tensor.I64, tensor.F32, same(1e-4), same(3e-5), "an integer beside a float goes by the float"},
 	} {
 		c := compare.Default(row.golden, row.actual)
-		assert.Nil(t, c.Within, row.reason)
-		assert.Equal(t, row.limit, compare.Limits{RelL2: *c.RelL2, RowRelL2: *c.RowRelL2}, row.reason)
+		assert.Equal(t, row.limit.Criteria(), c, row.reason)
 		assert.Equal(t, row.floor, compare.Floor(row.golden, row.actual), row.reason)
 	}
 	c := compare.Default(tensor.I64, tensor.Bool)
-	assert.Equal(t, compare.Tolerance{}, *c.Within)
+	assert.Equal(t, compare.Criteria{compare.Atol: 0, compare.Rtol: 0}, c)
 	assert.Zero(t, compare.Floor(tensor.I64, tensor.Bool))
 }
 
@@ -81,28 +80,28 @@ func TestCriteria(t *testing.T) {
 		a      []float64
 		want   []string
 	}{
-		{"all at once hold for equal tensors", compare.Criteria{Within: &compare.Tolerance{}, RelL2: new(0.0), Cosine: new(1.0),
-			MSE: new(0.0), ULP: new(0.0), SNR: new(300.0), KL: new(0.0), TopK: 4}, g, nil},
-		{"each is judged", compare.Criteria{Within: &compare.Tolerance{}, RelL2: new(0.1), RowRelL2: new(0.1), Cosine: new(0.9),
-			MSE: new(0.1), ULP: new(10.0), SNR: new(20.0), KL: new(0.1), TopK: 1}, []float64{-4, 3, 2, 1, 8, 6, 4, 2},
-			[]string{"within", "rel_l2", "row_rel_l2", "cosine", "row_cosine", "mse", "ulp", "snr", "topk", "kl"}},
-		{"RelL2 holds for the worst row too: d = 1, ‖g‖ = √150, RMS = √75", compare.Criteria{RelL2: new(0.1)}, []float64{4, 3, 2, 2, 8, 6, 4, 2}, []string{"row_rel_l2"}},
-		{"a limit of its own for the row", compare.Criteria{RelL2: new(0.1), RowRelL2: new(0.12)}, []float64{4, 3, 2, 2, 8, 6, 4, 2}, nil},
-		{"only the row is asked", compare.Criteria{RowRelL2: new(0.1)}, []float64{4, 3, 2, 2, 8, 6, 4, 2}, []string{"row_rel_l2"}},
-		{"MSE hit exactly passes: 1/8", compare.Criteria{MSE: new(0.125)}, []float64{4, 3, 2, 2, 8, 6, 4, 2}, nil},
-		{"MSE one step below fails", compare.Criteria{MSE: new(step(0.125, 0))}, []float64{4, 3, 2, 2, 8, 6, 4, 2}, []string{"mse"}},
-		{"two ULP pass at two", compare.Criteria{ULP: new(2.0)}, []float64{4, 3, step(step(2, 3), 3), 1, 8, 6, 4, 2}, nil},
-		{"three ULP fail at two, also across a power of two", compare.Criteria{ULP: new(2.0)}, []float64{4, 3, step(step(step(2, 0), 0), 0), 1, 8, 6, 4, 2}, []string{"ulp"}},
-		{"SNR of 20·log10(√150/1) = 21.76 dB", compare.Criteria{SNR: new(21.7)}, []float64{4, 3, 2, 2, 8, 6, 4, 2}, nil},
-		{"SNR under the limit", compare.Criteria{SNR: new(21.8)}, []float64{4, 3, 2, 2, 8, 6, 4, 2}, []string{"snr"}},
-		{"top 2 as a set: their order does not count", compare.Criteria{TopK: 2}, []float64{3, 4, 2, 1, 6, 8, 4, 2}, nil},
-		{"top 1 is another", compare.Criteria{TopK: 1}, []float64{3, 4, 2, 1, 8, 6, 4, 2}, []string{"topk"}},
-		{"a constant row has its first elements on top, by chance here", compare.Criteria{TopK: 2}, make([]float64, 8), nil},
-		{"cosine is blind to scale", compare.Criteria{Cosine: new(1 - 1e-15)}, []float64{8, 6, 4, 2, 16, 12, 8, 4}, nil},
-		{"a NaN fails a cosine-only check", compare.Criteria{Cosine: new(0.5)}, []float64{4, nan, 2, 1, 8, 6, 4, 2}, []string{"non_finite"}},
-		{"a NaN fails top k", compare.Criteria{TopK: 1}, []float64{4, nan, 2, 1, 8, 6, 4, 2}, []string{"non_finite"}},
-		{"an infinity fails an MSE-only check", compare.Criteria{MSE: new(1e300)}, []float64{4, inf, 2, 1, 8, 6, 4, 2}, []string{"non_finite"}},
-		{"a NaN is a mismatch as well", compare.Criteria{Within: &compare.Tolerance{Atol: 1e9}}, []float64{4, nan, 2, 1, 8, 6, 4, 2}, []string{"non_finite", "within"}},
+		{"all at once hold for equal tensors", compare.Criteria{compare.Atol: 0, compare.RelL2: 0, compare.Cosine: 1,
+			compare.MSE: 0, compare.ULP: 0, compare.SNR: 300, compare.KL: 0, compare.TopK: 4}, g, nil},
+		{"each is judged", compare.Criteria{compare.Atol: 0, compare.RelL2: 0.1, compare.RowRelL2: 0.1, compare.Cosine: 0.9,
+			compare.MSE: 0.1, compare.ULP: 10, compare.SNR: 20, compare.KL: 0.1, compare.TopK: 1}, []float64{-4, 3, 2, 1, 8, 6, 4, 2},
+			[]string{"within", "rel_l2", "row_rel_l2", "cosine", "row_cosine", "mse", "ulp", "snr", "top_k", "kl"}},
+		{"RelL2 holds for the worst row too: d = 1, ‖g‖ = √150, RMS = √75", compare.Criteria{compare.RelL2: 0.1}, []float64{4, 3, 2, 2, 8, 6, 4, 2}, []string{"row_rel_l2"}},
+		{"a limit of its own for the row", compare.Criteria{compare.RelL2: 0.1, compare.RowRelL2: 0.12}, []float64{4, 3, 2, 2, 8, 6, 4, 2}, nil},
+		{"only the row is asked", compare.Criteria{compare.RowRelL2: 0.1}, []float64{4, 3, 2, 2, 8, 6, 4, 2}, []string{"row_rel_l2"}},
+		{"MSE hit exactly passes: 1/8", compare.Criteria{compare.MSE: 0.125}, []float64{4, 3, 2, 2, 8, 6, 4, 2}, nil},
+		{"MSE one step below fails", compare.Criteria{compare.MSE: step(0.125, 0)}, []float64{4, 3, 2, 2, 8, 6, 4, 2}, []string{"mse"}},
+		{"two ULP pass at two", compare.Criteria{compare.ULP: 2}, []float64{4, 3, step(step(2, 3), 3), 1, 8, 6, 4, 2}, nil},
+		{"three ULP fail at two, also across a power of two", compare.Criteria{compare.ULP: 2}, []float64{4, 3, step(step(step(2, 0), 0), 0), 1, 8, 6, 4, 2}, []string{"ulp"}},
+		{"SNR of 20·log10(√150/1) = 21.76 dB", compare.Criteria{compare.SNR: 21.7}, []float64{4, 3, 2, 2, 8, 6, 4, 2}, nil},
+		{"SNR under the limit", compare.Criteria{compare.SNR: 21.8}, []float64{4, 3, 2, 2, 8, 6, 4, 2}, []string{"snr"}},
+		{"top 2 as a set: their order does not count", compare.Criteria{compare.TopK: 2}, []float64{3, 4, 2, 1, 6, 8, 4, 2}, nil},
+		{"top 1 is another", compare.Criteria{compare.TopK: 1}, []float64{3, 4, 2, 1, 8, 6, 4, 2}, []string{"top_k"}},
+		{"a constant row has its first elements on top, by chance here", compare.Criteria{compare.TopK: 2}, make([]float64, 8), nil},
+		{"cosine is blind to scale", compare.Criteria{compare.Cosine: 1 - 1e-15}, []float64{8, 6, 4, 2, 16, 12, 8, 4}, nil},
+		{"a NaN fails a cosine-only check", compare.Criteria{compare.Cosine: 0.5}, []float64{4, nan, 2, 1, 8, 6, 4, 2}, []string{"non_finite"}},
+		{"a NaN fails top k", compare.Criteria{compare.TopK: 1}, []float64{4, nan, 2, 1, 8, 6, 4, 2}, []string{"non_finite"}},
+		{"an infinity fails an MSE-only check", compare.Criteria{compare.MSE: 1e20}, []float64{4, inf, 2, 1, 8, 6, 4, 2}, []string{"non_finite"}},
+		{"a NaN is a mismatch as well", compare.Criteria{compare.Atol: 1e9}, []float64{4, nan, 2, 1, 8, 6, 4, 2}, []string{"non_finite", "within"}},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			want := row.want
@@ -116,12 +115,12 @@ func TestCriteria(t *testing.T) {
 
 func TestNaNInBoth(t *testing.T) {
 	g := of(t, []float64{nan, 1, inf, -inf})
-	for _, c := range []compare.Criteria{{Cosine: new(0.5)}, {TopK: 1}, {RelL2: new(1.0)}, {Within: &compare.Tolerance{}}} {
+	for _, c := range []compare.Criteria{{compare.Cosine: 0.5}, {compare.TopK: 1}, {compare.RelL2: 1}, {compare.Atol: 0}} {
 		assert.Contains(t, judge(t, c, g, g, nil), "non_finite", "NaN matches nothing")
-		c.EqualNaN = true
+		c[compare.EqualNaN] = 1
 		assert.Empty(t, judge(t, c, g, g, nil), "EqualNaN")
 	}
-	within := compare.Criteria{Within: &compare.Tolerance{EqualNaN: true}}
+	within := compare.Criteria{compare.Atol: 0, compare.EqualNaN: 1}
 	assert.Empty(t, judge(t, within, g, g, nil), "EqualNaN of the tolerance")
 }
 
@@ -132,21 +131,21 @@ func TestMisuse(t *testing.T) {
 		c      compare.Criteria
 	}{
 		{"nothing is asked", compare.Criteria{}},
-		{"EqualNaN alone judges nothing", compare.Criteria{EqualNaN: true}},
-		{"negative tolerance", compare.Criteria{Within: &compare.Tolerance{Atol: -1}}},
-		{"negative limit", compare.Criteria{RelL2: new(-1.0)}},
-		{"NaN limit", compare.Criteria{MSE: &nan}},
-		{"infinite limit asks nothing", compare.Criteria{KL: &inf}},
-		{"cosine above 1", compare.Criteria{Cosine: new(1.01)}},
-		{"k of more than the row", compare.Criteria{TopK: 4}},
-		{"negative k", compare.Criteria{TopK: -1}},
-		{"noise without a float64 golden", compare.Criteria{Noise: new(2.0)}},
+		{"EqualNaN alone judges nothing", compare.Criteria{compare.EqualNaN: 1}},
+		{"negative tolerance", compare.Criteria{compare.Atol: -1}},
+		{"negative limit", compare.Criteria{compare.RelL2: -1}},
+		{"NaN limit", compare.Criteria{compare.MSE: nan}},
+		{"infinite limit asks nothing", compare.Criteria{compare.KL: inf}},
+		{"cosine above 1", compare.Criteria{compare.Cosine: 1.01}},
+		{"k of more than the row", compare.Criteria{compare.TopK: 4}},
+		{"negative k", compare.Criteria{compare.TopK: -1}},
+		{"noise without a float64 golden", compare.Criteria{compare.Noise: 2}},
 	} {
 		_, err := row.c.Judge(g, g, nil)
 		var misuse *compare.MisuseError
 		assert.ErrorAs(t, err, &misuse, row.reason)
 	}
-	_, err := compare.Criteria{Noise: new(2.0)}.Judge(g, g, of(t, []float64{1}))
+	_, err := compare.Criteria{compare.Noise: 2}.Judge(g, g, of(t, []float64{1}))
 	var shape *compare.ShapeError
 	assert.ErrorAs(t, err, &shape)
 }
@@ -166,14 +165,14 @@ func TestTopKTies(t *testing.T) {
 		{"all of the row", []float64{1, 2}, []float64{2, 1}, 2, true},
 		{"−Inf is a value: masked logits", []float64{-inf, 2, -inf}, []float64{-inf, 1, -inf}, 1, true},
 	} {
-		assert.Equal(t, row.pass, len(judge(t, compare.Criteria{TopK: row.k}, of(t, row.g), of(t, row.a), nil)) == 0, row.reason)
+		assert.Equal(t, row.pass, len(judge(t, compare.Criteria{compare.TopK: float64(row.k)}, of(t, row.g), of(t, row.a), nil)) == 0, row.reason)
 	}
 	long := make([]float64, 5000)
 	long[4000] = 1
 	other := make([]float64, 5000)
 	other[4001] = 1
-	assert.Empty(t, judge(t, compare.Criteria{TopK: 1}, of(t, long), of(t, long), nil))
-	assert.NotEmpty(t, judge(t, compare.Criteria{TopK: 1}, of(t, long), of(t, other), nil))
+	assert.Empty(t, judge(t, compare.Criteria{compare.TopK: 1}, of(t, long), of(t, long), nil))
+	assert.NotEmpty(t, judge(t, compare.Criteria{compare.TopK: 1}, of(t, long), of(t, other), nil))
 }
 
 func TestKL(t *testing.T) {
@@ -190,7 +189,7 @@ func TestKL(t *testing.T) {
 		{"masked in both", []float64{ln(3), 0, -inf}, []float64{0, 0, -inf}, 0.75*ln(1.5) + 0.25*ln(0.5)},
 		{"all masked", []float64{-inf, -inf}, []float64{-inf, -inf}, 0},
 	} {
-		v, err := compare.Criteria{KL: new(0.0)}.Judge(of(t, row.g), of(t, row.a), nil)
+		v, err := compare.Criteria{compare.KL: 0}.Judge(of(t, row.g), of(t, row.a), nil)
 		require.NoError(t, err)
 		got := 0.0
 		if len(v.Violations) > 0 {
@@ -198,7 +197,7 @@ func TestKL(t *testing.T) {
 		}
 		assert.InDelta(t, row.want, got, 1e-12, row.reason)
 	}
-	assert.Equal(t, []string{"kl"}, judge(t, compare.Criteria{KL: new(1.0)}, of(t, []float64{inf, 1}), of(t, []float64{inf, 1}), nil), "+Inf has no softmax")
+	assert.Equal(t, []string{"kl"}, judge(t, compare.Criteria{compare.KL: 1}, of(t, []float64{inf, 1}), of(t, []float64{inf, 1}), nil), "+Inf has no softmax")
 }
 
 func TestNoise(t *testing.T) {
@@ -215,19 +214,19 @@ func TestNoise(t *testing.T) {
 		{"all of it in one row", []float64{1, 2.25, 3, 4}, 1.8, []string{"row_noise"}},
 		{"better than the reference", []float64{1, 2, 3, 4}, 0.5, []string{}},
 	} {
-		assert.Equal(t, row.want, judge(t, compare.Criteria{Noise: &row.ratio}, g, of(t, row.a, 2, 2), ref), row.reason)
+		assert.Equal(t, row.want, judge(t, compare.Criteria{compare.Noise: row.ratio}, g, of(t, row.a, 2, 2), ref), row.reason)
 	}
-	assert.Equal(t, []string{"noise", "row_noise"}, judge(t, compare.Criteria{Noise: new(5.0)}, ref, g, ref), "the reference is exact, the candidate is not")
-	assert.Empty(t, judge(t, compare.Criteria{Noise: new(5.0)}, ref, ref, ref), "both are exact")
+	assert.Equal(t, []string{"noise", "row_noise"}, judge(t, compare.Criteria{compare.Noise: 5}, ref, g, ref), "the reference is exact, the candidate is not")
+	assert.Empty(t, judge(t, compare.Criteria{compare.Noise: 5}, ref, ref, ref), "both are exact")
 	luckyRow := of(t, []float64{1.1, 2, 3, 4}, 2, 2)
-	assert.Empty(t, judge(t, compare.Criteria{Noise: new(2.0)}, luckyRow, of(t, []float64{1.1, 2, 3.1, 4}, 2, 2), ref), "a row that is exact by chance asks for no exact row")
+	assert.Empty(t, judge(t, compare.Criteria{compare.Noise: 2}, luckyRow, of(t, []float64{1.1, 2, 3.1, 4}, 2, 2), ref), "a row that is exact by chance asks for no exact row")
 }
 
 // The distance in ULP is the number of steps between the bits of a type.
 func TestULPCountsSteps(t *testing.T) {
 	widths := map[tensor.DType]int{tensor.F8E4M3FN: 8, tensor.F8E4M3FNUZ: 8, tensor.F8E5M2: 8, tensor.F8E5M2FNUZ: 8, tensor.F8E8M0FNU: 8,
 		tensor.F16: 16, tensor.BF16: 16, tensor.F32: 32, tensor.F64: 64}
-	ulp := func(d tensor.DType, g, a uint64) (compare.ULP, bool) {
+	ulp := func(d tensor.DType, g, a uint64) (compare.ULPs, bool) {
 		make1 := func(bits uint64) *tensor.Tensor {
 			x, err := tensor.New(d, []int{1}, binary.LittleEndian.AppendUint64(nil, bits)[:d.Size()])
 			require.NoError(t, err)

@@ -16,7 +16,7 @@ type Detail struct {
 	Equal      int      // pairs with a = g
 	Decades    []Decade // the others by |a−g|, from the least to the largest, without gaps
 	Quantiles  []Quantile
-	ULP        ULP
+	ULP        ULPs
 	BadRows    Places // rows with a mismatch
 	BadColumns Places // columns (indices of the last axis) with a mismatch
 	// Rows and Columns are in order. There are no columns if there is one row, and neither of them if there are more than 2^20.
@@ -75,7 +75,7 @@ func Explain(golden, actual *tensor.Tensor, tol Tolerance) (d Detail, err error)
 
 func explain(golden, actual *tensor.Tensor, tol Tolerance, r Result) Detail {
 	if r.N == 0 {
-		return Detail{ULP: ULP{MaxIndex: -1}}
+		return Detail{ULP: ULPs{MaxIndex: -1}}
 	}
 	var (
 		d          Detail

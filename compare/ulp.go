@@ -6,9 +6,9 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// ULP is distances in units of the last place of the actual dtype: the number of steps between neighbouring values of that type from
+// ULPs is distances in units of the last place of the actual dtype: the number of steps between neighbouring values of that type from
 // golden (rounded to it) to actual. −0 is 0; for integers it is |a−g|. Finite pairs only.
-type ULP struct {
+type ULPs struct {
 	Max, Mean float64
 	MaxIndex  int // first element with Max, −1 if no pair is finite
 }
@@ -74,7 +74,7 @@ func (g grid) distance(x, y float64) float64 {
 }
 
 // ulps measures all finite pairs.
-func ulps(golden, actual *tensor.Tensor) ULP {
+func ulps(golden, actual *tensor.Tensor) ULPs {
 	u := newULPs(golden, actual)
 	walkPairs(golden, actual, u.add)
 	return u.result()
@@ -82,13 +82,13 @@ func ulps(golden, actual *tensor.Tensor) ULP {
 
 type ulpTotals struct {
 	distance func(g, a, d float64) float64
-	u        ULP
+	u        ULPs
 	total    sum
 	n        int
 }
 
 func newULPs(golden, actual *tensor.Tensor) *ulpTotals {
-	t := &ulpTotals{u: ULP{Max: -1, MaxIndex: -1}}
+	t := &ulpTotals{u: ULPs{Max: -1, MaxIndex: -1}}
 	if actual.DType().IsFloat() {
 		grid := gridOf(actual.DType())
 		t.distance = func(g, a, _ float64) float64 { return grid.distance(g, a) }
@@ -110,7 +110,7 @@ func (t *ulpTotals) add(p *pair) {
 	}
 }
 
-func (t *ulpTotals) result() ULP {
+func (t *ulpTotals) result() ULPs {
 	u := t.u
 	u.Max, u.Mean = max(u.Max, 0), t.total.value()/float64(max(t.n, 1))
 	return u

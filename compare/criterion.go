@@ -1,0 +1,148 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/goparity/goparity/tensor"
+)
+
+// Criterion is one way to judge a pair, and everything that is known of it: the parser of fixture.yaml, the methods of
+// package parity, report.json and parity report read it here. [Table] lists the criteria that there are; a new one is a
+// new entry.
+type Criterion struct {
+	Key    string // in fixture.yaml: "snr"
+	JSON   string // in report.json: "snr_db"
+	Method string // of parity.Assertion: "SNR"
+	Short  string // before a limit in a table of rows: "SNR"
+	Name   string // in a sentence: "signal-to-noise ratio"
+	Unit   string // of the figure and its limit: "dB"; empty for a plain number
+	Rule   string // what must hold, golden g, actual a, the key for the limit: "20·log10(‖g‖ / ‖a − g‖) ≥ snr"
+
+	// Limits lie between Best, the strictest, and Worst, which accepts everything and is refused. Best > Worst where the
+	// larger figure is the better one.
+	Best, Worst float64
+	Whole       bool    // limits are whole numbers
+	Example     float64 // a limit to begin with, for messages
+
+	// Counts: the figure is not compared with the limit. It counts what does not keep it, and must be 0.
+	Counts bool
+	// Recorded: the figures of report.json tell enough to judge by it again, without the tensors.
+	Recorded bool
+	// Figures takes from a pair with at least one element what has to keep the limit; nil where nothing is measured and the
+	// criterion only says how, see [EqualNaN]. The error is a [*MisuseError] or a [*ShapeError].
+	Figures func(p Pair, limit float64) ([]Figure, error)
+}
+
+// Pair is what a criterion takes its figures from.
+type Pair struct {
+	Result  Result
+	Counted Tolerance // by which Result counts mismatches
+	Asked   Tolerance // what [Atol] and [Rtol] ask for
+	Exact   bool      // neither side has floats: the elements must be equal
+
+	Golden, Actual *tensor.Tensor // nil where only the figures of a report are left
+	Ref64          *tensor.Tensor // the golden in float64, nil if there is none
+}
+
+// Figure is one number that has to keep a limit.
+type Figure struct {
+	Key   string // of the violation; empty for the criterion's own
+	Value float64
+	Text  string // what the number is, empty for the criterion's name; where Counts is set or Bound, the whole sentence
+	Bound bool   // the number is not known, but it is no worse than Value
+}
+
+// Flag is the flag of parity report, without dashes; empty if the criterion needs the tensors.
+func (c *Criterion) Flag() string {
+	if !c.Recorded {
+		return ""
+	}
+	return strings.ReplaceAll(c.Key, "_", "-")
+}
+
+// Larger reports whether the larger figure is the better one.
+func (c *Criterion) Larger() bool { return c.Best > c.Worst }
+
+// Switch reports whether the criterion is only turned on, by the limit 1.
+func (c *Criterion) Switch() bool { return c.Figures == nil }
+
+// Check refuses a limit that has no meaning, and one that accepts everything. The error says what to write instead.
+func (c *Criterion) Check(limit float64) error {
+	larger := c.Larger()
+	beyond := larger && limit <= c.Worst || !larger && limit >= c.Worst
+	stricter := larger && limit > c.Best || !larger && limit < c.Best
+	switch {
+	case c.Switch() && limit == 1:
+		return nil
+	case c.Switch():
+		return fmt.Errorf("want 1, or no %s at all", c.Key)
+	case beyond:
+		return fmt.Errorf("that accepts everything, want %s", c.limits())
+	case stricter || math.IsNaN(limit) || c.Whole && limit != math.Trunc(limit):
+		return fmt.Errorf("want %s", c.limits())
+	}
+	return nil
+}
+
+// limits says which there are: "a number above -1, up to 1, such as 0.9999".
+func (c *Criterion) limits() string {
+	number, bounds := "a number", fmt.Sprintf("from %g, below %g", c.Best, c.Worst)
+	if c.Whole {
+		number = "a whole number"
+	}
+	if c.Larger() {
+		bounds = fmt.Sprintf("above %g", c.Worst)
+		if c.Best < math.MaxFloat64 {
+			bounds += fmt.Sprintf(", up to %g", c.Best)
+		}
+	}
+	return fmt.Sprintf("%s %s, such as %g", number, bounds, c.Example)
+}
+
+// keeps reports whether a figure keeps a limit. NaN keeps none.
+func (c *Criterion) keeps(figure, limit float64) bool {
+	switch {
+	case c.Counts:
+		return figure == 0
+	case c.Larger():
+		return figure >= limit
+	}
+	return figure <= limit
+}
+
+// violation says that a figure does not keep a limit.
+func (c *Criterion) violation(f Figure, limit float64) Violation {
+	v := Violation{Criterion: f.Key, Got: f.Value, Want: limit, Text: f.Text}
+	if v.Criterion == "" {
+		v.Criterion = c.Key
+	}
+	if c.Counts {
+		v.Want = 0
+		return v
+	}
+	if v.Text == "" {
+		v.Text = c.Name
+	}
+	side, unit := "most", ""
+	if c.Larger() {
+		side = "least"
+	}
+	if c.Unit != "" {
+		unit = " " + c.Unit
+	}
+	v.Text = fmt.Sprintf("%s is %s%s, at %s %g%s is asked", v.Text, digits(f.Value, limit), unit, side, limit, unit)
+	return v
+}
+
+// digits writes a number with as many digits as tell it from its limit, at least four.
+func digits(got, limit float64) string {
+	for n := 4; n < 17; n++ {
+		s := fmt.Sprintf("%.*g", n, got)
+		if s != fmt.Sprintf("%.*g", n, limit) || math.IsInf(got, 0) {
+			return s
+		}
+	}
+	return fmt.Sprint(got)
+}

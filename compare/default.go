@@ -40,6 +40,9 @@ type Limits struct{ RelL2, RowRelL2 float64 }
 // Criteria asks for the limits.
 func (l Limits) Criteria() Criteria { return Criteria{RelL2: l.RelL2, RowRelL2: l.RowRelL2} }
 
+// Limits are those on relative L2, zero where there is none.
+func (c Criteria) Limits() Limits { return Limits{RelL2: c[RelL2], RowRelL2: c[RowRelL2]} }
+
 // Max returns the wider of each limit.
 func (l Limits) Max(o Limits) Limits {
 	return Limits{max(l.RelL2, o.RelL2), max(l.RowRelL2, o.RowRelL2)}

@@ -3,7 +3,7 @@ package parity
 import (
 	"errors"
 	"fmt"
-	"math"
+	"maps"
 	"runtime"
 	"strings"
 	"testing"
@@ -60,14 +60,14 @@ type Assertion struct {
 	line   string // file:line of the call
 	choose func(*session.Comparison) ([]string, error)
 	extra  compare.Criteria
-	in     map[tensor.DType]compare.Tolerance
+	in     map[tensor.DType]compare.Criteria
 	misuse error
 	done   bool
 }
 
 func newAssertion(t *testing.T, call string, choose func(*session.Comparison) ([]string, error)) *Assertion {
 	t.Helper()
-	a := &Assertion{t: t, scope: scopeOf(t), call: call, line: callerLine(), choose: choose}
+	a := &Assertion{t: t, scope: scopeOf(t), call: call, line: callerLine(), choose: choose, extra: compare.Criteria{}}
 	t.Cleanup(func() {
 		if !a.done && !t.Failed() && !t.Skipped() {
 			t.Errorf("%s: %s compared nothing: end it with .Check() or .Within(atol, rtol)", a.line, call)
@@ -90,80 +90,59 @@ func callerLine() string {
 // In sets the tolerance for candidates whose tensors have this type; the terminal's applies to all other types.
 func (a *Assertion) In(d tensor.DType, atol, rtol float64) *Assertion {
 	if a.in == nil {
-		a.in = map[tensor.DType]compare.Tolerance{}
+		a.in = map[tensor.DType]compare.Criteria{}
 	}
-	tol := compare.Tolerance{Atol: atol, Rtol: rtol}
-	if err := tol.Validate(); err != nil {
-		a.wrong("In(%s, %v, %v): %w", d, atol, rtol, err)
-	}
-	a.in[d] = tol
+	a.in[d] = a.within(fmt.Sprintf("In(%s, %v, %v)", d, atol, rtol), atol, rtol)
 	return a
 }
 
 // Cosine asks for a cosine of at least min, of the tensor and of its worst row. It is blind to scale: never use it alone.
-func (a *Assertion) Cosine(min float64) *Assertion {
-	return a.bound(&a.extra.Cosine, "Cosine", min, -1, 1)
-}
+func (a *Assertion) Cosine(min float64) *Assertion { return a.ask(compare.Cosine, min) }
 
 // RelL2 asks for ‖a − g‖ / ‖g‖ ≤ max, of the tensor and of its worst row.
 func (a *Assertion) RelL2(max float64) *Assertion {
-	a.bound(&a.extra.RelL2, "RelL2", max, 0, math.MaxFloat64)
-	return a.bound(&a.extra.RowRelL2, "RelL2", max, 0, math.MaxFloat64)
+	return a.ask(compare.RelL2, max).ask(compare.RowRelL2, max)
 }
 
 // MSE asks for a mean squared error of at most max.
-func (a *Assertion) MSE(max float64) *Assertion {
-	return a.bound(&a.extra.MSE, "MSE", max, 0, math.MaxFloat64)
-}
+func (a *Assertion) MSE(max float64) *Assertion { return a.ask(compare.MSE, max) }
 
 // ULP asks that no element is more than max units in the last place of the candidate's type away.
-func (a *Assertion) ULP(max float64) *Assertion {
-	return a.bound(&a.extra.ULP, "ULP", max, 0, math.MaxFloat64)
-}
+func (a *Assertion) ULP(max float64) *Assertion { return a.ask(compare.ULP, max) }
 
 // SNR asks for a signal to noise ratio 20·log10(‖g‖ / ‖a − g‖) of at least minDB decibels.
-func (a *Assertion) SNR(minDB float64) *Assertion {
-	return a.bound(&a.extra.SNR, "SNR", minDB, -math.MaxFloat64, math.MaxFloat64)
-}
+func (a *Assertion) SNR(minDB float64) *Assertion { return a.ask(compare.SNR, minDB) }
 
 // TopK asks that in each row the k largest elements are the same ones.
-func (a *Assertion) TopK(k int) *Assertion {
-	if k < 1 {
-		a.wrong("TopK(%d): k must be at least 1", k)
-	}
-	a.extra.TopK = k
-	return a
-}
+func (a *Assertion) TopK(k int) *Assertion { return a.ask(compare.TopK, float64(k)) }
 
 // KL asks for a divergence KL(softmax(g) ‖ softmax(a)) of at most max in every row.
-func (a *Assertion) KL(max float64) *Assertion {
-	return a.bound(&a.extra.KL, "KL", max, 0, math.MaxFloat64)
-}
+func (a *Assertion) KL(max float64) *Assertion { return a.ask(compare.KL, max) }
 
 // Noise asks that the candidate is at most ratio times as far from the float64 golden as the reference itself. The fixture needs the
 // variant float64.
-func (a *Assertion) Noise(ratio float64) *Assertion {
-	return a.bound(&a.extra.Noise, "Noise", ratio, 0, math.MaxFloat64)
-}
+func (a *Assertion) Noise(ratio float64) *Assertion { return a.ask(compare.Noise, ratio) }
 
 // EqualNaN lets NaN match NaN.
-func (a *Assertion) EqualNaN() *Assertion {
-	a.extra.EqualNaN = true
+func (a *Assertion) EqualNaN() *Assertion { return a.ask(compare.EqualNaN, 1) }
+
+func (a *Assertion) ask(c *compare.Criterion, limit float64) *Assertion {
+	if err := c.Check(limit); err != nil {
+		a.wrong("%s(%v): %w", c.Method, limit, err)
+	}
+	a.extra[c] = limit
 	return a
 }
 
-func (a *Assertion) bound(to **float64, name string, v, lo, hi float64) *Assertion {
-	switch {
-	case v >= lo && v <= hi:
-	case hi == 1:
-		a.wrong("%s(%v): want a number from %v to %v", name, v, lo, hi)
-	case lo == 0:
-		a.wrong("%s(%v): want a number ≥ 0", name, v)
-	default:
-		a.wrong("%s(%v): want a finite number", name, v)
+// within is the elementwise tolerance that a call of the user asks for.
+func (a *Assertion) within(call string, atol, rtol float64) compare.Criteria {
+	c := compare.Criteria{compare.Atol: atol, compare.Rtol: rtol}
+	for k, limit := range c.All() {
+		if err := k.Check(limit); err != nil {
+			a.wrong("%s: %s: %w", call, k.Key, err)
+		}
 	}
-	*to = &v
-	return a
+	return c
 }
 
 // wrong remembers the first misuse; the terminal reports it.
@@ -177,11 +156,7 @@ func (a *Assertion) wrong(format string, args ...any) {
 // exactly, NaN matches nothing, an infinity only itself), besides the modifiers. It reports whether all chosen layers passed.
 func (a *Assertion) Within(atol, rtol float64) bool {
 	a.t.Helper()
-	tol := compare.Tolerance{Atol: atol, Rtol: rtol}
-	if err := tol.Validate(); err != nil {
-		a.wrong("Within(%v, %v): %w", atol, rtol, err)
-	}
-	return a.run(&tol)
+	return a.run(a.within(fmt.Sprintf("Within(%v, %v)", atol, rtol), atol, rtol))
 }
 
 // Check runs the assertion with the fixture's tolerances, and where it has none with the defaults of [compare.Default], besides
@@ -191,35 +166,20 @@ func (a *Assertion) Check() bool {
 	return a.run(nil)
 }
 
-// criteria gives what judges a port, nil for the fixture's: within is the terminal's tolerance, nil for Check.
-func (a *Assertion) criteria(p *session.Port, within *compare.Tolerance) *compare.Criteria {
+// criteria returns what judges a port, nil for the fixture's alone: the terminal's tolerance (nil for Check) and the modifiers.
+// Where the fixture and a modifier limit the same figure the modifier does.
+func (a *Assertion) criteria(p *session.Port, within compare.Criteria) compare.Criteria {
 	if tol, ok := a.in[p.Actual.DType()]; ok {
-		within = &tol
+		within = tol
 	}
-	if within == nil && a.extra == (compare.Criteria{}) {
+	switch {
+	case within != nil:
+		within = maps.Clone(within)
+	case len(a.extra) == 0:
 		return nil
+	default:
+		within = maps.Clone(p.Criteria)
 	}
-	c := a.extra
-	c.Within = within
-	if within == nil {
-		c = merge(p.Criteria, a.extra)
-	}
-	return &c
-}
-
-// merge adds the modifiers to the fixture's criteria; where both limit the same figure the modifier does.
-func merge(base, extra compare.Criteria) compare.Criteria {
-	for _, f := range []struct{ to, from **float64 }{
-		{&base.RelL2, &extra.RelL2}, {&base.RowRelL2, &extra.RowRelL2}, {&base.Cosine, &extra.Cosine}, {&base.MSE, &extra.MSE},
-		{&base.ULP, &extra.ULP}, {&base.SNR, &extra.SNR}, {&base.KL, &extra.KL}, {&base.Noise, &extra.Noise},
-	} {
-		if *f.from != nil {
-			*f.to = *f.from
-		}
-	}
-	if extra.TopK != 0 {
-		base.TopK = extra.TopK
-	}
-	base.EqualNaN = base.EqualNaN || extra.EqualNaN
-	return base
+	maps.Copy(within, a.extra)
+	return within
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // run is both terminals: a subtest for each chosen layer. within is nil for Check.
-func (a *Assertion) run(within *compare.Tolerance) bool {
+func (a *Assertion) run(within compare.Criteria) bool {
 	a.t.Helper()
 	if a.done {
 		a.t.Fatalf("%s of %s was ended twice: one terminal runs it", a.call, a.line)
@@ -44,7 +44,7 @@ func (a *Assertion) run(within *compare.Tolerance) bool {
 }
 
 // layer judges one layer in its subtest; with several cases or steps each has a subtest of its own.
-func (a *Assertion) layer(t *testing.T, c *session.Comparison, layer string, within *compare.Tolerance) {
+func (a *Assertion) layer(t *testing.T, c *session.Comparison, layer string, within compare.Criteria) {
 	t.Helper()
 	runs := c.Runs(layer)
 	if len(runs) == 0 {
@@ -63,7 +63,7 @@ func (a *Assertion) layer(t *testing.T, c *session.Comparison, layer string, wit
 }
 
 // judge compares the outputs of one layer in one forward pass.
-func (a *Assertion) judge(t *testing.T, c *session.Comparison, run session.LayerRun, within *compare.Tolerance) {
+func (a *Assertion) judge(t *testing.T, c *session.Comparison, run session.LayerRun, within compare.Criteria) {
 	t.Helper()
 	a.scope.ran++
 	var worst *session.Judgement

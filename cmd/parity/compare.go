@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -113,17 +114,19 @@ func (f *compareFlags) compare(ctx context.Context, within bool, stderr io.Write
 	}
 	opt := session.Options{Match: match.Options{AllowReshape: f.reshape}}
 	if within || f.equalNaN {
-		tol := compare.Tolerance{Atol: f.atol, Rtol: f.rtol, EqualNaN: f.equalNaN}
-		if err := tol.Validate(); err != nil {
+		asked := compare.Criteria{compare.Atol: f.atol, compare.Rtol: f.rtol}
+		if err := asked.Validate(); err != nil {
 			return nil, usage("compare: %v", err)
 		}
 		opt.Criteria = func(_, _ string, g, a tensor.DType) (compare.Criteria, string) {
+			c, source := maps.Clone(asked), "--atol, --rtol"
 			if !within {
-				c := compare.Default(g, a)
-				c.EqualNaN = true
-				return c, "defaults, --equal-nan"
+				c, source = compare.Default(g, a), "defaults, --equal-nan"
 			}
-			return compare.Criteria{Within: &tol}, "--atol, --rtol"
+			if f.equalNaN {
+				c[compare.EqualNaN] = 1
+			}
+			return c, source
 		}
 	}
 	if err := f.checkOutput(); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/report/junit"
 )
 
 // newJUnit is the step after gotestsum, which writes no <system-out>: it points failing layers to their reports.
@@ -29,7 +30,7 @@ func newJUnit() *cobra.Command {
 			if summary == "" {
 				summary = os.Getenv("GITHUB_STEP_SUMMARY")
 			}
-			return junit(args[0], reports, summary, absolute, cmd.OutOrStdout())
+			return attachReports(args[0], reports, summary, absolute, cmd.OutOrStdout())
 		},
 	}
 	c.Flags().StringArrayVar(&reports, "report", nil, "a report.json; may be given several times, and a missing one is skipped")
@@ -38,7 +39,7 @@ func newJUnit() *cobra.Command {
 	return c
 }
 
-func junit(path string, reports []string, summary string, absolute bool, stdout io.Writer) error {
+func attachReports(path string, reports []string, summary string, absolute bool, stdout io.Writer) error {
 	xml, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -61,13 +62,13 @@ func junit(path string, reports []string, summary string, absolute bool, stdout 
 			if _, err := os.Stat(a); err != nil {
 				continue
 			}
-			p, err := report.AttachmentPath(a, wd, absolute)
+			p, err := junit.Path(a, wd, absolute)
 			if err != nil {
 				return err
 			}
 			attach = append(attach, p)
 		}
-		if xml, err = report.AddAttachments(xml, r, attach...); err != nil {
+		if xml, err = junit.Attach(xml, r, attach...); err != nil {
 			return err
 		}
 		if err := report.Markdown(&md, r); err != nil {

@@ -6,9 +6,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/report"
 	html "github.com/goparity/goparity/internal/report/page"
 	"github.com/goparity/goparity/internal/report/plot"
@@ -16,19 +18,29 @@ import (
 
 type reportFlags struct {
 	png, html, markdown, json, mode, baseline string
-	atol, rtol, maxAbs                        float64
-	relL2, rowRelL2, cosine, mse, snr         float64
+	limits                                    map[*compare.Criterion]*float64 // what a report can be judged by anew
+	maxAbs                                    float64
 	verbose                                   bool
 }
 
 func newReport() *cobra.Command {
-	var f reportFlags
+	f := reportFlags{limits: map[*compare.Criterion]*float64{}}
+	var anew, tensors []string // by what a report can be judged anew, and what needs the tensors
+	for _, c := range compare.Table() {
+		switch {
+		case c.Switch():
+		case c.Recorded:
+			anew = append(anew, "--"+c.Flag())
+		default:
+			tensors = append(tensors, c.Key)
+		}
+	}
 	c := &cobra.Command{
 		Use:   "report DIR|report.json",
 		Short: "show a report.json: text, picture, HTML; judge it by other tolerances; compare it with an earlier one",
 		Long: "report reads what parity compare --json, parity verify or go test with PARITY_OUT wrote, and needs nothing else.\n\n" +
-			"With --atol, --rtol, --max-abs, --rel-l2, --row-rel-l2, --cosine, --mse or --snr the figures are judged anew, by these criteria alone. A row of which the\n" +
-			"figures do not tell is an error and said so (exit code 3). What needs the tensors cannot be judged here: ulp, kl, noise, top-k.\n\n" +
+			"With " + strings.Join(anew, ", ") + " or --max-abs the figures are judged anew, by these criteria alone. A row of\n" +
+			"which the figures do not tell is an error and said so (exit code 3). What needs the tensors cannot be judged here: " + strings.Join(tensors, ", ") + ".\n\n" +
 			"With --baseline the exit code is 1 if something got worse or is not judged any more, and 0 otherwise, whatever fails in both.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -42,46 +54,39 @@ func newReport() *cobra.Command {
 	fl.StringVar(&f.json, "json", "", "write the report as it was judged anew to this `file` (or -)")
 	fl.StringVar(&f.mode, "mode", string(report.Standard), "whose points the plot fills: standard or injected; those of the other mode are rings")
 	fl.StringVar(&f.baseline, "baseline", "", "an earlier `report.json`: say what is better, worse, new and gone")
-	fl.Float64Var(&f.atol, "atol", 0, "judge by |a − g| ≤ atol + rtol·|g|")
-	fl.Float64Var(&f.rtol, "rtol", 0, "relative tolerance")
+	for _, c := range compare.Table() {
+		if c.Recorded && !c.Switch() {
+			unit := ""
+			if c.Unit != "" {
+				unit = ", in " + c.Unit
+			}
+			f.limits[c] = fl.Float64(c.Flag(), 0, "judge by "+c.Rule+unit)
+		}
+	}
 	fl.Float64Var(&f.maxAbs, "max-abs", 0, "judge by the largest |a − g|")
-	fl.Float64Var(&f.relL2, "rel-l2", 0, "judge by the relative L2 of the tensor, and of its worst row without --row-rel-l2")
-	fl.Float64Var(&f.rowRelL2, "row-rel-l2", 0, "judge by the relative L2 of the worst row")
-	fl.Float64Var(&f.cosine, "cosine", 0, "judge by the least cosine")
-	fl.Float64Var(&f.mse, "mse", 0, "judge by the mean squared error")
-	fl.Float64Var(&f.snr, "snr", 0, "judge by the least signal-to-noise ratio in dB")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "list every port")
 	return c
 }
 
-// criteria are those of the command line, ok if there are any.
-func (f *reportFlags) criteria(changed func(string) bool) (t report.Tolerance, ok bool, err error) {
-	if changed("max-abs") && (changed("atol") || changed("rtol")) {
-		return t, false, usage("report: --max-abs is --atol with --rtol 0: give one of them")
-	}
-	t.Source = "command line"
-	for _, c := range []struct {
-		name  string
-		value float64
-		to    **report.Float
-	}{
-		{"atol", f.atol, &t.Atol}, {"rtol", f.rtol, &t.Rtol}, {"max-abs", f.maxAbs, &t.Atol},
-		{"rel-l2", f.relL2, &t.RelL2}, {"row-rel-l2", f.rowRelL2, &t.RowRelL2},
-		{"cosine", f.cosine, &t.Cosine}, {"mse", f.mse, &t.MSE}, {"snr", f.snr, &t.SNR},
-	} {
-		if changed(c.name) {
-			ok = true
-			v := report.Float(c.value)
-			*c.to = &v
+// criteria are those of the command line, none if nothing is to be judged anew.
+func (f *reportFlags) criteria(changed func(string) bool) (compare.Criteria, error) {
+	c := compare.Criteria{}
+	for k, limit := range f.limits {
+		if !changed(k.Flag()) {
+			continue
 		}
+		if err := k.Check(*limit); err != nil {
+			return nil, usage("report: --%s %v: %v", k.Flag(), *limit, err)
+		}
+		c[k] = *limit
 	}
-	zero := report.Float(0)
-	if t.Atol != nil && t.Rtol == nil {
-		t.Rtol = &zero
-	} else if t.Rtol != nil && t.Atol == nil {
-		t.Atol = &zero
+	if changed("max-abs") {
+		if _, both := c.Tolerance(); both {
+			return nil, usage("report: --max-abs is --atol with --rtol 0: give one of them")
+		}
+		c[compare.Atol] = f.maxAbs
 	}
-	return t, ok, nil
+	return c, nil
 }
 
 func (f *reportFlags) run(path string, changed func(string) bool, stdout io.Writer) error {
@@ -89,7 +94,7 @@ func (f *reportFlags) run(path string, changed func(string) bool, stdout io.Writ
 	if mode != report.Standard && mode != report.Injected {
 		return usage("report: --mode %s: want standard or injected", f.mode)
 	}
-	t, anew, err := f.criteria(changed)
+	criteria, err := f.criteria(changed)
 	if err != nil {
 		return err
 	}
@@ -97,8 +102,8 @@ func (f *reportFlags) run(path string, changed func(string) bool, stdout io.Writ
 	if err != nil {
 		return err
 	}
-	if anew {
-		if r, err = report.Rejudge(r, t); err != nil {
+	if len(criteria) > 0 {
+		if r, err = report.Rejudge(r, criteria, "command line"); err != nil {
 			return usage("report: %v", err)
 		}
 	}

@@ -121,12 +121,8 @@ func Baseline(w io.Writer, old, now *Report, opt TextOptions) (worse bool, err e
 			return false, err
 		}
 	}
-	if opt.Width == 0 {
-		opt.Width = 100
-	}
-	opt.Width = max(opt.Width, 60)
 	changes := Changes(old, now)
-	p := &printer{opt: opt, names: namingOf(append(slices.Clone(old.Layers), now.Layers...))}
+	p := newPrinter(opt, append(slices.Clone(old.Layers), now.Layers...))
 	byClass := map[Class][]Change{}
 	for _, c := range changes {
 		byClass[c.Class] = append(byClass[c.Class], c)
@@ -138,8 +134,8 @@ func Baseline(w io.Writer, old, now *Report, opt TextOptions) (worse bool, err e
 		parts = append(parts, fmt.Sprintf("%d %s", len(byClass[c]), c))
 	}
 	p.linef("Against the baseline: %s", strings.Join(parts, ", "))
-	p.linef("  was %s: %s", old.Verdict, old.headline())
-	p.linef("  is  %s: %s", now.Verdict, now.headline())
+	p.linef("  was %s: %s", old.Verdict, Headline(old))
+	p.linef("  is  %s: %s", now.Verdict, Headline(now))
 	for _, class := range []Class{Worse, Gone, Better, New} {
 		list := byClass[class]
 		if len(list) == 0 {

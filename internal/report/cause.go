@@ -9,6 +9,16 @@ import (
 // CauseDoc is the catalogue of causes, where each family of ids has a section.
 const CauseDoc = "docs/causes.md"
 
+// Cause is one hypothesis on why the first divergence happens.
+type Cause struct {
+	ID        string `json:"id"` // stable, such as "activation/gelu-tanh"
+	Layer     string `json:"layer"`
+	Proven    bool   `json:"proven"`     // the prediction fits the candidate about as well as clean layers fit
+	Fit       Float  `json:"fit"`        // relative L2 of the candidate against the prediction; "NaN" for a pattern without one
+	FitGolden Float  `json:"fit_golden"` // relative L2 of the candidate against the golden
+	Text      string `json:"text"`
+}
+
 // Word is "proven" or "guess".
 func (c Cause) Word() string {
 	if c.Proven {

@@ -57,12 +57,12 @@ func Depth(r *Report) []Point {
 		if !ok {
 			j = len(points)
 			at[k] = j
-			p := Point{Layer: l.Layer, Port: l.Port, Name: clean(l.Layer), Component: ComponentOf(l.Layer), Computed: computed}
+			p := Point{Layer: l.Layer, Port: l.Port, Name: Clean(l.Layer), Component: ComponentOf(l.Layer), Computed: computed}
 			if p.Name == "" {
 				p.Name = "(root)"
 			}
 			if l.Port != PortOutput {
-				p.Name += " " + clean(l.Port)
+				p.Name += " " + Clean(l.Port)
 			}
 			if computed {
 				p.Name += " (computed)"

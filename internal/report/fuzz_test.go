@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/report/reporttest"
 )
@@ -33,8 +34,8 @@ func FuzzWriters(fz *testing.F) {
 		require.NoError(t, report.Modes(io.Discard, r))
 		_, err = report.Baseline(io.Discard, r, r, report.TextOptions{})
 		require.NoError(t, err)
-		for _, tol := range []report.Tolerance{{RelL2: f(1e-3)}, {Atol: f(1e-3), Rtol: f(1e-3)}, {Cosine: f(0.9)}} {
-			anew, err := report.Rejudge(r, tol)
+		for _, c := range []compare.Criteria{{compare.RelL2: 1e-3}, {compare.Atol: 1e-3, compare.Rtol: 1e-3}, {compare.Cosine: 0.9}} {
+			anew, err := report.Rejudge(r, c, "a test")
 			require.NoError(t, err)
 			require.NoError(t, report.Write(io.Discard, anew), "what was judged anew is a report")
 		}

@@ -1,10 +1,77 @@
 package report
 
-// Headline is the verdict of a report in one line.
-func Headline(r *Report) string { return r.headline() }
+import (
+	"fmt"
+	"strings"
+)
+
+// Headline is the verdict in one line, without the word pass, fail or error.
+func Headline(r *Report) string {
+	s, n := Count(r.Layers), namingOf(r.Layers)
+	compared := s.compared()
+	switch r.Verdict {
+	case Pass:
+		w := r.worst()[0]
+		line := fmt.Sprintf("%s, worst row rel. L2 %s at %s", compared, num(w.figures().RowRelL2), n.row(w))
+		if w.Limit() != "" {
+			line += ", limit " + strings.TrimPrefix(w.Limit(), "row ")
+		}
+		return line
+	case Fail:
+		if d := r.FirstDivergence; d != nil {
+			if d.Layer == "" && r.Kind == "unordered" {
+				return "which layer is wrong first is not known; " + compared
+			}
+			if d.Layer == "" {
+				return r.Kind + ": no layer by itself is wrong; " + compared
+			}
+			return "first divergence " + Clean(d.Layer) + d.interval()
+		}
+		if l := r.divergent(); l != nil {
+			return fmt.Sprintf("%s %s; %s", n.row(l), failWord[l.Status], compared)
+		}
+		return compared
+	}
+	if r.Error != "" {
+		return Clean(r.Error)
+	}
+	if l := r.divergent(); l != nil {
+		return fmt.Sprintf("%s %s: %s", n.row(l), failWord[l.Status], Clean(l.why()))
+	}
+	return "nothing was compared"
+}
+
+var failWord = map[Status]string{
+	StatusFail: "differs", StatusInherited: "differs", StatusMissing: "is missing", StatusError: "could not be compared",
+}
+
+// kinds explains the kinds of a first divergence.
+var kinds = map[string]string{
+	"input":       "A model input differs: the two runs were not asked the same.",
+	"weights":     "The weights that were loaded are not those of the checkpoint.",
+	"capture":     "The recorded tensor is not the one that the model computed: the recording is wrong, not the model.",
+	"interaction": "The layer is right on the golden inputs and wrong in the assembled model, although its recorded inputs agree.",
+	"between":     "The error is in the container's own code, between two of its layers: residual, activation, reshape, mask, rotary, softmax.",
+	"local":       "The layer's recorded inputs agree and its output does not: it computes something else.",
+	"drift":       "No layer differs by itself; small errors grow until the end differs.",
+	"unordered":   "Several layers differ, and nothing tells which of them ran first.",
+}
 
 // KindText explains the kind of a first divergence in a sentence; empty for an unknown kind.
 func KindText(kind string) string { return kinds[kind] }
+
+// interval says between which layers the place lies: ", between a and b", ", after a", or "".
+func (d *Divergence) interval() string {
+	switch {
+	case d.After != "" && d.Before != "":
+		return ", between " + Clean(d.After) + " and " + Clean(d.Before)
+	case d.After != "":
+		return ", after " + Clean(d.After)
+	case d.Before != "":
+		return ", before " + Clean(d.Before)
+	}
+	return ""
+}
 
 // Sentence is what happened at the place.
 func (d *Divergence) Sentence() string { return sentence(d.Text, d.Layer, d.After, d.Before) }
@@ -17,21 +84,101 @@ func (d *Divergence) Growing() string {
 	return growth(d.Growth)
 }
 
+// growth shows some of the blocks, the first and the last among them.
+func growth(g []Growth) string {
+	var parts []string
+	step := max(1, (len(g)+4)/6)
+	for i, b := range g {
+		if i%step == 0 || i == len(g)-1 {
+			parts = append(parts, fmt.Sprintf("%s %s", num(b.Error), Clean(b.Layer)))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Summary counts the rows.
+type Summary struct {
+	Layers   int            `json:"layers"`   // different layers among the compared rows
+	Compared int            `json:"compared"` // rows that were judged by figures: pass, fail or inherited
+	Status   map[Status]int `json:"status"`   // rows by status; every status is there
+}
+
+// Count counts rows.
+func Count(rows []Layer) Summary {
+	s := Summary{Status: make(map[Status]int, len(statuses))}
+	for _, status := range statuses {
+		s.Status[status] = 0
+	}
+	layers := map[string]bool{}
+	for i := range rows {
+		s.Status[rows[i].Status]++
+		if rows[i].compared() {
+			s.Compared++
+			layers[rows[i].Layer] = true
+		}
+	}
+	s.Layers = len(layers)
+	return s
+}
+
 // Counts says how many layers and tensors were compared, and with which result.
 func Counts(r *Report) string {
 	s := Count(r.Layers)
-	text := count(s.Layers, "layer") + ", " + count(s.Compared, "tensor") + " compared"
+	text := s.compared()
 	if counts := s.counts(); counts != "" {
 		text += ": " + counts
 	}
 	return text
 }
 
-// String is the source in one line.
-func (s Source) String() string { return s.line() }
+// compared is "29 layers, 194 tensors compared".
+func (s Summary) compared() string {
+	return count(s.Layers, "layer") + ", " + count(s.Compared, "tensor") + " compared"
+}
 
-// Limit is what judged a row, in short: "row 1e-4"; empty if nothing did.
-func (l *Layer) Limit() string { return l.limit() }
+// counts is "170 pass, 3 fail, 21 inherited".
+func (s Summary) counts() string {
+	var parts []string
+	for _, status := range statuses {
+		if n := s.Status[status]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, status))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
 
-// Clean makes a string from a dump fit to show on one line: control characters and what is not printable are replaced.
-func Clean(s string) string { return clean(s) }
+// String is the source in one line: "replayed run of 2026-11-21, max 26.7.0, cpu, float32; golden torch 2.15.0, cpu, float32".
+func (s Source) String() string {
+	actual := "replayed run"
+	if s.Live {
+		actual = "live run"
+	}
+	if date, _, _ := strings.Cut(s.Date, "T"); date != "" {
+		actual += " of " + date
+	}
+	if e := s.Actual.String(); e != "" {
+		actual += ", " + e
+	}
+	if e := s.Golden.String(); e != "" {
+		actual += "; golden " + e
+	}
+	return Clean(actual)
+}
+
+// String is "max 26.7.0, cpu, float32": what is known of it, else the path.
+func (e Engine) String() string {
+	name := e.Name
+	if v := e.Versions[e.Name]; v != "" {
+		name += " " + v
+	}
+	var parts []string
+	for _, s := range []string{name, e.Device, e.Encoding} {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	if len(parts) == 0 {
+		return e.Path
+	}
+	return strings.Join(parts, ", ")
+}

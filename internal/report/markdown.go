@@ -23,7 +23,7 @@ func Markdown(w io.Writer, r *Report) error {
 	}
 	var b bytes.Buffer
 	names := namingOf(r.Layers)
-	fmt.Fprintf(&b, "### %s: %s\n\n", strings.ToUpper(string(r.Verdict)), mdText(r.headline()))
+	fmt.Fprintf(&b, "### %s: %s\n\n", strings.ToUpper(string(r.Verdict)), mdText(Headline(r)))
 	if d := r.FirstDivergence; d != nil {
 		for _, text := range []string{kinds[r.Kind], d.Sentence()} {
 			if text != "" {
@@ -32,7 +32,7 @@ func Markdown(w io.Writer, r *Report) error {
 		}
 	}
 	if s := Count(r.Layers); s.counts() != "" {
-		fmt.Fprintf(&b, "%s, %s compared: %s\n\n", count(s.Layers, "layer"), count(s.Compared, "tensor"), s.counts())
+		fmt.Fprintf(&b, "%s\n\n", Counts(r))
 	}
 	for _, c := range r.Causes[:min(len(r.Causes), maxCauses)] {
 		word := c.Word()
@@ -44,7 +44,7 @@ func Markdown(w io.Writer, r *Report) error {
 	if len(r.Causes) > 0 {
 		b.WriteByte('\n')
 	}
-	rows := r.failing()
+	rows := r.Failing()
 	if len(rows) == 0 {
 		rows = r.worst()
 	}
@@ -59,7 +59,7 @@ func Markdown(w io.Writer, r *Report) error {
 		}
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(&b, "%s\n", mdText(r.Source.line()))
+	fmt.Fprintf(&b, "%s\n", mdText(r.Source.String()))
 	_, err := w.Write(b.Bytes())
 	return err
 }
@@ -67,7 +67,7 @@ func Markdown(w io.Writer, r *Report) error {
 // mdText escapes what Markdown and HTML would take for markup.
 func mdText(s string) string {
 	var b strings.Builder
-	for _, r := range cut(clean(s), maxSummaryCell) {
+	for _, r := range cut(Clean(s), maxSummaryCell) {
 		if strings.ContainsRune("\\`*_{}[]<>#|~&!", r) {
 			b.WriteByte('\\')
 		}
@@ -78,7 +78,7 @@ func mdText(s string) string {
 
 // mdCode writes s as code that may stand in a table. A backtick cannot be escaped there, so it becomes an apostrophe.
 func mdCode(s string) string {
-	s = strings.ReplaceAll(shorten(clean(s), maxSummaryCell), "`", "'")
+	s = strings.ReplaceAll(shorten(Clean(s), maxSummaryCell), "`", "'")
 	return "`" + strings.ReplaceAll(s, "|", `\|`) + "`"
 }
 
@@ -103,9 +103,9 @@ func Annotations(w io.Writer, r *Report) error {
 			fmt.Fprintf(&b, "::error title=%s::%s\n", commandProperty.Replace(title), commandData.Replace(message))
 		}
 	}
-	annotate(clean(fixture), cut(r.headline(), maxSummaryCell))
+	annotate(Clean(fixture), cut(Headline(r), maxSummaryCell))
 	names, mark := namingOf(r.Layers), r.divergent()
-	for _, l := range r.failing() {
+	for _, l := range r.Failing() {
 		if l.Status == StatusInherited || l == mark && r.FirstDivergence == nil {
 			continue // said already, by the culprit or by the headline
 		}
@@ -116,9 +116,9 @@ func Annotations(w io.Writer, r *Report) error {
 		switch {
 		case l.why() == "":
 		case l.Status == StatusFail:
-			message += ", limit " + l.limit()
+			message += ", limit " + l.Limit()
 		default:
-			message += ": " + clean(l.why())
+			message += ": " + Clean(l.why())
 		}
 		annotate(names.short(l, 100), cut(message, maxSummaryCell))
 	}

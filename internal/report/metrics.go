@@ -1,6 +1,47 @@
 package report
 
-import "github.com/goparity/goparity/compare"
+import (
+	"fmt"
+
+	"github.com/goparity/goparity/compare"
+)
+
+// Metrics are the figures of one pair, golden g and actual a. Maxima and sums run over the n_finite pairs in which
+// both are finite, the others are counted. An index is per axis ([] for a scalar), null if there is none.
+type Metrics struct {
+	N            int `json:"n"`              // elements compared
+	Finite       int `json:"n_finite"`       // pairs of two finite values
+	Mismatches   int `json:"mismatches"`     // not (|a − g| ≤ atol + rtol·|g|)
+	BadNonFinite int `json:"bad_non_finite"` // mismatches among the other pairs
+
+	MaxAbs       Float `json:"max_abs"` // max |a − g|
+	MaxAbsIndex  []int `json:"max_abs_index"`
+	MaxAbsGolden Float `json:"max_abs_golden"`
+	MaxAbsActual Float `json:"max_abs_actual"`
+
+	MaxRel       Float `json:"max_rel"` // max |a − g| / max(|g|, 1e-10)
+	MaxRelIndex  []int `json:"max_rel_index"`
+	MaxRelGolden Float `json:"max_rel_golden"`
+	MaxRelActual Float `json:"max_rel_actual"`
+
+	FirstMismatchIndex []int `json:"first_mismatch_index"`
+
+	MSE            Float `json:"mse"`    // Σ(a − g)² / n_finite
+	RelL2          Float `json:"rel_l2"` // ‖a − g‖ / ‖g‖
+	Cosine         Float `json:"cosine"`
+	CosineDistance Float `json:"cosine_distance"` // 1 − cosine, without cancellation
+	SNR            Float `json:"snr_db"`          // 20·log10(‖g‖ / ‖a − g‖)
+
+	RowRelL2  Float `json:"row_rel_l2"`  // of the worst row; its denominator has a floor, see package compare
+	RowIndex  *int  `json:"row_index"`   // number of that row, counted over all axes but the last
+	RowMaxAbs Float `json:"row_max_abs"` // max |a − g| in that row
+	MaxAbsRow *int  `json:"max_abs_row"` // number of the row of max_abs, which may be another one
+
+	NaNGolden int `json:"nan_golden"`
+	NaNActual int `json:"nan_actual"`
+	InfGolden int `json:"inf_golden"`
+	InfActual int `json:"inf_actual"`
+}
 
 // MetricsOf is r as the report has it, for tensors of the given shape: element numbers become indices per axis.
 func MetricsOf(r compare.Result, shape []int) *Metrics {
@@ -16,6 +57,28 @@ func MetricsOf(r compare.Result, shape []int) *Metrics {
 		RowRelL2: Float(r.WorstRow.RelL2), RowIndex: number(r.WorstRow.Index),
 		RowMaxAbs: Float(r.WorstRow.MaxAbs), MaxAbsRow: number(r.WorstRow.MaxAbsRow),
 		NaNGolden: r.NaNGolden, NaNActual: r.NaNActual, InfGolden: r.InfGolden, InfActual: r.InfActual,
+	}
+}
+
+// result is the way back, but for places within the tensor.
+func (m *Metrics) result() compare.Result {
+	place := func(index []int) int {
+		if index == nil {
+			return -1
+		}
+		return 0
+	}
+	row := -1
+	if m.RowIndex != nil {
+		row = *m.RowIndex
+	}
+	return compare.Result{
+		N: m.N, Finite: m.Finite, Mismatches: m.Mismatches, BadNonFinite: m.BadNonFinite, FirstMismatch: place(m.FirstMismatchIndex),
+		MaxAbs: compare.Extreme{Value: float64(m.MaxAbs), Index: place(m.MaxAbsIndex), Golden: float64(m.MaxAbsGolden), Actual: float64(m.MaxAbsActual)},
+		MaxRel: compare.Extreme{Value: float64(m.MaxRel), Index: place(m.MaxRelIndex), Golden: float64(m.MaxRelGolden), Actual: float64(m.MaxRelActual)},
+		MSE:    float64(m.MSE), RelL2: float64(m.RelL2), SNR: float64(m.SNR), CosineDistance: float64(m.CosineDistance),
+		WorstRow:  compare.Row{Index: row, RelL2: float64(m.RowRelL2), MaxAbs: float64(m.RowMaxAbs)},
+		NaNGolden: m.NaNGolden, NaNActual: m.NaNActual, InfGolden: m.InfGolden, InfActual: m.InfActual,
 	}
 }
 
@@ -40,16 +103,11 @@ func number(i int) *int {
 	return &i
 }
 
-// ToleranceOf is c as the report has it; source says where it was written.
-func ToleranceOf(c compare.Criteria, source string) *Tolerance {
-	t := &Tolerance{
-		RelL2: (*Float)(c.RelL2), RowRelL2: (*Float)(c.RowRelL2), Cosine: (*Float)(c.Cosine), MSE: (*Float)(c.MSE),
-		ULP: (*Float)(c.ULP), SNR: (*Float)(c.SNR), KL: (*Float)(c.KL), Noise: (*Float)(c.Noise),
-		TopK: c.TopK, EqualNaN: c.EqualNaN, Source: source,
+// nonFinite says how many NaN and infinite values the two sides have, if some of them do not match.
+func (m *Metrics) nonFinite() string {
+	if m.BadNonFinite == 0 {
+		return ""
 	}
-	if w := c.Within; w != nil {
-		t.Atol, t.Rtol = (*Float)(&w.Atol), (*Float)(&w.Rtol)
-		t.EqualNaN = t.EqualNaN || w.EqualNaN
-	}
-	return t
+	return fmt.Sprintf("%s of NaN or infinity: golden %d NaN, %d infinite; candidate %d NaN, %d infinite",
+		count(m.BadNonFinite, "wrong pair"), m.NaNGolden, m.InfGolden, m.NaNActual, m.InfActual)
 }

@@ -68,16 +68,16 @@ func TestMetricsOfCorners(t *testing.T) {
 }
 
 func TestToleranceOf(t *testing.T) {
-	half := 0.5
+	const half = 0.5
 	for _, c := range []struct {
 		name   string
 		c      compare.Criteria
 		want   string
 		reason string
 	}{
-		{"within", compare.Criteria{Within: &compare.Tolerance{Atol: 1e-5, Rtol: 0}}, `{"atol":0.00001,"rtol":0,"source":"x"}`, "a zero that was asked for stays"},
+		{"within", compare.Criteria{compare.Atol: 1e-5}, `{"atol":0.00001,"rtol":0,"source":"x"}`, "the other part of the tolerance is 0"},
 		{"default", compare.Default(tensor.F32, tensor.BF16), `{"rel_l2":0.03,"row_rel_l2":0.08,"source":"x"}`, "what was not asked for is left out"},
-		{"all", compare.Criteria{Cosine: &half, MSE: &half, ULP: &half, SNR: &half, KL: &half, Noise: &half, TopK: 3, EqualNaN: true},
+		{"all", compare.Criteria{compare.Cosine: half, compare.MSE: half, compare.ULP: half, compare.SNR: half, compare.KL: half, compare.Noise: half, compare.TopK: 3, compare.EqualNaN: 1},
 			`{"cosine":0.5,"mse":0.5,"ulp":0.5,"snr_db":0.5,"kl":0.5,"noise":0.5,"top_k":3,"equal_nan":true,"source":"x"}`, "each has its field"},
 	} {
 		data, err := json.Marshal(report.ToleranceOf(c.c, "x"))

@@ -1,12 +1,14 @@
+// Package report holds the result of judging one run, and writes it for its readers.
+//
+// A [Report] is what report.json holds (schema 1). [Write] and [Read] are its JSON form, [Text] is the
+// summary that a person reads, [Markdown] and [Annotations] are for a CI's pages. Nothing here judges but
+// [Rejudge], which asks package compare: a report says what was decided.
 package report
 
 import (
 	"encoding/json"
-	"math"
 	"strconv"
 	"strings"
-
-	"github.com/goparity/goparity/compare"
 )
 
 // Schema is the version of report.json that this package writes and reads.
@@ -38,28 +40,6 @@ const (
 
 // statuses holds the known ones, in the order in which a summary counts them.
 var statuses = []Status{StatusPass, StatusFail, StatusInherited, StatusMissing, StatusUnexpected, StatusIgnored, StatusError}
-
-// The kinds of a port, as Layer.Kind has them.
-const (
-	PortInput    = "input"    // what the layer was given
-	PortComputed = "computed" // injected run: what the candidate had computed for an input before it was replaced
-	PortOutput   = "output"   // what the layer returned
-	PortTap      = "tap"      // saved by hand
-)
-
-// KindOf is the kind of a port by its name: "input_0" is an input, "computed_1" a computed one, "tap" a tap, all others
-// are outputs.
-func KindOf(port string) string {
-	switch {
-	case strings.HasPrefix(port, PortInput+"_"):
-		return PortInput
-	case strings.HasPrefix(port, PortComputed+"_"):
-		return PortComputed
-	case port == PortTap:
-		return PortTap
-	}
-	return PortOutput
-}
 
 // Report is the content of report.json. Layer names in it are the golden's own labels, unchanged.
 //
@@ -112,16 +92,6 @@ type Order struct {
 	Same        bool     `json:"same"`
 	N           int      `json:"n"`           // layers that differ in place
 	Differences []string `json:"differences"` // the first five, as text
-}
-
-// Cause is one hypothesis on why the first divergence happens.
-type Cause struct {
-	ID        string `json:"id"` // stable, such as "activation/gelu-tanh"
-	Layer     string `json:"layer"`
-	Proven    bool   `json:"proven"`     // the prediction fits the candidate about as well as clean layers fit
-	Fit       Float  `json:"fit"`        // relative L2 of the candidate against the prediction; "NaN" for a pattern without one
-	FitGolden Float  `json:"fit_golden"` // relative L2 of the candidate against the golden
-	Text      string `json:"text"`
 }
 
 // Source says where the two sides come from.
@@ -187,52 +157,6 @@ type Layer struct {
 	Histogram            *Histogram `json:"histogram,omitempty"`  // of the same
 }
 
-// Rows is the relative L2 of each row of a tensor (as row_rel_l2 has it), in at most 256 bins of neighbours; of a bin the worst counts.
-type Rows struct {
-	N     int     `json:"n"`      // rows; bin i has the rows from ⌈i·N/bins⌉ on
-	RelL2 []Float `json:"rel_l2"` // by bin; Infinity where a NaN or an infinity has no match
-}
-
-// maxBins is how many bins Rows has at most.
-const maxBins = 256
-
-// RowsOf bins the rows of a pair.
-func RowsOf(lines []compare.Line) *Rows {
-	n := len(lines)
-	if n == 0 {
-		return nil
-	}
-	r := &Rows{N: n, RelL2: make([]Float, min(n, maxBins))}
-	for i, l := range lines {
-		off := Float(l.RelL2)
-		if l.BadNonFinite > 0 {
-			off = Float(math.Inf(1))
-		}
-		bin := &r.RelL2[i*len(r.RelL2)/n]
-		*bin = max(*bin, off)
-	}
-	return r
-}
-
-// Histogram counts the finite pairs of a tensor by |a − g|: Counts[i] of them have 10^(Exponent+i) ≤ |a − g| < 10^(Exponent+i+1).
-type Histogram struct {
-	Equal    int   `json:"equal"` // a = g
-	Exponent int   `json:"exponent"`
-	Counts   []int `json:"counts"`
-}
-
-// HistogramOf is the histogram of a pair.
-func HistogramOf(d compare.Detail) *Histogram {
-	h := &Histogram{Equal: d.Equal, Counts: make([]int, len(d.Decades))}
-	for i, x := range d.Decades {
-		h.Counts[i] = x.Count
-	}
-	if len(d.Decades) > 0 {
-		h.Exponent = d.Decades[0].Exponent
-	}
-	return h
-}
-
 // Side is one tensor of a row.
 type Side struct {
 	Name  string `json:"name"` // its own name on that side; several joined ones are separated by " + "
@@ -258,100 +182,24 @@ func (s Shape) String() string {
 	return strings.Join(parts, "×")
 }
 
-// Metrics are the figures of one pair, golden g and actual a. Maxima and sums run over the n_finite pairs in which
-// both are finite, the others are counted. An index is per axis ([] for a scalar), null if there is none.
-type Metrics struct {
-	N            int `json:"n"`              // elements compared
-	Finite       int `json:"n_finite"`       // pairs of two finite values
-	Mismatches   int `json:"mismatches"`     // not (|a − g| ≤ atol + rtol·|g|)
-	BadNonFinite int `json:"bad_non_finite"` // mismatches among the other pairs
+// The kinds of a port, as Layer.Kind has them.
+const (
+	PortInput    = "input"    // what the layer was given
+	PortComputed = "computed" // injected run: what the candidate had computed for an input before it was replaced
+	PortOutput   = "output"   // what the layer returned
+	PortTap      = "tap"      // saved by hand
+)
 
-	MaxAbs       Float `json:"max_abs"` // max |a − g|
-	MaxAbsIndex  []int `json:"max_abs_index"`
-	MaxAbsGolden Float `json:"max_abs_golden"`
-	MaxAbsActual Float `json:"max_abs_actual"`
-
-	MaxRel       Float `json:"max_rel"` // max |a − g| / max(|g|, 1e-10)
-	MaxRelIndex  []int `json:"max_rel_index"`
-	MaxRelGolden Float `json:"max_rel_golden"`
-	MaxRelActual Float `json:"max_rel_actual"`
-
-	FirstMismatchIndex []int `json:"first_mismatch_index"`
-
-	MSE            Float `json:"mse"`    // Σ(a − g)² / n_finite
-	RelL2          Float `json:"rel_l2"` // ‖a − g‖ / ‖g‖
-	Cosine         Float `json:"cosine"`
-	CosineDistance Float `json:"cosine_distance"` // 1 − cosine, without cancellation
-	SNR            Float `json:"snr_db"`          // 20·log10(‖g‖ / ‖a − g‖)
-
-	RowRelL2  Float `json:"row_rel_l2"`  // of the worst row; its denominator has a floor, see package compare
-	RowIndex  *int  `json:"row_index"`   // number of that row, counted over all axes but the last
-	RowMaxAbs Float `json:"row_max_abs"` // max |a − g| in that row
-	MaxAbsRow *int  `json:"max_abs_row"` // number of the row of max_abs, which may be another one
-
-	NaNGolden int `json:"nan_golden"`
-	NaNActual int `json:"nan_actual"`
-	InfGolden int `json:"inf_golden"`
-	InfActual int `json:"inf_actual"`
-}
-
-// Tolerance is what judged a row. A criterion that was not asked for is null and left out.
-type Tolerance struct {
-	Atol     *Float `json:"atol,omitempty"`
-	Rtol     *Float `json:"rtol,omitempty"`
-	RelL2    *Float `json:"rel_l2,omitempty"`
-	RowRelL2 *Float `json:"row_rel_l2,omitempty"`
-	Cosine   *Float `json:"cosine,omitempty"` // smallest that passes
-	MSE      *Float `json:"mse,omitempty"`
-	ULP      *Float `json:"ulp,omitempty"`
-	SNR      *Float `json:"snr_db,omitempty"` // smallest that passes
-	KL       *Float `json:"kl,omitempty"`
-	Noise    *Float `json:"noise,omitempty"`
-	TopK     int    `json:"top_k,omitempty"`
-	EqualNaN bool   `json:"equal_nan,omitempty"`
-	Source   string `json:"source,omitempty"` // where it was written, such as "fixture.yaml:12" or "default for f32"
-}
-
-// Summary counts the rows.
-type Summary struct {
-	Layers   int            `json:"layers"`   // different layers among the compared rows
-	Compared int            `json:"compared"` // rows that were judged by figures: pass, fail or inherited
-	Status   map[Status]int `json:"status"`   // rows by status; every status is there
-}
-
-// Count counts rows.
-func Count(rows []Layer) Summary {
-	s := Summary{Status: make(map[Status]int, len(statuses))}
-	for _, status := range statuses {
-		s.Status[status] = 0
+// KindOf is the kind of a port by its name: "input_0" is an input, "computed_1" a computed one, "tap" a tap, all others
+// are outputs.
+func KindOf(port string) string {
+	switch {
+	case strings.HasPrefix(port, PortInput+"_"):
+		return PortInput
+	case strings.HasPrefix(port, PortComputed+"_"):
+		return PortComputed
+	case port == PortTap:
+		return PortTap
 	}
-	layers := map[string]bool{}
-	for i := range rows {
-		s.Status[rows[i].Status]++
-		if rows[i].compared() {
-			s.Compared++
-			layers[rows[i].Layer] = true
-		}
-	}
-	s.Layers = len(layers)
-	return s
-}
-
-// compared reports whether the row was judged by the figures of at least one element.
-func (l *Layer) compared() bool {
-	switch l.Status {
-	case StatusPass, StatusFail, StatusInherited:
-		m := l.figures()
-		return m != nil && m.N > 0
-	}
-	return false
-}
-
-// failing reports whether the row by itself keeps a run from passing.
-func (l *Layer) failing() bool {
-	switch l.Status {
-	case StatusFail, StatusInherited, StatusMissing, StatusError:
-		return true
-	}
-	return false
+	return PortOutput
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/report"
 )
 
@@ -26,7 +27,7 @@ func row(layer string, order int, status report.Status, m *report.Metrics) repor
 		Layer: layer, Port: "output", Kind: report.PortOutput, Case: "hello", Step: "0", Order: order, Status: status,
 		Golden:   &report.Side{Name: layer + "-output", DType: "float32", Shape: []int{1, 7, 64}},
 		Actual:   &report.Side{Name: "m." + layer + "-output", DType: "float32", Shape: []int{7, 64}},
-		Standard: m, Tolerance: &report.Tolerance{RelL2: f(1e-4), RowRelL2: f(1e-4), Source: "default for float32"},
+		Standard: m, Tolerance: &report.Tolerance{Criteria: compare.Criteria{compare.RelL2: 1e-4, compare.RowRelL2: 1e-4}, Source: "default for float32"},
 	}
 }
 
@@ -58,7 +59,7 @@ func passing() *report.Report {
 	}
 	r.Layers[4].Case, r.Layers[4].Step = "hello", "1"
 	ids := row("model.embeddings.word_embeddings", 0, report.StatusPass, &report.Metrics{N: 13, Finite: 13, Cosine: 1, SNR: report.Float(math.Inf(1))})
-	ids.Port, ids.Kind, ids.Tolerance = "input_0", report.PortInput, &report.Tolerance{Atol: f(0), Rtol: f(0)}
+	ids.Port, ids.Kind, ids.Tolerance = "input_0", report.PortInput, &report.Tolerance{Criteria: compare.Criteria{compare.Atol: 0, compare.Rtol: 0}}
 	ignored := report.Layer{Layer: "model.encoder.layer.5.attention", Port: "output", Kind: report.PortOutput, Case: "hello", Step: "0", Order: 40,
 		Status: report.StatusIgnored, Note: "fixture.yaml:31: the fused kernel never writes it"}
 	r.Layers = append(r.Layers, ids, ignored)
@@ -81,7 +82,7 @@ func failing() *report.Report {
 			Hint: "names:\n  - {golden: rotary_emb, candidate: rotary_tables}\n"}}}}
 	r.Layers = append(r.Layers, row("layers.0", 0, report.StatusPass, metrics(3e-7, 0)))
 	first := row("layers.1", 1, report.StatusFail, metrics(0.02, 420))
-	first.Tolerance = &report.Tolerance{Atol: f(1e-5), Rtol: f(1e-4), Source: "layers_test.go:18"}
+	first.Tolerance = &report.Tolerance{Criteria: compare.Criteria{compare.Atol: 1e-5, compare.Rtol: 1e-4}, Source: "layers_test.go:18"}
 	first.Violations = []string{"420 of 448 elements outside atol 1e-5 + rtol 1e-4·|g|, first at [0 0 0]: golden 0.125, actual 0.1254"}
 	first.Detail = []string{"all rows, all columns", "would pass with rtol 1e-4 and atol 0.041"}
 	r.Layers = append(r.Layers, first)

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// clean makes a string from a dump fit to print on one line: names come from files that others wrote, and a
+// Clean makes a string from a dump fit to print on one line: names come from files that others wrote, and a
 // control character in one must not reach a terminal.
-func clean(s string) string {
+func Clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\t':

@@ -1,21 +1,11 @@
 package report
 
 import (
-	"bytes"
-	"cmp"
 	"fmt"
 	"io"
 	"regexp"
 	"strings"
 )
-
-// TextOptions say how Text writes.
-type TextOptions struct {
-	Color   bool   // ANSI colours: for a terminal
-	Width   int    // columns; 0 is 100, less than 60 is 60
-	Verbose bool   // every row and every note, nothing shortened
-	All     string // where what is left out can be read, "all in report.json" if empty
-}
 
 // How much of a list is shown when not verbose.
 const (
@@ -32,11 +22,7 @@ func Text(w io.Writer, r *Report, opt TextOptions) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	if opt.Width == 0 {
-		opt.Width = 100
-	}
-	opt.Width = max(opt.Width, 60)
-	p := &printer{opt: opt, names: namingOf(r.Layers)}
+	p := newPrinter(opt, r.Layers)
 	p.verdict(r)
 	p.causes(r)
 	p.table(r)
@@ -46,57 +32,9 @@ func Text(w io.Writer, r *Report, opt TextOptions) error {
 	p.order(r.Order, r.Verdict)
 	p.list("Notes", r.Notes, maxNotes)
 	p.linef("")
-	p.prose("", "Source: ", r.Source.line())
+	p.prose("", "Source: ", r.Source.String())
 	_, err := w.Write(p.Bytes())
 	return err
-}
-
-// printer collects the text.
-type printer struct {
-	bytes.Buffer
-	opt   TextOptions
-	names naming
-}
-
-// The colours, as ANSI codes.
-const (
-	red    = "31"
-	green  = "32"
-	yellow = "33"
-	bold   = "1"
-	dim    = "2"
-)
-
-func (p *printer) color(code, s string) string {
-	if !p.opt.Color {
-		return s
-	}
-	return "\x1b[" + code + "m" + s + "\x1b[0m"
-}
-
-func (p *printer) linef(format string, args ...any) {
-	p.WriteString(strings.TrimRight(fmt.Sprintf(format, args...), " "))
-	p.WriteByte('\n')
-}
-
-// prose writes text wrapped at the width: lead before its first line, and its other lines below the text.
-func (p *printer) prose(indent, lead, text string) {
-	hang := indent + strings.Repeat(" ", width(lead))
-	for i, line := range wrap(clean(text), max(p.opt.Width-width(hang), 30)) {
-		if i == 0 {
-			p.linef("%s%s%s", indent, lead, line)
-		} else {
-			p.linef("%s%s", hang, line)
-		}
-	}
-}
-
-// shown is how many of n entries to show; a rest of one is shown too, since saying so takes as much room.
-func (p *printer) shown(n, limit int) int {
-	if p.opt.Verbose || n <= limit+1 {
-		return n
-	}
-	return limit
 }
 
 func (p *printer) verdict(r *Report) {
@@ -105,10 +43,10 @@ func (p *printer) verdict(r *Report) {
 		code = green
 	}
 	if r.Fixture != "" {
-		p.linef("%s", p.color(dim, clean(r.Fixture)))
+		p.linef("%s", p.color(dim, Clean(r.Fixture)))
 	}
 	first := true
-	for _, line := range wrap(r.headline(), p.opt.Width-width(word)-2) {
+	for _, line := range wrap(Headline(r), p.opt.Width-width(word)-2) {
 		if first {
 			p.linef("%s: %s", p.color(bold+";"+code, word), p.color(bold, line))
 		} else {
@@ -123,7 +61,7 @@ func (p *printer) verdict(r *Report) {
 		if why := kinds[r.Kind]; why != "" {
 			p.prose("  ", r.Kind+": ", why)
 		} else if r.Kind != "" {
-			p.linef("  %s", clean(r.Kind))
+			p.linef("  %s", Clean(r.Kind))
 		}
 		if d.Text != "" {
 			p.prose("  ", "", d.Sentence())
@@ -157,27 +95,10 @@ func (p *printer) verdict(r *Report) {
 		p.prose("  ", "frontier: ", strings.Join(r.Frontier[:n], ", ")+more)
 	}
 	if s := Count(r.Layers); r.Verdict != Pass || s.Status[StatusIgnored]+s.Status[StatusUnexpected] > 0 {
-		if counts := s.counts(); counts != "" {
-			p.prose("  ", "", fmt.Sprintf("%s, %s compared: %s", count(s.Layers, "layer"), count(s.Compared, "tensor"), counts))
+		if s.counts() != "" {
+			p.prose("  ", "", Counts(r))
 		}
 	}
-}
-
-// growth shows some of the blocks, the first and the last among them.
-func growth(g []Growth) string {
-	var parts []string
-	step := max(1, (len(g)+4)/6)
-	for i, b := range g {
-		if i%step == 0 || i == len(g)-1 {
-			parts = append(parts, fmt.Sprintf("%s %s", num(b.Error), clean(b.Layer)))
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
-func (p *printer) heading(s string) {
-	p.linef("")
-	p.linef("%s", p.color(bold, s))
 }
 
 func (p *printer) causes(r *Report) {
@@ -196,7 +117,7 @@ func (p *printer) causes(r *Report) {
 		if c.Proven {
 			code = green
 		}
-		p.linef("  %s  %s  %s", p.color(code, pad(c.Word(), 6)), clean(c.ID), clean(c.Layer))
+		p.linef("  %s  %s  %s", p.color(code, pad(c.Word(), 6)), Clean(c.ID), Clean(c.Layer))
 		p.prose("          ", "", c.Evidence())
 		if c.Text != "" {
 			p.prose("          ", "", c.Sentence())
@@ -204,163 +125,6 @@ func (p *printer) causes(r *Report) {
 	}
 	p.more(len(causes)-n, "")
 	p.prose("  ", "", "what they mean and what to do: "+docs(causes[:n]))
-}
-
-func (p *printer) more(n int, what string) {
-	if n > 0 {
-		p.linef("  %s", p.color(dim, fmt.Sprintf("… and %d more%s, %s", n, what, cmp.Or(p.opt.All, "all in report.json"))))
-	}
-}
-
-// table writes the rows: the failing ones in execution order, or the worst of those that pass.
-func (p *printer) table(r *Report) {
-	rows, limit, title := r.failing(), maxFailing, "Failing rows, in execution order"
-	if len(rows) == 0 {
-		rows, limit, title = r.worst(), maxPassing, "Worst rows"
-	}
-	if p.opt.Verbose {
-		rows, title = nil, "All rows, in execution order"
-		for i := range r.Layers {
-			rows = append(rows, &r.Layers[i])
-		}
-	}
-	if len(rows) == 0 {
-		return
-	}
-	n := p.shown(len(rows), limit)
-	p.heading(title)
-	p.rows(rows[:n], r.divergent(), r.FirstDivergence == nil || r.FirstDivergence.Layer != "")
-	p.more(len(rows)-n, "")
-}
-
-// The columns of figures, after the status and the place.
-var figureHeads = []string{"off", "max abs", "rel. L2", "worst row", "1-cosine"}
-
-// noFigure stands for a figure that there is not.
-const noFigure = "-"
-
-// figureCells are the figures of a row below figureHeads.
-func figureCells(l *Layer) []string {
-	m := l.figures()
-	if m == nil {
-		return make([]string, len(figureHeads))
-	}
-	off := noFigure // without atol and rtol the count of mismatches judges nothing
-	if l.Counted == nil && l.Tolerance != nil && l.Tolerance.Atol != nil {
-		off = percent(m.Mismatches, m.N)
-	}
-	return []string{off, num(m.MaxAbs), num(m.RelL2), num(m.RowRelL2), num(m.CosineDistance)}
-}
-
-// percent is the share n/all; only none is "0", only all is "100 %".
-func percent(n, all int) string {
-	if n == 0 || all == 0 {
-		return "0"
-	}
-	share := 100 * float64(n) / float64(all)
-	switch {
-	case n == all:
-		return "100 %"
-	case share < 0.1:
-		return "<0.1 %"
-	case share > 99.9:
-		return "99.9 %"
-	}
-	return fmt.Sprintf("%.1f %%", share)
-}
-
-func (p *printer) rows(rows []*Layer, mark *Layer, placed bool) {
-	status, place, why := 0, width("layer"), width("limit")
-	widths := make([]int, len(figureHeads))
-	shown := make([]bool, len(figureHeads)) // a column without any figure is left out
-	for _, l := range rows {
-		status = max(status, width(string(l.Status)))
-		if !l.tabular() {
-			continue
-		}
-		for j, c := range figureCells(l) {
-			widths[j] = max(widths[j], width(c), width(figureHeads[j]))
-			shown[j] = shown[j] || c != noFigure
-		}
-		place = max(place, width(p.names.row(l)))
-		why = max(why, width(l.why()))
-	}
-	lead, figures := 2+status+2, 0 // the sign and the status; the columns of figures
-	for j, n := range widths {
-		if shown[j] {
-			figures += 2 + n
-		}
-	}
-	// The name gets what is left of the line, and at least so much that it says something.
-	place = min(place, max(p.opt.Width-lead-figures-2-min(why, 12), 24))
-
-	columns := func(cells []string) string {
-		var b strings.Builder
-		for j, c := range cells {
-			if shown[j] {
-				b.WriteString("  " + padLeft(c, widths[j]))
-			}
-		}
-		return b.String()
-	}
-	if figures > 0 {
-		p.linef("%s", p.color(dim, strings.Repeat(" ", lead)+pad("layer", place)+columns(figureHeads)+"  limit"))
-	}
-	for _, l := range rows {
-		sign := "  "
-		if l == mark && placed {
-			sign = "> "
-		}
-		line := sign + p.color(statusColor[l.Status], pad(string(l.Status), status)) + "  "
-		room := p.opt.Width - lead - 2
-		if l.tabular() {
-			line += pad(p.names.short(l, place), place) + columns(figureCells(l))
-			room -= place + figures
-		} else {
-			name := p.names.short(l, room)
-			line += name
-			room -= width(name)
-		}
-		if width(l.why()) <= room {
-			p.linef("%s  %s", line, clean(l.why()))
-		} else {
-			p.linef("%s", line)
-			p.prose(belowRow, "", l.why())
-		}
-		p.below(l, l == mark)
-	}
-}
-
-// tabular reports whether the row shows its figures. Those of an inherited error say nothing of the layer itself.
-func (l *Layer) tabular() bool { return l.figures() != nil && l.Status != StatusInherited }
-
-var statusColor = map[Status]string{
-	StatusPass: green, StatusFail: red, StatusInherited: yellow, StatusMissing: red,
-	StatusUnexpected: yellow, StatusIgnored: dim, StatusError: red,
-}
-
-// belowRow is the indentation of what stands below a row.
-const belowRow = "      "
-
-// below writes what else is known of a row that shows its figures: all of it for the first divergence.
-func (p *printer) below(l *Layer, all bool) {
-	if !l.tabular() {
-		return
-	}
-	if text := l.figures().nonFinite(); text != "" {
-		p.prose(belowRow, "", text)
-	}
-	if !all && !p.opt.Verbose {
-		return
-	}
-	for _, lines := range [][]string{l.Violations, l.Detail} {
-		for _, line := range lines {
-			p.prose(belowRow, "", line)
-		}
-	}
-	if l.Note != "" && l.Note != l.why() {
-		p.prose(belowRow, "", l.Note)
-	}
 }
 
 // layerNumber is the number of a layer in a path: reasons that differ only there are one.
@@ -427,7 +191,7 @@ func (p *printer) hints(u Unmatched) {
 	n := p.shown(len(hints), 3)
 	for _, hint := range hints[:n] {
 		for line := range strings.Lines(hint) {
-			p.linef("  %s", clean(strings.TrimRight(line, "\r\n")))
+			p.linef("  %s", Clean(strings.TrimRight(line, "\r\n")))
 		}
 	}
 	p.more(len(hints)-n, "")
@@ -445,16 +209,4 @@ func (p *printer) order(o *Order, verdict Verdict) {
 		return
 	}
 	p.list(text, o.Differences, maxNotes)
-}
-
-func (p *printer) list(title string, lines []string, limit int) {
-	if len(lines) == 0 {
-		return
-	}
-	p.heading(title)
-	n := p.shown(len(lines), limit)
-	for _, line := range lines[:n] {
-		p.prose("  ", "", line)
-	}
-	p.more(len(lines)-n, "")
 }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"math"
@@ -14,7 +13,7 @@ func Verification(w io.Writer, r *Report, mode Mode) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	p := &printer{opt: TextOptions{Width: 120}}
+	p := newPrinter(TextOptions{Width: 120}, r.Layers)
 	p.linef("LAYER VERIFICATION REPORT")
 	p.linef("")
 	p.verificationVerdict(r, mode)
@@ -24,7 +23,7 @@ func Verification(w io.Writer, r *Report, mode Mode) error {
 	p.statistics(points, mode)
 	p.details(r, points, mode)
 	p.linef("")
-	p.prose("", "Source: ", r.Source.line())
+	p.prose("", "Source: ", r.Source.String())
 	_, err := w.Write(p.Bytes())
 	return err
 }
@@ -36,10 +35,10 @@ var modeText = map[Mode]string{
 
 func (p *printer) verificationVerdict(r *Report, mode Mode) {
 	if r.Fixture != "" {
-		p.linef("Model:   %s", clean(r.Fixture))
+		p.linef("Model:   %s", Clean(r.Fixture))
 	}
 	p.linef("Mode:    %s", modeText[mode])
-	p.prose("", "Verdict: ", strings.ToUpper(string(r.Verdict))+": "+r.headline())
+	p.prose("", "Verdict: ", strings.ToUpper(string(r.Verdict))+": "+Headline(r))
 	if d := r.FirstDivergence; d != nil {
 		p.prose("         ", "", strings.TrimSpace(kinds[r.Kind]+" "+d.Sentence()))
 		for _, e := range d.Evidence {
@@ -55,11 +54,6 @@ func (p *printer) verificationVerdict(r *Report, mode Mode) {
 	if len(r.NotJudged) > 0 {
 		p.prose("         ", "not judged: ", strings.Join(r.NotJudged, "; "))
 	}
-}
-
-func (p *printer) section(title string) {
-	p.linef("")
-	p.linef("%s:", title)
 }
 
 func (p *printer) verificationOrder(r *Report, points []Point) {
@@ -132,7 +126,7 @@ func (l *Layer) resultIn(mode Mode) string {
 	if l.Tolerance == nil {
 		return string(StatusIgnored)
 	}
-	result, _ := judgeMetrics(l.Injected, nil, l.integers(), *l.Tolerance)
+	result, _ := judgeMetrics(l.Injected, &Tolerance{}, l.integers(), l.Tolerance)
 	return map[outcome]string{holds: string(StatusPass), broken: string(StatusFail), unknown: unsureResult}[result]
 }
 
@@ -180,7 +174,6 @@ func scientific(v float64) string {
 
 func (p *printer) details(r *Report, points []Point, mode Mode) {
 	p.section("DETAILED LAYER RESULTS (execution order)")
-	names := namingOf(r.Layers)
 	inputs := map[[3]string][]*Layer{}
 	for i := range r.Layers {
 		if l := &r.Layers[i]; l.Kind == PortInput && l.Golden != nil {
@@ -199,7 +192,7 @@ func (p *printer) details(r *Report, points []Point, mode Mode) {
 			if l == x.First && mode == Standard {
 				note = "   <== first divergence"
 			}
-			name := names.row(l)
+			name := p.names.row(l)
 			if x.Computed {
 				name += " (computed)"
 			}
@@ -227,143 +220,4 @@ func (p *printer) details(r *Report, points []Point, mode Mode) {
 // list is "[1, 9, 5120]".
 func (s Shape) list() string {
 	return "[" + strings.ReplaceAll(strings.Trim(fmt.Sprint([]int(s)), "[]"), " ", ", ") + "]"
-}
-
-// Modes writes a summary that compares the two modes: for each layer that is wrong in one of them, how far off it is in both, and whether it is wrong on golden inputs too.
-func Modes(w io.Writer, r *Report) error {
-	if err := r.check(); err != nil {
-		return err
-	}
-	p := &printer{opt: TextOptions{Width: 120}, names: namingOf(r.Layers)}
-	p.linef("%s: %s", strings.ToUpper(string(r.Verdict)), r.headline())
-	if d := r.FirstDivergence; d != nil {
-		p.prose("  ", "", strings.TrimSpace(kinds[r.Kind]+" "+d.Sentence()))
-	}
-	points := Depth(r)
-	standard, injected := StatisticsOf(points, Standard, ""), StatisticsOf(points, Injected, "")
-	p.section("MSE")
-	table := [][]string{{"", "without injection", "with injection"}}
-	for _, f := range []struct {
-		name string
-		of   func(Statistics) string
-	}{
-		{"layers", func(s Statistics) string { return fmt.Sprint(s.Layers) }},
-		{"tensors", func(s Statistics) string { return fmt.Sprint(s.N) }},
-		{"min", func(s Statistics) string { return scientific(s.Min) }},
-		{"max", func(s Statistics) string { return scientific(s.Max) }},
-		{"mean", func(s Statistics) string { return scientific(s.Mean) }},
-		{"median", func(s Statistics) string { return scientific(s.Median) }},
-		{"zero", func(s Statistics) string { return fmt.Sprint(s.Zero) }},
-		{"infinite", func(s Statistics) string { return fmt.Sprint(s.Infinite) }},
-	} {
-		cells := []string{f.name, noFigure, noFigure}
-		for i, stats := range []Statistics{standard, injected} {
-			if stats.N > 0 {
-				cells[i+1] = f.of(stats)
-			}
-		}
-		table = append(table, cells)
-	}
-	for _, c := range Components {
-		s, i := StatisticsOf(points, Standard, c), StatisticsOf(points, Injected, c)
-		cells := []string{"mean of " + string(c), noFigure, noFigure}
-		for k, stats := range []Statistics{s, i} {
-			if stats.N > 0 {
-				cells[k+1] = scientific(stats.Mean)
-			}
-		}
-		if s.N+i.N > 0 {
-			table = append(table, cells)
-		}
-	}
-	p.columns(table)
-	if injected.N == 0 {
-		p.linef("")
-		p.linef("There was no injected run: it is not known which layers are wrong on golden inputs too.")
-	} else {
-		p.errors(points)
-	}
-	p.linef("")
-	p.prose("", "Source: ", r.Source.line())
-	_, err := w.Write(p.Bytes())
-	return err
-}
-
-// errors lists the rows that are wrong in one of the modes.
-func (p *printer) errors(points []Point) {
-	p.section("Layers that are wrong in one of the modes (relative L2)")
-	table := [][]string{{"layer", "without", "with injection", "local", "inherited", ""}}
-	n := 0
-	for i := range points {
-		for _, l := range points[i].Rows {
-			s, in := l.resultIn(Standard), l.resultIn(Injected)
-			wrong := func(result string) bool {
-				return result == string(StatusFail) || result == string(StatusInherited) || result == string(StatusError)
-			}
-			name := p.names.row(l)
-			if points[i].Computed {
-				name, s = name+" (computed)", ""
-			}
-			if l.Standard == nil || !wrong(s) && !(l.Injected != nil && wrong(in)) {
-				continue
-			}
-			if n++; n > maxModeRows {
-				continue
-			}
-			cells := []string{name, num(l.Standard.RelL2), noFigure, noFigure, noFigure, "not injected"}
-			if l.Injected != nil {
-				cells[2] = num(l.Injected.RelL2)
-				switch {
-				case in == unsureResult:
-					cells[5] = ""
-				case !wrong(in):
-					cells[5] = "right on golden inputs"
-				case points[i].Computed:
-					cells[5] = "as the code before it computed it"
-				default:
-					cells[5] = "wrong on golden inputs too"
-				}
-			}
-			if l.LocalL2 != nil && l.InheritedL2 != nil {
-				cells[3], cells[4] = num(*l.LocalL2), num(*l.InheritedL2)
-			}
-			table = append(table, cells)
-		}
-	}
-	if n == 0 {
-		p.linef("  none")
-		return
-	}
-	p.columns(table)
-	if n > maxModeRows {
-		p.linef("  … and %d more, all in report.json", n-maxModeRows)
-	}
-	p.linef("  local = ‖a_injected − g‖, inherited = ‖a_standard − a_injected‖")
-	p.linef("  A layer that contains others may be wrong on golden inputs because one of these is; the verdict above says which made the error.")
-}
-
-const maxModeRows = 100
-
-// columns writes a table: the first column to the left, figures to the right.
-func (p *printer) columns(table [][]string) {
-	widths := make([]int, len(table[0]))
-	for _, row := range table {
-		for i, c := range row {
-			widths[i] = max(widths[i], width(c))
-		}
-	}
-	var b bytes.Buffer
-	for _, row := range table {
-		b.Reset()
-		for i, c := range row {
-			switch {
-			case i == 0:
-				c = pad(c, widths[i])
-			case i < 5:
-				c = padLeft(c, widths[i])
-			}
-			b.WriteString("  " + c)
-		}
-		p.linef("%s", b.String())
-	}
 }

@@ -27,7 +27,7 @@ type Judgement struct {
 
 // Decide judges a port for the report: by c, which was written at source, or by the fixture's criteria if c is nil. Of several decisions
 // the report shows the last, but never a pass in place of a failure.
-func (p *Port) Decide(c *compare.Criteria, source string) *Judgement {
+func (p *Port) Decide(c compare.Criteria, source string) *Judgement {
 	j := p.consider(c, source)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,14 +42,14 @@ func (j *Judgement) failed() bool {
 }
 
 // consider judges a port and leaves no trace.
-func (p *Port) consider(c *compare.Criteria, source string) *Judgement {
+func (p *Port) consider(c compare.Criteria, source string) *Judgement {
 	j := &Judgement{port: p, Row: p.newRow()}
 	v, err := p.Base, p.Err
 	crit := p.Criteria
 	if c == nil {
 		source = p.Source
 	} else if p.Joined() {
-		crit = *c
+		crit = c
 		v, err = p.judge(crit)
 	}
 	switch {
@@ -118,7 +118,8 @@ func (p *Port) newRow() *report.Layer {
 
 func (p *Port) explain(c compare.Criteria, v compare.Verdict, row *report.Layer) (lines []string, outside int) {
 	tol := v.Tolerance
-	if c.Within == nil {
+	_, elementwise := c.Tolerance()
+	if !elementwise {
 		// No elementwise rule was asked: what lies outside is what the noise of the type cannot explain.
 		tol.Rtol = compare.Floor(p.Golden.DType(), p.Actual.DType()).RowRelL2
 		tol.Atol = tol.Rtol * v.Result.NormGolden / math.Sqrt(float64(max(v.Result.Finite, 1)))
@@ -150,7 +151,7 @@ func (p *Port) explain(c compare.Criteria, v compare.Verdict, row *report.Layer)
 	if !math.IsInf(d.SmallestRtol, 0) {
 		add("or with rtol %.4g at atol %.3g", d.SmallestRtol, tol.Atol)
 	}
-	if need, below := tol.BelowRounding(p.Actual.DType()); below && c.Within != nil {
+	if need, below := tol.BelowRounding(p.Actual.DType()); below && elementwise {
 		add("the tolerance is below the rounding of %s itself: no rtol under %.3g can be kept", p.Actual.DType(), need)
 	}
 	if d.ULP.Max > 0 {
@@ -166,10 +167,11 @@ func (p *Port) explain(c compare.Criteria, v compare.Verdict, row *report.Layer)
 // failure the share that the noise of the type cannot explain.
 func (j *Judgement) BadFraction() float64 {
 	m := j.Row.Standard
+	_, elementwise := j.crit.Tolerance()
 	switch {
 	case m == nil || m.N == 0:
 		return 0
-	case j.crit.Within != nil:
+	case elementwise:
 		return float64(m.Mismatches) / float64(m.N)
 	}
 	return float64(j.outside) / float64(m.N)

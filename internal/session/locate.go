@@ -103,9 +103,8 @@ func (c *Comparison) onlyRounding() bool {
 	}
 	for i := range all {
 		w := &all[i]
-		d := compare.Default(w.port.Golden.DType(), w.port.Actual.DType())
-		l := compare.Limits{RelL2: roundings * *d.RelL2, RowRelL2: roundings * *d.RowRelL2}
-		l = l.Max(compare.Limits{RelL2: *w.crit.RelL2, RowRelL2: *w.crit.RowRelL2})
+		l := compare.Default(w.port.Golden.DType(), w.port.Actual.DType()).Limits()
+		l = compare.Limits{RelL2: roundings * l.RelL2, RowRelL2: roundings * l.RowRelL2}.Max(w.crit.Limits())
 		if r := w.port.Base.Result; !r.Agrees(l) {
 			if !c.Verdict.Explained() {
 				return false
@@ -113,7 +112,7 @@ func (c *Comparison) onlyRounding() bool {
 			l = l.Max(explained)
 			w.source = "no layer makes more of what came in than rounding does"
 		}
-		w.crit.RelL2, w.crit.RowRelL2 = &l.RelL2, &l.RowRelL2
+		w.crit = l.Criteria()
 		var err error
 		if w.base, err = w.port.judge(w.crit); err != nil || !w.base.Pass {
 			return false
@@ -233,8 +232,7 @@ func (c *Comparison) widen(marks map[portKey]mark) error {
 		}
 		p.Floor = wider
 		if p.Agrees = p.agrees(); p.Agrees && p.byDefault && !p.passes() {
-			limit := wider.Max(compare.Limits{RelL2: *p.Criteria.RelL2, RowRelL2: *p.Criteria.RowRelL2})
-			p.Criteria.RelL2, p.Criteria.RowRelL2 = &limit.RelL2, &limit.RowRelL2
+			p.Criteria = wider.Max(p.Criteria.Limits()).Criteria()
 			p.Source = fmt.Sprintf("%d × the reference's own distance from float64, of what made it", noiseRatio)
 			var err error
 			if p.Base, err = p.judge(p.Criteria); err != nil {

@@ -126,8 +126,7 @@ func (p *Port) limits(criteria func(layer, port string, g, a tensor.DType) (comp
 	noise := compare.Limits{RelL2: noiseRatio * own.RelL2, RowRelL2: noiseRatio * own.WorstRow.RelL2}
 	if wider := p.Floor.Max(noise); wider != p.Floor {
 		p.Floor = wider
-		limit := noise.Max(compare.Limits{RelL2: *p.Criteria.RelL2, RowRelL2: *p.Criteria.RowRelL2})
-		p.Criteria.RelL2, p.Criteria.RowRelL2 = &limit.RelL2, &limit.RowRelL2
+		p.Criteria = noise.Max(p.Criteria.Limits()).Criteria()
 		p.Source = fmt.Sprintf("%d × the reference's own distance from float64", noiseRatio)
 	}
 }

@@ -85,9 +85,9 @@ func (p *printed) whole() bool { return len(p.known) == p.n }
 func (p *printed) criteria() compare.Criteria {
 	limit := compare.Floor(p.golden, p.actual).RowRelL2 + p.digits
 	if p.atol == 0 && p.whole() {
-		return compare.Criteria{RelL2: &limit}
+		return compare.Criteria{compare.RelL2: limit}
 	}
-	return compare.Criteria{Within: &compare.Tolerance{Atol: p.atol, Rtol: limit}}
+	return compare.Criteria{compare.Atol: p.atol, compare.Rtol: limit}
 }
 
 func (p *printed) text() string {

@@ -86,6 +86,6 @@ func row(t *testing.T, r *report.Report, name string) report.Layer {
 }
 
 // within is a criterion of a test.
-func within(atol float64) *compare.Criteria {
-	return &compare.Criteria{Within: &compare.Tolerance{Atol: atol}}
+func within(atol float64) compare.Criteria {
+	return compare.Criteria{compare.Atol: atol}
 }

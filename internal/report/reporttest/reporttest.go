@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/report"
 )
 
@@ -21,14 +22,14 @@ func Deep(blocks, wrong int) *report.Report {
 		Order: &report.Order{Same: true, Differences: []string{}},
 		Source: report.Source{Golden: report.Engine{Name: "torch", Versions: map[string]string{"torch": "2.15.0"}, Device: "cpu", Encoding: "float32"},
 			Actual: report.Engine{Name: "max", Versions: map[string]string{"max": "26.7.0"}, Device: "gpu", Encoding: "float32"}, Date: "2026-11-21T09:30:00Z"}}
-	limit := report.Float(1e-4)
-	tolerance := &report.Tolerance{RelL2: &limit, RowRelL2: &limit, Source: "default for float32"}
+	const limit = 1e-4
+	tolerance := &report.Tolerance{Criteria: compare.Criteria{compare.RelL2: limit, compare.RowRelL2: limit}, Source: "default for float32"}
 	add := func(layer, port string, rel, injected float64) *report.Layer {
 		side := report.Side{Name: layer + "-" + port, DType: "float32", Shape: report.Shape{1, 48, 512}}
 		actual := side
 		l := report.Layer{Layer: layer, Port: port, Kind: report.KindOf(port), Case: "hello", Step: "0", Order: len(r.Layers), Golden: &side, Actual: &actual,
 			Status: report.StatusPass, Standard: figures(rel), Injected: figures(injected), Tolerance: tolerance}
-		if rel > float64(limit) {
+		if rel > limit {
 			l.Status = report.StatusInherited
 			if r.FirstDivergence == nil {
 				l.Status = report.StatusFail

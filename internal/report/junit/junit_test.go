@@ -1,4 +1,4 @@
-package report_test
+package junit_test
 
 import (
 	"encoding/xml"
@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/report/junit"
+	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 type junitCase struct {
@@ -40,18 +42,19 @@ func parseJUnit(t *testing.T, data []byte) map[string]junitCase {
 // junitReport has the layers that fail in testdata/junit.xml, which gotestsum 1.13.0 wrote, but for layers.10.
 func junitReport() *report.Report {
 	r := &report.Report{Verdict: report.Fail}
-	for i, label := range []string{"layers.1", "odd name/with <slash> & \u00ad", "layers.3.norm"} {
-		r.Layers = append(r.Layers, row(label, i, report.StatusFail, metrics(1, 1)))
+	for label, status := range map[string]report.Status{
+		"layers.1": report.StatusFail, "odd name/with <slash> & \u00ad": report.StatusFail, "layers.3.norm": report.StatusFail,
+		"lm_head": report.StatusMissing, "layers.0": report.StatusPass, "something": report.StatusPass,
+	} {
+		r.Layers = append(r.Layers, report.Layer{Layer: label, Port: report.PortOutput, Status: status})
 	}
-	lost := row("lm_head", 9, report.StatusMissing, nil)
-	r.Layers = append(r.Layers, lost, row("layers.0", 8, report.StatusPass, metrics(0, 0)), row("something", 7, report.StatusPass, metrics(0, 0)))
 	return r
 }
 
-func TestAddAttachmentsToAFileOfGotestsum(t *testing.T) {
+func TestAttachToAFileOfGotestsum(t *testing.T) {
 	before, err := os.ReadFile(filepath.Join("testdata", "junit.xml"))
 	require.NoError(t, err)
-	after, err := report.AddAttachments(before, junitReport(), "out/minilm/report.json", "out/a & b.txt")
+	after, err := junit.Attach(before, junitReport(), "out/minilm/report.json", "out/a & b.txt")
 	require.NoError(t, err)
 
 	was, is := parseJUnit(t, before), parseJUnit(t, after)
@@ -75,12 +78,12 @@ func TestAddAttachmentsToAFileOfGotestsum(t *testing.T) {
 	added := "\t<system-out>\n[[ATTACHMENT|out/minilm/report.json]]\n[[ATTACHMENT|out/a &amp; b.txt]]\n</system-out>\n\t\t"
 	assert.Equal(t, string(before), strings.ReplaceAll(string(after), added, ""), "all other bytes stay as they are")
 
-	again, err := report.AddAttachments(after, junitReport(), "out/minilm/report.json", "out/a & b.txt")
+	again, err := junit.Attach(after, junitReport(), "out/minilm/report.json", "out/a & b.txt")
 	require.NoError(t, err)
 	assert.Equal(t, string(after), string(again), "once is enough")
 }
 
-func TestAddAttachmentsForms(t *testing.T) {
+func TestAttachForms(t *testing.T) {
 	const head, tail = `<?xml version="1.0"?><testsuite><testcase name="TestX/layers.1" classname='p'>`, `</testcase></testsuite>`
 	const line = "[[ATTACHMENT|r.json]]\n"
 	for _, c := range []struct{ name, body, want, reason string }{
@@ -95,17 +98,17 @@ func TestAddAttachmentsForms(t *testing.T) {
 		{"deeper failure", `<properties><failure/></properties>`, `<properties><failure/></properties>`, "not the case's own"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := report.AddAttachments([]byte(head+c.body+tail), junitReport(), "r.json")
+			got, err := junit.Attach([]byte(head+c.body+tail), junitReport(), "r.json")
 			require.NoError(t, err, c.reason)
 			assert.Equal(t, head+c.want+tail, string(got), c.reason)
-			again, err := report.AddAttachments(got, junitReport(), "r.json")
+			again, err := junit.Attach(got, junitReport(), "r.json")
 			require.NoError(t, err)
 			assert.Equal(t, string(got), string(again), "idempotent")
 		})
 	}
 }
 
-func TestAddAttachmentsNames(t *testing.T) {
+func TestAttachNames(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		want   bool
@@ -120,13 +123,13 @@ func TestAddAttachmentsNames(t *testing.T) {
 		{"layers.1", false, "a test, not a subtest"},
 		{"TestX/sub/layers.1", false, "somebody else's"},
 	} {
-		got, err := report.AddAttachments([]byte(`<testsuite><testcase name="`+c.name+`"><failure/></testcase></testsuite>`), junitReport(), "r.json")
+		got, err := junit.Attach([]byte(`<testsuite><testcase name="`+c.name+`"><failure/></testcase></testsuite>`), junitReport(), "r.json")
 		require.NoError(t, err)
 		assert.Equal(t, c.want, strings.Contains(string(got), "[[ATTACHMENT|r.json]]"), "%s: %s", c.name, c.reason)
 	}
 }
 
-func TestAddAttachmentsRefuses(t *testing.T) {
+func TestAttachRefuses(t *testing.T) {
 	good := `<testsuite><testcase name="TestX/layers.1"><failure/></testcase></testsuite>`
 	for _, c := range []struct{ name, junit, path, want, reason string }{
 		{"empty", "", "r.json", "did not run to their end", "gotestsum was killed"},
@@ -138,27 +141,27 @@ func TestAddAttachmentsRefuses(t *testing.T) {
 		{"no path", good, "", "cannot be attached", "a mistake of the caller"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := report.AddAttachments([]byte(c.junit), junitReport(), c.path)
+			_, err := junit.Attach([]byte(c.junit), junitReport(), c.path)
 			assert.ErrorContains(t, err, c.want, c.reason)
 		})
 	}
 }
 
-func TestAttachmentPath(t *testing.T) {
+func TestPath(t *testing.T) {
 	root := t.TempDir()
 	file := filepath.Join(root, "out", "minilm", "report.json")
-	relative, err := report.AttachmentPath(file, root, false)
+	relative, err := junit.Path(file, root, false)
 	require.NoError(t, err)
 	assert.Equal(t, "out/minilm/report.json", relative)
-	absolute, err := report.AttachmentPath(file, root, true)
+	absolute, err := junit.Path(file, root, true)
 	require.NoError(t, err)
 	assert.Equal(t, filepath.ToSlash(file), absolute)
-	relative, err = report.AttachmentPath("out/r.json", ".", false)
+	relative, err = junit.Path("out/r.json", ".", false)
 	require.NoError(t, err)
 	assert.Equal(t, "out/r.json", relative)
 }
 
-func FuzzAddAttachments(f *testing.F) {
+func FuzzAttach(f *testing.F) {
 	data, err := os.ReadFile(filepath.Join("testdata", "junit.xml"))
 	require.NoError(f, err)
 	f.Add(data)
@@ -166,11 +169,11 @@ func FuzzAddAttachments(f *testing.F) {
 	f.Add([]byte(`<testsuite><testcase name="TestX/layers.1"><failure/><system-out><a/>b</system-out></testcase></testsuite>`))
 	r := junitReport()
 	f.Fuzz(func(t *testing.T, data []byte) {
-		once, err := report.AddAttachments(data, r, "r.json")
+		once, err := junit.Attach(data, r, "r.json")
 		if err != nil {
 			return
 		}
-		twice, err := report.AddAttachments(once, r, "r.json")
+		twice, err := junit.Attach(once, r, "r.json")
 		require.NoError(t, err, "what comes out is well-formed")
 		require.Equal(t, string(once), string(twice))
 	})

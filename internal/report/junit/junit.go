@@ -1,4 +1,5 @@
-package report
+// Package junit puts links to the files of a report into the JUnit file of the tests that wrote it.
+package junit
 
 import (
 	"bytes"
@@ -11,12 +12,13 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/subtest"
 )
 
-// AttachmentPath writes file as JUnit readers want it: relative to root (the project's folder) with forward slashes
+// Path writes file as JUnit readers want it: relative to root (the project's folder) with forward slashes
 // for GitLab, or absolute for Jenkins.
-func AttachmentPath(file, root string, absolute bool) (string, error) {
+func Path(file, root string, absolute bool) (string, error) {
 	path, err := filepath.Abs(file)
 	if err != nil {
 		return "", fmt.Errorf("report: %w", err)
@@ -32,13 +34,13 @@ func AttachmentPath(file, root string, absolute bool) (string, error) {
 	return filepath.ToSlash(path), nil
 }
 
-// AddAttachments puts the lines [[ATTACHMENT|path]] into the <system-out> of the failed test cases that belong to r:
+// Attach puts the lines [[ATTACHMENT|path]] into the <system-out> of the failed test cases that belong to r:
 // the subtests of its failing layers, the tests that hold them, and the subtests parity:… of the plugin itself.
 // GitLab, Jenkins and Azure DevOps show them as links. All other bytes stay as they are, and lines that are there
-// already are not added again. paths are written as they are, see [AttachmentPath].
+// already are not added again. paths are written as they are, see [Path].
 //
 // A file that is not well-formed XML is an error that names the line.
-func AddAttachments(junit []byte, r *Report, paths ...string) ([]byte, error) {
+func Attach(junit []byte, r *report.Report, paths ...string) ([]byte, error) {
 	for _, path := range paths {
 		if path == "" || strings.Contains(path, "]]") || strings.ContainsFunc(path, unicode.IsControl) {
 			return nil, fmt.Errorf("report: %q cannot be attached: a path must be one line without \"]]\"", path)
@@ -139,9 +141,9 @@ func attr(t xml.StartElement, name string) string {
 }
 
 // belonging picks the failed test cases of r's failing layers, in the order of the file.
-func belonging(cases []testcase, r *Report) []testcase {
+func belonging(cases []testcase, r *report.Report) []testcase {
 	layers := map[string]bool{}
-	for _, l := range r.failing() {
+	for _, l := range r.Failing() {
 		layers[subtest.Name(l.Layer)] = true
 	}
 	type test struct{ class, name string }

@@ -1,0 +1,122 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"strings"
+)
+
+// TextOptions say how Text writes.
+type TextOptions struct {
+	Color   bool   // ANSI colours: for a terminal
+	Width   int    // columns; 0 is 100, less than 60 is 60
+	Verbose bool   // every row and every note, nothing shortened
+	All     string // where what is left out can be read, "all in report.json" if empty
+}
+
+// printer collects the text.
+type printer struct {
+	bytes.Buffer
+	opt   TextOptions
+	names naming
+}
+
+// newPrinter prints rows; a width that is not given is 100.
+func newPrinter(opt TextOptions, rows []Layer) *printer {
+	opt.Width = max(cmp.Or(opt.Width, 100), 60)
+	return &printer{opt: opt, names: namingOf(rows)}
+}
+
+// The colours, as ANSI codes.
+const (
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	bold   = "1"
+	dim    = "2"
+)
+
+func (p *printer) color(code, s string) string {
+	if !p.opt.Color {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+func (p *printer) linef(format string, args ...any) {
+	p.WriteString(strings.TrimRight(fmt.Sprintf(format, args...), " "))
+	p.WriteByte('\n')
+}
+
+// prose writes text wrapped at the width: lead before its first line, and its other lines below the text.
+func (p *printer) prose(indent, lead, text string) {
+	hang := indent + strings.Repeat(" ", width(lead))
+	for i, line := range wrap(Clean(text), max(p.opt.Width-width(hang), 30)) {
+		if i == 0 {
+			p.linef("%s%s%s", indent, lead, line)
+		} else {
+			p.linef("%s%s", hang, line)
+		}
+	}
+}
+
+func (p *printer) heading(s string) {
+	p.linef("")
+	p.linef("%s", p.color(bold, s))
+}
+
+func (p *printer) section(title string) {
+	p.linef("")
+	p.linef("%s:", title)
+}
+
+// shown is how many of n entries to show; a rest of one is shown too, since saying so takes as much room.
+func (p *printer) shown(n, limit int) int {
+	if p.opt.Verbose || n <= limit+1 {
+		return n
+	}
+	return limit
+}
+
+func (p *printer) more(n int, what string) {
+	if n > 0 {
+		p.linef("  %s", p.color(dim, fmt.Sprintf("… and %d more%s, %s", n, what, cmp.Or(p.opt.All, "all in report.json"))))
+	}
+}
+
+func (p *printer) list(title string, lines []string, limit int) {
+	if len(lines) == 0 {
+		return
+	}
+	p.heading(title)
+	n := p.shown(len(lines), limit)
+	for _, line := range lines[:n] {
+		p.prose("  ", "", line)
+	}
+	p.more(len(lines)-n, "")
+}
+
+// columns writes a table: the first column to the left, figures to the right.
+func (p *printer) columns(table [][]string) {
+	widths := make([]int, len(table[0]))
+	for _, row := range table {
+		for i, c := range row {
+			widths[i] = max(widths[i], width(c))
+		}
+	}
+	var b bytes.Buffer
+	for _, row := range table {
+		b.Reset()
+		for i, c := range row {
+			switch {
+			case i == 0:
+				c = pad(c, widths[i])
+			case i < 5:
+				c = padLeft(c, widths[i])
+			}
+			b.WriteString("  " + c)
+		}
+		p.linef("%s", b.String())
+	}
+}

@@ -1,0 +1,116 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/goparity/goparity/compare"
+)
+
+// Tolerance is what judged a row. In JSON it is one object, with the limits of the criteria that were asked for.
+type Tolerance struct {
+	Criteria compare.Criteria
+	Source   string // where it was written, such as "fixture.yaml:12" or "default for f32"
+}
+
+// ToleranceOf is c as the report has it, both parts of an elementwise tolerance included; source says where it was written.
+func ToleranceOf(c compare.Criteria, source string) *Tolerance {
+	t := &Tolerance{Criteria: maps.Clone(c), Source: source}
+	if tol, asked := c.Tolerance(); asked {
+		t.Criteria[compare.Atol], t.Criteria[compare.Rtol] = tol.Atol, tol.Rtol
+	}
+	return t
+}
+
+// MarshalJSON writes the limits under the keys of their criteria, then the source.
+func (t Tolerance) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	put := func(key string, value any) error {
+		separator := byte(',')
+		if b.Len() == 0 {
+			separator = '{'
+		}
+		b.WriteByte(separator)
+		b.WriteString(strconv.Quote(key) + ":")
+		return e.Encode(value)
+	}
+	for c, limit := range t.Criteria.All() {
+		var value any = Float(limit)
+		if c.Switch() {
+			value = limit != 0
+		}
+		if err := put(c.JSON, value); err != nil {
+			return nil, err
+		}
+	}
+	if t.Source != "" || b.Len() == 0 {
+		if err := put("source", t.Source); err != nil {
+			return nil, err
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. Criteria that this version does not know are skipped.
+func (t *Tolerance) UnmarshalJSON(data []byte) error {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return err
+	}
+	*t = Tolerance{Criteria: compare.Criteria{}}
+	if source, ok := fields["source"]; ok {
+		if err := json.Unmarshal(source, &t.Source); err != nil {
+			return err
+		}
+	}
+	for _, c := range compare.Table() {
+		value, ok := fields[c.JSON]
+		if !ok || string(value) == "null" {
+			continue
+		}
+		limit, on := Float(0), false
+		var into any = &limit
+		if c.Switch() {
+			into = &on
+		}
+		if err := json.Unmarshal(value, into); err != nil {
+			return fmt.Errorf("%s: %w", c.JSON, err)
+		}
+		switch {
+		case !c.Switch():
+			t.Criteria[c] = float64(limit)
+		case on:
+			t.Criteria[c] = 1
+		}
+	}
+	return nil
+}
+
+// Limit is what judged a row, in short: "row 1e-4", "atol 1e-5 rtol 1e-4", "exact"; empty if nothing did.
+func (l *Layer) Limit() string {
+	if l.Tolerance == nil {
+		return ""
+	}
+	c := l.Tolerance.Criteria
+	tol, elementwise := c.Tolerance()
+	exact := elementwise && tol.Atol == 0 && tol.Rtol == 0
+	row, rows := c[compare.RowRelL2]
+	var parts []string
+	for k, limit := range c.All() {
+		switch {
+		case k.Switch(), k == compare.Rtol && exact, k == compare.RelL2 && rows && limit == row:
+		case k == compare.Atol && exact:
+			parts = append(parts, "exact")
+		default:
+			parts = append(parts, k.Short+" "+num(Float(limit)))
+		}
+	}
+	return strings.Join(parts, " ")
+}

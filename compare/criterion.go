@@ -54,9 +54,9 @@ type Figure struct {
 	Bound bool   // the number is not known, but it is no worse than Value
 }
 
-// Flag is the flag of parity report, without dashes; empty if the criterion needs the tensors.
+// Flag is the flag of parity report, without dashes; empty if there is none.
 func (c *Criterion) Flag() string {
-	if !c.Recorded {
+	if !c.Recorded || c.Switch() {
 		return ""
 	}
 	return strings.ReplaceAll(c.Key, "_", "-")

@@ -28,10 +28,9 @@ func newReport() *cobra.Command {
 	var anew, tensors []string // by what a report can be judged anew, and what needs the tensors
 	for _, c := range compare.Table() {
 		switch {
-		case c.Switch():
-		case c.Recorded:
+		case c.Flag() != "":
 			anew = append(anew, "--"+c.Flag())
-		default:
+		case !c.Recorded:
 			tensors = append(tensors, c.Key)
 		}
 	}
@@ -55,7 +54,7 @@ func newReport() *cobra.Command {
 	fl.StringVar(&f.mode, "mode", string(report.Standard), "whose points the plot fills: standard or injected; those of the other mode are rings")
 	fl.StringVar(&f.baseline, "baseline", "", "an earlier `report.json`: say what is better, worse, new and gone")
 	for _, c := range compare.Table() {
-		if c.Recorded && !c.Switch() {
+		if c.Flag() != "" {
 			unit := ""
 			if c.Unit != "" {
 				unit = ", in " + c.Unit

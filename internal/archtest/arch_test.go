@@ -30,7 +30,7 @@ var line = [][]string{
 	{"internal/localise"},
 	{"internal/diagnose"},
 	{"internal/report"},
-	{"internal/report/*"}, // what only the command links: plot and page
+	{"internal/report/*"}, // what only the command links: plot, page and junit
 	{"internal/fixture", "golden"},
 	{"internal/session"},
 	{"parity"},

@@ -83,5 +83,32 @@ func TestToleranceOf(t *testing.T) {
 		data, err := json.Marshal(report.ToleranceOf(c.c, "x"))
 		require.NoError(t, err, c.reason)
 		assert.JSONEq(t, c.want, string(data), "%s: %s", c.name, c.reason)
+		var back report.Tolerance
+		require.NoError(t, json.Unmarshal(data, &back))
+		assert.Equal(t, *report.ToleranceOf(c.c, "x"), back, "%s: read back", c.name)
+	}
+}
+
+func TestToleranceFromJSON(t *testing.T) {
+	for _, c := range []struct {
+		text   string
+		want   report.Tolerance
+		err    string
+		reason string
+	}{
+		{`{"mse":1,"later":2,"source":"a<b"}`, report.Tolerance{Criteria: compare.Criteria{compare.MSE: 1}, Source: "a<b"}, "", "a criterion of a later version is skipped"},
+		{`{"equal_nan":false,"cosine":null}`, report.Tolerance{Criteria: compare.Criteria{}}, "", "what is not asked for"},
+		{`{"snr_db":"forty"}`, report.Tolerance{}, `snr_db: "forty" is not a number`, "a word"},
+		{`{"equal_nan":1}`, report.Tolerance{}, "equal_nan: ", "a number for a switch"},
+		{`[]`, report.Tolerance{}, "cannot unmarshal array", "no object"},
+	} {
+		var got report.Tolerance
+		err := json.Unmarshal([]byte(c.text), &got)
+		if c.err != "" {
+			assert.ErrorContains(t, err, c.err, c.reason)
+			continue
+		}
+		require.NoError(t, err, c.reason)
+		assert.Equal(t, c.want, got, c.reason)
 	}
 }

@@ -1,0 +1,149 @@
+package compare_test
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/updateflag"
+	"github.com/goparity/goparity/tensor"
+)
+
+func TestTable(t *testing.T) {
+	seen := map[string]string{}
+	for _, c := range compare.Table() {
+		for what, name := range map[string]string{"key": c.Key, "JSON": c.JSON, "short": c.Short, "name": c.Name} {
+			assert.NotEmpty(t, name, "%s: %s", c.Key, what)
+			assert.Empty(t, seen[what+name], "%s: %s %q is another's, too", c.Key, what, name)
+			seen[what+name] = c.Key
+		}
+		assert.NoError(t, c.Check(c.Example), "%s: the example is a limit", c.Key)
+		assert.NoError(t, c.Check(c.Best), "%s: the strictest limit", c.Key)
+		assert.Error(t, c.Check(c.Worst), "%s: what accepts everything", c.Key)
+		assert.Error(t, c.Check(math.NaN()), "%s: no number", c.Key)
+		if !c.Switch() {
+			assert.Contains(t, c.Rule, c.Key, "the rule names its limit")
+		}
+		if !c.Counts && !c.Switch() {
+			assert.Equal(t, c.Larger(), strings.Contains(c.Rule, "≥ "+c.Key), "%s: %s", c.Key, c.Rule)
+			assert.Equal(t, !c.Larger(), strings.Contains(c.Rule, "≤ "+c.Key), "%s: %s", c.Key, c.Rule)
+		}
+	}
+}
+
+func TestLimits(t *testing.T) {
+	for _, row := range []struct {
+		c      *compare.Criterion
+		limit  float64
+		want   string
+		reason string
+	}{
+		{compare.Atol, 0, "", "exact"},
+		{compare.Atol, -1e-9, "want a number from 0, below 1e+12, such as 1e-05", "no element can keep it"},
+		{compare.Atol, 1e308, "that accepts everything, want a number from 0, below 1e+12, such as 1e-05", "wider than any tensor"},
+		{compare.Rtol, inf, "that accepts everything, want a number from 0, below 1e+12, such as 0.0001", "infinite"},
+		{compare.MSE, nan, "want a number from 0, below 1e+24, such as 1e-08", "no number"},
+		{compare.MSE, 1e13, "", "a square may be larger"},
+		{compare.Cosine, 1, "", "the same direction"},
+		{compare.Cosine, -0.5, "", "odd, but it can fail"},
+		{compare.Cosine, -1, "that accepts everything, want a number above -1, up to 1, such as 0.9999", "every pair has that"},
+		{compare.Cosine, 1.01, "want a number above -1, up to 1, such as 0.9999", "no pair has that"},
+		{compare.SNR, -3, "", "noise beyond the signal"},
+		{compare.SNR, -1e6, "that accepts everything, want a number above -240, such as 60", "every pair has that"},
+		{compare.SNR, inf, "want a number above -240, such as 60", "only equal tensors have that: atol 0"},
+		{compare.TopK, 1.5, "want a whole number above 0, such as 5", "half an element"},
+		{compare.TopK, 0, "that accepts everything, want a whole number above 0, such as 5", "none is compared"},
+		{compare.EqualNaN, 0.5, "want 1, or no equal_nan at all", "a switch"},
+	} {
+		if err := row.c.Check(row.limit); row.want == "" {
+			assert.NoError(t, err, row.reason)
+		} else {
+			assert.EqualError(t, err, row.want, row.reason)
+		}
+	}
+}
+
+// The criteria of a report's figures are those that Recall decides.
+func TestRecall(t *testing.T) {
+	g, a := of(t, []float64{4, 3, 2, 1}, 2, 2), of(t, []float64{4, 3, 2, 1.5}, 2, 2)
+	r, err := compare.Tensors(g, a, compare.Tolerance{})
+	require.NoError(t, err)
+	for _, c := range compare.Table() {
+		if c.Switch() {
+			continue
+		}
+		_, open, err := compare.Criteria{c: c.Example}.Recall(r, compare.Tolerance{}, false)
+		require.NoError(t, err)
+		assert.Equal(t, !c.Recorded, slices.Contains(open, c.Key+" needs the tensors"), c.Key)
+		assert.Equal(t, c.Recorded, c.Flag() != "", c.Key)
+	}
+	_, _, err = compare.Criteria{}.Recall(r, compare.Tolerance{}, false)
+	assert.Error(t, err, "nothing is asked for")
+}
+
+// sameTable compares a table of a document, which begins with the line head, with what the code says, or renews it.
+func sameTable(t *testing.T, path, head, want string) {
+	t.Helper()
+	doc, err := os.ReadFile(path)
+	require.NoError(t, err)
+	before, rest, found := strings.Cut(string(doc), head+"\n")
+	require.True(t, found, "%s has no table %s", path, head)
+	got, after, _ := strings.Cut(rest, "\n\n")
+	if updateflag.Set() {
+		require.NoError(t, os.WriteFile(path, []byte(before+head+"\n"+want+"\n\n"+after), 0o644))
+		return
+	}
+	assert.Equal(t, want, got, "go test ./compare -update renews %s", path)
+}
+
+func TestDocumentedCriteria(t *testing.T) {
+	rows := []string{"|---|---|---|---|---|"}
+	code := func(format, s string) string {
+		if s == "" {
+			return " "
+		}
+		return " `" + fmt.Sprintf(format, s) + "` "
+	}
+	for _, c := range compare.Table() {
+		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |%s|%s|", c.Key, strings.ReplaceAll(c.Rule, "|", `\|`), c.Unit, code("%s", c.Method), code("--%s", c.Flag())))
+	}
+	sameTable(t, "../docs/fixture.md", "| limit | asks for | unit | Go | `parity report` |", strings.Join(rows, "\n"))
+
+	doc, err := os.ReadFile("../docs/report.md")
+	require.NoError(t, err)
+	_, rest, found := strings.Cut(string(doc), "**Judging anew.**")
+	require.True(t, found)
+	anew, _, _ := strings.Cut(rest, "**Baseline.**")
+	for _, c := range compare.Table() {
+		switch {
+		case c.Switch():
+		case c.Recorded:
+			assert.Contains(t, anew, "`--"+c.Flag()+"`", "docs/report.md says how it is judged anew")
+		default:
+			assert.Contains(t, anew, "`"+c.Key+"`", "docs/report.md says that it needs the tensors")
+		}
+	}
+}
+
+func TestDocumentedDefaults(t *testing.T) {
+	number := func(v float64) string {
+		if v >= 0.1 {
+			return fmt.Sprintf("%g", v)
+		}
+		return strings.Replace(fmt.Sprintf("%.0e", v), "e-0", "e-", 1)
+	}
+	whole, row := "| tensor |", "| worst row |"
+	for _, d := range []tensor.DType{tensor.F64, tensor.F32, tensor.F16, tensor.BF16, tensor.F8E4M3FN, tensor.F8E5M2} {
+		l := compare.Default(d, d).Limits()
+		whole, row = whole+" "+number(l.RelL2)+" |", row+" "+number(l.RowRelL2)+" |"
+	}
+	assert.Equal(t, compare.Default(tensor.F8E5M2, tensor.F8E5M2), compare.Default(tensor.F8E8M0FNU, tensor.F8E8M0FNU), "one column has both")
+	sameTable(t, "../docs/report.md", "| | float64 | float32 | float16 | bfloat16 | e4m3 | e5m2, e8m0 |", strings.Join([]string{"|---|---|---|---|---|---|---|", whole, row}, "\n"))
+}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/goparity/goparity/compare"
-	"github.com/goparity/goparity/internal/session"
+	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -17,8 +17,8 @@ import (
 // layers that end so, or a layer that the candidate did not record fail the test.
 func Layer(t *testing.T, name string) *Assertion {
 	t.Helper()
-	return newAssertion(t, fmt.Sprintf("parity.Layer(t, %q)", name), func(c *session.Comparison) ([]string, error) {
-		label, err := c.FindLayer(name)
+	return newAssertion(t, fmt.Sprintf("parity.Layer(t, %q)", name), func(c *judge.Comparison) ([]string, error) {
+		label, err := c.Layers.Find(name)
 		return []string{label}, err
 	})
 }
@@ -27,8 +27,8 @@ func Layer(t *testing.T, name string) *Assertion {
 // match the end of a label. Layers that the candidate did not record are left out; at least one must be there.
 func Layers(t *testing.T, pattern string) *Assertion {
 	t.Helper()
-	return newAssertion(t, fmt.Sprintf("parity.Layers(t, %q)", pattern), func(c *session.Comparison) ([]string, error) {
-		return c.GlobLayers(pattern)
+	return newAssertion(t, fmt.Sprintf("parity.Layers(t, %q)", pattern), func(c *judge.Comparison) ([]string, error) {
+		return c.Layers.Glob(pattern)
 	})
 }
 
@@ -36,8 +36,8 @@ func Layers(t *testing.T, pattern string) *Assertion {
 func All(t *testing.T) *Assertion {
 	t.Helper()
 	a := newAssertion(t, "parity.All(t)", nil)
-	a.choose = func(c *session.Comparison) ([]string, error) {
-		layers := c.Layers()
+	a.choose = func(c *judge.Comparison) ([]string, error) {
+		layers := c.Layers.Judged()
 		if len(layers) == 0 {
 			return nil, errors.New("the candidate recorded no output of any layer, only inputs: nothing can be judged")
 		}
@@ -58,14 +58,14 @@ type Assertion struct {
 	scope  *scope
 	call   string // as the user wrote it
 	line   string // file:line of the call
-	choose func(*session.Comparison) ([]string, error)
+	choose func(*judge.Comparison) ([]string, error)
 	extra  compare.Criteria
 	in     map[tensor.DType]compare.Criteria
 	misuse error
 	done   bool
 }
 
-func newAssertion(t *testing.T, call string, choose func(*session.Comparison) ([]string, error)) *Assertion {
+func newAssertion(t *testing.T, call string, choose func(*judge.Comparison) ([]string, error)) *Assertion {
 	t.Helper()
 	a := &Assertion{t: t, scope: scopeOf(t), call: call, line: callerLine(), choose: choose, extra: compare.Criteria{}}
 	t.Cleanup(func() {
@@ -168,7 +168,7 @@ func (a *Assertion) Check() bool {
 
 // criteria returns what judges a port, nil for the fixture's alone: the terminal's tolerance (nil for Check) and the modifiers.
 // Where the fixture and a modifier limit the same figure the modifier does.
-func (a *Assertion) criteria(p *session.Port, within compare.Criteria) compare.Criteria {
+func (a *Assertion) criteria(p *judge.Port, within compare.Criteria) compare.Criteria {
 	if tol, ok := a.in[p.Actual.DType()]; ok {
 		within = tol
 	}

@@ -6,14 +6,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/subtest"
 )
 
 // rerun is the command that runs just this subtest. To go test, layers a/b and a/c are inside the layer a: they are skipped.
-func rerun(t *testing.T, c *session.Comparison, layer string) string {
+func rerun(t *testing.T, c *judge.Comparison, layer string) string {
 	pattern, skip := subtest.Pattern(t.Name()), ""
-	if !c.Several() && slices.ContainsFunc(c.Layers(), func(l string) bool { return strings.HasPrefix(l, layer+"/") }) {
+	if !c.Layers.Several() && slices.ContainsFunc(c.Layers.Judged(), func(l string) bool { return strings.HasPrefix(l, layer+"/") }) {
 		skip = " -skip " + shellQuote(pattern+"/.")
 	}
 	return fmt.Sprintf("  rerun: go test %s -run %s%s -count=1\n", session.Package(), shellQuote(pattern), skip)

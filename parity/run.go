@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
 )
@@ -44,14 +45,14 @@ func (a *Assertion) run(within compare.Criteria) bool {
 }
 
 // layer judges one layer in its subtest; with several cases or steps each has a subtest of its own.
-func (a *Assertion) layer(t *testing.T, c *session.Comparison, layer string, within compare.Criteria) {
+func (a *Assertion) layer(t *testing.T, c *judge.Comparison, layer string, within compare.Criteria) {
 	t.Helper()
-	runs := c.Runs(layer)
+	runs := c.Layers.Runs(layer)
 	if len(runs) == 0 {
-		t.Fatal(c.Missing(layer))
+		t.Fatal(c.Layers.Missing(layer))
 	}
 	for _, r := range runs {
-		if !c.Several() {
+		if !c.Layers.Several() {
 			a.judge(t, c, r, within)
 			continue
 		}
@@ -63,10 +64,10 @@ func (a *Assertion) layer(t *testing.T, c *session.Comparison, layer string, wit
 }
 
 // judge compares the outputs of one layer in one forward pass.
-func (a *Assertion) judge(t *testing.T, c *session.Comparison, run session.LayerRun, within compare.Criteria) {
+func (a *Assertion) judge(t *testing.T, c *judge.Comparison, run judge.LayerRun, within compare.Criteria) {
 	t.Helper()
 	a.scope.ran++
-	var worst *session.Judgement
+	var worst *judge.Decision
 	var texts, inherited []string
 	for _, p := range run.Judged {
 		j := p.Decide(a.criteria(p, within), a.line)
@@ -107,7 +108,7 @@ func inherit(t *testing.T, from string) {
 }
 
 // attributes carries the figures of the worst port into JUnit.
-func attributes(t *testing.T, j *session.Judgement) {
+func attributes(t *testing.T, j *judge.Decision) {
 	m := j.Row.Standard
 	if m == nil || m.N == 0 {
 		return
@@ -127,7 +128,7 @@ func attributes(t *testing.T, j *session.Judgement) {
 }
 
 // where says which inputs of the layer agree, and where the run leaves the reference.
-func where(c *session.Comparison, run session.LayerRun) string {
+func where(c *judge.Comparison, run judge.LayerRun) string {
 	var b strings.Builder
 	for _, p := range run.Inputs {
 		state := "agrees"

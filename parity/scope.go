@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/session"
 )
 
@@ -14,7 +15,7 @@ import (
 type scope struct {
 	t        *testing.T
 	fixture  *session.Fixture
-	c        *session.Comparison // of a function (Func), else set by open
+	c        *judge.Comparison // of a function (Func), else set by open
 	err      error
 	asserted map[string]string // layer → line of the assertion
 	opened   bool
@@ -72,7 +73,7 @@ func Use(t *testing.T, fixture string) {
 }
 
 // open compares the runs, once per process, and reports what is wrong with the fixture as subtests of their own.
-func (s *scope) open() *session.Comparison {
+func (s *scope) open() *judge.Comparison {
 	s.t.Helper()
 	if s.fixture == nil {
 		s.t.Fatal("parity: TestMain names several fixtures: choose one with parity.Use(t, NAME)")

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/goparity/goparity/internal/diagnose"
-	"github.com/goparity/goparity/internal/session"
+	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -44,7 +44,7 @@ func Try(t *testing.T, layer string, calculate func(TryInput) (*tensor.Tensor, e
 	return out
 }
 
-func try(trial *session.Trial, calculate func(TryInput) (*tensor.Tensor, error)) (f Fits, err error) {
+func try(trial *judge.Trial, calculate func(TryInput) (*tensor.Tensor, error)) (f Fits, err error) {
 	var made [2]*tensor.Tensor
 	for i, run := range []map[string]*tensor.Tensor{trial.ActualRun, trial.GoldenRun} {
 		if made[i], err = calculate(TryInput{Inputs: trial.Inputs(run), Run: run, Golden: i == 1}); err != nil {

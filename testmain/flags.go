@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/gpu"
+	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/session"
 )
 
@@ -55,8 +56,8 @@ func (f *flags) configure(c *session.Config, getenv func(string) string) error {
 	c.Record = pick(f.record, "PARITY_RECORD")
 	c.GoldenDump = pick(f.dump, "PARITY_GOLDEN_DUMP")
 	c.Out = pick(f.out, "PARITY_OUT")
-	if c.Diagnose = pick(f.diagnose, "PARITY_DIAGNOSE"); session.CheckDiagnose(c.Diagnose) != nil {
-		return session.CheckDiagnose(c.Diagnose)
+	if c.Diagnose = pick(f.diagnose, "PARITY_DIAGNOSE"); judge.CheckDiagnose(c.Diagnose) != nil {
+		return judge.CheckDiagnose(c.Diagnose)
 	}
 	c.Update = pick(f.update, "PARITY_UPDATE")
 	if c.Update == "" && f.alias.Value.String() == "true" {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/gpu"
+	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/testmain"
 )
@@ -51,8 +52,8 @@ func TestFlagsAndEnvironment(t *testing.T) {
 		{[]string{"-parity.dump=d"}, env{"PARITY_GOLDEN_DUMP": "e"}, session.Config{GoldenDump: "d"}, "dump"},
 		{nil, env{"PARITY_GOLDEN_DUMP": "e"}, session.Config{GoldenDump: "e"}, "dump by its twin"},
 		{[]string{"-parity.out=d"}, env{"PARITY_OUT": "e"}, session.Config{Out: "d"}, "out"},
-		{[]string{"-parity.diagnose=off"}, env{"PARITY_DIAGNOSE": "fast"}, session.Config{Diagnose: session.DiagnoseOff}, "diagnose"},
-		{nil, env{"PARITY_DIAGNOSE": "fast"}, session.Config{Diagnose: session.DiagnoseFast}, "diagnose by its twin"},
+		{[]string{"-parity.diagnose=off"}, env{"PARITY_DIAGNOSE": "fast"}, session.Config{Diagnose: judge.DiagnoseOff}, "diagnose"},
+		{nil, env{"PARITY_DIAGNOSE": "fast"}, session.Config{Diagnose: judge.DiagnoseFast}, "diagnose by its twin"},
 		{nil, env{"PARITY_OUT": "e"}, session.Config{Out: "e"}, "out by its twin"},
 		{[]string{"-parity.mode=both"}, env{"PARITY_MODE": "standard"}, session.Config{Mode: session.ModeBoth}, "both modes"},
 		{nil, env{"PARITY_MODE": "standard"}, session.Config{Mode: session.ModeStandard}, "the mode by its twin"},

@@ -15,11 +15,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/wholefile"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/raw"
@@ -58,7 +59,7 @@ func newCompare() *cobra.Command {
 	fl.StringVar(&f.golden64, "golden64", "", "the reference's `dump` in float64")
 	fl.StringArrayVar(&f.weights, "weights", nil, "the reference's weights: a safetensors `file`, its index.json, or a folder; may be repeated")
 	fl.StringVar(&f.config, "config", "", "the model's config.json")
-	fl.StringVar(&f.diagnose, "diagnose", session.DiagnoseFull, "time for the search of causes when the comparison fails: off, fast or full")
+	fl.StringVar(&f.diagnose, "diagnose", judge.DiagnoseFull, "time for the search of causes when the comparison fails: off, fast or full")
 	fl.StringVar(&f.padMask, "pad-mask", "", "JSON `file` with 0 or 1 per [batch][token]: padding rows are left out")
 	fl.StringVar(&f.injection, "injection", "", "form of the injected run: nested or isolated (default: as recorded)")
 	fl.StringVar(&f.raw, "raw", "", "dtype and shape of headerless files, as `f32:4x8` (default: those of the golden)")
@@ -109,10 +110,10 @@ func (f *compareFlags) run(ctx context.Context, within bool, stdout, stderr io.W
 
 // compare gives a report, also with an error if the dumps could be opened.
 func (f *compareFlags) compare(ctx context.Context, within bool, stderr io.Writer) (*report.Report, error) {
-	if err := session.CheckDiagnose(f.diagnose); err != nil {
+	if err := judge.CheckDiagnose(f.diagnose); err != nil {
 		return nil, usage("compare: --diagnose: %v", err)
 	}
-	opt := session.Options{Match: match.Options{AllowReshape: f.reshape}}
+	opt := judge.Options{Match: match.Options{AllowReshape: f.reshape}}
 	if within || f.equalNaN {
 		asked := compare.Criteria{compare.Atol: f.atol, compare.Rtol: f.rtol}
 		if err := asked.Validate(); err != nil {
@@ -146,10 +147,10 @@ func (f *compareFlags) compare(ctx context.Context, within bool, stderr io.Write
 		return nil, err
 	}
 	defer closeEvidence()
-	opt.Diagnosis = session.Diagnosis{Mode: f.diagnose, Evidence: evidence}
+	opt.Diagnosis = judge.Diagnosis{Mode: f.diagnose, Evidence: evidence}
 	bar := newProgress(stderr)
 	opt.Progress = bar.set
-	c, err := session.Compare(ctx, cases, opt)
+	c, err := judge.Compare(ctx, cases, opt)
 	bar.done()
 	if err != nil {
 		return nil, err
@@ -174,7 +175,7 @@ func (f *compareFlags) checkOutput() error {
 }
 
 // open opens all dumps of the command line and pairs their cases.
-func (f *compareFlags) open() (cases []session.Case, closeAll func(), err error) {
+func (f *compareFlags) open() (cases []judge.Case, closeAll func(), err error) {
 	var opened []*dump.Run
 	defer func() {
 		if err != nil {
@@ -199,7 +200,7 @@ func (f *compareFlags) open() (cases []session.Case, closeAll func(), err error)
 		}
 		o.FP8 = fp8
 		if o.Raw = specOf; specOf == nil && len(opened) > 0 {
-			o.Raw = session.RawLike(opened[0])
+			o.Raw = match.RawLike(opened[0])
 		}
 		runs, err := dump.OpenCases(path, o)
 		opened = append(opened, runs...)
@@ -210,16 +211,16 @@ func (f *compareFlags) open() (cases []session.Case, closeAll func(), err error)
 		return nil, nil, err
 	}
 	for _, g := range golden {
-		cases = append(cases, session.Case{Name: cmp.Or(g.Info.Case, filepath.Base(filepath.Clean(f.golden))), Golden: g})
+		cases = append(cases, judge.Case{Name: cmp.Or(g.Info.Case, filepath.Base(filepath.Clean(f.golden))), Golden: g})
 	}
 	for _, d := range []struct {
 		flag, path string
 		opt        dump.Options
-		to         func(*session.Case) **dump.Run
+		to         func(*judge.Case) **dump.Run
 	}{
-		{"--actual", f.actual, dump.Options{}, func(k *session.Case) **dump.Run { return &k.Actual }},
-		{"--injected", f.injected, dump.Options{Injection: f.injection}, func(k *session.Case) **dump.Run { return &k.Injected }},
-		{"--golden64", f.golden64, dump.Options{}, func(k *session.Case) **dump.Run { return &k.Golden64 }},
+		{"--actual", f.actual, dump.Options{}, func(k *judge.Case) **dump.Run { return &k.Actual }},
+		{"--injected", f.injected, dump.Options{Injection: f.injection}, func(k *judge.Case) **dump.Run { return &k.Injected }},
+		{"--golden64", f.golden64, dump.Options{}, func(k *judge.Case) **dump.Run { return &k.Golden64 }},
 	} {
 		runs, err := open(d.path, d.opt)
 		if err == nil && d.path != "" {
@@ -249,7 +250,7 @@ func parseFP8(name string) (tensor.DType, error) {
 }
 
 // pairCases gives each case the run of its name. Two single runs belong together, whatever they are called.
-func pairCases(cases []session.Case, runs []*dump.Run, flag string, to func(*session.Case) **dump.Run) error {
+func pairCases(cases []judge.Case, runs []*dump.Run, flag string, to func(*judge.Case) **dump.Run) error {
 	if len(cases) == 1 && len(runs) == 1 {
 		*to(&cases[0]) = runs[0]
 		return nil
@@ -269,7 +270,7 @@ func pairCases(cases []session.Case, runs []*dump.Run, flag string, to func(*ses
 }
 
 // alike gives two files with one tensor each the same label: what they are called means nothing.
-func (f *compareFlags) alike(cases []session.Case) {
+func (f *compareFlags) alike(cases []judge.Case) {
 	for _, path := range []string{f.golden, f.actual} {
 		if st, err := os.Stat(path); err != nil || st.IsDir() {
 			return
@@ -297,11 +298,11 @@ func (f *compareFlags) remarks(actual *dump.Run) error {
 func (f *compareFlags) evidence() (give func() (diagnose.Weights, diagnose.Config, error), closeAll func(), err error) {
 	var config diagnose.Config
 	if f.config != "" {
-		if config, err = session.ReadModelConfig(f.config); err != nil {
+		if config, err = checkpoint.ReadConfig(f.config); err != nil {
 			return nil, nil, fmt.Errorf("--config: %w", err)
 		}
 	}
-	weights, err := session.OpenWeights(f.weights...)
+	weights, err := checkpoint.Open(f.weights...)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--weights: %w", err)
 	}

@@ -10,9 +10,9 @@ import (
 
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
+	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/live"
 	"github.com/goparity/goparity/internal/match"
-	"github.com/goparity/goparity/internal/session"
 )
 
 const (
@@ -78,8 +78,8 @@ func selfRun(ctx context.Context, job engine.Job, dir string, stdout, stderr io.
 
 // selfCompare judges the two runs.
 func selfCompare(ctx context.Context, golden, actual *engine.Result, stdout io.Writer) error {
-	c, err := session.Compare(ctx, []session.Case{{Name: "selftest", Golden: golden.Runs[0], Actual: actual.Runs[0]}},
-		session.Options{Match: match.Options{Generating: true}})
+	c, err := judge.Compare(ctx, []judge.Case{{Name: "selftest", Golden: golden.Runs[0], Actual: actual.Runs[0]}},
+		judge.Options{Match: match.Options{Generating: true}})
 	if err != nil {
 		return fmt.Errorf("selftest: the two dumps could not be compared: %w", err)
 	}

@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/report"
 	html "github.com/goparity/goparity/internal/report/page"
 	"github.com/goparity/goparity/internal/report/plot"
-	"github.com/goparity/goparity/internal/session"
 )
 
 // tree is the folder that parity verify writes. What it puts there is all that it ever replaces or removes.
@@ -48,7 +48,7 @@ func (t tree) check(force bool) error {
 }
 
 // write writes everything to a folder inside of the tree first, and puts it in place when all is there. cases is empty if nothing could be compared.
-func (t tree) write(r *report.Report, cases []session.Case) (err error) {
+func (t tree) write(r *report.Report, cases []judge.Case) (err error) {
 	if err := os.MkdirAll(t.dir, 0o755); err != nil {
 		return err
 	}
@@ -74,10 +74,10 @@ func (t tree) write(r *report.Report, cases []session.Case) (err error) {
 	for _, m := range []struct {
 		folder string
 		mode   report.Mode
-		run    func(session.Case) *dump.Run
+		run    func(judge.Case) *dump.Run
 	}{
-		{"without_injection", report.Standard, func(k session.Case) *dump.Run { return k.Actual }},
-		{"with_injection", report.Injected, func(k session.Case) *dump.Run { return k.Injected }},
+		{"without_injection", report.Standard, func(k judge.Case) *dump.Run { return k.Actual }},
+		{"with_injection", report.Injected, func(k judge.Case) *dump.Run { return k.Injected }},
 	} {
 		var golden, actual []*dump.Run
 		for _, k := range cases {
@@ -140,7 +140,7 @@ func (t tree) mode(dir string, r *report.Report, mode report.Mode, golden, actua
 		if err := os.Mkdir(sub, 0o755); err != nil {
 			return err
 		}
-		if err := session.Save(sub, runs); err != nil {
+		if err := dump.Write(sub, runs); err != nil {
 			return err
 		}
 	}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/engine"
-	"github.com/goparity/goparity/internal/session"
+	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/supervise"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/npy"
@@ -70,7 +70,7 @@ func newTry() *cobra.Command {
 }
 
 func (f *tryFlags) try(ctx context.Context, file string, stdout io.Writer) error {
-	opt := session.Options{Diagnosis: session.Diagnosis{Mode: session.DiagnoseOff}}
+	opt := judge.Options{Diagnosis: judge.Diagnosis{Mode: judge.DiagnoseOff}}
 	var err error
 	if opt.Match.PadMask, err = readPadMask(f.padMask); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (f *tryFlags) try(ctx context.Context, file string, stdout io.Writer) error
 		return err
 	}
 	defer closeAll()
-	c, err := session.Compare(ctx, cases, opt)
+	c, err := judge.Compare(ctx, cases, opt)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ type trySide struct {
 }
 
 // tryOne runs the file on one forward pass and prints how it fits.
-func tryOne(ctx context.Context, file string, t *session.Trial, weights diagnose.Weights, config diagnose.Config, stdout io.Writer) (f diagnose.Fits, err error) {
+func tryOne(ctx context.Context, file string, t *judge.Trial, weights diagnose.Weights, config diagnose.Config, stdout io.Writer) (f diagnose.Fits, err error) {
 	dir, err := os.MkdirTemp("", "parity-try-")
 	if err != nil {
 		return f, err

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/goparity/goparity/internal/fixture"
+	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
@@ -52,7 +53,7 @@ func newVerify() *cobra.Command {
 	fl.BoolVar(&f.observer, "observer", false, "run the engines once more without hooks: do these change what the model returns?")
 	fl.BoolVar(&f.layers, "save-layers", false, "write the tensors of both sides too")
 	fl.BoolVar(&f.force, "force", false, "write into a folder that has other files")
-	fl.StringVar(&f.diagnose, "diagnose", session.DiagnoseFull, "time for the search of causes when the comparison fails: off, fast or full")
+	fl.StringVar(&f.diagnose, "diagnose", judge.DiagnoseFull, "time for the search of causes when the comparison fails: off, fast or full")
 	fl.DurationVar(&f.timeout, "timeout", 0, "stop the engines after this time (0: never)")
 	fl.StringVar(&f.golden, "golden", "", "the reference's `dump`, in place of a fixture")
 	fl.StringVar(&f.actual, "actual", "", "the candidate's `dump`")
@@ -87,7 +88,7 @@ func (f *verifyFlags) check(args []string, changed func(string) bool) error {
 			return usage("verify: --%s is for fixtures", name)
 		}
 	}
-	if err := session.CheckDiagnose(f.diagnose); err != nil {
+	if err := judge.CheckDiagnose(f.diagnose); err != nil {
 		return usage("verify: --diagnose: %v", err)
 	}
 	return nil
@@ -114,12 +115,12 @@ func (f *verifyFlags) verify(ctx context.Context, args []string, changed func(st
 	}
 	verify := f.dumps
 	if len(args) > 0 {
-		verify = func(ctx context.Context, stderr io.Writer, done func(*report.Report, []session.Case) error) error {
+		verify = func(ctx context.Context, stderr io.Writer, done func(*report.Report, []judge.Case) error) error {
 			return f.fixture(ctx, args[0], stderr, done)
 		}
 	}
 	var r *report.Report
-	wrong := verify(ctx, stderr, func(found *report.Report, cases []session.Case) error {
+	wrong := verify(ctx, stderr, func(found *report.Report, cases []judge.Case) error {
 		r = found
 		return t.write(r, cases)
 	})
@@ -145,7 +146,7 @@ func (f *verifyFlags) verify(ctx context.Context, args []string, changed func(st
 }
 
 // fixture runs the engines, or opens what they left, and hands the result over while its tensors can be read.
-func (f *verifyFlags) fixture(ctx context.Context, dir string, stderr io.Writer, done func(*report.Report, []session.Case) error) (err error) {
+func (f *verifyFlags) fixture(ctx context.Context, dir string, stderr io.Writer, done func(*report.Report, []judge.Case) error) (err error) {
 	cfg := session.Config{Fixtures: []string{dir}, Run: f.run, Mode: f.mode, Observer: f.observer, Diagnose: f.diagnose, Timeout: f.timeout, Started: time.Now(), Console: consoles(stderr), Context: ctx}
 	reference := !f.replay && !f.goldens
 	if f.replay {
@@ -186,9 +187,9 @@ func (f *verifyFlags) fixture(ctx context.Context, dir string, stderr io.Writer,
 }
 
 // dumps compares dumps, like parity compare.
-func (f *verifyFlags) dumps(ctx context.Context, stderr io.Writer, done func(*report.Report, []session.Case) error) error {
+func (f *verifyFlags) dumps(ctx context.Context, stderr io.Writer, done func(*report.Report, []judge.Case) error) error {
 	flags := compareFlags{golden: f.golden, actual: f.actual, injected: f.injected, golden64: f.ref64, padMask: f.padMask}
-	opt := session.Options{Match: match.Options{}, Diagnosis: session.Diagnosis{Mode: f.diagnose}}
+	opt := judge.Options{Match: match.Options{}, Diagnosis: judge.Diagnosis{Mode: f.diagnose}}
 	var err error
 	if opt.Match.PadMask, err = readPadMask(f.padMask); err != nil {
 		return err
@@ -200,7 +201,7 @@ func (f *verifyFlags) dumps(ctx context.Context, stderr io.Writer, done func(*re
 	defer closeAll()
 	bar := newProgress(stderr)
 	opt.Progress = bar.set
-	c, err := session.Compare(ctx, cases, opt)
+	c, err := judge.Compare(ctx, cases, opt)
 	bar.done()
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 // line is the way of the data, from below. A package may import those of the rows above its own here, and not those of
 // its row or below it.
 var line = [][]string{
-	{"internal/label", "internal/mapfile", "internal/glob", "internal/nearest", "internal/jsonline", "internal/subtest", "internal/supervise", "internal/updateflag", "internal/archtest",
+	{"internal/each", "internal/label", "internal/mapfile", "internal/glob", "internal/nearest", "internal/jsonline", "internal/subtest", "internal/supervise", "internal/updateflag", "internal/archtest",
 		"internal/transformers", "internal/wholefile", "internal/places"},
 	{"tensor"},
 	{"tensor/internal/*"},
@@ -27,10 +27,13 @@ var line = [][]string{
 	{"internal/match"},
 	{"compare"},
 	{"internal/structure"},
+	{"internal/trace"},
 	{"internal/localise"},
 	{"internal/diagnose"},
+	{"internal/checkpoint"},
 	{"internal/report"},
 	{"internal/report/*"}, // what only the command links: plot, page and junit
+	{"internal/judge"},
 	{"internal/fixture", "golden"},
 	{"internal/session"},
 	{"parity"},
@@ -40,10 +43,11 @@ var line = [][]string{
 
 // only lists packages that may import no more of the module than this, though more lies below them.
 var only = map[string][]string{
-	"compare":            {"tensor", "internal/mapfile", "internal/places"},                                  // it knows no names
-	"internal/match":     {"tensor", "internal/dump", "internal/glob", "internal/label", "internal/nearest"}, // names and shapes, no figures
+	"compare":            {"tensor", "internal/mapfile", "internal/places"},                                                // it knows no names
+	"internal/match":     {"tensor", "tensor/raw", "internal/dump", "internal/glob", "internal/label", "internal/nearest"}, // names and shapes, no figures
 	"internal/structure": {"compare", "internal/mapfile", "internal/places", "tensor"},
-	"internal/localise":  {"compare", "internal/label", "tensor"},
+	"internal/trace":     {"internal/each", "internal/label", "tensor"},
+	"internal/localise":  {"internal/label", "internal/trace"}, // figures are given to it
 	"internal/dtype":     {"tensor"},
 	"internal/mapfile":   {},
 	"internal/mask":      {"internal/mapfile", "tensor"},

@@ -10,19 +10,20 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
 )
 
 // inject runs the candidate of a job on golden inputs, step 0 of each case, and gives what both its runs come to.
-func inject(t *testing.T, interpreter string, j engine.Job, golden, actual *engine.Result) (*session.Comparison, *engine.Result) {
+func inject(t *testing.T, interpreter string, j engine.Job, golden, actual *engine.Result) (*judge.Comparison, *engine.Result) {
 	t.Helper()
 	dir := t.TempDir()
-	var cases []session.Case
+	var cases []judge.Case
 	j.Mode, j.Cases = dump.Injected, append([]engine.Case(nil), j.Cases...)
 	for i, g := range golden.Runs {
-		k := session.Case{Name: g.Info.Case, Golden: g, Actual: actual.Runs[i]}
+		k := judge.Case{Name: g.Info.Case, Golden: g, Actual: actual.Runs[i]}
 		var err error
 		j.Cases[i].Golden, err = session.Injection(k, match.Options{}, dir)
 		require.NoError(t, err)
@@ -33,7 +34,7 @@ func inject(t *testing.T, interpreter string, j engine.Job, golden, actual *engi
 	for i := range cases {
 		cases[i].Injected = injected.Runs[i]
 	}
-	c, err := session.Compare(t.Context(), cases, session.Options{})
+	c, err := judge.Compare(t.Context(), cases, judge.Options{})
 	require.NoError(t, err)
 	return c, injected
 }
@@ -52,7 +53,7 @@ func injectModule(t *testing.T, oracle string) {
 	golden := run(t, interpreter, j)
 	j.Engine = engine.MAX
 	actual := run(t, interpreter, j)
-	_, judged, failed := judge(t, golden, actual)
+	_, judged, failed := judgeRuns(t, golden, actual)
 	assert.GreaterOrEqual(t, judged, 10)
 	assert.Empty(t, failed)
 	c, injected := inject(t, interpreter, j, golden, actual)
@@ -96,7 +97,7 @@ func TestFullLivePaddedBatch(t *testing.T) {
 	require.NoError(t, err)
 	j.Engine, j.Cases[0].Forced = engine.MAX, forced
 	actual := run(t, interpreter, j)
-	c, judged, failed := judge(t, golden, actual)
+	c, judged, failed := judgeRuns(t, golden, actual)
 	assert.Greater(t, judged, 50)
 	assert.Empty(t, failed)
 	assert.Nil(t, c.Verdict)
@@ -127,7 +128,7 @@ func TestLivePrintStyles(t *testing.T) {
 		t.Run(tt.style, func(t *testing.T) {
 			j.Print, j.Precision = tt.style, tt.precision
 			actual := run(t, interpreter, j)
-			_, judged, failed := judge(t, golden, actual)
+			_, judged, failed := judgeRuns(t, golden, actual)
 			assert.GreaterOrEqual(t, judged, 10, tt.reason)
 			if tt.style != engine.PrintCompact {
 				assert.Empty(t, failed, tt.reason)

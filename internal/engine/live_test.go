@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/session"
 )
 
 // live gives the interpreter of the real engines. They are run only when asked for: a first compilation takes minutes.
@@ -64,13 +64,13 @@ func tryRun(t *testing.T, interpreter string, j engine.Job) (*engine.Result, err
 }
 
 // judge compares all cases at the default tolerances and gives the ports that were judged, and those that fail.
-func judge(t *testing.T, golden, actual *engine.Result) (c *session.Comparison, judged int, failed []string) {
+func judgeRuns(t *testing.T, golden, actual *engine.Result) (c *judge.Comparison, judged int, failed []string) {
 	t.Helper()
-	var cases []session.Case
+	var cases []judge.Case
 	for i, g := range golden.Runs {
-		cases = append(cases, session.Case{Name: g.Info.Case, Golden: g, Actual: actual.Runs[i]})
+		cases = append(cases, judge.Case{Name: g.Info.Case, Golden: g, Actual: actual.Runs[i]})
 	}
-	c, err := session.Compare(context.Background(), cases, session.Options{})
+	c, err := judge.Compare(context.Background(), cases, judge.Options{})
 	require.NoError(t, err)
 	for _, p := range c.Ports {
 		if !p.Joined() || !p.Judged() {
@@ -107,7 +107,7 @@ func TestLiveTinyLlama(t *testing.T) {
 	assert.Contains(t, actual.About[0].ModelClass, "Llama3")
 	assert.Equal(t, golden.About[0].Sequence, actual.About[0].Sequence)
 	assert.JSONEq(t, string(golden.Runs[1].Info.TokenIDs), string(actual.Runs[1].Info.TokenIDs))
-	c, judged, failed := judge(t, golden, actual)
+	c, judged, failed := judgeRuns(t, golden, actual)
 	assert.Greater(t, judged, 100, "3 + 1 forward passes of 4 layers")
 	assert.Empty(t, failed)
 	assert.Nil(t, c.Verdict)
@@ -118,7 +118,7 @@ func TestLiveTinyLlama(t *testing.T) {
 	actual = run(t, interpreter, j)
 	assert.Equal(t, []int{72, 101, 5, 6}, actual.About[0].Sequence[0][:4])
 	j.Engine = engine.Torch
-	_, _, failed = judge(t, run(t, interpreter, j), actual)
+	_, _, failed = judgeRuns(t, run(t, interpreter, j), actual)
 	assert.Empty(t, failed)
 
 	// A token for which the model has a logit and the tokenizer no entry.
@@ -131,7 +131,7 @@ func TestLiveTinyLlama(t *testing.T) {
 	j = generation(tinyLlama(t, interpreter, "scale", guilty+".weight", "1.02"))
 	j.Engine = engine.MAX
 	j.Cases[0].Forced = forced
-	c, _, failed = judge(t, golden, run(t, interpreter, j))
+	c, _, failed = judgeRuns(t, golden, run(t, interpreter, j))
 	assert.NotEmpty(t, failed)
 	require.NotNil(t, c.Verdict)
 	assert.Equal(t, "model."+guilty, c.Verdict.Layer)
@@ -192,7 +192,7 @@ func TestLiveMiniLM(t *testing.T) {
 	golden := run(t, interpreter, j)
 	j.Engine = engine.MAX
 	actual := run(t, interpreter, j)
-	_, judged, failed := judge(t, golden, actual)
+	_, judged, failed := judgeRuns(t, golden, actual)
 	assert.Greater(t, judged, 100, "2 forward passes of 6 layers")
 	assert.Empty(t, failed)
 }
@@ -205,7 +205,7 @@ func TestLiveModule(t *testing.T) {
 	golden := run(t, interpreter, j)
 	j.Engine = engine.MAX
 	actual := run(t, interpreter, j)
-	_, judged, failed := judge(t, golden, actual)
+	_, judged, failed := judgeRuns(t, golden, actual)
 	assert.GreaterOrEqual(t, judged, 10)
 	assert.Empty(t, failed)
 	_, tapped := actual.Runs[0].Find("0", "hidden", "tap")

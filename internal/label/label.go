@@ -1,6 +1,9 @@
 package label
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // Split cuts a label into layer and port, at its last dash if a port follows there. A label without a port is a layer with a tap.
 func Split(label string) (layer, port string) {
@@ -49,3 +52,14 @@ func Name(layer string) string {
 
 // call is the layer's call as it is written, "" for the first one.
 func call(layer string) string { return layer[len(Name(layer)):] }
+
+// few is how many names a sentence lists.
+const few = 6
+
+// Few lists names for a sentence: the first six, and how many more there are.
+func Few(names []string) string {
+	if len(names) <= few {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s, … and %d more", strings.Join(names[:few], ", "), len(names)-few)
+}

@@ -189,3 +189,19 @@ func FuzzLabel(f *testing.F) {
 		assert.GreaterOrEqual(t, label.Position(port), -1)
 	})
 }
+
+func TestPatterns(t *testing.T) {
+	for _, tt := range []struct {
+		layer, kind string
+		alike       []string
+		reason      string
+	}{
+		{"model.norm", "model.norm", nil, "no number"},
+		{"m.layers.12.mlp", "m.layers.#.mlp", []string{"m.layers.#.mlp"}, "one number"},
+		{"m.0.conv2(3)", "m.#.conv#(#)", []string{"m.#.conv2(3)", "m.0.conv#(3)", "m.0.conv2(#)"}, "within words and calls too"},
+		{"3", "#", []string{"#"}, "nothing else"},
+	} {
+		assert.Equal(t, tt.kind, label.Kind(tt.layer), tt.reason)
+		assert.Equal(t, tt.alike, label.Alike(tt.layer), tt.reason)
+	}
+}

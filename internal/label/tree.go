@@ -54,17 +54,6 @@ func Block(layer string) string {
 	return ""
 }
 
-// Stars writes * for each segment that is a number, to speak of all blocks at once: "model.layers.*.mlp".
-func Stars(layer string) string {
-	segments := strings.Split(layer, ".")
-	for i, s := range segments {
-		if IsNumber(s) {
-			segments[i] = "*"
-		}
-	}
-	return strings.Join(segments, ".")
-}
-
 // IsNumber reports whether a segment is the number of a block: decimal digits and nothing else.
 func IsNumber(segment string) bool { return segment != "" && digits(segment) == len(segment) }
 

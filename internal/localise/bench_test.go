@@ -12,11 +12,11 @@ import (
 // BenchmarkFirst localises in 5,000 layers: a bug in the middle, and noise that only adds up, where every event is looked at closely.
 func BenchmarkFirst(b *testing.B) {
 	const blocks, perBlock = 500, 10
-	records := func(errorOf func(block, layer int) float64) []localise.Record {
-		var out []localise.Record
+	records := func(errorOf func(block, layer int) float64) []row {
+		var out []row
 		add := func(layer, port string, e float64) {
-			out = append(out, localise.Record{Case: "a", Step: "0", Layer: layer, Port: port, Seq: len(out), Joined: true, Agrees: e <= 3e-5,
-				Error: e, Epsilon: 1e-7, Len: 64})
+			out = append(out, row{entry(layer, port, len(out)), localise.Record{Joined: true, Agrees: e <= 3e-5,
+				Error: e, Epsilon: 1e-7, Len: 64}})
 		}
 		for i := range blocks {
 			for j := range perBlock - 1 {
@@ -32,7 +32,7 @@ func BenchmarkFirst(b *testing.B) {
 	}
 	for _, bb := range []struct {
 		name, kind string
-		records    []localise.Record
+		records    []row
 	}{
 		{"bug", localise.KindLocal, records(func(i, j int) float64 {
 			if i > blocks/2 || i == blocks/2 && j > 3 {
@@ -44,7 +44,7 @@ func BenchmarkFirst(b *testing.B) {
 	} {
 		b.Run(bb.name, func(b *testing.B) {
 			for b.Loop() {
-				v := localise.First(localise.Run{Records: bb.records, Cases: []string{"a"}, Steps: []string{"0"}})
+				v := localise.First(run(bb.records))
 				require.NotNil(b, v)
 				require.Equal(b, bb.kind, v.Kind)
 			}

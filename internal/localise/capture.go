@@ -8,17 +8,17 @@ import "fmt"
 // same bytes for two outputs that differ in the reference, while what was computed from this one is right.
 func (p *pass) captured(i int) string {
 	e := &p.events[i]
-	if e.role != Output {
+	if e.Input {
 		return ""
 	}
 	used, twin := 0, ""
 	var where *event
-	for _, j := range p.same[e.Same] {
+	for _, j := range p.Copies(i) {
 		if o := &p.events[j]; j > i && o.Joined {
 			if !o.Agrees || jump*o.Error > e.Error { // as wrong as this one, whatever floor says that it agrees
 				return ""
 			}
-			if used++; where == nil || where.role == Output && o.role == Input {
+			if used++; where == nil || !where.Input && o.Input {
 				where = o
 			}
 		}

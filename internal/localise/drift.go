@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"regexp"
-	"sort"
+
+	"github.com/goparity/goparity/internal/label"
 )
 
 const (
@@ -42,7 +42,7 @@ func (p *pass) incoming(i int) float64 {
 		}
 	}
 	leaf := !p.hasJoinedChild(e.Layer)
-	if e.role == Output && leaf {
+	if !e.Input && leaf {
 		for _, o := range p.inputs(e.Layer) {
 			take(o)
 		}
@@ -51,18 +51,17 @@ func (p *pass) incoming(i int) float64 {
 		}
 	}
 	scope := e.Layer
-	if e.role == Input || leaf {
-		scope = p.container(e.Layer)
+	if e.Input || leaf {
+		scope = p.Container(e.Layer)
 	}
 	for {
-		begin := p.start(scope)
-		from := sort.Search(i, func(j int) bool { return p.events[j].at >= begin })
-		for j := from; j < i; j++ {
-			if o := &p.events[j]; o.Layer == scope && o.role == Input || inside(o.Layer, scope) {
+		begin := p.Start(scope)
+		for j := p.Since(begin); j < i; j++ {
+			if o := &p.events[j]; o.Layer == scope && o.Input || p.Inside(o.Layer, scope) {
 				take(o)
 			}
 		}
-		around := p.container(scope)
+		around := p.Container(scope)
 		if n > 0 || around == scope {
 			return most
 		}
@@ -91,17 +90,17 @@ func (p *pass) source(i int) int {
 func (p *pass) weak(i int, after bool) bool {
 	e := &p.events[i]
 	alone := e.Alone
-	if e.Epsilon >= finest && !p.nested && p.hasJoinedChild(e.Layer) {
+	if e.Epsilon >= finest && !p.run.Nested && p.hasJoinedChild(e.Layer) {
 		alone = nil // a container that ran by itself has the roundings of all that is inside of it
 	}
-	if e.Integer || alone != nil && !alone.Agrees || e.role == Output && !p.preceded(i) && math.IsNaN(p.own(i)) {
+	if e.Integer || alone != nil && !alone.Agrees || !e.Input && !p.preceded(i) && math.IsNaN(p.own(i)) {
 		return false
 	}
 	if p.clear(i) {
 		return false
 	}
 	factor := float64(jump)
-	if e.Epsilon >= finest && (e.role == Input || p.hasJoinedChild(e.Layer)) {
+	if e.Epsilon >= finest && (e.Input || p.hasJoinedChild(e.Layer)) {
 		factor = mixing
 	}
 	if e.Error <= slight*e.Epsilon || after && e.Error < gross {
@@ -116,7 +115,7 @@ func (p *pass) weak(i int, after bool) bool {
 // preceded reports whether both sides recorded anything that was computed before an event: without it nothing adds up.
 func (p *pass) preceded(i int) bool {
 	for j := range p.events[:i] {
-		if o := &p.events[j]; o.Joined && !o.Integer && (o.role == Output || o.Layer != p.events[i].Layer) {
+		if o := &p.events[j]; o.Joined && !o.Integer && (!o.Input || o.Layer != p.events[i].Layer) {
 			return true
 		}
 	}
@@ -127,7 +126,7 @@ func (p *pass) preceded(i int) bool {
 // whole input, although its worst row may be hardly worse than the input's. Both must be twice a jump: clean layers came to an excess of 2.
 func (p *pass) clear(i int) bool {
 	e := &p.events[i]
-	if e.Epsilon < finest || e.Alone != nil || e.role != Output || p.hasJoinedChild(e.Layer) {
+	if e.Epsilon < finest || e.Alone != nil || e.Input || p.hasJoinedChild(e.Layer) {
 		return false
 	}
 	in := e.Epsilon
@@ -148,7 +147,7 @@ func (p *pass) amplified(i int) bool {
 // own is the excess of the output of a layer that has no matched children and one input of floats; NaN where it cannot be told.
 func (p *pass) own(i int) float64 {
 	e := &p.events[i]
-	if p.measure == nil || e.role != Output || !e.Joined || e.Integer || p.hasJoinedChild(e.Layer) {
+	if p.run.Excess == nil || e.Input || !e.Joined || e.Integer || p.hasJoinedChild(e.Layer) {
 		return math.NaN()
 	}
 	if x, ok := p.excess[i]; ok {
@@ -162,10 +161,7 @@ func (p *pass) own(i int) float64 {
 		}
 	}
 	if len(floats) == 1 && floats[0].Joined {
-		x = p.measure(floats[0].Record, e.Record)
-	}
-	if p.excess == nil {
-		p.excess = map[int]float64{}
+		x = p.run.Excess(floats[0].Index, e.Index)
 	}
 	p.excess[i] = x
 	return x
@@ -193,8 +189,6 @@ func (v *Verdict) Explained() bool {
 	return len(v.all) > 0
 }
 
-var number = regexp.MustCompile(`\d+`)
-
 // blocks groups the ports that blocks built alike have in common: the same port of layers whose labels differ in one number.
 func (p *pass) blocks() map[string][]int {
 	if p.alikes == nil {
@@ -210,10 +204,11 @@ func (p *pass) blocks() map[string][]int {
 	return p.alikes
 }
 
-// patterns gives the label and port with one number left out, for each number.
-func (e *event) patterns() (keys []string) {
-	for _, at := range number.FindAllStringIndex(e.Layer, -1) {
-		keys = append(keys, e.Layer[:at[0]]+"#"+e.Layer[at[1]:]+"-"+e.Port)
+// patterns lists the label and port with one number left out, for each number.
+func (e *event) patterns() []string {
+	keys := label.Alike(e.Layer)
+	for i := range keys {
+		keys[i] = label.Join(keys[i], e.Port)
 	}
 	return keys
 }
@@ -246,7 +241,7 @@ func (p *pass) accumulated(i int) *Verdict {
 // noise. nil if it is not so.
 func (p *pass) spread(i int) *Verdict {
 	e := &p.events[i]
-	if e.role != Output {
+	if e.Input {
 		return nil
 	}
 	blocks := p.siblings(i)
@@ -289,12 +284,12 @@ func (p *pass) deepest() []*event {
 	var most []int
 	for _, found := range p.blocks() {
 		e := &p.events[found[0]]
-		if e.role == Input {
+		if e.Input {
 			continue
 		}
 		if len(most) > 0 {
 			o := &p.events[most[0]]
-			if c := cmp.Or(len(most)-len(found), e.depth-o.depth, found[0]-most[0]); c > 0 {
+			if c := cmp.Or(len(most)-len(found), label.Depth(e.Layer)-label.Depth(o.Layer), found[0]-most[0]); c > 0 {
 				continue
 			}
 		}
@@ -363,11 +358,11 @@ func (p *pass) alike(i int) int {
 	found := map[string]bool{}
 	for j := range p.events {
 		o := &p.events[j]
-		if o.role != Output || !o.Joined || p.hasJoinedChild(o.Layer) || math.Abs(o.Along) > unlike {
+		if o.Input || !o.Joined || p.hasJoinedChild(o.Layer) || math.Abs(o.Along) > unlike {
 			continue
 		}
 		if x := own(o); x*alike >= size && x <= size*alike {
-			found[number.ReplaceAllString(o.Layer, "#")] = true
+			found[label.Kind(o.Layer)] = true
 		}
 	}
 	return len(found)

@@ -1,6 +1,10 @@
 package localise
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/goparity/goparity/internal/label"
+)
 
 // frontier lists the layers that get what they should and give what they should not, without those around another of them. A layer of which no
 // input was compared counts only if nothing inside of it got a wrong one, or if it is the place of a local verdict. What is right on golden
@@ -21,18 +25,18 @@ func (p *pass) frontier(v *Verdict) []string {
 	for i := range p.events {
 		e := &p.events[i]
 		s := of(e.Layer)
-		if e.Joined && e.role == Input {
+		if e.Joined && e.Input {
 			s.in = true
 		}
 		if e.differs() {
-			s.inBad = s.inBad || e.role == Input
-			s.outBad = s.outBad || e.role == Output
+			s.inBad = s.inBad || e.Input
+			s.outBad = s.outBad || !e.Input
 		}
 		if e.Alone == nil {
 			continue
 		}
-		if e.role == Input { // what the code around computed for it
-			c := of(p.container(e.Layer))
+		if e.Input { // what the code around computed for it
+			c := of(p.Container(e.Layer))
 			c.aloneBad = c.aloneBad || !e.Alone.Agrees && e.differs()
 			continue
 		}
@@ -44,7 +48,7 @@ func (p *pass) frontier(v *Verdict) []string {
 			continue
 		}
 		for o, inner := range states {
-			if inside(o, l) && inner.in {
+			if p.Inside(o, l) && inner.in {
 				s.in, s.inBad = true, s.inBad || inner.inBad
 			}
 		}
@@ -59,13 +63,13 @@ func (p *pass) frontier(v *Verdict) []string {
 			}
 		case s.aloneBad:
 			out = append(out, l)
-		case s.alone && !p.nested:
+		case s.alone && !p.run.Nested:
 		case s.outBad && !s.inBad && s.in:
 			out = append(out, l)
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(out), func(l string) bool {
-		return slices.ContainsFunc(out, func(o string) bool { return inside(o, l) })
+		return slices.ContainsFunc(out, func(o string) bool { return p.Inside(o, l) })
 	})
 }
 
@@ -81,13 +85,13 @@ func (p *pass) inherited(v *Verdict, blame map[passLayer]string) {
 	}
 	for i := range p.events {
 		e := &p.events[i]
-		if e.role != Output || !e.differs() || isRoot(e.Layer) || slices.Contains(own, e.Layer) {
+		if e.Input || !e.differs() || label.IsRoot(e.Layer) || slices.Contains(own, e.Layer) {
 			continue
 		}
 		from := v.Layer
 		within := false
 		for _, l := range own {
-			if inside(l, e.Layer) && !within {
+			if p.Inside(l, e.Layer) && !within {
 				from, within = l, true
 			}
 		}

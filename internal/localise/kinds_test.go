@@ -14,14 +14,14 @@ import (
 
 // recorded reads lines "layer port [key=value …]" in execution order: e the error (≥ 1e-4 disagrees), alone that of the run on golden inputs, same
 // the number of equal bytes, grid and along as in Record; lone is the golden's only, int holds integers.
-func recorded(t *testing.T, text string) []localise.Record {
+func recorded(t *testing.T, text string) []row {
 	t.Helper()
 	const floor = 1e-4
-	var out []localise.Record
+	var out []row
 	for line := range strings.Lines(strings.TrimSpace(text)) {
 		f := strings.Fields(line)
 		require.GreaterOrEqual(t, len(f), 2, line)
-		r := localise.Record{Case: "a", Step: "0", Layer: f[0], Port: f[1], Seq: len(out), Joined: true, Epsilon: 1e-7, Error: 1e-6}
+		r := row{entry(f[0], f[1], len(out)), localise.Record{Joined: true, Epsilon: 1e-7, Error: 1e-6}}
 		for _, opt := range f[2:] {
 			key, value, _ := strings.Cut(opt, "=")
 			x := number(value)
@@ -334,7 +334,9 @@ m output e=inf`,
 			want: place{kind: "local", layer: "m.0"}, reason: "no finite error to reckon with"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := localise.First(localise.Run{Records: recorded(t, c.records), Cases: []string{"a"}, Steps: []string{"0"}, Nested: c.nested})
+			given := run(recorded(t, c.records))
+			given.Nested = c.nested
+			got := localise.First(given)
 			require.NotNil(t, got, c.reason)
 			assert.Equal(t, c.want, placeOf(got), c.reason)
 			assert.Contains(t, got.Text, c.text, c.reason)
@@ -343,12 +345,12 @@ m output e=inf`,
 }
 
 func TestGrowth(t *testing.T) {
-	got := localise.First(localise.Run{Records: recorded(t, `
+	got := localise.First(run(recorded(t, `
 m.0 input_0
 m.0 output e=3e-4 grid=2e-4 alone=2e-4
 m.1 input_0 e=3e-4
 m.1 output e=5e-4 grid=2e-4
-m output e=5e-4`), Cases: []string{"a"}, Steps: []string{"0"}})
+m output e=5e-4`)))
 	require.NotNil(t, got)
 	require.Len(t, got.Growth, 2)
 	assert.Equal(t, localise.Growth{Layer: "m.0", Error: 3e-4, Alone: 2e-4}, got.Growth[0])
@@ -380,7 +382,7 @@ m output e=0.6 alone=0.5`
 	}
 	for _, c := range []struct {
 		name     string
-		records  []localise.Record
+		records  []row
 		frontier []string
 		blame    map[string]string
 		reason   string
@@ -393,7 +395,7 @@ m output e=0.6 alone=0.5`
 			"a layer that got something wrong and adds little is not accused; the model's own output is never excused"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := localise.First(localise.Run{Records: c.records, Cases: []string{"a"}, Steps: []string{"0"}})
+			got := localise.First(run(c.records))
 			require.NotNil(t, got)
 			assert.Equal(t, "m.0.lin", got.Layer)
 			assert.Equal(t, c.frontier, got.Frontier, c.reason)
@@ -442,17 +444,18 @@ m output e=0.13 eps=0.0078`, map[string]float64{"m.0.up": 8}, place{kind: "local
 			"on golden inputs nothing comes in"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			run := localise.Run{Records: recorded(t, c.records), Cases: []string{"a"}, Steps: []string{"0"}}
+			rows := recorded(t, c.records)
+			given := run(rows)
 			if c.excess != nil {
-				run.Excess = func(in, out localise.Record) float64 {
-					assert.Equal(t, in.Layer, out.Layer)
-					if x, ok := c.excess[out.Layer]; ok {
+				given.Excess = func(in, out int) float64 {
+					assert.Equal(t, rows[in].Layer, rows[out].Layer)
+					if x, ok := c.excess[rows[out].Layer]; ok {
 						return x
 					}
 					return math.NaN()
 				}
 			}
-			got := localise.First(run)
+			got := localise.First(given)
 			require.NotNil(t, got)
 			assert.Equal(t, c.want, placeOf(got), c.reason)
 			assert.Equal(t, c.explained, got.Explained(), c.reason)
@@ -462,28 +465,29 @@ m output e=0.13 eps=0.0078`, map[string]float64{"m.0.up": 8}, place{kind: "local
 
 // A layer that was recorded wrongly is no source of what follows.
 func TestWrongRecordingIsNoSource(t *testing.T) {
-	got := localise.First(localise.Run{Records: recorded(t, `
+	given := run(recorded(t, `
 m.0 output
 m.1.norm input_0
 m.1.norm output e=0.9 same=4 twin=m.0
 m.1.attn input_0 same=4
 m.1.attn output e=1.2e-4
 m.1 output e=1.1e-4
-m output e=1.1e-4`), Cases: []string{"a"}, Steps: []string{"0"},
-		Excess: func(localise.Record, localise.Record) float64 { return 1 }})
+m output e=1.1e-4`))
+	given.Excess = func(int, int) float64 { return 1 }
+	got := localise.First(given)
 	require.NotNil(t, got)
 	assert.Equal(t, place{kind: "capture", layer: "m.1.norm"}, placeOf(got), "what follows got the right one")
 }
 
 // Rows fall and climb, the whole tensor tells that each block adds as much as the first.
 func TestClimbing(t *testing.T) {
-	got := localise.First(localise.Run{Records: recorded(t, `
+	got := localise.First(run(recorded(t, `
 m.0.lin output
 m.0 output e=2.3e-4 whole=2.0e-4
 m.1 output e=5.6e-4 whole=3.6e-4
 m.2 output e=7.8e-4 whole=4.9e-4
 m.3 output e=5.0e-4 whole=6.0e-4
-m output e=5.0e-4`), Cases: []string{"a"}, Steps: []string{"0"}})
+m output e=5.0e-4`)))
 	require.NotNil(t, got)
 	assert.Equal(t, "drift", got.Kind)
 }
@@ -498,7 +502,7 @@ m.1.lin output e=4e-5
 m.2.lin input_0 e=4e-5
 m.2.lin output e=1.1e-4
 m output e=1.1e-4`)
-	drift := localise.First(localise.Run{Records: records, Cases: []string{"a"}, Steps: []string{"0"}})
+	drift := localise.First(run(records))
 	require.NotNil(t, drift)
 	require.Equal(t, "drift", drift.Kind)
 	for _, r := range recorded(t, `
@@ -508,7 +512,7 @@ m output e=0.4`) {
 		r.Step = "1"
 		records = append(records, r)
 	}
-	got := localise.First(localise.Run{Records: records, Cases: []string{"a"}, Steps: []string{"0", "1"}})
+	got := localise.First(run(records))
 	require.NotNil(t, got)
 	assert.Equal(t, [3]string{"local", "m.0.lin", "1"}, [3]string{got.Kind, got.Layer, got.Step})
 	assert.False(t, got.Explained())

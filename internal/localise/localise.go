@@ -3,16 +3,16 @@ package localise
 import (
 	"cmp"
 	"slices"
+
+	"github.com/goparity/goparity/internal/trace"
 )
 
-// Record is one port of the reference with its result.
+// Record is what the comparison found of one entry of the reference's trace.
 type Record struct {
-	Case, Step, Layer, Port string
-	Seq                     int  // execution index in the reference
-	Joined                  bool // the candidate has it
-	Agrees                  bool // within the noise floor, or means the same (masks)
-	Integer                 bool // ids and positions
-	Len                     int  // elements in the reference
+	Joined  bool // the candidate has it
+	Agrees  bool // within the noise floor, or means the same (masks)
+	Integer bool // ids and positions
+	Len     int  // elements in the reference
 
 	Error   float64 // relative L2 of the worst row in the standard run; +Inf for a NaN, an infinity or an integer that has no match
 	Whole   float64 // relative L2 of the tensor
@@ -20,7 +20,6 @@ type Record struct {
 	Grid    float64 // rounding of the narrower type in which all values of the candidate lie, and the reference's do not; 0 if there is none
 	Along   float64 // cosine of the error and the golden: near ±1 the values are scaled, near 0 the error is like noise
 
-	Same  int    // records of one number above 0 hold equal bytes in the reference; 0 for constant and tiny tensors
 	Twin  string // another output with the same bytes in the candidate, though the two differ in the reference
 	Alone *Alone // of the run on golden inputs; nil without one
 }
@@ -81,39 +80,45 @@ func (v *Verdict) Blame(caseName, step, layer string) string {
 
 // Run is what is known of a comparison.
 type Run struct {
-	Records      []Record
-	Cases, Steps []string // in their order
-	Nested       bool     // the run on golden inputs replaced those inside of layers too: a container's output shows only its last code
+	Trace   *trace.Trace
+	Records []Record // by trace.Event.Index
+	Nested  bool     // the run on golden inputs replaced those inside of layers too: a container's output shows only its last code
 
-	// Unordered reports whether nothing tells which of two layers of a case ran first. nil: the records come in the order of execution.
+	// Unordered reports whether nothing tells which of two layers of a case ran first. nil: the trace is in the order of execution.
 	Unordered func(caseName, a, b string) bool
 
-	// Excess tells of two of the records, an input of a layer and an output, how many times the output's error is what the input's error and
-	// rounding make of it; NaN if that cannot be told. It may be slow: only where the other figures accuse a layer is it asked. nil if nobody can tell.
-	Excess func(in, out Record) float64
+	// Excess tells of two of the records, an input of a layer and an output, how many times the output's error is what the input's error
+	// and rounding make of it; NaN if that cannot be told. It may be slow: only where the other figures accuse a layer is it asked. nil if
+	// nothing can tell.
+	Excess func(in, out int) float64
+
+	// Rounding reports of a drift whether rounding alone made all that fails: then there is no divergence. nil if that cannot be told.
+	Rounding func(*Verdict) bool
+
+	Given Given
 }
 
 // First finds the first divergence over all cases, the earliest step first. It is nil if nothing that disagrees is an error.
 func First(r Run) *Verdict {
-	passes := map[[2]string][]Record{}
-	for _, rec := range r.Records {
-		k := [2]string{rec.Step, rec.Case}
-		passes[k] = append(passes[k], rec)
+	verdict := r.first()
+	if verdict == nil || verdict.Kind == KindDrift && r.Rounding != nil && r.Rounding(verdict) {
+		return nil
 	}
+	r.given(verdict)
+	return verdict
+}
+
+func (r *Run) first() *Verdict {
 	var verdict *Verdict
 	blame := map[passLayer]string{}
 	var all []*Verdict
-	for _, s := range r.Steps {
+	for passes := r.Trace.Passes; len(passes) > 0; {
 		var found []*Verdict
-		for _, c := range r.Cases {
-			records := passes[[2]string{s, c}]
-			if len(records) == 0 {
-				continue
-			}
-			p := newPass(records, r.Nested)
-			p.measure, p.unordered = r.Excess, r.Unordered
+		step := passes[0].Step
+		for ; len(passes) > 0 && passes[0].Step == step; passes = passes[1:] {
+			p := newPass(r, passes[0])
 			if v := p.first(); v != nil {
-				v.Case, v.Step, v.pass = c, s, p
+				v.Case, v.Step, v.pass = p.Case, step, p
 				found = append(found, v)
 				p.inherited(v, blame)
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/trace"
 	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
@@ -32,8 +33,8 @@ model output
 `
 
 // records reads lines "layer port [int]". Lines that begin with an entry of bad differ, those with an entry of lone are the golden's only.
-func records(text string, bad, lone []string) []localise.Record {
-	var out []localise.Record
+func records(text string, bad, lone []string) []row {
+	var out []row
 	has := func(list []string, line string) bool {
 		for _, l := range list {
 			if line == l || strings.HasPrefix(line, l+" ") {
@@ -45,8 +46,7 @@ func records(text string, bad, lone []string) []localise.Record {
 	for line := range strings.Lines(strings.TrimSpace(text)) {
 		line = strings.TrimSpace(line)
 		f := strings.Fields(line)
-		out = append(out, localise.Record{Case: "a", Step: "0", Layer: f[0], Port: f[1], Seq: len(out),
-			Joined: !has(lone, line), Agrees: !has(bad, line), Integer: len(f) > 2, Epsilon: 1e-7, Error: 1e-7})
+		out = append(out, row{entry(f[0], f[1], len(out)), localise.Record{Joined: !has(lone, line), Agrees: !has(bad, line), Integer: len(f) > 2, Epsilon: 1e-7, Error: 1e-7}})
 		if r := &out[len(out)-1]; !r.Agrees {
 			r.Error = 1
 		}
@@ -54,8 +54,26 @@ func records(text string, bad, lone []string) []localise.Record {
 	return out
 }
 
-func first(records []localise.Record) *localise.Verdict {
-	return localise.First(localise.Run{Records: records, Cases: []string{"a"}, Steps: []string{"0"}})
+func first(rows []row) *localise.Verdict { return localise.First(run(rows)) }
+
+// row is an entry of a trace with what was found of it.
+type row struct {
+	trace.Entry
+	localise.Record
+}
+
+func entry(layer, port string, seq int) trace.Entry {
+	return trace.Entry{Key: trace.Key{Case: "a", Step: "0", Layer: layer, Port: port}, Seq: seq}
+}
+
+func run(rows []row) localise.Run {
+	var entries []trace.Entry
+	var r localise.Run
+	for _, x := range rows {
+		entries, r.Records = append(entries, x.Entry), append(r.Records, x.Record)
+	}
+	r.Trace = trace.New(entries, nil)
+	return r
 }
 
 func TestFirst(t *testing.T) {
@@ -143,14 +161,14 @@ func TestFirstOverCasesAndSteps(t *testing.T) {
 	late := records(block, []string{"model.head output", "model output"}, nil)
 	early := records(block, []string{"model.layers.0.up output", "model.head output", "model output"}, nil)
 	decode := records(block, []string{"model.embed output"}, nil)
-	set := func(rs []localise.Record, c, s string) []localise.Record {
+	set := func(rs []row, c, s string) []row {
 		for i := range rs {
 			rs[i].Case, rs[i].Step = c, s
 		}
 		return rs
 	}
 	all := append(append(set(late, "short", "0"), set(early, "long", "0")...), set(decode, "short", "1")...)
-	got := localise.First(localise.Run{Records: all, Cases: []string{"short", "long"}, Steps: []string{"0", "1"}})
+	got := localise.First(run(all))
 	require.NotNil(t, got)
 	assert.Equal(t, "long", got.Case, "a fault that one case hides shows in the other: the earliest place counts")
 	assert.Equal(t, "model.layers.0.up", got.Layer)

@@ -10,22 +10,22 @@ import (
 // theirs does, or an input does that nothing recorded made, and nothing tells that they ran later. None if it is known that i is first: its inputs agree, or it is wrong on the golden inputs.
 func (p *pass) rivals(i int) (layers []string) {
 	e := &p.events[i]
-	if p.unordered == nil || e.Alone != nil && !e.Alone.Agrees {
+	if p.run.Unordered == nil || e.Alone != nil && !e.Alone.Agrees {
 		return nil
 	}
-	if j := p.producer(i); e.role == Input && j >= 0 && p.events[j].known() {
+	if j := p.Producer(i); e.Input && j >= 0 && p.events[j].known() {
 		return nil
 	}
 	known := func(in *event) bool { return in.Joined }
-	if e.role == Output && slices.ContainsFunc(p.inputs(e.Layer), known) {
+	if !e.Input && slices.ContainsFunc(p.inputs(e.Layer), known) {
 		return nil
 	}
 	for j := range p.events {
 		o := &p.events[j]
-		if !o.differs() || !p.unordered(o.Case, e.Layer, o.Layer) || slices.Contains(layers, o.Layer) {
+		if !o.differs() || !p.run.Unordered(o.Case, e.Layer, o.Layer) || slices.Contains(layers, o.Layer) {
 			continue
 		}
-		if o.role == Input && p.producer(j) < 0 || o.role == Output && !slices.ContainsFunc(p.inputs(o.Layer), (*event).differs) {
+		if o.Input && p.Producer(j) < 0 || !o.Input && !slices.ContainsFunc(p.inputs(o.Layer), (*event).differs) {
 			layers = append(layers, o.Layer)
 		}
 	}
@@ -38,7 +38,7 @@ func (p *pass) unplaced(i int, rivals []string) *Verdict {
 	e := &p.events[i]
 	v := &Verdict{Kind: KindUnordered, at: i, Frontier: []string{e.Layer}}
 	for _, l := range rivals {
-		if !slices.ContainsFunc(v.Frontier, func(o string) bool { return !p.unordered(e.Case, o, l) }) {
+		if !slices.ContainsFunc(v.Frontier, func(o string) bool { return !p.run.Unordered(e.Case, o, l) }) {
 			v.Frontier = append(v.Frontier, l)
 		}
 	}

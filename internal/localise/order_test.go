@@ -49,7 +49,9 @@ scores input_0 e=0.1
 scores output e=0.1`, place{kind: "unordered"}, []string{"out", "scores"}, "the wrong input of scores may have come before out"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := localise.First(localise.Run{Records: recorded(t, c.records), Cases: []string{"a"}, Steps: []string{"0"}, Unordered: byNumber})
+			given := run(recorded(t, c.records))
+			given.Unordered = byNumber
+			got := localise.First(given)
 			require.NotNil(t, got)
 			assert.Equal(t, c.want, placeOf(got), c.reason)
 			assert.Equal(t, c.frontier, got.Frontier, c.reason)

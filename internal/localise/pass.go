@@ -2,16 +2,15 @@ package localise
 
 import (
 	"fmt"
-	"sort"
-	"strings"
+
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/trace"
 )
 
-// event is a record at the time when its value existed.
+// event is a value of the reference with what the comparison found of it.
 type event struct {
+	*trace.Event
 	Record
-	role  Role
-	at    int // execution index; an input exists before anything inside its layer
-	depth int
 }
 
 func (e *event) differs() bool { return e.Joined && !e.Agrees }
@@ -19,60 +18,27 @@ func (e *event) differs() bool { return e.Joined && !e.Agrees }
 // known: the candidate has it, and it is right.
 func (e *event) known() bool { return e.Joined && e.Agrees }
 
-// pass is one forward pass: its events in the order in which the values existed.
+// pass is one forward pass.
 type pass struct {
-	*tree
-	events []event
-	nested bool
-	same   map[int][]int    // events by Record.Same
-	layer  map[string][]int // events by layer
-	asked  []int            // the inputs of the root
-	alikes map[string][]int // once blocks was called
+	*trace.Pass
+	run    *Run
+	events []event          // of trace.Pass.Events
 	parent map[string]bool  // names, without call, of layers in which the candidate recorded an output of another
-
-	measure   func(in, out Record) float64     // Run.Excess
-	unordered func(caseName, a, b string) bool // Run.Unordered
-	excess    map[int]float64                  // what it told, by event
-	noise     []int                            // events that disagree, but with no more than came in
+	alikes map[string][]int // once blocks was called
+	excess map[int]float64  // what Run.Excess told, by event
+	noise  []int            // events that disagree, but with no more than came in
 }
 
-func newPass(records []Record, nested bool) *pass {
-	p := &pass{tree: newTree(records), nested: nested, same: map[int][]int{}, layer: map[string][]int{}, parent: map[string]bool{}}
-	for _, r := range records {
-		e := event{Record: r, role: RoleOf(r.Port), at: r.Seq, depth: strings.Count(r.Layer, ".")}
-		if e.role == Input {
-			e.at = p.start(r.Layer)
-		}
-		p.events = append(p.events, e)
-	}
-	sort.SliceStable(p.events, func(i, j int) bool {
-		a, b := &p.events[i], &p.events[j]
-		switch {
-		case a.at != b.at:
-			return a.at < b.at
-		case a.role != b.role:
-			return a.role < b.role
-		case a.role == Input && a.depth != b.depth:
-			return a.depth < b.depth // the outer layer had it first
-		}
-		return a.Seq < b.Seq
-	})
-	for i := range p.events {
+func newPass(r *Run, t *trace.Pass) *pass {
+	p := &pass{Pass: t, run: r, events: make([]event, len(t.Events)), parent: map[string]bool{}, excess: map[int]float64{}}
+	for i := range t.Events {
 		e := &p.events[i]
-		p.layer[e.Layer] = append(p.layer[e.Layer], i)
-		if e.Same > 0 {
-			p.same[e.Same] = append(p.same[e.Same], i)
-		}
-		if e.role == Input && isRoot(e.Layer) {
-			p.asked = append(p.asked, i)
-		}
-		if !e.Joined || e.role == Input {
+		e.Event, e.Record = &t.Events[i], r.Records[t.Events[i].Index]
+		if !e.Joined || e.Input {
 			continue
 		}
-		name, _ := cutCall(e.Layer)
-		for at := strings.LastIndexByte(name, '.'); at >= 0; at = strings.LastIndexByte(name, '.') {
-			name = name[:at]
-			p.parent[name] = true
+		for up := label.Parent(label.Name(e.Layer)); up != ""; up = label.Parent(up) {
+			p.parent[up] = true
 		}
 	}
 	return p
@@ -123,7 +89,7 @@ func (p *pass) first() *Verdict {
 // verdict tells the kind of a divergence; nil if the error is no more than came in, and came from nowhere. after says that there was such a one.
 func (p *pass) verdict(i int, after bool) *Verdict {
 	e := &p.events[i]
-	if e.role == Input && p.modelInput(i) {
+	if e.Input && p.modelInput(i) {
 		v := &Verdict{Kind: KindInput, Proven: true, at: i}
 		v.Layer, v.Port = p.consumer(i)
 		v.Text = fmt.Sprintf("the two runs were not asked the same: %s of %s differs", e.Port, e.Layer)
@@ -147,7 +113,7 @@ func (p *pass) verdict(i int, after bool) *Verdict {
 	}
 	v := &Verdict{Layer: e.Layer, Port: e.Port, at: i}
 	switch {
-	case e.role == Input:
+	case e.Input:
 		v.between(p, p.around(i), e.Layer, i)
 	case p.hasJoinedChild(e.Layer):
 		v.between(p, e.Layer, "", i)
@@ -163,11 +129,11 @@ func (p *pass) verdict(i int, after bool) *Verdict {
 // that does not show the root's inputs, ids and positions are believed to.
 func (p *pass) modelInput(i int) bool {
 	e := &p.events[i]
-	if isRoot(e.Layer) {
+	if label.IsRoot(e.Layer) {
 		return true
 	}
 	recorded, joined := false, false
-	for _, j := range p.asked {
+	for _, j := range p.Asked() {
 		o := &p.events[j]
 		if e.Same > 0 && o.Same == e.Same && !o.Joined {
 			return true
@@ -183,11 +149,11 @@ func (p *pass) consumer(i int) (layer, port string) {
 	cur := &p.events[i]
 	for j := i + 1; j < len(p.events); j++ {
 		e := &p.events[j]
-		if e.role == Output && e.differs() {
+		if !e.Input && e.differs() {
 			break
 		}
 		same := e.Same == cur.Same && e.Len == cur.Len && (e.Same > 0 || e.Port == cur.Port)
-		if e.role == Input && e.differs() && inside(e.Layer, cur.Layer) && (same || isRoot(cur.Layer)) {
+		if e.Input && e.differs() && p.Inside(e.Layer, cur.Layer) && (same || label.IsRoot(cur.Layer)) {
 			cur = e
 		}
 	}
@@ -195,19 +161,18 @@ func (p *pass) consumer(i int) (layer, port string) {
 }
 
 func (p *pass) hasJoinedChild(layer string) bool {
-	name, _ := cutCall(layer)
-	return p.parent[name]
+	return p.parent[label.Name(layer)]
 }
 
-// inputs gives the inputs of a layer that the reference recorded.
-func (p *pass) inputs(layer string) (out []*event) { return p.ports(layer, Input) }
+// inputs lists the inputs of a layer that the reference recorded.
+func (p *pass) inputs(layer string) []*event { return p.ports(layer, true) }
 
-// outputs gives the outputs of a layer that the reference recorded.
-func (p *pass) outputs(layer string) (out []*event) { return p.ports(layer, Output) }
+// outputs lists the outputs of a layer that the reference recorded.
+func (p *pass) outputs(layer string) []*event { return p.ports(layer, false) }
 
-func (p *pass) ports(layer string, role Role) (out []*event) {
-	for _, i := range p.layer[layer] {
-		if e := &p.events[i]; e.role == role {
+func (p *pass) ports(layer string, inputs bool) (out []*event) {
+	for _, i := range p.Ports(layer) {
+		if e := &p.events[i]; e.Input == inputs {
 			out = append(out, e)
 		}
 	}
@@ -216,13 +181,13 @@ func (p *pass) ports(layer string, role Role) (out []*event) {
 
 // enclosing gives the innermost container of a layer of which the candidate recorded an output; "" if there is none.
 func (p *pass) enclosing(layer string) string {
-	for c := p.container(layer); c != layer && c != ""; {
+	for c := p.Container(layer); c != layer && c != ""; {
 		for _, o := range p.outputs(c) {
 			if o.Joined {
 				return c
 			}
 		}
-		up := p.container(c)
+		up := p.Container(c)
 		if up == c {
 			break
 		}
@@ -249,18 +214,16 @@ func (p *pass) right(layer string) bool {
 // same tensor differs. Inputs are paired by their shape and order where they have no names, and a pair may be none.
 func (p *pass) stray(i int) bool {
 	e := &p.events[i]
-	if e.role != Input || isRoot(e.Layer) || e.Integer || !p.right(e.Layer) {
+	if !e.Input || label.IsRoot(e.Layer) || e.Integer || !p.right(e.Layer) {
 		return false
 	}
 	if c := p.enclosing(e.Layer); c == "" || !p.right(c) {
 		return false
 	}
-	for _, j := range p.same[e.Same] {
+	for _, j := range p.Copies(i) {
 		if j != i && p.events[j].differs() {
 			return false
 		}
 	}
 	return true
 }
-
-func isRoot(layer string) bool { return !strings.Contains(layer, ".") }

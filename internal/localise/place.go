@@ -6,23 +6,12 @@ import (
 	"strings"
 )
 
-// producer gives the latest output before event i that holds the same bytes in the reference; −1 if there is none.
-func (p *pass) producer(i int) int {
-	found := -1
-	for _, j := range p.same[p.events[i].Same] {
-		if j < i && p.events[j].role == Output {
-			found = j
-		}
-	}
-	return found
-}
-
 // around gives the container whose code makes the input of event i. A tensor that the layers around took in unchanged was made outside of
 // them, if the candidate did not record it there.
 func (p *pass) around(i int) string {
 	layer := p.events[i].Layer
 	for {
-		c := p.container(layer)
+		c := p.Container(layer)
 		passed := false
 		for _, o := range p.inputs(c) {
 			if c != layer && o.Same > 0 && o.Same == p.events[i].Same {
@@ -41,17 +30,17 @@ func (p *pass) around(i int) string {
 func (v *Verdict) between(p *pass, container, before string, i int) {
 	v.Kind, v.Layer, v.Before, v.Proven = KindBetween, container, before, true
 	after := -1
-	if j := p.producer(i); j >= 0 && before != "" && p.events[j].Joined && inside(p.events[j].Layer, container) {
+	if j := p.Producer(i); j >= 0 && before != "" && p.events[j].Joined && p.Inside(p.events[j].Layer, container) {
 		v.After, after = p.events[j].Layer, j
 	} else {
 		for j := range p.events[:i] {
-			if e := &p.events[j]; e.Joined && e.role == Output && inside(e.Layer, container) {
+			if e := &p.events[j]; e.Joined && !e.Input && p.Inside(e.Layer, container) {
 				v.After, after = e.Layer, j
 			}
 		}
 	}
 	for j := range p.events[:i] {
-		if e := &p.events[j]; j > after && !e.Joined && e.role == Output && inside(e.Layer, container) {
+		if e := &p.events[j]; j > after && !e.Joined && !e.Input && p.Inside(e.Layer, container) {
 			v.Gaps = append(v.Gaps, e.Layer)
 		}
 	}
@@ -99,7 +88,7 @@ func (v *Verdict) local(p *pass, i int) {
 		// It is right on what it should have got, so it got something else.
 		layer, gaps := v.Layer, v.Gaps
 		v.Gaps = nil
-		v.between(p, p.container(layer), layer, i)
+		v.between(p, p.Container(layer), layer, i)
 		v.Proven, v.Gaps = false, gaps
 		v.Text = fmt.Sprintf("%s gives the first wrong output, but the right one on the golden inputs: what %s gives it is wrong, of which %s", layer, v.Layer, missing)
 	default:
@@ -143,7 +132,7 @@ func (v *Verdict) interaction(p *pass, i int) {
 // rightAlone reports whether the code of an interval gave the right result on golden inputs: seen at the container's end, or in a nested
 // run at the input that the code makes.
 func (p *pass) rightAlone(v *Verdict, e *event) bool {
-	if p.nested || v.Before == "" {
+	if p.run.Nested || v.Before == "" {
 		return e.Alone != nil && e.Alone.Agrees
 	}
 	n := 0

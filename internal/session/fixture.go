@@ -13,8 +13,12 @@ import (
 	"sync/atomic"
 
 	"github.com/goparity/goparity/golden"
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/fixture"
+	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/tensor"
@@ -43,16 +47,16 @@ type Fixture struct {
 	comparing sync.Once   // the rest
 	runs      []*dump.Run // the candidate's
 	injected  []*dump.Run // the candidate's on golden inputs; nil if there are none
-	c         *Comparison
+	c         *judge.Comparison
 	err       error
 	problems  []Problem
 
 	mu       sync.Mutex
-	compared []*Comparison // what is reported: c, or those of functions
-	dirs     []string      // of live runs, removed at the end
-	notes    []string      // of the live runs
+	compared []*judge.Comparison // what is reported: c, or those of functions
+	dirs     []string            // of live runs, removed at the end
+	notes    []string            // of the live runs
 
-	weights *WeightFiles // of the model's folder, opened when a cause is looked for
+	weights *checkpoint.Weights // of the model's folder, opened when a cause is looked for
 
 	reading sync.Mutex
 	goldens map[[2]string]*dump.Run // by variant and case, read and checked once
@@ -62,7 +66,7 @@ type Fixture struct {
 func (f *Fixture) Name() string { return f.name }
 
 // Comparison is the result for all cases, computed once.
-func (f *Fixture) Comparison() (*Comparison, error) {
+func (f *Fixture) Comparison() (*judge.Comparison, error) {
 	f.used.Store(true)
 	f.comparing.Do(func() {
 		if f.c, f.err = f.load(); f.err == nil {
@@ -89,7 +93,7 @@ func (f *Fixture) open() error {
 
 func (f *Fixture) goldenDir() string { return cmp.Or(f.cfg.Goldens, filepath.Join(f.dir, "golden")) }
 
-func (f *Fixture) load() (*Comparison, error) {
+func (f *Fixture) load() (*judge.Comparison, error) {
 	err := f.open()
 	if err != nil {
 		return nil, err
@@ -109,13 +113,13 @@ func (f *Fixture) load() (*Comparison, error) {
 	if err := f.addInjected(cases); err != nil {
 		return nil, err
 	}
-	c, err := Compare(f.cfg.context(), cases, f.options())
+	c, err := judge.Compare(f.cfg.context(), cases, f.options())
 	if err != nil {
 		return nil, err
 	}
-	c.live = f.isLive()
+	c.Live = f.isLive()
 	for _, n := range f.notes {
-		c.note(n)
+		c.Note(n)
 	}
 	f.inspect(c)
 	return c, nil
@@ -152,10 +156,10 @@ func (f *Fixture) openRuns() ([]*dump.Run, error) {
 func (f *Fixture) runDir(name, mode string) string { return filepath.Join(f.dir, "runs", name, mode) }
 
 // cases pairs the goldens of each case with the candidate's run of it.
-func (f *Fixture) cases(runs []*dump.Run) ([]Case, error) {
-	var out []Case
+func (f *Fixture) cases(runs []*dump.Run) ([]judge.Case, error) {
+	var out []judge.Case
 	for _, y := range f.yaml.Cases {
-		k := Case{Name: y.Name}
+		k := judge.Case{Name: y.Name}
 		i := slices.IndexFunc(runs, func(r *dump.Run) bool { return r.Info.Case == y.Name })
 		if i < 0 {
 			return nil, fmt.Errorf("%s:%d: case %s: the candidate's run in %s has no such case, it has %s",
@@ -252,18 +256,18 @@ func verify(tensors []golden.Entry) error {
 			todo = append(todo, e)
 		}
 	}
-	return each(context.Background(), len(todo), func(i int) error { return todo[i].Verify() })
+	return each.Do(context.Background(), len(todo), func(i int) error { return todo[i].Verify() })
 }
 
-func (f *Fixture) options() Options {
-	opt := Options{Criteria: f.yaml.Criteria, Diagnosis: Diagnosis{Mode: f.cfg.Diagnose, Evidence: f.evidence, Extra: f.cfg.Hypotheses},
+func (f *Fixture) options() judge.Options {
+	opt := judge.Options{Criteria: f.yaml.Criteria, Diagnosis: judge.Diagnosis{Mode: f.cfg.Diagnose, Evidence: f.evidence, Extra: f.cfg.Hypotheses},
 		Match: match.Options{Rules: f.yaml.MatchRules(), Ignore: f.yaml.MatchIgnores()}}
 	opt.Match.Generating = f.yaml.Model.Task == fixture.TextGeneration
 	return opt
 }
 
 // inspect looks for what makes a result worth less than it seems.
-func (f *Fixture) inspect(c *Comparison) {
+func (f *Fixture) inspect(c *judge.Comparison) {
 	for _, text := range f.staleGoldens() {
 		f.problem("parity:stale", text)
 	}
@@ -279,7 +283,7 @@ func (f *Fixture) inspect(c *Comparison) {
 			}
 		}
 	}
-	if err := f.yaml.CheckLayers(c.names()); err != nil {
+	if err := f.yaml.CheckLayers(c.Names()); err != nil {
 		f.problem("parity:fixture", err.Error())
 	}
 	if err := f.require(c); err != nil {
@@ -317,7 +321,7 @@ func (f *Fixture) problem(name, text string) {
 }
 
 // require finds layers that the recorded run has and the replayed one lacks: a dumper that died must not pass.
-func (f *Fixture) require(c *Comparison) error {
+func (f *Fixture) require(c *judge.Comparison) error {
 	if f.replay == "" && !f.isLive() || f.yaml.Replay == "" {
 		return nil
 	}
@@ -333,19 +337,21 @@ func (f *Fixture) require(c *Comparison) error {
 	if err != nil {
 		return err
 	}
-	recorded, err := joined(cases, f.options().Match)
+	recorded, err := judge.Outputs(cases, f.options().Match)
 	if err != nil {
 		return err
 	}
-	lost := c.require(recorded)
+	lost := c.Layers.Require(recorded)
 	if len(lost) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d layers that the recorded run %s has were not recorded this time: %s", len(lost), f.yaml.Replay, few(lost))
+	return fmt.Errorf("%d layers that the recorded run %s has were not recorded this time: %s", len(lost), f.yaml.Replay, label.Few(lost))
 }
 
 // report is the report of what tests decided. A fixture with a problem never passes.
-func (f *Fixture) report(c *Comparison) *report.Report { return f.problematic(c.Report(f.name, false)) }
+func (f *Fixture) report(c *judge.Comparison) *report.Report {
+	return f.problematic(c.Report(f.name, false))
+}
 
 // Report is the report of all ports, judged by the fixture's tolerances.
 func (f *Fixture) Report() (*report.Report, error) {
@@ -368,7 +374,7 @@ func (f *Fixture) problematic(r *report.Report) *report.Report {
 }
 
 // Summary is the text of the report of what was decided so far.
-func (f *Fixture) Summary(c *Comparison) string {
+func (f *Fixture) Summary(c *judge.Comparison) string {
 	var b strings.Builder
 	if err := report.Text(&b, f.report(c), report.TextOptions{}); err != nil {
 		return err.Error()

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
 )
@@ -15,12 +16,12 @@ import (
 type Engine func(caseName, step string, ids [][]int, golden []dump.Entry) (map[string]*tensor.Tensor, error)
 
 // CompareFunc compares what an engine in this process computes with the goldens.
-func (f *Fixture) CompareFunc(run Engine) (*Comparison, error) {
+func (f *Fixture) CompareFunc(run Engine) (*judge.Comparison, error) {
 	f.used.Store(true)
 	if err := f.open(); err != nil {
 		return nil, err
 	}
-	var cases []Case
+	var cases []judge.Case
 	for _, y := range f.yaml.Cases {
 		g, err := f.golden(f.yaml.References[0], y.Name)
 		if err != nil {
@@ -30,13 +31,13 @@ func (f *Fixture) CompareFunc(run Engine) (*Comparison, error) {
 		if err != nil {
 			return nil, fmt.Errorf("case %s: %w", y.Name, err)
 		}
-		k := Case{Name: y.Name, Golden: g, Actual: a}
+		k := judge.Case{Name: y.Name, Golden: g, Actual: a}
 		if k.Golden64, err = f.golden64(y.Name); err != nil {
 			return nil, err
 		}
 		cases = append(cases, k)
 	}
-	c, err := Compare(f.cfg.context(), cases, f.options())
+	c, err := judge.Compare(f.cfg.context(), cases, f.options())
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
+	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/tensor"
@@ -25,10 +26,10 @@ const (
 
 // Injection writes the golden inputs of a case into dir as the candidate lays them out, and gives what an injected run is told. The standard
 // run of the case says which input of the candidate each golden one is. Only the first step is injected: a graph has one size for each input.
-func Injection(k Case, opt match.Options, dir string) (*engine.Golden, error) {
-	res, err := match.Runs(portsOf(k.Golden), portsOf(k.Actual), k.matching(k.Actual, opt))
+func Injection(k judge.Case, opt match.Options, dir string) (*engine.Golden, error) {
+	res, err := k.Match(k.Actual, opt)
 	if err != nil {
-		return nil, fmt.Errorf("case %s: %w", k.Name, err)
+		return nil, err
 	}
 	g := &engine.Golden{File: filepath.Join(dir, k.Name+".safetensors"), Left: map[string]string{}}
 	var named []tensor.Named
@@ -36,25 +37,25 @@ func Injection(k Case, opt match.Options, dir string) (*engine.Golden, error) {
 	done := map[string]bool{}
 	for _, pair := range res.Pairs {
 		a := k.Actual.Entries[pair.Actual[0]]
-		label := a.Label()
-		if a.Step != first || !isInput(a.Port) || done[label] {
+		name := a.Label()
+		if a.Step != first || !label.IsInput(a.Port) || done[name] {
 			continue // the input of a fused layer belongs to several goldens, which are one
 		}
 		t, left := asCandidate(k, pair)
 		if left != "" {
-			g.Left[label] = left
+			g.Left[name] = left
 			continue
 		}
-		done[label] = true
-		delete(g.Left, label)
-		named = append(named, tensor.Named{Name: label, Tensor: t})
-		g.Inputs = append(g.Inputs, engine.GoldenInput{Label: label, Golden: k.Golden.Entries[pair.Golden[0]].Label()})
+		done[name] = true
+		delete(g.Left, name)
+		named = append(named, tensor.Named{Name: name, Tensor: t})
+		g.Inputs = append(g.Inputs, engine.GoldenInput{Label: name, Golden: k.Golden.Entries[pair.Golden[0]].Label()})
 	}
 	if len(g.Inputs) == 0 {
 		return nil, fmt.Errorf("case %s: no golden input can be given to the candidate: no injected run", k.Name)
 	}
 	for _, u := range res.UnmatchedActual {
-		if a := k.Actual.Entries[u.Index]; a.Step == first && isInput(a.Port) && u.Reason != "" {
+		if a := k.Actual.Entries[u.Index]; a.Step == first && label.IsInput(a.Port) && u.Reason != "" {
 			g.Left[a.Label()] = u.Reason
 		}
 	}
@@ -73,7 +74,7 @@ func Injection(k Case, opt match.Options, dir string) (*engine.Golden, error) {
 }
 
 // asCandidate gives the golden input of a pair as the candidate lays it out, or why it cannot be given.
-func asCandidate(k Case, pair match.Pair) (t *tensor.Tensor, left string) {
+func asCandidate(k judge.Case, pair match.Pair) (t *tensor.Tensor, left string) {
 	golden, actual := k.Golden.Entries[pair.Golden[0]].Tensor, k.Actual.Entries[pair.Actual[0]].Tensor
 	switch {
 	case pair.Problem != "":
@@ -99,10 +100,8 @@ func asCandidate(k Case, pair match.Pair) (t *tensor.Tensor, left string) {
 	return t, ""
 }
 
-func isInput(port string) bool { return label.IsInput(port) }
-
 // addInjected gives each case the candidate's run on golden inputs: a live one if both modes are asked for, with a replay the recorded one.
-func (f *Fixture) addInjected(cases []Case) error {
+func (f *Fixture) addInjected(cases []judge.Case) error {
 	both := f.cfg.Mode == ModeBoth
 	if f.isLive() {
 		if !both {
@@ -153,7 +152,7 @@ func (f *Fixture) runInputs(run dump.Info) fixture.Inputs {
 }
 
 // liveInjected runs the candidate once more, each layer on golden inputs, and adds what it computed to the cases.
-func (f *Fixture) liveInjected(cases []Case) error {
+func (f *Fixture) liveInjected(cases []judge.Case) error {
 	job, err := f.candidate()
 	if err != nil {
 		return err

@@ -11,8 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/session"
+	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
 
@@ -40,7 +43,7 @@ func TestInjection(t *testing.T) {
 		port{"model.layers.layers.0.self_attn-output", rows},
 		port{"model.norm-input_0", rows}, port{"model.norm-output", wave(t, 1, 0, 2, 8)},
 		port{"lm_head-input_0", wave(t, 1, 0, 2, 8)}, port{"lm_head-output", wave(t, 1, 0, 2, 9)})
-	g, err := session.Injection(session.Case{Name: "short", Golden: golden, Actual: actual}, match.Options{Generating: true}, t.TempDir())
+	g, err := session.Injection(judge.Case{Name: "short", Golden: golden, Actual: actual}, match.Options{Generating: true}, t.TempDir())
 	require.NoError(t, err)
 
 	f, err := safetensors.Open(g.File)
@@ -81,7 +84,7 @@ func TestInjection(t *testing.T) {
 
 func TestInjectionOfNothing(t *testing.T) {
 	golden := run("torch", port{"m.a-output", wave(t, 1, 0, 2, 8)})
-	_, err := session.Injection(session.Case{Name: "short", Golden: golden, Actual: golden}, match.Options{}, t.TempDir())
+	_, err := session.Injection(judge.Case{Name: "short", Golden: golden, Actual: golden}, match.Options{}, t.TempDir())
 	assert.ErrorContains(t, err, "no golden input can be given to the candidate")
 }
 
@@ -91,7 +94,7 @@ func TestRecordedInjectedRun(t *testing.T) {
 	_, err := s.Default().Comparison()
 	require.NoError(t, err)
 	require.NoError(t, s.Finish(io.Discard))
-	replay := func(mode string) (*session.Comparison, []session.Problem, error) {
+	replay := func(mode string) (*judge.Comparison, []session.Problem, error) {
 		s, err := session.Start(session.Config{Fixtures: []string{dir}, Mode: mode})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, s.Close()) })
@@ -156,4 +159,51 @@ func TestPadMaskOfACase(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, mask, c.Cases[0].Golden.Info.PadMask)
 	assert.Equal(t, 4, find(t, c, "m.norm-output").Golden.Len()/8, "real tokens only")
+}
+
+// port is one tensor of a run in these tests.
+type port struct {
+	label string
+	t     *tensor.Tensor
+}
+
+func of[T float32 | float64 | int64](t *testing.T, values []T, shape ...int) *tensor.Tensor {
+	t.Helper()
+	x, err := tensor.Of(values, shape...)
+	require.NoError(t, err)
+	return x
+}
+
+// wave is a tensor of numbers that do not repeat; scale and shift tell one from another.
+func wave(t *testing.T, scale, shift float64, shape ...int) *tensor.Tensor {
+	t.Helper()
+	n, err := tensor.NumElems(shape)
+	require.NoError(t, err)
+	v := make([]float32, n)
+	for i := range v {
+		v[i] = float32(scale * (float64(i*i%31)/7 - 2 + shift + float64(i)/50))
+	}
+	return of(t, v, shape...)
+}
+
+// run makes a run of one step of the case "short".
+func run(engine string, ports ...port) *dump.Run {
+	var entries []dump.Entry
+	for _, p := range ports {
+		layer, name := label.Split(p.label)
+		entries = append(entries, dump.Entry{Step: "0", Layer: layer, Port: name, Tensor: p.t})
+	}
+	return dump.New(engine, dump.Info{Engine: engine, Case: "short", Mode: dump.Standard}, dump.OrderRunFile, entries)
+}
+
+// find gives a port of a comparison by its label.
+func find(t *testing.T, c *judge.Comparison, name string) *judge.Port {
+	t.Helper()
+	for _, p := range c.Ports {
+		if label.Join(p.Layer, p.Port) == name {
+			return p
+		}
+	}
+	require.Fail(t, "no such port", name)
+	return nil
 }

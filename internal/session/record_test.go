@@ -15,6 +15,7 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/session"
+	_ "github.com/goparity/goparity/internal/updateflag"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/npy"
 )
@@ -170,8 +171,8 @@ func TestFunctionAsCandidate(t *testing.T) {
 	})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"short.0", "long.0", "long.1"}, asked)
-	assert.True(t, c.Several())
-	assert.Len(t, c.Runs("m.norm"), 3)
+	assert.True(t, c.Layers.Several())
+	assert.Len(t, c.Layers.Runs("m.norm"), 3)
 	for _, p := range c.Ports {
 		assert.True(t, p.Agrees, "%s %s", p.Layer, p.Port)
 	}

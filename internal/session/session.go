@@ -28,6 +28,12 @@ const (
 	ModeBoth     = "both"     // and once more on the golden inputs
 )
 
+// What becomes of a failure that a layer only passes on.
+const (
+	InheritedFail = "fail"
+	InheritedSkip = "skip"
+)
+
 // Config is what TestMain, flags and environment ask for.
 type Config struct {
 	Fixtures   []string // folders
@@ -71,6 +77,9 @@ type Session struct {
 
 // current is the one session of the process: parity's functions take a *testing.T and nothing else.
 var current atomic.Pointer[Session]
+
+// SkipsInherited reports whether tests of layers that only pass on an error are skipped.
+func (s *Session) SkipsInherited() bool { return s.cfg.Inherited == InheritedSkip }
 
 // Current is the session that TestMain started; nil without one.
 func Current() *Session { return current.Load() }

@@ -129,6 +129,13 @@ func (u *unpickler) run() (any, error) {
 }
 
 func (u *unpickler) step(op byte) {
+	if !u.stepStack(op) && !u.stepScalar(op) && !u.stepContainer(op) && !u.stepObject(op) {
+		u.corrupt("opcode %#02x is not one that torch.save writes", op)
+	}
+}
+
+// stepStack obeys what frames the stream and moves the stack, and reports whether op is one of these.
+func (u *unpickler) stepStack(op byte) bool {
 	switch op {
 	case opProto:
 		if v := u.uint(1); v < 2 || v > 5 {
@@ -141,18 +148,36 @@ func (u *unpickler) step(op byte) {
 	case opMark:
 		if len(u.marks) >= maxDepth {
 			u.unsupported("the pickle is nested deeper than %d", maxDepth)
-			return
+			return true
 		}
 		u.marks = append(u.marks, len(u.stack))
 	case opPop:
 		if n := len(u.marks); n > 0 && u.marks[n-1] == len(u.stack) {
 			u.marks = u.marks[:n-1]
-			return
+			return true
 		}
 		u.pop()
 	case opPopMark:
 		u.popMark()
+	case opBinPut:
+		u.put(uint32(u.uint(1)))
+	case opLongBinPut:
+		u.put(uint32(u.uint(4)))
+	case opMemoize:
+		u.put(uint32(len(u.memo)))
+	case opBinGet:
+		u.get(uint32(u.uint(1)))
+	case opLongBinGet:
+		u.get(uint32(u.uint(4)))
+	default:
+		return false
+	}
+	return true
+}
 
+// stepScalar pushes a value that stands in the stream.
+func (u *unpickler) stepScalar(op byte) bool {
+	switch op {
 	case opNone:
 		u.push(nil)
 	case opNewTrue:
@@ -187,7 +212,15 @@ func (u *unpickler) step(op byte) {
 	case opBinBytes8, opByteArray8:
 		u.take(u.uint(8))
 		u.push(leaf{})
+	default:
+		return false
+	}
+	return true
+}
 
+// stepContainer makes or fills a tuple, list, set or dict.
+func (u *unpickler) stepContainer(op byte) bool {
+	switch op {
 	case opEmptyTuple:
 		u.push(tuple(nil))
 	case opTuple1, opTuple2, opTuple3:
@@ -212,33 +245,20 @@ func (u *unpickler) step(op byte) {
 		u.setItems(u.popN(2))
 	case opSetItems:
 		u.setItems(u.popMark())
+	default:
+		return false
+	}
+	return true
+}
 
-	case opBinPut:
-		u.put(uint32(u.uint(1)))
-	case opLongBinPut:
-		u.put(uint32(u.uint(4)))
-	case opMemoize:
-		u.put(uint32(len(u.memo)))
-	case opBinGet:
-		u.get(uint32(u.uint(1)))
-	case opLongBinGet:
-		u.get(uint32(u.uint(4)))
-
+// stepObject names a global, calls it, and takes what it needs from outside the stream.
+func (u *unpickler) stepObject(op byte) bool {
+	switch op {
 	case opGlobal:
 		module := u.line()
 		u.global(module, u.line())
 	case opStackGlobal:
-		args := u.popN(2)
-		if u.err != nil {
-			return
-		}
-		module, isString := args[0].(string)
-		name, isString2 := args[1].(string)
-		if !isString || !isString2 {
-			u.corrupt("the name of a global is %s and %s, want two strings", describe(args[0]), describe(args[1]))
-			return
-		}
-		u.global(module, name)
+		u.stackGlobal()
 	case opReduce:
 		u.reduce()
 	case opBuild:
@@ -250,8 +270,23 @@ func (u *unpickler) step(op byte) {
 	case opBinPersID:
 		u.push(u.persistent(u.pop()))
 	default:
-		u.corrupt("opcode %#02x is not one that torch.save writes", op)
+		return false
 	}
+	return true
+}
+
+func (u *unpickler) stackGlobal() {
+	args := u.popN(2)
+	if u.err != nil {
+		return
+	}
+	module, isString := args[0].(string)
+	name, isString2 := args[1].(string)
+	if !isString || !isString2 {
+		u.corrupt("the name of a global is %s and %s, want two strings", describe(args[0]), describe(args[1]))
+		return
+	}
+	u.global(module, name)
 }
 
 func (u *unpickler) reduce() {

@@ -1,0 +1,110 @@
+package checkpoint_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/checkpoint"
+	_ "github.com/goparity/goparity/internal/updateflag"
+	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/safetensors"
+)
+
+// weightFile writes a file of one tensor.
+func weightFile(t *testing.T, path, key string) {
+	t.Helper()
+	x, err := tensor.Of([]float32{1, 2}, 2)
+	require.NoError(t, err)
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	require.NoError(t, safetensors.Write(f, []tensor.Named{{Name: key, Tensor: x}}, nil))
+	require.NoError(t, f.Close())
+}
+
+func TestOpenWeights(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a[1]") // a folder's name is no pattern
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	one, two := filepath.Join(dir, "model-1.safetensors"), filepath.Join(dir, "model-2.safetensors")
+	weightFile(t, one, "a.weight")
+	weightFile(t, two, "b.weight")
+	index := filepath.Join(dir, "model.safetensors.index.json")
+	for _, c := range []struct {
+		index  string
+		paths  []string
+		want   []string
+		err    string
+		reason string
+	}{
+		{"", nil, nil, "", "none"},
+		{"", []string{one}, []string{"a.weight"}, "", "a file"},
+		{"", []string{one, two}, []string{"a.weight", "b.weight"}, "", "two files"},
+		{"", []string{dir}, []string{"a.weight", "b.weight"}, "", "a folder"},
+		{`{"weight_map": {"a.weight": "model-1.safetensors"}}`, []string{dir}, []string{"a.weight"}, "", "a folder with an index: only what it names"},
+		{`{"weight_map": {"a.weight": "model-1.safetensors", "b.weight": "model-2.safetensors"}}`, []string{index}, []string{"a.weight", "b.weight"}, "", "an index"},
+		{"", []string{one, one}, nil, "a.weight is in another of the files too", "the same twice"},
+		{"", []string{filepath.Join(dir, "none.safetensors")}, nil, "none.safetensors", "no such file"},
+		{`{"weight_map": {"a.weight": "../model-1.safetensors"}}`, []string{index}, nil, "want the name of a file beside the index", "a path out of the folder"},
+		{`{"weight_map": {"a.weight": "/etc/passwd"}}`, []string{index}, nil, "want the name of a file beside the index", "an absolute path"},
+		{`{"weight_map": {}}`, []string{index}, nil, "the weight_map is empty", "an empty index"},
+		{`[`, []string{index}, nil, "want an index with a weight_map", "no index"},
+	} {
+		require.NoError(t, os.RemoveAll(index))
+		if c.index != "" {
+			require.NoError(t, os.WriteFile(index, []byte(c.index), 0o644))
+		}
+		w, err := checkpoint.Open(c.paths...)
+		if c.err != "" {
+			assert.ErrorContains(t, err, c.err, c.reason)
+			continue
+		}
+		require.NoError(t, err, c.reason)
+		var got []string
+		for key := range w.Tensors {
+			got = append(got, key)
+		}
+		assert.ElementsMatch(t, c.want, got, c.reason)
+		require.NoError(t, w.Close())
+	}
+}
+
+func TestReadModelConfig(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.json")
+	require.NoError(t, os.WriteFile(path, []byte(`{"hidden_size": 64, "text_config": {"hidden_size": 8, "rope_theta": 1e6}}`), 0o644))
+	c, err := checkpoint.ReadConfig(path)
+	require.NoError(t, err)
+	size, ok := c.Int("hidden_size")
+	assert.True(t, ok)
+	assert.Equal(t, 64, size, "the outer level counts")
+	theta, ok := c.Float("rotary_base", "rope_theta")
+	assert.True(t, ok)
+	assert.Equal(t, 1e6, theta, "the inner one where the outer lacks the key")
+	require.NoError(t, os.WriteFile(path, []byte(`{"text_config": {"rope_parameters": {"rope_type": "default", "rope_theta": 5e5}}}`), 0o644))
+	c, err = checkpoint.ReadConfig(path)
+	require.NoError(t, err)
+	theta, ok = c.Float("rope_theta")
+	assert.True(t, ok)
+	assert.Equal(t, 5e5, theta, "where transformers 5 writes it")
+	require.NoError(t, os.WriteFile(path, []byte(`[]`), 0o644))
+	_, err = checkpoint.ReadConfig(path)
+	assert.ErrorContains(t, err, "config.json: want a JSON object")
+}
+
+// Whatever an index says, nothing outside of its folder is opened and nothing panics.
+func FuzzOpenWeightsIndex(f *testing.F) {
+	f.Add([]byte(`{"weight_map": {"a": "b.safetensors"}}`))
+	f.Add([]byte(`{"weight_map": {"a": "../b"}}`))
+	f.Add([]byte(`{"weight_map": null}`))
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := filepath.Join(dir, "model.safetensors.index.json")
+		require.NoError(t, os.WriteFile(path, data, 0o644))
+		if w, err := checkpoint.Open(path); err == nil {
+			assert.NoError(t, w.Close())
+			assert.Fail(t, "there is no weight in this folder", string(data))
+		}
+	})
+}

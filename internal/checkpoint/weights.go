@@ -1,0 +1,125 @@
+package checkpoint
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/safetensors"
+)
+
+// Weights are the reference's weights, open. The tensors must not be used after Close.
+type Weights struct {
+	Tensors diagnose.Weights
+	files   []*tensor.File
+}
+
+// Open opens weights: .safetensors files, index files (model.safetensors.index.json), or folders with either. Several files are one
+// set: a key that two of them have is an error.
+func Open(paths ...string) (w *Weights, err error) {
+	w = &Weights{Tensors: diagnose.Weights{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.Close())
+		}
+	}()
+	for _, path := range paths {
+		parts, err := weightFiles(path)
+		if err != nil {
+			return w, err
+		}
+		for _, part := range parts {
+			f, err := safetensors.Open(part)
+			if err != nil {
+				return w, err
+			}
+			w.files = append(w.files, f)
+			for _, t := range f.Tensors {
+				if w.Tensors[t.Name] != nil {
+					return w, fmt.Errorf("%s: %s is in another of the files too", part, t.Name)
+				}
+				w.Tensors[t.Name] = t.Tensor
+			}
+		}
+	}
+	return w, nil
+}
+
+// Close closes all files.
+func (w *Weights) Close() error {
+	var errs []error
+	for _, f := range w.files {
+		errs = append(errs, f.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// weightFiles lists the .safetensors files that a path means.
+func weightFiles(path string) ([]string, error) {
+	st, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case st.IsDir():
+		// The index tells which files belong together, where there is one: a folder may hold the same weights twice.
+		dir := globQuote(path)
+		index, err := filepath.Glob(filepath.Join(dir, "*.safetensors.index.json"))
+		if err != nil {
+			return nil, err
+		}
+		if len(index) == 1 {
+			return indexed(index[0])
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "*.safetensors"))
+		if err != nil || len(files) > 0 {
+			return files, err
+		}
+		return nil, fmt.Errorf("%s: no .safetensors file in this folder: %w", path, fs.ErrNotExist)
+	case strings.HasSuffix(path, ".json"):
+		return indexed(path)
+	}
+	return []string{path}, nil
+}
+
+// globQuote lets a folder with brackets in its name stand for itself.
+func globQuote(path string) string {
+	if filepath.Separator == '\\' {
+		return path // a backslash separates there, and nothing can be quoted
+	}
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+// indexed lists the files that an index names, which lie beside it.
+func indexed(path string) ([]string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var index struct {
+		Map map[string]string `json:"weight_map"`
+	}
+	if err := json.Unmarshal(data, &index); err != nil {
+		return nil, fmt.Errorf("%s: want an index with a weight_map: %w", path, err)
+	}
+	var out []string
+	for key, name := range index.Map {
+		if name != filepath.Base(name) || !filepath.IsLocal(name) {
+			return nil, fmt.Errorf("%s: %s lies in %q: want the name of a file beside the index", path, key, name)
+		}
+		if part := filepath.Join(filepath.Dir(path), name); !slices.Contains(out, part) {
+			out = append(out, part)
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%s: the weight_map is empty: give the .safetensors files themselves", path)
+	}
+	slices.Sort(out)
+	return out, nil
+}

@@ -1,0 +1,53 @@
+package dump_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/tensor"
+)
+
+// What is written is what was compared; names of cases and steps do not leave the folder.
+func TestWrite(t *testing.T) {
+	x, err := tensor.Of([]float32{1, 2, 3, 4}, 2, 2)
+	require.NoError(t, err)
+	y, err := tensor.Of([]int64{5, 6}, 2)
+	require.NoError(t, err)
+	r := dump.New("max", dump.Info{Engine: "max", Case: "short", Mode: dump.Standard}, dump.OrderRunFile, []dump.Entry{
+		{Step: "0", Layer: "m.a", Port: "output", Tensor: x}, {Step: "0", Layer: "m.b", Port: "input_0", Tensor: y}})
+	evil := *r
+	evil.Info.Case = "../../evil"
+	parent := t.TempDir()
+	dir := filepath.Join(parent, "a", "saved")
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	require.NoError(t, dump.Write(dir, []*dump.Run{r, &evil}))
+	again, err := dump.OpenCases(dir, dump.Options{})
+	require.NoError(t, err)
+	defer dump.CloseAll(again)
+	require.Len(t, again, 2)
+	assert.Equal(t, "../../evil", again[1].Info.Case)
+	for _, back := range again {
+		require.Len(t, back.Entries, 2)
+		for i, e := range back.Entries {
+			assert.Equal(t, r.Entries[i].Label(), e.Label())
+			assert.Equal(t, content(t, r.Entries[i].Tensor), content(t, e.Tensor))
+		}
+	}
+	left, err := os.ReadDir(parent)
+	require.NoError(t, err)
+	assert.Len(t, left, 1, "nothing was written outside")
+}
+
+func content(t *testing.T, x *tensor.Tensor) string {
+	t.Helper()
+	var b strings.Builder
+	_, err := x.WriteTo(&b)
+	require.NoError(t, err)
+	return x.DType().String() + b.String()
+}

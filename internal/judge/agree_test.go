@@ -1,0 +1,226 @@
+package judge_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/tensor"
+)
+
+// interleave puts the two halves of each head of width d alternately: 0 1 2 3 4 5 6 7 becomes 0 4 1 5 2 6 3 7.
+func interleave(t *testing.T, x *tensor.Tensor, d int) *tensor.Tensor {
+	t.Helper()
+	out := make([]float32, x.Len())
+	for i := range out {
+		head, at := i/d*d, i%d
+		out[i] = float32(x.At(head + at%2*(d/2) + at/2))
+	}
+	return of(t, out, x.Shape()...)
+}
+
+func TestBenignPermutation(t *testing.T) {
+	q := wave(t, 1, 0.3, 1, 6, 16)
+	shuffled := make([]float32, q.Len())
+	for i := range shuffled {
+		shuffled[i] = float32(q.At(i - i%16 + (i%16*5+3)%16))
+	}
+	in, out := wave(t, 1, 1, 1, 6, 8), wave(t, 1, 2, 1, 6, 8)
+	wrongIn, wrongOut := wave(t, 1.1, 1, 1, 6, 8), wave(t, 1.1, 2, 1, 6, 8)
+	for _, c := range []struct {
+		golden, actual *tensor.Tensor
+		in, out        *tensor.Tensor
+		around         string
+		want           report.Status
+		reason         string
+	}{
+		{q, interleave(t, q, 8), in, out, "attn", report.StatusPass, "the layer around it agrees"},
+		{interleave(t, q, 8), q, in, out, "attn", report.StatusPass, "the other way round"},
+		{q, interleave(t, q, 16), in, out, "attn", report.StatusPass, "one head"},
+		{q, interleave(t, q, 8), in, wrongOut, "attn", report.StatusFail, "the layer around it is wrong: nothing undoes it"},
+		{q, interleave(t, q, 8), wrongIn, out, "attn", report.StatusFail, "its own input is wrong"},
+		{q, interleave(t, q, 8), in, out, "mlp", report.StatusFail, "the layer around it was not recorded"},
+		{q, of(t, shuffled, 1, 6, 16), in, out, "attn", report.StatusFail, "another permutation"},
+		{q, wave(t, 1.001, 0.3, 1, 6, 16), in, out, "attn", report.StatusFail, "no permutation"},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			g := run("torch", port{"m.attn.q_proj-input_0", in}, port{"m.attn.q_proj-output", c.golden}, port{"m." + c.around + "-output", out})
+			a := run("max", port{"m.attn.q_proj-input_0", c.in}, port{"m.attn.q_proj-output", c.actual}, port{"m." + c.around + "-output", c.out})
+			cmp := compareRuns(t, g, a)
+			r := cmp.Report("toy", true)
+			l := row(t, r, "m.attn.q_proj-output")
+			assert.Equal(t, c.want, l.Status)
+			if c.want == report.StatusPass {
+				assert.Contains(t, l.Note, "interleaved, which the attention undoes")
+				assert.Equal(t, report.Pass, r.Verdict)
+				assert.Nil(t, r.FirstDivergence)
+			}
+		})
+	}
+}
+
+// A layer that is called twice: what undoes a permutation is the call around it, not the first one.
+func TestBenignPermutationInEachCall(t *testing.T) {
+	q, q2 := wave(t, 1, 0.3, 1, 6, 16), wave(t, 1, 0.7, 1, 6, 16)
+	in, out, in2, out2 := wave(t, 1, 1, 1, 6, 8), wave(t, 1, 2, 1, 6, 8), wave(t, 1, 3, 1, 6, 8), wave(t, 1, 4, 1, 6, 8)
+	wrong := wave(t, 1.1, 4, 1, 6, 8)
+	calls := func(engine string, q, out, q2, out2 *tensor.Tensor) *dump.Run {
+		return run(engine, port{"m.attn.q_proj-input_0", in}, port{"m.attn.q_proj-output", q}, port{"m.attn-output", out},
+			port{"m.attn.q_proj(2)-input_0", in2}, port{"m.attn.q_proj(2)-output", q2}, port{"m.attn(2)-output", out2})
+	}
+	golden := calls("torch", q, out, q2, out2)
+	for _, c := range []struct {
+		actual *dump.Run
+		first  string
+		reason string
+	}{
+		{calls("max", interleave(t, q, 8), out, interleave(t, q2, 8), out2), "", "both calls give the right output"},
+		{calls("max", interleave(t, q, 8), wrong, q2, out2), "m.attn.q_proj", "it does harm in the first call"},
+		{calls("max", q, out, interleave(t, q2, 8), wrong), "m.attn.q_proj(2)", "it does harm in the second call"},
+	} {
+		r := compareRuns(t, golden, c.actual).Report("toy", true)
+		if c.first == "" {
+			assert.Equal(t, report.Pass, r.Verdict, c.reason)
+			continue
+		}
+		assert.Equal(t, report.Fail, r.Verdict, c.reason)
+		require.NotNil(t, r.FirstDivergence, c.reason)
+		assert.Equal(t, [2]string{"local", c.first}, [2]string{r.Kind, r.FirstDivergence.Layer}, c.reason)
+	}
+}
+
+func TestMasks(t *testing.T) {
+	low := float32(-math.MaxFloat32)
+	golden := of(t, []float32{0, low, low, 0, 0, low, 0, 0, 0}, 1, 1, 3, 3)
+	for _, c := range []struct {
+		actual *tensor.Tensor
+		agrees bool
+		reason string
+	}{
+		{golden, true, "the same"},
+		{of(t, []float32{0, -1e4, -1e4, 0, 0, -1e4, 0, 0, 0}, 1, 1, 3, 3), true, "another number that denies"},
+		{of(t, []float32{0, float32(math.Inf(-1)), float32(math.Inf(-1)), 0, 0, float32(math.Inf(-1)), 0, 0, 0}, 1, 1, 3, 3), true, "infinity denies"},
+		{of(t, []int64{1, 0, 0, 1, 1, 0, 1, 1, 1}, 1, 1, 3, 3), true, "ones allow"},
+		{of(t, []float32{0, 0, -1e4, 0, 0, -1e4, 0, 0, 0}, 1, 1, 3, 3), false, "one more is allowed"},
+		{of(t, []float32{0, -1e4, -1e4, 0, 0, -1e4, 0, 0, -1e4}, 1, 1, 3, 3), false, "one more is denied"},
+		{of(t, []float32{0, -1, -1, 0, 0, -1, 0, 0, 0}, 1, 1, 3, 3), false, "not low enough to deny"},
+	} {
+		out := wave(t, 1, 0, 1, 3, 4)
+		g := run("torch", port{"m.attn-input_attention_mask", golden}, port{"m.attn-output", out})
+		a := run("max", port{"m.attn-input_attention_mask", c.actual}, port{"m.attn-output", out})
+		cmp := compareRuns(t, g, a)
+		assert.Equal(t, c.agrees, find(t, cmp, "m.attn-input_attention_mask").Agrees, c.reason)
+	}
+}
+
+// A float64 golden tells how far the reference itself is off: a candidate that is no further is not accused.
+func TestNoiseFloor(t *testing.T) {
+	exact := make([]float64, 48)
+	golden := make([]float32, 48)
+	actual := make([]float32, 48)
+	worse := make([]float32, 48)
+	for i := range exact {
+		exact[i] = float64(i*i%31)/7 - 2.1
+		golden[i] = float32(exact[i] * 1.001)
+		actual[i] = float32(exact[i] * 0.999)
+		worse[i] = float32(exact[i] * 0.99)
+	}
+	g64 := run("torch", port{"m.a-output", of(t, exact, 1, 6, 8)})
+	for _, c := range []struct {
+		actual  []float32
+		with64  bool
+		verdict report.Verdict
+		source  string
+		reason  string
+	}{
+		{actual, false, report.Fail, "default for float32", "nobody knows that the reference is off"},
+		{actual, true, report.Pass, "3 × the reference's own distance from float64", "within three times the reference's distance"},
+		{worse, true, report.Fail, "3 × the reference's own distance from float64", "ten times as far"},
+	} {
+		g, a := run("torch", port{"m.a-output", of(t, golden, 1, 6, 8)}), run("max", port{"m.a-output", of(t, c.actual, 1, 6, 8)})
+		cmp := compareRuns(t, g, a, func(k *judge.Case) {
+			if c.with64 {
+				k.Golden64 = g64
+			}
+		})
+		p := find(t, cmp, "m.a-output")
+		assert.Equal(t, c.source, p.Source, c.reason)
+		r := cmp.Report("toy", true)
+		assert.Equal(t, c.verdict, r.Verdict, c.reason)
+		assert.Equal(t, c.verdict == report.Pass, p.Agrees, c.reason)
+	}
+}
+
+func TestNonFinite(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	golden := []float32{1, 2, 3, 4}
+	for _, c := range []struct {
+		golden, actual []float32
+		want           report.Verdict
+		reason         string
+	}{
+		{golden, []float32{1, nan, 3, 4}, report.Fail, "NaN matches nothing"},
+		{[]float32{1, nan, 3, 4}, []float32{1, nan, 3, 4}, report.Fail, "not even NaN"},
+		{golden, []float32{1, inf, 3, 4}, report.Fail, "infinity matches no number"},
+		{[]float32{1, inf, 3, 4}, []float32{1, inf, 3, 4}, report.Pass, "but itself"},
+		{[]float32{1, inf, 3, 4}, []float32{1, -inf, 3, 4}, report.Fail, "with its sign"},
+		{[]float32{0, 0, 0, 0}, []float32{0, 0, 0, 0}, report.Pass, "zeros are zeros"},
+		{[]float32{0, 0, 0, 0}, []float32{0, 0, 0, 1e-6}, report.Fail, "anything is far from a golden of zeros"},
+	} {
+		g, a := run("torch", port{"m.a-output", of(t, c.golden, 1, 4)}), run("max", port{"m.a-output", of(t, c.actual, 1, 4)})
+		r := compareRuns(t, g, a).Report("toy", true)
+		assert.Equal(t, c.want, r.Verdict, c.reason)
+	}
+}
+
+func TestFindLayer(t *testing.T) {
+	var ports []port
+	for i, l := range []string{"model.layers.0.mlp", "model.layers.1.mlp", "model.layers.10.mlp", "model.norm", "model.norm(2)", "norm"} {
+		ports = append(ports, port{l + "-output", wave(t, 1, float64(i), 1, 4)})
+	}
+	c := compareRuns(t, run("torch", ports...), run("max", ports[:3]...))
+	for _, x := range []struct{ name, want, wrong, reason string }{
+		{"model.layers.1.mlp", "model.layers.1.mlp", "", "the label"},
+		{"1.mlp", "model.layers.1.mlp", "", "the end of it, cut at a dot: not 10.mlp"},
+		{"norm(2)", "model.norm(2)", "", "the second call has a name of its own"},
+		{"norm", "norm", "", "a label before the ends of others"},
+		{"mlp", "", `"mlp" is the end of 3 layers: model.layers.0.mlp, model.layers.1.mlp, model.layers.10.mlp`, "more than one"},
+		{"lp", "", `the golden has no layer "lp"`, "not cut at a dot"},
+		{"model.layer.1.mlp", "", `did you mean "model.layers.1.mlp"?`, "a typing error"},
+		{"", "", `the golden has no layer ""`, "no name"},
+	} {
+		got, err := c.Layers.Find(x.name)
+		assert.Equal(t, x.want, got, x.reason)
+		if x.wrong == "" {
+			assert.NoError(t, err, x.reason)
+		} else {
+			assert.ErrorContains(t, err, x.wrong, x.reason)
+		}
+	}
+	for _, x := range []struct {
+		pattern string
+		want    []string
+		wrong   string
+		reason  string
+	}{
+		{"layers.*.mlp", []string{"model.layers.0.mlp", "model.layers.1.mlp", "model.layers.10.mlp"}, "", "in execution order"},
+		{"layers.1*.mlp", []string{"model.layers.1.mlp", "model.layers.10.mlp"}, "", "a part of a segment"},
+		{"**", []string{"model.layers.0.mlp", "model.layers.1.mlp", "model.layers.10.mlp"}, "", "those that the candidate has not are left out"},
+		{"model.norm*", nil, "the candidate recorded none of the 2 layers that match: model.norm, model.norm(2)", "none is left"},
+		{"layer.*", nil, "no layer of the golden matches", "no such layer"},
+		{"layers.[", nil, "[ is not closed", "a bad pattern"},
+	} {
+		got, err := c.Layers.Glob(x.pattern)
+		assert.Equal(t, x.want, got, x.reason)
+		if x.wrong == "" {
+			require.NoError(t, err, x.reason)
+		} else {
+			assert.ErrorContains(t, err, x.wrong, x.reason)
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package judge
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/match"
+)
+
+// Case is one prompt: the reference's run and the candidate's.
+type Case struct {
+	Name           string
+	Golden, Actual *dump.Run
+	Injected       *dump.Run // the candidate on golden inputs, nil if there is none
+	Golden64       *dump.Run // the reference in float64, nil if there is none
+}
+
+// Match joins the golden with one of the candidate's runs. What the two say of themselves is added to the options that hold for all
+// cases: whether their order is that of execution, and which tokens are padding.
+func (k Case) Match(run *dump.Run, opt match.Options) (*match.Result, error) {
+	res, err := match.Runs(portsOf(k.Golden), portsOf(run), k.matching(run, opt))
+	if err != nil {
+		return nil, fmt.Errorf("case %s: %w", k.Name, err)
+	}
+	return res, nil
+}
+
+func (k Case) matching(run *dump.Run, opt match.Options) match.Options {
+	opt.GoldenByName, opt.ActualByName = k.Golden.OrderBy == dump.OrderNatural, run.OrderBy == dump.OrderNatural
+	if real := k.Golden.RealTokens(); real != nil {
+		opt.PadMask = real
+	}
+	return opt
+}
+
+func portsOf(r *dump.Run) []match.Port {
+	ports := make([]match.Port, len(r.Entries))
+	for i, e := range r.Entries {
+		ports[i] = match.Port{Step: e.Step, Layer: e.Layer, Port: e.Port, Seq: e.Seq, DType: e.Tensor.DType(), Shape: e.Tensor.Shape()}
+	}
+	return ports
+}
+
+// otherPrompt says in which way the two runs were not asked the same; "" if they were, or one of them does not say.
+func (k Case) otherPrompt() string {
+	g, a := flatten(k.Golden.Info.TokenIDs), flatten(k.Actual.Info.TokenIDs)
+	if len(g) == 0 || len(a) == 0 || slices.Equal(g, a) {
+		return ""
+	}
+	return fmt.Sprintf("the golden got %d token ids, the candidate %d, and they differ", len(g), len(a))
+}
+
+// flatten reads token ids, which are a list per sequence or one list.
+func flatten(data json.RawMessage) (ids []int) {
+	var rows [][]int
+	if json.Unmarshal(data, &rows) == nil {
+		return slices.Concat(rows...)
+	}
+	if json.Unmarshal(data, &ids) != nil {
+		return nil
+	}
+	return ids
+}

@@ -1,0 +1,189 @@
+package judge
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/report"
+)
+
+// How much time the search for causes gets.
+const (
+	DiagnoseOff  = "off"
+	DiagnoseFast = "fast"
+	DiagnoseFull = "full"
+)
+
+// budgets are the time for all places of a comparison together.
+var budgets = map[string]time.Duration{DiagnoseFast: 1500 * time.Millisecond, DiagnoseFull: 10 * time.Second}
+
+// CheckDiagnose refuses an unknown mode.
+func CheckDiagnose(mode string) error {
+	if mode != "" && mode != DiagnoseOff && budgets[mode] == 0 {
+		return fmt.Errorf("diagnose mode %q: want off, fast or full", mode)
+	}
+	return nil
+}
+
+// Diagnosis is what the search for causes is given beside the runs.
+type Diagnosis struct {
+	Mode string // one of the constants; empty is DiagnoseFull
+	// Evidence opens weights and config, when a run failed; nil for none. What it returns is closed by the caller of Compare.
+	Evidence func() (diagnose.Weights, diagnose.Config, error)
+	Extra    []diagnose.Hypothesis
+}
+
+// search is the search for causes. It runs once, when a report of a failing run asks.
+type search struct {
+	Diagnosis
+	once   sync.Once
+	causes []diagnose.Cause
+	notes  []string
+}
+
+// Causes says why the first divergence happens, and what else went wrong on its own, the best first for each place. It is nil if no one
+// asked for it.
+func (c *Comparison) Causes() []diagnose.Cause {
+	c.search.once.Do(func() {
+		if c.search.Mode != DiagnoseOff && c.Verdict != nil {
+			c.search.run(c)
+		}
+	})
+	return c.search.causes
+}
+
+func (s *search) run(c *Comparison) {
+	run := &diagnose.Run{Verdict: c.Verdict, TokenIDs: c.tokenIDs}
+	if s.Evidence != nil {
+		var err error
+		if run.Weights, run.Config, err = s.Evidence(); err != nil {
+			s.notes = append(s.notes, "the cause was looked for without weights or config: "+err.Error())
+		}
+	}
+	known := map[*Port]*diagnose.Port{}
+	for _, p := range c.Ports {
+		d := p.evidence()
+		known[p] = d
+		run.Ports = append(run.Ports, d)
+	}
+	left := budgets[DiagnoseFull]
+	if b := budgets[s.Mode]; b > 0 {
+		left = b
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, left)
+	defer cancel()
+	s.causes = []diagnose.Cause{}
+	for i, scene := range c.scenes(run, known) {
+		scene.Failed = func(err error) { s.notes = append(s.notes, err.Error()) }
+		causes := diagnose.Diagnose(ctx, scene, diagnose.For(scene.Kind), diagnose.Options{Extra: s.Extra})
+		if i > 0 {
+			// Of a place that may follow from the first one only a proof is worth reading.
+			causes = slices.DeleteFunc(causes, func(k diagnose.Cause) bool { return !k.Proven })
+		}
+		s.causes = append(s.causes, causes...)
+		if first := c.Verdict.Kind; first != localise.KindLocal && first != localise.KindBetween {
+			break // the other kinds are of the run, not of a layer: what is wrong elsewhere may follow from them
+		}
+	}
+}
+
+// scenes returns the place of the verdict first, then other places that do not follow from it.
+func (c *Comparison) scenes(run *diagnose.Run, known map[*Port]*diagnose.Port) []*diagnose.Scene {
+	v := c.Verdict
+	target := c.target()
+	first := &diagnose.Scene{Run: run, Kind: v.Kind, Case: v.Case, Step: v.Step, Layer: v.Layer, After: v.After, Before: v.Before}
+	if target != nil {
+		first.Case, first.Step, first.Target = target.Case, target.Step, known[target]
+	}
+	out := []*diagnose.Scene{first}
+	for _, p := range c.alone(v) {
+		if len(out) == maxPlaces {
+			break
+		}
+		s := &diagnose.Scene{Run: run, Kind: localise.KindLocal, Case: p.Case, Step: p.Step, Layer: p.Layer, Target: known[p]}
+		if p.Injected != nil {
+			s.Run = run.Injected(known[p])
+			s.Target = s.Port(p.Case, p.Step, p.Layer, p.Port)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// target is the wrong tensor of the verdict.
+func (c *Comparison) target() *Port {
+	v := c.Verdict
+	layers := []string{v.Before, v.Layer}
+	var found *Port
+	for _, p := range c.Ports {
+		at := slices.Index(layers, p.Layer)
+		if p.Case != v.Case || p.Step != v.Step || p.Actual == nil || p.Agrees || at < 0 || p.Layer == "" {
+			continue
+		}
+		if p.Port == v.Port && (v.Before == "" || p.Layer == v.Before) {
+			return p
+		}
+		if found == nil {
+			found = p
+		}
+	}
+	return found
+}
+
+// alone lists the outputs of layers, other than the verdict's and those around it, that are wrong although they ran on the golden inputs, and hold
+// no such layer themselves: each is an error of its own. Where no layer ran alone it lists those of the frontier, whose recorded inputs agree.
+func (c *Comparison) alone(v *localise.Verdict) []*Port {
+	var wrong []*Port
+	for _, p := range c.Ports {
+		if !p.Judged() || !p.comparable() || p.Case != v.Case || p.Step != v.Step {
+			continue
+		}
+		if in := p.Injected; in != nil && in.frame != nil && !in.agrees || in == nil && !p.Agrees && slices.Contains(v.Frontier, p.Layer) {
+			wrong = append(wrong, p)
+		}
+	}
+	flow := c.traced.Pass(v.Case, v.Step)
+	within := func(inner, outer string) bool { return inner == outer || flow.Inside(inner, outer) }
+	return slices.DeleteFunc(slices.Clone(wrong), func(p *Port) bool {
+		if within(v.Layer, p.Layer) || p.Layer == v.Before {
+			return true
+		}
+		return slices.ContainsFunc(wrong, func(o *Port) bool { return o.Layer != p.Layer && within(o.Layer, p.Layer) })
+	})
+}
+
+// tokenIDs returns the ids that the reference was asked with, by sequence; nil if they were not recorded.
+func (c *Comparison) tokenIDs(name string) (ids [][]int) {
+	for _, p := range c.Ports {
+		if p.Case == name && !p.Golden.DType().IsFloat() && !p.Judged() && p.Port == "input_0" && strings.Contains(p.Layer, "embed") {
+			for i := range p.Golden.Len() {
+				if i%p.Golden.RowLen() == 0 {
+					ids = append(ids, nil)
+				}
+				ids[len(ids)-1] = append(ids[len(ids)-1], int(p.Golden.At(i)))
+			}
+			return ids
+		}
+	}
+	return nil
+}
+
+// reportCauses puts the causes into a report.
+func (c *Comparison) reportCauses(r *report.Report) {
+	causes := c.Causes()
+	r.Notes = slices.Concat(r.Notes, c.search.notes)
+	if causes == nil {
+		return
+	}
+	r.Causes = []report.Cause{}
+	for _, k := range causes {
+		r.Causes = append(r.Causes, report.Cause{ID: k.ID, Layer: k.Layer, Proven: k.Proven,
+			Fit: report.Float(k.Fit), FitGolden: report.Float(k.FitGolden), Text: k.Text})
+	}
+}

@@ -1,0 +1,110 @@
+package judge_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/tensor"
+)
+
+// recorded compares two dumps of testdata/causes: blocks of small models with one planted bug, as torch's hooks and MAX wrote them.
+func recorded(t *testing.T, golden, actual string, d judge.Diagnosis) *judge.Comparison {
+	t.Helper()
+	open := func(dir string) *dump.Run {
+		runs, err := dump.OpenCases(filepath.Join("testdata", "causes", dir), dump.Options{})
+		require.NoError(t, err)
+		require.Len(t, runs, 1)
+		t.Cleanup(func() { assert.NoError(t, runs[0].Close()) })
+		return runs[0]
+	}
+	c, err := judge.Compare(context.Background(), []judge.Case{{Name: "a", Golden: open(golden), Actual: open(actual)}}, judge.Options{Diagnosis: d})
+	require.NoError(t, err)
+	return c
+}
+
+func TestCausesOfRecordedRuns(t *testing.T) {
+	for _, c := range []struct {
+		dir, id, layer string
+		proven         bool
+		reason         string
+	}{
+		{"quick-gelu", "activation/quick-gelu", "model.encoder.layer.1.intermediate.intermediate_act_fn", true, "of the layer's own input and output"},
+		{"missing-residual", "residual/missing", "model.model.layers.2", true, "of neighbours; real MAX, with its own names and ragged rows"},
+		{"rows-from", "rows/from", "model.model.layers.1.self_attn.o_proj", false, "garbage: the place is known, no number is"},
+	} {
+		r := recorded(t, c.dir+"/ref", c.dir+"/cand", judge.Diagnosis{}).Report(c.dir, true)
+		require.Equal(t, report.Fail, r.Verdict, c.reason)
+		require.NotEmpty(t, r.Causes, c.reason)
+		first := r.Causes[0]
+		assert.Equal(t, [3]any{c.id, c.layer, c.proven}, [3]any{first.ID, first.Layer, first.Proven}, c.reason)
+		if c.proven {
+			assert.Less(t, float64(first.Fit), 3e-5, c.reason)
+			assert.Greater(t, float64(first.FitGolden), 8*float64(first.Fit), c.reason)
+		}
+		for _, more := range r.Causes[1:] {
+			assert.False(t, more.Proven, "%s: at most one is proven", c.dir)
+		}
+
+		clean := recorded(t, c.dir+"/ref", c.dir+"/ref", judge.Diagnosis{}).Report(c.dir, true)
+		assert.Equal(t, report.Pass, clean.Verdict)
+		assert.Nil(t, clean.Causes, "nobody looks for the cause of a pass")
+	}
+}
+
+func TestDiagnosis(t *testing.T) {
+	off := recorded(t, "quick-gelu/ref", "quick-gelu/cand", judge.Diagnosis{Mode: judge.DiagnoseOff})
+	assert.Nil(t, off.Report("x", true).Causes, "nobody asked")
+	require.Error(t, judge.CheckDiagnose("never"))
+	for _, mode := range []string{"", judge.DiagnoseOff, judge.DiagnoseFast, judge.DiagnoseFull} {
+		require.NoError(t, judge.CheckDiagnose(mode))
+	}
+
+	lost := recorded(t, "quick-gelu/ref", "quick-gelu/cand", judge.Diagnosis{
+		Evidence: func() (diagnose.Weights, diagnose.Config, error) { return nil, nil, errors.New("the disk is gone") },
+	}).Report("x", true)
+	assert.Equal(t, "activation/quick-gelu", lost.Causes[0].ID, "found without weights too")
+	assert.Contains(t, lost.Notes, "the cause was looked for without weights or config: the disk is gone")
+
+	own := diagnose.Func(func(s *diagnose.Scene) []diagnose.Prediction {
+		return []diagnose.Prediction{{ID: "house/rule", Text: "what the house knows", Rank: -10, Value: s.Actual(s.Target)}}
+	})
+	broken := diagnose.Func(func(*diagnose.Scene) []diagnose.Prediction { panic("no") })
+	r := recorded(t, "quick-gelu/ref", "quick-gelu/cand", judge.Diagnosis{Extra: []diagnose.Hypothesis{broken, own}}).Report("x", true)
+	assert.Contains(t, r.Notes, "a hypothesis failed: no", "a hypothesis that panics is told of, and the others go on")
+	assert.Equal(t, report.Cause{ID: "house/rule", Layer: r.FirstDivergence.Layer, Proven: true, Fit: 0, FitGolden: r.Causes[0].FitGolden, Text: "what the house knows"}, r.Causes[0])
+}
+
+func TestTrials(t *testing.T) {
+	c := recorded(t, "missing-residual/ref", "missing-residual/cand", judge.Diagnosis{Mode: judge.DiagnoseOff})
+	trials, err := c.Trials("self_attn.o_proj", "")
+	require.NoError(t, err)
+	require.Len(t, trials, 1)
+	in := trials[0].Inputs(trials[0].ActualRun)
+	require.Len(t, in, 1)
+	assert.Equal(t, trials[0].Golden.Shape()[:2], in["input_0"].Shape()[:2], "MAX's ragged rows in the golden's shape")
+	assert.Contains(t, trials[0].GoldenRun, "model.model.layers.2.self_attn.q_proj-output", "siblings are there")
+	f, err := trials[0].Judge(trials[0].Actual, trials[0].Golden)
+	require.NoError(t, err)
+	assert.True(t, f.Right)
+	assert.False(t, f.Proven, "the layer is clean: nothing is explained")
+	_, err = trials[0].Judge(in["input_0"], trials[0].Golden)
+	assert.NoError(t, err, "another width is no error where the sizes are equal")
+	small, err := tensor.Of([]float64{1}, 1)
+	require.NoError(t, err)
+	_, err = trials[0].Judge(small, small)
+	assert.ErrorContains(t, err, "the calculation gave [1]")
+
+	_, err = c.Trials("self_attn.o_proj", "output_7")
+	assert.ErrorContains(t, err, `no output "output_7" that both sides recorded: the golden has output`)
+	_, err = c.Trials("nothing", "")
+	assert.ErrorContains(t, err, "the golden has no layer")
+}

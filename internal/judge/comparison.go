@@ -1,0 +1,164 @@
+package judge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/each"
+	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/match"
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/trace"
+	"github.com/goparity/goparity/tensor"
+)
+
+// ErrNothing says that the two sides have no port in common: a comparison of nothing never passes.
+var ErrNothing = errors.New("nothing could be compared")
+
+// Options say how two runs are compared.
+type Options struct {
+	Match match.Options
+	// Criteria returns what judges a port; nil: the defaults of package compare.
+	Criteria CriteriaFunc
+	// Progress is told how many bytes of all have been compared; nil is silent. It is called from several goroutines.
+	Progress func(done, total int64)
+	// Diagnosis is what the search for causes is given.
+	Diagnosis Diagnosis
+}
+
+// Comparison is everything that is known about the candidate's runs of a fixture.
+type Comparison struct {
+	Cases []Case
+	joins
+	Layers  *Layers           // the same ports, by layer
+	Verdict *localise.Verdict // where the candidate leaves the reference; nil if nothing fails, or no place can be told
+	Live    bool              // the candidate ran now
+
+	ctx    context.Context // of Compare: what is looked at later ends with it too
+	traced *trace.Trace    // once flow was called
+	search search          // for causes
+}
+
+// Compare joins and measures all cases. The results do not depend on the number of cores.
+func Compare(ctx context.Context, cases []Case, opt Options) (*Comparison, error) {
+	js, err := joinAll(cases, opt.Match)
+	if err != nil {
+		return nil, err
+	}
+	c := &Comparison{Cases: cases, joins: *js, ctx: ctx, search: search{Diagnosis: opt.Diagnosis}}
+	c.Layers = &Layers{ports: c.Ports, missing: c.missing}
+	if !slices.ContainsFunc(c.Ports, func(p *Port) bool { return p.Problem != "" || p.Joined() && p.Golden.Len() > 0 }) {
+		return nil, fmt.Errorf("%w: %s", ErrNothing, c.whyNothing())
+	}
+	if err := c.measure(opt); err != nil {
+		return nil, err
+	}
+	if err := c.excuse(); err != nil {
+		return nil, err
+	}
+	for _, k := range cases {
+		if err := c.inject(k, opt.Match); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.locate(); err != nil {
+		return nil, err
+	}
+	c.noteDoubts()
+	return c, nil
+}
+
+// measure compares all joined ports, on all cores.
+func (c *Comparison) measure(opt Options) error {
+	criteria := opt.Criteria
+	if criteria == nil {
+		criteria = func(_, _ string, g, a tensor.DType) (compare.Criteria, string) { return compare.Default(g, a), "" }
+	}
+	size := func(p *Port) int64 {
+		return int64(p.Golden.Len()*p.Golden.DType().Size() + p.Actual.Len()*p.Actual.DType().Size())
+	}
+	var total int64
+	var done atomic.Int64
+	var todo []*Port
+	for _, p := range c.Ports {
+		if p.Joined() {
+			todo = append(todo, p)
+			total += size(p)
+		}
+	}
+	return each.Do(c.ctx, len(todo), func(i int) error {
+		n := size(todo[i]) // a log's tensors are replaced by what both sides show
+		todo[i].measure(criteria)
+		if opt.Progress != nil {
+			opt.Progress(done.Add(n), total)
+		}
+		return nil
+	})
+}
+
+// Outputs is the set of outputs that the two runs of all cases have in common, without comparing them.
+func Outputs(cases []Case, opt match.Options) (map[trace.Key]bool, error) {
+	js, err := joinAll(cases, opt)
+	if err != nil {
+		return nil, err
+	}
+	set := map[trace.Key]bool{}
+	for _, p := range js.Ports {
+		if p.Joined() && p.Judged() {
+			set[p.Key] = true
+		}
+	}
+	return set, nil
+}
+
+func (c *Comparison) byKey() map[trace.Key]*Port {
+	ports := make(map[trace.Key]*Port, len(c.Ports))
+	for _, p := range c.Ports {
+		ports[p.Key] = p
+	}
+	return ports
+}
+
+// Names lists the layers of both sides.
+func (c *Comparison) Names() (names []string) {
+	seen := map[string]bool{}
+	for _, k := range c.Cases {
+		for _, r := range []*dump.Run{k.Golden, k.Actual} {
+			for _, e := range r.Entries {
+				if !seen[e.Layer] {
+					seen[e.Layer] = true
+					names = append(names, e.Layer)
+				}
+			}
+		}
+	}
+	return names
+}
+
+func (c *Comparison) whyNothing() string {
+	if slices.ContainsFunc(c.Ports, (*Port).Joined) {
+		return "all tensors that both sides have are empty, their shapes have a 0: dump a run with tokens"
+	}
+	for _, k := range c.Cases {
+		g, a := k.Golden.Steps(), k.Actual.Steps()
+		if !slices.ContainsFunc(g, func(s string) bool { return slices.Contains(a, s) }) {
+			return fmt.Sprintf("the golden has the steps %s, the candidate has %s: give the folder of one step on each side",
+				strings.Join(g, ", "), strings.Join(a, ", "))
+		}
+	}
+	names := func(l []report.Lone) string {
+		var s []string
+		for _, u := range l[:min(3, len(l))] {
+			s = append(s, u.Name)
+		}
+		return strings.Join(s, ", ")
+	}
+	return fmt.Sprintf("no port of the golden (%s …) is like one of the candidate (%s …): join them with names rules in fixture.yaml",
+		names(c.Unmatched.Golden), names(c.Unmatched.Actual))
+}

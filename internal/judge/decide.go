@@ -1,0 +1,167 @@
+package judge
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/report"
+)
+
+// Decision is a port as criteria decided it: a row of the report.
+type Decision struct {
+	Row     *report.Layer
+	port    *Port
+	err     error
+	crit    compare.Criteria
+	verdict compare.Verdict
+	outside int // elements beyond the elementwise tolerance, or beyond the noise where none was asked; known of failures
+
+	mu sync.Mutex // of Row.Detail: parallel tests share decisions
+}
+
+// Decide judges a port for the report: by c, which was written at source, or by the fixture's criteria if c is nil. Of several decisions
+// the report shows the last, but never a pass in place of a failure.
+func (p *Port) Decide(c compare.Criteria, source string) *Decision {
+	j := p.consider(c, source)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.decided == nil || !p.decided.failed() || j.failed() {
+		p.decided = j
+	}
+	return j
+}
+
+func (j *Decision) failed() bool {
+	return j.Row.Status == report.StatusFail || j.Row.Status == report.StatusError
+}
+
+// decision is what a test decided, nil if none did.
+func (p *Port) decision() *Decision {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.decided
+}
+
+// consider judges a port and leaves no trace.
+func (p *Port) consider(c compare.Criteria, source string) *Decision {
+	j := &Decision{port: p, Row: p.newRow()}
+	v, err := p.Base, p.Err
+	crit := p.Criteria
+	if c == nil {
+		source = p.Source
+	} else if p.Joined() {
+		crit = c
+		v, err = p.judge(crit)
+	}
+	switch {
+	case p.Problem != "":
+		err = errors.New(p.Problem)
+		fallthrough
+	case err != nil:
+		j.err = err
+		j.Row.Status, j.Row.Note = report.StatusError, err.Error()
+		return j
+	}
+	j.Row.Standard = report.MetricsOf(v.Result, p.Golden.Shape())
+	j.Row.Tolerance = report.ToleranceOf(crit, source)
+	j.crit, j.verdict = crit, v
+	if v.Result.N == 0 {
+		j.Row.Status, j.Row.Note = report.StatusIgnored, "empty: there is nothing to compare"
+		return j
+	}
+	if v.Pass || p.Benign != "" {
+		j.Row.Status = report.StatusPass
+		if p.printed != nil && !p.printed.whole() {
+			j.Row.Status, j.Row.Note = report.StatusIgnored, p.printed.text()+": they agree, which proves nothing of the rest"
+			return j
+		}
+		if !v.Pass {
+			j.Row.Note = strings.TrimPrefix(j.Row.Note+"; "+p.Benign, "; ")
+		}
+		return j
+	}
+	j.Row.Status = report.StatusFail
+	for _, x := range v.Violations {
+		j.Row.Violations = append(j.Row.Violations, x.Text)
+	}
+	return j
+}
+
+// row is a copy of the row.
+func (j *Decision) row() report.Layer {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return *j.Row
+}
+
+func (p *Port) newRow() *report.Layer {
+	row := &report.Layer{Layer: p.Layer, Port: p.Port, Kind: report.KindOf(p.Port), Case: p.Case, Step: p.Step, Order: p.Seq,
+		Golden: p.GoldenSide, Actual: p.ActualSide, Note: p.Note}
+	if in := p.Injected; in != nil {
+		row.Injected = report.MetricsOf(in.result, p.Golden.Shape())
+		if in.hasSplit {
+			local, inherited, angle := report.Float(in.local), report.Float(in.inherited), report.Float(in.angle)
+			row.LocalL2, row.InheritedL2, row.LocalInheritedCosine = &local, &inherited, &angle
+		}
+	}
+	return row
+}
+
+// BadFraction is the share of elements outside of the elementwise tolerance; where none was asked it is 0 for a pass, and for a
+// failure the share that the noise of the type cannot explain.
+func (j *Decision) BadFraction() float64 {
+	m := j.Row.Standard
+	_, elementwise := j.crit.Tolerance()
+	switch {
+	case m == nil || m.N == 0:
+		return 0
+	case elementwise:
+		return float64(m.Mismatches) / float64(m.N)
+	}
+	return float64(j.outside) / float64(m.N)
+}
+
+// Misuse is the error of a criterion that has no meaning here, which is the test's fault and not the candidate's.
+func (j *Decision) Misuse() error {
+	var m *compare.MisuseError
+	if errors.As(j.err, &m) {
+		return j.err
+	}
+	return nil
+}
+
+// Worse orders the ports of a layer: failures first, then by the worst row.
+func (j *Decision) Worse(o *Decision) bool {
+	a, b := j.Row, o.Row
+	if fa, fb := a.Status != report.StatusPass, b.Status != report.StatusPass; fa != fb {
+		return fa
+	}
+	return a.Standard != nil && (b.Standard == nil || a.Standard.RowRelL2 > b.Standard.RowRelL2)
+}
+
+// Text is the failure of one port, without the upstream verdict.
+func (j *Decision) Text() string {
+	var b strings.Builder
+	r := j.Row
+	fmt.Fprintf(&b, "%s %s: %s\n", r.Layer, r.Port, strings.ToUpper(string(r.Status)))
+	if j.err != nil {
+		fmt.Fprintf(&b, "  %v\n", j.err)
+		return b.String()
+	}
+	for _, v := range r.Violations {
+		fmt.Fprintf(&b, "  %s\n", v)
+	}
+	for _, d := range r.Detail {
+		fmt.Fprintf(&b, "  %s\n", d)
+	}
+	if r.Tolerance != nil && r.Tolerance.Source != "" {
+		fmt.Fprintf(&b, "  tolerance: %s\n", r.Tolerance.Source)
+	}
+	if r.Note != "" {
+		fmt.Fprintf(&b, "  joined: %s\n", r.Note)
+	}
+	return b.String()
+}

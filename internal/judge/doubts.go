@@ -1,0 +1,65 @@
+package judge
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/trace"
+	"github.com/goparity/goparity/tensor"
+)
+
+// noteDoubts notes what makes a comparison worth less than it looks, whatever its verdict: tensors that cannot show an error, and runs that are
+// no two runs.
+func (c *Comparison) noteDoubts() {
+	var zero, nan, dead, constant []string
+	outputs, equal := 0, 0
+	for _, p := range c.Ports {
+		if !p.comparable() || !p.Judged() || !p.Golden.DType().IsFloat() || p.Golden.Len() < trace.LeastFloats {
+			continue
+		}
+		r := p.Base.Result
+		outputs++
+		if r.MaxAbs.Value == 0 && r.BadNonFinite == 0 {
+			equal++
+		}
+		switch name := p.Layer + " " + p.Port; {
+		case r.NaNGolden > 0:
+			nan = append(nan, name)
+		case r.NormGolden == 0 && r.InfGolden == 0:
+			zero = append(zero, name)
+		case p.Agrees:
+		case r.NormActual == 0 && r.Finite == r.N:
+			dead = append(dead, name)
+		case isConstant(p.Actual) && !isConstant(p.Golden):
+			constant = append(constant, name)
+		}
+	}
+	list := func(names []string, text string) {
+		if len(names) > 0 {
+			c.Note(fmt.Sprintf(text, label.Few(names)))
+		}
+	}
+	list(nan, "the golden itself has NaN, so that nothing after it can be judged: %s")
+	list(zero, "the golden is all zero, where a layer that does nothing passes too: %s")
+	list(dead, "all zero in the candidate, and not in the golden: %s")
+	list(constant, "one value everywhere in the candidate, and not in the golden: %s")
+	if outputs > 1 && equal == outputs && c.otherEngines() {
+		c.Note(fmt.Sprintf("all %d outputs are equal bit for bit, though the engines are not: is one dump a copy of the other?", outputs))
+	}
+}
+
+// otherEngines reports whether both sides say who ran them, and it was not the same engine.
+func (c *Comparison) otherEngines() bool {
+	for _, k := range c.Cases {
+		if g, a := k.Golden.Info.Engine, k.Actual.Info.Engine; g != "" && a != "" && !strings.EqualFold(g, a) {
+			return true
+		}
+	}
+	return false
+}
+
+func isConstant(t *tensor.Tensor) bool {
+	_, ok := t.Bytes()
+	return ok && !trace.Telling(t)
+}

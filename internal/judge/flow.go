@@ -1,0 +1,75 @@
+package judge
+
+import (
+	"bytes"
+
+	"github.com/goparity/goparity/internal/trace"
+	"github.com/goparity/goparity/tensor"
+)
+
+// flow is the golden's dataflow, entry i being that of c.Ports[i]. It is made for runs in which something differs: it reads all bytes.
+func (c *Comparison) flow() (*trace.Trace, error) {
+	if c.traced != nil {
+		return c.traced, nil
+	}
+	entries := make([]trace.Entry, len(c.Ports))
+	tensors := make([]*tensor.Tensor, len(c.Ports))
+	for i, p := range c.Ports {
+		tensors[i] = p.entry
+	}
+	identity, err := trace.Identify(c.ctx, tensors)
+	if err != nil {
+		return nil, err
+	}
+	for i, p := range c.Ports {
+		entries[i] = trace.Entry{Key: p.Key, Seq: p.Seq, Same: identity.Of(p.entry)}
+	}
+	c.traced = trace.New(entries, identity)
+	return c.traced, nil
+}
+
+// twins finds the outputs that hold the bytes of another one in the candidate, though the golden has others there: the layer of that
+// other one, by the index of the port.
+func (c *Comparison) twins(flow *trace.Trace) (map[int]string, error) {
+	type place struct {
+		pass  *trace.Pass
+		bytes int
+	}
+	var outputs []int // of all passes
+	var tensors []*tensor.Tensor
+	for i, p := range c.Ports {
+		if p.Joined() && p.Judged() && p.recorded != nil {
+			outputs, tensors = append(outputs, i), append(tensors, p.recorded)
+		}
+	}
+	identity, err := trace.Identify(c.ctx, tensors)
+	if err != nil {
+		return nil, err
+	}
+	copies := map[place][]int{}
+	for n, i := range outputs {
+		if same := identity.Of(tensors[n]); same > 0 {
+			k := place{flow.Pass(c.Ports[i].Case, c.Ports[i].Step), same}
+			copies[k] = append(copies[k], i)
+		}
+	}
+	twins := map[int]string{}
+	for _, ports := range copies {
+		for _, i := range ports {
+			for _, j := range ports {
+				p, o := c.Ports[i], c.Ports[j]
+				same := flow.Entries[i].Same > 0 && flow.Entries[i].Same == flow.Entries[j].Same
+				if twins[i] == "" && o.ActualSide.Name != p.ActualSide.Name && !same && !equalBytes(p.Golden, o.Golden) {
+					twins[i] = o.Layer
+				}
+			}
+		}
+	}
+	return twins, nil
+}
+
+func equalBytes(a, b *tensor.Tensor) bool {
+	x, okX := a.Bytes()
+	y, okY := b.Bytes()
+	return okX && okY && bytes.Equal(x, y)
+}

@@ -1,0 +1,274 @@
+package judge
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/match"
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/trace"
+	"github.com/goparity/goparity/internal/transformers"
+	"github.com/goparity/goparity/tensor"
+)
+
+// Join is what belongs together: a port of the reference and what the candidate has for it.
+type Join struct {
+	Note                   string         // how the two were joined
+	Problem                string         // joined by name, but nothing can be compared
+	Mask                   bool           // an attention mask: what it allows counts
+	Golden, Actual         *tensor.Tensor // in views that make them alike; Actual is nil where only the golden has the port
+	Golden64               *tensor.Tensor // the golden in float64, nil if there is none
+	GoldenSide, ActualSide *report.Side
+
+	printed  *printed              // one side is a log
+	entry    *tensor.Tensor        // the golden's first tensor as it was recorded
+	recorded *tensor.Tensor        // the candidate's; nil where it has none or several
+	frame    func() (frame, error) // both sides for hypotheses; nil where nothing can be compared
+}
+
+// Joined reports whether both sides have the port and can be compared.
+func (j *Join) Joined() bool { return j.Actual != nil && j.Problem == "" }
+
+// joins is what the two sides of all cases have in common, before anything is compared.
+type joins struct {
+	Ports     []*Port // of all cases and steps, in the golden's execution order; those that only the golden has too
+	Unmatched report.Unmatched
+	Order     *report.Order
+	Notes     []string
+
+	missing map[string]string // golden layer that was not joined → why
+}
+
+func joinAll(cases []Case, opt match.Options) (*joins, error) {
+	js := &joins{missing: map[string]string{}}
+	for _, k := range cases {
+		if err := js.add(k, opt); err != nil {
+			return nil, err
+		}
+	}
+	return js, nil
+}
+
+// add joins the two runs of one case and makes a Port of each port of the golden.
+func (js *joins) add(k Case, opt match.Options) error {
+	opt = k.matching(k.Actual, opt)
+	golden, actual := portsOf(k.Golden), portsOf(k.Actual)
+	res, err := match.Runs(golden, actual, opt)
+	if err != nil {
+		return fmt.Errorf("case %s: %w", k.Name, err)
+	}
+	js.noteRuns(k, res, opt)
+	ports := make([]*Port, 0, len(golden))
+	for _, pair := range res.Pairs {
+		if pair.Computed {
+			continue // what an injected run had computed for an input: read with the injected run
+		}
+		p, err := newPort(k, pair)
+		if err != nil {
+			return fmt.Errorf("case %s: %w", k.Name, err)
+		}
+		ports = append(ports, p)
+	}
+	ports = append(ports, js.leftOver(k, res)...)
+	if opt.GoldenByName && !opt.ActualByName {
+		borrowOrder(ports, res, k)
+	}
+	slices.SortStableFunc(ports, func(a, b *Port) int { return a.Seq - b.Seq })
+	js.Ports = append(js.Ports, ports...)
+	switch {
+	case opt.GoldenByName:
+		js.noteUnordered(k.Golden)
+	case opt.ActualByName:
+		js.noteUnordered(k.Actual)
+	case js.Order == nil || js.Order.Same:
+		same, n, first := match.Order(golden, actual, res)
+		js.Order = &report.Order{Same: same, N: n, Differences: first}
+	}
+	return nil
+}
+
+func (js *joins) noteRuns(k Case, res *match.Result, opt match.Options) {
+	for _, n := range slices.Concat(k.Golden.Notes, k.Actual.Notes, res.Notes) {
+		js.Note(n)
+	}
+	if opt.PadMask != nil {
+		js.Note("rows of padding are left out, by the mask that was given or else the reference's own")
+	}
+	for _, side := range []struct {
+		who string
+		run *dump.Run
+	}{{"reference", k.Golden}, {"candidate", k.Actual}} {
+		if v := transformers.Edited(side.run.Info.Versions); v != "" {
+			js.Note(fmt.Sprintf("the %s used transformers %s: see parity transformers status", side.who, v))
+		}
+	}
+}
+
+func (js *joins) noteUnordered(r *dump.Run) {
+	js.Note("the order of execution was not compared: " + r.Path + " was read in the natural order of its names")
+}
+
+// Note adds a note for people, once.
+func (js *joins) Note(n string) {
+	if !slices.Contains(js.Notes, n) {
+		js.Notes = append(js.Notes, n)
+	}
+}
+
+// leftOver lists what only one side has, and returns the ports of the golden's: a verdict may still name their place.
+func (js *joins) leftOver(k Case, res *match.Result) (ports []*Port) {
+	for _, u := range res.UnmatchedGolden {
+		e := k.Golden.Entries[u.Index]
+		ports = append(ports, onlyGolden(k.Name, e))
+		js.Unmatched.Golden = append(js.Unmatched.Golden, lone(k, e, u))
+		if js.missing[e.Layer] == "" {
+			js.missing[e.Layer] = missingText(e, u)
+		}
+	}
+	for _, u := range res.UnmatchedActual {
+		js.Unmatched.Actual = append(js.Unmatched.Actual, lone(k, k.Actual.Entries[u.Index], u))
+	}
+	for _, i := range res.Ignored {
+		side, entries := &js.Unmatched.Actual, k.Actual.Entries
+		if i.Golden {
+			side, entries = &js.Unmatched.Golden, k.Golden.Entries
+			ports = append(ports, onlyGolden(k.Name, entries[i.Index]))
+			if layer := entries[i.Index].Layer; js.missing[layer] == "" {
+				js.missing[layer] = fmt.Sprintf("missing: the fixture ignores %s (%s)", layer, i.Reason)
+			}
+		}
+		l := lone(k, entries[i.Index], match.Unmatched{Reason: i.Reason})
+		l.Ignored = true
+		*side = append(*side, l)
+	}
+	for _, g := range res.Gaps {
+		js.Note(g.String())
+		js.hint(g)
+	}
+	return ports
+}
+
+// hint puts the lines to paste beside the first port of a gap.
+func (js *joins) hint(g match.Gap) {
+	for _, side := range []struct {
+		layers []string
+		lones  []report.Lone
+	}{{g.Golden, js.Unmatched.Golden}, {g.Actual, js.Unmatched.Actual}} {
+		if len(side.layers) == 0 {
+			continue
+		}
+		for i := range side.lones {
+			if l := &side.lones[i]; l.Hint == "" && strings.HasPrefix(l.Name, side.layers[0]+" ") {
+				l.Hint = strings.TrimRight(g.YAML, "\n")
+				return
+			}
+		}
+	}
+}
+
+// borrowOrder takes the order of execution from the candidate where the golden has none: a joined port has the candidate's place, what only
+// the golden has stays behind the port that its name puts before it.
+func borrowOrder(ports []*Port, res *match.Result, k Case) {
+	at := map[int]int{}
+	for _, pair := range res.Pairs {
+		if !pair.Computed {
+			at[pair.Golden[0]] = k.Actual.Entries[pair.Actual[0]].Seq
+		}
+	}
+	slices.SortStableFunc(ports, func(a, b *Port) int { return a.Seq - b.Seq })
+	last := map[string]int{}
+	for _, p := range ports {
+		if seq, ok := at[p.Seq]; ok {
+			last[p.Step] = seq
+		}
+		p.Seq = last[p.Step]
+	}
+}
+
+// newPort applies the views of a pair.
+func newPort(k Case, pair match.Pair) (*Port, error) {
+	first := k.Golden.Entries[pair.Golden[0]]
+	actual := k.Actual.Entries[pair.Actual[0]].Tensor
+	p := &Port{Key: trace.Key{Case: k.Name, Step: first.Step, Layer: first.Layer, Port: first.Port}, Seq: first.Seq,
+		Join: Join{Note: pair.Note, Problem: pair.Problem, Mask: pair.Mask, Golden: first.Tensor, Actual: actual, entry: first.Tensor,
+			GoldenSide: joinedSide(k.Golden, pair.Golden), ActualSide: joinedSide(k.Actual, pair.Actual)}}
+	if len(pair.Actual) == 1 {
+		p.recorded = actual
+	}
+	if pair.Problem != "" {
+		return p, nil
+	}
+	p.frame = func() (frame, error) { return frameOf(k.Golden, k.Actual, pair) }
+	var err error
+	if p.Golden, err = view(k.Golden, pair.Golden, pair.GoldenView, pair.RowMask); err != nil {
+		return nil, err
+	}
+	if p.Actual, err = view(k.Actual, pair.Actual, pair.ActualView, pair.RowMask); err != nil {
+		return nil, err
+	}
+	if p.printed = printedOf(k, pair); p.printed != nil {
+		return p, p.printed.gather(&p.Join, pair)
+	}
+	if k.Golden64 != nil && len(pair.Golden) == 1 {
+		if e, ok := k.Golden64.Find(first.Step, first.Layer, first.Port); ok && slices.Equal(e.Tensor.Shape(), first.Tensor.Shape()) {
+			if p.Golden64, err = pair.GoldenView.Apply(e.Tensor); err == nil {
+				p.Golden64, err = masked(p.Golden64, pair.RowMask)
+			}
+		}
+	}
+	return p, err
+}
+
+func onlyGolden(caseName string, e dump.Entry) *Port {
+	return &Port{Key: trace.Key{Case: caseName, Step: e.Step, Layer: e.Layer, Port: e.Port}, Seq: e.Seq,
+		Join: Join{Golden: e.Tensor, entry: e.Tensor, GoldenSide: sideOf(e)}}
+}
+
+func view(r *dump.Run, indices []int, v match.View, mask []bool) (*tensor.Tensor, error) {
+	parts := make([]*tensor.Tensor, len(indices))
+	for i, at := range indices {
+		parts[i] = r.Entries[at].Tensor
+	}
+	t, err := v.Apply(parts...)
+	if err != nil {
+		return nil, err
+	}
+	return masked(t, mask)
+}
+
+func masked(t *tensor.Tensor, mask []bool) (*tensor.Tensor, error) {
+	if mask == nil {
+		return t, nil
+	}
+	return t.SelectRows(mask)
+}
+
+func sideOf(e dump.Entry) *report.Side {
+	return &report.Side{Name: e.Label(), DType: e.Tensor.DType().String(), Shape: e.Tensor.Shape()}
+}
+
+func joinedSide(r *dump.Run, indices []int) *report.Side {
+	s := sideOf(r.Entries[indices[0]])
+	for _, i := range indices[1:] {
+		s.Name += " + " + r.Entries[i].Label()
+	}
+	return s
+}
+
+func lone(k Case, e dump.Entry, u match.Unmatched) report.Lone {
+	return report.Lone{Name: e.Layer + " " + e.Port, Case: k.Name, Step: e.Step, Shape: e.Tensor.Shape(), Reason: u.Reason, Nearest: u.Nearest}
+}
+
+func missingText(e dump.Entry, u match.Unmatched) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "missing: the candidate did not record %s", e.Layer)
+	if u.Reason != "" {
+		fmt.Fprintf(&b, " (%s)", u.Reason)
+	}
+	if u.Nearest != "" {
+		fmt.Fprintf(&b, "; the nearest name that it has is %s: if it is this layer, join them in fixture.yaml: names: [{golden: %s, candidate: %s}]", u.Nearest, e.Layer, u.Nearest)
+	}
+	return b.String()
+}

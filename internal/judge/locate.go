@@ -1,0 +1,146 @@
+package judge
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/dtype"
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/structure"
+)
+
+// locate finds the first divergence. A run in which every judged port passes has none, and costs nothing more.
+func (c *Comparison) locate() error {
+	if !slices.ContainsFunc(c.Ports, func(p *Port) bool { return p.Joined() && !p.passes() || p.misfit() }) {
+		return nil
+	}
+	flow, err := c.flow()
+	if err != nil {
+		return err
+	}
+	twins, err := c.twins(flow)
+	if err != nil {
+		return err
+	}
+	if err := c.widen(flow); err != nil {
+		return err
+	}
+	in := localise.Run{Trace: flow, Excess: c.excess, Unordered: c.unordered(), Given: c.given()}
+	for _, k := range c.Cases {
+		in.Nested = in.Nested || k.Injected != nil && k.Injected.Info.Injection == dump.Nested
+	}
+	for i, p := range c.Ports {
+		r := p.record()
+		if r.Joined && !r.Agrees {
+			r.Twin = twins[i]
+		}
+		in.Records = append(in.Records, r)
+	}
+	rounding := false
+	in.Rounding = func(v *localise.Verdict) bool {
+		rounding = c.onlyRounding(v)
+		return rounding
+	}
+	if c.Verdict = localise.First(in); c.Verdict == nil && !rounding {
+		c.Note("what fails is within the noise of its type: the tolerance asks for more than two right implementations keep, so no place is named")
+	}
+	return nil
+}
+
+// given is what the runs say of themselves.
+func (c *Comparison) given() localise.Given {
+	g := localise.Given{OtherPrompt: map[string]string{}, Load: map[string]localise.Load{}, Unseen: map[string][]localise.Unseen{}}
+	for _, k := range c.Cases {
+		g.OtherPrompt[k.Name] = k.otherPrompt()
+		if a := k.Actual.Info.LoadAudit; a != nil && len(a.Missing)+len(a.Unused) > 0 {
+			g.Load[k.Name] = localise.Load{Missing: a.Missing, Unused: a.Unused}
+		}
+	}
+	seen := map[localise.Unseen]bool{}
+	for _, p := range c.Ports {
+		if p.ActualSide == nil {
+			continue
+		}
+		i := slices.IndexFunc(c.Cases, func(k Case) bool { return k.Name == p.Case })
+		layer, _ := label.Split(strings.SplitN(p.ActualSide.Name, " + ", 2)[0])
+		args := c.Cases[i].Actual.Info.Uncaptured[layer]
+		u := localise.Unseen{Layer: p.Layer, Text: fmt.Sprintf("no hook of the candidate sees %s of %s", strings.Join(args, ", "), layer)}
+		if len(args) > 0 && !seen[u] {
+			seen[u] = true
+			g.Unseen[p.Case] = append(g.Unseen[p.Case], u)
+		}
+	}
+	return g
+}
+
+// unordered tells which layers' names say nothing of their order, in cases in which neither side recorded one; nil if there is no such case.
+func (c *Comparison) unordered() func(caseName, a, b string) bool {
+	cases := map[string]bool{}
+	for _, k := range c.Cases {
+		if k.Golden.OrderBy == dump.OrderNatural && k.Actual.OrderBy == dump.OrderNatural {
+			cases[k.Name] = true
+		}
+	}
+	if len(cases) == 0 {
+		return nil
+	}
+	return func(caseName, a, b string) bool { return cases[caseName] && !label.Ordered(a, b) }
+}
+
+// record is the port as the localiser sees it.
+func (p *Port) record() localise.Record {
+	r := localise.Record{Joined: p.comparable() || p.misfit(), Agrees: p.Agrees && !p.misfit(), Integer: !p.Golden.DType().IsFloat(), Len: p.Golden.Len()}
+	if in := p.Injected; in != nil {
+		r.Alone = &localise.Alone{Agrees: in.agrees, Error: worst(in.result)}
+	}
+	switch {
+	case p.misfit():
+		r.Error = math.Inf(1)
+	case r.Joined:
+		b := p.Base.Result
+		r.Error, r.Whole, r.Epsilon = worst(b), b.RelL2, 2*dtype.Coarser(p.Golden.DType(), p.Actual.DType()).Epsilon()
+		if p.Benign != "" || r.Integer && r.Agrees {
+			r.Error = 0
+		} else if r.Integer {
+			r.Error = math.Inf(1)
+		}
+		if d := 2 * b.NormGolden * b.NormDiff; d > 0 && !math.IsInf(d, 0) {
+			r.Along = (b.NormActual*b.NormActual - b.NormGolden*b.NormGolden - b.NormDiff*b.NormDiff) / d
+		}
+		if !r.Agrees && !r.Integer {
+			r.Grid = structure.Grid(p.Golden, p.Actual)
+		}
+	}
+	return r
+}
+
+// worst is the error that the localiser reckons with.
+func worst(r compare.Result) float64 {
+	if r.BadNonFinite > 0 {
+		return math.Inf(1)
+	}
+	return max(r.RelL2, r.WorstRow.RelL2)
+}
+
+// Blame is the layer that made the error of a port that is wrong only because of what it got; "" if the port agrees, made an error itself, or
+// nothing shows which did. The first divergence and the model's own output are never excused.
+func (c *Comparison) Blame(p *Port) string {
+	v := c.Verdict
+	if v == nil || p.Agrees || !p.Joined() {
+		return ""
+	}
+	if p.Judged() {
+		return v.Blame(p.Case, p.Step, p.Layer)
+	}
+	// A wrong input was made upstream, but for the one that is the first divergence itself.
+	first := p.Case == v.Case && p.Step == v.Step && p.Port == v.Port && slices.Contains([]string{v.Before, v.Layer}, p.Layer)
+	if first || v.Kind == localise.KindCapture || v.Kind == localise.KindDrift || v.Kind == localise.KindInput {
+		return ""
+	}
+	return v.Layer
+}

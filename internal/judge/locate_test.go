@@ -1,0 +1,347 @@
+package judge_test
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/tensor"
+)
+
+// model is a chain of blocks m.0, m.1 …, each with a layer lin; the output of one is the input of the next, byte for byte. change gives
+// the candidate's tensors.
+func model(t *testing.T, blocks int, change func(label string, x *tensor.Tensor) *tensor.Tensor) (golden, actual *dump.Run) {
+	t.Helper()
+	var g, a []port
+	add := func(label string, x *tensor.Tensor) {
+		g, a = append(g, port{label, x}), append(a, port{label, change(label, x)})
+	}
+	in := wave(t, 1, 0, 1, 6, 8)
+	for i := range blocks {
+		l := "m." + string(rune('0'+i))
+		mid, out := wave(t, 1, float64(10*i+1), 1, 6, 8), wave(t, 1, float64(10*i+2), 1, 6, 8)
+		add(l+".lin-input_0", in)
+		add(l+".lin-output", mid)
+		add(l+"-input_0", in)
+		add(l+"-output", out)
+		in = out
+	}
+	add("m-output", wave(t, 1, 0.5, 1, 6, 8))
+	return run("torch", g...), run("max", a...)
+}
+
+func scaled(t *testing.T, x *tensor.Tensor, by float64) *tensor.Tensor {
+	t.Helper()
+	v := make([]float32, x.Len())
+	for i := range v {
+		v[i] = float32(x.At(i) * by)
+	}
+	return of(t, v, x.Shape()...)
+}
+
+// wrongIn scales the tensors of some labels.
+func wrongIn(t *testing.T, labels ...string) func(string, *tensor.Tensor) *tensor.Tensor {
+	return func(label string, x *tensor.Tensor) *tensor.Tensor {
+		if slices.Contains(labels, label) {
+			return scaled(t, x, 1.5)
+		}
+		return x
+	}
+}
+
+func TestLocate(t *testing.T) {
+	after := []string{"m.1-output", "m.2.lin-input_0", "m.2.lin-output", "m.2-input_0", "m.2-output", "m-output"}
+	holds := func(label, other string) func(*testing.T, *dump.Run) {
+		return func(t *testing.T, r *dump.Run) {
+			i := slices.IndexFunc(r.Entries, func(e dump.Entry) bool { return e.Label() == label })
+			j := slices.IndexFunc(r.Entries, func(e dump.Entry) bool { return e.Label() == other })
+			r.Entries[i].Tensor = r.Entries[j].Tensor
+		}
+	}
+	for _, c := range []struct {
+		name         string
+		wrong        []string
+		edit         func(*testing.T, *dump.Run)
+		kind, layer  string
+		evidence     string
+		inherited    []string // labels
+		full, reason string   // full: a label that fails in full
+	}{
+		{name: "local", wrong: append([]string{"m.1.lin-output"}, after...), kind: "local", layer: "m.1.lin",
+			inherited: []string{"m.1-output", "m.2.lin-input_0", "m.2.lin-output", "m.2-output"}, full: "m-output",
+			reason: "the model's own output is never excused"},
+		{name: "between", wrong: after, kind: "between", layer: "m.1", inherited: []string{"m.2.lin-output"}, full: "m.1-output",
+			reason: "the place of the verdict fails in full"},
+		{name: "capture", edit: holds("m.1-output", "m.0-output"), kind: "capture", layer: "m.1", evidence: "equal in the candidate", full: "m.1-output",
+			reason: "m.2 got what the reference has as the output of m.1"},
+		{name: "one file, nobody records the use", edit: holds("m.1.lin-output", "m.0.lin-output"), kind: "capture", layer: "m.1.lin", full: "m.1.lin-output",
+			reason: "the bytes are those of another layer, and the block around it is right"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g, a := model(t, 3, wrongIn(t, c.wrong...))
+			if c.edit != nil {
+				c.edit(t, a)
+			}
+			cmp := compareRuns(t, g, a)
+			r := cmp.Report("toy", true)
+			require.Equal(t, report.Fail, r.Verdict)
+			require.NotNil(t, r.FirstDivergence, c.reason)
+			assert.Equal(t, [2]string{c.kind, c.layer}, [2]string{r.Kind, r.FirstDivergence.Layer}, c.reason)
+			if c.evidence != "" {
+				require.NotEmpty(t, r.FirstDivergence.Evidence)
+				assert.Contains(t, r.FirstDivergence.Evidence[0], c.evidence)
+			}
+			for _, label := range c.inherited {
+				l := row(t, r, label)
+				assert.Equal(t, [2]string{"inherited", c.layer}, [2]string{string(l.Status), l.Blame}, label)
+				assert.Empty(t, l.Detail, "one line says it")
+			}
+			assert.Equal(t, report.StatusFail, row(t, r, c.full).Status, c.reason)
+		})
+	}
+}
+
+func TestSelfComparisonIsZero(t *testing.T) {
+	g, _ := model(t, 2, wrongIn(t))
+	c := compareRuns(t, g, g)
+	r := c.Report("toy", true)
+	assert.Equal(t, report.Pass, r.Verdict)
+	for _, l := range r.Layers {
+		assert.Zero(t, l.Standard.MaxAbs, l.Layer)
+		assert.Zero(t, l.Standard.RelL2, l.Layer)
+		assert.Equal(t, report.StatusPass, l.Status)
+	}
+	assert.Nil(t, c.Verdict)
+}
+
+func TestDriftOfRoundedBlocks(t *testing.T) {
+	half := func(label string, x *tensor.Tensor) *tensor.Tensor {
+		if label != "m.0-output" && label != "m.1-output" && label != "m.2-output" {
+			return x
+		}
+		v := make([]float32, x.Len())
+		for i := range v {
+			v[i] = math.Float32frombits((math.Float32bits(float32(x.At(i))) + 1<<12) &^ (1<<13 - 1))
+		}
+		return of(t, v, x.Shape()...)
+	}
+	g, a := model(t, 3, half)
+	r := compareRuns(t, g, a).Report("toy", true)
+	require.Equal(t, report.Fail, r.Verdict)
+	assert.Equal(t, "drift", r.Kind)
+	require.NotNil(t, r.FirstDivergence)
+	assert.Empty(t, r.FirstDivergence.Layer, "no layer is accused")
+	assert.Len(t, r.FirstDivergence.Growth, 3)
+}
+
+// Clean pairs of 16 bits exceed the defaults where sums cancel; what a layer makes itself fails.
+func TestRoundingOf16Bits(t *testing.T) {
+	noisy := func(at string, by float64) *judge.Comparison {
+		var g, a []port
+		for i, label := range []string{"m.a-input_0", "m.a-output", "m.b-input_0", "m.b-output"} {
+			x := wave(t, 1, float64(i), 1, 6, 8)
+			v := make([]float32, x.Len())
+			for j := range v {
+				noise := 0.02 // more than one layer of bfloat16 makes, less than its limit
+				if label == at {
+					noise = by
+				}
+				v[j] = float32(x.At(j) * (1 + noise*float64(j%3-1)))
+			}
+			g = append(g, port{label, bf16(t, x)})
+			a = append(a, port{label, bf16(t, of(t, v, x.Shape()...))})
+		}
+		return compareRuns(t, run("torch", g...), run("max", a...))
+	}
+	r := noisy("m.b-output", 0.06).Report("toy", true)
+	assert.Equal(t, report.Pass, r.Verdict, "three times what came in, at a limit of 3e-2")
+	assert.Contains(t, row(t, r, "m.b-output").Tolerance.Source, "no layer made the error")
+	r = noisy("m.b-output", 0.5).Report("toy", true)
+	assert.Equal(t, report.Fail, r.Verdict)
+	assert.Equal(t, "m.b", r.FirstDivergence.Layer, "25 times what came in")
+}
+
+// Of one row large terms cancel: m.a's output is small there and its noise is not. What is far from the others' rounding in such a row still fails.
+func TestCancellingRows(t *testing.T) {
+	const rows, width = 6, 64
+	compared := func(wrong float64) *report.Report {
+		var g, a []port
+		add := func(label string, size func(row int) float64, noise float64) {
+			clean, noisy := make([]float32, rows*width), make([]float32, rows*width)
+			for i := range clean {
+				x := size(i/width) * math.Sin(float64(3*i))
+				clean[i], noisy[i] = float32(x), float32(x+noise*math.Sin(float64(7*i)))
+				if label == "m.a-output" && i/width == rows-1 {
+					noisy[i] += float32(wrong)
+				}
+			}
+			g = append(g, port{label, bf16(t, of(t, clean, 1, rows, width))})
+			a = append(a, port{label, bf16(t, of(t, noisy, 1, rows, width))})
+		}
+		cancels := func(row int) float64 {
+			if row >= rows/2 {
+				return 0.001
+			}
+			return 1
+		}
+		add("m.a-input_0", func(int) float64 { return 1 }, 0.02)
+		add("m.a-output", cancels, 0.04)
+		add("m.b-input_0", cancels, 0.04)
+		add("m.b-output", cancels, 0.04)
+		return compareRuns(t, run("torch", g...), run("max", a...)).Report("toy", true)
+	}
+	r := compared(0)
+	assert.Equal(t, report.Pass, r.Verdict, "%+v", r.FirstDivergence)
+	assert.Contains(t, row(t, r, "m.b-output").Tolerance.Source, "no layer makes more of what came in than rounding does")
+	r = compared(0.5)
+	require.Equal(t, report.Fail, r.Verdict)
+	assert.Equal(t, "m.a", r.FirstDivergence.Layer, "half of a row that does not cancel")
+}
+
+func TestOrderThatNobodyKnows(t *testing.T) {
+	x := wave(t, 1, 0, 1, 6, 8)
+	runs := func(by string) *report.Report {
+		g := run("torch", port{"m.a", x}, port{"m.b", x}, port{"m.c", x})
+		a := run("max", port{"m.a", x}, port{"m.b", scaled(t, x, 1.5)}, port{"m.c", scaled(t, x, 1.5)})
+		g.OrderBy, a.OrderBy = by, by
+		return compareRuns(t, g, a).Report("toy", true)
+	}
+	r := runs(dump.OrderNatural)
+	assert.Equal(t, [2]string{"unordered", ""}, [2]string{r.Kind, r.FirstDivergence.Layer})
+	assert.Equal(t, []string{"m.b", "m.c"}, r.Frontier)
+	assert.Contains(t, r.FirstDivergence.Text, "tensor_names.txt")
+	for _, l := range r.Layers[1:] {
+		assert.Equal(t, report.StatusFail, l.Status, "%s: nobody is excused", l.Layer)
+	}
+	assert.Equal(t, "m.b", runs(dump.OrderNames).FirstDivergence.Layer)
+}
+
+func bf16(t *testing.T, x *tensor.Tensor) *tensor.Tensor {
+	t.Helper()
+	data := make([]byte, 0, 2*x.Len())
+	for i := range x.Len() {
+		b := math.Float32bits(float32(x.At(i)))
+		b += 0x7fff + b>>16&1
+		data = append(data, byte(b>>16), byte(b>>24))
+	}
+	out, err := tensor.New(tensor.BF16, x.Shape(), data)
+	require.NoError(t, err)
+	return out
+}
+
+func TestLoadAudit(t *testing.T) {
+	after := []string{"m.1-output", "m.2.lin-input_0", "m.2.lin-output", "m.2-input_0", "m.2-output", "m-output"}
+	for _, c := range []struct {
+		audit       *dump.LoadAudit
+		kind, layer string
+		reason      string
+	}{
+		{nil, "between", "m.1", "no audit"},
+		{&dump.LoadAudit{Allowed: []string{"m.2.lin.weight"}}, "between", "m.1", "what the fixture allows is no finding"},
+		{&dump.LoadAudit{Missing: []string{"2.lin.weight"}}, "weights", "m.2.lin", "the layer whose weight is missing"},
+		{&dump.LoadAudit{Unused: []string{"other.weight"}}, "weights", "m.1", "a weight of no layer that was recorded"},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			g, a := model(t, 3, wrongIn(t, after...))
+			a.Info.LoadAudit = c.audit
+			r := compareRuns(t, g, a).Report("toy", true)
+			assert.Equal(t, [2]string{c.kind, c.layer}, [2]string{r.Kind, r.FirstDivergence.Layer})
+		})
+	}
+	g, a := model(t, 3, wrongIn(t))
+	a.Info.LoadAudit = &dump.LoadAudit{Unused: []string{"x"}}
+	assert.Nil(t, compareRuns(t, g, a).Verdict, "where nothing fails nobody asks")
+}
+
+func TestSanity(t *testing.T) {
+	x, zero, one := wave(t, 1, 0, 1, 6, 8), wave(t, 0, 0, 1, 6, 8), of(t, slices.Repeat([]float32{3}, 48), 1, 6, 8)
+	nan := scaled(t, x, math.NaN())
+	for _, c := range []struct {
+		golden, actual *tensor.Tensor
+		want, reason   string
+	}{
+		{x, zero, "all zero in the candidate", "a missing weight"},
+		{x, one, "one value everywhere", "a broken kernel"},
+		{zero, zero, "the golden is all zero", "proves nothing"},
+		{nan, nan, "the golden itself has NaN", "cannot be judged"},
+		{x, x, "equal bit for bit", "two engines never agree so well"},
+		{x, scaled(t, x, 1+1e-6), "", "as it should be"},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			cmp := compareRuns(t, run("torch", port{"m.a-output", x}, port{"m.b-output", c.golden}), run("max", port{"m.a-output", x}, port{"m.b-output", c.actual}))
+			if c.want == "" {
+				assert.Empty(t, cmp.Notes)
+				return
+			}
+			assert.True(t, slices.ContainsFunc(cmp.Notes, func(n string) bool { return strings.Contains(n, c.want) }), "%v", cmp.Notes)
+		})
+	}
+}
+
+// Without a mask of the user, the reference's own tells the rows of padding.
+func TestPadding(t *testing.T) {
+	low := float32(-math.MaxFloat32)
+	ids := of(t, []int64{5, 6, 7, 8, 9, 0}, 2, 3)
+	for _, c := range []struct {
+		label  string
+		mask   *tensor.Tensor
+		left   bool
+		reason string
+	}{
+		{"m-input_attention_mask", of(t, []int64{1, 1, 1, 1, 1, 0}, 2, 3), true, "by its name"},
+		{"m.a-input_1", of(t, []float32{0, 0, 0, 0, 0, low}, 2, 1, 1, 3), true, "additive"},
+		{"m.a-input_1", of(t, []float32{0, low, low, 0, 0, low, 0, 0, 0, 0, low, low, 0, 0, low, 0, 0, low}, 2, 1, 3, 3), true, "causal too"},
+		{"m.a-input_1", of(t, []float32{0, low, low, 0, 0, low, 0, 0, 0, 0, low, low, 0, 0, low, 0, 0, 0}, 2, 1, 3, 3), false, "causal, no padding"},
+		{"m-input_token_type_ids", of(t, []int64{1, 1, 1, 1, 1, 0}, 2, 3), false, "zeros and ones that are no mask"},
+		{"m-input_attention_mask", of(t, []int64{1, 1, 1, 0, 0, 0}, 2, 3), false, "a sequence of nothing"},
+		{"m-input_attention_mask", of(t, []int64{1, 1, 1, 1, 1, 2}, 2, 3), false, "a two"},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			out := wave(t, 1, 0, 2, 3, 8)
+			v := make([]float32, out.Len())
+			for i := range v {
+				if v[i] = float32(out.At(i)); i >= 5*8 {
+					v[i] = 0 // the last token is padding, and the candidate zeroes it
+				}
+			}
+			ports := func(out *tensor.Tensor) []port {
+				return []port{{"m-input_input_ids", ids}, {c.label, c.mask}, {"m.a-output", out}}
+			}
+			r := compareRuns(t, run("torch", ports(out)...), run("max", ports(of(t, v, 2, 3, 8))...)).Report("toy", true)
+			assert.Equal(t, c.left, r.Verdict == report.Pass, r.Verdict)
+		})
+	}
+}
+
+func TestUncapturedArgumentsAreNamed(t *testing.T) {
+	g, a := model(t, 2, wrongIn(t, "m.1.lin-output", "m.1-output", "m-output"))
+	a.Info.Uncaptured = map[string][]string{"m.1.lin": {"freqs"}, "m.0": {"cache"}}
+	r := compareRuns(t, g, a).Report("toy", true)
+	require.NotNil(t, r.FirstDivergence)
+	assert.Equal(t, []string{"no hook of the candidate sees freqs of m.1.lin"}, r.FirstDivergence.Evidence)
+}
+
+// A verdict needs no more than the numbers: the report of each order of cores is the same.
+func TestVerdictIsTheSameEveryTime(t *testing.T) {
+	var first []byte
+	for range 3 {
+		g, a := model(t, 3, wrongIn(t, "m.1.lin-output", "m.1-output", "m-output"))
+		c, err := judge.Compare(context.Background(), []judge.Case{{Name: "short", Golden: g, Actual: a}}, judge.Options{})
+		require.NoError(t, err)
+		data, err := json.Marshal(c.Report("toy", true))
+		require.NoError(t, err)
+		if first == nil {
+			first = data
+		}
+		assert.Equal(t, string(first), string(data))
+	}
+}

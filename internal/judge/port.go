@@ -1,0 +1,125 @@
+package judge
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/dtype"
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/mask"
+	"github.com/goparity/goparity/internal/trace"
+	"github.com/goparity/goparity/tensor"
+)
+
+// Port is one port of the reference, with what the candidate has for it.
+type Port struct {
+	trace.Key
+	Seq int // execution index in the golden
+
+	Join
+	Figures
+
+	mu      sync.Mutex
+	decided *Decision // by a test; nil if none did
+}
+
+// Judged reports whether the port decides over its layer: outputs and taps do, inputs are evidence of where an error came from.
+func (p *Port) Judged() bool { return !label.IsInput(p.Port) }
+
+// comparable reports whether figures of both sides are known.
+func (p *Port) comparable() bool { return p.Joined() && p.Err == nil }
+
+// misfit: the shapes do not fit where they must, of an output or of token ids. An input of floats that does not fit is another one.
+func (p *Port) misfit() bool {
+	return p.Problem != "" && (p.Judged() || !p.Golden.DType().IsFloat())
+}
+
+// Figures is what was measured of a pair, and what it was measured against.
+type Figures struct {
+	Criteria compare.Criteria // the fixture's
+	Source   string           // where they were written
+	Base     compare.Verdict  // by Criteria
+	Floor    compare.Limits   // the noise floor that decided whether the two agree
+	Agrees   bool             // within the noise floor, or means the same
+	Benign   string           // why a difference does not count
+	Injected *injected        // of the run on golden inputs, nil without one
+	Err      error            // the comparison failed
+
+	byDefault bool // nobody wrote any criteria
+}
+
+// passes is the result by the fixture's criteria.
+func (f *Figures) passes() bool { return f.Err == nil && (f.Base.Pass || f.Benign != "") }
+
+// CriteriaFunc returns what judges a port, and where that was written, "" for the defaults of package compare.
+type CriteriaFunc func(layer, port string, golden, actual tensor.DType) (compare.Criteria, string)
+
+// measure compares the two sides of a joined port.
+func (p *Port) measure(criteria CriteriaFunc) {
+	p.limit(criteria)
+	p.Base, p.Err = p.judge(p.Criteria)
+	p.Agrees = p.Err == nil && p.agrees()
+}
+
+func (p *Port) judge(c compare.Criteria) (compare.Verdict, error) {
+	return c.Judge(p.Golden, p.Actual, p.Golden64)
+}
+
+// again judges by other criteria. The figures change only if that is possible.
+func (p *Port) again(c compare.Criteria, source string) error {
+	v, err := p.judge(c)
+	if err == nil {
+		p.Criteria, p.Base, p.Source = c, v, source
+	}
+	return err
+}
+
+// agrees decides about the place of an error, apart from the criteria that decide over the test.
+func (p *Port) agrees() bool {
+	r := p.Base.Result
+	switch {
+	case p.printed != nil:
+		return p.Base.Pass
+	case !p.Golden.DType().IsFloat() && !p.Actual.DType().IsFloat():
+		if r.Mismatches == 0 { // integers are compared exactly, whatever the tolerance
+			return true
+		}
+	case r.Agrees(p.Floor):
+		return true
+	}
+	if p.Mask || !p.Judged() { // a positional input does not say that it is a mask
+		if same, isMask := mask.Same(p.Golden, p.Actual); isMask && same {
+			p.Benign = "the numbers differ, what the mask allows does not"
+		}
+	}
+	return p.Benign != ""
+}
+
+// limit sets the criteria and the noise floor. Where a float64 golden shows that the reference itself is further off than the defaults
+// allow, its distance counts instead: nobody is accused of less than the reference does.
+func (p *Port) limit(criteria CriteriaFunc) {
+	g, a := p.Golden.DType(), p.Actual.DType()
+	p.Floor = compare.Floor(g, a)
+	p.Criteria, p.Source = criteria(p.Layer, p.Port, g, a)
+	if p.printed != nil {
+		p.Criteria, p.Source = p.printed.criteria(), "the decimals of the log"
+	}
+	if p.Source != "" {
+		return
+	}
+	p.byDefault, p.Source = true, "default for "+dtype.Coarser(g, a).String()
+	if p.Golden64 == nil || !g.IsFloat() {
+		return
+	}
+	own, err := compare.Tensors(p.Golden64, p.Golden, compare.Tolerance{})
+	if err != nil || own.BadNonFinite > 0 {
+		return
+	}
+	noise := compare.Limits{RelL2: noiseRatio * own.RelL2, RowRelL2: noiseRatio * own.WorstRow.RelL2}
+	if wider := p.Floor.Max(noise); wider != p.Floor {
+		p.Floor = wider
+		p.Criteria = noise.Max(p.Criteria.Limits()).Criteria()
+		p.Source = fmt.Sprintf("%d × the reference's own distance from float64", noiseRatio)
+	}
+}

@@ -1,0 +1,159 @@
+package judge
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/each"
+	"github.com/goparity/goparity/internal/report"
+)
+
+// Report gives report.json. With all, every port that both sides have was judged by the fixture's tolerances; without, those that
+// tests decided, and the others are listed as not judged.
+//
+// If the context of Compare ended, the verdict is an error.
+//
+// An input never fails a run by itself: it is evidence. Where no output is wrong, a differing input is listed and ignored.
+func (c *Comparison) Report(name string, all bool) *report.Report {
+	r := &report.Report{Fixture: name, Order: c.Order, Notes: c.Notes, Unmatched: c.Unmatched, Source: c.source()}
+	wrong, decided := false, map[string]bool{}
+	for _, p := range c.Ports {
+		if p.Actual == nil || !p.Judged() {
+			continue
+		}
+		j := p.decision()
+		if j == nil && all {
+			j = p.Decide(nil, "")
+		}
+		if j != nil && j.Row.Status != report.StatusIgnored {
+			decided[p.Layer] = true
+			wrong = wrong || j.failed()
+		}
+	}
+	r.NotJudged = c.notJudged()
+	var failing []*Decision
+	var rows []int // of failing
+	for _, p := range c.Ports {
+		if p.Actual == nil {
+			continue
+		}
+		j := p.decision()
+		if j == nil {
+			j = p.undecided(all || decided[p.Layer], wrong)
+		}
+		row := j.row()
+		if from := c.Blame(p); from != "" && row.Status == report.StatusFail && wrong {
+			row.Status, row.Blame = report.StatusInherited, from
+			row.Detail, row.Rows, row.Histogram = nil, nil, nil // one line says it
+		}
+		if row.Status == report.StatusFail {
+			if len(failing) < maxExplained {
+				failing, rows = append(failing, j), append(rows, len(r.Layers))
+			} else {
+				row.Detail, row.Rows, row.Histogram = nil, nil, nil // a test may have asked for it: the report is the same in any order of tests
+			}
+		}
+		r.Layers = append(r.Layers, row)
+	}
+	each.Do(c.ctx, len(failing), func(i int) error {
+		failing[i].Explain()
+		r.Layers[rows[i]] = failing[i].row()
+		return nil
+	})
+	absent := c.Layers.rows()
+	r.Layers = append(r.Layers, absent...)
+	wrong = wrong || len(absent) > 0
+	switch {
+	case wrong:
+		r.Verdict = report.Fail
+	case len(decided) > 0:
+		r.Verdict = report.Pass
+	default:
+		r.Verdict, r.Error = report.Error, "no output was compared: inputs alone prove nothing"
+		if slices.ContainsFunc(c.Ports, func(p *Port) bool { return p.printed != nil }) {
+			r.Error = "shortened logs agree where they show values, which proves nothing: dump the tensors to files"
+		}
+	}
+	if v := c.Verdict; v != nil && wrong {
+		r.Kind, r.Frontier = v.Kind, append([]string{}, v.Frontier...)
+		r.FirstDivergence = &report.Divergence{Layer: v.Layer, Port: v.Port, Case: v.Case, Step: v.Step, After: v.After, Before: v.Before,
+			Proven: v.Proven, Text: v.Text, Evidence: v.Evidence}
+		for _, g := range v.Growth {
+			r.FirstDivergence.Growth = append(r.FirstDivergence.Growth, report.Growth{Layer: g.Layer, Error: report.Float(g.Error), Alone: report.Float(g.Alone)})
+		}
+		if !v.Proven {
+			r.FirstDivergence.Uncaptured = v.Gaps
+		}
+		c.reportCauses(r)
+	}
+	if stopped := context.Cause(c.ctx); stopped != nil {
+		r.Verdict, r.Error = report.Error, stopped.Error()
+	}
+	return r
+}
+
+// notJudged says what a pass does not cover: a step that the candidate lacks, and the model's own output.
+func (c *Comparison) notJudged() (out []string) {
+	type pass struct{ caseName, step string }
+	joined, final := map[pass]bool{}, map[pass]bool{}
+	ends := map[pass]string{}
+	for _, p := range c.Ports {
+		k := pass{p.Case, p.Step}
+		if !p.Judged() {
+			continue
+		}
+		joined[k] = joined[k] || p.Actual != nil
+		if root := !strings.Contains(p.Layer, "."); root {
+			final[k] = final[k] || p.Actual != nil
+			if ends[k] == "" {
+				ends[k] = p.Layer + " " + p.Port
+			}
+		}
+	}
+	seen := map[pass]bool{}
+	for _, p := range c.Ports {
+		k := pass{p.Case, p.Step}
+		if seen[k] {
+			continue
+		}
+		seen[k] = true
+		switch {
+		case !joined[k]:
+			out = append(out, fmt.Sprintf("step %s of case %s, of which the candidate has nothing", k.step, k.caseName))
+		case ends[k] != "" && !final[k]:
+			out = append(out, fmt.Sprintf("the final output %s of case %s, step %s, which the candidate did not record", ends[k], k.caseName, k.step))
+		}
+	}
+	return out
+}
+
+// undecided judges a port that no test decided: an input, or an output that was not asked for.
+func (p *Port) undecided(asked, wrong bool) *Decision {
+	j := p.consider(nil, "")
+	row := j.Row
+	switch {
+	case !asked:
+		row.Status, row.Note = report.StatusIgnored, "no test of this run judged it"
+	case row.Status != report.StatusPass && !wrong:
+		row.Note = strings.TrimSuffix("differs, but no output does: "+row.Note, ": ")
+		row.Status = report.StatusIgnored
+	case row.Status == report.StatusError:
+		row.Status = report.StatusIgnored
+	}
+	return j
+}
+
+func (c *Comparison) source() report.Source {
+	if len(c.Cases) == 0 {
+		return report.Source{}
+	}
+	k := c.Cases[0]
+	return report.Source{Golden: engineOf(k.Golden), Actual: engineOf(k.Actual), Live: c.Live, Date: k.Actual.Info.Date}
+}
+
+func engineOf(r *dump.Run) report.Engine {
+	return report.Engine{Name: r.Info.Engine, Versions: r.Info.Versions, Device: r.Info.Device, Encoding: r.Info.Encoding, Path: r.Path}
+}

@@ -1,0 +1,103 @@
+package localise
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/label"
+)
+
+// Given is what the runs say of themselves, by case.
+type Given struct {
+	OtherPrompt map[string]string   // in which way the two were not asked the same
+	Load        map[string]Load     // what the candidate says of the weights that it loaded
+	Unseen      map[string][]Unseen // what no hook of the candidate could record
+}
+
+// Load is a load that was not complete: the names of the weights that the candidate lacked, and of those that it did not use.
+type Load struct{ Missing, Unused []string }
+
+// Unseen is what could not be recorded of a layer of the reference, one sentence.
+type Unseen struct{ Layer, Text string }
+
+// given adds to a verdict what the runs say of themselves. Where they were not asked the same, or the candidate did not load what the
+// checkpoint holds, that comes before what follows from it.
+func (r *Run) given(v *Verdict) {
+	if text := r.Given.OtherPrompt[v.Case]; text != "" && v.Kind != KindInput {
+		v.Kind, v.After, v.Before, v.Proven, v.Gaps, v.Frontier = KindInput, "", "", true, nil, nil
+		v.Text = "the two runs were not asked the same: " + text
+	}
+	if load, ok := r.Given.Load[v.Case]; ok && v.Kind != KindInput {
+		v.Kind, v.Proven = KindWeights, true
+		v.Text = "the weights that were loaded are not those of the checkpoint: " + load.text() + "; " + v.Text
+		if e := r.starved(v, load.Missing); e != nil {
+			v.Layer, v.Port, v.After, v.Before, v.Gaps = e.Layer, e.Port, "", "", nil
+		}
+	}
+	r.copies(v)
+	for _, u := range r.Given.Unseen[v.Case] {
+		if u.Layer == v.Layer {
+			v.Evidence = append(v.Evidence, u.Text)
+		}
+	}
+}
+
+func (l Load) text() string {
+	var parts []string
+	if len(l.Missing) > 0 {
+		parts = append(parts, fmt.Sprintf("%d missing (%s)", len(l.Missing), label.Few(l.Missing)))
+	}
+	if len(l.Unused) > 0 {
+		parts = append(parts, fmt.Sprintf("%d of the checkpoint not used (%s)", len(l.Unused), label.Few(l.Unused)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// wrong lists the outputs that differ in the forward pass of a verdict, in the order in which they existed.
+func (r *Run) wrong(v *Verdict) (out []event) {
+	p := r.Trace.Pass(v.Case, v.Step)
+	for i := range p.Events {
+		if e := (event{&p.Events[i], r.Records[p.Events[i].Index]}); !e.Input && e.differs() {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// starved is the first wrong output of a layer of which a weight is missing: a weight's name without its last part is the end of the
+// layer's label, or the other way round.
+func (r *Run) starved(v *Verdict, missing []string) *event {
+	for _, e := range r.wrong(v) {
+		layer := label.Name(e.Layer)
+		if slices.ContainsFunc(missing, func(name string) bool {
+			module := label.Parent(name)
+			return module != "" && (strings.HasSuffix("."+layer, "."+module) || strings.HasSuffix("."+module, "."+layer))
+		}) {
+			return &e
+		}
+	}
+	return nil
+}
+
+// copies says where the candidate's outputs are equal though the golden's are not. A skipped operation looks like that, and so does one
+// file written for two layers.
+func (r *Run) copies(v *Verdict) {
+	text, more := "", 0
+	for _, e := range r.wrong(v) {
+		switch {
+		case e.Twin == "" || e.Twin == e.Layer:
+		case text == "":
+			text = fmt.Sprintf("%s and %s are equal in the candidate and not in the reference: an operation between them is skipped, or one was recorded for the other",
+				e.Layer, e.Twin)
+		default:
+			more++
+		}
+	}
+	if more > 0 {
+		text += fmt.Sprintf(" (and %d more such pairs)", more)
+	}
+	if text != "" {
+		v.Evidence = append(v.Evidence, text)
+	}
+}

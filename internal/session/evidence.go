@@ -1,0 +1,28 @@
+package session
+
+import (
+	"path/filepath"
+
+	"github.com/goparity/goparity/internal/checkpoint"
+	"github.com/goparity/goparity/internal/diagnose"
+)
+
+// evidence opens the weights and the config that lie in the fixture's model folder, once. A model of the hub has none here.
+func (f *Fixture) evidence() (diagnose.Weights, diagnose.Config, error) {
+	if !f.yaml.Model.Local() {
+		return nil, nil, nil
+	}
+	dir := filepath.Join(f.dir, f.yaml.Model.Path)
+	config, err := checkpoint.ReadConfig(filepath.Join(dir, "config.json"))
+	if err != nil {
+		return nil, nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.weights == nil {
+		if f.weights, err = checkpoint.Open(dir); err != nil {
+			return nil, config, err
+		}
+	}
+	return f.weights.Tensors, config, nil
+}

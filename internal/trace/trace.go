@@ -1,0 +1,138 @@
+package trace
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/goparity/goparity/internal/label"
+)
+
+// Key names one port of a reference in one forward pass.
+type Key struct{ Case, Step, Layer, Port string }
+
+// Entry is one recorded tensor.
+type Entry struct {
+	Key
+	Seq  int // execution index in the run: a layer's ports were recorded when it returned
+	Same int // entries of one number above 0 hold equal bytes; 0 where bytes tell nothing
+}
+
+// Event is an entry at the time when its value existed.
+type Event struct {
+	*Entry
+	Index int // of the entry among those given to New
+	Input bool
+	At    int // execution index; an input exists before anything inside its layer
+}
+
+// Trace is the dataflow of all forward passes of a run.
+type Trace struct {
+	Entries  []Entry
+	Identity *Identity // nil if bytes were not looked at
+	Passes   []*Pass   // steps in natural order; of one step in the order in which the cases came
+}
+
+// New makes the trace of a run of its entries, which are in the order in which they were recorded.
+func New(entries []Entry, identity *Identity) *Trace {
+	type pass struct{ caseName, step string }
+	of := map[pass][]int{}
+	var passes []pass
+	for i := range entries {
+		k := pass{entries[i].Case, entries[i].Step}
+		if of[k] == nil {
+			passes = append(passes, k)
+		}
+		of[k] = append(of[k], i)
+	}
+	slices.SortStableFunc(passes, func(a, b pass) int { return label.Natural(a.step, b.step) })
+	t := &Trace{Entries: entries, Identity: identity}
+	for _, k := range passes {
+		t.Passes = append(t.Passes, newPass(entries, of[k]))
+	}
+	return t
+}
+
+// Pass finds the forward pass of a case and step; nil if nothing of it was recorded.
+func (t *Trace) Pass(caseName, step string) *Pass {
+	i := slices.IndexFunc(t.Passes, func(p *Pass) bool { return p.Case == caseName && p.Step == step })
+	if i < 0 {
+		return nil
+	}
+	return t.Passes[i]
+}
+
+// Pass is one forward pass.
+type Pass struct {
+	Case, Step string
+	Events     []Event // in the order in which the values existed
+
+	tree
+	same  map[int][]int    // events by Entry.Same
+	ports map[string][]int // events by layer
+	asked []int            // events: inputs of roots
+}
+
+func newPass(entries []Entry, indices []int) *Pass {
+	p := &Pass{Case: entries[indices[0]].Case, Step: entries[indices[0]].Step, tree: newTree(entries, indices),
+		same: map[int][]int{}, ports: map[string][]int{}}
+	for _, i := range indices {
+		e := Event{Entry: &entries[i], Index: i, Input: label.IsInput(entries[i].Port), At: entries[i].Seq}
+		if e.Input {
+			e.At = p.Start(e.Layer)
+		}
+		p.Events = append(p.Events, e)
+	}
+	sort.SliceStable(p.Events, func(i, j int) bool {
+		a, b := &p.Events[i], &p.Events[j]
+		switch {
+		case a.At != b.At:
+			return a.At < b.At
+		case a.Input != b.Input:
+			return a.Input
+		case a.Input && label.Depth(a.Layer) != label.Depth(b.Layer):
+			return label.Depth(a.Layer) < label.Depth(b.Layer) // the outer layer had it first
+		}
+		return a.Seq < b.Seq
+	})
+	for i := range p.Events {
+		e := &p.Events[i]
+		p.ports[e.Layer] = append(p.ports[e.Layer], i)
+		if e.Same > 0 {
+			p.same[e.Same] = append(p.same[e.Same], i)
+		}
+		if e.Input && label.IsRoot(e.Layer) {
+			p.asked = append(p.asked, i)
+		}
+	}
+	return p
+}
+
+// Ports lists the events of a layer.
+func (p *Pass) Ports(layer string) []int { return p.ports[layer] }
+
+// Asked lists the events that came from outside: the inputs of roots.
+func (p *Pass) Asked() []int { return p.asked }
+
+// Copies lists the events that hold the bytes of event i, i among them; nil where bytes tell nothing.
+func (p *Pass) Copies(i int) []int {
+	if p.Events[i].Same == 0 {
+		return nil
+	}
+	return p.same[p.Events[i].Same]
+}
+
+// Producer is the latest output before event i that holds the same bytes; −1 if there is none.
+func (p *Pass) Producer(i int) int {
+	found := -1
+	for _, j := range p.Copies(i) {
+		if j < i && !p.Events[j].Input {
+			found = j
+		}
+	}
+	return found
+}
+
+// Since is the first event that existed at an execution index or later.
+func (p *Pass) Since(at int) int {
+	return sort.Search(len(p.Events), func(i int) bool { return p.Events[i].At >= at })
+}

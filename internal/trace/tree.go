@@ -1,0 +1,121 @@
+package trace
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/goparity/goparity/internal/label"
+)
+
+// tree knows which layers were recorded and what ran inside of what. A layer that is called several times is one container for each call.
+type tree struct {
+	calls map[string][]call // by name, in the order of the calls
+	start map[string]int    // execution index of the first record of a layer or of anything inside it
+	leaf  map[string]bool   // by name: false where another layer was recorded inside
+}
+
+// call is one call of a layer.
+type call struct {
+	layer string
+	end   int // execution index of its last record
+}
+
+func newTree(entries []Entry, indices []int) tree {
+	t := tree{calls: map[string][]call{}, start: map[string]int{}, leaf: map[string]bool{}}
+	ends := map[string]int{}
+	for _, i := range indices {
+		e := &entries[i]
+		if end, ok := ends[e.Layer]; !ok || e.Seq > end {
+			ends[e.Layer] = e.Seq
+		}
+	}
+	for layer, end := range ends {
+		name := label.Name(layer)
+		t.calls[name] = append(t.calls[name], call{layer, end})
+		if _, ok := t.leaf[name]; !ok {
+			t.leaf[name] = true
+		}
+		for up := label.Parent(name); up != ""; up = label.Parent(up) {
+			t.leaf[up] = false
+		}
+	}
+	for _, calls := range t.calls {
+		slices.SortFunc(calls, func(a, b call) int {
+			_, x := label.CutCall(a.layer)
+			_, y := label.CutCall(b.layer)
+			return cmp.Compare(x, y)
+		})
+	}
+	for _, i := range indices {
+		e := &entries[i]
+		for l := e.Layer; l != ""; l = t.parent(l) {
+			if at, ok := t.start[l]; !ok || e.Seq < at {
+				t.start[l] = e.Seq
+			}
+		}
+	}
+	return t
+}
+
+// parent is the layer around a layer, whether it was recorded or not: of its calls the one in which the layer ran.
+func (t *tree) parent(layer string) string {
+	up := label.Parent(layer)
+	return t.callOf(layer, label.Name(up), up)
+}
+
+// callOf is the call of a container in which a layer ran: the one of the same number if both were called equally often, else the
+// first one that ended after the layer. other is returned for a container that was not recorded.
+func (t *tree) callOf(layer, container, other string) string {
+	calls := t.calls[container]
+	switch len(calls) {
+	case 0:
+		return other
+	case 1:
+		return calls[0].layer
+	}
+	name, number := label.CutCall(layer)
+	own := t.calls[name]
+	if len(own) == len(calls) && number <= len(calls) {
+		return calls[number-1].layer
+	}
+	end := 0
+	for _, c := range own {
+		if c.layer == layer {
+			end = c.end
+		}
+	}
+	for _, c := range calls {
+		if c.end >= end {
+			return c.layer
+		}
+	}
+	return calls[len(calls)-1].layer
+}
+
+// Start is when the first thing inside a layer was recorded: containers are recorded after what is inside of them, but get their
+// inputs before. It is math.MaxInt for a layer that was not recorded.
+func (t *tree) Start(layer string) int {
+	if at, ok := t.start[layer]; ok {
+		return at
+	}
+	return math.MaxInt
+}
+
+// Container is the innermost recorded layer around a layer; where none was recorded its parent by name, and for a root the layer itself.
+func (t *tree) Container(layer string) string {
+	for up := label.Parent(label.Name(layer)); up != ""; up = label.Parent(up) {
+		if c := t.callOf(layer, up, ""); c != "" {
+			return c
+		}
+	}
+	return cmp.Or(label.Parent(layer), layer)
+}
+
+// Inside reports whether a layer ran inside another one. Of a container that was recorded several times it is the call that counts.
+func (t *tree) Inside(layer, outer string) bool {
+	return label.Inside(layer, outer) && t.callOf(layer, label.Name(outer), outer) == outer
+}
+
+// Leaf reports whether no other layer was recorded inside of a layer.
+func (t *tree) Leaf(layer string) bool { return t.leaf[label.Name(layer)] }

@@ -2,6 +2,8 @@ package archtest_test
 
 import (
 	"fmt"
+	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -40,6 +42,13 @@ var line = [][]string{
 	{"testmain"},
 	{"cmd/*"},
 }
+
+// walk is the way of one tensor from file to verdict, as docs/architecture.md draws it: whoever follows it meets each package once.
+// internal/judge puts it to work.
+var walk = []string{"tensor", "internal/dump", "internal/match", "compare", "internal/trace", "internal/localise", "internal/diagnose", "internal/report"}
+
+// inside are the packages of the walk that no one but those on it and judge may import: what comes after asks judge.
+var inside = []string{"internal/trace", "internal/localise"}
 
 // only lists packages that may import no more of the module than this, though more lies below them.
 var only = map[string][]string{
@@ -158,6 +167,46 @@ func readThis(t *testing.T) map[string]*pkg {
 
 func TestImportsFollowTheLine(t *testing.T) {
 	assert.Empty(t, wrongImports(readThis(t)))
+}
+
+// strayed lists what leaves the walk: a package that is not behind the one before, is not used by judge, or is used behind judge's back.
+func strayed(packages map[string]*pkg) []string {
+	var wrong []string
+	uses := func(dir, of string) bool { return slices.Contains(packages[dir].imports, module+"/"+of) }
+	for i, dir := range walk {
+		if i > 0 && rank(dir) <= rank(walk[i-1]) {
+			wrong = append(wrong, fmt.Sprintf("%s is not behind %s in the line", dir, walk[i-1]))
+		}
+		if !uses("internal/judge", dir) {
+			wrong = append(wrong, fmt.Sprintf("internal/judge does not use %s", dir))
+		}
+	}
+	for _, dir := range inside {
+		for other := range packages {
+			if uses(other, dir) && other != "internal/judge" && !slices.ContainsFunc(walk, func(w string) bool { return other == w || strings.HasPrefix(other, w+"/") }) {
+				wrong = append(wrong, fmt.Sprintf("%s uses %s: ask internal/judge", other, dir))
+			}
+		}
+	}
+	slices.Sort(wrong)
+	return wrong
+}
+
+func TestATensorMeetsEachPackageOnce(t *testing.T) {
+	assert.Empty(t, strayed(readThis(t)))
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "architecture.md"))
+	require.NoError(t, err)
+	var names []string
+	for _, dir := range walk {
+		names = append(names, path.Base(dir))
+	}
+	assert.Contains(t, string(page), "\n"+strings.Join(names, " → ")+"\n", "the line as the page draws it")
+	all := &pkg{}
+	for _, dir := range walk[1:] {
+		all.imports = append(all.imports, module+"/"+dir)
+	}
+	assert.Equal(t, []string{"internal/judge does not use tensor", "parity uses internal/trace: ask internal/judge"},
+		strayed(map[string]*pkg{"internal/judge": all, "parity": {imports: []string{module + "/internal/trace"}}}), "the check must be able to fail")
 }
 
 func TestWhatAUserLinks(t *testing.T) {

@@ -271,6 +271,9 @@ func follow(c *engine.Case, dir string) error {
 	if err := json.Unmarshal(data, &run); err != nil || len(run.TokenIDs) == 0 {
 		return usage("run: --follow: %s names no token ids (%v): it wants a dump that parity run wrote", path, err)
 	}
+	if _, err := dump.ReadInfo(dir); err != nil {
+		return usage("run: --follow: %v", err)
+	}
 	steps := map[string]bool{}
 	for _, e := range run.Order {
 		steps[e.Step] = true

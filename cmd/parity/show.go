@@ -35,6 +35,7 @@ func newShow() *cobra.Command {
 				}
 				opt.Raw = func(string, int64) (raw.Spec, error) { return parsed, nil }
 			}
+			opt.Unjudged = true
 			r, err := dump.Open(args[0], opt)
 			if err != nil {
 				return err
@@ -54,6 +55,9 @@ func show(w io.Writer, r *dump.Run, layer, by string, first int) error {
 	if r.HasInfo {
 		what := fmt.Sprintf("%s %s, %s, %s run", r.Info.Engine, r.Info.Versions[r.Info.Engine], r.Info.Encoding, r.Info.Mode)
 		fmt.Fprintf(w, "%s: %s, order from %s\n", r.Path, report.Clean(what), r.OrderBy)
+		for _, line := range r.Info.Describe() {
+			fmt.Fprintln(w, report.Clean(line))
+		}
 	} else {
 		fmt.Fprintf(w, "%s: no run.json, order from %s\n", r.Path, r.OrderBy)
 	}

@@ -47,13 +47,26 @@ func OpenCases(path string, opt Options) ([]*Run, error) {
 	return []*Run{r}, nil
 }
 
-// recordedCases gives the cases of a recording's run.json, nil if it is that of a dump.
+// recording is the run.json of a recording.
+type recording struct {
+	Schema int               `json:"schema"`
+	Cases  []json.RawMessage `json:"cases"` // each as the run.json of a dump
+}
+
+// recordedCases returns the cases of a recording's run.json, nil if it is that of a dump.
 func recordedCases(name string, data []byte) ([]json.RawMessage, error) {
-	var rec struct {
-		Cases []json.RawMessage `json:"cases"`
-	}
+	var rec recording
 	if err := json.Unmarshal(data, &rec); err != nil {
 		return nil, fmt.Errorf("dump: open %q: %w", name, jsonline.Error(data, err))
+	}
+	if rec.Cases == nil {
+		return nil, nil
+	}
+	if rec.Schema > Schema {
+		return nil, fmt.Errorf("dump: open %q: schema is %d, this version reads 1 to %d", name, rec.Schema, Schema)
+	}
+	if err := strict(data, &rec); rec.Schema > 1 && err != nil {
+		return nil, fmt.Errorf(`dump: open %q: %w: beside "cases" want "schema" alone, all other keys belong into each case`, name, err)
 	}
 	return rec.Cases, nil
 }
@@ -100,8 +113,8 @@ func openAll(dirs []string, opt Options) (runs []*Run, err error) {
 
 func openRecording(path string, cases []json.RawMessage) (runs []*Run, err error) {
 	for _, c := range cases {
-		r := &Run{Path: path, HasInfo: true}
-		if r.Info, err = parseInfo(filepath.Join(path, RunFile), c); err == nil {
+		r := &Run{Path: path}
+		if err = r.readInfo(filepath.Join(path, RunFile), c, Options{}); err == nil {
 			err = r.openListed(Options{})
 		}
 		if err == nil && len(r.Entries) == 0 {
@@ -112,6 +125,9 @@ func openRecording(path string, cases []json.RawMessage) (runs []*Run, err error
 		}
 		if err == nil {
 			err = r.finish(Options{})
+		}
+		if err == nil {
+			err = r.checkSteps()
 		}
 		runs = append(runs, r)
 		if err != nil {

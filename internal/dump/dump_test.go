@@ -181,7 +181,8 @@ func TestOpenErrors(t *testing.T) {
 		{"escape by step", map[string]any{"run.json": run(`"..","a","output","x.max"`)}, []string{"leaves the dump's folder"}, "nothing outside the folder is read"},
 		{"absolute", map[string]any{"run.json": run(`"0","a","output","/x.max"`)}, []string{"leaves the dump's folder"}, "nothing outside the folder is read"},
 		{"not json", map[string]any{"run.json": "{\n\"schema\": 1,\n oops}"}, []string{"run.json", "line 3"}, "the line is named"},
-		{"schema", map[string]any{"run.json": `{"schema":2}`}, []string{"schema is 2", "reads 1"}, "another version"},
+		{"schema", map[string]any{"run.json": `{"schema":3}`}, []string{"schema is 3", "reads 1 to 2"}, "a later version"},
+		{"no schema", map[string]any{"run.json": `{"engine":"max"}`}, []string{"schema is 0", "reads 1 to 2"}, "nothing says how to read it"},
 		{"mode", map[string]any{"run.json": `{"schema":1,"mode":"wild"}`}, []string{`mode is "wild"`}, "unknown mode"},
 		{"short entry", map[string]any{"run.json": `{"schema":1,"order":[["0","a"]]}`}, []string{`["step","layer","port","file"]`}, "an entry is a list of four"},
 		{"twice", map[string]any{"run.json": run(`"0","a","output","a.max"`, `"0","a","output","a.max"`), "0/a.max": 1.}, []string{`has "a-output" twice`}, "one name, one tensor"},
@@ -271,12 +272,26 @@ func TestFP8(t *testing.T) {
 func FuzzRunFile(f *testing.F) {
 	f.Add([]byte(run(`"0","a","output","a.max"`)))
 	f.Add([]byte(`{"schema":1,"cases":[{"schema":1,"order":[["0","a","tap","a.max","n"]]}]}`))
+	f.Add([]byte(full))
+	f.Add([]byte(`{"schema":2,"token_ids":[[1,2,3]],"path":"prefix","passes":[[{"sequence":0,"from":0,"to":2}],[{"from":0,"to":1,"fresh":true}]],"pad_mask":[[1]]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		dir := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, dump.RunFile), data, 0o644))
 		if runs, err := dump.OpenCases(dir, dump.Options{}); err == nil {
 			t.Errorf("%d runs of a folder without a tensor file", len(runs))
 			dump.CloseAll(runs)
+		}
+		if info, _, err := dump.ParseInfo(dump.RunFile, data); err == nil {
+			b, err := json.Marshal(info)
+			require.NoError(t, err)
+			again, _, err := dump.ParseInfo(dump.RunFile, b)
+			require.NoError(t, err, "what was read can be written and read again: %s", b)
+			twice, err := json.Marshal(again)
+			require.NoError(t, err)
+			require.Equal(t, string(b), string(twice))
+			_ = info.Describe()
+			_ = info.NotJudged()
+			_ = info.Judgeable()
 		}
 		var e dump.OrderEntry
 		if json.Unmarshal(data, &e) == nil {

@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
-	"slices"
-
-	"github.com/goparity/goparity/internal/jsonline"
 )
 
 // RunFile is the name of the file that describes a dump.
 const RunFile = "run.json"
+
+// Schema is the version of run.json that is written. Versions from 1 are read.
+const Schema = 2
 
 // Modes of a run, and forms of an injected one.
 const (
@@ -21,13 +20,13 @@ const (
 	Isolated = "isolated" // each layer alone on golden inputs, nothing replaced inside it
 )
 
-// Info is run.json: who ran what, and in which order the tensors were computed.
+// Info is run.json: who ran what, and in which order the tensors were computed. docs/run-json.md describes each key.
 type Info struct {
 	Schema        int                `json:"schema"`
 	Engine        string             `json:"engine"`
 	Versions      map[string]string  `json:"versions,omitempty"`
 	Device        string             `json:"device,omitempty"`
-	Encoding      string             `json:"encoding,omitempty"`
+	Encoding      Encoding           `json:"encoding,omitzero"`
 	Mode          string             `json:"mode,omitempty"`
 	Injection     string             `json:"injection,omitempty"`
 	Case          string             `json:"case,omitempty"`
@@ -48,12 +47,20 @@ type Info struct {
 	Raw        map[string]string   `json:"raw,omitempty"`          // "<step>/<file>" of a headerless file → dtype and shape, "f32:7x64"
 	LoadAudit  *LoadAudit          `json:"load_audit,omitempty"`
 	Uncaptured map[string][]string `json:"uncaptured,omitempty"` // by layer, arguments with tensors that no hook can record
+
+	// Since schema 2.
+	Path       string             `json:"path,omitempty"`      // execution path; empty is OnePass
+	Passes     [][]PassItem       `json:"passes,omitempty"`    // the forward passes that were run, in the order of the steps and of their rows
+	PadMasks   map[string][][]int `json:"pad_masks,omitempty"` // like PadMask, by step, where steps behind the first are padded
+	Text       []Text             `json:"text,omitempty"`
+	Generation *Generation        `json:"generation,omitempty"`
+	Weights    []string           `json:"weights,omitempty"` // files in the dump's folder with the weights that the engine loaded
 }
 
 // LoadAudit compares the weights that a model loaded with those of the checkpoint, by their names there.
 type LoadAudit struct {
-	Missing []string `json:"missing"` // the model asks for it, the checkpoint has it not
-	Unused  []string `json:"unused"`  // the checkpoint has it, the model did not ask
+	Missing []string `json:"missing"` // the model asks for it, the checkpoint lacks it
+	Unused  []string `json:"unused"`  // the checkpoint has it, the model did not ask for it
 	Allowed []string `json:"allowed"` // missing or unused, as the fixture allows
 }
 
@@ -90,46 +97,4 @@ func (e *OrderEntry) UnmarshalJSON(b []byte) error {
 	}
 	*e = OrderEntry{s[0], s[1], s[2], s[3], s[4]}
 	return nil
-}
-
-// parseInfo reads run.json. Unknown keys are kept out, not refused: engines may add their own.
-func parseInfo(path string, data []byte) (Info, error) {
-	var raw struct {
-		Info
-		Injected  json.RawMessage `json:"injected"` // a list of labels where nothing was injected
-		Injection *string         `json:"injection"`
-	}
-	if err := json.Unmarshal(data, &raw); err != nil {
-		return Info{}, fmt.Errorf("dump: open %q: %w", path, jsonline.Error(data, err))
-	}
-	info := raw.Info
-	if raw.Injection != nil {
-		info.Injection = *raw.Injection
-	}
-	if info.Schema != 1 {
-		return Info{}, fmt.Errorf("dump: open %q: schema is %d, this version reads 1", path, info.Schema)
-	}
-	if len(raw.Injected) > 0 && raw.Injected[0] == '{' {
-		if err := json.Unmarshal(raw.Injected, &info.Injected); err != nil {
-			return Info{}, fmt.Errorf(`dump: open %q: "injected": %w`, path, err)
-		}
-	}
-	if info.Mode == "" {
-		info.Mode = Standard
-	}
-	if !slices.Contains([]string{Standard, Injected}, info.Mode) {
-		return Info{}, fmt.Errorf("dump: open %q: mode is %q, want %s or %s", path, info.Mode, Standard, Injected)
-	}
-	if !slices.Contains([]string{"", Nested, Isolated}, info.Injection) {
-		return Info{}, fmt.Errorf("dump: open %q: injection is %q, want %s or %s", path, info.Injection, Nested, Isolated)
-	}
-	for i, e := range info.Order {
-		if !filepath.IsLocal(e.File) || e.Step != "" && !filepath.IsLocal(e.Step) {
-			return Info{}, fmt.Errorf("dump: open %q: order entry %d: file %q of step %q leaves the dump's folder", path, i, e.File, e.Step)
-		}
-		if e.Layer == "" || e.Port == "" {
-			return Info{}, fmt.Errorf("dump: open %q: order entry %d: layer or port is empty", path, i)
-		}
-	}
-	return info, nil
 }

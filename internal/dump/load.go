@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/maxckpt"
 	"github.com/goparity/goparity/tensor/npy"
@@ -26,7 +27,7 @@ var opener = map[string]func(string) (*tensor.File, error){
 	".safetensors": safetensors.Open,
 }
 
-// Beside the tensors of a folder; never read as a headerless tensor.
+// sideFiles may lie next to the tensors of a folder, and are never read as headerless tensors.
 var sideFiles = []string{".json", ".txt", ".log", ".yaml", ".yml", ".md", ".png", ".html", ".py", ".csv"}
 
 // OpenFile opens one tensor file by the end of its name.
@@ -39,7 +40,25 @@ func OpenFile(path string) (*tensor.File, error) {
 	return open(path)
 }
 
-// load opens a file and gives its tensors their labels: the file's name without its end for a single tensor of a .max, .pt or .npy,
+// openFile opens a file as a dump of one step.
+func (r *Run) openFile(opt Options) error {
+	r.OrderBy = OrderFile
+	named, err := r.load(r.Path, filepath.Base(r.Path), opt)
+	if err != nil {
+		return err
+	}
+	if strings.ToLower(filepath.Ext(r.Path)) == ".safetensors" { // writers sort it, by dtype and name
+		r.OrderBy = OrderNatural
+		label.Sort(named, func(t tensor.Named) string { return t.Name })
+	}
+	for _, t := range named {
+		layer, port := label.Split(t.Name)
+		r.Entries = append(r.Entries, Entry{Step: "0", Layer: layer, Port: port, Tensor: t.Tensor})
+	}
+	return nil
+}
+
+// load opens a file and labels its tensors: the file's name without its end for a single tensor of a .max, .pt or .npy,
 // "<file>.<name>" for those of a .pt with several in a folder, and the names themselves for containers.
 func (r *Run) load(path, file string, opt Options) ([]tensor.Named, error) {
 	ext := strings.ToLower(filepath.Ext(file))

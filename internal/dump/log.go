@@ -14,7 +14,7 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// maxPrinted bounds the elements of a tensor of which a log shows the corners.
+// maxPrinted is the limit of the elements of a tensor, of which a log may show only the corners.
 const maxPrinted = 1 << 26
 
 // Printed says how much of a tensor a log shows.

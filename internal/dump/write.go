@@ -31,7 +31,7 @@ func Write(dir string, runs []*Run) error {
 	data, err := json.MarshalIndent(struct {
 		Schema int    `json:"schema"`
 		Cases  []Info `json:"cases"`
-	}{1, cases}, "", " ")
+	}{Schema, cases}, "", " ")
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,8 @@ func Write(dir string, runs []*Run) error {
 // writeSteps writes the steps of a run and returns its run.json.
 func (r *Run) writeSteps(dir, caseName string) (Info, error) {
 	info := r.Info
-	info.Schema, info.Case, info.Order, info.SHA256 = 1, caseName, nil, map[string]string{}
+	info.Schema, info.Case, info.Order, info.SHA256 = Schema, caseName, nil, map[string]string{}
+	info.Weights = nil // their files stay with the dump
 	for _, step := range r.Steps() {
 		var named []tensor.Named
 		var order []OrderEntry

@@ -19,7 +19,8 @@ func TestWrite(t *testing.T) {
 	require.NoError(t, err)
 	y, err := tensor.Of([]int64{5, 6}, 2)
 	require.NoError(t, err)
-	r := dump.New("max", dump.Info{Engine: "max", Case: "short", Mode: dump.Standard}, dump.OrderRunFile, []dump.Entry{
+	r := dump.New("max", dump.Info{Engine: "max", Case: "short", Mode: dump.Standard, Weights: []string{"w.safetensors"},
+		Text: []dump.Text{{Path: "chat", Prompt: "a", TokenIDs: []int{1}}}}, dump.OrderRunFile, []dump.Entry{
 		{Step: "0", Layer: "m.a", Port: "output", Tensor: x}, {Step: "0", Layer: "m.b", Port: "input_0", Tensor: y}})
 	evil := *r
 	evil.Info.Case = "../../evil"
@@ -33,6 +34,9 @@ func TestWrite(t *testing.T) {
 	require.Len(t, again, 2)
 	assert.Equal(t, "../../evil", again[1].Info.Case)
 	for _, back := range again {
+		assert.Equal(t, dump.Schema, back.Info.Schema)
+		assert.Equal(t, r.Info.Text, back.Info.Text)
+		assert.Empty(t, back.Info.Weights, "their files are not written")
 		require.Len(t, back.Entries, 2)
 		for i, e := range back.Entries {
 			assert.Equal(t, r.Entries[i].Label(), e.Label())

@@ -215,7 +215,7 @@ func failure(engine string, err error, said *EventError, log string) error {
 func open(job Job) (*Result, error) {
 	runs, err := dump.OpenCases(job.Out, dump.Options{})
 	if err != nil {
-		return nil, fmt.Errorf("engine %s ended well, but left no dump: %w", job.Engine, err)
+		return nil, fmt.Errorf("engine %s ended well, but left no dump that can be judged: %w", job.Engine, err)
 	}
 	r := &Result{Dir: job.Out}
 	for _, c := range job.Cases {

@@ -95,7 +95,7 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 	return r
 }
 
-// notJudged says what a pass does not cover: a step that the candidate lacks, and the model's own output.
+// notJudged says what a pass does not cover: a step that the candidate lacks, the model's own output, and what run.json brings beside tensors.
 func (c *Comparison) notJudged() (out []string) {
 	type pass struct{ caseName, step string }
 	joined, final := map[pass]bool{}, map[pass]bool{}
@@ -127,6 +127,16 @@ func (c *Comparison) notJudged() (out []string) {
 			out = append(out, fmt.Sprintf("the final output %s of case %s, step %s, which the candidate did not record", ends[k], k.caseName, k.step))
 		}
 	}
+	for _, k := range c.Cases {
+		for _, r := range []struct {
+			side string
+			run  *dump.Run
+		}{{"golden", k.Golden}, {"candidate", k.Actual}} {
+			for _, what := range r.run.Info.NotJudged() {
+				out = append(out, fmt.Sprintf("%s that run.json of the %s brings for case %s", what, r.side, k.Name))
+			}
+		}
+	}
 	return out
 }
 
@@ -155,5 +165,5 @@ func (c *Comparison) source() report.Source {
 }
 
 func engineOf(r *dump.Run) report.Engine {
-	return report.Engine{Name: r.Info.Engine, Versions: r.Info.Versions, Device: r.Info.Device, Encoding: r.Info.Encoding, Path: r.Path}
+	return report.Engine{Name: r.Info.Engine, Versions: r.Info.Versions, Device: r.Info.Device, Encoding: r.Info.Encoding.String(), Path: r.Path}
 }

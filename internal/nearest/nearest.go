@@ -15,7 +15,17 @@ const maxLen = 200
 // "model.layer.3.attention"). Of equally near ones the first wins.
 func Nearest(name string, candidates []string) (string, bool) {
 	want := fold(name)
-	limit := min(max(2, len(want)/3), len(want)-1)
+	return nearest(want, candidates, max(2, len(want)/3))
+}
+
+// Slip is Nearest for a name that may also be unknown on purpose: only one change in three characters makes it a slip.
+func Slip(name string, candidates []string) (string, bool) {
+	want := fold(name)
+	return nearest(want, candidates, max(1, len(want)/3))
+}
+
+func nearest(want []rune, candidates []string, limit int) (string, bool) {
+	limit = min(limit, len(want)-1)
 	best, found := "", false
 	for _, c := range candidates {
 		if d := near(want, fold(c), limit); d <= limit {

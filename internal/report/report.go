@@ -57,7 +57,7 @@ type Report struct {
 	Causes          []Cause     `json:"causes"`
 	Summary         Summary     `json:"summary"` // counted from Layers by Write
 	Source          Source      `json:"source"`
-	NotJudged       []string    `json:"not_judged,omitempty"` // what a pass does not cover: steps and final outputs that the candidate lacks
+	NotJudged       []string    `json:"not_judged,omitempty"` // what a pass does not cover: steps and final outputs that the candidate lacks, texts, generations and weights of run.json
 	Notes           []string    `json:"notes"`                // how names and layouts were joined, what was not looked at
 	Unmatched       Unmatched   `json:"unmatched"`
 	Layers          []Layer     `json:"layers"` // one row a port, in the golden's execution order

@@ -23,7 +23,7 @@ import (
 // writeDump writes a dump folder of npy files: two layers in each of some steps, and one tensor that is there twice.
 func writeDump(t *testing.T, dir, engine, caseName string, steps int) {
 	t.Helper()
-	info := dump.Info{Schema: 1, Engine: engine, Versions: map[string]string{engine: "1.2"}, Device: "cpu", Encoding: "float32", Case: caseName,
+	info := dump.Info{Schema: dump.Schema, Engine: engine, Versions: map[string]string{engine: "1.2"}, Device: "cpu", Encoding: dump.Encoding{Compute: "float32"}, Case: caseName,
 		Mode: dump.Standard, TokenIDs: json.RawMessage("[[1,2,3]]"), Date: "2026-11-21T11:46:02Z", Nonce: "n"}
 	for step := range steps {
 		s := fmt.Sprint(step)

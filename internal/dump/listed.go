@@ -1,0 +1,166 @@
+package dump
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/raw"
+)
+
+// ReadInfo reads the run.json of a dump that can be judged, and no tensor.
+func ReadInfo(dir string) (Info, error) {
+	name := filepath.Join(dir, RunFile)
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return Info{}, fmt.Errorf("dump: %w", err)
+	}
+	var r Run
+	err = r.readInfo(name, data, Options{})
+	return r.Info, err
+}
+
+// openFolder opens a folder with or without run.json.
+func (r *Run) openFolder(opt Options) error {
+	data, err := os.ReadFile(filepath.Join(r.Path, RunFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		if found, err := r.openStepOf(opt); found {
+			return err
+		}
+		return r.openBare(opt)
+	}
+	if err != nil {
+		return fmt.Errorf("dump: open %q: %w", r.Path, err)
+	}
+	if cases, err := recordedCases(filepath.Join(r.Path, RunFile), data); err != nil {
+		return err
+	} else if cases != nil {
+		return fmt.Errorf("dump: open %q: this is a recording of %d cases, not a dump of one", r.Path, len(cases))
+	}
+	if err := r.readInfo(filepath.Join(r.Path, RunFile), data, opt); err != nil {
+		return err
+	}
+	if len(r.Info.Order) > 0 {
+		err = r.openListed(opt)
+	} else {
+		r.note("run.json lists no tensors: they were taken from the folder")
+		err = r.openBare(opt)
+	}
+	if err == nil {
+		err = r.checkSteps()
+	}
+	return err
+}
+
+// readInfo takes what run.json says, and refuses a run that cannot be judged.
+func (r *Run) readInfo(name string, data []byte, opt Options) (err error) {
+	var notes []string
+	if r.Info, notes, err = parseInfo(name, data); err != nil {
+		return err
+	}
+	r.HasInfo, r.Notes = true, append(r.Notes, notes...)
+	if err := r.Info.judgeable(); err != nil && !opt.Unjudged {
+		return fmt.Errorf("dump: open %q: %w", name, err)
+	}
+	for i, f := range r.Info.Weights {
+		if !isFile(filepath.Join(filepath.Dir(name), f)) {
+			return fmt.Errorf("dump: open %q: weights[%d]: there is no file %q in the dump's folder", name, i, f)
+		}
+	}
+	return nil
+}
+
+// openStepOf opens a folder that is one step of a dump: run.json lies above it.
+func (r *Run) openStepOf(opt Options) (found bool, err error) {
+	abs, err := filepath.Abs(r.Path)
+	if err != nil {
+		return false, nil
+	}
+	dir, step := filepath.Split(abs)
+	name := filepath.Join(dir, RunFile)
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return false, nil
+	}
+	ofStep := func(o OrderEntry) bool { return o.Step == step }
+	var above struct {
+		Order []OrderEntry `json:"order"`
+	}
+	if err := json.Unmarshal(data, &above); err != nil || !slices.ContainsFunc(above.Order, ofStep) {
+		return false, nil // of something else
+	}
+	if err := r.readInfo(name, data, opt); err != nil {
+		return true, err
+	}
+	r.Info.Order = slices.DeleteFunc(r.Info.Order, func(o OrderEntry) bool { return !ofStep(o) })
+	r.note("one step of a dump: order and versions are those of the run.json above it")
+	given := r.Path
+	r.Path = filepath.Clean(dir)
+	defer func() { r.Path = given }()
+	return true, r.openListed(opt)
+}
+
+// openListed opens what run.json lists.
+func (r *Run) openListed(opt Options) (err error) {
+	r.OrderBy = OrderRunFile
+	open := map[string][]tensor.Named{}
+	logs := map[string]map[string]Entry{}
+	for i, o := range r.Info.Order {
+		path := filepath.Join(r.Path, o.Step, o.File)
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			path = filepath.Join(r.Path, o.File)
+		}
+		if isLog(path) {
+			e, err := r.logged(logs, path, o)
+			if err != nil {
+				return fmt.Errorf("%w (order entry %d of %s)", err, i, RunFile)
+			}
+			r.Entries = append(r.Entries, e)
+			continue
+		}
+		named, ok := open[path]
+		if !ok {
+			if named, err = r.load(path, o.File, r.rawListed(o, opt)); err != nil {
+				return fmt.Errorf("%w (order entry %d of %s)", err, i, RunFile)
+			}
+			open[path] = named
+		}
+		t, err := pick(named, o)
+		if err != nil {
+			return fmt.Errorf("dump: open %q: order entry %d of %s: %w", path, i, RunFile, err)
+		}
+		r.Entries = append(r.Entries, Entry{Step: o.Step, Layer: o.Layer, Port: o.Port, Tensor: t})
+	}
+	return nil
+}
+
+// rawListed lets run.json say what a headerless file holds.
+func (r *Run) rawListed(o OrderEntry, opt Options) Options {
+	if spec, ok := r.Info.Raw[o.Step+"/"+o.File]; ok {
+		opt.Raw = func(string, int64) (raw.Spec, error) { return raw.Parse(spec) }
+	}
+	return opt
+}
+
+// pick finds the tensor of an order entry in its file.
+func pick(named []tensor.Named, o OrderEntry) (*tensor.Tensor, error) {
+	if o.Name == "" && len(named) == 1 {
+		return named[0].Tensor, nil
+	}
+	want := o.Name
+	if want == "" {
+		want = label.Join(o.Layer, o.Port)
+	}
+	for _, t := range named {
+		if t.Name == want {
+			return t.Tensor, nil
+		}
+	}
+	return nil, fmt.Errorf("the file has no tensor %q", want)
+}

@@ -1,0 +1,225 @@
+package dump
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/jsonline"
+	"github.com/goparity/goparity/internal/nearest"
+)
+
+// parseInfo reads run.json, or one case of a recording's. Keys that are not known are left to the engines, which may add their own;
+// one that looks like a slip of a known key is refused, in schema 1 noted.
+func parseInfo(path string, data []byte) (info Info, notes []string, err error) {
+	if info, notes, err = decodeInfo(data); err == nil {
+		err = info.check()
+	}
+	if err != nil {
+		return Info{}, nil, fmt.Errorf("dump: open %q: %w", path, err)
+	}
+	return info, notes, nil
+}
+
+func decodeInfo(data []byte) (info Info, notes []string, err error) {
+	var raw struct {
+		Info
+		Injected  json.RawMessage `json:"injected"` // a list of labels where nothing was injected
+		Injection *string         `json:"injection"`
+		// In schema 1 these are an engine's own, of any form.
+		Path       json.RawMessage `json:"path"`
+		Passes     json.RawMessage `json:"passes"`
+		PadMasks   json.RawMessage `json:"pad_masks"`
+		Text       json.RawMessage `json:"text"`
+		Generation json.RawMessage `json:"generation"`
+		Weights    json.RawMessage `json:"weights"`
+	}
+	var keys map[string]json.RawMessage
+	err = json.Unmarshal(data, &raw)
+	if err == nil {
+		err = json.Unmarshal(data, &keys)
+	}
+	if err != nil {
+		return info, nil, jsonline.Error(data, err)
+	}
+	info = raw.Info
+	if raw.Injection != nil {
+		info.Injection = *raw.Injection
+	}
+	if len(raw.Injected) > 0 && raw.Injected[0] == '{' {
+		if err := json.Unmarshal(raw.Injected, &info.Injected); err != nil {
+			return info, nil, fmt.Errorf(`"injected": %w`, err)
+		}
+	}
+	if info.Schema < 1 || info.Schema > Schema {
+		return info, nil, fmt.Errorf("schema is %d, this version reads 1 to %d", info.Schema, Schema)
+	}
+	if info.Schema == 1 {
+		if bytes.HasPrefix(keys["encoding"], []byte("{")) {
+			return info, nil, errors.New(`encoding is an object: in schema 1 want a string, or write "schema": 2`)
+		}
+		return info, noteKeys(keys), nil
+	}
+	if slip := slips(keys); len(slip) > 0 {
+		return info, nil, fmt.Errorf("%s; a key of your own needs a name less like it", slip[0])
+	}
+	for _, f := range since2(&info) {
+		if value, ok := keys[f.key]; ok {
+			if err := strict(value, f.to); err != nil {
+				return info, nil, fmt.Errorf("%s: %w: want %s", f.key, err, f.want)
+			}
+		}
+	}
+	return info, nil, nil
+}
+
+// field is a key of schema 2.
+type field struct {
+	key, want string
+	to        any
+}
+
+func since2(info *Info) []field {
+	return []field{
+		{"path", `a string, "chunked:4"`, &info.Path},
+		{"passes", `a list for each forward pass, [[{"sequence": 0, "from": 0, "to": 4}], …]`, &info.Passes},
+		{"pad_masks", `a mask by step, {"1": [[0, 1], [1, 1]]}`, &info.PadMasks},
+		{"text", `[{"path": "chat", "messages": [{"role": "user", "content": "…"}], "rendered": "…", "token_ids": [1, 15]}, …]`, &info.Text},
+		{"generation", `{"from": 8, "tokens": [15, 7]}`, &info.Generation},
+		{"weights", `a list of files in the dump's folder, ["weights.safetensors"]`, &info.Weights},
+	}
+}
+
+// strict decodes a value in which every key must be known.
+func strict(data []byte, to any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	err := d.Decode(to)
+	var typ *json.UnmarshalTypeError
+	if errors.As(err, &typ) {
+		if typ.Field == "" {
+			return fmt.Errorf("it is a JSON %s", typ.Value)
+		}
+		return fmt.Errorf("%s is a JSON %s", typ.Field, typ.Value)
+	}
+	if err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return nil
+}
+
+// noteKeys says of a file of schema 1 which keys do nothing there that look as if they should.
+func noteKeys(keys map[string]json.RawMessage) []string {
+	notes := slips(keys)
+	for _, f := range since2(&Info{}) {
+		if _, ok := keys[f.key]; ok {
+			notes = append(notes, fmt.Sprintf(`run.json has %q, which was not read: it is a key of schema 2, this file says "schema": 1`, f.key))
+		}
+	}
+	return notes
+}
+
+// slips lists the unknown keys that are nearly a known one which the file lacks.
+func slips(keys map[string]json.RawMessage) (out []string) {
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if slices.Contains(known, key) {
+			continue
+		}
+		meant, near := nearest.Slip(key, known)
+		if _, there := keys[meant]; near && (!there || strings.EqualFold(meant, key)) {
+			out = append(out, fmt.Sprintf("run.json has the unknown key %q: did you mean %q?", key, meant))
+		}
+	}
+	return out
+}
+
+// known lists the keys of run.json.
+var known = func() (keys []string) {
+	for t, i := reflect.TypeFor[Info](), 0; i < t.NumField(); i++ {
+		key, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		keys = append(keys, key)
+	}
+	return keys
+}()
+
+// check looks at what the keys say.
+func (i *Info) check() error {
+	if i.Mode == "" {
+		i.Mode = Standard
+	}
+	if !slices.Contains([]string{Standard, Injected}, i.Mode) {
+		return fmt.Errorf("mode is %q, want %s or %s", i.Mode, Standard, Injected)
+	}
+	if !slices.Contains([]string{"", Nested, Isolated}, i.Injection) {
+		return fmt.Errorf("injection is %q, want %s or %s", i.Injection, Nested, Isolated)
+	}
+	for k, e := range i.Order {
+		if !filepath.IsLocal(e.File) || e.Step != "" && !filepath.IsLocal(e.Step) {
+			return fmt.Errorf("order entry %d: file %q of step %q leaves the dump's folder", k, e.File, e.Step)
+		}
+		if e.Layer == "" || e.Port == "" {
+			return fmt.Errorf("order entry %d: layer or port is empty", k)
+		}
+	}
+	if i.Schema == 1 {
+		return nil
+	}
+	return cmp.Or(i.checkRun(), i.checkStages())
+}
+
+// checkRun looks at the keys of schema 2 that say how the tokens were run.
+func (i *Info) checkRun() error {
+	if err := checkPath(i.Path); err != nil {
+		return err
+	}
+	if i.Path != "" && i.Path != OnePass && i.Passes == nil {
+		return fmt.Errorf("path is %q: want passes beside it, the forward passes that were run", i.Path)
+	}
+	if i.Passes != nil {
+		tokens, err := i.sequences()
+		if err != nil {
+			return fmt.Errorf("passes: %w", err)
+		}
+		if err := checkPasses(i.Passes, tokens); err != nil {
+			return err
+		}
+	}
+	if err := checkMask("pad_mask", i.PadMask); err != nil {
+		return err
+	}
+	for _, step := range slices.Sorted(maps.Keys(i.PadMasks)) {
+		if step == "0" {
+			return errors.New("pad_masks has step 0: want pad_mask for the first step, pad_masks for those behind it")
+		}
+		if err := checkMask(fmt.Sprintf("pad_masks[%q]", step), i.PadMasks[step]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkStages looks at the keys of schema 2 that other stages than the comparison of tensors judge.
+func (i *Info) checkStages() error {
+	for k, t := range i.Text {
+		if err := t.check(); err != nil {
+			return fmt.Errorf("text[%d]: %w", k, err)
+		}
+	}
+	if i.Generation != nil {
+		tokens, err := i.sequences()
+		if err == nil {
+			err = i.Generation.check(tokens)
+		}
+		if err != nil {
+			return fmt.Errorf("generation: %w", err)
+		}
+	}
+	return checkWeights(i.Weights)
+}

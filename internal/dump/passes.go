@@ -1,0 +1,186 @@
+package dump
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// OnePass is the execution path that goldens are made with: all tokens of a sequence in one forward pass.
+const OnePass = "one-pass"
+
+// Counts have at most nine digits, so that they fit an int everywhere.
+var pathPattern = regexp.MustCompile(strings.ReplaceAll(
+	`^(one-pass|decode(:N)?|chunked:N|batch|padding:(left|right)|prefix|repeat:N|lengths(:N(,N)*)?|mask)$`, "N", "[1-9][0-9]{0,8}"))
+
+const pathWant = "one-pass, decode, decode:N, chunked:N, batch, padding:left, padding:right, prefix, repeat:N, lengths, lengths:N,N,… or mask, each N from 1"
+
+// PassItem is what one forward pass fed of one sequence: its tokens From to To, To exclusive.
+type PassItem struct {
+	Sequence     int  `json:"sequence"` // index in token_ids
+	From         int  `json:"from"`
+	To           int  `json:"to"`
+	Fresh        bool `json:"fresh,omitempty"`         // the sequence began again, its cache was empty
+	CachedTokens int  `json:"cached_tokens,omitempty"` // tokens before From that the prefix cache held; on a sequence's first item only
+}
+
+// String is "sequence 0 tokens 4–7", both ends included, and what of them is special.
+func (p PassItem) String() string {
+	s := fmt.Sprintf("sequence %d tokens %d–%d", p.Sequence, p.From, p.To-1)
+	if p.Fresh {
+		s += " fresh"
+	}
+	if p.CachedTokens > 0 {
+		s += fmt.Sprintf(" behind %d cached", p.CachedTokens)
+	}
+	return s
+}
+
+func checkPath(path string) error {
+	if path == "" || pathPattern.MatchString(path) {
+		return nil
+	}
+	return fmt.Errorf("path is %q: want %s", path, pathWant)
+}
+
+// checkPasses follows the cache of each sequence through the forward passes.
+func checkPasses(passes [][]PassItem, tokens [][]int) error {
+	if len(passes) == 0 {
+		return errors.New("passes is empty: list the forward passes, or leave it out")
+	}
+	cached := map[int]int{} // by sequence, tokens in its cache
+	for k, pass := range passes {
+		if len(pass) == 0 {
+			return fmt.Errorf("passes[%d] feeds no sequence: leave it out", k)
+		}
+		fed := map[int]bool{}
+		for i, item := range pass {
+			err := item.check(tokens)
+			if err == nil && fed[item.Sequence] {
+				err = fmt.Errorf("sequence %d comes twice in one pass: want one item for each sequence", item.Sequence)
+			}
+			if err == nil {
+				err = item.follows(cached)
+			}
+			if err != nil {
+				return fmt.Errorf("passes[%d][%d]: %w", k, i, err)
+			}
+			fed[item.Sequence], cached[item.Sequence] = true, item.To
+		}
+	}
+	return nil
+}
+
+// check looks at an item alone.
+func (p PassItem) check(tokens [][]int) error {
+	switch {
+	case p.Sequence < 0 || p.Sequence >= len(tokens):
+		return fmt.Errorf("sequence is %d, token_ids has %d: want 0 to %d", p.Sequence, len(tokens), len(tokens)-1)
+	case p.From < 0 || p.To <= p.From:
+		return fmt.Errorf("from is %d and to is %d: want 0 ≤ from < to, to is exclusive", p.From, p.To)
+	case p.To > len(tokens[p.Sequence]):
+		return fmt.Errorf("to is %d: want at most %d, the tokens of sequence %d in token_ids", p.To, len(tokens[p.Sequence]), p.Sequence)
+	case p.CachedTokens < 0:
+		return fmt.Errorf("cached_tokens is %d: want a number of tokens", p.CachedTokens)
+	case p.Fresh && p.CachedTokens > 0:
+		return fmt.Errorf("fresh is an empty cache, cached_tokens are %d: leave one of them out", p.CachedTokens)
+	}
+	return nil
+}
+
+// follows checks that an item begins where the sequence's cache ends.
+func (p PassItem) follows(cached map[int]int) error {
+	end, again := cached[p.Sequence]
+	switch {
+	case p.Fresh:
+		end = 0
+	case again && p.CachedTokens > 0:
+		return fmt.Errorf("cached_tokens is %d behind the first item of sequence %d: leave it out", p.CachedTokens, p.Sequence)
+	case !again:
+		end = p.CachedTokens
+	}
+	if p.From != end {
+		return fmt.Errorf(`from is %d, the cache of sequence %d holds %d tokens: want from %d, or "fresh": true for a sequence that begins again at 0`,
+			p.From, p.Sequence, end, end)
+	}
+	return nil
+}
+
+// sequences returns token_ids as a list for each sequence.
+func (i *Info) sequences() (tokens [][]int, err error) {
+	if len(i.TokenIDs) > 0 {
+		err = json.Unmarshal(i.TokenIDs, &tokens)
+	}
+	if err != nil || len(tokens) == 0 {
+		return nil, errors.New("token_ids is missing or another form: want a list for each sequence, [[1, 15, 7], …]")
+	}
+	return tokens, nil
+}
+
+// checkMask wants one row for each sequence, all of one length, of zeros and ones.
+func checkMask(key string, mask [][]int) error {
+	for i, row := range mask {
+		if len(row) != len(mask[0]) {
+			return fmt.Errorf("%s[%d] has %d tokens, %s[0] has %d: want rows of one length, padding included", key, i, len(row), key, len(mask[0]))
+		}
+		for j, v := range row {
+			if v != 0 && v != 1 {
+				return fmt.Errorf("%s[%d][%d] is %d: want 0 for padding, 1 for a token", key, i, j, v)
+			}
+		}
+	}
+	return nil
+}
+
+// checkSteps wants a step for each forward pass, named by its number, and no other.
+func (r *Run) checkSteps() error {
+	steps := r.Steps()
+	for step := range r.Info.PadMasks {
+		if !slices.Contains(steps, step) {
+			return fmt.Errorf("pad_masks has step %q, the dump has none: want a mask for a step that was recorded", step)
+		}
+	}
+	if r.Info.Passes == nil {
+		return nil
+	}
+	for k := range r.Info.Passes {
+		if !slices.Contains(steps, strconv.Itoa(k)) {
+			return fmt.Errorf("passes[%d] has no tensors: want a step %q in the dump, one for each forward pass", k, strconv.Itoa(k))
+		}
+	}
+	for _, s := range steps {
+		if k, err := strconv.Atoi(s); err != nil || k < 0 || k >= len(r.Info.Passes) || strconv.Itoa(k) != s {
+			return fmt.Errorf("step %q belongs to none of the %d forward passes of passes: want steps 0 to %d", s, len(r.Info.Passes), len(r.Info.Passes)-1)
+		}
+	}
+	return nil
+}
+
+// ErrUnjudged says that a run was recorded along a way that this version cannot judge.
+var ErrUnjudged = errors.New("this version cannot judge that yet, parity show prints the run")
+
+// judgeable refuses a run whose rows are not those of one forward pass over one sequence.
+func (i *Info) judgeable() error {
+	if i.Path != "" && i.Path != OnePass {
+		return fmt.Errorf("path is %q, not %s: %w", i.Path, OnePass, ErrUnjudged)
+	}
+	if len(i.PadMasks) > 0 {
+		return fmt.Errorf("pad_masks has padding behind the first step: %w", ErrUnjudged)
+	}
+	if i.Passes == nil {
+		return nil
+	}
+	tokens, err := i.sequences()
+	if err != nil {
+		return err
+	}
+	whole := PassItem{To: len(tokens[0]), Fresh: i.Passes[0][0].Fresh}
+	if len(tokens) > 1 || len(i.Passes) > 1 || len(i.Passes[0]) > 1 || i.Passes[0][0] != whole {
+		return fmt.Errorf("passes is more or less than one forward pass over one whole sequence: %w", ErrUnjudged)
+	}
+	return nil
+}

@@ -1,0 +1,372 @@
+package dump_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/dump"
+)
+
+// full has every key of schema 2.
+const full = `{
+ "schema": 2, "engine": "max", "versions": {"max": "26.7.0"}, "device": "cpu",
+ "encoding": {"compute": "bfloat16", "kv_cache": "float8_e4m3fn"},
+ "mode": "injected", "injection": "nested", "case": "short", "prompt": "Hello", "reference_text": " world",
+ "token_ids": [[1, 15, 7, 9], [1, 15, 7]], "date": "2026-11-22T10:00:00Z",
+ "order": [["0", "a", "output", "a.max"], ["1", "a", "output", "all.safetensors", "x"]],
+ "injected": {"a-input_0": "b-output"}, "seconds": {"load": 1.5}, "peak_rss_bytes": 7, "nonce": "n", "inputs": {"case.steps": "2"}, "sha256": {"a.max": "00"},
+ "pad_mask": [[1, 1, 1], [0, 1, 1]], "not_injected": {"m": "a mask"}, "raw": {"0/a": "f32:2"}, "load_audit": {"missing": ["w"], "unused": [], "allowed": []},
+ "uncaptured": {"m": ["kv"]},
+ "path": "batch",
+ "passes": [[{"sequence": 0, "from": 0, "to": 3}, {"sequence": 1, "from": 2, "to": 3, "cached_tokens": 2}],
+            [{"sequence": 1, "from": 0, "to": 3, "fresh": true}, {"sequence": 0, "from": 3, "to": 4}]],
+ "pad_masks": {"1": [[1, 1, 1], [0, 0, 1]]},
+ "text": [{"path": "completion", "prompt": "Hello", "token_ids": [1, 15]},
+          {"path": "chat", "messages": [{"role": "user", "content": "Hello"}], "rendered": "<u>Hello", "token_ids": [1, 3, 15]}],
+ "weights": ["weights.safetensors"]
+}`
+
+func TestRoundTrip(t *testing.T) {
+	generation := `{"schema": 2, "engine": "max", "encoding": "q4_k", "mode": "standard", "token_ids": [[1, 15, 7, 9]], "path": "one-pass",
+		"passes": [[{"sequence": 0, "from": 0, "to": 4}]], "generation": {"from": 2, "tokens": [7, 9, 4]}}`
+	all := []string{full, generation}
+	for _, pattern := range []string{"../../golden/testdata/*/run.json", "../../fixtures/*/runs/*/*/run.json"} {
+		names, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		require.NotEmpty(t, names, pattern)
+		for _, name := range names {
+			data, err := os.ReadFile(name)
+			require.NoError(t, err)
+			var recording struct{ Cases []json.RawMessage }
+			require.NoError(t, json.Unmarshal(data, &recording))
+			if recording.Cases == nil {
+				recording.Cases = []json.RawMessage{data}
+			}
+			for _, c := range recording.Cases {
+				all = append(all, string(c))
+			}
+		}
+	}
+	for _, text := range all {
+		info, notes, err := dump.ParseInfo(dump.RunFile, []byte(text))
+		require.NoError(t, err)
+		assert.Empty(t, notes)
+		written, err := json.Marshal(info)
+		require.NoError(t, err)
+		assert.JSONEq(t, text, string(written))
+	}
+}
+
+func TestEveryKeyIsTested(t *testing.T) {
+	info, _, err := dump.ParseInfo(dump.RunFile, []byte(full))
+	require.NoError(t, err)
+	info.Generation = &dump.Generation{From: 1, Tokens: []int{1}} // of one sequence only
+	written, err := json.Marshal(info)
+	require.NoError(t, err)
+	var keys map[string]any
+	require.NoError(t, json.Unmarshal(written, &keys))
+	assert.ElementsMatch(t, dump.Known, mapKeys(keys), "full has each key of Info with a value that is not empty")
+}
+
+func mapKeys(m map[string]any) (keys []string) {
+	for k := range m {
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+// with is a run.json of schema 2 with two sequences of 4 and 2 tokens.
+func with(keys string) string {
+	return `{"schema": 2, "engine": "max", "token_ids": [[1, 15, 7, 9], [1, 15]], ` + keys + `}`
+}
+
+// passes is with for a list of "sequence from to …" items, passes divided by |.
+func passes(path, items string) string {
+	var list []string
+	for pass := range strings.SplitSeq(items, "|") {
+		var l []string
+		for item := range strings.SplitSeq(pass, ",") {
+			f := strings.Fields(item)
+			if len(f) == 0 {
+				continue
+			}
+			s := fmt.Sprintf(`{"sequence": %s, "from": %s, "to": %s`, f[0], f[1], f[2])
+			for _, extra := range f[3:] {
+				key, value, _ := strings.Cut(extra, "=")
+				s += fmt.Sprintf(`, %q: %s`, key, value)
+			}
+			l = append(l, s+"}")
+		}
+		list = append(list, "["+strings.Join(l, ",")+"]")
+	}
+	return with(fmt.Sprintf(`"path": %q, "passes": [%s]`, path, strings.Join(list, ",")))
+}
+
+func TestSchema2Refused(t *testing.T) {
+	for _, tt := range []struct{ name, data, want, reason string }{
+		{"encoding number", with(`"encoding": 16`), `encoding: it is a JSON number: want "bfloat16", or {"compute"`, "neither of the two forms"},
+		{"encoding key", with(`"encoding": {"compute": "bfloat16", "cache": "float32"}`), `encoding: unknown field "cache": want`, "no key is passed over"},
+		{"encoding half", with(`"encoding": {"compute": "bfloat16"}`), "encoding: compute or kv_cache is empty", "a string says that"},
+		{"path", with(`"path": "chunks:4"`), `path is "chunks:4": want one-pass, decode, decode:N, chunked:N`, "no such path"},
+		{"path without its number", with(`"path": "chunked"`), `path is "chunked": want`, "chunks of what?"},
+		{"path of nothing", with(`"path": "repeat:0"`), `path is "repeat:0": want`, "N is from 1"},
+		{"path side", with(`"path": "padding:top"`), `path is "padding:top": want`, "left or right"},
+		{"path number", with(`"path": 4`), `path: it is a JSON number: want a string`, "a type error says what is wanted"},
+		{"path alone", with(`"path": "chunked:4"`), `path is "chunked:4": want passes beside it`, "a claim without what was run"},
+		{"no passes", with(`"passes": []`), "passes is empty", "an empty list says nothing"},
+		{"empty pass", passes("batch", "0 0 4||1 0 2"), "passes[1] feeds no sequence", "a forward pass of nothing"},
+		{"passes type", with(`"passes": [{"sequence": 0}]`), "passes: it is a JSON object: want a list for each forward pass", "a list of lists"},
+		{"item type", with(`"passes": [[{"sequence": 0, "from": "0", "to": 4}]]`), "passes: from is a JSON string: want a list", "numbers only"},
+		{"item key", with(`"passes": [[{"seq": 0, "from": 0, "to": 4}]]`), `passes: unknown field "seq": want`, "no key is passed over"},
+		{"no ids", `{"schema": 2, "passes": [[{"sequence": 0, "from": 0, "to": 4}]]}`, "passes: token_ids is missing", "what was fed is unknown"},
+		{"flat ids", `{"schema": 2, "token_ids": [1, 2], "passes": [[{"sequence": 0, "from": 0, "to": 2}]]}`, "passes: token_ids is missing or another form", "sequences are counted"},
+		{"sequence", passes("batch", "2 0 1"), "passes[0][0]: sequence is 2, token_ids has 2: want 0 to 1", "no such sequence"},
+		{"negative sequence", passes("batch", "-1 0 1"), "passes[0][0]: sequence is -1", "no such sequence"},
+		{"range", passes("decode", "0 0 2|0 2 2"), "passes[1][0]: from is 2 and to is 2: want 0 ≤ from < to", "nothing is fed"},
+		{"negative", passes("decode", "0 -1 2"), "passes[0][0]: from is -1", "no such token"},
+		{"beyond", passes("decode", "0 0 4|0 4 5"), "passes[1][0]: to is 5: want at most 4", "a token that token_ids lacks"},
+		{"gap", passes("chunked:2", "0 0 2|0 3 4"), "passes[1][0]: from is 3, the cache of sequence 0 holds 2 tokens: want from 2", "token 2 is fed by no pass"},
+		{"again", passes("chunked:2", "0 0 2|0 1 4"), `want from 2, or "fresh": true`, "a token is fed twice"},
+		{"late", passes("decode", "0 1 4"), "from is 1, the cache of sequence 0 holds 0 tokens", "the first token is missing"},
+		{"twice in a pass", passes("batch", "0 0 2, 0 2 4"), "passes[0][1]: sequence 0 comes twice in one pass", "which row is which?"},
+		{"cached", passes("prefix", "0 0 4|1 1 2 cached_tokens=2"), "from is 1, the cache of sequence 1 holds 2 tokens", "from is the number of cached tokens"},
+		{"cached later", passes("prefix", "0 0 2|0 2 4 cached_tokens=2"), "cached_tokens is 2 behind the first item of sequence 0", "the prefix cache is asked once"},
+		{"negative cached", passes("prefix", "0 0 4 cached_tokens=-1"), "cached_tokens is -1", "no number of tokens"},
+		{"fresh and cached", passes("prefix", "0 2 4 fresh=true cached_tokens=2"), "fresh is an empty cache, cached_tokens are 2", "both cannot be"},
+		{"fresh from the middle", passes("repeat:2", "0 0 4|0 2 4 fresh=true"), "from is 2, the cache of sequence 0 holds 0 tokens", "an empty cache holds nothing"},
+		{"ragged mask", with(`"pad_mask": [[1, 1], [1]]`), "pad_mask[1] has 1 tokens, pad_mask[0] has 2", "padding is part of the row"},
+		{"grey mask", with(`"pad_mask": [[1, 2]]`), "pad_mask[0][1] is 2: want 0 for padding, 1 for a token", "a mask has two values"},
+		{"mask of the first step", with(`"pad_masks": {"0": [[1]]}`), "pad_masks has step 0: want pad_mask", "one place for one thing"},
+		{"grey later mask", with(`"pad_masks": {"1": [[-1]]}`), `pad_masks["1"][0][0] is -1`, "a mask has two values"},
+		{"masks type", with(`"pad_masks": [[1]]`), "pad_masks: it is a JSON array: want a mask by step", "which step?"},
+		{"text path", with(`"text": [{"prompt": "a", "token_ids": [1]}]`), "text[0]: path is empty", "of which API path"},
+		{"text of nothing", with(`"text": [{"path": "chat", "token_ids": [1]}]`), "text[0]: want either prompt or messages", "what was asked"},
+		{"text of both", with(`"text": [{"path": "chat", "prompt": "a", "messages": [{"role": "user", "content": "a"}], "token_ids": [1]}]`), "want either prompt or messages", "which was asked?"},
+		{"text without an answer", with(`"text": [{"path": "completion", "prompt": "a"}]`), "text[0]: want rendered, token_ids or both", "nothing to judge"},
+		{"text role", with(`"text": [{"path": "chat", "messages": [{"content": "a"}], "token_ids": [1]}]`), "text[0]: messages[0]: role is empty", "a template needs it"},
+		{"text id", with(`"text": [{"path": "chat", "prompt": "a", "token_ids": [1, -2]}]`), "text[0]: token_ids[1] is -2", "no token"},
+		{"text key", with(`"text": [{"path": "chat", "prompts": ["a"]}]`), `text: unknown field "prompts": want`, "no key is passed over"},
+		{"text type", with(`"text": "Hello"`), "text: it is a JSON string: want [", "a list, one entry for each API path"},
+		{"generation of two", with(`"generation": {"from": 2, "tokens": [7]}`), "generation: token_ids has 2 sequences: want one", "whose tokens are they?"},
+		{"generation from", one(`"generation": {"from": 0, "tokens": [7]}`), "generation: from is 0: want 1 to 4", "no row decides the first token"},
+		{"generation beyond", one(`"generation": {"from": 5, "tokens": [7]}`), "generation: from is 5: want 1 to 4", "behind the prompt"},
+		{"too many tokens", one(`"generation": {"from": 3, "tokens": [1, 2, 3]}`), "generation: tokens has 3 choices: want 1 to 2", "more tokens than rows that decide them"},
+		{"no tokens", one(`"generation": {"from": 3}`), "generation: tokens has 0 choices", "nothing to judge"},
+		{"negative token", one(`"generation": {"from": 3, "tokens": [-1]}`), "generation: tokens[0] is -1", "no token"},
+		{"weights type", with(`"weights": "w.safetensors"`), "weights: it is a JSON string: want a list of files", "one form"},
+		{"weights elsewhere", with(`"weights": ["../w.safetensors"]`), `weights[0]: file "../w.safetensors" leaves the dump's folder`, "nothing outside the folder is read"},
+		{"weights twice", with(`"weights": ["w", "w"]`), `weights[1]: file "w" comes twice`, "a weight would be there twice"},
+		{"slip", with(`"pases": [[{"sequence": 0, "from": 0, "to": 4}]]`), `unknown key "pases": did you mean "passes"?; a key of your own`, "a slip would be a key that does nothing"},
+		{"slip of an old key", with(`"mod": "injected"`), `unknown key "mod": did you mean "mode"?`, "keys of schema 1, too"},
+		{"capitals", with(`"Path": "one-pass"`), `unknown key "Path": did you mean "path"?`, "keys are small"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, _, err := dump.ParseInfo("x/run.json", []byte(tt.data))
+			require.ErrorContains(t, err, `dump: open "x/run.json": `, tt.reason)
+			require.ErrorContains(t, err, tt.want, tt.reason)
+		})
+	}
+}
+
+// one is with for one sequence of 4 tokens.
+func one(keys string) string {
+	return `{"schema": 2, "engine": "max", "token_ids": [[1, 15, 7, 9]], ` + keys + `}`
+}
+
+func TestSchema2(t *testing.T) {
+	for _, tt := range []struct {
+		name, data string
+		unjudged   string // the key that this version cannot judge
+		notJudged  []string
+		reason     string
+	}{
+		{"plain", with(`"mode": "standard"`), "", nil, "the keys of schema 2 may be left out"},
+		{"own key", with(`"sequence": [[1]], "model_class": "m.M", "host": "h"`), "", nil, "engines may add their own"},
+		{"own key like one that is there", with(`"mode": "standard", "model": "m"`), "", nil, "mode is there, so model is no slip of it"},
+		{"one pass", one(`"path": "one-pass", "passes": [[{"sequence": 0, "from": 0, "to": 4}]]`), "", nil, "what a run without passes is"},
+		{"fresh", one(`"passes": [[{"sequence": 0, "from": 0, "to": 4, "fresh": true}]]`), "", nil, "a first pass has an empty cache anyway"},
+		{"mask", with(`"pad_mask": [[1, 1, 1, 1], [0, 0, 1, 1]]`), "", nil, "padding of the first step is judged"},
+		{"no sequences", `{"schema": 2, "engine": "func", "token_ids": []}`, "", nil, "a module has no tokens"},
+		{"part", one(`"passes": [[{"sequence": 0, "from": 0, "to": 3}]]`), "passes", nil, "a row that no pass fed"},
+		{"cached", one(`"passes": [[{"sequence": 0, "from": 2, "to": 4, "cached_tokens": 2}]]`), "passes", nil, "rows from the prefix cache"},
+		{"chunks of one pass", one(`"passes": [[{"sequence": 0, "from": 0, "to": 2}], [{"sequence": 0, "from": 2, "to": 4}]]`), "passes", nil, "two forward passes"},
+		{"sequences", passes("one-pass", "0 0 4, 1 0 2"), "passes", nil, "several sequences"},
+		{"decode", passes("decode", "0 0 2|0 2 3|0 3 4"), "path", nil, "another path"},
+		{"chunked", passes("chunked:2", "0 0 2|0 2 4"), "path", nil, "another path"},
+		{"batch", passes("batch", "0 0 4, 1 0 2|1 0 2 fresh=true, 0 0 4 fresh=true"), "path", nil, "both orders"},
+		{"padding", passes("padding:left", "0 0 4, 1 0 2"), "path", nil, "another path"},
+		{"prefix", passes("prefix", "0 0 4|1 1 2 cached_tokens=1"), "path", nil, "a hit"},
+		{"no hit", passes("prefix", "0 0 4|1 0 2 cached_tokens=0"), "path", nil, "whether that will do is judged, not read"},
+		{"repeat", passes("repeat:2", "0 0 4|1 0 2|0 0 4 fresh=true"), "path", nil, "another prompt between"},
+		{"lengths", passes("lengths:1,2", "0 0 1|0 0 2 fresh=true"), "path", nil, "beginnings"},
+		{"mask path", passes("mask", "0 0 4|0 0 4 fresh=true"), "path", nil, "an encoder"},
+		{"later padding", with(`"pad_masks": {"1": [[1], [0]]}`), "pad_masks", nil, "padding behind the first step"},
+		{"text", with(`"text": [{"path": "chat", "prompt": "a", "token_ids": [1]}, {"path": "completion", "prompt": "a", "rendered": "a"}]`), "", []string{"text (chat, completion)"}, "tensors are judged beside it"},
+		{"generation", one(`"generation": {"from": 2, "tokens": [7, 9, 3]}`), "", []string{"generation (3 tokens from 2)"}, "as many tokens as rows"},
+		{"weights", with(`"weights": ["a", "b"]`), "", []string{"weights (a, b)"}, "tensors are judged beside them"},
+		{"empty", with(`"text": [], "weights": [], "generation": null, "passes": null`), "", nil, "nothing is nothing"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			info, notes, err := dump.ParseInfo("run.json", []byte(tt.data))
+			require.NoError(t, err, tt.reason)
+			assert.Empty(t, notes, tt.reason)
+			assert.Equal(t, tt.notJudged, info.NotJudged(), tt.reason)
+			err = info.Judgeable()
+			if tt.unjudged == "" {
+				require.NoError(t, err, tt.reason)
+				return
+			}
+			require.ErrorIs(t, err, dump.ErrUnjudged, tt.reason)
+			require.ErrorContains(t, err, tt.unjudged+" ", tt.reason)
+		})
+	}
+}
+
+// What a file of schema 1 says beside its keys is its engine's own, whatever schema 2 calls it.
+func TestSchema1(t *testing.T) {
+	for _, tt := range []struct{ name, data, notes, err, reason string }{
+		{"own keys", `{"schema": 1, "sequence": [[1]], "model_class": "m.M", "model_file": "m.py"}`, "", "", "what goparity's runners add"},
+		{"later key", `{"schema": 1, "path": "/models/x"}`, `has "path", which was not read: it is a key of schema 2`, "", "an engine's own key of that name"},
+		{"other form", `{"schema": 1, "passes": 3, "weights": {}, "text": "Hello"}`, `has "passes"`, "", "of any form"},
+		{"slip", `{"schema": 1, "encodng": "bfloat16"}`, `unknown key "encodng": did you mean "encoding"?`, "", "it was always read, so it is"},
+		{"encoding", `{"schema": 1, "encoding": {"compute": "a", "kv_cache": "b"}}`, "", `encoding is an object: in schema 1 want a string, or write "schema": 2`, "a form of schema 2"},
+		{"injected", `{"schema": 1, "injected": ["a"]}`, "", "", "a list where nothing was injected"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			info, notes, err := dump.ParseInfo("run.json", []byte(tt.data))
+			if tt.err != "" {
+				require.ErrorContains(t, err, tt.err, tt.reason)
+				return
+			}
+			require.NoError(t, err, tt.reason)
+			assert.Contains(t, strings.Join(notes, "\n"), tt.notes, tt.reason)
+			assert.Equal(t, tt.notes == "", len(notes) == 0, tt.reason)
+			assert.NoError(t, info.Judgeable(), tt.reason)
+			assert.Empty(t, info.Describe(), tt.reason)
+		})
+	}
+}
+
+func TestEncoding(t *testing.T) {
+	for _, tt := range []struct{ data, want, reason string }{
+		{`"bfloat16"`, "bfloat16", "nothing is said of the KV cache"},
+		{`{"compute": "bfloat16", "kv_cache": "bfloat16"}`, "bfloat16", "both are one type"},
+		{`{"compute": "bfloat16", "kv_cache": "float8_e4m3fn"}`, "bfloat16 with a KV cache in float8_e4m3fn", "two types"},
+		{`""`, "", "the engine's own choice"},
+	} {
+		var e dump.Encoding
+		require.NoError(t, json.Unmarshal([]byte(tt.data), &e), tt.reason)
+		assert.Equal(t, tt.want, e.String(), tt.reason)
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	info, _, err := dump.ParseInfo("run.json", []byte(full))
+	require.NoError(t, err)
+	info.Generation = &dump.Generation{From: 1, Tokens: []int{15, 7}}
+	assert.Equal(t, []string{
+		"path: batch",
+		"pass 0: sequence 0 tokens 0–2, sequence 1 tokens 2–2 behind 2 cached",
+		"pass 1: sequence 1 tokens 0–2 fresh, sequence 0 tokens 3–3",
+		"padding in step 1: mask of 2 sequences",
+		`text of completion: 2 token ids, rendered ""`,
+		`text of chat: 3 token ids, rendered "<u>Hello"`,
+		"generation: from 1, tokens [15 7]",
+		"weights: weights.safetensors",
+	}, info.Describe())
+}
+
+// A dump that cannot be judged is opened only to be looked at, whichever way it is opened.
+func TestOpenUnjudged(t *testing.T) {
+	order := `"order": [["0", "a", "output", "a-output.max"], ["1", "a", "output", "a-output.max"]]`
+	chunked := strings.TrimSuffix(passes("chunked:2", "0 0 2|0 2 4"), "}") + ", " + order + "}"
+	tensors := map[string]any{"0/a-output.max": 1., "1/a-output.max": 2.}
+	files := func(run string) map[string]any {
+		out := map[string]any{"run.json": run}
+		for name, v := range tensors {
+			out[name] = v
+		}
+		return out
+	}
+	dir := folder(t, files(chunked))
+	for _, path := range []string{dir, filepath.Join(dir, "1")} {
+		_, err := dump.Open(path, dump.Options{})
+		require.ErrorIs(t, err, dump.ErrUnjudged, path)
+		require.ErrorContains(t, err, `run.json": path is "chunked:2", not one-pass: this version cannot judge that yet, parity show prints the run`)
+		r, err := dump.Open(path, dump.Options{Unjudged: true})
+		require.NoError(t, err, path)
+		require.NoError(t, r.Close())
+	}
+	_, err := dump.ReadInfo(dir)
+	require.ErrorIs(t, err, dump.ErrUnjudged)
+	_, err = dump.OpenCases(dir, dump.Options{})
+	require.ErrorIs(t, err, dump.ErrUnjudged)
+	recording := folder(t, map[string]any{"run.json": `{"schema": 2, "cases": [` + chunked + `]}`})
+	_, err = dump.OpenCases(recording, dump.Options{})
+	require.ErrorIs(t, err, dump.ErrUnjudged)
+}
+
+func TestOpenSchema2(t *testing.T) {
+	two := `, "order": [["0", "a", "output", "a-output.max"], ["1", "a", "output", "a-output.max"]]}`
+	whole := one(`"passes": [[{"sequence": 0, "from": 0, "to": 4}]]`)
+	tensors := map[string]any{"0/a-output.max": 1., "1/a-output.max": 2.}
+	listed := func(run string) string { return strings.TrimSuffix(run, "}") + two }
+	for _, tt := range []struct{ name, run, want, reason string }{
+		{"a step too many", listed(whole), `step "1" belongs to none of the 1 forward passes of passes: want steps 0 to 0`, "a step that no pass made"},
+		{"unlisted step too many", whole, `step "1" belongs to none`, "folders count without a list, too"},
+		{"a step too few", listed(passes("decode", "0 0 2|0 2 3|0 3 4")), `passes[2] has no tensors: want a step "2" in the dump`, "a pass without its folder"},
+		{"mask of no step", listed(with(`"pad_masks": {"7": [[1]]}`)), `pad_masks has step "7", the dump has none`, "a mask that masks nothing"},
+		{"weights", listed(with(`"weights": ["w.safetensors"]`)), `weights[0]: there is no file "w.safetensors" in the dump's folder`, "a listed file that is gone is damage"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			files := map[string]any{"run.json": tt.run}
+			for name, v := range tensors {
+				files[name] = v
+			}
+			_, err := dump.Open(folder(t, files), dump.Options{Unjudged: true})
+			require.ErrorContains(t, err, tt.want, tt.reason)
+		})
+	}
+	for _, list := range []string{`"order": [["0", "a", "output", "a-output.max"]]`, `"mode": "standard"`} {
+		run := one(`"weights": ["w.safetensors", "more/w.safetensors"], ` + list)
+		r, err := dump.Open(folder(t, map[string]any{"run.json": run, "0/a-output.max": 1., "w.safetensors": named(t, "w"), "more/w.safetensors": named(t, "v")}), dump.Options{})
+		require.NoError(t, err, list)
+		assert.Len(t, r.Entries, 1, "weights are no tensors of the run, whether it lists those or not")
+		require.NoError(t, r.Close())
+	}
+}
+
+func TestRecordingSchema(t *testing.T) {
+	for _, tt := range []struct{ data, want, reason string }{
+		{`{"schema": 3, "cases": [{"schema": 1}]}`, "schema is 3, this version reads 1 to 2", "a later version"},
+		{`{"schema": 2, "cases": [{"schema": 1}], "path": "chunked:4"}`, `unknown field "path": beside "cases" want "schema" alone`, "it would say nothing here"},
+		{`{"schema": 2, "cases": [{"schema": 2, "pth": "one-pass"}]}`, `did you mean "path"?`, "a case is read like a dump"},
+		{`{"schema": 1, "cases": [], "path": "x"}`, "the recording has no cases", "schema 1 may have more beside its cases"},
+	} {
+		_, err := dump.OpenCases(folder(t, map[string]any{"run.json": tt.data}), dump.Options{})
+		require.ErrorContains(t, err, tt.want, tt.reason)
+	}
+}
+
+func TestDocumented(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/run-json.md")
+	require.NoError(t, err)
+	for _, key := range dump.Known {
+		assert.Contains(t, string(doc), "`"+key+"`")
+	}
+	blocks := strings.Split(string(doc), "```json\n")[1:]
+	require.Len(t, blocks, 3)
+	for _, b := range blocks {
+		text, _, _ := strings.Cut(b, "```")
+		_, notes, err := dump.ParseInfo("docs/run-json.md", []byte(text))
+		require.NoError(t, err, text)
+		assert.Empty(t, notes)
+	}
+}

@@ -1,0 +1,131 @@
+package dump
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Text is what the engine itself made of a prompt along one of its API paths.
+type Text struct {
+	Path     string    `json:"path"` // the API path: "completion", "chat", …
+	Prompt   string    `json:"prompt,omitempty"`
+	Messages []Message `json:"messages,omitempty"` // in place of Prompt
+	Rendered string    `json:"rendered,omitempty"` // after the chat template
+	TokenIDs []int     `json:"token_ids,omitempty"`
+}
+
+// Message is one turn of a chat.
+type Message struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+// Generation is the engine's own choices along a forced continuation of the prompt: row From − 1 + k decides Tokens[k].
+type Generation struct {
+	From   int   `json:"from"` // tokens of the prompt; token_ids has the prompt and the forced continuation
+	Tokens []int `json:"tokens"`
+}
+
+func (t Text) check() error {
+	switch {
+	case t.Path == "":
+		return errors.New(`path is empty: want the API path, "completion" or "chat"`)
+	case (t.Prompt == "") == (len(t.Messages) == 0):
+		return errors.New("want either prompt or messages, what the engine was asked")
+	case t.Rendered == "" && len(t.TokenIDs) == 0:
+		return errors.New("want rendered, token_ids or both, what the engine made of it")
+	}
+	for i, m := range t.Messages {
+		if m.Role == "" {
+			return fmt.Errorf(`messages[%d]: role is empty: want "system", "user" or "assistant"`, i)
+		}
+	}
+	return checkTokens("token_ids", t.TokenIDs)
+}
+
+func (g Generation) check(tokens [][]int) error {
+	if len(tokens) != 1 {
+		return fmt.Errorf("token_ids has %d sequences: want one, a case for each generation", len(tokens))
+	}
+	if n := len(tokens[0]); g.From < 1 || g.From > n {
+		return fmt.Errorf("from is %d: want 1 to %d, the tokens of the prompt in token_ids", g.From, n)
+	}
+	if rows := len(tokens[0]) - g.From + 1; len(g.Tokens) == 0 || len(g.Tokens) > rows {
+		return fmt.Errorf("tokens has %d choices: want 1 to %d, the rows from %d to the end of token_ids", len(g.Tokens), rows, g.From-1)
+	}
+	return checkTokens("tokens", g.Tokens)
+}
+
+func checkTokens(key string, ids []int) error {
+	for i, id := range ids {
+		if id < 0 {
+			return fmt.Errorf("%s[%d] is %d: want a token id", key, i, id)
+		}
+	}
+	return nil
+}
+
+// checkWeights wants files in the folder of the dump, each once.
+func checkWeights(files []string) error {
+	for i, f := range files {
+		if !filepath.IsLocal(f) {
+			return fmt.Errorf("weights[%d]: file %q leaves the dump's folder: want a file in it", i, f)
+		}
+		if slices.Contains(files[:i], f) {
+			return fmt.Errorf("weights[%d]: file %q comes twice: leave one out", i, f)
+		}
+	}
+	return nil
+}
+
+// NotJudged lists what the run brings that this version reads, but does not judge.
+func (i *Info) NotJudged() (what []string) {
+	if len(i.Text) > 0 {
+		var paths []string
+		for _, t := range i.Text {
+			if !slices.Contains(paths, t.Path) {
+				paths = append(paths, t.Path)
+			}
+		}
+		what = append(what, fmt.Sprintf("text (%s)", strings.Join(paths, ", ")))
+	}
+	if i.Generation != nil {
+		what = append(what, fmt.Sprintf("generation (%d tokens from %d)", len(i.Generation.Tokens), i.Generation.From))
+	}
+	if len(i.Weights) > 0 {
+		what = append(what, fmt.Sprintf("weights (%s)", strings.Join(i.Weights, ", ")))
+	}
+	return what
+}
+
+// Describe lists, for people, what the keys of schema 2 say of the run, a line each.
+func (i *Info) Describe() (lines []string) {
+	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	if i.Path != "" {
+		say("path: %s", i.Path)
+	}
+	for k, pass := range i.Passes {
+		var items []string
+		for _, p := range pass {
+			items = append(items, p.String())
+		}
+		say("pass %d: %s", k, strings.Join(items, ", "))
+	}
+	for _, step := range slices.Sorted(maps.Keys(i.PadMasks)) {
+		say("padding in step %s: mask of %d sequences", step, len(i.PadMasks[step]))
+	}
+	for _, t := range i.Text {
+		say("text of %s: %d token ids, rendered %q", t.Path, len(t.TokenIDs), t.Rendered)
+	}
+	if g := i.Generation; g != nil {
+		say("generation: from %d, tokens %v", g.From, g.Tokens)
+	}
+	for _, f := range i.Weights {
+		say("weights: %s", f)
+	}
+	return lines
+}

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/session"
+	"github.com/goparity/goparity/internal/setting"
 	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
@@ -129,7 +130,7 @@ func cmdGolden(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: golden FIXTURE DUMP")
 	}
-	s, err := session.Start(session.Config{Fixtures: []string{ts.MkAbs(args[0])}, Update: session.UpdateAll, GoldenDump: ts.MkAbs(args[1])})
+	s, err := session.Start(session.Config{Fixtures: []string{ts.MkAbs(args[0])}, Update: setting.UpdateAll, GoldenDump: ts.MkAbs(args[1])})
 	ts.Check(err)
 	ts.Check(s.Update(io.Discard))
 	ts.Check(s.Close())

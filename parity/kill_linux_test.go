@@ -21,6 +21,7 @@ import (
 
 	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/session"
+	"github.com/goparity/goparity/internal/setting"
 )
 
 // crew are the living processes that inherited this variable.
@@ -104,7 +105,7 @@ func TestAnUpdateThatIsKilledLeavesTheGoldensWhole(t *testing.T) {
 	require.NoError(t, m.write(filepath.Join(dir, "ref"), toyRun{engine: "torch", format: "max", caseName: "short", encoding: "float32", mode: "standard", steps: 1}))
 	require.NoError(t, m.write(filepath.Join(dir, "ref2"), toyRun{engine: "torch", format: "max", caseName: "short", encoding: "float32", mode: "standard", steps: 1, edits: []toyEdit{edit}}))
 	fixture := filepath.Join(dir, "fixtures", "toy")
-	s, err := session.Start(session.Config{Fixtures: []string{fixture}, Update: session.UpdateAll, GoldenDump: filepath.Join(dir, "ref")})
+	s, err := session.Start(session.Config{Fixtures: []string{fixture}, Update: setting.UpdateAll, GoldenDump: filepath.Join(dir, "ref")})
 	require.NoError(t, err)
 	require.NoError(t, s.Update(io.Discard))
 	require.NoError(t, s.Close())

@@ -1,6 +1,7 @@
 package testmain
 
 import (
+	"errors"
 	"flag"
 	"io"
 
@@ -15,9 +16,9 @@ func Run(m TestingM, stdout, stderr io.Writer, opts ...Option) int {
 // Configure parses arguments with a flag set to which other libraries have added theirs, and gives what they and the environment ask for.
 func Configure(fs *flag.FlagSet, args []string, getenv func(string) string) (session.Config, error) {
 	var c session.Config
-	f := registerFlags(fs)
-	if err := fs.Parse(args); err != nil {
+	wrong := registerFlags(fs, &c, getenv)
+	if err := errors.Join(wrong, fs.Parse(args)); err != nil {
 		return c, err
 	}
-	return c, f.configure(&c, getenv)
+	return c, configure(fs, &c, getenv)
 }

@@ -8,9 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/internal/gpu"
-	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/session"
+	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/testmain"
 )
 
@@ -27,13 +26,13 @@ func newFlags() *flag.FlagSet {
 func TestFlagsAndEnvironment(t *testing.T) {
 	none := func(c session.Config) session.Config {
 		if c.Update == "" {
-			c.Update = session.UpdateNone
+			c.Update = setting.UpdateNone
 		}
 		if c.Run == "" {
-			c.Run = gpu.DefaultRun
+			c.Run = setting.DefaultRun
 		}
 		if c.Replay != "" {
-			c.Run = session.RunReplay
+			c.Run = setting.RunReplay
 		}
 		return c
 	}
@@ -52,24 +51,24 @@ func TestFlagsAndEnvironment(t *testing.T) {
 		{[]string{"-parity.dump=d"}, env{"PARITY_GOLDEN_DUMP": "e"}, session.Config{GoldenDump: "d"}, "dump"},
 		{nil, env{"PARITY_GOLDEN_DUMP": "e"}, session.Config{GoldenDump: "e"}, "dump by its twin"},
 		{[]string{"-parity.out=d"}, env{"PARITY_OUT": "e"}, session.Config{Out: "d"}, "out"},
-		{[]string{"-parity.diagnose=off"}, env{"PARITY_DIAGNOSE": "fast"}, session.Config{Diagnose: judge.DiagnoseOff}, "diagnose"},
-		{nil, env{"PARITY_DIAGNOSE": "fast"}, session.Config{Diagnose: judge.DiagnoseFast}, "diagnose by its twin"},
+		{[]string{"-parity.diagnose=off"}, env{"PARITY_DIAGNOSE": "fast"}, session.Config{Diagnose: setting.DiagnoseOff}, "diagnose"},
+		{nil, env{"PARITY_DIAGNOSE": "fast"}, session.Config{Diagnose: setting.DiagnoseFast}, "diagnose by its twin"},
 		{nil, env{"PARITY_OUT": "e"}, session.Config{Out: "e"}, "out by its twin"},
-		{[]string{"-parity.mode=both"}, env{"PARITY_MODE": "standard"}, session.Config{Mode: session.ModeBoth}, "both modes"},
-		{nil, env{"PARITY_MODE": "standard"}, session.Config{Mode: session.ModeStandard}, "the mode by its twin"},
-		{[]string{"-update"}, nil, session.Config{Update: session.UpdateAll}, "the short flag is all"},
+		{[]string{"-parity.mode=both"}, env{"PARITY_MODE": "standard"}, session.Config{Mode: setting.ModeBoth}, "both modes"},
+		{nil, env{"PARITY_MODE": "standard"}, session.Config{Mode: setting.ModeStandard}, "the mode by its twin"},
+		{[]string{"-update"}, nil, session.Config{Update: setting.UpdateAll}, "the short flag is all"},
 		{[]string{"-update=false"}, nil, session.Config{}, "a switch can be off"},
-		{[]string{"-parity.update=new"}, nil, session.Config{Update: session.UpdateNew}, "a mode"},
-		{nil, env{"PARITY_UPDATE": "all"}, session.Config{Update: session.UpdateAll}, "a mode by its twin"},
+		{[]string{"-parity.update=new"}, nil, session.Config{Update: setting.UpdateNew}, "a mode"},
+		{nil, env{"PARITY_UPDATE": "all"}, session.Config{Update: setting.UpdateAll}, "a mode by its twin"},
 		{[]string{"-parity.update=none"}, env{"PARITY_UPDATE": "all"}, session.Config{}, "the flag comes first, to switch off as well"},
-		{[]string{"-update", "-parity.update=new"}, nil, session.Config{Update: session.UpdateNew}, "the long flag says more than the short one"},
+		{[]string{"-update", "-parity.update=new"}, nil, session.Config{Update: setting.UpdateNew}, "the long flag says more than the short one"},
 		{nil, env{"CI": "true"}, session.Config{}, "CI matters to updates only"},
-		{[]string{"-update"}, env{"CI": "false"}, session.Config{Update: session.UpdateAll}, "no CI"},
-		{[]string{"-update"}, env{"CI": "0"}, session.Config{Update: session.UpdateAll}, "no CI"},
-		{[]string{"-update"}, env{"CI": "true", "PARITY_UPDATE_IN_CI": "1"}, session.Config{Update: session.UpdateAll}, "a job that is meant to"},
-		{nil, env{"PARITY_RUN": "replay"}, session.Config{Run: session.RunReplay}, "replay, also with the build tag gpu"},
-		{nil, env{"PARITY_RUN": "cpu"}, session.Config{Run: session.RunCPU}, "a live run by its variable"},
-		{[]string{"-parity.run=gpu"}, env{"PARITY_RUN": "cpu"}, session.Config{Run: session.RunGPU}, "the flag comes first"},
+		{[]string{"-update"}, env{"CI": "false"}, session.Config{Update: setting.UpdateAll}, "no CI"},
+		{[]string{"-update"}, env{"CI": "0"}, session.Config{Update: setting.UpdateAll}, "no CI"},
+		{[]string{"-update"}, env{"CI": "true", "PARITY_UPDATE_IN_CI": "1"}, session.Config{Update: setting.UpdateAll}, "a job that is meant to"},
+		{nil, env{"PARITY_RUN": "replay"}, session.Config{Run: setting.RunReplay}, "replay, also with the build tag gpu"},
+		{nil, env{"PARITY_RUN": "cpu"}, session.Config{Run: setting.RunCPU}, "a live run by its variable"},
+		{[]string{"-parity.run=gpu"}, env{"PARITY_RUN": "cpu"}, session.Config{Run: setting.RunGPU}, "the flag comes first"},
 	} {
 		got, err := testmain.Configure(newFlags(), c.args, c.env.get)
 		require.NoError(t, err, c.reason)
@@ -84,15 +83,15 @@ func TestWhatFlagsRefuse(t *testing.T) {
 		want   string
 		reason string
 	}{
-		{[]string{"-parity.update=some"}, nil, `update mode "some": want none, new or all`, "an unknown mode"},
-		{nil, env{"PARITY_UPDATE": "1"}, `update mode "1": want none, new or all`, "the variable takes a mode, not a switch"},
+		{[]string{"-parity.update=some"}, nil, `invalid value "some" for flag -parity.update: want none, new or all`, "an unknown mode"},
+		{nil, env{"PARITY_UPDATE": "1"}, `PARITY_UPDATE is "1": want none, new or all`, "the variable takes a mode, not a switch"},
 		{[]string{"-update"}, env{"CI": "true"}, "goldens are not updated in CI (CI=true): set PARITY_UPDATE_IN_CI=1", "nobody would see it"},
 		{[]string{"-update"}, env{"CI": "1"}, "PARITY_UPDATE_IN_CI=1", "any value of CI"},
 		{nil, env{"CI": "true", "PARITY_UPDATE": "new"}, "PARITY_UPDATE_IN_CI=1", "new goldens too"},
 		{[]string{"-update"}, env{"CI": "true", "PARITY_UPDATE_IN_CI": "0"}, "PARITY_UPDATE_IN_CI=1", "only 1 allows it"},
-		{[]string{"-parity.diagnose=never"}, nil, `diagnose mode "never": want off, fast or full`, "an unknown mode"},
-		{[]string{"-parity.mode=isolated"}, nil, `parity.mode is "isolated": want standard or both`, "an unknown mode"},
-		{nil, env{"PARITY_RUN": "tpu"}, `parity.run is "tpu": want replay, cpu or gpu`, "an unknown device"},
+		{[]string{"-parity.diagnose=never"}, nil, `invalid value "never" for flag -parity.diagnose: want off, fast or full`, "an unknown mode"},
+		{[]string{"-parity.mode=isolated"}, nil, `invalid value "isolated" for flag -parity.mode: want standard or both`, "an unknown mode"},
+		{nil, env{"PARITY_RUN": "tpu"}, `PARITY_RUN is "tpu": want replay, cpu or gpu`, "an unknown device"},
 		{[]string{"-parity.run=cpu"}, env{"PARITY_REPLAY": "d"}, "judge a live run or a dump, not both", "two candidates"},
 		{[]string{"-parity.tolerance=1"}, nil, "flag provided but not defined: -parity.tolerance", "no such flag"},
 	} {
@@ -107,14 +106,14 @@ func TestUpdateOfAnotherLibrary(t *testing.T) {
 	theirs := fs.Bool("update", false, "renew other files")
 	c, err := testmain.Configure(fs, []string{"-update"}, env{}.get)
 	require.NoError(t, err)
-	assert.Equal(t, session.UpdateAll, c.Update)
+	assert.Equal(t, setting.UpdateAll, c.Update)
 	assert.True(t, *theirs, "theirs is set as well")
 
 	fs = newFlags()
 	text := fs.String("update", "", "what to renew")
 	c, err = testmain.Configure(fs, []string{"-update=docs"}, env{}.get)
 	require.NoError(t, err)
-	assert.Equal(t, session.UpdateNone, c.Update, "a text is no switch")
+	assert.Equal(t, setting.UpdateNone, c.Update, "a text is no switch")
 	assert.Equal(t, "docs", *text)
 }
 

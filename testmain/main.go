@@ -46,11 +46,14 @@ func run(m TestingM, stdout, stderr io.Writer, opts []Option) int {
 	for _, o := range opts {
 		o.apply(&cfg)
 	}
-	fl := registerFlags(flag.CommandLine)
+	err := registerFlags(flag.CommandLine, &cfg, os.Getenv)
 	if !flag.Parsed() {
 		flag.Parse()
 	}
-	if err := fl.configure(&cfg, os.Getenv); err != nil {
+	if err == nil {
+		err = configure(flag.CommandLine, &cfg, os.Getenv)
+	}
+	if err != nil {
 		return fail(stderr, err)
 	}
 	cfg.Started = time.Now()

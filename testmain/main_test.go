@@ -108,7 +108,7 @@ func TestExitCodes(t *testing.T) {
 		{func() int { compareAll(); return 2 }, nil, env{"PARITY_REPLAY": cand, "PARITY_OUT": blocked}, 2, "", "file", "the worse code counts"},
 		{nil, nil, env{"PARITY_UPDATE": "all"}, 1, "", "names no model to run as the reference: write model: {path: …}, or point PARITY_GOLDEN_DUMP to a dump\n",
 			"no test runs after an update that failed"},
-		{nil, nil, env{"PARITY_UPDATE": "never"}, 1, "", `testmain: update mode "never": want none, new or all`, "no test runs after a wrong setting"},
+		{nil, nil, env{"PARITY_UPDATE": "never"}, 1, "", `testmain: PARITY_UPDATE is "never": want none, new or all`, "no test runs after a wrong setting"},
 		{nil, nil, env{"CI": "true", "PARITY_UPDATE": "all", "PARITY_GOLDEN_DUMP": ref}, 1, "", "PARITY_UPDATE_IN_CI=1", "not in CI"},
 		{nil, map[string]string{"test.run": "TestToy/norm"}, env{"PARITY_UPDATE": "all", "PARITY_GOLDEN_DUMP": ref}, 1, "", "-run TestToy/norm narrows to layers", "not a part of a pass"},
 		{func() int { return 0 }, map[string]string{"test.list": "."}, env{"PARITY_UPDATE": "all", "PARITY_GOLDEN_DUMP": "nowhere"}, 0, "", "", "listing starts nothing"},

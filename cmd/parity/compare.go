@@ -21,6 +21,7 @@ import (
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/wholefile"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/raw"
@@ -28,7 +29,8 @@ import (
 
 type compareFlags struct {
 	golden, actual, injected, golden64 string
-	config, padMask, diagnose          string
+	config, padMask                    string
+	diagnose                           setting.Diagnose
 	weights                            []string
 	injection, raw, fp8, json          string
 	atol, rtol                         float64
@@ -59,7 +61,7 @@ func newCompare() *cobra.Command {
 	fl.StringVar(&f.golden64, "golden64", "", "the reference's `dump` in float64")
 	fl.StringArrayVar(&f.weights, "weights", nil, "the reference's weights: a safetensors `file`, its index.json, or a folder; may be repeated")
 	fl.StringVar(&f.config, "config", "", "the model's config.json")
-	fl.StringVar(&f.diagnose, "diagnose", judge.DiagnoseFull, "time for the search of causes when the comparison fails: off, fast or full")
+	fl.TextVar(&f.diagnose, "diagnose", setting.DiagnoseFull, "time for the search of causes when the comparison fails: `off`, fast or full")
 	fl.StringVar(&f.padMask, "pad-mask", "", "JSON `file` with 0 or 1 per [batch][token]: padding rows are left out")
 	fl.StringVar(&f.injection, "injection", "", "form of the injected run: nested or isolated (default: as recorded)")
 	fl.StringVar(&f.raw, "raw", "", "dtype and shape of headerless files, as `f32:4x8` (default: those of the golden)")
@@ -110,9 +112,6 @@ func (f *compareFlags) run(ctx context.Context, within bool, stdout, stderr io.W
 
 // compare gives a report, also with an error if the dumps could be opened.
 func (f *compareFlags) compare(ctx context.Context, within bool, stderr io.Writer) (*report.Report, error) {
-	if err := judge.CheckDiagnose(f.diagnose); err != nil {
-		return nil, usage("compare: --diagnose: %v", err)
-	}
 	opt := judge.Options{Match: match.Options{AllowReshape: f.reshape}}
 	if within || f.equalNaN {
 		asked := compare.Criteria{compare.Atol: f.atol, compare.Rtol: f.rtol}

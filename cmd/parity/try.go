@@ -18,6 +18,7 @@ import (
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/supervise"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/npy"
@@ -70,7 +71,7 @@ func newTry() *cobra.Command {
 }
 
 func (f *tryFlags) try(ctx context.Context, file string, stdout io.Writer) error {
-	opt := judge.Options{Diagnosis: judge.Diagnosis{Mode: judge.DiagnoseOff}}
+	opt := judge.Options{Diagnosis: judge.Diagnosis{Mode: setting.DiagnoseOff}}
 	var err error
 	if opt.Match.PadMask, err = readPadMask(f.padMask); err != nil {
 		return err

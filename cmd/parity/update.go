@@ -19,12 +19,14 @@ import (
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
+	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/supervise"
 )
 
 type updateFlags struct {
-	dump, bless, run string
-	onlyNew          bool
+	dump, bless string
+	run         setting.Run
+	onlyNew     bool
 }
 
 func newUpdate() *cobra.Command {
@@ -44,7 +46,7 @@ func newUpdate() *cobra.Command {
 	fl.BoolVar(&f.onlyNew, "new", false, "only what has no golden yet")
 	fl.StringVar(&f.dump, "dump", "", "the reference's dump `folder` to import, in place of a run")
 	fl.StringVar(&f.bless, "bless", "", "make the candidate's run golden, for this `reason`, which every report repeats")
-	fl.StringVar(&f.run, "run", session.RunReplay, "with --bless: the candidate's recorded run, replay, or one made now on the cpu or gpu")
+	fl.TextVar(&f.run, "run", setting.RunReplay, "with --bless: the candidate's recorded run, `replay`, or one made now on the cpu or gpu")
 	return c
 }
 
@@ -95,9 +97,7 @@ func exists(path string) bool {
 
 func (f *updateFlags) check() error {
 	switch {
-	case !slices.Contains([]string{session.RunReplay, session.RunCPU, session.RunGPU}, f.run):
-		return usage("update: --run %q: want replay, cpu or gpu", f.run)
-	case f.bless == "" && f.run != session.RunReplay:
+	case f.bless == "" && f.run != setting.RunReplay:
 		return usage("update: --run says which run --bless makes golden; the reference runs on the CPU")
 	case f.bless != "" && strings.TrimSpace(f.bless) == "":
 		return usage("update: --bless wants a reason")
@@ -108,11 +108,11 @@ func (f *updateFlags) check() error {
 	return nil
 }
 
-func (f *updateFlags) mode() string {
+func (f *updateFlags) mode() setting.Update {
 	if f.onlyNew {
-		return session.UpdateNew
+		return setting.UpdateNew
 	}
-	return session.UpdateAll
+	return setting.UpdateAll
 }
 
 // fixture updates one fixture here and judges its recorded run. ok is false if that fails.
@@ -156,7 +156,7 @@ func (f *updateFlags) fixture(ctx context.Context, dir string, stdout, stderr io
 func (f *updateFlags) packages(ctx context.Context, packages []string, stdout, stderr io.Writer) (ok bool, err error) {
 	fmt.Fprintf(stderr, "parity: update %s\n", strings.Join(packages, " "))
 	args := append([]string{"test", "-count=1", "-timeout=0", "-v", "-run=^$"}, packages...)
-	args = append(args, "-parity.update="+f.mode())
+	args = append(args, "-parity.update="+string(f.mode()))
 	if f.dump != "" {
 		abs, err := filepath.Abs(f.dump)
 		if err != nil {
@@ -165,7 +165,7 @@ func (f *updateFlags) packages(ctx context.Context, packages []string, stdout, s
 		args = append(args, "-parity.dump="+abs)
 	}
 	if f.bless != "" {
-		args = append(args, "-parity.bless="+f.bless, "-parity.run="+f.run)
+		args = append(args, "-parity.bless="+f.bless, "-parity.run="+string(f.run))
 	}
 	var exit *supervise.ExitError
 	switch err := goTest(ctx, args, stdout); {
@@ -178,7 +178,7 @@ func (f *updateFlags) packages(ctx context.Context, packages []string, stdout, s
 	ok = true
 	for _, p := range packages {
 		var said strings.Builder
-		err := goTest(ctx, []string{"test", "-count=1", p, "-parity.run=" + session.RunReplay}, &said)
+		err := goTest(ctx, []string{"test", "-count=1", p, "-parity.run=" + string(setting.RunReplay)}, &said)
 		switch {
 		case strings.Contains(said.String(), session.NoRecordedRun):
 			fmt.Fprintf(stdout, "%s: there is no recorded run yet that could be judged\n", p)

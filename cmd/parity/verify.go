@@ -16,10 +16,14 @@ import (
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
+	"github.com/goparity/goparity/internal/setting"
 )
 
 type verifyFlags struct {
-	run, mode, export, diagnose     string
+	export                          string
+	run                             setting.Run
+	mode                            setting.Mode
+	diagnose                        setting.Diagnose
 	replay, goldens, layers, force  bool
 	observer                        bool
 	verbose                         bool
@@ -45,15 +49,15 @@ func newVerify() *cobra.Command {
 		},
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.run, "run", session.RunCPU, "where the candidate runs: cpu or gpu")
+	fl.TextVar(&f.run, "run", setting.RunCPU, "where the candidate runs: `cpu` or gpu")
 	fl.BoolVar(&f.replay, "replay", false, "verify the recorded run, start no engine")
 	fl.BoolVar(&f.goldens, "goldens", false, "take the fixture's goldens, do not run the reference")
-	fl.StringVar(&f.mode, "mode", session.ModeBoth, "both, or standard: no injected run")
+	fl.TextVar(&f.mode, "mode", setting.ModeBoth, "`both`, or standard: no injected run")
 	fl.StringVarP(&f.export, "export", "o", "", "`folder` of the results (default verification_NAME)")
 	fl.BoolVar(&f.observer, "observer", false, "run the engines once more without hooks: do these change what the model returns?")
 	fl.BoolVar(&f.layers, "save-layers", false, "write the tensors of both sides too")
 	fl.BoolVar(&f.force, "force", false, "write into a folder that has other files")
-	fl.StringVar(&f.diagnose, "diagnose", judge.DiagnoseFull, "time for the search of causes when the comparison fails: off, fast or full")
+	fl.TextVar(&f.diagnose, "diagnose", setting.DiagnoseFull, "time for the search of causes when the comparison fails: `off`, fast or full")
 	fl.DurationVar(&f.timeout, "timeout", 0, "stop the engines after this time (0: never)")
 	fl.StringVar(&f.golden, "golden", "", "the reference's `dump`, in place of a fixture")
 	fl.StringVar(&f.actual, "actual", "", "the candidate's `dump`")
@@ -76,10 +80,8 @@ func (f *verifyFlags) check(args []string, changed func(string) bool) error {
 		return usage("verify: name a fixture, or dumps with --golden and --actual")
 	case !dumps && f.padMask != "":
 		return usage("verify: --pad-mask is for dumps, a fixture knows its own")
-	case f.run != session.RunCPU && f.run != session.RunGPU:
+	case f.run != setting.RunCPU && f.run != setting.RunGPU:
 		return usage("verify: --run %s: want cpu or gpu", f.run)
-	case f.mode != session.ModeBoth && f.mode != session.ModeStandard:
-		return usage("verify: --mode %s: want both or standard", f.mode)
 	case f.replay && (changed("run") || f.goldens || f.observer):
 		return usage("verify: --replay starts no engine: it goes with none of --run, --goldens and --observer")
 	}
@@ -87,9 +89,6 @@ func (f *verifyFlags) check(args []string, changed func(string) bool) error {
 		if dumps && changed(name) {
 			return usage("verify: --%s is for fixtures", name)
 		}
-	}
-	if err := judge.CheckDiagnose(f.diagnose); err != nil {
-		return usage("verify: --diagnose: %v", err)
 	}
 	return nil
 }
@@ -150,7 +149,7 @@ func (f *verifyFlags) fixture(ctx context.Context, dir string, stderr io.Writer,
 	cfg := session.Config{Fixtures: []string{dir}, Run: f.run, Mode: f.mode, Observer: f.observer, Diagnose: f.diagnose, Timeout: f.timeout, Started: time.Now(), Console: consoles(stderr), Context: ctx}
 	reference := !f.replay && !f.goldens
 	if f.replay {
-		cfg.Run, cfg.Mode = session.RunReplay, session.ModeStandard // a recorded injected run is taken along
+		cfg.Run, cfg.Mode = setting.RunReplay, setting.ModeStandard // a recorded injected run is taken along
 	}
 	if reference {
 		// The goldens of this run lie in a folder of their own: the fixture stays as it is.
@@ -159,7 +158,7 @@ func (f *verifyFlags) fixture(ctx context.Context, dir string, stderr io.Writer,
 			return err
 		}
 		defer os.RemoveAll(tmp)
-		cfg.Goldens, cfg.Update = filepath.Join(tmp, "golden"), session.UpdateAll
+		cfg.Goldens, cfg.Update = filepath.Join(tmp, "golden"), setting.UpdateAll
 	}
 	if _, err := fixture.Load(dir); err != nil {
 		return err

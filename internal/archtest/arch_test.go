@@ -19,7 +19,7 @@ import (
 // its row or below it.
 var line = [][]string{
 	{"internal/each", "internal/label", "internal/mapfile", "internal/glob", "internal/nearest", "internal/jsonline", "internal/subtest", "internal/supervise", "internal/updateflag", "internal/archtest",
-		"internal/transformers", "internal/wholefile", "internal/places"},
+		"internal/transformers", "internal/wholefile", "internal/places", "internal/setting"},
 	{"tensor"},
 	{"tensor/internal/*"},
 	{"tensor/*", "internal/printlog", "internal/dtype", "internal/mask"},
@@ -60,6 +60,7 @@ var only = map[string][]string{
 	"internal/dtype":     {"tensor"},
 	"internal/mapfile":   {},
 	"internal/mask":      {"internal/mapfile", "tensor"},
+	"internal/setting":   {},
 	"internal/places":    {},
 	"internal/printlog":  {"tensor"},
 	"internal/archtest":  {},

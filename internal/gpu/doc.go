@@ -1,3 +1,3 @@
-// Package gpu knows what device a candidate can run on: the run that the build tag gpu asks for, the drivers of NVIDIA and AMD, and which
+// Package gpu knows what device a candidate can run on: the drivers of NVIDIA and AMD, and which
 // encodings of Modular MAX a device has. What only a GPU can show is behind Driver.
 package gpu

@@ -2,38 +2,19 @@ package judge
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/setting"
 )
-
-// How much time the search for causes gets.
-const (
-	DiagnoseOff  = "off"
-	DiagnoseFast = "fast"
-	DiagnoseFull = "full"
-)
-
-// budgets are the time for all places of a comparison together.
-var budgets = map[string]time.Duration{DiagnoseFast: 1500 * time.Millisecond, DiagnoseFull: 10 * time.Second}
-
-// CheckDiagnose refuses an unknown mode.
-func CheckDiagnose(mode string) error {
-	if mode != "" && mode != DiagnoseOff && budgets[mode] == 0 {
-		return fmt.Errorf("diagnose mode %q: want off, fast or full", mode)
-	}
-	return nil
-}
 
 // Diagnosis is what the search for causes is given beside the runs.
 type Diagnosis struct {
-	Mode string // one of the constants; empty is DiagnoseFull
+	Mode setting.Diagnose
 	// Evidence opens weights and config, when a run failed; nil for none. What it returns is closed by the caller of Compare.
 	Evidence func() (diagnose.Weights, diagnose.Config, error)
 	Extra    []diagnose.Hypothesis
@@ -51,7 +32,7 @@ type search struct {
 // asked for it.
 func (c *Comparison) Causes() []diagnose.Cause {
 	c.search.once.Do(func() {
-		if c.search.Mode != DiagnoseOff && c.Verdict != nil {
+		if c.search.Mode != setting.DiagnoseOff && c.Verdict != nil {
 			c.search.run(c)
 		}
 	})
@@ -72,11 +53,7 @@ func (s *search) run(c *Comparison) {
 		known[p] = d
 		run.Ports = append(run.Ports, d)
 	}
-	left := budgets[DiagnoseFull]
-	if b := budgets[s.Mode]; b > 0 {
-		left = b
-	}
-	ctx, cancel := context.WithTimeout(c.ctx, left)
+	ctx, cancel := context.WithTimeout(c.ctx, s.Mode.Budget())
 	defer cancel()
 	s.causes = []diagnose.Cause{}
 	for i, scene := range c.scenes(run, known) {

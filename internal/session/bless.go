@@ -7,6 +7,7 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/fixture"
+	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/transformers"
 )
 
@@ -32,7 +33,7 @@ func unedited(dump string) error {
 
 // bless makes golden what would be judged: a dump that was named, else a live run if that was asked for, else the recorded run. The
 // manifest keeps the reason.
-func (f *Fixture) bless(yaml *fixture.Fixture, mode string, stdout io.Writer) error {
+func (f *Fixture) bless(yaml *fixture.Fixture, mode setting.Update, stdout io.Writer) error {
 	f.yaml = yaml
 	dir := f.goldenDump
 	switch {

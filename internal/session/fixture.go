@@ -21,6 +21,7 @@ import (
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -125,7 +126,7 @@ func (f *Fixture) load() (*judge.Comparison, error) {
 	return c, nil
 }
 
-func (f *Fixture) isLive() bool { return f.replay == "" && f.cfg.Run != RunReplay }
+func (f *Fixture) isLive() bool { return f.replay == "" && f.cfg.Run != setting.RunReplay }
 
 // NoRecordedRun is what errors say where nothing was recorded yet.
 const NoRecordedRun = "no recorded run"

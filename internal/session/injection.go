@@ -12,6 +12,7 @@ import (
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/match"
+	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
@@ -102,7 +103,7 @@ func asCandidate(k judge.Case, pair match.Pair) (t *tensor.Tensor, left string) 
 
 // addInjected gives each case the candidate's run on golden inputs: a live one if both modes are asked for, with a replay the recorded one.
 func (f *Fixture) addInjected(cases []judge.Case) error {
-	both := f.cfg.Mode == ModeBoth
+	both := f.cfg.Mode == setting.ModeBoth
 	if f.isLive() {
 		if !both {
 			return nil

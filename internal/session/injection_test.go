@@ -15,6 +15,7 @@ import (
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/session"
+	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
@@ -94,16 +95,16 @@ func TestRecordedInjectedRun(t *testing.T) {
 	_, err := s.Default().Comparison()
 	require.NoError(t, err)
 	require.NoError(t, s.Finish(io.Discard))
-	replay := func(mode string) (*judge.Comparison, []session.Problem, error) {
+	replay := func(mode setting.Mode) (*judge.Comparison, []session.Problem, error) {
 		s, err := session.Start(session.Config{Fixtures: []string{dir}, Mode: mode})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, s.Close()) })
 		c, err := s.Default().Comparison()
 		return c, s.Default().Problems(), err
 	}
-	_, _, err = replay(session.ModeBoth)
+	_, _, err = replay(setting.ModeBoth)
 	require.ErrorContains(t, err, "there is no recorded injected run", "both were asked for")
-	c, _, err := replay(session.ModeStandard)
+	c, _, err := replay(setting.ModeStandard)
 	require.NoError(t, err)
 	assert.Nil(t, c.Cases[0].Injected)
 
@@ -122,7 +123,7 @@ func TestRecordedInjectedRun(t *testing.T) {
 	data, err = json.Marshal(rec)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(injected, dump.RunFile), data, 0o644))
-	for _, mode := range []string{session.ModeStandard, session.ModeBoth} {
+	for _, mode := range []setting.Mode{setting.ModeStandard, setting.ModeBoth} {
 		c, problems, err := replay(mode)
 		require.NoError(t, err)
 		assert.NotNil(t, c.Cases[0].Injected)
@@ -151,7 +152,7 @@ func TestPadMaskOfACase(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(file, data, 0o644))
 
-	s, err := session.Start(session.Config{Fixtures: []string{dir}, Update: session.UpdateAll, GoldenDump: filepath.Join(root, "ref"), Replay: filepath.Join(root, "cand")})
+	s, err := session.Start(session.Config{Fixtures: []string{dir}, Update: setting.UpdateAll, GoldenDump: filepath.Join(root, "ref"), Replay: filepath.Join(root, "cand")})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	require.NoError(t, s.Update(io.Discard))

@@ -18,13 +18,6 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// What is judged.
-const (
-	RunReplay = "replay" // a recorded run
-	RunCPU    = "cpu"    // the candidate runs now, on the CPU
-	RunGPU    = "gpu"    // now, on the GPU
-)
-
 // sanityTokens is how many tokens the reference generates by itself before its dump becomes golden.
 const sanityTokens = 32
 
@@ -43,15 +36,16 @@ func (f *Fixture) live() ([]*dump.Run, error) {
 
 // candidate says what the fixture asks of the candidate's engine.
 func (f *Fixture) candidate() (engine.Job, error) {
-	encoding := f.yaml.Model.Encodings[f.cfg.Run].Candidate
+	device := string(f.cfg.Run)
+	encoding := f.yaml.Model.Encodings[device].Candidate
 	name := engine.Command
 	if f.yaml.Model.Command == nil {
 		name = engine.MAX
-		if err := gpu.Supports(f.cfg.Run, encoding); err != nil {
-			return engine.Job{}, fmt.Errorf("%s: %w: write encodings: {%s: {candidate: …}}", f.yaml.File, err, f.cfg.Run)
+		if err := gpu.Supports(device, encoding); err != nil {
+			return engine.Job{}, fmt.Errorf("%s: %w: write encodings: {%s: {candidate: …}}", f.yaml.File, err, device)
 		}
 	}
-	job := f.job(name, f.cfg.Run)
+	job := f.job(name, device)
 	job.Encoding, job.Config = encoding, f.yaml.Model.Engine
 	if f.cfg.Bless != "" {
 		return job, nil // what it computes becomes golden, with the tokens that it chooses by itself

@@ -15,6 +15,7 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/session"
+	"github.com/goparity/goparity/internal/setting"
 	_ "github.com/goparity/goparity/internal/updateflag"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/npy"
@@ -57,7 +58,7 @@ func start(t *testing.T, edit func(*session.Config)) (*session.Session, string) 
 		writeDump(t, filepath.Join(root, side.folder, "a"), side.engine, "short", 1)
 		writeDump(t, filepath.Join(root, side.folder, "b"), side.engine, "long", 2)
 	}
-	cfg := session.Config{Fixtures: []string{dir}, Update: session.UpdateAll, GoldenDump: filepath.Join(root, "ref"), Replay: filepath.Join(root, "cand")}
+	cfg := session.Config{Fixtures: []string{dir}, Update: setting.UpdateAll, GoldenDump: filepath.Join(root, "ref"), Replay: filepath.Join(root, "cand")}
 	edit(&cfg)
 	s, err := session.Start(cfg)
 	require.NoError(t, err)

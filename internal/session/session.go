@@ -13,25 +13,7 @@ import (
 
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/live"
-)
-
-// Modes of an update.
-const (
-	UpdateNone = "none"
-	UpdateNew  = "new" // only what has no golden yet
-	UpdateAll  = "all"
-)
-
-// What of a candidate is judged.
-const (
-	ModeStandard = "standard" // each layer on what its own model computed; a replay takes a recorded injected run along
-	ModeBoth     = "both"     // and once more on the golden inputs
-)
-
-// What becomes of a failure that a layer only passes on.
-const (
-	InheritedFail = "fail"
-	InheritedSkip = "skip"
+	"github.com/goparity/goparity/internal/setting"
 )
 
 // Config is what TestMain, flags and environment ask for.
@@ -39,17 +21,17 @@ type Config struct {
 	Fixtures   []string // folders
 	Replay     string   // dump or recording to judge instead of the fixture's own
 	Record     string   // name under which the replayed run is kept
-	Update     string   // one of the modes
-	GoldenDump string   // the reference's dump
-	Goldens    string   // folder of the goldens in place of the fixture's own
-	Bless      string   // why an update takes the candidate's run in place of the reference's; empty: it does not
-	Out        string   // folder of the reports
-	Run        string   // RunReplay, RunCPU or RunGPU; empty is RunReplay
-	Observer   bool     // engines run once more without hooks, to tell whether these change what a model returns
-	Inherited  string   // InheritedFail or InheritedSkip; empty is InheritedFail
-	Mode       string   // ModeStandard or ModeBoth; empty is ModeStandard
+	Update     setting.Update
+	GoldenDump string      // the reference's dump
+	Goldens    string      // folder of the goldens in place of the fixture's own
+	Bless      string      // why an update takes the candidate's run in place of the reference's; empty: it does not
+	Out        string      // folder of the reports
+	Run        setting.Run // empty is setting.RunReplay
+	Observer   bool        // engines run once more without hooks, to tell whether these change what a model returns
+	Inherited  setting.Inherited
+	Mode       setting.Mode
 
-	Diagnose   string                // one of the modes of Diagnosis
+	Diagnose   setting.Diagnose
 	Hypotheses []diagnose.Hypothesis // of the user
 
 	// Console shows what an engine is at, and lines that a person should read; nil is plain lines on standard error.
@@ -79,7 +61,7 @@ type Session struct {
 var current atomic.Pointer[Session]
 
 // SkipsInherited reports whether tests of layers that only pass on an error are skipped.
-func (s *Session) SkipsInherited() bool { return s.cfg.Inherited == InheritedSkip }
+func (s *Session) SkipsInherited() bool { return s.cfg.Inherited == setting.InheritedSkip }
 
 // Current is the session that TestMain started; nil without one.
 func Current() *Session { return current.Load() }
@@ -101,7 +83,7 @@ func Start(cfg Config) (*Session, error) {
 		}
 	}
 	if cfg.Run == "" {
-		cfg.Run = RunReplay
+		cfg.Run = setting.RunReplay
 	}
 	s := &Session{cfg: cfg}
 	for _, dir := range cfg.Fixtures {

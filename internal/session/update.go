@@ -11,12 +11,13 @@ import (
 	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
+	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/transformers"
 )
 
 // Update renews the goldens of all fixtures from the reference's dump, before any test runs.
 func (s *Session) Update(stdout io.Writer) error {
-	if s.cfg.Update == UpdateNone {
+	if s.cfg.Update == setting.UpdateNone {
 		return nil
 	}
 	if err := unedited(s.cfg.GoldenDump); err != nil {
@@ -31,7 +32,7 @@ func (s *Session) Update(stdout io.Writer) error {
 }
 
 // update imports each variant that the dump folder has: DUMP/<variant>/… or, for a single one, DUMP itself (see dump.OpenCases).
-func (f *Fixture) update(mode string, stdout io.Writer) error {
+func (f *Fixture) update(mode setting.Update, stdout io.Writer) error {
 	yaml, err := fixture.Load(f.dir)
 	if err != nil {
 		return err
@@ -64,7 +65,7 @@ func (f *Fixture) update(mode string, stdout io.Writer) error {
 }
 
 // updateLive runs the reference, each variant of it, and imports what it computed. The decode steps of all variants take the tokens of the first.
-func (f *Fixture) updateLive(yaml *fixture.Fixture, mode string, stdout io.Writer) error {
+func (f *Fixture) updateLive(yaml *fixture.Fixture, mode setting.Update, stdout io.Writer) error {
 	if yaml.Model.Path == "" && yaml.Model.Oracle == "" {
 		return fmt.Errorf("%s names no model to run as the reference: write model: {path: …}, or point PARITY_GOLDEN_DUMP to a dump", yaml.File)
 	}
@@ -115,7 +116,7 @@ func (f *Fixture) updateLive(yaml *fixture.Fixture, mode string, stdout io.Write
 	return nil
 }
 
-func (f *Fixture) importVariant(yaml *fixture.Fixture, variant, dir, mode string, stdout io.Writer) error {
+func (f *Fixture) importVariant(yaml *fixture.Fixture, variant, dir string, mode setting.Update, stdout io.Writer) error {
 	d, err := golden.OpenDump(dir)
 	if err != nil {
 		return err
@@ -142,7 +143,7 @@ func (f *Fixture) importVariant(yaml *fixture.Fixture, variant, dir, mode string
 		if n := len(r.Steps()); n != y.Steps {
 			return fmt.Errorf("%s: case %s has %d steps, %s asks for %d", r.From, y.Name, n, yaml.File, y.Steps)
 		}
-		if mode == UpdateNew && slices.Contains(have, y.Name) {
+		if mode == setting.UpdateNew && slices.Contains(have, y.Name) {
 			continue
 		}
 		opt.Runs[y.Name] = r

@@ -1,0 +1,33 @@
+package setting
+
+import "time"
+
+// Diagnose is how long the cause of a failure is searched for, by default DiagnoseFull.
+type Diagnose string
+
+// The searches.
+const (
+	DiagnoseOff  Diagnose = "off"
+	DiagnoseFast Diagnose = "fast"
+	DiagnoseFull Diagnose = "full"
+)
+
+// MarshalText returns the word.
+func (d Diagnose) MarshalText() ([]byte, error) { return []byte(d), nil }
+
+// UnmarshalText reads one of the searches.
+func (d *Diagnose) UnmarshalText(text []byte) error {
+	return parse(d, text, DiagnoseOff, DiagnoseFast, DiagnoseFull)
+}
+
+// Budget returns the time for all places of a comparison together.
+func (d Diagnose) Budget() time.Duration {
+	switch d {
+	case DiagnoseOff:
+		return 0
+	case DiagnoseFast:
+		return 1500 * time.Millisecond
+	default:
+		return 10 * time.Second
+	}
+}

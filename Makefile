@@ -27,10 +27,11 @@ help: ## list the targets
 
 # Tools are built anew only when their versions change. parity is always built: Go knows best what is up to date.
 BUILD := go build -buildvcs=false -o
-.bin/gotestsum: $(TOOLS)/go.mod $(TOOLS)/go.sum
-	cd $(TOOLS) && $(BUILD) ../../$@ gotest.tools/gotestsum
-.bin/staticcheck: $(TOOLS)/go.mod $(TOOLS)/go.sum
-	cd $(TOOLS) && $(BUILD) ../../$@ honnef.co/go/tools/cmd/staticcheck
+.bin/gotestsum: PACKAGE := gotest.tools/gotestsum
+.bin/staticcheck: PACKAGE := honnef.co/go/tools/cmd/staticcheck
+.bin/unparam: PACKAGE := mvdan.cc/unparam
+.bin/gotestsum .bin/staticcheck .bin/unparam: $(TOOLS)/go.mod $(TOOLS)/go.sum
+	cd $(TOOLS) && $(BUILD) ../../$@ $(PACKAGE)
 .bin/zoo: $(TOOLS)/go.mod $(wildcard $(TOOLS)/zoo/*.go)
 	cd $(TOOLS) && $(BUILD) ../../$@ ./zoo
 .PHONY: .bin/parity
@@ -106,10 +107,11 @@ race: ## run the tests of PKGS under the race detector (needs a C compiler)
 	go test -race -count=1 $(PKGS)
 
 .PHONY: lint
-lint: .bin/staticcheck ## gofmt, vet and staticcheck for all modules, and the cross builds
+lint: .bin/staticcheck .bin/unparam ## gofmt, vet, staticcheck and unparam for all modules, and the cross builds
 	@bad=$$(gofmt -l .); [ -z "$$bad" ] || { echo "not formatted, run make fmt:"; echo "$$bad"; exit 1; }
 	@root="$$PWD"; code=0; \
-	for m in $(MODULES); do echo "lint $$m"; ( cd $$m && go mod tidy -diff && go vet ./... && "$$root/.bin/staticcheck" ./... ) || code=1; done; \
+	for m in $(MODULES); do echo "lint $$m"; \
+		( cd $$m && go mod tidy -diff && go vet ./... && "$$root/.bin/staticcheck" ./... && "$$root/.bin/unparam" ./... ) || code=1; done; \
 	for p in $(CROSS); do echo "build $$p"; \
 		( export CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/}; go build ./... && go vet ./... ) || code=1; done; \
 	exit $$code
@@ -155,10 +157,6 @@ isa: ## test the comparison with each instruction set that this machine has; arm
 	@if command -v qemu-aarch64-static >/dev/null; then \
 		GOARCH=arm64 CGO_ENABLED=0 go test -count=1 -exec qemu-aarch64-static -skip 'TruncatedMapping|FaultOnAnyCore' ./compare; \
 	else echo "no qemu-aarch64-static: arm64 is only built"; fi
-
-.PHONY: update-check
-update-check: ## check that every test package knows the flag -update
-	@out=$$(go test ./... -run '^$$' -update 2>&1) || { echo "$$out" | grep -E '^(FAIL|panic|flag|#|testmain)'; exit 1; }
 
 .PHONY: clean
 clean: ## remove what was built and written

@@ -82,7 +82,7 @@ func explain(golden, actual *tensor.Tensor, tol Tolerance, r Result) Detail {
 		equal      = exact(golden, actual)
 		decades    [decadeCount]int
 		quantiles  = newQuantiles(r.Finite)
-		ulp        = newULPs(golden, actual)
+		ulp        = newULPs(actual.DType())
 		all        = newLines(r)
 		badRows    = places.NewSet(r.Rows)
 		badColumns = places.NewSet(r.RowLen)

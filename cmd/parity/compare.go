@@ -181,13 +181,11 @@ func (f *compareFlags) open() (cases []judge.Case, closeAll func(), err error) {
 			dump.CloseAll(opened)
 		}
 	}()
-	var specOf func(string, int64) (raw.Spec, error)
+	var spec raw.Spec
 	if f.raw != "" {
-		spec, err := raw.Parse(f.raw)
-		if err != nil {
+		if spec, err = raw.Parse(f.raw); err != nil {
 			return nil, nil, usage("--raw: %v", err)
 		}
-		specOf = func(string, int64) (raw.Spec, error) { return spec, nil }
 	}
 	fp8, err := parseFP8(f.fp8)
 	if err != nil {
@@ -198,7 +196,10 @@ func (f *compareFlags) open() (cases []judge.Case, closeAll func(), err error) {
 			return nil, nil
 		}
 		o.FP8 = fp8
-		if o.Raw = specOf; specOf == nil && len(opened) > 0 {
+		switch {
+		case f.raw != "":
+			o.Raw = func(string, int64) (raw.Spec, error) { return spec, nil }
+		case len(opened) > 0:
 			o.Raw = match.RawLike(opened[0])
 		}
 		runs, err := dump.OpenCases(path, o)

@@ -5,6 +5,7 @@ go 1.26.0
 tool (
 	gotest.tools/gotestsum
 	honnef.co/go/tools/cmd/staticcheck
+	mvdan.cc/unparam
 )
 
 require (
@@ -25,4 +26,5 @@ require (
 	golang.org/x/tools v0.51.0 // indirect
 	gotest.tools/gotestsum v1.13.0 // indirect
 	honnef.co/go/tools v0.8.2 // indirect
+	mvdan.cc/unparam v0.0.0-20260823230713-2fa3d841b0c8 // indirect
 )

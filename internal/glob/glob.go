@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -16,6 +17,7 @@ const (
 // Pattern is a compiled pattern.
 type Pattern struct {
 	text        string
+	expr        string // what Whole returns
 	whole, tail *regexp.Regexp
 	specificity int
 }
@@ -51,27 +53,35 @@ func Compile(pattern string) (*Pattern, error) {
 			p.specificity = specificity
 		}
 	}
-	expr := "(?:" + strings.Join(exprs, "|") + ")$"
-	if p.whole, err = regexp.Compile("^" + expr); err != nil {
+	p.expr = "(?:" + strings.Join(exprs, "|") + ")"
+	if p.whole, err = regexp.Compile("^" + p.Whole() + "$"); err != nil {
 		return nil, fmt.Errorf("glob: %q: %w", pattern, err)
 	}
-	if p.tail, err = regexp.Compile(`(?s:^|\.)` + expr); err != nil {
+	if p.tail, err = regexp.Compile("^" + p.Tail() + "$"); err != nil {
 		return nil, fmt.Errorf("glob: %q: %w", pattern, err)
 	}
 	return p, nil
 }
 
-// String is the pattern as it was written.
+// Tail returns the regular expression of [Pattern.Match], and Whole that of [Pattern.MatchWhole], for programs in other
+// languages. They have no anchors, whose spelling differs between languages: they match where they match a whole name
+// (fullmatch in Python).
+func (p *Pattern) Tail() string { return `(?:[^.]*\.)*` + p.expr }
+
+// Whole is described at Tail.
+func (p *Pattern) Whole() string { return p.expr }
+
+// String returns the pattern as it was written.
 func (p *Pattern) String() string { return p.text }
 
 // Match reports whether the pattern matches the name or its end at a dot.
 func (p *Pattern) Match(name string) bool { return p.tail.MatchString(name) }
 
-// MatchWhole reports whether the pattern matches the name from its beginning: where one layer is meant, such a match goes
-// before those of the end ("model" is then not "model.model").
+// MatchWhole reports whether the pattern matches the whole name: where one layer is meant, such a match is preferred to
+// one of the end ("model" is then not "model.model").
 func (p *Pattern) MatchWhole(name string) bool { return p.whole.MatchString(name) }
 
-// Specificity orders patterns that match the same name: more characters that only one name can have give more, then [..],
+// Specificity orders patterns that match the same name: a character that stands for itself counts most, then [..],
 // then ?. With {a,b} the least specific alternative counts.
 func (p *Pattern) Specificity() int { return p.specificity }
 
@@ -158,7 +168,7 @@ func scan(pattern string) ([]token, error) {
 	return tokens, nil
 }
 
-// scanClass reads [..] at the start of runes and gives a regular expression and the number of characters.
+// scanClass reads [..] at the start of runes. It returns a regular expression and the number of characters read.
 func scanClass(runes []rune) (expr string, n int, err error) {
 	i := 1
 	negated := i < len(runes) && (runes[i] == '!' || runes[i] == '^')
@@ -191,10 +201,10 @@ func scanClass(runes []rune) (expr string, n int, err error) {
 		if hi < lo {
 			return "", 0, fmt.Errorf("the range %c-%c runs backwards", lo, hi)
 		}
-		// A dot parts segments and is never one of a set.
+		// A dot separates segments and is never one of a set.
 		for _, r := range [][2]rune{{lo, min(hi, '.'-1)}, {max(lo, '.'+1), hi}} {
 			if r[0] <= r[1] {
-				fmt.Fprintf(&b, `\x{%x}-\x{%x}`, r[0], r[1])
+				b.WriteString(member(r[0]) + "-" + member(r[1]))
 			}
 		}
 	}
@@ -205,10 +215,19 @@ func scanClass(runes []rune) (expr string, n int, err error) {
 	case negated:
 		return `[^.` + b.String() + `]`, i + 1, nil
 	case b.Len() == 0:
-		return "", 0, fmt.Errorf("the set holds only a dot, which parts segments")
+		return "", 0, fmt.Errorf("the set holds only a dot, which separates segments")
 	default:
 		return "[" + b.String() + "]", i + 1, nil
 	}
+}
+
+// member returns a character of a set as a regular expression: itself, which every language reads alike, and after a
+// backslash where it is punctuation.
+func member(r rune) string {
+	if r < utf8.RuneSelf && (unicode.IsPunct(r) || unicode.IsSymbol(r)) {
+		return `\` + string(r)
+	}
+	return string(r)
 }
 
 // expand writes groups out: a{b,c} becomes ab and ac.
@@ -256,7 +275,7 @@ func expand(tokens []token) ([][]token, error) {
 	return out, nil
 }
 
-// translate gives the regular expression of a pattern without groups.
+// translate returns the regular expression of a pattern without groups.
 func translate(tokens []token) (expr string, specificity int, err error) {
 	var segments [][]token
 	from := 0
@@ -273,7 +292,7 @@ func translate(tokens []token) (expr string, specificity int, err error) {
 	sep := false // a dot is due before the next segment
 	for i, s := range segments {
 		if s[0].kind == doubleStar && len(s) == 1 {
-			// Zero or more segments, each with the dot that parts it from what stands here.
+			// Zero or more segments, each with the dot that separates it from what is written so far.
 			switch last := i == len(segments)-1; {
 			case sep:
 				b.WriteString(`(?:\.[^.]+)*`)

@@ -1,6 +1,10 @@
 package glob_test
 
 import (
+	"bytes"
+	"encoding/json"
+	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,45 +15,56 @@ import (
 	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
+// matches has what a pattern matches, and what it does not: in Go, and as a regular expression in other languages.
+var matches = []struct {
+	pattern string
+	match   []string
+	not     []string
+	reason  string
+}{
+	{"encoder.layer.3.attention", []string{"encoder.layer.3.attention", "model.encoder.layer.3.attention"},
+		[]string{"encoder.layer.3.attention.self", "encoder.layer.13.attention", "xencoder.layer.3.attention"}, "the end of a name, at a dot"},
+	{"encoder.layer.*.attention", []string{"model.encoder.layer.3.attention", "encoder.layer.11.attention"},
+		[]string{"model.encoder.layer.3.attention.self", "encoder.layer.attention", "encoder.layer.0.x.attention"}, "a star is inside one segment"},
+	{"layer.*", []string{"encoder.layer.3"}, []string{"encoder.layer.3.attention", "layer", "layer."}, "a segment that is a star has a character"},
+	{"*_proj", []string{"a.q_proj", "_proj"}, []string{"a.q_proj.b"}, "a star at the edge of a segment may be empty"},
+	{"encoder.**.dense", []string{"encoder.dense", "encoder.layer.0.output.dense", "m.encoder.x.dense"}, []string{"dense", "encoder.dense.x"}, "two stars are any number of segments"},
+	{"**", []string{"a", "a.b.c"}, nil, "everything"},
+	{"**.dense", []string{"dense", "a.dense", "a.b.dense"}, []string{"adense", "dense.a"}, "two stars in front"},
+	{"a.**", []string{"a", "a.b", "x.a.b.c", "x.a"}, []string{"b.c"}, "two stars behind"},
+	{"a.**.**.b", []string{"a.b", "a.x.b", "a.x.y.b"}, []string{"ab"}, "two of them are one"},
+	{"layers.?", []string{"layers.3"}, []string{"layers.13", "layers.", "layers.."}, "one character"},
+	{"layers.[0-2]", []string{"layers.0", "layers.2"}, []string{"layers.3", "layers.10"}, "a set"},
+	{"layers.[!0-2]", []string{"layers.3", "layers.x"}, []string{"layers.0", "layers.."}, "a negated set has no dot"},
+	{"layers.[^0-2]", []string{"layers.3"}, []string{"layers.0"}, "the other way to negate"},
+	{"x[+-0]y", []string{"x+y", "x-y", "x/y", "x0y"}, []string{"x.y"}, "a range over the dot leaves it out"},
+	{"x[]a]", []string{"x]", "xa"}, []string{"x["}, "a bracket first in a set is one of it"},
+	{"x[a-]", []string{"xa", "x-"}, []string{"xb"}, "a dash last in a set is itself"},
+	{"self_attn.{q,k,v}_proj", []string{"m.self_attn.q_proj", "self_attn.v_proj"}, []string{"self_attn.o_proj"}, "alternatives"},
+	{"{mlp.down,attn.{q,k}}", []string{"a.mlp.down", "attn.q", "attn.k"}, []string{"mlp", "attn.v", "attn.q.mlp"}, "alternatives with dots, nested"},
+	{"layer{,norm}", []string{"layer", "layernorm"}, []string{"layers"}, "an empty alternative"},
+	{"a{.b,}.c", []string{"a.b.c", "a.c"}, []string{"a.b"}, "a group over segments"},
+	{"model", []string{"model", "model.model"}, []string{"model.norm"}, "the end of a longer name is matched too"},
+	{"norm", []string{"norm"}, []string{"norm(2)", "LayerNorm", "Norm"}, "a second call and another case are other names"},
+	{"norm(2)", []string{"model.norm(2)"}, []string{"model.norm2"}, "parentheses are themselves"},
+	{"norm*", []string{"norm(2)", "norm"}, nil, "all calls"},
+	{`a\*b`, []string{"a*b"}, []string{"axb"}, "escaped"},
+	{"a+b|c", []string{"a+b|c"}, []string{"aab", "c"}, "signs of regular expressions are themselves"},
+	{"a,b", []string{"a,b"}, []string{"a", "b"}, "a comma outside of a group is itself"},
+	{`x[\-\]\\^[]y`, []string{"x-y", "x]y", `x\y`, "x^y", "x[y"}, []string{"xy", "x_y"}, "characters that mean something in a set, escaped and not"},
+	{"x[!a^-]", []string{"xb", "x]"}, []string{"xa", "x^", "x-"}, "a caret and a dash that are not first in a negated set"},
+	{"x[&&~~||-]", []string{"x&", "x~", "x|", "x-"}, []string{"xa", "x"}, "no operations on sets"},
+	{"x[ -~]", []string{"x ", "x#", "xz", "x-", "x~"}, []string{"x.", "x\x7f", "xé"}, "a range over all punctuation"},
+	{"x[à-ÿ€-₿\t]", []string{"xé", "x₴", "x\t"}, []string{"xe", "x×"}, "sets beyond ASCII, and of control characters"},
+	{"x[😀-😂]?", []string{"x😁😃"}, []string{"x😃😁"}, "characters beyond 16 bits are one each"},
+	{"a-b #&~ c", []string{"a-b #&~ c"}, []string{"a-b"}, "spaces and signs that some regular expressions skip"},
+	{"a", []string{"a", "\n.a"}, []string{"a\n", "x\na"}, "a line break is a character like any other, at the end too"},
+	{"*", []string{"a", "\n", "a.b"}, []string{"", "a."}, "and part of a segment"},
+	{"größe.*", []string{"größe.ü"}, []string{"grösse.ü"}, "letters beyond ASCII"},
+}
+
 func TestMatch(t *testing.T) {
-	tests := []struct {
-		pattern string
-		match   []string
-		not     []string
-		reason  string
-	}{
-		{"encoder.layer.3.attention", []string{"encoder.layer.3.attention", "model.encoder.layer.3.attention"},
-			[]string{"encoder.layer.3.attention.self", "encoder.layer.13.attention", "xencoder.layer.3.attention"}, "the end of a name, at a dot"},
-		{"encoder.layer.*.attention", []string{"model.encoder.layer.3.attention", "encoder.layer.11.attention"},
-			[]string{"model.encoder.layer.3.attention.self", "encoder.layer.attention", "encoder.layer.0.x.attention"}, "a star is inside one segment"},
-		{"layer.*", []string{"encoder.layer.3"}, []string{"encoder.layer.3.attention", "layer", "layer."}, "a segment that is a star has a character"},
-		{"*_proj", []string{"a.q_proj", "_proj"}, []string{"a.q_proj.b"}, "a star at the edge of a segment may be empty"},
-		{"encoder.**.dense", []string{"encoder.dense", "encoder.layer.0.output.dense", "m.encoder.x.dense"}, []string{"dense", "encoder.dense.x"}, "two stars are any number of segments"},
-		{"**", []string{"a", "a.b.c"}, nil, "everything"},
-		{"**.dense", []string{"dense", "a.dense", "a.b.dense"}, []string{"adense", "dense.a"}, "two stars in front"},
-		{"a.**", []string{"a", "a.b", "x.a.b.c", "x.a"}, []string{"b.c"}, "two stars behind"},
-		{"a.**.**.b", []string{"a.b", "a.x.b", "a.x.y.b"}, []string{"ab"}, "two of them are one"},
-		{"layers.?", []string{"layers.3"}, []string{"layers.13", "layers.", "layers.."}, "one character"},
-		{"layers.[0-2]", []string{"layers.0", "layers.2"}, []string{"layers.3", "layers.10"}, "a set"},
-		{"layers.[!0-2]", []string{"layers.3", "layers.x"}, []string{"layers.0", "layers.."}, "a negated set has no dot"},
-		{"layers.[^0-2]", []string{"layers.3"}, []string{"layers.0"}, "the other way to negate"},
-		{"x[+-0]y", []string{"x+y", "x-y", "x/y", "x0y"}, []string{"x.y"}, "a range over the dot leaves it out"},
-		{"x[]a]", []string{"x]", "xa"}, []string{"x["}, "a bracket first in a set is one of it"},
-		{"x[a-]", []string{"xa", "x-"}, []string{"xb"}, "a dash last in a set is itself"},
-		{"self_attn.{q,k,v}_proj", []string{"m.self_attn.q_proj", "self_attn.v_proj"}, []string{"self_attn.o_proj"}, "alternatives"},
-		{"{mlp.down,attn.{q,k}}", []string{"a.mlp.down", "attn.q", "attn.k"}, []string{"mlp", "attn.v", "attn.q.mlp"}, "alternatives with dots, nested"},
-		{"layer{,norm}", []string{"layer", "layernorm"}, []string{"layers"}, "an empty alternative"},
-		{"a{.b,}.c", []string{"a.b.c", "a.c"}, []string{"a.b"}, "a group over segments"},
-		{"model", []string{"model", "model.model"}, []string{"model.norm"}, "the end of a longer name is matched too"},
-		{"norm", []string{"norm"}, []string{"norm(2)", "LayerNorm", "Norm"}, "a second call and another case are other names"},
-		{"norm(2)", []string{"model.norm(2)"}, []string{"model.norm2"}, "parentheses are themselves"},
-		{"norm*", []string{"norm(2)", "norm"}, nil, "all calls"},
-		{`a\*b`, []string{"a*b"}, []string{"axb"}, "escaped"},
-		{"a+b|c", []string{"a+b|c"}, []string{"aab", "c"}, "signs of regular expressions are themselves"},
-		{"a,b", []string{"a,b"}, []string{"a", "b"}, "a comma outside of a group is itself"},
-		{"größe.*", []string{"größe.ü"}, []string{"grösse.ü"}, "letters beyond ASCII"},
-	}
-	for _, tt := range tests {
+	for _, tt := range matches {
 		t.Run(tt.pattern, func(t *testing.T) {
 			p, err := glob.Compile(tt.pattern)
 			require.NoError(t, err)
@@ -61,6 +76,48 @@ func TestMatch(t *testing.T) {
 				assert.False(t, p.Match(name), "%q should not match %q: %s", tt.pattern, name, tt.reason)
 			}
 		})
+	}
+}
+
+// TestExpressionsInPython asks Python what the regular expressions match: the runners of the engines use them.
+func TestExpressionsInPython(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("there is no python3 to ask: ", err)
+	}
+	type row struct {
+		Pattern, Tail, Whole string
+		Names                []string
+		InTail, InWhole      []bool
+	}
+	var rows []row
+	for _, tt := range matches {
+		p, err := glob.Compile(tt.pattern)
+		require.NoError(t, err)
+		r := row{Pattern: tt.pattern, Tail: p.Tail(), Whole: p.Whole(), Names: slices.Concat(tt.match, tt.not)}
+		for _, name := range r.Names {
+			r.InTail, r.InWhole = append(r.InTail, p.Match(name)), append(r.InWhole, p.MatchWhole(name))
+		}
+		rows = append(rows, r)
+	}
+	in, err := json.Marshal(rows)
+	require.NoError(t, err)
+	const script = `
+import json, re, sys, warnings
+warnings.simplefilter("error")
+rows = json.load(sys.stdin)
+for r in rows:
+    for expression, matched in (("Tail", "InTail"), ("Whole", "InWhole")):
+        r[matched] = [re.fullmatch(r[expression], n) is not None for n in r["Names"]]
+json.dump(rows, sys.stdout)`
+	cmd := exec.CommandContext(t.Context(), python, "-X", "utf8", "-c", script)
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(in), t.Output()
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	var got []row
+	require.NoError(t, json.Unmarshal(out, &got))
+	for i, want := range rows {
+		assert.Equal(t, want, got[i], "%s: %s", want.Pattern, matches[i].reason)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/goparity/goparity/internal/glob"
 )
 
 // Engines: those that this package carries along, and any other program.
@@ -68,11 +70,40 @@ type Job struct {
 	Cases           []Case         `json:"cases"`
 }
 
-// Capture holds patterns (package glob) of what is recorded; an empty list is everything. MAX matches the names without the doubled
-// words of its lists: layers.3 for layers.layers.3.
+// Capture holds patterns (package glob) of what is recorded; an empty list is everything. In MAX they are matched against
+// names without the doubled words of its lists: layers.3 for layers.layers.3.
 type Capture struct {
 	Layers []string `json:"layers,omitempty"`
-	Ports  []string `json:"ports,omitempty"`
+	Ports  []string `json:"ports,omitempty"` // output also records the element output.0
+}
+
+// expressions are the patterns of a job as regular expressions, one each, so that no engine has to read patterns. An
+// expression matches a whole name (fullmatch in Python), and has no anchors.
+type expressions struct {
+	Layers       []string `json:"layers,omitempty"`
+	Ports        []string `json:"ports,omitempty"`
+	AllowMissing []string `json:"allow_missing,omitempty"`
+}
+
+func (j Job) expressions() (e expressions, err error) {
+	for _, list := range []struct {
+		patterns   []string
+		expression func(*glob.Pattern) string
+		to         *[]string
+	}{
+		{j.Capture.Layers, (*glob.Pattern).Tail, &e.Layers},
+		{j.Capture.Ports, (*glob.Pattern).Whole, &e.Ports},
+		{j.AllowMissing, (*glob.Pattern).Tail, &e.AllowMissing},
+	} {
+		for _, pattern := range list.patterns {
+			p, err := glob.Compile(pattern)
+			if err != nil {
+				return e, &UsageError{Msg: err.Error()}
+			}
+			*list.to = append(*list.to, list.expression(p))
+		}
+	}
+	return e, nil
 }
 
 // Case is one input: one of Prompts, Messages and TokenIDs, or none of them for an oracle that makes its input by itself.
@@ -165,10 +196,15 @@ func (j *Job) prepare() error {
 
 // write puts the job into a new file beside the output folder.
 func (j Job) write() (path string, err error) {
+	regexps, err := j.expressions()
+	if err != nil {
+		return "", err
+	}
 	data, err := json.MarshalIndent(struct {
 		Schema int `json:"schema"`
 		Job
-	}{schema, j}, "", " ")
+		Expressions expressions `json:"expressions,omitzero"`
+	}{schema, j, regexps}, "", " ")
 	if err != nil {
 		return "", fmt.Errorf("engine: job: %w", err)
 	}

@@ -203,46 +203,6 @@ func TestLiveTorchSanity(t *testing.T) {
 	}
 }
 
-func TestLiveRepeats(t *testing.T) {
-	interpreter := live(t)
-	runner, err := engine.Unpack()
-	require.NoError(t, err)
-	const program = "import json, sys; sys.path.insert(0, sys.argv[1]); from goparity import common; print(json.dumps([common.repeats(i) for i in json.loads(sys.argv[2])]))"
-	long := func(period, n int) (out []int) {
-		for i := range n {
-			out = append(out, i%period)
-		}
-		return out
-	}
-	tests := []struct {
-		ids    []int
-		want   int
-		reason string
-	}{
-		{nil, 0, "nothing"},
-		{long(1, 11), 0, "too short to tell"},
-		{long(1, 12), 1, "one token"},
-		{long(3, 32), 3, "three tokens"},
-		{long(8, 32), 8, "the longest period that is looked for, four rounds"},
-		{long(8, 31), 0, "not quite four rounds"},
-		{long(9, 36), 0, "a longer period may be a list"},
-		{append(long(20, 20), long(2, 12)...), 2, "sense at first"},
-		{append(long(1, 20), 5), 0, "it found its way out"},
-		{long(100, 32), 0, "text"},
-	}
-	var all [][]int
-	for _, tt := range tests {
-		all = append(all, append([]int{}, tt.ids...))
-	}
-	in, err := json.Marshal(all)
-	require.NoError(t, err)
-	var got []int
-	require.NoError(t, json.Unmarshal([]byte(python(t, interpreter, "-c", program, runner, string(in))), &got))
-	for i, tt := range tests {
-		assert.Equal(t, tt.want, got[i], tt.reason)
-	}
-}
-
 func TestLiveTorchWeightsOfAnotherShape(t *testing.T) {
 	model := tinyLlama(t, live(t))
 	_, err := reference(t, engine.Job{Model: model, Task: "text-generation", Overrides: map[string]any{"intermediate_size": 96},

@@ -1,59 +1,63 @@
-"""Does the job of one JSON file and says what went wrong in one line of progress."""
+"""Does the job of one JSON file, and says in one line of progress what went wrong."""
 
 import os
 import sys
 import traceback
 
-from . import common
+from . import errors, installed, tokens
+from .dump import Output
+from .job import Job
+from .progress import emit
 
 
 def main(args):
     if len(args) != 1:
         print("usage: python RUNNER JOB.json", file=sys.stderr)
         return 2
+    job = None
     try:
-        job = common.Job.load(args[0])
-        common.check_early(job)
+        job = Job.load(args[0])
+        tokens.check_early(job)
         if job.engine == "torch":
             from . import torchrun as runner
         elif job.engine == "max":
             from . import maxrun as runner
         else:
-            raise common.UsageError(f"unknown engine {job.engine!r}", "torch and max are known here")
-        with common.Output(job) as out:
+            raise errors.UsageError(f"unknown engine {job.engine!r}", "torch and max are known here")
+        with Output(job) as out:
             runner.run(job, out)
         return 0
-    except common.JobError as e:
-        traceback.print_exc()
-        common.emit(error={"class": e.kind, "message": str(e), "hint": e.hint})
-    except MemoryError:
-        traceback.print_exc()
-        common.emit(error={"class": "infra", "message": "out of memory", "hint": "use a smaller model, fewer layers or a shorter prompt"})
     except BaseException as e:
         traceback.print_exc()
-        kind, place = common.blame(e)
-        message, hint = f"{type(e).__name__}: {e}"[:4000], ""
-        if kind == "bug":
-            hint = "a bug in goparity, please report it with the log"
-            if engine := _other_version(args[0]):
-                kind, hint = "infra", f"goparity was not tried with {engine}"
-        elif isinstance(e, ImportError):
-            hint = "a package is missing or of another version: parity doctor says what to install"
-        common.emit(error={"class": kind, "message": message, "hint": hint, "where": place})
+        emit(error=_describe(e, job))
     return 1
 
 
-def _other_version(job_file):
-    """Says what is installed if it is another version of the engine than the one that is known to work."""
-    from .maxrun import WORKS
+def _describe(e, job):
+    """Returns what the caller is told of an exception."""
+    if isinstance(e, errors.JobError):
+        return {"class": e.kind, "message": str(e), "hint": e.hint}
+    if isinstance(e, MemoryError):
+        return {"class": "infra", "message": "out of memory", "hint": "use a smaller model, fewer layers or a shorter prompt"}
+    kind, place = errors.blame(e)
+    hint = ""
+    if kind == "bug":
+        hint = "a bug in goparity, please report it with the log"
+        if engine := _other_version(job):
+            kind, hint = "infra", f"goparity was not tried with {engine}"
+    elif isinstance(e, ImportError):
+        hint = "a package is missing or of another version: parity doctor says what to install"
+    return {"class": kind, "message": f"{type(e).__name__}: {e}"[:4000], "hint": hint, "where": place}
 
-    installed = common.versions("max").get("max", "")
-    other = common.Job.load(job_file).engine == "max" and installed and installed != WORKS
-    return f"MAX {installed}: {WORKS} works" if other else ""
+
+def _other_version(job):
+    """The version of MAX that is installed, if it is another than the one that is known to work."""
+    version, works = installed.versions("max").get("max", ""), installed.WORKS["max"]
+    return f"MAX {version}: {works} works" if job and job.engine == "max" and version and version != works else ""
 
 
 def leave(code):
-    """Ends the process at once. What is written is written: an engine that aborts while Python tears it down fails no good run."""
+    """Ends the process at once. All is written by now: an engine that aborts while Python tears it down spoils no good run."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

@@ -1,31 +1,39 @@
 """Golden inputs in place of those that a MAX model computed, within one graph.
 
-Each golden is a weight of the graph, so that other goldens of the same sizes compile nothing anew. An axis that the graph knows by name only
-(a number of tokens) is stored with room to spare and cut to its size when the graph runs.
+Each golden is a weight of the graph, so that no other golden of the same sizes compiles it again. An
+axis that the graph knows by name only (a number of tokens) is stored with room to spare and cut to its
+size when the graph runs.
 """
 
-from . import common
+from . import safetensors
 
 ROOM = 16  # tokens; more are rounded up to a power of two
 
-# dtypes of goldens and of inputs that are replaced: as .safetensors calls them, as MAX does, and as numpy holds them. bfloat16 is 16 bits there.
+# dtypes of goldens and of inputs that are replaced: as .safetensors calls them, as MAX does, and as
+# numpy holds them. bfloat16 is 16 bits there.
 DTYPES = {"F64": ("float64", "<f8"), "F32": ("float32", "<f4"), "F16": ("float16", "<f2"), "BF16": ("bfloat16", "<u2")}
 BITS = dict(DTYPES.values())
 
 
 class Injector:
-    """Replaces inputs by their labels, "<layer>-<port>". computed(label, value) records what an input was before."""
+    """Replaces inputs by their labels, "<layer>-<port>".
+
+    injected has, by label, the golden's own label, and left, why an input was left alone.
+    """
 
     def __init__(self, golden, room):
         self._golden = {i["label"]: i for i in golden["inputs"]}
         self._left = golden.get("left") or {}
-        self._tensors = common.read_safetensors(golden["file"])
+        self._tensors = safetensors.read(golden["file"])
         self._room = room
         self._weights = {}  # name → (array, device of the graph)
         self.injected, self.left = {}, {}
 
     def replace(self, label, value, computed):
-        """Gives what a layer gets in place of value, a TensorValue of the graph that it would get: the golden one, or value itself."""
+        """Returns what a layer gets in place of value, a TensorValue of the graph: the golden one, or value itself.
+
+        computed(label, value) records what the input was before.
+        """
         golden = self._golden.get(label)
         if golden is None:
             self.left[label] = self._left.get(label, "no golden input belongs to it")
@@ -54,7 +62,7 @@ class Injector:
         return ops.rebind(golden, value.shape, f"the golden input {label} has another size")
 
     def weights(self, expected):
-        """The values to bind, of the names that a compiled graph expects; all of them if it does not say."""
+        """The values to bind, by the names that a compiled graph expects; all of them if it does not say."""
         return {name: _bound(array, device) for name, (array, device) in self._weights.items() if expected is None or name in expected}
 
 
@@ -62,7 +70,7 @@ def room(cases):
     """By label, the largest size of each axis over all cases: one graph holds the goldens of any of them."""
     sizes = {}
     for case in cases:
-        tensors = common.read_safetensors(case["golden"]["file"])
+        tensors = safetensors.read(case["golden"]["file"])
         for i in case["golden"]["inputs"]:
             shape = tensors[i["name"]][1]
             have = sizes.get(i["label"], shape)
@@ -83,7 +91,7 @@ def _static(dim):
 
 
 def _spare(n):
-    """How much is stored of an axis of which the graph knows no size."""
+    """How much is stored of an axis whose size the graph does not know."""
     size = ROOM
     while size < n:
         size *= 2
@@ -91,7 +99,7 @@ def _spare(n):
 
 
 def _fill(stored, values):
-    """Values at the beginning of each axis of an array of the stored shape, zeros behind."""
+    """Values at the beginning of each axis of an array of the stored shape, zeros after them."""
     import numpy as np
 
     array = np.zeros(stored, values.dtype)
@@ -100,7 +108,10 @@ def _fill(stored, values):
 
 
 def _cast(dtype, data, want):
-    """The golden's bytes as values of the graph's dtype: the same bits if it is the golden's own, else rounded to nearest, ties to even."""
+    """The golden's bytes as values of the graph's dtype.
+
+    The bits are the same if it is the golden's own, else values are rounded to nearest, ties to even.
+    """
     import numpy as np
 
     have, bits = DTYPES[dtype]

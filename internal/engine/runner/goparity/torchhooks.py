@@ -1,11 +1,16 @@
-"""Records what every module of a torch model gets and gives. Usable on its own: r = Recorder(model); …; r.remove()."""
+"""Records what every module of a torch model gets and returns.
+
+Usable on its own: r = Recorder(model); run the model; r.take(); r.remove().
+"""
 
 import dataclasses
 from collections.abc import Mapping
 
 import torch
 
-from . import common, tap
+from . import safetensors, tap
+from .errors import ModelError
+from .progress import warn
 
 DTYPES = {
     torch.bool: "BOOL", torch.uint8: "U8", torch.int8: "I8", torch.int16: "I16", torch.int32: "I32", torch.int64: "I64",
@@ -22,8 +27,8 @@ _DEPTH = 4  # of tuples in tuples
 class Recorder:
     """Keeps copies of all tensors by layer and port, in the order in which modules end: children before their parent.
 
-    Inputs are copied before a module runs, so one that works in place does not change them. The root is called model; a second
-    call of a module in one step is name(2).
+    Inputs are copied before a module runs: one that works in place does not change them. The root is
+    called model; a second call of a module in one step is name(2).
     """
 
     def __init__(self, model, wants=lambda layer, port: True):
@@ -36,7 +41,7 @@ class Recorder:
         tap.set_recorder(self._tap)
 
     def take(self):
-        """Gives what was recorded since the last call, and begins a new step."""
+        """Returns what was recorded since the last call, and begins a new step."""
         records, self.records, self._calls, self._waiting = self.records, [], {}, []
         return records
 
@@ -112,7 +117,7 @@ class Recorder:
         if t.is_meta or t.dtype not in DTYPES:
             if (layer, port) not in self._skipped:
                 self._skipped.add((layer, port))
-                common.warn(f"{layer}-{port} is not recorded: a tensor of {t.dtype} on {t.device}")
+                warn(f"{layer}-{port} is not recorded: a tensor of {t.dtype} on {t.device}")
             return None
         return t.to("cpu", copy=True, memory_format=torch.contiguous_format)
 
@@ -136,8 +141,8 @@ def save(case, step, records):
     for layer, port, t in records:
         name = layer if port == "tap" else f"{layer}-{port}"
         if name in seen:
-            raise common.ModelError(f"two tensors are called {name}", "rename one: names of layers and taps are unique within a step")
+            raise ModelError(f"two tensors are called {name}", "rename one: names of layers and taps are unique within a step")
         seen[name] = True
         tensors.append((name, *raw(t)))
         case.add(step, layer, port, "all.safetensors", name)
-    common.write_safetensors(f"{folder}/all.safetensors", tensors)
+    safetensors.write(f"{folder}/all.safetensors", tensors)

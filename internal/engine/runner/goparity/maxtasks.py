@@ -1,0 +1,265 @@
+"""The tasks of MAX: text generation, embeddings, and modules of an oracle file."""
+
+import asyncio
+import os
+import shutil
+from contextlib import contextmanager
+from functools import partial
+
+import numpy as np
+
+from . import config, installed, oracle, tokens
+from .errors import ModelError, UsageError
+from .maxbuild import Prepared, build, capture
+from .progress import warn
+
+
+@contextmanager
+def _captured(job, out, golden=None):
+    """Hooks what is built meanwhile; with a case, its layers get golden inputs. What is printed outside the steps is removed."""
+    outside = os.path.join(out.tmp, ".before")
+    try:
+        with capture(job, outside, golden) as hooks:
+            yield hooks
+    finally:
+        shutil.rmtree(outside, ignore_errors=True)
+
+
+def _rounds(job, ids_by_case):
+    """The cases, with their ids, by the model that runs them: one for all; injected, one for each, to which its goldens are bound."""
+    cases = list(zip(job.cases, ids_by_case))
+    return [([c], c[0]) for c in cases] if job.injected else [(cases, None)]
+
+
+def _keep(dump, step, hooks, folder):
+    """Lists what a step has left. A label without a tensor was not executed, which is a warning."""
+    found = hooks.printer.found(folder, [label for _, _, label in hooks.labels])
+    gone = []
+    for layer, port, label in hooks.labels:
+        if label in found:
+            dump.add(step, layer, port, *found[label])
+        else:
+            gone.append(label)
+    if gone:
+        warn(f"case {dump.case['name']}, step {step}: {len(gone)} of {len(hooks.labels)} tensors were not written, the first is {gone[0]}")
+    known = {file for file, *_ in found.values()}
+    for name in os.listdir(folder):
+        if name not in known:
+            os.remove(os.path.join(folder, name))
+    dump.info["uncaptured"] = hooks.uncaptured
+    if raw := hooks.printer.raw:
+        dump.info.setdefault("raw", {}).update({f"{step}/{file}": spec for file, spec in raw.items() if file in known})
+    if hooks.injector:
+        dump.info.update(injection="nested", injected=hooks.injector.injected, not_injected=hooks.injector.left)
+
+
+# Dtypes of numpy as .safetensors names them.
+_DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "int64": "I64", "int32": "I32", "bool": "BOOL"}
+
+
+def _returned(dump, step, values):
+    """Keeps what the engine returns, if the job has an observer."""
+    if dump.out.job.observer:
+        known = [v for v in values if v.dtype.name in _DTYPES]
+        arrays = [np.ascontiguousarray(v.to_numpy() if hasattr(v, "to_numpy") else v) for v in known]
+        dump.returned(step, [(_DTYPES[a.dtype.name], a.shape, a.tobytes()) for a in arrays])
+
+
+def _describe(out, models):
+    if models:
+        out.about.update(installed.about(type(models[-1])))
+
+
+# --- text generation
+
+
+def generate(job, out):
+    from max.pipelines import AutoModel
+
+    with config.overridden_folder(job) as folder:
+        with out.clock.phase("load"):
+            prepared = Prepared(job, folder)
+            settings = {"use_subgraphs": False, **prepared.settings}
+            if any(c.get("forced") for c in job.cases):
+                known = tokens.known_ids(prepared.tokenizer)
+                for case, ids in zip(job.cases, prepared.ids):
+                    _check_forced(case, len(ids), known)
+        for cases, golden in _rounds(job, prepared.ids):
+            with _captured(job, out, golden) as hooks:
+                model = build(job, out.clock, hooks, lambda: AutoModel(folder, devices="cpu" if job.device == "cpu" else "gpu:0", **settings))
+                _describe(out, hooks.models)
+                for case, ids in cases:
+                    dump = out.case(case)
+                    dump.info["token_ids"] = ids
+                    with out.clock.phase("forward"):
+                        dump.info["sequence"] = _decode(model, hooks, dump, case, ids)
+                model.close()
+
+
+def _decode(model, hooks, dump, case, ids):
+    """One execution per step. Forced tokens take the place of sampled ones through the logits, after these were recorded."""
+    steps, forced = case.get("steps") or 1, tokens.forced(case, len(ids))
+    with model.generate_iter(ids, max_new_tokens=steps, temperature=0.0, top_k=1, ignore_eos=True, output_logits=True, seed=0) as it:
+        if forced:
+            _force(it, forced)
+        step = 0
+        while not it.done:
+            with hooks.printer.into(dump.step(step)) as folder:
+                it.step()
+            _keep(dump, step, hooks, folder)
+            step += 1
+        for s in range(step):
+            _returned(dump, s, [rows[s] for rows in it.logits])
+        sequences = [list(map(int, s)) for s in it.sequences]
+    if forced:
+        for row, (s, f) in enumerate(zip(sequences, forced)):
+            got, want = s[len(ids[row]) :][: steps - 1], list(f[: steps - 1])
+            if got != want:
+                raise ModelError(f"case {case['name']}: MAX took the tokens {got} in place of the forced {want}")
+    return sequences
+
+
+def _check_forced(case, rows, known):
+    """MAX gives logits beyond its tokenizer no chance, whatever they are: said before a compilation that takes minutes."""
+    steps = case.get("steps") or 1
+    for row in tokens.forced(case, rows) or []:
+        if known and max(row[: steps - 1], default=0) >= known:
+            raise UsageError(
+                f"case {case['name']}: the forced token {max(row[: steps - 1])} is beyond the tokenizer, which has {known}: MAX never samples it",
+                "the model has more logits than its tokenizer has tokens, and the reference chose one of those: run the reference again "
+                "(parity update, parity run --engine torch), which chooses among the tokenizer's own")  # fmt: skip
+
+
+def _force(it, forced):
+    from max.driver import Buffer
+
+    contexts = getattr(it, "_contexts", None)
+    if contexts is None:
+        raise installed.too_old("GenerateIterator with contexts, which forced tokens need")
+    for context, row in zip(contexts, forced):
+        queue, kept = iter(row), []
+
+        def force(inputs, queue=queue, kept=kept):
+            token = next(queue, None)
+            if token is None:
+                return
+            logits = np.array(inputs.logits.to_numpy())
+            logits[-1, token] = logits[-1].max() + 100  # far above the others, and near enough that no sampler overflows
+            kept.append(Buffer.from_numpy(logits))  # the copy may be read later than this returns
+            inputs.logits.inplace_copy_from(kept[-1])
+
+        params = context.sampling_params
+        params.logits_processors = [*(params.logits_processors or ()), force]
+
+
+# --- embeddings
+
+
+def embed(job, out):
+    from max.driver import DeviceSpec
+    from max.pipelines import PIPELINE_REGISTRY, PipelineArgs, PipelineConfig
+    from max.pipelines.modeling.types import PipelineTask
+
+    with config.overridden_folder(job) as folder:
+        with out.clock.phase("load"):
+            prepared = Prepared(job, folder)
+            settings = {"enable_prefix_caching": False, "pool_embeddings": False, **prepared.settings}
+        spec = DeviceSpec.accelerator() if job.device == "gpu" else DeviceSpec.cpu()
+
+        def make():
+            args = PipelineArgs.from_flat_kwargs(model_path=folder, device_specs=[spec], task=PipelineTask.EMBEDDINGS_GENERATION, **settings)
+            return PIPELINE_REGISTRY.retrieve(PipelineConfig.from_args(args), task=PipelineTask.EMBEDDINGS_GENERATION)
+
+        for cases, golden in _rounds(job, prepared.ids):
+            with _captured(job, out, golden) as hooks:
+                engine_tokenizer, pipeline = build(job, out.clock, hooks, make)
+                _describe(out, hooks.models)
+                for case, ids in cases:
+                    if (case.get("steps") or 1) != 1:
+                        raise UsageError(f"case {case['name']}: an embedding has one step")
+                    _embed_case(out, hooks, engine_tokenizer, pipeline, folder, case, ids)
+
+
+def _embed_case(out, hooks, engine_tokenizer, pipeline, folder, case, ids):
+    """Runs one case. The engine's own tokenizer reads a prompt: what it makes of it is compared with the reference's input."""
+    from max.pipelines.modeling.types import EmbeddingsGenerationInputs, RequestID, TextGenerationRequest
+
+    dump = out.case(case)
+    contexts, used = {}, []
+    for prompt in case.get("prompts") or ids:
+        request = TextGenerationRequest(request_id=RequestID(), prompt=prompt, model_name=folder)
+        context = asyncio.run(engine_tokenizer.new_context(request))
+        contexts[request.request_id] = context
+        used.append([int(t) for t in context.tokens.active])
+    dump.info["token_ids"] = dump.info["sequence"] = used
+    if case.get("token_ids") and used != ids:
+        raise ModelError(f"case {case['name']}: MAX made {used} of the token ids {ids}")
+    with out.clock.phase("forward"), hooks.printer.into(dump.step(0)) as step:
+        made = pipeline.execute(EmbeddingsGenerationInputs([contexts]))
+    _keep(dump, 0, hooks, step)
+    _returned(dump, 0, [made[request].embeddings for request in contexts])
+
+
+# --- modules of an oracle file
+
+
+def modules(job, out):
+    from max.engine import InferenceSession
+    from max.nn.layer import Module
+
+    candidate = oracle.load(job, "candidate")
+    for case in job.cases:
+        if (case.get("steps") or 1) != 1:
+            raise UsageError(f"case {case['name']}: a module has one step")
+        dump = out.case(case)
+        dump.info["token_ids"] = case.get("token_ids") or []
+        with _captured(job, out, case if job.injected else None) as hooks:
+            with out.clock.phase("load"):
+                made = candidate(oracle.Spec(job, case))
+                if not isinstance(made, tuple) or len(made) != 4:
+                    raise UsageError(f"{job.oracle}: candidate(spec) returned {type(made).__name__}",
+                                     "return (module, weights, input_types, inputs): see the documentation of oracle files")  # fmt: skip
+                module, weights, types, inputs = made
+                v3 = not isinstance(module, Module)
+                if not v3 and not any(m is module for m in hooks.models):
+                    module.load_state_dict(weights, weight_alignment=1)
+            device = _device(job)
+            session = InferenceSession(devices=[device])
+            execute = build(job, out.clock, hooks, partial(_compile, module, types, weights, session))
+            _describe(out, [module])
+            with out.clock.phase("forward"), hooks.printer.into(dump.step(0)) as step:
+                made = execute(*[_buffer(i, device, v3) for i in inputs])
+            _keep(dump, 0, hooks, step)
+            _returned(dump, 0, made if isinstance(made, (list, tuple)) else [made])
+
+
+def _compile(module, types, weights, session):
+    """Returns the function that runs a module."""
+    from max.graph import Graph
+    from max.nn.layer import Module
+
+    if not isinstance(module, Module):
+        return module.compile(*types, weights=weights, session=session)
+    graph = Graph("candidate", forward=module, input_types=list(types))
+    if hasattr(session, "compile") and hasattr(session, "init"):
+        return session.init(session.compile(graph), weights_registry=module.state_dict()).execute
+    return session.load(graph, weights_registry=module.state_dict()).execute
+
+
+def _device(job):
+    from max.driver import CPU, Accelerator
+
+    return Accelerator() if job.device == "gpu" else CPU()
+
+
+def _buffer(value, device, v3):
+    """An input of the model: what numpy can read is put on the device."""
+    from max.driver import Buffer
+
+    if isinstance(value, np.ndarray):
+        value = Buffer.from_numpy(np.ascontiguousarray(value)).to(device)
+    if v3 and isinstance(value, Buffer):
+        from max.experimental.tensor import Tensor
+
+        return Tensor.from_dlpack(value)
+    return value

@@ -1,0 +1,106 @@
+"""Token ids: made by the tokenizer, checked against the model, forced upon decode steps."""
+
+from . import config
+from .errors import JobError, ModelError, UsageError
+
+
+def tokenizer_of(job):
+    """Returns a function that returns the job's tokenizer, which its first call loads: token ids need none."""
+    kept = []
+
+    def get():
+        if not kept:
+            kept.append(_load(job))
+        return kept[0]
+
+    return get
+
+
+def _load(job):
+    from transformers import AutoTokenizer
+
+    try:
+        return AutoTokenizer.from_pretrained(job.tokenizer, revision=job.revision if job.tokenizer == job.model else None,
+                                             trust_remote_code=job.trust_remote_code)  # fmt: skip
+    except Exception as e:
+        raise ModelError(f"tokenizer of {job.tokenizer}: {e}", "give token_ids, or name a tokenizer in model.tokenizer") from e
+
+
+def known_ids(tokenizer):
+    """How many ids the tokenizer has; None if there is no tokenizer. Models often have logits for more, which no engine samples."""
+    try:
+        return len(tokenizer())
+    except JobError:
+        return None
+
+
+def encode(job, case, tokenizer):
+    """Returns the token ids of a case, one list per sequence."""
+    if case.get("token_ids"):
+        return _given(case)
+    if case.get("images"):
+        raise UsageError(f"case {case['name']}: images need an oracle file", "write reference(spec) and candidate(spec) in oracle.py")
+    if case.get("messages"):
+        template = None
+        if case.get("chat_template"):
+            with open(case["chat_template"], encoding="utf-8") as f:
+                template = f.read()
+        messages = [{"role": m["role"], "content": m["content"]} for m in case["messages"]]
+        try:
+            ids = tokenizer().apply_chat_template(messages, chat_template=template, add_generation_prompt=True, tokenize=True, return_dict=False)
+        except ValueError as e:
+            raise UsageError(f"case {case['name']}: {e}", "give the case a chat_template, or a prompt") from e
+        return [list(map(int, ids))]
+    if not case.get("prompts"):
+        raise UsageError(f"case {case['name']} has no prompt, messages or token_ids")
+    return [list(map(int, tokenizer()(p)["input_ids"])) for p in case["prompts"]]
+
+
+def _given(case):
+    return [list(map(int, ids)) for ids in case["token_ids"]]
+
+
+def check(case, ids, vocab, longest, steps):
+    """Refuses ids outside the vocabulary and sequences beyond the model's length: engines read past their tables without a word."""
+    for row, sequence in enumerate(ids):
+        if not sequence:
+            raise UsageError(f"case {case['name']}: sequence {row} has no tokens")
+        for i, t in enumerate(sequence):
+            if t < 0 or vocab and t >= vocab:
+                raise UsageError(f"case {case['name']}: token id {t} at {i} of sequence {row} is not in 0…{(vocab or 0) - 1}",
+                                 "look at the tokenizer: it is that of another model")  # fmt: skip
+        length = len(sequence) + steps - 1
+        if longest and length > longest:
+            raise UsageError(f"case {case['name']}: {len(sequence)} tokens and {steps} steps need a length of {length}, the model has {longest}",
+                             "shorten the case, or set engine.max_length if the model's own limit is higher")  # fmt: skip
+
+
+def check_early(job):
+    """Refuses what can be refused before an engine is imported, which takes half a minute."""
+    if not job.local or job.task == "module":
+        return
+    limits = config.Limits(config.override(config.load(job.model), job))
+    for case in job.cases:
+        if case.get("token_ids"):
+            check(case, _given(case), limits.vocab, limits.longest, case.get("steps") or 1)
+
+
+def forced(case, rows):
+    """The tokens that decode steps are fed, by sequence; None where the model feeds itself."""
+    tokens = case.get("forced")
+    if not tokens:
+        return None
+    steps = case.get("steps") or 1
+    if len(tokens) != rows or any(len(f) < steps - 1 for f in tokens):
+        raise UsageError(f"case {case['name']}: forced tokens are not {rows} lists of {steps - 1} or more")
+    return tokens
+
+
+def repeats(ids):
+    """The period (1…8) of an endless repetition at the end, 0 if there is none. It takes 4 rounds and 12 tokens to tell."""
+    for period in range(1, 9):
+        span = max(4 * period, 12)
+        tail = ids[-span:]
+        if len(tail) == span and all(tail[i] == tail[i - period] for i in range(period, span)):
+            return period
+    return 0

@@ -1,0 +1,191 @@
+"""The tasks of torch: Hugging Face models, and modules of an oracle file."""
+
+from contextlib import contextmanager
+
+import torch
+
+from . import config, installed, oracle, tokens, torchhooks, torchsanity, weights
+from .errors import ModelError, UsageError
+from .job import BLIND
+from .progress import warn
+
+AUTO = {"text-generation": "AutoModelForCausalLM", "embeddings": "AutoModel", "text-classification": "AutoModelForSequenceClassification"}
+
+
+# --- Hugging Face models
+
+
+def pretrained(job, out, device, dtype):
+    with out.clock.phase("load"):
+        model = _load(job, dtype).to(device)
+        tokenizer = tokens.tokenizer_of(job)
+        ids_by_case = [tokens.encode(job, c, tokenizer) for c in job.cases]
+    known = tokens.known_ids(tokenizer) if job.task == "text-generation" else None
+    out.about.update(installed.about(type(model)))
+    limits = config.Limits(model.config.to_dict())
+    for case, ids in zip(job.cases, ids_by_case):
+        steps = case.get("steps") or 1
+        tokens.check(case, ids, limits.vocab, limits.longest, steps)
+        if steps > 1 and job.task != "text-generation":
+            raise UsageError(f"case {case['name']}: {steps} steps, but task {job.task} has one forward pass")
+    for case, ids in zip(job.cases, ids_by_case):
+        dump = out.case(case)
+        dump.info["token_ids"] = ids
+        if job.task == "text-generation" and job.sanity and getattr(model, "can_generate", lambda: False)():
+            with out.clock.phase("sanity"):
+                dump.info["reference_text"] = torchsanity.generated(model, device, case, ids, job, tokenizer)
+        with _recorded(job, dump, model) as save, out.clock.phase("forward"):
+            dump.info["sequence"] = _steps(model, device, job, case, ids, dump.info, known, save)
+
+
+def _load(job, dtype):
+    import transformers
+
+    if job.oracle:
+        return _module(job, oracle.load(job, "reference")(oracle.Spec(job, job.cases[0])))[0].to(dtype).eval()
+    if job.task not in AUTO:
+        raise UsageError(f"task {job.task!r} needs an oracle file", f"without one, {', '.join(AUTO)} are known")
+    source = {"revision": job.revision, "trust_remote_code": job.trust_remote_code}
+    try:
+        settings = transformers.AutoConfig.from_pretrained(job.model, **source)
+    except (OSError, ValueError) as e:
+        hint = "" if job.local else "the hub is not asked unless you say so: set HF_HUB_OFFLINE=0 for the first run, which fills its cache"
+        raise ModelError(f"{job.model}: {e}", hint) from e
+    if job.max_layers or job.overrides:
+        settings = type(settings).from_dict(config.override(settings.to_dict(), job))
+    if not getattr(settings, "architectures", None):
+        warn(f"config.json of {job.model} names no architectures: taken as {AUTO[job.task]}")
+    auto = getattr(transformers, AUTO[job.task])
+    try:
+        model, info = auto.from_pretrained(job.model, config=settings, dtype=dtype, attn_implementation="eager", output_loading_info=True,
+                                           ignore_mismatched_sizes=True, **source)  # fmt: skip
+    except (OSError, ValueError) as e:
+        raise ModelError(f"{job.model}: {e}") from e
+    # Transformers would make them up; without ignore_mismatched_sizes it names them in its log alone.
+    wrong = [f"{n[0]}: {tuple(n[1])} in the checkpoint, the model wants {tuple(n[2])}" for n in sorted(info.get("mismatched_keys", []))]
+    if wrong:
+        raise ModelError("weights of the wrong shape: " + "; ".join(wrong[:8]), "config.json and the checkpoint are of different models")
+    weights.audit(job, info["missing_keys"], info["unexpected_keys"], "torch")
+    weights.audit_kinds(job, {n for n, p in model.named_parameters() if p.is_floating_point()})
+    return model.eval()
+
+
+@contextmanager
+def _recorded(job, dump, model):
+    """Hooks a model, and yields the function that saves a step: save(step, result). A blind observer hooks nothing."""
+    recorder = None if job.observer == BLIND else torchhooks.Recorder(model, job.wants)
+
+    def save(step, result):
+        if recorder:
+            torchhooks.save(dump, step, recorder.take())
+        if job.observer:
+            dump.returned(step, torchhooks.returned(result))
+
+    try:
+        yield save
+    finally:
+        if recorder:
+            recorder.remove()
+
+
+def _steps(model, device, job, case, ids, info, known, save):
+    """Prefill, then decode with the cache. Returns the sequences.
+
+    Each step is fed the forced token, or the model's own greedy one among those that the tokenizer
+    knows. A batch of several lengths is padded: in front for generation, else at the end. info gets
+    pad_mask, [batch][token] of the first step.
+    """
+    steps = case.get("steps") or 1
+    forced = tokens.forced(case, len(ids))
+    width = max(map(len, ids))
+    padded = any(len(s) != width for s in ids)
+    x, mask = _pad(model, device, ids, width, left=job.task == "text-generation")
+    args = {}
+    if job.task == "embeddings" or padded or job.task == "text-classification":
+        args["attention_mask"] = mask
+    if padded:
+        info["pad_mask"] = mask.tolist()
+    if job.task != "text-generation":
+        result = model(input_ids=x, **args)
+        torchsanity.check_output(job, case, result)
+        save(0, result)
+        return ids
+    sequence, past = [list(s) for s in ids], None
+    for step in range(steps):
+        if padded:
+            positions = (mask.cumsum(-1) - 1).clamp(min=0)
+            args = {"attention_mask": mask, "position_ids": positions[:, -x.shape[1] :]}
+        if steps > 1:
+            args.update(use_cache=True, past_key_values=past)
+        result = model(input_ids=x, **args)
+        torchsanity.check_output(job, case, result.logits[:, -1])
+        save(step, result)
+        past = getattr(result, "past_key_values", None)
+        if steps > 1 and past is None:
+            raise ModelError(f"{type(model).__name__} keeps no cache: it has no decode steps", "set steps: 1")
+        following = [f[step] for f in forced] if forced and step < len(forced[0]) else result.logits[:, -1, :known].argmax(-1).tolist()
+        for s, t in zip(sequence, following):
+            s.append(int(t))
+        x = torch.tensor([[int(t)] for t in following], device=device)
+        mask = torch.cat([mask, mask.new_ones(len(ids), 1)], 1)
+    return sequence
+
+
+def _pad(model, device, ids, width, left):
+    pad = getattr(model.config, "pad_token_id", None) or 0
+    fill = [[pad] * (width - len(s)) for s in ids]
+    ones = [[0] * (width - len(s)) for s in ids]
+    x = [f + s if left else s + f for f, s in zip(fill, ids)]
+    mask = [o + [1] * len(s) if left else [1] * len(s) + o for o, s in zip(ones, ids)]
+    return torch.tensor(x, device=device), torch.tensor(mask, device=device)
+
+
+# --- modules of an oracle file
+
+
+def modules(job, out, device, dtype):
+    with out.clock.phase("load"):
+        reference = oracle.load(job, "reference")
+    for case in job.cases:
+        if (case.get("steps") or 1) != 1:
+            raise UsageError(f"case {case['name']}: a module has one step")
+        dump = out.case(case)
+        dump.info["token_ids"] = case.get("token_ids") or []
+        with out.clock.phase("load"):
+            torch.manual_seed(0)
+            model, args, kwargs = _module(job, reference(oracle.Spec(job, case)))
+            model = model.to(device).eval()
+            if args is None:
+                if not case.get("token_ids"):
+                    raise UsageError(f"reference(spec) returned no inputs, and case {case['name']} has no token_ids",
+                                     "return (model, inputs) with a tuple of arguments or a dict of named ones")  # fmt: skip
+                args = (torch.tensor(case["token_ids"]),)
+            model = model.to(dtype)
+            args, kwargs = [_to(a, device, dtype) for a in args], {k: _to(v, device, dtype) for k, v in kwargs.items()}
+        out.about.update(installed.about(type(model)))
+        with _recorded(job, dump, model) as save:
+            with out.clock.phase("forward"):
+                result = model(*args, **kwargs)
+                torchsanity.check_output(job, case, result)
+            save(0, result)
+
+
+def _module(job, made):
+    """What reference(spec) may return: a module, or (module, inputs) with a tuple, a dict or one tensor as inputs."""
+    model, inputs = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
+    if not isinstance(model, torch.nn.Module):
+        raise UsageError(f"{job.oracle}: reference(spec) returned {type(made).__name__}, not a torch.nn.Module or (module, inputs)")
+    if inputs is None:
+        return model, None, {}
+    if isinstance(inputs, dict):
+        return model, (), inputs
+    return model, tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,), {}
+
+
+def _to(value, device, dtype):
+    """Moves an input to the device; floats get the run's dtype, so that a float64 run is one from its inputs on."""
+    if not isinstance(value, torch.Tensor):
+        value = torch.as_tensor(value) if hasattr(value, "__array__") else value
+    if isinstance(value, torch.Tensor):
+        return value.to(device, dtype if value.is_floating_point() else value.dtype)
+    return value

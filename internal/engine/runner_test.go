@@ -1,0 +1,122 @@
+package engine_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/engine"
+)
+
+// anyPython returns a Python, which needs no engine for the tests of this file.
+func anyPython(t *testing.T) string {
+	t.Helper()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("there is no python3: ", err)
+	}
+	return python
+}
+
+// TestRunner runs the tests of the runner's parts.
+func TestRunner(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), anyPython(t), "-B", "-m", "unittest", filepath.Join("testdata", "test_runner.py"))
+	cmd.Env = append(os.Environ(), "PYTHONPATH=runner")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	assert.NotContains(t, string(out), "Ran 0 tests")
+}
+
+// TestCapture asks the runner's Job which ports it records.
+func TestCapture(t *testing.T) {
+	python := anyPython(t)
+	ports := []string{"m.norm-output", "m.norm-input_0", "m.0.norm-output_0.1", "m.0-output", "m.0.norm(2)-output"}
+	for _, tt := range []struct {
+		capture engine.Capture
+		want    []string
+		reason  string
+	}{
+		{engine.Capture{}, ports, "no pattern is everything"},
+		{engine.Capture{Layers: []string{"norm"}}, ports[:3], "layers match by their end"},
+		{engine.Capture{Layers: []string{"m.0", "norm(*)"}}, ports[3:], "any of several patterns"},
+		{engine.Capture{Ports: []string{"output"}}, []string{ports[0], ports[3], ports[4]}, "ports match whole"},
+		{engine.Capture{Ports: []string{"{input,output}_0"}}, ports[1:3], "an element belongs to its whole port"},
+		{engine.Capture{Ports: []string{"output_0.*"}}, ports[2:3], "or is asked for by itself"},
+		{engine.Capture{Layers: []string{"m.*"}, Ports: []string{"output"}}, []string{ports[0], ports[3]}, "both must match"},
+	} {
+		j := engine.Job{Engine: "fake", Model: "m", Out: filepath.Join(t.TempDir(), "dump"), Cases: []engine.Case{{Name: "a"}}, Capture: tt.capture}
+		r, err := engine.Run(t.Context(), j, engine.Options{Env: append(os.Environ(), "PYTHONPATH=runner"),
+			Program: append([]string{python, "-B", filepath.Join("testdata", "ports.py")}, ports...)})
+		require.NoError(t, err, tt.reason)
+		assert.Equal(t, tt.want, labels(r.Runs[0]), tt.reason)
+		require.NoError(t, r.Close())
+	}
+	j := engine.Job{Engine: "fake", Out: filepath.Join(t.TempDir(), "dump"), Cases: []engine.Case{{Name: "a"}}, AllowMissing: []string{"a..b"}}
+	_, err := engine.Run(t.Context(), j, engine.Options{Program: []string{python}})
+	var usage *engine.UsageError
+	require.ErrorAs(t, err, &usage)
+	assert.Contains(t, usage.Msg, "an empty segment")
+}
+
+// TestVersions compares the versions that the runner recommends with those that are installed.
+func TestVersions(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("runner", "goparity", "installed.py"))
+	require.NoError(t, err)
+	_, table, _ := strings.Cut(string(text), "WORKS = {")
+	table, _, _ = strings.Cut(table, "}")
+	found := regexp.MustCompile(`"(\w+)": "([\d.]+)"`).FindAllStringSubmatch(table, -1)
+	require.Len(t, found, 3)
+	all := engine.Requirements[engine.Torch] + strings.ReplaceAll(engine.Requirements[engine.MAX], "[serve]", "")
+	for _, f := range found {
+		assert.Contains(t, strings.Fields(all), f[1]+"=="+f[2])
+	}
+}
+
+// TestBlame raises errors from several places and asks whose they are.
+func TestBlame(t *testing.T) {
+	python := anyPython(t)
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"site-packages/engine.py": "import json\ndef fail(e): raise e\ndef read(): json.loads('{')\ndef call(f): f()\n",
+		"oracle.py":               "import engine\ndef fail(e): raise e\ndef deep(e): engine.fail(e)\n",
+	} {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	for _, tt := range []struct{ call, kind, place, reason string }{
+		{"oracle.fail(ValueError('x'))", "model", "oracle.py:2", "the user's code"},
+		{"oracle.deep(ValueError('x'))", "model", "oracle.py:3", "what the user called: the place is the user's own line"},
+		{"engine.fail(ValueError('x'))", "model", "engine.py:2", "the engine does not take the model"},
+		{"engine.read()", "model", "engine.py:3", "the library that raised it counts, not Python's"},
+		{"engine.fail(RuntimeError('CUDA error: no device'))", "infra", "engine.py:2", "the driver"},
+		{"engine.fail(FileNotFoundError('x'))", "infra", "engine.py:2", "the installation"},
+		{"oracle.fail(FileNotFoundError('x'))", "model", "oracle.py:2", "a file of the user's own code"},
+		{"oracle.fail(ImportError('x'))", "infra", "oracle.py:2", "a package that is not there"},
+		{"tokens.repeats(5)", "bug", "tokens.py", "our own code"},
+		{"engine.call(lambda: tokens.repeats(5))", "bug", "tokens.py", "our own code, called by the engine"},
+	} {
+		script := `
+import sys
+sys.dont_write_bytecode = True
+sys.path[:0] = ["runner", sys.argv[1], sys.argv[1] + "/site-packages"]
+from goparity import tokens
+from goparity.errors import blame
+import engine, oracle
+try:
+    ` + tt.call + `
+except Exception as e:
+    print(*blame(e))`
+		got, err := exec.CommandContext(t.Context(), python, "-c", script, dir).CombinedOutput()
+		require.NoError(t, err, string(got))
+		kind, place, _ := strings.Cut(strings.TrimSpace(string(got)), " ")
+		assert.Equal(t, tt.kind, kind, "%s: %s", tt.call, tt.reason)
+		assert.Contains(t, filepath.Base(place), tt.place, "%s: %s", tt.call, tt.reason)
+	}
+}

@@ -9,12 +9,12 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/goparity/goparity/internal/live"
+	"github.com/goparity/goparity/internal/engine"
 )
 
 // console shows what an engine is at: on a terminal one line that is redrawn each second, elsewhere a line at the end of each phase.
 type console struct {
-	*live.Phases
+	*engine.Phases
 	w      io.Writer
 	width  int // of the terminal; 0 elsewhere
 	mu     sync.Mutex
@@ -22,27 +22,27 @@ type console struct {
 }
 
 // newConsole shows the phases of an engine until Stop is called.
-func newConsole(w io.Writer, engine string) *console {
+func newConsole(w io.Writer, name string) *console {
 	c := &console{w: w}
 	fd, ok := terminal(w)
 	if !ok {
-		c.Phases = live.Lines(func(line string) { c.say(engine + ": " + line) })
+		c.Phases = engine.LogPhases(func(line string) { c.say(name + ": " + line) })
 		return c
 	}
 	c.width = 80
 	if width, _, err := term.GetSize(fd); err == nil && width > 0 {
 		c.width = width
 	}
-	c.Phases = &live.Phases{
+	c.Phases = &engine.Phases{
 		Done: func(phase string, seconds float64) {
 			c.set("")
-			c.say(fmt.Sprintf("%s: %s %.1f s", engine, phase, seconds))
+			c.say(fmt.Sprintf("%s: %s %.1f s", name, phase, seconds))
 		},
 		Still: func(phase string, since time.Duration, hint string) {
 			if hint != "" {
 				hint = " (" + hint + ")"
 			}
-			c.set(fmt.Sprintf("parity: %s: %s … %.0f s%s", engine, phase, since.Seconds(), hint))
+			c.set(fmt.Sprintf("parity: %s: %s … %.0f s%s", name, phase, since.Seconds(), hint))
 		},
 		End: func() { c.set("") },
 	}
@@ -78,9 +78,9 @@ func (c *console) draw(status string) {
 }
 
 // consoles shows the engines that a session runs.
-func consoles(w io.Writer) func(engine string) (*live.Phases, func(string)) {
-	return func(engine string) (*live.Phases, func(string)) {
-		c := newConsole(w, engine)
+func consoles(w io.Writer) func(name string) (*engine.Phases, func(string)) {
+	return func(name string) (*engine.Phases, func(string)) {
+		c := newConsole(w, name)
 		return c.Phases, c.say
 	}
 }

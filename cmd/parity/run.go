@@ -20,7 +20,6 @@ import (
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/glob"
 	"github.com/goparity/goparity/internal/gpu"
-	"github.com/goparity/goparity/internal/live"
 )
 
 // runSanity is how many tokens the reference goes on with by itself, so that a person sees whether it makes sense.
@@ -103,7 +102,7 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 			model = *e.Model
 		}
 	}}
-	r, err := live.Run(ctx, job, opt, con.say)
+	r, err := engine.RunOnDevice(ctx, job, opt, con.say)
 	con.Stop(err == nil)
 	if err != nil {
 		var wrong *engine.UsageError

@@ -11,7 +11,6 @@ import (
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/judge"
-	"github.com/goparity/goparity/internal/live"
 	"github.com/goparity/goparity/internal/match"
 )
 
@@ -62,7 +61,7 @@ func selfRun(ctx context.Context, job engine.Job, dir string, stdout, stderr io.
 	if err != nil {
 		return nil, err
 	}
-	r, err := live.Run(ctx, job, engine.Options{Progress: con.Event, LogFile: logFile}, con.say)
+	r, err := engine.RunOnDevice(ctx, job, engine.Options{Progress: con.Event, LogFile: logFile}, con.say)
 	con.Stop(err == nil)
 	if err != nil {
 		advice := "the engine does not run a model that it should: install it anew, in the versions that parity doctor lists"

@@ -19,13 +19,12 @@ import (
 // its row or below it.
 var line = [][]string{
 	{"internal/each", "internal/label", "internal/mapfile", "internal/glob", "internal/nearest", "internal/jsonline", "internal/subtest", "internal/supervise", "internal/updateflag", "internal/archtest",
-		"internal/transformers", "internal/wholefile", "internal/places", "internal/setting"},
+		"internal/gpu", "internal/transformers", "internal/wholefile", "internal/places", "internal/setting"},
 	{"tensor"},
 	{"tensor/internal/*"},
 	{"tensor/*", "internal/printlog", "internal/dtype", "internal/mask"},
 	{"internal/dump"},
-	{"internal/engine", "internal/gpu"}, // engines write dumps; dump knows no engine
-	{"internal/live"},
+	{"internal/engine"}, // engines write dumps; dump knows no engine
 	{"internal/match"},
 	{"compare"},
 	{"internal/structure"},

@@ -14,7 +14,7 @@ import (
 	"github.com/goparity/goparity/internal/engine"
 )
 
-// A second run compiles nothing anew, whatever its prompt, its length and its steps.
+// A second run compiles nothing, whatever its prompt, its length and its steps.
 func TestFullLiveCompilesOnce(t *testing.T) {
 	interpreter := live(t)
 	j := engine.Job{Engine: engine.MAX, Model: tinyLlama(t, interpreter), Task: "text-generation",

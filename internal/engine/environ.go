@@ -14,7 +14,7 @@ import (
 	"github.com/goparity/goparity/internal/supervise"
 )
 
-// lookup gives the last value of a key, as programs see it.
+// lookup returns the last value of a key, as programs see it.
 func lookup(env []string, key string) string {
 	for _, kv := range slices.Backward(env) {
 		if v, ok := strings.CutPrefix(kv, key+"="); ok {
@@ -38,7 +38,8 @@ var defaults = []string{
 	"CUBLAS_WORKSPACE_CONFIG=:4096:8",
 }
 
-// quiet is env with the defaults, and offline unless the job is online. What the user has set stays as it is: HF_HUB_OFFLINE=0 asks the hub.
+// quiet returns env with the defaults, and offline unless the job is online. What the user has set stays as it is:
+// HF_HUB_OFFLINE=0 asks the hub.
 func quiet(env []string, online bool) []string {
 	offline := "HF_HUB_OFFLINE=1"
 	if online {
@@ -55,10 +56,10 @@ func quiet(env []string, online bool) []string {
 
 var secretKey = regexp.MustCompile(`(?i)(TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?)$`)
 
-// secrets lists the values of variables that look secret, and passwords in URLs, also as JSON writes them.
+// secrets lists the values of variables that look secret and the passwords in URLs, each also as JSON writes it.
 func secrets(env []string) (values []string) {
 	add := func(v string) {
-		const short = 6 // "true", "1", "": no secrets, and in every second line of a log
+		const short = 6 // characters; "true", "1" and "" are no secrets, and are found all over a log
 		if len(v) < short {
 			return
 		}
@@ -79,21 +80,7 @@ func secrets(env []string) (values []string) {
 	return values
 }
 
-// redact takes the secrets out of all that an event says.
-func (e *Event) redact(secrets []string) {
-	texts := []*string{&e.Phase, &e.Warning}
-	if e.Model != nil {
-		texts = append(texts, &e.Model.Class, &e.Model.File)
-	}
-	if e.Error != nil {
-		texts = append(texts, &e.Error.Class, &e.Error.Message, &e.Error.Hint, &e.Error.Where)
-	}
-	for _, t := range texts {
-		*t = supervise.Redact(*t, secrets)
-	}
-}
-
-// maskTexts takes the secrets out of what can be read in a dump: run.json, lists of names, printed tensors.
+// maskTexts takes the secrets out of the text files of a dump: run.json, lists of names, printed tensors.
 func maskTexts(dir string, secrets []string) error {
 	if len(secrets) == 0 {
 		return nil

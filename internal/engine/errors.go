@@ -10,14 +10,14 @@ import (
 type InfraError struct {
 	Msg, Hint string
 	LogFile   string
-	Err       error // nil if the engine itself said it
+	Err       error // nil if the engine itself reported the error
 }
 
 func (e *InfraError) Error() string { return text(e.Msg, e.Hint, e.LogFile) }
 func (e *InfraError) Unwrap() error { return e.Err }
 
-// ModelError says that the engine does not take the model: missing weights, an unknown architecture, an encoding that the device has not,
-// or an exception in the model's code.
+// ModelError says that the engine does not take the model: missing weights, an unknown architecture, an encoding that the
+// device does not have, or an exception in the model's code.
 type ModelError struct {
 	Msg, Hint string
 	Where     string // file:line of the model's or the oracle's code, if known
@@ -32,7 +32,7 @@ func (e *ModelError) Error() string {
 	return text(msg, e.Hint, e.LogFile)
 }
 
-// BugError says that a runner of goparity failed by itself. Nothing is known of the model.
+// BugError says that a runner of goparity failed through its own fault. Nothing is known about the model.
 type BugError struct{ Msg, Hint, Where, LogFile string }
 
 func (e *BugError) Error() string { return text(e.Msg+" ("+e.Where+")", e.Hint, e.LogFile) }
@@ -42,7 +42,7 @@ type UsageError struct{ Msg, Hint string }
 
 func (e *UsageError) Error() string { return text(e.Msg, e.Hint, "") }
 
-// CrashError says that the engine died without a word of its own: by a signal, or with an exit code.
+// CrashError says that the engine died without saying why: by a signal, or with an exit code.
 type CrashError struct {
 	Engine string
 	Err    *supervise.ExitError // signal or code, and the end of the log

@@ -16,7 +16,7 @@ import (
 	"github.com/goparity/goparity/internal/session"
 )
 
-// inject runs the candidate of a job on golden inputs, step 0 of each case, and gives what both its runs come to.
+// inject runs the candidate of a job on golden inputs, step 0 of each case, and returns what both its runs come to.
 func inject(t *testing.T, interpreter string, j engine.Job, golden, actual *engine.Result) (*judge.Comparison, *engine.Result) {
 	t.Helper()
 	dir := t.TempDir()
@@ -81,7 +81,7 @@ func injectModule(t *testing.T, oracle string) {
 	golden = run(t, interpreter, j)
 	j.Engine = engine.MAX
 	inject(t, interpreter, j, golden, run(t, interpreter, j))
-	assert.Equal(t, before, compiled(t, cache), "goldens of the same sizes compile nothing anew")
+	assert.Equal(t, before, compiled(t, cache), "goldens of the same sizes are not compiled again")
 }
 
 // Two prompts of different lengths: the reference pads them, MAX does not, and computes the last rows only at the end.

@@ -8,8 +8,8 @@ import (
 	"runtime"
 )
 
-// Interpreter finds the Python that runs the engines: PARITY_PYTHON, else the virtual environment .venv beside the go.mod of dir
-// or of a folder above it, else python3 of PATH. The error is an *InfraError.
+// Interpreter finds the Python that runs the engines: PARITY_PYTHON, else the virtual environment .venv next to the go.mod
+// of dir or of a folder above it, else python3 of PATH. The error is an *InfraError.
 func Interpreter(getenv func(string) string, dir string) (string, error) {
 	if python := getenv("PARITY_PYTHON"); python != "" {
 		path, err := exec.LookPath(python)
@@ -42,7 +42,7 @@ func Interpreter(getenv func(string) string, dir string) (string, error) {
 		}
 	}
 	return "", &InfraError{Msg: "there is no Python", Err: exec.ErrNotFound,
-		Hint: "make a virtual environment .venv beside go.mod with the engines, or point PARITY_PYTHON to an interpreter that has them"}
+		Hint: "make a virtual environment .venv next to go.mod with the engines, or point PARITY_PYTHON to an interpreter that has them"}
 }
 
 func isFile(path string) bool {

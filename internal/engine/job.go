@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/goparity/goparity/internal/glob"
 )
 
-// Engines: those that this package carries along, and any other program.
+// Engines: those that this package brings along, and any other program.
 const (
 	Torch   = "torch"
 	MAX     = "max"
@@ -23,15 +24,15 @@ const (
 	GPU = "gpu"
 )
 
-// Print styles of MAX. The first two make the log print.log of each step the dump, cut short or with all values.
+// Print styles of MAX. With the first two the dump is a log of each step, print.log, which is cut short or has all values.
 const (
 	PrintCompact    = "compact"
 	PrintFull       = "full"
-	PrintBinary     = "binary" // files without a header; run.json says what they hold
+	PrintBinary     = "binary" // files without a header; run.json says their dtypes and shapes
 	PrintCheckpoint = "max-checkpoint"
 )
 
-// Observers. What the model returns is kept too, as Result.Returned gives it, or that alone, from a model without hooks.
+// Observers: what the model returns is also kept (see Result.Returned), or that alone, from a model without hooks.
 const (
 	Seen  = "seen"
 	Blind = "blind"
@@ -40,7 +41,7 @@ const (
 // schema is the version of the job file.
 const schema = 1
 
-// Job is what an engine is told to do: one model, several cases. An engine loads and compiles once for all of them.
+// Job is what an engine is told to do: one model, several cases. An engine loads and compiles the model once for all.
 type Job struct {
 	Engine string `json:"engine"` // Torch, MAX or Command
 	Out    string `json:"out"`    // folder to write; it must not exist yet
@@ -63,8 +64,8 @@ type Job struct {
 	Mode            string         `json:"mode,omitempty"`          // dump.Standard if empty, or dump.Injected: then each case has Golden
 	Print           string         `json:"print,omitempty"`         // of MAX: one of the Print constants, PrintCheckpoint if empty
 	Precision       int            `json:"precision,omitempty"`     // digits of PrintFull; 0 is 6
-	Observer        string         `json:"observer,omitempty"`      // Seen or Blind: tells whether the hooks change what a model computes
-	SanityTokens    int            `json:"sanity_tokens,omitempty"` // tokens that the reference generates by itself first; 0: it is not asked whether it makes sense
+	Observer        string         `json:"observer,omitempty"`      // Seen or Blind, to see whether the hooks change what a model computes
+	SanityTokens    int            `json:"sanity_tokens,omitempty"` // tokens that the reference generates first, to see whether it makes sense; 0: no check
 	SkipSanity      string         `json:"skip_sanity,omitempty"`   // why a reference that makes no sense is a warning only
 	Online          bool           `json:"online,omitempty"`        // may ask the hub; else only its cache on disk is used
 	Cases           []Case         `json:"cases"`
@@ -106,7 +107,7 @@ func (j Job) expressions() (e expressions, err error) {
 	return e, nil
 }
 
-// Case is one input: one of Prompts, Messages and TokenIDs, or none of them for an oracle that makes its input by itself.
+// Case is one input: one of Prompts, Messages and TokenIDs, or none of them for an oracle that makes its own input.
 type Case struct {
 	Name         string    `json:"name"`              // also the name of its folder
 	Prompts      []string  `json:"prompts,omitempty"` // several are a batch
@@ -119,7 +120,7 @@ type Case struct {
 	Golden       *Golden   `json:"golden,omitempty"`        // of an injected run
 }
 
-// Golden is what an injected run puts in place of the inputs of layers, in step 0 of a case.
+// Golden has the tensors that an injected run puts in place of the inputs of layers, in step 0 of a case.
 type Golden struct {
 	File   string            `json:"file"`   // .safetensors, each tensor as the candidate lays it out
 	Inputs []GoldenInput     `json:"inputs"` // all that are replaced
@@ -139,7 +140,7 @@ type Message struct {
 	Content string `json:"content"`
 }
 
-// prepare makes all paths absolute, for the engine may run elsewhere, and gives the job a nonce.
+// prepare checks the job, makes its paths absolute, for the engine may run elsewhere, and adds a nonce if there is none.
 func (j *Job) prepare() error {
 	if j.Out == "" {
 		return fmt.Errorf("engine: the job has no output folder")
@@ -164,8 +165,8 @@ func (j *Job) prepare() error {
 	if j.Oracle != "" {
 		paths = append(paths, &j.Oracle)
 	}
-	// The caller keeps its own cases.
-	j.Cases = append([]Case(nil), j.Cases...)
+	// The caller's cases stay as they are.
+	j.Cases = slices.Clone(j.Cases)
 	for i := range j.Cases {
 		c := &j.Cases[i]
 		if c.ChatTemplate != "" {
@@ -176,7 +177,7 @@ func (j *Job) prepare() error {
 			c.Golden = &golden
 			paths = append(paths, &golden.File)
 		}
-		c.Images = append([]string(nil), c.Images...)
+		c.Images = slices.Clone(c.Images)
 		for k := range c.Images {
 			paths = append(paths, &c.Images[k])
 		}
@@ -194,7 +195,7 @@ func (j *Job) prepare() error {
 	return nil
 }
 
-// write puts the job into a new file beside the output folder.
+// write writes the job to a new file next to the output folder.
 func (j Job) write() (path string, err error) {
 	regexps, err := j.expressions()
 	if err != nil {

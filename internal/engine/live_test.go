@@ -16,7 +16,7 @@ import (
 	"github.com/goparity/goparity/internal/report"
 )
 
-// live gives the interpreter of the real engines. They are run only when asked for: a first compilation takes minutes.
+// live returns the interpreter of the real engines. They are run only when asked for: a first compilation takes minutes.
 func live(t *testing.T) string {
 	t.Helper()
 	if os.Getenv("PARITY_LIVE") != "1" {
@@ -27,7 +27,7 @@ func live(t *testing.T) string {
 	return python
 }
 
-// python runs a script and gives what it prints.
+// python runs a script and returns what it prints.
 func python(t *testing.T, interpreter string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), interpreter, args...)
@@ -63,7 +63,7 @@ func tryRun(t *testing.T, interpreter string, j engine.Job) (*engine.Result, err
 	}})
 }
 
-// judge compares all cases at the default tolerances and gives the ports that were judged, and those that fail.
+// judgeRuns compares all cases at the default tolerances and returns the ports that were judged, and those that fail.
 func judgeRuns(t *testing.T, golden, actual *engine.Result) (c *judge.Comparison, judged int, failed []string) {
 	t.Helper()
 	var cases []judge.Case

@@ -22,7 +22,7 @@ func job(t *testing.T) engine.Job {
 	return engine.Job{Engine: "fake", Out: filepath.Join(t.TempDir(), "run"), Cases: []engine.Case{{Name: "a", Steps: 2}, {Name: "b"}}}
 }
 
-// fake gives options by which the test binary is the program, in a mood.
+// fake returns options by which the test binary is the program, in a mood.
 func fake(t *testing.T, mood string) engine.Options {
 	t.Helper()
 	if runtime.GOOS == "windows" {

@@ -17,7 +17,7 @@ import (
 //go:embed runner/*.py runner/goparity/*.py
 var embedded embed.FS
 
-// Requirements are the packages that the engines need, by engine, as pip reads them.
+// Requirements lists the packages that each engine needs, as pip reads them.
 var Requirements = map[string]string{Torch: requirementsTorch, MAX: requirementsMAX}
 
 //go:embed requirements.txt
@@ -26,8 +26,8 @@ var requirementsTorch string
 //go:embed requirements-max.txt
 var requirementsMAX string
 
-// Unpack writes the Python runners below the user's cache folder, in a folder named by their hash, and gives that folder. What is there
-// and whole is left alone; several processes may do it at once.
+// Unpack writes the Python runners below the user's cache folder, to a folder named by their hash, and returns that folder.
+// Files that are there and whole are left alone; several processes may unpack at once.
 func Unpack() (string, error) {
 	cache, err := cacheDir()
 	if err != nil {
@@ -60,7 +60,7 @@ func Unpack() (string, error) {
 	return dir, nil
 }
 
-// put writes a file at one stroke, unless it is there as it should be.
+// put writes a file, all at once, unless it is there as it should be.
 func put(path string, data []byte) error {
 	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, data) {
 		return nil
@@ -71,7 +71,7 @@ func put(path string, data []byte) error {
 	return wholefile.Write(path, 0o600, func(w io.Writer) error { _, err := w.Write(data); return err })
 }
 
-// cacheDir is goparity's folder in the user's cache.
+// cacheDir returns goparity's folder in the user's cache.
 func cacheDir() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -80,7 +80,8 @@ func cacheDir() (string, error) {
 	return filepath.Join(dir, "goparity"), nil
 }
 
-// LogFile is where the log of an engine's last run is kept if nobody says where: log/NAME.log in goparity's folder of the user's cache.
+// LogFile returns where the log of an engine's last run is kept by default: log/NAME.log in goparity's folder of the user's
+// cache.
 func LogFile(name string) (string, error) {
 	dir, err := cacheDir()
 	if err != nil {
@@ -89,7 +90,8 @@ func LogFile(name string) (string, error) {
 	return filepath.Join(dir, "log", name+".log"), nil
 }
 
-// CompileCache is the folder in which MAX keeps compiled graphs: MODULAR_MAX_CACHE_DIR, else max in goparity's folder of the user's cache.
+// CompileCache returns the folder in which MAX keeps compiled graphs: MODULAR_MAX_CACHE_DIR, else max in goparity's folder of
+// the user's cache.
 func CompileCache(getenv func(string) string) (string, error) {
 	if dir := getenv("MODULAR_MAX_CACHE_DIR"); dir != "" {
 		return dir, nil

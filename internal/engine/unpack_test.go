@@ -30,7 +30,7 @@ func TestUnpack(t *testing.T) {
 	assert.Equal(t, dir, again)
 	after, err := os.ReadFile(main)
 	require.NoError(t, err)
-	assert.Equal(t, string(before), string(after), "a damaged file is written anew")
+	assert.Equal(t, string(before), string(after), "a damaged file is written again")
 
 	t.Setenv("XDG_CACHE_HOME", "")
 	t.Setenv("HOME", "")

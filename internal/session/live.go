@@ -13,7 +13,6 @@ import (
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/gpu"
-	"github.com/goparity/goparity/internal/live"
 	"github.com/goparity/goparity/internal/supervise"
 	"github.com/goparity/goparity/tensor"
 )
@@ -121,14 +120,14 @@ func (f *Fixture) run(job engine.Job) (*engine.Result, error) {
 		return nil, err
 	}
 	say := func(line string) { fmt.Fprintf(os.Stderr, "parity: %s: %s\n", f.name, line) }
-	var phases *live.Phases
+	var phases *engine.Phases
 	if f.cfg.Console != nil {
 		phases, say = f.cfg.Console(job.Engine)
 	} else {
-		phases = live.Lines(func(line string) { say(job.Engine + ": " + line) })
+		phases = engine.LogPhases(func(line string) { say(job.Engine + ": " + line) })
 	}
 	opt.Progress = phases.Event
-	r, err := live.Run(ctx, job, opt, say)
+	r, err := engine.RunOnDevice(ctx, job, opt, say)
 	phases.Stop(err == nil)
 	return r, err
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/goparity/goparity/internal/diagnose"
-	"github.com/goparity/goparity/internal/live"
+	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/setting"
 )
 
@@ -35,7 +35,7 @@ type Config struct {
 	Hypotheses []diagnose.Hypothesis // of the user
 
 	// Console shows what an engine is at, and lines that a person should read; nil is plain lines on standard error.
-	Console func(engine string) (*live.Phases, func(line string))
+	Console func(name string) (*engine.Phases, func(line string))
 
 	Timeout time.Duration // of go test; 0 for none
 	Started time.Time     // when the tests began

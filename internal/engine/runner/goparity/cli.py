@@ -57,7 +57,10 @@ def _other_version(job):
 
 
 def leave(code):
-    """Ends the process at once. All is written by now: an engine that aborts while Python tears it down spoils no good run."""
+    """Ends the process at once.
+
+    All is written by now: an engine that aborts while Python tears it down spoils no good run.
+    """
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

@@ -28,7 +28,10 @@ def load(folder):
 
 
 def override(config, job):
-    """Applies max_layers and hf_config_overrides to a config. A key that it does not have is an error."""
+    """Applies max_layers and hf_config_overrides to a config.
+
+    A key that it does not have is an error.
+    """
     if job.max_layers:
         _cut(config, job.max_layers)
     for dotted, value in job.overrides.items():
@@ -61,7 +64,10 @@ def _cut(config, max_layers):
 
 @contextmanager
 def overridden_folder(job):
-    """Yields the model's folder; with overrides, a temporary one with its own config.json and links to all other files."""
+    """Yields the model's folder.
+
+    With overrides it is a temporary one, with its own config.json and links to all other files.
+    """
     if not job.max_layers and not job.overrides:
         yield job.model
         return

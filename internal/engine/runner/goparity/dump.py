@@ -18,7 +18,10 @@ except ImportError:  # Windows
 
 
 class Output:
-    """The folder of a job, OUT/<case>/<step>/… with OUT/<case>/run.json. It is written as OUT.tmp and renamed when complete."""
+    """The folder of a job, OUT/<case>/<step>/… with OUT/<case>/run.json.
+
+    It is written as OUT.tmp and renamed when complete.
+    """
 
     def __init__(self, job):
         self.job = job
@@ -78,7 +81,10 @@ class CaseOutput:
                 self.add(step, "returned", f"output_{i}", file, f"returned-output_{i}")
 
     def add(self, step, layer, port, file, name=None):
-        """Lists a tensor as the next in execution order. name is that in the file, if it holds several."""
+        """Lists a tensor as the next in execution order.
+
+        name is that in the file, if it holds several.
+        """
         self.order.append([str(step), layer, port, file] + ([name] if name else []))
 
     def finish(self):

@@ -44,7 +44,7 @@ def too_old(name):
 
 
 def about(cls):
-    """Reports a model's class and source file, and returns what run.json keeps of them, which names no folder."""
+    """Reports a model's class and source file, and returns what run.json keeps: no folder's name."""
     try:
         file = inspect.getsourcefile(cls) or ""
     except (TypeError, OSError):

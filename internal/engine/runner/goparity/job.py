@@ -78,7 +78,10 @@ class Job:
                 raise ModelError(f"{self.model} has no config.json", "a model folder holds config.json, *.safetensors and the tokenizer's files")
 
     def wants(self, layer, port):
-        """Whether a port is to be recorded. An element output_0.1 is, too, if its whole port output_0 is."""
+        """Whether a port is to be recorded.
+
+        An element output_0.1 is, too, if its whole port output_0 is.
+        """
         if self.observer == BLIND:
             return False
         if self._layers and not _any(self._layers, layer):

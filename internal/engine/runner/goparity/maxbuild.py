@@ -1,4 +1,4 @@
-"""Builds a model in MAX: its settings, the hooks, and what MAX says of a model that it does not take."""
+"""Builds a model in MAX: settings, hooks, and hints for a model that MAX does not take."""
 
 import os
 
@@ -10,7 +10,7 @@ from .maxprint import STYLES, Printer
 
 
 class Prepared:
-    """What every pipeline needs: the tokenizer, the token ids of each case, and the engine's settings."""
+    """What every pipeline needs: tokenizer, token ids of each case, and the engine's settings."""
 
     def __init__(self, job, folder):
         limits = _limits(folder, job)
@@ -33,7 +33,7 @@ def _limits(folder, job):
 
 
 def _settings(job, model, ids_by_case):
-    """The engine's settings: those of the job, and where it does not say what a recorded run needs."""
+    """The engine's settings: those of the job, completed by what a recorded run needs."""
     rows = max(map(len, ids_by_case))
     longest = max(len(s) + (c.get("steps") or 1) for c, ids in zip(job.cases, ids_by_case) for s in ids)
     settings = dict(job.config)

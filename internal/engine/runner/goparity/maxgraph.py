@@ -1,4 +1,4 @@
-"""What MAX's hooks see: labels of tensors, and the tensors of the graph within the arguments of a layer."""
+"""What MAX's hooks see: labels of tensors, and tensors of the graph in a layer's arguments."""
 
 import dataclasses
 import re
@@ -14,12 +14,18 @@ def split_label(label):
 
 
 def plain_name(layer):
-    """Leaves out the words that MAX's lists add: layers.layers.3 is layers.3. Patterns are written for this name."""
+    """Leaves out the words that MAX's lists add: layers.layers.3 is layers.3.
+
+    Patterns are written for this name.
+    """
     return re.sub(r"\b(\w+)\.layers\.(\d+)", lambda m: f"{m[1]}.{m[2]}" if m[1].startswith("layer") else m[0], layer)
 
 
 def unwrapped(value):
-    """Returns the TensorValue of a tensor of the graph, and how to make a new one look like it; (None, None) for all else."""
+    """Returns the TensorValue of a tensor of the graph, and how to make a new one look like it.
+
+    It returns (None, None) for everything else.
+    """
     from max.graph import TensorValue
 
     if isinstance(value, TensorValue):
@@ -34,7 +40,7 @@ def unwrapped(value):
 
 
 def holds_tensors(value, depth=3):
-    """Whether a value holds something of the graph that no hook records: a buffer, or tensors in an object such as a cache."""
+    """Whether a value holds a buffer, or tensors in an object such as a cache: no hook records them."""
     from max.graph import BufferValue
 
     if isinstance(value, BufferValue) or unwrapped(value)[0] is not None:

@@ -14,9 +14,9 @@ _SAMPLER = "TopKSampler"  # a layer of the pipeline, not of the model
 
 
 class Capture:
-    """Hooks on every named layer, V2 (max.nn) and V3 (max.experimental.nn). labels is in execution order.
+    """Hooks on every named layer, V2 (max.nn) and V3 (max.experimental.nn).
 
-    Prints are part of the compiled graph: enter this before the model is built.
+    labels is in execution order. Prints are part of the compiled graph: enter this before the model is built.
     audit(missing, unused) is called with the names of each load of weights, before anything is
     compiled. With an injector (see maxinject), layers get golden inputs. uncaptured has, by layer, the
     arguments that hold tensors which no hook can record.
@@ -126,7 +126,10 @@ class Capture:
         self._audit(asked - shown, set())
 
     def _name_layers(self, module):
-        """Names the layers, from model on. Those of a further module that shares none with the earlier ones are named from model_2 on."""
+        """Names the layers, from model on.
+
+        Those of a further module that shares none with the earlier ones are named from model_2 on.
+        """
         known = self._hook._known_layers
         if module in known and known[module].layer_name.startswith("model"):
             return  # a part of a module that has its names

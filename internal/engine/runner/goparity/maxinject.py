@@ -30,7 +30,9 @@ class Injector:
         self.injected, self.left = {}, {}
 
     def replace(self, label, value, computed):
-        """Returns what a layer gets in place of value, a TensorValue of the graph: the golden one, or value itself.
+        """Returns what a layer gets in place of value, a TensorValue of the graph.
+
+        It is the golden one, or value itself if none fits.
 
         computed(label, value) records what the input was before.
         """
@@ -62,12 +64,15 @@ class Injector:
         return ops.rebind(golden, value.shape, f"the golden input {label} has another size")
 
     def weights(self, expected):
-        """The values to bind, by the names that a compiled graph expects; all of them if it does not say."""
+        """The values to bind, by name: those that a compiled graph expects, all if it does not say."""
         return {name: _bound(array, device) for name, (array, device) in self._weights.items() if expected is None or name in expected}
 
 
 def room(cases):
-    """By label, the largest size of each axis over all cases: one graph holds the goldens of any of them."""
+    """By label, the largest size of each axis over all cases.
+
+    One graph holds the goldens of any of them.
+    """
     sizes = {}
     for case in cases:
         tensors = safetensors.read(case["golden"]["file"])

@@ -14,7 +14,10 @@ _WRITTEN = re.compile(r"Writing debug binary tensor (\S+) of \d+ bytes to '(.+)'
 
 
 class Printer:
-    """Tells all sessions in which style to print, and where. The folder can change between any two executions."""
+    """Tells all sessions in which style to print, and where.
+
+    The folder can change between any two executions.
+    """
 
     def __init__(self, folder, style=CHECKPOINT, precision=6):
         self.folder, self.style, self.precision = folder, style, precision
@@ -47,7 +50,7 @@ class Printer:
             self._direct(before)
 
     def found(self, folder, labels):
-        """What was printed into a folder: label → file, and the name in it if it holds several tensors."""
+        """What was printed into a folder: label → file, and the name in it if it holds several."""
         if self.style in (COMPACT, FULL):
             with open(os.path.join(folder, _LOG), encoding="utf-8", errors="replace") as f:
                 printed = {line.split(" = tensor", 1)[0] for line in f if " = tensor" in line}
@@ -77,7 +80,7 @@ class Printer:
 
 @contextmanager
 def _redirected(fd, path):
-    """Sends what this process writes to a file descriptor to a file, the engine's own buffers included."""
+    """Sends what this process writes to a file descriptor to a file, buffers of C included."""
     libc = ctypes.CDLL(None)
     libc.fflush(None)
     kept = os.dup(fd)

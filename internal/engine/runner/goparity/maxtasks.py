@@ -16,7 +16,10 @@ from .progress import warn
 
 @contextmanager
 def _captured(job, out, golden=None):
-    """Hooks what is built meanwhile; with a case, its layers get golden inputs. What is printed outside the steps is removed."""
+    """Hooks what is built meanwhile; with a case, its layers get golden inputs.
+
+    What is printed outside the steps is removed.
+    """
     outside = os.path.join(out.tmp, ".before")
     try:
         with capture(job, outside, golden) as hooks:
@@ -26,7 +29,10 @@ def _captured(job, out, golden=None):
 
 
 def _rounds(job, ids_by_case):
-    """The cases, with their ids, by the model that runs them: one for all; injected, one for each, to which its goldens are bound."""
+    """The cases, with their ids, by the model that runs them, and whose goldens it gets.
+
+    One model runs all cases. Injected, one runs each: the goldens are bound to it.
+    """
     cases = list(zip(job.cases, ids_by_case))
     return [([c], c[0]) for c in cases] if job.injected else [(cases, None)]
 
@@ -97,7 +103,10 @@ def generate(job, out):
 
 
 def _decode(model, hooks, dump, case, ids):
-    """One execution per step. Forced tokens take the place of sampled ones through the logits, after these were recorded."""
+    """One execution per step.
+
+    Forced tokens take the place of sampled ones through the logits, after these were recorded.
+    """
     steps, forced = case.get("steps") or 1, tokens.forced(case, len(ids))
     with model.generate_iter(ids, max_new_tokens=steps, temperature=0.0, top_k=1, ignore_eos=True, output_logits=True, seed=0) as it:
         if forced:
@@ -120,7 +129,10 @@ def _decode(model, hooks, dump, case, ids):
 
 
 def _check_forced(case, rows, known):
-    """MAX gives logits beyond its tokenizer no chance, whatever they are: said before a compilation that takes minutes."""
+    """Refuses forced tokens beyond the tokenizer, before a compilation that takes minutes.
+
+    MAX never samples them, whatever their logits are.
+    """
     steps = case.get("steps") or 1
     for row in tokens.forced(case, rows) or []:
         if known and max(row[: steps - 1], default=0) >= known:
@@ -181,7 +193,11 @@ def embed(job, out):
 
 
 def _embed_case(out, hooks, engine_tokenizer, pipeline, folder, case, ids):
-    """Runs one case. The engine's own tokenizer reads a prompt: what it makes of it is compared with the reference's input."""
+    """Runs one case.
+
+    The engine's own tokenizer reads a prompt, so that what it makes of it is compared with the
+    reference's input.
+    """
     from max.pipelines.modeling.types import EmbeddingsGenerationInputs, RequestID, TextGenerationRequest
 
     dump = out.case(case)

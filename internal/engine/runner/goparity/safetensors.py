@@ -1,10 +1,13 @@
-"""The .safetensors format: a header in JSON, then the bytes. Dtypes are strings, as the format names them ("F32")."""
+"""The .safetensors format: a header in JSON, then the bytes.
+
+Dtypes are strings, as the format names them ("F32").
+"""
 
 import json
 
 
 def header(file):
-    """Reads the header of an open file: name → {dtype, shape, data_offsets}. The file stands at the data then."""
+    """Reads the header of an open file, up to the data: name → {dtype, shape, data_offsets}."""
     tensors = json.loads(file.read(int.from_bytes(file.read(8), "little")))
     tensors.pop("__metadata__", None)
     return tensors

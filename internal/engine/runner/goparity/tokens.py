@@ -5,7 +5,10 @@ from .errors import JobError, ModelError, UsageError
 
 
 def tokenizer_of(job):
-    """Returns a function that returns the job's tokenizer, which its first call loads: token ids need none."""
+    """Returns a function that returns the job's tokenizer.
+
+    Its first call loads it: cases with token ids need none.
+    """
     kept = []
 
     def get():
@@ -27,7 +30,10 @@ def _load(job):
 
 
 def known_ids(tokenizer):
-    """How many ids the tokenizer has; None if there is no tokenizer. Models often have logits for more, which no engine samples."""
+    """How many ids the tokenizer has; None if there is no tokenizer.
+
+    Models often have logits for more, which no engine samples.
+    """
     try:
         return len(tokenizer())
     except JobError:
@@ -61,7 +67,10 @@ def _given(case):
 
 
 def check(case, ids, vocab, longest, steps):
-    """Refuses ids outside the vocabulary and sequences beyond the model's length: engines read past their tables without a word."""
+    """Refuses ids outside the vocabulary and sequences beyond the model's length.
+
+    Engines read past their tables without a word.
+    """
     for row, sequence in enumerate(ids):
         if not sequence:
             raise UsageError(f"case {case['name']}: sequence {row} has no tokens")
@@ -97,7 +106,10 @@ def forced(case, rows):
 
 
 def repeats(ids):
-    """The period (1…8) of an endless repetition at the end, 0 if there is none. It takes 4 rounds and 12 tokens to tell."""
+    """The period (1…8) of an endless repetition at the end, 0 if there is none.
+
+    It takes 4 rounds and 12 tokens to tell.
+    """
     for period in range(1, 9):
         span = max(4 * period, 12)
         tail = ids[-span:]

@@ -25,10 +25,11 @@ _DEPTH = 4  # of tuples in tuples
 
 
 class Recorder:
-    """Keeps copies of all tensors by layer and port, in the order in which modules end: children before their parent.
+    """Keeps copies of all tensors by layer and port, in the order in which modules end.
 
-    Inputs are copied before a module runs: one that works in place does not change them. The root is
-    called model; a second call of a module in one step is name(2).
+    Children come before their parent. Inputs are copied before a module runs: one that works in
+    place does not change them. The root is called model; a second call of a module in one step is
+    name(2).
     """
 
     def __init__(self, model, wants=lambda layer, port: True):

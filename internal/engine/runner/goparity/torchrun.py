@@ -45,7 +45,7 @@ def run(job, out):
 
 
 def _need(package):
-    """Refuses a package that is absent or too old, before its import, which takes long and fails in odd ways."""
+    """Refuses a package that is absent or too old, before its import, which may fail in odd ways."""
     installed.need(package)
     version = installed.versions(package).get(package, "")
     if numbers := re.match(r"(\d+)\.(\d+)", version):

@@ -12,7 +12,10 @@ ADVICE = ("look at the tokenizer and the chat template first, nonsense makes non
 
 
 def generated(model, device, case, ids, job, tokenizer):
-    """What the reference itself says to the first sequence of a case. Empty or endless text is doubted."""
+    """Returns the reference's own text after the first sequence of a case.
+
+    Empty or endless text is doubted.
+    """
     longest = config.Limits(model.config.to_dict()).longest
     room = job.sanity if not longest else min(job.sanity, longest - len(ids[0]))
     if room <= 0:
@@ -31,7 +34,10 @@ def generated(model, device, case, ids, job, tokenizer):
 
 
 def check_output(job, case, result):
-    """Doubts a first float output that is not finite, or the same number everywhere. A single element may be anything."""
+    """Doubts a first float output that is not finite, or the same number everywhere.
+
+    A single element may be anything.
+    """
     out = _first_float(result)
     if out is None or not job.sanity:
         return
@@ -49,7 +55,10 @@ def _first_float(value):
 
 
 def _doubt(job, case, what):
-    """Stops a run whose reference makes no sense: so would its goldens. With a reason from the user it is a warning."""
+    """Stops a run whose reference makes no sense: so would its goldens.
+
+    With a reason from the user it is a warning.
+    """
     text = f"case {case['name']}: the reference itself {what}"
     if job.skip_sanity:
         warn(f"{text}; skip_sanity: {job.skip_sanity}")

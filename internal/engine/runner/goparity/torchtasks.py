@@ -72,7 +72,10 @@ def _load(job, dtype):
 
 @contextmanager
 def _recorded(job, dump, model):
-    """Hooks a model, and yields the function that saves a step: save(step, result). A blind observer hooks nothing."""
+    """Hooks a model, and yields the function that saves a step: save(step, result).
+
+    A blind observer hooks nothing.
+    """
     recorder = None if job.observer == BLIND else torchhooks.Recorder(model, job.wants)
 
     def save(step, result):
@@ -171,7 +174,10 @@ def modules(job, out, device, dtype):
 
 
 def _module(job, made):
-    """What reference(spec) may return: a module, or (module, inputs) with a tuple, a dict or one tensor as inputs."""
+    """Takes apart what reference(spec) returned: module, arguments (None if there are none), keywords.
+
+    It may be a module, or (module, inputs) with a tuple, a dict or one tensor as inputs.
+    """
     model, inputs = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
     if not isinstance(model, torch.nn.Module):
         raise UsageError(f"{job.oracle}: reference(spec) returned {type(made).__name__}, not a torch.nn.Module or (module, inputs)")
@@ -183,7 +189,7 @@ def _module(job, made):
 
 
 def _to(value, device, dtype):
-    """Moves an input to the device; floats get the run's dtype, so that a float64 run is one from its inputs on."""
+    """Moves an input to the device. Floats get the dtype of the run: float64 begins at the inputs."""
     if not isinstance(value, torch.Tensor):
         value = torch.as_tensor(value) if hasattr(value, "__array__") else value
     if isinstance(value, torch.Tensor):

@@ -13,7 +13,7 @@ _COMPUTED = ("rope_freqs.weight", "rotary_emb.inv_freq", "position_ids", "attent
 
 
 def audit(job, missing, unused, engine):
-    """Fails by name if the checkpoint lacks weights that the model asks for, or has weights that nothing asks for.
+    """Fails by name if the checkpoint lacks weights, or has some that nothing asks for.
 
     What is found, and what of it is allowed, is kept for run.json.
     """

@@ -1,4 +1,4 @@
-package live_test
+package engine_test
 
 import (
 	"sync"
@@ -9,35 +9,33 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/goparity/goparity/internal/engine"
-	"github.com/goparity/goparity/internal/live"
-	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
-func begin(phase string) engine.Event { return engine.Event{Phase: phase} }
+func phaseBegins(phase string) engine.Event { return engine.Event{Phase: phase} }
 
-func end(phase string, s float64) engine.Event { return engine.Event{Phase: phase, Seconds: &s} }
+func phaseEnds(phase string, s float64) engine.Event { return engine.Event{Phase: phase, Seconds: &s} }
 
 // A line at the end of each phase, all cases of it together, and one each half minute of what takes long.
-func TestLines(t *testing.T) {
+func TestLogPhases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var lines []string
-		p := live.Lines(func(line string) {
+		p := engine.LogPhases(func(line string) {
 			mu.Lock()
 			defer mu.Unlock()
 			lines = append(lines, line)
 		})
-		p.Event(begin("import"))
+		p.Event(phaseBegins("import"))
 		p.Event(engine.Event{Warning: "no phase"})
 		time.Sleep(3 * time.Second)
-		p.Event(end("import", 3))
-		p.Event(begin("compile"))
+		p.Event(phaseEnds("import", 3))
+		p.Event(phaseBegins("compile"))
 		time.Sleep(65 * time.Second)
-		p.Event(end("compile", 65))
+		p.Event(phaseEnds("compile", 65))
 		for i := range 3 {
-			p.Event(begin("forward"))
+			p.Event(phaseBegins("forward"))
 			time.Sleep(time.Second)
-			p.Event(end("forward", float64(i+1)))
+			p.Event(phaseEnds("forward", float64(i+1)))
 		}
 		p.Stop(true)
 		time.Sleep(time.Minute)
@@ -52,13 +50,13 @@ func TestLines(t *testing.T) {
 }
 
 // A phase in which the engine failed is not over.
-func TestFailure(t *testing.T) {
+func TestLogPhasesOfAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines []string
-		p := live.Lines(func(line string) { lines = append(lines, line) })
-		p.Event(begin("load"))
-		p.Event(end("load", 1))
-		p.Event(begin("compile"))
+		p := engine.LogPhases(func(line string) { lines = append(lines, line) })
+		p.Event(phaseBegins("load"))
+		p.Event(phaseEnds("load", 1))
+		p.Event(phaseBegins("compile"))
 		p.Stop(false)
 		assert.Equal(t, []string{"load 1.0 s"}, lines)
 	})

@@ -1,20 +1,19 @@
-package live
+package engine
 
 import (
 	"fmt"
 	"sync"
 	"time"
-
-	"github.com/goparity/goparity/internal/engine"
 )
 
-// Phases turns the events of an engine into what is shown of them. Its methods may be called at any time from any goroutine.
+// Phases turns the events of an engine into what is shown of them. Its methods may be called at any time, by any goroutine.
 type Phases struct {
-	// Done is told of each phase that is over, with all its seconds: a phase that comes once a case is over when another begins.
+	// Done is called for each phase that is over, with all its seconds: one that comes once per case is over when another
+	// begins.
 	Done func(phase string, seconds float64)
-	// Still is told of the present phase each interval, with the time since it began, and with what to know about it.
+	// Still is called for the current phase each interval, with the time since it began, and a hint why it may take long.
 	Still func(phase string, since time.Duration, hint string)
-	// End is told that nothing more comes; nil if nobody needs to know.
+	// End is called when nothing more comes; it may be nil.
 	End func()
 
 	mu      sync.Mutex
@@ -24,7 +23,7 @@ type Phases struct {
 	stop    chan struct{}
 }
 
-// Start begins to call Still each interval.
+// Start begins to call Still at this interval.
 func (p *Phases) Start(interval time.Duration) {
 	p.stop = make(chan struct{})
 	go func(stop chan struct{}) {
@@ -46,7 +45,7 @@ func (p *Phases) Start(interval time.Duration) {
 }
 
 // Event takes an event of the engine.
-func (p *Phases) Event(e engine.Event) {
+func (p *Phases) Event(e Event) {
 	if e.Phase == "" {
 		return
 	}
@@ -63,7 +62,7 @@ func (p *Phases) Event(e engine.Event) {
 	p.began = time.Now()
 }
 
-// Stop ends the calls. ok is whether the engine did its work: else the last phase is not over.
+// Stop ends the calls. ok says whether the engine did its work; else the last phase is not over.
 func (p *Phases) Stop(ok bool) {
 	close(p.stop)
 	p.mu.Lock()
@@ -91,11 +90,11 @@ func hint(phase string) string {
 	return ""
 }
 
-// lineEvery is how often a phase that goes on is told of where there is no terminal.
+// lineEvery is how often LogPhases reports a phase that goes on.
 const lineEvery = 30 * time.Second
 
-// Lines tells of phases in lines, for logs: one at the end of each, and one each half minute.
-func Lines(say func(line string)) *Phases {
+// LogPhases reports phases in lines, where there is no terminal: one at the end of each, and one each half minute.
+func LogPhases(say func(line string)) *Phases {
 	p := &Phases{
 		Done: func(phase string, seconds float64) { say(fmt.Sprintf("%s %.1f s", phase, seconds)) },
 		Still: func(phase string, since time.Duration, hint string) {

@@ -1,31 +1,32 @@
-package live
+package engine
 
 import (
 	"context"
 	"fmt"
 	"os"
 
-	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/gpu"
 	"github.com/goparity/goparity/internal/supervise"
 	"github.com/goparity/goparity/internal/transformers"
 )
 
-// Run does a job when its device is free. say is told in a line each what a person should know: the GPU, who holds the device, warnings.
+// RunOnDevice runs a job as go test and the command do: on a device that is there, alone on it, and with the module's
+// edited copy of transformers if there is one. It tells say in one line each what a person should know: which GPU, who
+// holds the device, warnings.
 //
-// Errors: those of engine.Run, gpu.Pick and supervise.Lock.
-func Run(ctx context.Context, job engine.Job, opt engine.Options, say func(line string)) (*engine.Result, error) {
+// Errors: those of [Run], gpu.Pick and supervise.Lock.
+func RunOnDevice(ctx context.Context, job Job, opt Options, say func(line string)) (*Result, error) {
+	if opt.Env == nil {
+		opt.Env = os.Environ()
+	}
 	lock := job.Device + ":0"
-	if job.Device == engine.GPU {
+	if job.Device == GPU {
 		device, err := gpu.Pick(ctx, gpu.System())
 		if err != nil {
 			return nil, err
 		}
 		say("runs on " + device.String())
-		lock = fmt.Sprintf("%s:%d", engine.GPU, device.Index)
-		if opt.Env == nil {
-			opt.Env = os.Environ()
-		}
+		lock = fmt.Sprintf("%s:%d", GPU, device.Index)
 		opt.Env = device.Environ(opt.Env)
 	}
 	if len(opt.Program) == 0 {
@@ -35,9 +36,6 @@ func Run(ctx context.Context, job engine.Job, opt engine.Options, say func(line 
 		}
 		if overlay != nil {
 			say(overlay.String())
-			if opt.Env == nil {
-				opt.Env = os.Environ()
-			}
 			opt.Env = overlay.Environ(opt.Env)
 		}
 	}
@@ -48,7 +46,7 @@ func Run(ctx context.Context, job engine.Job, opt engine.Options, say func(line 
 		return nil, err
 	}
 	defer unlock()
-	r, err := engine.Run(ctx, job, opt)
+	r, err := Run(ctx, job, opt)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/jsonline"
+	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/safetensors"
+)
+
+// Result is a run that went well.
+type Result struct {
+	Dir      string      // the folder of all cases, as dump.OpenCases reads it
+	Runs     []*dump.Run // one per case of the job, in its order
+	About    []About     // of each run
+	Warnings []string
+}
+
+// About is what an engine's run.json says beyond the contract of a dump.
+type About struct {
+	Sequence   [][]int `json:"sequence"` // tokens of each sequence, prompt and generated ones; what another engine is forced to take
+	ModelClass string  `json:"model_class"`
+	ModelFile  string  `json:"model_file"`
+}
+
+// Close closes the files of the runs. The folder stays.
+func (r *Result) Close() error { return dump.CloseAll(r.Runs) }
+
+// Generated returns the tokens of run i that follow the prompt, by sequence: those to force upon another engine.
+func (r *Result) Generated(i int) ([][]int, error) {
+	var prompt [][]int
+	if err := json.Unmarshal(r.Runs[i].Info.TokenIDs, &prompt); err != nil {
+		return nil, fmt.Errorf("engine: %s: token_ids: %w", r.Runs[i].Path, err)
+	}
+	var out [][]int
+	for k, s := range r.About[i].Sequence {
+		if k >= len(prompt) || len(s) < len(prompt[k]) {
+			return nil, fmt.Errorf("engine: %s: sequence %d is shorter than its prompt", r.Runs[i].Path, k)
+		}
+		out = append(out, s[len(prompt[k]):])
+	}
+	return out, nil
+}
+
+// Returned opens what the model returned in a step of run i, named as in the dump of a blind run. The job must have had an
+// observer.
+func (r *Result) Returned(i int, step string) (*tensor.File, error) {
+	return safetensors.Open(filepath.Join(r.Runs[i].Path, step, "returned.safetensors"))
+}
+
+// open opens the dump that a job should have written.
+func open(job Job) (*Result, error) {
+	runs, err := dump.OpenCases(job.Out, dump.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("engine %s ended well, but left no dump that can be judged: %w", job.Engine, err)
+	}
+	r := &Result{Dir: job.Out}
+	for _, c := range job.Cases {
+		run, err := find(runs, job, c)
+		if err != nil {
+			return nil, errors.Join(err, dump.CloseAll(runs))
+		}
+		about, err := readAbout(run)
+		if err != nil {
+			return nil, errors.Join(err, dump.CloseAll(runs))
+		}
+		r.Runs, r.About = append(r.Runs, run), append(r.About, about)
+	}
+	return r, nil
+}
+
+// find returns the run of a case. It refuses one of another job, and one with another number of steps.
+func find(runs []*dump.Run, job Job, c Case) (*dump.Run, error) {
+	i := slices.IndexFunc(runs, func(run *dump.Run) bool { return run.Info.Case == c.Name || run.Info.Case == "" && len(job.Cases) == 1 })
+	if i < 0 {
+		return nil, fmt.Errorf("engine %s wrote no case %q, only %s", job.Engine, c.Name, dump.CaseNames(runs))
+	}
+	run := runs[i]
+	run.Info.Case = c.Name
+	if run.Info.Nonce != job.Nonce {
+		return nil, fmt.Errorf("engine %s: %s carries the nonce %q in place of %q: it is the dump of another run",
+			job.Engine, filepath.Join(run.Path, dump.RunFile), run.Info.Nonce, job.Nonce)
+	}
+	if steps := run.Steps(); len(steps) != max(c.Steps, 1) {
+		return nil, fmt.Errorf("engine %s: case %s has the steps %s, and not the %d that were asked for",
+			job.Engine, c.Name, strings.Join(steps, ", "), max(c.Steps, 1))
+	}
+	return run, nil
+}
+
+func readAbout(run *dump.Run) (a About, err error) {
+	name := filepath.Join(run.Path, dump.RunFile)
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return a, fmt.Errorf("engine: %w", err)
+	}
+	if err := json.Unmarshal(data, &a); err != nil {
+		return a, fmt.Errorf("engine: %s: %w", name, jsonline.Error(data, err))
+	}
+	return a, nil
+}

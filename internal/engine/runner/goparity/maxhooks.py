@@ -16,8 +16,8 @@ _SAMPLER = "TopKSampler"  # a layer of the pipeline, not of the model
 class Capture:
     """Hooks on every named layer, V2 (max.nn) and V3 (max.experimental.nn).
 
-    labels is in execution order. Prints are part of the compiled graph: enter this before the model is built.
-    audit(missing, unused) is called with the names of each load of weights, before anything is
+    labels is in execution order. Prints are part of the compiled graph: enter this before the model is
+    built. audit(missing, unused) is called with the names of each load of weights, before anything is
     compiled. With an injector (see maxinject), layers get golden inputs. uncaptured has, by layer, the
     arguments that hold tensors which no hook can record.
     """

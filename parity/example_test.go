@@ -1,24 +1,37 @@
 package parity_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
 	"github.com/goparity/goparity/parity"
 	"github.com/goparity/goparity/tensor"
-	"github.com/goparity/goparity/testmain"
 )
 
-// What a package with parity tests looks like. TestMain names the fixture, each layer becomes a subtest.
+// TestMain names the fixture, and each layer becomes a subtest:
+//
+//	func TestMain(m *testing.M) { testmain.Main(m, testmain.Fixture("fixtures/toy")) }
+//
+// The last line of go test is the package's verdict.
 func Example() {
-	_ = func(m *testing.M) { // TestMain
-		testmain.Main(m, testmain.Fixture("fixtures/minilm"))
-	}
-	_ = func(t *testing.T) { // TestMiniLM
-		parity.Layer(t, "embeddings").Within(1e-5, 1e-4)
-		parity.Layers(t, "encoder.layer.*.attention").In(tensor.BF16, 2e-2, 2e-2).Within(1e-4, 1e-3)
+	TestToy := func(t *testing.T) {
+		parity.Layer(t, "norm").Within(1e-5, 1e-4)
+		parity.Layers(t, "layers.*.mlp.*").In(tensor.BF16, 2e-2, 2e-2).Within(1e-4, 1e-3)
 		parity.All(t).Check()
 	}
+	goTest(TestToy)
+	// Output:
+	// parity: toy: PASS: 2 layers, 4 tensors compared, worst row rel. L2 9.77e-8 at model.layers.0.mlp.act_fn input_0, limit 1e-4
+}
+
+// Criteria are added by modifiers; all of them must hold.
+func ExampleAssertion() {
+	goTest(func(t *testing.T) {
+		parity.All(t).Cosine(0.9999).RelL2(1e-4).ULP(16).Check()
+	})
+	// Output:
+	// parity: toy: PASS: 2 layers, 4 tensors compared, worst row rel. L2 9.77e-8 at model.layers.0.mlp.act_fn input_0, limit 1e-4
 }
 
 // An engine that is written in Go is judged like a recorded run.
@@ -26,23 +39,33 @@ func ExampleFunc() {
 	engine := func(in parity.Input) (map[string]*tensor.Tensor, error) {
 		return map[string]*tensor.Tensor{"model.norm": in.Golden["model.norm-output"]}, nil
 	}
-	_ = func(t *testing.T) {
+	goTest(func(t *testing.T) {
 		parity.Func(t, engine)
 		parity.Layer(t, "norm").Check()
-	}
+	})
+	// Output:
+	// parity: toy: PASS: 1 layer, 1 tensor compared, worst row rel. L2 0 at model.norm output, limit 1e-4
 }
 
-// Is the activation what we think it is? The calculation is told to fit the candidate, or not, without compiling anything.
+// Is the activation what we think it is? The calculation is told to fit the candidate, or not,
+// without compiling anything.
 func ExampleTry() {
-	_ = func(t *testing.T) {
-		parity.Try(t, "encoder.layer.0.intermediate.intermediate_act_fn", func(in parity.TryInput) (*tensor.Tensor, error) {
-			x := in.Inputs["input_0"]
-			values := make([]float64, x.Len())
-			x.Float64s(values, 0)
-			for i, v := range values {
-				values[i] = v / (1 + math.Exp(-1.702*v))
-			}
-			return tensor.Of(values, x.Shape()...)
-		})
+	silu := func(in parity.TryInput) (*tensor.Tensor, error) {
+		x := in.Inputs["input_0"]
+		values := make([]float64, x.Len())
+		x.Float64s(values, 0)
+		for i, v := range values {
+			values[i] = v / (1 + math.Exp(-v))
+		}
+		return tensor.Of(values, x.Shape()...)
 	}
+	goTest(func(t *testing.T) {
+		for _, fits := range parity.Try(t, "layers.0.mlp.act_fn", silu) {
+			fmt.Println("it is what the reference does:", fits.Right)
+		}
+		parity.All(t).Check()
+	})
+	// Output:
+	// it is what the reference does: true
+	// parity: toy: PASS: 2 layers, 4 tensors compared, worst row rel. L2 9.77e-8 at model.layers.0.mlp.act_fn input_0, limit 1e-4
 }

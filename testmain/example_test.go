@@ -9,11 +9,18 @@ import (
 	"github.com/goparity/goparity/testmain"
 )
 
-// TestMain of a package with two fixtures; tests choose one with parity.Use.
+// A package with parity tests has a TestMain that names its fixture; with several, tests choose one
+// with parity.Use.
 func ExampleMain() {
-	_ = func(m *testing.M) {
-		testmain.Main(m, testmain.Fixture("fixtures/minilm"), testmain.Fixture("fixtures/tinyllama"))
+	TestMain := func(m testmain.TestingM) { // a *testing.M
+		testmain.Main(m, testmain.Fixture("toy"))
 	}
+	TestToy := func(t *testing.T) {
+		parity.All(t).Check()
+	}
+	goTest("ExampleMain", TestMain, TestToy)
+	// Output:
+	// parity: toy: PASS: 1 layer, 1 tensor compared, worst row rel. L2 0 at norm output, limit 1e-4
 }
 
 // A cause of your own: this candidate is known to scale the output of its norms by the square root of the width.

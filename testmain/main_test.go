@@ -1,6 +1,8 @@
 package testmain_test
 
 import (
+	"bytes"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -10,7 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/session"
 	_ "github.com/goparity/goparity/internal/updateflag"
 	"github.com/goparity/goparity/tensor"
@@ -50,21 +51,20 @@ func clean(t *testing.T) {
 // fixture makes a fixture folder without goldens and two dumps of one layer, of the reference and of the candidate.
 func fixture(t *testing.T) (dir, ref, cand string) {
 	t.Helper()
-	root := t.TempDir()
-	dir = filepath.Join(root, "toy")
-	require.NoError(t, os.Mkdir(dir, 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "fixture.yaml"), []byte("cases: {short: {prompt: Hello}}\n"), 0o644))
-	write := func(name string) string {
-		path := filepath.Join(root, name+".safetensors")
-		f, err := os.Create(path)
-		require.NoError(t, err)
-		x, err := tensor.Of([]float32{1, 2, 3, 4}, 2, 2)
-		require.NoError(t, err)
-		require.NoError(t, safetensors.Write(f, []tensor.Named{{Name: label.Join("norm", "output"), Tensor: x}}, nil))
-		require.NoError(t, f.Close())
-		return path
+	dir, ref, cand, err := toy(t.TempDir())
+	require.NoError(t, err)
+	return dir, ref, cand
+}
+
+func toy(root string) (dir, ref, cand string, err error) {
+	dir, ref, cand = filepath.Join(root, "toy"), filepath.Join(root, "ref.safetensors"), filepath.Join(root, "cand.safetensors")
+	var dump bytes.Buffer
+	x, err := tensor.Of([]float32{1, 2, 3, 4}, 2, 2)
+	if err == nil {
+		err = safetensors.Write(&dump, []tensor.Named{{Name: "norm-output", Tensor: x}}, nil)
 	}
-	return dir, write("ref"), write("cand")
+	return dir, ref, cand, errors.Join(err, os.Mkdir(dir, 0o755), os.WriteFile(filepath.Join(dir, "fixture.yaml"), []byte("cases: {short: {prompt: Hello}}\n"), 0o644),
+		os.WriteFile(ref, dump.Bytes(), 0o644), os.WriteFile(cand, dump.Bytes(), 0o644))
 }
 
 // compareAll is what a test of a user does.

@@ -174,7 +174,7 @@ func fakeRun(job fakeJob, dir, name string, ids [][]int, steps int, forced [][]i
 			return err
 		}
 	}
-	run := map[string]any{"schema": 1, "engine": job.Engine, "versions": versions, "device": job.Device, "encoding": job.Encoding, "mode": "standard",
+	run := map[string]any{"schema": 2, "engine": job.Engine, "versions": versions, "device": job.Device, "encoding": job.Encoding, "mode": "standard",
 		"case": name, "token_ids": ids, "sequence": sequence, "order": order, "nonce": job.Nonce, "model_class": "fake.Model", "model_file": "model.py",
 		"seconds": map[string]float64{"import": 1.5, "forward": 0.25}, "peak_rss_bytes": 100 << 20}
 	if job.Engine == "torch" && job.Task == "text-generation" {

@@ -91,7 +91,7 @@ class CaseOutput:
         """Writes run.json."""
         job, out = self.out.job, self.out
         run = {
-            "schema": 1,
+            "schema": 2,
             "engine": job.engine,
             "versions": out.versions,
             "device": job.device,

@@ -8,7 +8,8 @@ import (
 	"github.com/goparity/goparity/internal/diagnose"
 )
 
-// ReadConfig reads a config.json. The keys of text_config and of rope_parameters count where the outer level lacks them.
+// ReadConfig reads a config.json. The keys of text_config and of rope_parameters count where the
+// outer level lacks them.
 func ReadConfig(path string) (diagnose.Config, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -21,8 +21,8 @@ type Weights struct {
 	files   []*tensor.File
 }
 
-// Open opens weights: .safetensors files, index files (model.safetensors.index.json), or folders with either. Several files are one
-// set: a key that two of them have is an error.
+// Open opens weights: .safetensors files, index files (model.safetensors.index.json), or folders
+// with either. Several files are one set: a key that two of them have is an error.
 func Open(paths ...string) (w *Weights, err error) {
 	w = &Weights{Tensors: diagnose.Weights{}}
 	defer func() {
@@ -68,7 +68,8 @@ func weightFiles(path string) ([]string, error) {
 	case err != nil:
 		return nil, err
 	case st.IsDir():
-		// The index tells which files belong together, where there is one: a folder may hold the same weights twice.
+		// The index tells which files belong together, where there is one: a folder may hold the
+		// same weights twice.
 		dir := globQuote(path)
 		index, err := filepath.Glob(filepath.Join(dir, "*.safetensors.index.json"))
 		if err != nil {

@@ -8,11 +8,12 @@ import (
 	"github.com/goparity/goparity/internal/label"
 )
 
-// RealTokens says of a batch which tokens are real, false for padding, by sequence: as run.json says, else as the attention masks
-// do that layers were given. It is nil if nothing says so, or two masks say different things.
+// RealTokens says of a batch which tokens are real, false for padding, by sequence: as run.json
+// says, else as the attention masks do that layers were given. It is nil if nothing says so, or two
+// masks say different things.
 //
-// Read are inputs: attention_mask of integers [batch, token], 1 for a real token; and what models make of it, [batch, 1, 1 or queries,
-// token], where a token that no query may see is padding.
+// Read are inputs: attention_mask of integers [batch, token], 1 for a real token; and what models
+// make of it, [batch, 1, 1 or queries, token], where a token that no query may see is padding.
 func (r *Run) RealTokens() [][]bool {
 	if r.Info.PadMask == nil {
 		return r.maskedTokens()
@@ -26,7 +27,8 @@ func (r *Run) RealTokens() [][]bool {
 	return mask
 }
 
-// denied is the largest value of an additive mask that denies: masks of float16 have −10000, rounded.
+// denied is the largest value of an additive mask that denies: masks of float16 have −10000,
+// rounded.
 const denied = -9984
 
 func (r *Run) maskedTokens() [][]bool {
@@ -53,7 +55,8 @@ func (r *Run) maskedTokens() [][]bool {
 	return mask
 }
 
-// maskOf returns the tokens that an input lets any query see; nil if it is no mask with something to see in each sequence.
+// maskOf returns the tokens that an input lets any query see; nil if it is no mask with something
+// to see in each sequence.
 func maskOf(e Entry) [][]bool {
 	t, shape := e.Tensor, e.Tensor.Shape()
 	queries := 1

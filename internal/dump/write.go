@@ -17,8 +17,9 @@ import (
 	"github.com/goparity/goparity/tensor/safetensors"
 )
 
-// Write writes runs of one engine, one for each case, into a folder that is there, as [OpenCases] reads them: equal tensors once, a file
-// for each forward pass, and run.json. A run that names no case is called "case".
+// Write writes runs of one engine, one for each case, into a folder that is there, as [OpenCases]
+// reads them: equal tensors once, a file for each forward pass, and run.json. A run that names no
+// case is called "case".
 func Write(dir string, runs []*Run) error {
 	var cases []Info
 	for _, r := range runs {
@@ -73,7 +74,8 @@ func (r *Run) writeSteps(dir, caseName string) (Info, error) {
 	return info, nil
 }
 
-// fileName makes a name from a dump fit for a file of one folder: run.json says which file is whose.
+// fileName makes a name from a dump fit for a file of one folder: run.json says which file is
+// whose.
 func fileName(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x80 && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._- ", r) || !unicode.IsPrint(r) {

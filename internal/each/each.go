@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// Do calls f for 0 … n−1 on all cores, and joins the errors in that order. It begins nothing more when ctx ends, whose cause is then
-// among the errors.
+// Do calls f for 0 … n−1 on all cores, and joins the errors in that order. It begins nothing more
+// when ctx ends, whose cause is then among the errors.
 func Do(ctx context.Context, n int, f func(i int) error) error {
 	errs := make([]error, n)
 	var next atomic.Int64

@@ -13,7 +13,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// interleave puts the two halves of each head of width d alternately: 0 1 2 3 4 5 6 7 becomes 0 4 1 5 2 6 3 7.
+// interleave puts the two halves of each head of width d alternately: 0 1 2 3 4 5 6 7 becomes 0 4 1
+// 5 2 6 3 7.
 func interleave(t *testing.T, x *tensor.Tensor, d int) *tensor.Tensor {
 	t.Helper()
 	out := make([]float32, x.Len())
@@ -118,7 +119,8 @@ func TestMasks(t *testing.T) {
 	}
 }
 
-// A float64 golden tells how far the reference itself is off: a candidate that is no further is not accused.
+// A float64 golden tells how far the reference itself is off: a candidate that is no further is not
+// accused.
 func TestNoiseFloor(t *testing.T) {
 	exact := make([]float64, 48)
 	golden := make([]float32, 48)

@@ -8,9 +8,11 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// excuse finds outputs that differ by a permutation that what follows undoes: a port may keep q and k with the two halves of each head
-// interleaved, with the rotary embedding to match. The attention's result is the same, so it is a note and not a failure. It must be
-// seen twice: the permutation explains the output to the noise floor, and the layer around it gives the right output.
+// excuse finds outputs that differ by a permutation that what follows undoes: a port may keep q and
+// k with the two halves of each head interleaved, with the rotary embedding to match. The
+// attention's result is the same, so it is a note and not a failure. It must be seen twice: the
+// permutation explains the output to the noise floor, and the layer around it gives the right
+// output.
 func (c *Comparison) excuse() error {
 	for _, p := range c.Ports {
 		if !p.comparable() || p.Agrees || !p.Judged() {
@@ -30,7 +32,8 @@ func (c *Comparison) excuse() error {
 	return nil
 }
 
-// undone reports whether the layer right around p gives the right output, and p's own inputs are right.
+// undone reports whether the layer right around p gives the right output, and p's own inputs are
+// right.
 func (c *Comparison) undone(p *Port, around string) bool {
 	if label.Name(around) != label.Parent(label.Name(p.Layer)) {
 		return false
@@ -53,7 +56,8 @@ func (c *Comparison) undone(p *Port, around string) bool {
 	return seen
 }
 
-// permutedHeads returns the width of the heads within which the halves are interleaved on one side, 0 if that does not explain the difference.
+// permutedHeads returns the width of the heads within which the halves are interleaved on one side,
+// 0 if that does not explain the difference.
 func permutedHeads(golden, actual *tensor.Tensor) int {
 	shape := golden.Shape()
 	w := golden.RowLen()

@@ -17,8 +17,9 @@ type Case struct {
 	Golden64       *dump.Run // the reference in float64, nil if there is none
 }
 
-// Match joins the golden with one of the candidate's runs. What the two say of themselves is added to the options that hold for all
-// cases: whether their order is that of execution, and which tokens are padding.
+// Match joins the golden with one of the candidate's runs. What the two say of themselves is added
+// to the options that hold for all cases: whether their order is that of execution, and which
+// tokens are padding.
 func (k Case) Match(run *dump.Run, opt match.Options) (*match.Result, error) {
 	res, err := match.Runs(portsOf(k.Golden), portsOf(run), k.matching(run, opt))
 	if err != nil {
@@ -43,7 +44,8 @@ func portsOf(r *dump.Run) []match.Port {
 	return ports
 }
 
-// otherPrompt says in which way the two runs were not asked the same; "" if they were, or one of them does not say.
+// otherPrompt says in which way the two runs were not asked the same; "" if they were, or one of
+// them does not say.
 func (k Case) otherPrompt() string {
 	g, a := flatten(k.Golden.Info.TokenIDs), flatten(k.Actual.Info.TokenIDs)
 	if len(g) == 0 || len(a) == 0 || slices.Equal(g, a) {

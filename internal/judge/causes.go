@@ -15,7 +15,8 @@ import (
 // Diagnosis is what the search for causes is given beside the runs.
 type Diagnosis struct {
 	Mode setting.Diagnose
-	// Evidence opens weights and config, when a run failed; nil for none. What it returns is closed by the caller of Compare.
+	// Evidence opens weights and config, when a run failed; nil for none. What it returns is closed
+	// by the caller of Compare.
 	Evidence func() (diagnose.Weights, diagnose.Config, error)
 	Extra    []diagnose.Hypothesis
 }
@@ -28,8 +29,8 @@ type search struct {
 	notes  []string
 }
 
-// Causes says why the first divergence happens, and what else went wrong on its own, the best first for each place. It is nil if no one
-// asked for it.
+// Causes says why the first divergence happens, and what else went wrong on its own, the best first
+// for each place. It is nil if no one asked for it.
 func (c *Comparison) Causes() []diagnose.Cause {
 	c.search.once.Do(func() {
 		if c.search.Mode != setting.DiagnoseOff && c.Verdict != nil {
@@ -113,8 +114,9 @@ func (c *Comparison) target() *Port {
 	return found
 }
 
-// alone lists the outputs of layers, other than the verdict's and those around it, that are wrong although they ran on the golden inputs, and hold
-// no such layer themselves: each is an error of its own. Where no layer ran alone it lists those of the frontier, whose recorded inputs agree.
+// alone lists the outputs of layers, other than the verdict's and those around it, that are wrong
+// although they ran on the golden inputs, and hold no such layer themselves: each is an error of
+// its own. Where no layer ran alone it lists those of the frontier, whose recorded inputs agree.
 func (c *Comparison) alone(v *localise.Verdict) []*Port {
 	var wrong []*Port
 	for _, p := range c.Ports {
@@ -135,7 +137,8 @@ func (c *Comparison) alone(v *localise.Verdict) []*Port {
 	})
 }
 
-// tokenIDs returns the ids that the reference was asked with, by sequence; nil if they were not recorded.
+// tokenIDs returns the ids that the reference was asked with, by sequence; nil if they were not
+// recorded.
 func (c *Comparison) tokenIDs(name string) (ids [][]int) {
 	for _, p := range c.Ports {
 		if p.Case == name && !p.Golden.DType().IsFloat() && !p.Judged() && p.Port == "input_0" && strings.Contains(p.Layer, "embed") {

@@ -17,7 +17,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// recorded compares two dumps of testdata/causes: blocks of small models with one planted bug, as torch's hooks and MAX wrote them.
+// recorded compares two dumps of testdata/causes: blocks of small models with one planted bug, as
+// torch's hooks and MAX wrote them.
 func recorded(t *testing.T, golden, actual string, d judge.Diagnosis) *judge.Comparison {
 	t.Helper()
 	open := func(dir string) *dump.Run {

@@ -26,7 +26,8 @@ type Options struct {
 	Match match.Options
 	// Criteria returns what judges a port; nil: the defaults of package compare.
 	Criteria CriteriaFunc
-	// Progress is told how many bytes of all have been compared; nil is silent. It is called from several goroutines.
+	// Progress is told how many bytes of all have been compared; nil is silent. It is called from
+	// several goroutines.
 	Progress func(done, total int64)
 	// Diagnosis is what the search for causes is given.
 	Diagnosis Diagnosis
@@ -102,7 +103,8 @@ func (c *Comparison) measure(opt Options) error {
 	})
 }
 
-// Outputs is the set of outputs that the two runs of all cases have in common, without comparing them.
+// Outputs is the set of outputs that the two runs of all cases have in common, without comparing
+// them.
 func Outputs(cases []Case, opt match.Options) (map[trace.Key]bool, error) {
 	js, err := joinAll(cases, opt)
 	if err != nil {

@@ -22,8 +22,9 @@ type Decision struct {
 	mu sync.Mutex // of Row.Detail: parallel tests share decisions
 }
 
-// Decide judges a port for the report: by c, which was written at source, or by the fixture's criteria if c is nil. Of several decisions
-// the report shows the last, but never a pass in place of a failure.
+// Decide judges a port for the report: by c, which was written at source, or by the fixture's
+// criteria if c is nil. Of several decisions the report shows the last, but never a pass in place
+// of a failure.
 func (p *Port) Decide(c compare.Criteria, source string) *Decision {
 	j := p.consider(c, source)
 	p.mu.Lock()
@@ -110,8 +111,8 @@ func (p *Port) newRow() *report.Layer {
 	return row
 }
 
-// BadFraction is the share of elements outside of the elementwise tolerance; where none was asked it is 0 for a pass, and for a
-// failure the share that the noise of the type cannot explain.
+// BadFraction is the share of elements outside of the elementwise tolerance; where none was asked
+// it is 0 for a pass, and for a failure the share that the noise of the type cannot explain.
 func (j *Decision) BadFraction() float64 {
 	m := j.Row.Standard
 	_, elementwise := j.crit.Tolerance()
@@ -124,7 +125,8 @@ func (j *Decision) BadFraction() float64 {
 	return float64(j.outside) / float64(m.N)
 }
 
-// Misuse is the error of a criterion that has no meaning here, which is the test's fault and not the candidate's.
+// Misuse is the error of a criterion that has no meaning here, which is the test's fault and not
+// the candidate's.
 func (j *Decision) Misuse() error {
 	var m *compare.MisuseError
 	if errors.As(j.err, &m) {

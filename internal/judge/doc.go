@@ -6,5 +6,6 @@
 //	Verdict where the candidate leaves the reference (package localise), and why (package diagnose)
 //	Decision what a test or the command decides of a port, and the report of it all (package report)
 //
-// [Compare] does all of it but the decisions, once for all ports: a bisected test still knows what is wrong upstream.
+// [Compare] does all of it but the decisions, once for all ports: a bisected test still knows what
+// is wrong upstream.
 package judge

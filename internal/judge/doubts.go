@@ -9,8 +9,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// noteDoubts notes what makes a comparison worth less than it looks, whatever its verdict: tensors that cannot show an error, and runs that are
-// no two runs.
+// noteDoubts notes what makes a comparison worth less than it looks, whatever its verdict: tensors
+// that cannot show an error, and runs that are no two runs.
 func (c *Comparison) noteDoubts() {
 	var zero, nan, dead, constant []string
 	outputs, equal := 0, 0

@@ -10,8 +10,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Explain looks a second time at a pair that failed, and adds to its row: where, how much, and what would pass. It reads the tensors
-// again, many times slower than the comparison.
+// Explain looks a second time at a pair that failed, and adds to its row: where, how much, and what
+// would pass. It reads the tensors again, many times slower than the comparison.
 func (j *Decision) Explain() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -24,7 +24,8 @@ func (p *Port) explain(c compare.Criteria, v compare.Verdict, row *report.Layer)
 	tol := v.Tolerance
 	_, elementwise := c.Tolerance()
 	if !elementwise {
-		// No elementwise rule was asked: what lies outside is what the noise of the type cannot explain.
+		// No elementwise rule was asked: what lies outside is what the noise of the type cannot
+		// explain.
 		tol.Rtol = compare.Floor(p.Golden.DType(), p.Actual.DType()).RowRelL2
 		tol.Atol = tol.Rtol * v.Result.NormGolden / math.Sqrt(float64(max(v.Result.Finite, 1)))
 	}

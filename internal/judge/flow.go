@@ -7,7 +7,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// flow is the golden's dataflow, entry i being that of c.Ports[i]. It is made for runs in which something differs: it reads all bytes.
+// flow is the golden's dataflow, entry i being that of c.Ports[i]. It is made for runs in which
+// something differs: it reads all bytes.
 func (c *Comparison) flow() (*trace.Trace, error) {
 	if c.traced != nil {
 		return c.traced, nil
@@ -28,8 +29,8 @@ func (c *Comparison) flow() (*trace.Trace, error) {
 	return c.traced, nil
 }
 
-// twins finds the outputs that hold the bytes of another one in the candidate, though the golden has others there: the layer of that
-// other one, by the index of the port.
+// twins finds the outputs that hold the bytes of another one in the candidate, though the golden
+// has others there: the layer of that other one, by the index of the port.
 func (c *Comparison) twins(flow *trace.Trace) (map[int]string, error) {
 	type place struct {
 		pass  *trace.Pass

@@ -10,7 +10,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// evidence is the port as hypotheses see it: whole tensors in the golden's own shape, padding rows and all.
+// evidence is the port as hypotheses see it: whole tensors in the golden's own shape, padding rows
+// and all.
 func (p *Port) evidence() *diagnose.Port {
 	d := &diagnose.Port{Case: p.Case, Step: p.Step, Layer: p.Layer, Port: p.Port, Seq: p.Seq, Golden: p.Golden, Agrees: p.Agrees, Floor: p.Floor}
 	if p.frame == nil {
@@ -27,7 +28,8 @@ func (p *Port) evidence() *diagnose.Port {
 	return d
 }
 
-// frame is a pair in one shape: that of the golden's own tensor where the views only add, drop or join axes or leave rows out.
+// frame is a pair in one shape: that of the golden's own tensor where the views only add, drop or
+// join axes or leave rows out.
 type frame struct {
 	golden, actual *tensor.Tensor
 	pad            []bool // rows that do not count; nil if all do
@@ -80,7 +82,8 @@ func rowsWhere(flags []bool, t *tensor.Tensor, want bool) []bool {
 	return out
 }
 
-// spreadRows puts the rows of t where keep is true, in a tensor of another shape with zeros elsewhere.
+// spreadRows puts the rows of t where keep is true, in a tensor of another shape with zeros
+// elsewhere.
 func spreadRows(t *tensor.Tensor, keep []bool, shape []int) (*tensor.Tensor, error) {
 	n, err := tensor.NumElems(shape)
 	if err != nil || len(keep) == 0 || n%len(keep) != 0 {

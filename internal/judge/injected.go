@@ -10,11 +10,13 @@ import (
 	"github.com/goparity/goparity/internal/trace"
 )
 
-// injected is what a port was in the run on golden inputs: an output, or for an input what had been computed before it was replaced.
+// injected is what a port was in the run on golden inputs: an output, or for an input what had been
+// computed before it was replaced.
 type injected struct {
 	result compare.Result
 	agrees bool
-	// Of outputs: ‖a_injected − g‖, ‖a_standard − a_injected‖ and the cosine of the two errors; hasSplit tells that they are known.
+	// Of outputs: ‖a_injected − g‖, ‖a_standard − a_injected‖ and the cosine of the two errors;
+	// hasSplit tells that they are known.
 	hasSplit                bool
 	local, inherited, angle float64
 
@@ -61,8 +63,8 @@ func (c *Comparison) inject(k Case, opt match.Options) error {
 	return nil
 }
 
-// split gives the two parts of the standard run's error, e_standard = e_local + e_inherited. Norms are not subtracted; the cosine follows
-// from the three of them.
+// split sets the two parts of the standard run's error, e_standard = e_local + e_inherited. Norms
+// are not subtracted; the cosine follows from the three of them.
 func (in *injected) split(inherited, standard float64) {
 	in.hasSplit, in.local, in.inherited = true, in.result.NormDiff, inherited
 	if p := in.local * inherited; p > 0 {

@@ -117,7 +117,8 @@ func (js *joins) Note(n string) {
 	}
 }
 
-// leftOver lists what only one side has, and returns the ports of the golden's: a verdict may still name their place.
+// leftOver lists what only one side has, and returns the ports of the golden's: a verdict may still
+// name their place.
 func (js *joins) leftOver(k Case, res *match.Result) (ports []*Port) {
 	for _, u := range res.UnmatchedGolden {
 		e := k.Golden.Entries[u.Index]
@@ -150,7 +151,7 @@ func (js *joins) leftOver(k Case, res *match.Result) (ports []*Port) {
 	return ports
 }
 
-// hint puts the lines to paste beside the first port of a gap.
+// hint puts the lines to paste next to the first port of a gap.
 func (js *joins) hint(g match.Gap) {
 	for _, side := range []struct {
 		layers []string
@@ -168,8 +169,9 @@ func (js *joins) hint(g match.Gap) {
 	}
 }
 
-// borrowOrder takes the order of execution from the candidate where the golden has none: a joined port has the candidate's place, what only
-// the golden has stays behind the port that its name puts before it.
+// borrowOrder takes the order of execution from the candidate where the golden has none: a joined
+// port has the candidate's place, what only the golden has stays behind the port that its name puts
+// before it.
 func borrowOrder(ports []*Port, res *match.Result, k Case) {
 	at := map[int]int{}
 	for _, pair := range res.Pairs {

@@ -130,7 +130,8 @@ func (l *Layers) Glob(pattern string) ([]string, error) {
 	return hits, nil
 }
 
-// Missing says why a layer of the golden that a test asks for cannot be judged. The report calls it missing.
+// Missing says why a layer of the golden that a test asks for cannot be judged. The report calls it
+// missing.
 func (l *Layers) Missing(layer string) string {
 	for _, p := range l.ports {
 		if p.Layer == layer && p.Actual == nil && p.Judged() {

@@ -14,7 +14,8 @@ import (
 	"github.com/goparity/goparity/internal/structure"
 )
 
-// locate finds the first divergence. A run in which every judged port passes has none, and costs nothing more.
+// locate finds the first divergence. A run in which every judged port passes has none, and costs
+// nothing more.
 func (c *Comparison) locate() error {
 	if !slices.ContainsFunc(c.Ports, func(p *Port) bool { return p.Joined() && !p.passes() || p.misfit() }) {
 		return nil
@@ -78,7 +79,8 @@ func (c *Comparison) given() localise.Given {
 	return g
 }
 
-// unordered tells which layers' names say nothing of their order, in cases in which neither side recorded one; nil if there is no such case.
+// unordered tells which layers' names say nothing of their order, in cases in which neither side
+// recorded one; nil if there is no such case.
 func (c *Comparison) unordered() func(caseName, a, b string) bool {
 	cases := map[string]bool{}
 	for _, k := range c.Cases {
@@ -127,8 +129,9 @@ func worst(r compare.Result) float64 {
 	return max(r.RelL2, r.WorstRow.RelL2)
 }
 
-// Blame is the layer that made the error of a port that is wrong only because of what it got; "" if the port agrees, made an error itself, or
-// nothing shows which did. The first divergence and the model's own output are never excused.
+// Blame is the layer that made the error of a port that is wrong only because of what it got; "" if
+// the port agrees, made an error itself, or nothing shows which did. The first divergence and the
+// model's own output are never excused.
 func (c *Comparison) Blame(p *Port) string {
 	v := c.Verdict
 	if v == nil || p.Agrees || !p.Joined() {

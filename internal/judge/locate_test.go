@@ -17,8 +17,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// model is a chain of blocks m.0, m.1 …, each with a layer lin; the output of one is the input of the next, byte for byte. change gives
-// the candidate's tensors.
+// model is a chain of blocks m.0, m.1 …, each with a layer lin; the output of one is the input of
+// the next, byte for byte. change gives the candidate's tensors.
 func model(t *testing.T, blocks int, change func(label string, x *tensor.Tensor) *tensor.Tensor) (golden, actual *dump.Run) {
 	t.Helper()
 	var g, a []port
@@ -170,7 +170,8 @@ func TestRoundingOf16Bits(t *testing.T) {
 	assert.Equal(t, "m.b", r.FirstDivergence.Layer, "25 times what came in")
 }
 
-// Of one row large terms cancel: m.a's output is small there and its noise is not. What is far from the others' rounding in such a row still fails.
+// Of one row large terms cancel: m.a's output is small there and its noise is not. What is far from
+// the others' rounding in such a row still fails.
 func TestCancellingRows(t *testing.T) {
 	const rows, width = 6, 64
 	compared := func(wrong float64) *report.Report {

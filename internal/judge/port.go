@@ -24,13 +24,15 @@ type Port struct {
 	decided *Decision // by a test; nil if none did
 }
 
-// Judged reports whether the port decides over its layer: outputs and taps do, inputs are evidence of where an error came from.
+// Judged reports whether the port decides over its layer: outputs and taps do, inputs are evidence
+// of where an error came from.
 func (p *Port) Judged() bool { return !label.IsInput(p.Port) }
 
 // comparable reports whether figures of both sides are known.
 func (p *Port) comparable() bool { return p.Joined() && p.Err == nil }
 
-// misfit: the shapes do not fit where they must, of an output or of token ids. An input of floats that does not fit is another one.
+// misfit: the shapes do not fit where they must, of an output or of token ids. An input of floats
+// that does not fit is another one.
 func (p *Port) misfit() bool {
 	return p.Problem != "" && (p.Judged() || !p.Golden.DType().IsFloat())
 }
@@ -46,13 +48,14 @@ type Figures struct {
 	Injected *injected        // of the run on golden inputs, nil without one
 	Err      error            // the comparison failed
 
-	byDefault bool // nobody wrote any criteria
+	byDefault bool // no one wrote any criteria
 }
 
 // passes is the result by the fixture's criteria.
 func (f *Figures) passes() bool { return f.Err == nil && (f.Base.Pass || f.Benign != "") }
 
-// CriteriaFunc returns what judges a port, and where that was written, "" for the defaults of package compare.
+// CriteriaFunc returns what judges a port, and where that was written, "" for the defaults of
+// package compare.
 type CriteriaFunc func(layer, port string, golden, actual tensor.DType) (compare.Criteria, string)
 
 // measure compares the two sides of a joined port.
@@ -96,8 +99,9 @@ func (p *Port) agrees() bool {
 	return p.Benign != ""
 }
 
-// limit sets the criteria and the noise floor. Where a float64 golden shows that the reference itself is further off than the defaults
-// allow, its distance counts instead: nobody is accused of less than the reference does.
+// limit sets the criteria and the noise floor. Where a float64 golden shows that the reference
+// itself is further off than the defaults allow, its distance counts instead: no one is accused of
+// less than the reference does.
 func (p *Port) limit(criteria CriteriaFunc) {
 	g, a := p.Golden.DType(), p.Actual.DType()
 	p.Floor = compare.Floor(g, a)

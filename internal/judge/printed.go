@@ -11,8 +11,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// printed is a pair of which a log shows only some values, rounded to decimals. What it shows can tell that something is wrong, never
-// that all is right.
+// printed is a pair of which a log shows only some values, rounded to decimals. What it shows can
+// tell that something is wrong, never that all is right.
 type printed struct {
 	known        []int // row-major element numbers that both sides show
 	n            int   // of so many
@@ -21,7 +21,7 @@ type printed struct {
 	atol, digits float64 // what printing hides: absolute, and relative to the value
 }
 
-// printedOf gives nil where both sides were dumped.
+// printedOf returns nil where both sides were dumped.
 func printedOf(k Case, pair match.Pair) *printed {
 	p := &printed{known: nil}
 	found := false
@@ -80,8 +80,9 @@ func (p *printed) gather(port *Join, pair match.Pair) error {
 
 func (p *printed) whole() bool { return len(p.known) == p.n }
 
-// criteria allows for the decimals that were not printed, besides what the types are allowed. Where a log has the digits of every value,
-// all of them count together, as of tensors: a value near zero is noise to the last digit.
+// criteria allows for the decimals that were not printed, besides what the types are allowed. Where
+// a log has the digits of every value, all of them count together, as of tensors: a value near zero
+// is noise to the last digit.
 func (p *printed) criteria() compare.Criteria {
 	limit := compare.Floor(p.golden, p.actual).RowRelL2 + p.digits
 	if p.atol == 0 && p.whole() {

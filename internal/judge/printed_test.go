@@ -8,7 +8,8 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 )
 
-// A log that shows the digits of every value is judged as a tensor is: a value near zero is noise to the last digit.
+// A log that shows the digits of every value is judged as a tensor is: a value near zero is noise
+// to the last digit.
 func TestPrintedInFull(t *testing.T) {
 	values := []float32{1, -2, 1e-6, 3}
 	for _, tt := range []struct {

@@ -14,7 +14,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Two runs that say that they were given other tokens are not two answers to one question, whatever layer shows it first.
+// Two runs that say that they were given other tokens are not two answers to one question, whatever
+// layer shows it first.
 func TestOtherPrompt(t *testing.T) {
 	run := func(ids string, v float32) *dump.Run {
 		x, err := tensor.Of([]float32{v, 1}, 1, 2)

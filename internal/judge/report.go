@@ -11,12 +11,13 @@ import (
 	"github.com/goparity/goparity/internal/report"
 )
 
-// Report gives report.json. With all, every port that both sides have was judged by the fixture's tolerances; without, those that
-// tests decided, and the others are listed as not judged.
+// Report returns report.json. With all, every port that both sides have was judged by the fixture's
+// tolerances; without, those that tests decided, and the others are listed as not judged.
 //
 // If the context of Compare ended, the verdict is an error.
 //
-// An input never fails a run by itself: it is evidence. Where no output is wrong, a differing input is listed and ignored.
+// An input never fails a run by itself: it is evidence. Where no output is wrong, a differing input
+// is listed and ignored.
 func (c *Comparison) Report(name string, all bool) *report.Report {
 	r := &report.Report{Fixture: name, Order: c.Order, Notes: c.Notes, Unmatched: c.Unmatched, Source: c.source()}
 	wrong, decided := false, map[string]bool{}
@@ -95,7 +96,8 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 	return r
 }
 
-// notJudged says what a pass does not cover: a step that the candidate lacks, the model's own output, and what run.json brings beside tensors.
+// notJudged says what a pass does not cover: a step that the candidate lacks, the model's own
+// output, and what run.json brings beside tensors.
 func (c *Comparison) notJudged() (out []string) {
 	type pass struct{ caseName, step string }
 	joined, final := map[pass]bool{}, map[pass]bool{}

@@ -9,14 +9,15 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Trial is one output of a layer in one forward pass, with what somebody may calculate it of. Tensors by label are those of the layer, of what lies
-// inside it and of its siblings, in the golden's own shapes; where the candidate recorded nothing, the golden tensor stands for its own.
+// Trial is one output of a layer in one forward pass, with what somebody may calculate it of.
+// Tensors by label are those of the layer, of what lies inside it and of its siblings, in the
+// golden's own shapes; where the candidate recorded nothing, the golden tensor stands for its own.
 type Trial struct {
 	*diagnose.Port
 	GoldenRun, ActualRun map[string]*tensor.Tensor // by label: "model.norm-input_0"
 }
 
-// Inputs gives the layer's own inputs by port.
+// Inputs returns the layer's own inputs by port.
 func (t *Trial) Inputs(run map[string]*tensor.Tensor) map[string]*tensor.Tensor {
 	out := map[string]*tensor.Tensor{}
 	for name, x := range run {
@@ -27,7 +28,8 @@ func (t *Trial) Inputs(run map[string]*tensor.Tensor) map[string]*tensor.Tensor 
 	return out
 }
 
-// Trials gives an output of a layer in every forward pass; port "" is its first one. The layer is named as in tests.
+// Trials returns an output of a layer in every forward pass; port "" is its first one. The layer is
+// named as in tests.
 func (c *Comparison) Trials(name, port string) ([]*Trial, error) {
 	layer, err := c.Layers.Find(name)
 	if err != nil {

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Split cuts a label into layer and port, at its last dash if a port follows there. A label without a port is a layer with a tap.
+// Split cuts a label into layer and port, at its last dash if a port follows there. A label without
+// a port is a layer with a tap.
 func Split(label string) (layer, port string) {
 	if i := strings.LastIndexByte(label, '-'); i > 0 && isPort(label[i+1:]) {
 		return label[:i], label[i+1:]
@@ -21,8 +22,8 @@ func Join(layer, port string) string {
 	return layer + "-" + port
 }
 
-// CutCall cuts the call off a layer: "model.norm(2)" is the second call of "model.norm". A layer without a call is the first
-// one; "(1)", "(02)" and the like are part of a name.
+// CutCall cuts the call off a layer: "model.norm(2)" is the second call of "model.norm". A layer
+// without a call is the first one; "(1)", "(02)" and the like are part of a name.
 func CutCall(layer string) (name string, call int) {
 	if !strings.HasSuffix(layer, ")") {
 		return layer, 1

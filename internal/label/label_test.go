@@ -168,7 +168,8 @@ func TestOrdered(t *testing.T) {
 	}
 }
 
-// Whatever a label is, it can be cut and joined again, a parent is shorter, and the order is a total one.
+// Whatever a label is, it can be cut and joined again, a parent is shorter, and the order is a
+// total one.
 func FuzzLabel(f *testing.F) {
 	f.Add("model.norm(2)-output.0", "m.layers.10.mlp-input_0")
 	f.Add("-output", "a(2)(3)-tap")

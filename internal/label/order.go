@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Natural compares names as people order them, runs of digits by their value: layers.2 comes before layers.10. It returns −1, 0 or 1.
+// Natural compares names as people order them, runs of digits by their value: layers.2 comes before
+// layers.10. It returns −1, 0 or 1.
 func Natural(a, b string) int {
 	for a != "" && b != "" {
 		da, db := digits(a), digits(b)
@@ -26,8 +27,9 @@ func Natural(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// Sort orders items by their labels where the time of none is known: naturally by name, but a container after what is inside of
-// it, and a model's final norm and head after its numbered blocks. Each label is cut once, not once a comparison.
+// Sort orders items by their labels where the time of none is known: naturally by name, but a
+// container after what is inside of it, and a model's final norm and head after its numbered
+// blocks. Each label is cut once, not once a comparison.
 func Sort[T any](items []T, labelOf func(T) string) {
 	type keyed struct {
 		item T
@@ -80,8 +82,9 @@ func (k sortKey) compare(o sortKey) int {
 	return cmp.Or(len(o.segments)-len(k.segments), Natural(k.port, o.port))
 }
 
-// Ordered reports whether the names of two layers tell which of them ran first: numbered blocks do, a container runs after what is
-// inside of it, a final norm and a head after the numbered blocks. Names that people made up tell nothing.
+// Ordered reports whether the names of two layers tell which of them ran first: numbered blocks do,
+// a container runs after what is inside of it, a final norm and a head after the numbered blocks.
+// Names that people made up tell nothing.
 func Ordered(a, b string) bool {
 	as, bs := segmentsOf(a), segmentsOf(b)
 	number := func(s segment) bool { return IsNumber(s.text) }
@@ -97,8 +100,8 @@ func Ordered(a, b string) bool {
 	return true
 }
 
-// lateness ranks a segment outside of the numbered blocks: 1 for a final norm, which comes after them, 2 for a head, which comes
-// after that, 0 for all others.
+// lateness ranks a segment outside of the numbered blocks: 1 for a final norm, which comes after
+// them, 2 for a head, which comes after that, 0 for all others.
 func lateness(segment string) int {
 	last := strings.ToLower(Name(segment))
 	switch {

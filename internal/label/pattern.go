@@ -2,7 +2,8 @@ package label
 
 import "strings"
 
-// Stars writes * for each segment that is a number, to speak of all blocks at once: "model.layers.*.mlp".
+// Stars writes * for each segment that is a number, to speak of all blocks at once:
+// "model.layers.*.mlp".
 func Stars(layer string) string {
 	segments := strings.Split(layer, ".")
 	for i, s := range segments {
@@ -13,7 +14,8 @@ func Stars(layer string) string {
 	return strings.Join(segments, ".")
 }
 
-// Kind writes # for each run of digits, also within words and calls: layers that are built alike have one kind.
+// Kind writes # for each run of digits, also within words and calls: layers that are built alike
+// have one kind.
 func Kind(layer string) string {
 	var b strings.Builder
 	at := 0
@@ -24,7 +26,8 @@ func Kind(layer string) string {
 	return b.String() + layer[at:]
 }
 
-// Alike returns the layer with # for one run of digits, for each of them: layers that differ in one number have one of these in common.
+// Alike returns the layer with # for one run of digits, for each of them: layers that differ in one
+// number have one of these in common.
 func Alike(layer string) (out []string) {
 	for _, run := range numbers(layer) {
 		out = append(out, layer[:run.from]+"#"+layer[run.to:])

@@ -37,10 +37,12 @@ func RoleOf(port string) Role {
 	return RoleOutput
 }
 
-// IsInput reports whether a port is what its layer was given. All others hold what some code made: they decide, inputs are evidence.
+// IsInput reports whether a port is what its layer was given. All others hold what some code made:
+// they decide, inputs are evidence.
 func IsInput(port string) bool { return RoleOf(port) == RoleInput }
 
-// InputOf is the input for which a computed port was computed: "input_1" for "computed_1". Other ports are their own.
+// InputOf is the input for which a computed port was computed: "input_1" for "computed_1". Other
+// ports are their own.
 func InputOf(port string) string {
 	if rest, ok := strings.CutPrefix(port, "computed_"); ok {
 		return "input_" + rest
@@ -48,7 +50,8 @@ func InputOf(port string) string {
 	return port
 }
 
-// Position is the number of a positional port, 1 for "output_1" and, as an element of it, "output_1.0"; −1 for a named one.
+// Position is the number of a positional port, 1 for "output_1" and, as an element of it,
+// "output_1.0"; −1 for a named one.
 func Position(port string) int {
 	_, rest, ok := strings.Cut(port, "_")
 	if !ok || RoleOf(port) == RoleTap {

@@ -2,7 +2,8 @@ package label
 
 import "strings"
 
-// Parent is the layer around a layer, of the same call: "m.attn(2)" for "m.attn.q_proj(2)"; "" for a root.
+// Parent is the layer around a layer, of the same call: "m.attn(2)" for "m.attn.q_proj(2)"; "" for
+// a root.
 func Parent(layer string) string {
 	name := Name(layer)
 	i := strings.LastIndexByte(name, '.')
@@ -18,14 +19,16 @@ func Last(layer string) string {
 	return name[strings.LastIndexByte(name, '.')+1:]
 }
 
-// IsRoot reports whether a layer has no parent: it is the model itself, or what a dump calls by a single word.
+// IsRoot reports whether a layer has no parent: it is the model itself, or what a dump calls by a
+// single word.
 func IsRoot(layer string) bool { return !strings.Contains(layer, ".") }
 
 // Depth is the number of layers around a layer, 0 for a root.
 func Depth(layer string) int { return strings.Count(layer, ".") }
 
-// Inside reports whether the name of a layer lies within that of another one. Calls do not count: which call of a container
-// a layer ran in is told by the order of execution (package trace), not by names.
+// Inside reports whether the name of a layer lies within that of another one. Calls do not count:
+// which call of a container a layer ran in is told by the order of execution (package trace), not
+// by names.
 func Inside(layer, outer string) bool {
 	l, o := Name(layer), Name(outer)
 	return len(l) > len(o) && l[len(o)] == '.' && l[:len(o)] == o
@@ -37,8 +40,9 @@ func Within(layer, outer string) bool { return layer == outer || Inside(layer, o
 // Beside reports whether two layers have one parent.
 func Beside(a, b string) bool { return Parent(a) == Parent(b) }
 
-// Block is the numbered block in which a layer lies: its name up to the first segment that is a number, with its call:
-// "model.layers.3" for "model.layers.3.mlp.up"; "" if no segment is a number.
+// Block is the numbered block in which a layer lies: its name up to the first segment that is a
+// number, with its call: "model.layers.3" for "model.layers.3.mlp.up"; "" if no segment is a
+// number.
 func Block(layer string) string {
 	name := Name(layer)
 	for at := 0; at <= len(name); {

@@ -9,7 +9,8 @@ import (
 	"github.com/goparity/goparity/internal/localise"
 )
 
-// BenchmarkFirst localises in 5,000 layers: a bug in the middle, and noise that only adds up, where every event is looked at closely.
+// BenchmarkFirst localises in 5,000 layers: a bug in the middle, and noise that only adds up, where
+// every event is looked at closely.
 func BenchmarkFirst(b *testing.B) {
 	const blocks, perBlock = 500, 10
 	records := func(errorOf func(block, layer int) float64) []row {

@@ -4,8 +4,9 @@ import "fmt"
 
 // captured says why a wrong output is an error of the recording; "" if it is none.
 //
-// Either the reference recorded the same tensor again where it is used, and there the candidate is right. Or the candidate wrote the
-// same bytes for two outputs that differ in the reference, while what was computed from this one is right.
+// Either the reference recorded the same tensor again where it is used, and there the candidate is
+// right. Or the candidate wrote the same bytes for two outputs that differ in the reference, while
+// what was computed from this one is right.
 func (p *pass) captured(i int) string {
 	e := &p.events[i]
 	if e.Input {

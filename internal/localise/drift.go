@@ -8,30 +8,9 @@ import (
 	"github.com/goparity/goparity/internal/label"
 )
 
-const (
-	// jump is by how much an error must exceed what came in to have been made here: softmax, norms and cancelling sums amplify.
-	jump = 3
-	// mixing is by how much it must in 16 bits where the code between layers made it: one row of an attention with large scores came to 3.3 times
-	// its inputs.
-	mixing = 5
-	// sure is by how much it must where the place is looked for below the noise floor, or beyond a first error that was none.
-	sure = 10
-	// slight is up to how many units of rounding an error is slight: sums that cancel come to as much by themselves.
-	slight = 32
-	// gross is an error that rounding does not make: what is above it, and more than came in, was made here.
-	gross = 0.1
-	// alike is by how much the blocks' own errors may differ where all of them round alike.
-	alike = 3
-	// kinds is how many kinds of layers must be off alike to be no layer's own.
-	kinds = 3
-	// unlike is up to which cosine an error has nothing to do with the value.
-	unlike = 0.1
-	// finest is the coarsest rounding at which a block is not wrong by itself: 10 bits of mantissa. A layer that runs in bfloat16 is.
-	finest = 1.0 / 1024
-)
-
-// incoming is the largest error of what an event was made of: for a layer without children its inputs, else what is inside of the container
-// and was there before, and the container's inputs; where the candidate recorded none of these, those of the container around it.
+// incoming is the largest error of what an event was made of: for a layer without children its
+// inputs, else what is inside of the container and was there before, and the container's inputs;
+// where the candidate recorded none of these, those of the container around it.
 func (p *pass) incoming(i int) float64 {
 	e := &p.events[i]
 	most, n := e.Epsilon, 0
@@ -74,8 +53,9 @@ func (p *pass) made(i int, factor float64) bool {
 	return p.events[i].Error > factor*p.incoming(i)
 }
 
-// source looks for an earlier place where an error that is hardly more than what came in comes from: the first event that is sure by itself, and
-// has a tenth of the error. What still disagrees before was left out: it is a wrong recording. −1 if there is none.
+// source looks for an earlier place where an error that is hardly more than what came in comes
+// from: the first event that is sure by itself, and has a tenth of the error. What still disagrees
+// before was left out: it is a wrong recording. −1 if there is none.
 func (p *pass) source(i int) int {
 	for j := range p.events[:i] {
 		if o := &p.events[j]; o.known() && !o.Integer && o.Error*sure >= p.events[i].Error && p.made(j, sure) && !p.amplified(j) {
@@ -85,13 +65,13 @@ func (p *pass) source(i int) int {
 	return -1
 }
 
-// weak: hardly more than what came in, and on golden inputs, where that is known, much less. After a first such error the next ones
-// must be surer.
+// weak: hardly more than what came in, and on golden inputs, where that is known, much less. After
+// a first such error the next ones must be surer.
 func (p *pass) weak(i int, after bool) bool {
 	e := &p.events[i]
 	alone := e.Alone
 	if e.Epsilon >= finest && !p.run.Nested && p.hasJoinedChild(e.Layer) {
-		alone = nil // a container that ran by itself has the roundings of all that is inside of it
+		alone = nil // a container that ran by itself has the roundings of everything inside it
 	}
 	if e.Integer || alone != nil && !alone.Agrees || !e.Input && !p.preceded(i) && math.IsNaN(p.own(i)) {
 		return false
@@ -112,7 +92,8 @@ func (p *pass) weak(i int, after bool) bool {
 	return p.amplified(i)
 }
 
-// preceded reports whether both sides recorded anything that was computed before an event: without it nothing adds up.
+// preceded reports whether both sides recorded anything that was computed before an event: without
+// it nothing adds up.
 func (p *pass) preceded(i int) bool {
 	for j := range p.events[:i] {
 		if o := &p.events[j]; o.Joined && !o.Integer && (!o.Input || o.Layer != p.events[i].Layer) {
@@ -122,8 +103,9 @@ func (p *pass) preceded(i int) bool {
 	return false
 }
 
-// clear: the output of a layer in 16 bits is off by more than its gain makes of the error of the input's row, and the whole tensor by more than the
-// whole input, although its worst row may be hardly worse than the input's. Both must be twice a jump: clean layers came to an excess of 2.
+// clear: the output of a layer in 16 bits is off by more than its gain makes of the error of the
+// input's row, and the whole tensor by more than the whole input, although its worst row may be
+// hardly worse than the input's. Both must be twice a jump: clean layers came to an excess of 2.
 func (p *pass) clear(i int) bool {
 	e := &p.events[i]
 	if e.Epsilon < finest || e.Alone != nil || e.Input || p.hasJoinedChild(e.Layer) {
@@ -138,13 +120,15 @@ func (p *pass) clear(i int) bool {
 	return e.Whole > 2*jump*in && p.own(i) > 2*jump
 }
 
-// amplified: in no row is the output of a layer off by much more than its gain makes of the error of the input's row. Where large terms
-// cancel, that is far more than the input's error relative to the row.
+// amplified: in no row is the output of a layer off by much more than its gain makes of the error
+// of the input's row. Where large terms cancel, that is far more than the input's error relative to
+// the row.
 func (p *pass) amplified(i int) bool {
 	return p.own(i) <= jump
 }
 
-// own is the excess of the output of a layer that has no matched children and one input of floats; NaN where it cannot be told.
+// own is the excess of the output of a layer that has no matched children and one input of floats;
+// NaN where it cannot be told.
 func (p *pass) own(i int) float64 {
 	e := &p.events[i]
 	if p.run.Excess == nil || e.Input || !e.Joined || e.Integer || p.hasJoinedChild(e.Layer) {
@@ -167,8 +151,9 @@ func (p *pass) own(i int) float64 {
 	return x
 }
 
-// Explained reports of a drift whether each layer of which that can be told makes no more of its input's error than rounding does, in every
-// row of every pass. It reads the tensors of all layers that disagree.
+// Explained reports of a drift whether each layer of which that can be told makes no more of its
+// input's error than rounding does, in every row of every pass. It reads the tensors of all layers
+// that disagree.
 func (v *Verdict) Explained() bool {
 	for _, d := range v.all {
 		if d.Kind != KindDrift {
@@ -189,7 +174,8 @@ func (v *Verdict) Explained() bool {
 	return len(v.all) > 0
 }
 
-// blocks groups the ports that blocks built alike have in common: the same port of layers whose labels differ in one number.
+// blocks groups the ports that blocks built alike have in common: the same port of layers whose
+// labels differ in one number.
 func (p *pass) blocks() map[string][]int {
 	if p.alikes == nil {
 		p.alikes = map[string][]int{}
@@ -213,7 +199,7 @@ func (e *event) patterns() []string {
 	return keys
 }
 
-// siblings gives the same port of all blocks that are built alike, event i among them.
+// siblings returns the same port of all blocks that are built alike, event i among them.
 func (p *pass) siblings(i int) []*event {
 	var most []int
 	for _, key := range p.events[i].patterns() {
@@ -231,14 +217,15 @@ func (p *pass) at(events []int) (out []*event) {
 	return out
 }
 
-// accumulated is the verdict where nothing made an error, i being the first that is beyond the noise.
+// accumulated is the verdict where nothing made an error, i being the first that is beyond the
+// noise.
 func (p *pass) accumulated(i int) *Verdict {
 	e := &p.events[i]
 	return p.drift(i, fmt.Sprintf("%s of %s is the first beyond the noise, with no more than what came in can make", e.Port, e.Layer))
 }
 
-// spread: event i is no layer's own error, because every block that is built alike rounds its result, or has as small an error that is like
-// noise. nil if it is not so.
+// spread: event i is no layer's own error, because every block that is built alike rounds its
+// result, or has as small an error that is like noise. nil if it is not so.
 func (p *pass) spread(i int) *Verdict {
 	e := &p.events[i]
 	if e.Input {
@@ -279,7 +266,8 @@ func (p *pass) drift(i int, why string) *Verdict {
 	return v
 }
 
-// deepest gives the outputs of the longest row of blocks that are built alike, of several the outermost.
+// deepest returns the outputs of the longest row of blocks that are built alike, of several the
+// outermost.
 func (p *pass) deepest() []*event {
 	var most []int
 	for _, found := range p.blocks() {
@@ -298,7 +286,8 @@ func (p *pass) deepest() []*event {
 	return p.at(most)
 }
 
-// rounded: all of several blocks lie on the grid of a narrower type, and the first is off by no more than that rounding.
+// rounded: all of several blocks lie on the grid of a narrower type, and the first is off by no
+// more than that rounding.
 func rounded(blocks []*event) bool {
 	for _, b := range blocks {
 		if b.Grid == 0 || b.Grid > finest {
@@ -320,15 +309,16 @@ func noisy(blocks []*event) bool {
 	return len(blocks) > 2 && least > 0 && most <= alike*least && most <= finest/2
 }
 
-// climbing: without a run on golden inputs, the square of the error of n blocks ends near n times the first one's, and hardly falls on the way,
-// as it does when each block adds noise of its own. That holds for the whole tensor; single rows fall and climb.
+// climbing: without a run on golden inputs, the square of the error of n blocks ends near n times
+// the first one's, and hardly falls on the way, as it does when each block adds noise of its own.
+// That holds for the whole tensor; single rows fall and climb.
 func climbing(blocks []*event) bool {
 	n := len(blocks)
 	if n < 4 || blocks[0].Epsilon == 0 || blocks[0].Error > finest/2 {
 		return false
 	}
 	for i, b := range blocks[1:] {
-		if b.Whole < 0.8*blocks[i].Whole {
+		if b.Whole < climb*blocks[i].Whole {
 			return false
 		}
 	}
@@ -336,8 +326,9 @@ func climbing(blocks []*event) bool {
 	return total*alike >= 1 && total <= alike
 }
 
-// alike counts the kinds of layers without children that make an error of the size of event i by themselves: on golden inputs, or where there
-// is no such run on inputs that agree. Names that differ only in numbers are of one kind.
+// alike counts the kinds of layers without children that make an error of the size of event i by
+// themselves: on golden inputs, or where there is no such run on inputs that agree. Names that
+// differ only in numbers are of one kind.
 func (p *pass) alike(i int) int {
 	e := &p.events[i]
 	own := func(o *event) float64 {

@@ -6,9 +6,10 @@ import (
 	"github.com/goparity/goparity/internal/label"
 )
 
-// frontier lists the layers that get what they should and give what they should not, without those around another of them. A layer of which no
-// input was compared counts only if nothing inside of it got a wrong one, or if it is the place of a local verdict. What is right on golden
-// inputs made no error; what is wrong on them made one, whatever it got.
+// frontier lists the layers that get what they should and give what they should not, without those
+// around another of them. A layer of which no input was compared counts only if nothing inside of
+// it got a wrong one, or if it is the place of a local verdict. What is right on golden inputs made
+// no error; what is wrong on them made one, whatever it got.
 func (p *pass) frontier(v *Verdict) []string {
 	type state struct{ in, inBad, outBad, alone, aloneBad bool }
 	states := map[string]*state{}
@@ -73,8 +74,8 @@ func (p *pass) frontier(v *Verdict) []string {
 	})
 }
 
-// inherited notes for each layer of this pass that only passes on an error where that comes from. The place of the verdict, the frontier and the
-// model's own output are never among them.
+// inherited notes for each layer of this pass that only passes on an error where that comes from.
+// The place of the verdict, the frontier and the model's own output are never among them.
 func (p *pass) inherited(v *Verdict, blame map[passLayer]string) {
 	if v.Kind == KindCapture || v.Kind == KindDrift || v.Kind == KindUnordered {
 		return
@@ -108,7 +109,8 @@ func (p *pass) inherited(v *Verdict, blame map[passLayer]string) {
 	}
 }
 
-// passesOn: without a run on golden inputs, a layer that got something wrong and is not off by much more than that.
+// passesOn: without a run on golden inputs, a layer that got something wrong and is not off by much
+// more than that.
 func (p *pass) passesOn(i int) bool {
 	inputs, wrong := 0, false
 	for _, in := range p.inputs(p.events[i].Layer) {

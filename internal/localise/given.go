@@ -15,14 +15,15 @@ type Given struct {
 	Unseen      map[string][]Unseen // what no hook of the candidate could record
 }
 
-// Load is a load that was not complete: the names of the weights that the candidate lacked, and of those that it did not use.
+// Load is a load that was not complete: the names of the weights that the candidate lacked, and of
+// those that it did not use.
 type Load struct{ Missing, Unused []string }
 
 // Unseen is what could not be recorded of a layer of the reference, one sentence.
 type Unseen struct{ Layer, Text string }
 
-// given adds to a verdict what the runs say of themselves. Where they were not asked the same, or the candidate did not load what the
-// checkpoint holds, that comes before what follows from it.
+// given adds to a verdict what the runs say of themselves. Where they were not asked the same, or
+// the candidate did not load what the checkpoint holds, that comes before what follows from it.
 func (r *Run) given(v *Verdict) {
 	if text := r.Given.OtherPrompt[v.Case]; text != "" && v.Kind != KindInput {
 		v.Kind, v.After, v.Before, v.Proven, v.Gaps, v.Frontier = KindInput, "", "", true, nil, nil
@@ -54,7 +55,8 @@ func (l Load) text() string {
 	return strings.Join(parts, ", ")
 }
 
-// wrong lists the outputs that differ in the forward pass of a verdict, in the order in which they existed.
+// wrong lists the outputs that differ in the forward pass of a verdict, in the order in which they
+// existed.
 func (r *Run) wrong(v *Verdict) (out []event) {
 	p := r.Trace.Pass(v.Case, v.Step)
 	for i := range p.Events {
@@ -65,8 +67,8 @@ func (r *Run) wrong(v *Verdict) (out []event) {
 	return out
 }
 
-// starved is the first wrong output of a layer of which a weight is missing: a weight's name without its last part is the end of the
-// layer's label, or the other way round.
+// starved is the first wrong output of a layer of which a weight is missing: a weight's name
+// without its last part is the end of the layer's label, or the other way round.
 func (r *Run) starved(v *Verdict, missing []string) *event {
 	for _, e := range r.wrong(v) {
 		layer := label.Name(e.Layer)
@@ -80,8 +82,8 @@ func (r *Run) starved(v *Verdict, missing []string) *event {
 	return nil
 }
 
-// copies says where the candidate's outputs are equal though the golden's are not. A skipped operation looks like that, and so does one
-// file written for two layers.
+// copies says where the candidate's outputs are equal though the golden's are not. A skipped
+// operation looks like that, and so does one file written for two layers.
 func (r *Run) copies(v *Verdict) {
 	text, more := "", 0
 	for _, e := range r.wrong(v) {

@@ -12,8 +12,9 @@ import (
 	"github.com/goparity/goparity/internal/localise"
 )
 
-// recorded reads lines "layer port [key=value …]" in execution order: e the error (≥ 1e-4 disagrees), alone that of the run on golden inputs, same
-// the number of equal bytes, grid and along as in Record; lone is the golden's only, int holds integers.
+// recorded reads lines "layer port [key=value …]" in execution order: e the error (≥ 1e-4
+// disagrees), alone that of the run on golden inputs, same the number of equal bytes, grid and
+// along as in Record; lone is the golden's only, int holds integers.
 func recorded(t *testing.T, text string) []row {
 	t.Helper()
 	const floor = 1e-4
@@ -359,7 +360,8 @@ m output e=5e-4`)))
 	assert.Empty(t, got.Frontier, "no layer made it")
 }
 
-// Two bugs: the frontier has both, and each layer in between is blamed on what is upstream or inside of it.
+// Two bugs: the frontier has both, and each layer in between is blamed on what is upstream or
+// inside of it.
 func TestFrontierAndBlame(t *testing.T) {
 	const text = `
 m.0.lin input_0
@@ -407,7 +409,8 @@ m output e=0.6 alone=0.5`
 	assert.Empty(t, (*localise.Verdict)(nil).Blame("a", "0", "m"), "no verdict blames nobody")
 }
 
-// Where large terms cancel, an output is off by far more than its input, relative to its row: what the layer's gain makes of the input's row is the measure.
+// Where large terms cancel, an output is off by far more than its input, relative to its row: what
+// the layer's gain makes of the input's row is the measure.
 func TestExcess(t *testing.T) {
 	const cancels = `
 m.0.down input_0 e=9e-5

@@ -24,8 +24,8 @@ type Record struct {
 	Alone *Alone // of the run on golden inputs; nil without one
 }
 
-// Alone is what a port was in the run on golden inputs: an output, or for an input of a nested run what had been computed for it
-// before it was replaced.
+// Alone is what a port was in the run on golden inputs: an output, or for an input of a nested run
+// what had been computed for it before it was replaced.
 type Alone struct {
 	Agrees bool
 	Error  float64
@@ -70,7 +70,8 @@ type Growth struct {
 
 type passLayer struct{ caseName, step, layer string }
 
-// Blame is the layer of which the error of another layer was inherited, "" if it made one of its own or nothing shows that it did not.
+// Blame is the layer of which the error of another layer was inherited, "" if it made one of its
+// own or nothing shows that it did not.
 func (v *Verdict) Blame(caseName, step, layer string) string {
 	if v == nil {
 		return ""
@@ -84,21 +85,25 @@ type Run struct {
 	Records []Record // by trace.Event.Index
 	Nested  bool     // the run on golden inputs replaced those inside of layers too: a container's output shows only its last code
 
-	// Unordered reports whether nothing tells which of two layers of a case ran first. nil: the trace is in the order of execution.
+	// Unordered reports whether nothing tells which of two layers of a case ran first. nil: the
+	// trace is in the order of execution.
 	Unordered func(caseName, a, b string) bool
 
-	// Excess tells of two of the records, an input of a layer and an output, how many times the output's error is what the input's error
-	// and rounding make of it; NaN if that cannot be told. It may be slow: only where the other figures accuse a layer is it asked. nil if
-	// nothing can tell.
+	// Excess tells of two of the records, an input of a layer and an output, how many times the
+	// output's error is what the input's error and rounding make of it; NaN if that cannot be told.
+	// It may be slow: only where the other figures accuse a layer is it asked. nil if nothing can
+	// tell.
 	Excess func(in, out int) float64
 
-	// Rounding reports of a drift whether rounding alone made all that fails: then there is no divergence. nil if that cannot be told.
+	// Rounding reports of a drift whether rounding alone made all that fails: then there is no
+	// divergence. nil if that cannot be told.
 	Rounding func(*Verdict) bool
 
 	Given Given
 }
 
-// First finds the first divergence over all cases, the earliest step first. It is nil if nothing that disagrees is an error.
+// First finds the first divergence over all cases, the earliest step first. It is nil if nothing
+// that disagrees is an error.
 func First(r Run) *Verdict {
 	verdict := r.first()
 	if verdict == nil || verdict.Kind == KindDrift && r.Rounding != nil && r.Rounding(verdict) {

@@ -12,7 +12,8 @@ import (
 	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
-// block is one transformer-like block as hooks record it: children before their container, inputs together with the outputs.
+// block is one transformer-like block as hooks record it: children before their container, inputs
+// together with the outputs.
 const block = `
 model.embed input_0 int
 model.embed output
@@ -32,7 +33,8 @@ model input_0 int
 model output
 `
 
-// records reads lines "layer port [int]". Lines that begin with an entry of bad differ, those with an entry of lone are the golden's only.
+// records reads lines "layer port [int]". Lines that begin with an entry of bad differ, those with
+// an entry of lone are the golden's only.
 func records(text string, bad, lone []string) []row {
 	var out []row
 	has := func(list []string, line string) bool {
@@ -175,7 +177,8 @@ func TestFirstOverCasesAndSteps(t *testing.T) {
 	assert.Equal(t, "0", got.Step, "a later step never goes before an earlier one")
 }
 
-// Torch hooks without keyword inputs: a layer of which no input was compared is not in the frontier if what is inside of it got a wrong one.
+// Torch hooks without keyword inputs: a layer of which no input was compared is not in the frontier
+// if what is inside of it got a wrong one.
 func TestFrontierWithoutInputs(t *testing.T) {
 	rs := records(`
 m.0.attn.q input_0

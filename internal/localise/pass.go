@@ -44,7 +44,8 @@ func newPass(r *Run, t *trace.Pass) *pass {
 	return p
 }
 
-// first is the verdict of this pass without its case and step; nil if nothing that disagrees is an error.
+// first is the verdict of this pass without its case and step; nil if nothing that disagrees is an
+// error.
 func (p *pass) first() *Verdict {
 	var capture, drift *Verdict
 	var strays []string
@@ -86,7 +87,8 @@ func (p *pass) first() *Verdict {
 	return drift
 }
 
-// verdict tells the kind of a divergence; nil if the error is no more than came in, and came from nowhere. after says that there was such a one.
+// verdict tells the kind of a divergence; nil if the error is no more than came in, and came from
+// nowhere. after says that there was such a one.
 func (p *pass) verdict(i int, after bool) *Verdict {
 	e := &p.events[i]
 	if e.Input && p.modelInput(i) {
@@ -125,8 +127,9 @@ func (p *pass) verdict(i int, after bool) *Verdict {
 	return v
 }
 
-// modelInput reports whether a differing input came from outside: an input of the root, or a tensor that holds the same as one. In a dump
-// that does not show the root's inputs, ids and positions are believed to.
+// modelInput reports whether a differing input came from outside: an input of the root, or a tensor
+// that holds the same as one. In a dump that does not show the root's inputs, ids and positions are
+// believed to.
 func (p *pass) modelInput(i int) bool {
 	e := &p.events[i]
 	if label.IsRoot(e.Layer) {
@@ -143,8 +146,8 @@ func (p *pass) modelInput(i int) bool {
 	return e.Integer && !joined && (e.Same == 0 || !recorded)
 }
 
-// consumer gives the innermost layer that takes a model's differing input, or what the model's own code makes of it, before anything wrong
-// comes out of a layer.
+// consumer returns the innermost layer that takes a model's differing input, or what the model's own
+// code makes of it, before anything wrong comes out of a layer.
 func (p *pass) consumer(i int) (layer, port string) {
 	cur := &p.events[i]
 	for j := i + 1; j < len(p.events); j++ {
@@ -179,7 +182,8 @@ func (p *pass) ports(layer string, inputs bool) (out []*event) {
 	return out
 }
 
-// enclosing gives the innermost container of a layer of which the candidate recorded an output; "" if there is none.
+// enclosing returns the innermost container of a layer of which the candidate recorded an output; ""
+// if there is none.
 func (p *pass) enclosing(layer string) string {
 	for c := p.Container(layer); c != layer && c != ""; {
 		for _, o := range p.outputs(c) {
@@ -210,8 +214,9 @@ func (p *pass) right(layer string) bool {
 	return n > 0
 }
 
-// stray: an input that differs although the layer that takes it gives the right output, as does the one around it, and no other record of the
-// same tensor differs. Inputs are paired by their shape and order where they have no names, and a pair may be none.
+// stray: an input that differs although the layer that takes it gives the right output, as does the
+// one around it, and no other record of the same tensor differs. Inputs are paired by their shape
+// and order where they have no names, and a pair may be none.
 func (p *pass) stray(i int) bool {
 	e := &p.events[i]
 	if !e.Input || label.IsRoot(e.Layer) || e.Integer || !p.right(e.Layer) {

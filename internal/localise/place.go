@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// around gives the container whose code makes the input of event i. A tensor that the layers around took in unchanged was made outside of
-// them, if the candidate did not record it there.
+// around returns the container whose code makes the input of event i. A tensor that the layers around
+// took in unchanged was made outside of them, if the candidate did not record it there.
 func (p *pass) around(i int) string {
 	layer := p.events[i].Layer
 	for {
@@ -62,7 +62,7 @@ func (v *Verdict) between(p *pass, container, before string, i int) {
 	}
 }
 
-// local: a layer without matched children gets the right inputs and gives a wrong output.
+// local: a layer without matched children gets the right inputs and returns a wrong output.
 func (v *Verdict) local(p *pass, i int) {
 	v.Kind = KindLocal
 	compared := 0
@@ -96,8 +96,9 @@ func (v *Verdict) local(p *pass, i int) {
 	}
 }
 
-// interaction: what is wrong in the model although everything that it was given is right, and right when it runs on the same
-// inputs, is not wrong by itself. An input that the candidate did not record leaves the standard run's verdict as it is.
+// interaction: what is wrong in the model although everything that it was given is right, and right
+// when it runs on the same inputs, is not wrong by itself. An input that the candidate did not
+// record leaves the standard run's verdict as it is.
 func (v *Verdict) interaction(p *pass, i int) {
 	e := &p.events[i]
 	if !v.Proven {
@@ -129,8 +130,8 @@ func (v *Verdict) interaction(p *pass, i int) {
 	v.Text = fmt.Sprintf("%s gets the right inputs and is wrong in the model, but right when it runs on the golden inputs", v.Layer)
 }
 
-// rightAlone reports whether the code of an interval gave the right result on golden inputs: seen at the container's end, or in a nested
-// run at the input that the code makes.
+// rightAlone reports whether the code of an interval gave the right result on golden inputs: seen
+// at the container's end, or in a nested run at the input that the code makes.
 func (p *pass) rightAlone(v *Verdict, e *event) bool {
 	if p.run.Nested || v.Before == "" {
 		return e.Alone != nil && e.Alone.Agrees

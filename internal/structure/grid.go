@@ -6,7 +6,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// narrower are the types in which a float32 may have been rounded, by the lowest bits of it that are zero then.
+// narrower are the types in which a float32 may have been rounded, by the lowest bits of it that
+// are zero then.
 var narrower = []struct {
 	bits uint32
 	unit float64
@@ -17,8 +18,9 @@ const (
 	gridLeast  = 16   // of them that are not zero, at least
 )
 
-// Grid is the rounding (relative, of the unit in the last place) of the narrower type on whose grid all values of the candidate's float32
-// tensor lie, while those of the golden do not; 0 if there is none. The first 4096 elements are looked at.
+// Grid is the rounding (relative, of the unit in the last place) of the narrower type on whose grid
+// all values of the candidate's float32 tensor lie, while those of the golden do not; 0 if there is
+// none. The first 4096 elements are looked at.
 func Grid(golden, actual *tensor.Tensor) float64 {
 	if golden.DType() != tensor.F32 || actual.DType() != tensor.F32 {
 		return 0

@@ -9,8 +9,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Identity tells which tensors of a run are one: those of one dtype with equal bytes. Constant and tiny tensors tell nothing, they
-// are equal by chance.
+// Identity tells which tensors of a run are one: those of one dtype with equal bytes. Constant and
+// tiny tensors tell nothing, they are equal by chance.
 type Identity struct {
 	seed    maphash.Seed
 	numbers map[content]int
@@ -24,8 +24,8 @@ type content struct {
 	hash  uint64
 }
 
-// LeastFloats is how many elements a floating-point tensor has at least to tell something by its bytes. Token ids and positions
-// tell something if they are two and not all the same.
+// LeastFloats is how many elements a floating-point tensor has at least to tell something by its
+// bytes. Token ids and positions tell something if they are two and not all the same.
 const LeastFloats = 16
 
 // Identify reads tensors, on all cores. Those that are no contiguous bytes get no number.
@@ -48,8 +48,8 @@ func Identify(ctx context.Context, tensors []*tensor.Tensor) (*Identity, error) 
 	return d, err
 }
 
-// Of is the number of a tensor, which is that of all tensors with equal bytes; 0 if its bytes tell nothing, or no tensor of the
-// run has them.
+// Of is the number of a tensor, which is that of all tensors with equal bytes; 0 if its bytes tell
+// nothing, or no tensor of the run has them.
 func (d *Identity) Of(t *tensor.Tensor) int {
 	if n, ok := d.known[t]; ok {
 		return n
@@ -65,7 +65,8 @@ func (d *Identity) content(t *tensor.Tensor) content {
 	return content{t.DType(), t.Len(), maphash.Bytes(d.seed, data) | 1}
 }
 
-// Telling reports whether a tensor with equal bytes has to be this one: it is contiguous, neither constant nor tiny.
+// Telling reports whether a tensor with equal bytes has to be this one: it is contiguous, neither
+// constant nor tiny.
 func Telling(t *tensor.Tensor) bool {
 	data, ok := t.Bytes()
 	if !ok || t.DType().IsFloat() && t.Len() < LeastFloats || t.Len() < 2 {

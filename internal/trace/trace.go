@@ -113,7 +113,8 @@ func (p *Pass) Ports(layer string) []int { return p.ports[layer] }
 // Asked lists the events that came from outside: the inputs of roots.
 func (p *Pass) Asked() []int { return p.asked }
 
-// Copies lists the events that hold the bytes of event i, i among them; nil where bytes tell nothing.
+// Copies lists the events that hold the bytes of event i, i among them; nil where bytes tell
+// nothing.
 func (p *Pass) Copies(i int) []int {
 	if p.Events[i].Same == 0 {
 		return nil

@@ -14,8 +14,9 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// shared is a layer that is called twice, as hooks record it: what is inside of a layer before it, inputs together with outputs. A
-// norm inside of it is called twice each time, and one part of it only once.
+// shared is a layer that is called twice, as hooks record it: what is inside of a layer before it,
+// inputs together with outputs. A norm inside of it is called twice each time, and one part of it
+// only once.
 const shared = `
 m.ids-input_0 #1
 m.embed-output #2

@@ -19,7 +19,8 @@ import (
 	"github.com/goparity/goparity/tensor/raw"
 )
 
-// pairOf makes two tensors of a type: normal values, and the same with small errors. Large ones repeat themselves.
+// pairOf makes two tensors of a type: normal values, and the same with small errors. Large ones
+// repeat themselves.
 func pairOf(tb testing.TB, d tensor.DType, shape ...int) (golden, actual *tensor.Tensor) {
 	const period = 1<<20 + 7
 	n, err := tensor.NumElems(shape)
@@ -44,7 +45,8 @@ func pairOf(tb testing.TB, d tensor.DType, shape ...int) (golden, actual *tensor
 // within is a tolerance that pairOf keeps.
 var within = compare.Tolerance{Atol: 1e-2, Rtol: 1e-2}
 
-// BenchmarkTensors reads both sides: MB/s counts the bytes of the two. -cpu 1,2 shows what another core gives.
+// BenchmarkTensors reads both sides: MB/s counts the bytes of the two. -cpu 1,2 shows what another
+// core gives.
 func BenchmarkTensors(b *testing.B) {
 	for _, bench := range []struct {
 		name  string
@@ -106,7 +108,8 @@ func BenchmarkLayers(b *testing.B) {
 	}
 }
 
-// BenchmarkKernel is what the kernels do on one core with tensors in its cache, without looking for indices.
+// BenchmarkKernel is what the kernels do on one core with tensors in its cache, without looking for
+// indices.
 func BenchmarkKernel(b *testing.B) {
 	for name, isa := range compare.ISAs() {
 		for _, d := range []tensor.DType{tensor.F32, tensor.BF16, tensor.F16, tensor.F64} {
@@ -127,7 +130,8 @@ func BenchmarkKernel(b *testing.B) {
 	}
 }
 
-// BenchmarkLimit reads two equal tensors of 256 MB and does nothing else: the limit of what memory gives.
+// BenchmarkLimit reads two equal tensors of 256 MB and does nothing else: the limit of what memory
+// gives.
 func BenchmarkLimit(b *testing.B) {
 	g, _ := pairOf(b, tensor.F32, 1<<26)
 	x, _ := g.Bytes()
@@ -148,7 +152,8 @@ func BenchmarkLimit(b *testing.B) {
 	})
 }
 
-// BenchmarkFiles compares golden.TYPE with actual.TYPE, raw files in rows of 1024, in the folder $PARITY_BENCH: internal/bench writes them.
+// BenchmarkFiles compares golden.TYPE with actual.TYPE, raw files in rows of 1024, in the folder
+// $PARITY_BENCH: internal/bench writes them.
 func BenchmarkFiles(b *testing.B) {
 	dir := os.Getenv("PARITY_BENCH")
 	if dir == "" {

@@ -36,11 +36,12 @@ type rule struct {
 	unsigned [2]bool // golden, actual are uint64
 }
 
-// rowOf adds a piece of one row, which is not empty, to the figures of its block. This is the readable reference, which any other kernel must
-// equal: counters and maxima exactly, sums to rounding.
+// rowOf adds a piece of one row, which is not empty, to the figures of its block. This is the
+// readable reference, which any other kernel must equal: counters and maxima exactly, sums to
+// rounding.
 //
-// The fast loop takes all values for finite. If they are not, or a square overflows, Σd² is not finite, and the piece is done
-// again by careful.
+// The fast loop takes all values for finite. If they are not, or a square overflows, Σd² is not
+// finite, and the piece is done again by careful.
 func (f *tally) rowOf(g, a []float64, ru *rule) rowFigures {
 	if !ru.scale.zero() {
 		return f.careful(g, a, ru)

@@ -6,25 +6,32 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Extreme is the largest of some figure and where it is. Of equal ones the first counts.
+// Extreme is the largest value of a figure over the finite pairs, and where it is: the first of equal
+// ones.
 type Extreme struct {
 	Value          float64
 	Index          int // row-major element number, −1 if no pair is finite
 	Golden, Actual float64
 }
 
-// Row is the worst row: the one with the largest relative L2, ‖a−g‖ / max(‖g‖, f·RMS), where RMS = √(Σ‖g_row‖²/rows) and f is 0.1, or 1
-// for rows of less than 64 elements. Pairs that are not finite are left out.
+// Row is the worst row: the one with the largest relative L2, the first of equal ones,
+//
+//	‖a−g‖ / max(‖g‖, f·RMS)    RMS = √(Σ‖g_row‖²/rows)
+//
+// where f is 0.1, or 1 for rows of less than 64 elements, whose values can all be near zero by chance.
+// Pairs that are not finite are left out.
 type Row struct {
 	Index  int // number of the row, −1 in an empty tensor
 	RelL2  float64
 	MaxAbs float64 // largest |a−g| in this row
-	// MaxAbsRow is the row of the largest |a−g| of the tensor, which may be another one; −1 if no pair is finite.
+	// MaxAbsRow is the row of the largest |a−g| of the tensor, which may be another one; −1 if no
+	// pair is finite.
 	MaxAbsRow int
 }
 
-// Result is the figures of one pair. "Finite" pairs are those of two finite values; norms, sums and maxima are over these. No
-// figure is NaN; those that overflow float64 are +Inf. All are zero for empty tensors, and indices −1.
+// Result is the figures of one pair of tensors. "Finite" pairs are those of two finite values; norms,
+// sums and maxima are over these. No figure is NaN; one that overflows float64 is +Inf. In an empty
+// tensor all are zero, and indices −1.
 type Result struct {
 	N              int // elements
 	Finite         int // finite pairs
@@ -48,15 +55,17 @@ type Result struct {
 	InfActual      int
 }
 
-// Cosine is 1 − CosineDistance.
+// Cosine returns 1 − CosineDistance, from −1 to 1.
 func (r Result) Cosine() float64 { return 1 - r.CosineDistance }
 
-// Tensors compares two tensors of one shape; dtypes, byte orders and strides may differ. Memory is O(1) beside the tensors, but
-// for rows that are sorted by their error.
+// Tensors compares two tensors of one shape; types, byte orders and strides may differ. It needs O(1)
+// memory, but for rows that are sorted by their error.
 //
-// Integers of 64 bits are compared and subtracted as integers where both sides are integers, and rounded to float64 against floats.
+// Integers of 64 bits are compared and subtracted as integers where both sides are integers, and
+// rounded to float64 against floats.
 //
-// Errors: [*ShapeError], [*MisuseError] for a bad tolerance, [*FaultError] if a file is truncated meanwhile.
+// The error is a [*ShapeError], a [*MisuseError] for a tolerance without a meaning, or a [*FaultError]
+// if a file is truncated meanwhile.
 func Tensors(golden, actual *tensor.Tensor, tol Tolerance) (r Result, err error) {
 	if err := tol.Validate(); err != nil {
 		return Result{}, err
@@ -92,7 +101,8 @@ func tensors(golden, actual *tensor.Tensor, tol Tolerance) (Result, error) {
 	return p.result(t), nil
 }
 
-// blockLen is the number of elements that the passes after the first decode at once: two buffers of 16 KiB stay in the first-level cache.
+// blockLen is the number of elements that the passes after the first decode at once: two buffers of
+// 16 KiB stay in the first-level cache.
 const blockLen = 2048
 
 // blocks decodes two tensors block by block, in order.
@@ -110,7 +120,7 @@ func (t *part) squarable() bool {
 	return (t.abs <= 0 || squarable(t.dd.value())) && squarable(t.gg.value()) && squarable(t.aa.value())
 }
 
-// largest gives the exponents of the largest finite values; abs is the largest |d|.
+// largest returns the exponents of the largest finite values; abs is the largest |d|.
 func largest(golden, actual *tensor.Tensor, abs float64) scale {
 	var g, a float64
 	blocks(golden.Len(), golden.Float64s, actual.Float64s, func(gs, as []float64) {
@@ -183,8 +193,9 @@ func snr(dd, gg float64, e scale) float64 {
 	return 10*(math.Log10(gg)-math.Log10(dd)) + 20*(math.Ln2/math.Ln10)*float64(e.g-e.d)
 }
 
-// cosineDistance is 1 − cos of two vectors from their sums. 1 − ab/(na·nb) would lose all digits of a small distance; the distance
-// of the vectors less the difference of their norms does not. That in turn cancels for vectors of very different length.
+// cosineDistance is 1 − cos of two vectors from their sums. 1 − ab/(na·nb) would lose all digits of
+// a small distance; the distance of the vectors less the difference of their norms does not. That
+// in turn cancels for vectors of very different length.
 func cosineDistance(dd, gg, aa, ab float64, e scale) float64 {
 	ng, na := math.Sqrt(gg), math.Sqrt(aa)
 	switch {

@@ -333,7 +333,8 @@ func TestWorstRowOfEqualErrors(t *testing.T) {
 	assert.Equal(t, 0, r.WorstRow.Index)
 }
 
-// A sink token carries the norm: global figures are blind for 15 wrong rows of 16, the worst row is not.
+// A sink token carries the norm: global figures are blind for 15 wrong rows of 16, the worst row is
+// not.
 func TestSinkRow(t *testing.T) {
 	g, a := make([]float64, 16*64), make([]float64, 16*64)
 	rnd := rand.New(rand.NewPCG(3, 3))
@@ -391,7 +392,8 @@ func TestTruncatedMapping(t *testing.T) {
 	assert.True(t, errors.As(err, &re))
 }
 
-// Distances of 64-bit integers that are equal as float64 are not equal: the largest is found exactly.
+// Distances of 64-bit integers that are equal as float64 are not equal: the largest is found
+// exactly.
 func TestLargestDistanceOfWideIntegers(t *testing.T) {
 	g, err := tensor.Of([]uint64{0, 0, 0}, 3)
 	require.NoError(t, err)
@@ -403,7 +405,8 @@ func TestLargestDistanceOfWideIntegers(t *testing.T) {
 	assert.Equal(t, 3, r.Mismatches)
 }
 
-// Reading ahead is advice: for any part of a file, of memory, or beyond the end, it changes nothing that can be seen.
+// Reading ahead is advice: for any part of a file, of memory, or beyond the end, it changes nothing
+// that can be seen.
 func TestReadAhead(t *testing.T) {
 	data := make([]byte, 3*os.Getpagesize()+5)
 	for i := range data {

@@ -12,7 +12,8 @@ import (
 //	compare.Criteria{compare.RelL2: 1e-4, compare.Cosine: 0.9999}
 type Criteria map[*Criterion]float64
 
-// All ranges over the criteria with their limits, in the order of [Table]; those that are not in it come last.
+// All ranges over the criteria with their limits, in the order of [Table]; those that are not in it
+// come last.
 func (c Criteria) All() iter.Seq2[*Criterion, float64] {
 	place := func(x *Criterion) int {
 		if i := slices.Index(table, x); i >= 0 {
@@ -32,8 +33,8 @@ func (c Criteria) All() iter.Seq2[*Criterion, float64] {
 	}
 }
 
-// Tolerance is the elementwise tolerance, and whether [Atol] or [Rtol] asks for it; if neither does, elements must be equal
-// to be no mismatch.
+// Tolerance is the elementwise tolerance, and whether [Atol] or [Rtol] asks for it; if neither
+// does, elements must be equal to be no mismatch.
 func (c Criteria) Tolerance() (t Tolerance, asked bool) {
 	_, atol := c[Atol]
 	_, rtol := c[Rtol]
@@ -50,7 +51,8 @@ func (c Criteria) Measures() bool {
 	return false
 }
 
-// Validate refuses, with a [*MisuseError], criteria without any demand and limits that have no meaning or accept everything.
+// Validate refuses, with a [*MisuseError], criteria without any demand and limits that have no
+// meaning or accept everything.
 func (c Criteria) Validate() error {
 	for k, limit := range c.All() {
 		if err := k.Check(limit); err != nil {
@@ -63,8 +65,8 @@ func (c Criteria) Validate() error {
 	return nil
 }
 
-// complete adds what is judged along with what was asked for: both parts of an elementwise tolerance, and the worst row
-// where only the tensor is limited.
+// complete adds what is judged along with what was asked for: both parts of an elementwise
+// tolerance, and the worst row where only the tensor is limited.
 func (c Criteria) complete() Criteria {
 	out := maps.Clone(c)
 	if t, asked := c.Tolerance(); asked {

@@ -58,7 +58,7 @@ func TestAgrees(t *testing.T) {
 	assert.Equal(t, compare.Limits{RelL2: 2, RowRelL2: 3}, compare.Limits{RelL2: 1, RowRelL2: 3}.Max(compare.Limits{RelL2: 2, RowRelL2: 1}))
 }
 
-// judge gives the names of the criteria that do not hold.
+// judge returns the names of the criteria that do not hold.
 func judge(t *testing.T, c compare.Criteria, g, a, ref64 *tensor.Tensor) []string {
 	v, err := c.Judge(g, a, ref64)
 	require.NoError(t, err)

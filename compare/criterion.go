@@ -8,9 +8,9 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Criterion is one way to judge a pair, and everything that is known of it: the parser of fixture.yaml, the methods of
-// package parity, report.json and parity report read it here. [Table] lists the criteria that there are; a new one is a
-// new entry.
+// Criterion is one way to judge a pair, and everything that is known of it: the parser of
+// fixture.yaml, the methods of package parity, report.json and parity report read it here. [Table]
+// lists the criteria that there are; a new one is a new entry.
 type Criterion struct {
 	Key    string // in fixture.yaml: "snr"
 	JSON   string // in report.json: "snr_db"
@@ -20,18 +20,20 @@ type Criterion struct {
 	Unit   string // of the figure and its limit: "dB"; empty for a plain number
 	Rule   string // what must hold, golden g, actual a, the key for the limit: "20·log10(‖g‖ / ‖a − g‖) ≥ snr"
 
-	// Limits lie between Best, the strictest, and Worst, which accepts everything and is refused. Best > Worst where the
-	// larger figure is the better one.
+	// Limits lie between Best, the strictest, and Worst, which accepts everything and is refused.
+	// Best > Worst where the larger figure is the better one.
 	Best, Worst float64
 	Whole       bool    // limits are whole numbers
 	Example     float64 // a limit to begin with, for messages
 
-	// Counts: the figure is not compared with the limit. It counts what does not keep it, and must be 0.
+	// Counts: the figure is not compared with the limit. It counts what does not keep it, and must
+	// be 0.
 	Counts bool
 	// Recorded: the figures of report.json tell enough to judge by it again, without the tensors.
 	Recorded bool
-	// Figures takes from a pair with at least one element what has to keep the limit; nil where nothing is measured and the
-	// criterion only says how, see [EqualNaN]. The error is a [*MisuseError] or a [*ShapeError].
+	// Figures takes from a pair with at least one element what has to keep the limit; nil where
+	// nothing is measured and the criterion only says how, see [EqualNaN]. The error is a
+	// [*MisuseError] or a [*ShapeError].
 	Figures func(p Pair, limit float64) ([]Figure, error)
 }
 
@@ -68,7 +70,8 @@ func (c *Criterion) Larger() bool { return c.Best > c.Worst }
 // Switch reports whether the criterion is only turned on, by the limit 1.
 func (c *Criterion) Switch() bool { return c.Figures == nil }
 
-// Check refuses a limit that has no meaning, and one that accepts everything. The error says what to write instead.
+// Check refuses a limit that has no meaning, and one that accepts everything. The error says what
+// to write instead.
 func (c *Criterion) Check(limit float64) error {
 	larger := c.Larger()
 	beyond := larger && limit <= c.Worst || !larger && limit >= c.Worst

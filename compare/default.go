@@ -2,7 +2,8 @@ package compare
 
 import "github.com/goparity/goparity/tensor"
 
-// Default is what is asked where nobody says anything: relative L2 of the tensor and of its worst row, by the coarser of the two types.
+// Default is what is asked where no one says anything: relative L2 of the tensor and of its worst
+// row, by the coarser of the two types.
 //
 //	            tensor  worst row
 //	float64     1e-9    1e-9
@@ -12,8 +13,9 @@ import "github.com/goparity/goparity/tensor"
 //	8-bit       0.25    0.25      three bits of mantissa
 //	8-bit       0.5     0.5       less
 //
-// A healthy float32 model stays 10 times below. Of 16 bits the roundings of a few blocks alone come to 10 units of 2^−p in the worst row of a
-// clean model (measured: 5.2e-3 in float16 after three blocks), so that a row may have 20. Integers and bools on both sides must be equal.
+// A healthy float32 model stays 10 times below. Of 16 bits the roundings of a few blocks alone come
+// to 10 units of 2^−p in the worst row of a clean model (measured: 5.2e-3 in float16 after three
+// blocks), so that a row may have 20. Integers and bools on both sides must be equal.
 func Default(golden, actual tensor.DType) Criteria {
 	if !golden.IsFloat() && !actual.IsFloat() {
 		return Criteria{Atol: 0, Rtol: 0}
@@ -26,8 +28,8 @@ func Default(golden, actual tensor.DType) Criteria {
 	return l.Criteria()
 }
 
-// Floor is up to where two tensors "agree" when an error is localised: float64 3e-10, float32 3e-5, the others as [Default]; the coarser type
-// decides. It is zero for integers and bools.
+// Floor is up to where two tensors "agree" when an error is localised: float64 3e-10, float32 3e-5,
+// the others as [Default]; the coarser type decides. It is zero for integers and bools.
 func Floor(golden, actual tensor.DType) Limits {
 	_, g := limits(golden)
 	_, a := limits(actual)

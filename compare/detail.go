@@ -9,20 +9,22 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Detail says where and how two tensors differ. It is made after a failure, in further passes over the data. Its figures are
-// over the finite pairs, like those of [Result].
+// Detail says where and how two tensors differ. Figures are over the finite pairs, like those of
+// [Result].
 type Detail struct {
-	Mismatches int      // as in [Result]
-	Equal      int      // pairs with a = g
-	Decades    []Decade // the others by |a−g|, from the least to the largest, without gaps
-	Quantiles  []Quantile
+	Mismatches int        // as in [Result]
+	Equal      int        // pairs with a = g
+	Decades    []Decade   // the others by |a−g|, from the least to the largest, without gaps
+	Quantiles  []Quantile // of |a−g|: 50, 90, 99, 99.9 and 100 %
 	ULP        ULPs
 	BadRows    Places // rows with a mismatch
 	BadColumns Places // columns (indices of the last axis) with a mismatch
-	// Rows and Columns are in order. There are no columns if there is one row, and neither of them if there are more than 2^20.
+	// Rows and Columns are in order. There are no columns where there is one row; of more than 2^20
+	// rows, or columns, there are none.
 	Rows, Columns []Line
-	// SmallestAtol is the least atol that passes with this rtol, SmallestRtol the least rtol that passes with this atol; +Inf if
-	// there is none: a pair that is not finite does not match, integers differ, or g is zero where |a−g| is above atol.
+	// SmallestAtol is the least atol that passes with this rtol, SmallestRtol the least rtol that
+	// passes with this atol; +Inf if there is none: a pair that is not finite does not match,
+	// integers differ, or g is zero where |a−g| is above atol.
 	SmallestAtol, SmallestRtol float64
 }
 
@@ -42,17 +44,17 @@ func (p Places) Text(noun string) string { return p.in.Text(noun) }
 // Decade counts the pairs with 10^Exponent ≤ |a−g| < 10^(Exponent+1).
 type Decade struct{ Exponent, Count int }
 
-// Quantile is the least |a−g| that a share P of the finite pairs does not exceed, found by counting: it is rounded down to 17 bits of
-// mantissa (8e-6 relative), but for the largest.
+// Quantile is the least |a−g| that a share P of the finite pairs does not exceed, found by
+// counting: it is rounded down to 17 bits of mantissa (8e-6 relative), but for the largest.
 type Quantile struct{ P, Value float64 }
 
-// Line is the figures of one row or column.
+// Line is the figures of one row or column, over its finite pairs.
 type Line struct {
 	Index        int
-	RelL2        float64 // as in [Row], for columns with column norms
-	Cosine       float64
-	MaxAbs       float64
-	MaxAbsIndex  int // row-major element number of MaxAbs, −1 if no pair is finite
+	RelL2        float64 // as in [Row]; of a column with the norms of columns
+	Cosine       float64 // a·g/(‖a‖‖g‖); 1 if both are zero, 0 if one is
+	MaxAbs       float64 // largest |a−g|
+	MaxAbsIndex  int     // row-major element number of MaxAbs, −1 if no pair is finite
 	Mismatches   int
 	BadNonFinite int // mismatches among the pairs that are not finite
 }
@@ -60,7 +62,8 @@ type Line struct {
 // maxLines is the most rows, or columns, that get figures of their own: 100 bytes each.
 const maxLines = 1 << 20
 
-// Explain goes over a pair again, with the tolerance by which it failed. Errors as those of [Tensors].
+// Explain reads a pair again, with the tolerance by which it failed, and says where it differs. It takes
+// several times as long as [Tensors]. Errors are those of [Tensors].
 func Explain(golden, actual *tensor.Tensor, tol Tolerance) (d Detail, err error) {
 	r, err := Tensors(golden, actual, tol)
 	if err != nil {
@@ -126,7 +129,8 @@ func explain(golden, actual *tensor.Tensor, tol Tolerance, r Result) Detail {
 	return d
 }
 
-// need raises SmallestAtol and SmallestRtol to what a finite pair needs, for the rule as it is rounded.
+// need raises SmallestAtol and SmallestRtol to what a finite pair needs, for the rule as it is
+// rounded.
 func (d *Detail) need(p *pair, tol Tolerance) {
 	ag := math.Abs(p.g)
 	if t := float64(tol.Rtol * ag); !(p.d <= d.SmallestAtol+t) {

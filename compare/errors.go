@@ -15,15 +15,17 @@ func (e *ShapeError) Error() string {
 	return fmt.Sprintf("compare: golden has shape %s, actual %s", tensor.FormatShape(e.Golden), tensor.FormatShape(e.Actual))
 }
 
-// MisuseError says that a comparison was asked for in a way that has no meaning: a negative tolerance, a limit that is not a number,
-// no criterion at all. It is a fault of the test, not of the tensors.
+// MisuseError says that a comparison was asked for in a way that has no meaning: a negative
+// tolerance, a limit that is not a number, no criterion at all. It is a fault of the test, not of
+// the tensors.
 type MisuseError struct{ Msg string }
 
 func (e *MisuseError) Error() string { return "compare: " + e.Msg }
 
 func misuse(format string, args ...any) error { return &MisuseError{Msg: fmt.Sprintf(format, args...)} }
 
-// FaultError says that the bytes of a tensor could not be read any more: a mapped file was truncated, or its disk failed.
+// FaultError says that the bytes of a tensor could not be read any more: a mapped file was
+// truncated, or its disk failed.
 type FaultError struct {
 	Files []string // the files behind the tensors of this comparison
 	Err   error    // what the runtime said
@@ -33,7 +35,7 @@ func (e *FaultError) Error() string {
 	return fmt.Sprintf("compare: a mapped file became unreadable while it was compared (was it truncated or rewritten?): %q: %v", e.Files, e.Err)
 }
 
-// Unwrap gives the error of the runtime.
+// Unwrap returns the error of the runtime.
 func (e *FaultError) Unwrap() error { return e.Err }
 
 // guard runs f and returns a FaultError where a tensor's file became unreadable.

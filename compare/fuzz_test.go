@@ -86,8 +86,8 @@ func integer(t *tensor.Tensor, i int) *big.Int {
 	return big.NewInt(v[0])
 }
 
-// FuzzTensors compares any bytes, as any types, in rows of any length, and judges the figures by the naive form: counts, indices
-// and maxima exactly, norms to rounding. No figure may be NaN.
+// FuzzTensors compares any bytes, as any types, in rows of any length, and judges the figures by
+// the naive form: counts, indices and maxima exactly, norms to rounding. No figure may be NaN.
 func FuzzTensors(f *testing.F) {
 	f.Add([]byte{0, 0, 128, 63, 0, 0, 192, 127}, []byte{0, 0, 128, 63, 0, 0, 128, 127}, uint8(17), uint8(17), uint16(1), 1e-3, 1e-3, false)
 	f.Add([]byte("sixteen bytes ....sixteen bytes ...."), []byte("sixteen bytes ,,,,sixteen bytes ...,"), uint8(18), uint8(18), uint16(2), 0.0, 1.0, true)

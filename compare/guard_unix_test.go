@@ -15,7 +15,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// fenced gives n bytes between two pages that cannot be read: at the end of theirs, or at the beginning.
+// fenced returns n bytes between two pages that cannot be read: at the end of theirs, or at the
+// beginning.
 func fenced(t *testing.T, n int, atEnd bool) []byte {
 	page := os.Getpagesize()
 	size := (n + page - 1) / page * page

@@ -8,8 +8,9 @@ import (
 
 // Violation is one criterion that does not hold.
 type Violation struct {
-	// Criterion is the key of the criterion; "within" for Atol and Rtol; "row_cosine" and "row_noise" where the worst row does
-	// not keep the limit; "non_finite", which is judged whatever was asked.
+	// Criterion is the key of the criterion; "within" for Atol and Rtol; "row_cosine" and
+	// "row_noise" where the worst row does not keep the limit; "non_finite", which is judged
+	// whatever was asked.
 	Criterion string
 	Got, Want float64 // the figure and its limit; a count and 0 for within, top_k (rows) and non_finite
 	Text      string  // one line for people
@@ -23,9 +24,11 @@ type Verdict struct {
 	Violations []Violation
 }
 
-// Judge compares two tensors and applies the criteria. ref64 is the float64 golden that Noise needs, nil otherwise.
+// Judge compares two tensors and applies the criteria. ref64 is the float64 golden that Noise
+// needs, nil otherwise.
 //
-// NaN and infinities: a pair that is not finite and does not match (see [Tensors]) fails whatever the criteria are.
+// NaN and infinities: a pair that is not finite and does not match (see [Tensors]) fails whatever
+// the criteria are.
 //
 // Errors: [*MisuseError], [*ShapeError], [*FaultError].
 func (c Criteria) Judge(golden, actual, ref64 *tensor.Tensor) (v Verdict, err error) {
@@ -48,8 +51,9 @@ func (c Criteria) Judge(golden, actual, ref64 *tensor.Tensor) (v Verdict, err er
 	return v, nil
 }
 
-// Recall judges a pair of which only the result is left, whose mismatches were counted by another tolerance; exact says that
-// neither side had floats. What the figures do not decide is in open, one sentence each.
+// Recall judges a pair of which only the result is left, whose mismatches were counted by another
+// tolerance; exact says that neither side had floats. What the figures do not decide is in open,
+// one sentence each.
 //
 // Errors: [*MisuseError].
 func (c Criteria) Recall(r Result, counted Tolerance, exact bool) (broken []Violation, open []string, err error) {

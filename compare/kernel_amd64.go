@@ -11,7 +11,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// call is what a kernel in assembly is called with, and what it answers. internal/kernelgen knows the offsets.
+// call is what a kernel in assembly is called with, and what it answers. internal/kernelgen knows
+// the offsets.
 type call struct {
 	golden, actual     unsafe.Pointer
 	rows, cols         int
@@ -78,7 +79,7 @@ var assembly = map[[2]tensor.DType]forms{
 	{tensor.F32, tensor.F16}:  {exactF32F16AVX2, reachF32F16AVX2, isas{countF32F16AVX2, countF32F16AVX512}, isas{fastF32F16AVX2, fastF32F16AVX512}, isas{}},
 }
 
-// best gives the form for this machine.
+// best returns the form for this machine.
 func (f isas) best() func(*byte) {
 	if isa == avx512 {
 		return f.avx512
@@ -100,7 +101,7 @@ type simd struct {
 // tolerance32 is atol + rtol·max(|g|, floor32) in float32.
 type tolerance32 struct{ atol, rtol float32 }
 
-// fastest gives the fastest kernel for a pair of types.
+// fastest returns the fastest kernel for a pair of types.
 func fastest(golden, actual tensor.DType, tol Tolerance) kernel {
 	if isa == 0 {
 		return reference{}
@@ -154,11 +155,13 @@ func carrier(d tensor.DType) tensor.DType {
 	}
 }
 
-// floor32 is the least |g| in products of the forms in float32: less than relFloor, and a power of two.
+// floor32 is the least |g| in products of the forms in float32: less than relFloor, and a power of
+// two.
 const floor32 = 0x1p-34
 
-// around gives a little less and a little more than a tolerance, so that roundings, of less than 2^−22 of the numbers, do not matter. What floor32 adds to the lower
-// one is taken from its atol: then no |g| is so small that its rounding counts.
+// around returns a little less and a little more than a tolerance, so that roundings, of less than
+// 2^−22 of the numbers, do not matter. What floor32 adds to the lower one is taken from its atol:
+// then no |g| is so small that its rounding counts.
 func around(atol, rtol float64) (low, high tolerance32, ok bool) {
 	const margin = 0x1p-20
 	ok = true
@@ -173,8 +176,9 @@ func around(atol, rtol float64) (low, high tolerance32, ok bool) {
 	return low, tolerance32{float32(atol * (1 + margin)), float32(rtol * (1 + margin))}, ok
 }
 
-// block takes the sums of the fast forms wherever these have them right, whatever the maxima so far are: sums do not depend on which core came
-// first, and those of fast and count are the same. Where a form in float32 is not sure of maxima and counters, the elements that matter are looked for, or
+// block takes the sums of the fast forms wherever these have them right, whatever the maxima so far
+// are: sums do not depend on which core came first, and those of fast and count are the same. Where
+// a form in float32 is not sure of maxima and counters, the elements that matter are looked for, or
 // the exact form takes the block.
 func (k *simd) block(p *pass, s *scratch, b span, thorough bool) tally {
 	if b.cols < exactStep {
@@ -239,10 +243,12 @@ func (k *simd) aim(p *pass, s *scratch, b span) {
 // takeExact takes maxima and the counter of mismatches.
 func (f *tally) takeExact(o tally) { f.abs, f.rel, f.mismatches = o.abs, o.rel, o.mismatches }
 
-// maxima are the largest |d| and relative error so far, of all blocks that were read; −1 if there are none.
+// maxima are the largest |d| and relative error so far, of all blocks that were read; −1 if there
+// are none.
 type maxima struct{ abs, rel float64 }
 
-// call64 calls a form in float64. sums says that sums are right: all values are finite. sure says that no relative error is above those so far.
+// call64 calls a form in float64. sums says that sums are right: all values are finite. sure says
+// that no relative error is above those so far.
 func (k *simd) call64(form func(*byte), c *call, rows []rowFigures, so maxima) (f tally, sums, sure bool) {
 	// |d| ≤ bound·max(|g|, relFloor) means that the relative error is not above rel, for all roundings, and where they are of subnormal numbers.
 	fill4(&c.bound, 0)
@@ -260,8 +266,8 @@ func (k *simd) call64(form func(*byte), c *call, rows []rowFigures, so maxima) (
 	return f, sums, sure
 }
 
-// doubt is what a form in float32 cannot tell of a block: whether a |d| is above the largest so far, which is about abs; whether a relative error is; how
-// many mismatches there are.
+// doubt is what a form in float32 cannot tell of a block: whether a |d| is above the largest so
+// far, which is about abs; whether a relative error is; how many mismatches there are.
 type doubt struct {
 	abs             float64
 	rel, mismatches bool
@@ -269,7 +275,8 @@ type doubt struct {
 
 func (d doubt) any() bool { return d.abs > 0 || d.rel || d.mismatches }
 
-// call32 calls a form in float32. sums says that sums are right: all values are finite, and nothing was lost to the small range of float32.
+// call32 calls a form in float32. sums says that sums are right: all values are finite, and nothing
+// was lost to the small range of float32.
 func (k *simd) call32(form func(*byte), counts bool, c *call, rows []rowFigures, so maxima) (f tally, sums bool, in doubt) {
 	k.setTolerances(c, k.low, k.high)
 	bound := float32(0)
@@ -304,7 +311,8 @@ func (k *simd) call32(form func(*byte), counts bool, c *call, rows []rowFigures,
 	return f, sums, in
 }
 
-// maxSettled is how many elements of a block are looked at one by one: more are quicker done by the exact form.
+// maxSettled is how many elements of a block are looked at one by one: more are quicker done by the
+// exact form.
 const maxSettled = 64
 
 // settle clears up what is in doubt, by the elements that matter, if these are few.
@@ -374,7 +382,8 @@ func (k *simd) find(p *pass, s *scratch, b span, low Tolerance, is func(pair) bo
 	}
 }
 
-// next gives the first of n elements, from the i-th on, whose |d| may be between two tolerances; n where there is none. c aims at element 0. All are finite.
+// next returns the first of n elements, from the i-th on, whose |d| may be between two tolerances; n
+// where there is none. c aims at element 0. All are finite.
 func (k *simd) next(c *call, n, i int, low, high tolerance32) int {
 	if low == (tolerance32{}) {
 		low.atol = math.SmallestNonzeroFloat32
@@ -432,7 +441,8 @@ func (k *simd) sums(c *call, rows []rowFigures) (f tally, ok bool) {
 	return f, ok && finite(f.dd) && f.aa >= least
 }
 
-// equal calls a form for sides of the same bytes. ok says that all values are finite, and nothing was lost to the small range of float32.
+// equal calls a form for sides of the same bytes. ok says that all values are finite, and nothing
+// was lost to the small range of float32.
 func (k *simd) equal(form func(*byte), c *call, rows []rowFigures) (f tally, ok bool) {
 	c.out = &rows[0]
 	form((*byte)(unsafe.Pointer(c)))
@@ -460,7 +470,8 @@ func (c *call) equalRow(i int) bool {
 	return bytes.Equal(unsafe.Slice((*byte)(unsafe.Add(c.golden, i*n)), n), unsafe.Slice((*byte)(unsafe.Add(c.actual, i*n)), n))
 }
 
-// squarable32 reports whether x is between them; the bits of numbers that are not negative order like the numbers.
+// squarable32 reports whether x is between them; the bits of numbers that are not negative order
+// like the numbers.
 func squarable32(x float64) bool {
 	return math.Float64bits(x)-(1023-90)<<52 <= (127+90)<<52
 }
@@ -495,7 +506,8 @@ type window struct {
 	data       []byte
 }
 
-// windowRows are gathered at a time, or as many as a chunk has, where they are columns of what lies in the file: they share its cache lines and pages.
+// windowRows are gathered at a time, or as many as a chunk has, where they are columns of what lies
+// in the file: they share its cache lines and pages.
 const windowRows = 64
 
 // fill copies a block, and where rows are not long those around it, too.
@@ -510,7 +522,8 @@ func (w *window) fill(t *tensor.Tensor, b span) {
 	t.Gather(grow(&w.data, (end-from)*size), from)
 }
 
-// data gives the elements of a block as the kernel wants them: where they lie if that is possible, else in a buffer.
+// data returns the elements of a block as the kernel wants them: where they lie if that is possible,
+// else in a buffer.
 func (k *simd) data(side int, t *tensor.Tensor, s *scratch, b span) unsafe.Pointer {
 	if t.DType() != k.types[side] {
 		if k.types[side] == tensor.F32 {

@@ -18,7 +18,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// forEachISA runs a test with every kernel of this machine; those it has none for are skipped by name.
+// forEachISA runs a test with every kernel of this machine; those it has none for are skipped by
+// name.
 func forEachISA(t *testing.T, f func(t *testing.T)) { forEach(t, []string{"go", "avx2", "avx512"}, f) }
 
 // forEachKernel runs a test with those in assembly.
@@ -143,7 +144,8 @@ func TestAVX2Registers(t *testing.T) {
 	assert.Positive(t, n)
 }
 
-// Every kernel gives the figures of the reference, for all pairs of types, and for every length from one element to more than four vectors.
+// Every kernel gives the figures of the reference, for all pairs of types, and for every length
+// from one element to more than four vectors.
 func TestKernelsEqualTheReference(t *testing.T) {
 	forEachKernel(t, func(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(3, 4))
@@ -200,8 +202,9 @@ func TestTies(t *testing.T) {
 	})
 }
 
-// A few elements of each block are what figures depend on: the largest difference again, or a little more of it than float32 tells; the largest relative
-// error; an element on the tolerance, or a step beside it.
+// A few elements of each block are what figures depend on: the largest difference again, or a
+// little more of it than float32 tells; the largest relative error; an element on the tolerance, or
+// a step beside it.
 func TestFewThatMatter(t *testing.T) {
 	forEachKernel(t, func(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(13, 14))
@@ -266,7 +269,8 @@ func TestSameBytes(t *testing.T) {
 	})
 }
 
-// Sums in float32 go to float64 before roundings, of which each has the same sign here, come to more than 1e-6.
+// Sums in float32 go to float64 before roundings, of which each has the same sign here, come to
+// more than 1e-6.
 func TestRoundingsOfHalves(t *testing.T) {
 	forEachKernel(t, func(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(15, 16))
@@ -307,7 +311,8 @@ func TestRangeOfHalves(t *testing.T) {
 	})
 }
 
-// The figures are the same to the last bit whatever the number of cores, for tensors of many chunks, of long rows, and of short ones.
+// The figures are the same to the last bit whatever the number of cores, for tensors of many
+// chunks, of long rows, and of short ones.
 func TestCoresDoNotMatter(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	forEachISA(t, func(t *testing.T) {
@@ -332,7 +337,8 @@ func TestCoresDoNotMatter(t *testing.T) {
 	})
 }
 
-// FuzzKernels compares any bytes as types that have kernels, from any alignment on, in tensors of more than one block, by all kernels.
+// FuzzKernels compares any bytes as types that have kernels, from any alignment on, in tensors of
+// more than one block, by all kernels.
 func FuzzKernels(f *testing.F) {
 	f.Add([]byte("some bytes of which both tensors are made"), uint8(0), uint16(64), uint8(1), uint8(3), 1e-3, 1e-3, false)
 	f.Add([]byte{0, 0x3f, 0x80, 0x3f, 1, 0, 0, 0x80}, uint8(2), uint16(33), uint8(0), uint8(2), 0.0, 0.0078125, true)

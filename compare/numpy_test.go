@@ -64,7 +64,8 @@ type numpyCase struct {
 	}
 }
 
-// precision is the largest relative error of sums: those of many pairs of 16 bits are taken in float32.
+// precision is the largest relative error of sums: those of many pairs of 16 bits are taken in
+// float32.
 func precision(g, a *tensor.Tensor) float64 {
 	if g.DType() == a.DType() && g.DType().IsFloat() && g.DType().Size() == 2 && g.Len() > compare.PieceLen {
 		return 1e-6
@@ -72,7 +73,8 @@ func precision(g, a *tensor.Tensor) float64 {
 	return 1e-12
 }
 
-// TestNumpy compares all figures with those of testdata/generate.py: counts, indices and maxima exactly, sums to their precision.
+// TestNumpy compares all figures with those of testdata/generate.py: counts, indices and maxima
+// exactly, sums to their precision.
 func TestNumpy(t *testing.T) {
 	raw, err := os.ReadFile("testdata/cases.json")
 	require.NoError(t, err)
@@ -124,7 +126,8 @@ func TestNumpy(t *testing.T) {
 	}
 }
 
-// bigger is 1 where two vectors are so different in length that 1 − cos has only absolute precision.
+// bigger is 1 where two vectors are so different in length that 1 − cos has only absolute
+// precision.
 func bigger(r compare.Result) float64 {
 	if r.NormDiff*r.NormDiff <= r.NormActual*r.NormGolden {
 		return 0

@@ -14,7 +14,8 @@ type pair struct {
 	finite             bool    // both values are
 }
 
-// walkPairs visits all pairs in order; f must not keep its argument. It is for the passes after the first, which need not be fast.
+// walkPairs visits all pairs in order; f must not keep its argument. It is for the passes after the
+// first, which need not be fast.
 func walkPairs(golden, actual *tensor.Tensor, f func(*pair)) {
 	p := pair{}
 	last := golden.RowLen() - 1

@@ -13,12 +13,14 @@ import (
 )
 
 const (
-	// pieceLen is the most elements of a block, which a kernel takes at once: both sides stay in the first-level cache, and a call is over in
-	// microseconds.
+	// pieceLen is the most elements of a block, which a kernel takes at once: both sides stay in
+	// the first-level cache, and a call is over in microseconds.
 	pieceLen = 8192
-	// chunkLen is the number of elements that one core takes at a time. The partition depends on the shape alone, and so do all sums.
+	// chunkLen is the number of elements that one core takes at a time. The partition depends on
+	// the shape alone, and so do all sums.
 	chunkLen = 64 * pieceLen
-	// chunksAhead is how many chunks before it is needed a part of a file is asked for: what a disk gives while that much is compared.
+	// chunksAhead is how many chunks before it is needed a part of a file is asked for: what a disk
+	// gives while that much is compared.
 	chunksAhead = 8
 	// stepLen is the number of elements in which an index is looked for.
 	stepLen = 256
@@ -33,12 +35,14 @@ type pass struct {
 	abs, rel       atomicMax // largest so far, of all cores
 }
 
-// kernel gives the figures of a block; those of its rows go to s.rows. thorough asks for abs and rel even if they are not above those of p.
+// kernel returns the figures of a block; those of its rows go to s.rows. thorough asks for abs and
+// rel even if they are not above those of p.
 type kernel interface {
 	block(p *pass, s *scratch, b span, thorough bool) tally
 }
 
-// span is rows of cols elements each that follow each other from element start; one row may be a piece of a row.
+// span is rows of cols elements each that follow each other from element start; one row may be a
+// piece of a row.
 type span struct{ start, rows, cols int }
 
 func (b span) len() int { return b.rows * b.cols }
@@ -237,7 +241,8 @@ func (p *pass) run() (*part, error) {
 // atWork is the number of goroutines of this process that compare.
 var atWork atomic.Int64
 
-// parallel calls do for 0 … n−1 here and on cores that nobody else compares on. A fault in a helper is returned; one here goes up.
+// parallel calls do for 0 … n−1 here and on cores that no one else compares on. A fault in a helper
+// is returned; one here goes up.
 func (p *pass) parallel(n int, do func(i int, s *scratch)) error {
 	var next atomic.Int64
 	var helpers sync.WaitGroup
@@ -303,7 +308,8 @@ type scratch struct {
 	windows [2]window
 	call    call
 	calls   *pass // whose tolerances call has
-	// What was the case with the last block will be with the next one: it has mismatches; too many of its elements matter.
+	// What was the case with the last block will be with the next one: it has mismatches; too many
+	// of its elements matter.
 	mismatching, crowded bool
 }
 
@@ -318,7 +324,7 @@ func (s *scratch) release() {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// grow gives n elements of a buffer that is made when it is needed first.
+// grow returns n elements of a buffer that is made when it is needed first.
 func grow[T any](buffer *[]T, n int) []T {
 	if cap(*buffer) < n {
 		*buffer = make([]T, max(n, min(pieceLen, 2*n)))
@@ -362,7 +368,7 @@ func (wholeNumbers) block(p *pass, s *scratch, b span, _ bool) tally {
 	return f
 }
 
-// rowAbs gives the largest |d| of a row.
+// rowAbs returns the largest |d| of a row.
 func (p *pass) rowAbs(row int) float64 {
 	s := scratches.Get().(*scratch)
 	defer s.release()
@@ -377,14 +383,14 @@ func (p *pass) rowAbs(row int) float64 {
 	return most
 }
 
-// finder is a kernel that finds the first element of a block for which is holds, or else −1, if it holds for none whose |d| is below a tolerance, and all
-// are finite. ok is false if it cannot.
+// finder is a kernel that finds the first element of a block for which is holds, or else −1, if it
+// holds for none whose |d| is below a tolerance, and all are finite. ok is false if it cannot.
 type finder interface {
 	find(p *pass, s *scratch, b span, low Tolerance, is func(pair) bool) (at int, ok bool)
 }
 
-// find gives the first element of a block for which is holds; some says whether it is among those of a part of the block. It holds for none whose |d| is
-// below the tolerance low.
+// find returns the first element of a block for which is holds; some says whether it is among those
+// of a part of the block. It holds for none whose |d| is below the tolerance low.
 func (p *pass) find(t *part, b span, low Tolerance, some func(*tally) bool, is func(pair, wide) bool) int {
 	s := scratches.Get().(*scratch)
 	defer s.release()

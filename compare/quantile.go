@@ -11,8 +11,9 @@ const (
 	fineShift    = coarseShift - quantileBits
 )
 
-// quantiles finds values by their rank in two counts. The bits of numbers ≥ 0 order like the numbers: the first count is over the exponent
-// and 3 bits of the mantissa, the second over the next 14 bits, within the class where a quantile lies.
+// quantiles finds values by their rank in two counts. The bits of numbers ≥ 0 order like the
+// numbers: the first count is over the exponent and 3 bits of the mantissa, the second over the
+// next 14 bits, within the class where a quantile lies.
 type quantiles struct {
 	n      int
 	coarse []int
@@ -63,7 +64,7 @@ func (q *quantiles) result(largest float64) []Quantile {
 	return out
 }
 
-// find gives the class that holds the element of a rank (from 1), and its rank within.
+// find returns the class that holds the element of a rank (from 1), and its rank within.
 func find(counts []int, rank int) (class, within int) {
 	for class, n := range counts {
 		if rank <= n {

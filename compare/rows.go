@@ -7,8 +7,8 @@ import (
 	"sort"
 )
 
-// shortRow is the length under which the relative L2 of a row is measured against the RMS row norm at least: a few elements can
-// all be near zero by chance.
+// shortRow is the length under which the relative L2 of a row is measured against the RMS row norm
+// at least: a few elements can all be near zero by chance.
 const shortRow = 64
 
 // rowFloor is the part of the RMS row norm that is the least denominator for a row of a length.
@@ -19,9 +19,9 @@ func rowFloor(rowLen int) float64 {
 	return 0.1
 }
 
-// worstRow finds the row with the largest min(dd/gg, dd/K), where K is known only after the last row. It keeps the rows that can
-// still be the worst for some K: those that no other row beats in both dd/gg and dd. These are few, unless the rows are
-// sorted by their error.
+// worstRow finds the row with the largest min(dd/gg, dd/K), where K is known only after the last
+// row. It keeps the rows that can still be the worst for some K: those that no other row beats in
+// both dd/gg and dd. These are few, unless the rows are sorted by their error.
 type worstRow struct {
 	rows   []rowError
 	sorted int      // rows[:sorted] went through drop
@@ -33,7 +33,8 @@ type rowError struct {
 	ratio, dd float64 // dd/gg, dd
 }
 
-// beats reports whether add would leave out such a row, as one that is worse in both figures was there: at no cost, but not always.
+// beats reports whether add would leave out such a row, as one that is worse in both figures was
+// there: at no cost, but not always.
 func (w *worstRow) beats(dd, gg float64) bool {
 	// dd ≤ ratio·(1 − 1e-15)·gg means that dd/gg is not above the ratio, for all roundings.
 	return len(w.rows) > 0 && dd <= w.beater.dd && dd <= w.beater.ratio*(1-1e-15)*gg
@@ -67,8 +68,9 @@ func (w *worstRow) insert(e rowError) {
 	}
 }
 
-// drop sorts by dd, largest first, and removes the beaten rows. Of equals the first row stays, and a row that is beaten in one
-// figure and equal in the other stays too if it comes first: it may tie in the end.
+// drop sorts by dd, largest first, and removes the beaten rows. Of equals the first row stays, and
+// a row that is beaten in one figure and equal in the other stays too if it comes first: it may tie
+// in the end.
 func (w *worstRow) drop() {
 	slices.SortFunc(w.rows, func(x, y rowError) int {
 		return cmp.Or(cmp.Compare(y.dd, x.dd), cmp.Compare(y.ratio, x.ratio), cmp.Compare(x.row, y.row))
@@ -86,7 +88,7 @@ func (w *worstRow) drop() {
 	w.rows, w.sorted = kept, len(kept)
 }
 
-// result gives the worst row and the square of its relative L2, for a least squared denominator k.
+// result returns the worst row and the square of its relative L2, for a least squared denominator k.
 func (w *worstRow) result(k float64) (worst rowError, square float64) {
 	worst, square = rowError{row: -1}, -1
 	for _, e := range w.rows {

@@ -7,7 +7,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// unit gives an exponent of two by which values are divided before they are squared: 0, but for tensors of extreme numbers.
+// unit returns an exponent of two by which values are divided before they are squared: 0, but for
+// tensors of extreme numbers.
 func unit(r Result) int {
 	if e := exponent(max(r.NormGolden, r.NormActual)); e < -400 || e > 400 {
 		return e
@@ -39,7 +40,7 @@ func (m *moments) add(g, a float64, unit int) {
 
 func (m *moments) cosineDistance() float64 { return cosineDistance(m.dd, m.gg, m.aa, m.ab, scale{}) }
 
-// worstCosine gives the row with the largest cosine distance, weighted as Criteria.Cosine says.
+// worstCosine returns the row with the largest cosine distance, weighted as Criteria.Cosine says.
 func worstCosine(golden, actual *tensor.Tensor, r Result) (row int, distance float64) {
 	u := unit(r)
 	norm := math.Ldexp(r.NormGolden, -u)
@@ -133,8 +134,9 @@ func insert(best []ranked, r ranked, k int) []ranked {
 	return best[:min(k, len(best))]
 }
 
-// worstKL gives the row with the largest Kullback-Leibler divergence of softmax(golden) from softmax(actual), in nats. Pairs with
-// a NaN are left out, −Inf has no probability, and a row with +Inf has no softmax: +Inf.
+// worstKL returns the row with the largest Kullback-Leibler divergence of softmax(golden) from
+// softmax(actual), in nats. Pairs with a NaN are left out, −Inf has no probability, and a row with
+// +Inf has no softmax: +Inf.
 func worstKL(golden, actual *tensor.Tensor) (row int, kl float64) {
 	row = -1
 	rd := newRowReader(golden, actual)

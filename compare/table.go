@@ -12,14 +12,15 @@ var table = []*Criterion{Atol, Rtol, RelL2, RowRelL2, Cosine, MSE, ULP, SNR, Top
 // Table lists all criteria, in the order in which they are judged and shown.
 func Table() []*Criterion { return slices.Clone(table) }
 
-// vast is a difference that no two tensors of a model have: a limit of that size accepts everything.
+// vast is a difference that no two tensors of a model have: a limit of that size accepts
+// everything.
 const vast = 1e12
 
-// The criteria. Those of tensors also hold for the worst row where they say so, because one row can carry the norm of
-// all others.
+// The criteria. Those of tensors also hold for the worst row where they say so, because one row can
+// carry the norm of all others.
 var (
-	// Atol and Rtol ask that every element is within |a−g| ≤ atol + rtol·|g|; the one that is not asked for is 0. Integers
-	// and bools on both sides must be equal, whatever they are.
+	// Atol and Rtol ask that every element is within |a−g| ≤ atol + rtol·|g|; the one that is not
+	// asked for is 0. Integers and bools on both sides must be equal, whatever they are.
 	Atol = &Criterion{Key: "atol", JSON: "atol", Method: "Within", Short: "atol", Name: "absolute tolerance",
 		Rule: "|a − g| ≤ atol + rtol·|g| for every element", Best: 0, Worst: vast, Example: 1e-5,
 		Counts: true, Recorded: true, Figures: within}
@@ -27,7 +28,8 @@ var (
 		Rule: "|a − g| ≤ atol + rtol·|g| for every element", Best: 0, Worst: vast, Example: 1e-4,
 		Counts: true, Recorded: true, Figures: withAtol}
 
-	// RelL2 asks for ‖a−g‖/‖g‖ of the tensor, and of its worst row (see [Row]) unless [RowRelL2] has another limit for it.
+	// RelL2 asks for ‖a−g‖/‖g‖ of the tensor, and of its worst row (see [Row]) unless [RowRelL2]
+	// has another limit for it.
 	RelL2 = &Criterion{Key: "rel_l2", JSON: "rel_l2", Method: "RelL2", Short: "L2", Name: "relative L2",
 		Rule: "‖a − g‖ / ‖g‖ ≤ rel_l2 for the tensor, and for the worst row where row_rel_l2 is not given",
 		Best: 0, Worst: vast, Example: 1e-4, Recorded: true,
@@ -40,9 +42,9 @@ var (
 			return []Figure{{Value: w.RelL2, Text: inRow("relative L2", w.Index)}}, nil
 		}}
 
-	// Cosine asks for a·g/(‖a‖‖g‖) of the tensor and of the worst row. The distance of a row that is much smaller than the
-	// others counts less: by max(‖a_row‖, ‖g_row‖)²/(f·RMS)² where that is below 1 (f and RMS as in [Row]); the direction of
-	// a row of zeros and rounding means nothing.
+	// Cosine asks for a·g/(‖a‖‖g‖) of the tensor and of the worst row. The distance of a row that
+	// is much smaller than the others counts less: by max(‖a_row‖, ‖g_row‖)²/(f·RMS)² where that is
+	// below 1 (f and RMS as in [Row]); the direction of a row of zeros and rounding means nothing.
 	Cosine = &Criterion{Key: "cosine", JSON: "cosine", Method: "Cosine", Short: "cosine", Name: "cosine",
 		Rule: "a·g / (‖a‖‖g‖) ≥ cosine for the tensor and the worst row", Best: 1, Worst: -1, Example: 0.9999,
 		Recorded: true, Figures: cosines}
@@ -52,8 +54,8 @@ var (
 		Rule: "Σ(a − g)² / n ≤ mse", Best: 0, Worst: vast * vast, Example: 1e-8, Recorded: true,
 		Figures: func(p Pair, _ float64) ([]Figure, error) { return []Figure{{Value: p.Result.MSE}}, nil }}
 
-	// ULP asks that no finite pair is further apart than this many steps of the actual dtype; the golden value is rounded to
-	// it first, and −0 is 0.
+	// ULP asks that no finite pair is further apart than this many steps of the actual dtype; the
+	// golden value is rounded to it first, and −0 is 0.
 	ULP = &Criterion{Key: "ulp", JSON: "ulp", Method: "ULP", Short: "ULP", Name: "largest distance", Unit: "ULP",
 		Rule: "steps of the candidate's dtype between g and a ≤ ulp for every element", Best: 0, Worst: 0x1p63, Example: 4,
 		Figures: func(p Pair, _ float64) ([]Figure, error) {
@@ -66,13 +68,14 @@ var (
 		Rule: "20·log10(‖g‖ / ‖a − g‖) ≥ snr", Best: math.MaxFloat64, Worst: -240, Example: 60, Recorded: true,
 		Figures: func(p Pair, _ float64) ([]Figure, error) { return []Figure{{Value: p.Result.SNR}}, nil }}
 
-	// TopK asks that in each row the k largest actual values (of equal ones the first) stand where the k largest golden
-	// values do; where the golden has equals at the edge, any of them will do.
+	// TopK asks that in each row the k largest actual values (of equal ones the first) stand where
+	// the k largest golden values do; where the golden has equals at the edge, any of them will do.
 	TopK = &Criterion{Key: "top_k", JSON: "top_k", Method: "TopK", Short: "top", Name: "largest elements of a row",
 		Rule: "the top_k largest of each row stand in the same places", Best: math.MaxFloat64, Worst: 0, Whole: true, Example: 5,
 		Counts: true, Figures: tops}
 
-	// KL asks for Σ p·ln(p/q) with p = softmax(golden row), q = softmax(actual row) in the worst row.
+	// KL asks for Σ p·ln(p/q) with p = softmax(golden row), q = softmax(actual row) in the worst
+	// row.
 	KL = &Criterion{Key: "kl", JSON: "kl", Method: "KL", Short: "KL", Name: "KL divergence", Unit: "nats",
 		Rule: "KL(softmax(g) ‖ softmax(a)) ≤ kl for the worst row", Best: 0, Worst: vast, Example: 1e-3,
 		Figures: func(p Pair, _ float64) ([]Figure, error) {
@@ -80,8 +83,9 @@ var (
 			return []Figure{{Value: kl, Text: inRow("KL divergence", row)}}, nil
 		}}
 
-	// Noise asks that ‖a−g64‖ is at most this many times ‖g−g64‖, the reference's own error against a float64 golden, of the
-	// tensor and in the worst row, where ‖g−g64‖ counts as f times its RMS over the rows at least (f as in [Row]).
+	// Noise asks that ‖a−g64‖ is at most this many times ‖g−g64‖, the reference's own error against
+	// a float64 golden, of the tensor and in the worst row, where ‖g−g64‖ counts as f times its RMS
+	// over the rows at least (f as in [Row]).
 	Noise = &Criterion{Key: "noise", JSON: "noise", Method: "Noise", Short: "noise", Name: noiseName,
 		Rule: "‖a − g64‖ / ‖g − g64‖ ≤ noise for the tensor and the worst row, g64 the float64 golden", Best: 0, Worst: vast, Example: 3,
 		Figures: noises}

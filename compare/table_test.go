@@ -88,7 +88,8 @@ func TestRecall(t *testing.T) {
 	assert.Error(t, err, "nothing is asked for")
 }
 
-// sameTable compares a table of a document, which begins with the line head, with what the code says, or renews it.
+// sameTable compares a table of a document, which begins with the line head, with what the code
+// says, or renews it.
 func sameTable(t *testing.T, path, head, want string) {
 	t.Helper()
 	doc, err := os.ReadFile(path)

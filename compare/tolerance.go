@@ -6,7 +6,7 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Tolerance is what |a − g| may be: Atol + Rtol·|g|.
+// Tolerance is how large |a − g| may be: Atol + Rtol·|g|. Its zero value asks for equal elements.
 type Tolerance struct {
 	Atol, Rtol float64
 	EqualNaN   bool // NaN matches NaN
@@ -25,9 +25,10 @@ func (t Tolerance) Validate() error {
 	return nil
 }
 
-// BelowRounding reports whether the tolerance is below the rounding of type d: a right value of magnitude 1 that was rounded to d
-// can be off by needRtol = 2^−p (p significant bits), and that is more than Atol + Rtol. An Rtol of needRtol passes every
-// rounded value that is not subnormal. Integers and bools are not rounded.
+// BelowRounding reports whether the tolerance is below the rounding of type d: a right value of
+// magnitude 1 that was rounded to d can be off by needRtol = 2^−p (p significant bits), and that is
+// more than Atol + Rtol. An Rtol of needRtol passes every rounded value that is not subnormal.
+// Integers and bools are not rounded.
 func (t Tolerance) BelowRounding(d tensor.DType) (needRtol float64, below bool) {
 	needRtol = d.Epsilon()
 	return needRtol, t.Atol+t.Rtol < needRtol

@@ -6,14 +6,16 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// ULPs is distances in units of the last place of the actual dtype: the number of steps between neighbouring values of that type from
-// golden (rounded to it) to actual. −0 is 0; for integers it is |a−g|. Finite pairs only.
+// ULPs is the distance of finite pairs in units of the last place of the actual type: the number of
+// steps between neighbouring values of that type from golden, rounded to it, to actual. −0 is 0. For
+// integers it is |a−g|.
 type ULPs struct {
 	Max, Mean float64
 	MaxIndex  int // first element with Max, −1 if no pair is finite
 }
 
-// grid is the values of a float type: p significant bits, the exponent of the least normal number, the largest number.
+// grid is the values of a float type: p significant bits, the exponent of the least normal number,
+// the largest number.
 type grid struct {
 	digits, minExp int
 	largest        float64
@@ -42,7 +44,8 @@ func gridOf(d tensor.DType) grid {
 	}
 }
 
-// ordinal counts the steps from 0 to |x|, rounded to the grid. What rounds beyond the largest number is one step behind it.
+// ordinal counts the steps from 0 to |x|, rounded to the grid. What rounds beyond the largest
+// number is one step behind it.
 func (g grid) ordinal(x float64) uint64 {
 	x = math.Abs(x)
 	switch g.digits {

@@ -25,8 +25,8 @@ func within(p Pair, _ float64) ([]Figure, error) {
 	return []Figure{f}, nil
 }
 
-// recalled decides |a−g| ≤ atol + rtol·|g| where the figures of a report tell: its mismatches were counted by another
-// tolerance, and of the elements only the two extremes are known.
+// recalled decides |a−g| ≤ atol + rtol·|g| where the figures of a report tell: its mismatches were
+// counted by another tolerance, and of the elements only the two extremes are known.
 func recalled(p Pair) ([]Figure, error) {
 	r, tol := p.Result, p.Asked
 	outside := func(x Extreme) bool {

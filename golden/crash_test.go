@@ -17,8 +17,8 @@ import (
 
 var errCrash = errors.New("the machine is gone")
 
-// fragile is a file system whose n-th operation fails: half of a write happens, nothing of anything else. If dead, all later ones fail
-// too, as after a crash.
+// fragile is a file system whose n-th operation fails: half of a write happens, nothing of anything
+// else. If dead, all later ones fail too, as after a crash.
 type fragile struct {
 	afero.Fs
 	left int

@@ -20,7 +20,8 @@ func errorsIs(err error) bool {
 	return errors.Is(err, golden.ErrCorrupt) || errors.Is(err, golden.ErrNotFound)
 }
 
-// Any flipped byte of a golden file is found by Verify, and one in a tensor also by the entry's own.
+// Any flipped byte of a golden file is found by Verify, and one in a tensor also by the entry's
+// own.
 func TestEveryFlippedByteIsFound(t *testing.T) {
 	fsys := afero.NewMemMapFs()
 	importRun(t, fsys, "golden", golden.ImportOptions{Runs: runs("ids", openDump(t))})

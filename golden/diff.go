@@ -33,8 +33,8 @@ func (m Moved) String() string {
 	return fmt.Sprintf("%s: rel. L2 %.3g, max |a − g| %.3g, %d of %d elements", m.Key, m.RelL2, m.MaxAbs, m.Changed, m.N)
 }
 
-// Diff compares all goldens of two stores. One that cannot be read, or that has another shape, counts
-// as moved, with a note.
+// Diff compares all goldens of two stores. One that cannot be read, or that has another shape,
+// counts as moved, with a note.
 func Diff(old, now *Store) *Delta { return diff(old, now, func(*Pass) bool { return true }) }
 
 func diff(old, now *Store, want func(*Pass) bool) *Delta {

@@ -29,9 +29,9 @@ type ImportOptions struct {
 	Now        func() time.Time // for the date; nil is time.Now
 }
 
-// Import writes goldens of some cases and one variant into the store in dir, which it makes if there
-// is none; other goldens and files stay as they are. It is atomic: whatever happens, the store holds
-// the old goldens or the new ones. It returns how far each golden moved.
+// Import writes goldens of some cases and one variant into the store in dir, which it makes if
+// there is none; other goldens and files stay as they are. It is atomic: whatever happens, the
+// store holds the old goldens or the new ones. It returns how far each golden moved.
 //
 // A run is refused that was injected, that holds a shortened log, that ran in another type than the
 // variant, or that comes from the candidate (engine max) without a reason in Provenance.Blessed. So
@@ -88,7 +88,8 @@ func importRuns(ctx context.Context, d disk, dir string, opt ImportOptions) (*De
 		slices.SortStableFunc(m.Passes, func(a, b Pass) int {
 			return cmp.Or(cmp.Compare(a.Variant, b.Variant), cmp.Compare(a.Case, b.Case), label.Natural(a.Step, b.Step))
 		})
-		// old.dir is where the goldens are now: replace has put a store of an update that died back in its place.
+		// old.dir is where the goldens are now: replace has put a store of an update that died back
+		// in its place.
 		if err := copyTree(ctx, d, filepath.Clean(dir), tmp, func(rel string) bool { return !gone[rel] }); err != nil {
 			return fmt.Errorf("golden: %w", err)
 		}

@@ -183,7 +183,8 @@ func (p *Pass) check() error {
 	return nil
 }
 
-// marshal writes the manifest with one tensor a line, so that a version control system shows what changed.
+// marshal writes the manifest with one tensor a line, so that a version control system shows what
+// changed.
 func (m *manifest) marshal() ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "{\n \"schema\": %d,\n \"passes\": [", m.Schema)

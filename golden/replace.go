@@ -14,13 +14,14 @@ import (
 	"runtime"
 )
 
-// beside names a hidden folder next to dir: "new" while goldens are written, "old" for the moment between two renames.
+// beside names a hidden folder next to dir: "new" while goldens are written, "old" for the moment
+// between two renames.
 func beside(dir, what string) string {
 	return filepath.Join(filepath.Dir(dir), "."+filepath.Base(dir)+"."+what)
 }
 
-// replace exchanges the folder dir for one that build fills. Until all of it is on disk dir is as it
-// was. Then two renames follow; between them there is no dir, and Open takes the old one. If
+// replace exchanges the folder dir for one that build fills. Until all of it is on disk dir is as
+// it was. Then two renames follow; between them there is no dir, and Open takes the old one. If
 // anything fails, the old goldens stay.
 func replace(d disk, dir string, build func(tmp string) error) (err error) {
 	dir = filepath.Clean(dir)
@@ -66,7 +67,8 @@ func replace(d disk, dir string, build func(tmp string) error) (err error) {
 		}
 		return fmt.Errorf("golden: the goldens are as they were: %w", err)
 	}
-	// The new goldens are there. What fails now leaves a folder behind at most, which the next update removes.
+	// The new goldens are there. What fails now leaves a folder behind at most, which the next
+	// update removes.
 	if err := syncDir(d, parent); err != nil {
 		return fmt.Errorf("golden: the new goldens are written, but perhaps not on disk yet: %w", err)
 	}
@@ -167,8 +169,8 @@ func writeManifest(d disk, dir string, m *manifest) error {
 	return s.finish(err)
 }
 
-// copyTree copies the files for which keep is true; their names are relative, with slashes. A folder
-// that is not there is empty.
+// copyTree copies the files for which keep is true; their names are relative, with slashes. A
+// folder that is not there is empty.
 func copyTree(ctx context.Context, d disk, from, to string, keep func(rel string) bool) error {
 	if there, err := exists(d, from); err != nil || !there {
 		return err

@@ -55,7 +55,8 @@ func statsOf(t *tensor.Tensor) Stats {
 	return s
 }
 
-// near reports whether two descriptions are of the same values: counts and extremes equal, sums up to their rounding.
+// near reports whether two descriptions are of the same values: counts and extremes equal, sums up
+// to their rounding.
 func (s Stats) near(o Stats) bool {
 	scale := max(math.Abs(s.Min), math.Abs(s.Max))
 	close := func(a, b, scale float64) bool { return math.Abs(a-b) <= 1e-9*scale }

@@ -142,7 +142,8 @@ func (e Entry) Tensor() (*tensor.Tensor, error) {
 	return t, nil
 }
 
-// Verify reads the values and compares their sha256 with the manifest's. Errors are those of Tensor.
+// Verify reads the values and compares their sha256 with the manifest's. Errors are those of
+// Tensor.
 func (e Entry) Verify() error {
 	t, err := e.Tensor()
 	if err != nil {
@@ -222,7 +223,8 @@ func wrongSize(name string, is, want int64) error {
 	return corrupt("%s %s: %d bytes of %d: restore it, or %s", name, what, is, want, renew)
 }
 
-// lookup finds the tensor of a record in its file and checks that the header says what the manifest says.
+// lookup finds the tensor of a record in its file and checks that the header says what the manifest
+// says.
 func lookup(f *tensor.File, r Record) (*tensor.Tensor, error) {
 	t, ok := f.Lookup(r.nameInFile())
 	switch {

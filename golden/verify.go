@@ -15,9 +15,9 @@ import (
 	"github.com/goparity/goparity/tensor/safetensors"
 )
 
-// Verify reads everything and returns what is wrong: the sha256 of each file, its header against the
-// manifest, sha256 and statistics of each tensor, and .safetensors files that belong to no golden.
-// The error is for a context that ended, and for a folder that cannot be read.
+// Verify reads everything and returns what is wrong: the sha256 of each file, its header against
+// the manifest, sha256 and statistics of each tensor, and .safetensors files that belong to no
+// golden. The error is for a context that ended, and for a folder that cannot be read.
 func (s *Store) Verify(ctx context.Context) ([]Problem, error) {
 	var out []Problem
 	for i := range s.manifest.Passes {

@@ -8,14 +8,18 @@
 //		parity.All(t).Check()                                                            // the rest, the fixture's tolerances
 //	}
 //
-// Each layer is a subtest TestMiniLM/<layer>, named by the golden's own label, so go test -run bisects. With several cases or steps a
-// layer has children <case>.<step>. A layer is judged by its outputs and taps in the candidate's standard run; its inputs are evidence of
-// where an error came from.
+// Each layer is a subtest TestMiniLM/<layer>, named by the golden's own label, so go test -run
+// bisects. With several cases or steps a layer has children <case>.<step>. A layer is judged by its
+// outputs and taps in the candidate's standard run; its inputs are evidence of where an error came
+// from.
 //
-// [Layer], [Layers] and [All] choose; [Assertion] has criteria as modifiers, all of which must hold, and ends in a terminal: Within for
-// numpy's rule |a − g| ≤ atol + rtol·|g|, Check for the fixture's tolerances. A forgotten terminal fails the test.
+// [Layer], [Layers] and [All] choose; [Assertion] has criteria as modifiers, all of which must
+// hold, and ends in a terminal: Within for numpy's rule |a − g| ≤ atol + rtol·|g|, Check for the
+// fixture's tolerances. A forgotten terminal fails the test.
 //
-// A run that fails says why where the cause is known (docs/causes.md); [Hypothesis] adds your own, and [Try] tests a calculation of yours.
+// A run that fails says why where the cause is known (docs/causes.md); [Hypothesis] adds your own,
+// and [Try] tests a calculation of yours.
 //
-// A test fails where nothing was compared: an unknown layer, a filter that hits no layer, a layer that the candidate did not record.
+// A test fails where nothing was compared: an unknown layer, a filter that hits no layer, a layer
+// that the candidate did not record.
 package parity

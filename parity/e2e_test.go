@@ -24,8 +24,9 @@ import (
 	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
-// TestScripts plays a user: each script is a module of its own that imports this one. It begins with the files of testdata/base.txtar,
-// where the script has none of that name, and with a go.mod that points here.
+// TestScripts plays a user: each script is a module of its own that imports this one. It begins
+// with the files of testdata/base.txtar, where the script has none of that name, and with a go.mod
+// that points here.
 //
 // Besides testscript's own commands there are:
 //
@@ -63,7 +64,8 @@ func TestScripts(t *testing.T) {
 			for k, v := range env {
 				e.Setenv(k, v)
 			}
-			// Neither vet nor the linker's debug information is what the scripts are about, and both take time.
+			// Neither vet nor the linker's debug information is what the scripts are about, and
+			// both take time.
 			e.Setenv("GOFLAGS", strings.TrimSpace(env["GOFLAGS"]+" -mod=mod -vet=off -ldflags=-w"))
 			e.Setenv("GOTOOLCHAIN", "local")
 			e.Setenv("HOME", e.WorkDir)
@@ -89,7 +91,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// userModule is a go.mod that needs nothing that this module does not: so it works without a network.
+// userModule is a go.mod that needs nothing that this module does not: so it works without a
+// network.
 func userModule(t *testing.T, root string) (gomod, sums []byte) {
 	t.Helper()
 	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))

@@ -14,9 +14,10 @@ type Input struct {
 	Golden     map[string]*tensor.Tensor // the reference's tensors by label, "model.norm-input_0"
 }
 
-// Func judges a Go function in place of a recorded run, in this test: an engine written in Go, or a single layer. run is called once for
-// each case and step, and returns tensors by label: "model.norm-output", or "model.norm" for its output. An error of it is parity:infra.
-// Func must come before the first assertion.
+// Func judges a Go function in place of a recorded run, in this test: an engine written in Go, or a
+// single layer. run is called once for each case and step, and returns tensors by label:
+// "model.norm-output", or "model.norm" for its output. An error of it is parity:infra. Func must
+// come before the first assertion.
 func Func(t *testing.T, run func(Input) (map[string]*tensor.Tensor, error)) {
 	t.Helper()
 	s := scopeOf(t)

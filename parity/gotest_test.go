@@ -12,8 +12,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// userTests runs the tests of users' packages as go test does. Linking a test binary takes far longer than running it,
-// so scripts whose package has the same sources share one.
+// userTests runs the tests of users' packages as go test does. Linking a test binary takes far
+// longer than running it, so scripts whose package has the same sources share one.
 type userTests struct {
 	dir string // where the binaries are
 
@@ -60,8 +60,8 @@ func (u *userTests) build(ts *testscript.TestScript, pkg string) (string, error)
 	return binary, build()
 }
 
-// binaryArgs divides the arguments of go test into the package, which is the working directory where there is none, and
-// the flags as the test binary knows them: -run X becomes -test.run X.
+// binaryArgs divides the arguments of go test into the package, which is the working directory
+// where there is none, and the flags as the test binary knows them: -run X becomes -test.run X.
 func binaryArgs(args []string) (pkg string, flags []string) {
 	pkg = "."
 	for i := 0; i < len(args); i++ {

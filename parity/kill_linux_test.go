@@ -44,7 +44,7 @@ func crew(t *testing.T, kv string) (pids []int) {
 	return pids
 }
 
-// gone waits until nobody of the crew is alive, 3 s at most.
+// gone waits until no one of the crew is alive, 3 s at most.
 func gone(t *testing.T, kv string) {
 	t.Helper()
 	start := time.Now()
@@ -86,7 +86,8 @@ func build(t *testing.T, dir string) {
 	require.NoError(t, err, string(out))
 }
 
-// Whenever an update is killed, the goldens are those of before or the new ones, and the engine is gone.
+// Whenever an update is killed, the goldens are those of before or the new ones, and the engine is
+// gone.
 func TestAnUpdateThatIsKilledLeavesTheGoldensWhole(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	base, err := txtar.ParseFile(filepath.Join("testdata", "base.txtar"))

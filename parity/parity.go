@@ -13,8 +13,9 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Layer chooses one layer by the golden's label or the end of it, cut at a dot: "encoder.layer.3.attention". No such layer, two
-// layers that end so, or a layer that the candidate did not record fail the test.
+// Layer chooses one layer by the golden's label or the end of it, cut at a dot:
+// "encoder.layer.3.attention". No such layer, two layers that end so, or a layer that the candidate
+// did not record fail the test.
 func Layer(t *testing.T, name string) *Assertion {
 	t.Helper()
 	return newAssertion(t, fmt.Sprintf("parity.Layer(t, %q)", name), func(c *judge.Comparison) ([]string, error) {
@@ -23,8 +24,9 @@ func Layer(t *testing.T, name string) *Assertion {
 	})
 }
 
-// Layers chooses all layers that match a glob: * stands for one segment between dots, ** for any number of them; the pattern may
-// match the end of a label. Layers that the candidate did not record are left out; at least one must be there.
+// Layers chooses all layers that match a glob: * stands for one segment between dots, ** for any
+// number of them; the pattern may match the end of a label. Layers that the candidate did not
+// record are left out; at least one must be there.
 func Layers(t *testing.T, pattern string) *Assertion {
 	t.Helper()
 	return newAssertion(t, fmt.Sprintf("parity.Layers(t, %q)", pattern), func(c *judge.Comparison) ([]string, error) {
@@ -52,7 +54,8 @@ func All(t *testing.T) *Assertion {
 	return a
 }
 
-// Assertion is a choice of layers with its criteria. It does nothing until a terminal, Within or Check, runs it.
+// Assertion is a choice of layers with its criteria. It does nothing until a terminal, Within or
+// Check, runs it.
 type Assertion struct {
 	t      *testing.T
 	scope  *scope
@@ -87,7 +90,8 @@ func callerLine() string {
 	return fmt.Sprintf("%s:%d", base(f.File), f.Line)
 }
 
-// In sets the tolerance for candidates whose tensors have this type; the terminal's applies to all other types.
+// In sets the tolerance for candidates whose tensors have this type; the terminal's applies to all
+// other types.
 func (a *Assertion) In(d tensor.DType, atol, rtol float64) *Assertion {
 	if a.in == nil {
 		a.in = map[tensor.DType]compare.Criteria{}
@@ -96,7 +100,8 @@ func (a *Assertion) In(d tensor.DType, atol, rtol float64) *Assertion {
 	return a
 }
 
-// Cosine asks for a cosine of at least min, of the tensor and of its worst row. It is blind to scale: never use it alone.
+// Cosine asks for a cosine of at least min, of the tensor and of its worst row. It is blind to
+// scale: never use it alone.
 func (a *Assertion) Cosine(min float64) *Assertion { return a.ask(compare.Cosine, min) }
 
 // RelL2 asks for ‖a − g‖ / ‖g‖ ≤ max, of the tensor and of its worst row.
@@ -119,8 +124,8 @@ func (a *Assertion) TopK(k int) *Assertion { return a.ask(compare.TopK, float64(
 // KL asks for a divergence KL(softmax(g) ‖ softmax(a)) of at most max in every row.
 func (a *Assertion) KL(max float64) *Assertion { return a.ask(compare.KL, max) }
 
-// Noise asks that the candidate is at most ratio times as far from the float64 golden as the reference itself. The fixture needs the
-// variant float64.
+// Noise asks that the candidate is at most ratio times as far from the float64 golden as the
+// reference itself. The fixture needs the variant float64.
 func (a *Assertion) Noise(ratio float64) *Assertion { return a.ask(compare.Noise, ratio) }
 
 // EqualNaN lets NaN match NaN.
@@ -152,22 +157,24 @@ func (a *Assertion) wrong(format string, args ...any) {
 	}
 }
 
-// Within runs the assertion: every element must satisfy |a − g| ≤ atol + rtol·|g| (the rule of numpy and torch; integers and bools
-// exactly, NaN matches nothing, an infinity only itself), besides the modifiers. It reports whether all chosen layers passed.
+// Within runs the assertion: every element must satisfy |a − g| ≤ atol + rtol·|g| (the rule of
+// numpy and torch; integers and bools exactly, NaN matches nothing, an infinity only itself),
+// besides the modifiers. It reports whether all chosen layers passed.
 func (a *Assertion) Within(atol, rtol float64) bool {
 	a.t.Helper()
 	return a.run(a.within(fmt.Sprintf("Within(%v, %v)", atol, rtol), atol, rtol))
 }
 
-// Check runs the assertion with the fixture's tolerances, and where it has none with the defaults of [compare.Default], besides
-// the modifiers. It reports whether all chosen layers passed.
+// Check runs the assertion with the fixture's tolerances, and where it has none with the defaults
+// of [compare.Default], besides the modifiers. It reports whether all chosen layers passed.
 func (a *Assertion) Check() bool {
 	a.t.Helper()
 	return a.run(nil)
 }
 
-// criteria returns what judges a port, nil for the fixture's alone: the terminal's tolerance (nil for Check) and the modifiers.
-// Where the fixture and a modifier limit the same figure the modifier does.
+// criteria returns what judges a port, nil for the fixture's alone: the terminal's tolerance (nil
+// for Check) and the modifiers. Where the fixture and a modifier limit the same figure the modifier
+// does.
 func (a *Assertion) criteria(p *judge.Port, within compare.Criteria) compare.Criteria {
 	if tol, ok := a.in[p.Actual.DType()]; ok {
 		within = tol

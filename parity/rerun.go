@@ -11,7 +11,8 @@ import (
 	"github.com/goparity/goparity/internal/subtest"
 )
 
-// rerun is the command that runs just this subtest. To go test, layers a/b and a/c are inside the layer a: they are skipped.
+// rerun is the command that runs just this subtest. To go test, layers a/b and a/c are inside the
+// layer a: they are skipped.
 func rerun(t *testing.T, c *judge.Comparison, layer string) string {
 	pattern, skip := subtest.Pattern(t.Name()), ""
 	if !c.Layers.Several() && slices.ContainsFunc(c.Layers.Judged(), func(l string) bool { return strings.HasPrefix(l, layer+"/") }) {

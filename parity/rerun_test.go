@@ -41,7 +41,8 @@ var layerNames = []string{
 	"#00",
 }
 
-// TestNamesForRunPattern is what TestRunPatternSelectsOneTest runs in a process of its own: subtests that pass and have these names.
+// TestNamesForRunPattern is what TestRunPatternSelectsOneTest runs in a process of its own:
+// subtests that pass and have these names.
 func TestNamesForRunPattern(t *testing.T) {
 	if os.Getenv("PARITY_TEST_NAMES") == "" {
 		t.Skip("a helper of TestRunPatternSelectsOneTest")

@@ -96,7 +96,8 @@ func (a *Assertion) judge(t *testing.T, c *judge.Comparison, run judge.LayerRun,
 	}
 }
 
-// inherit is the failure of a layer that made no error: one line, for one bug makes everything after it differ.
+// inherit is the failure of a layer that made no error: one line, for one bug makes everything
+// after it differ.
 func inherit(t *testing.T, from string) {
 	t.Helper()
 	t.Attr("parity.blame", from)

@@ -11,7 +11,8 @@ import (
 	"github.com/goparity/goparity/internal/session"
 )
 
-// scope is what one test asserts: it lives from the first call with its *testing.T to the end of that test.
+// scope is what one test asserts: it lives from the first call with its *testing.T to the end of
+// that test.
 type scope struct {
 	t        *testing.T
 	fixture  *session.Fixture
@@ -29,7 +30,8 @@ var (
 	scopes   = map[*testing.T]*scope{}
 )
 
-// scopeOf finds the scope of a test. Its end is registered first, so that it runs after all other clean-ups of the test.
+// scopeOf finds the scope of a test. Its end is registered first, so that it runs after all other
+// clean-ups of the test.
 func scopeOf(t *testing.T) *scope {
 	t.Helper()
 	scopesMu.Lock()
@@ -57,8 +59,8 @@ func forget(t *testing.T) {
 	scopesMu.Unlock()
 }
 
-// Use chooses the fixture of this test, by its folder or the last element of it, where TestMain names several. It must come before
-// the first assertion.
+// Use chooses the fixture of this test, by its folder or the last element of it, where TestMain
+// names several. It must come before the first assertion.
 func Use(t *testing.T, fixture string) {
 	t.Helper()
 	s := scopeOf(t)
@@ -72,7 +74,8 @@ func Use(t *testing.T, fixture string) {
 	s.fixture = f
 }
 
-// open compares the runs, once per process, and reports what is wrong with the fixture as subtests of their own.
+// open compares the runs, once per process, and reports what is wrong with the fixture as subtests
+// of their own.
 func (s *scope) open() *judge.Comparison {
 	s.t.Helper()
 	if s.fixture == nil {

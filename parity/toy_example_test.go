@@ -16,8 +16,8 @@ import (
 	"github.com/goparity/goparity/tensor/safetensors"
 )
 
-// goTest does what go test does in a package whose TestMain names the fixture "toy": the reference's
-// goldens, and a candidate that is off by the rounding of float32.
+// goTest does what go test does in a package whose TestMain names the fixture "toy": the
+// reference's goldens, and a candidate that is off by the rounding of float32.
 func goTest(test func(*testing.T)) {
 	dir, err := os.MkdirTemp("", "parity")
 	if err == nil {

@@ -31,8 +31,8 @@ import (
 //	layers.0 = add: embed; layers.0.mlp
 //	choice = argmax: layers.0          int64
 //
-// A layer records its inputs, but for those from layers inside it, and its output. All arithmetic is float64, rounded to the type of
-// the run after each layer.
+// A layer records its inputs, but for those from layers inside it, and its output. All arithmetic
+// is float64, rounded to the type of the run after each layer.
 type toy struct{ layers []toyLayer }
 
 type toyLayer struct {
@@ -76,8 +76,9 @@ type toyRun struct {
 	edits                                    []toyEdit
 }
 
-// toyEdit spoils the output of one layer, and with it all that follows: -NAME does not record the layer, NAME*X scales its output,
-// NAME[i]=X sets one element, NAME:PORT renames the output, NAME~WIDTH cuts its rows.
+// toyEdit spoils the output of one layer, and with it all that follows: -NAME does not record the
+// layer, NAME*X scales its output, NAME[i]=X sets one element, NAME:PORT renames the output,
+// NAME~WIDTH cuts its rows.
 type toyEdit struct {
 	layer string
 	drop  bool
@@ -186,7 +187,7 @@ func (m *toy) write(dir string, r toyRun) error {
 	return os.WriteFile(filepath.Join(dir, dump.RunFile), data, 0o644)
 }
 
-// tokens gives six ids for the prefill and one for each step after it.
+// tokens returns six ids for the prefill and one for each step after it.
 func tokens(caseName string, step int) []int {
 	n := 6
 	if step > 0 {
@@ -347,7 +348,8 @@ func weights(seed, rows, cols int) [][]float64 {
 	return w
 }
 
-// writeStep writes the tensors of one pass, a file each or all in one. Names with slashes cannot be files: then files are numbered.
+// writeStep writes the tensors of one pass, a file each or all in one. Names with slashes cannot be
+// files: then files are numbered.
 func writeStep(dir, step string, r toyRun, entries []tensor.Named) (order []dump.OrderEntry, err error) {
 	if err := os.MkdirAll(filepath.Join(dir, step), 0o755); err != nil {
 		return nil, err

@@ -18,9 +18,11 @@ type TryInput struct {
 // Fits says how well a calculation fits: relative L2 of its first output.
 type Fits = diagnose.Fits
 
-// Try tells how well a calculation of your own fits a layer, to verify a fix, or a guess at what the candidate does, before anything is compiled
-// anew. It is called with the candidate's inputs, to see whether it explains what the candidate has, and with the golden ones, to see whether it
-// is right. The test fails if it does neither in some forward pass. Both numbers are logged and returned, one Fits for each pass.
+// Try tells how well a calculation of your own fits a layer, to verify a fix, or a guess at what
+// the candidate does, before anything is compiled again. It is called with the candidate's inputs,
+// to see whether it explains what the candidate has, and with the golden ones, to see whether it is
+// right. The test fails if it does neither in some forward pass. Both numbers are logged and
+// returned, one Fits for each pass.
 func Try(t *testing.T, layer string, calculate func(TryInput) (*tensor.Tensor, error)) []Fits {
 	t.Helper()
 	c := scopeOf(t).open()

@@ -8,17 +8,17 @@ import (
 	"sync"
 )
 
-// Float64s decodes elements start, start+1, … in row-major order into dst and returns how many it wrote: len(dst), or
-// less at the end. Floats and integers up to 32 bits are exact; 64-bit integers are rounded to nearest (see Int64s).
-// Bools become 0 and 1 (any byte but 0 is true).
+// Float64s decodes elements start, start+1, … into dst and returns how many it wrote: len(dst), or
+// less at the end. NaN and infinities are kept. All is exact, but 64-bit integers are rounded to
+// nearest: see [Tensor.Int64s]. Bools become 0 and 1 (any byte but 0 is true).
 func (t *Tensor) Float64s(dst []float64, start int) int {
 	return walk(t, len(dst), start, func(at, from, n, step int) {
 		decodeFloat64(dst[at:at+n], t.data[from:], t.dtype, step*t.dtype.Size(), t.big)
 	})
 }
 
-// Int64s decodes integers and bools like Float64s, without rounding. Values of uint64 from 2^63 on wrap to negative ones.
-// It panics for floats.
+// Int64s decodes integers and bools like [Tensor.Float64s], without rounding. Values of uint64 from
+// 2^63 on wrap to negative ones. It panics for floats.
 func (t *Tensor) Int64s(dst []int64, start int) int {
 	if t.dtype.IsFloat() {
 		panic("tensor: Int64s of " + t.dtype.String())
@@ -28,7 +28,8 @@ func (t *Tensor) Int64s(dst []int64, start int) int {
 	})
 }
 
-// Float32s decodes like Float64s. It panics for types with values that float32 does not hold: float64, and integers of 32 bits and more.
+// Float32s decodes like [Tensor.Float64s]. It panics for types with values that float32 does not hold:
+// float64, and integers of 32 bits and more.
 func (t *Tensor) Float32s(dst []float32, start int) int {
 	if t.dtype.Size() > 2 && t.dtype != F32 {
 		panic("tensor: Float32s of " + t.dtype.String())
@@ -38,8 +39,8 @@ func (t *Tensor) Float32s(dst []float32, start int) int {
 	})
 }
 
-// Gather copies elements start, start+1, … in row-major order to dst as they are, least significant byte first, and returns how many it
-// copied: as many as dst holds, or less at the end.
+// Gather copies the bytes of elements start, start+1, … to dst, each least significant byte first, and
+// returns how many elements it copied: as many as dst holds, or less at the end.
 func (t *Tensor) Gather(dst []byte, start int) int {
 	size := t.dtype.Size()
 	done := 0
@@ -51,7 +52,8 @@ func (t *Tensor) Gather(dst []byte, start int) int {
 	})
 }
 
-// gatherTurned copies whole rows of a matrix that lies column by column, tile by tile: neighbours of a column share a cache line.
+// gatherTurned copies whole rows of a matrix that lies column by column, tile by tile: neighbours
+// of a column share a cache line.
 func (t *Tensor) gatherTurned(dst []byte, start int) (done int) {
 	const together, tile = 64, 64
 	size, rank, cols := t.dtype.Size(), len(t.shape), t.RowLen()
@@ -74,7 +76,7 @@ func (t *Tensor) gatherTurned(dst []byte, start int) (done int) {
 	return done
 }
 
-// At decodes one element by its row-major index.
+// At decodes element i. It panics if there is none.
 func (t *Tensor) At(i int) float64 {
 	var v [1]float64
 	if i < 0 || t.Float64s(v[:], i) != 1 {
@@ -83,7 +85,7 @@ func (t *Tensor) At(i int) float64 {
 	return v[0]
 }
 
-// Index turns a row-major element number into an index per axis.
+// Index returns the index per axis of element i.
 func (t *Tensor) Index(i int) []int {
 	idx := make([]int, len(t.shape))
 	for a := len(t.shape) - 1; a >= 0; a-- {
@@ -95,8 +97,9 @@ func (t *Tensor) Index(i int) []int {
 	return idx
 }
 
-// walk visits the elements [start, start+n) as runs of equal step: at is the position in the output, from the byte offset of
-// the run's first element, step the distance of neighbours in elements.
+// walk visits the elements [start, start+n) as runs of equal step: at is the position in the
+// output, from the byte offset of the run's first element, step the distance of neighbours in
+// elements.
 func walk(t *Tensor, n, start int, run func(at, from, n, step int)) int {
 	total := t.Len()
 	if start < 0 || start >= total {
@@ -368,7 +371,7 @@ func (t *Tensor) appendBytes(dst []byte) []byte {
 	return dst
 }
 
-// WriteTo writes all elements, little-endian and in row-major order, a block at a time.
+// WriteTo writes all elements, little-endian and in row-major order, and returns the number of bytes.
 func (t *Tensor) WriteTo(w io.Writer) (int64, error) {
 	if b, ok := t.Bytes(); ok {
 		n, err := w.Write(b)
@@ -398,7 +401,8 @@ func (t *Tensor) WriteTo(w io.Writer) (int64, error) {
 	return written, nil
 }
 
-// Of makes a tensor of Go values, for tests and for [parity.Func]-like engines; the values are copied.
+// Of returns a tensor of Go values, which are copied. The error is for a shape that wants another
+// number of them.
 func Of[T bool | int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | float32 | float64](values []T, shape ...int) (*Tensor, error) {
 	var zero T
 	d := map[any]DType{false: Bool, int8(0): I8, uint8(0): U8, int16(0): I16, uint16(0): U16, int32(0): I32, uint32(0): U32,

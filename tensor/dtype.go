@@ -8,7 +8,8 @@ import (
 // DType is the element type of a tensor.
 type DType uint8
 
-// The element types that can be read and compared. Complex types are refused by name when a file declares one.
+// The element types that can be read and compared. Complex types are refused by name when a file
+// declares one.
 const (
 	Invalid    DType = iota
 	Bool             // one byte, zero is false
@@ -80,16 +81,16 @@ func (d DType) info() *dtypeInfo {
 	return &dtypes[d]
 }
 
-// String is torch's name of the type: "float32", "bfloat16", "int64".
+// String returns torch's name of the type: "float32", "bfloat16", "int64".
 func (d DType) String() string { return d.info().name }
 
-// Short is the name of the type in --raw and in tables: "f32", "bf16", "i64".
+// Short returns the name of the type in --raw and in tables: "f32", "bf16", "i64".
 func (d DType) Short() string { return d.info().short }
 
-// Size is the size of an element in bytes.
+// Size returns the size of an element in bytes.
 func (d DType) Size() int { return d.info().size }
 
-// Kind tells floats, integers and bools apart.
+// Kind returns whether elements are floats, integers or bools.
 func (d DType) Kind() Kind { return d.info().kind }
 
 // IsFloat reports whether elements are floating point numbers.
@@ -98,8 +99,9 @@ func (d DType) IsFloat() bool { return d != Invalid && d.info().kind == KindFloa
 // Signed reports whether the type has negative values.
 func (d DType) Signed() bool { return d.info().signed }
 
-// Epsilon is the unit roundoff 2^−p of a float with p significant bits: the largest relative error of
-// rounding a real number to it (float32 5.96e-8, bfloat16 3.9e-3). It is 0 for integers and bools.
+// Epsilon returns the unit roundoff 2^−p of a float with p significant bits: the largest relative error
+// of rounding a number to it, subnormals aside (float32 5.96e-8, bfloat16 3.9e-3). It is 0 for
+// integers and bools.
 func (d DType) Epsilon() float64 {
 	e := 1.0
 	for range d.info().digits {
@@ -111,8 +113,8 @@ func (d DType) Epsilon() float64 {
 	return e
 }
 
-// ParseDType finds a type by its long or short name, case ignored; "half", "float", "double", "int", "long" and the like of
-// torch are known too. The error lists what is known.
+// ParseDType returns the type of a long or short name, case ignored; "half", "float", "double", "int",
+// "long" and the like of torch are known as well. The error lists what is known.
 func ParseDType(s string) (DType, error) {
 	name := strings.TrimPrefix(strings.ToLower(strings.TrimSpace(s)), "torch.")
 	if d, ok := dtypeAlias[name]; ok {
@@ -139,7 +141,7 @@ var dtypeAlias = map[string]DType{
 	"si8": I8, "si16": I16, "si32": I32, "si64": I64, "ui8": U8, "ui16": U16, "ui32": U32, "ui64": U64, // MAX's logs
 }
 
-// MarshalText writes the long name.
+// MarshalText returns the long name.
 func (d DType) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // UnmarshalText reads any name that ParseDType knows.

@@ -12,7 +12,8 @@ var (
 	ErrTruncated = errors.New("truncated file")
 	// ErrCorrupt: the file contradicts itself or its format.
 	ErrCorrupt = errors.New("corrupt file")
-	// ErrUnsupported: the file is well-formed, but holds what cannot be compared (complex numbers, sparse tensors, code).
+	// ErrUnsupported: the file is well-formed, but holds what cannot be compared (complex numbers,
+	// sparse tensors, code).
 	ErrUnsupported = errors.New("unsupported content")
 	// ErrLFSPointer: the file is a git-lfs pointer, its content was never fetched.
 	ErrLFSPointer = errors.New("git-lfs pointer")

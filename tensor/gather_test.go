@@ -9,7 +9,7 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Gather gives the bytes of a copy, from any element on, and Float32s its values.
+// Gather returns the bytes of a copy, from any element on, and Float32s its values.
 func TestGather(t *testing.T) {
 	for _, d := range []tensor.DType{tensor.U8, tensor.F8E5M2, tensor.BF16, tensor.F32, tensor.F64} {
 		data := make([]byte, 3*70*45*d.Size())

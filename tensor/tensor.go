@@ -16,8 +16,8 @@ type Place struct {
 	Offset int64  // of the storage in the file; −1 where it is compressed there
 }
 
-// A Tensor is a typed, strided, read-only view of bytes. It is immutable and safe for concurrent use, as long as the file
-// behind it is open.
+// A Tensor is a typed, strided, read-only view of bytes. It is immutable and safe for concurrent
+// use, as long as the file behind it is open.
 type Tensor struct {
 	dtype   DType
 	shape   []int
@@ -39,7 +39,8 @@ type Spec struct {
 	Place     Place
 }
 
-// FromSpec makes a tensor of a description. It fails if an element would lie outside Data, and never allocates more than the shape.
+// FromSpec returns the tensor that a description means. The error is for a shape or strides that are
+// no such, and for an element that would lie outside Data.
 func FromSpec(s Spec) (*Tensor, error) {
 	if s.DType == Invalid || s.DType >= numDTypes {
 		return nil, fmt.Errorf("invalid dtype %d", s.DType)
@@ -78,7 +79,8 @@ func FromSpec(s Spec) (*Tensor, error) {
 	return t, nil
 }
 
-// New makes a contiguous little-endian tensor over data, which must have exactly the size of the shape. It is not copied.
+// New returns a contiguous little-endian tensor over data, which is not copied. The error is for data
+// that have not the size of the shape.
 func New(d DType, shape []int, data []byte) (*Tensor, error) {
 	n, err := NumBytes(d, shape)
 	if err != nil {
@@ -90,7 +92,8 @@ func New(d DType, shape []int, data []byte) (*Tensor, error) {
 	return FromSpec(Spec{DType: d, Shape: shape, Data: data})
 }
 
-// NumElems is the product of the shape. It fails on negative sizes, on more than MaxRank axes and on overflow.
+// NumElems returns the product of the shape, 1 for a scalar. The error is for negative sizes, more than
+// [MaxRank] axes and overflow.
 func NumElems(shape []int) (int, error) {
 	if len(shape) > MaxRank {
 		return 0, fmt.Errorf("%d axes, at most %d are read", len(shape), MaxRank)
@@ -116,7 +119,7 @@ func NumElems(shape []int) (int, error) {
 	return int(n), nil
 }
 
-// NumBytes is the size in bytes of a contiguous tensor.
+// NumBytes returns the size in bytes of a contiguous tensor. Errors are those of [NumElems].
 func NumBytes(d DType, shape []int) (int, error) {
 	n, err := NumElems(shape)
 	if err != nil {
@@ -128,22 +131,24 @@ func NumBytes(d DType, shape []int) (int, error) {
 	return n * d.Size(), nil
 }
 
-// DType is the element type.
+// DType returns the element type.
 func (t *Tensor) DType() DType { return t.dtype }
 
-// Shape is the size of each axis, outermost first; the caller must not change it. A scalar has none.
+// Shape returns the size of each axis, outermost first; a scalar has none. The caller must not change
+// it.
 func (t *Tensor) Shape() []int { return t.shape }
 
-// Strides gives the distance between neighbours along each axis, in elements; the caller must not change it.
+// Strides returns the distance between neighbours along each axis, in elements; 0 repeats an element.
+// The caller must not change it.
 func (t *Tensor) Strides() []int { return t.strides }
 
-// Place says where the bytes come from.
+// Place returns where the bytes come from.
 func (t *Tensor) Place() Place { return t.place }
 
 // BigEndian reports whether the bytes of an element lie most significant first.
 func (t *Tensor) BigEndian() bool { return t.big }
 
-// Len is the number of elements: 1 for a scalar, 0 if an axis is empty.
+// Len returns the number of elements: 1 for a scalar, 0 if an axis is empty.
 func (t *Tensor) Len() int {
 	n := 1
 	for _, d := range t.shape {
@@ -152,7 +157,7 @@ func (t *Tensor) Len() int {
 	return n
 }
 
-// RowLen is the number of elements of a row, which is everything at one index of all axes but the last; 1 for a scalar.
+// RowLen returns the number of elements of a row, the size of the last axis; 1 for a scalar.
 func (t *Tensor) RowLen() int {
 	if len(t.shape) == 0 {
 		return 1
@@ -172,7 +177,8 @@ func (t *Tensor) Contiguous() bool {
 	return true
 }
 
-// Bytes gives the elements as they lie in the file, without a copy, if they are contiguous and little-endian.
+// Bytes returns the elements as they lie in the file, without a copy. ok is false if they are not
+// contiguous and little-endian.
 func (t *Tensor) Bytes() (data []byte, ok bool) {
 	if !t.Contiguous() || t.big {
 		return nil, false
@@ -180,7 +186,7 @@ func (t *Tensor) Bytes() (data []byte, ok bool) {
 	return t.data[t.base : t.base+t.Len()*t.dtype.Size()], true
 }
 
-// String is a short description: "float32[1 13 384]".
+// String returns type and shape: "float32[1 13 384]".
 func (t *Tensor) String() string { return t.dtype.String() + FormatShape(t.shape) }
 
 // FormatShape writes a shape as reports do: "[1 13 384]".
@@ -198,7 +204,7 @@ func rowMajor(shape []int) []int {
 	return s
 }
 
-// lastOffset gives the largest element offset of a non-empty view; ok is false on overflow.
+// lastOffset returns the largest element offset of a non-empty view; ok is false on overflow.
 func lastOffset(shape, strides []int) (last int, ok bool) {
 	for i, d := range shape {
 		hi, span := bits.Mul64(uint64(d-1), uint64(strides[i]))

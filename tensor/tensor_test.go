@@ -104,7 +104,7 @@ func floats(x *tensor.Tensor) []float64 {
 	return out[:x.Float64s(out, 0)]
 }
 
-// fill gives a tensor of n elements whose bytes are all different codes of small positive numbers.
+// fill returns a tensor of n elements whose bytes are all different codes of small positive numbers.
 func fill(t *testing.T, d tensor.DType, n int, big bool) (x *tensor.Tensor, want []float64) {
 	t.Helper()
 	data := make([]byte, 0, n*d.Size())

@@ -11,7 +11,8 @@ func (t *Tensor) with(shape, strides []int, base int) *Tensor {
 	return &v
 }
 
-// Slice keeps the indices from ≤ i < to of one axis. It is a view.
+// Slice keeps the indices from ≤ i < to of one axis. The result is a view; the error is for an axis or
+// a range that the tensor does not have.
 func (t *Tensor) Slice(axis, from, to int) (*Tensor, error) {
 	if axis < 0 || axis >= len(t.shape) {
 		return nil, fmt.Errorf("tensor: slice: axis %d of a tensor with %d axes", axis, len(t.shape))
@@ -28,8 +29,8 @@ func (t *Tensor) Slice(axis, from, to int) (*Tensor, error) {
 	return t.with(shape, clone(t.strides), base), nil
 }
 
-// Transpose reorders the axes: axis i of the result is axis order[i] of t. Without an order the last two axes are exchanged.
-// It is a view.
+// Transpose reorders the axes: axis i of the result is axis order[i] of t. Without an order the last
+// two axes are exchanged. The result is a view; the error is for what is no order of the axes.
 func (t *Tensor) Transpose(order ...int) (*Tensor, error) {
 	n := len(t.shape)
 	if len(order) == 0 {
@@ -54,7 +55,8 @@ func (t *Tensor) Transpose(order ...int) (*Tensor, error) {
 	return t.with(shape, strides, t.base), nil
 }
 
-// Reshape gives the same elements in row-major order another shape. It is a view where strides can say so, else a copy.
+// Reshape returns the same elements, in row-major order, in another shape. The result is a view where
+// strides can say so, else a copy; the error is for a shape of another number of elements.
 func (t *Tensor) Reshape(shape ...int) (*Tensor, error) {
 	n, err := NumElems(shape)
 	if err != nil {
@@ -73,8 +75,9 @@ func (t *Tensor) Reshape(shape ...int) (*Tensor, error) {
 	return c.with(clone(shape), rowMajor(shape), 0), nil
 }
 
-// reshapeStrides finds strides for a new shape over the same elements: runs of axes of equal element count are matched
-// from the left, and a run can be cut anew if its axes follow each other without gaps. Sizes are not zero here.
+// reshapeStrides finds strides for a new shape over the same elements: runs of axes of equal
+// element count are matched from the left, and a run can be cut again if its axes follow each other
+// without gaps. Sizes are not zero here.
 func reshapeStrides(shape, strides, want []int) ([]int, bool) {
 	var oldShape, oldStrides []int
 	for i, d := range shape {
@@ -117,7 +120,8 @@ func reshapeStrides(shape, strides, want []int) ([]int, bool) {
 	return out, true
 }
 
-// Broadcast repeats axes of size 1 to the wanted shape, as numpy does, without a copy.
+// Broadcast repeats axes of size 1, and adds axes in front, up to the wanted shape, as numpy does. The
+// result is a view; the error is for a shape that does not fit.
 func (t *Tensor) Broadcast(shape ...int) (*Tensor, error) {
 	if _, err := NumElems(shape); err != nil {
 		return nil, fmt.Errorf("tensor: broadcast: %w", err)
@@ -135,14 +139,15 @@ func (t *Tensor) Broadcast(shape ...int) (*Tensor, error) {
 	return t.with(clone(shape), strides, t.base), nil
 }
 
-// Copy gives a contiguous little-endian tensor with the same elements in memory of its own.
+// Copy returns a contiguous little-endian tensor with the same elements in memory of its own.
 func (t *Tensor) Copy() *Tensor {
 	data := make([]byte, 0, t.Len()*t.dtype.Size())
 	data = t.appendBytes(data)
 	return &Tensor{dtype: t.dtype, shape: clone(t.shape), strides: rowMajor(t.shape), data: data, place: t.place}
 }
 
-// Concat joins tensors of one dtype along an axis into a copy. All other axes must agree.
+// Concat joins tensors along an axis into a copy. The error is for another type or another size of any
+// other axis.
 func Concat(axis int, parts ...*Tensor) (*Tensor, error) {
 	if len(parts) == 0 {
 		return nil, fmt.Errorf("tensor: concat: no tensors")
@@ -185,8 +190,8 @@ func Concat(axis int, parts ...*Tensor) (*Tensor, error) {
 	return New(first.dtype, shape, data)
 }
 
-// SelectRows copies those rows for which keep is true into a tensor of shape [kept, rowLen]. keep has an element per row
-// in row-major order of all axes but the last.
+// SelectRows copies the rows for which keep is true into a tensor of shape [kept, rowLen]. keep has
+// one element per row; the error is for another number.
 func (t *Tensor) SelectRows(keep []bool) (*Tensor, error) {
 	n, rows := t.RowLen(), 1
 	for _, d := range t.shape[:max(len(t.shape)-1, 0)] {

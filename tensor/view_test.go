@@ -127,7 +127,7 @@ func randomStep(t *testing.T, r *rand.Rand, x *tensor.Tensor, m model) (*tensor.
 			return old
 		}), " transpose"
 	case 2:
-		// The same elements in another shape: its prime factors, dealt out anew.
+		// The same elements in another shape: its prime factors, dealt out again.
 		shape := make([]int, 1+r.IntN(4))
 		for a := range shape {
 			shape[a] = 1

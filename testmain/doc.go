@@ -1,9 +1,11 @@
-// Package testmain runs the parity tests of a package: it opens the fixtures, replays the candidate's recorded run, renews goldens on
-// request, and writes the report when all tests are done.
+// Package testmain runs the parity tests of a package: it opens the fixtures, replays the
+// candidate's recorded run, renews goldens on request, and writes the report when all tests are
+// done.
 //
 //	func TestMain(m *testing.M) { testmain.Main(m, testmain.Fixture("fixtures/minilm")) }
 //
-// Flags, each with an environment variable that does the same where a flag would break packages without parity tests:
+// Flags, each with an environment variable that does the same where a flag would break packages
+// without parity tests:
 //
 //	-parity.run=WHAT     PARITY_RUN           judge the recorded run (replay), or run the candidate now on the cpu or gpu
 //	-parity.inherited=X  PARITY_INHERITED     what a test does whose layer only passes on an error: fail, in one line, or skip
@@ -16,5 +18,7 @@
 //	-parity.diagnose=X   PARITY_DIAGNOSE      time to find the cause of a failure: off, fast (1.5 s) or full (10 s, the default)
 //	-parity.out=DIR      PARITY_OUT           where report.json and report.txt go
 //
-// PARITY_UPDATE_IN_CI=1 allows updates where CI is set. Nothing here is served from Go's test cache.
+// A flag wins over its variable. PARITY_UPDATE_IN_CI=1 allows updates where CI is set. Nothing here
+// is served from Go's test
+// cache.
 package testmain

@@ -23,7 +23,8 @@ func ExampleMain() {
 	// parity: toy: PASS: 1 layer, 1 tensor compared, worst row rel. L2 0 at norm output, limit 1e-4
 }
 
-// A cause of your own: this candidate is known to scale the output of its norms by the square root of the width.
+// A cause of your own: this candidate is known to scale the output of its norms by the square root
+// of the width.
 func ExampleHypotheses() {
 	scaled := parity.HypothesisFunc(func(s *parity.Scene) []parity.Prediction {
 		if s.Target == nil || !strings.HasSuffix(s.Target.Layer, "norm") || s.Target.Port != "output" {

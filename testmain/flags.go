@@ -11,8 +11,8 @@ import (
 )
 
 // registerFlags binds each setting of c to its flag, whose default is its environment variable; the
-// error is of a variable. It is called when Main runs, after every package's init: a flag of another
-// library is used, never redefined.
+// error is of a variable. It is called when Main runs, after every package's init: a flag of
+// another library is used, never redefined.
 func registerFlags(fs *flag.FlagSet, c *session.Config, getenv func(string) string) error {
 	// asked is what the variable says, or the flag where Main ran before, as tests of it do.
 	asked := func(name, env string) (value string, known bool) {

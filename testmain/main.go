@@ -22,15 +22,18 @@ type optionFunc func(*session.Config)
 
 func (f optionFunc) apply(c *session.Config) { f(c) }
 
-// Fixture names a fixture's folder, relative to the package. With several, tests choose with parity.Use.
+// Fixture names a fixture's folder, relative to the package. With several, tests choose with
+// parity.Use.
 func Fixture(dir string) Option {
 	return optionFunc(func(c *session.Config) { c.Fixtures = append(c.Fixtures, dir) })
 }
 
-// Eager runs the candidate of a live run before the first test, in place of lazily at the first comparison.
+// Eager runs the candidate of a live run before the first test, in place of lazily at the first
+// comparison.
 func Eager() Option { return optionFunc(func(c *session.Config) { c.Eager = true }) }
 
-// Hypotheses adds causes of your own, which are tried first when a run fails: see parity.Hypothesis.
+// Hypotheses adds causes of your own, which are tried first when a run fails: see
+// parity.Hypothesis.
 func Hypotheses(h ...parity.Hypothesis) Option {
 	return optionFunc(func(c *session.Config) { c.Hypotheses = append(c.Hypotheses, h...) })
 }
@@ -103,8 +106,9 @@ func testFlag(name string) string {
 	return ""
 }
 
-// neverCache keeps go test from serving this result again: it cannot see dumps outside the module, nor what was read before the tests
-// ran. Without its log of opened files it does not cache (facts of cmd/go: "reading testlog: no such file").
+// neverCache keeps go test from serving this result again: it cannot see dumps outside the module,
+// nor what was read before the tests ran. Without its log of opened files it does not cache (facts
+// of cmd/go: "reading testlog: no such file").
 func neverCache() {
 	if log := testFlag("test.testlogfile"); log != "" {
 		os.Remove(log)

@@ -34,7 +34,7 @@ func setFlag(t *testing.T, name, value string) {
 	t.Cleanup(func() { require.NoError(t, f.Value.Set(was)) })
 }
 
-// clean makes a process in which nobody asked for anything.
+// clean makes a process in which no one asked for anything.
 func clean(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"PARITY_REPLAY", "PARITY_RECORD", "PARITY_UPDATE", "PARITY_GOLDEN_DUMP", "PARITY_OUT", "PARITY_RUN", "CI"} {
@@ -48,7 +48,8 @@ func clean(t *testing.T) {
 	setFlag(t, "test.count", "1")
 }
 
-// fixture makes a fixture folder without goldens and two dumps of one layer, of the reference and of the candidate.
+// fixture makes a fixture folder without goldens and two dumps of one layer, of the reference and
+// of the candidate.
 func fixture(t *testing.T) (dir, ref, cand string) {
 	t.Helper()
 	dir, ref, cand, err := toy(t.TempDir())

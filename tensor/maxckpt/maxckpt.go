@@ -33,7 +33,8 @@ var dtypes = map[byte]tensor.DType{
 // Types that MAX has and [tensor.DType] has not.
 var unsupported = map[byte]string{64: "float4_e2m1fn", 65: "float6_e2m3fn", 66: "float6_e3m2fn", 74: "float8_e3m4"}
 
-// Open maps a .max file. Its only tensor has the name that the file holds. All errors are a [*tensor.FormatError].
+// Open maps a .max file. Its only tensor has the name that the file holds. All errors are a
+// [*tensor.FormatError].
 func Open(path string) (*tensor.File, error) { return format.Open(name, path, decode) }
 
 // Decode is Open for content in memory; file is what errors call it. The tensor is a view of data.
@@ -117,7 +118,8 @@ func decode(f *tensor.File, data []byte) error {
 	return nil
 }
 
-// Write writes a tensor as MAX does, the elements right behind the header. Equal tensors give equal bytes.
+// Write writes a tensor as MAX does, the elements right behind the header. Equal tensors give equal
+// bytes.
 func Write(w io.Writer, name string, t *tensor.Tensor) error {
 	if !utf8.ValidString(name) || len(name) > math.MaxInt32 {
 		return fmt.Errorf("maxckpt: write: %.80q is no name: want UTF-8", name)

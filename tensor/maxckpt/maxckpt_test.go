@@ -146,7 +146,8 @@ func TestDamage(t *testing.T) {
 		tensortest.Truncated(t, maxckpt.Decode, data)
 		key := 28 + int(binary.LittleEndian.Uint32(data[24:]))
 		for _, at := range tensortest.Flipped(t, maxckpt.Decode, data, 0, key+2) {
-			// What stays well-formed is another minor version, another name, or another type of the same size.
+			// What stays well-formed is another minor version, another name, or another type of the
+			// same size.
 			require.True(t, at >= 12 && at < 16 || at >= 28 && at <= key, "byte %d of %s", at, name)
 		}
 	}

@@ -94,7 +94,8 @@ func (r reader) member(path string, data []byte, m *zip.File) (*tensor.Tensor, e
 	return nil, fail(tensor.ErrUnsupported, int(at), "compression method %d, known are 0 (stored) and 8 (deflate)", m.Method)
 }
 
-// inflate gives a compressed member. It allocates no more than its header declares and the compressed bytes can hold.
+// inflate returns a compressed member. It allocates no more than its header declares and the
+// compressed bytes can hold.
 func (r reader) inflate(m *zip.File) ([]byte, error) {
 	size := m.UncompressedSize64
 	if size/maxRatio > m.CompressedSize64 {

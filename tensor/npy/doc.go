@@ -7,16 +7,19 @@
 //	10|12   N bytes  {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), } and spaces; Latin-1, in version 3.0 UTF-8
 //	…       bytes    the elements, to the end of the file
 //
-// Arrays in Fortran order and of big-endian elements are read where they lie, and so are the members of an archive that are not
-// compressed. Compressed ones are inflated into memory: to the size that their header declares, in all to 1 GiB or 16 times the size of
-// the archive, whichever is more. An archive names its tensors without ".npy"; the tensor of a .npy has no name.
+// Arrays in Fortran order and of big-endian elements are read where they lie, and so are the
+// members of an archive that are not compressed. Compressed ones are inflated into memory: to the
+// size that their header declares, in all to 1 GiB or 16 times the size of the archive, whichever
+// is more. An archive names its tensors without ".npy"; the tensor of a .npy has no name.
 //
-// numpy does not know the small floats of ml_dtypes (which jax, mlx and others use) and writes what is left of them:
+// numpy does not know the small floats of ml_dtypes (which jax, mlx and others use) and writes what
+// is left of them:
 //
 //	descr   read as
 //	<V2     bfloat16, the only type of 16 bits
 //	<f1     float8_e5m2, the only one that calls itself a float
 //	<V1     any other type of 8 bits or less: which one is lost; see [OpenAs]
 //
-// Structured types, complex numbers, dates, text and Python objects are refused by name. Nothing is ever unpickled.
+// Structured types, complex numbers, dates, text and Python objects are refused by name. Nothing is
+// ever unpickled.
 package npy

@@ -19,7 +19,8 @@ type header struct {
 	shape   []int
 }
 
-// strides is nil for row-major order. The first axis of an array in Fortran order is the one without gaps.
+// strides is nil for row-major order. The first axis of an array in Fortran order is the one
+// without gaps.
 func (h *header) strides() []int {
 	if !h.fortran || h.payload == 0 {
 		return nil
@@ -33,7 +34,8 @@ func (h *header) strides() []int {
 	return s
 }
 
-// parseHeader reads the beginning of an array; data may end behind the header. Offsets of errors count from its start.
+// parseHeader reads the beginning of an array; data may end behind the header. Offsets of errors
+// count from its start.
 func parseHeader(data []byte, small tensor.DType) (*header, error) {
 	if n := min(len(data), len(magic)); string(data[:n]) != magic[:n] {
 		return nil, fail(tensor.ErrCorrupt, 0, "begins with %q, a .npy file with %q", data[:n], magic)
@@ -67,7 +69,8 @@ func parseHeader(data []byte, small tensor.DType) (*header, error) {
 	return h, nil
 }
 
-// scanner reads the Python literal of a header. It knows what numpy writes: a dict of a string, a bool and a tuple of integers.
+// scanner reads the Python literal of a header. It knows what numpy writes: a dict of a string, a
+// bool and a tuple of integers.
 type scanner struct {
 	text  string
 	at    int // in text

@@ -14,11 +14,13 @@ const (
 	magic = "\x93NUMPY"
 )
 
-// Open maps a .npy or .npz file; the content says which of the two it is. All errors are a [*tensor.FormatError].
+// Open maps a .npy or .npz file; the content says which of the two it is. All errors are a
+// [*tensor.FormatError].
 func Open(path string) (*tensor.File, error) { return OpenAs(path, tensor.Invalid) }
 
-// OpenAs is Open for arrays of the 8-bit floats of ml_dtypes, of which numpy writes the size only (descr "<V1"): those are read as small,
-// which must have a size of one byte. All other arrays are read as what they are.
+// OpenAs is Open for arrays of the 8-bit floats of ml_dtypes, of which numpy writes the size only
+// (descr "<V1"): those are read as small, which must have a size of one byte. All other arrays are
+// read as what they are.
 func OpenAs(path string, small tensor.DType) (*tensor.File, error) {
 	return format.Open(name, path, reader{small}.decode)
 }

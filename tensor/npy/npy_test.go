@@ -21,7 +21,7 @@ import (
 	"github.com/goparity/goparity/tensor/npy"
 )
 
-// small gives the 8-bit type that the name of a file says and numpy has lost.
+// small returns the 8-bit type that the name of a file says and numpy has lost.
 func small(file string) tensor.DType {
 	if !strings.HasPrefix(file, "float8_") || strings.HasPrefix(file, "float8_e5m2.") {
 		return tensor.Invalid
@@ -238,7 +238,8 @@ func deflated(t *testing.T, name string, content []byte) *zip.FileHeader {
 func TestArchives(t *testing.T) {
 	x := array(dict("'<f4'", "False", "(1000,)"), 4000)
 	lie := func(h *zip.FileHeader, change func(h *zip.FileHeader)) *zip.FileHeader { change(h); return h }
-	// 64 MiB could come out of 65 KiB; this is refused before anything is inflated, so the content does not matter.
+	// 64 MiB could come out of 65 KiB; this is refused before anything is inflated, so the content
+	// does not matter.
 	bomb := lie(stored("", make([]byte, 1<<26/1032+1)), func(h *zip.FileHeader) { h.Method, h.UncompressedSize64 = zip.Deflate, 1<<26 })
 	var many []*zip.FileHeader
 	for i := range 17 {
@@ -308,7 +309,8 @@ func TestDamage(t *testing.T) {
 		unnoticed := tensortest.Flipped(t, npy.Decode, data, 0, len(data))
 		if strings.HasSuffix(file, ".npy") {
 			for _, at := range unnoticed {
-				// What stays well-formed is version 3.0, a type of the same size, an order, white space, or an element.
+				// What stays well-formed is version 3.0, a type of the same size, an order, white
+				// space, or an element.
 				require.True(t, at == 6 || at >= 8, "byte %d of %s", at, file)
 			}
 		}

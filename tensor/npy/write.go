@@ -9,8 +9,9 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Write writes an array in row-major order, little-endian, byte for byte what np.save writes (with ml_dtypes for bfloat16 and the
-// 8-bit floats; the latter, float8_e5m2 apart, can be read again only with [OpenAs]).
+// Write writes an array in row-major order, little-endian, byte for byte what np.save writes (with
+// ml_dtypes for bfloat16 and the 8-bit floats; the latter, float8_e5m2 apart, can be read again
+// only with [OpenAs]).
 func Write(w io.Writer, t *tensor.Tensor) error {
 	shape := make([]string, len(t.Shape()))
 	for i, d := range t.Shape() {

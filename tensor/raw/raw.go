@@ -16,8 +16,8 @@ type Spec struct {
 	Shape []int // one size may be −1: it follows from the size of the file
 }
 
-// Parse reads a spec as people write it: "f32:4x8", "bf16:?x384" with one size that follows from the
-// file, "f32" for a flat tensor of the whole file, "f32:" for a scalar. The types are those of
+// Parse reads a spec as people write it: "f32:4x8", "bf16:?x384" with one size that follows from
+// the file, "f32" for a flat tensor of the whole file, "f32:" for a scalar. The types are those of
 // [tensor.ParseDType].
 func Parse(s string) (Spec, error) {
 	name, sizes, shaped := strings.Cut(s, ":")
@@ -62,7 +62,8 @@ func (s Spec) String() string {
 	return s.DType.Short() + ":" + strings.Join(sizes, "x")
 }
 
-// resolve returns the shape of a file of size bytes. With a negative size only the spec itself is checked.
+// resolve returns the shape of a file of size bytes. With a negative size only the spec itself is
+// checked.
 func (s Spec) resolve(size int) ([]int, error) {
 	shape := slices.Clone(s.Shape)
 	axis := -1

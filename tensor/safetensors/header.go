@@ -27,7 +27,8 @@ type header struct {
 	metadata map[string]string
 }
 
-// scanner reads the header token by token: order is kept, keys that come twice are seen, and nothing nests deeper than the format.
+// scanner reads the header token by token: order is kept, keys that come twice are seen, and
+// nothing nests deeper than the format.
 type scanner struct {
 	dec    *json.Decoder
 	member string // the tensor that is read

@@ -21,7 +21,8 @@ const (
 // Types of the format that [tensor.DType] has not.
 var unsupported = []string{"F4", "F6_E2M3", "F6_E3M2", "C64"}
 
-// Open maps a .safetensors file. Its tensors come in the order of the header. All errors are a [*tensor.FormatError].
+// Open maps a .safetensors file. Its tensors come in the order of the header. All errors are a
+// [*tensor.FormatError].
 func Open(path string) (*tensor.File, error) { return format.Open(name, path, decode) }
 
 // Decode is Open for content in memory; file is what errors call it. The tensors are views of data.
@@ -66,7 +67,8 @@ func decode(f *tensor.File, data []byte) error {
 	return nil
 }
 
-// checkLayout wants the tensors to fill the buffer of size bytes, which begins at start, each byte once.
+// checkLayout wants the tensors to fill the buffer of size bytes, which begins at start, each byte
+// once.
 func checkLayout(entries []entry, start, size int64) error {
 	sorted := slices.Clone(entries)
 	slices.SortStableFunc(sorted, func(a, b entry) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })

@@ -134,7 +134,8 @@ func TestDamage(t *testing.T) {
 	require.NoError(t, err)
 	end := 8 + int(binary.LittleEndian.Uint64(data))
 	for _, at := range tensortest.Flipped(t, safetensors.Decode, data, 0, end) {
-		// What stays well-formed is another name, another type of the same size, or other white space.
+		// What stays well-formed is another name, another type of the same size, or other white
+		// space.
 		require.Greater(t, at, 8)
 	}
 }

@@ -17,15 +17,15 @@ type Range struct {
 	SHA256 string // of the bytes, as [Hash] returns it
 }
 
-// WriteUnique writes tensors as [Write] does, but equal ones once, and returns where each lies: ranges[i] is that of tensors[i].
-// Tensors are equal if their dtypes, shapes and bytes are. The file has the name of the first of its equals; a reader finds the
-// others by their ranges.
+// WriteUnique writes tensors as [Write] does, but equal ones once, and returns where each lies:
+// ranges[i] is that of tensors[i]. Tensors are equal if their dtypes, shapes and bytes are. The
+// file has the name of the first of its equals; a reader finds the others by their ranges.
 //
-// The format has no aliases, and no two tensors may overlap. What WriteUnique writes is an ordinary file that lacks the repeated
-// names.
+// The format has no aliases, and no two tensors may overlap. What WriteUnique writes is an ordinary
+// file that lacks the repeated names.
 //
-// Each tensor is read twice, once to hash and once to write it, and is not kept in memory. The names must differ, those of equal
-// tensors too. The other errors are those of Write.
+// Each tensor is read twice, once to hash and once to write it, and is not kept in memory. The
+// names must differ, those of equal tensors too. The other errors are those of Write.
 func WriteUnique(w io.Writer, tensors []tensor.Named, metadata map[string]string) ([]Range, error) {
 	type key struct {
 		dtype       tensor.DType
@@ -66,8 +66,8 @@ func WriteUnique(w io.Writer, tensors []tensor.Named, metadata map[string]string
 	return ranges, nil
 }
 
-// Hash returns the SHA-256, in hexadecimal, of a tensor's elements as the format stores them: little-endian, in row-major order,
-// whatever the strides of the view.
+// Hash returns the SHA-256, in hexadecimal, of a tensor's elements as the format stores them:
+// little-endian, in row-major order, whatever the strides of the view.
 func Hash(t *tensor.Tensor) (string, error) {
 	h := sha256.New()
 	if _, err := t.WriteTo(h); err != nil {

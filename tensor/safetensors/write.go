@@ -11,9 +11,9 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Write writes tensors in the given order, without gaps. The header is padded so that the buffer begins at a multiple of 64 bytes;
-// no tensor is aligned beyond that. Equal input results in equal bytes. Names must differ and be UTF-8. [WriteUnique] stores equal
-// tensors once.
+// Write writes tensors in the given order, without gaps. The header is padded so that the buffer
+// begins at a multiple of 64 bytes; no tensor is aligned beyond that. Equal input results in equal
+// bytes. Names must differ and be UTF-8. [WriteUnique] stores equal tensors once.
 func Write(w io.Writer, tensors []tensor.Named, metadata map[string]string) error {
 	_, err := write(w, tensors, metadata)
 	return err

@@ -1,17 +1,19 @@
-// Package torchpt reads the tensors of files that torch.save wrote (.pt, .pth): the zip archive of torch 1.6 and later, and the
-// flat file before it.
+// Package torchpt reads the tensors of files that torch.save wrote (.pt, .pth): the zip archive of
+// torch 1.6 and later, and the flat file before it.
 //
-// The object in the file may be a tensor, a Parameter, a state dict, or any nesting of dict, list and tuple around tensors.
-// The names of nested tensors are their keys and indices, joined by dots: "layers.0.weight". A tensor that is the whole
-// file has the name "". Values that are not tensors (numbers, strings, None) are left out; a file without a tensor is an error.
+// The object in the file may be a tensor, a Parameter, a state dict, or any nesting of dict, list
+// and tuple around tensors. The names of nested tensors are their keys and indices, joined by dots:
+// "layers.0.weight". A tensor that is the whole file has the name "". Values that are not tensors
+// (numbers, strings, None) are left out; a file without a tensor is an error.
 //
-// Tensors are views of the mapped file: strides, offsets and shared storages stay as they were saved. Only records
-// that another tool compressed are inflated into memory. Big-endian files are read as their byteorder record says. Checksums
-// of the archive are not verified: torch can switch them off.
+// Tensors are views of the mapped file: strides, offsets and shared storages stay as they were
+// saved. Only records that another tool compressed are inflated into memory. Big-endian files are
+// read as their byteorder record says. Checksums of the archive are not verified: torch can switch
+// them off.
 //
-// The pickle in the file is read by an interpreter of its own that knows the tensor constructors and plain containers and nothing
-// else: no code can run. Modules, classes, sparse, quantised, nested and complex tensors are refused by name with
-// [tensor.ErrUnsupported].
+// The pickle in the file is read by an interpreter of its own that knows the tensor constructors
+// and plain containers and nothing else: no code can run. Modules, classes, sparse, quantised,
+// nested and complex tensors are refused by name with [tensor.ErrUnsupported].
 //
 // A file cannot make the reader use memory or time without bound. The limits:
 //

@@ -12,8 +12,9 @@ const (
 	flatVersion = 1001
 )
 
-// flatFile is the layout before torch 1.6: pickles of magic number, version, system, object and storage keys, one behind the
-// other, then for each key the number of elements as int64 and the elements, always little-endian.
+// flatFile is the layout before torch 1.6: pickles of magic number, version, system, object and
+// storage keys, one behind the other, then for each key the number of elements as int64 and the
+// elements, always little-endian.
 type flatFile struct {
 	data  []byte
 	start map[string]int64 // of a storage's length field, by key

@@ -27,8 +27,9 @@ type (
 	}
 )
 
-// flattener walks the object of a pickle and names its tensors by the way to them. The object can be a graph: containers may be
-// shared, so a small pickle can unfold to a huge tree, and the walk counts its steps.
+// flattener walks the object of a pickle and names its tensors by the way to them. The object can
+// be a graph: containers may be shared, so a small pickle can unfold to a huge tree, and the walk
+// counts its steps.
 type flattener struct {
 	file  *tensor.File
 	src   source
@@ -39,7 +40,8 @@ type flattener struct {
 	steps int // left to go
 }
 
-// flatten appends all tensors below root to the file. values is the number of values that the pickle made.
+// flatten appends all tensors below root to the file. values is the number of values that the
+// pickle made.
 func flatten(f *tensor.File, root any, values int, src source) error {
 	w := &flattener{file: f, src: src, seen: map[string]bool{}, steps: min(maxShared*values, maxValues)}
 	if err := w.walk(root); err != nil {

@@ -22,7 +22,8 @@ func FuzzDecode(f *testing.F) {
 func FuzzUnpickle(f *testing.F) {
 	for _, name := range allFiles(f) {
 		data := readTestdata(f, name)
-		// The pickle is the first record: its protocol to its STOP, found roughly, is good enough for a seed.
+		// The pickle is the first record: its protocol to its STOP, found roughly, is good enough
+		// for a seed.
 		if from := bytes.Index(data, []byte{0x80}); from >= 0 {
 			data = data[from:]
 		}

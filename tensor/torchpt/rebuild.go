@@ -33,7 +33,8 @@ type (
 	}
 	window struct{ from, numel int }
 
-	// dense is a tensor before its bytes are known. Shape, strides and offset are in elements of dtype.
+	// dense is a tensor before its bytes are known. Shape, strides and offset are in elements of
+	// dtype.
 	dense struct {
 		storage        *storage
 		dtype          dtype
@@ -96,7 +97,8 @@ var functions = map[string]function{
 	"builtins.frozenset":                         makeSet,
 }
 
-// plainTypes are the types whose tensors are what _rebuild_from_type_v2 wraps, with Python attributes that are not data.
+// plainTypes are the types whose tensors are what _rebuild_from_type_v2 wraps, with Python
+// attributes that are not data.
 var plainTypes = map[string]bool{"torch.Tensor": true, "torch._tensor.Tensor": true, "torch.nn.parameter.Parameter": true, "torch.nn.parameter.Buffer": true}
 
 // refused says what stands behind a name that torch writes, and what to save instead.
@@ -170,7 +172,8 @@ func (u *unpickler) global(module, name string) {
 	u.unsupported("the file holds %.200q, %s", full, what)
 }
 
-// persistent makes a storage of ("storage", class, key, location, number of elements), with a view of it in old flat files.
+// persistent makes a storage of ("storage", class, key, location, number of elements), with a view
+// of it in old flat files.
 func (u *unpickler) persistent(v any) any {
 	if u.err != nil {
 		return nil
@@ -215,7 +218,8 @@ func (u *unpickler) persistent(v any) any {
 	return s
 }
 
-// rebuildV2 takes storage, offset, size, stride, requires_grad, hooks and, if bits are set, metadata.
+// rebuildV2 takes storage, offset, size, stride, requires_grad, hooks and, if bits are set,
+// metadata.
 func rebuildV2(u *unpickler, args tuple) any {
 	if len(args) < 6 || len(args) > 7 {
 		u.corrupt("_rebuild_tensor_v2 has %d arguments, want 6 or 7", len(args))
@@ -229,7 +233,8 @@ func rebuildV2(u *unpickler, args tuple) any {
 	return t
 }
 
-// rebuildV3 takes an element type after the arguments of rebuildV2, for types that have no storage class.
+// rebuildV3 takes an element type after the arguments of rebuildV2, for types that have no storage
+// class.
 func rebuildV3(u *unpickler, args tuple) any {
 	if len(args) < 7 || len(args) > 8 {
 		u.corrupt("_rebuild_tensor_v3 has %d arguments, want 7 or 8", len(args))
@@ -313,7 +318,8 @@ func rebuildParameter(u *unpickler, args tuple) any {
 	return t
 }
 
-// rebuildPlain takes a function, the type of its result, its arguments, and attributes: a plain tensor with Python attributes.
+// rebuildPlain takes a function, the type of its result, its arguments, and attributes: a plain
+// tensor with Python attributes.
 func rebuildPlain(u *unpickler, args tuple) any {
 	if len(args) != 4 {
 		u.corrupt("_rebuild_from_type_v2 has %d arguments, want 4", len(args))

@@ -10,11 +10,12 @@ import (
 
 const name = "torchpt"
 
-// Open maps a file of torch.save. The tensors are views of the mapping and must not be used after Close.
-// All errors are a [*tensor.FormatError].
+// Open maps a file of torch.save. The tensors are views of the mapping and must not be used after
+// Close. All errors are a [*tensor.FormatError].
 func Open(path string) (*tensor.File, error) { return format.Open(name, path, decode) }
 
-// Decode is Open for a file that is in memory already; file is what errors call it. The tensors are views of data.
+// Decode is Open for a file in memory; file is what errors call it. The tensors are
+// views of data.
 func Decode(file string, data []byte) (*tensor.File, error) {
 	return format.Decode(name, file, data, decode)
 }

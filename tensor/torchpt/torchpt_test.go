@@ -195,7 +195,7 @@ func TestRefusedFiles(t *testing.T) {
 	assert.ElementsMatch(t, files, tested, "each refused file has a row")
 }
 
-// allFiles gives the names of the .pt files in testdata.
+// allFiles returns the names of the .pt files in testdata.
 func allFiles(t testing.TB) []string {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.pt")

@@ -69,7 +69,8 @@ const (
 	opByteArray8      = 0x96
 )
 
-// Beside the types below, a value is nil (None), a bool, an int64, a string, a function, a class or a dtype.
+// Beside the types below, a value is nil (None), a bool, an int64, a string, a function, a class or
+// a dtype.
 type (
 	tuple []any
 	list  struct {
@@ -108,7 +109,7 @@ func newUnpickler(src []byte, offset int64, member string) *unpickler {
 	return &unpickler{src: src, offset: offset, member: member, memo: map[uint32]any{}, storages: map[string]*storage{}}
 }
 
-// run gives the object of the pickle; pos is behind it then.
+// run returns the object of the pickle; pos is behind it then.
 func (u *unpickler) run() (any, error) {
 	for u.err == nil {
 		u.at = u.pos
@@ -134,7 +135,8 @@ func (u *unpickler) step(op byte) {
 	}
 }
 
-// stepStack obeys what frames the stream and moves the stack, and reports whether op is one of these.
+// stepStack obeys what frames the stream and moves the stack, and reports whether op is one of
+// these.
 func (u *unpickler) stepStack(op byte) bool {
 	switch op {
 	case opProto:
@@ -411,7 +413,7 @@ func (u *unpickler) get(i uint32) {
 	u.push(v)
 }
 
-// take gives the next n bytes of the source, as a view.
+// take returns the next n bytes of the source, as a view.
 func (u *unpickler) take(n uint64) []byte {
 	if u.err != nil {
 		return nil
@@ -463,7 +465,7 @@ func integer(b []byte) any {
 	return int64(binary.LittleEndian.Uint64(full[:]))
 }
 
-// asInt gives a non-negative number that this platform can address.
+// asInt returns a non-negative number that this platform can address.
 func asInt(v any) (int, bool) {
 	n, ok := v.(int64)
 	if !ok || n < 0 || uint64(n) > math.MaxInt {

@@ -25,7 +25,8 @@ const (
 	endHeader     = 22
 )
 
-// archive is the zip archive of torch.save: <prefix>/data.pkl, <prefix>/byteorder, and <prefix>/data/<key> for each storage.
+// archive is the zip archive of torch.save: <prefix>/data.pkl, <prefix>/byteorder, and
+// <prefix>/data/<key> for each storage.
 type archive struct {
 	prefix   string
 	records  map[string]*record // by full name
@@ -73,7 +74,8 @@ func decodeZip(f *tensor.File, data []byte) error {
 	return flatten(f, root, u.values, a)
 }
 
-// openArchive reads the directory and checks that the records lie in the file, one after the other, from its first byte on.
+// openArchive reads the directory and checks that the records lie in the file, one after the other,
+// from its first byte on.
 func openArchive(data []byte) (*archive, error) {
 	tail := data[max(0, len(data)-endHeader-1<<16):]
 	if !bytes.Contains(tail, zipEnd) {
@@ -144,8 +146,8 @@ func newRecord(f *zip.File, data []byte) (*record, error) {
 	return r, nil
 }
 
-// checkOrder refuses records that overlap (each has a header before it), and an archive that does not begin the file:
-// it would be one that lies in a tensor of a truncated file.
+// checkOrder refuses records that overlap (each has a header before it), and an archive that does
+// not begin the file: it would be one that lies in a tensor of a truncated file.
 func checkOrder(order []*record, data []byte) error {
 	slices.SortStableFunc(order, func(a, b *record) int { return cmp.Compare(a.offset, b.offset) })
 	end := int64(0)
@@ -177,7 +179,8 @@ func (a *archive) noPickle() error {
 	return errorAt(tensor.ErrCorrupt, -1, "", msg, a.prefix)
 }
 
-// bigEndian reads the byte order record, which torch writes since 2.1; before, files were little-endian.
+// bigEndian reads the byte order record, which torch writes since 2.1; before, files were
+// little-endian.
 func (a *archive) bigEndian() (bool, error) {
 	r, ok := a.records[a.prefix+"byteorder"]
 	if !ok {
@@ -196,7 +199,7 @@ func (a *archive) bigEndian() (bool, error) {
 	return false, errorAt(tensor.ErrCorrupt, offset, r.name, "byte order is %q, want little or big", b[:min(len(b), 16)])
 }
 
-// content gives the bytes of a record and their offset in the file, −1 if they had to be inflated.
+// content returns the bytes of a record and their offset in the file, −1 if they had to be inflated.
 func (a *archive) content(r *record) ([]byte, int64, error) {
 	if !r.deflate {
 		return r.raw, r.offset, nil
@@ -231,7 +234,8 @@ func inflate(raw []byte, size int) ([]byte, error) {
 	return b, nil
 }
 
-// storage gives the bytes of a storage. A storage of wider elements can end in a rest that is no element.
+// storage returns the bytes of a storage. A storage of wider elements can end in a rest that is no
+// element.
 func (a *archive) storage(s *storage) (content, error) {
 	r, ok := a.records[a.prefix+"data/"+s.key]
 	if !ok {

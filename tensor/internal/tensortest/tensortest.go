@@ -1,5 +1,5 @@
-// Package tensortest holds what the tests of all formats share: tensors compared with the values that another implementation read,
-// and damage done to files.
+// Package tensortest holds what the tests of all formats share: tensors compared with the values
+// that another implementation read, and damage done to files.
 package tensortest
 
 import (
@@ -95,7 +95,8 @@ func Typed(t testing.TB, name string, err error) {
 	require.Contains(t, []error{tensor.ErrTruncated, tensor.ErrCorrupt, tensor.ErrUnsupported, tensor.ErrLFSPointer}, fe.Err)
 }
 
-// Survives decodes data that may be damaged: the result is a typed error, or tensors of which all elements can be read.
+// Survives decodes data that may be damaged: the result is a typed error, or tensors of which all
+// elements can be read.
 func Survives(t testing.TB, decode Decode, data []byte) (*tensor.File, error) {
 	t.Helper()
 	f, err := decode("damaged", data)
@@ -120,7 +121,8 @@ func Truncated(t testing.TB, decode Decode, data []byte) {
 	}
 }
 
-// Flipped changes each byte of the structure data[from:to] in several ways, and gives the places where that went unnoticed.
+// Flipped changes each byte of the structure data[from:to] in several ways, and gives the places
+// where that went unnoticed.
 func Flipped(t testing.TB, decode Decode, data []byte, from, to int) (unnoticed []int) {
 	t.Helper()
 	for i := from; i < to; i++ {

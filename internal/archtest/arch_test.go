@@ -34,7 +34,7 @@ var line = [][]string{
 	{"internal/checkpoint"},
 	{"internal/report"},
 	{"internal/report/*"}, // what only the command links: plot, page and junit
-	{"internal/judge"},
+	{"internal/judge", "internal/infra"},
 	{"internal/fixture", "golden"},
 	{"internal/session"},
 	{"parity"},

@@ -7,7 +7,8 @@ import (
 	"github.com/goparity/goparity/internal/diagnose"
 )
 
-// evidence opens the weights and the config that lie in the fixture's model folder, once. A model of the hub has none here.
+// evidence opens the weights and the config that lie in the fixture's model folder, once. A model
+// of the hub has none here.
 func (f *Fixture) evidence() (diagnose.Weights, diagnose.Config, error) {
 	if !f.yaml.Model.Local() {
 		return nil, nil, nil

@@ -9,14 +9,18 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/goparity/goparity/internal/infra"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/wholefile"
 )
 
-// Finish writes the reports of all fixtures that were judged, and keeps the run if that was asked for.
+// Finish writes the reports of all fixtures that were judged, and keeps the run if that was asked
+// for.
 //
-// report.json and report.txt, and infra.txt where the machine is at fault, go to Out; to Out/<fixture> where the package has several fixtures, or where the report of another
-// package's fixture is there already. What was judged by parity.Func beside the recorded run goes to numbered folders in it.
+// report.json and report.txt, and infra.txt where the machine is at fault, go to Out; to
+// Out/<fixture> where the package has several fixtures, or where the report of another package's
+// fixture is there already. What was judged by parity.Func beside the recorded run goes to numbered
+// folders in it.
 func (s *Session) Finish(stdout io.Writer) error {
 	var errs []error
 	for _, f := range s.fixtures {
@@ -38,7 +42,7 @@ func (s *Session) write(stdout io.Writer, f *Fixture, r *report.Report, i int) e
 	fmt.Fprintf(stdout, "parity: %s: %s: %s\n", f.name, strings.ToUpper(string(r.Verdict)), report.Headline(r))
 	dir := s.cfg.Out
 	if dir == "" {
-		return writeStatus("", f.name, f.err)
+		return infra.WriteStatus("", f.name, f.err)
 	}
 	if len(s.fixtures) > 1 || taken(dir, f.name) {
 		dir = filepath.Join(dir, f.name)
@@ -46,7 +50,7 @@ func (s *Session) write(stdout io.Writer, f *Fixture, r *report.Report, i int) e
 	if i > 0 {
 		dir = filepath.Join(dir, strconv.Itoa(i)) // tests with functions of their own
 	}
-	return errors.Join(writeReport(dir, r), writeStatus(dir, f.name, f.err))
+	return errors.Join(writeReport(dir, r), infra.WriteStatus(dir, f.name, f.err))
 }
 
 // taken reports whether a folder has the report of another fixture.

@@ -2,7 +2,6 @@ package session
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,14 +14,13 @@ import (
 	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/fixture"
+	"github.com/goparity/goparity/internal/infra"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
-	"github.com/goparity/goparity/tensor"
 )
 
 // Problem is something wrong with the fixture itself, which tests show as a subtest of this name.
@@ -31,18 +29,22 @@ type Problem struct {
 	Class      string // of parity:infra: why nothing could be compared
 }
 
-// Fixture is one fixture of the test binary. It is opened and compared once, for the first test that needs it.
+// Trouble is the one subtest that fails where nothing could be compared.
+func Trouble(err error) Problem {
+	return Problem{Name: "parity:infra", Text: infra.Text(err), Class: infra.Class(err)}
+}
+
+// Fixture is one fixture of the test binary. It is opened and compared once, for the first test
+// that needs it.
 type Fixture struct {
-	dir, name  string
-	cfg        *Config
 	replay     string // instead of the recorded run
 	goldenDump string
 
 	used atomic.Bool
 
-	opening sync.Once // yaml, store and openErr
-	yaml    *fixture.Fixture
-	store   *golden.Store
+	runner
+	opening sync.Once // goldens and openErr
+	goldens *goldens
 	openErr error
 
 	comparing sync.Once   // the rest
@@ -54,13 +56,8 @@ type Fixture struct {
 
 	mu       sync.Mutex
 	compared []*judge.Comparison // what is reported: c, or those of functions
-	dirs     []string            // of live runs, removed at the end
-	notes    []string            // of the live runs
 
 	weights *checkpoint.Weights // of the model's folder, opened when a cause is looked for
-
-	reading sync.Mutex
-	goldens map[[2]string]*dump.Run // by variant and case, read and checked once
 }
 
 // Name is the last element of the folder.
@@ -82,12 +79,14 @@ func (f *Fixture) Comparison() (*judge.Comparison, error) {
 // Problems lists what is wrong with the fixture although it could be compared.
 func (f *Fixture) Problems() []Problem { return f.problems }
 
-// open reads fixture.yaml and the manifest of the goldens.
+// open opens the goldens.
 func (f *Fixture) open() error {
 	f.opening.Do(func() {
-		if f.yaml, f.openErr = fixture.Load(f.dir); f.openErr == nil {
-			f.store, f.openErr = golden.Open(f.goldenDir())
+		if f.openErr = f.readYAML(); f.openErr != nil {
+			return
 		}
+		f.goldens = &goldens{first: f.yaml.References[0]}
+		f.goldens.store, f.openErr = golden.Open(f.goldenDir())
 	})
 	return f.openErr
 }
@@ -114,7 +113,7 @@ func (f *Fixture) load() (*judge.Comparison, error) {
 	if err := f.addInjected(cases); err != nil {
 		return nil, err
 	}
-	c, err := judge.Compare(f.cfg.context(), cases, f.options())
+	c, err := judge.Compare(f.cfg.context(), cases, f.compareOptions())
 	if err != nil {
 		return nil, err
 	}
@@ -124,6 +123,19 @@ func (f *Fixture) load() (*judge.Comparison, error) {
 	}
 	f.inspect(c)
 	return c, nil
+}
+
+// live runs the candidate, all cases in one process, and opens its dump.
+func (f *Fixture) live() ([]*dump.Run, error) {
+	job, err := f.candidate(f.goldens)
+	if err != nil {
+		return nil, err
+	}
+	r, err := f.observed(job)
+	if err != nil {
+		return nil, err
+	}
+	return r.Runs, nil
 }
 
 func (f *Fixture) isLive() bool { return f.replay == "" && f.cfg.Run != setting.RunReplay }
@@ -168,10 +180,10 @@ func (f *Fixture) cases(runs []*dump.Run) ([]judge.Case, error) {
 		}
 		k.Actual = runs[i]
 		var err error
-		if k.Golden, err = f.golden(f.yaml.References[0], y.Name); err != nil {
+		if k.Golden, err = f.goldens.run(f.goldens.first, y.Name); err != nil {
 			return nil, err
 		}
-		if k.Golden64, err = f.golden64(y.Name); err != nil {
+		if k.Golden64, err = f.goldens.float64(y.Name); err != nil {
 			return nil, err
 		}
 		out = append(out, k)
@@ -179,88 +191,7 @@ func (f *Fixture) cases(runs []*dump.Run) ([]judge.Case, error) {
 	return out, nil
 }
 
-// golden gives the goldens of a case as a run, which is read once.
-func (f *Fixture) golden(variant, caseName string) (*dump.Run, error) {
-	f.reading.Lock()
-	defer f.reading.Unlock()
-	key := [2]string{variant, caseName}
-	if r := f.goldens[key]; r != nil {
-		return r, nil
-	}
-	r, err := f.readGolden(variant, caseName)
-	if err != nil {
-		return nil, err
-	}
-	if f.goldens == nil {
-		f.goldens = map[[2]string]*dump.Run{}
-	}
-	f.goldens[key] = r
-	return r, nil
-}
-
-// readGolden makes a run of the goldens of a case. Their hashes are checked: a damaged golden judges nothing.
-func (f *Fixture) readGolden(variant, caseName string) (*dump.Run, error) {
-	steps := f.store.Steps(variant, caseName)
-	if len(steps) == 0 {
-		_, err := f.store.Pass(variant, caseName, "0")
-		return nil, err
-	}
-	var entries []dump.Entry
-	var info dump.Info
-	var note string
-	for _, s := range steps {
-		pass, err := f.store.Pass(variant, caseName, s)
-		if err != nil {
-			return nil, err
-		}
-		p := pass.Provenance
-		note = blessed(p.Engine, p.Date, p.Blessed)
-		info = dump.Info{Engine: p.Engine, Versions: p.Versions, Device: p.Device, Encoding: dump.Encoding{Compute: variant}, Case: caseName, TokenIDs: p.TokenIDs, PadMask: p.PadMask, Date: p.Date, Mode: dump.Standard}
-		tensors, err := f.store.Tensors(variant, caseName, s)
-		if err != nil {
-			return nil, err
-		}
-		if err := verify(tensors); err != nil {
-			return nil, err
-		}
-		for _, e := range tensors {
-			t, err := e.Tensor()
-			if err != nil {
-				return nil, err
-			}
-			entries = append(entries, dump.Entry{Step: s, Layer: e.Layer, Port: e.Port, Tensor: t})
-		}
-	}
-	run := dump.New(f.store.Dir(), info, dump.OrderRunFile, entries)
-	if note != "" {
-		run.Notes = append(run.Notes, note)
-	}
-	return run, nil
-}
-
-// golden64 is the variant float64 of a case, nil if there is none.
-func (f *Fixture) golden64(caseName string) (*dump.Run, error) {
-	f64 := tensor.F64.String()
-	if f.yaml.References[0] == f64 || !slices.Contains(f.store.Variants(caseName), f64) {
-		return nil, nil
-	}
-	return f.golden(f64, caseName)
-}
-
-// verify checks the hashes of tensors, on all cores. Equal tensors lie in one place and are read once.
-func verify(tensors []golden.Entry) error {
-	seen := map[int64]bool{}
-	var todo []golden.Entry
-	for _, e := range tensors {
-		if !seen[e.Offset] || e.Length == 0 {
-			seen[e.Offset] = true
-			todo = append(todo, e)
-		}
-	}
-	return each.Do(context.Background(), len(todo), func(i int) error { return todo[i].Verify() })
-}
-
-func (f *Fixture) options() judge.Options {
+func (f *Fixture) compareOptions() judge.Options {
 	opt := judge.Options{Criteria: f.yaml.Criteria, Diagnosis: judge.Diagnosis{Mode: f.cfg.Diagnose, Evidence: f.evidence, Extra: f.cfg.Hypotheses},
 		Match: match.Options{Rules: f.yaml.MatchRules(), Ignore: f.yaml.MatchIgnores()}}
 	opt.Match.Generating = f.yaml.Model.Task == fixture.TextGeneration
@@ -297,7 +228,7 @@ func (f *Fixture) inspect(c *judge.Comparison) {
 func (f *Fixture) staleGoldens() []string {
 	var out []string
 	seen := map[[2]string]bool{}
-	for _, p := range f.store.Passes() {
+	for _, p := range f.goldens.store.Passes() {
 		of := [2]string{p.Variant, p.Case}
 		if _, err := f.yaml.Case(p.Case); err != nil || seen[of] {
 			continue
@@ -305,7 +236,7 @@ func (f *Fixture) staleGoldens() []string {
 		seen[of] = true
 		if changes := fixture.Changed(p.Provenance.Inputs, f.yaml.Inputs(p.Case)); len(changes) > 0 {
 			out = append(out, fmt.Sprintf("golden: %s: the goldens %s of case %s are stale: %s; renew them: go test ./... -update",
-				f.store.Dir(), p.Variant, p.Case, strings.Join(changes, "; ")))
+				f.goldens.store.Dir(), p.Variant, p.Case, strings.Join(changes, "; ")))
 		}
 	}
 	return out
@@ -321,7 +252,8 @@ func (f *Fixture) problem(name, text string) {
 	f.problems = append(f.problems, Problem{Name: name, Text: text})
 }
 
-// require finds layers that the recorded run has and the replayed one lacks: a dumper that died must not pass.
+// require finds layers that the recorded run has and the replayed one lacks: a dumper that died
+// must not pass.
 func (f *Fixture) require(c *judge.Comparison) error {
 	if f.replay == "" && !f.isLive() || f.yaml.Replay == "" {
 		return nil
@@ -338,7 +270,7 @@ func (f *Fixture) require(c *judge.Comparison) error {
 	if err != nil {
 		return err
 	}
-	recorded, err := judge.Outputs(cases, f.options().Match)
+	recorded, err := judge.Outputs(cases, f.compareOptions().Match)
 	if err != nil {
 		return err
 	}
@@ -385,12 +317,12 @@ func (f *Fixture) Summary(c *judge.Comparison) string {
 
 func (f *Fixture) close() error {
 	var errs []error
-	if f.store != nil {
-		errs = append(errs, f.store.Close())
+	if f.goldens != nil && f.goldens.store != nil {
+		errs = append(errs, f.goldens.store.Close())
 	}
 	errs = append(errs, dump.CloseAll(f.runs), dump.CloseAll(f.injected))
 	if f.weights != nil {
 		errs = append(errs, f.weights.Close())
 	}
-	return errors.Join(append(errs, f.removeDirs())...)
+	return errors.Join(append(errs, f.runner.close())...)
 }

@@ -23,7 +23,7 @@ func (f *Fixture) CompareFunc(run Engine) (*judge.Comparison, error) {
 	}
 	var cases []judge.Case
 	for _, y := range f.yaml.Cases {
-		g, err := f.golden(f.yaml.References[0], y.Name)
+		g, err := f.goldens.run(f.goldens.first, y.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -32,12 +32,12 @@ func (f *Fixture) CompareFunc(run Engine) (*judge.Comparison, error) {
 			return nil, fmt.Errorf("case %s: %w", y.Name, err)
 		}
 		k := judge.Case{Name: y.Name, Golden: g, Actual: a}
-		if k.Golden64, err = f.golden64(y.Name); err != nil {
+		if k.Golden64, err = f.goldens.float64(y.Name); err != nil {
 			return nil, err
 		}
 		cases = append(cases, k)
 	}
-	c, err := judge.Compare(f.cfg.context(), cases, f.options())
+	c, err := judge.Compare(f.cfg.context(), cases, f.compareOptions())
 	if err != nil {
 		return nil, err
 	}

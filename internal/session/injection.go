@@ -25,8 +25,9 @@ const (
 	leftFused   = "the golden has several tensors here"
 )
 
-// Injection writes the golden inputs of a case into dir as the candidate lays them out, and gives what an injected run is told. The standard
-// run of the case says which input of the candidate each golden one is. Only the first step is injected: a graph has one size for each input.
+// Injection writes the golden inputs of a case into dir as the candidate lays them out, and gives
+// what an injected run is told. The standard run of the case says which input of the candidate each
+// golden one is. Only the first step is injected: a graph has one size for each input.
 func Injection(k judge.Case, opt match.Options, dir string) (*engine.Golden, error) {
 	res, err := k.Match(k.Actual, opt)
 	if err != nil {
@@ -74,7 +75,8 @@ func Injection(k judge.Case, opt match.Options, dir string) (*engine.Golden, err
 	return g, nil
 }
 
-// asCandidate gives the golden input of a pair as the candidate lays it out, or why it cannot be given.
+// asCandidate gives the golden input of a pair as the candidate lays it out, or why it cannot be
+// given.
 func asCandidate(k judge.Case, pair match.Pair) (t *tensor.Tensor, left string) {
 	golden, actual := k.Golden.Entries[pair.Golden[0]].Tensor, k.Actual.Entries[pair.Actual[0]].Tensor
 	switch {
@@ -101,7 +103,8 @@ func asCandidate(k judge.Case, pair match.Pair) (t *tensor.Tensor, left string) 
 	return t, ""
 }
 
-// addInjected gives each case the candidate's run on golden inputs: a live one if both modes are asked for, with a replay the recorded one.
+// addInjected gives each case the candidate's run on golden inputs: a live one if both modes are
+// asked for, with a replay the recorded one.
 func (f *Fixture) addInjected(cases []judge.Case) error {
 	both := f.cfg.Mode == setting.ModeBoth
 	if f.isLive() {
@@ -138,23 +141,25 @@ func (f *Fixture) addInjected(cases []judge.Case) error {
 	return nil
 }
 
-// goldenKey is what an injected run depends on beside the fixture: the golden inputs that it was given.
+// goldenKey is what an injected run depends on beside the fixture: the golden inputs that it was
+// given.
 const goldenKey = "golden"
 
 // runInputs gives what a recorded run depends on.
 func (f *Fixture) runInputs(run dump.Info) fixture.Inputs {
 	in := f.yaml.RunInputs(run.Case)
 	if run.Mode == dump.Injected {
-		if pass, err := f.store.Pass(f.yaml.References[0], run.Case, "0"); err == nil {
+		if pass, err := f.goldens.store.Pass(f.goldens.first, run.Case, "0"); err == nil {
 			in[goldenKey] = pass.SHA256
 		}
 	}
 	return in
 }
 
-// liveInjected runs the candidate once more, each layer on golden inputs, and adds what it computed to the cases.
+// liveInjected runs the candidate once more, each layer on golden inputs, and adds what it computed
+// to the cases.
 func (f *Fixture) liveInjected(cases []judge.Case) error {
-	job, err := f.candidate()
+	job, err := f.candidate(f.goldens)
 	if err != nil {
 		return err
 	}
@@ -169,7 +174,7 @@ func (f *Fixture) liveInjected(cases []judge.Case) error {
 	for i := range job.Cases {
 		c := &job.Cases[i]
 		c.Steps, c.Forced = 1, nil
-		if c.Golden, err = Injection(cases[i], f.options().Match, dir); err != nil {
+		if c.Golden, err = Injection(cases[i], f.compareOptions().Match, dir); err != nil {
 			return err
 		}
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/goparity/goparity/tensor/safetensors"
 )
 
-// What the candidate gets of a batch of two sequences, the second padded in front. It has real tokens only, a fused projection, a mask of
-// its own, and at the end the last rows.
+// What the candidate gets of a batch of two sequences, the second padded in front. It has real
+// tokens only, a fused projection, a mask of its own, and at the end the last rows.
 func TestInjection(t *testing.T) {
 	hidden := wave(t, 1, 0, 2, 3, 8)
 	rows := wave(t, 1, 0.1, 5, 8)
@@ -89,7 +89,8 @@ func TestInjectionOfNothing(t *testing.T) {
 	assert.ErrorContains(t, err, "no golden input can be given to the candidate")
 }
 
-// A recorded injected run is taken along; it is stale when the goldens that it was given are others now.
+// A recorded injected run is taken along; it is stale when the goldens that it was given are others
+// now.
 func TestRecordedInjectedRun(t *testing.T) {
 	s, dir := start(t, func(c *session.Config) { c.Record = "max-cpu" })
 	_, err := s.Default().Comparison()

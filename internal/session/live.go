@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,55 +21,59 @@ import (
 // sanityTokens is how many tokens the reference generates by itself before its dump becomes golden.
 const sanityTokens = 32
 
-// live runs the candidate, all cases in one process, and opens its dump.
-func (f *Fixture) live() ([]*dump.Run, error) {
-	job, err := f.candidate()
-	if err != nil {
-		return nil, err
-	}
-	r, err := f.observed(job)
-	if err != nil {
-		return nil, err
-	}
-	return r.Runs, nil
+// runner runs engines for a fixture. Its folders live until the session ends.
+type runner struct {
+	dir, name string // of the fixture
+	cfg       *Config
+	yaml      *fixture.Fixture // once readYAML was called
+	dirs      []string
+	notes     []string // of the runs, for the report
 }
 
-// candidate says what the fixture asks of the candidate's engine.
-func (f *Fixture) candidate() (engine.Job, error) {
-	device := string(f.cfg.Run)
-	encoding := f.yaml.Model.Encodings[device].Candidate
+func (r *runner) readYAML() (err error) {
+	if r.yaml == nil {
+		r.yaml, err = fixture.Load(r.dir)
+	}
+	return err
+}
+
+// candidate says what the fixture asks of the candidate's engine, which is forced to take the
+// tokens of the goldens.
+func (r *runner) candidate(g *goldens) (engine.Job, error) {
+	device := string(r.cfg.Run)
+	encoding := r.yaml.Model.Encodings[device].Candidate
 	name := engine.Command
-	if f.yaml.Model.Command == nil {
+	if r.yaml.Model.Command == nil {
 		name = engine.MAX
 		if err := gpu.Supports(device, encoding); err != nil {
-			return engine.Job{}, fmt.Errorf("%s: %w: write encodings: {%s: {candidate: …}}", f.yaml.File, err, device)
+			return engine.Job{}, fmt.Errorf("%s: %w: write encodings: {%s: {candidate: …}}", r.yaml.File, err, device)
 		}
 	}
-	job := f.job(name, device)
-	job.Encoding, job.Config = encoding, f.yaml.Model.Engine
-	if f.cfg.Bless != "" {
+	job := r.job(name, device)
+	job.Encoding, job.Config = encoding, r.yaml.Model.Engine
+	if r.cfg.Bless != "" {
 		return job, nil // what it computes becomes golden, with the tokens that it chooses by itself
 	}
-	for i, y := range f.yaml.Cases {
-		g, err := f.golden(f.yaml.References[0], y.Name)
+	for i, y := range r.yaml.Cases {
+		run, err := g.run(g.first, y.Name)
 		if err != nil {
 			return engine.Job{}, err
 		}
-		job.Cases[i].Forced = decoded(g)
+		job.Cases[i].Forced = decoded(run)
 	}
 	return job, nil
 }
 
 // job says what the fixture asks of an engine.
-func (f *Fixture) job(name, device string) engine.Job {
-	m := f.yaml.Model
+func (r *runner) job(name, device string) engine.Job {
+	m := r.yaml.Model
 	job := engine.Job{Engine: name, Device: device, Model: m.Path, Local: m.Local(), Revision: m.Revision, Task: m.Task,
 		TrustRemoteCode: m.TrustRemoteCode, Tokenizer: m.Tokenizer, MaxLayers: m.MaxLayers, Overrides: m.ConfigOverrides}
 	if m.Local() {
-		job.Model = filepath.Join(f.dir, m.Path)
+		job.Model = filepath.Join(r.dir, m.Path)
 	}
 	if m.Oracle != "" {
-		job.Oracle = filepath.Join(f.dir, m.Oracle)
+		job.Oracle = filepath.Join(r.dir, m.Oracle)
 	}
 	texts := func(globs []fixture.Glob) (out []string) {
 		for _, g := range globs {
@@ -77,79 +82,109 @@ func (f *Fixture) job(name, device string) engine.Job {
 		return out
 	}
 	job.AllowMissing = texts(m.AllowMissing)
-	job.Capture = engine.Capture{Layers: texts(f.yaml.Capture.Layers), Ports: texts(f.yaml.Capture.Ports)}
-	for _, y := range f.yaml.Cases {
+	job.Capture = engine.Capture{Layers: texts(r.yaml.Capture.Layers), Ports: texts(r.yaml.Capture.Ports)}
+	for _, y := range r.yaml.Cases {
 		c := engine.Case{Name: y.Name, Prompts: y.Prompts, TokenIDs: y.TokenIDs, Steps: y.Steps}
 		for _, msg := range y.Messages {
 			c.Messages = append(c.Messages, engine.Message{Role: msg.Role, Content: msg.Content})
 		}
 		if y.ChatTemplate != "" {
-			c.ChatTemplate = filepath.Join(f.dir, y.ChatTemplate)
+			c.ChatTemplate = filepath.Join(r.dir, y.ChatTemplate)
 		}
 		for _, image := range y.Images {
-			c.Images = append(c.Images, filepath.Join(f.dir, image))
+			c.Images = append(c.Images, filepath.Join(r.dir, image))
 		}
 		job.Cases = append(job.Cases, c)
 	}
 	return job
 }
 
-// run runs a job under the test's own deadline, alone on its device. The dump lives until the session ends.
-func (f *Fixture) run(job engine.Job) (*engine.Result, error) {
-	ctx := f.cfg.Context
+// run runs a job under the test's own deadline, alone on its device. The dump lives until the
+// session ends.
+func (r *runner) run(job engine.Job) (*engine.Result, error) {
+	ctx := r.cfg.Context
 	if ctx == nil {
 		var stop func()
 		ctx, stop = supervise.Signals(context.Background())
 		signalled := ctx
 		defer func() {
 			if signalled.Err() != nil { // stop ends the process
-				f.removeDirs()
+				r.close()
 			}
 			stop()
 		}()
 	}
-	ctx, cancel := supervise.WithDeadline(ctx, time.Now(), f.cfg.Timeout, f.cfg.Started, supervise.DefaultGrace)
+	ctx, cancel := supervise.WithDeadline(ctx, time.Now(), r.cfg.Timeout, r.cfg.Started, supervise.DefaultGrace)
 	defer cancel()
-	dir, err := f.tempDir()
+	dir, err := r.tempDir()
 	if err != nil {
 		return nil, err
 	}
 	job.Out = filepath.Join(dir, "dump")
-	opt, err := f.engineOptions(job.Engine)
+	opt, err := r.options(job.Engine)
 	if err != nil {
 		return nil, err
 	}
-	say := func(line string) { fmt.Fprintf(os.Stderr, "parity: %s: %s\n", f.name, line) }
+	say := func(line string) { fmt.Fprintf(os.Stderr, "parity: %s: %s\n", r.name, line) }
 	var phases *engine.Phases
-	if f.cfg.Console != nil {
-		phases, say = f.cfg.Console(job.Engine)
+	if r.cfg.Console != nil {
+		phases, say = r.cfg.Console(job.Engine)
 	} else {
 		phases = engine.LogPhases(func(line string) { say(job.Engine + ": " + line) })
 	}
 	opt.Progress = phases.Event
-	r, err := engine.RunOnDevice(ctx, job, opt, say)
+	result, err := engine.RunOnDevice(ctx, job, opt, say)
 	phases.Stop(err == nil)
-	return r, err
+	return result, err
+}
+
+// options says where an engine logs, which outlives the run for people and CI to read, and what
+// runs the engine command: the fixture's program, in the fixture's folder.
+func (r *runner) options(name string) (opt engine.Options, err error) {
+	if r.cfg.Out != "" {
+		opt.LogFile = filepath.Join(r.cfg.Out, name+".log")
+	} else if opt.LogFile, err = engine.LogFile(r.name + "-" + name); err != nil {
+		return opt, err
+	}
+	if name != engine.Command {
+		return opt, nil
+	}
+	if opt.Dir, err = filepath.Abs(r.dir); err != nil {
+		return opt, err
+	}
+	opt.Program = slices.Clone(r.yaml.Model.Command)
+	if program := opt.Program[0]; strings.HasPrefix(program, ".") {
+		opt.Program[0] = filepath.Join(opt.Dir, program)
+	}
+	for i, word := range opt.Program {
+		if word == fixture.Python {
+			if opt.Program[i], err = engine.Interpreter(os.Getenv, "."); err != nil {
+				return opt, err
+			}
+		}
+	}
+	return opt, nil
 }
 
 // tempDir makes a folder that is removed when the session ends.
-func (f *Fixture) tempDir() (string, error) {
-	dir, err := os.MkdirTemp("", "goparity-"+f.name+"-")
+func (r *runner) tempDir() (string, error) {
+	dir, err := os.MkdirTemp("", "goparity-"+r.name+"-")
 	if err == nil {
-		f.dirs = append(f.dirs, dir)
+		r.dirs = append(r.dirs, dir)
 	}
 	return dir, err
 }
 
-func (f *Fixture) removeDirs() error {
+func (r *runner) close() error {
 	var errs []error
-	for _, dir := range f.dirs {
+	for _, dir := range r.dirs {
 		errs = append(errs, os.RemoveAll(dir))
 	}
 	return errors.Join(errs...)
 }
 
-// decoded gives the tokens that the reference was given in its decode steps, by sequence: the candidate is forced to take the same ones.
+// decoded gives the tokens that the reference was given in its decode steps, by sequence: the
+// candidate is forced to take the same ones.
 func decoded(golden *dump.Run) [][]int {
 	var out [][]int
 	steps := golden.Steps()

@@ -9,22 +9,23 @@ import (
 	"github.com/goparity/goparity/internal/engine"
 )
 
-// observed runs a job. With an observer check it runs it once more without hooks, and notes whether the hooks change what the model returns.
-func (f *Fixture) observed(job engine.Job) (*engine.Result, error) {
-	if !f.cfg.Observer {
-		return f.run(job)
+// observed runs a job. With an observer check it runs it once more without hooks, and notes whether
+// the hooks change what the model returns.
+func (r *runner) observed(job engine.Job) (*engine.Result, error) {
+	if !r.cfg.Observer {
+		return r.run(job)
 	}
 	if job.Engine == engine.Command {
-		f.notes = append(f.notes, "observer check: not made for a program, which places its hooks by itself")
-		return f.run(job)
+		r.notes = append(r.notes, "observer check: not made for a program, which places its hooks by itself")
+		return r.run(job)
 	}
 	job.Observer = engine.Seen
-	seen, err := f.run(job)
+	seen, err := r.run(job)
 	if err != nil {
 		return nil, err
 	}
 	job.Observer = engine.Blind
-	blind, err := f.run(job)
+	blind, err := r.run(job)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("observer check: %w", err), seen.Close())
 	}
@@ -32,7 +33,7 @@ func (f *Fixture) observed(job engine.Job) (*engine.Result, error) {
 	if err = errors.Join(err, blind.Close()); err != nil {
 		return nil, errors.Join(fmt.Errorf("observer check: %w", err), seen.Close())
 	}
-	f.notes = append(f.notes, note)
+	r.notes = append(r.notes, note)
 	return seen, nil
 }
 

@@ -13,8 +13,8 @@ import (
 
 var runName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// record keeps the judged runs as runs/<name>/<mode>: equal tensors once, a file for each forward pass. An older recording of that name
-// is replaced, each mode when all of it is written.
+// record keeps the judged runs as runs/<name>/<mode>: equal tensors once, a file for each forward
+// pass. An older recording of that name is replaced, each mode when all of it is written.
 func (f *Fixture) record(name string) error {
 	if f.replay == "" && !f.isLive() {
 		return fmt.Errorf("record: %s would be a copy of the recorded run %s: point PARITY_REPLAY to a dump", name, f.yaml.Replay)

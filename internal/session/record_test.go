@@ -21,7 +21,8 @@ import (
 	"github.com/goparity/goparity/tensor/npy"
 )
 
-// writeDump writes a dump folder of npy files: two layers in each of some steps, and one tensor that is there twice.
+// writeDump writes a dump folder of npy files: two layers in each of some steps, and one tensor
+// that is there twice.
 func writeDump(t *testing.T, dir, engine, caseName string, steps int) {
 	t.Helper()
 	info := dump.Info{Schema: dump.Schema, Engine: engine, Versions: map[string]string{engine: "1.2"}, Device: "cpu", Encoding: dump.Encoding{Compute: "float32"}, Case: caseName,

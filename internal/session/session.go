@@ -1,4 +1,5 @@
-// Package session is what parity, testmain and the command share: the open fixtures, their runs, and the results so far.
+// Package session is what parity, testmain and the command share: the open fixtures, their runs,
+// and the results so far.
 package session
 
 import (
@@ -34,7 +35,8 @@ type Config struct {
 	Diagnose   setting.Diagnose
 	Hypotheses []diagnose.Hypothesis // of the user
 
-	// Console shows what an engine is at, and lines that a person should read; nil is plain lines on standard error.
+	// Console shows what an engine is at, and lines that a person should read; nil is plain lines
+	// on standard error.
 	Console func(name string) (*engine.Phases, func(line string))
 
 	Timeout time.Duration // of go test; 0 for none
@@ -91,7 +93,7 @@ func Start(cfg Config) (*Session, error) {
 		if err != nil {
 			return nil, err
 		}
-		f := &Fixture{dir: dir, name: filepath.Base(abs), cfg: &s.cfg, replay: cfg.Replay, goldenDump: cfg.GoldenDump}
+		f := &Fixture{runner: runner{dir: dir, name: filepath.Base(abs), cfg: &s.cfg}, replay: cfg.Replay, goldenDump: cfg.GoldenDump}
 		if len(cfg.Fixtures) > 1 {
 			if f.replay != "" {
 				f.replay = filepath.Join(f.replay, f.name)
@@ -141,7 +143,8 @@ func (s *Session) Used() bool {
 	return false
 }
 
-// Warm runs the candidates of all fixtures now, if that was asked for. What goes wrong is told by the first test that needs the run.
+// Warm runs the candidates of all fixtures now, if that was asked for. What goes wrong is told by
+// the first test that needs the run.
 func (s *Session) Warm() {
 	if s.cfg.Eager {
 		for _, f := range s.fixtures {
@@ -160,7 +163,8 @@ func (s *Session) Close() error {
 	return errors.Join(errs...)
 }
 
-// Package is the argument of go test that means this package: its folder relative to the module's root, where people run it.
+// Package is the argument of go test that means this package: its folder relative to the module's
+// root, where people run it.
 func Package() string {
 	wd, err := os.Getwd()
 	if err != nil {

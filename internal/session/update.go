@@ -6,11 +6,11 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/goparity/goparity/golden"
+	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
-	"github.com/goparity/goparity/internal/fixture"
+	"github.com/goparity/goparity/internal/infra"
 	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/transformers"
 )
@@ -24,83 +24,81 @@ func (s *Session) Update(stdout io.Writer) error {
 		return err
 	}
 	for _, f := range s.fixtures {
-		if err := f.update(s.cfg.Update, stdout); err != nil {
-			return errors.Join(fmt.Errorf("update %s: %w", f.name, err), writeStatus(s.cfg.Out, f.name, err))
+		if err := (&update{f, s.cfg.Update, stdout}).renew(); err != nil {
+			return errors.Join(fmt.Errorf("update %s: %w", f.name, err), infra.WriteStatus(s.cfg.Out, f.name, err))
 		}
 	}
 	return nil
 }
 
-// update imports each variant that the dump folder has: DUMP/<variant>/… or, for a single one, DUMP itself (see dump.OpenCases).
-func (f *Fixture) update(mode setting.Update, stdout io.Writer) error {
-	yaml, err := fixture.Load(f.dir)
-	if err != nil {
+// update renews the goldens of one fixture.
+type update struct {
+	*Fixture
+	mode setting.Update
+	out  io.Writer
+}
+
+// renew imports each variant that the dump folder has: DUMP/<variant>/… or, for a single one, DUMP
+// itself (see dump.OpenCases).
+func (u *update) renew() error {
+	if err := u.readYAML(); err != nil {
 		return err
 	}
-	if f.cfg.Bless != "" {
-		return f.bless(yaml, mode, stdout)
+	if u.cfg.Bless != "" {
+		return u.bless()
 	}
-	if f.goldenDump == "" {
-		return f.updateLive(yaml, mode, stdout)
+	if u.goldenDump == "" {
+		return u.fromReference()
 	}
 	dirs := map[string]string{}
-	for _, v := range yaml.References {
-		if dir := filepath.Join(f.goldenDump, v); isDir(dir) {
+	for _, v := range u.yaml.References {
+		if dir := filepath.Join(u.goldenDump, v); isDir(dir) {
 			dirs[v] = dir
 		}
 	}
 	if len(dirs) == 0 {
-		dirs[yaml.References[0]] = f.goldenDump
+		dirs[u.yaml.References[0]] = u.goldenDump
 	}
-	for _, v := range yaml.References {
+	for _, v := range u.yaml.References {
 		if dirs[v] == "" {
-			fmt.Fprintf(stdout, "parity: update %s: the dump has no %s: its goldens stay as they are\n", f.name, v)
+			fmt.Fprintf(u.out, "parity: update %s: the dump has no %s: its goldens stay as they are\n", u.name, v)
 			continue
 		}
-		if err := f.importVariant(yaml, v, dirs[v], mode, stdout); err != nil {
+		if err := u.importVariant(v, dirs[v]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// updateLive runs the reference, each variant of it, and imports what it computed. The decode steps of all variants take the tokens of the first.
-func (f *Fixture) updateLive(yaml *fixture.Fixture, mode setting.Update, stdout io.Writer) error {
-	if yaml.Model.Path == "" && yaml.Model.Oracle == "" {
-		return fmt.Errorf("%s names no model to run as the reference: write model: {path: …}, or point PARITY_GOLDEN_DUMP to a dump", yaml.File)
+// fromReference runs the reference, each variant of it, and imports what it computed. The decode
+// steps of all variants take the tokens of the first.
+func (u *update) fromReference() error {
+	if u.yaml.Model.Path == "" && u.yaml.Model.Oracle == "" {
+		return fmt.Errorf("%s names no model to run as the reference: write model: {path: …}, or point PARITY_GOLDEN_DUMP to a dump", u.yaml.File)
 	}
-	f.yaml = yaml
-	dirs := make([]string, len(yaml.References)) // all are run before the first is kept: a failure leaves all goldens as they were
+	dirs := make([]string, len(u.yaml.References)) // all are run before the first is kept: a failure leaves all goldens as they were
 	var forced [][][]int
-	for n, variant := range yaml.References {
-		job := f.job(engine.Torch, engine.CPU)
+	for n, variant := range u.yaml.References {
+		job := u.job(engine.Torch, engine.CPU)
 		job.Encoding = variant
 		if n == 0 {
-			job.SanityTokens, job.SkipSanity = sanityTokens, yaml.Model.SkipSanity
+			job.SanityTokens, job.SkipSanity = sanityTokens, u.yaml.Model.SkipSanity
 		}
 		for i := range forced {
 			job.Cases[i].Forced = forced[i]
 		}
-		run := f.run
+		run := u.run
 		if n == 0 {
-			run = f.observed
+			run = u.observed
 		}
 		r, err := run(job)
 		if err != nil {
 			return fmt.Errorf("%w; a dump of the reference will do as well: PARITY_GOLDEN_DUMP", err)
 		}
-		for i := range r.Runs {
-			if text := r.Runs[i].Info.ReferenceText; text != "" {
-				fmt.Fprintf(stdout, "parity: %s: case %s: the reference goes on: %q\n", f.name, yaml.Cases[i].Name, text)
-			}
-			if n == 0 && yaml.Cases[i].Steps > 1 {
-				tokens, err := r.Generated(i)
-				if err != nil {
-					return err
-				}
-				forced = append(forced, tokens)
-			} else if n == 0 {
-				forced = append(forced, nil)
+		if n == 0 {
+			if forced, err = u.chosen(r); err != nil {
+				return err
 			}
 		}
 		if err := r.Close(); err != nil {
@@ -108,57 +106,104 @@ func (f *Fixture) updateLive(yaml *fixture.Fixture, mode setting.Update, stdout 
 		}
 		dirs[n] = r.Dir
 	}
-	for n, variant := range yaml.References {
-		if err := f.importVariant(yaml, variant, dirs[n], mode, stdout); err != nil {
+	for n, variant := range u.yaml.References {
+		if err := u.importVariant(variant, dirs[n]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *Fixture) importVariant(yaml *fixture.Fixture, variant, dir string, mode setting.Update, stdout io.Writer) error {
+// chosen shows how the reference goes on, and returns the tokens of its decode steps, by case.
+func (u *update) chosen(r *engine.Result) (forced [][][]int, err error) {
+	for i, run := range r.Runs {
+		if text := run.Info.ReferenceText; text != "" {
+			fmt.Fprintf(u.out, "parity: %s: case %s: the reference goes on: %q\n", u.name, u.yaml.Cases[i].Name, text)
+		}
+		var tokens [][]int
+		if u.yaml.Cases[i].Steps > 1 {
+			if tokens, err = r.Generated(i); err != nil {
+				return nil, err
+			}
+		}
+		forced = append(forced, tokens)
+	}
+	return forced, nil
+}
+
+func (u *update) importVariant(variant, dir string) error {
 	d, err := golden.OpenDump(dir)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
 	opt := golden.ImportOptions{Variant: variant, Runs: map[string]*golden.Run{}, Inputs: map[string]map[string]string{},
-		Keep: yaml.Capture.Wants, Provenance: golden.Provenance{Command: "go test " + Package() + " -update", Blessed: f.cfg.Bless}}
-	folder := f.goldenDir()
-	have, err := f.have(folder, variant)
+		Keep: u.yaml.Capture.Wants, Provenance: golden.Provenance{Command: "go test " + Package() + " -update", Blessed: u.cfg.Bless}}
+	folder := u.goldenDir()
+	have, err := u.have(folder, variant)
 	if err != nil {
 		return err
 	}
 	for name, r := range d.Runs {
-		if name == "" && len(d.Runs) == 1 && len(yaml.Cases) == 1 {
-			name = yaml.Cases[0].Name // a dump that does not say: there is only one case
+		if name == "" && len(d.Runs) == 1 && len(u.yaml.Cases) == 1 {
+			name = u.yaml.Cases[0].Name // a dump that does not say: there is only one case
 		}
-		y, err := yaml.Case(name)
+		y, err := u.yaml.Case(name)
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.From, err)
 		}
-		if v := r.Versions["transformers"]; strings.HasSuffix(v, transformers.Mark) {
+		if v := transformers.Edited(r.Versions); v != "" {
 			return fmt.Errorf("%s: the run used transformers %s, and makes no goldens: run parity transformers restore, and then the reference again", r.From, v)
 		}
 		if n := len(r.Steps()); n != y.Steps {
-			return fmt.Errorf("%s: case %s has %d steps, %s asks for %d", r.From, y.Name, n, yaml.File, y.Steps)
+			return fmt.Errorf("%s: case %s has %d steps, %s asks for %d", r.From, y.Name, n, u.yaml.File, y.Steps)
 		}
-		if mode == setting.UpdateNew && slices.Contains(have, y.Name) {
+		if u.mode == setting.UpdateNew && slices.Contains(have, y.Name) {
 			continue
 		}
 		opt.Runs[y.Name] = r
-		opt.Inputs[y.Name] = yaml.Inputs(y.Name)
+		opt.Inputs[y.Name] = u.yaml.Inputs(y.Name)
 	}
 	if len(opt.Runs) == 0 {
-		fmt.Fprintf(stdout, "parity: update %s: %s: nothing is new\n", f.name, variant)
+		fmt.Fprintf(u.out, "parity: update %s: %s: nothing is new\n", u.name, variant)
 		return nil
 	}
-	delta, err := golden.Import(f.cfg.context(), folder, opt)
+	delta, err := golden.Import(u.cfg.context(), folder, opt)
 	if err != nil {
 		return err
 	}
-	printDelta(stdout, f.name+": "+variant, delta)
+	printDelta(u.out, u.name+": "+variant, delta)
 	return nil
+}
+
+// bless makes golden what would be judged: a dump that was named, else a live run if that was asked
+// for, else the recorded run. The manifest keeps the reason.
+func (u *update) bless() error {
+	dir := u.goldenDump
+	switch {
+	case dir != "":
+	case u.isLive():
+		job, err := u.candidate(nil)
+		if err != nil {
+			return err
+		}
+		r, err := u.run(job)
+		if err != nil {
+			return err
+		}
+		if err := r.Close(); err != nil {
+			return err
+		}
+		dir = r.Dir
+	case u.replay != "":
+		dir = u.replay
+	case u.yaml.Replay != "":
+		dir = u.runDir(u.yaml.Replay, dump.Standard)
+	default:
+		return fmt.Errorf("%s names no recorded run to bless: run the candidate with -parity.run=cpu, or name its dump with -parity.dump=DIR", u.yaml.File)
+	}
+	fmt.Fprintf(u.out, "parity: update %s: the candidate's run becomes golden, blessed: %s\n", u.name, u.cfg.Bless)
+	return u.importVariant(u.yaml.References[0], dir)
 }
 
 // printDelta says how far the goldens moved, the furthest first.
@@ -175,7 +220,7 @@ func printDelta(w io.Writer, what string, d *golden.Delta) {
 }
 
 // have lists the cases of a variant that have goldens.
-func (f *Fixture) have(folder, variant string) (cases []string, err error) {
+func (u *update) have(folder, variant string) (cases []string, err error) {
 	s, err := golden.Open(folder)
 	if errors.Is(err, golden.ErrNotFound) {
 		return nil, nil

@@ -1,4 +1,6 @@
-package session
+// Package infra tells a machine that failed from a model that is wrong: why nothing could be
+// compared, in words for people and in files for CI.
+package infra
 
 import (
 	"context"
@@ -14,10 +16,8 @@ import (
 	"github.com/goparity/goparity/internal/supervise"
 )
 
-// Infra is the name of the subtest that fails where nothing could be compared.
-const Infra = "parity:infra"
-
-// Why nothing could be compared. The first four are no fault of the model's: another try, or another machine, may do better.
+// Why nothing could be compared. The first four are no fault of the model's: another try, or
+// another machine, may do better.
 const (
 	classInfra   = "infra" // no interpreter, engine, driver, GPU or memory
 	classCrash   = "crash" // the engine died
@@ -29,8 +29,8 @@ const (
 	classFixture = "fixture" // goldens, recorded run, fixture.yaml
 )
 
-// classOf tells why nothing could be compared.
-func classOf(err error) string {
+// Class tells why nothing could be compared.
+func Class(err error) string {
 	var infra *engine.InfraError
 	var crash *engine.CrashError
 	var start *supervise.StartError
@@ -56,9 +56,9 @@ func classOf(err error) string {
 	return classFixture
 }
 
-// Trouble is the one subtest that says why nothing could be compared, with the end of the engine's log if it died or was stopped.
-func Trouble(err error) Problem {
-	p := Problem{Name: Infra, Text: err.Error(), Class: classOf(err)}
+// Text is the error, with the end of the engine's log if it died or was stopped.
+func Text(err error) string {
+	text := err.Error()
 	var exit *supervise.ExitError
 	var late *supervise.TimeoutError
 	var tail []string
@@ -69,12 +69,13 @@ func Trouble(err error) Problem {
 		tail = late.Tail
 	}
 	if tail = lastLines(tail); len(tail) > 0 {
-		p.Text += "\nthe end of its log:\n  " + strings.Join(tail, "\n  ")
+		text += "\nthe end of its log:\n  " + strings.Join(tail, "\n  ")
 	}
-	return p
+	return text
 }
 
-// lastLines keeps what fits into a failure that people and JUnit can read. A line that is longer than that keeps its end.
+// lastLines keeps what fits into a failure that people and JUnit can read. A line that is longer
+// than that keeps its end.
 func lastLines(lines []string) []string {
 	const most, room = 30, 3000 // lines, bytes
 	lines = slices.Clone(lines[max(0, len(lines)-most):])
@@ -94,9 +95,10 @@ func lastLines(lines []string) []string {
 // statusFile is what CI looks for to tell a machine that failed from a model that is wrong.
 const statusFile = "infra.txt"
 
-// writeStatus writes why nothing could be compared into dir/infra.txt, and where Bazel asks for it: a line with the class, and one with
-// the error. Without such an error it removes the file of an earlier run.
-func writeStatus(dir, fixture string, err error) error {
+// WriteStatus writes why nothing could be compared into dir/infra.txt, and where Bazel asks for it:
+// a line with the class, and one with the error. Without such an error it removes the file of an
+// earlier run.
+func WriteStatus(dir, fixture string, err error) error {
 	bazel := os.Getenv("TEST_INFRASTRUCTURE_FAILURE_FILE")
 	var paths []string
 	if dir != "" {
@@ -104,7 +106,7 @@ func writeStatus(dir, fixture string, err error) error {
 	}
 	class := ""
 	if err != nil {
-		class = classOf(err)
+		class = Class(err)
 	}
 	if !slices.Contains([]string{classInfra, classCrash, classTimeout, classStopped}, class) {
 		for _, p := range paths {

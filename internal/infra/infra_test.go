@@ -1,4 +1,4 @@
-package session_test
+package infra_test
 
 import (
 	"context"
@@ -12,11 +12,12 @@ import (
 
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/gpu"
-	"github.com/goparity/goparity/internal/session"
+	"github.com/goparity/goparity/internal/infra"
 	"github.com/goparity/goparity/internal/supervise"
+	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
-func TestTrouble(t *testing.T) {
+func TestClassAndText(t *testing.T) {
 	var tail []string
 	for i := range 200 {
 		tail = append(tail, fmt.Sprintf("line %d", i))
@@ -40,11 +41,10 @@ func TestTrouble(t *testing.T) {
 		{&engine.UsageError{Msg: "token 5000"}, "usage", 0, "what was asked"},
 		{errors.New("fixture.yaml:3: unknown key"), "fixture", 0, "anything else"},
 	} {
-		p := session.Trouble(tt.err)
-		assert.Equal(t, session.Infra, p.Name)
-		assert.Equal(t, tt.class, p.Class, tt.reason)
-		assert.Contains(t, p.Text, tt.err.Error())
-		assert.Equal(t, tt.log, strings.Count(p.Text, "\n  line "), tt.reason)
-		assert.Less(t, len(p.Text), 4096)
+		assert.Equal(t, tt.class, infra.Class(tt.err), tt.reason)
+		text := infra.Text(tt.err)
+		assert.Contains(t, text, tt.err.Error())
+		assert.Equal(t, tt.log, strings.Count(text, "\n  line "), tt.reason)
+		assert.Less(t, len(text), 4096)
 	}
 }

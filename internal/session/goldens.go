@@ -1,0 +1,104 @@
+package session
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/goparity/goparity/golden"
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/each"
+	"github.com/goparity/goparity/tensor"
+)
+
+// goldens reads the goldens of a fixture as runs, each once.
+type goldens struct {
+	store *golden.Store
+	first string // the variant that judges
+
+	mu   sync.Mutex
+	runs map[[2]string]*dump.Run // by variant and case
+}
+
+// run returns the goldens of a variant and case.
+func (g *goldens) run(variant, caseName string) (*dump.Run, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	key := [2]string{variant, caseName}
+	if r := g.runs[key]; r != nil {
+		return r, nil
+	}
+	r, err := g.read(variant, caseName)
+	if err != nil {
+		return nil, err
+	}
+	if g.runs == nil {
+		g.runs = map[[2]string]*dump.Run{}
+	}
+	g.runs[key] = r
+	return r, nil
+}
+
+// read makes a run of the goldens of a case. Their hashes are checked: a damaged golden judges
+// nothing.
+func (g *goldens) read(variant, caseName string) (*dump.Run, error) {
+	steps := g.store.Steps(variant, caseName)
+	if len(steps) == 0 {
+		_, err := g.store.Pass(variant, caseName, "0")
+		return nil, err
+	}
+	var entries []dump.Entry
+	var info dump.Info
+	var note string
+	for _, s := range steps {
+		pass, err := g.store.Pass(variant, caseName, s)
+		if err != nil {
+			return nil, err
+		}
+		p := pass.Provenance
+		note = blessed(p.Engine, p.Date, p.Blessed)
+		info = dump.Info{Engine: p.Engine, Versions: p.Versions, Device: p.Device, Encoding: dump.Encoding{Compute: variant}, Case: caseName, TokenIDs: p.TokenIDs, PadMask: p.PadMask, Date: p.Date, Mode: dump.Standard}
+		tensors, err := g.store.Tensors(variant, caseName, s)
+		if err != nil {
+			return nil, err
+		}
+		if err := verify(tensors); err != nil {
+			return nil, err
+		}
+		for _, e := range tensors {
+			t, err := e.Tensor()
+			if err != nil {
+				return nil, err
+			}
+			entries = append(entries, dump.Entry{Step: s, Layer: e.Layer, Port: e.Port, Tensor: t})
+		}
+	}
+	run := dump.New(g.store.Dir(), info, dump.OrderRunFile, entries)
+	if note != "" {
+		run.Notes = append(run.Notes, note)
+	}
+	return run, nil
+}
+
+// float64 is the variant float64 of a case, nil if there is none.
+func (g *goldens) float64(caseName string) (*dump.Run, error) {
+	f64 := tensor.F64.String()
+	if g.first == f64 || !slices.Contains(g.store.Variants(caseName), f64) {
+		return nil, nil
+	}
+	return g.run(f64, caseName)
+}
+
+// verify checks the hashes of tensors, on all cores. Equal tensors lie in one place and are read
+// once.
+func verify(tensors []golden.Entry) error {
+	seen := map[int64]bool{}
+	var todo []golden.Entry
+	for _, e := range tensors {
+		if !seen[e.Offset] || e.Length == 0 {
+			seen[e.Offset] = true
+			todo = append(todo, e)
+		}
+	}
+	return each.Do(context.Background(), len(todo), func(i int) error { return todo[i].Verify() })
+}

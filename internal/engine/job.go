@@ -75,7 +75,7 @@ type Job struct {
 // names without the doubled words of its lists: layers.3 for layers.layers.3.
 type Capture struct {
 	Layers []string `json:"layers,omitempty"`
-	Ports  []string `json:"ports,omitempty"` // output also records the element output.0
+	Ports  []string `json:"ports,omitempty"` // output_0 also records its element output_0.1
 }
 
 // expressions are the patterns of a job as regular expressions, one each, so that no engine has to read patterns. An

@@ -37,7 +37,6 @@ class Job:
         self.load_audit = {"missing": [], "unused": [], "allowed": []}
         self.sanity = get("sanity_tokens", 0)
         self.skip_sanity = get("skip_sanity", "")
-        self.online = get("online", False)
         self.cases = get("cases") or []
         # The patterns of capture and allow_missing, as the caller has translated them.
         expressions = get("expressions") or {}

@@ -1,8 +1,6 @@
 package diagnose
 
-import (
-	"github.com/goparity/goparity/tensor"
-)
+import "github.com/goparity/goparity/tensor"
 
 // Array is a tensor in float64, row-major: what hypotheses calculate with.
 type Array struct {
@@ -10,7 +8,7 @@ type Array struct {
 	Data  []float64
 }
 
-// NewArray is an array of zeros.
+// NewArray returns an array of zeros.
 func NewArray(shape ...int) *Array {
 	n := 1
 	for _, s := range shape {
@@ -26,7 +24,7 @@ func ArrayOf(t *tensor.Tensor) *Array {
 	return a
 }
 
-// Rows is the number of rows, and Width the length of the last axis: a scalar is one row of one element.
+// Rows is the number of rows. A scalar is one row of one element.
 func (a *Array) Rows() int { return len(a.Data) / max(a.Width(), 1) }
 
 // Width is the length of the last axis.
@@ -43,30 +41,33 @@ func (a *Array) Row(i int) []float64 {
 	return a.Data[i*w : (i+1)*w]
 }
 
-// Map is a new array of f of each element.
+// With returns an array of the same shape with other elements, which it keeps.
+func (a *Array) With(data []float64) *Array { return &Array{Shape: a.Shape, Data: data} }
+
+// Map returns a new array of f of each element.
 func (a *Array) Map(f func(float64) float64) *Array {
-	b := &Array{Shape: a.Shape, Data: make([]float64, len(a.Data))}
+	b := a.With(make([]float64, len(a.Data)))
 	for i, x := range a.Data {
 		b.Data[i] = f(x)
 	}
 	return b
 }
 
-// Zip is a new array of f of the elements of a and b, which have the same number of elements; nil if they have not.
+// Zip returns a new array of f of the elements of a and b; nil if their numbers differ.
 func (a *Array) Zip(b *Array, f func(x, y float64) float64) *Array {
 	if b == nil || len(a.Data) != len(b.Data) {
 		return nil
 	}
-	c := &Array{Shape: a.Shape, Data: make([]float64, len(a.Data))}
+	c := a.With(make([]float64, len(a.Data)))
 	for i, x := range a.Data {
 		c.Data[i] = f(x, b.Data[i])
 	}
 	return c
 }
 
-// MapRows is a new array: f fills row i of it from row i of a. The rows of both are of equal width.
+// MapRows returns a new array: f fills its row i from row i of a, which is as wide.
 func (a *Array) MapRows(f func(i int, dst, src []float64)) *Array {
-	b := &Array{Shape: a.Shape, Data: make([]float64, len(a.Data))}
+	b := a.With(make([]float64, len(a.Data)))
 	for i := range a.Rows() {
 		f(i, b.Row(i), a.Row(i))
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/goparity/goparity/internal/diagnose"
+	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 // What a user wrote neither holds the report up nor takes it along.
@@ -29,7 +30,7 @@ func TestHypothesesOfUsers(t *testing.T) {
 		said := ""
 		s := &diagnose.Scene{Run: &diagnose.Run{}, Failed: func(err error) { said += err.Error() }}
 		h := diagnose.Func(func(*diagnose.Scene) []diagnose.Prediction { c.predict(); return nil })
-		assert.Empty(t, diagnose.Diagnose(ctx, s, nil, diagnose.Options{Extra: []diagnose.Hypothesis{h}}), c.reason)
+		assert.Empty(t, diagnose.Diagnose(ctx, s, nil, h), c.reason)
 		assert.Contains(t, said, c.want, c.reason)
 		assert.Equal(t, c.want == "", said == "", c.reason)
 		cancel()

@@ -2,12 +2,12 @@ package diagnose
 
 import (
 	"context"
+	"reflect"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/goparity/goparity/compare"
-	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -24,26 +24,54 @@ type Port struct {
 	PadRows                 []bool         // true for rows that are padding; nil if there are none
 }
 
+// Width is the length of the last axis, at least 1.
+func (p *Port) Width() int { return max(p.Golden.RowLen(), 1) }
+
+// Rows is the number of rows.
+func (p *Port) Rows() int { return p.Golden.Len() / p.Width() }
+
+// IsInput reports whether the port is what its layer was given.
+func (p *Port) IsInput() bool { return label.IsInput(p.Port) }
+
+// IsOutput reports whether the port is what its layer returned, or was saved by hand.
+func (p *Port) IsOutput() bool {
+	role := label.RoleOf(p.Port)
+	return role == label.RoleOutput || role == label.RoleTap
+}
+
+// IsFloat reports whether the port holds numbers to calculate with, and not ids.
+func (p *Port) IsFloat() bool { return p.Golden.DType().IsFloat() }
+
+// Pads reports whether row i is padding.
+func (p *Port) Pads(i int) bool { return i < len(p.PadRows) && p.PadRows[i] }
+
+// HasPadding reports whether a row is padding.
+func (p *Port) HasPadding() bool { return slices.Contains(p.PadRows, true) }
+
+// IsRecorded reports whether the candidate has a tensor of the golden's shape.
+func (p *Port) IsRecorded() bool {
+	return p.Actual != nil && slices.Equal(p.Actual.Shape(), p.Golden.Shape())
+}
+
 // Run is what is known of a comparison.
 type Run struct {
 	Ports    []*Port // in the reference's execution order, all cases and steps
-	Verdict  *localise.Verdict
 	Weights  Weights // of the reference; nil if not given
 	Config   Config  // of the model, in Hugging Face's keys; nil if not given
 	TokenIDs func(caseName string) [][]int
 }
 
-// Injected is the run as target saw it when its layer ran on golden inputs: target's tensor is that of the injected run, everything else
-// is golden.
+// Injected returns the run as target saw it when its layer ran on golden inputs: target's tensor is
+// that of the injected run, everything else is golden.
 func (r *Run) Injected(target *Port) *Run {
-	out := &Run{Verdict: r.Verdict, Weights: r.Weights, Config: r.Config, TokenIDs: r.TokenIDs}
+	out := &Run{Weights: r.Weights, Config: r.Config, TokenIDs: r.TokenIDs}
 	for _, p := range r.Ports {
 		q := *p
 		q.Actual, q.Injected, q.Agrees = nil, nil, true
 		switch {
 		case p == target:
 			q.Actual, q.Agrees = p.Injected, p.InjectedAgrees
-		case p.Layer == target.Layer && localise.RoleOf(p.Port) == localise.Input:
+		case p.Layer == target.Layer && p.IsInput():
 			q.Actual = p.Golden
 		}
 		out.Ports = append(out.Ports, &q)
@@ -61,44 +89,8 @@ func (r *Run) Port(caseName, step, layer, port string) *Port {
 	return nil
 }
 
-// Weights are the reference's, by Hugging Face's keys.
-type Weights map[string]*tensor.Tensor
-
-// Config is config.json.
-type Config map[string]any
-
-// Float gives the first of the keys that holds a number.
-func (c Config) Float(keys ...string) (float64, bool) {
-	for _, k := range keys {
-		switch v := c[k].(type) {
-		case float64:
-			return v, true
-		case int:
-			return float64(v), true
-		}
-	}
-	return 0, false
-}
-
-// Int gives the first of the keys that holds a whole number.
-func (c Config) Int(keys ...string) (int, bool) {
-	if f, ok := c.Float(keys...); ok && f == float64(int(f)) {
-		return int(f), true
-	}
-	return 0, false
-}
-
-// String gives the first of the keys that holds a string.
-func (c Config) String(keys ...string) string {
-	for _, k := range keys {
-		if s, ok := c[k].(string); ok {
-			return s
-		}
-	}
-	return ""
-}
-
-// Scene is one place at which the candidate leaves the reference: a tensor that is wrong although what it is made of is right.
+// Scene is one place at which the candidate leaves the reference: a tensor that is wrong although
+// what it is made of is right.
 type Scene struct {
 	*Run
 	Kind          string // localise's
@@ -111,41 +103,51 @@ type Scene struct {
 
 	ctx    context.Context // ends with the budget
 	sample []bool
-	both   *pair
-	near   *graph
-	looked bool // for near
 	once   sync.Once
+	pass   []*Port
 	ports  map[[2]string]*Port
 	arrays map[*tensor.Tensor]*Array
 	parts  map[*tensor.Tensor]*Array
+	shared map[reflect.Type]any
 }
 
-// Find gives a port of the scene's case and step; nil if the reference has none.
-func (s *Scene) Find(layer, port string) *Port {
+func (s *Scene) init() {
 	s.once.Do(func() {
-		s.ports, s.arrays, s.parts = map[[2]string]*Port{}, map[*tensor.Tensor]*Array{}, map[*tensor.Tensor]*Array{}
+		s.ports, s.shared = map[[2]string]*Port{}, map[reflect.Type]any{}
+		s.arrays, s.parts = map[*tensor.Tensor]*Array{}, map[*tensor.Tensor]*Array{}
 		for _, p := range s.Ports {
 			if p.Case == s.Case && p.Step == s.Step {
+				s.pass = append(s.pass, p)
 				s.ports[[2]string{p.Layer, p.Port}] = p
 			}
 		}
 	})
+}
+
+// Pass returns the ports of the scene's case and step, in the reference's execution order.
+func (s *Scene) Pass() []*Port {
+	s.init()
+	return s.pass
+}
+
+// Find returns a port of the scene's case and step; nil if the reference has none.
+func (s *Scene) Find(layer, port string) *Port {
+	s.init()
 	return s.ports[[2]string{layer, port}]
 }
 
-// Output gives the main output of a layer; nil if the reference recorded none.
+// Output returns the main output of a layer; nil if the reference recorded none.
 func (s *Scene) Output(layer string) *Port {
-	for _, port := range []string{"output", "output_0", "output.0"} {
-		if p := s.Find(layer, port); p != nil {
-			return p
-		}
-	}
-	return nil
+	return s.first(layer, "output", "output_0", "output.0")
 }
 
-// Input gives the main input of a layer; nil if the reference recorded none.
+// Input returns the main input of a layer; nil if the reference recorded none.
 func (s *Scene) Input(layer string) *Port {
-	for _, port := range []string{"input_0", "input_hidden_states", "input_x", "input_input"} {
+	return s.first(layer, "input_0", "input_hidden_states", "input_x", "input_input")
+}
+
+func (s *Scene) first(layer string, ports ...string) *Port {
+	for _, port := range ports {
 		if p := s.Find(layer, port); p != nil {
 			return p
 		}
@@ -153,18 +155,19 @@ func (s *Scene) Input(layer string) *Port {
 	return nil
 }
 
-// Array decodes a tensor once for all hypotheses of the scene. Nobody writes to the result.
-func (s *Scene) Array(t *tensor.Tensor) *Array {
-	s.Find("", "")
-	a := s.arrays[t]
-	if a == nil {
-		a = ArrayOf(t)
-		s.arrays[t] = a
-	}
-	return a
+// HasNumbers reports whether the target has numbers on both sides, as many on one as on the other.
+func (s *Scene) HasNumbers() bool {
+	t := s.Target
+	return t != nil && t.Actual != nil && t.IsFloat() && t.Golden.Len() > 0 && t.Golden.Len() == t.Actual.Len()
 }
 
-// Golden decodes the reference's tensor of a port, nil for no port.
+// Array decodes a tensor once for all hypotheses of the scene. No one writes to the result.
+func (s *Scene) Array(t *tensor.Tensor) *Array {
+	s.init()
+	return cached(s.arrays, t, ArrayOf)
+}
+
+// Golden decodes the reference's tensor of a port; nil for no port.
 func (s *Scene) Golden(p *Port) *Array {
 	if p == nil {
 		return nil
@@ -172,50 +175,50 @@ func (s *Scene) Golden(p *Port) *Array {
 	return s.Array(p.Golden)
 }
 
-// Actual decodes what the candidate had at a port; where it recorded nothing, the golden tensor if the port's own error is not what is
-// looked for. nil for no port.
+// Actual decodes what the candidate had at a port: the golden tensor where it recorded none, for the
+// port's own error is not what is looked for. nil for no port, and for a target without a tensor.
 func (s *Scene) Actual(p *Port) *Array {
-	switch {
-	case p == nil:
-		return nil
-	case p.Actual != nil && slices.Equal(p.Actual.Shape(), p.Golden.Shape()):
-		return s.Array(p.Actual)
-	case p == s.Target:
-		return nil
-	}
-	return s.Array(p.Golden)
-}
-
-// Weight finds a weight of a layer: Weight("model.model.layers.0.self_attn.q_proj", "weight"). A key's module is the end of the layer's label
-// at a dot, or the label is the end of the key's module; the longest match counts. nil if there is none.
-func (s *Scene) Weight(layer, name string) *Array {
-	if _, t := s.weight(layer, name); t != nil {
+	if t := s.ActualTensor(p); t != nil {
 		return s.Array(t)
 	}
 	return nil
 }
 
-// weight is Weight without decoding, with the key.
-func (s *Scene) weight(layer, name string) (string, *tensor.Tensor) {
-	label := layer
-	for label != "" {
-		if t := s.Weights[label+"."+name]; t != nil {
-			return label + "." + name, t
-		}
-		_, rest, ok := strings.Cut(label, ".")
-		if !ok {
-			break
-		}
-		label = rest
+// ActualTensor is Actual without decoding.
+func (s *Scene) ActualTensor(p *Port) *tensor.Tensor {
+	switch {
+	case p == nil:
+		return nil
+	case p.IsRecorded():
+		return p.Actual
+	case p == s.Target:
+		return nil
 	}
-	var found string
-	for key := range s.Weights {
-		if strings.HasSuffix(key, "."+layer+"."+name) {
-			if found != "" {
-				return "", nil // two are no answer
-			}
-			found = key
-		}
+	return p.Golden
+}
+
+// Weight finds a weight of a layer: Weight("model.model.layers.0.self_attn.q_proj", "weight"). A
+// key's module is the end of the layer's name at a dot, or the name is the end of the key's module;
+// the longest match counts. nil if there is none.
+func (s *Scene) Weight(layer, name string) *Array {
+	if _, t := s.Weights.Of(layer, name); t != nil {
+		return s.Array(t)
 	}
-	return found, s.Weights[found]
+	return nil
+}
+
+// Shared returns what hypotheses of a scene calculate once and share, by its type.
+func Shared[T any](s *Scene, calculate func(*Scene) T) T {
+	s.init()
+	return cached(s.shared, reflect.TypeFor[T](), func(reflect.Type) any { return calculate(s) }).(T)
+}
+
+// cached returns the value of a key, made at the first call.
+func cached[K comparable, V any](m map[K]V, key K, of func(K) V) V {
+	v, ok := m[key]
+	if !ok {
+		v = of(key)
+		m[key] = v
+	}
+	return v
 }

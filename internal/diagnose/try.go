@@ -33,9 +33,9 @@ func (p *Port) Judge(onActual, onGolden *tensor.Tensor) (f Fits, err error) {
 		return f, fmt.Errorf("the candidate has no %s %s of shape %s", p.Layer, p.Port, tensor.FormatShape(shape))
 	}
 	golden, actual := p.Golden, p.Actual
-	if rows := predicted(p, Prediction{}); rows != nil {
+	if rows := p.counting(nil); rows != nil {
 		for _, t := range []**tensor.Tensor{&golden, &actual, &made[0], &made[1]} {
-			if *t = selectRows(*t, rows); *t == nil {
+			if *t = SelectRows(*t, rows); *t == nil {
 				return f, fmt.Errorf("%s %s has nothing but padding", p.Layer, p.Port)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/internal/diagnose/cause"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
@@ -41,7 +42,7 @@ func (c *Comparison) Causes() []diagnose.Cause {
 }
 
 func (s *search) run(c *Comparison) {
-	run := &diagnose.Run{Verdict: c.Verdict, TokenIDs: c.tokenIDs}
+	run := &diagnose.Run{TokenIDs: c.tokenIDs}
 	if s.Evidence != nil {
 		var err error
 		if run.Weights, run.Config, err = s.Evidence(); err != nil {
@@ -59,7 +60,7 @@ func (s *search) run(c *Comparison) {
 	s.causes = []diagnose.Cause{}
 	for i, scene := range c.scenes(run, known) {
 		scene.Failed = func(err error) { s.notes = append(s.notes, err.Error()) }
-		causes := diagnose.Diagnose(ctx, scene, diagnose.For(scene.Kind), diagnose.Options{Extra: s.Extra})
+		causes := diagnose.Diagnose(ctx, scene, cause.For(scene.Kind), s.Extra...)
 		if i > 0 {
 			// Of a place that may follow from the first one only a proof is worth reading.
 			causes = slices.DeleteFunc(causes, func(k diagnose.Cause) bool { return !k.Proven })

@@ -1,0 +1,99 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Cause is a judged prediction.
+type Cause struct {
+	ID, Layer, Text string
+	Proven          bool
+	Fit, FitGolden  float64 // relative L2 of the candidate against prediction and golden; Fit is NaN for a guess
+	params, rank    int
+	close           bool // fits far better than the golden
+}
+
+func (c Cause) isGuess() bool { return math.IsNaN(c.Fit) }
+
+// String quotes both fits.
+func (c Cause) String() string {
+	if c.isGuess() {
+		return fmt.Sprintf("%s: %s (a guess: no numbers prove it)", c.ID, c.Text)
+	}
+	proven := "unproven"
+	if c.Proven {
+		proven = "proven"
+	}
+	return fmt.Sprintf("%s: %s; %s: it fits the candidate to %.1e, the golden to %.1e",
+		c.ID, c.Text, proven, c.Fit, c.FitGolden)
+}
+
+// The classes of causes, which come before their fits.
+const (
+	isProven = iota
+	isClose  // fits far better than the golden
+	isSure   // a guess that is sure of what it says
+	isLoose  // fits better than the golden
+	isGuess
+)
+
+func (c Cause) class() int {
+	switch {
+	case c.Proven:
+		return isProven
+	case !c.isGuess() && c.close:
+		return isClose
+	case c.isGuess() && c.rank < 0:
+		return isSure
+	case !c.isGuess():
+		return isLoose
+	}
+	return isGuess
+}
+
+// rank puts the best first and leaves at most one proven cause: others that fit as well say the same
+// with less.
+func rank(causes []Cause, floor float64) []Cause {
+	slices.SortStableFunc(causes, func(a, b Cause) int {
+		if c := cmp.Compare(a.class(), b.class()); c != 0 || !a.isGuess() {
+			return cmp.Or(c, cmp.Compare(a.Fit, b.Fit))
+		}
+		return cmp.Compare(a.rank, b.rank)
+	})
+	if len(causes) > 0 && !causes[0].isGuess() {
+		// Those that fit about as well as the best: fewest fitted numbers first.
+		best := causes[0]
+		limit := alike * max(best.Fit, floor*belowFloor)
+		n := 1
+		for n < len(causes) && causes[n].class() == best.class() && causes[n].Fit <= limit {
+			n++
+		}
+		slices.SortStableFunc(causes[:n], func(a, b Cause) int {
+			return cmp.Or(cmp.Compare(a.params, b.params), cmp.Compare(a.rank, b.rank), cmp.Compare(a.Fit, b.Fit))
+		})
+	}
+	var out []Cause
+	seen, loose := map[string]bool{}, 0
+	for _, c := range causes {
+		if seen[c.ID] {
+			continue
+		}
+		if len(out) > 0 && out[0].Proven && c.class() > isClose {
+			break // no one needs guesses beside a proof
+		}
+		if c.class() == isLoose {
+			if loose++; loose > shownLoose {
+				continue
+			}
+		}
+		seen[c.ID] = true
+		c.Proven = c.Proven && len(out) == 0
+		if out = append(out, c); len(out) == shown {
+			break
+		}
+	}
+	return out
+}

@@ -1,0 +1,101 @@
+package cause
+
+import (
+	"github.com/goparity/goparity/internal/diagnose/fault"
+	"github.com/goparity/goparity/internal/diagnose/op"
+	"github.com/goparity/goparity/internal/diagnose/pattern"
+	"github.com/goparity/goparity/internal/localise"
+)
+
+var capture, layer = localise.KindCapture, "" // "" is an error of a layer
+
+// catalogue has all causes, in the order in which they are tried. docs/causes.md has a row for each.
+var catalogue = []Cause{
+	{ID: "input/tokens", Also: []string{"input/mask", "embedding/position", "embedding/type", "rope/offset"},
+		Kinds: []string{localise.KindInput}, Scene: pattern.Asked},
+	{ID: "interaction", Kinds: []string{localise.KindInteraction}, Scene: pattern.Interaction},
+	{ID: "drift", Kinds: []string{localise.KindDrift}, Scene: pattern.Drift},
+	{ID: "state/stale", Also: []string{"capture/same-file", "capture/wrong-tensor"},
+		Kinds: []string{capture, layer}, Scene: pattern.Elsewhere},
+
+	{ID: "value/constant", Also: []string{"value/sign", "value/scale", "value/offset", "embedding/scale", "embedding/type"},
+		Pair: pattern.Values},
+	{ID: "nan/first", Pair: pattern.NaN},
+	{ID: "dtype/overflow", Pair: pattern.Overflow},
+	{ID: "value/clipped", Pair: pattern.Clipped},
+	{ID: "dropout", Pair: pattern.Dropout},
+	{ID: "norm/order", Pair: pattern.NormOrder},
+
+	// Faults of ops: tried together, the best of all first.
+	{ID: "norm/eps", Op: of(fault.NormEps)},
+	{ID: "norm/kind", Op: of(fault.NormKind)},
+	{ID: "norm/weight", Op: of(fault.NormWeight)},
+	{ID: "norm/order", Also: []string{"norm/missing"}, Op: of(fault.NormLeftOut)},
+	{ID: "activation/missing", Also: append(activations(), "linear/gate-up"), Op: of(fault.Activation)},
+	{ID: "linear/gate-up", Also: append(activations(), "activation/missing"), Op: of(fault.Gating)},
+	{ID: "config/final_logit_softcapping", Op: of(fault.SoftCap)},
+	{ID: "residual/missing", Also: tables(), Op: of(fault.ResidualMissing)},
+	{ID: "residual/scale", Also: []string{"config/<key>"}, Op: of(fault.ResidualScale)},
+	{ID: "residual/source", Also: tables(), Op: of(fault.ResidualSource)},
+	{ID: "value/scale", Also: []string{"embedding/scale", "config/<key>"}, Op: of(fault.Multiple)},
+	{ID: "residual/source", Also: []string{"norm/order", "activation/missing", "embedding/scale", "config/<key>"},
+		Op: of(fault.Source)},
+	{ID: "modulation/order", Also: []string{"modulation/missing", "norm/order", "residual/missing", "residual/source"},
+		Op: of(fault.Modulation)},
+
+	{ID: "attention/scale", Op: of(fault.AttentionScale)},
+	{ID: "attention/causal", Op: of(fault.CausalMask)},
+	{ID: "attention/mask", Op: of(fault.Mask)},
+	{ID: "attention/anchor-missing", Op: of(fault.Anchor)},
+	{ID: "attention/softmax-axis", Op: of(fault.SoftmaxAxis)},
+	{ID: "attention/gqa", Op: of(fault.Groups)},
+	{ID: "attention/heads", Op: of(fault.Heads)},
+	{ID: "rope/layout", Op: of(fault.RopeLayout)},
+	{ID: "rope/applied", Op: of(fault.RopeApplied)},
+	{ID: "rope/offset", Op: of(fault.RopeOffset)},
+	{ID: "rope/theta", Also: []string{"config/<key>"}, Op: of(fault.RopeTheta)},
+	{ID: "rope/theta", Also: []string{"rope/layout", "rope/offset", "config/<key>"}, Op: of(fault.Angles)},
+	{ID: "attention/anchor-missing", Op: of(fault.Sinks)},
+	{ID: "config/attn_logit_softcapping", Op: of(fault.ScoreCap)},
+	{ID: "linear/qkv-order", Op: of(fault.QKVOrder)},
+	{ID: "state/stale", Op: of(fault.Stale)},
+
+	{ID: "linear/transposed", Op: of(fault.Transposed)},
+	{ID: "linear/bias-missing", Op: of(fault.BiasMissing)},
+	{ID: "linear/bias-twice", Op: of(fault.BiasTwice)},
+	{ID: "linear/other-layer", Also: []string{"linear/qkv-order", "linear/gate-up"}, Op: of(fault.OtherLayer)},
+	{ID: "linear/qkv-order", Also: []string{"linear/gate-up"}, Op: of(fault.FusedLinear)},
+	{ID: "linear/corrupt", Op: of(fault.Corrupt)},
+	{ID: "quant/scale", Also: []string{"quant/group"}, Op: of(fault.Quantised)},
+	{ID: "output/tied", Op: of(fault.Tied)},
+	{ID: "dtype/downcast", Op: of(fault.Operands)},
+	{ID: "linear/qkv-order", Also: []string{"linear/gate-up"}, Op: of(fault.Sibling)},
+	{ID: "linear/qkv-order", Also: []string{"linear/gate-up"}, Op: of(fault.FusedGiven)},
+	{ID: "linear/bias-missing", Also: []string{"linear/bias-twice"}, Op: of(fault.ConstantRow)},
+	{ID: "linear/other-layer", Op: of(fault.Unweighed)}, // guesses, each with its own id
+
+	{ID: "embedding/index", Also: append(tables(), "embedding/scale"), Op: of(fault.Table)},
+	{ID: "embedding/position", Op: of(fault.AddedTable)},
+	{ID: "output/last-token", Op: of(fault.LastToken)},
+
+	{ID: "output/last-token", Scene: pattern.LastToken},
+	{ID: "embedding/index", Also: tables(), Pair: pattern.Embedding},
+	{ID: "embedding/position", Also: []string{"embedding/type", "rope/offset"},
+		Kinds: []string{localise.KindInput, layer}, Scene: pattern.Indices},
+	{ID: "layout/shifted", Also: []string{"layout/transposed", "layout/strided", "layout/permuted",
+		"embedding/position", "linear/qkv-order", "linear/gate-up", "modulation/order"}, Scene: pattern.Layout},
+	{ID: "dtype/downcast", Pair: pattern.Downcast},
+	{ID: "dropout", Scene: pattern.DroppedWeights},
+	{ID: "rows/from", Also: []string{"rows/set", "columns/set", "head/one"}, Scene: pattern.Places},
+}
+
+// tables are the ids of a table that is read wrongly.
+func tables() []string { return []string{"embedding/index", "embedding/position", "embedding/type"} }
+
+// activations are the ids of all activations.
+func activations() (ids []string) {
+	for _, a := range op.Activations {
+		ids = append(ids, "activation/"+a.Name)
+	}
+	return ids
+}

@@ -1,0 +1,93 @@
+package cause_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/diagnose/cause"
+)
+
+// The catalogue has a row for each id, in the section of its family, and no other; and the code names no id that is not in it.
+func TestCatalogue(t *testing.T) {
+	ids := map[string]bool{}
+	families := map[string]bool{}
+	for _, id := range cause.IDs() {
+		assert.False(t, ids[id], "%s is listed twice", id)
+		ids[id] = true
+		family, _, _ := strings.Cut(id, "/")
+		families[family] = true
+	}
+
+	doc, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "causes.md"))
+	require.NoError(t, err)
+	documented := map[string]bool{}
+	section := ""
+	for line := range strings.Lines(string(doc)) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "## "); ok {
+			section = name
+			assert.True(t, families[name], "section %s is of no family", name)
+		}
+		cells := strings.Split(line, "|")
+		if len(cells) < 3 || !strings.HasPrefix(line, "| `") {
+			continue
+		}
+		for _, id := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[1], -1) {
+			documented[id[1]] = true
+			assert.True(t, ids[id[1]], "docs/causes.md has %s, which nothing names", id[1])
+			assert.Equal(t, section, strings.Split(id[1], "/")[0], "%s stands in another section", id[1])
+		}
+	}
+	for id := range ids {
+		assert.True(t, documented[id], "docs/causes.md lacks %s", id)
+	}
+
+	named := 0
+	for _, id := range idsInCode(t, families) {
+		family, name, _ := strings.Cut(id, "/")
+		switch {
+		case family == "config" || strings.HasSuffix(id, "/"): // any key, and what begins an id
+		case name == "" && family != "drift" && family != "dropout" && family != "interaction": // another word
+		default:
+			named++
+			assert.True(t, ids[id], "the code names %s, which is not in the catalogue", id)
+		}
+	}
+	assert.Greater(t, named, 50)
+}
+
+// idsInCode lists the string literals of the causes that look like ids.
+func idsInCode(t *testing.T, families map[string]bool) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("..", "*", "*.go"))
+	require.NoError(t, err)
+	shape := regexp.MustCompile(`^[a-z]+(/[a-z0-9-]*)?$`)
+	var out []string
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		require.NoError(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING {
+				s, err := strconv.Unquote(l.Value)
+				require.NoError(t, err)
+				if family, _, _ := strings.Cut(s, "/"); shape.MatchString(s) && families[family] {
+					out = append(out, s)
+				}
+			}
+			return true
+		})
+	}
+	return out
+}

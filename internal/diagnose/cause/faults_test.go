@@ -1,0 +1,277 @@
+package cause_test
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/internal/diagnose/cause"
+	_ "github.com/goparity/goparity/internal/updateflag"
+	"github.com/goparity/goparity/tensor"
+)
+
+// The sizes of the world of these tests.
+const (
+	leafBatch, leafLength, leafWidth = 2, 20, 48
+	leafRows                         = leafBatch * leafLength
+)
+
+// values are numbers in row-major order.
+type values []float64
+
+func (v values) tensor(t testing.TB, shape ...int) *tensor.Tensor {
+	t.Helper()
+	x := make([]float32, len(v))
+	for i := range v {
+		x[i] = float32(v[i])
+	}
+	out, err := tensor.Of(x, shape...)
+	require.NoError(t, err)
+	return out
+}
+
+func (v values) each(f func(x float64) float64) values {
+	out := make(values, len(v))
+	for i, x := range v {
+		out[i] = f(x)
+	}
+	return out
+}
+
+// from takes element at(i) for each i.
+func (v values) from(at func(i int) int) values {
+	out := make(values, len(v))
+	for i := range v {
+		out[i] = v[at(i)]
+	}
+	return out
+}
+
+// where changes some elements.
+func (v values) where(is func(row, column int) bool, f func(i int, x float64) float64) values {
+	out := slices.Clone(v)
+	for i, x := range v {
+		if is(i/leafWidth, i%leafWidth) {
+			out[i] = f(i, x)
+		}
+	}
+	return out
+}
+
+// leafRandom is normally distributed.
+func leafRandom(seed uint64, n int) values {
+	r := rand.New(rand.NewPCG(seed, 7))
+	out := make(values, n)
+	for i := range out {
+		out[i] = r.NormFloat64()
+	}
+	return out
+}
+
+// leafWorld is a small run: a layer "m.layers.1.attn.o_proj" of unknown weights between an earlier one like it and a model's end. Its golden
+// output is out, its candidate's that after a fault, with the rounding that clean layers show.
+type leafWorld struct {
+	in, out, earlier values
+}
+
+func newLeafWorld() leafWorld {
+	w := leafRandom(3, leafWidth*leafWidth)
+	x := leafRandom(1, leafRows*leafWidth)
+	y := make(values, leafRows*leafWidth)
+	for r := range leafRows {
+		for c := range leafWidth {
+			for k := range leafWidth {
+				y[r*leafWidth+c] += x[r*leafWidth+k] * w[c*leafWidth+k] / math.Sqrt(leafWidth)
+			}
+		}
+	}
+	return leafWorld{in: x, out: y, earlier: leafRandom(5, leafRows*leafWidth)}
+}
+
+const (
+	leaf        = "m.layers.1.attn.o_proj"
+	earlierLeaf = "m.layers.0.attn.o_proj"
+)
+
+var leafFloor = compare.Limits{RelL2: 3e-5, RowRelL2: 3e-5}
+
+// leafNoisy is what another order of summation does to numbers.
+func leafNoisy(v values) values {
+	r := rand.New(rand.NewPCG(11, 13))
+	return v.each(func(x float64) float64 { return x * (1 + 2e-7*r.NormFloat64()) })
+}
+
+// scene is the world with a candidate.
+func (w leafWorld) scene(t testing.TB, actual values) *diagnose.Scene {
+	shape := []int{leafBatch, leafLength, leafWidth}
+	port := func(leaf, name string, seq int, golden, actual values) *diagnose.Port {
+		p := &diagnose.Port{Case: "a", Step: "0", Layer: leaf, Port: name, Seq: seq, Golden: golden.tensor(t, shape...), Floor: leafFloor, Agrees: true}
+		if actual != nil {
+			p.Actual = actual.tensor(t, shape...)
+		}
+		return p
+	}
+	run := &diagnose.Run{Config: diagnose.Config{"num_attention_heads": 4.0, "hidden_size": float64(leafWidth)}}
+	run.Ports = []*diagnose.Port{
+		port(earlierLeaf, "output", 0, w.earlier, leafNoisy(w.earlier)),
+		port(leaf, "input_0", 1, w.in, leafNoisy(w.in)),
+		port(leaf, "output", 2, w.out, actual),
+	}
+	target := run.Ports[2]
+	target.Agrees = false
+	return &diagnose.Scene{Run: run, Kind: "local", Case: "a", Step: "0", Layer: leaf, Target: target}
+}
+
+// leafRound keeps some bits of the significand.
+func leafRound(bits int) func(x float64) float64 {
+	return func(x float64) float64 {
+		_, e := math.Frexp(x)
+		unit := math.Ldexp(1, e-bits)
+		return math.RoundToEven(x/unit) * unit
+	}
+}
+
+// leafFaults are those of the world, and what is proven of them: "" for those that nothing in the catalogue is.
+func leafFaults(w leafWorld) []struct {
+	name, id string
+	first    string // the first cause where none is proven
+	actual   values
+	reason   string
+} {
+	g := w.out
+	coin := rand.New(rand.NewPCG(17, 19))
+	noise := leafRandom(23, len(g))
+	permutation := rand.New(rand.NewPCG(29, 31)).Perm(leafWidth)
+	from8 := func(r, _ int) bool { return r >= 8 }
+	block := func(_, c int) bool { return c >= 20 && c < 25 }
+	head := func(_, c int) bool { return c >= 12 && c < 24 }
+	garbage := func(i int, _ float64) float64 { return noise[i] }
+	zero := func(int, float64) float64 { return 0 }
+	return []struct {
+		name, id string
+		first    string
+		actual   values
+		reason   string
+	}{
+		{"scale", "value/scale", "", leafNoisy(g.each(func(x float64) float64 { return 1.02 * x })), "a factor of two per cent is a hundred times the noise"},
+		{"scale of a root", "value/scale", "", leafNoisy(g.each(func(x float64) float64 { return x * math.Sqrt(leafWidth) })), "a known factor"},
+		{"offset", "value/offset", "", leafNoisy(g.each(func(x float64) float64 { return x + 0.25 })), "one number everywhere"},
+		{"sign", "value/sign", "", leafNoisy(g.each(func(x float64) float64 { return -x })), "not a scale of −1"},
+		{"absolute", "value/sign", "", leafNoisy(g.each(math.Abs)), "the sign is lost"},
+		{"zeros", "value/constant", "", make(values, len(g)), "a weight that was not loaded"},
+		{"constant", "value/constant", "", g.each(func(float64) float64 { return 0.5 }), "one value everywhere"},
+		{"one row late", "layout/shifted", "", leafNoisy(g.from(func(i int) int {
+			if i/leafWidth%leafLength == 0 {
+				return i
+			}
+			return i - leafWidth
+		})), "each token has the one before; the first has itself, which nothing predicts"},
+		{"one column late", "layout/shifted", "", leafNoisy(g.from(func(i int) int { return i - i%leafWidth + (i%leafWidth+leafWidth-1)%leafWidth })), "goes round"},
+		{"permuted columns", "layout/permuted", "", leafNoisy(g.from(func(i int) int { return i - i%leafWidth + permutation[i%leafWidth] })), "any order"},
+		{"permuted heads", "layout/permuted", "", leafNoisy(g.from(func(i int) int { return i - i%leafWidth + (i%leafWidth+12)%leafWidth })), "a shift by a whole head is an order of heads"},
+		{"transposed", "layout/transposed", "", leafNoisy(g.from(func(i int) int {
+			b, k := i/(leafLength*leafWidth), i%(leafLength*leafWidth)
+			return b*leafLength*leafWidth + k%leafLength*leafWidth + k/leafLength
+		})), "read column by column"},
+		{"strided", "layout/strided", "", leafNoisy(g.from(func(i int) int { return 2 * i % len(g) })), "every second element"},
+		{"bfloat16", "dtype/downcast", "", g.each(leafRound(8)), "every number has 8 bits"},
+		{"float16 result", "dtype/downcast", "", leafNoisy(g).each(leafRound(11)), "11 bits, after the noise"},
+		{"cut", "value/clipped", "", leafNoisy(g).each(func(x float64) float64 { return math.Max(-1.5, math.Min(1.5, x)) }), "cut at one number"},
+		{"dropout", "dropout", "", leafNoisy(g).each(func(x float64) float64 {
+			if coin.Float64() < 0.1 {
+				return 0
+			}
+			return x / 0.9
+		}), "zeros at the rate that the others' factor tells"},
+		{"stale", "state/stale", "", leafNoisy(w.earlier), "the output of the leaf of the same name in the block before"},
+		{"zero rows", "rows/from", "", leafNoisy(g).where(from8, zero), "what stands there is known"},
+		{"scaled rows", "rows/from", "", leafNoisy(g).where(from8, func(_ int, x float64) float64 { return 1.5 * x }), "right values times a factor"},
+		{"zero columns", "columns/set", "", leafNoisy(g).where(block, zero), "a tile"},
+		{"zero head", "head/one", "", leafNoisy(g).where(head, zero), "a whole head of the four"},
+		{"one NaN", "nan/first", "", leafNoisy(g).where(func(r, c int) bool { return r == 3 && c == 4 }, func(int, float64) float64 { return math.NaN() }), "all others are right"},
+
+		{"garbage rows", "", "rows/from", leafNoisy(g).where(from8, garbage), "the place is sure, what stands there is not"},
+		{"garbage row", "", "rows/set", leafNoisy(g).where(func(r, _ int) bool { return r == 5 }, garbage), "one row"},
+		{"garbage columns", "", "columns/set", leafNoisy(g).where(block, garbage), "a block of columns"},
+		{"garbage head", "", "head/one", leafNoisy(g).where(head, garbage), "a head"},
+		{"NaN everywhere", "", "nan/first", g.each(func(float64) float64 { return math.NaN() }), "where it began is not known"},
+		{"infinite", "", "dtype/overflow", leafNoisy(g).where(func(r, c int) bool { return r == 3 && c < 4 }, func(int, float64) float64 { return math.Inf(1) }), "of what type is not known"},
+
+		// Not in the catalogue.
+		{"sine", "", "", g.each(func(x float64) float64 { return x + 0.3*math.Sin(7*x) }), "no cause has this form"},
+		{"square", "", "", g.each(func(x float64) float64 { return x * math.Abs(x) }), "nor this"},
+		{"noise", "", "", g.from(func(i int) int { return i }).where(func(int, int) bool { return true }, func(i int, x float64) float64 { return x + 0.5*noise[i] }),
+			"noise far above any rounding"},
+		{"other numbers", "", "", noise, "the candidate has nothing of the golden; the same distribution is no permutation"},
+		{"row scales", "", "", g.where(func(int, int) bool { return true }, func(i int, x float64) float64 { return x * (1 + float64(i/leafWidth%7)/3) }), "each row by another factor"},
+	}
+}
+
+func TestLeafFaults(t *testing.T) {
+	w := newLeafWorld()
+	for _, f := range leafFaults(w) {
+		t.Run(f.name, func(t *testing.T) {
+			causes := diagnose.Diagnose(context.Background(), w.scene(t, f.actual), cause.For("local"))
+			if f.id != "" {
+				require.NotEmpty(t, causes, f.reason)
+				assert.Equal(t, f.id, causes[0].ID, f.reason)
+				assert.True(t, causes[0].Proven, "%s: %s", f.reason, causes[0].String())
+			} else if f.first != "" {
+				require.NotEmpty(t, causes, f.reason)
+				assert.Equal(t, f.first, causes[0].ID, f.reason)
+			}
+			for i, c := range causes {
+				if c.Proven {
+					assert.True(t, i == 0 && f.id != "", "proven: %s", c.String())
+					assert.LessOrEqual(t, c.Fit, leafFloor.RelL2)
+					assert.True(t, c.Fit <= c.FitGolden/8 || f.name == "one NaN", "the golden's figure is over finite pairs")
+				}
+				assert.NotEmpty(t, c.Text)
+				assert.Equal(t, leaf, c.Layer)
+			}
+		})
+	}
+}
+
+// A clean leaf has no cause, whatever is tried.
+func TestCleanLayerHasNoCause(t *testing.T) {
+	w := newLeafWorld()
+	for _, kind := range []string{"local", "between", "interaction"} {
+		s := w.scene(t, leafNoisy(w.out))
+		s.Kind = kind
+		for _, c := range diagnose.Diagnose(context.Background(), s, cause.For("local")) {
+			assert.False(t, c.Proven, c.String())
+		}
+	}
+}
+
+// A large tensor is sampled: 8 million elements and a cause that nothing explains, the worst case for time.
+func BenchmarkDiagnoseLarge(b *testing.B) {
+	const n, w = 2048, 4096
+	r := rand.New(rand.NewPCG(1, 2))
+	made := func(scale float64) *tensor.Tensor {
+		x := make([]float32, n*w)
+		for i := range x {
+			x[i] = float32(scale * r.NormFloat64())
+		}
+		t, err := tensor.Of(x, 1, n, w)
+		require.NoError(b, err)
+		return t
+	}
+	in, out, other := made(1), made(1), made(1.5)
+	run := &diagnose.Run{Ports: []*diagnose.Port{
+		{Case: "a", Step: "0", Layer: leaf, Port: "input_0", Seq: 0, Golden: in, Actual: in, Floor: leafFloor, Agrees: true},
+		{Case: "a", Step: "0", Layer: leaf, Port: "output", Seq: 1, Golden: out, Actual: other, Floor: leafFloor},
+	}}
+	for b.Loop() {
+		s := &diagnose.Scene{Run: run, Kind: "local", Case: "a", Step: "0", Layer: leaf, Target: run.Ports[1]}
+		diagnose.Diagnose(context.Background(), s, cause.For("local"))
+	}
+}

@@ -1,0 +1,183 @@
+package cause_test
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/internal/diagnose/cause"
+	"github.com/goparity/goparity/tensor"
+)
+
+// made is a port of a small run: golden and candidate, by label.
+type made struct {
+	layer, port    string
+	shape          []int
+	golden, actual values // actual nil: not recorded
+	ids            bool   // integers
+}
+
+// runOf makes a scene of ports; the last one is the target.
+func runOf(t *testing.T, kind string, ports ...made) *diagnose.Scene {
+	t.Helper()
+	of := func(v values, m made) *tensor.Tensor {
+		if v == nil {
+			return nil
+		}
+		if !m.ids {
+			return v.tensor(t, m.shape...)
+		}
+		x := make([]int64, len(v))
+		for i := range v {
+			x[i] = int64(v[i])
+		}
+		out, err := tensor.Of(x, m.shape...)
+		require.NoError(t, err)
+		return out
+	}
+	run := &diagnose.Run{}
+	for i, m := range ports {
+		p := &diagnose.Port{Case: "a", Step: "0", Layer: m.layer, Port: m.port, Seq: i, Golden: of(m.golden, m), Actual: of(m.actual, m), Agrees: i < len(ports)-1}
+		if !m.ids {
+			p.Floor = leafFloor
+		}
+		run.Ports = append(run.Ports, p)
+	}
+	target := run.Ports[len(ports)-1]
+	return &diagnose.Scene{Run: run, Kind: kind, Case: "a", Step: "0", Layer: target.Layer, Target: target,
+		Failed: func(err error) { assert.NoError(t, err) }}
+}
+
+// rmsNorm is x/√(mean x²) for rows of n.
+func rmsNorm(x values, n int) values {
+	out := make(values, len(x))
+	for r := 0; r < len(x); r += n {
+		square := 0.0
+		for _, v := range x[r : r+n] {
+			square += v * v
+		}
+		for c := r; c < r+n; c++ {
+			out[c] = x[c] / math.Sqrt(square/float64(n)+1e-6)
+		}
+	}
+	return out
+}
+
+func sumOf(a, b values) values {
+	out := make(values, len(a))
+	for i := range a {
+		out[i] = a[i] + b[i]
+	}
+	return out
+}
+
+func TestCausesOfOtherPlaces(t *testing.T) {
+	const n, w = 12, 32
+	shape := []int{1, n, w}
+	x, y, z := leafRandom(1, n*w), leafRandom(2, n*w), leafRandom(3, n*w)
+	sum := sumOf(x, y)
+	large := append(leafRandom(4, w).each(func(x float64) float64 { return 400 * x }), leafRandom(7, (n-1)*w)...)
+	ids := make(values, n)
+	for i := range ids {
+		ids[i] = float64(i * 5 % 8)
+	}
+	table := leafRandom(5, 9*w)
+	looked := func(index func(i int) int) values {
+		out := make(values, n*w)
+		for i := range out {
+			out[i] = table[index(int(ids[i/w]))*w+i%w]
+		}
+		return out
+	}
+	same := func(i int) int { return i }
+	positions := values{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}
+	table3 := leafRandom(6, n*w)
+	for _, c := range []struct {
+		name, kind, id string
+		proven         bool
+		scene          *diagnose.Scene
+		reason         string
+	}{
+		{"residual after the norm", "between", "norm/order", true, runOf(t, "between",
+			made{"m.dense", "output", shape, x, noisyOf(x), false},
+			made{"m.attention", "output", shape, y, noisyOf(y), false},
+			made{"m.LayerNorm", "output", shape, rmsNorm(sum, w), noisyOf(rmsNorm(x, w)), false},
+			made{"m", "output", shape, rmsNorm(sum, w), noisyOf(sumOf(rmsNorm(x, w), y)), false},
+			made{"m.LayerNorm", "input_0", shape, sum, noisyOf(x), false}),
+			"the norm's input alone looks like a missing residual; what comes after has it"},
+		{"squares beyond float16", "local", "dtype/overflow", true, runOf(t, "local",
+			made{"m.input_layernorm", "input_0", shape, large, noisyOf(large), false},
+			made{"m.input_layernorm", "output", shape, rmsNorm(large, w),
+				append(make(values, w), noisyOf(rmsNorm(large, w))[w:]...), false}),
+			"a row of zeros after a norm: its squares were infinite"},
+		{"row i+1", "local", "embedding/index", true, runOf(t, "local",
+			made{"m.embed_tokens", "input_0", []int{1, n}, ids, ids, true},
+			made{"m.embed_tokens", "output", shape, looked(same), looked(func(i int) int { return (i + 1) % 8 }), false}),
+			"without the weights: the reference has shown these rows"},
+		{"row of type 0", "local", "embedding/type", true, runOf(t, "local",
+			made{"m.token_type_embeddings", "input_0", []int{1, n}, ids.each(func(x float64) float64 { return math.Mod(x, 2) }), ids.each(func(x float64) float64 { return math.Mod(x, 2) }), true},
+			made{"m.token_type_embeddings", "output", shape, looked(func(i int) int { return i % 2 }), looked(func(int) int { return 0 }), false}),
+			"one row for every index"},
+		{"positions from 2", "between", "embedding/position", true, runOf(t, "between",
+			made{"m.position_embeddings", "input_0", []int{1, n}, positions, positions.each(func(x float64) float64 { return x + 2 }), true}), "RoBERTa"},
+		{"rotary positions", "between", "rope/offset", true, runOf(t, "between",
+			made{"m.rotary_emb", "input_0", []int{1, n}, positions, positions.each(func(x float64) float64 { return x + 1 }), true}), "the same for a rotary embedding"},
+		{"positions not added", "between", "embedding/position", true, runOf(t, "between",
+			made{"m.patch_embed", "output", []int{2, n / 2, w}, x, noisyOf(x), false},
+			made{"m.blocks.0", "input_0", []int{2, n / 2, w}, x.from(same).where(func(int, int) bool { return true },
+				func(i int, v float64) float64 { return v + table3[i%(n/2*w)] }), noisyOf(x), false}), "the same in both sequences, so it is a table"},
+		{"first token's logits", "between", "output/last-token", true, runOf(t, "between",
+			made{"m.norm", "output", shape, x, noisyOf(x), false},
+			made{"m.lm_head", "input_0", []int{1, 1, w}, x[(n-1)*w:], noisyOf(x)[:w], false}), "row 0 for the last"},
+		{"other tokens", "input", "input/tokens", false, runOf(t, "input",
+			made{"m.embed_tokens", "input_0", []int{1, n}, ids, ids.each(func(x float64) float64 { return math.Mod(x+1, 8) }), true}), "exact: few numbers, so that no proof by fit is asked"},
+		{"other mask", "input", "input/mask", false, runOf(t, "input",
+			made{"m", "input_attention_mask", []int{1, n}, positions.each(func(x float64) float64 { return min(x, 1) }), positions.each(func(float64) float64 { return 1 }), true}), "by the port's name"},
+		{"wrong dump", "capture", "capture/wrong-tensor", true, runOf(t, "capture",
+			made{"m.layers.0", "output", shape, x, noisyOf(x), false},
+			made{"m.layers.1", "output", shape, y, noisyOf(x), false}), "it holds the block before"},
+		{"same file", "capture", "capture/same-file", true, func() *diagnose.Scene {
+			s := runOf(t, "capture",
+				made{"m.layers.1", "output", shape, y, noisyOf(y), false},
+				made{"m.layers.0", "output", shape, x, noisyOf(y), false})
+			s.Ports[0].Seq = 9
+			return s
+		}(), "it holds what a later layer of the name wrote last"},
+		{"drift", "drift", "drift", false, runOf(t, "drift",
+			made{"m.layers.0", "output", shape, x, noisyOf(x), false},
+			made{"m.layers.1", "output", shape, y, y.each(func(x float64) float64 { return 1.0001 * x }), false}), "whatever fits: the kind is the cause"},
+		{"interaction", "interaction", "interaction", false, runOf(t, "interaction",
+			made{"m.up_proj", "input_0", shape, x, noisyOf(x), false},
+			made{"m.up_proj", "output", shape, y, make(values, len(y)), false}), "zeros would be value/constant in a local error"},
+		{"another step's", "local", "state/stale", true, func() *diagnose.Scene {
+			s := runOf(t, "local",
+				made{"m.act", "output", shape, z, noisyOf(z), false},
+				made{"m.act", "output", shape, y, noisyOf(z), false})
+			s.Step, s.Target.Step = "1", "1"
+			return s
+		}(), "the same layer one step before"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			causes := diagnose.Diagnose(context.Background(), c.scene, cause.For(c.kind))
+			require.NotEmpty(t, causes, c.reason)
+			assert.Equal(t, c.id, causes[0].ID, "%s: %s", c.reason, causes[0].String())
+			if c.proven {
+				assert.True(t, causes[0].Proven, "%s: %s", c.reason, causes[0].String())
+			}
+			for _, more := range causes[1:] {
+				assert.False(t, more.Proven, more.String())
+			}
+		})
+	}
+}
+
+// noisyOf is the rounding of another order of summation, the same for the same numbers.
+func noisyOf(v values) values {
+	r := rand.New(rand.NewPCG(uint64(len(v)), 3))
+	return v.each(func(x float64) float64 { return x * (1 + 1e-7*r.NormFloat64()) })
+}

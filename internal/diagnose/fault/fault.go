@@ -1,0 +1,79 @@
+// Package fault has the causes that are an op done wrong. Each is a function from an op that the
+// reference does to what a candidate may do in its place; the catalogue, in package cause, gives it
+// its id.
+//
+// A new one is a function in a file of its own, or beside its kin, and a line in the catalogue. It
+// changes a copy of the op:
+//
+//	// NormEps is a norm with another eps than the reference's.
+//	func NormEps(o *rebuild.Norm) (out List) {
+//		for _, eps := range op.Epsilons {
+//			n := *o
+//			n.Eps = eps
+//			out.add(n.Eval, 0, "eps is %g and not %g", eps, o.Eps)
+//		}
+//		return out
+//	}
+package fault
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/goparity/goparity/internal/diagnose/module"
+	"github.com/goparity/goparity/internal/diagnose/rebuild"
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/tensor"
+)
+
+// List is what may go wrong with an op. A fault without an id has that of its row in the catalogue.
+type List []rebuild.Fault
+
+// add appends a fault, and returns it for what is unusual.
+func (l *List) add(eval rebuild.Eval, rank int, format string, args ...any) *rebuild.Fault {
+	*l = append(*l, rebuild.Fault{Text: fmt.Sprintf(format, args...), Rank: rank, Eval: eval})
+	return &(*l)[len(*l)-1]
+}
+
+// guess appends a fault that cannot be predicted.
+func (l *List) guess(id string, rank int, format string, args ...any) {
+	l.add(nil, rank, format, args...).ID = id
+}
+
+// exchangeID names what it is if one layer has the place of another; "" if they have nothing in
+// common.
+func exchangeID(a, b string) string {
+	switch qa, qb := module.QKV(a), module.QKV(b); {
+	case qa != 0 && qb != 0 && qa != qb:
+		return "linear/qkv-order"
+	case module.Gate.Has(a) && module.Up.Has(b), module.Up.Has(a) && module.Gate.Has(b):
+		return "linear/gate-up"
+	}
+	return ""
+}
+
+// exchanged lists the outputs of a layer's siblings that may be taken for its own, by what that is.
+func exchanged(v *rebuild.Value, layer string, do func(id string, other *rebuild.Value)) {
+	for _, x := range v.Graph().Siblings(layer) {
+		if id := exchangeID(layer, x.Layer()); id != "" && x.IsLike(v) {
+			do(id, x)
+		}
+	}
+}
+
+// weights lists the keys of other weights of a shape, in order.
+func weights(o rebuild.Made, shape []int, is func(key, module string) bool) []string {
+	var keys []string
+	for key, w := range o.Scene().Weights {
+		if slices.Equal(w.Shape(), shape) && label.Last(key) == "weight" && is(key, label.Parent(key)) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// bias is the bias beside a weight; nil if there is none.
+func bias(o rebuild.Made, key string) *tensor.Tensor {
+	return o.Scene().Weights[label.Parent(key)+".bias"]
+}

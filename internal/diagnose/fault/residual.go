@@ -1,0 +1,165 @@
+package fault
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/goparity/goparity/internal/diagnose/module"
+	"github.com/goparity/goparity/internal/diagnose/op"
+	"github.com/goparity/goparity/internal/diagnose/rebuild"
+	"github.com/goparity/goparity/internal/label"
+)
+
+// sum is a calculation of a sum with other terms and factors.
+func sum(o *rebuild.Sum, change func(terms []*rebuild.Value, factors []float64)) rebuild.Eval {
+	s := *o
+	s.Terms, s.Factors = slices.Clone(o.Terms), slices.Clone(o.Factors)
+	change(s.Terms, s.Factors)
+	return s.Eval
+}
+
+// factor is a calculation of a sum with another factor at one term.
+func factor(o *rebuild.Sum, i int, f float64) rebuild.Eval {
+	return sum(o, func(_ []*rebuild.Value, factors []float64) { factors[i] = f })
+}
+
+// ofTables is the cause of a wrong term in a sum of embeddings; "" for other sums.
+func ofTables(o *rebuild.Sum, i int) string {
+	if slices.ContainsFunc(o.Terms, func(x *rebuild.Value) bool { return !module.Table.Has(x.Owner()) }) {
+		return ""
+	}
+	return TableID(o.Terms[i].Owner())
+}
+
+// ResidualMissing is a sum without one of its terms.
+func ResidualMissing(o *rebuild.Sum) (out List) {
+	for i, x := range o.Terms {
+		if len(o.Terms) > 1 {
+			out.add(factor(o, i, 0), 0, "%s is not added", x).ID = ofTables(o, i)
+		}
+	}
+	return out
+}
+
+// ResidualScale is a sum in which a term, or all of it, is multiplied.
+func ResidualScale(o *rebuild.Sum) (out List) {
+	if len(o.Terms) < 2 {
+		return nil
+	}
+	config := o.Scene().Config
+	for i, x := range o.Terms {
+		c := o.Factors[i]
+		if math.Abs(c-1) > sameFactor {
+			out.add(factor(o, i, 1), 0, "the factor %.6g of %s is missing", c, x)
+			for _, key := range []string{"residual_multiplier", "residual_scale"} {
+				if f, ok := config.Float(key); ok && math.Abs(f/c-1) < sameFactor {
+					out.add(factor(o, i, 1), 1, "%s of the config is ignored", key).ID = "config/" + key
+				}
+			}
+		}
+		for _, f := range []float64{2, 0.5, -1} {
+			out.add(factor(o, i, f*c), 1, "%s is added %g times", x, f*c)
+		}
+		text := x.String() + " is added with a factor"
+		if o.Out.IsTarget() {
+			f := fitted(o, i, text)
+			f.Rank = 1
+			out = append(out, f)
+		} else {
+			out = append(out, o.Out.Searched(text, -maxFactor, maxFactor, nil,
+				func(f float64) rebuild.Eval { return factor(o, i, f) }))
+		}
+	}
+	for _, f := range []float64{2, 0.5, math.Sqrt2, 1 / math.Sqrt2} {
+		out.add(rebuild.Eval(o.Eval).Times(f), 1, "the sum is multiplied by %.4g", f)
+	}
+	return out
+}
+
+// fitted fits the factor of one term to the candidate.
+func fitted(o *rebuild.Sum, i int, text string) rebuild.Fault {
+	rest := factor(o, i, 0)
+	return o.Out.Scaled(text, rebuild.SampleRows, func(e *rebuild.Evaluation, rows []int) ([][]float64, []float64) {
+		x, rest := e.Beside(o.Terms[i], o.Out, rows), rest(e, rows)
+		if x == nil || rest == nil {
+			return nil, nil
+		}
+		return [][]float64{x}, rest
+	})
+}
+
+// ResidualSource is a sum with another value for one of its terms.
+func ResidualSource(o *rebuild.Sum) (out List) {
+	for i, x := range o.Terms {
+		for _, other := range o.Graph().Alikes(o.Out) {
+			if len(o.Terms) > 1 && !slices.Contains(o.Terms, other) {
+				out.add(sum(o, func(terms []*rebuild.Value, _ []float64) { terms[i] = other }), 1,
+					"%s is added in place of %s", other, x).ID = ofTables(o, i)
+			}
+		}
+	}
+	return out
+}
+
+// Multiple is a factor that is missing, or another one: embeddings scaled by √hidden.
+func Multiple(o *rebuild.Sum) (out List) {
+	if len(o.Terms) > 1 {
+		return nil
+	}
+	in, c, id := o.Terms[0], o.Factors[0], "value/scale"
+	if module.Table.Has(in.Owner()) {
+		id = "embedding/scale"
+	}
+	for _, w := range []struct {
+		text string
+		f    float64
+	}{{"is missing", 1}, {"is applied twice", c * c}, {"is inverted", 1 / c}} {
+		out.add(factor(o, 0, w.f), 0, "the factor %.6g of %s %s", c, in, w.text).ID = id
+	}
+	if f, ok := o.Scene().Config.Float("embedding_multiplier"); ok && math.Abs(f/c-1) < sameFactor {
+		out.add(factor(o, 0, 1), 1, "embedding_multiplier of the config is ignored").ID = "config/embedding_multiplier"
+	}
+	f := fitted(o, 0, fmt.Sprintf("the factor of %s is not %.6g but another", in, c))
+	f.ID, f.Rank = id, 1
+	return append(out, f)
+}
+
+// Source is another value in the place of one that the reference hands on as it is.
+func Source(o *rebuild.Alias) (out List) {
+	g, from := o.Graph(), o.In.Layer()
+	activates := func(x *rebuild.Value) bool {
+		u, ok := g.Explain(o.In).(*rebuild.Unary)
+		return ok && u.In == x
+	}
+	for _, x := range g.Alikes(o.Out) {
+		if x == o.In || exchangeID(from, x.Layer()) != "" {
+			continue
+		}
+		id, rank, input := "residual/source", 1, from != "" && g.InputOf(from) == x
+		switch {
+		case input && from == label.Block(from) && label.Block(o.Out.Taker()) == "":
+			id, rank = "config/num_hidden_layers", 0
+		case input && module.IsNorm(from):
+			id = "norm/order"
+		case (from == "" || input && g.IsLeaf(from)) && activates(x):
+			id = "activation/missing"
+		}
+		out.add(rebuild.Same(x), rank, "it is given %s in place of %s", x, o.In).ID = id
+	}
+	if from != "" {
+		exchanged(o.Out, from, func(id string, x *rebuild.Value) {
+			out.add(rebuild.Same(x), 0, "it is given %s in place of %s", x, o.In).ID = id
+		})
+	}
+	if p, ok := o.In.Op.(*rebuild.Part); ok {
+		first := min(p.First, 1)
+		out.add(rebuild.Same(p.In).Then(func(x []float64) []float64 { return op.Select(x, 2, []int{first}) }), 0,
+			"%s is taken from every second column of %s, from column %d on", label.Last(p.Out.Owner()), p.In, first).ID =
+			"linear/gate-up"
+	}
+	if module.Table.Has(from) {
+		out.scaledTable(rebuild.Same(o.In), o.Out.Width)
+	}
+	return out
+}

@@ -1,0 +1,79 @@
+// Package module says what a layer is by its name: which names mean the same in the families of
+// Hugging Face, diffusers and MAX.
+package module
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/label"
+)
+
+// Names are the last parts of labels that mean the same.
+type Names []string
+
+func names(s string) Names { return strings.Fields(s) }
+
+// The names of modules.
+var (
+	Query     = names("q_proj query to_q wq q q_lin query_proj add_q_proj wq_a q_b_proj linear_q")
+	Key       = names("k_proj key to_k wk k k_lin key_proj add_k_proj linear_k")
+	Value     = names("v_proj value to_v wv v v_lin value_proj add_v_proj linear_v")
+	QueryNorm = names("q_norm query_norm norm_q q_layernorm norm_added_q")
+	KeyNorm   = names("k_norm key_norm norm_k k_layernorm norm_added_k")
+	FusedQKV  = names("qkv qkv_proj c_attn Wqkv query_key_value in_proj to_qkv attn_qkv W_pack to_added_qkv")
+	Gate      = names("gate_proj w1 gate gate_lin wi_0 linear_fc1_gate")
+	Up        = names("up_proj w3 up up_lin wi_1")
+	FusedGate = names("gate_up_proj gate_up w13 dense_h_to_4h_gated")
+	Positions = names("position_embeddings wpe embed_positions")
+	Types     = names("token_type_embeddings")
+	Table     = slices.Concat(names("embed_tokens wte word_embeddings token_embedding tok_embeddings embeddings shared"),
+		Positions, Types)
+	Head = names("lm_head output embed_out decoder score")
+)
+
+// Has reports whether the last part of a label is one of the names.
+func (n Names) Has(layer string) bool { return slices.Contains(n, label.Last(layer)) }
+
+// QKV returns 'q', 'k' or 'v' for a projection, 0 for other layers.
+func QKV(layer string) byte {
+	for i, n := range []Names{Query, Key, Value} {
+		if n.Has(layer) {
+			return "qkv"[i]
+		}
+	}
+	return 0
+}
+
+// IsNorm reports whether a layer is a norm by its name.
+func IsNorm(layer string) bool {
+	name := strings.ToLower(label.Last(layer))
+	return strings.Contains(name, "norm") || strings.HasPrefix(name, "ln_") || name == "ln"
+}
+
+// InAttention reports whether a label lies in an attention.
+func InAttention(layer string) bool {
+	return slices.ContainsFunc(strings.Split(strings.ToLower(layer), "."), func(part string) bool {
+		return strings.Contains(part, "attn") ||
+			strings.Contains(part, "attention") && !strings.Contains(part, "norm")
+	})
+}
+
+// IsTimeEmbedding reports whether a label is that of the embedding of a diffusion model's time.
+func IsTimeEmbedding(layer string) bool {
+	return slices.ContainsFunc(strings.Split(layer, "."), func(part string) bool {
+		return strings.HasPrefix(part, "t_embed") || strings.HasPrefix(part, "time")
+	})
+}
+
+// InBlock returns a layer's name behind its block: ".mlp" of "model.layers.3.mlp".
+func InBlock(layer string) string {
+	return strings.TrimPrefix(label.Name(layer), label.Name(label.Block(layer)))
+}
+
+// Unnumbered returns a label without its numbers: the same for the layers of all blocks.
+func Unnumbered(layer string) string {
+	return strings.Join(slices.DeleteFunc(strings.Split(layer, "."), func(part string) bool {
+		return strings.Trim(part, "0123456789") == ""
+	}), ".")
+}

@@ -1,0 +1,196 @@
+package pattern
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/internal/diagnose/op"
+	"github.com/goparity/goparity/internal/diagnose/rebuild"
+)
+
+// Dropout is zeros strewn over the tensor, with the rest scaled by 1/(1−p): a dropout that is still
+// on. It is looked for in the target and in each term of a sum that makes it.
+func Dropout(p *Pair) (out []diagnose.Prediction) {
+	const text = "dropout%s is on: %.3g of the elements are 0, the others are multiplied by %.4g"
+	if v, rate := dropped(p.Right, p.Actual); v != nil {
+		out = append(out, p.says("dropout", v, 1, 0, text, "", rate, 1/(1-rate)))
+	}
+	for _, a := range p.additions() {
+		if v, rate := dropped(a.term, op.Minus(p.Actual, a.rest)); v != nil {
+			floats.Add(v, a.rest)
+			out = append(out, p.says("dropout", v, 1, 0, text, " of "+a.name, rate, 1/(1-rate)))
+		}
+	}
+	return out
+}
+
+// dropped returns g after a dropout of which a shows the mask, and its rate; nil if a is something
+// else. The zeros must come at the rate that the factor of the others tells.
+func dropped(g, a []float64) ([]float64, float64) {
+	zeros, n := 0, 0
+	var xy, xx float64
+	scale := op.RootMeanSquare(g)
+	isZero := func(i int) bool { return math.Abs(a[i]) < droppedBelow*scale }
+	for i, x := range g {
+		switch {
+		case math.Abs(x) < tellsNothing*scale:
+			continue
+		case isZero(i):
+			zeros++
+		default:
+			xy, xx = xy+x*a[i], xx+x*x
+		}
+		n++
+	}
+	if n < diagnose.PerParam || zeros == 0 || zeros == n || xx == 0 {
+		return nil, 0
+	}
+	factor := xy / xx
+	rate := 1 - 1/factor
+	if !isRate(float64(zeros)/float64(n), rate, n) {
+		return nil, 0
+	}
+	out := make([]float64, len(g))
+	for i, x := range g {
+		if !isZero(i) {
+			out[i] = factor * x
+		}
+	}
+	return out, rate
+}
+
+// isRate reports whether a share of n is what a dropout of a rate leaves: within four standard
+// deviations of a binomial share, and one element.
+func isRate(share, rate float64, n int) bool {
+	return rate > 0 && rate < 1 &&
+		math.Abs(share-rate) <= deviations*math.Sqrt(rate*(1-rate)/float64(n))+1/float64(n)
+}
+
+// DroppedWeights is a dropout of the attention's weights. The weights w that the candidate used follow
+// from the context c = w·v where there are no more keys than a head has elements; each must be 0 or
+// 1/(1−p) times that of the softmax.
+func DroppedWeights(s *diagnose.Scene) []diagnose.Prediction {
+	g := rebuild.Of(s)
+	if g == nil {
+		return nil
+	}
+	o, ok := g.Explain(g.Target).(*rebuild.Attention)
+	if !ok || o.Write != op.ByHead || o.Roll != 0 || o.Tokens > o.Dim || o.Width() != g.Target.Width {
+		return nil
+	}
+	w := o.Weigh(g.With(g.Target, nil))
+	solves := float64(o.Sequences * o.Heads * o.Tokens * o.Tokens * o.Tokens * o.Dim)
+	if w == nil || !g.Spend(4*solves) {
+		return nil
+	}
+	d := &droppedWeights{Scene: s, o: o, w: w, actual: s.Array(s.Target.Actual)}
+	if !op.All(d.actual.Data, op.IsFinite) || !d.solve() {
+		return nil
+	}
+	rate, ok := d.rate()
+	if !ok {
+		return nil
+	}
+	p := guess("dropout", 0, "dropout of the attention weights is on: %.3g of them are 0, the others are multiplied by %.4g",
+		d.share(), 1/(1-rate))
+	p.Params, p.Value = 1, d.context(1/(1-rate))
+	return []diagnose.Prediction{p}
+}
+
+type droppedWeights struct {
+	*diagnose.Scene
+	o      *rebuild.Attention
+	w      *op.Weighed
+	actual *diagnose.Array
+	ratio  [][]float64 // of each row and head: the candidate's weight over the softmax's; NaN for one too small to tell
+	sure   []float64   // those of the weights that are large enough to be exact
+}
+
+// solve finds the weights of each row and head by least squares.
+func (d *droppedWeights) solve() bool {
+	o := d.o
+	d.ratio = make([][]float64, o.Sequences*o.Tokens*o.Heads)
+	for b := range o.Sequences {
+		for h := range o.Heads {
+			v := mat.NewDense(o.Dim, o.Tokens, nil)
+			for key := range o.Tokens {
+				v.SetCol(key, d.w.Value(b, h, key))
+			}
+			var qr mat.QR
+			qr.Factorize(v)
+			if qr.Cond() > valuesCond {
+				return false
+			}
+			for t := range o.Tokens {
+				row := b*o.Tokens + t
+				if d.Target.Pads(row) || d.Late() {
+					continue
+				}
+				var w mat.VecDense
+				head := slices.Clone(d.actual.Row(row)[h*o.Dim : (h+1)*o.Dim])
+				if qr.SolveVecTo(&w, false, mat.NewVecDense(o.Dim, head)) != nil {
+					return false
+				}
+				d.note(row*o.Heads+h, w.RawVector().Data, d.w.Weights(b, h, t))
+			}
+		}
+	}
+	return true
+}
+
+func (d *droppedWeights) note(at int, has, right []float64) {
+	d.ratio[at] = make([]float64, len(right))
+	for key, p := range right {
+		r := math.NaN()
+		if p > tooSmall {
+			r = has[key] / p
+		}
+		if d.ratio[at][key] = r; p > largeEnough {
+			d.sure = append(d.sure, r)
+		}
+	}
+}
+
+func isDropped(x float64) bool { return math.Abs(x) <= weightError }
+
+// rate is p, if every weight is 0 or 1/(1−p) times what it should be, and as many are 0 as p says.
+func (d *droppedWeights) rate() (float64, bool) {
+	kept := slices.DeleteFunc(slices.Clone(d.sure), isDropped)
+	if len(kept) < diagnose.PerParam || len(kept) == len(d.sure) {
+		return 0, false
+	}
+	slices.Sort(kept)
+	factor := kept[len(kept)/2]
+	rate := 1 - 1/factor
+	alike := op.All(kept, func(x float64) bool { return isDropped(x/factor - 1) })
+	return rate, alike && rate >= leastRate && rate <= mostRate && isRate(d.share(), rate, len(d.sure))
+}
+
+// share is how many of the sure weights are 0.
+func (d *droppedWeights) share() float64 {
+	return float64(op.Count(d.sure, isDropped)) / float64(max(len(d.sure), 1))
+}
+
+// context is what the attention gives with these weights, each 0 or a factor times what it should be,
+// whichever is nearer.
+func (d *droppedWeights) context(factor float64) *diagnose.Array {
+	o := d.o
+	return d.actual.MapRows(func(row int, dst, _ []float64) {
+		for h := range o.Heads {
+			ratio := d.ratio[row*o.Heads+h]
+			if ratio == nil {
+				continue
+			}
+			b, t := row/o.Tokens, row%o.Tokens
+			for key, p := range d.w.Weights(b, h, t) {
+				if x := ratio[key]; math.IsNaN(x) || x >= factor/2 {
+					floats.AddScaled(dst[h*o.Dim:(h+1)*o.Dim], factor*p, d.w.Value(b, h, key))
+				}
+			}
+		}
+	})
+}

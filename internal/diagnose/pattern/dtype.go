@@ -1,0 +1,214 @@
+package pattern
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/internal/diagnose/module"
+	"github.com/goparity/goparity/internal/diagnose/op"
+	"github.com/goparity/goparity/tensor"
+)
+
+// Downcast is a result that went through a type of fewer bits. It is proven if every number of the
+// candidate is one of that type, and those of the reference are not.
+func Downcast(p *Pair) (out []diagnose.Prediction) {
+	const id = "dtype/downcast"
+	if !op.All(p.Actual, op.IsFinite) {
+		return nil
+	}
+	for _, n := range op.NarrowerThan(p.Target.Actual.DType(), p.Target.Golden.DType()) {
+		out = append(out, p.says(id, op.Map(p.Right, n.Round), 0, 1, "the result is rounded to %s", n.Name))
+		if p.heldBy(n) {
+			out = append(out, p.says(id, p.Actual, 0, 0,
+				"every number is a %s, of %d bits of significand, and the error is of that size", n.Name, n.Bits))
+		}
+	}
+	if name, rel := p.noiseOf(); name != "" {
+		out = append(out, guess(id, -1, "the error is noise of relative L2 %.1e, the size of %s, and the same in every row",
+			rel, name))
+	}
+	return out
+}
+
+// heldBy reports whether all of the candidate's numbers are of the type, the reference's are not, and
+// each lies within the rounding of the type from the reference's: a few units of the element, or of the
+// tensor where sums cancel.
+func (p *Pair) heldBy(n op.Narrow) bool {
+	different := op.Count(p.Actual[1:], func(x float64) bool { return x != p.Actual[0] })
+	if different < diagnose.PerParam || op.All(p.Right, n.Holds) || !op.All(p.Actual, n.Holds) ||
+		op.Relative(p.Actual, p.Right) > ofTensor*n.Epsilon() {
+		return false
+	}
+	// A product of rounded operands errs by some roundings of the largest terms: of the RMS for those
+	// that cancel.
+	rms := op.RootMeanSquare(p.Right)
+	for i, x := range p.Right {
+		if math.Abs(p.Actual[i]-x) > ofElement*n.Epsilon()*(math.Abs(x)+rms) {
+			return false
+		}
+	}
+	return true
+}
+
+// noiseOf returns the type whose rounding is as large as the error, if that has nothing to do with the
+// values and is alike in all rows; "" for none.
+func (p *Pair) noiseOf() (name string, rel float64) {
+	rel = op.Relative(p.Actual, p.Right)
+	for _, size := range noiseSizes {
+		if rel > size.above {
+			name = size.name
+		}
+	}
+	if name == "" || rel >= largestNoise || len(p.Actual) < 64 || p.Target.Actual.DType() != tensor.F32 {
+		return "", 0
+	}
+	e := op.Minus(p.Actual, p.Right)
+	size, n := floats.Norm(e, 2), math.Sqrt(float64(len(e)))
+	chance := deviations/n + 0.02
+	if math.Abs(floats.Dot(e, p.Right))/(size*floats.Norm(p.Right, 2)) > chance || math.Abs(floats.Sum(e))/(size*n) > chance {
+		return "", 0
+	}
+	least, most := math.Inf(1), 0.0
+	for r := range p.rows {
+		f := op.RootMeanSquare(p.row(e, r)) / max(op.RootMeanSquare(p.row(p.Right, r)), math.SmallestNonzeroFloat64)
+		least, most = min(least, f), max(most, f)
+	}
+	if most > alikeRows*least {
+		return "", 0
+	}
+	return name, rel
+}
+
+// Overflow is numbers that were too large for a type: infinite or cut at its largest number.
+func Overflow(p *Pair) (out []diagnose.Prediction) {
+	const id = "dtype/overflow"
+	for _, t := range op.Overflowing {
+		if n := p.beyond(t.Limit); n > 0 {
+			infinite := func(x float64) float64 {
+				if math.Abs(x) > t.Limit {
+					return math.Inf(int(math.Copysign(1, x)))
+				}
+				return x
+			}
+			out = append(out,
+				p.says(id, p.clipped(t.Limit), 0, -1,
+					"%d elements are beyond %g, the largest number of %s, and cut there", n, t.Limit, t.Name),
+				p.says(id, op.Map(p.Right, infinite), 0, -1,
+					"%d elements are beyond %g, the largest number of %s, and became infinite", n, t.Limit, t.Name))
+		}
+	}
+	out = append(out, p.overflowingNorm()...)
+	isInf := func(x float64) bool { return math.IsInf(x, 0) }
+	if n := op.Count(p.Actual, isInf); n > 0 && op.Count(p.Right, isInf) == 0 {
+		out = append(out, guess(id, -2, "%d of %d elements are infinite, and none in the reference, whose largest is %.4g",
+			n, len(p.Actual), op.MaxAbs(p.Right)))
+	}
+	return out
+}
+
+// Clipped is numbers that are cut at one that no type explains.
+func Clipped(p *Pair) []diagnose.Prediction {
+	largest := op.MaxAbs(p.Actual)
+	at := op.Count(p.Actual, func(x float64) bool { return math.Abs(x) == largest })
+	if n := p.beyond(largest); at > 1 && largest > 0 && n > 0 {
+		return []diagnose.Prediction{p.says("value/clipped", p.clipped(largest), 1, 0,
+			"%d elements are beyond ±%.6g and cut there", n, largest)}
+	}
+	return nil
+}
+
+func (p *Pair) beyond(limit float64) int {
+	return op.Count(p.Right, func(x float64) bool { return math.Abs(x) > limit })
+}
+
+func (p *Pair) clipped(limit float64) []float64 {
+	return op.Map(p.Right, func(x float64) float64 { return op.Clip(x, limit) })
+}
+
+// overflowingNorm: the squares of a row are too large for float16, their sum becomes infinite, and the
+// row divided by it zero.
+func (p *Pair) overflowingNorm() (out []diagnose.Prediction) {
+	in := p.Input(p.Target.Layer)
+	if in == nil || !p.Target.IsOutput() || !module.IsNorm(p.Target.Layer) {
+		return nil
+	}
+	x := p.read(p.ActualTensor(in))
+	if len(x) != len(p.Right) {
+		return nil
+	}
+	for _, way := range []struct {
+		text string
+		of   func(row []float64) float64
+	}{
+		{"a square", func(row []float64) float64 { return op.MaxAbs(row) * op.MaxAbs(row) }},
+		{"the sum of the squares", func(row []float64) float64 { return floats.Dot(row, row) }},
+		{"the mean of the squares", func(row []float64) float64 { return floats.Dot(row, row) / float64(len(row)) }},
+	} {
+		for _, rounded := range []bool{false, true} {
+			n := 0
+			zeroed := p.perRow(func(i int, dst []float64) {
+				in, f := p.row(x, i), 1.0
+				if way.of(in) >= halfInfinity {
+					n++
+					return
+				}
+				if rounded {
+					f = roundedSquares(in)
+				}
+				floats.ScaleTo(dst, f, p.row(p.Right, i))
+			})
+			if n > 0 {
+				out = append(out, p.says("dtype/overflow", zeroed, 0, -3,
+					"%s overflows float16 in %d of %d rows, which become zero", way.text, n, len(p.rows)))
+			}
+		}
+	}
+	return out
+}
+
+// roundedSquares is by what factor an RMS norm of a row is off if the squares are kept in float16.
+func roundedSquares(row []float64) float64 {
+	kept := 0.0
+	for _, x := range row {
+		kept += op.Half.Round(x * x)
+	}
+	if kept == 0 {
+		return 1
+	}
+	return math.Sqrt(floats.Dot(row, row) / kept)
+}
+
+// NaN is where the first NaN came from.
+func NaN(p *Pair) []diagnose.Prediction {
+	n := op.Count(p.Actual, math.IsNaN)
+	if n == 0 || op.Count(p.Right, math.IsNaN) > 0 {
+		return nil
+	}
+	first := 0
+	for !math.IsNaN(p.Actual[first]) {
+		first++
+	}
+	where := tensor.FormatShape(p.Target.Golden.Index(p.rows[first/p.Width]*p.Width + first%p.Width))
+	out := []diagnose.Prediction{guess("nan/first", -3, "%d of %d elements are NaN, the first at %s; the inputs hold none",
+		n, len(p.Actual), where)}
+	// What overflows becomes infinite, and the difference of two infinities is NaN: then the NaN is not
+	// the cause.
+	largest := 0.0
+	for _, q := range p.Pass() {
+		if q.Layer == p.Target.Layer && q.IsFloat() {
+			largest = max(largest, op.MaxAbs(p.Part(q.Golden).Data))
+		}
+	}
+	if largest < mayOverflow && n < len(p.Actual) {
+		value := append([]float64(nil), p.Right...)
+		for i, x := range p.Actual {
+			if math.IsNaN(x) {
+				value[i] = x
+			}
+		}
+		out = append(out, p.says("nan/first", value, 0, 1, "%s; all others are right", out[0].Text))
+	}
+	return out
+}

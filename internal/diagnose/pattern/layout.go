@@ -1,0 +1,373 @@
+package pattern
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/internal/diagnose/module"
+	"github.com/goparity/goparity/internal/diagnose/op"
+)
+
+// layouts tries the right elements in another order.
+type layouts struct {
+	*diagnose.Scene
+	g, a      *diagnose.Array
+	w         int   // elements of a row
+	real      []int // rows that are not padding
+	tolerance float64
+	out       []diagnose.Prediction
+}
+
+// Elements that come from nowhere.
+const (
+	unknown = -1 // what stands there is not predicted
+	zero    = -2
+)
+
+// Layout is the right elements in another order: shifted, permuted, transposed, read with a stride.
+func Layout(s *diagnose.Scene) []diagnose.Prediction {
+	if !s.HasNumbers() || s.Target.Golden.Len() < 4 || s.Target.Golden.Len() > layoutMost {
+		return nil
+	}
+	l := &layouts{Scene: s, g: s.Array(s.Target.Golden), a: s.Array(s.Target.Actual), w: s.Target.Width()}
+	same := func(x float64) bool { return x == l.g.Data[0] }
+	if !op.All(l.g.Data, op.IsFinite) || op.All(l.g.Data, same) {
+		return nil
+	}
+	l.tolerance = max(floors*s.Target.Floor.RowRelL2, leastTolerance) * op.RootMeanSquare(l.g.Data)
+	for i := range s.Target.Rows() {
+		if !s.Target.Pads(i) {
+			l.real = append(l.real, i)
+		}
+	}
+	if len(l.real) == 0 {
+		return nil
+	}
+	for _, try := range []func(){l.rowShifts, l.columnShifts, l.transposed, l.strided, l.permuted, l.mixed} {
+		if try(); s.Late() {
+			break
+		}
+	}
+	return l.out
+}
+
+// near reports whether the candidate has a value of the golden.
+func (l *layouts) near(has, golden float64) bool {
+	return math.Abs(has-golden) <= l.tolerance+sameElement*math.Abs(golden)
+}
+
+// golden is element i of the golden tensor, for i from nowhere 0.
+func (l *layouts) golden(i int) (x float64, known bool) {
+	if i == zero {
+		return 0, true
+	}
+	if i < 0 || i >= len(l.g.Data) {
+		return 0, false
+	}
+	return l.g.Data[i], true
+}
+
+// try predicts element i of the candidate as element from(i) of the golden. An order that fails at one
+// of some sampled elements is dropped at once.
+func (l *layouts) try(id string, rank int, text string, from func(i int) int) {
+	known, moved := false, false
+	for k := range sampled {
+		i := l.real[k*7919%len(l.real)]*l.w + (k*31+k/3)%l.w
+		x, ok := l.golden(from(i))
+		if ok && !l.near(l.a.Data[i], x) {
+			return
+		}
+		known, moved = known || ok, moved || ok && from(i) != i
+	}
+	if known && moved {
+		l.predict(id, rank, text, from)
+	}
+}
+
+// predict adds an order. Rows of which an element is not known are left out.
+func (l *layouts) predict(id string, rank int, text string, from func(i int) int) {
+	p := diagnose.Prediction{ID: id, Rank: rank, Text: text, Value: diagnose.NewArray(l.g.Shape...)}
+	rows := make([]bool, l.Target.Rows())
+	for i := range rows {
+		rows[i] = true
+	}
+	for i := range p.Value.Data {
+		x, ok := l.golden(from(i))
+		p.Value.Data[i] = x
+		rows[i/l.w] = rows[i/l.w] && ok
+	}
+	if slices.Contains(rows, false) {
+		p.Rows = rows
+	}
+	l.out = append(l.out, p)
+}
+
+// edges tries what may stand at the edges of a shift by columns or rows, where outside is: nothing that
+// is known, zeros, or what last returns.
+func (l *layouts) edges(id string, rank int, text, last string, from, at func(i int) int, rest bool) {
+	with := func(edge func(i int) int) func(i int) int {
+		return func(i int) int {
+			if f := from(i); f != unknown {
+				return f
+			}
+			return edge(i)
+		}
+	}
+	if rest {
+		l.try(id, rank, text, from)
+	}
+	l.try("layout/shifted", 0, text+", with zeros at the edge", with(func(int) int { return zero }))
+	l.try(id, rank, text+last, with(at))
+}
+
+// rowShifts tries rows that are late or early.
+func (l *layouts) rowShifts() {
+	n := l.Target.Rows() // of one sequence
+	if len(l.g.Shape) >= 3 {
+		n = l.g.Shape[len(l.g.Shape)-2]
+	}
+	id, rank := "layout/shifted", 0
+	if module.Positions.Has(l.Target.Layer) {
+		id, rank = "embedding/position", -1
+	}
+	for by := -mostRows; by <= mostRows && n > mostRows; by++ {
+		if by == 0 {
+			continue
+		}
+		l.edges(id, rank, "each row holds what belongs "+places(by, "row"), ", and goes round at the edge",
+			func(i int) int { // the element by rows before, of the same sequence
+				if at := i/l.w%n - by; at < 0 || at >= n {
+					return unknown
+				}
+				return i - by*l.w
+			}, func(i int) int {
+				r := i / l.w % n
+				return i + ((r-by+n)%n-r)*l.w
+			}, true)
+	}
+}
+
+// columnShifts tries columns that stand aside, and the whole buffer read some elements further on.
+func (l *layouts) columnShifts() {
+	w := l.w
+	for by := 1 - w; by < w && w <= widest; by++ {
+		if by == 0 {
+			continue
+		}
+		id, text := "layout/shifted", fmt.Sprintf("each column holds what belongs %s, and goes round at the edge", places(by, "column"))
+		half, heads := 2*max(by, -by) == w, headsOf(l.Scene)
+		switch {
+		case half && module.IsTimeEmbedding(l.Target.Layer):
+			id, text = "modulation/order", "the halves, sine and cosine, are exchanged"
+		case half:
+			id, text = "layout/permuted", "the halves of the columns are exchanged"
+		case heads > 1 && w%heads == 0 && by%(w/heads) == 0:
+			id, text = "layout/permuted", "the heads stand in another order: "+text
+		}
+		l.try(id, 0, text, func(i int) int { return i - i%w + (i%w-by+w)%w })
+	}
+	for by := -mostColumns; by <= mostColumns; by++ {
+		if by == 0 || by <= -w || by >= w {
+			continue
+		}
+		l.edges("layout/shifted", 0, "each column holds what belongs "+places(by, "column"),
+			", with the outermost again at the edge", func(i int) int {
+				if c := i%w - by; c < 0 || c >= w {
+					return unknown
+				}
+				return i - by
+			}, func(i int) int {
+				if i%w < w/2 {
+					return i - i%w
+				}
+				return i - i%w + w - 1
+			}, false)
+		l.try("layout/shifted", 1, fmt.Sprintf("the buffer is read %d elements off", -by), func(i int) int {
+			return max(i-by, unknown)
+		})
+	}
+}
+
+func places(by int, noun string) string {
+	what := fmt.Sprintf("%d %ss", max(by, -by), noun)
+	if by == 1 || by == -1 {
+		what = "one " + noun
+	}
+	if by > 0 {
+		return what + " before"
+	}
+	return what + " further on"
+}
+
+// transposed tries the tensor read with two axes exchanged, with an axis of heads split off or not.
+func (l *layouts) transposed() {
+	own := len(l.g.Shape)
+	shapes := [][]int{l.g.Shape}
+	for _, h := range l.splits() {
+		if l.w%h == 0 && l.w/h > 1 && own > 0 {
+			shapes = append(shapes, append(slices.Clone(l.g.Shape[:own-1]), h, l.w/h))
+		}
+	}
+	for _, shape := range shapes {
+		for x := range own - 1 { // within a row it is a permutation
+			for y := x + 1; y < len(shape); y++ {
+				if shape[x] == 1 || shape[y] == 1 {
+					continue
+				}
+				rank := 0
+				if y < len(shape)-1 || len(shape) > own {
+					rank = 1
+				}
+				l.try("layout/transposed", rank, fmt.Sprintf("%v is read with the axes %d and %d exchanged", shape, x, y),
+					op.Transposition(shape, x, y))
+			}
+		}
+	}
+}
+
+// splits lists in how many heads a width may split: what the config says, else the usual numbers.
+func (l *layouts) splits() []int {
+	out := []int{l.Config.Heads()}
+	if kv := l.Config.KVHeads(); kv != out[0] {
+		out = append(out, kv)
+	}
+	if out = slices.DeleteFunc(out, func(h int) bool { return h < 2 || l.w%h != 0 }); len(out) == 0 {
+		return []int{2, 4, 8, 12, 16, 24, 32}
+	}
+	return out
+}
+
+// strided tries rows that lie further apart or closer than they are read, and every k-th element.
+func (l *layouts) strided() {
+	n, w := len(l.g.Data), l.w
+	try := func(text string, from func(i int) int) { l.try("layout/strided", 0, text, from) }
+	for _, k := range []int{2, 3, 4, 8, 16} {
+		every := fmt.Sprintf("every %d-th element of the buffer is read", k)
+		try(every+", and again from the beginning at its end", func(i int) int { return i * k % n })
+		try(every, func(i int) int { return i * k })
+		if w%k == 0 {
+			try(fmt.Sprintf("every %d-th element of each row is read, and again from its beginning at its end", k),
+				func(i int) int { return i - i%w + i%w*k%w })
+			try(fmt.Sprintf("each row is read %d times, every %d-th element", k, k),
+				func(i int) int { return i - i%w + i%w%(w/k)*k })
+		}
+		try(fmt.Sprintf("every %d-th row is read", k), func(i int) int { return i/w*k*w%n + i%w })
+	}
+	for stride := max(w-mostColumns, 1); stride <= w+mostColumns; stride++ {
+		l.stride(stride)
+	}
+	l.stride(w / 2)
+	l.stride(2 * w)
+}
+
+func (l *layouts) stride(stride int) {
+	if stride > 0 && stride != l.w {
+		l.try("layout/strided", 0, fmt.Sprintf("rows of %d elements are read %d elements apart", l.w, stride),
+			func(i int) int { return i/l.w*stride + i%l.w })
+	}
+}
+
+// permuted finds, for each column of the candidate, the one golden column that it holds, and then the
+// same for rows.
+func (l *layouts) permuted() {
+	if from := l.assigned(l.w, len(l.real), func(a *diagnose.Array, c, k int) float64 { return a.Data[l.real[k]*l.w+c] }); from != nil {
+		id, text := "layout/permuted", "the columns are in another order"
+		switch { // whole parts of a fused projection
+		case module.FusedQKV.Has(l.Target.Layer) && op.Runs(from) <= 3:
+			id = "linear/qkv-order"
+		case module.FusedGate.Has(l.Target.Layer) && op.Runs(from) == 2:
+			id = "linear/gate-up"
+		}
+		if d := op.BlockSize(from); d > 1 {
+			text = fmt.Sprintf("blocks of %d columns, as heads are, stand in another order", d)
+		}
+		text += fmt.Sprintf(": column 0 holds column %d, column 1 column %d", from[0], from[1])
+		l.predict(id, 2, text, func(i int) int { return i - i%l.w + from[i%l.w] })
+	}
+	if l.w < 4 {
+		return
+	}
+	if from := l.assigned(len(l.real), l.w, func(a *diagnose.Array, r, k int) float64 { return a.Data[l.real[r]*l.w+k] }); from != nil {
+		source := op.Sequence(l.Target.Rows())
+		for i, f := range from {
+			source[l.real[i]] = l.real[f]
+		}
+		text := fmt.Sprintf("the rows are in another order: row %d holds row %d", l.real[0], l.real[from[0]])
+		l.predict("layout/permuted", 2, text, func(i int) int { return source[i/l.w]*l.w + i%l.w })
+	}
+}
+
+// assigned returns for each of n lines of the candidate the golden line of the same values; nil if that
+// is no permutation, or none but the identity. A line that several golden lines fit keeps its own place
+// if that is one of them. A line has length elements, of which some are looked at.
+func (l *layouts) assigned(n, length int, element func(a *diagnose.Array, line, k int) float64) []int {
+	if n < 3 || length < 2 || n > widest || n*n > mostPairs {
+		return nil
+	}
+	lines := func(a *diagnose.Array) [][]float64 {
+		out := make([][]float64, n)
+		for i := range out {
+			for k := range min(length, lineElements) {
+				out[i] = append(out[i], element(a, i, k*length/min(length, lineElements)))
+			}
+		}
+		return out
+	}
+	golden, actual := lines(l.g), lines(l.a)
+	first := op.Sequence(n) // golden lines by their first value
+	slices.SortStableFunc(first, func(a, b int) int { return cmp.Compare(golden[a][0], golden[b][0]) })
+	from, taken := make([]int, n), make([]bool, n)
+	for i, a := range actual {
+		reach := l.tolerance + 2*sameElement*math.Abs(a[0])
+		at, _ := slices.BinarySearchFunc(first, a[0]-reach, func(g int, v float64) int { return cmp.Compare(golden[g][0], v) })
+		from[i] = unknown
+		for ; at < n && golden[first[at]][0] <= a[0]+reach; at++ {
+			if g := first[at]; !taken[g] && slices.EqualFunc(a, golden[g], l.near) && (from[i] < 0 || g == i) {
+				from[i] = g
+			}
+		}
+		if from[i] < 0 {
+			return nil
+		}
+		taken[from[i]] = true
+	}
+	if slices.Equal(from, op.Sequence(n)) {
+		return nil
+	}
+	return from
+}
+
+// mixed finds the same numbers in any other order. In two tensors of like distribution the sorted
+// numbers are near each other too, but not as near as rounding: with n elements they differ by more
+// than 0.1/√n.
+func (l *layouts) mixed() {
+	n := len(l.real) * l.w
+	if n < diagnose.PerParam || len(l.out) > 0 {
+		return
+	}
+	order := func(a *diagnose.Array) []int {
+		out := make([]int, 0, n)
+		for _, r := range l.real {
+			for c := range l.w {
+				out = append(out, r*l.w+c)
+			}
+		}
+		slices.SortFunc(out, func(x, y int) int { return cmp.Compare(a.Data[x], a.Data[y]) })
+		return out
+	}
+	golden, actual := order(l.g), order(l.a)
+	source := op.Sequence(len(l.g.Data))
+	var d, norm float64
+	for i, at := range actual {
+		source[at] = golden[i]
+		x := l.g.Data[golden[i]]
+		d += (l.a.Data[at] - x) * (l.a.Data[at] - x)
+		norm += x * x
+	}
+	if math.Sqrt(d/norm) < 0.1/math.Sqrt(float64(n)) {
+		l.predict("layout/permuted", 3, "the same numbers stand in another order", func(i int) int { return source[i] })
+	}
+}

@@ -1,0 +1,306 @@
+package pattern
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/internal/diagnose/module"
+	"github.com/goparity/goparity/internal/diagnose/op"
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/structure"
+	"github.com/goparity/goparity/tensor"
+)
+
+// Places tells which rows, columns or heads are wrong where the others are right, and tries what stands
+// there instead: zeros, the right values times a factor, one value, the values of other rows.
+func Places(s *diagnose.Scene) (out []diagnose.Prediction) {
+	t := s.Target
+	if t == nil || t.Actual == nil || !t.IsFloat() || t.Golden.Len() == 0 || t.Golden.Len() > placesMost {
+		return nil
+	}
+	golden, actual, padded := t.Golden, t.Actual, t.HasPadding()
+	if padded {
+		keep := make([]bool, t.Rows())
+		for i := range keep {
+			keep[i] = i < len(t.PadRows) && !t.PadRows[i]
+		}
+		golden, actual = diagnose.SelectRows(golden, keep), diagnose.SelectRows(actual, keep)
+	}
+	if golden == nil || actual == nil {
+		return nil
+	}
+	p := Of(s)
+	for _, f := range structure.Of(golden, actual, t.Floor, headsOf(s)) {
+		if shape := t.Golden.Shape(); !padded && len(shape) == 3 && shape[0] > 1 {
+			f = perSequence(f, shape[1])
+		}
+		if wholeHead(f, t) {
+			f.Kind = structure.HeadOne
+		}
+		id, rank := placeID(f.Kind)
+		if id == "" {
+			continue
+		}
+		if mixesRows(s) && (id == "rows/from" || id == "rows/set") {
+			rank = 1 // attention makes such an error of many causes: mask, rotary embedding, positions
+		}
+		if padded && strings.HasPrefix(f.Kind, "rows/") {
+			f.Text += ", counted without padding"
+		}
+		out = append(out, guess(id, rank, "%s", f.Text))
+		if p != nil && (t.PadRows != nil || p.marks == nil) {
+			out = append(out, p.place(id, f.Text)...)
+		}
+	}
+	return out
+}
+
+// headsOf is the number of attention heads of which the target's columns may consist, 0 if that is not
+// known.
+func headsOf(s *diagnose.Scene) int {
+	switch kv := module.QKV(s.Target.Layer); {
+	case !module.InAttention(s.Target.Layer):
+		return 0
+	case kv == 'k' || kv == 'v':
+		return s.Config.KVHeads()
+	}
+	return s.Config.Heads()
+}
+
+// wholeHead reports whether wrong columns of an attention are a head: without a config the heads are
+// not known, but a wrong block that the width holds a whole number of times is one.
+func wholeHead(f structure.Finding, t *diagnose.Port) bool {
+	w, d := t.Golden.RowLen(), 0
+	switch f.Kind {
+	case structure.ColumnsBlock:
+		if d = f.To - f.From + 1; f.From%d != 0 {
+			return false
+		}
+	case structure.ColumnsFrom:
+		d = w - f.From
+	}
+	return d >= leastHead && w%d == 0 && module.InAttention(t.Layer)
+}
+
+// placeID is the cause that a finding names, "" for none, and how sure it is by itself.
+func placeID(kind string) (id string, rank int) {
+	switch kind {
+	case structure.RowsFrom:
+		return "rows/from", -1
+	case structure.RowsOne, structure.RowsSet, structure.RowsEvery, structure.RowsBlock:
+		return "rows/set", -1
+	case structure.ColumnsFrom, structure.ColumnsOne, structure.ColumnsSet, structure.ColumnsEvery,
+		structure.ColumnsBlock, structure.HeadSet:
+		return "columns/set", -1
+	case structure.HeadOne:
+		return "head/one", -2
+	case structure.Block:
+		return "rows/set", 0
+	}
+	return "", 0
+}
+
+// mixesRows reports whether the wrong tensor comes from code that lets rows see each other.
+func mixesRows(s *diagnose.Scene) bool {
+	layer := s.Target.Layer
+	if !module.InAttention(layer) {
+		return false
+	}
+	inside := func(p *diagnose.Port) bool { return label.Inside(p.Layer, layer) }
+	return s.Kind != "local" || label.Last(layer) == "self" || slices.ContainsFunc(s.Ports, inside)
+}
+
+// perSequence reads "the last rows of every n" as "from row k of each sequence".
+func perSequence(f structure.Finding, n int) structure.Finding {
+	if f.Kind == structure.RowsEvery && f.Period == n && f.From+f.Width == n {
+		f.Kind = structure.RowsFrom
+		f.Text = fmt.Sprintf("all rows from %d on in each sequence of %d; %s", f.From, n, f.Text)
+	}
+	return f
+}
+
+// place predicts the wrong rows or columns.
+func (p *Pair) place(id, where string) (out []diagnose.Prediction) {
+	wrongRow, wrongColumn := p.wrongLines()
+	var wrong []int // elements
+	for i := range p.Right {
+		if wrongRow[i/p.Width] && wrongColumn[i%p.Width] {
+			wrong = append(wrong, i)
+		}
+	}
+	g, a := op.Select(p.Right, len(p.Right), wrong), op.Select(p.Actual, len(p.Right), wrong)
+	if len(a) == 0 || !op.All(a, op.IsFinite) {
+		return nil
+	}
+	add := func(params, rank int, text string, value func(i int) float64) {
+		v := slices.Clone(p.Right)
+		for _, i := range wrong {
+			v[i] = value(i)
+		}
+		out = append(out, p.says(id, v, params, rank, "%s; there the candidate has %s", where, text))
+	}
+	add(0, -1, "zeros", func(int) float64 { return 0 })
+	if k := a[0]; k != 0 && op.All(a, func(x float64) bool { return x == k }) {
+		add(1, -1, fmt.Sprintf("%.6g everywhere", k), func(int) float64 { return k })
+	}
+	if f := op.Project(g, a); f != 0 {
+		add(1, -1, fmt.Sprintf("the right values times %.6g", f), func(i int) float64 { return f * p.Right[i] })
+	}
+	if by := p.sourceRow(slices.Index(wrongRow, true)); by != 0 {
+		add(0, 2, fmt.Sprintf("the values of the rows %d further on", by), func(i int) float64 {
+			if at := i + by*p.Width; at >= 0 && at < len(p.Right) {
+				return p.Right[at]
+			}
+			return math.Inf(1)
+		})
+	}
+	if last := slices.Index(wrongRow, true); last > 0 {
+		add(0, 1, fmt.Sprintf("the values of row %d, the last right one", last-1),
+			func(i int) float64 { return p.Right[(last-1)*p.Width+i%p.Width] })
+		add(0, 1, fmt.Sprintf("the values of the first %d rows again", last),
+			func(i int) float64 { return p.Right[i%(last*p.Width)] })
+	}
+	return out
+}
+
+// wrongLines marks the rows and the columns that are off by more than the floor.
+func (p *Pair) wrongLines() (rows, columns []bool) {
+	rows, columns = make([]bool, len(p.rows)), make([]bool, p.Width)
+	dr, dc := make([]float64, len(rows)), make([]float64, len(columns))
+	for i, x := range p.Right {
+		d := p.Actual[i] - x
+		if math.IsNaN(d) {
+			d = math.Inf(1)
+		}
+		dr[i/p.Width] += d * d
+		dc[i%p.Width] += d * d
+	}
+	limit := p.Target.Floor.RowRelL2 * op.RootMeanSquare(p.Right)
+	for r, d := range dr {
+		rows[r] = math.Sqrt(d/float64(len(columns))) > limit
+	}
+	for c, d := range dc {
+		columns[c] = math.Sqrt(d/float64(len(rows))) > limit
+	}
+	return rows, columns
+}
+
+// sourceRow returns how many rows further on the right row is whose values row r has; 0 if there is
+// none.
+func (p *Pair) sourceRow(r int) int {
+	for o := range p.rows {
+		if r >= 0 && o != r && op.Relative(p.row(p.Actual, r), p.row(p.Right, o)) < sameRow {
+			return o - r
+		}
+	}
+	return 0
+}
+
+// Elsewhere is the tensor of another place of the run. If the verdict says that only the dump is wrong,
+// it holds what belongs to another name; else the layer gave what an earlier call had left.
+func Elsewhere(s *diagnose.Scene) (out []diagnose.Prediction) {
+	if !s.HasNumbers() {
+		return nil
+	}
+	t := s.Target
+	mark, capture := markOf(t.Actual), isCapture(s)
+	for _, p := range s.Ports {
+		own := p.Case == t.Case && p.Step == t.Step && p.Layer == t.Layer
+		if p == t || p.Golden.Len() != t.Golden.Len() || p.Golden.RowLen() != t.Golden.RowLen() ||
+			p.Golden.DType() != t.Golden.DType() || own && !capture {
+			continue
+		}
+		for _, x := range []*tensor.Tensor{s.ActualTensor(p), p.Golden} {
+			if x == nil || !mark.near(x, t.Floor.RowRelL2) {
+				continue
+			}
+			if held, ok := holds(s, p); ok {
+				held.Rows, held.Value = s.Sample(), s.Part(x)
+				out = append(out, held)
+			}
+			break
+		}
+	}
+	if capture {
+		out = append(out, guess("capture/wrong-tensor", -1, "the dump's %s %s is wrong, and what was made of it is right",
+			t.Layer, t.Port))
+	}
+	return out
+}
+
+func isCapture(s *diagnose.Scene) bool { return s.Kind == "capture" }
+
+// holds says what it means that the target holds what belongs to p.
+func holds(s *diagnose.Scene, p *diagnose.Port) (out diagnose.Prediction, ok bool) {
+	t := s.Target
+	what := p.Layer + " " + p.Port
+	if p.Step != t.Step {
+		what += " of step " + p.Step
+	}
+	if p.Case != t.Case {
+		what += " of case " + p.Case
+	}
+	again := p.Layer == t.Layer && p.Port == t.Port // in another step or case
+	earlier := p.Seq < t.Seq && t.IsOutput() && label.Last(p.Layer) == label.Last(t.Layer) && p.Port == t.Port
+	switch {
+	case isCapture(s) && sameFile(s, p):
+		return guess("capture/same-file", -1, "one file was written for several layers: it holds %s", what), true
+	case isCapture(s):
+		return guess("capture/wrong-tensor", 0, "the dump holds %s", what), true
+	case again || earlier:
+		return guess("state/stale", 0, "it holds %s, which an earlier call left", what), true
+	}
+	return out, false
+}
+
+// sameFile reports whether what the target holds was written last, by a later layer of the same name or
+// one of several that hold it.
+func sameFile(s *diagnose.Scene, p *diagnose.Port) bool {
+	t := s.Target
+	if p.Seq > t.Seq && p.Case == t.Case && p.Step == t.Step && p.Port == t.Port &&
+		label.Stars(p.Layer) == label.Stars(t.Layer) {
+		return true
+	}
+	holders := 0
+	mark := markOf(t.Actual)
+	for _, q := range s.Pass() {
+		if q.Actual != nil && !q.Agrees && q.Actual.Len() == t.Actual.Len() && q.IsOutput() && mark.near(q.Actual, 0) {
+			holders++
+		}
+	}
+	return holders > 1
+}
+
+// mark is some elements of a tensor.
+type mark struct {
+	at   []int
+	x    []float64
+	size float64
+}
+
+func markOf(t *tensor.Tensor) mark {
+	m := mark{at: op.Spread(t.Len(), markElements)}
+	for _, at := range m.at {
+		m.x = append(m.x, t.At(at))
+	}
+	m.size = op.RootMeanSquare(m.x)
+	return m
+}
+
+// near reports whether these elements of a tensor are the same within a relative error; a constant says
+// nothing.
+func (m mark) near(t *tensor.Tensor, floor float64) bool {
+	varied := slices.ContainsFunc(m.x, func(x float64) bool { return x != m.x[0] })
+	if t.Len() == 0 || m.at[len(m.at)-1] >= t.Len() || m.size == 0 || !varied {
+		return false
+	}
+	for i, at := range m.at {
+		if !(math.Abs(t.At(at)-m.x[i]) <= markFloors*floor*(m.size+math.Abs(m.x[i]))) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,114 @@
+package pattern
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/internal/diagnose/module"
+	"github.com/goparity/goparity/internal/diagnose/op"
+	"github.com/goparity/goparity/tensor"
+)
+
+// Asked says how the two runs were asked differently: the verdict's kind is the proof.
+func Asked(s *diagnose.Scene) []diagnose.Prediction {
+	t := s.Target
+	if t == nil {
+		return nil
+	}
+	id := "input/tokens"
+	switch {
+	case module.Positions.Has(t.Layer):
+		id = "embedding/position"
+	case strings.Contains(t.Port, "position_ids"):
+		id = "rope/offset"
+	case module.Types.Has(t.Layer) || strings.Contains(t.Port, "token_type_ids"):
+		id = "embedding/type"
+	case strings.Contains(t.Port, "mask") || strings.Contains(t.Layer, "mask") || isMask(t):
+		id = "input/mask"
+	}
+	out := guess(id, -9, "%s of %s is another one", t.Port, t.Layer)
+	if t.Actual == nil || t.Actual.Len() != t.Golden.Len() {
+		return []diagnose.Prediction{out}
+	}
+	g, a := s.Array(t.Golden), s.Array(t.Actual)
+	var wrong []int
+	for i, x := range g.Data {
+		if x != a.Data[i] && !(math.IsNaN(x) && math.IsNaN(a.Data[i])) {
+			wrong = append(wrong, i)
+		}
+	}
+	if len(wrong) == 0 {
+		return []diagnose.Prediction{out}
+	}
+	first := wrong[0]
+	out.Text = fmt.Sprintf("%d of %d elements of %s differ, the first at %s: golden %g, candidate %g", len(wrong), len(g.Data),
+		t.Port, tensor.FormatShape(t.Golden.Index(first)), g.Data[first], a.Data[first])
+	if by := shiftOf(g, a); by != 0 {
+		out.Text += fmt.Sprintf("; the candidate's stand %s", places(by, "place"))
+	}
+	// The input is recorded on both sides: what the candidate was given is what it has.
+	out.Value = a
+	return []diagnose.Prediction{out}
+}
+
+// isMask reports whether a tensor holds what attention masks hold.
+func isMask(p *diagnose.Port) bool {
+	if len(p.Golden.Shape()) >= 4 {
+		return true
+	}
+	for i := range min(p.Golden.Len(), maskElements) {
+		if x := p.Golden.At(i); x != 0 && x != 1 && x > maskHides {
+			return false
+		}
+	}
+	return p.IsFloat()
+}
+
+// shiftOf returns by how many places one row of ids is late, 0 if it is not.
+func shiftOf(g, a *diagnose.Array) int {
+	w := g.Width()
+	for _, by := range []int{1, -1, 2, -2} {
+		ok, moved := true, false
+		for i := max(by, 0); i < min(w, w+by); i++ {
+			ok = ok && a.Data[i] == g.Data[i-by]
+			moved = moved || g.Data[i] != g.Data[i-by]
+		}
+		if ok && moved && w > 3 {
+			return by
+		}
+	}
+	return 0
+}
+
+// Interaction is a layer that is right alone and wrong in the model.
+func Interaction(s *diagnose.Scene) []diagnose.Prediction {
+	const means = "the graph, a buffer or a kernel, not the layer's arithmetic"
+	t := s.Target
+	if t == nil || t.Injected == nil || !t.InjectedAgrees || t.Actual == nil {
+		return []diagnose.Prediction{guess("interaction", -9,
+			"right when it runs on the golden inputs, wrong in the model on the same inputs: "+means)}
+	}
+	golden := s.Part(t.Golden).Data
+	return []diagnose.Prediction{guess("interaction", -9,
+		"alone on the golden inputs it is off by %.1e, in the model on the same inputs by %.1e: %s",
+		op.Relative(s.Part(t.Injected).Data, golden), op.Relative(s.Part(t.Actual).Data, golden), means)}
+}
+
+// Drift is rounding of which no layer alone is the cause.
+func Drift(s *diagnose.Scene) []diagnose.Prediction {
+	var ports []*diagnose.Port
+	for _, p := range s.Pass() {
+		if p.Actual != nil && p.Actual.Len() == p.Golden.Len() && p.IsFloat() && p.IsOutput() && p.Golden.Len() > 0 {
+			ports = append(ports, p)
+		}
+	}
+	text := "rounding that grows with the depth"
+	if n := len(ports); n > 1 {
+		off := func(p *diagnose.Port) float64 { return op.Relative(s.Array(p.Actual).Data, s.Array(p.Golden).Data) }
+		first, last := ports[0], ports[n-1]
+		text += fmt.Sprintf(": %s is off by %.1e, %s by %.1e", first.Layer, off(first), last.Layer, off(last))
+	}
+	return []diagnose.Prediction{guess("drift", -9, "%s", text)}
+}

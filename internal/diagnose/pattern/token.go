@@ -1,0 +1,209 @@
+package pattern
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/internal/diagnose/fault"
+	"github.com/goparity/goparity/internal/diagnose/module"
+	"github.com/goparity/goparity/internal/diagnose/op"
+	"github.com/goparity/goparity/internal/diagnose/rebuild"
+	"github.com/goparity/goparity/internal/label"
+)
+
+// NormOrder is a residual that is added after the norm and not before it. The norm's input then lacks
+// the residual, as it does where that is missing; but what comes after the norm has it.
+func NormOrder(p *Pair) (out []diagnose.Prediction) {
+	t := p.Target
+	norm := p.Output(t.Layer)
+	if !t.IsInput() || !module.IsNorm(t.Layer) || norm == nil || norm.Actual == nil {
+		return nil
+	}
+	made := p.read(norm.Actual)
+	for _, a := range p.additions() {
+		for _, q := range rebuild.SameGolden(p.Scene, norm) {
+			has := p.read(p.ActualTensor(q))
+			if len(made) == len(a.rest) && len(has) == len(made) &&
+				op.Relative(has, floats.AddTo(make([]float64, len(made)), made, a.rest)) <= max(t.Floor.RelL2, leastFloor/10) {
+				out = append(out, p.says("norm/order", a.term, 0, -5, "%s is added after the norm %s and not before it",
+					a.other, t.Layer))
+			}
+		}
+	}
+	return out
+}
+
+// LastToken is other rows of the tensor from which the reference took some: the first token in place of
+// the last, the last of the padding, or the last row everywhere.
+func LastToken(s *diagnose.Scene) (out []diagnose.Prediction) {
+	if !s.HasNumbers() {
+		return nil
+	}
+	t, g := s.Target, s.Array(s.Target.Golden)
+	add := func(rank int, text string, row func(r int) []float64) {
+		p := guess("output/last-token", rank, "%s", text)
+		p.Value = g.MapRows(func(r int, dst, _ []float64) { copy(dst, row(r)) })
+		out = append(out, p)
+	}
+	later := func(p *diagnose.Port) bool { return p.Seq > t.Seq && label.Block(p.Layer) != "" }
+	if n := rebuild.Length(g.Shape); n > 1 && !t.HasPadding() && !slices.ContainsFunc(s.Pass(), later) {
+		for _, k := range []int{n - 1, 0} {
+			add(1, fmt.Sprintf("every row holds row %d", k), func(r int) []float64 { return g.Row(r - r%n + k) })
+		}
+	}
+	for _, q := range slices.Backward(s.Pass()) {
+		n := rebuild.Length(q.Golden.Shape())
+		if q == t || q.Seq > t.Seq || !q.IsFloat() || q.Width() != t.Width() || n < 2 || q.Rows() != g.Rows()*n {
+			continue
+		}
+		source, actual := s.Golden(q), s.Actual(q)
+		taken := make([]int, g.Rows())
+		for r := range taken {
+			taken[r] = slices.IndexFunc(op.Sequence(n), func(k int) bool {
+				return op.Relative(source.Row(r*n+k), g.Row(r)) <= t.Floor.RowRelL2
+			})
+		}
+		if slices.Contains(taken, -1) {
+			continue
+		}
+		from := func(text string, row func(r int) int) {
+			add(0, text, func(r int) []float64 { return actual.Row(r*n + min(max(row(r), 0), n-1)) })
+		}
+		from(fmt.Sprintf("the first token of %s is taken, and not token %d", q.Layer, taken[0]), func(int) int { return 0 })
+		from(fmt.Sprintf("the last row of %s is taken, padding or not", q.Layer), func(int) int { return n - 1 })
+		for _, by := range []int{-1, 1, -2} {
+			from(fmt.Sprintf("token %+d from the right one of %s is taken", by, q.Layer), func(r int) int { return taken[r] + by })
+		}
+		break
+	}
+	return out
+}
+
+// Embedding is, without the table's weights, rows of the table that the reference itself has shown: each
+// id with the row it gave.
+func Embedding(p *Pair) (out []diagnose.Prediction) {
+	t := p.Target
+	in := p.Input(t.Layer)
+	if !t.IsOutput() || !module.Table.Has(t.Layer) || in == nil || in.IsFloat() || in.Golden.Len() != t.Rows() ||
+		len(p.rows) != t.Rows() {
+		return nil
+	}
+	id := fault.TableID(t.Layer)
+	ids := p.Array(in.Golden).Data
+	known := map[int][]float64{}
+	for r, i := range ids {
+		known[int(i)] = p.row(p.Right, r)
+	}
+	for _, by := range []int{-2, -1, 1, 2} {
+		rows := make([]bool, len(ids))
+		shifted := p.perRow(func(r int, dst []float64) {
+			row := known[int(ids[r])+by]
+			rows[r] = row != nil
+			copy(dst, row)
+		})
+		if slices.Contains(rows, true) {
+			f := p.says(id, shifted, 0, 0, "row i%+d of the table is read for index i", by)
+			f.Rows, f.Value.Shape = rows, t.Golden.Shape()
+			out = append(out, f)
+		}
+	}
+	all := slices.Sorted(maps.Keys(known))
+	for _, i := range all[:min(len(all), fewRows)] {
+		same := p.perRow(func(_ int, dst []float64) { copy(dst, known[i]) })
+		out = append(out, p.says(id, same, 0, 0, "row %d of the table is read for every index", i))
+	}
+	if v, text := p.lookedUp(ids, known); v != nil {
+		out = append(out, p.says(id, v, 0, 1, "%s", text))
+	}
+	return append(out, guess(id, 0, "the inputs of %s are right, and rows of another index come out", t.Layer))
+}
+
+// lookedUp finds, for each wrong row, the row of the table that it is: one that the reference has shown,
+// or one of the weights. nil if a wrong row is in none.
+func (p *Pair) lookedUp(ids []float64, known map[int][]float64) ([]float64, string) {
+	_, w := p.Weights.Of(p.Target.Layer, "weight")
+	vocabulary := 0
+	if w != nil && len(w.Shape()) == 2 && w.RowLen() == p.Width {
+		vocabulary = w.Shape()[0]
+	}
+	find := func(row []float64) ([]float64, int) {
+		for i, k := range known {
+			if op.Relative(row, k) < sameTableRow {
+				return k, i
+			}
+		}
+		for i := range vocabulary {
+			if x := w.At(i * len(row)); math.Abs(x-row[0]) <= sameTableRow*math.Abs(row[0]) {
+				if k := op.Read(w, len(row), []int{i}); op.Relative(row, k) < sameTableRow {
+					return k, i
+				}
+			}
+		}
+		return nil, 0
+	}
+	v := slices.Clone(p.Right)
+	var said []string
+	n := 0
+	for r := range p.rows {
+		row := p.row(p.Actual, r)
+		if op.Relative(row, p.row(p.Right, r)) < sameTableRow {
+			continue
+		}
+		k, i := find(row)
+		if k == nil {
+			return nil, ""
+		}
+		copy(p.row(v, r), k)
+		if n++; n <= 3 {
+			said = append(said, fmt.Sprintf("%d for %d", i, int(ids[r])))
+		}
+	}
+	return v, fmt.Sprintf("%d of %d rows are those of other indices: %s", n, len(p.rows), strings.Join(said, ", "))
+}
+
+// Indices is a target of integers: token types, or positions that are all off by a number.
+func Indices(s *diagnose.Scene) []diagnose.Prediction {
+	t := s.Target
+	if t == nil || t.Actual == nil || t.Golden.Len() == 0 || t.Golden.Len() != t.Actual.Len() || t.IsFloat() {
+		return nil
+	}
+	g, a := s.Array(t.Golden), s.Array(t.Actual)
+	says := func(id string, value *diagnose.Array, format string, args ...any) diagnose.Prediction {
+		p := guess(id, 0, format, args...)
+		if p.Value = value; value == a {
+			p.Params = len(a.Data)
+		}
+		return p
+	}
+	first, last := a.Data[0], a.Data[len(a.Data)-1]
+	all := g.Map(func(float64) float64 { return first })
+	if module.Types.Has(t.Layer) {
+		const id = "embedding/type"
+		return []diagnose.Prediction{
+			says(id, all, "all token types are %g", first),
+			says(id, g.Map(func(x float64) float64 { return 1 - x }), "the two token types are exchanged"),
+			says(id, a, "the token types are others"),
+		}
+	}
+	id, from, table := "rope/offset", g.Data[0], module.Positions.Has(t.Layer)
+	switch {
+	case len(g.Data) < 2 || g.Data[1] != from+1 || !table && s.Kind == "input" && module.Table.Has(t.Layer):
+		return nil
+	case table:
+		id = "embedding/position"
+	case from != 0 && from != 1: // RoBERTa's begin behind the padding's
+		return nil
+	}
+	by := last - g.Data[len(g.Data)-1]
+	return []diagnose.Prediction{
+		says(id, g.Map(func(x float64) float64 { return x + by }), "the positions begin at %g and not at %g", from+by, from),
+		says(id, all, "all positions are %g", first),
+		says(id, a, "other positions: the first is %g, the last %g", first, last),
+	}
+}

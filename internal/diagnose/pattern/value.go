@@ -1,0 +1,111 @@
+package pattern
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/internal/diagnose/module"
+	"github.com/goparity/goparity/internal/diagnose/op"
+)
+
+// Values is what is done to every element alike: one value everywhere, or a factor, an offset, another
+// sign.
+func Values(p *Pair) []diagnose.Prediction {
+	k := p.Actual[0]
+	switch {
+	case op.All(p.Actual, func(x float64) bool { return x == k }):
+		return []diagnose.Prediction{p.constant(k)}
+	case !op.All(p.Actual, op.IsFinite):
+		return nil
+	}
+	const sign = "value/sign"
+	out := []diagnose.Prediction{
+		p.says(sign, op.Scaled(p.Right, -1), 0, 0, "the sign is wrong: −x"),
+		p.says(sign, op.Map(p.Right, math.Abs), 0, 0, "the sign is lost: |x|"),
+		p.says(sign, op.Scaled(op.Map(p.Right, math.Abs), -1), 0, 0, "the sign is lost: −|x|"),
+	}
+	if f := op.Project(p.Right, p.Actual); f != 0 && math.Abs(f-1) > sameScale/10 {
+		id, rank, params := "value/scale", 0, 1
+		if p.ofEmbedding() {
+			id, rank = "embedding/scale", -1
+		}
+		name, exact := nameOf(f, p)
+		if exact != 0 {
+			f, params = exact, 0
+		}
+		out = append(out, p.says(id, op.Scaled(p.Right, f), params, rank, "every element is multiplied by %s", name))
+	}
+	if o := floats.Sum(op.Minus(p.Actual, p.Right)) / float64(len(p.Actual)); o != 0 {
+		added := op.Map(p.Right, func(x float64) float64 { return x + o })
+		out = append(out, p.says("value/offset", added, 1, 0, "%.6g is added to every element", o))
+	}
+	return out
+}
+
+func (p *Pair) constant(k float64) diagnose.Prediction {
+	id, params, text := "value/constant", 1, fmt.Sprintf("every element is %.6g", k)
+	if k == 0 {
+		params, text = 0, "every element is 0: is a weight missing? MAX reads a missing one as zeros"
+		if p.Target.IsOutput() && module.Types.Has(p.Target.Layer) {
+			id, text = "embedding/type", "token types are not embedded: every element is 0"
+		}
+	}
+	return p.says(id, op.Map(p.Right, func(float64) float64 { return k }), params, 0, "%s", text)
+}
+
+// ofEmbedding reports whether the target is, in the reference, a table's output times a number: what
+// the first block is given.
+func (p *Pair) ofEmbedding() bool {
+	for _, q := range p.Pass() {
+		if q.Seq > p.Target.Seq || q.Golden.Len() != p.Target.Golden.Len() || q.IsInput() ||
+			!module.Table.Has(q.Layer) || !q.IsFloat() {
+			continue
+		}
+		if x := p.read(q.Golden); len(x) == len(p.Golden) {
+			scaled := op.Scaled(x, op.Project(x, p.Golden))
+			if op.Relative(p.Golden, scaled) <= p.Target.Floor.RelL2 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// nameOf says where a factor may come from: the sizes of the model, their roots, or a small whole
+// number. exact is that factor, 0 for none.
+func nameOf(f float64, p *Pair) (text string, exact float64) {
+	near := func(v float64) bool { return v != 0 && math.Abs(f/v-1) < sameScale }
+	named := func(n int, what string) bool {
+		switch v, root := float64(n), math.Sqrt(float64(n)); {
+		case near(root):
+			text, exact = fmt.Sprintf("%.6g, √%d, %s", f, n, what), root
+		case near(1 / root):
+			text, exact = fmt.Sprintf("%.6g, 1/√%d, %s", f, n, what), 1/root
+		case near(1 / v):
+			text, exact = fmt.Sprintf("%.6g, 1/%d", f, n), 1/v
+		case near(v):
+			text, exact = fmt.Sprint(n), v
+		}
+		return exact != 0
+	}
+	if named(p.Width, "the width") {
+		return text, exact
+	}
+	if hidden := p.Config.Hidden(); hidden > 0 {
+		if named(hidden, "the hidden size") || p.Config.Heads() > 0 && named(hidden/p.Config.Heads(), "the size of a head") {
+			return text, exact
+		}
+	}
+	for n := 2.0; n <= wholeFactors; n++ {
+		if near(n) {
+			return fmt.Sprintf("%g", n), n
+		}
+		if near(1 / n) {
+			return fmt.Sprintf("1/%g", n), 1 / n
+		}
+	}
+	return fmt.Sprintf("%.6g", f), 0
+}

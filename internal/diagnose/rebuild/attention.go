@@ -1,0 +1,268 @@
+package rebuild
+
+import (
+	"math"
+	"slices"
+
+	"github.com/goparity/goparity/internal/diagnose/module"
+	"github.com/goparity/goparity/internal/diagnose/op"
+	"github.com/goparity/goparity/internal/label"
+)
+
+// Attention is the op of that name, of recorded projections.
+type Attention struct {
+	Made
+	op.Attention
+	Projections [3]*Value // that hold q, k and v; one may hold several
+	Layer       string
+}
+
+// Inputs are the projections.
+func (o *Attention) Inputs() []*Value {
+	in := []*Value{o.Projections[0]}
+	for _, v := range o.Projections[1:] {
+		if !slices.Contains(in, v) {
+			in = append(in, v)
+		}
+	}
+	return in
+}
+
+// Eval calculates the context.
+func (o *Attention) Eval(e *Evaluation, rows []int) []float64 {
+	need := o.Work(len(rows))
+	if o.Width() != o.Out.Width || need > workLimit/attentionShare || !e.g.Spend(need) {
+		return nil
+	}
+	q, k, v := o.read(e)
+	return o.Of(q, k, v, rows)
+}
+
+// Weigh is the attention on the candidate's projections; nil if they are not known.
+func (o *Attention) Weigh(e *Evaluation) *op.Weighed { return o.Attention.Weigh(o.read(e)) }
+
+func (o *Attention) read(e *Evaluation) (q, k, v []float64) {
+	return o.tokens(e, o.Projections[0]), o.tokens(e, o.Projections[1]), o.tokens(e, o.Projections[2])
+}
+
+// tokens returns a value as [tokens, width]: heads may be an axis of their own, before or behind the
+// tokens.
+func (o *Attention) tokens(e *Evaluation, v *Value) []float64 {
+	x := e.all(v)
+	n := o.Sequences * o.Tokens
+	if x == nil || v.Rows == n {
+		return x
+	}
+	shape := v.golden.Shape()
+	if v.Rows%n != 0 || len(shape) != 4 {
+		return nil
+	}
+	h, d := v.Rows/n, v.Width
+	if shape[2] != o.Tokens || shape[1] != h {
+		return x // [B, T, H, d]
+	}
+	out := make([]float64, 0, len(x))
+	for i := range n {
+		for j := range h {
+			b, t := i/o.Tokens, i%o.Tokens
+			out = append(out, x[((b*h+j)*o.Tokens+t)*d:][:d]...)
+		}
+	}
+	return out
+}
+
+// HeadCounts lists how many heads a width may have: what the config says, else what leaves a usual
+// size.
+func (g *Graph) HeadCounts(width int) []int {
+	if n := g.Scene.Config.Heads(); n > 0 && width%n == 0 {
+		return []int{n}
+	}
+	var out []int
+	for _, d := range []int{64, 128, 32, 16, 80, 96, 256, 8, 40, 48, 72, 112, 160, 192, 4} {
+		if width%d == 0 {
+			out = append(out, width/d)
+		}
+	}
+	return out
+}
+
+// findAttention looks for the projections near v, and for the way of attention that makes v of them.
+func findAttention(g *Graph, v *Value) []Op {
+	shape := v.golden.Shape()
+	if len(shape) < 2 || len(shape) > 3 {
+		return nil
+	}
+	o := &Attention{Made: Made{v}}
+	o.Tokens = Length(shape)
+	o.Sequences = v.Rows / o.Tokens
+	scope := g.projections(v, o)
+	if scope == "" || o.Tokens < 2 {
+		return nil
+	}
+	o.Layer = scope
+	if label.Inside(scope, v.Taker()) {
+		o.Layer = v.Taker()
+	}
+	ways := g.ways(v, o)
+	if found := g.search(o, ways, g.masks(v, o)); found != nil {
+		return []Op{found}
+	}
+	var windows []*op.Mask // for a reference that did not record its mask
+	for w := 2; w < min(o.Tokens, windowsTried); w++ {
+		windows = append(windows, op.Windowed(w))
+	}
+	if found := g.search(o, ways[:min(len(ways), settingsTried)], windows); found != nil {
+		return []Op{found}
+	}
+	return nil
+}
+
+// search tries each way with each mask; nil if none is right.
+func (g *Graph) search(o *Attention, ways []op.Attention, masks []*op.Mask) (found *Attention) {
+	v := o.Out
+	rows := op.Spread(v.Rows, attentionRows)
+	golden, best := v.Golden(rows), v.Noise()
+	layouts := []bool{false}
+	if q := o.Projections[0]; q == o.Projections[1] && q.Width == 3*v.Width {
+		layouts = append(layouts, true)
+	}
+	for _, m := range masks {
+		m.TakeApart(o.Sequences, o.Tokens)
+	}
+	for _, grouped := range layouts {
+		for _, way := range ways {
+			way.Q.Grouped, way.K.Grouped, way.V.Grouped = grouped, grouped, grouped
+			for _, m := range masks {
+				try := *o
+				try.Attention, try.Mask = way, m
+				if miss := op.Relative(try.Eval(g.goldenly(), rows), golden); miss <= best {
+					best, found = miss/better, &try
+				}
+				if g.isOver() {
+					return nil
+				}
+				if found != nil && best < v.Noise()*sure {
+					return found
+				}
+			}
+		}
+	}
+	return found
+}
+
+// projections finds q, k and v inside the attention that v is the context of, and returns its label.
+func (g *Graph) projections(v *Value, o *Attention) string {
+	n := o.Sequences * o.Tokens
+	for scope := v.Taker(); scope != ""; scope = label.Parent(scope) {
+		var q, k, val, qn, kn, fused *Value
+		for _, x := range g.values {
+			layer := x.Layer()
+			if x.at >= v.at || x == v || x.Rows%n != 0 || !x.IsFloat() || !label.Inside(layer, scope) {
+				continue
+			}
+			switch {
+			case module.Query.Has(layer):
+				q = x
+			case module.Key.Has(layer):
+				k = x
+			case module.Value.Has(layer):
+				val = x
+			case module.QueryNorm.Has(layer):
+				qn = x
+			case module.KeyNorm.Has(layer):
+				kn = x
+			case module.FusedQKV.Has(layer):
+				fused = x
+			}
+		}
+		switch {
+		case q != nil && k != nil && val != nil && q.Width*q.Rows/n == v.Width:
+			if qn != nil {
+				q = qn
+			}
+			if kn != nil {
+				k = kn
+			}
+			o.Projections = [3]*Value{q, k, val}
+			return scope
+		case fused != nil && fused.Rows == n && fused.Width > v.Width:
+			o.Projections = [3]*Value{fused, fused, fused}
+			o.K = op.Columns{Part: 1, At: v.Width}
+			o.V = op.Columns{Part: 2, At: v.Width + (fused.Width-v.Width)/2}
+			return scope
+		}
+		if b := label.Block(scope); b == "" || b == scope {
+			break
+		}
+	}
+	return ""
+}
+
+// ways lists what the reference may do, apart from masks; the usual first.
+func (g *Graph) ways(v *Value, o *Attention) []op.Attention {
+	c := g.Scene.Config
+	k := o.Projections[1]
+	kvWidth := k.Rows * k.Width / (o.Sequences * o.Tokens)
+	if k == o.Projections[0] {
+		kvWidth = o.V.At - o.K.At
+	}
+	caps := []float64{0}
+	if x, ok := c.Float("attn_logit_softcapping"); ok && x > 0 {
+		caps = []float64{x, 0}
+	}
+	_, sinks := g.Scene.Weights.Of(o.Layer, "sinks")
+	var out []op.Attention
+	for _, h := range g.HeadCounts(v.Width) {
+		d := v.Width / h
+		if kvWidth%d != 0 || kvWidth/d == 0 || h%(kvWidth/d) != 0 {
+			continue
+		}
+		var scales []float64
+		if x, ok := c.Float("attention_multiplier"); ok {
+			scales = append(scales, x)
+		}
+		if x, ok := c.Float("query_pre_attn_scalar"); ok {
+			scales = append(scales, 1/math.Sqrt(x))
+		}
+		scales = append(scales, 1/math.Sqrt(float64(d)), 1)
+		for _, r := range g.ropes(v, d) {
+			for _, scale := range scales {
+				for _, bend := range caps {
+					way := o.Attention
+					way.Heads, way.KV, way.Dim, way.Scale, way.Cap, way.Rope = h, kvWidth/d, d, scale, bend, r
+					if sinks != nil && sinks.Len() == h {
+						way.Sinks = op.ReadAll(sinks)
+					}
+					out = append(out, way)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// masks lists what the reference may do: nothing, causal, and every earlier tensor that may be a mask,
+// with and without causal.
+func (g *Graph) masks(v *Value, o *Attention) []*op.Mask {
+	out := []*op.Mask{op.Causal(), {}}
+	if w, ok := g.Scene.Config.Int("sliding_window"); ok && w < o.Tokens {
+		out = append(out, op.Windowed(w))
+	}
+	n := 0
+	for _, x := range slices.Backward(g.values) { // the nearest first
+		if n == masksTried {
+			break
+		}
+		if x.at < v.at && x != g.Target && x != v {
+			if m := op.ReadMask(x.golden, o.Sequences, o.Tokens, g.Scene.Config.Heads()); m != nil {
+				out = append(out, m, m.Causally())
+				n++
+			}
+		}
+	}
+	if pad := g.Scene.Target.PadRows; len(pad) == o.Sequences*o.Tokens {
+		m := &op.Mask{Allow: func(b, _, s int) bool { return !pad[b*o.Tokens+s] }}
+		out = append(out, m, m.Causally())
+	}
+	return out
+}

@@ -1,0 +1,125 @@
+package rebuild
+
+import (
+	"slices"
+
+	"github.com/goparity/goparity/internal/diagnose/op"
+)
+
+// Op is how the reference makes a value of earlier ones.
+type Op interface {
+	Inputs() []*Value
+	// Eval calculates rows of the value, one behind the other; nil if it cannot.
+	Eval(e *Evaluation, rows []int) []float64
+}
+
+// Eval calculates rows of a value, one behind the other; nil if it cannot.
+type Eval func(e *Evaluation, rows []int) []float64
+
+// Evaluation is one pass over the graph: of the golden tensors, or of the candidate's with one op
+// done wrong.
+type Evaluation struct {
+	g         *Graph
+	candidate bool
+	at        *Value // where the fault is
+	fault     Eval
+	dirty     map[*Value]bool
+	memo      map[memoKey][]float64
+}
+
+type memoKey struct {
+	v    *Value
+	rows uint64
+}
+
+func (g *Graph) goldenly() *Evaluation { return &Evaluation{g: g} }
+
+// With is an evaluation of the candidate in which v is made by another calculation. It may be nil if
+// only what v is made of is read.
+func (g *Graph) With(v *Value, fault Eval) *Evaluation {
+	return &Evaluation{g: g, candidate: true, at: v, fault: fault,
+		dirty: map[*Value]bool{}, memo: map[memoKey][]float64{}}
+}
+
+// Get returns rows of a value, one behind the other; nil if they are not known. No one writes to the
+// result.
+func (e *Evaluation) Get(v *Value, rows []int) []float64 {
+	switch {
+	case !e.candidate:
+		return v.Golden(rows)
+	case v.actual != nil && v != e.g.Target:
+		return op.Read(v.actual, v.Width, rows)
+	case !e.isDirty(v):
+		return v.Golden(rows)
+	case len(rows) == 0:
+		return nil
+	}
+	key := memoKey{v, hashOf(rows)}
+	out, ok := e.memo[key]
+	if !ok {
+		eval := e.fault
+		if v != e.at {
+			eval = v.Op.Eval
+		}
+		out = eval(e, rows)
+		e.memo[key] = out
+	}
+	return out
+}
+
+// isDirty reports whether the candidate's value, which it did not record, must differ from the golden
+// one.
+func (e *Evaluation) isDirty(v *Value) bool {
+	if v == e.at {
+		return true
+	}
+	if v.actual != nil && v != e.g.Target {
+		return !v.agrees
+	}
+	if d, ok := e.dirty[v]; ok || v.Op == nil {
+		return d
+	}
+	e.dirty[v] = false
+	d := slices.ContainsFunc(v.Op.Inputs(), e.isDirty)
+	e.dirty[v] = d
+	return d
+}
+
+// all returns every row.
+func (e *Evaluation) all(v *Value) []float64 {
+	if v.golden.Len() > op.DecodeMax {
+		return nil
+	}
+	return e.Get(v, op.Sequence(v.Rows))
+}
+
+// Beside returns, for each of the rows of out, the row of v that belongs to it.
+func (e *Evaluation) Beside(v, out *Value, rows []int) []float64 {
+	if v.Rows == out.Rows {
+		return e.Get(v, rows)
+	}
+	own := make([]int, len(rows))
+	for i, r := range rows {
+		if own[i] = v.rowAt(r, out); own[i] < 0 {
+			return nil
+		}
+	}
+	return e.Get(v, own)
+}
+
+// ids returns a value of integers as numbers.
+func (e *Evaluation) ids(v *Value) []float64 {
+	if e.candidate && v.actual != nil {
+		return op.ReadAll(v.actual)
+	}
+	return op.ReadAll(v.golden)
+}
+
+// hashOf is FNV-1a of the numbers.
+func hashOf(rows []int) uint64 {
+	h := uint64(14695981039346656037)
+	for _, r := range rows {
+		h = (h ^ uint64(r)) * 1099511628211
+	}
+	return h
+}

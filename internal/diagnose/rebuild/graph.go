@@ -1,0 +1,200 @@
+package rebuild
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/internal/diagnose/module"
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/localise"
+)
+
+// Graph is the neighbourhood of a target: the values of its block, of the block before it, and of
+// all that belongs to no block.
+type Graph struct {
+	Scene  *diagnose.Scene
+	Target *Value
+	values []*Value        // in the order in which they existed, up to the target
+	leaves map[string]bool // false for a layer with recorded layers inside it
+	work   float64         // multiplications left
+}
+
+// otherKinds are explained by what they are, not by an op done wrong.
+var otherKinds = []string{localise.KindInput, localise.KindWeights, localise.KindCapture,
+	localise.KindInteraction, localise.KindDrift}
+
+// Of returns the graph of a scene, for all hypotheses; nil if there is nothing to calculate.
+func Of(s *diagnose.Scene) *Graph { return diagnose.Shared(s, newGraph) }
+
+// event is a port at its time: inputs exist before what is inside their layer runs.
+type event struct {
+	*diagnose.Port
+	at, depth int
+}
+
+// newGraph collects the values; nil if the scene has no numbers to explain.
+func newGraph(s *diagnose.Scene) *Graph {
+	if slices.Contains(otherKinds, s.Kind) || !s.HasNumbers() || !s.Target.IsRecorded() {
+		return nil
+	}
+	g := &Graph{Scene: s, work: workLimit, leaves: map[string]bool{}}
+	events := g.events()
+	end := slices.IndexFunc(events, func(e event) bool { return e.Port == s.Target })
+	if end < 0 {
+		return nil
+	}
+	own, before := label.Block(s.Target.Layer), ""
+	for _, e := range events[:end] {
+		if b := label.Block(e.Layer); b != own && b != "" && !e.IsInput() {
+			before = b
+		}
+	}
+	byMark := map[string]*Value{}
+	for i, e := range events[:end] {
+		if b := label.Block(e.Layer); b != "" && b != own && b != before {
+			continue
+		}
+		mark := markOf(e.Golden)
+		v := byMark[mark]
+		if v == nil || mark == "" {
+			v = g.value(e.Port, i)
+			g.values = append(g.values, v)
+			byMark[mark] = v
+		}
+		v.add(e.Port)
+		for k, h := range halves(e.Port) {
+			u := g.value(h, i)
+			u.tried, u.Op = true, &Part{From: From{Made{u}, v, ""}, First: k * u.Width}
+			u.add(h)
+			g.values = append(g.values, u)
+			if mark := markOf(h.Golden); mark != "" && byMark[mark] == nil {
+				byMark[mark] = u
+			}
+		}
+	}
+	g.Target = g.value(s.Target, end)
+	g.Target.add(s.Target)
+	g.values = append(g.values, g.Target)
+	return g
+}
+
+// events lists the ports of the scene's pass in the order in which their tensors existed, and notes
+// which layers are leaves.
+func (g *Graph) events() []event {
+	start := map[string]int{}
+	for _, p := range g.Scene.Pass() {
+		for l := p.Layer; l != ""; l = label.Parent(l) {
+			if at, ok := start[l]; !ok || p.Seq < at {
+				start[l] = p.Seq
+			}
+			_, known := g.leaves[l]
+			g.leaves[l] = l == p.Layer && (g.leaves[l] || !known)
+		}
+	}
+	var events []event
+	for _, p := range g.Scene.Pass() {
+		if p.Golden.Len() == 0 {
+			continue
+		}
+		e := event{Port: p, at: 2*p.Seq + 1, depth: label.Depth(p.Layer)}
+		if p.IsInput() {
+			e.at = 2 * start[p.Layer]
+		}
+		events = append(events, e)
+	}
+	slices.SortStableFunc(events, func(a, b event) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.depth, b.depth), cmp.Compare(a.Seq, b.Seq))
+	})
+	return events
+}
+
+// IsLeaf reports whether the reference recorded a layer, and nothing inside it.
+func (g *Graph) IsLeaf(layer string) bool { return g.leaves[layer] }
+
+// find returns the value that a port holds, nil for a port outside the graph.
+func (g *Graph) find(p *diagnose.Port) *Value {
+	for _, v := range g.values {
+		if v != g.Target && slices.Contains(v.ports, p) {
+			return v
+		}
+	}
+	return nil
+}
+
+// InputOf is the value that a layer took, nil if it was not recorded.
+func (g *Graph) InputOf(layer string) *Value {
+	if p := g.Scene.Input(layer); p != nil {
+		return g.find(p)
+	}
+	return nil
+}
+
+// before lists the values of float numbers that existed before v.
+func (g *Graph) before(v *Value) []*Value {
+	var out []*Value
+	for _, x := range g.values {
+		if x.at < v.at && x != g.Target && x.IsFloat() {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// Alikes lists the values before v of its number of rows and columns.
+func (g *Graph) Alikes(v *Value) []*Value {
+	return slices.DeleteFunc(g.before(v), func(x *Value) bool { return !x.IsLike(v) })
+}
+
+// Siblings lists the outputs of the other layers beside one, also those that the reference ran
+// later: a candidate may take the wrong one of them.
+func (g *Graph) Siblings(layer string) []*Value {
+	var out []*Value
+	for _, v := range g.values {
+		if _, ok := v.Op.(*Part); ok && v.Taker() != layer && label.Beside(v.Taker(), layer) {
+			out = append(out, v)
+		}
+	}
+	for _, p := range g.Scene.Pass() {
+		if p.Layer == layer || !label.Beside(p.Layer, layer) || g.Scene.Output(p.Layer) != p || p == g.Scene.Target {
+			continue
+		}
+		v := g.find(p)
+		if v == nil {
+			v = g.value(p, math.MaxInt)
+			v.tried = true
+			v.add(p)
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// Earlier lists the values that the same layer of another block put out, in v's shape.
+func (g *Graph) Earlier(v *Value) []*Value {
+	layer := v.Layer()
+	block := label.Block(layer)
+	var out []*Value
+	for _, x := range g.values {
+		b := label.Block(x.Layer())
+		if b != "" && b != block && block != "" && module.InBlock(x.Layer()) == module.InBlock(layer) && x.IsLike(v) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// Spend notes work in multiplications, and reports whether there is any left.
+func (g *Graph) Spend(n float64) bool {
+	g.work -= n
+	return g.work > 0
+}
+
+// isOver reports whether no work or no time is left.
+func (g *Graph) isOver() bool { return g.work <= 0 || g.Scene.Late() }
+
+// isFront reports whether v is made in front of the blocks.
+func isFront(v *Value) bool {
+	return slices.ContainsFunc(v.ports, func(p *diagnose.Port) bool { return label.Block(p.Layer) == "" })
+}

@@ -1,0 +1,155 @@
+package rebuild
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/internal/diagnose/op"
+)
+
+// Length is the number of rows of one sequence.
+func Length(shape []int) int {
+	if len(shape) < 2 {
+		return 1
+	}
+	return shape[len(shape)-2]
+}
+
+// AddedTable is out = in + a row of Table for each token: positions that no layer of their own holds.
+type AddedTable struct {
+	From
+	Name   string
+	Table  []float64
+	Period int // tokens of a sequence
+}
+
+// Eval adds the rows.
+func (o *AddedTable) Eval(e *Evaluation, rows []int) []float64 {
+	return o.Adding(1, func(at int) int { return at })(e, rows)
+}
+
+// Adding adds a multiple of another row for each token; beyond the table it adds none.
+func (o *AddedTable) Adding(factor float64, row func(at int) int) Eval {
+	return func(e *Evaluation, rows []int) []float64 {
+		x, w := slices.Clone(e.Get(o.In, rows)), o.Out.Width
+		if x == nil {
+			return nil
+		}
+		for i, r := range rows {
+			if at := row(r % o.Period); at >= 0 && at < len(o.Table)/w {
+				floats.AddScaled(x[i*w:(i+1)*w], factor, o.Table[at*w:(at+1)*w])
+			}
+		}
+		return x
+	}
+}
+
+// findAddedTable tries the weights whose name says positions, and what the reference adds alike to
+// every sequence of a batch.
+func findAddedTable(g *Graph, v *Value) []Op {
+	n := Length(v.golden.Shape())
+	if n < 2 || v.Rows%n != 0 {
+		return nil
+	}
+	var keys []string
+	for key, w := range g.Scene.Weights {
+		if strings.Contains(key, "pos") && w.RowLen() == v.Width && w.Len() >= n*v.Width && w.Len() <= op.DecodeMax {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	first := op.Sequence(n)
+	var ops []Op
+	for _, x := range g.Alikes(v) {
+		from := From{Made{v}, x, ""}
+		for _, key := range keys {
+			ops = append(ops, &AddedTable{from, key, op.ReadAll(g.Scene.Weights[key]), n})
+		}
+		if v.Rows > n && v.Rows*v.Width <= op.DecodeMax && len(keys) == 0 {
+			table := op.Minus(v.Golden(first), x.Golden(first))
+			ops = append(ops, &AddedTable{from, "what the reference adds to every sequence", table, n})
+		}
+	}
+	return ops
+}
+
+// Angles is the op of that name.
+type Angles struct {
+	From
+	op.Angles
+	Plain []float64 // the frequencies without the config's scaling; nil if there is none
+}
+
+// Eval calculates the cosines or sines.
+func (o *Angles) Eval(e *Evaluation, rows []int) []float64 {
+	ids := e.ids(o.In)
+	positions := make([]float64, len(rows))
+	for i, r := range rows {
+		positions[i] = ids[r]
+	}
+	return o.Of(positions)
+}
+
+// findAngles tries cosines and sines of the integers that a layer took.
+func findAngles(g *Graph, v *Value, layer string) []Op {
+	var positions *Value
+	for _, x := range g.values {
+		if !x.IsFloat() && x.golden.Len() == v.Rows && slices.ContainsFunc(x.ports, func(p *diagnose.Port) bool {
+			return p.Layer == layer && p.IsInput()
+		}) {
+			positions = x
+		}
+	}
+	isAngle := func(x float64) bool { return math.Abs(x) <= cosineMost }
+	if positions == nil || v.Width < 2 || !op.All(v.Golden(op.Spread(v.Rows, ProbeRows)), isAngle) {
+		return nil
+	}
+	from := From{Made{v}, positions, layer}
+	var ops []Op
+	add := func(of func(dim int) []float64, plain float64) {
+		for _, o := range []op.Angles{{Double: true}, {Double: true, Pairs: true}, {},
+			{Double: true, Sine: true}, {Double: true, Pairs: true, Sine: true}, {Sine: true}} {
+			dim := 2 * v.Width
+			if o.Double {
+				dim = v.Width
+			}
+			o.Width, o.Step, o.Freqs = v.Width, 1, of(dim)
+			if o.Freqs == nil || dim%2 != 0 {
+				continue
+			}
+			a := &Angles{from, o, nil}
+			if plain > 0 {
+				a.Plain = op.Frequencies(plain, dim)
+			}
+			ops = append(ops, a)
+		}
+	}
+	thetas := op.Thetas
+	if t := g.Scene.Config.Theta(); t > 0 {
+		thetas = append([]float64{t}, thetas...)
+		add(func(dim int) []float64 { return scaling(g.Scene.Config).Frequencies(t, dim) }, t)
+	}
+	for _, theta := range thetas {
+		add(func(dim int) []float64 { return op.Frequencies(theta, dim) }, 0)
+	}
+	return ops
+}
+
+// scaling is the config's rope scaling; the zero value for none.
+func scaling(c diagnose.Config) (s op.RopeScaling) {
+	m, ok := c["rope_scaling"].(map[string]any)
+	if !ok {
+		m, _ = c["rope_parameters"].(map[string]any) // since transformers 5
+	}
+	r := diagnose.Config(m)
+	s.Kind = r.String("rope_type", "type")
+	s.Factor, _ = r.Float("factor")
+	s.Low, _ = r.Float("low_freq_factor")
+	s.High, _ = r.Float("high_freq_factor")
+	s.Original, _ = r.Float("original_max_position_embeddings")
+	return s
+}

@@ -1,0 +1,142 @@
+package rebuild
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/goparity/goparity/internal/diagnose/op"
+)
+
+// ropes lists the rotations of heads of d that the reference may use: what it recorded of its angles
+// and what the config says, and none; without both the usual ones.
+func (g *Graph) ropes(v *Value, d int) []op.Rope {
+	c, dim := g.Scene.Config, d
+	if f, ok := c.Float("partial_rotary_factor", "rotary_pct"); ok && f > 0 && f <= 1 {
+		dim = int(f*float64(d)) / 2 * 2
+	} else if n, ok := c.Int("rotary_dim"); ok && n <= d {
+		dim = n
+	}
+	var out []op.Rope
+	add := func(freqs []float64, size, theta float64) {
+		for _, interleaved := range []bool{false, true} {
+			r := op.Rotation{Freqs: freqs, Interleaved: interleaved, Step: 1, Size: size}
+			out = append(out, op.Rope{Q: r, K: r, Theta: theta})
+		}
+	}
+	theta := c.Theta()
+	if freqs, size := g.angles(v, d); freqs != nil {
+		shown := theta
+		if n := len(freqs); shown == 0 && n > 1 && freqs[0] > 0.99 && freqs[0] < 1.01 && freqs[1] > 0 {
+			shown = math.Round(math.Pow(freqs[1], -float64(n)))
+		}
+		add(freqs, size, shown)
+	}
+	if theta > 0 {
+		if freqs := scaling(c).Frequencies(theta, dim); freqs != nil {
+			add(freqs, 1, theta)
+		}
+		add(op.Frequencies(theta, dim), 1, theta)
+	}
+	out = append(out, op.Rope{})
+	if len(out) == 1 {
+		for _, theta := range op.Thetas {
+			add(op.Frequencies(theta, dim), 1, theta)
+		}
+	}
+	return out
+}
+
+// angles takes the frequencies from recorded cosines and sines of positions 0, 1, …: two values of
+// equal shape, before v, whose squares add up to the same everywhere.
+func (g *Graph) angles(v *Value, d int) (freqs []float64, size float64) {
+	var all []*Value
+	for _, x := range g.before(v) {
+		shape := x.golden.Shape()
+		if x.Width <= d && x.Width >= 2 && x.Rows >= 2 && len(shape) >= 2 && Length(shape) == Length(v.golden.Shape()) {
+			all = append(all, x)
+		}
+	}
+	two := []int{0, 1}
+	for _, c := range all {
+		cos := c.Golden(two)
+		if cos[0] <= 0 || !repeats(cos[:c.Width], c.Width) {
+			continue // position 0 has no angle
+		}
+		for _, s := range all {
+			if s == c || s.Width != c.Width {
+				continue
+			}
+			sin := s.Golden(two)
+			if floats.Norm(sin[:s.Width], 2) > sineAtZero*cos[0] {
+				continue
+			}
+			if whole := anglesOf(cos[c.Width:], sin[c.Width:], cos[0]); whole != nil {
+				if freqs := single(whole, d); freqs != nil {
+					return g.exact(freqs), cos[0]
+				}
+			}
+		}
+	}
+	return nil, 0
+}
+
+// anglesOf returns the angles of cosines and sines that are multiplied by size; nil if they are not.
+func anglesOf(cos, sin []float64, size float64) []float64 {
+	out := make([]float64, len(cos))
+	for i := range out {
+		if math.Abs(math.Hypot(cos[i], sin[i])-size) > sizePrecision*size {
+			return nil
+		}
+		out[i] = math.Atan2(sin[i], cos[i])
+	}
+	return out
+}
+
+// single returns the frequencies without their repetition; nil if they are too many for a head of d.
+func single(whole []float64, d int) []float64 {
+	n := len(whole) / 2
+	switch even := len(whole)%2 == 0; {
+	case even && floats.Distance(whole[:n], whole[n:], 2) <= anglePrecision*floats.Norm(whole, 2): // [f, f]
+		return whole[:n]
+	case even && repeats(whole, 2): // [f0, f0, f1, f1, …]
+		return op.Select(whole, 2, []int{0})
+	case 2*len(whole) <= d:
+		return whole
+	}
+	return nil
+}
+
+// exact returns the frequencies of a theta where they are that: rounded angles are not good for later
+// positions.
+func (g *Graph) exact(freqs []float64) []float64 {
+	n := len(freqs)
+	if n < 2 || freqs[0] <= 0.9 {
+		return freqs
+	}
+	theta := math.Pow(freqs[1]/freqs[0], -float64(n))
+	if t := g.Scene.Config.Theta(); t > 0 && math.Abs(t/theta-1) < configTheta {
+		theta = t
+	}
+	if exact := op.Frequencies(theta, 2*n); floats.Distance(exact, freqs, 2) >= thetaPrecision*floats.Norm(freqs, 2) ||
+		math.Abs(theta-math.Round(theta)) >= anglePrecision*theta {
+		return freqs
+	}
+	for _, t := range op.Thetas {
+		if math.Abs(theta/t-1) < sizePrecision {
+			theta = t
+			break
+		}
+	}
+	return op.Frequencies(theta, 2*n)
+}
+
+// repeats reports whether the elements of each run of n are the same.
+func repeats(x []float64, n int) bool {
+	for i, v := range x {
+		if first := x[i-i%n]; math.Abs(v-first) > anglePrecision*math.Abs(first) {
+			return false
+		}
+	}
+	return true
+}

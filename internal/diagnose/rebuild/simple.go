@@ -1,0 +1,156 @@
+package rebuild
+
+import (
+	"slices"
+
+	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/internal/diagnose/module"
+	"github.com/goparity/goparity/internal/diagnose/op"
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/tensor"
+)
+
+// Made is what all ops have: the value that they make.
+type Made struct{ Out *Value }
+
+// Graph is the graph of the value.
+func (m Made) Graph() *Graph { return m.Out.g }
+
+// Scene is the scene of the value.
+func (m Made) Scene() *diagnose.Scene { return m.Out.g.Scene }
+
+// From is an op on one value, of a layer if it is known which.
+type From struct {
+	Made
+	In    *Value
+	Layer string
+}
+
+// Inputs is the one value.
+func (f From) Inputs() []*Value {
+	if f.In == nil {
+		return nil
+	}
+	return []*Value{f.In}
+}
+
+// Same is a calculation that returns a value as it is.
+func Same(v *Value) Eval {
+	return func(e *Evaluation, rows []int) []float64 { return e.Get(v, rows) }
+}
+
+// Then is a calculation on the result of another one.
+func (f Eval) Then(g func([]float64) []float64) Eval {
+	return func(e *Evaluation, rows []int) []float64 {
+		if x := f(e, rows); x != nil {
+			return g(x)
+		}
+		return nil
+	}
+}
+
+// Times is a calculation whose result is multiplied.
+func (f Eval) Times(factor float64) Eval {
+	return f.Then(func(x []float64) []float64 { return op.Scaled(x, factor) })
+}
+
+// Alias is out = in: a layer is given what another one put out.
+type Alias struct{ From }
+
+// Eval returns the input.
+func (o *Alias) Eval(e *Evaluation, rows []int) []float64 { return e.Get(o.In, rows) }
+
+func findAlias(g *Graph, v *Value) []Op {
+	var ops []Op
+	mark := markOf(v.golden)
+	for _, x := range g.Alikes(v) {
+		if mark != "" && slices.Equal(x.golden.Shape(), v.golden.Shape()) && markOf(x.golden) == mark {
+			ops = append(ops, &Alias{From{Made{v}, x, ""}})
+		}
+	}
+	return ops
+}
+
+// Row is one row of each sequence: out[b] = in[b, At]; the last token's for a head, the first one's
+// for a pooler.
+type Row struct {
+	From
+	At, Tokens int
+}
+
+// Eval picks the rows.
+func (o *Row) Eval(e *Evaluation, rows []int) []float64 {
+	own := make([]int, len(rows))
+	for i, r := range rows {
+		own[i] = r*o.Tokens + o.At
+	}
+	return e.Get(o.In, own)
+}
+
+func findRow(g *Graph, v *Value) []Op {
+	var ops []Op
+	for _, x := range g.before(v) {
+		if x.Width == v.Width && x.Rows > v.Rows && x.Rows%v.Rows == 0 {
+			n, from := x.Rows/v.Rows, From{Made{v}, x, ""}
+			ops = append(ops, &Row{from, n - 1, n}, &Row{from, 0, n})
+		}
+	}
+	return ops
+}
+
+// Part is out = columns of in from First on: gate or up of a fused projection.
+type Part struct {
+	From
+	First int
+}
+
+// Eval selects the columns.
+func (o *Part) Eval(e *Evaluation, rows []int) []float64 {
+	from := op.Sequence(o.Out.Width)
+	for i := range from {
+		from[i] += o.First
+	}
+	return op.Select(e.Get(o.In, rows), o.In.Width, from)
+}
+
+// halves returns gate and up of a fused projection as two ports of their own, "….gate_up_proj.gate"
+// and "….gate_up_proj.up", so that what is made of one of them has a name. nil for other ports.
+func halves(p *diagnose.Port) []*diagnose.Port {
+	if !module.FusedGate.Has(p.Layer) || !p.IsOutput() || p.Golden.RowLen()%2 != 0 || p.Golden.RowLen() == 0 {
+		return nil
+	}
+	half := func(t *tensor.Tensor, k int) *tensor.Tensor {
+		if t == nil || t.RowLen() != p.Golden.RowLen() {
+			return nil
+		}
+		n := t.RowLen() / 2
+		part, err := t.Slice(len(t.Shape())-1, k*n, (k+1)*n)
+		if err != nil {
+			return nil
+		}
+		return part
+	}
+	var out []*diagnose.Port
+	for k, name := range []string{"gate", "up"} {
+		q := *p
+		q.Layer = label.Name(p.Layer) + "." + name + p.Layer[len(label.Name(p.Layer)):]
+		q.Golden, q.Actual, q.Injected = half(p.Golden, k), half(p.Actual, k), half(p.Injected, k)
+		if q.Golden == nil {
+			return nil
+		}
+		out = append(out, &q)
+	}
+	return out
+}
+
+// Given is a layer whose arithmetic is not known: without its weights, only what its golden output
+// shows.
+type Given struct{ From }
+
+// Eval returns the golden output, where it must be the candidate's as well.
+func (o *Given) Eval(e *Evaluation, rows []int) []float64 {
+	if e.candidate && o.In != nil && e.isDirty(o.In) {
+		return nil
+	}
+	return o.Out.Golden(rows)
+}

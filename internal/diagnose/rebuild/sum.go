@@ -1,0 +1,132 @@
+package rebuild
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/goparity/goparity/internal/diagnose/op"
+)
+
+// Sum is out = Σ Factorsᵢ·Termsᵢ: a multiple (one term), a residual connection (two), or embeddings
+// of words, positions and types (three).
+type Sum struct {
+	Made
+	Terms   []*Value
+	Factors []float64
+}
+
+// Inputs are the terms.
+func (o *Sum) Inputs() []*Value { return o.Terms }
+
+// Eval adds them.
+func (o *Sum) Eval(e *Evaluation, rows []int) []float64 {
+	out := make([]float64, len(rows)*o.Out.Width)
+	for t, x := range o.Terms {
+		got := e.Beside(x, o.Out, rows)
+		if len(got) != len(out) {
+			return nil
+		}
+		floats.AddScaled(out, o.Factors[t], got)
+	}
+	return out
+}
+
+// term is some elements of a value that may be part of another.
+type term struct {
+	v *Value
+	x []float64
+}
+
+// terms samples v, and all earlier values of its width whose rows go together with its own.
+func terms(g *Graph, v *Value) (target []float64, out []term) {
+	rows, columns := op.Spread(v.Rows, termRows), op.Spread(v.Width, termColumns)
+	e := g.goldenly()
+	for _, x := range g.before(v) {
+		if x.Width == v.Width {
+			if got := e.Beside(x, v, rows); got != nil {
+				out = append(out, term{x, op.Select(got, v.Width, columns)})
+			}
+		}
+	}
+	return op.Select(v.Golden(rows), v.Width, columns), out
+}
+
+// nearest keeps the op whose result is nearest to a target.
+type nearest struct {
+	target      []float64
+	size, least float64 // least is relative to size; a later op must be clearly better
+	op          Op
+}
+
+func nearestTo(target []float64, v *Value) *nearest {
+	return &nearest{target: target, size: floats.Norm(target, 2), least: v.Noise()}
+}
+
+func (n *nearest) try(got []float64, of func() Op) { n.at(floats.Distance(got, n.target, 2), of) }
+
+func (n *nearest) at(distance float64, of func() Op) {
+	if miss := distance / n.size; miss < n.least {
+		n.least, n.op = miss/better, of()
+	}
+}
+
+func (n *nearest) ops() []Op {
+	if n.op == nil {
+		return nil
+	}
+	return []Op{n.op}
+}
+
+// findSum looks for two values that add up to v, for three of embeddings, and for two with a constant
+// factor at one of them (a residual multiplier).
+func findSum(g *Graph, v *Value) []Op {
+	t, terms := terms(g, v)
+	n := float64(len(terms))
+	if !g.Spend(n * n * float64(len(t))) {
+		return nil
+	}
+	best := nearestTo(t, v)
+	sum := func(factor float64, values ...*Value) func() Op {
+		return func() Op {
+			o := &Sum{Made{v}, values, nil}
+			for range values {
+				o.Factors = append(o.Factors, 1)
+			}
+			o.Factors[len(values)-1] = factor
+			return o
+		}
+	}
+	both := make([]float64, len(t))
+	for i, a := range terms {
+		for _, b := range terms[:i] {
+			best.try(floats.AddTo(both, a.x, b.x), sum(1, a.v, b.v))
+		}
+	}
+	if best.op == nil && isFront(v) {
+		all := make([]float64, len(t))
+		for i, a := range terms {
+			for j, b := range terms[:i] {
+				floats.AddTo(both, a.x, b.x)
+				for _, c := range terms[:j] {
+					best.try(floats.AddTo(all, both, c.x), sum(1, a.v, b.v, c.v))
+				}
+			}
+		}
+	}
+	if best.op != nil {
+		return best.ops()
+	}
+	rest := make([]float64, len(t))
+	for _, a := range terms {
+		floats.SubTo(rest, t, a.x)
+		for _, b := range terms {
+			f := floats.Dot(rest, b.x) / floats.Dot(b.x, b.x)
+			if a.v != b.v && math.Abs(f) > noFactor {
+				miss := floats.Distance(floats.AddScaledTo(both, a.x, f, b.x), t, 2)
+				best.at(freely*miss, sum(f, a.v, b.v))
+			}
+		}
+	}
+	return best.ops()
+}

@@ -1,0 +1,175 @@
+package rebuild
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/internal/diagnose/op"
+	"github.com/goparity/goparity/tensor"
+)
+
+// Value is one tensor of the reference, under all the names by which it was recorded: a layer's
+// output is often the next one's input.
+type Value struct {
+	Rows, Width int
+	Op          Op // how the reference made it; nil if Explain did not find out
+
+	g      *Graph
+	ports  []*diagnose.Port // in the order in which they existed
+	at     int              // the time of the first of them
+	golden *tensor.Tensor
+	actual *tensor.Tensor // of the candidate; nil if it recorded none
+	agrees bool           // actual is right
+	tried  bool           // to explain it
+}
+
+func (g *Graph) value(p *diagnose.Port, at int) *Value {
+	return &Value{g: g, at: at, golden: p.Golden, Rows: p.Rows(), Width: p.Width()}
+}
+
+// add notes a port that holds the value. What the candidate has there counts unless the port is the
+// target.
+func (v *Value) add(p *diagnose.Port) {
+	v.ports = append(v.ports, p)
+	if v.actual == nil && p != v.g.Scene.Target && p.IsRecorded() {
+		v.actual, v.agrees = p.Actual, p.Agrees
+	}
+}
+
+// Graph is the graph in which the value is.
+func (v *Value) Graph() *Graph { return v.g }
+
+// IsTarget reports whether the value is the wrong one.
+func (v *Value) IsTarget() bool { return v == v.g.Target }
+
+// IsFloat reports whether the value is of numbers, and not of ids.
+func (v *Value) IsFloat() bool { return v.golden.DType().IsFloat() }
+
+// IsRecorded reports whether the candidate recorded the value.
+func (v *Value) IsRecorded() bool { return v.actual != nil }
+
+// Golden reads rows of the reference's tensor.
+func (v *Value) Golden(rows []int) []float64 { return op.Read(v.golden, v.Width, rows) }
+
+// Wrong reads rows of the target as the candidate has them. The value has its shape.
+func (v *Value) Wrong(rows []int) []float64 {
+	return op.Read(v.g.Scene.Target.Actual, v.Width, rows)
+}
+
+// IsLike reports whether two values have the same number of rows and columns.
+func (v *Value) IsLike(o *Value) bool { return v.Width == o.Width && v.Rows == o.Rows }
+
+// Output returns the port by which a layer first put the value out; nil for one that only went in.
+func (v *Value) output() *diagnose.Port {
+	i := slices.IndexFunc(v.ports, func(p *diagnose.Port) bool { return !p.IsInput() })
+	if i < 0 {
+		return nil
+	}
+	return v.ports[i]
+}
+
+// Layer is the layer that put the value out first, "" for one that only went in.
+func (v *Value) Layer() string {
+	if p := v.output(); p != nil {
+		return p.Layer
+	}
+	return ""
+}
+
+// Owner is the layer that put the value out first, or else the first that took it.
+func (v *Value) Owner() string {
+	if p := v.output(); p != nil {
+		return p.Layer
+	}
+	return v.ports[0].Layer
+}
+
+// Taker is the layer of the value's first port.
+func (v *Value) Taker() string { return v.ports[0].Layer }
+
+// String names the value for people.
+func (v *Value) String() string {
+	if p := v.output(); p != nil {
+		return "the output of " + p.Layer
+	}
+	return "the input of " + v.ports[0].Layer
+}
+
+// Noise is the relative error that a right op may have on the golden tensors: they were rounded on
+// their way.
+func (v *Value) Noise() float64 {
+	floor := 0.0
+	for _, p := range v.ports {
+		floor = max(floor, p.Floor.RelL2)
+	}
+	if d := v.golden.DType(); d.IsFloat() && d != tensor.F64 && d != tensor.F32 && d != tensor.F16 {
+		return max(floor, 3e-2)
+	}
+	return max(floor, v.Rounding())
+}
+
+// Rounding is how far an op of one layer, calculated again of its recorded inputs, may be from what
+// was recorded of it.
+func (v *Value) Rounding() float64 {
+	switch v.golden.DType() {
+	case tensor.F64:
+		return 1e-9
+	case tensor.F32:
+		return 2e-5
+	case tensor.F16:
+		return 4e-3
+	}
+	return 2e-2
+}
+
+// rowAt is the row of v that belongs to row i of out: v may lack leading axes (a bias, a position
+// table) or inner ones (one row of modulation for each of the batch). −1 if they do not go together.
+func (v *Value) rowAt(i int, out *Value) int {
+	shape, own := out.golden.Shape(), v.golden.Shape()
+	switch {
+	case v.Rows == out.Rows:
+		return i
+	case v.Rows == 0 || out.Rows%v.Rows != 0:
+		return -1
+	case len(shape) > 1 && v.Rows == shape[0] && own[0] == shape[0]:
+		return i / (out.Rows / v.Rows)
+	}
+	return i % v.Rows
+}
+
+// markOf tells tensors apart by their shape and some of their elements. "" for a tensor that says too
+// little: it may be equal by chance.
+func markOf(t *tensor.Tensor) string {
+	if t.Len() == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString(tensor.FormatShape(t.Shape()))
+	varied := false
+	for _, i := range op.Spread(t.Len(), markElements) {
+		x := t.At(i)
+		varied = varied || x != t.At(0)
+		fmt.Fprint(&b, strconv.FormatUint(math.Float64bits(x), 36), ",")
+	}
+	if !varied {
+		return ""
+	}
+	return b.String()
+}
+
+// SameGolden lists the ports of the scene that hold the same tensor as p in the reference, and for
+// which the candidate has one.
+func SameGolden(s *diagnose.Scene, p *diagnose.Port) []*diagnose.Port {
+	var out []*diagnose.Port
+	mark := markOf(p.Golden)
+	for _, q := range s.Pass() {
+		if q != p && q.Actual != nil && mark != "" && q.Golden.Len() == p.Golden.Len() && markOf(q.Golden) == mark {
+			out = append(out, q)
+		}
+	}
+	return out
+}

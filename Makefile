@@ -94,9 +94,33 @@ live-full: .venv/installed ## run every live test, the commands of docs/test-you
 	$(livefixtures)
 
 .PHONY: zoo
-zoo: .bin/parity .bin/zoo ## run parity compare over a folder of recorded cases: make zoo ZOO=DIR [ZOOFLAGS='-full -strict']
+zoo: .bin/parity .bin/zoo ## judge parity compare by a folder of cases whose answers are known: make zoo ZOO=DIR [ZOOFLAGS=-strict]
 	@[ -n "$(ZOO)" ] || { echo "which folder? make zoo ZOO=DIR"; exit 2; }
 	@.bin/zoo -parity .bin/parity $(ZOOFLAGS) "$(ZOO)"
+
+# The zoo of internal/exam, made anew by torch. Its score is kept: a change of it is seen, and decided upon.
+SCORE := internal/exam/zoo/score.txt
+ZOOMAKER := .venv/bin/python -B internal/exam/zoo/generate.py
+VARIANTS ?= 1 2 3
+
+.PHONY: score
+score: .venv/installed ## judge the zoo, some 250 small models with a planted bug each or none: the score must be the one that is kept
+	@rm -rf out/zoo; mkdir -p out; $(ZOOMAKER) out/zoo >out/zoo.txt
+	@$(MAKE) zoo ZOO=out/zoo ZOOFLAGS="-score $(SCORE) $(SCOREFLAGS)"
+
+.PHONY: score-update
+score-update: ## keep the score of the zoo: read the difference before it is committed
+	@$(MAKE) score SCOREFLAGS=-update
+	@git --no-pager diff --stat -- $(SCORE)
+
+.PHONY: exam
+exam: .venv/installed ## judge VARIANTS of the zoo, with other weights, lengths, types, names and missing layers
+	@mkdir -p out; for n in $(VARIANTS); do rm -rf out/exam; $(ZOOMAKER) out/exam --vary $$n >out/exam.txt; \
+		$(MAKE) zoo ZOO=out/exam ZOOFLAGS=-strict; done
+
+.PHONY: nightly
+nightly: race exam live-full ## run what takes too long for every change
+	$(MAKE) fuzz FUZZTIME=1m
 
 .PHONY: browser
 browser: ## open the HTML report in Chromium (skipped where there is none); PARITY_SCREENSHOTS=DIR keeps pictures

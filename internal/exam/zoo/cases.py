@@ -222,6 +222,15 @@ def clean():
         note="q and k permuted within heads",
     )
     yield C("clean_llama_last_row", LLAMA, seed=19, names="max", seq=14, style=(last_row,), benign=True, note="logits of the last token alone")
+    yield C(
+        "clean_llama_last_row_named",
+        LLAMA,
+        seed=369,
+        seq=12,
+        style=(last_row,),
+        benign=True,
+        note="logits of the last token alone, under the reference's names and with its batch axis",
+    )
     yield C("clean_llama_gemma", LLAMA, seed=20, config=GEMMA, seq=19, layers=5)
     yield C("clean_llama_blocks", LLAMA, seed=21, names="max", drop=BLOCKS_ONLY, layers=6, note="the candidate records blocks only")
     yield C("clean_llama_batch_ragged", LLAMA, seed=22, names="max", batch=2, seq=9)
@@ -410,7 +419,7 @@ def residuals():
     )
 
 
-def attentions():
+def scales_and_masks():
     C = Case
     first = {"where": "rows>=1"}
     yield C("scale_hidden_bert", BERT, attention(bert(1), "attention/scale", "1/sqrt(hidden)", scale=64**-0.5), 171, **PADDED)
@@ -470,6 +479,11 @@ def attentions():
     b = attention(bert(1), "attention/mask", "padding is attended to", mask=lambda m: None, where="batch row 1")
     b = dataclasses.replace(b, kind="local", layer=bert(1).block, also=(bert(1).attn,))
     yield C("mask_sparse", BERT, b, 180, names="max", **PADDED, drop=BLOCKS_ONLY, note="the candidate records blocks only")
+
+
+def causality():
+    C = Case
+    first = {"where": "rows>=1"}
     ahead = lambda allow, i, j: j <= i + 1
     yield C("causal_ahead", LLAMA, attention(llama(1), "attention/causal", "one token of the future is seen", allow=ahead), 181)
     yield C(
@@ -528,6 +542,10 @@ def attentions():
         config={"sliding_window": 5},
         names="max",
     )
+
+
+def heads():
+    C = Case
     yield C("axis_bert", BERT, attention(bert(0), "attention/softmax-axis", "softmax over the queries", axis=-2), 188, batch=1, seq=9)
     yield C("axis_dit", DIT, attention(dit(2), "attention/softmax-axis", "softmax over the queries", axis=-2), 189, names="max")
     yield C("axis_heads", DIT, attention(dit(1), "attention/softmax-axis", "softmax over the heads", axis=1), 190)
@@ -590,6 +608,11 @@ def attentions():
         dtype="bf16",
         seq=16,
     )
+
+
+def sinks():
+    C = Case
+    first = {"where": "rows>=1"}
     anchor = lambda allow, i, j: allow & ((j > 0) | (i == 0))
     yield C(
         "anchor_missing",
@@ -615,6 +638,10 @@ def attentions():
         config={"model_type": "gpt_oss"},
         note="doubtful id: the sink is a learned logit here",
     )
+
+
+def broken_heads():
+    C = Case
     yield C("head_one_context", LLAMA, attention(llama(1), "head/one", "head 2 is zero", context=f.one_head(2, lambda x: 0 * x), where="head 2"), 202)
     yield C(
         "head_one_dit", DIT, attention(dit(1), "head/one", "head 0 is garbage", context=f.one_head(0, f.noise(5)), where="head 0"), 203, names="max"
@@ -759,6 +786,10 @@ def linears():
     yield C("corrupt_zeros", LLAMA, f.corrupt(llama(1).down, slice(0, 32), slice(32, 64), lambda w: 0 * w), 246, names="max")
     yield C("corrupt_noise", BERT, f.corrupt(bert(0).up, slice(48, 64), slice(None), f.noise(7)), 247, **PADDED)
     yield C("corrupt_shifted", DIT, f.corrupt(dit(2).up, slice(40, 96), slice(None), lambda w: w.roll(1, 0)), 248)
+
+
+def gates():
+    C = Case
     yield C("gate_up_glue_max", LLAMA, glue(llama(1).mlp, {"swapped": True}, "linear/gate-up", "act(up) · gate", [llama(1).act]), 249, names="max")
     yield C(
         "gate_up_glue_all",
@@ -783,6 +814,10 @@ def linears():
         252,
         dtype="bf16",
     )
+
+
+def quantisations():
+    C = Case
     q4 = {"config": quantisation(4, 16), "prepare": quantised(4, 16)}
     q8 = {"config": quantisation(8, 32), "prepare": quantised(8, 32)}
     yield C(
@@ -1133,11 +1168,15 @@ def modulations():
     )
 
 
-def whole_runs():
+def states():
     C = Case
     yield C("stale_down", LLAMA, f.stale(llama(2).down, llama(1).down), 361)
     yield C("stale_act_max", BERT, f.stale(bert(1).act, bert(0).act), 362, names="max", **PADDED)
     yield C("stale_block", DIT, f.stale(dit(2).o, dit(0).o), 363)
+
+
+def logits():
+    C = Case
     tied = lambda w, all_: all_["model.embed_tokens.weight"].clone()
     yield C(
         "tied_wrongly",
@@ -1163,15 +1202,10 @@ def whole_runs():
     yield C("last_token_off_by_one", LLAMA, head(lambda x: x[:, -2:-1], "the logits of the last token but one"), 366, names="max", seq=11)
     yield C("last_token_first", LLAMA, head(lambda x: x[:, :1], "the logits of token 0"), 367, seq=8)
     yield C("last_token_repeated", LLAMA, head(lambda x: x[:, -1:].expand_as(x), "all rows hold the last token's", where="rows < last"), 368)
-    yield C(
-        "doubt_last_token_only",
-        LLAMA,
-        head(lambda x: x[:, -1:], "the head runs on the last token alone"),
-        369,
-        seq=12,
-        note="doubtful: with MAX this is right (see clean_llama_last_row); here the candidate keeps the reference's names and its batch axis",
-    )
 
+
+def captures():
+    C = Case
     yield C("capture_same_file", LLAMA, f.same_file([llama(i).mlp for i in range(4)]), 371, layers=4)
     yield C("capture_same_file_max", BERT, f.same_file([f"{bert(i).block}.intermediate" for i in range(3)]), 372, names="max", **PADDED)
     yield C("capture_block", LLAMA, f.wrong_tensor(llama(2).block, f"{llama(1).block}-output"), 373)
@@ -1185,6 +1219,10 @@ def whole_runs():
     )
     yield C("capture_dit", DIT, f.wrong_tensor(dit(1).act, f"{dit(0).act}-output"), 375)
     yield C("capture_bert_block", BERT, f.wrong_tensor(bert(0).block, f"{bert(0).block}.attention-output"), 376, **PADDED)
+
+
+def inputs():
+    C = Case
 
     def other(ids, row=0, column=3):
         ids = ids.clone()
@@ -1231,6 +1269,9 @@ def whole_runs():
         pad=(0, 4),
     )
 
+
+def configs():
+    C = Case
     fewer = glue("model.model", {"layers": 3}, "config/num_hidden_layers", "the last block does not run", ["model.model.norm"])
     yield C("config_layers", LLAMA, fewer, 391, layers=4)
     fewer = dataclasses.replace(
@@ -1267,6 +1308,10 @@ def whole_runs():
         names="max",
     )
 
+
+def accumulations():
+    C = Case
+
     def noisy(size, ends):
         def plant(c):
             for n, label in enumerate(x for x in list(c.layers) if x.endswith(ends)):
@@ -1281,6 +1326,10 @@ def whole_runs():
     yield C("drift_blocks", LLAMA, drift(2e-4, *blocks), 401, layers=6, note="each block's output is rounded to about 11 bits")
     yield C("drift_blocks_bert", BERT, drift(2e-4, *[f"layer.{i}" for i in range(8)]), 402, layers=8, names="max", **PADDED)
     yield C("drift_linears", LLAMA, drift(6e-5, "_proj"), 403, layers=12, names="max", note="every matrix product at 6e-5: reduced-precision float32")
+
+
+def interactions():
+    C = Case
     last = f.only_rows(slice(8, None), f.noise(18))
     yield C("interaction_rows", LLAMA, f.assembled(llama(1).gate, last, "rows from 8 wrong in the assembled graph", "rows>=8"), 411, seq=14)
     yield C("interaction_max", LLAMA, f.assembled(llama(2).o, lambda o, *_: 0 * o, "zero in the assembled graph", "all"), 412, names="max")
@@ -1344,15 +1393,27 @@ def cases():
         activations,
         norms,
         residuals,
-        attentions,
+        scales_and_masks,
+        causality,
+        heads,
+        sinks,
+        broken_heads,
         rotations,
         linears,
+        gates,
+        quantisations,
         embeddings,
         types,
         layouts,
         structures,
         modulations,
-        whole_runs,
+        states,
+        logits,
+        captures,
+        inputs,
+        configs,
+        accumulations,
+        interactions,
         pairs,
     )
     found = [case for group in groups for case in group()]

@@ -2,6 +2,8 @@
 
 import argparse
 import collections
+import concurrent.futures
+import itertools
 import json
 import pathlib
 import re
@@ -257,6 +259,20 @@ def pad_mask(case):
     return [[1] * (case.seq - n) + [0] * n for n in case.pad]
 
 
+def generate(name, root, variant):
+    """The case of this name, written to the folder root; returns its line of the list."""
+    torch.set_num_threads(1)  # sums in one order, whatever the machine
+    case = next(c for c in cases.cases() if c.name == name)
+    if variant:
+        case = vary.vary(case, variant)
+    found, m = write(case, root)
+    if found and variant:  # no fair question: the bug does not show in this type, or rounding shows before it
+        shutil.rmtree(root / case.name)
+        (root / "weights" / f"{case.name}.safetensors").unlink()
+    doubt = "  DOUBT: " + "; ".join(found) if found else ""
+    return f"{case.name:32} {case.dtype:4} {case.names:5} {m['model_output_rel_l2']:8.1e} {m['first_bad_tensor_standard']}{doubt}"
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("folder", type=pathlib.Path)
@@ -264,21 +280,15 @@ def main():
     p.add_argument("--vary", type=int, default=0, metavar="N", help="variant N of the table: other weights, lengths, types, names, missing layers")
     p.add_argument("--list", action="store_true", help="only print names, causes and places")
     args = p.parse_args()
-    torch.set_num_threads(1)
     chosen = [c for c in cases.cases() if re.search(args.match, c.name)]
-    for case in chosen:
-        b = case.bug
-        if args.list:
-            print(case.name, *([b.cause, b.kind, b.layer] if b else ["clean"]))
-            continue
-        if args.vary:
-            case = vary.vary(case, args.vary)
-        found, m = write(case, args.folder)
-        if found and args.vary:  # no fair question: the bug does not show in this type, or rounding shows before it
-            shutil.rmtree(args.folder / case.name)
-            (args.folder / "weights" / f"{case.name}.safetensors").unlink()
-        doubt = "  DOUBT: " + "; ".join(found) if found else ""
-        print(f"{case.name:32} {case.dtype:4} {case.names:5} {m['model_output_rel_l2']:8.1e} {m['first_bad_tensor_standard']}{doubt}", flush=True)
+    if args.list:
+        for c in chosen:
+            print(c.name, *([c.bug.cause, c.bug.kind, c.bug.layer] if c.bug else ["clean"]))
+        return
+    with concurrent.futures.ProcessPoolExecutor() as pool:
+        lines = pool.map(generate, [c.name for c in chosen], itertools.repeat(args.folder), itertools.repeat(args.vary))
+        for line in lines:
+            print(line, flush=True)
 
 
 if __name__ == "__main__":

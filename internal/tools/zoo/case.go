@@ -1,0 +1,118 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"sync"
+)
+
+// run compares all cases of a folder whose name matches, as many at a time as there are processors.
+func run(parity, dir string, only *regexp.Regexp) (score, error) {
+	truths, err := filepath.Glob(filepath.Join(dir, "*", "truth.json"))
+	if err != nil {
+		return nil, err
+	}
+	scratch, err := os.MkdirTemp("", "zoo")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(scratch)
+	var s score
+	for _, path := range truths {
+		if name := filepath.Base(filepath.Dir(path)); only.MatchString(name) {
+			s = append(s, result{name: name})
+		}
+	}
+	if len(s) == 0 {
+		return nil, fmt.Errorf("%s holds no case: no folder with a truth.json that matches", dir)
+	}
+	var wg sync.WaitGroup
+	free := make(chan struct{}, runtime.NumCPU())
+	for i := range s {
+		wg.Go(func() {
+			free <- struct{}{}
+			s[i].judge(parity, filepath.Join(dir, s[i].name), filepath.Join(scratch, s[i].name+".json"))
+			<-free
+		})
+	}
+	wg.Wait()
+	return s, nil
+}
+
+// judge compares the case in a folder, alone and with all inputs. Reports go to the file out.
+func (r *result) judge(parity, folder, out string) {
+	var want truth
+	args, more, err := arguments(folder)
+	if err == nil {
+		err = readJSON(filepath.Join(folder, "truth.json"), &want)
+	}
+	if err != nil {
+		r.alone.err, r.full.err = err, err
+		return
+	}
+	r.alone, r.full = answer{want: want.alone()}, answer{want: want}
+	r.alone.got, r.alone.err = compare(parity, args, out)
+	r.full.got, r.full.err = compare(parity, append(args, more...), out)
+}
+
+// arguments returns what compare needs for a case, and what it may be given besides.
+func arguments(folder string) (args, more []string, err error) {
+	var about struct {
+		Weights string `json:"reference_weights"`
+	}
+	if err := readJSON(filepath.Join(folder, "case.json"), &about); err != nil {
+		return nil, nil, err
+	}
+	option := func(list []string, name, file string) []string {
+		path := filepath.Join(folder, file)
+		if _, err := os.Stat(path); file == "" || err != nil {
+			return list
+		}
+		return append(list, name, path)
+	}
+	args = []string{"--golden", filepath.Join(folder, "ref"), "--actual", filepath.Join(folder, "cand")}
+	args = option(args, "--pad-mask", "pad_mask.json")
+	more = option(more, "--injected", "cand_injected")
+	more = option(more, "--golden64", "ref64.safetensors")
+	more = option(more, "--config", "config.json")
+	return args, option(more, "--weights", about.Weights), nil
+}
+
+// compare runs parity compare. Exit codes 0 and 1 are verdicts, all others an error with what the
+// command said.
+func compare(parity string, args []string, out string) (r report, err error) {
+	if err := os.Remove(out); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return r, err
+	}
+	text, err := exec.Command(parity, append([]string{"compare", "--json", out}, args...)...).CombinedOutput()
+	code := 0
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == 1 {
+		code = 1
+	} else if err != nil {
+		return r, fmt.Errorf("%w: %.400s", err, text)
+	}
+	if err := readJSON(out, &r); err != nil {
+		return r, err
+	}
+	if (r.Verdict == "pass") != (code == 0) {
+		return r, fmt.Errorf("exit code %d, but the report says %q", code, r.Verdict)
+	}
+	return r, nil
+}
+
+func readJSON(path string, to any) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, to); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}

@@ -345,11 +345,8 @@ func tail(w io.Writer, job engine.Job, r *engine.Result, model engine.EventModel
 	if file := cmp.Or(model.File, about.ModelFile); file != "" {
 		fmt.Fprintf(w, "source    %s\n", file)
 	}
-	var ids [][]int
-	if json.Unmarshal(run.Info.TokenIDs, &ids) == nil {
-		for _, s := range ids {
-			fmt.Fprintf(w, "tokens    %s\n", numbers(s))
-		}
+	for _, s := range run.Info.Tokens() {
+		fmt.Fprintf(w, "tokens    %s\n", numbers(s))
 	}
 	if run.Info.ReferenceText != "" {
 		fmt.Fprintf(w, "goes on   %q\n", run.Info.ReferenceText)

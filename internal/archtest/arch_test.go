@@ -24,9 +24,9 @@ var line = [][]string{
 	{"tensor/internal/*"},
 	{"tensor/*", "internal/printlog", "internal/dtype", "internal/mask"},
 	{"internal/dump"},
-	{"internal/engine"}, // engines write dumps; dump knows no engine
 	{"internal/match"},
 	{"compare"},
+	{"internal/engine"}, // engines write dumps; dump knows no engine
 	{"internal/structure"},
 	{"internal/trace"},
 	{"internal/localise"},

@@ -35,10 +35,7 @@ func (r *Result) Close() error { return dump.CloseAll(r.Runs) }
 
 // Generated returns the tokens of run i that follow the prompt, by sequence: those to force upon another engine.
 func (r *Result) Generated(i int) ([][]int, error) {
-	var prompt [][]int
-	if err := json.Unmarshal(r.Runs[i].Info.TokenIDs, &prompt); err != nil {
-		return nil, fmt.Errorf("engine: %s: token_ids: %w", r.Runs[i].Path, err)
-	}
+	prompt := r.Runs[i].Info.Tokens()
 	var out [][]int
 	for k, s := range r.About[i].Sequence {
 		if k >= len(prompt) || len(s) < len(prompt[k]) {

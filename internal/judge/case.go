@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -47,21 +46,9 @@ func portsOf(r *dump.Run) []match.Port {
 // otherPrompt says in which way the two runs were not asked the same; "" if they were, or one of
 // them does not say.
 func (k Case) otherPrompt() string {
-	g, a := flatten(k.Golden.Info.TokenIDs), flatten(k.Actual.Info.TokenIDs)
+	g, a := slices.Concat(k.Golden.Info.Tokens()...), slices.Concat(k.Actual.Info.Tokens()...)
 	if len(g) == 0 || len(a) == 0 || slices.Equal(g, a) {
 		return ""
 	}
 	return fmt.Sprintf("the golden got %d token ids, the candidate %d, and they differ", len(g), len(a))
-}
-
-// flatten reads token ids, which are a list per sequence or one list.
-func flatten(data json.RawMessage) (ids []int) {
-	var rows [][]int
-	if json.Unmarshal(data, &rows) == nil {
-		return slices.Concat(rows...)
-	}
-	if json.Unmarshal(data, &ids) != nil {
-		return nil
-	}
-	return ids
 }

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -48,12 +47,6 @@ func (f *Fixture) CompareFunc(run Engine) (*judge.Comparison, error) {
 }
 
 func runEngine(golden *dump.Run, run Engine) (*dump.Run, error) {
-	var ids [][]int
-	if len(golden.Info.TokenIDs) > 0 {
-		if err := json.Unmarshal(golden.Info.TokenIDs, &ids); err != nil {
-			return nil, fmt.Errorf("token ids of the golden: %w", err)
-		}
-	}
 	var entries []dump.Entry
 	for _, step := range golden.Steps() {
 		var pass []dump.Entry
@@ -64,7 +57,7 @@ func runEngine(golden *dump.Run, run Engine) (*dump.Run, error) {
 				pass = append(pass, e)
 			}
 		}
-		out, err := run(golden.Info.Case, step, ids, pass)
+		out, err := run(golden.Info.Case, step, golden.Info.Tokens(), pass)
 		if err != nil {
 			return nil, fmt.Errorf("step %s: %w", step, err)
 		}

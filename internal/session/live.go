@@ -10,12 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/gpu"
 	"github.com/goparity/goparity/internal/supervise"
-	"github.com/goparity/goparity/tensor"
 )
 
 // sanityTokens is how many tokens the reference generates by itself before its dump becomes golden.
@@ -59,7 +57,7 @@ func (r *runner) candidate(g *goldens) (engine.Job, error) {
 		if err != nil {
 			return engine.Job{}, err
 		}
-		job.Cases[i].Forced = decoded(run)
+		job.Cases[i].Forced = run.Decoded()
 	}
 	return job, nil
 }
@@ -166,6 +164,19 @@ func (r *runner) options(name string) (opt engine.Options, err error) {
 	return opt, nil
 }
 
+// observed runs a job, and where an observer check is asked for notes whether the hooks change what
+// the model returns.
+func (r *runner) observed(job engine.Job) (*engine.Result, error) {
+	if !r.cfg.Observer {
+		return r.run(job)
+	}
+	result, note, err := engine.Observe(job, r.run)
+	if err == nil {
+		r.notes = append(r.notes, note)
+	}
+	return result, err
+}
+
 // tempDir makes a folder that is removed when the session ends.
 func (r *runner) tempDir() (string, error) {
 	dir, err := os.MkdirTemp("", "goparity-"+r.name+"-")
@@ -181,35 +192,4 @@ func (r *runner) close() error {
 		errs = append(errs, os.RemoveAll(dir))
 	}
 	return errors.Join(errs...)
-}
-
-// decoded gives the tokens that the reference was given in its decode steps, by sequence: the
-// candidate is forced to take the same ones.
-func decoded(golden *dump.Run) [][]int {
-	var out [][]int
-	steps := golden.Steps()
-	for _, step := range steps[min(1, len(steps)):] {
-		ids := tokens(golden, step)
-		if ids == nil {
-			return nil
-		}
-		for i := range ids.Len() {
-			if len(out) <= i {
-				out = append(out, nil)
-			}
-			out[i] = append(out[i], int(ids.At(i)))
-		}
-	}
-	return out
-}
-
-// tokens finds the ids that a decode step was given: one of each sequence.
-func tokens(golden *dump.Run, step string) *tensor.Tensor {
-	for _, e := range golden.Entries {
-		named := strings.Contains(e.Port, "input_ids") || e.Port == "input_0" && strings.Contains(e.Layer, "embed")
-		if e.Step == step && named && !e.Tensor.DType().IsFloat() && e.Tensor.RowLen() == 1 {
-			return e.Tensor
-		}
-	}
-	return nil
 }

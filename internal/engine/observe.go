@@ -1,4 +1,4 @@
-package session
+package engine
 
 import (
 	"bytes"
@@ -6,39 +6,33 @@ import (
 	"fmt"
 
 	"github.com/goparity/goparity/compare"
-	"github.com/goparity/goparity/internal/engine"
 )
 
-// observed runs a job. With an observer check it runs it once more without hooks, and notes whether
-// the hooks change what the model returns.
-func (r *runner) observed(job engine.Job) (*engine.Result, error) {
-	if !r.cfg.Observer {
-		return r.run(job)
+// Observe runs a job twice, with hooks and without, and says in a note whether the hooks change
+// what the model returns. The result is that of the run with hooks.
+func Observe(job Job, run func(Job) (*Result, error)) (r *Result, note string, err error) {
+	if job.Engine == Command {
+		r, err = run(job)
+		return r, "observer check: not made for a program, which places its hooks by itself", err
 	}
-	if job.Engine == engine.Command {
-		r.notes = append(r.notes, "observer check: not made for a program, which places its hooks by itself")
-		return r.run(job)
+	job.Observer = Seen
+	if r, err = run(job); err != nil {
+		return nil, "", err
 	}
-	job.Observer = engine.Seen
-	seen, err := r.run(job)
+	job.Observer = Blind
+	blind, err := run(job)
+	if err == nil {
+		note, err = sameReturned(job.Engine, r, blind)
+		err = errors.Join(err, blind.Close())
+	}
 	if err != nil {
-		return nil, err
+		return nil, "", errors.Join(fmt.Errorf("observer check: %w", err), r.Close())
 	}
-	job.Observer = engine.Blind
-	blind, err := r.run(job)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("observer check: %w", err), seen.Close())
-	}
-	note, err := sameReturned(job.Engine, seen, blind)
-	if err = errors.Join(err, blind.Close()); err != nil {
-		return nil, errors.Join(fmt.Errorf("observer check: %w", err), seen.Close())
-	}
-	r.notes = append(r.notes, note)
-	return seen, nil
+	return r, note, nil
 }
 
 // sameReturned compares what the model returned with hooks and without, bit for bit.
-func sameReturned(name string, seen, blind *engine.Result) (string, error) {
+func sameReturned(name string, seen, blind *Result) (string, error) {
 	n, other, worst := 0, 0, compare.Result{}
 	var where string
 	for i, run := range blind.Runs {

@@ -1,0 +1,55 @@
+package dump
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/goparity/goparity/internal/label"
+)
+
+// Tokens are the token ids that the model was given, by sequence; nil if run.json does not say. A
+// flat list is one sequence.
+func (i *Info) Tokens() (sequences [][]int) {
+	if json.Unmarshal(i.TokenIDs, &sequences) == nil {
+		return sequences
+	}
+	var flat []int
+	if json.Unmarshal(i.TokenIDs, &flat) != nil {
+		return nil
+	}
+	return [][]int{flat}
+}
+
+// Decoded are the tokens that the model was given in its decode steps, by sequence, as the inputs
+// of these steps show them; nil if one step does not.
+func (r *Run) Decoded() [][]int {
+	var out [][]int
+	steps := r.Steps()
+	for _, step := range steps[min(1, len(steps)):] {
+		ids := r.fed(step)
+		if ids == nil {
+			return nil
+		}
+		for i, id := range ids {
+			if len(out) <= i {
+				out = append(out, nil)
+			}
+			out[i] = append(out[i], id)
+		}
+	}
+	return out
+}
+
+// fed are the ids that a decode step was given: one of each sequence.
+func (r *Run) fed(step string) (ids []int) {
+	for _, e := range r.Entries {
+		named := strings.Contains(e.Port, "input_ids") || e.Port == "input_0" && strings.Contains(e.Layer, "embed")
+		if e.Step == step && named && label.IsInput(e.Port) && !e.Tensor.DType().IsFloat() && e.Tensor.RowLen() == 1 {
+			for i := range e.Tensor.Len() {
+				ids = append(ids, int(e.Tensor.At(i)))
+			}
+			return ids
+		}
+	}
+	return nil
+}

@@ -118,9 +118,10 @@ exam: .venv/installed ## judge VARIANTS of the zoo, with other weights, lengths,
 	@mkdir -p out; for n in $(VARIANTS); do rm -rf out/exam; $(ZOOMAKER) out/exam --vary $$n >out/exam.txt; \
 		$(MAKE) zoo ZOO=out/exam ZOOFLAGS=-strict; done
 
+# Each part runs even if another fails.
 .PHONY: nightly
-nightly: race exam live-full ## run what takes too long for every change
-	$(MAKE) fuzz FUZZTIME=1m
+nightly: ## run what takes too long for every change: all under the race detector, exam, live tests, a minute of each fuzz target
+	$(MAKE) --keep-going race exam live-full fuzz FUZZTIME=1m
 
 .PHONY: browser
 browser: ## open the HTML report in Chromium (skipped where there is none); PARITY_SCREENSHOTS=DIR keeps pictures

@@ -57,7 +57,7 @@ type check struct {
 
 // checks looks at what replaying needs (Go alone) and at what running the engines needs besides.
 func checks(ctx context.Context) []check {
-	out := []check{{"platform", true, runtime.GOOS + "/" + runtime.GOARCH + ", " + runtime.Version()}}
+	out := []check{{"parity", true, version()}}
 	out = append(out, tool(ctx, "go", "runs the tests: https://go.dev/dl", "version"))
 	out = append(out, tool(ctx, "gotestsum", "writes JUnit: go install gotest.tools/gotestsum@v1.13.0", "--version"))
 	out = append(out, processor())

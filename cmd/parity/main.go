@@ -99,6 +99,7 @@ func newRoot() *cobra.Command {
 			"exit codes: 0 pass, 1 mismatch, 2 usage, 3 nothing could be compared or the infrastructure failed",
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Version:       version(),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usage("unknown command %q", args[0])
@@ -107,6 +108,8 @@ func newRoot() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.Flags().Bool("version", false, "version, commit and Go of this build")
+	root.SetVersionTemplate("parity {{.Version}}\n")
 	root.AddCommand(newRun(), newCompare(), newVerify(), newReport(), newUpdate(), newTransformers(), newShow(), newGolden(), newDoctor(), newJUnit(), newTry())
 	for _, c := range root.Commands() {
 		strict(c)

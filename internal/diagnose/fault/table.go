@@ -68,7 +68,7 @@ func found(o *rebuild.Table) rebuild.Eval {
 			at := 0
 			for ; at < len(all); at += width {
 				row := all[at : at+width]
-				if math.Abs(row[0]-own[0]) <= 0.1*math.Abs(own[0])+noise && op.Relative(own, row) <= noise {
+				if math.Abs(row[0]-own[0]) <= sameRow*math.Abs(own[0])+noise && op.Relative(own, row) <= noise {
 					break
 				}
 			}

@@ -66,8 +66,7 @@ func dropped(g, a []float64) ([]float64, float64) {
 // isRate reports whether a share of n is what a dropout of a rate leaves: within four standard
 // deviations of a binomial share, and one element.
 func isRate(share, rate float64, n int) bool {
-	return rate > 0 && rate < 1 &&
-		math.Abs(share-rate) <= deviations*math.Sqrt(rate*(1-rate)/float64(n))+1/float64(n)
+	return rate > 0 && rate < 1 && math.Abs(share-rate) <= deviations*math.Sqrt(rate*(1-rate)/float64(n))+1/float64(n)
 }
 
 // DroppedWeights is a dropout of the attention's weights. The weights w that the candidate used follow

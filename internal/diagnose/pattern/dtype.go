@@ -61,12 +61,12 @@ func (p *Pair) noiseOf() (name string, rel float64) {
 			name = size.name
 		}
 	}
-	if name == "" || rel >= largestNoise || len(p.Actual) < 64 || p.Target.Actual.DType() != tensor.F32 {
+	if name == "" || rel >= largestNoise || len(p.Actual) < noiseLeast || p.Target.Actual.DType() != tensor.F32 {
 		return "", 0
 	}
 	e := op.Minus(p.Actual, p.Right)
 	size, n := floats.Norm(e, 2), math.Sqrt(float64(len(e)))
-	chance := deviations/n + 0.02
+	chance := deviations/n + noiseBias
 	if math.Abs(floats.Dot(e, p.Right))/(size*floats.Norm(p.Right, 2)) > chance || math.Abs(floats.Sum(e))/(size*n) > chance {
 		return "", 0
 	}
@@ -92,9 +92,8 @@ func Overflow(p *Pair) (out []diagnose.Prediction) {
 				}
 				return x
 			}
-			out = append(out,
-				p.says(id, p.clipped(t.Limit), 0, -1,
-					"%d elements are beyond %g, the largest number of %s, and cut there", n, t.Limit, t.Name),
+			out = append(out, p.says(id, p.clipped(t.Limit), 0, -1,
+				"%d elements are beyond %g, the largest number of %s, and cut there", n, t.Limit, t.Name),
 				p.says(id, op.Map(p.Right, infinite), 0, -1,
 					"%d elements are beyond %g, the largest number of %s, and became infinite", n, t.Limit, t.Name))
 		}

@@ -367,7 +367,7 @@ func (l *layouts) mixed() {
 		d += (l.a.Data[at] - x) * (l.a.Data[at] - x)
 		norm += x * x
 	}
-	if math.Sqrt(d/norm) < 0.1/math.Sqrt(float64(n)) {
+	if math.Sqrt(d/norm) < byChance/math.Sqrt(float64(n)) {
 		l.predict("layout/permuted", 3, "the same numbers stand in another order", func(i int) int { return source[i] })
 	}
 }

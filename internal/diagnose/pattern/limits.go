@@ -2,68 +2,50 @@ package pattern
 
 // How far the search for a pattern goes.
 const (
-	// placesMost is the size in elements up to which wrong places are looked for, layoutMost the size up
-	// to which other orders are tried.
-	placesMost, layoutMost = 1 << 25, 1 << 22
-	// sampled is at how many elements an order is tried before it is predicted.
-	sampled = 64
-	// mostRows and mostColumns are how far rows and columns are shifted.
-	mostRows, mostColumns = 4, 64
-	// widest is the largest number of lines that are looked for in another order, mostPairs that of
-	// pairs of them. lineElements is how many elements of a line are compared.
-	widest, mostPairs, lineElements = 1 << 14, 1 << 26, 32
-	// markElements is by how many elements the tensor of another place is found.
-	markElements = 32
-	// fewRows is how many rows of a table are tried for every index.
-	fewRows = 16
-	// leastHead is the smallest number of columns that is called a head.
-	leastHead = 8
-	// wholeFactors is the largest whole number that is named as a factor.
-	wholeFactors = 16
-	// maskElements is how many elements of an input tell whether it is a mask; maskHides is the number
-	// below which one hides.
-	maskElements, maskHides = 4096, -1e3
+	placesMost   = 1 << 25 // elements up to which wrong places are looked for
+	layoutMost   = 1 << 22 // elements up to which other orders are tried
+	sampled      = 64      // elements at which an order is tried before it is predicted
+	mostRows     = 4       // rows by which a tensor is shifted, at most
+	mostColumns  = 64      // columns by which one is, at most
+	widest       = 1 << 14 // lines that are looked for in another order, at most
+	mostPairs    = 1 << 26 // pairs of them, at most
+	lineElements = 32      // elements of a line that are compared
+	markElements = 32      // elements by which the tensor of another place is found
+	fewRows      = 16      // rows of a table that are tried for every index
+	leastHead    = 8       // the smallest number of columns that is called a head
+	wholeFactors = 16      // the largest whole number that is named as a factor
+	maskElements = 4096    // elements of an input that tell whether it is a mask
+	maskHides    = -1e3    // elements below which hide
 )
 
 // When numbers are the same, relative to their size.
 const (
-	// leastFloor stands for a noise floor of zero: float32 has 6e-8, some hundred additions 1e-5.
-	leastFloor = 1e-5
-	// nearGolden is how many noise floors the reference's op on the candidate's inputs may be from the
-	// golden: inputs that agree make an output that nearly does.
-	nearGolden = 64
-	// floors is how many noise floors of a row an element may be off, of the tensor's RMS;
-	// leastTolerance stands for a smaller one.
-	floors, leastTolerance = 10, 1e-4
-	// sameElement is what an element may be off beside, of itself.
-	sameElement = 1e-3
-	// sameScale is how near a factor is to one with a name.
-	sameScale = 1e-5
-	// sameRow and sameTableRow are how near a row is to another one, and to a row of a table.
-	sameRow, sameTableRow = 1e-3, 1e-4
-	// markFloors is how many noise floors of a row a marked element may be off.
-	markFloors = 4
+	leastFloor     = 1e-5 // stands for a noise floor of zero: some hundred additions in float32
+	nearGolden     = 64   // noise floors by which the reference's op on the candidate's inputs is off, at most
+	floors         = 10   // noise floors of a row that an element may be off, of the tensor's RMS
+	leastTolerance = 1e-4 // stands for less than that
+	sameElement    = 1e-3 // of an element itself, beside
+	sameScale      = 1e-5 // a factor and one with a name
+	sameRow        = 1e-3 // a row and another one
+	sameTableRow   = 1e-4 // a row and one of a table
+	markFloors     = 4    // noise floors of a row by which marked elements differ, at most
 )
 
 // What chance and rounding do.
 const (
-	// deviations is how many standard deviations chance is allowed.
-	deviations = 4
-	// ofElement and ofTensor are how many roundings of a type an element, and a tensor, may be off: a
-	// product of rounded operands errs by a few of the largest terms.
-	ofElement, ofTensor = 8, 4
-	// largestNoise is the relative error from which noise is no rounding.
-	largestNoise = 0.12
-	// alikeRows is the ratio of the errors of two rows up to which they are alike.
-	alikeRows = 8
-	// halfInfinity is the number from which float16 rounds to infinity.
-	halfInfinity = 65520
-	// mayOverflow is the size of numbers from which a NaN may come of infinities.
-	mayOverflow = 1e4
+	deviations   = 4     // standard deviations that chance is allowed
+	noiseBias    = 0.02  // correlation with the values that noise is allowed besides
+	ofElement    = 8     // roundings that an element is off: a product errs by a few of its largest terms
+	ofTensor     = 4     // roundings that a tensor is off
+	largestNoise = 0.12  // the relative error from which noise is no rounding
+	noiseLeast   = 64    // elements of noise, at least
+	alikeRows    = 8     // ratio of the errors of two rows up to which they are alike
+	halfInfinity = 65520 // the number from which float16 rounds to infinity
+	mayOverflow  = 1e4   // the size of numbers from which a NaN may come of infinities
+	byChance     = 0.1   // distance of sorted numbers of one distribution, times √n
 )
 
-// noiseSizes are the types by the relative error from which noise may be their rounding, measured on
-// layers that were computed in them.
+// noiseSizes are types by the relative error from which noise may be their rounding.
 var noiseSizes = []struct {
 	above float64
 	name  string
@@ -71,14 +53,12 @@ var noiseSizes = []struct {
 
 // Dropout.
 const (
-	// tellsNothing is the size of a golden element, of the RMS, below which a zero tells nothing;
-	// droppedBelow the size of a candidate's element that was dropped.
-	tellsNothing, droppedBelow = 1e-3, 1e-5
-	// valuesCond is the condition number of values beyond which they do not tell their weights.
-	valuesCond = 1e4
-	// tooSmall is the weight below which none is found, largeEnough the weight from which one is exact
-	// to weightError.
-	tooSmall, largeEnough, weightError = 1e-5, 1e-2, 0.05
-	// leastRate and mostRate bound the rate of a dropout of weights.
-	leastRate, mostRate = 1e-3, 0.95
+	tellsNothing = 1e-3 // size of a golden element, of the RMS, below which a zero tells nothing
+	droppedBelow = 1e-5 // size of a candidate's element, of the RMS, that was dropped
+	valuesCond   = 1e4  // condition number of values beyond which they do not tell their weights
+	tooSmall     = 1e-5 // weight below which none is found
+	largeEnough  = 1e-2 // weight from which one is exact
+	weightError  = 0.05 // to this
+	leastRate    = 1e-3 // of a dropout of weights
+	mostRate     = 0.95
 )

@@ -107,7 +107,7 @@ func (v *Value) Noise() float64 {
 		floor = max(floor, p.Floor.RelL2)
 	}
 	if d := v.golden.DType(); d.IsFloat() && d != tensor.F64 && d != tensor.F32 && d != tensor.F16 {
-		return max(floor, 3e-2)
+		return max(floor, noiseB16More)
 	}
 	return max(floor, v.Rounding())
 }
@@ -117,13 +117,13 @@ func (v *Value) Noise() float64 {
 func (v *Value) Rounding() float64 {
 	switch v.golden.DType() {
 	case tensor.F64:
-		return 1e-9
+		return noise64
 	case tensor.F32:
-		return 2e-5
+		return noise32
 	case tensor.F16:
-		return 4e-3
+		return noise16
 	}
-	return 2e-2
+	return noiseB16
 }
 
 // rowAt is the row of v that belongs to row i of out: v may lack leading axes (a bias, a position

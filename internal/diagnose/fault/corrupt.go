@@ -117,27 +117,34 @@ func (d *damage) multiplied() {
 	}
 }
 
-// moved tries other rows of the weight in the place of the wrong ones, while the bias stays.
+// moved finds other rows of the weight in the place of the wrong ones, while the bias stays.
 func (d *damage) moved() {
-	n := len(d.bad)
-	place := func(text string, from func(i int) int) { // row from(i) in the place of wrong row i
-		d.change(text, func(w [][]float64) {
-			old := slices.Clone(w)
-			for i, c := range d.bad {
-				w[c] = old[from(i)]
-			}
-		})
+	if !d.o.Graph().Spend(float64(len(d.bad) * d.out * d.n)) {
+		return
 	}
-	for _, by := range []int{-1, 1, n, -n} {
-		place(fmt.Sprintf("%s are those %+d", d.rows(), by), func(i int) int { return ((d.bad[i]+by)%d.out + d.out) % d.out })
+	column := func(x []float64, c int) []float64 { // without the bias
+		out := op.Select(x, d.out, []int{c})
+		floats.AddConst(-d.o.B[c], out)
+		return out
 	}
-	among := func(text string, from func(i int) int) {
-		place(d.rows()+" stand there "+text, func(i int) int { return d.bad[from(i)] })
+	all := make([][]float64, d.out)
+	for c := range all {
+		all[c] = column(d.right, c)
 	}
-	among("moved by one, round the end", func(i int) int { return (i + n - 1) % n })
-	among("moved by −1, round the end", func(i int) int { return (i + 1) % n })
-	among("in the reverse order", func(i int) int { return n - 1 - i })
-	among("with their halves exchanged", func(i int) int { return (i + n/2) % n })
+	from := make([]int, len(d.bad))
+	for i, c := range d.bad {
+		has := column(d.actual, c)
+		from[i] = slices.IndexFunc(all, func(row []float64) bool { return op.Relative(has, row) <= d.o.Out.Rounding() })
+		if from[i] < 0 {
+			return
+		}
+	}
+	d.change(fmt.Sprintf("%s are rows %s", d.rows(), ranges(from)), func(w [][]float64) {
+		old := slices.Clone(w)
+		for i, c := range d.bad {
+			w[c] = old[from[i]]
+		}
+	})
 }
 
 // replaced fits the fewest consecutive inputs that explain the difference of the wrong outputs.

@@ -15,12 +15,12 @@ const (
 	maxTiles      = 64      // tiles of one size that are tried, at most
 	spansOfAll    = 40      // spans of inputs that are tried where all outputs are wrong
 	maxFitTiles   = 128     // tiles of one size that are fitted, at most
-	leastTheta    = 10      // bounds of the search for a theta
-	mostTheta     = 1e9
-	scaleReach    = 64 // factor, up or down, within which a scale is searched for
-	maxFactor     = 4  // the largest factor of a term
-	guessRank     = 3  // of guesses about weights
-	unsureRank    = 2  // is added for a quantisation that neither config nor weight tell
+	leastTheta    = 10      // the lower bound of the search for a theta
+	mostTheta     = 1e9     // the upper one
+	scaleReach    = 64      // factor, up or down, within which a scale is searched for
+	maxFactor     = 4       // the largest factor of a term
+	guessRank     = 3       // of guesses about weights
+	unsureRank    = 2       // is added for a quantisation that neither config nor weight tell
 )
 
 // When numbers are the same, relative to their size.

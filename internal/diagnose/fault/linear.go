@@ -2,8 +2,11 @@ package fault
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/goparity/goparity/internal/diagnose/module"
 	"github.com/goparity/goparity/internal/diagnose/op"
@@ -133,6 +136,208 @@ func Tied(o *rebuild.Linear) (out List) {
 		for _, f := range []float64{root, 1 / root} {
 			out.add(rebuild.Eval(o.Eval).Times(f), 2, "the tied head is scaled by %.6g, as the embeddings are", f)
 		}
+	}
+	return out
+}
+
+// rounding is what a linear layer rounds to a type of fewer bits.
+type rounding struct {
+	text                       string
+	input, weight, bias, after bool // after: the bias is added to the rounded product
+	result                     bool
+}
+
+var roundings = []rounding{
+	{text: "input and weight are rounded to %s", input: true, weight: true},
+	{text: "input, weight and result are rounded to %s", input: true, weight: true, result: true},
+	{text: "the weight is rounded to %s", weight: true},
+	{text: "the input is rounded to %s", input: true},
+	{text: "input, weight, bias and result are rounded to %s", input: true, weight: true, bias: true, result: true},
+	{text: "it is computed in %s, the bias added after the product was rounded",
+		input: true, weight: true, bias: true, after: true, result: true},
+}
+
+// Operands is a linear layer whose operands are rounded to a type of fewer bits.
+func Operands(o *rebuild.Linear) (out List) {
+	if o.Key == "" || o.Conv || !o.Out.IsTarget() || o.W.Len() > roundedWeight {
+		return nil
+	}
+	var weight *op.Matrix // of the type that is being tried
+	var of string
+	for _, n := range op.NarrowerThan(o.Scene().Target.Golden.DType(), o.Scene().Target.Actual.DType()) {
+		for _, r := range roundings {
+			if r.bias && o.B == nil {
+				continue
+			}
+			out.add(func(e *rebuild.Evaluation, rows []int) []float64 {
+				x := e.Get(o.In, rows)
+				if x == nil || !o.Graph().Spend(o.Work(len(rows))) {
+					return nil
+				}
+				if of != n.Name {
+					of, weight = n.Name, op.MatrixOf(op.Map(op.ReadAll(o.W.Tensor), n.Round), o.Out.Width, o.In.Width)
+				}
+				return r.of(o.Linear, n, x, weight)
+			}, 2, r.text, n.Name)
+		}
+	}
+	return out
+}
+
+func (r rounding) of(l op.Linear, n op.Narrow, x []float64, weight *op.Matrix) []float64 {
+	if r.input {
+		x = op.Map(x, n.Round)
+	}
+	if r.weight {
+		l.W = weight
+	}
+	if r.bias {
+		l.B = op.Map(l.B, n.Round)
+	}
+	bias := l.B
+	if r.after {
+		l.B = nil
+	}
+	y := l.Of(x)
+	if r.result {
+		y = op.Map(y, n.Round)
+	}
+	if r.after {
+		for i := 0; i < len(y); i += len(bias) {
+			floats.Add(y[i:i+len(bias)], bias)
+		}
+		y = op.Map(y, n.Round)
+	}
+	return y
+}
+
+// FusedLinear is a fused projection whose parts stand in another order.
+func FusedLinear(o *rebuild.Linear) List { return fused(o.From, o.Eval) }
+
+// FusedGiven is FusedLinear of a layer without weights.
+func FusedGiven(o *rebuild.Given) List { return fused(o.From, o.Eval) }
+
+func fused(o rebuild.From, right rebuild.Eval) (out List) {
+	w, layer := o.Out.Width, o.Layer
+	add := func(id, text string, from []int) {
+		out.add(right.Then(func(x []float64) []float64 { return op.Select(x, w, from) }), 0, "%s", text).ID = id
+	}
+	switch {
+	case o.In != nil && !o.In.IsFloat():
+	case module.FusedGate.Has(layer) && w%2 == 0:
+		const id = "linear/gate-up"
+		add(id, "the halves gate and up of "+layer+" are exchanged", op.Blocks([]int{w / 2, w / 2}, []int{1, 0}))
+		add(id, "gate and up are read from alternate columns of "+layer, op.Interleaved(w, 2))
+		add(id, "gate and up, which alternate in the columns of "+layer+", are read as halves", op.Interleaved(w, w/2))
+	case module.FusedQKV.Has(layer):
+		const id = "linear/qkv-order"
+		q, kv := fusedParts(o)
+		if q+2*kv != w {
+			break
+		}
+		for _, p := range permutations {
+			add(id, fmt.Sprintf("the parts of %s stand in the order %c, %c, %c", layer, "qkv"[p[0]], "qkv"[p[1]], "qkv"[p[2]]),
+				op.Blocks([]int{q, kv, kv}, p))
+		}
+		if q != kv {
+			break
+		}
+		for _, h := range o.Graph().HeadCounts(q) {
+			d := q / h
+			from, back := make([]int, w), make([]int, w)
+			for c := range w {
+				part, head, i := c/q, c%q/d, c%d
+				from[c] = (head*3+part)*d + i
+				back[from[c]] = c
+			}
+			add(id, fmt.Sprintf("%s is read as [%d heads, 3, %d] and not as [3, heads, %d]", layer, h, d, d), from)
+			add(id, fmt.Sprintf("%s is read as [3, %d heads, %d] and not as [heads, 3, %d]", layer, h, d, d), back)
+		}
+	}
+	return out
+}
+
+// fusedParts is the widths of q and of k and v in a fused projection: by the config, else a third
+// each.
+func fusedParts(o rebuild.From) (q, kv int) {
+	heads, kvHeads := o.Scene().Config.Heads(), o.Scene().Config.KVHeads()
+	if n := heads + 2*kvHeads; n > 0 && o.Out.Width%n == 0 {
+		return o.Out.Width / n * heads, o.Out.Width / n * kvHeads
+	}
+	return o.Out.Width / 3, o.Out.Width / 3
+}
+
+// Sibling is a layer that puts out what its sibling should: q and k exchanged, gate and up.
+func Sibling(o *rebuild.Given) (out List) {
+	if o.In != nil && !o.In.IsFloat() {
+		return nil
+	}
+	exchanged(o.Out, o.Layer, func(id string, x *rebuild.Value) {
+		out.add(func(_ *rebuild.Evaluation, rows []int) []float64 { return x.Golden(rows) }, 1,
+			"%s has the weights of %s", label.Last(o.Layer), label.Last(x.Layer())).ID = id
+	})
+	return out
+}
+
+// ConstantRow is a layer of which every row is off by the same row: a bias that is missing, or that
+// was added twice. Without the weights the bias is taken from the candidate; the golden's mean row
+// tells its sign.
+func ConstantRow(o *rebuild.Given) (out List) {
+	v := o.Out
+	if !v.IsTarget() || o.In != nil && !o.In.IsFloat() {
+		return nil
+	}
+	rows := op.Spread(v.Rows, rebuild.SampleRows)
+	golden, actual := o.Eval(o.Graph().With(v, nil), rows), v.Wrong(rows)
+	if golden == nil || len(rows) < 2 {
+		return nil
+	}
+	off, mean := make([]float64, v.Width), make([]float64, v.Width)
+	for i, x := range golden {
+		off[i%v.Width] += (actual[i] - x) / float64(len(rows))
+		mean[i%v.Width] += x / float64(len(rows))
+	}
+	eval := rebuild.Eval(o.Eval).Then(func(x []float64) []float64 {
+		for i := 0; i < len(x); i += v.Width {
+			floats.Add(x[i:i+v.Width], off)
+		}
+		return x
+	})
+	missing, twice := 0, 1 // ranks
+	if floats.Dot(off, mean) > 0 {
+		missing, twice = twice, missing
+	}
+	f := out.add(eval, missing, "the bias is missing: every row is off by one row")
+	f.ID, f.Params = "linear/bias-missing", v.Width
+	f = out.add(eval, twice, "the bias is added twice: every row is off by one row")
+	f.ID, f.Params = "linear/bias-twice", v.Width
+	return out
+}
+
+// Unweighed guesses what goes wrong with weights, where they are not given.
+func Unweighed(o *rebuild.Given) (out List) {
+	if o.In == nil || !o.In.IsFloat() || !o.Out.IsTarget() {
+		return nil
+	}
+	rows := op.Spread(o.Out.Rows, rebuild.ProbeRows)
+	add := func(id, text string) { out.guess(id, guessRank+len(out), "%s; give the weights to see", text) }
+	switch bad := badColumns(o.Out.Golden(rows), o.Out.Wrong(rows), o.Out.Width, clearNoise*o.Out.Noise()); {
+	case module.IsNorm(o.Layer):
+		add("norm/weight", "the weight of the norm may be another")
+	case len(bad) == 0:
+	case len(bad) < o.Out.Width:
+		add("linear/corrupt", "rows "+ranges(bad)+" of W may hold something else")
+	case module.Head.Has(o.Layer):
+		add("output/tied", "the head may have other weights than the embeddings, or theirs by mistake")
+	case o.Scene().Config["quantization_config"] != nil:
+		add("quant/group", "the scales of the groups may be exchanged")
+		add("quant/scale", "the scales may be others")
+	case o.In.Width == o.Out.Width:
+		add("linear/transposed", "W may be used where Wᵀ should be")
+		add("linear/other-layer", "the weights may be those of another layer")
+	default:
+		add("linear/other-layer", "the weights may be those of another layer")
+		add("linear/transposed", "the memory of W may be read in the other order")
 	}
 	return out
 }

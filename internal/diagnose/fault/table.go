@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/goparity/goparity/internal/diagnose/module"
 	"github.com/goparity/goparity/internal/diagnose/op"
 	"github.com/goparity/goparity/internal/diagnose/rebuild"
@@ -106,25 +108,24 @@ func AddedTable(o *rebuild.AddedTable) (out List) {
 
 // LastToken is another row of each sequence, or their mean.
 func LastToken(o *rebuild.Row) (out List) {
-	for _, at := range []int{0, o.Tokens - 1, o.Tokens - 2, 1} {
-		if at >= 0 && at < o.Tokens && at != o.At {
-			r := *o
-			r.At = at
-			out.add(r.Eval, 0, "row %d of each sequence is taken, and not row %d of %d", at, o.At, o.Tokens)
+	n, right := o.Tokens, o.At[0]
+	for _, at := range []int{0, n - 1, n - 2, 1} {
+		if at >= 0 && at < n && (at != right || len(o.At) > 1) {
+			out.add(o.Pick(func(int) int { return at }), 0,
+				"row %d of each sequence is taken, and not row %d of %d", at, right, n)
 		}
+	}
+	for _, by := range []int{-1, 1, -2} {
+		out.add(o.Pick(func(right int) int { return right + by }), 0, "token %+d from the right one of %s is taken", by, o.In)
 	}
 	out.add(func(e *rebuild.Evaluation, rows []int) []float64 {
 		mean := make([]float64, len(rows)*o.Out.Width)
-		for at := range o.Tokens {
-			r := *o
-			r.At = at
-			x := r.Eval(e, rows)
+		for at := range n {
+			x := o.Pick(func(int) int { return at })(e, rows)
 			if x == nil {
 				return nil
 			}
-			for i := range mean {
-				mean[i] += x[i] / float64(o.Tokens)
-			}
+			floats.AddScaled(mean, 1/float64(n), x)
 		}
 		return mean
 	}, 0, "the mean over the tokens is taken, and not one row")

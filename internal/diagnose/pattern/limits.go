@@ -59,6 +59,6 @@ const (
 	tooSmall     = 1e-5 // weight below which none is found
 	largeEnough  = 1e-2 // weight from which one is exact
 	weightError  = 0.05 // to this
-	leastRate    = 1e-3 // of a dropout of weights
-	mostRate     = 0.95
+	leastRate    = 1e-3 // the lower bound of the rate of a dropout of weights
+	mostRate     = 0.95 // the upper bound
 )

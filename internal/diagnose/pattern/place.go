@@ -206,7 +206,7 @@ func Elsewhere(s *diagnose.Scene) (out []diagnose.Prediction) {
 		return nil
 	}
 	t := s.Target
-	mark, capture := markOf(t.Actual), isCapture(s)
+	capture := isCapture(s)
 	for _, p := range s.Ports {
 		own := p.Case == t.Case && p.Step == t.Step && p.Layer == t.Layer
 		if p == t || p.Golden.Len() != t.Golden.Len() || p.Golden.RowLen() != t.Golden.RowLen() ||
@@ -214,14 +214,13 @@ func Elsewhere(s *diagnose.Scene) (out []diagnose.Prediction) {
 			continue
 		}
 		for _, x := range []*tensor.Tensor{s.ActualTensor(p), p.Golden} {
-			if x == nil || !mark.near(x, t.Floor.RowRelL2) {
-				continue
+			if isSame(t.Actual, x, markFloors*t.Floor.RowRelL2) {
+				if held, ok := holds(s, p); ok {
+					held.Rows, held.Value = s.Sample(), s.Part(x)
+					out = append(out, held)
+				}
+				break
 			}
-			if held, ok := holds(s, p); ok {
-				held.Rows, held.Value = s.Sample(), s.Part(x)
-				out = append(out, held)
-			}
-			break
 		}
 	}
 	if capture {
@@ -265,42 +264,23 @@ func sameFile(s *diagnose.Scene, p *diagnose.Port) bool {
 		return true
 	}
 	holders := 0
-	mark := markOf(t.Actual)
 	for _, q := range s.Pass() {
-		if q.Actual != nil && !q.Agrees && q.Actual.Len() == t.Actual.Len() && q.IsOutput() && mark.near(q.Actual, 0) {
+		if !q.Agrees && q.IsOutput() && isSame(t.Actual, q.Actual, 0) {
 			holders++
 		}
 	}
 	return holders > 1
 }
 
-// mark is some elements of a tensor.
-type mark struct {
-	at   []int
-	x    []float64
-	size float64
-}
-
-func markOf(t *tensor.Tensor) mark {
-	m := mark{at: op.Spread(t.Len(), markElements)}
-	for _, at := range m.at {
-		m.x = append(m.x, t.At(at))
-	}
-	m.size = op.RootMeanSquare(m.x)
-	return m
-}
-
-// near reports whether these elements of a tensor are the same within a relative error; a constant says
-// nothing.
-func (m mark) near(t *tensor.Tensor, floor float64) bool {
-	varied := slices.ContainsFunc(m.x, func(x float64) bool { return x != m.x[0] })
-	if t.Len() == 0 || m.at[len(m.at)-1] >= t.Len() || m.size == 0 || !varied {
+// isSame reports whether some elements of two tensors are the same within a relative error; a constant
+// says nothing.
+func isSame(t, other *tensor.Tensor, within float64) bool {
+	if other == nil || other.Len() != t.Len() {
 		return false
 	}
-	for i, at := range m.at {
-		if !(math.Abs(t.At(at)-m.x[i]) <= markFloors*floor*(m.size+math.Abs(m.x[i]))) {
-			return false
-		}
+	var x, y []float64
+	for _, at := range op.Spread(t.Len(), markElements) {
+		x, y = append(x, t.At(at)), append(y, other.At(at))
 	}
-	return true
+	return !op.All(x, func(v float64) bool { return v == x[0] }) && op.Relative(y, x) <= within
 }

@@ -3,7 +3,6 @@ package pattern
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -39,48 +38,19 @@ func NormOrder(p *Pair) (out []diagnose.Prediction) {
 	return out
 }
 
-// LastToken is other rows of the tensor from which the reference took some: the first token in place of
-// the last, the last of the padding, or the last row everywhere.
+// LastToken is one row of each sequence in all its rows, at the end of a model.
 func LastToken(s *diagnose.Scene) (out []diagnose.Prediction) {
 	if !s.HasNumbers() {
 		return nil
 	}
 	t, g := s.Target, s.Array(s.Target.Golden)
-	add := func(rank int, text string, row func(r int) []float64) {
-		p := guess("output/last-token", rank, "%s", text)
-		p.Value = g.MapRows(func(r int, dst, _ []float64) { copy(dst, row(r)) })
-		out = append(out, p)
-	}
 	later := func(p *diagnose.Port) bool { return p.Seq > t.Seq && label.Block(p.Layer) != "" }
 	if n := rebuild.Length(g.Shape); n > 1 && !t.HasPadding() && !slices.ContainsFunc(s.Pass(), later) {
 		for _, k := range []int{n - 1, 0} {
-			add(1, fmt.Sprintf("every row holds row %d", k), func(r int) []float64 { return g.Row(r - r%n + k) })
+			p := guess("output/last-token", 1, "every row holds row %d", k)
+			p.Value = g.MapRows(func(r int, dst, _ []float64) { copy(dst, g.Row(r-r%n+k)) })
+			out = append(out, p)
 		}
-	}
-	for _, q := range slices.Backward(s.Pass()) {
-		n := rebuild.Length(q.Golden.Shape())
-		if q == t || q.Seq > t.Seq || !q.IsFloat() || q.Width() != t.Width() || n < 2 || q.Rows() != g.Rows()*n {
-			continue
-		}
-		source, actual := s.Golden(q), s.Actual(q)
-		taken := make([]int, g.Rows())
-		for r := range taken {
-			taken[r] = slices.IndexFunc(op.Sequence(n), func(k int) bool {
-				return op.Relative(source.Row(r*n+k), g.Row(r)) <= t.Floor.RowRelL2
-			})
-		}
-		if slices.Contains(taken, -1) {
-			continue
-		}
-		from := func(text string, row func(r int) int) {
-			add(0, text, func(r int) []float64 { return actual.Row(r*n + min(max(row(r), 0), n-1)) })
-		}
-		from(fmt.Sprintf("the first token of %s is taken, and not token %d", q.Layer, taken[0]), func(int) int { return 0 })
-		from(fmt.Sprintf("the last row of %s is taken, padding or not", q.Layer), func(int) int { return n - 1 })
-		for _, by := range []int{-1, 1, -2} {
-			from(fmt.Sprintf("token %+d from the right one of %s is taken", by, q.Layer), func(r int) int { return taken[r] + by })
-		}
-		break
 	}
 	return out
 }
@@ -124,29 +94,9 @@ func Embedding(p *Pair) (out []diagnose.Prediction) {
 	return append(out, guess(id, 0, "the inputs of %s are right, and rows of another index come out", t.Layer))
 }
 
-// lookedUp finds, for each wrong row, the row of the table that it is: one that the reference has shown,
-// or one of the weights. nil if a wrong row is in none.
+// lookedUp finds, for each wrong row, the row of the table that it is, of those that the reference has
+// shown. nil if a wrong row is none.
 func (p *Pair) lookedUp(ids []float64, known map[int][]float64) ([]float64, string) {
-	_, w := p.Weights.Of(p.Target.Layer, "weight")
-	vocabulary := 0
-	if w != nil && len(w.Shape()) == 2 && w.RowLen() == p.Width {
-		vocabulary = w.Shape()[0]
-	}
-	find := func(row []float64) ([]float64, int) {
-		for i, k := range known {
-			if op.Relative(row, k) < sameTableRow {
-				return k, i
-			}
-		}
-		for i := range vocabulary {
-			if x := w.At(i * len(row)); math.Abs(x-row[0]) <= sameTableRow*math.Abs(row[0]) {
-				if k := op.Read(w, len(row), []int{i}); op.Relative(row, k) < sameTableRow {
-					return k, i
-				}
-			}
-		}
-		return nil, 0
-	}
 	v := slices.Clone(p.Right)
 	var said []string
 	n := 0
@@ -155,16 +105,18 @@ func (p *Pair) lookedUp(ids []float64, known map[int][]float64) ([]float64, stri
 		if op.Relative(row, p.row(p.Right, r)) < sameTableRow {
 			continue
 		}
-		k, i := find(row)
-		if k == nil {
+		for _, i := range slices.Sorted(maps.Keys(known)) {
+			if op.Relative(row, known[i]) < sameTableRow {
+				copy(p.row(v, r), known[i])
+				said = append(said, fmt.Sprintf("%d for %d", i, int(ids[r])))
+				break
+			}
+		}
+		if n++; len(said) < n {
 			return nil, ""
 		}
-		copy(p.row(v, r), k)
-		if n++; n <= 3 {
-			said = append(said, fmt.Sprintf("%d for %d", i, int(ids[r])))
-		}
 	}
-	return v, fmt.Sprintf("%d of %d rows are those of other indices: %s", n, len(p.rows), strings.Join(said, ", "))
+	return v, fmt.Sprintf("%d of %d rows are those of other indices: %s", n, len(p.rows), strings.Join(said[:min(n, 3)], ", "))
 }
 
 // Indices is a target of integers: token types, or positions that are all off by a number.

@@ -1,7 +1,6 @@
 package rebuild
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -9,6 +8,7 @@ import (
 	"github.com/goparity/goparity/internal/diagnose/module"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/trace"
 )
 
 // Graph is the neighbourhood of a target: the values of its block, of the block before it, and of
@@ -16,9 +16,9 @@ import (
 type Graph struct {
 	Scene  *diagnose.Scene
 	Target *Value
-	values []*Value        // in the order in which they existed, up to the target
-	leaves map[string]bool // false for a layer with recorded layers inside it
-	work   float64         // multiplications left
+	values []*Value // in the order in which they existed, up to the target
+	pass   *trace.Pass
+	work   float64 // multiplications left
 }
 
 // otherKinds are explained by what they are, not by an op done wrong.
@@ -28,43 +28,47 @@ var otherKinds = []string{localise.KindInput, localise.KindWeights, localise.Kin
 // Of returns the graph of a scene, for all hypotheses; nil if there is nothing to calculate.
 func Of(s *diagnose.Scene) *Graph { return diagnose.Shared(s, newGraph) }
 
-// event is a port at its time: inputs exist before what is inside their layer runs.
-type event struct {
-	*diagnose.Port
-	at, depth int
-}
-
 // newGraph collects the values; nil if the scene has no numbers to explain.
 func newGraph(s *diagnose.Scene) *Graph {
 	if slices.Contains(otherKinds, s.Kind) || !s.HasNumbers() || !s.Target.IsRecorded() {
 		return nil
 	}
-	g := &Graph{Scene: s, work: workLimit, leaves: map[string]bool{}}
-	events := g.events()
-	end := slices.IndexFunc(events, func(e event) bool { return e.Port == s.Target })
+	g := &Graph{Scene: s, work: workLimit}
+	entries := make([]trace.Entry, len(s.Pass()))
+	for i, p := range s.Pass() {
+		entries[i] = trace.Entry{Key: trace.Key{Case: p.Case, Step: p.Step, Layer: p.Layer, Port: p.Port}, Seq: p.Seq}
+	}
+	var ports []*diagnose.Port // in the order in which they existed
+	if len(entries) > 0 {
+		g.pass = trace.New(entries, nil).Passes[0]
+		for _, e := range g.pass.Events {
+			ports = append(ports, s.Pass()[e.Index])
+		}
+	}
+	end := slices.Index(ports, s.Target)
 	if end < 0 {
 		return nil
 	}
 	own, before := label.Block(s.Target.Layer), ""
-	for _, e := range events[:end] {
-		if b := label.Block(e.Layer); b != own && b != "" && !e.IsInput() {
+	for _, p := range ports[:end] {
+		if b := label.Block(p.Layer); b != own && b != "" && !p.IsInput() {
 			before = b
 		}
 	}
 	byMark := map[string]*Value{}
-	for i, e := range events[:end] {
-		if b := label.Block(e.Layer); b != "" && b != own && b != before {
+	for i, p := range ports[:end] {
+		if b := label.Block(p.Layer); p.Golden.Len() == 0 || b != "" && b != own && b != before {
 			continue
 		}
-		mark := markOf(e.Golden)
+		mark := markOf(p.Golden)
 		v := byMark[mark]
 		if v == nil || mark == "" {
-			v = g.value(e.Port, i)
+			v = g.value(p, i)
 			g.values = append(g.values, v)
 			byMark[mark] = v
 		}
-		v.add(e.Port)
-		for k, h := range halves(e.Port) {
+		v.add(p)
+		for k, h := range halves(p) {
 			u := g.value(h, i)
 			u.tried, u.Op = true, &Part{From: From{Made{u}, v, ""}, First: k * u.Width}
 			u.add(h)
@@ -80,38 +84,8 @@ func newGraph(s *diagnose.Scene) *Graph {
 	return g
 }
 
-// events lists the ports of the scene's pass in the order in which their tensors existed, and notes
-// which layers are leaves.
-func (g *Graph) events() []event {
-	start := map[string]int{}
-	for _, p := range g.Scene.Pass() {
-		for l := p.Layer; l != ""; l = label.Parent(l) {
-			if at, ok := start[l]; !ok || p.Seq < at {
-				start[l] = p.Seq
-			}
-			_, known := g.leaves[l]
-			g.leaves[l] = l == p.Layer && (g.leaves[l] || !known)
-		}
-	}
-	var events []event
-	for _, p := range g.Scene.Pass() {
-		if p.Golden.Len() == 0 {
-			continue
-		}
-		e := event{Port: p, at: 2*p.Seq + 1, depth: label.Depth(p.Layer)}
-		if p.IsInput() {
-			e.at = 2 * start[p.Layer]
-		}
-		events = append(events, e)
-	}
-	slices.SortStableFunc(events, func(a, b event) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.depth, b.depth), cmp.Compare(a.Seq, b.Seq))
-	})
-	return events
-}
-
 // IsLeaf reports whether the reference recorded a layer, and nothing inside it.
-func (g *Graph) IsLeaf(layer string) bool { return g.leaves[layer] }
+func (g *Graph) IsLeaf(layer string) bool { return g.pass.Leaf(layer) }
 
 // find returns the value that a port holds, nil for a port outside the graph.
 func (g *Graph) find(p *diagnose.Port) *Value {

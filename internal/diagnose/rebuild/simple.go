@@ -71,28 +71,45 @@ func findAlias(g *Graph, v *Value) []Op {
 	return ops
 }
 
-// Row is one row of each sequence: out[b] = in[b, At]; the last token's for a head, the first one's
-// for a pooler.
+// Row is one row of each sequence of Tokens: the last token's for a head, the first one's for a pooler.
 type Row struct {
 	From
-	At, Tokens int
+	Tokens int
+	At     []int // the token of each row
 }
 
 // Eval picks the rows.
 func (o *Row) Eval(e *Evaluation, rows []int) []float64 {
-	own := make([]int, len(rows))
-	for i, r := range rows {
-		own[i] = r*o.Tokens + o.At
-	}
-	return e.Get(o.In, own)
+	return o.Pick(func(at int) int { return at })(e, rows)
 }
 
-func findRow(g *Graph, v *Value) []Op {
-	var ops []Op
+// Pick is Eval with other tokens than the right ones.
+func (o *Row) Pick(token func(right int) int) Eval {
+	return func(e *Evaluation, rows []int) []float64 {
+		own := make([]int, len(rows))
+		for i, r := range rows {
+			own[i] = r*o.Tokens + min(max(token(o.At[r]), 0), o.Tokens-1)
+		}
+		return e.Get(o.In, own)
+	}
+}
+
+func findRow(g *Graph, v *Value) (ops []Op) {
+	golden, w := v.Golden(op.Sequence(v.Rows)), v.Width
 	for _, x := range g.before(v) {
-		if x.Width == v.Width && x.Rows > v.Rows && x.Rows%v.Rows == 0 {
-			n, from := x.Rows/v.Rows, From{Made{v}, x, ""}
-			ops = append(ops, &Row{from, n - 1, n}, &Row{from, 0, n})
+		if x.Width != w || x.Rows <= v.Rows || x.Rows%v.Rows != 0 || !g.Spend(float64(x.golden.Len())) {
+			continue
+		}
+		o := &Row{From{Made{v}, x, ""}, x.Rows / v.Rows, make([]int, v.Rows)}
+		all := x.Golden(op.Sequence(x.Rows))
+		for r := range o.At {
+			o.At[r] = slices.IndexFunc(op.Sequence(o.Tokens), func(k int) bool {
+				at := (r*o.Tokens + k) * w
+				return at < len(all) && op.Relative(all[at:at+w], golden[r*w:(r+1)*w]) <= v.Noise()
+			})
+		}
+		if !slices.Contains(o.At, -1) {
+			ops = append(ops, o)
 		}
 	}
 	return ops

@@ -19,6 +19,5 @@
 //	-parity.out=DIR      PARITY_OUT           where report.json and report.txt go
 //
 // A flag wins over its variable. PARITY_UPDATE_IN_CI=1 allows updates where CI is set. Nothing here
-// is served from Go's test
-// cache.
+// is served from Go's test cache.
 package testmain

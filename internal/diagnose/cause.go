@@ -54,8 +54,8 @@ func (c Cause) class() int {
 	return isGuess
 }
 
-// rank puts the best first and leaves at most one proven cause: others that fit as well say the same
-// with less.
+// rank puts the best first and leaves at most one proven cause: others that fit as well say the
+// same with less.
 func rank(causes []Cause, floor float64) []Cause {
 	slices.SortStableFunc(causes, func(a, b Cause) int {
 		if c := cmp.Compare(a.class(), b.class()); c != 0 || !a.isGuess() {

@@ -11,9 +11,9 @@
 //	proven     ⇔ c agrees with p within the port's noise floor, tensor and worst row,
 //	             and fit ≤ fit_golden / margin
 //
-// At most one cause is proven at a place: of several that fit alike, the one with the fewest numbers
-// taken from the candidate. A hypothesis that takes numbers from the candidate (a scale, a shift)
-// says how many. What cannot be predicted is a guess, and is marked as one.
+// At most one cause is proven at a place: of several that fit alike, the one with the fewest
+// numbers taken from the candidate. A hypothesis that takes numbers from the candidate (a scale, a
+// shift) says how many. What cannot be predicted is a guess, and is marked as one.
 //
 // The floors, from below:
 //

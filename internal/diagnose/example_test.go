@@ -10,7 +10,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// A layer that doubles in the reference and triples in the candidate, and a hypothesis that says so.
+// A layer that doubles in the reference and triples in the candidate, and a hypothesis that says
+// so.
 func Example() {
 	golden, actual := make([]float32, 64), make([]float32, 64)
 	for i := range golden {

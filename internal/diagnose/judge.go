@@ -8,8 +8,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// judge measures a prediction. One that is not at least twice as near to the candidate as the golden
-// is no cause.
+// judge measures a prediction. One that is not at least twice as near to the candidate as the
+// golden is no cause.
 func (s *Scene) judge(p Prediction) (Cause, bool) {
 	c := Cause{ID: p.ID, Layer: cmp.Or(p.Layer, s.Layer), Text: p.Text, Fit: math.NaN(), FitGolden: math.NaN(),
 		params: p.Params, rank: p.Rank}
@@ -48,8 +48,8 @@ func (s *Scene) judge(p Prediction) (Cause, bool) {
 	return c, c.Fit < distance(base)/loosely
 }
 
-// proves is the rule: made is the candidate against a prediction, base against the golden, from which
-// it must differ.
+// proves is the rule: made is the candidate against a prediction, base against the golden, from
+// which it must differ.
 func proves(made, base compare.Result, floor compare.Limits) bool {
 	return made.Agrees(floor) && !base.Agrees(floor) && made.RelL2 <= distance(base)/margin
 }

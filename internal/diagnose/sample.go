@@ -6,9 +6,9 @@ import "github.com/goparity/goparity/tensor"
 // and then.
 func (s *Scene) Late() bool { return s.ctx != nil && s.ctx.Err() != nil }
 
-// Sample marks the rows of the target on which hypotheses that go row by row work: nil, which is all
-// of them, for a target below 2^20 elements. Of a larger one rows spread evenly, the first and the
-// last among them, without padding.
+// Sample marks the rows of the target on which hypotheses that go row by row work: nil, which is
+// all of them, for a target below 2^20 elements. Of a larger one rows spread evenly, the first and
+// the last among them, without padding.
 func (s *Scene) Sample() []bool {
 	t := s.Target
 	if s.sample != nil || t == nil || t.Golden.Len() < sampleFrom {
@@ -46,8 +46,8 @@ func (s *Scene) Rows() (rows []int, marks []bool) {
 	return rows, marks
 }
 
-// Part decodes a tensor: its rows in Sample if it has as many rows as the target, else all of it. No
-// one writes to the result.
+// Part decodes a tensor: its rows in Sample if it has as many rows as the target, else all of it.
+// No one writes to the result.
 func (s *Scene) Part(t *tensor.Tensor) *Array {
 	keep := s.Sample()
 	if keep == nil || t.Len()/max(t.RowLen(), 1) != len(keep) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/trace"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -55,16 +56,17 @@ func (p *Port) IsRecorded() bool {
 
 // Run is what is known of a comparison.
 type Run struct {
-	Ports    []*Port // in the reference's execution order, all cases and steps
-	Weights  Weights // of the reference; nil if not given
-	Config   Config  // of the model, in Hugging Face's keys; nil if not given
+	Ports    []*Port      // in the reference's execution order, all cases and steps
+	Trace    *trace.Trace // entry i is Ports[i]; nil: made of the ports when it is asked for
+	Weights  Weights      // of the reference; nil if not given
+	Config   Config       // of the model, in Hugging Face's keys; nil if not given
 	TokenIDs func(caseName string) [][]int
 }
 
 // Injected returns the run as target saw it when its layer ran on golden inputs: target's tensor is
 // that of the injected run, everything else is golden.
 func (r *Run) Injected(target *Port) *Run {
-	out := &Run{Weights: r.Weights, Config: r.Config, TokenIDs: r.TokenIDs}
+	out := &Run{Trace: r.Flow(), Weights: r.Weights, Config: r.Config, TokenIDs: r.TokenIDs}
 	for _, p := range r.Ports {
 		q := *p
 		q.Actual, q.Injected, q.Agrees = nil, nil, true
@@ -77,6 +79,30 @@ func (r *Run) Injected(target *Port) *Run {
 		out.Ports = append(out.Ports, &q)
 	}
 	return out
+}
+
+// Flow is the reference's dataflow.
+func (r *Run) Flow() *trace.Trace {
+	if r.Trace == nil {
+		entries, tensors := make([]trace.Entry, len(r.Ports)), make([]*tensor.Tensor, len(r.Ports))
+		for i, p := range r.Ports {
+			tensors[i] = p.Golden
+		}
+		identity, _ := trace.Identify(context.Background(), tensors) // it fails by its context only
+		for i, p := range r.Ports {
+			entries[i] = trace.Entry{Key: trace.Key{Case: p.Case, Step: p.Step, Layer: p.Layer, Port: p.Port}, Seq: p.Seq,
+				Same: identity.Of(p.Golden)}
+		}
+		r.Trace = trace.New(entries, identity)
+	}
+	return r.Trace
+}
+
+// IsSame reports whether two tensors of the reference are known to be one: their bytes are equal
+// and tell something.
+func (r *Run) IsSame(a, b *tensor.Tensor) bool {
+	n := r.Flow().Identity.Of(a)
+	return n > 0 && n == r.Trace.Identity.Of(b) && slices.Equal(a.Shape(), b.Shape())
 }
 
 // Port finds a port; nil if the reference has none.
@@ -175,8 +201,9 @@ func (s *Scene) Golden(p *Port) *Array {
 	return s.Array(p.Golden)
 }
 
-// Actual decodes what the candidate had at a port: the golden tensor where it recorded none, for the
-// port's own error is not what is looked for. nil for no port, and for a target without a tensor.
+// Actual decodes what the candidate had at a port: the golden tensor where it recorded none, for
+// the port's own error is not what is looked for. nil for no port, and for a target without a
+// tensor.
 func (s *Scene) Actual(p *Port) *Array {
 	if t := s.ActualTensor(p); t != nil {
 		return s.Array(t)

@@ -8,7 +8,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Fits says how well somebody's own calculation of a layer's output fits: relative L2 over the rows that are not padding.
+// Fits says how well somebody's own calculation of a layer's output fits: relative L2 over the rows
+// that are not padding.
 type Fits struct {
 	Candidate float64 // ‖c − p(x_c)‖ / ‖p(x_c)‖: calculated from the candidate's inputs, against what the candidate has
 	Golden    float64 // ‖p(x_g) − g‖ / ‖g‖: calculated from the golden inputs, against the golden
@@ -17,7 +18,8 @@ type Fits struct {
 	Right     bool    // the calculation does what the reference does, within the noise floor
 }
 
-// Judge compares a calculation with both sides of a port: onActual was made of the candidate's inputs, onGolden of the golden ones.
+// Judge compares a calculation with both sides of a port: onActual was made of the candidate's
+// inputs, onGolden of the golden ones.
 func (p *Port) Judge(onActual, onGolden *tensor.Tensor) (f Fits, err error) {
 	shape := p.Golden.Shape()
 	made := []*tensor.Tensor{onActual, onGolden}

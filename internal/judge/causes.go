@@ -42,7 +42,7 @@ func (c *Comparison) Causes() []diagnose.Cause {
 }
 
 func (s *search) run(c *Comparison) {
-	run := &diagnose.Run{TokenIDs: c.tokenIDs}
+	run := &diagnose.Run{Trace: c.traced, TokenIDs: c.tokenIDs}
 	if s.Evidence != nil {
 		var err error
 		if run.Weights, run.Config, err = s.Evidence(); err != nil {

@@ -54,6 +54,9 @@ func (d *Identity) Of(t *tensor.Tensor) int {
 	if n, ok := d.known[t]; ok {
 		return n
 	}
+	if _, ok := t.Bytes(); !ok {
+		t = t.Copy() // a view
+	}
 	return d.numbers[d.content(t)]
 }
 

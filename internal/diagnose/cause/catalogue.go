@@ -9,7 +9,8 @@ import (
 
 var capture, layer = localise.KindCapture, "" // "" is an error of a layer
 
-// catalogue has all causes, in the order in which they are tried. docs/causes.md has a row for each.
+// catalogue has all causes, in the order in which they are tried. docs/causes.md has a row for
+// each.
 var catalogue = []Cause{
 	{ID: "input/tokens", Also: []string{"input/mask", "embedding/position", "embedding/type", "rope/offset"},
 		Kinds: []string{localise.KindInput}, Scene: pattern.Asked},

@@ -17,7 +17,8 @@ import (
 	"github.com/goparity/goparity/internal/diagnose/cause"
 )
 
-// The catalogue has a row for each id, in the section of its family, and no other; and the code names no id that is not in it.
+// The catalogue has a row for each id, in the section of its family, and no other; and the code
+// names no id that is not in it.
 func TestCatalogue(t *testing.T) {
 	ids := map[string]bool{}
 	families := map[string]bool{}

@@ -47,7 +47,8 @@ func (c Cause) Predict(s *diagnose.Scene) (out []diagnose.Prediction) {
 	return nil
 }
 
-// ops are the causes that are faults of ops. They are tried together: at each op the best faults of all.
+// ops are the causes that are faults of ops. They are tried together: at each op the best faults of
+// all.
 type ops []Cause
 
 // Predict tries them.
@@ -69,8 +70,9 @@ func (o ops) Predict(s *diagnose.Scene) []diagnose.Prediction {
 	})
 }
 
-// For lists the hypotheses for a verdict's kind, the cheap and likely ones first. A kind that is a cause
-// by itself has only those that say so with numbers: what looks like another one there follows from it.
+// For lists the hypotheses for a verdict's kind, the cheap and likely ones first. A kind that is a
+// cause by itself has only those that say so with numbers: what looks like another one there
+// follows from it.
 func For(kind string) []diagnose.Hypothesis {
 	byItself := []string{localise.KindInput, localise.KindInteraction, localise.KindDrift, localise.KindCapture}
 	if !slices.Contains(byItself, kind) {

@@ -64,7 +64,8 @@ func cosines(rows int, freqs []float64) values {
 	return out
 }
 
-// Mistakes of particular model families: fused projections, Conv1D, q and k norms, soft caps, scaled rotary angles, positions.
+// Mistakes of particular model families: fused projections, Conv1D, q and k norms, soft caps,
+// scaled rotary angles, positions.
 func TestFamilies(t *testing.T) {
 	const n, w = 12, 32
 	shape, wide, ids := []int{1, n, w}, []int{1, n, 2 * w}, []int{1, n}
@@ -169,7 +170,8 @@ func powers(theta float64, n int) []float64 {
 	return out
 }
 
-// A fused projection of odd width, or with another one in the candidate, has no halves and does no harm.
+// A fused projection of odd width, or with another one in the candidate, has no halves and does no
+// harm.
 func TestFusedGateOfOddWidth(t *testing.T) {
 	out, err := tensor.Of(make([]float32, 15), 3, 5)
 	require.NoError(t, err)

@@ -75,8 +75,9 @@ func leafRandom(seed uint64, n int) values {
 	return out
 }
 
-// leafWorld is a small run: a layer "m.layers.1.attn.o_proj" of unknown weights between an earlier one like it and a model's end. Its golden
-// output is out, its candidate's that after a fault, with the rounding that clean layers show.
+// leafWorld is a small run: a layer "m.layers.1.attn.o_proj" of unknown weights between an earlier
+// one like it and a model's end. Its golden output is out, its candidate's that after a fault, with
+// the rounding that clean layers show.
 type leafWorld struct {
 	in, out, earlier values
 }
@@ -138,7 +139,8 @@ func leafRound(bits int) func(x float64) float64 {
 	}
 }
 
-// leafFaults are those of the world, and what is proven of them: "" for those that nothing in the catalogue is.
+// leafFaults are those of the world, and what is proven of them: "" for those that nothing in the
+// catalogue is.
 func leafFaults(w leafWorld) []struct {
 	name, id string
 	first    string // the first cause where none is proven
@@ -252,7 +254,8 @@ func TestCleanLayerHasNoCause(t *testing.T) {
 	}
 }
 
-// A large tensor is sampled: 8 million elements and a cause that nothing explains, the worst case for time.
+// A large tensor is sampled: 8 million elements and a cause that nothing explains, the worst case
+// for time.
 func BenchmarkDiagnoseLarge(b *testing.B) {
 	const n, w = 2048, 4096
 	r := rand.New(rand.NewPCG(1, 2))

@@ -138,7 +138,6 @@ var limits = map[string]string{
 	"rebuild.gatedMost":      "40",
 	"rebuild.partsLeast":     "2",
 	"rebuild.partsMost":      "12",
-	"rebuild.markElements":   "24",
 	"rebuild.better":         "2",
 	"rebuild.sure":           "0.05",
 	"rebuild.looksGood":      "2.0 / 3",

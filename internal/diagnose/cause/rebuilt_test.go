@@ -21,7 +21,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// The toy models: a decoder (rotary, grouped kv heads, gated MLP), an encoder (post-norm, padding) and a block with modulation.
+// The toy models: a decoder (rotary, grouped kv heads, gated MLP), an encoder (post-norm, padding)
+// and a block with modulation.
 const (
 	nBatch, nTokens = 2, 9
 	hidden          = 32
@@ -476,7 +477,8 @@ func run(kind string, f twist) *toy {
 	return m
 }
 
-// sceneOf compares a run with a fault with one without, and takes the first tensor that differs; nil if none does.
+// sceneOf compares a run with a fault with one without, and takes the first tensor that differs;
+// nil if none does.
 func sceneOf(t *testing.T, kind string, f twist, g given) *diagnose.Scene {
 	t.Helper()
 	golden := run(kind, twist{})
@@ -777,8 +779,9 @@ func TestUnknownFaults(t *testing.T) {
 	}
 }
 
-// The candidate recorded blocks only: what is inside is calculated again. Left out are what is fitted or found on a layer's own output, and
-// two exchanged norms, which are two faults of one block.
+// The candidate recorded blocks only: what is inside is calculated again. Left out are what is
+// fitted or found on a layer's own output, and two exchanged norms, which are two faults of one
+// block.
 func TestSparseCandidate(t *testing.T) {
 	t.Parallel()
 	blocks := func(layer string) bool {

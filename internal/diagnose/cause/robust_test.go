@@ -15,7 +15,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// No hypothesis panics on a tensor of any shape and content, and none proves anything of numbers that have nothing to do with each other.
+// No hypothesis panics on a tensor of any shape and content, and none proves anything of numbers
+// that have nothing to do with each other.
 func TestHypothesesOnAnything(t *testing.T) {
 	r := rand.New(rand.NewPCG(41, 43))
 	shapes := [][]int{{}, {0}, {1}, {7}, {1, 1}, {2, 0, 4}, {3, 5}, {1, 9, 16}, {2, 4, 16}, {2, 4, 3, 8}, {1, 1, 64}, {2, 3, 2, 2, 4}}

@@ -177,8 +177,8 @@ func (d *damage) replaced() {
 	}
 }
 
-// fit returns what is added to the weight at each wrong output, and a tile of inputs; nil if that does
-// not explain the difference.
+// fit returns what is added to the weight at each wrong output, and a tile of inputs; nil if that
+// does not explain the difference.
 func (d *damage) fit(from, tile int) [][]float64 {
 	columns := make([][]float64, tile)
 	for p := range columns {
@@ -203,8 +203,8 @@ func (d *damage) fit(from, tile int) [][]float64 {
 	return delta
 }
 
-// badColumns lists the columns in which the candidate is off by more than the noise, which is relative
-// to the column, or to a fifth of the usual one.
+// badColumns lists the columns in which the candidate is off by more than the noise, which is
+// relative to the column, or to a fifth of the usual one.
 func badColumns(right, actual []float64, width int, noise float64) []int {
 	usual := floats.Dot(right, right) / float64(width)
 	var bad []int

@@ -62,8 +62,8 @@ type quantised struct {
 	sure    bool // the scheme is known
 }
 
-// Quantised is a linear layer with a quantised weight whose scales do not belong to it. The scale of a
-// group is max|w| / top.
+// Quantised is a linear layer with a quantised weight whose scales do not belong to it. The scale
+// of a group is max|w| / top.
 func Quantised(o *rebuild.Linear) (out List) {
 	if o.Conv || o.W.Len() > roundedWeight || !o.W.DType().IsFloat() {
 		return nil
@@ -87,8 +87,8 @@ func Quantised(o *rebuild.Linear) (out List) {
 	return out
 }
 
-// scaled appends a weight whose element at row r and column c has another scale. Where the scheme is
-// not known, it is tried without rounding first.
+// scaled appends a weight whose element at row r and column c has another scale. Where the scheme
+// is not known, it is tried without rounding first.
 func (q *quantised) scaled(id string, rank int, text string, scale func(r, c int) float64) {
 	with := func(rounded string, top float64) rebuild.Fault {
 		return rebuild.Fault{ID: id, Rank: rank, Text: fmt.Sprintf("%s (groups of %d%s)", text, q.size, rounded),
@@ -157,7 +157,8 @@ func (q *quantised) rows() {
 	q.scaled("quant/scale", 1, "all have the largest scale", func(int, int) float64 { return largest })
 }
 
-// multiples appends scales that are multiplied: by what zero points and off-by-one limits make of them.
+// multiples appends scales that are multiplied: by what zero points and off-by-one limits make of
+// them.
 func (q *quantised) multiples(top float64) {
 	q.scaled("quant/scale", 0, "the scales are left out", func(int, int) float64 { return top })
 	for _, f := range []float64{top / (top + 1), (top + 1) / top, 0.5, 2} {

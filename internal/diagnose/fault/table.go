@@ -52,8 +52,8 @@ func (l *List) scaledTable(eval rebuild.Eval, width int) {
 	}
 }
 
-// found takes, for each token that is wrong, the row of the table that the candidate's is. Each is one
-// number of many possible ones.
+// found takes, for each token that is wrong, the row of the table that the candidate's is. Each is
+// one number of many possible ones.
 func found(o *rebuild.Table) rebuild.Eval {
 	return func(e *rebuild.Evaluation, rows []int) []float64 {
 		width, n := o.Out.Width, o.W.Shape()[0]

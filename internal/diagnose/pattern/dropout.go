@@ -69,9 +69,9 @@ func isRate(share, rate float64, n int) bool {
 	return rate > 0 && rate < 1 && math.Abs(share-rate) <= deviations*math.Sqrt(rate*(1-rate)/float64(n))+1/float64(n)
 }
 
-// DroppedWeights is a dropout of the attention's weights. The weights w that the candidate used follow
-// from the context c = w·v where there are no more keys than a head has elements; each must be 0 or
-// 1/(1−p) times that of the softmax.
+// DroppedWeights is a dropout of the attention's weights. The weights w that the candidate used
+// follow from the context c = w·v where there are no more keys than a head has elements; each must
+// be 0 or 1/(1−p) times that of the softmax.
 func DroppedWeights(s *diagnose.Scene) []diagnose.Prediction {
 	g := rebuild.Of(s)
 	if g == nil {
@@ -174,8 +174,8 @@ func (d *droppedWeights) share() float64 {
 	return float64(op.Count(d.sure, isDropped)) / float64(max(len(d.sure), 1))
 }
 
-// context is what the attention gives with these weights, each 0 or a factor times what it should be,
-// whichever is nearer.
+// context is what the attention gives with these weights, each 0 or a factor times what it should
+// be, whichever is nearer.
 func (d *droppedWeights) context(factor float64) *diagnose.Array {
 	o := d.o
 	return d.actual.MapRows(func(row int, dst, _ []float64) {

@@ -32,17 +32,17 @@ func Downcast(p *Pair) (out []diagnose.Prediction) {
 	return out
 }
 
-// heldBy reports whether all of the candidate's numbers are of the type, the reference's are not, and
-// each lies within the rounding of the type from the reference's: a few units of the element, or of the
-// tensor where sums cancel.
+// heldBy reports whether all of the candidate's numbers are of the type, the reference's are not,
+// and each lies within the rounding of the type from the reference's: a few units of the element,
+// or of the tensor where sums cancel.
 func (p *Pair) heldBy(n op.Narrow) bool {
 	different := op.Count(p.Actual[1:], func(x float64) bool { return x != p.Actual[0] })
 	if different < diagnose.PerParam || op.All(p.Right, n.Holds) || !op.All(p.Actual, n.Holds) ||
 		op.Relative(p.Actual, p.Right) > ofTensor*n.Epsilon() {
 		return false
 	}
-	// A product of rounded operands errs by some roundings of the largest terms: of the RMS for those
-	// that cancel.
+	// A product of rounded operands errs by some roundings of the largest terms: of the RMS for
+	// those that cancel.
 	rms := op.RootMeanSquare(p.Right)
 	for i, x := range p.Right {
 		if math.Abs(p.Actual[i]-x) > ofElement*n.Epsilon()*(math.Abs(x)+rms) {
@@ -52,8 +52,8 @@ func (p *Pair) heldBy(n op.Narrow) bool {
 	return true
 }
 
-// noiseOf returns the type whose rounding is as large as the error, if that has nothing to do with the
-// values and is alike in all rows; "" for none.
+// noiseOf returns the type whose rounding is as large as the error, if that has nothing to do with
+// the values and is alike in all rows; "" for none.
 func (p *Pair) noiseOf() (name string, rel float64) {
 	rel = op.Relative(p.Actual, p.Right)
 	for _, size := range noiseSizes {
@@ -126,8 +126,8 @@ func (p *Pair) clipped(limit float64) []float64 {
 	return op.Map(p.Right, func(x float64) float64 { return op.Clip(x, limit) })
 }
 
-// overflowingNorm: the squares of a row are too large for float16, their sum becomes infinite, and the
-// row divided by it zero.
+// overflowingNorm: the squares of a row are too large for float16, their sum becomes infinite, and
+// the row divided by it zero.
 func (p *Pair) overflowingNorm() (out []diagnose.Prediction) {
 	in := p.Input(p.Target.Layer)
 	if in == nil || !p.Target.IsOutput() || !module.IsNorm(p.Target.Layer) {
@@ -192,8 +192,8 @@ func NaN(p *Pair) []diagnose.Prediction {
 	where := tensor.FormatShape(p.Target.Golden.Index(p.rows[first/p.Width]*p.Width + first%p.Width))
 	out := []diagnose.Prediction{guess("nan/first", -3, "%d of %d elements are NaN, the first at %s; the inputs hold none",
 		n, len(p.Actual), where)}
-	// What overflows becomes infinite, and the difference of two infinities is NaN: then the NaN is not
-	// the cause.
+	// What overflows becomes infinite, and the difference of two infinities is NaN: then the NaN is
+	// not the cause.
 	largest := 0.0
 	for _, q := range p.Pass() {
 		if q.Layer == p.Target.Layer && q.IsFloat() {

@@ -70,8 +70,8 @@ func (l *layouts) golden(i int) (x float64, known bool) {
 	return l.g.Data[i], true
 }
 
-// try predicts element i of the candidate as element from(i) of the golden. An order that fails at one
-// of some sampled elements is dropped at once.
+// try predicts element i of the candidate as element from(i) of the golden. An order that fails at
+// one of some sampled elements is dropped at once.
 func (l *layouts) try(id string, rank int, text string, from func(i int) int) {
 	known, moved := false, false
 	for k := range sampled {
@@ -105,8 +105,8 @@ func (l *layouts) predict(id string, rank int, text string, from func(i int) int
 	l.out = append(l.out, p)
 }
 
-// edges tries what may stand at the edges of a shift by columns or rows, where outside is: nothing that
-// is known, zeros, or what last returns.
+// edges tries what may stand at the edges of a shift by columns or rows, where outside is: nothing
+// that is known, zeros, or what last returns.
 func (l *layouts) edges(id string, rank int, text, last string, from, at func(i int) int, rest bool) {
 	with := func(edge func(i int) int) func(i int) int {
 		return func(i int) int {
@@ -270,8 +270,8 @@ func (l *layouts) stride(stride int) {
 	}
 }
 
-// permuted finds, for each column of the candidate, the one golden column that it holds, and then the
-// same for rows.
+// permuted finds, for each column of the candidate, the one golden column that it holds, and then
+// the same for rows.
 func (l *layouts) permuted() {
 	if from := l.assigned(l.w, len(l.real), func(a *diagnose.Array, c, k int) float64 { return a.Data[l.real[k]*l.w+c] }); from != nil {
 		id, text := "layout/permuted", "the columns are in another order"
@@ -300,9 +300,9 @@ func (l *layouts) permuted() {
 	}
 }
 
-// assigned returns for each of n lines of the candidate the golden line of the same values; nil if that
-// is no permutation, or none but the identity. A line that several golden lines fit keeps its own place
-// if that is one of them. A line has length elements, of which some are looked at.
+// assigned returns for each of n lines of the candidate the golden line of the same values; nil if
+// that is no permutation, or none but the identity. A line that several golden lines fit keeps its
+// own place if that is one of them. A line has length elements, of which some are looked at.
 func (l *layouts) assigned(n, length int, element func(a *diagnose.Array, line, k int) float64) []int {
 	if n < 3 || length < 2 || n > widest || n*n > mostPairs {
 		return nil

@@ -1,6 +1,6 @@
-// Package pattern has the causes that wrong numbers show by themselves: a factor, another order of the
-// elements, zeros in some rows, the rounding of a narrow type, the tensor of another layer. What an op
-// done wrong explains is in package fault.
+// Package pattern has the causes that wrong numbers show by themselves: a factor, another order of
+// the elements, zeros in some rows, the rounding of a narrow type, the tensor of another layer.
+// What an op done wrong explains is in package fault.
 //
 // A new one is a function in a file of its own, or beside its kin, and a line in the catalogue, in
 // package cause:
@@ -23,8 +23,8 @@ import (
 // Pair is the target's numbers on both sides, in the sampled rows that are not padding.
 type Pair struct {
 	*diagnose.Scene
-	// Right is what the candidate should have: the reference's op on the candidate's own inputs where
-	// that is known, else Golden.
+	// Right is what the candidate should have: the reference's op on the candidate's own inputs
+	// where that is known, else Golden.
 	Right, Actual, Golden []float64
 	Width                 int
 	rows                  []int  // of the target

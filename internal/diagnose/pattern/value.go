@@ -11,8 +11,8 @@ import (
 	"github.com/goparity/goparity/internal/diagnose/op"
 )
 
-// Values is what is done to every element alike: one value everywhere, or a factor, an offset, another
-// sign.
+// Values is what is done to every element alike: one value everywhere, or a factor, an offset,
+// another sign.
 func Values(p *Pair) []diagnose.Prediction {
 	k := p.Actual[0]
 	switch {
@@ -56,8 +56,8 @@ func (p *Pair) constant(k float64) diagnose.Prediction {
 	return p.says(id, op.Map(p.Right, func(float64) float64 { return k }), params, 0, "%s", text)
 }
 
-// ofEmbedding reports whether the target is, in the reference, a table's output times a number: what
-// the first block is given.
+// ofEmbedding reports whether the target is, in the reference, a table's output times a number:
+// what the first block is given.
 func (p *Pair) ofEmbedding() bool {
 	for _, q := range p.Pass() {
 		if q.Seq > p.Target.Seq || q.Golden.Len() != p.Target.Golden.Len() || q.IsInput() ||

@@ -45,8 +45,8 @@ func (o *Attention) read(e *Evaluation) (q, k, v []float64) {
 	return o.tokens(e, o.Projections[0]), o.tokens(e, o.Projections[1]), o.tokens(e, o.Projections[2])
 }
 
-// tokens returns a value as [tokens, width]: heads may be an axis of their own, before or behind the
-// tokens.
+// tokens returns a value as [tokens, width]: heads may be an axis of their own, before or behind
+// the tokens.
 func (o *Attention) tokens(e *Evaluation, v *Value) []float64 {
 	x := e.all(v)
 	n := o.Sequences * o.Tokens
@@ -86,7 +86,8 @@ func (g *Graph) HeadCounts(width int) []int {
 	return out
 }
 
-// findAttention looks for the projections near v, and for the way of attention that makes v of them.
+// findAttention looks for the projections near v, and for the way of attention that makes v of
+// them.
 func findAttention(g *Graph, v *Value) []Op {
 	shape := v.golden.Shape()
 	if len(shape) < 2 || len(shape) > 3 {
@@ -150,7 +151,8 @@ func (g *Graph) search(o *Attention, ways []op.Attention, masks []*op.Mask) (fou
 	return found
 }
 
-// projections finds q, k and v inside the attention that v is the context of, and returns its label.
+// projections finds q, k and v inside the attention that v is the context of, and returns its
+// label.
 func (g *Graph) projections(v *Value, o *Attention) string {
 	n := o.Sequences * o.Tokens
 	for scope := v.Taker(); scope != ""; scope = label.Parent(scope) {
@@ -241,8 +243,8 @@ func (g *Graph) ways(v *Value, o *Attention) []op.Attention {
 	return out
 }
 
-// masks lists what the reference may do: nothing, causal, and every earlier tensor that may be a mask,
-// with and without causal.
+// masks lists what the reference may do: nothing, causal, and every earlier tensor that may be a
+// mask, with and without causal.
 func (g *Graph) masks(v *Value, o *Attention) []*op.Mask {
 	out := []*op.Mask{op.Causal(), {}}
 	if w, ok := g.Scene.Config.Int("sliding_window"); ok && w < o.Tokens {

@@ -34,15 +34,15 @@ type memoKey struct {
 
 func (g *Graph) goldenly() *Evaluation { return &Evaluation{g: g} }
 
-// With is an evaluation of the candidate in which v is made by another calculation. It may be nil if
-// only what v is made of is read.
+// With is an evaluation of the candidate in which v is made by another calculation. It may be nil
+// if only what v is made of is read.
 func (g *Graph) With(v *Value, fault Eval) *Evaluation {
 	return &Evaluation{g: g, candidate: true, at: v, fault: fault,
 		dirty: map[*Value]bool{}, memo: map[memoKey][]float64{}}
 }
 
-// Get returns rows of a value, one behind the other; nil if they are not known. No one writes to the
-// result.
+// Get returns rows of a value, one behind the other; nil if they are not known. No one writes to
+// the result.
 func (e *Evaluation) Get(v *Value, rows []int) []float64 {
 	switch {
 	case !e.candidate:
@@ -57,6 +57,7 @@ func (e *Evaluation) Get(v *Value, rows []int) []float64 {
 	key := memoKey{v, hashOf(rows)}
 	out, ok := e.memo[key]
 	if !ok {
+		e.memo[key] = nil // a fault may take what is made of v itself: that is not known
 		eval := e.fault
 		if v != e.at {
 			eval = v.Op.Eval
@@ -67,8 +68,8 @@ func (e *Evaluation) Get(v *Value, rows []int) []float64 {
 	return out
 }
 
-// isDirty reports whether the candidate's value, which it did not record, must differ from the golden
-// one.
+// isDirty reports whether the candidate's value, which it did not record, must differ from the
+// golden one.
 func (e *Evaluation) isDirty(v *Value) bool {
 	if v == e.at {
 		return true

@@ -15,11 +15,11 @@ import (
 type Fault struct {
 	ID, Text string
 	Rank     int
-	// Eval is what the candidate does in place of the op; nil for a guess, which is named after all that
-	// is predicted.
+	// Eval is what the candidate does in place of the op; nil for a guess, which is named after all
+	// that is predicted.
 	Eval Eval
-	// Params is how many numbers Eval takes from the candidate's target: then it works on the target
-	// only.
+	// Params is how many numbers Eval takes from the candidate's target: then it works on the
+	// target only.
 	Params int
 	// Number is one of them, for the text; nil for none.
 	Number *float64
@@ -96,8 +96,8 @@ func (f Fault) prediction(v *Value, got []float64, marks []bool) diagnose.Predic
 	return p
 }
 
-// unadded guesses what is missing where the reference makes the target in an unknown way in front of
-// the blocks, and the candidate just takes the output of an embedding.
+// unadded guesses what is missing where the reference makes the target in an unknown way in front
+// of the blocks, and the candidate just takes the output of an embedding.
 func (g *Graph) unadded(probe []int) []diagnose.Prediction {
 	for _, x := range g.Alikes(g.Target) {
 		if strings.Contains(x.Layer(), "embed") &&
@@ -109,8 +109,8 @@ func (g *Graph) unadded(probe []int) []diagnose.Prediction {
 	return nil
 }
 
-// worst picks the rows in which the candidate is furthest from the golden, and some of the others, in
-// order.
+// worst picks the rows in which the candidate is furthest from the golden, and some of the others,
+// in order.
 func (g *Graph) worst(rows []int) []int {
 	if len(rows) <= ProbeRows {
 		return rows
@@ -131,8 +131,8 @@ func (g *Graph) worst(rows []int) []int {
 }
 
 // Searched is a fault with one number of its own, between low and high: the one at which the target
-// is nearest to the candidate's. It is searched for by its logarithm if it is positive. work is what
-// n rows cost, in multiplications; nil for little.
+// is nearest to the candidate's. It is searched for by its logarithm if it is positive. work is
+// what n rows cost, in multiplications; nil for little.
 func (v *Value) Searched(text string, low, high float64, work func(n int) float64, of func(x float64) Eval) Fault {
 	number := math.NaN()
 	g := v.g
@@ -163,8 +163,8 @@ func (v *Value) Searched(text string, low, high float64, work func(n int) float6
 	return Fault{Text: text, Rank: 2, Params: 1, Number: &number, Anywhere: true, Eval: eval}
 }
 
-// Scaled is a fault that multiplies parts of the target by factors, which are fitted to the candidate
-// on n rows: rest + Σ fₚ·partₚ.
+// Scaled is a fault that multiplies parts of the target by factors, which are fitted to the
+// candidate on n rows: rest + Σ fₚ·partₚ.
 func (v *Value) Scaled(text string, n int, parts func(e *Evaluation, rows []int) (parts [][]float64, rest []float64)) Fault {
 	number := 0.0
 	return Fault{Text: text, Params: 1, Number: &number, Eval: func(e *Evaluation, rows []int) []float64 {

@@ -9,6 +9,7 @@ import (
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/trace"
+	"github.com/goparity/goparity/tensor"
 )
 
 // Graph is the neighbourhood of a target: the values of its block, of the block before it, and of
@@ -17,7 +18,7 @@ type Graph struct {
 	Scene  *diagnose.Scene
 	Target *Value
 	values []*Value // in the order in which they existed, up to the target
-	pass   *trace.Pass
+	flow   *trace.Pass
 	work   float64 // multiplications left
 }
 
@@ -33,39 +34,37 @@ func newGraph(s *diagnose.Scene) *Graph {
 	if slices.Contains(otherKinds, s.Kind) || !s.HasNumbers() || !s.Target.IsRecorded() {
 		return nil
 	}
-	g := &Graph{Scene: s, work: workLimit}
-	entries := make([]trace.Entry, len(s.Pass()))
-	for i, p := range s.Pass() {
-		entries[i] = trace.Entry{Key: trace.Key{Case: p.Case, Step: p.Step, Layer: p.Layer, Port: p.Port}, Seq: p.Seq}
+	g := &Graph{Scene: s, work: workLimit, flow: s.Flow().Pass(s.Case, s.Step)}
+	if g.flow == nil {
+		return nil
 	}
-	var ports []*diagnose.Port // in the order in which they existed
-	if len(entries) > 0 {
-		g.pass = trace.New(entries, nil).Passes[0]
-		for _, e := range g.pass.Events {
-			ports = append(ports, s.Pass()[e.Index])
-		}
-	}
-	end := slices.Index(ports, s.Target)
+	end := slices.IndexFunc(g.flow.Events, func(e trace.Event) bool { return s.Ports[e.Index] == s.Target })
 	if end < 0 {
 		return nil
 	}
+	var events []*diagnose.Port
+	for _, e := range g.flow.Events[:end] {
+		if p := s.Ports[e.Index]; p.Golden.Len() > 0 {
+			events = append(events, p)
+		}
+	}
 	own, before := label.Block(s.Target.Layer), ""
-	for _, p := range ports[:end] {
+	for _, p := range events {
 		if b := label.Block(p.Layer); b != own && b != "" && !p.IsInput() {
 			before = b
 		}
 	}
-	byMark := map[string]*Value{}
-	for i, p := range ports[:end] {
-		if b := label.Block(p.Layer); p.Golden.Len() == 0 || b != "" && b != own && b != before {
+	known := map[content]*Value{}
+	for i, p := range events {
+		if b := label.Block(p.Layer); b != "" && b != own && b != before {
 			continue
 		}
-		mark := markOf(p.Golden)
-		v := byMark[mark]
-		if v == nil || mark == "" {
+		c := g.content(p.Golden)
+		v := known[c]
+		if v == nil || c.same == 0 {
 			v = g.value(p, i)
 			g.values = append(g.values, v)
-			byMark[mark] = v
+			known[c] = v
 		}
 		v.add(p)
 		for k, h := range halves(p) {
@@ -73,19 +72,29 @@ func newGraph(s *diagnose.Scene) *Graph {
 			u.tried, u.Op = true, &Part{From: From{Made{u}, v, ""}, First: k * u.Width}
 			u.add(h)
 			g.values = append(g.values, u)
-			if mark := markOf(h.Golden); mark != "" && byMark[mark] == nil {
-				byMark[mark] = u
+			if c := g.content(h.Golden); known[c] == nil {
+				known[c] = u
 			}
 		}
 	}
-	g.Target = g.value(s.Target, end)
+	g.Target = g.value(s.Target, len(events))
 	g.Target.add(s.Target)
 	g.values = append(g.values, g.Target)
 	return g
 }
 
+// content tells tensors apart: by their bytes, where these tell something, and their shape.
+type content struct {
+	same  int
+	shape string
+}
+
+func (g *Graph) content(t *tensor.Tensor) content {
+	return content{g.Scene.Trace.Identity.Of(t), tensor.FormatShape(t.Shape())}
+}
+
 // IsLeaf reports whether the reference recorded a layer, and nothing inside it.
-func (g *Graph) IsLeaf(layer string) bool { return g.pass.Leaf(layer) }
+func (g *Graph) IsLeaf(layer string) bool { return g.flow.Leaf(layer) }
 
 // find returns the value that a port holds, nil for a port outside the graph.
 func (g *Graph) find(p *diagnose.Port) *Value {
@@ -145,14 +154,14 @@ func (g *Graph) Siblings(layer string) []*Value {
 	return out
 }
 
-// Earlier lists the values that the same layer of another block put out, in v's shape.
+// Earlier lists the values that the same layer of an earlier block put out, in v's shape.
 func (g *Graph) Earlier(v *Value) []*Value {
 	layer := v.Layer()
 	block := label.Block(layer)
 	var out []*Value
 	for _, x := range g.values {
 		b := label.Block(x.Layer())
-		if b != "" && b != block && block != "" && module.InBlock(x.Layer()) == module.InBlock(layer) && x.IsLike(v) {
+		if x.at < v.at && b != "" && b != block && block != "" && module.InBlock(x.Layer()) == module.InBlock(layer) && x.IsLike(v) {
 			out = append(out, x)
 		}
 	}

@@ -62,8 +62,8 @@ func (o *Table) At(index func(int) int) Eval {
 	}
 }
 
-// findLeaf tries what a layer without layers inside may be: by its weights where they are given, else
-// by what it does.
+// findLeaf tries what a layer without layers inside may be: by its weights where they are given,
+// else by what it does.
 func findLeaf(g *Graph, v *Value) []Op {
 	layer := v.Layer()
 	if layer == "" || !g.IsLeaf(layer) {
@@ -113,7 +113,8 @@ func vector(t *tensor.Tensor) []float64 {
 	return op.ReadAll(t)
 }
 
-// embedding is the table of tokens: the weight of the first embedding whose shape is that of a head.
+// embedding is the table of tokens: the weight of the first embedding whose shape is that of a
+// head.
 func (g *Graph) embedding(vocab, width int) (string, *tensor.Tensor) {
 	var keys []string
 	for key, t := range g.Scene.Weights {
@@ -158,8 +159,8 @@ func findNorm(g *Graph, from From, w, b *tensor.Tensor) []Op {
 	return ops
 }
 
-// learn finds W and B by least squares of the golden rows, where there are clearly more of them than
-// unknowns in an equation.
+// learn finds W and B by least squares of the golden rows, where there are clearly more of them
+// than unknowns in an equation.
 func learn(g *Graph, from From) []Op {
 	in, v := from.In, from.Out
 	k := in.Width

@@ -27,7 +27,6 @@ const (
 	gatedMost      = 40   // values up to which products with an activation are tried
 	partsLeast     = 2    // parts of an adaLN projection
 	partsMost      = 12   // parts of one, at most
-	markElements   = 24   // elements by which tensors are told apart
 )
 
 // Sizes of errors, relative to what they are of.

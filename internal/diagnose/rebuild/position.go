@@ -19,7 +19,8 @@ func Length(shape []int) int {
 	return shape[len(shape)-2]
 }
 
-// AddedTable is out = in + a row of Table for each token: positions that no layer of their own holds.
+// AddedTable is out = in + a row of Table for each token: positions that no layer of their own
+// holds.
 type AddedTable struct {
 	From
 	Name   string

@@ -29,8 +29,8 @@ func (o *Capped) Eval(e *Evaluation, rows []int) []float64 {
 	return op.Map(e.Get(o.In, rows), func(x float64) float64 { return op.SoftCap(x, o.Limit) })
 }
 
-// Product is out = F(A)·B, the gate of an MLP. F is the identity if the reference recorded A with its
-// activation.
+// Product is out = F(A)·B, the gate of an MLP. F is the identity if the reference recorded A with
+// its activation.
 type Product struct {
 	Made
 	A, B *Value

@@ -8,8 +8,8 @@ import (
 	"github.com/goparity/goparity/internal/diagnose/op"
 )
 
-// ropes lists the rotations of heads of d that the reference may use: what it recorded of its angles
-// and what the config says, and none; without both the usual ones.
+// ropes lists the rotations of heads of d that the reference may use: what it recorded of its
+// angles and what the config says, and none; without both the usual ones.
 func (g *Graph) ropes(v *Value, d int) []op.Rope {
 	c, dim := g.Scene.Config, d
 	if f, ok := c.Float("partial_rotary_factor", "rotary_pct"); ok && f > 0 && f <= 1 {
@@ -81,7 +81,8 @@ func (g *Graph) angles(v *Value, d int) (freqs []float64, size float64) {
 	return nil, 0
 }
 
-// anglesOf returns the angles of cosines and sines that are multiplied by size; nil if they are not.
+// anglesOf returns the angles of cosines and sines that are multiplied by size; nil if they are
+// not.
 func anglesOf(cos, sin []float64, size float64) []float64 {
 	out := make([]float64, len(cos))
 	for i := range out {
@@ -93,7 +94,8 @@ func anglesOf(cos, sin []float64, size float64) []float64 {
 	return out
 }
 
-// single returns the frequencies without their repetition; nil if they are too many for a head of d.
+// single returns the frequencies without their repetition; nil if they are too many for a head of
+// d.
 func single(whole []float64, d int) []float64 {
 	n := len(whole) / 2
 	switch even := len(whole)%2 == 0; {
@@ -107,8 +109,8 @@ func single(whole []float64, d int) []float64 {
 	return nil
 }
 
-// exact returns the frequencies of a theta where they are that: rounded angles are not good for later
-// positions.
+// exact returns the frequencies of a theta where they are that: rounded angles are not good for
+// later positions.
 func (g *Graph) exact(freqs []float64) []float64 {
 	n := len(freqs)
 	if n < 2 || freqs[0] <= 0.9 {

@@ -78,8 +78,8 @@ func (n *nearest) ops() []Op {
 	return []Op{n.op}
 }
 
-// findSum looks for two values that add up to v, for three of embeddings, and for two with a constant
-// factor at one of them (a residual multiplier).
+// findSum looks for two values that add up to v, for three of embeddings, and for two with a
+// constant factor at one of them (a residual multiplier).
 func findSum(g *Graph, v *Value) []Op {
 	t, terms := terms(g, v)
 	n := float64(len(terms))

@@ -1,11 +1,7 @@
 package rebuild
 
 import (
-	"fmt"
-	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/diagnose/op"
@@ -127,7 +123,8 @@ func (v *Value) Rounding() float64 {
 }
 
 // rowAt is the row of v that belongs to row i of out: v may lack leading axes (a bias, a position
-// table) or inner ones (one row of modulation for each of the batch). −1 if they do not go together.
+// table) or inner ones (one row of modulation for each of the batch). −1 if they do not go
+// together.
 func (v *Value) rowAt(i int, out *Value) int {
 	shape, own := out.golden.Shape(), v.golden.Shape()
 	switch {
@@ -141,35 +138,10 @@ func (v *Value) rowAt(i int, out *Value) int {
 	return i % v.Rows
 }
 
-// markOf tells tensors apart by their shape and some of their elements. "" for a tensor that says too
-// little: it may be equal by chance.
-func markOf(t *tensor.Tensor) string {
-	if t.Len() == 0 {
-		return ""
-	}
-	var b strings.Builder
-	b.WriteString(tensor.FormatShape(t.Shape()))
-	varied := false
-	for _, i := range op.Spread(t.Len(), markElements) {
-		x := t.At(i)
-		varied = varied || x != t.At(0)
-		fmt.Fprint(&b, strconv.FormatUint(math.Float64bits(x), 36), ",")
-	}
-	if !varied {
-		return ""
-	}
-	return b.String()
-}
-
 // SameGolden lists the ports of the scene that hold the same tensor as p in the reference, and for
 // which the candidate has one.
 func SameGolden(s *diagnose.Scene, p *diagnose.Port) []*diagnose.Port {
-	var out []*diagnose.Port
-	mark := markOf(p.Golden)
-	for _, q := range s.Pass() {
-		if q != p && q.Actual != nil && mark != "" && q.Golden.Len() == p.Golden.Len() && markOf(q.Golden) == mark {
-			out = append(out, q)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(s.Pass()), func(q *diagnose.Port) bool {
+		return q == p || q.Actual == nil || !s.IsSame(q.Golden, p.Golden)
+	})
 }

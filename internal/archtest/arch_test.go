@@ -60,8 +60,8 @@ var only = map[string][]string{
 	"internal/match":     {"tensor", "tensor/raw", "internal/dump", "internal/glob", "internal/label", "internal/nearest"}, // names and shapes, no figures
 	"internal/structure": {"compare", "internal/mapfile", "internal/places", "tensor"},
 	"internal/trace":     {"internal/each", "internal/label", "tensor"},
-	"internal/localise":  {"internal/label", "internal/trace"},    // figures are given to it
-	"internal/diagnose":  {"compare", "internal/label", "tensor"}, // what a hypothesis sees, whoever wrote it
+	"internal/localise":  {"internal/label", "internal/trace"},                      // figures are given to it
+	"internal/diagnose":  {"compare", "internal/label", "internal/trace", "tensor"}, // what a hypothesis sees, whoever wrote it
 	"internal/dtype":     {"tensor"},
 	"internal/mapfile":   {},
 	"internal/mask":      {"internal/mapfile", "tensor"},

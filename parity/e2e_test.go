@@ -36,9 +36,11 @@ import (
 //	flip FILE OFFSET                    change one byte; a negative offset counts from the end
 //	replace FILE OLD NEW                change a text
 //	age DIR                             make all files an hour old: go test stores no result that depends on fresh ones
-//	[!] gotest [flags] [PACKAGE]        go test of one package, without linking what another script has linked; scripts that are
-//	                                    about go test itself (its cache, -json, tags, several packages) call that
-//	[!] rerun [-go] [args]              run the first command that the last output calls "rerun:"; with -go, go itself runs it
+//	[!] gotest [flags] [PACKAGE]        go test of one package, without linking it again
+//	[!] rerun [-go] [args]              run the first command that the last output calls "rerun:",
+//	                                    as gotest does, or with -go by go itself
+//
+// Where go test itself is the point (its cache, -json, -tags, several packages), exec go test.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"go", "sh"} {

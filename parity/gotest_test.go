@@ -23,12 +23,15 @@ type userTests struct {
 
 func (u *userTests) gotest(ts *testscript.TestScript, neg bool, args []string) {
 	pkg, flags := binaryArgs(args)
-	err := u.run(ts, pkg, flags)
-	switch {
-	case neg && err == nil:
-		ts.Fatalf("gotest: the tests of %s passed", pkg)
-	case !neg:
+	ended(ts, neg, u.run(ts, pkg, flags))
+}
+
+// ended checks how a command ended: with neg it must have failed.
+func ended(ts *testscript.TestScript, neg bool, err error) {
+	if !neg {
 		ts.Check(err)
+	} else if err == nil {
+		ts.Fatalf("the tests passed")
 	}
 }
 
@@ -101,10 +104,5 @@ func (u *userTests) rerun(ts *testscript.TestScript, neg bool, args []string) {
 		pkg, flags := binaryArgs(append(strings.Split(strings.TrimSuffix(ts.ReadFile("stdout"), "\n"), "\n"), args...))
 		err = u.run(ts, pkg, flags)
 	}
-	switch {
-	case neg && err == nil:
-		ts.Fatalf("rerun: %s passed", m[1])
-	case !neg:
-		ts.Check(err)
-	}
+	ended(ts, neg, err)
 }

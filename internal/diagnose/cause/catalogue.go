@@ -19,8 +19,8 @@ var catalogue = []Cause{
 	{ID: "state/stale", Also: []string{"capture/same-file", "capture/wrong-tensor"},
 		Kinds: []string{capture, layer}, Scene: pattern.Elsewhere},
 
-	{ID: "value/constant", Also: []string{"value/sign", "value/scale", "value/offset", "embedding/scale", "embedding/type"},
-		Pair: pattern.Values},
+	{ID: "value/constant", Also: []string{"value/sign", "value/scale", "value/offset",
+		"embedding/scale", "embedding/type"}, Pair: pattern.Values},
 	{ID: "nan/first", Pair: pattern.NaN},
 	{ID: "dtype/overflow", Pair: pattern.Overflow},
 	{ID: "value/clipped", Pair: pattern.Clipped},

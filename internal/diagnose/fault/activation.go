@@ -57,7 +57,8 @@ func Gating(o *rebuild.Product) (out List) {
 		}, rank, "%s", text).ID = id
 	}
 	const order = "linear/gate-up"
-	add(order, 0, f.Name+" is applied to up and not to gate", func(g, u []float64) []float64 { return op.Times(f.Of(u), g) })
+	add(order, 0, f.Name+" is applied to up and not to gate",
+		func(g, u []float64) []float64 { return op.Times(f.Of(u), g) })
 	add("activation/missing", 0, "gate·up, without "+f.Name, op.Times)
 	add(order, 1, f.Name+" is applied to the product of gate and up",
 		func(g, u []float64) []float64 { return f.Of(op.Times(g, u)) })

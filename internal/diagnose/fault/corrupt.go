@@ -161,7 +161,7 @@ func (d *damage) replaced() {
 				continue
 			}
 			found = true
-			d.add(func(e *rebuild.Evaluation, rows []int) []float64 {
+			f := d.add(func(e *rebuild.Evaluation, rows []int) []float64 {
 				y, x := slices.Clone(d.o.Eval(e, rows)), e.Get(d.o.In, rows)
 				if y == nil || x == nil {
 					return nil
@@ -172,7 +172,8 @@ func (d *damage) replaced() {
 					}
 				}
 				return y
-			}, 3, "rows %s, columns %d–%d of W hold other numbers", ranges(d.bad), from, from+tile-1).Params = tile * len(d.bad)
+			}, 3, "rows %s, columns %d–%d of W hold other numbers", ranges(d.bad), from, from+tile-1)
+			f.Params = tile * len(d.bad)
 		}
 	}
 }

@@ -1,8 +1,8 @@
 // Package fault has the causes that are an op done wrong. Each is a function from an op that the
-// reference does to what a candidate may do in its place; the catalogue, in package cause, gives it
+// reference does to what a candidate may do in its place; the catalogue, in package cause, has
 // its id.
 //
-// A new one is a function in a file of its own, or beside its kin, and a line in the catalogue. It
+// A new one is a function in a file of its own, or beside its like, and a line in the catalogue. It
 // changes a copy of the op:
 //
 //	// NormEps is a norm with another eps than the reference's.

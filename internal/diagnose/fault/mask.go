@@ -52,7 +52,8 @@ func CausalMask(o *rebuild.Attention) List {
 		return m.List
 	}
 	const one, two = "the causal mask is off by one: ", "the causal mask is off by two: "
-	m.order("the causal mask is missing: every token sees every other", func(t, s int) bool { return s > t || m.near(t, s) })
+	m.order("the causal mask is missing: every token sees every other",
+		func(t, s int) bool { return s > t || m.near(t, s) })
 	m.order(one+"no token sees itself", func(t, s int) bool { return s < t && m.near(t, s) })
 	m.order(one+"no token but the first sees itself", func(t, s int) bool {
 		return (s < t || t == 0 && s == 0) && m.near(t, s)

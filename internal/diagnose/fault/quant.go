@@ -188,7 +188,7 @@ func (q *quantised) fitted() {
 }
 
 // parts returns what each group of inputs adds to the output, or only one of them, and the rest.
-func (q *quantised) parts(only int) func(e *rebuild.Evaluation, rows []int) (parts [][]float64, rest []float64) {
+func (q *quantised) parts(only int) rebuild.Parts {
 	return func(e *rebuild.Evaluation, rows []int) (parts [][]float64, rest []float64) {
 		x := e.Get(q.o.In, rows)
 		if x == nil || !q.o.Graph().Spend(q.o.Work(len(rows))) {

@@ -2,6 +2,7 @@ package op
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -75,7 +76,9 @@ func Count(x []float64, is func(float64) bool) (n int) {
 }
 
 // All reports whether is holds for every element.
-func All(x []float64, is func(float64) bool) bool { return Count(x, is) == len(x) }
+func All(x []float64, is func(float64) bool) bool {
+	return !slices.ContainsFunc(x, func(v float64) bool { return !is(v) })
+}
 
 // Map returns f of each element.
 func Map(x []float64, f func(float64) float64) []float64 {

@@ -86,33 +86,37 @@ func DroppedWeights(s *diagnose.Scene) []diagnose.Prediction {
 	if w == nil || !g.Spend(4*solves) {
 		return nil
 	}
-	d := &droppedWeights{Scene: s, o: o, w: w, actual: s.Array(s.Target.Actual)}
-	if !op.All(d.actual.Data, op.IsFinite) || !d.solve() {
+	d := &droppedWeights{o: o, w: w}
+	actual := s.Array(s.Target.Actual)
+	if !op.All(actual.Data, op.IsFinite) || !d.solve(s, actual) {
 		return nil
 	}
-	rate, ok := d.rate()
+	rate, share, ok := d.rate()
 	if !ok {
 		return nil
 	}
-	p := guess("dropout", 0, "dropout of the attention weights is on: %.3g of them are 0, the others are multiplied by %.4g",
-		d.share(), 1/(1-rate))
-	p.Params, p.Value = 1, d.context(1/(1-rate))
+	factor := 1 / (1 - rate)
+	p := guess("dropout", 0, "dropout of the attention weights is on: %.3g of them are 0, "+
+		"the others are multiplied by %.4g", share, factor)
+	p.Params, p.Value = 1, actual.With(d.context(len(actual.Data), factor))
 	return []diagnose.Prediction{p}
 }
 
 type droppedWeights struct {
-	*diagnose.Scene
-	o      *rebuild.Attention
-	w      *op.Weighed
-	actual *diagnose.Array
-	ratio  [][]float64 // of each row and head: the candidate's weight over the softmax's; NaN for one too small to tell
-	sure   []float64   // those of the weights that are large enough to be exact
+	o   *rebuild.Attention
+	w   *op.Weighed
+	all []headWeights
 }
 
-// solve finds the weights of each row and head by least squares.
-func (d *droppedWeights) solve() bool {
+// headWeights are the weights of one query in one head: the candidate's, and those of the softmax.
+type headWeights struct {
+	b, h, t    int
+	has, right []float64
+}
+
+// solve finds the candidate's weights by least squares.
+func (d *droppedWeights) solve(s *diagnose.Scene, actual *diagnose.Array) bool {
 	o := d.o
-	d.ratio = make([][]float64, o.Sequences*o.Tokens*o.Heads)
 	for b := range o.Sequences {
 		for h := range o.Heads {
 			v := mat.NewDense(o.Dim, o.Tokens, nil)
@@ -120,76 +124,64 @@ func (d *droppedWeights) solve() bool {
 				v.SetCol(key, d.w.Value(b, h, key))
 			}
 			var qr mat.QR
-			qr.Factorize(v)
-			if qr.Cond() > valuesCond {
+			if qr.Factorize(v); qr.Cond() > valuesCond {
 				return false
 			}
 			for t := range o.Tokens {
 				row := b*o.Tokens + t
-				if d.Target.Pads(row) || d.Late() {
+				if s.Target.Pads(row) || s.Late() {
 					continue
 				}
 				var w mat.VecDense
-				head := slices.Clone(d.actual.Row(row)[h*o.Dim : (h+1)*o.Dim])
+				head := slices.Clone(actual.Row(row)[h*o.Dim : (h+1)*o.Dim])
 				if qr.SolveVecTo(&w, false, mat.NewVecDense(o.Dim, head)) != nil {
 					return false
 				}
-				d.note(row*o.Heads+h, w.RawVector().Data, d.w.Weights(b, h, t))
+				d.all = append(d.all, headWeights{b, h, t, w.RawVector().Data, d.w.Weights(b, h, t)})
 			}
 		}
 	}
 	return true
 }
 
-func (d *droppedWeights) note(at int, has, right []float64) {
-	d.ratio[at] = make([]float64, len(right))
-	for key, p := range right {
-		r := math.NaN()
-		if p > tooSmall {
-			r = has[key] / p
-		}
-		if d.ratio[at][key] = r; p > largeEnough {
-			d.sure = append(d.sure, r)
-		}
-	}
-}
-
 func isDropped(x float64) bool { return math.Abs(x) <= weightError }
 
-// rate is p, if every weight is 0 or 1/(1−p) times what it should be, and as many are 0 as p says.
-func (d *droppedWeights) rate() (float64, bool) {
-	kept := slices.DeleteFunc(slices.Clone(d.sure), isDropped)
-	if len(kept) < diagnose.PerParam || len(kept) == len(d.sure) {
-		return 0, false
-	}
-	slices.Sort(kept)
-	factor := kept[len(kept)/2]
-	rate := 1 - 1/factor
-	alike := op.All(kept, func(x float64) bool { return isDropped(x/factor - 1) })
-	return rate, alike && rate >= leastRate && rate <= mostRate && isRate(d.share(), rate, len(d.sure))
-}
-
-// share is how many of the sure weights are 0.
-func (d *droppedWeights) share() float64 {
-	return float64(op.Count(d.sure, isDropped)) / float64(max(len(d.sure), 1))
-}
-
-// context is what the attention gives with these weights, each 0 or a factor times what it should
-// be, whichever is nearer.
-func (d *droppedWeights) context(factor float64) *diagnose.Array {
-	o := d.o
-	return d.actual.MapRows(func(row int, dst, _ []float64) {
-		for h := range o.Heads {
-			ratio := d.ratio[row*o.Heads+h]
-			if ratio == nil {
-				continue
-			}
-			b, t := row/o.Tokens, row%o.Tokens
-			for key, p := range d.w.Weights(b, h, t) {
-				if x := ratio[key]; math.IsNaN(x) || x >= factor/2 {
-					floats.AddScaled(dst[h*o.Dim:(h+1)*o.Dim], factor*p, d.w.Value(b, h, key))
+// rate is p, if every weight that is large enough is 0 or 1/(1−p) times what it should be, and the
+// share that is 0 is what p says.
+func (d *droppedWeights) rate() (rate, share float64, ok bool) {
+	var kept []float64
+	n := 0
+	for _, w := range d.all {
+		for key, right := range w.right {
+			if right > largeEnough {
+				n++
+				if r := w.has[key] / right; !isDropped(r) {
+					kept = append(kept, r)
 				}
 			}
 		}
-	})
+	}
+	if len(kept) < diagnose.PerParam || len(kept) == n {
+		return 0, 0, false
+	}
+	slices.Sort(kept)
+	factor := kept[len(kept)/2]
+	rate, share = 1-1/factor, 1-float64(len(kept))/float64(n)
+	alike := op.All(kept, func(x float64) bool { return isDropped(x/factor - 1) })
+	return rate, share, alike && rate >= leastRate && rate <= mostRate && isRate(share, rate, n)
+}
+
+// context is that of the attention with these weights, each 0 or a factor times what it should
+// be, whichever is nearer.
+func (d *droppedWeights) context(n int, factor float64) []float64 {
+	out := make([]float64, n)
+	for _, w := range d.all {
+		at := ((w.b*d.o.Tokens+w.t)*d.o.Heads + w.h) * d.o.Dim
+		for key, right := range w.right {
+			if right <= tooSmall || w.has[key] >= right*factor/2 {
+				floats.AddScaled(out[at:at+d.o.Dim], factor*right, d.w.Value(w.b, w.h, key))
+			}
+		}
+	}
+	return out
 }

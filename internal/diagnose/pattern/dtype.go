@@ -66,8 +66,8 @@ func (p *Pair) noiseOf() (name string, rel float64) {
 	}
 	e := op.Minus(p.Actual, p.Right)
 	size, n := floats.Norm(e, 2), math.Sqrt(float64(len(e)))
-	chance := deviations/n + noiseBias
-	if math.Abs(floats.Dot(e, p.Right))/(size*floats.Norm(p.Right, 2)) > chance || math.Abs(floats.Sum(e))/(size*n) > chance {
+	correlation := math.Abs(floats.Dot(e, p.Right)) / (size * floats.Norm(p.Right, 2))
+	if max(correlation, math.Abs(floats.Sum(e))/(size*n)) > deviations/n+noiseBias {
 		return "", 0
 	}
 	least, most := math.Inf(1), 0.0

@@ -157,7 +157,7 @@ func (l *layouts) columnShifts() {
 		if by == 0 {
 			continue
 		}
-		id, text := "layout/shifted", fmt.Sprintf("each column holds what belongs %s, and goes round at the edge", places(by, "column"))
+		id, text := "layout/shifted", "each column holds what belongs "+places(by, "column")+", and goes round at the edge"
 		half, heads := 2*max(by, -by) == w, headsOf(l.Scene)
 		switch {
 		case half && module.IsTimeEmbedding(l.Target.Layer):
@@ -273,7 +273,7 @@ func (l *layouts) stride(stride int) {
 // permuted finds, for each column of the candidate, the one golden column that it holds, and then
 // the same for rows.
 func (l *layouts) permuted() {
-	if from := l.assigned(l.w, len(l.real), func(a *diagnose.Array, c, k int) float64 { return a.Data[l.real[k]*l.w+c] }); from != nil {
+	if from := l.assigned(l.w, len(l.real), func(c, k int) int { return l.real[k]*l.w + c }); from != nil {
 		id, text := "layout/permuted", "the columns are in another order"
 		switch { // whole parts of a fused projection
 		case module.FusedQKV.Has(l.Target.Layer) && op.Runs(from) <= 3:
@@ -290,7 +290,7 @@ func (l *layouts) permuted() {
 	if l.w < 4 {
 		return
 	}
-	if from := l.assigned(len(l.real), l.w, func(a *diagnose.Array, r, k int) float64 { return a.Data[l.real[r]*l.w+k] }); from != nil {
+	if from := l.assigned(len(l.real), l.w, func(r, k int) int { return l.real[r]*l.w + k }); from != nil {
 		source := op.Sequence(l.Target.Rows())
 		for i, f := range from {
 			source[l.real[i]] = l.real[f]
@@ -303,7 +303,7 @@ func (l *layouts) permuted() {
 // assigned returns for each of n lines of the candidate the golden line of the same values; nil if
 // that is no permutation, or none but the identity. A line that several golden lines fit keeps its
 // own place if that is one of them. A line has length elements, of which some are looked at.
-func (l *layouts) assigned(n, length int, element func(a *diagnose.Array, line, k int) float64) []int {
+func (l *layouts) assigned(n, length int, element func(line, k int) int) []int {
 	if n < 3 || length < 2 || n > widest || n*n > mostPairs {
 		return nil
 	}
@@ -311,7 +311,7 @@ func (l *layouts) assigned(n, length int, element func(a *diagnose.Array, line, 
 		out := make([][]float64, n)
 		for i := range out {
 			for k := range min(length, lineElements) {
-				out[i] = append(out[i], element(a, i, k*length/min(length, lineElements)))
+				out[i] = append(out[i], a.Data[element(i, k*length/min(length, lineElements))])
 			}
 		}
 		return out
@@ -322,7 +322,8 @@ func (l *layouts) assigned(n, length int, element func(a *diagnose.Array, line, 
 	from, taken := make([]int, n), make([]bool, n)
 	for i, a := range actual {
 		reach := l.tolerance + 2*sameElement*math.Abs(a[0])
-		at, _ := slices.BinarySearchFunc(first, a[0]-reach, func(g int, v float64) int { return cmp.Compare(golden[g][0], v) })
+		at, _ := slices.BinarySearchFunc(first, a[0]-reach,
+			func(g int, v float64) int { return cmp.Compare(golden[g][0], v) })
 		from[i] = unknown
 		for ; at < n && golden[first[at]][0] <= a[0]+reach; at++ {
 			if g := first[at]; !taken[g] && slices.EqualFunc(a, golden[g], l.near) && (from[i] < 0 || g == i) {

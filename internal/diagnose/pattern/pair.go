@@ -2,7 +2,7 @@
 // the elements, zeros in some rows, the rounding of a narrow type, the tensor of another layer.
 // What an op done wrong explains is in package fault.
 //
-// A new one is a function in a file of its own, or beside its kin, and a line in the catalogue, in
+// A new one is a function in a file of its own, or beside its like, and a line in the catalogue, in
 // package cause:
 //
 //	// Negated is a tensor with the other sign.
@@ -63,7 +63,7 @@ func (p *Pair) read(t *tensor.Tensor) []float64 {
 	return op.Read(t, w, p.rows)
 }
 
-// Row is row i of x, of the pair's width.
+// row is row i of x, of the pair's width.
 func (p *Pair) row(x []float64, i int) []float64 { return x[i*p.Width : (i+1)*p.Width] }
 
 // perRow returns what f fills for each row.

@@ -14,8 +14,9 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Places tells which rows, columns or heads are wrong where the others are right, and tries what stands
-// there instead: zeros, the right values times a factor, one value, the values of other rows.
+// Places tells which rows, columns or heads are wrong where the others are right, and tries what
+// stands there instead: zeros, the right values times a factor, one value, the values of other
+// rows.
 func Places(s *diagnose.Scene) (out []diagnose.Prediction) {
 	t := s.Target
 	if t == nil || t.Actual == nil || !t.IsFloat() || t.Golden.Len() == 0 || t.Golden.Len() > placesMost {
@@ -58,8 +59,8 @@ func Places(s *diagnose.Scene) (out []diagnose.Prediction) {
 	return out
 }
 
-// headsOf is the number of attention heads of which the target's columns may consist, 0 if that is not
-// known.
+// headsOf is the number of attention heads of which the target's columns may consist, 0 if that is
+// not known.
 func headsOf(s *diagnose.Scene) int {
 	switch kv := module.QKV(s.Target.Layer); {
 	case !module.InAttention(s.Target.Layer):
@@ -70,8 +71,8 @@ func headsOf(s *diagnose.Scene) int {
 	return s.Config.Heads()
 }
 
-// wholeHead reports whether wrong columns of an attention are a head: without a config the heads are
-// not known, but a wrong block that the width holds a whole number of times is one.
+// wholeHead reports whether wrong columns of an attention are a head: without a config the heads
+// are not known, but a wrong block that the width holds a whole number of times is one.
 func wholeHead(f structure.Finding, t *diagnose.Port) bool {
 	w, d := t.Golden.RowLen(), 0
 	switch f.Kind {
@@ -199,8 +200,8 @@ func (p *Pair) sourceRow(r int) int {
 	return 0
 }
 
-// Elsewhere is the tensor of another place of the run. If the verdict says that only the dump is wrong,
-// it holds what belongs to another name; else the layer gave what an earlier call had left.
+// Elsewhere is the tensor of another place of the run. If the verdict says that only the dump is
+// wrong, it holds what belongs to another name; else the layer gave what an earlier call had left.
 func Elsewhere(s *diagnose.Scene) (out []diagnose.Prediction) {
 	if !s.HasNumbers() {
 		return nil
@@ -255,8 +256,8 @@ func holds(s *diagnose.Scene, p *diagnose.Port) (out diagnose.Prediction, ok boo
 	return out, false
 }
 
-// sameFile reports whether what the target holds was written last, by a later layer of the same name or
-// one of several that hold it.
+// sameFile reports whether what the target holds was written last, by a later layer of the same
+// name or one of several that hold it.
 func sameFile(s *diagnose.Scene, p *diagnose.Port) bool {
 	t := s.Target
 	if p.Seq > t.Seq && p.Case == t.Case && p.Step == t.Step && p.Port == t.Port &&
@@ -272,8 +273,8 @@ func sameFile(s *diagnose.Scene, p *diagnose.Port) bool {
 	return holders > 1
 }
 
-// isSame reports whether some elements of two tensors are the same within a relative error; a constant
-// says nothing.
+// isSame reports whether some elements of two tensors are the same within a relative error; a
+// constant says nothing.
 func isSame(t, other *tensor.Tensor, within float64) bool {
 	if other == nil || other.Len() != t.Len() {
 		return false

@@ -43,8 +43,8 @@ func Asked(s *diagnose.Scene) []diagnose.Prediction {
 		return []diagnose.Prediction{out}
 	}
 	first := wrong[0]
-	out.Text = fmt.Sprintf("%d of %d elements of %s differ, the first at %s: golden %g, candidate %g", len(wrong), len(g.Data),
-		t.Port, tensor.FormatShape(t.Golden.Index(first)), g.Data[first], a.Data[first])
+	out.Text = fmt.Sprintf("%d of %d elements of %s differ, the first at %s: golden %g, candidate %g",
+		len(wrong), len(g.Data), t.Port, tensor.FormatShape(t.Golden.Index(first)), g.Data[first], a.Data[first])
 	if by := shiftOf(g, a); by != 0 {
 		out.Text += fmt.Sprintf("; the candidate's stand %s", places(by, "place"))
 	}
@@ -84,16 +84,14 @@ func shiftOf(g, a *diagnose.Array) int {
 
 // Interaction is a layer that is right alone and wrong in the model.
 func Interaction(s *diagnose.Scene) []diagnose.Prediction {
-	const means = "the graph, a buffer or a kernel, not the layer's arithmetic"
-	t := s.Target
-	if t == nil || t.Injected == nil || !t.InjectedAgrees || t.Actual == nil {
-		return []diagnose.Prediction{guess("interaction", -9,
-			"right when it runs on the golden inputs, wrong in the model on the same inputs: "+means)}
+	t, text := s.Target, "right when it runs on the golden inputs, wrong in the model on the same inputs"
+	if t != nil && t.Injected != nil && t.InjectedAgrees && t.Actual != nil {
+		golden := s.Part(t.Golden).Data
+		text = fmt.Sprintf("alone on the golden inputs it is off by %.1e, in the model on the same inputs by %.1e",
+			op.Relative(s.Part(t.Injected).Data, golden), op.Relative(s.Part(t.Actual).Data, golden))
 	}
-	golden := s.Part(t.Golden).Data
 	return []diagnose.Prediction{guess("interaction", -9,
-		"alone on the golden inputs it is off by %.1e, in the model on the same inputs by %.1e: %s",
-		op.Relative(s.Part(t.Injected).Data, golden), op.Relative(s.Part(t.Actual).Data, golden), means)}
+		"%s: the graph, a buffer or a kernel, not the layer's arithmetic", text)}
 }
 
 // Drift is rounding of which no layer alone is the cause.

@@ -16,8 +16,8 @@ import (
 	"github.com/goparity/goparity/internal/label"
 )
 
-// NormOrder is a residual that is added after the norm and not before it. The norm's input then lacks
-// the residual, as it does where that is missing; but what comes after the norm has it.
+// NormOrder is a residual that is added after the norm and not before it. The norm's input then
+// lacks the residual, as it does where that is missing; but what comes after the norm has it.
 func NormOrder(p *Pair) (out []diagnose.Prediction) {
 	t := p.Target
 	norm := p.Output(t.Layer)
@@ -55,8 +55,8 @@ func LastToken(s *diagnose.Scene) (out []diagnose.Prediction) {
 	return out
 }
 
-// Embedding is, without the table's weights, rows of the table that the reference itself has shown: each
-// id with the row it gave.
+// Embedding is, without the table's weights, rows of the table that the reference itself has shown:
+// each id with the row it gave.
 func Embedding(p *Pair) (out []diagnose.Prediction) {
 	t := p.Target
 	in := p.Input(t.Layer)
@@ -94,8 +94,8 @@ func Embedding(p *Pair) (out []diagnose.Prediction) {
 	return append(out, guess(id, 0, "the inputs of %s are right, and rows of another index come out", t.Layer))
 }
 
-// lookedUp finds, for each wrong row, the row of the table that it is, of those that the reference has
-// shown. nil if a wrong row is none.
+// lookedUp finds, for each wrong row, the row of the table that it is, of those that the reference
+// has shown. nil if a wrong row is none.
 func (p *Pair) lookedUp(ids []float64, known map[int][]float64) ([]float64, string) {
 	v := slices.Clone(p.Right)
 	var said []string
@@ -116,7 +116,8 @@ func (p *Pair) lookedUp(ids []float64, known map[int][]float64) ([]float64, stri
 			return nil, ""
 		}
 	}
-	return v, fmt.Sprintf("%d of %d rows are those of other indices: %s", n, len(p.rows), strings.Join(said[:min(n, 3)], ", "))
+	return v, fmt.Sprintf("%d of %d rows are those of other indices: %s", n, len(p.rows),
+		strings.Join(said[:min(n, 3)], ", "))
 }
 
 // Indices is a target of integers: token types, or positions that are all off by a number.

@@ -1,6 +1,7 @@
 package rebuild
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -155,37 +156,20 @@ func (g *Graph) search(o *Attention, ways []op.Attention, masks []*op.Mask) (fou
 // label.
 func (g *Graph) projections(v *Value, o *Attention) string {
 	n := o.Sequences * o.Tokens
+	roles := []module.Names{module.Query, module.Key, module.Value, module.QueryNorm, module.KeyNorm, module.FusedQKV}
 	for scope := v.Taker(); scope != ""; scope = label.Parent(scope) {
-		var q, k, val, qn, kn, fused *Value
+		found := make([]*Value, len(roles))
 		for _, x := range g.values {
-			layer := x.Layer()
-			if x.at >= v.at || x == v || x.Rows%n != 0 || !x.IsFloat() || !label.Inside(layer, scope) {
-				continue
-			}
-			switch {
-			case module.Query.Has(layer):
-				q = x
-			case module.Key.Has(layer):
-				k = x
-			case module.Value.Has(layer):
-				val = x
-			case module.QueryNorm.Has(layer):
-				qn = x
-			case module.KeyNorm.Has(layer):
-				kn = x
-			case module.FusedQKV.Has(layer):
-				fused = x
+			if x.at < v.at && x != v && x.Rows%n == 0 && x.IsFloat() && label.Inside(x.Layer(), scope) {
+				if i := slices.IndexFunc(roles, func(n module.Names) bool { return n.Has(x.Layer()) }); i >= 0 {
+					found[i] = x
+				}
 			}
 		}
+		q, k, val, fused := found[0], found[1], found[2], found[5]
 		switch {
 		case q != nil && k != nil && val != nil && q.Width*q.Rows/n == v.Width:
-			if qn != nil {
-				q = qn
-			}
-			if kn != nil {
-				k = kn
-			}
-			o.Projections = [3]*Value{q, k, val}
+			o.Projections = [3]*Value{cmp.Or(found[3], q), cmp.Or(found[4], k), val}
 			return scope
 		case fused != nil && fused.Rows == n && fused.Width > v.Width:
 			o.Projections = [3]*Value{fused, fused, fused}

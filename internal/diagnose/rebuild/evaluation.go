@@ -186,8 +186,8 @@ func (g *Graph) cone() []*Value {
 	return out
 }
 
-// Right returns rows of the target as the reference's op makes them of the candidate's inputs; nil if
-// the op is not known or takes too long.
+// Right returns rows of the target as the reference's op makes them of the candidate's inputs; nil
+// if the op is not known or takes too long.
 func (g *Graph) Right(rows []int) []float64 {
 	switch o := g.Explain(g.Target).(type) {
 	case nil, *Given:

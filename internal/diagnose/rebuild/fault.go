@@ -163,9 +163,12 @@ func (v *Value) Searched(text string, low, high float64, work func(n int) float6
 	return Fault{Text: text, Rank: 2, Params: 1, Number: &number, Anywhere: true, Eval: eval}
 }
 
+// Parts calculates parts of rows of a value, and the rest: the value is their sum.
+type Parts func(e *Evaluation, rows []int) (parts [][]float64, rest []float64)
+
 // Scaled is a fault that multiplies parts of the target by factors, which are fitted to the
 // candidate on n rows: rest + Σ fₚ·partₚ.
-func (v *Value) Scaled(text string, n int, parts func(e *Evaluation, rows []int) (parts [][]float64, rest []float64)) Fault {
+func (v *Value) Scaled(text string, n int, parts Parts) Fault {
 	number := 0.0
 	return Fault{Text: text, Params: 1, Number: &number, Eval: func(e *Evaluation, rows []int) []float64 {
 		some := op.Spread(v.Rows, n)

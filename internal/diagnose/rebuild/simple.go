@@ -70,7 +70,8 @@ func findAlias(g *Graph, v *Value) []Op {
 	return ops
 }
 
-// Row is one row of each sequence of Tokens: the last token's for a head, the first one's for a pooler.
+// Row is one row of each sequence of Tokens: the last token's for a head, the first one's for a
+// pooler.
 type Row struct {
 	From
 	Tokens int

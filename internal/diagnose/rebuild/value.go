@@ -59,7 +59,7 @@ func (v *Value) Wrong(rows []int) []float64 {
 // IsLike reports whether two values have the same number of rows and columns.
 func (v *Value) IsLike(o *Value) bool { return v.Width == o.Width && v.Rows == o.Rows }
 
-// Output returns the port by which a layer first put the value out; nil for one that only went in.
+// output returns the port by which a layer first put the value out; nil for one that only went in.
 func (v *Value) output() *diagnose.Port {
 	i := slices.IndexFunc(v.ports, func(p *diagnose.Port) bool { return !p.IsInput() })
 	if i < 0 {

@@ -21,8 +21,8 @@ func Example() {
 		parity.All(t).Check()
 	}
 	goTest(TestToy)
-	// Output: parity: toy: PASS: 2 layers, 4 tensors compared, worst row rel. L2 9.77e-8 at
-	// model.layers.0.mlp.act_fn input_0, limit 1e-4
+	// Output:
+	// parity: toy: PASS: 2 layers, 4 tensors compared, worst row rel. L2 9.77e-8 at model.layers.0.mlp.act_fn input_0, limit 1e-4
 }
 
 // Criteria are added by modifiers; all of them must hold.
@@ -30,8 +30,8 @@ func ExampleAssertion() {
 	goTest(func(t *testing.T) {
 		parity.All(t).Cosine(0.9999).RelL2(1e-4).ULP(16).Check()
 	})
-	// Output: parity: toy: PASS: 2 layers, 4 tensors compared, worst row rel. L2 9.77e-8 at
-	// model.layers.0.mlp.act_fn input_0, limit 1e-4
+	// Output:
+	// parity: toy: PASS: 2 layers, 4 tensors compared, worst row rel. L2 9.77e-8 at model.layers.0.mlp.act_fn input_0, limit 1e-4
 }
 
 // An engine that is written in Go is judged like a recorded run.
@@ -43,8 +43,8 @@ func ExampleFunc() {
 		parity.Func(t, engine)
 		parity.Layer(t, "norm").Check()
 	})
-	// Output: parity: toy: PASS: 1 layer, 1 tensor compared, worst row rel. L2 0 at model.norm
-	// output, limit 1e-4
+	// Output:
+	// parity: toy: PASS: 1 layer, 1 tensor compared, worst row rel. L2 0 at model.norm output, limit 1e-4
 }
 
 // Is the activation what we think it is? The calculation is told to fit the candidate, or not,
@@ -65,6 +65,7 @@ func ExampleTry() {
 		}
 		parity.All(t).Check()
 	})
-	// Output: it is what the reference does: true parity: toy: PASS: 2 layers, 4 tensors compared,
-	// worst row rel. L2 9.77e-8 at model.layers.0.mlp.act_fn input_0, limit 1e-4
+	// Output:
+	// it is what the reference does: true
+	// parity: toy: PASS: 2 layers, 4 tensors compared, worst row rel. L2 9.77e-8 at model.layers.0.mlp.act_fn input_0, limit 1e-4
 }

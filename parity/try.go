@@ -3,7 +3,6 @@ package parity
 import (
 	"testing"
 
-	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/tensor"
 )
@@ -14,9 +13,6 @@ type TryInput struct {
 	Run    map[string]*tensor.Tensor // of the layer, of what is inside it and of its siblings, by label: "model.norm-output"
 	Golden bool                      // the golden side; false for the candidate's
 }
-
-// Fits says how well a calculation fits: relative L2 of its first output.
-type Fits = diagnose.Fits
 
 // Try tells how well a calculation of your own fits a layer, to verify a fix, or a guess at what
 // the candidate does, before anything is compiled again. It is called with the candidate's inputs,
@@ -53,5 +49,6 @@ func try(trial *judge.Trial, calculate func(TryInput) (*tensor.Tensor, error)) (
 			return f, err
 		}
 	}
-	return trial.Judge(made[0], made[1])
+	fits, err := trial.Judge(made[0], made[1])
+	return Fits(fits), err
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/goparity/goparity/internal/session"
-	"github.com/goparity/goparity/parity"
 )
 
 // TestingM is the part of [testing.M] that Main needs.
@@ -31,12 +30,6 @@ func Fixture(dir string) Option {
 // Eager runs the candidate of a live run before the first test, in place of lazily at the first
 // comparison.
 func Eager() Option { return optionFunc(func(c *session.Config) { c.Eager = true }) }
-
-// Hypotheses adds causes of your own, which are tried first when a run fails: see
-// parity.Hypothesis.
-func Hypotheses(h ...parity.Hypothesis) Option {
-	return optionFunc(func(c *session.Config) { c.Hypotheses = append(c.Hypotheses, h...) })
-}
 
 // Main runs the tests and exits. It never returns.
 func Main(m TestingM, opts ...Option) {

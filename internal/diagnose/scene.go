@@ -162,17 +162,19 @@ func (s *Scene) Find(layer, port string) *Port {
 	return s.ports[[2]string{layer, port}]
 }
 
+// The ports that a layer is about, the usual first.
+var (
+	MainOutputs = []string{"output", "output_0", "output.0"}
+	MainInputs  = []string{"input_0", "input_hidden_states", "input_x", "input_input"}
+)
+
 // Output returns the main output of a layer; nil if the reference recorded none.
-func (s *Scene) Output(layer string) *Port {
-	return s.first(layer, "output", "output_0", "output.0")
-}
+func (s *Scene) Output(layer string) *Port { return s.first(layer, MainOutputs) }
 
 // Input returns the main input of a layer; nil if the reference recorded none.
-func (s *Scene) Input(layer string) *Port {
-	return s.first(layer, "input_0", "input_hidden_states", "input_x", "input_input")
-}
+func (s *Scene) Input(layer string) *Port { return s.first(layer, MainInputs) }
 
-func (s *Scene) first(layer string, ports ...string) *Port {
+func (s *Scene) first(layer string, ports []string) *Port {
 	for _, port := range ports {
 		if p := s.Find(layer, port); p != nil {
 			return p

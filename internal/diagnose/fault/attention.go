@@ -10,13 +10,6 @@ import (
 	"github.com/goparity/goparity/internal/label"
 )
 
-// attention is a calculation of a changed attention.
-func attention(o *rebuild.Attention, change func(a *op.Attention)) rebuild.Eval {
-	a := *o
-	change(&a.Attention)
-	return a.Eval
-}
-
 // AttentionScale is attention whose scores have another scale.
 func AttentionScale(o *rebuild.Attention) (out List) {
 	hidden := float64(o.Width())
@@ -45,36 +38,36 @@ func AttentionScale(o *rebuild.Attention) (out List) {
 		{"1/√(kv heads·head_dim)", 1 / math.Sqrt(kv*d), 1},
 	} {
 		if math.Abs(s.scale/o.Scale-1) > sameScale {
-			out.add(attention(o, func(a *op.Attention) { a.Scale = s.scale }), s.rank,
+			out.add(with(o, func(a *rebuild.Attention) { a.Scale = s.scale }), s.rank,
 				"the scores are scaled by %s = %.6g and not by %.6g", s.text, s.scale, o.Scale)
 		}
 	}
 	return append(out, o.Out.Searched("the scores are scaled by another number",
 		o.Scale/scaleReach, o.Scale*scaleReach, o.Work, func(x float64) rebuild.Eval {
-			return attention(o, func(a *op.Attention) { a.Scale = x })
+			return with(o, func(a *rebuild.Attention) { a.Scale = x })
 		}))
 }
 
 // ScoreCap is attention without the soft cap of the scores.
 func ScoreCap(o *rebuild.Attention) (out List) {
 	if o.Cap > 0 {
-		out.add(attention(o, func(a *op.Attention) { a.Cap = 0 }), 0, "the soft cap of the scores is missing")
+		out.add(with(o, func(a *rebuild.Attention) { a.Cap = 0 }), 0, "the soft cap of the scores is missing")
 	}
 	return out
 }
 
 // SoftmaxAxis is a softmax over another axis than the keys.
 func SoftmaxAxis(o *rebuild.Attention) (out List) {
-	out.add(attention(o, func(a *op.Attention) { a.Axis = op.OverQueries }), 0,
+	out.add(with(o, func(a *rebuild.Attention) { a.Axis = op.OverQueries }), 0,
 		"the softmax goes over the queries and not over the keys")
-	out.add(attention(o, func(a *op.Attention) { a.Axis = op.OverHeads }), 0,
+	out.add(with(o, func(a *rebuild.Attention) { a.Axis = op.OverHeads }), 0,
 		"the softmax goes over the heads and not over the keys")
 	return out
 }
 
 // Groups is attention whose heads use other heads of k and v.
 func Groups(o *rebuild.Attention) (out List) {
-	one := attention(o, func(a *op.Attention) { a.OneKV = true })
+	one := with(o, func(a *rebuild.Attention) { a.OneKV = true })
 	const first = "all heads use the first kv head"
 	switch {
 	case o.KV < o.Heads && o.KV > 1:
@@ -82,19 +75,19 @@ func Groups(o *rebuild.Attention) (out List) {
 		if o.Tiled {
 			slices.Reverse(ways)
 		}
-		out.add(attention(o, func(a *op.Attention) { a.Tiled = !a.Tiled }), 0,
+		out.add(with(o, func(a *rebuild.Attention) { a.Tiled = !a.Tiled }), 0,
 			"the kv heads are repeated %s and not %s", ways[1], ways[0])
 		out.add(one, 0, first)
 		for roll := 1; roll < o.KV; roll += max(o.KV-2, 1) {
-			out.add(attention(o, func(a *op.Attention) { a.RollKV = roll }), 0,
+			out.add(with(o, func(a *rebuild.Attention) { a.RollKV = roll }), 0,
 				"each group of heads uses the kv head %+d", roll)
 		}
 	case o.KV == o.Heads && o.Heads > 1:
 		out.add(one, 1, first)
 		for kv := 2; kv < o.Heads; kv *= 2 {
 			if o.Heads%kv == 0 {
-				out.add(attention(o, func(a *op.Attention) { a.KV = kv }), 1, "only the first %d kv heads are used", kv)
-				out.add(attention(o, func(a *op.Attention) { a.KV, a.Tiled = kv, true }), 1,
+				out.add(with(o, func(a *rebuild.Attention) { a.KV = kv }), 1, "only the first %d kv heads are used", kv)
+				out.add(with(o, func(a *rebuild.Attention) { a.KV, a.Tiled = kv, true }), 1,
 					"only the first %d kv heads are used, in turn", kv)
 			}
 		}
@@ -109,7 +102,7 @@ func Heads(o *rebuild.Attention) (out List) {
 		return out
 	}
 	add := func(rank int, text string, q, k, v, write op.Order) {
-		out.add(attention(o, func(a *op.Attention) {
+		out.add(with(o, func(a *rebuild.Attention) {
 			a.Q.Order, a.K.Order, a.V.Order, a.Write = q, k, v, write
 		}), rank, "%s", text)
 	}
@@ -129,7 +122,7 @@ func Heads(o *rebuild.Attention) (out List) {
 	}
 	add(0, "the heads of the context are written as [d, heads]", h, h, h, c)
 	for roll := 1; roll < min(o.Heads, maxRoll+1); roll++ {
-		out.add(attention(o, func(a *op.Attention) { a.Roll = roll }), 1, "the heads of the context are moved by %d", roll)
+		out.add(with(o, func(a *rebuild.Attention) { a.Roll = roll }), 1, "the heads of the context are moved by %d", roll)
 	}
 	return out
 }
@@ -147,7 +140,7 @@ func headCounts(o *rebuild.Attention) (out List) {
 			continue
 		}
 		for i, scale := range []float64{1 / math.Sqrt(float64(d)), o.Scale} {
-			out.add(attention(o, func(a *op.Attention) {
+			out.add(with(o, func(a *rebuild.Attention) {
 				a.Heads, a.KV, a.Dim, a.Scale = h, kv, d, scale
 				if 2*len(freqs) == o.Dim && o.Rope.Theta > 0 {
 					a.Rope.Q.Freqs = op.Frequencies(o.Rope.Theta, d)
@@ -162,7 +155,7 @@ func headCounts(o *rebuild.Attention) (out List) {
 // Sinks is attention without the learned sinks.
 func Sinks(o *rebuild.Attention) (out List) {
 	if o.Sinks != nil {
-		out.add(attention(o, func(a *op.Attention) { a.Sinks = nil }), 0,
+		out.add(with(o, func(a *rebuild.Attention) { a.Sinks = nil }), 0,
 			"the learned sinks are left out of the softmax")
 	}
 	return out

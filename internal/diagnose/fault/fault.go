@@ -8,9 +8,7 @@
 //	// NormEps is a norm with another eps than the reference's.
 //	func NormEps(o *rebuild.Norm) (out List) {
 //		for _, eps := range op.Epsilons {
-//			n := *o
-//			n.Eps = eps
-//			out.add(n.Eval, 0, "eps is %g and not %g", eps, o.Eps)
+//			out.add(with(o, func(n *rebuild.Norm) { n.Eps = eps }), 0, "eps is %g and not %g", eps, o.Eps)
 //		}
 //		return out
 //	}
@@ -38,6 +36,19 @@ func (l *List) add(eval rebuild.Eval, rank int, format string, args ...any) *reb
 // guess appends a fault that cannot be predicted.
 func (l *List) guess(id string, rank int, format string, args ...any) {
 	l.add(nil, rank, format, args...).ID = id
+}
+
+// changeable is a pointer to an op.
+type changeable[O any] interface {
+	*O
+	Eval(e *rebuild.Evaluation, rows []int) []float64
+}
+
+// with is the calculation of a changed copy of an op.
+func with[O any, P changeable[O]](o P, change func(P)) rebuild.Eval {
+	c := *o
+	change(&c)
+	return P(&c).Eval
 }
 
 // exchangeID names what it is if one layer has the place of another; "" if they have nothing in

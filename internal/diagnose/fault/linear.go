@@ -14,17 +14,10 @@ import (
 	"github.com/goparity/goparity/internal/label"
 )
 
-// linear is a calculation of a changed layer.
-func linear(o *rebuild.Linear, change func(l *op.Linear)) rebuild.Eval {
-	l := *o
-	change(&l.Linear)
-	return l.Eval
-}
-
 // made is a calculation with a weight that is made when it is needed: it may be large.
 func made(o *rebuild.Linear, weight func() *op.Matrix) rebuild.Eval {
 	return func(e *rebuild.Evaluation, rows []int) []float64 {
-		return linear(o, func(l *op.Linear) { l.W = weight() })(e, rows)
+		return with(o, func(l *rebuild.Linear) { l.W = weight() })(e, rows)
 	}
 }
 
@@ -32,7 +25,7 @@ func made(o *rebuild.Linear, weight func() *op.Matrix) rebuild.Eval {
 func Transposed(o *rebuild.Linear) (out List) {
 	shape := o.W.Shape()
 	if shape[0] == shape[1] {
-		out.add(linear(o, func(l *op.Linear) { l.Conv = !l.Conv }), 0, "W is used where Wᵀ should be: x·W + b")
+		out.add(with(o, func(l *rebuild.Linear) { l.Conv = !l.Conv }), 0, "W is used where Wᵀ should be: x·W + b")
 		return out
 	}
 	turned, err := o.W.Reshape(shape[1], shape[0])
@@ -54,7 +47,7 @@ func Transposed(o *rebuild.Linear) (out List) {
 			return op.MatrixOf(data, shape[0], shape[1])
 		}), 0, "W was transposed in memory, and is read as %s as before", not)
 	}
-	out.add(linear(o, func(l *op.Linear) { l.W, l.Conv = op.NewMatrix(turned), !l.Conv }), 0,
+	out.add(with(o, func(l *rebuild.Linear) { l.W, l.Conv = op.NewMatrix(turned), !l.Conv }), 0,
 		"the memory of W is read as %s and not as %s", is, not)
 	return out
 }
@@ -62,7 +55,7 @@ func Transposed(o *rebuild.Linear) (out List) {
 // BiasMissing is a linear layer without its bias.
 func BiasMissing(o *rebuild.Linear) (out List) {
 	if o.B != nil {
-		out.add(linear(o, func(l *op.Linear) { l.B = nil }), 0, "the bias is missing")
+		out.add(with(o, func(l *rebuild.Linear) { l.B = nil }), 0, "the bias is missing")
 	}
 	return out
 }
@@ -70,7 +63,7 @@ func BiasMissing(o *rebuild.Linear) (out List) {
 // BiasTwice is a linear layer that adds its bias twice.
 func BiasTwice(o *rebuild.Linear) (out List) {
 	if o.B != nil {
-		out.add(linear(o, func(l *op.Linear) { l.Biases = 2 }), 0, "the bias is added twice")
+		out.add(with(o, func(l *rebuild.Linear) { l.Biases = 2 }), 0, "the bias is added twice")
 	}
 	return out
 }
@@ -101,14 +94,14 @@ func OtherLayer(o *rebuild.Linear) (out List) {
 			}
 		}
 		if b := bias(o.Made, key); (b == nil) == (o.B == nil) {
-			out.add(linear(o, func(l *op.Linear) {
+			out.add(with(o, func(l *rebuild.Linear) {
 				if l.W = w; b != nil {
 					l.B = op.ReadAll(b)
 				}
 			}), rank, "the weights are those of %s", m).ID = id
 		}
 		if o.B != nil {
-			out.add(linear(o, func(l *op.Linear) { l.W = w }), rank+1,
+			out.add(with(o, func(l *rebuild.Linear) { l.W = w }), rank+1,
 				"the weights are those of %s, with the right bias", m).ID = id
 		}
 	}
@@ -125,7 +118,7 @@ func Tied(o *rebuild.Linear) (out List) {
 		return key != o.Key && (module.Table.Has(m) || module.Head.Has(m))
 	}) {
 		w := op.NewMatrix(o.Scene().Weights[key])
-		out.add(linear(o, func(l *op.Linear) { l.W = w }), 0, "the weights of the head are those of %s", label.Parent(key))
+		out.add(with(o, func(l *rebuild.Linear) { l.W = w }), 0, "the weights of the head are those of %s", label.Parent(key))
 	}
 	if tied {
 		out.guess("", 0, "the head, which is tied to the embeddings, has other weights")

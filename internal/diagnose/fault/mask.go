@@ -17,7 +17,7 @@ type masks struct {
 func masksOf(o *rebuild.Attention) *masks { return &masks{o: o, Mask: o.Mask} }
 
 func (m *masks) mask(text string, mask *op.Mask) {
-	m.add(attention(m.o, func(a *op.Attention) { a.Mask = mask }), 0, "%s", text)
+	m.add(with(m.o, func(a *rebuild.Attention) { a.Mask = mask }), 0, "%s", text)
 }
 
 // rule appends a mask that allows something else.

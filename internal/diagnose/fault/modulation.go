@@ -40,9 +40,7 @@ var wrongScaleShifts = ways{
 // Modulation is a modulation with another formula, other parts of the projection, or other values.
 func Modulation(o *rebuild.Modulation) (out List) {
 	add := func(id string, rank int, text string, change func(m *rebuild.Modulation)) {
-		m := *o
-		change(&m)
-		out.add(m.Eval, rank, "%s", text).ID = id
+		out.add(with(o, change), rank, "%s", text).ID = id
 	}
 	formulas := wrongScaleShifts
 	if o.Z != nil {

@@ -11,34 +11,27 @@ import (
 	"github.com/goparity/goparity/internal/label"
 )
 
-// norm is a calculation with a changed norm.
-func norm(o *rebuild.Norm, change func(n *op.Norm)) rebuild.Eval {
-	n := *o
-	change(&n.Norm)
-	return n.Eval
-}
-
 // NormEps is a norm with another eps, or with eps in another place.
 func NormEps(o *rebuild.Norm) (out List) {
 	for _, e := range append([]float64{0}, op.Epsilons...) {
 		if e != o.Eps {
-			out.add(norm(o, func(n *op.Norm) { n.Eps = e }), 0, "eps is %g and not %g", e, o.Eps)
+			out.add(with(o, func(n *rebuild.Norm) { n.Eps = e }), 0, "eps is %g and not %g", e, o.Eps)
 		}
 	}
-	out.add(norm(o, func(n *op.Norm) { n.Outside = true }), 1, "eps is added to the root and not below it")
+	out.add(with(o, func(n *rebuild.Norm) { n.Outside = true }), 1, "eps is added to the root and not below it")
 	return append(out, o.Out.Searched(fmt.Sprintf("eps is another number than %g", o.Eps), 1e-13, 100, nil,
-		func(x float64) rebuild.Eval { return norm(o, func(n *op.Norm) { n.Eps = x }) }))
+		func(x float64) rebuild.Eval { return with(o, func(n *rebuild.Norm) { n.Eps = x }) }))
 }
 
 // NormKind is an RMS norm for a layer norm, or the other way round.
 func NormKind(o *rebuild.Norm) (out List) {
-	out.add(norm(o, func(n *op.Norm) { n.Unbiased = true }), 1, "the squares are divided by one less than the width")
+	out.add(with(o, func(n *rebuild.Norm) { n.Unbiased = true }), 1, "the squares are divided by one less than the width")
 	if o.Center {
-		out.add(norm(o, func(n *op.Norm) { n.Center = false }), 0, "an RMS norm in place of a layer norm")
-		out.add(norm(o, func(n *op.Norm) { n.Center, n.Bias = false, nil }), 0,
+		out.add(with(o, func(n *rebuild.Norm) { n.Center = false }), 0, "an RMS norm in place of a layer norm")
+		out.add(with(o, func(n *rebuild.Norm) { n.Center, n.Bias = false, nil }), 0,
 			"an RMS norm without bias in place of a layer norm")
 	} else {
-		out.add(norm(o, func(n *op.Norm) { n.Center = true }), 0, "a layer norm in place of an RMS norm")
+		out.add(with(o, func(n *rebuild.Norm) { n.Center = true }), 0, "a layer norm in place of an RMS norm")
 	}
 	return out
 }
@@ -46,18 +39,18 @@ func NormKind(o *rebuild.Norm) (out List) {
 // NormWeight is a norm with another weight or bias, or without.
 func NormWeight(o *rebuild.Norm) (out List) {
 	if o.Weight != nil {
-		out.add(norm(o, func(n *op.Norm) { n.Weight = nil }), 0, "the weight is missing")
-		out.add(norm(o, func(n *op.Norm) { n.Weight, n.Bias = nil, nil }), 1, "weight and bias are missing")
+		out.add(with(o, func(n *rebuild.Norm) { n.Weight = nil }), 0, "the weight is missing")
+		out.add(with(o, func(n *rebuild.Norm) { n.Weight, n.Bias = nil, nil }), 1, "weight and bias are missing")
 		if o.OnePlus {
-			out.add(norm(o, func(n *op.Norm) { n.OnePlus = false }), 0, "the weight is w and not 1 + w")
+			out.add(with(o, func(n *rebuild.Norm) { n.OnePlus = false }), 0, "the weight is w and not 1 + w")
 		} else {
-			out.add(norm(o, func(n *op.Norm) { n.OnePlus = true }), 0, "the weight is 1 + w and not w")
-			out.add(norm(o, func(n *op.Norm) { *n = n.WithoutOne() }), 0,
+			out.add(with(o, func(n *rebuild.Norm) { n.OnePlus = true }), 0, "the weight is 1 + w and not w")
+			out.add(with(o, func(n *rebuild.Norm) { n.Norm = n.WithoutOne() }), 0,
 				"the weight is w − 1 and not w: it is kept as w − 1, and 1 is not added")
 		}
 	}
 	if o.Bias != nil {
-		out.add(norm(o, func(n *op.Norm) { n.Bias = nil }), 0, "the bias is missing")
+		out.add(with(o, func(n *rebuild.Norm) { n.Bias = nil }), 0, "the bias is missing")
 	}
 	others := weights(o.Made, []int{o.Width}, func(_, m string) bool {
 		return !strings.HasSuffix("."+label.Name(o.Layer), "."+m)
@@ -71,10 +64,10 @@ func NormWeight(o *rebuild.Norm) (out List) {
 		if t := bias(o.Made, key); t != nil && t.Len() == o.Width && b != nil {
 			b = op.ReadAll(t)
 		}
-		out.add(norm(o, func(n *op.Norm) { n.Weight, n.Bias = w, b }), 1, "the weights are those of %s", label.Parent(key))
+		m := label.Parent(key)
+		out.add(with(o, func(n *rebuild.Norm) { n.Weight, n.Bias = w, b }), 1, "the weights are those of %s", m)
 		if o.Bias != nil {
-			out.add(norm(o, func(n *op.Norm) { n.Weight = w }), 1,
-				"the weight is that of %s, with the right bias", label.Parent(key))
+			out.add(with(o, func(n *rebuild.Norm) { n.Weight = w }), 1, "the weight is that of %s, with the right bias", m)
 		}
 	}
 	return out

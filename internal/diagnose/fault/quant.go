@@ -218,7 +218,7 @@ func (q *quantised) parts(only int) rebuild.Parts {
 
 // columns scales each column of in·Wᵀ to fit the candidate.
 func (q *quantised) columns(e *rebuild.Evaluation, rows []int) []float64 {
-	product := linear(q.o, func(l *op.Linear) { l.B = nil })
+	product := with(q.o, func(l *rebuild.Linear) { l.B = nil })
 	some := op.Spread(q.o.Out.Rows, rebuild.SampleRows)
 	fit, out, actual := product(e, some), product(e, rows), q.o.Out.Wrong(some)
 	if fit == nil || out == nil {

@@ -12,7 +12,7 @@ import (
 
 // rotated is a calculation of attention with other rotations.
 func rotated(o *rebuild.Attention, change func(r *op.Rope)) rebuild.Eval {
-	return attention(o, func(a *op.Attention) { change(&a.Rope) })
+	return with(o, func(a *rebuild.Attention) { change(&a.Rope) })
 }
 
 // both is a calculation in which q and k are rotated otherwise.
@@ -131,35 +131,31 @@ func RopeTheta(o *rebuild.Attention) (out List) {
 
 // Angles are cosines and sines of other angles, as a rotary embedding puts them out.
 func Angles(o *rebuild.Angles) (out List) {
-	add := func(id, text string, change func(a *op.Angles)) {
-		a := *o
-		change(&a.Angles)
-		out.add(a.Eval, 0, "%s", text).ID = id
+	add := func(id, text string, change func(a *rebuild.Angles)) {
+		out.add(with(o, change), 0, "%s", text).ID = id
 	}
 	const theta, layout = "rope/theta", "rope/layout"
 	dim := 2 * len(o.Freqs)
 	if o.Plain != nil {
-		add("config/rope_scaling", "the scaling of the frequencies is missing", func(a *op.Angles) { a.Freqs = o.Plain })
+		add("config/rope_scaling", "the scaling of the frequencies is missing", func(a *rebuild.Angles) { a.Freqs = o.Plain })
 		out[0].Rank = -1 // the theta is right
 	}
 	for _, t := range op.Thetas {
-		add(theta, fmt.Sprintf("theta is %g", t), func(a *op.Angles) { a.Freqs = op.Frequencies(t, dim) })
+		add(theta, fmt.Sprintf("theta is %g", t), func(a *rebuild.Angles) { a.Freqs = op.Frequencies(t, dim) })
 	}
 	if o.Double {
-		add(layout, "the angles stand the other way: in pairs, or in halves", func(a *op.Angles) { a.Pairs = !a.Pairs })
+		add(layout, "the angles stand the other way: in pairs, or in halves", func(a *rebuild.Angles) { a.Pairs = !a.Pairs })
 	}
-	add(layout, "cosine and sine are exchanged", func(a *op.Angles) { a.Sine = !a.Sine })
+	add(layout, "cosine and sine are exchanged", func(a *rebuild.Angles) { a.Sine = !a.Sine })
 	for _, by := range []float64{1, -1, 2, -2} {
-		add("rope/offset", fmt.Sprintf("the positions are %+g", by), func(a *op.Angles) { a.Offset = by })
+		add("rope/offset", fmt.Sprintf("the positions are %+g", by), func(a *rebuild.Angles) { a.Offset = by })
 	}
 	for _, f := range []float64{-1, 0.5, 0.25, 0.125, 2, 4, 8} {
-		add(theta, fmt.Sprintf("the positions are multiplied by %g", f), func(a *op.Angles) { a.Step = f })
+		add(theta, fmt.Sprintf("the positions are multiplied by %g", f), func(a *rebuild.Angles) { a.Step = f })
 		out[len(out)-1].Rank = 1
 	}
 	f := o.Out.Searched("theta is another number", leastTheta, mostTheta, nil, func(x float64) rebuild.Eval {
-		a := *o
-		a.Freqs = op.Frequencies(x, dim)
-		return a.Eval
+		return with(o, func(a *rebuild.Angles) { a.Freqs = op.Frequencies(x, dim) })
 	})
 	f.ID = theta
 	return append(out, f)

@@ -32,6 +32,7 @@ var catalogue = []Cause{
 	{ID: "norm/kind", Op: of(fault.NormKind)},
 	{ID: "norm/weight", Op: of(fault.NormWeight)},
 	{ID: "norm/order", Also: []string{"norm/missing"}, Op: of(fault.NormLeftOut)},
+	{ID: "dtype/overflow", Op: of(fault.NormOverflow)},
 	{ID: "activation/missing", Also: append(activations(), "linear/gate-up"), Op: of(fault.Activation)},
 	{ID: "linear/gate-up", Also: append(activations(), "activation/missing"), Op: of(fault.Gating)},
 	{ID: "config/final_logit_softcapping", Op: of(fault.SoftCap)},

@@ -54,6 +54,7 @@ var limits = map[string]string{
 	"fault.explained":     "0.98",
 	"fault.unexplained":   "1e-4",
 	"fault.smallColumn":   "0.2",
+	"fault.halfInfinity":  "65520",
 	"fault.clearNoise":    "5",
 
 	"op.DecodeMax":      "1 << 25",
@@ -101,7 +102,6 @@ var limits = map[string]string{
 	"pattern.largestNoise":   "0.12",
 	"pattern.noiseLeast":     "64",
 	"pattern.alikeRows":      "8",
-	"pattern.halfInfinity":   "65520",
 	"pattern.mayOverflow":    "1e4",
 	"pattern.byChance":       "0.1",
 	"pattern.tellsNothing":   "1e-3",

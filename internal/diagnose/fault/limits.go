@@ -25,15 +25,16 @@ const (
 
 // When numbers are the same, relative to their size.
 const (
-	sameFactor  = 1e-3 // factors that are learned of rounded tensors: within the rounding of float16
-	sameTheta   = 1e-6 // thetas of a config, which are exact
-	sameScale   = 1e-9 // scales, which are calculated
-	sameRow     = 0.1  // first elements of rows of a table, before all are compared
-	knownFactor = 0.02 // a fitted factor of a damaged block and a known one
-	explained   = 0.98 // share of the squared error that a factor must explain
-	unexplained = 1e-4 // share of it that fitted numbers may leave
-	smallColumn = 0.2  // size of a column, of the usual one, below which its noise is measured by that
-	clearNoise  = 5    // noises by which a column is off that is called wrong in a guess
+	sameFactor   = 1e-3  // factors that are learned of rounded tensors: within the rounding of float16
+	sameTheta    = 1e-6  // thetas of a config, which are exact
+	sameScale    = 1e-9  // scales, which are calculated
+	sameRow      = 0.1   // first elements of rows of a table, before all are compared
+	knownFactor  = 0.02  // a fitted factor of a damaged block and a known one
+	explained    = 0.98  // share of the squared error that a factor must explain
+	unexplained  = 1e-4  // share of it that fitted numbers may leave
+	smallColumn  = 0.2   // size of a column, of the usual one, below which its noise is measured by that
+	halfInfinity = 65520 // the number from which float16 rounds to infinity
+	clearNoise   = 5     // noises by which a column is off that is called wrong in a guess
 )
 
 // tiles are the widths of blocks that kernels leave out or mix up, in inputs; fitTiles those whose

@@ -2,8 +2,11 @@ package fault
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/goparity/goparity/internal/diagnose/module"
 	"github.com/goparity/goparity/internal/diagnose/op"
@@ -80,4 +83,43 @@ func NormLeftOut(o *rebuild.Norm) (out List) {
 		f.ID = "norm/missing"
 	}
 	return out
+}
+
+// NormOverflow is a norm in float16: the squares of some rows are too large, their sum becomes infinite,
+// and the row divided by it zero.
+func NormOverflow(o *rebuild.Norm) (out List) {
+	for _, way := range []struct {
+		text string
+		of   func(row []float64) float64
+	}{
+		{"a square", func(row []float64) float64 { return op.MaxAbs(row) * op.MaxAbs(row) }},
+		{"the sum of the squares", func(row []float64) float64 { return floats.Dot(row, row) }},
+		{"the mean of the squares", func(row []float64) float64 { return floats.Dot(row, row) / float64(len(row)) }},
+	} {
+		for _, rounded := range []bool{false, true} {
+			out.add(func(e *rebuild.Evaluation, rows []int) []float64 {
+				x, y := e.Get(o.In, rows), o.Eval(e, rows)
+				for i := 0; i < len(y); i += o.Width {
+					in, f := x[i:i+o.Width], 1.0
+					if way.of(in) >= halfInfinity {
+						f = 0
+					} else if rounded {
+						f = roundedSquares(in)
+					}
+					floats.Scale(f, y[i:i+o.Width])
+				}
+				return y
+			}, -2, "%s overflows float16 in some rows, which become zero", way.text)
+		}
+	}
+	return out
+}
+
+// roundedSquares is by what factor an RMS norm of a row is off if the squares are kept in float16.
+func roundedSquares(row []float64) float64 {
+	kept := floats.Sum(op.Map(row, func(x float64) float64 { return op.Half.Round(x * x) }))
+	if kept == 0 {
+		return 1
+	}
+	return math.Sqrt(floats.Dot(row, row) / kept)
 }

@@ -6,7 +6,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/goparity/goparity/internal/diagnose"
-	"github.com/goparity/goparity/internal/diagnose/module"
 	"github.com/goparity/goparity/internal/diagnose/op"
 	"github.com/goparity/goparity/tensor"
 )
@@ -98,7 +97,6 @@ func Overflow(p *Pair) (out []diagnose.Prediction) {
 					"%d elements are beyond %g, the largest number of %s, and became infinite", n, t.Limit, t.Name))
 		}
 	}
-	out = append(out, p.overflowingNorm()...)
 	isInf := func(x float64) bool { return math.IsInf(x, 0) }
 	if n := op.Count(p.Actual, isInf); n > 0 && op.Count(p.Right, isInf) == 0 {
 		out = append(out, guess(id, -2, "%d of %d elements are infinite, and none in the reference, whose largest is %.4g",
@@ -124,59 +122,6 @@ func (p *Pair) beyond(limit float64) int {
 
 func (p *Pair) clipped(limit float64) []float64 {
 	return op.Map(p.Right, func(x float64) float64 { return op.Clip(x, limit) })
-}
-
-// overflowingNorm: the squares of a row are too large for float16, their sum becomes infinite, and
-// the row divided by it zero.
-func (p *Pair) overflowingNorm() (out []diagnose.Prediction) {
-	in := p.Input(p.Target.Layer)
-	if in == nil || !p.Target.IsOutput() || !module.IsNorm(p.Target.Layer) {
-		return nil
-	}
-	x := p.read(p.ActualTensor(in))
-	if len(x) != len(p.Right) {
-		return nil
-	}
-	for _, way := range []struct {
-		text string
-		of   func(row []float64) float64
-	}{
-		{"a square", func(row []float64) float64 { return op.MaxAbs(row) * op.MaxAbs(row) }},
-		{"the sum of the squares", func(row []float64) float64 { return floats.Dot(row, row) }},
-		{"the mean of the squares", func(row []float64) float64 { return floats.Dot(row, row) / float64(len(row)) }},
-	} {
-		for _, rounded := range []bool{false, true} {
-			n := 0
-			zeroed := p.perRow(func(i int, dst []float64) {
-				in, f := p.row(x, i), 1.0
-				if way.of(in) >= halfInfinity {
-					n++
-					return
-				}
-				if rounded {
-					f = roundedSquares(in)
-				}
-				floats.ScaleTo(dst, f, p.row(p.Right, i))
-			})
-			if n > 0 {
-				out = append(out, p.says("dtype/overflow", zeroed, 0, -3,
-					"%s overflows float16 in %d of %d rows, which become zero", way.text, n, len(p.rows)))
-			}
-		}
-	}
-	return out
-}
-
-// roundedSquares is by what factor an RMS norm of a row is off if the squares are kept in float16.
-func roundedSquares(row []float64) float64 {
-	kept := 0.0
-	for _, x := range row {
-		kept += op.Half.Round(x * x)
-	}
-	if kept == 0 {
-		return 1
-	}
-	return math.Sqrt(floats.Dot(row, row) / kept)
 }
 
 // NaN is where the first NaN came from.

@@ -33,16 +33,15 @@ const (
 
 // What chance and rounding do.
 const (
-	deviations   = 4     // standard deviations that chance is allowed
-	noiseBias    = 0.02  // correlation with the values that noise is allowed besides
-	ofElement    = 8     // roundings that an element is off: a product errs by a few of its largest terms
-	ofTensor     = 4     // roundings that a tensor is off
-	largestNoise = 0.12  // the relative error from which noise is no rounding
-	noiseLeast   = 64    // elements of noise, at least
-	alikeRows    = 8     // ratio of the errors of two rows up to which they are alike
-	halfInfinity = 65520 // the number from which float16 rounds to infinity
-	mayOverflow  = 1e4   // the size of numbers from which a NaN may come of infinities
-	byChance     = 0.1   // distance of sorted numbers of one distribution, times √n
+	deviations   = 4    // standard deviations that chance is allowed
+	noiseBias    = 0.02 // correlation with the values that noise is allowed besides
+	ofElement    = 8    // roundings that an element is off: a product errs by a few of its largest terms
+	ofTensor     = 4    // roundings that a tensor is off
+	largestNoise = 0.12 // the relative error from which noise is no rounding
+	noiseLeast   = 64   // elements of noise, at least
+	alikeRows    = 8    // ratio of the errors of two rows up to which they are alike
+	mayOverflow  = 1e4  // the size of numbers from which a NaN may come of infinities
+	byChance     = 0.1  // distance of sorted numbers of one distribution, times √n
 )
 
 // noiseSizes are types by the relative error from which noise may be their rounding.

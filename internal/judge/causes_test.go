@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge"
@@ -105,4 +106,46 @@ func TestTrials(t *testing.T) {
 	assert.ErrorContains(t, err, `no output "output_7" that both sides recorded: the golden has output`)
 	_, err = c.Trials("nothing", "")
 	assert.ErrorContains(t, err, "the golden has no layer")
+}
+
+// ALBERT runs one layer three times; the candidates are torch with an edited copy of its code,
+// wrong in one of these calls (internal/engine/testdata/tiny_albert.py made the model;
+// TestLiveSharedLayers makes such candidates live).
+func TestSharedLayers(t *testing.T) {
+	dir := filepath.Join("testdata", "albert")
+	weights, err := checkpoint.Open(filepath.Join(dir, "model"))
+	require.NoError(t, err)
+	defer weights.Close()
+	config, err := checkpoint.ReadConfig(filepath.Join(dir, "model", "config.json"))
+	require.NoError(t, err)
+	evidence := func() (diagnose.Weights, diagnose.Config, error) { return weights.Tensors, config, nil }
+	const shared = "model.encoder.albert_layer_groups.0.albert_layers.0"
+	for _, c := range []struct{ candidate, kind, layer, after, before, cause, reason string }{
+		{"transposed", "local", ".attention.query(2)", "", "", "linear/transposed", "the weight belongs to all calls"},
+		{"scale", "between", ".attention(2)", ".attention.value(2)", ".attention.dense(2)", "attention/scale", "q, k and v of the same call"},
+		{"residual", "between", "(3)", ".ffn_output(3)", ".full_layer_layer_norm(3)", "residual/missing", "the call around it"},
+	} {
+		open := func(name string) *dump.Run {
+			r, err := dump.Open(filepath.Join(dir, name), dump.Options{})
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, r.Close()) })
+			return r
+		}
+		cmp, err := judge.Compare(t.Context(), []judge.Case{{Name: "run", Golden: open("ref"), Actual: open(c.candidate)}},
+			judge.Options{Diagnosis: judge.Diagnosis{Evidence: evidence}})
+		require.NoError(t, err)
+		r := cmp.Report(c.candidate, true)
+		require.NotNil(t, r.FirstDivergence, c.reason)
+		name := func(layer string) string {
+			if layer == "" {
+				return ""
+			}
+			return shared + layer
+		}
+		assert.Equal(t, [4]string{c.kind, name(c.layer), name(c.after), name(c.before)},
+			[4]string{r.Kind, r.FirstDivergence.Layer, r.FirstDivergence.After, r.FirstDivergence.Before}, c.reason)
+		require.NotEmpty(t, r.Causes, c.reason)
+		assert.Equal(t, [2]any{c.cause, true}, [2]any{r.Causes[0].ID, r.Causes[0].Proven}, c.reason)
+		assert.Equal(t, name(c.layer), r.Causes[0].Layer, c.reason)
+	}
 }

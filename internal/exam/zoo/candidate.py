@@ -57,7 +57,7 @@ class Candidate:
     # planting
 
     def wrap(self, label, after):
-        """after(output, *inputs) gives the output instead."""
+        """The output of a layer is after(output, *inputs) instead."""
         self.wraps[label].append(after)
 
     def option(self, label, name, default=None):

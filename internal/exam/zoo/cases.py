@@ -25,7 +25,7 @@ class Case:
     config: dict = dataclasses.field(default_factory=dict)
     said: dict = dataclasses.field(default_factory=dict)  # what only config.json says
     prepare: typing.Callable = None  # changes the reference's weights
-    style: tuple = ()  # what the candidate does otherwise, and rightly
+    style: tuple = ()  # what the candidate does in another way that is right, too
     drop: tuple = ()  # patterns of records that the candidate lacks
     drop_reference: tuple = ()
     second: str = None  # where a second bug is, and which
@@ -93,7 +93,7 @@ def large_values(label, factor):
 
 
 def quantised(bits, group):
-    """All matrices of the blocks hold exactly what a quantised checkpoint would give."""
+    """All matrices of the blocks hold exactly what a quantised checkpoint holds."""
 
     def prepare(model, c):
         for name, p in model.named_parameters():
@@ -107,7 +107,7 @@ def quantisation(bits, group):
     return {"quantization_config": {"quant_method": "gptq", "bits": bits, "group_size": group, "sym": True}}
 
 
-# What candidates do otherwise, and rightly
+# What candidates do in another way that is right, too
 
 
 def style(**options):
@@ -1351,7 +1351,7 @@ def both(first, second):
 
 
 def pairs():
-    """Two bugs: the first is the answer, the second stands beside it."""
+    """Two bugs: the first is the answer, the second is planted as well."""
     C = Case
 
     def case(name, family, a, b, seed, **more):

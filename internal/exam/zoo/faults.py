@@ -1,4 +1,4 @@
-"""What can be wrong in a port: each function gives a Bug, which plants itself in a candidate and knows the honest answer.
+"""What can be wrong in a port: each function returns a Bug, which plants itself in a candidate and knows the honest answer.
 
 The kind and the place follow from how the fault is planted, never from running parity: a wrong function of one leaf is local to it;
 wrong code between recorded layers is between, its place the innermost container, and the child that gets the wrong tensor is as

@@ -5,6 +5,7 @@ import collections
 import concurrent.futures
 import itertools
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -172,7 +173,7 @@ def inputs_of(case, c):
 
 
 def write(case, root):
-    """One case in a folder of its own, its weights beside; returns the doubts."""
+    """Writes a case to a folder of its own and its weights to one next to it; returns the doubts and the audit."""
     c = models.config(case.family, case.layers, **case.config)
     if case.family == "dit":
         case.seq = (c["sample_size"] // c["patch_size"]) ** 2
@@ -285,7 +286,7 @@ def main():
         for c in chosen:
             print(c.name, *([c.bug.cause, c.bug.kind, c.bug.layer] if c.bug else ["clean"]))
         return
-    with concurrent.futures.ProcessPoolExecutor() as pool:
+    with concurrent.futures.ProcessPoolExecutor(min(4, os.cpu_count() or 1)) as pool:  # torch takes 500 MB a process
         lines = pool.map(generate, [c.name for c in chosen], itertools.repeat(args.folder), itertools.repeat(args.vary))
         for line in lines:
             print(line, flush=True)

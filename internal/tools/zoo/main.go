@@ -1,5 +1,5 @@
 // Command zoo judges parity compare by a folder of recorded cases whose answers are known. Every
-// case is compared twice: its two dumps alone, and with everything that a user may give besides.
+// case is compared twice: its two dumps alone, and with everything else that a user may have.
 //
 //	zoo [-strict] [-score FILE [-update]] [-parity FILE] [-match REGEXP] DIR
 //

@@ -97,7 +97,7 @@ func (t truth) ofSecond(c cause) bool {
 }
 
 // said is the place, the first cause and all proven ones, which have a mark. The guesses after the
-// first are left out: their order hangs on the last digits, which each processor rounds otherwise.
+// first are left out: their order depends on the last digits, which differ between processors.
 func (r report) said() string {
 	out := []string{place(r.Verdict, r.Kind, r.First.Layer)}
 	for i, c := range r.Causes {

@@ -2,9 +2,12 @@ package compare
 
 import (
 	"cmp"
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
+
+	"github.com/goparity/goparity/tensor"
 )
 
 // Criteria is what a pair must fulfil: all of its limits, by criterion.
@@ -78,4 +81,106 @@ func (c Criteria) complete() Criteria {
 		}
 	}
 	return out
+}
+
+// Violation is one criterion that does not hold.
+type Violation struct {
+	// Criterion is the key of the criterion; "within" for Atol and Rtol; "row_cosine" and
+	// "row_noise" where the worst row does not keep the limit; "non_finite", which is judged
+	// whatever was asked.
+	Criterion string
+	Got, Want float64 // the figure and its limit; a count and 0 for within, top_k (rows) and non_finite
+	Text      string  // one line for people
+}
+
+// Verdict is the judgement of one pair.
+type Verdict struct {
+	Pass       bool // all criteria hold; an empty tensor passes (Result.N = 0), the caller decides what that is worth
+	Result     Result
+	Tolerance  Tolerance // by which Result counts mismatches: that of Atol and Rtol, or zero if they are not asked for
+	Violations []Violation
+}
+
+// Judge compares two tensors and applies the criteria. ref64 is the float64 golden that Noise
+// needs, nil otherwise.
+//
+// NaN and infinities: a pair that is not finite and does not match (see [Tensors]) fails whatever
+// the criteria are.
+//
+// Errors: [*MisuseError], [*ShapeError], [*FaultError].
+func (c Criteria) Judge(golden, actual, ref64 *tensor.Tensor) (v Verdict, err error) {
+	if err := c.Validate(); err != nil {
+		return Verdict{}, err
+	}
+	v.Tolerance, _ = c.Tolerance()
+	if v.Result, err = Tensors(golden, actual, v.Tolerance); err != nil {
+		return Verdict{}, err
+	}
+	p := Pair{Result: v.Result, Counted: v.Tolerance, Asked: v.Tolerance, Exact: exact(golden, actual),
+		Golden: golden, Actual: actual, Ref64: ref64}
+	err = guard(func() (err error) {
+		v.Violations, _, err = c.weigh(p)
+		return err
+	}, golden, actual, ref64)
+	if err != nil {
+		return Verdict{}, err
+	}
+	v.Pass = len(v.Violations) == 0
+	return v, nil
+}
+
+// Recall judges a pair of which only the result is left, whose mismatches were counted by another
+// tolerance; exact says that neither side had floats. What the figures do not decide is in open,
+// one sentence each.
+//
+// Errors: [*MisuseError].
+func (c Criteria) Recall(r Result, counted Tolerance, exact bool) (broken []Violation, open []string, err error) {
+	if err := c.Validate(); err != nil {
+		return nil, nil, err
+	}
+	asked, _ := c.Tolerance()
+	return c.weigh(Pair{Result: r, Counted: counted, Asked: asked, Exact: exact})
+}
+
+func (c Criteria) weigh(p Pair) (broken []Violation, open []string, err error) {
+	if p.Result.N == 0 {
+		return nil, nil, nil
+	}
+	if p.Result.BadNonFinite > 0 {
+		broken = append(broken, nonFinite(p.Result, p.Asked))
+	}
+	for k, limit := range c.complete().All() {
+		switch {
+		case k.Switch():
+			continue
+		case p.Golden == nil && !k.Recorded:
+			open = append(open, k.Key+" needs the tensors")
+			continue
+		}
+		figures, err := k.Figures(p, limit)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, f := range figures {
+			switch {
+			case k.keeps(f.Value, limit):
+			case f.Bound:
+				open = append(open, f.Text)
+			default:
+				broken = append(broken, k.violation(f, limit))
+			}
+		}
+	}
+	return broken, open, nil
+}
+
+// nonFinite says which pairs with a NaN or an infinity do not match.
+func nonFinite(r Result, tol Tolerance) Violation {
+	hint := ""
+	if r.NaNGolden > 0 && r.NaNActual > 0 && !tol.EqualNaN {
+		hint = "; NaN does not match NaN without EqualNaN"
+	}
+	return Violation{Criterion: "non_finite", Got: float64(r.BadNonFinite), Text: fmt.Sprintf(
+		"%d of %d elements are NaN or infinite and do not match (NaN: golden %d, actual %d; Inf: golden %d, actual %d)%s",
+		r.BadNonFinite, r.N, r.NaNGolden, r.NaNActual, r.InfGolden, r.InfActual, hint)}
 }

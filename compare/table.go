@@ -34,7 +34,8 @@ var (
 		Rule: "‖a − g‖ / ‖g‖ ≤ rel_l2 for the tensor, and for the worst row where row_rel_l2 is not given",
 		Best: 0, Worst: vast, Example: 1e-4, Recorded: true,
 		Figures: func(p Pair, _ float64) ([]Figure, error) { return []Figure{{Value: p.Result.RelL2}}, nil }}
-	RowRelL2 = &Criterion{Key: "row_rel_l2", JSON: "row_rel_l2", Method: "RelL2", Short: "row", Name: "relative L2 of the worst row",
+	RowRelL2 = &Criterion{Key: "row_rel_l2", JSON: "row_rel_l2", Method: "RelL2", Short: "row",
+		Name: "relative L2 of the worst row",
 		Rule: "‖a − g‖ / ‖g‖ ≤ row_rel_l2 for the worst row",
 		Best: 0, Worst: vast, Example: 1e-4, Recorded: true,
 		Figures: func(p Pair, _ float64) ([]Figure, error) {
@@ -60,7 +61,8 @@ var (
 		Rule: "steps of the candidate's dtype between g and a ≤ ulp for every element", Best: 0, Worst: 0x1p63, Example: 4,
 		Figures: func(p Pair, _ float64) ([]Figure, error) {
 			u := ulps(p.Golden, p.Actual)
-			return []Figure{{Value: u.Max, Text: fmt.Sprintf("largest distance in %s (element %d)", p.Actual.DType(), u.MaxIndex)}}, nil
+			text := fmt.Sprintf("largest distance in %s (element %d)", p.Actual.DType(), u.MaxIndex)
+			return []Figure{{Value: u.Max, Text: text}}, nil
 		}}
 
 	// SNR asks for 20·log10(‖g‖/‖a−g‖).
@@ -87,8 +89,8 @@ var (
 	// a float64 golden, of the tensor and in the worst row, where ‖g−g64‖ counts as f times its RMS
 	// over the rows at least (f as in [Row]).
 	Noise = &Criterion{Key: "noise", JSON: "noise", Method: "Noise", Short: "noise", Name: noiseName,
-		Rule: "‖a − g64‖ / ‖g − g64‖ ≤ noise for the tensor and the worst row, g64 the float64 golden", Best: 0, Worst: vast, Example: 3,
-		Figures: noises}
+		Rule: "‖a − g64‖ / ‖g − g64‖ ≤ noise for the tensor and the worst row, g64 the float64 golden",
+		Best: 0, Worst: vast, Example: 3, Figures: noises}
 
 	// EqualNaN asks for nothing by itself: where it is 1, NaN matches NaN for all criteria.
 	EqualNaN = &Criterion{Key: "equal_nan", JSON: "equal_nan", Method: "EqualNaN", Short: "equal NaN", Name: "NaN matches NaN",
@@ -106,7 +108,8 @@ func cosines(p Pair, _ float64) ([]Figure, error) {
 	if p.Golden == nil {
 		// 1 − cosine of any row, weighted as it is here, is at most 2·RelL2² of the worst.
 		row := p.Result.WorstRow.RelL2
-		return []Figure{whole, {Key: "row_cosine", Value: 1 - 2*row*row, Bound: true, Text: "the cosine of the worst row is not among the figures"}}, nil
+		return []Figure{whole, {Key: "row_cosine", Value: 1 - 2*row*row, Bound: true,
+			Text: "the cosine of the worst row is not among the figures"}}, nil
 	}
 	row, distance := worstCosine(p.Golden, p.Actual, p.Result)
 	return []Figure{whole, {Key: "row_cosine", Value: 1 - distance, Text: inRow("cosine", row)}}, nil

@@ -39,7 +39,8 @@ func newReport() *cobra.Command {
 		Short: "show a report.json: text, picture, HTML; judge it by other tolerances; compare it with an earlier one",
 		Long: "report reads what parity compare --json, parity verify or go test with PARITY_OUT wrote, and needs nothing else.\n\n" +
 			"With " + strings.Join(anew, ", ") + " or --max-abs the figures are judged anew, by these criteria alone. A row of\n" +
-			"which the figures do not tell is an error and said so (exit code 3). What needs the tensors cannot be judged here: " + strings.Join(tensors, ", ") + ".\n\n" +
+			"which the figures do not tell is an error and said so (exit code 3). What needs the tensors cannot be judged here: " +
+			strings.Join(tensors, ", ") + ".\n\n" +
 			"With --baseline the exit code is 1 if something got worse or is not judged any more, and 0 otherwise, whatever fails in both.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

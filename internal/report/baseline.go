@@ -28,19 +28,23 @@ const (
 	New    Class = "new"    // was not judged, and is
 )
 
-// Bad reports whether the change should stop somebody: a row that is no longer compared may hide what became wrong.
+// Bad reports whether the change should stop somebody: a row that is no longer compared may hide
+// what became wrong.
 func (c Class) Bad() bool { return c == Worse || c == Gone }
 
-// What counts as a change of the worst row's relative L2: a factor, above so many units of rounding of the candidate's type.
+// What counts as a change of the worst row's relative L2: a factor, above so many units of rounding
+// of the candidate's type.
 const (
 	changeFactor = 2
 	changeUnits  = 8
 )
 
-// Changes compares the judged rows of two reports, bad ones first, then in the order of the later report.
+// Changes compares the judged rows of two reports, bad ones first, then in the order of the later
+// report.
 //
-// A row is worse if it passed and does not any more, or if its worst row's relative L2 is more than twice the old one and more than 8 units of rounding
-// (2^−24 each for float32); better the other way round. Rows are joined by case, step, layer and port.
+// A row is worse if it passed and does not any more, or if its worst row's relative L2 is more than
+// twice the old one and more than 8 units of rounding (2^−24 each for float32); better the other
+// way round. Rows are joined by case, step, layer and port.
 func Changes(old, now *Report) []Change {
 	type key struct{ caseName, step, layer, port string }
 	keyOf := func(l *Layer) key { return key{l.Case, l.Step, l.Layer, l.Port} }

@@ -27,7 +27,8 @@ func (c Cause) Word() string {
 	return "guess"
 }
 
-// Evidence says in figures what speaks for the cause. A pattern without a prediction has one figure only.
+// Evidence says in figures what speaks for the cause. A pattern without a prediction has one figure
+// only.
 func (c Cause) Evidence() string {
 	switch {
 	case !math.IsNaN(float64(c.Fit)):

@@ -6,7 +6,8 @@ import (
 	"unicode"
 )
 
-// Component is the part of a model that a layer belongs to, by its name: statistics are given and points are coloured by it.
+// Component is the part of a model that a layer belongs to, by its name: statistics are given and
+// points are coloured by it.
 type Component string
 
 // The components, in the order in which they are listed.
@@ -35,8 +36,8 @@ var words = []struct {
 	{Head, nil, []string{"head", "classifier", "pooler", "score", "logits", "unembed"}},
 }
 
-// ComponentOf is the component of a layer. The element nearest to the end of its name that says one decides: "layers.0.self_attn.q_norm" is a norm,
-// "layer.3.attention.output.dense" attention.
+// ComponentOf is the component of a layer. The element nearest to the end of its name that says one
+// decides: "layers.0.self_attn.q_norm" is a norm, "layer.3.attention.output.dense" attention.
 func ComponentOf(layer string) Component {
 	layer, _, _ = strings.Cut(layer, "(") // a repeated call
 	elements := strings.Split(layer, ".")

@@ -23,7 +23,8 @@ func (l *Layer) In(mode Mode) *Metrics {
 	return l.Standard
 }
 
-// Point is one output of a model along its depth, or, of an injected run, an input as it had been computed before it was replaced.
+// Point is one output of a model along its depth, or, of an injected run, an input as it had been
+// computed before it was replaced.
 type Point struct {
 	Layer, Port string
 	Name        string // for people: the layer, with the port where it is not "output"
@@ -33,7 +34,8 @@ type Point struct {
 	First       *Layer   // the row of the first divergence if it is here, or an input that makes no point and comes next before this one
 }
 
-// Depth lists the points of a report in the order in which the golden ran them. Rows without figures make none.
+// Depth lists the points of a report in the order in which the golden ran them. Rows without
+// figures make none.
 func Depth(r *Report) []Point {
 	type key struct{ layer, port string }
 	at := map[key]int{}
@@ -91,7 +93,8 @@ func (p *Point) Worst(mode Mode) *Layer {
 	return worst
 }
 
-// error is the mean squared error; +Inf if a NaN or an infinity has no match, or if it is no error at all.
+// error is the mean squared error; +Inf if a NaN or an infinity has no match, or if it is no error
+// at all.
 func (m *Metrics) error() float64 {
 	if m.BadNonFinite > 0 || !(m.MSE >= 0) {
 		return math.Inf(1)
@@ -99,8 +102,8 @@ func (m *Metrics) error() float64 {
 	return float64(m.MSE)
 }
 
-// Error is the mean squared error of the worst row of a point in a mode, +Inf if a NaN or an infinity of it has no match; ok is
-// false if the point was not compared in that mode.
+// Error is the mean squared error of the worst row of a point in a mode, +Inf if a NaN or an
+// infinity of it has no match; ok is false if the point was not compared in that mode.
 func (p *Point) Error(mode Mode) (mse float64, ok bool) {
 	l := p.Worst(mode)
 	if l == nil {
@@ -109,7 +112,8 @@ func (p *Point) Error(mode Mode) (mse float64, ok bool) {
 	return l.In(mode).error(), true
 }
 
-// Statistics are over mean squared errors. Infinite ones are counted, and are part of the maximum, mean and median.
+// Statistics are over mean squared errors. Infinite ones are counted, and are part of the maximum,
+// mean and median.
 type Statistics struct {
 	Layers                 int     // different ones
 	N, Zero, Infinite      int     // outputs

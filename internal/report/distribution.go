@@ -6,7 +6,8 @@ import (
 	"github.com/goparity/goparity/compare"
 )
 
-// Rows is the relative L2 of each row of a tensor (as row_rel_l2 has it), in at most 256 bins of neighbours; of a bin the worst counts.
+// Rows is the relative L2 of each row of a tensor (as row_rel_l2 has it), in at most 256 bins of
+// neighbours; of a bin the worst counts.
 type Rows struct {
 	N     int     `json:"n"`      // rows; bin i has the rows from ⌈i·N/bins⌉ on
 	RelL2 []Float `json:"rel_l2"` // by bin; Infinity where a NaN or an infinity has no match
@@ -33,7 +34,8 @@ func RowsOf(lines []compare.Line) *Rows {
 	return r
 }
 
-// Histogram counts the finite pairs of a tensor by |a − g|: Counts[i] of them have 10^(Exponent+i) ≤ |a − g| < 10^(Exponent+i+1).
+// Histogram counts the finite pairs of a tensor by |a − g|: Counts[i] of them have 10^(Exponent+i)
+// ≤ |a − g| < 10^(Exponent+i+1).
 type Histogram struct {
 	Equal    int   `json:"equal"` // a = g
 	Exponent int   `json:"exponent"`

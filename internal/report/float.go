@@ -6,9 +6,9 @@ import (
 	"math"
 )
 
-// Float is a float64 that JSON can hold whatever it is. A finite value is a JSON number with all its digits;
-// NaN and the infinities are the strings "NaN", "Infinity" and "-Infinity", which Python's float() and
-// JavaScript's Number() read.
+// Float is a float64 that JSON can hold whatever it is. A finite value is a JSON number with all
+// its digits; NaN and the infinities are the strings "NaN", "Infinity" and "-Infinity", which
+// Python's float() and JavaScript's Number() read.
 type Float float64
 
 // MarshalJSON writes f as a number, or as one of the three strings.
@@ -25,7 +25,8 @@ func (f Float) MarshalJSON() ([]byte, error) {
 	return json.Marshal(v)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes; any other string is an error that quotes it. Null leaves f as it is.
+// UnmarshalJSON reads what MarshalJSON writes; any other string is an error that quotes it. Null
+// leaves f as it is.
 func (f *Float) UnmarshalJSON(data []byte) error {
 	switch string(data) {
 	case "null":

@@ -147,7 +147,8 @@ func (s Summary) counts() string {
 	return strings.Join(parts, ", ")
 }
 
-// String is the source in one line: "replayed run of 2026-11-21, max 26.7.0, cpu, float32; golden torch 2.15.0, cpu, float32".
+// String is the source in one line: "replayed run of 2026-11-21, max 26.7.0, cpu, float32; golden
+// torch 2.15.0, cpu, float32".
 func (s Source) String() string {
 	actual := "replayed run"
 	if s.Live {

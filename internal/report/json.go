@@ -32,8 +32,8 @@ func Write(w io.Writer, r *Report) error {
 	return err
 }
 
-// Read reads what Write wrote. Unknown fields are skipped: later versions may add some.
-// Another schema, an unknown verdict or status, and a report that contradicts itself (a pass that compared
+// Read reads what Write wrote. Unknown fields are skipped: later versions may add some. Another
+// schema, an unknown verdict or status, and a report that contradicts itself (a pass that compared
 // nothing, or that has a failing row) are errors that name the place.
 func Read(r io.Reader) (*Report, error) {
 	read := &counter{Reader: r}

@@ -7,16 +7,17 @@ import (
 	"strings"
 )
 
-// The limits of GitHub's pages: a step summary of more than 1 MiB is not shown at all, and of the annotations of one
-// step ten are kept.
+// The limits of GitHub's pages: a step summary of more than 1 MiB is not shown at all, and of the
+// annotations of one step ten are kept.
 const (
 	maxSummaryRows = 50
 	maxSummaryCell = 300
 	maxAnnotations = 10
 )
 
-// Markdown writes a summary for GITHUB_STEP_SUMMARY: the verdict, the place, causes and up to 50 rows, the failing
-// ones in execution order or else the worst. It stays far below 1 MiB whatever the names are: long ones are cut.
+// Markdown writes a summary for GITHUB_STEP_SUMMARY: the verdict, the place, causes and up to 50
+// rows, the failing ones in execution order or else the worst. It stays far below 1 MiB whatever
+// the names are: long ones are cut.
 func Markdown(w io.Writer, r *Report) error {
 	if err := r.check(); err != nil {
 		return err
@@ -76,14 +77,15 @@ func mdText(s string) string {
 	return b.String()
 }
 
-// mdCode writes s as code that may stand in a table. A backtick cannot be escaped there, so it becomes an apostrophe.
+// mdCode writes s as code that may stand in a table. A backtick cannot be escaped there, so it
+// becomes an apostrophe.
 func mdCode(s string) string {
 	s = strings.ReplaceAll(shorten(Clean(s), maxSummaryCell), "`", "'")
 	return "`" + strings.ReplaceAll(s, "|", `\|`) + "`"
 }
 
-// Annotations writes GitHub workflow commands, one error line each for the first divergence and the rows that fail by
-// themselves, at most ten. A run that passes has none.
+// Annotations writes GitHub workflow commands, one error line each for the first divergence and the
+// rows that fail by themselves, at most ten. A run that passes has none.
 func Annotations(w io.Writer, r *Report) error {
 	if err := r.check(); err != nil {
 		return err

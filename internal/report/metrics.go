@@ -6,8 +6,9 @@ import (
 	"github.com/goparity/goparity/compare"
 )
 
-// Metrics are the figures of one pair, golden g and actual a. Maxima and sums run over the n_finite pairs in which
-// both are finite, the others are counted. An index is per axis ([] for a scalar), null if there is none.
+// Metrics are the figures of one pair, golden g and actual a. Maxima and sums run over the n_finite
+// pairs in which both are finite, the others are counted. An index is per axis ([] for a scalar),
+// null if there is none.
 type Metrics struct {
 	N            int `json:"n"`              // elements compared
 	Finite       int `json:"n_finite"`       // pairs of two finite values
@@ -43,7 +44,8 @@ type Metrics struct {
 	InfActual int `json:"inf_actual"`
 }
 
-// MetricsOf is r as the report has it, for tensors of the given shape: element numbers become indices per axis.
+// MetricsOf is r as the report has it, for tensors of the given shape: element numbers become
+// indices per axis.
 func MetricsOf(r compare.Result, shape []int) *Metrics {
 	return &Metrics{
 		N: r.N, Finite: r.Finite, Mismatches: r.Mismatches, BadNonFinite: r.BadNonFinite,
@@ -68,14 +70,17 @@ func (m *Metrics) result() compare.Result {
 		}
 		return 0
 	}
+	extreme := func(v Float, index []int, g, a Float) compare.Extreme {
+		return compare.Extreme{Value: float64(v), Index: place(index), Golden: float64(g), Actual: float64(a)}
+	}
 	row := -1
 	if m.RowIndex != nil {
 		row = *m.RowIndex
 	}
 	return compare.Result{
 		N: m.N, Finite: m.Finite, Mismatches: m.Mismatches, BadNonFinite: m.BadNonFinite, FirstMismatch: place(m.FirstMismatchIndex),
-		MaxAbs: compare.Extreme{Value: float64(m.MaxAbs), Index: place(m.MaxAbsIndex), Golden: float64(m.MaxAbsGolden), Actual: float64(m.MaxAbsActual)},
-		MaxRel: compare.Extreme{Value: float64(m.MaxRel), Index: place(m.MaxRelIndex), Golden: float64(m.MaxRelGolden), Actual: float64(m.MaxRelActual)},
+		MaxAbs: extreme(m.MaxAbs, m.MaxAbsIndex, m.MaxAbsGolden, m.MaxAbsActual),
+		MaxRel: extreme(m.MaxRel, m.MaxRelIndex, m.MaxRelGolden, m.MaxRelActual),
 		MSE:    float64(m.MSE), RelL2: float64(m.RelL2), SNR: float64(m.SNR), CosineDistance: float64(m.CosineDistance),
 		WorstRow:  compare.Row{Index: row, RelL2: float64(m.RowRelL2), MaxAbs: float64(m.RowMaxAbs)},
 		NaNGolden: m.NaNGolden, NaNActual: m.NaNActual, InfGolden: m.InfGolden, InfActual: m.InfActual,

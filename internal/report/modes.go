@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Modes writes a summary that compares the two modes: for each layer that is wrong in one of them, how far off it is in both, and whether it is wrong on golden inputs too.
+// Modes writes a summary that compares the two modes: for each layer that is wrong in one of them,
+// how far off it is in both, and whether it is wrong on golden inputs too.
 func Modes(w io.Writer, r *Report) error {
 	if err := r.check(); err != nil {
 		return err

@@ -49,7 +49,8 @@ func (p *printer) linef(format string, args ...any) {
 	p.WriteByte('\n')
 }
 
-// prose writes text wrapped at the width: lead before its first line, and its other lines below the text.
+// prose writes text wrapped at the width: lead before its first line, and its other lines below the
+// text.
 func (p *printer) prose(indent, lead, text string) {
 	hang := indent + strings.Repeat(" ", width(lead))
 	for i, line := range wrap(Clean(text), max(p.opt.Width-width(hang), 30)) {
@@ -71,7 +72,8 @@ func (p *printer) section(title string) {
 	p.linef("%s:", title)
 }
 
-// shown is how many of n entries to show; a rest of one is shown too, since saying so takes as much room.
+// shown is how many of n entries to show; a rest of one is shown too, since saying so takes as much
+// room.
 func (p *printer) shown(n, limit int) int {
 	if p.opt.Verbose || n <= limit+1 {
 		return n

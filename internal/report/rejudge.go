@@ -17,11 +17,13 @@ const (
 	broken
 )
 
-// Rejudge judges the figures of a report by other criteria, which replace all that judged before. Only what the figures tell for certain is
-// decided; a row of which they do not is an error, whose note says which criterion it is. A criterion that needs the tensors is refused.
+// Rejudge judges the figures of a report by other criteria, which replace all that judged before.
+// Only what the figures tell for certain is decided; a row of which they do not is an error, whose
+// note says which criterion it is. A criterion that needs the tensors is refused.
 //
-// What was ignored or missing stays so, and so does the place of the first divergence, which no tolerance decided. Inherited rows
-// stay inherited as long as the layer that they have their error from fails.
+// What was ignored or missing stays so, and so does the place of the first divergence, which no
+// tolerance decided. Inherited rows stay inherited as long as the layer that they have their error
+// from fails.
 func Rejudge(r *Report, c compare.Criteria, source string) (*Report, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -172,7 +174,8 @@ func (l *Layer) countedBy() *Tolerance {
 	return &Tolerance{}
 }
 
-// judgeFigures applies criteria to the standard run's figures of a row. why says what is broken, or else what is not known.
+// judgeFigures applies criteria to the standard run's figures of a row. why says what is broken, or
+// else what is not known.
 func judgeFigures(l *Layer, t *Tolerance) (result outcome, why []string) {
 	return judgeMetrics(l.Standard, l.countedBy(), l.integers(), t)
 }

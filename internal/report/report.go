@@ -1,8 +1,8 @@
 // Package report holds the result of judging one run, and writes it for its readers.
 //
-// A [Report] is what report.json holds (schema 1). [Write] and [Read] are its JSON form, [Text] is the
-// summary that a person reads, [Markdown] and [Annotations] are for a CI's pages. Nothing here judges but
-// [Rejudge], which asks package compare: a report says what was decided.
+// A [Report] is what report.json holds (schema 1). [Write] and [Read] are its JSON form, [Text] is
+// the summary that a person reads, [Markdown] and [Annotations] are for a CI's pages. Nothing here
+// judges but [Rejudge], which asks package compare: a report says what was decided.
 package report
 
 import (
@@ -190,8 +190,8 @@ const (
 	PortTap      = "tap"      // saved by hand
 )
 
-// KindOf is the kind of a port by its name: "input_0" is an input, "computed_1" a computed one, "tap" a tap, all others
-// are outputs.
+// KindOf is the kind of a port by its name: "input_0" is an input, "computed_1" a computed one,
+// "tap" a tap, all others are outputs.
 func KindOf(port string) string {
 	switch {
 	case strings.HasPrefix(port, PortInput+"_"):

@@ -17,8 +17,8 @@ func (l *Layer) figures() *Metrics {
 	return l.Injected
 }
 
-// measure is how far the row is off, for sorting: the worst row's relative L2. A NaN or an infinity that does not match
-// counts as infinite.
+// measure is how far the row is off, for sorting: the worst row's relative L2. A NaN or an infinity
+// that does not match counts as infinite.
 func (l *Layer) measure() float64 {
 	m := l.figures()
 	if m == nil {
@@ -56,7 +56,8 @@ func namingOf(rows []Layer) naming {
 	})}
 }
 
-// row is the place of a row in full: "model.layers.0 output", with the case and step behind it where they differ.
+// row is the place of a row in full: "model.layers.0 output", with the case and step behind it
+// where they differ.
 func (n naming) row(l *Layer) string { return n.short(l, math.MaxInt) }
 
 // short is row in at most so many columns: the layer's name gives way first.
@@ -126,8 +127,8 @@ func (r *Report) worst() []*Layer {
 	return rows
 }
 
-// divergent is the failing row of the first divergence (of an interval: the row at its end), else the first that fails by
-// itself, else nil.
+// divergent is the failing row of the first divergence (of an interval: the row at its end), else
+// the first that fails by itself, else nil.
 func (r *Report) divergent() *Layer {
 	var first, end *Layer
 	for _, l := range r.Failing() {

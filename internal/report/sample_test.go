@@ -8,8 +8,7 @@ import (
 	"github.com/goparity/goparity/internal/report"
 )
 
-func f(v float64) *report.Float { x := report.Float(v); return &x }
-func n(v int) *int              { return &v }
+func n(v int) *int { return &v }
 
 // metrics are the figures of 7×64 elements with a worst row's relative L2 of rel.
 func metrics(rel float64, mismatches int) *report.Metrics {

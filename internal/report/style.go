@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Clean makes a string from a dump fit to print on one line: names come from files that others wrote, and a
-// control character in one must not reach a terminal.
+// Clean makes a string from a dump fit to print on one line: names come from files that others
+// wrote, and a control character in one must not reach a terminal.
 func Clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -49,8 +49,9 @@ func num(f Float) string {
 	return mantissa + "e" + strconv.Itoa(e)
 }
 
-// sentence makes a sentence of a clause, as verdicts and causes are written: with a capital, unless it begins with one of names or with what is
-// written like the name of a layer or a number, and with a full stop. Empty stays empty.
+// sentence makes a sentence of a clause, as verdicts and causes are written: with a capital, unless
+// it begins with one of names or with what is written like the name of a layer or a number, and
+// with a full stop. Empty stays empty.
 func sentence(clause string, names ...string) string {
 	if clause == "" {
 		return ""
@@ -78,9 +79,10 @@ func count(n int, noun string) string {
 // width is the number of columns of s, at one column a rune.
 func width(s string) int { return utf8.RuneCountInString(s) }
 
-// shorten brings a layer's name to at most n runes. What stands before the layer's number and its list gives way first
-// ("…layer.11.attention.output"); if that is not enough, the segments of the whole path become initials from the left on, numbers stay
-// whole ("m.e.l.11.a.output"), since they and the end tell two layers apart; then the beginning is cut off.
+// shorten brings a layer's name to at most n runes. What stands before the layer's number and its
+// list gives way first ("…layer.11.attention.output"); if that is not enough, the segments of the
+// whole path become initials from the left on, numbers stay whole ("m.e.l.11.a.output"), since they
+// and the end tell two layers apart; then the beginning is cut off.
 func shorten(s string, n int) string {
 	if width(s) <= n {
 		return s

@@ -126,7 +126,8 @@ func (p *printer) rows(rows []*Layer, mark *Layer, placed bool) {
 	}
 }
 
-// tabular reports whether the row shows its figures. Those of an inherited error say nothing of the layer itself.
+// tabular reports whether the row shows its figures. Those of an inherited error say nothing of the
+// layer itself.
 func (l *Layer) tabular() bool { return l.figures() != nil && l.Status != StatusInherited }
 
 var statusColor = map[Status]string{

@@ -16,8 +16,8 @@ const (
 	maxNotes     = 8
 )
 
-// Text writes the summary that a person reads: the verdict first, then the place and why, the rows, and what was left
-// out. It ends with where the two runs come from.
+// Text writes the summary that a person reads: the verdict first, then the place and why, the rows,
+// and what was left out. It ends with where the two runs come from.
 func Text(w io.Writer, r *Report, opt TextOptions) error {
 	if err := r.check(); err != nil {
 		return err
@@ -130,8 +130,8 @@ func (p *printer) causes(r *Report) {
 // layerNumber is the number of a layer in a path: reasons that differ only there are one.
 var layerNumber = regexp.MustCompile(`\.\d+\b`)
 
-// unmatched lists the ports that only one side has: first those without a reason, each with its nearest name, then the
-// others by reason.
+// unmatched lists the ports that only one side has: first those without a reason, each with its
+// nearest name, then the others by reason.
 func (p *printer) unmatched(side string, lones []Lone) {
 	if len(lones) == 0 {
 		return

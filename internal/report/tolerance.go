@@ -11,13 +11,15 @@ import (
 	"github.com/goparity/goparity/compare"
 )
 
-// Tolerance is what judged a row. In JSON it is one object, with the limits of the criteria that were asked for.
+// Tolerance is what judged a row. In JSON it is one object, with the limits of the criteria that
+// were asked for.
 type Tolerance struct {
 	Criteria compare.Criteria
 	Source   string // where it was written, such as "fixture.yaml:12" or "default for f32"
 }
 
-// ToleranceOf is c as the report has it, both parts of an elementwise tolerance included; source says where it was written.
+// ToleranceOf is c as the report has it, both parts of an elementwise tolerance included; source
+// says where it was written.
 func ToleranceOf(c compare.Criteria, source string) *Tolerance {
 	t := &Tolerance{Criteria: maps.Clone(c), Source: source}
 	if tol, asked := c.Tolerance(); asked {
@@ -93,7 +95,8 @@ func (t *Tolerance) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Limit is what judged a row, in short: "row 1e-4", "atol 1e-5 rtol 1e-4", "exact"; empty if nothing did.
+// Limit is what judged a row, in short: "row 1e-4", "atol 1e-5 rtol 1e-4", "exact"; empty if
+// nothing did.
 func (l *Layer) Limit() string {
 	if l.Tolerance == nil {
 		return ""

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Verification writes the report of one mode that a layer verification leaves beside its tensors: the verdict, the execution order, statistics
-// of the mean squared errors, in all and by component, and every layer with its figures and shapes.
+// Verification writes the report of one mode that a layer verification leaves beside its tensors:
+// the verdict, the execution order, statistics of the mean squared errors, in all and by component,
+// and every layer with its figures and shapes.
 func Verification(w io.Writer, r *Report, mode Mode) error {
 	if err := r.check(); err != nil {
 		return err
@@ -118,7 +119,8 @@ func (p *printer) verificationSummary(r *Report, points []Point, mode Mode) {
 // unsureResult is that of a row whose tolerance the injected figures do not decide.
 const unsureResult = "unsure"
 
-// resultIn is the result of a row in a mode: its status, or, of an injected run, what its own tolerance says of the injected figures.
+// resultIn is the result of a row in a mode: its status, or, of an injected run, what its own
+// tolerance says of the injected figures.
 func (l *Layer) resultIn(mode Mode) string {
 	if mode == Standard || l.Injected == nil {
 		return string(l.Status)

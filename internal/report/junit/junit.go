@@ -16,8 +16,8 @@ import (
 	"github.com/goparity/goparity/internal/subtest"
 )
 
-// Path writes file as JUnit readers want it: relative to root (the project's folder) with forward slashes
-// for GitLab, or absolute for Jenkins.
+// Path writes file as JUnit readers want it: relative to root (the project's folder) with forward
+// slashes for GitLab, or absolute for Jenkins.
 func Path(file, root string, absolute bool) (string, error) {
 	path, err := filepath.Abs(file)
 	if err != nil {
@@ -34,10 +34,11 @@ func Path(file, root string, absolute bool) (string, error) {
 	return filepath.ToSlash(path), nil
 }
 
-// Attach puts the lines [[ATTACHMENT|path]] into the <system-out> of the failed test cases that belong to r:
-// the subtests of its failing layers, the tests that hold them, and the subtests parity:… of the plugin itself.
-// GitLab, Jenkins and Azure DevOps show them as links. All other bytes stay as they are, and lines that are there
-// already are not added again. paths are written as they are, see [Path].
+// Attach puts the lines [[ATTACHMENT|path]] into the <system-out> of the failed test cases that
+// belong to r: the subtests of its failing layers, the tests that hold them, and the subtests
+// parity:… of the plugin itself. GitLab, Jenkins and Azure DevOps show them as links. All other
+// bytes stay as they are, and lines that are there already are not added again. paths are written
+// as they are, see [Path].
 //
 // A file that is not well-formed XML is an error that names the line.
 func Attach(junit []byte, r *report.Report, paths ...string) ([]byte, error) {
@@ -169,8 +170,8 @@ func belonging(cases []testcase, r *report.Report) []testcase {
 	return picked
 }
 
-// namesLayer reports whether a subtest's name is a layer's, or that of a subtest below it: "layer", "layer#01",
-// "layer/short.0". Labels may hold slashes themselves.
+// namesLayer reports whether a subtest's name is a layer's, or that of a subtest below it: "layer",
+// "layer#01", "layer/short.0". Labels may hold slashes themselves.
 func namesLayer(rest string, layers map[string]bool) bool {
 	for end := len(rest); end > 0; end = strings.LastIndexByte(rest[:end], '/') {
 		name := rest[:end]

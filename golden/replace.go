@@ -12,6 +12,8 @@ import (
 	"io/fs"
 	"path/filepath"
 	"runtime"
+
+	"github.com/goparity/goparity/internal/whole"
 )
 
 // beside names a hidden folder next to dir: "new" while goldens are written, "old" for the moment
@@ -52,19 +54,7 @@ func replace(d disk, dir string, build func(tmp string) error) (err error) {
 	if err != nil {
 		return fmt.Errorf("golden: %w", err)
 	}
-	had, err := exists(d, dir)
-	if err != nil {
-		return fmt.Errorf("golden: %w", err)
-	}
-	if had {
-		if err := d.Rename(dir, old); err != nil {
-			return fmt.Errorf("golden: the goldens are as they were: %w", err)
-		}
-	}
-	if err := d.Rename(tmp, dir); err != nil {
-		if had {
-			err = errors.Join(err, d.Rename(old, dir))
-		}
+	if err := whole.Swap(d, tmp, dir, old); err != nil {
 		return fmt.Errorf("golden: the goldens are as they were: %w", err)
 	}
 	// The new goldens are there. What fails now leaves a folder behind at most, which the next

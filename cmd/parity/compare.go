@@ -22,7 +22,7 @@ import (
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
-	"github.com/goparity/goparity/internal/wholefile"
+	"github.com/goparity/goparity/internal/whole"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/raw"
 )
@@ -397,5 +397,5 @@ func replaceFile(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	return wholefile.Write(path, st.Mode().Perm(), func(w io.Writer) error { _, err := w.Write(data); return err })
+	return whole.File(path, st.Mode().Perm(), func(w io.Writer) error { _, err := w.Write(data); return err })
 }

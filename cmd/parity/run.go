@@ -20,6 +20,7 @@ import (
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/glob"
 	"github.com/goparity/goparity/internal/gpu"
+	"github.com/goparity/goparity/internal/whole"
 )
 
 // runSanity is how many tokens the reference goes on with by itself, so that a person sees whether it makes sense.
@@ -113,7 +114,7 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	tail(stdout, job, r, model)
 	from := filepath.Join(job.Out, runCase)
-	if err := errors.Join(r.Close(), replaceDump(from, out)); err != nil {
+	if err := errors.Join(r.Close(), whole.Swap(whole.OS{}, from, out, filepath.Join(tmp, "old"))); err != nil {
 		return err
 	}
 	os.Remove(logFile)
@@ -306,18 +307,6 @@ func (f *runFlags) output() (string, error) {
 		}
 	}
 	return out, os.MkdirAll(filepath.Dir(out), 0o755)
-}
-
-// replaceDump puts a folder in the place of another, which goes only when the new one is there.
-func replaceDump(from, to string) error {
-	old := filepath.Join(filepath.Dir(from), "old")
-	if err := os.Rename(to, old); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	if err := os.Rename(from, to); err != nil {
-		return errors.Join(err, os.Rename(old, to))
-	}
-	return nil
 }
 
 // head says what is run, before it is.

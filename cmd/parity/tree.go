@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/goparity/goparity/internal/dump"
@@ -15,6 +15,7 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	html "github.com/goparity/goparity/internal/report/page"
 	"github.com/goparity/goparity/internal/report/plot"
+	"github.com/goparity/goparity/internal/whole"
 )
 
 // tree is the folder that parity verify writes. What it puts there is all that it ever replaces or removes.
@@ -93,27 +94,17 @@ func (t tree) write(r *report.Report, cases []judge.Case) (err error) {
 		}
 	}
 	for _, name := range entries {
-		if err := swap(filepath.Join(tmp, name), filepath.Join(t.dir, name), filepath.Join(tmp, "old."+name)); err != nil {
+		from, to, old := filepath.Join(tmp, name), filepath.Join(t.dir, name), filepath.Join(tmp, "old."+name)
+		if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) {
+			err = os.Rename(to, old) // that of an earlier run
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		} else if err := whole.Swap(whole.OS{}, from, to, old); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// swap puts from in the place of to, which goes to old; either may be absent. Another process may do the same at this moment: the last one wins.
-func swap(from, to, old string) error {
-	for try := 0; ; try++ {
-		if err := os.Rename(to, old+strconv.Itoa(try)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-		err := os.Rename(from, to)
-		switch {
-		case err == nil || errors.Is(err, os.ErrNotExist):
-			return nil
-		case try == 10 || !errors.Is(err, os.ErrExist):
-			return err
-		}
-	}
 }
 
 // mode writes the folder of one mode.

@@ -19,7 +19,7 @@ import (
 // its row or below it.
 var line = [][]string{
 	{"internal/each", "internal/label", "internal/mapfile", "internal/glob", "internal/nearest", "internal/jsonline", "internal/subtest", "internal/supervise", "internal/updateflag", "internal/archtest",
-		"internal/gpu", "internal/transformers", "internal/wholefile", "internal/places", "internal/setting"},
+		"internal/gpu", "internal/transformers", "internal/whole", "internal/places", "internal/setting"},
 	{"tensor"},
 	{"tensor/internal/*"},
 	{"tensor/*", "internal/printlog", "internal/dtype", "internal/mask"},

@@ -11,7 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/goparity/goparity/internal/wholefile"
+	"github.com/goparity/goparity/internal/whole"
 )
 
 //go:embed runner/*.py runner/goparity/*.py
@@ -68,7 +68,7 @@ func put(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	return wholefile.Write(path, 0o600, func(w io.Writer) error { _, err := w.Write(data); return err })
+	return whole.File(path, 0o600, func(w io.Writer) error { _, err := w.Write(data); return err })
 }
 
 // cacheDir returns goparity's folder in the user's cache.

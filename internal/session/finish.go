@@ -11,7 +11,7 @@ import (
 
 	"github.com/goparity/goparity/internal/infra"
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/wholefile"
+	"github.com/goparity/goparity/internal/whole"
 )
 
 // Finish writes the reports of all fixtures that were judged, and keeps the run if that was asked
@@ -73,7 +73,7 @@ func writeReport(dir string, r *report.Report) error {
 		"report.json": func(w io.Writer) error { return report.Write(w, r) },
 		"report.txt":  func(w io.Writer) error { return report.Text(w, r, report.TextOptions{}) },
 	} {
-		if err := wholefile.Write(filepath.Join(dir, name), 0o644, write); err != nil {
+		if err := whole.File(filepath.Join(dir, name), 0o644, write); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/whole"
 )
 
 var runName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
@@ -55,11 +55,8 @@ func (f *Fixture) recordMode(name string, runs []*dump.Run) error {
 		return err
 	}
 	old := tmp + ".old"
-	if err := os.Rename(dir, old); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := whole.Swap(whole.OS{}, tmp, dir, old); err != nil {
 		return err
-	}
-	if err := os.Rename(tmp, dir); err != nil {
-		return errors.Join(err, os.Rename(old, dir))
 	}
 	return os.RemoveAll(old)
 }

@@ -1,4 +1,4 @@
-package wholefile_test
+package whole_test
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	_ "github.com/goparity/goparity/internal/updateflag"
-	"github.com/goparity/goparity/internal/wholefile"
+	"github.com/goparity/goparity/internal/whole"
 )
 
 func TestWrite(t *testing.T) {
@@ -23,20 +23,20 @@ func TestWrite(t *testing.T) {
 			return errors.Join(err, fail)
 		}
 	}
-	require.NoError(t, wholefile.Write(path, 0o600, say("old", nil)))
+	require.NoError(t, whole.File(path, 0o600, say("old", nil)))
 	failed := errors.New("half of it")
-	require.ErrorIs(t, wholefile.Write(path, 0o600, say("ne", failed)), failed)
+	require.ErrorIs(t, whole.File(path, 0o600, say("ne", failed)), failed)
 	got, err := os.ReadFile(path)
 	require.NoError(t, err)
 	assert.Equal(t, "old", string(got), "what could not be written to its end leaves the file as it was")
-	require.NoError(t, wholefile.Write(path, 0o600, say("new", nil)))
+	require.NoError(t, whole.File(path, 0o600, say("new", nil)))
 	got, err = os.ReadFile(path)
 	require.NoError(t, err)
 	assert.Equal(t, "new", string(got))
 
-	require.Error(t, wholefile.Write(filepath.Join(dir, "none", "x"), 0o600, say("", nil)), "no such folder")
+	require.Error(t, whole.File(filepath.Join(dir, "none", "x"), 0o600, say("", nil)), "no such folder")
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))
-	require.Error(t, wholefile.Write(filepath.Join(dir, "folder"), 0o600, say("", nil)), "a folder is not replaced")
+	require.Error(t, whole.File(filepath.Join(dir, "folder"), 0o600, say("", nil)), "a folder is not replaced")
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	assert.Len(t, left, 2, "nothing else stays behind")

@@ -1,5 +1,6 @@
-// Package wholefile writes files at one stroke: a reader sees all of the old one or all of the new one.
-package wholefile
+// Package whole replaces files and folders at one stroke: a reader sees all of the old one or all of
+// the new one.
+package whole
 
 import (
 	"errors"
@@ -9,8 +10,9 @@ import (
 	"path/filepath"
 )
 
-// Write writes a file beside path, and puts it there when it is complete. After an error path is as it was.
-func Write(path string, perm fs.FileMode, write func(io.Writer) error) error {
+// File writes a file next to path, and puts it there when it is complete. After an error path is as
+// it was.
+func File(path string, perm fs.FileMode, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package parity
 import (
 	"slices"
 
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/tensor"
 )
@@ -81,7 +82,7 @@ func (s *Scene) Actual(p *Port) *Array {
 // whose key's module is the end of the layer's name at a dot, the longest match, or else the only
 // one of whose module the name is the end. nil if there is none.
 func (s *Scene) Weight(layer, name string) *Array {
-	if _, t := diagnose.Weights(s.Weights).Of(layer, name); t != nil {
+	if _, t := checkpoint.Weights(s.Weights).Of(layer, name); t != nil {
 		return ArrayOf(t)
 	}
 	return nil

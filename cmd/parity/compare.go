@@ -16,7 +16,6 @@ import (
 
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/checkpoint"
-	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/match"
@@ -295,8 +294,8 @@ func (f *compareFlags) remarks(actual *dump.Run) error {
 }
 
 // evidence opens what the search for causes may use beside the dumps. A file that cannot be read is an error at once, not only when a run fails.
-func (f *compareFlags) evidence() (give func() (diagnose.Weights, diagnose.Config, error), closeAll func(), err error) {
-	var config diagnose.Config
+func (f *compareFlags) evidence() (give func() (checkpoint.Weights, checkpoint.Config, error), closeAll func(), err error) {
+	var config checkpoint.Config
 	if f.config != "" {
 		if config, err = checkpoint.ReadConfig(f.config); err != nil {
 			return nil, nil, fmt.Errorf("--config: %w", err)
@@ -306,7 +305,7 @@ func (f *compareFlags) evidence() (give func() (diagnose.Weights, diagnose.Confi
 	if err != nil {
 		return nil, nil, fmt.Errorf("--weights: %w", err)
 	}
-	give = func() (diagnose.Weights, diagnose.Config, error) { return weights.Tensors, config, nil }
+	give = func() (checkpoint.Weights, checkpoint.Config, error) { return weights.Tensors, config, nil }
 	return give, func() { weights.Close() }, nil
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/judge"
@@ -126,7 +127,7 @@ type tryJob struct {
 	File    string            `json:"file"`
 	Sides   []trySide         `json:"sides"`
 	Weights map[string]string `json:"weights"`
-	Config  diagnose.Config   `json:"config"`
+	Config  checkpoint.Config `json:"config"`
 }
 
 type trySide struct {
@@ -136,7 +137,7 @@ type trySide struct {
 }
 
 // tryOne runs the file on one forward pass and prints how it fits.
-func tryOne(ctx context.Context, file string, t *judge.Trial, weights diagnose.Weights, config diagnose.Config, stdout io.Writer) (f diagnose.Fits, err error) {
+func tryOne(ctx context.Context, file string, t *judge.Trial, weights checkpoint.Weights, config checkpoint.Config, stdout io.Writer) (f diagnose.Fits, err error) {
 	dir, err := os.MkdirTemp("", "parity-try-")
 	if err != nil {
 		return f, err

@@ -30,13 +30,12 @@ var line = [][]string{
 	{"internal/structure"},
 	{"internal/trace"},
 	{"internal/localise"},
-	{"internal/diagnose/op", "internal/diagnose/module"},
+	{"internal/op", "internal/checkpoint", "internal/diagnose/module"},
 	{"internal/diagnose"},
 	{"internal/diagnose/rebuild"},
 	{"internal/diagnose/fault"},
 	{"internal/diagnose/pattern"},
 	{"internal/diagnose/cause"},
-	{"internal/checkpoint"},
 	{"internal/report"},
 	{"internal/report/*"}, // what only the command links: plot, page and junit
 	{"internal/judge", "internal/infra"},
@@ -60,8 +59,8 @@ var only = map[string][]string{
 	"internal/match":     {"tensor", "tensor/raw", "internal/dump", "internal/glob", "internal/label", "internal/nearest"}, // names and shapes, no figures
 	"internal/structure": {"compare", "internal/mapfile", "internal/places", "tensor"},
 	"internal/trace":     {"internal/each", "internal/label", "tensor"},
-	"internal/localise":  {"internal/label", "internal/trace"},                      // figures are given to it
-	"internal/diagnose":  {"compare", "internal/label", "internal/trace", "tensor"}, // what a hypothesis sees, whoever wrote it
+	"internal/localise":  {"internal/label", "internal/trace"},                                             // figures are given to it
+	"internal/diagnose":  {"compare", "internal/checkpoint", "internal/label", "internal/trace", "tensor"}, // what a hypothesis sees, whoever wrote it
 	"internal/dtype":     {"tensor"},
 	"internal/mapfile":   {},
 	"internal/mask":      {"internal/mapfile", "tensor"},
@@ -69,7 +68,7 @@ var only = map[string][]string{
 	"internal/places":    {},
 
 	"internal/diagnose/module": {"internal/label"},
-	"internal/diagnose/op":     {"tensor"}, // arithmetic: no names, no causes
+	"internal/op":              {"tensor"}, // arithmetic: no names, no causes
 
 	"internal/printlog":  {"tensor"},
 	"internal/archtest":  {},

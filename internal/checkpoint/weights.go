@@ -10,21 +10,45 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
 
-// Weights are the reference's weights, open. The tensors must not be used after Close.
-type Weights struct {
-	Tensors diagnose.Weights
+// Weights are the reference's, by Hugging Face's keys.
+type Weights map[string]*tensor.Tensor
+
+// Of finds the weight of a layer, with its key: of "model.model.layers.0.self_attn.q_proj" and
+// "weight". A key's module is the end of the layer's name at a dot, or the name is the end of the
+// key's module; the longest match counts. nil if there is none.
+func (w Weights) Of(layer, name string) (key string, t *tensor.Tensor) {
+	layer = label.Name(layer)
+	for at, ok := layer, true; ok; _, at, ok = strings.Cut(at, ".") {
+		if t := w[at+"."+name]; t != nil {
+			return at + "." + name, t
+		}
+	}
+	for k := range w {
+		if strings.HasSuffix(k, "."+layer+"."+name) {
+			if key != "" {
+				return "", nil // two are no answer
+			}
+			key = k
+		}
+	}
+	return key, w[key]
+}
+
+// Files are open files of weights. The tensors must not be used after Close.
+type Files struct {
+	Tensors Weights
 	files   []*tensor.File
 }
 
 // Open opens weights: .safetensors files, index files (model.safetensors.index.json), or folders
 // with either. Several files are one set: a key that two of them have is an error.
-func Open(paths ...string) (w *Weights, err error) {
-	w = &Weights{Tensors: diagnose.Weights{}}
+func Open(paths ...string) (w *Files, err error) {
+	w = &Files{Tensors: Weights{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, w.Close())
@@ -53,7 +77,7 @@ func Open(paths ...string) (w *Weights, err error) {
 }
 
 // Close closes all files.
-func (w *Weights) Close() error {
+func (w *Files) Close() error {
 	var errs []error
 	for _, f := range w.files {
 		errs = append(errs, f.Close())

@@ -17,7 +17,7 @@
 //
 // The floors, from below:
 //
-//	diagnose/op       the arithmetic of models: attention, norm, linear, rotary embedding, …
+//	op                the arithmetic of models: attention, norm, linear, rotary embedding, …
 //	diagnose/module   what a layer is by its name
 //	diagnose          the scene, what hypotheses say of it, and how that is judged
 //	diagnose/rebuild  how the reference made its tensors: which op of which earlier ones

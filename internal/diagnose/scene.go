@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/trace"
 	"github.com/goparity/goparity/tensor"
@@ -56,10 +57,10 @@ func (p *Port) IsRecorded() bool {
 
 // Run is what is known of a comparison.
 type Run struct {
-	Ports    []*Port      // in the reference's execution order, all cases and steps
-	Trace    *trace.Trace // entry i is Ports[i]; nil: made of the ports when it is asked for
-	Weights  Weights      // of the reference; nil if not given
-	Config   Config       // of the model, in Hugging Face's keys; nil if not given
+	Ports    []*Port            // in the reference's execution order, all cases and steps
+	Trace    *trace.Trace       // entry i is Ports[i]; nil: made of the ports when it is asked for
+	Weights  checkpoint.Weights // of the reference; nil if not given
+	Config   checkpoint.Config  // of the model, in Hugging Face's keys; nil if not given
 	TokenIDs func(caseName string) [][]int
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/checkpoint"
-	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/transformers"
@@ -64,7 +63,7 @@ func TestLiveSharedLayers(t *testing.T) {
 		require.NoError(t, err, c.reason)
 		defer actual.Close()
 		cmp, err := judge.Compare(t.Context(), []judge.Case{{Name: "run", Golden: golden.Runs[0], Actual: actual.Runs[0]}},
-			judge.Options{Diagnosis: judge.Diagnosis{Evidence: func() (diagnose.Weights, diagnose.Config, error) { return weights.Tensors, config, nil }}})
+			judge.Options{Diagnosis: judge.Diagnosis{Evidence: func() (checkpoint.Weights, checkpoint.Config, error) { return weights.Tensors, config, nil }}})
 		require.NoError(t, err)
 		r := cmp.Report("albert", true)
 		require.NotNil(t, r.FirstDivergence, c.reason)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/diagnose/cause"
 	"github.com/goparity/goparity/internal/localise"
@@ -18,7 +19,7 @@ type Diagnosis struct {
 	Mode setting.Diagnose
 	// Evidence opens weights and config, when a run failed; nil for none. What it returns is closed
 	// by the caller of Compare.
-	Evidence func() (diagnose.Weights, diagnose.Config, error)
+	Evidence func() (checkpoint.Weights, checkpoint.Config, error)
 	Extra    []diagnose.Hypothesis
 }
 

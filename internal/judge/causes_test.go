@@ -68,7 +68,7 @@ func TestDiagnosis(t *testing.T) {
 	assert.Nil(t, off.Report("x", true).Causes, "nobody asked")
 
 	lost := recorded(t, "quick-gelu/ref", "quick-gelu/cand", judge.Diagnosis{
-		Evidence: func() (diagnose.Weights, diagnose.Config, error) { return nil, nil, errors.New("the disk is gone") },
+		Evidence: func() (checkpoint.Weights, checkpoint.Config, error) { return nil, nil, errors.New("the disk is gone") },
 	}).Report("x", true)
 	assert.Equal(t, "activation/quick-gelu", lost.Causes[0].ID, "found without weights too")
 	assert.Contains(t, lost.Notes, "the cause was looked for without weights or config: the disk is gone")
@@ -118,7 +118,7 @@ func TestSharedLayers(t *testing.T) {
 	defer weights.Close()
 	config, err := checkpoint.ReadConfig(filepath.Join(dir, "model", "config.json"))
 	require.NoError(t, err)
-	evidence := func() (diagnose.Weights, diagnose.Config, error) { return weights.Tensors, config, nil }
+	evidence := func() (checkpoint.Weights, checkpoint.Config, error) { return weights.Tensors, config, nil }
 	const shared = "model.encoder.albert_layer_groups.0.albert_layers.0"
 	for _, c := range []struct{ candidate, kind, layer, after, before, cause, reason string }{
 		{"transposed", "local", ".attention.query(2)", "", "", "linear/transposed", "the weight belongs to all calls"},

@@ -4,12 +4,11 @@ import (
 	"path/filepath"
 
 	"github.com/goparity/goparity/internal/checkpoint"
-	"github.com/goparity/goparity/internal/diagnose"
 )
 
 // evidence opens the weights and the config that lie in the fixture's model folder, once. A model
 // of the hub has none here.
-func (f *Fixture) evidence() (diagnose.Weights, diagnose.Config, error) {
+func (f *Fixture) evidence() (checkpoint.Weights, checkpoint.Config, error) {
 	if !f.yaml.Model.Local() {
 		return nil, nil, nil
 	}

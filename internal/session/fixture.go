@@ -57,7 +57,7 @@ type Fixture struct {
 	mu       sync.Mutex
 	compared []*judge.Comparison // what is reported: c, or those of functions
 
-	weights *checkpoint.Weights // of the model's folder, opened when a cause is looked for
+	weights *checkpoint.Files // of the model's folder, opened when a cause is looked for
 }
 
 // Name is the last element of the folder.

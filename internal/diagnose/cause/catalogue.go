@@ -2,9 +2,9 @@ package cause
 
 import (
 	"github.com/goparity/goparity/internal/diagnose/fault"
-	"github.com/goparity/goparity/internal/diagnose/op"
 	"github.com/goparity/goparity/internal/diagnose/pattern"
 	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/op"
 )
 
 var capture, layer = localise.KindCapture, "" // "" is an error of a layer

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/diagnose/cause"
 	_ "github.com/goparity/goparity/internal/updateflag"
@@ -89,14 +90,14 @@ func TestFamilies(t *testing.T) {
 	}
 	llama3 := map[string]any{"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 32.0}
 
-	weights := diagnose.Weights{"h.0.attn.c_proj.weight": square.tensor(t, w, w)}
+	weights := checkpoint.Weights{"h.0.attn.c_proj.weight": square.tensor(t, w, w)}
 	silus := func(v values) values { return v.each(silu) }
 	for _, c := range []struct {
 		name, kind, id string
 		proven         bool
 		scene          *diagnose.Scene
-		weights        diagnose.Weights
-		config         diagnose.Config
+		weights        checkpoint.Weights
+		config         checkpoint.Config
 		reason         string
 	}{
 		{"gate is up", "between", "linear/gate-up", true, runOf(t, "between",
@@ -130,15 +131,15 @@ func TestFamilies(t *testing.T) {
 			made{"m.self_attn.q_norm", "output", shape, rmsNorm(x, w), noisyOf(x), false}), nil, nil, "there is no other place for it"},
 		{"logits without their cap", "between", "config/final_logit_softcapping", true, runOf(t, "between",
 			made{"m.lm_head", "output", shape, x, noisyOf(x), false},
-			made{"m", "output_logits", shape, capped, noisyOf(x), false}), nil, diagnose.Config{"final_logit_softcapping": 2.0}, "Gemma 2"},
+			made{"m", "output_logits", shape, capped, noisyOf(x), false}), nil, checkpoint.Config{"final_logit_softcapping": 2.0}, "Gemma 2"},
 		{"angles without scaling", "local", "config/rope_scaling", true, runOf(t, "local",
 			made{"m.rotary_emb", "input_0", ids, positions, positions, true},
 			made{"m.rotary_emb", "output_0", shape, cosines(n, scaledFreqs), noisyOf(cosines(n, plainFreqs)), false}), nil,
-			diagnose.Config{"rope_theta": 500000.0, "rope_scaling": llama3}, "Llama 3.1; the theta is right"},
+			checkpoint.Config{"rope_theta": 500000.0, "rope_scaling": llama3}, "Llama 3.1; the theta is right"},
 		{"another theta with scaling", "local", "rope/theta", true, runOf(t, "local",
 			made{"m.rotary_emb", "input_0", ids, positions, positions, true},
 			made{"m.rotary_emb", "output_0", shape, cosines(n, scaledFreqs), noisyOf(cosines(n, powers(10000, w))), false}), nil,
-			diagnose.Config{"rope_theta": 500000.0, "rope_parameters": llama3}, "not the scaling alone"},
+			checkpoint.Config{"rope_theta": 500000.0, "rope_parameters": llama3}, "not the scaling alone"},
 		{"RoBERTa's positions", "between", "embedding/position", true, runOf(t, "between",
 			made{"m.position_embeddings", "input_0", ids, positions.each(func(x float64) float64 { return x + 2 }), positions, true}), nil, nil,
 			"they begin behind the padding's"},

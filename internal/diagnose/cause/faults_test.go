@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/diagnose/cause"
 	_ "github.com/goparity/goparity/internal/updateflag"
@@ -119,7 +120,7 @@ func (w leafWorld) scene(t testing.TB, actual values) *diagnose.Scene {
 		}
 		return p
 	}
-	run := &diagnose.Run{Config: diagnose.Config{"num_attention_heads": 4.0, "hidden_size": float64(leafWidth)}}
+	run := &diagnose.Run{Config: checkpoint.Config{"num_attention_heads": 4.0, "hidden_size": float64(leafWidth)}}
 	run.Ports = []*diagnose.Port{
 		port(earlierLeaf, "output", 0, w.earlier, leafNoisy(w.earlier)),
 		port(leaf, "input_0", 1, w.in, leafNoisy(w.in)),

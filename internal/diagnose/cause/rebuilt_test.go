@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/diagnose/cause"
 	"github.com/goparity/goparity/internal/diagnose/rebuild"
@@ -458,7 +459,7 @@ type given struct {
 	only            func(layer string) bool // the candidate recorded no others
 }
 
-var toyConfig = map[string]diagnose.Config{
+var toyConfig = map[string]checkpoint.Config{
 	"decoder":   {"num_attention_heads": float64(nHeads), "num_key_value_heads": float64(nKV), "rope_theta": float64(theta), "rms_norm_eps": 1e-6, "hidden_size": float64(hidden)},
 	"encoder":   {"num_attention_heads": float64(nHeads), "layer_norm_eps": 1e-12, "hidden_size": float64(hidden)},
 	"diffusion": {"num_attention_heads": float64(nHeads), "hidden_size": float64(hidden)},
@@ -533,7 +534,7 @@ func compareRuns(t *testing.T, kind string, golden, candidate *toy, g given) *di
 		}
 	}
 	if g.weights {
-		r.Weights = diagnose.Weights{}
+		r.Weights = checkpoint.Weights{}
 		for name, w := range golden.weights {
 			if w.rows() == 1 {
 				r.Weights[name] = float(w.data, w.width)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/diagnose/cause"
 	"github.com/goparity/goparity/tensor"
@@ -47,7 +48,7 @@ func TestHypothesesOnAnything(t *testing.T) {
 		return out
 	}
 	for i := range 2000 {
-		run := &diagnose.Run{Config: diagnose.Config{"num_attention_heads": float64(r.IntN(5)), "hidden_size": 16.0, "rope_theta": 1e4}, Weights: diagnose.Weights{}}
+		run := &diagnose.Run{Config: checkpoint.Config{"num_attention_heads": float64(r.IntN(5)), "hidden_size": 16.0, "rope_theta": 1e4}, Weights: checkpoint.Weights{}}
 		target := r.IntN(8)
 		shape := shapes[r.IntN(len(shapes))]
 		for seq := range 8 {

@@ -1,9 +1,9 @@
 package fault
 
 import (
-	"github.com/goparity/goparity/internal/diagnose/op"
 	"github.com/goparity/goparity/internal/diagnose/rebuild"
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/op"
 )
 
 // Activation is another activation, none, or that of another layer's output.

@@ -5,9 +5,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/goparity/goparity/internal/diagnose/op"
 	"github.com/goparity/goparity/internal/diagnose/rebuild"
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/op"
 )
 
 // AttentionScale is attention whose scores have another scale.

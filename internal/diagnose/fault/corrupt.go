@@ -7,8 +7,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"github.com/goparity/goparity/internal/diagnose/op"
 	"github.com/goparity/goparity/internal/diagnose/rebuild"
+	"github.com/goparity/goparity/internal/op"
 )
 
 // damage is a linear layer of which some outputs are wrong: so are these rows of its weight.

@@ -3,8 +3,8 @@ package fault
 import (
 	"fmt"
 
-	"github.com/goparity/goparity/internal/diagnose/op"
 	"github.com/goparity/goparity/internal/diagnose/rebuild"
+	"github.com/goparity/goparity/internal/op"
 )
 
 // masks lists attention with other masks.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/goparity/goparity/internal/diagnose/module"
-	"github.com/goparity/goparity/internal/diagnose/op"
 	"github.com/goparity/goparity/internal/diagnose/rebuild"
+	"github.com/goparity/goparity/internal/op"
 )
 
 // ways are modulations out = x·(X + XM·m) + z·(Z + ZM·m) in place of the right one.

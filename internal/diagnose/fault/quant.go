@@ -7,9 +7,9 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"github.com/goparity/goparity/internal/diagnose"
-	"github.com/goparity/goparity/internal/diagnose/op"
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/diagnose/rebuild"
+	"github.com/goparity/goparity/internal/op"
 )
 
 // scheme is how a weight was quantised: in groups of size inputs, to whole numbers up to top.
@@ -22,7 +22,7 @@ type scheme struct {
 func schemes(o *rebuild.Linear, w [][]float64) []scheme {
 	in := o.In.Width
 	if q, ok := o.Scene().Config["quantization_config"].(map[string]any); ok {
-		c := diagnose.Config(q)
+		c := checkpoint.Config(q)
 		if size, ok := c.Int("group_size", "q_group_size"); ok {
 			if size <= 0 || size > in {
 				size = in

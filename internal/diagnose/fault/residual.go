@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/diagnose/module"
-	"github.com/goparity/goparity/internal/diagnose/op"
 	"github.com/goparity/goparity/internal/diagnose/rebuild"
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/op"
 )
 
 // sum is a calculation of a sum with other terms and factors.

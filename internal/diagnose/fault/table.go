@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/goparity/goparity/internal/diagnose/module"
-	"github.com/goparity/goparity/internal/diagnose/op"
 	"github.com/goparity/goparity/internal/diagnose/rebuild"
+	"github.com/goparity/goparity/internal/op"
 )
 
 // TableID names what is wrong if a table of this name is read wrongly.

@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/goparity/goparity/internal/diagnose"
-	"github.com/goparity/goparity/internal/diagnose/op"
 	"github.com/goparity/goparity/internal/diagnose/rebuild"
+	"github.com/goparity/goparity/internal/op"
 )
 
 // Dropout is zeros strewn over the tensor, with the rest scaled by 1/(1−p): a dropout that is still

@@ -15,8 +15,8 @@ import (
 	"fmt"
 
 	"github.com/goparity/goparity/internal/diagnose"
-	"github.com/goparity/goparity/internal/diagnose/op"
 	"github.com/goparity/goparity/internal/diagnose/rebuild"
+	"github.com/goparity/goparity/internal/op"
 	"github.com/goparity/goparity/tensor"
 )
 

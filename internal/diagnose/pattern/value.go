@@ -8,7 +8,7 @@ import (
 
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/diagnose/module"
-	"github.com/goparity/goparity/internal/diagnose/op"
+	"github.com/goparity/goparity/internal/op"
 )
 
 // Values is what is done to every element alike: one value everywhere, or a factor, an offset,

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/diagnose/module"
-	"github.com/goparity/goparity/internal/diagnose/op"
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/op"
 )
 
 // Attention is the op of that name, of recorded projections.

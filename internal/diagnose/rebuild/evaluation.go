@@ -3,7 +3,7 @@ package rebuild
 import (
 	"slices"
 
-	"github.com/goparity/goparity/internal/diagnose/op"
+	"github.com/goparity/goparity/internal/op"
 )
 
 // Op is how the reference makes a value of earlier ones.

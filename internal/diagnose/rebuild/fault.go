@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/diagnose"
-	"github.com/goparity/goparity/internal/diagnose/op"
+	"github.com/goparity/goparity/internal/op"
 )
 
 // Fault is an op done wrong.

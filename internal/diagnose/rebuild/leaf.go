@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/diagnose/module"
-	"github.com/goparity/goparity/internal/diagnose/op"
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/op"
 	"github.com/goparity/goparity/tensor"
 )
 

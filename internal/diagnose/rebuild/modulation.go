@@ -3,7 +3,7 @@ package rebuild
 import (
 	"math"
 
-	"github.com/goparity/goparity/internal/diagnose/op"
+	"github.com/goparity/goparity/internal/op"
 )
 
 // Modulation is the op of that name. m is a part of the output of an adaLN projection; z is another

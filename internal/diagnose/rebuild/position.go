@@ -7,8 +7,9 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/diagnose"
-	"github.com/goparity/goparity/internal/diagnose/op"
+	"github.com/goparity/goparity/internal/op"
 )
 
 // Length is the number of rows of one sequence.
@@ -141,12 +142,12 @@ func findAngles(g *Graph, v *Value, layer string) []Op {
 }
 
 // scaling is the config's rope scaling; the zero value for none.
-func scaling(c diagnose.Config) (s op.RopeScaling) {
+func scaling(c checkpoint.Config) (s op.RopeScaling) {
 	m, ok := c["rope_scaling"].(map[string]any)
 	if !ok {
 		m, _ = c["rope_parameters"].(map[string]any) // since transformers 5
 	}
-	r := diagnose.Config(m)
+	r := checkpoint.Config(m)
 	s.Kind = r.String("rope_type", "type")
 	s.Factor, _ = r.Float("factor")
 	s.Low, _ = r.Float("low_freq_factor")

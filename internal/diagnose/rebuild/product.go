@@ -3,7 +3,7 @@ package rebuild
 import (
 	"gonum.org/v1/gonum/floats"
 
-	"github.com/goparity/goparity/internal/diagnose/op"
+	"github.com/goparity/goparity/internal/op"
 )
 
 // finalCap is the key of the soft cap of the logits.

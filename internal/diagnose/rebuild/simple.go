@@ -5,8 +5,8 @@ import (
 
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/diagnose/module"
-	"github.com/goparity/goparity/internal/diagnose/op"
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/op"
 	"github.com/goparity/goparity/tensor"
 )
 

@@ -5,7 +5,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"github.com/goparity/goparity/internal/diagnose/op"
+	"github.com/goparity/goparity/internal/op"
 )
 
 // Sum is out = Σ Factorsᵢ·Termsᵢ: a multiple (one term), a residual connection (two), or embeddings

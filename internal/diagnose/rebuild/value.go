@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/diagnose"
-	"github.com/goparity/goparity/internal/diagnose/op"
+	"github.com/goparity/goparity/internal/op"
 	"github.com/goparity/goparity/tensor"
 )
 

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/goparity/goparity/internal/judge"
-	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/subtest"
 )
 
@@ -18,7 +17,7 @@ func rerun(t *testing.T, c *judge.Comparison, layer string) string {
 	if !c.Layers.Several() && slices.ContainsFunc(c.Layers.Judged(), func(l string) bool { return strings.HasPrefix(l, layer+"/") }) {
 		skip = " -skip " + shellQuote(pattern+"/.")
 	}
-	return fmt.Sprintf("  rerun: go test %s -run %s%s -count=1\n", session.Package(), shellQuote(pattern), skip)
+	return fmt.Sprintf("  rerun: go test %s -run %s%s -count=1\n", subtest.Package(), shellQuote(pattern), skip)
 }
 
 // shellQuote quotes an argument for a POSIX shell.

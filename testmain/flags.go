@@ -84,7 +84,7 @@ func configure(fs *flag.FlagSet, c *session.Config, getenv func(string) string) 
 
 // mayUpdate refuses updates that no one would see, or that would renew a part of a forward pass.
 func mayUpdate(getenv func(string) string) error {
-	if err := session.MayUpdate(getenv); err != nil {
+	if err := setting.MayUpdate(getenv); err != nil {
 		return err
 	}
 	if run := testFlag("test.run"); strings.Contains(run, "/") {

@@ -102,7 +102,7 @@ func (f *updateFlags) check() error {
 	case f.bless != "" && strings.TrimSpace(f.bless) == "":
 		return usage("update: --bless wants a reason")
 	}
-	if err := session.MayUpdate(os.Getenv); err != nil {
+	if err := setting.MayUpdate(os.Getenv); err != nil {
 		return &exitError{exitUsage, err}
 	}
 	return nil

@@ -3,9 +3,8 @@ package judge
 import (
 	"fmt"
 
-	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/internal/structure"
 )
 
 // excuse finds outputs that differ by a permutation that what follows undoes: a port may keep q and
@@ -25,7 +24,7 @@ func (c *Comparison) excuse() error {
 		if around := flow.Pass(p.Case, p.Step).Container(p.Layer); !c.undone(p, around) {
 			continue
 		}
-		if d := permutedHeads(p.Golden, p.Actual); d > 0 {
+		if d := structure.Interleaved(p.Golden, p.Actual, p.Floor); d > 0 {
 			p.Agrees, p.Benign = true, fmt.Sprintf("the halves of each head of %d are interleaved, which the attention undoes", d)
 		}
 	}
@@ -54,38 +53,4 @@ func (c *Comparison) undone(p *Port, around string) bool {
 		}
 	}
 	return seen
-}
-
-// permutedHeads returns the width of the heads within which the halves are interleaved on one side,
-// 0 if that does not explain the difference.
-func permutedHeads(golden, actual *tensor.Tensor) int {
-	shape := golden.Shape()
-	w := golden.RowLen()
-	if len(shape) == 0 || !golden.DType().IsFloat() || !actual.DType().IsFloat() {
-		return 0
-	}
-	floor := compare.Floor(golden.DType(), actual.DType())
-	rows := golden.Len() / max(w, 1)
-	for d := 4; d <= w; d += 2 {
-		if w%d != 0 {
-			continue
-		}
-		for _, cut := range [][2]int{{2, d / 2}, {d / 2, 2}} {
-			g, err := golden.Reshape(rows, w/d, cut[0], cut[1])
-			if err != nil {
-				return 0
-			}
-			if g, err = g.Transpose(); err != nil {
-				return 0
-			}
-			if g, err = g.Reshape(shape...); err != nil {
-				return 0
-			}
-			r, err := compare.Tensors(g, actual, compare.Tolerance{})
-			if err == nil && r.Agrees(floor) {
-				return d
-			}
-		}
-	}
-	return 0
 }

@@ -2,7 +2,6 @@ package judge
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 
@@ -145,25 +144,4 @@ func (j *Decision) Worse(o *Decision) bool {
 }
 
 // Text is the failure of one port, without the upstream verdict.
-func (j *Decision) Text() string {
-	var b strings.Builder
-	r := j.Row
-	fmt.Fprintf(&b, "%s %s: %s\n", r.Layer, r.Port, strings.ToUpper(string(r.Status)))
-	if j.err != nil {
-		fmt.Fprintf(&b, "  %v\n", j.err)
-		return b.String()
-	}
-	for _, v := range r.Violations {
-		fmt.Fprintf(&b, "  %s\n", v)
-	}
-	for _, d := range r.Detail {
-		fmt.Fprintf(&b, "  %s\n", d)
-	}
-	if r.Tolerance != nil && r.Tolerance.Source != "" {
-		fmt.Fprintf(&b, "  tolerance: %s\n", r.Tolerance.Source)
-	}
-	if r.Note != "" {
-		fmt.Fprintf(&b, "  joined: %s\n", r.Note)
-	}
-	return b.String()
-}
+func (j *Decision) Text() string { return j.Row.FailureText() }

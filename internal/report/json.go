@@ -6,11 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
+
+	"github.com/goparity/goparity/internal/whole"
 )
 
-// Write writes r as indented JSON. It sets the schema and counts the summary.
-// A report that contradicts itself is refused, see [Read].
+// Write writes r as indented JSON. It sets the schema and counts the summary. A report that
+// contradicts itself is refused, see [Read].
 func Write(w io.Writer, r *Report) error {
 	out := *r
 	out.Schema = Schema
@@ -62,7 +66,8 @@ func Read(r io.Reader) (*Report, error) {
 	return &out, nil
 }
 
-// check finds what no reader should have to doubt. Every writer of this package refuses such a report.
+// check finds what no reader should have to doubt. Every writer of this package refuses such a
+// report.
 func (r *Report) check() error {
 	if !slices.Contains([]Verdict{Pass, Fail, Error}, r.Verdict) {
 		return fmt.Errorf("report: unknown verdict %q, want pass, fail or error", r.Verdict)
@@ -99,4 +104,16 @@ func orEmpty[T any](list []T) []T {
 		return []T{}
 	}
 	return list
+}
+
+// Save writes report.json and report.txt into a folder, which it makes; a reader never sees half of
+// one.
+func Save(dir string, r *Report) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err := whole.File(filepath.Join(dir, "report.json"), 0o644, func(w io.Writer) error { return Write(w, r) }); err != nil {
+		return err
+	}
+	return whole.File(filepath.Join(dir, "report.txt"), 0o644, func(w io.Writer) error { return Text(w, r, TextOptions{}) })
 }

@@ -210,3 +210,24 @@ func (p *printer) order(o *Order, verdict Verdict) {
 	}
 	p.list(text, o.Differences, maxNotes)
 }
+
+// FailureText says of one port in a few lines why it fails: what is violated, where and how much,
+// what was asked and where that was written, how the two sides were joined.
+func (l *Layer) FailureText() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s: %s\n", l.Layer, l.Port, strings.ToUpper(string(l.Status)))
+	if l.Status == StatusError {
+		fmt.Fprintf(&b, "  %s\n", l.Note)
+		return b.String()
+	}
+	for _, line := range append(l.Violations[:len(l.Violations):len(l.Violations)], l.Detail...) {
+		fmt.Fprintf(&b, "  %s\n", line)
+	}
+	if l.Tolerance != nil && l.Tolerance.Source != "" {
+		fmt.Fprintf(&b, "  tolerance: %s\n", l.Tolerance.Source)
+	}
+	if l.Note != "" {
+		fmt.Fprintf(&b, "  joined: %s\n", l.Note)
+	}
+	return b.String()
+}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/goparity/goparity/internal/infra"
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/whole"
 )
 
 // Finish writes the reports of all fixtures that were judged, and keeps the run if that was asked
@@ -50,7 +49,7 @@ func (s *Session) write(stdout io.Writer, f *Fixture, r *report.Report, i int) e
 	if i > 0 {
 		dir = filepath.Join(dir, strconv.Itoa(i)) // tests with functions of their own
 	}
-	return errors.Join(writeReport(dir, r), infra.WriteStatus(dir, f.name, f.err))
+	return errors.Join(report.Save(dir, r), infra.WriteStatus(dir, f.name, f.err))
 }
 
 // taken reports whether a folder has the report of another fixture.
@@ -62,20 +61,4 @@ func taken(dir, fixture string) bool {
 	defer f.Close()
 	r, err := report.Read(f)
 	return err == nil && r.Fixture != fixture
-}
-
-// writeReport writes both forms; a reader never sees half of one.
-func writeReport(dir string, r *report.Report) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	for name, write := range map[string]func(io.Writer) error{
-		"report.json": func(w io.Writer) error { return report.Write(w, r) },
-		"report.txt":  func(w io.Writer) error { return report.Text(w, r, report.TextOptions{}) },
-	} {
-		if err := whole.File(filepath.Join(dir, name), 0o644, write); err != nil {
-			return err
-		}
-	}
-	return nil
 }

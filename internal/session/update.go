@@ -12,6 +12,7 @@ import (
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/infra"
 	"github.com/goparity/goparity/internal/setting"
+	"github.com/goparity/goparity/internal/subtest"
 	"github.com/goparity/goparity/internal/transformers"
 )
 
@@ -138,7 +139,7 @@ func (u *update) importVariant(variant, dir string) error {
 	}
 	defer d.Close()
 	opt := golden.ImportOptions{Variant: variant, Runs: map[string]*golden.Run{}, Inputs: map[string]map[string]string{},
-		Keep: u.yaml.Capture.Wants, Provenance: golden.Provenance{Command: "go test " + Package() + " -update", Blessed: u.cfg.Bless}}
+		Keep: u.yaml.Capture.Wants, Provenance: golden.Provenance{Command: "go test " + subtest.Package() + " -update", Blessed: u.cfg.Bless}}
 	folder := u.goldenDir()
 	have, err := u.have(folder, variant)
 	if err != nil {
@@ -235,4 +236,25 @@ func (u *update) have(folder, variant string) (cases []string, err error) {
 		}
 	}
 	return cases, nil
+}
+
+// unedited refuses an update that would run an edited copy of transformers: what that computes is
+// no reference.
+func unedited(dump string) error {
+	if dump != "" {
+		return nil // whoever ran it: its run.json says with what
+	}
+	overlay, err := transformers.Find(".")
+	if err != nil || overlay == nil {
+		return err
+	}
+	return fmt.Errorf("goldens are not updated while transformers is edited: %s", overlay)
+}
+
+// blessed is what reports say of goldens that do not come from the reference; "" for others.
+func blessed(engine, date, reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return fmt.Sprintf("the golden is not the reference's: it is a run of %s of %s, blessed: %s", engine, date, reason)
 }

@@ -23,7 +23,8 @@ func TestName(t *testing.T) {
 	}
 }
 
-// Pattern selects one name as go test does: split at slashes, each part an unanchored regular expression.
+// Pattern selects one name as go test does: split at slashes, each part an unanchored regular
+// expression.
 func TestPattern(t *testing.T) {
 	selects := func(pattern, name string) bool {
 		ps, ns := strings.Split(pattern, "/"), strings.Split(name, "/")

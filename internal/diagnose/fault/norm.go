@@ -88,6 +88,11 @@ func NormLeftOut(o *rebuild.Norm) (out List) {
 // NormOverflow is a norm in float16: the squares of some rows are too large, their sum becomes infinite,
 // and the row divided by it zero.
 func NormOverflow(o *rebuild.Norm) (out List) {
+	if !o.Out.IsTarget() {
+		return nil
+	}
+	sample, _ := o.Scene().Rows()
+	given := o.Graph().With(o.Out, nil).Get(o.In, sample)
 	for _, way := range []struct {
 		text string
 		of   func(row []float64) float64
@@ -96,7 +101,16 @@ func NormOverflow(o *rebuild.Norm) (out List) {
 		{"the sum of the squares", func(row []float64) float64 { return floats.Dot(row, row) }},
 		{"the mean of the squares", func(row []float64) float64 { return floats.Dot(row, row) / float64(len(row)) }},
 	} {
+		n := 0
+		for i := 0; i < len(given); i += o.Width {
+			if way.of(given[i:i+o.Width]) >= halfInfinity {
+				n++
+			}
+		}
 		for _, rounded := range []bool{false, true} {
+			if n == 0 {
+				break
+			}
 			out.add(func(e *rebuild.Evaluation, rows []int) []float64 {
 				x, y := e.Get(o.In, rows), o.Eval(e, rows)
 				for i := 0; i < len(y); i += o.Width {
@@ -109,7 +123,7 @@ func NormOverflow(o *rebuild.Norm) (out List) {
 					floats.Scale(f, y[i:i+o.Width])
 				}
 				return y
-			}, -2, "%s overflows float16 in some rows, which become zero", way.text)
+			}, -2, "%s overflows float16 in %d of %d rows, which become zero", way.text, n, len(sample))
 		}
 	}
 	return out

@@ -3,6 +3,7 @@ package pattern
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -94,30 +95,35 @@ func Embedding(p *Pair) (out []diagnose.Prediction) {
 	return append(out, guess(id, 0, "the inputs of %s are right, and rows of another index come out", t.Layer))
 }
 
-// lookedUp finds, for each wrong row, the row of the table that it is, of those that the reference
-// has shown. nil if a wrong row is none.
+// lookedUp finds, for each wrong row, the row of the table that it is: one that the reference has shown,
+// or one of the weights. nil if a wrong row is none.
 func (p *Pair) lookedUp(ids []float64, known map[int][]float64) ([]float64, string) {
+	table := slices.Sorted(maps.Keys(known))
+	_, w := p.Weights.Of(p.Target.Layer, "weight")
+	if w != nil && len(w.Shape()) == 2 && w.RowLen() == p.Width {
+		table = append(table, op.Sequence(w.Shape()[0])...)
+	}
 	v := slices.Clone(p.Right)
 	var said []string
-	n := 0
 	for r := range p.rows {
 		row := p.row(p.Actual, r)
 		if op.Relative(row, p.row(p.Right, r)) < sameTableRow {
 			continue
 		}
-		for _, i := range slices.Sorted(maps.Keys(known)) {
-			if op.Relative(row, known[i]) < sameTableRow {
-				copy(p.row(v, r), known[i])
-				said = append(said, fmt.Sprintf("%d for %d", i, int(ids[r])))
-				break
+		at := slices.IndexFunc(table, func(i int) bool {
+			own := known[i]
+			if own == nil && math.Abs(w.At(i*p.Width)-row[0]) <= sameTableRow*math.Abs(row[0]) {
+				own = op.Read(w, p.Width, []int{i})
 			}
-		}
-		if n++; len(said) < n {
+			return op.Relative(row, own) < sameTableRow && copy(p.row(v, r), own) > 0
+		})
+		if at < 0 {
 			return nil, ""
 		}
+		said = append(said, fmt.Sprintf("%d for %d", table[at], int(ids[r])))
 	}
-	return v, fmt.Sprintf("%d of %d rows are those of other indices: %s", n, len(p.rows),
-		strings.Join(said[:min(n, 3)], ", "))
+	return v, fmt.Sprintf("%d of %d rows are those of other indices: %s", len(said), len(p.rows),
+		strings.Join(said[:min(len(said), 3)], ", "))
 }
 
 // Indices is a target of integers: token types, or positions that are all off by a number.

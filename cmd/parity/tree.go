@@ -162,7 +162,7 @@ func encoding(r *report.Report) string {
 	count := map[string]int{}
 	best := "unknown"
 	for _, l := range r.Layers {
-		if l.Kind != report.PortInput && l.Actual != nil {
+		if !l.IsInput() && l.Actual != nil {
 			if count[l.Actual.DType]++; count[l.Actual.DType] > count[best] {
 				best = l.Actual.DType
 			}

@@ -19,6 +19,7 @@ import (
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/supervise"
 	"github.com/goparity/goparity/tensor"
@@ -200,11 +201,8 @@ func word(is bool, yes, no string) string {
 
 // near reports whether a weight belongs to a layer or to one beside or inside it: their modules have the same parent, whatever stands before it.
 func near(key, layer string) bool {
-	parent := layer
-	if dot := strings.LastIndexByte(layer, '.'); dot >= 0 {
-		parent = layer[:dot]
-	}
-	for parent != "" {
+	layer = label.Name(layer)
+	for parent := cmp.Or(label.Parent(layer), layer); parent != ""; {
 		if strings.HasPrefix(key, parent+".") || strings.Contains(key, "."+parent+".") {
 			return true
 		}

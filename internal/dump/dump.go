@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
@@ -140,7 +139,7 @@ func (r *Run) finish(opt Options) error {
 			return fmt.Errorf("dump: open %q: step %s has %q twice: keep one file of it", r.Path, e.Step, e.Label())
 		}
 		seen[k] = true
-		nested = nested || strings.HasPrefix(e.Port, "computed_")
+		nested = nested || label.RoleOf(e.Port) == label.RoleComputed
 	}
 	if opt.Injection != "" {
 		r.Info.Injection = opt.Injection

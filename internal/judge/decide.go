@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/report"
 )
 
@@ -98,7 +99,7 @@ func (j *Decision) row() report.Layer {
 }
 
 func (p *Port) newRow() *report.Layer {
-	row := &report.Layer{Layer: p.Layer, Port: p.Port, Kind: report.KindOf(p.Port), Case: p.Case, Step: p.Step, Order: p.Seq,
+	row := &report.Layer{Layer: p.Layer, Port: p.Port, Kind: label.RoleOf(p.Port).String(), Case: p.Case, Step: p.Step, Order: p.Seq,
 		Golden: p.GoldenSide, Actual: p.ActualSide, Note: p.Note}
 	if in := p.Injected; in != nil {
 		row.Injected = report.MetricsOf(in.result, p.Golden.Shape())

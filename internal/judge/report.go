@@ -8,6 +8,7 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/each"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/report"
 )
 
@@ -108,7 +109,7 @@ func (c *Comparison) notJudged() (out []string) {
 			continue
 		}
 		joined[k] = joined[k] || p.Actual != nil
-		if root := !strings.Contains(p.Layer, "."); root {
+		if root := label.IsRoot(p.Layer); root {
 			final[k] = final[k] || p.Actual != nil
 			if ends[k] == "" {
 				ends[k] = p.Layer + " " + p.Port

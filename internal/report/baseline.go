@@ -63,7 +63,7 @@ func Changes(old, now *Report) []Change {
 		}
 	}
 	for i := range old.Layers {
-		if o := &old.Layers[i]; !after[keyOf(o)] && o.Kind != PortInput && o.compared() {
+		if o := &old.Layers[i]; !after[keyOf(o)] && !o.IsInput() && o.compared() {
 			changes = append(changes, Change{o, nil, Gone})
 		}
 	}
@@ -76,7 +76,7 @@ func Changes(old, now *Report) []Change {
 
 // classOf compares two forms of a row; old is nil for none. Inputs are evidence: they are not compared.
 func classOf(old, now *Layer) Class {
-	if now.Kind == PortInput {
+	if now.IsInput() {
 		return ""
 	}
 	was := old != nil && (old.compared() || old.failing())

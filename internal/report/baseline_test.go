@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/report"
 )
 
@@ -17,7 +18,7 @@ func TestChanges(t *testing.T) {
 	missing := row("a", 0, report.StatusMissing, nil)
 	ignored := row("a", 0, report.StatusIgnored, metrics(1e-6, 0))
 	input := row("a", 0, report.StatusFail, metrics(1, 0))
-	input.Kind = report.PortInput
+	input.Kind = label.RoleInput.String()
 	for _, c := range []struct {
 		old, new *report.Report
 		want     report.Class

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/goparity/goparity/internal/label"
 )
 
 // Mode is which of the candidate's two runs figures are of.
@@ -47,8 +49,8 @@ func Depth(r *Report) []Point {
 	var before *Layer // the first divergence, while it waits for the point after it
 	for i := range r.Layers {
 		l := &r.Layers[i]
-		computed := l.Kind == PortInput && l.Injected != nil
-		if !computed && (l.Kind == PortInput || l.Kind == PortComputed || l.Standard == nil && l.Injected == nil) {
+		computed := l.IsInput() && l.Injected != nil
+		if !computed && (l.IsInput() || l.Kind == label.RoleComputed.String() || l.Standard == nil && l.Injected == nil) {
 			if l == mark {
 				before = l
 			}
@@ -63,7 +65,7 @@ func Depth(r *Report) []Point {
 			if p.Name == "" {
 				p.Name = "(root)"
 			}
-			if l.Port != PortOutput {
+			if l.Port != "output" {
 				p.Name += " " + Clean(l.Port)
 			}
 			if computed {

@@ -155,15 +155,6 @@ func TestCount(t *testing.T) {
 	assert.Equal(t, map[report.Status]int{"pass": 1, "fail": 2, "inherited": 24, "missing": 1, "unexpected": 1, "ignored": 0, "error": 1}, s.Status)
 }
 
-func TestKindOf(t *testing.T) {
-	for port, want := range map[string]string{
-		"input_0": "input", "input_hidden_states": "input", "input_0.1": "input", "computed_0": "computed", "tap": "tap",
-		"output": "output", "output_1": "output", "output_last_hidden_state": "output",
-	} {
-		assert.Equal(t, want, report.KindOf(port), port)
-	}
-}
-
 // Whatever Read takes, every writer can write, and the JSON form is a fixed point.
 func FuzzRead(f *testing.F) {
 	for _, name := range []string{"pass.json", "fail.json", "error.json"} {

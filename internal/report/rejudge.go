@@ -41,7 +41,7 @@ func Rejudge(r *Report, c compare.Criteria, source string) (*Report, error) {
 	j.inherited(out.Layers)
 	out.decide()
 	for i := range out.Layers {
-		if l := &out.Layers[i]; l.Kind == PortInput && l.Standard != nil && (l.compared() || l.Status == StatusError) {
+		if l := &out.Layers[i]; l.IsInput() && l.Standard != nil && (l.compared() || l.Status == StatusError) {
 			out.judgeInput(l, t)
 		}
 	}
@@ -65,7 +65,7 @@ type rejudging struct {
 func (j *rejudging) outputs(rows []Layer) {
 	for i := range rows {
 		l := &rows[i]
-		if l.Kind == PortInput || !l.compared() || l.Standard == nil || l.Status == StatusInherited {
+		if l.IsInput() || !l.compared() || l.Standard == nil || l.Status == StatusInherited {
 			continue
 		}
 		switch j.row(l) {
@@ -129,7 +129,7 @@ func (r *Report) decide() {
 	r.Verdict = Pass
 	for i := range r.Layers {
 		switch l := &r.Layers[i]; {
-		case l.Kind == PortInput:
+		case l.IsInput():
 		case l.Status == StatusFail || l.Status == StatusInherited || l.Status == StatusMissing:
 			r.Verdict = Fail
 		case l.Status == StatusError && r.Verdict == Pass:

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/tensor"
 )
@@ -65,7 +66,7 @@ func TestRejudge(t *testing.T) {
 func TestRejudgeRun(t *testing.T) {
 	r := failing()
 	in := row("layers.1", 1, report.StatusFail, metrics(0.5, 400))
-	in.Port, in.Kind = "input_0", report.PortInput
+	in.Port, in.Kind = "input_0", label.RoleInput.String()
 	r.Layers = append(r.Layers, in)
 	got, err := report.Rejudge(r, compare.Criteria{compare.RelL2: 1e-3, compare.RowRelL2: 1e-3}, "a test")
 	require.NoError(t, err)

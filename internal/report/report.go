@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+
+	"github.com/goparity/goparity/internal/label"
 )
 
 // Schema is the version of report.json that this package writes and reads.
@@ -133,7 +135,7 @@ type Lone struct {
 type Layer struct {
 	Layer string `json:"layer"`
 	Port  string `json:"port"`
-	Kind  string `json:"kind"` // PortInput, PortOutput, …
+	Kind  string `json:"kind"` // PortInput, "output", …
 	Case  string `json:"case"`
 	Step  string `json:"step"`  // the name of the dump's folder: "0" is the prefill
 	Order int    `json:"order"` // execution index in the golden
@@ -182,24 +184,6 @@ func (s Shape) String() string {
 	return strings.Join(parts, "×")
 }
 
-// The kinds of a port, as Layer.Kind has them.
-const (
-	PortInput    = "input"    // what the layer was given
-	PortComputed = "computed" // injected run: what the candidate had computed for an input before it was replaced
-	PortOutput   = "output"   // what the layer returned
-	PortTap      = "tap"      // saved by hand
-)
-
-// KindOf is the kind of a port by its name: "input_0" is an input, "computed_1" a computed one,
-// "tap" a tap, all others are outputs.
-func KindOf(port string) string {
-	switch {
-	case strings.HasPrefix(port, PortInput+"_"):
-		return PortInput
-	case strings.HasPrefix(port, PortComputed+"_"):
-		return PortComputed
-	case port == PortTap:
-		return PortTap
-	}
-	return PortOutput
-}
+// IsInput reports whether the port is what its layer was given: evidence, which never fails a run
+// by itself.
+func (l *Layer) IsInput() bool { return l.Kind == label.RoleInput.String() }

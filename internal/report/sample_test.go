@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/report"
 )
 
@@ -23,7 +24,7 @@ func metrics(rel float64, mismatches int) *report.Metrics {
 
 func row(layer string, order int, status report.Status, m *report.Metrics) report.Layer {
 	return report.Layer{
-		Layer: layer, Port: "output", Kind: report.PortOutput, Case: "hello", Step: "0", Order: order, Status: status,
+		Layer: layer, Port: "output", Kind: "output", Case: "hello", Step: "0", Order: order, Status: status,
 		Golden:   &report.Side{Name: layer + "-output", DType: "float32", Shape: []int{1, 7, 64}},
 		Actual:   &report.Side{Name: "m." + layer + "-output", DType: "float32", Shape: []int{7, 64}},
 		Standard: m, Tolerance: &report.Tolerance{Criteria: compare.Criteria{compare.RelL2: 1e-4, compare.RowRelL2: 1e-4}, Source: "default for float32"},
@@ -58,8 +59,8 @@ func passing() *report.Report {
 	}
 	r.Layers[4].Case, r.Layers[4].Step = "hello", "1"
 	ids := row("model.embeddings.word_embeddings", 0, report.StatusPass, &report.Metrics{N: 13, Finite: 13, Cosine: 1, SNR: report.Float(math.Inf(1))})
-	ids.Port, ids.Kind, ids.Tolerance = "input_0", report.PortInput, &report.Tolerance{Criteria: compare.Criteria{compare.Atol: 0, compare.Rtol: 0}}
-	ignored := report.Layer{Layer: "model.encoder.layer.5.attention", Port: "output", Kind: report.PortOutput, Case: "hello", Step: "0", Order: 40,
+	ids.Port, ids.Kind, ids.Tolerance = "input_0", label.RoleInput.String(), &report.Tolerance{Criteria: compare.Criteria{compare.Atol: 0, compare.Rtol: 0}}
+	ignored := report.Layer{Layer: "model.encoder.layer.5.attention", Port: "output", Kind: "output", Case: "hello", Step: "0", Order: 40,
 		Status: report.StatusIgnored, Note: "fixture.yaml:31: the fused kernel never writes it"}
 	r.Layers = append(r.Layers, ids, ignored)
 	return r

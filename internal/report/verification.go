@@ -178,7 +178,7 @@ func (p *printer) details(r *Report, points []Point, mode Mode) {
 	p.section("DETAILED LAYER RESULTS (execution order)")
 	inputs := map[[3]string][]*Layer{}
 	for i := range r.Layers {
-		if l := &r.Layers[i]; l.Kind == PortInput && l.Golden != nil {
+		if l := &r.Layers[i]; l.IsInput() && l.Golden != nil {
 			k := [3]string{l.Case, l.Step, l.Layer}
 			inputs[k] = append(inputs[k], l)
 		}

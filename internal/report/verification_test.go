@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/report/reporttest"
 )
@@ -64,7 +65,7 @@ func TestDepth(t *testing.T) {
 	first, second := row("a", 0, report.StatusPass, metrics(1e-6, 0)), row("a", 0, report.StatusFail, metrics(1e-2, 0))
 	second.Case = "other"
 	in := row("b", 1, report.StatusFail, metrics(1e-2, 0))
-	in.Port, in.Kind = "input_0", report.PortInput
+	in.Port, in.Kind = "input_0", label.RoleInput.String()
 	out := row("b", 2, report.StatusFail, metrics(1e-2, 0))
 	r := &report.Report{Schema: 1, Verdict: report.Fail, Layers: []report.Layer{first, second, in, out},
 		FirstDivergence: &report.Divergence{Layer: "b", Port: "input_0", Case: "hello", Step: "0"}}

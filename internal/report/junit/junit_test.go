@@ -46,7 +46,7 @@ func junitReport() *report.Report {
 		"layers.1": report.StatusFail, "odd name/with <slash> & \u00ad": report.StatusFail, "layers.3.norm": report.StatusFail,
 		"lm_head": report.StatusMissing, "layers.0": report.StatusPass, "something": report.StatusPass,
 	} {
-		r.Layers = append(r.Layers, report.Layer{Layer: label, Port: report.PortOutput, Status: status})
+		r.Layers = append(r.Layers, report.Layer{Layer: label, Port: "output", Status: status})
 	}
 	return r
 }

@@ -134,7 +134,7 @@ func chosen(r *report.Report) []int {
 		switch {
 		case l.Status != report.StatusPass && l.Status != report.StatusIgnored:
 			return 0
-		case l.Kind != report.PortInput:
+		case !l.IsInput():
 			return 1
 		}
 		return 2
@@ -153,7 +153,7 @@ func chosen(r *report.Report) []int {
 
 func rowOf(l *report.Layer, first bool) row {
 	x := row{Layer: text(l.Layer), Port: text(l.Port), Case: text(l.Case), Step: text(l.Step), Status: string(l.Status), Component: string(report.ComponentOf(l.Layer)),
-		Input: l.Kind == report.PortInput, First: first, Blame: text(l.Blame), Note: text(l.Note), Limit: text(l.Limit()), Standard: figuresOf(l.Standard), Injected: figuresOf(l.Injected)}
+		Input: l.IsInput(), First: first, Blame: text(l.Blame), Note: text(l.Note), Limit: text(l.Limit()), Standard: figuresOf(l.Standard), Injected: figuresOf(l.Injected)}
 	if x.Layer == "" {
 		x.Layer = "(root)"
 	}

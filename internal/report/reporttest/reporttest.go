@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/report"
 )
 
@@ -27,7 +28,7 @@ func Deep(blocks, wrong int) *report.Report {
 	add := func(layer, port string, rel, injected float64) *report.Layer {
 		side := report.Side{Name: layer + "-" + port, DType: "float32", Shape: report.Shape{1, 48, 512}}
 		actual := side
-		l := report.Layer{Layer: layer, Port: port, Kind: report.KindOf(port), Case: "hello", Step: "0", Order: len(r.Layers), Golden: &side, Actual: &actual,
+		l := report.Layer{Layer: layer, Port: port, Kind: label.RoleOf(port).String(), Case: "hello", Step: "0", Order: len(r.Layers), Golden: &side, Actual: &actual,
 			Status: report.StatusPass, Standard: figures(rel), Injected: figures(injected), Tolerance: tolerance}
 		if rel > limit {
 			l.Status = report.StatusInherited
@@ -41,7 +42,7 @@ func Deep(blocks, wrong int) *report.Report {
 		return &r.Layers[len(r.Layers)-1]
 	}
 	noise := func(depth int) float64 { return 1e-7 * math.Sqrt(float64(depth+1)) * math.Exp(rnd.NormFloat64()/2) }
-	add("model.embed_tokens", report.PortOutput, 0, 0)
+	add("model.embed_tokens", "output", 0, 0)
 	for b := range blocks {
 		for i, part := range parts {
 			layer := fmt.Sprintf("model.layers.%d", b)
@@ -57,7 +58,7 @@ func Deep(blocks, wrong int) *report.Report {
 			if first {
 				injected = 0.03
 			}
-			l := add(layer, report.PortOutput, rel, injected)
+			l := add(layer, "output", rel, injected)
 			if part == "" {
 				in := add(layer, "input_0", noise(b*len(parts)), 0)
 				in.Injected = nil
@@ -65,7 +66,7 @@ func Deep(blocks, wrong int) *report.Report {
 			}
 			if first {
 				r.Verdict, r.Kind, r.Frontier = report.Fail, "local", []string{layer}
-				r.FirstDivergence = &report.Divergence{Layer: layer, Port: report.PortOutput, Case: "hello", Step: "0", Proven: true,
+				r.FirstDivergence = &report.Divergence{Layer: layer, Port: "output", Case: "hello", Step: "0", Proven: true,
 					Text: layer + " gets the right inputs and computes something else"}
 				r.Causes = []report.Cause{{ID: "rope/layout", Layer: layer, Proven: true, Fit: 2.1e-7, FitGolden: 0.021, Text: "The rotary embedding pairs neighbours, not halves."}}
 			}
@@ -78,8 +79,8 @@ func Deep(blocks, wrong int) *report.Report {
 	if wrong >= 0 {
 		end = 0.02
 	}
-	add("model.norm", report.PortOutput, end, noise(0))
-	add("lm_head", report.PortOutput, end, noise(0))
+	add("model.norm", "output", end, noise(0))
+	add("lm_head", "output", end, noise(0))
 	return r
 }
 

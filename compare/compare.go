@@ -19,8 +19,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Extreme is the largest value of a figure over the finite pairs, and where it is: the first of equal
-// ones.
+// Extreme is the largest value of a figure over the finite pairs, and where it is: the first of
+// equal ones.
 type Extreme struct {
 	Value          float64
 	Index          int // row-major element number, −1 if no pair is finite
@@ -31,8 +31,8 @@ type Extreme struct {
 //
 //	‖a−g‖ / max(‖g‖, f·RMS)    RMS = √(Σ‖g_row‖²/rows)
 //
-// where f is 0.1, or 1 for rows of less than 64 elements, whose values can all be near zero by chance.
-// Pairs that are not finite are left out.
+// where f is 0.1, or 1 for rows of less than 64 elements, whose values can all be near zero by
+// chance. Pairs that are not finite are left out.
 type Row struct {
 	Index  int // number of the row, −1 in an empty tensor
 	RelL2  float64
@@ -42,9 +42,9 @@ type Row struct {
 	MaxAbsRow int
 }
 
-// Result is the figures of one pair of tensors. "Finite" pairs are those of two finite values; norms,
-// sums and maxima are over these. No figure is NaN; one that overflows float64 is +Inf. In an empty
-// tensor all are zero, and indices −1.
+// Result is the figures of one pair of tensors. "Finite" pairs are those of two finite values;
+// norms, sums and maxima are over these. No figure is NaN; one that overflows float64 is +Inf. In
+// an empty tensor all are zero, and indices −1.
 type Result struct {
 	N              int // elements
 	Finite         int // finite pairs
@@ -71,14 +71,14 @@ type Result struct {
 // Cosine returns 1 − CosineDistance, from −1 to 1.
 func (r Result) Cosine() float64 { return 1 - r.CosineDistance }
 
-// Tensors compares two tensors of one shape; types, byte orders and strides may differ. It needs O(1)
-// memory, but for rows that are sorted by their error.
+// Tensors compares two tensors of one shape; types, byte orders and strides may differ. It needs
+// O(1) memory, but for rows that are sorted by their error.
 //
 // Integers of 64 bits are compared and subtracted as integers where both sides are integers, and
 // rounded to float64 against floats.
 //
-// The error is a [*ShapeError], a [*MisuseError] for a tolerance without a meaning, or a [*FaultError]
-// if a file is truncated meanwhile.
+// The error is a [*ShapeError], a [*MisuseError] for a tolerance without a meaning, or a
+// [*FaultError] if a file is truncated meanwhile.
 func Tensors(golden, actual *tensor.Tensor, tol Tolerance) (r Result, err error) {
 	if err := tol.Validate(); err != nil {
 		return Result{}, err
@@ -96,7 +96,8 @@ func Tensors(golden, actual *tensor.Tensor, tol Tolerance) (r Result, err error)
 func tensors(golden, actual *tensor.Tensor, tol Tolerance) (Result, error) {
 	if golden.Len() == 0 {
 		none := Extreme{Index: -1}
-		return Result{RowLen: golden.RowLen(), FirstMismatch: -1, MaxAbs: none, MaxRel: none, WorstRow: Row{Index: -1, MaxAbsRow: -1}}, nil
+		return Result{RowLen: golden.RowLen(), FirstMismatch: -1, MaxAbs: none, MaxRel: none,
+			WorstRow: Row{Index: -1, MaxAbsRow: -1}}, nil
 	}
 	p := newPass(golden, actual, tol, scale{})
 	t, err := p.run()
@@ -168,7 +169,8 @@ func (p *pass) result(t *part) Result {
 			func(x pair, _ wide) bool { return x.mismatch(p.tol, p.exact) })
 	}
 	if t.finite > 0 {
-		r.MaxAbs = p.extreme(t, t.abs, t.absIn, Tolerance{Atol: t.abs}, func(f *tally) bool { return f.abs == t.abs && f.wide == t.wide },
+		r.MaxAbs = p.extreme(t, t.abs, t.absIn, Tolerance{Atol: t.abs},
+			func(f *tally) bool { return f.abs == t.abs && f.wide == t.wide },
 			func(x pair, w wide) bool { return x.finite && x.d == t.abs && w == t.wide })
 		r.MaxRel = p.extreme(t, t.rel, t.relIn, Tolerance{Rtol: t.rel}, func(f *tally) bool { return f.rel == t.rel },
 			func(x pair, _ wide) bool { return x.finite && x.d/max(math.Abs(x.g), relFloor) == t.rel })
@@ -188,7 +190,8 @@ func (p *pass) result(t *part) Result {
 	return r
 }
 
-func (p *pass) extreme(t *part, v float64, in span, low Tolerance, some func(*tally) bool, is func(pair, wide) bool) Extreme {
+func (p *pass) extreme(t *part, v float64, in span, low Tolerance, some func(*tally) bool,
+	is func(pair, wide) bool) Extreme {
 	i := p.find(t, in, low, some, is)
 	if i < 0 { // the file was changed meanwhile
 		return Extreme{Index: -1}

@@ -67,7 +67,8 @@ func TestRule(t *testing.T) {
 		{"and the negative one", -inf, -inf, compare.Tolerance{}, 0},
 		{"infinities of other signs differ", inf, -inf, compare.Tolerance{Rtol: 1}, 1},
 		{"an infinite golden value is not within rtol·∞ of a number", inf, 1, compare.Tolerance{Rtol: 1}, 1},
-		{"nor is a number of an infinite actual value", 1, inf, compare.Tolerance{Atol: math.MaxFloat64, Rtol: math.MaxFloat64}, 1},
+		{"nor is a number of an infinite actual value",
+			1, inf, compare.Tolerance{Atol: math.MaxFloat64, Rtol: math.MaxFloat64}, 1},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			// Alone, and among others, where the fast loop runs first.
@@ -171,7 +172,8 @@ func TestTiesTakeTheFirst(t *testing.T) {
 
 	r, err = compare.Tensors(of(t, g), of(t, g), compare.Tolerance{})
 	require.NoError(t, err)
-	assert.Equal(t, compare.Extreme{Value: 0, Index: 0, Golden: 1, Actual: 1}, r.MaxAbs, "numpy's argmax of equal values is the first")
+	assert.Equal(t, compare.Extreme{Value: 0, Index: 0, Golden: 1, Actual: 1}, r.MaxAbs,
+		"numpy's argmax of equal values is the first")
 	assert.Equal(t, 0, r.MaxRel.Index)
 	assert.Equal(t, inf, r.SNR)
 
@@ -208,7 +210,8 @@ func TestScalarAndEmpty(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	g := of(t, []float64{1, 2, 3, 4})
-	for _, bad := range []compare.Tolerance{{Atol: -1}, {Rtol: -1e-9}, {Atol: nan}, {Rtol: nan}, {Atol: inf}, {Rtol: inf}} {
+	for _, bad := range []compare.Tolerance{{Atol: -1}, {Rtol: -1e-9}, {Atol: nan}, {Rtol: nan}, {Atol: inf},
+		{Rtol: inf}} {
 		_, err := compare.Tensors(g, g, bad)
 		var misuse *compare.MisuseError
 		assert.ErrorAs(t, err, &misuse, "%+v", bad)
@@ -279,11 +282,16 @@ func TestWorstRowAgainstAllRows(t *testing.T) {
 		err    func(i int) float64 // of the error, relative to the row
 	}{
 		{"rows alike", func(int) float64 { return 1 }, func(int) float64 { return rnd.Float64() }},
-		{"norms over ten decades", func(int) float64 { return math.Pow(10, 10*rnd.Float64()) }, func(int) float64 { return rnd.Float64() }},
-		{"rising norms with falling error: all rows may be the worst", func(i int) float64 { return 1 + float64(i) }, func(i int) float64 { return 1 / math.Sqrt(1+float64(i)) }},
-		{"falling norms with rising error", func(i int) float64 { return 5000 - float64(i) }, func(i int) float64 { return 1 / math.Sqrt(5000-float64(i)) }},
-		{"one sink row", func(i int) float64 { return map[bool]float64{true: 1e4, false: 1}[i == 17] }, func(int) float64 { return rnd.Float64() }},
-		{"many equal rows", func(i int) float64 { return float64(i % 3) }, func(i int) float64 { return float64(i % 5) }},
+		{"norms over ten decades", func(int) float64 { return math.Pow(10, 10*rnd.Float64()) },
+			func(int) float64 { return rnd.Float64() }},
+		{"rising norms with falling error: all rows may be the worst", func(i int) float64 { return 1 + float64(i) },
+			func(i int) float64 { return 1 / math.Sqrt(1+float64(i)) }},
+		{"falling norms with rising error", func(i int) float64 { return 5000 - float64(i) },
+			func(i int) float64 { return 1 / math.Sqrt(5000-float64(i)) }},
+		{"one sink row", func(i int) float64 { return map[bool]float64{true: 1e4, false: 1}[i == 17] },
+			func(int) float64 { return rnd.Float64() }},
+		{"many equal rows", func(i int) float64 { return float64(i % 3) },
+			func(i int) float64 { return float64(i % 5) }},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			for _, rowLen := range []int{1, 63, 64} {

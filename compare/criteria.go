@@ -181,6 +181,7 @@ func nonFinite(r Result, tol Tolerance) Violation {
 		hint = "; NaN does not match NaN without EqualNaN"
 	}
 	return Violation{Criterion: "non_finite", Got: float64(r.BadNonFinite), Text: fmt.Sprintf(
-		"%d of %d elements are NaN or infinite and do not match (NaN: golden %d, actual %d; Inf: golden %d, actual %d)%s",
+		"%d of %d elements are NaN or infinite and do not match (NaN: golden %d, actual %d; Inf: "+
+			"golden %d, actual %d)%s",
 		r.BadNonFinite, r.N, r.NaNGolden, r.NaNActual, r.InfGolden, r.InfActual, hint)}
 }

@@ -23,10 +23,14 @@ func TestDefaultsAndFloors(t *testing.T) {
 		{tensor.F64, tensor.F64, same(1e-9), same(3e-10), "float64"},
 		{tensor.F32, tensor.F32, same(1e-4), same(3e-5), "float32"},
 		{tensor.F32, tensor.F64, same(1e-4), same(3e-5), "a float64 beside a float32 is no better"},
-		{tensor.F16, tensor.F16, compare.Limits{RelL2: 4e-3, RowRelL2: 1e-2}, compare.Limits{RelL2: 4e-3, RowRelL2: 1e-2}, "float16"},
-		{tensor.F32, tensor.BF16, compare.Limits{RelL2: 3e-2, RowRelL2: 8e-2}, compare.Limits{RelL2: 3e-2, RowRelL2: 8e-2}, "the candidate is coarser"},
-		{tensor.BF16, tensor.F32, compare.Limits{RelL2: 3e-2, RowRelL2: 8e-2}, compare.Limits{RelL2: 3e-2, RowRelL2: 8e-2}, "the golden is coarser"},
-		{tensor.BF16, tensor.F16, compare.Limits{RelL2: 3e-2, RowRelL2: 8e-2}, compare.Limits{RelL2: 3e-2, RowRelL2: 8e-2}, "bfloat16 is coarser than float16"},
+		{tensor.F16, tensor.F16, compare.Limits{RelL2: 4e-3, RowRelL2: 1e-2},
+			compare.Limits{RelL2: 4e-3, RowRelL2: 1e-2}, "float16"},
+		{tensor.F32, tensor.BF16, compare.Limits{RelL2: 3e-2, RowRelL2: 8e-2},
+			compare.Limits{RelL2: 3e-2, RowRelL2: 8e-2}, "the candidate is coarser"},
+		{tensor.BF16, tensor.F32, compare.Limits{RelL2: 3e-2, RowRelL2: 8e-2},
+			compare.Limits{RelL2: 3e-2, RowRelL2: 8e-2}, "the golden is coarser"},
+		{tensor.BF16, tensor.F16, compare.Limits{RelL2: 3e-2, RowRelL2: 8e-2},
+			compare.Limits{RelL2: 3e-2, RowRelL2: 8e-2}, "bfloat16 is coarser than float16"},
 		{tensor.F8E4M3FN, tensor.BF16, same(0.25), same(0.25), "three bits of mantissa"},
 		{tensor.F8E5M2, tensor.F8E4M3FN, same(0.5), same(0.5), "two bits"},
 		{tensor.F8E8M0FNU, tensor.F32, same(0.5), same(0.5), "no mantissa"},
@@ -55,7 +59,8 @@ func TestAgrees(t *testing.T) {
 	} {
 		assert.Equal(t, row.want, row.r.Agrees(limits), row.reason)
 	}
-	assert.Equal(t, compare.Limits{RelL2: 2, RowRelL2: 3}, compare.Limits{RelL2: 1, RowRelL2: 3}.Max(compare.Limits{RelL2: 2, RowRelL2: 1}))
+	assert.Equal(t, compare.Limits{RelL2: 2, RowRelL2: 3},
+		compare.Limits{RelL2: 1, RowRelL2: 3}.Max(compare.Limits{RelL2: 2, RowRelL2: 1}))
 }
 
 // judge returns the names of the criteria that do not hold.
@@ -82,26 +87,43 @@ func TestCriteria(t *testing.T) {
 	}{
 		{"all at once hold for equal tensors", compare.Criteria{compare.Atol: 0, compare.RelL2: 0, compare.Cosine: 1,
 			compare.MSE: 0, compare.ULP: 0, compare.SNR: 300, compare.KL: 0, compare.TopK: 4}, g, nil},
-		{"each is judged", compare.Criteria{compare.Atol: 0, compare.RelL2: 0.1, compare.RowRelL2: 0.1, compare.Cosine: 0.9,
-			compare.MSE: 0.1, compare.ULP: 10, compare.SNR: 20, compare.KL: 0.1, compare.TopK: 1}, []float64{-4, 3, 2, 1, 8, 6, 4, 2},
+		{"each is judged", compare.Criteria{compare.Atol: 0, compare.RelL2: 0.1, compare.RowRelL2: 0.1,
+			compare.Cosine: 0.9,
+			compare.MSE:    0.1, compare.ULP: 10, compare.SNR: 20, compare.KL: 0.1, compare.TopK: 1},
+			[]float64{-4, 3, 2, 1, 8, 6, 4, 2},
 			[]string{"within", "rel_l2", "row_rel_l2", "cosine", "row_cosine", "mse", "ulp", "snr", "top_k", "kl"}},
-		{"RelL2 holds for the worst row too: d = 1, ‖g‖ = √150, RMS = √75", compare.Criteria{compare.RelL2: 0.1}, []float64{4, 3, 2, 2, 8, 6, 4, 2}, []string{"row_rel_l2"}},
-		{"a limit of its own for the row", compare.Criteria{compare.RelL2: 0.1, compare.RowRelL2: 0.12}, []float64{4, 3, 2, 2, 8, 6, 4, 2}, nil},
-		{"only the row is asked", compare.Criteria{compare.RowRelL2: 0.1}, []float64{4, 3, 2, 2, 8, 6, 4, 2}, []string{"row_rel_l2"}},
+		{"RelL2 holds for the worst row too: d = 1, ‖g‖ = √150, RMS = √75", compare.Criteria{compare.RelL2: 0.1},
+			[]float64{4, 3, 2, 2, 8, 6, 4, 2}, []string{"row_rel_l2"}},
+		{"a limit of its own for the row", compare.Criteria{compare.RelL2: 0.1, compare.RowRelL2: 0.12},
+			[]float64{4, 3, 2, 2, 8, 6, 4, 2}, nil},
+		{"only the row is asked", compare.Criteria{compare.RowRelL2: 0.1}, []float64{4, 3, 2, 2, 8, 6, 4, 2},
+			[]string{"row_rel_l2"}},
 		{"MSE hit exactly passes: 1/8", compare.Criteria{compare.MSE: 0.125}, []float64{4, 3, 2, 2, 8, 6, 4, 2}, nil},
-		{"MSE one step below fails", compare.Criteria{compare.MSE: step(0.125, 0)}, []float64{4, 3, 2, 2, 8, 6, 4, 2}, []string{"mse"}},
-		{"two ULP pass at two", compare.Criteria{compare.ULP: 2}, []float64{4, 3, step(step(2, 3), 3), 1, 8, 6, 4, 2}, nil},
-		{"three ULP fail at two, also across a power of two", compare.Criteria{compare.ULP: 2}, []float64{4, 3, step(step(step(2, 0), 0), 0), 1, 8, 6, 4, 2}, []string{"ulp"}},
-		{"SNR of 20·log10(√150/1) = 21.76 dB", compare.Criteria{compare.SNR: 21.7}, []float64{4, 3, 2, 2, 8, 6, 4, 2}, nil},
-		{"SNR under the limit", compare.Criteria{compare.SNR: 21.8}, []float64{4, 3, 2, 2, 8, 6, 4, 2}, []string{"snr"}},
-		{"top 2 as a set: their order does not count", compare.Criteria{compare.TopK: 2}, []float64{3, 4, 2, 1, 6, 8, 4, 2}, nil},
+		{"MSE one step below fails", compare.Criteria{compare.MSE: step(0.125, 0)}, []float64{4, 3, 2, 2, 8, 6, 4, 2},
+			[]string{"mse"}},
+		{"two ULP pass at two", compare.Criteria{compare.ULP: 2}, []float64{4, 3, step(step(2, 3), 3), 1, 8, 6, 4, 2},
+			nil},
+		{"three ULP fail at two, also across a power of two", compare.Criteria{compare.ULP: 2},
+			[]float64{4, 3, step(step(step(2, 0), 0), 0), 1, 8, 6, 4, 2}, []string{"ulp"}},
+		{"SNR of 20·log10(√150/1) = 21.76 dB", compare.Criteria{compare.SNR: 21.7},
+			[]float64{4, 3, 2, 2, 8, 6, 4, 2}, nil},
+		{"SNR under the limit", compare.Criteria{compare.SNR: 21.8}, []float64{4, 3, 2, 2, 8, 6, 4, 2},
+			[]string{"snr"}},
+		{"top 2 as a set: their order does not count", compare.Criteria{compare.TopK: 2},
+			[]float64{3, 4, 2, 1, 6, 8, 4, 2}, nil},
 		{"top 1 is another", compare.Criteria{compare.TopK: 1}, []float64{3, 4, 2, 1, 8, 6, 4, 2}, []string{"top_k"}},
-		{"a constant row has its first elements on top, by chance here", compare.Criteria{compare.TopK: 2}, make([]float64, 8), nil},
-		{"cosine is blind to scale", compare.Criteria{compare.Cosine: 1 - 1e-15}, []float64{8, 6, 4, 2, 16, 12, 8, 4}, nil},
-		{"a NaN fails a cosine-only check", compare.Criteria{compare.Cosine: 0.5}, []float64{4, nan, 2, 1, 8, 6, 4, 2}, []string{"non_finite"}},
-		{"a NaN fails top k", compare.Criteria{compare.TopK: 1}, []float64{4, nan, 2, 1, 8, 6, 4, 2}, []string{"non_finite"}},
-		{"an infinity fails an MSE-only check", compare.Criteria{compare.MSE: 1e20}, []float64{4, inf, 2, 1, 8, 6, 4, 2}, []string{"non_finite"}},
-		{"a NaN is a mismatch as well", compare.Criteria{compare.Atol: 1e9}, []float64{4, nan, 2, 1, 8, 6, 4, 2}, []string{"non_finite", "within"}},
+		{"a constant row has its first elements on top, by chance here", compare.Criteria{compare.TopK: 2},
+			make([]float64, 8), nil},
+		{"cosine is blind to scale", compare.Criteria{compare.Cosine: 1 - 1e-15},
+			[]float64{8, 6, 4, 2, 16, 12, 8, 4}, nil},
+		{"a NaN fails a cosine-only check", compare.Criteria{compare.Cosine: 0.5}, []float64{4, nan, 2, 1, 8, 6, 4, 2},
+			[]string{"non_finite"}},
+		{"a NaN fails top k", compare.Criteria{compare.TopK: 1}, []float64{4, nan, 2, 1, 8, 6, 4, 2},
+			[]string{"non_finite"}},
+		{"an infinity fails an MSE-only check", compare.Criteria{compare.MSE: 1e20},
+			[]float64{4, inf, 2, 1, 8, 6, 4, 2}, []string{"non_finite"}},
+		{"a NaN is a mismatch as well", compare.Criteria{compare.Atol: 1e9}, []float64{4, nan, 2, 1, 8, 6, 4, 2},
+			[]string{"non_finite", "within"}},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			want := row.want
@@ -115,7 +137,8 @@ func TestCriteria(t *testing.T) {
 
 func TestNaNInBoth(t *testing.T) {
 	g := of(t, []float64{nan, 1, inf, -inf})
-	for _, c := range []compare.Criteria{{compare.Cosine: 0.5}, {compare.TopK: 1}, {compare.RelL2: 1}, {compare.Atol: 0}} {
+	for _, c := range []compare.Criteria{{compare.Cosine: 0.5}, {compare.TopK: 1}, {compare.RelL2: 1},
+		{compare.Atol: 0}} {
 		assert.Contains(t, judge(t, c, g, g, nil), "non_finite", "NaN matches nothing")
 		c[compare.EqualNaN] = 1
 		assert.Empty(t, judge(t, c, g, g, nil), "EqualNaN")
@@ -165,7 +188,8 @@ func TestTopKTies(t *testing.T) {
 		{"all of the row", []float64{1, 2}, []float64{2, 1}, 2, true},
 		{"−Inf is a value: masked logits", []float64{-inf, 2, -inf}, []float64{-inf, 1, -inf}, 1, true},
 	} {
-		assert.Equal(t, row.pass, len(judge(t, compare.Criteria{compare.TopK: float64(row.k)}, of(t, row.g), of(t, row.a), nil)) == 0, row.reason)
+		assert.Equal(t, row.pass, len(judge(t, compare.Criteria{compare.TopK: float64(row.k)}, of(t, row.g),
+			of(t, row.a), nil)) == 0, row.reason)
 	}
 	long := make([]float64, 5000)
 	long[4000] = 1
@@ -197,7 +221,8 @@ func TestKL(t *testing.T) {
 		}
 		assert.InDelta(t, row.want, got, 1e-12, row.reason)
 	}
-	assert.Equal(t, []string{"kl"}, judge(t, compare.Criteria{compare.KL: 1}, of(t, []float64{inf, 1}), of(t, []float64{inf, 1}), nil), "+Inf has no softmax")
+	assert.Equal(t, []string{"kl"}, judge(t, compare.Criteria{compare.KL: 1}, of(t, []float64{inf, 1}),
+		of(t, []float64{inf, 1}), nil), "+Inf has no softmax")
 }
 
 func TestNoise(t *testing.T) {
@@ -214,18 +239,22 @@ func TestNoise(t *testing.T) {
 		{"all of it in one row", []float64{1, 2.25, 3, 4}, 1.8, []string{"row_noise"}},
 		{"better than the reference", []float64{1, 2, 3, 4}, 0.5, []string{}},
 	} {
-		assert.Equal(t, row.want, judge(t, compare.Criteria{compare.Noise: row.ratio}, g, of(t, row.a, 2, 2), ref), row.reason)
+		assert.Equal(t, row.want, judge(t, compare.Criteria{compare.Noise: row.ratio}, g, of(t, row.a, 2, 2), ref),
+			row.reason)
 	}
-	assert.Equal(t, []string{"noise", "row_noise"}, judge(t, compare.Criteria{compare.Noise: 5}, ref, g, ref), "the reference is exact, the candidate is not")
+	assert.Equal(t, []string{"noise", "row_noise"}, judge(t, compare.Criteria{compare.Noise: 5}, ref, g, ref),
+		"the reference is exact, the candidate is not")
 	assert.Empty(t, judge(t, compare.Criteria{compare.Noise: 5}, ref, ref, ref), "both are exact")
 	luckyRow := of(t, []float64{1.1, 2, 3, 4}, 2, 2)
-	assert.Empty(t, judge(t, compare.Criteria{compare.Noise: 2}, luckyRow, of(t, []float64{1.1, 2, 3.1, 4}, 2, 2), ref), "a row that is exact by chance asks for no exact row")
+	assert.Empty(t, judge(t, compare.Criteria{compare.Noise: 2}, luckyRow, of(t, []float64{1.1, 2, 3.1, 4}, 2, 2), ref),
+		"a row that is exact by chance asks for no exact row")
 }
 
 // The distance in ULP is the number of steps between the bits of a type.
 func TestULPCountsSteps(t *testing.T) {
-	widths := map[tensor.DType]int{tensor.F8E4M3FN: 8, tensor.F8E4M3FNUZ: 8, tensor.F8E5M2: 8, tensor.F8E5M2FNUZ: 8, tensor.F8E8M0FNU: 8,
-		tensor.F16: 16, tensor.BF16: 16, tensor.F32: 32, tensor.F64: 64}
+	widths := map[tensor.DType]int{tensor.F8E4M3FN: 8, tensor.F8E4M3FNUZ: 8, tensor.F8E5M2: 8, tensor.F8E5M2FNUZ: 8,
+		tensor.F8E8M0FNU: 8,
+		tensor.F16:       16, tensor.BF16: 16, tensor.F32: 32, tensor.F64: 64}
 	ulp := func(d tensor.DType, g, a uint64) (compare.ULPs, bool) {
 		make1 := func(bits uint64) *tensor.Tensor {
 			x, err := tensor.New(d, []int{1}, binary.LittleEndian.AppendUint64(nil, bits)[:d.Size()])
@@ -241,14 +270,16 @@ func TestULPCountsSteps(t *testing.T) {
 		if d == tensor.F8E8M0FNU {
 			sign = 0
 		}
-		for _, bits := range []uint64{0, 1, 2, 3, 6, 7, 8, 15, 16, 17, 60, 100, 119, sign/2 - 1, sign / 2, sign/2 + sign/8} {
+		for _, bits := range []uint64{0, 1, 2, 3, 6, 7, 8, 15, 16, 17, 60, 100, 119, sign/2 - 1, sign / 2,
+			sign/2 + sign/8} {
 			for _, steps := range []uint64{0, 1, 2, 5} {
 				if got, ok := ulp(d, bits, bits+steps); ok {
 					assert.Equal(t, float64(steps), got.Max, "%s: %#x to %#x", d, bits, bits+steps)
 				}
 				if bits >= 1 && sign > 0 && !(bits == sign/2 && steps > 0) {
 					if got, ok := ulp(d, bits|sign, steps); ok {
-						assert.Equal(t, float64(bits&^sign)+float64(steps), got.Max, "%s: %#x to %#x", d, bits|sign, steps)
+						assert.Equal(t, float64(bits&^sign)+float64(steps), got.Max, "%s: %#x to %#x",
+							d, bits|sign, steps)
 					}
 				}
 			}

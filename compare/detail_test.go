@@ -87,7 +87,8 @@ func TestSmallestTolerances(t *testing.T) {
 		{"equal: nothing is needed", []float64{1, 2}, []float64{1, 2}, compare.Tolerance{}, 0, 0},
 		{"no rtol helps where the golden is zero", []float64{0, 2}, []float64{0.5, 2}, compare.Tolerance{}, 0.5, inf},
 		{"what atol covers needs no rtol", []float64{0, 2}, []float64{0.5, 3}, compare.Tolerance{Atol: 0.5}, 1, 0.25},
-		{"1 + 2^-53 rounds down to 1: the least sum in float64 needs one step more", []float64{0.5}, []float64{1.5 + 0x1p-52}, compare.Tolerance{Rtol: 0x1p-52},
+		{"1 + 2^-53 rounds down to 1: the least sum in float64 needs one step more",
+			[]float64{0.5}, []float64{1.5 + 0x1p-52}, compare.Tolerance{Rtol: 0x1p-52},
 			1 + 0x1p-52, 2 * (1 + 0x1p-52)},
 		{"nothing helps against NaN", []float64{1}, []float64{nan}, compare.Tolerance{}, inf, inf},
 		{"an infinity that matches needs nothing", []float64{inf, 1}, []float64{inf, 2}, compare.Tolerance{}, 1, 1},
@@ -116,8 +117,10 @@ func TestRowsAndColumns(t *testing.T) {
 	a[6*columns+9] = nan
 	d := explain(t, of(t, g, rows, columns), of(t, a, rows, columns), compare.Tolerance{})
 	require.Len(t, d.Rows, rows)
-	assert.Equal(t, compare.Line{Index: 6, Cosine: 1, MaxAbsIndex: 6 * columns, Mismatches: 1, BadNonFinite: 1}, d.Rows[6], "the NaN is left out of figures")
-	assert.Equal(t, compare.Line{Index: 3, RelL2: 2, Cosine: -1, MaxAbs: 2, MaxAbsIndex: 3 * columns, Mismatches: columns}, d.Rows[3])
+	assert.Equal(t, compare.Line{Index: 6, Cosine: 1, MaxAbsIndex: 6 * columns, Mismatches: 1, BadNonFinite: 1},
+		d.Rows[6], "the NaN is left out of figures")
+	assert.Equal(t, compare.Line{Index: 3, RelL2: 2, Cosine: -1, MaxAbs: 2, MaxAbsIndex: 3 * columns,
+		Mismatches: columns}, d.Rows[3])
 	assert.Equal(t, compare.Line{Index: 0, Cosine: 1, MaxAbsIndex: 0}, d.Rows[0])
 	assert.InEpsilon(t, 2/math.Sqrt(columns), d.Rows[5].RelL2, 1e-12)
 	assert.Equal(t, 5*columns+7, d.Rows[5].MaxAbsIndex)
@@ -145,7 +148,8 @@ func TestWorstLineIsTheWorstRow(t *testing.T) {
 }
 
 func TestBadRowsAndColumns(t *testing.T) {
-	d := explain(t, of(t, make([]float64, 12), 4, 3), of(t, []float64{0, 0, 0, 0, 1, 0, 0, nan, 0, 0, 0, 0}, 4, 3), compare.Tolerance{})
+	d := explain(t, of(t, make([]float64, 12), 4, 3), of(t, []float64{0, 0, 0, 0, 1, 0, 0, nan, 0, 0, 0, 0}, 4, 3),
+		compare.Tolerance{})
 	assert.Equal(t, "rows 1–2", d.BadRows.Text("row"))
 	assert.Equal(t, []int{2, 4}, []int{d.BadRows.Count(), d.BadRows.Total()})
 	assert.Equal(t, "column 1", d.BadColumns.Text("column"))

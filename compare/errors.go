@@ -12,7 +12,8 @@ import (
 type ShapeError struct{ Golden, Actual []int }
 
 func (e *ShapeError) Error() string {
-	return fmt.Sprintf("compare: golden has shape %s, actual %s", tensor.FormatShape(e.Golden), tensor.FormatShape(e.Actual))
+	return fmt.Sprintf("compare: golden has shape %s, actual %s", tensor.FormatShape(e.Golden),
+		tensor.FormatShape(e.Actual))
 }
 
 // MisuseError says that a comparison was asked for in a way that has no meaning: a negative
@@ -32,7 +33,8 @@ type FaultError struct {
 }
 
 func (e *FaultError) Error() string {
-	return fmt.Sprintf("compare: a mapped file became unreadable while it was compared (was it truncated or rewritten?): %q: %v", e.Files, e.Err)
+	return fmt.Sprintf("compare: a mapped file became unreadable while it was compared (was it truncated or "+
+		"rewritten?): %q: %v", e.Files, e.Err)
 }
 
 // Unwrap returns the error of the runtime.

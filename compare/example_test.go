@@ -25,7 +25,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("in %s, %s; an rtol of %.4f would pass\n", d.BadRows.Text("row"), d.BadColumns.Text("column"), d.SmallestRtol)
+	fmt.Printf("in %s, %s; an rtol of %.4f would pass\n", d.BadRows.Text("row"), d.BadColumns.Text("column"),
+		d.SmallestRtol)
 	// Output:
 	// 1 of 6 differ, the first is [1 1]
 	// largest |a−g| 0.5: 5.5 instead of 5

@@ -21,7 +21,8 @@ type scalar struct {
 }
 
 func naive(g, a *tensor.Tensor, tol compare.Tolerance) scalar {
-	s := scalar{first: -1, absAt: -1, relAt: -1, abs: -1, rel: -1, dd: new(big.Float).SetPrec(2200), gg: new(big.Float).SetPrec(2200)}
+	s := scalar{first: -1, absAt: -1, relAt: -1, abs: -1, rel: -1, dd: new(big.Float).SetPrec(2200),
+		gg: new(big.Float).SetPrec(2200)}
 	ints := !g.DType().IsFloat() && !a.DType().IsFloat()
 	for i := range g.Len() {
 		x, y := g.At(i), a.At(i)
@@ -89,9 +90,12 @@ func integer(t *tensor.Tensor, i int) *big.Int {
 // FuzzTensors compares any bytes, as any types, in rows of any length, and judges the figures by
 // the naive form: counts, indices and maxima exactly, norms to rounding. No figure may be NaN.
 func FuzzTensors(f *testing.F) {
-	f.Add([]byte{0, 0, 128, 63, 0, 0, 192, 127}, []byte{0, 0, 128, 63, 0, 0, 128, 127}, uint8(17), uint8(17), uint16(1), 1e-3, 1e-3, false)
-	f.Add([]byte("sixteen bytes ....sixteen bytes ...."), []byte("sixteen bytes ,,,,sixteen bytes ...,"), uint8(18), uint8(18), uint16(2), 0.0, 1.0, true)
-	f.Add([]byte{255, 255, 255, 255, 255, 255, 255, 255}, []byte{255, 255, 255, 255, 255, 255, 255, 255}, uint8(8), uint8(7), uint16(1), 0.0, 0.0, true)
+	f.Add([]byte{0, 0, 128, 63, 0, 0, 192, 127}, []byte{0, 0, 128, 63, 0, 0, 128, 127}, uint8(17), uint8(17), uint16(1),
+		1e-3, 1e-3, false)
+	f.Add([]byte("sixteen bytes ....sixteen bytes ...."), []byte("sixteen bytes ,,,,sixteen bytes ...,"), uint8(18),
+		uint8(18), uint16(2), 0.0, 1.0, true)
+	f.Add([]byte{255, 255, 255, 255, 255, 255, 255, 255}, []byte{255, 255, 255, 255, 255, 255, 255, 255}, uint8(8),
+		uint8(7), uint16(1), 0.0, 0.0, true)
 	f.Add(make([]byte, 9000), make([]byte, 9000), uint8(16), uint8(15), uint16(64), 0.0, 0.0, false)
 	f.Add([]byte{0x7f, 0xff, 0x80, 1}, []byte{0x7f, 0x7c, 0xfe, 1}, uint8(9), uint8(11), uint16(4), 0.5, 0.5, false)
 	f.Fuzz(func(t *testing.T, gb, ab []byte, gd, ad uint8, rowLen uint16, atol, rtol float64, equalNaN bool) {
@@ -115,8 +119,10 @@ func FuzzTensors(f *testing.F) {
 			return
 		}
 		s := naive(gt, at, tol)
-		require.Equal(t, []int{n, s.mismatches, s.first, s.finite, s.absAt, s.relAt, s.nan[0], s.nan[1], s.inf[0], s.inf[1]},
-			[]int{r.N, r.Mismatches, r.FirstMismatch, r.Finite, r.MaxAbs.Index, r.MaxRel.Index, r.NaNGolden, r.NaNActual, r.InfGolden, r.InfActual})
+		require.Equal(t, []int{n, s.mismatches, s.first, s.finite, s.absAt, s.relAt, s.nan[0], s.nan[1],
+			s.inf[0], s.inf[1]},
+			[]int{r.N, r.Mismatches, r.FirstMismatch, r.Finite, r.MaxAbs.Index, r.MaxRel.Index, r.NaNGolden,
+				r.NaNActual, r.InfGolden, r.InfActual})
 		if s.finite > 0 {
 			require.Equal(t, []float64{s.abs, s.rel}, []float64{r.MaxAbs.Value, r.MaxRel.Value})
 		}
@@ -124,8 +130,10 @@ func FuzzTensors(f *testing.F) {
 			v, _ := new(big.Float).Sqrt(x).Float64()
 			return v
 		}
-		require.True(t, near(root(s.gg), r.NormGolden, precision(gt, at), 5e-324), "norm of golden: %v %v", root(s.gg), r.NormGolden)
-		require.True(t, near(root(s.dd), r.NormDiff, precision(gt, at), 5e-324), "norm of difference: %v %v", root(s.dd), r.NormDiff)
+		require.True(t, near(root(s.gg), r.NormGolden, precision(gt, at), 5e-324), "norm of golden: %v %v",
+			root(s.gg), r.NormGolden)
+		require.True(t, near(root(s.dd), r.NormDiff, precision(gt, at), 5e-324), "norm of difference: %v %v",
+			root(s.dd), r.NormDiff)
 		for _, v := range []float64{r.MSE, r.RelL2, r.CosineDistance, r.SNR, r.WorstRow.RelL2, r.NormActual} {
 			require.False(t, math.IsNaN(v), "%+v", r)
 		}
@@ -134,14 +142,16 @@ func FuzzTensors(f *testing.F) {
 		d, err := compare.Explain(gt, at, tol)
 		require.NoError(t, err)
 		assert.Equal(t, r.Mismatches > 0, d.BadRows.Count() > 0 && d.BadColumns.Count() > 0)
-		for _, x := range []compare.Tolerance{{Atol: d.SmallestAtol, Rtol: rtol, EqualNaN: equalNaN}, {Atol: atol, Rtol: d.SmallestRtol, EqualNaN: equalNaN}} {
+		for _, x := range []compare.Tolerance{{Atol: d.SmallestAtol, Rtol: rtol, EqualNaN: equalNaN},
+			{Atol: atol, Rtol: d.SmallestRtol, EqualNaN: equalNaN}} {
 			if x.Validate() == nil {
 				again, err := compare.Tensors(gt, at, x)
 				require.NoError(t, err)
 				require.Zero(t, again.Mismatches, "%+v should pass", x)
 			}
 		}
-		c := compare.Criteria{compare.Atol: atol, compare.Rtol: rtol, compare.RelL2: 1, compare.Cosine: 0.9, compare.MSE: 1, compare.ULP: 4, compare.SNR: 10, compare.KL: 1,
+		c := compare.Criteria{compare.Atol: atol, compare.Rtol: rtol, compare.RelL2: 1, compare.Cosine: 0.9,
+			compare.MSE: 1, compare.ULP: 4, compare.SNR: 10, compare.KL: 1,
 			compare.TopK: 1, compare.Noise: 2}
 		if equalNaN {
 			c[compare.EqualNaN] = 1

@@ -20,7 +20,8 @@ import (
 func fenced(t *testing.T, n int, atEnd bool) []byte {
 	page := os.Getpagesize()
 	size := (n + page - 1) / page * page
-	m, err := syscall.Mmap(-1, 0, size+2*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	m, err := syscall.Mmap(-1, 0, size+2*page, syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, syscall.Munmap(m)) })
 	require.NoError(t, syscall.Mprotect(m[:page], syscall.PROT_NONE))
@@ -36,10 +37,13 @@ func TestGuardPages(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(9, 10))
 	forEachISA(t, func(t *testing.T) {
 		for _, types := range [][2]tensor.DType{
-			{tensor.F32, tensor.F32}, {tensor.F64, tensor.F64}, {tensor.BF16, tensor.BF16}, {tensor.F16, tensor.F16}, {tensor.BF16, tensor.F32},
-			{tensor.F32, tensor.BF16}, {tensor.F16, tensor.F32}, {tensor.F32, tensor.F16}, {tensor.I8, tensor.F32}, {tensor.F8E5M2, tensor.BF16},
+			{tensor.F32, tensor.F32}, {tensor.F64, tensor.F64}, {tensor.BF16, tensor.BF16}, {tensor.F16, tensor.F16},
+			{tensor.BF16, tensor.F32},
+			{tensor.F32, tensor.BF16}, {tensor.F16, tensor.F32}, {tensor.F32, tensor.F16}, {tensor.I8, tensor.F32},
+			{tensor.F8E5M2, tensor.BF16},
 		} {
-			for _, cols := range []int{1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 129, compare.PieceLen - 1, compare.PieceLen, compare.PieceLen + 1} {
+			for _, cols := range []int{1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 129,
+				compare.PieceLen - 1, compare.PieceLen, compare.PieceLen + 1} {
 				for _, rows := range []int{1, compare.PieceLen/cols + 2} {
 					for _, atEnd := range []bool{false, true} {
 						var pair [2]*tensor.Tensor

@@ -66,17 +66,25 @@ type forms struct {
 type isas struct{ avx2, avx512 func(*byte) }
 
 var assembly = map[[2]tensor.DType]forms{
-	{tensor.F64, tensor.F64}: {exactF64F64AVX2, nil, isas{countF64F64AVX2, countF64F64AVX512}, isas{}, isas{sameF64F64AVX2, sameF64F64AVX512}},
+	{tensor.F64, tensor.F64}: {exactF64F64AVX2, nil, isas{countF64F64AVX2, countF64F64AVX512}, isas{},
+		isas{sameF64F64AVX2, sameF64F64AVX512}},
 	{tensor.F32, tensor.F32}: {exactF32F32AVX2, reachF32F32AVX2,
-		isas{countF32F32AVX2, countF32F32AVX512}, isas{fastF32F32AVX2, fastF32F32AVX512}, isas{sameF32F32AVX2, sameF32F32AVX512}},
+		isas{countF32F32AVX2, countF32F32AVX512}, isas{fastF32F32AVX2, fastF32F32AVX512},
+		isas{sameF32F32AVX2, sameF32F32AVX512}},
 	{tensor.BF16, tensor.BF16}: {exactBF16BF16AVX2, reachBF16BF16AVX2,
-		isas{countBF16BF16AVX2, countBF16BF16AVX512}, isas{fastBF16BF16AVX2, fastBF16BF16AVX512}, isas{sameBF16BF16AVX2, sameBF16BF16AVX512}},
+		isas{countBF16BF16AVX2, countBF16BF16AVX512}, isas{fastBF16BF16AVX2, fastBF16BF16AVX512},
+		isas{sameBF16BF16AVX2, sameBF16BF16AVX512}},
 	{tensor.F16, tensor.F16}: {exactF16F16AVX2, reachF16F16AVX2,
-		isas{countF16F16AVX2, countF16F16AVX512}, isas{fastF16F16AVX2, fastF16F16AVX512}, isas{sameF16F16AVX2, sameF16F16AVX512}},
-	{tensor.BF16, tensor.F32}: {exactBF16F32AVX2, reachBF16F32AVX2, isas{countBF16F32AVX2, countBF16F32AVX512}, isas{fastBF16F32AVX2, fastBF16F32AVX512}, isas{}},
-	{tensor.F32, tensor.BF16}: {exactF32BF16AVX2, reachF32BF16AVX2, isas{countF32BF16AVX2, countF32BF16AVX512}, isas{fastF32BF16AVX2, fastF32BF16AVX512}, isas{}},
-	{tensor.F16, tensor.F32}:  {exactF16F32AVX2, reachF16F32AVX2, isas{countF16F32AVX2, countF16F32AVX512}, isas{fastF16F32AVX2, fastF16F32AVX512}, isas{}},
-	{tensor.F32, tensor.F16}:  {exactF32F16AVX2, reachF32F16AVX2, isas{countF32F16AVX2, countF32F16AVX512}, isas{fastF32F16AVX2, fastF32F16AVX512}, isas{}},
+		isas{countF16F16AVX2, countF16F16AVX512}, isas{fastF16F16AVX2, fastF16F16AVX512},
+		isas{sameF16F16AVX2, sameF16F16AVX512}},
+	{tensor.BF16, tensor.F32}: {exactBF16F32AVX2, reachBF16F32AVX2, isas{countBF16F32AVX2, countBF16F32AVX512},
+		isas{fastBF16F32AVX2, fastBF16F32AVX512}, isas{}},
+	{tensor.F32, tensor.BF16}: {exactF32BF16AVX2, reachF32BF16AVX2, isas{countF32BF16AVX2, countF32BF16AVX512},
+		isas{fastF32BF16AVX2, fastF32BF16AVX512}, isas{}},
+	{tensor.F16, tensor.F32}: {exactF16F32AVX2, reachF16F32AVX2, isas{countF16F32AVX2, countF16F32AVX512},
+		isas{fastF16F32AVX2, fastF16F32AVX512}, isas{}},
+	{tensor.F32, tensor.F16}: {exactF32F16AVX2, reachF32F16AVX2, isas{countF32F16AVX2, countF32F16AVX512},
+		isas{fastF32F16AVX2, fastF32F16AVX512}, isas{}},
 }
 
 // best returns the form for this machine.
@@ -250,7 +258,8 @@ type maxima struct{ abs, rel float64 }
 // call64 calls a form in float64. sums says that sums are right: all values are finite. sure says
 // that no relative error is above those so far.
 func (k *simd) call64(form func(*byte), c *call, rows []rowFigures, so maxima) (f tally, sums, sure bool) {
-	// |d| ≤ bound·max(|g|, relFloor) means that the relative error is not above rel, for all roundings, and where they are of subnormal numbers.
+	// |d| ≤ bound·max(|g|, relFloor) means that the relative error is not above rel, for all
+	// roundings, and where they are of subnormal numbers.
 	fill4(&c.bound, 0)
 	if so.rel >= 1e-200 {
 		fill4(&c.bound, so.rel*(1-1e-15))
@@ -277,7 +286,8 @@ func (d doubt) any() bool { return d.abs > 0 || d.rel || d.mismatches }
 
 // call32 calls a form in float32. sums says that sums are right: all values are finite, and nothing
 // was lost to the small range of float32.
-func (k *simd) call32(form func(*byte), counts bool, c *call, rows []rowFigures, so maxima) (f tally, sums bool, in doubt) {
+func (k *simd) call32(form func(*byte), counts bool, c *call, rows []rowFigures,
+	so maxima) (f tally, sums bool, in doubt) {
 	k.setTolerances(c, k.low, k.high)
 	bound := float32(0)
 	if so.rel >= 0x1p-60 {
@@ -288,7 +298,8 @@ func (k *simd) call32(form func(*byte), counts bool, c *call, rows []rowFigures,
 	}
 	form((*byte)(unsafe.Pointer(c)))
 	f, sums = k.sums(c, rows)
-	above, low, high := (*[16]uint32)(unsafe.Pointer(&c.above)), (*[16]int32)(unsafe.Pointer(&c.count)), (*[16]int32)(unsafe.Pointer(&c.count2))
+	above, low, high := (*[16]uint32)(unsafe.Pointer(&c.above)), (*[16]int32)(unsafe.Pointer(&c.count)),
+		(*[16]int32)(unsafe.Pointer(&c.count2))
 	abs := float32(0)
 	in.rel, in.mismatches = so.rel < 0, !k.ok
 	for i, v := range (*[16]float32)(unsafe.Pointer(&c.most)) {
@@ -382,8 +393,8 @@ func (k *simd) find(p *pass, s *scratch, b span, low Tolerance, is func(pair) bo
 	}
 }
 
-// next returns the first of n elements, from the i-th on, whose |d| may be between two tolerances; n
-// where there is none. c aims at element 0. All are finite.
+// next returns the first of n elements, from the i-th on, whose |d| may be between two tolerances;
+// n where there is none. c aims at element 0. All are finite.
 func (k *simd) next(c *call, n, i int, low, high tolerance32) int {
 	if low == (tolerance32{}) {
 		low.atol = math.SmallestNonzeroFloat32
@@ -467,7 +478,8 @@ const least32, most32 = 0x1p-90, 0x1p127
 // equalRow reports whether row i has the same bytes on both sides, which are of 16 bits.
 func (c *call) equalRow(i int) bool {
 	n := 2 * c.cols
-	return bytes.Equal(unsafe.Slice((*byte)(unsafe.Add(c.golden, i*n)), n), unsafe.Slice((*byte)(unsafe.Add(c.actual, i*n)), n))
+	return bytes.Equal(unsafe.Slice((*byte)(unsafe.Add(c.golden, i*n)), n),
+		unsafe.Slice((*byte)(unsafe.Add(c.actual, i*n)), n))
 }
 
 // squarable32 reports whether x is between them; the bits of numbers that are not negative order
@@ -522,8 +534,8 @@ func (w *window) fill(t *tensor.Tensor, b span) {
 	t.Gather(grow(&w.data, (end-from)*size), from)
 }
 
-// data returns the elements of a block as the kernel wants them: where they lie if that is possible,
-// else in a buffer.
+// data returns the elements of a block as the kernel wants them: where they lie if that is
+// possible, else in a buffer.
 func (k *simd) data(side int, t *tensor.Tensor, s *scratch, b span) unsafe.Pointer {
 	if t.DType() != k.types[side] {
 		if k.types[side] == tensor.F32 {

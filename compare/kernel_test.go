@@ -71,10 +71,12 @@ func sameAsReference(t require.TestingT, g, a *tensor.Tensor, tol compare.Tolera
 	require.Equal(t, want, got)
 }
 
-var floats = []tensor.DType{tensor.F64, tensor.F32, tensor.BF16, tensor.F16, tensor.F8E4M3FN, tensor.F8E5M2, tensor.I8, tensor.U8, tensor.I16, tensor.I32, tensor.I64, tensor.Bool}
+var floats = []tensor.DType{tensor.F64, tensor.F32, tensor.BF16, tensor.F16, tensor.F8E4M3FN, tensor.F8E5M2, tensor.I8,
+	tensor.U8, tensor.I16, tensor.I32, tensor.I64, tensor.Bool}
 
 // fromBits makes a tensor of values that are mostly ordinary, in bytes of any type.
-func fromBits(tb testing.TB, rnd *rand.Rand, d tensor.DType, shape []int, near *tensor.Tensor, special bool) *tensor.Tensor {
+func fromBits(tb testing.TB, rnd *rand.Rand, d tensor.DType, shape []int, near *tensor.Tensor,
+	special bool) *tensor.Tensor {
 	n, err := tensor.NumElems(shape)
 	require.NoError(tb, err)
 	b := make([]byte, 0, n*d.Size())
@@ -155,7 +157,8 @@ func TestKernelsEqualTheReference(t *testing.T) {
 					for _, special := range []bool{false, true} {
 						g := fromBits(t, rnd, gd, shape, nil, special)
 						a := fromBits(t, rnd, ad, shape, g, special)
-						for _, tol := range []compare.Tolerance{{}, {Atol: 1e-3, Rtol: 1e-2, EqualNaN: true}, {Atol: 0.125, Rtol: 0.25}} {
+						for _, tol := range []compare.Tolerance{{}, {Atol: 1e-3, Rtol: 1e-2, EqualNaN: true},
+							{Atol: 0.125, Rtol: 0.25}} {
 							sameAsReference(t, g, a, tol)
 						}
 					}
@@ -177,7 +180,8 @@ func TestTies(t *testing.T) {
 	forEachISA(t, func(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(5, 6))
 		for _, d := range []tensor.DType{tensor.F64, tensor.F32, tensor.BF16, tensor.F16} {
-			for _, tol := range []compare.Tolerance{{}, {Atol: 0.25}, {Rtol: 1. / 128}, {Atol: 1. / 64, Rtol: 1. / 64}, {Atol: 1e-30}, {Rtol: 1e300}} {
+			for _, tol := range []compare.Tolerance{{}, {Atol: 0.25}, {Rtol: 1. / 128}, {Atol: 1. / 64, Rtol: 1. / 64},
+				{Atol: 1e-30}, {Rtol: 1e300}} {
 				n := 3 * compare.PieceLen
 				gb, ab := []byte{}, []byte{}
 				for range n {
@@ -195,7 +199,8 @@ func TestTies(t *testing.T) {
 					s := naive(g, a, tol)
 					r, err := compare.Tensors(g, a, tol)
 					require.NoError(t, err)
-					require.Equal(t, []int{s.mismatches, s.first, s.absAt, s.relAt}, []int{r.Mismatches, r.FirstMismatch, r.MaxAbs.Index, r.MaxRel.Index})
+					require.Equal(t, []int{s.mismatches, s.first, s.absAt, s.relAt},
+						[]int{r.Mismatches, r.FirstMismatch, r.MaxAbs.Index, r.MaxRel.Index})
 				}
 			}
 		}
@@ -211,7 +216,8 @@ func TestFewThatMatter(t *testing.T) {
 		tol := compare.Tolerance{Atol: 1. / 64, Rtol: 1. / 64}
 		special := [][2]float64{
 			{0, 0.0625}, {1, 1.0625}, {-1, -1.0625}, // the same difference
-			{0x1p-30, 0.0625}, {0.0625, -0x1p-30}, {-0x1p-40, 0.0625}, {-0x1p-20, 0.0625}, // in float32 it is, or almost
+			{0x1p-30, 0.0625}, {0.0625, -0x1p-30}, {-0x1p-40, 0.0625},
+			{-0x1p-20, 0.0625},                                  // in float32 it is, or almost
 			{0x1p-20, 0.0625}, {0x1p-21, 0.03125}, {0, 0x1p-30}, // the same relative error
 			{1, 1.03125}, {1, 0.96875}, {-1, -1.03125}, {0.5, 0.5234375}, {0, 0.015625}, // on the tolerance
 			{1, 1.0390625}, {0.25, 0.26953125}, {0, 0.01568603515625}, // a step above
@@ -221,7 +227,8 @@ func TestFewThatMatter(t *testing.T) {
 		for _, gd := range types {
 			for _, ad := range types {
 				for _, each := range []int{100, 2000, 2000, 2000} { // more than are looked at one by one, and less
-					for _, shape := range [][]int{{3*compare.PieceLen + 5}, {3 * compare.PieceLen / 64, 64}, {3 * compare.PieceLen / 72, 72}} {
+					for _, shape := range [][]int{{3*compare.PieceLen + 5}, {3 * compare.PieceLen / 64, 64},
+						{3 * compare.PieceLen / 72, 72}} {
 						n, err := tensor.NumElems(shape)
 						require.NoError(t, err)
 						rnd.Shuffle(len(special), func(i, j int) { special[i], special[j] = special[j], special[i] })
@@ -304,7 +311,8 @@ func TestRangeOfHalves(t *testing.T) {
 			require.NoError(t, err)
 			a, err := tensor.New(tensor.BF16, shape, ab)
 			require.NoError(t, err)
-			for _, tol := range []compare.Tolerance{{}, {Rtol: 0.29}, {Rtol: 1e-2}, {Atol: unit * 1e-3}, {Atol: 1e-50, Rtol: 1e-40}} {
+			for _, tol := range []compare.Tolerance{{}, {Rtol: 0.29}, {Rtol: 1e-2}, {Atol: unit * 1e-3},
+				{Atol: 1e-50, Rtol: 1e-40}} {
 				sameAsReference(t, g, a, tol)
 			}
 		}
@@ -317,7 +325,8 @@ func TestCoresDoNotMatter(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	forEachISA(t, func(t *testing.T) {
 		for _, d := range []tensor.DType{tensor.F32, tensor.BF16} {
-			for _, shape := range [][]int{{2*compare.ChunkLen + 77}, {2, compare.ChunkLen + 3}, {9000, 64}, {80, 5000}} {
+			for _, shape := range [][]int{{2*compare.ChunkLen + 77}, {2, compare.ChunkLen + 3}, {9000, 64},
+				{80, 5000}} {
 				g, a := pairOf(t, d, shape...)
 				first := ""
 				for range 2 {
@@ -340,12 +349,16 @@ func TestCoresDoNotMatter(t *testing.T) {
 // FuzzKernels compares any bytes as types that have kernels, from any alignment on, in tensors of
 // more than one block, by all kernels.
 func FuzzKernels(f *testing.F) {
-	f.Add([]byte("some bytes of which both tensors are made"), uint8(0), uint16(64), uint8(1), uint8(3), 1e-3, 1e-3, false)
+	f.Add([]byte("some bytes of which both tensors are made"), uint8(0), uint16(64), uint8(1), uint8(3), 1e-3,
+		1e-3, false)
 	f.Add([]byte{0, 0x3f, 0x80, 0x3f, 1, 0, 0, 0x80}, uint8(2), uint16(33), uint8(0), uint8(2), 0.0, 0.0078125, true)
 	f.Add([]byte{0xff, 0x7f, 0x80, 0x7f, 0, 0x7c, 0, 0}, uint8(3), uint16(5000), uint8(7), uint8(0), 0.0, 0.0, true)
-	types := [][2]tensor.DType{{tensor.F32, tensor.F32}, {tensor.F64, tensor.F64}, {tensor.BF16, tensor.BF16}, {tensor.F16, tensor.F16},
-		{tensor.BF16, tensor.F32}, {tensor.F32, tensor.BF16}, {tensor.F16, tensor.F32}, {tensor.F32, tensor.F16}, {tensor.BF16, tensor.F16}}
-	f.Fuzz(func(t *testing.T, seed []byte, pair uint8, columns uint16, skip, shift uint8, atol, rtol float64, equalNaN bool) {
+	types := [][2]tensor.DType{{tensor.F32, tensor.F32}, {tensor.F64, tensor.F64}, {tensor.BF16, tensor.BF16},
+		{tensor.F16, tensor.F16},
+		{tensor.BF16, tensor.F32}, {tensor.F32, tensor.BF16}, {tensor.F16, tensor.F32}, {tensor.F32, tensor.F16},
+		{tensor.BF16, tensor.F16}}
+	f.Fuzz(func(t *testing.T, seed []byte, pair uint8, columns uint16, skip, shift uint8, atol, rtol float64,
+		equalNaN bool) {
 		tol := compare.Tolerance{Atol: atol, Rtol: rtol, EqualNaN: equalNaN}
 		if tol.Validate() != nil || len(seed) == 0 {
 			return

@@ -37,7 +37,8 @@ type stored struct {
 func (s stored) tensor(t *testing.T) *tensor.Tensor {
 	d, err := tensor.ParseDType(s.DType)
 	require.NoError(t, err)
-	v, err := tensor.FromSpec(tensor.Spec{DType: d, Shape: s.Shape, Strides: s.Strides, Data: s.Data, Offset: s.Offset, BigEndian: s.Big})
+	v, err := tensor.FromSpec(tensor.Spec{DType: d, Shape: s.Shape, Strides: s.Strides, Data: s.Data, Offset: s.Offset,
+		BigEndian: s.Big})
 	require.NoError(t, err)
 	return v
 }
@@ -91,7 +92,8 @@ func TestNumpy(t *testing.T) {
 			assert.Equal(t, w.Finite, r.Finite)
 			assert.Equal(t, w.Mismatches, r.Mismatches)
 			assert.Equal(t, w.First, r.FirstMismatch)
-			assert.Equal(t, [4]int{w.NaNGolden, w.NaNActual, w.InfGolden, w.InfActual}, [4]int{r.NaNGolden, r.NaNActual, r.InfGolden, r.InfActual})
+			assert.Equal(t, [4]int{w.NaNGolden, w.NaNActual, w.InfGolden, w.InfActual},
+				[4]int{r.NaNGolden, r.NaNActual, r.InfGolden, r.InfActual})
 			for _, m := range []struct {
 				name string
 				want [2]number
@@ -104,7 +106,8 @@ func TestNumpy(t *testing.T) {
 				}
 			}
 			close := func(name string, want number, got, floor float64) {
-				assert.Truef(t, near(float64(want), got, precision(g, a), floor), "%s: want %v, got %v", name, want, got)
+				assert.Truef(t, near(float64(want), got, precision(g, a), floor), "%s: want %v, got %v",
+					name, want, got)
 			}
 			close("mse", w.MSE, r.MSE, 0)
 			close("rel_l2", w.RelL2, r.RelL2, 0)

@@ -33,7 +33,8 @@ func walkPairs(golden, actual *tensor.Tensor, f func(*pair)) {
 		p.finite = true
 		blocks(golden.Len(), golden.Int64s, actual.Int64s, func(g, a []int64) {
 			for i := range g {
-				p.g, p.a, p.d = toFloat(g[i], unsigned[0]), toFloat(a[i], unsigned[1]), intDistance(g[i], a[i], unsigned).float()
+				p.g, p.a, p.d = toFloat(g[i], unsigned[0]), toFloat(a[i], unsigned[1]),
+					intDistance(g[i], a[i], unsigned).float()
 				next()
 			}
 		})

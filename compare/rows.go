@@ -88,7 +88,8 @@ func (w *worstRow) drop() {
 	w.rows, w.sorted = kept, len(kept)
 }
 
-// result returns the worst row and the square of its relative L2, for a least squared denominator k.
+// result returns the worst row and the square of its relative L2, for a least squared denominator
+// k.
 func (w *worstRow) result(k float64) (worst rowError, square float64) {
 	worst, square = rowError{row: -1}, -1
 	for _, e := range w.rows {

@@ -58,7 +58,8 @@ var (
 	// ULP asks that no finite pair is further apart than this many steps of the actual dtype; the
 	// golden value is rounded to it first, and −0 is 0.
 	ULP = &Criterion{Key: "ulp", JSON: "ulp", Method: "ULP", Short: "ULP", Name: "largest distance", Unit: "ULP",
-		Rule: "steps of the candidate's dtype between g and a ≤ ulp for every element", Best: 0, Worst: 0x1p63, Example: 4,
+		Rule: "steps of the candidate's dtype between g and a ≤ ulp for every element",
+		Best: 0, Worst: 0x1p63, Example: 4,
 		Figures: func(p Pair, _ float64) ([]Figure, error) {
 			u := ulps(p.Golden, p.Actual)
 			text := fmt.Sprintf("largest distance in %s (element %d)", p.Actual.DType(), u.MaxIndex)
@@ -73,8 +74,9 @@ var (
 	// TopK asks that in each row the k largest actual values (of equal ones the first) stand where
 	// the k largest golden values do; where the golden has equals at the edge, any of them will do.
 	TopK = &Criterion{Key: "top_k", JSON: "top_k", Method: "TopK", Short: "top", Name: "largest elements of a row",
-		Rule: "the top_k largest of each row stand in the same places", Best: math.MaxFloat64, Worst: 0, Whole: true, Example: 5,
-		Counts: true, Figures: tops}
+		Rule: "the top_k largest of each row stand in the same places", Best: math.MaxFloat64, Worst: 0, Whole: true,
+		Example: 5,
+		Counts:  true, Figures: tops}
 
 	// KL asks for Σ p·ln(p/q) with p = softmax(golden row), q = softmax(actual row) in the worst
 	// row.
@@ -93,7 +95,8 @@ var (
 		Best: 0, Worst: vast, Example: 3, Figures: noises}
 
 	// EqualNaN asks for nothing by itself: where it is 1, NaN matches NaN for all criteria.
-	EqualNaN = &Criterion{Key: "equal_nan", JSON: "equal_nan", Method: "EqualNaN", Short: "equal NaN", Name: "NaN matches NaN",
+	EqualNaN = &Criterion{Key: "equal_nan", JSON: "equal_nan", Method: "EqualNaN", Short: "equal NaN",
+		Name: "NaN matches NaN",
 		Rule: "NaN matches NaN", Best: 1, Worst: 0, Example: 1, Recorded: true}
 )
 

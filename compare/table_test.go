@@ -47,13 +47,15 @@ func TestLimits(t *testing.T) {
 	}{
 		{compare.Atol, 0, "", "exact"},
 		{compare.Atol, -1e-9, "want a number from 0, below 1e+12, such as 1e-05", "no element can keep it"},
-		{compare.Atol, 1e308, "that accepts everything, want a number from 0, below 1e+12, such as 1e-05", "wider than any tensor"},
+		{compare.Atol, 1e308, "that accepts everything, want a number from 0, below 1e+12, such as 1e-05",
+			"wider than any tensor"},
 		{compare.Rtol, inf, "that accepts everything, want a number from 0, below 1e+12, such as 0.0001", "infinite"},
 		{compare.MSE, nan, "want a number from 0, below 1e+24, such as 1e-08", "no number"},
 		{compare.MSE, 1e13, "", "a square may be larger"},
 		{compare.Cosine, 1, "", "the same direction"},
 		{compare.Cosine, -0.5, "", "odd, but it can fail"},
-		{compare.Cosine, -1, "that accepts everything, want a number above -1, up to 1, such as 0.9999", "every pair has that"},
+		{compare.Cosine, -1, "that accepts everything, want a number above -1, up to 1, such as 0.9999",
+			"every pair has that"},
 		{compare.Cosine, 1.01, "want a number above -1, up to 1, such as 0.9999", "no pair has that"},
 		{compare.SNR, -3, "", "noise beyond the signal"},
 		{compare.SNR, -1e6, "that accepts everything, want a number above -240, such as 60", "every pair has that"},
@@ -113,7 +115,8 @@ func TestDocumentedCriteria(t *testing.T) {
 		return " `" + fmt.Sprintf(format, s) + "` "
 	}
 	for _, c := range compare.Table() {
-		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |%s|%s|", c.Key, strings.ReplaceAll(c.Rule, "|", `\|`), c.Unit, code("%s", c.Method), code("--%s", c.Flag())))
+		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |%s|%s|", c.Key, strings.ReplaceAll(c.Rule, "|", `\|`),
+			c.Unit, code("%s", c.Method), code("--%s", c.Flag())))
 	}
 	sameTable(t, "../docs/fixture.md", "| limit | asks for | unit | Go | `parity report` |", strings.Join(rows, "\n"))
 
@@ -145,6 +148,8 @@ func TestDocumentedDefaults(t *testing.T) {
 		l := compare.Default(d, d).Limits()
 		whole, row = whole+" "+number(l.RelL2)+" |", row+" "+number(l.RowRelL2)+" |"
 	}
-	assert.Equal(t, compare.Default(tensor.F8E5M2, tensor.F8E5M2), compare.Default(tensor.F8E8M0FNU, tensor.F8E8M0FNU), "one column has both")
-	sameTable(t, "../docs/report.md", "| | float64 | float32 | float16 | bfloat16 | e4m3 | e5m2, e8m0 |", strings.Join([]string{"|---|---|---|---|---|---|---|", whole, row}, "\n"))
+	assert.Equal(t, compare.Default(tensor.F8E5M2, tensor.F8E5M2), compare.Default(tensor.F8E8M0FNU, tensor.F8E8M0FNU),
+		"one column has both")
+	sameTable(t, "../docs/report.md", "| | float64 | float32 | float16 | bfloat16 | e4m3 | e5m2, e8m0 |",
+		strings.Join([]string{"|---|---|---|---|---|---|---|", whole, row}, "\n"))
 }

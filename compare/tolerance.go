@@ -44,12 +44,14 @@ func within(p Pair, _ float64) ([]Figure, error) {
 	f := Figure{Key: "within", Value: float64(r.Mismatches)}
 	switch share := 100 * float64(r.Mismatches) / float64(r.N); {
 	case p.Exact:
-		f.Text = fmt.Sprintf("%d of %d elements (%.3g %%) differ, and integers are compared exactly; the first is element %d",
+		f.Text = fmt.Sprintf("%d of %d elements (%.3g %%) differ, and integers are compared exactly; "+
+			"the first is element %d",
 			r.Mismatches, r.N, share, r.FirstMismatch)
 	case p.Golden == nil:
 		return recalled(p)
 	default:
-		f.Text = fmt.Sprintf("%d of %d elements (%.3g %%) are not within atol %g + rtol %g·|golden|, the first is element %d",
+		f.Text = fmt.Sprintf("%d of %d elements (%.3g %%) are not within atol %g + rtol %g·|golden|, "+
+			"the first is element %d",
 			r.Mismatches, r.N, share, tol.Atol, tol.Rtol, r.FirstMismatch)
 	}
 	return []Figure{f}, nil
@@ -63,14 +65,17 @@ func recalled(p Pair) ([]Figure, error) {
 		return x.Index >= 0 && math.Abs(x.Actual-x.Golden) > tol.Atol+tol.Rtol*math.Abs(x.Golden)
 	}
 	say := func(what string) string {
-		return fmt.Sprintf("max |a−g| is %.3g: %s within atol %g + rtol %g·|golden|", r.MaxAbs.Value, what, tol.Atol, tol.Rtol)
+		return fmt.Sprintf("max |a−g| is %.3g: %s within atol %g + rtol %g·|golden|",
+			r.MaxAbs.Value, what, tol.Atol, tol.Rtol)
 	}
 	f := Figure{Key: "within", Value: 1, Text: say("not")}
 	switch {
-	case r.Mismatches > 0 && tol.Atol <= p.Counted.Atol && tol.Rtol <= p.Counted.Rtol, outside(r.MaxAbs), outside(r.MaxRel):
+	case r.Mismatches > 0 && tol.Atol <= p.Counted.Atol && tol.Rtol <= p.Counted.Rtol, outside(r.MaxAbs),
+		outside(r.MaxRel):
 		return []Figure{f}, nil
 	case r.Mismatches == 0 && tol.Atol >= p.Counted.Atol && tol.Rtol >= p.Counted.Rtol, r.MaxAbs.Value <= tol.Atol,
-		r.MaxRel.Value*(1+1e-12) <= tol.Rtol && tol.Rtol*relFloor <= tol.Atol: // the denominator of MaxRel is relFloor at least
+		r.MaxRel.Value*(1+1e-12) <= tol.Rtol &&
+			tol.Rtol*relFloor <= tol.Atol: // the denominator of MaxRel is relFloor at least
 		return nil, nil
 	}
 	f.Bound, f.Text = true, say("the figures do not tell whether all is")

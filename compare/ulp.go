@@ -7,8 +7,8 @@ import (
 )
 
 // ULPs is the distance of finite pairs in units of the last place of the actual type: the number of
-// steps between neighbouring values of that type from golden, rounded to it, to actual. −0 is 0. For
-// integers it is |a−g|.
+// steps between neighbouring values of that type from golden, rounded to it, to actual. −0 is 0.
+// For integers it is |a−g|.
 type ULPs struct {
 	Max, Mean float64
 	MaxIndex  int // first element with Max, −1 if no pair is finite

@@ -107,8 +107,10 @@ func TestImportSurvivesEveryFailure(t *testing.T) {
 		if real {
 			step = 7 // disks take their time
 		}
-		old := map[string]*golden.Run{"a": ports("l", "output", f32(t, 1, 2), "m", "output", f32(t, 3)), "b": ports("l", "output", f32(t, 4))}
-		now := map[string]*golden.Run{"a": ports("l", "output", f32(t, 5, 6), "m", "output", f32(t, 7)), "c": ports("l", "output", f32(t, 8))}
+		old := map[string]*golden.Run{"a": ports("l", "output", f32(t, 1, 2), "m", "output", f32(t, 3)),
+			"b": ports("l", "output", f32(t, 4))}
+		now := map[string]*golden.Run{"a": ports("l", "output", f32(t, 5, 6), "m", "output", f32(t, 7)),
+			"c": ports("l", "output", f32(t, 8))}
 		opt := golden.ImportOptions{Runs: now, Now: func() time.Time { return day() }}
 		failures := map[string]int{}
 		for _, dead := range []bool{true, false} {

@@ -51,7 +51,8 @@ func TestEveryFlippedByteIsFound(t *testing.T) {
 
 func TestEveryTruncationIsFound(t *testing.T) {
 	places(t, func(t *testing.T, fsys afero.Fs, dir string, _ bool) {
-		importRun(t, fsys, dir, golden.ImportOptions{Runs: runs("a", ports("l", "output", f32(t, 1, 2), "m", "output", f32(t, 3)))})
+		importRun(t, fsys, dir, golden.ImportOptions{Runs: runs("a",
+			ports("l", "output", f32(t, 1, 2), "m", "output", f32(t, 3)))})
 		file := filepath.Join(dir, "float32", "a.0.safetensors")
 		whole, err := afero.ReadFile(fsys, file)
 		require.NoError(t, err)
@@ -79,7 +80,8 @@ func TestVerifyNamesWhatIsWrong(t *testing.T) {
 			data, err := afero.ReadFile(fsys, "golden/manifest.json")
 			require.NoError(t, err)
 			require.Contains(t, string(data), from)
-			require.NoError(t, afero.WriteFile(fsys, "golden/manifest.json", []byte(strings.Replace(string(data), from, to, 1)), 0o644))
+			require.NoError(t, afero.WriteFile(fsys, "golden/manifest.json",
+				[]byte(strings.Replace(string(data), from, to, 1)), 0o644))
 		}
 	}
 	write := func(name, text string) func(t *testing.T, fsys afero.Fs) {
@@ -94,24 +96,38 @@ func TestVerifyNamesWhatIsWrong(t *testing.T) {
 		reason string
 	}{
 		{func(t *testing.T, fsys afero.Fs) { require.NoError(t, fsys.Remove(file)) },
-			[]string{"float32/a.0.safetensors: golden: golden/float32/a.0.safetensors does not exist"}, golden.ErrNotFound, "missing"},
-		{write(file, "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"), []string{"run git lfs pull"}, tensor.ErrLFSPointer, "pointer"},
-		{write(file, strings.Repeat("x", 5000)), []string{"is longer than the manifest says: 5000 bytes of"}, golden.ErrCorrupt, "longer"},
-		{write("golden/float32/b.0.safetensors", ""), []string{"float32/b.0.safetensors: golden: the manifest does not list it"}, golden.ErrCorrupt, "extra"},
-		{write("golden/deep/er/b.safetensors", ""), []string{"deep/er/b.safetensors: golden: the manifest does not list it"}, golden.ErrCorrupt, "extra, deeper"},
+			[]string{"float32/a.0.safetensors: golden: golden/float32/a.0.safetensors does not exist"},
+			golden.ErrNotFound, "missing"},
+		{write(file, "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"),
+			[]string{"run git lfs pull"}, tensor.ErrLFSPointer, "pointer"},
+		{write(file, strings.Repeat("x", 5000)), []string{"is longer than the manifest says: 5000 bytes of"},
+			golden.ErrCorrupt, "longer"},
+		{write("golden/float32/b.0.safetensors", ""),
+			[]string{"float32/b.0.safetensors: golden: the manifest does not list it"}, golden.ErrCorrupt, "extra"},
+		{write("golden/deep/er/b.safetensors", ""),
+			[]string{"deep/er/b.safetensors: golden: the manifest does not list it"}, golden.ErrCorrupt,
+			"extra, deeper"},
 		{edit(`"layer":"m"`, `"layer":"n"`), []string{
 			`float32/a.0.safetensors: n-output: golden: the file has no tensor "n-output"`,
-			`float32/a.0.safetensors: m-output: golden: the manifest does not list it`}, golden.ErrCorrupt, "another name"},
-		{edit(`"dtype":"float32","shape":[1,2]`, `"dtype":"int32","shape":[1,2]`), []string{"l-output: golden: the file has float32[1 2], the manifest says int32[1 2]"}, golden.ErrCorrupt, "another dtype"},
-		{edit(`"shape":[1,2]`, `"shape":[2,1]`), []string{"l-output: golden: the file has float32[1 2], the manifest says float32[2 1]"}, golden.ErrCorrupt, "another shape"},
-		{edit(`"offset":256`, `"offset":252`), []string{"l-output: golden: the file has it at byte 256, the manifest says 252"}, golden.ErrCorrupt, "another place"},
+			`float32/a.0.safetensors: m-output: golden: the manifest does not list it`}, golden.ErrCorrupt,
+			"another name"},
+		{edit(`"dtype":"float32","shape":[1,2]`, `"dtype":"int32","shape":[1,2]`),
+			[]string{"l-output: golden: the file has float32[1 2], the manifest says int32[1 2]"}, golden.ErrCorrupt,
+			"another dtype"},
+		{edit(`"shape":[1,2]`, `"shape":[2,1]`),
+			[]string{"l-output: golden: the file has float32[1 2], the manifest says float32[2 1]"}, golden.ErrCorrupt,
+			"another shape"},
+		{edit(`"offset":256`, `"offset":252`),
+			[]string{"l-output: golden: the file has it at byte 256, the manifest says 252"}, golden.ErrCorrupt,
+			"another place"},
 		{edit(`"max":2`, `"max":3`), []string{"l-output: golden: its statistics are"}, golden.ErrCorrupt, "statistics"},
 		{edit(`"nan":0`, `"nan":1`), []string{"l-output: golden: its statistics are"}, golden.ErrCorrupt, "counts"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
 			fsys := afero.NewMemMapFs()
-			importRun(t, fsys, "golden", golden.ImportOptions{Runs: runs("a", ports("l", "output", f32(t, 1, 2), "m", "output", f32(t, 3)))})
+			importRun(t, fsys, "golden", golden.ImportOptions{Runs: runs("a",
+				ports("l", "output", f32(t, 1, 2), "m", "output", f32(t, 3)))})
 			tt.damage(t, fsys)
 			s := open(t, fsys, "golden")
 			problems, err := s.Verify(context.Background())
@@ -127,7 +143,8 @@ func TestVerifyNamesWhatIsWrong(t *testing.T) {
 
 func TestManifestErrors(t *testing.T) {
 	fsys := afero.NewMemMapFs()
-	importRun(t, fsys, "golden", golden.ImportOptions{Runs: runs("a", ports("l", "output", f32(t, 1, 2), "m", "output", f32(t, 3)))})
+	importRun(t, fsys, "golden", golden.ImportOptions{Runs: runs("a",
+		ports("l", "output", f32(t, 1, 2), "m", "output", f32(t, 3)))})
 	data, err := afero.ReadFile(fsys, "golden/manifest.json")
 	require.NoError(t, err)
 	good := string(data)
@@ -135,12 +152,14 @@ func TestManifestErrors(t *testing.T) {
 		{good, "", "manifest.json: line 1: unexpected end of JSON input", "empty"},
 		{good, "version https://git-lfs.github.com/spec/v1\n", "run git lfs pull", "pointer"},
 		{good, "{}", "has no schema, this version of goparity reads 1", "no schema"},
-		{`"schema": 1`, `"schema": 2`, "has schema 2, this version of goparity reads 1: use the version that wrote it", "a later version"},
+		{`"schema": 1`, `"schema": 2`, "has schema 2, this version of goparity reads 1: use the version that wrote it",
+			"a later version"},
 		{`"schema": 1`, `"schema": 1, "shcema": 1`, `unknown field "shcema"`, "unknown key"},
 		{"]\n}\n", "]\n}\n{}", "line 10: invalid character '{' after top-level value", "trailing"},
 		{"]}", "]", "line 8: invalid character", "broken"},
 		{`"variant":"float32"`, `"variant":"../x"`, `variant "../x": want letters`, "leaves the folder"},
-		{`"file":"float32/a.0.safetensors"`, `"file":"../a.0.safetensors"`, `file is "../a.0.safetensors", want "float32/a.0.safetensors"`, "leaves the folder"},
+		{`"file":"float32/a.0.safetensors"`, `"file":"../a.0.safetensors"`,
+			`file is "../a.0.safetensors", want "float32/a.0.safetensors"`, "leaves the folder"},
 		{`"file":"float32/a.0.safetensors"`, `"file":"/etc/passwd"`, `file is "/etc/passwd"`, "absolute"},
 		{`"port":"output"`, `"port":""`, "tensors[0]: no layer or port", "no port"},
 		{`"layer":"m"`, `"layer":"l"`, `tensors[1]: "l-output" is there twice`, "twice"},
@@ -155,7 +174,8 @@ func TestManifestErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		require.Contains(t, good, tt.from, tt.reason)
-		require.NoError(t, afero.WriteFile(fsys, "golden/manifest.json", []byte(strings.Replace(good, tt.from, tt.to, 1)), 0o644))
+		require.NoError(t, afero.WriteFile(fsys, "golden/manifest.json",
+			[]byte(strings.Replace(good, tt.from, tt.to, 1)), 0o644))
 		_, err := golden.OpenOn(fsys, "golden")
 		require.ErrorIs(t, err, golden.ErrCorrupt, tt.reason)
 		assert.ErrorContains(t, err, tt.want, tt.reason)
@@ -170,7 +190,8 @@ func TestManifestErrors(t *testing.T) {
 
 func FuzzManifest(f *testing.F) {
 	fsys := afero.NewMemMapFs()
-	importRun(f, fsys, "golden", golden.ImportOptions{Runs: runs("a", ports("l", "output", f32(f, 1, 2), "m", "output", f32(f, 1, 2)))})
+	importRun(f, fsys, "golden", golden.ImportOptions{Runs: runs("a",
+		ports("l", "output", f32(f, 1, 2), "m", "output", f32(f, 1, 2)))})
 	manifest, err := afero.ReadFile(fsys, "golden/manifest.json")
 	require.NoError(f, err)
 	file, err := afero.ReadFile(fsys, "golden/float32/a.0.safetensors")

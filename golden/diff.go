@@ -30,7 +30,8 @@ func (m Moved) String() string {
 	if m.Note != "" {
 		return fmt.Sprintf("%s: %s", m.Key, m.Note)
 	}
-	return fmt.Sprintf("%s: rel. L2 %.3g, max |a − g| %.3g, %d of %d elements", m.Key, m.RelL2, m.MaxAbs, m.Changed, m.N)
+	return fmt.Sprintf("%s: rel. L2 %.3g, max |a − g| %.3g, %d of %d elements", m.Key, m.RelL2, m.MaxAbs,
+		m.Changed, m.N)
 }
 
 // Diff compares all goldens of two stores. One that cannot be read, or that has another shape,

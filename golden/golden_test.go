@@ -92,7 +92,8 @@ func f32(t testing.TB, values ...float32) *tensor.Tensor {
 func ports(args ...any) *golden.Run {
 	r := &golden.Run{From: "memory", Engine: "torch"}
 	for i := 0; i < len(args); i += 3 {
-		r.Ports = append(r.Ports, golden.Port{Step: "0", Layer: args[i].(string), Port: args[i+1].(string), Tensor: args[i+2].(*tensor.Tensor)})
+		r.Ports = append(r.Ports, golden.Port{Step: "0", Layer: args[i].(string), Port: args[i+1].(string),
+			Tensor: args[i+2].(*tensor.Tensor)})
 	}
 	return r
 }
@@ -172,13 +173,16 @@ func assertOnly(t testing.TB, fsys afero.Fs, dir, name string) {
 
 func TestImportLeavesTheRest(t *testing.T) {
 	places(t, func(t *testing.T, fsys afero.Fs, dir string, _ bool) {
-		a := ports("l", "output", f32(t, 1, 2, 3), "m", "output", f32(t, 10, 20), "n", "output", f32(t, 5), "gone", "output", f32(t, 1))
-		importRun(t, fsys, dir, golden.ImportOptions{Runs: map[string]*golden.Run{"a": a, "b": ports("l", "output", f32(t, 7))}})
+		a := ports("l", "output", f32(t, 1, 2, 3), "m", "output", f32(t, 10, 20), "n", "output", f32(t, 5), "gone",
+			"output", f32(t, 1))
+		importRun(t, fsys, dir, golden.ImportOptions{Runs: map[string]*golden.Run{"a": a,
+			"b": ports("l", "output", f32(t, 7))}})
 		importRun(t, fsys, dir, golden.ImportOptions{Runs: runs("a", a), Variant: "float64"})
 		require.NoError(t, afero.WriteFile(fsys, filepath.Join(dir, ".gitattributes"), []byte("x"), 0o644))
 
-		d := importRun(t, fsys, dir, golden.ImportOptions{Runs: runs("a", ports("l", "output", f32(t, 1, 2, 3), "m", "output", f32(t, 10, 21),
-			"n", "output", f32(t, 1), "new", "output", f32(t, 1)))})
+		d := importRun(t, fsys, dir, golden.ImportOptions{Runs: runs("a",
+			ports("l", "output", f32(t, 1, 2, 3), "m", "output", f32(t, 10, 21),
+				"n", "output", f32(t, 1), "new", "output", f32(t, 1)))})
 		assert.Equal(t, 1, d.Same)
 		key := func(layer string) golden.Key {
 			return golden.Key{Variant: "float32", Case: "a", Step: "0", Layer: layer, Port: "output"}
@@ -197,7 +201,8 @@ func TestImportLeavesTheRest(t *testing.T) {
 		for _, p := range s.Passes() {
 			files = append(files, p.File)
 		}
-		assert.Equal(t, []string{"float32/a.0.safetensors", "float32/b.0.safetensors", "float64/a.0.safetensors"}, files)
+		assert.Equal(t, []string{"float32/a.0.safetensors", "float32/b.0.safetensors", "float64/a.0.safetensors"},
+			files)
 		assert.Empty(t, verify(t, s))
 		kept, err := afero.Exists(fsys, filepath.Join(dir, ".gitattributes"))
 		require.NoError(t, err)
@@ -223,7 +228,8 @@ func TestImportSteps(t *testing.T) {
 func TestImportKeep(t *testing.T) {
 	fsys := afero.NewMemMapFs()
 	run := openDump(t)
-	importRun(t, fsys, "golden", golden.ImportOptions{Runs: runs("a", run), Keep: func(layer, port string) bool { return port == "output" }})
+	importRun(t, fsys, "golden", golden.ImportOptions{Runs: runs("a", run),
+		Keep: func(layer, port string) bool { return port == "output" }})
 	entries, err := open(t, fsys, "golden").Tensors("float32", "a", "0")
 	require.NoError(t, err)
 	assert.Less(t, len(entries), len(run.Ports))
@@ -246,11 +252,16 @@ func TestImportRefuses(t *testing.T) {
 		reason string
 	}{
 		{one(func(r *golden.Run) { r.Injected = true }), golden.ImportOptions{}, "it is an injected run", "injected"},
-		{one(func(r *golden.Run) { r.Engine = "max" }), golden.ImportOptions{}, "or are blessed with a reason", "the candidate"},
-		{one(func(r *golden.Run) { r.Ports[0].Partial = true }), golden.ImportOptions{}, "shows only some of its values", "a COMPACT log"},
-		{one(func(r *golden.Run) { r.Ports[0].Step = "../0" }), golden.ImportOptions{}, `step "../0"`, "a step that leaves the folder"},
-		{one(func(*golden.Run) {}), golden.ImportOptions{Variant: "../f"}, `variant "../f"`, "a variant that leaves the folder"},
-		{one(func(*golden.Run) {}), golden.ImportOptions{Keep: func(string, string) bool { return false }}, "nothing of the step is captured", "vacuous"},
+		{one(func(r *golden.Run) { r.Engine = "max" }), golden.ImportOptions{}, "or are blessed with a reason",
+			"the candidate"},
+		{one(func(r *golden.Run) { r.Ports[0].Partial = true }), golden.ImportOptions{},
+			"shows only some of its values", "a COMPACT log"},
+		{one(func(r *golden.Run) { r.Ports[0].Step = "../0" }), golden.ImportOptions{}, `step "../0"`,
+			"a step that leaves the folder"},
+		{one(func(*golden.Run) {}), golden.ImportOptions{Variant: "../f"}, `variant "../f"`,
+			"a variant that leaves the folder"},
+		{one(func(*golden.Run) {}), golden.ImportOptions{Keep: func(string, string) bool { return false }},
+			"nothing of the step is captured", "vacuous"},
 	}
 	for _, tt := range tests {
 		fsys := afero.NewMemMapFs()
@@ -265,17 +276,20 @@ func TestImportRefuses(t *testing.T) {
 
 	fsys := afero.NewMemMapFs()
 	blessed := one(func(r *golden.Run) { r.Engine = "max" })
-	importRun(t, fsys, "golden", golden.ImportOptions{Runs: runs("a", blessed), Provenance: golden.Provenance{Blessed: "the reference cannot"}})
+	importRun(t, fsys, "golden", golden.ImportOptions{Runs: runs("a", blessed),
+		Provenance: golden.Provenance{Blessed: "the reference cannot"}})
 	assert.Equal(t, "the reference cannot", open(t, fsys, "golden").Passes()[0].Provenance.Blessed)
 
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err = golden.ImportOn(ctx, fsys, "golden", golden.ImportOptions{Runs: runs("a", ports("l", "output", f32(t, 2)))})
+	_, err = golden.ImportOn(ctx, fsys, "golden",
+		golden.ImportOptions{Runs: runs("a", ports("l", "output", f32(t, 2)))})
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Equal(t, "the reference cannot", open(t, fsys, "golden").Passes()[0].Provenance.Blessed, "as it was")
 
 	require.NoError(t, afero.WriteFile(fsys, "golden/manifest.json", []byte("{"), 0o644))
-	_, err = golden.ImportOn(context.Background(), fsys, "golden", golden.ImportOptions{Runs: runs("a", ports("l", "output", f32(t, 2)))})
+	_, err = golden.ImportOn(context.Background(), fsys, "golden",
+		golden.ImportOptions{Runs: runs("a", ports("l", "output", f32(t, 2)))})
 	assert.ErrorIs(t, err, golden.ErrCorrupt, "a damaged manifest is not written over")
 }
 
@@ -289,11 +303,13 @@ func TestStats(t *testing.T) {
 		reason string
 	}{
 		{f32(t, 1, 2, 3, 4), golden.Stats{Min: 1, Max: 4, Mean: 2.5, Std: math.Sqrt(1.25), L2: math.Sqrt(30)}, "plain"},
-		{f32(t, nan, 3, inf, -inf, -3), golden.Stats{Min: -3, Max: 3, Std: 3, L2: math.Sqrt(18), NaN: 1, Inf: 2}, "of the finite values"},
+		{f32(t, nan, 3, inf, -inf, -3), golden.Stats{Min: -3, Max: 3, Std: 3, L2: math.Sqrt(18), NaN: 1, Inf: 2},
+			"of the finite values"},
 		{f32(t, nan, inf), golden.Stats{NaN: 1, Inf: 1}, "none is finite"},
 		{f32(t), golden.Stats{}, "empty"},
 		{f32(t, 0, 0), golden.Stats{}, "zeros"},
-		{big, golden.Stats{Min: -1e300, Max: 1e300, Mean: 5e299, Std: math.Sqrt(0.75) * 1e300, L2: 2e300}, "squares that would overflow"},
+		{big, golden.Stats{Min: -1e300, Max: 1e300, Mean: 5e299, Std: math.Sqrt(0.75) * 1e300, L2: 2e300},
+			"squares that would overflow"},
 	}
 	for _, tt := range tests {
 		fsys := afero.NewMemMapFs()
@@ -334,10 +350,14 @@ func TestDiff(t *testing.T) {
 	ints, err := tensor.Of([]int64{1, 2}, 2)
 	require.NoError(t, err)
 	nan := float32(math.NaN())
-	importRun(t, fsys, "a", golden.ImportOptions{Runs: runs("c", ports("shape", "output", f32(t, 1, 2), "same", "output", f32(t, nan), "int", "output", ints, "nan", "output", f32(t, 1, 2)))})
+	importRun(t, fsys, "a", golden.ImportOptions{Runs: runs("c",
+		ports("shape", "output", f32(t, 1, 2), "same", "output", f32(t, nan), "int", "output", ints, "nan", "output",
+			f32(t, 1, 2)))})
 	other, err := tensor.Of([]int64{1, 5}, 2)
 	require.NoError(t, err)
-	importRun(t, fsys, "b", golden.ImportOptions{Runs: runs("c", ports("shape", "output", f32(t, 1), "same", "output", f32(t, nan), "int", "output", other, "nan", "output", f32(t, nan, 2)))})
+	importRun(t, fsys, "b", golden.ImportOptions{Runs: runs("c",
+		ports("shape", "output", f32(t, 1), "same", "output", f32(t, nan), "int", "output", other, "nan", "output",
+			f32(t, nan, 2)))})
 	d := golden.Diff(open(t, fsys, "a"), open(t, fsys, "b"))
 	assert.Equal(t, 1, d.Same)
 	require.Len(t, d.Moved, 3)
@@ -355,14 +375,18 @@ func TestDiff(t *testing.T) {
 
 func TestPrune(t *testing.T) {
 	places(t, func(t *testing.T, fsys afero.Fs, dir string, _ bool) {
-		importRun(t, fsys, dir, golden.ImportOptions{Runs: map[string]*golden.Run{"a": ports("l", "output", f32(t, 1)), "b": ports("l", "output", f32(t, 2))}})
-		importRun(t, fsys, dir, golden.ImportOptions{Runs: runs("a", ports("l", "output", f32(t, 3))), Variant: "float64"})
+		importRun(t, fsys, dir, golden.ImportOptions{Runs: map[string]*golden.Run{"a": ports("l", "output", f32(t, 1)),
+			"b": ports("l", "output", f32(t, 2))}})
+		importRun(t, fsys, dir, golden.ImportOptions{Runs: runs("a", ports("l", "output", f32(t, 3))),
+			Variant: "float64"})
 		stray := filepath.Join(dir, "float32", "old.0.safetensors")
 		require.NoError(t, afero.WriteFile(fsys, stray, []byte("x"), 0o644))
 		require.NoError(t, afero.WriteFile(fsys, filepath.Join(dir, "README.md"), []byte("x"), 0o644))
 		assert.Len(t, verify(t, open(t, fsys, dir)), 1)
 
-		opt := golden.PruneOptions{Keep: func(variant, name, _ string) bool { return variant == "float32" && name == "a" }}
+		opt := golden.PruneOptions{Keep: func(variant, name, _ string) bool {
+			return variant == "float32" && name == "a"
+		}}
 		want := []string{"float32/b.0.safetensors", "float64/a.0.safetensors", "float32/old.0.safetensors"}
 		files, err := golden.PruneOn(context.Background(), fsys, dir, opt)
 		require.NoError(t, err)
@@ -419,7 +443,8 @@ func TestConcurrentReaders(t *testing.T) {
 
 func TestManifestForm(t *testing.T) {
 	fsys := afero.NewMemMapFs()
-	importRun(t, fsys, "golden", golden.ImportOptions{Runs: runs("a", ports("l", "output", f32(t, 1, 2), "<m> & \"ü\"", "input_0", f32(t, 1, 2), "s", "tap", f32(t)))})
+	importRun(t, fsys, "golden", golden.ImportOptions{Runs: runs("a",
+		ports("l", "output", f32(t, 1, 2), "<m> & \"ü\"", "input_0", f32(t, 1, 2), "s", "tap", f32(t)))})
 	data, err := afero.ReadFile(fsys, "golden/manifest.json")
 	require.NoError(t, err)
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
@@ -431,5 +456,6 @@ func TestManifestForm(t *testing.T) {
 	x, err := afero.ReadFile(fsys, "golden/float32/a.0.safetensors")
 	require.NoError(t, err)
 	r := m.Passes[0].Tensors[1]
-	assert.InDelta(t, 2, math.Float32frombits(binary.LittleEndian.Uint32(x[r.Offset+4:])), 0, "the range is that of the file")
+	assert.InDelta(t, 2, math.Float32frombits(binary.LittleEndian.Uint32(x[r.Offset+4:])), 0,
+		"the range is that of the file")
 }

@@ -60,7 +60,8 @@ func importRuns(ctx context.Context, d disk, dir string, opt ImportOptions) (*De
 		old, err = &Store{disk: d, name: dir, dir: dir, manifest: &manifest{}}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w (other goldens in %s would be lost: restore the manifest or delete the folder)", err, dir)
+		return nil, fmt.Errorf("%w (other goldens in %s would be lost: restore the manifest or delete the folder)",
+			err, dir)
 	}
 	defer old.Close()
 
@@ -114,7 +115,8 @@ func importable(name string, run *Run, opt ImportOptions) error {
 		return errors.New("it is an injected run: goldens are what the reference computes by itself")
 	}
 	if run.Engine == "max" && opt.Provenance.Blessed == "" {
-		return errors.New("it is a run of the candidate (max): goldens come from the reference, or are blessed with a reason")
+		return errors.New("it is a run of the candidate (max): goldens come from the reference, " +
+			"or are blessed with a reason")
 	}
 	if run.Encoding != "" && run.Encoding != opt.Variant {
 		return fmt.Errorf("it ran in %s, and cannot make the goldens %s", run.Encoding, opt.Variant)
@@ -150,7 +152,8 @@ func writeCase(ctx context.Context, d disk, dir, name string, opt ImportOptions)
 	prov.Inputs = opt.Inputs[name]
 	var passes []Pass
 	for _, step := range run.Steps() {
-		p := Pass{Variant: opt.Variant, Case: name, Step: step, File: passFile(opt.Variant, name, step), Provenance: prov}
+		p := Pass{Variant: opt.Variant, Case: name, Step: step, File: passFile(opt.Variant, name, step),
+			Provenance: prov}
 		if err := writePass(ctx, d, dir, &p, run, opt.Keep); err != nil {
 			return nil, err
 		}
@@ -179,7 +182,8 @@ func writePass(ctx context.Context, d disk, dir string, p *Pass, run *Run, keep 
 	if err != nil {
 		return err
 	}
-	ranges, err := safetensors.WriteUnique(s, named, map[string]string{"variant": p.Variant, "case": p.Case, "step": p.Step})
+	ranges, err := safetensors.WriteUnique(s, named,
+		map[string]string{"variant": p.Variant, "case": p.Case, "step": p.Step})
 	if err := s.finish(err); err != nil {
 		return fmt.Errorf("golden: import %s: %w", p.File, err)
 	}

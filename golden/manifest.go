@@ -115,7 +115,8 @@ func parseManifest(name string, data []byte) (*manifest, error) {
 		if version.Schema != nil {
 			found = fmt.Sprintf("schema %d", *version.Schema)
 		}
-		return nil, corrupt("%s has %s, this version of goparity reads %d: use the version that wrote it, or delete the folder and make the goldens anew: %s",
+		return nil, corrupt("%s has %s, this version of goparity reads %d: use the version that wrote it, "+
+			"or delete the folder and make the goldens anew: %s",
 			name, found, schema, renew)
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -171,9 +172,11 @@ func (p *Pass) check() error {
 		case r.DType == tensor.Invalid:
 			return fmt.Errorf("tensors[%d]: %q: no dtype", i, r.Label())
 		case r.Length != int64(bytes):
-			return fmt.Errorf("tensors[%d]: %q: length %d, but %s%s has %d bytes", i, r.Label(), r.Length, r.DType, tensor.FormatShape(r.Shape), bytes)
+			return fmt.Errorf("tensors[%d]: %q: length %d, but %s%s has %d bytes", i, r.Label(), r.Length, r.DType,
+				tensor.FormatShape(r.Shape), bytes)
 		case r.Offset < 0 || r.Offset > p.Size || r.Length > p.Size-r.Offset:
-			return fmt.Errorf("tensors[%d]: %q: bytes %d+%d lie outside of the file of %d bytes", i, r.Label(), r.Offset, r.Length, p.Size)
+			return fmt.Errorf("tensors[%d]: %q: bytes %d+%d lie outside of the file of %d bytes",
+				i, r.Label(), r.Offset, r.Length, p.Size)
 		case !shaPattern.MatchString(r.SHA256):
 			return fmt.Errorf("tensors[%d]: %q: sha256 %.80q cannot be", i, r.Label(), r.SHA256)
 		}

@@ -50,14 +50,16 @@ func prune(ctx context.Context, d disk, dir string, opt PruneOptions) ([]string,
 			gone[p.File] = true
 			files = append(files, p.File)
 		case !gone[p.File]:
-			return nil, fmt.Errorf("golden: prune %s: nothing is removed from a damaged store: %s: %w", dir, p.File, p.Err)
+			return nil, fmt.Errorf("golden: prune %s: nothing is removed from a damaged store: %s: %w",
+				dir, p.File, p.Err)
 		}
 	}
 	if !opt.Apply || len(files) == 0 {
 		return files, nil
 	}
 	if len(m.Passes) == 0 {
-		return nil, fmt.Errorf("golden: prune %s: the fixture asks for none of its goldens, nothing would stay: delete the folder if that is meant", dir)
+		return nil, fmt.Errorf("golden: prune %s: the fixture asks for none of its goldens, nothing would stay: "+
+			"delete the folder if that is meant", dir)
 	}
 	if err := s.Close(); err != nil {
 		return nil, err

@@ -63,7 +63,8 @@ func replace(d disk, dir string, build func(tmp string) error) (err error) {
 		return fmt.Errorf("golden: the new goldens are written, but perhaps not on disk yet: %w", err)
 	}
 	if err := d.RemoveAll(old); err != nil {
-		return fmt.Errorf("golden: the new goldens are written, but the old ones in %s could not be removed: %w", old, err)
+		return fmt.Errorf("golden: the new goldens are written, but the old ones in %s could not be removed: %w",
+			old, err)
 	}
 	return nil
 }

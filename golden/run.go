@@ -52,10 +52,12 @@ func (r *Run) Steps() []string {
 
 // fromDump takes the tensors of a run that stays open.
 func fromDump(r *dump.Run) *Run {
-	out := &Run{From: r.Path, Engine: r.Info.Engine, Versions: r.Info.Versions, Device: r.Info.Device, Encoding: r.Info.Encoding.String(), TokenIDs: json.RawMessage(r.Info.TokenIDs),
+	out := &Run{From: r.Path, Engine: r.Info.Engine, Versions: r.Info.Versions, Device: r.Info.Device,
+		Encoding: r.Info.Encoding.String(), TokenIDs: json.RawMessage(r.Info.TokenIDs),
 		PadMask: r.Info.PadMask, Text: r.Info.ReferenceText, Injected: r.Info.Mode == dump.Injected}
 	for _, e := range r.Entries {
-		out.Ports = append(out.Ports, Port{Step: e.Step, Layer: e.Layer, Port: e.Port, Tensor: e.Tensor, Partial: e.Printed != nil})
+		out.Ports = append(out.Ports, Port{Step: e.Step, Layer: e.Layer, Port: e.Port, Tensor: e.Tensor,
+			Partial: e.Printed != nil})
 	}
 	return out
 }

@@ -177,7 +177,8 @@ func (s *Store) file(p *Pass) (*tensor.File, error) {
 func openFile(d disk, name string, size int64) (*tensor.File, error) {
 	f, err := d.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &classError{class: ErrNotFound, cause: err, msg: fmt.Sprintf("%s does not exist, but the manifest lists it: restore it, or %s", name, renew)}
+		return nil, &classError{class: ErrNotFound, cause: err,
+			msg: fmt.Sprintf("%s does not exist, but the manifest lists it: restore it, or %s", name, renew)}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("golden: %w", err)

@@ -33,7 +33,8 @@ func (s *Store) Verify(ctx context.Context) ([]Problem, error) {
 		return out, err
 	}
 	for _, file := range extra {
-		out = append(out, Problem{File: file, Extra: true, Err: corrupt("the manifest does not list it: remove it with parity golden prune")})
+		out = append(out, Problem{File: file, Extra: true,
+			Err: corrupt("the manifest does not list it: remove it with parity golden prune")})
 	}
 	return out, nil
 }
@@ -50,7 +51,8 @@ func (s *Store) verifyPass(ctx context.Context, p *Pass) ([]Problem, error) {
 		return nil, err
 	}
 	if hash != p.SHA256 {
-		out = append(out, Problem{File: p.File, Err: corrupt("sha256 is %.12s…, the manifest says %.12s…: restore it, or %s", hash, p.SHA256, renew)})
+		out = append(out, Problem{File: p.File,
+			Err: corrupt("sha256 is %.12s…, the manifest says %.12s…: restore it, or %s", hash, p.SHA256, renew)})
 	}
 	used := map[string]bool{}
 	type checked struct {

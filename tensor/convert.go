@@ -28,8 +28,8 @@ func (t *Tensor) Int64s(dst []int64, start int) int {
 	})
 }
 
-// Float32s decodes like [Tensor.Float64s]. It panics for types with values that float32 does not hold:
-// float64, and integers of 32 bits and more.
+// Float32s decodes like [Tensor.Float64s]. It panics for types with values that float32 does not
+// hold: float64, and integers of 32 bits and more.
 func (t *Tensor) Float32s(dst []float32, start int) int {
 	if t.dtype.Size() > 2 && t.dtype != F32 {
 		panic("tensor: Float32s of " + t.dtype.String())
@@ -39,12 +39,13 @@ func (t *Tensor) Float32s(dst []float32, start int) int {
 	})
 }
 
-// Gather copies the bytes of elements start, start+1, … to dst, each least significant byte first, and
-// returns how many elements it copied: as many as dst holds, or less at the end.
+// Gather copies the bytes of elements start, start+1, … to dst, each least significant byte first,
+// and returns how many elements it copied: as many as dst holds, or less at the end.
 func (t *Tensor) Gather(dst []byte, start int) int {
 	size := t.dtype.Size()
 	done := 0
-	if rank := len(t.shape); rank > 1 && t.strides[rank-1] > t.strides[rank-2] && start >= 0 && t.RowLen() > 0 && start%t.RowLen() == 0 {
+	if rank := len(t.shape); rank > 1 && t.strides[rank-1] > t.strides[rank-2] && start >= 0 && t.RowLen() > 0 &&
+		start%t.RowLen() == 0 {
 		done = t.gatherTurned(dst, start)
 	}
 	return done + walk(t, len(dst)/size-done, start+done, func(at, from, n, step int) {
@@ -68,7 +69,8 @@ func (t *Tensor) gatherTurned(dst []byte, start int) (done int) {
 		right, down := t.strides[rank-1]*size, t.strides[rank-2]*size
 		for j := 0; j < cols; j += tile {
 			for r := range rows {
-				gather(dst[(done+r*cols+j)*size:][:min(tile, cols-j)*size], t.data[from+j*right+r*down:], size, right, t.big)
+				gather(dst[(done+r*cols+j)*size:][:min(tile, cols-j)*size], t.data[from+j*right+r*down:], size,
+					right, t.big)
 			}
 		}
 		done += rows * cols
@@ -371,7 +373,8 @@ func (t *Tensor) appendBytes(dst []byte) []byte {
 	return dst
 }
 
-// WriteTo writes all elements, little-endian and in row-major order, and returns the number of bytes.
+// WriteTo writes all elements, little-endian and in row-major order, and returns the number of
+// bytes.
 func (t *Tensor) WriteTo(w io.Writer) (int64, error) {
 	if b, ok := t.Bytes(); ok {
 		n, err := w.Write(b)
@@ -403,10 +406,12 @@ func (t *Tensor) WriteTo(w io.Writer) (int64, error) {
 
 // Of returns a tensor of Go values, which are copied. The error is for a shape that wants another
 // number of them.
-func Of[T bool | int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | float32 | float64](values []T, shape ...int) (*Tensor, error) {
+func Of[T bool | int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | float32 | float64](values []T,
+	shape ...int) (*Tensor, error) {
 	var zero T
-	d := map[any]DType{false: Bool, int8(0): I8, uint8(0): U8, int16(0): I16, uint16(0): U16, int32(0): I32, uint32(0): U32,
-		int64(0): I64, uint64(0): U64, float32(0): F32, float64(0): F64}[any(zero)]
+	d := map[any]DType{false: Bool, int8(0): I8, uint8(0): U8, int16(0): I16, uint16(0): U16, int32(0): I32,
+		uint32(0): U32,
+		int64(0):  I64, uint64(0): U64, float32(0): F32, float64(0): F64}[any(zero)]
 	n, err := NumElems(shape)
 	if err != nil {
 		return nil, fmt.Errorf("tensor: of: %w", err)

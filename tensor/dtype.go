@@ -99,9 +99,9 @@ func (d DType) IsFloat() bool { return d != Invalid && d.info().kind == KindFloa
 // Signed reports whether the type has negative values.
 func (d DType) Signed() bool { return d.info().signed }
 
-// Epsilon returns the unit roundoff 2^−p of a float with p significant bits: the largest relative error
-// of rounding a number to it, subnormals aside (float32 5.96e-8, bfloat16 3.9e-3). It is 0 for
-// integers and bools.
+// Epsilon returns the unit roundoff 2^−p of a float with p significant bits: the largest relative
+// error of rounding a number to it, subnormals aside (float32 5.96e-8, bfloat16 3.9e-3). It is 0
+// for integers and bools.
 func (d DType) Epsilon() float64 {
 	e := 1.0
 	for range d.info().digits {
@@ -113,8 +113,8 @@ func (d DType) Epsilon() float64 {
 	return e
 }
 
-// ParseDType returns the type of a long or short name, case ignored; "half", "float", "double", "int",
-// "long" and the like of torch are known as well. The error lists what is known.
+// ParseDType returns the type of a long or short name, case ignored; "half", "float", "double",
+// "int", "long" and the like of torch are known as well. The error lists what is known.
 func ParseDType(s string) (DType, error) {
 	name := strings.TrimPrefix(strings.ToLower(strings.TrimSpace(s)), "torch.")
 	if d, ok := dtypeAlias[name]; ok {

@@ -16,8 +16,10 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-var allDTypes = []tensor.DType{tensor.Bool, tensor.I8, tensor.U8, tensor.I16, tensor.U16, tensor.I32, tensor.U32, tensor.I64, tensor.U64,
-	tensor.F8E4M3FN, tensor.F8E4M3FNUZ, tensor.F8E5M2, tensor.F8E5M2FNUZ, tensor.F8E8M0FNU, tensor.F16, tensor.BF16, tensor.F32, tensor.F64}
+var allDTypes = []tensor.DType{tensor.Bool, tensor.I8, tensor.U8, tensor.I16, tensor.U16, tensor.I32, tensor.U32,
+	tensor.I64, tensor.U64,
+	tensor.F8E4M3FN, tensor.F8E4M3FNUZ, tensor.F8E5M2, tensor.F8E5M2FNUZ, tensor.F8E8M0FNU, tensor.F16, tensor.BF16,
+	tensor.F32, tensor.F64}
 
 // torchTables is testdata/dtypes.json; see generate.py beside it.
 type torchTables struct {
@@ -70,7 +72,8 @@ func TestSmallFloatsAreTorchs(t *testing.T) {
 			require.NoError(t, err)
 			for i := range 256 {
 				w, g := wantBytes[i*8:][:8], got[i*8:][:8]
-				require.Equal(t, w, g, "code %#02x: want %v, got %v", i, math.Float64frombits(binary.LittleEndian.Uint64(w)),
+				require.Equal(t, w, g, "code %#02x: want %v, got %v",
+					i, math.Float64frombits(binary.LittleEndian.Uint64(w)),
 					math.Float64frombits(binary.LittleEndian.Uint64(g)))
 			}
 		})

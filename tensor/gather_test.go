@@ -22,7 +22,8 @@ func TestGather(t *testing.T) {
 			for _, row := range []struct {
 				order  []int
 				reason string
-			}{{[]int{0, 1, 2}, "as it lies"}, {[]int{0, 2, 1}, "matrices of columns"}, {[]int{2, 1, 0}, "all axes turned"}, {[]int{1, 0, 2}, "rows in another order"}} {
+			}{{[]int{0, 1, 2}, "as it lies"}, {[]int{0, 2, 1}, "matrices of columns"},
+				{[]int{2, 1, 0}, "all axes turned"}, {[]int{1, 0, 2}, "rows in another order"}} {
 				v, err := x.Transpose(row.order...)
 				require.NoError(t, err)
 				want, ok := v.Copy().Bytes()

@@ -39,8 +39,8 @@ type Spec struct {
 	Place     Place
 }
 
-// FromSpec returns the tensor that a description means. The error is for a shape or strides that are
-// no such, and for an element that would lie outside Data.
+// FromSpec returns the tensor that a description means. The error is for a shape or strides that
+// are no such, and for an element that would lie outside Data.
 func FromSpec(s Spec) (*Tensor, error) {
 	if s.DType == Invalid || s.DType >= numDTypes {
 		return nil, fmt.Errorf("invalid dtype %d", s.DType)
@@ -49,7 +49,8 @@ func FromSpec(s Spec) (*Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tensor{dtype: s.DType, shape: clone(s.Shape), data: s.Data, big: s.BigEndian && s.DType.Size() > 1, place: s.Place}
+	t := &Tensor{dtype: s.DType, shape: clone(s.Shape), data: s.Data, big: s.BigEndian &&
+		s.DType.Size() > 1, place: s.Place}
 	if s.Strides == nil {
 		t.strides = rowMajor(s.Shape)
 	} else if len(s.Strides) != len(s.Shape) {
@@ -73,14 +74,15 @@ func FromSpec(s Spec) (*Tensor, error) {
 	last, ok := lastOffset(t.shape, t.strides)
 	elems := len(s.Data) / size
 	if !ok || last >= elems-s.Offset {
-		return nil, fmt.Errorf("shape %s with strides %v from element %d does not fit the storage of %d elements (%d bytes)",
+		return nil, fmt.Errorf("shape %s with strides %v from element %d does not fit the storage of %d "+
+			"elements (%d bytes)",
 			FormatShape(s.Shape), t.strides, s.Offset, elems, len(s.Data))
 	}
 	return t, nil
 }
 
-// New returns a contiguous little-endian tensor over data, which is not copied. The error is for data
-// that have not the size of the shape.
+// New returns a contiguous little-endian tensor over data, which is not copied. The error is for
+// data that have not the size of the shape.
 func New(d DType, shape []int, data []byte) (*Tensor, error) {
 	n, err := NumBytes(d, shape)
 	if err != nil {
@@ -92,8 +94,8 @@ func New(d DType, shape []int, data []byte) (*Tensor, error) {
 	return FromSpec(Spec{DType: d, Shape: shape, Data: data})
 }
 
-// NumElems returns the product of the shape, 1 for a scalar. The error is for negative sizes, more than
-// [MaxRank] axes and overflow.
+// NumElems returns the product of the shape, 1 for a scalar. The error is for negative sizes, more
+// than [MaxRank] axes and overflow.
 func NumElems(shape []int) (int, error) {
 	if len(shape) > MaxRank {
 		return 0, fmt.Errorf("%d axes, at most %d are read", len(shape), MaxRank)
@@ -134,12 +136,12 @@ func NumBytes(d DType, shape []int) (int, error) {
 // DType returns the element type.
 func (t *Tensor) DType() DType { return t.dtype }
 
-// Shape returns the size of each axis, outermost first; a scalar has none. The caller must not change
-// it.
+// Shape returns the size of each axis, outermost first; a scalar has none. The caller must not
+// change it.
 func (t *Tensor) Shape() []int { return t.shape }
 
-// Strides returns the distance between neighbours along each axis, in elements; 0 repeats an element.
-// The caller must not change it.
+// Strides returns the distance between neighbours along each axis, in elements; 0 repeats an
+// element. The caller must not change it.
 func (t *Tensor) Strides() []int { return t.strides }
 
 // Place returns where the bytes come from.

@@ -20,27 +20,42 @@ func TestFromSpecBounds(t *testing.T) {
 		says   string // "": it is good
 		reason string
 	}{
-		{"row-major", tensor.Spec{DType: tensor.F32, Shape: []int{2, 3}, Data: make([]byte, 24)}, "", "strides may be left out"},
+		{"row-major", tensor.Spec{DType: tensor.F32, Shape: []int{2, 3}, Data: make([]byte, 24)}, "",
+			"strides may be left out"},
 		{"scalar", tensor.Spec{DType: tensor.F64, Data: make([]byte, 8)}, "", "no axis, one element"},
 		{"no elements", tensor.Spec{DType: tensor.F32, Shape: []int{0, 3}}, "", "needs no bytes"},
-		{"no elements, far strides", tensor.Spec{DType: tensor.F32, Shape: []int{3, 0}, Strides: []int{1 << 20, 1 << 20}}, "", "nothing is read"},
-		{"no elements at the end", tensor.Spec{DType: tensor.F32, Shape: []int{0}, Data: make([]byte, 8), Offset: 2}, "", "t[2:] of two elements"},
-		{"repeated", tensor.Spec{DType: tensor.I8, Shape: []int{1000}, Strides: []int{0}, Data: make([]byte, 1)}, "", "stride 0"},
-		{"last byte", tensor.Spec{DType: tensor.I16, Shape: []int{2}, Strides: []int{3}, Data: make([]byte, 10), Offset: 1}, "", "elements 1 and 4 of 5"},
-		{"part of an element", tensor.Spec{DType: tensor.F32, Shape: []int{2}, Data: make([]byte, 7)}, "does not fit", ""},
-		{"one behind the end", tensor.Spec{DType: tensor.I16, Shape: []int{2}, Strides: []int{3}, Data: make([]byte, 8), Offset: 1}, "does not fit", ""},
-		{"offset behind the end", tensor.Spec{DType: tensor.F32, Shape: []int{0}, Data: make([]byte, 8), Offset: 3}, "storage offset 3", ""},
-		{"negative offset", tensor.Spec{DType: tensor.F32, Shape: []int{1}, Data: make([]byte, 8), Offset: -1}, "storage offset -1", ""},
+		{"no elements, far strides", tensor.Spec{DType: tensor.F32, Shape: []int{3, 0},
+			Strides: []int{1 << 20, 1 << 20}}, "", "nothing is read"},
+		{"no elements at the end", tensor.Spec{DType: tensor.F32, Shape: []int{0}, Data: make([]byte, 8), Offset: 2},
+			"", "t[2:] of two elements"},
+		{"repeated", tensor.Spec{DType: tensor.I8, Shape: []int{1000}, Strides: []int{0}, Data: make([]byte, 1)}, "",
+			"stride 0"},
+		{"last byte", tensor.Spec{DType: tensor.I16, Shape: []int{2}, Strides: []int{3}, Data: make([]byte, 10),
+			Offset: 1}, "", "elements 1 and 4 of 5"},
+		{"part of an element", tensor.Spec{DType: tensor.F32, Shape: []int{2}, Data: make([]byte, 7)}, "does not fit",
+			""},
+		{"one behind the end", tensor.Spec{DType: tensor.I16, Shape: []int{2}, Strides: []int{3}, Data: make([]byte, 8),
+			Offset: 1}, "does not fit", ""},
+		{"offset behind the end", tensor.Spec{DType: tensor.F32, Shape: []int{0}, Data: make([]byte, 8), Offset: 3},
+			"storage offset 3", ""},
+		{"negative offset", tensor.Spec{DType: tensor.F32, Shape: []int{1}, Data: make([]byte, 8), Offset: -1},
+			"storage offset -1", ""},
 		{"negative size", tensor.Spec{DType: tensor.F32, Shape: []int{-1}, Data: make([]byte, 8)}, "negative size", ""},
-		{"negative stride", tensor.Spec{DType: tensor.F32, Shape: []int{2}, Strides: []int{-1}, Data: make([]byte, 8), Offset: 1}, "negative stride", ""},
-		{"strides of another rank", tensor.Spec{DType: tensor.F32, Shape: []int{2}, Strides: []int{1, 1}, Data: make([]byte, 8)}, "2 strides for 1 axes", ""},
+		{"negative stride", tensor.Spec{DType: tensor.F32, Shape: []int{2}, Strides: []int{-1}, Data: make([]byte, 8),
+			Offset: 1}, "negative stride", ""},
+		{"strides of another rank", tensor.Spec{DType: tensor.F32, Shape: []int{2}, Strides: []int{1, 1},
+			Data: make([]byte, 8)}, "2 strides for 1 axes", ""},
 		{"no dtype", tensor.Spec{Shape: []int{1}, Data: make([]byte, 8)}, "invalid dtype", ""},
 		{"dtype beyond the table", tensor.Spec{DType: 99, Shape: []int{1}, Data: make([]byte, 8)}, "invalid dtype", ""},
 		{"65 axes", tensor.Spec{DType: tensor.I8, Shape: make([]int, 65)}, "65 axes", ""},
-		{"product overflows", tensor.Spec{DType: tensor.I8, Shape: []int{math.MaxInt, 2}, Strides: []int{0, 0}, Data: make([]byte, 1)}, "more elements", ""},
-		{"bytes overflow", tensor.Spec{DType: tensor.F64, Shape: []int{math.MaxInt / 2}, Strides: []int{0}, Data: make([]byte, 8)}, "more bytes", ""},
-		{"offset overflows", tensor.Spec{DType: tensor.I8, Shape: []int{3, 3}, Strides: []int{math.MaxInt / 2, math.MaxInt / 2}, Data: make([]byte, 8)}, "does not fit", ""},
-		{"zero beside an overflow", tensor.Spec{DType: tensor.I8, Shape: []int{math.MaxInt, math.MaxInt, 0}}, "", "no elements"},
+		{"product overflows", tensor.Spec{DType: tensor.I8, Shape: []int{math.MaxInt, 2}, Strides: []int{0, 0},
+			Data: make([]byte, 1)}, "more elements", ""},
+		{"bytes overflow", tensor.Spec{DType: tensor.F64, Shape: []int{math.MaxInt / 2}, Strides: []int{0},
+			Data: make([]byte, 8)}, "more bytes", ""},
+		{"offset overflows", tensor.Spec{DType: tensor.I8, Shape: []int{3, 3},
+			Strides: []int{math.MaxInt / 2, math.MaxInt / 2}, Data: make([]byte, 8)}, "does not fit", ""},
+		{"zero beside an overflow", tensor.Spec{DType: tensor.I8, Shape: []int{math.MaxInt, math.MaxInt, 0}}, "",
+			"no elements"},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
@@ -104,7 +119,8 @@ func floats(x *tensor.Tensor) []float64 {
 	return out[:x.Float64s(out, 0)]
 }
 
-// fill returns a tensor of n elements whose bytes are all different codes of small positive numbers.
+// fill returns a tensor of n elements whose bytes are all different codes of small positive
+// numbers.
 func fill(t *testing.T, d tensor.DType, n int, big bool) (x *tensor.Tensor, want []float64) {
 	t.Helper()
 	data := make([]byte, 0, n*d.Size())

@@ -11,8 +11,8 @@ func (t *Tensor) with(shape, strides []int, base int) *Tensor {
 	return &v
 }
 
-// Slice keeps the indices from ≤ i < to of one axis. The result is a view; the error is for an axis or
-// a range that the tensor does not have.
+// Slice keeps the indices from ≤ i < to of one axis. The result is a view; the error is for an axis
+// or a range that the tensor does not have.
 func (t *Tensor) Slice(axis, from, to int) (*Tensor, error) {
 	if axis < 0 || axis >= len(t.shape) {
 		return nil, fmt.Errorf("tensor: slice: axis %d of a tensor with %d axes", axis, len(t.shape))
@@ -29,8 +29,8 @@ func (t *Tensor) Slice(axis, from, to int) (*Tensor, error) {
 	return t.with(shape, clone(t.strides), base), nil
 }
 
-// Transpose reorders the axes: axis i of the result is axis order[i] of t. Without an order the last
-// two axes are exchanged. The result is a view; the error is for what is no order of the axes.
+// Transpose reorders the axes: axis i of the result is axis order[i] of t. Without an order the
+// last two axes are exchanged. The result is a view; the error is for what is no order of the axes.
 func (t *Tensor) Transpose(order ...int) (*Tensor, error) {
 	n := len(t.shape)
 	if len(order) == 0 {
@@ -55,8 +55,8 @@ func (t *Tensor) Transpose(order ...int) (*Tensor, error) {
 	return t.with(shape, strides, t.base), nil
 }
 
-// Reshape returns the same elements, in row-major order, in another shape. The result is a view where
-// strides can say so, else a copy; the error is for a shape of another number of elements.
+// Reshape returns the same elements, in row-major order, in another shape. The result is a view
+// where strides can say so, else a copy; the error is for a shape of another number of elements.
 func (t *Tensor) Reshape(shape ...int) (*Tensor, error) {
 	n, err := NumElems(shape)
 	if err != nil {
@@ -120,8 +120,8 @@ func reshapeStrides(shape, strides, want []int) ([]int, bool) {
 	return out, true
 }
 
-// Broadcast repeats axes of size 1, and adds axes in front, up to the wanted shape, as numpy does. The
-// result is a view; the error is for a shape that does not fit.
+// Broadcast repeats axes of size 1, and adds axes in front, up to the wanted shape, as numpy does.
+// The result is a view; the error is for a shape that does not fit.
 func (t *Tensor) Broadcast(shape ...int) (*Tensor, error) {
 	if _, err := NumElems(shape); err != nil {
 		return nil, fmt.Errorf("tensor: broadcast: %w", err)
@@ -146,8 +146,8 @@ func (t *Tensor) Copy() *Tensor {
 	return &Tensor{dtype: t.dtype, shape: clone(t.shape), strides: rowMajor(t.shape), data: data, place: t.place}
 }
 
-// Concat joins tensors along an axis into a copy. The error is for another type or another size of any
-// other axis.
+// Concat joins tensors along an axis into a copy. The error is for another type or another size of
+// any other axis.
 func Concat(axis int, parts ...*Tensor) (*Tensor, error) {
 	if len(parts) == 0 {
 		return nil, fmt.Errorf("tensor: concat: no tensors")

@@ -77,7 +77,8 @@ func ReadConfig(path string) (Config, error) {
 	if err := json.Unmarshal(data, &c); err != nil {
 		return nil, fmt.Errorf("%s: want a JSON object, as Hugging Face's config.json: %w", path, err)
 	}
-	for _, key := range []string{"text_config", "rope_parameters"} { // rope_theta stands in the latter since transformers 5
+	// Since transformers 5, rope_theta stands in rope_parameters.
+	for _, key := range []string{"text_config", "rope_parameters"} {
 		if inner, ok := c[key].(map[string]any); ok {
 			for k, v := range inner {
 				if _, outer := c[k]; !outer {

@@ -3,7 +3,8 @@ package dtype
 
 import "github.com/goparity/goparity/tensor"
 
-// Coarser returns the type whose tolerances hold for a pair: the float one against an integer, of two floats the less precise.
+// Coarser returns the type whose tolerances hold for a pair: the float one against an integer, of
+// two floats the less precise.
 func Coarser(golden, actual tensor.DType) tensor.DType {
 	switch {
 	case golden.Epsilon() > actual.Epsilon(), golden.IsFloat() && !actual.IsFloat():

@@ -55,7 +55,8 @@ func (r *Run) openStep(step, dir string, files []string, opt Options) error {
 		}
 		for _, t := range named {
 			if byLabel[t.Name] != nil {
-				return fmt.Errorf("dump: open %q: %q is there twice, in files of different formats: keep one", dir, t.Name)
+				return fmt.Errorf("dump: open %q: %q is there twice, in files of different formats: keep one",
+					dir, t.Name)
 			}
 			byLabel[t.Name] = t.Tensor
 			labels = append(labels, t.Name)
@@ -78,7 +79,9 @@ func (r *Run) openStep(step, dir string, files []string, opt Options) error {
 // withoutWeights leaves out the files of a folder that run.json calls weights.
 func (r *Run) withoutWeights(dir string, files []string) []string {
 	return slices.DeleteFunc(files, func(f string) bool {
-		return slices.ContainsFunc(r.Info.Weights, func(w string) bool { return filepath.Clean(w) == filepath.Join(dir, f) })
+		return slices.ContainsFunc(r.Info.Weights, func(w string) bool {
+			return filepath.Clean(w) == filepath.Join(dir, f)
+		})
 	})
 }
 

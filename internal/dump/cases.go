@@ -155,7 +155,8 @@ func (r *Run) checkHashes() error {
 			return err
 		}
 		if got := hex.EncodeToString(sum[:]); got != r.Info.SHA256[file] {
-			return fmt.Errorf("dump: open %q: the file is damaged: its sha256 is %.12s…, %s says %.12s…: restore it or record the run anew",
+			return fmt.Errorf("dump: open %q: the file is damaged: its sha256 is %.12s…, %s says %.12s…: "+
+				"restore it or record the run anew",
 				filepath.Join(r.Path, file), got, RunFile, r.Info.SHA256[file])
 		}
 	}

@@ -22,8 +22,8 @@ const (
 // ErrEmpty says that a folder or file holds no tensor at all.
 var ErrEmpty = errors.New("no tensors")
 
-// ErrUnknownShape is the error of Options.Raw for a headerless file whose shape it does not know. Such a file is left out of a
-// folder, with a note.
+// ErrUnknownShape is the error of Options.Raw for a headerless file whose shape it does not know.
+// Such a file is left out of a folder, with a note.
 var ErrUnknownShape = errors.New("unknown shape")
 
 // Run is an open dump. Its tensors are views of mapped files and must not be used after Close.
@@ -50,13 +50,16 @@ func (e Entry) Label() string { return label.Join(e.Layer, e.Port) }
 
 // Options of Open.
 type Options struct {
-	// Raw returns dtype and shape of a headerless file by its label and size in bytes. Without it such files are refused.
+	// Raw returns dtype and shape of a headerless file by its label and size in bytes. Without it
+	// such files are refused.
 	Raw func(label string, size int64) (raw.Spec, error)
-	// FP8 is the type of arrays in .npy and .npz files for which numpy wrote only their size, one byte ("<V1").
+	// FP8 is the type of arrays in .npy and .npz files for which numpy wrote only their size, one
+	// byte ("<V1").
 	FP8 tensor.DType
 	// Injection overrides what run.json or the ports say: Nested or Isolated.
 	Injection string
-	// Unjudged also opens runs that this version cannot judge, to look at them. Without it they are refused with ErrUnjudged.
+	// Unjudged also opens runs that this version cannot judge, to look at them. Without it they are
+	// refused with ErrUnjudged.
 	Unjudged bool
 }
 
@@ -76,7 +79,9 @@ func Open(path string, opt Options) (*Run, error) {
 		err = r.openFile(opt)
 	}
 	if err == nil && len(r.Entries) == 0 {
-		err = fmt.Errorf("dump: open %q: %w: want a folder with files <layer>-<port>.max, .pt, .npy, .npz or .safetensors, step folders with such files, or one file of named tensors or printed ones (.log)", path, ErrEmpty)
+		err = fmt.Errorf("dump: open %q: %w: want a folder with files <layer>-<port>.max, .pt, .npy, "+
+			".npz or .safetensors, step folders with such files, or one file of named tensors or printed ones (.log)",
+			path, ErrEmpty)
 	}
 	if err == nil {
 		err = r.finish(opt)

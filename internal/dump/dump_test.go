@@ -81,21 +81,25 @@ func TestOpen(t *testing.T) {
 		reason string
 	}{
 		{
-			name:  "run.json",
-			files: map[string]any{"run.json": run(`"0","b","output","b-output.max"`, `0,"a","output","a-output.max"`, `"1","a","output","a-output.max"`), "0/a-output.max": 1., "0/b-output.max": 2., "1/a-output.max": 3.},
-			want:  "0 b output, 0 a output, 1 a output", by: dump.OrderRunFile, mode: "standard",
+			name: "run.json",
+			files: map[string]any{"run.json": run(`"0","b","output","b-output.max"`, `0,"a","output","a-output.max"`,
+				`"1","a","output","a-output.max"`), "0/a-output.max": 1., "0/b-output.max": 2., "1/a-output.max": 3.},
+			want: "0 b output, 0 a output, 1 a output", by: dump.OrderRunFile, mode: "standard",
 			reason: "the order of run.json, a step may be a number",
 		},
 		{
-			name:  "flat",
-			files: map[string]any{"layers.10-output.max": 1., "layers.2-output.npy": 2., "README.md": "x", ".hidden": "x"},
-			want:  "0 layers.2 output, 0 layers.10 output", by: dump.OrderNatural, mode: "standard",
+			name: "flat",
+			files: map[string]any{"layers.10-output.max": 1., "layers.2-output.npy": 2., "README.md": "x",
+				".hidden": "x"},
+			want: "0 layers.2 output, 0 layers.10 output", by: dump.OrderNatural, mode: "standard",
 			reason: "formats mix, natural order",
 		},
 		{
-			name:  "names",
-			files: map[string]any{"0/tensor_names.txt": "b-output\na-output\ngone-output\n", "0/a-output.max": 1., "0/b-output.max": 2., "0/c-output.max": 2.},
-			want:  "0 b output, 0 a output, 0 c output", by: dump.OrderNames, mode: "standard", notes: `1 tensors that have no file, the first is "gone-output"`,
+			name: "names",
+			files: map[string]any{"0/tensor_names.txt": "b-output\na-output\ngone-output\n",
+				"0/a-output.max": 1., "0/b-output.max": 2., "0/c-output.max": 2.},
+			want: "0 b output, 0 a output, 0 c output", by: dump.OrderNames, mode: "standard",
+			notes:  `1 tensors that have no file, the first is "gone-output"`,
 			reason: "tensor_names.txt gives the order, the rest comes behind",
 		},
 		{
@@ -106,10 +110,14 @@ func TestOpen(t *testing.T) {
 		},
 		{
 			name: "no order",
-			files: map[string]any{"model-output.max": 1., "model.lm_head-output.max": 1., "model.model.norm-output.max": 1., "model.model.embed-output.max": 1.,
-				"model.model.layers.0-output.max": 1., "model.model.layers.0.norm-output.max": 1., "model.model.layers.0.mlp-output.max": 1., "model.model-output.max": 1.},
-			want: "0 model.model.embed output, 0 model.model.layers.0.mlp output, 0 model.model.layers.0.norm output, 0 model.model.layers.0 output, " +
-				"0 model.model.norm output, 0 model.model output, 0 model.lm_head output, 0 model output", by: dump.OrderNatural, mode: "standard",
+			files: map[string]any{"model-output.max": 1., "model.lm_head-output.max": 1.,
+				"model.model.norm-output.max": 1., "model.model.embed-output.max": 1.,
+				"model.model.layers.0-output.max": 1., "model.model.layers.0.norm-output.max": 1.,
+				"model.model.layers.0.mlp-output.max": 1., "model.model-output.max": 1.},
+			want: "0 model.model.embed output, 0 model.model.layers.0.mlp output, 0 model.model.layers.0.norm output, " +
+				"0 model.model.layers.0 output, " +
+				"0 model.model.norm output, 0 model.model output, 0 model.lm_head output, 0 model output",
+			by: dump.OrderNatural, mode: "standard",
 			reason: "a container comes after what is inside of it, a final norm and a head after the blocks",
 		},
 		{
@@ -175,18 +183,29 @@ func TestOpenErrors(t *testing.T) {
 		want   []string
 		reason string
 	}{
-		{"empty", map[string]any{"README.md": "x"}, []string{"no tensors", ".safetensors"}, "a folder without tensors is not a dump"},
-		{"missing file", map[string]any{"run.json": run(`"0","a","output","a-output.max"`)}, []string{"a-output.max", "order entry 0"}, "a listed file that is gone is damage"},
-		{"escape", map[string]any{"run.json": run(`"0","a","output","../../etc/passwd"`)}, []string{"order entry 0", "leaves the dump's folder"}, "nothing outside the folder is read"},
-		{"escape by step", map[string]any{"run.json": run(`"..","a","output","x.max"`)}, []string{"leaves the dump's folder"}, "nothing outside the folder is read"},
-		{"absolute", map[string]any{"run.json": run(`"0","a","output","/x.max"`)}, []string{"leaves the dump's folder"}, "nothing outside the folder is read"},
-		{"not json", map[string]any{"run.json": "{\n\"schema\": 1,\n oops}"}, []string{"run.json", "line 3"}, "the line is named"},
-		{"schema", map[string]any{"run.json": `{"schema":3}`}, []string{"schema is 3", "reads 1 to 2"}, "a later version"},
-		{"no schema", map[string]any{"run.json": `{"engine":"max"}`}, []string{"schema is 0", "reads 1 to 2"}, "nothing says how to read it"},
+		{"empty", map[string]any{"README.md": "x"}, []string{"no tensors", ".safetensors"},
+			"a folder without tensors is not a dump"},
+		{"missing file", map[string]any{"run.json": run(`"0","a","output","a-output.max"`)},
+			[]string{"a-output.max", "order entry 0"}, "a listed file that is gone is damage"},
+		{"escape", map[string]any{"run.json": run(`"0","a","output","../../etc/passwd"`)},
+			[]string{"order entry 0", "leaves the dump's folder"}, "nothing outside the folder is read"},
+		{"escape by step", map[string]any{"run.json": run(`"..","a","output","x.max"`)},
+			[]string{"leaves the dump's folder"}, "nothing outside the folder is read"},
+		{"absolute", map[string]any{"run.json": run(`"0","a","output","/x.max"`)}, []string{"leaves the dump's folder"},
+			"nothing outside the folder is read"},
+		{"not json", map[string]any{"run.json": "{\n\"schema\": 1,\n oops}"}, []string{"run.json", "line 3"},
+			"the line is named"},
+		{"schema", map[string]any{"run.json": `{"schema":3}`}, []string{"schema is 3", "reads 1 to 2"},
+			"a later version"},
+		{"no schema", map[string]any{"run.json": `{"engine":"max"}`}, []string{"schema is 0", "reads 1 to 2"},
+			"nothing says how to read it"},
 		{"mode", map[string]any{"run.json": `{"schema":1,"mode":"wild"}`}, []string{`mode is "wild"`}, "unknown mode"},
-		{"short entry", map[string]any{"run.json": `{"schema":1,"order":[["0","a"]]}`}, []string{`["step","layer","port","file"]`}, "an entry is a list of four"},
-		{"twice", map[string]any{"run.json": run(`"0","a","output","a.max"`, `"0","a","output","a.max"`), "0/a.max": 1.}, []string{`has "a-output" twice`}, "one name, one tensor"},
-		{"two formats", map[string]any{"a-output.max": 1., "a-output.npy": 1.}, []string{`"a-output" is there twice`}, "which one is meant cannot be known"},
+		{"short entry", map[string]any{"run.json": `{"schema":1,"order":[["0","a"]]}`},
+			[]string{`["step","layer","port","file"]`}, "an entry is a list of four"},
+		{"twice", map[string]any{"run.json": run(`"0","a","output","a.max"`, `"0","a","output","a.max"`),
+			"0/a.max": 1.}, []string{`has "a-output" twice`}, "one name, one tensor"},
+		{"two formats", map[string]any{"a-output.max": 1., "a-output.npy": 1.}, []string{`"a-output" is there twice`},
+			"which one is meant cannot be known"},
 		{"truncated", map[string]any{"a-output.max": "\x93\xf0"}, []string{"a-output.max"}, "the file is named"},
 		{"headerless", map[string]any{"a-output": 1.}, []string{"no tensors"}, "headerless files need --raw"},
 	} {
@@ -215,7 +234,8 @@ func TestOpenCases(t *testing.T) {
 	recording := func(sha string) string {
 		return folder(t, map[string]any{
 			"short.0.safetensors": named(t, "a-output", "b-output"),
-			"run.json": `{"schema":1,"cases":[{"schema":1,"case":"short","sha256":{` + sha + `},"order":[["0","a","output","short.0.safetensors"],
+			"run.json": `{"schema":1,"cases":[{"schema":1,"case":"short","sha256":{` + sha +
+				`},"order":[["0","a","output","short.0.safetensors"],
 				["0","b","input_0","short.0.safetensors","a-output"],["0","b","output","short.0.safetensors"]]}]}`,
 		})
 	}
@@ -260,7 +280,8 @@ func TestNameInMaxFile(t *testing.T) {
 func TestFP8(t *testing.T) {
 	header := "{'descr': '<V1', 'fortran_order': False, 'shape': (2,), }"
 	header += strings.Repeat(" ", 127-10-len(header)) + "\n"
-	dir := folder(t, map[string]any{"a-output.npy": "\x93NUMPY\x01\x00" + string([]byte{byte(len(header)), 0}) + header + "\x38\x40"})
+	dir := folder(t, map[string]any{"a-output.npy": "\x93NUMPY\x01\x00" +
+		string([]byte{byte(len(header)), 0}) + header + "\x38\x40"})
 	_, err := dump.Open(dir, dump.Options{})
 	require.ErrorIs(t, err, tensor.ErrUnsupported)
 	r, err := dump.Open(dir, dump.Options{FP8: tensor.F8E4M3FN})

@@ -20,7 +20,8 @@ const (
 	Isolated = "isolated" // each layer alone on golden inputs, nothing replaced inside it
 )
 
-// Info is run.json: who ran what, and in which order the tensors were computed. docs/run-json.md describes each key.
+// Info is run.json: who ran what, and in which order the tensors were computed. docs/run-json.md
+// describes each key.
 type Info struct {
 	Schema        int                `json:"schema"`
 	Engine        string             `json:"engine"`
@@ -57,14 +58,16 @@ type Info struct {
 	Weights    []string           `json:"weights,omitempty"` // files in the dump's folder with the weights that the engine loaded
 }
 
-// LoadAudit compares the weights that a model loaded with those of the checkpoint, by their names there.
+// LoadAudit compares the weights that a model loaded with those of the checkpoint, by their names
+// there.
 type LoadAudit struct {
 	Missing []string `json:"missing"` // the model asks for it, the checkpoint lacks it
 	Unused  []string `json:"unused"`  // the checkpoint has it, the model did not ask for it
 	Allowed []string `json:"allowed"` // missing or unused, as the fixture allows
 }
 
-// OrderEntry is one tensor of a dump: step, layer, port, file, and where the file holds several tensors the name in it.
+// OrderEntry is one tensor of a dump: step, layer, port, file, and where the file holds several
+// tensors the name in it.
 type OrderEntry struct{ Step, Layer, Port, File, Name string }
 
 // MarshalJSON writes the entry as the list that the contract asks for.

@@ -35,7 +35,8 @@ func OpenFile(path string) (*tensor.File, error) {
 	open, ok := opener[strings.ToLower(filepath.Ext(path))]
 	if !ok {
 		return nil, &tensor.FormatError{Format: "dump", File: path, Offset: -1, Err: tensor.ErrUnsupported,
-			Msg: "unknown kind of file, want .max, .pt, .pth, .npy, .npz or .safetensors; a headerless file needs --raw DTYPE:SHAPE"}
+			Msg: "unknown kind of file, want .max, .pt, .pth, .npy, .npz or .safetensors; " +
+				"a headerless file needs --raw DTYPE:SHAPE"}
 	}
 	return open(path)
 }
@@ -58,8 +59,9 @@ func (r *Run) openFile(opt Options) error {
 	return nil
 }
 
-// load opens a file and labels its tensors: the file's name without its end for a single tensor of a .max, .pt or .npy,
-// "<file>.<name>" for those of a .pt with several in a folder, and the names themselves for containers.
+// load opens a file and labels its tensors: the file's name without its end for a single tensor of
+// a .max, .pt or .npy, "<file>.<name>" for those of a .pt with several in a folder, and the names
+// themselves for containers.
 func (r *Run) load(path, file string, opt Options) ([]tensor.Named, error) {
 	ext := strings.ToLower(filepath.Ext(file))
 	stem := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
@@ -100,8 +102,9 @@ func (r *Run) load(path, file string, opt Options) ([]tensor.Named, error) {
 	return named, nil
 }
 
-// checkKey compares the name in a .max file with the file's. A file may have been renamed, which is noted; a name that differs in a byte
-// or two is damage, or a tensor that was written over another one.
+// checkKey compares the name in a .max file with the file's. A file may have been renamed, which is
+// noted; a name that differs in a byte or two is damage, or a tensor that was written over another
+// one.
 func (r *Run) checkKey(path, stem, key string) error {
 	if key == stem || key == "" {
 		return nil
@@ -115,7 +118,8 @@ func (r *Run) checkKey(path, stem, key string) error {
 	const slip = 2
 	if len(key) == len(stem) && differ <= slip {
 		return &tensor.FormatError{Format: "maxckpt", File: path, Offset: -1, Err: tensor.ErrCorrupt,
-			Msg: fmt.Sprintf("the file calls its tensor %q: it is damaged, or another tensor was written here: dump it again", key)}
+			Msg: fmt.Sprintf("the file calls its tensor %q: it is damaged, or another tensor was written "+
+				"here: dump it again", key)}
 	}
 	r.note(fmt.Sprintf("%s calls its tensor %q: the file's name counts", filepath.Base(path), key))
 	return nil
@@ -133,7 +137,8 @@ func openRaw(path, label string, opt Options) (*tensor.File, error) {
 	return raw.Open(path, spec)
 }
 
-// tensorFiles keeps the files that hold tensors. Files of an unknown kind are headerless tensors if opt says how to read them.
+// tensorFiles keeps the files that hold tensors. Files of an unknown kind are headerless tensors if
+// opt says how to read them.
 func (r *Run) tensorFiles(files []string, opt Options) []string {
 	var keep, unknown []string
 	for _, f := range files {

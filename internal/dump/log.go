@@ -32,7 +32,8 @@ func isLog(path string) bool {
 	return ext == ".log" || ext == ".txt"
 }
 
-// openLog reads the tensors that MAX or torch printed. A label that comes again is that of the next step.
+// openLog reads the tensors that MAX or torch printed. A label that comes again is that of the next
+// step.
 func (r *Run) openLog() (err error) {
 	r.OrderBy = OrderFile
 	r.Entries, err = r.readLog(r.Path)
@@ -73,7 +74,8 @@ func (r *Run) readLog(path string) (entries []Entry, err error) {
 	for _, rec := range records {
 		t, err := printedTensor(rec)
 		if err != nil {
-			return nil, &tensor.FormatError{Format: "printlog", File: path, Offset: -1, Member: rec.Label, Err: tensor.ErrUnsupported,
+			return nil, &tensor.FormatError{Format: "printlog", File: path, Offset: -1, Member: rec.Label,
+				Err: tensor.ErrUnsupported,
 				Msg: fmt.Sprintf("line %d: %v", rec.Line, err)}
 		}
 		layer, port := label.Split(rec.Label)
@@ -87,7 +89,8 @@ func (r *Run) readLog(path string) (entries []Entry, err error) {
 	return entries, nil
 }
 
-// printedTensor makes a tensor of the printed values. Small floats become float32, whose rounding the log hides anyway.
+// printedTensor makes a tensor of the printed values. Small floats become float32, whose rounding
+// the log hides anyway.
 func printedTensor(rec printlog.Record) (*tensor.Tensor, error) {
 	n, err := tensor.NumElems(rec.Shape)
 	if err != nil {

@@ -16,8 +16,9 @@ import (
 	"github.com/goparity/goparity/internal/nearest"
 )
 
-// parseInfo reads run.json, or one case of a recording's. Keys that are not known are left to the engines, which may add their own;
-// one that looks like a slip of a known key is refused, in schema 1 noted.
+// parseInfo reads run.json, or one case of a recording's. Keys that are not known are left to the
+// engines, which may add their own; one that looks like a slip of a known key is refused, in schema
+// 1 noted.
 func parseInfo(path string, data []byte) (info Info, notes []string, err error) {
 	if info, notes, err = decodeInfo(data); err == nil {
 		err = info.check()

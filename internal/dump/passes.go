@@ -10,14 +10,17 @@ import (
 	"strings"
 )
 
-// OnePass is the execution path that goldens are made with: all tokens of a sequence in one forward pass.
+// OnePass is the execution path that goldens are made with: all tokens of a sequence in one forward
+// pass.
 const OnePass = "one-pass"
 
 // Counts have at most nine digits, so that they fit an int everywhere.
 var pathPattern = regexp.MustCompile(strings.ReplaceAll(
-	`^(one-pass|decode(:N)?|chunked:N|batch|padding:(left|right)|prefix|repeat:N|lengths(:N(,N)*)?|mask)$`, "N", "[1-9][0-9]{0,8}"))
+	`^(one-pass|decode(:N)?|chunked:N|batch|padding:(left|right)|prefix|repeat:N|lengths(:N(,N)*)?|mask)$`, "N",
+	"[1-9][0-9]{0,8}"))
 
-const pathWant = "one-pass, decode, decode:N, chunked:N, batch, padding:left, padding:right, prefix, repeat:N, lengths, lengths:N,N,… or mask, each N from 1"
+const pathWant = "one-pass, decode, decode:N, chunked:N, batch, padding:left, padding:right, prefix, repeat:N, " +
+	"lengths, lengths:N,N,… or mask, each N from 1"
 
 // PassItem is what one forward pass fed of one sequence: its tokens From to To, To exclusive.
 type PassItem struct {
@@ -83,7 +86,8 @@ func (p PassItem) check(tokens [][]int) error {
 	case p.From < 0 || p.To <= p.From:
 		return fmt.Errorf("from is %d and to is %d: want 0 ≤ from < to, to is exclusive", p.From, p.To)
 	case p.To > len(tokens[p.Sequence]):
-		return fmt.Errorf("to is %d: want at most %d, the tokens of sequence %d in token_ids", p.To, len(tokens[p.Sequence]), p.Sequence)
+		return fmt.Errorf("to is %d: want at most %d, the tokens of sequence %d in token_ids",
+			p.To, len(tokens[p.Sequence]), p.Sequence)
 	case p.CachedTokens < 0:
 		return fmt.Errorf("cached_tokens is %d: want a number of tokens", p.CachedTokens)
 	case p.Fresh && p.CachedTokens > 0:
@@ -99,7 +103,8 @@ func (p PassItem) follows(cached map[int]int) error {
 	case p.Fresh:
 		end = 0
 	case again && p.CachedTokens > 0:
-		return fmt.Errorf("cached_tokens is %d behind the first item of sequence %d: leave it out", p.CachedTokens, p.Sequence)
+		return fmt.Errorf("cached_tokens is %d behind the first item of sequence %d: leave it out",
+			p.CachedTokens, p.Sequence)
 	case !again:
 		end = p.CachedTokens
 	}
@@ -125,7 +130,8 @@ func (i *Info) sequences() (tokens [][]int, err error) {
 func checkMask(key string, mask [][]int) error {
 	for i, row := range mask {
 		if len(row) != len(mask[0]) {
-			return fmt.Errorf("%s[%d] has %d tokens, %s[0] has %d: want rows of one length, padding included", key, i, len(row), key, len(mask[0]))
+			return fmt.Errorf("%s[%d] has %d tokens, %s[0] has %d: want rows of one length, padding included",
+				key, i, len(row), key, len(mask[0]))
 		}
 		for j, v := range row {
 			if v != 0 && v != 1 {
@@ -141,7 +147,8 @@ func (r *Run) checkSteps() error {
 	steps := r.Steps()
 	for step := range r.Info.PadMasks {
 		if !slices.Contains(steps, step) {
-			return fmt.Errorf("pad_masks has step %q, the dump has none: want a mask for a step that was recorded", step)
+			return fmt.Errorf("pad_masks has step %q, the dump has none: want a mask for a step that was recorded",
+				step)
 		}
 	}
 	if r.Info.Passes == nil {
@@ -149,12 +156,14 @@ func (r *Run) checkSteps() error {
 	}
 	for k := range r.Info.Passes {
 		if !slices.Contains(steps, strconv.Itoa(k)) {
-			return fmt.Errorf("passes[%d] has no tensors: want a step %q in the dump, one for each forward pass", k, strconv.Itoa(k))
+			return fmt.Errorf("passes[%d] has no tensors: want a step %q in the dump, one for each forward pass",
+				k, strconv.Itoa(k))
 		}
 	}
 	for _, s := range steps {
 		if k, err := strconv.Atoi(s); err != nil || k < 0 || k >= len(r.Info.Passes) || strconv.Itoa(k) != s {
-			return fmt.Errorf("step %q belongs to none of the %d forward passes of passes: want steps 0 to %d", s, len(r.Info.Passes), len(r.Info.Passes)-1)
+			return fmt.Errorf("step %q belongs to none of the %d forward passes of passes: want steps 0 to %d",
+				s, len(r.Info.Passes), len(r.Info.Passes)-1)
 		}
 	}
 	return nil

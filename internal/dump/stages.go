@@ -24,7 +24,8 @@ type Message struct {
 	Content string `json:"content"`
 }
 
-// Generation is the engine's own choices along a forced continuation of the prompt: row From − 1 + k decides Tokens[k].
+// Generation is the engine's own choices along a forced continuation of the prompt: row From − 1 +
+// k decides Tokens[k].
 type Generation struct {
 	From   int   `json:"from"` // tokens of the prompt; token_ids has the prompt and the forced continuation
 	Tokens []int `json:"tokens"`
@@ -55,7 +56,8 @@ func (g Generation) check(tokens [][]int) error {
 		return fmt.Errorf("from is %d: want 1 to %d, the tokens of the prompt in token_ids", g.From, n)
 	}
 	if rows := len(tokens[0]) - g.From + 1; len(g.Tokens) == 0 || len(g.Tokens) > rows {
-		return fmt.Errorf("tokens has %d choices: want 1 to %d, the rows from %d to the end of token_ids", len(g.Tokens), rows, g.From-1)
+		return fmt.Errorf("tokens has %d choices: want 1 to %d, the rows from %d to the end of token_ids",
+			len(g.Tokens), rows, g.From-1)
 	}
 	return checkTokens("tokens", g.Tokens)
 }

@@ -13,7 +13,8 @@ import (
 
 // What MAX leaves in its other print styles: a log for each step, or files without a header.
 func TestListedStyles(t *testing.T) {
-	const log = "model.a-output = tensor<1x2xf32> [1.500000e+00, -2.000000e+00]\nx = tensor([[1.0000, 2.0000, 3.0000]], dtype=f32, shape=[1,3])\n"
+	const log = "model.a-output = tensor<1x2xf32> [1.500000e+00, -2.000000e+00]\nx = tensor([[1.0000, 2.0000, " +
+		"3.0000]], dtype=f32, shape=[1,3])\n"
 	tests := []struct {
 		name   string
 		order  string
@@ -22,14 +23,21 @@ func TestListedStyles(t *testing.T) {
 		err    string
 		reason string
 	}{
-		{"log", `["0","model.a","output","print.log","model.a-output"]`, `{}`, []float64{1.5, -2}, "", "a name in the log"},
-		{"label", `["0","model.a","output","print.log"]`, `{}`, []float64{1.5, -2}, "", "without a name the label counts"},
+		{"log", `["0","model.a","output","print.log","model.a-output"]`, `{}`, []float64{1.5, -2}, "",
+			"a name in the log"},
+		{"label", `["0","model.a","output","print.log"]`, `{}`, []float64{1.5, -2}, "",
+			"without a name the label counts"},
 		{"tap", `["0","x","tap","print.log"]`, `{}`, []float64{1, 2, 3}, "", "both styles of printing"},
-		{"not printed", `["0","model.b","output","print.log"]`, `{}`, nil, `shows no tensor "model.b-output"`, "a log that lacks what is listed"},
-		{"raw", `["0","model.a","output","model.a-output"]`, `{"0/model.a-output":"i16:2"}`, []float64{1, 2}, "", "run.json says what it holds"},
-		{"raw of another size", `["0","model.a","output","model.a-output"]`, `{"0/model.a-output":"f32:2"}`, nil, "model.a-output", "the file is too short"},
-		{"bad spec", `["0","model.a","output","model.a-output"]`, `{"0/model.a-output":"f33:2"}`, nil, `raw: spec "f33:2"`, "no such type"},
-		{"no spec", `["0","model.a","output","model.a-output"]`, `{}`, nil, "unknown kind of file", "nobody says what it holds"},
+		{"not printed", `["0","model.b","output","print.log"]`, `{}`, nil, `shows no tensor "model.b-output"`,
+			"a log that lacks what is listed"},
+		{"raw", `["0","model.a","output","model.a-output"]`, `{"0/model.a-output":"i16:2"}`, []float64{1, 2}, "",
+			"run.json says what it holds"},
+		{"raw of another size", `["0","model.a","output","model.a-output"]`, `{"0/model.a-output":"f32:2"}`,
+			nil, "model.a-output", "the file is too short"},
+		{"bad spec", `["0","model.a","output","model.a-output"]`, `{"0/model.a-output":"f33:2"}`,
+			nil, `raw: spec "f33:2"`, "no such type"},
+		{"no spec", `["0","model.a","output","model.a-output"]`, `{}`, nil, "unknown kind of file",
+			"nobody says what it holds"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -78,7 +78,8 @@ func (r *Run) writeSteps(dir, caseName string) (Info, error) {
 // whose.
 func fileName(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < 0x80 && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._- ", r) || !unicode.IsPrint(r) {
+		if r < 0x80 && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._- ", r) ||
+			!unicode.IsPrint(r) {
 			return '_'
 		}
 		return r

@@ -19,7 +19,8 @@ func TestWrite(t *testing.T) {
 	require.NoError(t, err)
 	y, err := tensor.Of([]int64{5, 6}, 2)
 	require.NoError(t, err)
-	r := dump.New("max", dump.Info{Engine: "max", Case: "short", Mode: dump.Standard, Weights: []string{"w.safetensors"},
+	r := dump.New("max", dump.Info{Engine: "max", Case: "short",
+		Mode: dump.Standard, Weights: []string{"w.safetensors"},
 		Text: []dump.Text{{Path: "chat", Prompt: "a", TokenIDs: []int{1}}}}, dump.OrderRunFile, []dump.Entry{
 		{Step: "0", Layer: "m.a", Port: "output", Tensor: x}, {Step: "0", Layer: "m.b", Port: "input_0", Tensor: y}})
 	evil := *r

@@ -23,13 +23,16 @@ func TestFullLiveCompilesOnce(t *testing.T) {
 	cache := ownCache(t)
 	before := compiled(t, cache)
 	require.NotEmpty(t, before, "MAX keeps its graphs in its cache")
-	j.Cases = []engine.Case{{Name: "b", TokenIDs: [][]int{{5, 6, 7, 8, 9, 10, 11}}, Steps: 3}, {Name: "c", Prompts: []string{"hello"}}}
+	j.Cases = []engine.Case{{Name: "b", TokenIDs: [][]int{{5, 6, 7, 8, 9, 10, 11}}, Steps: 3},
+		{Name: "c", Prompts: []string{"hello"}}}
 	second := run(t, interpreter, j)
 	assert.Equal(t, before, compiled(t, cache))
-	t.Logf("compile: %.1f s, then %.1f s", first.Runs[0].Info.Seconds["compile"], second.Runs[0].Info.Seconds["compile"])
+	t.Logf("compile: %.1f s, then %.1f s", first.Runs[0].Info.Seconds["compile"],
+		second.Runs[0].Info.Seconds["compile"])
 }
 
-// ownCache makes a copy of MAX's cache the one of this test from now on: other processes may compile into the user's at any time.
+// ownCache makes a copy of MAX's cache the one of this test from now on: other processes may
+// compile into the user's at any time.
 func ownCache(t *testing.T) string {
 	t.Helper()
 	from, err := engine.CompileCache(os.Getenv)
@@ -57,7 +60,8 @@ func ownCache(t *testing.T) string {
 func compiled(t *testing.T, cache string) (files []string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(cache, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() && strings.Contains(path, string(filepath.Separator)+"mef"+string(filepath.Separator)) {
+		if err == nil && d.Type().IsRegular() &&
+			strings.Contains(path, string(filepath.Separator)+"mef"+string(filepath.Separator)) {
 			files = append(files, path)
 		}
 		return err

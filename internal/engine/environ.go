@@ -24,7 +24,8 @@ func lookup(env []string, key string) string {
 	return ""
 }
 
-// defaults are what engines read at import: no telemetry, no progress bars, the same results each time.
+// defaults are what engines read at import: no telemetry, no progress bars, the same results each
+// time.
 var defaults = []string{
 	"MODULAR_TELEMETRY_ENABLED=0",
 	"MODULAR_CRASH_REPORTING_ENABLED=0",
@@ -38,8 +39,8 @@ var defaults = []string{
 	"CUBLAS_WORKSPACE_CONFIG=:4096:8",
 }
 
-// quiet returns env with the defaults, and offline unless the job is online. What the user has set stays as it is:
-// HF_HUB_OFFLINE=0 asks the hub.
+// quiet returns env with the defaults, and offline unless the job is online. What the user has set
+// stays as it is: HF_HUB_OFFLINE=0 asks the hub.
 func quiet(env []string, online bool) []string {
 	offline := "HF_HUB_OFFLINE=1"
 	if online {
@@ -56,7 +57,8 @@ func quiet(env []string, online bool) []string {
 
 var secretKey = regexp.MustCompile(`(?i)(TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?)$`)
 
-// secrets lists the values of variables that look secret and the passwords in URLs, each also as JSON writes it.
+// secrets lists the values of variables that look secret and the passwords in URLs, each also as
+// JSON writes it.
 func secrets(env []string) (values []string) {
 	add := func(v string) {
 		const short = 6 // characters; "true", "1" and "" are no secrets, and are found all over a log
@@ -80,7 +82,8 @@ func secrets(env []string) (values []string) {
 	return values
 }
 
-// maskTexts takes the secrets out of the text files of a dump: run.json, lists of names, printed tensors.
+// maskTexts takes the secrets out of the text files of a dump: run.json, lists of names, printed
+// tensors.
 func maskTexts(dir string, secrets []string) error {
 	if len(secrets) == 0 {
 		return nil

@@ -6,7 +6,8 @@ import (
 	"github.com/goparity/goparity/internal/supervise"
 )
 
-// InfraError says that the machine or the installation cannot run the engine: no interpreter, no engine, no driver, no memory.
+// InfraError says that the machine or the installation cannot run the engine: no interpreter, no
+// engine, no driver, no memory.
 type InfraError struct {
 	Msg, Hint string
 	LogFile   string
@@ -16,8 +17,8 @@ type InfraError struct {
 func (e *InfraError) Error() string { return text(e.Msg, e.Hint, e.LogFile) }
 func (e *InfraError) Unwrap() error { return e.Err }
 
-// ModelError says that the engine does not take the model: missing weights, an unknown architecture, an encoding that the
-// device does not have, or an exception in the model's code.
+// ModelError says that the engine does not take the model: missing weights, an unknown
+// architecture, an encoding that the device does not have, or an exception in the model's code.
 type ModelError struct {
 	Msg, Hint string
 	Where     string // file:line of the model's or the oracle's code, if known
@@ -32,12 +33,14 @@ func (e *ModelError) Error() string {
 	return text(msg, e.Hint, e.LogFile)
 }
 
-// BugError says that a runner of goparity failed through its own fault. Nothing is known about the model.
+// BugError says that a runner of goparity failed through its own fault. Nothing is known about the
+// model.
 type BugError struct{ Msg, Hint, Where, LogFile string }
 
 func (e *BugError) Error() string { return text(e.Msg+" ("+e.Where+")", e.Hint, e.LogFile) }
 
-// UsageError says that something impossible was asked for: a token id out of range, more tokens than the model takes.
+// UsageError says that something impossible was asked for: a token id out of range, more tokens
+// than the model takes.
 type UsageError struct{ Msg, Hint string }
 
 func (e *UsageError) Error() string { return text(e.Msg, e.Hint, "") }

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// The test binary is the fake engine too: with this variable it does one job in the mood that is named there, and ends.
+// The test binary is the fake engine too: with this variable it does one job in the mood that is
+// named there, and ends.
 const moodKey = "ENGINE_TEST_MOOD"
 
 func TestMain(m *testing.M) {

@@ -16,8 +16,10 @@ import (
 	"github.com/goparity/goparity/internal/session"
 )
 
-// inject runs the candidate of a job on golden inputs, step 0 of each case, and returns what both its runs come to.
-func inject(t *testing.T, interpreter string, j engine.Job, golden, actual *engine.Result) (*judge.Comparison, *engine.Result) {
+// inject runs the candidate of a job on golden inputs, step 0 of each case, and returns what both
+// its runs come to.
+func inject(t *testing.T, interpreter string, j engine.Job, golden,
+	actual *engine.Result) (*judge.Comparison, *engine.Result) {
 	t.Helper()
 	dir := t.TempDir()
 	var cases []judge.Case
@@ -39,7 +41,8 @@ func inject(t *testing.T, interpreter string, j engine.Job, golden, actual *engi
 	return c, injected
 }
 
-// Tests of a name with Full are those that make live leaves to make live-full: each compiles graphs of its own.
+// Tests of a name with Full are those that make live leaves to make live-full: each compiles graphs
+// of its own.
 
 func TestLiveInjectedModule(t *testing.T)     { injectModule(t, "oracle.py") }    // max.nn
 func TestFullLiveInjectedModule(t *testing.T) { injectModule(t, "oracle_v3.py") } // max.experimental.nn
@@ -84,7 +87,8 @@ func injectModule(t *testing.T, oracle string) {
 	assert.Equal(t, before, compiled(t, cache), "goldens of the same sizes are not compiled again")
 }
 
-// Two prompts of different lengths: the reference pads them, MAX does not, and computes the last rows only at the end.
+// Two prompts of different lengths: the reference pads them, MAX does not, and computes the last
+// rows only at the end.
 func TestFullLivePaddedBatch(t *testing.T) {
 	interpreter := live(t)
 	j := engine.Job{Model: tinyLlama(t, interpreter), Task: "text-generation", Cases: []engine.Case{
@@ -110,7 +114,8 @@ func TestFullLivePaddedBatch(t *testing.T) {
 
 func TestLivePrintStyles(t *testing.T) {
 	interpreter := live(t)
-	j := engine.Job{Task: "module", Oracle: "testdata/oracle.py", Cases: []engine.Case{{Name: "ids", TokenIDs: [][]int{{1, 5, 9, 2, 33, 60, 7}}}}}
+	j := engine.Job{Task: "module", Oracle: "testdata/oracle.py",
+		Cases: []engine.Case{{Name: "ids", TokenIDs: [][]int{{1, 5, 9, 2, 33, 60, 7}}}}}
 	j.Engine = engine.Torch
 	golden := run(t, interpreter, j)
 	j.Engine = engine.MAX
@@ -144,11 +149,13 @@ func TestLivePrintStyles(t *testing.T) {
 // Only what is asked for becomes part of the graph.
 func TestFullLiveCapture(t *testing.T) {
 	interpreter := live(t)
-	j := engine.Job{Engine: engine.MAX, Task: "module", Oracle: "testdata/oracle.py", Cases: []engine.Case{{Name: "ids", TokenIDs: [][]int{{1, 5, 9}}}},
+	j := engine.Job{Engine: engine.MAX, Task: "module", Oracle: "testdata/oracle.py",
+		Cases:   []engine.Case{{Name: "ids", TokenIDs: [][]int{{1, 5, 9}}}},
 		Capture: engine.Capture{Layers: []string{"layers.1", "norm"}, Ports: []string{"output"}}}
 	var labels []string
 	for _, e := range run(t, interpreter, j).Runs[0].Entries {
 		labels = append(labels, e.Label())
 	}
-	assert.ElementsMatch(t, []string{"model.layers.layers.1-output", "model.layers.layers.0.norm-output", "model.layers.layers.1.norm-output", "model.norm-output"}, labels)
+	assert.ElementsMatch(t, []string{"model.layers.layers.1-output", "model.layers.layers.0.norm-output",
+		"model.layers.layers.1.norm-output", "model.norm-output"}, labels)
 }

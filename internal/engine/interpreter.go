@@ -8,13 +8,15 @@ import (
 	"runtime"
 )
 
-// Interpreter finds the Python that runs the engines: PARITY_PYTHON, else the virtual environment .venv next to the go.mod
-// of dir or of a folder above it, else python3 of PATH. The error is an *InfraError.
+// Interpreter finds the Python that runs the engines: PARITY_PYTHON, else the virtual environment
+// .venv next to the go.mod of dir or of a folder above it, else python3 of PATH. The error is an
+// *InfraError.
 func Interpreter(getenv func(string) string, dir string) (string, error) {
 	if python := getenv("PARITY_PYTHON"); python != "" {
 		path, err := exec.LookPath(python)
 		if err != nil {
-			return "", &InfraError{Msg: fmt.Sprintf("PARITY_PYTHON is %s: %v", python, err), Hint: "point it to an interpreter that has the engines", Err: err}
+			return "", &InfraError{Msg: fmt.Sprintf("PARITY_PYTHON is %s: %v", python, err),
+				Hint: "point it to an interpreter that has the engines", Err: err}
 		}
 		return filepath.Abs(path)
 	}
@@ -42,7 +44,8 @@ func Interpreter(getenv func(string) string, dir string) (string, error) {
 		}
 	}
 	return "", &InfraError{Msg: "there is no Python", Err: exec.ErrNotFound,
-		Hint: "make a virtual environment .venv next to go.mod with the engines, or point PARITY_PYTHON to an interpreter that has them"}
+		Hint: "make a virtual environment .venv next to go.mod with the engines, or point PARITY_PYTHON to an " +
+			"interpreter that has them"}
 }
 
 func isFile(path string) bool {

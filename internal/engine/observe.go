@@ -44,7 +44,8 @@ func sameReturned(name string, seen, blind *Result) (string, error) {
 			n++
 			t, ok := file.Lookup(e.Label())
 			if !ok {
-				return "", errors.Join(fmt.Errorf("%s has no %s, which the model returned without hooks", file.Path, e.Label()), file.Close())
+				return "", errors.Join(fmt.Errorf("%s has no %s, which the model returned without hooks",
+					file.Path, e.Label()), file.Close())
 			}
 			with, _ := t.Bytes()
 			without, _ := e.Tensor.Bytes()
@@ -63,8 +64,10 @@ func sameReturned(name string, seen, blind *Result) (string, error) {
 		}
 	}
 	if other == 0 {
-		return fmt.Sprintf("observer check: %s returns the same without hooks, all %d outputs bit for bit", name, n), nil
+		return fmt.Sprintf("observer check: %s returns the same without hooks, all %d outputs bit for bit",
+			name, n), nil
 	}
-	return fmt.Sprintf("observer check: without hooks %s returns something else: %d of %d outputs differ, the furthest in %s (relative L2 %.3g, max |a−b| %.3g)",
+	return fmt.Sprintf("observer check: without hooks %s returns something else: %d of %d outputs differ, "+
+		"the furthest in %s (relative L2 %.3g, max |a−b| %.3g)",
 		name, other, n, where, worst.RelL2, worst.MaxAbs.Value), nil
 }

@@ -6,12 +6,14 @@ import (
 	"time"
 )
 
-// Phases turns the events of an engine into what is shown of them. Its methods may be called at any time, by any goroutine.
+// Phases turns the events of an engine into what is shown of them. Its methods may be called at any
+// time, by any goroutine.
 type Phases struct {
-	// Done is called for each phase that is over, with all its seconds: one that comes once per case is over when another
-	// begins.
+	// Done is called for each phase that is over, with all its seconds: one that comes once per
+	// case is over when another begins.
 	Done func(phase string, seconds float64)
-	// Still is called for the current phase each interval, with the time since it began, and a hint why it may take long.
+	// Still is called for the current phase each interval, with the time since it began, and a hint
+	// why it may take long.
 	Still func(phase string, since time.Duration, hint string)
 	// End is called when nothing more comes; it may be nil.
 	End func()
@@ -93,7 +95,8 @@ func hint(phase string) string {
 // lineEvery is how often LogPhases reports a phase that goes on.
 const lineEvery = 30 * time.Second
 
-// LogPhases reports phases in lines, where there is no terminal: one at the end of each, and one each half minute.
+// LogPhases reports phases in lines, where there is no terminal: one at the end of each, and one
+// each half minute.
 func LogPhases(say func(line string)) *Phases {
 	p := &Phases{
 		Done: func(phase string, seconds float64) { say(fmt.Sprintf("%s %.1f s", phase, seconds)) },

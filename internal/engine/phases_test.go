@@ -15,7 +15,8 @@ func phaseBegins(phase string) engine.Event { return engine.Event{Phase: phase} 
 
 func phaseEnds(phase string, s float64) engine.Event { return engine.Event{Phase: phase, Seconds: &s} }
 
-// A line at the end of each phase, all cases of it together, and one each half minute of what takes long.
+// A line at the end of each phase, all cases of it together, and one each half minute of what takes
+// long.
 func TestLogPhases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

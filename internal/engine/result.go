@@ -33,7 +33,8 @@ type About struct {
 // Close closes the files of the runs. The folder stays.
 func (r *Result) Close() error { return dump.CloseAll(r.Runs) }
 
-// Generated returns the tokens of run i that follow the prompt, by sequence: those to force upon another engine.
+// Generated returns the tokens of run i that follow the prompt, by sequence: those to force upon
+// another engine.
 func (r *Result) Generated(i int) ([][]int, error) {
 	prompt := r.Runs[i].Info.Tokens()
 	var out [][]int
@@ -46,8 +47,8 @@ func (r *Result) Generated(i int) ([][]int, error) {
 	return out, nil
 }
 
-// Returned opens what the model returned in a step of run i, named as in the dump of a blind run. The job must have had an
-// observer.
+// Returned opens what the model returned in a step of run i, named as in the dump of a blind run.
+// The job must have had an observer.
 func (r *Result) Returned(i int, step string) (*tensor.File, error) {
 	return safetensors.Open(filepath.Join(r.Runs[i].Path, step, "returned.safetensors"))
 }
@@ -73,9 +74,12 @@ func open(job Job) (*Result, error) {
 	return r, nil
 }
 
-// find returns the run of a case. It refuses one of another job, and one with another number of steps.
+// find returns the run of a case. It refuses one of another job, and one with another number of
+// steps.
 func find(runs []*dump.Run, job Job, c Case) (*dump.Run, error) {
-	i := slices.IndexFunc(runs, func(run *dump.Run) bool { return run.Info.Case == c.Name || run.Info.Case == "" && len(job.Cases) == 1 })
+	i := slices.IndexFunc(runs, func(run *dump.Run) bool {
+		return run.Info.Case == c.Name || run.Info.Case == "" && len(job.Cases) == 1
+	})
 	if i < 0 {
 		return nil, fmt.Errorf("engine %s wrote no case %q, only %s", job.Engine, c.Name, dump.CaseNames(runs))
 	}

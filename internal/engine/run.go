@@ -24,9 +24,11 @@ type Options struct {
 	Grace    time.Duration // from SIGTERM to SIGKILL; 0 for supervise's own
 }
 
-// Run runs a job and opens what it wrote. A dump without the job's nonce is refused: it is of another run.
+// Run runs a job and opens what it wrote. A dump without the job's nonce is refused: it is of
+// another run.
 //
-// Errors: *InfraError, *ModelError, *UsageError, *BugError, *CrashError, *supervise.TimeoutError, or one that wraps the cause of ctx.
+// Errors: *InfraError, *ModelError, *UsageError, *BugError, *CrashError, *supervise.TimeoutError,
+// or one that wraps the cause of ctx.
 func Run(ctx context.Context, job Job, opt Options) (*Result, error) {
 	if err := job.prepare(); err != nil {
 		return nil, err
@@ -97,7 +99,8 @@ func command(job Job, opt Options) (supervise.Command, error) {
 		return cmd, nil
 	}
 	if job.Engine != Torch && job.Engine != MAX {
-		return cmd, &UsageError{Msg: fmt.Sprintf("unknown engine %q", job.Engine), Hint: "torch and max are known, others need a program"}
+		return cmd, &UsageError{Msg: fmt.Sprintf("unknown engine %q", job.Engine),
+			Hint: "torch and max are known, others need a program"}
 	}
 	if cmd.Path = opt.Python; cmd.Path == "" {
 		var err error
@@ -118,7 +121,8 @@ func command(job Job, opt Options) (supervise.Command, error) {
 	return cmd, nil
 }
 
-// failure returns the error of a process that ended with err and had said before what went wrong; nil if it went well.
+// failure returns the error of a process that ended with err and had said before what went wrong;
+// nil if it went well.
 func failure(engine string, err error, said *EventError, log string) error {
 	var exit *supervise.ExitError
 	var start *supervise.StartError

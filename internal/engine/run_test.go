@@ -19,7 +19,8 @@ import (
 
 func job(t *testing.T) engine.Job {
 	t.Helper()
-	return engine.Job{Engine: "fake", Out: filepath.Join(t.TempDir(), "run"), Cases: []engine.Case{{Name: "a", Steps: 2}, {Name: "b"}}}
+	return engine.Job{Engine: "fake", Out: filepath.Join(t.TempDir(), "run"),
+		Cases: []engine.Case{{Name: "a", Steps: 2}, {Name: "b"}}}
 }
 
 // fake returns options by which the test binary is the program, in a mood.
@@ -30,7 +31,8 @@ func fake(t *testing.T, mood string) engine.Options {
 	}
 	self, err := os.Executable()
 	require.NoError(t, err)
-	return engine.Options{Program: []string{self}, Env: append(os.Environ(), moodKey+"="+mood, "HF_TOKEN=hf_very_secret")}
+	return engine.Options{Program: []string{self},
+		Env: append(os.Environ(), moodKey+"="+mood, "HF_TOKEN=hf_very_secret")}
 }
 
 func TestRun(t *testing.T) {
@@ -128,13 +130,17 @@ func TestRunRefuses(t *testing.T) {
 		want   string
 		reason string
 	}{
-		{func(j *engine.Job, _ *engine.Options) { require.NoError(t, os.Mkdir(j.Out, 0o755)) }, "exists already", "nothing is written over"},
+		{func(j *engine.Job, _ *engine.Options) { require.NoError(t, os.Mkdir(j.Out, 0o755)) }, "exists already",
+			"nothing is written over"},
 		{func(j *engine.Job, _ *engine.Options) { j.Out = "" }, "no output folder", "nowhere to write"},
 		{func(j *engine.Job, _ *engine.Options) { j.Cases = nil }, "no cases", "nothing to do"},
-		{func(j *engine.Job, _ *engine.Options) { j.Cases[1].Name = "../b" }, "names of folders", "a case that leaves the folder"},
+		{func(j *engine.Job, _ *engine.Options) { j.Cases[1].Name = "../b" }, "names of folders",
+			"a case that leaves the folder"},
 		{func(j *engine.Job, _ *engine.Options) { j.Cases[1].Name = "a" }, "names of folders", "two of one name"},
-		{func(j *engine.Job, o *engine.Options) { o.Program = nil }, `unknown engine "fake"`, "an engine of another name needs a program"},
-		{func(j *engine.Job, o *engine.Options) { o.Program = []string{"/no/such/program"} }, "could not be started", "no such program"},
+		{func(j *engine.Job, o *engine.Options) { o.Program = nil }, `unknown engine "fake"`,
+			"an engine of another name needs a program"},
+		{func(j *engine.Job, o *engine.Options) { o.Program = []string{"/no/such/program"} }, "could not be started",
+			"no such program"},
 	} {
 		j, opt := job(t), good
 		tt.change(&j, &opt)
@@ -186,7 +192,8 @@ func TestRunShowsNoSecrets(t *testing.T) {
 	require.NoError(t, err)
 	written, err := os.ReadFile(filepath.Join(r.Dir, "a", dump.RunFile))
 	require.NoError(t, err)
-	for where, text := range map[string][]byte{"what is told": said, "run.json": written, "the log, with the job file in it": log} {
+	for where, text := range map[string][]byte{"what is told": said, "run.json": written,
+		"the log, with the job file in it": log} {
 		for _, secret := range []string{"hf_very_secret", password, `pass\"word\\é`, "in-the-url"} {
 			assert.NotContains(t, string(text), secret, where)
 		}

@@ -26,7 +26,8 @@ func anyPython(t *testing.T) string {
 
 // TestRunner runs the tests of the runner's parts.
 func TestRunner(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), anyPython(t), "-B", "-m", "unittest", filepath.Join("testdata", "test_runner.py"))
+	cmd := exec.CommandContext(t.Context(), anyPython(t), "-B", "-m", "unittest",
+		filepath.Join("testdata", "test_runner.py"))
 	cmd.Env = append(os.Environ(), "PYTHONPATH=runner")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(out))
@@ -48,16 +49,19 @@ func TestCapture(t *testing.T) {
 		{engine.Capture{Ports: []string{"output"}}, []string{ports[0], ports[3], ports[4]}, "ports match whole"},
 		{engine.Capture{Ports: []string{"{input,output}_0"}}, ports[1:3], "an element belongs to its whole port"},
 		{engine.Capture{Ports: []string{"output_0.*"}}, ports[2:3], "or is asked for by itself"},
-		{engine.Capture{Layers: []string{"m.*"}, Ports: []string{"output"}}, []string{ports[0], ports[3]}, "both must match"},
+		{engine.Capture{Layers: []string{"m.*"}, Ports: []string{"output"}}, []string{ports[0], ports[3]},
+			"both must match"},
 	} {
-		j := engine.Job{Engine: "fake", Model: "m", Out: filepath.Join(t.TempDir(), "dump"), Cases: []engine.Case{{Name: "a"}}, Capture: tt.capture}
+		j := engine.Job{Engine: "fake", Model: "m", Out: filepath.Join(t.TempDir(), "dump"),
+			Cases: []engine.Case{{Name: "a"}}, Capture: tt.capture}
 		r, err := engine.Run(t.Context(), j, engine.Options{Env: append(os.Environ(), "PYTHONPATH=runner"),
 			Program: append([]string{python, "-B", filepath.Join("testdata", "ports.py")}, ports...)})
 		require.NoError(t, err, tt.reason)
 		assert.Equal(t, tt.want, labels(r.Runs[0]), tt.reason)
 		require.NoError(t, r.Close())
 	}
-	j := engine.Job{Engine: "fake", Out: filepath.Join(t.TempDir(), "dump"), Cases: []engine.Case{{Name: "a"}}, AllowMissing: []string{"a..b"}}
+	j := engine.Job{Engine: "fake", Out: filepath.Join(t.TempDir(), "dump"), Cases: []engine.Case{{Name: "a"}},
+		AllowMissing: []string{"a..b"}}
 	_, err := engine.Run(t.Context(), j, engine.Options{Program: []string{python}})
 	var usage *engine.UsageError
 	require.ErrorAs(t, err, &usage)
@@ -92,7 +96,8 @@ func TestBlame(t *testing.T) {
 	}
 	for _, tt := range []struct{ call, kind, place, reason string }{
 		{"oracle.fail(ValueError('x'))", "model", "oracle.py:2", "the user's code"},
-		{"oracle.deep(ValueError('x'))", "model", "oracle.py:3", "what the user called: the place is the user's own line"},
+		{"oracle.deep(ValueError('x'))", "model", "oracle.py:3",
+			"what the user called: the place is the user's own line"},
 		{"engine.fail(ValueError('x'))", "model", "engine.py:2", "the engine does not take the model"},
 		{"engine.read()", "model", "engine.py:3", "the library that raised it counts, not Python's"},
 		{"engine.fail(RuntimeError('CUDA error: no device'))", "infra", "engine.py:2", "the driver"},

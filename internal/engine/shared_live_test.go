@@ -31,7 +31,8 @@ func TestLiveSharedLayers(t *testing.T) {
 	interpreter := live(t)
 	model := filepath.Join(t.TempDir(), "model")
 	python(t, interpreter, "testdata/tiny_albert.py", model)
-	j := engine.Job{Engine: engine.Torch, Device: engine.CPU, Model: model, Local: true, Encoding: "float32", Task: "embeddings",
+	j := engine.Job{Engine: engine.Torch, Device: engine.CPU, Model: model, Local: true, Encoding: "float32",
+		Task:  "embeddings",
 		Cases: []engine.Case{{Name: "run", TokenIDs: [][]int{{2, 5, 6, 7, 8, 9, 10, 3}}, Steps: 1}}}
 	golden := run(t, interpreter, j)
 
@@ -49,25 +50,34 @@ func TestLiveSharedLayers(t *testing.T) {
 	require.NoError(t, err)
 
 	for _, c := range []struct{ from, to, layer, cause, reason string }{
-		{"scaling=self.scaling,", "scaling=self.scaling * (1.5 if self.second() else 1),", ".attention(2)", "attention/scale",
+		{"scaling=self.scaling,", "scaling=self.scaling * (1.5 if self.second() else 1),", ".attention(2)",
+			"attention/scale",
 			"code between the layers of the second call"},
 		{"self.full_layer_layer_norm(ffn_output + attention_output)",
-			"self.full_layer_layer_norm(ffn_output + (0 if self.second() else 1) * attention_output)", "(2)", "residual/missing",
+			"self.full_layer_layer_norm(ffn_output + (0 if self.second() else 1) * attention_output)", "(2)",
+			"residual/missing",
 			"code of the container itself"},
 	} {
 		code := strings.Replace(string(original), c.from, c.to, 1) + inCall
 		require.Contains(t, code, c.to, "transformers %s has other code: mend the edit", version)
 		require.NoError(t, os.WriteFile(file, []byte(code), 0o644))
 		j.Out = filepath.Join(t.TempDir(), "dump")
-		actual, err := engine.Run(t.Context(), j, engine.Options{Python: interpreter, Env: overlay.Environ(os.Environ())})
+		actual, err := engine.Run(t.Context(), j,
+			engine.Options{Python: interpreter, Env: overlay.Environ(os.Environ())})
 		require.NoError(t, err, c.reason)
 		defer actual.Close()
-		cmp, err := judge.Compare(t.Context(), []judge.Case{{Name: "run", Golden: golden.Runs[0], Actual: actual.Runs[0]}},
-			judge.Options{Diagnosis: judge.Diagnosis{Evidence: func() (checkpoint.Weights, checkpoint.Config, error) { return weights.Tensors, config, nil }}})
+		cmp, err := judge.Compare(t.Context(),
+			[]judge.Case{{Name: "run", Golden: golden.Runs[0], Actual: actual.Runs[0]}},
+			judge.Options{Diagnosis: judge.Diagnosis{
+				Evidence: func() (checkpoint.Weights, checkpoint.Config, error) {
+					return weights.Tensors, config, nil
+				},
+			}})
 		require.NoError(t, err)
 		r := cmp.Report("albert", true)
 		require.NotNil(t, r.FirstDivergence, c.reason)
-		assert.Equal(t, "model.encoder.albert_layer_groups.0.albert_layers.0"+c.layer, r.FirstDivergence.Layer, c.reason)
+		assert.Equal(t, "model.encoder.albert_layer_groups.0.albert_layers.0"+c.layer,
+			r.FirstDivergence.Layer, c.reason)
 		require.NotEmpty(t, r.Causes, c.reason)
 		assert.Equal(t, [2]any{c.cause, true}, [2]any{r.Causes[0].ID, r.Causes[0].Proven}, c.reason)
 	}

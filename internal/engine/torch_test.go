@@ -64,15 +64,18 @@ func ids(t *testing.T, r *dump.Run) (out [][]int) {
 
 func TestLiveTorchRecordsEverything(t *testing.T) {
 	live(t)
-	r := mustReference(t, engine.Job{Task: "module", Oracle: "testdata/odd.py", SanityTokens: 1, Cases: []engine.Case{{Name: "a"}}}).Runs[0]
+	r := mustReference(t, engine.Job{Task: "module", Oracle: "testdata/odd.py",
+		SanityTokens: 1, Cases: []engine.Case{{Name: "a"}}}).Runs[0]
 	assert.Equal(t, []string{
 		"model.norm-input_0", "model.norm-output",
-		"model.inner-input_0", "model.inner-input_scale", "model.inner-input_flags.0", "model.inner-output_0", "model.inner-output_1.half_of_it",
+		"model.inner-input_0", "model.inner-input_scale", "model.inner-input_flags.0", "model.inner-output_0",
+		"model.inner-output_1.half_of_it",
 		"model.relu-input_0", "model.relu-output",
 		"model.norm(2)-input_0", "model.norm(2)-output",
 		"model-input_x", "model-input_mask", "model-output_left", "model-output_right.0",
 	}, labels(r), "in the order in which modules end, inputs before outputs")
-	assert.Equal(t, floats(t, r, "0", "model.inner", "output_0"), floats(t, r, "0", "model.relu", "input_0"), "an input is copied before it is changed in place")
+	assert.Equal(t, floats(t, r, "0", "model.inner", "output_0"), floats(t, r, "0", "model.relu", "input_0"),
+		"an input is copied before it is changed in place")
 	assert.NotEqual(t, floats(t, r, "0", "model.relu", "input_0"), floats(t, r, "0", "model.relu", "output"))
 }
 
@@ -92,7 +95,8 @@ func TestLiveTorchFloat64(t *testing.T) {
 
 // With hooks and without, the model returns the same; without, nothing else is recorded.
 func TestLiveTorchObserver(t *testing.T) {
-	j := engine.Job{Task: "module", Oracle: "testdata/oracle.py", Observer: engine.Seen, Cases: []engine.Case{{Name: "a", TokenIDs: [][]int{{1, 5, 9}}}}}
+	j := engine.Job{Task: "module", Oracle: "testdata/oracle.py",
+		Observer: engine.Seen, Cases: []engine.Case{{Name: "a", TokenIDs: [][]int{{1, 5, 9}}}}}
 	live(t)
 	seen := mustReference(t, j)
 	assert.Greater(t, len(seen.Runs[0].Entries), 10)
@@ -107,7 +111,8 @@ func TestLiveTorchObserver(t *testing.T) {
 	assert.Equal(t, values(blind.Runs[0].Entries[0].Tensor), values(returned))
 }
 
-// Decode steps are what a cache makes of them: the last row of a full forward pass over prompt and forced tokens.
+// Decode steps are what a cache makes of them: the last row of a full forward pass over prompt and
+// forced tokens.
 func TestLiveTorchDecodes(t *testing.T) {
 	model := tinyLlama(t, live(t))
 	prompt, forced := []int{72, 101, 108}, []int{7, 300, 12}
@@ -130,11 +135,13 @@ func TestLiveTorchDecodes(t *testing.T) {
 		require.Len(t, got, width)
 	}
 	assert.Equal(t, [][]int{{1, 1, 1}, {0, 0, 1}}, r.Runs[2].Info.PadMask, "a shorter prompt is padded in front")
-	batch, alone := floats(t, r.Runs[2], "1", "model", "output_logits"), floats(t, r.Runs[3], "1", "model", "output_logits")
+	batch, alone := floats(t, r.Runs[2], "1", "model", "output_logits"),
+		floats(t, r.Runs[3], "1", "model", "output_logits")
 	assert.InDeltaSlice(t, alone, batch[width:], 1e-12, "padding changes nothing, in decode steps neither")
 }
 
-const template = "{% for m in messages %}<{{ m.role[0] }}>{{ m.content }}{% endfor %}{% if add_generation_prompt %}>{% endif %}"
+const template = "{% for m in messages %}<{{ m.role[0] }}>{{ m.content }}{% endfor %}{% if add_generation_prompt " +
+	"%}>{% endif %}"
 
 func TestLiveTorchChat(t *testing.T) {
 	model := tinyLlama(t, live(t))
@@ -147,13 +154,16 @@ func TestLiveTorchChat(t *testing.T) {
 	require.ErrorAs(t, err, &usage, "a tokenizer without a template")
 	assert.Contains(t, usage.Hint, "chat_template")
 
-	j.Cases = []engine.Case{{Name: "chat", Messages: messages, ChatTemplate: file}, {Name: "text", Prompts: []string{"<s>be short<u>hi>"}}}
+	j.Cases = []engine.Case{{Name: "chat", Messages: messages, ChatTemplate: file},
+		{Name: "text", Prompts: []string{"<s>be short<u>hi>"}}}
 	r := mustReference(t, j)
 	// <s> is a token of its own in a prompt and in a template alike.
 	assert.Equal(t, ids(t, r.Runs[1]), ids(t, r.Runs[0]), "the template's text, and nothing more")
 
-	require.NoError(t, os.WriteFile(filepath.Join(model, "chat_template.jinja"), []byte(strings.ReplaceAll(template, "<", "[")), 0o644))
-	j.Cases = []engine.Case{{Name: "own", Messages: messages}, {Name: "file", Messages: messages, ChatTemplate: file}, {Name: "text", Prompts: []string{"[s>be short[u>hi>"}}}
+	require.NoError(t, os.WriteFile(filepath.Join(model, "chat_template.jinja"),
+		[]byte(strings.ReplaceAll(template, "<", "[")), 0o644))
+	j.Cases = []engine.Case{{Name: "own", Messages: messages}, {Name: "file", Messages: messages, ChatTemplate: file},
+		{Name: "text", Prompts: []string{"[s>be short[u>hi>"}}}
 	r = mustReference(t, j)
 	assert.Equal(t, ids(t, r.Runs[2]), ids(t, r.Runs[0]), "the tokenizer's own template")
 	assert.NotEqual(t, ids(t, r.Runs[0]), ids(t, r.Runs[1]), "a file comes before it")
@@ -169,13 +179,15 @@ func TestLiveTorchClassifies(t *testing.T) {
 	assert.Equal(t, [][]int{{2, 4, 5, 6, 3}}, ids(t, r.Runs[0]))
 	one := floats(t, r.Runs[0], "0", "model", "output_logits")
 	require.Len(t, one, 3)
-	assert.InDeltaSlice(t, one, floats(t, r.Runs[1], "0", "model", "output_logits")[:3], 1e-5, "padding of a batch is masked")
+	assert.InDeltaSlice(t, one, floats(t, r.Runs[1], "0", "model", "output_logits")[:3], 1e-5,
+		"padding of a batch is masked")
 	assert.Equal(t, [][]int{{1, 1, 1, 1, 1}, {1, 1, 1, 0, 0}}, r.Runs[1].Info.PadMask)
 }
 
 func TestLiveTorchSanity(t *testing.T) {
 	model := tinyLlama(t, live(t), "scale", "lm_head.weight", "0")
-	llama := engine.Job{Model: model, Task: "text-generation", Cases: []engine.Case{{Name: "a", TokenIDs: [][]int{{72}}}}}
+	llama := engine.Job{Model: model, Task: "text-generation",
+		Cases: []engine.Case{{Name: "a", TokenIDs: [][]int{{72}}}}}
 	module := func(name string) engine.Job {
 		return engine.Job{Task: "module", Oracle: "testdata/odd.py", Cases: []engine.Case{{Name: name}}}
 	}
@@ -184,8 +196,10 @@ func TestLiveTorchSanity(t *testing.T) {
 		want, reason string
 	}{
 		{llama, "case a: the reference itself generates no text", "the best token is always the first, a special one"},
-		{module("nan"), "case nan: the reference itself computes 8 values of 8 that are not finite", "no tolerance would help"},
-		{module("zero"), "case zero: the reference itself computes 0 everywhere", "a golden that everything dead equals"},
+		{module("nan"), "case nan: the reference itself computes 8 values of 8 that are not finite",
+			"no tolerance would help"},
+		{module("zero"), "case zero: the reference itself computes 0 everywhere",
+			"a golden that everything dead equals"},
 	} {
 		tt.job.SanityTokens = 32
 		_, err := reference(t, tt.job)
@@ -205,11 +219,13 @@ func TestLiveTorchSanity(t *testing.T) {
 
 func TestLiveTorchWeightsOfAnotherShape(t *testing.T) {
 	model := tinyLlama(t, live(t))
-	_, err := reference(t, engine.Job{Model: model, Task: "text-generation", Overrides: map[string]any{"intermediate_size": 96},
-		Cases: []engine.Case{{Name: "a", TokenIDs: [][]int{{72}}}}})
+	_, err := reference(t, engine.Job{Model: model, Task: "text-generation",
+		Overrides: map[string]any{"intermediate_size": 96},
+		Cases:     []engine.Case{{Name: "a", TokenIDs: [][]int{{72}}}}})
 	var e *engine.ModelError
 	require.ErrorAs(t, err, &e)
-	assert.Contains(t, e.Msg, "model.layers.0.mlp.down_proj.weight: (64, 128) in the checkpoint, the model wants (64, 96)")
+	assert.Contains(t, e.Msg, "model.layers.0.mlp.down_proj.weight: (64, 128) in the checkpoint, "+
+		"the model wants (64, 96)")
 }
 
 func TestLiveTorchTooOld(t *testing.T) {
@@ -221,10 +237,13 @@ func TestLiveTorchTooOld(t *testing.T) {
 		site := t.TempDir()
 		info := filepath.Join(site, tt.name+"-"+tt.version+".dist-info")
 		require.NoError(t, os.MkdirAll(info, 0o755))
-		require.NoError(t, os.WriteFile(filepath.Join(info, "METADATA"), []byte("Metadata-Version: 2.1\nName: "+tt.name+"\nVersion: "+tt.version+"\n"), 0o644))
-		j := engine.Job{Engine: engine.Torch, Model: tinyFolder(t), Local: true, Task: "text-generation", Out: filepath.Join(t.TempDir(), "dump"),
+		require.NoError(t, os.WriteFile(filepath.Join(info, "METADATA"),
+			[]byte("Metadata-Version: 2.1\nName: "+tt.name+"\nVersion: "+tt.version+"\n"), 0o644))
+		j := engine.Job{Engine: engine.Torch, Model: tinyFolder(t), Local: true, Task: "text-generation",
+			Out:   filepath.Join(t.TempDir(), "dump"),
 			Cases: []engine.Case{{Name: "a", TokenIDs: [][]int{{1}}}}}
-		_, err := engine.Run(t.Context(), j, engine.Options{Python: interpreter, Env: append(os.Environ(), "PYTHONPATH="+site)})
+		_, err := engine.Run(t.Context(), j,
+			engine.Options{Python: interpreter, Env: append(os.Environ(), "PYTHONPATH="+site)})
 		var infra *engine.InfraError
 		require.ErrorAs(t, err, &infra, tt.reason)
 		assert.Contains(t, infra.Msg, tt.want)

@@ -26,8 +26,9 @@ var requirementsTorch string
 //go:embed requirements-max.txt
 var requirementsMAX string
 
-// Unpack writes the Python runners below the user's cache folder, to a folder named by their hash, and returns that folder.
-// Files that are there and whole are left alone; several processes may unpack at once.
+// Unpack writes the Python runners below the user's cache folder, to a folder named by their hash,
+// and returns that folder. Files that are there and whole are left alone; several processes may
+// unpack at once.
 func Unpack() (string, error) {
 	cache, err := cacheDir()
 	if err != nil {
@@ -54,7 +55,8 @@ func Unpack() (string, error) {
 	dir := filepath.Join(cache, "runner", hex.EncodeToString(hash.Sum(nil))[:16])
 	for name, data := range content {
 		if err := put(filepath.Join(dir, filepath.FromSlash(name)), data); err != nil {
-			return "", &InfraError{Msg: fmt.Sprintf("the runners cannot be unpacked: %v", err), Hint: "the user's cache folder must be writable", Err: err}
+			return "", &InfraError{Msg: fmt.Sprintf("the runners cannot be unpacked: %v", err),
+				Hint: "the user's cache folder must be writable", Err: err}
 		}
 	}
 	return dir, nil
@@ -75,13 +77,14 @@ func put(path string, data []byte) error {
 func cacheDir() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		return "", &InfraError{Msg: fmt.Sprintf("there is no cache folder: %v", err), Hint: "set HOME or XDG_CACHE_HOME", Err: err}
+		return "", &InfraError{Msg: fmt.Sprintf("there is no cache folder: %v", err),
+			Hint: "set HOME or XDG_CACHE_HOME", Err: err}
 	}
 	return filepath.Join(dir, "goparity"), nil
 }
 
-// LogFile returns where the log of an engine's last run is kept by default: log/NAME.log in goparity's folder of the user's
-// cache.
+// LogFile returns where the log of an engine's last run is kept by default: log/NAME.log in
+// goparity's folder of the user's cache.
 func LogFile(name string) (string, error) {
 	dir, err := cacheDir()
 	if err != nil {
@@ -90,8 +93,8 @@ func LogFile(name string) (string, error) {
 	return filepath.Join(dir, "log", name+".log"), nil
 }
 
-// CompileCache returns the folder in which MAX keeps compiled graphs: MODULAR_MAX_CACHE_DIR, else max in goparity's folder of
-// the user's cache.
+// CompileCache returns the folder in which MAX keeps compiled graphs: MODULAR_MAX_CACHE_DIR, else
+// max in goparity's folder of the user's cache.
 func CompileCache(getenv func(string) string) (string, error) {
 	if dir := getenv("MODULAR_MAX_CACHE_DIR"); dir != "" {
 		return dir, nil

@@ -1,4 +1,5 @@
-// Package glob matches layer names with patterns, as fixture.yaml, flags and the functions of package parity take them.
+// Package glob matches layer names with patterns, as fixture.yaml, flags and the functions of
+// package parity take them.
 //
 //   - any run of characters inside one segment, none included:  layers.*  is  layers.3, never  layers.3.mlp
 //     **      any number of whole segments, none included:              encoder.**.dense
@@ -7,7 +8,7 @@
 //     {a,b}   either; may hold dots and other wildcards, and may be nested
 //     \x      x itself
 //
-// A pattern, with or without wildcards, matches the end of a name at a dot: "encoder.layer.3.attention" and
-// "layer.*.attention" match "model.encoder.layer.3.attention". Case counts. A repeated call "norm(2)" is a name of its own:
-// "norm" does not match it, "norm*" does.
+// A pattern, with or without wildcards, matches the end of a name at a dot:
+// "encoder.layer.3.attention" and "layer.*.attention" match "model.encoder.layer.3.attention". Case
+// counts. A repeated call "norm(2)" is a name of its own: "norm" does not match it, "norm*" does.
 package glob

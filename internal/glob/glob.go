@@ -63,9 +63,9 @@ func Compile(pattern string) (*Pattern, error) {
 	return p, nil
 }
 
-// Tail returns the regular expression of [Pattern.Match], and Whole that of [Pattern.MatchWhole], for programs in other
-// languages. They have no anchors, whose spelling differs between languages: they match where they match a whole name
-// (fullmatch in Python).
+// Tail returns the regular expression of [Pattern.Match], and Whole that of [Pattern.MatchWhole],
+// for programs in other languages. They have no anchors, whose spelling differs between languages:
+// they match where they match a whole name (fullmatch in Python).
 func (p *Pattern) Tail() string { return `(?:[^.]*\.)*` + p.expr }
 
 // Whole is described at Tail.
@@ -77,12 +77,12 @@ func (p *Pattern) String() string { return p.text }
 // Match reports whether the pattern matches the name or its end at a dot.
 func (p *Pattern) Match(name string) bool { return p.tail.MatchString(name) }
 
-// MatchWhole reports whether the pattern matches the whole name: where one layer is meant, such a match is preferred to
-// one of the end ("model" is then not "model.model").
+// MatchWhole reports whether the pattern matches the whole name: where one layer is meant, such a
+// match is preferred to one of the end ("model" is then not "model.model").
 func (p *Pattern) MatchWhole(name string) bool { return p.whole.MatchString(name) }
 
-// Specificity orders patterns that match the same name: a character that stands for itself counts most, then [..],
-// then ?. With {a,b} the least specific alternative counts.
+// Specificity orders patterns that match the same name: a character that stands for itself counts
+// most, then [..], then ?. With {a,b} the least specific alternative counts.
 func (p *Pattern) Specificity() int { return p.specificity }
 
 // Weights of Specificity.
@@ -168,7 +168,8 @@ func scan(pattern string) ([]token, error) {
 	return tokens, nil
 }
 
-// scanClass reads [..] at the start of runes. It returns a regular expression and the number of characters read.
+// scanClass reads [..] at the start of runes. It returns a regular expression and the number of
+// characters read.
 func scanClass(runes []rune) (expr string, n int, err error) {
 	i := 1
 	negated := i < len(runes) && (runes[i] == '!' || runes[i] == '^')
@@ -221,8 +222,8 @@ func scanClass(runes []rune) (expr string, n int, err error) {
 	}
 }
 
-// member returns a character of a set as a regular expression: itself, which every language reads alike, and after a
-// backslash where it is punctuation.
+// member returns a character of a set as a regular expression: itself, which every language reads
+// alike, and after a backslash where it is punctuation.
 func member(r rune) string {
 	if r < utf8.RuneSelf && (unicode.IsPunct(r) || unicode.IsSymbol(r)) {
 		return `\` + string(r)
@@ -269,7 +270,8 @@ func expand(tokens []token) ([][]token, error) {
 			return nil, err
 		}
 		if out = append(out, more...); len(out) > maxAlternatives {
-			return nil, fmt.Errorf("character %d: the { } groups give more than %d alternatives", tokens[start].at, maxAlternatives)
+			return nil, fmt.Errorf("character %d: the { } groups give more than %d alternatives",
+				tokens[start].at, maxAlternatives)
 		}
 	}
 	return out, nil
@@ -282,7 +284,8 @@ func translate(tokens []token) (expr string, specificity int, err error) {
 	for i := 0; i <= len(tokens); i++ {
 		if i == len(tokens) || tokens[i].kind == dot {
 			if from == i {
-				return "", 0, fmt.Errorf("an empty segment: names have no two dots side by side, none at the beginning or end")
+				return "", 0, fmt.Errorf("an empty segment: names have no two dots side by side, " +
+					"none at the beginning or end")
 			}
 			segments = append(segments, tokens[from:i])
 			from = i + 1
@@ -292,7 +295,8 @@ func translate(tokens []token) (expr string, specificity int, err error) {
 	sep := false // a dot is due before the next segment
 	for i, s := range segments {
 		if s[0].kind == doubleStar && len(s) == 1 {
-			// Zero or more segments, each with the dot that separates it from what is written so far.
+			// Zero or more segments, each with the dot that separates it from what is written so
+			// far.
 			switch last := i == len(segments)-1; {
 			case sep:
 				b.WriteString(`(?:\.[^.]+)*`)

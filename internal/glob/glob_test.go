@@ -15,7 +15,8 @@ import (
 	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
-// matches has what a pattern matches, and what it does not: in Go, and as a regular expression in other languages.
+// matches has what a pattern matches, and what it does not: in Go, and as a regular expression in
+// other languages.
 var matches = []struct {
 	pattern string
 	match   []string
@@ -23,12 +24,16 @@ var matches = []struct {
 	reason  string
 }{
 	{"encoder.layer.3.attention", []string{"encoder.layer.3.attention", "model.encoder.layer.3.attention"},
-		[]string{"encoder.layer.3.attention.self", "encoder.layer.13.attention", "xencoder.layer.3.attention"}, "the end of a name, at a dot"},
+		[]string{"encoder.layer.3.attention.self", "encoder.layer.13.attention", "xencoder.layer.3.attention"},
+		"the end of a name, at a dot"},
 	{"encoder.layer.*.attention", []string{"model.encoder.layer.3.attention", "encoder.layer.11.attention"},
-		[]string{"model.encoder.layer.3.attention.self", "encoder.layer.attention", "encoder.layer.0.x.attention"}, "a star is inside one segment"},
-	{"layer.*", []string{"encoder.layer.3"}, []string{"encoder.layer.3.attention", "layer", "layer."}, "a segment that is a star has a character"},
+		[]string{"model.encoder.layer.3.attention.self", "encoder.layer.attention", "encoder.layer.0.x.attention"},
+		"a star is inside one segment"},
+	{"layer.*", []string{"encoder.layer.3"}, []string{"encoder.layer.3.attention", "layer", "layer."},
+		"a segment that is a star has a character"},
 	{"*_proj", []string{"a.q_proj", "_proj"}, []string{"a.q_proj.b"}, "a star at the edge of a segment may be empty"},
-	{"encoder.**.dense", []string{"encoder.dense", "encoder.layer.0.output.dense", "m.encoder.x.dense"}, []string{"dense", "encoder.dense.x"}, "two stars are any number of segments"},
+	{"encoder.**.dense", []string{"encoder.dense", "encoder.layer.0.output.dense", "m.encoder.x.dense"},
+		[]string{"dense", "encoder.dense.x"}, "two stars are any number of segments"},
 	{"**", []string{"a", "a.b.c"}, nil, "everything"},
 	{"**.dense", []string{"dense", "a.dense", "a.b.dense"}, []string{"adense", "dense.a"}, "two stars in front"},
 	{"a.**", []string{"a", "a.b", "x.a.b.c", "x.a"}, []string{"b.c"}, "two stars behind"},
@@ -40,19 +45,24 @@ var matches = []struct {
 	{"x[+-0]y", []string{"x+y", "x-y", "x/y", "x0y"}, []string{"x.y"}, "a range over the dot leaves it out"},
 	{"x[]a]", []string{"x]", "xa"}, []string{"x["}, "a bracket first in a set is one of it"},
 	{"x[a-]", []string{"xa", "x-"}, []string{"xb"}, "a dash last in a set is itself"},
-	{"self_attn.{q,k,v}_proj", []string{"m.self_attn.q_proj", "self_attn.v_proj"}, []string{"self_attn.o_proj"}, "alternatives"},
-	{"{mlp.down,attn.{q,k}}", []string{"a.mlp.down", "attn.q", "attn.k"}, []string{"mlp", "attn.v", "attn.q.mlp"}, "alternatives with dots, nested"},
+	{"self_attn.{q,k,v}_proj", []string{"m.self_attn.q_proj", "self_attn.v_proj"}, []string{"self_attn.o_proj"},
+		"alternatives"},
+	{"{mlp.down,attn.{q,k}}", []string{"a.mlp.down", "attn.q", "attn.k"}, []string{"mlp", "attn.v", "attn.q.mlp"},
+		"alternatives with dots, nested"},
 	{"layer{,norm}", []string{"layer", "layernorm"}, []string{"layers"}, "an empty alternative"},
 	{"a{.b,}.c", []string{"a.b.c", "a.c"}, []string{"a.b"}, "a group over segments"},
 	{"model", []string{"model", "model.model"}, []string{"model.norm"}, "the end of a longer name is matched too"},
-	{"norm", []string{"norm"}, []string{"norm(2)", "LayerNorm", "Norm"}, "a second call and another case are other names"},
+	{"norm", []string{"norm"}, []string{"norm(2)", "LayerNorm", "Norm"},
+		"a second call and another case are other names"},
 	{"norm(2)", []string{"model.norm(2)"}, []string{"model.norm2"}, "parentheses are themselves"},
 	{"norm*", []string{"norm(2)", "norm"}, nil, "all calls"},
 	{`a\*b`, []string{"a*b"}, []string{"axb"}, "escaped"},
 	{"a+b|c", []string{"a+b|c"}, []string{"aab", "c"}, "signs of regular expressions are themselves"},
 	{"a,b", []string{"a,b"}, []string{"a", "b"}, "a comma outside of a group is itself"},
-	{`x[\-\]\\^[]y`, []string{"x-y", "x]y", `x\y`, "x^y", "x[y"}, []string{"xy", "x_y"}, "characters that mean something in a set, escaped and not"},
-	{"x[!a^-]", []string{"xb", "x]"}, []string{"xa", "x^", "x-"}, "a caret and a dash that are not first in a negated set"},
+	{`x[\-\]\\^[]y`, []string{"x-y", "x]y", `x\y`, "x^y", "x[y"}, []string{"xy", "x_y"},
+		"characters that mean something in a set, escaped and not"},
+	{"x[!a^-]", []string{"xb", "x]"}, []string{"xa", "x^", "x-"},
+		"a caret and a dash that are not first in a negated set"},
 	{"x[&&~~||-]", []string{"x&", "x~", "x|", "x-"}, []string{"xa", "x"}, "no operations on sets"},
 	{"x[ -~]", []string{"x ", "x#", "xz", "x-", "x~"}, []string{"x.", "x\x7f", "xé"}, "a range over all punctuation"},
 	{"x[à-ÿ€-₿\t]", []string{"xé", "x₴", "x\t"}, []string{"xe", "x×"}, "sets beyond ASCII, and of control characters"},
@@ -79,7 +89,8 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// TestExpressionsInPython asks Python what the regular expressions match: the runners of the engines use them.
+// TestExpressionsInPython asks Python what the regular expressions match: the runners of the
+// engines use them.
 func TestExpressionsInPython(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -159,7 +170,8 @@ func TestCompileErrors(t *testing.T) {
 
 func TestSpecificity(t *testing.T) {
 	// From the least to the most specific.
-	order := []string{"**", "*.attention", "layer.*.attention", "encoder.layer.*.attention", "encoder.layer.?.attention",
+	order := []string{"**", "*.attention", "layer.*.attention", "encoder.layer.*.attention",
+		"encoder.layer.?.attention",
 		"encoder.layer.[0-3].attention", "encoder.layer.3.attention", "model.encoder.layer.3.attention"}
 	last := -1
 	for _, pattern := range order {

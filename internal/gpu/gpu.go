@@ -44,13 +44,16 @@ var (
 
 // IsInfra reports whether an error says that the machine cannot run on a GPU, whatever the model.
 func IsInfra(err error) bool {
-	return errors.Is(err, ErrNoDriver) || errors.Is(err, ErrNoDevice) || errors.Is(err, ErrBusy) || errors.Is(err, ErrTool)
+	return errors.Is(err, ErrNoDriver) || errors.Is(err, ErrNoDevice) || errors.Is(err, ErrBusy) ||
+		errors.Is(err, ErrTool)
 }
 
-// minFree is the share of a GPU's memory under which another process must be using it: engines take most of it.
+// minFree is the share of a GPU's memory under which another process must be using it: engines take
+// most of it.
 const minFree = 0.5
 
-// Environ is env with which an engine sees this device alone, as its first. What the user has set stays as it is.
+// Environ is env with which an engine sees this device alone, as its first. What the user has set
+// stays as it is.
 func (d Device) Environ(env []string) []string {
 	visible := visibleKeys[d.Vendor]
 	if slices.ContainsFunc(env, func(kv string) bool {
@@ -66,7 +69,8 @@ func (d Device) Environ(env []string) []string {
 }
 
 // visibleKeys are the variables that choose devices, by vendor; the first is the one to set.
-var visibleKeys = map[string][]string{"NVIDIA": {"CUDA_VISIBLE_DEVICES"}, "AMD": {"ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"}}
+var visibleKeys = map[string][]string{"NVIDIA": {"CUDA_VISIBLE_DEVICES"},
+	"AMD": {"ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"}}
 
 // Pick chooses the device with the most free memory. The errors say what is missing and what to do.
 func Pick(ctx context.Context, d Driver) (Device, error) {
@@ -79,7 +83,8 @@ func Pick(ctx context.Context, d Driver) (Device, error) {
 	}
 	best := slices.MaxFunc(all, func(a, b Device) int { return a.FreeMiB - b.FreeMiB })
 	if best.TotalMiB > 0 && float64(best.FreeMiB) < minFree*float64(best.TotalMiB) {
-		return best, fmt.Errorf("%w: %s: another process holds its memory: wait for it, or choose another machine", ErrBusy, best)
+		return best, fmt.Errorf("%w: %s: another process holds its memory: wait for it, or choose another machine",
+			ErrBusy, best)
 	}
 	return best, nil
 }
@@ -108,11 +113,13 @@ func (t Tools) Devices(ctx context.Context) ([]Device, error) {
 			return devices, err
 		}
 	}
-	return nil, fmt.Errorf("%w: neither nvidia-smi nor rocm-smi is here: install the driver, or run on the CPU with -parity.run=cpu", ErrNoDriver)
+	return nil, fmt.Errorf("%w: neither nvidia-smi nor rocm-smi is here: install the driver, "+
+		"or run on the CPU with -parity.run=cpu", ErrNoDriver)
 }
 
 func (t Tools) nvidia(ctx context.Context) (devices []Device, err error) {
-	out, err := t(ctx, "nvidia-smi", "--query-gpu=name,driver_version,memory.total,memory.free,index,uuid", "--format=csv,noheader,nounits")
+	out, err := t(ctx, "nvidia-smi", "--query-gpu=name,driver_version,memory.total,memory.free,index,uuid",
+		"--format=csv,noheader,nounits")
 	if err != nil {
 		return nil, toolError("nvidia-smi", err)
 	}
@@ -122,7 +129,8 @@ func (t Tools) nvidia(ctx context.Context) (devices []Device, err error) {
 			continue
 		}
 		if len(f) != 6 {
-			return nil, fmt.Errorf("%w: nvidia-smi printed %q, want name, driver, total and free memory, index, uuid", ErrTool, line)
+			return nil, fmt.Errorf("%w: nvidia-smi printed %q, want name, driver, total and free memory, index, uuid",
+				ErrTool, line)
 		}
 		d := Device{Vendor: "NVIDIA", Name: f[0], Driver: f[1], UUID: f[5]}
 		var err error
@@ -164,7 +172,8 @@ func (t Tools) amd(ctx context.Context) ([]Device, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: rocm-smi: %s: used memory: %w", ErrTool, name, err)
 		}
-		devices = append(devices, Device{Vendor: "AMD", Name: cmp.Or(card["Card Series"], card["Card series"]), Driver: driver,
+		devices = append(devices, Device{Vendor: "AMD", Name: cmp.Or(card["Card Series"], card["Card series"]),
+			Driver:   driver,
 			TotalMiB: total >> 20, FreeMiB: (total - used) >> 20, Index: index})
 	}
 	return devices, nil
@@ -184,10 +193,12 @@ var encodings = map[string][]string{
 	"gpu": {"float32", "float16", "bfloat16", "float8_e4m3fn", "float4_e2m1fnx2", "float6_e2m3fn", "gptq"},
 }
 
-// Supports reports, as an error, an encoding that MAX does not have on a device. "" is the engine's own choice.
+// Supports reports, as an error, an encoding that MAX does not have on a device. "" is the engine's
+// own choice.
 func Supports(device, encoding string) error {
 	if encoding == "" || slices.Contains(encodings[device], encoding) {
 		return nil
 	}
-	return fmt.Errorf("MAX has no encoding %q on the %s, it has %s", encoding, device, strings.Join(encodings[device], ", "))
+	return fmt.Errorf("MAX has no encoding %q on the %s, it has %s",
+		encoding, device, strings.Join(encodings[device], ", "))
 }

@@ -7,7 +7,8 @@ import (
 )
 
 func mmap(f *os.File, size int) ([]byte, func() error, error) {
-	h, err := syscall.CreateFileMapping(syscall.Handle(f.Fd()), nil, syscall.PAGE_READONLY, uint32(uint64(size)>>32), uint32(size), nil)
+	h, err := syscall.CreateFileMapping(syscall.Handle(f.Fd()), nil, syscall.PAGE_READONLY, uint32(uint64(size)>>32),
+		uint32(size), nil)
 	if err != nil {
 		return nil, nil, os.NewSyscallError("CreateFileMapping", err)
 	}

@@ -13,11 +13,11 @@ const denies = -9984
 
 // Same compares two tensors as attention masks, by what they allow and deny.
 //
-// A bool or integer tensor of zeros and ones is multiplicative: 1 allows. A float tensor is additive
-// if it holds nothing but zeros, which allow, and values ≤ −1e4 (−3.4e38, −Inf …), which deny; of
-// zeros and ones it is multiplicative. A float tensor of zeros alone is an additive mask that allows
-// all, and one of ones alone is multiplicative, but only next to a tensor that is surely a mask:
-// bool, integer, or a float with both values.
+// A bool or integer tensor of zeros and ones is multiplicative: 1 allows. A float tensor is
+// additive if it holds nothing but zeros, which allow, and values ≤ −1e4 (−3.4e38, −Inf …), which
+// deny; of zeros and ones it is multiplicative. A float tensor of zeros alone is an additive mask
+// that allows all, and one of ones alone is multiplicative, but only next to a tensor that is
+// surely a mask: bool, integer, or a float with both values.
 //
 // isMask is false, and so is same, if a tensor is none of these, if the shapes differ or are empty,
 // or if a file cannot be read.

@@ -11,7 +11,8 @@ import (
 
 func TestNearest(t *testing.T) {
 	keys := []string{"model", "cases", "tolerances", "capture", "names", "ignore"}
-	layers := []string{"model.encoder.layer.0.attention", "model.encoder.layer.1.attention", "model.encoder.layer.1.attention.self", "model.embeddings.LayerNorm"}
+	layers := []string{"model.encoder.layer.0.attention", "model.encoder.layer.1.attention",
+		"model.encoder.layer.1.attention.self", "model.embeddings.LayerNorm"}
 	tests := []struct {
 		name   string
 		in     []string

@@ -1,4 +1,5 @@
-// Package places says a set of row or column numbers in short: "rows 8–15", "every 4th column, 0–60".
+// Package places says a set of row or column numbers in short: "rows 8–15", "every 4th column,
+// 0–60".
 package places
 
 import (

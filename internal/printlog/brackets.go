@@ -141,7 +141,8 @@ func sizes(w *words) ([]int, error) {
 	}
 }
 
-// compact gives the printed values their places. The structure must be what MAX prints of this shape.
+// compact gives the printed values their places. The structure must be what MAX prints of this
+// shape.
 func (b *body) compact() (Record, error) {
 	r := Record{Style: Compact, Shape: b.shape}
 	var err error
@@ -154,7 +155,8 @@ func (b *body) compact() (Record, error) {
 	}
 	if n == 0 {
 		if len(b.values.list) > 0 {
-			return Record{}, fmt.Errorf("shape %s has no elements, %d are printed", tensor.FormatShape(b.shape), len(b.values.list))
+			return Record{}, fmt.Errorf("shape %s has no elements, %d are printed", tensor.FormatShape(b.shape),
+				len(b.values.list))
 		}
 		return b.values.record(r, nil), nil
 	}
@@ -194,7 +196,8 @@ func (b *body) compact() (Record, error) {
 	})
 	want = append(want, strings.Repeat("]", max(0, rank-2))...)
 	if string(b.kinds) != string(want) {
-		return Record{}, fmt.Errorf("%d values in brackets that are not those of shape %s: lines are missing or of another tensor",
+		return Record{}, fmt.Errorf("%d values in brackets that are not those of shape %s: "+
+			"lines are missing or of another tensor",
 			len(b.values.list), tensor.FormatShape(b.shape))
 	}
 	if len(index) == n {
@@ -203,7 +206,8 @@ func (b *body) compact() (Record, error) {
 	return b.values.record(r, index), nil
 }
 
-// torch finds shape and dtype of what torch printed: it names the dtype only if it is not the default of such values.
+// torch finds shape and dtype of what torch printed: it names the dtype only if it is not the
+// default of such values.
 func (b *body) torch() (Record, error) {
 	if strings.IndexByte(string(b.kinds), '.') >= 0 {
 		return Record{}, classError{tensor.ErrUnsupported,
@@ -234,7 +238,8 @@ func (b *body) torch() (Record, error) {
 		return Record{}, err
 	}
 	if n != len(b.values.list) {
-		return Record{}, fmt.Errorf("shape %s has %d elements, %d are printed", tensor.FormatShape(r.Shape), n, len(b.values.list))
+		return Record{}, fmt.Errorf("shape %s has %d elements, %d are printed", tensor.FormatShape(r.Shape), n,
+			len(b.values.list))
 	}
 	return b.values.record(r, nil), nil
 }

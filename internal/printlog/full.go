@@ -45,7 +45,8 @@ func parseFull(body string) (Record, error) {
 		}
 	}
 	if len(v.list) != n {
-		return Record{}, fmt.Errorf("shape %s has %d elements, %d are printed", tensor.FormatShape(r.Shape), n, len(v.list))
+		return Record{}, fmt.Errorf("shape %s has %d elements, %d are printed", tensor.FormatShape(r.Shape), n,
+			len(v.list))
 	}
 	return v.record(r, nil), nil
 }

@@ -25,15 +25,16 @@ type Record struct {
 	Label string
 	DType tensor.DType
 	Shape []int
-	// Index holds the row-major element numbers of the values that are known, in increasing order; Values the values. Bools are 0 and 1,
-	// integers over 2^53 are rounded.
+	// Index holds the row-major element numbers of the values that are known, in increasing order;
+	// Values the values. Bools are 0 and 1, integers over 2^53 are rounded.
 	Index    []int
 	Values   []float64
 	Complete bool // every element is known
 	Style    Style
-	// Precision is the number of decimals printed. A float is known to half a unit of its last decimal: in COMPACT ±0.5·10^−Precision,
-	// in FULL that times the power of ten that was printed. It is 0 for integers and bools, and where torch printed whole numbers ("2."),
-	// all of which are exact.
+	// Precision is the number of decimals printed. A float is known to half a unit of its last
+	// decimal: in COMPACT ±0.5·10^−Precision, in FULL that times the power of ten that was printed.
+	// It is 0 for integers and bools, and where torch printed whole numbers ("2."), all of which
+	// are exact.
 	Precision int
 	Line      int // of its label, from 1
 }
@@ -46,11 +47,13 @@ const (
 	lfsPrefix = "version https://git-lfs.github.com/spec/v1"
 )
 
-// Parse reads all tensors of a log, in its order; a label that was printed twice comes twice. name is used in errors.
+// Parse reads all tensors of a log, in its order; a label that was printed twice comes twice. name
+// is used in errors.
 //
-// A line that begins like a tensor but does not go on like one is an error with its line number, a [*tensor.FormatError]. Parse reads on
-// behind it: the records are all that could be read, the error joins the first ten failures. Memory is bounded by the longest tensor
-// (at most 64 MiB of text) and the values.
+// A line that begins like a tensor but does not go on like one is an error with its line number, a
+// [*tensor.FormatError]. Parse reads on behind it: the records are all that could be read, the
+// error joins the first ten failures. Memory is bounded by the longest tensor (at most 64 MiB of
+// text) and the values.
 func Parse(name string, r io.Reader) ([]Record, error) {
 	lines := &lineReader{in: bufio.NewReaderSize(r, 1<<16)}
 	var records []Record
@@ -95,8 +98,8 @@ type classError struct {
 
 func (e classError) Error() string { return e.msg }
 
-// begin splits "label = tensor([[…" before the bracket. A label may contain anything, the printed values cannot contain the marker:
-// the last one counts.
+// begin splits "label = tensor([[…" before the bracket. A label may contain anything, the printed
+// values cannot contain the marker: the last one counts.
 func begin(line string) (label, body string, ok bool) {
 	i := strings.LastIndex(line, marker)
 	if i < 0 {
@@ -109,7 +112,8 @@ func begin(line string) (label, body string, ok bool) {
 // parseTensor reads a tensor that begins with body, and as many lines more as belong to it.
 func parseTensor(body string, lines *lineReader) (Record, error) {
 	if lines.long {
-		return Record{}, fmt.Errorf("more than %d bytes of text: print less, or save files (BINARY_MAX_CHECKPOINT)", maxText)
+		return Record{}, fmt.Errorf("more than %d bytes of text: print less, or save files (BINARY_MAX_CHECKPOINT)",
+			maxText)
 	}
 	if body[0] == '<' {
 		return parseFull(body)
@@ -122,7 +126,8 @@ func parseTensor(body string, lines *lineReader) (Record, error) {
 		}
 		if _, _, again := begin(lines.text); again {
 			lines.unread = true
-			return Record{}, classError{tensor.ErrTruncated, fmt.Sprintf("line %d begins another tensor within it", lines.number)}
+			return Record{}, classError{tensor.ErrTruncated,
+				fmt.Sprintf("line %d begins another tensor within it", lines.number)}
 		}
 		if lines.long || text.Len()+len(lines.text) > maxText {
 			return Record{}, fmt.Errorf("more than %d bytes of text: print less, or save files", maxText)

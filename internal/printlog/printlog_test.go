@@ -70,7 +70,8 @@ func near(t *testing.T, r printlog.Record, x, v float64, what string) {
 	}
 }
 
-// corners is the definition of COMPACT: of more than six the first and last three, of columns, rows and matrices.
+// corners is the definition of COMPACT: of more than six the first and last three, of columns, rows
+// and matrices.
 func corners(shape []int) []int {
 	axis := func(n int) (out []int) {
 		for i := range n {
@@ -99,7 +100,8 @@ func corners(shape []int) []int {
 
 func TestRealLogs(t *testing.T) {
 	lost := map[string]map[string]int{ // values that MAX cut
-		"compact.log": {"float32-special3": 2, "float64-special3": 2, "float32-special5": 3, "float64-special5": 3, "float64-huge": 1, "bf16-special": 1},
+		"compact.log": {"float32-special3": 2, "float64-special3": 2, "float32-special5": 3, "float64-special5": 3,
+			"float64-huge": 1, "bf16-special": 1},
 	}
 	tests := []struct {
 		file, want string
@@ -146,7 +148,8 @@ func TestRealLogs(t *testing.T) {
 	}
 }
 
-// With 27 decimals MAX has no room for the exponent: no such value may be believed. Infinities and integers are as always.
+// With 27 decimals MAX has no room for the exponent: no such value may be believed. Infinities and
+// integers are as always.
 func TestCutExponents(t *testing.T) {
 	records, err := printlog.Parse("full27.log", bytes.NewReader(load(t, "full27.log")))
 	require.NoError(t, err)
@@ -199,25 +202,38 @@ func TestErrors(t *testing.T) {
 		text      string
 		reason    string
 	}{
-		{"full too few", "x = tensor<3xf32> [1.0e+00, 2.0e+00]", tensor.ErrCorrupt, "[3] has 3 elements, 2 are printed", "a value is missing"},
-		{"full too many", "x = tensor<1xf32> [1.0e+00, 2.0e+00]", tensor.ErrCorrupt, "1 elements, 2 are printed", "another line was mixed in"},
+		{"full too few", "x = tensor<3xf32> [1.0e+00, 2.0e+00]", tensor.ErrCorrupt, "[3] has 3 elements, 2 are printed",
+			"a value is missing"},
+		{"full too many", "x = tensor<1xf32> [1.0e+00, 2.0e+00]", tensor.ErrCorrupt, "1 elements, 2 are printed",
+			"another line was mixed in"},
 		{"full cut", "x = tensor<3xf32> [1.0e+00, 2.0", tensor.ErrTruncated, "ends within", "the process died here"},
-		{"full word", "x = tensor<2xf32> [1.0e+00, oops]", tensor.ErrCorrupt, `element 1: "oops"`, "the place is named"},
-		{"full hexadecimal", "x = tensor<1xf32> [0x1p-2]", tensor.ErrCorrupt, "no number", "Go reads it, MAX does not write it"},
+		{"full word", "x = tensor<2xf32> [1.0e+00, oops]", tensor.ErrCorrupt, `element 1: "oops"`,
+			"the place is named"},
+		{"full hexadecimal", "x = tensor<1xf32> [0x1p-2]", tensor.ErrCorrupt, "no number",
+			"Go reads it, MAX does not write it"},
 		{"full dtype", "x = tensor<2xf99> [1.0e+00, 2.0e+00]", tensor.ErrCorrupt, `"f99"`, "unknown"},
-		{"full size", "x = tensor<?xf32> [1.0e+00]", tensor.ErrCorrupt, `"?" is no size`, "the shape of a printed tensor is known"},
-		{"full overflow", "x = tensor<4294967296x4294967296xf32> [1.0e+00]", tensor.ErrCorrupt, "more elements", "the product wraps"},
+		{"full size", "x = tensor<?xf32> [1.0e+00]", tensor.ErrCorrupt, `"?" is no size`,
+			"the shape of a printed tensor is known"},
+		{"full overflow", "x = tensor<4294967296x4294967296xf32> [1.0e+00]", tensor.ErrCorrupt, "more elements",
+			"the product wraps"},
 		{"full shape only", "x = tensor<2xf32>", tensor.ErrCorrupt, "does not go on like", "no values"},
 		{"range", "x = tensor<1xf64> [1.0e+999]", tensor.ErrCorrupt, "no number", "no float"},
 		{"compact cut", compact[:len(compact)-20], tensor.ErrTruncated, "ends within", "the process died here"},
-		{"compact mixed", strings.Replace(compact, "\n", "\nINFO: request 7 done\n", 1), tensor.ErrCorrupt, `element 2: "INFO:"`, "another thread printed"},
-		{"compact row lost", strings.Replace(compact, "[2,2]", "[3,2]", 1), tensor.ErrCorrupt, "not those of shape [3 2]", "the places would be wrong"},
-		{"compact gap", strings.Replace(compact, "2.0000]", "..., 2.0000]", 1), tensor.ErrCorrupt, "not those of shape", "two columns are never summarised"},
-		{"compact empty", "x = tensor([[1.0000]], dtype=f32, shape=[0])", tensor.ErrCorrupt, "no elements, 1 are printed", "contradiction"},
-		{"compact behind", strings.Replace(compact, "])\n", "]) and more\n", 1), tensor.ErrCorrupt, "behind the tensor", "another thread printed"},
+		{"compact mixed", strings.Replace(compact, "\n", "\nINFO: request 7 done\n", 1), tensor.ErrCorrupt,
+			`element 2: "INFO:"`, "another thread printed"},
+		{"compact row lost", strings.Replace(compact, "[2,2]", "[3,2]", 1), tensor.ErrCorrupt,
+			"not those of shape [3 2]", "the places would be wrong"},
+		{"compact gap", strings.Replace(compact, "2.0000]", "..., 2.0000]", 1), tensor.ErrCorrupt, "not those of shape",
+			"two columns are never summarised"},
+		{"compact empty", "x = tensor([[1.0000]], dtype=f32, shape=[0])",
+			tensor.ErrCorrupt, "no elements, 1 are printed", "contradiction"},
+		{"compact behind", strings.Replace(compact, "])\n", "]) and more\n", 1), tensor.ErrCorrupt, "behind the tensor",
+			"another thread printed"},
 		{"compact dtype", strings.Replace(compact, "f32", "f99", 1), tensor.ErrCorrupt, `"f99"`, "unknown"},
-		{"no dtype", strings.Replace(compact, ", dtype=f32", "", 1), tensor.ErrCorrupt, "unknown dtype", "MAX always says it"},
-		{"interrupted", "y = tensor([[1.0000,\n" + compact, tensor.ErrTruncated, "line 2 begins another", "the second one is read"},
+		{"no dtype", strings.Replace(compact, ", dtype=f32", "", 1), tensor.ErrCorrupt, "unknown dtype",
+			"MAX always says it"},
+		{"interrupted", "y = tensor([[1.0000,\n" + compact, tensor.ErrTruncated, "line 2 begins another",
+			"the second one is read"},
 		{"ragged", "x = tensor([[1.0, 2.0], [3.0]])", tensor.ErrCorrupt, "different lengths", "no tensor of torch"},
 		{"ragged depth", "x = tensor([1.0, [2.0]])", tensor.ErrCorrupt, "different lengths", "no tensor of torch"},
 		{"deeper later", "x = tensor([[], [[]]])", tensor.ErrCorrupt, "different lengths", "no tensor of torch"},
@@ -227,7 +243,8 @@ func TestErrors(t *testing.T) {
 		{"complex", "x = tensor([1.+2.j])", tensor.ErrCorrupt, "no number", "refused"},
 		{"size", "x = tensor([], size=(1, 3))", tensor.ErrCorrupt, "3 elements, 0 are printed", "contradiction"},
 		{"nothing", "x = tensor()", tensor.ErrCorrupt, "no number", "no tensor"},
-		{"lfs", "version https://git-lfs.github.com/spec/v1\noid sha256:00\n", tensor.ErrLFSPointer, "git lfs pull", "says what to do"},
+		{"lfs", "version https://git-lfs.github.com/spec/v1\noid sha256:00\n", tensor.ErrLFSPointer, "git lfs pull",
+			"says what to do"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -264,7 +281,8 @@ func TestLongLines(t *testing.T) {
 	require.Len(t, records, 1)
 	require.Equal(t, 2, records[0].Line)
 
-	long := io.MultiReader(strings.NewReader("x = tensor<9xf32> ["), io.LimitReader(endless('1'), 80<<20), strings.NewReader("\ny = tensor<1xf32> [1.0e+00]\n"))
+	long := io.MultiReader(strings.NewReader("x = tensor<9xf32> ["), io.LimitReader(endless('1'), 80<<20),
+		strings.NewReader("\ny = tensor<1xf32> [1.0e+00]\n"))
 	records, err = printlog.Parse("log", long)
 	require.ErrorContains(t, err, `"x": line 1: more than 67108864 bytes`)
 	require.Len(t, records, 1)

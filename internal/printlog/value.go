@@ -35,7 +35,8 @@ func (v *values) add(word string) error {
 			word = "0." // no integer has so many digits
 		}
 		var err error
-		if x, err = strconv.ParseFloat(word, 64); err != nil || strings.ContainsAny(word, "xXpP_") { // hexadecimal forms are not printed
+		x, err = strconv.ParseFloat(word, 64)
+		if err != nil || strings.ContainsAny(word, "xXpP_") { // hexadecimal forms are not printed
 			return fmt.Errorf("%.40q is no number", word)
 		}
 		v.float = v.float || strings.ContainsAny(word, ".eEnN")
@@ -57,12 +58,15 @@ func (v *values) add(word string) error {
 	return nil
 }
 
-// cut reports whether digits before the point or the exponent may be missing. What is cut behind the point does not matter.
+// cut reports whether digits before the point or the exponent may be missing. What is cut behind
+// the point does not matter.
 func (v *values) cut(word string) bool {
-	return len(word) >= maxNumber && strings.Trim(word, "+-.eE0123456789") == "" && (v.exponents || !strings.Contains(word, "."))
+	return len(word) >= maxNumber && strings.Trim(word, "+-.eE0123456789") == "" &&
+		(v.exponents || !strings.Contains(word, "."))
 }
 
-// record keeps the values that are known; index gives the element number of each, nil if all elements were printed in order.
+// record keeps the values that are known; index gives the element number of each, nil if all
+// elements were printed in order.
 func (v *values) record(r Record, index []int) Record {
 	r.Complete = index == nil && v.lost == nil
 	if r.DType.IsFloat() {

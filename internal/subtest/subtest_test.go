@@ -12,7 +12,8 @@ import (
 )
 
 // Labels as engines write them.
-var labels = []string{"model.layers.1", "model.norm(2)", "/encoder/MatMul", "a b\tc", "größe", "bell\aend", "x[3].y+z*", "a$b^c"}
+var labels = []string{"model.layers.1", "model.norm(2)", "/encoder/MatMul", "a b\tc", "größe", "bell\aend",
+	"x[3].y+z*", "a$b^c"}
 
 // Package testing itself is the judge: a subtest gets the name that Name predicts.
 func TestName(t *testing.T) {

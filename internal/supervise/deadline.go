@@ -7,15 +7,16 @@ import (
 	"time"
 )
 
-// Deadline is when an engine must be told to end so that its end can be reported before the alarm of go test -timeout.
-// The alarm ends the process at started + testTimeout, where started is when the tests began (zero: they begin now). With
-// left = alarm − now, that is
+// Deadline is when an engine must be told to end so that its end can be reported before the alarm
+// of go test -timeout. The alarm ends the process at started + testTimeout, where started is when
+// the tests began (zero: they begin now). With left = alarm − now, that is
 //
 //	alarm − min(grace + 1 s, left/4)
 //
-// so that a short timeout leaves most of itself to the engine. It is now if the alarm is due. ok is false if there is no
-// alarm (testTimeout 0).
-func Deadline(now time.Time, testTimeout time.Duration, started time.Time, grace time.Duration) (deadline time.Time, ok bool) {
+// so that a short timeout leaves most of itself to the engine. It is now if the alarm is due. ok is
+// false if there is no alarm (testTimeout 0).
+func Deadline(now time.Time, testTimeout time.Duration, started time.Time,
+	grace time.Duration) (deadline time.Time, ok bool) {
 	if testTimeout <= 0 {
 		return time.Time{}, false
 	}
@@ -26,8 +27,10 @@ func Deadline(now time.Time, testTimeout time.Duration, started time.Time, grace
 	return now.Add(left - min(grace+time.Second, left/4)), true
 }
 
-// WithDeadline is ctx with that deadline. When it has passed, the context's cause names -timeout and what it left.
-func WithDeadline(ctx context.Context, now time.Time, testTimeout time.Duration, started time.Time, grace time.Duration) (context.Context, context.CancelFunc) {
+// WithDeadline is ctx with that deadline. When it has passed, the context's cause names -timeout
+// and what it left.
+func WithDeadline(ctx context.Context, now time.Time, testTimeout time.Duration, started time.Time,
+	grace time.Duration) (context.Context, context.CancelFunc) {
 	d, ok := Deadline(now, testTimeout, started, grace)
 	if !ok {
 		return context.WithCancel(ctx)
@@ -38,7 +41,8 @@ func WithDeadline(ctx context.Context, now time.Time, testTimeout time.Duration,
 type testTimeoutError struct{ timeout, left time.Duration }
 
 func (e *testTimeoutError) Error() string {
-	return fmt.Sprintf("go test -timeout %s leaves %s for the engine: give it more, or -timeout 0 for no limit", short(e.timeout), short(e.left))
+	return fmt.Sprintf("go test -timeout %s leaves %s for the engine: give it more, or -timeout 0 for no limit",
+		short(e.timeout), short(e.left))
 }
 
 func (e *testTimeoutError) Unwrap() error { return context.DeadlineExceeded }

@@ -20,8 +20,10 @@ func TestDeadline(t *testing.T) {
 		reason         string
 	}{
 		{0, 0, 10 * time.Second, 0, false, "-timeout 0 is no alarm"},
-		{0, 10 * time.Minute, 10 * time.Second, 10*time.Minute - 11*time.Second, true, "the grace and a second for the report"},
-		{7 * time.Minute, 10 * time.Minute, 10 * time.Second, 3*time.Minute - 11*time.Second, true, "what has passed is gone"},
+		{0, 10 * time.Minute, 10 * time.Second, 10*time.Minute - 11*time.Second, true,
+			"the grace and a second for the report"},
+		{7 * time.Minute, 10 * time.Minute, 10 * time.Second, 3*time.Minute - 11*time.Second, true,
+			"what has passed is gone"},
 		{0, 8 * time.Second, 10 * time.Second, 6 * time.Second, true, "a short timeout leaves three quarters"},
 		{11 * time.Minute, 10 * time.Minute, 10 * time.Second, 0, true, "too late"},
 	} {

@@ -23,7 +23,8 @@ import (
 	"github.com/goparity/goparity/internal/supervise"
 )
 
-// hear takes back that signals are ignored, as they are in the background of a script or under nohup: they would be in the test process too.
+// hear takes back that signals are ignored, as they are in the background of a script or under
+// nohup: they would be in the test process too.
 var hear = sync.OnceFunc(func() {
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
 		if signal.Ignored(s) {
@@ -32,7 +33,8 @@ var hear = sync.OnceFunc(func() {
 	}
 })
 
-// start starts a test process, in a group of its own as a shell would, and waits until its engine is ready.
+// start starts a test process, in a group of its own as a shell would, and waits until its engine
+// is ready.
 func (p *play) start(how, moods string, args, env []string) (*exec.Cmd, *bytes.Buffer) {
 	p.t.Helper()
 	cmd := exec.Command(os.Args[0], append([]string{"-test.run=^TestVictim$"}, args...)...)
@@ -93,7 +95,8 @@ func TestNothingOutlivesTheTest(t *testing.T) {
 	}
 }
 
-// Between the start of the watchdog and that of the engine, too, there is no moment in which one could be left behind.
+// Between the start of the watchdog and that of the engine, too, there is no moment in which one
+// could be left behind.
 func TestNothingOutlivesATestThatIsKilledEarly(t *testing.T) {
 	if !exists("/proc/self/environ") {
 		t.Skip("no /proc to find processes in that had no time to say that they are there")
@@ -119,7 +122,8 @@ func (p *play) crew() (crew []int) {
 	for _, name := range files {
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name)))
 		require.NoError(p.t, err)
-		if env, err := os.ReadFile(name); err == nil && bytes.Contains(env, []byte("FAKE_PIDS="+p.dir+"\x00")) && alive(pid) {
+		if env, err := os.ReadFile(name); err == nil && bytes.Contains(env, []byte("FAKE_PIDS="+p.dir+"\x00")) &&
+			alive(pid) {
 			crew = append(crew, pid)
 		}
 	}
@@ -238,7 +242,8 @@ func TestTheDeadlineIsNamed(t *testing.T) {
 	p := newPlay(t)
 	now := time.Now()
 	// The tests began long ago: 144 s were left of 10 minutes, but at a time that has passed.
-	ctx, cancel := supervise.WithDeadline(t.Context(), now.Add(-time.Hour), 10*time.Minute, now.Add(-time.Hour-456*time.Second), 10*time.Second)
+	ctx, cancel := supervise.WithDeadline(t.Context(), now.Add(-time.Hour), 10*time.Minute,
+		now.Add(-time.Hour-456*time.Second), 10*time.Second)
 	defer cancel()
 	err := supervise.Run(ctx, p.command("exit:0"))
 	var late *supervise.TimeoutError

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// StartError says that a program could not be started: it, its folder, its log or the watchdog is missing.
+// StartError says that a program could not be started: it, its folder, its log or the watchdog is
+// missing.
 type StartError struct {
 	Path string // as given in Command
 	Err  error
@@ -82,7 +83,8 @@ type TimeoutError struct {
 }
 
 func (e *TimeoutError) Error() string {
-	return fmt.Sprintf("supervise: %s was stopped after %s: %v", e.Name, short(e.After), e.Err) + details(e.Progress, e.LogFile, e.Tail)
+	return fmt.Sprintf("supervise: %s was stopped after %s: %v", e.Name, short(e.After), e.Err) + details(e.Progress,
+		e.LogFile, e.Tail)
 }
 
 func (e *TimeoutError) Unwrap() error { return e.Err }

@@ -22,8 +22,9 @@ import (
 	"github.com/goparity/goparity/internal/supervise"
 )
 
-// The test binary plays all parts: a fake engine and its descendants (FAKE_ENGINE), and a test process that dies while its
-// engine runs (FAKE_TEST). Each process of a play leaves a file named by its number in FAKE_PIDS.
+// The test binary plays all parts: a fake engine and its descendants (FAKE_ENGINE), and a test
+// process that dies while its engine runs (FAKE_TEST). Each process of a play leaves a file named
+// by its number in FAKE_PIDS.
 func TestMain(m *testing.M) {
 	if moods := os.Getenv("FAKE_ENGINE"); moods != "" {
 		enlist("engine")
@@ -41,7 +42,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// enlist notes this process, and the watchdog too: it leads the group. Under Bazel there is no group of ours.
+// enlist notes this process, and the watchdog too: it leads the group. Under Bazel there is no
+// group of ours.
 func enlist(role string) {
 	dir := os.Getenv("FAKE_PIDS")
 	note := func(pid int, role string) {
@@ -136,7 +138,8 @@ func engine(mood string) {
 	}
 }
 
-// victim is a test process whose engine is started before the tests, so that the alarm of a short -timeout does not come first.
+// victim is a test process whose engine is started before the tests, so that the alarm of a short
+// -timeout does not come first.
 func victim(m *testing.M) int {
 	enlist("test")
 	how := os.Getenv("FAKE_TEST")
@@ -148,7 +151,8 @@ func victim(m *testing.M) int {
 		_, err := supervise.Lock(ctx, "device", nil)
 		must(err)
 	}
-	c := supervise.Command{Path: os.Args[0], Env: append(os.Environ(), "FAKE_TEST=", "FAKE_ENGINE="+os.Getenv("FAKE_MOODS")), Grace: time.Second}
+	c := supervise.Command{Path: os.Args[0],
+		Env: append(os.Environ(), "FAKE_TEST=", "FAKE_ENGINE="+os.Getenv("FAKE_MOODS")), Grace: time.Second}
 	if how == "patient" {
 		c.Grace = time.Minute
 	}
@@ -217,12 +221,14 @@ func (p *play) die() {
 
 // env is what the processes need.
 func (p *play) env(more ...string) []string {
-	return append([]string{"FAKE_PIDS=" + p.dir, "HOME=" + p.dir, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + p.dir, "PARITY_LOCK_DIR=" + p.dir}, more...)
+	return append([]string{"FAKE_PIDS=" + p.dir, "HOME=" + p.dir, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + p.dir,
+		"PARITY_LOCK_DIR=" + p.dir}, more...)
 }
 
 // command is an engine that does these things and then ends.
 func (p *play) command(moods ...string) supervise.Command {
-	return supervise.Command{Path: os.Args[0], Env: p.env("FAKE_ENGINE=" + strings.Join(moods, " ")), LogFile: filepath.Join(p.dir, "log")}
+	return supervise.Command{Path: os.Args[0], Env: p.env("FAKE_ENGINE=" + strings.Join(moods, " ")),
+		LogFile: filepath.Join(p.dir, "log")}
 }
 
 // cast is the role of each process that took part.
@@ -265,7 +271,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// alive reports whether a process runs. One that is dead and not yet collected by its parent does not.
+// alive reports whether a process runs. One that is dead and not yet collected by its parent does
+// not.
 func alive(pid int) bool {
 	if syscall.Kill(pid, 0) == syscall.ESRCH {
 		return false

@@ -26,8 +26,8 @@ type group struct {
 	end      func()
 }
 
-// newGroup starts the watchdog and waits until it is ready. The program joins its group as it starts: so there is no moment
-// in which it runs and is not guarded.
+// newGroup starts the watchdog and waits until it is ready. The program joins its group as it
+// starts: so there is no moment in which it runs and is not guarded.
 func newGroup(ctx context.Context, name string, grace time.Duration) (*group, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -84,7 +84,8 @@ func (g *group) start(cmd *exec.Cmd) error {
 	}
 	g.program = cmd.Process
 	if g.id == 0 {
-		io.WriteString(g.alive, strconv.Itoa(g.program.Pid)+"\n") // if the watchdog is gone, the program is unguarded, as without Bazel
+		io.WriteString(g.alive, strconv.Itoa(g.program.Pid)+
+			"\n") // if the watchdog is gone, the program is unguarded, as without Bazel
 	}
 	return nil
 }
@@ -114,14 +115,15 @@ func (g *group) kill() {
 	if g.id == 0 {
 		return
 	}
-	// Descendants die a moment later, and free their device then. The limit is for one that the system cannot end.
+	// Descendants die a moment later, and free their device then. The limit is for one that the
+	// system cannot end.
 	for deadline := time.Now().Add(3 * time.Second); living(g.id) && time.Now().Before(deadline); {
 		time.Sleep(5 * time.Millisecond)
 	}
 }
 
-// living reports whether the process group has a living member. In a container whose first process does not collect the dead
-// of others they stay members: so they are told apart where /proc can.
+// living reports whether the process group has a living member. In a container whose first process
+// does not collect the dead of others they stay members: so they are told apart where /proc can.
 func living(group int) bool {
 	if syscall.Kill(-group, 0) != nil {
 		return false

@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// group is a job object. The system kills the processes in it when its last handle is closed, so also when this process dies.
+// group is a job object. The system kills the processes in it when its last handle is closed, so
+// also when this process dies.
 type group struct {
 	job windows.Handle
 	end func()
@@ -85,8 +86,8 @@ func resume(pid uint32) error {
 	return os.NewSyscallError("Thread32Next", err)
 }
 
-// terminate sends Ctrl-Break to the program's group, which is as near to SIGTERM as there is. Without a console there is no
-// way but to kill.
+// terminate sends Ctrl-Break to the program's group, which is as near to SIGTERM as there is.
+// Without a console there is no way but to kill.
 func (g *group) terminate(program *os.Process) error {
 	if windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(program.Pid)) == nil {
 		return nil

@@ -15,19 +15,21 @@ import (
 // lockPoll is how often a lock that another process holds is tried.
 const lockPoll = 100 * time.Millisecond
 
-// held are the locks of this process. A watchdog inherits them: if this process dies, they are released only when the
-// programs that worked under them are dead too.
+// held are the locks of this process. A watchdog inherits them: if this process dies, they are
+// released only when the programs that worked under them are dead too.
 var held = struct {
 	sync.Mutex
 	files map[*os.File]bool
 }{files: map[*os.File]bool{}}
 
-// Lock keeps other processes of this user off a device until unlock is called or this process, with the programs it runs, is
-// dead. name is what to lock, "gpu:0"; the lock is a file of that name in PARITY_LOCK_DIR, or else in the folder goparity of
-// the user's cache folder. The file stays: it says who holds the lock, and removing it would let two hold it.
+// Lock keeps other processes of this user off a device until unlock is called or this process, with
+// the programs it runs, is dead. name is what to lock, "gpu:0"; the lock is a file of that name in
+// PARITY_LOCK_DIR, or else in the folder goparity of the user's cache folder. The file stays: it
+// says who holds the lock, and removing it would let two hold it.
 //
-// If another process holds the lock, waiting is told who (its number and command), at first and when that changes. It may
-// be nil. Lock waits until it has the lock or ctx is done; then the error wraps the cause of ctx and names the holder.
+// If another process holds the lock, waiting is told who (its number and command), at first and
+// when that changes. It may be nil. Lock waits until it has the lock or ctx is done; then the error
+// wraps the cause of ctx and names the holder.
 func Lock(ctx context.Context, name string, waiting func(holder string)) (unlock func(), err error) {
 	path, err := lockPath(name)
 	if err != nil {
@@ -43,7 +45,8 @@ func Lock(ctx context.Context, name string, waiting func(holder string)) (unlock
 		}
 		f, err := tryLock(path)
 		if err != nil {
-			return nil, fmt.Errorf("supervise: lock %s: %w: set PARITY_LOCK_DIR to a local folder that can be written", name, err)
+			return nil, fmt.Errorf("supervise: lock %s: %w: set PARITY_LOCK_DIR to a local folder that can be written",
+				name, err)
 		}
 		if f != nil {
 			return keep(f), nil
@@ -61,7 +64,8 @@ func Lock(ctx context.Context, name string, waiting func(holder string)) (unlock
 	}
 }
 
-// lockPath is the file of a lock; its folder is made. What is not fit for a file's name becomes "_".
+// lockPath is the file of a lock; its folder is made. What is not fit for a file's name becomes
+// "_".
 func lockPath(name string) (string, error) {
 	dir := os.Getenv("PARITY_LOCK_DIR")
 	if dir == "" {
@@ -94,7 +98,8 @@ func tryLock(path string) (*os.File, error) {
 		f.Close()
 		return nil, err
 	}
-	// Somebody who cleans caches may have removed the file since it was opened: then this lock keeps nobody off.
+	// Somebody who cleans caches may have removed the file since it was opened: then this lock
+	// keeps nobody off.
 	mine, err1 := f.Stat()
 	now, err2 := os.Stat(path)
 	if !ok || err1 != nil || err2 != nil || !os.SameFile(mine, now) {

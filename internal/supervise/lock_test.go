@@ -125,8 +125,9 @@ func TestALockIsHeldUntilTheEngineIsDead(t *testing.T) {
 	require.NoError(t, err)
 	defer unlock()
 	for pid, role := range cast {
-		// One signal ends them all, and with the watchdog the lock: the others may be a moment later, but they would live
-		// for a second if the lock had been free with the death of the test.
+		// One signal ends them all, and with the watchdog the lock: the others may be a moment
+		// later, but they would live for a second if the lock had been free with the death of the
+		// test.
 		for i := 0; i < 300 && alive(pid); i++ {
 			time.Sleep(time.Millisecond)
 		}

@@ -23,7 +23,8 @@ type logFile struct {
 	temporary bool
 }
 
-// openLog empties the file. Only its owner may read it: until the program has ended there may be secrets in it.
+// openLog empties the file. Only its owner may read it: until the program has ended there may be
+// secrets in it.
 func openLog(path string) (*logFile, error) {
 	l := &logFile{temporary: path == ""}
 	var err error
@@ -50,8 +51,8 @@ func (l *logFile) close() {
 	}
 }
 
-// tail overwrites the secrets in the log and returns its last lines. Of a line that was redrawn by carriage returns, as
-// progress bars are, only the last state is kept.
+// tail overwrites the secrets in the log and returns its last lines. Of a line that was redrawn by
+// carriage returns, as progress bars are, only the last state is kept.
 func (l *logFile) tail(secrets []string) []string {
 	if err := mask(l.file, secrets); err != nil {
 		return []string{fmt.Sprintf("(the log is not shown, secrets could not be removed from it: %v)", err)}
@@ -134,7 +135,8 @@ func Redact(text string, secrets []string) string {
 	return text
 }
 
-// bySize sorts the longest first, so that a secret that begins another leaves nothing of it. Empty ones are left out.
+// bySize sorts the longest first, so that a secret that begins another leaves nothing of it. Empty
+// ones are left out.
 func bySize(secrets []string) []string {
 	s := slices.DeleteFunc(slices.Clone(secrets), func(s string) bool { return s == "" })
 	slices.SortFunc(s, func(a, b string) int { return cmp.Compare(len(b), len(a)) })

@@ -40,7 +40,8 @@ func raise(s os.Signal) {
 	os.Exit(128 + int(n))
 }
 
-// lockFile takes the lock if nobody has it. The lock belongs to the open file, and so to all that inherit it.
+// lockFile takes the lock if nobody has it. The lock belongs to the open file, and so to all that
+// inherit it.
 func lockFile(f *os.File) (bool, error) {
 	for {
 		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err {

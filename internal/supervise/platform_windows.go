@@ -34,7 +34,8 @@ var lockAt = windows.Overlapped{OffsetHigh: 1 << 30}
 // lockFile takes the lock if nobody has it. The system releases it when this process ends.
 func lockFile(f *os.File) (bool, error) {
 	at := lockAt
-	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &at)
+	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY,
+		0, 1, 0, &at)
 	switch err {
 	case nil:
 		return true, nil

@@ -12,7 +12,8 @@ import (
 // maxLine is the longest line of progress in bytes; the rest of a longer one is dropped.
 const maxLine = 64 << 10
 
-// drainTime is how long Run waits for a pipe to end after the program has. Only a descendant that left the group can hold it.
+// drainTime is how long Run waits for a pipe to end after the program has. Only a descendant that
+// left the group can hold it.
 const drainTime = 2 * time.Second
 
 // progress reads the lines that the program writes to its progress pipe.
@@ -43,8 +44,8 @@ func newProgress(line func([]byte)) (*progress, error) {
 	return p, nil
 }
 
-// readLines hands over each line without its end, but no empty ones, and returns the last one. It never stops reading before
-// the end: the program would block.
+// readLines hands over each line without its end, but no empty ones, and returns the last one. It
+// never stops reading before the end: the program would block.
 func readLines(r io.Reader, line func([]byte)) (last string) {
 	in := bufio.NewReaderSize(r, maxLine)
 	long := false // in the rest of a line that is too long

@@ -30,11 +30,15 @@ func TestHowAnEngineEnds(t *testing.T) {
 		reason  string
 	}{
 		{"exit:0", 2, 0, "", nil, nil, "success"},
-		{"say:x exit:3", 2, 3, "", []string{"exited with code 3", "last line of its log: x", "(log: "}, []string{"x"}, "a failure has its code, log and last line"},
+		{"say:x exit:3", 2, 3, "", []string{"exited with code 3", "last line of its log: x", "(log: "}, []string{"x"},
+			"a failure has its code, log and last line"},
 		{"exit:1", 2, 1, "", []string{"exited with code 1 (log: "}, nil, "an empty log has no tail"},
-		{"progress:compile say:x die:11", 2, 139, "SIGSEGV", []string{"died by SIGSEGV", "last progress: compile"}, []string{"x"}, "a crash names its signal and phase"},
-		{"die:9", 2, 137, "SIGKILL", []string{"killed from outside", "memory"}, nil, "the system's way to say that memory ran out"},
-		{"deafchild exit:0", 3, 0, "", nil, nil, "a descendant that holds the log does not hold Run, nor does it live on"},
+		{"progress:compile say:x die:11", 2, 139, "SIGSEGV", []string{"died by SIGSEGV", "last progress: compile"},
+			[]string{"x"}, "a crash names its signal and phase"},
+		{"die:9", 2, 137, "SIGKILL", []string{"killed from outside", "memory"}, nil,
+			"the system's way to say that memory ran out"},
+		{"deafchild exit:0", 3, 0, "", nil, nil,
+			"a descendant that holds the log does not hold Run, nor does it live on"},
 		{"deafchild say:x exit:3", 3, 3, "", []string{"exited with code 3"}, []string{"x"}, "the same after a failure"},
 		{"child child deafchild exit:0", 5, 0, "", nil, nil, "several descendants"},
 		{"mute exit:4", 2, 4, "", []string{"exited with code 4"}, nil, "closed pipes are not the end, the exit is"},
@@ -70,7 +74,8 @@ func stopped(t *testing.T, p *play, deadline bool, grace time.Duration, moods ..
 	c.Grace = grace
 	ctx, cancel := context.WithCancelCause(t.Context())
 	if deadline {
-		// The deadline passes when the engine is ready, and not before, however busy the machine is.
+		// The deadline passes when the engine is ready, and not before, however busy the machine
+		// is.
 		ctx = &manualDeadline{ctx}
 	}
 	c.Progress = func(line []byte) {
@@ -184,10 +189,14 @@ func TestWhatCannotBeStarted(t *testing.T) {
 		{supervise.Command{Path: "goparity-no-such-program"}, "install it, or give its full path", "not in PATH"},
 		{supervise.Command{Path: filepath.Join(dir, "none")}, "there is no such file", "a full path"},
 		{supervise.Command{Path: write("plain", "#!/bin/sh\n", 0o644)}, "chmod +x", "not executable"},
-		{supervise.Command{Path: write("orphan", "#!/no/such/python\n", 0o755)}, "first line (#!)", "the interpreter of the script is missing"},
-		{supervise.Command{Path: write("text", "hello\n", 0o755)}, "not a program for this machine", "no program at all"},
-		{supervise.Command{Path: os.Args[0], Dir: filepath.Join(dir, "none")}, "its working folder", "a missing folder is not a missing program"},
-		{supervise.Command{Path: os.Args[0], LogFile: filepath.Join(dir, "none", "log")}, "its log", "the log's folder is missing"},
+		{supervise.Command{Path: write("orphan", "#!/no/such/python\n", 0o755)}, "first line (#!)",
+			"the interpreter of the script is missing"},
+		{supervise.Command{Path: write("text", "hello\n", 0o755)}, "not a program for this machine",
+			"no program at all"},
+		{supervise.Command{Path: os.Args[0], Dir: filepath.Join(dir, "none")}, "its working folder",
+			"a missing folder is not a missing program"},
+		{supervise.Command{Path: os.Args[0], LogFile: filepath.Join(dir, "none", "log")}, "its log",
+			"the log's folder is missing"},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
 			err := supervise.Run(t.Context(), c.command)
@@ -207,8 +216,10 @@ func TestProgressComesLineByLine(t *testing.T) {
 		reason      string
 	}{
 		{"slowly:5", 5, "line 0", "line 4", "pieces make a line"},
-		{"quickly:3000", 3000, "line 0 " + strings.Repeat("x", 100), "line 2999 " + strings.Repeat("x", 100), "none is lost, the last neither"},
-		{"long:300000", 2, strings.Repeat("x", 64<<10), "after", "a line that is too long is cut, and the next one is whole"},
+		{"quickly:3000", 3000, "line 0 " + strings.Repeat("x", 100), "line 2999 " + strings.Repeat("x", 100),
+			"none is lost, the last neither"},
+		{"long:300000", 2, strings.Repeat("x", 64<<10), "after",
+			"a line that is too long is cut, and the next one is whole"},
 	} {
 		t.Run(c.moods, func(t *testing.T) {
 			t.Parallel()
@@ -271,7 +282,8 @@ func TestTheTailOfOddLogs(t *testing.T) {
 		reason string
 	}{
 		{[]string{"pad:200000"}, []string{strings.Repeat("x", 64<<10)}, "one endless line is cut"},
-		{[]string{"pad:200000", "say:y", "say:z"}, []string{"z"}, "a line that is cut is left out where there is another"},
+		{[]string{"pad:200000", "say:y", "say:z"}, []string{"z"},
+			"a line that is cut is left out where there is another"},
 		{[]string{"bar:", "say:z"}, []string{"100%", "z"}, "the last state of a progress bar"},
 		{[]string{"say:\xff\xfez"}, []string{"\uFFFDz"}, "no text"},
 	} {
@@ -287,7 +299,8 @@ func TestTheEnvironmentIsComplete(t *testing.T) {
 	t.Setenv("GOPARITY_OURS", "seen")
 	p := newPlay(t)
 	var exit *supervise.ExitError
-	require.ErrorAs(t, supervise.Run(t.Context(), p.command("say:a", "env:GOPARITY_OURS", "env:PARITY_WATCHDOG", "say:b", "exit:1")), &exit)
+	require.ErrorAs(t, supervise.Run(t.Context(),
+		p.command("say:a", "env:GOPARITY_OURS", "env:PARITY_WATCHDOG", "say:b", "exit:1")), &exit)
 	assert.Equal(t, []string{"a", "", "", "b"}, exit.Tail)
 }
 

@@ -8,11 +8,13 @@ import (
 	"syscall"
 )
 
-// Signals is a context that the first SIGINT or SIGTERM cancels, so that a running program is stopped in order. From then
-// on both signals do what they do by default: a second Ctrl-C ends this process at once, and the watchdog the program.
+// Signals is a context that the first SIGINT or SIGTERM cancels, so that a running program is
+// stopped in order. From then on both signals do what they do by default: a second Ctrl-C ends this
+// process at once, and the watchdog the program.
 //
-// stop must be called when the work is done. If a signal came, stop raises it anew and does not return: the process ends
-// by that signal, which shells show as exit code 130 or 143. Signals that this process was started to ignore stay ignored.
+// stop must be called when the work is done. If a signal came, stop raises it anew and does not
+// return: the process ends by that signal, which shells show as exit code 130 or 143. Signals that
+// this process was started to ignore stay ignored.
 func Signals(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	came := make(chan os.Signal, 1)

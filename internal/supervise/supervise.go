@@ -27,11 +27,13 @@ const DefaultGrace = 10 * time.Second
 
 // Run starts the program and returns when it has ended and all of its process group is killed.
 //
-// The program finds the progress pipe in PARITY_PROGRESS_FD, the number of a file descriptor (on Windows in
-// PARITY_PROGRESS_HANDLE, a handle). Its stdin is empty. When ctx is done, it is told to end, and killed after c.Grace.
+// The program finds the progress pipe in PARITY_PROGRESS_FD, the number of a file descriptor (on
+// Windows in PARITY_PROGRESS_HANDLE, a handle). Its stdin is empty. When ctx is done, it is told to
+// end, and killed after c.Grace.
 //
-// Errors: *StartError if it could not be started, *ExitError if it ended with another code than 0 or by a signal,
-// *TimeoutError if the deadline of ctx had passed, and one that wraps the cause of ctx if that was cancelled.
+// Errors: *StartError if it could not be started, *ExitError if it ended with another code than 0
+// or by a signal, *TimeoutError if the deadline of ctx had passed, and one that wraps the cause of
+// ctx if that was cancelled.
 func Run(ctx context.Context, c Command) error {
 	started := time.Now()
 	if c.Grace <= 0 {
@@ -112,5 +114,6 @@ func (c *Command) stopped(ctx context.Context, started time.Time, last, log stri
 	if ctx.Err() != context.DeadlineExceeded {
 		return fmt.Errorf("supervise: %s was stopped: %w", c.name(), cause(ctx))
 	}
-	return &TimeoutError{Name: c.name(), After: time.Since(started), Progress: last, LogFile: log, Tail: tail, Err: cause(ctx)}
+	return &TimeoutError{Name: c.name(), After: time.Since(started), Progress: last, LogFile: log, Tail: tail,
+		Err: cause(ctx)}
 }

@@ -18,7 +18,8 @@ import (
 // watchdogKey is the variable that makes this program a watchdog.
 const watchdogKey = "PARITY_WATCHDOG"
 
-// orphanGrace is the longest time from SIGTERM to SIGKILL when nobody waits for the result any more.
+// orphanGrace is the longest time from SIGTERM to SIGKILL when nobody waits for the result any
+// more.
 const orphanGrace = time.Second
 
 func init() {

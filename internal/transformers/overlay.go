@@ -18,7 +18,8 @@ import (
 	"time"
 )
 
-// Env is the variable by which the runners learn that the overlay is on their path. Mark is what they add to the version then.
+// Env is the variable by which the runners learn that the overlay is on their path. Mark is what
+// they add to the version then.
 const (
 	Env  = "PARITY_TRANSFORMERS"
 	Mark = "(edited copy)"
@@ -37,7 +38,8 @@ type Overlay struct {
 	Files   map[string]string `json:"files"`  // sha256 of each file as it was copied, by its path in the package
 }
 
-// Find gives the overlay of the module that dir is in: the nearest one beside a go.mod, from dir upwards, or in dir itself. nil if there is none.
+// Find gives the overlay of the module that dir is in: the nearest one beside a go.mod, from dir
+// upwards, or in dir itself. nil if there is none.
 func Find(dir string) (*Overlay, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -56,7 +58,8 @@ func Find(dir string) (*Overlay, error) {
 	}
 }
 
-// Folder is where the overlay of the module that dir is in belongs: beside the nearest go.mod; without one in dir.
+// Folder is where the overlay of the module that dir is in belongs: beside the nearest go.mod;
+// without one in dir.
 func Folder(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -90,7 +93,8 @@ func read(dir string) (*Overlay, error) {
 	}
 	o := &Overlay{Dir: dir}
 	if err := json.Unmarshal(data, o); err != nil || o.Version == "" || len(o.Files) == 0 {
-		return nil, fmt.Errorf("transformers: %s is damaged: parity transformers restore --force removes the copy, edits and all", path)
+		return nil, fmt.Errorf("transformers: %s is damaged: parity transformers restore --force removes the "+
+			"copy, edits and all", path)
 	}
 	return o, nil
 }
@@ -106,12 +110,14 @@ print(m.version("transformers"))`)
 	out, err := cmd.Output()
 	lines := strings.Fields(strings.ReplaceAll(string(out), " ", "\x00"))
 	if err != nil || len(lines) != 2 {
-		return "", "", fmt.Errorf("transformers: %s has no package transformers: pip install transformers, or point PARITY_PYTHON to an interpreter that has it", python)
+		return "", "", fmt.Errorf("transformers: %s has no package transformers: pip install transformers, "+
+			"or point PARITY_PYTHON to an interpreter that has it", python)
 	}
 	return strings.ReplaceAll(lines[0], "\x00", " "), lines[1], nil
 }
 
-// Make copies the installed package in source to dir, which must not be there yet. The copy appears whole or not at all.
+// Make copies the installed package in source to dir, which must not be there yet. The copy appears
+// whole or not at all.
 func Make(dir, source, version string) (*Overlay, error) {
 	if _, err := os.Lstat(dir); err == nil {
 		return nil, fmt.Errorf("transformers: %s is there already", dir)
@@ -133,7 +139,10 @@ func Make(dir, source, version string) (*Overlay, error) {
 		return nil, fmt.Errorf("transformers: %w", err)
 	}
 	o := &Overlay{Dir: dir, Version: version, Source: source}
-	if o.Files, err = walk(source, func(rel, path string) (string, error) { return copyFile(path, filepath.Join(tmp, name, rel)) }); err != nil {
+	o.Files, err = walk(source, func(rel, path string) (string, error) {
+		return copyFile(path, filepath.Join(tmp, name, rel))
+	})
+	if err != nil {
 		return nil, fmt.Errorf("transformers: copy %s: %w", source, err)
 	}
 	if len(o.Files) == 0 {
@@ -152,7 +161,8 @@ func Make(dir, source, version string) (*Overlay, error) {
 	return o, nil
 }
 
-// walk calls do for each file of a package and gives its results by the file's path, with slashes. What Python compiled is left out.
+// walk calls do for each file of a package and gives its results by the file's path, with slashes.
+// What Python compiled is left out.
 func walk(root string, do func(rel, path string) (string, error)) (map[string]string, error) {
 	out := map[string]string{}
 	return out, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -237,7 +247,8 @@ func (o *Overlay) Changes() ([]Change, error) {
 // Package is the folder of the copied package.
 func (o *Overlay) Package() string { return filepath.Join(o.Dir, name) }
 
-// Lookup lists the files of the package whose path ends with the words of a module's name, "llama" or "modeling_llama" or "models/llama".
+// Lookup lists the files of the package whose path ends with the words of a module's name, "llama"
+// or "modeling_llama" or "models/llama".
 func (o *Overlay) Lookup(module string) []string {
 	want := strings.TrimSuffix(strings.ReplaceAll(strings.TrimPrefix(module, name+"."), ".", "/"), "/py")
 	var out []string
@@ -253,7 +264,8 @@ func (o *Overlay) Lookup(module string) []string {
 // Remove takes the copy away.
 func (o *Overlay) Remove() error { return Remove(o.Dir) }
 
-// Remove takes away what lies in the folder of an overlay, and the folder .parity if nothing else is in it.
+// Remove takes away what lies in the folder of an overlay, and the folder .parity if nothing else
+// is in it.
 func Remove(dir string) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("transformers: %w", err)
@@ -288,5 +300,6 @@ func (o *Overlay) String() string {
 			edits = c[0].File + " edited"
 		}
 	}
-	return fmt.Sprintf("transformers %s is the editable copy in %s, %s; parity transformers restore removes it", o.Version, o.Dir, edits)
+	return fmt.Sprintf("transformers %s is the editable copy in %s, %s; parity transformers restore removes it",
+		o.Version, o.Dir, edits)
 }

@@ -62,7 +62,8 @@ func TestOverlay(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(o.Package(), "__init__.py")))
 	changes, err = o.Changes()
 	require.NoError(t, err)
-	assert.Equal(t, []transformers.Change{{"__init__.py", "removed"}, {"models/llama/modeling_llama.py", "changed"}, {"new.py", "added"}}, changes)
+	assert.Equal(t, []transformers.Change{{"__init__.py", "removed"}, {"models/llama/modeling_llama.py", "changed"},
+		{"new.py", "added"}}, changes)
 	assert.Contains(t, o.String(), "3 files edited")
 	data, err := os.ReadFile(filepath.Join(source, "models", "llama", "modeling_llama.py"))
 	require.NoError(t, err)
@@ -96,8 +97,11 @@ func TestEnviron(t *testing.T) {
 		reason    string
 	}{
 		{[]string{"A=1"}, []string{"A=1", "PYTHONPATH=/over", "PARITY_TRANSFORMERS=/over"}, "no path before"},
-		{[]string{"PYTHONPATH=/x", "PYTHONPATH=/y"}, []string{"PYTHONPATH=/x", "PYTHONPATH=/y", "PYTHONPATH=/over" + sep + "/y", "PARITY_TRANSFORMERS=/over"}, "the last one counts, and comes after"},
-		{[]string{"PYTHONPATH="}, []string{"PYTHONPATH=", "PYTHONPATH=/over", "PARITY_TRANSFORMERS=/over"}, "an empty entry would be the working folder"},
+		{[]string{"PYTHONPATH=/x", "PYTHONPATH=/y"},
+			[]string{"PYTHONPATH=/x", "PYTHONPATH=/y", "PYTHONPATH=/over" + sep + "/y", "PARITY_TRANSFORMERS=/over"},
+			"the last one counts, and comes after"},
+		{[]string{"PYTHONPATH="}, []string{"PYTHONPATH=", "PYTHONPATH=/over", "PARITY_TRANSFORMERS=/over"},
+			"an empty entry would be the working folder"},
 	} {
 		assert.Equal(t, tt.want, o.Environ(tt.env), tt.reason)
 	}

@@ -1,8 +1,8 @@
 // Package updateflag makes a test binary know the flag -update.
 //
 // go test ./... -update hands the flag to every test binary, and one that does not know it fails.
-// So every test package of this module imports this one (blank, or to renew its own expected files).
-// It is for test files only: nothing that a user links imports it.
+// So every test package of this module imports this one (blank, or to renew its own expected
+// files). It is for test files only: nothing that a user links imports it.
 package updateflag
 
 import "flag"

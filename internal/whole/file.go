@@ -1,5 +1,5 @@
-// Package whole replaces files and folders at one stroke: a reader sees all of the old one or all of
-// the new one.
+// Package whole replaces files and folders at one stroke: a reader sees all of the old one or all
+// of the new one.
 package whole
 
 import (

@@ -43,10 +43,14 @@ func TestSwap(t *testing.T) {
 	}{
 		{had: true, want: "new", reason: "the new folder takes the place"},
 		{had: false, want: "new", reason: "there was none"},
-		{had: true, disk: faulty{n: 1, err: broken}, want: "old", err: broken, reason: "the old folder cannot be moved"},
-		{had: true, disk: faulty{n: 2, err: broken}, want: "old", err: broken, reason: "the new one cannot be moved: the old one comes back"},
-		{had: false, disk: faulty{n: 2, err: broken}, want: "", err: broken, reason: "there is nothing that could come back"},
-		{had: true, disk: faulty{n: 2}, rival: true, want: "new", reason: "another process was faster: the last one wins"},
+		{had: true, disk: faulty{n: 1, err: broken}, want: "old",
+			err: broken, reason: "the old folder cannot be moved"},
+		{had: true, disk: faulty{n: 2, err: broken}, want: "old",
+			err: broken, reason: "the new one cannot be moved: the old one comes back"},
+		{had: false, disk: faulty{n: 2, err: broken}, want: "",
+			err: broken, reason: "there is nothing that could come back"},
+		{had: true, disk: faulty{n: 2}, rival: true, want: "new",
+			reason: "another process was faster: the last one wins"},
 	} {
 		dir := t.TempDir()
 		write := func(folder, text string) {

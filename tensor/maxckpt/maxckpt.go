@@ -73,7 +73,8 @@ func decode(f *tensor.File, data []byte) error {
 	code, rank := data[at], int(data[at+1])
 	want := fixedSize + uint64(keySize) + 4*uint64(rank)
 	if size > want {
-		return fail(tensor.ErrUnsupported, 16, "%d bytes of metadata, but one tensor of rank %d takes %d: files with several tensors are not read",
+		return fail(tensor.ErrUnsupported, 16,
+			"%d bytes of metadata, but one tensor of rank %d takes %d: files with several tensors are not read",
 			size, rank, want)
 	}
 	if size < want {
@@ -82,7 +83,8 @@ func decode(f *tensor.File, data []byte) error {
 	dtype, ok := dtypes[code]
 	if !ok {
 		if name, ok := unsupported[code]; ok {
-			return fail(tensor.ErrUnsupported, at, "%q has dtype %s, which cannot be compared: cast it before it is printed", key, name)
+			return fail(tensor.ErrUnsupported, at,
+				"%q has dtype %s, which cannot be compared: cast it before it is printed", key, name)
 		}
 		return fail(tensor.ErrCorrupt, at, "%q has the unknown dtype code %d", key, code)
 	}
@@ -110,7 +112,8 @@ func decode(f *tensor.File, data []byte) error {
 		return fail(tensor.ErrCorrupt, end-8, "%s%s takes %d bytes from byte %d, but the file goes on to %d",
 			dtype, tensor.FormatShape(shape), n, off, len(data))
 	}
-	t, err := tensor.FromSpec(tensor.Spec{DType: dtype, Shape: shape, Data: data[off:], Place: tensor.Place{File: f.Path, Offset: int64(off)}})
+	t, err := tensor.FromSpec(tensor.Spec{DType: dtype, Shape: shape, Data: data[off:],
+		Place: tensor.Place{File: f.Path, Offset: int64(off)}})
 	if err != nil {
 		return err
 	}
@@ -141,7 +144,8 @@ func Write(w io.Writer, name string, t *tensor.Tensor) error {
 	h.Write([]byte{code, byte(len(t.Shape()))})
 	for _, d := range t.Shape() {
 		if uint64(d) > math.MaxUint32 {
-			return fmt.Errorf("maxckpt: write %q: an axis of size %d, at most %d can be written", name, d, uint32(math.MaxUint32))
+			return fmt.Errorf("maxckpt: write %q: an axis of size %d, at most %d can be written",
+				name, d, uint32(math.MaxUint32))
 		}
 		put(uint32(d))
 	}

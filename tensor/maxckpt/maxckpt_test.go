@@ -45,8 +45,10 @@ func TestEveryType(t *testing.T) {
 		data[i] = byte(i)
 	}
 	codes := map[tensor.DType]byte{
-		tensor.Bool: 1, tensor.F8E8M0FNU: 73, tensor.F8E4M3FN: 75, tensor.F8E4M3FNUZ: 76, tensor.F8E5M2: 77, tensor.F8E5M2FNUZ: 78,
-		tensor.F16: 79, tensor.BF16: 80, tensor.F32: 81, tensor.F64: 82, tensor.U8: 134, tensor.I8: 135, tensor.U16: 136, tensor.I16: 137,
+		tensor.Bool: 1, tensor.F8E8M0FNU: 73, tensor.F8E4M3FN: 75, tensor.F8E4M3FNUZ: 76, tensor.F8E5M2: 77,
+		tensor.F8E5M2FNUZ: 78,
+		tensor.F16:        79, tensor.BF16: 80, tensor.F32: 81, tensor.F64: 82, tensor.U8: 134, tensor.I8: 135,
+		tensor.U16: 136, tensor.I16: 137,
 		tensor.U32: 138, tensor.I32: 139, tensor.U64: 140, tensor.I64: 141,
 	}
 	for d := tensor.Bool; d <= tensor.F64; d++ {
@@ -67,7 +69,8 @@ func TestEveryType(t *testing.T) {
 }
 
 // file builds a file from its parts; size is that of the metadata, at the offset of the elements.
-func file(major uint32, size uint64, key string, keySize uint32, code, rank byte, shape []uint32, at uint64, elements int) []byte {
+func file(major uint32, size uint64, key string, keySize uint32, code, rank byte, shape []uint32, at uint64,
+	elements int) []byte {
 	b := []byte("\x93\xf0\x9f\x94\xa5++\x93")
 	le := binary.LittleEndian
 	b = le.AppendUint32(le.AppendUint32(b, major), 1)
@@ -89,35 +92,51 @@ func TestLayout(t *testing.T) {
 		reason string
 	}{
 		{"plain", file(0, 19, "x", 1, 81, 1, s, 43, 8), nil, "", "the smallest file"},
-		{"gap", file(0, 19, "x", 1, 81, 1, s, 64, 29), nil, "", "an offset behind the header is allowed: 21 bytes, then the elements"},
+		{"gap", file(0, 19, "x", 1, 81, 1, s, 64, 29), nil, "",
+			"an offset behind the header is allowed: 21 bytes, then the elements"},
 		{"empty name", file(0, 18, "", 0, 81, 1, s, 42, 8), nil, "", "nothing forbids it"},
-		{"empty shape", file(0, 23, "x", 1, 81, 2, []uint32{0, 1 << 31}, 47, 0), nil, "", "no elements, however large the other axis"},
+		{"empty shape", file(0, 23, "x", 1, 81, 2, []uint32{0, 1 << 31}, 47, 0), nil, "",
+			"no elements, however large the other axis"},
 		{"no elements, gap", file(0, 19, "x", 1, 81, 1, []uint32{0}, 50, 7), nil, "", "offset at the end of the file"},
 
 		{"empty", nil, tensor.ErrTruncated, "ends within the header", "what a full disk leaves"},
-		{"other file", []byte("PK\x03\x04 and so on, and on, and on"), tensor.ErrCorrupt, "50 4b 03 04", "a .pt under the wrong name; the bytes are shown"},
+		{"other file", []byte("PK\x03\x04 and so on, and on, and on"), tensor.ErrCorrupt, "50 4b 03 04",
+			"a .pt under the wrong name; the bytes are shown"},
 		{"major", file(1, 19, "x", 1, 81, 1, s, 43, 8), tensor.ErrUnsupported, "major version 1", "MAX refuses it too"},
 		{"no metadata", file(0, 0, "x", 1, 81, 1, s, 43, 8), tensor.ErrCorrupt, "0 bytes of metadata", "no tensor"},
-		{"huge metadata", file(0, 1<<63, "x", 1, 81, 1, s, 43, 8), tensor.ErrTruncated, "in a file of 51 bytes", "must not wrap"},
-		{"huge name", file(0, 19, "x", 1<<32-1, 81, 1, s, 43, 8), tensor.ErrCorrupt, "name of 4294967295 bytes", "must not wrap"},
+		{"huge metadata", file(0, 1<<63, "x", 1, 81, 1, s, 43, 8), tensor.ErrTruncated, "in a file of 51 bytes",
+			"must not wrap"},
+		{"huge name", file(0, 19, "x", 1<<32-1, 81, 1, s, 43, 8), tensor.ErrCorrupt, "name of 4294967295 bytes",
+			"must not wrap"},
 		{"long name", file(0, 19, "x", 6, 81, 1, s, 43, 8), tensor.ErrCorrupt, "name of 6 bytes", "one more than fits"},
-		{"name not utf-8", file(0, 19, "\xff", 1, 81, 1, s, 43, 8), tensor.ErrCorrupt, "UTF-8", "names are compared as text"},
-		{"two tensors", file(0, 38, "x", 1, 81, 1, s, 62, 27), tensor.ErrUnsupported, "several tensors", "MAX refuses it too"},
-		{"rank too large", file(0, 19, "x", 1, 81, 2, s, 43, 8), tensor.ErrCorrupt, "rank 2 takes 23", "the equation of the header fails"},
+		{"name not utf-8", file(0, 19, "\xff", 1, 81, 1, s, 43, 8), tensor.ErrCorrupt, "UTF-8",
+			"names are compared as text"},
+		{"two tensors", file(0, 38, "x", 1, 81, 1, s, 62, 27), tensor.ErrUnsupported, "several tensors",
+			"MAX refuses it too"},
+		{"rank too large", file(0, 19, "x", 1, 81, 2, s, 43, 8), tensor.ErrCorrupt, "rank 2 takes 23",
+			"the equation of the header fails"},
 		{"code 0", file(0, 19, "x", 1, 0, 1, s, 43, 8), tensor.ErrCorrupt, "unknown dtype code 0", "reserved"},
 		{"code 255", file(0, 19, "x", 1, 255, 1, s, 43, 8), tensor.ErrCorrupt, "unknown dtype code 255", "reserved"},
 		{"float4", file(0, 19, "x", 1, 64, 1, s, 43, 8), tensor.ErrUnsupported, "float4_e2m1fn", "refused by name"},
 		{"float6 e2", file(0, 19, "x", 1, 65, 1, s, 43, 8), tensor.ErrUnsupported, "float6_e2m3fn", "refused by name"},
 		{"float6 e3", file(0, 19, "x", 1, 66, 1, s, 43, 8), tensor.ErrUnsupported, "float6_e3m2fn", "refused by name"},
 		{"float8_e3m4", file(0, 19, "x", 1, 74, 1, s, 43, 8), tensor.ErrUnsupported, "float8_e3m4", "refused by name"},
-		{"overflow", file(0, 27, "x", 1, 81, 3, []uint32{1 << 31, 1 << 31, 1 << 31}, 51, 8), tensor.ErrCorrupt, "more elements than can be addressed", "the product wraps"},
-		{"rank 65", file(0, 15+4*65, "x", 1, 81, 65, make([]uint32, 65), 39+4*65, 0), tensor.ErrCorrupt, "65 axes", "bounded"},
-		{"offset in header", file(0, 19, "x", 1, 81, 1, s, 42, 8), tensor.ErrCorrupt, "within the header of 43 bytes", "elements would be header bytes"},
-		{"offset over end", file(0, 19, "x", 1, 81, 1, s, 52, 8), tensor.ErrTruncated, "the file ends at 51", "no elements"},
-		{"huge offset", file(0, 19, "x", 1, 81, 1, s, 1<<64-1, 8), tensor.ErrTruncated, "the file ends at 51", "must not wrap"},
-		{"short", file(0, 19, "x", 1, 81, 1, s, 43, 7), tensor.ErrTruncated, "takes 8 bytes from byte 43, the file ends at 50", "both sizes are named"},
-		{"long", file(0, 19, "x", 1, 81, 1, s, 43, 9), tensor.ErrCorrupt, "but the file goes on to 52", "something else was written here"},
-		{"lfs", []byte("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 3\n"), tensor.ErrLFSPointer, "git lfs pull", "says what to do"},
+		{"overflow", file(0, 27, "x", 1, 81, 3, []uint32{1 << 31, 1 << 31, 1 << 31}, 51, 8), tensor.ErrCorrupt,
+			"more elements than can be addressed", "the product wraps"},
+		{"rank 65", file(0, 15+4*65, "x", 1, 81, 65, make([]uint32, 65), 39+4*65, 0), tensor.ErrCorrupt, "65 axes",
+			"bounded"},
+		{"offset in header", file(0, 19, "x", 1, 81, 1, s, 42, 8), tensor.ErrCorrupt, "within the header of 43 bytes",
+			"elements would be header bytes"},
+		{"offset over end", file(0, 19, "x", 1, 81, 1, s, 52, 8), tensor.ErrTruncated, "the file ends at 51",
+			"no elements"},
+		{"huge offset", file(0, 19, "x", 1, 81, 1, s, 1<<64-1, 8), tensor.ErrTruncated, "the file ends at 51",
+			"must not wrap"},
+		{"short", file(0, 19, "x", 1, 81, 1, s, 43, 7), tensor.ErrTruncated,
+			"takes 8 bytes from byte 43, the file ends at 50", "both sizes are named"},
+		{"long", file(0, 19, "x", 1, 81, 1, s, 43, 9), tensor.ErrCorrupt, "but the file goes on to 52",
+			"something else was written here"},
+		{"lfs", []byte("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 3\n"), tensor.ErrLFSPointer,
+			"git lfs pull", "says what to do"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -22,7 +22,8 @@ const (
 func (r reader) archive(path string, data []byte) ([]tensor.Named, error) {
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
-		return nil, fail(tensor.ErrCorrupt, -1, "begins like a .npz, but is no zip archive: %v; was it written to its end?", err)
+		return nil, fail(tensor.ErrCorrupt, -1,
+			"begins like a .npz, but is no zip archive: %v; was it written to its end?", err)
 	}
 	limit := uint64(max(maxInflated, 16*int64(len(data))))
 	budget := limit
@@ -31,7 +32,8 @@ func (r reader) archive(path string, data []byte) ([]tensor.Named, error) {
 			continue
 		}
 		if m.UncompressedSize64 > budget {
-			return nil, fail(tensor.ErrUnsupported, -1, "the compressed members up to %q take more than %d bytes: save them uncompressed (np.savez)",
+			return nil, fail(tensor.ErrUnsupported, -1,
+				"the compressed members up to %q take more than %d bytes: save them uncompressed (np.savez)",
 				m.Name, limit)
 		}
 		budget -= m.UncompressedSize64
@@ -75,12 +77,14 @@ func (r reader) member(path string, data []byte, m *zip.File) (*tensor.Tensor, e
 		return nil, fail(tensor.ErrCorrupt, -1, "no header in the archive where its index says: %v", err)
 	}
 	if at > int64(len(data)) || m.CompressedSize64 > uint64(int64(len(data))-at) {
-		return nil, fail(tensor.ErrTruncated, int(at), "%d bytes want a larger file than %d bytes", m.CompressedSize64, len(data))
+		return nil, fail(tensor.ErrTruncated, int(at), "%d bytes want a larger file than %d bytes",
+			m.CompressedSize64, len(data))
 	}
 	switch m.Method {
 	case zip.Store:
 		if m.CompressedSize64 != m.UncompressedSize64 {
-			return nil, fail(tensor.ErrCorrupt, int(at), "stored without compression, but with sizes %d and %d", m.CompressedSize64, m.UncompressedSize64)
+			return nil, fail(tensor.ErrCorrupt, int(at), "stored without compression, but with sizes %d and %d",
+				m.CompressedSize64, m.UncompressedSize64)
 		}
 		end := at + int64(m.CompressedSize64)
 		return r.array(data[at:end:end], tensor.Place{File: path, Offset: at})
@@ -91,7 +95,8 @@ func (r reader) member(path string, data []byte, m *zip.File) (*tensor.Tensor, e
 		}
 		return r.array(raw, tensor.Place{File: path, Offset: -1})
 	}
-	return nil, fail(tensor.ErrUnsupported, int(at), "compression method %d, known are 0 (stored) and 8 (deflate)", m.Method)
+	return nil, fail(tensor.ErrUnsupported, int(at), "compression method %d, known are 0 (stored) and 8 (deflate)",
+		m.Method)
 }
 
 // inflate returns a compressed member. It allocates no more than its header declares and the
@@ -115,7 +120,8 @@ func (r reader) inflate(m *zip.File) ([]byte, error) {
 		return nil, moved(err, -1)
 	}
 	if want := uint64(h.size) + uint64(h.payload); want != size {
-		return nil, fail(tensor.ErrCorrupt, -1, "%s%s takes %d bytes with its header, the archive says %d", h.dtype, tensor.FormatShape(h.shape), want, size)
+		return nil, fail(tensor.ErrCorrupt, -1, "%s%s takes %d bytes with its header, the archive says %d",
+			h.dtype, tensor.FormatShape(h.shape), want, size)
 	}
 	raw := append(make([]byte, 0, size), head...)[:size]
 	if _, err := io.ReadFull(in, raw[len(head):]); err != nil {

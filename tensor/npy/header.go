@@ -51,7 +51,8 @@ func parseHeader(data []byte, small tensor.DType) (*header, error) {
 		n := binary.LittleEndian.Uint32(data[8:])
 		start, size = 12, int(min(n, math.MaxInt32))
 	default:
-		return nil, fail(tensor.ErrUnsupported, 6, "version %d.%d of the format, known are 1.0, 2.0 and 3.0", v[0], v[1])
+		return nil, fail(tensor.ErrUnsupported, 6, "version %d.%d of the format, known are 1.0, 2.0 and 3.0",
+			v[0], v[1])
 	}
 	if size > len(data)-start {
 		return nil, fail(tensor.ErrTruncated, 8, "a header of %d bytes, %d are left", size, len(data)-start)
@@ -159,7 +160,8 @@ func (s *scanner) quoted() (string, error) {
 func (s *scanner) word() string {
 	s.peek()
 	from := s.at
-	for s.at < len(s.text) && (s.text[s.at] == '-' || s.text[s.at] >= '0' && s.text[s.at] <= '9' || s.text[s.at]|0x20 >= 'a' && s.text[s.at]|0x20 <= 'z') {
+	for s.at < len(s.text) && (s.text[s.at] == '-' || s.text[s.at] >= '0' && s.text[s.at] <= '9' ||
+		s.text[s.at]|0x20 >= 'a' && s.text[s.at]|0x20 <= 'z') {
 		s.at++
 	}
 	return s.text[from:s.at]
@@ -185,12 +187,14 @@ func (s *scanner) shape() ([]int, error) {
 	comma := true
 	for s.peek() != ')' {
 		if !comma || len(shape) == tensor.MaxRank {
-			return nil, s.fail(tensor.ErrCorrupt, "shape %v goes on with %.20q: want a tuple of at most %d integers", shape, s.text[s.at:], tensor.MaxRank)
+			return nil, s.fail(tensor.ErrCorrupt, "shape %v goes on with %.20q: want a tuple of at most %d integers",
+				shape, s.text[s.at:], tensor.MaxRank)
 		}
 		w := s.word()
 		d, err := strconv.ParseUint(strings.TrimSuffix(w, "L"), 10, strconv.IntSize-1) // Python 2 wrote 3L
 		if err != nil {
-			return nil, s.fail(tensor.ErrCorrupt, "shape %v goes on with %.20q: want an integer that is not negative", shape, w)
+			return nil, s.fail(tensor.ErrCorrupt, "shape %v goes on with %.20q: want an integer that is not negative",
+				shape, w)
 		}
 		shape = append(shape, int(d))
 		if comma = s.peek() == ','; comma {
@@ -207,7 +211,8 @@ func (s *scanner) shape() ([]int, error) {
 // descr reads a dtype: byte order, kind and size. Lists and tuples are structured types.
 func (s *scanner) descr(h *header, small tensor.DType) error {
 	if c := s.peek(); c == '[' || c == '(' {
-		return s.fail(tensor.ErrUnsupported, "descr %.60q is a structured dtype: save each field as an array of its own", s.text[s.at:])
+		return s.fail(tensor.ErrUnsupported,
+			"descr %.60q is a structured dtype: save each field as an array of its own", s.text[s.at:])
 	}
 	descr, err := s.quoted()
 	if err != nil {
@@ -224,8 +229,9 @@ func (s *scanner) descr(h *header, small tensor.DType) error {
 	}
 	if kind == "V1" {
 		if small == tensor.Invalid {
-			return s.fail(tensor.ErrUnsupported, "descr %q is what numpy leaves of an 8-bit float of ml_dtypes, and which one is lost: "+
-				"say which, or save it as float32 or as .safetensors", descr)
+			return s.fail(tensor.ErrUnsupported,
+				"descr %q is what numpy leaves of an 8-bit float of ml_dtypes, and which one is lost: "+
+					"say which, or save it as float32 or as .safetensors", descr)
 		}
 		h.dtype = small
 		return nil

@@ -57,7 +57,8 @@ func (r reader) array(data []byte, place tensor.Place) (*tensor.Tensor, error) {
 		return nil, moved(fail(tensor.ErrTruncated, h.size, "%s%s takes %d bytes, the file has %d of them",
 			h.dtype, tensor.FormatShape(h.shape), h.payload, len(payload)), place.Offset)
 	case bytes.HasPrefix(payload[h.payload:], []byte(magic)):
-		return nil, moved(fail(tensor.ErrUnsupported, h.size+h.payload, "a second array follows: save one array a file, or use np.savez"), place.Offset)
+		return nil, moved(fail(tensor.ErrUnsupported, h.size+h.payload,
+			"a second array follows: save one array a file, or use np.savez"), place.Offset)
 	case len(payload) > h.payload:
 		return nil, moved(fail(tensor.ErrCorrupt, h.size+h.payload, "%s%s takes %d bytes, %d more follow",
 			h.dtype, tensor.FormatShape(h.shape), h.payload, len(payload)-h.payload), place.Offset)
@@ -65,7 +66,8 @@ func (r reader) array(data []byte, place tensor.Place) (*tensor.Tensor, error) {
 	if place.Offset >= 0 {
 		place.Offset += int64(h.size)
 	}
-	return tensor.FromSpec(tensor.Spec{DType: h.dtype, Shape: h.shape, Strides: h.strides(), Data: payload, BigEndian: h.big, Place: place})
+	return tensor.FromSpec(tensor.Spec{DType: h.dtype, Shape: h.shape, Strides: h.strides(), Data: payload,
+		BigEndian: h.big, Place: place})
 }
 
 func fail(class error, offset int, msg string, args ...any) error {

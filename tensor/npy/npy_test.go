@@ -73,7 +73,8 @@ func TestWriteEqualsNumpy(t *testing.T) {
 	written := 0
 	for _, path := range files {
 		base := filepath.Base(path)
-		if strings.HasPrefix(base, "bad-") || strings.Contains(base, "fortran") || strings.Contains(base, "-big") || strings.HasPrefix(base, "version") {
+		if strings.HasPrefix(base, "bad-") || strings.Contains(base, "fortran") || strings.Contains(base, "-big") ||
+			strings.HasPrefix(base, "version") {
 			continue
 		}
 		raw, err := os.ReadFile(path)
@@ -124,46 +125,70 @@ func TestHeaders(t *testing.T) {
 		reason string
 	}{
 		{"plain", array(good, 8), nil, "", "the shortest form"},
-		{"no spaces", array(`{"descr":"<f4","fortran_order":False,"shape":(2,)}`, 8), nil, "", "other writers are terse and use other quotes"},
-		{"other order", array("{'shape': (2,), 'descr': '<f4', 'fortran_order': False}", 8), nil, "", "a dict has no order"},
-		{"native", array(dict("'=f4'", "False", "(2,)"), 8), nil, "", "numpy takes it for little-endian on all that it runs on"},
+		{"no spaces", array(`{"descr":"<f4","fortran_order":False,"shape":(2,)}`, 8), nil, "",
+			"other writers are terse and use other quotes"},
+		{"other order", array("{'shape': (2,), 'descr': '<f4', 'fortran_order': False}", 8), nil, "",
+			"a dict has no order"},
+		{"native", array(dict("'=f4'", "False", "(2,)"), 8), nil, "",
+			"numpy takes it for little-endian on all that it runs on"},
 		{"bar", array(dict("'|f4'", "False", "(2,)"), 8), nil, "", "order not applicable"},
 		{"no order", array(dict("'f4'", "False", "(2,)"), 8), nil, "", "np.dtype knows this form"},
 		{"python 2", array(dict("'<f4'", "False", "(2L, 1L)"), 8), nil, "", "numpy on Python 2 wrote long integers"},
 		{"two axes without comma", array(dict("'<f4'", "False", "(2, 1)"), 8), nil, "", "what numpy writes"},
 		{"question mark", array(dict("'|?'", "False", "(2,)"), 2), nil, "", "another name of bool"},
 		{"empty", nil, tensor.ErrTruncated, "within the header", "what a full disk leaves"},
-		{"pickle", []byte("\x80\x04K\x01."), tensor.ErrCorrupt, "a .npy file with", "np.load would ask for allow_pickle"},
+		{"pickle", []byte("\x80\x04K\x01."), tensor.ErrCorrupt, "a .npy file with",
+			"np.load would ask for allow_pickle"},
 		{"version 4", []byte("\x93NUMPY\x04\x00\x00\x00\x00\x00\x00"), tensor.ErrUnsupported, "version 4.0", "unknown"},
-		{"version 1.1", []byte("\x93NUMPY\x01\x01\x00\x00\x00\x00\x00"), tensor.ErrUnsupported, "version 1.1", "unknown"},
-		{"huge header", []byte("\x93NUMPY\x02\x00\xff\xff\xff\xff{}"), tensor.ErrTruncated, "a header of", "must not wrap"},
+		{"version 1.1", []byte("\x93NUMPY\x01\x01\x00\x00\x00\x00\x00"), tensor.ErrUnsupported, "version 1.1",
+			"unknown"},
+		{"huge header", []byte("\x93NUMPY\x02\x00\xff\xff\xff\xff{}"), tensor.ErrTruncated, "a header of",
+			"must not wrap"},
 		{"no dict", array("[]", 0), tensor.ErrCorrupt, `'{' is wanted`, "Python, but no dict"},
-		{"code", array("{'descr': __import__('os'), ", 0), tensor.ErrCorrupt, "string is wanted", "nothing is evaluated"},
+		{"code", array("{'descr': __import__('os'), ", 0), tensor.ErrCorrupt, "string is wanted",
+			"nothing is evaluated"},
 		{"open", array("{'descr': '<f4'", 8), tensor.ErrCorrupt, "is wanted", "the dict does not end"},
 		{"open string", array("{'descr", 8), tensor.ErrCorrupt, "no simple string", "the string does not end"},
-		{"escape", array(dict(`'<f\x34'`, "False", "(2,)"), 8), tensor.ErrCorrupt, "no simple string", "two readers could disagree about it"},
-		{"text behind", array(good+"x", 8), tensor.ErrCorrupt, "behind the header", "the header is longer than the dict"},
+		{"escape", array(dict(`'<f\x34'`, "False", "(2,)"), 8), tensor.ErrCorrupt, "no simple string",
+			"two readers could disagree about it"},
+		{"text behind", array(good+"x", 8), tensor.ErrCorrupt, "behind the header",
+			"the header is longer than the dict"},
 		{"zero byte behind", array(good+"\x00", 8), tensor.ErrCorrupt, "behind the header", "only white space pads"},
-		{"missing key", array("{'descr': '<f4', 'shape': (2,)}", 8), tensor.ErrCorrupt, "want the keys", "numpy refuses it too"},
-		{"unknown key", array("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'x': 1}", 8), tensor.ErrCorrupt, `"x"`, "numpy refuses it too"},
-		{"key twice", array("{'descr': '<f4', 'descr': '<f8', 'fortran_order': False, 'shape': (2,)}", 8), tensor.ErrCorrupt, "twice", "which of the two?"},
-		{"order 0", array(dict("'<f4'", "0", "(2,)"), 8), tensor.ErrCorrupt, "want True or False", "numpy refuses it too"},
-		{"int shape", array(dict("'<f4'", "False", "2"), 8), tensor.ErrCorrupt, "'(' is wanted", "numpy refuses it too"},
-		{"no tuple", array(dict("'<f4'", "False", "(2)"), 8), tensor.ErrCorrupt, "no tuple", "in Python that is the number 2"},
+		{"missing key", array("{'descr': '<f4', 'shape': (2,)}", 8), tensor.ErrCorrupt, "want the keys",
+			"numpy refuses it too"},
+		{"unknown key", array("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'x': 1}", 8), tensor.ErrCorrupt,
+			`"x"`, "numpy refuses it too"},
+		{"key twice", array("{'descr': '<f4', 'descr': '<f8', 'fortran_order': False, 'shape': (2,)}", 8),
+			tensor.ErrCorrupt, "twice", "which of the two?"},
+		{"order 0", array(dict("'<f4'", "0", "(2,)"), 8), tensor.ErrCorrupt, "want True or False",
+			"numpy refuses it too"},
+		{"int shape", array(dict("'<f4'", "False", "2"), 8), tensor.ErrCorrupt, "'(' is wanted",
+			"numpy refuses it too"},
+		{"no tuple", array(dict("'<f4'", "False", "(2)"), 8), tensor.ErrCorrupt, "no tuple",
+			"in Python that is the number 2"},
 		{"negative", array(dict("'<f4'", "False", "(-2, -1)"), 8), tensor.ErrCorrupt, `"-2"`, "the product would fit"},
 		{"float size", array(dict("'<f4'", "False", "(2.0,)"), 8), tensor.ErrCorrupt, "goes on with", "no integer"},
-		{"overflow", array(dict("'<f4'", "False", "(4294967296, 4294967296)"), 0), tensor.ErrCorrupt, "", "the product wraps to 0"},
-		{"overflow in an empty array", array(dict("'<f4'", "True", "(4611686018427387904, 4611686018427387904, 0)"), 0), nil, "", "strides must not wrap"},
-		{"digits", array(dict("'<f4'", "False", "("+strings.Repeat("9", 40)+",)"), 0), tensor.ErrCorrupt, "goes on with", "no machine integer"},
-		{"axes", array(dict("'<f4'", "False", "("+strings.Repeat("1,", 65)+")"), 4), tensor.ErrCorrupt, "at most 64", "bounded"},
+		{"overflow", array(dict("'<f4'", "False", "(4294967296, 4294967296)"), 0), tensor.ErrCorrupt, "",
+			"the product wraps to 0"},
+		{"overflow in an empty array", array(dict("'<f4'", "True", "(4611686018427387904, 4611686018427387904, 0)"), 0),
+			nil, "", "strides must not wrap"},
+		{"digits", array(dict("'<f4'", "False", "("+strings.Repeat("9", 40)+",)"), 0), tensor.ErrCorrupt,
+			"goes on with", "no machine integer"},
+		{"axes", array(dict("'<f4'", "False", "("+strings.Repeat("1,", 65)+")"), 4), tensor.ErrCorrupt, "at most 64",
+			"bounded"},
 		{"short", array(good, 7), tensor.ErrTruncated, "takes 8 bytes, the file has 7", "both sizes are named"},
 		{"long", array(good, 9), tensor.ErrCorrupt, "1 more follow", "something else was written here"},
-		{"V1", array(dict("'|V1'", "False", "(2,)"), 2), tensor.ErrUnsupported, "which one is lost", "there are eight such types"},
-		{"unknown descr", array(dict("'<x4'", "False", "(2,)"), 8), tensor.ErrCorrupt, "no dtype", "nothing that numpy has"},
+		{"V1", array(dict("'|V1'", "False", "(2,)"), 2), tensor.ErrUnsupported, "which one is lost",
+			"there are eight such types"},
+		{"unknown descr", array(dict("'<x4'", "False", "(2,)"), 8), tensor.ErrCorrupt, "no dtype",
+			"nothing that numpy has"},
 		{"empty descr", array(dict("''", "False", "(2,)"), 8), tensor.ErrCorrupt, "no dtype", "nothing that numpy has"},
-		{"two orders", array(dict("'<>f4'", "False", "(2,)"), 8), tensor.ErrCorrupt, "no dtype", "nothing that numpy has"},
-		{"16 bytes", array(dict("'<i16'", "False", "(2,)"), 32), tensor.ErrUnsupported, "unknown size", "not a type of this package"},
-		{"lfs", []byte("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 3\n"), tensor.ErrLFSPointer, "git lfs pull", "says what to do"},
+		{"two orders", array(dict("'<>f4'", "False", "(2,)"), 8), tensor.ErrCorrupt, "no dtype",
+			"nothing that numpy has"},
+		{"16 bytes", array(dict("'<i16'", "False", "(2,)"), 32), tensor.ErrUnsupported, "unknown size",
+			"not a type of this package"},
+		{"lfs", []byte("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 3\n"), tensor.ErrLFSPointer,
+			"git lfs pull", "says what to do"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -240,7 +265,8 @@ func TestArchives(t *testing.T) {
 	lie := func(h *zip.FileHeader, change func(h *zip.FileHeader)) *zip.FileHeader { change(h); return h }
 	// 64 MiB could come out of 65 KiB; this is refused before anything is inflated, so the content
 	// does not matter.
-	bomb := lie(stored("", make([]byte, 1<<26/1032+1)), func(h *zip.FileHeader) { h.Method, h.UncompressedSize64 = zip.Deflate, 1<<26 })
+	bomb := lie(stored("", make([]byte, 1<<26/1032+1)),
+		func(h *zip.FileHeader) { h.Method, h.UncompressedSize64 = zip.Deflate, 1<<26 })
 	var many []*zip.FileHeader
 	for i := range 17 {
 		c := *bomb
@@ -255,23 +281,41 @@ func TestArchives(t *testing.T) {
 		reason  string
 	}{
 		{"both", []*zip.FileHeader{stored("a.npy", x), deflated(t, "b.npy", x)}, nil, "", "both kinds in one archive"},
-		{"folder", []*zip.FileHeader{stored("d/", nil), stored("d/a.npy", x)}, nil, "", "zip tools write entries of folders"},
-		{"twice", []*zip.FileHeader{stored("a.npy", x), stored("a.npy", x)}, tensor.ErrCorrupt, "two members", "which of the two?"},
-		{"other member", []*zip.FileHeader{stored("a.npy", x), stored("data.pkl", x)}, tensor.ErrUnsupported, `"data.pkl": want members`, "a .pt file under the wrong name"},
-		{"encrypted", []*zip.FileHeader{lie(stored("a.npy", x), func(h *zip.FileHeader) { h.Flags = 1 })}, tensor.ErrUnsupported, "encrypted", "no password"},
+		{"folder", []*zip.FileHeader{stored("d/", nil), stored("d/a.npy", x)}, nil, "",
+			"zip tools write entries of folders"},
+		{"twice", []*zip.FileHeader{stored("a.npy", x), stored("a.npy", x)}, tensor.ErrCorrupt, "two members",
+			"which of the two?"},
+		{"other member", []*zip.FileHeader{stored("a.npy", x), stored("data.pkl", x)}, tensor.ErrUnsupported,
+			`"data.pkl": want members`, "a .pt file under the wrong name"},
+		{"encrypted", []*zip.FileHeader{lie(stored("a.npy", x), func(h *zip.FileHeader) { h.Flags = 1 })},
+			tensor.ErrUnsupported, "encrypted", "no password"},
 		{"name", []*zip.FileHeader{stored("\xff.npy", x)}, tensor.ErrCorrupt, "UTF-8", "names are compared as text"},
-		{"bad member", []*zip.FileHeader{stored("a.npy", x[:20])}, tensor.ErrTruncated, `"a.npy": byte `, "the member and the place in the archive"},
-		{"larger than the file", []*zip.FileHeader{lie(stored("a.npy", x), func(h *zip.FileHeader) { h.CompressedSize64 = 1 << 40; h.UncompressedSize64 = 1 << 40 })},
+		{"bad member", []*zip.FileHeader{stored("a.npy", x[:20])}, tensor.ErrTruncated, `"a.npy": byte `,
+			"the member and the place in the archive"},
+		{"larger than the file", []*zip.FileHeader{lie(stored("a.npy", x),
+			func(h *zip.FileHeader) { h.CompressedSize64 = 1 << 40; h.UncompressedSize64 = 1 << 40 })},
 			tensor.ErrTruncated, "larger file", "a lie in the index"},
-		{"stored, two sizes", []*zip.FileHeader{lie(stored("a.npy", x), func(h *zip.FileHeader) { h.UncompressedSize64++ })}, tensor.ErrCorrupt, "with sizes", "a lie in the index"},
-		{"impossible ratio", []*zip.FileHeader{lie(deflated(t, "a.npy", x), func(h *zip.FileHeader) { h.UncompressedSize64 = 1 << 30 })}, tensor.ErrCorrupt,
+		{"stored, two sizes", []*zip.FileHeader{lie(stored("a.npy", x),
+			func(h *zip.FileHeader) { h.UncompressedSize64++ })}, tensor.ErrCorrupt, "with sizes",
+			"a lie in the index"},
+		{"impossible ratio", []*zip.FileHeader{lie(deflated(t, "a.npy", x),
+			func(h *zip.FileHeader) { h.UncompressedSize64 = 1 << 30 })}, tensor.ErrCorrupt,
 			"cannot become 1073741824", "refused before anything is allocated"},
-		{"shorter than declared", []*zip.FileHeader{lie(deflated(t, "a.npy", x), func(h *zip.FileHeader) { h.UncompressedSize64 += 8 })}, tensor.ErrCorrupt, "inflate", "a lie in the index"},
-		{"longer than declared", []*zip.FileHeader{lie(deflated(t, "a.npy", x), func(h *zip.FileHeader) { h.UncompressedSize64 -= 8 })}, tensor.ErrCorrupt, "with its header", "a lie in the index"},
-		{"bytes behind the array", []*zip.FileHeader{deflated(t, "a.npy", append(x[:len(x):len(x)], 0))}, tensor.ErrCorrupt, "with its header", "something else was written here"},
-		{"checksum", []*zip.FileHeader{lie(deflated(t, "a.npy", x), func(h *zip.FileHeader) { h.CRC32++ })}, tensor.ErrCorrupt, "checksum", "inflated bytes are verified"},
-		{"not deflate", []*zip.FileHeader{lie(deflated(t, "a.npy", x), func(h *zip.FileHeader) { h.Comment = strings.Repeat("\xff", len(h.Comment)) })}, tensor.ErrCorrupt, "inflate", "garbage"},
-		{"bomb", many, tensor.ErrUnsupported, "np.savez", "1088 MiB in 1.1 MB: more than the cap of 1 GiB, refused before anything is allocated"},
+		{"shorter than declared", []*zip.FileHeader{lie(deflated(t, "a.npy", x),
+			func(h *zip.FileHeader) { h.UncompressedSize64 += 8 })}, tensor.ErrCorrupt, "inflate",
+			"a lie in the index"},
+		{"longer than declared", []*zip.FileHeader{lie(deflated(t, "a.npy", x),
+			func(h *zip.FileHeader) { h.UncompressedSize64 -= 8 })}, tensor.ErrCorrupt, "with its header",
+			"a lie in the index"},
+		{"bytes behind the array", []*zip.FileHeader{deflated(t, "a.npy", append(x[:len(x):len(x)], 0))},
+			tensor.ErrCorrupt, "with its header", "something else was written here"},
+		{"checksum", []*zip.FileHeader{lie(deflated(t, "a.npy", x), func(h *zip.FileHeader) { h.CRC32++ })},
+			tensor.ErrCorrupt, "checksum", "inflated bytes are verified"},
+		{"not deflate", []*zip.FileHeader{lie(deflated(t, "a.npy", x),
+			func(h *zip.FileHeader) { h.Comment = strings.Repeat("\xff", len(h.Comment)) })}, tensor.ErrCorrupt,
+			"inflate", "garbage"},
+		{"bomb", many, tensor.ErrUnsupported, "np.savez",
+			"1088 MiB in 1.1 MB: more than the cap of 1 GiB, refused before anything is allocated"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -302,7 +346,8 @@ func TestLargeMembers(t *testing.T) {
 }
 
 func TestDamage(t *testing.T) {
-	for _, file := range []string{"fortran.npy", "version2.npy", "scalar.npy", "empty.npy", "stored.npz", "deflated.npz", "none.npz"} {
+	for _, file := range []string{"fortran.npy", "version2.npy", "scalar.npy", "empty.npy", "stored.npz",
+		"deflated.npz", "none.npz"} {
 		data, err := os.ReadFile("testdata/" + file)
 		require.NoError(t, err)
 		tensortest.Truncated(t, npy.Decode, data)

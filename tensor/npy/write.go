@@ -17,7 +17,8 @@ func Write(w io.Writer, t *tensor.Tensor) error {
 	for i, d := range t.Shape() {
 		shape[i] = fmt.Sprint(d)
 	}
-	h := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s", descr(t.DType()), strings.Join(shape, ", "))
+	h := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s",
+		descr(t.DType()), strings.Join(shape, ", "))
 	if len(shape) == 1 {
 		h += ","
 	}

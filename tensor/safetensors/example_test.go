@@ -15,7 +15,8 @@ func Example() {
 		log.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := safetensors.Write(&b, []tensor.Named{{Name: "encoder.output", Tensor: x}}, map[string]string{"engine": "torch"}); err != nil {
+	if err := safetensors.Write(&b, []tensor.Named{{Name: "encoder.output", Tensor: x}},
+		map[string]string{"engine": "torch"}); err != nil {
 		log.Fatal(err)
 	}
 	f, err := safetensors.Decode("golden.safetensors", b.Bytes())

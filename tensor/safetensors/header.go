@@ -105,7 +105,8 @@ func (s *scanner) dtype() (tensor.DType, error) {
 		return d, nil
 	}
 	if slices.Contains(unsupported, name) {
-		return tensor.Invalid, s.fail(tensor.ErrUnsupported, "dtype %s cannot be compared: save the file without this tensor", name)
+		return tensor.Invalid, s.fail(tensor.ErrUnsupported,
+			"dtype %s cannot be compared: save the file without this tensor", name)
 	}
 	return tensor.Invalid, s.fail(tensor.ErrCorrupt, "unknown dtype %q", name)
 }

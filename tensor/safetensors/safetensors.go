@@ -36,7 +36,8 @@ func decode(f *tensor.File, data []byte) error {
 	}
 	size := binary.LittleEndian.Uint64(data)
 	if size > maxHeader {
-		return fail(tensor.ErrCorrupt, 0, "", "a header of %d bytes, at most %d are allowed: is this a .safetensors file?", size, maxHeader)
+		return fail(tensor.ErrCorrupt, 0, "",
+			"a header of %d bytes, at most %d are allowed: is this a .safetensors file?", size, maxHeader)
 	}
 	if size > uint64(len(data)-8) {
 		return fail(tensor.ErrTruncated, 0, "", "a header of %d bytes in a file of %d bytes", size, len(data))
@@ -71,7 +72,9 @@ func decode(f *tensor.File, data []byte) error {
 // once.
 func checkLayout(entries []entry, start, size int64) error {
 	sorted := slices.Clone(entries)
-	slices.SortStableFunc(sorted, func(a, b entry) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
+	slices.SortStableFunc(sorted, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to))
+	})
 	end, last := int64(0), ""
 	for _, e := range sorted {
 		n, err := tensor.NumBytes(e.dtype, e.shape)
@@ -82,11 +85,14 @@ func checkLayout(entries []entry, start, size int64) error {
 			return fail(tensor.ErrCorrupt, e.at, e.name, "%s%s takes %d bytes, data_offsets [%d,%d] say %d",
 				e.dtype, tensor.FormatShape(e.shape), n, e.from, e.to, e.to-e.from)
 		case e.from < end:
-			return fail(tensor.ErrCorrupt, e.at, e.name, "data_offsets [%d,%d] overlap %q, which ends at %d", e.from, e.to, last, end)
+			return fail(tensor.ErrCorrupt, e.at, e.name, "data_offsets [%d,%d] overlap %q, which ends at %d",
+				e.from, e.to, last, end)
 		case e.from > end:
-			return fail(tensor.ErrCorrupt, e.at, e.name, "data_offsets [%d,%d] leave a hole from %d on", e.from, e.to, end)
+			return fail(tensor.ErrCorrupt, e.at, e.name, "data_offsets [%d,%d] leave a hole from %d on",
+				e.from, e.to, end)
 		case e.to > size:
-			return fail(tensor.ErrTruncated, e.at, e.name, "data_offsets [%d,%d] want a file of %d bytes, it has %d", e.from, e.to, start+e.to, start+size)
+			return fail(tensor.ErrTruncated, e.at, e.name, "data_offsets [%d,%d] want a file of %d bytes, it has %d",
+				e.from, e.to, start+e.to, start+size)
 		}
 		end, last = e.to, e.name
 	}

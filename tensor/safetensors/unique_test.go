@@ -44,7 +44,8 @@ func TestWriteUnique(t *testing.T) {
 	for _, n := range f.Tensors {
 		names = append(names, n.Name)
 	}
-	assert.Equal(t, []string{"a", "shape", "dtype", "view", "empty"}, names, "equal tensors are there once, another shape or dtype is not equal")
+	assert.Equal(t, []string{"a", "shape", "dtype", "view", "empty"}, names,
+		"equal tensors are there once, another shape or dtype is not equal")
 	for i, want := range []string{"a", "a", "shape", "dtype", "view", "view", "empty", "empty"} {
 		r := ranges[i]
 		assert.Equal(t, want, r.Name, tensors[i].Name)
@@ -64,7 +65,8 @@ func TestWriteUnique(t *testing.T) {
 
 func TestWriteUniqueRefused(t *testing.T) {
 	a := of(t, []float32{1}, 1)
-	_, err := safetensors.WriteUnique(&bytes.Buffer{}, []tensor.Named{{Name: "a", Tensor: a}, {Name: "a", Tensor: a}}, nil)
+	_, err := safetensors.WriteUnique(&bytes.Buffer{}, []tensor.Named{{Name: "a", Tensor: a}, {Name: "a", Tensor: a}},
+		nil)
 	assert.ErrorContains(t, err, `two tensors are named "a"`)
 	_, err = safetensors.WriteUnique(full{}, []tensor.Named{{Name: "a", Tensor: a}}, nil)
 	assert.ErrorIs(t, err, errFull)

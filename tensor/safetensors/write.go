@@ -94,7 +94,8 @@ func marshalHeader(tensors []tensor.Named, metadata map[string]string) ([]byte, 
 		h.WriteByte(' ')
 	}
 	if h.Len()-8 > maxHeader {
-		return nil, fmt.Errorf("the header of %d tensors has %d bytes, at most %d are allowed", len(tensors), h.Len()-8, maxHeader)
+		return nil, fmt.Errorf("the header of %d tensors has %d bytes, at most %d are allowed",
+			len(tensors), h.Len()-8, maxHeader)
 	}
 	binary.LittleEndian.PutUint64(h.Bytes(), uint64(h.Len()-8))
 	return h.Bytes(), nil

@@ -34,7 +34,8 @@ func decodeFlat(f *tensor.File, data []byte) error {
 		return err
 	}
 	if v != any(flatMagic) {
-		return u.errorf(tensor.ErrCorrupt, "this is a pickle, but not one of torch.save: it begins with %s", describe(v))
+		return u.errorf(tensor.ErrCorrupt, "this is a pickle, but not one of torch.save: it begins with %s",
+			describe(v))
 	}
 	if u, v, err = next("version"); err != nil {
 		return err
@@ -71,7 +72,8 @@ func decodeFlat(f *tensor.File, data []byte) error {
 			return u.errorf(tensor.ErrCorrupt, "no tensor refers to storage %.40q", key)
 		}
 		if s.dtype.DType == tensor.Invalid {
-			return errorAt(tensor.ErrUnsupported, at, "", "storage %.40q is %s, which cannot be compared: %s", key, s.dtype.name, instead(s.dtype.name))
+			return errorAt(tensor.ErrUnsupported, at, "", "storage %.40q is %s, which cannot be compared: %s",
+				key, s.dtype.name, instead(s.dtype.name))
 		}
 		flat.start[key] = at
 		c, err := flat.storage(s)
@@ -89,18 +91,21 @@ func decodeFlat(f *tensor.File, data []byte) error {
 func (f *flatFile) storage(s *storage) (content, error) {
 	at, ok := f.start[s.key]
 	if !ok {
-		return content{}, errorAt(tensor.ErrCorrupt, -1, "", "the file has no storage %.40q, but a tensor refers to it", s.key)
+		return content{}, errorAt(tensor.ErrCorrupt, -1, "", "the file has no storage %.40q, but a tensor refers to it",
+			s.key)
 	}
 	left := int64(len(f.data)) - at - 8
 	if left < 0 {
 		return content{}, errorAt(tensor.ErrTruncated, at, "", "the file ends before storage %.40q", s.key)
 	}
 	if n := binary.LittleEndian.Uint64(f.data[at:]); n != uint64(s.numel) {
-		return content{}, errorAt(tensor.ErrCorrupt, at, "", "storage %.40q has %d elements, but the pickle declares %s", s.key, n, s)
+		return content{}, errorAt(tensor.ErrCorrupt, at, "",
+			"storage %.40q has %d elements, but the pickle declares %s", s.key, n, s)
 	}
 	size, ok := s.bytes()
 	if !ok || int64(size) > left {
-		return content{}, errorAt(tensor.ErrTruncated, at, "", "storage %.40q has %s, but the file has %d bytes more", s.key, s, left)
+		return content{}, errorAt(tensor.ErrTruncated, at, "", "storage %.40q has %s, but the file has %d bytes more",
+			s.key, s, left)
 	}
 	at += 8
 	return content{data: f.data[at : at+int64(size) : at+int64(size)], offset: at}, nil

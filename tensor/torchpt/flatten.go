@@ -55,7 +55,8 @@ func flatten(f *tensor.File, root any, values int, src source) error {
 
 func (w *flattener) walk(v any) error {
 	if w.steps--; w.steps < 0 {
-		return w.errorf(tensor.ErrUnsupported, "shared containers unfold to a tree that is too large: save each tensor once")
+		return w.errorf(tensor.ErrUnsupported,
+			"shared containers unfold to a tree that is too large: save each tensor once")
 	}
 	switch v := v.(type) {
 	case *dense:
@@ -138,16 +139,19 @@ func (w *flattener) add(d *dense) error {
 		w.bytes += len(p) + 1
 	}
 	if w.bytes > maxNames || len(w.file.Tensors) >= maxTensors {
-		return errorAt(tensor.ErrUnsupported, -1, "", "the file has more than %d tensors or %d bytes of names", maxTensors, maxNames)
+		return errorAt(tensor.ErrUnsupported, -1, "", "the file has more than %d tensors or %d bytes of names",
+			maxTensors, maxNames)
 	}
 	name := strings.Join(w.path, ".")
 	switch {
 	case w.odd > 0:
-		return w.errorf(tensor.ErrUnsupported, "the tensor is in a set, or has a key that is neither string nor integer: it has no name")
+		return w.errorf(tensor.ErrUnsupported,
+			"the tensor is in a set, or has a key that is neither string nor integer: it has no name")
 	case w.seen[name]:
 		return w.errorf(tensor.ErrCorrupt, "two tensors have this name")
 	case d.dtype.DType == tensor.Invalid:
-		return w.errorf(tensor.ErrUnsupported, "the tensor is %s, which cannot be compared: %s", d.dtype.name, instead(d.dtype.name))
+		return w.errorf(tensor.ErrUnsupported, "the tensor is %s, which cannot be compared: %s",
+			d.dtype.name, instead(d.dtype.name))
 	case d.storage.dtype.DType == tensor.Invalid:
 		return w.errorf(tensor.ErrCorrupt, "the tensor is %s, its storage %s", d.dtype.name, d.storage.dtype.name)
 	}
@@ -183,7 +187,8 @@ func (w *flattener) tensor(d *dense) (*tensor.Tensor, error) {
 			c.offset += int64(v.from * size)
 		}
 	}
-	t, err := tensor.FromSpec(tensor.Spec{DType: d.dtype.DType, Shape: d.shape, Strides: d.strides, Data: c.data, Offset: d.offset,
+	t, err := tensor.FromSpec(tensor.Spec{DType: d.dtype.DType, Shape: d.shape, Strides: d.strides, Data: c.data,
+		Offset:    d.offset,
 		BigEndian: c.big, Place: tensor.Place{File: w.file.Path, Offset: c.offset}})
 	if err != nil {
 		if c.member != "" {
@@ -192,7 +197,8 @@ func (w *flattener) tensor(d *dense) (*tensor.Tensor, error) {
 		return nil, w.errorAt(tensor.ErrCorrupt, c.offset, "%v", err)
 	}
 	if n := int64(t.Len()); n > int64(len(c.data)) && n > maxExpanded/int64(t.DType().Size()) {
-		return nil, w.errorAt(tensor.ErrUnsupported, c.offset, "shape %s with strides %v expands %d bytes to more than %d",
+		return nil, w.errorAt(tensor.ErrUnsupported, c.offset,
+			"shape %s with strides %v expands %d bytes to more than %d",
 			tensor.FormatShape(d.shape), d.strides, len(c.data), int64(maxExpanded))
 	}
 	return t, nil

@@ -54,14 +54,17 @@ func (s *storage) bytes() (n int, ok bool) {
 // storageClasses are torch's typed storages, and the types of their elements.
 var storageClasses = map[string]string{
 	"FloatStorage": "float32", "DoubleStorage": "float64", "HalfStorage": "float16", "BFloat16Storage": "bfloat16",
-	"LongStorage": "int64", "IntStorage": "int32", "ShortStorage": "int16", "CharStorage": "int8", "ByteStorage": "uint8", "BoolStorage": "bool",
+	"LongStorage": "int64", "IntStorage": "int32", "ShortStorage": "int16", "CharStorage": "int8",
+	"ByteStorage": "uint8", "BoolStorage": "bool",
 	"ComplexFloatStorage": "complex64", "ComplexDoubleStorage": "complex128",
-	"QInt8Storage": "qint8", "QUInt8Storage": "quint8", "QInt32Storage": "qint32", "QUInt4x2Storage": "quint4x2", "QUInt2x4Storage": "quint2x4",
+	"QInt8Storage": "qint8", "QUInt8Storage": "quint8", "QInt32Storage": "qint32", "QUInt4x2Storage": "quint4x2",
+	"QUInt2x4Storage": "quint2x4",
 }
 
 // unreadable are element types of torch that have no comparable values here.
 var unreadable = map[string]bool{
-	"complex32": true, "complex64": true, "complex128": true, "qint8": true, "quint8": true, "qint32": true, "quint4x2": true, "quint2x4": true,
+	"complex32": true, "complex64": true, "complex128": true, "qint8": true, "quint8": true, "qint32": true,
+	"quint4x2": true, "quint2x4": true,
 	"float4_e2m1fn_x2": true, "bits1x8": true, "bits2x4": true, "bits4x2": true, "bits8": true, "bits16": true,
 	"int1": true, "int2": true, "int3": true, "int4": true, "int5": true, "int6": true, "int7": true,
 	"uint1": true, "uint2": true, "uint3": true, "uint4": true, "uint5": true, "uint6": true, "uint7": true,
@@ -99,16 +102,18 @@ var functions = map[string]function{
 
 // plainTypes are the types whose tensors are what _rebuild_from_type_v2 wraps, with Python
 // attributes that are not data.
-var plainTypes = map[string]bool{"torch.Tensor": true, "torch._tensor.Tensor": true, "torch.nn.parameter.Parameter": true, "torch.nn.parameter.Buffer": true}
+var plainTypes = map[string]bool{"torch.Tensor": true, "torch._tensor.Tensor": true,
+	"torch.nn.parameter.Parameter": true, "torch.nn.parameter.Buffer": true}
 
 // refused says what stands behind a name that torch writes, and what to save instead.
 var refused = map[string]string{
-	"torch._utils._rebuild_sparse_tensor":                   "a sparse tensor: save its to_dense()",
-	"torch._utils._rebuild_sparse_csr_tensor":               "a sparse tensor: save its to_dense()",
-	"torch._utils._rebuild_qtensor":                         "a quantised tensor: save its dequantize()",
-	"torch._utils._rebuild_nested_tensor":                   "a nested tensor: save the list of its unbind()",
-	"torch._utils._rebuild_wrapper_subclass":                "a tensor subclass: save plain tensors",
-	"torch._utils._rebuild_meta_tensor_no_storage":          "a meta tensor, which has no values: save it after it was computed",
+	"torch._utils._rebuild_sparse_tensor":     "a sparse tensor: save its to_dense()",
+	"torch._utils._rebuild_sparse_csr_tensor": "a sparse tensor: save its to_dense()",
+	"torch._utils._rebuild_qtensor":           "a quantised tensor: save its dequantize()",
+	"torch._utils._rebuild_nested_tensor":     "a nested tensor: save the list of its unbind()",
+	"torch._utils._rebuild_wrapper_subclass":  "a tensor subclass: save plain tensors",
+	"torch._utils._rebuild_meta_tensor_no_storage": "a meta tensor, which has no values: " +
+		"save it after it was computed",
 	"torch._utils._rebuild_device_tensor_from_numpy":        "a tensor of another device: save its cpu()",
 	"torch._utils._rebuild_device_tensor_from_cpu_tensor":   "a tensor of another device: save its cpu()",
 	"torch._tensor._rebuild_from_type":                      "a tensor subclass: save plain tensors",
@@ -167,7 +172,8 @@ func (u *unpickler) global(module, name string) {
 	case strings.HasSuffix(name, "Output") || strings.HasPrefix(full, "torch.return_types."):
 		what = "a class: save dict(x) or tuple(x), or the tensors one by one"
 	default:
-		what = "a class or function, which is not loaded: save a tensor, a dict, list or tuple of tensors, or model.state_dict()"
+		what = "a class or function, which is not loaded: save a tensor, a dict, list or tuple of tensors, " +
+			"or model.state_dict()"
 	}
 	u.unsupported("the file holds %.200q, %s", full, what)
 }
@@ -189,7 +195,8 @@ func (u *unpickler) persistent(v any) any {
 	location, _ := id[3].(string)
 	numel, isInt := asInt(id[4])
 	if kind != "storage" || !cls.storage || !isKey || !isInt {
-		u.corrupt("a persistent id is (%s, %s, %s, %s, %s), want \"storage\", its class, key, location and number of elements",
+		u.corrupt("a persistent id is (%s, %s, %s, %s, %s), want \"storage\", its class, key, "+
+			"location and number of elements",
 			describe(id[0]), describe(id[1]), describe(id[2]), describe(id[3]), describe(id[4]))
 		return nil
 	}
@@ -198,7 +205,8 @@ func (u *unpickler) persistent(v any) any {
 		return nil
 	}
 	s := &storage{key: key, dtype: cls.elem, numel: numel}
-	if first, ok := u.storages[key]; ok && numel > 0 && first.numel > 0 && (first.numel != numel || first.dtype != cls.elem) {
+	if first, ok := u.storages[key]; ok && numel > 0 && first.numel > 0 &&
+		(first.numel != numel || first.dtype != cls.elem) {
 		u.corrupt("storage %.40q is declared as %s and as %s", key, first, s)
 		return nil
 	}
@@ -213,7 +221,8 @@ func (u *unpickler) persistent(v any) any {
 				return s
 			}
 		}
-		u.corrupt("a view of storage %.40q of %d elements is %s, want key, first element and number within it", key, numel, describe(id[5]))
+		u.corrupt("a view of storage %.40q of %d elements is %s, want key, first element and number within it",
+			key, numel, describe(id[5]))
 	}
 	return s
 }

@@ -41,9 +41,11 @@ func decode(f *tensor.File, data []byte) error {
 	case len(data) < len(zipMagic) && bytes.HasPrefix(zipMagic, data):
 		return errorAt(tensor.ErrTruncated, int64(len(data)), "", "the file ends in its first signature")
 	case len(data) > tarMagicAt && bytes.HasPrefix(data[tarMagicAt:], tarMagic):
-		return errorAt(tensor.ErrUnsupported, 0, "", "this is a tar archive, the layout of torch before 0.2: load it with torch and save it again")
+		return errorAt(tensor.ErrUnsupported, 0, "",
+			"this is a tar archive, the layout of torch before 0.2: load it with torch and save it again")
 	}
-	return errorAt(tensor.ErrCorrupt, 0, "", "this is not a file of torch.save: it begins with %q", data[:min(len(data), 8)])
+	return errorAt(tensor.ErrCorrupt, 0, "", "this is not a file of torch.save: it begins with %q",
+		data[:min(len(data), 8)])
 }
 
 func errorAt(class error, offset int64, member, msg string, args ...any) error {

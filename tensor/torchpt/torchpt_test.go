@@ -148,9 +148,12 @@ func TestRefusedFiles(t *testing.T) {
 		says   []string
 		reason string
 	}{
-		{"complex", "z", tensor.ErrUnsupported, []string{"complex64", "view_as_real"}, "the tensor is named, the way out too"},
-		{"flat_complex", "", tensor.ErrUnsupported, []string{"complex64", "view_as_real"}, "the flat layout names types in its pickle too"},
-		{"complex32", "z", tensor.ErrUnsupported, []string{"complex32", "view_as_real"}, "no storage class: the v3 form"},
+		{"complex", "z", tensor.ErrUnsupported, []string{"complex64", "view_as_real"},
+			"the tensor is named, the way out too"},
+		{"flat_complex", "", tensor.ErrUnsupported, []string{"complex64", "view_as_real"},
+			"the flat layout names types in its pickle too"},
+		{"complex32", "z", tensor.ErrUnsupported, []string{"complex32", "view_as_real"},
+			"no storage class: the v3 form"},
 		{"float4", "w", tensor.ErrUnsupported, []string{"float4_e2m1fn_x2"}, "two elements a byte"},
 		{"negated", "", tensor.ErrUnsupported, []string{"negated", "resolve_neg()"}, "the bytes have the other sign"},
 		{"sparse", "", tensor.ErrUnsupported, []string{"_rebuild_sparse_tensor", "to_dense()"}, "not strided"},
@@ -158,17 +161,22 @@ func TestRefusedFiles(t *testing.T) {
 		{"quantised", "", tensor.ErrUnsupported, []string{"_rebuild_qtensor", "dequantize()"}, "bytes need a scale"},
 		{"nested", "", tensor.ErrUnsupported, []string{"_rebuild_nested_tensor", "unbind()"}, "ragged"},
 		{"meta", "", tensor.ErrUnsupported, []string{"meta"}, "no values"},
-		{"module", "", tensor.ErrUnsupported, []string{"torch.nn.modules.linear.Linear", "state_dict()"}, "a class would need code"},
-		{"return_type", "", tensor.ErrUnsupported, []string{"torch.return_types.max", "tuple(x)"}, "a named tuple is a class"},
+		{"module", "", tensor.ErrUnsupported, []string{"torch.nn.modules.linear.Linear", "state_dict()"},
+			"a class would need code"},
+		{"return_type", "", tensor.ErrUnsupported, []string{"torch.return_types.max", "tuple(x)"},
+			"a named tuple is a class"},
 		{"numpy", "", tensor.ErrUnsupported, []string{"numpy", "torch.from_numpy"}, "not a tensor of torch"},
 		{"storage", "", tensor.ErrUnsupported, []string{"storage", "save the tensor"}, "no dtype, no shape"},
-		{"no_tensor", "", tensor.ErrUnsupported, []string{"no tensor", "a dict"}, "nothing to compare must not look like success"},
+		{"no_tensor", "", tensor.ErrUnsupported, []string{"no tensor", "a dict"},
+			"nothing to compare must not look like success"},
 		{"set", "s.0", tensor.ErrUnsupported, []string{"set"}, "a set has no order, so no names"},
 		{"key", "a tuple of 2", tensor.ErrUnsupported, []string{"key"}, "a tuple is no name"},
 		{"same_name", "a.b", tensor.ErrCorrupt, []string{"two tensors"}, "one would hide the other"},
 		{"loop", "1.again", tensor.ErrUnsupported, []string{"holds itself"}, "a walk would not end"},
-		{"tuple_loop", "0.1.0", tensor.ErrUnsupported, []string{"holds itself"}, "a tuple in its own list: POP and memo"},
-		{"script", "refused_script/constants.pkl", tensor.ErrUnsupported, []string{"TorchScript", "state_dict()"}, "code"},
+		{"tuple_loop", "0.1.0", tensor.ErrUnsupported, []string{"holds itself"},
+			"a tuple in its own list: POP and memo"},
+		{"script", "refused_script/constants.pkl",
+			tensor.ErrUnsupported, []string{"TorchScript", "state_dict()"}, "code"},
 	}
 	var tested []string
 	for _, r := range rows {
@@ -246,7 +254,8 @@ func readAll(t testing.TB, f *tensor.File) {
 }
 
 func TestFlippedBytes(t *testing.T) {
-	for _, name := range []string{"views.pt", "refused_tuple_loop.pt", "deflated.pt", "flat_views.pt", "parameters.pt"} {
+	for _, name := range []string{"views.pt", "refused_tuple_loop.pt", "deflated.pt", "flat_views.pt",
+		"parameters.pt"} {
 		data := readTestdata(t, name)
 		for i := range data {
 			for _, flip := range []byte{0x01, 0x80} {

@@ -54,10 +54,12 @@ func decodeZip(f *tensor.File, data []byte) error {
 	}
 	if _, script := a.records[a.prefix+"constants.pkl"]; script {
 		return errorAt(tensor.ErrUnsupported, -1, a.prefix+"constants.pkl",
-			"this is a TorchScript archive, which holds code: load it with torch.jit.load and torch.save its state_dict()")
+			"this is a TorchScript archive, which holds code: load it with torch.jit.load and torch.save "+
+				"its state_dict()")
 	}
 	if pickle.size > maxPickle {
-		return errorAt(tensor.ErrUnsupported, pickle.offset, pickle.name, "the pickle has %d bytes, at most %d are read", pickle.size, maxPickle)
+		return errorAt(tensor.ErrUnsupported, pickle.offset, pickle.name,
+			"the pickle has %d bytes, at most %d are read", pickle.size, maxPickle)
 	}
 	src, offset, err := a.content(pickle)
 	if err != nil {
@@ -120,27 +122,33 @@ func newRecord(f *zip.File, data []byte) (*record, error) {
 		return nil, errorAt(tensor.ErrUnsupported, -1, f.Name, "the record is encrypted: decrypt the archive first")
 	}
 	if f.Method != zip.Store && f.Method != zip.Deflate {
-		return nil, errorAt(tensor.ErrUnsupported, -1, f.Name, "compression method %d is not supported: torch stores records as they are", f.Method)
+		return nil, errorAt(tensor.ErrUnsupported, -1, f.Name,
+			"compression method %d is not supported: torch stores records as they are", f.Method)
 	}
 	offset, err := f.DataOffset()
 	if err != nil {
 		return nil, errorAt(tensor.ErrCorrupt, -1, f.Name, "the header of the record: %v", err)
 	}
 	if offset > int64(len(data)) || f.CompressedSize64 > uint64(int64(len(data))-offset) {
-		return nil, errorAt(tensor.ErrTruncated, offset, f.Name, "the record has %d bytes, which end after the records' part of the file (%d bytes)",
+		return nil, errorAt(tensor.ErrTruncated, offset, f.Name,
+			"the record has %d bytes, which end after the records' part of the file (%d bytes)",
 			f.CompressedSize64, len(data))
 	}
 	n := int64(f.CompressedSize64)
-	r := &record{name: f.Name, offset: offset, raw: data[offset : offset+n : offset+n], deflate: f.Method == zip.Deflate}
+	r := &record{name: f.Name, offset: offset, raw: data[offset : offset+n : offset+n],
+		deflate: f.Method == zip.Deflate}
 	switch {
 	case !r.deflate && f.UncompressedSize64 != f.CompressedSize64:
-		return nil, errorAt(tensor.ErrCorrupt, offset, f.Name, "the record is stored as it is, but has two sizes: %d and %d",
+		return nil, errorAt(tensor.ErrCorrupt, offset, f.Name,
+			"the record is stored as it is, but has two sizes: %d and %d",
 			f.CompressedSize64, f.UncompressedSize64)
 	case r.deflate && f.UncompressedSize64 > maxInflated:
-		return nil, errorAt(tensor.ErrUnsupported, offset, f.Name, "the compressed record has %d bytes, at most %d are inflated: save it without compression",
+		return nil, errorAt(tensor.ErrUnsupported, offset, f.Name,
+			"the compressed record has %d bytes, at most %d are inflated: save it without compression",
 			f.UncompressedSize64, maxInflated)
 	case r.deflate && f.UncompressedSize64 > maxDeflate*(f.CompressedSize64+1):
-		return nil, errorAt(tensor.ErrCorrupt, offset, f.Name, "%d compressed bytes cannot inflate to %d", f.CompressedSize64, f.UncompressedSize64)
+		return nil, errorAt(tensor.ErrCorrupt, offset, f.Name, "%d compressed bytes cannot inflate to %d",
+			f.CompressedSize64, f.UncompressedSize64)
 	}
 	r.size = int(f.UncompressedSize64)
 	return r, nil
@@ -157,7 +165,8 @@ func checkOrder(order []*record, data []byte) error {
 			extra := int64(binary.LittleEndian.Uint16(data[28:]))
 			if start -= extra; start != 0 {
 				return errorAt(tensor.ErrCorrupt, r.offset, r.name,
-					"the first record does not begin the file: bytes were put before it, or this is what is left of another archive")
+					"the first record does not begin the file: bytes were put before it, or this is what is left of "+
+						"another archive")
 			}
 		}
 		if start < end {
@@ -196,10 +205,12 @@ func (a *archive) bigEndian() (bool, error) {
 	case "big":
 		return true, nil
 	}
-	return false, errorAt(tensor.ErrCorrupt, offset, r.name, "byte order is %q, want little or big", b[:min(len(b), 16)])
+	return false, errorAt(tensor.ErrCorrupt, offset, r.name, "byte order is %q, want little or big",
+		b[:min(len(b), 16)])
 }
 
-// content returns the bytes of a record and their offset in the file, −1 if they had to be inflated.
+// content returns the bytes of a record and their offset in the file, −1 if they had to be
+// inflated.
 func (a *archive) content(r *record) ([]byte, int64, error) {
 	if !r.deflate {
 		return r.raw, r.offset, nil
@@ -239,11 +250,13 @@ func inflate(raw []byte, size int) ([]byte, error) {
 func (a *archive) storage(s *storage) (content, error) {
 	r, ok := a.records[a.prefix+"data/"+s.key]
 	if !ok {
-		return content{}, errorAt(tensor.ErrCorrupt, -1, a.prefix+"data/"+s.key, "the archive has no such record, but the pickle refers to it")
+		return content{}, errorAt(tensor.ErrCorrupt, -1, a.prefix+"data/"+s.key,
+			"the archive has no such record, but the pickle refers to it")
 	}
 	want, ok := s.bytes()
 	if rest := r.size - want; !ok || rest < 0 || rest >= max(s.dtype.Size(), 1) {
-		return content{}, errorAt(tensor.ErrCorrupt, r.offset, r.name, "the record has %d bytes, but the pickle declares %s", r.size, s)
+		return content{}, errorAt(tensor.ErrCorrupt, r.offset, r.name,
+			"the record has %d bytes, but the pickle declares %s", r.size, s)
 	}
 	b, offset, err := a.content(r)
 	if err != nil {

@@ -62,10 +62,15 @@ func TestErrors(t *testing.T) {
 	}{
 		{"missing", filepath.Join(dir, "none"), nil, fs.ErrNotExist, "none", "the cause can be asked for"},
 		{"folder", dir, nil, nil, "is a folder", ""},
-		{"git-lfs pointer", write("lfs", "version https://git-lfs.github.com/spec/v1\noid sha256:0\n"), nil, tensor.ErrLFSPointer, "git lfs pull", "before any format looks at it"},
-		{"typed", write("typed", "x"), typed, tensor.ErrTruncated, fmt.Sprintf("fmt: open %q: \"m\": byte 5: bad byte", filepath.Join(dir, "typed")), "format and path are filled in"},
-		{"untyped", write("untyped", "x"), errors.New("bad news"), tensor.ErrCorrupt, "bad news", "all errors are typed"},
-		{"empty", write("empty", ""), errors.New("too short"), tensor.ErrCorrupt, "too short", "an empty file cannot be mapped, but read"},
+		{"git-lfs pointer", write("lfs", "version https://git-lfs.github.com/spec/v1\noid sha256:0\n"), nil,
+			tensor.ErrLFSPointer, "git lfs pull", "before any format looks at it"},
+		{"typed", write("typed", "x"), typed, tensor.ErrTruncated,
+			fmt.Sprintf("fmt: open %q: \"m\": byte 5: bad byte", filepath.Join(dir, "typed")),
+			"format and path are filled in"},
+		{"untyped", write("untyped", "x"), errors.New("bad news"), tensor.ErrCorrupt, "bad news",
+			"all errors are typed"},
+		{"empty", write("empty", ""), errors.New("too short"), tensor.ErrCorrupt, "too short",
+			"an empty file cannot be mapped, but read"},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {

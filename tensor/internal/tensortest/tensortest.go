@@ -92,7 +92,8 @@ func Typed(t testing.TB, name string, err error) {
 	require.Equal(t, name, fe.File)
 	require.NotEmpty(t, fe.Format)
 	require.NotEmpty(t, fe.Msg)
-	require.Contains(t, []error{tensor.ErrTruncated, tensor.ErrCorrupt, tensor.ErrUnsupported, tensor.ErrLFSPointer}, fe.Err)
+	require.Contains(t, []error{tensor.ErrTruncated, tensor.ErrCorrupt, tensor.ErrUnsupported, tensor.ErrLFSPointer},
+		fe.Err)
 }
 
 // Survives decodes data that may be damaged: the result is a typed error, or tensors of which all

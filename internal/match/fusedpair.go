@@ -2,155 +2,143 @@ package match
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
 )
 
-// pairFused pairs a fused projection of one side with the several of the other: outputs by columns, inputs with the one input.
+// pairFused pairs a fused projection of one side with the several of the other: outputs by columns,
+// inputs with the one input.
 func (p *pairing) pairFused(j *joined) {
-	lead := j.golden[0]
-	for _, pass := range p.golden.sortedPasses(lead) {
-		golden, actual := portsOf(j.golden, pass), portsOf(j.actual, pass)
-		if golden == nil || actual == nil {
-			continue
-		}
-		if len(j.golden) > 1 && len(j.actual) > 1 {
-			continue // refused when the rule was read
-		}
-		if len(j.golden) > 1 {
+	for _, c := range j.golden[0].calls {
+		golden, actual := callsIn(j.golden, c.pass), callsIn(j.actual, c.pass)
+		switch {
+		case golden == nil || actual == nil:
+		case len(golden) > 1:
 			p.splitActual(j, golden, actual[0])
-		} else {
+		default:
 			p.joinActual(j, golden[0], actual)
 		}
 	}
 }
 
-// portsOf gives the ports of each node in a pass; nil if a node has none.
-func portsOf(nodes []*node, in pass) [][]int {
-	var out [][]int
+// callsIn returns the call of each node in a pass; nil if one was not called.
+func callsIn(nodes []*node, in pass) []*call {
+	var out []*call
 	for _, n := range nodes {
-		if n.passes[in] == nil {
+		if n.at[in] == nil {
 			return nil
 		}
-		out = append(out, n.passes[in])
+		out = append(out, n.at[in])
 	}
 	return out
 }
 
-// mains gives the first output of each, nil if one has none.
-func (s *side) mains(ports [][]int) []int {
-	var out []int
-	for _, ps := range ports {
-		i := s.mainOutput(ps)
-		if i < 0 {
+// mains returns the first output of each call, nil if one has none.
+func mains(calls []*call) []*port {
+	var out []*port
+	for _, c := range calls {
+		if c.main() == nil {
 			return nil
 		}
-		out = append(out, i)
+		out = append(out, c.main())
 	}
 	return out
 }
 
 // splitActual takes the columns of each golden part from the one output of the candidate.
-func (p *pairing) splitActual(j *joined, golden [][]int, fused []int) {
-	parts, whole := p.golden.mains(golden), p.actual.mainOutput(fused)
-	if parts != nil && whole >= 0 {
-		shape := p.actual.ports[whole].Shape
-		from := 0
-		for _, g := range parts {
-			gp := p.golden.ports[g]
-			axis, width, ok := j.cut(gp.Shape, shape)
-			if !ok || p.width(j, parts, shape) != shape[axis] {
-				p.problem(g, whole)
-				p.pairs[len(p.pairs)-1].Problem = p.widths(p.golden, parts, p.actual.ports[whole])
-				p.pairs[len(p.pairs)-1].Shared = true
-				continue
-			}
-			slice := Op{Kind: Slice, Axis: axis, From: from, To: from + width}
-			lay, fits := layout{}, false
-			if sameKind(gp.DType, p.actual.ports[whole].DType) {
-				lay, fits = p.lay.fit(gp.Shape, with(shape, axis, width), false, allow{reshape: p.opt.AllowReshape})
-			}
-			if !fits {
-				p.problem(g, whole)
-			} else {
-				lay.actual = append(View{slice}, lay.actual...)
-				p.add(g, whole, lay, fmt.Sprintf("columns %d to %d of candidate %s", from, from+width-1, p.actual.ports[whole].Layer))
-			}
-			p.pairs[len(p.pairs)-1].Shared = true
-			from += width
-		}
+func (p *pairing) splitActual(j *joined, golden []*call, fused *call) {
+	if parts, whole := mains(golden), fused.main(); parts != nil && whole != nil {
+		p.splitOutput(j, parts, whole)
 	}
-	for _, ports := range golden {
-		in := p.actual.withRole(fused, label.RoleInput)
-		l := layerPairing{pairing: p, ok: allow{reshape: p.opt.AllowReshape}}
+	c := p.plain(j)
+	for _, g := range golden {
 		at := len(p.pairs)
-		l.inputs(p.golden.withRole(ports, label.RoleInput), in)
-		for i := range p.pairs[at:] {
-			p.pairs[at+i].Shared = true
-			p.pairs[at+i].Note = join("the input of candidate "+p.actual.ports[in[0]].Layer, p.pairs[at+i].Note)
+		c.input = map[string]*port{}
+		c.inputs(g.ports[label.RoleInput], fused.ports[label.RoleInput])
+		for _, pair := range p.pairs[at:] {
+			pair.Shared = true
+			pair.Note = join("the input of candidate "+pair.actual[0].call.layer, pair.Note)
 		}
 	}
-	l := layerPairing{pairing: p, ok: allow{reshape: p.opt.AllowReshape}}
-	l.computed(p.golden.withRole(golden[0], label.RoleInput), p.actual.withRole(fused, label.RoleComputed))
+	c.input = nil
+	c.computed(golden[0].ports[label.RoleInput], fused.ports[label.RoleComputed])
 }
 
-// joinActual puts the candidate's outputs side by side. Its parts take one input, so that of the first stands for all.
-func (p *pairing) joinActual(j *joined, fused []int, actual [][]int) {
-	whole, parts := p.golden.mainOutput(fused), p.actual.mains(actual)
-	if whole >= 0 && parts != nil {
+func (p *pairing) splitOutput(j *joined, parts []*port, whole *port) {
+	axis, widths, ok := j.cut(parts, whole.shape)
+	from := 0
+	for i, g := range parts {
+		if !ok {
+			pair := p.problem(g, whole)
+			pair.Problem, pair.Shared = widthsText("golden", parts, whole), true
+			continue
+		}
+		to := from + widths[i]
+		lay, fits := p.fitShapes(g, whole, g.shape, with(whole.shape, axis, widths[i]))
+		if !fits {
+			p.problem(g, whole).Shared = true
+		} else {
+			lay.actual = append(View{{Kind: Slice, Axis: axis, From: from, To: to}}, lay.actual...)
+			p.add(g, whole, lay, fmt.Sprintf("columns %d to %d of candidate %s", from, to-1, whole.call.layer)).Shared = true
+		}
+		from = to
+	}
+}
+
+// joinActual puts the candidate's outputs side by side. Its parts take one input, so that of the
+// first stands for all.
+func (p *pairing) joinActual(j *joined, fused *call, actual []*call) {
+	if whole, parts := fused.main(), mains(actual); whole != nil && parts != nil {
 		p.joinOutputs(j, whole, parts)
 	}
-	l := layerPairing{pairing: p, ok: allow{reshape: p.opt.AllowReshape}}
-	l.inputs(p.golden.withRole(fused, label.RoleInput), p.actual.withRole(actual[0], label.RoleInput))
-	l.computed(p.golden.withRole(fused, label.RoleInput), p.actual.withRole(actual[0], label.RoleComputed))
-	for _, ports := range actual[1:] {
-		for _, i := range p.actual.withRole(ports, label.RoleInput) {
-			p.why[1][i] = "the same input as that of " + p.actual.ports[actual[0][0]].Layer + ", which is compared"
-		}
-		for _, i := range p.actual.withRole(ports, label.RoleComputed) {
-			p.why[1][i] = "the same input as that of " + p.actual.ports[actual[0][0]].Layer + ", which is compared"
+	c := p.plain(j)
+	inputs := fused.ports[label.RoleInput]
+	c.inputs(inputs, actual[0].ports[label.RoleInput])
+	c.computed(inputs, actual[0].ports[label.RoleComputed])
+	for _, other := range actual[1:] {
+		for _, port := range slices.Concat(other.ports[label.RoleInput], other.ports[label.RoleComputed]) {
+			port.why = "the same input as that of " + actual[0].layer + ", which is compared"
 		}
 	}
 }
 
-func (p *pairing) joinOutputs(j *joined, whole int, parts []int) {
-	gp := p.golden.ports[whole]
+func (p *pairing) joinOutputs(j *joined, whole *port, parts []*port) {
 	var shapes [][]int
 	var labels []string
+	oneDType := true // as concat needs it
 	for _, a := range parts {
-		ap := p.actual.ports[a]
-		shapes = append(shapes, ap.Shape)
-		labels = append(labels, ap.Layer)
-		p.usedActual[a] = true
+		shapes = append(shapes, a.shape)
+		labels = append(labels, a.call.layer)
+		oneDType = oneDType && a.dtype == parts[0].dtype
 	}
-	p.usedGolden[whole] = true
-	pair := Pair{Golden: []int{whole}, Actual: parts, Note: "candidate " + strings.Join(labels, ", ") + " side by side"}
 	view := View{{Kind: Concat, Axis: j.axis()}}
-	joined, err := view.Shape(shapes...)
 	lay, fits := layout{}, false
-	if err == nil && p.oneKind(gp.DType, parts) {
-		lay, fits = p.lay.fit(gp.Shape, joined, false, allow{reshape: p.opt.AllowReshape})
+	if joined, err := view.Shape(shapes...); err == nil && oneDType {
+		lay, fits = p.fitShapes(whole, parts[0], whole.shape, joined)
 	}
 	if fits {
-		pair.GoldenView, pair.ActualView, pair.Shape, pair.RowMask = lay.golden, append(view, lay.actual...), lay.shape, lay.rowMask
-		pair.Note = join(pair.Note, lay.note)
-	} else {
-		pair.Problem = p.widths(p.actual, parts, gp)
+		lay.actual = append(view, lay.actual...)
 	}
-	p.pairs = append(p.pairs, pair)
+	pair := p.addAll([]*port{whole}, parts, lay, "candidate "+strings.Join(labels, ", ")+" side by side")
+	if !fits {
+		pair.Problem = widthsText("candidate", parts, whole)
+	}
 }
 
-// oneKind reports whether the parts can be joined, which takes one dtype, and compared.
-func (p *pairing) oneKind(d tensor.DType, parts []int) bool {
-	first := p.actual.ports[parts[0]].DType
-	for _, a := range parts {
-		if p.actual.ports[a].DType != first {
-			return false
-		}
+// plain pairs the inputs of a call, for which no rule says how they lie.
+func (p *pairing) plain(j *joined) *callPairing {
+	return &callPairing{pairing: p, ok: allow{reshape: p.opt.AllowReshape}, join: j, input: map[string]*port{}}
+}
+
+// fitShapes finds the layout of parts of two ports, which have these shapes.
+func (p *pairing) fitShapes(g, a *port, golden, actual []int) (layout, bool) {
+	if !sameKind(g.dtype, a.dtype) {
+		return layout{}, false
 	}
-	return sameKind(d, first)
+	return p.lay.fit(golden, actual, false, allow{reshape: p.opt.AllowReshape})
 }
 
 // axis of a join or split; −1 is the last.
@@ -161,36 +149,31 @@ func (j *joined) axis() int {
 	return -1
 }
 
-// cut gives the axis of the whole that is cut, and the width that a part has there. A part may have a batch axis in front that the whole
-// has not, and
-// the reverse, so axes are counted from the end.
-func (j *joined) cut(part, whole []int) (axis, width int, ok bool) {
-	axis = j.axis()
-	if axis < 0 {
-		axis += len(whole)
+// cut returns the axis of the whole that is cut, and the width that each part has there; ok is
+// whether they add up. A part may have a batch axis in front that the whole has not, and the
+// reverse, so axes are counted from the end.
+func (j *joined) cut(parts []*port, whole []int) (axis int, widths []int, ok bool) {
+	axis = Op{Axis: j.axis()}.axis(len(whole))
+	if axis < 0 || axis >= len(whole) {
+		return 0, nil, false
 	}
-	behind := len(whole) - axis
-	if axis < 0 || axis >= len(whole) || behind > len(part) {
-		return 0, 0, false
-	}
-	return axis, part[len(part)-behind], true
-}
-
-// width sums the widths of all parts.
-func (p *pairing) width(j *joined, parts []int, whole []int) int {
 	sum := 0
-	for _, i := range parts {
-		_, w, _ := j.cut(p.golden.ports[i].Shape, whole)
-		sum += w
+	for _, p := range parts {
+		at := len(p.shape) - (len(whole) - axis)
+		if at < 0 {
+			return 0, nil, false
+		}
+		widths = append(widths, p.shape[at])
+		sum += p.shape[at]
 	}
-	return sum
+	return axis, widths, sum == whole[axis]
 }
 
-func (p *pairing) widths(s *side, parts []int, whole Port) string {
+func widthsText(side string, parts []*port, whole *port) string {
 	var text []string
-	for _, i := range parts {
-		text = append(text, tensor.FormatShape(s.ports[i].Shape))
+	for _, p := range parts {
+		text = append(text, tensor.FormatShape(p.shape))
 	}
-	return fmt.Sprintf("the %s shapes %s do not add up to %s of %s", s.name, strings.Join(text, ", "), tensor.FormatShape(whole.Shape),
-		whole.Layer)
+	return fmt.Sprintf("the %s shapes %s do not add up to %s of %s", side, strings.Join(text, ", "),
+		tensor.FormatShape(whole.shape), whole.call.layer)
 }

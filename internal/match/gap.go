@@ -9,94 +9,87 @@ import (
 	"github.com/goparity/goparity/internal/label"
 )
 
-// when is the position of a node's first pass in the order of its side.
-func (s *side) when(n *node) int {
-	at := -1
-	for _, ports := range n.passes {
-		if last := s.rank[ports[len(ports)-1]]; at < 0 || last < at {
-			at = last
-		}
-	}
-	return at
+// Gap is a stretch of layers that were not joined, between two that were.
+type Gap struct {
+	After, Before  string   // golden labels of the joined neighbours; "" at the beginning and the end
+	Golden, Actual []string // the labels in between that have no known reason
+	Times          int      // how many blocks have the same gap
+	YAML           string   // lines to paste into fixture.yaml
 }
 
-func (s *side) inOrder() []*node {
-	nodes := slices.Clone(s.nodes)
-	slices.SortStableFunc(nodes, func(a, b *node) int { return s.when(a) - s.when(b) })
-	return nodes
-}
-
-// gaps lists the layers without partner and without known reason, between the joined layers around them. Gaps that differ in block numbers
-// only are
-// reported once.
+// gaps lists the layers without partner and without known reason, between the joined layers around
+// them. Gaps that differ in block numbers only are reported once.
 func (p *pairing) gaps() []Gap {
-	golden := p.golden.inOrder()
-	var list []*Gap
-	after := map[string]*Gap{} // by golden label of the layer before
-	at := func(label string) *Gap {
-		if after[label] == nil {
-			after[label] = &Gap{After: label, Before: p.nextJoined(golden, label)}
-			list = append(list, after[label])
-		}
-		return after[label]
-	}
-	last := ""
-	for _, n := range golden {
-		if p.ofGolden[n] != nil {
-			last = n.label
-		} else if p.layerReason(p.golden, n) == "" {
-			g := at(last)
-			g.Golden = append(g.Golden, n.label)
-		}
-	}
-	last = ""
-	for _, n := range p.actual.inOrder() {
-		if j := p.ofActual[n]; j != nil {
-			last = j.golden[0].label
-		} else if p.layerReason(p.actual, n) == "" {
-			g := at(last)
-			g.Actual = append(g.Actual, n.label)
-		}
-	}
-	order := map[string]int{"": -1}
-	for i, n := range golden {
-		order[n.label] = i
-	}
-	slices.SortStableFunc(list, func(a, b *Gap) int { return order[a.After] - order[b.After] })
 	var out []Gap
-	alike := map[string]int{}
-	for _, g := range list {
-		var k string
-		for _, layer := range slices.Concat([]string{g.After, g.Before}, g.Golden, []string{""}, g.Actual) {
-			k += label.Stars(layer) + "\n"
+	alike := map[string]int{} // what a gap looks like in any block → its index in out
+	for _, g := range p.stretches() {
+		if len(g.Golden)+len(g.Actual) == 0 {
+			continue
 		}
-		if i, ok := alike[k]; ok {
+		lines := slices.Concat([]string{g.After, g.Before}, g.Golden, []string{""}, g.Actual)
+		for i, layer := range lines {
+			lines[i] = label.Stars(layer)
+		}
+		look := strings.Join(lines, "\n")
+		if i, ok := alike[look]; ok {
 			out[i].Times++
 			continue
 		}
-		alike[k] = len(out)
+		alike[look] = len(out)
 		g.Times = 1
 		out = append(out, *g)
 	}
 	for i := range out {
-		out[i].YAML = p.yaml(out[i])
+		out[i].YAML = out[i].yaml()
 	}
 	return out
 }
 
-func (p *pairing) nextJoined(golden []*node, label string) string {
-	passed := label == ""
-	for _, n := range golden {
-		if passed && p.ofGolden[n] != nil {
-			return n.label
+// stretches cuts the golden order at the joined layers, and puts the layers without partner of both
+// sides into what is between.
+func (p *pairing) stretches() []*Gap {
+	now := &Gap{}
+	list := []*Gap{now}
+	behind := map[*joined]*Gap{}
+	for _, n := range p.golden.inOrder() {
+		if n.join != nil {
+			now.Before = n.label
+			now = &Gap{After: n.label}
+			list = append(list, now)
+			if n == n.join.golden[0] {
+				behind[n.join] = now
+			}
+		} else if p.layerReason(n) == "" {
+			now.Golden = append(now.Golden, n.label)
 		}
-		passed = passed || n.label == label
 	}
-	return ""
+	now = list[0]
+	for _, n := range p.actual.inOrder() {
+		if n.join != nil {
+			now = behind[n.join]
+		} else if p.layerReason(n) == "" {
+			now.Actual = append(now.Actual, n.label)
+		}
+	}
+	return list
 }
 
-// yaml proposes what to put into the fixture: a rename if one layer stands against one, else to ignore them.
-func (p *pairing) yaml(g Gap) string {
+// inOrder returns the nodes in the order in which their first passes ended.
+func (s *side) inOrder() []*node {
+	at := make([]*node, len(s.ports))
+	for _, n := range s.nodes {
+		end := n.last
+		for _, c := range n.calls {
+			end = min(end, c.last)
+		}
+		at[end] = n
+	}
+	return slices.DeleteFunc(at, func(n *node) bool { return n == nil })
+}
+
+// yaml proposes what to put into the fixture: a rename if one layer stands against one, else to
+// ignore them.
+func (g Gap) yaml() string {
 	pattern := func(layer string) string {
 		if g.Times > 1 {
 			layer = label.Stars(layer)
@@ -108,27 +101,27 @@ func (p *pairing) yaml(g Gap) string {
 	}
 	var b strings.Builder
 	b.WriteString("ignore:\n")
-	for i, label := range slices.Concat(g.Golden, g.Actual) {
-		who := "the candidate has no such layer"
-		if i >= len(g.Golden) {
-			who = "the reference has no such layer"
+	ignore := func(layers []string, who string) {
+		for _, layer := range layers {
+			fmt.Fprintf(&b, "  - layers: %s\n    reason: \"the %s has no such layer\"\n", pattern(layer), who)
 		}
-		fmt.Fprintf(&b, "  - layers: %s\n    reason: %q\n", pattern(label), who)
 	}
+	ignore(g.Golden, "candidate")
+	ignore(g.Actual, "reference")
 	return b.String()
 }
 
-func (g Gap) text() string {
+// String says "unmatched A … B between S1 and S2".
+func (g Gap) String() string {
 	list := func(who string, labels []string) string {
-		switch len(labels) {
-		case 0:
+		switch n := len(labels); {
+		case n == 0:
 			return ""
-		case 1:
-			return who + " " + labels[0]
-		case 2:
-			return who + " " + labels[0] + ", " + labels[1]
+		case n <= 2:
+			return who + " " + strings.Join(labels, ", ")
+		default:
+			return fmt.Sprintf("%s %s … %s (%d layers)", who, labels[0], labels[n-1], n)
 		}
-		return fmt.Sprintf("%s %s … %s (%d layers)", who, labels[0], labels[len(labels)-1], len(labels))
 	}
 	text := "unmatched " + join(list("golden", g.Golden), list("candidate", g.Actual))
 	switch {

@@ -25,90 +25,131 @@ type allow struct {
 
 // layouts knows the padding of the run.
 type layouts struct {
-	pad  [][]bool
-	kept int // real tokens
+	pad  [][]bool // true for real tokens; nil if there is no padding
+	kept int      // real tokens
 }
 
-// fit finds the layout of two shapes. integer says that the elements are ids or positions, one per token.
+// newLayouts checks the padding mask. A mask without padding is none.
+func newLayouts(pad [][]bool) (layouts, error) {
+	kept, total := 0, 0
+	for i, sequence := range pad {
+		if len(sequence) != len(pad[0]) {
+			return layouts{}, fmt.Errorf("match: padding mask: sequence %d has %d tokens, the first has %d: pad them to one length",
+				i, len(sequence), len(pad[0]))
+		}
+		n := count(sequence)
+		if n == 0 {
+			return layouts{}, fmt.Errorf("match: padding mask: sequence %d has no real token", i)
+		}
+		kept, total = kept+n, total+len(sequence)
+	}
+	if kept == total {
+		return layouts{}, nil
+	}
+	return layouts{pad: pad, kept: kept}, nil
+}
+
+// fit finds the layout of two shapes. integer says that the elements are ids or positions, one per
+// token.
 func (l layouts) fit(g, a []int, integer bool, ok allow) (layout, bool) {
 	switch {
 	case slices.Equal(g, a):
 		return l.padded(layout{shape: g}, integer), true
 	case len(g) == len(a)+1 && g[0] == 1 && slices.Equal(g[1:], a):
-		return l.padded(layout{shape: g, actual: View{reshape(g)}, note: "batch axis added to the candidate"}, integer), true
+		return l.padded(layout{shape: g, actual: reshape(g), note: "batch axis added to the candidate"}, integer), true
 	case len(a) == len(g)+1 && a[0] == 1 && slices.Equal(a[1:], g):
-		return l.padded(layout{shape: g, actual: View{reshape(g)}, note: "batch axis of the candidate dropped"}, integer), true
-	case ragged(g, a) && (integer || len(a) > 1): // flat numbers are ids, or need to be allowed
-		return l.padded(layout{shape: g, actual: View{reshape(g)}, note: fmt.Sprintf("the candidate's rows are the tokens of %d sequences",
-			g[0])}, integer), true
-	case ragged(a, g) && (integer || len(g) > 1):
-		return l.padded(layout{shape: a, golden: View{reshape(a)}, note: fmt.Sprintf("the golden's rows are the tokens of %d sequences", a[0])},
-			integer), true
+		return l.padded(layout{shape: g, actual: reshape(g), note: "batch axis of the candidate dropped"}, integer), true
 	}
-	if v, s, fits := l.unpad(g, a); fits {
-		return layout{golden: v, shape: s, note: fmt.Sprintf("the candidate has no padding rows: %d of %d compared", l.kept, g[0]*g[1])}, true
+	lay, fits := l.larger(g, a, integer, ok, texts{"the candidate", "the candidate computes no other"})
+	if fits {
+		return lay, true
 	}
-	if v, s, fits := l.unpad(a, g); fits {
-		return layout{actual: v, shape: s, note: fmt.Sprintf("the golden has no padding rows: %d of %d compared", l.kept, a[0]*a[1])}, true
-	}
-	if ok.lastRow && !integer {
-		if v, to, fits := l.lastRows(g, a); fits {
-			return layout{golden: v, actual: to, shape: v.mustShape(g), note: "last row only: the candidate computes no other", lastRow: true}, true
-		}
-		if v, to, fits := l.lastRows(a, g); fits {
-			return layout{golden: to, actual: v, shape: v.mustShape(a), note: "last row only: the golden has no other", lastRow: true}, true
-		}
+	lay, fits = l.larger(a, g, integer, ok, texts{"the golden", "the golden has no other"})
+	if fits {
+		lay.golden, lay.actual = lay.actual, lay.golden
+		return lay, true
 	}
 	if sq := squeeze(g); ok.mask && len(sq) > 0 && slices.Equal(sq, squeeze(a)) || ok.reshape && sameCount(g, a) {
 		note := fmt.Sprintf("reshaped from %s to %s", tensor.FormatShape(a), tensor.FormatShape(g))
-		return layout{shape: g, actual: View{reshape(g)}, note: note}, true
+		return layout{shape: g, actual: reshape(g), note: note}, true
 	}
 	return layout{}, false
 }
 
-func reshape(shape []int) Op { return Op{Kind: Reshape, Shape: shape} }
+// texts are the words about the side that has fewer axes or rows.
+type texts struct{ side, noOther string }
 
-// ragged reports whether rows are the tokens of all the batch's sequences, one after the other: [B T …] against [B·T …].
+// larger finds the layout of a shape and one that has fewer axes or rows. The larger one is taken to
+// be the golden's.
+func (l layouts) larger(full, other []int, integer bool, ok allow, t texts) (layout, bool) {
+	if ragged(full, other) && (integer || len(other) > 1) { // flat numbers are ids, or need to be allowed
+		note := fmt.Sprintf("%s's rows are the tokens of %d sequences", t.side, full[0])
+		return l.padded(layout{shape: full, actual: reshape(full), note: note}, integer), true
+	}
+	if v, fits := l.unpad(full, other); fits {
+		note := fmt.Sprintf("%s has no padding rows: %d of %d compared", t.side, l.kept, full[0]*full[1])
+		return layout{golden: v, shape: other, note: note}, true
+	}
+	if !ok.lastRow || integer {
+		return layout{}, false
+	}
+	v, to, fits := l.lastRows(full, other)
+	if !fits {
+		return layout{}, false
+	}
+	return layout{golden: v, actual: to, shape: v.mustShape(full), note: "last row only: " + t.noOther, lastRow: true}, true
+}
+
+func reshape(shape []int) View { return View{{Kind: Reshape, Shape: shape}} }
+
+// ragged reports whether rows are the tokens of all the batch's sequences, one after the other:
+// [B T …] against [B·T …].
 func ragged(batched, rows []int) bool {
 	return len(batched) == len(rows)+1 && len(rows) > 0 && batched[0] > 0 && batched[1] > 0 &&
 		rows[0]%batched[0] == 0 && rows[0]/batched[0] == batched[1] && slices.Equal(batched[2:], rows[1:])
 }
 
 // unpad views [B T …] as the real tokens [Σmask …].
-func (l layouts) unpad(batched, rows []int) (View, []int, bool) {
-	if !l.padding() || len(batched) != len(rows)+1 || !l.matches(batched) || rows[0] != l.kept || !slices.Equal(batched[2:], rows[1:]) {
-		return nil, nil, false
+func (l layouts) unpad(batched, rows []int) (View, bool) {
+	if len(batched) != len(rows)+1 || !l.matches(batched) || rows[0] != l.kept || !slices.Equal(batched[2:], rows[1:]) {
+		return nil, false
 	}
-	flat := append([]int{batched[0] * batched[1]}, batched[2:]...)
-	return View{reshape(flat), {Kind: Rows, Keep: l.flat()}}, rows, true
+	return selectTokens(batched, slices.Concat(l.pad...)), true
 }
 
-// lastRows views full, [B T …] or [T …], as the last row of each sequence, and last as the same shape.
-func (l layouts) lastRows(full, last []int) (View, View, bool) {
-	var v View
+// lastRows views full, [B T …] or [T …], as the last row of each sequence, and last as the same
+// shape.
+func (l layouts) lastRows(full, last []int) (view, to View, ok bool) {
 	switch {
 	case len(full) >= 3 && full[1] > 1 && (slices.Equal(last, drop(full, 1)) || slices.Equal(last, with(full, 1, 1))):
-		if l.padding() && l.matches(full) {
-			v = View{reshape(append([]int{full[0] * full[1]}, full[2:]...)), {Kind: Rows, Keep: l.lastTokens()}}
+		if l.matches(full) {
+			view = selectTokens(full, l.lastTokens())
 			break
 		}
-		v = View{{Kind: Slice, Axis: 1, From: full[1] - 1, To: full[1]}}
+		view = View{{Kind: Slice, Axis: 1, From: full[1] - 1, To: full[1]}}
 	case len(full) == 2 && full[0] > 1 && slices.Equal(last, []int{1, full[1]}):
-		v = View{{Kind: Slice, Axis: 0, From: full[0] - 1, To: full[0]}}
+		view = View{{Kind: Slice, Axis: 0, From: full[0] - 1, To: full[0]}}
 	default:
 		return nil, nil, false
 	}
-	shape := v.mustShape(full)
-	if slices.Equal(shape, last) {
-		return v, nil, true
+	if shape := view.mustShape(full); !slices.Equal(shape, last) {
+		to = reshape(shape)
 	}
-	return v, View{reshape(shape)}, true
+	return view, to, true
 }
 
+// selectTokens views [B T …] as the rows of the tokens that are kept.
+func selectTokens(batched []int, keep []bool) View {
+	flat := append([]int{batched[0] * batched[1]}, batched[2:]...)
+	return append(reshape(flat), Op{Kind: Rows, Keep: keep})
+}
+
+// mustShape is the shape of what a view makes of one tensor. Views of this package fit the shapes
+// that they were made for.
 func (v View) mustShape(s []int) []int {
 	out, err := v.Shape(s)
 	if err != nil {
-		panic(err) // views of this package fit the shapes that they were made for
+		panic(err)
 	}
 	return out
 }
@@ -116,15 +157,14 @@ func (v View) mustShape(s []int) []int {
 // padded adds the mask of the rows that count.
 func (l layouts) padded(lay layout, integer bool) layout {
 	s := lay.shape
-	if n, err := tensor.NumElems(s); !l.padding() || err != nil || n == 0 || len(s) < 2 || s[0] != len(l.pad) {
+	if n, err := tensor.NumElems(s); l.pad == nil || err != nil || n == 0 || len(s) < 2 || s[0] != len(l.pad) {
 		return lay
 	}
 	seq := len(l.pad[0])
 	switch {
 	case len(s) == 2 && integer && s[1] == seq: // a row per token
 		lay.shape = []int{s[0], s[1], 1}
-		lay.golden = View{reshape(lay.shape)}
-		lay.actual = View{reshape(lay.shape)}
+		lay.golden, lay.actual = reshape(lay.shape), reshape(lay.shape)
 		lay.rowMask = l.rows(1, 1)
 	case len(s) == 4 && s[2] == seq && (s[1] != seq || s[3] == seq): // [batch head token …], as attention weights are
 		lay.rowMask = l.rows(s[1], 1)
@@ -141,7 +181,8 @@ func (l layouts) padded(lay layout, integer bool) layout {
 	return lay
 }
 
-// rows repeats the mask for each head before the token axis and each index between the token axis and the last.
+// rows repeats the mask for each head before the token axis and each index between the token axis
+// and the last.
 func (l layouts) rows(before, after int) []bool {
 	out := make([]bool, 0, before*after*len(l.pad)*len(l.pad[0]))
 	for _, sequence := range l.pad {
@@ -156,21 +197,18 @@ func (l layouts) rows(before, after int) []bool {
 	return out
 }
 
-func (l layouts) padding() bool { return l.kept > 0 }
-
+// matches reports whether a shape is [B T …] of the padding mask.
 func (l layouts) matches(shape []int) bool {
-	return len(shape) >= 2 && shape[0] == len(l.pad) && shape[1] == len(l.pad[0])
+	return l.pad != nil && len(shape) >= 2 && shape[0] == len(l.pad) && shape[1] == len(l.pad[0])
 }
-
-func (l layouts) flat() []bool { return slices.Concat(l.pad...) }
 
 // lastTokens keeps the last real token of each sequence.
 func (l layouts) lastTokens() []bool {
 	var out []bool
 	for _, sequence := range l.pad {
 		row := make([]bool, len(sequence))
-		for i := len(sequence) - 1; i >= 0; i-- {
-			if sequence[i] {
+		for i, keep := range slices.Backward(sequence) {
+			if keep {
 				row[i] = true
 				break
 			}
@@ -178,26 +216,6 @@ func (l layouts) lastTokens() []bool {
 		out = append(out, row...)
 	}
 	return out
-}
-
-// newLayouts checks the padding mask. A mask without padding is none.
-func newLayouts(pad [][]bool) (layouts, error) {
-	kept, total := 0, 0
-	for i, sequence := range pad {
-		if len(sequence) != len(pad[0]) {
-			return layouts{}, fmt.Errorf("match: padding mask: sequence %d has %d tokens, the first has %d: pad them to one length", i,
-				len(sequence), len(pad[0]))
-		}
-		n := count(sequence)
-		if n == 0 {
-			return layouts{}, fmt.Errorf("match: padding mask: sequence %d has no real token", i)
-		}
-		kept, total = kept+n, total+len(sequence)
-	}
-	if kept == total {
-		return layouts{}, nil
-	}
-	return layouts{pad: pad, kept: kept}, nil
 }
 
 func squeeze(s []int) []int {
@@ -212,6 +230,7 @@ func with(s []int, axis, size int) []int {
 	return s
 }
 
+// join joins two notes.
 func join(a, b string) string {
 	if a == "" || b == "" {
 		return a + b

@@ -8,77 +8,102 @@ import (
 	"github.com/goparity/goparity/internal/label"
 )
 
-// translation is a pair of prefixes: what follows one on the golden side follows the other on the candidate's.
+// translation is a pair of prefixes: what follows one on the golden side follows the other on the
+// candidate's.
 type translation struct{ golden, actual string }
 
-// minVotes is how many layers must agree on a translation before it is believed.
-const minVotes = 3
+// vote is a pair of layers that a translation would join.
+type vote struct{ golden, actual *node }
 
-// maxPrefix bounds the segments of a prefix.
-const maxPrefix = 8
-
-// learnWrappers finds words that stand before the layers of one side only and are not known as wrappers: model.mymodel.encoder.layer.0
-// against
-// model.encoder.layer.0. The translation that most layers follow is taken, if their shapes agree, and the search begins anew.
+// learnWrappers finds words that stand before the layers of one side only and are not known as
+// wrappers: model.mymodel.encoder.layer.0 against model.encoder.layer.0. The translation that most
+// layers follow is taken, if their shapes agree, and the search begins again.
 func (m *matcher) learnWrappers(golden, actual []*node) {
 	for _, t := range m.learned {
 		m.translate(t, golden, actual)
 	}
-	for {
+	for range maxLearned {
 		votes := m.votes(golden, actual)
-		var best []translation
-		most := minVotes
-		for t, nodes := range votes {
-			switch {
-			case len(nodes) < most:
-			case len(nodes) > most || best == nil:
-				best, most = []translation{t}, len(nodes)
-			default:
-				best = append(best, t)
-			}
-		}
+		best := mostVoted(votes)
 		if len(best) == 0 {
 			return
 		}
-		slices.SortFunc(best, func(a, b translation) int { return strings.Compare(a.golden+" "+a.actual, b.golden+" "+b.actual) })
-		t := best[0]
-		if rivals := sharing(votes, t, best[1:]); len(rivals) > 0 {
-			m.ambiguousPrefixes(votes, append([]translation{t}, rivals...))
+		if rivals := sharing(votes, best[0], best[1:]); len(rivals) > 0 {
+			m.ambiguousPrefixes(votes, append(best[:1:1], rivals...))
 			continue
 		}
-		m.learned = append(m.learned, t)
-		m.translate(t, golden, actual)
+		m.learned = append(m.learned, best[0])
+		m.translate(best[0], golden, actual)
 	}
 }
 
-type vote struct{ golden, actual *node }
+// mostVoted returns the translations that have the most votes, and enough of them, by name.
+func mostVoted(votes map[translation][]vote) (best []translation) {
+	most := minVotes
+	for t, v := range votes {
+		if len(v) > most {
+			best, most = nil, len(v)
+		}
+		if len(v) == most {
+			best = append(best, t)
+		}
+	}
+	slices.SortFunc(best, func(a, b translation) int {
+		return strings.Compare(a.golden+" "+a.actual, b.golden+" "+b.actual)
+	})
+	return best
+}
 
-// votes collects for each possible translation the layers that would be joined by it. Translations under which shapes contradict are left
-// out.
+// cut is a label cut in two.
+type cut struct {
+	prefix, tail string
+	bare         bool // the prefix is empty or has wrapper words only
+}
+
+// cuts returns the ways to cut a label before any number, such that more than wrapper words follow.
+func cuts(n *node) (out []cut) {
+	segs, at, bare := n.loose.segs, 0, true
+	for i := 0; i <= maxPrefix && !onlyWrappers(segs[i:]); i++ {
+		out = append(out, cut{n.loose.name[:max(at-1, 0)], n.loose.name[at:], bare})
+		if label.IsNumber(segs[i]) {
+			break
+		}
+		at += len(segs[i]) + 1
+		bare = bare && wrappers[segs[i]]
+	}
+	return out
+}
+
+// votes collects for each possible translation the layers that would be joined by it. One of its
+// prefixes is bare and the other is not: nothing is exchanged for something else. Translations
+// under which shapes contradict are left out.
 func (m *matcher) votes(golden, actual []*node) map[translation][]vote {
-	golden, actual = m.open(golden, actual)
-	type cut struct {
+	type end struct {
+		tail string
+		bare bool
+	}
+	type start struct {
 		prefix string
 		node   *node
 	}
-	have := map[string][]cut{}
-	for _, n := range actual {
-		for prefix, tail := range cuts(n) {
-			have[tail] = append(have[tail], cut{prefix, n})
+	have := map[end][]start{}
+	for _, a := range open(actual) {
+		for _, c := range cuts(a) {
+			have[end{c.tail, c.bare}] = append(have[end{c.tail, c.bare}], start{c.prefix, a})
 		}
 	}
 	votes := map[translation][]vote{}
 	bad := map[translation]bool{}
-	for _, g := range golden {
-		for prefix, tail := range cuts(g) {
-			for _, c := range have[tail] {
-				t := translation{prefix, c.prefix}
+	for _, g := range open(golden) {
+		for _, c := range cuts(g) {
+			for _, a := range have[end{c.tail, !c.bare}] {
+				t := translation{c.prefix, a.prefix}
 				switch {
-				case bad[t] || !t.inserts():
-				case !m.fits(g, c.node):
+				case bad[t]:
+				case !m.fits(g, a.node):
 					bad[t] = true
 				default:
-					votes[t] = append(votes[t], vote{g, c.node})
+					votes[t] = append(votes[t], vote{g, a.node})
 				}
 			}
 		}
@@ -89,56 +114,42 @@ func (m *matcher) votes(golden, actual []*node) map[translation][]vote {
 	return votes
 }
 
-// cuts gives the prefixes of a label before any number, with what follows.
-func cuts(n *node) map[string]string {
-	out := map[string]string{}
-	for i := 0; i < min(len(n.loose), maxPrefix+1); i++ {
-		if i > 0 && label.IsNumber(n.loose[i-1]) || onlyWrappers(n.loose[i:]) {
-			break
-		}
-		out[key(n.loose[:i])] = key(n.loose[i:])
-	}
-	return out
-}
-
-// inserts reports whether one prefix has words that are no wrappers, and the other none: nothing is exchanged for something else.
-func (t translation) inserts() bool {
-	g, a := withoutWrappers(split(t.golden)), withoutWrappers(split(t.actual))
-	return (len(g) == 0) != (len(a) == 0)
-}
-
-func split(prefix string) []string {
-	if prefix == "" {
-		return nil
-	}
-	return strings.Split(prefix, ".")
-}
-
+// translate joins the open layers that a translation joins.
 func (m *matcher) translate(t translation, golden, actual []*node) {
-	golden, actual = m.open(golden, actual)
 	have := map[string]*node{}
-	for _, n := range actual {
-		if tail, ok := cuts(n)[t.actual]; ok {
-			have[tail] = n
+	for _, a := range open(actual) {
+		if tail, ok := tailBehind(a, t.actual); ok {
+			have[tail] = a
 		}
 	}
-	for _, g := range golden {
-		if tail, ok := cuts(g)[t.golden]; ok && have[tail] != nil && m.ofActual[have[tail]] == nil {
-			m.addNodes(g, have[tail])
+	for _, g := range open(golden) {
+		tail, ok := tailBehind(g, t.golden)
+		if a := have[tail]; ok && a != nil && a.join == nil {
+			m.addNodes(g, a)
 		}
 	}
 }
 
-// sharing gives the translations that would join a node which t joins to something else.
-func sharing(votes map[translation][]vote, t translation, others []translation) []translation {
-	taken := map[*node]*node{}
-	for _, v := range votes[t] {
-		taken[v.golden], taken[v.actual] = v.actual, v.golden
+func tailBehind(n *node, prefix string) (string, bool) {
+	for _, c := range cuts(n) {
+		if c.prefix == prefix {
+			return c.tail, true
+		}
 	}
+	return "", false
+}
+
+// sharing returns the translations that would join a node which t joins to something else.
+func sharing(votes map[translation][]vote, t translation, others []translation) []translation {
+	partner := map[*node]*node{}
+	for _, v := range votes[t] {
+		partner[v.golden], partner[v.actual] = v.actual, v.golden
+	}
+	other := func(n, than *node) bool { return partner[n] != nil && partner[n] != than }
 	var out []translation
 	for _, o := range others {
 		if slices.ContainsFunc(votes[o], func(v vote) bool {
-			return taken[v.golden] != nil && taken[v.golden] != v.actual || taken[v.actual] != nil && taken[v.actual] != v.golden
+			return other(v.golden, v.actual) || other(v.actual, v.golden)
 		}) {
 			out = append(out, o)
 		}
@@ -149,12 +160,13 @@ func sharing(votes map[translation][]vote, t translation, others []translation) 
 func (m *matcher) ambiguousPrefixes(votes map[translation][]vote, ts []translation) {
 	var text []string
 	for _, t := range ts {
-		v := votes[t]
-		text = append(text, fmt.Sprintf("golden %q = candidate %q and %d more", v[0].golden.label, v[0].actual.label, len(v)-1))
-		for _, v := range v {
-			m.settled[v.golden], m.settled[v.actual] = true, true
+		first := votes[t][0]
+		text = append(text, fmt.Sprintf("golden %q = candidate %q and %d more",
+			first.golden.label, first.actual.label, len(votes[t])-1))
+		for _, v := range votes[t] {
+			v.golden.settled, v.actual.settled = true, true
 		}
 	}
-	m.errs = append(m.errs, fmt.Errorf("match: ambiguous names: %s fit equally well: say under names which is which", strings.Join(text,
-		"; ")))
+	m.errs = append(m.errs, fmt.Errorf("match: ambiguous names: %s fit equally well: say under names which is which",
+		strings.Join(text, "; ")))
 }

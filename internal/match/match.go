@@ -1,13 +1,17 @@
 package match
 
 import (
+	"errors"
+	"slices"
+
+	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/tensor"
 )
 
 // Port is one recorded tensor of a run, without its bytes.
 type Port struct {
 	Step  string // the forward pass, "0" for the prefill
-	Layer string // the label as it was recorded, with its call count: "model.norm(2)"
+	Layer string // the label as it was recorded, with its call: "model.norm(2)"
 	Port  string // "input_0", "output", "computed_1", "tap", …
 	Seq   int    // execution index in the run
 	DType tensor.DType
@@ -17,25 +21,20 @@ type Port struct {
 // Label is "<layer>-<port>".
 func (p Port) Label() string { return p.Layer + "-" + p.Port }
 
-// Ignore takes what a pattern matches out of the comparison, on both sides. The pattern is one of package glob, for a layer
-// ("**.dropout") or for one port of it ("**.self_attn-output_1").
-type Ignore struct {
-	Pattern string
-	Reason  string // required
-}
-
 // Options of Runs. The zero value is right for two dumps of which nothing else is known.
 type Options struct {
 	Rules  []Rule
 	Ignore []Ignore
 	// AllowReshape pairs ports of one layer that have equally many elements in another shape.
 	AllowReshape bool
-	// PadMask is true per [batch][token] where there is a real token, false for padding. It applies to tensors of that batch and length.
+	// PadMask is true per [batch][token] where there is a real token, false for padding. It applies to
+	// tensors of that batch and length.
 	PadMask [][]bool
-	// Generating says that the model generates text, so that its last layers may compute the last row only. Without it an lm_head,
-	// an output named logits or a second step tells.
+	// Generating says that the model generates text, so that its last layers may compute the last row
+	// only. Without it an lm_head, an output named logits or a second step tells.
 	Generating bool
-	// GoldenByName and ActualByName say that the order of that side is the order of the names, not that of execution.
+	// GoldenByName and ActualByName say that the order of that side is the order of the names, not that
+	// of execution.
 	GoldenByName, ActualByName bool
 }
 
@@ -50,7 +49,7 @@ type Pair struct {
 
 	Note     string // how the two were joined, if not by equal ports and shapes
 	Problem  string // why the shapes cannot fit: nothing can be compared. A failure for outputs, a note for inputs
-	Computed bool   // the actual port is computed_<n>: what the candidate had computed for this input before it was replaced
+	Computed bool   // the actual port is computed_<n>: what the candidate had computed before the input was replaced
 	Mask     bool   // an attention mask: what it allows counts, not its numbers
 	Shared   bool   // the actual port also belongs to other pairs: it is a fused projection or its input
 }
@@ -62,31 +61,68 @@ type Unmatched struct {
 	Nearest string // the label of the other side that has the nearest name, if any is near
 }
 
-// Ignored is a port that an Ignore rule took out.
-type Ignored struct {
-	Golden bool // of the golden side
-	Index  int
-	Reason string
-}
-
-// Gap is a stretch of layers that were not joined, between two that were.
-type Gap struct {
-	After, Before  string   // golden labels of the joined neighbours; "" at the beginning and the end
-	Golden, Actual []string // the labels in between that have no known reason
-	Times          int      // how many blocks have the same gap
-	YAML           string   // lines to paste into fixture.yaml
-}
-
-// String says "unmatched A … B between S1 and S2".
-func (g Gap) String() string { return g.text() }
-
 // Result is what Runs found.
 type Result struct {
 	Pairs           []Pair              // in the golden's execution order
-	Layers          map[string][]string // golden label → labels of the candidate, with call counts
+	Layers          map[string][]string // golden label → labels of the candidate, with calls
 	UnmatchedGolden []Unmatched
 	UnmatchedActual []Unmatched
 	Ignored         []Ignored
 	Notes           []string // how names and layouts were joined, for the report
 	Gaps            []Gap
+}
+
+// Runs finds out which port of the actual run is which of the golden one, step by step. Errors are:
+// a rule or an ignore pattern that matches nothing or is wrong, names that fit several others
+// equally well, a port that is there twice. All errors of one kind are reported together.
+func Runs(golden, actual []Port, opt Options) (*Result, error) {
+	lay, err := newLayouts(opt.PadMask)
+	if err != nil {
+		return nil, err
+	}
+	ignored, err := applyIgnores(golden, actual, opt.Ignore)
+	if err != nil {
+		return nil, err
+	}
+	skipGolden, skipActual := map[int]bool{}, map[int]bool{}
+	for _, i := range ignored {
+		if i.Golden {
+			skipGolden[i.Index] = true
+		} else {
+			skipActual[i.Index] = true
+		}
+	}
+	m := &matcher{opt: opt, lay: lay}
+	if m.golden, err = newSide("golden", golden, skipGolden, opt.GoldenByName); err != nil {
+		return nil, err
+	}
+	if m.actual, err = newSide("candidate", actual, skipActual, opt.ActualByName); err != nil {
+		return nil, err
+	}
+	m.golden.other, m.actual.other = m.actual, m.golden
+	if foldCalls(m.golden, m.actual) || foldCalls(m.actual, m.golden) {
+		m.notes.add("one side recorded all steps as calls of one: call n is compared with step n")
+	}
+	m.generating = opt.Generating || m.generates()
+	if err := m.applyRules(); err != nil {
+		return nil, err
+	}
+	m.joinLayers()
+	if err := errors.Join(m.errs...); err != nil {
+		return nil, err
+	}
+	r := m.pairPorts().result()
+	r.Ignored = ignored
+	return r, nil
+}
+
+var heads = module.TextHead.Folded()
+
+// generates guesses from names and steps whether the golden run is one of a model that generates
+// text.
+func (m *matcher) generates() bool {
+	isHead := func(n *node) bool { return slices.Contains(heads, n.lastSegment()) }
+	return len(m.golden.steps) > 1 || len(m.actual.steps) > 1 ||
+		slices.ContainsFunc(m.golden.nodes, isHead) || slices.ContainsFunc(m.actual.nodes, isHead) ||
+		slices.ContainsFunc(m.golden.ports, func(p *port) bool { return p.name == "output_logits" && len(p.shape) == 3 })
 }

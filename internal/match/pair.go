@@ -11,169 +11,235 @@ import (
 // pairing collects the pairs of one run.
 type pairing struct {
 	*matcher
-	pairs      []Pair
-	usedGolden map[int]bool
-	usedActual map[int]bool
-	why        [2]map[int]string // reasons found while pairing, by golden and actual port
-	whyLayer   map[*node]string
-	cut        map[string]bool  // golden labels of which one side has the last row only
-	lastRows   map[*joined]bool // layers that may hold the last row only
+	pairs    []*paired
+	whyLayer map[*node]string
+	cut      map[string]bool // golden labels of which one side has the last row only
+}
+
+// paired is a Pair while its indices are still ports.
+type paired struct {
+	Pair
+	golden, actual []*port
 }
 
 func (m *matcher) pairPorts() *pairing {
-	p := &pairing{matcher: m, usedGolden: map[int]bool{}, usedActual: map[int]bool{}, why: [2]map[int]string{{}, {}},
-		whyLayer: map[*node]string{}, cut: map[string]bool{}}
-	p.lastRows = m.trailing()
+	p := &pairing{matcher: m, whyLayer: map[*node]string{}, cut: map[string]bool{}}
+	m.markTrailing()
 	p.noteJoins()
 	for _, j := range m.joins {
-		switch {
-		case len(j.golden) > 1 || len(j.actual) > 1:
+		if j.fused() {
 			p.pairFused(j)
-		default:
+		} else {
 			p.pairLayer(j)
 		}
 	}
 	return p
 }
 
-// trailing finds the layers that may hold the last row only: those of a generating model behind which no joined layer has all rows.
-// The whole model is one of them.
-func (m *matcher) trailing() map[*joined]bool {
-	out := map[*joined]bool{}
+// markTrailing marks the layers that may hold the last row only: those of a generating model behind
+// which no joined layer has all rows. The whole model is one of them.
+func (m *matcher) markTrailing() {
 	if !m.generating {
-		return out
+		return
 	}
-	type place struct {
-		j  *joined
-		at int
-	}
-	var places []place
+	var marked, ordered []*joined
 	for _, j := range m.joins {
-		if j.root {
-			out[j] = true
-			continue
-		}
-		if len(j.golden) > 1 || len(j.actual) > 1 || j.ports != [2]string{} {
-			continue // projections inside of attention or mlp: a block comes behind them
-		}
 		switch {
-		case !m.actual.byName:
-			places = append(places, place{j, j.actual[0].last})
-		case !m.golden.byName:
-			places = append(places, place{j, j.golden[0].last})
-		default: // no order at all: what stands outside of the numbered blocks and takes no ids
-			if !slices.ContainsFunc(j.golden[0].segs, label.IsNumber) && !m.takesIDs(j.golden[0]) {
-				out[j] = true
-			}
+		case j.root:
+			marked = append(marked, j)
+		case j.fused() || j.ofPorts(): // projections inside of attention or mlp: a block comes behind them
+		case !m.actual.byName || !m.golden.byName:
+			ordered = append(ordered, j)
+		case !j.golden[0].numbered() && !takesIDs(j.golden[0]): // no order at all, so names must tell
+			marked = append(marked, j)
 		}
 	}
-	slices.SortFunc(places, func(a, b place) int { return b.at - a.at })
+	slices.SortFunc(ordered, func(a, b *joined) int { return m.place(b) - m.place(a) })
 	blocks := false
-	for _, p := range places {
-		if m.hasAllRows(p.j) {
-			return out
+	for _, j := range ordered {
+		if m.hasAllRows(j) {
+			blocks = false
+			break
 		}
-		out[p.j] = true
-		blocks = blocks || slices.ContainsFunc(p.j.golden[0].segs, label.IsNumber)
+		marked = append(marked, j)
+		blocks = blocks || j.golden[0].numbered()
 	}
 	if blocks { // one row from the first block on is another input, not the end of a model
-		return map[*joined]bool{}
+		return
 	}
-	return out
+	for _, j := range marked {
+		j.lastRow = true
+	}
+}
+
+// place is the position of a joined layer's last port, on a side that has an order.
+func (m *matcher) place(j *joined) int {
+	if m.actual.byName {
+		return j.golden[0].last
+	}
+	return j.actual[0].last
 }
 
 // hasAllRows reports whether in some pass the first outputs of a layer fit with more than one row.
 func (m *matcher) hasAllRows(j *joined) bool {
-	for pass, ports := range j.golden[0].passes {
-		g, a := m.golden.mainOutput(ports), m.actual.mainOutput(j.actual[0].passes[pass])
-		if g < 0 || a < 0 {
-			continue
+	return slices.ContainsFunc(j.golden[0].calls, func(c *call) bool {
+		g, a := c.main(), j.actual[0].at[c.pass].main()
+		if g == nil || a == nil || len(g.shape) == 0 || len(g.shape) >= 3 && g.shape[1] == 1 {
+			return false // one token of each sequence is the last one
 		}
-		shape := m.golden.ports[g].Shape
-		if len(shape) >= 3 && shape[1] == 1 {
-			continue // one token of each sequence, which is the last one
-		}
-		n, _ := tensor.NumElems(shape)
-		if _, ok := m.fitPorts(m.golden.ports[g], m.actual.ports[a], allow{}); ok && len(shape) > 0 && n != shape[len(shape)-1] {
-			return true
-		}
-	}
-	return false
+		n, _ := tensor.NumElems(g.shape)
+		_, ok := m.fitPorts(g, a, allow{})
+		return ok && n != g.shape[len(g.shape)-1]
+	})
 }
 
-func (m *matcher) takesIDs(n *node) bool {
-	for _, ports := range n.passes {
-		for _, i := range m.golden.withRole(ports, label.RoleInput) {
-			if m.golden.ports[i].DType.Kind() == tensor.KindInt {
-				return true
-			}
-		}
-	}
-	return false
+func takesIDs(n *node) bool {
+	return slices.ContainsFunc(n.calls, func(c *call) bool {
+		return slices.ContainsFunc(c.ports[label.RoleInput], func(p *port) bool { return p.dtype.Kind() == tensor.KindInt })
+	})
+}
+
+// callPairing pairs the ports of a joined layer in one pass.
+type callPairing struct {
+	*pairing
+	ok    allow
+	join  *joined
+	input map[string]*port // the candidate's input port → its golden port
 }
 
 // pairLayer pairs the ports of a layer in each pass that both sides made.
 func (p *pairing) pairLayer(j *joined) {
-	g, a := j.golden[0], j.actual[0]
-	ok := allow{lastRow: p.lastRows[j], reshape: p.opt.AllowReshape}
-	for _, pass := range p.golden.sortedPasses(g) {
-		if a.passes[pass] == nil {
+	ok := allow{lastRow: j.lastRow, reshape: p.opt.AllowReshape}
+	for _, g := range j.golden[0].calls {
+		a := j.actual[0].at[g.pass]
+		if a == nil {
 			continue
 		}
-		gp, ap := p.unused(g.passes[pass], a.passes[pass])
-		l := layerPairing{pairing: p, ok: ok, rule: j.rule, root: j.root, named: j.ports != [2]string{}}
-		if l.named {
-			l.namedPorts(p.golden.only(gp, j.ports[0]), p.actual.only(ap, j.ports[1]))
+		c := callPairing{pairing: p, ok: ok, join: j, input: map[string]*port{}}
+		if j.ofPorts() {
+			c.rulePorts(g.port(j.ports[0]), a.port(j.ports[1]))
 			continue
 		}
-		l.outputs(p.golden.withRole(gp, label.RoleOutput), p.actual.withRole(ap, label.RoleOutput))
-		l.inputs(p.golden.withRole(gp, label.RoleInput), p.actual.withRole(ap, label.RoleInput))
-		l.computed(p.golden.withRole(gp, label.RoleInput), p.actual.withRole(ap, label.RoleComputed))
+		c.outputs(g.unused(label.RoleOutput), a.unused(label.RoleOutput))
+		inputs := g.unused(label.RoleInput)
+		c.inputs(inputs, a.unused(label.RoleInput))
+		c.computed(inputs, a.unused(label.RoleComputed))
 	}
 }
 
-// unused leaves out ports that a rule has paired already.
-func (p *pairing) unused(golden, actual []int) (g, a []int) {
-	g = slices.DeleteFunc(slices.Clone(golden), func(i int) bool { return p.usedGolden[i] })
-	return g, slices.DeleteFunc(slices.Clone(actual), func(i int) bool { return p.usedActual[i] })
+// unused returns the ports of a role, without those that a rule has paired already.
+func (c *call) unused(r label.Role) []*port {
+	return slices.DeleteFunc(slices.Clone(c.ports[r]), func(p *port) bool { return p.used })
 }
 
-// only keeps the port of a name.
-func (s *side) only(ports []int, name string) []int {
-	return slices.DeleteFunc(slices.Clone(ports), func(i int) bool { return s.ports[i].Port != name })
+// port returns the unused port of a name, nil if there is none.
+func (c *call) port(name string) *port {
+	for _, p := range c.ports[roleOf(name)] {
+		if p.name == name && !p.used {
+			return p
+		}
+	}
+	return nil
+}
+
+// rulePorts pairs the one port on each side that a rule names.
+func (c *callPairing) rulePorts(g, a *port) {
+	if g == nil || a == nil {
+		return
+	}
+	if lay, fits := c.fit(g, a); fits {
+		c.add(g, a, lay, "by a rule")
+	} else {
+		c.problem(g, a)
+	}
+}
+
+// fit finds the layout of two ports, a rule's before all others.
+func (c *callPairing) fit(g, a *port) (layout, bool) {
+	rule := c.join.rule
+	if rule == nil || !rule.lays() {
+		return c.fitPorts(g, a, c.allowed(g, a))
+	}
+	if !c.join.ofPorts() && g.role != label.RoleOutput {
+		if lay, fits := c.fitPorts(g, a, c.allowed(g, a)); fits {
+			return lay, true
+		}
+	}
+	return rule.layout(g, a, c.lay)
+}
+
+func (c *callPairing) allowed(g, a *port) allow {
+	ok := c.ok
+	ok.mask = g.isMask() && a.isMask()
+	return ok
+}
+
+// fitPorts finds the layout of two ports whose dtypes are of one kind.
+func (m *matcher) fitPorts(g, a *port, ok allow) (layout, bool) {
+	if !sameKind(g.dtype, a.dtype) {
+		return layout{}, false
+	}
+	integer := g.dtype.Kind() == tensor.KindInt && !g.isMask()
+	return m.lay.fit(g.shape, a.shape, integer, ok)
+}
+
+// sameKind reports whether two dtypes can hold the same thing: any two floats, integers of any width
+// and one sign, bools.
+func sameKind(a, b tensor.DType) bool {
+	return a.Kind() == b.Kind() && (a.Kind() != tensor.KindInt || a.Signed() == b.Signed())
 }
 
 // add records a pair of two ports.
-func (p *pairing) add(g, a int, l layout, note string) *Pair {
-	p.usedGolden[g], p.usedActual[a] = true, true
+func (p *pairing) add(g, a *port, l layout, note string) *paired {
 	if l.lastRow {
-		p.cut[p.golden.ports[g].Layer] = true
+		p.cut[g.call.layer] = true
 	}
-	p.pairs = append(p.pairs, Pair{Golden: []int{g}, Actual: []int{a}, GoldenView: l.golden, ActualView: l.actual,
-		Shape: l.shape, RowMask: l.rowMask, Note: join(note, l.note)})
-	return &p.pairs[len(p.pairs)-1]
+	return p.addAll([]*port{g}, []*port{a}, l, note)
+}
+
+func (p *pairing) addAll(golden, actual []*port, l layout, note string) *paired {
+	for _, port := range slices.Concat(golden, actual) {
+		port.used = true
+	}
+	pair := &paired{golden: golden, actual: actual, Pair: Pair{GoldenView: l.golden, ActualView: l.actual,
+		Shape: l.shape, RowMask: l.rowMask, Note: join(note, l.note)}}
+	p.pairs = append(p.pairs, pair)
+	return pair
+}
+
+// guess records a pair that could have been another, and says so in the notes.
+func (p *pairing) guess(g, a *port, lay layout, note string) {
+	p.noteGuess(g, p.add(g, a, lay, note).Note)
+}
+
+func (p *pairing) noteGuess(g *port, note string) {
+	p.notes.add(fmt.Sprintf("%s-%s: %s", label.Stars(g.call.layer), g.name, note))
 }
 
 // problem records a pair that belongs together and cannot be compared.
-func (p *pairing) problem(g, a int) {
-	p.add(g, a, layout{}, "").Problem = p.whyNot(g, a)
+func (p *pairing) problem(g, a *port) *paired {
+	pair := p.add(g, a, layout{}, "")
+	pair.Problem = p.whyNot(g, a)
+	return pair
 }
 
-func (p *pairing) whyNot(g, a int) string {
-	gp, ap := p.golden.ports[g], p.actual.ports[a]
-	if !sameKind(gp.DType, ap.DType) {
-		return fmt.Sprintf("dtype %s against the golden's %s", ap.DType, gp.DType)
+func (p *pairing) whyNot(g, a *port) string {
+	if !sameKind(g.dtype, a.dtype) {
+		return fmt.Sprintf("dtype %s against the golden's %s", a.dtype, g.dtype)
 	}
-	text := fmt.Sprintf("shape %s does not fit the golden's %s", tensor.FormatShape(ap.Shape), tensor.FormatShape(gp.Shape))
+	gs, as := g.shape, a.shape
+	text := fmt.Sprintf("shape %s does not fit the golden's %s", tensor.FormatShape(as), tensor.FormatShape(gs))
 	switch {
-	case sameCount(gp.Shape, ap.Shape):
-		text += ": equally many elements; if only the layout differs, say so with reshape or transpose under names, or allow reshaping"
-	case len(gp.Shape) == len(ap.Shape)+1 && len(ap.Shape) > 0 && slices.Equal(gp.Shape[2:], ap.Shape[1:]) && gp.Shape[0] > 1 &&
-		ap.Shape[0] < gp.Shape[0]*gp.Shape[1] && !p.lay.padding():
+	case sameCount(gs, as):
+		text += ": equally many elements; if only the layout differs, say so with reshape or transpose under names, " +
+			"or allow reshaping"
+	case len(gs) == len(as)+1 && len(as) > 0 && slices.Equal(gs[2:], as[1:]) && gs[0] > 1 &&
+		as[0] < gs[0]*gs[1] && p.lay.pad == nil:
 		text += ": if the candidate has no padding rows, give the padding mask"
 	}
-	if _, _, last := p.lay.lastRows(gp.Shape, ap.Shape); last && gp.DType.IsFloat() {
-		text += ": the last row only, which is taken for right at the end of a generating model alone; elsewhere say so with rows: last under names"
+	if _, _, last := p.lay.lastRows(gs, as); last && g.dtype.IsFloat() {
+		text += ": the last row only, which is taken for right at the end of a generating model alone; " +
+			"elsewhere say so with rows: last under names"
 	}
 	return text
 }

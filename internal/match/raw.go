@@ -13,13 +13,12 @@ import (
 func RawLike(golden *dump.Run) func(name string, size int64) (raw.Spec, error) {
 	byKey := map[string][]dump.Entry{}
 	for _, e := range golden.Entries {
-		key := Key(e.Layer)
-		byKey[key] = append(byKey[key], e)
+		byKey[key(e.Layer)] = append(byKey[key(e.Layer)], e)
 	}
 	return func(name string, size int64) (raw.Spec, error) {
 		layer, port := label.Split(name)
 		fit, rank := raw.Spec{}, 0
-		for _, e := range byKey[Key(layer)] {
+		for _, e := range byKey[key(layer)] {
 			t := e.Tensor
 			shape := t.Shape()
 			switch bytes := int64(t.DType().Size()); {

@@ -2,7 +2,6 @@ package match
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -10,123 +9,149 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Why a layer is found on one side only, by the folded last segment of its label. They are said of layers that were not joined.
-var layerReasons = []struct {
-	name *regexp.Regexp
-	text string
-}{
-	{regexp.MustCompile(`^(.*dropout\d*|drop\d*|droppath\d*)$`), "dropout does nothing in inference: %s does not call it as a layer"},
-	{regexp.MustCompile(`^(.*act|.*actfn|.*activation|.*activationfn|gelu|silu|relu|tanh|sigmoid)$`),
-		"an activation: %s does not call it as a layer"},
-	{regexp.MustCompile(`^(rotaryemb.*|rope|rotary|rotarypos.*)$`), "rotary embeddings: %s does not compute them in a layer"},
-	{regexp.MustCompile(`^(identity|flatten)$`), "it computes nothing: %s does not call it as a layer"},
-	{regexp.MustCompile(`^(topk|greedy|minp|token|rejection|fused)?.*sampler\d*$`), "a sampler: %s does not sample in a layer"},
+// layerReasons say why a layer is found on one side only, by the folded last segment of its label.
+// They are said of layers that were not joined.
+var layerReasons = []struct{ names, text string }{
+	{"*dropout# drop# droppath#", "dropout does nothing in inference: %s does not call it as a layer"},
+	{"*act *actfn *activation *activationfn gelu silu relu tanh sigmoid", "an activation: %s does not call it as a layer"},
+	{"rotaryemb* rope rotary rotarypos*", "rotary embeddings: %s does not compute them in a layer"},
+	{"identity flatten", "it computes nothing: %s does not call it as a layer"},
+	{"*sampler#", "a sampler: %s does not sample in a layer"},
 }
 
-// Why an input or output of a joined layer is found on one side only, by its port.
+// portReasons say why an input or output of a joined layer is found on one side only. What is own is
+// never paired by dtype and shape: the other engine has no such thing, or lays it out in its own way.
 var portReasons = []struct {
-	name *regexp.Regexp
-	text string
+	names, text string
+	own         bool
 }{
-	{regexp.MustCompile(`^input_position_ids|^input_cache_position`), "positions: %s counts them by itself"},
-	{regexp.MustCompile(`^input_(position_embeddings|rotary|freqs|cos|sin)`),
-		"rotary embeddings: %s computes or lays them out in its own way"},
-	{regexp.MustCompile(`^(in|out)put_past_key_value`), "the key-value cache, which each engine lays out in its own way"},
-	{regexp.MustCompile(`mask`), "an attention mask: %s has none of this shape here"},
-	{regexp.MustCompile(`^output_pooler_output`), "a pooled output, which is paired by its name only"},
-	{regexp.MustCompile(`^output_(attentions|hidden_states)`), "%s does not return it"},
+	{"input_position_ids* input_cache_position*", "positions: %s counts them by itself", true},
+	{"input_position_embeddings* input_rotary* input_freqs* input_cos* input_sin*",
+		"rotary embeddings: %s computes or lays them out in its own way", true},
+	{"input_past_key_value*", cacheReason, true},
+	{"output_past_key_value*", cacheReason, false},
+	{"input_cu_seqlens*", "", true},
+	{"*mask*", "an attention mask: %s has none of this shape here", false},
+	{"output_pooler_output*", "a pooled output, which is paired by its name only", false},
+	{"output_attentions* output_hidden_states*", "%s does not return it", false},
 }
 
-// reason says why a port of s has no partner; "" if that is not known.
-func (p *pairing) reason(s *side, i int) string {
-	n, port, other := s.nodeOf[i], s.ports[i], p.actual
-	side := 0
-	if s == p.actual {
-		side, other = 1, p.golden
+const cacheReason = "the key-value cache, which each engine lays out in its own way"
+
+// like reports whether a name is one of some patterns: words with a * for anything at their ends, or
+// a # for a number at the end.
+func like(name, patterns string) bool {
+	for pattern := range strings.FieldsSeq(patterns) {
+		name := name
+		if p, ok := strings.CutSuffix(pattern, "#"); ok {
+			name, pattern = strings.TrimRight(name, "0123456789"), p
+		}
+		end, before := strings.CutPrefix(pattern, "*")
+		word, behind := strings.CutSuffix(end, "*")
+		switch {
+		case before && behind && strings.Contains(name, word),
+			before && !behind && strings.HasSuffix(name, word),
+			behind && !before && strings.HasPrefix(name, word),
+			name == word:
+			return true
+		}
 	}
-	if why := p.why[side][i]; why != "" {
-		return why
+	return false
+}
+
+// ownInput reports whether an input is one engine's own.
+func ownInput(port string) bool {
+	for _, r := range portReasons {
+		if r.own && like(port, r.names) {
+			return true
+		}
 	}
-	if !slices.Contains(other.steps, s.passOf[i].step) {
-		return fmt.Sprintf("the %s run has no step %s", other.name, s.passOf[i].step)
+	return false
+}
+
+// about puts the side that lacks something into a text.
+func about(text string, other *side) string { return strings.ReplaceAll(text, "%s", "the "+other.name) }
+
+// reason says why a port has no partner; "" if that is not known.
+func (p *pairing) reason(port *port) string {
+	n, in := port.call.node, port.call.pass
+	other := n.side.other
+	if port.why != "" {
+		return port.why
 	}
-	j := p.joinOf(n)
+	if !other.hasStep[in.step] {
+		return fmt.Sprintf("the %s run has no step %s", other.name, in.step)
+	}
+	j := n.join
 	if j == nil {
-		return p.layerReason(s, n)
+		return p.layerReason(n)
 	}
-	if !partnerCalled(p, j, s.passOf[i]) {
-		return fmt.Sprintf("call %d: the %s run calls this layer less often", s.passOf[i].call, other.name)
+	if callsIn(j.golden, in) == nil || callsIn(j.actual, in) == nil {
+		return fmt.Sprintf("call %d: the %s run calls this layer less often", in.call, other.name)
 	}
 	for _, r := range portReasons {
-		if r.name.MatchString(port.Port) {
+		if r.text != "" && like(port.name, r.names) {
 			return about(r.text, other)
 		}
 	}
-	if why := p.shapeReason(s, port, j); why != "" {
+	if why := p.shapeReason(port, j); why != "" {
 		return why
 	}
-	return p.recordedReason(s, other, port, j, s.passOf[i])
+	return recordedReason(port, j.on(other))
+}
+
+// on returns the nodes of a side.
+func (j *joined) on(s *side) []*node {
+	if j.golden[0].side == s {
+		return j.golden
+	}
+	return j.actual
 }
 
 // recordedReason is what can be said when nothing else can: what the other side did not record.
-func (p *pairing) recordedReason(s, other *side, port Port, j *joined, in pass) string {
-	role, what := roleOf(port.Port), map[label.Role]string{label.RoleInput: "input", label.RoleOutput: "output", label.RoleComputed: "replaced input"}
-	has := func(o Port) bool { return roleOf(o.Port) == role }
-	if !slices.ContainsFunc(other.ports, has) {
-		return fmt.Sprintf("the %s run recorded no %ss", other.name, what[role])
+func recordedReason(port *port, partners []*node) string {
+	other, what := partners[0].side, port.role.String()
+	if port.role == label.RoleComputed {
+		what = "replaced input"
 	}
-	partners := j.actual
-	if s == p.actual {
-		partners = j.golden
+	if !other.recorded[port.role] {
+		return fmt.Sprintf("the %s run recorded no %ss", other.name, what)
 	}
-	for _, n := range partners {
-		if len(other.withRole(n.passes[in], role)) > 0 {
-			return fmt.Sprintf("the %s layer has no more %ss of this dtype and shape", other.name, what[role])
+	for _, c := range callsIn(partners, port.call.pass) {
+		if len(c.ports[port.role]) > 0 {
+			return fmt.Sprintf("the %s layer has no more %ss of this dtype and shape", other.name, what)
 		}
 	}
-	return fmt.Sprintf("the %s run recorded no %s of this layer", other.name, what[role])
+	return fmt.Sprintf("the %s run recorded no %s of this layer", other.name, what)
 }
 
-func about(text string, other *side) string {
-	if strings.Contains(text, "%s") {
-		return fmt.Sprintf(text, "the "+other.name)
-	}
-	return text
-}
-
-func partnerCalled(p *pairing, j *joined, in pass) bool {
-	return portsOf(j.golden, in) != nil && portsOf(j.actual, in) != nil
-}
-
-// layerReason says why a whole layer has no partner.
-func (p *pairing) layerReason(s *side, n *node) string {
+// layerReason says why a whole layer has no partner. It is asked for each of the layer's ports.
+func (p *pairing) layerReason(n *node) string {
 	why, ok := p.whyLayer[n]
 	if !ok {
-		why = p.findLayerReason(s, n)
+		why = findLayerReason(n)
 		p.whyLayer[n] = why
 	}
 	return why
 }
 
-func (p *pairing) findLayerReason(s *side, n *node) string {
-	other := p.golden
-	if s == p.golden {
-		other = p.actual
-	}
-	last := n.segs[len(n.segs)-1]
+func findLayerReason(n *node) string {
+	other, last, parent := n.side.other, n.lastSegment(), label.Parent(n.label)
 	for _, r := range layerReasons {
-		if r.name.MatchString(last) {
+		if like(last, r.names) {
 			return about(r.text, other)
 		}
 	}
-	if onlyWrappers(n.segs) {
+	if n.root {
 		return fmt.Sprintf("a model inside the model: the %s run does not call it as a layer", other.name)
 	}
-	if slices.Contains([]string{"gateproj", "upproj"}, last) && p.joinedParent(s, n) {
-		return fmt.Sprintf("gate and up: the %s computes them inside of %s", other.name, label.Parent(n.label))
+	if around := n.side.named[parent]; like(last, "gateproj upproj") && around != nil && around.join != nil {
+		return fmt.Sprintf("gate and up: the %s computes them inside of %s", other.name, parent)
 	}
 	for _, f := range fusions {
-		if slices.Contains(f.fused, last) && p.anyChildJoined(s, label.Parent(n.label), f) {
+		if slices.Contains(f.whole, last) && slices.ContainsFunc(n.side.children[parent], func(n *node) bool {
+			return n.join != nil && f.isPart(n.lastSegment())
+		}) {
 			return "fused from projections that were compared one by one"
 		}
 	}
@@ -136,43 +161,29 @@ func (p *pairing) findLayerReason(s *side, n *node) string {
 	return ""
 }
 
-func (p *pairing) joinedParent(s *side, n *node) bool {
-	other := s.named[label.Parent(n.label)]
-	return other != nil && p.joinOf(other) != nil
-}
-
-func (p *pairing) anyChildJoined(s *side, layer string, f fusion) bool {
-	return slices.ContainsFunc(s.nodes, func(n *node) bool {
-		return label.Parent(n.label) == layer && p.joinOf(n) != nil &&
-			slices.ContainsFunc(f.parts, func(names []string) bool { return slices.Contains(names, n.segs[len(n.segs)-1]) })
-	})
-}
-
 // shapeReason goes by dtype and shape: what MAX hands to its layers beside the activations.
-func (p *pairing) shapeReason(s *side, port Port, j *joined) string {
-	integer := port.DType.Kind() == tensor.KindInt
-	rank := len(port.Shape)
-	switch r := roleOf(port.Port); {
-	case r == label.RoleOutput && rank >= 3 && p.attentionWeights(s, port, j):
+func (p *pairing) shapeReason(port *port, j *joined) string {
+	integer := port.dtype.Kind() == tensor.KindInt
+	rank := len(port.shape)
+	switch {
+	case port.role == label.RoleOutput && rank >= 3 && label.Position(port.name) > 0 && isAttention(j.golden[0]):
 		return "attention weights, which only one side returns"
-	case r == label.RoleOutput:
+	case port.role == label.RoleOutput:
 		return ""
 	case integer && rank == 0:
 		return "a number that is no activation: the layer's index, usually"
-	case port.DType == tensor.U32 && rank == 1:
+	case port.dtype == tensor.U32 && rank == 1:
 		return "row offsets of the ragged batch"
-	case integer && rank == 1 && port.Shape[0] == 1:
+	case integer && rank == 1 && port.shape[0] == 1:
 		return "how many logits are wanted, or another number for the whole batch"
-	case port.DType.IsFloat() && rank == 2 && s == p.actual && !j.root:
+	case port.dtype.IsFloat() && rank == 2 && port.call.node.side == p.actual && !j.root:
 		return "a table of the whole model, rotary frequencies usually"
-	case rank == 4 && port.Shape[1] == 1 && port.DType.IsFloat():
+	case rank == 4 && port.shape[1] == 1 && port.dtype.IsFloat():
 		return "an attention mask, by its shape"
 	}
 	return ""
 }
 
-// attentionWeights reports whether an output has a row per head and token and is not the layer's first.
-func (p *pairing) attentionWeights(s *side, port Port, j *joined) bool {
-	last := j.golden[0].segs[len(j.golden[0].segs)-1]
-	return label.Position(port.Port) > 0 && (strings.Contains(last, "att") || last == "self") && len(port.Shape) >= 3
+func isAttention(n *node) bool {
+	return strings.Contains(n.lastSegment(), "att") || n.lastSegment() == "self"
 }

@@ -1,56 +1,95 @@
 package match
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"sort"
 
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
 )
 
-// pass is one call of the layers in one forward pass. Ports are paired within a pass.
+// side is one of the two runs.
+type side struct {
+	name     string  // "golden" or "candidate", for messages
+	ports    []*port // in the order of execution
+	nodes    []*node
+	named    map[string]*node   // by label without call
+	children map[string][]*node // by label of the parent
+	ends     *ends              // see find
+	steps    []string
+	hasStep  map[string]bool
+	recorded [roles]bool // which roles its ports have
+	calls    int         // the most calls of a layer
+	byName   bool        // the order is that of the names
+	other    *side
+}
+
+// node is a layer of one side: all ports of one label in all passes.
+type node struct {
+	side    *side
+	label   string // without call
+	strict  form
+	loose   form
+	root    bool           // the label has wrapper words only
+	calls   []*call        // in the order of execution
+	at      map[pass]*call // the same by pass
+	members []*node        // of a group that stands for one fused layer, as q, k and v
+	last    int            // position of its last port in the side's order
+	join    *joined        // nil if it has no partner yet
+	settled bool           // ambiguous, and reported
+}
+
+// pass is one call of a layer in one forward pass. Ports are paired within a pass.
 type pass struct {
 	step string
 	call int
 }
 
-// node is a layer of one side: all ports of one label in all passes.
-type node struct {
-	label   string // without call count
-	segs    []string
-	loose   []string
-	passes  map[pass][]int // port indices in execution order
-	members []*node        // of a group that stands for one fused layer, as q, k and v
-	last    int            // position of its last port in the side's order
+// call is what was recorded of a layer in one pass.
+type call struct {
+	node  *node
+	layer string // the label with its call
+	pass  pass
+	ports [roles][]*port // in the order of execution
+	last  int            // position of its last port
 }
 
-// side is one of the two runs.
-type side struct {
-	name   string // "golden" or "candidate", for messages
-	ports  []Port
-	order  []int // port indices by Seq
-	rank   []int // the reverse: position of a port in order
-	nodes  []*node
-	named  map[string]*node // by label without call count
-	nodeOf []*node          // by port index; nil if ignored
-	passOf []pass
-	steps  []string
-	byName bool
+// roles is the number of roles of ports.
+const roles = label.RoleComputed + 1
+
+// port is one recorded tensor.
+type port struct {
+	index int   // into the ports that Runs was given
+	rank  int   // its position in the side's order
+	call  *call // nil if it is ignored
+	name  string
+	role  label.Role
+	dtype tensor.DType
+	shape []int
+	used  bool   // it is in a pair
+	why   string // why it is in none, found while pairing
 }
 
-func newSide(name string, ports []Port, skip map[int]bool, byName bool) (*side, error) {
-	s := &side{name: name, ports: ports, byName: byName, named: map[string]*node{}, nodeOf: make([]*node, len(ports)), rank: make([]int,
-		len(ports)), passOf: make([]pass, len(ports))}
-	s.order = make([]int, len(ports))
-	for i := range ports {
-		s.order[i] = i
+// roleOf is the role of a port. What was saved by hand is joined as an output is.
+func roleOf(port string) label.Role {
+	if r := label.RoleOf(port); r != label.RoleTap {
+		return r
 	}
-	sort.SliceStable(s.order, func(i, j int) bool { return ports[s.order[i]].Seq < ports[s.order[j]].Seq })
+	return label.RoleOutput
+}
+
+func newSide(name string, ports []Port, ignored map[int]bool, byName bool) (*side, error) {
+	s := &side{name: name, byName: byName, ports: make([]*port, len(ports)),
+		named: map[string]*node{}, children: map[string][]*node{}, hasStep: map[string]bool{}}
+	order := make([]int, len(ports))
+	for i := range ports {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(ports[i].Seq, ports[j].Seq) })
 	seen := map[[3]string]bool{}
-	for at, i := range s.order {
-		p := ports[i]
-		s.rank[i] = at
+	for rank, i := range order {
+		p := &ports[i]
 		if _, err := tensor.NumBytes(p.DType, p.Shape); err != nil {
 			return nil, fmt.Errorf("match: %s %s: %w", name, p.Label(), err)
 		}
@@ -59,33 +98,58 @@ func newSide(name string, ports []Port, skip map[int]bool, byName bool) (*side, 
 			return nil, fmt.Errorf("match: %s has %s twice in step %s: keep one", name, p.Label(), p.Step)
 		}
 		seen[k] = true
-		base, call := label.CutCall(p.Layer)
-		s.passOf[i] = pass{p.Step, call}
-		if !slices.Contains(s.steps, p.Step) {
-			s.steps = append(s.steps, p.Step)
-		}
-		if skip[i] {
-			continue
-		}
-		n := s.named[base]
-		if n == nil {
-			n = newNode(base)
-			s.named[base] = n
-			s.nodes = append(s.nodes, n)
-		}
-		n.passes[s.passOf[i]] = append(n.passes[s.passOf[i]], i)
-		n.last = at
-		s.nodeOf[i] = n
+		s.ports[rank] = &port{index: i, rank: rank, name: p.Port, role: roleOf(p.Port), dtype: p.DType, shape: p.Shape}
+		s.add(s.ports[rank], p, ignored[i])
 	}
 	return s, nil
 }
 
-func newNode(label string) *node {
-	segs := normal(label)
-	return &node{label: label, segs: segs, loose: loose(segs), passes: map[pass][]int{}}
+// add puts a port, the last one so far, where it belongs.
+func (s *side) add(p *port, recorded *Port, ignored bool) {
+	name, number := label.CutCall(recorded.Layer)
+	s.calls = max(s.calls, number)
+	s.recorded[p.role] = true
+	s.addStep(recorded.Step)
+	if ignored {
+		return
+	}
+	n := s.named[name]
+	if n == nil {
+		n = newNode(s, name)
+		s.named[name] = n
+		s.nodes = append(s.nodes, n)
+		s.children[label.Parent(name)] = append(s.children[label.Parent(name)], n)
+	}
+	in := pass{recorded.Step, number}
+	p.call = n.at[in]
+	if p.call == nil {
+		p.call = &call{node: n, layer: recorded.Layer, pass: in}
+		n.at[in] = p.call
+		n.calls = append(n.calls, p.call)
+	}
+	p.call.ports[p.role] = append(p.call.ports[p.role], p)
+	p.call.last, n.last = p.rank, p.rank
 }
 
-// all is the members of a group, or the node itself.
+func (s *side) addStep(step string) {
+	if !s.hasStep[step] {
+		s.hasStep[step] = true
+		s.steps = append(s.steps, step)
+	}
+}
+
+func newNode(s *side, label string) *node {
+	n := &node{side: s, label: label, at: map[pass]*call{}}
+	n.strict = newForm(normal(label))
+	n.loose = n.strict
+	if segs := loose(n.strict.segs); len(segs) < len(n.strict.segs) {
+		n.loose = newForm(segs)
+	}
+	n.root = onlyWrappers(n.strict.segs)
+	return n
+}
+
+// all returns the members of a group, or the node itself.
 func (n *node) all() []*node {
 	if n.members != nil {
 		return n.members
@@ -93,59 +157,54 @@ func (n *node) all() []*node {
 	return []*node{n}
 }
 
-// foldCalls lays the calls of a run that was recorded as one step onto the steps of the other: a print hook that is never told of
-// steps names the second decode step "norm(2)".
+// lastSegment is the last segment of a label in normal form.
+func (n *node) lastSegment() string { return n.strict.segs[len(n.strict.segs)-1] }
+
+// numbered reports whether a node lies in a numbered block or is one.
+func (n *node) numbered() bool { return slices.ContainsFunc(n.strict.segs, label.IsNumber) }
+
+// open returns the nodes that have no partner yet and may get one.
+func open(nodes []*node) []*node {
+	var out []*node
+	for _, n := range nodes {
+		if n.join == nil && !n.settled {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// foldCalls lays the calls of a run that was recorded as one step onto the steps of the other: a
+// print hook that is never told of steps names the second decode step "norm(2)".
 func foldCalls(one, many *side) bool {
-	if len(one.steps) != 1 || len(many.steps) < 2 {
+	if len(one.steps) != 1 || len(many.steps) < 2 || many.calls > 1 {
 		return false
 	}
 	calls, repeated := 1, 0
 	for _, n := range one.nodes {
 		most := 1
-		for p := range n.passes {
-			most = max(most, p.call)
+		for _, c := range n.calls {
+			most = max(most, c.pass.call)
 		}
 		if calls = max(calls, most); most > 1 {
 			repeated++
 		}
 	}
-	if 2*repeated <= len(one.nodes) {
-		return false // a shared layer is called more than once in one step; all layers are not
-	}
-	if calls > len(many.steps) || slices.ContainsFunc(many.passOf, func(p pass) bool { return p.call > 1 }) {
+	// A shared layer is called more than once in one step; most layers are not.
+	if 2*repeated <= len(one.nodes) || calls > len(many.steps) {
 		return false
 	}
-	to := func(p pass) pass { return pass{many.steps[p.call-1], 1} }
-	for i, n := range one.nodeOf {
-		if n != nil {
-			one.passOf[i] = to(one.passOf[i])
-		}
-	}
 	for _, n := range one.nodes {
-		folded := map[pass][]int{}
-		for p, ports := range n.passes {
-			folded[to(p)] = ports
+		clear(n.at)
+		for _, c := range n.calls {
+			c.pass = pass{many.steps[c.pass.call-1], 1}
+			n.at[c.pass] = c
 		}
-		n.passes = folded
 	}
-	one.steps = many.steps[:calls]
+	one.steps = nil
+	clear(one.hasStep)
+	for _, step := range many.steps[:calls] {
+		one.addStep(step)
+	}
 	return true
-}
-
-// sortedPasses lists the passes of a node by their first port.
-func (s *side) sortedPasses(n *node) []pass {
-	list := make([]pass, 0, len(n.passes))
-	for p := range n.passes {
-		list = append(list, p)
-	}
-	slices.SortFunc(list, func(a, b pass) int { return s.rank[n.passes[a][0]] - s.rank[n.passes[b][0]] })
-	return list
-}
-
-func (s *side) labels() []string {
-	out := make([]string, len(s.nodes))
-	for i, n := range s.nodes {
-		out[i] = n.label
-	}
-	return out
 }

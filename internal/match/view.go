@@ -137,7 +137,7 @@ func (v View) Inverse(shape []int) (inverse View, ok bool) {
 		}
 		switch op.Kind {
 		case Reshape:
-			inverse = append(View{reshape(before)}, inverse...)
+			inverse = append(reshape(before), inverse...)
 		case Transpose:
 			back := make([]int, len(op.Order))
 			for to, from := range op.Order {

@@ -1,0 +1,35 @@
+package module_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/goparity/goparity/internal/label/module"
+)
+
+func TestFold(t *testing.T) {
+	tests := []struct{ name, segment, want, reason string }{
+		{"case", "LayerNorm", "layernorm", "engines differ in case"},
+		{"underscores", "layer_norm", "layernorm", "and in underscores"},
+		{"nothing left", "__", "__", "a segment is never empty"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			assert.Equal(t, tt.want, module.Fold(tt.segment), tt.reason)
+		})
+	}
+}
+
+func TestNames(t *testing.T) {
+	assert.True(t, module.Query.Has("model.layers.3.attn.q_proj(2)"), "the last segment decides, calls do not")
+	assert.False(t, module.Query.Has("model.q_proj.lora"), "not a segment within")
+	assert.Contains(t, module.StackedQKV.Folded(), "qkvproj")
+}
+
+// The parts of a fused projection are found by the index of their family.
+func TestFamilies(t *testing.T) {
+	assert.Len(t, module.Key, len(module.Query))
+	assert.Len(t, module.Value, len(module.Query))
+	assert.Len(t, module.Up, len(module.Gate))
+}

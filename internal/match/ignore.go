@@ -1,0 +1,73 @@
+package match
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/glob"
+	"github.com/goparity/goparity/internal/nearest"
+)
+
+// Ignore takes what a pattern matches out of the comparison, on both sides. The pattern is one of
+// package glob, for a layer ("**.dropout") or for one port of it ("**.self_attn-output_1").
+type Ignore struct {
+	Pattern string
+	Reason  string // required
+}
+
+// Ignored is a port that an Ignore took out.
+type Ignored struct {
+	Golden bool // of the golden side
+	Index  int
+	Reason string
+}
+
+func applyIgnores(golden, actual []Port, ignores []Ignore) ([]Ignored, error) {
+	var out []Ignored
+	var errs []error
+	seen := map[Ignored]bool{} // without their reasons: the first one counts
+	for _, ig := range ignores {
+		if strings.TrimSpace(ig.Reason) == "" {
+			errs = append(errs, fmt.Errorf("match: ignore %q has no reason: say why it is not compared", ig.Pattern))
+			continue
+		}
+		p, err := glob.Compile(ig.Pattern)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("match: ignore %q: %w", ig.Pattern, err))
+			continue
+		}
+		hit := false
+		for side, ports := range [][]Port{golden, actual} {
+			for i, port := range ports {
+				if !p.Match(port.Layer) && !p.Match(port.Label()) {
+					continue
+				}
+				hit = true
+				at := Ignored{Golden: side == 0, Index: i}
+				if !seen[at] {
+					seen[at] = true
+					out = append(out, Ignored{at.Golden, i, ig.Reason})
+				}
+			}
+		}
+		if !hit {
+			var layers []string
+			for _, port := range slices.Concat(golden, actual) {
+				layers = append(layers, port.Layer)
+			}
+			errs = append(errs, fmt.Errorf("match: ignore %q matches no layer or port of either run%s",
+				ig.Pattern, didYouMean(ig.Pattern, layers)))
+		}
+	}
+	return out, errors.Join(errs...)
+}
+
+// didYouMean ends a sentence about a name that is not there.
+func didYouMean(name string, candidates []string) string {
+	if near, ok := nearest.Nearest(name, candidates); ok {
+		return fmt.Sprintf(", did you mean %q?", near)
+	}
+	return ""
+}

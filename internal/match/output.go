@@ -1,0 +1,114 @@
+package match
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/goparity/goparity/internal/label"
+)
+
+// mainOutputs are the names of the one output that a layer is about, the usual first.
+var mainOutputs = []string{"output", "output_0", "output_logits", "output_last_hidden_state", "output_sample", label.Tap}
+
+// mainOutput picks the output that a layer is about: by its name, or a named one because there is
+// no other. It is nil if there is none.
+func mainOutput(outputs []*port) *port {
+	for _, name := range mainOutputs {
+		for _, p := range outputs {
+			if p.name == name {
+				return p
+			}
+		}
+	}
+	if len(outputs) == 1 && label.Position(outputs[0].name) < 0 {
+		return outputs[0]
+	}
+	return nil
+}
+
+// main is the output that the layer is about, nil for a call that was not made.
+func (c *call) main() *port {
+	if c == nil {
+		return nil
+	}
+	return mainOutput(c.ports[label.RoleOutput])
+}
+
+// outputs pairs the first outputs whatever they are called, the others by their name only: a
+// mean-pooled output is not a tanh pooler's.
+func (c *callPairing) outputs(golden, actual []*port) {
+	mainG, mainA := mainOutput(golden), mainOutput(actual)
+	c.outputsByName(golden, actual, mainG, mainA)
+	if mainG == nil || mainA == nil || mainG.used || mainA.used {
+		return
+	}
+	if lay, fits := c.fit(mainG, mainA); fits {
+		c.add(mainG, mainA, lay, "")
+		return
+	}
+	if c.reorderedOutputs(golden, actual, mainG, mainA) {
+		return
+	}
+	if gs := mainG.shape; c.join.root && !c.generating && len(gs) == 3 && slices.Equal(mainA.shape, drop(gs, 1)) {
+		mainG.why = "the candidate's output is pooled: record it unpooled"
+		mainA.why = "a pooled output: the golden has hidden states here, and how the two pool is not known to be the same"
+		return
+	}
+	// The one output of both has another type: whether its values are right can still be told.
+	if !sameKind(mainG.dtype, mainA.dtype) {
+		if lay, fits := c.lay.fit(mainG.shape, mainA.shape, false, allow{}); fits {
+			c.guess(mainG, mainA, lay, c.whyNot(mainG, mainA))
+			return
+		}
+	}
+	c.problem(mainG, mainA)
+}
+
+// outputsByName pairs outputs of equal names; whether the first ones belong together is not its
+// question, unless they have one name.
+func (c *callPairing) outputsByName(golden, actual []*port, mainG, mainA *port) {
+	alike := slices.Equal(sortedNames(golden), sortedNames(actual))
+	for _, g := range golden {
+		for _, a := range actual {
+			if g.name != a.name || g == mainG && a == mainA {
+				continue
+			}
+			if lay, fits := c.fit(g, a); fits {
+				c.add(g, a, lay, "")
+			} else if alike {
+				c.problem(g, a)
+			} else if g != mainG && a != mainA {
+				g.why = "the output of this name has another shape in the candidate, so it is another thing"
+				a.why = "the output of this name has another shape in the golden, so it is another thing"
+			}
+		}
+	}
+}
+
+func sortedNames(ports []*port) []string {
+	names := make([]string, len(ports))
+	for i, p := range ports {
+		names[i] = p.name
+	}
+	slices.Sort(names)
+	return names
+}
+
+// reorderedOutputs pairs the first output of one side with the first positional output of the other
+// whose shape fits: a tuple in another order.
+func (c *callPairing) reorderedOutputs(golden, actual []*port, mainG, mainA *port) bool {
+	for _, p := range slices.Concat(golden, actual) {
+		if p == mainG || p == mainA || p.used || label.Position(p.name) < 0 {
+			continue
+		}
+		g, a := p, mainA
+		if p.call.node.side == c.actual {
+			g, a = mainG, p
+		}
+		if lay, fits := c.fit(g, a); fits {
+			c.guess(g, a, lay, fmt.Sprintf("candidate %s by its shape", a.name))
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,192 @@
+package match
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// applyRules joins what the rules name. A rule without wildcards must find its layers, one with
+// wildcards at least once.
+func (m *matcher) applyRules() error {
+	var errs []error
+	for i := range m.opt.Rules {
+		r := &m.opt.Rules[i]
+		err := r.Validate()
+		if err == nil {
+			err = m.applyRule(r)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+func (m *matcher) applyRule(r *Rule) error {
+	name, _ := splitPort(r.Golden[0])
+	pattern := capturing(name)
+	var found []*node
+	for _, n := range m.golden.nodes {
+		if pattern.MatchString(n.label) {
+			found = append(found, n)
+		}
+	}
+	wild := wildcards(name) > 0
+	if whole := m.golden.named[name]; !wild && len(found) > 1 && whole != nil {
+		found = []*node{whole}
+	}
+	if len(found) == 0 || !wild && len(found) > 1 {
+		return fmt.Errorf("match: rule %s: %w", r, &notOne{m.golden, name, found})
+	}
+	var firstErr error
+	done := false
+	for _, n := range found {
+		err := m.applyTo(r, n, pattern.FindStringSubmatch(n.label)[1:])
+		done = done || err == nil
+		if firstErr == nil {
+			firstErr = err
+		}
+	}
+	if !done || !wild && firstErr != nil {
+		return fmt.Errorf("match: rule %s: %w", r, firstErr)
+	}
+	return nil
+}
+
+// applyTo joins what a rule names, from its first golden layer on.
+func (m *matcher) applyTo(r *Rule, first *node, captured []string) error {
+	j := &joined{golden: []*node{first}, rule: r}
+	for i, name := range r.others() {
+		s, nodes := m.actual, &j.actual
+		if i < len(r.Golden)-1 {
+			s, nodes = m.golden, &j.golden
+		}
+		name, _ = splitPort(name)
+		n, err := s.find(substitute(name, captured))
+		if err != nil {
+			return err
+		}
+		*nodes = append(*nodes, n)
+	}
+	_, j.ports[0] = splitPort(r.Golden[0])
+	_, j.ports[1] = splitPort(r.Candidate[0])
+	if j.ofPorts() {
+		if err := errors.Join(j.golden[0].checkPort(j.ports[0]), j.actual[0].checkPort(j.ports[1])); err != nil {
+			return err
+		}
+		m.joins = append(m.joins, j) // the other ports of the two layers are joined as ever
+		return nil
+	}
+	for _, n := range slices.Concat(j.golden, j.actual) {
+		if n.join != nil {
+			return fmt.Errorf("%s %q is in two rules", n.side.name, n.label)
+		}
+	}
+	m.add(j)
+	return nil
+}
+
+// checkPort says which ports a layer has if this is none of them.
+func (n *node) checkPort(port string) error {
+	var names []string
+	for _, c := range n.calls {
+		for _, ports := range c.ports {
+			names = append(names, sortedNames(ports)...)
+		}
+	}
+	if slices.Contains(names, port) {
+		return nil
+	}
+	slices.Sort(names)
+	return fmt.Errorf("%s %q has no port %q, only %s", n.side.name, n.label, port, strings.Join(slices.Compact(names), ", "))
+}
+
+// ends are the nodes of a side by what ends their labels, behind a dot.
+type ends struct{ labels, forms map[string][]*node }
+
+func newEnds(nodes []*node) *ends {
+	e := &ends{map[string][]*node{}, map[string][]*node{}}
+	for _, n := range nodes {
+		addEnds(e.labels, n.label, n)
+		addEnds(e.forms, "."+n.strict.name, n)
+	}
+	return e
+}
+
+func addEnds(to map[string][]*node, label string, n *node) {
+	for {
+		var more bool
+		if _, label, more = strings.Cut(label, "."); !more {
+			return
+		}
+		to[label] = append(to[label], n)
+	}
+}
+
+// find returns the one layer of a name or of an end of it, as it is or in normal form.
+func (s *side) find(name string) (*node, error) {
+	if n := s.named[name]; n != nil {
+		return n, nil
+	}
+	if s.ends == nil {
+		s.ends = newEnds(s.nodes)
+	}
+	found := s.ends.labels[name]
+	if len(found) == 0 {
+		found = s.ends.forms[strings.Join(normal(name), ".")]
+	}
+	if len(found) != 1 {
+		return nil, &notOne{s, name, found}
+	}
+	return found[0], nil
+}
+
+// notOne is the error of a name that means no layer or several. Its text is made when it is read:
+// it takes a search.
+type notOne struct {
+	side  *side
+	name  string
+	found []*node
+}
+
+func (e *notOne) Error() string {
+	if len(e.found) > 0 {
+		return fmt.Sprintf("%s %q is the end of %s: write more of it", e.side.name, e.name, quoted(e.found))
+	}
+	return fmt.Sprintf("the %s run has no layer %q%s", e.side.name, e.name, didYouMean(e.name, labels(e.side.nodes)))
+}
+
+func labels(nodes []*node) []string {
+	out := make([]string, len(nodes))
+	for i, n := range nodes {
+		out[i] = n.label
+	}
+	return out
+}
+
+var wildcard = regexp.MustCompile(`\*\*?`)
+
+func wildcards(name string) int { return len(wildcard.FindAllStringIndex(name, -1)) }
+
+// capturing makes a regular expression of a pattern with * and **, which matches the end of a label
+// at a dot.
+func capturing(pattern string) *regexp.Regexp {
+	expr := regexp.QuoteMeta(pattern)
+	expr = strings.ReplaceAll(expr, `\*\*`, `(.*)`)
+	expr = strings.ReplaceAll(expr, `\*`, `([^.]*)`)
+	return regexp.MustCompile(`(?s:^|\.)` + expr + "$")
+}
+
+// substitute puts what was captured in the place of the wildcards, and nothing where that is not
+// enough.
+func substitute(pattern string, captured []string) string {
+	return wildcard.ReplaceAllStringFunc(pattern, func(string) string {
+		if len(captured) == 0 {
+			return ""
+		}
+		s := captured[0]
+		captured = captured[1:]
+		return s
+	})
+}

@@ -199,7 +199,7 @@ func (f *compareFlags) open() (cases []judge.Case, closeAll func(), err error) {
 		case f.raw != "":
 			o.Raw = func(string, int64) (raw.Spec, error) { return spec, nil }
 		case len(opened) > 0:
-			o.Raw = match.RawLike(opened[0])
+			o.Raw = rawLike(opened[0])
 		}
 		runs, err := dump.OpenCases(path, o)
 		opened = append(opened, runs...)

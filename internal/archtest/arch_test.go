@@ -20,9 +20,9 @@ import (
 var line = [][]string{
 	{"internal/each", "internal/label", "internal/mapfile", "internal/glob", "internal/nearest", "internal/jsonline", "internal/subtest", "internal/supervise", "internal/updateflag", "internal/archtest",
 		"internal/gpu", "internal/transformers", "internal/whole", "internal/places", "internal/setting"},
-	{"tensor"},
+	{"tensor", "internal/label/module"},
 	{"tensor/internal/*"},
-	{"tensor/*", "internal/printlog", "internal/dtype", "internal/mask"},
+	{"tensor/*", "internal/layout", "internal/printlog", "internal/dtype", "internal/mask"},
 	{"internal/dump"},
 	{"internal/match"},
 	{"compare"},
@@ -30,7 +30,7 @@ var line = [][]string{
 	{"internal/structure"},
 	{"internal/trace"},
 	{"internal/localise"},
-	{"internal/op", "internal/checkpoint", "internal/diagnose/module"},
+	{"internal/op", "internal/checkpoint"},
 	{"internal/diagnose"},
 	{"internal/diagnose/rebuild"},
 	{"internal/diagnose/fault"},
@@ -55,8 +55,9 @@ var inside = []string{"internal/trace", "internal/localise"}
 
 // only lists packages that may import no more of the module than this, though more lies below them.
 var only = map[string][]string{
-	"compare":            {"tensor", "internal/mapfile", "internal/places"},                                                // it knows no names
-	"internal/match":     {"tensor", "tensor/raw", "internal/dump", "internal/glob", "internal/label", "internal/nearest"}, // names and shapes, no figures
+	"compare":            {"tensor", "internal/mapfile", "internal/places"}, // it knows no names
+	"internal/layout":    {"tensor"},
+	"internal/match":     {"tensor", "internal/glob", "internal/label", "internal/label/module", "internal/layout", "internal/nearest"}, // names and shapes, no figures
 	"internal/structure": {"compare", "internal/mapfile", "internal/places", "tensor"},
 	"internal/trace":     {"internal/each", "internal/label", "tensor"},
 	"internal/localise":  {"internal/label", "internal/trace"},                                             // figures are given to it
@@ -67,8 +68,8 @@ var only = map[string][]string{
 	"internal/setting":   {},
 	"internal/places":    {},
 
-	"internal/diagnose/module": {"internal/label"},
-	"internal/op":              {"tensor"}, // arithmetic: no names, no causes
+	"internal/label/module": {"internal/label"},
+	"internal/op":           {"tensor"}, // arithmetic: no names, no causes
 
 	"internal/printlog":  {"tensor"},
 	"internal/archtest":  {},

@@ -18,7 +18,6 @@
 // The floors, from below:
 //
 //	op                the arithmetic of models: attention, norm, linear, rotary embedding, …
-//	diagnose/module   what a layer is by its name
 //	diagnose          the scene, what hypotheses say of it, and how that is judged
 //	diagnose/rebuild  how the reference made its tensors: which op of which earlier ones
 //	diagnose/fault    causes that are an op done wrong

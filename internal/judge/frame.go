@@ -6,6 +6,7 @@ import (
 
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/layout"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/tensor"
 )
@@ -41,7 +42,7 @@ func frameOf(golden, actual *dump.Run, pair match.Pair) (f frame, err error) {
 		return f, err
 	}
 	// A candidate without padding rows: its rows are spread to their places.
-	if n := len(pair.GoldenView); n > 0 && len(pair.Golden) == 1 && pair.GoldenView[n-1].Kind == match.Rows {
+	if n := len(pair.GoldenView); n > 0 && len(pair.Golden) == 1 && pair.GoldenView[n-1].Kind == layout.Rows {
 		keep := pair.GoldenView[n-1].Keep
 		if spread, err := spreadRows(f.actual, keep, own.Shape()); err == nil {
 			f.golden, f.actual = own, spread
@@ -67,8 +68,8 @@ func frameOf(golden, actual *dump.Run, pair match.Pair) (f frame, err error) {
 	return f, nil
 }
 
-func isReshape(v match.View) bool {
-	return !slices.ContainsFunc(v, func(op match.Op) bool { return op.Kind != match.Reshape })
+func isReshape(v layout.View) bool {
+	return !slices.ContainsFunc(v, func(op layout.Op) bool { return op.Kind != layout.Reshape })
 }
 
 // rowsWhere repeats flags of the first axis for the rows of t, and marks those that equal want.

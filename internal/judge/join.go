@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/layout"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/trace"
@@ -228,7 +229,7 @@ func onlyGolden(caseName string, e dump.Entry) *Port {
 		Join: Join{Golden: e.Tensor, entry: e.Tensor, GoldenSide: sideOf(e)}}
 }
 
-func view(r *dump.Run, indices []int, v match.View, mask []bool) (*tensor.Tensor, error) {
+func view(r *dump.Run, indices []int, v layout.View, mask []bool) (*tensor.Tensor, error) {
 	parts := make([]*tensor.Tensor, len(indices))
 	for i, at := range indices {
 		parts[i] = r.Entries[at].Tensor

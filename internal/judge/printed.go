@@ -7,6 +7,7 @@ import (
 
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/layout"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/tensor"
 )
@@ -57,9 +58,9 @@ func printedOf(k Case, pair match.Pair) *printed {
 // gather replaces the tensors of a port by the values that are known on both sides.
 func (p *printed) gather(port *Join, pair match.Pair) error {
 	p.n, p.golden, p.actual = port.Golden.Len(), port.Golden.DType(), port.Actual.DType()
-	for _, v := range []match.View{pair.GoldenView, pair.ActualView} {
+	for _, v := range []layout.View{pair.GoldenView, pair.ActualView} {
 		for _, op := range v {
-			if op.Kind != match.Reshape && !p.whole() {
+			if op.Kind != layout.Reshape && !p.whole() {
 				port.Problem = fmt.Sprintf("a log shows %d of %d values, and cannot be viewed by %s: dump the tensor to a file", len(p.known), p.n, v)
 				return nil
 			}

@@ -23,11 +23,7 @@ var fusions = []fusion{
 }
 
 func newFusion(whole module.Names, parts ...module.Names) fusion {
-	f := fusion{whole: whole.Folded()}
-	for _, p := range parts {
-		f.parts = append(f.parts, p.Folded())
-	}
-	return f
+	return fusion{whole.Folded(), collect(parts, module.Names.Folded)}
 }
 
 // isPart reports whether a folded name is that of a part.
@@ -46,13 +42,9 @@ func (m *matcher) fused() {
 }
 
 // wholes makes a group of each fused layer.
-func (f fusion) wholes(s *side, name string) (out []*node) {
-	for _, n := range open(s.nodes) {
-		if slices.Contains(f.whole, n.lastSegment()) {
-			out = append(out, group(name, n))
-		}
-	}
-	return out
+func (f fusion) wholes(s *side, name string) []*node {
+	wholes := keep(open(s.nodes), func(n *node) bool { return slices.Contains(f.whole, n.lastSegment()) })
+	return collect(wholes, func(n *node) *node { return group(name, n) })
 }
 
 // groups makes a group of each complete set of parts with one parent.
@@ -83,8 +75,8 @@ func (f fusion) family(siblings []*node) []*node {
 	for i := range f.parts[0] {
 		var parts []*node
 		for _, names := range f.parts {
-			if n := named[names[i]]; n != nil {
-				parts = append(parts, n)
+			if i < len(names) && named[names[i]] != nil {
+				parts = append(parts, named[names[i]])
 			}
 		}
 		if len(parts) == len(f.parts) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/layout"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -26,26 +27,20 @@ func (p *pairing) pairFused(j *joined) {
 
 // callsIn returns the call of each node in a pass; nil if one was not called.
 func callsIn(nodes []*node, in pass) []*call {
-	var out []*call
-	for _, n := range nodes {
-		if n.at[in] == nil {
-			return nil
-		}
-		out = append(out, n.at[in])
+	calls := collect(nodes, func(n *node) *call { return n.at[in] })
+	if slices.Contains(calls, nil) {
+		return nil
 	}
-	return out
+	return calls
 }
 
-// mains returns the first output of each call, nil if one has none.
+// mains returns the first output of each call; nil if one has none.
 func mains(calls []*call) []*port {
-	var out []*port
-	for _, c := range calls {
-		if c.main() == nil {
-			return nil
-		}
-		out = append(out, c.main())
+	outputs := collect(calls, (*call).main)
+	if slices.Contains(outputs, nil) {
+		return nil
 	}
-	return out
+	return outputs
 }
 
 // splitActual takes the columns of each golden part from the one output of the candidate.
@@ -53,38 +48,34 @@ func (p *pairing) splitActual(j *joined, golden []*call, fused *call) {
 	if parts, whole := mains(golden), fused.main(); parts != nil && whole != nil {
 		p.splitOutput(j, parts, whole)
 	}
-	c := p.plain(j)
 	for _, g := range golden {
 		at := len(p.pairs)
-		c.input = map[string]*port{}
-		c.inputs(g.ports[label.RoleInput], fused.ports[label.RoleInput])
+		p.in(j).inputs(g.ports[label.RoleInput], fused.ports[label.RoleInput])
 		for _, pair := range p.pairs[at:] {
 			pair.Shared = true
-			pair.Note = join("the input of candidate "+pair.actual[0].call.layer, pair.Note)
+			pair.Note = join("the input of candidate "+fused.layer, pair.Note)
 		}
 	}
-	c.input = nil
-	c.computed(golden[0].ports[label.RoleInput], fused.ports[label.RoleComputed])
+	p.in(j).computed(golden[0].ports[label.RoleInput], fused.ports[label.RoleComputed])
 }
 
 func (p *pairing) splitOutput(j *joined, parts []*port, whole *port) {
 	axis, widths, ok := j.cut(parts, whole.shape)
-	from := 0
+	to := 0
 	for i, g := range parts {
 		if !ok {
 			pair := p.problem(g, whole)
 			pair.Problem, pair.Shared = widthsText("golden", parts, whole), true
 			continue
 		}
-		to := from + widths[i]
-		lay, fits := p.fitShapes(g, whole, g.shape, with(whole.shape, axis, widths[i]))
-		if !fits {
-			p.problem(g, whole).Shared = true
+		from := to
+		to += widths[i]
+		view := layout.View{{Kind: layout.Slice, Axis: axis, From: from, To: to}}
+		if f, fits := p.fitPart(g, whole, view, whole.shape); fits {
+			p.add(g, whole, f, fmt.Sprintf("columns %d to %d of candidate %s", from, to-1, whole.call.layer)).Shared = true
 		} else {
-			lay.actual = append(View{{Kind: Slice, Axis: axis, From: from, To: to}}, lay.actual...)
-			p.add(g, whole, lay, fmt.Sprintf("columns %d to %d of candidate %s", from, to-1, whole.call.layer)).Shared = true
+			p.problem(g, whole).Shared = true
 		}
-		from = to
 	}
 }
 
@@ -94,51 +85,41 @@ func (p *pairing) joinActual(j *joined, fused *call, actual []*call) {
 	if whole, parts := fused.main(), mains(actual); whole != nil && parts != nil {
 		p.joinOutputs(j, whole, parts)
 	}
-	c := p.plain(j)
-	inputs := fused.ports[label.RoleInput]
-	c.inputs(inputs, actual[0].ports[label.RoleInput])
-	c.computed(inputs, actual[0].ports[label.RoleComputed])
+	c, inputs, first := p.in(j), fused.ports[label.RoleInput], actual[0]
+	c.inputs(inputs, first.ports[label.RoleInput])
+	c.computed(inputs, first.ports[label.RoleComputed])
 	for _, other := range actual[1:] {
 		for _, port := range slices.Concat(other.ports[label.RoleInput], other.ports[label.RoleComputed]) {
-			port.why = "the same input as that of " + actual[0].layer + ", which is compared"
+			port.why = "the same input as that of " + first.layer + ", which is compared"
 		}
 	}
 }
 
 func (p *pairing) joinOutputs(j *joined, whole *port, parts []*port) {
-	var shapes [][]int
-	var labels []string
-	oneDType := true // as concat needs it
-	for _, a := range parts {
-		shapes = append(shapes, a.shape)
-		labels = append(labels, a.call.layer)
-		oneDType = oneDType && a.dtype == parts[0].dtype
+	layers := collect(parts, func(a *port) string { return a.call.layer })
+	shapes := collect(parts, func(a *port) []int { return a.shape })
+	f, fits := p.fitPart(whole, parts[0], layout.View{{Kind: layout.Concat, Axis: j.axis()}}, shapes...)
+	if slices.ContainsFunc(parts, func(a *port) bool { return a.dtype != parts[0].dtype }) {
+		f, fits = layout.Fit{}, false // concat needs one dtype
 	}
-	view := View{{Kind: Concat, Axis: j.axis()}}
-	lay, fits := layout{}, false
-	if joined, err := view.Shape(shapes...); err == nil && oneDType {
-		lay, fits = p.fitShapes(whole, parts[0], whole.shape, joined)
-	}
-	if fits {
-		lay.actual = append(view, lay.actual...)
-	}
-	pair := p.addAll([]*port{whole}, parts, lay, "candidate "+strings.Join(labels, ", ")+" side by side")
+	pair := p.addAll([]*port{whole}, parts, f, "candidate "+strings.Join(layers, ", ")+" side by side")
 	if !fits {
 		pair.Problem = widthsText("candidate", parts, whole)
 	}
 }
 
-// plain pairs the inputs of a call, for which no rule says how they lie.
-func (p *pairing) plain(j *joined) *callPairing {
-	return &callPairing{pairing: p, ok: allow{reshape: p.opt.AllowReshape}, join: j, input: map[string]*port{}}
-}
-
-// fitShapes finds the layout of parts of two ports, which have these shapes.
-func (p *pairing) fitShapes(g, a *port, golden, actual []int) (layout, bool) {
-	if !sameKind(g.dtype, a.dtype) {
-		return layout{}, false
+// fitPart finds the layout of a golden port and what a view makes of tensors that are like the
+// candidate's.
+func (p *pairing) fitPart(g, a *port, view layout.View, shapes ...[]int) (layout.Fit, bool) {
+	shape, err := view.Shape(shapes...)
+	if err != nil || !sameKind(g, a) {
+		return layout.Fit{}, false
 	}
-	return p.lay.fit(golden, actual, false, allow{reshape: p.opt.AllowReshape})
+	f, fits := p.padding.Fit(g.shape, shape, layout.Allow{Reshape: p.opt.AllowReshape})
+	if fits {
+		f.Actual = append(view, f.Actual...)
+	}
+	return f, fits
 }
 
 // axis of a join or split; −1 is the last.
@@ -153,7 +134,9 @@ func (j *joined) axis() int {
 // whether they add up. A part may have a batch axis in front that the whole has not, and the
 // reverse, so axes are counted from the end.
 func (j *joined) cut(parts []*port, whole []int) (axis int, widths []int, ok bool) {
-	axis = Op{Axis: j.axis()}.axis(len(whole))
+	if axis = j.axis(); axis < 0 {
+		axis += len(whole)
+	}
 	if axis < 0 || axis >= len(whole) {
 		return 0, nil, false
 	}
@@ -170,10 +153,7 @@ func (j *joined) cut(parts []*port, whole []int) (axis int, widths []int, ok boo
 }
 
 func widthsText(side string, parts []*port, whole *port) string {
-	var text []string
-	for _, p := range parts {
-		text = append(text, tensor.FormatShape(p.shape))
-	}
-	return fmt.Sprintf("the %s shapes %s do not add up to %s of %s", side, strings.Join(text, ", "),
+	shapes := collect(parts, func(p *port) string { return tensor.FormatShape(p.shape) })
+	return fmt.Sprintf("the %s shapes %s do not add up to %s of %s", side, strings.Join(shapes, ", "),
 		tensor.FormatShape(whole.shape), whole.call.layer)
 }

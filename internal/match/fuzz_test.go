@@ -3,7 +3,6 @@ package match_test
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -82,42 +81,5 @@ func FuzzRuns(f *testing.F) {
 		again, err := match.Runs(golden, actual, opt)
 		require.NoError(t, err)
 		assert.Equal(t, r, again)
-	})
-}
-
-// FuzzView: Apply and Shape agree for any view of two tensors, and neither panics.
-func FuzzView(f *testing.F) {
-	f.Add([]byte{0, 255, 0, 0, 1, 1, 0, 2}, uint8(2), uint8(3))
-	f.Add([]byte{3, 0, 6, 1, 4, 0, 1, 1}, uint8(3), uint8(2))
-	f.Add([]byte{2, 1, 0, 0, 1, 0, 1, 2}, uint8(2), uint8(2))
-	f.Fuzz(func(t *testing.T, code []byte, rows, columns uint8) {
-		var v match.View
-		kinds := []match.OpKind{match.Concat, match.Slice, match.Transpose, match.Reshape, match.Rows, "other"}
-		for ; len(code) >= 4 && len(v) < 6; code = code[4:] {
-			a, b, c := int(int8(code[1])), int(int8(code[2])), int(int8(code[3]))
-			keep := make([]bool, max(0, b))
-			for i := range keep {
-				keep[i] = i%2 == 0
-			}
-			v = append(v, match.Op{Kind: kinds[int(code[0])%len(kinds)], Axis: a, From: b, To: c, Shape: []int{b, c}, Order: []int{a, b},
-				Keep: keep})
-		}
-		parts := []match.Port{{DType: tensor.F32, Shape: []int{int(rows), int(columns)}}, {DType: tensor.F32, Shape: []int{int(rows), 3}}}
-		for n := range len(parts) + 1 {
-			var tensors []*tensor.Tensor
-			var shapes [][]int
-			for _, p := range parts[:n] {
-				tensors = append(tensors, zero(t, p))
-				shapes = append(shapes, p.Shape)
-			}
-			shape, err := v.Shape(shapes...)
-			got, err2 := v.Apply(tensors...)
-			if (err == nil) != (err2 == nil) {
-				t.Fatalf("view %s: Shape says %v, Apply %v", v, err, err2)
-			}
-			if err == nil {
-				assert.True(t, slices.Equal(shape, got.Shape()), "%v, %v", shape, got.Shape())
-			}
-		}
 	})
 }

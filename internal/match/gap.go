@@ -27,10 +27,7 @@ func (p *pairing) gaps() []Gap {
 			continue
 		}
 		lines := slices.Concat([]string{g.After, g.Before}, g.Golden, []string{""}, g.Actual)
-		for i, layer := range lines {
-			lines[i] = label.Stars(layer)
-		}
-		look := strings.Join(lines, "\n")
+		look := strings.Join(collect(lines, label.Stars), "\n")
 		if i, ok := alike[look]; ok {
 			out[i].Times++
 			continue
@@ -59,7 +56,7 @@ func (p *pairing) stretches() []*Gap {
 			if n == n.join.golden[0] {
 				behind[n.join] = now
 			}
-		} else if p.layerReason(n) == "" {
+		} else if n.reason() == "" {
 			now.Golden = append(now.Golden, n.label)
 		}
 	}
@@ -67,7 +64,7 @@ func (p *pairing) stretches() []*Gap {
 	for _, n := range p.actual.inOrder() {
 		if n.join != nil {
 			now = behind[n.join]
-		} else if p.layerReason(n) == "" {
+		} else if n.reason() == "" {
 			now.Actual = append(now.Actual, n.label)
 		}
 	}

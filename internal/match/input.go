@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/layout"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -19,15 +20,13 @@ var mainInputs = []string{"input_input_ids", "input_hidden_states", "input_input
 
 func (p *port) isMask() bool { return strings.Contains(p.name, "mask") }
 
-// inputName is the name of the input that a port holds or was computed for.
-func (p *port) inputName() string { return label.InputOf(p.name) }
+// input is the name of the input that a port holds or was computed for.
+func (p *port) input() string { return label.InputOf(p.name) }
 
 // byShape reports whether a golden input may be paired by dtype and shape.
 func (p *port) byShape() bool {
-	if p.isMask() || ownInput(p.name) {
-		return false
-	}
-	return p.dtype.IsFloat() || label.Position(p.name) >= 0 || slices.Contains(mainInputs, p.name)
+	return !p.isMask() && !ownInput(p.name) &&
+		(p.dtype.IsFloat() || label.Position(p.name) >= 0 || slices.Contains(mainInputs, p.name))
 }
 
 // sortedInputs sorts inputs by their position, the named ones behind, but those that a layer is about
@@ -47,13 +46,16 @@ func sortedInputs(ports []*port) []*port {
 	})
 }
 
+// taker records a pair of inputs.
+type taker func(g, a *port, f layout.Fit, note string) *paired
+
 // inputs pairs named inputs by their name, then those of one dtype and shape in order, then masks.
 func (c *callPairing) inputs(golden, actual []*port) {
-	c.pairInputs(golden, actual, func(g, a *port, lay layout, note string) *paired {
+	c.pairInputs(golden, actual, func(g, a *port, f layout.Fit, note string) *paired {
 		c.input[a.name] = g
-		return c.add(g, a, lay, note)
+		return c.add(g, a, f, note)
 	})
-	if len(golden) == 1 && len(actual) == 1 && len(c.input) == 0 && sameKind(golden[0].dtype, actual[0].dtype) {
+	if len(golden) == 1 && len(actual) == 1 && len(c.input) == 0 && sameKind(golden[0], actual[0]) {
 		c.problem(golden[0], actual[0]) // each has one input, so it is the same one
 	}
 }
@@ -61,26 +63,25 @@ func (c *callPairing) inputs(golden, actual []*port) {
 // computed pairs computed_<n> with what input_<n> was paired with, or in the same way where the
 // candidate recorded no inputs.
 func (c *callPairing) computed(golden, actual []*port) {
-	take := func(g, a *port, lay layout, note string) *paired {
+	take := func(g, a *port, f layout.Fit, note string) *paired {
 		used := g.used
-		pair := c.add(g, a, lay, note)
+		pair := c.add(g, a, f, note)
 		pair.Computed = true
 		g.used = used // only the input itself covers the golden port
 		return pair
 	}
 	var rest []*port
 	for _, a := range actual {
-		g := c.input[a.inputName()]
+		g := c.input[a.input()]
 		if g == nil {
 			rest = append(rest, a)
-		} else if lay, fits := c.fit(g, a); fits {
-			take(g, a, lay, "")
+		} else if f, fits := c.fit(g, a); fits {
+			take(g, a, f, "")
 		} else {
 			a.why = c.whyNot(g, a)
 		}
 	}
-	open := slices.DeleteFunc(slices.Clone(golden), func(g *port) bool { return g.used })
-	c.pairInputs(open, rest, take)
+	c.pairInputs(keep(golden, unused), rest, take)
 }
 
 // inputPairing pairs the inputs of two calls, or what was computed for them.
@@ -88,12 +89,11 @@ type inputPairing struct {
 	*callPairing
 	golden, actual []*port
 	done           map[*port]bool
-	take           func(g, a *port, lay layout, note string) *paired
+	take           taker
 }
 
-func (c *callPairing) pairInputs(golden, actual []*port, take func(g, a *port, lay layout, note string) *paired) {
-	p := &inputPairing{callPairing: c, golden: sortedInputs(golden), actual: sortedInputs(actual),
-		done: map[*port]bool{}, take: take}
+func (c *callPairing) pairInputs(golden, actual []*port, take taker) {
+	p := &inputPairing{c, sortedInputs(golden), sortedInputs(actual), map[*port]bool{}, take}
 	p.named()
 	for _, first := range p.golden {
 		if !p.done[first] && first.byShape() {
@@ -103,9 +103,9 @@ func (c *callPairing) pairInputs(golden, actual []*port, take func(g, a *port, l
 	p.masks()
 }
 
-func (p *inputPairing) pair(g, a *port, lay layout, note string) *paired {
+func (p *inputPairing) pair(g, a *port, f layout.Fit, note string) *paired {
 	p.done[g], p.done[a] = true, true
-	return p.take(g, a, lay, note)
+	return p.take(g, a, f, note)
 }
 
 // named pairs inputs that have one name on both sides, or a number if there is no other input.
@@ -113,11 +113,11 @@ func (p *inputPairing) named() {
 	single := len(p.golden) == 1 && len(p.actual) == 1
 	for _, g := range p.golden {
 		for _, a := range p.actual {
-			if p.done[a] || g.name != a.inputName() || label.Position(g.name) >= 0 && !single {
+			if p.done[a] || g.name != a.input() || label.Position(g.name) >= 0 && !single {
 				continue
 			}
-			if lay, fits := p.fit(g, a); fits {
-				p.pair(g, a, lay, "").Mask = g.isMask()
+			if f, fits := p.fit(g, a); fits {
+				p.pair(g, a, f, "").Mask = g.isMask()
 				break
 			}
 		}
@@ -126,20 +126,13 @@ func (p *inputPairing) named() {
 
 // likes pairs all inputs that have the dtype and shape of the first one.
 func (p *inputPairing) likes(first *port) {
-	var golden, actual []*port
-	for _, g := range p.golden {
-		if !p.done[g] && g.byShape() && sameClass(g.dtype, first.dtype) && slices.Equal(g.shape, first.shape) {
-			golden = append(golden, g)
-		}
-	}
-	for _, a := range p.actual {
-		if p.done[a] || a.isMask() || !sameClass(a.dtype, first.dtype) && a.name != first.name {
-			continue
-		}
-		if _, fits := p.fit(first, a); fits {
-			actual = append(actual, a)
-		}
-	}
+	golden := keep(p.golden, func(g *port) bool {
+		return !p.done[g] && g.byShape() && sameClass(g, first) && slices.Equal(g.shape, first.shape)
+	})
+	actual := keep(p.actual, func(a *port) bool {
+		_, fits := p.fit(first, a)
+		return fits && !p.done[a] && !a.isMask() && (sameClass(a, first) || a.name == first.name)
+	})
 	switch {
 	case len(actual) == 0:
 	case len(actual) == len(golden):
@@ -155,19 +148,23 @@ func (p *inputPairing) likes(first *port) {
 	}
 }
 
+// sameClass reports whether two inputs may be the same by their dtypes: floats are computed in any
+// precision, all other numbers mean themselves.
+func sameClass(a, b *port) bool { return a.dtype == b.dtype || a.dtype.IsFloat() && b.dtype.IsFloat() }
+
 // unequal pairs inputs of one dtype and shape of which one side has more: equal positions, unless
 // the candidate has an input of another kind in front, which shifts its positions; then the lowest
 // of both.
 func (p *inputPairing) unequal(golden, actual []*port) {
-	lowest := label.Position(actual[0].inputName())
+	lowest := label.Position(actual[0].input())
 	shifted := slices.ContainsFunc(p.actual, func(a *port) bool {
-		n := label.Position(a.inputName())
+		n := label.Position(a.input())
 		return n >= 0 && n < lowest
 	})
 	matched := false
 	for _, g := range golden {
 		for _, a := range actual {
-			if !shifted && a.inputName() == g.name {
+			if !shifted && a.input() == g.name {
 				p.choose(g, a, "")
 				matched = true
 			}
@@ -185,14 +182,14 @@ func (p *inputPairing) unequal(golden, actual []*port) {
 
 // choose pairs two inputs of one dtype and shape. choice says how it was made, if there were others.
 func (p *inputPairing) choose(g, a *port, choice string) {
-	lay, _ := p.fit(g, a)
-	if a.inputName() == g.name {
-		p.pair(g, a, lay, "")
+	f, _ := p.fit(g, a)
+	if a.input() == g.name {
+		p.pair(g, a, f, "")
 		return
 	}
-	pair := p.pair(g, a, lay, fmt.Sprintf("candidate %s by dtype and shape%s", a.inputName(), choice))
+	pair := p.pair(g, a, f, fmt.Sprintf("candidate %s by dtype and shape%s", a.input(), choice))
 	if choice != "" {
-		p.noteGuess(g, pair.Note)
+		p.noteGuess(g, pair)
 	}
 }
 
@@ -203,26 +200,17 @@ func (p *inputPairing) masks() {
 		if p.done[g] || !g.isMask() {
 			continue
 		}
-		var found []*port
-		for _, a := range p.actual {
-			plausible := a.dtype.IsFloat() || a.dtype == g.dtype || a.dtype == tensor.Bool || a.isMask()
-			if sq := squeeze(g.shape); !p.done[a] && plausible && len(sq) > 0 && slices.Equal(sq, squeeze(a.shape)) {
-				found = append(found, a)
-			}
-		}
+		found := keep(p.actual, func(a *port) bool {
+			plausible := a.isMask() || a.dtype.IsFloat() || a.dtype == tensor.Bool || a.dtype == g.dtype
+			return plausible && !p.done[a] && layout.SameButOnes(g.shape, a.shape)
+		})
 		if len(found) != 1 {
 			continue
 		}
-		a := found[0]
-		lay := layout{shape: g.shape}
+		a, f := found[0], layout.Fit{Shape: g.shape}
 		if !slices.Equal(g.shape, a.shape) {
-			lay.actual = reshape(g.shape)
+			f.Actual = layout.Reshaped(g.shape)
 		}
-		note := fmt.Sprintf("candidate %s as the mask: %s against %s", a.name, a.dtype, g.dtype)
-		p.pair(g, a, lay, note).Mask = true
+		p.pair(g, a, f, fmt.Sprintf("candidate %s as the mask: %s against %s", a.name, a.dtype, g.dtype)).Mask = true
 	}
 }
-
-// sameClass reports whether inputs of two dtypes may be the same: floats are computed in any
-// precision, all other numbers mean themselves.
-func sameClass(a, b tensor.DType) bool { return a == b || a.IsFloat() && b.IsFloat() }

@@ -3,7 +3,10 @@ package match
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/goparity/goparity/internal/layout"
 )
 
 // joined is one layer of both runs. One side has several nodes if the other fuses them.
@@ -24,7 +27,7 @@ func (j *joined) ofPorts() bool { return j.ports != [2]string{} }
 type matcher struct {
 	golden, actual *side
 	opt            Options
-	lay            layouts
+	padding        layout.Padding
 	generating     bool
 	joins          []*joined
 	rooted         bool // some join is of the whole models
@@ -113,18 +116,13 @@ func (e *edges) add(g, a *node) {
 
 // only returns the one choice that a node has left, nil if there is none or more than one.
 func (e *edges) only(n *node) *node {
-	var found *node
-	for _, other := range e.of[n] {
-		switch {
-		case other.join != nil:
-		case found != nil:
-			return nil
-		default:
-			found = other
-		}
+	if left := keep(e.of[n], unjoined); len(left) == 1 {
+		return left[0]
 	}
-	return found
+	return nil
 }
+
+func unjoined(n *node) bool { return n.join == nil }
 
 // resolve joins where each side has one choice, if need be the one whose shapes fit. What remains
 // is ambiguous.
@@ -143,20 +141,16 @@ func (m *matcher) resolve(e edges) {
 		if g.join != nil || g.settled {
 			continue
 		}
-		var left, rivals []*node
-		for _, a := range e.of[g] {
-			if a.join != nil {
-				continue
-			}
-			left = append(left, a)
-			for _, other := range e.of[a] {
-				if other.join == nil && !slices.Contains(rivals, other) {
-					rivals = append(rivals, other)
-				}
-			}
+		left := keep(e.of[g], unjoined)
+		var rivals []*node
+		for _, a := range left {
+			rivals = append(rivals, keep(e.of[a], func(other *node) bool {
+				return unjoined(other) && !slices.Contains(rivals, other)
+			})...)
 		}
 		if len(left) > 0 {
-			m.ambiguous(rivals, left)
+			m.ambiguous(slices.Concat(rivals, left), "golden %s and candidate %s fit each other equally well",
+				quoted(rivals), quoted(left))
 		}
 	}
 }
@@ -169,22 +163,18 @@ func (m *matcher) joinOnly(e edges) {
 	}
 }
 
-func (m *matcher) ambiguous(golden, actual []*node) {
-	for _, n := range slices.Concat(golden, actual) {
+// ambiguous reports nodes that nothing tells apart, and takes them out of the rounds.
+func (m *matcher) ambiguous(nodes []*node, format string, args ...any) {
+	for _, n := range nodes {
 		n.settled = true
 	}
-	m.errs = append(m.errs, fmt.Errorf("match: ambiguous names: golden %s and candidate %s fit each other equally well: "+
-		"say under names which is which", quoted(golden), quoted(actual)))
+	m.errs = append(m.errs, fmt.Errorf("match: ambiguous names: "+format+": say under names which is which", args...))
 }
 
 func quoted(nodes []*node) string {
-	var out []string
-	for _, n := range nodes {
-		for _, member := range n.all() {
-			out = append(out, fmt.Sprintf("%q", member.label))
-		}
-	}
-	return strings.Join(out, ", ")
+	return strings.Join(collect(nodes, func(n *node) string {
+		return strings.Join(collect(n.all(), func(n *node) string { return strconv.Quote(n.label) }), ", ")
+	}), ", ")
 }
 
 // roots joins labels that are wrapper words only: the whole model and what it wraps. Equal names go
@@ -204,40 +194,31 @@ func (m *matcher) roots() {
 	}
 	same := func(g, a *node) bool { return g.strict.name == a.strict.name }
 	pick(func(g, a *node) bool { return same(g, a) && m.fits(g, a) })
-	pick(func(g, a *node) bool { return m.outputsFit(g, a) == fit })
+	pick(func(g, a *node) bool { fit, _ := m.outputsFit(g, a); return fit })
 	pick(same)
 	pick(func(_, _ *node) bool { return !m.rooted }) // whatever their shapes: a wrong one is a finding
 }
 
 // openRoots lists the open roots of a side, the outermost first.
 func openRoots(s *side) []*node {
-	roots := slices.DeleteFunc(open(s.nodes), func(n *node) bool { return !n.root })
+	roots := keep(open(s.nodes), func(n *node) bool { return n.root })
 	slices.SortStableFunc(roots, func(a, b *node) int { return len(a.strict.segs) - len(b.strict.segs) })
 	return roots
 }
 
-// fitness says how the outputs of two layers lie to each other.
-type fitness int
-
-const (
-	unknown fitness = iota // a side recorded none
-	fit
-	misfit
-)
-
-func (m *matcher) fits(g, a *node) bool { return m.outputsFit(g, a) != misfit }
+// fits reports whether nothing is known against two layers' being one.
+func (m *matcher) fits(g, a *node) bool {
+	fit, known := m.outputsFit(g, a)
+	return fit || !known
+}
 
 // outputsFit compares the first outputs of two layers in the first pass that both have.
-func (m *matcher) outputsFit(g, a *node) fitness {
+func (m *matcher) outputsFit(g, a *node) (fit, known bool) {
 	for _, c := range g.calls {
-		og, oa := c.main(), a.at[c.pass].main()
-		if og == nil || oa == nil {
-			continue
+		if og, oa := c.main(), a.at[c.pass].main(); og != nil && oa != nil {
+			_, fit = m.fitPorts(og, oa, layout.Allow{LastRow: m.generating, Reshape: m.opt.AllowReshape})
+			return fit, true
 		}
-		if _, ok := m.fitPorts(og, oa, allow{lastRow: m.generating, reshape: m.opt.AllowReshape}); ok {
-			return fit
-		}
-		return misfit
 	}
-	return unknown
+	return false, false
 }

@@ -78,32 +78,25 @@ func cuts(n *node) (out []cut) {
 // prefixes is bare and the other is not: nothing is exchanged for something else. Translations
 // under which shapes contradict are left out.
 func (m *matcher) votes(golden, actual []*node) map[translation][]vote {
-	type end struct {
-		tail string
-		bare bool
-	}
 	type start struct {
 		prefix string
 		node   *node
 	}
-	have := map[end][]start{}
+	have := map[cut][]start{} // by what follows the prefix, and whether that is bare
 	for _, a := range open(actual) {
 		for _, c := range cuts(a) {
-			have[end{c.tail, c.bare}] = append(have[end{c.tail, c.bare}], start{c.prefix, a})
+			end := cut{"", c.tail, c.bare}
+			have[end] = append(have[end], start{c.prefix, a})
 		}
 	}
 	votes := map[translation][]vote{}
 	bad := map[translation]bool{}
 	for _, g := range open(golden) {
 		for _, c := range cuts(g) {
-			for _, a := range have[end{c.tail, !c.bare}] {
+			for _, a := range have[cut{"", c.tail, !c.bare}] {
 				t := translation{c.prefix, a.prefix}
-				switch {
-				case bad[t]:
-				case !m.fits(g, a.node):
+				if votes[t] = append(votes[t], vote{g, a.node}); !bad[t] && !m.fits(g, a.node) {
 					bad[t] = true
-				default:
-					votes[t] = append(votes[t], vote{g, a.node})
 				}
 			}
 		}
@@ -116,27 +109,14 @@ func (m *matcher) votes(golden, actual []*node) map[translation][]vote {
 
 // translate joins the open layers that a translation joins.
 func (m *matcher) translate(t translation, golden, actual []*node) {
-	have := map[string]*node{}
-	for _, a := range open(actual) {
-		if tail, ok := tailBehind(a, t.actual); ok {
-			have[tail] = a
+	m.round(golden, actual, 0, func(n *node) []string {
+		prefix := t.actual
+		if n.side == m.golden {
+			prefix = t.golden
 		}
-	}
-	for _, g := range open(golden) {
-		tail, ok := tailBehind(g, t.golden)
-		if a := have[tail]; ok && a != nil && a.join == nil {
-			m.addNodes(g, a)
-		}
-	}
-}
-
-func tailBehind(n *node, prefix string) (string, bool) {
-	for _, c := range cuts(n) {
-		if c.prefix == prefix {
-			return c.tail, true
-		}
-	}
-	return "", false
+		behind := keep(cuts(n), func(c cut) bool { return c.prefix == prefix })
+		return collect(behind, func(c cut) string { return c.tail })
+	})
 }
 
 // sharing returns the translations that would join a node which t joins to something else.
@@ -146,27 +126,21 @@ func sharing(votes map[translation][]vote, t translation, others []translation) 
 		partner[v.golden], partner[v.actual] = v.actual, v.golden
 	}
 	other := func(n, than *node) bool { return partner[n] != nil && partner[n] != than }
-	var out []translation
-	for _, o := range others {
-		if slices.ContainsFunc(votes[o], func(v vote) bool {
+	return keep(others, func(o translation) bool {
+		return slices.ContainsFunc(votes[o], func(v vote) bool {
 			return other(v.golden, v.actual) || other(v.actual, v.golden)
-		}) {
-			out = append(out, o)
-		}
-	}
-	return out
+		})
+	})
 }
 
 func (m *matcher) ambiguousPrefixes(votes map[translation][]vote, ts []translation) {
-	var text []string
-	for _, t := range ts {
-		first := votes[t][0]
-		text = append(text, fmt.Sprintf("golden %q = candidate %q and %d more",
-			first.golden.label, first.actual.label, len(votes[t])-1))
+	var nodes []*node
+	text := collect(ts, func(t translation) string {
 		for _, v := range votes[t] {
-			v.golden.settled, v.actual.settled = true, true
+			nodes = append(nodes, v.golden, v.actual)
 		}
-	}
-	m.errs = append(m.errs, fmt.Errorf("match: ambiguous names: %s fit equally well: say under names which is which",
-		strings.Join(text, "; ")))
+		first := votes[t][0]
+		return fmt.Sprintf("golden %q = candidate %q and %d more", first.golden.label, first.actual.label, len(votes[t])-1)
+	})
+	m.ambiguous(nodes, "%s fit equally well", strings.Join(text, "; "))
 }

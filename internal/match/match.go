@@ -2,9 +2,11 @@ package match
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/goparity/goparity/internal/label/module"
+	"github.com/goparity/goparity/internal/layout"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -43,7 +45,7 @@ type Pair struct {
 	Golden []int // indices into the golden ports; more than one: joined by GoldenView
 	Actual []int // indices into the actual ports; more than one: joined by ActualView
 
-	GoldenView, ActualView View
+	GoldenView, ActualView layout.View
 	Shape                  []int  // of both sides after the views
 	RowMask                []bool // the rows that count (all axes of Shape but the last, row-major); nil = all
 
@@ -76,27 +78,23 @@ type Result struct {
 // a rule or an ignore pattern that matches nothing or is wrong, names that fit several others
 // equally well, a port that is there twice. All errors of one kind are reported together.
 func Runs(golden, actual []Port, opt Options) (*Result, error) {
-	lay, err := newLayouts(opt.PadMask)
+	padding, err := layout.NewPadding(opt.PadMask)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("match: %w", err)
 	}
 	ignored, err := applyIgnores(golden, actual, opt.Ignore)
 	if err != nil {
 		return nil, err
 	}
-	skipGolden, skipActual := map[int]bool{}, map[int]bool{}
+	skip := map[Ignored]bool{}
 	for _, i := range ignored {
-		if i.Golden {
-			skipGolden[i.Index] = true
-		} else {
-			skipActual[i.Index] = true
-		}
+		skip[Ignored{Golden: i.Golden, Index: i.Index}] = true
 	}
-	m := &matcher{opt: opt, lay: lay}
-	if m.golden, err = newSide("golden", golden, skipGolden, opt.GoldenByName); err != nil {
+	m := &matcher{opt: opt, padding: padding}
+	if m.golden, err = newSide("golden", golden, skip, opt.GoldenByName); err != nil {
 		return nil, err
 	}
-	if m.actual, err = newSide("candidate", actual, skipActual, opt.ActualByName); err != nil {
+	if m.actual, err = newSide("candidate", actual, skip, opt.ActualByName); err != nil {
 		return nil, err
 	}
 	m.golden.other, m.actual.other = m.actual, m.golden
@@ -124,5 +122,7 @@ func (m *matcher) generates() bool {
 	isHead := func(n *node) bool { return slices.Contains(heads, n.lastSegment()) }
 	return len(m.golden.steps) > 1 || len(m.actual.steps) > 1 ||
 		slices.ContainsFunc(m.golden.nodes, isHead) || slices.ContainsFunc(m.actual.nodes, isHead) ||
-		slices.ContainsFunc(m.golden.ports, func(p *port) bool { return p.name == "output_logits" && len(p.shape) == 3 })
+		slices.ContainsFunc(m.golden.ports, func(p *port) bool {
+			return p.name == "output_logits" && len(p.shape) == 3
+		})
 }

@@ -81,10 +81,10 @@ func onlyWrappers(segs []string) bool {
 	return !slices.ContainsFunc(segs, func(s string) bool { return !wrappers[s] })
 }
 
-// key is a label in the form in which both engines write it: case, underscores, doubled lists and
+// Key is a label in the form in which both engines write it: case, underscores, doubled lists and
 // wrapper words do not count. Labels of one layer have the same key; different layers may, too
 // (model and model.model).
-func key(layer string) string {
+func Key(layer string) string {
 	name := label.Name(layer)
 	segs := slices.DeleteFunc(normal(name), func(s string) bool { return wrappers[s] })
 	return strings.Join(loose(segs), ".") + strings.TrimPrefix(layer, name)

@@ -5,10 +5,12 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/layout"
 )
 
 // mainOutputs are the names of the one output that a layer is about, the usual first.
-var mainOutputs = []string{"output", "output_0", "output_logits", "output_last_hidden_state", "output_sample", label.Tap}
+var mainOutputs = []string{"output", "output_0", "output_logits", "output_last_hidden_state", "output_sample",
+	label.Tap}
 
 // mainOutput picks the output that a layer is about: by its name, or a named one because there is
 // no other. It is nil if there is none.
@@ -42,22 +44,23 @@ func (c *callPairing) outputs(golden, actual []*port) {
 	if mainG == nil || mainA == nil || mainG.used || mainA.used {
 		return
 	}
-	if lay, fits := c.fit(mainG, mainA); fits {
-		c.add(mainG, mainA, lay, "")
+	if f, fits := c.fit(mainG, mainA); fits {
+		c.add(mainG, mainA, f, "")
 		return
 	}
 	if c.reorderedOutputs(golden, actual, mainG, mainA) {
 		return
 	}
-	if gs := mainG.shape; c.join.root && !c.generating && len(gs) == 3 && slices.Equal(mainA.shape, drop(gs, 1)) {
+	if gs := mainG.shape; c.join.root && !c.generating && len(gs) == 3 && slices.Equal(mainA.shape, []int{gs[0], gs[2]}) {
 		mainG.why = "the candidate's output is pooled: record it unpooled"
-		mainA.why = "a pooled output: the golden has hidden states here, and how the two pool is not known to be the same"
+		mainA.why = "a pooled output: the golden has hidden states here, " +
+			"and how the two pool is not known to be the same"
 		return
 	}
 	// The one output of both has another type: whether its values are right can still be told.
-	if !sameKind(mainG.dtype, mainA.dtype) {
-		if lay, fits := c.lay.fit(mainG.shape, mainA.shape, false, allow{}); fits {
-			c.guess(mainG, mainA, lay, c.whyNot(mainG, mainA))
+	if !sameKind(mainG, mainA) {
+		if f, fits := c.padding.Fit(mainG.shape, mainA.shape, layout.Allow{}); fits {
+			c.guess(mainG, mainA, f, c.whyNot(mainG, mainA))
 			return
 		}
 	}
@@ -73,8 +76,8 @@ func (c *callPairing) outputsByName(golden, actual []*port, mainG, mainA *port) 
 			if g.name != a.name || g == mainG && a == mainA {
 				continue
 			}
-			if lay, fits := c.fit(g, a); fits {
-				c.add(g, a, lay, "")
+			if f, fits := c.fit(g, a); fits {
+				c.add(g, a, f, "")
 			} else if alike {
 				c.problem(g, a)
 			} else if g != mainG && a != mainA {
@@ -86,10 +89,7 @@ func (c *callPairing) outputsByName(golden, actual []*port, mainG, mainA *port) 
 }
 
 func sortedNames(ports []*port) []string {
-	names := make([]string, len(ports))
-	for i, p := range ports {
-		names[i] = p.name
-	}
+	names := collect(ports, func(p *port) string { return p.name })
 	slices.Sort(names)
 	return names
 }
@@ -105,8 +105,8 @@ func (c *callPairing) reorderedOutputs(golden, actual []*port, mainG, mainA *por
 		if p.call.node.side == c.actual {
 			g, a = mainG, p
 		}
-		if lay, fits := c.fit(g, a); fits {
-			c.guess(g, a, lay, fmt.Sprintf("candidate %s by its shape", a.name))
+		if f, fits := c.fit(g, a); fits {
+			c.guess(g, a, f, fmt.Sprintf("candidate %s by its shape", a.name))
 			return true
 		}
 	}

@@ -5,25 +5,25 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/layout"
 	"github.com/goparity/goparity/tensor"
 )
 
 // pairing collects the pairs of one run.
 type pairing struct {
 	*matcher
-	pairs    []*paired
-	whyLayer map[*node]string
-	cut      map[string]bool // golden labels of which one side has the last row only
+	pairs []*paired
 }
 
 // paired is a Pair while its indices are still ports.
 type paired struct {
 	Pair
 	golden, actual []*port
+	lastRow        bool // one side has the last row only
 }
 
 func (m *matcher) pairPorts() *pairing {
-	p := &pairing{matcher: m, whyLayer: map[*node]string{}, cut: map[string]bool{}}
+	p := &pairing{matcher: m}
 	m.markTrailing()
 	p.noteJoins()
 	for _, j := range m.joins {
@@ -88,7 +88,7 @@ func (m *matcher) hasAllRows(j *joined) bool {
 			return false // one token of each sequence is the last one
 		}
 		n, _ := tensor.NumElems(g.shape)
-		_, ok := m.fitPorts(g, a, allow{})
+		_, ok := m.fitPorts(g, a, layout.Allow{})
 		return ok && n != g.shape[len(g.shape)-1]
 	})
 }
@@ -102,22 +102,22 @@ func takesIDs(n *node) bool {
 // callPairing pairs the ports of a joined layer in one pass.
 type callPairing struct {
 	*pairing
-	ok    allow
 	join  *joined
 	input map[string]*port // the candidate's input port → its golden port
 }
 
+func (p *pairing) in(j *joined) *callPairing { return &callPairing{p, j, map[string]*port{}} }
+
 // pairLayer pairs the ports of a layer in each pass that both sides made.
 func (p *pairing) pairLayer(j *joined) {
-	ok := allow{lastRow: j.lastRow, reshape: p.opt.AllowReshape}
 	for _, g := range j.golden[0].calls {
 		a := j.actual[0].at[g.pass]
 		if a == nil {
 			continue
 		}
-		c := callPairing{pairing: p, ok: ok, join: j, input: map[string]*port{}}
+		c := p.in(j)
 		if j.ofPorts() {
-			c.rulePorts(g.port(j.ports[0]), a.port(j.ports[1]))
+			c.rulePorts(g, a)
 			continue
 		}
 		c.outputs(g.unused(label.RoleOutput), a.unused(label.RoleOutput))
@@ -127,119 +127,113 @@ func (p *pairing) pairLayer(j *joined) {
 	}
 }
 
-// unused returns the ports of a role, without those that a rule has paired already.
-func (c *call) unused(r label.Role) []*port {
-	return slices.DeleteFunc(slices.Clone(c.ports[r]), func(p *port) bool { return p.used })
-}
+func unused(p *port) bool { return !p.used }
 
-// port returns the unused port of a name, nil if there is none.
-func (c *call) port(name string) *port {
-	for _, p := range c.ports[roleOf(name)] {
-		if p.name == name && !p.used {
-			return p
-		}
-	}
-	return nil
-}
+// unused returns the ports of a role, without those that a rule has paired already.
+func (c *call) unused(r label.Role) []*port { return keep(c.ports[r], unused) }
 
 // rulePorts pairs the one port on each side that a rule names.
-func (c *callPairing) rulePorts(g, a *port) {
-	if g == nil || a == nil {
-		return
-	}
-	if lay, fits := c.fit(g, a); fits {
-		c.add(g, a, lay, "by a rule")
-	} else {
-		c.problem(g, a)
+func (c *callPairing) rulePorts(golden, actual *call) {
+	for _, g := range golden.unused(roleOf(c.join.ports[0])) {
+		for _, a := range actual.unused(roleOf(c.join.ports[1])) {
+			if [2]string{g.name, a.name} != c.join.ports {
+				continue
+			}
+			if f, fits := c.fit(g, a); fits {
+				c.add(g, a, f, "by a rule")
+			} else {
+				c.problem(g, a)
+			}
+		}
 	}
 }
 
 // fit finds the layout of two ports, a rule's before all others.
-func (c *callPairing) fit(g, a *port) (layout, bool) {
+func (c *callPairing) fit(g, a *port) (layout.Fit, bool) {
 	rule := c.join.rule
-	if rule == nil || !rule.lays() {
-		return c.fitPorts(g, a, c.allowed(g, a))
-	}
-	if !c.join.ofPorts() && g.role != label.RoleOutput {
-		if lay, fits := c.fitPorts(g, a, c.allowed(g, a)); fits {
-			return lay, true
+	ruled := rule != nil && rule.lays()
+	if !ruled || g.role != label.RoleOutput && !c.join.ofPorts() {
+		f, fits := c.fitPorts(g, a, layout.Allow{LastRow: c.join.lastRow, Reshape: c.opt.AllowReshape,
+			Ones: g.isMask() && a.isMask()})
+		if fits || !ruled {
+			return f, fits
 		}
 	}
-	return rule.layout(g, a, c.lay)
-}
-
-func (c *callPairing) allowed(g, a *port) allow {
-	ok := c.ok
-	ok.mask = g.isMask() && a.isMask()
-	return ok
+	return rule.layout(g, a, c.padding)
 }
 
 // fitPorts finds the layout of two ports whose dtypes are of one kind.
-func (m *matcher) fitPorts(g, a *port, ok allow) (layout, bool) {
-	if !sameKind(g.dtype, a.dtype) {
-		return layout{}, false
+func (m *matcher) fitPorts(g, a *port, ok layout.Allow) (layout.Fit, bool) {
+	if !sameKind(g, a) {
+		return layout.Fit{}, false
 	}
-	integer := g.dtype.Kind() == tensor.KindInt && !g.isMask()
-	return m.lay.fit(g.shape, a.shape, integer, ok)
+	ok.IDs = g.dtype.Kind() == tensor.KindInt && !g.isMask()
+	return m.padding.Fit(g.shape, a.shape, ok)
 }
 
-// sameKind reports whether two dtypes can hold the same thing: any two floats, integers of any width
+// sameKind reports whether two ports can hold the same thing: any two floats, integers of any width
 // and one sign, bools.
-func sameKind(a, b tensor.DType) bool {
-	return a.Kind() == b.Kind() && (a.Kind() != tensor.KindInt || a.Signed() == b.Signed())
+func sameKind(a, b *port) bool {
+	return a.dtype.Kind() == b.dtype.Kind() &&
+		(a.dtype.Kind() != tensor.KindInt || a.dtype.Signed() == b.dtype.Signed())
 }
 
 // add records a pair of two ports.
-func (p *pairing) add(g, a *port, l layout, note string) *paired {
-	if l.lastRow {
-		p.cut[g.call.layer] = true
-	}
-	return p.addAll([]*port{g}, []*port{a}, l, note)
+func (p *pairing) add(g, a *port, f layout.Fit, note string) *paired {
+	return p.addAll([]*port{g}, []*port{a}, f, note)
 }
 
-func (p *pairing) addAll(golden, actual []*port, l layout, note string) *paired {
+func (p *pairing) addAll(golden, actual []*port, f layout.Fit, note string) *paired {
 	for _, port := range slices.Concat(golden, actual) {
 		port.used = true
 	}
-	pair := &paired{golden: golden, actual: actual, Pair: Pair{GoldenView: l.golden, ActualView: l.actual,
-		Shape: l.shape, RowMask: l.rowMask, Note: join(note, l.note)}}
+	pair := &paired{golden: golden, actual: actual, lastRow: f.LastRow, Pair: Pair{GoldenView: f.Golden,
+		ActualView: f.Actual, Shape: f.Shape, RowMask: f.RowMask, Note: join(note, f.Note)}}
 	p.pairs = append(p.pairs, pair)
 	return pair
 }
 
 // guess records a pair that could have been another, and says so in the notes.
-func (p *pairing) guess(g, a *port, lay layout, note string) {
-	p.noteGuess(g, p.add(g, a, lay, note).Note)
+func (p *pairing) guess(g, a *port, f layout.Fit, note string) {
+	p.noteGuess(g, p.add(g, a, f, note))
 }
 
-func (p *pairing) noteGuess(g *port, note string) {
-	p.notes.add(fmt.Sprintf("%s-%s: %s", label.Stars(g.call.layer), g.name, note))
+func (p *pairing) noteGuess(g *port, pair *paired) {
+	p.notes.add(fmt.Sprintf("%s-%s: %s", label.Stars(g.call.layer), g.name, pair.Note))
 }
 
 // problem records a pair that belongs together and cannot be compared.
 func (p *pairing) problem(g, a *port) *paired {
-	pair := p.add(g, a, layout{}, "")
+	pair := p.add(g, a, layout.Fit{}, "")
 	pair.Problem = p.whyNot(g, a)
 	return pair
 }
 
 func (p *pairing) whyNot(g, a *port) string {
-	if !sameKind(g.dtype, a.dtype) {
+	if !sameKind(g, a) {
 		return fmt.Sprintf("dtype %s against the golden's %s", a.dtype, g.dtype)
 	}
 	gs, as := g.shape, a.shape
 	text := fmt.Sprintf("shape %s does not fit the golden's %s", tensor.FormatShape(as), tensor.FormatShape(gs))
 	switch {
-	case sameCount(gs, as):
+	case layout.SameCount(gs, as):
 		text += ": equally many elements; if only the layout differs, say so with reshape or transpose under names, " +
 			"or allow reshaping"
 	case len(gs) == len(as)+1 && len(as) > 0 && slices.Equal(gs[2:], as[1:]) && gs[0] > 1 &&
-		as[0] < gs[0]*gs[1] && p.lay.pad == nil:
+		as[0] < gs[0]*gs[1] && !p.padding.Known():
 		text += ": if the candidate has no padding rows, give the padding mask"
 	}
-	if _, _, last := p.lay.lastRows(gs, as); last && g.dtype.IsFloat() {
+	if layout.IsLastRow(gs, as) && g.dtype.IsFloat() {
 		text += ": the last row only, which is taken for right at the end of a generating model alone; " +
 			"elsewhere say so with rows: last under names"
 	}
 	return text
+}
+
+// join joins two notes.
+func join(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "; " + b
 }

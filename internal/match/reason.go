@@ -84,7 +84,7 @@ func (p *pairing) reason(port *port) string {
 	}
 	j := n.join
 	if j == nil {
-		return p.layerReason(n)
+		return n.reason()
 	}
 	if callsIn(j.golden, in) == nil || callsIn(j.actual, in) == nil {
 		return fmt.Sprintf("call %d: the %s run calls this layer less often", in.call, other.name)
@@ -125,17 +125,8 @@ func recordedReason(port *port, partners []*node) string {
 	return fmt.Sprintf("the %s run recorded no %s of this layer", other.name, what)
 }
 
-// layerReason says why a whole layer has no partner. It is asked for each of the layer's ports.
-func (p *pairing) layerReason(n *node) string {
-	why, ok := p.whyLayer[n]
-	if !ok {
-		why = findLayerReason(n)
-		p.whyLayer[n] = why
-	}
-	return why
-}
-
-func findLayerReason(n *node) string {
+// reason says why a whole layer has no partner.
+func (n *node) reason() string {
 	other, last, parent := n.side.other, n.lastSegment(), label.Parent(n.label)
 	for _, r := range layerReasons {
 		if like(last, r.names) {

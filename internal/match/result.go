@@ -17,9 +17,13 @@ func (p *pairing) result() *Result {
 		return cmp.Or(a.golden[0].rank-b.golden[0].rank, a.actual[0].rank-b.actual[0].rank)
 	})
 	r := &Result{Layers: map[string][]string{}}
+	cut := map[string]bool{} // golden layers of which one side has the last row only
 	for _, pair := range p.pairs {
 		pair.Golden, pair.Actual = indices(pair.golden), indices(pair.actual)
 		r.Pairs = append(r.Pairs, pair.Pair)
+		if pair.lastRow {
+			cut[pair.golden[0].call.layer] = true
+		}
 		for _, g := range pair.golden {
 			for _, a := range pair.actual {
 				if partners := r.Layers[g.call.layer]; !slices.Contains(partners, a.call.layer) {
@@ -28,8 +32,8 @@ func (p *pairing) result() *Result {
 			}
 		}
 	}
-	if len(p.cut) > 0 {
-		p.notes.add("last row only: " + strings.Join(slices.Sorted(maps.Keys(p.cut)), ", "))
+	if len(cut) > 0 {
+		p.notes.add("last row only: " + strings.Join(slices.Sorted(maps.Keys(cut)), ", "))
 	}
 	r.UnmatchedGolden = p.unmatched(p.golden)
 	r.UnmatchedActual = p.unmatched(p.actual)
@@ -38,23 +42,12 @@ func (p *pairing) result() *Result {
 	return r
 }
 
-func indices(ports []*port) []int {
-	out := make([]int, len(ports))
-	for i, p := range ports {
-		out[i] = p.index
-	}
-	return out
-}
+func indices(ports []*port) []int { return collect(ports, func(p *port) int { return p.index }) }
 
 // unmatched lists the ports of a side without partner. The nearest name is looked up for one layer
 // of all blocks.
 func (p *pairing) unmatched(s *side) []Unmatched {
-	var free []string // labels that are not joined: a joined one is no slip of another
-	for _, n := range s.other.nodes {
-		if n.join == nil {
-			free = append(free, n.label)
-		}
-	}
+	free := labels(keep(s.other.nodes, unjoined)) // a joined one is no slip of another
 	var out []Unmatched
 	near, tried := map[*node]string{}, map[string]bool{}
 	for _, port := range s.ports {
@@ -93,35 +86,26 @@ func (p *pairing) noteJoins() {
 	}
 }
 
-func starred(nodes []*node) string {
-	out := labels(nodes)
-	for i, l := range out {
-		out[i] = label.Stars(l)
-	}
-	return strings.Join(out, ", ")
-}
+func starred(nodes []*node) string { return strings.Join(collect(labels(nodes), label.Stars), ", ") }
 
-// notes collects what was done, with all blocks in one line.
-type notes struct {
-	lines []string
-	count map[string]int
-}
+// notes say what was done, with all blocks in one line.
+type notes []string
 
-func (n *notes) add(line string) {
-	if n.count == nil {
-		n.count = map[string]int{}
-	}
-	if n.count[line]++; n.count[line] == 1 {
-		n.lines = append(n.lines, line)
-	}
-}
+func (n *notes) add(line string) { *n = append(*n, line) }
 
 func (n *notes) list() []string {
-	out := slices.Clone(n.lines)
-	for i, l := range out {
-		if c := n.count[l]; c > 1 {
-			out[i] = fmt.Sprintf("%s (%d times)", l, c)
+	count := map[string]int{}
+	for _, l := range *n {
+		count[l]++
+	}
+	var out []string
+	for _, l := range *n {
+		if c := count[l]; c > 1 {
+			out = append(out, fmt.Sprintf("%s (%d times)", l, c))
+		} else if c == 1 {
+			out = append(out, l)
 		}
+		count[l] = 0
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/layout"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -70,7 +71,7 @@ func (r *Rule) wrongForm() string {
 	case slices.ContainsFunc(r.Reshape, func(d int) bool { return d < -1 }) || strings.Count(fmt.Sprint(r.Reshape), "-1") > 1:
 		return "reshape takes sizes, and -1 once for what is left"
 	}
-	if _, err := transposeShape(make([]int, len(r.Transpose)), r.Transpose); err != nil {
+	if _, err := layout.Permute(make([]int, len(r.Transpose)), r.Transpose); err != nil {
 		return "transpose: " + err.Error()
 	}
 	return ""
@@ -113,34 +114,36 @@ func splitPort(name string) (layer, port string) {
 func (r *Rule) lays() bool { return r.Transpose != nil || r.Reshape != nil || r.Rows != "" }
 
 // layout views a port as the rule says.
-func (r *Rule) layout(g, a *port, l layouts) (layout, bool) {
-	var v View
+func (r *Rule) layout(g, a *port, padding layout.Padding) (layout.Fit, bool) {
+	var v layout.View
 	if r.Transpose != nil {
-		v = append(v, Op{Kind: Transpose, Order: r.Transpose})
+		v = append(v, layout.Op{Kind: layout.Transpose, Order: r.Transpose})
 	}
 	if r.Reshape != nil {
-		v = append(v, reshape(r.reshape(a.shape))...)
+		v = append(v, layout.Reshaped(r.reshape(a.shape))...)
 	}
 	shape, err := v.Shape(a.shape)
-	if err != nil || !sameKind(g.dtype, a.dtype) {
-		return layout{}, false
+	if err != nil || !sameKind(g, a) {
+		return layout.Fit{}, false
 	}
-	lay, ok := l.fit(g.shape, shape, false, allow{lastRow: r.Rows == LastRow})
-	lay.actual = append(v, lay.actual...)
-	lay.note = join("by a rule", lay.note)
-	return lay, ok
+	f, ok := padding.Fit(g.shape, shape, layout.Allow{LastRow: r.Rows == LastRow})
+	f.Actual = append(v, f.Actual...)
+	f.Note = join("by a rule", f.Note)
+	return f, ok
 }
 
-// reshape fills in the size that is left.
+// reshape fills in the size that is left, 0 if none fits.
 func (r *Rule) reshape(shape []int) []int {
-	at := slices.Index(r.Reshape, -1)
+	out := slices.Clone(r.Reshape)
+	at := slices.Index(out, -1)
 	if at < 0 {
-		return r.Reshape
+		return out
 	}
+	out[at] = 1
 	total, err := tensor.NumElems(shape)
-	rest, err2 := tensor.NumElems(with(r.Reshape, at, 1))
-	if err != nil || err2 != nil || rest == 0 || total%rest != 0 {
-		return with(r.Reshape, at, 0) // does not fit
+	rest, err2 := tensor.NumElems(out)
+	if out[at] = 0; err == nil && err2 == nil && rest > 0 && total%rest == 0 {
+		out[at] = total / rest
 	}
-	return with(r.Reshape, at, total/rest)
+	return out
 }

@@ -26,12 +26,7 @@ func (m *matcher) applyRules() error {
 func (m *matcher) applyRule(r *Rule) error {
 	name, _ := splitPort(r.Golden[0])
 	pattern := capturing(name)
-	var found []*node
-	for _, n := range m.golden.nodes {
-		if pattern.MatchString(n.label) {
-			found = append(found, n)
-		}
-	}
+	found := keep(m.golden.nodes, func(n *node) bool { return pattern.MatchString(n.label) })
 	wild := wildcards(name) > 0
 	if whole := m.golden.named[name]; !wild && len(found) > 1 && whole != nil {
 		found = []*node{whole}
@@ -88,18 +83,16 @@ func (m *matcher) applyTo(r *Rule, first *node, captured []string) error {
 }
 
 // checkPort says which ports a layer has if this is none of them.
-func (n *node) checkPort(port string) error {
-	var names []string
+func (n *node) checkPort(name string) error {
+	var ports []*port
 	for _, c := range n.calls {
-		for _, ports := range c.ports {
-			names = append(names, sortedNames(ports)...)
-		}
+		ports = append(ports, slices.Concat(c.ports[:]...)...)
 	}
-	if slices.Contains(names, port) {
+	names := slices.Compact(sortedNames(ports))
+	if slices.Contains(names, name) {
 		return nil
 	}
-	slices.Sort(names)
-	return fmt.Errorf("%s %q has no port %q, only %s", n.side.name, n.label, port, strings.Join(slices.Compact(names), ", "))
+	return fmt.Errorf("%s %q has no port %q, only %s", n.side.name, n.label, name, strings.Join(names, ", "))
 }
 
 // ends are the nodes of a side by what ends their labels, behind a dot.
@@ -157,13 +150,7 @@ func (e *notOne) Error() string {
 	return fmt.Sprintf("the %s run has no layer %q%s", e.side.name, e.name, didYouMean(e.name, labels(e.side.nodes)))
 }
 
-func labels(nodes []*node) []string {
-	out := make([]string, len(nodes))
-	for i, n := range nodes {
-		out[i] = n.label
-	}
-	return out
-}
+func labels(nodes []*node) []string { return collect(nodes, func(n *node) string { return n.label }) }
 
 var wildcard = regexp.MustCompile(`\*\*?`)
 

@@ -79,27 +79,26 @@ func roleOf(port string) label.Role {
 	return label.RoleOutput
 }
 
-func newSide(name string, ports []Port, ignored map[int]bool, byName bool) (*side, error) {
-	s := &side{name: name, byName: byName, ports: make([]*port, len(ports)),
-		named: map[string]*node{}, children: map[string][]*node{}, hasStep: map[string]bool{}}
-	order := make([]int, len(ports))
-	for i := range ports {
-		order[i] = i
+func newSide(name string, ports []Port, skip map[Ignored]bool, byName bool) (*side, error) {
+	s := &side{name: name, byName: byName, named: map[string]*node{}, children: map[string][]*node{},
+		hasStep: map[string]bool{}}
+	for i, p := range ports {
+		s.ports = append(s.ports, &port{index: i, name: p.Port, role: roleOf(p.Port), dtype: p.DType, shape: p.Shape})
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(ports[i].Seq, ports[j].Seq) })
+	slices.SortStableFunc(s.ports, func(a, b *port) int { return cmp.Compare(ports[a.index].Seq, ports[b.index].Seq) })
 	seen := map[[3]string]bool{}
-	for rank, i := range order {
-		p := &ports[i]
-		if _, err := tensor.NumBytes(p.DType, p.Shape); err != nil {
-			return nil, fmt.Errorf("match: %s %s: %w", name, p.Label(), err)
+	for rank, p := range s.ports {
+		recorded := &ports[p.index]
+		if _, err := tensor.NumBytes(p.dtype, p.shape); err != nil {
+			return nil, fmt.Errorf("match: %s %s: %w", name, recorded.Label(), err)
 		}
-		k := [3]string{p.Step, p.Layer, p.Port}
+		k := [3]string{recorded.Step, recorded.Layer, recorded.Port}
 		if seen[k] {
-			return nil, fmt.Errorf("match: %s has %s twice in step %s: keep one", name, p.Label(), p.Step)
+			return nil, fmt.Errorf("match: %s has %s twice in step %s: keep one", name, recorded.Label(), recorded.Step)
 		}
 		seen[k] = true
-		s.ports[rank] = &port{index: i, rank: rank, name: p.Port, role: roleOf(p.Port), dtype: p.DType, shape: p.Shape}
-		s.add(s.ports[rank], p, ignored[i])
+		p.rank = rank
+		s.add(p, recorded, skip[Ignored{Golden: name == "golden", Index: p.index}])
 	}
 	return s, nil
 }
@@ -165,13 +164,7 @@ func (n *node) numbered() bool { return slices.ContainsFunc(n.strict.segs, label
 
 // open returns the nodes that have no partner yet and may get one.
 func open(nodes []*node) []*node {
-	var out []*node
-	for _, n := range nodes {
-		if n.join == nil && !n.settled {
-			out = append(out, n)
-		}
-	}
-	return out
+	return keep(nodes, func(n *node) bool { return n.join == nil && !n.settled })
 }
 
 // foldCalls lays the calls of a run that was recorded as one step onto the steps of the other: a

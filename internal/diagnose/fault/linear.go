@@ -8,9 +8,9 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"github.com/goparity/goparity/internal/diagnose/module"
 	"github.com/goparity/goparity/internal/diagnose/rebuild"
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/op"
 )
 
@@ -217,7 +217,7 @@ func fused(o rebuild.From, right rebuild.Eval) (out List) {
 	}
 	switch {
 	case o.In != nil && !o.In.IsFloat():
-	case module.FusedGate.Has(layer) && w%2 == 0:
+	case module.FusedGateUp.Has(layer) && w%2 == 0:
 		const id = "linear/gate-up"
 		add(id, "the halves gate and up of "+layer+" are exchanged", op.Blocks([]int{w / 2, w / 2}, []int{1, 0}))
 		add(id, "gate and up are read from alternate columns of "+layer, op.Interleaved(w, 2))

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/diagnose"
-	"github.com/goparity/goparity/internal/diagnose/module"
+	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/op"
 )
 
@@ -278,7 +278,7 @@ func (l *layouts) permuted() {
 		switch { // whole parts of a fused projection
 		case module.FusedQKV.Has(l.Target.Layer) && op.Runs(from) <= 3:
 			id = "linear/qkv-order"
-		case module.FusedGate.Has(l.Target.Layer) && op.Runs(from) == 2:
+		case module.FusedGateUp.Has(l.Target.Layer) && op.Runs(from) == 2:
 			id = "linear/gate-up"
 		}
 		if d := op.BlockSize(from); d > 1 {

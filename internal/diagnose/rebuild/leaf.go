@@ -3,8 +3,8 @@ package rebuild
 import (
 	"slices"
 
-	"github.com/goparity/goparity/internal/diagnose/module"
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/op"
 	"github.com/goparity/goparity/tensor"
 )

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/diagnose"
-	"github.com/goparity/goparity/internal/diagnose/module"
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/op"
 	"github.com/goparity/goparity/tensor"
 )
@@ -133,7 +133,7 @@ func (o *Part) Eval(e *Evaluation, rows []int) []float64 {
 // halves returns gate and up of a fused projection as two ports of their own, "….gate_up_proj.gate"
 // and "….gate_up_proj.up", so that what is made of one of them has a name. nil for other ports.
 func halves(p *diagnose.Port) []*diagnose.Port {
-	if !module.FusedGate.Has(p.Layer) || !p.IsOutput() || p.Golden.RowLen()%2 != 0 || p.Golden.RowLen() == 0 {
+	if !module.FusedGateUp.Has(p.Layer) || !p.IsOutput() || p.Golden.RowLen()%2 != 0 || p.Golden.RowLen() == 0 {
 		return nil
 	}
 	half := func(t *tensor.Tensor, k int) *tensor.Tensor {

@@ -1,5 +1,5 @@
-// Package module knows what layers are by their names: which last segments of labels mean the same
-// in the model families of Hugging Face, diffusers and MAX.
+// Package module says what a layer is by its name: which names mean the same in the families of
+// Hugging Face, diffusers and MAX.
 package module
 
 import (
@@ -9,12 +9,43 @@ import (
 	"github.com/goparity/goparity/internal/label"
 )
 
-// Names are the last segments of labels that mean the same.
+// Names are the last parts of labels that mean the same.
 type Names []string
 
 func names(s string) Names { return strings.Fields(s) }
 
-// Has reports whether a layer is called by one of the names, as it is written.
+// The i-th names of [Query], [Key] and [Value], and those of [Gate] and [Up], are of one family; a
+// name behind them is one of a family that does not compute the others as such.
+var (
+	Query = names("q_proj query to_q wq q q_lin query_proj linear_q add_q_proj wq_a q_b_proj")
+	Key   = names("k_proj key   to_k wk k k_lin key_proj   linear_k add_k_proj")
+	Value = names("v_proj value to_v wv v v_lin value_proj linear_v add_v_proj")
+	Gate  = names("gate_proj w1 gate gate_lin wi_0 linear_fc1_gate")
+	Up    = names("up_proj   w3 up   up_lin   wi_1")
+)
+
+// Projections that are computed in one matrix product. In the stacked ones the columns of the parts
+// follow one another; in others, as query_key_value, they go by head.
+var (
+	StackedQKV    = names("qkv qkv_proj c_attn Wqkv in_proj to_qkv qkv_linear qkv_lin")
+	FusedQKV      = slices.Concat(StackedQKV, names("query_key_value attn_qkv W_pack to_added_qkv"))
+	StackedGateUp = names("gate_up_proj gate_up w13 gate_and_up_proj")
+	FusedGateUp   = slices.Concat(StackedGateUp, names("dense_h_to_4h_gated"))
+)
+
+// The names of other modules.
+var (
+	QueryNorm = names("q_norm query_norm norm_q q_layernorm norm_added_q")
+	KeyNorm   = names("k_norm key_norm norm_k k_layernorm norm_added_k")
+	Positions = names("position_embeddings wpe embed_positions")
+	Types     = names("token_type_embeddings")
+	Table     = slices.Concat(names("embed_tokens wte word_embeddings token_embedding tok_embeddings embeddings shared"),
+		Positions, Types)
+	TextHead = names("lm_head embed_out") // of models that generate text
+	Head     = slices.Concat(TextHead, names("output decoder score"))
+)
+
+// Has reports whether the last part of a label is one of the names.
 func (n Names) Has(layer string) bool { return slices.Contains(n, label.Last(layer)) }
 
 // Folded returns the names in the form of [Fold].
@@ -34,22 +65,45 @@ func Fold(segment string) string {
 	return segment
 }
 
-// Projections. The i-th names of [Query], [Key] and [Value], and those of [Gate] and [Up], belong
-// to one family.
-var (
-	Query = names("q_proj query to_q q_lin q wq query_proj linear_q")
-	Key   = names("k_proj key   to_k k_lin k wk key_proj   linear_k")
-	Value = names("v_proj value to_v v_lin v wv value_proj linear_v")
-	Gate  = names("gate_proj gate w1")
-	Up    = names("up_proj   up   w3")
-)
+// QKV returns 'q', 'k' or 'v' for a projection, 0 for other layers.
+func QKV(layer string) byte {
+	for i, n := range []Names{Query, Key, Value} {
+		if n.Has(layer) {
+			return "qkv"[i]
+		}
+	}
+	return 0
+}
 
-// Projections that are computed in one matrix product, the columns of the parts one after the
-// other. Those whose columns go by head, as query_key_value's, are not among them.
-var (
-	StackedQKV    = names("qkv_proj qkv wqkv c_attn in_proj to_qkv qkv_linear qkv_lin")
-	StackedGateUp = names("gate_up_proj gate_up w13 gate_and_up_proj")
-)
+// IsNorm reports whether a layer is a norm by its name.
+func IsNorm(layer string) bool {
+	name := strings.ToLower(label.Last(layer))
+	return strings.Contains(name, "norm") || strings.HasPrefix(name, "ln_") || name == "ln"
+}
 
-// TextHead are the heads of models that generate text.
-var TextHead = names("lm_head embed_out")
+// InAttention reports whether a label lies in an attention.
+func InAttention(layer string) bool {
+	return slices.ContainsFunc(strings.Split(strings.ToLower(layer), "."), func(part string) bool {
+		return strings.Contains(part, "attn") ||
+			strings.Contains(part, "attention") && !strings.Contains(part, "norm")
+	})
+}
+
+// IsTimeEmbedding reports whether a label is that of the embedding of a diffusion model's time.
+func IsTimeEmbedding(layer string) bool {
+	return slices.ContainsFunc(strings.Split(layer, "."), func(part string) bool {
+		return strings.HasPrefix(part, "t_embed") || strings.HasPrefix(part, "time")
+	})
+}
+
+// InBlock returns a layer's name behind its block: ".mlp" of "model.layers.3.mlp".
+func InBlock(layer string) string {
+	return strings.TrimPrefix(label.Name(layer), label.Name(label.Block(layer)))
+}
+
+// Unnumbered returns a label without its numbers: the same for the layers of all blocks.
+func Unnumbered(layer string) string {
+	return strings.Join(slices.DeleteFunc(strings.Split(layer, "."), func(part string) bool {
+		return strings.Trim(part, "0123456789") == ""
+	}), ".")
+}

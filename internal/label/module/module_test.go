@@ -1,11 +1,13 @@
 package module_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 
 	"github.com/goparity/goparity/internal/label/module"
+	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 func TestFold(t *testing.T) {
@@ -29,7 +31,14 @@ func TestNames(t *testing.T) {
 
 // The parts of a fused projection are found by the index of their family.
 func TestFamilies(t *testing.T) {
-	assert.Len(t, module.Key, len(module.Query))
-	assert.Len(t, module.Value, len(module.Query))
-	assert.Len(t, module.Up, len(module.Gate))
+	key := strings.NewReplacer("query", "key", "q", "k")
+	value := strings.NewReplacer("query", "value", "q", "v")
+	up := strings.NewReplacer("gate", "up", "w1", "w3", "wi_0", "wi_1")
+	for i := range module.Key {
+		assert.Equal(t, key.Replace(module.Query[i]), module.Key[i])
+		assert.Equal(t, value.Replace(module.Query[i]), module.Value[i])
+	}
+	for i := range module.Up {
+		assert.Equal(t, up.Replace(module.Gate[i]), module.Up[i])
+	}
 }

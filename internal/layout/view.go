@@ -1,4 +1,4 @@
-package match
+package layout
 
 import (
 	"fmt"
@@ -30,48 +30,51 @@ type Op struct {
 	Keep     []bool
 }
 
-// View says how to look at the bytes of one or more tensors. The empty view of one tensor is the tensor.
+// View says how to look at the bytes of one or more tensors. The empty view of one tensor is the
+// tensor.
 type View []Op
 
-// Apply gives the tensor that a view describes. Slices, transpositions and most reshapes copy nothing.
+// Reshaped is the view of a tensor in another shape.
+func Reshaped(shape []int) View { return View{{Kind: Reshape, Shape: shape}} }
+
+// Apply returns the tensor that a view describes. Slices, transpositions and most reshapes copy
+// nothing.
 func (v View) Apply(parts ...*tensor.Tensor) (*tensor.Tensor, error) {
 	shapes := make([][]int, len(parts))
 	for i, p := range parts {
 		shapes[i] = p.Shape()
 	}
-	if err := v.checkParts(shapes); err != nil {
+	if _, err := v.Shape(shapes...); err != nil {
 		return nil, err
 	}
 	t := parts[0]
 	for _, op := range v {
 		var err error
-		switch axis := op.axis(len(t.Shape())); op.Kind {
-		case Concat:
-			t, err = tensor.Concat(axis, parts...)
-		case Slice:
-			t, err = t.Slice(axis, op.From, op.To)
-		case Transpose:
-			t, err = t.Transpose(op.Order...)
-		case Reshape:
-			t, err = t.Reshape(op.Shape...)
-		case Rows:
-			t, err = selectRows(t, op.Keep)
-		default:
-			err = fmt.Errorf("unknown operation %q", op.Kind)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("match: view %s: %w", v, err)
+		if t, err = op.apply(t, parts); err != nil {
+			return nil, fmt.Errorf("layout: view %s: %w", v, err)
 		}
 	}
 	return t, nil
 }
 
+func (op Op) apply(t *tensor.Tensor, parts []*tensor.Tensor) (*tensor.Tensor, error) {
+	switch axis := op.axis(len(t.Shape())); op.Kind {
+	case Concat:
+		return tensor.Concat(axis, parts...)
+	case Slice:
+		return t.Slice(axis, op.From, op.To)
+	case Transpose:
+		return t.Transpose(op.Order...)
+	case Reshape:
+		return t.Reshape(op.Shape...)
+	default:
+		return selectRows(t, op.Keep)
+	}
+}
+
 // selectRows keeps indices of the first axis; tensor.SelectRows goes by all axes but the last.
 func selectRows(t *tensor.Tensor, keep []bool) (*tensor.Tensor, error) {
 	shape := t.Shape()
-	if len(shape) == 0 || shape[0] != len(keep) {
-		return nil, fmt.Errorf("%d flags for %s", len(keep), t)
-	}
 	rest := 1
 	for _, d := range shape[1:] {
 		rest *= d
@@ -86,49 +89,55 @@ func selectRows(t *tensor.Tensor, keep []bool) (*tensor.Tensor, error) {
 	return t.Reshape(append([]int{count(keep)}, shape[1:]...)...)
 }
 
-// Shape is the shape that Apply would give to tensors of the given shapes.
+// Shape is the shape of what Apply makes of tensors of the given shapes.
 func (v View) Shape(parts ...[]int) ([]int, error) {
-	if err := v.checkParts(parts); err != nil {
-		return nil, err
+	if len(parts) == 0 {
+		return nil, fmt.Errorf("layout: view %s: no tensors", v)
+	}
+	if len(parts) > 1 && (len(v) == 0 || v[0].Kind != Concat) {
+		return nil, fmt.Errorf("layout: view %s: %d tensors, but the view does not begin with concat", v, len(parts))
 	}
 	s := slices.Clone(parts[0])
-	for _, op := range v {
-		axis := op.axis(len(s))
-		var err error
-		switch op.Kind {
-		case Concat:
-			s, err = concatShape(axis, parts)
-		case Slice:
-			if axis < 0 || axis >= len(s) || op.From < 0 || op.To < op.From || op.To > s[axis] {
-				err = fmt.Errorf("[%d:%d] of axis %d of %s", op.From, op.To, axis, tensor.FormatShape(s))
-			} else {
-				s[axis] = op.To - op.From
-			}
-		case Transpose:
-			s, err = transposeShape(s, op.Order)
-		case Reshape:
-			if !sameCount(s, op.Shape) {
-				err = fmt.Errorf("%s does not have as many elements as %s", tensor.FormatShape(s), tensor.FormatShape(op.Shape))
-			}
-			s = slices.Clone(op.Shape)
-		case Rows:
-			if len(s) == 0 || s[0] != len(op.Keep) {
-				err = fmt.Errorf("%d flags for %s", len(op.Keep), tensor.FormatShape(s))
-			} else {
-				s[0] = count(op.Keep)
-			}
-		default:
-			err = fmt.Errorf("unknown operation %q", op.Kind)
+	for i, op := range v {
+		if i > 0 && op.Kind == Concat {
+			return nil, fmt.Errorf("layout: view %s: concat must come first", v)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("match: view %s: %w", v, err)
+		var err error
+		if s, err = op.shape(s, parts); err != nil {
+			return nil, fmt.Errorf("layout: view %s: %w", v, err)
 		}
 	}
 	return s, nil
 }
 
-// Inverse is the view that leads back from what v makes of one tensor of the given shape. There is none where v leaves elements out or joins
-// parts.
+// shape is the shape that the operation makes of s; concat makes it of the parts.
+func (op Op) shape(s []int, parts [][]int) ([]int, error) {
+	switch axis := op.axis(len(s)); op.Kind {
+	case Concat:
+		return concatShape(axis, parts)
+	case Slice:
+		if axis < 0 || axis >= len(s) || op.From < 0 || op.To < op.From || op.To > s[axis] {
+			return nil, fmt.Errorf("[%d:%d] of axis %d of %s", op.From, op.To, axis, tensor.FormatShape(s))
+		}
+		return with(s, axis, op.To-op.From), nil
+	case Transpose:
+		return Permute(s, op.Order)
+	case Reshape:
+		if !SameCount(s, op.Shape) {
+			return nil, fmt.Errorf("%s does not have as many elements as %s", tensor.FormatShape(s), tensor.FormatShape(op.Shape))
+		}
+		return slices.Clone(op.Shape), nil
+	case Rows:
+		if len(s) == 0 || s[0] != len(op.Keep) {
+			return nil, fmt.Errorf("%d flags for %s", len(op.Keep), tensor.FormatShape(s))
+		}
+		return with(s, 0, count(op.Keep)), nil
+	}
+	return nil, fmt.Errorf("unknown operation %q", op.Kind)
+}
+
+// Inverse is the view that leads back from what v makes of one tensor of the given shape. There is
+// none where v leaves elements out or joins parts.
 func (v View) Inverse(shape []int) (inverse View, ok bool) {
 	for i, op := range v {
 		before, err := v[:i].Shape(shape)
@@ -137,7 +146,7 @@ func (v View) Inverse(shape []int) (inverse View, ok bool) {
 		}
 		switch op.Kind {
 		case Reshape:
-			inverse = append(reshape(before), inverse...)
+			inverse = append(Reshaped(before), inverse...)
 		case Transpose:
 			back := make([]int, len(op.Order))
 			for to, from := range op.Order {
@@ -151,21 +160,7 @@ func (v View) Inverse(shape []int) (inverse View, ok bool) {
 	return inverse, true
 }
 
-func (v View) checkParts(parts [][]int) error {
-	if len(parts) == 0 {
-		return fmt.Errorf("match: view %s: no tensors", v)
-	}
-	if first := len(v) > 0 && v[0].Kind == Concat; len(parts) > 1 && !first {
-		return fmt.Errorf("match: view %s: %d tensors, but the view does not begin with concat", v, len(parts))
-	}
-	for _, op := range v[min(1, len(v)):] {
-		if op.Kind == Concat {
-			return fmt.Errorf("match: view %s: concat must come first", v)
-		}
-	}
-	return nil
-}
-
+// axis counts a negative axis from the end.
 func (op Op) axis(rank int) int {
 	if op.Axis < 0 {
 		return op.Axis + rank
@@ -179,7 +174,7 @@ func concatShape(axis int, parts [][]int) ([]int, error) {
 		return nil, fmt.Errorf("axis %d of %s", axis, tensor.FormatShape(s))
 	}
 	for _, p := range parts[1:] {
-		if len(p) != len(s) || !slices.Equal(p[:axis], s[:axis]) || !slices.Equal(p[axis+1:], s[axis+1:]) {
+		if len(p) != len(s) || !slices.Equal(with(p, axis, 0), with(s, axis, 0)) {
 			return nil, fmt.Errorf("%s does not fit %s along axis %d", tensor.FormatShape(p), tensor.FormatShape(parts[0]), axis)
 		}
 		s[axis] += p[axis]
@@ -187,15 +182,17 @@ func concatShape(axis int, parts [][]int) ([]int, error) {
 	return s, nil
 }
 
-func transposeShape(s, order []int) ([]int, error) {
+// Permute is the shape whose axis i is axis order[i] of s.
+func Permute(s, order []int) ([]int, error) {
 	out := make([]int, len(s))
 	seen := make([]bool, len(s))
+	wrong := fmt.Errorf("%v is not an order of %d axes", order, len(s))
 	if len(order) != len(s) {
-		return nil, fmt.Errorf("%v is not an order of %d axes", order, len(s))
+		return nil, wrong
 	}
 	for i, a := range order {
 		if a < 0 || a >= len(s) || seen[a] {
-			return nil, fmt.Errorf("%v is not an order of %d axes", order, len(s))
+			return nil, wrong
 		}
 		seen[a], out[i] = true, s[a]
 	}
@@ -231,6 +228,20 @@ func (op Op) String() string {
 	return string(op.Kind)
 }
 
+// SameCount reports whether two shapes have equally many elements.
+func SameCount(a, b []int) bool {
+	na, errA := tensor.NumElems(a)
+	nb, errB := tensor.NumElems(b)
+	return errA == nil && errB == nil && na == nb
+}
+
+// with is a shape with another size of one axis.
+func with(s []int, axis, size int) []int {
+	s = slices.Clone(s)
+	s[axis] = size
+	return s
+}
+
 func count(flags []bool) int {
 	n := 0
 	for _, f := range flags {
@@ -239,10 +250,4 @@ func count(flags []bool) int {
 		}
 	}
 	return n
-}
-
-func sameCount(a, b []int) bool {
-	na, errA := tensor.NumElems(a)
-	nb, errB := tensor.NumElems(b)
-	return errA == nil && errB == nil && na == nb
 }

@@ -1,24 +1,27 @@
-package match
+package main
 
 import (
 	"fmt"
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/tensor/raw"
 )
 
-// RawLike reads headerless files of a candidate (MAX's print style BINARY) with the dtype and shape of the golden port of the same layer that
-// has as many bytes.
-func RawLike(golden *dump.Run) func(name string, size int64) (raw.Spec, error) {
+// rawLike reads headerless files of a candidate (MAX's print style BINARY) with the dtype and shape
+// of the golden port of the same layer that has as many bytes. Of several, one of the same label and
+// port goes first.
+func rawLike(golden *dump.Run) func(name string, size int64) (raw.Spec, error) {
 	byKey := map[string][]dump.Entry{}
 	for _, e := range golden.Entries {
-		byKey[key(e.Layer)] = append(byKey[key(e.Layer)], e)
+		key := match.Key(e.Layer)
+		byKey[key] = append(byKey[key], e)
 	}
 	return func(name string, size int64) (raw.Spec, error) {
 		layer, port := label.Split(name)
-		fit, rank := raw.Spec{}, 0
-		for _, e := range byKey[key(layer)] {
+		best, rank := raw.Spec{}, 0
+		for _, e := range byKey[match.Key(layer)] {
 			t := e.Tensor
 			shape := t.Shape()
 			switch bytes := int64(t.DType().Size()); {
@@ -38,12 +41,13 @@ func RawLike(golden *dump.Run) func(name string, size int64) (raw.Spec, error) {
 				r += 2
 			}
 			if r > rank {
-				fit, rank = raw.Spec{DType: t.DType(), Shape: shape}, r
+				best, rank = raw.Spec{DType: t.DType(), Shape: shape}, r
 			}
 		}
 		if rank == 0 {
-			return fit, fmt.Errorf("%w: no port of the golden's layer has %d bytes: say dtype and shape with --raw DTYPE:SHAPE", dump.ErrUnknownShape, size)
+			return best, fmt.Errorf("%w: no port of the golden's layer has %d bytes: say dtype and shape with --raw DTYPE:SHAPE",
+				dump.ErrUnknownShape, size)
 		}
-		return fit, nil
+		return best, nil
 	}
 }

@@ -1,0 +1,213 @@
+package layout
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/goparity/goparity/tensor"
+)
+
+// Fit is how two tensors lie onto each other.
+type Fit struct {
+	Golden, Actual View
+	Shape          []int  // of both sides after the views
+	RowMask        []bool // the rows that count (all axes of Shape but the last, row-major); nil = all
+	Note           string // what was done
+	LastRow        bool   // one side has the last row of each sequence only
+}
+
+// Allow says which layouts are tried beside those that are always right, and what the elements are.
+type Allow struct {
+	LastRow bool // one side may hold the last row of each sequence only
+	Reshape bool // any shape of equally many elements
+	Ones    bool // axes of size 1 do not count
+	IDs     bool // the elements are ids or positions, one per token
+}
+
+// Padding knows the padding of a batch. The zero value has none.
+type Padding struct {
+	mask [][]bool // true for real tokens; nil if there is no padding
+	kept int      // real tokens
+}
+
+// NewPadding checks a mask of [batch][token]. A mask without padding is none.
+func NewPadding(mask [][]bool) (Padding, error) {
+	kept, total := 0, 0
+	for i, sequence := range mask {
+		if len(sequence) != len(mask[0]) {
+			return Padding{}, fmt.Errorf("padding mask: sequence %d has %d tokens, the first has %d: pad them to one length",
+				i, len(sequence), len(mask[0]))
+		}
+		n := count(sequence)
+		if n == 0 {
+			return Padding{}, fmt.Errorf("padding mask: sequence %d has no real token", i)
+		}
+		kept, total = kept+n, total+len(sequence)
+	}
+	if kept == total {
+		return Padding{}, nil
+	}
+	return Padding{mask, kept}, nil
+}
+
+// Known reports whether there is padding, and a mask that says where.
+func (p Padding) Known() bool { return p.mask != nil }
+
+// Fit finds the layout of two shapes.
+func (p Padding) Fit(golden, actual []int, ok Allow) (Fit, bool) {
+	g, a := golden, actual
+	switch {
+	case slices.Equal(g, a):
+		return p.padded(Fit{Shape: g}, ok), true
+	case len(g) == len(a)+1 && g[0] == 1 && slices.Equal(g[1:], a):
+		return p.padded(Fit{Shape: g, Actual: Reshaped(g), Note: "batch axis added to the candidate"}, ok), true
+	case len(a) == len(g)+1 && a[0] == 1 && slices.Equal(a[1:], g):
+		return p.padded(Fit{Shape: g, Actual: Reshaped(g), Note: "batch axis of the candidate dropped"}, ok), true
+	}
+	if f, fits := p.larger(g, a, ok, "the candidate", "computes"); fits {
+		return f, true
+	}
+	if f, fits := p.larger(a, g, ok, "the golden", "has"); fits {
+		f.Golden, f.Actual = f.Actual, f.Golden
+		return f, true
+	}
+	if ok.Ones && SameButOnes(g, a) || ok.Reshape && SameCount(g, a) {
+		note := fmt.Sprintf("reshaped from %s to %s", tensor.FormatShape(a), tensor.FormatShape(g))
+		return Fit{Shape: g, Actual: Reshaped(g), Note: note}, true
+	}
+	return Fit{}, false
+}
+
+// larger finds the layout of a shape and one with fewer axes or rows, which other and has speak of.
+// The larger one is taken to be the golden's.
+func (p Padding) larger(full, less []int, ok Allow, other, has string) (Fit, bool) {
+	if ragged(full, less) && (ok.IDs || len(less) > 1) { // flat numbers are ids, or need to be allowed
+		note := fmt.Sprintf("%s's rows are the tokens of %d sequences", other, full[0])
+		return p.padded(Fit{Shape: full, Actual: Reshaped(full), Note: note}, ok), true
+	}
+	if p.matches(full) && len(full) == len(less)+1 && less[0] == p.kept && slices.Equal(full[2:], less[1:]) {
+		note := fmt.Sprintf("%s has no padding rows: %d of %d compared", other, p.kept, full[0]*full[1])
+		return Fit{Golden: selectTokens(full, slices.Concat(p.mask...)), Shape: less, Note: note}, true
+	}
+	if !ok.LastRow || ok.IDs || !IsLastRow(full, less) {
+		return Fit{}, false
+	}
+	f := Fit{Golden: p.lastRow(full), LastRow: true, Note: fmt.Sprintf("last row only: %s %s no other", other, has)}
+	var err error
+	if f.Shape, err = f.Golden.Shape(full); err != nil {
+		panic(err) // the view was made for this shape
+	}
+	if !slices.Equal(f.Shape, less) {
+		f.Actual = Reshaped(f.Shape)
+	}
+	return f, true
+}
+
+// ragged reports whether rows are the tokens of all the batch's sequences, one after the other:
+// [B T …] against [B·T …].
+func ragged(batched, rows []int) bool {
+	return len(batched) == len(rows)+1 && len(rows) > 0 && batched[0] > 0 && batched[1] > 0 &&
+		rows[0]%batched[0] == 0 && rows[0]/batched[0] == batched[1] && slices.Equal(batched[2:], rows[1:])
+}
+
+// IsLastRow reports whether a shape is that of the last row of each sequence: of [B T …], or of
+// [T n], which is one sequence.
+func IsLastRow(full, last []int) bool {
+	if len(full) == 2 {
+		return full[0] > 1 && slices.Equal(last, []int{1, full[1]})
+	}
+	return len(full) >= 3 && full[1] > 1 &&
+		(slices.Equal(last, slices.Delete(slices.Clone(full), 1, 2)) || slices.Equal(last, with(full, 1, 1)))
+}
+
+// lastRow views [B T …] or [T n] as the last row of each sequence.
+func (p Padding) lastRow(full []int) View {
+	switch {
+	case len(full) == 2:
+		return View{{Kind: Slice, Axis: 0, From: full[0] - 1, To: full[0]}}
+	case p.matches(full):
+		return selectTokens(full, p.lastTokens())
+	}
+	return View{{Kind: Slice, Axis: 1, From: full[1] - 1, To: full[1]}}
+}
+
+// selectTokens views [B T …] as the rows of the tokens that are kept.
+func selectTokens(batched []int, keep []bool) View {
+	flat := append([]int{batched[0] * batched[1]}, batched[2:]...)
+	return append(Reshaped(flat), Op{Kind: Rows, Keep: keep})
+}
+
+// padded adds the mask of the rows that count.
+func (p Padding) padded(f Fit, ok Allow) Fit {
+	s := f.Shape
+	if n, err := tensor.NumElems(s); p.mask == nil || err != nil || n == 0 || len(s) < 2 || s[0] != len(p.mask) {
+		return f
+	}
+	seq := len(p.mask[0])
+	switch {
+	case len(s) == 2 && ok.IDs && s[1] == seq: // a row per token
+		f.Shape = []int{s[0], s[1], 1}
+		f.Golden, f.Actual = Reshaped(f.Shape), Reshaped(f.Shape)
+		f.RowMask = p.rows(1, 1)
+	case len(s) == 4 && s[2] == seq && (s[1] != seq || s[3] == seq): // [batch head token …], as attention weights are
+		f.RowMask = p.rows(s[1], 1)
+	case len(s) >= 3 && s[1] == seq:
+		after := 1
+		for _, d := range s[2 : len(s)-1] {
+			after *= d
+		}
+		f.RowMask = p.rows(1, after)
+	default:
+		return f
+	}
+	note := fmt.Sprintf("%d padding rows left out", len(p.mask)*seq-p.kept)
+	if f.Note != "" {
+		note = f.Note + "; " + note
+	}
+	f.Note = note
+	return f
+}
+
+// rows repeats the mask for each head before the token axis and each index between the token axis
+// and the last.
+func (p Padding) rows(before, after int) []bool {
+	out := make([]bool, 0, before*after*len(p.mask)*len(p.mask[0]))
+	for _, sequence := range p.mask {
+		for range before {
+			for _, keep := range sequence {
+				for range after {
+					out = append(out, keep)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// matches reports whether a shape is [B T …] of the mask.
+func (p Padding) matches(shape []int) bool {
+	return p.mask != nil && len(shape) >= 2 && shape[0] == len(p.mask) && shape[1] == len(p.mask[0])
+}
+
+// lastTokens keeps the last real token of each sequence.
+func (p Padding) lastTokens() []bool {
+	var out []bool
+	for _, sequence := range p.mask {
+		row := make([]bool, len(sequence))
+		for i, keep := range slices.Backward(sequence) {
+			if keep {
+				row[i] = true
+				break
+			}
+		}
+		out = append(out, row...)
+	}
+	return out
+}
+
+// SameButOnes reports whether two shapes differ in axes of size 1 only, and have other axes.
+func SameButOnes(a, b []int) bool {
+	one := func(d int) bool { return d == 1 }
+	a, b = slices.DeleteFunc(slices.Clone(a), one), slices.DeleteFunc(slices.Clone(b), one)
+	return len(a) > 0 && slices.Equal(a, b)
+}

@@ -1,0 +1,21 @@
+package match
+
+// collect returns what a function makes of each item.
+func collect[T, U any](items []T, of func(T) U) []U {
+	out := make([]U, len(items))
+	for i, item := range items {
+		out[i] = of(item)
+	}
+	return out
+}
+
+// keep returns the items for which a function holds.
+func keep[T any](items []T, holds func(T) bool) []T {
+	var out []T
+	for _, item := range items {
+		if holds(item) {
+			out = append(out, item)
+		}
+	}
+	return out
+}

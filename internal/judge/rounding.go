@@ -114,10 +114,10 @@ func (p *Port) widen(floor compare.Limits) error {
 //	max over rows ‖dy‖ / (c·G·(‖dx‖ + ε‖x‖) + ε‖y‖)
 //
 // x and y are the golden's rows, dx and dy the candidate's distance from them, ε the rounding of
-// the coarser type, G the layer's gain: the largest ‖y‖/‖x‖ of all rows. c = min(1, 4·max‖y‖ /
-// (G‖x‖)) is below 1 where the layer divides large rows, as a norm does. Where large terms cancel,
-// y is small and its noise is not: that is why the input's row is the measure. Clean layers of 16
-// bits measured 0.3 to 2, wrong ones 8 to 900.
+// the coarser type, G the layer's gain: the largest ‖y‖/‖x‖ of all rows. c = min(1,
+// headroom·max‖y‖ / (G‖x‖)) is below 1 where the layer divides large rows, as a norm does. Where
+// large terms cancel, y is small and its noise is not: that is why the input's row is the measure.
+// Clean layers of 16 bits measured 0.3 to 2, wrong ones 8 to 900.
 //
 // NaN if rows of the two do not belong together, +Inf for a NaN or an infinity that has no match.
 func (c *Comparison) excess(input, output int) float64 {
@@ -148,7 +148,7 @@ func (c *Comparison) excess(input, output int) float64 {
 	for i := range x {
 		g := gain
 		if x[i] > 0 {
-			g = min(g, 4*most/x[i])
+			g = min(g, headroom*most/x[i])
 		}
 		if dy[i] > 0 {
 			worst = max(worst, dy[i]/(g*(dx[i]+eps*x[i])+eps*y[i]))

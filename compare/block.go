@@ -2,9 +2,6 @@ package compare
 
 import "math"
 
-// relFloor is the least denominator of a relative difference.
-const relFloor = 1e-10
-
 // tally is what one block of pairs comes to.
 type tally struct {
 	dd, gg, aa, ab       float64 // Σd², Σg², Σa², Σa·g, scaled

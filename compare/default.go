@@ -13,27 +13,20 @@ import "github.com/goparity/goparity/tensor"
 //	8-bit       0.25    0.25      three bits of mantissa
 //	8-bit       0.5     0.5       less
 //
-// A healthy float32 model stays 10 times below. Of 16 bits the roundings of a few blocks alone come
+// A healthy float32 model stays 6 times below. Of 16 bits the roundings of a few blocks alone come
 // to 10 units of 2^−p in the worst row of a clean model (measured: 5.2e-3 in float16 after three
 // blocks), so that a row may have 20. Integers and bools on both sides must be equal.
 func Default(golden, actual tensor.DType) Criteria {
 	if !golden.IsFloat() && !actual.IsFloat() {
 		return Criteria{Atol: 0, Rtol: 0}
 	}
-	l := Limits{}
-	for _, d := range []tensor.DType{golden, actual} {
-		pass, _ := limits(d)
-		l = l.Max(pass)
-	}
-	return l.Criteria()
+	return defaults[golden].pass.Max(defaults[actual].pass).Criteria()
 }
 
 // Floor is up to where two tensors "agree" when an error is localised: float64 3e-10, float32 3e-5,
 // the others as [Default]; the coarser type decides. It is zero for integers and bools.
 func Floor(golden, actual tensor.DType) Limits {
-	_, g := limits(golden)
-	_, a := limits(actual)
-	return g.Max(a)
+	return defaults[golden].agree.Max(defaults[actual].agree)
 }
 
 // Limits are the largest relative L2 of a tensor and of its worst row.
@@ -53,23 +46,4 @@ func (l Limits) Max(o Limits) Limits {
 // Agrees reports whether the error is within limits, and every NaN and infinity has its match.
 func (r Result) Agrees(l Limits) bool {
 	return r.BadNonFinite == 0 && r.RelL2 <= l.RelL2 && r.WorstRow.RelL2 <= l.RowRelL2
-}
-
-// limits returns what passes, and what agrees.
-func limits(d tensor.DType) (pass, agree Limits) {
-	switch d {
-	case tensor.F64:
-		return Limits{1e-9, 1e-9}, Limits{3e-10, 3e-10}
-	case tensor.F32:
-		return Limits{1e-4, 1e-4}, Limits{3e-5, 3e-5}
-	case tensor.F16:
-		pass = Limits{4e-3, 1e-2}
-	case tensor.BF16:
-		pass = Limits{3e-2, 8e-2}
-	case tensor.F8E4M3FN, tensor.F8E4M3FNUZ:
-		pass = Limits{0.25, 0.25}
-	case tensor.F8E5M2, tensor.F8E5M2FNUZ, tensor.F8E8M0FNU:
-		pass = Limits{0.5, 0.5}
-	}
-	return pass, pass
 }

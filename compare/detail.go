@@ -59,9 +59,6 @@ type Line struct {
 	BadNonFinite int // mismatches among the pairs that are not finite
 }
 
-// maxLines is the most rows, or columns, that get figures of their own: 100 bytes each.
-const maxLines = 1 << 20
-
 // Explain reads a pair again, with the tolerance by which it failed, and says where it differs. It
 // takes several times as long as [Tensors]. Errors are those of [Tensors].
 func Explain(golden, actual *tensor.Tensor, tol Tolerance) (d Detail, err error) {

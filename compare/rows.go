@@ -7,16 +7,12 @@ import (
 	"sort"
 )
 
-// shortRow is the length under which the relative L2 of a row is measured against the RMS row norm
-// at least: a few elements can all be near zero by chance.
-const shortRow = 64
-
 // rowFloor is the part of the RMS row norm that is the least denominator for a row of a length.
 func rowFloor(rowLen int) float64 {
 	if rowLen < shortRow {
-		return 1
+		return shortRowFloor
 	}
-	return 0.1
+	return longRowFloor
 }
 
 // worstRow finds the row with the largest min(dd/gg, dd/K), where K is known only after the last

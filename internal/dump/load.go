@@ -115,7 +115,6 @@ func (r *Run) checkKey(path, stem, key string) error {
 			differ++
 		}
 	}
-	const slip = 2
 	if len(key) == len(stem) && differ <= slip {
 		return &tensor.FormatError{Format: "maxckpt", File: path, Offset: -1, Err: tensor.ErrCorrupt,
 			Msg: fmt.Sprintf("the file calls its tensor %q: it is damaged, or another tensor was written "+

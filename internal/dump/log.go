@@ -14,9 +14,6 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// maxPrinted is the limit of the elements of a tensor, of which a log may show only the corners.
-const maxPrinted = 1 << 26
-
 // Printed says how much of a tensor a log shows.
 type Printed struct {
 	Known    []int // row-major element numbers, in increasing order; all others are zero in the tensor

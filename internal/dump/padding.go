@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/mask"
 )
 
 // RealTokens says of a batch which tokens are real, false for padding, by sequence: as run.json
@@ -26,10 +27,6 @@ func (r *Run) RealTokens() [][]bool {
 	}
 	return mask
 }
-
-// denied is the largest value of an additive mask that denies: masks of float16 have −10000,
-// rounded.
-const denied = -9984
 
 func (r *Run) maskedTokens() [][]bool {
 	var mask [][]bool
@@ -66,7 +63,7 @@ func maskOf(e Entry) [][]bool {
 		len(shape) == 4 && shape[1] == 1 && !t.DType().IsFloat():
 		allows = func(x float64) (bool, bool) { return x == 1, x == 0 || x == 1 }
 	case len(shape) == 4 && shape[1] == 1:
-		allows = func(x float64) (bool, bool) { return x == 0, x == 0 || x <= denied }
+		allows = func(x float64) (bool, bool) { return x == 0, x == 0 || mask.Denies(x) }
 	default:
 		return nil
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// denies is the largest value by which an additive mask denies: −1e4 as bfloat16 has it.
-const denies = -9984
+// Denies reports whether a value of an additive mask denies.
+func Denies(x float64) bool { return x <= denies }
 
 // Same compares two tensors as attention masks, by what they allow and deny.
 //
@@ -84,7 +84,7 @@ func maskOf(t *tensor.Tensor) mask {
 				zero = true
 			case x == 1:
 				one = true
-			case x <= denies:
+			case Denies(x):
 				low = true
 			default:
 				return mask{}

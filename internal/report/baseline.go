@@ -32,13 +32,6 @@ const (
 // what became wrong.
 func (c Class) Bad() bool { return c == Worse || c == Gone }
 
-// What counts as a change of the worst row's relative L2: a factor, above so many units of rounding
-// of the candidate's type.
-const (
-	changeFactor = 2
-	changeUnits  = 8
-)
-
 // Changes compares the judged rows of two reports, bad ones first, then in the order of the later
 // report.
 //

@@ -13,9 +13,6 @@ type Rows struct {
 	RelL2 []Float `json:"rel_l2"` // by bin; Infinity where a NaN or an infinity has no match
 }
 
-// maxBins is how many bins Rows has at most.
-const maxBins = 256
-
 // RowsOf bins the rows of a pair.
 func RowsOf(lines []compare.Line) *Rows {
 	n := len(lines)

@@ -7,14 +7,6 @@ import (
 	"strings"
 )
 
-// The limits of GitHub's pages: a step summary of more than 1 MiB is not shown at all, and of the
-// annotations of one step ten are kept.
-const (
-	maxSummaryRows = 50
-	maxSummaryCell = 300
-	maxAnnotations = 10
-)
-
 // Markdown writes a summary for GITHUB_STEP_SUMMARY: the verdict, the place, causes and up to 50
 // rows, the failing ones in execution order or else the worst. It stays far below 1 MiB whatever
 // the names are: long ones are cut.

@@ -119,5 +119,3 @@ func (p *printer) errors(points []Point) {
 	p.linef("  local = ‖a_injected − g‖, inherited = ‖a_standard − a_injected‖")
 	p.linef("  A layer that contains others may be wrong on golden inputs because one of these is; the verdict above says which made the error.")
 }
-
-const maxModeRows = 100

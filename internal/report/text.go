@@ -7,15 +7,6 @@ import (
 	"strings"
 )
 
-// How much of a list is shown when not verbose.
-const (
-	maxFailing   = 20
-	maxPassing   = 5
-	maxUnmatched = 8
-	maxCauses    = 5
-	maxNotes     = 8
-)
-
 // Text writes the summary that a person reads: the verdict first, then the place and why, the rows,
 // and what was left out. It ends with where the two runs come from.
 func Text(w io.Writer, r *Report, opt TextOptions) error {

@@ -26,8 +26,8 @@ func (d Diagnose) Budget() time.Duration {
 	case DiagnoseOff:
 		return 0
 	case DiagnoseFast:
-		return 1500 * time.Millisecond
+		return fastBudget
 	default:
-		return 10 * time.Second
+		return fullBudget
 	}
 }

@@ -13,11 +13,6 @@ var narrower = []struct {
 	unit float64
 }{{1<<16 - 1, tensor.BF16.Epsilon()}, {1<<13 - 1, tensor.F16.Epsilon()}}
 
-const (
-	gridSample = 4096 // elements that are looked at
-	gridLeast  = 16   // of them that are not zero, at least
-)
-
 // Grid is the rounding (relative, of the unit in the last place) of the narrower type on whose grid
 // all values of the candidate's float32 tensor lie, while those of the golden do not; 0 if there is
 // none. The first 4096 elements are looked at.

@@ -11,14 +11,6 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// A spike is one of at most maxSpikes elements that are spikeRatio times as large as the median |x|: the massive activations of some channels
-// and tokens that many models have.
-const (
-	spikeRatio = 100
-	maxSpikes  = 16
-	sampled    = 1 << 16 // elements of which the median is taken
-)
-
 type element struct {
 	at   int
 	g, a float64
@@ -27,10 +19,12 @@ type element struct {
 // blockLen is the number of elements that are decoded at once.
 const blockLen = 2048
 
-// spikes compares where the two sides have theirs. One that the other side has at half its size or more is the same.
+// spikes compares where the two sides have theirs: at most maxSpikes elements that are spikeRatio
+// times as large as the median |x|, the massive activations of some channels and tokens that many
+// models have.
 func spikes(golden, actual *tensor.Tensor) []Finding {
 	n := golden.Len()
-	step := (n + sampled - 1) / sampled
+	step := (n + spikeSample - 1) / spikeSample
 	var sample [2][]float64
 	var top [2][]element
 	var least [2]float64 // what is not larger is not among top
@@ -114,11 +108,11 @@ func spikesOf(top []element, side int, median float64) []element {
 	return top[:n]
 }
 
-// strange keeps the elements of which one side is less than half of the other.
+// strange keeps the elements that one side has much smaller than the other.
 func strange(all []element) []element {
 	return slices.DeleteFunc(slices.Clone(all), func(e element) bool {
 		g, a := magnitude(e.g), magnitude(e.a)
-		return 2*min(g, a) >= max(g, a)
+		return sameSpike*min(g, a) >= max(g, a)
 	})
 }
 
@@ -129,9 +123,6 @@ func median(x []float64) float64 {
 	slices.Sort(x)
 	return x[len(x)/2]
 }
-
-// turned is the cosine below which a direction is worth a word.
-const turned = 0.999
 
 // cosines is the direction of the rows and, where there are enough rows to have one, of the columns. It says nothing where every row keeps its direction.
 func cosines(rows, columns []compare.Line) []Finding {
@@ -149,7 +140,7 @@ func cosines(rows, columns []compare.Line) []Finding {
 		return nil
 	}
 	f := Finding{Kind: Cosine, From: worst, To: worst, Text: "cosine by row: " + text}
-	if len(rows) >= 8 && len(columns) > 0 {
+	if len(rows) >= cosineRows && len(columns) > 0 {
 		text, _ = of(columns, "column")
 		f.Text += "; by column: " + text
 	}

@@ -40,9 +40,6 @@ type Finding struct {
 	Columns       [2]int // of Block: first and last
 }
 
-// gap is how far apart wrong and right lines must be before a place is named.
-const gap = 4
-
 // Of lists what can be said of the error of a pair, the place first. floor is up to where two lines agree (compare.Floor, or the port's own); heads is the number of
 // attention heads of which the columns or one of the axes consist, 0 if that is not known.
 //
@@ -194,7 +191,7 @@ func headAxis(shape []int, heads int) (at int, ok bool) {
 	return at, ok
 }
 
-// headsOf: at least half of the lines of each wrong head are wrong.
+// headsOf finds the wrong heads: so many lines of each are wrong, and none of another.
 func headsOf(l lines, heads int, of func(line int) int) (Finding, bool) {
 	wrong := make([]int, heads)
 	for i, w := range l.wrong {
@@ -204,7 +201,7 @@ func headsOf(l lines, heads int, of func(line int) int) (Finding, bool) {
 	}
 	each, bad := len(l.wrong)/heads, make([]bool, heads)
 	for h, n := range wrong {
-		if n > 0 && 2*n < each {
+		if n > 0 && float64(n) < headPart*float64(each) {
 			return Finding{}, false
 		}
 		bad[h] = n > 0

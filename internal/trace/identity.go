@@ -24,10 +24,6 @@ type content struct {
 	hash  uint64
 }
 
-// LeastFloats is how many elements a floating-point tensor has at least to tell something by its
-// bytes. Token ids and positions tell something if they are two and not all the same.
-const LeastFloats = 16
-
 // Identify reads tensors, on all cores. Those that are no contiguous bytes get no number.
 func Identify(ctx context.Context, tensors []*tensor.Tensor) (*Identity, error) {
 	d := &Identity{seed: maphash.MakeSeed(), numbers: map[content]int{}, known: map[*tensor.Tensor]int{}}

@@ -86,13 +86,6 @@ func figuresOf(m *report.Metrics) figures {
 	return figures{float64(m.MaxAbs), float64(m.RelL2), float64(m.RowRelL2), float64(m.CosineDistance), float64(m.MSE), float64(m.Mismatches), float64(m.N), float64(m.SNR), float64(m.BadNonFinite)}
 }
 
-// The limits of a page that still opens at once.
-const (
-	maxRows  = 8000
-	maxLines = 30
-	maxBins  = 640 // of a histogram; rows have 256
-)
-
 func dataOf(r *report.Report) data {
 	d := data{Rows: []row{}, Points: []point{}}
 	points := report.Depth(r)

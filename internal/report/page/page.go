@@ -79,9 +79,6 @@ func hash(s string) string {
 
 func upper(v report.Verdict) string { return strings.ToUpper(string(v)) }
 
-// maxText is how much of one string is shown.
-const maxText = 500
-
 // text makes a string from a dump fit to show.
 func text(s string) string {
 	s = report.Clean(s)
@@ -102,13 +99,6 @@ func texts(list []string, most int) []string {
 	}
 	return out
 }
-
-// How much of a list the page's head shows.
-const (
-	maxCauses   = 10
-	maxFrontier = 20
-	maxNotes    = 50
-)
 
 // cleaned is the part of a report that the template shows, fit to show.
 func cleaned(r *report.Report) *report.Report {
@@ -132,5 +122,3 @@ func cleaned(r *report.Report) *report.Report {
 	}
 	return out
 }
-
-const maxUnmatched = 300

@@ -1,0 +1,24 @@
+package report
+
+// What counts as a change between two reports: the worst row's relative L2 is this factor worse or
+// better, and the larger of the two above so many units of rounding of the candidate's type. Not
+// measured: that takes recorded runs of one model on two processors.
+const (
+	changeFactor = 2 // times
+	changeUnits  = 8 // units, 2^−24 each for float32
+)
+
+// How much is shown, in the text where it is not verbose. GitHub does not show a step summary of
+// more than 1 MiB, and keeps ten annotations of a step.
+const (
+	maxFailing     = 20  // failing rows
+	maxPassing     = 5   // rows of a report that passes
+	maxUnmatched   = 8   // tensors that only one side has, and layers of the frontier
+	maxCauses      = 5   // causes
+	maxNotes       = 8   // notes, and differences of the order
+	maxModeRows    = 100 // layers in the comparison of the two modes
+	maxSummaryRows = 50  // rows of a summary in Markdown
+	maxSummaryCell = 300 // characters of a cell of one
+	maxAnnotations = 10  // annotations
+	maxBins        = 256 // bins of the rows of a tensor
+)

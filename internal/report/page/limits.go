@@ -1,0 +1,13 @@
+package page
+
+// The limits of a page that still opens at once.
+const (
+	maxRows      = 8000 // rows of the table
+	maxLines     = 30   // lines of a row's details
+	maxBins      = 640  // bins of a histogram; rows have fewer
+	maxText      = 500  // characters of one string
+	maxCauses    = 10   // causes
+	maxFrontier  = 20   // layers of the frontier
+	maxNotes     = 50   // notes
+	maxUnmatched = 300  // tensors that only one side has, of each
+)

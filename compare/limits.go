@@ -2,11 +2,11 @@ package compare
 
 import "github.com/goparity/goparity/tensor"
 
-// defaults are, by type, the largest relative L2 of a tensor and of its worst row that pass where no
-// one says anything, and up to which two tensors agree when an error is localised: the noise floor.
-// Measured in the zoo, November 2026: docs/thresholds.md.
+// defaults are, by type, the largest relative L2 of a tensor and of its worst row that pass where
+// no one says anything, and up to which two tensors agree when an error is localised: the noise
+// floor. Measured in the zoo, November 2026: docs/thresholds.md.
 var defaults = map[tensor.DType]struct{ pass, agree Limits }{
-	// Not measured; the same distance from rounding as float32.
+	// Not measured.
 	tensor.F64: {Limits{1e-9, 1e-9}, Limits{3e-10, 3e-10}},
 
 	// Clean ≤ 1.1e-5 of a tensor, 1.5e-5 of a row; faults ≥ 2.3e-4 of a row.
@@ -15,7 +15,8 @@ var defaults = map[tensor.DType]struct{ pass, agree Limits }{
 	// Clean ≤ 2.0e-3, 5.2e-3; 1.0e-2, 4.5e-2 with massive channels. Faults ≥ 4.5e-2, 5.2e-2.
 	tensor.F16: {Limits{4e-3, 1e-2}, Limits{4e-3, 1e-2}},
 
-	// Clean ≤ 3.4e-2, 1.0e-1; 6.3e-2, 1.6e-1 in deep models and behind a sink row. Faults ≥ 0.32, 0.37.
+	// Clean ≤ 3.4e-2, 1.0e-1; 6.3e-2, 1.6e-1 in deep models and behind a sink row. Faults ≥ 0.32,
+	// 0.37.
 	tensor.BF16: {Limits{3e-2, 8e-2}, Limits{3e-2, 8e-2}},
 
 	// Not measured: four units, of three bits of mantissa and of fewer.

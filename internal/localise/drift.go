@@ -306,7 +306,7 @@ func noisy(blocks []*event) bool {
 		}
 		least, most = min(least, b.Alone.Error), max(most, b.Alone.Error)
 	}
-	return len(blocks) > 2 && least > 0 && most <= alike*least && most <= finest/2
+	return len(blocks) >= roundBlocks && least > 0 && most <= alike*least && most <= finest/2
 }
 
 // climbing: without a run on golden inputs, the square of the error of n blocks ends near n times
@@ -314,7 +314,7 @@ func noisy(blocks []*event) bool {
 // That holds for the whole tensor; single rows fall and climb.
 func climbing(blocks []*event) bool {
 	n := len(blocks)
-	if n < 4 || blocks[0].Epsilon == 0 || blocks[0].Error > finest/2 {
+	if n < climbBlocks || blocks[0].Epsilon == 0 || blocks[0].Error > finest/2 {
 		return false
 	}
 	for i, b := range blocks[1:] {

@@ -46,4 +46,8 @@ const (
 	// noise adds up: independent noise hardly ever cancels more. Drifts: 0.86 to 0.997; faults not
 	// measured.
 	climb = 0.8
+	// roundBlocks and climbBlocks are how many blocks tell that all of them round alike, by their
+	// own errors or by a climb. The climb of three blocks with one fault in each looks like a drift
+	// (0.62).
+	roundBlocks, climbBlocks = 3, 4
 )

@@ -55,10 +55,10 @@ func ReadMask(t *tensor.Tensor, b, n, heads int) *Mask {
 	at := func(b, t, s int) float64 { return x[b*perSequence+t*perQuery+s] }
 	zeros := Count(x, func(v float64) bool { return v == 0 })
 	ones := Count(x, func(v float64) bool { return v == 1 })
-	others, hidden := l-zeros-ones, Count(x, func(v float64) bool { return v <= hiddenScore })
+	others, hidden := l-zeros-ones, Count(x, func(v float64) bool { return v <= HiddenScore })
 	switch {
 	case hidden > 0 && ones == 0:
-		return &Mask{Allow: func(b, t, s int) bool { return at(b, t, s) > hiddenScore }}
+		return &Mask{Allow: func(b, t, s int) bool { return at(b, t, s) > HiddenScore }}
 	case others == 0 && ones > 0 && zeros > 0:
 		return &Mask{Allow: func(b, t, s int) bool { return at(b, t, s) == 1 }}
 	case t.DType().IsFloat() && others > 0 && hidden == 0 && l >= n*n:

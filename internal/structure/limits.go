@@ -6,15 +6,15 @@ const (
 	// place is named. Planted rows, columns and heads ≥ 49 (bfloat16), ≥ 1e5 (float32); lines that
 	// are wrong by chance ≤ 3.6.
 	gap = 4
-	// headPart is the part of a head's lines that are wrong where the head is. Not measured: heads of
-	// the zoo are wrong in all of their columns or in none.
+	// headPart is the part of a head's lines that are wrong where the head is. Not measured: heads
+	// of the zoo are wrong in all of their columns or in none.
 	headPart = 0.5
 
 	gridSample = 4096 // elements of which the grid of a narrower type is told
 	gridLeast  = 16   // of them that are not zero, at least: by chance they lie on it with 2^-256
 
 	spikeRatio  = 100     // times the median |x| from which an element is a spike; not measured
-	sameSpike   = 2       // ratio up to which both sides have it: real ones 1.86 and 2.07, a note only
+	sameSpike   = 2       // ratio up to which both sides have it: 1.86 and 2.07 of real ones
 	maxSpikes   = 16      // spikes of a tensor; more are its way
 	spikeSample = 1 << 16 // elements of which the median is taken
 

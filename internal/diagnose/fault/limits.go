@@ -9,7 +9,7 @@ const (
 	fewRows       = 16      // rows up to which each row of a table is tried for every index
 	maxHeads      = 256     // the largest number of heads that is tried
 	maxRoll       = 8       // how far heads are moved
-	everyWindow   = 64      // tokens up to which every sliding window is tried; above it powers of two
+	everyWindow   = 64      // tokens up to which every sliding window is tried; above, powers of 2
 	maxGroups     = 64      // groups of which each gets a fitted scale, at most
 	damageRows    = 128     // rows on which a damaged weight is looked for
 	maxTiles      = 64      // tiles of one size that are tried, at most
@@ -18,23 +18,37 @@ const (
 	leastTheta    = 10      // the lower bound of the search for a theta
 	mostTheta     = 1e9     // the upper one
 	scaleReach    = 64      // factor, up or down, within which a scale is searched for
+	leastEps      = 1e-13   // the lower bound of the search for an eps
+	mostEps       = 100     // the upper one
 	maxFactor     = 4       // the largest factor of a term
 	guessRank     = 3       // of guesses about weights
 	unsureRank    = 2       // is added for a quantisation that neither config nor weight tell
 )
 
-// When numbers are the same, relative to their size.
+// When numbers are the same, relative to their size. Measured in the zoo, November 2026:
+// docs/thresholds.md.
 const (
-	sameFactor   = 1e-3  // factors that are learned of rounded tensors: within the rounding of float16
-	sameTheta    = 1e-6  // thetas of a config, which are exact
-	sameScale    = 1e-9  // scales, which are calculated
-	sameRow      = 0.1   // first elements of rows of a table, before all are compared
-	knownFactor  = 0.02  // a fitted factor of a damaged block and a known one
-	explained    = 0.98  // share of the squared error that a factor must explain
-	unexplained  = 1e-4  // share of it that fitted numbers may leave
-	smallColumn  = 0.2   // size of a column, of the usual one, below which its noise is measured by that
+	// sameFactor is of factors that are learned of rounded tensors: within the rounding of float16.
+	// Right ones 0, others ≥ 0.5.
+	sameFactor = 1e-3
+	// explained is the share of the squared error that the factor of a block must explain. Right
+	// ones 1.0000, wrong ones ≤ 0.82.
+	explained = 0.98
+	// unexplained is the share of it that fitted numbers may leave. Right ones ≤ 1.4e-13, wrong
+	// ones ≥ 2.6e-3.
+	unexplained = 1e-4
+	// clearNoise is by how many noises a column is off that is called wrong in a guess. Right
+	// columns in float32 ≤ 2.5e-6, wrong ones ≥ 6.9e-4; in 16 bits of few rows there is no gap.
+	clearNoise = 5
+	// smallColumn is the size of a column, of the usual one, below which its noise is measured by
+	// that. Measured with clearNoise.
+	smallColumn = 0.2
+
+	sameTheta    = 1e-6  // thetas of a config, which are exact; not measured
+	sameScale    = 1e-9  // scales, which are calculated; not measured
+	sameRow      = 0.1   // first elements of rows of a table, before all are compared; not measured
+	knownFactor  = 0.02  // a fitted factor of a damaged block and a known one; not measured
 	halfInfinity = 65520 // the number from which float16 rounds to infinity
-	clearNoise   = 5     // noises by which a column is off that is called wrong in a guess
 )
 
 // tiles are the widths of blocks that kernels leave out or mix up, in inputs; fitTiles those whose

@@ -22,7 +22,7 @@ func NormEps(o *rebuild.Norm) (out List) {
 		}
 	}
 	out.add(with(o, func(n *rebuild.Norm) { n.Outside = true }), 1, "eps is added to the root and not below it")
-	return append(out, o.Out.Searched(fmt.Sprintf("eps is another number than %g", o.Eps), 1e-13, 100, nil,
+	return append(out, o.Out.Searched(fmt.Sprintf("eps is another number than %g", o.Eps), leastEps, mostEps, nil,
 		func(x float64) rebuild.Eval { return with(o, func(n *rebuild.Norm) { n.Eps = x }) }))
 }
 

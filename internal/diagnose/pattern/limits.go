@@ -15,49 +15,66 @@ const (
 	leastHead    = 8       // the smallest number of columns that is called a head
 	wholeFactors = 16      // the largest whole number that is named as a factor
 	maskElements = 4096    // elements of an input that tell whether it is a mask
-	maskHides    = -1e3    // elements below which hide
 )
 
-// When numbers are the same, relative to their size.
+// When numbers are the same, relative to their size. Measured in the zoo, November 2026:
+// docs/thresholds.md.
 const (
-	leastFloor     = 1e-5 // stands for a noise floor of zero: some hundred additions in float32
-	nearGolden     = 64   // noise floors by which the reference's op on the candidate's inputs is off, at most
-	floors         = 10   // noise floors of a row that an element may be off, of the tensor's RMS
-	leastTolerance = 1e-4 // stands for less than that
-	sameElement    = 1e-3 // of an element itself, beside
-	sameScale      = 1e-5 // a factor and one with a name
-	sameRow        = 1e-3 // a row and another one
-	sameTableRow   = 1e-4 // a row and one of a table
-	markFloors     = 4    // noise floors of a row by which marked elements differ, at most
+	// nearGolden is how many noise floors the reference's op on the candidate's inputs is off, at
+	// most. Right ones ≤ 0.92; no wrong one was seen.
+	nearGolden = 64
+	// leastFloor stands for a noise floor of zero: some hundred additions in float32. A tenth of it
+	// tells the order of a norm: right ≤ 1e-3 of that limit, wrong ≥ 10.
+	leastFloor = 1e-5
+	// markFloors is how many noise floors of a row marked elements of the same tensor differ, at
+	// most. Each element has to; by itself one tells nothing.
+	markFloors   = 4
+	sameRow      = 1e-3 // a row and another one: right 0, wrong ≥ 0.09
+	sameTableRow = 1e-4 // a row and one of a table: right 0, wrong ≥ 0.31
+	sameScale    = 1e-5 // a factor and one with a name; a tenth of it from 1: others ≥ 1.9e-5
+
+	floors         = 10   // noise floors of a row that an element may be off; not measured
+	leastTolerance = 1e-4 // stands for less than that; not measured
+	sameElement    = 1e-3 // of an element itself, besides; not measured
 )
 
-// What chance and rounding do.
+// What chance and rounding do. Measured likewise.
 const (
-	deviations   = 4    // standard deviations that chance is allowed
-	noiseBias    = 0.02 // correlation with the values that noise is allowed besides
-	ofElement    = 8    // roundings that an element is off: a product errs by a few of its largest terms
-	ofTensor     = 4    // roundings that a tensor is off
-	largestNoise = 0.12 // the relative error from which noise is no rounding
-	noiseLeast   = 64   // elements of noise, at least
-	alikeRows    = 8    // ratio of the errors of two rows up to which they are alike
-	mayOverflow  = 1e4  // the size of numbers from which a NaN may come of infinities
-	byChance     = 0.1  // distance of sorted numbers of one distribution, times √n
+	// deviations is how many standard deviations chance is allowed. Shares of a dropout: right ≤
+	// 0.16 of the limit, wrong ≥ 2.3 of it. Noise has no gap there, and is a guess only.
+	deviations = 4
+	// ofElement and ofTensor are how many roundings an element or the tensor is off that went
+	// through a type: a product errs by a few of its largest terms. Right ≤ 0.74; no wrong one was
+	// seen.
+	ofElement, ofTensor = 8, 4
+	// alikeRows is the ratio of the errors of two rows up to which they are alike. Noise ≤ 1.7,
+	// else ≥ 104.
+	alikeRows = 8
+	// byChance is the distance of sorted numbers of one distribution, times √n. No gap, right
+	// 0.139, wrong 0.091: the proof decides.
+	byChance = 0.1
+
+	noiseBias    = 0.02 // correlation with the values that noise is allowed besides; no gap
+	largestNoise = 0.12 // the relative error from which noise is no rounding: float8 ≤ 4.9e-2
+	noiseLeast   = 64   // elements of noise, at least; not measured
+	mayOverflow  = 1e4  // the size from which a NaN may come of infinities; not measured, 6.1 seen
 )
 
-// noiseSizes are types by the relative error from which noise may be their rounding.
+// noiseSizes are types by the relative error from which noise may be their rounding. Layers of the
+// zoo in float16 3.6e-4, in bfloat16 2.5e-3 to 3.0e-3, in float8 2.6e-2 to 4.9e-2.
 var noiseSizes = []struct {
 	above float64
 	name  string
 }{{6e-5, "float16 or tf32"}, {1e-3, "bfloat16"}, {1.2e-2, "float8"}}
 
-// Dropout.
+// Dropout. Only what says so was measured.
 const (
 	tellsNothing = 1e-3 // size of a golden element, of the RMS, below which a zero tells nothing
 	droppedBelow = 1e-5 // size of a candidate's element, of the RMS, that was dropped
-	valuesCond   = 1e4  // condition number of values beyond which they do not tell their weights
+	valuesCond   = 1e4  // condition number up to which values tell weights: ≤ 1939, else ≥ 1e17
 	tooSmall     = 1e-5 // weight below which none is found
 	largeEnough  = 1e-2 // weight from which one is exact
-	weightError  = 0.05 // to this
+	weightError  = 0.05 // to this; no gap, the share of zeros decides
 	leastRate    = 1e-3 // the lower bound of the rate of a dropout of weights
 	mostRate     = 0.95 // the upper bound
 )

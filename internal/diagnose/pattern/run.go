@@ -59,7 +59,7 @@ func isMask(p *diagnose.Port) bool {
 		return true
 	}
 	for i := range min(p.Golden.Len(), maskElements) {
-		if x := p.Golden.At(i); x != 0 && x != 1 && x > maskHides {
+		if x := p.Golden.At(i); x != 0 && x != 1 && x > op.HiddenScore {
 			return false
 		}
 	}

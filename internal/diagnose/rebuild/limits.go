@@ -29,23 +29,41 @@ const (
 	partsMost      = 12   // parts of one, at most
 )
 
-// Sizes of errors, relative to what they are of.
+// Sizes of errors, relative to what they are of. Measured in the zoo, November 2026:
+// docs/thresholds.md.
 const (
-	better         = 2       // factor by which an op must fit better than the one before to take its place
+	// freely is the factor by which a sum with a fitted number must fit better than one without.
+	// Right ones miss by 0.01 of the noise, wrong ones by 24 times it.
+	freely = 8
+	// noFactor is the smallest factor of a term. Where there is none 0, else ≥ 0.5.
+	noFactor = 1e-3
+	// looksGood is the part of the golden's distance within which a fault is predicted in full.
+	// There is no gap: it saves work, and proves nothing.
+	looksGood = 2.0 / 3
+	// sizePrecision is of cosines and sines that were recorded in bfloat16: 2^-8, some times. Right
+	// ones ≤ 2.0e-3; no wrong one came near.
+	sizePrecision = 0.02
+	// thetaPrecision is of the frequencies of a theta. Right ones ≤ 3.7e-4; no wrong one came near.
+	thetaPrecision = 0.01
+
+	better         = 2       // factor by which an op must fit better than the one before it
 	sure           = 0.05    // part of the noise below which no better attention is looked for
-	looksGood      = 2.0 / 3 // part of the golden's distance within which a fault is predicted in full
-	looksSure      = 1.0 / 3 // part of it within which its variants are tried
-	freely         = 8       // factor by which a sum with a fitted number must fit better than one without
-	noFactor       = 1e-3    // the smallest factor of a term
-	anglePrecision = 1e-3    // of angles that are repeated
-	sizePrecision  = 0.02    // of cosines and sines that were recorded in bfloat16: 2^-8, some times
-	thetaPrecision = 0.01    // of the frequencies of a theta
-	sineAtZero     = 1e-6    // the largest sine of position 0
-	configTheta    = 0.1     // distance of the config's theta from one that rounded angles show
-	cosineMost     = 1.01    // the largest cosine, with rounding
-	noise64        = 1e-9    // rounding of a layer in float64
-	noise32        = 2e-5    // in float32
-	noise16        = 4e-3    // in float16
-	noiseB16       = 2e-2    // in bfloat16, of one layer
-	noiseB16More   = 3e-2    // in bfloat16, of code between layers
+	looksSure      = 1.0 / 3 // part of the golden's distance within which variants are tried
+	anglePrecision = 1e-3    // of angles that are repeated; not measured
+	sineAtZero     = 1e-6    // the largest sine of position 0: 0 in the zoo
+	unitFrequency  = 0.01    // distance from 1 of the first frequency without a scale; not measured
+	leastFrequency = 0.9     // the first frequency below which all are scaled; not measured
+	configTheta    = 0.1     // of the config's theta and one of rounded angles; not measured
+	cosineMost     = 1.01    // the largest cosine, with rounding; not measured
+)
+
+// The relative error that a right op may have, by type. Right ops miss by ≤ 0.01 of it in float32,
+// 0.16 in float16, 0.36 in bfloat16, wrong ones by ≥ 3.9, 2.5, 2.8. Norms, which are tried with
+// every eps, have no gap: better then takes the best eps.
+const (
+	noise64      = 1e-9 // rounding of a layer in float64; not measured
+	noise32      = 2e-5 // in float32
+	noise16      = 4e-3 // in float16
+	noiseB16     = 2e-2 // in bfloat16, of one layer
+	noiseB16More = 3e-2 // in bfloat16, of code between layers
 )

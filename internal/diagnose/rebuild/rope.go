@@ -27,7 +27,7 @@ func (g *Graph) ropes(v *Value, d int) []op.Rope {
 	theta := c.Theta()
 	if freqs, size := g.angles(v, d); freqs != nil {
 		shown := theta
-		if n := len(freqs); shown == 0 && n > 1 && freqs[0] > 0.99 && freqs[0] < 1.01 && freqs[1] > 0 {
+		if n := len(freqs); shown == 0 && n > 1 && math.Abs(freqs[0]-1) < unitFrequency && freqs[1] > 0 {
 			shown = math.Round(math.Pow(freqs[1], -float64(n)))
 		}
 		add(freqs, size, shown)
@@ -113,7 +113,7 @@ func single(whole []float64, d int) []float64 {
 // later positions.
 func (g *Graph) exact(freqs []float64) []float64 {
 	n := len(freqs)
-	if n < 2 || freqs[0] <= 0.9 {
+	if n < 2 || freqs[0] <= leastFrequency {
 		return freqs
 	}
 	theta := math.Pow(freqs[1]/freqs[0], -float64(n))

@@ -14,6 +14,7 @@ import (
 	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/infra"
 	"github.com/goparity/goparity/internal/judge"
@@ -74,6 +75,37 @@ func (f *Fixture) Comparison() (*judge.Comparison, error) {
 		}
 	})
 	return f.c, f.err
+}
+
+// CompareFunc compares what an engine in this process computes with the goldens.
+func (f *Fixture) CompareFunc(run engine.Func) (*judge.Comparison, error) {
+	f.used.Store(true)
+	if err := f.open(); err != nil {
+		return nil, err
+	}
+	var runs []*dump.Run
+	for _, y := range f.yaml.Cases {
+		g, err := f.goldens.run(f.goldens.first, y.Name)
+		if err != nil {
+			return nil, err
+		}
+		r, err := run.Run(g)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, r)
+	}
+	cases, err := f.cases(runs)
+	if err != nil {
+		return nil, err
+	}
+	c, err := judge.Compare(f.cfg.context(), cases, f.compareOptions())
+	if err == nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.compared = append(f.compared, c)
+	}
+	return c, err
 }
 
 // Problems lists what is wrong with the fixture although it could be compared.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/goparity/goparity/internal/engine"
@@ -47,7 +45,7 @@ func (r *runner) candidate(g *goldens) (engine.Job, error) {
 			return engine.Job{}, fmt.Errorf("%s: %w: write encodings: {%s: {candidate: …}}", r.yaml.File, err, device)
 		}
 	}
-	job := r.job(name, device)
+	job := r.yaml.Job(name, device)
 	job.Encoding, job.Config = encoding, r.yaml.Model.Engine
 	if r.cfg.Bless != "" {
 		return job, nil // what it computes becomes golden, with the tokens that it chooses by itself
@@ -60,41 +58,6 @@ func (r *runner) candidate(g *goldens) (engine.Job, error) {
 		job.Cases[i].Forced = run.Decoded()
 	}
 	return job, nil
-}
-
-// job says what the fixture asks of an engine.
-func (r *runner) job(name, device string) engine.Job {
-	m := r.yaml.Model
-	job := engine.Job{Engine: name, Device: device, Model: m.Path, Local: m.Local(), Revision: m.Revision, Task: m.Task,
-		TrustRemoteCode: m.TrustRemoteCode, Tokenizer: m.Tokenizer, MaxLayers: m.MaxLayers, Overrides: m.ConfigOverrides}
-	if m.Local() {
-		job.Model = filepath.Join(r.dir, m.Path)
-	}
-	if m.Oracle != "" {
-		job.Oracle = filepath.Join(r.dir, m.Oracle)
-	}
-	texts := func(globs []fixture.Glob) (out []string) {
-		for _, g := range globs {
-			out = append(out, g.String())
-		}
-		return out
-	}
-	job.AllowMissing = texts(m.AllowMissing)
-	job.Capture = engine.Capture{Layers: texts(r.yaml.Capture.Layers), Ports: texts(r.yaml.Capture.Ports)}
-	for _, y := range r.yaml.Cases {
-		c := engine.Case{Name: y.Name, Prompts: y.Prompts, TokenIDs: y.TokenIDs, Steps: y.Steps}
-		for _, msg := range y.Messages {
-			c.Messages = append(c.Messages, engine.Message{Role: msg.Role, Content: msg.Content})
-		}
-		if y.ChatTemplate != "" {
-			c.ChatTemplate = filepath.Join(r.dir, y.ChatTemplate)
-		}
-		for _, image := range y.Images {
-			c.Images = append(c.Images, filepath.Join(r.dir, image))
-		}
-		job.Cases = append(job.Cases, c)
-	}
-	return job
 }
 
 // run runs a job under the test's own deadline, alone on its device. The dump lives until the
@@ -137,31 +100,17 @@ func (r *runner) run(job engine.Job) (*engine.Result, error) {
 }
 
 // options says where an engine logs, which outlives the run for people and CI to read, and what
-// runs the engine command: the fixture's program, in the fixture's folder.
+// runs the engine command.
 func (r *runner) options(name string) (opt engine.Options, err error) {
 	if r.cfg.Out != "" {
 		opt.LogFile = filepath.Join(r.cfg.Out, name+".log")
 	} else if opt.LogFile, err = engine.LogFile(r.name + "-" + name); err != nil {
 		return opt, err
 	}
-	if name != engine.Command {
-		return opt, nil
+	if name == engine.Command {
+		opt.Dir, opt.Program, err = r.yaml.Program()
 	}
-	if opt.Dir, err = filepath.Abs(r.dir); err != nil {
-		return opt, err
-	}
-	opt.Program = slices.Clone(r.yaml.Model.Command)
-	if program := opt.Program[0]; strings.HasPrefix(program, ".") {
-		opt.Program[0] = filepath.Join(opt.Dir, program)
-	}
-	for i, word := range opt.Program {
-		if word == fixture.Python {
-			if opt.Program[i], err = engine.Interpreter(os.Getenv, "."); err != nil {
-				return opt, err
-			}
-		}
-	}
-	return opt, nil
+	return opt, err
 }
 
 // observed runs a job, and where an observer check is asked for notes whether the hooks change what

@@ -81,7 +81,7 @@ func (u *update) fromReference() error {
 	dirs := make([]string, len(u.yaml.References)) // all are run before the first is kept: a failure leaves all goldens as they were
 	var forced [][][]int
 	for n, variant := range u.yaml.References {
-		job := u.job(engine.Torch, engine.CPU)
+		job := u.yaml.Job(engine.Torch, engine.CPU)
 		job.Encoding = variant
 		if n == 0 {
 			job.SanityTokens, job.SkipSanity = sanityTokens, u.yaml.Model.SkipSanity

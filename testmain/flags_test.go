@@ -3,6 +3,8 @@ package testmain_test
 import (
 	"flag"
 	"io"
+	"os"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -125,4 +127,27 @@ func TestFlagsAreRegisteredOnce(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, "d", c.Replay)
 	}
+}
+
+// docs/commands.md has a row for each flag, with its variable.
+func TestFlagsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../docs/commands.md")
+	require.NoError(t, err)
+	fs := newFlags()
+	_, err = testmain.Configure(fs, nil, env{}.get)
+	require.NoError(t, err)
+	variable := regexp.MustCompile(`\(env (\w+)\)`)
+	n := 0
+	fs.VisitAll(func(f *flag.Flag) {
+		row := "`-" + f.Name + "[=`].*\\| \\|"
+		if m := variable.FindStringSubmatch(f.Usage); m != nil {
+			row = "`-" + f.Name + "[=`].*\\| `" + m[1] + "` \\|"
+		}
+		if f.Name == "update" {
+			row = "`-update`, `-parity.update="
+		}
+		assert.Regexp(t, "\n\\| .*"+row, string(page))
+		n++
+	})
+	assert.Greater(t, n, 10)
 }

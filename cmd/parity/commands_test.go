@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/updateflag"
@@ -16,19 +17,28 @@ import (
 
 var updateText = flag.Bool("update-text", false, "renew docs/commands.md")
 
-// docs/commands.md is what the commands say of themselves.
+// generated is the line of docs/commands.md below which the commands speak for themselves.
+const generated = "<!-- below: parity COMMAND --help, renewed by go test ./cmd/parity -update-text -->\n"
+
+// docs/commands.md has a line for each command, and what the commands say of themselves.
 func TestCommandsDocument(t *testing.T) {
-	var b strings.Builder
-	b.WriteString("# The commands\n\nWhat `parity COMMAND --help` says. `go test ./cmd/parity -update-text` renews this page.\n\n" +
-		"Exit codes: 0 pass, 1 mismatch, 2 usage, 3 nothing could be compared or the infrastructure failed.\n")
-	describe(&b, newRoot())
 	path := filepath.Join("..", "..", "docs", "commands.md")
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	page := strings.ReplaceAll(string(data), "\r\n", "\n")
+	hand, _, found := strings.Cut(page, generated)
+	require.True(t, found, "%s lacks its line %s", path, generated)
+	for _, c := range newRoot().Commands() {
+		assert.Contains(t, hand, "\n| `"+c.CommandPath(), "the table of commands")
+	}
+	var b strings.Builder
+	b.WriteString(hand + generated)
+	describe(&b, newRoot())
 	if *updateText || updateflag.Set() {
 		require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o644))
+		return
 	}
-	data, err := os.ReadFile(path)
-	require.NoError(t, err, "go test ./cmd/parity -update-text writes it")
-	require.Equal(t, strings.ReplaceAll(string(data), "\r\n", "\n"), b.String(), "go test ./cmd/parity -update-text renews it")
+	require.Equal(t, page, b.String(), "go test ./cmd/parity -update-text renews it")
 }
 
 // describe writes a section for each command that does something by itself.

@@ -42,8 +42,8 @@ func newCompare() *cobra.Command {
 		Use:   "compare --golden A --actual B",
 		Short: "compare two dumps or two files; no fixture needed",
 		Long: "compare judges every port that two dumps have in common and says which layer is the first to diverge.\n" +
-			"A dump is a folder with <layer>-<port>.max, .pt, .npy, .npz or .safetensors, with or without step folders and run.json,\n" +
-			"or one file. Without --atol or --rtol the defaults judge: relative L2 of the tensor and of its worst row.",
+			"A dump is a folder with files named <layer>-<port> and " + dump.Formats() + ",\n" +
+			"with or without step folders and run.json, or one file. Without --atol or --rtol the defaults judge: relative L2 of the tensor and of its worst row.",
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.positional(args); err != nil {

@@ -83,6 +83,16 @@ func TestDocumentFlags(t *testing.T) {
 	}
 }
 
+// The document installs what goparity is tried with.
+func TestDocumentVersions(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "test-your-model.md"))
+	require.NoError(t, err)
+	install := regexp.MustCompile(`(?m)^\.venv/bin/pip install .*$`).FindString(string(data))
+	for _, e := range engines {
+		assert.Contains(t, strings.Fields(strings.ReplaceAll(install, `"`, "")), requirement(e.engine, e.pkg))
+	}
+}
+
 // shellWords splits as a shell does, as far as the document needs it.
 func shellWords(line string) (words []string, err error) {
 	for _, m := range regexp.MustCompile(`'([^']*)'|"([^"]*)"|(\S+)`).FindAllStringSubmatch(line, -1) {

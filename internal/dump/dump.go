@@ -79,9 +79,9 @@ func Open(path string, opt Options) (*Run, error) {
 		err = r.openFile(opt)
 	}
 	if err == nil && len(r.Entries) == 0 {
-		err = fmt.Errorf("dump: open %q: %w: want a folder with files <layer>-<port>.max, .pt, .npy, "+
-			".npz or .safetensors, step folders with such files, or one file of named tensors or printed ones (.log)",
-			path, ErrEmpty)
+		err = fmt.Errorf("dump: open %q: %w: want a folder with files named <layer>-<port> and %s, "+
+			"step folders with such files, or one file of named tensors or printed ones (.log)",
+			path, ErrEmpty, Formats())
 	}
 	if err == nil {
 		err = r.finish(opt)

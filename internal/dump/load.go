@@ -3,6 +3,7 @@ package dump
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,6 +28,13 @@ var opener = map[string]func(string) (*tensor.File, error){
 	".safetensors": safetensors.Open,
 }
 
+// Formats lists the ends of the names of tensor files, for messages.
+func Formats() string {
+	ends := slices.Sorted(maps.Keys(opener))
+	last := len(ends) - 1
+	return strings.Join(ends[:last], ", ") + " or " + ends[last]
+}
+
 // sideFiles may lie next to the tensors of a folder, and are never read as headerless tensors.
 var sideFiles = []string{".json", ".txt", ".log", ".yaml", ".yml", ".md", ".png", ".html", ".py", ".csv"}
 
@@ -35,8 +43,7 @@ func OpenFile(path string) (*tensor.File, error) {
 	open, ok := opener[strings.ToLower(filepath.Ext(path))]
 	if !ok {
 		return nil, &tensor.FormatError{Format: "dump", File: path, Offset: -1, Err: tensor.ErrUnsupported,
-			Msg: "unknown kind of file, want .max, .pt, .pth, .npy, .npz or .safetensors; " +
-				"a headerless file needs --raw DTYPE:SHAPE"}
+			Msg: "unknown kind of file, want " + Formats() + "; a headerless file needs --raw DTYPE:SHAPE"}
 	}
 	return open(path)
 }

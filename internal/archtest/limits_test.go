@@ -8,7 +8,9 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -19,11 +21,13 @@ import (
 	"github.com/goparity/goparity/internal/updateflag"
 )
 
-// limitsFile is the file of a package that holds its limits: thresholds that judge or blame, sizes and times up to which something
-// is tried. What each decides, and what it was measured on, stands beside it.
+// limitsFile is the file of a package that holds its limits: thresholds that judge or blame, sizes
+// and times up to which something is tried. What each decides, and what it was measured on, stands
+// beside it.
 const limitsFile = "limits.go"
 
-// limitsIn lists the constants and variables of a file of limits, "NAME VALUE", and those without a comment.
+// limitsIn lists the constants and variables of a file of limits, "NAME VALUE", and those without a
+// comment.
 func limitsIn(name string, source any) (limits, bare []string, err error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, name, source, parser.ParseComments)
@@ -54,10 +58,10 @@ func limitsIn(name string, source any) (limits, bare []string, err error) {
 	return limits, bare, nil
 }
 
-// A limit that changes, comes or goes is seen: testdata/limits.txt names each with its value.
-func TestLimits(t *testing.T) {
+// allLimits lists the limits of the module, "DIRECTORY NAME VALUE". Each must have a comment.
+func allLimits(t *testing.T) (lines []string) {
+	t.Helper()
 	root := filepath.Join("..", "..")
-	var lines []string
 	require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.Name() != limitsFile {
 			if d != nil && d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
@@ -75,6 +79,12 @@ func TestLimits(t *testing.T) {
 	}))
 	slices.Sort(lines)
 	require.Greater(t, len(lines), 50, "the limits were not found")
+	return lines
+}
+
+// A limit that changes, comes or goes is seen: testdata/limits.txt names each with its value.
+func TestLimits(t *testing.T) {
+	lines := allLimits(t)
 	file := filepath.Join("testdata", "limits.txt")
 	if updateflag.Set() {
 		require.NoError(t, os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644))
@@ -83,6 +93,52 @@ func TestLimits(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, strings.TrimSpace(string(data)), strings.Join(lines, "\n"),
 		"if that is meant, measure it (make exam), say so beside it, and go test ./internal/archtest -update")
+}
+
+// rowOfLimit is a row of docs/thresholds.md, of a limit by its package and name, with its value.
+var rowOfLimit = regexp.MustCompile("(?m)^\\| `(\\w+)\\.(\\w+)` \\| ([^|]+) \\|")
+
+// The pages have the values that judge.
+func TestPagesHaveTheLimits(t *testing.T) {
+	lines := allLimits(t)
+	page := func(name string) string {
+		data, err := os.ReadFile(filepath.Join("..", "..", "docs", name))
+		require.NoError(t, err)
+		return string(data)
+	}
+	rows := rowOfLimit.FindAllStringSubmatch(page("thresholds.md"), -1)
+	require.Greater(t, len(rows), 30, "the tables of docs/thresholds.md were not found")
+	for _, row := range rows {
+		assert.Condition(t, func() bool {
+			return slices.ContainsFunc(lines, func(l string) bool {
+				dir, limit, _ := strings.Cut(l, " ")
+				return path.Base(dir) == row[1] && limit == row[2]+" "+row[3]
+			})
+		}, "docs/thresholds.md: %s", row[0])
+	}
+	for _, c := range []struct{ limit, page, quote, reason string }{
+		{"internal/judge roundings 6", "report.md", "six times these limits pass", "of a drift"},
+		{"internal/judge explained compare.Limits{RelL2: 0.2, RowRelL2: 1}", "report.md",
+			"up to 0.2 of the tensor and 1 of a row", "of a drift"},
+		{"internal/judge noiseRatio 3", "report.md", "three times the reference's own", "with a float64 golden"},
+		{"internal/judge headroom 4", "report.md", "c = min(1, 4·max‖y‖/(G‖x‖))", "the gain of a layer"},
+		{"internal/localise jump 3", "report.md", "‖dy‖ ≤ 3·(c·G·", "the excess of a layer"},
+		{"internal/judge maxExplained 20", "report.md", "The first failing rows (20 of them)", "details"},
+		{"internal/report maxBins 256", "report.md", "in at most 256 bins", "rows of a tensor"},
+		{"internal/structure gap 4", "report.md", "at least four times nearer", "where a place is named"},
+		{"internal/report changeFactor 2", "report.md", "more than twice the old one", "a baseline"},
+		{"internal/report changeUnits 8", "report.md", "more than 8 units of rounding", "a baseline"},
+		{"compare relFloor 1e-10", "report.md", "max(\\|g\\|, 1e-10)", "max_rel"},
+		{"compare longRowFloor 0.1", "report.md", "f = 0.1, or 1 for rows under 64 elements", "the worst row"},
+		{"compare shortRow 64", "report.md", "f = 0.1, or 1 for rows under 64 elements", "the worst row"},
+		{"internal/diagnose margin 8", "causes.md", "fit ≤ fit_golden / 8", "the rule of proof"},
+		{"internal/diagnose PerParam 32", "causes.md", "at least 32 elements", "the rule of proof"},
+		{"internal/setting fastBudget 1500 * time.Millisecond", "causes.md", "none, 1.5 s, or 10 s", "the time"},
+		{"internal/setting fullBudget 10 * time.Second", "causes.md", "none, 1.5 s, or 10 s", "the time"},
+	} {
+		assert.Contains(t, lines, c.limit, "%s: docs/%s says %q", c.reason, c.page, c.quote)
+		assert.Contains(t, page(c.page), c.quote, "%s: the limit is %s", c.reason, c.limit)
+	}
 }
 
 func TestLimitsIn(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// openBare reads a folder whose tensors no run.json lists.
+// openBare reads a folder whose tensors are not listed in a run.json.
 func (r *Run) openBare(opt Options) error {
 	files, folders, err := list(r.Path)
 	if err != nil {
@@ -85,7 +85,7 @@ func (r *Run) withoutWeights(dir string, files []string) []string {
 	})
 }
 
-// order sorts labels by tensor_names.txt, and those that it lacks behind them by their names.
+// order sorts labels as tensor_names.txt lists them; the others follow in natural order.
 func (r *Run) order(dir string, labels []string) ([]string, string, error) {
 	label.Sort(labels, func(l string) string { return l })
 	data, err := os.ReadFile(filepath.Join(dir, "tensor_names.txt"))

@@ -17,13 +17,14 @@ import (
 	"github.com/goparity/goparity/internal/mapfile"
 )
 
-// OpenCases opens the runs of several cases, in the order in which they are listed there:
+// OpenCases opens the runs of several cases, in the order in which path lists them. path is one of:
 //
-//   - a recording: a folder whose run.json has "cases", with the tensors of a forward pass in one file each;
+//   - a recording: a folder whose run.json has "cases", with one file of tensors for each forward
+//     pass;
 //   - a folder of dumps, each a folder with a run.json;
 //   - a single dump.
 //
-// A run's case is that of its run.json, else the name of its folder.
+// The name of a run's case is that in its run.json, or else the name of its folder.
 func OpenCases(path string, opt Options) ([]*Run, error) {
 	data, err := os.ReadFile(filepath.Join(path, RunFile))
 	switch {
@@ -53,7 +54,7 @@ type recording struct {
 	Cases  []json.RawMessage `json:"cases"` // each as the run.json of a dump
 }
 
-// recordedCases returns the cases of a recording's run.json, nil if it is that of a dump.
+// recordedCases returns the cases in the run.json of a recording, nil if it is that of a dump.
 func recordedCases(name string, data []byte) ([]json.RawMessage, error) {
 	var rec recording
 	if err := json.Unmarshal(data, &rec); err != nil {
@@ -66,7 +67,8 @@ func recordedCases(name string, data []byte) ([]json.RawMessage, error) {
 		return nil, fmt.Errorf("dump: open %q: schema is %d, this version reads 1 to %d", name, rec.Schema, Schema)
 	}
 	if err := strict(data, &rec); rec.Schema > 1 && err != nil {
-		return nil, fmt.Errorf(`dump: open %q: %w: beside "cases" want "schema" alone, all other keys belong into each case`, name, err)
+		return nil, fmt.Errorf(`dump: open %q: %w: next to "cases" want "schema" alone, all other keys belong in each case`,
+			name, err)
 	}
 	return rec.Cases, nil
 }
@@ -140,7 +142,7 @@ func openRecording(path string, cases []json.RawMessage) (runs []*Run, err error
 	return runs, nil
 }
 
-// checkHashes reads each file of a recording and compares its hash with that of run.json.
+// checkHashes reads each file of a recording and compares its hash with that in run.json.
 func (r *Run) checkHashes() error {
 	for _, file := range slices.Sorted(maps.Keys(r.Info.SHA256)) {
 		if !filepath.IsLocal(file) {
@@ -156,7 +158,7 @@ func (r *Run) checkHashes() error {
 		}
 		if got := hex.EncodeToString(sum[:]); got != r.Info.SHA256[file] {
 			return fmt.Errorf("dump: open %q: the file is damaged: its sha256 is %.12s…, %s says %.12s…: "+
-				"restore it or record the run anew",
+				"restore it or record the run again",
 				filepath.Join(r.Path, file), got, RunFile, r.Info.SHA256[file])
 		}
 	}
@@ -172,7 +174,7 @@ func CloseAll(runs []*Run) error {
 	return errors.Join(errs...)
 }
 
-// CaseNames lists the cases of runs for messages.
+// CaseNames lists the cases of runs, for messages.
 func CaseNames(runs []*Run) string {
 	var names []string
 	for _, r := range runs {

@@ -11,7 +11,7 @@ import (
 	"github.com/goparity/goparity/tensor/raw"
 )
 
-// What the order of a run's entries was taken from.
+// Where the order of a run's entries comes from.
 const (
 	OrderRunFile = "run.json"
 	OrderNames   = "tensor_names.txt"
@@ -22,44 +22,44 @@ const (
 // ErrEmpty says that a folder or file holds no tensor at all.
 var ErrEmpty = errors.New("no tensors")
 
-// ErrUnknownShape is the error of Options.Raw for a headerless file whose shape it does not know.
-// Such a file is left out of a folder, with a note.
+// ErrUnknownShape is what Options.Raw returns for a headerless file whose shape it does not know.
+// In a folder such a file is left out, with a note.
 var ErrUnknownShape = errors.New("unknown shape")
 
 // Run is an open dump. Its tensors are views of mapped files and must not be used after Close.
 type Run struct {
 	Path    string
-	Info    Info // zero without run.json, but for the mode
+	Info    Info // without run.json zero except for the mode
 	HasInfo bool
 	OrderBy string // one of the Order constants
 	Entries []Entry
-	Notes   []string // what a report should say about the reading
+	Notes   []string // remarks on the reading, for the report
 	files   []*tensor.File
 }
 
 // Entry is one tensor of a run.
 type Entry struct {
-	Step, Layer, Port string // Layer is the label as it was dumped, with its call count: "model.norm(2)"
+	Step, Layer, Port string // Layer is as dumped, with its call count: "model.norm(2)"
 	Seq               int    // execution index in the run
 	Tensor            *tensor.Tensor
-	Printed           *Printed // what a log shows of it; nil where the tensor was dumped
+	Printed           *Printed // how much of it a log shows; nil for a dumped tensor
 }
 
 // Label is "<layer>-<port>".
 func (e Entry) Label() string { return label.Join(e.Layer, e.Port) }
 
-// Options of Open.
+// Options are those of [Open].
 type Options struct {
-	// Raw returns dtype and shape of a headerless file by its label and size in bytes. Without it
-	// such files are refused.
+	// Raw returns the dtype and shape of a headerless file from its label and its size in bytes. If
+	// it is nil, such files are refused.
 	Raw func(label string, size int64) (raw.Spec, error)
-	// FP8 is the type of arrays in .npy and .npz files for which numpy wrote only their size, one
-	// byte ("<V1").
+	// FP8 is the dtype of arrays in .npy and .npz files whose header says only that an element has
+	// one byte ("<V1").
 	FP8 tensor.DType
 	// Injection overrides what run.json or the ports say: Nested or Isolated.
 	Injection string
-	// Unjudged also opens runs that this version cannot judge, to look at them. Without it they are
-	// refused with ErrUnjudged.
+	// Unjudged also opens runs that this version cannot judge, so that they can be looked at.
+	// Without it they are refused with ErrUnjudged.
 	Unjudged bool
 }
 
@@ -92,7 +92,7 @@ func Open(path string, opt Options) (*Run, error) {
 	return r, nil
 }
 
-// New makes a run of entries that are open elsewhere; seq is given by their order.
+// New makes a run of entries that are open elsewhere, and numbers them in their order.
 func New(path string, info Info, orderBy string, entries []Entry) *Run {
 	for i := range entries {
 		entries[i].Seq = i
@@ -131,7 +131,8 @@ func (r *Run) Find(step, layer, port string) (Entry, bool) {
 	return Entry{}, false
 }
 
-// finish numbers the entries, refuses two of one name, and settles the form of an injected run.
+// finish numbers the entries, refuses two with the same name, and settles the form of an injected
+// run.
 func (r *Run) finish(opt Options) error {
 	type key struct{ step, layer, port string }
 	seen := make(map[key]bool, len(r.Entries))

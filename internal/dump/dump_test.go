@@ -21,7 +21,7 @@ import (
 	"github.com/goparity/goparity/tensor/safetensors"
 )
 
-// folder writes files; the end of a name says the format, the value is the tensor's only element.
+// folder writes files: the extension says the format, the value is the tensor's only element.
 func folder(t *testing.T, files map[string]any) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -100,7 +100,7 @@ func TestOpen(t *testing.T) {
 				"0/a-output.max": 1., "0/b-output.max": 2., "0/c-output.max": 2.},
 			want: "0 b output, 0 a output, 0 c output", by: dump.OrderNames, mode: "standard",
 			notes:  `1 tensors that have no file, the first is "gone-output"`,
-			reason: "tensor_names.txt gives the order, the rest comes behind",
+			reason: "tensor_names.txt gives the order, the rest follows",
 		},
 		{
 			name:  "steps",
@@ -118,7 +118,7 @@ func TestOpen(t *testing.T) {
 				"0 model.model.layers.0 output, " +
 				"0 model.model.norm output, 0 model.model output, 0 model.lm_head output, 0 model output",
 			by: dump.OrderNatural, mode: "standard",
-			reason: "a container comes after what is inside of it, a final norm and a head after the blocks",
+			reason: "a container follows what is inside it, a final norm and a head follow the blocks",
 		},
 		{
 			name:  "container",
@@ -194,7 +194,7 @@ func TestOpenErrors(t *testing.T) {
 		{"absolute", map[string]any{"run.json": run(`"0","a","output","/x.max"`)}, []string{"leaves the dump's folder"},
 			"nothing outside the folder is read"},
 		{"not json", map[string]any{"run.json": "{\n\"schema\": 1,\n oops}"}, []string{"run.json", "line 3"},
-			"the line is named"},
+			"the error names the line"},
 		{"schema", map[string]any{"run.json": `{"schema":3}`}, []string{"schema is 3", "reads 1 to 2"},
 			"a later version"},
 		{"no schema", map[string]any{"run.json": `{"engine":"max"}`}, []string{"schema is 0", "reads 1 to 2"},
@@ -206,7 +206,7 @@ func TestOpenErrors(t *testing.T) {
 			"0/a.max": 1.}, []string{`has "a-output" twice`}, "one name, one tensor"},
 		{"two formats", map[string]any{"a-output.max": 1., "a-output.npy": 1.}, []string{`"a-output" is there twice`},
 			"which one is meant cannot be known"},
-		{"truncated", map[string]any{"a-output.max": "\x93\xf0"}, []string{"a-output.max"}, "the file is named"},
+		{"truncated", map[string]any{"a-output.max": "\x93\xf0"}, []string{"a-output.max"}, "the error names the file"},
 		{"headerless", map[string]any{"a-output": 1.}, []string{"no tensors"}, "headerless files need --raw"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -6,13 +6,13 @@ import (
 	"fmt"
 )
 
-// Encoding is the type in which a run was asked to compute. Single ports may be recorded wider.
+// Encoding is the type in which a run was asked to compute. A port may be recorded in a wider one.
 type Encoding struct {
-	Compute string // "bfloat16", or what the engine calls its quantised one; empty is the engine's own choice
-	KVCache string // type of the keys and values kept between forward passes; empty is the engine's choice for Compute
+	Compute string // "bfloat16", or the engine's name of a quantised one; empty: the engine's choice
+	KVCache string // type of the cached keys and values; empty: the engine's choice for Compute
 }
 
-// String is the type alone, or with that of the KV cache where it is another one.
+// String is the compute type, followed by the type of the KV cache if that is another one.
 func (e Encoding) String() string {
 	if e.KVCache == "" || e.KVCache == e.Compute {
 		return e.Compute
@@ -25,7 +25,7 @@ type encodingJSON struct {
 	KVCache string `json:"kv_cache"`
 }
 
-// MarshalJSON writes a string where nothing is said of the KV cache, as schema 1 does.
+// MarshalJSON writes a string, as schema 1 does, if nothing is said about the KV cache.
 func (e Encoding) MarshalJSON() ([]byte, error) {
 	if e.KVCache == "" {
 		return json.Marshal(e.Compute)

@@ -9,14 +9,14 @@ import (
 // RunFile is the name of the file that describes a dump.
 const RunFile = "run.json"
 
-// Schema is the version of run.json that is written. Versions from 1 are read.
+// Schema is the version of run.json that is written. Versions 1 to Schema are read.
 const Schema = 2
 
 // Modes of a run, and forms of an injected one.
 const (
-	Standard = "standard" // each layer sees what its own model computed
+	Standard = "standard" // each layer gets what its own model computed
 	Injected = "injected" // each layer gets the golden inputs
-	Nested   = "nested"   // injected in one graph, children too; what was computed for an input is port computed_<n>
+	Nested   = "nested"   // injected in one graph, also inside of layers; a replaced input is kept as port computed_<n>
 	Isolated = "isolated" // each layer alone on golden inputs, nothing replaced inside it
 )
 
@@ -32,7 +32,7 @@ type Info struct {
 	Injection     string             `json:"injection,omitempty"`
 	Case          string             `json:"case,omitempty"`
 	Prompt        string             `json:"prompt,omitempty"`
-	ReferenceText string             `json:"reference_text,omitempty"` // what the reference says by itself to the case
+	ReferenceText string             `json:"reference_text,omitempty"` // what the reference generates for the case
 	TokenIDs      json.RawMessage    `json:"token_ids,omitempty"`
 	Date          string             `json:"date,omitempty"`
 	Order         []OrderEntry       `json:"order,omitempty"`
@@ -40,37 +40,36 @@ type Info struct {
 	Seconds       map[string]float64 `json:"seconds,omitempty"`
 	PeakRSS       int64              `json:"peak_rss_bytes,omitempty"`
 	Nonce         string             `json:"nonce,omitempty"`
-	Inputs        map[string]string  `json:"inputs,omitempty"` // of a recording: what of the fixture it depends on
-	SHA256        map[string]string  `json:"sha256,omitempty"` // of a recording: of each file
+	Inputs        map[string]string  `json:"inputs,omitempty"` // of a recording: what in the fixture it depends on
+	SHA256        map[string]string  `json:"sha256,omitempty"` // of a recording: the hash of each file
 
-	PadMask    [][]int             `json:"pad_mask,omitempty"`     // of the first step, [batch][token], 0 for padding; nil without padding
-	Left       map[string]string   `json:"not_injected,omitempty"` // of an injected run: input that was not replaced → why
-	Raw        map[string]string   `json:"raw,omitempty"`          // "<step>/<file>" of a headerless file → dtype and shape, "f32:7x64"
+	PadMask    [][]int             `json:"pad_mask,omitempty"`     // first step, [batch][token], 0 is padding; or nil
+	Left       map[string]string   `json:"not_injected,omitempty"` // injected: input that was not replaced → why
+	Raw        map[string]string   `json:"raw,omitempty"`          // headerless "<step>/<file>" → "f32:7x64"
 	LoadAudit  *LoadAudit          `json:"load_audit,omitempty"`
-	Uncaptured map[string][]string `json:"uncaptured,omitempty"` // by layer, arguments with tensors that no hook can record
+	Uncaptured map[string][]string `json:"uncaptured,omitempty"` // by layer, tensors that no hook can record
 
 	// Since schema 2.
-	Path       string             `json:"path,omitempty"`      // execution path; empty is OnePass
-	Passes     [][]PassItem       `json:"passes,omitempty"`    // the forward passes that were run, in the order of the steps and of their rows
-	PadMasks   map[string][][]int `json:"pad_masks,omitempty"` // like PadMask, by step, where steps behind the first are padded
+	Path       string             `json:"path,omitempty"`      // execution path; empty: OnePass
+	Passes     [][]PassItem       `json:"passes,omitempty"`    // the forward passes, in the order of steps and rows
+	PadMasks   map[string][][]int `json:"pad_masks,omitempty"` // PadMask of the later steps that are padded
 	Text       []Text             `json:"text,omitempty"`
 	Generation *Generation        `json:"generation,omitempty"`
-	Weights    []string           `json:"weights,omitempty"` // files in the dump's folder with the weights that the engine loaded
+	Weights    []string           `json:"weights,omitempty"` // files in the dump's folder: what the engine loaded
 }
 
-// LoadAudit compares the weights that a model loaded with those of the checkpoint, by their names
-// there.
+// LoadAudit compares the weights that a model loaded with those of the checkpoint. The names are
+// those in the checkpoint.
 type LoadAudit struct {
 	Missing []string `json:"missing"` // the model asks for it, the checkpoint lacks it
 	Unused  []string `json:"unused"`  // the checkpoint has it, the model did not ask for it
-	Allowed []string `json:"allowed"` // missing or unused, as the fixture allows
+	Allowed []string `json:"allowed"` // missing or unused, but the fixture allows it
 }
 
-// OrderEntry is one tensor of a dump: step, layer, port, file, and where the file holds several
-// tensors the name in it.
+// OrderEntry is one tensor of a dump. Name is its name in a file of several tensors.
 type OrderEntry struct{ Step, Layer, Port, File, Name string }
 
-// MarshalJSON writes the entry as the list that the contract asks for.
+// MarshalJSON writes the list that docs/run-json.md asks for.
 func (e OrderEntry) MarshalJSON() ([]byte, error) {
 	l := []string{e.Step, e.Layer, e.Port, e.File}
 	if e.Name != "" {
@@ -79,7 +78,7 @@ func (e OrderEntry) MarshalJSON() ([]byte, error) {
 	return json.Marshal(l)
 }
 
-// UnmarshalJSON reads a list of four or five strings; a step may be a number.
+// UnmarshalJSON reads a list of four or five strings. The step may be a number.
 func (e *OrderEntry) UnmarshalJSON(b []byte) error {
 	var l []any
 	d := json.NewDecoder(bytes.NewReader(b))

@@ -14,7 +14,7 @@ import (
 	"github.com/goparity/goparity/tensor/raw"
 )
 
-// ReadInfo reads the run.json of a dump that can be judged, and no tensor.
+// ReadInfo reads the run.json of a dump, but no tensor. It refuses a run that cannot be judged.
 func ReadInfo(dir string) (Info, error) {
 	name := filepath.Join(dir, RunFile)
 	data, err := os.ReadFile(name)
@@ -58,7 +58,7 @@ func (r *Run) openFolder(opt Options) error {
 	return err
 }
 
-// readInfo takes what run.json says, and refuses a run that cannot be judged.
+// readInfo parses run.json, and refuses a run that cannot be judged.
 func (r *Run) readInfo(name string, data []byte, opt Options) (err error) {
 	var notes []string
 	if r.Info, notes, err = parseInfo(name, data); err != nil {
@@ -76,7 +76,7 @@ func (r *Run) readInfo(name string, data []byte, opt Options) (err error) {
 	return nil
 }
 
-// openStepOf opens a folder that is one step of a dump: run.json lies above it.
+// openStepOf opens a folder that is one step of a dump. Its run.json is in the folder above.
 func (r *Run) openStepOf(opt Options) (found bool, err error) {
 	abs, err := filepath.Abs(r.Path)
 	if err != nil {
@@ -93,7 +93,7 @@ func (r *Run) openStepOf(opt Options) (found bool, err error) {
 		Order []OrderEntry `json:"order"`
 	}
 	if err := json.Unmarshal(data, &above); err != nil || !slices.ContainsFunc(above.Order, ofStep) {
-		return false, nil // of something else
+		return false, nil // a run.json of something else
 	}
 	if err := r.readInfo(name, data, opt); err != nil {
 		return true, err
@@ -106,7 +106,7 @@ func (r *Run) openStepOf(opt Options) (found bool, err error) {
 	return true, r.openListed(opt)
 }
 
-// openListed opens what run.json lists.
+// openListed opens the tensors that run.json lists.
 func (r *Run) openListed(opt Options) (err error) {
 	r.OrderBy = OrderRunFile
 	open := map[string][]tensor.Named{}
@@ -140,7 +140,7 @@ func (r *Run) openListed(opt Options) (err error) {
 	return nil
 }
 
-// rawListed lets run.json say what a headerless file holds.
+// rawListed takes the dtype and shape of a headerless file from run.json.
 func (r *Run) rawListed(o OrderEntry, opt Options) Options {
 	if spec, ok := r.Info.Raw[o.Step+"/"+o.File]; ok {
 		opt.Raw = func(string, int64) (raw.Spec, error) { return raw.Parse(spec) }

@@ -18,7 +18,7 @@ import (
 	"github.com/goparity/goparity/tensor/torchpt"
 )
 
-// opener of each format by the end of the file's name.
+// opener has the function that opens a format, by the extension of the file.
 var opener = map[string]func(string) (*tensor.File, error){
 	".max":         maxckpt.Open,
 	".pt":          torchpt.Open,
@@ -28,17 +28,18 @@ var opener = map[string]func(string) (*tensor.File, error){
 	".safetensors": safetensors.Open,
 }
 
-// Formats lists the ends of the names of tensor files, for messages.
+// Formats lists the extensions of tensor files, for messages.
 func Formats() string {
 	ends := slices.Sorted(maps.Keys(opener))
 	last := len(ends) - 1
 	return strings.Join(ends[:last], ", ") + " or " + ends[last]
 }
 
-// sideFiles may lie next to the tensors of a folder, and are never read as headerless tensors.
+// sideFiles are the extensions of files that may lie next to tensors, and are never read as
+// headerless tensors.
 var sideFiles = []string{".json", ".txt", ".log", ".yaml", ".yml", ".md", ".png", ".html", ".py", ".csv"}
 
-// OpenFile opens one tensor file by the end of its name.
+// OpenFile opens one file of tensors. Its extension says the format.
 func OpenFile(path string) (*tensor.File, error) {
 	open, ok := opener[strings.ToLower(filepath.Ext(path))]
 	if !ok {
@@ -55,7 +56,7 @@ func (r *Run) openFile(opt Options) error {
 	if err != nil {
 		return err
 	}
-	if strings.ToLower(filepath.Ext(r.Path)) == ".safetensors" { // writers sort it, by dtype and name
+	if strings.ToLower(filepath.Ext(r.Path)) == ".safetensors" { // writers sort by dtype and name
 		r.OrderBy = OrderNatural
 		label.Sort(named, func(t tensor.Named) string { return t.Name })
 	}
@@ -66,9 +67,9 @@ func (r *Run) openFile(opt Options) error {
 	return nil
 }
 
-// load opens a file and labels its tensors: the file's name without its end for a single tensor of
-// a .max, .pt or .npy, "<file>.<name>" for those of a .pt with several in a folder, and the names
-// themselves for containers.
+// load opens a file and labels its tensors: the only tensor of a .max, .pt or .npy gets the file's
+// name without its extension, those of a .pt with several in a folder get "<file>.<name>", and
+// those of a container keep their names.
 func (r *Run) load(path, file string, opt Options) ([]tensor.Named, error) {
 	ext := strings.ToLower(filepath.Ext(file))
 	stem := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
@@ -109,9 +110,9 @@ func (r *Run) load(path, file string, opt Options) ([]tensor.Named, error) {
 	return named, nil
 }
 
-// checkKey compares the name in a .max file with the file's. A file may have been renamed, which is
-// noted; a name that differs in a byte or two is damage, or a tensor that was written over another
-// one.
+// checkKey compares the name inside a .max file with the file's. A file may have been renamed,
+// which is noted; a name that differs in one or two bytes is damage, or a tensor that was written
+// over another one.
 func (r *Run) checkKey(path, stem, key string) error {
 	if key == stem || key == "" {
 		return nil
@@ -143,8 +144,8 @@ func openRaw(path, label string, opt Options) (*tensor.File, error) {
 	return raw.Open(path, spec)
 }
 
-// tensorFiles keeps the files that hold tensors. Files of an unknown kind are headerless tensors if
-// opt says how to read them.
+// tensorFiles keeps the files that hold tensors. A file of an unknown kind is a headerless tensor
+// if opt says how to read it.
 func (r *Run) tensorFiles(files []string, opt Options) []string {
 	var keep, unknown []string
 	for _, f := range files {

@@ -17,8 +17,8 @@ import (
 // Printed says how much of a tensor a log shows.
 type Printed struct {
 	Known    []int // row-major element numbers, in increasing order; all others are zero in the tensor
-	Decimals int   // the values are known to half a unit of this decimal, 0 for exact ones
-	Relative bool  // in FULL the decimal is one of the mantissa
+	Decimals int   // the values are known to half a unit of this decimal; 0: exactly
+	Relative bool  // style FULL: Decimals counts those of the mantissa
 }
 
 // Whole reports whether every element was printed.
@@ -29,15 +29,15 @@ func isLog(path string) bool {
 	return ext == ".log" || ext == ".txt"
 }
 
-// openLog reads the tensors that MAX or torch printed. A label that comes again is that of the next
-// step.
+// openLog reads the tensors that MAX or torch printed. A label that appears again belongs to the
+// next step.
 func (r *Run) openLog() (err error) {
 	r.OrderBy = OrderFile
 	r.Entries, err = r.readLog(r.Path)
 	return err
 }
 
-// logged finds a tensor that run.json lists in a log of its step, which is read once.
+// logged finds a tensor, which run.json lists, in the log of its step. Each log is read once.
 func (r *Run) logged(logs map[string]map[string]Entry, path string, o OrderEntry) (Entry, error) {
 	if logs[path] == nil {
 		entries, err := r.readLog(path)
@@ -80,21 +80,23 @@ func (r *Run) readLog(path string) (entries []Entry, err error) {
 			Printed: &Printed{Known: rec.Index, Decimals: rec.Precision, Relative: rec.Style == printlog.Full}})
 		seen[rec.Label]++
 	}
-	if note := filepath.Base(path) + " is a log: numbers were compared to the decimals that it shows"; !slices.Contains(r.Notes, note) {
+	note := filepath.Base(path) + " is a log: numbers were compared to the decimals that it shows"
+	if !slices.Contains(r.Notes, note) {
 		r.note(note)
 	}
 	return entries, nil
 }
 
-// printedTensor makes a tensor of the printed values. Small floats become float32, whose rounding
-// the log hides anyway.
+// printedTensor makes a tensor of the printed values. Narrow floats become float32, which rounds
+// less than the log does.
 func printedTensor(rec printlog.Record) (*tensor.Tensor, error) {
 	n, err := tensor.NumElems(rec.Shape)
 	if err != nil {
 		return nil, err
 	}
 	if n > maxPrinted {
-		return nil, fmt.Errorf("%s%s has too many elements for a log: dump it to a file", rec.DType, tensor.FormatShape(rec.Shape))
+		return nil, fmt.Errorf("%s%s has too many elements for a log: dump it to a file",
+			rec.DType, tensor.FormatShape(rec.Shape))
 	}
 	switch rec.DType {
 	case tensor.F64:

@@ -9,12 +9,13 @@ import (
 	"github.com/goparity/goparity/internal/mask"
 )
 
-// RealTokens says of a batch which tokens are real, false for padding, by sequence: as run.json
-// says, else as the attention masks do that layers were given. It is nil if nothing says so, or two
-// masks say different things.
+// RealTokens returns, for each sequence of a batch, which tokens are real and which are padding
+// (false). It takes them from run.json, or else from the attention masks that layers were given. It
+// returns nil if neither says anything, or if two masks differ.
 //
-// Read are inputs: attention_mask of integers [batch, token], 1 for a real token; and what models
-// make of it, [batch, 1, 1 or queries, token], where a token that no query may see is padding.
+// Two kinds of inputs are masks: an attention_mask of integers [batch, token], 1 for a real token;
+// and what models make of it, [batch, 1, 1 or queries, token], where a token that no query may see
+// is padding.
 func (r *Run) RealTokens() [][]bool {
 	if r.Info.PadMask == nil {
 		return r.maskedTokens()
@@ -30,7 +31,7 @@ func (r *Run) RealTokens() [][]bool {
 
 func (r *Run) maskedTokens() [][]bool {
 	var mask [][]bool
-	seen := map[string]bool{} // each layer gets the same one again: one of a shape is enough
+	seen := map[string]bool{} // each layer gets the same mask again: one of each shape is enough
 	for _, e := range r.Entries {
 		if e.Step != r.Entries[0].Step || !label.IsInput(e.Port) {
 			continue
@@ -52,8 +53,8 @@ func (r *Run) maskedTokens() [][]bool {
 	return mask
 }
 
-// maskOf returns the tokens that an input lets any query see; nil if it is no mask with something
-// to see in each sequence.
+// maskOf returns the tokens that some query may see by this input. It returns nil if the input is
+// not a mask, or if it hides all tokens of a sequence.
 func maskOf(e Entry) [][]bool {
 	t, shape := e.Tensor, e.Tensor.Shape()
 	queries := 1

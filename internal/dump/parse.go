@@ -16,9 +16,8 @@ import (
 	"github.com/goparity/goparity/internal/nearest"
 )
 
-// parseInfo reads run.json, or one case of a recording's. Keys that are not known are left to the
-// engines, which may add their own; one that looks like a slip of a known key is refused, in schema
-// 1 noted.
+// parseInfo reads run.json, or one case of a recording's. Engines may add keys of their own. An
+// unknown key that looks like a misspelt known one is refused; in schema 1 it is noted.
 func parseInfo(path string, data []byte) (info Info, notes []string, err error) {
 	if info, notes, err = decodeInfo(data); err == nil {
 		err = info.check()
@@ -32,9 +31,9 @@ func parseInfo(path string, data []byte) (info Info, notes []string, err error) 
 func decodeInfo(data []byte) (info Info, notes []string, err error) {
 	var raw struct {
 		Info
-		Injected  json.RawMessage `json:"injected"` // a list of labels where nothing was injected
+		Injected  json.RawMessage `json:"injected"` // a list of labels if nothing was injected
 		Injection *string         `json:"injection"`
-		// In schema 1 these are an engine's own, of any form.
+		// In schema 1 these keys are an engine's own, of any form.
 		Path       json.RawMessage `json:"path"`
 		Passes     json.RawMessage `json:"passes"`
 		PadMasks   json.RawMessage `json:"pad_masks"`
@@ -92,7 +91,8 @@ func since2(info *Info) []field {
 		{"path", `a string, "chunked:4"`, &info.Path},
 		{"passes", `a list for each forward pass, [[{"sequence": 0, "from": 0, "to": 4}], …]`, &info.Passes},
 		{"pad_masks", `a mask by step, {"1": [[0, 1], [1, 1]]}`, &info.PadMasks},
-		{"text", `[{"path": "chat", "messages": [{"role": "user", "content": "…"}], "rendered": "…", "token_ids": [1, 15]}, …]`, &info.Text},
+		{"text", `[{"path": "chat", "messages": [{"role": "user", "content": "…"}], "rendered": "…", ` +
+			`"token_ids": [1, 15]}, …]`, &info.Text},
 		{"generation", `{"from": 8, "tokens": [15, 7]}`, &info.Generation},
 		{"weights", `a list of files in the dump's folder, ["weights.safetensors"]`, &info.Weights},
 	}
@@ -116,18 +116,19 @@ func strict(data []byte, to any) error {
 	return nil
 }
 
-// noteKeys says of a file of schema 1 which keys do nothing there that look as if they should.
+// noteKeys lists the keys of a file of schema 1 that have no effect, but look as if they had one.
 func noteKeys(keys map[string]json.RawMessage) []string {
 	notes := slips(keys)
 	for _, f := range since2(&Info{}) {
 		if _, ok := keys[f.key]; ok {
-			notes = append(notes, fmt.Sprintf(`run.json has %q, which was not read: it is a key of schema 2, this file says "schema": 1`, f.key))
+			notes = append(notes, fmt.Sprintf(
+				`run.json has %q, which was not read: it is a key of schema 2, this file says "schema": 1`, f.key))
 		}
 	}
 	return notes
 }
 
-// slips lists the unknown keys that are nearly a known one which the file lacks.
+// slips lists the unknown keys that are close to a known key which the file does not have.
 func slips(keys map[string]json.RawMessage) (out []string) {
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		if slices.Contains(known, key) {
@@ -150,7 +151,7 @@ var known = func() (keys []string) {
 	return keys
 }()
 
-// check looks at what the keys say.
+// check refuses values that make no sense, whatever the engine.
 func (i *Info) check() error {
 	if i.Mode == "" {
 		i.Mode = Standard
@@ -175,13 +176,13 @@ func (i *Info) check() error {
 	return cmp.Or(i.checkRun(), i.checkStages())
 }
 
-// checkRun looks at the keys of schema 2 that say how the tokens were run.
+// checkRun checks the keys of schema 2 that say how the tokens were run.
 func (i *Info) checkRun() error {
 	if err := checkPath(i.Path); err != nil {
 		return err
 	}
 	if i.Path != "" && i.Path != OnePass && i.Passes == nil {
-		return fmt.Errorf("path is %q: want passes beside it, the forward passes that were run", i.Path)
+		return fmt.Errorf("path is %q: want passes too, the forward passes that were run", i.Path)
 	}
 	if i.Passes != nil {
 		tokens, err := i.sequences()
@@ -197,7 +198,7 @@ func (i *Info) checkRun() error {
 	}
 	for _, step := range slices.Sorted(maps.Keys(i.PadMasks)) {
 		if step == "0" {
-			return errors.New("pad_masks has step 0: want pad_mask for the first step, pad_masks for those behind it")
+			return errors.New("pad_masks has step 0: want pad_mask for the first step, pad_masks for later ones")
 		}
 		if err := checkMask(fmt.Sprintf("pad_masks[%q]", step), i.PadMasks[step]); err != nil {
 			return err
@@ -206,7 +207,8 @@ func (i *Info) checkRun() error {
 	return nil
 }
 
-// checkStages looks at the keys of schema 2 that other stages than the comparison of tensors judge.
+// checkStages checks the keys of schema 2 that are judged by other stages than the comparison of
+// tensors.
 func (i *Info) checkStages() error {
 	for k, t := range i.Text {
 		if err := t.check(); err != nil {

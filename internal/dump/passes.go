@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// OnePass is the execution path that goldens are made with: all tokens of a sequence in one forward
-// pass.
+// OnePass is the execution path of the goldens: all tokens of a sequence in one forward pass.
 const OnePass = "one-pass"
 
 // Counts have at most nine digits, so that they fit an int everywhere.
@@ -22,23 +21,24 @@ var pathPattern = regexp.MustCompile(strings.ReplaceAll(
 const pathWant = "one-pass, decode, decode:N, chunked:N, batch, padding:left, padding:right, prefix, repeat:N, " +
 	"lengths, lengths:N,N,… or mask, each N from 1"
 
-// PassItem is what one forward pass fed of one sequence: its tokens From to To, To exclusive.
+// PassItem is the part of one sequence that a forward pass fed: its tokens From ≤ i < To.
 type PassItem struct {
 	Sequence     int  `json:"sequence"` // index in token_ids
 	From         int  `json:"from"`
 	To           int  `json:"to"`
-	Fresh        bool `json:"fresh,omitempty"`         // the sequence began again, its cache was empty
-	CachedTokens int  `json:"cached_tokens,omitempty"` // tokens before From that the prefix cache held; on a sequence's first item only
+	Fresh        bool `json:"fresh,omitempty"`         // the sequence begins again with an empty cache
+	CachedTokens int  `json:"cached_tokens,omitempty"` // before From, in the prefix cache; only a sequence's first item
 }
 
-// String is "sequence 0 tokens 4–7", both ends included, and what of them is special.
+// String is "sequence 0 tokens 4–7", both ends included, and "fresh" or the number of cached
+// tokens.
 func (p PassItem) String() string {
 	s := fmt.Sprintf("sequence %d tokens %d–%d", p.Sequence, p.From, p.To-1)
 	if p.Fresh {
 		s += " fresh"
 	}
 	if p.CachedTokens > 0 {
-		s += fmt.Sprintf(" behind %d cached", p.CachedTokens)
+		s += fmt.Sprintf(" after %d cached", p.CachedTokens)
 	}
 	return s
 }
@@ -64,7 +64,7 @@ func checkPasses(passes [][]PassItem, tokens [][]int) error {
 		for i, item := range pass {
 			err := item.check(tokens)
 			if err == nil && fed[item.Sequence] {
-				err = fmt.Errorf("sequence %d comes twice in one pass: want one item for each sequence", item.Sequence)
+				err = fmt.Errorf("sequence %d is twice in one pass: want one item for each sequence", item.Sequence)
 			}
 			if err == nil {
 				err = item.follows(cached)
@@ -78,7 +78,7 @@ func checkPasses(passes [][]PassItem, tokens [][]int) error {
 	return nil
 }
 
-// check looks at an item alone.
+// check checks an item by itself.
 func (p PassItem) check(tokens [][]int) error {
 	switch {
 	case p.Sequence < 0 || p.Sequence >= len(tokens):
@@ -91,7 +91,7 @@ func (p PassItem) check(tokens [][]int) error {
 	case p.CachedTokens < 0:
 		return fmt.Errorf("cached_tokens is %d: want a number of tokens", p.CachedTokens)
 	case p.Fresh && p.CachedTokens > 0:
-		return fmt.Errorf("fresh is an empty cache, cached_tokens are %d: leave one of them out", p.CachedTokens)
+		return fmt.Errorf("fresh is an empty cache, but cached_tokens is %d: leave one of them out", p.CachedTokens)
 	}
 	return nil
 }
@@ -103,13 +103,14 @@ func (p PassItem) follows(cached map[int]int) error {
 	case p.Fresh:
 		end = 0
 	case again && p.CachedTokens > 0:
-		return fmt.Errorf("cached_tokens is %d behind the first item of sequence %d: leave it out",
+		return fmt.Errorf("cached_tokens is %d after the first item of sequence %d: leave it out",
 			p.CachedTokens, p.Sequence)
 	case !again:
 		end = p.CachedTokens
 	}
 	if p.From != end {
-		return fmt.Errorf(`from is %d, the cache of sequence %d holds %d tokens: want from %d, or "fresh": true for a sequence that begins again at 0`,
+		return fmt.Errorf(`from is %d, the cache of sequence %d holds %d tokens: `+
+			`want from %d, or "fresh": true for a sequence that begins again at 0`,
 			p.From, p.Sequence, end, end)
 	}
 	return nil
@@ -121,12 +122,12 @@ func (i *Info) sequences() (tokens [][]int, err error) {
 		err = json.Unmarshal(i.TokenIDs, &tokens)
 	}
 	if err != nil || len(tokens) == 0 {
-		return nil, errors.New("token_ids is missing or another form: want a list for each sequence, [[1, 15, 7], …]")
+		return nil, errors.New("token_ids is missing or has another form: want a list for each sequence, [[1, 15, 7], …]")
 	}
 	return tokens, nil
 }
 
-// checkMask wants one row for each sequence, all of one length, of zeros and ones.
+// checkMask requires rows of one length, of zeros and ones, one for each sequence.
 func checkMask(key string, mask [][]int) error {
 	for i, row := range mask {
 		if len(row) != len(mask[0]) {
@@ -142,7 +143,7 @@ func checkMask(key string, mask [][]int) error {
 	return nil
 }
 
-// checkSteps wants a step for each forward pass, named by its number, and no other.
+// checkSteps requires a step for each forward pass, named by its number, and no other.
 func (r *Run) checkSteps() error {
 	steps := r.Steps()
 	for step := range r.Info.PadMasks {
@@ -169,7 +170,7 @@ func (r *Run) checkSteps() error {
 	return nil
 }
 
-// ErrUnjudged says that a run was recorded along a way that this version cannot judge.
+// ErrUnjudged says that a run was recorded in a way that this version cannot judge.
 var ErrUnjudged = errors.New("this version cannot judge that yet, parity show prints the run")
 
 // judgeable refuses a run whose rows are not those of one forward pass over one sequence.
@@ -178,7 +179,7 @@ func (i *Info) judgeable() error {
 		return fmt.Errorf("path is %q, not %s: %w", i.Path, OnePass, ErrUnjudged)
 	}
 	if len(i.PadMasks) > 0 {
-		return fmt.Errorf("pad_masks has padding behind the first step: %w", ErrUnjudged)
+		return fmt.Errorf("pad_masks has padding after the first step: %w", ErrUnjudged)
 	}
 	if i.Passes == nil {
 		return nil

@@ -124,7 +124,7 @@ func TestSchema2Refused(t *testing.T) {
 		{"path side", with(`"path": "padding:top"`), `path is "padding:top": want`, "left or right"},
 		{"path number", with(`"path": 4`), `path: it is a JSON number: want a string`,
 			"a type error says what is wanted"},
-		{"path alone", with(`"path": "chunked:4"`), `path is "chunked:4": want passes beside it`,
+		{"path alone", with(`"path": "chunked:4"`), `path is "chunked:4": want passes too`,
 			"a claim without what was run"},
 		{"no passes", with(`"passes": []`), "passes is empty", "an empty list says nothing"},
 		{"empty pass", passes("batch", "0 0 4||1 0 2"), "passes[1] feeds no sequence", "a forward pass of nothing"},
@@ -137,7 +137,7 @@ func TestSchema2Refused(t *testing.T) {
 		{"no ids", `{"schema": 2, "passes": [[{"sequence": 0, "from": 0, "to": 4}]]}`, "passes: token_ids is missing",
 			"what was fed is unknown"},
 		{"flat ids", `{"schema": 2, "token_ids": [1, 2], "passes": [[{"sequence": 0, "from": 0, "to": 2}]]}`,
-			"passes: token_ids is missing or another form", "sequences are counted"},
+			"passes: token_ids is missing or has another form", "sequences are counted"},
 		{"sequence", passes("batch", "2 0 1"), "passes[0][0]: sequence is 2, token_ids has 2: want 0 to 1",
 			"no such sequence"},
 		{"negative sequence", passes("batch", "-1 0 1"), "passes[0][0]: sequence is -1", "no such sequence"},
@@ -152,15 +152,15 @@ func TestSchema2Refused(t *testing.T) {
 		{"again", passes("chunked:2", "0 0 2|0 1 4"), `want from 2, or "fresh": true`, "a token is fed twice"},
 		{"late", passes("decode", "0 1 4"), "from is 1, the cache of sequence 0 holds 0 tokens",
 			"the first token is missing"},
-		{"twice in a pass", passes("batch", "0 0 2, 0 2 4"), "passes[0][1]: sequence 0 comes twice in one pass",
+		{"twice in a pass", passes("batch", "0 0 2, 0 2 4"), "passes[0][1]: sequence 0 is twice in one pass",
 			"which row is which?"},
 		{"cached", passes("prefix", "0 0 4|1 1 2 cached_tokens=2"), "from is 1, the cache of sequence 1 holds 2 tokens",
 			"from is the number of cached tokens"},
 		{"cached later", passes("prefix", "0 0 2|0 2 4 cached_tokens=2"),
-			"cached_tokens is 2 behind the first item of sequence 0", "the prefix cache is asked once"},
+			"cached_tokens is 2 after the first item of sequence 0", "the prefix cache is asked once"},
 		{"negative cached", passes("prefix", "0 0 4 cached_tokens=-1"), "cached_tokens is -1", "no number of tokens"},
 		{"fresh and cached", passes("prefix", "0 2 4 fresh=true cached_tokens=2"),
-			"fresh is an empty cache, cached_tokens are 2", "both cannot be"},
+			"fresh is an empty cache, but cached_tokens is 2", "both cannot be"},
 		{"fresh from the middle", passes("repeat:2", "0 0 4|0 2 4 fresh=true"),
 			"from is 2, the cache of sequence 0 holds 0 tokens", "an empty cache holds nothing"},
 		{"ragged mask", with(`"pad_mask": [[1, 1], [1]]`), "pad_mask[1] has 1 tokens, pad_mask[0] has 2",
@@ -191,7 +191,7 @@ func TestSchema2Refused(t *testing.T) {
 		{"generation from", one(`"generation": {"from": 0, "tokens": [7]}`), "generation: from is 0: want 1 to 4",
 			"no row decides the first token"},
 		{"generation beyond", one(`"generation": {"from": 5, "tokens": [7]}`), "generation: from is 5: want 1 to 4",
-			"behind the prompt"},
+			"after the prompt"},
 		{"too many tokens", one(`"generation": {"from": 3, "tokens": [1, 2, 3]}`),
 			"generation: tokens has 3 choices: want 1 to 2", "more tokens than rows that decide them"},
 		{"no tokens", one(`"generation": {"from": 3}`), "generation: tokens has 0 choices", "nothing to judge"},
@@ -200,14 +200,14 @@ func TestSchema2Refused(t *testing.T) {
 			"one form"},
 		{"weights elsewhere", with(`"weights": ["../w.safetensors"]`),
 			`weights[0]: file "../w.safetensors" leaves the dump's folder`, "nothing outside the folder is read"},
-		{"weights twice", with(`"weights": ["w", "w"]`), `weights[1]: file "w" comes twice`,
+		{"weights twice", with(`"weights": ["w", "w"]`), `weights[1]: file "w" is there twice`,
 			"a weight would be there twice"},
 		{"slip", with(`"pases": [[{"sequence": 0, "from": 0, "to": 4}]]`),
 			`unknown key "pases": did you mean "passes"?; a key of your own`,
 			"a slip would be a key that does nothing"},
 		{"slip of an old key", with(`"mod": "injected"`), `unknown key "mod": did you mean "mode"?`,
 			"keys of schema 1, too"},
-		{"capitals", with(`"Path": "one-pass"`), `unknown key "Path": did you mean "path"?`, "keys are small"},
+		{"capitals", with(`"Path": "one-pass"`), `unknown key "Path": did you mean "path"?`, "keys are in lower case"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, _, err := dump.ParseInfo("x/run.json", []byte(tt.data))
@@ -254,11 +254,11 @@ func TestSchema2(t *testing.T) {
 		{"repeat", passes("repeat:2", "0 0 4|1 0 2|0 0 4 fresh=true"), "path", nil, "another prompt between"},
 		{"lengths", passes("lengths:1,2", "0 0 1|0 0 2 fresh=true"), "path", nil, "beginnings"},
 		{"mask path", passes("mask", "0 0 4|0 0 4 fresh=true"), "path", nil, "an encoder"},
-		{"later padding", with(`"pad_masks": {"1": [[1], [0]]}`), "pad_masks", nil, "padding behind the first step"},
-		{"text", with(`"text": [{"path": "chat", "prompt": "a", "token_ids": [1]}, {"path": "completion", "prompt": "a", "rendered": "a"}]`), "", []string{"text (chat, completion)"}, "tensors are judged beside it"},
+		{"later padding", with(`"pad_masks": {"1": [[1], [0]]}`), "pad_masks", nil, "padding after the first step"},
+		{"text", with(`"text": [{"path": "chat", "prompt": "a", "token_ids": [1]}, {"path": "completion", "prompt": "a", "rendered": "a"}]`), "", []string{"text (chat, completion)"}, "the tensors are still judged"},
 		{"generation", one(`"generation": {"from": 2, "tokens": [7, 9, 3]}`), "",
 			[]string{"generation (3 tokens from 2)"}, "as many tokens as rows"},
-		{"weights", with(`"weights": ["a", "b"]`), "", []string{"weights (a, b)"}, "tensors are judged beside them"},
+		{"weights", with(`"weights": ["a", "b"]`), "", []string{"weights (a, b)"}, "the tensors are still judged"},
 		{"empty", with(`"text": [], "weights": [], "generation": null, "passes": null`), "", nil, "nothing is nothing"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -277,7 +277,7 @@ func TestSchema2(t *testing.T) {
 	}
 }
 
-// What a file of schema 1 says beside its keys is its engine's own, whatever schema 2 calls it.
+// Other keys in a file of schema 1 are its engine's own, whatever they mean in schema 2.
 func TestSchema1(t *testing.T) {
 	for _, tt := range []struct{ name, data, notes, err, reason string }{
 		{"own keys", `{"schema": 1, "sequence": [[1]], "model_class": "m.M", "model_file": "m.py"}`, "", "",
@@ -286,7 +286,7 @@ func TestSchema1(t *testing.T) {
 			"", "an engine's own key of that name"},
 		{"other form", `{"schema": 1, "passes": 3, "weights": {}, "text": "Hello"}`, `has "passes"`, "", "of any form"},
 		{"slip", `{"schema": 1, "encodng": "bfloat16"}`, `unknown key "encodng": did you mean "encoding"?`, "",
-			"it was always read, so it is"},
+			"schema 1 never refused it, so it is only noted"},
 		{"encoding", `{"schema": 1, "encoding": {"compute": "a", "kv_cache": "b"}}`, "",
 			`encoding is an object: in schema 1 want a string, or write "schema": 2`, "a form of schema 2"},
 		{"injected", `{"schema": 1, "injected": ["a"]}`, "", "", "a list where nothing was injected"},
@@ -308,7 +308,7 @@ func TestSchema1(t *testing.T) {
 
 func TestEncoding(t *testing.T) {
 	for _, tt := range []struct{ data, want, reason string }{
-		{`"bfloat16"`, "bfloat16", "nothing is said of the KV cache"},
+		{`"bfloat16"`, "bfloat16", "nothing is said about the KV cache"},
 		{`{"compute": "bfloat16", "kv_cache": "bfloat16"}`, "bfloat16", "both are one type"},
 		{`{"compute": "bfloat16", "kv_cache": "float8_e4m3fn"}`, "bfloat16 with a KV cache in float8_e4m3fn",
 			"two types"},
@@ -326,7 +326,7 @@ func TestDescribe(t *testing.T) {
 	info.Generation = &dump.Generation{From: 1, Tokens: []int{15, 7}}
 	assert.Equal(t, []string{
 		"path: batch",
-		"pass 0: sequence 0 tokens 0–2, sequence 1 tokens 2–2 behind 2 cached",
+		"pass 0: sequence 0 tokens 0–2, sequence 1 tokens 2–2 after 2 cached",
 		"pass 1: sequence 1 tokens 0–2 fresh, sequence 0 tokens 3–3",
 		"padding in step 1: mask of 2 sequences",
 		`text of completion: 2 token ids, rendered ""`,
@@ -373,7 +373,7 @@ func TestOpenSchema2(t *testing.T) {
 	listed := func(run string) string { return strings.TrimSuffix(run, "}") + two }
 	for _, tt := range []struct{ name, run, want, reason string }{
 		{"a step too many", listed(whole), `step "1" belongs to none of the 1 forward passes of passes: want steps 0 to 0`, "a step that no pass made"},
-		{"unlisted step too many", whole, `step "1" belongs to none`, "folders count without a list, too"},
+		{"unlisted step too many", whole, `step "1" belongs to none`, "folders also count without a list"},
 		{"a step too few", listed(passes("decode", "0 0 2|0 2 3|0 3 4")),
 			`passes[2] has no tensors: want a step "2" in the dump`, "a pass without its folder"},
 		{"mask of no step", listed(with(`"pad_masks": {"7": [[1]]}`)), `pad_masks has step "7", the dump has none`,
@@ -396,7 +396,7 @@ func TestOpenSchema2(t *testing.T) {
 		r, err := dump.Open(folder(t, map[string]any{"run.json": run, "0/a-output.max": 1.,
 			"w.safetensors": named(t, "w"), "more/w.safetensors": named(t, "v")}), dump.Options{})
 		require.NoError(t, err, list)
-		assert.Len(t, r.Entries, 1, "weights are no tensors of the run, whether it lists those or not")
+		assert.Len(t, r.Entries, 1, "weights are not tensors of the run, whether or not run.json lists tensors")
 		require.NoError(t, r.Close())
 	}
 }
@@ -405,11 +405,11 @@ func TestRecordingSchema(t *testing.T) {
 	for _, tt := range []struct{ data, want, reason string }{
 		{`{"schema": 3, "cases": [{"schema": 1}]}`, "schema is 3, this version reads 1 to 2", "a later version"},
 		{`{"schema": 2, "cases": [{"schema": 1}], "path": "chunked:4"}`,
-			`unknown field "path": beside "cases" want "schema" alone`, "it would say nothing here"},
+			`unknown field "path": next to "cases" want "schema" alone`, "it would say nothing here"},
 		{`{"schema": 2, "cases": [{"schema": 2, "pth": "one-pass"}]}`, `did you mean "path"?`,
 			"a case is read like a dump"},
 		{`{"schema": 1, "cases": [], "path": "x"}`, "the recording has no cases",
-			"schema 1 may have more beside its cases"},
+			"schema 1 may have more next to its cases"},
 	} {
 		_, err := dump.OpenCases(folder(t, map[string]any{"run.json": tt.data}), dump.Options{})
 		require.ErrorContains(t, err, tt.want, tt.reason)

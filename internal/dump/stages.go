@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// Text is what the engine itself made of a prompt along one of its API paths.
+// Text is what the engine made of a prompt along one of its API paths.
 type Text struct {
 	Path     string    `json:"path"` // the API path: "completion", "chat", …
 	Prompt   string    `json:"prompt,omitempty"`
-	Messages []Message `json:"messages,omitempty"` // in place of Prompt
+	Messages []Message `json:"messages,omitempty"` // instead of Prompt
 	Rendered string    `json:"rendered,omitempty"` // after the chat template
 	TokenIDs []int     `json:"token_ids,omitempty"`
 }
@@ -24,10 +24,10 @@ type Message struct {
 	Content string `json:"content"`
 }
 
-// Generation is the engine's own choices along a forced continuation of the prompt: row From − 1 +
-// k decides Tokens[k].
+// Generation has the tokens that the engine itself chose along a forced continuation of the prompt:
+// row From − 1 + k decides Tokens[k].
 type Generation struct {
-	From   int   `json:"from"` // tokens of the prompt; token_ids has the prompt and the forced continuation
+	From   int   `json:"from"` // number of prompt tokens; token_ids also has the forced continuation
 	Tokens []int `json:"tokens"`
 }
 
@@ -71,20 +71,20 @@ func checkTokens(key string, ids []int) error {
 	return nil
 }
 
-// checkWeights wants files in the folder of the dump, each once.
+// checkWeights requires files in the folder of the dump, each once.
 func checkWeights(files []string) error {
 	for i, f := range files {
 		if !filepath.IsLocal(f) {
 			return fmt.Errorf("weights[%d]: file %q leaves the dump's folder: want a file in it", i, f)
 		}
 		if slices.Contains(files[:i], f) {
-			return fmt.Errorf("weights[%d]: file %q comes twice: leave one out", i, f)
+			return fmt.Errorf("weights[%d]: file %q is there twice: leave one out", i, f)
 		}
 	}
 	return nil
 }
 
-// NotJudged lists what the run brings that this version reads, but does not judge.
+// NotJudged lists what the run contains that this version reads but does not judge.
 func (i *Info) NotJudged() (what []string) {
 	if len(i.Text) > 0 {
 		var paths []string
@@ -104,7 +104,7 @@ func (i *Info) NotJudged() (what []string) {
 	return what
 }
 
-// Describe lists, for people, what the keys of schema 2 say of the run, a line each.
+// Describe says in words what the keys of schema 2 say about the run, a line each.
 func (i *Info) Describe() (lines []string) {
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if i.Path != "" {

@@ -37,7 +37,7 @@ func TestListedStyles(t *testing.T) {
 		{"bad spec", `["0","model.a","output","model.a-output"]`, `{"0/model.a-output":"f33:2"}`,
 			nil, `raw: spec "f33:2"`, "no such type"},
 		{"no spec", `["0","model.a","output","model.a-output"]`, `{}`, nil, "unknown kind of file",
-			"nobody says what it holds"},
+			"nothing says what it holds"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"github.com/goparity/goparity/internal/label"
 )
 
-// Tokens are the token ids that the model was given, by sequence; nil if run.json does not say. A
-// flat list is one sequence.
+// Tokens returns the token ids that the model was given, by sequence, or nil if run.json does not
+// say. A flat list is one sequence.
 func (i *Info) Tokens() (sequences [][]int) {
 	if json.Unmarshal(i.TokenIDs, &sequences) == nil {
 		return sequences
@@ -20,8 +20,8 @@ func (i *Info) Tokens() (sequences [][]int) {
 	return [][]int{flat}
 }
 
-// Decoded are the tokens that the model was given in its decode steps, by sequence, as the inputs
-// of these steps show them; nil if one step does not.
+// Decoded returns the tokens that the model was given in its decode steps, by sequence. They are
+// taken from the inputs of these steps; if one step does not show them, Decoded returns nil.
 func (r *Run) Decoded() [][]int {
 	var out [][]int
 	steps := r.Steps()
@@ -40,7 +40,7 @@ func (r *Run) Decoded() [][]int {
 	return out
 }
 
-// fed are the ids that a decode step was given: one of each sequence.
+// fed returns the ids that a decode step was given, one for each sequence.
 func (r *Run) fed(step string) (ids []int) {
 	for _, e := range r.Entries {
 		named := strings.Contains(e.Port, "input_ids") || e.Port == "input_0" && strings.Contains(e.Layer, "embed")

@@ -17,9 +17,9 @@ import (
 	"github.com/goparity/goparity/tensor/safetensors"
 )
 
-// Write writes runs of one engine, one for each case, into a folder that is there, as [OpenCases]
-// reads them: equal tensors once, a file for each forward pass, and run.json. A run that names no
-// case is called "case".
+// Write writes runs of one engine, one for each case, to an existing folder, as [OpenCases] reads
+// them: run.json and a file for each forward pass, in which equal tensors are stored once. A run
+// without the name of a case is called "case".
 func Write(dir string, runs []*Run) error {
 	var cases []Info
 	for _, r := range runs {
@@ -43,13 +43,13 @@ func Write(dir string, runs []*Run) error {
 func (r *Run) writeSteps(dir, caseName string) (Info, error) {
 	info := r.Info
 	info.Schema, info.Case, info.Order, info.SHA256 = Schema, caseName, nil, map[string]string{}
-	info.Weights = nil // their files stay with the dump
+	info.Weights = nil // their files are not copied
 	for _, step := range r.Steps() {
 		var named []tensor.Named
 		var order []OrderEntry
 		file := fileName(caseName + "." + step + ".safetensors")
 		for _, e := range r.Entries {
-			if e.Step == step && info.Injected[e.Label()] == "" { // an input that was replaced is the golden one
+			if e.Step == step && info.Injected[e.Label()] == "" { // a replaced input is the golden one
 				named = append(named, tensor.Named{Name: e.Label(), Tensor: e.Tensor})
 				order = append(order, OrderEntry{Step: step, Layer: e.Layer, Port: e.Port, File: file})
 			}
@@ -74,8 +74,8 @@ func (r *Run) writeSteps(dir, caseName string) (Info, error) {
 	return info, nil
 }
 
-// fileName makes a name from a dump fit for a file of one folder: run.json says which file is
-// whose.
+// fileName makes the name of a case and step fit for a file. It need not be reversible: run.json
+// says which file is whose.
 func fileName(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x80 && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._- ", r) ||

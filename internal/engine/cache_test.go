@@ -14,7 +14,7 @@ import (
 	"github.com/goparity/goparity/internal/engine"
 )
 
-// A second run compiles nothing, whatever its prompt, its length and its steps.
+// A second run compiles nothing, whatever its prompt, its length and its number of steps.
 func TestFullLiveCompilesOnce(t *testing.T) {
 	interpreter := live(t)
 	j := engine.Job{Engine: engine.MAX, Model: tinyLlama(t, interpreter), Task: "text-generation",
@@ -31,8 +31,8 @@ func TestFullLiveCompilesOnce(t *testing.T) {
 		second.Runs[0].Info.Seconds["compile"])
 }
 
-// ownCache makes a copy of MAX's cache the one of this test from now on: other processes may
-// compile into the user's at any time.
+// ownCache gives this test a copy of MAX's cache, since other processes may write to the user's at
+// any time.
 func ownCache(t *testing.T) string {
 	t.Helper()
 	from, err := engine.CompileCache(os.Getenv)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// crash dies as an engine does. Go's own handler of SIGSEGV is not asked, so SIGKILL stands for it.
+// crash dies by a signal, as an engine may. It is SIGKILL because Go would handle SIGSEGV.
 func crash() {
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	time.Sleep(time.Minute)

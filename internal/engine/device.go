@@ -10,9 +10,9 @@ import (
 	"github.com/goparity/goparity/internal/transformers"
 )
 
-// RunOnDevice runs a job as go test and the command do: on a device that is there, alone on it, and
-// with the module's edited copy of transformers if there is one. It tells say in one line each what
-// a person should know: which GPU, who holds the device, warnings.
+// RunOnDevice runs a job as go test and the command do: on an existing device, alone on it, and
+// with the module's edited copy of transformers if there is one. It passes to say, a line each,
+// what a person should know: which GPU it uses, who holds the device, and warnings.
 //
 // Errors: those of [Run], gpu.Pick and supervise.Lock.
 func RunOnDevice(ctx context.Context, job Job, opt Options, say func(line string)) (*Result, error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/goparity/goparity/internal/supervise"
 )
 
-// lookup returns the last value of a key, as programs see it.
+// lookup returns the last value of a key, which is the one that programs see.
 func lookup(env []string, key string) string {
 	for _, kv := range slices.Backward(env) {
 		if v, ok := strings.CutPrefix(kv, key+"="); ok {
@@ -24,8 +24,8 @@ func lookup(env []string, key string) string {
 	return ""
 }
 
-// defaults are what engines read at import: no telemetry, no progress bars, the same results each
-// time.
+// defaults are variables that engines read at import: no telemetry, no progress bars, reproducible
+// results.
 var defaults = []string{
 	"MODULAR_TELEMETRY_ENABLED=0",
 	"MODULAR_CRASH_REPORTING_ENABLED=0",
@@ -39,8 +39,8 @@ var defaults = []string{
 	"CUBLAS_WORKSPACE_CONFIG=:4096:8",
 }
 
-// quiet returns env with the defaults, and offline unless the job is online. What the user has set
-// stays as it is: HF_HUB_OFFLINE=0 asks the hub.
+// quiet adds the defaults to env, and HF_HUB_OFFLINE unless the job is online. A variable that the
+// user has set keeps its value: HF_HUB_OFFLINE=0 asks the hub.
 func quiet(env []string, online bool) []string {
 	offline := "HF_HUB_OFFLINE=1"
 	if online {
@@ -57,11 +57,11 @@ func quiet(env []string, online bool) []string {
 
 var secretKey = regexp.MustCompile(`(?i)(TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?)$`)
 
-// secrets lists the values of variables that look secret and the passwords in URLs, each also as
-// JSON writes it.
+// secrets returns the values of variables that look secret and the passwords in URLs, each also in
+// JSON's spelling.
 func secrets(env []string) (values []string) {
 	add := func(v string) {
-		const short = 6 // characters; "true", "1" and "" are no secrets, and are found all over a log
+		const short = 6 // characters; "true" and "1" are not secrets, and are all over a log
 		if len(v) < short {
 			return
 		}
@@ -82,7 +82,7 @@ func secrets(env []string) (values []string) {
 	return values
 }
 
-// maskTexts takes the secrets out of the text files of a dump: run.json, lists of names, printed
+// maskTexts removes the secrets from the text files of a dump: run.json, lists of names, printed
 // tensors.
 func maskTexts(dir string, secrets []string) error {
 	if len(secrets) == 0 {
@@ -96,7 +96,7 @@ func maskTexts(dir string, secrets []string) error {
 		return supervise.MaskFile(path, secrets)
 	})
 	if errors.Is(err, os.ErrNotExist) {
-		return nil // no dump: open says so
+		return nil // there is no dump: open will say so
 	}
 	return err
 }

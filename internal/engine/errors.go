@@ -17,8 +17,8 @@ type InfraError struct {
 func (e *InfraError) Error() string { return text(e.Msg, e.Hint, e.LogFile) }
 func (e *InfraError) Unwrap() error { return e.Err }
 
-// ModelError says that the engine does not take the model: missing weights, an unknown
-// architecture, an encoding that the device does not have, or an exception in the model's code.
+// ModelError says that the engine cannot run the model: missing weights, an unknown architecture,
+// an encoding that the device does not have, or an exception in the model's code.
 type ModelError struct {
 	Msg, Hint string
 	Where     string // file:line of the model's or the oracle's code, if known
@@ -33,19 +33,18 @@ func (e *ModelError) Error() string {
 	return text(msg, e.Hint, e.LogFile)
 }
 
-// BugError says that a runner of goparity failed through its own fault. Nothing is known about the
-// model.
+// BugError says that a runner of goparity has a bug. It says nothing about the model.
 type BugError struct{ Msg, Hint, Where, LogFile string }
 
 func (e *BugError) Error() string { return text(e.Msg+" ("+e.Where+")", e.Hint, e.LogFile) }
 
-// UsageError says that something impossible was asked for: a token id out of range, more tokens
-// than the model takes.
+// UsageError says that the job cannot be run by any engine: a token id is out of range, there are
+// more tokens than the model takes.
 type UsageError struct{ Msg, Hint string }
 
 func (e *UsageError) Error() string { return text(e.Msg, e.Hint, "") }
 
-// CrashError says that the engine died without saying why: by a signal, or with an exit code.
+// CrashError says that the engine ended by a signal or with an exit code, without saying why.
 type CrashError struct {
 	Engine string
 	Err    *supervise.ExitError // signal or code, and the end of the log

@@ -4,20 +4,22 @@ import "github.com/goparity/goparity/internal/supervise"
 
 // Event is one line of progress.
 type Event struct {
-	Phase   string      `json:"phase,omitempty"`   // import, load, compile, sanity, forward, write: it begins, or it ended if Seconds is there
+	// Phase is import, load, compile, sanity, forward or write. It begins, or has ended if Seconds
+	// is set.
+	Phase   string      `json:"phase,omitempty"`
 	Seconds *float64    `json:"seconds,omitempty"` // how long the phase took, over all cases so far
-	Model   *EventModel `json:"model,omitempty"`   // what was built; it comes once or more before the first forward pass
+	Model   *EventModel `json:"model,omitempty"`   // sent at least once before the first forward pass
 	Warning string      `json:"warning,omitempty"`
 	Error   *EventError `json:"error,omitempty"`
 }
 
-// EventModel is the class that computes, and the source file that it is in.
+// EventModel is the class of the model, and its source file.
 type EventModel struct {
 	Class string `json:"class"`
 	File  string `json:"file"`
 }
 
-// EventError is how an engine says what went wrong before it exits.
+// EventError says what went wrong. An engine sends it before it exits.
 type EventError struct {
 	Class   string `json:"class"` // infra, model, usage or bug
 	Message string `json:"message"`
@@ -25,7 +27,7 @@ type EventError struct {
 	Where   string `json:"where,omitempty"`
 }
 
-// redact takes the secrets out of everything that an event says.
+// redact removes the secrets from all texts of an event.
 func (e *Event) redact(secrets []string) {
 	texts := []*string{&e.Phase, &e.Warning}
 	if e.Model != nil {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The test binary is the fake engine too: with this variable it does one job in the mood that is
-// named there, and ends.
+// With this variable in its environment the test binary is a fake engine: it runs one job in the
+// mood that the variable names, and exits.
 const moodKey = "ENGINE_TEST_MOOD"
 
 func TestMain(m *testing.M) {
@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fakeEngine stands for a whole engine: it gets what one gets and writes what one writes.
+// fakeEngine plays an engine: it reads a job file, reports progress and writes a dump.
 func fakeEngine(mood, jobFile string) int {
 	data, err := os.ReadFile(jobFile)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/goparity/goparity/internal/session"
 )
 
-// inject runs the candidate of a job on golden inputs, step 0 of each case, and returns what both
-// its runs come to.
+// inject runs the candidate of a job on golden inputs, in step 0 of each case. It returns the
+// judgement of the candidate's two runs, and the injected run.
 func inject(t *testing.T, interpreter string, j engine.Job, golden,
 	actual *engine.Result) (*judge.Comparison, *engine.Result) {
 	t.Helper()
@@ -41,8 +41,8 @@ func inject(t *testing.T, interpreter string, j engine.Job, golden,
 	return c, injected
 }
 
-// Tests of a name with Full are those that make live leaves to make live-full: each compiles graphs
-// of its own.
+// Tests with Full in their names compile graphs of their own: make live-full runs them, make live
+// does not.
 
 func TestLiveInjectedModule(t *testing.T)     { injectModule(t, "oracle.py") }    // max.nn
 func TestFullLiveInjectedModule(t *testing.T) { injectModule(t, "oracle_v3.py") } // max.experimental.nn
@@ -84,7 +84,7 @@ func injectModule(t *testing.T, oracle string) {
 	golden = run(t, interpreter, j)
 	j.Engine = engine.MAX
 	inject(t, interpreter, j, golden, run(t, interpreter, j))
-	assert.Equal(t, before, compiled(t, cache), "goldens of the same sizes are not compiled again")
+	assert.Equal(t, before, compiled(t, cache), "goldens of the same sizes need no other graph")
 }
 
 // Two prompts of different lengths: the reference pads them, MAX does not, and computes the last
@@ -126,9 +126,9 @@ func TestLivePrintStyles(t *testing.T) {
 		reason    string
 	}{
 		{engine.PrintCheckpoint, 0, report.StatusPass, "the default"},
-		{engine.PrintBinary, 0, report.StatusPass, "run.json says dtype and shape"},
-		{engine.PrintFull, 9, report.StatusPass, "all values in the log"},
-		{engine.PrintCompact, 0, report.StatusPass, "some values in the log, which never prove that all is right"},
+		{engine.PrintBinary, 0, report.StatusPass, "run.json has the dtypes and shapes"},
+		{engine.PrintFull, 9, report.StatusPass, "the log has all values"},
+		{engine.PrintCompact, 0, report.StatusPass, "the log has some values, which cannot prove that all are right"},
 	} {
 		t.Run(tt.style, func(t *testing.T) {
 			j.Print, j.Precision = tt.style, tt.precision
@@ -146,7 +146,7 @@ func TestLivePrintStyles(t *testing.T) {
 	}
 }
 
-// Only what is asked for becomes part of the graph.
+// Only captured ports become part of the graph.
 func TestFullLiveCapture(t *testing.T) {
 	interpreter := live(t)
 	j := engine.Job{Engine: engine.MAX, Task: "module", Oracle: "testdata/oracle.py",

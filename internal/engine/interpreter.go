@@ -8,9 +8,9 @@ import (
 	"runtime"
 )
 
-// Interpreter finds the Python that runs the engines: PARITY_PYTHON, else the virtual environment
-// .venv next to the go.mod of dir or of a folder above it, else python3 of PATH. The error is an
-// *InfraError.
+// Interpreter finds the Python that runs the engines: PARITY_PYTHON, or else the virtual
+// environment .venv next to a go.mod in dir or in a folder above it, or else python3 in PATH. The
+// error is an *InfraError.
 func Interpreter(getenv func(string) string, dir string) (string, error) {
 	if python := getenv("PARITY_PYTHON"); python != "" {
 		path, err := exec.LookPath(python)
@@ -44,8 +44,8 @@ func Interpreter(getenv func(string) string, dir string) (string, error) {
 		}
 	}
 	return "", &InfraError{Msg: "there is no Python", Err: exec.ErrNotFound,
-		Hint: "make a virtual environment .venv next to go.mod with the engines, or point PARITY_PYTHON to an " +
-			"interpreter that has them"}
+		Hint: "make a virtual environment .venv next to go.mod with the engines, " +
+			"or point PARITY_PYTHON to an interpreter that has them"}
 }
 
 func isFile(path string) bool {

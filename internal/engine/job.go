@@ -11,7 +11,7 @@ import (
 	"github.com/goparity/goparity/internal/glob"
 )
 
-// Engines: those that this package brings along, and any other program.
+// Engines: the two that this package embeds, and any other program.
 const (
 	Torch   = "torch"
 	MAX     = "max"
@@ -24,8 +24,8 @@ const (
 	GPU = "gpu"
 )
 
-// Print styles of MAX. With the first two the dump is a log of each step, print.log, which is cut
-// short or has all values.
+// Print styles of MAX. With the first two the dump is a log for each step, print.log: PrintCompact
+// abbreviates tensors, PrintFull prints all values.
 const (
 	PrintCompact    = "compact"
 	PrintFull       = "full"
@@ -33,8 +33,8 @@ const (
 	PrintCheckpoint = "max-checkpoint"
 )
 
-// Observers: what the model returns is also kept (see Result.Returned), or that alone, from a model
-// without hooks.
+// Observers. With Seen, what the model returns is recorded too (see Result.Returned); with Blind,
+// it alone is recorded, from a model without hooks.
 const (
 	Seen  = "seen"
 	Blind = "blind"
@@ -43,47 +43,54 @@ const (
 // schema is the version of the job file.
 const schema = 1
 
-// Job is what an engine is told to do: one model, several cases. An engine loads and compiles the
-// model once for all.
+// Job is what an engine is told to do: one model, several cases. The engine loads and compiles the
+// model once for all cases.
 type Job struct {
 	Engine string `json:"engine"` // Torch, MAX or Command
 	Out    string `json:"out"`    // folder to write; it must not exist yet
 	Nonce  string `json:"nonce"`  // Run makes one if it is empty
 
-	Model           string         `json:"model,omitempty"` // hub id, or a folder if Local
-	Local           bool           `json:"local,omitempty"`
-	Revision        string         `json:"revision,omitempty"` // of a hub id
-	Task            string         `json:"task,omitempty"`     // text-generation, embeddings, text-classification (torch only), module
-	TrustRemoteCode bool           `json:"trust_remote_code,omitempty"`
-	Tokenizer       string         `json:"tokenizer,omitempty"` // hub id or folder; the model's own if empty
-	Oracle          string         `json:"oracle,omitempty"`    // Python file with reference(spec) and candidate(spec)
-	Device          string         `json:"device,omitempty"`    // CPU if empty
-	Encoding        string         `json:"encoding,omitempty"`  // torch: float32 if empty; max: its own choice
-	MaxLayers       int            `json:"max_layers,omitempty"`
-	Overrides       map[string]any `json:"hf_config_overrides,omitempty"` // by key or dotted path of config.json
-	Config          map[string]any `json:"engine_config,omitempty"`       // settings of MAX, passed on as they are
-	AllowMissing    []string       `json:"allow_missing,omitempty"`       // patterns of weights that may be absent or left over
-	Capture         Capture        `json:"capture,omitzero"`
-	Mode            string         `json:"mode,omitempty"`          // dump.Standard if empty, or dump.Injected: then each case has Golden
-	Print           string         `json:"print,omitempty"`         // of MAX: one of the Print constants, PrintCheckpoint if empty
-	Precision       int            `json:"precision,omitempty"`     // digits of PrintFull; 0 is 6
-	Observer        string         `json:"observer,omitempty"`      // Seen or Blind, to see whether the hooks change what a model computes
-	SanityTokens    int            `json:"sanity_tokens,omitempty"` // tokens that the reference generates first, to see whether it makes sense; 0: no check
-	SkipSanity      string         `json:"skip_sanity,omitempty"`   // why a reference that makes no sense is a warning only
-	Online          bool           `json:"online,omitempty"`        // may ask the hub; else only its cache on disk is used
-	Cases           []Case         `json:"cases"`
+	Model           string `json:"model,omitempty"` // hub id, or a folder if Local
+	Local           bool   `json:"local,omitempty"`
+	Revision        string `json:"revision,omitempty"` // of a hub id
+	TrustRemoteCode bool   `json:"trust_remote_code,omitempty"`
+	Tokenizer       string `json:"tokenizer,omitempty"` // hub id or folder; the model's own if empty
+	Oracle          string `json:"oracle,omitempty"`    // Python file with reference(spec) and candidate(spec)
+	Device          string `json:"device,omitempty"`    // CPU if empty
+	Encoding        string `json:"encoding,omitempty"`  // torch: float32 if empty; max: its own choice
+	MaxLayers       int    `json:"max_layers,omitempty"`
+	// Task is text-generation, embeddings, text-classification (torch only) or module.
+	Task string `json:"task,omitempty"`
+
+	Overrides map[string]any `json:"hf_config_overrides,omitempty"` // by key or dotted path of config.json
+	Config    map[string]any `json:"engine_config,omitempty"`       // settings of MAX, passed on as they are
+	// AllowMissing has patterns of weights that may be missing or left over.
+	AllowMissing []string `json:"allow_missing,omitempty"`
+
+	Capture   Capture `json:"capture,omitzero"`
+	Mode      string  `json:"mode,omitempty"`      // dump.Standard if empty; dump.Injected needs Golden in each case
+	Print     string  `json:"print,omitempty"`     // MAX: a Print constant, PrintCheckpoint if empty
+	Precision int     `json:"precision,omitempty"` // digits of PrintFull; 0 is 6
+	// Observer is Seen or Blind, to find out whether hooks change what the model computes.
+	Observer string `json:"observer,omitempty"`
+	// SanityTokens is how many tokens the reference generates first, to check that it makes sense;
+	// 0 is no check.
+	SanityTokens int    `json:"sanity_tokens,omitempty"`
+	SkipSanity   string `json:"skip_sanity,omitempty"` // why a failed sanity check is only a warning
+	Online       bool   `json:"online,omitempty"`      // may ask the hub; else only its cache on disk is read
+	Cases        []Case `json:"cases"`
 }
 
-// Capture holds patterns (package glob) of what is recorded; an empty list is everything. In MAX
-// they are matched against names without the doubled words of its lists: layers.3 for
+// Capture holds patterns (package glob) of what is recorded; an empty list means everything. In MAX
+// they are matched against names without the doubled words of its lists: layers.3, not
 // layers.layers.3.
 type Capture struct {
 	Layers []string `json:"layers,omitempty"`
-	Ports  []string `json:"ports,omitempty"` // output_0 also records its element output_0.1
+	Ports  []string `json:"ports,omitempty"` // output_0 also stands for its element output_0.1
 }
 
-// expressions are the patterns of a job as regular expressions, one each, so that no engine has to
-// read patterns. An expression matches a whole name (fullmatch in Python), and has no anchors.
+// expressions are the patterns of a job as regular expressions, one each, so that engines need not
+// parse patterns. An expression matches a whole name (fullmatch in Python) and has no anchors.
 type expressions struct {
 	Layers       []string `json:"layers,omitempty"`
 	Ports        []string `json:"ports,omitempty"`
@@ -121,16 +128,17 @@ type Case struct {
 	TokenIDs     [][]int   `json:"token_ids,omitempty"`     // one list per sequence
 	Images       []string  `json:"images,omitempty"`        // files; only oracles read them
 	Steps        int       `json:"steps,omitempty"`         // forward passes; 0 is 1
-	Forced       [][]int   `json:"forced,omitempty"`        // the tokens that decode steps get, per sequence; the model's own greedy ones if empty
-	Golden       *Golden   `json:"golden,omitempty"`        // of an injected run
+	// Forced has the tokens that decode steps get, per sequence; the greedy choices if empty.
+	Forced [][]int `json:"forced,omitempty"`
+	Golden *Golden `json:"golden,omitempty"` // of an injected run
 }
 
 // Golden has the tensors that an injected run puts in place of the inputs of layers, in step 0 of a
 // case.
 type Golden struct {
 	File   string            `json:"file"`   // .safetensors, each tensor as the candidate lays it out
-	Inputs []GoldenInput     `json:"inputs"` // all that are replaced
-	Left   map[string]string `json:"left"`   // the candidate's other inputs, "<layer>-<port>", and why each is left alone
+	Inputs []GoldenInput     `json:"inputs"` // the inputs to replace
+	Left   map[string]string `json:"left"`   // the candidate's other inputs, "<layer>-<port>" → why not
 }
 
 // GoldenInput is one input of one layer.
@@ -146,8 +154,8 @@ type Message struct {
 	Content string `json:"content"`
 }
 
-// prepare checks the job, makes its paths absolute, for the engine may run elsewhere, and adds a
-// nonce if there is none.
+// prepare checks the job, makes its paths absolute, because the engine may run in another folder,
+// and adds a nonce if there is none.
 func (j *Job) prepare() error {
 	if j.Out == "" {
 		return fmt.Errorf("engine: the job has no output folder")
@@ -172,7 +180,7 @@ func (j *Job) prepare() error {
 	if j.Oracle != "" {
 		paths = append(paths, &j.Oracle)
 	}
-	// The caller's cases stay as they are.
+	// The caller's cases are not changed.
 	j.Cases = slices.Clone(j.Cases)
 	for i := range j.Cases {
 		c := &j.Cases[i]

@@ -16,7 +16,7 @@ import (
 	"github.com/goparity/goparity/internal/report"
 )
 
-// live returns the interpreter of the real engines. They are run only when asked for: a first
+// live returns the interpreter of the real engines. They run only on demand, since a first
 // compilation takes minutes.
 func live(t *testing.T) string {
 	t.Helper()
@@ -28,7 +28,7 @@ func live(t *testing.T) string {
 	return python
 }
 
-// python runs a script and returns what it prints.
+// python runs the interpreter and returns what it prints.
 func python(t *testing.T, interpreter string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), interpreter, args...)
@@ -64,8 +64,8 @@ func tryRun(t *testing.T, interpreter string, j engine.Job) (*engine.Result, err
 	}})
 }
 
-// judgeRuns compares all cases at the default tolerances and returns the ports that were judged,
-// and those that fail.
+// judgeRuns compares all cases at the default tolerances. It returns the number of judged ports and
+// the labels that fail.
 func judgeRuns(t *testing.T, golden, actual *engine.Result) (c *judge.Comparison, judged int, failed []string) {
 	t.Helper()
 	var cases []judge.Case
@@ -174,7 +174,7 @@ func TestLiveRefusals(t *testing.T) {
 		{func(j *engine.Job) { j.Model = filepath.Join(j.Model, "gone") }, "there is no model folder",
 			"a folder that is not there"},
 		{func(j *engine.Job) { j.Overrides = map[string]any{"rms_norm_ep": 1} }, "did you mean rms_norm_eps?",
-			"a key that the model has not"},
+			"the model has no such key"},
 	} {
 		for _, name := range []string{engine.Torch, engine.MAX} {
 			j := j
@@ -203,7 +203,7 @@ func TestLiveMiniLM(t *testing.T) {
 	assert.Empty(t, failed)
 }
 
-// A model of the user's own, in both engines.
+// A user's own module, in both engines.
 func TestLiveModule(t *testing.T) {
 	interpreter := live(t)
 	j := engine.Job{Task: "module", Oracle: "testdata/oracle.py",

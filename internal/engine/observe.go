@@ -8,12 +8,12 @@ import (
 	"github.com/goparity/goparity/compare"
 )
 
-// Observe runs a job twice, with hooks and without, and says in a note whether the hooks change
-// what the model returns. The result is that of the run with hooks.
+// Observe runs a job with hooks and again without, and says in a note whether the hooks change what
+// the model returns. The result is that of the run with hooks.
 func Observe(job Job, run func(Job) (*Result, error)) (r *Result, note string, err error) {
 	if job.Engine == Command {
 		r, err = run(job)
-		return r, "observer check: not made for a program, which places its hooks by itself", err
+		return r, "observer check: not made, since a program places its own hooks", err
 	}
 	job.Observer = Seen
 	if r, err = run(job); err != nil {
@@ -68,6 +68,6 @@ func sameReturned(name string, seen, blind *Result) (string, error) {
 			name, n), nil
 	}
 	return fmt.Sprintf("observer check: without hooks %s returns something else: %d of %d outputs differ, "+
-		"the furthest in %s (relative L2 %.3g, max |a−b| %.3g)",
+		"most in %s (relative L2 %.3g, max |a−b| %.3g)",
 		name, other, n, where, worst.RelL2, worst.MaxAbs.Value), nil
 }

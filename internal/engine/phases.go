@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Phases turns the events of an engine into what is shown of them. Its methods may be called at any
-// time, by any goroutine.
+// Phases turns the events of an engine into calls that show its progress. Its methods may be called
+// at any time, by any goroutine.
 type Phases struct {
-	// Done is called for each phase that is over, with all its seconds: one that comes once per
-	// case is over when another begins.
+	// Done is called when a phase is over, with its seconds in all. A phase that is repeated for
+	// each case is over when another phase begins.
 	Done func(phase string, seconds float64)
-	// Still is called for the current phase each interval, with the time since it began, and a hint
-	// why it may take long.
+	// Still is called once per interval for the current phase, with the time since it began and a
+	// hint why it may take long.
 	Still func(phase string, since time.Duration, hint string)
-	// End is called when nothing more comes; it may be nil.
+	// End is called after the last call of the others. It may be nil.
 	End func()
 
 	mu      sync.Mutex
@@ -25,7 +25,7 @@ type Phases struct {
 	stop    chan struct{}
 }
 
-// Start begins to call Still at this interval.
+// Start makes Phases call Still at this interval.
 func (p *Phases) Start(interval time.Duration) {
 	p.stop = make(chan struct{})
 	go func(stop chan struct{}) {
@@ -64,7 +64,7 @@ func (p *Phases) Event(e Event) {
 	p.began = time.Now()
 }
 
-// Stop ends the calls. ok says whether the engine did its work; else the last phase is not over.
+// Stop ends the calls. The last phase counts as over only if ok, that is, if the engine succeeded.
 func (p *Phases) Stop(ok bool) {
 	close(p.stop)
 	p.mu.Lock()
@@ -92,11 +92,12 @@ func hint(phase string) string {
 	return ""
 }
 
-// lineEvery is how often LogPhases reports a phase that goes on.
+// lineEvery is how often LogPhases reports a long phase: often enough to show that the engine is
+// alive, rarely enough for a CI log.
 const lineEvery = 30 * time.Second
 
-// LogPhases reports phases in lines, where there is no terminal: one at the end of each, and one
-// each half minute.
+// LogPhases reports phases in lines, for output that is not a terminal: one at the end of each
+// phase, and one every half minute during it.
 func LogPhases(say func(line string)) *Phases {
 	p := &Phases{
 		Done: func(phase string, seconds float64) { say(fmt.Sprintf("%s %.1f s", phase, seconds)) },

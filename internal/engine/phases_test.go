@@ -15,8 +15,8 @@ func phaseBegins(phase string) engine.Event { return engine.Event{Phase: phase} 
 
 func phaseEnds(phase string, s float64) engine.Event { return engine.Event{Phase: phase, Seconds: &s} }
 
-// A line at the end of each phase, all cases of it together, and one each half minute of what takes
-// long.
+// There is a line at the end of each phase, for all cases together, and one every half minute of a
+// long phase.
 func TestLogPhases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -50,7 +50,7 @@ func TestLogPhases(t *testing.T) {
 	})
 }
 
-// A phase in which the engine failed is not over.
+// A phase in which the engine failed is not reported as done.
 func TestLogPhasesOfAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines []string

@@ -15,17 +15,17 @@ import (
 	"github.com/goparity/goparity/tensor/safetensors"
 )
 
-// Result is a run that went well.
+// Result is a successful run.
 type Result struct {
 	Dir      string      // the folder of all cases, as dump.OpenCases reads it
-	Runs     []*dump.Run // one per case of the job, in its order
-	About    []About     // of each run
+	Runs     []*dump.Run // one per case of the job, in the same order
+	About    []About     // one per run
 	Warnings []string
 }
 
-// About is what an engine's run.json says beyond the contract of a dump.
+// About has the keys of an engine's run.json that are not part of a dump's.
 type About struct {
-	Sequence   [][]int `json:"sequence"` // tokens of each sequence, prompt and generated ones; what another engine is forced to take
+	Sequence   [][]int `json:"sequence"` // by sequence, the tokens of the prompt and the generated ones
 	ModelClass string  `json:"model_class"`
 	ModelFile  string  `json:"model_file"`
 }
@@ -33,7 +33,7 @@ type About struct {
 // Close closes the files of the runs. The folder stays.
 func (r *Result) Close() error { return dump.CloseAll(r.Runs) }
 
-// Generated returns the tokens of run i that follow the prompt, by sequence: those to force upon
+// Generated returns the tokens of run i that follow the prompt, by sequence. They can be forced on
 // another engine.
 func (r *Result) Generated(i int) ([][]int, error) {
 	prompt := r.Runs[i].Info.Tokens()
@@ -57,7 +57,7 @@ func (r *Result) Returned(i int, step string) (*tensor.File, error) {
 func open(job Job) (*Result, error) {
 	runs, err := dump.OpenCases(job.Out, dump.Options{})
 	if err != nil {
-		return nil, fmt.Errorf("engine %s ended well, but left no dump that can be judged: %w", job.Engine, err)
+		return nil, fmt.Errorf("engine %s succeeded, but left no dump that can be judged: %w", job.Engine, err)
 	}
 	r := &Result{Dir: job.Out}
 	for _, c := range job.Cases {
@@ -74,8 +74,8 @@ func open(job Job) (*Result, error) {
 	return r, nil
 }
 
-// find returns the run of a case. It refuses one of another job, and one with another number of
-// steps.
+// find returns the run of a case. It refuses one that belongs to another job or has another number
+// of steps.
 func find(runs []*dump.Run, job Job, c Case) (*dump.Run, error) {
 	i := slices.IndexFunc(runs, func(run *dump.Run) bool {
 		return run.Info.Case == c.Name || run.Info.Case == "" && len(job.Cases) == 1
@@ -86,11 +86,11 @@ func find(runs []*dump.Run, job Job, c Case) (*dump.Run, error) {
 	run := runs[i]
 	run.Info.Case = c.Name
 	if run.Info.Nonce != job.Nonce {
-		return nil, fmt.Errorf("engine %s: %s carries the nonce %q in place of %q: it is the dump of another run",
+		return nil, fmt.Errorf("engine %s: %s has the nonce %q instead of %q: it is the dump of another run",
 			job.Engine, filepath.Join(run.Path, dump.RunFile), run.Info.Nonce, job.Nonce)
 	}
 	if steps := run.Steps(); len(steps) != max(c.Steps, 1) {
-		return nil, fmt.Errorf("engine %s: case %s has the steps %s, and not the %d that were asked for",
+		return nil, fmt.Errorf("engine %s: case %s has the steps %s, not the %d that were asked for",
 			job.Engine, c.Name, strings.Join(steps, ", "), max(c.Steps, 1))
 	}
 	return run, nil

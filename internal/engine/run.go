@@ -15,20 +15,20 @@ import (
 
 // Options say how a job is run.
 type Options struct {
-	Python   string        // interpreter; that of Interpreter if empty
-	Program  []string      // runs the job in place of an engine of this package: any program, and its arguments before the job file
-	Dir      string        // in which Program runs; the working folder of this process if empty
+	Python   string        // Python interpreter; that of [Interpreter] if empty
+	Program  []string      // any program in place of an engine of this package, with its first arguments
+	Dir      string        // working folder of Program; that of this process if empty
 	Env      []string      // complete environment, KEY=value; that of this process if nil
-	LogFile  string        // what the engine prints; OUT.log if empty, removed after a run that went well
+	LogFile  string        // gets what the engine prints; if empty OUT.log, removed after a successful run
 	Progress func(Event)   // called for each event; may be nil
-	Grace    time.Duration // from SIGTERM to SIGKILL; 0 for supervise's own
+	Grace    time.Duration // time between SIGTERM and SIGKILL; 0: package supervise's default
 }
 
-// Run runs a job and opens what it wrote. A dump without the job's nonce is refused: it is of
-// another run.
+// Run runs a job and opens what it wrote. A dump without the job's nonce is refused, because it
+// belongs to another run.
 //
 // Errors: *InfraError, *ModelError, *UsageError, *BugError, *CrashError, *supervise.TimeoutError,
-// or one that wraps the cause of ctx.
+// or an error that wraps the cause of ctx.
 func Run(ctx context.Context, job Job, opt Options) (*Result, error) {
 	if err := job.prepare(); err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func Run(ctx context.Context, job Job, opt Options) (*Result, error) {
 		return nil, err
 	}
 	defer os.Remove(file)
-	defer os.RemoveAll(job.Out + ".tmp") // of a run that ended early
+	defer os.RemoveAll(job.Out + ".tmp") // left by a run that ended early
 	cmd.Args = append(cmd.Args, file)
 	var warnings []string
 	var said *EventError
@@ -79,7 +79,7 @@ func Run(ctx context.Context, job Job, opt Options) (*Result, error) {
 	return r, nil
 }
 
-// command returns the program that runs a job; only the job's file is missing from its arguments.
+// command returns the program that runs a job, with all arguments except the last, the job's file.
 func command(job Job, opt Options) (supervise.Command, error) {
 	env := opt.Env
 	if env == nil {
@@ -121,8 +121,8 @@ func command(job Job, opt Options) (supervise.Command, error) {
 	return cmd, nil
 }
 
-// failure returns the error of a process that ended with err and had said before what went wrong;
-// nil if it went well.
+// failure returns the error of a process that ended with err and had reported said, both of which
+// may be nil. It returns nil if the run succeeded.
 func failure(engine string, err error, said *EventError, log string) error {
 	var exit *supervise.ExitError
 	var start *supervise.StartError

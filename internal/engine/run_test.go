@@ -23,7 +23,7 @@ func job(t *testing.T) engine.Job {
 		Cases: []engine.Case{{Name: "a", Steps: 2}, {Name: "b"}}}
 }
 
-// fake returns options by which the test binary is the program, in a mood.
+// fake returns options with the test binary as the program, in a mood.
 func fake(t *testing.T, mood string) engine.Options {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -46,7 +46,7 @@ func TestRun(t *testing.T) {
 	assert.Equal(t, []string{"0", "1"}, r.Runs[0].Steps())
 	assert.Equal(t, "b", r.Runs[1].Info.Case)
 	assert.Equal(t, []string{"careful"}, r.Warnings)
-	require.Len(t, events, 2, "what is not JSON is no event")
+	require.Len(t, events, 2, "a line that is not JSON is not an event")
 	require.NotNil(t, events[1].Seconds)
 	assert.Equal(t, 1.5, *events[1].Seconds)
 	assert.Equal(t, "fake.Model", r.About[0].ModelClass)
@@ -56,14 +56,14 @@ func TestRun(t *testing.T) {
 	left, err := filepath.Glob(j.Out + ".*")
 	require.NoError(t, err)
 	assert.Empty(t, left, "no job file, no log, no temporary folder")
-	assert.Empty(t, j.Nonce, "the caller's job is its own")
+	assert.Empty(t, j.Nonce, "the caller's job is not changed")
 }
 
 func TestRunFails(t *testing.T) {
 	for _, tt := range []struct{ mood, want, reason string }{
 		{"nothing", "left no dump", "an engine that does nothing does not pass"},
 		{"other run", "dump of another run", "the nonce is not the job's"},
-		{"one step", "has the steps 0, and not the 2", "a step is missing"},
+		{"one step", "has the steps 0, not the 2", "a step is missing"},
 		{"one case", `wrote no case "a"`, "a case is missing"},
 		{"error, then well", "half done", "an error counts, whatever the exit code"},
 	} {
@@ -131,12 +131,12 @@ func TestRunRefuses(t *testing.T) {
 		reason string
 	}{
 		{func(j *engine.Job, _ *engine.Options) { require.NoError(t, os.Mkdir(j.Out, 0o755)) }, "exists already",
-			"nothing is written over"},
+			"nothing is overwritten"},
 		{func(j *engine.Job, _ *engine.Options) { j.Out = "" }, "no output folder", "nowhere to write"},
 		{func(j *engine.Job, _ *engine.Options) { j.Cases = nil }, "no cases", "nothing to do"},
 		{func(j *engine.Job, _ *engine.Options) { j.Cases[1].Name = "../b" }, "names of folders",
 			"a case that leaves the folder"},
-		{func(j *engine.Job, _ *engine.Options) { j.Cases[1].Name = "a" }, "names of folders", "two of one name"},
+		{func(j *engine.Job, _ *engine.Options) { j.Cases[1].Name = "a" }, "names of folders", "two cases with one name"},
 		{func(j *engine.Job, o *engine.Options) { o.Program = nil }, `unknown engine "fake"`,
 			"an engine of another name needs a program"},
 		{func(j *engine.Job, o *engine.Options) { o.Program = []string{"/no/such/program"} }, "could not be started",
@@ -163,7 +163,7 @@ func TestRunPython(t *testing.T) {
 	j, opt := job(t), fake(t, "good")
 	j.Engine, opt.Python, opt.Program = engine.Torch, opt.Program[0], nil
 	opt.LogFile = filepath.Join(t.TempDir(), "log")
-	opt.Env = append(os.Environ(), opt.Env[len(opt.Env)-2:]...) // with the cache folder of this test
+	opt.Env = append(os.Environ(), opt.Env[len(opt.Env)-2:]...) // with this test's cache folder
 	r, err := engine.Run(t.Context(), j, opt)
 	require.NoError(t, err)
 	defer r.Close()
@@ -199,7 +199,7 @@ func TestRunShowsNoSecrets(t *testing.T) {
 		}
 	}
 	assert.Equal(t, []string{"the hub refuses ***"}, r.Warnings)
-	assert.Contains(t, string(log), `"schema": 1`, "what is no secret stays")
+	assert.Contains(t, string(log), `"schema": 1`, "the rest of the log stays")
 
 	_, err = engine.Run(t.Context(), job(t), fake(t, "secret error"))
 	var model *engine.ModelError
@@ -214,10 +214,10 @@ func TestRunIsQuiet(t *testing.T) {
 		reason    string
 	}{
 		{"A=1", "HF_HUB_OFFLINE=1", false, "the hub is off"},
-		{"A=1", "HF_HUB_OFFLINE=0", true, "unless the job asks it"},
-		{"HF_HUB_OFFLINE=0", "HF_HUB_OFFLINE=0", false, "or the user"},
+		{"A=1", "HF_HUB_OFFLINE=0", true, "unless the job is online"},
+		{"HF_HUB_OFFLINE=0", "HF_HUB_OFFLINE=0", false, "or the user wants it"},
 		{"A=1", "HF_HUB_DISABLE_TELEMETRY=1", true, "telemetry is off in any case"},
-		{"A=1", "MODULAR_TELEMETRY_ENABLED=0", true, "of MAX as well"},
+		{"A=1", "MODULAR_TELEMETRY_ENABLED=0", true, "so is MAX's"},
 	} {
 		j, opt := job(t), fake(t, "environment")
 		j.Online = tt.online
@@ -232,7 +232,7 @@ func TestRunIsQuiet(t *testing.T) {
 	}
 }
 
-// A program runs in a folder of its own, as fixtures do.
+// A program may run in another folder, such as that of its fixture.
 func TestRunInAFolder(t *testing.T) {
 	j, opt := job(t), fake(t, "environment")
 	opt.Dir, opt.LogFile = t.TempDir(), filepath.Join(t.TempDir(), "log")

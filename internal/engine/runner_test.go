@@ -14,7 +14,7 @@ import (
 	"github.com/goparity/goparity/internal/engine"
 )
 
-// anyPython returns a Python, which needs no engine for the tests of this file.
+// anyPython returns a Python interpreter. The tests in this file need no engine.
 func anyPython(t *testing.T) string {
 	t.Helper()
 	python, err := exec.LookPath("python3")
@@ -24,7 +24,7 @@ func anyPython(t *testing.T) string {
 	return python
 }
 
-// TestRunner runs the tests of the runner's parts.
+// TestRunner runs the Python tests of the runners.
 func TestRunner(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), anyPython(t), "-B", "-m", "unittest",
 		filepath.Join("testdata", "test_runner.py"))
@@ -34,7 +34,7 @@ func TestRunner(t *testing.T) {
 	assert.NotContains(t, string(out), "Ran 0 tests")
 }
 
-// TestCapture asks the runner's Job which ports it records.
+// TestCapture checks which ports the runner's Job records.
 func TestCapture(t *testing.T) {
 	python := anyPython(t)
 	ports := []string{"m.norm-output", "m.norm-input_0", "m.0.norm-output_0.1", "m.0-output", "m.0.norm(2)-output"}
@@ -43,12 +43,12 @@ func TestCapture(t *testing.T) {
 		want    []string
 		reason  string
 	}{
-		{engine.Capture{}, ports, "no pattern is everything"},
-		{engine.Capture{Layers: []string{"norm"}}, ports[:3], "layers match by their end"},
+		{engine.Capture{}, ports, "without a pattern everything is recorded"},
+		{engine.Capture{Layers: []string{"norm"}}, ports[:3], "a layer matches by the end of its name"},
 		{engine.Capture{Layers: []string{"m.0", "norm(*)"}}, ports[3:], "any of several patterns"},
-		{engine.Capture{Ports: []string{"output"}}, []string{ports[0], ports[3], ports[4]}, "ports match whole"},
+		{engine.Capture{Ports: []string{"output"}}, []string{ports[0], ports[3], ports[4]}, "a port matches by its whole name"},
 		{engine.Capture{Ports: []string{"{input,output}_0"}}, ports[1:3], "an element belongs to its whole port"},
-		{engine.Capture{Ports: []string{"output_0.*"}}, ports[2:3], "or is asked for by itself"},
+		{engine.Capture{Ports: []string{"output_0.*"}}, ports[2:3], "or is captured by itself"},
 		{engine.Capture{Layers: []string{"m.*"}, Ports: []string{"output"}}, []string{ports[0], ports[3]},
 			"both must match"},
 	} {
@@ -68,7 +68,7 @@ func TestCapture(t *testing.T) {
 	assert.Contains(t, usage.Msg, "an empty segment")
 }
 
-// TestVersions compares the versions that the runner recommends with those that are installed.
+// TestVersions checks that the installed versions are those that the runner recommends.
 func TestVersions(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("runner", "goparity", "installed.py"))
 	require.NoError(t, err)
@@ -82,7 +82,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestBlame raises errors from several places and asks whose they are.
+// TestBlame checks who is blamed for errors that are raised in several places.
 func TestBlame(t *testing.T) {
 	python := anyPython(t)
 	dir := t.TempDir()
@@ -97,13 +97,13 @@ func TestBlame(t *testing.T) {
 	for _, tt := range []struct{ call, kind, place, reason string }{
 		{"oracle.fail(ValueError('x'))", "model", "oracle.py:2", "the user's code"},
 		{"oracle.deep(ValueError('x'))", "model", "oracle.py:3",
-			"what the user called: the place is the user's own line"},
-		{"engine.fail(ValueError('x'))", "model", "engine.py:2", "the engine does not take the model"},
+			"the place is the line in the user's own code"},
+		{"engine.fail(ValueError('x'))", "model", "engine.py:2", "the engine cannot run the model"},
 		{"engine.read()", "model", "engine.py:3", "the library that raised it counts, not Python's"},
 		{"engine.fail(RuntimeError('CUDA error: no device'))", "infra", "engine.py:2", "the driver"},
 		{"engine.fail(FileNotFoundError('x'))", "infra", "engine.py:2", "the installation"},
 		{"oracle.fail(FileNotFoundError('x'))", "model", "oracle.py:2", "a file of the user's own code"},
-		{"oracle.fail(ImportError('x'))", "infra", "oracle.py:2", "a package that is not there"},
+		{"oracle.fail(ImportError('x'))", "infra", "oracle.py:2", "a package that is not installed"},
 		{"tokens.repeats(5)", "bug", "tokens.py", "our own code"},
 		{"engine.call(lambda: tokens.repeats(5))", "bug", "tokens.py", "our own code, called by the engine"},
 	} {

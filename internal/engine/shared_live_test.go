@@ -15,7 +15,7 @@ import (
 	"github.com/goparity/goparity/internal/transformers"
 )
 
-// inCall makes the code of an edit run in the second of three calls only.
+// inCall adds a method by which an edit takes effect only in the second of three calls.
 const inCall = `
 
 def _second(self):
@@ -25,8 +25,8 @@ AlbertAttention.second = _second
 AlbertLayer.second = _second
 `
 
-// ALBERT runs one layer three times. The candidate is torch too, with an edited copy of ALBERT's
-// code that is wrong in the second call.
+// ALBERT runs one layer three times. The candidate is torch as well, with an edited copy of
+// ALBERT's code that is wrong in the second call.
 func TestLiveSharedLayers(t *testing.T) {
 	interpreter := live(t)
 	model := filepath.Join(t.TempDir(), "model")
@@ -59,7 +59,7 @@ func TestLiveSharedLayers(t *testing.T) {
 			"code of the container itself"},
 	} {
 		code := strings.Replace(string(original), c.from, c.to, 1) + inCall
-		require.Contains(t, code, c.to, "transformers %s has other code: mend the edit", version)
+		require.Contains(t, code, c.to, "transformers %s has other code: adapt the edit", version)
 		require.NoError(t, os.WriteFile(file, []byte(code), 0o644))
 		j.Out = filepath.Join(t.TempDir(), "dump")
 		actual, err := engine.Run(t.Context(), j,

@@ -93,7 +93,7 @@ func TestLiveTorchFloat64(t *testing.T) {
 	assert.Equal(t, "float64", r.Info.Encoding)
 }
 
-// With hooks and without, the model returns the same; without, nothing else is recorded.
+// The model returns the same with and without hooks; without them nothing else is recorded.
 func TestLiveTorchObserver(t *testing.T) {
 	j := engine.Job{Task: "module", Oracle: "testdata/oracle.py",
 		Observer: engine.Seen, Cases: []engine.Case{{Name: "a", TokenIDs: [][]int{{1, 5, 9}}}}}
@@ -111,7 +111,7 @@ func TestLiveTorchObserver(t *testing.T) {
 	assert.Equal(t, values(blind.Runs[0].Entries[0].Tensor), values(returned))
 }
 
-// Decode steps are what a cache makes of them: the last row of a full forward pass over prompt and
+// A decode step with a cache equals the last row of a full forward pass over the prompt and the
 // forced tokens.
 func TestLiveTorchDecodes(t *testing.T) {
 	model := tinyLlama(t, live(t))
@@ -137,11 +137,11 @@ func TestLiveTorchDecodes(t *testing.T) {
 	assert.Equal(t, [][]int{{1, 1, 1}, {0, 0, 1}}, r.Runs[2].Info.PadMask, "a shorter prompt is padded in front")
 	batch, alone := floats(t, r.Runs[2], "1", "model", "output_logits"),
 		floats(t, r.Runs[3], "1", "model", "output_logits")
-	assert.InDeltaSlice(t, alone, batch[width:], 1e-12, "padding changes nothing, in decode steps neither")
+	assert.InDeltaSlice(t, alone, batch[width:], 1e-12, "padding changes nothing, not even in decode steps")
 }
 
-const template = "{% for m in messages %}<{{ m.role[0] }}>{{ m.content }}{% endfor %}{% if add_generation_prompt " +
-	"%}>{% endif %}"
+const template = "{% for m in messages %}<{{ m.role[0] }}>{{ m.content }}{% endfor %}" +
+	"{% if add_generation_prompt %}>{% endif %}"
 
 func TestLiveTorchChat(t *testing.T) {
 	model := tinyLlama(t, live(t))
@@ -157,7 +157,7 @@ func TestLiveTorchChat(t *testing.T) {
 	j.Cases = []engine.Case{{Name: "chat", Messages: messages, ChatTemplate: file},
 		{Name: "text", Prompts: []string{"<s>be short<u>hi>"}}}
 	r := mustReference(t, j)
-	// <s> is a token of its own in a prompt and in a template alike.
+	// <s> is one token, both in a prompt and in a template.
 	assert.Equal(t, ids(t, r.Runs[1]), ids(t, r.Runs[0]), "the template's text, and nothing more")
 
 	require.NoError(t, os.WriteFile(filepath.Join(model, "chat_template.jinja"),
@@ -166,7 +166,7 @@ func TestLiveTorchChat(t *testing.T) {
 		{Name: "text", Prompts: []string{"[s>be short[u>hi>"}}}
 	r = mustReference(t, j)
 	assert.Equal(t, ids(t, r.Runs[2]), ids(t, r.Runs[0]), "the tokenizer's own template")
-	assert.NotEqual(t, ids(t, r.Runs[0]), ids(t, r.Runs[1]), "a file comes before it")
+	assert.NotEqual(t, ids(t, r.Runs[0]), ids(t, r.Runs[1]), "a file has precedence over it")
 }
 
 func TestLiveTorchClassifies(t *testing.T) {
@@ -199,7 +199,7 @@ func TestLiveTorchSanity(t *testing.T) {
 		{module("nan"), "case nan: the reference itself computes 8 values of 8 that are not finite",
 			"no tolerance would help"},
 		{module("zero"), "case zero: the reference itself computes 0 everywhere",
-			"a golden that everything dead equals"},
+			"any dead model would equal such a golden"},
 	} {
 		tt.job.SanityTokens = 32
 		_, err := reference(t, tt.job)
@@ -251,7 +251,7 @@ func TestLiveTorchTooOld(t *testing.T) {
 	}
 }
 
-// tinyFolder is a model folder for runs that end before a model is loaded.
+// tinyFolder makes a model's folder for runs that end before a model is loaded.
 func tinyFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

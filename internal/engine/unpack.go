@@ -17,7 +17,7 @@ import (
 //go:embed runner/*.py runner/goparity/*.py
 var embedded embed.FS
 
-// Requirements lists the packages that each engine needs, as pip reads them.
+// Requirements lists, by engine, the packages that it needs, in pip's format.
 var Requirements = map[string]string{Torch: requirementsTorch, MAX: requirementsMAX}
 
 //go:embed requirements.txt
@@ -26,8 +26,8 @@ var requirementsTorch string
 //go:embed requirements-max.txt
 var requirementsMAX string
 
-// Unpack writes the Python runners below the user's cache folder, to a folder named by their hash,
-// and returns that folder. Files that are there and whole are left alone; several processes may
+// Unpack writes the Python runners to a folder in the user's cache that is named by their hash, and
+// returns that folder. It rewrites only files that are missing or damaged; several processes may
 // unpack at once.
 func Unpack() (string, error) {
 	cache, err := cacheDir()
@@ -62,7 +62,7 @@ func Unpack() (string, error) {
 	return dir, nil
 }
 
-// put writes a file, all at once, unless it is there as it should be.
+// put writes a file atomically, unless it already has this content.
 func put(path string, data []byte) error {
 	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, data) {
 		return nil
@@ -84,7 +84,7 @@ func cacheDir() (string, error) {
 }
 
 // LogFile returns where the log of an engine's last run is kept by default: log/NAME.log in
-// goparity's folder of the user's cache.
+// goparity's folder in the user's cache.
 func LogFile(name string) (string, error) {
 	dir, err := cacheDir()
 	if err != nil {
@@ -93,8 +93,8 @@ func LogFile(name string) (string, error) {
 	return filepath.Join(dir, "log", name+".log"), nil
 }
 
-// CompileCache returns the folder in which MAX keeps compiled graphs: MODULAR_MAX_CACHE_DIR, else
-// max in goparity's folder of the user's cache.
+// CompileCache returns the folder in which MAX keeps compiled graphs: MODULAR_MAX_CACHE_DIR, or
+// else max in goparity's folder in the user's cache.
 func CompileCache(getenv func(string) string) (string, error) {
 	if dir := getenv("MODULAR_MAX_CACHE_DIR"); dir != "" {
 		return dir, nil

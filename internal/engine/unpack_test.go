@@ -14,7 +14,7 @@ import (
 
 func TestUnpack(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("the cache folder is not that of XDG_CACHE_HOME")
+		t.Skip("the cache folder does not follow XDG_CACHE_HOME")
 	}
 	home := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", home)
@@ -42,7 +42,7 @@ func TestUnpack(t *testing.T) {
 
 func TestInterpreter(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("programs are named otherwise")
+		t.Skip("programs have other names")
 	}
 	program := func(path ...string) string {
 		p := filepath.Join(path...)
@@ -62,10 +62,10 @@ func TestInterpreter(t *testing.T) {
 	onPath := program(root, "bin", "python3")
 	t.Setenv("PATH", filepath.Dir(onPath))
 	for _, tt := range []struct{ parity, dir, want, reason string }{
-		{own, inside, own, "the variable goes first"},
+		{own, inside, own, "the variable has precedence"},
 		{"", inside, venv, "the virtual environment of the module"},
-		{"", inner, venv, "that of the module around, where a nested module has none"},
-		{"", root, onPath, "else that of PATH"},
+		{"", inner, venv, "that of the outer module, if a nested module has none"},
+		{"", root, onPath, "or else that in PATH"},
 	} {
 		got, err := engine.Interpreter(func(string) string { return tt.parity }, tt.dir)
 		require.NoError(t, err, tt.reason)
@@ -73,7 +73,7 @@ func TestInterpreter(t *testing.T) {
 	}
 	var infra *engine.InfraError
 	_, err := engine.Interpreter(func(string) string { return filepath.Join(root, "gone") }, inside)
-	require.ErrorAs(t, err, &infra, "a variable that points nowhere is not passed over")
+	require.ErrorAs(t, err, &infra, "a variable that points nowhere is an error")
 	t.Setenv("PATH", "")
 	_, err = engine.Interpreter(func(string) string { return "" }, root)
 	require.ErrorAs(t, err, &infra)

@@ -96,7 +96,7 @@ func selfCompare(ctx context.Context, golden, actual *engine.Result, stdout io.W
 		r := p.Base.Result
 		if !p.Golden.DType().IsFloat() || p.Judged() && p.Layer == "model.model.embed_tokens" {
 			if fed++; r.MaxAbs.Value != 0 || r.BadNonFinite != 0 {
-				return fmt.Errorf("selftest: the first inputs differ: %s: the two engines were not asked the same: %s", where, advice)
+				return fmt.Errorf("selftest: the first inputs differ: %s: the two engines were not given the same input: %s", where, advice)
 			}
 		}
 		if !p.Judged() {

@@ -13,8 +13,7 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// interleave puts the two halves of each head of width d alternately: 0 1 2 3 4 5 6 7 becomes 0 4 1
-// 5 2 6 3 7.
+// interleave interleaves the halves of each head of width d: 0 1 2 3 4 5 becomes 0 3 1 4 2 5.
 func interleave(t *testing.T, x *tensor.Tensor, d int) *tensor.Tensor {
 	t.Helper()
 	out := make([]float32, x.Len())
@@ -43,15 +42,18 @@ func TestBenignPermutation(t *testing.T) {
 		{q, interleave(t, q, 8), in, out, "attn", report.StatusPass, "the layer around it agrees"},
 		{interleave(t, q, 8), q, in, out, "attn", report.StatusPass, "the other way round"},
 		{q, interleave(t, q, 16), in, out, "attn", report.StatusPass, "one head"},
-		{q, interleave(t, q, 8), in, wrongOut, "attn", report.StatusFail, "the layer around it is wrong: nothing undoes it"},
+		{q, interleave(t, q, 8), in, wrongOut, "attn", report.StatusFail,
+			"the layer around it is wrong: nothing undoes it"},
 		{q, interleave(t, q, 8), wrongIn, out, "attn", report.StatusFail, "its own input is wrong"},
 		{q, interleave(t, q, 8), in, out, "mlp", report.StatusFail, "the layer around it was not recorded"},
 		{q, of(t, shuffled, 1, 6, 16), in, out, "attn", report.StatusFail, "another permutation"},
 		{q, wave(t, 1.001, 0.3, 1, 6, 16), in, out, "attn", report.StatusFail, "no permutation"},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
-			g := run("torch", port{"m.attn.q_proj-input_0", in}, port{"m.attn.q_proj-output", c.golden}, port{"m." + c.around + "-output", out})
-			a := run("max", port{"m.attn.q_proj-input_0", c.in}, port{"m.attn.q_proj-output", c.actual}, port{"m." + c.around + "-output", c.out})
+			g := run("torch", port{"m.attn.q_proj-input_0", in}, port{"m.attn.q_proj-output", c.golden},
+				port{"m." + c.around + "-output", out})
+			a := run("max", port{"m.attn.q_proj-input_0", c.in}, port{"m.attn.q_proj-output", c.actual},
+				port{"m." + c.around + "-output", c.out})
 			cmp := compareRuns(t, g, a)
 			r := cmp.Report("toy", true)
 			l := row(t, r, "m.attn.q_proj-output")
@@ -65,13 +67,14 @@ func TestBenignPermutation(t *testing.T) {
 	}
 }
 
-// A layer that is called twice: what undoes a permutation is the call around it, not the first one.
+// Where a layer is called twice, the call around a permutation undoes it, not the first call.
 func TestBenignPermutationInEachCall(t *testing.T) {
 	q, q2 := wave(t, 1, 0.3, 1, 6, 16), wave(t, 1, 0.7, 1, 6, 16)
 	in, out, in2, out2 := wave(t, 1, 1, 1, 6, 8), wave(t, 1, 2, 1, 6, 8), wave(t, 1, 3, 1, 6, 8), wave(t, 1, 4, 1, 6, 8)
 	wrong := wave(t, 1.1, 4, 1, 6, 8)
 	calls := func(engine string, q, out, q2, out2 *tensor.Tensor) *dump.Run {
-		return run(engine, port{"m.attn.q_proj-input_0", in}, port{"m.attn.q_proj-output", q}, port{"m.attn-output", out},
+		return run(engine, port{"m.attn.q_proj-input_0", in}, port{"m.attn.q_proj-output", q},
+			port{"m.attn-output", out},
 			port{"m.attn.q_proj(2)-input_0", in2}, port{"m.attn.q_proj(2)-output", q2}, port{"m.attn(2)-output", out2})
 	}
 	golden := calls("torch", q, out, q2, out2)
@@ -105,7 +108,8 @@ func TestMasks(t *testing.T) {
 	}{
 		{golden, true, "the same"},
 		{of(t, []float32{0, -1e4, -1e4, 0, 0, -1e4, 0, 0, 0}, 1, 1, 3, 3), true, "another number that denies"},
-		{of(t, []float32{0, float32(math.Inf(-1)), float32(math.Inf(-1)), 0, 0, float32(math.Inf(-1)), 0, 0, 0}, 1, 1, 3, 3), true, "infinity denies"},
+		{of(t, []float32{0, float32(math.Inf(-1)), float32(math.Inf(-1)), 0, 0, float32(math.Inf(-1)), 0, 0, 0},
+			1, 1, 3, 3), true, "infinity denies"},
 		{of(t, []int64{1, 0, 0, 1, 1, 0, 1, 1, 1}, 1, 1, 3, 3), true, "ones allow"},
 		{of(t, []float32{0, 0, -1e4, 0, 0, -1e4, 0, 0, 0}, 1, 1, 3, 3), false, "one more is allowed"},
 		{of(t, []float32{0, -1e4, -1e4, 0, 0, -1e4, 0, 0, -1e4}, 1, 1, 3, 3), false, "one more is denied"},
@@ -119,8 +123,8 @@ func TestMasks(t *testing.T) {
 	}
 }
 
-// A float64 golden tells how far the reference itself is off: a candidate that is no further is not
-// accused.
+// A float64 golden tells how far off the reference itself is: a candidate that is no further off is
+// not accused.
 func TestNoiseFloor(t *testing.T) {
 	exact := make([]float64, 48)
 	golden := make([]float32, 48)
@@ -140,11 +144,13 @@ func TestNoiseFloor(t *testing.T) {
 		source  string
 		reason  string
 	}{
-		{actual, false, report.Fail, "default for float32", "nobody knows that the reference is off"},
-		{actual, true, report.Pass, "3 × the reference's own distance from float64", "within three times the reference's distance"},
+		{actual, false, report.Fail, "default for float32", "no one knows that the reference is off"},
+		{actual, true, report.Pass, "3 × the reference's own distance from float64",
+			"within three times the reference's distance"},
 		{worse, true, report.Fail, "3 × the reference's own distance from float64", "ten times as far"},
 	} {
-		g, a := run("torch", port{"m.a-output", of(t, golden, 1, 6, 8)}), run("max", port{"m.a-output", of(t, c.actual, 1, 6, 8)})
+		g, a := run("torch", port{"m.a-output", of(t, golden, 1, 6, 8)}),
+			run("max", port{"m.a-output", of(t, c.actual, 1, 6, 8)})
 		cmp := compareRuns(t, g, a, func(k *judge.Case) {
 			if c.with64 {
 				k.Golden64 = g64
@@ -174,7 +180,8 @@ func TestNonFinite(t *testing.T) {
 		{[]float32{0, 0, 0, 0}, []float32{0, 0, 0, 0}, report.Pass, "zeros are zeros"},
 		{[]float32{0, 0, 0, 0}, []float32{0, 0, 0, 1e-6}, report.Fail, "anything is far from a golden of zeros"},
 	} {
-		g, a := run("torch", port{"m.a-output", of(t, c.golden, 1, 4)}), run("max", port{"m.a-output", of(t, c.actual, 1, 4)})
+		g, a := run("torch", port{"m.a-output", of(t, c.golden, 1, 4)}),
+			run("max", port{"m.a-output", of(t, c.actual, 1, 4)})
 		r := compareRuns(t, g, a).Report("toy", true)
 		assert.Equal(t, c.want, r.Verdict, c.reason)
 	}
@@ -182,7 +189,8 @@ func TestNonFinite(t *testing.T) {
 
 func TestFindLayer(t *testing.T) {
 	var ports []port
-	for i, l := range []string{"model.layers.0.mlp", "model.layers.1.mlp", "model.layers.10.mlp", "model.norm", "model.norm(2)", "norm"} {
+	for i, l := range []string{"model.layers.0.mlp", "model.layers.1.mlp", "model.layers.10.mlp", "model.norm",
+		"model.norm(2)", "norm"} {
 		ports = append(ports, port{l + "-output", wave(t, 1, float64(i), 1, 4)})
 	}
 	c := compareRuns(t, run("torch", ports...), run("max", ports[:3]...))
@@ -191,7 +199,8 @@ func TestFindLayer(t *testing.T) {
 		{"1.mlp", "model.layers.1.mlp", "", "the end of it, cut at a dot: not 10.mlp"},
 		{"norm(2)", "model.norm(2)", "", "the second call has a name of its own"},
 		{"norm", "norm", "", "a label before the ends of others"},
-		{"mlp", "", `"mlp" is the end of 3 layers: model.layers.0.mlp, model.layers.1.mlp, model.layers.10.mlp`, "more than one"},
+		{"mlp", "", `"mlp" is the end of 3 layers: model.layers.0.mlp, model.layers.1.mlp, model.layers.10.mlp`,
+			"more than one"},
 		{"lp", "", `the golden has no layer "lp"`, "not cut at a dot"},
 		{"model.layer.1.mlp", "", `did you mean "model.layers.1.mlp"?`, "a typing error"},
 		{"", "", `the golden has no layer ""`, "no name"},
@@ -210,10 +219,13 @@ func TestFindLayer(t *testing.T) {
 		wrong   string
 		reason  string
 	}{
-		{"layers.*.mlp", []string{"model.layers.0.mlp", "model.layers.1.mlp", "model.layers.10.mlp"}, "", "in execution order"},
+		{"layers.*.mlp", []string{"model.layers.0.mlp", "model.layers.1.mlp", "model.layers.10.mlp"}, "",
+			"in execution order"},
 		{"layers.1*.mlp", []string{"model.layers.1.mlp", "model.layers.10.mlp"}, "", "a part of a segment"},
-		{"**", []string{"model.layers.0.mlp", "model.layers.1.mlp", "model.layers.10.mlp"}, "", "those that the candidate has not are left out"},
-		{"model.norm*", nil, "the candidate recorded none of the 2 layers that match: model.norm, model.norm(2)", "none is left"},
+		{"**", []string{"model.layers.0.mlp", "model.layers.1.mlp", "model.layers.10.mlp"}, "",
+			"those that the candidate has not are left out"},
+		{"model.norm*", nil, "the candidate recorded none of the 2 layers that match: model.norm, model.norm(2)",
+			"none is left"},
 		{"layer.*", nil, "no layer of the golden matches", "no such layer"},
 		{"layers.[", nil, "[ is not closed", "a bad pattern"},
 	} {

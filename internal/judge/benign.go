@@ -7,10 +7,10 @@ import (
 	"github.com/goparity/goparity/internal/structure"
 )
 
-// excuse finds outputs that differ by a permutation that what follows undoes: a port may keep q and
-// k with the two halves of each head interleaved, with the rotary embedding to match. The
-// attention's result is the same, so it is a note and not a failure. It must be seen twice: the
-// permutation explains the output to the noise floor, and the layer around it gives the right
+// excuse finds outputs that differ by a permutation that the attention undoes: a port may keep q
+// and k with the two halves of each head interleaved, with the rotary embedding to match. The
+// attention's result is the same, so it is a note and not a failure. Two things must hold: the
+// permutation explains the output to the noise floor, and the layer around it returns the right
 // output.
 func (c *Comparison) excuse() error {
 	for _, p := range c.Ports {
@@ -31,8 +31,8 @@ func (c *Comparison) excuse() error {
 	return nil
 }
 
-// undone reports whether the layer right around p gives the right output, and p's own inputs are
-// right.
+// undone reports whether the layer directly around p returns the right output and p's own inputs
+// are right.
 func (c *Comparison) undone(p *Port, around string) bool {
 	if label.Name(around) != label.Parent(label.Name(p.Layer)) {
 		return false

@@ -16,8 +16,8 @@ type Case struct {
 	Golden64       *dump.Run // the reference in float64, nil if there is none
 }
 
-// Match joins the golden with one of the candidate's runs. What the two say of themselves is added
-// to the options that hold for all cases: whether their order is that of execution, and which
+// Match joins the golden with one of the candidate's runs. To the options that hold for all cases
+// it adds what the two say of themselves: whether their order is that of execution, and which
 // tokens are padding.
 func (k Case) Match(run *dump.Run, opt match.Options) (*match.Result, error) {
 	res, err := match.Runs(portsOf(k.Golden), portsOf(run), k.matching(run, opt))
@@ -43,8 +43,8 @@ func portsOf(r *dump.Run) []match.Port {
 	return ports
 }
 
-// otherPrompt says in which way the two runs were not asked the same; "" if they were, or one of
-// them does not say.
+// otherPrompt says how the token ids of the two runs differ; "" if they are equal, or one run did
+// not record them.
 func (k Case) otherPrompt() string {
 	g, a := slices.Concat(k.Golden.Info.Tokens()...), slices.Concat(k.Actual.Info.Tokens()...)
 	if len(g) == 0 || len(a) == 0 || slices.Equal(g, a) {

@@ -14,16 +14,15 @@ import (
 	"github.com/goparity/goparity/internal/setting"
 )
 
-// Diagnosis is what the search for causes is given beside the runs.
+// Diagnosis is what the search for causes is given besides the runs.
 type Diagnosis struct {
 	Mode setting.Diagnose
-	// Evidence opens weights and config, when a run failed; nil for none. What it returns is closed
-	// by the caller of Compare.
+	// Evidence opens weights and config if a run fails; nil for none. Compare's caller closes them.
 	Evidence func() (checkpoint.Weights, checkpoint.Config, error)
 	Extra    []diagnose.Hypothesis
 }
 
-// search is the search for causes. It runs once, when a report of a failing run asks.
+// search finds the causes once, when the report of a failing run asks for them.
 type search struct {
 	Diagnosis
 	once   sync.Once
@@ -31,8 +30,8 @@ type search struct {
 	notes  []string
 }
 
-// Causes says why the first divergence happens, and what else went wrong on its own, the best first
-// for each place. It is nil if no one asked for it.
+// Causes says why the first divergence happens and what else went wrong on its own, the best cause
+// first for each place. It is nil if the search is off.
 func (c *Comparison) Causes() []diagnose.Cause {
 	c.search.once.Do(func() {
 		if c.search.Mode != setting.DiagnoseOff && c.Verdict != nil {
@@ -63,12 +62,12 @@ func (s *search) run(c *Comparison) {
 		scene.Failed = func(err error) { s.notes = append(s.notes, err.Error()) }
 		causes := diagnose.Diagnose(ctx, scene, cause.For(scene.Kind), s.Extra...)
 		if i > 0 {
-			// Of a place that may follow from the first one only a proof is worth reading.
+			// A later place may follow from the first one: only a proof is worth reading.
 			causes = slices.DeleteFunc(causes, func(k diagnose.Cause) bool { return !k.Proven })
 		}
 		s.causes = append(s.causes, causes...)
 		if first := c.Verdict.Kind; first != localise.KindLocal && first != localise.KindBetween {
-			break // the other kinds are of the run, not of a layer: what is wrong elsewhere may follow from them
+			break // the other kinds concern the whole run: what is wrong elsewhere may follow from them
 		}
 	}
 }
@@ -96,7 +95,7 @@ func (c *Comparison) scenes(run *diagnose.Run, known map[*Port]*diagnose.Port) [
 	return out
 }
 
-// target is the wrong tensor of the verdict.
+// target returns the wrong tensor of the verdict.
 func (c *Comparison) target() *Port {
 	v := c.Verdict
 	layers := []string{v.Before, v.Layer}
@@ -116,9 +115,10 @@ func (c *Comparison) target() *Port {
 	return found
 }
 
-// alone lists the outputs of layers, other than the verdict's and those around it, that are wrong
-// although they ran on the golden inputs, and hold no such layer themselves: each is an error of
-// its own. Where no layer ran alone it lists those of the frontier, whose recorded inputs agree.
+// alone lists the outputs of layers that are wrong although the layers ran on the golden inputs:
+// each is an error of its own. The verdict's layer, those around it and those that hold another
+// such layer are left out. Without a run on golden inputs it lists those of the frontier, whose
+// recorded inputs agree.
 func (c *Comparison) alone(v *localise.Verdict) []*Port {
 	var wrong []*Port
 	for _, p := range c.Ports {
@@ -139,8 +139,7 @@ func (c *Comparison) alone(v *localise.Verdict) []*Port {
 	})
 }
 
-// tokenIDs returns the ids that the reference was asked with, by sequence; nil if they were not
-// recorded.
+// tokenIDs returns the ids of the reference's prompt, by sequence; nil if they were not recorded.
 func (c *Comparison) tokenIDs(name string) (ids [][]int) {
 	for _, p := range c.Ports {
 		if p.Case == name && !p.Golden.DType().IsFloat() && !p.Judged() && p.Port == "input_0" && strings.Contains(p.Layer, "embed") {
@@ -156,7 +155,7 @@ func (c *Comparison) tokenIDs(name string) (ids [][]int) {
 	return nil
 }
 
-// reportCauses puts the causes into a report.
+// reportCauses adds the causes to a report.
 func (c *Comparison) reportCauses(r *report.Report) {
 	causes := c.Causes()
 	r.Notes = slices.Concat(r.Notes, c.search.notes)

@@ -29,7 +29,8 @@ func recorded(t *testing.T, golden, actual string, d judge.Diagnosis) *judge.Com
 		t.Cleanup(func() { assert.NoError(t, runs[0].Close()) })
 		return runs[0]
 	}
-	c, err := judge.Compare(context.Background(), []judge.Case{{Name: "a", Golden: open(golden), Actual: open(actual)}}, judge.Options{Diagnosis: d})
+	c, err := judge.Compare(context.Background(),
+		[]judge.Case{{Name: "a", Golden: open(golden), Actual: open(actual)}}, judge.Options{Diagnosis: d})
 	require.NoError(t, err)
 	return c
 }
@@ -40,9 +41,12 @@ func TestCausesOfRecordedRuns(t *testing.T) {
 		proven         bool
 		reason         string
 	}{
-		{"quick-gelu", "activation/quick-gelu", "model.encoder.layer.1.intermediate.intermediate_act_fn", true, "of the layer's own input and output"},
-		{"missing-residual", "residual/missing", "model.model.layers.2", true, "of neighbours; real MAX, with its own names and ragged rows"},
-		{"rows-from", "rows/from", "model.model.layers.1.self_attn.o_proj", false, "garbage: the place is known, no number is"},
+		{"quick-gelu", "activation/quick-gelu", "model.encoder.layer.1.intermediate.intermediate_act_fn", true,
+			"of the layer's own input and output"},
+		{"missing-residual", "residual/missing", "model.model.layers.2", true,
+			"of neighbours; real MAX, with its own names and ragged rows"},
+		{"rows-from", "rows/from", "model.model.layers.1.self_attn.o_proj", false,
+			"garbage: the place is known, no number is"},
 	} {
 		r := recorded(t, c.dir+"/ref", c.dir+"/cand", judge.Diagnosis{}).Report(c.dir, true)
 		require.Equal(t, report.Fail, r.Verdict, c.reason)
@@ -59,27 +63,33 @@ func TestCausesOfRecordedRuns(t *testing.T) {
 
 		clean := recorded(t, c.dir+"/ref", c.dir+"/ref", judge.Diagnosis{}).Report(c.dir, true)
 		assert.Equal(t, report.Pass, clean.Verdict)
-		assert.Nil(t, clean.Causes, "nobody looks for the cause of a pass")
+		assert.Nil(t, clean.Causes, "no one looks for the cause of a pass")
 	}
 }
 
 func TestDiagnosis(t *testing.T) {
 	off := recorded(t, "quick-gelu/ref", "quick-gelu/cand", judge.Diagnosis{Mode: setting.DiagnoseOff})
-	assert.Nil(t, off.Report("x", true).Causes, "nobody asked")
+	assert.Nil(t, off.Report("x", true).Causes, "no one asked")
 
 	lost := recorded(t, "quick-gelu/ref", "quick-gelu/cand", judge.Diagnosis{
-		Evidence: func() (checkpoint.Weights, checkpoint.Config, error) { return nil, nil, errors.New("the disk is gone") },
+		Evidence: func() (checkpoint.Weights, checkpoint.Config, error) {
+			return nil, nil, errors.New("the disk is gone")
+		},
 	}).Report("x", true)
 	assert.Equal(t, "activation/quick-gelu", lost.Causes[0].ID, "found without weights too")
 	assert.Contains(t, lost.Notes, "the cause was looked for without weights or config: the disk is gone")
 
 	own := diagnose.Func(func(s *diagnose.Scene) []diagnose.Prediction {
-		return []diagnose.Prediction{{ID: "house/rule", Text: "what the house knows", Rank: -10, Value: s.Actual(s.Target)}}
+		return []diagnose.Prediction{{ID: "house/rule", Text: "what the house knows", Rank: -10,
+			Value: s.Actual(s.Target)}}
 	})
 	broken := diagnose.Func(func(*diagnose.Scene) []diagnose.Prediction { panic("no") })
-	r := recorded(t, "quick-gelu/ref", "quick-gelu/cand", judge.Diagnosis{Extra: []diagnose.Hypothesis{broken, own}}).Report("x", true)
-	assert.Contains(t, r.Notes, "a hypothesis failed: no", "a hypothesis that panics is told of, and the others go on")
-	assert.Equal(t, report.Cause{ID: "house/rule", Layer: r.FirstDivergence.Layer, Proven: true, Fit: 0, FitGolden: r.Causes[0].FitGolden, Text: "what the house knows"}, r.Causes[0])
+	r := recorded(t, "quick-gelu/ref", "quick-gelu/cand",
+		judge.Diagnosis{Extra: []diagnose.Hypothesis{broken, own}}).Report("x", true)
+	assert.Contains(t, r.Notes, "a hypothesis failed: no", "a hypothesis that panics is reported, and the others go on")
+	assert.Equal(t,
+		report.Cause{ID: "house/rule", Layer: r.FirstDivergence.Layer, Proven: true, Fit: 0,
+			FitGolden: r.Causes[0].FitGolden, Text: "what the house knows"}, r.Causes[0])
 }
 
 func TestTrials(t *testing.T) {
@@ -122,8 +132,10 @@ func TestSharedLayers(t *testing.T) {
 	const shared = "model.encoder.albert_layer_groups.0.albert_layers.0"
 	for _, c := range []struct{ candidate, kind, layer, after, before, cause, reason string }{
 		{"transposed", "local", ".attention.query(2)", "", "", "linear/transposed", "the weight belongs to all calls"},
-		{"scale", "between", ".attention(2)", ".attention.value(2)", ".attention.dense(2)", "attention/scale", "q, k and v of the same call"},
-		{"residual", "between", "(3)", ".ffn_output(3)", ".full_layer_layer_norm(3)", "residual/missing", "the call around it"},
+		{"scale", "between", ".attention(2)", ".attention.value(2)", ".attention.dense(2)", "attention/scale",
+			"q, k and v of the same call"},
+		{"residual", "between", "(3)", ".ffn_output(3)", ".full_layer_layer_norm(3)", "residual/missing",
+			"the call around it"},
 	} {
 		open := func(name string) *dump.Run {
 			r, err := dump.Open(filepath.Join(dir, name), dump.Options{})
@@ -131,7 +143,8 @@ func TestSharedLayers(t *testing.T) {
 			t.Cleanup(func() { require.NoError(t, r.Close()) })
 			return r
 		}
-		cmp, err := judge.Compare(t.Context(), []judge.Case{{Name: "run", Golden: open("ref"), Actual: open(c.candidate)}},
+		cmp, err := judge.Compare(t.Context(),
+			[]judge.Case{{Name: "run", Golden: open("ref"), Actual: open(c.candidate)}},
 			judge.Options{Diagnosis: judge.Diagnosis{Evidence: evidence}})
 		require.NoError(t, err)
 		r := cmp.Report(c.candidate, true)

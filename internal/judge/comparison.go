@@ -24,12 +24,10 @@ var ErrNothing = errors.New("nothing could be compared")
 // Options say how two runs are compared.
 type Options struct {
 	Match match.Options
-	// Criteria returns what judges a port; nil: the defaults of package compare.
+	// Criteria returns what judges a port; nil for the defaults of package compare.
 	Criteria CriteriaFunc
-	// Progress is told how many bytes of all have been compared; nil is silent. It is called from
-	// several goroutines.
-	Progress func(done, total int64)
-	// Diagnosis is what the search for causes is given.
+	// Progress, if any, is told from several goroutines how many of all bytes have been compared.
+	Progress  func(done, total int64)
 	Diagnosis Diagnosis
 }
 
@@ -38,11 +36,11 @@ type Comparison struct {
 	Cases []Case
 	joins
 	Layers  *Layers           // the same ports, by layer
-	Verdict *localise.Verdict // where the candidate leaves the reference; nil if nothing fails, or no place can be told
+	Verdict *localise.Verdict // where the candidate leaves the reference; nil if nothing fails, or no place is known
 	Live    bool              // the candidate ran now
 
-	ctx    context.Context // of Compare: what is looked at later ends with it too
-	traced *trace.Trace    // once flow was called
+	ctx    context.Context // of Compare; it also ends what is looked at later
+	traced *trace.Trace    // set by flow
 	search search          // for causes
 }
 
@@ -94,7 +92,7 @@ func (c *Comparison) measure(opt Options) error {
 		}
 	}
 	return each.Do(c.ctx, len(todo), func(i int) error {
-		n := size(todo[i]) // a log's tensors are replaced by what both sides show
+		n := size(todo[i]) // measure replaces a log's tensors by what both sides show
 		todo[i].measure(criteria)
 		if opt.Progress != nil {
 			opt.Progress(done.Add(n), total)
@@ -103,7 +101,7 @@ func (c *Comparison) measure(opt Options) error {
 	})
 }
 
-// Outputs is the set of outputs that the two runs of all cases have in common, without comparing
+// Outputs returns the outputs that the two runs of all cases have in common, without comparing
 // them.
 func Outputs(cases []Case, opt match.Options) (map[trace.Key]bool, error) {
 	js, err := joinAll(cases, opt)
@@ -145,7 +143,7 @@ func (c *Comparison) Names() (names []string) {
 
 func (c *Comparison) whyNothing() string {
 	if slices.ContainsFunc(c.Ports, (*Port).Joined) {
-		return "all tensors that both sides have are empty, their shapes have a 0: dump a run with tokens"
+		return "all tensors that both sides have are empty (a 0 in the shape): dump a run with tokens"
 	}
 	for _, k := range c.Cases {
 		g, a := k.Golden.Steps(), k.Actual.Steps()
@@ -161,6 +159,6 @@ func (c *Comparison) whyNothing() string {
 		}
 		return strings.Join(s, ", ")
 	}
-	return fmt.Sprintf("no port of the golden (%s …) is like one of the candidate (%s …): join them with names rules in fixture.yaml",
+	return fmt.Sprintf("no port of the golden (%s …) matches one of the candidate (%s …): join them with names rules in fixture.yaml",
 		names(c.Unmatched.Golden), names(c.Unmatched.Actual))
 }

@@ -17,9 +17,9 @@ type Decision struct {
 	err     error
 	crit    compare.Criteria
 	verdict compare.Verdict
-	outside int // elements beyond the elementwise tolerance, or beyond the noise where none was asked; known of failures
+	outside int // of a failure: elements outside the elementwise tolerance, or without one the noise
 
-	mu sync.Mutex // of Row.Detail: parallel tests share decisions
+	mu sync.Mutex // guards Row.Detail: parallel tests share decisions
 }
 
 // Decide judges a port for the report: by c, which was written at source, or by the fixture's
@@ -39,14 +39,14 @@ func (j *Decision) failed() bool {
 	return j.Row.Status == report.StatusFail || j.Row.Status == report.StatusError
 }
 
-// decision is what a test decided, nil if none did.
+// decision returns what a test decided; nil if none did.
 func (p *Port) decision() *Decision {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.decided
 }
 
-// consider judges a port and leaves no trace.
+// consider judges a port without recording the decision.
 func (p *Port) consider(c compare.Criteria, source string) *Decision {
 	j := &Decision{port: p, Row: p.newRow()}
 	v, err := p.Base, p.Err
@@ -76,7 +76,7 @@ func (p *Port) consider(c compare.Criteria, source string) *Decision {
 	if v.Pass || p.Benign != "" {
 		j.Row.Status = report.StatusPass
 		if p.printed != nil && !p.printed.whole() {
-			j.Row.Status, j.Row.Note = report.StatusIgnored, p.printed.text()+": they agree, which proves nothing of the rest"
+			j.Row.Status, j.Row.Note = report.StatusIgnored, p.printed.text()+": they agree, which proves nothing about the rest"
 			return j
 		}
 		if !v.Pass {
@@ -91,7 +91,7 @@ func (p *Port) consider(c compare.Criteria, source string) *Decision {
 	return j
 }
 
-// row is a copy of the row.
+// row returns a copy of the row.
 func (j *Decision) row() report.Layer {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -111,7 +111,7 @@ func (p *Port) newRow() *report.Layer {
 	return row
 }
 
-// BadFraction is the share of elements outside of the elementwise tolerance; where none was asked
+// BadFraction returns the share of elements, 0 to 1, outside the elementwise tolerance. Without one
 // it is 0 for a pass, and for a failure the share that the noise of the type cannot explain.
 func (j *Decision) BadFraction() float64 {
 	m := j.Row.Standard
@@ -125,8 +125,7 @@ func (j *Decision) BadFraction() float64 {
 	return float64(j.outside) / float64(m.N)
 }
 
-// Misuse is the error of a criterion that has no meaning here, which is the test's fault and not
-// the candidate's.
+// Misuse returns the error of a criterion that has no meaning here, the fault of the test.
 func (j *Decision) Misuse() error {
 	var m *compare.MisuseError
 	if errors.As(j.err, &m) {
@@ -144,5 +143,5 @@ func (j *Decision) Worse(o *Decision) bool {
 	return a.Standard != nil && (b.Standard == nil || a.Standard.RowRelL2 > b.Standard.RowRelL2)
 }
 
-// Text is the failure of one port, without the upstream verdict.
+// Text returns the failure of one port, without the upstream verdict.
 func (j *Decision) Text() string { return j.Row.FailureText() }

@@ -2,10 +2,10 @@
 //
 //	Case    the runs of one prompt: the reference's, the candidate's
 //	Join    which tensors belong together, in views that make them alike (package match)
-//	Figures what was measured of a pair, and the criteria and the noise floor that it is measured against (package compare)
+//	Figures what was measured of a pair, with its criteria and noise floor (package compare)
 //	Verdict where the candidate leaves the reference (package localise), and why (package diagnose)
 //	Decision what a test or the command decides of a port, and the report of it all (package report)
 //
-// [Compare] does all of it but the decisions, once for all ports: a bisected test still knows what
-// is wrong upstream.
+// [Compare] does all of it but the decisions, once for all ports: a test that runs alone still
+// knows what is wrong upstream.
 package judge

@@ -10,7 +10,7 @@ import (
 )
 
 // noteDoubts notes what makes a comparison worth less than it looks, whatever its verdict: tensors
-// that cannot show an error, and runs that are no two runs.
+// that cannot show an error, and a dump that is a copy of the other.
 func (c *Comparison) noteDoubts() {
 	var zero, nan, dead, constant []string
 	outputs, equal := 0, 0
@@ -49,7 +49,7 @@ func (c *Comparison) noteDoubts() {
 	}
 }
 
-// otherEngines reports whether both sides say who ran them, and it was not the same engine.
+// otherEngines reports whether both sides name their engine and the two differ.
 func (c *Comparison) otherEngines() bool {
 	for _, k := range c.Cases {
 		if g, a := k.Golden.Info.Engine, k.Actual.Info.Engine; g != "" && a != "" && !strings.EqualFold(g, a) {

@@ -10,8 +10,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Explain looks a second time at a pair that failed, and adds to its row: where, how much, and what
-// would pass. It reads the tensors again, many times slower than the comparison.
+// Explain adds to the row of a failing pair where it differs, how much, and what would pass. It
+// reads the tensors again, many times slower than the comparison.
 func (j *Decision) Explain() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -24,8 +24,7 @@ func (p *Port) explain(c compare.Criteria, v compare.Verdict, row *report.Layer)
 	tol := v.Tolerance
 	_, elementwise := c.Tolerance()
 	if !elementwise {
-		// No elementwise rule was asked: what lies outside is what the noise of the type cannot
-		// explain.
+		// Without an elementwise tolerance, outside is what the noise of the type cannot explain.
 		tol.Rtol = compare.Floor(p.Golden.DType(), p.Actual.DType()).RowRelL2
 		tol.Atol = tol.Rtol * v.Result.NormGolden / math.Sqrt(float64(max(v.Result.Finite, 1)))
 	}
@@ -43,7 +42,7 @@ func (p *Port) explain(c compare.Criteria, v compare.Verdict, row *report.Layer)
 		add("worst element %s: golden %.9g, actual %.9g, |a−g| %.4g", tensor.FormatShape(p.Golden.Index(m.Index)), m.Golden, m.Actual, m.Value)
 	}
 	if r.NormActual == 0 && r.NormGolden > 0 && r.Finite == r.N {
-		add("all of it is zero in the candidate: is a weight missing? MAX reads a missing one as zeros")
+		add("it is all zero in the candidate: is a weight missing? MAX reads a missing one as zeros")
 	}
 	if integers {
 		add("%s, %s", d.BadRows.Text("row"), d.BadColumns.Text("column"))

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A failing row says where it is wrong, row by row; what is drawn of it comes from there.
+// A failing row of the report says which rows of its tensor are wrong.
 func TestExplainedRows(t *testing.T) {
 	g := wave(t, 1, 0, 16, 64)
 	values := make([]float64, g.Len())

@@ -7,8 +7,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// flow is the golden's dataflow, entry i being that of c.Ports[i]. It is made for runs in which
-// something differs: it reads all bytes.
+// flow returns the golden's dataflow, entry i being that of c.Ports[i]. It reads all bytes, so only
+// runs in which something differs ask for it.
 func (c *Comparison) flow() (*trace.Trace, error) {
 	if c.traced != nil {
 		return c.traced, nil
@@ -29,8 +29,8 @@ func (c *Comparison) flow() (*trace.Trace, error) {
 	return c.traced, nil
 }
 
-// twins finds the outputs that hold the bytes of another one in the candidate, though the golden
-// has others there: the layer of that other one, by the index of the port.
+// twins finds the candidate's outputs that hold the same bytes as another one although the golden's
+// differ. It returns the layer of that other one, by the index of the port.
 func (c *Comparison) twins(flow *trace.Trace) (map[int]string, error) {
 	type place struct {
 		pass  *trace.Pass

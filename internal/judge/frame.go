@@ -11,8 +11,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// evidence is the port as hypotheses see it: whole tensors in the golden's own shape, padding rows
-// and all.
+// evidence returns the port as hypotheses see it: whole tensors in the golden's own shape, padding
+// rows included.
 func (p *Port) evidence() *diagnose.Port {
 	d := &diagnose.Port{Case: p.Case, Step: p.Step, Layer: p.Layer, Port: p.Port, Seq: p.Seq, Golden: p.Golden, Agrees: p.Agrees, Floor: p.Floor}
 	if p.frame == nil {
@@ -41,7 +41,7 @@ func frameOf(golden, actual *dump.Run, pair match.Pair) (f frame, err error) {
 	if f.actual, err = view(actual, pair.Actual, pair.ActualView, nil); err != nil {
 		return f, err
 	}
-	// A candidate without padding rows: its rows are spread to their places.
+	// The candidate has no padding rows: spread its rows to their places.
 	if n := len(pair.GoldenView); n > 0 && len(pair.Golden) == 1 && pair.GoldenView[n-1].Kind == layout.Rows {
 		keep := pair.GoldenView[n-1].Keep
 		if spread, err := spreadRows(f.actual, keep, own.Shape()); err == nil {
@@ -98,7 +98,7 @@ func spreadRows(t *tensor.Tensor, keep []bool, shape []int) (*tensor.Tensor, err
 	for i, k := range keep {
 		if k {
 			if at+row > len(bytes) {
-				return nil, fmt.Errorf("%s has less rows than are kept", t)
+				return nil, fmt.Errorf("%s has fewer rows than are kept", t)
 			}
 			copy(out[i*row:], bytes[at:at+row])
 			at += row

@@ -16,7 +16,7 @@ type injected struct {
 	result compare.Result
 	agrees bool
 	// Of outputs: ‖a_injected − g‖, ‖a_standard − a_injected‖ and the cosine of the two errors;
-	// hasSplit tells that they are known.
+	// hasSplit says that they are known.
 	hasSplit                bool
 	local, inherited, angle float64
 

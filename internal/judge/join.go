@@ -14,12 +14,12 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Join is what belongs together: a port of the reference and what the candidate has for it.
+// Join pairs a port of the reference with what the candidate has for it.
 type Join struct {
 	Note                   string         // how the two were joined
-	Problem                string         // joined by name, but nothing can be compared
+	Problem                string         // why a pair that was joined by name cannot be compared
 	Mask                   bool           // an attention mask: what it allows counts
-	Golden, Actual         *tensor.Tensor // in views that make them alike; Actual is nil where only the golden has the port
+	Golden, Actual         *tensor.Tensor // in views that make them alike; Actual is nil if only the golden has it
 	Golden64               *tensor.Tensor // the golden in float64, nil if there is none
 	GoldenSide, ActualSide *report.Side
 
@@ -34,7 +34,7 @@ func (j *Join) Joined() bool { return j.Actual != nil && j.Problem == "" }
 
 // joins is what the two sides of all cases have in common, before anything is compared.
 type joins struct {
-	Ports     []*Port // of all cases and steps, in the golden's execution order; those that only the golden has too
+	Ports     []*Port // of all cases and steps in the golden's execution order, also those that only the golden has
 	Unmatched report.Unmatched
 	Order     *report.Order
 	Notes     []string
@@ -95,7 +95,7 @@ func (js *joins) noteRuns(k Case, res *match.Result, opt match.Options) {
 		js.Note(n)
 	}
 	if opt.PadMask != nil {
-		js.Note("rows of padding are left out, by the mask that was given or else the reference's own")
+		js.Note("padding rows are left out, by the mask that was given or else the reference's own")
 	}
 	for _, side := range []struct {
 		who string
@@ -111,14 +111,14 @@ func (js *joins) noteUnordered(r *dump.Run) {
 	js.Note("the order of execution was not compared: " + r.Path + " was read in the natural order of its names")
 }
 
-// Note adds a note for people, once.
+// Note adds a note for people; the same note only once.
 func (js *joins) Note(n string) {
 	if !slices.Contains(js.Notes, n) {
 		js.Notes = append(js.Notes, n)
 	}
 }
 
-// leftOver lists what only one side has, and returns the ports of the golden's: a verdict may still
+// leftOver lists what only one side has, and returns the golden's ports of it: a verdict may still
 // name their place.
 func (js *joins) leftOver(k Case, res *match.Result) (ports []*Port) {
 	for _, u := range res.UnmatchedGolden {
@@ -152,7 +152,7 @@ func (js *joins) leftOver(k Case, res *match.Result) (ports []*Port) {
 	return ports
 }
 
-// hint puts the lines to paste next to the first port of a gap.
+// hint adds the lines to paste into fixture.yaml to the first port of a gap.
 func (js *joins) hint(g match.Gap) {
 	for _, side := range []struct {
 		layers []string
@@ -171,8 +171,8 @@ func (js *joins) hint(g match.Gap) {
 }
 
 // borrowOrder takes the order of execution from the candidate where the golden has none: a joined
-// port has the candidate's place, what only the golden has stays behind the port that its name puts
-// before it.
+// port takes the candidate's place, and one that only the golden has stays behind the port that its
+// name puts before it.
 func borrowOrder(ports []*Port, res *match.Result, k Case) {
 	at := map[int]int{}
 	for _, pair := range res.Pairs {

@@ -61,7 +61,7 @@ func compareRuns(t *testing.T, golden, actual *dump.Run, more ...func(*judge.Cas
 	return c
 }
 
-// find gives a port of a comparison by its label.
+// find returns a port of a comparison by its label.
 func find(t *testing.T, c *judge.Comparison, name string) *judge.Port {
 	t.Helper()
 	for _, p := range c.Ports {
@@ -73,7 +73,7 @@ func find(t *testing.T, c *judge.Comparison, name string) *judge.Port {
 	return nil
 }
 
-// row gives a row of a report by its label.
+// row returns a row of a report by its label.
 func row(t *testing.T, r *report.Report, name string) report.Layer {
 	t.Helper()
 	for _, l := range r.Layers {

@@ -88,7 +88,7 @@ func (l *Layers) index() {
 	}
 }
 
-// Find finds the one layer of the golden that a name means: its label, or the end of it at a dot.
+// Find returns the one layer of the golden that a name means: its label, or the end of it at a dot.
 func (l *Layers) Find(name string) (string, error) {
 	all := l.all()
 	if slices.Contains(all, name) {
@@ -109,7 +109,7 @@ func (l *Layers) Find(name string) (string, error) {
 	return "", fmt.Errorf("%q is the end of %d layers: %s: write more of the name, or use parity.Layers", name, len(hits), label.Few(hits))
 }
 
-// Glob finds the layers that match a pattern and can be judged; at least one must.
+// Glob returns the layers that match a pattern and can be judged; at least one must.
 func (l *Layers) Glob(pattern string) ([]string, error) {
 	g, err := glob.Compile(pattern)
 	if err != nil {
@@ -144,7 +144,7 @@ func (l *Layers) Missing(layer string) string {
 	return fmt.Sprintf("missing: the candidate did not record an output of %s", layer)
 }
 
-// Require asks that the ports of a set are there. It returns the layers of those that are not.
+// Require marks the ports of a set that are not there as missing, and returns their layers.
 func (l *Layers) Require(set map[trace.Key]bool) (lost []string) {
 	for _, p := range l.ports {
 		if p.Actual == nil && set[p.Key] {
@@ -165,7 +165,7 @@ func (l *Layers) lack(p *Port) {
 	}
 }
 
-// rows are the report's rows of ports that must be there and are not.
+// rows returns the report's rows of ports that must be there and are not.
 func (l *Layers) rows() []report.Layer {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -48,12 +48,12 @@ func (c *Comparison) locate() error {
 		return rounding
 	}
 	if c.Verdict = localise.First(in); c.Verdict == nil && !rounding {
-		c.Note("what fails is within the noise of its type: the tolerance asks for more than two right implementations keep, so no place is named")
+		c.Note("what fails is within the noise of its type: the tolerance asks for more than two right implementations reach, so no place is named")
 	}
 	return nil
 }
 
-// given is what the runs say of themselves.
+// given collects what the runs say of themselves.
 func (c *Comparison) given() localise.Given {
 	g := localise.Given{OtherPrompt: map[string]string{}, Load: map[string]localise.Load{}, Unseen: map[string][]localise.Unseen{}}
 	for _, k := range c.Cases {
@@ -79,8 +79,8 @@ func (c *Comparison) given() localise.Given {
 	return g
 }
 
-// unordered tells which layers' names say nothing of their order, in cases in which neither side
-// recorded one; nil if there is no such case.
+// unordered reports whether the names of two layers say nothing about their order, in cases of
+// which neither side recorded it; nil if there is no such case.
 func (c *Comparison) unordered() func(caseName, a, b string) bool {
 	cases := map[string]bool{}
 	for _, k := range c.Cases {
@@ -94,7 +94,7 @@ func (c *Comparison) unordered() func(caseName, a, b string) bool {
 	return func(caseName, a, b string) bool { return cases[caseName] && !label.Ordered(a, b) }
 }
 
-// record is the port as the localiser sees it.
+// record returns the port as the localiser sees it.
 func (p *Port) record() localise.Record {
 	r := localise.Record{Joined: p.comparable() || p.misfit(), Agrees: p.Agrees && !p.misfit(), Integer: !p.Golden.DType().IsFloat(), Len: p.Golden.Len()}
 	if in := p.Injected; in != nil {
@@ -121,7 +121,7 @@ func (p *Port) record() localise.Record {
 	return r
 }
 
-// worst is the error that the localiser reckons with.
+// worst returns the larger relative L2 of the tensor and of its worst row.
 func worst(r compare.Result) float64 {
 	if r.BadNonFinite > 0 {
 		return math.Inf(1)
@@ -129,9 +129,9 @@ func worst(r compare.Result) float64 {
 	return max(r.RelL2, r.WorstRow.RelL2)
 }
 
-// Blame is the layer that made the error of a port that is wrong only because of what it got; "" if
-// the port agrees, made an error itself, or nothing shows which did. The first divergence and the
-// model's own output are never excused.
+// Blame returns the layer that made the error of a port that is wrong only because of its inputs;
+// "" if the port agrees, made an error itself, or nothing shows which layer did. The first
+// divergence and the model's own output are never excused.
 func (c *Comparison) Blame(p *Port) string {
 	v := c.Verdict
 	if v == nil || p.Agrees || !p.Joined() {
@@ -140,7 +140,7 @@ func (c *Comparison) Blame(p *Port) string {
 	if p.Judged() {
 		return v.Blame(p.Case, p.Step, p.Layer)
 	}
-	// A wrong input was made upstream, but for the one that is the first divergence itself.
+	// A wrong input was made upstream, unless it is the first divergence itself.
 	first := p.Case == v.Case && p.Step == v.Step && p.Port == v.Port && slices.Contains([]string{v.Before, v.Layer}, p.Layer)
 	if first || v.Kind == localise.KindCapture || v.Kind == localise.KindDrift || v.Kind == localise.KindInput {
 		return ""

@@ -19,7 +19,8 @@ import (
 
 // model is a chain of blocks m.0, m.1 …, each with a layer lin; the output of one is the input of
 // the next, byte for byte. change gives the candidate's tensors.
-func model(t *testing.T, blocks int, change func(label string, x *tensor.Tensor) *tensor.Tensor) (golden, actual *dump.Run) {
+func model(t *testing.T, blocks int,
+	change func(label string, x *tensor.Tensor) *tensor.Tensor) (golden, actual *dump.Run) {
 	t.Helper()
 	var g, a []port
 	add := func(label string, x *tensor.Tensor) {
@@ -79,11 +80,14 @@ func TestLocate(t *testing.T) {
 		{name: "local", wrong: append([]string{"m.1.lin-output"}, after...), kind: "local", layer: "m.1.lin",
 			inherited: []string{"m.1-output", "m.2.lin-input_0", "m.2.lin-output", "m.2-output"}, full: "m-output",
 			reason: "the model's own output is never excused"},
-		{name: "between", wrong: after, kind: "between", layer: "m.1", inherited: []string{"m.2.lin-output"}, full: "m.1-output",
+		{name: "between", wrong: after, kind: "between", layer: "m.1", inherited: []string{"m.2.lin-output"},
+			full:   "m.1-output",
 			reason: "the place of the verdict fails in full"},
-		{name: "capture", edit: holds("m.1-output", "m.0-output"), kind: "capture", layer: "m.1", evidence: "equal in the candidate", full: "m.1-output",
+		{name: "capture", edit: holds("m.1-output", "m.0-output"), kind: "capture", layer: "m.1",
+			evidence: "equal in the candidate", full: "m.1-output",
 			reason: "m.2 got what the reference has as the output of m.1"},
-		{name: "one file, nobody records the use", edit: holds("m.1.lin-output", "m.0.lin-output"), kind: "capture", layer: "m.1.lin", full: "m.1.lin-output",
+		{name: "one file, no one records the use", edit: holds("m.1.lin-output", "m.0.lin-output"), kind: "capture",
+			layer: "m.1.lin", full: "m.1.lin-output",
 			reason: "the bytes are those of another layer, and the block around it is right"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -170,8 +174,8 @@ func TestRoundingOf16Bits(t *testing.T) {
 	assert.Equal(t, "m.b", r.FirstDivergence.Layer, "25 times what came in")
 }
 
-// Of one row large terms cancel: m.a's output is small there and its noise is not. What is far from
-// the others' rounding in such a row still fails.
+// In half of the rows large terms cancel: m.a's output is small there and its noise is not. An
+// error that is far above the other rows' rounding still fails in such a row.
 func TestCancellingRows(t *testing.T) {
 	const rows, width = 6, 64
 	compared := func(wrong float64) *report.Report {
@@ -202,13 +206,14 @@ func TestCancellingRows(t *testing.T) {
 	}
 	r := compared(0)
 	assert.Equal(t, report.Pass, r.Verdict, "%+v", r.FirstDivergence)
-	assert.Contains(t, row(t, r, "m.b-output").Tolerance.Source, "no layer makes more of what came in than rounding does")
+	assert.Contains(t, row(t, r, "m.b-output").Tolerance.Source,
+		"no layer makes more of what came in than rounding does")
 	r = compared(0.5)
 	require.Equal(t, report.Fail, r.Verdict)
-	assert.Equal(t, "m.a", r.FirstDivergence.Layer, "half of a row that does not cancel")
+	assert.Equal(t, "m.a", r.FirstDivergence.Layer, "as large as half of a row that does not cancel")
 }
 
-func TestOrderThatNobodyKnows(t *testing.T) {
+func TestUnknownOrder(t *testing.T) {
 	x := wave(t, 1, 0, 1, 6, 8)
 	runs := func(by string) *report.Report {
 		g := run("torch", port{"m.a", x}, port{"m.b", x}, port{"m.c", x})
@@ -221,7 +226,7 @@ func TestOrderThatNobodyKnows(t *testing.T) {
 	assert.Equal(t, []string{"m.b", "m.c"}, r.Frontier)
 	assert.Contains(t, r.FirstDivergence.Text, "tensor_names.txt")
 	for _, l := range r.Layers[1:] {
-		assert.Equal(t, report.StatusFail, l.Status, "%s: nobody is excused", l.Layer)
+		assert.Equal(t, report.StatusFail, l.Status, "%s: no layer is excused", l.Layer)
 	}
 	assert.Equal(t, "m.b", runs(dump.OrderNames).FirstDivergence.Layer)
 }
@@ -247,7 +252,8 @@ func TestLoadAudit(t *testing.T) {
 		reason      string
 	}{
 		{nil, "between", "m.1", "no audit"},
-		{&dump.LoadAudit{Allowed: []string{"m.2.lin.weight"}}, "between", "m.1", "what the fixture allows is no finding"},
+		{&dump.LoadAudit{Allowed: []string{"m.2.lin.weight"}}, "between", "m.1",
+			"what the fixture allows is no finding"},
 		{&dump.LoadAudit{Missing: []string{"2.lin.weight"}}, "weights", "m.2.lin", "the layer whose weight is missing"},
 		{&dump.LoadAudit{Unused: []string{"other.weight"}}, "weights", "m.1", "a weight of no layer that was recorded"},
 	} {
@@ -260,7 +266,7 @@ func TestLoadAudit(t *testing.T) {
 	}
 	g, a := model(t, 3, wrongIn(t))
 	a.Info.LoadAudit = &dump.LoadAudit{Unused: []string{"x"}}
-	assert.Nil(t, compareRuns(t, g, a).Verdict, "where nothing fails nobody asks")
+	assert.Nil(t, compareRuns(t, g, a).Verdict, "where nothing fails no one asks")
 }
 
 func TestSanity(t *testing.T) {
@@ -278,17 +284,19 @@ func TestSanity(t *testing.T) {
 		{x, scaled(t, x, 1+1e-6), "", "as it should be"},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
-			cmp := compareRuns(t, run("torch", port{"m.a-output", x}, port{"m.b-output", c.golden}), run("max", port{"m.a-output", x}, port{"m.b-output", c.actual}))
+			cmp := compareRuns(t, run("torch", port{"m.a-output", x}, port{"m.b-output", c.golden}),
+				run("max", port{"m.a-output", x}, port{"m.b-output", c.actual}))
 			if c.want == "" {
 				assert.Empty(t, cmp.Notes)
 				return
 			}
-			assert.True(t, slices.ContainsFunc(cmp.Notes, func(n string) bool { return strings.Contains(n, c.want) }), "%v", cmp.Notes)
+			assert.True(t, slices.ContainsFunc(cmp.Notes, func(n string) bool { return strings.Contains(n, c.want) }),
+				"%v", cmp.Notes)
 		})
 	}
 }
 
-// Without a mask of the user, the reference's own tells the rows of padding.
+// Without the user's mask, the reference's own tells which rows are padding.
 func TestPadding(t *testing.T) {
 	low := float32(-math.MaxFloat32)
 	ids := of(t, []int64{5, 6, 7, 8, 9, 0}, 2, 3)
@@ -300,8 +308,12 @@ func TestPadding(t *testing.T) {
 	}{
 		{"m-input_attention_mask", of(t, []int64{1, 1, 1, 1, 1, 0}, 2, 3), true, "by its name"},
 		{"m.a-input_1", of(t, []float32{0, 0, 0, 0, 0, low}, 2, 1, 1, 3), true, "additive"},
-		{"m.a-input_1", of(t, []float32{0, low, low, 0, 0, low, 0, 0, 0, 0, low, low, 0, 0, low, 0, 0, low}, 2, 1, 3, 3), true, "causal too"},
-		{"m.a-input_1", of(t, []float32{0, low, low, 0, 0, low, 0, 0, 0, 0, low, low, 0, 0, low, 0, 0, 0}, 2, 1, 3, 3), false, "causal, no padding"},
+		{"m.a-input_1",
+			of(t, []float32{0, low, low, 0, 0, low, 0, 0, 0, 0, low, low, 0, 0, low, 0, 0, low}, 2, 1, 3, 3), true,
+			"causal too"},
+		{"m.a-input_1",
+			of(t, []float32{0, low, low, 0, 0, low, 0, 0, 0, 0, low, low, 0, 0, low, 0, 0, 0}, 2, 1, 3, 3), false,
+			"causal, no padding"},
 		{"m-input_token_type_ids", of(t, []int64{1, 1, 1, 1, 1, 0}, 2, 3), false, "zeros and ones that are no mask"},
 		{"m-input_attention_mask", of(t, []int64{1, 1, 1, 0, 0, 0}, 2, 3), false, "a sequence of nothing"},
 		{"m-input_attention_mask", of(t, []int64{1, 1, 1, 1, 1, 2}, 2, 3), false, "a two"},
@@ -317,7 +329,8 @@ func TestPadding(t *testing.T) {
 			ports := func(out *tensor.Tensor) []port {
 				return []port{{"m-input_input_ids", ids}, {c.label, c.mask}, {"m.a-output", out}}
 			}
-			r := compareRuns(t, run("torch", ports(out)...), run("max", ports(of(t, v, 2, 3, 8))...)).Report("toy", true)
+			r := compareRuns(t, run("torch", ports(out)...), run("max", ports(of(t, v, 2, 3, 8))...)).
+				Report("toy", true)
 			assert.Equal(t, c.left, r.Verdict == report.Pass, r.Verdict)
 		})
 	}
@@ -331,12 +344,13 @@ func TestUncapturedArgumentsAreNamed(t *testing.T) {
 	assert.Equal(t, []string{"no hook of the candidate sees freqs of m.1.lin"}, r.FirstDivergence.Evidence)
 }
 
-// A verdict needs no more than the numbers: the report of each order of cores is the same.
+// The report depends on the numbers only, not on which core is done first.
 func TestVerdictIsTheSameEveryTime(t *testing.T) {
 	var first []byte
 	for range 3 {
 		g, a := model(t, 3, wrongIn(t, "m.1.lin-output", "m.1-output", "m-output"))
-		c, err := judge.Compare(context.Background(), []judge.Case{{Name: "short", Golden: g, Actual: a}}, judge.Options{})
+		c, err := judge.Compare(context.Background(), []judge.Case{{Name: "short", Golden: g, Actual: a}},
+			judge.Options{})
 		require.NoError(t, err)
 		data, err := json.Marshal(c.Report("toy", true))
 		require.NoError(t, err)

@@ -31,8 +31,8 @@ func (p *Port) Judged() bool { return !label.IsInput(p.Port) }
 // comparable reports whether figures of both sides are known.
 func (p *Port) comparable() bool { return p.Joined() && p.Err == nil }
 
-// misfit: the shapes do not fit where they must, of an output or of token ids. An input of floats
-// that does not fit is another one.
+// misfit reports whether the shapes do not fit where they must: of an output, or of token ids. An
+// input of floats that does not fit is another tensor.
 func (p *Port) misfit() bool {
 	return p.Problem != "" && (p.Judged() || !p.Golden.DType().IsFloat())
 }
@@ -51,7 +51,7 @@ type Figures struct {
 	byDefault bool // no one wrote any criteria
 }
 
-// passes is the result by the fixture's criteria.
+// passes reports whether the fixture's criteria hold.
 func (f *Figures) passes() bool { return f.Err == nil && (f.Base.Pass || f.Benign != "") }
 
 // CriteriaFunc returns what judges a port, and where that was written, "" for the defaults of
@@ -69,7 +69,7 @@ func (p *Port) judge(c compare.Criteria) (compare.Verdict, error) {
 	return c.Judge(p.Golden, p.Actual, p.Golden64)
 }
 
-// again judges by other criteria. The figures change only if that is possible.
+// again judges by other criteria. The figures change only if that succeeds.
 func (p *Port) again(c compare.Criteria, source string) error {
 	v, err := p.judge(c)
 	if err == nil {
@@ -78,7 +78,8 @@ func (p *Port) again(c compare.Criteria, source string) error {
 	return err
 }
 
-// agrees decides about the place of an error, apart from the criteria that decide over the test.
+// agrees reports whether the two sides are within the noise floor. It decides where an error is;
+// the criteria decide whether the test passes.
 func (p *Port) agrees() bool {
 	r := p.Base.Result
 	switch {
@@ -100,8 +101,8 @@ func (p *Port) agrees() bool {
 }
 
 // limit sets the criteria and the noise floor. Where a float64 golden shows that the reference
-// itself is further off than the defaults allow, its distance counts instead: no one is accused of
-// less than the reference does.
+// itself is further off than the defaults allow, its distance counts instead: no layer is accused
+// of less than the reference does.
 func (p *Port) limit(criteria CriteriaFunc) {
 	g, a := p.Golden.DType(), p.Actual.DType()
 	p.Floor = compare.Floor(g, a)

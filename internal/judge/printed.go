@@ -82,7 +82,7 @@ func (p *printed) gather(port *Join, pair match.Pair) error {
 func (p *printed) whole() bool { return len(p.known) == p.n }
 
 // criteria allows for the decimals that were not printed, besides what the types are allowed. Where
-// a log has the digits of every value, all of them count together, as of tensors: a value near zero
+// a log has the digits of every value, they are judged together, as a tensor is: a value near zero
 // is noise to the last digit.
 func (p *printed) criteria() compare.Criteria {
 	limit := compare.Floor(p.golden, p.actual).RowRelL2 + p.digits

@@ -14,13 +14,13 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Two runs that say that they were given other tokens are not two answers to one question, whatever
-// layer shows it first.
+// Two runs of different tokens are not two answers to one question, whatever layer shows it first.
 func TestOtherPrompt(t *testing.T) {
 	run := func(ids string, v float32) *dump.Run {
 		x, err := tensor.Of([]float32{v, 1}, 1, 2)
 		require.NoError(t, err)
-		return dump.New("x", dump.Info{Case: "c", Mode: dump.Standard, TokenIDs: json.RawMessage(ids)}, dump.OrderRunFile,
+		return dump.New("x", dump.Info{Case: "c", Mode: dump.Standard, TokenIDs: json.RawMessage(ids)},
+			dump.OrderRunFile,
 			[]dump.Entry{{Step: "0", Layer: "model.lin", Port: "output", Tensor: x}})
 	}
 	for _, tt := range []struct{ golden, actual, kind, reason string }{
@@ -29,7 +29,8 @@ func TestOtherPrompt(t *testing.T) {
 		{"[[1,2]]", "[1,2]", localise.KindLocal, "the same ids in another form"},
 		{"[[1,2]]", "", localise.KindLocal, "a candidate that does not say"},
 	} {
-		c, err := judge.Compare(context.Background(), []judge.Case{{Name: "c", Golden: run(tt.golden, 1), Actual: run(tt.actual, 2)}}, judge.Options{})
+		c, err := judge.Compare(context.Background(),
+			[]judge.Case{{Name: "c", Golden: run(tt.golden, 1), Actual: run(tt.actual, 2)}}, judge.Options{})
 		require.NoError(t, err)
 		require.NotNil(t, c.Verdict)
 		assert.Equal(t, tt.kind, c.Verdict.Kind, tt.reason)

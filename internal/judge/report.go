@@ -12,8 +12,8 @@ import (
 	"github.com/goparity/goparity/internal/report"
 )
 
-// Report returns report.json. With all, every port that both sides have was judged by the fixture's
-// tolerances; without, those that tests decided, and the others are listed as not judged.
+// Report returns report.json. With all, the fixture's tolerances judge every port that both sides
+// have; without, tests have decided, and the other ports are listed as not judged.
 //
 // If the context of Compare ended, the verdict is an error.
 //
@@ -55,7 +55,7 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 			if len(failing) < maxExplained {
 				failing, rows = append(failing, j), append(rows, len(r.Layers))
 			} else {
-				row.Detail, row.Rows, row.Histogram = nil, nil, nil // a test may have asked for it: the report is the same in any order of tests
+				row.Detail, row.Rows, row.Histogram = nil, nil, nil // though a test may have asked for it
 			}
 		}
 		r.Layers = append(r.Layers, row)
@@ -98,7 +98,7 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 }
 
 // notJudged says what a pass does not cover: a step that the candidate lacks, the model's own
-// output, and what run.json brings beside tensors.
+// output, and what run.json brings besides tensors.
 func (c *Comparison) notJudged() (out []string) {
 	type pass struct{ caseName, step string }
 	joined, final := map[pass]bool{}, map[pass]bool{}

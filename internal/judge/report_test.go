@@ -38,11 +38,16 @@ func TestStatusOfRows(t *testing.T) {
 	}{
 		{[4]float64{1, 1, 1, 1}, nil, report.Pass, [4]report.Status{pass, pass, pass, pass}, "all is equal"},
 		{[4]float64{1, 1, 1, 1.1}, nil, report.Fail, [4]report.Status{pass, pass, pass, fail}, "an output is wrong"},
-		{[4]float64{1, 1, 1.1, 1}, nil, report.Pass, [4]report.Status{pass, pass, ignored, pass}, "an input never fails alone"},
-		{[4]float64{1, 1, 1.1, 1.1}, nil, report.Fail, [4]report.Status{pass, pass, fail, fail}, "beside a wrong output it is evidence"},
-		{[4]float64{1, 1, 1, 1.1}, []string{"m.a"}, report.Pass, [4]report.Status{pass, pass, ignored, ignored}, "nobody asked for b"},
-		{[4]float64{1, 1.1, 1, 1}, []string{"m.a"}, report.Fail, [4]report.Status{pass, fail, ignored, ignored}, "a was asked for"},
-		{[4]float64{1, 1, 1, 1}, []string{}, report.Error, [4]report.Status{ignored, ignored, ignored, ignored}, "nothing was judged: no pass"},
+		{[4]float64{1, 1, 1.1, 1}, nil, report.Pass, [4]report.Status{pass, pass, ignored, pass},
+			"an input never fails alone"},
+		{[4]float64{1, 1, 1.1, 1.1}, nil, report.Fail, [4]report.Status{pass, pass, fail, fail},
+			"next to a wrong output it is evidence"},
+		{[4]float64{1, 1, 1, 1.1}, []string{"m.a"}, report.Pass, [4]report.Status{pass, pass, ignored, ignored},
+			"no one asked for b"},
+		{[4]float64{1, 1.1, 1, 1}, []string{"m.a"}, report.Fail, [4]report.Status{pass, fail, ignored, ignored},
+			"a was asked for"},
+		{[4]float64{1, 1, 1, 1}, []string{}, report.Error, [4]report.Status{ignored, ignored, ignored, ignored},
+			"nothing was judged: no pass"},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
 			cmp := chain(t, c.scale[0], c.scale[1], c.scale[2], c.scale[3])
@@ -115,10 +120,14 @@ func TestWhatCannotBeCompared(t *testing.T) {
 		want           string
 		reason         string
 	}{
-		{[]port{{"a-output", short}}, []port{{"b.c-output", wave(t, 1, 0, 3, 5)}}, "no port of the golden (a output …) is like one of the candidate (b.c output …)", "no name in common"},
-		{[]port{{"a-output", wave(t, 1, 0, 1, 0)}}, []port{{"a-output", wave(t, 1, 0, 1, 0)}}, "nothing could be compared", "only empty tensors"},
+		{[]port{{"a-output", short}}, []port{{"b.c-output", wave(t, 1, 0, 3, 5)}},
+			"no port of the golden (a output …) matches one of the candidate (b.c output …)", "no name in common"},
+		{[]port{{"a-output", wave(t, 1, 0, 1, 0)}}, []port{{"a-output", wave(t, 1, 0, 1, 0)}},
+			"nothing could be compared", "only empty tensors"},
 	} {
-		_, err := judge.Compare(context.Background(), []judge.Case{{Name: "short", Golden: run("torch", c.golden...), Actual: run("max", c.actual...)}}, judge.Options{})
+		_, err := judge.Compare(context.Background(),
+			[]judge.Case{{Name: "short", Golden: run("torch", c.golden...), Actual: run("max", c.actual...)}},
+			judge.Options{})
 		assert.ErrorIs(t, err, judge.ErrNothing, c.reason)
 		assert.ErrorContains(t, err, c.want, c.reason)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// onlyRounding judges the ports of 16 bits that fail by the defaults again where no layer made the
-// error, with wider limits, and reports whether all pass then. If not, nothing has changed.
+// onlyRounding judges the 16-bit ports that fail by the defaults again, with wider limits, where no
+// layer made the error, and reports whether all pass then. If not, nothing has changed.
 func (c *Comparison) onlyRounding(drift *localise.Verdict) bool {
 	type wider struct {
 		port   *Port
@@ -51,9 +51,9 @@ func (c *Comparison) onlyRounding(drift *localise.Verdict) bool {
 	return true
 }
 
-// widen gives ports of which there is no float64 golden the noise floor of the tensor that they
-// repeat, byte for byte, else the largest of those beside them so far: what a layer was given
-// cannot be nearer to the truth than what made it.
+// widen raises the noise floor of ports without a float64 golden to that of the tensor that they
+// repeat, byte for byte, else to the largest so far of the layers next to them: what a layer was
+// given cannot be nearer to the truth than what made it.
 func (c *Comparison) widen(flow *trace.Trace) error {
 	type pass struct{ caseName, step string }
 	type place struct {
@@ -81,7 +81,7 @@ func (c *Comparison) widen(flow *trace.Trace) error {
 			}
 			continue
 		}
-		for around := label.Parent(p.Layer); ; around = label.Parent(around) { // what is inside of a container counts for those beside it too
+		for around := label.Parent(p.Layer); ; around = label.Parent(around) { // a layer counts for its containers too
 			at := place{in, around}
 			beside[at] = beside[at].Max(p.Floor)
 			if around == "" {
@@ -108,8 +108,8 @@ func (p *Port) widen(floor compare.Limits) error {
 		fmt.Sprintf("%d × the reference's own distance from float64, of what made it", noiseRatio))
 }
 
-// excess tells of an input of a layer and an output, by the indices of their ports, how many times
-// the output's error is what the error of its input and rounding make of it, in the worst row:
+// excess returns the factor by which the error of a layer's output exceeds, in the worst row, what
+// the error of its input and rounding make of it; input and output are indices of ports:
 //
 //	max over rows ‖dy‖ / (c·G·(‖dx‖ + ε‖x‖) + ε‖y‖)
 //
@@ -119,7 +119,8 @@ func (p *Port) widen(floor compare.Limits) error {
 // large terms cancel, y is small and its noise is not: that is why the input's row is the measure.
 // Clean layers of 16 bits measured 0.3 to 2, wrong ones 8 to 900.
 //
-// NaN if rows of the two do not belong together, +Inf for a NaN or an infinity that has no match.
+// It is NaN if rows of the two do not belong together, +Inf for a NaN or an infinity that has no
+// match.
 func (c *Comparison) excess(input, output int) float64 {
 	in, out := c.Ports[input], c.Ports[output]
 	if !in.comparable() || !out.comparable() || out.Base.Result.Rows != in.Base.Result.Rows {

@@ -9,9 +9,9 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Trial is one output of a layer in one forward pass, with what somebody may calculate it of.
-// Tensors by label are those of the layer, of what lies inside it and of its siblings, in the
-// golden's own shapes; where the candidate recorded nothing, the golden tensor stands for its own.
+// Trial is one output of a layer in one forward pass, with what a user may calculate it from: by
+// label, the tensors of the layer, of what lies inside it and of its siblings, in the golden's own
+// shapes. Where the candidate recorded nothing, the golden tensor stands in for its own.
 type Trial struct {
 	*diagnose.Port
 	GoldenRun, ActualRun map[string]*tensor.Tensor // by label: "model.norm-input_0"

@@ -45,13 +45,13 @@ func CutCall(layer string) (name string, call int) {
 // maxDigits is how many digits a call has at most: more do not fit into an int everywhere.
 const maxDigits = 9
 
-// Name is a layer without its call.
+// Name returns a layer without its call.
 func Name(layer string) string {
 	name, _ := CutCall(layer)
 	return name
 }
 
-// call is the layer's call as it is written, "" for the first one.
+// call returns the layer's call as it is written, "" for the first one.
 func call(layer string) string { return layer[len(Name(layer)):] }
 
 // few is how many names a sentence lists.

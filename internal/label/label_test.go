@@ -17,7 +17,8 @@ func TestSplit(t *testing.T) {
 		{"model.norm(2)-output_0", "model.norm(2)", "output_0", "a call belongs to the layer"},
 		{"model-output_last_hidden_state", "model", "output_last_hidden_state", "a field of a model's output"},
 		{"model-output.0", "model", "output.0", "an element of the output"},
-		{"m.layers.0-input_position_embeddings.1", "m.layers.0", "input_position_embeddings.1", "an element of a tuple"},
+		{"m.layers.0-input_position_embeddings.1", "m.layers.0", "input_position_embeddings.1",
+			"an element of a tuple"},
 		{"m.layers.0-computed_0", "m.layers.0", "computed_0", "injected runs"},
 		{"gpt-neo.h.0-output", "gpt-neo.h.0", "output", "a dash in a layer's name"},
 		{"a-output-b", "a-output-b", "tap", "no port at the end"},
@@ -42,7 +43,7 @@ func TestCutCall(t *testing.T) {
 		{"m.norm", "m.norm", 1, "the first call is not written"},
 		{"m.norm(2)", "m.norm", 2, "the second one is"},
 		{"m.norm(12)", "m.norm", 12, "several digits"},
-		{"m.norm(1)", "m.norm(1)", 1, "nobody writes the first call, so it is a name"},
+		{"m.norm(1)", "m.norm(1)", 1, "the first call is never written, so it is a name"},
 		{"m.norm(0)", "m.norm(0)", 1, "no call"},
 		{"m.norm(02)", "m.norm(02)", 1, "no number as people write it"},
 		{"m.norm(x)", "m.norm(x)", 1, "no number"},
@@ -85,7 +86,7 @@ func TestInside(t *testing.T) {
 	}{
 		{"m.attn.q", "m.attn", true, "a child"},
 		{"m.attn.q.x", "m", true, "of a child"},
-		{"m.attn", "m.attn", false, "not inside of itself"},
+		{"m.attn", "m.attn", false, "not inside itself"},
 		{"m.attn2", "m.attn", false, "a longer word"},
 		{"m.attn.q(2)", "m.attn", true, "which call ran inside is not told by names"},
 		{"m.attn.q(2)", "m.attn(2)", true, "the same call"},
@@ -139,7 +140,8 @@ func TestNatural(t *testing.T) {
 
 func TestSort(t *testing.T) {
 	want := []string{
-		"m.embed-output", "m.layers.2.mlp-input_0", "m.layers.2.mlp-output", "m.layers.2-output", "m.layers.10.attn-output",
+		"m.embed-output", "m.layers.2.mlp-input_0", "m.layers.2.mlp-output", "m.layers.2-output",
+		"m.layers.10.attn-output",
 		"m.layers.10-output", "m.norm-output", "m.norm(2)-output", "m-output", "lm_head-output",
 	}
 	got := slices.Clone(want)
@@ -156,8 +158,8 @@ func TestOrdered(t *testing.T) {
 	}{
 		{"scores", "probs", false, "names that people made up"},
 		{"m.layers.2.mlp", "m.layers.10.attn", true, "blocks by their numbers"},
-		{"m.layers.2.mlp.gate", "m.layers.2.mlp.up", false, "inside of one block"},
-		{"m.layers.2", "m.layers.2.mlp", true, "a container runs after what is inside of it"},
+		{"m.layers.2.mlp.gate", "m.layers.2.mlp.up", false, "inside one block"},
+		{"m.layers.2", "m.layers.2.mlp", true, "a container runs after what is inside it"},
 		{"m.layers.2.mlp", "m.norm", true, "the final norm comes after the blocks"},
 		{"m.layers.2.mlp", "lm_head", true, "the head too"},
 		{"heads", "scores", false, "no block, so it may be anything"},
@@ -168,8 +170,8 @@ func TestOrdered(t *testing.T) {
 	}
 }
 
-// Whatever a label is, it can be cut and joined again, a parent is shorter, and the order is a
-// total one.
+// Whatever a label is, it can be cut and joined again, its parent is shorter, and the order is
+// total.
 func FuzzLabel(f *testing.F) {
 	f.Add("model.norm(2)-output.0", "m.layers.10.mlp-input_0")
 	f.Add("-output", "a(2)(3)-tap")
@@ -199,7 +201,8 @@ func TestPatterns(t *testing.T) {
 	}{
 		{"model.norm", "model.norm", nil, "no number"},
 		{"m.layers.12.mlp", "m.layers.#.mlp", []string{"m.layers.#.mlp"}, "one number"},
-		{"m.0.conv2(3)", "m.#.conv#(#)", []string{"m.#.conv2(3)", "m.0.conv#(3)", "m.0.conv2(#)"}, "within words and calls too"},
+		{"m.0.conv2(3)", "m.#.conv#(#)", []string{"m.#.conv2(3)", "m.0.conv#(3)", "m.0.conv2(#)"},
+			"within words and calls too"},
 		{"3", "#", []string{"#"}, "nothing else"},
 	} {
 		assert.Equal(t, tt.kind, label.Kind(tt.layer), tt.reason)

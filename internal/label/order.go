@@ -28,8 +28,8 @@ func Natural(a, b string) int {
 }
 
 // Sort orders items by their labels where the time of none is known: naturally by name, but a
-// container after what is inside of it, and a model's final norm and head after its numbered
-// blocks. Each label is cut once, not once a comparison.
+// container after what is inside it, and a model's final norm and head after its numbered blocks.
+// Each label is cut once, not at every comparison.
 func Sort[T any](items []T, labelOf func(T) string) {
 	type keyed struct {
 		item T
@@ -78,12 +78,12 @@ func (k sortKey) compare(o sortKey) int {
 			return cmp.Or(a.rank-b.rank, Natural(a.text, b.text))
 		}
 	}
-	// The longer one is inside of the other.
+	// The longer one is inside the other.
 	return cmp.Or(len(o.segments)-len(k.segments), Natural(k.port, o.port))
 }
 
 // Ordered reports whether the names of two layers tell which of them ran first: numbered blocks do,
-// a container runs after what is inside of it, a final norm and a head after the numbered blocks.
+// a container runs after what is inside it, a final norm and a head after the numbered blocks.
 // Names that people made up tell nothing.
 func Ordered(a, b string) bool {
 	as, bs := segmentsOf(a), segmentsOf(b)

@@ -41,8 +41,8 @@ func RoleOf(port string) Role {
 // they decide, inputs are evidence.
 func IsInput(port string) bool { return RoleOf(port) == RoleInput }
 
-// InputOf is the input for which a computed port was computed: "input_1" for "computed_1". Other
-// ports are their own.
+// InputOf returns the input for which a computed port was computed: "input_1" for "computed_1".
+// Other ports are returned as they are.
 func InputOf(port string) string {
 	if rest, ok := strings.CutPrefix(port, "computed_"); ok {
 		return "input_" + rest
@@ -50,7 +50,7 @@ func InputOf(port string) string {
 	return port
 }
 
-// Position is the number of a positional port, 1 for "output_1" and, as an element of it,
+// Position returns the number of a positional port, 1 for "output_1" and, as an element of it,
 // "output_1.0"; −1 for a named one.
 func Position(port string) int {
 	_, rest, ok := strings.Cut(port, "_")

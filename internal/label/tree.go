@@ -2,8 +2,8 @@ package label
 
 import "strings"
 
-// Parent is the layer around a layer, of the same call: "m.attn(2)" for "m.attn.q_proj(2)"; "" for
-// a root.
+// Parent returns the layer around a layer, with its call: "m.attn(2)" for "m.attn.q_proj(2)", ""
+// for a root.
 func Parent(layer string) string {
 	name := Name(layer)
 	i := strings.LastIndexByte(name, '.')
@@ -13,7 +13,7 @@ func Parent(layer string) string {
 	return name[:i] + call(layer)
 }
 
-// Last is the last segment of a layer's name: "q_proj" for "m.attn.q_proj(2)".
+// Last returns the last segment of a layer's name: "q_proj" for "m.attn.q_proj(2)".
 func Last(layer string) string {
 	name := Name(layer)
 	return name[strings.LastIndexByte(name, '.')+1:]
@@ -23,7 +23,7 @@ func Last(layer string) string {
 // single word.
 func IsRoot(layer string) bool { return !strings.Contains(layer, ".") }
 
-// Depth is the number of layers around a layer, 0 for a root.
+// Depth returns the number of layers around a layer, 0 for a root.
 func Depth(layer string) int { return strings.Count(layer, ".") }
 
 // Inside reports whether the name of a layer lies within that of another one. Calls do not count:
@@ -40,9 +40,8 @@ func Within(layer, outer string) bool { return layer == outer || Inside(layer, o
 // Beside reports whether two layers have one parent.
 func Beside(a, b string) bool { return Parent(a) == Parent(b) }
 
-// Block is the numbered block in which a layer lies: its name up to the first segment that is a
-// number, with its call: "model.layers.3" for "model.layers.3.mlp.up"; "" if no segment is a
-// number.
+// Block returns the numbered block in which a layer lies, its name up to the first segment that is
+// a number, with its call: "model.layers.3" for "model.layers.3.mlp.up"; "" if there is none.
 func Block(layer string) string {
 	name := Name(layer)
 	for at := 0; at <= len(name); {

@@ -16,7 +16,7 @@ func (p *pass) captured(i int) string {
 	var where *event
 	for _, j := range p.Copies(i) {
 		if o := &p.events[j]; j > i && o.Joined {
-			if !o.Agrees || jump*o.Error > e.Error { // as wrong as this one, whatever floor says that it agrees
+			if !o.Agrees || jump*o.Error > e.Error { // as wrong, whatever its own floor says
 				return ""
 			}
 			if used++; where == nil || !where.Input && o.Input {

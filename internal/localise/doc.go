@@ -1,4 +1,4 @@
-// Package localise finds the first place at which a candidate computes something else than the
+// Package localise finds the first place at which a candidate computes something other than the
 // reference, from the results of all matched ports of the standard run and, where there is one, of
 // the run on golden inputs.
 //

@@ -8,9 +8,8 @@ import (
 	"github.com/goparity/goparity/internal/label"
 )
 
-// incoming is the largest error of what an event was made of: for a layer without children its
-// inputs, else what is inside of the container and was there before, and the container's inputs;
-// where the candidate recorded none of these, those of the container around it.
+// incoming returns the largest error of what an event was made of: its layer's inputs, and what
+// existed inside a container before; if none was recorded, the inputs of the container around it.
 func (p *pass) incoming(i int) float64 {
 	e := &p.events[i]
 	most, n := e.Epsilon, 0
@@ -53,9 +52,9 @@ func (p *pass) made(i int, factor float64) bool {
 	return p.events[i].Error > factor*p.incoming(i)
 }
 
-// source looks for an earlier place where an error that is hardly more than what came in comes
-// from: the first event that is sure by itself, and has a tenth of the error. What still disagrees
-// before was left out: it is a wrong recording. −1 if there is none.
+// source returns the earlier event that an error comes from which is hardly more than what came in:
+// the first one that is sure by itself and has a tenth of the error; −1 if there is none. What
+// still disagrees before it was left out as a wrong recording.
 func (p *pass) source(i int) int {
 	for j := range p.events[:i] {
 		if o := &p.events[j]; o.known() && !o.Integer && o.Error*sure >= p.events[i].Error && p.made(j, sure) && !p.amplified(j) {
@@ -65,8 +64,8 @@ func (p *pass) source(i int) int {
 	return -1
 }
 
-// weak: hardly more than what came in, and on golden inputs, where that is known, much less. After
-// a first such error the next ones must be surer.
+// weak reports whether an error is hardly more than what came in and, where that is known, much
+// less on golden inputs. After a first such error the next ones must be surer.
 func (p *pass) weak(i int, after bool) bool {
 	e := &p.events[i]
 	alone := e.Alone
@@ -92,8 +91,7 @@ func (p *pass) weak(i int, after bool) bool {
 	return p.amplified(i)
 }
 
-// preceded reports whether both sides recorded anything that was computed before an event: without
-// it nothing adds up.
+// preceded reports whether both sides recorded anything before an event: else nothing adds up.
 func (p *pass) preceded(i int) bool {
 	for j := range p.events[:i] {
 		if o := &p.events[j]; o.Joined && !o.Integer && (!o.Input || o.Layer != p.events[i].Layer) {
@@ -103,9 +101,9 @@ func (p *pass) preceded(i int) bool {
 	return false
 }
 
-// clear: the output of a layer in 16 bits is off by more than its gain makes of the error of the
-// input's row, and the whole tensor by more than the whole input, although its worst row may be
-// hardly worse than the input's. Both must be twice a jump: clean layers came to an excess of 2.
+// clear reports whether the output of a layer in 16 bits is off by more than its gain makes of the
+// input row's error, and the whole tensor by more than the whole input, although its worst row may
+// be hardly worse. Both must exceed twice a jump: clean layers came to an excess of 2.
 func (p *pass) clear(i int) bool {
 	e := &p.events[i]
 	if e.Epsilon < finest || e.Alone != nil || e.Input || p.hasJoinedChild(e.Layer) {
@@ -120,15 +118,14 @@ func (p *pass) clear(i int) bool {
 	return e.Whole > 2*jump*in && p.own(i) > 2*jump
 }
 
-// amplified: in no row is the output of a layer off by much more than its gain makes of the error
-// of the input's row. Where large terms cancel, that is far more than the input's error relative to
-// the row.
+// amplified reports whether the output of a layer is in no row off by much more than its gain makes
+// of the input row's error: far more than that error itself where large terms cancel.
 func (p *pass) amplified(i int) bool {
 	return p.own(i) <= jump
 }
 
-// own is the excess of the output of a layer that has no matched children and one input of floats;
-// NaN where it cannot be told.
+// own returns the excess of a layer without matched children and with one float input; NaN if
+// unknown.
 func (p *pass) own(i int) float64 {
 	e := &p.events[i]
 	if p.run.Excess == nil || e.Input || !e.Joined || e.Integer || p.hasJoinedChild(e.Layer) {
@@ -151,9 +148,8 @@ func (p *pass) own(i int) float64 {
 	return x
 }
 
-// Explained reports of a drift whether each layer of which that can be told makes no more of its
-// input's error than rounding does, in every row of every pass. It reads the tensors of all layers
-// that disagree.
+// Explained reports whether rounding explains a drift: no layer whose excess is known makes more of
+// its input's error in any row. It reads the tensors of all layers that disagree.
 func (v *Verdict) Explained() bool {
 	for _, d := range v.all {
 		if d.Kind != KindDrift {
@@ -217,15 +213,15 @@ func (p *pass) at(events []int) (out []*event) {
 	return out
 }
 
-// accumulated is the verdict where nothing made an error, i being the first that is beyond the
+// accumulated returns the verdict where nothing made an error, i being the first event beyond the
 // noise.
 func (p *pass) accumulated(i int) *Verdict {
 	e := &p.events[i]
 	return p.drift(i, fmt.Sprintf("%s of %s is the first beyond the noise, with no more than what came in can make", e.Port, e.Layer))
 }
 
-// spread: event i is no layer's own error, because every block that is built alike rounds its
-// result, or has as small an error that is like noise. nil if it is not so.
+// spread returns the verdict if event i is no layer's own error, because every block that is built
+// alike rounds its result or has as small an error that is like noise; else nil.
 func (p *pass) spread(i int) *Verdict {
 	e := &p.events[i]
 	if e.Input {
@@ -266,7 +262,7 @@ func (p *pass) drift(i int, why string) *Verdict {
 	return v
 }
 
-// deepest returns the outputs of the longest row of blocks that are built alike, of several the
+// deepest returns the outputs of the longest series of blocks that are built alike, of several the
 // outermost.
 func (p *pass) deepest() []*event {
 	var most []int
@@ -286,8 +282,8 @@ func (p *pass) deepest() []*event {
 	return p.at(most)
 }
 
-// rounded: all of several blocks lie on the grid of a narrower type, and the first is off by no
-// more than that rounding.
+// rounded reports whether all of several blocks lie on the grid of a narrower type, and the first
+// is off by no more than that rounding.
 func rounded(blocks []*event) bool {
 	for _, b := range blocks {
 		if b.Grid == 0 || b.Grid > finest {
@@ -297,7 +293,7 @@ func rounded(blocks []*event) bool {
 	return len(blocks) > 1 && blocks[0].Error <= 2*blocks[0].Grid
 }
 
-// noisy: all of several blocks have by themselves an error of the same small size.
+// noisy reports whether all of several blocks have by themselves an error of the same small size.
 func noisy(blocks []*event) bool {
 	least, most := math.Inf(1), 0.0
 	for _, b := range blocks {
@@ -309,9 +305,9 @@ func noisy(blocks []*event) bool {
 	return len(blocks) >= roundBlocks && least > 0 && most <= alike*least && most <= finest/2
 }
 
-// climbing: without a run on golden inputs, the square of the error of n blocks ends near n times
-// the first one's, and hardly falls on the way, as it does when each block adds noise of its own.
-// That holds for the whole tensor; single rows fall and climb.
+// climbing reports, without a run on golden inputs, whether the square of the error of n blocks
+// ends near n times the first one's and hardly falls on the way, as it does when each block adds
+// noise of its own. That holds for the whole tensor; single rows fall and climb.
 func climbing(blocks []*event) bool {
 	n := len(blocks)
 	if n < climbBlocks || blocks[0].Epsilon == 0 || blocks[0].Error > finest/2 {
@@ -327,7 +323,7 @@ func climbing(blocks []*event) bool {
 }
 
 // alike counts the kinds of layers without children that make an error of the size of event i by
-// themselves: on golden inputs, or where there is no such run on inputs that agree. Names that
+// themselves: on golden inputs or, without such a run, on inputs that agree. Names that
 // differ only in numbers are of one kind.
 func (p *pass) alike(i int) int {
 	e := &p.events[i]

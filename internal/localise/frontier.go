@@ -6,10 +6,10 @@ import (
 	"github.com/goparity/goparity/internal/label"
 )
 
-// frontier lists the layers that get what they should and give what they should not, without those
-// around another of them. A layer of which no input was compared counts only if nothing inside of
-// it got a wrong one, or if it is the place of a local verdict. What is right on golden inputs made
-// no error; what is wrong on them made one, whatever it got.
+// frontier lists the innermost layers that get right inputs and return wrong outputs. A layer of
+// which no input was compared counts only if nothing inside it got a wrong one, or if it is the
+// place of a local verdict. What is right on golden inputs made no error; what is wrong on them
+// made one, whatever it got.
 func (p *pass) frontier(v *Verdict) []string {
 	type state struct{ in, inBad, outBad, alone, aloneBad bool }
 	states := map[string]*state{}
@@ -109,8 +109,8 @@ func (p *pass) inherited(v *Verdict, blame map[passLayer]string) {
 	}
 }
 
-// passesOn: without a run on golden inputs, a layer that got something wrong and is not off by much
-// more than that.
+// passesOn reports, without a run on golden inputs, whether a layer got something wrong and is not
+// off by much more than that.
 func (p *pass) passesOn(i int) bool {
 	inputs, wrong := 0, false
 	for _, in := range p.inputs(p.events[i].Layer) {

@@ -10,7 +10,7 @@ import (
 
 // Given is what the runs say of themselves, by case.
 type Given struct {
-	OtherPrompt map[string]string   // in which way the two were not asked the same
+	OtherPrompt map[string]string   // how the inputs of the two differ
 	Load        map[string]Load     // what the candidate says of the weights that it loaded
 	Unseen      map[string][]Unseen // what no hook of the candidate could record
 }
@@ -22,12 +22,12 @@ type Load struct{ Missing, Unused []string }
 // Unseen is what could not be recorded of a layer of the reference, one sentence.
 type Unseen struct{ Layer, Text string }
 
-// given adds to a verdict what the runs say of themselves. Where they were not asked the same, or
-// the candidate did not load what the checkpoint holds, that comes before what follows from it.
+// given adds to a verdict what the runs say of themselves. Where their inputs differ, or the
+// candidate did not load what the checkpoint holds, that comes before what follows from it.
 func (r *Run) given(v *Verdict) {
 	if text := r.Given.OtherPrompt[v.Case]; text != "" && v.Kind != KindInput {
 		v.Kind, v.After, v.Before, v.Proven, v.Gaps, v.Frontier = KindInput, "", "", true, nil, nil
-		v.Text = "the two runs were not asked the same: " + text
+		v.Text = "the two runs were not given the same input: " + text
 	}
 	if load, ok := r.Given.Load[v.Case]; ok && v.Kind != KindInput {
 		v.Kind, v.Proven = KindWeights, true
@@ -67,8 +67,8 @@ func (r *Run) wrong(v *Verdict) (out []event) {
 	return out
 }
 
-// starved is the first wrong output of a layer of which a weight is missing: a weight's name
-// without its last part is the end of the layer's label, or the other way round.
+// starved returns the first wrong output of a layer that lacks a weight: the weight's name without
+// its last part is the end of the layer's label, or the other way round.
 func (r *Run) starved(v *Verdict, missing []string) *event {
 	for _, e := range r.wrong(v) {
 		layer := label.Name(e.Layer)

@@ -106,7 +106,8 @@ m.1.lin input_0
 m.1.lin output e=0.3
 m.1 output e=0.3
 m output e=0.3`,
-			want: place{kind: "local", layer: "m.1.lin"}, reason: "the model's own error counts, the recording is evidence"},
+			want:   place{kind: "local", layer: "m.1.lin"},
+			reason: "the model's own error counts, the recording is evidence"},
 		{name: "used wrongly too", records: `
 m.0 input_0
 m.0 output e=0.8 same=2
@@ -127,19 +128,22 @@ m.0.q output
 m.0.k output e=1.2 twin=m.0.q
 m.0 output
 m output`,
-			want: place{kind: "capture", layer: "m.0.k"}, text: "same bytes as m.0.q", reason: "what was made of k is right"},
+			want: place{kind: "capture", layer: "m.0.k"}, text: "same bytes as m.0.q",
+			reason: "what was made of k is right"},
 		{name: "a layer that does nothing", records: `
 m.0.norm output
 m.0.act input_0
 m.0.act output e=0.5 twin=m.0.norm
 m.0 output e=0.4
 m output e=0.4`,
-			want: place{kind: "local", layer: "m.0.act"}, reason: "equal bytes alone are no capture: what follows is wrong"},
+			want:   place{kind: "local", layer: "m.0.act"},
+			reason: "equal bytes alone are no capture: what follows is wrong"},
 		{name: "interaction", records: `
 m.up input_0 alone=1e-7
 m.up output e=0.2 alone=1e-7
 m output e=0.2 alone=1e-7`,
-			want: place{kind: "interaction", layer: "m.up"}, reason: "right alone, wrong in the model, its input is right"},
+			want:   place{kind: "interaction", layer: "m.up"},
+			reason: "right alone, wrong in the model, its input is right"},
 		{name: "interaction in a container's code", records: `
 m.0.lin input_0
 m.0.lin output alone=1e-7
@@ -153,18 +157,20 @@ m.up input_1 lone
 m.up output e=0.2 alone=1e-7
 m output e=0.2`,
 			want: place{kind: "between", layer: "m", before: "m.up"}, text: "input_1",
-			reason: "it is right on golden inputs, so the input that nobody recorded is not"},
+			reason: "it is right on golden inputs, so the input that was not recorded is not"},
 		{name: "a gap without injected run", records: `
 m.up input_0
 m.up input_1 lone
 m.up output e=0.2
 m output e=0.2`,
-			want: place{kind: "local", layer: "m.up"}, text: "suspected, since its inputs input_1", reason: "a suspicion that names the gap"},
+			want: place{kind: "local", layer: "m.up"}, text: "suspected, since its inputs input_1",
+			reason: "a suspicion that names the gap"},
 		{name: "a gap, wrong alone too", records: `
 m.up input_0 lone
 m.up output e=0.2 alone=0.2
 m output e=0.2`,
-			want: place{kind: "local", layer: "m.up"}, text: "on the golden inputs too", reason: "proven by the injected run"},
+			want: place{kind: "local", layer: "m.up"}, text: "on the golden inputs too",
+			reason: "proven by the injected run"},
 		{name: "nested run sees the code between", nested: true, records: `
 m.0.up input_0 alone=1e-7
 m.0.up output alone=1e-7
@@ -185,7 +191,8 @@ m.2 output e=8e-5
 m.3 input_0 e=8e-5
 m.3 output e=1.5e-4
 m output e=1.5e-4`,
-			want: place{kind: "drift"}, text: "first beyond the noise", reason: "the first one above the floor doubles what came in, as clean layers do"},
+			want: place{kind: "drift"}, text: "first beyond the noise",
+			reason: "the first one above the floor doubles what came in, as clean layers do"},
 		{name: "a small bug under the floor", records: `
 m.0.norm input_0
 m.0.norm output e=6e-5
@@ -194,7 +201,8 @@ m.0 output e=7e-5
 m.1 input_0 e=7e-5
 m.1 output e=1.5e-4
 m output e=1.5e-4`,
-			want: place{kind: "local", layer: "m.0.norm"}, reason: "60 times what came in: it is the source, although below the floor"},
+			want:   place{kind: "local", layer: "m.0.norm"},
+			reason: "60 times what came in: it is the source, although below the floor"},
 		{name: "rounded blocks", records: `
 m.0.lin output
 m.0 input_0
@@ -204,7 +212,8 @@ m.1 output e=5e-4 grid=2e-4
 m.2 input_0 e=5e-4
 m.2 output e=7e-4 grid=2e-4
 m output e=7e-4`,
-			want: place{kind: "drift"}, text: "each of the 3 blocks rounds", reason: "all blocks keep float16: none is wrong by itself"},
+			want: place{kind: "drift"}, text: "each of the 3 blocks rounds",
+			reason: "all blocks keep float16: none is wrong by itself"},
 		{name: "one rounded layer", records: `
 m.0.lin output
 m.0 input_0
@@ -221,7 +230,8 @@ m.0.lin output e=4e-3 grid=3.9e-3
 m.1.lin input_0 e=4e-3
 m.1.lin output e=6e-3 grid=3.9e-3
 m output e=6e-3`,
-			want: place{kind: "local", layer: "m.0.lin"}, reason: "three digits are lost in one layer: that layer is wrong by itself"},
+			want:   place{kind: "local", layer: "m.0.lin"},
+			reason: "three digits are lost in one layer: that layer is wrong by itself"},
 		{name: "noise of each block", records: `
 m.0.lin output alone=1e-7
 m.0 input_0
@@ -233,7 +243,8 @@ m.2.lin output alone=1e-7
 m.2 input_0 e=3e-4
 m.2 output e=4e-4 alone=1.9e-4
 m output e=4e-4`,
-			want: place{kind: "drift"}, text: "each of the 3 blocks adds about 0.0002", reason: "alike, small, and along nothing"},
+			want: place{kind: "drift"}, text: "each of the 3 blocks adds about 0.0002",
+			reason: "alike, small, and along nothing"},
 		{name: "every block scaled a little", records: `
 m.0.lin output alone=1e-7
 m.0 input_0
@@ -243,7 +254,8 @@ m.1 output e=3e-4 alone=2.2e-4 along=1
 m.2 input_0 e=3e-4
 m.2 output e=4e-4 alone=1.9e-4 along=1
 m output e=4e-4`,
-			want: place{kind: "between", layer: "m.0", after: "m.0.lin"}, reason: "the same factor everywhere is a bug, not noise"},
+			want:   place{kind: "between", layer: "m.0", after: "m.0.lin"},
+			reason: "the same factor everywhere is a bug, not noise"},
 		{name: "every activation wrong a little", records: `
 m.0.act input_0
 m.0.act output e=3e-4 alone=3e-4
@@ -252,7 +264,8 @@ m.1.act output e=3e-4 alone=3e-4
 m.2.act input_0 e=3e-4
 m.2.act output e=3e-4 alone=3e-4
 m output e=3e-4`,
-			want: place{kind: "local", layer: "m.0.act"}, reason: "tanh GELU in all blocks: a layer without children computes one thing"},
+			want:   place{kind: "local", layer: "m.0.act"},
+			reason: "tanh GELU in all blocks: a layer without children computes one thing"},
 		{name: "entered from outside", records: `
 m.0.norm input_0
 m.0.norm output same=1
@@ -282,7 +295,8 @@ m.embed input_0 int same=3
 m.embed output e=1.2
 m input_0 lone int same=3
 m output e=1.2`,
-			want: place{kind: "between", layer: "m.embed", before: "m.embed.pos"}, reason: "integers, but no input of the model"},
+			want:   place{kind: "between", layer: "m.embed", before: "m.embed.pos"},
+			reason: "integers, but no input of the model"},
 		{name: "ids that came from outside", records: `
 m.embed.word input_0 e=inf int same=3
 m.embed.word output e=1.2
@@ -307,7 +321,8 @@ m.0 output e=0.3
 m input_0 int
 m input_1 e=inf int
 m output e=0.3`,
-			want: place{kind: "input", layer: "m.0.attn"}, reason: "the innermost layer that takes the mask, before anything was computed with it"},
+			want:   place{kind: "input", layer: "m.0.attn"},
+			reason: "the innermost layer that takes the mask, before anything was computed with it"},
 		{name: "a stray pair", records: `
 m.0.lin input_0
 m.0.lin input_1 e=0.7
@@ -327,7 +342,8 @@ m.0.lin output
 m.0 input_0 e=7 same=5
 m.0 output e=0.8
 m output e=0.8`,
-			want: place{kind: "between", layer: "m", after: "m.embed", before: "m.0"}, reason: "the block's output is wrong: the input was no stray pair"},
+			want:   place{kind: "between", layer: "m", after: "m.embed", before: "m.0"},
+			reason: "the block's output is wrong: the input was no stray pair"},
 		{name: "not a number", records: `
 m.0 input_0
 m.0 output e=inf
@@ -360,8 +376,8 @@ m output e=5e-4`)))
 	assert.Empty(t, got.Frontier, "no layer made it")
 }
 
-// Two bugs: the frontier has both, and each layer in between is blamed on what is upstream or
-// inside of it.
+// The frontier has both of two bugs, and each layer in between is blamed on what is upstream or
+// inside it.
 func TestFrontierAndBlame(t *testing.T) {
 	const text = `
 m.0.lin input_0
@@ -390,7 +406,8 @@ m output e=0.6 alone=0.5`
 		reason   string
 	}{
 		{"injected", both, []string{"m.0.lin", "m.2.lin"},
-			map[string]string{"m.0": "m.0.lin", "m.1.lin": "m.0.lin", "m.1": "m.0.lin", "m.2": "m.2.lin", "m.0.lin": "", "m.2.lin": "", "m": ""},
+			map[string]string{"m.0": "m.0.lin", "m.1.lin": "m.0.lin", "m.1": "m.0.lin", "m.2": "m.2.lin",
+				"m.0.lin": "", "m.2.lin": "", "m": ""},
 			"the second bug is seen on golden inputs"},
 		{"standard", standard, []string{"m.0.lin"},
 			map[string]string{"m.0": "m.0.lin", "m.1.lin": "m.0.lin", "m.2.lin": "m.0.lin", "m.2": "m.0.lin", "m": ""},
@@ -406,7 +423,7 @@ m output e=0.6 alone=0.5`
 			}
 		})
 	}
-	assert.Empty(t, (*localise.Verdict)(nil).Blame("a", "0", "m"), "no verdict blames nobody")
+	assert.Empty(t, (*localise.Verdict)(nil).Blame("a", "0", "m"), "no verdict blames no layer")
 }
 
 // Where large terms cancel, an output is off by far more than its input, relative to its row: what
@@ -426,9 +443,12 @@ m output e=0.05`
 		explained     bool
 		reason        string
 	}{
-		{"not asked", cancels, nil, place{kind: "local", layer: "m.0.down"}, false, "300 times what came in, and nothing else is known"},
-		{"cancelling", cancels, map[string]float64{"m.0.down": 1.5, "m.1.lin": 0.9}, place{kind: "drift"}, true, "the rows show that rounding makes it"},
-		{"wrong", cancels, map[string]float64{"m.0.down": 20, "m.1.lin": 0.9}, place{kind: "local", layer: "m.0.down"}, false, "the rows show that it is too much"},
+		{"not asked", cancels, nil, place{kind: "local", layer: "m.0.down"}, false,
+			"300 times what came in, and nothing else is known"},
+		{"cancelling", cancels, map[string]float64{"m.0.down": 1.5, "m.1.lin": 0.9}, place{kind: "drift"}, true,
+			"the rows show that rounding makes it"},
+		{"wrong", cancels, map[string]float64{"m.0.down": 20, "m.1.lin": 0.9},
+			place{kind: "local", layer: "m.0.down"}, false, "the rows show that it is too much"},
 		{"below the floor", `
 m.0.down input_0
 m.0.down output e=9e-5
@@ -436,14 +456,17 @@ m.0 output e=9e-5
 m.1.lin input_0 e=9e-5
 m.1.lin output e=1.5e-4
 m output e=1.5e-4`, map[string]float64{"m.0.down": 1.5, "m.1.lin": 0.9}, place{kind: "drift"}, true, "no source either: 90 times what came in, but no more than rounding"},
-		{"alone", `m.proj output e=0.05 eps=0.0078`, nil, place{kind: "local", layer: "m.proj"}, false, "nothing was recorded before it that could add up"},
+		{"alone", `m.proj output e=0.05 eps=0.0078`, nil, place{kind: "local", layer: "m.proj"}, false,
+			"nothing was recorded before it that could add up"},
 		{"one bad row comes in", `
 m.0.up input_0 e=0.028 whole=0.012 eps=0.0078
 m.0.up output e=0.13 whole=0.125 eps=0.0078
 m output e=0.13 eps=0.0078`, map[string]float64{"m.0.up": 8}, place{kind: "local", layer: "m.0.up"}, false,
 			"five times the worst row that came in, but ten times the tensor, and every row shows it"},
-		{"one layer doubtful", cancels, map[string]float64{"m.0.down": 1.5, "m.1.lin": 5}, place{kind: "drift"}, false, "twice what came in accuses nobody, and does not explain it"},
-		{"wrong alone", strings.Replace(cancels, "e=0.03", "e=0.03 alone=0.03", 1), map[string]float64{"m.0.down": 1.5}, place{kind: "local", layer: "m.0.down"}, false,
+		{"one layer doubtful", cancels, map[string]float64{"m.0.down": 1.5, "m.1.lin": 5}, place{kind: "drift"},
+			false, "twice what came in accuses no layer, and does not explain it"},
+		{"wrong alone", strings.Replace(cancels, "e=0.03", "e=0.03 alone=0.03", 1),
+			map[string]float64{"m.0.down": 1.5}, place{kind: "local", layer: "m.0.down"}, false,
 			"on golden inputs nothing comes in"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -466,7 +489,7 @@ m output e=0.13 eps=0.0078`, map[string]float64{"m.0.up": 8}, place{kind: "local
 	}
 }
 
-// A layer that was recorded wrongly is no source of what follows.
+// A layer that was recorded wrongly is not the source of what follows.
 func TestWrongRecordingIsNoSource(t *testing.T) {
 	given := run(recorded(t, `
 m.0 output
@@ -482,7 +505,7 @@ m output e=1.1e-4`))
 	assert.Equal(t, place{kind: "capture", layer: "m.1.norm"}, placeOf(got), "what follows got the right one")
 }
 
-// Rows fall and climb, the whole tensor tells that each block adds as much as the first.
+// Single rows fall and climb; the whole tensor tells that each block adds as much as the first.
 func TestClimbing(t *testing.T) {
 	got := localise.First(run(recorded(t, `
 m.0.lin output

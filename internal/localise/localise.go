@@ -14,11 +14,11 @@ type Record struct {
 	Integer bool // ids and positions
 	Len     int  // elements in the reference
 
-	Error   float64 // relative L2 of the worst row in the standard run; +Inf for a NaN, an infinity or an integer that has no match
+	Error   float64 // relative L2 of the worst row; +Inf if a NaN, an infinity or an integer has no match
 	Whole   float64 // relative L2 of the tensor
 	Epsilon float64 // rounding of the coarser type of the two, 0 for integers: less than that is no error
-	Grid    float64 // rounding of the narrower type in which all values of the candidate lie, and the reference's do not; 0 if there is none
-	Along   float64 // cosine of the error and the golden: near ±1 the values are scaled, near 0 the error is like noise
+	Grid    float64 // rounding of a narrower type that holds all the candidate's values and not the reference's; 0 for none
+	Along   float64 // cosine of error and golden: near ±1 the values are scaled, near 0 the error is like noise
 
 	Twin  string // another output with the same bytes in the candidate, though the two differ in the reference
 	Alone *Alone // of the run on golden inputs; nil without one
@@ -47,9 +47,9 @@ const (
 type Verdict struct {
 	Kind                    string
 	Case, Step, Layer, Port string   // of drift and unordered only Case and Step: no layer is accused
-	After, Before           string   // the interval of KindBetween: empty After is the container's beginning, empty Before its end
+	After, Before           string   // the interval of KindBetween; empty: from the container's beginning, to its end
 	Frontier                []string // layers that make an error of their own, innermost ones
-	Proven                  bool     // all that the layer was given is known to agree, or its run on golden inputs is wrong too
+	Proven                  bool     // all of the layer's inputs agree, or its run on golden inputs is wrong too
 	Gaps                    []string // what was not recorded on the candidate's side, and would have told more
 	Text                    string   // one sentence
 	Evidence                []string // what else speaks for it, one sentence each
@@ -70,8 +70,8 @@ type Growth struct {
 
 type passLayer struct{ caseName, step, layer string }
 
-// Blame is the layer of which the error of another layer was inherited, "" if it made one of its
-// own or nothing shows that it did not.
+// Blame returns the layer from which another layer inherited its error; "" if that layer made one
+// of its own, or nothing shows that it did not.
 func (v *Verdict) Blame(caseName, step, layer string) string {
 	if v == nil {
 		return ""
@@ -83,20 +83,19 @@ func (v *Verdict) Blame(caseName, step, layer string) string {
 type Run struct {
 	Trace   *trace.Trace
 	Records []Record // by trace.Event.Index
-	Nested  bool     // the run on golden inputs replaced those inside of layers too: a container's output shows only its last code
+	Nested  bool     // golden inputs were given inside layers too: a container's output shows only its last code
 
 	// Unordered reports whether nothing tells which of two layers of a case ran first. nil: the
 	// trace is in the order of execution.
 	Unordered func(caseName, a, b string) bool
 
-	// Excess tells of two of the records, an input of a layer and an output, how many times the
-	// output's error is what the input's error and rounding make of it; NaN if that cannot be told.
-	// It may be slow: only where the other figures accuse a layer is it asked. nil if nothing can
-	// tell.
+	// Excess returns the factor by which the error of an output exceeds what the error of an input
+	// of its layer and rounding make of it; NaN if it is not known. It may be slow, and is called
+	// only where the other figures accuse a layer. nil if it is never known.
 	Excess func(in, out int) float64
 
-	// Rounding reports of a drift whether rounding alone made all that fails: then there is no
-	// divergence. nil if that cannot be told.
+	// Rounding reports whether rounding alone made everything that fails in a drift: then there is
+	// no divergence. nil if that is not known.
 	Rounding func(*Verdict) bool
 
 	Given Given

@@ -48,7 +48,10 @@ func records(text string, bad, lone []string) []row {
 	for line := range strings.Lines(strings.TrimSpace(text)) {
 		line = strings.TrimSpace(line)
 		f := strings.Fields(line)
-		out = append(out, row{entry(f[0], f[1], len(out)), localise.Record{Joined: !has(lone, line), Agrees: !has(bad, line), Integer: len(f) > 2, Epsilon: 1e-7, Error: 1e-7}})
+		out = append(out,
+			row{entry(f[0], f[1], len(out)),
+				localise.Record{Joined: !has(lone, line), Agrees: !has(bad, line), Integer: len(f) > 2, Epsilon: 1e-7,
+					Error: 1e-7}})
 		if r := &out[len(out)-1]; !r.Agrees {
 			r.Error = 1
 		}
@@ -86,34 +89,42 @@ func TestFirst(t *testing.T) {
 		want      *localise.Verdict // Text, Gaps and Frontier are checked where given
 		reason    string
 	}{
-		{name: "clean", reason: "nothing differs: nobody is accused"},
+		{name: "clean", reason: "nothing differs: no layer is accused"},
 		{
-			name: "leaf", bad: append([]string{"model.layers.0.up output", "model.layers.0.act", "model.layers.0.down", "model.layers.0 output"}, downstream...),
-			want:   &localise.Verdict{Kind: "local", Layer: "model.layers.0.up", Port: "output", Proven: true, Frontier: []string{"model.layers.0.up"}},
+			name: "leaf", bad: append([]string{"model.layers.0.up output", "model.layers.0.act",
+				"model.layers.0.down", "model.layers.0 output"}, downstream...),
+			want: &localise.Verdict{Kind: "local", Layer: "model.layers.0.up", Port: "output", Proven: true,
+				Frontier: []string{"model.layers.0.up"}},
 			reason: "right input, wrong output",
 		},
 		{
 			name: "leaf without recorded input", lone: []string{"model.layers.0.up input_0"},
-			bad:    append([]string{"model.layers.0.up output", "model.layers.0.act", "model.layers.0.down", "model.layers.0 output"}, downstream...),
-			want:   &localise.Verdict{Kind: "local", Layer: "model.layers.0.up", Port: "output", Gaps: []string{"input_0"}, Frontier: []string{"model.layers.0.up"}},
+			bad: append([]string{"model.layers.0.up output", "model.layers.0.act", "model.layers.0.down",
+				"model.layers.0 output"}, downstream...),
+			want: &localise.Verdict{Kind: "local", Layer: "model.layers.0.up", Port: "output",
+				Gaps: []string{"input_0"}, Frontier: []string{"model.layers.0.up"}},
 			reason: "an input that was not compared makes it a suspicion, and is named",
 		},
 		{
 			name: "code between two layers", lone: []string{"model.layers.0.act"},
 			bad: append([]string{"model.layers.0.down", "model.layers.0 output"}, downstream...),
-			want: &localise.Verdict{Kind: "between", Layer: "model.layers.0", Port: "input_0", After: "model.layers.0.up", Before: "model.layers.0.down",
+			want: &localise.Verdict{Kind: "between", Layer: "model.layers.0", Port: "input_0",
+				After: "model.layers.0.up", Before: "model.layers.0.down",
 				Gaps: []string{"model.layers.0.act"}, Proven: true, Frontier: []string{"model.layers.0"}},
 			reason: "the wrong GELU of the layer comparison: no disagreeing output made down's input",
 		},
 		{
 			name: "residual", bad: append([]string{"model.layers.0 output"}, downstream...),
-			want: &localise.Verdict{Kind: "between", Layer: "model.layers.0", Port: "output", After: "model.layers.0.down", Proven: true,
+			want: &localise.Verdict{Kind: "between", Layer: "model.layers.0", Port: "output",
+				After: "model.layers.0.down", Proven: true,
 				Frontier: []string{"model.layers.0"}},
 			reason: "all children agree, the container does not: the code after the last child",
 		},
 		{
-			name: "before the first layer of a container", bad: []string{"model.layers.0", "model.head", "model output"},
-			want: &localise.Verdict{Kind: "between", Layer: "model", Port: "input_0", After: "model.embed", Before: "model.layers.0", Proven: true,
+			name: "before the first layer of a container",
+			bad:  []string{"model.layers.0", "model.head", "model output"},
+			want: &localise.Verdict{Kind: "between", Layer: "model", Port: "input_0", After: "model.embed",
+				Before: "model.layers.0", Proven: true,
 				Frontier: []string{"model"}},
 			reason: "a missing embedding scale: the block's own input is the first wrong tensor, before anything inside it",
 		},
@@ -123,20 +134,23 @@ func TestFirst(t *testing.T) {
 			reason: "other token ids: the first layer that consumes them is named",
 		},
 		{
-			name: "prompt without root", bad: []string{"model.embed", "model.layers.0", "model.head", "model output"}, lone: []string{"model input_0"},
+			name: "prompt without root", bad: []string{"model.embed", "model.layers.0", "model.head", "model output"},
+			lone:   []string{"model input_0"},
 			want:   &localise.Verdict{Kind: "input", Layer: "model.embed", Port: "input_0", Proven: true},
 			reason: "ids of the first layer come from outside where the root's were not recorded",
 		},
 		{
 			name: "head", bad: downstream,
-			want: &localise.Verdict{Kind: "between", Layer: "model", Port: "input_0", After: "model.layers.0", Before: "model.head", Proven: true,
+			want: &localise.Verdict{Kind: "between", Layer: "model", Port: "input_0", After: "model.layers.0",
+				Before: "model.head", Proven: true,
 				Frontier: []string{"model"}},
 			reason: "the layer before agrees, the head's input does not",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.name == "prompt" {
-				tt.bad = []string{"model input_0", "model.embed", "model.layers.0", "model.layers.0.norm", "model.layers.0.up", "model.layers.0.act",
+				tt.bad = []string{"model input_0", "model.embed", "model.layers.0", "model.layers.0.norm",
+					"model.layers.0.up", "model.layers.0.act",
 					"model.layers.0.down", "model.head", "model output"}
 			}
 			got := first(records(block, tt.bad, tt.lone))
@@ -149,7 +163,8 @@ func TestFirst(t *testing.T) {
 			for _, name := range []string{got.After, got.Before} {
 				assert.Contains(t, got.Text, name)
 			}
-			assert.Equal(t, [7]any{tt.want.Kind, tt.want.Layer, tt.want.Port, tt.want.After, tt.want.Before, tt.want.Proven, "a"},
+			assert.Equal(t,
+				[7]any{tt.want.Kind, tt.want.Layer, tt.want.Port, tt.want.After, tt.want.Before, tt.want.Proven, "a"},
 				[7]any{got.Kind, got.Layer, got.Port, got.After, got.Before, got.Proven, got.Case}, tt.reason)
 			assert.Equal(t, tt.want.Gaps, got.Gaps, tt.reason)
 			if tt.want.Frontier != nil {
@@ -178,7 +193,7 @@ func TestFirstOverCasesAndSteps(t *testing.T) {
 }
 
 // Torch hooks without keyword inputs: a layer of which no input was compared is not in the frontier
-// if what is inside of it got a wrong one.
+// if something inside it got a wrong one.
 func TestFrontierWithoutInputs(t *testing.T) {
 	rs := records(`
 m.0.attn.q input_0

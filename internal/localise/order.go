@@ -7,9 +7,9 @@ import (
 )
 
 // rivals lists the layers that may have been wrong before event i, where the order of execution is
-// not known: their outputs differ and no input of theirs does, or an input does that nothing
-// recorded made, and nothing tells that they ran later. None if it is known that i is first: its
-// inputs agree, or it is wrong on the golden inputs.
+// not known: their outputs differ and none of their inputs does, or an input differs that nothing
+// recorded made, and nothing tells that they ran later. There is none if i is known to be first:
+// its inputs agree, or it is wrong on the golden inputs.
 func (p *pass) rivals(i int) (layers []string) {
 	e := &p.events[i]
 	if p.run.Unordered == nil || e.Alone != nil && !e.Alone.Agrees {
@@ -34,8 +34,8 @@ func (p *pass) rivals(i int) (layers []string) {
 	return layers
 }
 
-// unplaced is the verdict where event i and its rivals differ and any of them may have been the
-// first. On the frontier are those of which no other is known to have run earlier.
+// unplaced returns the verdict where event i and its rivals differ and any of them may have been
+// the first. The frontier has those before which no other is known to have run.
 func (p *pass) unplaced(i int, rivals []string) *Verdict {
 	e := &p.events[i]
 	v := &Verdict{Kind: KindUnordered, at: i, Frontier: []string{e.Layer}}

@@ -23,7 +23,7 @@ func TestUnordered(t *testing.T) {
 		{"taps", `
 out tap e=0.02
 probs tap e=0.03
-scores tap e=0.1`, place{kind: "unordered"}, []string{"out", "probs", "scores"}, "the alphabet accuses nobody"},
+scores tap e=0.1`, place{kind: "unordered"}, []string{"out", "probs", "scores"}, "the alphabet accuses no layer"},
 		{"one of them agrees", `
 out tap e=0.02
 probs tap
@@ -56,7 +56,7 @@ scores output e=0.1`, place{kind: "unordered"}, []string{"out", "scores"}, "the 
 			assert.Equal(t, c.want, placeOf(got), c.reason)
 			assert.Equal(t, c.frontier, got.Frontier, c.reason)
 			if c.want.kind == "unordered" {
-				assert.Empty(t, got.Blame("a", "0", c.frontier[1]), "nobody is excused by an order that nobody knows")
+				assert.Empty(t, got.Blame("a", "0", c.frontier[1]), "an unknown order excuses no layer")
 			}
 		})
 	}

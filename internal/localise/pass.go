@@ -15,7 +15,7 @@ type event struct {
 
 func (e *event) differs() bool { return e.Joined && !e.Agrees }
 
-// known: the candidate has it, and it is right.
+// known reports whether the candidate has it and it is right.
 func (e *event) known() bool { return e.Joined && e.Agrees }
 
 // pass is one forward pass.
@@ -87,14 +87,14 @@ func (p *pass) first() *Verdict {
 	return drift
 }
 
-// verdict tells the kind of a divergence; nil if the error is no more than came in, and came from
-// nowhere. after says that there was such a one.
+// verdict tells the kind of a divergence; nil if the error is no more than came in and has no
+// source. after says that there was such an error before.
 func (p *pass) verdict(i int, after bool) *Verdict {
 	e := &p.events[i]
 	if e.Input && p.modelInput(i) {
 		v := &Verdict{Kind: KindInput, Proven: true, at: i}
 		v.Layer, v.Port = p.consumer(i)
-		v.Text = fmt.Sprintf("the two runs were not asked the same: %s of %s differs", e.Port, e.Layer)
+		v.Text = fmt.Sprintf("the two runs were not given the same input: %s of %s differs", e.Port, e.Layer)
 		return v
 	}
 	if p.weak(i, after) {
@@ -146,8 +146,8 @@ func (p *pass) modelInput(i int) bool {
 	return e.Integer && !joined && (e.Same == 0 || !recorded)
 }
 
-// consumer returns the innermost layer that takes a model's differing input, or what the model's own
-// code makes of it, before anything wrong comes out of a layer.
+// consumer returns the innermost layer that takes a model's differing input, or what the model's
+// own code makes of it, before anything wrong comes out of a layer.
 func (p *pass) consumer(i int) (layer, port string) {
 	cur := &p.events[i]
 	for j := i + 1; j < len(p.events); j++ {
@@ -182,8 +182,8 @@ func (p *pass) ports(layer string, inputs bool) (out []*event) {
 	return out
 }
 
-// enclosing returns the innermost container of a layer of which the candidate recorded an output; ""
-// if there is none.
+// enclosing returns the innermost container of a layer of which the candidate recorded an output;
+// "" if there is none.
 func (p *pass) enclosing(layer string) string {
 	for c := p.Container(layer); c != layer && c != ""; {
 		for _, o := range p.outputs(c) {
@@ -214,9 +214,9 @@ func (p *pass) right(layer string) bool {
 	return n > 0
 }
 
-// stray: an input that differs although the layer that takes it gives the right output, as does the
-// one around it, and no other record of the same tensor differs. Inputs are paired by their shape
-// and order where they have no names, and a pair may be none.
+// stray reports whether an input differs although the layer that takes it gives the right output,
+// as does the one around it, and no other record of the same tensor differs. Inputs without names
+// are paired by shape and order, and a pair may be wrong.
 func (p *pass) stray(i int) bool {
 	e := &p.events[i]
 	if !e.Input || label.IsRoot(e.Layer) || e.Integer || !p.right(e.Layer) {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// around returns the container whose code makes the input of event i. A tensor that the layers around
-// took in unchanged was made outside of them, if the candidate did not record it there.
+// around returns the container whose code makes the input of event i. A tensor that the layers
+// around took in unchanged was made outside of them, if the candidate did not record it there.
 func (p *pass) around(i int) string {
 	layer := p.events[i].Layer
 	for {
@@ -26,7 +26,7 @@ func (p *pass) around(i int) string {
 	}
 }
 
-// between: nothing that was compared made this value, so the code between two matched layers did.
+// between sets a verdict: the code between two matched layers made the value, no compared one did.
 func (v *Verdict) between(p *pass, container, before string, i int) {
 	v.Kind, v.Layer, v.Before, v.Proven = KindBetween, container, before, true
 	after := -1
@@ -62,7 +62,7 @@ func (v *Verdict) between(p *pass, container, before string, i int) {
 	}
 }
 
-// local: a layer without matched children gets the right inputs and returns a wrong output.
+// local sets a verdict: a layer without matched children makes a wrong output of right inputs.
 func (v *Verdict) local(p *pass, i int) {
 	v.Kind = KindLocal
 	compared := 0
@@ -96,9 +96,9 @@ func (v *Verdict) local(p *pass, i int) {
 	}
 }
 
-// interaction: what is wrong in the model although everything that it was given is right, and right
-// when it runs on the same inputs, is not wrong by itself. An input that the candidate did not
-// record leaves the standard run's verdict as it is.
+// interaction corrects a verdict: what is wrong in the model although everything that it was given
+// is right, and right when it runs on the same inputs, is not wrong by itself. An input that the
+// candidate did not record leaves the standard run's verdict as it is.
 func (v *Verdict) interaction(p *pass, i int) {
 	e := &p.events[i]
 	if !v.Proven {

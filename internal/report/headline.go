@@ -47,7 +47,7 @@ var failWord = map[Status]string{
 
 // kinds explains the kinds of a first divergence.
 var kinds = map[string]string{
-	"input":       "A model input differs: the two runs were not asked the same.",
+	"input":       "A model input differs: the two runs were not given the same input.",
 	"weights":     "The weights that were loaded are not those of the checkpoint.",
 	"capture":     "The recorded tensor is not the one that the model computed: the recording is wrong, not the model.",
 	"interaction": "The layer is right on the golden inputs and wrong in the assembled model, although its recorded inputs agree.",

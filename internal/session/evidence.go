@@ -6,8 +6,8 @@ import (
 	"github.com/goparity/goparity/internal/checkpoint"
 )
 
-// evidence opens the weights and the config that lie in the fixture's model folder, once. A model
-// of the hub has none here.
+// evidence opens the weights and the config in the fixture's model folder, once. A model from the
+// hub has none here.
 func (f *Fixture) evidence() (checkpoint.Weights, checkpoint.Config, error) {
 	if !f.yaml.Model.Local() {
 		return nil, nil, nil

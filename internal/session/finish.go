@@ -18,8 +18,8 @@ import (
 //
 // report.json and report.txt, and infra.txt where the machine is at fault, go to Out; to
 // Out/<fixture> where the package has several fixtures, or where the report of another package's
-// fixture is there already. What was judged by parity.Func beside the recorded run goes to numbered
-// folders in it.
+// fixture is there already. What was judged by parity.Func besides the recorded run goes to
+// numbered folders in it.
 func (s *Session) Finish(stdout io.Writer) error {
 	var errs []error
 	for _, f := range s.fixtures {

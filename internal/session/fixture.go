@@ -44,11 +44,11 @@ type Fixture struct {
 	used atomic.Bool
 
 	runner
-	opening sync.Once // goldens and openErr
+	opening sync.Once // guards goldens and openErr
 	goldens *goldens
 	openErr error
 
-	comparing sync.Once   // the rest
+	comparing sync.Once   // guards the rest
 	runs      []*dump.Run // the candidate's
 	injected  []*dump.Run // the candidate's on golden inputs; nil if there are none
 	c         *judge.Comparison
@@ -193,7 +193,7 @@ func (f *Fixture) openRuns() ([]*dump.Run, error) {
 		return nil, err
 	}
 	if len(runs) == 1 && len(f.yaml.Cases) == 1 && runs[0].Info.Case == "" {
-		runs[0].Info.Case = f.yaml.Cases[0].Name // a dump that does not say: there is only one case
+		runs[0].Info.Case = f.yaml.Cases[0].Name // the dump does not say, and there is only one case
 	}
 	return runs, nil
 }
@@ -242,7 +242,7 @@ func (f *Fixture) inspect(c *judge.Comparison) {
 				if r.Info.Mode == dump.Injected {
 					what, how = "injected run", "go test -parity.run=cpu -parity.mode=both"
 				}
-				f.problem("parity:stale", fmt.Sprintf("the recorded %s %s of case %s is stale: %s; record it anew: %s -parity.record=%s",
+				f.problem("parity:stale", fmt.Sprintf("the recorded %s %s of case %s is stale: %s; record it again: %s -parity.record=%s",
 					what, f.yaml.Replay, r.Info.Case, strings.Join(changes, "; "), how, f.yaml.Replay))
 			}
 		}
@@ -255,8 +255,8 @@ func (f *Fixture) inspect(c *judge.Comparison) {
 	}
 }
 
-// staleGoldens says of each variant and case what changed in the fixture since its goldens were
-// made. Goldens of cases that the fixture no longer has are not looked at.
+// staleGoldens says for each variant and case what changed in the fixture since its goldens were
+// made. It skips goldens of cases that the fixture no longer has.
 func (f *Fixture) staleGoldens() []string {
 	var out []string
 	seen := map[[2]string]bool{}
@@ -313,12 +313,12 @@ func (f *Fixture) require(c *judge.Comparison) error {
 	return fmt.Errorf("%d layers that the recorded run %s has were not recorded this time: %s", len(lost), f.yaml.Replay, label.Few(lost))
 }
 
-// report is the report of what tests decided. A fixture with a problem never passes.
+// report returns the report of what tests decided. A fixture with a problem never passes.
 func (f *Fixture) report(c *judge.Comparison) *report.Report {
 	return f.problematic(c.Report(f.name, false))
 }
 
-// Report is the report of all ports, judged by the fixture's tolerances.
+// Report returns the report of all ports, judged by the fixture's tolerances.
 func (f *Fixture) Report() (*report.Report, error) {
 	c, err := f.Comparison()
 	if err != nil {
@@ -338,7 +338,7 @@ func (f *Fixture) problematic(r *report.Report) *report.Report {
 	return r
 }
 
-// Summary is the text of the report of what was decided so far.
+// Summary returns the text of the report of what was decided so far.
 func (f *Fixture) Summary(c *judge.Comparison) string {
 	var b strings.Builder
 	if err := report.Text(&b, f.report(c), report.TextOptions{}); err != nil {

@@ -80,7 +80,7 @@ func (g *goldens) read(variant, caseName string) (*dump.Run, error) {
 	return run, nil
 }
 
-// float64 is the variant float64 of a case, nil if there is none.
+// float64 returns the variant float64 of a case; nil if there is none.
 func (g *goldens) float64(caseName string) (*dump.Run, error) {
 	f64 := tensor.F64.String()
 	if g.first == f64 || !slices.Contains(g.store.Variants(caseName), f64) {

@@ -25,7 +25,7 @@ const (
 	leftFused   = "the golden has several tensors here"
 )
 
-// Injection writes the golden inputs of a case into dir as the candidate lays them out, and gives
+// Injection writes the golden inputs of a case into dir as the candidate lays them out, and returns
 // what an injected run is told. The standard run of the case says which input of the candidate each
 // golden one is. Only the first step is injected: a graph has one size for each input.
 func Injection(k judge.Case, opt match.Options, dir string) (*engine.Golden, error) {
@@ -75,8 +75,7 @@ func Injection(k judge.Case, opt match.Options, dir string) (*engine.Golden, err
 	return g, nil
 }
 
-// asCandidate gives the golden input of a pair as the candidate lays it out, or why it cannot be
-// given.
+// asCandidate returns a pair's golden input as the candidate lays it out, or why it is left out.
 func asCandidate(k judge.Case, pair match.Pair) (t *tensor.Tensor, left string) {
 	golden, actual := k.Golden.Entries[pair.Golden[0]].Tensor, k.Actual.Entries[pair.Actual[0]].Tensor
 	switch {
@@ -103,8 +102,8 @@ func asCandidate(k judge.Case, pair match.Pair) (t *tensor.Tensor, left string) 
 	return t, ""
 }
 
-// addInjected gives each case the candidate's run on golden inputs: a live one if both modes are
-// asked for, with a replay the recorded one.
+// addInjected adds the candidate's run on golden inputs to each case: a live one if both modes are
+// asked for, the recorded one with a replay.
 func (f *Fixture) addInjected(cases []judge.Case) error {
 	both := f.cfg.Mode == setting.ModeBoth
 	if f.isLive() {
@@ -141,11 +140,11 @@ func (f *Fixture) addInjected(cases []judge.Case) error {
 	return nil
 }
 
-// goldenKey is what an injected run depends on beside the fixture: the golden inputs that it was
+// goldenKey is what an injected run depends on besides the fixture: the golden inputs that it was
 // given.
 const goldenKey = "golden"
 
-// runInputs gives what a recorded run depends on.
+// runInputs returns what a recorded run depends on.
 func (f *Fixture) runInputs(run dump.Info) fixture.Inputs {
 	in := f.yaml.RunInputs(run.Case)
 	if run.Mode == dump.Injected {

@@ -20,8 +20,8 @@ import (
 	"github.com/goparity/goparity/tensor/safetensors"
 )
 
-// What the candidate gets of a batch of two sequences, the second padded in front. It has real
-// tokens only, a fused projection, a mask of its own, and at the end the last rows.
+// What the candidate gets of a batch of two sequences, the second padded in front. The candidate
+// has real tokens only, a fused projection, a mask of its own, and at the end the last rows.
 func TestInjection(t *testing.T) {
 	hidden := wave(t, 1, 0, 2, 3, 8)
 	rows := wave(t, 1, 0.1, 5, 8)
@@ -31,20 +31,24 @@ func TestInjection(t *testing.T) {
 		port{"model.layers.0.self_attn.q_proj-input_0", hidden}, port{"model.layers.0.self_attn.q_proj-output", hidden},
 		port{"model.layers.0.self_attn.k_proj-input_0", hidden}, port{"model.layers.0.self_attn.k_proj-output", hidden},
 		port{"model.layers.0.self_attn.v_proj-input_0", hidden}, port{"model.layers.0.self_attn.v_proj-output", hidden},
-		port{"model.layers.0.self_attn-input_hidden_states", hidden}, port{"model.layers.0.self_attn-input_attention_mask", wave(t, 1, 0, 2, 1, 3, 3)},
+		port{"model.layers.0.self_attn-input_hidden_states", hidden},
+		port{"model.layers.0.self_attn-input_attention_mask", wave(t, 1, 0, 2, 1, 3, 3)},
 		port{"model.layers.0.self_attn-output", hidden},
 		port{"model.norm-input_0", hidden}, port{"model.norm-output", hidden},
 		port{"lm_head-input_0", hidden}, port{"lm_head-output", wave(t, 1, 0, 2, 3, 9)})
 	golden.Info.PadMask = [][]int{{1, 1, 1}, {0, 1, 1}}
 	actual := run("max",
 		port{"model.embed_tokens-input_0", of(t, []int64{1, 2, 3, 4, 5}, 5)}, port{"model.embed_tokens-output", rows},
-		port{"model.layers.layers.0.self_attn.qkv_proj-input_0", rows}, port{"model.layers.layers.0.self_attn.qkv_proj-output", wave(t, 1, 0, 5, 24)},
-		port{"model.layers.layers.0.self_attn-input_1", rows}, port{"model.layers.layers.0.self_attn-input_attention_mask", wave(t, 1, 0, 2, 1, 3, 3)},
+		port{"model.layers.layers.0.self_attn.qkv_proj-input_0", rows},
+		port{"model.layers.layers.0.self_attn.qkv_proj-output", wave(t, 1, 0, 5, 24)},
+		port{"model.layers.layers.0.self_attn-input_1", rows},
+		port{"model.layers.layers.0.self_attn-input_attention_mask", wave(t, 1, 0, 2, 1, 3, 3)},
 		port{"model.layers.layers.0.self_attn-input_9", wave(t, 1, 0, 4)},
 		port{"model.layers.layers.0.self_attn-output", rows},
 		port{"model.norm-input_0", rows}, port{"model.norm-output", wave(t, 1, 0, 2, 8)},
 		port{"lm_head-input_0", wave(t, 1, 0, 2, 8)}, port{"lm_head-output", wave(t, 1, 0, 2, 9)})
-	g, err := session.Injection(judge.Case{Name: "short", Golden: golden, Actual: actual}, match.Options{Generating: true}, t.TempDir())
+	g, err := session.Injection(judge.Case{Name: "short", Golden: golden, Actual: actual},
+		match.Options{Generating: true}, t.TempDir())
 	require.NoError(t, err)
 
 	f, err := safetensors.Open(g.File)
@@ -89,8 +93,7 @@ func TestInjectionOfNothing(t *testing.T) {
 	assert.ErrorContains(t, err, "no golden input can be given to the candidate")
 }
 
-// A recorded injected run is taken along; it is stale when the goldens that it was given are others
-// now.
+// A recorded injected run is compared too; it is stale when its golden inputs have changed.
 func TestRecordedInjectedRun(t *testing.T) {
 	s, dir := start(t, func(c *session.Config) { c.Record = "max-cpu" })
 	_, err := s.Default().Comparison()
@@ -134,12 +137,13 @@ func TestRecordedInjectedRun(t *testing.T) {
 	}
 }
 
-// The padding that the reference says is kept with the goldens, and left out of each comparison.
+// The reference's padding mask is kept with the goldens and excludes padding from comparisons.
 func TestPadMaskOfACase(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "toy")
 	require.NoError(t, os.Mkdir(dir, 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "fixture.yaml"), []byte("cases:\n  short: {prompt: Hello}\n"), 0o644))
+	require.NoError(t,
+		os.WriteFile(filepath.Join(dir, "fixture.yaml"), []byte("cases:\n  short: {prompt: Hello}\n"), 0o644))
 	writeDump(t, filepath.Join(root, "ref"), "torch", "short", 1)
 	writeDump(t, filepath.Join(root, "cand"), "max", "short", 1)
 	file := filepath.Join(root, "ref", dump.RunFile)
@@ -153,7 +157,8 @@ func TestPadMaskOfACase(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(file, data, 0o644))
 
-	s, err := session.Start(session.Config{Fixtures: []string{dir}, Update: setting.UpdateAll, GoldenDump: filepath.Join(root, "ref"), Replay: filepath.Join(root, "cand")})
+	s, err := session.Start(session.Config{Fixtures: []string{dir}, Update: setting.UpdateAll,
+		GoldenDump: filepath.Join(root, "ref"), Replay: filepath.Join(root, "cand")})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	require.NoError(t, s.Update(io.Discard))
@@ -198,7 +203,7 @@ func run(engine string, ports ...port) *dump.Run {
 	return dump.New(engine, dump.Info{Engine: engine, Case: "short", Mode: dump.Standard}, dump.OrderRunFile, entries)
 }
 
-// find gives a port of a comparison by its label.
+// find returns a port of a comparison by its label.
 func find(t *testing.T, c *judge.Comparison, name string) *judge.Port {
 	t.Helper()
 	for _, p := range c.Ports {

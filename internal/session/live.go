@@ -99,8 +99,8 @@ func (r *runner) run(job engine.Job) (*engine.Result, error) {
 	return result, err
 }
 
-// options says where an engine logs, which outlives the run for people and CI to read, and what
-// runs the engine command.
+// options returns where an engine logs, a file that outlives the run for people and CI to read, and
+// what runs the engine command.
 func (r *runner) options(name string) (opt engine.Options, err error) {
 	if r.cfg.Out != "" {
 		opt.LogFile = filepath.Join(r.cfg.Out, name+".log")
@@ -113,8 +113,8 @@ func (r *runner) options(name string) (opt engine.Options, err error) {
 	return opt, err
 }
 
-// observed runs a job, and where an observer check is asked for notes whether the hooks change what
-// the model returns.
+// observed runs a job and, where an observer check is asked for, notes whether the hooks change
+// what the model returns.
 func (r *runner) observed(job engine.Job) (*engine.Result, error) {
 	if !r.cfg.Observer {
 		return r.run(job)

@@ -25,13 +25,15 @@ import (
 // that is there twice.
 func writeDump(t *testing.T, dir, engine, caseName string, steps int) {
 	t.Helper()
-	info := dump.Info{Schema: dump.Schema, Engine: engine, Versions: map[string]string{engine: "1.2"}, Device: "cpu", Encoding: dump.Encoding{Compute: "float32"}, Case: caseName,
+	info := dump.Info{Schema: dump.Schema, Engine: engine, Versions: map[string]string{engine: "1.2"}, Device: "cpu",
+		Encoding: dump.Encoding{Compute: "float32"}, Case: caseName,
 		Mode: dump.Standard, TokenIDs: json.RawMessage("[[1,2,3]]"), Date: "2026-11-21T11:46:02Z", Nonce: "n"}
 	for step := range steps {
 		s := fmt.Sprint(step)
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, s), 0o755))
 		out := wave(t, 1, float64(step), 1, 6, 8)
-		for i, p := range []port{{"m.norm-input_0", wave(t, 2, 1, 1, 6, 8)}, {"m.norm-output", out}, {"m.norm(2)-output", out},
+		for i, p := range []port{{"m.norm-input_0", wave(t, 2, 1, 1, 6, 8)}, {"m.norm-output", out},
+			{"m.norm(2)-output", out},
 			{"m.choice-output", of(t, []int64{1, 2, int64(step)}, 3)}} {
 			layer, name := label.Split(p.label)
 			file := fmt.Sprintf("%02d.npy", i)
@@ -59,7 +61,8 @@ func start(t *testing.T, edit func(*session.Config)) (*session.Session, string) 
 		writeDump(t, filepath.Join(root, side.folder, "a"), side.engine, "short", 1)
 		writeDump(t, filepath.Join(root, side.folder, "b"), side.engine, "long", 2)
 	}
-	cfg := session.Config{Fixtures: []string{dir}, Update: setting.UpdateAll, GoldenDump: filepath.Join(root, "ref"), Replay: filepath.Join(root, "cand")}
+	cfg := session.Config{Fixtures: []string{dir}, Update: setting.UpdateAll, GoldenDump: filepath.Join(root, "ref"),
+		Replay: filepath.Join(root, "cand")}
 	edit(&cfg)
 	s, err := session.Start(cfg)
 	require.NoError(t, err)
@@ -96,7 +99,8 @@ func TestRecordAndOpen(t *testing.T) {
 		assert.Len(t, r.Info.SHA256, len(o.Steps()), "a hash for each file")
 		require.Len(t, r.Entries, len(o.Entries))
 		for j, e := range r.Entries {
-			assert.Equal(t, [3]string{o.Entries[j].Step, o.Entries[j].Layer, o.Entries[j].Port}, [3]string{e.Step, e.Layer, e.Port}, "in the order of execution")
+			assert.Equal(t, [3]string{o.Entries[j].Step, o.Entries[j].Layer, o.Entries[j].Port},
+				[3]string{e.Step, e.Layer, e.Port}, "in the order of execution")
 			assert.Equal(t, o.Entries[j].Tensor.Shape(), e.Tensor.Shape())
 			assert.Equal(t, content(t, o.Entries[j].Tensor), content(t, e.Tensor))
 		}
@@ -158,7 +162,8 @@ func TestFunctionAsCandidate(t *testing.T) {
 	s, _ := start(t, func(*session.Config) {})
 	f := s.Default()
 	var asked []string
-	c, err := f.CompareFunc(func(caseName, step string, ids [][]int, golden []dump.Entry) (map[string]*tensor.Tensor, error) {
+	c, err := f.CompareFunc(func(caseName, step string, ids [][]int, golden []dump.Entry) (map[string]*tensor.Tensor,
+		error) {
 		asked = append(asked, caseName+"."+step)
 		assert.Equal(t, [][]int{{1, 2, 3}}, ids)
 		out := map[string]*tensor.Tensor{}

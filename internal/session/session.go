@@ -35,8 +35,8 @@ type Config struct {
 	Diagnose   setting.Diagnose
 	Hypotheses []diagnose.Hypothesis // of the user
 
-	// Console shows what an engine is at, and lines that a person should read; nil is plain lines
-	// on standard error.
+	// Console shows what an engine is doing, and lines that a person should read; nil for plain
+	// lines on standard error.
 	Console func(name string) (*engine.Phases, func(line string))
 
 	Timeout time.Duration // of go test; 0 for none
@@ -65,7 +65,7 @@ var current atomic.Pointer[Session]
 // SkipsInherited reports whether tests of layers that only pass on an error are skipped.
 func (s *Session) SkipsInherited() bool { return s.cfg.Inherited == setting.InheritedSkip }
 
-// Current is the session that TestMain started; nil without one.
+// Current returns the session that TestMain started; nil without one.
 func Current() *Session { return current.Load() }
 
 // Start makes the session of this process. Fixtures are opened when a test needs them.
@@ -74,10 +74,10 @@ func Start(cfg Config) (*Session, error) {
 		return nil, errors.New(`no fixture: name one, testmain.Main(m, testmain.Fixture("fixtures/NAME"))`)
 	}
 	if cfg.Record != "" && !runName.MatchString(cfg.Record) {
-		return nil, fmt.Errorf("record: %q is no name for a run: want letters, digits, dot, dash", cfg.Record)
+		return nil, fmt.Errorf("record: %q is no name for a run: want letters, digits, dots, dashes, underscores", cfg.Record)
 	}
 	if len(cfg.Fixtures) > 1 && (cfg.Replay != "" || cfg.GoldenDump != "") {
-		// One folder for each fixture, by its name.
+		// Each fixture has a folder of its name.
 		for _, dir := range []string{cfg.Replay, cfg.GoldenDump} {
 			if dir != "" && !isDir(dir) {
 				return nil, fmt.Errorf("%s is not a folder: with several fixtures it has one folder for each", dir)
@@ -113,7 +113,7 @@ func isDir(path string) bool {
 	return err == nil && st.IsDir()
 }
 
-// Default is the only fixture, nil if there are several.
+// Default returns the only fixture; nil if there are several.
 func (s *Session) Default() *Fixture {
 	if len(s.fixtures) == 1 {
 		return s.fixtures[0]
@@ -143,8 +143,8 @@ func (s *Session) Used() bool {
 	return false
 }
 
-// Warm runs the candidates of all fixtures now, if that was asked for. What goes wrong is told by
-// the first test that needs the run.
+// Warm runs the candidates of all fixtures now, if that was asked for. The first test that needs
+// the run reports what goes wrong.
 func (s *Session) Warm() {
 	if s.cfg.Eager {
 		for _, f := range s.fixtures {

@@ -78,7 +78,7 @@ func (u *update) fromReference() error {
 	if u.yaml.Model.Path == "" && u.yaml.Model.Oracle == "" {
 		return fmt.Errorf("%s names no model to run as the reference: write model: {path: …}, or point PARITY_GOLDEN_DUMP to a dump", u.yaml.File)
 	}
-	dirs := make([]string, len(u.yaml.References)) // all are run before the first is kept: a failure leaves all goldens as they were
+	dirs := make([]string, len(u.yaml.References)) // all run before the first is kept: a failure changes nothing
 	var forced [][][]int
 	for n, variant := range u.yaml.References {
 		job := u.yaml.Job(engine.Torch, engine.CPU)
@@ -147,7 +147,7 @@ func (u *update) importVariant(variant, dir string) error {
 	}
 	for name, r := range d.Runs {
 		if name == "" && len(d.Runs) == 1 && len(u.yaml.Cases) == 1 {
-			name = u.yaml.Cases[0].Name // a dump that does not say: there is only one case
+			name = u.yaml.Cases[0].Name // the dump does not say, and there is only one case
 		}
 		y, err := u.yaml.Case(name)
 		if err != nil {
@@ -220,7 +220,7 @@ func printDelta(w io.Writer, what string, d *golden.Delta) {
 	}
 }
 
-// have lists the cases of a variant that have goldens.
+// have returns the cases of a variant that have goldens.
 func (u *update) have(folder, variant string) (cases []string, err error) {
 	s, err := golden.Open(folder)
 	if errors.Is(err, golden.ErrNotFound) {

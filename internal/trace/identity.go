@@ -44,7 +44,7 @@ func Identify(ctx context.Context, tensors []*tensor.Tensor) (*Identity, error) 
 	return d, err
 }
 
-// Of is the number of a tensor, which is that of all tensors with equal bytes; 0 if its bytes tell
+// Of returns the number of a tensor, which all tensors with equal bytes share; 0 if its bytes tell
 // nothing, or no tensor of the run has them.
 func (d *Identity) Of(t *tensor.Tensor) int {
 	if n, ok := d.known[t]; ok {

@@ -122,7 +122,7 @@ func (p *Pass) Copies(i int) []int {
 	return p.same[p.Events[i].Same]
 }
 
-// Producer is the latest output before event i that holds the same bytes; −1 if there is none.
+// Producer returns the latest output before event i that holds the same bytes; −1 if there is none.
 func (p *Pass) Producer(i int) int {
 	found := -1
 	for _, j := range p.Copies(i) {
@@ -133,7 +133,7 @@ func (p *Pass) Producer(i int) int {
 	return found
 }
 
-// Since is the first event that existed at an execution index or later.
+// Since returns the first event that existed at an execution index or later.
 func (p *Pass) Since(at int) int {
 	return sort.Search(len(p.Events), func(i int) bool { return p.Events[i].At >= at })
 }

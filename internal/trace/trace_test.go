@@ -14,9 +14,9 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// shared is a layer that is called twice, as hooks record it: what is inside of a layer before it,
-// inputs together with outputs. A norm inside of it is called twice each time, and one part of it
-// only once.
+// shared is a layer that is called twice, as hooks record it: what is inside a layer before it,
+// inputs together with outputs. A norm inside it is called twice each time, and one part of it only
+// once.
 const shared = `
 m.ids-input_0 #1
 m.embed-output #2
@@ -81,9 +81,11 @@ func TestOrder(t *testing.T) {
 	}
 	assert.Equal(t, []string{
 		"m-input_0", "m.ids-input_0", "m.embed-output",
-		"m.share-input_0", "m.share.norm-input_0", "m.share.norm-output", "m.share.norm(2)-input_0", "m.share.norm(2)-output",
+		"m.share-input_0", "m.share.norm-input_0", "m.share.norm-output", "m.share.norm(2)-input_0",
+		"m.share.norm(2)-output",
 		"m.share.lin-input_0", "m.share.lin-output", "m.share-output",
-		"m.share(2)-input_0", "m.share.norm(3)-input_0", "m.share.norm(3)-output", "m.share.norm(4)-output", "m.share.extra-output",
+		"m.share(2)-input_0", "m.share.norm(3)-input_0", "m.share.norm(3)-output", "m.share.norm(4)-output",
+		"m.share.extra-output",
 		"m.share.lin(2)-output", "m.share(2)-output", "m-output",
 	}, labels(p, all...), "a layer has its inputs before anything inside it, the outer one first")
 	assert.Equal(t, []string{"m-input_0"}, labels(p, p.Asked()...))
@@ -123,7 +125,8 @@ func TestProducer(t *testing.T) {
 		return ""
 	}
 	assert.Equal(t, "m.embed-output", producer("m.share.norm-input_0"), "the output that holds the same bytes")
-	assert.Equal(t, "m.share-output", producer("m.share(2)-input_0"), "the first call's output is the second one's input")
+	assert.Equal(t, "m.share-output", producer("m.share(2)-input_0"),
+		"the first call's output is the second one's input")
 	assert.Equal(t, "", producer("m-input_0"), "what comes from outside was made by no layer")
 	assert.Equal(t, "", producer("m.share.norm(2)-input_0"), "bytes tell nothing")
 	assert.Equal(t, []string{"m-input_0", "m.ids-input_0"}, labels(p, p.Copies(find(t, p, "m.ids-input_0"))...))
@@ -139,7 +142,8 @@ func TestPasses(t *testing.T) {
 	for _, p := range tr.Passes {
 		got = append(got, [2]string{p.Step, p.Case})
 	}
-	assert.Equal(t, [][2]string{{"0", "long"}, {"0", "short"}, {"2", "long"}, {"10", "long"}}, got, "steps in natural order, then cases as they came")
+	assert.Equal(t, [][2]string{{"0", "long"}, {"0", "short"}, {"2", "long"}, {"10", "long"}}, got,
+		"steps in natural order, then cases as they came")
 	assert.Equal(t, 3, tr.Pass("short", "0").Events[0].Index)
 	assert.Nil(t, tr.Pass("short", "1"))
 }
@@ -159,7 +163,8 @@ func TestIdentity(t *testing.T) {
 	require.NoError(t, err)
 	half, err := tensor.Of(ramp[:16], 16)
 	require.NoError(t, err)
-	all := []*tensor.Tensor{of(ramp, 4, 8), of(ramp, 32), of(other, 32), of(make([]float32, 32), 32), of(ramp[:8], 8), ids, of(ramp[:16], 2, 8)}
+	all := []*tensor.Tensor{of(ramp, 4, 8), of(ramp, 32), of(other, 32), of(make([]float32, 32), 32), of(ramp[:8], 8),
+		ids, of(ramp[:16], 2, 8)}
 	d, err := trace.Identify(context.Background(), all)
 	require.NoError(t, err)
 	assert.Equal(t, d.Of(all[0]), d.Of(all[1]), "equal bytes, whatever the shape")

@@ -8,7 +8,7 @@ import (
 	"github.com/goparity/goparity/internal/label"
 )
 
-// tree knows which layers were recorded and what ran inside of what. A layer that is called several
+// tree knows which layers were recorded and what ran inside what. A layer that is called several
 // times is one container for each call.
 type tree struct {
 	calls map[string][]call // by name, in the order of the calls
@@ -59,15 +59,15 @@ func newTree(entries []Entry, indices []int) tree {
 	return t
 }
 
-// parent is the layer around a layer, whether it was recorded or not: of its calls the one in which
-// the layer ran.
+// parent returns the layer around a layer, whether it was recorded or not: of its calls the one in
+// which the layer ran.
 func (t *tree) parent(layer string) string {
 	up := label.Parent(layer)
 	return t.callOf(layer, label.Name(up), up)
 }
 
-// callOf is the call of a container in which a layer ran: the one of the same number if both were
-// called equally often, else the first one that ended after the layer. other is returned for a
+// callOf returns the call of a container in which a layer ran: the one of the same number if both
+// were called equally often, else the first one that ended after the layer. other is returned for a
 // container that was not recorded.
 func (t *tree) callOf(layer, container, other string) string {
 	calls := t.calls[container]
@@ -96,8 +96,9 @@ func (t *tree) callOf(layer, container, other string) string {
 	return calls[len(calls)-1].layer
 }
 
-// Start is when the first thing inside a layer was recorded: containers are recorded after what is
-// inside of them, but get their inputs before. It is math.MaxInt for a layer that was not recorded.
+// Start returns the execution index at which the first thing inside a layer was recorded:
+// containers are recorded after what is inside them, but get their inputs before. It is math.MaxInt
+// for a layer that was not recorded.
 func (t *tree) Start(layer string) int {
 	if at, ok := t.start[layer]; ok {
 		return at
@@ -105,8 +106,8 @@ func (t *tree) Start(layer string) int {
 	return math.MaxInt
 }
 
-// Container is the innermost recorded layer around a layer; where none was recorded its parent by
-// name, and for a root the layer itself.
+// Container returns the innermost recorded layer around a layer; where none was recorded its parent
+// by name, and for a root the layer itself.
 func (t *tree) Container(layer string) string {
 	for up := label.Parent(label.Name(layer)); up != ""; up = label.Parent(up) {
 		if c := t.callOf(layer, up, ""); c != "" {
@@ -116,11 +117,11 @@ func (t *tree) Container(layer string) string {
 	return cmp.Or(label.Parent(layer), layer)
 }
 
-// Inside reports whether a layer ran inside another one. Of a container that was recorded several
-// times it is the call that counts.
+// Inside reports whether a layer ran inside another one. Of a container that was called several
+// times only the call counts in which it ran.
 func (t *tree) Inside(layer, outer string) bool {
 	return label.Inside(layer, outer) && t.callOf(layer, label.Name(outer), outer) == outer
 }
 
-// Leaf reports whether no other layer was recorded inside of a layer.
+// Leaf reports whether no other layer was recorded inside a layer.
 func (t *tree) Leaf(layer string) bool { return t.leaf[label.Name(layer)] }

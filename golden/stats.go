@@ -59,7 +59,7 @@ func statsOf(t *tensor.Tensor) Stats {
 // to their rounding.
 func (s Stats) near(o Stats) bool {
 	scale := max(math.Abs(s.Min), math.Abs(s.Max))
-	close := func(a, b, scale float64) bool { return math.Abs(a-b) <= 1e-9*scale }
+	close := func(a, b, scale float64) bool { return math.Abs(a-b) <= sameSum*scale }
 	return s.NaN == o.NaN && s.Inf == o.Inf && s.Min == o.Min && s.Max == o.Max &&
 		close(s.Mean, o.Mean, scale) && close(s.Std, o.Std, scale) && close(s.L2, o.L2, s.L2)
 }

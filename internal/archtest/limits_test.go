@@ -1,7 +1,6 @@
 package archtest_test
 
 import (
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/printer"
@@ -158,5 +157,5 @@ var e = f{1,
 	assert.Equal(t, []string{"a 3", "b 1.0 / 3", "c 5", "d 1 << 20", "e f{1, 2}"}, limits)
 	assert.Equal(t, []string{"c", "e"}, bare, "those without a comment of their own")
 	_, _, err = limitsIn("x.go", "package")
-	assert.Error(t, err, fmt.Sprint("no Go"))
+	assert.Error(t, err, "no Go")
 }

@@ -48,10 +48,6 @@ func IsInfra(err error) bool {
 		errors.Is(err, ErrTool)
 }
 
-// minFree is the share of a GPU's memory under which another process must be using it: engines take
-// most of it.
-const minFree = 0.5
-
 // Environ is env with which an engine sees this device alone, as its first. What the user has set
 // stays as it is.
 func (d Device) Environ(env []string) []string {

@@ -1,3 +1,4 @@
-// Package gpu knows what device a candidate can run on: the drivers of NVIDIA and AMD, and which
-// encodings of Modular MAX a device has. What only a GPU can show is behind Driver.
+// Package gpu finds the device that a candidate can run on: it asks the drivers of NVIDIA and AMD,
+// and knows the encodings that Modular MAX has on each device. What only a machine with a GPU can
+// say is behind the interface [Driver].
 package gpu

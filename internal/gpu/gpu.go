@@ -17,8 +17,8 @@ import (
 // Device is one GPU.
 type Device struct {
 	Vendor, Name, Driver string
-	TotalMiB, FreeMiB    int // 0 where the driver does not say, as with memory that the GPU shares with the CPU
-	Index                int // as the driver's tool counts
+	TotalMiB, FreeMiB    int // 0 if the driver does not say, as for memory shared with the CPU
+	Index                int // as the driver's tool counts, from 0
 	UUID                 string
 }
 
@@ -34,7 +34,7 @@ type Driver interface {
 	Devices(ctx context.Context) ([]Device, error)
 }
 
-// What an error of Pick is about.
+// Errors of [Pick].
 var (
 	ErrNoDriver = errors.New("no GPU driver")
 	ErrNoDevice = errors.New("no GPU")
@@ -48,8 +48,8 @@ func IsInfra(err error) bool {
 		errors.Is(err, ErrTool)
 }
 
-// Environ is env with which an engine sees this device alone, as its first. What the user has set
-// stays as it is.
+// Environ adds to env the variable by which an engine sees only this device. A choice of the user's
+// is kept.
 func (d Device) Environ(env []string) []string {
 	visible := visibleKeys[d.Vendor]
 	if slices.ContainsFunc(env, func(kv string) bool {
@@ -64,7 +64,7 @@ func (d Device) Environ(env []string) []string {
 	return append(env, visible[0]+"="+strconv.Itoa(d.Index))
 }
 
-// visibleKeys are the variables that choose devices, by vendor; the first is the one to set.
+// visibleKeys are the variables that select devices, by vendor. Environ sets the first.
 var visibleKeys = map[string][]string{"NVIDIA": {"CUDA_VISIBLE_DEVICES"},
 	"AMD": {"ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"}}
 
@@ -75,7 +75,8 @@ func Pick(ctx context.Context, d Driver) (Device, error) {
 		return Device{}, err
 	}
 	if len(all) == 0 {
-		return Device{}, fmt.Errorf("%w: the driver lists no device: is it passed through to this machine or container?", ErrNoDevice)
+		return Device{}, fmt.Errorf("%w: the driver lists no device: "+
+			"is it passed through to this machine or container?", ErrNoDevice)
 	}
 	best := slices.MaxFunc(all, func(a, b Device) int { return a.FreeMiB - b.FreeMiB })
 	if best.TotalMiB > 0 && float64(best.FreeMiB) < minFree*float64(best.TotalMiB) {
@@ -88,7 +89,8 @@ func Pick(ctx context.Context, d Driver) (Device, error) {
 // System asks the tools of the drivers: nvidia-smi, then rocm-smi.
 func System() Driver { return Tools(run) }
 
-// Tools is a driver that asks through run, which starts a program and gives its output.
+// Tools is a [Driver] that runs the drivers' tools by the function, which returns the output of a
+// program.
 type Tools func(ctx context.Context, name string, args ...string) ([]byte, error)
 
 func run(ctx context.Context, name string, args ...string) ([]byte, error) {
@@ -109,7 +111,7 @@ func (t Tools) Devices(ctx context.Context) ([]Device, error) {
 			return devices, err
 		}
 	}
-	return nil, fmt.Errorf("%w: neither nvidia-smi nor rocm-smi is here: install the driver, "+
+	return nil, fmt.Errorf("%w: neither nvidia-smi nor rocm-smi was found: install the driver, "+
 		"or run on the CPU with -parity.run=cpu", ErrNoDriver)
 }
 
@@ -162,7 +164,7 @@ func (t Tools) amd(ctx context.Context) ([]Device, error) {
 		index, _ := strconv.Atoi(strings.TrimPrefix(name, "card"))
 		total, err := strconv.Atoi(card["VRAM Total Memory (B)"])
 		if err != nil {
-			continue // "system" is no card
+			continue // "system" is not a card
 		}
 		used, err := strconv.Atoi(card["VRAM Total Used Memory (B)"])
 		if err != nil {
@@ -175,7 +177,7 @@ func (t Tools) amd(ctx context.Context) ([]Device, error) {
 	return devices, nil
 }
 
-// toolError keeps that a tool is not installed, which is no failure of it.
+// toolError tells a tool that is not installed from one that failed.
 func toolError(name string, err error) error {
 	if errors.Is(err, exec.ErrNotFound) {
 		return err
@@ -183,14 +185,14 @@ func toolError(name string, err error) error {
 	return fmt.Errorf("%w: %s: %w", ErrTool, name, err)
 }
 
-// encodings of Modular MAX 26.7 by device.
+// encodings lists the encodings of Modular MAX 26.7, by device.
 var encodings = map[string][]string{
 	"cpu": {"float32", "q4_k", "q4_0", "q6_k"},
 	"gpu": {"float32", "float16", "bfloat16", "float8_e4m3fn", "float4_e2m1fnx2", "float6_e2m3fn", "gptq"},
 }
 
-// Supports reports, as an error, an encoding that MAX does not have on a device. "" is the engine's
-// own choice.
+// Supports returns an error if MAX does not have an encoding on a device. The encoding "" is the
+// engine's own choice.
 func Supports(device, encoding string) error {
 	if encoding == "" || slices.Contains(encodings[device], encoding) {
 		return nil

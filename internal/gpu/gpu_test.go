@@ -15,7 +15,8 @@ import (
 	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
-// tools is a machine on which programs print what the map says; others are not installed.
+// tools returns a driver for a machine on which the programs in out are installed and print its
+// values.
 func tools(out map[string]string, fail error) gpu.Driver {
 	return gpu.Tools(func(_ context.Context, name string, _ ...string) ([]byte, error) {
 		text, ok := out[name]
@@ -27,7 +28,8 @@ func tools(out map[string]string, fail error) gpu.Driver {
 }
 
 func TestPick(t *testing.T) {
-	const rocm = `{"card0": {"Card Series": "MI300X", "VRAM Total Memory (B)": "1073741824", "VRAM Total Used Memory (B)": "1048576"},
+	const rocm = `{"card0": {"Card Series": "MI300X",
+		"VRAM Total Memory (B)": "1073741824", "VRAM Total Used Memory (B)": "1048576"},
 		"system": {"Driver version": "6.8"}}`
 	for _, tt := range []struct {
 		name, want string
@@ -55,7 +57,7 @@ func TestPick(t *testing.T) {
 			tools(map[string]string{"nvidia-smi": "GB10, 580.1, [N/A], [N/A], 0, GPU-1\n"}, nil), nil, "",
 			"a GPU without memory of its own is not busy"},
 		{"odd memory", "", tools(map[string]string{"nvidia-smi": "A, 1, much, 10, 0, GPU-1\n"}, nil), gpu.ErrTool,
-			"much", "a number is a number"},
+			"much", "a size must be a number"},
 		{"amd busy", "", tools(map[string]string{"rocm-smi": strings.ReplaceAll(rocm, "\"1048576\"", "\"1063741824\"")},
 			nil), gpu.ErrBusy, "9 of 1024 MiB free", "another process holds it"},
 		{"amd without cards", "", tools(map[string]string{"rocm-smi": `{"system": {"Driver version": "6.8"}}`}, nil),
@@ -63,7 +65,7 @@ func TestPick(t *testing.T) {
 		{"amd broken", "", tools(map[string]string{"rocm-smi": ""}, errors.New("exit status 2: no amdgpu")),
 			gpu.ErrTool, "no amdgpu", "the tool's own words"},
 		{"amd", "AMD MI300X, driver 6.8, 1023 of 1024 MiB free", tools(map[string]string{"rocm-smi": rocm}, nil), nil,
-			"", "AMD where NVIDIA is not"},
+			"", "AMD without NVIDIA"},
 		{"amd words", "", tools(map[string]string{"rocm-smi": "nonsense"}, nil), gpu.ErrTool, "nonsense",
 			"unknown output is quoted"},
 	} {
@@ -72,7 +74,7 @@ func TestPick(t *testing.T) {
 			if tt.text != "" {
 				require.ErrorContains(t, err, tt.text, tt.reason)
 				assert.ErrorIs(t, err, tt.err, tt.reason)
-				assert.True(t, gpu.IsInfra(err), "no fault of the model's")
+				assert.True(t, gpu.IsInfra(err), "it is not the model's fault")
 				return
 			}
 			require.NoError(t, err, tt.reason)
@@ -100,7 +102,7 @@ func TestEnviron(t *testing.T) {
 			"the engine's first device is the one that was chosen"},
 		{nvidia, []string{"CUDA_VISIBLE_DEVICES=0"}, []string{"CUDA_VISIBLE_DEVICES=0"}, "the user has chosen"},
 		{amd, nil, []string{"ROCR_VISIBLE_DEVICES=1"}, "ROCm counts"},
-		{amd, []string{"HIP_VISIBLE_DEVICES=0"}, []string{"HIP_VISIBLE_DEVICES=0"}, "two would choose twice"},
+		{amd, []string{"HIP_VISIBLE_DEVICES=0"}, []string{"HIP_VISIBLE_DEVICES=0"}, "two variables would choose twice"},
 	} {
 		assert.Equal(t, tt.want, tt.device.Environ(tt.env), tt.reason)
 	}

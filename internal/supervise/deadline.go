@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Deadline is when an engine must be told to end so that its end can be reported before the alarm
+// Deadline returns when an engine must be told to end so that this can be reported before the alarm
 // of go test -timeout. The alarm ends the process at started + testTimeout, where started is when
-// the tests began (zero: they begin now). With left = alarm − now, that is
+// the tests began (zero: they begin now). With left = alarm − now, the deadline is
 //
 //	alarm − min(grace + 1 s, left/4)
 //
-// so that a short timeout leaves most of itself to the engine. It is now if the alarm is due. ok is
-// false if there is no alarm (testTimeout 0).
+// so that the engine gets at least three quarters of a short timeout. It is now if the alarm is
+// due. ok is false if there is no alarm (testTimeout 0).
 func Deadline(now time.Time, testTimeout time.Duration, started time.Time,
 	grace time.Duration) (deadline time.Time, ok bool) {
 	if testTimeout <= 0 {
@@ -27,8 +27,8 @@ func Deadline(now time.Time, testTimeout time.Duration, started time.Time,
 	return now.Add(left - min(grace+time.Second, left/4)), true
 }
 
-// WithDeadline is ctx with that deadline. When it has passed, the context's cause names -timeout
-// and what it left.
+// WithDeadline returns ctx with the deadline of [Deadline]. When it has passed, the context's cause
+// names -timeout and the time that it left.
 func WithDeadline(ctx context.Context, now time.Time, testTimeout time.Duration, started time.Time,
 	grace time.Duration) (context.Context, context.CancelFunc) {
 	d, ok := Deadline(now, testTimeout, started, grace)
@@ -47,7 +47,7 @@ func (e *testTimeoutError) Error() string {
 
 func (e *testTimeoutError) Unwrap() error { return context.DeadlineExceeded }
 
-// short is d as people write it: 10m, 2m13s, 1.5s.
+// short formats d as people write it: 10m, 2m13s, 1.5s.
 func short(d time.Duration) string {
 	if d < 10*time.Second {
 		return d.Round(10 * time.Millisecond).String()

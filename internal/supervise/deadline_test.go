@@ -19,11 +19,11 @@ func TestDeadline(t *testing.T) {
 		ok             bool
 		reason         string
 	}{
-		{0, 0, 10 * time.Second, 0, false, "-timeout 0 is no alarm"},
+		{0, 0, 10 * time.Second, 0, false, "with -timeout 0 there is no alarm"},
 		{0, 10 * time.Minute, 10 * time.Second, 10*time.Minute - 11*time.Second, true,
 			"the grace and a second for the report"},
 		{7 * time.Minute, 10 * time.Minute, 10 * time.Second, 3*time.Minute - 11*time.Second, true,
-			"what has passed is gone"},
+			"time that has passed counts"},
 		{0, 8 * time.Second, 10 * time.Second, 6 * time.Second, true, "a short timeout leaves three quarters"},
 		{11 * time.Minute, 10 * time.Minute, 10 * time.Second, 0, true, "too late"},
 	} {
@@ -36,5 +36,5 @@ func TestDeadline(t *testing.T) {
 	}
 	d, ok := supervise.Deadline(began, time.Minute, time.Time{}, 10*time.Second)
 	assert.True(t, ok)
-	assert.Equal(t, 49*time.Second, d.Sub(began), "tests that have not begun have all their time")
+	assert.Equal(t, 49*time.Second, d.Sub(began), "tests that have not begun have all of their time")
 }

@@ -23,8 +23,8 @@ import (
 	"github.com/goparity/goparity/internal/supervise"
 )
 
-// hear takes back that signals are ignored, as they are in the background of a script or under
-// nohup: they would be in the test process too.
+// hear stops ignoring signals, which are ignored in the background of a script or under nohup. A
+// test process would inherit that.
 var hear = sync.OnceFunc(func() {
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
 		if signal.Ignored(s) {
@@ -40,7 +40,7 @@ func (p *play) start(how, moods string, args, env []string) (*exec.Cmd, *bytes.B
 	cmd := exec.Command(os.Args[0], append([]string{"-test.run=^TestVictim$"}, args...)...)
 	cmd.Env = p.env(append(env, "FAKE_TEST="+how, "FAKE_MOODS="+moods)...)
 	out := new(bytes.Buffer)
-	cmd.Stdout, cmd.Stderr = out, out // a pipe: who keeps it open keeps Wait, as it would keep go test
+	cmd.Stdout, cmd.Stderr = out, out // pipes: whoever holds them delays Wait, and would delay go test
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	hear()
 	require.NoError(p.t, cmd.Start())
@@ -65,7 +65,7 @@ func TestNothingOutlivesTheTest(t *testing.T) {
 		{"timeout", "hang", []string{"-test.timeout=200ms"}, nil, "panic: test timed out", "the alarm runs no cleanup"},
 		{"panic", "panic", nil, nil, "panic: on purpose", "nor does a panic"},
 		{"exit", "exit", nil, nil, "", "nor os.Exit"},
-		{"fail", "fail", nil, nil, "FAIL", "a test process that ends while its engine runs"},
+		{"fail", "fail", nil, nil, "FAIL", "a test process may end while its engine runs"},
 		{"SIGKILL", "hang", nil, alone(syscall.SIGKILL), "", "the hardest death"},
 		{"SIGKILL-group", "hang", nil, group(syscall.SIGKILL), "", "the watchdog is not in the test's group"},
 		{"SIGQUIT", "hang", nil, alone(syscall.SIGQUIT), "SIGQUIT", "what cmd/go sends when a test hangs"},
@@ -95,11 +95,11 @@ func TestNothingOutlivesTheTest(t *testing.T) {
 	}
 }
 
-// Between the start of the watchdog and that of the engine, too, there is no moment in which one
-// could be left behind.
+// Nothing is left behind if the test is killed between the start of the watchdog and that of the
+// engine.
 func TestNothingOutlivesATestThatIsKilledEarly(t *testing.T) {
 	if !exists("/proc/self/environ") {
-		t.Skip("no /proc to find processes in that had no time to say that they are there")
+		t.Skip("no /proc to find processes that had no time to announce themselves")
 	}
 	t.Parallel()
 	p := newPlay(t)
@@ -115,7 +115,8 @@ func TestNothingOutlivesATestThatIsKilledEarly(t *testing.T) {
 	assert.NoError(t, eventually(func() bool { left = p.crew(); return len(left) == 0 }), "alive: %v", &left)
 }
 
-// crew are the living processes that have this play in their environment, which all inherit.
+// crew returns the living processes that have this play in their environment, which all of them
+// inherit.
 func (p *play) crew() (crew []int) {
 	files, err := filepath.Glob("/proc/[0-9]*/environ")
 	require.NoError(p.t, err)
@@ -130,12 +131,12 @@ func (p *play) crew() (crew []int) {
 	return crew
 }
 
-// children are the processes that pid started.
+// children returns the processes that pid started.
 func (p *play) children(pid int) map[int]bool {
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	require.NoError(p.t, err)
 	if len(stats) == 0 {
-		p.t.Skip("no /proc to find the watchdog in")
+		p.t.Skip("no /proc to find the watchdog")
 	}
 	children := map[int]bool{}
 	for _, name := range stats {
@@ -158,7 +159,7 @@ func TestUnderBazelTheEngineDoesNotOutliveTheTest(t *testing.T) {
 	for pid := range p.cast() {
 		g, err := unix.Getpgid(pid)
 		require.NoError(t, err)
-		require.Equal(t, cmd.Process.Pid, g, "no group but the test's")
+		require.Equal(t, cmd.Process.Pid, g, "there is only the test's group")
 	}
 	watchdog := 0
 	for pid := range p.children(cmd.Process.Pid) {
@@ -179,8 +180,8 @@ func TestASignalStopsTheEngineAndThenTheTest(t *testing.T) {
 		moods  string
 		reason string
 	}{
-		{syscall.SIGINT, "polite", "the engine says good bye"},
-		{syscall.SIGTERM, "polite", "SIGTERM as well"},
+		{syscall.SIGINT, "polite", "the engine says goodbye"},
+		{syscall.SIGTERM, "polite", "SIGTERM has the same effect"},
 		{syscall.SIGINT, "deafchild deaf progress:ready hang", "the engine must be killed"},
 	} {
 		t.Run(c.signal.String()+","+c.moods, func(t *testing.T) {
@@ -191,9 +192,9 @@ func TestASignalStopsTheEngineAndThenTheTest(t *testing.T) {
 			require.NoError(t, syscall.Kill(-cmd.Process.Pid, c.signal))
 			cmd.Wait()
 			w := cmd.ProcessState.Sys().(syscall.WaitStatus)
-			require.True(t, w.Signaled(), "it raises the signal anew: %v\n%s", cmd.ProcessState, out)
+			require.True(t, w.Signaled(), "it raises the signal again: %v\n%s", cmd.ProcessState, out)
 			assert.Equal(t, c.signal, w.Signal(), c.reason)
-			assert.Contains(t, out.String(), "was stopped: signal: "+c.signal.String(), "Run has returned before")
+			assert.Contains(t, out.String(), "was stopped: signal: "+c.signal.String(), "Run returned before")
 			p.gone(len(p.cast()))
 		})
 	}
@@ -205,7 +206,7 @@ func TestASecondSignalDoesNotWait(t *testing.T) {
 	cmd, out := p.start("patient", "deaf progress:ready hang", nil, nil)
 	p.die()
 	require.NoError(t, syscall.Kill(cmd.Process.Pid, syscall.SIGINT))
-	require.NoError(t, eventually(func() bool { // until it has got the first one, which does not end it
+	require.NoError(t, eventually(func() bool { // until the first one has arrived, which does not end it
 		syscall.Kill(cmd.Process.Pid, syscall.SIGINT)
 		return !alive(cmd.Process.Pid)
 	}))
@@ -241,7 +242,7 @@ func TestTheWatchdogObeysOnlyItsParent(t *testing.T) {
 func TestTheDeadlineIsNamed(t *testing.T) {
 	p := newPlay(t)
 	now := time.Now()
-	// The tests began long ago: 144 s were left of 10 minutes, but at a time that has passed.
+	// The tests began long ago. At a time in the past, 144 s of their 10 minutes were left.
 	ctx, cancel := supervise.WithDeadline(t.Context(), now.Add(-time.Hour), 10*time.Minute,
 		now.Add(-time.Hour-456*time.Second), 10*time.Second)
 	defer cancel()

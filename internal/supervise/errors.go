@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// StartError says that a program could not be started: it, its folder, its log or the watchdog is
-// missing.
+// StartError says that a program could not be started: there was an error with the program, its
+// working folder, its log or the watchdog.
 type StartError struct {
 	Path string // as given in Command
 	Err  error
@@ -28,7 +28,7 @@ func (e *StartError) Error() string {
 
 func (e *StartError) Unwrap() error { return e.Err }
 
-// hint says what to do about the usual reasons.
+// hint says what to do about the common causes.
 func (e *StartError) hint() string {
 	var p *fs.PathError
 	ofProgram := errors.As(e.Err, &p) && p.Op == "fork/exec"
@@ -38,7 +38,7 @@ func (e *StartError) hint() string {
 	case errors.Is(e.Err, exec.ErrDot):
 		return "give its full path"
 	case ofProgram && errors.Is(e.Err, fs.ErrPermission):
-		return "make it executable (chmod +x), and look whether its file system may run programs (noexec)"
+		return "make it executable (chmod +x), and check that its file system may run programs (noexec)"
 	case ofProgram && errors.Is(e.Err, fs.ErrNotExist):
 		if _, err := os.Stat(e.Path); err == nil {
 			return "the file is there, but what runs it is not: the interpreter in its first line (#!), or its loader"
@@ -50,14 +50,14 @@ func (e *StartError) hint() string {
 	return ""
 }
 
-// ExitError says that a program ended by itself, and not well.
+// ExitError says that a program ended by itself, with an exit code other than 0 or by a signal.
 type ExitError struct {
 	Name     string   // the program's file name
-	Code     int      // its exit code; 128 + n for signal n, as shells count
+	Code     int      // exit code; 128 + n for signal n, as in shells
 	Signal   string   // "SIGSEGV", or empty if it exited
 	Progress string   // the last line of the progress pipe
 	LogFile  string   // empty if it was temporary
-	Tail     []string // the last lines of the log: at most 200 and 64 kB, secrets overwritten
+	Tail     []string // last lines of the log: at most 200 lines and 64 KiB, secrets overwritten
 }
 
 func (e *ExitError) Error() string {
@@ -76,7 +76,7 @@ func (e *ExitError) Error() string {
 type TimeoutError struct {
 	Name     string        // the program's file name
 	After    time.Duration // since Run was called
-	Progress string        // the last line of the progress pipe: what it was at
+	Progress string        // the last line of the progress pipe: what the program was doing
 	LogFile  string        // empty if it was temporary
 	Tail     []string      // as in ExitError
 	Err      error         // the cause of the context; wraps context.DeadlineExceeded
@@ -89,7 +89,7 @@ func (e *TimeoutError) Error() string {
 
 func (e *TimeoutError) Unwrap() error { return e.Err }
 
-// details are the rest of a message: what is known of how far the program came.
+// details returns the rest of a message: how far the program came, as far as that is known.
 func details(progress, log string, tail []string) string {
 	var b strings.Builder
 	if progress != "" {
@@ -116,7 +116,7 @@ func cut(s string) string {
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
-// cause is why ctx is done. It wraps both the cause that was given and the error of ctx.
+// cause returns why ctx is done. It wraps both the cause of ctx and the error of ctx.
 func cause(ctx context.Context) error {
 	err := context.Cause(ctx)
 	if errors.Is(err, ctx.Err()) {
@@ -125,7 +125,7 @@ func cause(ctx context.Context) error {
 	return &causeError{err, ctx.Err()}
 }
 
-// causeError reads as its cause and is found as the context's error too.
+// causeError has the message of its cause; errors.Is also finds the context's error.
 type causeError struct{ cause, err error }
 
 func (e *causeError) Error() string   { return e.cause.Error() }

@@ -22,7 +22,7 @@ import (
 	"github.com/goparity/goparity/internal/supervise"
 )
 
-// The test binary plays all parts: a fake engine and its descendants (FAKE_ENGINE), and a test
+// The test binary plays all roles: a fake engine and its descendants (FAKE_ENGINE), and a test
 // process that dies while its engine runs (FAKE_TEST). Each process of a play leaves a file named
 // by its number in FAKE_PIDS.
 func TestMain(m *testing.M) {
@@ -36,14 +36,14 @@ func TestMain(m *testing.M) {
 	if os.Getenv("FAKE_TEST") != "" {
 		os.Exit(victim(m))
 	}
-	// The plays wait more than they work.
+	// More plays than cores may run at once, because they mostly wait.
 	flag.Parse()
 	must(flag.Set("test.parallel", "8"))
 	os.Exit(m.Run())
 }
 
-// enlist notes this process, and the watchdog too: it leads the group. Under Bazel there is no
-// group of ours.
+// enlist registers this process, and the watchdog, which leads the group. Under Bazel there is no
+// group of our own.
 func enlist(role string) {
 	dir := os.Getenv("FAKE_PIDS")
 	note := func(pid int, role string) {
@@ -64,7 +64,7 @@ func must(err error) {
 	}
 }
 
-// engine does one thing that an engine may do.
+// engine does one thing that an engine might do.
 func engine(mood string) {
 	name, arg, _ := strings.Cut(mood, ":")
 	n, _ := strconv.Atoi(arg)
@@ -104,22 +104,22 @@ func engine(mood string) {
 		for i := range n {
 			fmt.Fprintln([]*os.File{os.Stdout, os.Stderr}[i%2], "line", i, strings.Repeat("x", 100))
 		}
-	case "die": // as a shell, because the Go runtime does not die by every signal; without a core file
+	case "die": // in a shell, since Go does not die by every signal; without a core file
 		must(syscall.Exec("/bin/sh", []string{"sh", "-c", "ulimit -c 0; kill -" + arg + " $$"}, os.Environ()))
 	case "deaf":
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-	case "polite": // ends well when told to
+	case "polite": // ends with code 0 on SIGTERM
 		c := make(chan os.Signal, 1)
 		signal.Notify(c, syscall.SIGTERM)
 		engine("progress:ready")
 		<-c
 		fmt.Println("good bye")
 		os.Exit(0)
-	case "mute": // holds nothing of ours open
+	case "mute": // closes its inherited pipes and files
 		for fd := range 4 {
 			syscall.Close(fd)
 		}
-	case "child", "deafchild": // one that holds all pipes and files
+	case "child", "deafchild": // inherits all pipes and files
 		moods := "progress:child " + map[string]string{"child": "", "deafchild": "deaf "}[name] + "enlisted hang"
 		cmd := exec.Command(os.Args[0])
 		cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = os.Stdout, os.Stderr, []*os.File{progress()}
@@ -204,7 +204,7 @@ type play struct {
 func newPlay(t *testing.T) *play {
 	p := &play{t, t.TempDir()}
 	t.Cleanup(func() {
-		// Not the watchdogs: if the group is wrong, its leader is somebody else.
+		// Not the watchdogs: if the group is wrong, its leader is another process.
 		for pid, role := range p.cast() {
 			if t.Failed() && role != "watchdog" && alive(pid) {
 				syscall.Kill(pid, syscall.SIGKILL)
@@ -219,19 +219,19 @@ func (p *play) die() {
 	require.NoError(p.t, os.WriteFile(filepath.Join(p.dir, "die"), nil, 0o600))
 }
 
-// env is what the processes need.
+// env returns the environment of the processes of the play.
 func (p *play) env(more ...string) []string {
 	return append([]string{"FAKE_PIDS=" + p.dir, "HOME=" + p.dir, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + p.dir,
 		"PARITY_LOCK_DIR=" + p.dir}, more...)
 }
 
-// command is an engine that does these things and then ends.
+// command returns an engine that does these things and then ends.
 func (p *play) command(moods ...string) supervise.Command {
 	return supervise.Command{Path: os.Args[0], Env: p.env("FAKE_ENGINE=" + strings.Join(moods, " ")),
 		LogFile: filepath.Join(p.dir, "log")}
 }
 
-// cast is the role of each process that took part.
+// cast returns the role of each process that took part.
 func (p *play) cast() map[int]string {
 	cast := map[int]string{}
 	entries, err := os.ReadDir(p.dir)
@@ -245,7 +245,7 @@ func (p *play) cast() map[int]string {
 	return cast
 }
 
-// gone requires that n processes took part and that none is alive, soon at least.
+// gone requires that n processes took part and that soon none of them is alive.
 func (p *play) gone(n int) {
 	p.t.Helper()
 	cast := p.cast()
@@ -271,7 +271,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// alive reports whether a process runs. One that is dead and not yet collected by its parent does
+// alive reports whether a process runs. A dead process that its parent has not yet waited for does
 // not.
 func alive(pid int) bool {
 	if syscall.Kill(pid, 0) == syscall.ESRCH {
@@ -279,7 +279,7 @@ func alive(pid int) bool {
 	}
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return !exists("/proc/self/stat") // a system without /proc, or just gone
+		return !exists("/proc/self/stat") // a system without /proc, or it has just ended
 	}
 	state := string(stat[strings.LastIndexByte(string(stat), ')')+1:])
 	return !strings.HasPrefix(state, " Z") && !strings.HasPrefix(state, " X")

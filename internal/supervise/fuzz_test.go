@@ -20,7 +20,7 @@ func FuzzMask(f *testing.F) {
 	f.Add([]byte("aaaaa"), "aa", "aaa", 1<<20-2)
 	f.Fuzz(func(t *testing.T, text []byte, one, two string, pad int) {
 		if strings.Contains(one+two, "*") || pad < 0 || pad > 3<<20 {
-			t.Skip("asterisks can make a new one")
+			t.Skip("the asterisks can make a new secret")
 		}
 		path := filepath.Join(t.TempDir(), "log")
 		text = append(make([]byte, pad), text...)

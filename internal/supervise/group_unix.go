@@ -20,14 +20,14 @@ import (
 // group is the program with its descendants, and the watchdog that ends them if this process dies.
 type group struct {
 	watchdog *exec.Cmd
-	alive    *os.File    // its end of the pipe; the watchdog acts when this is closed
+	alive    *os.File    // our end of the pipe; the watchdog acts when it closes
 	id       int         // of the process group; 0 under Bazel
 	program  *os.Process // nil before it runs
 	end      func()
 }
 
 // newGroup starts the watchdog and waits until it is ready. The program joins its group as it
-// starts: so there is no moment in which it runs and is not guarded.
+// starts, so that it never runs unguarded.
 func newGroup(ctx context.Context, name string, grace time.Duration) (*group, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -49,7 +49,7 @@ func newGroup(ctx context.Context, name string, grace time.Duration) (*group, er
 	cmd := &exec.Cmd{Path: exe, Args: []string{"goparity-watchdog", name}, Stdin: stdin, ExtraFiles: []*os.File{done}}
 	cmd.Env = append(os.Environ(), watchdogKey+"="+watchdogOrder{parent: os.Getpid(), own: own, grace: grace}.String())
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: own}
-	held.Lock() // a lock must not be closed while it is passed on
+	held.Lock() // no lock may be closed while the watchdog inherits it
 	for f := range held.files {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, f)
 	}
@@ -90,12 +90,13 @@ func (g *group) start(cmd *exec.Cmd) error {
 	return nil
 }
 
-// terminate asks the group to end. The watchdog does not listen.
+// terminate asks the group to end. The watchdog ignores this.
 func (g *group) terminate(program *os.Process) error { return g.signal(program, syscall.SIGTERM) }
 
 func (g *group) signal(program *os.Process, s syscall.Signal) error {
 	if g.id != 0 {
-		// The watchdog is a child that was not waited for: the number cannot be another group's.
+		// The watchdog is a child that has not been waited for, so the number cannot be another
+		// group's.
 		return syscall.Kill(-g.id, s)
 	}
 	if program == nil {
@@ -104,7 +105,7 @@ func (g *group) signal(program *os.Process, s syscall.Signal) error {
 	return program.Signal(s)
 }
 
-// close kills all that is left of the group.
+// close kills what is left of the group.
 func (g *group) close() { g.end() }
 
 func (g *group) kill() {
@@ -115,15 +116,16 @@ func (g *group) kill() {
 	if g.id == 0 {
 		return
 	}
-	// Descendants die a moment later, and free their device then. The limit is for one that the
-	// system cannot end.
+	// Descendants die, and free their device, a moment later. The limit of 3 s is for one that the
+	// system cannot end, for instance in a driver's call.
 	for deadline := time.Now().Add(3 * time.Second); living(g.id) && time.Now().Before(deadline); {
 		time.Sleep(5 * time.Millisecond)
 	}
 }
 
-// living reports whether the process group has a living member. In a container whose first process
-// does not collect the dead of others they stay members: so they are told apart where /proc can.
+// living reports whether the process group has a living member. Dead processes that no parent waits
+// for remain members, in a container whose first process does not collect orphans; /proc, if there
+// is one, tells them apart.
 func living(group int) bool {
 	if syscall.Kill(-group, 0) != nil {
 		return false
@@ -132,7 +134,7 @@ func living(group int) bool {
 	for _, name := range stats {
 		stat, err := os.ReadFile(name)
 		if err != nil {
-			continue // just gone
+			continue // it has just ended
 		}
 		// number (name, which may hold anything) state parent group …
 		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))

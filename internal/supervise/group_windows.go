@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// group is a job object. The system kills the processes in it when its last handle is closed, so
+// group is a job object. The system kills the processes in it when its last handle is closed, hence
 // also when this process dies.
 type group struct {
 	job windows.Handle
@@ -63,7 +63,7 @@ func (g *group) adopt(pid int) error {
 	return resume(uint32(pid))
 }
 
-// resume lets the threads of a suspended process run: it has one.
+// resume lets a suspended process run. It has one thread.
 func resume(pid uint32) error {
 	snapshot, err := windows.CreateToolhelp32Snapshot(windows.TH32CS_SNAPTHREAD, 0)
 	if err != nil {
@@ -86,8 +86,8 @@ func resume(pid uint32) error {
 	return os.NewSyscallError("Thread32Next", err)
 }
 
-// terminate sends Ctrl-Break to the program's group, which is as near to SIGTERM as there is.
-// Without a console there is no way but to kill.
+// terminate sends Ctrl-Break to the program's group, which is the closest thing to SIGTERM. Without
+// a console the program is killed.
 func (g *group) terminate(program *os.Process) error {
 	if windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(program.Pid)) == nil {
 		return nil
@@ -95,5 +95,5 @@ func (g *group) terminate(program *os.Process) error {
 	return os.NewSyscallError("TerminateJobObject", windows.TerminateJobObject(g.job, 1))
 }
 
-// close kills all that is left of the job.
+// close kills what is left of the job.
 func (g *group) close() { g.end() }

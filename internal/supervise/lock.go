@@ -12,24 +12,25 @@ import (
 	"time"
 )
 
-// lockPoll is how often a lock that another process holds is tried.
+// lockPoll is how often Lock tries to get a lock that another process holds: a fraction of what
+// loading an engine takes.
 const lockPoll = 100 * time.Millisecond
 
-// held are the locks of this process. A watchdog inherits them: if this process dies, they are
-// released only when the programs that worked under them are dead too.
+// held are the locks of this process. A watchdog inherits them, so that they are released after
+// this process dies only when the programs that it ran are dead too.
 var held = struct {
 	sync.Mutex
 	files map[*os.File]bool
 }{files: map[*os.File]bool{}}
 
-// Lock keeps other processes of this user off a device until unlock is called or this process, with
-// the programs it runs, is dead. name is what to lock, "gpu:0"; the lock is a file of that name in
-// PARITY_LOCK_DIR, or else in the folder goparity of the user's cache folder. The file stays: it
-// says who holds the lock, and removing it would let two hold it.
+// Lock keeps other processes of this user off a device until unlock is called, or until this
+// process and the programs it runs are dead. name says what to lock, "gpu:0"; the lock is a file of
+// that name in PARITY_LOCK_DIR, or else in the folder goparity in the user's cache folder. The file
+// stays: it says who holds the lock, and if it were removed, two processes could hold the lock.
 //
-// If another process holds the lock, waiting is told who (its number and command), at first and
-// when that changes. It may be nil. Lock waits until it has the lock or ctx is done; then the error
-// wraps the cause of ctx and names the holder.
+// If another process holds the lock, waiting is called with its number and command, at first and
+// whenever the holder changes. waiting may be nil. Lock waits until it has the lock or ctx is done;
+// in that case the error names the holder and wraps the cause of ctx.
 func Lock(ctx context.Context, name string, waiting func(holder string)) (unlock func(), err error) {
 	path, err := lockPath(name)
 	if err != nil {
@@ -64,8 +65,8 @@ func Lock(ctx context.Context, name string, waiting func(holder string)) (unlock
 	}
 }
 
-// lockPath is the file of a lock; its folder is made. What is not fit for a file's name becomes
-// "_".
+// lockPath returns the file of a lock, and makes its folder. Characters that are not fit for a file
+// name become "_".
 func lockPath(name string) (string, error) {
 	dir := os.Getenv("PARITY_LOCK_DIR")
 	if dir == "" {
@@ -98,8 +99,8 @@ func tryLock(path string) (*os.File, error) {
 		f.Close()
 		return nil, err
 	}
-	// Somebody who cleans caches may have removed the file since it was opened: then this lock
-	// keeps nobody off.
+	// Someone who cleans caches may have removed the file since it was opened. Then this lock would
+	// keep no one off.
 	mine, err1 := f.Stat()
 	now, err2 := os.Stat(path)
 	if !ok || err1 != nil || err2 != nil || !os.SameFile(mine, now) {
@@ -109,9 +110,9 @@ func tryLock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// keep writes down who holds the lock.
+// keep writes into the file who holds the lock.
 func keep(f *os.File) (unlock func()) {
-	// The lock is valid without it, so errors do not matter.
+	// The lock is valid without this text, so errors do not matter.
 	f.Truncate(0)
 	f.WriteAt([]byte(cut(fmt.Sprintf("pid %d, %s", os.Getpid(), strings.Join(os.Args, " ")))), 0)
 	held.Lock()
@@ -127,7 +128,7 @@ func keep(f *os.File) (unlock func()) {
 	})
 }
 
-// holder is who wrote the file last.
+// holder returns the process that wrote the file last.
 func holder(path string) string {
 	f, err := os.Open(path)
 	if err != nil {

@@ -51,7 +51,7 @@ func TestLockKeepsOthersOff(t *testing.T) {
 
 func TestLockNamesTheHolder(t *testing.T) {
 	t.Setenv("PARITY_LOCK_DIR", t.TempDir())
-	unlock, err := supervise.Lock(t.Context(), "gpu", func(string) { t.Error("nobody holds it") })
+	unlock, err := supervise.Lock(t.Context(), "gpu", func(string) { t.Error("no one holds it") })
 	require.NoError(t, err)
 	defer unlock()
 	other, err := supervise.Lock(t.Context(), "another", nil)
@@ -74,7 +74,7 @@ func TestLockErrors(t *testing.T) {
 	}{
 		{file, "", "gpu", "file", "a file instead of a folder"},
 		{"", "", "gpu", "PARITY_LOCK_DIR", "no home, no cache folder"},
-		{file, "", "", "no name", "an empty name"},
+		{file, "", "", "no name", "the name is empty"},
 	} {
 		t.Setenv("PARITY_LOCK_DIR", c.dir)
 		t.Setenv("HOME", c.home)
@@ -101,7 +101,7 @@ func TestALockWhoseFileIsRemovedIsNotTakenTwice(t *testing.T) {
 		got <- u
 	}()
 	require.NoError(t, os.Remove(filepath.Join(dir, "gpu.lock")))
-	u := <-got // nobody can know of the first holder any more, but the new one holds the file that others see
+	u := <-got // the first holder is unknown by now, but the new one holds the file that others see
 	unlock()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
@@ -125,13 +125,13 @@ func TestALockIsHeldUntilTheEngineIsDead(t *testing.T) {
 	require.NoError(t, err)
 	defer unlock()
 	for pid, role := range cast {
-		// One signal ends them all, and with the watchdog the lock: the others may be a moment
-		// later, but they would live for a second if the lock had been free with the death of the
-		// test.
+		// One signal ends them all, and the lock with the watchdog. The others may end a moment
+		// later, but they would live for a second longer if the lock had been freed by the death of
+		// the test.
 		for i := 0; i < 300 && alive(pid); i++ {
 			time.Sleep(time.Millisecond)
 		}
-		assert.False(t, alive(pid), "the %s has the device still", role)
+		assert.False(t, alive(pid), "the %s still has the device", role)
 	}
 	p.gone(4)
 }

@@ -18,13 +18,13 @@ const (
 
 // logFile takes the program's stdout and stderr.
 type logFile struct {
-	out       *os.File // for the program: what it writes is appended, even if it opens its output a second time
-	file      *os.File // the same file, to read it and to overwrite secrets in place
+	out       *os.File // for the program; in append mode, in case it opens its output again
+	file      *os.File // the same file, to read it and to overwrite secrets
 	temporary bool
 }
 
-// openLog empties the file. Only its owner may read it: until the program has ended there may be
-// secrets in it.
+// openLog creates or empties the file. Only its owner may read it, because it may contain secrets
+// until the program has ended.
 func openLog(path string) (*logFile, error) {
 	l := &logFile{temporary: path == ""}
 	var err error
@@ -51,8 +51,8 @@ func (l *logFile) close() {
 	}
 }
 
-// tail overwrites the secrets in the log and returns its last lines. Of a line that was redrawn by
-// carriage returns, as progress bars are, only the last state is kept.
+// tail overwrites the secrets in the log and returns its last lines. Of a line that was redrawn
+// with carriage returns, such as a progress bar, it keeps the last state.
 func (l *logFile) tail(secrets []string) []string {
 	if err := mask(l.file, secrets); err != nil {
 		return []string{fmt.Sprintf("(the log is not shown, secrets could not be removed from it: %v)", err)}
@@ -62,9 +62,9 @@ func (l *logFile) tail(secrets []string) []string {
 		return nil
 	}
 	from := max(0, size-tailBytes)
-	text, _ := io.ReadAll(io.NewSectionReader(l.file, from, size-from)) // what could be read is better than nothing
+	text, _ := io.ReadAll(io.NewSectionReader(l.file, from, size-from)) // whatever can be read
 	if i := bytes.IndexByte(text, '\n'); from > 0 && i >= 0 {
-		text = text[i+1:] // its beginning is cut off
+		text = text[i+1:] // the rest of a line that began before the window
 	}
 	lines := strings.Split(strings.TrimRight(string(text), "\r\n"), "\n")
 	lines = lines[max(0, len(lines)-tailLines):]
@@ -79,14 +79,14 @@ func (l *logFile) tail(secrets []string) []string {
 	return lines
 }
 
-// mask overwrites each secret in the file by as many asterisks.
+// mask overwrites each byte of a secret in the file with an asterisk.
 func mask(f *os.File, secrets []string) error {
 	secrets = bySize(secrets)
 	if len(secrets) == 0 {
 		return nil
 	}
 	const step = 1 << 20
-	window := make([]byte, step+len(secrets[0])-1) // one that begins in a step ends in its window
+	window := make([]byte, step+len(secrets[0])-1) // a secret that begins in a step ends in its window
 	for from := int64(0); ; from += step {
 		n, err := f.ReadAt(window, from)
 		if err != nil && err != io.EOF {
@@ -115,7 +115,8 @@ func mask(f *os.File, secrets []string) error {
 	}
 }
 
-// MaskFile overwrites each secret in a file by as many asterisks, so that nothing in it moves.
+// MaskFile overwrites each byte of a secret in a file with an asterisk, so that nothing in it
+// moves.
 func MaskFile(path string, secrets []string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -127,7 +128,7 @@ func MaskFile(path string, secrets []string) error {
 	return nil
 }
 
-// Redact replaces the secrets in a text by ***.
+// Redact replaces the secrets in a text with ***.
 func Redact(text string, secrets []string) string {
 	for _, s := range bySize(secrets) {
 		text = strings.ReplaceAll(text, s, "***")
@@ -135,8 +136,8 @@ func Redact(text string, secrets []string) string {
 	return text
 }
 
-// bySize sorts the longest first, so that a secret that begins another leaves nothing of it. Empty
-// ones are left out.
+// bySize sorts secrets, the longest first, so that nothing is left of a secret that begins with
+// another one. It leaves out empty ones.
 func bySize(secrets []string) []string {
 	s := slices.DeleteFunc(slices.Clone(secrets), func(s string) bool { return s == "" })
 	slices.SortFunc(s, func(a, b string) int { return cmp.Compare(len(b), len(a)) })

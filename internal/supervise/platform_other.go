@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Here programs cannot be supervised: recorded runs can be judged, engines not run.
+// On these systems programs cannot be supervised: recorded runs can be judged, but no engine can be
+// run.
 
 type group struct{}
 

@@ -14,14 +14,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pass gives the program the write end of the pipe, as descriptor 3 if it is the first extra file.
+// pass lets the program inherit the write end of the pipe: descriptor 3 if it is the first extra
+// file.
 func (p *progress) pass(cmd *exec.Cmd) error {
 	cmd.ExtraFiles = append(cmd.ExtraFiles, p.w)
 	cmd.Env = append(cmd.Env, "PARITY_PROGRESS_FD="+strconv.Itoa(2+len(cmd.ExtraFiles)))
 	return nil
 }
 
-// status is how a program ended: code is 128 + n for signal n.
+// status returns how a program ended. code is 128 + n for signal n.
 func status(s *os.ProcessState) (code int, signal string) {
 	if w, ok := s.Sys().(syscall.WaitStatus); ok && w.Signaled() {
 		return 128 + int(w.Signal()), unix.SignalName(w.Signal())
@@ -31,17 +32,17 @@ func status(s *os.ProcessState) (code int, signal string) {
 
 func notExecutable(err error) bool { return errors.Is(err, syscall.ENOEXEC) }
 
-// raise ends this process by the signal.
+// raise ends this process by a signal.
 func raise(s os.Signal) {
 	n := s.(syscall.Signal)
 	signal.Reset(s)
 	syscall.Kill(os.Getpid(), n)
-	time.Sleep(time.Second) // it is on its way
+	time.Sleep(time.Second) // until the signal arrives
 	os.Exit(128 + int(n))
 }
 
-// lockFile takes the lock if nobody has it. The lock belongs to the open file, and so to all that
-// inherit it.
+// lockFile takes the lock if it is free. The lock belongs to the open file, hence to all processes
+// that inherit it.
 func lockFile(f *os.File) (bool, error) {
 	for {
 		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err {

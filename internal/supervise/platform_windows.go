@@ -20,18 +20,19 @@ func (p *progress) pass(cmd *exec.Cmd) error {
 	return nil
 }
 
-// status is how a program ended. A crash is a code here (0xC0000005 and the like), not a signal.
+// status returns how a program ended. On Windows a crash is an exit code such as 0xC0000005, not a
+// signal.
 func status(s *os.ProcessState) (code int, signal string) { return s.ExitCode(), "" }
 
 func notExecutable(err error) bool { return err == windows.ERROR_BAD_EXE_FORMAT }
 
-// raise ends this process as its shell expects.
+// raise ends this process with the exit code that shells expect.
 func raise(s os.Signal) { os.Exit(128 + int(s.(syscall.Signal))) }
 
-// lockAt is where the locked byte is: far behind the text, which others must be able to read.
+// lockAt is the offset of the locked byte: far after the text, which others must be able to read.
 var lockAt = windows.Overlapped{OffsetHigh: 1 << 30}
 
-// lockFile takes the lock if nobody has it. The system releases it when this process ends.
+// lockFile takes the lock if it is free. The system releases it when this process ends.
 func lockFile(f *os.File) (bool, error) {
 	at := lockAt
 	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY,

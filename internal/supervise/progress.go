@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// maxLine is the longest line of progress in bytes; the rest of a longer one is dropped.
+// maxLine is the longest line of progress, in bytes. The rest of a longer one is dropped.
 const maxLine = 64 << 10
 
-// drainTime is how long Run waits for a pipe to end after the program has. Only a descendant that
-// left the group can hold it.
+// drainTime is how long Run waits for the end of the pipe after the end of the program. Only a
+// descendant that left the group can still hold it.
 const drainTime = 2 * time.Second
 
 // progress reads the lines that the program writes to its progress pipe.
@@ -33,7 +33,7 @@ func newProgress(line func([]byte)) (*progress, error) {
 	p := &progress{r: r, w: w, done: make(chan struct{})}
 	p.end = sync.OnceFunc(func() {
 		p.w.Close()
-		p.r.SetReadDeadline(time.Now().Add(drainTime)) // has no effect on Windows, where all holders are dead by now
+		p.r.SetReadDeadline(time.Now().Add(drainTime)) // no effect on Windows, where all holders are dead
 		<-p.done
 		p.r.Close()
 	})
@@ -44,11 +44,11 @@ func newProgress(line func([]byte)) (*progress, error) {
 	return p, nil
 }
 
-// readLines hands over each line without its end, but no empty ones, and returns the last one. It
-// never stops reading before the end: the program would block.
+// readLines calls line for each line that is not empty, without its end, and returns the last one.
+// It always reads to the end, because the program would block on a full pipe.
 func readLines(r io.Reader, line func([]byte)) (last string) {
 	in := bufio.NewReaderSize(r, maxLine)
-	long := false // in the rest of a line that is too long
+	long := false // reading the rest of a line that is too long
 	for {
 		b, err := in.ReadSlice('\n')
 		text := bytes.TrimRight(b, "\r\n")

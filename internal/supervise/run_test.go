@@ -38,10 +38,10 @@ func TestHowAnEngineEnds(t *testing.T) {
 		{"die:9", 2, 137, "SIGKILL", []string{"killed from outside", "memory"}, nil,
 			"the system's way to say that memory ran out"},
 		{"deafchild exit:0", 3, 0, "", nil, nil,
-			"a descendant that holds the log does not hold Run, nor does it live on"},
+			"a descendant that holds the log does not delay Run, nor does it live on"},
 		{"deafchild say:x exit:3", 3, 3, "", []string{"exited with code 3"}, []string{"x"}, "the same after a failure"},
 		{"child child deafchild exit:0", 5, 0, "", nil, nil, "several descendants"},
-		{"mute exit:4", 2, 4, "", []string{"exited with code 4"}, nil, "closed pipes are not the end, the exit is"},
+		{"mute exit:4", 2, 4, "", []string{"exited with code 4"}, nil, "Run waits for the exit, not for the pipes"},
 	} {
 		t.Run(strings.ReplaceAll(c.moods, " ", ","), func(t *testing.T) {
 			t.Parallel()
@@ -74,8 +74,7 @@ func stopped(t *testing.T, p *play, deadline bool, grace time.Duration, moods ..
 	c.Grace = grace
 	ctx, cancel := context.WithCancelCause(t.Context())
 	if deadline {
-		// The deadline passes when the engine is ready, and not before, however busy the machine
-		// is.
+		// The deadline passes when the engine is ready, however busy the machine is.
 		ctx = &manualDeadline{ctx}
 	}
 	c.Progress = func(line []byte) {
@@ -104,7 +103,7 @@ func TestHowAnEngineIsStopped(t *testing.T) {
 		tail     []string
 		reason   string
 	}{
-		{"polite", 2, true, []string{"good bye"}, "it ends well, but what it was to do is not done"},
+		{"polite", 2, true, []string{"good bye"}, "it ends with code 0, but its work is not done"},
 		{"progress:ready hang", 2, true, nil, "it dies by SIGTERM"},
 		{"deaf say:x progress:ready hang", 2, true, []string{"x"}, "it ignores SIGTERM"},
 		{"deafchild deaf progress:ready hang", 3, true, nil, "all ignore SIGTERM"},
@@ -192,7 +191,7 @@ func TestWhatCannotBeStarted(t *testing.T) {
 		{supervise.Command{Path: write("orphan", "#!/no/such/python\n", 0o755)}, "first line (#!)",
 			"the interpreter of the script is missing"},
 		{supervise.Command{Path: write("text", "hello\n", 0o755)}, "not a program for this machine",
-			"no program at all"},
+			"a text file"},
 		{supervise.Command{Path: os.Args[0], Dir: filepath.Join(dir, "none")}, "its working folder",
 			"a missing folder is not a missing program"},
 		{supervise.Command{Path: os.Args[0], LogFile: filepath.Join(dir, "none", "log")}, "its log",
@@ -217,7 +216,7 @@ func TestProgressComesLineByLine(t *testing.T) {
 	}{
 		{"slowly:5", 5, "line 0", "line 4", "pieces make a line"},
 		{"quickly:3000", 3000, "line 0 " + strings.Repeat("x", 100), "line 2999 " + strings.Repeat("x", 100),
-			"none is lost, the last neither"},
+			"none is lost, not even the last"},
 		{"long:300000", 2, strings.Repeat("x", 64<<10), "after",
 			"a line that is too long is cut, and the next one is whole"},
 	} {
@@ -243,7 +242,7 @@ func TestTheTailIsShort(t *testing.T) {
 	assert.Equal(t, "line 19999 "+strings.Repeat("x", 100), exit.Tail[199])
 	log, err := os.ReadFile(filepath.Join(p.dir, "log"))
 	require.NoError(t, err)
-	assert.Equal(t, 20000, strings.Count(string(log), "\n"), "the log has all")
+	assert.Equal(t, 20000, strings.Count(string(log), "\n"), "the log has all lines")
 	assert.Less(t, len(exit.Error()), 1000)
 }
 
@@ -283,7 +282,7 @@ func TestTheTailOfOddLogs(t *testing.T) {
 	}{
 		{[]string{"pad:200000"}, []string{strings.Repeat("x", 64<<10)}, "one endless line is cut"},
 		{[]string{"pad:200000", "say:y", "say:z"}, []string{"z"},
-			"a line that is cut is left out where there is another"},
+			"a line that is cut is left out if there is another"},
 		{[]string{"bar:", "say:z"}, []string{"100%", "z"}, "the last state of a progress bar"},
 		{[]string{"say:\xff\xfez"}, []string{"\uFFFDz"}, "no text"},
 	} {

@@ -8,13 +8,13 @@ import (
 	"syscall"
 )
 
-// Signals is a context that the first SIGINT or SIGTERM cancels, so that a running program is
-// stopped in order. From then on both signals do what they do by default: a second Ctrl-C ends this
-// process at once, and the watchdog the program.
+// Signals returns a context that the first SIGINT or SIGTERM cancels, so that a running program is
+// stopped gracefully. After that both signals have their default effect: a second Ctrl-C ends this
+// process at once, and then the watchdog ends the program.
 //
-// stop must be called when the work is done. If a signal came, stop raises it anew and does not
-// return: the process ends by that signal, which shells show as exit code 130 or 143. Signals that
-// this process was started to ignore stay ignored.
+// stop must be called when the work is done. If there was a signal, stop raises it again and does
+// not return: the process ends by that signal, which shells show as exit code 130 or 143. Signals
+// that were ignored when this process started stay ignored.
 func Signals(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	came := make(chan os.Signal, 1)
@@ -40,7 +40,7 @@ func Signals(ctx context.Context) (_ context.Context, stop func()) {
 		signal.Stop(came)
 		cancel(nil)
 		select {
-		case got = <-came: // it came with stop
+		case got = <-came: // it arrived together with stop
 		default:
 		}
 		if got != nil {

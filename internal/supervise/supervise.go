@@ -14,26 +14,28 @@ import (
 type Command struct {
 	Path     string            // a file, or a name to look up in PATH
 	Args     []string          // without the program's name
-	Dir      string            // working folder; empty for ours
-	Env      []string          // the complete environment, KEY=value; nothing of ours is added but the progress pipe
-	LogFile  string            // takes stdout and stderr, truncated first; empty for a temporary file
-	Progress func(line []byte) // gets each line of the progress pipe and must not keep it; one call at a time, none after Run
-	Grace    time.Duration     // from SIGTERM to SIGKILL; 0 for DefaultGrace
-	Secrets  []string          // values that are overwritten with asterisks in the log and in errors
+	Dir      string            // working folder; if empty, that of this process
+	Env      []string          // the complete environment, KEY=value; only the progress pipe is added
+	LogFile  string            // gets stdout and stderr, is truncated first; if empty, a temporary file
+	Progress func(line []byte) // called for each line of the progress pipe, see Run; must not keep line
+	Grace    time.Duration     // time between SIGTERM and SIGKILL; 0: DefaultGrace
+	Secrets  []string          // values to overwrite with asterisks in the log and in errors
 }
 
-// DefaultGrace is how long a program may take to end after SIGTERM.
+// DefaultGrace is how long a program may take to end after SIGTERM. MAX and torch need a few
+// seconds to free a GPU.
 const DefaultGrace = 10 * time.Second
 
-// Run starts the program and returns when it has ended and all of its process group is killed.
+// Run starts the program and returns when it has ended and its whole process group is dead.
 //
 // The program finds the progress pipe in PARITY_PROGRESS_FD, the number of a file descriptor (on
-// Windows in PARITY_PROGRESS_HANDLE, a handle). Its stdin is empty. When ctx is done, it is told to
-// end, and killed after c.Grace.
+// Windows in PARITY_PROGRESS_HANDLE, a handle). Calls of c.Progress do not overlap, and none comes
+// after Run has returned. The program's stdin is empty. When ctx is done, the program is told to
+// end, and is killed after c.Grace.
 //
-// Errors: *StartError if it could not be started, *ExitError if it ended with another code than 0
-// or by a signal, *TimeoutError if the deadline of ctx had passed, and one that wraps the cause of
-// ctx if that was cancelled.
+// Errors: *StartError if the program could not be started, *ExitError if it ended by a signal or
+// with a code other than 0, *TimeoutError if the deadline of ctx had passed, and one that wraps the
+// cause of ctx if ctx was cancelled.
 func Run(ctx context.Context, c Command) error {
 	started := time.Now()
 	if c.Grace <= 0 {
@@ -70,11 +72,11 @@ func Run(ctx context.Context, c Command) error {
 	interrupted := false
 	cmd := exec.CommandContext(ctx, c.Path, c.Args...)
 	cmd.Dir, cmd.Env = c.Dir, slices.Clip(c.Env)
-	cmd.Stdout, cmd.Stderr = log.out, log.out // files, not writers: Wait does not wait for whoever else holds them open
-	cmd.WaitDelay = c.Grace                   // then the program is killed; the rest of the group is, below
+	cmd.Stdout, cmd.Stderr = log.out, log.out // files, not writers: Wait must not wait for others that hold them
+	cmd.WaitDelay = c.Grace                   // then the program is killed, and the rest of the group below
 	cmd.Cancel = func() error {
 		err := g.terminate(cmd.Process)
-		interrupted = err == nil // else it has just ended by itself
+		interrupted = err == nil // otherwise it has just ended by itself
 		return err
 	}
 	if err := progress.pass(cmd); err != nil {
@@ -109,7 +111,8 @@ func (c *Command) notStarted(err error) error {
 	return &StartError{Path: c.Path, Err: err}
 }
 
-// stopped is the error of a program that was ended, or not even started, because ctx was done.
+// stopped returns the error for a program that was stopped, or not even started, because ctx was
+// done.
 func (c *Command) stopped(ctx context.Context, started time.Time, last, log string, tail []string) error {
 	if ctx.Err() != context.DeadlineExceeded {
 		return fmt.Errorf("supervise: %s was stopped: %w", c.name(), cause(ctx))

@@ -18,8 +18,7 @@ import (
 // watchdogKey is the variable that makes this program a watchdog.
 const watchdogKey = "PARITY_WATCHDOG"
 
-// orphanGrace is the longest time from SIGTERM to SIGKILL when nobody waits for the result any
-// more.
+// orphanGrace limits the time between SIGTERM and SIGKILL once no one waits for the result.
 const orphanGrace = time.Second
 
 func init() {
@@ -37,7 +36,8 @@ type watchdogOrder struct {
 
 func (o watchdogOrder) String() string { return fmt.Sprintf("%d %t %s", o.parent, o.own, o.grace) }
 
-// watch waits until the parent is dead and ends what it left. Otherwise the parent kills it.
+// watch waits until the parent is dead and then ends what it left. A parent that lives on kills the
+// watchdog.
 func watch(order string) int {
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	var o watchdogOrder
@@ -46,7 +46,7 @@ func watch(order string) int {
 	if err == nil {
 		o.grace, err = time.ParseDuration(grace)
 	}
-	// A variable that somebody set by hand must not make this process kill the group of a shell.
+	// A variable that someone set by hand must not make this process kill the group of a shell.
 	group, _ := unix.Getpgid(0)
 	if err != nil || os.Getppid() != o.parent || o.own != (group == os.Getpid()) {
 		fmt.Fprintf(os.Stderr, "%s=%s is not for this process: unset it\n", watchdogKey, order)
@@ -60,7 +60,7 @@ func watch(order string) int {
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() { // until the parent is dead
 		if pid, err := strconv.Atoi(strings.TrimSpace(in.Text())); err == nil {
-			program, _ = os.FindProcess(pid) // held on Linux: the number cannot become another's
+			program, _ = os.FindProcess(pid) // on Linux a handle: the number cannot become another's
 		}
 	}
 	end := func(s syscall.Signal) {

@@ -2,7 +2,7 @@ package transformers
 
 import "strings"
 
-// Edited is the version of transformers among those of a run, if the run used a module's own copy;
+// Edited returns the version of transformers in a run's versions if the run used an overlay, or
 // else "".
 func Edited(versions map[string]string) string {
 	if v := versions["transformers"]; strings.HasSuffix(v, Mark) {

@@ -19,7 +19,7 @@ import (
 )
 
 // Env is the variable by which the runners learn that the overlay is on their path. Mark is what
-// they add to the version then.
+// they then add to the version.
 const (
 	Env  = "PARITY_TRANSFORMERS"
 	Mark = "(edited copy)"
@@ -35,11 +35,11 @@ type Overlay struct {
 	Dir     string            `json:"-"` // the folder for PYTHONPATH, which holds the package
 	Version string            `json:"version"`
 	Source  string            `json:"source"` // the installed package
-	Files   map[string]string `json:"files"`  // sha256 of each file as it was copied, by its path in the package
+	Files   map[string]string `json:"files"`  // sha256 of each copied file, by its path in the package
 }
 
-// Find gives the overlay of the module that dir is in: the nearest one beside a go.mod, from dir
-// upwards, or in dir itself. nil if there is none.
+// Find returns the overlay of the module that dir is in: the nearest one next to a go.mod, from dir
+// upwards, or in dir itself. It returns nil if there is none.
 func Find(dir string) (*Overlay, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -58,8 +58,8 @@ func Find(dir string) (*Overlay, error) {
 	}
 }
 
-// Folder is where the overlay of the module that dir is in belongs: beside the nearest go.mod;
-// without one in dir.
+// Folder returns the folder for the overlay of the module that dir is in: next to the nearest
+// go.mod or, if there is none, in dir.
 func Folder(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -99,11 +99,11 @@ func read(dir string) (*Overlay, error) {
 	return o, nil
 }
 
-// Installed asks an interpreter where its transformers is, with the version.
+// Installed asks an interpreter for the folder and the version of its transformers.
 func Installed(ctx context.Context, python string) (source, version string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	// -I: a copy on PYTHONPATH is not the installation.
+	// With -I, a copy on PYTHONPATH is not taken for the installation.
 	cmd := exec.CommandContext(ctx, python, "-I", "-c", `import importlib.metadata as m, importlib.util as u
 print(u.find_spec("transformers").submodule_search_locations[0])
 print(m.version("transformers"))`)
@@ -116,17 +116,17 @@ print(m.version("transformers"))`)
 	return strings.ReplaceAll(lines[0], "\x00", " "), lines[1], nil
 }
 
-// Make copies the installed package in source to dir, which must not be there yet. The copy appears
-// whole or not at all.
+// Make copies the installed package in source to dir, which must not exist. The copy appears
+// complete or not at all.
 func Make(dir, source, version string) (*Overlay, error) {
 	if _, err := os.Lstat(dir); err == nil {
-		return nil, fmt.Errorf("transformers: %s is there already", dir)
+		return nil, fmt.Errorf("transformers: %s exists already", dir)
 	}
 	parent := filepath.Dir(dir)
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return nil, fmt.Errorf("transformers: %w", err)
 	}
-	// The copy is nobody's source code.
+	// The copy must not be committed.
 	if err := os.WriteFile(filepath.Join(parent, ".gitignore"), []byte("*\n"), 0o644); err != nil {
 		return nil, fmt.Errorf("transformers: %w", err)
 	}
@@ -161,8 +161,8 @@ func Make(dir, source, version string) (*Overlay, error) {
 	return o, nil
 }
 
-// walk calls do for each file of a package and gives its results by the file's path, with slashes.
-// What Python compiled is left out.
+// walk calls do for each file of a package and returns the results by the file's path, with
+// slashes. It leaves out compiled files.
 func walk(root string, do func(rel, path string) (string, error)) (map[string]string, error) {
 	out := map[string]string{}
 	return out, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -184,11 +184,11 @@ func walk(root string, do func(rel, path string) (string, error)) (map[string]st
 }
 
 func isFile(path string) bool {
-	st, err := os.Stat(path) // a link to a file is one: some installers link into their cache
+	st, err := os.Stat(path) // follows links: some installers link into their cache
 	return err == nil && st.Mode().IsRegular()
 }
 
-// copyFile copies the content, never the link, and gives its sha256.
+// copyFile copies the content of a file, never a link, and returns its sha256.
 func copyFile(from, to string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return "", err
@@ -201,7 +201,7 @@ func copyFile(from, to string) (string, error) {
 	return sum, errors.Join(err, out.Close())
 }
 
-// hash gives the sha256 of a file, whose bytes go to w too.
+// hash returns the sha256 of a file, and copies its bytes to w.
 func hash(path string, w io.Writer) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -215,7 +215,7 @@ func hash(path string, w io.Writer) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// Change is a file that is not as it was copied.
+// Change is a file that differs from the copied one.
 type Change struct {
 	File string // in the package, with slashes
 	What string // changed, added or removed
@@ -244,7 +244,7 @@ func (o *Overlay) Changes() ([]Change, error) {
 	return out, nil
 }
 
-// Package is the folder of the copied package.
+// Package returns the folder of the copied package.
 func (o *Overlay) Package() string { return filepath.Join(o.Dir, name) }
 
 // Lookup lists the files of the package whose path ends with the words of a module's name, "llama"
@@ -261,11 +261,10 @@ func (o *Overlay) Lookup(module string) []string {
 	return out
 }
 
-// Remove takes the copy away.
+// Remove deletes the overlay.
 func (o *Overlay) Remove() error { return Remove(o.Dir) }
 
-// Remove takes away what lies in the folder of an overlay, and the folder .parity if nothing else
-// is in it.
+// Remove deletes the folder of an overlay, and the folder .parity if nothing else is in it.
 func Remove(dir string) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("transformers: %w", err)
@@ -277,7 +276,7 @@ func Remove(dir string) error {
 	return nil
 }
 
-// Environ puts the overlay on the Python path of an environment.
+// Environ adds the overlay to env, in front of PYTHONPATH.
 func (o *Overlay) Environ(env []string) []string {
 	path := o.Dir
 	for _, kv := range slices.Backward(env) {
@@ -291,7 +290,7 @@ func (o *Overlay) Environ(env []string) []string {
 	return append(slices.Clone(env), "PYTHONPATH="+path, Env+"="+o.Dir)
 }
 
-// String is a line for summaries.
+// String describes the overlay in a line, for summaries.
 func (o *Overlay) String() string {
 	edits := "its edits cannot be listed"
 	if c, err := o.Changes(); err == nil {

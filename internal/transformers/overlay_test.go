@@ -43,12 +43,12 @@ func TestOverlay(t *testing.T) {
 	made, err := transformers.Make(dir, source, "5.12.1")
 	require.NoError(t, err)
 	_, err = transformers.Make(dir, source, "5.12.1")
-	require.ErrorContains(t, err, "is there already")
+	require.ErrorContains(t, err, "exists already")
 	o, err = transformers.Find(below)
 	require.NoError(t, err)
 	require.NotNil(t, o)
 	assert.Equal(t, made, o)
-	assert.Len(t, o.Files, 2, "what Python compiled is left out")
+	assert.Len(t, o.Files, 2, "compiled files are left out")
 	changes, err := o.Changes()
 	require.NoError(t, err)
 	assert.Empty(t, changes)
@@ -73,7 +73,8 @@ func TestOverlay(t *testing.T) {
 	assert.NoDirExists(t, filepath.Join(root, ".parity"))
 }
 
-// Some installers link files into their cache: writing through such a link would change it for all.
+// Some installers link files into their cache: writing through such a link would change it for
+// everyone.
 func TestLinksAreCopied(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links need a privilege there")
@@ -96,10 +97,10 @@ func TestEnviron(t *testing.T) {
 		env, want []string
 		reason    string
 	}{
-		{[]string{"A=1"}, []string{"A=1", "PYTHONPATH=/over", "PARITY_TRANSFORMERS=/over"}, "no path before"},
+		{[]string{"A=1"}, []string{"A=1", "PYTHONPATH=/over", "PARITY_TRANSFORMERS=/over"}, "PYTHONPATH was not set"},
 		{[]string{"PYTHONPATH=/x", "PYTHONPATH=/y"},
 			[]string{"PYTHONPATH=/x", "PYTHONPATH=/y", "PYTHONPATH=/over" + sep + "/y", "PARITY_TRANSFORMERS=/over"},
-			"the last one counts, and comes after"},
+			"the last value counts, and follows the overlay"},
 		{[]string{"PYTHONPATH="}, []string{"PYTHONPATH=", "PYTHONPATH=/over", "PARITY_TRANSFORMERS=/over"},
 			"an empty entry would be the working folder"},
 	} {
@@ -111,7 +112,7 @@ func TestDamaged(t *testing.T) {
 	for _, tt := range []struct{ text, reason string }{
 		{"", "empty"},
 		{"{", "cut off"},
-		{`{"version":"1"}`, "no files: nothing could be told of edits"},
+		{`{"version":"1"}`, "without files, edits cannot be listed"},
 		{`[]`, "another kind of JSON"},
 	} {
 		root := t.TempDir()

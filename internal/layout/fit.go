@@ -35,8 +35,8 @@ func NewPadding(mask [][]bool) (Padding, error) {
 	kept, total := 0, 0
 	for i, sequence := range mask {
 		if len(sequence) != len(mask[0]) {
-			return Padding{}, fmt.Errorf("padding mask: sequence %d has %d tokens, the first has %d: pad them to one length",
-				i, len(sequence), len(mask[0]))
+			return Padding{}, fmt.Errorf("padding mask: sequence %d has %d tokens, the first has %d: "+
+				"pad them to one length", i, len(sequence), len(mask[0]))
 		}
 		n := count(sequence)
 		if n == 0 {

@@ -13,7 +13,7 @@ type OpKind string
 
 // The kinds of an Op.
 const (
-	Concat    OpKind = "concat"    // joins all parts along Axis; only as the first op, and required if there are several parts
+	Concat    OpKind = "concat"    // joins all parts along Axis; first where there are several parts, and nowhere else
 	Slice     OpKind = "slice"     // keeps the indices From ≤ i < To of Axis
 	Transpose OpKind = "transpose" // axis i of the result is axis Order[i]
 	Reshape   OpKind = "reshape"   // the same elements in row-major order with another Shape
@@ -124,7 +124,8 @@ func (op Op) shape(s []int, parts [][]int) ([]int, error) {
 		return Permute(s, op.Order)
 	case Reshape:
 		if !SameCount(s, op.Shape) {
-			return nil, fmt.Errorf("%s does not have as many elements as %s", tensor.FormatShape(s), tensor.FormatShape(op.Shape))
+			return nil, fmt.Errorf("%s does not have as many elements as %s",
+				tensor.FormatShape(s), tensor.FormatShape(op.Shape))
 		}
 		return slices.Clone(op.Shape), nil
 	case Rows:
@@ -175,7 +176,8 @@ func concatShape(axis int, parts [][]int) ([]int, error) {
 	}
 	for _, p := range parts[1:] {
 		if len(p) != len(s) || !slices.Equal(with(p, axis, 0), with(s, axis, 0)) {
-			return nil, fmt.Errorf("%s does not fit %s along axis %d", tensor.FormatShape(p), tensor.FormatShape(parts[0]), axis)
+			return nil, fmt.Errorf("%s does not fit %s along axis %d",
+				tensor.FormatShape(p), tensor.FormatShape(parts[0]), axis)
 		}
 		s[axis] += p[axis]
 	}

@@ -12,15 +12,15 @@ import (
 
 // pairFused pairs a fused projection of one side with the several of the other: outputs by columns,
 // inputs with the one input.
-func (p *pairing) pairFused(j *joined) {
+func (m *matcher) pairFused(j *joined) {
 	for _, c := range j.golden[0].calls {
 		golden, actual := callsIn(j.golden, c.pass), callsIn(j.actual, c.pass)
 		switch {
 		case golden == nil || actual == nil:
 		case len(golden) > 1:
-			p.splitActual(j, golden, actual[0])
+			m.splitActual(j, golden, actual[0])
 		default:
-			p.joinActual(j, golden[0], actual)
+			m.joinActual(j, golden[0], actual)
 		}
 	}
 }
@@ -44,48 +44,49 @@ func mains(calls []*call) []*port {
 }
 
 // splitActual takes the columns of each golden part from the one output of the candidate.
-func (p *pairing) splitActual(j *joined, golden []*call, fused *call) {
+func (m *matcher) splitActual(j *joined, golden []*call, fused *call) {
 	if parts, whole := mains(golden), fused.main(); parts != nil && whole != nil {
-		p.splitOutput(j, parts, whole)
+		m.splitOutput(j, parts, whole)
 	}
 	for _, g := range golden {
-		at := len(p.pairs)
-		p.in(j).inputs(g.ports[label.RoleInput], fused.ports[label.RoleInput])
-		for _, pair := range p.pairs[at:] {
+		at := len(m.pairs)
+		m.in(j).inputs(g.ports[label.RoleInput], fused.ports[label.RoleInput])
+		for _, pair := range m.pairs[at:] {
 			pair.Shared = true
 			pair.Note = join("the input of candidate "+fused.layer, pair.Note)
 		}
 	}
-	p.in(j).computed(golden[0].ports[label.RoleInput], fused.ports[label.RoleComputed])
+	m.in(j).computed(golden[0].ports[label.RoleInput], fused.ports[label.RoleComputed])
 }
 
-func (p *pairing) splitOutput(j *joined, parts []*port, whole *port) {
+func (m *matcher) splitOutput(j *joined, parts []*port, whole *port) {
 	axis, widths, ok := j.cut(parts, whole.shape)
 	to := 0
 	for i, g := range parts {
 		if !ok {
-			pair := p.problem(g, whole)
+			pair := m.problem(g, whole)
 			pair.Problem, pair.Shared = widthsText("golden", parts, whole), true
 			continue
 		}
 		from := to
 		to += widths[i]
 		view := layout.View{{Kind: layout.Slice, Axis: axis, From: from, To: to}}
-		if f, fits := p.fitPart(g, whole, view, whole.shape); fits {
-			p.add(g, whole, f, fmt.Sprintf("columns %d to %d of candidate %s", from, to-1, whole.call.layer)).Shared = true
+		if f, fits := m.fitPart(g, whole, view, whole.shape); fits {
+			note := fmt.Sprintf("columns %d to %d of candidate %s", from, to-1, whole.call.layer)
+			m.add(g, whole, f, note).Shared = true
 		} else {
-			p.problem(g, whole).Shared = true
+			m.problem(g, whole).Shared = true
 		}
 	}
 }
 
 // joinActual puts the candidate's outputs side by side. Its parts take one input, so that of the
 // first stands for all.
-func (p *pairing) joinActual(j *joined, fused *call, actual []*call) {
+func (m *matcher) joinActual(j *joined, fused *call, actual []*call) {
 	if whole, parts := fused.main(), mains(actual); whole != nil && parts != nil {
-		p.joinOutputs(j, whole, parts)
+		m.joinOutputs(j, whole, parts)
 	}
-	c, inputs, first := p.in(j), fused.ports[label.RoleInput], actual[0]
+	c, inputs, first := m.in(j), fused.ports[label.RoleInput], actual[0]
 	c.inputs(inputs, first.ports[label.RoleInput])
 	c.computed(inputs, first.ports[label.RoleComputed])
 	for _, other := range actual[1:] {
@@ -95,14 +96,14 @@ func (p *pairing) joinActual(j *joined, fused *call, actual []*call) {
 	}
 }
 
-func (p *pairing) joinOutputs(j *joined, whole *port, parts []*port) {
+func (m *matcher) joinOutputs(j *joined, whole *port, parts []*port) {
 	layers := collect(parts, func(a *port) string { return a.call.layer })
 	shapes := collect(parts, func(a *port) []int { return a.shape })
-	f, fits := p.fitPart(whole, parts[0], layout.View{{Kind: layout.Concat, Axis: j.axis()}}, shapes...)
+	f, fits := m.fitPart(whole, parts[0], layout.View{{Kind: layout.Concat, Axis: j.axis()}}, shapes...)
 	if slices.ContainsFunc(parts, func(a *port) bool { return a.dtype != parts[0].dtype }) {
 		f, fits = layout.Fit{}, false // concat needs one dtype
 	}
-	pair := p.addAll([]*port{whole}, parts, f, "candidate "+strings.Join(layers, ", ")+" side by side")
+	pair := m.addAll([]*port{whole}, parts, f, "candidate "+strings.Join(layers, ", ")+" side by side")
 	if !fits {
 		pair.Problem = widthsText("candidate", parts, whole)
 	}
@@ -110,12 +111,12 @@ func (p *pairing) joinOutputs(j *joined, whole *port, parts []*port) {
 
 // fitPart finds the layout of a golden port and what a view makes of tensors that are like the
 // candidate's.
-func (p *pairing) fitPart(g, a *port, view layout.View, shapes ...[]int) (layout.Fit, bool) {
+func (m *matcher) fitPart(g, a *port, view layout.View, shapes ...[]int) (layout.Fit, bool) {
 	shape, err := view.Shape(shapes...)
 	if err != nil || !sameKind(g, a) {
 		return layout.Fit{}, false
 	}
-	f, fits := p.padding.Fit(g.shape, shape, layout.Allow{Reshape: p.opt.AllowReshape})
+	f, fits := m.padding.Fit(g.shape, shape, layout.Allow{Reshape: m.opt.AllowReshape})
 	if fits {
 		f.Actual = append(view, f.Actual...)
 	}

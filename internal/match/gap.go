@@ -19,10 +19,10 @@ type Gap struct {
 
 // gaps lists the layers without partner and without known reason, between the joined layers around
 // them. Gaps that differ in block numbers only are reported once.
-func (p *pairing) gaps() []Gap {
+func (m *matcher) gaps() []Gap {
 	var out []Gap
 	alike := map[string]int{} // what a gap looks like in any block → its index in out
-	for _, g := range p.stretches() {
+	for _, g := range m.stretches() {
 		if len(g.Golden)+len(g.Actual) == 0 {
 			continue
 		}
@@ -44,11 +44,11 @@ func (p *pairing) gaps() []Gap {
 
 // stretches cuts the golden order at the joined layers, and puts the layers without partner of both
 // sides into what is between.
-func (p *pairing) stretches() []*Gap {
+func (m *matcher) stretches() []*Gap {
 	now := &Gap{}
 	list := []*Gap{now}
 	behind := map[*joined]*Gap{}
-	for _, n := range p.golden.inOrder() {
+	for _, n := range m.golden.inOrder() {
 		if n.join != nil {
 			now.Before = n.label
 			now = &Gap{After: n.label}
@@ -61,7 +61,7 @@ func (p *pairing) stretches() []*Gap {
 		}
 	}
 	now = list[0]
-	for _, n := range p.actual.inOrder() {
+	for _, n := range m.actual.inOrder() {
 		if n.join != nil {
 			now = behind[n.join]
 		} else if n.reason() == "" {
@@ -94,7 +94,8 @@ func (g Gap) yaml() string {
 		return strconv.Quote(layer)
 	}
 	if len(g.Golden) == 1 && len(g.Actual) == 1 {
-		return fmt.Sprintf("names:\n  - golden: [%s]\n    candidate: [%s]\n", pattern(g.Golden[0]), pattern(g.Actual[0]))
+		golden, actual := pattern(g.Golden[0]), pattern(g.Actual[0])
+		return fmt.Sprintf("names:\n  - golden: [%s]\n    candidate: [%s]\n", golden, actual)
 	}
 	var b strings.Builder
 	b.WriteString("ignore:\n")

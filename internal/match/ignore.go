@@ -53,10 +53,7 @@ func applyIgnores(golden, actual []Port, ignores []Ignore) ([]Ignored, error) {
 			}
 		}
 		if !hit {
-			var layers []string
-			for _, port := range slices.Concat(golden, actual) {
-				layers = append(layers, port.Layer)
-			}
+			layers := collect(slices.Concat(golden, actual), func(p Port) string { return p.Layer })
 			errs = append(errs, fmt.Errorf("match: ignore %q matches no layer or port of either run%s",
 				ig.Pattern, didYouMean(ig.Pattern, layers)))
 		}

@@ -46,15 +46,9 @@ func sortedInputs(ports []*port) []*port {
 	})
 }
 
-// taker records a pair of inputs.
-type taker func(g, a *port, f layout.Fit, note string) *paired
-
 // inputs pairs named inputs by their name, then those of one dtype and shape in order, then masks.
 func (c *callPairing) inputs(golden, actual []*port) {
-	c.pairInputs(golden, actual, func(g, a *port, f layout.Fit, note string) *paired {
-		c.input[a.name] = g
-		return c.add(g, a, f, note)
-	})
+	c.pairInputs(golden, actual)
 	if len(golden) == 1 && len(actual) == 1 && len(c.input) == 0 && sameKind(golden[0], actual[0]) {
 		c.problem(golden[0], actual[0]) // each has one input, so it is the same one
 	}
@@ -63,25 +57,31 @@ func (c *callPairing) inputs(golden, actual []*port) {
 // computed pairs computed_<n> with what input_<n> was paired with, or in the same way where the
 // candidate recorded no inputs.
 func (c *callPairing) computed(golden, actual []*port) {
-	take := func(g, a *port, f layout.Fit, note string) *paired {
-		used := g.used
-		pair := c.add(g, a, f, note)
-		pair.Computed = true
-		g.used = used // only the input itself covers the golden port
-		return pair
-	}
 	var rest []*port
 	for _, a := range actual {
 		g := c.input[a.input()]
 		if g == nil {
 			rest = append(rest, a)
 		} else if f, fits := c.fit(g, a); fits {
-			take(g, a, f, "")
+			c.addInput(g, a, f, "")
 		} else {
 			a.why = c.whyNot(g, a)
 		}
 	}
-	c.pairInputs(keep(golden, unused), rest, take)
+	c.pairInputs(keep(golden, unused), rest)
+}
+
+// addInput records a pair of inputs, or of an input and what was computed for it.
+func (c *callPairing) addInput(g, a *port, f layout.Fit, note string) *paired {
+	used := g.used
+	pair := c.add(g, a, f, note)
+	if a.role == label.RoleComputed {
+		pair.Computed = true
+		g.used = used // only the input itself covers the golden port
+	} else {
+		c.input[a.name] = g
+	}
+	return pair
 }
 
 // inputPairing pairs the inputs of two calls, or what was computed for them.
@@ -89,11 +89,10 @@ type inputPairing struct {
 	*callPairing
 	golden, actual []*port
 	done           map[*port]bool
-	take           taker
 }
 
-func (c *callPairing) pairInputs(golden, actual []*port, take taker) {
-	p := &inputPairing{c, sortedInputs(golden), sortedInputs(actual), map[*port]bool{}, take}
+func (c *callPairing) pairInputs(golden, actual []*port) {
+	p := &inputPairing{c, sortedInputs(golden), sortedInputs(actual), map[*port]bool{}}
 	p.named()
 	for _, first := range p.golden {
 		if !p.done[first] && first.byShape() {
@@ -105,7 +104,7 @@ func (c *callPairing) pairInputs(golden, actual []*port, take taker) {
 
 func (p *inputPairing) pair(g, a *port, f layout.Fit, note string) *paired {
 	p.done[g], p.done[a] = true, true
-	return p.take(g, a, f, note)
+	return p.addInput(g, a, f, note)
 }
 
 // named pairs inputs that have one name on both sides, or a number if there is no other input.

@@ -32,11 +32,12 @@ type matcher struct {
 	joins          []*joined
 	rooted         bool // some join is of the whole models
 	learned        []translation
+	pairs          []*paired
 	notes          notes
 	errs           []error
 }
 
-func (m *matcher) add(j *joined) {
+func (m *matcher) addJoin(j *joined) {
 	m.joins = append(m.joins, j)
 	for _, n := range slices.Concat(j.golden, j.actual) {
 		n.join = j
@@ -45,8 +46,8 @@ func (m *matcher) add(j *joined) {
 
 // addNodes joins two nodes, of which each may stand for a group.
 func (m *matcher) addNodes(g, a *node) *joined {
-	j := &joined{golden: g.all(), actual: a.all()}
-	m.add(j)
+	j := &joined{golden: g.members, actual: a.members}
+	m.addJoin(j)
 	g.join, a.join = j, j
 	return j
 }
@@ -173,7 +174,7 @@ func (m *matcher) ambiguous(nodes []*node, format string, args ...any) {
 
 func quoted(nodes []*node) string {
 	return strings.Join(collect(nodes, func(n *node) string {
-		return strings.Join(collect(n.all(), func(n *node) string { return strconv.Quote(n.label) }), ", ")
+		return strings.Join(collect(n.members, func(n *node) string { return strconv.Quote(n.label) }), ", ")
 	}), ", ")
 }
 

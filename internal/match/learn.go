@@ -139,8 +139,8 @@ func (m *matcher) ambiguousPrefixes(votes map[translation][]vote, ts []translati
 		for _, v := range votes[t] {
 			nodes = append(nodes, v.golden, v.actual)
 		}
-		first := votes[t][0]
-		return fmt.Sprintf("golden %q = candidate %q and %d more", first.golden.label, first.actual.label, len(votes[t])-1)
+		v := votes[t]
+		return fmt.Sprintf("golden %q = candidate %q and %d more", v[0].golden.label, v[0].actual.label, len(v)-1)
 	})
 	m.ambiguous(nodes, "%s fit equally well", strings.Join(text, "; "))
 }

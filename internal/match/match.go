@@ -109,7 +109,8 @@ func Runs(golden, actual []Port, opt Options) (*Result, error) {
 	if err := errors.Join(m.errs...); err != nil {
 		return nil, err
 	}
-	r := m.pairPorts().result()
+	m.pairPorts()
+	r := m.result()
 	r.Ignored = ignored
 	return r, nil
 }

@@ -51,7 +51,8 @@ func (c *callPairing) outputs(golden, actual []*port) {
 	if c.reorderedOutputs(golden, actual, mainG, mainA) {
 		return
 	}
-	if gs := mainG.shape; c.join.root && !c.generating && len(gs) == 3 && slices.Equal(mainA.shape, []int{gs[0], gs[2]}) {
+	gs, as := mainG.shape, mainA.shape
+	if c.join.root && !c.generating && len(gs) == 3 && slices.Equal(as, []int{gs[0], gs[2]}) {
 		mainG.why = "the candidate's output is pooled: record it unpooled"
 		mainA.why = "a pooled output: the golden has hidden states here, " +
 			"and how the two pool is not known to be the same"
@@ -59,7 +60,7 @@ func (c *callPairing) outputs(golden, actual []*port) {
 	}
 	// The one output of both has another type: whether its values are right can still be told.
 	if !sameKind(mainG, mainA) {
-		if f, fits := c.padding.Fit(mainG.shape, mainA.shape, layout.Allow{}); fits {
+		if f, fits := c.padding.Fit(gs, as, layout.Allow{}); fits {
 			c.guess(mainG, mainA, f, c.whyNot(mainG, mainA))
 			return
 		}

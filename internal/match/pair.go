@@ -9,12 +9,6 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// pairing collects the pairs of one run.
-type pairing struct {
-	*matcher
-	pairs []*paired
-}
-
 // paired is a Pair while its indices are still ports.
 type paired struct {
 	Pair
@@ -22,18 +16,17 @@ type paired struct {
 	lastRow        bool // one side has the last row only
 }
 
-func (m *matcher) pairPorts() *pairing {
-	p := &pairing{matcher: m}
+// pairPorts pairs the ports of the joined layers.
+func (m *matcher) pairPorts() {
+	m.noteJoins()
 	m.markTrailing()
-	p.noteJoins()
 	for _, j := range m.joins {
 		if j.fused() {
-			p.pairFused(j)
+			m.pairFused(j)
 		} else {
-			p.pairLayer(j)
+			m.pairLayer(j)
 		}
 	}
-	return p
 }
 
 // markTrailing marks the layers that may hold the last row only: those of a generating model behind
@@ -54,7 +47,11 @@ func (m *matcher) markTrailing() {
 			marked = append(marked, j)
 		}
 	}
-	slices.SortFunc(ordered, func(a, b *joined) int { return m.place(b) - m.place(a) })
+	end := func(j *joined) int { return j.actual[0].last }
+	if m.actual.byName {
+		end = func(j *joined) int { return j.golden[0].last }
+	}
+	slices.SortFunc(ordered, func(a, b *joined) int { return end(b) - end(a) })
 	blocks := false
 	for _, j := range ordered {
 		if m.hasAllRows(j) {
@@ -72,14 +69,6 @@ func (m *matcher) markTrailing() {
 	}
 }
 
-// place is the position of a joined layer's last port, on a side that has an order.
-func (m *matcher) place(j *joined) int {
-	if m.actual.byName {
-		return j.golden[0].last
-	}
-	return j.actual[0].last
-}
-
 // hasAllRows reports whether in some pass the first outputs of a layer fit with more than one row.
 func (m *matcher) hasAllRows(j *joined) bool {
 	return slices.ContainsFunc(j.golden[0].calls, func(c *call) bool {
@@ -94,28 +83,29 @@ func (m *matcher) hasAllRows(j *joined) bool {
 }
 
 func takesIDs(n *node) bool {
+	isInt := func(p *port) bool { return p.dtype.Kind() == tensor.KindInt }
 	return slices.ContainsFunc(n.calls, func(c *call) bool {
-		return slices.ContainsFunc(c.ports[label.RoleInput], func(p *port) bool { return p.dtype.Kind() == tensor.KindInt })
+		return slices.ContainsFunc(c.ports[label.RoleInput], isInt)
 	})
 }
 
 // callPairing pairs the ports of a joined layer in one pass.
 type callPairing struct {
-	*pairing
+	*matcher
 	join  *joined
 	input map[string]*port // the candidate's input port → its golden port
 }
 
-func (p *pairing) in(j *joined) *callPairing { return &callPairing{p, j, map[string]*port{}} }
+func (m *matcher) in(j *joined) *callPairing { return &callPairing{m, j, map[string]*port{}} }
 
 // pairLayer pairs the ports of a layer in each pass that both sides made.
-func (p *pairing) pairLayer(j *joined) {
+func (m *matcher) pairLayer(j *joined) {
 	for _, g := range j.golden[0].calls {
 		a := j.actual[0].at[g.pass]
 		if a == nil {
 			continue
 		}
-		c := p.in(j)
+		c := m.in(j)
 		if j.ofPorts() {
 			c.rulePorts(g, a)
 			continue
@@ -179,37 +169,37 @@ func sameKind(a, b *port) bool {
 }
 
 // add records a pair of two ports.
-func (p *pairing) add(g, a *port, f layout.Fit, note string) *paired {
-	return p.addAll([]*port{g}, []*port{a}, f, note)
+func (m *matcher) add(g, a *port, f layout.Fit, note string) *paired {
+	return m.addAll([]*port{g}, []*port{a}, f, note)
 }
 
-func (p *pairing) addAll(golden, actual []*port, f layout.Fit, note string) *paired {
+func (m *matcher) addAll(golden, actual []*port, f layout.Fit, note string) *paired {
 	for _, port := range slices.Concat(golden, actual) {
 		port.used = true
 	}
 	pair := &paired{golden: golden, actual: actual, lastRow: f.LastRow, Pair: Pair{GoldenView: f.Golden,
 		ActualView: f.Actual, Shape: f.Shape, RowMask: f.RowMask, Note: join(note, f.Note)}}
-	p.pairs = append(p.pairs, pair)
+	m.pairs = append(m.pairs, pair)
 	return pair
 }
 
 // guess records a pair that could have been another, and says so in the notes.
-func (p *pairing) guess(g, a *port, f layout.Fit, note string) {
-	p.noteGuess(g, p.add(g, a, f, note))
+func (m *matcher) guess(g, a *port, f layout.Fit, note string) {
+	m.noteGuess(g, m.add(g, a, f, note))
 }
 
-func (p *pairing) noteGuess(g *port, pair *paired) {
-	p.notes.add(fmt.Sprintf("%s-%s: %s", label.Stars(g.call.layer), g.name, pair.Note))
+func (m *matcher) noteGuess(g *port, pair *paired) {
+	m.notes.add(fmt.Sprintf("%s-%s: %s", label.Stars(g.call.layer), g.name, pair.Note))
 }
 
 // problem records a pair that belongs together and cannot be compared.
-func (p *pairing) problem(g, a *port) *paired {
-	pair := p.add(g, a, layout.Fit{}, "")
-	pair.Problem = p.whyNot(g, a)
+func (m *matcher) problem(g, a *port) *paired {
+	pair := m.add(g, a, layout.Fit{}, "")
+	pair.Problem = m.whyNot(g, a)
 	return pair
 }
 
-func (p *pairing) whyNot(g, a *port) string {
+func (m *matcher) whyNot(g, a *port) string {
 	if !sameKind(g, a) {
 		return fmt.Sprintf("dtype %s against the golden's %s", a.dtype, g.dtype)
 	}
@@ -220,7 +210,7 @@ func (p *pairing) whyNot(g, a *port) string {
 		text += ": equally many elements; if only the layout differs, say so with reshape or transpose under names, " +
 			"or allow reshaping"
 	case len(gs) == len(as)+1 && len(as) > 0 && slices.Equal(gs[2:], as[1:]) && gs[0] > 1 &&
-		as[0] < gs[0]*gs[1] && !p.padding.Known():
+		as[0] < gs[0]*gs[1] && !m.padding.Known():
 		text += ": if the candidate has no padding rows, give the padding mask"
 	}
 	if layout.IsLastRow(gs, as) && g.dtype.IsFloat() {

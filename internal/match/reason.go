@@ -13,7 +13,8 @@ import (
 // They are said of layers that were not joined.
 var layerReasons = []struct{ names, text string }{
 	{"*dropout# drop# droppath#", "dropout does nothing in inference: %s does not call it as a layer"},
-	{"*act *actfn *activation *activationfn gelu silu relu tanh sigmoid", "an activation: %s does not call it as a layer"},
+	{"*act *actfn *activation *activationfn gelu silu relu tanh sigmoid",
+		"an activation: %s does not call it as a layer"},
 	{"rotaryemb* rope rotary rotarypos*", "rotary embeddings: %s does not compute them in a layer"},
 	{"identity flatten", "it computes nothing: %s does not call it as a layer"},
 	{"*sampler#", "a sampler: %s does not sample in a layer"},
@@ -21,22 +22,22 @@ var layerReasons = []struct{ names, text string }{
 
 // portReasons say why an input or output of a joined layer is found on one side only. What is own is
 // never paired by dtype and shape: the other engine has no such thing, or lays it out in its own way.
-var portReasons = []struct {
-	names, text string
-	own         bool
-}{
+var portReasons = []portReason{
 	{"input_position_ids* input_cache_position*", "positions: %s counts them by itself", true},
 	{"input_position_embeddings* input_rotary* input_freqs* input_cos* input_sin*",
 		"rotary embeddings: %s computes or lays them out in its own way", true},
-	{"input_past_key_value*", cacheReason, true},
-	{"output_past_key_value*", cacheReason, false},
+	{"input_past_key_value* output_past_key_value*",
+		"the key-value cache, which each engine lays out in its own way", true},
 	{"input_cu_seqlens*", "", true},
 	{"*mask*", "an attention mask: %s has none of this shape here", false},
 	{"output_pooler_output*", "a pooled output, which is paired by its name only", false},
 	{"output_attentions* output_hidden_states*", "%s does not return it", false},
 }
 
-const cacheReason = "the key-value cache, which each engine lays out in its own way"
+type portReason struct {
+	names, text string
+	own         bool
+}
 
 // like reports whether a name is one of some patterns: words with a * for anything at their ends, or
 // a # for a number at the end.
@@ -61,19 +62,14 @@ func like(name, patterns string) bool {
 
 // ownInput reports whether an input is one engine's own.
 func ownInput(port string) bool {
-	for _, r := range portReasons {
-		if r.own && like(port, r.names) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(portReasons, func(r portReason) bool { return r.own && like(port, r.names) })
 }
 
 // about puts the side that lacks something into a text.
 func about(text string, other *side) string { return strings.ReplaceAll(text, "%s", "the "+other.name) }
 
 // reason says why a port has no partner; "" if that is not known.
-func (p *pairing) reason(port *port) string {
+func (m *matcher) reason(port *port) string {
 	n, in := port.call.node, port.call.pass
 	other := n.side.other
 	if port.why != "" {
@@ -94,31 +90,23 @@ func (p *pairing) reason(port *port) string {
 			return about(r.text, other)
 		}
 	}
-	if why := p.shapeReason(port, j); why != "" {
+	if why := m.shapeReason(port, j); why != "" {
 		return why
 	}
-	return recordedReason(port, j.on(other))
-}
-
-// on returns the nodes of a side.
-func (j *joined) on(s *side) []*node {
-	if j.golden[0].side == s {
-		return j.golden
-	}
-	return j.actual
+	return recordedReason(port, other, slices.Concat(j.golden, j.actual))
 }
 
 // recordedReason is what can be said when nothing else can: what the other side did not record.
-func recordedReason(port *port, partners []*node) string {
-	other, what := partners[0].side, port.role.String()
+func recordedReason(port *port, other *side, joined []*node) string {
+	what := port.role.String()
 	if port.role == label.RoleComputed {
 		what = "replaced input"
 	}
 	if !other.recorded[port.role] {
 		return fmt.Sprintf("the %s run recorded no %ss", other.name, what)
 	}
-	for _, c := range callsIn(partners, port.call.pass) {
-		if len(c.ports[port.role]) > 0 {
+	for _, n := range joined {
+		if n.side == other && len(n.at[port.call.pass].ports[port.role]) > 0 {
 			return fmt.Sprintf("the %s layer has no more %ss of this dtype and shape", other.name, what)
 		}
 	}
@@ -153,7 +141,7 @@ func (n *node) reason() string {
 }
 
 // shapeReason goes by dtype and shape: what MAX hands to its layers beside the activations.
-func (p *pairing) shapeReason(port *port, j *joined) string {
+func (m *matcher) shapeReason(port *port, j *joined) string {
 	integer := port.dtype.Kind() == tensor.KindInt
 	rank := len(port.shape)
 	switch {
@@ -167,7 +155,7 @@ func (p *pairing) shapeReason(port *port, j *joined) string {
 		return "row offsets of the ragged batch"
 	case integer && rank == 1 && port.shape[0] == 1:
 		return "how many logits are wanted, or another number for the whole batch"
-	case port.dtype.IsFloat() && rank == 2 && port.call.node.side == p.actual && !j.root:
+	case port.dtype.IsFloat() && rank == 2 && port.call.node.side == m.actual && !j.root:
 		return "a table of the whole model, rotary frequencies usually"
 	case rank == 4 && port.shape[1] == 1 && port.dtype.IsFloat():
 		return "an attention mask, by its shape"

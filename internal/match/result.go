@@ -12,13 +12,13 @@ import (
 )
 
 // result sorts the pairs and says what is left over and why.
-func (p *pairing) result() *Result {
-	slices.SortStableFunc(p.pairs, func(a, b *paired) int {
+func (m *matcher) result() *Result {
+	slices.SortStableFunc(m.pairs, func(a, b *paired) int {
 		return cmp.Or(a.golden[0].rank-b.golden[0].rank, a.actual[0].rank-b.actual[0].rank)
 	})
 	r := &Result{Layers: map[string][]string{}}
 	cut := map[string]bool{} // golden layers of which one side has the last row only
-	for _, pair := range p.pairs {
+	for _, pair := range m.pairs {
 		pair.Golden, pair.Actual = indices(pair.golden), indices(pair.actual)
 		r.Pairs = append(r.Pairs, pair.Pair)
 		if pair.lastRow {
@@ -33,12 +33,12 @@ func (p *pairing) result() *Result {
 		}
 	}
 	if len(cut) > 0 {
-		p.notes.add("last row only: " + strings.Join(slices.Sorted(maps.Keys(cut)), ", "))
+		m.notes.add("last row only: " + strings.Join(slices.Sorted(maps.Keys(cut)), ", "))
 	}
-	r.UnmatchedGolden = p.unmatched(p.golden)
-	r.UnmatchedActual = p.unmatched(p.actual)
-	r.Gaps = p.gaps()
-	r.Notes = p.notes.list()
+	r.UnmatchedGolden = m.unmatched(m.golden)
+	r.UnmatchedActual = m.unmatched(m.actual)
+	r.Gaps = m.gaps()
+	r.Notes = m.notes.list()
 	return r
 }
 
@@ -46,7 +46,7 @@ func indices(ports []*port) []int { return collect(ports, func(p *port) int { re
 
 // unmatched lists the ports of a side without partner. The nearest name is looked up for one layer
 // of all blocks.
-func (p *pairing) unmatched(s *side) []Unmatched {
+func (m *matcher) unmatched(s *side) []Unmatched {
 	free := labels(keep(s.other.nodes, unjoined)) // a joined one is no slip of another
 	var out []Unmatched
 	near, tried := map[*node]string{}, map[string]bool{}
@@ -55,7 +55,7 @@ func (p *pairing) unmatched(s *side) []Unmatched {
 			continue
 		}
 		n := port.call.node
-		u := Unmatched{Index: port.index, Reason: p.reason(port)}
+		u := Unmatched{Index: port.index, Reason: m.reason(port)}
 		if n.join == nil && u.Reason == "" {
 			if k := label.Stars(n.label); len(tried) < maxHints && !tried[k] {
 				tried[k] = true
@@ -69,20 +69,21 @@ func (p *pairing) unmatched(s *side) []Unmatched {
 }
 
 // noteJoins says once for all blocks what was not done by equal names.
-func (p *pairing) noteJoins() {
-	for _, j := range p.joins {
+func (m *matcher) noteJoins() {
+	for _, j := range m.joins {
 		g, a := j.golden[0], j.actual[0]
 		switch {
 		case j.rule != nil:
-			p.notes.add("by a rule: " + j.rule.String())
+			m.notes.add("by a rule: " + j.rule.String())
 		case j.fused():
-			p.notes.add(fmt.Sprintf("%s = candidate %s", starred(j.golden), starred(j.actual)))
+			m.notes.add(fmt.Sprintf("%s = candidate %s", starred(j.golden), starred(j.actual)))
 		case j.root && g.strict.name != a.strict.name:
-			p.notes.add(fmt.Sprintf("%s = candidate %s: both are the whole model", g.label, a.label))
+			m.notes.add(fmt.Sprintf("%s = candidate %s: both are the whole model", g.label, a.label))
 		}
 	}
-	for _, t := range p.learned {
-		p.notes.add(fmt.Sprintf("golden prefix %q = candidate prefix %q, learned from the layers behind it", t.golden, t.actual))
+	for _, t := range m.learned {
+		m.notes.add(fmt.Sprintf("golden prefix %q = candidate prefix %q, learned from the layers behind it",
+			t.golden, t.actual))
 	}
 }
 

@@ -42,18 +42,13 @@ func (r *Rule) String() string {
 
 // Validate says what is wrong with a rule by itself.
 func (r *Rule) Validate() error {
-	what := r.wrongForm()
-	if what == "" {
-		what = r.wrongNames()
-	}
-	if what != "" {
+	if what := r.wrong(); what != "" {
 		return fmt.Errorf("match: rule %s: %s", r, what)
 	}
 	return nil
 }
 
-// wrongForm says which fields do not go together; "" if none.
-func (r *Rule) wrongForm() string {
+func (r *Rule) wrong() string {
 	many := len(r.Golden) > 1 || len(r.Candidate) > 1
 	switch {
 	case len(r.Golden) == 0 || slices.Contains(r.Golden, ""):
@@ -68,27 +63,21 @@ func (r *Rule) wrongForm() string {
 		return "axis is for a join or split, with several layers on one side"
 	case r.Rows != "" && r.Rows != LastRow:
 		return fmt.Sprintf("rows: %q is unknown, want %q", r.Rows, LastRow)
-	case slices.ContainsFunc(r.Reshape, func(d int) bool { return d < -1 }) || strings.Count(fmt.Sprint(r.Reshape), "-1") > 1:
+	case slices.ContainsFunc(r.Reshape, func(d int) bool { return d < -1 }),
+		len(keep(r.Reshape, func(d int) bool { return d == -1 })) > 1:
 		return "reshape takes sizes, and -1 once for what is left"
 	}
 	if _, err := layout.Permute(make([]int, len(r.Transpose)), r.Transpose); err != nil {
 		return "transpose: " + err.Error()
 	}
-	return ""
-}
-
-// wrongNames says which names do not go together; "" if none.
-func (r *Rule) wrongNames() string {
-	for _, name := range r.others() {
-		if wildcards(name) > wildcards(r.Golden[0]) {
-			return "a name has more wildcards than the first golden one"
-		}
-	}
 	for _, name := range slices.Concat(r.Golden, r.Candidate) {
-		if !utf8.ValidString(name) {
+		_, port := splitPort(name)
+		switch {
+		case !utf8.ValidString(name):
 			return fmt.Sprintf("%q is not UTF-8", name)
-		}
-		if _, port := splitPort(name); len(r.others()) > 1 && port != "" {
+		case wildcards(name) > wildcards(r.Golden[0]):
+			return "a name has more wildcards than the first golden one"
+		case many && port != "":
 			return fmt.Sprintf("%q names a port: a join or split is of layers", name)
 		}
 	}

@@ -78,7 +78,7 @@ func (m *matcher) applyTo(r *Rule, first *node, captured []string) error {
 			return fmt.Errorf("%s %q is in two rules", n.side.name, n.label)
 		}
 	}
-	m.add(j)
+	m.addJoin(j)
 	return nil
 }
 
@@ -108,12 +108,10 @@ func newEnds(nodes []*node) *ends {
 }
 
 func addEnds(to map[string][]*node, label string, n *node) {
-	for {
-		var more bool
-		if _, label, more = strings.Cut(label, "."); !more {
-			return
+	for more := true; more; {
+		if _, label, more = strings.Cut(label, "."); more {
+			to[label] = append(to[label], n)
 		}
-		to[label] = append(to[label], n)
 	}
 }
 

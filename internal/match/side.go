@@ -34,7 +34,7 @@ type node struct {
 	root    bool           // the label has wrapper words only
 	calls   []*call        // in the order of execution
 	at      map[pass]*call // the same by pass
-	members []*node        // of a group that stands for one fused layer, as q, k and v
+	members []*node        // itself, or those of a group that stands for one fused layer, as q, k and v
 	last    int            // position of its last port in the side's order
 	join    *joined        // nil if it has no partner yet
 	settled bool           // ambiguous, and reported
@@ -138,22 +138,14 @@ func (s *side) addStep(step string) {
 }
 
 func newNode(s *side, label string) *node {
-	n := &node{side: s, label: label, at: map[pass]*call{}}
-	n.strict = newForm(normal(label))
+	n := &node{side: s, label: label, strict: newForm(normal(label)), at: map[pass]*call{}}
+	n.members = []*node{n}
 	n.loose = n.strict
 	if segs := loose(n.strict.segs); len(segs) < len(n.strict.segs) {
 		n.loose = newForm(segs)
 	}
 	n.root = onlyWrappers(n.strict.segs)
 	return n
-}
-
-// all returns the members of a group, or the node itself.
-func (n *node) all() []*node {
-	if n.members != nil {
-		return n.members
-	}
-	return []*node{n}
 }
 
 // lastSegment is the last segment of a label in normal form.

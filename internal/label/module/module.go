@@ -39,8 +39,8 @@ var (
 	KeyNorm   = names("k_norm key_norm norm_k k_layernorm norm_added_k")
 	Positions = names("position_embeddings wpe embed_positions")
 	Types     = names("token_type_embeddings")
-	Table     = slices.Concat(names("embed_tokens wte word_embeddings token_embedding tok_embeddings embeddings shared"),
-		Positions, Types)
+	Table     = slices.Concat(Positions, Types,
+		names("embed_tokens wte word_embeddings token_embedding tok_embeddings embeddings shared"))
 	TextHead = names("lm_head embed_out") // of models that generate text
 	Head     = slices.Concat(TextHead, names("output decoder score"))
 )

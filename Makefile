@@ -25,7 +25,7 @@ FIXTURE ?= minilm
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
-# Tools are built anew only when their versions change. parity is always built: Go knows best what is up to date.
+# Tools are built again only when their versions change. parity is always built: Go knows best what is up to date.
 BUILD := go build -buildvcs=false -o
 .bin/gotestsum: PACKAGE := gotest.tools/gotestsum
 .bin/staticcheck: PACKAGE := honnef.co/go/tools/cmd/staticcheck
@@ -165,7 +165,7 @@ bench-go: ## run the Go benchmarks of PKGS that match BENCH
 
 # The comparison's assembly is written by internal/kernelgen, a module of its own: who imports goparity does not need it.
 .PHONY: kernel
-kernel: ## write compare/kernels_amd64.* anew
+kernel: ## write compare/kernels_amd64.* again
 	cd internal/kernelgen && go run . -out ../../compare/kernels_amd64.s -stubs ../../compare/kernels_amd64.go -pkg compare
 
 .PHONY: kernel-check

@@ -122,14 +122,14 @@ func TestDocumentedCriteria(t *testing.T) {
 
 	doc, err := os.ReadFile("../docs/report.md")
 	require.NoError(t, err)
-	_, rest, found := strings.Cut(string(doc), "**Judging anew.**")
+	_, rest, found := strings.Cut(string(doc), "**Judging again.**")
 	require.True(t, found)
 	anew, _, _ := strings.Cut(rest, "**Baseline.**")
 	for _, c := range compare.Table() {
 		switch {
 		case c.Switch():
 		case c.Recorded:
-			assert.Contains(t, anew, "`--"+c.Flag()+"`", "docs/report.md says how it is judged anew")
+			assert.Contains(t, anew, "`--"+c.Flag()+"`", "docs/report.md says how it is judged again")
 		default:
 			assert.Contains(t, anew, "`"+c.Key+"`", "docs/report.md says that it needs the tensors")
 		}

@@ -116,7 +116,7 @@ func parseManifest(name string, data []byte) (*manifest, error) {
 			found = fmt.Sprintf("schema %d", *version.Schema)
 		}
 		return nil, corrupt("%s has %s, this version of goparity reads %d: use the version that wrote it, "+
-			"or delete the folder and make the goldens anew: %s",
+			"or delete the folder and make the goldens again: %s",
 			name, found, schema, renew)
 	}
 	d := json.NewDecoder(bytes.NewReader(data))

@@ -25,7 +25,7 @@ type reportFlags struct {
 
 func newReport() *cobra.Command {
 	f := reportFlags{limits: map[*compare.Criterion]*float64{}}
-	var anew, tensors []string // by what a report can be judged anew, and what needs the tensors
+	var anew, tensors []string // by what a report can be judged again, and what needs the tensors
 	for _, c := range compare.Table() {
 		switch {
 		case c.Flag() != "":
@@ -38,7 +38,7 @@ func newReport() *cobra.Command {
 		Use:   "report DIR|report.json",
 		Short: "show a report.json: text, picture, HTML; judge it by other tolerances; compare it with an earlier one",
 		Long: "report reads what parity compare --json, parity verify or go test with PARITY_OUT wrote, and needs nothing else.\n\n" +
-			"With " + strings.Join(anew, ", ") + " or --max-abs the figures are judged anew, by these criteria alone. A row of\n" +
+			"With " + strings.Join(anew, ", ") + " or --max-abs the figures are judged again, by these criteria alone. A row of\n" +
 			"which the figures do not tell is an error and said so (exit code 3). What needs the tensors cannot be judged here: " +
 			strings.Join(tensors, ", ") + ".\n\n" +
 			"With --baseline the exit code is 1 if something got worse or is not judged any more, and 0 otherwise, whatever fails in both.",
@@ -51,7 +51,7 @@ func newReport() *cobra.Command {
 	fl.StringVar(&f.png, "png", "", "write the plot of the error along the depth to this `file` (- for standard output, in place of the text)")
 	fl.StringVar(&f.html, "html", "", "write the page to this `file` (or -)")
 	fl.StringVar(&f.markdown, "markdown", "", "write the summary for a CI's page to this `file` (or -)")
-	fl.StringVar(&f.json, "json", "", "write the report as it was judged anew to this `file` (or -)")
+	fl.StringVar(&f.json, "json", "", "write the report as it was judged again to this `file` (or -)")
 	fl.StringVar(&f.mode, "mode", string(report.Standard), "whose points the plot fills: standard or injected; those of the other mode are rings")
 	fl.StringVar(&f.baseline, "baseline", "", "an earlier `report.json`: say what is better, worse, new and gone")
 	for _, c := range compare.Table() {
@@ -68,7 +68,7 @@ func newReport() *cobra.Command {
 	return c
 }
 
-// criteria are those of the command line, none if nothing is to be judged anew.
+// criteria are those of the command line, none if nothing is to be judged again.
 func (f *reportFlags) criteria(changed func(string) bool) (compare.Criteria, error) {
 	c := compare.Criteria{}
 	for k, limit := range f.limits {

@@ -64,7 +64,7 @@ func selfRun(ctx context.Context, job engine.Job, dir string, stdout, stderr io.
 	r, err := engine.RunOnDevice(ctx, job, engine.Options{Progress: con.Event, LogFile: logFile}, con.say)
 	con.Stop(err == nil)
 	if err != nil {
-		advice := "the engine does not run a model that it should: install it anew, in the versions that parity doctor lists"
+		advice := "the engine does not run a model that it should: install it again, in the versions that parity doctor lists"
 		var infra *engine.InfraError
 		if errors.As(err, &infra) {
 			advice = "see parity doctor for what is missing"

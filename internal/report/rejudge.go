@@ -53,7 +53,7 @@ func Rejudge(r *Report, c compare.Criteria, source string) (*Report, error) {
 	return &out, nil
 }
 
-// rejudging is what is learnt while the rows of a report are judged anew.
+// rejudging is what is learnt while the rows of a report are judged again.
 type rejudging struct {
 	by      *Tolerance
 	failed  map[string]bool            // layers

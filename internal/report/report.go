@@ -152,7 +152,7 @@ type Layer struct {
 	InheritedL2          *Float     `json:"inherited_l2"` // ‖a_standard − a_injected‖
 	LocalInheritedCosine *Float     `json:"local_inherited_cosine"`
 	Tolerance            *Tolerance `json:"tolerance"`            // what judged
-	Counted              *Tolerance `json:"counted,omitempty"`    // by which the mismatches were counted, if that is not Tolerance: the row was judged anew
+	Counted              *Tolerance `json:"counted,omitempty"`    // by which the mismatches were counted, if that is not Tolerance: the row was judged again
 	Violations           []string   `json:"violations,omitempty"` // one line for each criterion that does not hold
 	Detail               []string   `json:"detail,omitempty"`     // free text: where, how distributed, what would pass
 	Rows                 *Rows      `json:"rows,omitempty"`       // of the first failing rows: how far off each row of the tensor is

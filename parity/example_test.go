@@ -69,3 +69,26 @@ func ExampleTry() {
 	// it is what the reference does: true
 	// parity: toy: PASS: 2 layers, 4 tensors compared, worst row rel. L2 9.77e-8 at model.layers.0.mlp.act_fn input_0, limit 1e-4
 }
+
+// A cause of your own, tried by hand on a scene: testmain.Hypotheses gives it those of real failures.
+func ExampleHypothesisFunc() {
+	half := parity.HypothesisFunc(func(s *parity.Scene) []parity.Prediction {
+		in := s.Actual(s.Input(s.Layer))
+		if in == nil {
+			return nil
+		}
+		return []parity.Prediction{{ID: "house/half", Text: "the layer returns half of its input",
+			Value: in.Map(func(x float64) float64 { return x / 2 })}}
+	})
+	x, err := tensor.Of([]float32{2, 4, 6}, 1, 3)
+	if err != nil {
+		panic(err)
+	}
+	in := &parity.Port{Layer: "model.scale", Port: "input_0", Golden: x, Actual: x, Agrees: true}
+	out := &parity.Port{Layer: "model.scale", Port: "output", Golden: x, Actual: x}
+	scene := &parity.Scene{Kind: "local", Layer: "model.scale", Target: out, Ports: []*parity.Port{in, out}}
+	for _, p := range half.Predict(scene) {
+		fmt.Println(p.ID, p.Value.Data)
+	}
+	// Output: house/half [1 2 3]
+}

@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/goparity/goparity/internal/diagnose"
@@ -44,9 +43,9 @@ func frameOf(golden, actual *dump.Run, pair match.Pair) (f frame, err error) {
 	// The candidate has no padding rows: spread its rows to their places.
 	if n := len(pair.GoldenView); n > 0 && len(pair.Golden) == 1 && pair.GoldenView[n-1].Kind == layout.Rows {
 		keep := pair.GoldenView[n-1].Keep
-		if spread, err := spreadRows(f.actual, keep, own.Shape()); err == nil {
+		if spread, err := layout.Spread(f.actual, keep, own.Shape()); err == nil {
 			f.golden, f.actual = own, spread
-			f.pad = rowsWhere(keep, own, false)
+			f.pad = layout.Left(keep, own)
 			return f, nil
 		}
 	}
@@ -54,9 +53,9 @@ func frameOf(golden, actual *dump.Run, pair match.Pair) (f frame, err error) {
 		return f, err
 	}
 	if pair.RowMask != nil {
-		f.pad = rowsWhere(pair.RowMask, f.golden, false)
+		f.pad = layout.Left(pair.RowMask, f.golden)
 	}
-	if len(pair.Golden) == 1 && isReshape(pair.GoldenView) {
+	if len(pair.Golden) == 1 && pair.GoldenView.Reshapes() {
 		f.golden = own
 		if reshaped, err := f.actual.Reshape(own.Shape()...); err == nil {
 			f.actual = reshaped
@@ -66,43 +65,4 @@ func frameOf(golden, actual *dump.Run, pair match.Pair) (f frame, err error) {
 		}
 	}
 	return f, nil
-}
-
-func isReshape(v layout.View) bool {
-	return !slices.ContainsFunc(v, func(op layout.Op) bool { return op.Kind != layout.Reshape })
-}
-
-// rowsWhere repeats flags of the first axis for the rows of t, and marks those that equal want.
-func rowsWhere(flags []bool, t *tensor.Tensor, want bool) []bool {
-	rows := t.Len() / max(t.RowLen(), 1)
-	each := max(rows/max(len(flags), 1), 1)
-	out := make([]bool, rows)
-	for i := range out {
-		out[i] = i/each < len(flags) && flags[i/each] == want
-	}
-	return out
-}
-
-// spreadRows puts the rows of t where keep is true, in a tensor of another shape with zeros
-// elsewhere.
-func spreadRows(t *tensor.Tensor, keep []bool, shape []int) (*tensor.Tensor, error) {
-	n, err := tensor.NumElems(shape)
-	if err != nil || len(keep) == 0 || n%len(keep) != 0 {
-		return nil, fmt.Errorf("%d rows of %s", len(keep), tensor.FormatShape(shape))
-	}
-	data := t.Copy()
-	bytes, _ := data.Bytes()
-	row := n / len(keep) * t.DType().Size()
-	out := make([]byte, len(keep)*row)
-	at := 0
-	for i, k := range keep {
-		if k {
-			if at+row > len(bytes) {
-				return nil, fmt.Errorf("%s has fewer rows than are kept", t)
-			}
-			copy(out[i*row:], bytes[at:at+row])
-			at += row
-		}
-	}
-	return tensor.New(t.DType(), shape, out)
 }

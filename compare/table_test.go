@@ -143,7 +143,7 @@ func TestDocumentedDefaults(t *testing.T) {
 		}
 		return strings.Replace(fmt.Sprintf("%.0e", v), "e-0", "e-", 1)
 	}
-	source, err := os.ReadFile("default.go")
+	source, err := os.ReadFile("limits.go")
 	require.NoError(t, err)
 	whole, row := "| tensor |", "| worst row |"
 	for _, d := range []tensor.DType{tensor.F64, tensor.F32, tensor.F16, tensor.BF16, tensor.F8E4M3FN, tensor.F8E5M2} {

@@ -10,7 +10,7 @@ import (
 	"github.com/goparity/goparity/parity"
 )
 
-// The methods that the table names are those of an assertion, and the other way round.
+// The table of criteria names exactly the methods of an assertion.
 func TestCriteriaHaveMethods(t *testing.T) {
 	assertion := reflect.TypeFor[*parity.Assertion]()
 	named := map[string]bool{"Check": true, "In": true} // these are no criteria

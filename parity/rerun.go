@@ -14,7 +14,8 @@ import (
 // layer a: they are skipped.
 func rerun(t *testing.T, c *judge.Comparison, layer string) string {
 	pattern, skip := subtest.Pattern(t.Name()), ""
-	if !c.Layers.Several() && slices.ContainsFunc(c.Layers.Judged(), func(l string) bool { return strings.HasPrefix(l, layer+"/") }) {
+	inside := func(l string) bool { return strings.HasPrefix(l, layer+"/") }
+	if !c.Layers.Several() && slices.ContainsFunc(c.Layers.Judged(), inside) {
 		skip = " -skip " + shellQuote(pattern+"/.")
 	}
 	return fmt.Sprintf("  rerun: go test %s -run %s%s -count=1\n", subtest.Package(), shellQuote(pattern), skip)

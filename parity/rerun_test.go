@@ -77,7 +77,8 @@ func TestRunPatternSelectsOneTest(t *testing.T) {
 	for _, name := range all {
 		assert.Equal(t, []string{name}, ran(parity.RunPattern(name)))
 	}
-	assert.Len(t, ran("TestNamesForRunPattern/encoder.layer.1"), 6, "the check must be able to fail: an unanchored pattern hits more")
+	assert.Len(t, ran("TestNamesForRunPattern/encoder.layer.1"), 6,
+		"the check must be able to fail: an unanchored pattern hits more")
 }
 
 func TestShellQuote(t *testing.T) {

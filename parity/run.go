@@ -11,7 +11,7 @@ import (
 	"github.com/goparity/goparity/internal/session"
 )
 
-// run is both terminals: a subtest for each chosen layer. within is nil for Check.
+// run is what both terminals do: a subtest for each chosen layer. within is nil for Check.
 func (a *Assertion) run(within compare.Criteria) bool {
 	a.t.Helper()
 	if a.done {
@@ -28,7 +28,8 @@ func (a *Assertion) run(within compare.Criteria) bool {
 	}
 	for _, l := range layers {
 		if line, twice := a.scope.asserted[l]; twice {
-			a.t.Fatalf("%s asserts %s again, which %s does already: keep one, or put the other into a test of its own", a.call, l, line)
+			a.t.Fatalf("%s asserts %s again, which %s does already: keep one, or "+
+				"put the other into a test of its own", a.call, l, line)
 		}
 		a.scope.asserted[l] = a.line
 	}
@@ -96,8 +97,7 @@ func (a *Assertion) judge(t *testing.T, c *judge.Comparison, run judge.LayerRun,
 	}
 }
 
-// inherit is the failure of a layer that made no error: one line, for one bug makes everything
-// after it differ.
+// inherit fails a layer that made no error, in one line: one bug makes everything after it differ.
 func inherit(t *testing.T, from string) {
 	t.Helper()
 	t.Attr("parity.blame", from)

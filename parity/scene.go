@@ -9,7 +9,7 @@ import (
 )
 
 // Scene is what a hypothesis is given: one place at which the candidate leaves the reference, and
-// all that was recorded of that forward pass on both sides.
+// everything that was recorded of that forward pass on both sides.
 type Scene struct {
 	Kind          string // what kind of divergence it is: "local", "between", … (docs/report.md)
 	Case, Step    string // of the forward pass

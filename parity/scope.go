@@ -45,7 +45,8 @@ func scopeOf(t *testing.T) *scope {
 		ses := session.Current()
 		if ses == nil {
 			forget(t)
-			t.Fatal("parity: no session: add\n\tfunc TestMain(m *testing.M) { testmain.Main(m, testmain.Fixture(\"fixtures/NAME\")) }\nto this package")
+			t.Fatal("parity: no session: add\n\tfunc TestMain(m *testing.M) { testmain.Main(m, " +
+				"testmain.Fixture(\"fixtures/NAME\")) }\nto this package")
 		}
 		s.fixture = ses.Default()
 		t.Cleanup(s.end)
@@ -65,7 +66,8 @@ func Use(t *testing.T, fixture string) {
 	t.Helper()
 	s := scopeOf(t)
 	if len(s.asserted) > 0 || s.opened {
-		t.Fatalf("parity.Use(t, %q): this test has asserted layers of %s already: call it first", fixture, s.fixture.Name())
+		t.Fatalf("parity.Use(t, %q): this test has asserted layers of %s already: call it first", fixture,
+			s.fixture.Name())
 	}
 	f, err := session.Current().Find(fixture)
 	if err != nil {

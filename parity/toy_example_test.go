@@ -29,8 +29,10 @@ func goTest(test func(*testing.T)) {
 }
 
 func runToy(dir string, test func(*testing.T)) error {
-	fixture, ref, cand := filepath.Join(dir, "toy"), filepath.Join(dir, "ref.safetensors"), filepath.Join(dir, "cand.safetensors")
-	err := errors.Join(os.Mkdir(fixture, 0o755), os.WriteFile(filepath.Join(fixture, "fixture.yaml"), []byte("cases: {short: {prompt: Hello}}\n"), 0o644),
+	fixture, ref, cand := filepath.Join(dir, "toy"), filepath.Join(dir, "ref.safetensors"),
+		filepath.Join(dir, "cand.safetensors")
+	err := errors.Join(os.Mkdir(fixture, 0o755),
+		os.WriteFile(filepath.Join(fixture, "fixture.yaml"), []byte("cases: {short: {prompt: Hello}}\n"), 0o644),
 		dumpToy(ref, 1), dumpToy(cand, 1+1e-7))
 	if err != nil {
 		return err
@@ -48,7 +50,8 @@ func runToy(dir string, test func(*testing.T)) error {
 	verbose := flag.Lookup("test.v").Value // its lines would be taken for the example's
 	was := verbose.String()
 	err = verbose.Set("false")
-	if !testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "TestToy", F: test}}) {
+	if !testing.RunTests(func(string, string) (bool, error) { return true, nil },
+		[]testing.InternalTest{{Name: "TestToy", F: test}}) {
 		fmt.Println("FAIL")
 	}
 	return errors.Join(err, verbose.Set(was), s.Finish(os.Stdout), s.Close())
@@ -67,7 +70,8 @@ func dumpToy(path string, scale float64) error {
 	for _, t := range []struct {
 		name   string
 		values []float32
-	}{{"model.layers.0.mlp.act_fn-input_0", x}, {"model.layers.0.mlp.act_fn-output", silu}, {"model.norm-input_0", silu}, {"model.norm-output", norm}} {
+	}{{"model.layers.0.mlp.act_fn-input_0", x}, {"model.layers.0.mlp.act_fn-output", silu},
+		{"model.norm-input_0", silu}, {"model.norm-output", norm}} {
 		x, err := tensor.Of(t.values, 1, 2, 8)
 		if err != nil {
 			return err

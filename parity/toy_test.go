@@ -161,7 +161,8 @@ func (m *toy) write(dir string, r toyRun) error {
 			return fmt.Errorf("edit: the model has no layer %q", e.layer)
 		}
 	}
-	info := dump.Info{Schema: dump.Schema, Engine: r.engine, Versions: map[string]string{r.engine: "1.2.3"}, Device: "cpu", Encoding: dump.Encoding{Compute: r.encoding},
+	info := dump.Info{Schema: dump.Schema, Engine: r.engine, Versions: map[string]string{r.engine: "1.2.3"},
+		Device: "cpu", Encoding: dump.Encoding{Compute: r.encoding},
 		Mode: r.mode, Case: r.caseName, Date: "2026-11-21T11:46:02Z"}
 	var asked [][]int
 	for step := range r.steps {

@@ -10,11 +10,11 @@ import (
 // TryInput is what a calculation is made of: the tensors of one side in one forward pass.
 type TryInput struct {
 	Inputs map[string]*tensor.Tensor // of the layer, by port: "input_0"
-	Run    map[string]*tensor.Tensor // of the layer, of what is inside it and of its siblings, by label: "model.norm-output"
+	Run    map[string]*tensor.Tensor // of the layer, its inside and its siblings, by label: "model.norm-output"
 	Golden bool                      // the golden side; false for the candidate's
 }
 
-// Try tells how well a calculation of your own fits a layer, to verify a fix, or a guess at what
+// Try reports how well a calculation of your own fits a layer: it checks a fix, or a guess at what
 // the candidate does, before anything is compiled again. It is called with the candidate's inputs,
 // to see whether it explains what the candidate has, and with the golden ones, to see whether it is
 // right. The test fails if it does neither in some forward pass. Both numbers are logged and
@@ -32,10 +32,12 @@ func Try(t *testing.T, layer string, calculate func(TryInput) (*tensor.Tensor, e
 		if err != nil {
 			t.Fatalf("parity.Try of %s, case %s, step %s: %v", trial.Layer, trial.Case, trial.Step, err)
 		}
-		t.Logf("%s %s, case %s, step %s: the candidate is off the golden by %.2e; the calculation is off the candidate by %.2e, and of the golden inputs off the golden by %.2e",
+		t.Logf("%s %s, case %s, step %s: the candidate is off the golden by %.2e; the calculation is off the "+
+			"candidate by %.2e, and from the golden inputs off the golden by %.2e",
 			trial.Layer, trial.Port.Port, trial.Case, trial.Step, f.Between, f.Candidate, f.Golden)
 		if !f.Proven && !f.Right {
-			t.Errorf("parity.Try: the calculation of %s neither explains the candidate nor does what the reference does", trial.Layer)
+			t.Errorf("parity.Try: the calculation of %s neither explains the candidate nor does what the reference "+
+				"does", trial.Layer)
 		}
 		out = append(out, f)
 	}

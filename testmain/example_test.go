@@ -32,7 +32,8 @@ func ExampleHypotheses() {
 		}
 		golden := s.Golden(s.Target)
 		root := math.Sqrt(float64(golden.Width()))
-		return []parity.Prediction{{ID: "house/norm-scale", Text: "the norm is multiplied by the square root of its width",
+		return []parity.Prediction{{ID: "house/norm-scale",
+			Text:  "the norm is multiplied by the square root of its width",
 			Value: golden.Map(func(x float64) float64 { return root * x })}}
 	})
 	_ = func(m *testing.M) {

@@ -13,8 +13,8 @@ func Run(m TestingM, stdout, stderr io.Writer, opts ...Option) int {
 	return run(m, stdout, stderr, opts)
 }
 
-// Configure parses arguments with a flag set to which other libraries have added theirs, and gives
-// what they and the environment ask for.
+// Configure parses arguments with a flag set to which other libraries have added theirs, and
+// returns what they and the environment ask for.
 func Configure(fs *flag.FlagSet, args []string, getenv func(string) string) (session.Config, error) {
 	var c session.Config
 	wrong := registerFlags(fs, &c, getenv)

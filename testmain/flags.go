@@ -11,10 +11,10 @@ import (
 )
 
 // registerFlags binds each setting of c to its flag, whose default is its environment variable; the
-// error is of a variable. It is called when Main runs, after every package's init: a flag of
+// error is about a variable. It is called when Main runs, after every package's init: a flag of
 // another library is used, never redefined.
 func registerFlags(fs *flag.FlagSet, c *session.Config, getenv func(string) string) error {
-	// asked is what the variable says, or the flag where Main ran before, as tests of it do.
+	// asked returns what the variable says, or the flag where Main ran before, as in tests of it.
 	asked := func(name, env string) (value string, known bool) {
 		f := fs.Lookup(name)
 		if f != nil && f.Value.String() != f.DefValue {
@@ -38,15 +38,26 @@ func registerFlags(fs *flag.FlagSet, c *session.Config, getenv func(string) stri
 			fs.TextVar(to, name, to, usage)
 		}
 	}
-	word(&c.Run, "parity.run", "PARITY_RUN", "what is judged: `replay`, cpu or gpu; the build tag gpu makes it gpu (env PARITY_RUN)")
-	word(&c.Mode, "parity.mode", "PARITY_MODE", "`standard`, or both: the candidate runs once more with golden inputs for each layer, to tell who made an error (env PARITY_MODE)")
-	word(&c.Inherited, "parity.inherited", "PARITY_INHERITED", "what a test does whose layer only passes on an error: `fail`, in one line, or skip (env PARITY_INHERITED)")
-	word(&c.Update, "parity.update", "PARITY_UPDATE", "renew goldens from the reference: `none`, new or all (env PARITY_UPDATE)")
-	word(&c.Diagnose, "parity.diagnose", "PARITY_DIAGNOSE", "time for the search of causes when a run fails: `off`, fast or full (env PARITY_DIAGNOSE)")
-	text(&c.Replay, "parity.replay", "PARITY_REPLAY", "judge the dump or recording in this `folder` (env PARITY_REPLAY)")
-	text(&c.Record, "parity.record", "PARITY_RECORD", "keep the replayed run in the fixture under this `name` (env PARITY_RECORD)")
-	text(&c.GoldenDump, "parity.dump", "PARITY_GOLDEN_DUMP", "the reference's dump `folder` that an update imports (env PARITY_GOLDEN_DUMP)")
-	text(&c.Bless, "parity.bless", "", "make the candidate's run golden, for this `reason`, which every report repeats: the run that would be judged, or -parity.dump")
+	word(&c.Run, "parity.run", "PARITY_RUN",
+		"what is judged: `replay`, cpu or gpu; the build tag gpu makes it gpu (env PARITY_RUN)")
+	word(&c.Mode, "parity.mode", "PARITY_MODE",
+		"`standard`, or both: the candidate runs once more with golden inputs for each layer, to tell who made an "+
+			"error (env PARITY_MODE)")
+	word(&c.Inherited, "parity.inherited", "PARITY_INHERITED",
+		"what a test does whose layer only passes on an error: `fail`, in one line, or skip (env PARITY_INHERITED)")
+	word(&c.Update, "parity.update", "PARITY_UPDATE",
+		"renew goldens from the reference: `none`, new or all (env PARITY_UPDATE)")
+	word(&c.Diagnose, "parity.diagnose", "PARITY_DIAGNOSE",
+		"time for the search of causes when a run fails: `off`, fast or full (env PARITY_DIAGNOSE)")
+	text(&c.Replay, "parity.replay", "PARITY_REPLAY",
+		"judge the dump or recording in this `folder` (env PARITY_REPLAY)")
+	text(&c.Record, "parity.record", "PARITY_RECORD",
+		"keep the replayed run in the fixture under this `name` (env PARITY_RECORD)")
+	text(&c.GoldenDump, "parity.dump", "PARITY_GOLDEN_DUMP",
+		"the reference's dump `folder` that an update imports (env PARITY_GOLDEN_DUMP)")
+	text(&c.Bless, "parity.bless", "",
+		"make the candidate's run golden, for this `reason`, which every report repeats: the run that would be "+
+			"judged, or -parity.dump")
 	text(&c.Out, "parity.out", "PARITY_OUT", "write report.json and report.txt into this `folder` (env PARITY_OUT)")
 	if fs.Lookup("update") == nil {
 		fs.Bool("update", false, "renew goldens from the reference (-parity.update=all)")

@@ -19,9 +19,10 @@ import (
 // of its own.
 func goTest(example string, TestMain func(testmain.TestingM), test func(*testing.T)) {
 	if os.Getenv("PARITY_TEST_EXAMPLE") == example {
-		os.Stdout = os.NewFile(1, "stdout") // go test has put its own in the place of the process's
+		os.Stdout = os.NewFile(1, "stdout") // go test has replaced the process's own
 		TestMain(tests(func() int {
-			if testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "TestToy", F: test}}) {
+			if testing.RunTests(func(string, string) (bool, error) { return true, nil },
+				[]testing.InternalTest{{Name: "TestToy", F: test}}) {
 				return 0
 			}
 			return 1

@@ -27,8 +27,7 @@ func Fixture(dir string) Option {
 	return optionFunc(func(c *session.Config) { c.Fixtures = append(c.Fixtures, dir) })
 }
 
-// Eager runs the candidate of a live run before the first test, in place of lazily at the first
-// comparison.
+// Eager runs the candidate of a live run before the first test, not lazily at the first comparison.
 func Eager() Option { return optionFunc(func(c *session.Config) { c.Eager = true }) }
 
 // Main runs the tests and exits. It never returns.
@@ -89,7 +88,8 @@ func listing() bool { return testFlag("test.list") != "" }
 
 // unfiltered reports whether all tests of the package were asked for.
 func unfiltered() bool {
-	return testFlag("test.run") == "" && testFlag("test.skip") == "" && testFlag("test.short") != "true" && testFlag("test.count") != "0"
+	return testFlag("test.run") == "" && testFlag("test.skip") == "" && testFlag("test.short") != "true" &&
+		testFlag("test.count") != "0"
 }
 
 func testFlag(name string) string {
@@ -100,8 +100,8 @@ func testFlag(name string) string {
 }
 
 // neverCache keeps go test from serving this result again: it cannot see dumps outside the module,
-// nor what was read before the tests ran. Without its log of opened files it does not cache (facts
-// of cmd/go: "reading testlog: no such file").
+// nor what was read before the tests ran. Without its log of opened files it stores no result
+// (cmd/go: "reading testlog: no such file").
 func neverCache() {
 	if log := testFlag("test.testlogfile"); log != "" {
 		os.Remove(log)

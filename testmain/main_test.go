@@ -37,7 +37,8 @@ func setFlag(t *testing.T, name, value string) {
 // clean makes a process in which no one asked for anything.
 func clean(t *testing.T) {
 	t.Helper()
-	for _, name := range []string{"PARITY_REPLAY", "PARITY_RECORD", "PARITY_UPDATE", "PARITY_GOLDEN_DUMP", "PARITY_OUT", "PARITY_RUN", "CI"} {
+	for _, name := range []string{"PARITY_REPLAY", "PARITY_RECORD", "PARITY_UPDATE", "PARITY_GOLDEN_DUMP",
+		"PARITY_OUT", "PARITY_RUN", "CI"} {
 		t.Setenv(name, "")
 	}
 	for _, name := range []string{"test.run", "test.skip", "test.list", "test.testlogfile"} {
@@ -58,17 +59,19 @@ func fixture(t *testing.T) (dir, ref, cand string) {
 }
 
 func toy(root string) (dir, ref, cand string, err error) {
-	dir, ref, cand = filepath.Join(root, "toy"), filepath.Join(root, "ref.safetensors"), filepath.Join(root, "cand.safetensors")
+	dir, ref, cand = filepath.Join(root, "toy"), filepath.Join(root, "ref.safetensors"),
+		filepath.Join(root, "cand.safetensors")
 	var dump bytes.Buffer
 	x, err := tensor.Of([]float32{1, 2, 3, 4}, 2, 2)
 	if err == nil {
 		err = safetensors.Write(&dump, []tensor.Named{{Name: "norm-output", Tensor: x}}, nil)
 	}
-	return dir, ref, cand, errors.Join(err, os.Mkdir(dir, 0o755), os.WriteFile(filepath.Join(dir, "fixture.yaml"), []byte("cases: {short: {prompt: Hello}}\n"), 0o644),
+	return dir, ref, cand, errors.Join(err, os.Mkdir(dir, 0o755),
+		os.WriteFile(filepath.Join(dir, "fixture.yaml"), []byte("cases: {short: {prompt: Hello}}\n"), 0o644),
 		os.WriteFile(ref, dump.Bytes(), 0o644), os.WriteFile(cand, dump.Bytes(), 0o644))
 }
 
-// compareAll is what a test of a user does.
+// compareAll is what a user's test does.
 func compareAll() {
 	c, err := session.Current().Default().Comparison()
 	if err != nil {
@@ -95,24 +98,34 @@ func TestExitCodes(t *testing.T) {
 		stderr string
 		reason string
 	}{
-		{pass, nil, env{"PARITY_UPDATE": "all", "PARITY_GOLDEN_DUMP": ref, "PARITY_REPLAY": cand}, 0, "parity: update toy: float32: 0 unchanged, 0 moved, 1 new, 0 gone", "",
+		{pass, nil, env{"PARITY_UPDATE": "all", "PARITY_GOLDEN_DUMP": ref, "PARITY_REPLAY": cand}, 0,
+			"parity: update toy: float32: 0 unchanged, 0 moved, 1 new, 0 gone", "",
 			"goldens are made first, then judged"},
 		{pass, nil, env{"PARITY_REPLAY": cand, "PARITY_OUT": out}, 0, "parity: toy: PASS: 1 layer", "", "all is well"},
-		{func() int { compareAll(); return 1 }, nil, env{"PARITY_REPLAY": cand}, 1, "parity: toy: PASS", "", "another test failed"},
+		{func() int { compareAll(); return 1 }, nil, env{"PARITY_REPLAY": cand}, 1, "parity: toy: PASS", "",
+			"another test failed"},
 		{func() int { return 2 }, nil, nil, 2, "", "", "the tests' own code"},
-		{func() int { return 0 }, nil, nil, 1, "", "testmain: no test compared anything: call parity.All(t).Check() in a test\n", "nothing was compared"},
-		{func() int { return 0 }, map[string]string{"test.run": "Other"}, nil, 0, "", "", "the tests that compare were not asked for"},
+		{func() int { return 0 }, nil, nil, 1, "",
+			"testmain: no test compared anything: call parity.All(t).Check() in a test\n", "nothing was compared"},
+		{func() int { return 0 }, map[string]string{"test.run": "Other"}, nil, 0, "", "",
+			"the tests that compare were not asked for"},
 		{func() int { return 0 }, map[string]string{"test.skip": "Toy"}, nil, 0, "", "", "they were skipped"},
 		{func() int { return 0 }, map[string]string{"test.short": "true"}, nil, 0, "", "", "they may skip themselves"},
 		{func() int { return 0 }, map[string]string{"test.count": "0"}, nil, 0, "", "", "no test was asked for"},
 		{pass, nil, env{"PARITY_REPLAY": cand, "PARITY_OUT": blocked}, 1, "", "file", "the report cannot be written"},
-		{func() int { compareAll(); return 2 }, nil, env{"PARITY_REPLAY": cand, "PARITY_OUT": blocked}, 2, "", "file", "the worse code counts"},
-		{nil, nil, env{"PARITY_UPDATE": "all"}, 1, "", "names no model to run as the reference: write model: {path: …}, or point PARITY_GOLDEN_DUMP to a dump\n",
+		{func() int { compareAll(); return 2 }, nil, env{"PARITY_REPLAY": cand, "PARITY_OUT": blocked}, 2, "", "file",
+			"the worse code counts"},
+		{nil, nil, env{"PARITY_UPDATE": "all"}, 1, "",
+			"names no model to run as the reference: write model: {path: …}, or point PARITY_GOLDEN_DUMP to a dump\n",
 			"no test runs after an update that failed"},
-		{nil, nil, env{"PARITY_UPDATE": "never"}, 1, "", `testmain: PARITY_UPDATE is "never": want none, new or all`, "no test runs after a wrong setting"},
-		{nil, nil, env{"CI": "true", "PARITY_UPDATE": "all", "PARITY_GOLDEN_DUMP": ref}, 1, "", "PARITY_UPDATE_IN_CI=1", "not in CI"},
-		{nil, map[string]string{"test.run": "TestToy/norm"}, env{"PARITY_UPDATE": "all", "PARITY_GOLDEN_DUMP": ref}, 1, "", "-run TestToy/norm narrows to layers", "not a part of a pass"},
-		{func() int { return 0 }, map[string]string{"test.list": "."}, env{"PARITY_UPDATE": "all", "PARITY_GOLDEN_DUMP": "nowhere"}, 0, "", "", "listing starts nothing"},
+		{nil, nil, env{"PARITY_UPDATE": "never"}, 1, "", `testmain: PARITY_UPDATE is "never": want none, new or all`,
+			"no test runs after a wrong setting"},
+		{nil, nil, env{"CI": "true", "PARITY_UPDATE": "all", "PARITY_GOLDEN_DUMP": ref}, 1, "",
+			"PARITY_UPDATE_IN_CI=1", "not in CI"},
+		{nil, map[string]string{"test.run": "TestToy/norm"}, env{"PARITY_UPDATE": "all", "PARITY_GOLDEN_DUMP": ref},
+			1, "", "-run TestToy/norm narrows to layers", "not a part of a pass"},
+		{func() int { return 0 }, map[string]string{"test.list": "."},
+			env{"PARITY_UPDATE": "all", "PARITY_GOLDEN_DUMP": "nowhere"}, 0, "", "", "listing starts nothing"},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
 			clean(t)

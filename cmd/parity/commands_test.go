@@ -55,7 +55,8 @@ func describe(b *strings.Builder, c *cobra.Command) {
 		if text == "" {
 			text = sub.Short
 		}
-		fmt.Fprintf(b, "\n## %s\n\n```\n%s\n\n%s\n", sub.CommandPath(), strings.ReplaceAll(sub.UseLine(), " [flags]", ""), text)
+		fmt.Fprintf(b, "\n## %s\n\n```\n%s\n\n%s\n", sub.CommandPath(),
+			strings.ReplaceAll(sub.UseLine(), " [flags]", ""), text)
 		if flags := sub.LocalFlags().FlagUsages(); flags != "" {
 			fmt.Fprintf(b, "\n%s", flags)
 		}

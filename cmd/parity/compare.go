@@ -41,9 +41,10 @@ func newCompare() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compare --golden A --actual B",
 		Short: "compare two dumps or two files; no fixture needed",
-		Long: "compare judges every port that two dumps have in common and says which layer is the first to diverge.\n" +
-			"A dump is a folder with files named <layer>-<port> and " + dump.Formats() + ",\n" +
-			"with or without step folders and run.json, or one file. Without --atol or --rtol the defaults judge: relative L2 of the tensor and of its worst row.",
+		Long: "compare judges every port that two dumps have in common and says which layer is the first to\n" +
+			"diverge. A dump is a folder with files named <layer>-<port> and " + dump.Formats() + ",\n" +
+			"with or without step folders and run.json, or one file. Without --atol or --rtol the defaults judge:\n" +
+			"relative L2 of the tensor and of its worst row.",
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.positional(args); err != nil {
@@ -58,9 +59,11 @@ func newCompare() *cobra.Command {
 	fl.StringVar(&f.actual, "actual", "", "the candidate's `dump`")
 	fl.StringVar(&f.injected, "injected", "", "the candidate's `dump` of a run on golden inputs")
 	fl.StringVar(&f.golden64, "golden64", "", "the reference's `dump` in float64")
-	fl.StringArrayVar(&f.weights, "weights", nil, "the reference's weights: a safetensors `file`, its index.json, or a folder; may be repeated")
+	fl.StringArrayVar(&f.weights, "weights", nil,
+		"the reference's weights: a safetensors `file`, its index.json, or a folder; may be repeated")
 	fl.StringVar(&f.config, "config", "", "the model's config.json")
-	fl.TextVar(&f.diagnose, "diagnose", setting.DiagnoseFull, "time for the search of causes when the comparison fails: `off`, fast or full")
+	fl.TextVar(&f.diagnose, "diagnose", setting.DiagnoseFull,
+		"time for the search of causes when the comparison fails: `off`, fast or full")
 	fl.StringVar(&f.padMask, "pad-mask", "", "JSON `file` with 0 or 1 per [batch][token]: padding rows are left out")
 	fl.StringVar(&f.injection, "injection", "", "form of the injected run: nested or isolated (default: as recorded)")
 	fl.StringVar(&f.raw, "raw", "", "dtype and shape of headerless files, as `f32:4x8` (default: those of the golden)")
@@ -68,7 +71,8 @@ func newCompare() *cobra.Command {
 	fl.Float64Var(&f.atol, "atol", 0, "absolute tolerance of |a − g| ≤ atol + rtol·|g|")
 	fl.Float64Var(&f.rtol, "rtol", 0, "relative tolerance")
 	fl.BoolVar(&f.equalNaN, "equal-nan", false, "NaN matches NaN")
-	fl.BoolVar(&f.reshape, "allow-reshape", false, "compare ports of one layer that have equally many elements in another shape")
+	fl.BoolVar(&f.reshape, "allow-reshape", false,
+		"compare ports of one layer that have equally many elements in another shape")
 	fl.StringVar(&f.json, "json", "", "write report.json to this `file` (- for standard output)")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "list every port")
 	return c
@@ -109,7 +113,7 @@ func (f *compareFlags) run(ctx context.Context, within bool, stdout, stderr io.W
 	return f.write(r, stdout, err)
 }
 
-// compare gives a report, also with an error if the dumps could be opened.
+// compare returns a report, even with an error if the dumps could be opened.
 func (f *compareFlags) compare(ctx context.Context, within bool, stderr io.Writer) (*report.Report, error) {
 	opt := judge.Options{Match: match.Options{AllowReshape: f.reshape}}
 	if within || f.equalNaN {
@@ -218,7 +222,8 @@ func (f *compareFlags) open() (cases []judge.Case, closeAll func(), err error) {
 		to         func(*judge.Case) **dump.Run
 	}{
 		{"--actual", f.actual, dump.Options{}, func(k *judge.Case) **dump.Run { return &k.Actual }},
-		{"--injected", f.injected, dump.Options{Injection: f.injection}, func(k *judge.Case) **dump.Run { return &k.Injected }},
+		{"--injected", f.injected, dump.Options{Injection: f.injection},
+			func(k *judge.Case) **dump.Run { return &k.Injected }},
 		{"--golden64", f.golden64, dump.Options{}, func(k *judge.Case) **dump.Run { return &k.Golden64 }},
 	} {
 		runs, err := open(d.path, d.opt)
@@ -248,7 +253,8 @@ func parseFP8(name string) (tensor.DType, error) {
 	return d, nil
 }
 
-// pairCases gives each case the run of its name. Two single runs belong together, whatever they are called.
+// pairCases gives each case the run of its name. Two single runs belong together, whatever they are
+// called.
 func pairCases(cases []judge.Case, runs []*dump.Run, flag string, to func(*judge.Case) **dump.Run) error {
 	if len(cases) == 1 && len(runs) == 1 {
 		*to(&cases[0]) = runs[0]
@@ -277,7 +283,8 @@ func (f *compareFlags) alike(cases []judge.Case) {
 	}
 	g, a := cases[0].Golden, cases[0].Actual
 	if len(g.Entries) == 1 && len(a.Entries) == 1 {
-		a.Entries[0].Step, a.Entries[0].Layer, a.Entries[0].Port = g.Entries[0].Step, g.Entries[0].Layer, g.Entries[0].Port
+		to, from := &a.Entries[0], &g.Entries[0]
+		to.Step, to.Layer, to.Port = from.Step, from.Layer, from.Port
 	}
 }
 
@@ -293,8 +300,10 @@ func (f *compareFlags) remarks(actual *dump.Run) error {
 	return nil
 }
 
-// evidence opens what the search for causes may use beside the dumps. A file that cannot be read is an error at once, not only when a run fails.
-func (f *compareFlags) evidence() (give func() (checkpoint.Weights, checkpoint.Config, error), closeAll func(), err error) {
+// evidence opens what the search for causes may use besides the dumps. A file that cannot be read
+// is an error at once, not only when a run fails.
+func (f *compareFlags) evidence() (give func() (checkpoint.Weights, checkpoint.Config, error),
+	closeAll func(), err error) {
 	var config checkpoint.Config
 	if f.config != "" {
 		if config, err = checkpoint.ReadConfig(f.config); err != nil {
@@ -321,7 +330,7 @@ func sameFile(a, b string) (bool, error) {
 	return os.SameFile(sa, sb), nil
 }
 
-// write prints the report and gives the exit code.
+// write prints the report and returns the exit code.
 func (f *compareFlags) write(r *report.Report, stdout io.Writer, cause error) error {
 	text := stdout
 	if f.json == "-" {

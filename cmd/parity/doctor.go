@@ -28,7 +28,8 @@ func newDoctor() *cobra.Command {
 		Use:   "doctor",
 		Short: "what is installed, what is missing, and how to get it; --selftest runs both engines",
 		Long: "doctor looks for what the engines need. Recorded runs are judged without any of it.\n" +
-			"--selftest makes a tiny model, runs it in torch and in MAX, and compares the two dumps: every output must agree.",
+			"--selftest makes a tiny model, runs it in torch and in MAX, and compares the two dumps: every output\n" +
+			"must agree.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if self {
@@ -45,7 +46,8 @@ func newDoctor() *cobra.Command {
 			return tw.Flush()
 		},
 	}
-	c.Flags().BoolVar(&self, "selftest", false, "run both engines on a tiny model and compare them (a first compilation of MAX takes minutes)")
+	c.Flags().BoolVar(&self, "selftest", false,
+		"run both engines on a tiny model and compare them (a first compilation of MAX takes minutes)")
 	return c
 }
 
@@ -81,7 +83,8 @@ func processor() check {
 	case runtime.GOARCH != "amd64":
 		return check{"processor", true, fmt.Sprintf("%s, %d cores", runtime.GOARCH, runtime.NumCPU())}
 	case !cpu.X86.HasAVX2:
-		return check{"processor", false, "MAX needs AVX2, which this processor lacks: run the candidate on another machine"}
+		return check{"processor", false,
+			"MAX needs AVX2, which this processor lacks: run the candidate on another machine"}
 	}
 	return check{"processor", true, fmt.Sprintf("AVX2, %d cores", runtime.NumCPU())}
 }
@@ -127,9 +130,12 @@ func python(ctx context.Context) []check {
 	var out []check
 	switch {
 	case err != nil:
-		out = append(out, check{"python", false, "runs the engines; recorded runs are judged without it: " + err.Error()})
+		out = append(out,
+			check{"python", false, "runs the engines; recorded runs are judged without it: " + err.Error()})
 	case !atLeast(has.Python, minPython):
-		out = append(out, check{"python", false, fmt.Sprintf("%s is %s, the runners need %s or later", interpreter, has.Python, minPython)})
+		out = append(out,
+			check{"python", false,
+				fmt.Sprintf("%s is %s, the runners need %s or later", interpreter, has.Python, minPython)})
 	default:
 		out = append(out, check{"python", true, has.Python + ", " + interpreter})
 	}
@@ -154,7 +160,8 @@ func python(ctx context.Context) []check {
 	return out
 }
 
-// requirement is the line of an engine's requirements for a package: "torch==2.15.0", "max[serve]==26.7.0".
+// requirement is the line of an engine's requirements for a package: "torch==2.15.0",
+// "max[serve]==26.7.0".
 func requirement(name, pkg string) string {
 	for line := range strings.Lines(engine.Requirements[name]) {
 		if line = strings.TrimSpace(line); strings.HasPrefix(line, pkg+"==") || strings.HasPrefix(line, pkg+"[") {
@@ -172,7 +179,7 @@ func atLeast(version, least string) bool {
 	return slices.Compare(v[:], l[:]) >= 0
 }
 
-// caches lists where engines keep much.
+// caches lists the large folders of the engines.
 func caches() []check {
 	var out []check
 	add := func(name, dir, what string) {
@@ -187,7 +194,7 @@ func caches() []check {
 	return out
 }
 
-// folderSize sums the files below a folder; what cannot be read counts nothing.
+// folderSize sums the files below a folder; what cannot be read counts as nothing.
 func folderSize(dir string) (n int64) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {

@@ -15,9 +15,10 @@ import (
 	"github.com/goparity/goparity/tensor/safetensors"
 )
 
-// fakePython stands for an interpreter that has both engines: PARITY_PYTHON=fakepython. Its models are fakeLayers layers that add to the
-// embedding of a token. FAKE_MOOD changes what max does: "wrong" gives layer 5 another output, "crash" ends it, "shy" returns something else
-// when hooks are there; FAKE_MOOD=infra fails both.
+// fakePython stands for an interpreter that has both engines: PARITY_PYTHON=fakepython. Its models
+// are fakeLayers layers that add to the embedding of a token. FAKE_MOOD changes what max does:
+// "wrong" gives layer 5 another output, "crash" ends it, "shy" returns something else when hooks
+// are there; FAKE_MOOD=infra fails both.
 func fakePython() {
 	args := os.Args[1:]
 	switch {
@@ -82,7 +83,8 @@ func fakeEngine(file string) int {
 		if len(ids) == 0 {
 			ids = [][]int{{1, 2, 3}} // an oracle makes its own input
 		}
-		if err := fakeRun(job, filepath.Join(job.Out, c.Name), c.Name, ids, max(c.Steps, 1), c.Forced, mood); err != nil {
+		dir := filepath.Join(job.Out, c.Name)
+		if err := fakeRun(job, dir, c.Name, ids, max(c.Steps, 1), c.Forced, mood); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 9
 		}
@@ -121,7 +123,9 @@ func fakeRun(job fakeJob, dir, name string, ids [][]int, steps int, forced [][]i
 		var named []tensor.Named
 		add := func(layer, port string, t *tensor.Tensor, err error) error {
 			named = append(named, tensor.Named{Name: layer + "-" + port, Tensor: t})
-			order = append(order, dump.OrderEntry{Step: fmt.Sprint(s), Layer: layer, Port: port, File: "all.safetensors", Name: layer + "-" + port})
+			order = append(order,
+				dump.OrderEntry{Step: fmt.Sprint(s), Layer: layer, Port: port, File: "all.safetensors",
+					Name: layer + "-" + port})
 			return err
 		}
 		width := len(at) / len(ids)
@@ -167,15 +171,19 @@ func fakeRun(job fakeJob, dir, name string, ids [][]int, steps int, forced [][]i
 			}
 		}
 		if job.Observer == engine.Blind {
-			order = append(order[:s:s], dump.OrderEntry{Step: fmt.Sprint(s), Layer: "returned", Port: "output_0", File: "returned.safetensors", Name: "returned-output_0"})
+			order = append(order[:s:s],
+				dump.OrderEntry{Step: fmt.Sprint(s), Layer: "returned", Port: "output_0",
+					File: "returned.safetensors", Name: "returned-output_0"})
 			continue
 		}
 		if err := fakeFile(step, "all.safetensors", named...); err != nil {
 			return err
 		}
 	}
-	run := map[string]any{"schema": 2, "engine": job.Engine, "versions": versions, "device": job.Device, "encoding": job.Encoding, "mode": "standard",
-		"case": name, "token_ids": ids, "sequence": sequence, "order": order, "nonce": job.Nonce, "model_class": "fake.Model", "model_file": "model.py",
+	run := map[string]any{"schema": 2, "engine": job.Engine, "versions": versions, "device": job.Device,
+		"encoding": job.Encoding, "mode": "standard",
+		"case": name, "token_ids": ids, "sequence": sequence, "order": order, "nonce": job.Nonce,
+		"model_class": "fake.Model", "model_file": "model.py",
 		"seconds": map[string]float64{"import": 1.5, "forward": 0.25}, "peak_rss_bytes": 100 << 20}
 	if job.Engine == "torch" && job.Task == "text-generation" {
 		run["reference_text"] = "and on it goes"

@@ -71,12 +71,14 @@ func goldenLs(w io.Writer, s *golden.Store, long bool) error {
 		if v.Blessed != "" {
 			engine += " (blessed: " + v.Blessed + ")"
 		}
-		fmt.Fprintf(tw, "%s\t%d\t%d\t%s\t%s\n", report.Clean(p.File), len(p.Tensors), p.Size, report.Clean(engine), report.Clean(v.Date))
+		fmt.Fprintf(tw, "%s\t%d\t%d\t%s\t%s\n", report.Clean(p.File), len(p.Tensors), p.Size, report.Clean(engine),
+			report.Clean(v.Date))
 		if !long {
 			continue
 		}
 		for _, t := range p.Tensors {
-			fmt.Fprintf(tw, "  %s\t%s%s\t%d\t%.4g … %.4g\t%.12s\n", report.Clean(t.Label()), t.DType.Short(), tensor.FormatShape(t.Shape), t.Length, t.Min, t.Max, t.SHA256)
+			fmt.Fprintf(tw, "  %s\t%s%s\t%d\t%.4g … %.4g\t%.12s\n", report.Clean(t.Label()), t.DType.Short(),
+				tensor.FormatShape(t.Shape), t.Length, t.Min, t.Max, t.SHA256)
 		}
 	}
 	return tw.Flush()
@@ -163,7 +165,8 @@ func newGoldenDiff() *cobra.Command {
 			for _, k := range d.Removed {
 				fmt.Fprintf(w, "%s: gone\n", report.Clean(k.String()))
 			}
-			fmt.Fprintf(w, "%d unchanged, %d moved, %d new, %d gone\n", d.Same, len(d.Moved), len(d.Added), len(d.Removed))
+			fmt.Fprintf(w, "%d unchanged, %d moved, %d new, %d gone\n", d.Same, len(d.Moved), len(d.Added),
+				len(d.Removed))
 			if len(d.Moved)+len(d.Added)+len(d.Removed) > 0 {
 				return &exitError{code: exitMismatch}
 			}
@@ -183,7 +186,8 @@ func newGoldenPrune() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			files, err := golden.Prune(cmd.Context(), filepath.Join(args[0], "golden"), golden.PruneOptions{Keep: y.Wants, Apply: apply})
+			files, err := golden.Prune(cmd.Context(), filepath.Join(args[0], "golden"),
+				golden.PruneOptions{Keep: y.Wants, Apply: apply})
 			if err != nil {
 				return err
 			}

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// said runs the command and gives its exit code and all that it wrote.
+// said runs the command and returns its exit code and everything that it wrote.
 func said(ctx context.Context, args ...string) (code int, text string) {
 	var b bytes.Buffer
 	code = run(ctx, args, &b, &b)
@@ -33,7 +33,9 @@ func TestNamesDoNotReachTheTerminal(t *testing.T) {
 		}
 	}
 	ref, cand, export := filepath.Join(dir, "ref"), filepath.Join(dir, "cand"), filepath.Join(dir, "export")
-	require.NoError(t, os.WriteFile(filepath.Join(ref, "run.json"), []byte(`{"schema":1,"engine":"\u001b[2J","encoding":"\u0007","versions":{"\u001b[2J":"\u001b]0;x\u0007"}}`), 0o644))
+	require.NoError(t,
+		os.WriteFile(filepath.Join(ref, "run.json"),
+			[]byte(`{"schema":1,"engine":"\u001b[2J","encoding":"\u0007","versions":{"\u001b[2J":"\u001b]0;x\u0007"}}`), 0o644))
 	for _, c := range []struct {
 		args   []string
 		code   int
@@ -58,7 +60,7 @@ func TestNamesDoNotReachTheTerminal(t *testing.T) {
 	}
 }
 
-// What was asked to stop says so, and leaves no result of an earlier run.
+// A command that was stopped says so, and leaves no result of an earlier run.
 func TestStopped(t *testing.T) {
 	dir := t.TempDir()
 	ref, out := filepath.Join(dir, "ref"), filepath.Join(dir, "report.json")
@@ -77,8 +79,10 @@ func TestStopped(t *testing.T) {
 		reason string
 	}{
 		{[]string{"compare", ref, ref, "--json", out}, out, "a comparison"},
-		{[]string{"verify", "--golden", ref, "--actual", ref, "-o", export}, filepath.Join(export, "report.json"), "a verification of dumps"},
-		{[]string{"verify", filepath.Join("..", "..", "fixtures", "tinyllama"), "--replay", "-o", export}, filepath.Join(export, "report.json"), "a verification of a fixture"},
+		{[]string{"verify", "--golden", ref, "--actual", ref, "-o", export}, filepath.Join(export, "report.json"),
+			"a verification of dumps"},
+		{[]string{"verify", filepath.Join("..", "..", "fixtures", "tinyllama"), "--replay", "-o", export},
+			filepath.Join(export, "report.json"), "a verification of a fixture"},
 	} {
 		code, text := said(ctx, c.args...)
 		assert.Equal(t, exitInfra, code, c.reason)
@@ -100,7 +104,8 @@ func TestVerifyIntoOneFolder(t *testing.T) {
 	for range 3 {
 		wg.Go(func() {
 			for range 2 {
-				code, text := said(context.Background(), "verify", "--golden", ref, "--actual", cand, "--injected", cand, "-o", export, "--diagnose", "off", "--force")
+				code, text := said(context.Background(), "verify", "--golden", ref, "--actual", cand, "--injected",
+					cand, "-o", export, "--diagnose", "off", "--force")
 				assert.Equal(t, exitMismatch, code, text)
 			}
 		})

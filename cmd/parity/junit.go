@@ -15,7 +15,8 @@ import (
 	"github.com/goparity/goparity/internal/report/junit"
 )
 
-// newJUnit is the step after gotestsum, which writes no <system-out>: it points failing layers to their reports.
+// newJUnit is the step after gotestsum, which writes no <system-out>: it points failing layers to
+// their reports.
 func newJUnit() *cobra.Command {
 	var reports []string
 	var summary string
@@ -23,8 +24,9 @@ func newJUnit() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "junit --report DIR/report.json junit.xml",
 		Short: "add the reports of failing layers to a JUnit file, and write a step summary",
-		Long: "junit adds [[ATTACHMENT|path]] lines to the test cases of failing layers, which GitLab, Jenkins and Azure DevOps show, and\n" +
-			"appends a Markdown summary to --summary (default: $GITHUB_STEP_SUMMARY). On GitHub it prints up to ten annotations.",
+		Long: "junit adds [[ATTACHMENT|path]] lines to the test cases of failing layers, which GitLab, Jenkins and\n" +
+			"Azure DevOps show, and appends a Markdown summary to --summary (default: $GITHUB_STEP_SUMMARY). On\n" +
+			"GitHub it prints up to ten annotations.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if summary == "" {
@@ -33,9 +35,11 @@ func newJUnit() *cobra.Command {
 			return attachReports(args[0], reports, summary, absolute, cmd.OutOrStdout())
 		},
 	}
-	c.Flags().StringArrayVar(&reports, "report", nil, "a report.json; may be given several times, and a missing one is skipped")
+	c.Flags().StringArrayVar(&reports, "report", nil,
+		"a report.json; may be given several times, and a missing one is skipped")
 	c.Flags().StringVar(&summary, "summary", "", "append the Markdown summary to this `file`")
-	c.Flags().BoolVar(&absolute, "absolute", false, "absolute paths (Jenkins); otherwise relative to the working folder (GitLab)")
+	c.Flags().BoolVar(&absolute, "absolute", false,
+		"absolute paths (Jenkins); otherwise relative to the working folder (GitLab)")
 	return c
 }
 

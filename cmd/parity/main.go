@@ -2,7 +2,8 @@
 //
 //	parity compare --golden TORCH_DUMP --actual MAX_DUMP
 //
-// Exit codes: 0 pass, 1 mismatch, 2 usage, 3 nothing could be compared or the infrastructure failed.
+// Exit codes: 0 pass, 1 mismatch, 2 usage, 3 nothing could be compared or the infrastructure
+// failed.
 package main
 
 import (
@@ -54,7 +55,8 @@ func usage(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
 }
 
-// run is the whole command, for tests too. Errors of flags and arguments are usage, all others infrastructure.
+// run is the whole command, for tests too. Errors of flags and arguments are usage, all others
+// infrastructure.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
@@ -110,7 +112,8 @@ func newRoot() *cobra.Command {
 	}
 	root.Flags().Bool("version", false, "version, commit and Go of this build")
 	root.SetVersionTemplate("parity {{.Version}}\n")
-	root.AddCommand(newRun(), newCompare(), newVerify(), newReport(), newUpdate(), newTransformers(), newShow(), newGolden(), newDoctor(), newJUnit(), newTry())
+	root.AddCommand(newRun(), newCompare(), newVerify(), newReport(), newUpdate(), newTransformers(), newShow(),
+		newGolden(), newDoctor(), newJUnit(), newTry())
 	for _, c := range root.Commands() {
 		strict(c)
 	}

@@ -35,7 +35,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// mk writes a small float32 tensor: mk FILE SHAPE VALUE… A last value of "…" repeats the one before it.
+// mk writes a small float32 tensor: mk FILE SHAPE VALUE… A last value of "…" repeats the one before
+// it.
 func mk() {
 	must := func(err error) {
 		if err != nil {
@@ -86,7 +87,8 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 // userModule makes the folder a user's module, with a tiny model in it.
 func userModule(ts *testscript.TestScript, _ bool, _ []string) {
 	root := ts.Getenv("PARITY_ROOT")
-	mod := "module example.com/user\n\ngo 1.26.0\n\nrequire github.com/goparity/goparity v0.0.0\n\nreplace github.com/goparity/goparity => " + root + "\n"
+	mod := "module example.com/user\n\ngo 1.26.0\n\nrequire github.com/goparity/goparity v0.0.0\n\n" +
+		"replace github.com/goparity/goparity => " + root + "\n"
 	ts.Check(os.WriteFile(ts.MkAbs("go.mod"), []byte(mod), 0o644))
 	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
 	ts.Check(err)
@@ -96,7 +98,8 @@ func userModule(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Setenv("GOPROXY", "off")
 }
 
-// params are the scripts' surroundings: nothing of this machine but Go's caches and, where real engines run, MAX's.
+// params are the scripts' surroundings: nothing of this machine but Go's caches and, where real
+// engines run, MAX's.
 func params(t *testing.T) testscript.Params {
 	t.Helper()
 	root, err := filepath.Abs("../..")
@@ -105,7 +108,8 @@ func params(t *testing.T) testscript.Params {
 	require.NoError(t, err)
 	env := map[string]string{}
 	require.NoError(t, json.Unmarshal(out, &env))
-	env["FIXTURES"], env["EXAMPLES"], env["PARITY_ROOT"] = filepath.Join(root, "fixtures"), filepath.Join(root, "examples"), root
+	env["PARITY_ROOT"] = root
+	env["FIXTURES"], env["EXAMPLES"] = filepath.Join(root, "fixtures"), filepath.Join(root, "examples")
 	env["MODULAR_MAX_CACHE_DIR"], err = engine.CompileCache(os.Getenv)
 	require.NoError(t, err)
 	return testscript.Params{
@@ -139,7 +143,8 @@ func TestInterrupt(t *testing.T) {
 	assert.NotContains(t, out.String(), "PASS")
 }
 
-// The real dumps of the fixtures, unpacked as an engine writes them, give the verdict of the packed ones.
+// The real dumps of the fixtures, unpacked as an engine writes them, give the verdict of the packed
+// ones.
 func TestUnpackedFixture(t *testing.T) {
 	fixture := filepath.Join("..", "..", "fixtures", "tinyllama")
 	runs, err := dump.OpenCases(filepath.Join(fixture, "runs", "max-cpu", "standard"), dump.Options{})
@@ -154,7 +159,9 @@ func TestUnpackedFixture(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, b.Bytes(), 0o644))
 	}
 	var out, errs bytes.Buffer
-	code := run(context.Background(), []string{"compare", "--golden", filepath.Join(fixture, "runs", "max-cpu", "standard"), "--actual", dir}, &out, &errs)
+	code := run(context.Background(),
+		[]string{"compare", "--golden", filepath.Join(fixture, "runs", "max-cpu", "standard"), "--actual", dir}, &out,
+		&errs)
 	require.Equal(t, exitPass, code, "%s%s", &out, &errs)
 	assert.Contains(t, out.String(), "worst row rel. L2 0")
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/goparity/goparity/internal/engine"
 )
 
-// console shows what an engine is at: on a terminal one line that is redrawn each second, elsewhere a line at the end of each phase.
+// console shows what an engine is doing: on a terminal one line that is redrawn each second,
+// elsewhere a line at the end of each phase.
 type console struct {
 	*engine.Phases
 	w      io.Writer

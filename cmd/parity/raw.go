@@ -10,8 +10,8 @@ import (
 )
 
 // rawLike reads headerless files of a candidate (MAX's print style BINARY) with the dtype and shape
-// of the golden port of the same layer that has as many bytes. Of several, one of the same label and
-// port goes first.
+// of the golden port of the same layer that has as many bytes. Of several, one of the same label
+// and port goes first.
 func rawLike(golden *dump.Run) func(name string, size int64) (raw.Spec, error) {
 	byKey := map[string][]dump.Entry{}
 	for _, e := range golden.Entries {
@@ -45,7 +45,8 @@ func rawLike(golden *dump.Run) func(name string, size int64) (raw.Spec, error) {
 			}
 		}
 		if rank == 0 {
-			return best, fmt.Errorf("%w: no port of the golden's layer has %d bytes: say dtype and shape with --raw DTYPE:SHAPE",
+			return best, fmt.Errorf("%w: no port of the golden's layer has %d bytes: say dtype and shape with --raw "+
+				"DTYPE:SHAPE",
 				dump.ErrUnknownShape, size)
 		}
 		return best, nil

@@ -18,18 +18,18 @@ import (
 
 type reportFlags struct {
 	png, html, markdown, json, mode, baseline string
-	limits                                    map[*compare.Criterion]*float64 // what a report can be judged by anew
+	limits                                    map[*compare.Criterion]*float64 // what a report can be judged by again
 	maxAbs                                    float64
 	verbose                                   bool
 }
 
 func newReport() *cobra.Command {
 	f := reportFlags{limits: map[*compare.Criterion]*float64{}}
-	var anew, tensors []string // by what a report can be judged again, and what needs the tensors
+	var again, tensors []string // flags by which a report can be judged again; criteria that need the tensors
 	for _, c := range compare.Table() {
 		switch {
 		case c.Flag() != "":
-			anew = append(anew, "--"+c.Flag())
+			again = append(again, "--"+c.Flag())
 		case !c.Recorded:
 			tensors = append(tensors, c.Key)
 		}
@@ -37,22 +37,27 @@ func newReport() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "report DIR|report.json",
 		Short: "show a report.json: text, picture, HTML; judge it by other tolerances; compare it with an earlier one",
-		Long: "report reads what parity compare --json, parity verify or go test with PARITY_OUT wrote, and needs nothing else.\n\n" +
-			"With " + strings.Join(anew, ", ") + " or --max-abs the figures are judged again, by these criteria alone. A row of\n" +
-			"which the figures do not tell is an error and said so (exit code 3). What needs the tensors cannot be judged here: " +
+		Long: "report reads what parity compare --json, parity verify or go test with PARITY_OUT wrote, and needs\n" +
+			"nothing else.\n\n" +
+			"With " + strings.Join(again, ", ") + " or --max-abs\n" +
+			"the figures are judged again, by these criteria alone. A row that its figures do not decide is an\n" +
+			"error (exit code 3). What needs the tensors cannot be judged here:\n" +
 			strings.Join(tensors, ", ") + ".\n\n" +
-			"With --baseline the exit code is 1 if something got worse or is not judged any more, and 0 otherwise, whatever fails in both.",
+			"With --baseline the exit code is 1 if something got worse or is not judged any more, and 0 otherwise,\n" +
+			"whatever fails in both.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(args[0], cmd.Flags().Changed, cmd.OutOrStdout())
 		},
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.png, "png", "", "write the plot of the error along the depth to this `file` (- for standard output, in place of the text)")
+	fl.StringVar(&f.png, "png", "",
+		"write the plot of the error along the depth to this `file` (- for standard output, in place of the text)")
 	fl.StringVar(&f.html, "html", "", "write the page to this `file` (or -)")
 	fl.StringVar(&f.markdown, "markdown", "", "write the summary for a CI's page to this `file` (or -)")
 	fl.StringVar(&f.json, "json", "", "write the report as it was judged again to this `file` (or -)")
-	fl.StringVar(&f.mode, "mode", string(report.Standard), "whose points the plot fills: standard or injected; those of the other mode are rings")
+	fl.StringVar(&f.mode, "mode", string(report.Standard),
+		"whose points the plot fills: standard or injected; those of the other mode are rings")
 	fl.StringVar(&f.baseline, "baseline", "", "an earlier `report.json`: say what is better, worse, new and gone")
 	for _, c := range compare.Table() {
 		if c.Flag() != "" {
@@ -68,7 +73,7 @@ func newReport() *cobra.Command {
 	return c
 }
 
-// criteria are those of the command line, none if nothing is to be judged again.
+// criteria returns those of the command line, none if nothing is to be judged again.
 func (f *reportFlags) criteria(changed func(string) bool) (compare.Criteria, error) {
 	c := compare.Criteria{}
 	for k, limit := range f.limits {
@@ -163,7 +168,7 @@ func (f *reportFlags) against(r *report.Report, stdout io.Writer) error {
 	return nil
 }
 
-// exitOf is the exit code of a verdict.
+// exitOf returns the exit code of a verdict.
 func exitOf(r *report.Report) error {
 	switch r.Verdict {
 	case report.Pass:
@@ -186,7 +191,8 @@ func findReport(path string) (r *report.Report, file string, err error) {
 	}
 	r, err = readReport(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, "", fmt.Errorf("%s has no report.json: parity verify, parity compare --json and go test with PARITY_OUT write one", path)
+		return nil, "", fmt.Errorf("%s has no report.json: parity verify, parity compare --json and go test with "+
+			"PARITY_OUT write one", path)
 	}
 	return r, file, err
 }

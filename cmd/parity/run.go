@@ -23,7 +23,8 @@ import (
 	"github.com/goparity/goparity/internal/whole"
 )
 
-// runSanity is how many tokens the reference goes on with by itself, so that a person sees whether it makes sense.
+// runSanity is how many tokens the reference goes on with by itself, so that a person sees whether
+// it makes sense.
 const runSanity = 32
 
 // runCase is the one case of a dump of parity run.
@@ -43,9 +44,9 @@ func newRun() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run --engine torch|max --model MODEL --prompt TEXT -o DIR",
 		Short: "run a model in one engine and dump what every layer gets and gives",
-		Long: "run loads a model, a folder or a hub id, in torch (the reference) or in Modular MAX, runs a prompt through it, and writes every layer's\n" +
-			"inputs and outputs as a dump. Two dumps are judged with parity compare. PARITY_PYTHON is the interpreter that has the engines,\n" +
-			"else .venv beside go.mod, else python3.",
+		Long: "run loads a model, a folder or a hub id, in torch (the reference) or in Modular MAX, runs a prompt\n" +
+			"through it, and writes every layer's inputs and outputs as a dump. parity compare judges two dumps.\n" +
+			"PARITY_PYTHON is the interpreter that has the engines, else .venv next to go.mod, else python3.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -55,20 +56,26 @@ func newRun() *cobra.Command {
 	fl.StringVar(&f.engine, "engine", "", "`torch` or max")
 	fl.StringVar(&f.model, "model", "", "model `folder` or hub id")
 	fl.StringVar(&f.revision, "revision", "", "`revision` of a hub id")
-	fl.StringVar(&f.task, "task", "", "text-generation, embeddings, text-classification (torch only) or module (default: by config.json)")
+	fl.StringVar(&f.task, "task", "",
+		"text-generation, embeddings, text-classification (torch only) or module (default: by config.json)")
 	fl.StringVar(&f.oracle, "oracle", "", "Python `file` with reference(spec) and candidate(spec)")
 	fl.StringArrayVar(&f.prompts, "prompt", nil, "`text` to run; several are a batch")
-	fl.StringArrayVar(&f.ids, "token-ids", nil, "token ids to run in place of a prompt, as `1,2,3`; several are a batch")
+	fl.StringArrayVar(&f.ids, "token-ids", nil,
+		"token ids to run in place of a prompt, as `1,2,3`; several are a batch")
 	fl.StringVar(&f.follow, "follow", "", "run the token ids, steps and decoded tokens of another `dump` of parity run")
 	fl.IntVar(&f.steps, "num-steps", 1, "forward passes: 1 is the prefill, each further one decodes a token")
 	fl.StringVar(&f.layers, "num-hidden-layers", "all", "run the first `N` blocks only")
-	fl.StringVar(&f.encoding, "encoding", "", "dtype of torch (default float32), encoding of MAX (default float32 on the CPU, its own choice on the GPU)")
+	fl.StringVar(&f.encoding, "encoding", "",
+		"dtype of torch (default float32), encoding of MAX (default float32 on the CPU, its own choice on the GPU)")
 	fl.StringVar(&f.device, "device", engine.CPU, "cpu or gpu")
-	fl.StringVar(&f.overrides, "hf-config-overrides", "", "changes to config.json, a `JSON` object by key or dotted path")
+	fl.StringVar(&f.overrides, "hf-config-overrides", "",
+		"changes to config.json, a `JSON` object by key or dotted path")
 	fl.StringArrayVar(&f.config, "engine-config", nil, "setting of MAX, `KEY=VALUE`; may be repeated")
 	fl.StringArrayVar(&f.filter, "filter", nil, "record only layers that match this `glob`; may be repeated")
-	fl.StringArrayVar(&f.allow, "allow-missing", nil, "`glob` of weights that may be absent or left over; may be repeated")
-	fl.StringVar(&f.print, "print", engine.PrintCheckpoint, "how MAX writes tensors: compact, full, binary or max-checkpoint")
+	fl.StringArrayVar(&f.allow, "allow-missing", nil,
+		"`glob` of weights that may be absent or left over; may be repeated")
+	fl.StringVar(&f.print, "print", engine.PrintCheckpoint,
+		"how MAX writes tensors: compact, full, binary or max-checkpoint")
 	fl.IntVar(&f.precision, "precision", 6, "digits of --print full")
 	fl.BoolVar(&f.remoteCode, "trust-remote-code", false, "let the model's folder bring its own Python code")
 	fl.BoolVar(&f.online, "online", false, "let the engine download from the hub; else only its cache is used")
@@ -120,7 +127,9 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	os.Remove(logFile)
 	fmt.Fprintf(stdout, "dump      %s\n", f.out)
 	if job.Engine == engine.Torch {
-		fmt.Fprintf(stdout, "next      parity run --engine max … --follow %s, then parity compare --golden %s --actual max_dump\n", f.out, f.out)
+		fmt.Fprintf(stdout,
+			"next      parity run --engine max … --follow %s, then parity compare --golden %s --actual max_dump\n",
+			f.out, f.out)
 	}
 	return nil
 }
@@ -133,7 +142,8 @@ func (f *runFlags) job() (job engine.Job, why string, err error) {
 	if f.device != engine.CPU && f.device != engine.GPU {
 		return job, "", usage("run: --device %q: want cpu or gpu", f.device)
 	}
-	job = engine.Job{Engine: f.engine, Model: f.model, Revision: f.revision, Task: f.task, TrustRemoteCode: f.remoteCode, Oracle: f.oracle,
+	job = engine.Job{Engine: f.engine, Model: f.model, Revision: f.revision, Task: f.task,
+		TrustRemoteCode: f.remoteCode, Oracle: f.oracle,
 		Device: f.device, Encoding: f.encoding, AllowMissing: f.allow, Online: f.online,
 		Capture: engine.Capture{Layers: f.filter}}
 	if err := f.checkModel(); err != nil {
@@ -160,7 +170,8 @@ func (f *runFlags) job() (job engine.Job, why string, err error) {
 		if err := gpu.Supports(f.device, job.Encoding); err != nil {
 			return job, "", usage("run: --encoding: %v", err)
 		}
-		if !slices.Contains([]string{engine.PrintCompact, engine.PrintFull, engine.PrintBinary, engine.PrintCheckpoint}, f.print) {
+		if !slices.Contains([]string{engine.PrintCompact, engine.PrintFull, engine.PrintBinary,
+			engine.PrintCheckpoint}, f.print) {
 			return job, "", usage("run: --print %q: want compact, full, binary or max-checkpoint", f.print)
 		}
 		job.Print, job.Precision = f.print, f.precision
@@ -303,7 +314,8 @@ func (f *runFlags) output() (string, error) {
 			return "", usage("run: %s exists: --force replaces a dump, -o writes another one", f.out)
 		}
 		if _, err := os.Stat(filepath.Join(out, dump.RunFile)); err != nil {
-			return "", usage("run: %s is not replaced: it has no %s, so it is no dump of parity run", f.out, dump.RunFile)
+			return "", usage("run: %s is not replaced: it has no %s, so it is no dump of parity run", f.out,
+				dump.RunFile)
 		}
 	}
 	return out, os.MkdirAll(filepath.Dir(out), 0o755)
@@ -359,7 +371,8 @@ func tail(w io.Writer, job engine.Job, r *engine.Result, model engine.EventModel
 			bytes += e.Tensor.Len() * e.Tensor.DType().Size()
 		}
 	}
-	fmt.Fprintf(w, "recorded  %d tensors of %d layers in %d steps, %.1f MB\n", len(run.Entries), len(layers), len(run.Steps()), float64(bytes)/1e6)
+	fmt.Fprintf(w, "recorded  %d tensors of %d layers in %d steps, %.1f MB\n", len(run.Entries), len(layers),
+		len(run.Steps()), float64(bytes)/1e6)
 }
 
 // numbers writes token ids, with the middle left out where there are many.
@@ -367,7 +380,8 @@ func numbers(ids []int) string {
 	const most = 24
 	text := strings.Trim(fmt.Sprint(ids), "[]")
 	if len(ids) > most {
-		text = strings.Trim(fmt.Sprint(ids[:most/2]), "[]") + " … " + strings.Trim(fmt.Sprint(ids[len(ids)-most/2:]), "[]")
+		text = strings.Trim(fmt.Sprint(ids[:most/2]), "[]") + " … " +
+			strings.Trim(fmt.Sprint(ids[len(ids)-most/2:]), "[]")
 	}
 	return fmt.Sprintf("%s (%d)", text, len(ids))
 }

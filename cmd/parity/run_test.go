@@ -29,7 +29,8 @@ func TestRunUsage(t *testing.T) {
 	odd := write("odd/config.json", `{"architectures":["Odd"]}`)
 	broken := write("broken/config.json", `{"architectures":`)
 	empty := write("empty/x", "")
-	other := write("other/run.json", `{"schema":1,"order":[["0","a","output","a.npy"],["1","a","output","a.npy"]],"token_ids":[[1,2]],"sequence":[[1,2]]}`)
+	other := write("other/run.json",
+		`{"schema":1,"order":[["0","a","output","a.npy"],["1","a","output","a.npy"]],"token_ids":[[1,2]],"sequence":[[1,2]]}`)
 	full := write("full/x", "")
 
 	base := []string{"--engine", "torch", "--model", llama, "--prompt", "a"}
@@ -41,8 +42,10 @@ func TestRunUsage(t *testing.T) {
 		{[]string{}, `--engine "": want torch or max`, "no engine"},
 		{[]string{"--engine", "jax"}, `want torch or max`, "an engine that is not there"},
 		{[]string{"--engine", "max"}, "--model is missing", "no model"},
-		{[]string{"--engine", "max", "--task", "module", "--model", llama}, "needs --oracle", "a module is built by somebody"},
-		{[]string{"--engine", "max", "--oracle", "gone.py"}, "there is no oracle file gone.py", "a file that is not there"},
+		{[]string{"--engine", "max", "--task", "module", "--model", llama}, "needs --oracle",
+			"someone has to build the module"},
+		{[]string{"--engine", "max", "--oracle", "gone.py"}, "there is no oracle file gone.py",
+			"a file that is not there"},
 		{[]string{"--engine", "torch", "--model", llama}, "want one of --prompt", "nothing to run"},
 		{with("--token-ids", "1"), "want one of --prompt", "two inputs"},
 		{with("--follow", other), "want one of --prompt", "two inputs"},
@@ -50,25 +53,35 @@ func TestRunUsage(t *testing.T) {
 		{with("--num-hidden-layers", "0"), "want a number from 1, or all", "no layers"},
 		{with("--num-hidden-layers", "two"), "want a number from 1, or all", "no number"},
 		{with("--num-steps", "0"), "--num-steps 0", "no step"},
-		{[]string{"--engine", "torch", "--model", bert, "--prompt", "a", "--num-steps", "2"}, "only text-generation has more", "an embedding decodes nothing"},
+		{[]string{"--engine", "torch", "--model", bert, "--prompt", "a", "--num-steps", "2"},
+			"only text-generation has more", "an embedding decodes nothing"},
 		{with("--hf-config-overrides", "[]"), "want a JSON object", "a list has no keys"},
 		{with("--filter", "a["), "run: ", "a broken pattern"},
 		{with("--print", "full"), "settings of MAX", "torch prints nothing"},
 		{with("--engine-config", "a=1"), "settings of MAX", "torch has no such settings"},
-		{[]string{"--engine", "max", "--model", llama, "--prompt", "a", "--engine-config", "a"}, "want KEY=VALUE", "no value"},
-		{[]string{"--engine", "max", "--model", llama, "--prompt", "a", "--print", "loud"}, "want compact, full, binary or max-checkpoint", "no such style"},
-		{[]string{"--engine", "max", "--model", llama, "--prompt", "a", "--encoding", "bfloat16"}, `MAX has no encoding "bfloat16" on the cpu`, "the limits of MAX are known"},
+		{[]string{"--engine", "max", "--model", llama, "--prompt", "a", "--engine-config", "a"}, "want KEY=VALUE",
+			"no value"},
+		{[]string{"--engine", "max", "--model", llama, "--prompt", "a", "--print", "loud"},
+			"want compact, full, binary or max-checkpoint", "no such style"},
+		{[]string{"--engine", "max", "--model", llama, "--prompt", "a", "--encoding", "bfloat16"},
+			`MAX has no encoding "bfloat16" on the cpu`, "the limits of MAX are known"},
 		{[]string{"--engine", "torch", "--model", llama, "--token-ids", "1,x"}, `"x" is no token id`, "no number"},
 		{[]string{"--engine", "torch", "--model", llama, "--token-ids", ","}, "has no token ids", "an empty list"},
-		{[]string{"--engine", "torch", "--model", "./gone", "--prompt", "a"}, "there is no model folder ./gone", "it can be no hub id"},
-		{[]string{"--engine", "torch", "--model", "a/b/c", "--prompt", "a"}, "there is no model folder a/b/c", "hub ids have one slash"},
-		{[]string{"--engine", "torch", "--model", filepath.Join(llama, "config.json"), "--prompt", "a"}, "is a file", "a folder is wanted"},
-		{[]string{"--engine", "torch", "--model", "org/gone", "--prompt", "a"}, "give --task", "a hub id that is not in the cache"},
-		{[]string{"--engine", "torch", "--model", odd, "--prompt", "a"}, `architectures ["Odd"]`, "an architecture that says nothing"},
+		{[]string{"--engine", "torch", "--model", "./gone", "--prompt", "a"}, "there is no model folder ./gone",
+			"it can be no hub id"},
+		{[]string{"--engine", "torch", "--model", "a/b/c", "--prompt", "a"}, "there is no model folder a/b/c",
+			"hub ids have one slash"},
+		{[]string{"--engine", "torch", "--model", filepath.Join(llama, "config.json"), "--prompt", "a"}, "is a file",
+			"a folder is wanted"},
+		{[]string{"--engine", "torch", "--model", "org/gone", "--prompt", "a"}, "give --task",
+			"a hub id that is not in the cache"},
+		{[]string{"--engine", "torch", "--model", odd, "--prompt", "a"}, `architectures ["Odd"]`,
+			"an architecture that says nothing"},
 		{[]string{"--engine", "torch", "--model", broken, "--prompt", "a"}, "config.json", "broken JSON"},
 		{[]string{"--engine", "torch", "--model", empty, "--prompt", "a"}, "config.json", "no model folder"},
 		{[]string{"--engine", "torch", "--model", llama, "--follow", empty}, "a dump that parity run wrote", "no dump"},
-		{[]string{"--engine", "torch", "--model", llama, "--follow", other}, "but not the tokens", "its decode steps are not listed"},
+		{[]string{"--engine", "torch", "--model", llama, "--follow", other}, "but not the tokens",
+			"its decode steps are not listed"},
 		{with("-o", other), "--force replaces a dump", "a dump that is there"},
 		{with("-o", full, "--force"), "it is no dump", "force is for dumps, not for any folder"},
 	} {
@@ -93,7 +106,8 @@ func TestRunJob(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Dir(refs), 0o755))
 	require.NoError(t, os.WriteFile(refs, []byte("abc\n"), 0o644))
 
-	f := runFlags{engine: engine.Torch, model: "org/small", device: engine.CPU, layers: "all", print: engine.PrintCheckpoint, prompts: []string{"a", "b"}, steps: 1}
+	f := runFlags{engine: engine.Torch, model: "org/small", device: engine.CPU, layers: "all",
+		print: engine.PrintCheckpoint, prompts: []string{"a", "b"}, steps: 1}
 	job, why, err := f.job()
 	require.NoError(t, err)
 	assert.Equal(t, "text-classification", job.Task)
@@ -103,8 +117,10 @@ func TestRunJob(t *testing.T) {
 	assert.Equal(t, []string{"a", "b"}, job.Cases[0].Prompts)
 	assert.Zero(t, job.SanityTokens, "a classification generates nothing")
 
-	f = runFlags{engine: engine.MAX, model: "org/other", task: "text-generation", device: engine.GPU, layers: "2", print: engine.PrintFull, precision: 3,
-		ids: []string{"1 2"}, steps: 2, overrides: `{"rope_theta": 1}`, config: []string{"max_length=64", "name=x", "eager=true"}, filter: []string{"layers.*"}}
+	f = runFlags{engine: engine.MAX, model: "org/other", task: "text-generation", device: engine.GPU, layers: "2",
+		print: engine.PrintFull, precision: 3,
+		ids: []string{"1 2"}, steps: 2, overrides: `{"rope_theta": 1}`,
+		config: []string{"max_length=64", "name=x", "eager=true"}, filter: []string{"layers.*"}}
 	job, why, err = f.job()
 	require.NoError(t, err)
 	assert.Empty(t, why)

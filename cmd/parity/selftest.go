@@ -23,7 +23,8 @@ const (
 	selfSteps = 2
 )
 
-// selftest runs both dumpers on a tiny model made on the spot, whose two runs must agree. Until they do, no comparison means anything.
+// selftest runs both dumpers on a tiny model made on the spot, whose two runs must agree. Until
+// they do, no comparison means anything.
 func selftest(ctx context.Context, stdout, stderr io.Writer) error {
 	dir, err := os.MkdirTemp("", "parity-selftest-")
 	if err != nil {
@@ -34,7 +35,8 @@ func selftest(ctx context.Context, stdout, stderr io.Writer) error {
 	if err := tinyModel(model); err != nil {
 		return fmt.Errorf("selftest: %w", err)
 	}
-	job := engine.Job{Engine: engine.Torch, Model: model, Local: true, Task: fixture.TextGeneration, Device: engine.CPU, Encoding: "float32",
+	job := engine.Job{Engine: engine.Torch, Model: model, Local: true, Task: fixture.TextGeneration,
+		Device: engine.CPU, Encoding: "float32",
 		Cases: []engine.Case{{Name: "selftest", TokenIDs: [][]int{{72, 101, 108, 108, 111, 44, 32}}, Steps: selfSteps}}}
 	golden, err := selfRun(ctx, job, dir, stdout, stderr)
 	if err != nil {
@@ -53,7 +55,7 @@ func selftest(ctx context.Context, stdout, stderr io.Writer) error {
 	return selfCompare(ctx, golden, actual, stdout)
 }
 
-// selfRun runs one engine. What goes wrong says which one it was, and what to do.
+// selfRun runs one engine. Its error says which one it was, and what to do.
 func selfRun(ctx context.Context, job engine.Job, dir string, stdout, stderr io.Writer) (*engine.Result, error) {
 	job.Out = filepath.Join(dir, job.Engine)
 	con := newConsole(stderr, job.Engine)
@@ -64,14 +66,16 @@ func selfRun(ctx context.Context, job engine.Job, dir string, stdout, stderr io.
 	r, err := engine.RunOnDevice(ctx, job, engine.Options{Progress: con.Event, LogFile: logFile}, con.say)
 	con.Stop(err == nil)
 	if err != nil {
-		advice := "the engine does not run a model that it should: install it again, in the versions that parity doctor lists"
+		advice := "the engine does not run a model that it should: install it again, in the versions that parity " +
+			"doctor lists"
 		var infra *engine.InfraError
 		if errors.As(err, &infra) {
 			advice = "see parity doctor for what is missing"
 		}
 		return nil, fmt.Errorf("selftest: %s failed: %w: %s", job.Engine, err, advice)
 	}
-	fmt.Fprintf(stdout, "selftest: %s recorded %d tensors in %d steps\n", job.Engine, len(r.Runs[0].Entries), len(r.Runs[0].Steps()))
+	fmt.Fprintf(stdout, "selftest: %s recorded %d tensors in %d steps\n", job.Engine, len(r.Runs[0].Entries),
+		len(r.Runs[0].Steps()))
 	return r, nil
 }
 
@@ -82,7 +86,8 @@ func selfCompare(ctx context.Context, golden, actual *engine.Result, stdout io.W
 	if err != nil {
 		return fmt.Errorf("selftest: the two dumps could not be compared: %w", err)
 	}
-	const advice = "a dumper records the wrong thing, or an engine is of a version that this one does not know: compare no models before this passes"
+	const advice = "a dumper records the wrong thing, or an engine is of a version that this one does not know: " +
+		"compare no models before this passes"
 	n, least, at := 0, 1.0, "all"
 	fed := 0 // of the first inputs, and what the embeddings look up for them: equal bit by bit if the inputs are
 	for _, p := range c.Ports {
@@ -96,7 +101,8 @@ func selfCompare(ctx context.Context, golden, actual *engine.Result, stdout io.W
 		r := p.Base.Result
 		if !p.Golden.DType().IsFloat() || p.Judged() && p.Layer == "model.model.embed_tokens" {
 			if fed++; r.MaxAbs.Value != 0 || r.BadNonFinite != 0 {
-				return fmt.Errorf("selftest: the first inputs differ: %s: the two engines were not given the same input: %s", where, advice)
+				return fmt.Errorf("selftest: the first inputs differ: %s: the two engines were not given the same "+
+					"input: %s", where, advice)
 			}
 		}
 		if !p.Judged() {
@@ -105,14 +111,18 @@ func selfCompare(ctx context.Context, golden, actual *engine.Result, stdout io.W
 		n++
 		switch cosine := r.Cosine(); {
 		case !(cosine >= minSelfCosine) || r.BadNonFinite != 0:
-			return fmt.Errorf("selftest: %s is the first that differs: cosine %.9f, want %v at least: %s", where, cosine, minSelfCosine, advice)
+			return fmt.Errorf("selftest: %s is the first that differs: cosine %.9f, want %v at least: %s", where,
+				cosine, minSelfCosine, advice)
 		case cosine < least:
 			least, at = cosine, where
 		}
 	}
 	if n < minSelfPorts*selfSteps || fed == 0 {
-		return fmt.Errorf("selftest: the two dumps have %d outputs and %d first inputs in common, want %d and 1 at least: %s", n, fed, minSelfPorts*selfSteps, advice)
+		return fmt.Errorf("selftest: the two dumps have %d outputs and %d first inputs in common, want %d and 1 at "+
+			"least: %s", n, fed, minSelfPorts*selfSteps, advice)
 	}
-	fmt.Fprintf(stdout, "selftest: %d outputs compared, the least cosine is %.9f (%s), want %v; first inputs identical\nselftest: ok\n", n, least, at, minSelfCosine)
+	fmt.Fprintf(stdout,
+		"selftest: %d outputs compared, the least cosine is %.9f (%s), want %v; first inputs identical\n"+
+			"selftest: ok\n", n, least, at, minSelfCosine)
 	return nil
 }

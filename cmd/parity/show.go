@@ -53,7 +53,8 @@ func newShow() *cobra.Command {
 
 func show(w io.Writer, r *dump.Run, layer, by string, first int) error {
 	if r.HasInfo {
-		what := fmt.Sprintf("%s %s, %s, %s run", r.Info.Engine, r.Info.Versions[r.Info.Engine], r.Info.Encoding, r.Info.Mode)
+		what := fmt.Sprintf("%s %s, %s, %s run", r.Info.Engine, r.Info.Versions[r.Info.Engine], r.Info.Encoding,
+			r.Info.Mode)
 		fmt.Fprintf(w, "%s: %s, order from %s\n", r.Path, report.Clean(what), r.OrderBy)
 		for _, line := range r.Info.Describe() {
 			fmt.Fprintln(w, report.Clean(line))
@@ -145,7 +146,8 @@ func line(w io.Writer, step, label string, t *tensor.Tensor, first int) {
 			figures = append(figures, fmt.Sprintf("%.6g", v))
 		}
 	}
-	cells := slices.Concat([]string{report.Clean(step), report.Clean(label), t.DType().Short(), tensor.FormatShape(t.Shape())}, figures,
+	cells := slices.Concat([]string{report.Clean(step), report.Clean(label), t.DType().Short(),
+		tensor.FormatShape(t.Shape())}, figures,
 		[]string{fmt.Sprint(nan), fmt.Sprint(inf), strings.Join(head, " ")})
 	fmt.Fprintln(w, strings.Join(cells, "\t"))
 }

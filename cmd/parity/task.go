@@ -11,7 +11,8 @@ import (
 	"github.com/goparity/goparity/internal/fixture"
 )
 
-// tasks by the end of an architecture's name. The order decides: every name of a model may end with Model.
+// tasks by the end of an architecture's name. The order decides: every name of a model may end with
+// Model.
 var tasks = []struct{ ending, task string }{
 	{"ForCausalLM", fixture.TextGeneration},
 	{"LMHeadModel", fixture.TextGeneration},
@@ -21,12 +22,14 @@ var tasks = []struct{ ending, task string }{
 	{"Model", fixture.Embeddings},
 }
 
-// guessTask reads the task off the architectures in the model's config.json. why is what to tell.
+// guessTask reads the task off the architectures in the model's config.json. why says so for the
+// user.
 func guessTask(model string, local bool, revision string) (task, why string, err error) {
 	dir := model
 	if !local {
 		if dir = snapshot(model, revision); dir == "" {
-			return "", "", usage("run: the task of %s is not known, for it is not in the hub's cache: give --task, text-generation or embeddings", model)
+			return "", "", usage("run: the task of %s is not known, for it is not in the hub's cache: give --task, "+
+				"text-generation or embeddings", model)
 		}
 	}
 	path := filepath.Join(dir, "config.json")
@@ -47,10 +50,11 @@ func guessTask(model string, local bool, revision string) (task, why string, err
 			}
 		}
 	}
-	return "", "", usage("run: the architectures %q in %s do not tell the task: give --task", config.Architectures, path)
+	return "", "", usage("run: the architectures %q in %s do not tell the task: give --task", config.Architectures,
+		path)
 }
 
-// hubCache is where the packages of Hugging Face keep what they downloaded.
+// hubCache returns the folder in which the packages of Hugging Face keep what they downloaded.
 func hubCache(getenv func(string) string) string {
 	if dir := getenv("HF_HUB_CACHE"); dir != "" {
 		return dir
@@ -70,7 +74,7 @@ func hubCache(getenv func(string) string) string {
 	return filepath.Join(home, "hub")
 }
 
-// snapshot is the folder of a hub model in the cache, "" if it is not there.
+// snapshot returns the folder of a hub model in the cache, "" if it is not there.
 func snapshot(model, revision string) string {
 	cache := hubCache(os.Getenv)
 	if cache == "" || !filepath.IsLocal(model) {
@@ -88,7 +92,8 @@ func snapshot(model, revision string) string {
 	return dir
 }
 
-// localModel reports whether a model is a folder and not a hub id. What looks like a folder must be one.
+// localModel reports whether a model is a folder and not a hub id. What looks like a folder must be
+// one.
 func localModel(model string) (bool, error) {
 	if st, err := os.Stat(model); err == nil {
 		if !st.IsDir() {
@@ -96,7 +101,8 @@ func localModel(model string) (bool, error) {
 		}
 		return true, nil
 	}
-	if filepath.IsAbs(model) || strings.HasPrefix(model, ".") || strings.Count(model, "/") > 1 || strings.ContainsRune(model, '\\') {
+	if filepath.IsAbs(model) || strings.HasPrefix(model, ".") || strings.Count(model, "/") > 1 ||
+		strings.ContainsRune(model, '\\') {
 		return false, usage("run: there is no model folder %s", model)
 	}
 	return false, nil

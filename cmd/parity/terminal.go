@@ -12,7 +12,8 @@ import (
 	"github.com/goparity/goparity/internal/report"
 )
 
-// textOptions: colour and the real width on a terminal, plain text elsewhere (NO_COLOR is respected).
+// textOptions: colour and the real width on a terminal, plain text elsewhere (NO_COLOR is
+// respected).
 func textOptions(w io.Writer, verbose bool) report.TextOptions {
 	opt := report.TextOptions{Verbose: verbose, All: "all with -v"}
 	if fd, ok := terminal(w); ok {

@@ -16,8 +16,9 @@ func newTransformers() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "transformers",
 		Short: "edit a copy of the installed transformers: edit, status, restore",
-		Long: "transformers makes an editable copy of the installed Python package in .parity/transformers beside go.mod. Live runs and parity run use\n" +
-			"it while it is there, and say so; goldens are not renewed from it. The installation stays as it is.",
+		Long: "transformers makes an editable copy of the installed Python package in .parity/transformers next to\n" +
+			"go.mod. Live runs and parity run use it while it is there, and say so; goldens are not renewed from\n" +
+			"it. The installation stays as it is.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("unknown command %q, want edit, status or restore", args[0])
@@ -56,7 +57,9 @@ func newTransformersEdit() *cobra.Command {
 				if o, err = transformers.Make(dir, source, version); err != nil {
 					return err
 				}
-				fmt.Fprintf(cmd.ErrOrStderr(), "parity: copied transformers %s, %d files; live runs use the copy until parity transformers restore\n", version, len(o.Files))
+				fmt.Fprintf(cmd.ErrOrStderr(),
+					"parity: copied transformers %s, %d files; live runs use the copy until parity transformers "+
+						"restore\n", version, len(o.Files))
 			}
 			if len(args) == 0 {
 				fmt.Fprintln(cmd.OutOrStdout(), o.Package())

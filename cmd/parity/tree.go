@@ -18,7 +18,8 @@ import (
 	"github.com/goparity/goparity/internal/whole"
 )
 
-// tree is the folder that parity verify writes. What it puts there is all that it ever replaces or removes.
+// tree is the folder that parity verify writes. It never replaces or removes anything that it did
+// not put there.
 type tree struct {
 	dir    string
 	name   string // of what was verified: part of the reports' names
@@ -31,7 +32,8 @@ const marker = ".goparity-verification"
 // entries are what a tree consists of.
 var entries = []string{"without_injection", "with_injection", "report.json", "report.html", "summary.txt", marker}
 
-// check refuses a folder with files of somebody else, unless that is forced. Even then only our own entries are replaced.
+// check refuses a folder with other files, unless that is forced. Even then only our own entries
+// are replaced.
 func (t tree) check(force bool) error {
 	found, err := os.ReadDir(t.dir)
 	switch {
@@ -45,10 +47,12 @@ func (t tree) check(force bool) error {
 	if _, err := os.Stat(filepath.Join(t.dir, marker)); err == nil {
 		return nil
 	}
-	return usage("verify: %s is not empty, and parity verify did not write it: give another --export, or --force to put the results there beside what it has", t.dir)
+	return usage("verify: %s is not empty, and parity verify did not write it: give another --export, or --force to "+
+		"put the results there next to what it has", t.dir)
 }
 
-// write writes everything to a folder inside of the tree first, and puts it in place when all is there. cases is empty if nothing could be compared.
+// write writes everything to a folder inside the tree first, and puts it in place when it is
+// complete. cases is empty if nothing could be compared.
 func (t tree) write(r *report.Report, cases []judge.Case) (err error) {
 	if err := os.MkdirAll(t.dir, 0o755); err != nil {
 		return err
@@ -174,7 +178,8 @@ func encoding(r *report.Report) string {
 // plain makes a name fit for a file's.
 func plain(s string) string {
 	s = strings.Map(func(r rune) rune {
-		if r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || slices.Contains([]rune("._-"), r)) {
+		if r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			slices.Contains([]rune("._-"), r)) {
 			return r
 		}
 		return '_'

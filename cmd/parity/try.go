@@ -39,9 +39,11 @@ func newTry() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "try --layer L fix.py --golden A --actual B",
 		Short: "how well a calculation of your own fits the candidate and the golden",
-		Long: "try calls predict(inputs, run) of a Python file with numpy arrays: inputs are those of the layer by port (\"input_0\"), run has the tensors of the layer,\n" +
-			"of what is inside it and of its siblings by label (\"model.norm-output\"), run.weights and run.config what --weights and --config give. It is called\n" +
-			"with the candidate's tensors, to see whether it explains what the candidate has, and with the golden ones, to see whether it is right.\n\n" +
+		Long: "try calls predict(inputs, run) of a Python file with numpy arrays. inputs are those of the layer, by\n" +
+			"port (\"input_0\"); run has the tensors of the layer, of what is inside it and of its siblings, by label\n" +
+			"(\"model.norm-output\"); run.weights and run.config are what --weights and --config give. It is called\n" +
+			"with the candidate's tensors, to see whether it explains what the candidate has, and with the golden\n" +
+			"ones, to see whether it is right.\n\n" +
 			"exit codes: 0 it explains the candidate or is right, 1 it does neither",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -66,7 +68,8 @@ func newTry() *cobra.Command {
 	fl.StringVar(&f.port, "port", "", "which output of it (default: the first)")
 	fl.StringVar(&f.caseName, "case", "", "only this case (default: all)")
 	fl.StringVar(&f.step, "step", "", "only this step (default: all)")
-	fl.StringArrayVar(&f.weights, "weights", nil, "the reference's weights: a safetensors `file`, its index.json, or a folder; may be repeated")
+	fl.StringArrayVar(&f.weights, "weights", nil,
+		"the reference's weights: a safetensors `file`, its index.json, or a folder; may be repeated")
 	fl.StringVar(&f.config, "config", "", "the model's config.json")
 	fl.StringVar(&f.padMask, "pad-mask", "", "JSON `file` with 0 or 1 per [batch][token]: padding rows are left out")
 	return c
@@ -138,7 +141,8 @@ type trySide struct {
 }
 
 // tryOne runs the file on one forward pass and prints how it fits.
-func tryOne(ctx context.Context, file string, t *judge.Trial, weights checkpoint.Weights, config checkpoint.Config, stdout io.Writer) (f diagnose.Fits, err error) {
+func tryOne(ctx context.Context, file string, t *judge.Trial, weights checkpoint.Weights, config checkpoint.Config,
+	stdout io.Writer) (f diagnose.Fits, err error) {
 	dir, err := os.MkdirTemp("", "parity-try-")
 	if err != nil {
 		return f, err
@@ -154,7 +158,8 @@ func tryOne(ctx context.Context, file string, t *judge.Trial, weights checkpoint
 		}
 	}
 	for i, run := range []map[string]*tensor.Tensor{t.ActualRun, t.GoldenRun} {
-		side := trySide{Files: map[string]string{}, Inputs: map[string]string{}, Out: filepath.Join(dir, "out"+strconv.Itoa(i)+".npy")}
+		side := trySide{Files: map[string]string{}, Inputs: map[string]string{},
+			Out: filepath.Join(dir, "out"+strconv.Itoa(i)+".npy")}
 		for label, x := range run {
 			if side.Files[label], err = w.add(x); err != nil {
 				return f, err
@@ -187,8 +192,10 @@ func tryOne(ctx context.Context, file string, t *judge.Trial, weights checkpoint
 		}
 	}
 	fmt.Fprintf(stdout, "%s: the candidate is off the golden by %.2e\n", where, f.Between)
-	fmt.Fprintf(stdout, "  of the candidate's inputs  off the candidate by %.2e: %s\n", f.Candidate, word(f.Proven, "it explains the candidate", "it does not explain the candidate"))
-	fmt.Fprintf(stdout, "  of the golden inputs       off the golden by %.2e: %s\n", f.Golden, word(f.Right, "it is right", "it is not what the reference does"))
+	fmt.Fprintf(stdout, "  from the candidate's inputs  off the candidate by %.2e: %s\n", f.Candidate,
+		word(f.Proven, "it explains the candidate", "it does not explain the candidate"))
+	fmt.Fprintf(stdout, "  from the golden inputs       off the golden by %.2e: %s\n", f.Golden,
+		word(f.Right, "it is right", "it is not what the reference does"))
 	return f, nil
 }
 
@@ -199,7 +206,8 @@ func word(is bool, yes, no string) string {
 	return no
 }
 
-// near reports whether a weight belongs to a layer or to one beside or inside it: their modules have the same parent, whatever stands before it.
+// near reports whether a weight belongs to a layer, or to one next to or inside it: their modules
+// have the same parent, whatever stands before it.
 func near(key, layer string) bool {
 	layer = label.Name(layer)
 	for parent := cmp.Or(label.Parent(layer), layer); parent != ""; {
@@ -215,7 +223,7 @@ func near(key, layer string) bool {
 	return false
 }
 
-// npyFolder writes each tensor once, with the types of numpy.
+// npyFolder writes each tensor once, in types that numpy has.
 type npyFolder struct {
 	dir   string
 	names map[*tensor.Tensor]string

@@ -58,24 +58,35 @@ func TestTry(t *testing.T) {
 		code         int
 		reason       string
 	}{
-		{"def predict(inputs):\n    return 3 * inputs['input_0']\n", "off the candidate by 0.00e+00: it explains the candidate", exitPass, "the bug"},
-		{"def predict(inputs):\n    return 2 * inputs['input_0']\n", "off the golden by 0.00e+00: it is right", exitPass, "the fix"},
-		{"def predict(inputs):\n    return 5 * inputs['input_0']\n", "it does not explain the candidate", exitMismatch, "neither"},
-		{"def predict(inputs, run):\n    print(sorted(run))\n    return run.config['factor'] * run['model.scale-input_0']\n",
+		{"def predict(inputs):\n    return 3 * inputs['input_0']\n",
+			"off the candidate by 0.00e+00: it explains the candidate", exitPass, "the bug"},
+		{"def predict(inputs):\n    return 2 * inputs['input_0']\n", "off the golden by 0.00e+00: it is right",
+			exitPass, "the fix"},
+		{"def predict(inputs):\n    return 5 * inputs['input_0']\n", "it does not explain the candidate",
+			exitMismatch, "neither"},
+		{"def predict(inputs, run):\n    print(sorted(run))\n    return run.config['factor'] * " +
+			"run['model.scale-input_0']\n",
 			"['model.scale-input_0', 'model.scale-output']", exitPass, "labels and config; what it prints is shown"},
-		{"def predict(inputs):\n    return inputs['input_0'][0, 0]\n", "the calculation gave [10], the layer's output is [1 4 10]", exitInfra, "another shape"},
+		{"def predict(inputs):\n    return inputs['input_0'][0, 0]\n",
+			"the calculation gave [10], the layer's output is [1 4 10]", exitInfra, "another shape"},
 		{"def predict(inputs):\n    return 'text'\n", "predict returned <U4, want numbers", exitInfra, "no numbers"},
-		{"def predict(inputs, run):\n    return run['nothing']\n", "nothing: there are model.scale-input_0, model.scale-output", exitInfra, "a wrong label names the right ones"},
+		{"def predict(inputs, run):\n    return run['nothing']\n",
+			"nothing: there are model.scale-input_0, model.scale-output", exitInfra,
+			"a wrong label names the right ones"},
 		{"def predict(inputs):\n    return 1 / 0\n", "ZeroDivisionError", exitInfra, "the traceback is shown"},
-		{"import os\ndef predict(inputs):\n    os.abort()\n", "Fatal Python error", exitInfra, "where it crashed is shown"},
-		{"def predict(inputs):\n    return float('nan') * inputs['input_0']\n", "off the golden by +Inf: it is not what the reference does", exitMismatch, "NaN is not near"},
+		{"import os\ndef predict(inputs):\n    os.abort()\n", "Fatal Python error", exitInfra,
+			"where it crashed is shown"},
+		{"def predict(inputs):\n    return float('nan') * inputs['input_0']\n",
+			"off the golden by +Inf: it is not what the reference does", exitMismatch, "NaN is not near"},
 		{"x = 1\n", "defines no predict(inputs, run)", exitInfra, "no function"},
 	} {
 		fix := filepath.Join(dir, "fix.py")
 		require.NoError(t, os.WriteFile(fix, []byte(c.python), 0o644))
 		var out bytes.Buffer
-		code := run(context.Background(), []string{"try", "--layer", "scale", "--golden", filepath.Join(dir, "ref"), "--actual", filepath.Join(dir, "cand"),
-			"--config", config, fix}, &out, &out)
+		code := run(context.Background(),
+			[]string{"try", "--layer", "scale", "--golden", filepath.Join(dir, "ref"), "--actual",
+				filepath.Join(dir, "cand"),
+				"--config", config, fix}, &out, &out)
 		assert.Equal(t, c.code, code, "%s: %s", c.reason, out.String())
 		assert.Contains(t, out.String(), c.want, c.reason)
 	}

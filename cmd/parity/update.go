@@ -34,9 +34,10 @@ func newUpdate() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "update PACKAGE|FIXTURE …",
 		Short: "renew goldens from the reference, and judge the recorded runs against them",
-		Long: "update runs the reference, or takes its dump, and rewrites the goldens of fixtures. An argument is a folder with a fixture.yaml, or\n" +
-			"packages as go test takes them, ./... for example: of these, the ones that have a TestMain of goparity are updated.\n" +
-			"Then the recorded runs are judged against the new goldens: exit code 1 if one does not fit any more.",
+		Long: "update runs the reference, or takes its dump, and rewrites the goldens of fixtures. An argument is a\n" +
+			"folder with a fixture.yaml, or packages as go test takes them, such as ./...: of these, the ones that\n" +
+			"have a TestMain of goparity are updated. Then the recorded runs are judged against the new goldens:\n" +
+			"exit code 1 if one does not fit any more.",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.update(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), args)
@@ -45,8 +46,10 @@ func newUpdate() *cobra.Command {
 	fl := c.Flags()
 	fl.BoolVar(&f.onlyNew, "new", false, "only what has no golden yet")
 	fl.StringVar(&f.dump, "dump", "", "the reference's dump `folder` to import, in place of a run")
-	fl.StringVar(&f.bless, "bless", "", "make the candidate's run golden, for this `reason`, which every report repeats")
-	fl.TextVar(&f.run, "run", setting.RunReplay, "with --bless: the candidate's recorded run, `replay`, or one made now on the cpu or gpu")
+	fl.StringVar(&f.bless, "bless", "",
+		"make the candidate's run golden, for this `reason`, which every report repeats")
+	fl.TextVar(&f.run, "run", setting.RunReplay,
+		"with --bless: the candidate's recorded run, `replay`, or one made now on the cpu or gpu")
 	return c
 }
 
@@ -117,7 +120,8 @@ func (f *updateFlags) mode() setting.Update {
 
 // fixture updates one fixture here and judges its recorded run. ok is false if that fails.
 func (f *updateFlags) fixture(ctx context.Context, dir string, stdout, stderr io.Writer) (ok bool, err error) {
-	s, err := session.Start(session.Config{Fixtures: []string{dir}, Update: f.mode(), GoldenDump: f.dump, Bless: f.bless, Run: f.run, Console: consoles(stderr), Context: ctx})
+	s, err := session.Start(session.Config{Fixtures: []string{dir}, Update: f.mode(), GoldenDump: f.dump,
+		Bless: f.bless, Run: f.run, Console: consoles(stderr), Context: ctx})
 	if err != nil {
 		return false, err
 	}
@@ -133,7 +137,7 @@ func (f *updateFlags) fixture(ctx context.Context, dir string, stdout, stderr io
 		fmt.Fprintf(stdout, "parity: %s: there is no recorded run yet that could be judged\n", filepath.Base(dir))
 		return true, nil
 	}
-	// A new session: goldens that were open before are those of before.
+	// A new session: the other one has the old goldens open.
 	s, err = session.Start(session.Config{Fixtures: []string{dir}, Context: ctx})
 	if err != nil {
 		return false, err
@@ -152,7 +156,8 @@ func (f *updateFlags) fixture(ctx context.Context, dir string, stdout, stderr io
 	return r.Verdict == report.Pass && len(fx.Problems()) == 0, nil
 }
 
-// packages updates the fixtures of test packages, and then runs their tests. ok is false if these fail.
+// packages updates the fixtures of test packages, and then runs their tests. ok is false if these
+// fail.
 func (f *updateFlags) packages(ctx context.Context, packages []string, stdout, stderr io.Writer) (ok bool, err error) {
 	fmt.Fprintf(stderr, "parity: update %s\n", strings.Join(packages, " "))
 	args := append([]string{"test", "-count=1", "-timeout=0", "-v", "-run=^$"}, packages...)
@@ -193,7 +198,8 @@ func (f *updateFlags) packages(ctx context.Context, packages []string, stdout, s
 	return ok, nil
 }
 
-// goTest runs the command go under supervision, so that no test binary and no engine outlives this process, and shows its output as it comes.
+// goTest runs the command go under supervision, so that no test binary and no engine outlives this
+// process, and shows its output as it comes.
 func goTest(ctx context.Context, args []string, stdout io.Writer) error {
 	log, err := os.CreateTemp("", "parity-update-*.log")
 	if err != nil {
@@ -223,7 +229,8 @@ func goTest(ctx context.Context, args []string, stdout io.Writer) error {
 
 // parityPackages lists the packages of patterns whose tests import testmain.
 func parityPackages(ctx context.Context, patterns []string) ([]string, error) {
-	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-json=ImportPath,TestImports,XTestImports", "--"}, patterns...)...)
+	cmd := exec.CommandContext(ctx, "go",
+		append([]string{"list", "-json=ImportPath,TestImports,XTestImports", "--"}, patterns...)...)
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
@@ -246,7 +253,8 @@ func parityPackages(ctx context.Context, patterns []string) ([]string, error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, usage("update: no test of %s uses testmain: name other packages, or folders with a fixture.yaml", strings.Join(patterns, " "))
+		return nil, usage("update: no test of %s uses testmain: name other packages, or folders with a fixture.yaml",
+			strings.Join(patterns, " "))
 	}
 	return found, nil
 }

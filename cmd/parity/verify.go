@@ -37,12 +37,14 @@ func newVerify() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify FIXTURE | verify --golden A --actual B [--injected C]",
 		Short: "compare all layers in both modes, and write reports, plots and tensors to a folder",
-		Long: "verify runs the reference and the candidate of a fixture, the candidate once as it is and once with the golden inputs given to every layer, and writes\n\n" +
+		Long: "verify runs the reference and the candidate of a fixture, the candidate once as it is and once with\n" +
+			"the golden inputs given to every layer, and writes\n\n" +
 			"  EXPORT/{without_injection,with_injection}/layer_verification_report_NAME_ENCODING.txt\n" +
 			"  EXPORT/{without_injection,with_injection}/{mse_plot.png,module_names_max.txt,module_names_torch.txt}\n" +
 			"  EXPORT/{without_injection,with_injection}/{max_layers,torch_layers}     with --save-layers\n" +
 			"  EXPORT/{report.json,report.html,summary.txt}\n\n" +
-			"With --replay the recorded runs and goldens of the fixture are verified, and with --golden and --actual two dumps, which need no fixture.",
+			"With --replay the recorded runs and goldens of the fixture are verified, and with --golden and\n" +
+			"--actual two dumps, which need no fixture.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.verify(cmd.Context(), args, cmd.Flags().Changed, cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -54,10 +56,12 @@ func newVerify() *cobra.Command {
 	fl.BoolVar(&f.goldens, "goldens", false, "take the fixture's goldens, do not run the reference")
 	fl.TextVar(&f.mode, "mode", setting.ModeBoth, "`both`, or standard: no injected run")
 	fl.StringVarP(&f.export, "export", "o", "", "`folder` of the results (default verification_NAME)")
-	fl.BoolVar(&f.observer, "observer", false, "run the engines once more without hooks: do these change what the model returns?")
+	fl.BoolVar(&f.observer, "observer", false,
+		"run the engines once more without hooks: do these change what the model returns?")
 	fl.BoolVar(&f.layers, "save-layers", false, "write the tensors of both sides too")
 	fl.BoolVar(&f.force, "force", false, "write into a folder that has other files")
-	fl.TextVar(&f.diagnose, "diagnose", setting.DiagnoseFull, "time for the search of causes when the comparison fails: `off`, fast or full")
+	fl.TextVar(&f.diagnose, "diagnose", setting.DiagnoseFull,
+		"time for the search of causes when the comparison fails: `off`, fast or full")
 	fl.DurationVar(&f.timeout, "timeout", 0, "stop the engines after this time (0: never)")
 	fl.StringVar(&f.golden, "golden", "", "the reference's `dump`, in place of a fixture")
 	fl.StringVar(&f.actual, "actual", "", "the candidate's `dump`")
@@ -93,7 +97,8 @@ func (f *verifyFlags) check(args []string, changed func(string) bool) error {
 	return nil
 }
 
-func (f *verifyFlags) verify(ctx context.Context, args []string, changed func(string) bool, stdout, stderr io.Writer) error {
+func (f *verifyFlags) verify(ctx context.Context, args []string, changed func(string) bool,
+	stdout, stderr io.Writer) error {
 	if err := f.check(args, changed); err != nil {
 		return err
 	}
@@ -140,16 +145,20 @@ func (f *verifyFlags) verify(ctx context.Context, args []string, changed func(st
 	if err := report.Text(stdout, r, textOptions(stdout, f.verbose)); err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "\nwritten: %s\n", filepath.ToSlash(filepath.Join(t.dir, "summary.txt")+", report.html, report.json"))
+	fmt.Fprintf(stdout, "\nwritten: %s\n",
+		filepath.ToSlash(filepath.Join(t.dir, "summary.txt")+", report.html, report.json"))
 	return exitOf(r)
 }
 
-// fixture runs the engines, or opens what they left, and hands the result over while its tensors can be read.
-func (f *verifyFlags) fixture(ctx context.Context, dir string, stderr io.Writer, done func(*report.Report, []judge.Case) error) (err error) {
-	cfg := session.Config{Fixtures: []string{dir}, Run: f.run, Mode: f.mode, Observer: f.observer, Diagnose: f.diagnose, Timeout: f.timeout, Started: time.Now(), Console: consoles(stderr), Context: ctx}
+// fixture runs the engines, or opens what they left, and hands the result over while its tensors
+// can be read.
+func (f *verifyFlags) fixture(ctx context.Context, dir string, stderr io.Writer,
+	done func(*report.Report, []judge.Case) error) (err error) {
+	cfg := session.Config{Fixtures: []string{dir}, Run: f.run, Mode: f.mode, Observer: f.observer,
+		Diagnose: f.diagnose, Timeout: f.timeout, Started: time.Now(), Console: consoles(stderr), Context: ctx}
 	reference := !f.replay && !f.goldens
 	if f.replay {
-		cfg.Run, cfg.Mode = setting.RunReplay, setting.ModeStandard // a recorded injected run is taken along
+		cfg.Run, cfg.Mode = setting.RunReplay, setting.ModeStandard // a recorded injected run is compared too
 	}
 	if reference {
 		// The goldens of this run lie in a folder of their own: the fixture stays as it is.
@@ -186,8 +195,10 @@ func (f *verifyFlags) fixture(ctx context.Context, dir string, stderr io.Writer,
 }
 
 // dumps compares dumps, like parity compare.
-func (f *verifyFlags) dumps(ctx context.Context, stderr io.Writer, done func(*report.Report, []judge.Case) error) error {
-	flags := compareFlags{golden: f.golden, actual: f.actual, injected: f.injected, golden64: f.ref64, padMask: f.padMask}
+func (f *verifyFlags) dumps(ctx context.Context, stderr io.Writer,
+	done func(*report.Report, []judge.Case) error) error {
+	flags := compareFlags{golden: f.golden, actual: f.actual, injected: f.injected, golden64: f.ref64,
+		padMask: f.padMask}
 	opt := judge.Options{Match: match.Options{}, Diagnosis: judge.Diagnosis{Mode: f.diagnose}}
 	var err error
 	if opt.Match.PadMask, err = readPadMask(f.padMask); err != nil {

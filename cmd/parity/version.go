@@ -12,8 +12,8 @@ func version() string {
 	return buildText(info) + ", " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH
 }
 
-// buildText returns version and commit of a build. go install …@latest knows the module's version, a
-// build from a checkout its commit; with -buildvcs=false a build knows neither.
+// buildText returns version and commit of a build. go install …@latest knows the module's version,
+// a build from a checkout its commit; with -buildvcs=false a build knows neither.
 func buildText(info *debug.BuildInfo) string {
 	if info == nil {
 		return "unknown version (built without module information)"
@@ -31,7 +31,8 @@ func buildText(info *debug.BuildInfo) string {
 	}
 	// Go makes a pseudo-version of a commit without a tag: it says no more than the commit itself.
 	text := "development version"
-	if v, _, _ := strings.Cut(info.Main.Version, "+"); v != "" && v != "(devel)" && !strings.Contains(v, commit[:min(12, len(commit))]) {
+	if v, _, _ := strings.Cut(info.Main.Version, "+"); v != "" && v != "(devel)" &&
+		!strings.Contains(v, commit[:min(12, len(commit))]) {
 		text = v
 	}
 	text += ", commit " + commit

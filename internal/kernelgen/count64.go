@@ -7,9 +7,11 @@ import (
 
 // count64 writes the form for finite float64 values that beat no maximum of relative errors.
 func count64(p [2]source, w width) {
-	k := begin("count", "takes rows of STEP elements or more. above > 0 where |d| > bound·max(|g|, 1e-10).", p, w, 8, 2)
+	k := begin("count",
+		"takes rows of STEP elements or more. above > 0 where |d| > bound·max(|g|, 1e-10).", p, w, 8, 2)
 	abs, ones := k.abs(), k.ones()
-	atol, rtol, bound, least := k.constant(k.at(atol)), k.constant(k.at(rtol)), k.constant(k.at(bound)), k.constant(floor)
+	atol, rtol, bound, least := k.constant(k.at(atol)), k.constant(k.at(rtol)), k.constant(k.at(bound)),
+		k.constant(floor)
 	v := k.zeroed(6)
 	dd, gg, sum, biggest, beat, n := v[0], v[1], v[2], v[3], v[4], v[5]
 	k.eachRow(0, func(mask *Mem) {

@@ -6,9 +6,11 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// exact writes the form for all values: pairs that are not finite are left out, and the largest relative error is divided.
+// exact writes the form for all values: pairs that are not finite are left out, and the largest
+// relative error is divided.
 func exact(p [2]source) {
-	k := begin("exact", "takes rows of STEP elements or more, of any values. count2 are the finite pairs.", p, ymm, 8, 1)
+	k := begin("exact", "takes rows of STEP elements or more, of any values. count2 are the finite pairs.", p,
+		ymm, 8, 1)
 	abs := k.abs()
 	v := k.zeroed(8)
 	dd, gg, sa, sb, biggest, ratio, n, finite := v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]

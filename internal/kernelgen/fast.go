@@ -6,13 +6,17 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// fast writes a form for finite values that beat no maximum of relative errors. It compares in float32 and adds in float32 or, if a side has more
-// than 16 bits, in float64. A form that counts takes the pairs above each of two tolerances; another one tells only that there are some above the low one.
+// fast writes a form for finite values that beat no maximum of relative errors. It compares in
+// float32 and adds in float32 or, if a side has more than 16 bits, in float64. A form that counts
+// takes the pairs above each of two tolerances; another one tells only that there are some above
+// the low one.
 func fast(p [2]source, w width, counts bool) {
-	name, doc := "fast", "takes rows of STEP elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance."
+	name, doc := "fast", "takes rows of STEP elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), "+
+		"count where |d| > the low tolerance."
 	if counts {
 		name = "count"
-		doc = "takes rows of STEP elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance."
+		doc = "takes rows of STEP elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and " +
+			"count2 are those above the low and the high tolerance."
 	}
 	units := int(zmm / w) // of a step: with these it is a cache line of the larger type
 	vectors := units
@@ -21,7 +25,8 @@ func fast(p [2]source, w width, counts bool) {
 	}
 	k := begin(name, doc, p, w, 4, vectors)
 	f := &fastForm{kernel: k, units: units, counts: counts, abs: k.abs(), ones: k.ones()}
-	f.lowA, f.lowR, f.highA, f.highR = k.constant(k.at(lowAtol)), k.constant(k.at(lowRtol)), k.constant(k.at(highAtol)), k.constant(k.at(highRtol))
+	f.lowA, f.lowR, f.highA, f.highR = k.constant(k.at(lowAtol)), k.constant(k.at(lowRtol)),
+		k.constant(k.at(highAtol)), k.constant(k.at(highRtol))
 	f.bound, f.least, f.high = k.constant(k.at(bound32)), k.constant(floor32), k.constant(highHalf)
 	v := k.zeroed(3)
 	f.most, f.above, f.n = v[0], v[1], v[2]

@@ -73,7 +73,8 @@ func and(x Op, y, dst VecVirtual) {
 	VPAND(x, y, dst)
 }
 
-// constant gives a vector of a constant that is stored as 32 bytes of copies: in a register for AVX-512, which has enough of them.
+// constant returns a vector of a constant that is stored as 32 bytes of copies: in a register for
+// AVX-512, which has enough of them.
 func (k *kernel) constant(m Mem) Op {
 	if k.w == ymm {
 		return m
@@ -87,8 +88,8 @@ func (k *kernel) constant(m Mem) Op {
 	return v
 }
 
-// load gives the numbers that start at m: a vector, or two of bfloat16 in float32 arithmetic, of which the second has yet to be cleaned. mask,
-// if any, points at that of the first number.
+// load returns the numbers that start at m: a vector, or two of bfloat16 in float32 arithmetic, of
+// which the second has yet to be cleaned. mask, if any, points at that of the first number.
 func (k *kernel) load(s source, m Mem, mask *Mem) []VecVirtual {
 	v := k.w.vector()
 	if s == bf16 && k.lane == 4 && !k.wide {
@@ -147,8 +148,8 @@ func maskOf(mask *Mem, i int, w width) *Mem {
 	return &m
 }
 
-// eachRow writes the loops. body takes the elements at the pointers; in the last, partial step of a row they point at the last full vectors of the
-// row, and mask clears what was taken before.
+// eachRow writes the loops. body takes the elements at the pointers; in the last, partial step of a
+// row they point at the last full vectors of the row, and mask clears what was taken before.
 func (k *kernel) eachRow(perTurn int, body func(mask *Mem), turn, end func()) {
 	left, n := GP64(), GP64()
 	Label("row")
@@ -240,7 +241,7 @@ func (k *kernel) upperX(v, x VecVirtual) {
 	VEXTRACTF128(Imm(1), v, x)
 }
 
-// half gives a half of the float32 lanes of x as float64.
+// half returns a half of the float32 lanes of x as float64.
 func (k *kernel) half(x VecVirtual, half int) VecVirtual {
 	v := k.w.vector()
 	switch {

@@ -27,12 +27,12 @@ const (
 // rowSize is the size of compare.rowFigures: Σd², Σg².
 const rowSize = 16
 
-// terms is how many vectors a float32 sum takes before it goes to float64. Its relative error is below terms·2^−24, and for terms of one size below half of
-// that, 1e-6.
+// terms is how many vectors a float32 sum takes before it goes to float64. Its relative error is
+// below terms·2^−24, and for terms of one size below half of that, 1e-6.
 const terms = 32
 
-// ahead is how many bytes before they are needed memory is asked for them: the processor by itself looks ahead too little, as it has much to do with
-// each. 1024 to 4096 are about as good.
+// ahead is the distance, in bytes, at which memory is prefetched: the processor's own prefetch is
+// too short here. 1024 to 4096 are about as good.
 const ahead = 2048
 
 // Predicates of comparisons.
@@ -76,7 +76,8 @@ func main() {
 	one32 = data("one32", U32(1))
 	tail = data("tailMask", append(repeat(16, U64(0)), repeat(16, U64(1<<64-1))...)...)
 
-	for _, p := range [][2]source{{f32, f32}, {f64, f64}, {bf16, bf16}, {f16, f16}, {bf16, f32}, {f32, bf16}, {f16, f32}, {f32, f16}} {
+	for _, p := range [][2]source{{f32, f32}, {f64, f64}, {bf16, bf16}, {f16, f16}, {bf16, f32}, {f32, bf16},
+		{f16, f32}, {f32, f16}} {
 		for _, w := range []width{ymm, zmm} {
 			if p[0] == f64 {
 				count64(p, w)

@@ -7,7 +7,9 @@ import (
 
 // reach writes the form that finds elements: it leaves out those below a line of |g|, in float32.
 func reach(p [2]source) {
-	k := begin("reach", "sets found to the lanes of the first STEP elements whose |d| is neither below the low tolerance nor above the high one, or to 0, and cols to what is left then; that is STEP times a number.", p, ymm, 4, 1)
+	k := begin("reach",
+		"sets found to the lanes of the first STEP elements whose |d| is neither below the low tolerance nor above "+
+			"the high one, or to 0, and cols to what is left then; that is STEP times a number.", p, ymm, 4, 1)
 	k.wide = true // one vector at a time, in order
 	abs := k.abs()
 	lanes := GP32()

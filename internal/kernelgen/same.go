@@ -12,7 +12,8 @@ func same(p [2]source, w width) {
 	if p[0].size == 2 {
 		lane = 4
 	}
-	k := begin("same", "takes rows of STEP elements or more, and of golden alone: only Σg² of rows is not zero.", p, w, lane, 2)
+	k := begin("same", "takes rows of STEP elements or more, and of golden alone: only Σg² of rows is not zero.", p,
+		w, lane, 2)
 	k.sides = 1
 	var high Op
 	if lane == 4 {

@@ -28,7 +28,7 @@ const (
 	New    Class = "new"    // was not judged, and is
 )
 
-// Bad reports whether the change should stop somebody: a row that is no longer compared may hide
+// Bad reports whether the change is one for the worse: a row that is no longer compared may hide
 // what became wrong.
 func (c Class) Bad() bool { return c == Worse || c == Gone }
 
@@ -67,7 +67,8 @@ func Changes(old, now *Report) []Change {
 	return changes
 }
 
-// classOf compares two forms of a row; old is nil for none. Inputs are evidence: they are not compared.
+// classOf compares two forms of a row; old is nil for none. Inputs are evidence: they are not
+// compared.
 func classOf(old, now *Layer) Class {
 	if now.IsInput() {
 		return ""
@@ -99,7 +100,7 @@ func classOf(old, now *Layer) Class {
 	return ""
 }
 
-// unitOf is one unit of rounding of the candidate's type; of integers none.
+// unitOf returns one unit of rounding of the candidate's type; 0 for integers.
 func unitOf(l *Layer) float64 {
 	if l.Actual == nil {
 		return 0
@@ -167,7 +168,7 @@ func measureOf(l *Layer) float64 {
 	return l.measure()
 }
 
-// figureOf is the worst row's relative L2.
+// figureOf writes the worst row's relative L2.
 func figureOf(l *Layer) string {
 	x := measureOf(l)
 	if x < 0 {

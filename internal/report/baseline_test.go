@@ -24,17 +24,24 @@ func TestChanges(t *testing.T) {
 		want     report.Class
 		reason   string
 	}{
-		{of(row("a", 0, report.StatusPass, metrics(1e-6, 0))), of(row("a", 0, report.StatusPass, metrics(1.9e-6, 0))), "", "not even twice"},
-		{of(row("a", 0, report.StatusPass, metrics(1e-6, 0))), of(row("a", 0, report.StatusPass, metrics(2.1e-6, 0))), report.Worse, "more than twice"},
-		{of(row("a", 0, report.StatusPass, metrics(2.1e-6, 0))), of(row("a", 0, report.StatusPass, metrics(1e-6, 0))), report.Better, "less than half"},
-		{of(row("a", 0, report.StatusPass, metrics(1e-8, 0))), of(row("a", 0, report.StatusPass, metrics(4e-7, 0))), "", "less than 8 units of rounding mean nothing"},
-		{of(row("a", 0, report.StatusPass, metrics(1e-4, 0))), of(row("a", 0, report.StatusFail, metrics(1.01e-4, 0))), report.Worse, "over the limit"},
-		{of(row("a", 0, report.StatusInherited, metrics(1, 0))), of(row("a", 0, report.StatusPass, metrics(1e-6, 0))), report.Better, "passes now"},
+		{of(row("a", 0, report.StatusPass, metrics(1e-6, 0))), of(row("a", 0, report.StatusPass, metrics(1.9e-6, 0))),
+			"", "not even twice"},
+		{of(row("a", 0, report.StatusPass, metrics(1e-6, 0))), of(row("a", 0, report.StatusPass, metrics(2.1e-6, 0))),
+			report.Worse, "more than twice"},
+		{of(row("a", 0, report.StatusPass, metrics(2.1e-6, 0))), of(row("a", 0, report.StatusPass, metrics(1e-6, 0))),
+			report.Better, "less than half"},
+		{of(row("a", 0, report.StatusPass, metrics(1e-8, 0))), of(row("a", 0, report.StatusPass, metrics(4e-7, 0))),
+			"", "less than 8 units of rounding mean nothing"},
+		{of(row("a", 0, report.StatusPass, metrics(1e-4, 0))),
+			of(row("a", 0, report.StatusFail, metrics(1.01e-4, 0))), report.Worse, "over the limit"},
+		{of(row("a", 0, report.StatusInherited, metrics(1, 0))), of(row("a", 0, report.StatusPass, metrics(1e-6, 0))),
+			report.Better, "passes now"},
 		{of(row("a", 0, report.StatusPass, metrics(1e-6, 0))), of(), report.Gone, "not there any more"},
 		{of(row("a", 0, report.StatusPass, metrics(1e-6, 0))), of(ignored), report.Gone, "not judged any more"},
 		{of(row("a", 0, report.StatusPass, metrics(1e-6, 0))), of(missing), report.Worse, "missing"},
 		{of(), of(row("a", 0, report.StatusPass, metrics(1e-6, 0))), report.New, "new"},
-		{of(row("a", 0, report.StatusPass, metrics(1e-6, 0))), of(input), "", "another port would be another row; an input is evidence"},
+		{of(row("a", 0, report.StatusPass, metrics(1e-6, 0))), of(input), "",
+			"another port would be another row; an input is evidence"},
 	} {
 		changes := report.Changes(c.old, c.new)
 		if c.want == "" {

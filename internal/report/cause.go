@@ -14,7 +14,7 @@ type Cause struct {
 	ID        string `json:"id"` // stable, such as "activation/gelu-tanh"
 	Layer     string `json:"layer"`
 	Proven    bool   `json:"proven"`     // the prediction fits the candidate about as well as clean layers fit
-	Fit       Float  `json:"fit"`        // relative L2 of the candidate against the prediction; "NaN" for a pattern without one
+	Fit       Float  `json:"fit"`        // relative L2 of the candidate against the prediction; "NaN" without one
 	FitGolden Float  `json:"fit_golden"` // relative L2 of the candidate against the golden
 	Text      string `json:"text"`
 }
@@ -34,9 +34,9 @@ func (c Cause) Evidence() string {
 	case !math.IsNaN(float64(c.Fit)):
 		return fmt.Sprintf("fits the candidate to %s, the golden only to %s", num(c.Fit), num(c.FitGolden))
 	case !math.IsNaN(float64(c.FitGolden)):
-		return fmt.Sprintf("a pattern that nothing was predicted from; the golden fits the candidate to %s", num(c.FitGolden))
+		return fmt.Sprintf("a pattern that predicts nothing; the golden fits the candidate to %s", num(c.FitGolden))
 	}
-	return "a pattern that nothing was predicted from"
+	return "a pattern that predicts nothing"
 }
 
 // Sentence is what the cause is.

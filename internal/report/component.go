@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// Component is the part of a model that a layer belongs to, by its name: statistics are given and
+// Component is the part of a model that a layer belongs to, by its name: statistics are grouped and
 // points are coloured by it.
 type Component string
 
@@ -32,12 +32,14 @@ var words = []struct {
 	{Norm, []string{"norm"}, []string{"ln"}},
 	{Attention, []string{"attn", "attention", "rotary", "qkv"}, []string{"rope", "query", "key", "value", "softmax"}},
 	{Embedding, []string{"embed"}, []string{"wte", "wpe"}},
-	{MLP, nil, []string{"mlp", "ffn", "ff", "feedforward", "intermediate", "expert", "experts", "moe", "fc", "gate", "up", "down", "act", "activation", "gelu", "silu"}},
+	{MLP, nil, []string{"mlp", "ffn", "ff", "feedforward", "intermediate", "expert", "experts", "moe", "fc", "gate",
+		"up", "down", "act", "activation", "gelu", "silu"}},
 	{Head, nil, []string{"head", "classifier", "pooler", "score", "logits", "unembed"}},
 }
 
-// ComponentOf is the component of a layer. The element nearest to the end of its name that says one
-// decides: "layers.0.self_attn.q_norm" is a norm, "layer.3.attention.output.dense" attention.
+// ComponentOf returns the component of a layer. The element nearest to the end of its name that
+// says one decides: "layers.0.self_attn.q_norm" is a norm, "layer.3.attention.output.dense"
+// attention.
 func ComponentOf(layer string) Component {
 	layer, _, _ = strings.Cut(layer, "(") // a repeated call
 	elements := strings.Split(layer, ".")
@@ -54,7 +56,8 @@ func ComponentOf(layer string) Component {
 
 func componentOf(element string) Component {
 	lower, split := strings.ToLower(element), splitWords(element)
-	if slices.Contains(split, "proj") && slices.ContainsFunc(split, func(w string) bool { return len(w) == 1 && strings.Contains("qkvo", w) }) {
+	if slices.Contains(split, "proj") && slices.ContainsFunc(split,
+		func(w string) bool { return len(w) == 1 && strings.Contains("qkvo", w) }) {
 		return Attention // q_proj
 	}
 	if strings.Contains(lower, "feed_forward") {
@@ -85,7 +88,8 @@ func splitWords(s string) []string {
 		case !unicode.IsLetter(r):
 			end()
 			continue
-		case unicode.IsUpper(r) && i > 0 && (unicode.IsLower(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])):
+		case unicode.IsUpper(r) && i > 0 &&
+			(unicode.IsLower(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])):
 			end() // camelCase, and the last capital of GELUActivation
 		}
 		word = append(word, r)

@@ -33,7 +33,7 @@ type Point struct {
 	Component   Component
 	Rows        []*Layer // of all cases and steps
 	Computed    bool     // an input: only its injected figures are shown
-	First       *Layer   // the row of the first divergence if it is here, or an input that makes no point and comes next before this one
+	First       *Layer   // the row of the first divergence: one of Rows, or an input just before them
 }
 
 // Depth lists the points of a report in the order in which the golden ran them. Rows without
@@ -50,7 +50,8 @@ func Depth(r *Report) []Point {
 	for i := range r.Layers {
 		l := &r.Layers[i]
 		computed := l.IsInput() && l.Injected != nil
-		if !computed && (l.IsInput() || l.Kind == label.RoleComputed.String() || l.Standard == nil && l.Injected == nil) {
+		if !computed && (l.IsInput() || l.Kind == label.RoleComputed.String() ||
+			l.Standard == nil && l.Injected == nil) {
 			if l == mark {
 				before = l
 			}
@@ -61,7 +62,8 @@ func Depth(r *Report) []Point {
 		if !ok {
 			j = len(points)
 			at[k] = j
-			p := Point{Layer: l.Layer, Port: l.Port, Name: Clean(l.Layer), Component: ComponentOf(l.Layer), Computed: computed}
+			p := Point{Layer: l.Layer, Port: l.Port, Name: Clean(l.Layer), Component: ComponentOf(l.Layer),
+				Computed: computed}
 			if p.Name == "" {
 				p.Name = "(root)"
 			}
@@ -81,7 +83,7 @@ func Depth(r *Report) []Point {
 	return points
 }
 
-// Worst is the row of a point that is furthest off in a mode, nil if it has none.
+// Worst returns the row of a point that is furthest off in a mode; nil if it has none.
 func (p *Point) Worst(mode Mode) *Layer {
 	if p.Computed && mode == Standard {
 		return nil

@@ -34,10 +34,11 @@ func FuzzWriters(fz *testing.F) {
 		require.NoError(t, report.Modes(io.Discard, r))
 		_, err = report.Baseline(io.Discard, r, r, report.TextOptions{})
 		require.NoError(t, err)
-		for _, c := range []compare.Criteria{{compare.RelL2: 1e-3}, {compare.Atol: 1e-3, compare.Rtol: 1e-3}, {compare.Cosine: 0.9}} {
+		for _, c := range []compare.Criteria{{compare.RelL2: 1e-3}, {compare.Atol: 1e-3, compare.Rtol: 1e-3},
+			{compare.Cosine: 0.9}} {
 			anew, err := report.Rejudge(r, c, "a test")
 			require.NoError(t, err)
-			require.NoError(t, report.Write(io.Discard, anew), "what was judged anew is a report")
+			require.NoError(t, report.Write(io.Discard, anew), "what was judged again is a report")
 		}
 	})
 }

@@ -42,19 +42,22 @@ func Headline(r *Report) string {
 }
 
 var failWord = map[Status]string{
-	StatusFail: "differs", StatusInherited: "differs", StatusMissing: "is missing", StatusError: "could not be compared",
+	StatusFail: "differs", StatusInherited: "differs", StatusMissing: "is missing",
+	StatusError: "could not be compared",
 }
 
 // kinds explains the kinds of a first divergence.
 var kinds = map[string]string{
-	"input":       "A model input differs: the two runs were not given the same input.",
-	"weights":     "The weights that were loaded are not those of the checkpoint.",
-	"capture":     "The recorded tensor is not the one that the model computed: the recording is wrong, not the model.",
-	"interaction": "The layer is right on the golden inputs and wrong in the assembled model, although its recorded inputs agree.",
-	"between":     "The error is in the container's own code, between two of its layers: residual, activation, reshape, mask, rotary, softmax.",
-	"local":       "The layer's recorded inputs agree and its output does not: it computes something else.",
-	"drift":       "No layer differs by itself; small errors grow until the end differs.",
-	"unordered":   "Several layers differ, and nothing tells which of them ran first.",
+	"input":   "A model input differs: the two runs were not given the same input.",
+	"weights": "The weights that were loaded are not those of the checkpoint.",
+	"capture": "The recorded tensor is not the one that the model computed: the recording is wrong, not the model.",
+	"interaction": "The layer is right on the golden inputs and wrong in the assembled model, " +
+		"although its recorded inputs agree.",
+	"between": "The error is in the container's own code, between two of its layers: " +
+		"residual, activation, reshape, mask, rotary, softmax.",
+	"local":     "The layer's recorded inputs agree and its output does not: it computes something else.",
+	"drift":     "No layer differs by itself; small errors grow until the end differs.",
+	"unordered": "Several layers differ, and nothing tells which of them ran first.",
 }
 
 // KindText explains the kind of a first divergence in a sentence; empty for an unknown kind.

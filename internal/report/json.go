@@ -45,7 +45,8 @@ func Read(r io.Reader) (*Report, error) {
 	var out Report
 	if err := d.Decode(&out); err != nil {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, fmt.Errorf("report: the file ends before the report does, after %d bytes: it was not written to its end", read.n)
+			return nil, fmt.Errorf("report: the file ends before the report does, after %d bytes: it was not written "+
+				"to its end", read.n)
 		}
 		at := d.InputOffset()
 		var syntax *json.SyntaxError
@@ -58,7 +59,8 @@ func Read(r io.Reader) (*Report, error) {
 		return nil, fmt.Errorf("report: something follows the report at byte %d", d.InputOffset())
 	}
 	if out.Schema != Schema {
-		return nil, fmt.Errorf("report: schema %d, this version reads %d: use the parity that wrote it", out.Schema, Schema)
+		return nil, fmt.Errorf("report: schema %d, this version reads %d: use the parity that wrote it", out.Schema,
+			Schema)
 	}
 	if err := out.check(); err != nil {
 		return nil, err
@@ -66,8 +68,8 @@ func Read(r io.Reader) (*Report, error) {
 	return &out, nil
 }
 
-// check finds what no reader should have to doubt. Every writer of this package refuses such a
-// report.
+// check finds contradictions, so that no reader has to doubt a report. Every writer of this package
+// refuses one that has any.
 func (r *Report) check() error {
 	if !slices.Contains([]Verdict{Pass, Fail, Error}, r.Verdict) {
 		return fmt.Errorf("report: unknown verdict %q, want pass, fail or error", r.Verdict)
@@ -75,10 +77,12 @@ func (r *Report) check() error {
 	for i := range r.Layers {
 		l := &r.Layers[i]
 		if !slices.Contains(statuses, l.Status) {
-			return fmt.Errorf("report: layers[%d] (%s %s): unknown status %q, want one of %q", i, l.Layer, l.Port, l.Status, statuses)
+			return fmt.Errorf("report: layers[%d] (%s %s): unknown status %q, want one of %q", i, l.Layer, l.Port,
+				l.Status, statuses)
 		}
 		if r.Verdict == Pass && l.failing() {
-			return fmt.Errorf("report: verdict pass, but layers[%d] (%s %s) has status %q", i, l.Layer, l.Port, l.Status)
+			return fmt.Errorf("report: verdict pass, but layers[%d] (%s %s) has status %q", i, l.Layer, l.Port,
+				l.Status)
 		}
 	}
 	if r.Verdict == Pass && Count(r.Layers).Compared == 0 {
@@ -112,8 +116,10 @@ func Save(dir string, r *Report) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if err := whole.File(filepath.Join(dir, "report.json"), 0o644, func(w io.Writer) error { return Write(w, r) }); err != nil {
+	if err := whole.File(filepath.Join(dir, "report.json"), 0o644,
+		func(w io.Writer) error { return Write(w, r) }); err != nil {
 		return err
 	}
-	return whole.File(filepath.Join(dir, "report.txt"), 0o644, func(w io.Writer) error { return Text(w, r, TextOptions{}) })
+	return whole.File(filepath.Join(dir, "report.txt"), 0o644,
+		func(w io.Writer) error { return Text(w, r, TextOptions{}) })
 }

@@ -48,19 +48,22 @@ func TestContractFields(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var top map[string]any
 			require.NoError(t, json.Unmarshal(encode(t, r), &top))
-			for _, key := range []string{"schema", "fixture", "verdict", "kind", "first_divergence", "frontier", "order", "causes", "layers"} {
+			for _, key := range []string{"schema", "fixture", "verdict", "kind", "first_divergence", "frontier",
+				"order", "causes", "layers"} {
 				assert.Contains(t, top, key)
 			}
 			assert.IsType(t, []any{}, top["layers"])
 			assert.IsType(t, []any{}, top["notes"])
 			for _, l := range top["layers"].([]any) {
 				row := l.(map[string]any)
-				for _, key := range []string{"layer", "port", "case", "step", "order", "golden", "actual", "status", "standard", "injected",
+				for _, key := range []string{"layer", "port", "case", "step", "order", "golden", "actual", "status",
+					"standard", "injected",
 					"local_l2", "inherited_l2", "local_inherited_cosine", "tolerance"} {
 					require.Contains(t, row, key)
 				}
 				if row["golden"] != nil {
-					assert.IsType(t, []any{}, row["golden"].(map[string]any)["shape"], "a scalar's shape is [], not null")
+					assert.IsType(t, []any{}, row["golden"].(map[string]any)["shape"],
+						"a scalar's shape is [], not null")
 				}
 			}
 		})
@@ -117,12 +120,18 @@ func TestReadRefuses(t *testing.T) {
 		{"text", "PASS", "not a report.json", "the wrong file"},
 		{"list", "[]", "not a report.json", "the wrong file"},
 		{"no schema", `{"verdict":"pass"}`, "schema 0", "some other JSON"},
-		{"schema", strings.Replace(whole, `"schema": 1`, `"schema": 2`, 1), "schema 2, this version reads 1", "written by a later version"},
-		{"verdict", strings.Replace(whole, `"verdict": "fail"`, `"verdict": "ok"`, 1), `unknown verdict "ok"`, "never taken for a pass"},
-		{"status", strings.Replace(whole, `"status": "missing"`, `"status": "lost"`, 1), `layers[1] (lm_head output): unknown status "lost"`, "the place is named"},
-		{"contradiction", strings.Replace(whole, `"verdict": "fail"`, `"verdict": "pass"`, 1), `verdict pass, but layers[0] (layers.3.norm output)`, "edited by hand"},
-		{"vacuous", `{"schema":1,"verdict":"pass","layers":[]}`, "nothing was compared", "a pass that compared nothing"},
-		{"float", strings.Replace(whole, `"max_abs": 0.04`, `"max_abs": "much"`, 1), `"much" is not a number`, "the value is quoted"},
+		{"schema", strings.Replace(whole, `"schema": 1`, `"schema": 2`, 1), "schema 2, this version reads 1",
+			"written by a later version"},
+		{"verdict", strings.Replace(whole, `"verdict": "fail"`, `"verdict": "ok"`, 1), `unknown verdict "ok"`,
+			"never taken for a pass"},
+		{"status", strings.Replace(whole, `"status": "missing"`, `"status": "lost"`, 1),
+			`layers[1] (lm_head output): unknown status "lost"`, "the place is named"},
+		{"contradiction", strings.Replace(whole, `"verdict": "fail"`, `"verdict": "pass"`, 1),
+			`verdict pass, but layers[0] (layers.3.norm output)`, "edited by hand"},
+		{"vacuous", `{"schema":1,"verdict":"pass","layers":[]}`, "nothing was compared",
+			"a pass that compared nothing"},
+		{"float", strings.Replace(whole, `"max_abs": 0.04`, `"max_abs": "much"`, 1), `"much" is not a number`,
+			"the value is quoted"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := report.Read(strings.NewReader(c.json))
@@ -152,7 +161,9 @@ func TestCount(t *testing.T) {
 	s := report.Count(failing().Layers)
 	assert.Equal(t, 27, s.Compared)
 	assert.Equal(t, 27, s.Layers)
-	assert.Equal(t, map[report.Status]int{"pass": 1, "fail": 2, "inherited": 24, "missing": 1, "unexpected": 1, "ignored": 0, "error": 1}, s.Status)
+	assert.Equal(t,
+		map[report.Status]int{"pass": 1, "fail": 2, "inherited": 24, "missing": 1, "unexpected": 1, "ignored": 0,
+			"error": 1}, s.Status)
 }
 
 // Whatever Read takes, every writer can write, and the JSON form is a fixed point.

@@ -32,7 +32,8 @@ func Markdown(w io.Writer, r *Report) error {
 		if c.Proven {
 			word = "**" + word + "**"
 		}
-		fmt.Fprintf(&b, "- %s %s at %s: %s. %s See %s.\n", word, mdCode(c.ID), mdCode(c.Layer), mdText(c.Evidence()), mdText(c.Sentence()), mdCode(c.doc()))
+		fmt.Fprintf(&b, "- %s %s at %s: %s. %s See %s.\n", word, mdCode(c.ID), mdCode(c.Layer), mdText(c.Evidence()),
+			mdText(c.Sentence()), mdCode(c.doc()))
 	}
 	if len(r.Causes) > 0 {
 		b.WriteByte('\n')
@@ -45,7 +46,8 @@ func Markdown(w io.Writer, r *Report) error {
 		fmt.Fprintf(&b, "| status | layer | %s | limit |\n|---|---|%s---|\n",
 			strings.Join(figureHeads, " | "), strings.Repeat("---:|", len(figureHeads)))
 		for _, l := range rows[:min(len(rows), maxSummaryRows)] {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", l.Status, mdCode(names.short(l, maxSummaryCell)), strings.Join(figureCells(l), " | "), mdText(l.why()))
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", l.Status, mdCode(names.short(l, maxSummaryCell)),
+				strings.Join(figureCells(l), " | "), mdText(l.why()))
 		}
 		if n := len(rows) - maxSummaryRows; n > 0 {
 			fmt.Fprintf(&b, "\n… and %d more, all in report.json\n", n)
@@ -105,7 +107,8 @@ func Annotations(w io.Writer, r *Report) error {
 		}
 		message := failWord[l.Status]
 		if m := l.figures(); m != nil {
-			message += fmt.Sprintf(": max |a-g| %s, rel. L2 %s, worst row %s", num(m.MaxAbs), num(m.RelL2), num(m.RowRelL2))
+			message += fmt.Sprintf(": max |a-g| %s, rel. L2 %s, worst row %s", num(m.MaxAbs), num(m.RelL2),
+				num(m.RowRelL2))
 		}
 		switch {
 		case l.why() == "":

@@ -62,7 +62,7 @@ func MetricsOf(r compare.Result, shape []int) *Metrics {
 	}
 }
 
-// result is the way back, but for places within the tensor.
+// result is the reverse of MetricsOf, without places within the tensor.
 func (m *Metrics) result() compare.Result {
 	place := func(index []int) int {
 		if index == nil {
@@ -78,12 +78,14 @@ func (m *Metrics) result() compare.Result {
 		row = *m.RowIndex
 	}
 	return compare.Result{
-		N: m.N, Finite: m.Finite, Mismatches: m.Mismatches, BadNonFinite: m.BadNonFinite, FirstMismatch: place(m.FirstMismatchIndex),
-		MaxAbs: extreme(m.MaxAbs, m.MaxAbsIndex, m.MaxAbsGolden, m.MaxAbsActual),
-		MaxRel: extreme(m.MaxRel, m.MaxRelIndex, m.MaxRelGolden, m.MaxRelActual),
-		MSE:    float64(m.MSE), RelL2: float64(m.RelL2), SNR: float64(m.SNR), CosineDistance: float64(m.CosineDistance),
-		WorstRow:  compare.Row{Index: row, RelL2: float64(m.RowRelL2), MaxAbs: float64(m.RowMaxAbs)},
-		NaNGolden: m.NaNGolden, NaNActual: m.NaNActual, InfGolden: m.InfGolden, InfActual: m.InfActual,
+		N: m.N, Finite: m.Finite, Mismatches: m.Mismatches, BadNonFinite: m.BadNonFinite,
+		FirstMismatch: place(m.FirstMismatchIndex),
+		MaxAbs:        extreme(m.MaxAbs, m.MaxAbsIndex, m.MaxAbsGolden, m.MaxAbsActual),
+		MaxRel:        extreme(m.MaxRel, m.MaxRelIndex, m.MaxRelGolden, m.MaxRelActual),
+		MSE:           float64(m.MSE), RelL2: float64(m.RelL2), SNR: float64(m.SNR),
+		CosineDistance: float64(m.CosineDistance),
+		WorstRow:       compare.Row{Index: row, RelL2: float64(m.RowRelL2), MaxAbs: float64(m.RowMaxAbs)},
+		NaNGolden:      m.NaNGolden, NaNActual: m.NaNActual, InfGolden: m.InfGolden, InfActual: m.InfActual,
 	}
 }
 

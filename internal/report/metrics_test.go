@@ -47,11 +47,15 @@ func TestMetricsOfCorners(t *testing.T) {
 		want   map[string]any
 		reason string
 	}{
-		{"scalar", floats(t, nil, 1), floats(t, nil, 2), map[string]any{"max_abs_index": []any{}, "row_index": 0.0}, "no axes, one row"},
-		{"equal", floats(t, []int{2}, 1, 2), floats(t, []int{2}, 1, 2), map[string]any{"snr_db": "Infinity", "first_mismatch_index": nil}, "an infinity is a string"},
+		{"scalar", floats(t, nil, 1), floats(t, nil, 2), map[string]any{"max_abs_index": []any{}, "row_index": 0.0},
+			"no axes, one row"},
+		{"equal", floats(t, []int{2}, 1, 2), floats(t, []int{2}, 1, 2),
+			map[string]any{"snr_db": "Infinity", "first_mismatch_index": nil}, "an infinity is a string"},
 		{"no finite pair", floats(t, []int{2}, nan, 1), floats(t, []int{2}, nan, nan),
-			map[string]any{"max_abs_index": nil, "max_rel_index": nil, "n_finite": 0.0, "bad_non_finite": 2.0, "nan_actual": 2.0, "first_mismatch_index": []any{0.0}}, "no place to name"},
-		{"empty", floats(t, []int{0, 3}), floats(t, []int{0, 3}), map[string]any{"n": 0.0, "max_abs_index": nil, "row_index": nil, "max_abs_row": nil}, "nothing"},
+			map[string]any{"max_abs_index": nil, "max_rel_index": nil, "n_finite": 0.0, "bad_non_finite": 2.0,
+				"nan_actual": 2.0, "first_mismatch_index": []any{0.0}}, "no place to name"},
+		{"empty", floats(t, []int{0, 3}), floats(t, []int{0, 3}),
+			map[string]any{"n": 0.0, "max_abs_index": nil, "row_index": nil, "max_abs_row": nil}, "nothing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, err := compare.Tensors(c.g, c.a, compare.Tolerance{})
@@ -75,9 +79,12 @@ func TestToleranceOf(t *testing.T) {
 		want   string
 		reason string
 	}{
-		{"within", compare.Criteria{compare.Atol: 1e-5}, `{"atol":0.00001,"rtol":0,"source":"x"}`, "the other part of the tolerance is 0"},
-		{"default", compare.Default(tensor.F32, tensor.BF16), `{"rel_l2":0.03,"row_rel_l2":0.08,"source":"x"}`, "what was not asked for is left out"},
-		{"all", compare.Criteria{compare.Cosine: half, compare.MSE: half, compare.ULP: half, compare.SNR: half, compare.KL: half, compare.Noise: half, compare.TopK: 3, compare.EqualNaN: 1},
+		{"within", compare.Criteria{compare.Atol: 1e-5}, `{"atol":0.00001,"rtol":0,"source":"x"}`,
+			"the other part of the tolerance is 0"},
+		{"default", compare.Default(tensor.F32, tensor.BF16), `{"rel_l2":0.03,"row_rel_l2":0.08,"source":"x"}`,
+			"what was not asked for is left out"},
+		{"all", compare.Criteria{compare.Cosine: half, compare.MSE: half, compare.ULP: half, compare.SNR: half,
+			compare.KL: half, compare.Noise: half, compare.TopK: 3, compare.EqualNaN: 1},
 			`{"cosine":0.5,"mse":0.5,"ulp":0.5,"snr_db":0.5,"kl":0.5,"noise":0.5,"top_k":3,"equal_nan":true,"source":"x"}`, "each has its field"},
 	} {
 		data, err := json.Marshal(report.ToleranceOf(c.c, "x"))
@@ -96,8 +103,11 @@ func TestToleranceFromJSON(t *testing.T) {
 		err    string
 		reason string
 	}{
-		{`{"mse":1,"later":2,"source":"a<b"}`, report.Tolerance{Criteria: compare.Criteria{compare.MSE: 1}, Source: "a<b"}, "", "a criterion of a later version is skipped"},
-		{`{"equal_nan":false,"cosine":null}`, report.Tolerance{Criteria: compare.Criteria{}}, "", "what is not asked for"},
+		{`{"mse":1,"later":2,"source":"a<b"}`,
+			report.Tolerance{Criteria: compare.Criteria{compare.MSE: 1}, Source: "a<b"}, "",
+			"a criterion of a later version is skipped"},
+		{`{"equal_nan":false,"cosine":null}`, report.Tolerance{Criteria: compare.Criteria{}}, "",
+			"what is not asked for"},
 		{`{"snr_db":"forty"}`, report.Tolerance{}, `snr_db: "forty" is not a number`, "a word"},
 		{`{"equal_nan":1}`, report.Tolerance{}, "equal_nan: ", "a number for a switch"},
 		{`[]`, report.Tolerance{}, "cannot unmarshal array", "no object"},

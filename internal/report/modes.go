@@ -76,7 +76,8 @@ func (p *printer) errors(points []Point) {
 		for _, l := range points[i].Rows {
 			s, in := l.resultIn(Standard), l.resultIn(Injected)
 			wrong := func(result string) bool {
-				return result == string(StatusFail) || result == string(StatusInherited) || result == string(StatusError)
+				return result == string(StatusFail) || result == string(StatusInherited) ||
+					result == string(StatusError)
 			}
 			name := p.names.row(l)
 			if points[i].Computed {
@@ -117,5 +118,6 @@ func (p *printer) errors(points []Point) {
 		p.linef("  … and %d more, all in report.json", n-maxModeRows)
 	}
 	p.linef("  local = ‖a_injected − g‖, inherited = ‖a_standard − a_injected‖")
-	p.linef("  A layer that contains others may be wrong on golden inputs because one of these is; the verdict above says which made the error.")
+	p.linef("  A layer that contains others may be wrong on golden inputs because one of these is; the verdict above " +
+		"says which made the error.")
 }

@@ -83,7 +83,8 @@ func (p *printer) shown(n, limit int) int {
 
 func (p *printer) more(n int, what string) {
 	if n > 0 {
-		p.linef("  %s", p.color(dim, fmt.Sprintf("… and %d more%s, %s", n, what, cmp.Or(p.opt.All, "all in report.json"))))
+		p.linef("  %s",
+			p.color(dim, fmt.Sprintf("… and %d more%s, %s", n, what, cmp.Or(p.opt.All, "all in report.json"))))
 	}
 }
 

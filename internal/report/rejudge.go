@@ -18,19 +18,20 @@ const (
 )
 
 // Rejudge judges the figures of a report by other criteria, which replace all that judged before.
-// Only what the figures tell for certain is decided; a row of which they do not is an error, whose
-// note says which criterion it is. A criterion that needs the tensors is refused.
+// Only what the figures tell for certain is decided; a row that they do not decide is an error,
+// whose note names the criterion. A criterion that needs the tensors is refused.
 //
 // What was ignored or missing stays so, and so does the place of the first divergence, which no
-// tolerance decided. Inherited rows stay inherited as long as the layer that they have their error
-// from fails.
+// tolerance decided. Inherited rows stay inherited as long as the layer that made their error
+// fails.
 func Rejudge(r *Report, c compare.Criteria, source string) (*Report, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	for k := range c.All() {
 		if !k.Recorded {
-			return nil, fmt.Errorf("%s cannot be judged from report.json: it needs the tensors, compare the dumps again", k.Key)
+			return nil, fmt.Errorf("%s cannot be judged from report.json: it needs the tensors, compare the dumps "+
+				"again", k.Key)
 		}
 	}
 	t := ToleranceOf(c, source)
@@ -57,8 +58,8 @@ func Rejudge(r *Report, c compare.Criteria, source string) (*Report, error) {
 type rejudging struct {
 	by      *Tolerance
 	failed  map[string]bool            // layers
-	unsure  int                        // rows of which the figures do not tell
-	dropped map[*compare.Criterion]int // that had judged rows and need the tensors
+	unsure  int                        // rows that their figures do not decide
+	dropped map[*compare.Criterion]int // criteria that had judged rows and need the tensors
 }
 
 // outputs judges the rows that decide by themselves.
@@ -115,11 +116,14 @@ func (j *rejudging) notes() []string {
 	notes := []string{"re-judged from the figures of report.json by " + (&Layer{Tolerance: j.by}).Limit()}
 	for _, c := range compare.Table() {
 		if n := j.dropped[c]; n > 0 {
-			notes = append(notes, fmt.Sprintf("%s, by which %s had been judged, cannot be re-judged: it needs the tensors", c.Key, count(n, "row")))
+			notes = append(notes,
+				fmt.Sprintf("%s, by which %s had been judged, cannot be re-judged: it needs the tensors", c.Key,
+					count(n, "row")))
 		}
 	}
 	if j.unsure > 0 {
-		notes = append(notes, fmt.Sprintf("%s cannot be re-judged from the figures: compare the dumps again", count(j.unsure, "row")))
+		notes = append(notes,
+			fmt.Sprintf("%s cannot be re-judged from the figures: compare the dumps again", count(j.unsure, "row")))
 	}
 	return notes
 }

@@ -26,18 +26,25 @@ func TestRejudge(t *testing.T) {
 	}{
 		{compare.Criteria{compare.RelL2: 1e-3, compare.RowRelL2: 1e-3}, report.Fail, report.StatusFail, "0.02 is more"},
 		{compare.Criteria{compare.RelL2: 0.05}, report.Pass, report.StatusPass, "of the tensor and of the worst row"},
-		{compare.Criteria{compare.RelL2: 0.016}, report.Fail, report.StatusFail, "enough for the tensor, not for its worst row"},
-		{compare.Criteria{compare.RelL2: 0.016, compare.RowRelL2: 0.03}, report.Pass, report.StatusPass, "the row has a limit of its own"},
+		{compare.Criteria{compare.RelL2: 0.016}, report.Fail, report.StatusFail,
+			"enough for the tensor, not for its worst row"},
+		{compare.Criteria{compare.RelL2: 0.016, compare.RowRelL2: 0.03}, report.Pass, report.StatusPass,
+			"the row has a limit of its own"},
 		{compare.Criteria{compare.MSE: 1e-3}, report.Pass, report.StatusPass, "4e-4"},
 		{compare.Criteria{compare.SNR: 30}, report.Pass, report.StatusPass, "36 dB"},
 		{compare.Criteria{compare.SNR: 40}, report.Fail, report.StatusFail, "36 dB"},
 		{compare.Criteria{compare.Cosine: 0.99}, report.Pass, report.StatusPass, "2·0.02² is less than 0.01"},
-		{compare.Criteria{compare.Cosine: 0.9995}, report.Error, report.StatusError, "the tensor's holds; the worst row's may not"},
+		{compare.Criteria{compare.Cosine: 0.9995}, report.Error, report.StatusError,
+			"the tensor's holds; the worst row's may not"},
 		{compare.Criteria{compare.Cosine: 0.9999}, report.Fail, report.StatusFail, "the tensor's does not hold"},
-		{compare.Criteria{compare.Atol: 0.041, compare.Rtol: 0}, report.Pass, report.StatusPass, "no element is further off"},
-		{compare.Criteria{compare.Atol: 0.01, compare.Rtol: 0}, report.Fail, report.StatusFail, "the worst element alone decides"},
-		{compare.Criteria{compare.Atol: 0.001, compare.Rtol: 0.04}, report.Error, report.StatusError, "neither extreme is outside, but others may be"},
-		{compare.Criteria{compare.Atol: 1e-9, compare.Rtol: 0.0601}, report.Pass, report.StatusPass, "no element is relatively further off"},
+		{compare.Criteria{compare.Atol: 0.041, compare.Rtol: 0}, report.Pass, report.StatusPass,
+			"no element is further off"},
+		{compare.Criteria{compare.Atol: 0.01, compare.Rtol: 0}, report.Fail, report.StatusFail,
+			"the worst element alone decides"},
+		{compare.Criteria{compare.Atol: 0.001, compare.Rtol: 0.04}, report.Error, report.StatusError,
+			"neither extreme is outside, but others may be"},
+		{compare.Criteria{compare.Atol: 1e-9, compare.Rtol: 0.0601}, report.Pass, report.StatusPass,
+			"no element is relatively further off"},
 	} {
 		got, err := report.Rejudge(one(report.StatusFail, metrics(0.02, 420)), c.criteria, "a test")
 		require.NoError(t, err, c.reason)
@@ -56,13 +63,16 @@ func TestRejudge(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, report.Fail, got.Verdict, "integers are compared exactly")
 
-	for _, bad := range []compare.Criteria{{}, {compare.ULP: 1}, {compare.TopK: 1}, {compare.KL: 1}, {compare.Noise: 1}, {compare.RelL2: -1}, {compare.MSE: math.NaN()}, {compare.Cosine: 1.1}, {compare.SNR: math.Inf(1)}} {
+	for _, bad := range []compare.Criteria{{}, {compare.ULP: 1}, {compare.TopK: 1}, {compare.KL: 1},
+		{compare.Noise: 1}, {compare.RelL2: -1}, {compare.MSE: math.NaN()}, {compare.Cosine: 1.1},
+		{compare.SNR: math.Inf(1)}} {
 		_, err := report.Rejudge(one(report.StatusFail, metrics(0.02, 420)), bad, "a test")
 		assert.Error(t, err)
 	}
 }
 
-// A passing input is evidence; an inherited row stays so while its culprit fails; nothing is changed in the report that was given.
+// A passing input is evidence; an inherited row stays so while its culprit fails; the report that
+// was given is not changed.
 func TestRejudgeRun(t *testing.T) {
 	r := failing()
 	in := row("layers.1", 1, report.StatusFail, metrics(0.5, 400))
@@ -73,11 +83,12 @@ func TestRejudgeRun(t *testing.T) {
 	assert.Equal(t, report.Fail, got.Verdict)
 	assert.Equal(t, r.Summary.Status[report.StatusInherited], 0, "not counted in the sample")
 	assert.Equal(t, 24, report.Count(got.Layers).Status[report.StatusInherited])
-	assert.NotNil(t, got.FirstDivergence, "no tolerance decided over the place")
+	assert.NotNil(t, got.FirstDivergence, "no tolerance decided the place")
 	assert.Equal(t, report.StatusFail, got.Layers[len(got.Layers)-1].Status, "the input differs")
 
-	ok := &report.Report{Schema: 1, Verdict: report.Fail, Kind: "local", FirstDivergence: &report.Divergence{Layer: "a"},
-		Layers: []report.Layer{row("a", 0, report.StatusFail, metrics(0.02, 420)), in}}
+	ok := &report.Report{Schema: 1, Verdict: report.Fail, Kind: "local",
+		FirstDivergence: &report.Divergence{Layer: "a"},
+		Layers:          []report.Layer{row("a", 0, report.StatusFail, metrics(0.02, 420)), in}}
 	got, err = report.Rejudge(ok, compare.Criteria{compare.RelL2: 0.1}, "a test")
 	require.NoError(t, err)
 	assert.Equal(t, report.Pass, got.Verdict)
@@ -106,13 +117,15 @@ func TestRejudgeAgreesWithTheTensors(t *testing.T) {
 		limit := scale * math.Pow(10, 3*rnd.Float64()-1.5)
 		cosine := max(1-limit*limit, -0.9)
 		asked := []compare.Criteria{
-			{compare.Atol: limit, compare.Rtol: limit * rnd.Float64()}, {compare.RelL2: limit}, {compare.Cosine: cosine}, {compare.MSE: limit}, {compare.SNR: -20 * math.Log10(limit)},
+			{compare.Atol: limit, compare.Rtol: limit * rnd.Float64()}, {compare.RelL2: limit},
+			{compare.Cosine: cosine}, {compare.MSE: limit}, {compare.SNR: -20 * math.Log10(limit)},
 		}[rnd.IntN(5)]
 		want, err := asked.Judge(tg, ta, nil)
 		require.NoError(t, err)
 		l := row("a", 0, report.StatusPass, report.MetricsOf(v.Result, tg.Shape()))
 		l.Tolerance = report.ToleranceOf(recorded, "")
-		got, err := report.Rejudge(&report.Report{Schema: 1, Verdict: report.Pass, Layers: []report.Layer{l}}, asked, "a test")
+		got, err := report.Rejudge(&report.Report{Schema: 1, Verdict: report.Pass, Layers: []report.Layer{l}}, asked,
+			"a test")
 		require.NoError(t, err)
 		if got.Verdict == report.Error {
 			continue
@@ -120,7 +133,8 @@ func TestRejudgeAgreesWithTheTensors(t *testing.T) {
 		wider := 2 * limit
 		again, err := report.Rejudge(got, compare.Criteria{compare.Atol: wider, compare.Rtol: wider}, "a test")
 		require.NoError(t, err)
-		direct, err := report.Rejudge(&report.Report{Schema: 1, Verdict: report.Pass, Layers: []report.Layer{l}}, compare.Criteria{compare.Atol: wider, compare.Rtol: wider}, "a test")
+		direct, err := report.Rejudge(&report.Report{Schema: 1, Verdict: report.Pass, Layers: []report.Layer{l}},
+			compare.Criteria{compare.Atol: wider, compare.Rtol: wider}, "a test")
 		require.NoError(t, err)
 		require.Equal(t, direct.Verdict, again.Verdict, "what was judged in between changes nothing")
 		decided++

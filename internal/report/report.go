@@ -1,8 +1,8 @@
 // Package report holds the result of judging one run, and writes it for its readers.
 //
 // A [Report] is what report.json holds (schema 1). [Write] and [Read] are its JSON form, [Text] is
-// the summary that a person reads, [Markdown] and [Annotations] are for a CI's pages. Nothing here
-// judges but [Rejudge], which asks package compare: a report says what was decided.
+// the summary that a person reads, [Markdown] and [Annotations] are for a CI's pages. Only
+// [Rejudge] judges, and asks package compare: a report says what was decided.
 package report
 
 import (
@@ -23,7 +23,7 @@ type Verdict string
 const (
 	Pass  Verdict = "pass"  // something was compared, and all that was judged holds
 	Fail  Verdict = "fail"  // a layer is wrong or missing
-	Error Verdict = "error" // no judgement was possible: nothing could be compared, a file is damaged, an engine died
+	Error Verdict = "error" // nothing could be judged: no port in common, a damaged file, a dead engine
 )
 
 // Status is the result of one row: one port of one layer.
@@ -33,7 +33,7 @@ type Status string
 const (
 	StatusPass       Status = "pass"       // compared, and within its tolerance
 	StatusFail       Status = "fail"       // compared, and outside
-	StatusInherited  Status = "inherited"  // outside, or inside only on wrong inputs: the error was made in the layer Blame
+	StatusInherited  Status = "inherited"  // outside, or inside only on wrong inputs: the layer Blame made the error
 	StatusMissing    Status = "missing"    // the golden has it, the candidate should have it and has not
 	StatusUnexpected Status = "unexpected" // the candidate has it, the golden should have it and has not
 	StatusIgnored    Status = "ignored"    // left out on purpose, Note says why
@@ -41,7 +41,8 @@ const (
 )
 
 // statuses holds the known ones, in the order in which a summary counts them.
-var statuses = []Status{StatusPass, StatusFail, StatusInherited, StatusMissing, StatusUnexpected, StatusIgnored, StatusError}
+var statuses = []Status{StatusPass, StatusFail, StatusInherited, StatusMissing, StatusUnexpected, StatusIgnored,
+	StatusError}
 
 // Report is the content of report.json. Layer names in it are the golden's own labels, unchanged.
 //
@@ -51,7 +52,7 @@ type Report struct {
 	Schema          int         `json:"schema"`
 	Fixture         string      `json:"fixture"` // name or path of what was judged
 	Verdict         Verdict     `json:"verdict"`
-	Kind            string      `json:"kind"`            // of the first divergence: input, weights, capture, interaction, between, local, drift, unordered; or empty
+	Kind            string      `json:"kind"`            // of the first divergence, see KindText; or empty
 	Error           string      `json:"error,omitempty"` // verdict error: what happened and what to do
 	FirstDivergence *Divergence `json:"first_divergence"`
 	Frontier        []string    `json:"frontier"` // layers whose inputs agree and whose output does not
@@ -59,8 +60,8 @@ type Report struct {
 	Causes          []Cause     `json:"causes"`
 	Summary         Summary     `json:"summary"` // counted from Layers by Write
 	Source          Source      `json:"source"`
-	NotJudged       []string    `json:"not_judged,omitempty"` // what a pass does not cover: steps and final outputs that the candidate lacks, texts, generations and weights of run.json
-	Notes           []string    `json:"notes"`                // how names and layouts were joined, what was not looked at
+	NotJudged       []string    `json:"not_judged,omitempty"` // what a pass does not cover
+	Notes           []string    `json:"notes"`                // how names and layouts were joined, what was left out
 	Unmatched       Unmatched   `json:"unmatched"`
 	Layers          []Layer     `json:"layers"` // one row a port, in the golden's execution order
 }
@@ -71,14 +72,14 @@ type Divergence struct {
 	Port   string `json:"port"`
 	Case   string `json:"case"`
 	Step   string `json:"step"`
-	After  string `json:"after"`  // the place lies after this layer, which agrees; empty: from the container's beginning
-	Before string `json:"before"` // and before this one, which does not; empty: up to the container's end
+	After  string `json:"after"`  // the layer before the place, which agrees; empty: the container's beginning
+	Before string `json:"before"` // the one after it, which does not; empty: the container's end
 
 	Proven     bool     `json:"proven"`               // all that the layer was given is known to agree
 	Uncaptured []string `json:"uncaptured,omitempty"` // inputs of the layer that were not recorded, if not proven
 	Text       string   `json:"text,omitempty"`       // one sentence
 	Evidence   []string `json:"evidence,omitempty"`   // what else speaks for it, one sentence each
-	Growth     []Growth `json:"growth,omitempty"`     // of drift, which no layer made (Layer is empty): the error along the depth
+	Growth     []Growth `json:"growth,omitempty"`     // of drift, where Layer is empty: the error along the depth
 }
 
 // Growth is the error of one of several blocks that are built alike: relative L2 of the worst row.
@@ -152,16 +153,16 @@ type Layer struct {
 	InheritedL2          *Float     `json:"inherited_l2"` // ‖a_standard − a_injected‖
 	LocalInheritedCosine *Float     `json:"local_inherited_cosine"`
 	Tolerance            *Tolerance `json:"tolerance"`            // what judged
-	Counted              *Tolerance `json:"counted,omitempty"`    // by which the mismatches were counted, if that is not Tolerance: the row was judged again
+	Counted              *Tolerance `json:"counted,omitempty"`    // what counted its mismatches, if it was judged again
 	Violations           []string   `json:"violations,omitempty"` // one line for each criterion that does not hold
 	Detail               []string   `json:"detail,omitempty"`     // free text: where, how distributed, what would pass
-	Rows                 *Rows      `json:"rows,omitempty"`       // of the first failing rows: how far off each row of the tensor is
+	Rows                 *Rows      `json:"rows,omitempty"`       // of the first failing rows: each row of the tensor
 	Histogram            *Histogram `json:"histogram,omitempty"`  // of the same
 }
 
 // Side is one tensor of a row.
 type Side struct {
-	Name  string `json:"name"` // its own name on that side; several joined ones are separated by " + "
+	Name  string `json:"name"` // its own name there; several joined ones are separated by " + "
 	DType string `json:"dtype"`
 	Shape Shape  `json:"shape"`
 }

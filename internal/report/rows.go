@@ -9,7 +9,7 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// figures are those that judge the row: the standard run's, else the injected run's, else nil.
+// figures returns those that judge the row: the standard run's, else the injected run's, else nil.
 func (l *Layer) figures() *Metrics {
 	if l.Standard != nil {
 		return l.Standard
@@ -17,8 +17,8 @@ func (l *Layer) figures() *Metrics {
 	return l.Injected
 }
 
-// measure is how far the row is off, for sorting: the worst row's relative L2. A NaN or an infinity
-// that does not match counts as infinite.
+// measure returns how far the row is off, for sorting: the worst row's relative L2. A NaN or an
+// infinity that does not match counts as infinite.
 func (l *Layer) measure() float64 {
 	m := l.figures()
 	if m == nil {
@@ -30,7 +30,7 @@ func (l *Layer) measure() float64 {
 	return float64(m.RowRelL2)
 }
 
-// why is what stands at the end of a row: the limit, the culprit, or the note.
+// why returns what stands at the end of a row: the limit, the culprit, or the note.
 func (l *Layer) why() string {
 	switch {
 	case l.Status == StatusInherited && l.Blame != "":
@@ -47,7 +47,8 @@ func (l *Layer) why() string {
 	return ""
 }
 
-// naming writes the place of a row. The case and the step are left out where all rows have the same.
+// naming writes the place of a row. The case and the step are left out where all rows have the
+// same.
 type naming struct{ cases bool }
 
 func namingOf(rows []Layer) naming {
@@ -56,7 +57,7 @@ func namingOf(rows []Layer) naming {
 	})}
 }
 
-// row is the place of a row in full: "model.layers.0 output", with the case and step behind it
+// row returns the place of a row in full: "model.layers.0 output", with the case and step behind it
 // where they differ.
 func (n naming) row(l *Layer) string { return n.short(l, math.MaxInt) }
 
@@ -127,8 +128,8 @@ func (r *Report) worst() []*Layer {
 	return rows
 }
 
-// divergent is the failing row of the first divergence (of an interval: the row at its end), else
-// the first that fails by itself, else nil.
+// divergent returns the failing row of the first divergence (of an interval: the row at its end),
+// else the first that fails by itself, else nil.
 func (r *Report) divergent() *Layer {
 	var first, end *Layer
 	for _, l := range r.Failing() {

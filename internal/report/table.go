@@ -8,7 +8,7 @@ import (
 // The columns of figures, after the status and the place.
 var figureHeads = []string{"off", "max abs", "rel. L2", "worst row", "1-cosine"}
 
-// noFigure stands for a figure that there is not.
+// noFigure stands for a figure that is not there.
 const noFigure = "-"
 
 // figureCells are the figures of a row below figureHeads.
@@ -138,7 +138,8 @@ var statusColor = map[Status]string{
 // belowRow is the indentation of what stands below a row.
 const belowRow = "      "
 
-// below writes what else is known of a row that shows its figures: all of it for the first divergence.
+// below writes what else is known of a row that shows its figures: all of it for the first
+// divergence.
 func (p *printer) below(l *Layer, all bool) {
 	if !l.tabular() {
 		return

@@ -64,7 +64,8 @@ func (p *printer) verdict(r *Report) {
 			p.prose("  ", "grows: ", growth(d.Growth))
 		}
 		if len(d.Uncaptured) > 0 {
-			p.prose("  ", "", "a suspicion only: not recorded, so not compared, were the inputs "+strings.Join(d.Uncaptured, ", "))
+			p.prose("  ", "",
+				"a suspicion only: not recorded, so not compared, were the inputs "+strings.Join(d.Uncaptured, ", "))
 		}
 		if d.Port != "" {
 			at := "port " + d.Port
@@ -95,11 +96,13 @@ func (p *printer) verdict(r *Report) {
 func (p *printer) causes(r *Report) {
 	causes := r.Causes
 	if causes == nil || len(causes) == 0 && (r.FirstDivergence == nil || r.FirstDivergence.Layer == "") {
-		return // nobody asked, or there is no place of which one could be found
+		return // no one asked, or there is no place to find a cause of
 	}
 	p.heading("Causes")
 	if len(causes) == 0 {
-		p.prose("  ", "", "none that is known fits: write down what you suspect and try it, parity try --layer "+r.FirstDivergence.Layer+" fix.py, see "+CauseDoc)
+		p.prose("  ", "",
+			"no known cause fits: write down what you suspect and try it, parity try --layer "+
+				r.FirstDivergence.Layer+" fix.py, see "+CauseDoc)
 		return
 	}
 	n := p.shown(len(causes), maxCauses)
@@ -193,7 +196,8 @@ func (p *printer) order(o *Order, verdict Verdict) {
 	if o == nil || o.Same {
 		return
 	}
-	text := fmt.Sprintf("The two sides ran %s in another order (reported only: independent siblings may swap)", count(o.N, "layer"))
+	text := fmt.Sprintf("The two sides ran %s in another order (reported only: independent siblings may swap)",
+		count(o.N, "layer"))
 	if verdict == Pass && !p.opt.Verbose {
 		p.linef("")
 		p.prose("", "", text)
@@ -202,8 +206,8 @@ func (p *printer) order(o *Order, verdict Verdict) {
 	p.list(text, o.Differences, maxNotes)
 }
 
-// FailureText says of one port in a few lines why it fails: what is violated, where and how much,
-// what was asked and where that was written, how the two sides were joined.
+// FailureText says in a few lines why one port fails: what is violated, where and how much, what
+// was asked and where that was written, how the two sides were joined.
 func (l *Layer) FailureText() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s: %s\n", l.Layer, l.Port, strings.ToUpper(string(l.Status)))

@@ -33,7 +33,8 @@ func TestTextFiles(t *testing.T) {
 		{"fail.txt", failing(), report.TextOptions{}, "the place, causes, failing rows in order"},
 		{"fail-color.txt", failing(), report.TextOptions{Color: true, Width: 140}, "colour does not move a column"},
 		{"fail-narrow.txt", failing(), report.TextOptions{Width: 72}, "what does not fit goes below, nothing is lost"},
-		{"fail-first-row.txt", narrowed, report.TextOptions{}, "nothing localised: the first row that fails is the headline"},
+		{"fail-first-row.txt", narrowed, report.TextOptions{},
+			"nothing localised: the first row that fails is the headline"},
 		{"error.txt", broken(), report.TextOptions{}, "no rows at all"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -76,7 +77,8 @@ func TestNoWriterTakesAPassThatIsNone(t *testing.T) {
 			zero.Layers[i].Standard.N = 0
 		}
 	}
-	for name, r := range map[string]*report.Report{"no rows": empty, "a failing row": contradicting, "rows of no element": zero} {
+	for name, r := range map[string]*report.Report{"no rows": empty, "a failing row": contradicting,
+		"rows of no element": zero} {
 		var b bytes.Buffer
 		assert.Error(t, report.Text(&b, r, report.TextOptions{}), name)
 		assert.Error(t, report.Markdown(&b, r), name)

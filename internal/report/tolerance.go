@@ -18,8 +18,8 @@ type Tolerance struct {
 	Source   string // where it was written, such as "fixture.yaml:12" or "default for f32"
 }
 
-// ToleranceOf is c as the report has it, both parts of an elementwise tolerance included; source
-// says where it was written.
+// ToleranceOf returns c as the report has it, both parts of an elementwise tolerance included;
+// source says where it was written.
 func ToleranceOf(c compare.Criteria, source string) *Tolerance {
 	t := &Tolerance{Criteria: maps.Clone(c), Source: source}
 	if tol, asked := c.Tolerance(); asked {
@@ -60,7 +60,8 @@ func (t Tolerance) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. Criteria that this version does not know are skipped.
+// UnmarshalJSON reads what MarshalJSON writes. Criteria that this version does not know are
+// skipped.
 func (t *Tolerance) UnmarshalJSON(data []byte) error {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(data, &fields); err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Verification writes the report of one mode that a layer verification leaves beside its tensors:
+// Verification writes the report of one mode that a layer verification leaves next to its tensors:
 // the verdict, the execution order, statistics of the mean squared errors, in all and by component,
 // and every layer with its figures and shapes.
 func Verification(w io.Writer, r *Report, mode Mode) error {
@@ -50,7 +50,8 @@ func (p *printer) verificationVerdict(r *Report, mode Mode) {
 		}
 	}
 	for _, c := range r.Causes[:min(len(r.Causes), maxCauses)] {
-		p.prose("         ", "", fmt.Sprintf("%s: %s at %s (%s). %s", c.Word(), c.ID, c.Layer, c.Evidence(), c.Sentence()))
+		p.prose("         ", "",
+			fmt.Sprintf("%s: %s at %s (%s). %s", c.Word(), c.ID, c.Layer, c.Evidence(), c.Sentence()))
 	}
 	if len(r.NotJudged) > 0 {
 		p.prose("         ", "not judged: ", strings.Join(r.NotJudged, "; "))
@@ -98,7 +99,8 @@ func (p *printer) verificationSummary(r *Report, points []Point, mode Mode) {
 		}
 		what := "Outputs"
 		if computed {
-			what = "Inputs as they had been computed before the golden ones replaced them (they show the code between layers)"
+			what = "Inputs as they had been computed before the golden ones replaced them (they show the code " +
+				"between layers)"
 		}
 		if n > 0 {
 			p.linef("  %s: %d: %s", what, n, strings.Join(parts, ", "))
@@ -116,7 +118,7 @@ func (p *printer) verificationSummary(r *Report, points []Point, mode Mode) {
 	}
 }
 
-// unsureResult is that of a row whose tolerance the injected figures do not decide.
+// unsureResult is the result of a row whose tolerance the injected figures do not decide.
 const unsureResult = "unsure"
 
 // resultIn is the result of a row in a mode: its status, or, of an injected run, what its own
@@ -162,7 +164,8 @@ func (p *printer) figures(lead string, s Statistics) {
 		p.linef("%sZero: %d (equal bit by bit, or equal in value)", lead, s.Zero)
 	}
 	if s.Infinite > 0 {
-		p.linef("%sInfinite: %d (a NaN or an infinity without its match; counted in Max, Mean and Median)", lead, s.Infinite)
+		p.linef("%sInfinite: %d (a NaN or an infinity without its match; counted in Max, Mean and Median)", lead,
+			s.Infinite)
 	}
 }
 
@@ -199,7 +202,8 @@ func (p *printer) details(r *Report, points []Point, mode Mode) {
 				name += " (computed)"
 			}
 			p.linef("[%3d] %s: %s%s", i, name, l.resultIn(mode), note)
-			p.linef("      MSE: %s   rel. L2: %s   worst row: %s   max |a-g|: %s   1-cosine: %s", scientific(m.error()), num(m.RelL2), num(m.RowRelL2), num(m.MaxAbs), num(m.CosineDistance))
+			p.linef("      MSE: %s   rel. L2: %s   worst row: %s   max |a-g|: %s   1-cosine: %s",
+				scientific(m.error()), num(m.RelL2), num(m.RowRelL2), num(m.MaxAbs), num(m.CosineDistance))
 			if text := m.nonFinite(); text != "" {
 				p.linef("      %s", text)
 			}

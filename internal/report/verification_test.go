@@ -24,7 +24,8 @@ func TestVerification(t *testing.T) {
 		var b bytes.Buffer
 		require.NoError(t, report.Verification(&b, r, c.mode))
 		sameAsFile(t, c.name, b.Bytes())
-		for _, section := range []string{"Verdict: FAIL", "EXECUTION ORDER VERIFICATION:", "SUMMARY:", "MSE STATISTICS:", "PER-COMPONENT STATISTICS:", "DETAILED LAYER RESULTS"} {
+		for _, section := range []string{"Verdict: FAIL", "EXECUTION ORDER VERIFICATION:", "SUMMARY:",
+			"MSE STATISTICS:", "PER-COMPONENT STATISTICS:", "DETAILED LAYER RESULTS"} {
 			assert.Contains(t, b.String(), section)
 		}
 	}
@@ -52,7 +53,9 @@ func TestStatistics(t *testing.T) {
 	}
 	r.Layers[2].Standard.BadNonFinite = 1 // its finite elements have an MSE of 1: that is not what it is
 	s := report.StatisticsOf(report.Depth(r), report.Standard, "")
-	assert.Equal(t, report.Statistics{Layers: 4, N: 4, Zero: 1, Infinite: 2, Min: 0, Max: math.Inf(1), Mean: math.Inf(1), Median: math.Inf(1)}, s, "infinite ones are counted, not dropped")
+	assert.Equal(t,
+		report.Statistics{Layers: 4, N: 4, Zero: 1, Infinite: 2, Min: 0, Max: math.Inf(1), Mean: math.Inf(1),
+			Median: math.Inf(1)}, s, "infinite ones are counted, not dropped")
 	r.Layers = r.Layers[:2]
 	s = report.StatisticsOf(report.Depth(r), report.Standard, report.MLP)
 	assert.Equal(t, report.Statistics{Layers: 2, N: 2, Zero: 1, Min: 0, Max: 4, Mean: 2, Median: 2}, s)
@@ -60,7 +63,8 @@ func TestStatistics(t *testing.T) {
 	assert.Zero(t, report.StatisticsOf(report.Depth(r), report.Standard, report.Norm).N)
 }
 
-// The worst of all cases stands for a layer; inputs appear by what an injected run had computed for them.
+// The worst of all cases stands for a layer; inputs appear by what an injected run had computed for
+// them.
 func TestDepth(t *testing.T) {
 	first, second := row("a", 0, report.StatusPass, metrics(1e-6, 0)), row("a", 0, report.StatusFail, metrics(1e-2, 0))
 	second.Case = "other"

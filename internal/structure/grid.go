@@ -30,7 +30,7 @@ func Grid(golden, actual *tensor.Tensor) float64 {
 	return 0
 }
 
-// lowBits are the bits that any value has, and how many values are not zero.
+// lowBits returns the bits that any value has, and how many values are not zero.
 func lowBits(t *tensor.Tensor) (bits uint32, n int) {
 	buf := make([]float64, min(t.Len(), gridSample))
 	for _, x := range buf[:t.Float64s(buf, 0)] {

@@ -27,7 +27,7 @@ func spikes(golden, actual *tensor.Tensor) []Finding {
 	step := (n + spikeSample - 1) / spikeSample
 	var sample [2][]float64
 	var top [2][]element
-	var least [2]float64 // what is not larger is not among top
+	var least [2]float64 // the least size that enters top
 	gs, as := make([]float64, min(n, blockLen)), make([]float64, min(n, blockLen))
 	err := mapfile.Guard(func() error {
 		for start := 0; start < n; start += blockLen {
@@ -57,19 +57,22 @@ func spikes(golden, actual *tensor.Tensor) []Finding {
 	switch {
 	case len(missing) > 0 && len(added) > 0:
 		m, x := missing[0], added[0]
-		return []Finding{{Kind: SpikeMoved, From: m.at, To: x.at, Text: fmt.Sprintf("spikes: the golden has %.4g at %s (actual %.4g), the candidate %.4g at %s (golden %.4g)",
-			m.g, where(m), m.a, x.a, where(x), x.g)}}
+		return []Finding{{Kind: SpikeMoved, From: m.at, To: x.at,
+			Text: fmt.Sprintf("spikes: the golden has %.4g at %s (actual %.4g), the candidate %.4g at %s (golden %.4g)",
+				m.g, where(m), m.a, x.a, where(x), x.g)}}
 	case len(missing) > 0:
 		m := missing[0]
-		return []Finding{{Kind: SpikeMissing, From: m.at, To: m.at, Text: fmt.Sprintf("spikes: the golden has %.4g at %s, the candidate only %.4g", m.g, where(m), m.a)}}
+		return []Finding{{Kind: SpikeMissing, From: m.at, To: m.at,
+			Text: fmt.Sprintf("spikes: the golden has %.4g at %s, the candidate only %.4g", m.g, where(m), m.a)}}
 	case len(added) > 0:
 		x := added[0]
-		return []Finding{{Kind: SpikeNew, From: x.at, To: x.at, Text: fmt.Sprintf("spikes: the candidate has %.4g at %s, the golden only %.4g", x.a, where(x), x.g)}}
+		return []Finding{{Kind: SpikeNew, From: x.at, To: x.at,
+			Text: fmt.Sprintf("spikes: the candidate has %.4g at %s, the golden only %.4g", x.a, where(x), x.g)}}
 	}
 	return nil
 }
 
-// magnitude is |x|; what is not finite is counted elsewhere.
+// magnitude returns |x|, and 0 for what is not finite, which is counted elsewhere.
 func magnitude(x float64) float64 {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return 0
@@ -96,7 +99,8 @@ func keepLargest(top []element, e element, side int) (kept []element, least floa
 	return top[:maxSpikes+1], top[maxSpikes].size(side)
 }
 
-// spikesOf gives the spikes of a side; none if they are so many that they are the tensor's way.
+// spikesOf returns the spikes of a side; none if there are so many that the tensor is just like
+// that.
 func spikesOf(top []element, side int, median float64) []element {
 	n := 0
 	for n < len(top) && median > 0 && top[n].size(side) >= spikeRatio*median {
@@ -124,13 +128,15 @@ func median(x []float64) float64 {
 	return x[len(x)/2]
 }
 
-// cosines is the direction of the rows and, where there are enough rows to have one, of the columns. It says nothing where every row keeps its direction.
+// cosines tells the direction of the rows and, where there are enough rows for one, of the columns.
+// It says nothing where every row keeps its direction.
 func cosines(rows, columns []compare.Line) []Finding {
 	of := func(all []compare.Line, noun string) (string, int) {
 		sorted := slices.SortedFunc(slices.Values(all), func(x, y compare.Line) int {
 			return cmp.Or(cmp.Compare(x.Cosine, y.Cosine), cmp.Compare(x.Index, y.Index))
 		})
-		return fmt.Sprintf("%.4g at least (%s %d), %.4g in the median", sorted[0].Cosine, noun, sorted[0].Index, sorted[len(sorted)/2].Cosine), sorted[0].Index
+		return fmt.Sprintf("%.4g at least (%s %d), %.4g in the median", sorted[0].Cosine, noun, sorted[0].Index,
+			sorted[len(sorted)/2].Cosine), sorted[0].Index
 	}
 	if len(rows) < 2 {
 		return nil

@@ -40,10 +40,11 @@ type Finding struct {
 	Columns       [2]int // of Block: first and last
 }
 
-// Of lists what can be said of the error of a pair, the place first. floor is up to where two lines agree (compare.Floor, or the port's own); heads is the number of
-// attention heads of which the columns or one of the axes consist, 0 if that is not known.
+// Of lists what can be said of the error of a pair, the place first. floor is the limit up to which
+// two lines agree (compare.Floor, or the port's own); heads is the number of attention heads that
+// the columns or one of the axes hold, 0 if it is not known.
 //
-// It is empty if the two agree, if they cannot be compared, and if nothing is certain.
+// The list is empty if the two agree, if they cannot be compared, or if nothing is certain.
 func Of(golden, actual *tensor.Tensor, floor compare.Limits, heads int) []Finding {
 	if golden == nil || actual == nil {
 		return nil
@@ -82,7 +83,7 @@ func OfLines(golden, actual *tensor.Tensor, rows, columns []compare.Line, floor 
 	return append(out, cosines(rows, columns)...)
 }
 
-// lines is which rows or columns are wrong.
+// lines says which rows or columns are wrong.
 type lines struct {
 	wrong        []bool
 	any, clear   bool    // clear: some are right, and these are well apart from the wrong ones
@@ -138,7 +139,7 @@ func (l lines) evidence() string {
 	return fmt.Sprintf("off by %.2g or more there, by %.2g at most elsewhere", l.least, l.worst)
 }
 
-// block: one run of rows and one of columns.
+// block finds one run of rows and one of columns that are wrong.
 func block(r, c lines) (Finding, bool) {
 	if !r.clear || !c.clear {
 		return Finding{}, false
@@ -148,12 +149,15 @@ func block(r, c lines) (Finding, bool) {
 	if !one(rp) || !one(cp) {
 		return Finding{}, false
 	}
-	f := Finding{Kind: Block, From: rp.Spans[0].First, To: rp.Spans[0].Last, Columns: [2]int{cp.Spans[0].First, cp.Spans[0].Last}}
-	f.Text = fmt.Sprintf("wrong: one block, %s and %s, of %d × %d; in rows %s", rp.Text("row"), cp.Text("column"), rp.Total, cp.Total, r.evidence())
+	f := Finding{Kind: Block, From: rp.Spans[0].First, To: rp.Spans[0].Last,
+		Columns: [2]int{cp.Spans[0].First, cp.Spans[0].Last}}
+	f.Text = fmt.Sprintf("wrong: one block, %s and %s, of %d × %d; in rows %s", rp.Text("row"), cp.Text("column"),
+		rp.Total, cp.Total, r.evidence())
 	return f, true
 }
 
-// headOf tells whether whole heads are wrong and all others right, by an axis of heads or by the columns.
+// headOf tells whether whole heads are wrong and all others right, by an axis of heads or by the
+// columns.
 func headOf(shape []int, r, c lines, heads int) (Finding, bool) {
 	if heads < 2 {
 		return Finding{}, false
@@ -175,7 +179,8 @@ func headOf(shape []int, r, c lines, heads int) (Finding, bool) {
 	return headsOf(c, heads, func(column int) int { return column / (n / heads) })
 }
 
-// headAxis finds the one axis between the batch and the last that has as many elements as there are heads; two of them say nothing.
+// headAxis finds the one axis between the batch and the last that has as many elements as there are
+// heads; two of them say nothing.
 func headAxis(shape []int, heads int) (at int, ok bool) {
 	if len(shape) < 3 {
 		return 0, false

@@ -52,7 +52,8 @@ func TestPlaces(t *testing.T) {
 		reason   string
 	}{
 		{func(r, _ int) bool { return r >= 5 }, 0, structure.RowsFrom, 5, 15, 0, "rows from 5 on"},
-		{func(r, _ int) bool { return r >= 1 }, 0, structure.RowsFrom, 1, 15, 0, "all but the first token: under a causal mask it attends to itself only"},
+		{func(r, _ int) bool { return r >= 1 }, 0, structure.RowsFrom, 1, 15, 0,
+			"all but the first token: under a causal mask it attends to itself only"},
 		{func(r, _ int) bool { return r == 15 }, 0, structure.RowsOne, 15, 15, 0, "the last row alone is one row"},
 		{func(r, _ int) bool { return r == 3 }, 0, structure.RowsOne, 3, 3, 0, "one token"},
 		{func(r, _ int) bool { return r%4 == 1 }, 0, structure.RowsEvery, 1, 13, 4, "every fourth row"},
@@ -62,9 +63,12 @@ func TestPlaces(t *testing.T) {
 		{func(_, k int) bool { return k == 17 }, 0, structure.ColumnsOne, 17, 17, 0, "one channel"},
 		{func(_, k int) bool { return k%2 == 1 }, 0, structure.ColumnsEvery, 1, 63, 2, "the odd columns"},
 		{func(_, k int) bool { return k >= 16 && k < 32 }, 0, structure.ColumnsBlock, 16, 31, 0, "a block of columns"},
-		{func(_, k int) bool { return k >= 16 && k < 32 }, 4, structure.HeadOne, 1, 1, 0, "the same is a head where there are four"},
-		{func(r, k int) bool { return k >= 16 && k < 32 && r > 0 }, 4, structure.HeadOne, 1, 1, 0, "a head, but for token 0"},
-		{func(_, k int) bool { return k/16 == 0 || k/16 == 3 }, 4, structure.HeadSet, 0, 3, 0, "the first and the last head"},
+		{func(_, k int) bool { return k >= 16 && k < 32 }, 4, structure.HeadOne, 1, 1, 0,
+			"the same is a head where there are four"},
+		{func(r, k int) bool { return k >= 16 && k < 32 && r > 0 }, 4, structure.HeadOne, 1, 1, 0,
+			"a head, but for token 0"},
+		{func(_, k int) bool { return k/16 == 0 || k/16 == 3 }, 4, structure.HeadSet, 0, 3, 0,
+			"the first and the last head"},
 		{func(_, k int) bool { return k == 17 }, 4, structure.ColumnsOne, 17, 17, 0, "one channel is no head"},
 		{func(r, k int) bool { return r >= 8 && k >= 32 && k < 40 }, 0, structure.Block, 8, 15, 0, "a tile"},
 		{func(_, _ int) bool { return true }, 4, "", 0, 0, 0, "all of it: no place"},
@@ -95,9 +99,11 @@ func TestHeadAxis(t *testing.T) {
 		kind   string
 		reason string
 	}{
-		{[]int{1, 4, 7, 16}, func(i int) int { return i / (7 * 16) % 4 }, structure.HeadOne, "[batch, heads, tokens, dim]"},
+		{[]int{1, 4, 7, 16}, func(i int) int { return i / (7 * 16) % 4 }, structure.HeadOne,
+			"[batch, heads, tokens, dim]"},
 		{[]int{7, 4, 16}, func(i int) int { return i / 16 % 4 }, structure.HeadOne, "[tokens, heads, dim]"},
-		{[]int{2, 4, 4, 16}, func(i int) int { return i / 16 % 4 }, structure.RowsEvery, "two axes of four: it is not known which are heads"},
+		{[]int{2, 4, 4, 16}, func(i int) int { return i / 16 % 4 }, structure.RowsEvery,
+			"two axes of four: it is not known which are heads"},
 	} {
 		n := 1
 		for _, s := range c.shape {
@@ -118,7 +124,8 @@ func TestHeadAxis(t *testing.T) {
 	}
 }
 
-// A growing error has no edge, and a drift around the floor no place, whatever exceeds the floor by chance.
+// A growing error has no edge, and a drift around the floor no place, whatever exceeds the floor by
+// chance.
 func TestSilence(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(4, 4))
 	for try := range 200 {
@@ -167,7 +174,7 @@ func TestSpikes(t *testing.T) {
 		{map[int]float64{at: 1}, map[int]float64{at: 500}, structure.SpikeNew, "one of its own"},
 		{map[int]float64{at: 500, other: 1}, map[int]float64{at: 1, other: 500}, structure.SpikeMoved, "elsewhere"},
 		{map[int]float64{at: 500}, map[int]float64{at: 450}, "", "there, a bit smaller"},
-		{map[int]float64{at: 500}, map[int]float64{at: -500}, "", "there, with another sign: that is no matter of place"},
+		{map[int]float64{at: 500}, map[int]float64{at: -500}, "", "there, with another sign: the place is the same"},
 	} {
 		g, a := pair(9, 16*64)
 		for i, x := range c.golden {

@@ -187,7 +187,8 @@ func namesLayer(rest string, layers map[string]bool) bool {
 	return false
 }
 
-// attach copies junit from at on, with the lines that c lacks, and returns up to where it has copied.
+// attach copies junit from at on, with the lines that c lacks, and returns up to where it has
+// copied.
 func (c *testcase) attach(out *bytes.Buffer, junit []byte, at int, paths []string) int {
 	var lines bytes.Buffer
 	for _, path := range paths {

@@ -39,12 +39,14 @@ func parseJUnit(t *testing.T, data []byte) map[string]junitCase {
 	return cases
 }
 
-// junitReport has the layers that fail in testdata/junit.xml, which gotestsum 1.13.0 wrote, but for layers.10.
+// junitReport has the layers that fail in testdata/junit.xml, which gotestsum 1.13.0 wrote, but for
+// layers.10.
 func junitReport() *report.Report {
 	r := &report.Report{Verdict: report.Fail}
 	for label, status := range map[string]report.Status{
-		"layers.1": report.StatusFail, "odd name/with <slash> & \u00ad": report.StatusFail, "layers.3.norm": report.StatusFail,
-		"lm_head": report.StatusMissing, "layers.0": report.StatusPass, "something": report.StatusPass,
+		"layers.1": report.StatusFail, "odd name/with <slash> & \u00ad": report.StatusFail,
+		"layers.3.norm": report.StatusFail,
+		"lm_head":       report.StatusMissing, "layers.0": report.StatusPass, "something": report.StatusPass,
 	} {
 		r.Layers = append(r.Layers, report.Layer{Layer: label, Port: "output", Status: status})
 	}
@@ -75,7 +77,8 @@ func TestAttachToAFileOfGotestsum(t *testing.T) {
 	for _, c := range is {
 		assert.Empty(t, c.Out, "%s is not one of the report's failing layers", c.Name)
 	}
-	added := "\t<system-out>\n[[ATTACHMENT|out/minilm/report.json]]\n[[ATTACHMENT|out/a &amp; b.txt]]\n</system-out>\n\t\t"
+	added := "\t<system-out>\n[[ATTACHMENT|out/minilm/report.json]]\n[[ATTACHMENT|out/a &amp; " +
+		"b.txt]]\n</system-out>\n\t\t"
 	assert.Equal(t, string(before), strings.ReplaceAll(string(after), added, ""), "all other bytes stay as they are")
 
 	again, err := junit.Attach(after, junitReport(), "out/minilm/report.json", "out/a & b.txt")
@@ -84,18 +87,27 @@ func TestAttachToAFileOfGotestsum(t *testing.T) {
 }
 
 func TestAttachForms(t *testing.T) {
-	const head, tail = `<?xml version="1.0"?><testsuite><testcase name="TestX/layers.1" classname='p'>`, `</testcase></testsuite>`
+	const head, tail = `<?xml version="1.0"?><testsuite><testcase name="TestX/layers.1" classname='p'>`,
+		`</testcase></testsuite>`
 	const line = "[[ATTACHMENT|r.json]]\n"
 	for _, c := range []struct{ name, body, want, reason string }{
 		{"error", `<error/>`, "<error/>\t<system-out>\n" + line + "</system-out>\n\t\t", "an error is a failure too"},
 		{"passed", `<properties/>`, `<properties/>`, "nothing to explain"},
-		{"cdata", `<failure><![CDATA[</testcase>]]></failure>`, `<failure><![CDATA[</testcase>]]></failure>` + "\t<system-out>\n" + line + "</system-out>\n\t\t", "CDATA is no markup"},
-		{"has output", `<system-out>text</system-out><failure/>`, "<system-out>text\n" + line + "</system-out><failure/>", "one system-out, not two"},
-		{"has CDATA output", `<system-out><![CDATA[a<b]]></system-out ><failure/>`, "<system-out><![CDATA[a<b]]>\n" + line + "</system-out ><failure/>", "after the CDATA"},
-		{"empty output", `<system-out/><failure/>`, "<system-out>\n" + line + "</system-out><failure/>", "the tag is opened"},
-		{"has the line", `<system-out>[[ATTACHMENT|r.json]]</system-out><failure/>`, `<system-out>[[ATTACHMENT|r.json]]</system-out><failure/>`, "not twice"},
-		{"has the line escaped", `<system-out>&#91;[ATTACHMENT|r.json]]</system-out><failure/>`, `<system-out>&#91;[ATTACHMENT|r.json]]</system-out><failure/>`, "the text counts, not its bytes"},
-		{"deeper failure", `<properties><failure/></properties>`, `<properties><failure/></properties>`, "not the case's own"},
+		{"cdata", `<failure><![CDATA[</testcase>]]></failure>`,
+			`<failure><![CDATA[</testcase>]]></failure>` + "\t<system-out>\n" + line + "</system-out>\n\t\t",
+			"CDATA is no markup"},
+		{"has output", `<system-out>text</system-out><failure/>`,
+			"<system-out>text\n" + line + "</system-out><failure/>", "one system-out, not two"},
+		{"has CDATA output", `<system-out><![CDATA[a<b]]></system-out ><failure/>`,
+			"<system-out><![CDATA[a<b]]>\n" + line + "</system-out ><failure/>", "after the CDATA"},
+		{"empty output", `<system-out/><failure/>`, "<system-out>\n" + line + "</system-out><failure/>",
+			"the tag is opened"},
+		{"has the line", `<system-out>[[ATTACHMENT|r.json]]</system-out><failure/>`,
+			`<system-out>[[ATTACHMENT|r.json]]</system-out><failure/>`, "not twice"},
+		{"has the line escaped", `<system-out>&#91;[ATTACHMENT|r.json]]</system-out><failure/>`,
+			`<system-out>&#91;[ATTACHMENT|r.json]]</system-out><failure/>`, "the text counts, not its bytes"},
+		{"deeper failure", `<properties><failure/></properties>`, `<properties><failure/></properties>`,
+			"not the case's own"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := junit.Attach([]byte(head+c.body+tail), junitReport(), "r.json")
@@ -121,9 +133,10 @@ func TestAttachNames(t *testing.T) {
 		{"TestX/layers.10", false, "another layer"},
 		{"TestX/layers.1.mlp", false, "a child is a layer of its own"},
 		{"layers.1", false, "a test, not a subtest"},
-		{"TestX/sub/layers.1", false, "somebody else's"},
+		{"TestX/sub/layers.1", false, "another test's"},
 	} {
-		got, err := junit.Attach([]byte(`<testsuite><testcase name="`+c.name+`"><failure/></testcase></testsuite>`), junitReport(), "r.json")
+		got, err := junit.Attach([]byte(`<testsuite><testcase name="`+c.name+`"><failure/></testcase></testsuite>`),
+			junitReport(), "r.json")
 		require.NoError(t, err)
 		assert.Equal(t, c.want, strings.Contains(string(got), "[[ATTACHMENT|r.json]]"), "%s: %s", c.name, c.reason)
 	}

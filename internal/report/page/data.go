@@ -54,7 +54,8 @@ type point struct {
 	First    bool `json:"f,omitempty"` // the first divergence is here
 }
 
-// figures are numbers of four digits, by their place: max abs, relative L2, worst row, 1 − cosine, MSE, mismatches, elements, SNR, non-finite pairs without a match.
+// figures are numbers of four digits, by their place: max abs, relative L2, worst row, 1 − cosine,
+// MSE, mismatches, elements, SNR, non-finite pairs without a match.
 type figures []float64
 
 func (f figures) MarshalJSON() ([]byte, error) {
@@ -83,7 +84,8 @@ func figuresOf(m *report.Metrics) figures {
 	if m == nil {
 		return nil
 	}
-	return figures{float64(m.MaxAbs), float64(m.RelL2), float64(m.RowRelL2), float64(m.CosineDistance), float64(m.MSE), float64(m.Mismatches), float64(m.N), float64(m.SNR), float64(m.BadNonFinite)}
+	return figures{float64(m.MaxAbs), float64(m.RelL2), float64(m.RowRelL2), float64(m.CosineDistance),
+		float64(m.MSE), float64(m.Mismatches), float64(m.N), float64(m.SNR), float64(m.BadNonFinite)}
 }
 
 func dataOf(r *report.Report) data {
@@ -111,7 +113,9 @@ func dataOf(r *report.Report) data {
 		return -1
 	}
 	for i := range points {
-		if p := (point{place(points[i].Worst(report.Standard)), place(points[i].Worst(report.Injected)), points[i].First != nil}); p.Standard >= 0 || p.Injected >= 0 {
+		x := &points[i]
+		p := point{place(x.Worst(report.Standard)), place(x.Worst(report.Injected)), x.First != nil}
+		if p.Standard >= 0 || p.Injected >= 0 {
 			d.Points = append(d.Points, p)
 		}
 	}
@@ -145,8 +149,10 @@ func chosen(r *report.Report) []int {
 }
 
 func rowOf(l *report.Layer, first bool) row {
-	x := row{Layer: text(l.Layer), Port: text(l.Port), Case: text(l.Case), Step: text(l.Step), Status: string(l.Status), Component: string(report.ComponentOf(l.Layer)),
-		Input: l.IsInput(), First: first, Blame: text(l.Blame), Note: text(l.Note), Limit: text(l.Limit()), Standard: figuresOf(l.Standard), Injected: figuresOf(l.Injected)}
+	x := row{Layer: text(l.Layer), Port: text(l.Port), Case: text(l.Case), Step: text(l.Step),
+		Status: string(l.Status), Component: string(report.ComponentOf(l.Layer)),
+		Input: l.IsInput(), First: first, Blame: text(l.Blame), Note: text(l.Note), Limit: text(l.Limit()),
+		Standard: figuresOf(l.Standard), Injected: figuresOf(l.Injected)}
 	if x.Layer == "" {
 		x.Layer = "(root)"
 	}

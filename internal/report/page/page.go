@@ -14,7 +14,8 @@ import (
 	"github.com/goparity/goparity/internal/report"
 )
 
-// uPlot 1.6.32, MIT licence: assets/uPlot.LICENSE. A minified file keeps no comment, so that the page repeats the licence.
+// uPlot 1.6.32, MIT licence: assets/uPlot.LICENSE. A minified file keeps no comment, so that the
+// page repeats the licence.
 var (
 	//go:embed assets/uPlot.min.js
 	uplotJS string
@@ -44,7 +45,8 @@ type content struct {
 	LeftOut                                                 int
 }
 
-// Write writes the page. Reports of more than 8,000 rows are shown in part: the failing ones first, then outputs.
+// Write writes the page. Reports of more than 8,000 rows are shown in part: the failing ones first,
+// then outputs.
 func Write(w io.Writer, r *report.Report) error {
 	d := dataOf(r)
 	data, err := json.Marshal(d)
@@ -52,8 +54,10 @@ func Write(w io.Writer, r *report.Report) error {
 		return fmt.Errorf("page: %w", err)
 	}
 	style := uplotCSS + "\n" + pageCSS
-	c := content{Style: template.CSS(style), Scripts: []template.JS{template.JS(uplotJS), template.JS(pageJS)}, Data: template.JS(data),
-		Title: text(r.Fixture), Headline: text(report.Headline(r)), Counts: report.Counts(r), Source: text(r.Source.String()), Kind: report.KindText(r.Kind),
+	c := content{Style: template.CSS(style), Scripts: []template.JS{template.JS(uplotJS), template.JS(pageJS)},
+		Data:  template.JS(data),
+		Title: text(r.Fixture), Headline: text(report.Headline(r)), Counts: report.Counts(r),
+		Source: text(r.Source.String()), Kind: report.KindText(r.Kind),
 		Licence: uplotLicence, Report: cleaned(r), LeftOut: d.LeftOut}
 	if f := r.FirstDivergence; f != nil {
 		c.Growing = text(f.Growing())
@@ -62,7 +66,8 @@ func Write(w io.Writer, r *report.Report) error {
 	for i, s := range c.Scripts {
 		hashes[i] = hash(string(s))
 	}
-	c.Policy = fmt.Sprintf("default-src 'none'; script-src %s; style-src %s; base-uri 'none'; form-action 'none'", strings.Join(hashes, " "), hash(style))
+	c.Policy = fmt.Sprintf("default-src 'none'; script-src %s; style-src %s; base-uri 'none'; form-action 'none'",
+		strings.Join(hashes, " "), hash(style))
 	var b bytes.Buffer
 	if err := page.Execute(&b, c); err != nil {
 		return fmt.Errorf("page: %w", err)
@@ -102,10 +107,13 @@ func texts(list []string, most int) []string {
 
 // cleaned is the part of a report that the template shows, fit to show.
 func cleaned(r *report.Report) *report.Report {
-	out := &report.Report{Verdict: r.Verdict, Kind: text(r.Kind), Frontier: texts(r.Frontier, maxFrontier), NotJudged: texts(r.NotJudged, maxNotes), Notes: texts(r.Notes, maxNotes)}
+	out := &report.Report{Verdict: r.Verdict, Kind: text(r.Kind), Frontier: texts(r.Frontier, maxFrontier),
+		NotJudged: texts(r.NotJudged, maxNotes), Notes: texts(r.Notes, maxNotes)}
 	if d := r.FirstDivergence; d != nil {
-		out.FirstDivergence = &report.Divergence{Layer: text(d.Layer), Port: text(d.Port), Case: text(d.Case), Step: text(d.Step), After: text(d.After), Before: text(d.Before),
-			Proven: d.Proven, Text: text(d.Sentence()), Uncaptured: texts(d.Uncaptured, maxFrontier), Evidence: texts(d.Evidence, maxNotes)}
+		out.FirstDivergence = &report.Divergence{Layer: text(d.Layer), Port: text(d.Port), Case: text(d.Case),
+			Step: text(d.Step), After: text(d.After), Before: text(d.Before),
+			Proven: d.Proven, Text: text(d.Sentence()), Uncaptured: texts(d.Uncaptured, maxFrontier),
+			Evidence: texts(d.Evidence, maxNotes)}
 	}
 	if o := r.Order; o != nil {
 		out.Order = &report.Order{Same: o.Same, N: o.N, Differences: texts(o.Differences, maxNotes)}
@@ -114,7 +122,8 @@ func cleaned(r *report.Report) *report.Report {
 		c.ID, c.Layer, c.Text = text(c.ID), text(c.Layer), text(c.Sentence())
 		out.Causes = append(out.Causes, c)
 	}
-	for side, from := range map[*[]report.Lone][]report.Lone{&out.Unmatched.Golden: r.Unmatched.Golden, &out.Unmatched.Actual: r.Unmatched.Actual} {
+	for side, from := range map[*[]report.Lone][]report.Lone{&out.Unmatched.Golden: r.Unmatched.Golden,
+		&out.Unmatched.Actual: r.Unmatched.Actual} {
 		for _, l := range from[:min(len(from), maxUnmatched)] {
 			l.Name, l.Reason, l.Nearest = text(l.Name), text(l.Reason), text(l.Nearest)
 			*side = append(*side, l)

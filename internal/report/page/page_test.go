@@ -25,10 +25,12 @@ func write(t *testing.T, r *report.Report) string {
 func TestPage(t *testing.T) {
 	html := write(t, reporttest.Deep(77, 20)) // 1,000 layers
 	assert.Less(t, len(html), 3<<20, "small enough to attach to anything")
-	for _, want := range []string{"<span class=\"word\">FAIL</span>", "first divergence model.layers.20.self_attn", "rope/layout", "proven", "max 26.7.0, gpu"} {
+	for _, want := range []string{"<span class=\"word\">FAIL</span>", "first divergence model.layers.20.self_attn",
+		"rope/layout", "proven", "max 26.7.0, gpu"} {
 		assert.Contains(t, html, want)
 	}
-	assert.NotRegexp(t, regexp.MustCompile(`(?i)<(link|img|iframe|object|embed|base)\b|\bsrc=|\burl\(|@import`), withoutScripts(html), "nothing is loaded")
+	assert.NotRegexp(t, regexp.MustCompile(`(?i)<(link|img|iframe|object|embed|base)\b|\bsrc=|\burl\(|@import`),
+		withoutScripts(html), "nothing is loaded")
 	assert.NotContains(t, html, "ZgotmplZ", "the template dropped something")
 
 	empty := write(t, &report.Report{Verdict: report.Error, Error: "the file ends early"})
@@ -75,7 +77,8 @@ func TestLargeReports(t *testing.T) {
 
 // Whatever a name is, it stays text.
 func FuzzNames(f *testing.F) {
-	for _, s := range []string{"a.b", `</script>`, "<!--<script>", "\u2028", "&lt;", "\xff\x00", `{{.}}`, "]]>", "javascript:alert(1)"} {
+	for _, s := range []string{"a.b", `</script>`, "<!--<script>", "\u2028", "&lt;",
+		"\xff\x00", `{{.}}`, "]]>", "javascript:alert(1)"} {
 		f.Add(s)
 	}
 	var plain bytes.Buffer
@@ -89,7 +92,8 @@ func FuzzNames(f *testing.F) {
 		r.Layers[1].Layer, r.Layers[1].Detail = s, []string{s}
 		html := write(t, r)
 		for _, tag := range []string{"<script", "</script", "<img", "<!--", "<style", "<a "} {
-			require.LessOrEqual(t, strings.Count(strings.ToLower(html), tag), strings.Count(strings.ToLower(plain.String()), tag), "%q made markup", s)
+			require.LessOrEqual(t, strings.Count(strings.ToLower(html), tag),
+				strings.Count(strings.ToLower(plain.String()), tag), "%q made markup", s)
 		}
 	})
 }

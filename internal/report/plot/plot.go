@@ -66,7 +66,8 @@ func PNG(w io.Writer, r *report.Report, mode report.Mode) error {
 	if mode == report.Injected {
 		other = report.Standard
 	}
-	title := fmt.Sprintf("%s, %s: %s: %s", r.Fixture, words[mode], strings.ToUpper(string(r.Verdict)), report.Headline(r))
+	title := fmt.Sprintf("%s, %s: %s: %s", r.Fixture, words[mode], strings.ToUpper(string(r.Verdict)),
+		report.Headline(r))
 	c.write(c.text, c.fit(c.text, title, width-40), width/2, 22, 0.5, ink)
 	c.axes()
 	if c.none {

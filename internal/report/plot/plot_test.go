@@ -27,7 +27,8 @@ func draw(t *testing.T, r *report.Report, mode report.Mode) image.Image {
 	return img
 }
 
-// count is how many pixels of the area from the given left and top share (per cent) have nearly this colour.
+// count is how many pixels of the area from the given left and top share (per cent) have nearly
+// this colour.
 func count(img image.Image, c color.RGBA, from, to int) int {
 	n, w := 0, img.Bounds().Dx()
 	for y := range img.Bounds().Dy() {
@@ -64,7 +65,8 @@ func TestExtremes(t *testing.T) {
 		mse    float64
 		reason string
 	}{
-		{0, "all are equal"}, {math.Inf(1), "all are infinite"}, {math.NaN(), "all are NaN"}, {5e-324, "the least"}, {math.MaxFloat64, "the largest"}, {-1, "none at all"}, {1, "a power of ten"},
+		{0, "all are equal"}, {math.Inf(1), "all are infinite"}, {math.NaN(), "all are NaN"}, {5e-324, "the least"},
+		{math.MaxFloat64, "the largest"}, {-1, "none at all"}, {1, "a power of ten"},
 	} {
 		for i := range one.Layers {
 			one.Layers[i].Standard.MSE, one.Layers[i].Injected = report.Float(c.mse), nil

@@ -1,4 +1,4 @@
-// Package reporttest makes reports for the tests of what is drawn of them.
+// Package reporttest makes reports for tests of pages and plots.
 package reporttest
 
 import (
@@ -12,23 +12,29 @@ import (
 )
 
 // parts are the layers of a block, in the order in which they end.
-var parts = []string{"input_layernorm", "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj", "self_attn", "post_attention_layernorm",
+var parts = []string{"input_layernorm", "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",
+	"self_attn.o_proj", "self_attn", "post_attention_layernorm",
 	"mlp.gate_proj", "mlp.act_fn", "mlp.up_proj", "mlp.down_proj", "mlp", ""}
 
-// Deep is the report of a model of so many blocks, 13 layers each, in both modes. The attention of the block wrong, and with it all that follows, is wrong;
-// a negative one is none.
+// Deep is the report of a model of so many blocks, 13 layers each, in both modes. The attention of
+// block number wrong is wrong, and so is everything after it; a negative number is none.
 func Deep(blocks, wrong int) *report.Report {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	r := &report.Report{Schema: report.Schema, Fixture: "deep", Verdict: report.Pass, Frontier: []string{}, Causes: []report.Cause{},
-		Order: &report.Order{Same: true, Differences: []string{}},
-		Source: report.Source{Golden: report.Engine{Name: "torch", Versions: map[string]string{"torch": "2.15.0"}, Device: "cpu", Encoding: "float32"},
-			Actual: report.Engine{Name: "max", Versions: map[string]string{"max": "26.7.0"}, Device: "gpu", Encoding: "float32"}, Date: "2026-11-21T09:30:00Z"}}
+	r := &report.Report{Schema: report.Schema, Fixture: "deep", Verdict: report.Pass, Frontier: []string{},
+		Causes: []report.Cause{},
+		Order:  &report.Order{Same: true, Differences: []string{}},
+		Source: report.Source{Golden: report.Engine{Name: "torch", Versions: map[string]string{"torch": "2.15.0"},
+			Device: "cpu", Encoding: "float32"},
+			Actual: report.Engine{Name: "max", Versions: map[string]string{"max": "26.7.0"}, Device: "gpu",
+				Encoding: "float32"}, Date: "2026-11-21T09:30:00Z"}}
 	const limit = 1e-4
-	tolerance := &report.Tolerance{Criteria: compare.Criteria{compare.RelL2: limit, compare.RowRelL2: limit}, Source: "default for float32"}
+	tolerance := &report.Tolerance{Criteria: compare.Criteria{compare.RelL2: limit, compare.RowRelL2: limit},
+		Source: "default for float32"}
 	add := func(layer, port string, rel, injected float64) *report.Layer {
 		side := report.Side{Name: layer + "-" + port, DType: "float32", Shape: report.Shape{1, 48, 512}}
 		actual := side
-		l := report.Layer{Layer: layer, Port: port, Kind: label.RoleOf(port).String(), Case: "hello", Step: "0", Order: len(r.Layers), Golden: &side, Actual: &actual,
+		l := report.Layer{Layer: layer, Port: port, Kind: label.RoleOf(port).String(), Case: "hello", Step: "0",
+			Order: len(r.Layers), Golden: &side, Actual: &actual,
 			Status: report.StatusPass, Standard: figures(rel), Injected: figures(injected), Tolerance: tolerance}
 		if rel > limit {
 			l.Status = report.StatusInherited
@@ -66,9 +72,11 @@ func Deep(blocks, wrong int) *report.Report {
 			}
 			if first {
 				r.Verdict, r.Kind, r.Frontier = report.Fail, "local", []string{layer}
-				r.FirstDivergence = &report.Divergence{Layer: layer, Port: "output", Case: "hello", Step: "0", Proven: true,
-					Text: layer + " gets the right inputs and computes something else"}
-				r.Causes = []report.Cause{{ID: "rope/layout", Layer: layer, Proven: true, Fit: 2.1e-7, FitGolden: 0.021, Text: "The rotary embedding pairs neighbours, not halves."}}
+				r.FirstDivergence = &report.Divergence{Layer: layer, Port: "output", Case: "hello", Step: "0",
+					Proven: true,
+					Text:   layer + " gets the right inputs and computes something else"}
+				r.Causes = []report.Cause{{ID: "rope/layout", Layer: layer, Proven: true, Fit: 2.1e-7,
+					FitGolden: 0.021, Text: "The rotary embedding pairs neighbours, not halves."}}
 			}
 			if l.Status != report.StatusPass && (first || b == wrong+1 || b == wrong+2) {
 				explain(l, rnd)
@@ -86,10 +94,14 @@ func Deep(blocks, wrong int) *report.Report {
 
 func figures(rel float64) *report.Metrics {
 	row := 17
-	m := &report.Metrics{N: 48 * 512, Finite: 48 * 512, MaxAbs: report.Float(4 * rel), MaxAbsIndex: []int{0, 17, 5}, MaxAbsGolden: 1, MaxAbsActual: report.Float(1 + 4*rel),
-		MaxRel: report.Float(100 * rel), MaxRelIndex: []int{0, 3, 9}, MaxRelGolden: 0.01, MaxRelActual: report.Float(0.01 + rel),
-		MSE: report.Float(rel * rel), RelL2: report.Float(rel * 0.8), Cosine: report.Float(1 - rel*rel/2), CosineDistance: report.Float(rel * rel / 2),
-		SNR: report.Float(-20 * math.Log10(rel*0.8)), RowRelL2: report.Float(rel), RowIndex: &row, RowMaxAbs: report.Float(4 * rel), MaxAbsRow: &row}
+	m := &report.Metrics{N: 48 * 512, Finite: 48 * 512, MaxAbs: report.Float(4 * rel), MaxAbsIndex: []int{0, 17, 5},
+		MaxAbsGolden: 1, MaxAbsActual: report.Float(1 + 4*rel),
+		MaxRel: report.Float(100 * rel), MaxRelIndex: []int{0, 3, 9}, MaxRelGolden: 0.01,
+		MaxRelActual: report.Float(0.01 + rel),
+		MSE:          report.Float(rel * rel), RelL2: report.Float(rel * 0.8), Cosine: report.Float(1 - rel*rel/2),
+		CosineDistance: report.Float(rel * rel / 2),
+		SNR:            report.Float(-20 * math.Log10(rel*0.8)), RowRelL2: report.Float(rel), RowIndex: &row,
+		RowMaxAbs: report.Float(4 * rel), MaxAbsRow: &row}
 	if rel > 0 {
 		m.Mismatches = m.N
 	}
@@ -107,5 +119,6 @@ func explain(l *report.Layer, rnd *rand.Rand) {
 		}
 		l.Rows.RelL2 = append(l.Rows.RelL2, report.Float(rel))
 	}
-	l.Histogram = &report.Histogram{Equal: 512, Exponent: -9, Counts: []int{30, 80, 210, 700, 2400, 7100, 9800, 3500, 244}}
+	l.Histogram = &report.Histogram{Equal: 512, Exponent: -9,
+		Counts: []int{30, 80, 210, 700, 2400, 7100, 9800, 3500, 244}}
 }

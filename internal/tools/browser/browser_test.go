@@ -26,7 +26,7 @@ import (
 	"github.com/goparity/goparity/internal/report/reporttest"
 )
 
-// tab is one page in the browser, with all that it complained of and asked for.
+// tab is one page in the browser, with its errors and its requests.
 type tab struct {
 	ctx      context.Context
 	mu       sync.Mutex
@@ -55,7 +55,8 @@ func open(t *testing.T, r *report.Report, dark bool, width, height int64) *tab {
 	require.NoError(t, out.Close())
 
 	// Chromium refuses to run as root with its sandbox, and containers have little shared memory.
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.Flag("disable-dev-shm-usage", true))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)), chromedp.NoSandbox,
+		chromedp.Flag("disable-dev-shm-usage", true))
 	allocator, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(stop)
 	ctx, cancel := chromedp.NewContext(allocator)
@@ -83,8 +84,11 @@ func open(t *testing.T, r *report.Report, dark bool, width, height int64) *tab {
 		scheme = "dark"
 	}
 	address := url.URL{Scheme: "file", Path: filepath.ToSlash(file)}
-	x.do(t, network.Enable(), log.Enable(), emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}),
-		chromedp.EmulateViewport(width, height), chromedp.Navigate(address.String()), chromedp.WaitReady(`html[data-ready]`, chromedp.ByQuery))
+	x.do(t, network.Enable(), log.Enable(),
+		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme",
+			Value: scheme}}),
+		chromedp.EmulateViewport(width, height), chromedp.Navigate(address.String()),
+		chromedp.WaitReady(`html[data-ready]`, chromedp.ByQuery))
 	return x
 }
 
@@ -103,7 +107,8 @@ func get[T any](t *testing.T, x *tab, expression string) (v T) {
 // find types into the field that filters by name.
 func (x *tab) find(t *testing.T, text string) {
 	t.Helper()
-	get[bool](t, x, fmt.Sprintf(`(e => { e.value = %q; return e.dispatchEvent(new Event("input")); })(document.getElementById("find"))`, text))
+	get[bool](t, x,
+		fmt.Sprintf(`(e => { e.value = %q; return e.dispatchEvent(new Event("input")); })(document.getElementById("find"))`, text))
 }
 
 // clean checks that the page complained of nothing and asked for nothing but itself.
@@ -134,9 +139,10 @@ func TestDeepReport(t *testing.T) {
 	x := open(t, reporttest.Deep(77, 20), false, 1400, 1000) // 1,000 layers
 	x.do(t, chromedp.Sleep(200*time.Millisecond))            // what it might still ask for
 	x.clean(t)
-	assert.Contains(t, get[string](t, x, `document.getElementById("verdict").innerText`), "FAIL first divergence model.layers.20.self_attn")
+	assert.Contains(t, get[string](t, x, `document.getElementById("verdict").innerText`),
+		"FAIL first divergence model.layers.20.self_attn")
 	took := get[float64](t, x, `performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd`)
-	t.Logf("opened in %.0f ms; 2,000 are too many", took) // a machine that is busy may need more
+	t.Logf("opened in %.0f ms; 2,000 ms are too many", took) // a machine that is busy may need more
 	assert.Positive(t, get[int](t, x, `document.querySelectorAll("#chart canvas").length`), "the chart is drawn")
 	assert.Positive(t, get[int](t, x, `document.querySelectorAll("#heat-rows canvas").length`), "and the heat map")
 	x.shoot(t, "deep-light")
@@ -144,8 +150,11 @@ func TestDeepReport(t *testing.T) {
 	t.Run("sort", func(t *testing.T) {
 		assert.Equal(t, "model.embed_tokens output", get[string](t, x, firstLayer), "execution order")
 		x.do(t, chromedp.Click(`th[data-key="row_rel_l2"] button`, chromedp.ByQuery))
-		assert.Equal(t, "descending", get[string](t, x, `document.querySelector('th[data-key="row_rel_l2"]').getAttribute("aria-sort")`), "the worst first")
-		figures := get[[]float64](t, x, `[...document.querySelectorAll("#table tbody tr.row")].slice(0, 100).map(r => Number(r.cells[6].innerText))`)
+		assert.Equal(t, "descending",
+			get[string](t, x, `document.querySelector('th[data-key="row_rel_l2"]').getAttribute("aria-sort")`),
+			"the worst first")
+		figures := get[[]float64](t, x,
+			`[...document.querySelectorAll("#table tbody tr.row")].slice(0, 100).map(r => Number(r.cells[6].innerText))`)
 		assert.IsDecreasing(t, unique(figures))
 		x.do(t, chromedp.Click(`th[data-key="row_rel_l2"] button`, chromedp.ByQuery))
 		assert.Equal(t, "model.embed_tokens output", get[string](t, x, firstLayer), "the best first")
@@ -159,16 +168,20 @@ func TestDeepReport(t *testing.T) {
 			assert.Contains(t, n, "layers.20.self_attn")
 		}
 		x.do(t, chromedp.Click(`#statuses input[value=fail]`, chromedp.ByQuery))
-		assert.Equal(t, "4 of 1081 rows", get[string](t, x, `document.getElementById("shown").innerText`), "without the failing one")
+		assert.Equal(t, "4 of 1081 rows", get[string](t, x, `document.getElementById("shown").innerText`),
+			"without the failing one")
 		x.do(t, chromedp.Click(`#statuses input[value=fail]`, chromedp.ByQuery))
 		x.find(t, `/layers\.7\.mlp$/`)
-		assert.Equal(t, "0 of 1081 rows", get[string](t, x, `document.getElementById("shown").innerText`), "the port is part of what is searched")
+		assert.Equal(t, "0 of 1081 rows", get[string](t, x, `document.getElementById("shown").innerText`),
+			"the port is part of what is searched")
 		x.find(t, `/layers\.7\.mlp output/`)
-		assert.Equal(t, "1 of 1081 rows", get[string](t, x, `document.getElementById("shown").innerText`), "a regular expression")
+		assert.Equal(t, "1 of 1081 rows", get[string](t, x, `document.getElementById("shown").innerText`),
+			"a regular expression")
 		x.find(t, "")
 	})
 	t.Run("details by keyboard", func(t *testing.T) {
-		x.do(t, chromedp.Click("#jump", chromedp.ByQuery), chromedp.WaitVisible(`tr.first + tr.detail`, chromedp.ByQuery))
+		x.do(t, chromedp.Click("#jump", chromedp.ByQuery),
+			chromedp.WaitVisible(`tr.first + tr.detail`, chromedp.ByQuery))
 		assert.Contains(t, get[string](t, x, `document.querySelector("tr.detail").innerText`), "rows from 1 on")
 		assert.Positive(t, get[int](t, x, `document.querySelectorAll("tr.detail svg rect").length`), "the histogram")
 		x.shoot(t, "deep-detail")
@@ -177,9 +190,11 @@ func TestDeepReport(t *testing.T) {
 		x.do(t, chromedp.KeyEvent("\r"), chromedp.WaitVisible(`tr.detail`, chromedp.ByQuery))
 	})
 	t.Run("chart", func(t *testing.T) {
-		x.do(t, chromedp.SetValue("#figure", "2", chromedp.ByQuery), chromedp.Evaluate(`document.getElementById("figure").dispatchEvent(new Event("change"))`, nil))
+		x.do(t, chromedp.SetValue("#figure", "2", chromedp.ByQuery),
+			chromedp.Evaluate(`document.getElementById("figure").dispatchEvent(new Event("change"))`, nil))
 		x.do(t, chromedp.Click(`#legend button`, chromedp.ByQuery))
-		assert.Equal(t, "false", get[string](t, x, `document.querySelector("#legend button").getAttribute("aria-pressed")`))
+		assert.Equal(t, "false",
+			get[string](t, x, `document.querySelector("#legend button").getAttribute("aria-pressed")`))
 	})
 	x.clean(t)
 }
@@ -225,15 +240,17 @@ func TestOtherReports(t *testing.T) {
 		{"dark", reporttest.Deep(77, 20), true, 1400, "FAIL", "dark"},
 		{"narrow", reporttest.Deep(12, 3), false, 420, "FAIL", "a narrow window"},
 		{"hostile", hostile, false, 1400, "<img src=x", "names are text"},
-		{"nan", nan, false, 1400, "FAIL", "figures that are none"},
+		{"nan", nan, false, 1400, "FAIL", "figures that are no numbers"},
 		{"pass", alone, false, 1400, "PASS", "no injected run, nothing fails"},
-		{"error", &report.Report{Verdict: report.Error, Error: "the engine died"}, false, 1400, "the engine died", "no rows at all"},
+		{"error", &report.Report{Verdict: report.Error, Error: "the engine died"}, false, 1400, "the engine died",
+			"no rows at all"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			x := open(t, c.report, c.dark, c.width, 1000)
 			assert.Contains(t, get[string](t, x, `document.getElementById("verdict").innerText`), c.want, c.reason)
 			assert.Zero(t, get[int](t, x, `document.querySelectorAll("img").length`), c.reason)
-			assert.LessOrEqual(t, get[int64](t, x, `document.documentElement.scrollWidth`), c.width, "only the table scrolls sideways")
+			assert.LessOrEqual(t, get[int64](t, x, `document.documentElement.scrollWidth`), c.width,
+				"only the table scrolls sideways")
 			background := get[string](t, x, `getComputedStyle(document.body).backgroundColor`)
 			assert.Equal(t, c.dark, !strings.Contains(background, "255"), background)
 			x.clean(t)

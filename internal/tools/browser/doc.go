@@ -1,2 +1,3 @@
-// Package browser holds the test that opens the HTML report in Chromium. It is a module of its own, so that nobody inherits chromedp.
+// Package browser holds the test that opens the HTML report in Chromium. It is a module of its own,
+// so that no user inherits chromedp.
 package browser

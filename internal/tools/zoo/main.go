@@ -24,7 +24,9 @@ func main() {
 	flag.Parse()
 	only, err := regexp.Compile(*match)
 	if err != nil || flag.NArg() != 1 || *update && *kept == "" || *match != "" && *kept != "" {
-		fmt.Fprintln(os.Stderr, "usage: zoo [-strict] [-score FILE [-update]] [-parity FILE] [-match REGEXP] DIR, where a kept score is that of all cases")
+		fmt.Fprintln(os.Stderr,
+			"usage: zoo [-strict] [-score FILE [-update]] [-parity FILE] [-match REGEXP] DIR, "+
+				"where a kept score is that of all cases")
 		os.Exit(2)
 	}
 	ok, err := judge(*parity, flag.Arg(0), only, *strict, *kept, *update)
@@ -36,7 +38,8 @@ func main() {
 	}
 }
 
-// judge prints the score, of one that is kept only the totals, and reports whether it is good enough.
+// judge prints the score, or only the totals of one that is kept, and reports whether it is good
+// enough.
 func judge(parity, dir string, only *regexp.Regexp, strict bool, kept string, update bool) (bool, error) {
 	s, err := run(parity, dir, only)
 	if err != nil {
@@ -58,7 +61,8 @@ func judge(parity, dir string, only *regexp.Regexp, strict bool, kept string, up
 			return false, fmt.Errorf("%w: make score-update writes it", err)
 		}
 		if d := diff(string(old), s.String()); d != "" {
-			return false, fmt.Errorf("the score is not the one in %s:\n%sIf the new one is right, keep it: make score-update", kept, d)
+			return false, fmt.Errorf("the score is not the one in %s:\n%sIf the new one is right, "+
+				"keep it: make score-update", kept, d)
 		}
 	}
 	return !strict || s.strict(), nil

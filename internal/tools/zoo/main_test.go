@@ -34,7 +34,8 @@ func TestPlace(t *testing.T) {
 		{bug, at("fail", "c"), "wrong place", "another place"},
 		{truth{Verdict: "fail", Kind: "drift"}, at("fail", "a"), "wrong kind", "no place is asked, but the kind is"},
 		{truth{Verdict: "fail", Kind: "local", AlsoKind: []string{""}}, at("fail", "a"), "ok", "as good a kind"},
-		{truth{Verdict: "fail", Kind: "interaction"}.alone(), report{Verdict: "fail", Kind: "local"}, "ok", "two dumps cannot tell an interaction"},
+		{truth{Verdict: "fail", Kind: "interaction"}.alone(), report{Verdict: "fail", Kind: "local"}, "ok",
+			"two dumps cannot tell an interaction"},
 	} {
 		if got := c.want.place(c.got); got != c.grade {
 			t.Errorf("%s: %q, want %q", c.reason, got, c.grade)
@@ -62,7 +63,8 @@ func TestCause(t *testing.T) {
 		{bug, causes(other, other, other, eps), "unsolved", "named fourth"},
 		{bug, causes(eps, cause{ID: "x", Layer: "a.b", Proven: true}), "wrong proof", "a proof of something else"},
 		{bug, causes(eps, cause{ID: "x", Layer: "a.c.d", Proven: true}), "first", "the second bug is not scored"},
-		{truth{Verdict: "fail", Kind: "interaction", Cause: "interaction"}.alone(), causes(cause{ID: "x", Proven: true}), "proven", "two dumps cannot tell an interaction"},
+		{truth{Verdict: "fail", Kind: "interaction", Cause: "interaction"}.alone(),
+			causes(cause{ID: "x", Proven: true}), "proven", "two dumps cannot tell an interaction"},
 	} {
 		if got := c.want.cause(c.got); got != c.grade {
 			t.Errorf("%s: %q, want %q", c.reason, got, c.grade)
@@ -71,7 +73,8 @@ func TestCause(t *testing.T) {
 }
 
 func TestSaid(t *testing.T) {
-	r := causes(cause{ID: "guess"}, cause{ID: "proof", Proven: true}, cause{ID: "late guess"}, cause{ID: "proof", Proven: true})
+	r := causes(cause{ID: "guess"}, cause{ID: "proof", Proven: true}, cause{ID: "late guess"},
+		cause{ID: "proof", Proven: true})
 	r.Kind = "drift"
 	if got, want := r.said(), "fail drift guess proof!"; got != want {
 		t.Errorf("%q, want %q: guesses after the first are not kept, and equal proofs once", got, want)
@@ -89,9 +92,11 @@ func TestScore(t *testing.T) {
 		reason         string
 	}{
 		{result{"p", pass, pass}, false, true, []string{"p ok pass"}, "all right: one line"},
-		{result{"p", pass, missed}, false, false, []string{"p ok pass", "p (alone) wrong verdict pass, planted: fail local a"},
+		{result{"p", pass, missed}, false, false,
+			[]string{"p ok pass", "p (alone) wrong verdict pass, planted: fail local a"},
 			"another answer from the dumps alone has a line of its own"},
-		{result{"p", broken, broken}, true, false, []string{"p error exit status 3"}, "an error is in one line, and never fine"},
+		{result{"p", broken, broken}, true, false, []string{"p error exit status 3"},
+			"an error is in one line, and never fine"},
 	} {
 		s := score{c.result}
 		if s.errors() != c.errors || s.strict() != c.strict {
@@ -109,7 +114,8 @@ func TestScore(t *testing.T) {
 func TestDiff(t *testing.T) {
 	for _, c := range []struct{ old, now, want, reason string }{
 		{"a 1\nb 2\n", "a 1\nb 2\n", "", "equal scores"},
-		{"a 1\nb 2\nc 3\n", "a 1\nb 4\nc 5\n", "- b 2\n+ b 4\n- c 3\n+ c 5\n", "old and new of a case are side by side"},
+		{"a 1\nb 2\nc 3\n", "a 1\nb 4\nc 5\n", "- b 2\n+ b 4\n- c 3\n+ c 5\n",
+			"old and new of a case are side by side"},
 		{"a 1\n", "a 1\nb 2\n", "+ b 2\n", "a new case"},
 	} {
 		if got := diff(c.old, c.now); got != c.want {
@@ -118,7 +124,8 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestMain is also the parity that is judged: it says about each case what the case holds in said.json.
+// TestMain is also the parity that is judged: it says about each case what the case holds in
+// said.json.
 func TestMain(m *testing.M) {
 	if len(os.Args) < 2 || os.Args[1] != "compare" {
 		os.Exit(m.Run())

@@ -48,7 +48,8 @@ func (a answer) String() string {
 	return line
 }
 
-// String is one line a case, a second one where the dumps alone give another answer, and the totals.
+// String is one line a case, a second one where the dumps alone give another answer, and the
+// totals.
 func (s score) String() string {
 	var b strings.Builder
 	for _, r := range s {

@@ -15,7 +15,7 @@ type truth struct {
 	AlsoLayer []string       `json:"also_right"`
 	Cause     string         `json:"cause_id"`
 	AlsoCause []string       `json:"also_cause"`
-	Pattern   *regexp.Regexp `json:"cause_regex"`      // matches the ids of causes that are right, too
+	Pattern   *regexp.Regexp `json:"cause_regex"`      // also matches ids of causes that are right
 	Second    string         `json:"second_bad_layer"` // of a second bug, whose cause is not scored
 }
 
@@ -46,7 +46,7 @@ type cause struct {
 	Proven bool   `json:"proven"`
 }
 
-// Grades, from the best on. A pair without a bug has no grade of its cause, unless one was named.
+// Grades, the best first. A pair without a bug has no grade of its cause, unless one was named.
 var (
 	placeGrades = []string{"ok", "wrong kind", "wrong place", "wrong verdict", "error"}
 	causeGrades = []string{"proven", "first", "top 3", "unsolved", "wrong proof", "accused"}
@@ -96,8 +96,8 @@ func (t truth) ofSecond(c cause) bool {
 	return t.Second != "" && (strings.HasPrefix(c.Layer+".", t.Second+".") || strings.HasPrefix(t.Second, c.Layer+"."))
 }
 
-// said is the place, the first cause and all proven ones, which have a mark. The guesses after the
-// first are left out: their order depends on the last digits, which differ between processors.
+// said returns the place, the first cause and all proven ones, which have a mark. The guesses after
+// the first are left out: their order depends on the last digits, which differ between processors.
 func (r report) said() string {
 	out := []string{place(r.Verdict, r.Kind, r.First.Layer)}
 	for i, c := range r.Causes {

@@ -149,7 +149,8 @@ func TestDocumentedDefaults(t *testing.T) {
 	for _, d := range []tensor.DType{tensor.F64, tensor.F32, tensor.F16, tensor.BF16, tensor.F8E4M3FN, tensor.F8E5M2} {
 		l := compare.Default(d, d).Limits()
 		whole, row = whole+" "+number(l.RelL2)+" |", row+" "+number(l.RowRelL2)+" |"
-		assert.Regexp(t, `(?m)^//\t\S+ +`+number(l.RelL2)+" +"+number(l.RowRelL2)+`\b`, string(source), "%s in the doc comment of Default", d)
+		assert.Regexp(t, `(?m)^//\t\S+ +`+number(l.RelL2)+" +"+number(l.RowRelL2)+`\b`,
+			string(source), "%s in the doc comment of Default", d)
 	}
 	assert.Equal(t, compare.Default(tensor.F8E5M2, tensor.F8E5M2), compare.Default(tensor.F8E8M0FNU, tensor.F8E8M0FNU),
 		"one column has both")

@@ -448,7 +448,9 @@ func TestManifestForm(t *testing.T) {
 	data, err := afero.ReadFile(fsys, "golden/manifest.json")
 	require.NoError(t, err)
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
-	assert.Equal(t, "   "+`{"layer":"<m> & \"ü\"","port":"input_0","index":1,"dtype":"float32","shape":[1,2],"name":"l-output","offset":`, lines[5][:strings.Index(lines[5], `"offset":`)+9],
+	assert.Equal(t, "   "+
+		`{"layer":"<m> & \"ü\"","port":"input_0","index":1,"dtype":"float32","shape":[1,2],"name":"l-output","offset":`,
+		lines[5][:strings.Index(lines[5], `"offset":`)+9],
 		"a tensor a line, an equal one under the name of the first")
 	var m golden.Manifest
 	require.NoError(t, json.Unmarshal(data, &m))

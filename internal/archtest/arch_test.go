@@ -15,8 +15,8 @@ import (
 	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
-// line is the way of the data, from below. A package may import those of the rows above its own here, and not those of
-// its row or below it.
+// line is the way of the data, from below. A package may import those of the rows above its own
+// here, and not those of its row or below it.
 var line = [][]string{
 	{"internal/each", "internal/label", "internal/mapfile", "internal/glob", "internal/nearest", "internal/jsonline", "internal/subtest", "internal/supervise", "internal/updateflag", "internal/archtest",
 		"internal/gpu", "internal/transformers", "internal/whole", "internal/places", "internal/setting"},
@@ -46,11 +46,12 @@ var line = [][]string{
 	{"cmd/*"},
 }
 
-// walk is the way of one tensor from file to verdict, as docs/architecture.md draws it: whoever follows it meets each package once.
-// internal/judge puts it to work.
+// walk is the way of one tensor from file to verdict, as docs/architecture.md draws it: whoever
+// follows it meets each package once. internal/judge puts it to work.
 var walk = []string{"tensor", "internal/dump", "internal/match", "compare", "internal/trace", "internal/localise", "internal/diagnose", "internal/report"}
 
-// inside are the packages of the walk that no one but those on it and judge may import: what comes after asks judge.
+// inside are the packages of the walk that no one but those on it and judge may import: what comes
+// after asks judge.
 var inside = []string{"internal/trace", "internal/localise"}
 
 // only lists packages that may import no more of the module than this, though more lies below them.
@@ -81,8 +82,8 @@ var only = map[string][]string{
 	"tensor/torchpt":     {"tensor", "tensor/internal/format"},
 }
 
-// linked lists the other modules that a user's test binary may link, and so all that a user's go.mod
-// gains besides this one.
+// linked lists the other modules that a user's test binary may link, and so all that a user's
+// go.mod gains besides this one.
 var linked = []string{
 	"go.yaml.in/yaml/v3",
 	"golang.org/x/sys",
@@ -120,7 +121,8 @@ func wrongImports(packages map[string]*pkg) []string {
 	return slices.Compact(wrong)
 }
 
-// wrongLinks lists the imports by which a test binary that uses dir would link a module that is not in linked.
+// wrongLinks lists the imports by which a test binary that uses dir would link a module that is not
+// in linked.
 func wrongLinks(packages map[string]*pkg, dir string) []string {
 	var wrong []string
 	for _, d := range reach(packages, dir) {
@@ -179,7 +181,8 @@ func TestImportsFollowTheLine(t *testing.T) {
 	assert.Empty(t, wrongImports(readThis(t)))
 }
 
-// strayed lists what leaves the walk: a package that is not behind the one before, is not used by judge, or is used behind judge's back.
+// strayed lists what leaves the walk: a package that is not behind the one before, is not used by
+// judge, or is used behind judge's back.
 func strayed(packages map[string]*pkg) []string {
 	var wrong []string
 	uses := func(dir, of string) bool { return slices.Contains(packages[dir].imports, module+"/"+of) }

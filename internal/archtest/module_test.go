@@ -22,8 +22,9 @@ type pkg struct {
 	tests       bool     // it has test files
 }
 
-// readModule reads the imports of all packages below root, by path from there ("tensor/npy"). It reads the files itself
-// instead of asking go list: so Go's test cache sees what the result depends on.
+// readModule reads the imports of all packages below root, by path from there ("tensor/npy"). It
+// reads the files itself instead of asking go list: so Go's test cache sees what the result depends
+// on.
 func readModule(root string) (map[string]*pkg, error) {
 	packages := map[string]*pkg{}
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
@@ -100,8 +101,8 @@ func own(name string) (dir string, ok bool) {
 	return strings.CutPrefix(name, module+"/")
 }
 
-// foreign reports whether an import is of another module: its first element has a dot, which the standard library's
-// packages have not.
+// foreign reports whether an import is of another module: its first element has a dot, which the
+// standard library's packages have not.
 func foreign(name string) bool {
 	first, _, _ := strings.Cut(name, "/")
 	_, mine := own(name)
@@ -132,7 +133,8 @@ func reach(packages map[string]*pkg, dir string) []string {
 	return all
 }
 
-// matches reports whether dir is the pattern or, for a pattern that ends in "/*", directly below it.
+// matches reports whether dir is the pattern or, for a pattern that ends in "/*", directly below
+// it.
 func matches(pattern, dir string) bool {
 	ok, _ := path.Match(pattern, dir)
 	return ok

@@ -86,7 +86,8 @@ func TestPathsOfContributing(t *testing.T) {
 	require.NoError(t, err)
 	require.Greater(t, len(inModule.FindAllString(string(page), -1)), 40)
 	assert.Empty(t, wrongPaths(root, string(page)))
-	assert.Equal(t, []string{"internal/nothing.go"}, wrongPaths(root, "`internal/nothing.go`, `compare/table.go`, `tensor/NAME`"))
+	assert.Equal(t, []string{"internal/nothing.go"},
+		wrongPaths(root, "`internal/nothing.go`, `compare/table.go`, `tensor/NAME`"))
 }
 
 func TestLinksOfThePages(t *testing.T) {
@@ -149,5 +150,6 @@ func TestEveryPackageHasARoom(t *testing.T) {
 	for dir := range table {
 		assert.DirExists(t, filepath.Join(root, dir), "a row of docs/architecture.md")
 	}
-	assert.Equal(t, map[string]bool{"a": true, "b/c": true, "b/d": true}, rooms("| `a/` | x, `y` |\n| `b/c`, `d` | z |\n`e`\n"))
+	assert.Equal(t, map[string]bool{"a": true, "b/c": true, "b/d": true},
+		rooms("| `a/` | x, `y` |\n| `b/c`, `d` | z |\n`e`\n"))
 }

@@ -262,7 +262,9 @@ func TestSurface(t *testing.T) {
 			diff = append(diff, "+ "+l)
 		}
 	}
-	assert.Empty(t, diff, "the exported surface changed:\n%s\nif that is meant: go test ./internal/archtest -update, and a line in CHANGELOG.md", strings.Join(diff, "\n"))
+	assert.Empty(t, diff,
+		"the exported surface changed:\n%s\nif that is meant: go test ./internal/archtest -update, "+
+			"and a line in CHANGELOG.md", strings.Join(diff, "\n"))
 }
 
 func TestPublicPackagesHaveRealTypes(t *testing.T) {
@@ -339,5 +341,6 @@ func private()                                   {}
 		"p: var Made",
 		"p: var Other error",
 	}, s.lines)
-	assert.Equal(t, []string{"p: embeds S.hidden.Y", "p: type Alias = hidden.X", "p: method (*S[T]) Method(T) (hidden.Z, bool)"}, s.internal[:3])
+	assert.Equal(t, []string{"p: embeds S.hidden.Y", "p: type Alias = hidden.X",
+		"p: method (*S[T]) Method(T) (hidden.Z, bool)"}, s.internal[:3])
 }

@@ -29,7 +29,8 @@ func TestWhatAUserRequires(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for name, content := range map[string]string{
-		"go.mod":       "module example.com/user\n" + string(version) + "\nrequire " + module + " v0.0.0\nreplace " + module + " => " + root + "\n",
+		"go.mod": "module example.com/user\n" + string(version) + "\nrequire " + module + " v0.0.0\nreplace " +
+			module + " => " + root + "\n",
 		"go.sum":       string(sums),
 		"user_test.go": source,
 	} {

@@ -14,7 +14,7 @@ import (
 	"github.com/goparity/goparity/tensor/safetensors"
 )
 
-// weightFile writes a file of one tensor.
+// weightFile writes a file with one tensor.
 func weightFile(t *testing.T, path, key string) {
 	t.Helper()
 	x, err := tensor.Of([]float32{1, 2}, 2)
@@ -26,7 +26,7 @@ func weightFile(t *testing.T, path, key string) {
 }
 
 func TestOpenWeights(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "a[1]") // a folder's name is no pattern
+	dir := filepath.Join(t.TempDir(), "a[1]") // a folder's name is not a pattern
 	require.NoError(t, os.Mkdir(dir, 0o755))
 	one, two := filepath.Join(dir, "model-1.safetensors"), filepath.Join(dir, "model-2.safetensors")
 	weightFile(t, one, "a.weight")
@@ -47,12 +47,12 @@ func TestOpenWeights(t *testing.T) {
 			"a folder with an index: only what it names"},
 		{`{"weight_map": {"a.weight": "model-1.safetensors", "b.weight": "model-2.safetensors"}}`,
 			[]string{index}, []string{"a.weight", "b.weight"}, "", "an index"},
-		{"", []string{one, one}, nil, "a.weight is in another of the files too", "the same twice"},
+		{"", []string{one, one}, nil, "a.weight is also in another of the files", "the same twice"},
 		{"", []string{filepath.Join(dir, "none.safetensors")}, nil, "none.safetensors", "no such file"},
 		{`{"weight_map": {"a.weight": "../model-1.safetensors"}}`,
-			[]string{index}, nil, "want the name of a file beside the index", "a path out of the folder"},
+			[]string{index}, nil, "want the name of a file next to the index", "a path that leaves the folder"},
 		{`{"weight_map": {"a.weight": "/etc/passwd"}}`,
-			[]string{index}, nil, "want the name of a file beside the index", "an absolute path"},
+			[]string{index}, nil, "want the name of a file next to the index", "an absolute path"},
 		{`{"weight_map": {}}`, []string{index}, nil, "the weight_map is empty", "an empty index"},
 		{`[`, []string{index}, nil, "want an index with a weight_map", "no index"},
 	} {
@@ -77,16 +77,19 @@ func TestOpenWeights(t *testing.T) {
 
 func TestReadModelConfig(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.json")
-	require.NoError(t, os.WriteFile(path, []byte(`{"hidden_size": 64, "text_config": {"hidden_size": 8, "rope_theta": 1e6}}`), 0o644))
+	require.NoError(t,
+		os.WriteFile(path, []byte(`{"hidden_size": 64, "text_config": {"hidden_size": 8, "rope_theta": 1e6}}`), 0o644))
 	c, err := checkpoint.ReadConfig(path)
 	require.NoError(t, err)
 	size, ok := c.Int("hidden_size")
 	assert.True(t, ok)
-	assert.Equal(t, 64, size, "the outer level counts")
+	assert.Equal(t, 64, size, "the outer level has precedence")
 	theta, ok := c.Float("rotary_base", "rope_theta")
 	assert.True(t, ok)
-	assert.Equal(t, 1e6, theta, "the inner one where the outer lacks the key")
-	require.NoError(t, os.WriteFile(path, []byte(`{"text_config": {"rope_parameters": {"rope_type": "default", "rope_theta": 5e5}}}`), 0o644))
+	assert.Equal(t, 1e6, theta, "the inner one, if the outer does not have the key")
+	require.NoError(t,
+		os.WriteFile(path, []byte(`{"text_config": {"rope_parameters": {"rope_type": "default", "rope_theta": 5e5}}}`),
+			0o644))
 	c, err = checkpoint.ReadConfig(path)
 	require.NoError(t, err)
 	theta, ok = c.Float("rope_theta")

@@ -9,7 +9,7 @@ import (
 // Config is config.json.
 type Config map[string]any
 
-// Float returns the first of the keys that holds a number.
+// Float returns the value of the first of the keys that has a number.
 func (c Config) Float(keys ...string) (float64, bool) {
 	for _, k := range keys {
 		switch v := c[k].(type) {
@@ -22,7 +22,7 @@ func (c Config) Float(keys ...string) (float64, bool) {
 	return 0, false
 }
 
-// Int returns the first of the keys that holds a number, if it is a whole one.
+// Int returns the value of the first of the keys that has a number, if it is a whole number.
 func (c Config) Int(keys ...string) (int, bool) {
 	if f, ok := c.Float(keys...); ok && f == float64(int(f)) {
 		return int(f), true
@@ -30,7 +30,7 @@ func (c Config) Int(keys ...string) (int, bool) {
 	return 0, false
 }
 
-// String returns the first of the keys that holds a string.
+// String returns the value of the first of the keys that has a string.
 func (c Config) String(keys ...string) string {
 	for _, k := range keys {
 		if s, ok := c[k].(string); ok {
@@ -40,13 +40,13 @@ func (c Config) String(keys ...string) string {
 	return ""
 }
 
-// Heads is the number of attention heads, 0 if the config does not say.
+// Heads returns the number of attention heads, or 0 if the config does not say.
 func (c Config) Heads() int {
 	n, _ := c.Int("num_attention_heads", "n_head", "num_heads", "n_heads")
 	return max(n, 0)
 }
 
-// KVHeads is the number of heads of K and V.
+// KVHeads returns the number of heads of keys and values.
 func (c Config) KVHeads() int {
 	if n, ok := c.Int("num_key_value_heads"); ok {
 		return max(n, 0)
@@ -54,20 +54,20 @@ func (c Config) KVHeads() int {
 	return c.Heads()
 }
 
-// Hidden is the width of the stream, 0 if the config does not say.
+// Hidden returns the width of the residual stream, or 0 if the config does not say.
 func (c Config) Hidden() int {
 	n, _ := c.Int("hidden_size", "n_embd", "d_model")
 	return max(n, 0)
 }
 
-// Theta is the base of the rotary embedding, 0 if the config does not say.
+// Theta returns the base of the rotary embedding, or 0 if the config does not say.
 func (c Config) Theta() float64 {
 	t, _ := c.Float("rope_theta", "rotary_emb_base")
 	return max(t, 0)
 }
 
-// ReadConfig reads a config.json. The keys of text_config and of rope_parameters count where the
-// outer level lacks them.
+// ReadConfig reads a config.json. A key of text_config or rope_parameters counts if the outer level
+// does not have it.
 func ReadConfig(path string) (Config, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -77,7 +77,7 @@ func ReadConfig(path string) (Config, error) {
 	if err := json.Unmarshal(data, &c); err != nil {
 		return nil, fmt.Errorf("%s: want a JSON object, as Hugging Face's config.json: %w", path, err)
 	}
-	// Since transformers 5, rope_theta stands in rope_parameters.
+	// Since transformers 5, rope_theta is in rope_parameters.
 	for _, key := range []string{"text_config", "rope_parameters"} {
 		if inner, ok := c[key].(map[string]any); ok {
 			for k, v := range inner {

@@ -1,3 +1,3 @@
-// Package checkpoint is what the folder of a model says of it: its weights, by the keys of Hugging
-// Face, and its config.json.
+// Package checkpoint reads the folder of a model: its weights, by Hugging Face's keys, and its
+// config.json.
 package checkpoint

@@ -15,12 +15,13 @@ import (
 	"github.com/goparity/goparity/tensor/safetensors"
 )
 
-// Weights are the reference's, by Hugging Face's keys.
+// Weights are the weights of the reference, by Hugging Face's keys.
 type Weights map[string]*tensor.Tensor
 
-// Of finds the weight of a layer, with its key: of "model.model.layers.0.self_attn.q_proj" and
-// "weight". A key's module is the end of the layer's name at a dot, or the name is the end of the
-// key's module; the longest match counts. nil if there is none.
+// Of finds the weight of a layer and its key, for "model.model.layers.0.self_attn.q_proj" and
+// "weight". A key fits if its module is the end of the layer's name at a dot, or the layer's name
+// is the end of its module; the longest module that fits counts. t is nil if there is none, or if
+// two keys fit equally well.
 func (w Weights) Of(layer, name string) (key string, t *tensor.Tensor) {
 	layer = label.Name(layer)
 	for at, ok := layer, true; ok; _, at, ok = strings.Cut(at, ".") {
@@ -31,7 +32,7 @@ func (w Weights) Of(layer, name string) (key string, t *tensor.Tensor) {
 	for k := range w {
 		if strings.HasSuffix(k, "."+layer+"."+name) {
 			if key != "" {
-				return "", nil // two are no answer
+				return "", nil // ambiguous
 			}
 			key = k
 		}
@@ -46,7 +47,7 @@ type Files struct {
 }
 
 // Open opens weights: .safetensors files, index files (model.safetensors.index.json), or folders
-// with either. Several files are one set: a key that two of them have is an error.
+// with either. Several files are one set, in which a key may occur only once.
 func Open(paths ...string) (w *Files, err error) {
 	w = &Files{Tensors: Weights{}}
 	defer func() {
@@ -67,7 +68,7 @@ func Open(paths ...string) (w *Files, err error) {
 			w.files = append(w.files, f)
 			for _, t := range f.Tensors {
 				if w.Tensors[t.Name] != nil {
-					return w, fmt.Errorf("%s: %s is in another of the files too", part, t.Name)
+					return w, fmt.Errorf("%s: %s is also in another of the files", part, t.Name)
 				}
 				w.Tensors[t.Name] = t.Tensor
 			}
@@ -85,15 +86,14 @@ func (w *Files) Close() error {
 	return errors.Join(errs...)
 }
 
-// weightFiles lists the .safetensors files that a path means.
+// weightFiles lists the .safetensors files that a path stands for.
 func weightFiles(path string) ([]string, error) {
 	st, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return nil, err
 	case st.IsDir():
-		// The index tells which files belong together, where there is one: a folder may hold the
-		// same weights twice.
+		// An index says which files belong together: a folder may have the same weights twice.
 		dir := globQuote(path)
 		index, err := filepath.Glob(filepath.Join(dir, "*.safetensors.index.json"))
 		if err != nil {
@@ -113,15 +113,15 @@ func weightFiles(path string) ([]string, error) {
 	return []string{path}, nil
 }
 
-// globQuote lets a folder with brackets in its name stand for itself.
+// globQuote quotes a path for filepath.Glob, such as a folder with brackets in its name.
 func globQuote(path string) string {
 	if filepath.Separator == '\\' {
-		return path // a backslash separates there, and nothing can be quoted
+		return path // the backslash is a separator there and cannot quote
 	}
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// indexed lists the files that an index names, which lie beside it.
+// indexed lists the files that an index names, which are next to it.
 func indexed(path string) ([]string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -136,7 +136,7 @@ func indexed(path string) ([]string, error) {
 	var out []string
 	for key, name := range index.Map {
 		if name != filepath.Base(name) || !filepath.IsLocal(name) {
-			return nil, fmt.Errorf("%s: %s lies in %q: want the name of a file beside the index", path, key, name)
+			return nil, fmt.Errorf("%s: %s lies in %q: want the name of a file next to the index", path, key, name)
 		}
 		if part := filepath.Join(filepath.Dir(path), name); !slices.Contains(out, part) {
 			out = append(out, part)

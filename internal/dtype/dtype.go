@@ -1,10 +1,10 @@
-// Package dtype knows which of two element types decides about a pair of tensors.
+// Package dtype decides which of two element types sets the tolerances of a pair of tensors.
 package dtype
 
 import "github.com/goparity/goparity/tensor"
 
-// Coarser returns the type whose tolerances hold for a pair: the float one against an integer, of
-// two floats the less precise.
+// Coarser returns the type whose tolerances apply to a pair: the float type if the other is an
+// integer, or the less precise of two floats.
 func Coarser(golden, actual tensor.DType) tensor.DType {
 	switch {
 	case golden.Epsilon() > actual.Epsilon(), golden.IsFloat() && !actual.IsFloat():

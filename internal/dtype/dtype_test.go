@@ -15,12 +15,12 @@ func TestCoarser(t *testing.T) {
 		g, a, want tensor.DType
 		reason     string
 	}{
-		{tensor.F32, tensor.BF16, tensor.BF16, "the fewer bits of mantissa"},
-		{tensor.F16, tensor.BF16, tensor.BF16, "of two types of one size as well"},
+		{tensor.F32, tensor.BF16, tensor.BF16, "the type with fewer bits of mantissa"},
+		{tensor.F16, tensor.BF16, tensor.BF16, "also of two types of one size"},
 		{tensor.F32, tensor.F32, tensor.F32, "one type"},
-		{tensor.I64, tensor.F32, tensor.F32, "the float one of two kinds"},
+		{tensor.I64, tensor.F32, tensor.F32, "the float type of two kinds"},
 		{tensor.Bool, tensor.F64, tensor.F64, "whatever its precision"},
-		{tensor.I64, tensor.I32, tensor.I64, "of two integers the wider one"},
+		{tensor.I64, tensor.I32, tensor.I64, "the wider of two integers"},
 	} {
 		assert.Equal(t, c.want, dtype.Coarser(c.g, c.a), c.reason)
 		assert.Equal(t, c.want, dtype.Coarser(c.a, c.g), "turned: "+c.reason)

@@ -127,7 +127,11 @@ func printedTensor(rec printlog.Record) (*tensor.Tensor, error) {
 	return fill[float32](rec, n)
 }
 
-func fill[T int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | float32 | float64](rec printlog.Record, n int) (*tensor.Tensor, error) {
+type number interface {
+	int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | float32 | float64
+}
+
+func fill[T number](rec printlog.Record, n int) (*tensor.Tensor, error) {
 	v := make([]T, n)
 	for i, at := range rec.Index {
 		v[at] = T(rec.Values[i])

@@ -122,7 +122,8 @@ func (i *Info) sequences() (tokens [][]int, err error) {
 		err = json.Unmarshal(i.TokenIDs, &tokens)
 	}
 	if err != nil || len(tokens) == 0 {
-		return nil, errors.New("token_ids is missing or has another form: want a list for each sequence, [[1, 15, 7], …]")
+		return nil, errors.New("token_ids is missing or has another form: want a list for each sequence, " +
+			"[[1, 15, 7], …]")
 	}
 	return tokens, nil
 }

@@ -175,7 +175,8 @@ func TestSchema2Refused(t *testing.T) {
 			"of which API path"},
 		{"text of nothing", with(`"text": [{"path": "chat", "token_ids": [1]}]`),
 			"text[0]: want either prompt or messages", "what was asked"},
-		{"text of both", with(`"text": [{"path": "chat", "prompt": "a", "messages": [{"role": "user", "content": "a"}], "token_ids": [1]}]`), "want either prompt or messages", "which was asked?"},
+		{"text of both",
+			with(`"text": [{"path": "chat", "prompt": "a", "messages": [{"role": "user", "content": "a"}], "token_ids": [1]}]`), "want either prompt or messages", "which was asked?"},
 		{"text without an answer", with(`"text": [{"path": "completion", "prompt": "a"}]`),
 			"text[0]: want rendered, token_ids or both", "nothing to judge"},
 		{"text role", with(`"text": [{"path": "chat", "messages": [{"content": "a"}], "token_ids": [1]}]`),
@@ -242,7 +243,9 @@ func TestSchema2(t *testing.T) {
 		{"part", one(`"passes": [[{"sequence": 0, "from": 0, "to": 3}]]`), "passes", nil, "a row that no pass fed"},
 		{"cached", one(`"passes": [[{"sequence": 0, "from": 2, "to": 4, "cached_tokens": 2}]]`), "passes",
 			nil, "rows from the prefix cache"},
-		{"chunks of one pass", one(`"passes": [[{"sequence": 0, "from": 0, "to": 2}], [{"sequence": 0, "from": 2, "to": 4}]]`), "passes", nil, "two forward passes"},
+		{"chunks of one pass",
+			one(`"passes": [[{"sequence": 0, "from": 0, "to": 2}], [{"sequence": 0, "from": 2, "to": 4}]]`), "passes",
+			nil, "two forward passes"},
 		{"sequences", passes("one-pass", "0 0 4, 1 0 2"), "passes", nil, "several sequences"},
 		{"decode", passes("decode", "0 0 2|0 2 3|0 3 4"), "path", nil, "another path"},
 		{"chunked", passes("chunked:2", "0 0 2|0 2 4"), "path", nil, "another path"},
@@ -352,7 +355,8 @@ func TestOpenUnjudged(t *testing.T) {
 	for _, path := range []string{dir, filepath.Join(dir, "1")} {
 		_, err := dump.Open(path, dump.Options{})
 		require.ErrorIs(t, err, dump.ErrUnjudged, path)
-		require.ErrorContains(t, err, `run.json": path is "chunked:2", not one-pass: this version cannot judge that yet, parity show prints the run`)
+		require.ErrorContains(t, err,
+			`run.json": path is "chunked:2", not one-pass: this version cannot judge that yet, parity show prints the run`)
 		r, err := dump.Open(path, dump.Options{Unjudged: true})
 		require.NoError(t, err, path)
 		require.NoError(t, r.Close())
@@ -372,7 +376,9 @@ func TestOpenSchema2(t *testing.T) {
 	tensors := map[string]any{"0/a-output.max": 1., "1/a-output.max": 2.}
 	listed := func(run string) string { return strings.TrimSuffix(run, "}") + two }
 	for _, tt := range []struct{ name, run, want, reason string }{
-		{"a step too many", listed(whole), `step "1" belongs to none of the 1 forward passes of passes: want steps 0 to 0`, "a step that no pass made"},
+		{"a step too many",
+			listed(whole), `step "1" belongs to none of the 1 forward passes of passes: want steps 0 to 0`,
+			"a step that no pass made"},
 		{"unlisted step too many", whole, `step "1" belongs to none`, "folders also count without a list"},
 		{"a step too few", listed(passes("decode", "0 0 2|0 2 3|0 3 4")),
 			`passes[2] has no tensors: want a step "2" in the dump`, "a pass without its folder"},

@@ -1,4 +1,4 @@
-// Package each runs one function for many indices on all cores.
+// Package each calls a function for many indices on all cores.
 package each
 
 import (
@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// Do calls f for 0 … n−1 on all cores, and joins the errors in that order. It begins nothing more
-// when ctx ends, whose cause is then among the errors.
+// Do calls f for 0 … n−1 on all cores, and joins the errors in that order. When ctx ends, it makes
+// no further calls, and the cause of ctx is among the errors.
 func Do(ctx context.Context, n int, f func(i int) error) error {
 	errs := make([]error, n)
 	var next atomic.Int64

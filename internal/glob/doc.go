@@ -1,14 +1,14 @@
-// Package glob matches layer names with patterns, as fixture.yaml, flags and the functions of
-// package parity take them.
+// Package glob matches the names of layers with the patterns of fixture.yaml, flags and package
+// parity.
 //
-//   - any run of characters inside one segment, none included:  layers.*  is  layers.3, never  layers.3.mlp
-//     **      any number of whole segments, none included:              encoder.**.dense
-//     ?       one character, not a dot
-//     [a-z]   one character of a set; [!a-z] and [^a-z] one that is not in it, never a dot
-//     {a,b}   either; may hold dots and other wildcards, and may be nested
-//     \x      x itself
+//	*       any run of characters inside one segment, even none: layers.* is layers.3, not layers.3.mlp
+//	**      any number of whole segments, even none: encoder.**.dense
+//	?       one character, not a dot
+//	[a-z]   one character of a set; [!a-z] and [^a-z] one that is not in it; never a dot
+//	{a,b}   either; may hold dots and other wildcards, and may be nested
+//	\x      x itself
 //
 // A pattern, with or without wildcards, matches the end of a name at a dot:
 // "encoder.layer.3.attention" and "layer.*.attention" match "model.encoder.layer.3.attention". Case
-// counts. A repeated call "norm(2)" is a name of its own: "norm" does not match it, "norm*" does.
+// matters. A repeated call "norm(2)" is a name of its own: "norm" does not match it, "norm*" does.
 package glob

@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of one pattern: the {a,b} groups of a long one could multiply without end.
+// Limits of one pattern, because the alternatives of {a,b} groups multiply. Names of layers have at
+// most some 100 bytes, and patterns a few groups.
 const (
 	maxLen          = 400
 	maxAlternatives = 100
@@ -64,25 +65,25 @@ func Compile(pattern string) (*Pattern, error) {
 }
 
 // Tail returns the regular expression of [Pattern.Match], and Whole that of [Pattern.MatchWhole],
-// for programs in other languages. They have no anchors, whose spelling differs between languages:
-// they match where they match a whole name (fullmatch in Python).
+// for programs in other languages. They have no anchors, because these differ between languages:
+// the whole name must match (fullmatch in Python).
 func (p *Pattern) Tail() string { return `(?:[^.]*\.)*` + p.expr }
 
-// Whole is described at Tail.
+// Whole returns the regular expression of [Pattern.MatchWhole], see [Pattern.Tail].
 func (p *Pattern) Whole() string { return p.expr }
 
-// String returns the pattern as it was written.
+// String returns the pattern as written.
 func (p *Pattern) String() string { return p.text }
 
 // Match reports whether the pattern matches the name or its end at a dot.
 func (p *Pattern) Match(name string) bool { return p.tail.MatchString(name) }
 
-// MatchWhole reports whether the pattern matches the whole name: where one layer is meant, such a
-// match is preferred to one of the end ("model" is then not "model.model").
+// MatchWhole reports whether the pattern matches the whole name. Where one layer is meant, such a
+// match is preferred to a match of the end: "model" is then not "model.model".
 func (p *Pattern) MatchWhole(name string) bool { return p.whole.MatchString(name) }
 
-// Specificity orders patterns that match the same name: a character that stands for itself counts
-// most, then [..], then ?. With {a,b} the least specific alternative counts.
+// Specificity orders patterns that match the same name. A character that stands for itself counts
+// most, then [..], then ?. Of {a,b} the least specific alternative counts.
 func (p *Pattern) Specificity() int { return p.specificity }
 
 // Weights of Specificity.
@@ -202,7 +203,7 @@ func scanClass(runes []rune) (expr string, n int, err error) {
 		if hi < lo {
 			return "", 0, fmt.Errorf("the range %c-%c runs backwards", lo, hi)
 		}
-		// A dot separates segments and is never one of a set.
+		// A dot separates segments and is in no set.
 		for _, r := range [][2]rune{{lo, min(hi, '.'-1)}, {max(lo, '.'+1), hi}} {
 			if r[0] <= r[1] {
 				b.WriteString(member(r[0]) + "-" + member(r[1]))
@@ -222,8 +223,8 @@ func scanClass(runes []rune) (expr string, n int, err error) {
 	}
 }
 
-// member returns a character of a set as a regular expression: itself, which every language reads
-// alike, and after a backslash where it is punctuation.
+// member returns a character of a set as a regular expression: the character, after a backslash if
+// it is punctuation. Every language reads that alike.
 func member(r rune) string {
 	if r < utf8.RuneSelf && (unicode.IsPunct(r) || unicode.IsSymbol(r)) {
 		return `\` + string(r)
@@ -231,7 +232,7 @@ func member(r rune) string {
 	return string(r)
 }
 
-// expand writes groups out: a{b,c} becomes ab and ac.
+// expand expands groups: a{b,c} becomes ab and ac.
 func expand(tokens []token) ([][]token, error) {
 	start := -1
 	for i, t := range tokens {
@@ -284,19 +285,18 @@ func translate(tokens []token) (expr string, specificity int, err error) {
 	for i := 0; i <= len(tokens); i++ {
 		if i == len(tokens) || tokens[i].kind == dot {
 			if from == i {
-				return "", 0, fmt.Errorf("an empty segment: names have no two dots side by side, " +
-					"none at the beginning or end")
+				return "", 0, fmt.Errorf("an empty segment: names have no two dots in a row, " +
+					"and none at the beginning or end")
 			}
 			segments = append(segments, tokens[from:i])
 			from = i + 1
 		}
 	}
 	var b strings.Builder
-	sep := false // a dot is due before the next segment
+	sep := false // whether a dot goes before the next segment
 	for i, s := range segments {
 		if s[0].kind == doubleStar && len(s) == 1 {
-			// Zero or more segments, each with the dot that separates it from what is written so
-			// far.
+			// Zero or more segments, each with the dot that separates it from the preceding ones.
 			switch last := i == len(segments)-1; {
 			case sep:
 				b.WriteString(`(?:\.[^.]+)*`)
@@ -330,7 +330,9 @@ func translate(tokens []token) (expr string, specificity int, err error) {
 			case star:
 				b.WriteString(`[^.]*`)
 			case doubleStar:
-				return "", 0, fmt.Errorf("character %d: ** stands for whole segments: write it alone between dots, or *", t.at)
+				return "",
+					0, fmt.Errorf("character %d: ** stands for whole segments: write it alone between dots, or *",
+						t.at)
 			}
 		}
 	}

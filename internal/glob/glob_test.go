@@ -15,7 +15,7 @@ import (
 	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
-// matches has what a pattern matches, and what it does not: in Go, and as a regular expression in
+// matches has what a pattern matches and what it does not, in Go and as a regular expression in
 // other languages.
 var matches = []struct {
 	pattern string
@@ -36,15 +36,15 @@ var matches = []struct {
 		[]string{"dense", "encoder.dense.x"}, "two stars are any number of segments"},
 	{"**", []string{"a", "a.b.c"}, nil, "everything"},
 	{"**.dense", []string{"dense", "a.dense", "a.b.dense"}, []string{"adense", "dense.a"}, "two stars in front"},
-	{"a.**", []string{"a", "a.b", "x.a.b.c", "x.a"}, []string{"b.c"}, "two stars behind"},
-	{"a.**.**.b", []string{"a.b", "a.x.b", "a.x.y.b"}, []string{"ab"}, "two of them are one"},
+	{"a.**", []string{"a", "a.b", "x.a.b.c", "x.a"}, []string{"b.c"}, "two stars at the end"},
+	{"a.**.**.b", []string{"a.b", "a.x.b", "a.x.y.b"}, []string{"ab"}, "a repetition changes nothing"},
 	{"layers.?", []string{"layers.3"}, []string{"layers.13", "layers.", "layers.."}, "one character"},
 	{"layers.[0-2]", []string{"layers.0", "layers.2"}, []string{"layers.3", "layers.10"}, "a set"},
 	{"layers.[!0-2]", []string{"layers.3", "layers.x"}, []string{"layers.0", "layers.."}, "a negated set has no dot"},
 	{"layers.[^0-2]", []string{"layers.3"}, []string{"layers.0"}, "the other way to negate"},
 	{"x[+-0]y", []string{"x+y", "x-y", "x/y", "x0y"}, []string{"x.y"}, "a range over the dot leaves it out"},
-	{"x[]a]", []string{"x]", "xa"}, []string{"x["}, "a bracket first in a set is one of it"},
-	{"x[a-]", []string{"xa", "x-"}, []string{"xb"}, "a dash last in a set is itself"},
+	{"x[]a]", []string{"x]", "xa"}, []string{"x["}, "a bracket that is first in a set stands for itself"},
+	{"x[a-]", []string{"xa", "x-"}, []string{"xb"}, "a dash that is last in a set stands for itself"},
 	{"self_attn.{q,k,v}_proj", []string{"m.self_attn.q_proj", "self_attn.v_proj"}, []string{"self_attn.o_proj"},
 		"alternatives"},
 	{"{mlp.down,attn.{q,k}}", []string{"a.mlp.down", "attn.q", "attn.k"}, []string{"mlp", "attn.v", "attn.q.mlp"},
@@ -53,23 +53,23 @@ var matches = []struct {
 	{"a{.b,}.c", []string{"a.b.c", "a.c"}, []string{"a.b"}, "a group over segments"},
 	{"model", []string{"model", "model.model"}, []string{"model.norm"}, "the end of a longer name is matched too"},
 	{"norm", []string{"norm"}, []string{"norm(2)", "LayerNorm", "Norm"},
-		"a second call and another case are other names"},
-	{"norm(2)", []string{"model.norm(2)"}, []string{"model.norm2"}, "parentheses are themselves"},
+		"a second call is another name, and so is another case"},
+	{"norm(2)", []string{"model.norm(2)"}, []string{"model.norm2"}, "parentheses stand for themselves"},
 	{"norm*", []string{"norm(2)", "norm"}, nil, "all calls"},
 	{`a\*b`, []string{"a*b"}, []string{"axb"}, "escaped"},
-	{"a+b|c", []string{"a+b|c"}, []string{"aab", "c"}, "signs of regular expressions are themselves"},
-	{"a,b", []string{"a,b"}, []string{"a", "b"}, "a comma outside of a group is itself"},
+	{"a+b|c", []string{"a+b|c"}, []string{"aab", "c"}, "signs of regular expressions stand for themselves"},
+	{"a,b", []string{"a,b"}, []string{"a", "b"}, "a comma outside a group stands for itself"},
 	{`x[\-\]\\^[]y`, []string{"x-y", "x]y", `x\y`, "x^y", "x[y"}, []string{"xy", "x_y"},
 		"characters that mean something in a set, escaped and not"},
 	{"x[!a^-]", []string{"xb", "x]"}, []string{"xa", "x^", "x-"},
 		"a caret and a dash that are not first in a negated set"},
-	{"x[&&~~||-]", []string{"x&", "x~", "x|", "x-"}, []string{"xa", "x"}, "no operations on sets"},
+	{"x[&&~~||-]", []string{"x&", "x~", "x|", "x-"}, []string{"xa", "x"}, "there are no operations on sets"},
 	{"x[ -~]", []string{"x ", "x#", "xz", "x-", "x~"}, []string{"x.", "x\x7f", "xé"}, "a range over all punctuation"},
 	{"x[à-ÿ€-₿\t]", []string{"xé", "x₴", "x\t"}, []string{"xe", "x×"}, "sets beyond ASCII, and of control characters"},
 	{"x[😀-😂]?", []string{"x😁😃"}, []string{"x😃😁"}, "characters beyond 16 bits are one each"},
 	{"a-b #&~ c", []string{"a-b #&~ c"}, []string{"a-b"}, "spaces and signs that some regular expressions skip"},
-	{"a", []string{"a", "\n.a"}, []string{"a\n", "x\na"}, "a line break is a character like any other, at the end too"},
-	{"*", []string{"a", "\n", "a.b"}, []string{"", "a."}, "and part of a segment"},
+	{"a", []string{"a", "\n.a"}, []string{"a\n", "x\na"}, "a line break is a character like any other, also at the end"},
+	{"*", []string{"a", "\n", "a.b"}, []string{"", "a."}, "a line break is part of a segment"},
 	{"größe.*", []string{"größe.ü"}, []string{"grösse.ü"}, "letters beyond ASCII"},
 }
 
@@ -89,12 +89,12 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// TestExpressionsInPython asks Python what the regular expressions match: the runners of the
+// TestExpressionsInPython checks the regular expressions in Python, because the runners of the
 // engines use them.
 func TestExpressionsInPython(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
-		t.Skip("there is no python3 to ask: ", err)
+		t.Skip("there is no python3: ", err)
 	}
 	type row struct {
 		Pattern, Tail, Whole string
@@ -199,7 +199,7 @@ func FuzzCompile(f *testing.F) {
 			t.Fatalf("%q matches %q whole but not its end", pattern, name)
 		}
 		if name != "" && !strings.HasPrefix(name, ".") && p.MatchWhole(name) && !p.Match("model."+name) {
-			t.Fatalf("%q matches %q, but not behind model.", pattern, name)
+			t.Fatalf("%q matches %q, but not after model.", pattern, name)
 		}
 		if !strings.ContainsAny(pattern, `*?[{\`) && !p.MatchWhole(pattern) {
 			t.Fatalf("%q has no wildcard and does not match itself", pattern)

@@ -1,5 +1,5 @@
-// Package infra tells a machine that failed from a model that is wrong: why nothing could be
-// compared, in words for people and in files for CI.
+// Package infra tells a machine that failed from a model that is wrong. It says why nothing could
+// be compared, in words for people and in files for CI.
 package infra
 
 import (
@@ -16,20 +16,20 @@ import (
 	"github.com/goparity/goparity/internal/supervise"
 )
 
-// Why nothing could be compared. The first four are no fault of the model's: another try, or
-// another machine, may do better.
+// Why nothing could be compared. The first four are not the model's fault: another try, or another
+// machine, may succeed.
 const (
 	classInfra   = "infra" // no interpreter, engine, driver, GPU or memory
 	classCrash   = "crash" // the engine died
 	classTimeout = "timeout"
 	classStopped = "stopped" // by a signal
-	classModel   = "model"   // the engine does not take the model, or the model's own code failed
-	classUsage   = "usage"   // what was asked for is impossible
-	classBug     = "bug"     // goparity's own
-	classFixture = "fixture" // goldens, recorded run, fixture.yaml
+	classModel   = "model"   // the engine cannot run the model, or the model's own code failed
+	classUsage   = "usage"   // no engine can do what was asked for
+	classBug     = "bug"     // of goparity
+	classFixture = "fixture" // in goldens, the recorded run or fixture.yaml
 )
 
-// Class tells why nothing could be compared.
+// Class returns why nothing could be compared.
 func Class(err error) string {
 	var infra *engine.InfraError
 	var crash *engine.CrashError
@@ -56,7 +56,8 @@ func Class(err error) string {
 	return classFixture
 }
 
-// Text is the error, with the end of the engine's log if it died or was stopped.
+// Text returns the text of an error, with the end of the engine's log if the engine died or was
+// stopped.
 func Text(err error) string {
 	text := err.Error()
 	var exit *supervise.ExitError
@@ -74,8 +75,8 @@ func Text(err error) string {
 	return text
 }
 
-// lastLines keeps what fits into a failure that people and JUnit can read. A line that is longer
-// than that keeps its end.
+// lastLines keeps as many lines as people and JUnit can read in a failure. Of a line that is too
+// long it keeps the end.
 func lastLines(lines []string) []string {
 	const most, room = 30, 3000 // lines, bytes
 	lines = slices.Clone(lines[max(0, len(lines)-most):])
@@ -92,12 +93,12 @@ func lastLines(lines []string) []string {
 	return lines
 }
 
-// statusFile is what CI looks for to tell a machine that failed from a model that is wrong.
+// statusFile is the file by which CI tells a machine that failed from a model that is wrong.
 const statusFile = "infra.txt"
 
-// WriteStatus writes why nothing could be compared into dir/infra.txt, and where Bazel asks for it:
-// a line with the class, and one with the error. Without such an error it removes the file of an
-// earlier run.
+// WriteStatus writes why nothing could be compared to dir/infra.txt, and to the file that Bazel
+// asks for: a line with the class, and one with the error. Unless err is of one of the first four
+// classes, it instead removes the file of an earlier run.
 func WriteStatus(dir, fixture string, err error) error {
 	bazel := os.Getenv("TEST_INFRASTRUCTURE_FAILURE_FILE")
 	var paths []string

@@ -25,7 +25,7 @@ func TestClassAndText(t *testing.T) {
 	for _, tt := range []struct {
 		err    error
 		class  string
-		log    int // lines of it that are shown
+		log    int // number of lines that are shown
 		reason string
 	}{
 		{&engine.InfraError{Msg: "no torch"}, "infra", 0, "the machine"},
@@ -35,7 +35,7 @@ func TestClassAndText(t *testing.T) {
 		{&engine.CrashError{Engine: "max", Err: &supervise.ExitError{Name: "python", Signal: "SIGSEGV", Tail: tail}},
 			"crash", 30, "the end of the log"},
 		{&engine.CrashError{Engine: "max", Err: &supervise.ExitError{Name: "python", Code: 3, Tail: tail[:2]}}, "crash",
-			2, "all of a short log"},
+			2, "all lines of a short log"},
 		{&engine.CrashError{Engine: "max", Err: &supervise.ExitError{Name: "python",
 			Code: 3, Tail: []string{"line 0", "line " + strings.Repeat("x", 60000)}}}, "crash",
 			0, "one endless line keeps its end"},
@@ -43,10 +43,10 @@ func TestClassAndText(t *testing.T) {
 			Code: 3, Tail: []string{"line 0", "line " + strings.Repeat("x", 2999), "line 2"}}}, "crash",
 			1, "whole lines that fit"},
 		{fmt.Errorf("engine: %w", &supervise.TimeoutError{Name: "python", Tail: tail, Err: context.DeadlineExceeded}),
-			"timeout", 30, "where it was"},
+			"timeout", 30, "what the engine was doing"},
 		{fmt.Errorf("supervise: stopped: %w", context.Canceled), "stopped", 0, "Ctrl-C"},
 		{&engine.ModelError{Msg: "no weight"}, "model", 0, "the model"},
-		{&engine.UsageError{Msg: "token 5000"}, "usage", 0, "what was asked"},
+		{&engine.UsageError{Msg: "token 5000"}, "usage", 0, "the job is impossible"},
 		{errors.New("fixture.yaml:3: unknown key"), "fixture", 0, "anything else"},
 	} {
 		assert.Equal(t, tt.class, infra.Class(tt.err), tt.reason)

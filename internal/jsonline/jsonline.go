@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// Error adds the line to an error of encoding/json about data, where the error knows the place.
+// Error adds the line to an error of encoding/json about data, if the error knows its position.
 func Error(data []byte, err error) error {
 	var off int64 = -1
 	var syntax *json.SyntaxError

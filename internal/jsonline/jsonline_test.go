@@ -22,5 +22,5 @@ func TestError(t *testing.T) {
 		assert.ErrorContains(t, jsonline.Error([]byte(tt.data), err), tt.want, tt.reason)
 	}
 	other := errors.New("x")
-	assert.Equal(t, other, jsonline.Error(nil, other), "an error without a place stays")
+	assert.Equal(t, other, jsonline.Error(nil, other), "an error without a position is not changed")
 }

@@ -18,8 +18,8 @@ func (f *Fault) Error() string {
 // Unwrap returns the error of the runtime.
 func (f *Fault) Unwrap() error { return f.Err }
 
-// Guard runs f and returns a [*Fault] where it read mapped memory that is gone, which the runtime
-// would otherwise answer by ending the process. Other panics go on.
+// Guard runs f and returns a [*Fault] if f read mapped memory that is gone; without Guard the
+// runtime would end the process. Guard does not recover from other panics.
 func Guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

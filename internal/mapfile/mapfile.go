@@ -1,5 +1,5 @@
-// Package mapfile gives the bytes of a file without reading it: mapped where the system can, read
-// otherwise.
+// Package mapfile returns the bytes of a file, mapped into memory if the system can do that, or
+// else read.
 package mapfile
 
 import (
@@ -14,9 +14,9 @@ type File struct {
 	unmap func() error
 }
 
-// Open maps the file. The descriptor is closed at once, the mapping lives until Close. Where
-// mapping fails (no such call, too many mappings, a file system without it) the file is read
-// instead.
+// Open maps the file. The descriptor is closed at once; the mapping lives until Close. If mapping
+// fails (the system or the file system cannot do it, or there are too many mappings), the file is
+// read instead.
 func Open(path string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -59,6 +59,6 @@ func (f *File) Close() error {
 	return unmap()
 }
 
-// ReadAhead asks the system to read a part of Data soon, if it is not in memory, and does not wait
-// for it. On Windows it does nothing.
+// ReadAhead asks the system to read a part of Data that is not in memory, and does not wait for it.
+// On Windows it does nothing.
 func ReadAhead(data []byte) { readAhead(data) }

@@ -20,8 +20,8 @@ func mmap(f *os.File, size int) ([]byte, func() error, error) {
 
 func readAhead(data []byte) {
 	page := os.Getpagesize()
-	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(data)))) & (page - 1) // the call wants whole pages
+	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(data)))) & (page - 1) // the call needs whole pages
 	if skip < len(data) {
-		_ = unix.Madvise(data[skip:], unix.MADV_WILLNEED) // advice
+		_ = unix.Madvise(data[skip:], unix.MADV_WILLNEED) // only advice: errors do not matter
 	}
 }

@@ -12,7 +12,7 @@ func mmap(f *os.File, size int) ([]byte, func() error, error) {
 	if err != nil {
 		return nil, nil, os.NewSyscallError("CreateFileMapping", err)
 	}
-	// The view keeps the mapping object alive: its handle is not needed longer.
+	// The view keeps the mapping object alive, so its handle is no longer needed.
 	defer syscall.CloseHandle(h)
 	addr, err := syscall.MapViewOfFile(h, syscall.FILE_MAP_READ, 0, 0, uintptr(size))
 	if err != nil {

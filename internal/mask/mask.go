@@ -8,19 +8,19 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Denies reports whether a value of an additive mask denies.
+// Denies reports whether a value of an additive mask hides an element.
 func Denies(x float64) bool { return x <= denies }
 
 // Same compares two tensors as attention masks, by what they allow and deny.
 //
 // A bool or integer tensor of zeros and ones is multiplicative: 1 allows. A float tensor is
-// additive if it holds nothing but zeros, which allow, and values ≤ −1e4 (−3.4e38, −Inf …), which
-// deny; of zeros and ones it is multiplicative. A float tensor of zeros alone is an additive mask
-// that allows all, and one of ones alone is multiplicative, but only next to a tensor that is
-// surely a mask: bool, integer, or a float with both values.
+// additive if it has only zeros, which allow, and values ≤ −1e4 (−3.4e38, −Inf …), which deny; it
+// is multiplicative if it has only zeros and ones. A float tensor of zeros alone is an additive
+// mask that allows everything, and one of ones alone is multiplicative, but only next to a tensor
+// that is certainly a mask: bool, integer, or a float with both values.
 //
-// isMask is false, and so is same, if a tensor is none of these, if the shapes differ or are empty,
-// or if a file cannot be read.
+// isMask and same are false if a tensor is none of these, if the shapes differ or are empty, or if
+// a file cannot be read.
 func Same(golden, actual *tensor.Tensor) (same, isMask bool) {
 	if !slices.Equal(golden.Shape(), actual.Shape()) || golden.Len() == 0 {
 		return false, false
@@ -34,7 +34,8 @@ func Same(golden, actual *tensor.Tensor) (same, isMask bool) {
 	return same && err == nil, isMask && err == nil
 }
 
-// blockLen is the number of elements that are decoded at once.
+// blockLen is the number of elements that are decoded at once: 16 KiB of float64 for each mask,
+// which fits into the first cache.
 const blockLen = 2048
 
 // agree reports whether two masks allow the same elements.
@@ -72,8 +73,8 @@ func (m mask) allows(x float64) bool {
 	return x == 1
 }
 
-// maskOf tells by its values what kind of mask a tensor can be. It ends at the first value that no
-// mask has.
+// maskOf determines what kind of mask a tensor can be, by its values. It stops at the first value
+// that no mask has.
 func maskOf(t *tensor.Tensor) mask {
 	var zero, one, low bool
 	buf := make([]float64, min(t.Len(), blockLen))
@@ -102,7 +103,7 @@ func maskOf(t *tensor.Tensor) mask {
 		return mask{multiplicative, true}
 	case one:
 		return mask{multiplicative, zero}
-	default: // zeros, low values, or both; low values alone are no mask that lets anything through
+	default: // zeros, low values, or both; a mask of low values alone would allow nothing
 		return mask{additive, low && zero}
 	}
 }

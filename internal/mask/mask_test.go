@@ -38,8 +38,8 @@ func TestSame(t *testing.T) {
 		{"float of ones and zeros against additive", f(1, 0), f(0, -1e4), true, true},
 		{"no padding: zeros against true", f(0, 0), b(true, true), true, true},
 		{"no padding: ones against additive zeros is not sure", f(1, 1), f(0, 0), false, false},
-		{"a dead output is no mask that allows all", f(0, 0), f(1, 1), false, false},
-		{"zeros against zeros is for the numbers", f(0, 0), f(0, 0), false, false},
+		{"a dead output is not a mask that allows everything", f(0, 0), f(1, 1), false, false},
+		{"zeros against zeros are compared as numbers", f(0, 0), f(0, 0), false, false},
 		{"another place", f(0, -1e4), f(-1e4, 0), false, true},
 		{"all allowed against one denied", b(true, true), f(0, -1e4), false, true},
 		{"inverted", b(true, false), b(false, true), false, true},
@@ -65,5 +65,5 @@ func TestSame(t *testing.T) {
 	other := append([]bool{}, long...)
 	other[4500] = !other[4500]
 	same, isMask := mask.Same(of(tensor.Of(long, 5000, 1)), of(tensor.Of(other, 5000, 1)))
-	assert.Equal(t, []bool{false, true}, []bool{same, isMask}, "the difference is behind the first block")
+	assert.Equal(t, []bool{false, true}, []bool{same, isMask}, "the difference is after the first block")
 }

@@ -6,21 +6,21 @@ import (
 	"unicode"
 )
 
-// Longer names are compared by their end.
+// maxLen is the most characters of a name that are compared: of a longer one, the end.
 const maxLen = 200
 
-// Nearest gives the candidate that name is most likely a slip of. ok is false if none is near: more
-// than a third of the characters, and more than two, or all of them would have to change. Changes
-// are insertions, deletions, substitutions and exchanges of neighbours; case, dashes and
-// underscores do not count. A dotted candidate may be named by its end ("layer.3.atention" is near
-// "model.layer.3.attention"). Of equally near ones the first wins.
+// Nearest returns the candidate that was most likely meant by name. ok is false if none is near,
+// that is, if more than two characters and more than a third of them would have to change, or all
+// of them. Changes are insertions, deletions, substitutions and exchanges of neighbours; case,
+// dashes and underscores do not count. A dotted candidate may be named by its end:
+// "layer.3.atention" is near "model.layer.3.attention". Of equally near candidates the first wins.
 func Nearest(name string, candidates []string) (string, bool) {
 	want := fold(name)
 	return nearest(want, candidates, max(2, len(want)/3))
 }
 
-// Slip is Nearest for a name that may also be unknown on purpose: only one change in three
-// characters makes it a slip.
+// Slip is Nearest for a name that may be unknown on purpose: it allows a third of the characters to
+// change, but at least one.
 func Slip(name string, candidates []string) (string, bool) {
 	want := fold(name)
 	return nearest(want, candidates, max(1, len(want)/3))
@@ -41,8 +41,8 @@ func nearest(want []rune, candidates []string, limit int) (string, bool) {
 	return best, found
 }
 
-// near is the distance to the candidate or to its end with as many segments as want has; more than
-// limit is not exact.
+// near returns the distance to the candidate, or to its end with as many segments as want has. A
+// result above limit is not exact.
 func near(want, candidate []rune, limit int) int {
 	d := distance(want, candidate, limit)
 	dots := strings.Count(string(want), ".")
@@ -67,8 +67,7 @@ func fold(s string) []rune {
 	return out[max(0, len(out)-maxLen):]
 }
 
-// distance is the optimal string alignment distance. A result above limit only says that it is
-// above.
+// distance is the optimal string alignment distance. A result above limit is not exact.
 func distance(a, b []rune, limit int) int {
 	if len(a)-len(b) > limit || len(b)-len(a) > limit {
 		return limit + 1

@@ -1,4 +1,4 @@
-// Package places says a set of row or column numbers in short: "rows 8–15", "every 4th column,
+// Package places describes a set of row or column numbers briefly: "rows 8–15", "every 4th column,
 // 0–60".
 package places
 
@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// Places is a set in short: as runs, or as runs that repeat.
+// Places is a set as a list of runs, or as a run that repeats.
 type Places struct {
-	Count, Total int    // how many of how many
+	Count, Total int    // how many numbers of how many
 	Spans        []Span // in order; at most 8
-	More         int    // how many of Count lie behind the last span
+	More         int    // how many of Count are after the last span
 }
 
-// Span is Width neighbours from First on; with a Period, the same again every Period up to Last
-// (which may cut the last repetition short).
+// Span is a run of Width numbers from First. With a Period, the run repeats every Period numbers up
+// to Last, which may cut the last repetition short.
 type Span struct{ First, Last, Width, Period int }
 
-// maxSpans is the number of runs that are listed.
+// maxSpans is how many runs are listed: more do not fit into a line of a report.
 const maxSpans = 8
 
-// Text says the places in words, for a noun: "all 16 rows", "rows 8–15", "every 4th column, 0–60",
+// Text describes the places with a noun: "all 16 rows", "rows 8–15", "every 4th column, 0–60",
 // "columns 32–63 of every 64, up to 511".
 func (p Places) Text(noun string) string {
 	switch {
@@ -85,8 +85,8 @@ func (s Set) Add(i int) { s.words[i/64] |= 1 << (i % 64) }
 
 func (s Set) has(i int) bool { return s.words[i/64]>>(i%64)&1 != 0 }
 
-// Places finds the runs of a set, and whether they repeat: three runs or more of one width at one
-// distance; the last may be cut short by the end.
+// Places finds the runs of a set. They are a repetition if there are at least three, of equal width
+// at equal distances; the last may be cut short by the end.
 func (s Set) Places() Places {
 	p := Places{Total: s.n}
 	var first, second Span

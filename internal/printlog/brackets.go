@@ -7,18 +7,18 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-const edge = 3 // so many are printed at each end of an axis that is summarised
+const edge = 3 // elements that are printed at each end of a summarised axis
 
-// body is "([[1.0, 2.0], …], dtype=…)" taken apart.
+// body has the parts of "([[1.0, 2.0], …], dtype=…)".
 type body struct {
 	kinds  []byte // '[' ']' and '.' for an ellipsis, 'v' for a value
 	values values
 	dtype  string
-	shape  []int // nil where it is not said
-	max    bool  // MAX says its shape with another word than torch
+	shape  []int // nil if it is not printed
+	max    bool  // the word for the shape is MAX's, not torch's
 }
 
-// parseBrackets reads what COMPACT and torch print.
+// parseBrackets reads what MAX prints in style COMPACT, and what torch prints.
 func parseBrackets(text string) (Record, error) {
 	b, err := scanBody(text)
 	if err != nil {
@@ -54,7 +54,7 @@ func (w *words) next() string {
 
 func scanBody(text string) (*body, error) {
 	w := &words{text: text}
-	w.next() // the bracket that begin saw
+	w.next() // the bracket that begin found
 	b := &body{}
 	depth := 0
 	for {
@@ -96,7 +96,7 @@ func (b *body) attributes(w *words) error {
 		}
 		key, eq := w.next(), w.next()
 		if word != "," || eq != "=" {
-			return fmt.Errorf("%q where %q or %q is wanted", word+key+eq, ", dtype=…", ")")
+			return fmt.Errorf("%q instead of %q or %q", word+key+eq, ", dtype=…", ")")
 		}
 		var err error
 		switch key {
@@ -115,7 +115,7 @@ func (b *body) attributes(w *words) error {
 		}
 	}
 	if rest := strings.TrimSpace(w.text[w.at:]); rest != "" {
-		return fmt.Errorf("%.40q behind the tensor", rest)
+		return fmt.Errorf("%.40q after the tensor", rest)
 	}
 	return nil
 }
@@ -124,7 +124,7 @@ func (b *body) attributes(w *words) error {
 func sizes(w *words) ([]int, error) {
 	shape := []int{}
 	if open := w.next(); open != "[" && open != "(" {
-		return nil, fmt.Errorf("%.40q is no shape", open)
+		return nil, fmt.Errorf("%.40q is not a shape", open)
 	}
 	for {
 		switch word := w.next(); word {
@@ -141,8 +141,8 @@ func sizes(w *words) ([]int, error) {
 	}
 }
 
-// compact gives the printed values their places. The structure must be what MAX prints of this
-// shape.
+// compact finds the indices of the printed values. The brackets must be those that MAX prints for
+// this shape.
 func (b *body) compact() (Record, error) {
 	r := Record{Style: Compact, Shape: b.shape}
 	var err error
@@ -197,7 +197,7 @@ func (b *body) compact() (Record, error) {
 	want = append(want, strings.Repeat("]", max(0, rank-2))...)
 	if string(b.kinds) != string(want) {
 		return Record{}, fmt.Errorf("%d values in brackets that are not those of shape %s: "+
-			"lines are missing or of another tensor",
+			"lines are missing or belong to another tensor",
 			len(b.values.list), tensor.FormatShape(b.shape))
 	}
 	if len(index) == n {
@@ -206,8 +206,8 @@ func (b *body) compact() (Record, error) {
 	return b.values.record(r, index), nil
 }
 
-// torch finds shape and dtype of what torch printed: it names the dtype only if it is not the
-// default of such values.
+// torch finds the shape and dtype of what torch printed. torch names the dtype only if it is not
+// the default for such values.
 func (b *body) torch() (Record, error) {
 	if strings.IndexByte(string(b.kinds), '.') >= 0 {
 		return Record{}, classError{tensor.ErrUnsupported,
@@ -244,10 +244,10 @@ func (b *body) torch() (Record, error) {
 	return b.values.record(r, nil), nil
 }
 
-// nesting gives the shape of balanced brackets, all of which must be of the same form.
+// nesting returns the shape of balanced brackets. All lists at one depth must have the same length.
 func nesting(kinds []byte) ([]int, error) {
 	shape := []int{}
-	var count []int // elements of the lists that are open
+	var count []int // elements so far of the open lists
 	closed, leaf := 0, -1
 	for _, k := range kinds {
 		if k != ']' {

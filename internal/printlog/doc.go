@@ -1,4 +1,4 @@
-// Package printlog reads the tensors that an engine printed into a log.
+// Package printlog reads the tensors that an engine printed to a log.
 //
 // Modular MAX has two styles, set with InferenceSession.set_debug_print_options:
 //
@@ -6,13 +6,13 @@
 //	[8.5000, 9.5000, 10.5000, ..., 13.5000, 14.5000, 15.5000]], dtype=f32, shape=[2,8])     COMPACT
 //	label = tensor<2x3xf32> [5.000000e-01, 1.500000e+00, 2.500000e+00, …]                   FULL
 //
-// COMPACT prints four decimals whatever the magnitude, and of more than six columns, rows or
-// matrices the first and last three; all axes but the last two count as one list of matrices. MAX
-// cuts every number after 31 characters: what COMPACT prints of 3e38 is 31 digits, and how many are
-// missing is lost. Such a value is left out of the record.
+// COMPACT prints four decimals whatever the magnitude. Of more than six columns, rows or matrices
+// it prints the first and the last three; all axes but the last two count as one list of matrices.
+// MAX cuts every number after 31 characters: COMPACT prints 3e38 as 31 digits, and it is unknown
+// how many are missing. Such a value is left out of the record.
 //
-// The output of torch (print(f"{label} = {tensor}")) is read where torch printed every element.
-// Where it printed a summary the shape is unknown, which is an error that says how to get the rest.
+// The output of torch, print(f"{label} = {tensor}"), is read if torch printed every element. If it
+// printed a summary, the shape is unknown: the error says how to print the rest.
 //
 // Lines that do not begin like a tensor are skipped.
 package printlog

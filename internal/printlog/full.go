@@ -12,7 +12,7 @@ import (
 func parseFull(body string) (Record, error) {
 	head, list, ok := strings.Cut(body, "> [")
 	if !ok {
-		return Record{}, fmt.Errorf("%.60q does not go on like tensor<2x3xf32> [1.0e+00, …]", body)
+		return Record{}, fmt.Errorf("%.60q does not continue like tensor<2x3xf32> [1.0e+00, …]", body)
 	}
 	sizes := strings.Split(head[1:], "x")
 	r := Record{Style: Full, Shape: []int{}}
@@ -54,12 +54,12 @@ func parseFull(body string) (Record, error) {
 func parseSize(s string) (int, error) {
 	d, err := strconv.ParseUint(s, 10, strconv.IntSize-1)
 	if err != nil {
-		return 0, fmt.Errorf("%.40q is no size of an axis", s)
+		return 0, fmt.Errorf("%.40q is not the size of an axis", s)
 	}
 	return int(d), nil
 }
 
-// parseDType knows the names of both engines. MAX prints those of MLIR: f32, bf16, si64, f8E4M3FN.
+// parseDType reads the names of both engines. MAX prints those of MLIR: f32, bf16, si64, f8E4M3FN.
 func parseDType(s string) (tensor.DType, error) {
 	if rest, ok := strings.CutPrefix(s, "f8E"); ok {
 		s = "float8_e" + rest

@@ -13,7 +13,7 @@ import (
 // Style is the form in which a tensor was printed.
 type Style string
 
-// The styles that can be read.
+// The styles that [Parse] reads.
 const (
 	Compact Style = "COMPACT" // of MAX: corners only, fixed decimals
 	Full    Style = "FULL"    // of MAX: every element, with an exponent
@@ -25,35 +25,35 @@ type Record struct {
 	Label string
 	DType tensor.DType
 	Shape []int
-	// Index holds the row-major element numbers of the values that are known, in increasing order;
-	// Values the values. Bools are 0 and 1, integers over 2^53 are rounded.
+	// Index has the row-major element numbers of the known values, in increasing order, and Values
+	// the values. Bools are 0 and 1; integers over 2^53 are rounded.
 	Index    []int
 	Values   []float64
 	Complete bool // every element is known
 	Style    Style
-	// Precision is the number of decimals printed. A float is known to half a unit of its last
-	// decimal: in COMPACT ±0.5·10^−Precision, in FULL that times the power of ten that was printed.
-	// It is 0 for integers and bools, and where torch printed whole numbers ("2."), all of which
-	// are exact.
+	// Precision is the number of printed decimals. A float is known to half a unit of its last
+	// decimal: ±0.5·10^−Precision in COMPACT, and that times the printed power of ten in FULL.
+	// Precision is 0 for integers, for bools and for whole numbers of torch ("2."), which are all
+	// exact.
 	Precision int
 	Line      int // of its label, from 1
 }
 
 const (
-	maxText   = 64 << 20 // bytes of one tensor in the log, a line of FULL mostly
+	maxText   = 64 << 20 // bytes of text of one tensor in the log, which FULL prints on one line
 	maxErrors = 10
 	marker    = " = tensor"
 	format    = "printlog"
 	lfsPrefix = "version https://git-lfs.github.com/spec/v1"
 )
 
-// Parse reads all tensors of a log, in its order; a label that was printed twice comes twice. name
-// is used in errors.
+// Parse reads all tensors of a log, in its order. A label that was printed twice has two records.
+// name is used in errors.
 //
-// A line that begins like a tensor but does not go on like one is an error with its line number, a
-// [*tensor.FormatError]. Parse reads on behind it: the records are all that could be read, the
-// error joins the first ten failures. Memory is bounded by the longest tensor (at most 64 MiB of
-// text) and the values.
+// A line that begins like a tensor but does not continue like one is an error with its line number,
+// a [*tensor.FormatError]. Parse continues after it: it returns all records that can be read, and
+// an error that joins the first ten failures. Memory is bounded by the longest tensor (at most 64
+// MiB of text) and by the values.
 func Parse(name string, r io.Reader) ([]Record, error) {
 	lines := &lineReader{in: bufio.NewReaderSize(r, 1<<16)}
 	var records []Record
@@ -98,8 +98,8 @@ type classError struct {
 
 func (e classError) Error() string { return e.msg }
 
-// begin splits "label = tensor([[…" before the bracket. A label may contain anything, the printed
-// values cannot contain the marker: the last one counts.
+// begin splits "label = tensor([[…" before the bracket, at the last marker: a label may contain
+// one, printed values cannot.
 func begin(line string) (label, body string, ok bool) {
 	i := strings.LastIndex(line, marker)
 	if i < 0 {
@@ -109,7 +109,7 @@ func begin(line string) (label, body string, ok bool) {
 	return strings.TrimSpace(line[:i]), body, strings.HasPrefix(body, "(") || strings.HasPrefix(body, "<")
 }
 
-// parseTensor reads a tensor that begins with body, and as many lines more as belong to it.
+// parseTensor reads a tensor that begins with body, and all further lines that belong to it.
 func parseTensor(body string, lines *lineReader) (Record, error) {
 	if lines.long {
 		return Record{}, fmt.Errorf("more than %d bytes of text: print less, or save files (BINARY_MAX_CHECKPOINT)",
@@ -141,13 +141,14 @@ func parseTensor(body string, lines *lineReader) (Record, error) {
 
 func parens(s string) int { return strings.Count(s, "(") - strings.Count(s, ")") }
 
-// lineReader gives lines without their end. Of a line that is too long only the beginning is kept.
+// lineReader returns lines without their ends. Of a line that is too long it keeps only the
+// beginning.
 type lineReader struct {
 	in     *bufio.Reader
 	text   string
 	number int // of the line, from 1
 	long   bool
-	unread bool // next gives the same line again
+	unread bool // next returns the same line again
 	err    error
 }
 
@@ -175,7 +176,7 @@ func (l *lineReader) next() bool {
 		}
 		l.number++
 		l.text = strings.TrimRight(string(line), "\r\n")
-		l.text = l.text[strings.LastIndexByte(l.text, '\r')+1:] // a progress bar was here
+		l.text = l.text[strings.LastIndexByte(l.text, '\r')+1:] // removes a progress bar
 		return true
 	}
 }

@@ -28,7 +28,7 @@ func load(t testing.TB, file string) []byte {
 	return b
 }
 
-// expected reads what was printed: labels in order, and tensors.
+// expected reads the tensors that were printed, with labels, in order.
 func expected(t *testing.T, file string) []tensor.Named {
 	t.Helper()
 	var list []struct {
@@ -50,7 +50,7 @@ func expected(t *testing.T, file string) []tensor.Named {
 	return out
 }
 
-// near wants v to be x as it was printed.
+// near requires v to be x within the printed precision.
 func near(t *testing.T, r printlog.Record, x, v float64, what string) {
 	t.Helper()
 	switch {
@@ -70,8 +70,8 @@ func near(t *testing.T, r printlog.Record, x, v float64, what string) {
 	}
 }
 
-// corners is the definition of COMPACT: of more than six the first and last three, of columns, rows
-// and matrices.
+// corners defines COMPACT: of more than six columns, rows or matrices, the first and the last
+// three.
 func corners(shape []int) []int {
 	axis := func(n int) (out []int) {
 		for i := range n {
@@ -99,7 +99,7 @@ func corners(shape []int) []int {
 }
 
 func TestRealLogs(t *testing.T) {
-	lost := map[string]map[string]int{ // values that MAX cut
+	lost := map[string]map[string]int{ // number of values that MAX cut
 		"compact.log": {"float32-special3": 2, "float64-special3": 2, "float32-special5": 3, "float64-special5": 3,
 			"float64-huge": 1, "bf16-special": 1},
 	}
@@ -148,8 +148,8 @@ func TestRealLogs(t *testing.T) {
 	}
 }
 
-// With 27 decimals MAX has no room for the exponent: no such value may be believed. Infinities and
-// integers are as always.
+// With 27 decimals MAX has no room for the exponent, so no such value can be trusted. Infinities
+// and integers are complete.
 func TestCutExponents(t *testing.T) {
 	records, err := printlog.Parse("full27.log", bytes.NewReader(load(t, "full27.log")))
 	require.NoError(t, err)
@@ -191,7 +191,7 @@ func TestSummaryOfTorch(t *testing.T) {
 	require.ErrorIs(t, err, tensor.ErrUnsupported)
 	require.ErrorContains(t, err, `"large": line 2: `)
 	require.ErrorContains(t, err, "set_printoptions")
-	require.Len(t, records, 2, "what comes after is read")
+	require.Len(t, records, 2, "what follows is read")
 }
 
 func TestErrors(t *testing.T) {
@@ -208,16 +208,16 @@ func TestErrors(t *testing.T) {
 			"another line was mixed in"},
 		{"full cut", "x = tensor<3xf32> [1.0e+00, 2.0", tensor.ErrTruncated, "ends within", "the process died here"},
 		{"full word", "x = tensor<2xf32> [1.0e+00, oops]", tensor.ErrCorrupt, `element 1: "oops"`,
-			"the place is named"},
-		{"full hexadecimal", "x = tensor<1xf32> [0x1p-2]", tensor.ErrCorrupt, "no number",
+			"the error names the place"},
+		{"full hexadecimal", "x = tensor<1xf32> [0x1p-2]", tensor.ErrCorrupt, "not a number",
 			"Go reads it, MAX does not write it"},
 		{"full dtype", "x = tensor<2xf99> [1.0e+00, 2.0e+00]", tensor.ErrCorrupt, `"f99"`, "unknown"},
-		{"full size", "x = tensor<?xf32> [1.0e+00]", tensor.ErrCorrupt, `"?" is no size`,
+		{"full size", "x = tensor<?xf32> [1.0e+00]", tensor.ErrCorrupt, `"?" is not the size`,
 			"the shape of a printed tensor is known"},
 		{"full overflow", "x = tensor<4294967296x4294967296xf32> [1.0e+00]", tensor.ErrCorrupt, "more elements",
 			"the product wraps"},
-		{"full shape only", "x = tensor<2xf32>", tensor.ErrCorrupt, "does not go on like", "no values"},
-		{"range", "x = tensor<1xf64> [1.0e+999]", tensor.ErrCorrupt, "no number", "no float"},
+		{"full shape only", "x = tensor<2xf32>", tensor.ErrCorrupt, "does not continue like", "no values"},
+		{"range", "x = tensor<1xf64> [1.0e+999]", tensor.ErrCorrupt, "not a number", "no float"},
 		{"compact cut", compact[:len(compact)-20], tensor.ErrTruncated, "ends within", "the process died here"},
 		{"compact mixed", strings.Replace(compact, "\n", "\nINFO: request 7 done\n", 1), tensor.ErrCorrupt,
 			`element 2: "INFO:"`, "another thread printed"},
@@ -227,22 +227,22 @@ func TestErrors(t *testing.T) {
 			"two columns are never summarised"},
 		{"compact empty", "x = tensor([[1.0000]], dtype=f32, shape=[0])",
 			tensor.ErrCorrupt, "no elements, 1 are printed", "contradiction"},
-		{"compact behind", strings.Replace(compact, "])\n", "]) and more\n", 1), tensor.ErrCorrupt, "behind the tensor",
+		{"compact behind", strings.Replace(compact, "])\n", "]) and more\n", 1), tensor.ErrCorrupt, "after the tensor",
 			"another thread printed"},
 		{"compact dtype", strings.Replace(compact, "f32", "f99", 1), tensor.ErrCorrupt, `"f99"`, "unknown"},
 		{"no dtype", strings.Replace(compact, ", dtype=f32", "", 1), tensor.ErrCorrupt, "unknown dtype",
 			"MAX always says it"},
 		{"interrupted", "y = tensor([[1.0000,\n" + compact, tensor.ErrTruncated, "line 2 begins another",
-			"the second one is read"},
-		{"ragged", "x = tensor([[1.0, 2.0], [3.0]])", tensor.ErrCorrupt, "different lengths", "no tensor of torch"},
-		{"ragged depth", "x = tensor([1.0, [2.0]])", tensor.ErrCorrupt, "different lengths", "no tensor of torch"},
-		{"deeper later", "x = tensor([[], [[]]])", tensor.ErrCorrupt, "different lengths", "no tensor of torch"},
+			"the second tensor is read"},
+		{"ragged", "x = tensor([[1.0, 2.0], [3.0]])", tensor.ErrCorrupt, "different lengths", "torch prints no such tensor"},
+		{"ragged depth", "x = tensor([1.0, [2.0]])", tensor.ErrCorrupt, "different lengths", "torch prints no such tensor"},
+		{"deeper later", "x = tensor([[], [[]]])", tensor.ErrCorrupt, "different lengths", "torch prints no such tensor"},
 		{"brackets", "x = tensor(])", tensor.ErrCorrupt, "do not match", "no tensor"},
 		{"deep", "x = tensor(" + strings.Repeat("[", 1000) + ")", tensor.ErrCorrupt, "", "bounded"},
 		{"attribute", "x = tensor([1.0], layout=torch.sparse_coo)", tensor.ErrCorrupt, `"layout"`, "not what it seems"},
-		{"complex", "x = tensor([1.+2.j])", tensor.ErrCorrupt, "no number", "refused"},
+		{"complex", "x = tensor([1.+2.j])", tensor.ErrCorrupt, "not a number", "refused"},
 		{"size", "x = tensor([], size=(1, 3))", tensor.ErrCorrupt, "3 elements, 0 are printed", "contradiction"},
-		{"nothing", "x = tensor()", tensor.ErrCorrupt, "no number", "no tensor"},
+		{"nothing", "x = tensor()", tensor.ErrCorrupt, "not a number", "no tensor"},
 		{"lfs", "version https://git-lfs.github.com/spec/v1\noid sha256:00\n", tensor.ErrLFSPointer, "git lfs pull",
 			"says what to do"},
 	}

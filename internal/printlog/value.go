@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// MAX cuts a number after so many characters.
+// maxNumber is the number of characters after which MAX cuts a number.
 const maxNumber = 31
 
-// values collects what was printed, and what the texts say about the type.
+// values collects the printed values, and what their texts say about the type.
 type values struct {
 	list      []float64
-	lost      []bool // nil as long as no value was lost
+	lost      []bool // nil until a value is lost
 	precision int
-	float     bool // a point, an exponent, nan or inf was seen
-	boolean   bool // True or False was seen
-	exponents bool // floats are printed with an exponent, which is what a cut takes first
+	float     bool // there was a point, an exponent, nan or inf
+	boolean   bool // there was True or False
+	exponents bool // floats have an exponent, which a cut removes first
 }
 
 // add reads one element.
@@ -32,12 +32,12 @@ func (v *values) add(word string) error {
 	default:
 		lost = v.cut(word)
 		if lost {
-			word = "0." // no integer has so many digits
+			word = "0." // no integer has that many digits
 		}
 		var err error
 		x, err = strconv.ParseFloat(word, 64)
 		if err != nil || strings.ContainsAny(word, "xXpP_") { // hexadecimal forms are not printed
-			return fmt.Errorf("%.40q is no number", word)
+			return fmt.Errorf("%.40q is not a number", word)
 		}
 		v.float = v.float || strings.ContainsAny(word, ".eEnN")
 		if _, decimals, ok := strings.Cut(word, "."); ok {
@@ -58,15 +58,15 @@ func (v *values) add(word string) error {
 	return nil
 }
 
-// cut reports whether digits before the point or the exponent may be missing. What is cut behind
-// the point does not matter.
+// cut reports whether digits before the point, or the exponent, may be missing. Missing decimals do
+// not matter.
 func (v *values) cut(word string) bool {
 	return len(word) >= maxNumber && strings.Trim(word, "+-.eE0123456789") == "" &&
 		(v.exponents || !strings.Contains(word, "."))
 }
 
-// record keeps the values that are known; index gives the element number of each, nil if all
-// elements were printed in order.
+// record adds the known values to r. index has their element numbers; it is nil if all elements
+// were printed, in order.
 func (v *values) record(r Record, index []int) Record {
 	r.Complete = index == nil && v.lost == nil
 	if r.DType.IsFloat() {

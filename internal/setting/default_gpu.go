@@ -2,6 +2,5 @@
 
 package setting
 
-// DefaultRun is what tests do where no one says: with the build tag gpu, run the candidate on the
-// GPU.
+// DefaultRun is what tests do by default: with the build tag gpu, run the candidate on the GPU.
 const DefaultRun = RunGPU

@@ -2,5 +2,5 @@
 
 package setting
 
-// DefaultRun is what tests do where no one says: replay the recorded run.
+// DefaultRun is what tests do by default: replay the recorded run.
 const DefaultRun = RunReplay

@@ -2,20 +2,20 @@ package setting
 
 import "time"
 
-// Diagnose is how long the cause of a failure is searched for, by default DiagnoseFull.
+// Diagnose says how long the cause of a failure is searched for. The default is DiagnoseFull.
 type Diagnose string
 
-// The searches.
+// The values of [Diagnose].
 const (
 	DiagnoseOff  Diagnose = "off"
 	DiagnoseFast Diagnose = "fast"
 	DiagnoseFull Diagnose = "full"
 )
 
-// MarshalText returns the word.
+// MarshalText returns d's word.
 func (d Diagnose) MarshalText() ([]byte, error) { return []byte(d), nil }
 
-// UnmarshalText reads one of the searches.
+// UnmarshalText reads a word.
 func (d *Diagnose) UnmarshalText(text []byte) error {
 	return parse(d, text, DiagnoseOff, DiagnoseFast, DiagnoseFull)
 }

@@ -1,19 +1,19 @@
 package setting
 
-// Inherited is what becomes of the test of a layer that only passes on an error, by default
+// Inherited says what the test of a layer does that only passes on an error. The default is
 // InheritedFail.
 type Inherited string
 
-// The ways.
+// The values of [Inherited].
 const (
-	InheritedFail Inherited = "fail" // in one line
+	InheritedFail Inherited = "fail" // with one line
 	InheritedSkip Inherited = "skip"
 )
 
-// MarshalText returns the word.
+// MarshalText returns i's word.
 func (i Inherited) MarshalText() ([]byte, error) { return []byte(i), nil }
 
-// UnmarshalText reads one of the ways.
+// UnmarshalText reads a word.
 func (i *Inherited) UnmarshalText(text []byte) error {
 	return parse(i, text, InheritedFail, InheritedSkip)
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// MayUpdate refuses updates in CI, which nobody would see.
+// MayUpdate refuses updates of goldens in CI, which no one would see.
 func MayUpdate(getenv func(string) string) error {
 	if ci := strings.ToLower(getenv("CI")); ci != "" && ci != "false" && ci != "0" &&
 		getenv("PARITY_UPDATE_IN_CI") != "1" {

@@ -1,19 +1,19 @@
 package setting
 
-// Mode is what of a candidate is judged, by default ModeStandard.
+// Mode says which runs of a candidate are judged. The default is ModeStandard.
 type Mode string
 
-// The modes.
+// The values of [Mode].
 const (
-	// ModeStandard: each layer on what its own model computed; a replay takes a recorded injected
-	// run along.
+	// ModeStandard judges each layer on what its own model computed. A replay also judges a
+	// recorded injected run.
 	ModeStandard Mode = "standard"
-	// ModeBoth: and once more on the golden inputs.
+	// ModeBoth runs the candidate again on the golden inputs, and judges both runs.
 	ModeBoth Mode = "both"
 )
 
-// MarshalText returns the word.
+// MarshalText returns m's word.
 func (m Mode) MarshalText() ([]byte, error) { return []byte(m), nil }
 
-// UnmarshalText reads one of the modes.
+// UnmarshalText reads a word.
 func (m *Mode) UnmarshalText(text []byte) error { return parse(m, text, ModeStandard, ModeBoth) }

@@ -1,17 +1,17 @@
 package setting
 
-// Run is what is judged. By default it is [DefaultRun].
+// Run says what is judged. The default is [DefaultRun].
 type Run string
 
-// The runs.
+// The values of [Run].
 const (
 	RunReplay Run = "replay" // a recorded run
 	RunCPU    Run = "cpu"    // the candidate runs now, on the CPU
-	RunGPU    Run = "gpu"    // now, on the GPU
+	RunGPU    Run = "gpu"    // the candidate runs now, on the GPU
 )
 
-// MarshalText returns the word.
+// MarshalText returns r's word.
 func (r Run) MarshalText() ([]byte, error) { return []byte(r), nil }
 
-// UnmarshalText reads one of the runs.
+// UnmarshalText reads a word.
 func (r *Run) UnmarshalText(text []byte) error { return parse(r, text, RunReplay, RunCPU, RunGPU) }

@@ -1,6 +1,6 @@
-// Package setting holds what flags, environment variables and the command's options choose from: a
-// type for each setting, whose text is one of a few words. The empty text leaves the choice to the
-// setting's default.
+// Package setting holds the values of flags, environment variables and the command's options: a
+// type for each setting, whose text is one of a few words. The empty text stands for the setting's
+// default.
 package setting
 
 import (
@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// Value is a setting as package flag takes it.
+// Value is a setting for package flag.
 type Value interface {
 	encoding.TextMarshaler
 	encoding.TextUnmarshaler
 }
 
-// parse reads one of the words; the error lists them.
+// parse reads one of the words. The error lists them.
 func parse[S ~string](to *S, text []byte, words ...S) error {
 	s := S(text)
 	if s != "" && !slices.Contains(words, s) {

@@ -33,7 +33,7 @@ func TestWords(t *testing.T) {
 		for _, wrong := range []string{"other", " " + c.words[0], c.words[0] + ","} {
 			assert.EqualError(t, c.to.UnmarshalText([]byte(wrong)), c.want, c.reason)
 			text, _ := c.to.MarshalText()
-			assert.Equal(t, c.words[1], string(text), "%s: it stays as it was", c.reason)
+			assert.Equal(t, c.words[1], string(text), "%s: an error changes nothing", c.reason)
 		}
 	}
 }

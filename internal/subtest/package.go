@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 )
 
-// Package is the argument of go test that means this package: its folder relative to the module's
-// root, where people run it.
+// Package returns the argument of go test for the package under test: its folder relative to the
+// module's root, where people run go test.
 func Package() string {
 	wd, err := os.Getwd()
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package subtest knows how a test is named on the command line: its package, its name in -run, and
+// Package subtest names tests as the command line does: their package, their name for -run, and
 // what package testing makes of names.
 package subtest
 
@@ -9,8 +9,8 @@ import (
 	"unicode"
 )
 
-// Name is what becomes of a subtest's name (testing/match.go): white space turns into _,
-// unprintable characters are quoted.
+// Name returns what package testing makes of a subtest's name (testing/match.go): white space
+// becomes _, and unprintable characters are quoted.
 func Name(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -27,8 +27,8 @@ func Name(s string) string {
 	return b.String()
 }
 
-// Pattern is the -run argument that selects exactly the test of this full name: go test splits it
-// at slashes, and matches each part as an unanchored regular expression.
+// Pattern returns the -run argument that selects exactly the test with this full name. go test
+// splits it at slashes, and matches each part as an unanchored regular expression.
 func Pattern(name string) string {
 	parts := strings.Split(Name(name), "/")
 	for i, p := range parts {

@@ -15,7 +15,7 @@ import (
 var labels = []string{"model.layers.1", "model.norm(2)", "/encoder/MatMul", "a b\tc", "größe", "bell\aend",
 	"x[3].y+z*", "a$b^c"}
 
-// Package testing itself is the judge: a subtest gets the name that Name predicts.
+// A real subtest gets the name that Name predicts.
 func TestName(t *testing.T) {
 	for _, l := range labels {
 		t.Run(l, func(t *testing.T) {
@@ -24,8 +24,8 @@ func TestName(t *testing.T) {
 	}
 }
 
-// Pattern selects one name as go test does: split at slashes, each part an unanchored regular
-// expression.
+// Of all names, Pattern selects one, matched as go test does: split at slashes, each part an
+// unanchored regular expression.
 func TestPattern(t *testing.T) {
 	selects := func(pattern, name string) bool {
 		ps, ns := strings.Split(pattern, "/"), strings.Split(name, "/")

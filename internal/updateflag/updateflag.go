@@ -1,7 +1,7 @@
-// Package updateflag makes a test binary know the flag -update.
+// Package updateflag registers the flag -update in a test binary.
 //
-// go test ./... -update hands the flag to every test binary, and one that does not know it fails.
-// So every test package of this module imports this one (blank, or to renew its own expected
+// go test ./... -update passes the flag to every test binary, and one that does not know it fails.
+// So every test package of this module imports this one (blank, or to update its own expected
 // files). It is for test files only: nothing that a user links imports it.
 package updateflag
 
@@ -9,7 +9,7 @@ import "flag"
 
 func init() {
 	if flag.Lookup("update") == nil {
-		flag.Bool("update", false, "renew the expected files of this package")
+		flag.Bool("update", false, "update the expected files of this package")
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package whole replaces files and folders at one stroke: a reader sees all of the old one or all
-// of the new one.
+// Package whole replaces files and folders atomically: a reader sees all of the old one or all of
+// the new one.
 package whole
 
 import (
@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 )
 
-// File writes a file next to path, and puts it there when it is complete. After an error path is as
-// it was.
+// File writes a file next to path, and moves it to path when it is complete. After an error path is
+// not changed.
 func File(path string, perm fs.FileMode, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {

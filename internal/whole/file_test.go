@@ -28,7 +28,7 @@ func TestWrite(t *testing.T) {
 	require.ErrorIs(t, whole.File(path, 0o600, say("ne", failed)), failed)
 	got, err := os.ReadFile(path)
 	require.NoError(t, err)
-	assert.Equal(t, "old", string(got), "what could not be written to its end leaves the file as it was")
+	assert.Equal(t, "old", string(got), "a failed write leaves the file as it was")
 	require.NoError(t, whole.File(path, 0o600, say("new", nil)))
 	got, err = os.ReadFile(path)
 	require.NoError(t, err)
@@ -39,5 +39,5 @@ func TestWrite(t *testing.T) {
 	require.Error(t, whole.File(filepath.Join(dir, "folder"), 0o600, say("", nil)), "a folder is not replaced")
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
-	assert.Len(t, left, 2, "nothing else stays behind")
+	assert.Len(t, left, 2, "nothing else is left")
 }

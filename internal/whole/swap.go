@@ -12,19 +12,19 @@ type Renamer interface {
 	Rename(from, to string) error
 }
 
-// OS is the operating system's.
+// OS is the file system of the operating system.
 type OS struct{}
 
-// Rename is os.Rename.
+// Rename calls [os.Rename].
 func (OS) Rename(from, to string) error { return os.Rename(from, to) }
 
-// tries is how often Swap begins again where another process was faster.
+// tries is how often Swap tries again after another process was faster.
 const tries = 10
 
-// Swap puts a folder in the place of another one, which may be absent. What was there becomes old,
-// a free name on the same disk that the caller removes; for the moment between two renames there is
-// nothing at to. If from cannot be moved, the old folder comes back. Where another process does the
-// same at this moment, the last one wins; what it replaced becomes old with a number.
+// Swap moves the folder from to to, where another folder may be. That one is renamed to old, a free
+// name on the same disk, which the caller removes; between the two renames there is nothing at to.
+// If from cannot be moved, the old folder is moved back. If another process does the same at this
+// moment, the last one wins; the folder that it replaced becomes old with a number.
 func Swap(d Renamer, from, to, old string) error {
 	for try := 0; ; try++ {
 		aside := old

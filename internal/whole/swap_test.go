@@ -12,7 +12,7 @@ import (
 	"github.com/goparity/goparity/internal/whole"
 )
 
-// faulty is a file system whose n-th rename fails, and which calls before ahead of it.
+// faulty is a file system whose n-th rename fails. Before that it calls before.
 type faulty struct {
 	n      int
 	before func()
@@ -41,14 +41,14 @@ func TestSwap(t *testing.T) {
 		err    error
 		reason string
 	}{
-		{had: true, want: "new", reason: "the new folder takes the place"},
-		{had: false, want: "new", reason: "there was none"},
+		{had: true, want: "new", reason: "the new folder takes its place"},
+		{had: false, want: "new", reason: "there was no folder"},
 		{had: true, disk: faulty{n: 1, err: broken}, want: "old",
 			err: broken, reason: "the old folder cannot be moved"},
 		{had: true, disk: faulty{n: 2, err: broken}, want: "old",
-			err: broken, reason: "the new one cannot be moved: the old one comes back"},
+			err: broken, reason: "the new one cannot be moved: the old one is moved back"},
 		{had: false, disk: faulty{n: 2, err: broken}, want: "",
-			err: broken, reason: "there is nothing that could come back"},
+			err: broken, reason: "there is no old folder to move back"},
 		{had: true, disk: faulty{n: 2}, rival: true, want: "new",
 			reason: "another process was faster: the last one wins"},
 	} {

@@ -166,7 +166,8 @@ func TestHandmadePickles(t *testing.T) {
 			"metadata that says nothing"},
 		{"old rebuild", "ctorch._utils\n_rebuild_tensor\n(tR", tensor.ErrUnsupported, "_rebuild_tensor", ""},
 		{"no arguments", "ctorch._utils\n_rebuild_tensor_v2\n)R", tensor.ErrCorrupt, "0 arguments", ""},
-		{"wrapped in itself", "ctorch._tensor\n_rebuild_from_type_v2\n(ctorch._tensor\n_rebuild_from_type_v2\nctorch\nTensor\n(ctorch._tensor\n_rebuild_from_type_v2\ntNtR",
+		{"wrapped in itself",
+			"ctorch._tensor\n_rebuild_from_type_v2\n(ctorch._tensor\n_rebuild_from_type_v2\nctorch\nTensor\n(ctorch._tensor\n_rebuild_from_type_v2\ntNtR",
 			tensor.ErrCorrupt, "want function, type and arguments", "torch never nests it"},
 
 		{"parameter of a number", "ctorch._utils\n_rebuild_parameter\n(K\x01\x89NtR",

@@ -1,9 +1,9 @@
 // Package glob matches the names of layers with the patterns of fixture.yaml, flags and package
 // parity.
 //
+//	?       one character, not a dot
 //	*       any run of characters inside one segment, even none: layers.* is layers.3, not layers.3.mlp
 //	**      any number of whole segments, even none: encoder.**.dense
-//	?       one character, not a dot
 //	[a-z]   one character of a set; [!a-z] and [^a-z] one that is not in it; never a dot
 //	{a,b}   either; may hold dots and other wildcards, and may be nested
 //	\x      x itself

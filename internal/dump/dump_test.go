@@ -324,3 +324,14 @@ func FuzzRunFile(f *testing.F) {
 		}
 	})
 }
+
+// docs/support.md says of each format what wrote the files that were read.
+func TestFormatsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "support.md"))
+	require.NoError(t, err)
+	ends := strings.Fields(strings.NewReplacer(",", "", " or ", " ").Replace(dump.Formats()))
+	require.Greater(t, len(ends), 5)
+	for _, end := range ends {
+		assert.Contains(t, string(page), "`"+end+"`")
+	}
+}

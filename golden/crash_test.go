@@ -17,8 +17,8 @@ import (
 
 var errCrash = errors.New("the machine is gone")
 
-// fragile is a file system whose n-th operation fails: half of a write happens, nothing of anything
-// else. If dead, all later ones fail too, as after a crash.
+// fragile is a file system whose n-th operation fails: half of a write is done, and nothing of
+// other operations. If dead, all later ones also fail, as after a crash.
 type fragile struct {
 	afero.Fs
 	left int
@@ -97,7 +97,7 @@ func (f *fragileFile) Write(p []byte) (int, error) {
 func (f *fragileFile) Sync() error { return f.fs.only(f.File.Sync) }
 
 func (f *fragileFile) Close() error {
-	err := f.File.Close() // a file is closed whatever happens
+	err := f.File.Close() // a file is closed in any case
 	return f.fs.only(func() error { return err })
 }
 
@@ -105,7 +105,7 @@ func TestImportSurvivesEveryFailure(t *testing.T) {
 	places(t, func(t *testing.T, fsys afero.Fs, dir string, real bool) {
 		step := 1
 		if real {
-			step = 7 // disks take their time
+			step = 7 // operations on a real disk are slow
 		}
 		old := map[string]*golden.Run{"a": ports("l", "output", f32(t, 1, 2), "m", "output", f32(t, 3)),
 			"b": ports("l", "output", f32(t, 4))}
@@ -120,31 +120,32 @@ func TestImportSurvivesEveryFailure(t *testing.T) {
 				broken := &fragile{Fs: fsys, left: n, dead: dead}
 				_, err := golden.ImportOn(context.Background(), broken, dir, opt)
 				if broken.left > 0 {
-					require.NoError(t, err, "it ran to its end")
-					require.Greater(t, n, 20, "the test has seen failures")
+					require.NoError(t, err, "all operations succeeded")
+					require.Greater(t, n, 20, "there were failures before")
 					break
 				}
 				state := stateOf(t, fsys, dir)
 				if err != nil {
 					require.ErrorIs(t, err, errCrash, "operation %d", n)
 				}
-				if err == nil { // a failure that the import could live with
+				if err == nil { // a failure that does not matter
 					require.Equal(t, "new", state, "operation %d", n)
 				}
 				failures[state]++
 
-				// The next update works, and leaves nothing of the failed one behind.
+				// The next update works, and leaves nothing of the failed one.
 				importRun(t, fsys, dir, golden.ImportOptions{Runs: now})
 				require.Equal(t, "new", stateOf(t, fsys, dir), "operation %d", n)
 				assertOnly(t, fsys, filepath.Dir(dir), "golden")
 			}
 		}
 		assert.Positive(t, failures["old"])
-		assert.Positive(t, failures["new"], "also what fails after the renames was tried")
+		assert.Positive(t, failures["new"], "failures after the renames were also tried")
 	})
 }
 
-// stateOf reads the whole store: it is old or new, and nothing in between.
+// stateOf reads the whole store and returns whether it is old or new. Nothing in between is
+// allowed.
 func stateOf(t *testing.T, fsys afero.Fs, dir string) string {
 	t.Helper()
 	s := open(t, fsys, dir)

@@ -20,8 +20,7 @@ func errorsIs(err error) bool {
 	return errors.Is(err, golden.ErrCorrupt) || errors.Is(err, golden.ErrNotFound)
 }
 
-// Any flipped byte of a golden file is found by Verify, and one in a tensor also by the entry's
-// own.
+// Verify finds any flipped byte of a golden file, and the entry's Verify any in its tensor.
 func TestEveryFlippedByteIsFound(t *testing.T) {
 	fsys := afero.NewMemMapFs()
 	importRun(t, fsys, "golden", golden.ImportOptions{Runs: runs("ids", openDump(t))})
@@ -167,9 +166,9 @@ func TestManifestErrors(t *testing.T) {
 		{`"shape":[1,2]`, `"shape":[1,3]`, `length 8, but float32[1 3] has 12 bytes`, "length"},
 		{`"shape":[1,2]`, `"shape":[-1,2]`, "negative size", "negative"},
 		{`"dtype":"float32"`, `"dtype":"float31"`, "unknown dtype", "dtype"},
-		{`"offset":256`, `"offset":9223372036854775807`, "lie outside of the file", "overflow"},
-		{`"offset":256`, `"offset":-1`, "lie outside of the file", "negative"},
-		{`"sha256":"`, `"sha256":"x`, "cannot be", "hash"},
+		{`"offset":256`, `"offset":9223372036854775807`, "outside the file", "overflow"},
+		{`"offset":256`, `"offset":-1`, "outside the file", "negative"},
+		{`"sha256":"`, `"sha256":"x`, "is impossible", "hash"},
 		{`"tensors":[`, `"tensors":[],"x":[`, "unknown field", "no tensors"},
 	}
 	for _, tt := range tests {

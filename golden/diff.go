@@ -11,19 +11,19 @@ import (
 
 // Delta is what differs between two stores.
 type Delta struct {
-	Moved          []Moved // the furthest first
+	Moved          []Moved // the largest RelL2 first
 	Added, Removed []Key   // in the order of their store
-	Same           int     // tensors that are equal to the bit
+	Same           int     // tensors that are equal bit for bit
 }
 
 // Moved is a golden tensor whose values differ: old g, new a.
 type Moved struct {
 	Key
 	RelL2   float64 // ‖a − g‖/‖g‖ over pairs of two finite values; +Inf without figures
-	MaxAbs  float64 // largest |a − g| of them
+	MaxAbs  float64 // largest |a − g| of those pairs
 	Changed int     // elements that are not equal, of N; NaN equals NaN
 	N       int
-	Note    string // why there are no figures, or that the type changed
+	Note    string // why there are no figures, or how the type changed
 }
 
 func (m Moved) String() string {
@@ -34,7 +34,7 @@ func (m Moved) String() string {
 		m.Changed, m.N)
 }
 
-// Diff compares all goldens of two stores. One that cannot be read, or that has another shape,
+// Diff compares all goldens of two stores. One that cannot be read, or whose shape has changed,
 // counts as moved, with a note.
 func Diff(old, now *Store) *Delta { return diff(old, now, func(*Pass) bool { return true }) }
 

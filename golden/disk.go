@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 )
 
-// disk is the part of a file system that a store needs. Tests put one in memory in its place, and
-// one whose operations fail.
+// disk is the part of a file system that a store needs. Tests replace it with one in memory, and
+// with one whose operations fail.
 type disk interface {
 	Open(name string) (file, error)
-	Create(name string) (file, error) // fails where there is something of that name
+	Create(name string) (file, error) // fails if the name exists
 	Stat(name string) (fs.FileInfo, error)
 	Walk(root string, visit filepath.WalkFunc) error
 	MkdirAll(name string) error
@@ -27,7 +27,7 @@ type file interface {
 	Sync() error
 }
 
-// system is the operating system's.
+// system is the file system of the operating system.
 type system struct{}
 
 func (system) Open(name string) (file, error) { return opened(os.Open(name)) }
@@ -36,7 +36,7 @@ func (system) Create(name string) (file, error) {
 	return opened(os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644))
 }
 
-// opened keeps a nil *os.File from becoming a file that is not nil.
+// opened keeps a nil *os.File from becoming an interface that is not nil.
 func opened(f *os.File, err error) (file, error) {
 	if err != nil {
 		return nil, err

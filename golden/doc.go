@@ -6,6 +6,6 @@
 //	                                       share one range of bytes
 //
 // [Import] makes goldens from a dump of the reference, which [OpenDump] reads; it is atomic. [Open]
-// opens the folder as a [Store], whose files are mapped when their tensors are asked for. Goldens
-// are never made from the candidate unless someone blesses it with a reason.
+// opens the folder as a [Store], which maps a file when one of its tensors is read. Goldens are
+// never made from the candidate unless someone blesses it with a reason.
 package golden

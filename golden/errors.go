@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// The classes of errors, for [errors.Is].
+// Classes of errors, for [errors.Is].
 var (
 	// ErrNotFound: there is no golden of that name, or no store.
 	ErrNotFound = errors.New("golden not found")
@@ -13,10 +13,10 @@ var (
 	ErrCorrupt = errors.New("golden is damaged")
 )
 
-// renew is the command that makes goldens again.
+// renew is the command that makes the goldens again.
 const renew = "go test ./... -update"
 
-// classError says something and is one of the classes above.
+// classError is an error of one of the classes above.
 type classError struct {
 	class error
 	msg   string

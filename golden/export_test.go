@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/afero"
 )
 
-// What the tests look at besides the exported names.
+// What the tests use besides the exported names.
 const (
 	ManifestFile = manifestFile
 	Schema       = schema
@@ -18,7 +18,7 @@ const (
 // Manifest is manifest.json.
 type Manifest = manifest
 
-// on is a file system of afero as a disk; the operating system's own is that of the package.
+// on returns a file system of afero as a disk. That of the operating system is the package's own.
 type on struct{ afero.Fs }
 
 func diskOf(fsys afero.Fs) disk {

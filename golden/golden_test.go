@@ -37,7 +37,7 @@ func openDump(t testing.TB) *golden.Run {
 
 func day() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
 
-// places are a store in memory and a real folder.
+// places returns two places for a store: in memory, and a real folder.
 func places(t *testing.T, test func(t *testing.T, fsys afero.Fs, dir string, real bool)) {
 	t.Run("memory", func(t *testing.T) { test(t, afero.NewMemMapFs(), "fixtures/x/golden", false) })
 	t.Run("folder", func(t *testing.T) { test(t, afero.NewOsFs(), filepath.Join(t.TempDir(), "x", "golden"), true) })
@@ -88,7 +88,7 @@ func f32(t testing.TB, values ...float32) *tensor.Tensor {
 	return x
 }
 
-// ports makes a run of one step: layer, port and tensor by turns.
+// ports returns a run of one step. The arguments are layer, port and tensor by turns.
 func ports(args ...any) *golden.Run {
 	r := &golden.Run{From: "memory", Engine: "torch"}
 	for i := 0; i < len(args); i += 3 {
@@ -147,7 +147,7 @@ func TestImportRealDump(t *testing.T) {
 		_, err = os.Stat(x.Place().File)
 		assert.Equal(t, real, err == nil, "a real file is mapped, another is read: %s", x.Place().File)
 
-		// The same once more: the same bytes, nothing moved, nothing left beside.
+		// Again: the same bytes, nothing moved, nothing is left next to it.
 		manifest, err := afero.ReadFile(fsys, filepath.Join(dir, golden.ManifestFile))
 		require.NoError(t, err)
 		require.NoError(t, s.Close())
@@ -162,7 +162,7 @@ func TestImportRealDump(t *testing.T) {
 	})
 }
 
-// assertOnly wants a folder to hold one thing.
+// assertOnly requires that a folder has a single entry.
 func assertOnly(t testing.TB, fsys afero.Fs, dir, name string) {
 	t.Helper()
 	infos, err := afero.ReadDir(fsys, dir)
@@ -190,7 +190,7 @@ func TestImportLeavesTheRest(t *testing.T) {
 		assert.Equal(t, []golden.Key{key("new")}, d.Added)
 		assert.Equal(t, []golden.Key{key("gone")}, d.Removed)
 		require.Len(t, d.Moved, 2)
-		assert.Equal(t, key("n"), d.Moved[0].Key, "the furthest first")
+		assert.Equal(t, key("n"), d.Moved[0].Key, "the largest first")
 		assert.InDelta(t, 0.8, d.Moved[0].RelL2, 1e-12)
 		assert.Equal(t, golden.Moved{Key: key("m"), RelL2: d.Moved[1].RelL2, MaxAbs: 1, Changed: 1, N: 2}, d.Moved[1])
 		assert.InDelta(t, 1/math.Sqrt(500), d.Moved[1].RelL2, 1e-12)
@@ -222,7 +222,7 @@ func TestImportSteps(t *testing.T) {
 	importRun(t, fsys, "golden", golden.ImportOptions{Runs: runs("a", &golden.Run{Ports: entries[:2]})})
 	s = open(t, fsys, "golden")
 	assert.Equal(t, []string{"0", "1"}, s.Steps("float32", "a"), "a case is replaced with all its steps")
-	assert.Empty(t, verify(t, s), "and their files are gone")
+	assert.Empty(t, verify(t, s), "their files are gone")
 }
 
 func TestImportKeep(t *testing.T) {
@@ -285,12 +285,12 @@ func TestImportRefuses(t *testing.T) {
 	_, err = golden.ImportOn(ctx, fsys, "golden",
 		golden.ImportOptions{Runs: runs("a", ports("l", "output", f32(t, 2)))})
 	require.ErrorIs(t, err, context.Canceled)
-	assert.Equal(t, "the reference cannot", open(t, fsys, "golden").Passes()[0].Provenance.Blessed, "as it was")
+	assert.Equal(t, "the reference cannot", open(t, fsys, "golden").Passes()[0].Provenance.Blessed, "it is not changed")
 
 	require.NoError(t, afero.WriteFile(fsys, "golden/manifest.json", []byte("{"), 0o644))
 	_, err = golden.ImportOn(context.Background(), fsys, "golden",
 		golden.ImportOptions{Runs: runs("a", ports("l", "output", f32(t, 2)))})
-	assert.ErrorIs(t, err, golden.ErrCorrupt, "a damaged manifest is not written over")
+	assert.ErrorIs(t, err, golden.ErrCorrupt, "a damaged manifest is not overwritten")
 }
 
 func TestStats(t *testing.T) {
@@ -304,7 +304,7 @@ func TestStats(t *testing.T) {
 	}{
 		{f32(t, 1, 2, 3, 4), golden.Stats{Min: 1, Max: 4, Mean: 2.5, Std: math.Sqrt(1.25), L2: math.Sqrt(30)}, "plain"},
 		{f32(t, nan, 3, inf, -inf, -3), golden.Stats{Min: -3, Max: 3, Std: 3, L2: math.Sqrt(18), NaN: 1, Inf: 2},
-			"of the finite values"},
+			"the figures are over the finite values"},
 		{f32(t, nan, inf), golden.Stats{NaN: 1, Inf: 1}, "none is finite"},
 		{f32(t), golden.Stats{}, "empty"},
 		{f32(t, 0, 0), golden.Stats{}, "zeros"},
@@ -339,7 +339,7 @@ func TestOpenErrors(t *testing.T) {
 
 	require.NoError(t, fsys.Remove("golden/float32/a.0.safetensors"))
 	entries, err := s.Tensors("float32", "a", "0")
-	require.NoError(t, err, "no file is opened for a list")
+	require.NoError(t, err, "listing opens no file")
 	_, err = entries[0].Tensor()
 	require.ErrorIs(t, err, golden.ErrNotFound)
 	assert.ErrorContains(t, err, "a.0.safetensors does not exist, but the manifest lists it")
@@ -364,7 +364,7 @@ func TestDiff(t *testing.T) {
 	assert.Equal(t, "float32/c.0 shape-output: was float32[1 2], is float32[1 1]", d.Moved[0].String())
 	assert.Equal(t, "int", d.Moved[1].Layer)
 	assert.InDelta(t, 3, d.Moved[1].MaxAbs, 0)
-	assert.Equal(t, 1, d.Moved[2].Changed, "a value that became NaN moved, though no distance says so")
+	assert.Equal(t, 1, d.Moved[2].Changed, "a value that became NaN has moved, though no distance shows it")
 	assert.Zero(t, d.Moved[2].RelL2)
 
 	require.NoError(t, fsys.Remove("a/float32/c.0.safetensors"))
@@ -410,7 +410,7 @@ func TestPrune(t *testing.T) {
 		assert.Empty(t, files, "nothing left")
 		opt.Keep = func(string, string, string) bool { return false }
 		_, err = golden.PruneOn(context.Background(), fsys, dir, opt)
-		assert.ErrorContains(t, err, "nothing would stay")
+		assert.ErrorContains(t, err, "nothing would be left")
 		require.NoError(t, afero.WriteFile(fsys, filepath.Join(dir, "float32", "a.0.safetensors"), []byte("x"), 0o644))
 		opt.Keep = func(string, string, string) bool { return true }
 		_, err = golden.PruneOn(context.Background(), fsys, dir, opt)
@@ -451,7 +451,7 @@ func TestManifestForm(t *testing.T) {
 	assert.Equal(t, "   "+
 		`{"layer":"<m> & \"ü\"","port":"input_0","index":1,"dtype":"float32","shape":[1,2],"name":"l-output","offset":`,
 		lines[5][:strings.Index(lines[5], `"offset":`)+9],
-		"a tensor a line, an equal one under the name of the first")
+		"a line for each tensor, an equal one with the name of the first")
 	var m golden.Manifest
 	require.NoError(t, json.Unmarshal(data, &m))
 	assert.Equal(t, golden.Schema, m.Schema)
@@ -459,5 +459,5 @@ func TestManifestForm(t *testing.T) {
 	require.NoError(t, err)
 	r := m.Passes[0].Tensors[1]
 	assert.InDelta(t, 2, math.Float32frombits(binary.LittleEndian.Uint32(x[r.Offset+4:])), 0,
-		"the range is that of the file")
+		"the range is that in the file")
 }

@@ -18,24 +18,25 @@ import (
 // ImportOptions says what goldens are made from.
 type ImportOptions struct {
 	Runs    map[string]*Run // by case: a standard run of the reference
-	Variant string          // type that the reference ran in; "float32" if empty
+	Variant string          // dtype in which the reference ran; "float32" if empty
 	// Keep reports whether a port becomes a golden; nil keeps all.
 	Keep func(layer, port string) bool
-	// Inputs is what the goldens of each case depend on, key to value: see [Provenance].Inputs.
+	// Inputs has, by case, what its goldens depend on: see [Provenance].Inputs.
 	Inputs map[string]map[string]string
-	// Provenance holds for all passes. Engine, versions, device, token ids and text are the run's
-	// where they are not given; pad mask, date and inputs are never taken from here.
+	// Provenance applies to all passes. Engine, versions, device, token ids and text are taken from
+	// the run if they are not given here; pad mask, date and inputs are never taken from here.
 	Provenance Provenance
 	Now        func() time.Time // for the date; nil is time.Now
 }
 
-// Import writes goldens of some cases and one variant into the store in dir, which it makes if
-// there is none; other goldens and files stay as they are. It is atomic: whatever happens, the
-// store holds the old goldens or the new ones. It returns how far each golden moved.
+// Import writes goldens of some cases and one variant to the store in dir, which it makes if there
+// is none; it does not change other goldens and files. It is atomic: whatever happens, the store
+// has the old goldens or the new ones. It returns how far each golden moved.
 //
-// A run is refused that was injected, that holds a shortened log, that ran in another type than the
-// variant, or that comes from the candidate (engine max) without a reason in Provenance.Blessed. So
-// is a pass of which nothing is kept, and a store whose manifest is damaged ([ErrCorrupt]).
+// Import refuses a run that was injected, that comes from an abbreviated log, that ran in another
+// type than the variant, or that comes from the candidate (engine max) without a reason in
+// Provenance.Blessed. It also refuses a pass of which Keep keeps nothing, and a store whose
+// manifest is damaged ([ErrCorrupt]).
 func Import(ctx context.Context, dir string, opt ImportOptions) (*Delta, error) {
 	return importRuns(ctx, system{}, dir, opt)
 }
@@ -89,8 +90,8 @@ func importRuns(ctx context.Context, d disk, dir string, opt ImportOptions) (*De
 		slices.SortStableFunc(m.Passes, func(a, b Pass) int {
 			return cmp.Or(cmp.Compare(a.Variant, b.Variant), cmp.Compare(a.Case, b.Case), label.Natural(a.Step, b.Step))
 		})
-		// old.dir is where the goldens are now: replace has put a store of an update that died back
-		// in its place.
+		// The files are in dir, not in old.dir: if an earlier update died, replace has moved the
+		// store back.
 		if err := copyTree(ctx, d, filepath.Clean(dir), tmp, func(rel string) bool { return !gone[rel] }); err != nil {
 			return fmt.Errorf("golden: %w", err)
 		}
@@ -106,7 +107,7 @@ func importRuns(ctx context.Context, d disk, dir string, opt ImportOptions) (*De
 	return delta, err
 }
 
-// importable refuses runs that cannot be golden.
+// importable refuses runs that goldens cannot be made from.
 func importable(name string, run *Run, opt ImportOptions) error {
 	if !partPattern.MatchString(name) || !partPattern.MatchString(opt.Variant) {
 		return fmt.Errorf("case %q and variant %q become file names: use letters, digits, - and _", name, opt.Variant)
@@ -119,7 +120,7 @@ func importable(name string, run *Run, opt ImportOptions) error {
 			"or are blessed with a reason")
 	}
 	if run.Encoding != "" && run.Encoding != opt.Variant {
-		return fmt.Errorf("it ran in %s, and cannot make the goldens %s", run.Encoding, opt.Variant)
+		return fmt.Errorf("it ran in %s, and cannot become the goldens %s", run.Encoding, opt.Variant)
 	}
 	for _, step := range run.Steps() {
 		if !partPattern.MatchString(step) {
@@ -134,7 +135,7 @@ func importable(name string, run *Run, opt ImportOptions) error {
 	return nil
 }
 
-// writeCase writes one file a step.
+// writeCase writes a file for each step.
 func writeCase(ctx context.Context, d disk, dir, name string, opt ImportOptions) ([]Pass, error) {
 	run := opt.Runs[name]
 	prov := opt.Provenance

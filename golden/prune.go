@@ -7,18 +7,18 @@ import (
 	"path/filepath"
 )
 
-// PruneOptions says what stays.
+// PruneOptions says which passes stay.
 type PruneOptions struct {
-	// Keep reports whether someone asks for a pass; nil keeps all.
+	// Keep reports whether a pass is still wanted; nil keeps all.
 	Keep func(variant, caseName, step string) bool
-	// Apply removes; without it Prune only lists.
+	// Apply removes the files; without it Prune only lists them.
 	Apply bool
 }
 
-// Prune returns the files that no one asks for, relative to dir: passes that Keep refuses, and
-// .safetensors files that the manifest does not list. With Apply they are removed, atomically. A
-// store in which [Store.Verify] finds anything else is not pruned, nor one of which nothing would
-// stay. Errors are those of [Open], too.
+// Prune returns the files that are no longer wanted, relative to dir: passes that Keep refuses, and
+// .safetensors files that are not in the manifest. With Apply it removes them, atomically. Prune
+// refuses a store in which [Store.Verify] finds any other problem, and one of which nothing would
+// be left. It also returns the errors of [Open].
 func Prune(ctx context.Context, dir string, opt PruneOptions) ([]string, error) {
 	return prune(ctx, system{}, dir, opt)
 }
@@ -58,7 +58,7 @@ func prune(ctx context.Context, d disk, dir string, opt PruneOptions) ([]string,
 		return files, nil
 	}
 	if len(m.Passes) == 0 {
-		return nil, fmt.Errorf("golden: prune %s: the fixture asks for none of its goldens, nothing would stay: "+
+		return nil, fmt.Errorf("golden: prune %s: the fixture wants none of its goldens, nothing would be left: "+
 			"delete the folder if that is meant", dir)
 	}
 	if err := s.Close(); err != nil {

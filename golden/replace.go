@@ -16,22 +16,22 @@ import (
 	"github.com/goparity/goparity/internal/whole"
 )
 
-// beside names a hidden folder next to dir: "new" while goldens are written, "old" for the moment
-// between two renames.
+// beside returns the name of a hidden folder next to dir: "new" for goldens that are being written,
+// "old" for the replaced ones between the two renames.
 func beside(dir, what string) string {
 	return filepath.Join(filepath.Dir(dir), "."+filepath.Base(dir)+"."+what)
 }
 
-// replace exchanges the folder dir for one that build fills. Until all of it is on disk dir is as
-// it was. Then two renames follow; between them there is no dir, and Open takes the old one. If
-// anything fails, the old goldens stay.
+// replace replaces the folder dir with one that build fills. dir is not touched until the new
+// folder is on disk. Then there are two renames; between them dir does not exist, and Open opens
+// the old folder. If anything fails, the old goldens stay.
 func replace(d disk, dir string, build func(tmp string) error) (err error) {
 	dir = filepath.Clean(dir)
 	tmp, old, parent := beside(dir, "new"), beside(dir, "old"), filepath.Dir(dir)
 	if err := recoverOld(d, dir); err != nil {
 		return err
 	}
-	if err := d.RemoveAll(tmp); err != nil { // of an update that died
+	if err := d.RemoveAll(tmp); err != nil { // left by an update that died
 		return fmt.Errorf("golden: %w", err)
 	}
 	defer func() {
@@ -55,9 +55,9 @@ func replace(d disk, dir string, build func(tmp string) error) (err error) {
 		return fmt.Errorf("golden: %w", err)
 	}
 	if err := whole.Swap(d, tmp, dir, old); err != nil {
-		return fmt.Errorf("golden: the goldens are as they were: %w", err)
+		return fmt.Errorf("golden: the goldens are not changed: %w", err)
 	}
-	// The new goldens are there. What fails now leaves a folder behind at most, which the next
+	// The new goldens are there. A failure from here on leaves at most a folder, which the next
 	// update removes.
 	if err := syncDir(d, parent); err != nil {
 		return fmt.Errorf("golden: the new goldens are written, but perhaps not on disk yet: %w", err)
@@ -69,8 +69,8 @@ func replace(d disk, dir string, build func(tmp string) error) (err error) {
 	return nil
 }
 
-// recoverOld ends what an update that died has left: without dir the old goldens come back, with it
-// they are removed.
+// recoverOld cleans up after an update that died: if there is no dir, it moves the old goldens
+// back; otherwise it removes them.
 func recoverOld(d disk, dir string) error {
 	old := beside(dir, "old")
 	left, err := exists(d, old)
@@ -91,7 +91,7 @@ func recoverOld(d disk, dir string) error {
 
 func syncDir(d disk, dir string) error {
 	if runtime.GOOS == "windows" {
-		return nil // folders cannot be synced there
+		return nil // folders cannot be synced on Windows
 	}
 	f, err := d.Open(dir)
 	if err != nil {
@@ -126,7 +126,7 @@ func create(d disk, name string) (*sink, error) {
 	return s, nil
 }
 
-// finish brings the file to disk, if nothing failed so far, and closes it.
+// finish syncs the file to disk, if err is nil, and closes it.
 func (s *sink) finish(err error) error {
 	if err == nil {
 		err = s.Flush()
@@ -160,8 +160,8 @@ func writeManifest(d disk, dir string, m *manifest) error {
 	return s.finish(err)
 }
 
-// copyTree copies the files for which keep is true; their names are relative, with slashes. A
-// folder that is not there is empty.
+// copyTree copies the files that keep accepts, by their relative names with slashes. A missing
+// folder counts as empty.
 func copyTree(ctx context.Context, d disk, from, to string, keep func(rel string) bool) error {
 	if there, err := exists(d, from); err != nil || !there {
 		return err

@@ -6,8 +6,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Stats describes the values of a tensor for people. Figures are over the finite values, and 0 if
-// there are none; NaN and Inf count the others.
+// Stats describes the values of a tensor for people. The figures are over the finite values, and 0
+// if there are none; NaN and Inf count the others.
 type Stats struct {
 	Min  float64 `json:"min"`
 	Max  float64 `json:"max"`
@@ -35,7 +35,7 @@ func statsOf(t *tensor.Tensor) Stats {
 	if finite == 0 {
 		return Stats{NaN: s.NaN, Inf: s.Inf}
 	}
-	// Sums are of values scaled by a power of two, so that no square overflows.
+	// The values are scaled by a power of two, so that no square overflows.
 	_, exp := math.Frexp(max(math.Abs(s.Min), math.Abs(s.Max)))
 	scaled := func(f func(x float64)) {
 		each(t, func(v float64) {
@@ -55,8 +55,8 @@ func statsOf(t *tensor.Tensor) Stats {
 	return s
 }
 
-// near reports whether two descriptions are of the same values: counts and extremes equal, sums up
-// to their rounding.
+// near reports whether two descriptions can be of the same values: counts and extremes are equal,
+// sums are equal up to rounding.
 func (s Stats) near(o Stats) bool {
 	scale := max(math.Abs(s.Min), math.Abs(s.Max))
 	close := func(a, b, scale float64) bool { return math.Abs(a-b) <= sameSum*scale }
@@ -64,7 +64,7 @@ func (s Stats) near(o Stats) bool {
 		close(s.Mean, o.Mean, scale) && close(s.Std, o.Std, scale) && close(s.L2, o.L2, s.L2)
 }
 
-// each visits all values, a block at a time.
+// each calls visit for all values. It decodes a block at a time.
 func each(t *tensor.Tensor, visit func(v float64)) {
 	var block [4096]float64
 	for at := 0; ; {

@@ -17,18 +17,18 @@ import (
 // after Close.
 type Store struct {
 	disk     disk
-	dir      string // where the files are; name, or the folder that an Import left beside it
-	name     string // as it was given
+	dir      string // where the files are: name, or the folder that an Import left next to it
+	name     string // as given to Open
 	manifest *manifest
 
 	mu   sync.Mutex
 	open map[string]*tensor.File // by Pass.File
 }
 
-// Open reads the manifest of the store in dir. Files are opened when their tensors are asked for.
-// Where an [Import] died between its last two steps, the goldens from before it are opened.
+// Open reads the manifest of the store in dir. A file is opened when one of its tensors is read. If
+// an [Import] died between its last two steps, Open opens the goldens from before it.
 //
-// The error is [ErrNotFound] without a manifest, and [ErrCorrupt] for one that is damaged or has
+// The error is [ErrNotFound] if there is no manifest, and [ErrCorrupt] if it is damaged or has
 // another schema.
 func Open(dir string) (*Store, error) { return open(system{}, dir) }
 
@@ -56,7 +56,7 @@ func open(d disk, dir string) (*Store, error) {
 	return s, nil
 }
 
-// Close unmaps all files. The store can be used again after it; tensors from before it cannot.
+// Close unmaps all files. The store can still be used after it, but tensors from before it cannot.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,13 +68,13 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// Dir returns the folder as it was given to [Open].
+// Dir returns the folder as given to [Open].
 func (s *Store) Dir() string { return s.name }
 
 // Passes returns all passes, sorted by variant, case and step. The caller must not change them.
 func (s *Store) Passes() []Pass { return s.manifest.Passes }
 
-// Variants returns the variants of a case, sorted; of all cases for "".
+// Variants returns the variants of a case, or of all cases for "", sorted.
 func (s *Store) Variants(caseName string) []string {
 	var out []string
 	for _, p := range s.manifest.Passes {
@@ -96,7 +96,7 @@ func (s *Store) Steps(variant, caseName string) []string {
 	return out
 }
 
-// Pass returns a pass, or the error [ErrNotFound].
+// Pass returns a pass. The error is [ErrNotFound].
 func (s *Store) Pass(variant, caseName, step string) (*Pass, error) {
 	for i := range s.manifest.Passes {
 		if p := &s.manifest.Passes[i]; p.Variant == variant && p.Case == caseName && p.Step == step {
@@ -127,9 +127,9 @@ func (s *Store) Tensors(variant, caseName, step string) ([]Entry, error) {
 	return entries, nil
 }
 
-// Tensor returns the values as a view of the file, which is mapped for the first of its tensors.
+// Tensor returns the values as a view of the file, which is mapped when its first tensor is read.
 // Type, shape and place in the file are checked against the manifest; the values are not, see
-// [Entry.Verify]. The error is [ErrCorrupt], or [ErrNotFound] where the file is missing.
+// [Entry.Verify]. The error is [ErrCorrupt], or [ErrNotFound] if the file is missing.
 func (e Entry) Tensor() (*tensor.Tensor, error) {
 	f, err := e.store.file(e.pass)
 	if err != nil {
@@ -142,8 +142,8 @@ func (e Entry) Tensor() (*tensor.Tensor, error) {
 	return t, nil
 }
 
-// Verify reads the values and compares their sha256 with the manifest's. Errors are those of
-// Tensor.
+// Verify reads the values and compares their sha256 with that in the manifest. The errors are those
+// of Tensor.
 func (e Entry) Verify() error {
 	t, err := e.Tensor()
 	if err != nil {
@@ -172,8 +172,8 @@ func (s *Store) file(p *Pass) (*tensor.File, error) {
 	return f, nil
 }
 
-// openFile maps a file of the operating system and reads any other. A file of another size than the
-// manifest says is not read.
+// openFile maps a file of the operating system, and reads one of another disk. It refuses a file
+// whose size is not that in the manifest.
 func openFile(d disk, name string, size int64) (*tensor.File, error) {
 	f, err := d.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -191,7 +191,7 @@ func openFile(d disk, name string, size int64) (*tensor.File, error) {
 	if !st.Mode().IsRegular() {
 		return nil, corrupt("%s is not a regular file", name)
 	}
-	const pointer = 1024 // a git-lfs pointer is shorter: it is opened to be named as such
+	const pointer = 1024 // bytes; a git-lfs pointer is shorter, and is opened for its own error
 	if st.Size() != size && st.Size() > pointer {
 		return nil, wrongSize(name, st.Size(), size)
 	}
@@ -224,8 +224,7 @@ func wrongSize(name string, is, want int64) error {
 	return corrupt("%s %s: %d bytes of %d: restore it, or %s", name, what, is, want, renew)
 }
 
-// lookup finds the tensor of a record in its file and checks that the header says what the manifest
-// says.
+// lookup finds the tensor of a record in its file, and checks the header against the manifest.
 func lookup(f *tensor.File, r Record) (*tensor.Tensor, error) {
 	t, ok := f.Lookup(r.nameInFile())
 	switch {

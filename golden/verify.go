@@ -15,9 +15,10 @@ import (
 	"github.com/goparity/goparity/tensor/safetensors"
 )
 
-// Verify reads everything and returns what is wrong: the sha256 of each file, its header against
-// the manifest, sha256 and statistics of each tensor, and .safetensors files that belong to no
-// golden. The error is for a context that ended, and for a folder that cannot be read.
+// Verify reads everything and returns the problems that it finds. It compares with the manifest the
+// sha256 and the header of each file, and the sha256 and statistics of each tensor, and looks for
+// .safetensors files that belong to no golden. The error is for a context that ended, or a folder
+// that cannot be read.
 func (s *Store) Verify(ctx context.Context) ([]Problem, error) {
 	var out []Problem
 	for i := range s.manifest.Passes {
@@ -40,7 +41,7 @@ func (s *Store) Verify(ctx context.Context) ([]Problem, error) {
 }
 
 func (s *Store) verifyPass(ctx context.Context, p *Pass) ([]Problem, error) {
-	f, err := openFile(s.disk, s.path(p), p.Size) // again: the file may have changed since it was mapped
+	f, err := openFile(s.disk, s.path(p), p.Size) // not mapped before: the file may have changed since
 	if err != nil {
 		return []Problem{{File: p.File, Err: err}}, nil
 	}
@@ -59,7 +60,7 @@ func (s *Store) verifyPass(ctx context.Context, p *Pass) ([]Problem, error) {
 		stats Stats
 		err   error
 	}
-	known := map[string]checked{} // by the name in the file: equal tensors are read once
+	known := map[string]checked{} // by name in the file: equal tensors are read once
 	for _, r := range p.Tensors {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("golden: verify: %w", err)
@@ -97,7 +98,7 @@ func checkHash(t *tensor.Tensor, r Record) error {
 	return err
 }
 
-// extra lists the .safetensors files that the manifest does not know, relative to the store.
+// extra lists the .safetensors files that are not in the manifest, relative to the store.
 func (s *Store) extra() ([]string, error) {
 	known := map[string]bool{}
 	for _, p := range s.manifest.Passes {
@@ -124,7 +125,7 @@ func (s *Store) extra() ([]string, error) {
 	return out, nil
 }
 
-// hashFile reads a file a block at a time.
+// hashFile returns the sha256 of a file, which it reads a block at a time.
 func hashFile(ctx context.Context, d disk, name string) (string, error) {
 	h := sha256.New()
 	if err := stream(ctx, d, name, h); err != nil {
@@ -145,7 +146,7 @@ func stream(ctx context.Context, d disk, name string, w io.Writer) error {
 	return nil
 }
 
-// contextReader ends when its context does.
+// contextReader returns an error once its context has ended.
 type contextReader struct {
 	ctx context.Context
 	r   io.Reader

@@ -1,4 +1,7 @@
-"""Calls predict(inputs, run) of a user's file, once for each side, and saves what it returns. The first argument is the job, a JSON file."""
+"""Calls predict(inputs, run) of a user's file, once for each side, and saves what it returns.
+
+The first argument is the job, a JSON file.
+"""
 
 import inspect
 import json

@@ -1,6 +1,7 @@
-"""Measures parity's comparison beside numpy, torch and the rule of MAX's compare_tensors, on the same files, and prints one table.
+"""Measures parity's comparison next to numpy, torch and the rule of MAX's compare_tensors.
 
-Everything is done in one run, in turns, and the best of several is taken: what is compared has seen the same machine. GB/s count the bytes of both
+All read the same files, and the result is one table. Everything is done in one run, in turns, and
+the best of several is taken, so that all have seen the same machine. GB/s count the bytes of both
 sides. `make bench` runs this; --write docs/performance.md puts the table there.
 """
 
@@ -23,7 +24,7 @@ MARK = "<!-- measured -->"
 
 
 def write_files(folder, megabytes):
-    """Writes golden and actual of each type: normal values, and the same with errors of 1e-3."""
+    """Writes golden and candidate of each type: normal values, and the same with errors of 1e-3."""
     rng = np.random.default_rng(0)
     arrays = {}
     for name, dtype in (("float32", torch.float32), ("bfloat16", torch.bfloat16), ("float16", torch.float16)):
@@ -61,7 +62,8 @@ def metrics_numpy(g, a):
     rel = d / np.maximum(ag, 1e-10)
     bad = d > ATOL + RTOL * ag
     return (
-        d.max(), d.argmax(), rel.max(), rel.argmax(), np.count_nonzero(bad), np.dot(d, d), np.dot(g, a), np.dot(g, g), np.dot(a, a),
+        d.max(), d.argmax(), rel.max(), rel.argmax(), np.count_nonzero(bad), np.dot(d, d), np.dot(g, a), np.dot(g, g),
+        np.dot(a, a),
         np.isfinite(g).all(), np.isfinite(a).all(),
     )  # fmt: skip
 
@@ -81,12 +83,17 @@ def torch_whole(g, a):
     rel = d / g.abs().clamp(min=1e-10)
     d.argmax(), d.max(), rel.argmax(), rel.max()
     (~torch.isclose(a, g, rtol=RTOL, atol=ATOL)).sum()
-    torch.nn.functional.mse_loss(a, g), torch.nn.functional.cosine_similarity(a, g, dim=0), torch.linalg.vector_norm(d), torch.linalg.vector_norm(g)
+    (
+        torch.nn.functional.mse_loss(a, g),
+        torch.nn.functional.cosine_similarity(a, g, dim=0),
+        torch.linalg.vector_norm(d),
+        torch.linalg.vector_norm(g),
+    )
     torch.isfinite(g).all(), torch.isfinite(a).all()
 
 
 def max_rule(g, a):
-    """What compare_tensors of MAX takes: largest absolute and relative difference with indices, and the count that is not close."""
+    """The figures of compare_tensors of MAX: largest differences with indices, count not close."""
     g, a = g.float().numpy(), a.float().numpy()
     d = np.abs(a - g)
     rel = d / np.maximum(np.abs(g), 1e-10)
@@ -104,7 +111,7 @@ def best(f, times):
 
 
 def go_benchmarks(binary, pattern, cpus, folder, benchtime, **env):
-    """Runs Go benchmarks and gives the best GB/s by name and number of cores, and allocations by name and "allocs"."""
+    """Runs Go benchmarks; returns the best GB/s by name and cores, and allocations by name and "allocs"."""
     speeds = {}
     for n in cpus:  # one after the other: the first of a list is measured on as many cores as the largest
         out = subprocess.run(
@@ -126,7 +133,10 @@ def merge(into, new):
 
 
 def whole_process(parity, folder, megabytes):
-    """Compares two folders of float32 files, megabytes a side, with the command. Gives GB/s and the peak memory beside the mapping in MB."""
+    """Compares two folders of float32 files, megabytes a side, with the command.
+
+    Returns GB/s and the peak memory in MB without the mapped files.
+    """
     rng = np.random.default_rng(1)
     part = 256 << 20
     for side in ("golden", "actual"):
@@ -152,7 +162,7 @@ def whole_process(parity, folder, megabytes):
 
 
 def own_memory(pid):
-    """Memory of a process that is not a mapped file, in MB; 0 once it is gone, or where the system does not say."""
+    """Memory of a process without mapped files, in MB; 0 once it is gone, or if the system does not say."""
     try:
         return int(re.search(r"RssAnon:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1]) / 1024
     except (OSError, TypeError):
@@ -160,7 +170,7 @@ def own_memory(pid):
 
 
 def has_avx512():
-    """Reports whether parity has another choice than AVX2 here."""
+    """Reports whether parity has a choice other than AVX2 here."""
     try:
         return " avx512bw " in pathlib.Path("/proc/cpuinfo").read_text()
     except OSError:
@@ -181,12 +191,18 @@ def cpu_model():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--binary", required=True, type=pathlib.Path, help="the tests of package compare: go test -c ./compare")
+    parser.add_argument(
+        "--binary", required=True, type=pathlib.Path, help="the tests of package compare: go test -c ./compare"
+    )
     parser.add_argument("--parity", required=True, type=pathlib.Path, help="the command")
     parser.add_argument("--megabytes", type=int, default=256, help="size of a file")
-    parser.add_argument("--folder-megabytes", type=int, default=4096, help="size of a folder of the whole-process run, 0 leaves it out")
+    parser.add_argument(
+        "--folder-megabytes", type=int, default=4096, help="size of a folder of the whole-process run, 0 leaves it out"
+    )
     parser.add_argument("--rounds", type=int, default=4)
-    parser.add_argument("--write", type=pathlib.Path, help="Markdown file in which the lines after the mark are replaced")
+    parser.add_argument(
+        "--write", type=pathlib.Path, help="Markdown file in which the lines after the mark are replaced"
+    )
     args = parser.parse_args()
     torch.set_num_threads(1)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -201,7 +217,12 @@ def main():
         folder = pathlib.Path(directory)
         arrays = write_files(folder, args.megabytes)
         go, avx2, others = {}, {}, {}
-        tools = {"numpy, whole": numpy_whole, "numpy, blocked": numpy_blocked, "torch": torch_whole, "MAX's rule": max_rule}
+        tools = {
+            "numpy, whole": numpy_whole,
+            "numpy, blocked": numpy_blocked,
+            "torch": torch_whole,
+            "MAX's rule": max_rule,
+        }
         for _ in range(args.rounds):
             merge(go, go_benchmarks(binary, "Limit|Files", cpus, folder, "500ms"))
             merge(avx2, go_benchmarks(binary, "Files", cpus, folder, "500ms", GODEBUG="cpu.avx512=off"))
@@ -213,19 +234,33 @@ def main():
         merge(go, go_benchmarks(binary, "Tensors|Layers", cpus, folder, "300ms"))
         limit = {n: go["Limit", n] for n in cpus}
 
-        lines.append(f"{cpu_model()}, {cores} cores, {platform.system()} {platform.machine()}; numpy {np.__version__}, torch {torch.__version__.split('+')[0]}. "
-                     f"Load average at the end: {os.getloadavg()[0]:.1f}.")  # fmt: skip
-        lines.append(f"Limit: {', '.join(f'{limit[n]:.1f} GB/s on {n}' for n in cpus)} ({args.megabytes} MB a side, warm).")
+        lines.append(
+            f"{cpu_model()}, {cores} cores, {platform.system()} {platform.machine()}; numpy {np.__version__}, "
+            f"torch {torch.__version__.split('+')[0]}. Load average at the end: {os.getloadavg()[0]:.1f}."
+        )
+        lines.append(
+            f"Limit: {', '.join(f'{limit[n]:.1f} GB/s on {n}' for n in cpus)} ({args.megabytes} MB a side, warm)."
+        )
         lines.append("")
-        row("pair", "parity GB/s, " + ", ".join(f"{n} core{'s' * (n > 1)}" for n in cpus), "of the limit", *(f"× {t}" for t in tools))
+        row(
+            "pair",
+            "parity GB/s, " + ", ".join(f"{n} core{'s' * (n > 1)}" for n in cpus),
+            "of the limit",
+            *(f"× {t}" for t in tools),
+        )
         row(*["---"] * (3 + len(tools)))
-        for name, label, speeds in [(n, n, go) for n in arrays] + [(n, n + ", AVX2 alone", avx2) for n in arrays if has_avx512()]:
+        narrow = [(n, n + ", AVX2 alone", avx2) for n in arrays if has_avx512()]
+        for name, label, speeds in [(n, n, go) for n in arrays] + narrow:
             mine = {n: speeds[f"Files/{name}", n] for n in cpus}
-            row(label, ", ".join(f"{mine[n]:.1f}" for n in cpus), ", ".join(f"{100 * mine[n] / limit[n]:.0f} %" for n in cpus),
+            row(label, ", ".join(f"{mine[n]:.1f}" for n in cpus),
+                ", ".join(f"{100 * mine[n] / limit[n]:.0f} %" for n in cpus),
                 *(f"{mine[1] / others[t, name]:.0f} ({others[t, name]:.2f} GB/s)" for t in tools))  # fmt: skip
         lines.append("")
         columns = [(c, what) for c in (64, 1024) for what in ("within", "mismatches")]
-        row("in cache, one core, GB/s", *(f"rows of {c}" + ", some above the tolerance" * (what == "mismatches") for c, what in columns))
+        row(
+            "in cache, one core, GB/s",
+            *(f"rows of {c}" + ", some above the tolerance" * (what == "mismatches") for c, what in columns),
+        )
         row(*["---"] * (1 + len(columns)))
         for isa in ("avx2", "avx512"):
             for name in [*arrays, "float64"]:
@@ -245,8 +280,10 @@ def main():
         if args.folder_megabytes:
             speed, own = whole_process(parity, folder, args.folder_megabytes)
             lines.append("")
-            lines.append(f"`parity compare` over two folders of {args.folder_megabytes} MB float32, warm, as a whole process: {speed:.1f} GB/s, "
-                         f"{100 * speed / limit[cores]:.0f} % of the limit, {own:.0f} MB of its own memory.")  # fmt: skip
+            lines.append(
+                f"`parity compare` over two folders of {args.folder_megabytes} MB float32, warm, as a whole process: "
+                f"{speed:.1f} GB/s, {100 * speed / limit[cores]:.0f} % of the limit, {own:.0f} MB of its own memory."
+            )
     print("\n".join(lines))
     if args.write:
         head = args.write.read_text().split(MARK)[0]

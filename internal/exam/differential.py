@@ -1,7 +1,8 @@
 """A differential exam of `parity compare`: its figures against numpy, on random and special tensors.
 
-Every pair of tensors is made twice: as arrays here, of which numpy computes the figures in extended precision from their definitions,
-and as files of all formats, of which the command computes them. Counts, indices and maxima must be equal, sums to 1e-11. See README.md.
+Every pair of tensors is made twice: as arrays here, of which numpy computes the figures in extended
+precision from their definitions, and as files of all formats, of which the command computes them.
+Counts, indices and maxima must be equal, sums to 1e-11. See README.md.
 """
 
 import argparse
@@ -22,7 +23,8 @@ import safetensors.torch
 import torch
 
 SUMS = 1e-11  # largest relative error of a sum: room for the rounding of float64, and little more
-SUMS16, BLOCK = 1e-6, 8192  # that of pairs of one 16-bit float type with more elements than a block: they are summed in float32
+# The same for pairs of one 16-bit float type with more elements than a block: float32 adds them up.
+SUMS16, BLOCK = 1e-6, 8192
 TIMEOUT = 60  # seconds that a run may take: more is a hang
 LONG = np.longdouble  # 64 bits of mantissa on x86, and a range in which no square of a float64 overflows
 
@@ -31,11 +33,11 @@ class DType:
     """An element type as each format names it."""
 
     def __init__(self, name, numpy, short, code, limits=None):
-        self.name = name  # torch's name, which the report has as well
+        self.name = name  # torch's name, which the report also has
         self.numpy = np.dtype(numpy)
         self.short = short  # the name in --raw, and in capitals that of safetensors
         self.code = code  # in .max
-        self.limits = limits  # default limits of the relative L2 of the tensor and of its worst row; None for integers
+        self.limits = limits  # default relative L2 of the tensor and of its worst row; None for integers
 
     @property
     def torch(self):
@@ -47,7 +49,7 @@ class DType:
 
     @property
     def in_npy(self):
-        """Whether a .npy file tells the type: of most 8-bit floats only their size is left."""
+        """Whether a .npy file tells the type: it keeps only the size of most 8-bit floats."""
         return not self.name.startswith("float8") or self.name == "float8_e5m2"
 
 
@@ -80,10 +82,11 @@ def dtype_of(array):
     return next(d for d in DTYPES.values() if d.numpy == array.dtype)
 
 
-# Pairs: the golden array, the actual one.
+# Pairs: the golden array, the candidate's.
 
 SHAPES = [
-    (), (1,), (7,), (63,), (64,), (65,), (2047,), (2048,), (2049,), (5000,), (3, 4), (1, 130), (130, 1), (17, 64), (40, 100), (9, 63),
+    (), (1,), (7,), (63,), (64,), (65,), (2047,), (2048,), (2049,), (5000,), (3, 4), (1, 130), (130, 1), (17, 64),
+    (40, 100), (9, 63),
     (3, 5, 7), (2, 3, 4, 5), (1, 1, 1, 1), (2, 3000), (300, 3), (5, 1, 65), (2, 2, 2, 2, 3), (33, 128),
 ]  # fmt: skip
 RARE_SHAPES = [(60000,), (3, 20000), (20000, 2), (600, 100)]
@@ -119,7 +122,12 @@ def values(rng, dtype, shape, style):
         info = np.iinfo(dtype.numpy)
         if style == "extremes":
             # beyond 2^53, neighbours differ by less than float64 can tell
-            near = [x for e in (0, 7, 15, 31, 53, 62, 63) for x in (2**e - 1, 2**e, 2**e + 1, -(2**e)) if info.min <= x <= info.max]
+            near = [
+                x
+                for e in (0, 7, 15, 31, 53, 62, 63)
+                for x in (2**e - 1, 2**e, 2**e + 1, -(2**e))
+                if info.min <= x <= info.max
+            ]
             pool = np.array([info.min, info.min + 1, info.max, info.max - 1, *near], dtype.numpy)
             return pool[rng.integers(len(pool), size=shape)]
         return rng.integers(max(info.min, -100), 100, size=shape).astype(dtype.numpy)
@@ -161,15 +169,17 @@ def cast(x, dtype):
     if not dtype.is_float:
         info = np.iinfo(dtype.numpy)
         whole = np.rint(np.nan_to_num(x, nan=0, posinf=info.max, neginf=info.min))
-        # The largest 64-bit integers are no float64: stop at the one before.
-        return np.clip(whole, float(info.min), np.nextafter(float(info.max), 0) if info.max > 2**53 else info.max).astype(dtype.numpy)
+        # The largest 64-bit integers are not float64 numbers: stop at the one before.
+        return np.clip(
+            whole, float(info.min), np.nextafter(float(info.max), 0) if info.max > 2**53 else info.max
+        ).astype(dtype.numpy)
     if dtype.name == "float8_e8m0fnu":
         x = np.abs(x) + 2.0**-127  # no sign, no zero
     return np.asarray(x.astype(dtype.numpy))
 
 
 def changed(rng, golden, dtype, change, tolerance):
-    """Makes the actual array of a golden one."""
+    """Makes the candidate's array of a golden one."""
     source = dtype_of(golden)
     if change == "independent":
         return values(rng, dtype, golden.shape, pick(rng, FLOAT_STYLES if dtype.is_float else INT_STYLES))
@@ -178,7 +188,9 @@ def changed(rng, golden, dtype, change, tolerance):
         if change != "none" and a.size:
             flat = a.reshape(-1)
             for i in rng.integers(flat.size, size=1 + int(rng.integers(4))):
-                flat[i] = ~flat[i] if dtype.name == "bool" else flat[i] + np.array(pick(rng, [1, 1, 5, 100]), dtype.numpy)
+                flat[i] = (
+                    ~flat[i] if dtype.name == "bool" else flat[i] + np.array(pick(rng, [1, 1, 5, 100]), dtype.numpy)
+                )
         return a
     a = np.array(golden.astype(np.float64))
     if change == "noise":
@@ -189,7 +201,7 @@ def changed(rng, golden, dtype, change, tolerance):
         a = a * 0
     elif change == "special":
         a = specials(rng, a, 0.05)
-    elif change == "edge":  # on the tolerance, or the next number beside it
+    elif change == "edge":  # on the tolerance, or the number next to it
         atol, rtol = tolerance or (1e-3, 0)
         edge = a + rng.choice([-1.0, 1.0], a.shape) * (atol + rtol * np.abs(a))
         beside = np.nextafter(edge, rng.choice([-np.inf, np.inf], a.shape))
@@ -208,7 +220,7 @@ def changed(rng, golden, dtype, change, tolerance):
 
 
 def pair(rng, tolerance, dtypes=None, shape=None):
-    """Makes a golden and an actual array."""
+    """Makes a golden and a candidate's array."""
     names = list(DTYPES)
     g = DTYPES[pick(rng, dtypes or names[:4] * 3 + names)]
     a = DTYPES[pick(rng, dtypes or names[:4] * 3 + names)] if rng.random() < 0.35 else g
@@ -222,7 +234,7 @@ def pair(rng, tolerance, dtypes=None, shape=None):
 
 
 def figures(golden, actual, atol, rtol, equal_nan):
-    """What report.json must say of a pair that is not empty. Sums are in extended precision."""
+    """What report.json must say about a pair that is not empty. Sums are in extended precision."""
     shape, n = golden.shape, golden.size
     exact = not dtype_of(golden).is_float and not dtype_of(actual).is_float
     g, a = (np.asarray(x.astype(np.float64)).reshape(-1) for x in (golden, actual))
@@ -251,7 +263,7 @@ def figures(golden, actual, atol, rtol, equal_nan):
     some = bool(finite.any())
     for name, figure in (("max_abs", d), ("max_rel", d / np.maximum(np.abs(g), 1e-10))):
         figure = np.where(finite, figure, -1)
-        at = int((big if exact and name == "max_abs" else figure).argmax())  # of equal ones the first
+        at = int((big if exact and name == "max_abs" else figure).argmax())  # the first of equal ones
         out[name] = float(figure[at]) if some else 0.0
         out[name + "_index"] = index(at, shape) if some else None
         out[name + "_golden"] = float(g[at]) if some else 0.0
@@ -291,13 +303,13 @@ def precision(golden, actual):
 
 
 def cosine_distance(g, a, sdd, sgg, saa, sums):
-    """1 − cosine as half the squared distance of the unit vectors, which does not cancel; and what float64 may be off."""
+    """1 − cosine as half the squared distance of the unit vectors, which does not cancel; its float64 error."""
     if sgg == 0 or saa == 0:
         return (0.0 if sgg == saa else 1.0), 0.0
     ng, na = np.sqrt(sgg), np.sqrt(saa)
     u = a.astype(LONG) / na - g.astype(LONG) / ng
     distance = float(np.square(u).sum() / 2)
-    square = float(sdd / (ng * na))  # what the difference of the norms is taken from
+    square = float(sdd / (ng * na))  # from which the difference of the norms is taken
     return distance, sums * distance + (sums * square if sums > SUMS else 0) + 2e-13 * min(1.0, square**0.5)
 
 
@@ -310,7 +322,7 @@ def to_float(x):
 
 
 def passes(want, golden, actual, tolerance):
-    """The verdict of a pair, None if it hangs on rounding."""
+    """The verdict of a pair; None if it depends on rounding."""
     if want["bad_non_finite"]:
         return False
     sides = [dtype_of(golden), dtype_of(actual)]
@@ -326,13 +338,14 @@ def passes(want, golden, actual, tolerance):
 
 
 EXACT = [
-    "n", "n_finite", "mismatches", "bad_non_finite", "first_mismatch_index", "nan_golden", "nan_actual", "inf_golden", "inf_actual",
+    "n", "n_finite", "mismatches", "bad_non_finite", "first_mismatch_index", "nan_golden", "nan_actual", "inf_golden",
+    "inf_actual",
     "max_abs_index", "max_rel_index", "max_abs_row",
 ]  # fmt: skip
 
 
 def differences(got, want):
-    """Lists the figures of a report that are not the wanted ones."""
+    """Lists the figures of a report that differ from the wanted ones."""
     out = []
 
     def number(key):
@@ -353,7 +366,8 @@ def differences(got, want):
             out.append(f"{key} is {number(key)!r}, want {want[key]!r} ± {slack}")
     row = got["row_index"]
     rel = want["rows"][row]
-    tied = want["row_is_tiny"] or 0 < rel < np.inf and abs(rel - want["rows"].max()) <= want["sums"] * rel  # float64 may not tell the rows apart
+    # float64 may not tell the rows apart
+    tied = want["row_is_tiny"] or 0 < rel < np.inf and abs(rel - want["rows"].max()) <= want["sums"] * rel
     if row != want["row_index"] and not tied:
         out.append(f"row_index is {row}, want {want['row_index']}")
     elif number("row_max_abs") != want["row_max_abs_of"][row]:
@@ -450,7 +464,7 @@ def write_safetensors(path, name, array, rng):
 
 
 def safetensors_bytes(arrays):
-    """The format by hand: the library does not know all types."""
+    """The format written by hand: the library does not know all types."""
     header, data = {}, b""
     for name, array in arrays.items():
         payload = raw_bytes(array)
@@ -507,7 +521,11 @@ def write_container(path, name, arrays, rng):
         path.write_bytes(safetensors_bytes(arrays))
     else:
         path = path / (name + ".pt")
-        torch.save({k: pick(rng, VIEWS)(tensor(a), rng) for k, a in arrays.items()}, path, _use_new_zipfile_serialization=kind != "legacy")
+        torch.save(
+            {k: pick(rng, VIEWS)(tensor(a), rng) for k, a in arrays.items()},
+            path,
+            _use_new_zipfile_serialization=kind != "legacy",
+        )
     return path
 
 
@@ -537,7 +555,8 @@ class Run:
         else:
             self.code, self.stderr = done.returncode, done.stderr.decode(errors="backslashreplace")
             self.text = out.read_text() if out.exists() else ""
-            if any(word in self.stderr for word in ("panic:", "goroutine ", "fatal error:")) or self.code not in (0, 1, 2, 3):
+            crashed = any(word in self.stderr for word in ("panic:", "goroutine ", "fatal error:"))
+            if crashed or self.code not in (0, 1, 2, 3):
                 self.problems.append(f"it crashed: {self.stderr[:600]}")
         self.report = json.loads(self.text, parse_constant=self.problems.append) if self.text else None
 
@@ -546,7 +565,7 @@ class Run:
 
 
 class Exam:
-    """Counts what was asked, and keeps what went wrong."""
+    """Counts the runs, and keeps what went wrong."""
 
     def __init__(self, parity, directory, keep):
         self.parity, self.dir, self.keep = parity, directory, keep
@@ -575,7 +594,7 @@ class Exam:
             print(f"    {p}")
 
     def judge(self, what, run, pairs, tolerance, equal_nan):
-        """Compares a whole report with what is expected of pairs by name."""
+        """Compares a whole report with what is expected of the pairs, by name."""
         problems = list(run.problems)
         rows = run.rows()
         fails = []
@@ -602,13 +621,17 @@ class Exam:
             problems += [side + f for f in found]
         if len(rows) != len(pairs) and run.code != 3:
             problems.append(f"the report has {len(rows)} rows, want {len(pairs)}")
-        if (None not in fails or True in fails) and run.code != int(True in fails) and not (run.code == 3 and True in fails):
+        if (
+            (None not in fails or True in fails)
+            and run.code != int(True in fails)
+            and not (run.code == 3 and True in fails)
+        ):
             problems.append(f"exit code {run.code}, want {int(True in fails)}: {run.stderr[:300]}")
         self.check(what, problems, run)
 
 
 def alike(golden, actual):
-    """Whether the two are floats, or integers of one signedness, or bools: the command may refuse others."""
+    """Whether both are floats, or integers of one signedness, or bools: the command may refuse others."""
     kinds = [d.name.rstrip("0123456789") if not d.is_float else "float" for d in map(dtype_of, (golden, actual))]
     return kinds[0] == kinds[1]
 
@@ -677,7 +700,7 @@ def damaged_runs(exam, seed, count):
 
 
 def damaged(rng, data):
-    """Cuts data, or changes some bits or bytes, mostly near the beginning or the end, where headers and directories are."""
+    """Cuts data, or changes some bits or bytes, mostly near its ends, where headers and directories are."""
     n = len(data)
 
     def near():
@@ -717,30 +740,44 @@ def ints(dtype, *x):
 
 # what, golden, actual, options, exit code, some figures of the report
 SPECIAL = [
-    ("a tolerance that is hit passes", f64(1, 2), f64(1.25, 2), ["--atol", "0.25"], 0, {"mismatches": 0, "max_abs": 0.25}),
-    ("the next number does not", f64(1, 2), f64(1.25 + 2**-52, 2), ["--atol", "0.25"], 1, {"mismatches": 1, "first_mismatch_index": [0]}),
+    ("a tolerance that is hit passes", f64(1, 2), f64(1.25, 2), ["--atol", "0.25"], 0,
+        {"mismatches": 0, "max_abs": 0.25}),
+    ("the next number does not", f64(1, 2), f64(1.25 + 2**-52, 2), ["--atol", "0.25"], 1,
+        {"mismatches": 1, "first_mismatch_index": [0]}),
     ("rtol is relative to the golden", f64(1, 2), f64(1, 4), ["--rtol", "0.5"], 1, {"mismatches": 1, "max_rel": 1}),
     ("and not to the actual", f64(4), f64(2), ["--rtol", "0.5"], 0, {"mismatches": 0, "max_rel": 0.5}),
-    ("zeros of both signs", f32(0.0, -0.0), f32(-0.0, 0.0), ["--atol", "0"], 0, {"mismatches": 0, "rel_l2": 0, "cosine": 1, "snr_db": INF}),
-    ("only the golden is zero", f32(0, 0), f32(0, 1), ["--atol", "2"], 0, {"rel_l2": INF, "cosine": 0, "snr_db": -INF, "max_rel": 1e10}),
-    ("NaN is not NaN", f32(1, NAN), f32(1, NAN), [], 1, {"mismatches": 1, "n_finite": 1, "nan_golden": 1, "nan_actual": 1}),
+    ("zeros of both signs", f32(0.0, -0.0), f32(-0.0, 0.0), ["--atol", "0"], 0,
+        {"mismatches": 0, "rel_l2": 0, "cosine": 1, "snr_db": INF}),
+    ("only the golden is zero", f32(0, 0), f32(0, 1), ["--atol", "2"], 0,
+        {"rel_l2": INF, "cosine": 0, "snr_db": -INF, "max_rel": 1e10}),
+    ("NaN is not NaN", f32(1, NAN), f32(1, NAN), [], 1,
+        {"mismatches": 1, "n_finite": 1, "nan_golden": 1, "nan_actual": 1}),
     ("unless it is said to be", f32(1, NAN), f32(1, NAN), ["--equal-nan"], 0, {"mismatches": 0, "nan_golden": 1}),
-    ("NaN is never a number", f32(1, NAN), f32(1, 1), ["--equal-nan", "--atol", "9"], 1, {"mismatches": 1, "first_mismatch_index": [1]}),
-    ("nor the other way round", f32(1, 1), f32(1, NAN), ["--equal-nan", "--atol", "9"], 1, {"mismatches": 1, "nan_actual": 1}),
-    ("an infinity is itself", f32(INF, -INF, 1), f32(INF, -INF, 1), ["--atol", "0"], 0, {"mismatches": 0, "inf_golden": 2, "n_finite": 1}),
-    ("and not the other one", f64(INF), f64(-INF), ["--atol", "1e300"], 1, {"mismatches": 1}),
-    ("nor a large number", f64(INF), f64(1.7e308), ["--atol", "1.7e308", "--rtol", "1"], 1, {"mismatches": 1, "inf_actual": 0}),
+    ("NaN is never a number", f32(1, NAN), f32(1, 1), ["--equal-nan", "--atol", "9"], 1,
+        {"mismatches": 1, "first_mismatch_index": [1]}),
+    ("nor the other way round", f32(1, 1), f32(1, NAN), ["--equal-nan", "--atol", "9"], 1,
+        {"mismatches": 1, "nan_actual": 1}),
+    ("an infinity is itself", f32(INF, -INF, 1), f32(INF, -INF, 1), ["--atol", "0"], 0,
+        {"mismatches": 0, "inf_golden": 2, "n_finite": 1}),
+    ("and not the other one", f64(INF), f64(-INF), ["--atol", "9e11"], 1, {"mismatches": 1}),
+    ("nor a large number", f64(INF), f64(1.7e308), ["--atol", "9e11", "--rtol", "1"], 1,
+        {"mismatches": 1, "inf_actual": 0}),
     ("all NaN", f32(NAN, NAN), f32(0, 0), [], 1, {"n_finite": 0, "mismatches": 2, "max_abs_index": None}),
     ("differences overflow", f64(1e308, 1), f64(-1e308, 1), [], 1, {"max_abs": INF, "rel_l2": 2, "cosine": -1}),
     ("squares vanish", f64(3e-300, 4e-300), f64(3e-300, 4e-300 + 1e-301), [], 1, {"rel_l2": 0.02}),
-    ("a scalar", np.float32(2), np.float32(3), [], 1, {"n": 1, "max_abs_index": [], "first_mismatch_index": [], "row_index": 0}),
-    ("integers are exact", ints("i8", 2**53), ints("i8", 2**53 + 1), ["--atol", "9"], 1, {"mismatches": 1, "max_abs": 1}),
+    ("a scalar", np.float32(2), np.float32(3), [], 1,
+        {"n": 1, "max_abs_index": [], "first_mismatch_index": [], "row_index": 0}),
+    ("integers are exact", ints("i8", 2**53), ints("i8", 2**53 + 1), ["--atol", "9"], 1,
+        {"mismatches": 1, "max_abs": 1}),
     ("at both ends", ints("i8", -(2**63)), ints("i8", 2**63 - 1), [], 1, {"max_abs": 2.0**64}),
-    ("their largest difference too", ints("u8", 0, 0), ints("u8", 2**63, 2**63 + 1), [], 1, {"max_abs": 2.0**63, "max_abs_index": [1]}),
+    ("their largest difference too", ints("u8", 0, 0), ints("u8", 2**63, 2**63 + 1), [], 1,
+        {"max_abs": 2.0**63, "max_abs_index": [1]}),
     ("uint64", ints("u8", 2**64 - 1), ints("u8", 2**64 - 2), [], 1, {"mismatches": 1, "max_abs": 1}),
     ("widths of integers", ints("i1", -1, 5), ints("i8", -1, 5), [], 0, {"mismatches": 0, "n": 2}),
-    ("bools", ints("?", 0, 1, 1), ints("?", 0, 1, 0), ["--atol", "5"], 1, {"mismatches": 1, "max_abs": 1, "max_abs_index": [2]}),
-    ("of equal maxima the first", f32(0, 0, 0), f32(1, -2, 2), ["--atol", "9"], 0, {"max_abs_index": [1], "max_abs_actual": -2}),
+    ("bools", ints("?", 0, 1, 1), ints("?", 0, 1, 0), ["--atol", "5"], 1,
+        {"mismatches": 1, "max_abs": 1, "max_abs_index": [2]}),
+    ("of equal maxima the first", f32(0, 0, 0), f32(1, -2, 2), ["--atol", "9"], 0,
+        {"max_abs_index": [1], "max_abs_actual": -2}),
     ("nothing to compare", f32(), f32(), [], 3, None),
     ("a shape", f32(1, 2, 3), f32(1, 2), ["--atol", "9"], (1, 3), None),
     ("an empty actual", f32(1, 2, 3), f32(), ["--atol", "9"], (1, 3), None),
@@ -770,7 +807,9 @@ def special_cases(exam):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--parity", required=True, type=pathlib.Path, help="the command, as `make` builds it")
-    parser.add_argument("--seeds", type=int, default=50, help="how many seeds to go through; each is about 30 pairs and 8 runs")
+    parser.add_argument(
+        "--seeds", type=int, default=50, help="how many seeds to go through; each is about 30 pairs and 8 runs"
+    )
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--damage", type=int, default=20, help="damaged files a seed")
     parser.add_argument("--keep", type=pathlib.Path, help="folder for the files of what went wrong; it must not exist")

@@ -1,6 +1,7 @@
-"""hubcache.py MODULE REPO CACHE: lets a model that a Python package carries stand in a hub's cache, as if it had been downloaded.
+"""hubcache.py MODULE REPO CACHE: puts a model from a Python package into a hub's cache.
 
-For machines that reach a package index and no hub. The files are linked, not copied.
+It stands there as if it had been downloaded: for machines that reach a package index and no hub.
+The files are linked, not copied.
 """
 
 import importlib

@@ -1,8 +1,9 @@
-"""The candidates: the same forward passes written out as functions, in other orders of operation, with places to plant faults.
+"""The candidates: the same forward passes as functions, with places to plant faults.
 
-Every layer is a function of its inputs under the reference's label, so that it can also be called alone. A fault changes weights
-(w), sets an option of the code between layers (options), replaces or follows a layer's function (layers, wrap), changes what is
-fed in (feed) or what the dump holds (captures).
+They run in other orders of operation. Every layer is a function of its inputs under the reference's
+label, so that it can also be called alone. A fault changes weights (w), sets an option of the code
+between layers (options), replaces or follows a layer's function (layers, wrap), changes what is fed
+in (feed) or what the dump holds (captures).
 """
 
 import collections
@@ -57,7 +58,7 @@ class Candidate:
     # planting
 
     def wrap(self, label, after):
-        """The output of a layer is after(output, *inputs) instead."""
+        """Replaces the output of a layer by after(output, *inputs)."""
         self.wraps[label].append(after)
 
     def option(self, label, name, default=None):
@@ -88,7 +89,7 @@ class Candidate:
         return records
 
     def alone(self, reference, standard):
-        """Each layer of the standard run alone on the reference's inputs, with nothing replaced inside it: outputs by label."""
+        """Each layer of the standard run alone on the reference's inputs, with nothing replaced inside it."""
         self.isolated = True
         records = collections.OrderedDict()
         for label in [k.rsplit("-", 1)[0] for k in reference if k.endswith(("-output", "-output_0"))]:
@@ -116,16 +117,22 @@ class Candidate:
         return self.weight(label)[ids]
 
     def linear(self, label, x):
-        """The products in two halves of the inner axis, added in float32."""
+        """The product in two halves of the inner axis, added in float32."""
         w, b = self.wide(self.weight(label)), self.weight(label, "bias")
         x, half = self.wide(x), w.shape[1] // 2
-        y = torch.einsum("...i,oi->...o", x[..., :half], w[:, :half]) + torch.einsum("...i,oi->...o", x[..., half:], w[:, half:])
+        y = torch.einsum("...i,oi->...o", x[..., :half], w[:, :half]) + torch.einsum(
+            "...i,oi->...o", x[..., half:], w[:, half:]
+        )
         return (y if b is None else y + self.wide(b)).to(self.dtype)
 
     def layer_norm(self, label, eps, x):
         x = self.wide(x)
         mean = x.mean(-1, keepdim=True)
-        var = (x * x).mean(-1, keepdim=True) - mean * mean if self.option(label, "one_pass") else (x - mean).square().mean(-1, keepdim=True)
+        var = (
+            (x * x).mean(-1, keepdim=True) - mean * mean
+            if self.option(label, "one_pass")
+            else (x - mean).square().mean(-1, keepdim=True)
+        )
         y = (x - mean) / torch.sqrt(var + self.option(label, "eps", eps))
         w, b = self.weight(label), self.weight(label, "bias")
         return (y if w is None else y * self.wide(w) + self.wide(b)).to(self.dtype)
@@ -139,7 +146,7 @@ class Candidate:
         return ACTIVATIONS[self.option(label, "act", name)](self.wide(x)).to(self.dtype)
 
     def attend(self, label, q, k, v, allowed=None, sinks=None):
-        """Attention over [batch, tokens, heads, head_dim] in float32, the scale on q first. allowed is a mask to add."""
+        """Attention over [batch, tokens, heads, head_dim] in float32, q scaled first. allowed is a mask to add."""
         q, k, v = (self.wide(x) for x in (q, k, v))
         q = q * self.option(label, "scale", q.shape[-1] ** -0.5)
         scores = torch.einsum("bihd,bjhd->bhij", q, k)
@@ -202,7 +209,9 @@ class Bert(Candidate):
 
     def attention_self(self, p, x, mask):
         mask = self.option(p, "mask", lambda m: m)(mask)
-        q, k, v = (self.heads(p, self.call(f"{p}.{n}", x), self.c["num_attention_heads"]) for n in ("query", "key", "value"))
+        q, k, v = (
+            self.heads(p, self.call(f"{p}.{n}", x), self.c["num_attention_heads"]) for n in ("query", "key", "value")
+        )
         q, k, v = self.option(p, "qkv", lambda q, k, v: (q, k, v))(q, k, v)
         if mask is not None and mask.dtype == torch.bool:
             mask = torch.zeros(mask.shape).masked_fill(~mask, -math.inf)
@@ -386,7 +395,9 @@ class DiT(Candidate):
         half = self.weight(f"{p}.mlp.0").shape[1] // 2
         angles = t.float()[:, None] * torch.tensor([10000 ** (-i / half) for i in range(half)])
         parts = [torch.cos(angles), torch.sin(angles)]
-        return self.call(f"{p}.mlp", torch.cat(parts[::-1] if self.option(p, "sin_first") else parts, -1).to(self.dtype))
+        return self.call(
+            f"{p}.mlp", torch.cat(parts[::-1] if self.option(p, "sin_first") else parts, -1).to(self.dtype)
+        )
 
     def time_mlp(self, p, x):
         for n in "012":

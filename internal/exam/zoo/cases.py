@@ -1,4 +1,7 @@
-"""The table of cases: at least two of every cause, in other families, layers, lengths, types and names, and clean pairs."""
+"""The table of cases: clean pairs, and at least two cases of every cause.
+
+Cases of one cause differ in family, layer, length, type and names.
+"""
 
 import dataclasses
 import math
@@ -25,7 +28,7 @@ class Case:
     config: dict = dataclasses.field(default_factory=dict)
     said: dict = dataclasses.field(default_factory=dict)  # what only config.json says
     prepare: typing.Callable = None  # changes the reference's weights
-    style: tuple = ()  # what the candidate does in another way that is right, too
+    style: tuple = ()  # what the candidate does in another way that is also right
     drop: tuple = ()  # patterns of records that the candidate lacks
     drop_reference: tuple = ()
     second: str = None  # where a second bug is, and which
@@ -77,7 +80,7 @@ def sink(size=100.0):
 
 
 def big_dit(model, c):
-    """Gates that let the residual stream grow from block to block."""
+    """Gates let the residual stream grow from block to block."""
     for i, b in enumerate(model.blocks):
         for p in (b.adaLN_modulation.linear.weight, b.adaLN_modulation.linear.bias):
             h = c["hidden_size"]
@@ -107,7 +110,7 @@ def quantisation(bits, group):
     return {"quantization_config": {"quant_method": "gptq", "bits": bits, "group_size": group, "sym": True}}
 
 
-# What candidates do in another way that is right, too
+# What candidates do in another way that is also right
 
 
 def style(**options):
@@ -186,7 +189,8 @@ def clean():
         style=(mask_form(lambda a: torch.zeros(a.shape).masked_fill(a == 0, -math.inf)),),
         note="mask of -inf instead of the lowest number",
     )
-    yield C("clean_bert_mask_bool", BERT, seed=3, batch=3, seq=8, pad=(0, 2, 5), style=(mask_form(lambda a: a.bool()),), note="a mask of booleans")
+    yield C("clean_bert_mask_bool", BERT, seed=3, batch=3, seq=8, pad=(0, 2, 5), style=(mask_form(lambda a: a.bool()),),
+        note="a mask of booleans")
     yield C(
         "clean_bert_mask_1e4_square",
         BERT,
@@ -197,19 +201,25 @@ def clean():
         style=(mask_form(lambda a: ((1 - a) * -1e4).expand(-1, -1, a.shape[-1], -1)),),
         note="-1e4, one row per query",
     )
-    yield C("clean_bert_mask_1e9_max", BERT, seed=5, names="max", **PADDED, style=(mask_form(lambda a: (1 - a) * inverse),))
-    yield C("clean_bert_pad_zeroed", BERT, seed=6, **PADDED, style=(zero_padding((0, 3), 7),), benign=True, note="rows of padding are zero")
+    yield C("clean_bert_mask_1e9_max", BERT, seed=5, names="max", **PADDED,
+        style=(mask_form(lambda a: (1 - a) * inverse),))
+    yield C("clean_bert_pad_zeroed", BERT, seed=6, **PADDED, style=(zero_padding((0, 3), 7),), benign=True,
+        note="rows of padding are zero")
     yield C("clean_bert_bf16", BERT, seed=7, dtype="bf16", batch=2, seq=11, pad=(0, 4), layers=4)
     yield C("clean_bert_f16_max", BERT, seed=8, dtype="f16", names="max", seq=16, batch=1, layers=6)
-    yield C("clean_bert_one_pass", BERT, seed=9, seq=5, layers=2, style=(one_pass_variance,), note="variance as E[x²] − E[x]²")
+    yield C("clean_bert_one_pass", BERT, seed=9, seq=5, layers=2, style=(one_pass_variance,),
+        note="variance as E[x²] − E[x]²")
     yield C("clean_llama_bf16", LLAMA, seed=10, dtype="bf16", seq=24, layers=4, benign=True)
-    yield C("clean_llama_f16_massive", LLAMA, seed=11, dtype="f16", names="max", seq=17, layers=5, prepare=massive(), benign=True)
+    yield C("clean_llama_f16_massive", LLAMA, seed=11, dtype="f16", names="max", seq=17, layers=5, prepare=massive(),
+        benign=True)
     yield C("clean_llama_sink", LLAMA, seed=12, seq=20, prepare=sink(300.0), note="token 0 dwarfs all others")
     yield C("clean_llama_sink_bf16_max", LLAMA, seed=13, dtype="bf16", names="max", seq=13, prepare=sink(), benign=True)
     yield C("clean_llama_deep_max", LLAMA, seed=14, names="max", layers=12, seq=33)
-    yield C("clean_llama_fused", LLAMA, seed=15, names="max", layers=4, style=(fused_qkv,), config={"attention_bias": True})
+    yield C("clean_llama_fused", LLAMA, seed=15, names="max", layers=4, style=(fused_qkv,),
+        config={"attention_bias": True})
     yield C("clean_llama_fused_torch_names", LLAMA, seed=16, seq=6, style=(fused_qkv,), drop=NO_ACT)
-    yield C("clean_llama_rope_permuted", LLAMA, seed=17, seq=12, style=(permuted_rope,), benign=True, note="q and k permuted within heads")
+    yield C("clean_llama_rope_permuted", LLAMA, seed=17, seq=12, style=(permuted_rope,), benign=True,
+        note="q and k permuted within heads")
     yield C(
         "clean_llama_rope_permuted_max",
         LLAMA,
@@ -221,7 +231,8 @@ def clean():
         config={"num_key_value_heads": 1, "attention_bias": True},
         note="q and k permuted within heads",
     )
-    yield C("clean_llama_last_row", LLAMA, seed=19, names="max", seq=14, style=(last_row,), benign=True, note="logits of the last token alone")
+    yield C("clean_llama_last_row", LLAMA, seed=19, names="max", seq=14, style=(last_row,), benign=True,
+        note="logits of the last token alone")
     yield C(
         "clean_llama_last_row_named",
         LLAMA,
@@ -232,9 +243,11 @@ def clean():
         note="logits of the last token alone, under the reference's names and with its batch axis",
     )
     yield C("clean_llama_gemma", LLAMA, seed=20, config=GEMMA, seq=19, layers=5)
-    yield C("clean_llama_blocks", LLAMA, seed=21, names="max", drop=BLOCKS_ONLY, layers=6, note="the candidate records blocks only")
+    yield C("clean_llama_blocks", LLAMA, seed=21, names="max", drop=BLOCKS_ONLY, layers=6,
+        note="the candidate records blocks only")
     yield C("clean_llama_batch_ragged", LLAMA, seed=22, names="max", batch=2, seq=9)
-    yield C("clean_llama_reference_sparse", LLAMA, seed=23, drop_reference=(r".*\.(self_attn|mlp|act_fn|rotary_emb)-.*",))
+    yield C("clean_llama_reference_sparse", LLAMA, seed=23,
+        drop_reference=(r".*\.(self_attn|mlp|act_fn|rotary_emb)-.*",))
     yield C("clean_dit_f32", DIT, seed=24, batch=2, config={"sample_size": 8})
     yield C("clean_dit_big_bf16", DIT, seed=25, dtype="bf16", prepare=big_dit, layers=4)
     yield C("clean_dit_big_max", DIT, seed=26, prepare=big_dit, names="max", layers=5)
@@ -249,7 +262,8 @@ def clean():
 
 def activations():
     C = Case
-    yield C("act_gelu_tanh_all", BERT, f.everywhere([f.activation(bert(i), "gelu_pytorch_tanh", "gelu-tanh") for i in range(3)]), 101, **PADDED)
+    yield C("act_gelu_tanh_all", BERT,
+        f.everywhere([f.activation(bert(i), "gelu_pytorch_tanh", "gelu-tanh") for i in range(3)]), 101, **PADDED)
     yield C(
         "act_gelu_tanh_max",
         BERT,
@@ -258,7 +272,8 @@ def activations():
         layers=5,
         names="max",
     )
-    yield C("act_gelu_dit", DIT, f.everywhere([f.activation(dit(i), "gelu", "gelu") for i in range(4)]), 103, layers=4, prepare=big_dit)
+    yield C("act_gelu_dit", DIT, f.everywhere([f.activation(dit(i), "gelu", "gelu") for i in range(4)]), 103, layers=4,
+        prepare=big_dit)
     yield C("act_gelu_llama", LLAMA, f.activation(llama(1), "gelu", "gelu"), 104, names="max")
     yield C("act_gelu_tanh_llama", LLAMA, f.activation(llama(2), "gelu_pytorch_tanh", "gelu-tanh"), 105, seq=18)
     yield C("act_quick_gelu_dit", DIT, f.activation(dit(2), "quick_gelu", "quick-gelu"), 106)
@@ -276,16 +291,19 @@ def activations():
     yield C("act_leaky_relu", BERT, f.activation(bert(1), "leaky_relu", "leaky-relu"), 118)
     b = f.activation(llama(1), "gelu", "gelu")
     b = dataclasses.replace(b, kind="between", layer=llama(1).mlp, also=(llama(1).down,))
-    yield C("act_gelu_unrecorded", LLAMA, b, 119, names="max", drop=NO_ACT, note="the candidate has no module for the activation")
+    yield C("act_gelu_unrecorded", LLAMA, b, 119, names="max", drop=NO_ACT,
+        note="the candidate has no module for the activation")
     b = f.activation(bert(2), "silu", "silu")
     b = dataclasses.replace(b, kind="between", layer=bert(2).mlp)
-    yield C("act_silu_unrecorded", BERT, b, 120, drop=NO_ACT, **PADDED, note="the candidate has no module for the activation")
+    yield C("act_silu_unrecorded", BERT, b, 120, drop=NO_ACT, **PADDED,
+        note="the candidate has no module for the activation")
 
 
 def norms():
     C = Case
     e = "model.embeddings.LayerNorm"
-    yield C("norm_eps_llama", LLAMA, f.everywhere([f.norm_eps(x, 1e-5) for i in range(3) for x in (llama(i).norm1, llama(i).norm2)]), 131)
+    yield C("norm_eps_llama", LLAMA,
+        f.everywhere([f.norm_eps(x, 1e-5) for i in range(3) for x in (llama(i).norm1, llama(i).norm2)]), 131)
     yield C("norm_eps_bert", BERT, f.norm_eps(e, 1e-5), 132, **PADDED)
     yield C("norm_eps_max", LLAMA, f.norm_eps(llama(0).norm1, 1e-4), 133, names="max", seq=16)
     yield C("norm_eps_dit", DIT, f.norm_eps(dit(1).norm2, 1e-2), 134)
@@ -302,26 +320,30 @@ def norms():
     yield C("norm_weight_ignored", LLAMA, f.norm_weight("model.model.norm"), 139, names="max")
     yield C("norm_weight_bert", BERT, f.norm_weight(bert(2).norm2), 140, **PADDED)
     yield C(
-        "norm_weight_plus_one", LLAMA, f.weights(llama(1).norm1, lambda w, _: w + 1, "norm/weight", "1 + w in a model without it"), 141, dtype="f16"
+        "norm_weight_plus_one", LLAMA, f.weights(llama(1).norm1, lambda w, _: w + 1, "norm/weight",
+            "1 + w in a model without it"), 141, dtype="f16"
     )
     yield C(
         "norm_order_bert",
         BERT,
-        glue(bert(1).norm1.removesuffix(".LayerNorm"), {"norm_first": True}, "norm/order", "residual added after the norm", [bert(1).norm1]),
+        glue(bert(1).norm1.removesuffix(".LayerNorm"), {"norm_first": True}, "norm/order",
+            "residual added after the norm", [bert(1).norm1]),
         142,
         **PADDED,
     )
     yield C(
         "norm_order_llama",
         LLAMA,
-        glue(llama(1).block, {"normed": lambda n, x: x}, "norm/order", "attention gets the input before the norm", [llama(1).attn]),
+        glue(llama(1).block, {"normed": lambda n, x: x}, "norm/order", "attention gets the input before the norm",
+            [llama(1).attn]),
         143,
         names="max",
     )
     yield C(
         "norm_order_bert_2",
         BERT,
-        glue(bert(0).norm2.removesuffix(".LayerNorm"), {"norm_first": True}, "norm/order", "residual added after the norm", [bert(0).norm2]),
+        glue(bert(0).norm2.removesuffix(".LayerNorm"), {"norm_first": True}, "norm/order",
+            "residual added after the norm", [bert(0).norm2]),
         144,
         names="max",
         batch=2,
@@ -339,7 +361,8 @@ def residuals():
     yield C(
         "residual_missing_attn",
         LLAMA,
-        glue(llama(1).block, {"residual1": lambda x, n: 0 * x}, "residual/missing", "the block's input is not added", [llama(1).norm2]),
+        glue(llama(1).block, {"residual1": lambda x, n: 0 * x}, "residual/missing", "the block's input is not added",
+            [llama(1).norm2]),
         151,
         names="max",
     )
@@ -353,37 +376,43 @@ def residuals():
     yield C(
         "residual_missing_bert",
         BERT,
-        glue(out(1, "attention.output"), {"residual": lambda r: 0 * r}, "residual/missing", "no residual", [bert(1).norm1]),
+        glue(out(1, "attention.output"), {"residual": lambda r: 0 * r}, "residual/missing", "no residual",
+            [bert(1).norm1]),
         153,
         **PADDED,
     )
     yield C(
         "residual_missing_dit",
         DIT,
-        glue(dit(2).block, {"residual1": lambda x: 0 * x}, "residual/missing", "no residual around attention", [dit(2).norm2]),
+        glue(dit(2).block, {"residual1": lambda x: 0 * x}, "residual/missing", "no residual around attention",
+            [dit(2).norm2]),
         154,
     )
     yield C(
         "residual_source_llama",
         LLAMA,
-        glue(llama(1).block, {"residual2": lambda h, x: x}, "residual/source", "the block's input instead of the state after attention"),
+        glue(llama(1).block, {"residual2": lambda h, x: x}, "residual/source",
+            "the block's input instead of the state after attention"),
         155,
     )
     yield C(
         "residual_source_normed",
         LLAMA,
-        glue(llama(2).block, {"residual1": lambda x, n: n}, "residual/source", "the normed input is added", [llama(2).norm2]),
+        glue(llama(2).block, {"residual1": lambda x, n: n}, "residual/source", "the normed input is added",
+            [llama(2).norm2]),
         156,
         names="max",
     )
     yield C(
         "residual_source_bert",
         BERT,
-        glue(bert(1).block, {"residual2": lambda h, x: x}, "residual/source", "the block's input instead of attention's output", [out(1, "output")]),
+        glue(bert(1).block, {"residual2": lambda h, x: x}, "residual/source",
+            "the block's input instead of attention's output", [out(1, "output")]),
         157,
         **PADDED,
     )
-    yield C("residual_source_dit", DIT, glue(dit(1).block, {"residual2": lambda h, x: x}, "residual/source", "the block's input"), 158, dtype="f16")
+    yield C("residual_source_dit", DIT,
+        glue(dit(1).block, {"residual2": lambda h, x: x}, "residual/source", "the block's input"), 158, dtype="f16")
     yield C(
         "residual_scale_granite",
         LLAMA,
@@ -406,7 +435,8 @@ def residuals():
     yield C(
         "residual_scale_double",
         LLAMA,
-        glue(llama(1).block, {"residual1": lambda x, n: 2 * x}, "residual/scale", "the residual is added twice", [llama(1).norm2]),
+        glue(llama(1).block, {"residual1": lambda x, n: 2 * x}, "residual/scale", "the residual is added twice",
+            [llama(1).norm2]),
         160,
         names="max",
         seq=21,
@@ -414,7 +444,8 @@ def residuals():
     yield C(
         "residual_scale_bert",
         BERT,
-        glue(out(2, "output"), {"residual": lambda r: 0.5 * r}, "residual/scale", "half of the residual", [bert(2).norm2]),
+        glue(out(2, "output"), {"residual": lambda r: 0.5 * r}, "residual/scale", "half of the residual",
+            [bert(2).norm2]),
         161,
     )
 
@@ -422,9 +453,12 @@ def residuals():
 def scales_and_masks():
     C = Case
     first = {"where": "rows>=1"}
-    yield C("scale_hidden_bert", BERT, attention(bert(1), "attention/scale", "1/sqrt(hidden)", scale=64**-0.5), 171, **PADDED)
-    yield C("scale_missing_max", LLAMA, attention(llama(1), "attention/scale", "no scale", scale=1.0, **first), 172, names="max")
-    yield C("scale_twice_dit", DIT, attention(dit(0), "attention/scale", "scale applied twice", scale=1 / 16), 173, dtype="bf16")
+    yield C("scale_hidden_bert", BERT, attention(bert(1), "attention/scale", "1/sqrt(hidden)", scale=64**-0.5), 171,
+        **PADDED)
+    yield C("scale_missing_max", LLAMA, attention(llama(1), "attention/scale", "no scale", scale=1.0, **first), 172,
+        names="max")
+    yield C("scale_twice_dit", DIT, attention(dit(0), "attention/scale", "scale applied twice", scale=1 / 16), 173,
+        dtype="bf16")
     yield C(
         "scale_kv_dim",
         LLAMA,
@@ -453,7 +487,8 @@ def scales_and_masks():
     yield C(
         "mask_too_weak",
         BERT,
-        attention(bert(2), "attention/mask", "0/1 added instead of large negatives", mask=lambda m: (m < 0).float() * -1.0, where="batch row 1"),
+        attention(bert(2), "attention/mask", "0/1 added instead of large negatives",
+            mask=lambda m: (m < 0).float() * -1.0, where="batch row 1"),
         177,
         **PADDED,
     )
@@ -469,7 +504,8 @@ def scales_and_masks():
     yield C(
         "mask_other_row_all",
         BERT,
-        f.everywhere([attention(bert(i), "attention/mask", "padding ignored", mask=lambda m: None, where="batch row 0") for i in range(3)]),
+        f.everywhere([attention(bert(i), "attention/mask", "padding ignored", mask=lambda m: None,
+            where="batch row 0") for i in range(3)]),
         179,
         batch=2,
         seq=9,
@@ -478,31 +514,37 @@ def scales_and_masks():
     )
     b = attention(bert(1), "attention/mask", "padding is attended to", mask=lambda m: None, where="batch row 1")
     b = dataclasses.replace(b, kind="local", layer=bert(1).block, also=(bert(1).attn,))
-    yield C("mask_sparse", BERT, b, 180, names="max", **PADDED, drop=BLOCKS_ONLY, note="the candidate records blocks only")
+    yield C("mask_sparse", BERT, b, 180, names="max", **PADDED, drop=BLOCKS_ONLY,
+        note="the candidate records blocks only")
 
 
 def causality():
     C = Case
     first = {"where": "rows>=1"}
     ahead = lambda allow, i, j: j <= i + 1
-    yield C("causal_ahead", LLAMA, attention(llama(1), "attention/causal", "one token of the future is seen", allow=ahead), 181)
+    yield C("causal_ahead", LLAMA,
+        attention(llama(1), "attention/causal", "one token of the future is seen", allow=ahead), 181)
     yield C(
-        "causal_none_max", LLAMA, attention(llama(0), "attention/causal", "no causal mask", allow=lambda a, i, j: j >= 0), 182, names="max", seq=12
+        "causal_none_max", LLAMA, attention(llama(0), "attention/causal", "no causal mask", allow=lambda a, i,
+            j: j >= 0), 182, names="max", seq=12
     )
     yield C(
         "causal_strict",
         LLAMA,
-        attention(llama(2), "attention/causal", "a token does not see itself", allow=lambda a, i, j: (j < i) | (i == 0) & (j == 0), **first),
+        attention(llama(2), "attention/causal", "a token does not see itself", allow=lambda a, i,
+            j: (j < i) | (i == 0) & (j == 0), **first),
         183,
         dtype="bf16",
     )
     yield C(
-        "causal_inverted", LLAMA, attention(llama(1), "attention/causal", "only the future is seen", allow=lambda a, i, j: j >= i), 184, names="max"
+        "causal_inverted", LLAMA, attention(llama(1), "attention/causal", "only the future is seen", allow=lambda a, i,
+            j: j >= i), 184, names="max"
     )
     yield C(
         "causal_all_layers",
         LLAMA,
-        f.everywhere([attention(llama(i), "attention/causal", "no causal mask", allow=lambda a, i, j: j >= 0) for i in range(3)]),
+        f.everywhere([attention(llama(i), "attention/causal", "no causal mask", allow=lambda a, i,
+            j: j >= 0) for i in range(3)]),
         185,
         seq=7,
     )
@@ -546,20 +588,24 @@ def causality():
 
 def heads():
     C = Case
-    yield C("axis_bert", BERT, attention(bert(0), "attention/softmax-axis", "softmax over the queries", axis=-2), 188, batch=1, seq=9)
-    yield C("axis_dit", DIT, attention(dit(2), "attention/softmax-axis", "softmax over the queries", axis=-2), 189, names="max")
+    yield C("axis_bert", BERT, attention(bert(0), "attention/softmax-axis", "softmax over the queries", axis=-2), 188,
+        batch=1, seq=9)
+    yield C("axis_dit", DIT, attention(dit(2), "attention/softmax-axis", "softmax over the queries", axis=-2), 189,
+        names="max")
     yield C("axis_heads", DIT, attention(dit(1), "attention/softmax-axis", "softmax over the heads", axis=1), 190)
     yield C(
         "heads_double_bert",
         BERT,
-        attention(bert(1), "attention/heads", "8 heads of 8", heads=lambda n: 2 * n, also_cause=("config/num_attention_heads",)),
+        attention(bert(1), "attention/heads", "8 heads of 8", heads=lambda n: 2 * n,
+            also_cause=("config/num_attention_heads",)),
         191,
         **PADDED,
     )
     yield C(
         "heads_half_dit",
         DIT,
-        attention(dit(0), "attention/heads", "2 heads of 32", heads=lambda n: n // 2, also_cause=("config/num_attention_heads",)),
+        attention(dit(0), "attention/heads", "2 heads of 32", heads=lambda n: n // 2,
+            also_cause=("config/num_attention_heads",)),
         192,
     )
     yield C(
@@ -572,7 +618,8 @@ def heads():
     yield C(
         "heads_unmerged_bert",
         BERT,
-        attention(bert(2), "attention/heads", "heads joined without the transposition", unmerged=True, also_cause=("layout/transposed",)),
+        attention(bert(2), "attention/heads", "heads joined without the transposition", unmerged=True,
+            also_cause=("layout/transposed",)),
         194,
         batch=2,
         seq=8,
@@ -580,11 +627,13 @@ def heads():
     yield C(
         "heads_unmerged_dit",
         DIT,
-        attention(dit(1), "attention/heads", "heads joined without the transposition", unmerged=True, also_cause=("layout/transposed",)),
+        attention(dit(1), "attention/heads", "heads joined without the transposition", unmerged=True,
+            also_cause=("layout/transposed",)),
         195,
         dtype="f16",
     )
-    yield C("gqa_tiled", LLAMA, attention(llama(1), "attention/gqa", "heads repeated as a whole instead of each", tiled=True), 196)
+    yield C("gqa_tiled", LLAMA,
+        attention(llama(1), "attention/gqa", "heads repeated as a whole instead of each", tiled=True), 196)
     yield C(
         "gqa_tiled_max",
         LLAMA,
@@ -633,7 +682,8 @@ def sinks():
     yield C(
         "anchor_sinks",
         LLAMA,
-        f.everywhere([attention(llama(i), "attention/anchor-missing", "learned sinks left out of the softmax", no_sinks=True) for i in range(3)]),
+        f.everywhere([attention(llama(i), "attention/anchor-missing", "learned sinks left out of the softmax",
+            no_sinks=True) for i in range(3)]),
         201,
         config={"model_type": "gpt_oss"},
         note="doubtful id: the sink is a learned logit here",
@@ -642,42 +692,51 @@ def sinks():
 
 def broken_heads():
     C = Case
-    yield C("head_one_context", LLAMA, attention(llama(1), "head/one", "head 2 is zero", context=f.one_head(2, lambda x: 0 * x), where="head 2"), 202)
+    yield C("head_one_context", LLAMA,
+        attention(llama(1), "head/one", "head 2 is zero", context=f.one_head(2, lambda x: 0 * x), where="head 2"), 202)
     yield C(
-        "head_one_dit", DIT, attention(dit(1), "head/one", "head 0 is garbage", context=f.one_head(0, f.noise(5)), where="head 0"), 203, names="max"
+        "head_one_dit", DIT, attention(dit(1), "head/one", "head 0 is garbage", context=f.one_head(0, f.noise(5)),
+            where="head 0"), 203, names="max"
     )
     yield C(
-        "head_one_bert", BERT, attention(bert(1), "head/one", "head 3 is zero", context=f.one_head(3, lambda x: 0 * x), where="head 3"), 204, **PADDED
+        "head_one_bert", BERT, attention(bert(1), "head/one", "head 3 is zero", context=f.one_head(3, lambda x: 0 * x),
+            where="head 3"), 204, **PADDED
     )
     yield C(
         "head_one_q",
         LLAMA,
         leaf(
-            llama(2).q, f.only_columns(slice(16, 32), f.noise(6)), "head/one", "head 1 of q is garbage", where="head 1", also_cause=("columns/set",)
+            llama(2).q, f.only_columns(slice(16, 32), f.noise(6)), "head/one", "head 1 of q is garbage", where="head 1",
+            also_cause=("columns/set",)
         ),
         205,
     )
     yield C("stale_keys", LLAMA, f.stale_keys(llama(2), llama(1)), 206)
     yield C("stale_keys_max", LLAMA, f.stale_keys(llama(1), llama(0)), 207, names="max", seq=15)
-    yield C("qkv_order_glue", LLAMA, attention(llama(0), "linear/qkv-order", "k and v exchanged", qkv=lambda q, k, v: (q, v, k)), 208, names="max")
-    yield C("qkv_order_dit_glue", DIT, attention(dit(1), "linear/qkv-order", "v, q, k read as q, k, v", qkv=lambda q, k, v: (v, q, k)), 209)
+    yield C("qkv_order_glue", LLAMA,
+        attention(llama(0), "linear/qkv-order", "k and v exchanged", qkv=lambda q, k, v: (q, v, k)), 208, names="max")
+    yield C("qkv_order_dit_glue", DIT,
+        attention(dit(1), "linear/qkv-order", "v, q, k read as q, k, v", qkv=lambda q, k, v: (v, q, k)), 209)
 
 
 def rotations():
     C = Case
     first = {"where": "rows>=1"}
     pairs = {"layout": "interleaved"}
-    yield C("rope_interleaved", LLAMA, attention(llama(2), "rope/layout", "pairs instead of halves", **pairs, **first), 211, seq=13)
+    yield C("rope_interleaved", LLAMA, attention(llama(2), "rope/layout", "pairs instead of halves", **pairs, **first),
+        211, seq=13)
     yield C(
         "rope_interleaved_all",
         LLAMA,
-        f.everywhere([attention(llama(i), "rope/layout", "pairs instead of halves", **pairs, **first) for i in range(4)]),
+        f.everywhere([attention(llama(i), "rope/layout", "pairs instead of halves", **pairs,
+            **first) for i in range(4)]),
         212,
         layers=4,
         names="max",
     )
     yield C(
-        "rope_interleaved_bf16", LLAMA, attention(llama(0), "rope/layout", "pairs instead of halves", **pairs, **first), 213, dtype="bf16", seq=20
+        "rope_interleaved_bf16", LLAMA, attention(llama(0), "rope/layout", "pairs instead of halves", **pairs,
+            **first), 213, dtype="bf16", seq=20
     )
 
     def table_theta(c):
@@ -698,8 +757,10 @@ def rotations():
         214,
         seq=16,
     )
-    yield C("rope_theta_max", LLAMA, f.everywhere([f.rope_theta(llama(i), 500000.0) for i in range(3)]), 215, names="max", seq=18)
-    yield C("rope_theta_low", LLAMA, f.rope_theta(llama(1), 10000.0), 216, names="max", seq=24, config={"rope_theta": 1000000.0})
+    yield C("rope_theta_max", LLAMA, f.everywhere([f.rope_theta(llama(i), 500000.0) for i in range(3)]), 215,
+        names="max", seq=18)
+    yield C("rope_theta_low", LLAMA, f.rope_theta(llama(1), 10000.0), 216, names="max", seq=24,
+        config={"rope_theta": 1000000.0})
 
     def shifted(q, k):
         def tables(cos, sin):
@@ -708,7 +769,8 @@ def rotations():
 
         return {"tables": tables}
 
-    yield C("rope_offset_q", LLAMA, attention(llama(1), "rope/offset", "q rotated one position further than k", **shifted(1, 0)), 217, seq=12)
+    yield C("rope_offset_q", LLAMA,
+        attention(llama(1), "rope/offset", "q rotated one position further than k", **shifted(1, 0)), 217, seq=12)
     yield C(
         "rope_offset_k_max",
         LLAMA,
@@ -742,9 +804,11 @@ def rotations():
     )
     only = lambda *names: {"tables": lambda cos, sin: {n: (cos, sin) for n in names}}
     yield C("rope_applied_none", LLAMA, attention(llama(1), "rope/applied", "no rotation", **only(), **first), 220)
-    yield C("rope_applied_q", LLAMA, attention(llama(2), "rope/applied", "only q is rotated", **only("q"), **first), 221, names="max")
+    yield C("rope_applied_q", LLAMA, attention(llama(2), "rope/applied", "only q is rotated", **only("q"), **first),
+        221, names="max")
     yield C(
-        "rope_applied_v", LLAMA, attention(llama(0), "rope/applied", "v is rotated too", **only("q", "k", "v"), **first), 222, dtype="f16", seq=14
+        "rope_applied_v", LLAMA, attention(llama(0), "rope/applied", "v is rotated too", **only("q", "k", "v"),
+            **first), 222, dtype="f16", seq=14
     )
 
 
@@ -768,7 +832,8 @@ def linears():
     yield C(
         "qkv_order_bert",
         BERT,
-        f.exchanged(bert(1).q, bert(1).k, "linear/qkv-order", "weights of q and k exchanged", also_cause=("linear/other-layer",)),
+        f.exchanged(bert(1).q, bert(1).k, "linear/qkv-order", "weights of q and k exchanged",
+            also_cause=("linear/other-layer",)),
         240,
         **PADDED,
     )
@@ -776,25 +841,29 @@ def linears():
     yield C(
         "qkv_order_kv",
         LLAMA,
-        f.exchanged(llama(2).k, llama(2).v, "linear/qkv-order", "weights of k and v exchanged", also_cause=("linear/other-layer",)),
+        f.exchanged(llama(2).k, llama(2).v, "linear/qkv-order", "weights of k and v exchanged",
+            also_cause=("linear/other-layer",)),
         242,
         names="max",
     )
     yield C("other_layer_up", LLAMA, f.other_layer(llama(1).up, llama(2).up), 243)
     yield C("other_layer_down", BERT, f.other_layer(bert(2).down, bert(0).down), 244, names="max", **PADDED)
     yield C("other_layer_proj", DIT, f.other_layer(dit(0).o, dit(2).o), 245, dtype="f16")
-    yield C("corrupt_zeros", LLAMA, f.corrupt(llama(1).down, slice(0, 32), slice(32, 64), lambda w: 0 * w), 246, names="max")
+    yield C("corrupt_zeros", LLAMA, f.corrupt(llama(1).down, slice(0, 32), slice(32, 64), lambda w: 0 * w), 246,
+        names="max")
     yield C("corrupt_noise", BERT, f.corrupt(bert(0).up, slice(48, 64), slice(None), f.noise(7)), 247, **PADDED)
     yield C("corrupt_shifted", DIT, f.corrupt(dit(2).up, slice(40, 96), slice(None), lambda w: w.roll(1, 0)), 248)
 
 
 def gates():
     C = Case
-    yield C("gate_up_glue_max", LLAMA, glue(llama(1).mlp, {"swapped": True}, "linear/gate-up", "act(up) · gate", [llama(1).act]), 249, names="max")
+    yield C("gate_up_glue_max", LLAMA,
+        glue(llama(1).mlp, {"swapped": True}, "linear/gate-up", "act(up) · gate", [llama(1).act]), 249, names="max")
     yield C(
         "gate_up_glue_all",
         LLAMA,
-        f.everywhere([glue(llama(i).mlp, {"swapped": True}, "linear/gate-up", "act(up) · gate", [llama(i).act]) for i in range(3)]),
+        f.everywhere([glue(llama(i).mlp, {"swapped": True}, "linear/gate-up", "act(up) · gate",
+            [llama(i).act]) for i in range(3)]),
         250,
         config=GEMMA,
         seq=17,
@@ -810,7 +879,8 @@ def gates():
     yield C(
         "gate_up_weights",
         LLAMA,
-        f.exchanged(llama(2).gate, llama(2).up, "linear/gate-up", "weights of gate and up exchanged", also_cause=("linear/other-layer",)),
+        f.exchanged(llama(2).gate, llama(2).up, "linear/gate-up", "weights of gate and up exchanged",
+            also_cause=("linear/other-layer",)),
         252,
         dtype="bf16",
     )
@@ -838,7 +908,8 @@ def quantisations():
         "quant_scale_zero_point",
         LLAMA,
         f.quant(
-            llama(0).up, 4, 16, lambda q, s: f.dequantise(q, s * 7 / 8), "quant/scale", "scale = max/8 instead of max/7", also_cause=("value/scale",)
+            llama(0).up, 4, 16, lambda q, s: f.dequantise(q, s * 7 / 8), "quant/scale",
+            "scale = max/8 instead of max/7", also_cause=("value/scale",)
         ),
         254,
         names="max",
@@ -861,14 +932,16 @@ def quantisations():
     yield C(
         "quant_group_rolled",
         LLAMA,
-        f.quant(llama(2).gate, 4, 16, lambda q, s: f.dequantise(q, s.roll(1, 1)), "quant/group", "each group has the scale of the one before"),
+        f.quant(llama(2).gate, 4, 16, lambda q, s: f.dequantise(q, s.roll(1, 1)), "quant/group",
+            "each group has the scale of the one before"),
         256,
         **q4,
     )
     yield C(
         "quant_group_double",
         LLAMA,
-        f.quant(llama(1).q, 4, 16, lambda q, s: f.dequantise(q, s[:, ::2].repeat_interleave(2, 1)), "quant/group", "groups of 32 instead of 16"),
+        f.quant(llama(1).q, 4, 16, lambda q, s: f.dequantise(q, s[:, ::2].repeat_interleave(2, 1)), "quant/group",
+            "groups of 32 instead of 16"),
         257,
         names="max",
         **q4,
@@ -876,7 +949,8 @@ def quantisations():
     yield C(
         "quant_group_axis",
         BERT,
-        f.quant(bert(0).o, 8, 16, lambda q, s: f.dequantise(q, s.T.contiguous().view(s.shape)), "quant/group", "scales read in the other order"),
+        f.quant(bert(0).o, 8, 16, lambda q, s: f.dequantise(q, s.T.contiguous().view(s.shape)), "quant/group",
+            "scales read in the other order"),
         258,
         config=quantisation(8, 16),
         prepare=quantised(8, 16),
@@ -928,7 +1002,8 @@ def embeddings():
     yield C(
         "embed_position_two_max",
         BERT,
-        glue(e, {"positions": lambda p: p + 2}, "embedding/position", "positions from 2 (RoBERTa)", [f"{e}.position_embeddings"]),
+        glue(e, {"positions": lambda p: p + 2}, "embedding/position", "positions from 2 (RoBERTa)",
+            [f"{e}.position_embeddings"]),
         265,
         names="max",
         seq=11,
@@ -936,13 +1011,15 @@ def embeddings():
     yield C(
         "embed_position_dit",
         DIT,
-        glue("model", {"pos_embed": lambda x, p: x}, "embedding/position", "no position embedding", [dit(0).block, dit(0).norm1]),
+        glue("model", {"pos_embed": lambda x, p: x}, "embedding/position", "no position embedding",
+            [dit(0).block, dit(0).norm1]),
         266,
     )
     yield C(
         "embed_position_stays",
         BERT,
-        glue(e, {"positions": lambda p: p * 0}, "embedding/position", "all positions 0", [f"{e}.position_embeddings"], where="rows>=1"),
+        glue(e, {"positions": lambda p: p * 0}, "embedding/position", "all positions 0", [f"{e}.position_embeddings"],
+            where="rows>=1"),
         267,
         batch=1,
         seq=8,
@@ -950,7 +1027,8 @@ def embeddings():
     yield C(
         "embed_type_zero",
         BERT,
-        glue(e, {"types": lambda t: t * 0}, "embedding/type", "all token types 0", [f"{e}.token_type_embeddings"], where="tokens of type 1"),
+        glue(e, {"types": lambda t: t * 0}, "embedding/type", "all token types 0", [f"{e}.token_type_embeddings"],
+            where="tokens of type 1"),
         268,
         **PADDED,
     )
@@ -988,9 +1066,11 @@ def types():
     def half_norm(label):
         def plant(c):
             w = c.weight(label)
-            c.layers[label] = lambda x: (x.half() * torch.rsqrt((x.half() * x.half()).mean(-1, keepdim=True) + 1e-6)).to(c.dtype) * w
+            c.layers[label] = lambda x: (x.half() * torch.rsqrt((x.half() * x.half()).mean(-1,
+                keepdim=True) + 1e-6)).to(c.dtype) * w
 
-        return f.Bug(plant, "local", label, "dtype/overflow", "the squares overflow in float16, and the row becomes zero", where="row 0")
+        return f.Bug(plant, "local", label, "dtype/overflow",
+            "the squares overflow in float16, and the row becomes zero", where="row 0")
 
     yield C("overflow_norm", LLAMA, half_norm(llama(0).norm1), 286, dtype="f16", prepare=sink(400.0))
     yield C("overflow_norm_f32", LLAMA, half_norm(llama(1).norm1), 287, names="max", prepare=sink(400.0), seq=7)
@@ -1021,20 +1101,26 @@ def types():
         return after
 
     yield C("nan_one", LLAMA, leaf(llama(1).up, nan(4, 17), "nan/first", "one NaN", where="row 4"), 290)
-    yield C("nan_norm_max", BERT, leaf(bert(0).norm2, nan(2, slice(None)), "nan/first", "a row of NaN", where="row 2"), 291, names="max", **PADDED)
+    yield C("nan_norm_max", BERT, leaf(bert(0).norm2, nan(2, slice(None)), "nan/first", "a row of NaN", where="row 2"),
+        291, names="max", **PADDED)
     hole = lambda w: torch.cat([w[:, :, :2], w[:, :, 2:3] * math.nan, w[:, :, 3:]], 2)
-    yield C("nan_softmax", DIT, attention(dit(1), "nan/first", "a row of the softmax is NaN", weights=hole, where="row 2"), 292)
+    yield C("nan_softmax", DIT,
+        attention(dit(1), "nan/first", "a row of the softmax is NaN", weights=hole, where="row 2"), 292)
 
 
 def layouts():
     C = Case
     d = "dropout"
     yield C("dropout_dense", BERT, leaf(bert(1).o, f.drop(8, 0.1), d, "dropout left on"), 301, **PADDED)
-    yield C("dropout_down_max", LLAMA, leaf(llama(0).down, f.drop(9, 0.1), d, "dropout left on"), 302, names="max", seq=13)
+    yield C("dropout_down_max", LLAMA, leaf(llama(0).down, f.drop(9, 0.1), d, "dropout left on"), 302, names="max",
+        seq=13)
     b = leaf("model.embeddings", f.drop(10, 0.1), d, "dropout left on after the embeddings")
     yield C("dropout_embeddings", BERT, dataclasses.replace(b, kind="between"), 303, batch=2, seq=9)
-    yield C("dropout_weights", BERT, attention(bert(2), d, "dropout of the attention weights left on", weights=f.drop(11, 0.1)), 304, batch=2, seq=10)
-    yield C("layout_transposed", LLAMA, leaf(llama(1).v, f.read_transposed, "layout/transposed", "the output is read column by column"), 305, seq=16)
+    yield C("dropout_weights", BERT,
+        attention(bert(2), d, "dropout of the attention weights left on", weights=f.drop(11, 0.1)), 304, batch=2,
+        seq=10)
+    yield C("layout_transposed", LLAMA,
+        leaf(llama(1).v, f.read_transposed, "layout/transposed", "the output is read column by column"), 305, seq=16)
     yield C(
         "layout_transposed_max",
         BERT,
@@ -1043,23 +1129,31 @@ def layouts():
         names="max",
         seq=12,
     )
-    yield C("layout_strided", LLAMA, leaf(llama(2).up, f.read_strided, "layout/strided", "every second element is read, twice"), 307)
-    yield C("layout_strided_dit", DIT, leaf(dit(0).down, f.read_strided, "layout/strided", "every second element is read, twice"), 308, names="max")
-    yield C("layout_permuted", LLAMA, leaf(llama(1).down, f.evens_first, "layout/permuted", "even columns first"), 309, names="max", dtype="f16")
+    yield C("layout_strided", LLAMA,
+        leaf(llama(2).up, f.read_strided, "layout/strided", "every second element is read, twice"), 307)
+    yield C("layout_strided_dit", DIT,
+        leaf(dit(0).down, f.read_strided, "layout/strided", "every second element is read, twice"), 308, names="max")
+    yield C("layout_permuted", LLAMA, leaf(llama(1).down, f.evens_first, "layout/permuted", "even columns first"), 309,
+        names="max", dtype="f16")
     yield C(
         "layout_permuted_heads",
         BERT,
-        leaf(bert(0).v, lambda o, *_: o.unflatten(-1, (4, -1))[:, :, [2, 3, 0, 1]].flatten(-2), "layout/permuted", "heads in another order"),
+        leaf(bert(0).v, lambda o, *_: o.unflatten(-1, (4, -1))[:, :, [2, 3, 0, 1]].flatten(-2), "layout/permuted",
+            "heads in another order"),
         310,
         **PADDED,
     )
     yield C(
-        "layout_unpatchify", DIT, glue("model", {"unpatchify": (0, 5, 1, 4, 2, 3)}, "layout/permuted", "rows and columns of a patch exchanged"), 311
+        "layout_unpatchify", DIT, glue("model", {"unpatchify": (0, 5, 1, 4, 2, 3)}, "layout/permuted",
+            "rows and columns of a patch exchanged"), 311
     )
-    yield C("layout_shifted_token", LLAMA, leaf(llama(1).o, lambda o, *_: o.roll(1, 1), "layout/shifted", "one token late"), 312)
-    yield C("layout_shifted_column", DIT, leaf(dit(2).up, lambda o, *_: o.roll(1, -1), "layout/shifted", "one column late"), 313, dtype="bf16")
+    yield C("layout_shifted_token", LLAMA,
+        leaf(llama(1).o, lambda o, *_: o.roll(1, 1), "layout/shifted", "one token late"), 312)
+    yield C("layout_shifted_column", DIT,
+        leaf(dit(2).up, lambda o, *_: o.roll(1, -1), "layout/shifted", "one column late"), 313, dtype="bf16")
     yield C(
-        "layout_shifted_max", BERT, leaf(bert(2).norm1, lambda o, *_: o.roll(-1, 1), "layout/shifted", "one token early"), 314, names="max", seq=15
+        "layout_shifted_max", BERT, leaf(bert(2).norm1, lambda o, *_: o.roll(-1, 1), "layout/shifted",
+            "one token early"), 314, names="max", seq=15
     )
 
 
@@ -1067,7 +1161,8 @@ def structures():
     C = Case
     rows, columns = f.only_rows, f.only_columns
     yield C(
-        "rows_from_8", LLAMA, leaf(llama(0).up, rows(slice(8, None), f.noise(12)), "rows/from", "garbage from row 8", where="rows>=8"), 321, seq=12
+        "rows_from_8", LLAMA, leaf(llama(0).up, rows(slice(8, None), f.noise(12)), "rows/from", "garbage from row 8",
+            where="rows>=8"), 321, seq=12
     )
     yield C(
         "rows_from_16_max",
@@ -1078,17 +1173,20 @@ def structures():
         seq=20,
     )
     yield C(
-        "rows_from_5_dit", DIT, leaf(dit(1).o, rows(slice(5, None), lambda x: x * 1.5), "rows/from", "1.5 times from row 5", where="rows>=5"), 323
+        "rows_from_5_dit", DIT, leaf(dit(1).o, rows(slice(5, None), lambda x: x * 1.5), "rows/from",
+            "1.5 times from row 5", where="rows>=5"), 323
     )
     yield C(
         "rows_set",
         LLAMA,
-        leaf(llama(1).gate, rows(slice(3, None, 4), f.noise(13)), "rows/set", "every fourth row", where="rows 3, 7, 11 …"),
+        leaf(llama(1).gate, rows(slice(3, None, 4), f.noise(13)), "rows/set", "every fourth row",
+            where="rows 3, 7, 11 …"),
         324,
         seq=20,
     )
     yield C(
-        "rows_set_one", BERT, leaf(bert(1).down, rows(slice(4, 5), f.noise(14)), "rows/set", "row 4 alone", where="row 4"), 325, names="max", seq=12
+        "rows_set_one", BERT, leaf(bert(1).down, rows(slice(4, 5), f.noise(14)), "rows/set", "row 4 alone",
+            where="row 4"), 325, names="max", seq=12
     )
     yield C(
         "rows_set_one_token",
@@ -1101,7 +1199,8 @@ def structures():
     yield C(
         "columns_tail",
         LLAMA,
-        leaf(llama(0).down, columns(slice(48, None), lambda x: 0 * x), "columns/set", "the last tile is not written", where="columns>=48"),
+        leaf(llama(0).down, columns(slice(48, None), lambda x: 0 * x), "columns/set", "the last tile is not written",
+            where="columns>=48"),
         327,
         seq=6,
     )
@@ -1115,34 +1214,43 @@ def structures():
     yield C(
         "columns_every",
         DIT,
-        leaf(dit(0).up, columns(slice(0, None, 8), f.noise(16)), "columns/set", "every eighth column", where="columns 0, 8, 16 …"),
+        leaf(dit(0).up, columns(slice(0, None, 8), f.noise(16)), "columns/set", "every eighth column",
+            where="columns 0, 8, 16 …"),
         329,
         names="max",
     )
     one = lambda label, g, id, text: leaf(label, lambda o, *_: g(o), f"value/{id}", text)
     yield C("value_scale_down", LLAMA, one(llama(1).down, lambda x: x * 1.02, "scale", "× 1.02"), 331, seq=11)
-    yield C("value_scale_norm", BERT, one(bert(0).norm1, lambda x: x * 0.5, "scale", "× 0.5"), 332, names="max", **PADDED)
+    yield C("value_scale_norm", BERT, one(bert(0).norm1, lambda x: x * 0.5, "scale", "× 0.5"), 332, names="max",
+        **PADDED)
     yield C("value_scale_f16", LLAMA, one(llama(0).v, lambda x: x * 2, "scale", "× 2"), 333, dtype="f16")
     yield C("value_offset", LLAMA, one(llama(2).norm2, lambda x: x + 0.05, "offset", "+ 0.05"), 334, names="max")
     yield C("value_offset_dit", DIT, one(dit(1).down, lambda x: x - 0.3, "offset", "− 0.3"), 335)
     yield C("value_sign", BERT, one(bert(1).up, lambda x: -x, "sign", "sign exchanged"), 336, batch=2, seq=5)
-    yield C("value_sign_max", LLAMA, one(llama(1).o, lambda x: -x, "sign", "sign exchanged"), 337, names="max", dtype="bf16")
+    yield C("value_sign_max", LLAMA, one(llama(1).o, lambda x: -x, "sign", "sign exchanged"), 337, names="max",
+        dtype="bf16")
     yield C("value_constant", LLAMA, one(llama(1).up, lambda x: 0 * x, "constant", "all zero"), 338)
-    yield C("value_constant_max", BERT, one(bert(2).v, lambda x: 0 * x + 0.25, "constant", "all 0.25"), 339, names="max", seq=9)
+    yield C("value_constant_max", BERT, one(bert(2).v, lambda x: 0 * x + 0.25, "constant", "all 0.25"), 339,
+        names="max", seq=9)
 
 
 def modulations():
     C = Case
     swap = lambda a, b: {"order": lambda m: [m[{a: b, b: a}.get(i, i)] for i in range(len(m))]}
     m = "modulation/order"
-    yield C("mod_swap_attn", DIT, glue(dit(1).block, swap(0, 1), m, "shift and scale of attention exchanged", [dit(1).attn]), 341)
-    yield C("mod_swap_mlp_max", DIT, glue(dit(0).block, swap(3, 4), m, "shift and scale of the MLP exchanged", [dit(0).mlp]), 342, names="max")
-    yield C("mod_swap_gates", DIT, glue(dit(2).block, swap(2, 5), m, "gates exchanged", [dit(2).norm2]), 343, prepare=big_dit, dtype="bf16")
+    yield C("mod_swap_attn", DIT,
+        glue(dit(1).block, swap(0, 1), m, "shift and scale of attention exchanged", [dit(1).attn]), 341)
+    yield C("mod_swap_mlp_max", DIT,
+        glue(dit(0).block, swap(3, 4), m, "shift and scale of the MLP exchanged", [dit(0).mlp]), 342, names="max")
+    yield C("mod_swap_gates", DIT, glue(dit(2).block, swap(2, 5), m, "gates exchanged", [dit(2).norm2]), 343,
+        prepare=big_dit, dtype="bf16")
     yield C(
-        "mod_swap_final", DIT, glue("model.final_layer", swap(0, 1), m, "shift and scale exchanged", ["model.final_layer.linear"]), 344, names="max"
+        "mod_swap_final", DIT, glue("model.final_layer", swap(0, 1), m, "shift and scale exchanged",
+            ["model.final_layer.linear"]), 344, names="max"
     )
     x = "modulation/missing"
-    yield C("mod_one_missing", DIT, glue(dit(1).block, {"one": 0.0}, x, "scale instead of 1 + scale", [dit(1).attn]), 345)
+    yield C("mod_one_missing", DIT, glue(dit(1).block, {"one": 0.0}, x, "scale instead of 1 + scale", [dit(1).attn]),
+        345)
     yield C(
         "mod_shift_missing",
         DIT,
@@ -1150,8 +1258,10 @@ def modulations():
         346,
         dtype="f16",
     )
-    yield C("mod_gate_missing", DIT, glue(dit(2).block, {"order": lambda m: [*m[:5], 0 * m[5] + 1]}, x, "no gate after the MLP"), 347, names="max")
-    yield C("mod_final_missing", DIT, glue("model.final_layer", {"one": 0.0}, x, "scale instead of 1 + scale", ["model.final_layer.linear"]), 348)
+    yield C("mod_gate_missing", DIT,
+        glue(dit(2).block, {"order": lambda m: [*m[:5], 0 * m[5] + 1]}, x, "no gate after the MLP"), 347, names="max")
+    yield C("mod_final_missing", DIT,
+        glue("model.final_layer", {"one": 0.0}, x, "scale instead of 1 + scale", ["model.final_layer.linear"]), 348)
     yield C(
         "mod_time_order",
         DIT,
@@ -1182,7 +1292,8 @@ def logits():
         "tied_wrongly",
         LLAMA,
         f.weights(
-            "model.lm_head", tied, "output/tied", "the embeddings instead of the head's own weight", also_cause=("config/tie_word_embeddings",)
+            "model.lm_head", tied, "output/tied", "the embeddings instead of the head's own weight",
+            also_cause=("config/tie_word_embeddings",)
         ),
         364,
         config={"tie_word_embeddings": False},
@@ -1194,20 +1305,26 @@ def logits():
     yield C(
         "untied_random",
         LLAMA,
-        f.Bug(untied, "local", "model.lm_head", "output/tied", "a head that was never loaded instead of the embeddings"),
+        f.Bug(untied, "local", "model.lm_head", "output/tied",
+            "a head that was never loaded instead of the embeddings"),
         365,
         names="max",
     )
-    head = lambda rows, text, **more: glue("model", {"head_rows": rows}, "output/last-token", text, ["model.lm_head"], **more)
-    yield C("last_token_off_by_one", LLAMA, head(lambda x: x[:, -2:-1], "the logits of the last token but one"), 366, names="max", seq=11)
+    head = lambda rows, text, **more: glue(
+        "model", {"head_rows": rows}, "output/last-token", text, ["model.lm_head"], **more
+    )
+    yield C("last_token_off_by_one", LLAMA, head(lambda x: x[:, -2:-1], "the logits of the last token but one"), 366,
+        names="max", seq=11)
     yield C("last_token_first", LLAMA, head(lambda x: x[:, :1], "the logits of token 0"), 367, seq=8)
-    yield C("last_token_repeated", LLAMA, head(lambda x: x[:, -1:].expand_as(x), "all rows hold the last token's", where="rows < last"), 368)
+    yield C("last_token_repeated", LLAMA,
+        head(lambda x: x[:, -1:].expand_as(x), "all rows hold the last token's", where="rows < last"), 368)
 
 
 def captures():
     C = Case
     yield C("capture_same_file", LLAMA, f.same_file([llama(i).mlp for i in range(4)]), 371, layers=4)
-    yield C("capture_same_file_max", BERT, f.same_file([f"{bert(i).block}.intermediate" for i in range(3)]), 372, names="max", **PADDED)
+    yield C("capture_same_file_max", BERT, f.same_file([f"{bert(i).block}.intermediate" for i in range(3)]), 372,
+        names="max", **PADDED)
     yield C("capture_block", LLAMA, f.wrong_tensor(llama(2).block, f"{llama(1).block}-output"), 373)
     yield C(
         "capture_norm_max",
@@ -1218,7 +1335,8 @@ def captures():
         note="alone, the dump is right: inputs are not recorded there",
     )
     yield C("capture_dit", DIT, f.wrong_tensor(dit(1).act, f"{dit(0).act}-output"), 375)
-    yield C("capture_bert_block", BERT, f.wrong_tensor(bert(0).block, f"{bert(0).block}.attention-output"), 376, **PADDED)
+    yield C("capture_bert_block", BERT, f.wrong_tensor(bert(0).block, f"{bert(0).block}.attention-output"), 376,
+        **PADDED)
 
 
 def inputs():
@@ -1230,18 +1348,21 @@ def inputs():
         return ids
 
     w = "model.model.embed_tokens"
-    yield C("tokens_llama", LLAMA, f.feed(0, other, w, "input/tokens", "another token at position 3", ["model", "model.model"]), 381)
+    yield C("tokens_llama", LLAMA,
+        f.feed(0, other, w, "input/tokens", "another token at position 3", ["model", "model.model"]), 381)
     yield C(
         "tokens_max",
         LLAMA,
-        f.feed(0, lambda t: torch.cat([t[:, 1:], t[:, :1]], 1), w, "input/tokens", "no first token", ["model", "model.model"]),
+        f.feed(0, lambda t: torch.cat([t[:, 1:], t[:, :1]], 1), w, "input/tokens", "no first token",
+            ["model", "model.model"]),
         382,
         names="max",
     )
     yield C(
         "tokens_bert",
         BERT,
-        f.feed(0, other, "model.embeddings.word_embeddings", "input/tokens", "another token", ["model", "model.embeddings"]),
+        f.feed(0, other, "model.embeddings.word_embeddings", "input/tokens", "another token",
+            ["model", "model.embeddings"]),
         383,
         names="max",
         **PADDED,
@@ -1250,14 +1371,16 @@ def inputs():
         "time_dit",
         DIT,
         f.feed(
-            1, lambda t: t * 0.5, "model.t_embedder", "input/tokens", "another time step", ["model", "model.t_embedder.mlp", "model.t_embedder.mlp.0"]
+            1, lambda t: t * 0.5, "model.t_embedder", "input/tokens", "another time step", ["model",
+                "model.t_embedder.mlp", "model.t_embedder.mlp.0"]
         ),
         384,
         note="doubtful id: there is none for other inputs than tokens and masks",
     )
     ones = lambda m: torch.ones_like(m)
     path = ["model", "model.encoder", bert(0).block, f"{bert(0).block}.attention"]
-    yield C("mask_input_ones", BERT, f.feed(1, ones, bert(0).attn, "input/mask", "the mask has no padding", path), 385, **PADDED)
+    yield C("mask_input_ones", BERT, f.feed(1, ones, bert(0).attn, "input/mask", "the mask has no padding", path), 385,
+        **PADDED)
     yield C(
         "mask_input_max",
         BERT,
@@ -1272,10 +1395,12 @@ def inputs():
 
 def configs():
     C = Case
-    fewer = glue("model.model", {"layers": 3}, "config/num_hidden_layers", "the last block does not run", ["model.model.norm"])
+    fewer = glue("model.model", {"layers": 3}, "config/num_hidden_layers", "the last block does not run",
+        ["model.model.norm"])
     yield C("config_layers", LLAMA, fewer, 391, layers=4)
     fewer = dataclasses.replace(
-        glue("model.model", {"layers": 4}, "config/num_hidden_layers", "the last block does not run", ["model.model.norm"]),
+        glue("model.model", {"layers": 4}, "config/num_hidden_layers", "the last block does not run",
+            ["model.model.norm"]),
         layer="model",
         also=("model.model", "model.model.norm"),
     )
@@ -1320,24 +1445,32 @@ def accumulations():
         return plant
 
     drift = lambda size, *ends: f.Bug(
-        noisy(size, ends), "drift", None, "drift", "accumulated rounding, no single layer is wrong", where="grows with depth", seen="standard"
+        noisy(size, ends), "drift", None, "drift", "accumulated rounding, no single layer is wrong",
+        where="grows with depth", seen="standard"
     )
     blocks = [f"layers.{i}" for i in range(12)]
-    yield C("drift_blocks", LLAMA, drift(2e-4, *blocks), 401, layers=6, note="each block's output is rounded to about 11 bits")
-    yield C("drift_blocks_bert", BERT, drift(2e-4, *[f"layer.{i}" for i in range(8)]), 402, layers=8, names="max", **PADDED)
-    yield C("drift_linears", LLAMA, drift(6e-5, "_proj"), 403, layers=12, names="max", note="every matrix product at 6e-5: reduced-precision float32")
+    yield C("drift_blocks", LLAMA, drift(2e-4, *blocks), 401, layers=6,
+        note="each block's output is rounded to about 11 bits")
+    yield C("drift_blocks_bert", BERT, drift(2e-4, *[f"layer.{i}" for i in range(8)]), 402, layers=8, names="max",
+        **PADDED)
+    yield C("drift_linears", LLAMA, drift(6e-5, "_proj"), 403, layers=12, names="max",
+        note="every matrix product at 6e-5: reduced-precision float32")
 
 
 def interactions():
     C = Case
     last = f.only_rows(slice(8, None), f.noise(18))
-    yield C("interaction_rows", LLAMA, f.assembled(llama(1).gate, last, "rows from 8 wrong in the assembled graph", "rows>=8"), 411, seq=14)
-    yield C("interaction_max", LLAMA, f.assembled(llama(2).o, lambda o, *_: 0 * o, "zero in the assembled graph", "all"), 412, names="max")
-    yield C("interaction_dit", DIT, f.assembled(dit(1).up, lambda o, *_: o.roll(1, 1), "shifted in the assembled graph", "all"), 413)
+    yield C("interaction_rows", LLAMA,
+        f.assembled(llama(1).gate, last, "rows from 8 wrong in the assembled graph", "rows>=8"), 411, seq=14)
+    yield C("interaction_max", LLAMA,
+        f.assembled(llama(2).o, lambda o, *_: 0 * o, "zero in the assembled graph", "all"), 412, names="max")
+    yield C("interaction_dit", DIT,
+        f.assembled(dit(1).up, lambda o, *_: o.roll(1, 1), "shifted in the assembled graph", "all"), 413)
     yield C(
         "interaction_bert",
         BERT,
-        f.assembled(bert(1).norm2, f.only_columns(slice(16, 32), f.noise(19)), "columns 16 to 31 in the assembled graph", "columns 16-31"),
+        f.assembled(bert(1).norm2, f.only_columns(slice(16, 32), f.noise(19)),
+            "columns 16 to 31 in the assembled graph", "columns 16-31"),
         414,
         **PADDED,
     )
@@ -1351,14 +1484,15 @@ def both(first, second):
 
 
 def pairs():
-    """Two bugs: the first is the answer, the second is planted as well."""
+    """Two bugs: the first is the answer, the second is also planted."""
     C = Case
 
     def case(name, family, a, b, seed, **more):
         return C(name, family, both(a, b), seed, second=b.layer, second_cause=b.cause, **more)
 
     yield case(
-        "two_act_scale", BERT, f.activation(bert(0), "relu", "relu"), attention(bert(2), "attention/scale", "no scale", scale=1.0), 421, **PADDED
+        "two_act_scale", BERT, f.activation(bert(0), "relu", "relu"), attention(bert(2), "attention/scale", "no scale",
+            scale=1.0), 421, **PADDED
     )
     yield case(
         "two_rope_bias",

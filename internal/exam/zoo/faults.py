@@ -1,8 +1,9 @@
-"""What can be wrong in a port: each function returns a Bug, which plants itself in a candidate and knows the honest answer.
+"""What can be wrong in a port: each function returns a Bug, which plants itself in a candidate.
 
-The kind and the place follow from how the fault is planted, never from running parity: a wrong function of one leaf is local to it;
-wrong code between recorded layers is between, its place the innermost container, and the child that gets the wrong tensor is as
-good an answer.
+A Bug knows the honest answer. Its kind and place follow from how the fault is planted, never from
+running parity: a wrong function of one leaf is local to it; wrong code between recorded layers is
+between, its place the innermost container, and the child that gets the wrong tensor is as good an
+answer.
 """
 
 import dataclasses
@@ -41,11 +42,15 @@ class At:
             self.up, self.down = f"{b}.intermediate.dense", f"{b}.output.dense"
         elif family == "llama":
             b = self.block = f"model.model.layers.{i}"
-            self.attn, self.q, self.k, self.v, self.o = (f"{b}.self_attn{n}" for n in ("", ".q_proj", ".k_proj", ".v_proj", ".o_proj"))
+            self.attn, self.q, self.k, self.v, self.o = (
+                f"{b}.self_attn{n}" for n in ("", ".q_proj", ".k_proj", ".v_proj", ".o_proj")
+            )
             self.context = (self.o,)
             self.norm1, self.norm2 = f"{b}.input_layernorm", f"{b}.post_attention_layernorm"
             self.mlp = f"{b}.mlp"
-            self.act, self.gate, self.up, self.down = (f"{b}.mlp.{n}" for n in ("act_fn", "gate_proj", "up_proj", "down_proj"))
+            self.act, self.gate, self.up, self.down = (
+                f"{b}.mlp.{n}" for n in ("act_fn", "gate_proj", "up_proj", "down_proj")
+            )
         else:
             b = self.block = f"model.blocks.{i}"
             self.attn, self.q, self.o = f"{b}.attn", f"{b}.attn.qkv", f"{b}.attn.proj"
@@ -87,7 +92,7 @@ def weights(label, change, cause, text, name="weight", **more):
 
 
 def everywhere(bugs):
-    """One fault in many layers: the first of them is the answer."""
+    """One fault in many layers, of which the first is the answer."""
     first = bugs[0]
 
     def plant(c):
@@ -115,7 +120,7 @@ def norm_eps(label, eps):
 
 
 def norm_kind(label):
-    """RMS instead of layer norm and the other way round."""
+    """RMS norm instead of layer norm, or the other way round."""
 
     def plant(c):
         w, b = c.weight(label), c.weight(label, "bias")
@@ -206,7 +211,7 @@ def quant(label, bits, group, wrong, cause, text, **more):
 
 
 def downcast(label, dtype):
-    """The layer computed in another type: inputs and weights rounded, and the output."""
+    """The layer computed in another type: inputs, weights and output are rounded."""
 
     def plant(c):
         run = c.layers[label]
@@ -247,12 +252,14 @@ def noise(seed, size=1.0):
 
 
 def perturb(seed, size):
-    """The output with noise of this relative size, another draw on every call."""
+    """The output with noise of this relative size, drawn again on every call."""
     g = torch.Generator().manual_seed(seed)
 
     def after(out, *_):
         n = torch.randn(out.shape, generator=g)
-        return (out.float() + n * size * out.float().norm(dim=-1, keepdim=True) / math.sqrt(out.shape[-1])).to(out.dtype)
+        return (out.float() + n * size * out.float().norm(dim=-1, keepdim=True) / math.sqrt(out.shape[-1])).to(
+            out.dtype
+        )
 
     return after
 
@@ -311,7 +318,7 @@ def attention(at, cause, text, **options):
 
 
 def stale_keys(at, before):
-    """The keys of the block before are used again."""
+    """The previous block's keys are used again."""
 
     def plant(c):
         def keep(q, k, v):
@@ -369,7 +376,7 @@ def capture(change, layer, cause, text, also_bad=(), where="the dump only"):
 
 
 def wrong_tensor(layer, source):
-    """layer-output holds source, a label with its port. Where source was not recorded (an input, alone), nothing changes."""
+    """layer-output holds source, a label with its port. Nothing changes if source was not recorded."""
 
     def change(records):
         if source in records and f"{layer}-output" in records:
@@ -379,13 +386,15 @@ def wrong_tensor(layer, source):
 
 
 def same_file(layers):
-    """One file for several layers: all hold what the last one wrote."""
+    """One file for several layers: all of them hold what the last one wrote."""
 
     def change(records):
         for layer in layers[:-1]:
             records[f"{layer}-output"] = records[f"{layers[-1]}-output"].clone()
 
-    return capture(change, layers[0], "capture/same-file", "one file was written for several layers", tuple(layers[1:-1]))
+    return capture(
+        change, layers[0], "capture/same-file", "one file was written for several layers", tuple(layers[1:-1])
+    )
 
 
 # Inputs

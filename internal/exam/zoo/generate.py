@@ -1,4 +1,4 @@
-"""Writes cases of the zoo: recorded runs of small models with one planted bug each or none, and the answers. See README.md."""
+"""Writes cases of the zoo: recorded runs of small models with planted bugs, and the answers. See README.md."""
 
 import argparse
 import collections
@@ -20,8 +20,16 @@ import models
 import vary
 
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
-CODES = {torch.bool: 1, torch.float16: 79, torch.bfloat16: 80, torch.float32: 81, torch.float64: 82, torch.int32: 139, torch.int64: 141}
-# The relative L2 of a row above which the audit says that it differs.
+CODES = {
+    torch.bool: 1,
+    torch.float16: 79,
+    torch.bfloat16: 80,
+    torch.float32: 81,
+    torch.float64: 82,
+    torch.int32: 139,
+    torch.int64: 141,
+}
+# The relative L2 above which a row differs for the audit.
 FLOORS = {"f32": 3e-5, "bf16": 3e-2, "f16": 4e-3}
 
 
@@ -44,7 +52,7 @@ def is_mask(family, name):
 
 
 class Names:
-    """How the candidate calls and shapes its tensors: as the reference does, or as MAX does."""
+    """How the candidate names and shapes its tensors: as the reference does, or as MAX does."""
 
     def __init__(self, case):
         self.max, self.drop, self.rows = case.names == "max", case.drop, (case.batch, case.seq)
@@ -56,7 +64,9 @@ class Names:
         if not self.max:
             return False
         if self.family == "llama":  # the tables come from elsewhere, and the model has no model inside
-            return layer in ("model.model", "model.model.rotary_emb") or bool(re.search(r"(layers\.\d+|self_attn)-input_[12]$", f"{layer}-{port}"))
+            return layer in ("model.model", "model.model.rotary_emb") or bool(
+                re.search(r"(layers\.\d+|self_attn)-input_[12]$", f"{layer}-{port}")
+            )
         return is_mask(self.family, f"{layer}-{port}")
 
     def name(self, layer):
@@ -88,7 +98,10 @@ def write_dump(folder, records):
 
 
 def row_error(a, g, keep):
-    """(whole, worst row's) relative L2, the row's denominator at least 0.1 of the RMS row norm. Other shapes differ by 1."""
+    """The relative L2 of the tensor and of its worst row; 1 for other shapes.
+
+    A row's denominator is at least 0.1 of the RMS row norm.
+    """
     if a.shape != g.shape:
         return 1.0, 1.0
     if not g.dtype.is_floating_point:
@@ -107,13 +120,14 @@ def row_error(a, g, keep):
 
 
 def audit(case, reference, double, standard, alone, keep):
-    """What a plain comparison of the complete records says about the answer: kept with it, for the reader to doubt."""
+    """What a plain comparison of the complete records says about the answer, for readers who doubt it."""
 
     def differs(name, x):
-        if is_mask(case.family, name):  # compared by what it does
+        if is_mask(case.family, name):  # compared by what it allows
             allow = [t if t.dtype == torch.bool else t > -1 for t in (x, reference[name])]
             return not torch.equal(*torch.broadcast_tensors(*allow))
-        own = row_error(reference[name].double(), double[name].double(), keep)[1]  # the reference's own distance from float64
+        # The reference's own distance from float64.
+        own = row_error(reference[name].double(), double[name].double(), keep)[1]
         return row_error(x, reference[name], keep)[1] > max(FLOORS[case.dtype], 3 * own)
 
     bad = {n for n, x in standard.items() if n in reference and differs(n, x)}
@@ -121,8 +135,12 @@ def audit(case, reference, double, standard, alone, keep):
     order = [n for n in reference if n in bad]
     outs = [split(n)[0] for n in order if "-output" in n]
     final = row_error(standard["model-output"], reference["model-output"], keep)
-    exact = [row_error(x["model-output"].double(), double["model-output"].double(), keep)[0] for x in (reference, standard)]
-    clean = sorted(row_error(x, reference[n], keep)[0] for n, x in alone.items() if n in reference and split(n)[0] not in injected)
+    exact = [
+        row_error(x["model-output"].double(), double["model-output"].double(), keep)[0] for x in (reference, standard)
+    ]
+    clean = sorted(
+        row_error(x, reference[n], keep)[0] for n, x in alone.items() if n in reference and split(n)[0] not in injected
+    )
     return {
         "first_bad_output_standard": outs[0] if outs else None,
         "first_bad_tensor_standard": order[0] if order else None,
@@ -135,10 +153,11 @@ def audit(case, reference, double, standard, alone, keep):
 
 
 def doubts(case, truth, m):
-    """Lines that say where the answer and the audit do not fit together."""
+    """Lines that say where the answer and the audit disagree."""
     out, bug = [], case.bug
     if bug is None:
-        return ["clean, but differs at " + m["first_bad_tensor_standard"]] if m["first_bad_tensor_standard"] and not case.benign else []
+        at = m["first_bad_tensor_standard"]
+        return ["clean, but differs at " + at] if at and not case.benign else []
     right = [truth["first_bad_layer"], *truth["also_right"]]
     if bug.kind in ("local", "between") and truth["first_bad_layer"] not in m["bad_injected"]:
         out.append("right when alone")
@@ -149,7 +168,10 @@ def doubts(case, truth, m):
         out.append("nothing differs")
     elif bug.kind != "drift" and not any(split(first)[0] == r or split(first)[0].startswith(r + ".") for r in right):
         out.append(f"differs first at {first}")
-    if bug.kind != "capture" and not m["model_output_rel_l2"] > 3 * {"f32": 1e-4, "bf16": 3e-2, "f16": 4e-3}[case.dtype]:
+    if (
+        bug.kind != "capture"
+        and not m["model_output_rel_l2"] > 3 * {"f32": 1e-4, "bf16": 3e-2, "f16": 4e-3}[case.dtype]
+    ):
         out.append(f"the output hardly differs: {m['model_output_rel_l2']:.2g}")
     return out
 
@@ -173,7 +195,7 @@ def inputs_of(case, c):
 
 
 def write(case, root):
-    """Writes a case to a folder of its own and its weights to one next to it; returns the doubts and the audit."""
+    """Writes a case to a folder and its weights to one next to it; returns the doubts and the audit."""
     c = models.config(case.family, case.layers, **case.config)
     if case.family == "dit":
         case.seq = (c["sample_size"] // c["patch_size"]) ** 2
@@ -252,7 +274,7 @@ def write(case, root):
         (folder / "pad_mask.json").write_text(json.dumps(pad_mask(case)))
     (folder / "config.json").write_text(json.dumps({**c, **case.said}, indent=1))
     (folder / "case.json").write_text(json.dumps(about, indent=1))
-    (folder / "truth.json").write_text(json.dumps(truth, indent=1))  # last: a case without it is not one yet
+    (folder / "truth.json").write_text(json.dumps(truth, indent=1))  # last: it completes a case
     return found, measured
 
 
@@ -261,24 +283,31 @@ def pad_mask(case):
 
 
 def generate(name, root, variant):
-    """The case of this name, written to the folder root; returns its line of the list."""
+    """Writes the case of this name to the folder root; returns its line of the list."""
     torch.set_num_threads(1)  # sums in one order, whatever the machine
     case = next(c for c in cases.cases() if c.name == name)
     if variant:
         case = vary.vary(case, variant)
     found, m = write(case, root)
-    if found and variant:  # no fair question: the bug does not show in this type, or rounding shows before it
+    if found and variant:  # not fair: the bug does not show in this type, or rounding shows first
         shutil.rmtree(root / case.name)
         (root / "weights" / f"{case.name}.safetensors").unlink()
     doubt = "  DOUBT: " + "; ".join(found) if found else ""
-    return f"{case.name:32} {case.dtype:4} {case.names:5} {m['model_output_rel_l2']:8.1e} {m['first_bad_tensor_standard']}{doubt}"
+    head = f"{case.name:32} {case.dtype:4} {case.names:5} {m['model_output_rel_l2']:8.1e}"
+    return f"{head} {m['first_bad_tensor_standard']}{doubt}"
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("folder", type=pathlib.Path)
     p.add_argument("--match", default="", help="only the cases whose name matches this pattern")
-    p.add_argument("--vary", type=int, default=0, metavar="N", help="variant N of the table: other weights, lengths, types, names, missing layers")
+    p.add_argument(
+        "--vary",
+        type=int,
+        default=0,
+        metavar="N",
+        help="variant N of the table: other weights, lengths, types, names, missing layers",
+    )
     p.add_argument("--list", action="store_true", help="only print names, causes and places")
     args = p.parse_args()
     chosen = [c for c in cases.cases() if re.search(args.match, c.name)]

@@ -1,4 +1,4 @@
-"""The reference models: small torch modules with the module names, arguments and config keys of BERT, Llama and DiT."""
+"""The reference models: small torch modules with the names and config keys of BERT, Llama and DiT."""
 
 import collections
 import math
@@ -26,7 +26,7 @@ class Activation(nn.Module):
 
 
 def attend(q, k, v, scale, mask=None, sinks=None):
-    """Softmax attention over [batch, heads, tokens, head_dim], as the eager form of Hugging Face's models computes it."""
+    """Softmax attention over [batch, heads, tokens, head_dim], as Hugging Face's eager form computes it."""
     scores = q @ k.transpose(-1, -2) * scale
     if mask is not None:
         scores = scores + mask
@@ -149,7 +149,7 @@ class Bert(nn.Module):
         return x
 
 
-# Llama, and what its relatives change: biases, 1 + w in the norms, multipliers, sinks, a window
+# Llama and its relatives, which change biases, 1 + w in the norms, multipliers, sinks, a window
 
 
 class RMSNorm(nn.Module):
@@ -212,7 +212,9 @@ class LlamaMLP(nn.Module):
     def __init__(self, c):
         super().__init__()
         h, n = c["hidden_size"], c["intermediate_size"]
-        self.gate_proj, self.up_proj, self.down_proj = (nn.Linear(a, b, bias=False) for a, b in ((h, n), (h, n), (n, h)))
+        self.gate_proj, self.up_proj, self.down_proj = (
+            nn.Linear(a, b, bias=False) for a, b in ((h, n), (h, n), (n, h))
+        )
         self.act_fn = Activation(c["hidden_act"])
 
     def forward(self, x):
@@ -392,7 +394,15 @@ def config(family, layers, **changes):
             "attention_bias": False,
             "tie_word_embeddings": True,
         },
-        "dit": {"model_type": "dit", **common, "num_layers": layers, "sample_size": 6, "patch_size": 2, "in_channels": 4, "mlp_hidden_size": 96},
+        "dit": {
+            "model_type": "dit",
+            **common,
+            "num_layers": layers,
+            "sample_size": 6,
+            "patch_size": 2,
+            "in_channels": 4,
+            "mlp_hidden_size": 96,
+        },
     }[family]
     return {**c, **changes}
 
@@ -405,7 +415,11 @@ def build(family, c, seed):
         if "embeddings.weight" in name or "embed_tokens" in name:
             x *= 0.04
         elif "norm" in name.lower():
-            x = x * 0.12 if name.endswith("bias") else torch.rand(p.shape, generator=g) * 1.4 + (-0.7 if c["model_type"] == "gemma" else 0.3)
+            x = (
+                x * 0.12
+                if name.endswith("bias")
+                else torch.rand(p.shape, generator=g) * 1.4 + (-0.7 if c["model_type"] == "gemma" else 0.3)
+            )
         elif name.endswith("sinks"):
             x = x * 0.5 + 1
         elif name == "pos_embed":
@@ -413,14 +427,20 @@ def build(family, c, seed):
         elif p.dim() == 1:
             x *= 0.12
         else:
-            gain = 1.5 if any(k in name for k in ("query", "key", "q_proj", "k_proj", "qkv")) else 0.5 if "adaLN" in name else 0.8
+            gain = (
+                1.5
+                if any(k in name for k in ("query", "key", "q_proj", "k_proj", "qkv"))
+                else 0.5
+                if "adaLN" in name
+                else 0.8
+            )
             x *= gain / math.sqrt(p[0].numel())
         p.data = x
     return model.eval()
 
 
 def record(model, inputs):
-    """One forward pass: tensors by label, in the order in which a hook after each module's call sees them."""
+    """One forward pass: tensors by label, in the order in which hooks after the modules see them."""
     records = collections.OrderedDict()
 
     def hook(label):
@@ -433,7 +453,9 @@ def record(model, inputs):
         return after
 
     handles = [
-        m.register_forward_hook(hook(f"model.{name}" if name else "model")) for name, m in model.named_modules() if not isinstance(m, nn.ModuleList)
+        m.register_forward_hook(hook(f"model.{name}" if name else "model"))
+        for name, m in model.named_modules()
+        if not isinstance(m, nn.ModuleList)
     ]
     with torch.no_grad():
         model(*inputs)

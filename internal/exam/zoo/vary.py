@@ -1,4 +1,4 @@
-"""Another zoo out of the same table: each case with other weights, lengths, types, names and missing layers."""
+"""Another zoo from the same table: each case with other weights, lengths, types, names, missing layers."""
 
 import dataclasses
 import math
@@ -31,14 +31,21 @@ MISSING = {
         (r".*\.layers\.1\..*",),
         (r"model\.lm_head-.*",),
     ],
-    "dit": [NO_ACT, (r".*\.norm[12]-.*",), (r".*\.adaLN_modulation.*",), (r".*\.t_embedder\..*",), (r".*\.(qkv|fc1)-.*",), (r".*\.blocks\.0\..*",)],
+    "dit": [
+        NO_ACT,
+        (r".*\.norm[12]-.*",),
+        (r".*\.adaLN_modulation.*",),
+        (r".*\.t_embedder\..*",),
+        (r".*\.(qkv|fc1)-.*",),
+        (r".*\.blocks\.0\..*",),
+    ],
 }
 MASKS = [
     lambda allow: torch.zeros(allow.shape).masked_fill(allow == 0, -math.inf),
     lambda allow: (1 - allow) * -1e4,
     lambda allow: allow.bool(),
 ]
-# What containers hold: a record that is taken away must be neither the place nor inside it.
+# What containers hold: a record that is left out must be neither the place nor inside it.
 CHILDREN = (
     "query",
     "key",
@@ -78,13 +85,13 @@ CHILDREN = (
 
 
 def touches(pattern, places):
-    """Whether a pattern takes away a record of one of the places or of a child."""
+    """Whether a pattern leaves out a record of one of the places or of a child."""
     labels = [x for p in places for x in (p, *(f"{p}.{c}" for c in CHILDREN))]
     return any(re.fullmatch(pattern, f"{x}-{port}") for x in labels for port in ("input_0", "output"))
 
 
 def vary(case, n):
-    """Variant n of the case. Nothing that the answer needs is taken away; whether the bug still shows, the audit says."""
+    """Variant n of the case. Nothing that the answer needs is left out; the audit says if the bug still shows."""
     r = random.Random(f"{n} {case.name}")
     bug = case.bug
     changes = {"name": f"{case.name}_v{n}", "seed": case.seed + 1000 * n}

@@ -9,8 +9,8 @@ import (
 )
 
 // Float64s decodes elements start, start+1, … into dst and returns how many it wrote: len(dst), or
-// less at the end. NaN and infinities are kept. All is exact, but 64-bit integers are rounded to
-// nearest: see [Tensor.Int64s]. Bools become 0 and 1 (any byte but 0 is true).
+// less at the end. NaN and infinities are kept. The values are exact, except that 64-bit integers
+// are rounded to nearest: see [Tensor.Int64s]. Bools become 0 and 1 (any byte but 0 is true).
 func (t *Tensor) Float64s(dst []float64, start int) int {
 	return walk(t, len(dst), start, func(at, from, n, step int) {
 		decodeFloat64(dst[at:at+n], t.data[from:], t.dtype, step*t.dtype.Size(), t.big)
@@ -28,8 +28,8 @@ func (t *Tensor) Int64s(dst []int64, start int) int {
 	})
 }
 
-// Float32s decodes like [Tensor.Float64s]. It panics for types with values that float32 does not
-// hold: float64, and integers of 32 bits and more.
+// Float32s decodes like [Tensor.Float64s]. It panics for types with values that are not exact in
+// float32: float64, and integers of 32 bits and more.
 func (t *Tensor) Float32s(dst []float32, start int) int {
 	if t.dtype.Size() > 2 && t.dtype != F32 {
 		panic("tensor: Float32s of " + t.dtype.String())
@@ -40,7 +40,7 @@ func (t *Tensor) Float32s(dst []float32, start int) int {
 }
 
 // Gather copies the bytes of elements start, start+1, … to dst, each least significant byte first,
-// and returns how many elements it copied: as many as dst holds, or less at the end.
+// and returns how many elements it copied: as many as fit into dst, or less at the end.
 func (t *Tensor) Gather(dst []byte, start int) int {
 	size := t.dtype.Size()
 	done := 0
@@ -53,8 +53,8 @@ func (t *Tensor) Gather(dst []byte, start int) int {
 	})
 }
 
-// gatherTurned copies whole rows of a matrix that lies column by column, tile by tile: neighbours
-// of a column share a cache line.
+// gatherTurned copies whole rows of a matrix that is stored by columns. It goes tile by tile,
+// because neighbours in a column share a cache line.
 func (t *Tensor) gatherTurned(dst []byte, start int) (done int) {
 	const together, tile = 64, 64
 	size, rank, cols := t.dtype.Size(), len(t.shape), t.RowLen()
@@ -99,9 +99,9 @@ func (t *Tensor) Index(i int) []int {
 	return idx
 }
 
-// walk visits the elements [start, start+n) as runs of equal step: at is the position in the
-// output, from the byte offset of the run's first element, step the distance of neighbours in
-// elements.
+// walk visits the elements [start, start+n) as runs with a constant step: at is the position in the
+// output, from the byte offset of the run's first element, and step the distance between
+// neighbours, in elements.
 func walk(t *Tensor, n, start int, run func(at, from, n, step int)) int {
 	total := t.Len()
 	if start < 0 || start >= total {
@@ -142,7 +142,7 @@ func walk(t *Tensor, n, start int, run func(at, from, n, step int)) int {
 	return n
 }
 
-// decodeFloat64 reads len(dst) elements that lie step bytes apart; the first is src[0].
+// decodeFloat64 reads len(dst) elements that are step bytes apart. The first begins at src[0].
 func decodeFloat64(dst []float64, src []byte, d DType, step int, big bool) {
 	switch d {
 	case F32:
@@ -211,7 +211,7 @@ func decodeFloat32(dst []float32, src []byte, d DType, step int, big bool) {
 	}
 }
 
-// gather copies elements of size bytes that lie step bytes apart.
+// gather copies elements of size bytes that are step bytes apart.
 func gather(dst, src []byte, size, step int, big bool) {
 	switch {
 	case size == step && !big:
@@ -384,7 +384,7 @@ func (t *Tensor) WriteTo(w io.Writer) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if b, ok := flat.Bytes(); ok { // Reshape had to copy
+	if b, ok := flat.Bytes(); ok { // Reshape has copied
 		n, err := w.Write(b)
 		return int64(n), err
 	}
@@ -404,8 +404,8 @@ func (t *Tensor) WriteTo(w io.Writer) (int64, error) {
 	return written, nil
 }
 
-// Of returns a tensor of Go values, which are copied. The error is for a shape that wants another
-// number of them.
+// Of returns a tensor with a copy of Go values. The error is for a shape with another number of
+// elements.
 func Of[T bool | int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | float32 | float64](values []T,
 	shape ...int) (*Tensor, error) {
 	var zero T

@@ -1,9 +1,10 @@
-// Package tensor holds one tensor: element type, shape, strides, and a read-only view of the bytes
-// where they lie, usually in a mapped file. Nothing is copied or converted before it is compared.
+// Package tensor describes one tensor: element type, shape, strides, and a read-only view of its
+// bytes where they are, usually in a mapped file. Nothing is copied or converted before it is
+// compared.
 //
-// Each file format is a subpackage: torchpt, maxckpt, safetensors, npy and raw. Its Open maps a
-// file, its Decode reads bytes in memory, and both return a [File].
+// Each file format is a subpackage: torchpt, maxckpt, safetensors, npy and raw. Open maps a file,
+// Decode reads bytes in memory, and both return a [File].
 //
-// A row is everything at one index of all axes but the last: a token, usually. Elements are
-// numbered in row-major order, from 0.
+// A row is everything at one index of all axes but the last, usually a token. Elements are numbered
+// in row-major order, from 0.
 package tensor

@@ -8,8 +8,7 @@ import (
 // DType is the element type of a tensor.
 type DType uint8
 
-// The element types that can be read and compared. Complex types are refused by name when a file
-// declares one.
+// The element types that can be read and compared. Complex types are refused by name.
 const (
 	Invalid    DType = iota
 	Bool             // one byte, zero is false
@@ -51,7 +50,7 @@ type dtypeInfo struct {
 	digits      int // significant bits of a float, the implicit one included
 }
 
-// The names are torch's; the short ones are those of safetensors in lower case.
+// The long names are torch's; the short ones are those of safetensors, in lower case.
 var dtypes = [numDTypes]dtypeInfo{
 	Invalid:    {name: "invalid", short: "invalid"},
 	Bool:       {"bool", "bool", 1, KindBool, false, 0},
@@ -113,8 +112,8 @@ func (d DType) Epsilon() float64 {
 	return e
 }
 
-// ParseDType returns the type of a long or short name, case ignored; "half", "float", "double",
-// "int", "long" and the like of torch are known as well. The error lists what is known.
+// ParseDType returns the type with a long or short name, ignoring case. It also knows torch's
+// "half", "float", "double", "int", "long" and the like. The error lists the known names.
 func ParseDType(s string) (DType, error) {
 	name := strings.TrimPrefix(strings.ToLower(strings.TrimSpace(s)), "torch.")
 	if d, ok := dtypeAlias[name]; ok {

@@ -21,7 +21,7 @@ var allDTypes = []tensor.DType{tensor.Bool, tensor.I8, tensor.U8, tensor.I16, te
 	tensor.F8E4M3FN, tensor.F8E4M3FNUZ, tensor.F8E5M2, tensor.F8E5M2FNUZ, tensor.F8E8M0FNU, tensor.F16, tensor.BF16,
 	tensor.F32, tensor.F64}
 
-// torchTables is testdata/dtypes.json; see generate.py beside it.
+// torchTables is testdata/dtypes.json, which generate.py there writes.
 type torchTables struct {
 	Values map[tensor.DType]string
 	SHA256 map[tensor.DType]string
@@ -39,7 +39,7 @@ func tables(t *testing.T) torchTables {
 	return all
 }
 
-// codes decodes all bit patterns of a small type to float64, NaN in one form.
+// codes decodes all bit patterns of a small type to float64. NaN has one form.
 func codes(t *testing.T, d tensor.DType) []byte {
 	t.Helper()
 	n := 1 << (8 * d.Size())

@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// The classes of a [FormatError], for [errors.Is].
+// Classes of a [FormatError], for [errors.Is].
 var (
-	// ErrTruncated: the file ends before what its header promises.
+	// ErrTruncated: the file is shorter than its header says.
 	ErrTruncated = errors.New("truncated file")
 	// ErrCorrupt: the file contradicts itself or its format.
 	ErrCorrupt = errors.New("corrupt file")
-	// ErrUnsupported: the file is well-formed, but holds what cannot be compared (complex numbers,
-	// sparse tensors, code).
+	// ErrUnsupported: the file is well-formed, but has something that cannot be compared (complex
+	// numbers, sparse tensors, code).
 	ErrUnsupported = errors.New("unsupported content")
-	// ErrLFSPointer: the file is a git-lfs pointer, its content was never fetched.
+	// ErrLFSPointer: the file is a git-lfs pointer, whose content was never fetched.
 	ErrLFSPointer = errors.New("git-lfs pointer")
 )
 
-// FormatError says what is wrong with a tensor file and where.
+// FormatError says what is wrong with a tensor file, and where.
 type FormatError struct {
 	Format string // "safetensors", "torchpt", …
-	File   string // path or name as it was given
-	Offset int64  // byte offset in the file, −1 if the place is not one offset
+	File   string // path or name, as given
+	Offset int64  // byte offset in the file; −1 if there is no such place
 	Member string // record of an archive or tensor name, if there is one
 	Msg    string // what was found and what was wanted
 	Err    error  // ErrTruncated, ErrCorrupt, ErrUnsupported, ErrLFSPointer or an error of the system

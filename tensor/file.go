@@ -16,8 +16,8 @@ type Named struct {
 type File struct {
 	Path     string
 	Tensors  []Named           // in the order of the file
-	Metadata map[string]string // of a safetensors header; nil elsewhere
-	Mapping  io.Closer         // what Close ends; nil where the content is in memory
+	Metadata map[string]string // of a safetensors header; nil for other formats
+	Mapping  io.Closer         // what Close ends; nil if the content is in memory
 
 	once  sync.Once
 	index map[string]*Tensor // of Tensors, made by the first Lookup
@@ -33,7 +33,7 @@ func (f *File) Close() error {
 	return m.Close()
 }
 
-// Lookup returns the first tensor of a name; ok is false if there is none.
+// Lookup returns the first tensor of that name. ok is false if there is none.
 func (f *File) Lookup(name string) (t *Tensor, ok bool) {
 	f.once.Do(func() {
 		f.index = make(map[string]*Tensor, len(f.Tensors))

@@ -9,7 +9,7 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Gather returns the bytes of a copy, from any element on, and Float32s its values.
+// Gather returns the same bytes as a copy, from any element on, and Float32s its values.
 func TestGather(t *testing.T) {
 	for _, d := range []tensor.DType{tensor.U8, tensor.F8E5M2, tensor.BF16, tensor.F32, tensor.F64} {
 		data := make([]byte, 3*70*45*d.Size())
@@ -22,7 +22,7 @@ func TestGather(t *testing.T) {
 			for _, row := range []struct {
 				order  []int
 				reason string
-			}{{[]int{0, 1, 2}, "as it lies"}, {[]int{0, 2, 1}, "matrices of columns"},
+			}{{[]int{0, 1, 2}, "as stored"}, {[]int{0, 2, 1}, "matrices of columns"},
 				{[]int{2, 1, 0}, "all axes turned"}, {[]int{1, 0, 2}, "rows in another order"}} {
 				v, err := x.Transpose(row.order...)
 				require.NoError(t, err)

@@ -12,12 +12,12 @@ const MaxRank = 64
 
 // Place says where the bytes of a tensor come from.
 type Place struct {
-	File   string // path as it was given, "" for a tensor made in memory
-	Offset int64  // of the storage in the file; −1 where it is compressed there
+	File   string // path, as given; "" for a tensor made in memory
+	Offset int64  // of the storage in the file; −1 if it is compressed there
 }
 
 // A Tensor is a typed, strided, read-only view of bytes. It is immutable and safe for concurrent
-// use, as long as the file behind it is open.
+// use, as long as its file is open.
 type Tensor struct {
 	dtype   DType
 	shape   []int
@@ -39,8 +39,8 @@ type Spec struct {
 	Place     Place
 }
 
-// FromSpec returns the tensor that a description means. The error is for a shape or strides that
-// are no such, and for an element that would lie outside Data.
+// FromSpec returns the tensor of a description. The error is for an impossible shape or strides,
+// and for an element that would be outside Data.
 func FromSpec(s Spec) (*Tensor, error) {
 	if s.DType == Invalid || s.DType >= numDTypes {
 		return nil, fmt.Errorf("invalid dtype %d", s.DType)
@@ -65,7 +65,7 @@ func FromSpec(s Spec) (*Tensor, error) {
 	}
 	size := s.DType.Size()
 	if s.Offset < 0 || s.Offset > len(s.Data)/size {
-		return nil, fmt.Errorf("storage offset %d lies outside the storage of %d elements", s.Offset, len(s.Data)/size)
+		return nil, fmt.Errorf("storage offset %d is outside the storage of %d elements", s.Offset, len(s.Data)/size)
 	}
 	t.base = s.Offset * size
 	if n == 0 {
@@ -82,7 +82,7 @@ func FromSpec(s Spec) (*Tensor, error) {
 }
 
 // New returns a contiguous little-endian tensor over data, which is not copied. The error is for
-// data that have not the size of the shape.
+// data of another size than the shape's.
 func New(d DType, shape []int, data []byte) (*Tensor, error) {
 	n, err := NumBytes(d, shape)
 	if err != nil {
@@ -121,7 +121,7 @@ func NumElems(shape []int) (int, error) {
 	return int(n), nil
 }
 
-// NumBytes returns the size in bytes of a contiguous tensor. Errors are those of [NumElems].
+// NumBytes returns the size in bytes of a contiguous tensor. The errors are those of [NumElems].
 func NumBytes(d DType, shape []int) (int, error) {
 	n, err := NumElems(shape)
 	if err != nil {
@@ -140,14 +140,14 @@ func (t *Tensor) DType() DType { return t.dtype }
 // change it.
 func (t *Tensor) Shape() []int { return t.shape }
 
-// Strides returns the distance between neighbours along each axis, in elements; 0 repeats an
-// element. The caller must not change it.
+// Strides returns the distance between neighbours along each axis, in elements. A stride of 0
+// repeats an element. The caller must not change it.
 func (t *Tensor) Strides() []int { return t.strides }
 
 // Place returns where the bytes come from.
 func (t *Tensor) Place() Place { return t.place }
 
-// BigEndian reports whether the bytes of an element lie most significant first.
+// BigEndian reports whether the bytes of an element are stored most significant first.
 func (t *Tensor) BigEndian() bool { return t.big }
 
 // Len returns the number of elements: 1 for a scalar, 0 if an axis is empty.
@@ -159,7 +159,8 @@ func (t *Tensor) Len() int {
 	return n
 }
 
-// RowLen returns the number of elements of a row, the size of the last axis; 1 for a scalar.
+// RowLen returns the number of elements in a row, which is the size of the last axis, or 1 for a
+// scalar.
 func (t *Tensor) RowLen() int {
 	if len(t.shape) == 0 {
 		return 1
@@ -167,7 +168,7 @@ func (t *Tensor) RowLen() int {
 	return t.shape[len(t.shape)-1]
 }
 
-// Contiguous reports whether the elements lie in the storage in row-major order without gaps.
+// Contiguous reports whether the elements are stored in row-major order without gaps.
 func (t *Tensor) Contiguous() bool {
 	want := 1
 	for i := len(t.shape) - 1; i >= 0; i-- {
@@ -179,7 +180,7 @@ func (t *Tensor) Contiguous() bool {
 	return true
 }
 
-// Bytes returns the elements as they lie in the file, without a copy. ok is false if they are not
+// Bytes returns the elements as stored in the file, without a copy. ok is false if they are not
 // contiguous and little-endian.
 func (t *Tensor) Bytes() (data []byte, ok bool) {
 	if !t.Contiguous() || t.big {
@@ -191,7 +192,7 @@ func (t *Tensor) Bytes() (data []byte, ok bool) {
 // String returns type and shape: "float32[1 13 384]".
 func (t *Tensor) String() string { return t.dtype.String() + FormatShape(t.shape) }
 
-// FormatShape writes a shape as reports do: "[1 13 384]".
+// FormatShape formats a shape as reports do: "[1 13 384]".
 func FormatShape(shape []int) string { return strings.TrimSpace(fmt.Sprint(shape)) }
 
 func clone(s []int) []int { return append(make([]int, 0, len(s)), s...) }
@@ -206,7 +207,7 @@ func rowMajor(shape []int) []int {
 	return s
 }
 
-// lastOffset returns the largest element offset of a non-empty view; ok is false on overflow.
+// lastOffset returns the largest element offset of a non-empty view. ok is false on overflow.
 func lastOffset(shape, strides []int) (last int, ok bool) {
 	for i, d := range shape {
 		hi, span := bits.Mul64(uint64(d-1), uint64(strides[i]))

@@ -54,7 +54,7 @@ func TestFromSpecBounds(t *testing.T) {
 			Data: make([]byte, 8)}, "more bytes", ""},
 		{"offset overflows", tensor.Spec{DType: tensor.I8, Shape: []int{3, 3},
 			Strides: []int{math.MaxInt / 2, math.MaxInt / 2}, Data: make([]byte, 8)}, "does not fit", ""},
-		{"zero beside an overflow", tensor.Spec{DType: tensor.I8, Shape: []int{math.MaxInt, math.MaxInt, 0}}, "",
+		{"zero next to an overflow", tensor.Spec{DType: tensor.I8, Shape: []int{math.MaxInt, math.MaxInt, 0}}, "",
 			"no elements"},
 	}
 	for _, r := range rows {
@@ -119,8 +119,7 @@ func floats(x *tensor.Tensor) []float64 {
 	return out[:x.Float64s(out, 0)]
 }
 
-// fill returns a tensor of n elements whose bytes are all different codes of small positive
-// numbers.
+// fill returns a tensor of n elements, which are different small positive numbers.
 func fill(t *testing.T, d tensor.DType, n int, big bool) (x *tensor.Tensor, want []float64) {
 	t.Helper()
 	data := make([]byte, 0, n*d.Size())
@@ -154,7 +153,7 @@ func fill(t *testing.T, d tensor.DType, n int, big bool) (x *tensor.Tensor, want
 	return x, want
 }
 
-// decode is a second, slow way from code to value for the codes of fill.
+// decode is a second, slow implementation of decoding, for the codes of fill.
 func decode(d tensor.DType, code uint64) float64 {
 	float := func(mantissa, bias int) float64 {
 		e, m := int(code)>>mantissa, float64(int(code)&(1<<mantissa-1))
@@ -317,7 +316,7 @@ func TestReadingOutside(t *testing.T) {
 }
 
 func TestWriteToInBlocks(t *testing.T) {
-	// More elements than a block, in an order that is not that of the bytes.
+	// More elements than a block, in another order than that of the bytes.
 	const rows, cols = 700, 300
 	values := make([]int32, rows*cols)
 	for i := range values {

@@ -30,12 +30,13 @@ func (t *Tensor) Slice(axis, from, to int) (*Tensor, error) {
 }
 
 // Transpose reorders the axes: axis i of the result is axis order[i] of t. Without an order the
-// last two axes are exchanged. The result is a view; the error is for what is no order of the axes.
+// last two axes are exchanged. The result is a view; the error is for an order that is not one of
+// the axes.
 func (t *Tensor) Transpose(order ...int) (*Tensor, error) {
 	n := len(t.shape)
 	if len(order) == 0 {
 		if n < 2 {
-			return nil, fmt.Errorf("tensor: transpose: %s has less than two axes", t)
+			return nil, fmt.Errorf("tensor: transpose: %s has fewer than two axes", t)
 		}
 		for i := range n {
 			order = append(order, i)
@@ -55,8 +56,9 @@ func (t *Tensor) Transpose(order ...int) (*Tensor, error) {
 	return t.with(shape, strides, t.base), nil
 }
 
-// Reshape returns the same elements, in row-major order, in another shape. The result is a view
-// where strides can say so, else a copy; the error is for a shape of another number of elements.
+// Reshape returns the same elements, in row-major order, in another shape. The result is a view if
+// strides can describe it, or else a copy; the error is for a shape with another number of
+// elements.
 func (t *Tensor) Reshape(shape ...int) (*Tensor, error) {
 	n, err := NumElems(shape)
 	if err != nil {
@@ -75,9 +77,9 @@ func (t *Tensor) Reshape(shape ...int) (*Tensor, error) {
 	return c.with(clone(shape), rowMajor(shape), 0), nil
 }
 
-// reshapeStrides finds strides for a new shape over the same elements: runs of axes of equal
-// element count are matched from the left, and a run can be cut again if its axes follow each other
-// without gaps. Sizes are not zero here.
+// reshapeStrides finds strides for a new shape over the same elements. From the left, it matches
+// runs of axes with equally many elements; a run can be divided differently if its axes have no
+// gaps between them. No size may be zero.
 func reshapeStrides(shape, strides, want []int) ([]int, bool) {
 	var oldShape, oldStrides []int
 	for i, d := range shape {
@@ -120,7 +122,7 @@ func reshapeStrides(shape, strides, want []int) ([]int, bool) {
 	return out, true
 }
 
-// Broadcast repeats axes of size 1, and adds axes in front, up to the wanted shape, as numpy does.
+// Broadcast repeats axes of size 1 and adds axes in front to get the wanted shape, as numpy does.
 // The result is a view; the error is for a shape that does not fit.
 func (t *Tensor) Broadcast(shape ...int) (*Tensor, error) {
 	if _, err := NumElems(shape); err != nil {
@@ -139,15 +141,15 @@ func (t *Tensor) Broadcast(shape ...int) (*Tensor, error) {
 	return t.with(clone(shape), strides, t.base), nil
 }
 
-// Copy returns a contiguous little-endian tensor with the same elements in memory of its own.
+// Copy returns a contiguous little-endian tensor with a copy of the elements.
 func (t *Tensor) Copy() *Tensor {
 	data := make([]byte, 0, t.Len()*t.dtype.Size())
 	data = t.appendBytes(data)
 	return &Tensor{dtype: t.dtype, shape: clone(t.shape), strides: rowMajor(t.shape), data: data, place: t.place}
 }
 
-// Concat joins tensors along an axis into a copy. The error is for another type or another size of
-// any other axis.
+// Concat joins tensors along an axis into a copy. The error is for tensors that differ in type or
+// in the size of another axis.
 func Concat(axis int, parts ...*Tensor) (*Tensor, error) {
 	if len(parts) == 0 {
 		return nil, fmt.Errorf("tensor: concat: no tensors")
@@ -190,8 +192,8 @@ func Concat(axis int, parts ...*Tensor) (*Tensor, error) {
 	return New(first.dtype, shape, data)
 }
 
-// SelectRows copies the rows for which keep is true into a tensor of shape [kept, rowLen]. keep has
-// one element per row; the error is for another number.
+// SelectRows copies the rows for which keep is true into a tensor of shape [kept, rowLen]. The
+// error is for a keep that has not exactly one element per row.
 func (t *Tensor) SelectRows(keep []bool) (*Tensor, error) {
 	n, rows := t.RowLen(), 1
 	for _, d := range t.shape[:max(len(t.shape)-1, 0)] {

@@ -10,13 +10,13 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// model is a tensor as a plain list of values: what each operation of a view must agree with.
+// model is a tensor as a plain list of values. Each operation on views must agree with it.
 type model struct {
 	shape  []int
 	values []float64
 }
 
-// gather builds the model of a new shape, taking for each new index the old index that pick gives.
+// gather builds the model of a new shape. For each new index, pick returns the old index.
 func (m model) gather(shape []int, pick func(idx []int) []int) model {
 	out := model{shape: shape}
 	n := 1
@@ -87,7 +87,7 @@ func TestRandomViews(t *testing.T) {
 	}
 }
 
-// randomStep does one operation to a tensor and to its model.
+// randomStep applies one operation to a tensor and to its model.
 func randomStep(t *testing.T, r *rand.Rand, x *tensor.Tensor, m model) (*tensor.Tensor, model, string) {
 	t.Helper()
 	rank := len(m.shape)
@@ -127,7 +127,7 @@ func randomStep(t *testing.T, r *rand.Rand, x *tensor.Tensor, m model) (*tensor.
 			return old
 		}), " transpose"
 	case 2:
-		// The same elements in another shape: its prime factors, dealt out again.
+		// The same elements in another shape: its prime factors in another order and grouping.
 		shape := make([]int, 1+r.IntN(4))
 		for a := range shape {
 			shape[a] = 1
@@ -190,7 +190,7 @@ func TestReshapeKeepsViews(t *testing.T) {
 		{x, []int{6, 4}, []int{4, 1}, "neighbours join"},
 		{x, []int{2, 3, 2, 2}, []int{12, 4, 2, 1}, "an axis is cut"},
 		{x, []int{4, 6}, []int{6, 1}, "all is one run"},
-		{transposed, []int{4, 6}, []int{1, 4}, "the two outer axes lie in order"},
+		{transposed, []int{4, 6}, []int{1, 4}, "the two outer axes are adjacent"},
 		{transposed, []int{2, 2, 2, 3}, []int{2, 1, 12, 4}, "cut, strided"},
 	}
 	for _, r := range rows {
@@ -200,7 +200,7 @@ func TestReshapeKeepsViews(t *testing.T) {
 	}
 	copied, err := transposed.Reshape(24)
 	require.NoError(t, err)
-	assert.Equal(t, []int{1}, copied.Strides(), "no stride says this order: a copy")
+	assert.Equal(t, []int{1}, copied.Strides(), "no strides have this order: it is a copy")
 }
 
 func TestViewsRefuse(t *testing.T) {
@@ -220,7 +220,7 @@ func TestViewsRefuse(t *testing.T) {
 		{"slice beyond the end", func() (*tensor.Tensor, error) { return x.Slice(1, 0, 4) }, "has size 3"},
 		{"slice backwards", func() (*tensor.Tensor, error) { return x.Slice(1, 2, 1) }, "[2:1]"},
 		{"slice from a negative index", func() (*tensor.Tensor, error) { return x.Slice(1, -1, 1) }, "[-1:1]"},
-		{"transpose of one axis", func() (*tensor.Tensor, error) { return vector.Transpose() }, "less than two axes"},
+		{"transpose of one axis", func() (*tensor.Tensor, error) { return vector.Transpose() }, "fewer than two axes"},
 		{"an axis twice", func() (*tensor.Tensor, error) { return x.Transpose(0, 0) }, "not an order"},
 		{"too many axes", func() (*tensor.Tensor, error) { return x.Transpose(0, 1, 2) }, "not an order"},
 		{"too few axes", func() (*tensor.Tensor, error) { return x.Transpose(0) }, "not an order"},
@@ -280,7 +280,7 @@ func TestSelectRows(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []int{0, 2}, none.Shape())
 
-	// A flag per row, also where rows have no elements.
+	// There is a flag for each row, even if rows have no elements.
 	empty, err := tensor.Of([]float32{}, 3, 0)
 	require.NoError(t, err)
 	kept, err := empty.SelectRows([]bool{true, false, true})

@@ -1,5 +1,5 @@
-// Package maxckpt reads and writes the .max files of Modular MAX, which its print ops leave in the
-// style BINARY_MAX_CHECKPOINT: one tensor a file.
+// Package maxckpt reads and writes the .max files of Modular MAX, which its print ops write in the
+// style BINARY_MAX_CHECKPOINT, with one tensor in each file.
 //
 // All numbers are little-endian.
 //
@@ -15,6 +15,6 @@
 //	30+k      rank·u32  shape
 //	30+k+4r   u64       offset of the elements from the start of the file
 //
-// The elements lie in row-major order at any offset behind the metadata and fill the rest of the
+// The elements are in row-major order, at any offset after the metadata, and fill the rest of the
 // file. Nothing is aligned.
 package maxckpt

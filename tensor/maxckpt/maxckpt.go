@@ -17,7 +17,7 @@ const (
 	magic = "\x93\xf0\x9f\x94\xa5++\x93"
 
 	prefixSize = 24            // magic, versions, size of the metadata
-	fixedSize  = 4 + 1 + 1 + 8 // of the metadata, beside name and shape
+	fixedSize  = 4 + 1 + 1 + 8 // of the metadata, without name and shape
 	minor      = 1             // what MAX 26.7 writes
 )
 
@@ -30,14 +30,14 @@ var dtypes = map[byte]tensor.DType{
 	138: tensor.U32, 139: tensor.I32, 140: tensor.U64, 141: tensor.I64,
 }
 
-// Types that MAX has and [tensor.DType] has not.
+// Types of MAX that [tensor.DType] does not have.
 var unsupported = map[byte]string{64: "float4_e2m1fn", 65: "float6_e2m3fn", 66: "float6_e3m2fn", 74: "float8_e3m4"}
 
-// Open maps a .max file. Its only tensor has the name that the file holds. All errors are a
+// Open maps a .max file. Its only tensor has the name in the file. Every error is a
 // [*tensor.FormatError].
 func Open(path string) (*tensor.File, error) { return format.Open(name, path, decode) }
 
-// Decode is Open for content in memory; file is what errors call it. The tensor is a view of data.
+// Decode is Open for content in memory, which errors call file. The tensor is a view of data.
 func Decode(file string, data []byte) (*tensor.File, error) {
 	return format.Decode(name, file, data, decode)
 }
@@ -121,11 +121,11 @@ func decode(f *tensor.File, data []byte) error {
 	return nil
 }
 
-// Write writes a tensor as MAX does, the elements right behind the header. Equal tensors give equal
-// bytes.
+// Write writes a tensor as MAX does, with the elements directly after the header. Equal tensors
+// give equal bytes.
 func Write(w io.Writer, name string, t *tensor.Tensor) error {
 	if !utf8.ValidString(name) || len(name) > math.MaxInt32 {
-		return fmt.Errorf("maxckpt: write: %.80q is no name: want UTF-8", name)
+		return fmt.Errorf("maxckpt: write: %.80q cannot be a name: want UTF-8 of at most 2 GiB", name)
 	}
 	var code byte
 	for c, d := range dtypes {
@@ -136,7 +136,7 @@ func Write(w io.Writer, name string, t *tensor.Tensor) error {
 	size := fixedSize + len(name) + 4*len(t.Shape())
 	h := bytes.NewBuffer(make([]byte, 0, prefixSize+size))
 	h.WriteString(magic)
-	put := func(v any) { binary.Write(h, binary.LittleEndian, v) } // a Buffer takes everything
+	put := func(v any) { binary.Write(h, binary.LittleEndian, v) } // never fails on a Buffer
 	put([]uint32{0, minor})
 	put(uint64(size))
 	put(uint32(len(name)))

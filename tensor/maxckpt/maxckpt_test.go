@@ -68,7 +68,8 @@ func TestEveryType(t *testing.T) {
 	}
 }
 
-// file builds a file from its parts; size is that of the metadata, at the offset of the elements.
+// file builds a file from its parts: size is the size of the metadata, at the offset of the
+// elements.
 func file(major uint32, size uint64, key string, keySize uint32, code, rank byte, shape []uint32, at uint64,
 	elements int) []byte {
 	b := []byte("\x93\xf0\x9f\x94\xa5++\x93")
@@ -93,7 +94,7 @@ func TestLayout(t *testing.T) {
 	}{
 		{"plain", file(0, 19, "x", 1, 81, 1, s, 43, 8), nil, "", "the smallest file"},
 		{"gap", file(0, 19, "x", 1, 81, 1, s, 64, 29), nil, "",
-			"an offset behind the header is allowed: 21 bytes, then the elements"},
+			"a gap after the header is allowed: 21 bytes, then the elements"},
 		{"empty name", file(0, 18, "", 0, 81, 1, s, 42, 8), nil, "", "nothing forbids it"},
 		{"empty shape", file(0, 23, "x", 1, 81, 2, []uint32{0, 1 << 31}, 47, 0), nil, "",
 			"no elements, however large the other axis"},
@@ -101,7 +102,7 @@ func TestLayout(t *testing.T) {
 
 		{"empty", nil, tensor.ErrTruncated, "ends within the header", "what a full disk leaves"},
 		{"other file", []byte("PK\x03\x04 and so on, and on, and on"), tensor.ErrCorrupt, "50 4b 03 04",
-			"a .pt under the wrong name; the bytes are shown"},
+			"a .pt under the wrong name; the error shows the bytes"},
 		{"major", file(1, 19, "x", 1, 81, 1, s, 43, 8), tensor.ErrUnsupported, "major version 1", "MAX refuses it too"},
 		{"no metadata", file(0, 0, "x", 1, 81, 1, s, 43, 8), tensor.ErrCorrupt, "0 bytes of metadata", "no tensor"},
 		{"huge metadata", file(0, 1<<63, "x", 1, 81, 1, s, 43, 8), tensor.ErrTruncated, "in a file of 51 bytes",
@@ -132,11 +133,11 @@ func TestLayout(t *testing.T) {
 		{"huge offset", file(0, 19, "x", 1, 81, 1, s, 1<<64-1, 8), tensor.ErrTruncated, "the file ends at 51",
 			"must not wrap"},
 		{"short", file(0, 19, "x", 1, 81, 1, s, 43, 7), tensor.ErrTruncated,
-			"takes 8 bytes from byte 43, the file ends at 50", "both sizes are named"},
+			"takes 8 bytes from byte 43, the file ends at 50", "the error names both sizes"},
 		{"long", file(0, 19, "x", 1, 81, 1, s, 43, 9), tensor.ErrCorrupt, "but the file goes on to 52",
 			"something else was written here"},
 		{"lfs", []byte("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 3\n"), tensor.ErrLFSPointer,
-			"git lfs pull", "says what to do"},
+			"git lfs pull", "the error says what to do"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -165,8 +166,8 @@ func TestDamage(t *testing.T) {
 		tensortest.Truncated(t, maxckpt.Decode, data)
 		key := 28 + int(binary.LittleEndian.Uint32(data[24:]))
 		for _, at := range tensortest.Flipped(t, maxckpt.Decode, data, 0, key+2) {
-			// What stays well-formed is another minor version, another name, or another type of the
-			// same size.
+			// The file stays well-formed with another minor version, another name, or another type
+			// of the same size.
 			require.True(t, at >= 12 && at < 16 || at >= 28 && at <= key, "byte %d of %s", at, name)
 		}
 	}

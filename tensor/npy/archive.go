@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	maxInflated = 1 << 30 // bytes of all compressed members, where the archive is not larger than a 16th of it
-	maxRatio    = 1032    // deflate cannot do better
-	maxHeader   = 1 << 16 // of a compressed member; numpy reads 10,000 bytes
+	maxInflated = 1 << 30 // bytes of all compressed members; 16 times the archive's size if that is more
+	maxRatio    = 1032    // the largest ratio that deflate can reach
+	maxHeader   = 1 << 16 // bytes of the header of a compressed member; numpy reads 10,000
 )
 
 // archive reads the members of a .npz, which is a zip file.
@@ -23,7 +23,7 @@ func (r reader) archive(path string, data []byte) ([]tensor.Named, error) {
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		return nil, fail(tensor.ErrCorrupt, -1,
-			"begins like a .npz, but is no zip archive: %v; was it written to its end?", err)
+			"begins like a .npz, but is not a zip archive: %v; is it complete?", err)
 	}
 	limit := uint64(max(maxInflated, 16*int64(len(data))))
 	budget := limit
@@ -74,7 +74,7 @@ func (r reader) member(path string, data []byte, m *zip.File) (*tensor.Tensor, e
 	}
 	at, err := m.DataOffset()
 	if err != nil {
-		return nil, fail(tensor.ErrCorrupt, -1, "no header in the archive where its index says: %v", err)
+		return nil, fail(tensor.ErrCorrupt, -1, "there is no header where the index of the archive says: %v", err)
 	}
 	if at > int64(len(data)) || m.CompressedSize64 > uint64(int64(len(data))-at) {
 		return nil, fail(tensor.ErrTruncated, int(at), "%d bytes want a larger file than %d bytes",
@@ -99,8 +99,8 @@ func (r reader) member(path string, data []byte, m *zip.File) (*tensor.Tensor, e
 		m.Method)
 }
 
-// inflate returns a compressed member. It allocates no more than its header declares and the
-// compressed bytes can hold.
+// inflate returns a compressed member. It allocates no more than its header declares, and no more
+// than its compressed bytes can inflate to.
 func (r reader) inflate(m *zip.File) ([]byte, error) {
 	size := m.UncompressedSize64
 	if size/maxRatio > m.CompressedSize64 {

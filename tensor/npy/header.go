@@ -11,16 +11,16 @@ import (
 
 // header is what comes before the elements of an array.
 type header struct {
-	size    int // of all that comes before the elements
-	payload int // bytes of all elements
+	size    int // bytes before the elements
+	payload int // bytes of the elements
 	dtype   tensor.DType
 	big     bool
 	fortran bool
 	shape   []int
 }
 
-// strides is nil for row-major order. The first axis of an array in Fortran order is the one
-// without gaps.
+// strides returns nil for row-major order. In Fortran order the elements along the first axis are
+// adjacent.
 func (h *header) strides() []int {
 	if !h.fortran || h.payload == 0 {
 		return nil
@@ -34,7 +34,7 @@ func (h *header) strides() []int {
 	return s
 }
 
-// parseHeader reads the beginning of an array; data may end behind the header. Offsets of errors
+// parseHeader reads the beginning of an array. data may end after the header. Offsets in errors
 // count from its start.
 func parseHeader(data []byte, small tensor.DType) (*header, error) {
 	if n := min(len(data), len(magic)); string(data[:n]) != magic[:n] {
@@ -70,8 +70,8 @@ func parseHeader(data []byte, small tensor.DType) (*header, error) {
 	return h, nil
 }
 
-// scanner reads the Python literal of a header. It knows what numpy writes: a dict of a string, a
-// bool and a tuple of integers.
+// scanner reads the Python literal of a header, in the form that numpy writes: a dict with a
+// string, a bool and a tuple of integers.
 type scanner struct {
 	text  string
 	at    int // in text
@@ -89,7 +89,7 @@ func (s *scanner) header(h *header, small tensor.DType) error {
 			return err
 		}
 		if seen[key] {
-			return s.fail(tensor.ErrCorrupt, "the key %q comes twice", key)
+			return s.fail(tensor.ErrCorrupt, "the key %q is there twice", key)
 		}
 		seen[key] = true
 		if err := s.want(':'); err != nil {
@@ -119,12 +119,12 @@ func (s *scanner) header(h *header, small tensor.DType) error {
 		return s.fail(tensor.ErrCorrupt, "want the keys descr, fortran_order and shape")
 	}
 	if s.peek() != 0 || s.at < len(s.text) {
-		return s.fail(tensor.ErrCorrupt, "%.20q behind the header", s.text[s.at:])
+		return s.fail(tensor.ErrCorrupt, "%.20q after the header", s.text[s.at:])
 	}
 	return nil
 }
 
-// peek skips white space and gives the next byte, 0 at the end.
+// peek skips white space and returns the next byte, or 0 at the end.
 func (s *scanner) peek() byte {
 	for s.at < len(s.text) && strings.IndexByte(" \t\r\n", s.text[s.at]) >= 0 {
 		s.at++
@@ -137,7 +137,7 @@ func (s *scanner) peek() byte {
 
 func (s *scanner) want(c byte) error {
 	if s.peek() != c {
-		return s.fail(tensor.ErrCorrupt, "%.20q where %q is wanted", s.text[s.at:], c)
+		return s.fail(tensor.ErrCorrupt, "%.20q instead of %q", s.text[s.at:], c)
 	}
 	s.at++
 	return nil
@@ -146,11 +146,11 @@ func (s *scanner) want(c byte) error {
 func (s *scanner) quoted() (string, error) {
 	q := s.peek()
 	if q != '\'' && q != '"' {
-		return "", s.fail(tensor.ErrCorrupt, "%.20q where a string is wanted", s.text[s.at:])
+		return "", s.fail(tensor.ErrCorrupt, "%.20q instead of a string", s.text[s.at:])
 	}
 	text, _, ok := strings.Cut(s.text[s.at+1:], string(rune(q)))
 	if !ok || strings.Contains(text, `\`) {
-		return "", s.fail(tensor.ErrCorrupt, "%.20q is no simple string", s.text[s.at:])
+		return "", s.fail(tensor.ErrCorrupt, "%.20q is not a simple string", s.text[s.at:])
 	}
 	s.at += len(text) + 2
 	return text, nil
@@ -187,13 +187,13 @@ func (s *scanner) shape() ([]int, error) {
 	comma := true
 	for s.peek() != ')' {
 		if !comma || len(shape) == tensor.MaxRank {
-			return nil, s.fail(tensor.ErrCorrupt, "shape %v goes on with %.20q: want a tuple of at most %d integers",
+			return nil, s.fail(tensor.ErrCorrupt, "shape %v continues with %.20q: want a tuple of at most %d integers",
 				shape, s.text[s.at:], tensor.MaxRank)
 		}
 		w := s.word()
 		d, err := strconv.ParseUint(strings.TrimSuffix(w, "L"), 10, strconv.IntSize-1) // Python 2 wrote 3L
 		if err != nil {
-			return nil, s.fail(tensor.ErrCorrupt, "shape %v goes on with %.20q: want an integer that is not negative",
+			return nil, s.fail(tensor.ErrCorrupt, "shape %v continues with %.20q: want an integer that is not negative",
 				shape, w)
 		}
 		shape = append(shape, int(d))
@@ -203,7 +203,7 @@ func (s *scanner) shape() ([]int, error) {
 	}
 	s.at++
 	if len(shape) == 1 && !comma {
-		return nil, s.fail(tensor.ErrCorrupt, "shape (%d) is no tuple", shape[0])
+		return nil, s.fail(tensor.ErrCorrupt, "shape (%d) is not a tuple", shape[0])
 	}
 	return shape, nil
 }
@@ -220,7 +220,7 @@ func (s *scanner) descr(h *header, small tensor.DType) error {
 	}
 	kind := strings.TrimLeft(descr, "<>|=")
 	if len(descr)-len(kind) > 1 || kind == "" {
-		return s.fail(tensor.ErrCorrupt, "descr %q is no dtype", descr)
+		return s.fail(tensor.ErrCorrupt, "descr %q is not a dtype", descr)
 	}
 	h.big = descr[0] == '>'
 	if d, ok := dtypes[kind]; ok {
@@ -230,7 +230,7 @@ func (s *scanner) descr(h *header, small tensor.DType) error {
 	if kind == "V1" {
 		if small == tensor.Invalid {
 			return s.fail(tensor.ErrUnsupported,
-				"descr %q is what numpy leaves of an 8-bit float of ml_dtypes, and which one is lost: "+
+				"descr %q is what numpy writes for several 8-bit floats of ml_dtypes, and which one is unknown: "+
 					"say which, or save it as float32 or as .safetensors", descr)
 		}
 		h.dtype = small
@@ -238,7 +238,7 @@ func (s *scanner) descr(h *header, small tensor.DType) error {
 	}
 	what, ok := kinds[kind[0]]
 	if !ok {
-		return s.fail(tensor.ErrCorrupt, "descr %q is no dtype", descr)
+		return s.fail(tensor.ErrCorrupt, "descr %q is not a dtype", descr)
 	}
 	return s.fail(tensor.ErrUnsupported, "descr %q is %s", descr, what)
 }
@@ -251,7 +251,7 @@ var dtypes = map[string]tensor.DType{
 	"V2": tensor.BF16,
 }
 
-// kinds says what the types that cannot be read are.
+// kinds describes the types that cannot be read.
 var kinds = map[byte]string{
 	'b': "a bool of an unknown size",
 	'i': "an integer of an unknown size",

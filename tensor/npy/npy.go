@@ -14,18 +14,17 @@ const (
 	magic = "\x93NUMPY"
 )
 
-// Open maps a .npy or .npz file; the content says which of the two it is. All errors are a
+// Open maps a .npy or .npz file; the content says which of the two it is. Every error is a
 // [*tensor.FormatError].
 func Open(path string) (*tensor.File, error) { return OpenAs(path, tensor.Invalid) }
 
-// OpenAs is Open for arrays of the 8-bit floats of ml_dtypes, of which numpy writes the size only
-// (descr "<V1"): those are read as small, which must have a size of one byte. All other arrays are
-// read as what they are.
+// OpenAs is Open for arrays of the 8-bit floats of ml_dtypes, of which numpy writes only the size
+// (descr "<V1"): these are read as small, a type of one byte. All other arrays are read as by Open.
 func OpenAs(path string, small tensor.DType) (*tensor.File, error) {
 	return format.Open(name, path, reader{small}.decode)
 }
 
-// Decode is Open for content in memory; file is what errors call it. The tensors are views of data.
+// Decode is Open for content in memory, which errors call file. The tensors are views of data.
 func Decode(file string, data []byte) (*tensor.File, error) {
 	return format.Decode(name, file, data, reader{}.decode)
 }
@@ -45,7 +44,7 @@ func (r reader) decode(f *tensor.File, data []byte) (err error) {
 	return err
 }
 
-// array reads a whole .npy; place.Offset is where it begins in the file, −1 if it was inflated.
+// array reads a whole .npy. place.Offset is where it begins in the file, or −1 if it was inflated.
 func (r reader) array(data []byte, place tensor.Place) (*tensor.Tensor, error) {
 	h, err := parseHeader(data, r.small)
 	if err != nil {
@@ -74,7 +73,7 @@ func fail(class error, offset int, msg string, args ...any) error {
 	return &tensor.FormatError{Offset: int64(offset), Msg: fmt.Sprintf(msg, args...), Err: class}
 }
 
-// moved turns the offset of an error within an array into one within the file.
+// moved adds the beginning of an array in the file to the offset of an error in the array.
 func moved(err error, begin int64) error {
 	var fe *tensor.FormatError
 	if errors.As(err, &fe) {

@@ -21,7 +21,7 @@ import (
 	"github.com/goparity/goparity/tensor/npy"
 )
 
-// small returns the 8-bit type that the name of a file says and numpy has lost.
+// small returns the 8-bit type that the name of a file says, because numpy does not.
 func small(file string) tensor.DType {
 	if !strings.HasPrefix(file, "float8_") || strings.HasPrefix(file, "float8_e5m2.") {
 		return tensor.Invalid
@@ -66,7 +66,7 @@ func TestViews(t *testing.T) {
 	require.True(t, b.Tensors[0].BigEndian(), "nothing is swapped")
 }
 
-// What numpy wrote in row-major, little-endian order in version 1 is written again byte for byte.
+// Files of numpy in row-major, little-endian order and version 1 are written again byte for byte.
 func TestWriteEqualsNumpy(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.npy")
 	require.NoError(t, err)
@@ -138,22 +138,22 @@ func TestHeaders(t *testing.T) {
 		{"question mark", array(dict("'|?'", "False", "(2,)"), 2), nil, "", "another name of bool"},
 		{"empty", nil, tensor.ErrTruncated, "within the header", "what a full disk leaves"},
 		{"pickle", []byte("\x80\x04K\x01."), tensor.ErrCorrupt, "a .npy file with",
-			"np.load would ask for allow_pickle"},
+			"np.load would want allow_pickle"},
 		{"version 4", []byte("\x93NUMPY\x04\x00\x00\x00\x00\x00\x00"), tensor.ErrUnsupported, "version 4.0", "unknown"},
 		{"version 1.1", []byte("\x93NUMPY\x01\x01\x00\x00\x00\x00\x00"), tensor.ErrUnsupported, "version 1.1",
 			"unknown"},
 		{"huge header", []byte("\x93NUMPY\x02\x00\xff\xff\xff\xff{}"), tensor.ErrTruncated, "a header of",
 			"must not wrap"},
-		{"no dict", array("[]", 0), tensor.ErrCorrupt, `'{' is wanted`, "Python, but no dict"},
-		{"code", array("{'descr': __import__('os'), ", 0), tensor.ErrCorrupt, "string is wanted",
+		{"no dict", array("[]", 0), tensor.ErrCorrupt, `instead of '{'`, "Python, but no dict"},
+		{"code", array("{'descr': __import__('os'), ", 0), tensor.ErrCorrupt, "instead of a string",
 			"nothing is evaluated"},
-		{"open", array("{'descr': '<f4'", 8), tensor.ErrCorrupt, "is wanted", "the dict does not end"},
-		{"open string", array("{'descr", 8), tensor.ErrCorrupt, "no simple string", "the string does not end"},
-		{"escape", array(dict(`'<f\x34'`, "False", "(2,)"), 8), tensor.ErrCorrupt, "no simple string",
+		{"open", array("{'descr': '<f4'", 8), tensor.ErrCorrupt, "instead of", "the dict does not end"},
+		{"open string", array("{'descr", 8), tensor.ErrCorrupt, "not a simple string", "the string does not end"},
+		{"escape", array(dict(`'<f\x34'`, "False", "(2,)"), 8), tensor.ErrCorrupt, "not a simple string",
 			"two readers could disagree about it"},
-		{"text behind", array(good+"x", 8), tensor.ErrCorrupt, "behind the header",
+		{"text behind", array(good+"x", 8), tensor.ErrCorrupt, "after the header",
 			"the header is longer than the dict"},
-		{"zero byte behind", array(good+"\x00", 8), tensor.ErrCorrupt, "behind the header", "only white space pads"},
+		{"zero byte behind", array(good+"\x00", 8), tensor.ErrCorrupt, "after the header", "only white space pads"},
 		{"missing key", array("{'descr': '<f4', 'shape': (2,)}", 8), tensor.ErrCorrupt, "want the keys",
 			"numpy refuses it too"},
 		{"unknown key", array("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'x': 1}", 8), tensor.ErrCorrupt,
@@ -162,33 +162,35 @@ func TestHeaders(t *testing.T) {
 			tensor.ErrCorrupt, "twice", "which of the two?"},
 		{"order 0", array(dict("'<f4'", "0", "(2,)"), 8), tensor.ErrCorrupt, "want True or False",
 			"numpy refuses it too"},
-		{"int shape", array(dict("'<f4'", "False", "2"), 8), tensor.ErrCorrupt, "'(' is wanted",
+		{"int shape", array(dict("'<f4'", "False", "2"), 8), tensor.ErrCorrupt, "instead of '('",
 			"numpy refuses it too"},
-		{"no tuple", array(dict("'<f4'", "False", "(2)"), 8), tensor.ErrCorrupt, "no tuple",
+		{"not a tuple", array(dict("'<f4'", "False", "(2)"), 8), tensor.ErrCorrupt, "not a tuple",
 			"in Python that is the number 2"},
 		{"negative", array(dict("'<f4'", "False", "(-2, -1)"), 8), tensor.ErrCorrupt, `"-2"`, "the product would fit"},
-		{"float size", array(dict("'<f4'", "False", "(2.0,)"), 8), tensor.ErrCorrupt, "goes on with", "no integer"},
+		{"float size", array(dict("'<f4'", "False", "(2.0,)"), 8), tensor.ErrCorrupt, "continues with",
+			"not an integer"},
 		{"overflow", array(dict("'<f4'", "False", "(4294967296, 4294967296)"), 0), tensor.ErrCorrupt, "",
 			"the product wraps to 0"},
 		{"overflow in an empty array", array(dict("'<f4'", "True", "(4611686018427387904, 4611686018427387904, 0)"), 0),
 			nil, "", "strides must not wrap"},
 		{"digits", array(dict("'<f4'", "False", "("+strings.Repeat("9", 40)+",)"), 0), tensor.ErrCorrupt,
-			"goes on with", "no machine integer"},
+			"continues with", "does not fit an integer"},
 		{"axes", array(dict("'<f4'", "False", "("+strings.Repeat("1,", 65)+")"), 4), tensor.ErrCorrupt, "at most 64",
 			"bounded"},
-		{"short", array(good, 7), tensor.ErrTruncated, "takes 8 bytes, the file has 7", "both sizes are named"},
+		{"short", array(good, 7), tensor.ErrTruncated, "takes 8 bytes, the file has 7", "the error names both sizes"},
 		{"long", array(good, 9), tensor.ErrCorrupt, "1 more follow", "something else was written here"},
-		{"V1", array(dict("'|V1'", "False", "(2,)"), 2), tensor.ErrUnsupported, "which one is lost",
+		{"V1", array(dict("'|V1'", "False", "(2,)"), 2), tensor.ErrUnsupported, "which one is unknown",
 			"there are eight such types"},
-		{"unknown descr", array(dict("'<x4'", "False", "(2,)"), 8), tensor.ErrCorrupt, "no dtype",
-			"nothing that numpy has"},
-		{"empty descr", array(dict("''", "False", "(2,)"), 8), tensor.ErrCorrupt, "no dtype", "nothing that numpy has"},
-		{"two orders", array(dict("'<>f4'", "False", "(2,)"), 8), tensor.ErrCorrupt, "no dtype",
-			"nothing that numpy has"},
+		{"unknown descr", array(dict("'<x4'", "False", "(2,)"), 8), tensor.ErrCorrupt, "not a dtype",
+			"numpy has no such type"},
+		{"empty descr", array(dict("''", "False", "(2,)"), 8), tensor.ErrCorrupt, "not a dtype",
+			"numpy has no such type"},
+		{"two orders", array(dict("'<>f4'", "False", "(2,)"), 8), tensor.ErrCorrupt, "not a dtype",
+			"numpy has no such type"},
 		{"16 bytes", array(dict("'<i16'", "False", "(2,)"), 32), tensor.ErrUnsupported, "unknown size",
 			"not a type of this package"},
 		{"lfs", []byte("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 3\n"), tensor.ErrLFSPointer,
-			"git lfs pull", "says what to do"},
+			"git lfs pull", "the error says what to do"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -236,7 +238,7 @@ func archive(t *testing.T, members ...*zip.FileHeader) []byte {
 	for _, m := range members {
 		w, err := z.CreateRaw(m)
 		require.NoError(t, err)
-		_, err = w.Write([]byte(m.Comment)) // the content travels in the comment
+		_, err = w.Write([]byte(m.Comment)) // the comment has the content
 		require.NoError(t, err)
 	}
 	require.NoError(t, z.Close())
@@ -354,8 +356,8 @@ func TestDamage(t *testing.T) {
 		unnoticed := tensortest.Flipped(t, npy.Decode, data, 0, len(data))
 		if strings.HasSuffix(file, ".npy") {
 			for _, at := range unnoticed {
-				// What stays well-formed is version 3.0, a type of the same size, an order, white
-				// space, or an element.
+				// The file stays well-formed with version 3.0, a type of the same size, another
+				// order, other white space, or another element.
 				require.True(t, at == 6 || at >= 8, "byte %d of %s", at, file)
 			}
 		}

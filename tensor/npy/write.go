@@ -9,9 +9,9 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Write writes an array in row-major order, little-endian, byte for byte what np.save writes (with
-// ml_dtypes for bfloat16 and the 8-bit floats; the latter, float8_e5m2 apart, can be read again
-// only with [OpenAs]).
+// Write writes an array, little-endian and in row-major order, with the same bytes as np.save (with
+// ml_dtypes for bfloat16 and the 8-bit floats; of these all but float8_e5m2 can only be read with
+// [OpenAs]).
 func Write(w io.Writer, t *tensor.Tensor) error {
 	shape := make([]string, len(t.Shape()))
 	for i, d := range t.Shape() {
@@ -24,7 +24,7 @@ func Write(w io.Writer, t *tensor.Tensor) error {
 	}
 	h += "), }"
 	if len(shape) > 0 {
-		h += strings.Repeat(" ", 21-len(shape[0])) // numpy leaves room for a first axis that grows
+		h += strings.Repeat(" ", 21-len(shape[0])) // numpy leaves room for the first axis to grow
 	}
 	h += strings.Repeat(" ", 64-(10+len(h)+1)%64) + "\n"
 	b := binary.LittleEndian.AppendUint16([]byte(magic+"\x01\x00"), uint16(len(h)))

@@ -7,7 +7,7 @@ import (
 	"github.com/goparity/goparity/tensor/raw"
 )
 
-// Files are opened with Open; here the content is in memory.
+// Open opens a file; here the content is in memory.
 func Example() {
 	content := []byte{0x80, 0x3f, 0x00, 0x40, 0x40, 0x40, 0x80, 0x40, 0xa0, 0x40, 0xc0, 0x40}
 	spec, err := raw.Parse("bf16:?x3")

@@ -10,10 +10,10 @@ import (
 	"github.com/goparity/goparity/tensor/internal/format"
 )
 
-// Spec says what a file holds.
+// Spec says what is in a file.
 type Spec struct {
 	DType tensor.DType
-	Shape []int // one size may be −1: it follows from the size of the file
+	Shape []int // one size may be −1 and follows from the size of the file
 }
 
 // Parse reads a spec as people write it: "f32:4x8", "bf16:?x384" with one size that follows from
@@ -38,7 +38,7 @@ func Parse(s string) (Spec, error) {
 		if text = strings.TrimSpace(text); text != "?" {
 			u, err := strconv.ParseUint(text, 10, strconv.IntSize-1)
 			if err != nil {
-				return Spec{}, fmt.Errorf("raw: spec %q: %q is no size: want a number, or ? once", s, text)
+				return Spec{}, fmt.Errorf("raw: spec %q: %q is not a size: want a number, or ? once", s, text)
 			}
 			n = int(u)
 		}
@@ -50,7 +50,7 @@ func Parse(s string) (Spec, error) {
 	return spec, nil
 }
 
-// String returns the spec as [Parse] reads it.
+// String formats the spec as [Parse] reads it.
 func (s Spec) String() string {
 	sizes := make([]string, len(s.Shape))
 	for i, d := range s.Shape {
@@ -62,7 +62,7 @@ func (s Spec) String() string {
 	return s.DType.Short() + ":" + strings.Join(sizes, "x")
 }
 
-// resolve returns the shape of a file of size bytes. With a negative size only the spec itself is
+// resolve returns the shape of a file of size bytes. If size is negative, only the spec itself is
 // checked.
 func (s Spec) resolve(size int) ([]int, error) {
 	shape := slices.Clone(s.Shape)
@@ -89,11 +89,11 @@ func (s Spec) resolve(size int) ([]int, error) {
 	return shape, nil
 }
 
-// Open maps a file, whose size must be that of the spec. Its one tensor has no name. All errors are
-// a [*tensor.FormatError].
+// Open maps a file, whose size must be that of the spec. Its only tensor has no name. Every error
+// is a [*tensor.FormatError].
 func Open(path string, s Spec) (*tensor.File, error) { return format.Open(name, path, s.decode) }
 
-// Decode is Open for content in memory; file is what errors call it. The tensor is a view of data.
+// Decode is Open for content in memory, which errors call file. The tensor is a view of data.
 func Decode(file string, data []byte, s Spec) (*tensor.File, error) {
 	return format.Decode(name, file, data, s.decode)
 }

@@ -3,7 +3,8 @@
 //
 //	offset  type     meaning
 //	0       u64      N, the size of the header, little-endian, at most 100,000,000
-//	8       N bytes  {"__metadata__":{"key":"value",…},"name":{"dtype":"F32","shape":[2,3],"data_offsets":[from,to]},…}, spaces at the end
+//	8       N bytes  {"__metadata__":{"key":"value",…},
+//	                 "name":{"dtype":"F32","shape":[2,3],"data_offsets":[from,to]},…}, spaces at the end
 //	8+N     bytes    the buffer; data_offsets count from here
 //
 // Read is what the format allows and nothing else: no key twice, no hole, no overlap, no byte of

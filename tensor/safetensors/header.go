@@ -19,7 +19,7 @@ type entry struct {
 	dtype    tensor.DType
 	shape    []int
 	from, to int64 // data_offsets
-	at       int64 // where the entry begins in the file
+	at       int64 // offset of the entry in the file
 }
 
 type header struct {
@@ -27,11 +27,11 @@ type header struct {
 	metadata map[string]string
 }
 
-// scanner reads the header token by token: order is kept, keys that come twice are seen, and
-// nothing nests deeper than the format.
+// scanner reads the header token by token. It keeps the order, notices repeated keys, and allows no
+// more nesting than the format.
 type scanner struct {
 	dec    *json.Decoder
-	member string // the tensor that is read
+	member string // name of the tensor that is being read
 }
 
 func parseHeader(data []byte) (*header, error) {
@@ -56,7 +56,7 @@ func parseHeader(data []byte) (*header, error) {
 		return nil, err
 	}
 	if rest := bytes.TrimLeft(data[s.dec.InputOffset():], " \t\r\n"); len(rest) > 0 {
-		return nil, s.fail(tensor.ErrCorrupt, "%.20q behind the JSON object", rest)
+		return nil, s.fail(tensor.ErrCorrupt, "%.20q after the JSON object", rest)
 	}
 	return h, nil
 }
@@ -111,7 +111,7 @@ func (s *scanner) dtype() (tensor.DType, error) {
 	return tensor.Invalid, s.fail(tensor.ErrCorrupt, "unknown dtype %q", name)
 }
 
-// object calls value at the value of each key; a key that comes twice is an error.
+// object calls value at the value of each key. A repeated key is an error.
 func (s *scanner) object(value func(key string, at int64) error) error {
 	if err := s.delim('{'); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (s *scanner) object(value func(key string, at int64) error) error {
 			return err
 		}
 		if seen[key] {
-			return s.fail(tensor.ErrCorrupt, "the key %q comes twice", key)
+			return s.fail(tensor.ErrCorrupt, "the key %q is there twice", key)
 		}
 		seen[key] = true
 		if err := value(key, at); err != nil {
@@ -148,7 +148,8 @@ func (s *scanner) ints(limit int64, n int) ([]int64, error) {
 		num, ok := tok.(json.Number)
 		v, err := strconv.ParseInt(string(num), 10, 64)
 		if !ok || err != nil || v < 0 || v > limit {
-			return nil, s.fail(tensor.ErrCorrupt, "%v is no size or offset: want an integer from 0 to %d", tok, limit)
+			return nil, s.fail(tensor.ErrCorrupt, "%v is not a size or offset: want an integer from 0 to %d",
+				tok, limit)
 		}
 		if list = append(list, v); len(list) > n {
 			return nil, s.fail(tensor.ErrCorrupt, "a list of more than %d numbers", n)
@@ -164,7 +165,7 @@ func (s *scanner) text() (string, error) {
 	}
 	text, ok := tok.(string)
 	if !ok {
-		return "", s.fail(tensor.ErrCorrupt, "%v where a string is wanted", tok)
+		return "", s.fail(tensor.ErrCorrupt, "%v instead of a string", tok)
 	}
 	return text, nil
 }
@@ -172,7 +173,7 @@ func (s *scanner) text() (string, error) {
 func (s *scanner) delim(want json.Delim) error {
 	tok, err := s.token()
 	if err == nil && tok != want {
-		err = s.fail(tensor.ErrCorrupt, "%v where %q is wanted", tok, rune(want))
+		err = s.fail(tensor.ErrCorrupt, "%v instead of %q", tok, rune(want))
 	}
 	return err
 }
@@ -183,7 +184,7 @@ func (s *scanner) token() (json.Token, error) {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
-		return nil, s.fail(tensor.ErrCorrupt, "the header is no valid JSON: %v", err)
+		return nil, s.fail(tensor.ErrCorrupt, "the header is not valid JSON: %v", err)
 	}
 	return tok, nil
 }

@@ -18,14 +18,14 @@ const (
 	metaKey   = "__metadata__"
 )
 
-// Types of the format that [tensor.DType] has not.
+// Types of the format that [tensor.DType] does not have.
 var unsupported = []string{"F4", "F6_E2M3", "F6_E3M2", "C64"}
 
 // Open maps a .safetensors file. Its tensors come in the order of the header. All errors are a
 // [*tensor.FormatError].
 func Open(path string) (*tensor.File, error) { return format.Open(name, path, decode) }
 
-// Decode is Open for content in memory; file is what errors call it. The tensors are views of data.
+// Decode is Open for content in memory, which errors call file. The tensors are views of data.
 func Decode(file string, data []byte) (*tensor.File, error) {
 	return format.Decode(name, file, data, decode)
 }
@@ -45,7 +45,7 @@ func decode(f *tensor.File, data []byte) error {
 	start := 8 + int(size)
 	header, buffer := data[8:start], data[start:]
 	if len(header) == 0 || header[0] != '{' || !utf8.Valid(header) {
-		return fail(tensor.ErrCorrupt, 8, "", "the header is no JSON object in UTF-8: %.40q", header)
+		return fail(tensor.ErrCorrupt, 8, "", "the header is not a JSON object in UTF-8: %.40q", header)
 	}
 	h, err := parseHeader(header)
 	if err != nil {
@@ -57,7 +57,8 @@ func decode(f *tensor.File, data []byte) error {
 	f.Metadata = h.metadata
 	f.Tensors = make([]tensor.Named, len(h.entries))
 	for i, e := range h.entries {
-		// The layout keeps both offsets within the buffer, and the size equal to that of the shape.
+		// checkLayout made sure that both offsets are within the buffer, and that the size fits the
+		// shape.
 		t, err := tensor.FromSpec(tensor.Spec{DType: e.dtype, Shape: e.shape, Data: buffer[e.from:e.to:e.to],
 			Place: tensor.Place{File: f.Path, Offset: int64(start) + e.from}})
 		if err != nil {
@@ -68,8 +69,8 @@ func decode(f *tensor.File, data []byte) error {
 	return nil
 }
 
-// checkLayout wants the tensors to fill the buffer of size bytes, which begins at start, each byte
-// once.
+// checkLayout requires that the tensors cover each byte once of the buffer, which begins at start
+// and has size bytes.
 func checkLayout(entries []entry, start, size int64) error {
 	sorted := slices.Clone(entries)
 	slices.SortStableFunc(sorted, func(a, b entry) int {
@@ -97,7 +98,7 @@ func checkLayout(entries []entry, start, size int64) error {
 		end, last = e.to, e.name
 	}
 	if end != size {
-		return fail(tensor.ErrCorrupt, start+end, "", "%d bytes behind the last tensor belong to none", size-end)
+		return fail(tensor.ErrCorrupt, start+end, "", "%d bytes after the last tensor belong to none", size-end)
 	}
 	return nil
 }

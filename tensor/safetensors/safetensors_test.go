@@ -60,7 +60,7 @@ func TestRefused(t *testing.T) {
 		{"empty", nil, tensor.ErrTruncated, "0 bytes", "an empty file is what a full disk leaves"},
 		{"no safetensors", []byte("\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P"), tensor.ErrCorrupt,
 			"is this a .safetensors file", "a pickle under the wrong name"},
-		{"header too long", file("", 0)[:8:8], tensor.ErrCorrupt, "JSON", "an empty header is no object"},
+		{"header too long", file("", 0)[:8:8], tensor.ErrCorrupt, "JSON", "an empty header is not an object"},
 		{"header over limit", binary.LittleEndian.AppendUint64(nil, 100_000_001), tensor.ErrCorrupt,
 			"at most 100000000", "the limit of the format"},
 		{"header over end", binary.LittleEndian.AppendUint64(nil, 64), tensor.ErrTruncated, "64 bytes",
@@ -70,21 +70,21 @@ func TestRefused(t *testing.T) {
 			"Go would replace the byte and join two names"},
 		{"bad json", file(`{"a":}`, 0), tensor.ErrCorrupt, "JSON", "syntax"},
 		{"open json", file(`{`+a, 8), tensor.ErrCorrupt, "unexpected EOF", "the object does not end"},
-		{"text behind", file(`{`+a+`} x`, 8), tensor.ErrCorrupt, "behind the JSON",
+		{"text behind", file(`{`+a+`} x`, 8), tensor.ErrCorrupt, "after the JSON",
 			"two readers could disagree about it"},
-		{"same tensor twice", file(`{`+a+`,`+a+`}`, 8), tensor.ErrCorrupt, `"a" comes twice`,
+		{"same tensor twice", file(`{`+a+`,`+a+`}`, 8), tensor.ErrCorrupt, `"a" is there twice`,
 			"which of the two is it?"},
 		{"escaped twice", file(`{`+a+`,`+strings.Replace(a, `"a"`, `"\u0061"`, 1)+`}`, 8), tensor.ErrCorrupt,
-			`"a" comes twice`, "equal after unescaping"},
+			`"a" is there twice`, "equal after unescaping"},
 		{"same key twice", file(`{"a":{"dtype":"F32","dtype":"F32","shape":[2],"data_offsets":[0,8]}}`, 8),
-			tensor.ErrCorrupt, `"dtype" comes twice`, "as above"},
-		{"metadata twice", file(`{"__metadata__":{},"__metadata__":{},`+a+`}`, 8), tensor.ErrCorrupt, "comes twice",
+			tensor.ErrCorrupt, `"dtype" is there twice`, "as above"},
+		{"metadata twice", file(`{"__metadata__":{},"__metadata__":{},`+a+`}`, 8), tensor.ErrCorrupt, "is there twice",
 			"as above"},
-		{"metadata key twice", file(`{"__metadata__":{"k":"1","k":"2"},`+a+`}`, 8), tensor.ErrCorrupt, "comes twice",
+		{"metadata key twice", file(`{"__metadata__":{"k":"1","k":"2"},`+a+`}`, 8), tensor.ErrCorrupt, "is there twice",
 			"as above"},
-		{"metadata number", file(`{"__metadata__":{"k":1},`+a+`}`, 8), tensor.ErrCorrupt, "string is wanted",
+		{"metadata number", file(`{"__metadata__":{"k":1},`+a+`}`, 8), tensor.ErrCorrupt, "instead of a string",
 			"only strings are allowed"},
-		{"metadata text", file(`{"__metadata__":"k",`+a+`}`, 8), tensor.ErrCorrupt, "'{' is wanted",
+		{"metadata text", file(`{"__metadata__":"k",`+a+`}`, 8), tensor.ErrCorrupt, "instead of '{'",
 			"only an object is allowed"},
 		{"no dtype", file(`{"a":{"shape":[2],"data_offsets":[0,8]}}`, 8), tensor.ErrCorrupt,
 			"want dtype, shape and data_offsets", "incomplete"},
@@ -97,15 +97,15 @@ func TestRefused(t *testing.T) {
 		{"6 bit", file(`{"a":{"dtype":"F6_E2M3","shape":[4],"data_offsets":[0,3]}}`, 3), tensor.ErrUnsupported,
 			"F6_E2M3", "no such type here"},
 		{"negative size", file(`{"a":{"dtype":"F32","shape":[-2,-1],"data_offsets":[0,8]}}`, 8), tensor.ErrCorrupt,
-			"-2 is no size", "the product would fit"},
+			"-2 is not a size", "the product would fit"},
 		{"fraction", file(`{"a":{"dtype":"F32","shape":[2.0],"data_offsets":[0,8]}}`, 8), tensor.ErrCorrupt,
-			"2.0 is no size", "the reference refuses it too"},
+			"2.0 is not a size", "the reference refuses it too"},
 		{"exponent", file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8e0]}}`, 8), tensor.ErrCorrupt,
-			"8e0 is no size", "the reference refuses it too"},
+			"8e0 is not a size", "the reference refuses it too"},
 		{"nested shape", file(`{"a":{"dtype":"F32","shape":[[2]],"data_offsets":[0,8]}}`, 8), tensor.ErrCorrupt,
-			"[ is no size", "numbers only"},
+			"[ is not a size", "numbers only"},
 		{"string size", file(`{"a":{"dtype":"F32","shape":["2"],"data_offsets":[0,8]}}`, 8), tensor.ErrCorrupt,
-			"2 is no size", "numbers only"},
+			"2 is not a size", "numbers only"},
 		{"overflow", file(`{"a":{"dtype":"F32","shape":[4294967296,4294967296,4294967296],"data_offsets":[0,0]}}`, 0),
 			tensor.ErrCorrupt, "", "the product wraps to 0"},
 		{"overflow of bytes", file(`{"a":{"dtype":"F64","shape":[2305843009213693952],"data_offsets":[0,0]}}`, 0),
@@ -119,7 +119,7 @@ func TestRefused(t *testing.T) {
 		{"backwards", file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}}`, 8), tensor.ErrCorrupt,
 			"takes 8 bytes", "end before start"},
 		{"wrong size", file(`{"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}}`, 8), tensor.ErrCorrupt,
-			"takes 12 bytes, data_offsets [0,8] say 8", "both sizes are named"},
+			"takes 12 bytes, data_offsets [0,8] say 8", "the error names both sizes"},
 		{"hole", file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}}`, 12), tensor.ErrCorrupt, "hole from 0",
 			"not allowed"},
 		{"overlap", file(`{`+a+`,"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}}`, 12), tensor.ErrCorrupt,
@@ -127,11 +127,11 @@ func TestRefused(t *testing.T) {
 		{"shared", file(`{`+a+`,`+strings.Replace(a, `"a"`, `"b"`, 1)+`}`, 8), tensor.ErrCorrupt, `overlap "a"`,
 			"not allowed"},
 		{"short buffer", file(`{`+a+`}`, 7), tensor.ErrTruncated, "it has", "cut within the buffer"},
-		{"long buffer", file(`{`+a+`}`, 9), tensor.ErrCorrupt, "1 bytes behind", "the whole buffer is covered"},
-		{"deep nesting", file(`{"a":`+strings.Repeat("[", 1_000_000), 0), tensor.ErrCorrupt, "'{' is wanted",
+		{"long buffer", file(`{`+a+`}`, 9), tensor.ErrCorrupt, "1 bytes after", "the whole buffer is covered"},
+		{"deep nesting", file(`{"a":`+strings.Repeat("[", 1_000_000), 0), tensor.ErrCorrupt, "instead of '{'",
 			"stops at the first bracket"},
 		{"lfs", []byte("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 3\n"), tensor.ErrLFSPointer,
-			"git lfs pull", "says what to do"},
+			"git lfs pull", "the error says what to do"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -168,8 +168,8 @@ func TestDamage(t *testing.T) {
 	require.NoError(t, err)
 	end := 8 + int(binary.LittleEndian.Uint64(data))
 	for _, at := range tensortest.Flipped(t, safetensors.Decode, data, 0, end) {
-		// What stays well-formed is another name, another type of the same size, or other white
-		// space.
+		// The file stays well-formed with another name, another type of the same size, or other
+		// white space.
 		require.Greater(t, at, 8)
 	}
 }

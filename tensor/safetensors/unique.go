@@ -9,23 +9,23 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Range says where a file stores a tensor. Equal tensors share one.
+// Range says where a tensor is in a file. Equal tensors share one.
 type Range struct {
-	Name   string // of the tensor in the file: the first of its equals
+	Name   string // name in the file: that of the first of the equal tensors
 	Offset int64  // of the first byte, from the beginning of the file
 	Length int64  // in bytes
 	SHA256 string // of the bytes, as [Hash] returns it
 }
 
-// WriteUnique writes tensors as [Write] does, but equal ones once, and returns where each lies:
-// ranges[i] is that of tensors[i]. Tensors are equal if their dtypes, shapes and bytes are. The
-// file has the name of the first of its equals; a reader finds the others by their ranges.
+// WriteUnique writes tensors as [Write] does, but equal ones only once, and returns where each is:
+// the i-th range is that of tensors[i]. Tensors are equal if their dtypes, shapes and bytes are
+// equal. Of equal tensors the file has the first name; a reader finds the others by their ranges.
 //
-// The format has no aliases, and no two tensors may overlap. What WriteUnique writes is an ordinary
-// file that lacks the repeated names.
+// The format has no aliases, and no two tensors may overlap. So WriteUnique writes an ordinary file
+// without the names of the repeated tensors.
 //
-// Each tensor is read twice, once to hash and once to write it, and is not kept in memory. The
-// names must differ, those of equal tensors too. The other errors are those of Write.
+// Each tensor is read twice, to hash it and to write it, and is not kept in memory. All names must
+// differ, also those of equal tensors. The other errors are those of Write.
 func WriteUnique(w io.Writer, tensors []tensor.Named, metadata map[string]string) ([]Range, error) {
 	type key struct {
 		dtype       tensor.DType
@@ -67,7 +67,7 @@ func WriteUnique(w io.Writer, tensors []tensor.Named, metadata map[string]string
 }
 
 // Hash returns the SHA-256, in hexadecimal, of a tensor's elements as the format stores them:
-// little-endian, in row-major order, whatever the strides of the view.
+// little-endian and in row-major order, whatever the strides.
 func Hash(t *tensor.Tensor) (string, error) {
 	h := sha256.New()
 	if _, err := t.WriteTo(h); err != nil {

@@ -45,7 +45,7 @@ func TestWriteUnique(t *testing.T) {
 		names = append(names, n.Name)
 	}
 	assert.Equal(t, []string{"a", "shape", "dtype", "view", "empty"}, names,
-		"equal tensors are there once, another shape or dtype is not equal")
+		"equal tensors are stored once; another shape or dtype is not equal")
 	for i, want := range []string{"a", "a", "shape", "dtype", "view", "view", "empty", "empty"} {
 		r := ranges[i]
 		assert.Equal(t, want, r.Name, tensors[i].Name)

@@ -12,14 +12,14 @@ import (
 )
 
 // Write writes tensors in the given order, without gaps. The header is padded so that the buffer
-// begins at a multiple of 64 bytes; no tensor is aligned beyond that. Equal input results in equal
+// begins at a multiple of 64 bytes; tensors are not aligned otherwise. Equal input gives equal
 // bytes. Names must differ and be UTF-8. [WriteUnique] stores equal tensors once.
 func Write(w io.Writer, tensors []tensor.Named, metadata map[string]string) error {
 	_, err := write(w, tensors, metadata)
 	return err
 }
 
-// write returns how many bytes lie before the buffer.
+// write returns how many bytes are before the buffer.
 func write(w io.Writer, tensors []tensor.Named, metadata map[string]string) (before int64, err error) {
 	header, err := marshalHeader(tensors, metadata)
 	if err != nil {
@@ -45,7 +45,7 @@ type entryJSON struct {
 // marshalHeader returns everything before the buffer.
 func marshalHeader(tensors []tensor.Named, metadata map[string]string) ([]byte, error) {
 	var h bytes.Buffer
-	h.Write(make([]byte, 8)) // the size, known at the end
+	h.Write(make([]byte, 8)) // the size, filled in at the end
 	sep := byte('{')
 	put := func(key string, value any) error {
 		k, err := json.Marshal(key)
@@ -77,7 +77,7 @@ func marshalHeader(tensors []tensor.Named, metadata map[string]string) ([]byte, 
 	var at int64
 	for _, t := range tensors {
 		if seen[t.Name] || !utf8.ValidString(t.Name) {
-			return nil, fmt.Errorf("%q is no name: want UTF-8, each name once, and not %s", t.Name, metaKey)
+			return nil, fmt.Errorf("%q cannot be a name: want UTF-8, each name once, and not %s", t.Name, metaKey)
 		}
 		seen[t.Name] = true
 		end := at + int64(t.Len())*int64(t.DType().Size())

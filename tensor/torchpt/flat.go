@@ -12,9 +12,9 @@ const (
 	flatVersion = 1001
 )
 
-// flatFile is the layout before torch 1.6: pickles of magic number, version, system, object and
-// storage keys, one behind the other, then for each key the number of elements as int64 and the
-// elements, always little-endian.
+// flatFile is the layout before torch 1.6: pickles of the magic number, version, system, object and
+// storage keys, followed for each key by the number of elements as int64 and the elements, always
+// little-endian.
 type flatFile struct {
 	data  []byte
 	start map[string]int64 // of a storage's length field, by key
@@ -65,7 +65,7 @@ func decodeFlat(f *tensor.File, data []byte) error {
 			return u.errorf(tensor.ErrCorrupt, "a storage key is %s, want a string", describe(item))
 		}
 		if _, twice := flat.start[key]; twice {
-			return u.errorf(tensor.ErrCorrupt, "storage key %.40q comes twice", key)
+			return u.errorf(tensor.ErrCorrupt, "storage key %.40q is there twice", key)
 		}
 		s, ok := object.storages[key]
 		if !ok {
@@ -83,7 +83,8 @@ func decodeFlat(f *tensor.File, data []byte) error {
 		at = c.offset + int64(len(c.data))
 	}
 	if rest := int64(len(data)) - at; rest > 0 {
-		return errorAt(tensor.ErrUnsupported, at, "", "%d bytes follow the last storage: save one object a file", rest)
+		return errorAt(tensor.ErrUnsupported, at, "", "%d bytes follow the last storage: save one object per file",
+			rest)
 	}
 	return flatten(f, root, object.values, flat)
 }

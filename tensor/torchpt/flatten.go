@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	maxShared   = 16       // how often a value of the pickle can be met, on average
-	maxTensors  = 1 << 20  // names of a file
-	maxNames    = 64 << 20 // bytes of them all
+	maxShared   = 16       // steps of the walk for each value of the pickle, on average
+	maxTensors  = 1 << 20  // tensors of a file
+	maxNames    = 64 << 20 // bytes of all names
 	maxExpanded = 16 << 30 // bytes of the elements of a view that is larger than its storage
 )
 
@@ -21,27 +21,27 @@ type (
 	}
 	content struct {
 		data   []byte
-		offset int64  // in the file, −1 if it is not there as it is
-		member string // record of an archive
+		offset int64  // in the file; −1 if the bytes were inflated
+		member string // record of the archive
 		big    bool   // elements are big-endian
 	}
 )
 
-// flattener walks the object of a pickle and names its tensors by the way to them. The object can
-// be a graph: containers may be shared, so a small pickle can unfold to a huge tree, and the walk
+// flattener walks the object of a pickle and names its tensors by their paths. The object can be a
+// graph: since containers may be shared, a small pickle can unfold to a huge tree, so the walk
 // counts its steps.
 type flattener struct {
 	file  *tensor.File
 	src   source
 	path  []string
-	odd   int // of the keys on the path, how many are neither string nor integer
+	odd   int // how many keys on the path are neither string nor integer
 	seen  map[string]bool
 	bytes int // of names
 	steps int // left to go
 }
 
-// flatten appends all tensors below root to the file. values is the number of values that the
-// pickle made.
+// flatten adds all tensors below root to the file. values is the number of values that the pickle
+// made.
 func flatten(f *tensor.File, root any, values int, src source) error {
 	w := &flattener{file: f, src: src, seen: map[string]bool{}, steps: min(maxShared*values, maxValues)}
 	if err := w.walk(root); err != nil {
@@ -95,10 +95,10 @@ func (w *flattener) walk(v any) error {
 	return nil
 }
 
-// enter marks a container while the walk is inside.
+// enter marks a container while the walk is inside it.
 func (w *flattener) enter(open *bool, walk func() error) error {
 	if *open {
-		return w.errorf(tensor.ErrUnsupported, "a container holds itself: save the tensors without it")
+		return w.errorf(tensor.ErrUnsupported, "a container contains itself: save the tensors without it")
 	}
 	*open = true
 	defer func() { *open = false }()
@@ -164,7 +164,7 @@ func (w *flattener) add(d *dense) error {
 	return nil
 }
 
-// instead says what can be saved in place of a tensor whose elements are not read.
+// instead says what to save in place of a tensor whose elements cannot be read.
 func instead(name string) string {
 	switch {
 	case strings.HasPrefix(name, "complex"):
@@ -204,7 +204,7 @@ func (w *flattener) tensor(d *dense) (*tensor.Tensor, error) {
 	return t, nil
 }
 
-// errorf is an error at the place that the walk has reached.
+// errorf returns an error at the place that the walk has reached.
 func (w *flattener) errorf(class error, msg string, args ...any) error {
 	return w.errorAt(class, -1, msg, args...)
 }

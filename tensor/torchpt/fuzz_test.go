@@ -10,7 +10,8 @@ import (
 	"github.com/goparity/goparity/tensor/torchpt"
 )
 
-// FuzzDecode: any bytes give a typed error, or tensors of which every element can be read.
+// FuzzDecode requires that any bytes give a typed error, or tensors of which every element can be
+// read.
 func FuzzDecode(f *testing.F) {
 	for _, name := range allFiles(f) {
 		f.Add(readTestdata(f, name))
@@ -18,12 +19,12 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(decodeAnything)
 }
 
-// FuzzUnpickle mutates the pickle alone, inside a good archive.
+// FuzzUnpickle mutates only the pickle, in a good archive.
 func FuzzUnpickle(f *testing.F) {
 	for _, name := range allFiles(f) {
 		data := readTestdata(f, name)
-		// The pickle is the first record: its protocol to its STOP, found roughly, is good enough
-		// for a seed.
+		// The pickle is the first record. An approximate search from its protocol to its STOP is
+		// good enough for a seed.
 		if from := bytes.Index(data, []byte{0x80}); from >= 0 {
 			data = data[from:]
 		}

@@ -17,12 +17,12 @@ import (
 	"github.com/goparity/goparity/tensor/torchpt"
 )
 
-// member is a record of an archive made by hand.
+// member is a record of a handmade archive.
 type member struct {
 	name   string
 	data   string
 	method uint16
-	edit   func(h *zip.FileHeader) // for headers that lie
+	edit   func(h *zip.FileHeader) // for false headers
 	raw    bool                    // data is compressed already
 }
 
@@ -49,7 +49,7 @@ func archiveOf(t testing.TB, members ...member) []byte {
 	return b.Bytes()
 }
 
-// pickled is an archive with this pickle and four float32 elements as storage 0.
+// pickled makes an archive with this pickle and four float32 elements as storage 0.
 func pickled(t testing.TB, body string) []byte {
 	return archiveOf(t, member{name: "a/data.pkl", data: "\x80\x02" + body + "."},
 		member{name: "a/data/0", data: strings.Repeat("\x00\x00\x80\x3f", 4)})
@@ -81,12 +81,12 @@ func tensorOf(storage string, offset int64, shape, strides string) string {
 	return "ctorch._utils\n_rebuild_tensor_v2\n(" + storage + integer(offset) + shape + strides + hooks + "tR"
 }
 
-// good is a tensor of four ones.
+// good pickles a tensor of four ones.
 func good() string {
 	return tensorOf(storageOf("FloatStorage", "0", 4), 0, integers(4), integers(1))
 }
 
-// pickleRow is a pickle of one tensor, with something wrong.
+// pickleRow is a row of a table of pickles.
 type pickleRow struct {
 	name   string
 	pickle string
@@ -236,12 +236,12 @@ func TestHandmadePickles(t *testing.T) {
 		{"name without end", "c" + strings.Repeat("x", 5000), tensor.ErrCorrupt, "a name of more than 1024 bytes", ""},
 		{"global of numbers", "K\x01K\x02\x93", tensor.ErrCorrupt, "1 and 2, want two strings", ""},
 		{"cycle of dicts", "}q\x00" + unicode("a") + good() + "s" + unicode("self") + "h\x00s",
-			tensor.ErrUnsupported, "holds itself", ""},
+			tensor.ErrUnsupported, "contains itself", ""},
 		{"memo bomb", memoBomb(40), tensor.ErrUnsupported, "unfold", "2^40 ways to one tensor"},
 		{"memo bomb without tensors", strings.Replace(memoBomb(40), good(), "N", 1), tensor.ErrUnsupported, "unfold",
-			"the walk is bounded too"},
+			"the walk is also bounded"},
 		{"name bomb", nameBomb(), tensor.ErrUnsupported, "bytes of names",
-			"a million tensors under a name of a megabyte"},
+			"a thousand tensors with names of a megabyte"},
 	}
 	for _, r := range rows {
 		t.Run(r.name, r.check)
@@ -278,7 +278,7 @@ func decodeBounded(t *testing.T, data []byte, limit uint64) (*tensor.File, error
 	return f, err
 }
 
-// memoBomb nests lists that each hold the one before twice.
+// memoBomb nests lists, each of which contains the previous one twice.
 func memoBomb(levels int) string {
 	var b strings.Builder
 	b.WriteString("]" + good() + "aq\x000")
@@ -289,7 +289,7 @@ func memoBomb(levels int) string {
 	return b.String()
 }
 
-// nameBomb puts one tensor a thousand times under a key of a megabyte.
+// nameBomb has one tensor a thousand times, under a key of a megabyte.
 func nameBomb() string {
 	return "}" + unicode(strings.Repeat("x", 1<<20)) + "](" + good() + "q\x00" + strings.Repeat("h\x00", 1000) + "es"
 }
@@ -352,7 +352,7 @@ func TestHandmadeArchives(t *testing.T) {
 		{"bzip2", archiveOf(t, member{name: "a/data.pkl",
 			data: pickle, edit: func(h *zip.FileHeader) { h.Method = 12 }}, data), tensor.ErrUnsupported,
 			"method 12", ""},
-		{"two of one name", archiveOf(t, pkl, data, data), tensor.ErrCorrupt, "two records", "which one would it be"},
+		{"two of one name", archiveOf(t, pkl, data, data), tensor.ErrCorrupt, "two records", "which one would it be?"},
 		{"overlapping", overlapping, tensor.ErrCorrupt, "overlaps", ""},
 		{"beyond the file", archiveOf(t, pkl,
 			member{name: "a/data/0", data: ones,
@@ -365,7 +365,7 @@ func TestHandmadeArchives(t *testing.T) {
 		{"zip bomb", archiveOf(t, pkl, sized(bomb, 8<<20)), tensor.ErrCorrupt,
 			"8388608 bytes, but the pickle declares 4", "judged by what the tensor needs before a byte is inflated"},
 		{"zip bomb that lies", archiveOf(t, pkl, sized(bomb, 16)), tensor.ErrCorrupt, "more than the 16 bytes",
-			"stops behind what was promised"},
+			"it stops after the promised bytes"},
 		{"zip bomb as pickle", archiveOf(t, member{name: "a/data.pkl", data: strings.Repeat(bomb.data, 13),
 			method: zip.Deflate, edit: func(h *zip.FileHeader) { h.UncompressedSize64 = 100 << 20 }}, data),
 			tensor.ErrUnsupported, "at most 67108864", ""},
@@ -375,7 +375,7 @@ func TestHandmadeArchives(t *testing.T) {
 		{"inflates to less", archiveOf(t, pkl,
 			member{name: "a/data/0", data: "\x03\x00",
 				method: zip.Deflate, edit: func(h *zip.FileHeader) { h.UncompressedSize64 = 16 }}),
-			tensor.ErrCorrupt, "promises 16 bytes, 0 came", ""},
+			tensor.ErrCorrupt, "promises 16 bytes, but there are 0", ""},
 		{"inflated beyond the cap", archiveOf(t, pkl,
 			member{name: "a/data/0", data: strings.Repeat("x", 4<<20), method: zip.Deflate,
 				edit: func(h *zip.FileHeader) { h.UncompressedSize64 = 2 << 30 }}),
@@ -414,7 +414,7 @@ func TestHandmadeArchives(t *testing.T) {
 	}
 }
 
-// truncatedAround stores an archive in a tensor of another one, and cuts that off behind it.
+// truncatedAround stores an archive in a tensor of another one, and cuts that one off after it.
 func truncatedAround(t *testing.T, inner []byte) []byte {
 	outer := archiveOf(t, member{name: "b/data/0", data: string(inner)}, member{name: "b/data.pkl", data: "x"})
 	at := bytes.Index(outer, inner)
@@ -456,7 +456,7 @@ func TestHandmadeFlatFiles(t *testing.T) {
 			""},
 		{"cut before the keys", flatHead + object, tensor.ErrTruncated, "", ""},
 		{"two objects", flatHead + object + keys + payload + flatHead, tensor.ErrUnsupported, "bytes follow",
-			"the second one would be passed over in silence"},
+			"the second one would be ignored silently"},
 		{"key of nobody", flatHead + object + "\x80\x02](" + unicode("0") + unicode("1") + "e." + payload,
 			tensor.ErrCorrupt, `"1"`, ""},
 		{"key twice", flatHead + object + "\x80\x02](" + unicode("0") + unicode("0") + "e." + payload + payload,

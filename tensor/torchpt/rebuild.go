@@ -8,32 +8,32 @@ import (
 )
 
 type (
-	// function makes a value of the arguments of a call. It reports errors through u.
+	// function makes a value from the arguments of a call. It reports errors through u.
 	function func(u *unpickler, args tuple) any
 
-	// dtype is torch.<name>; its type is Invalid where elements of it cannot be compared.
+	// dtype is torch.<name>; its type is Invalid if its elements cannot be compared.
 	dtype struct {
 		name string
 		tensor.DType
 	}
 
-	// class is the class of a storage, or a class that is only named.
+	// class is the class of a storage, or another class that is only named.
 	class struct {
 		name    string
 		elem    dtype
 		storage bool
 	}
 
-	// storage is a reference to raw elements that lie elsewhere in the file.
+	// storage is a reference to raw elements elsewhere in the file.
 	storage struct {
 		key   string
 		dtype dtype // uint8 for an UntypedStorage
 		numel int
-		view  *window // of an old flat file
+		view  *window // in old flat files
 	}
 	window struct{ from, numel int }
 
-	// dense is a tensor before its bytes are known. Shape, strides and offset are in elements of
+	// dense is a tensor whose bytes are not yet known. Shape, strides and offset are in elements of
 	// dtype.
 	dense struct {
 		storage        *storage
@@ -45,7 +45,8 @@ type (
 
 func (s *storage) String() string { return fmt.Sprintf("%d elements of %s", s.numel, s.dtype.name) }
 
-// bytes is the size that the pickle declares; ok is false if that cannot be addressed.
+// bytes returns the size that the pickle declares. ok is false if so many bytes cannot be
+// addressed.
 func (s *storage) bytes() (n int, ok bool) {
 	n, err := tensor.NumBytes(s.dtype.DType, []int{s.numel})
 	return n, err == nil
@@ -61,7 +62,7 @@ var storageClasses = map[string]string{
 	"QUInt2x4Storage": "quint2x4",
 }
 
-// unreadable are element types of torch that have no comparable values here.
+// unreadable are element types of torch that cannot be compared.
 var unreadable = map[string]bool{
 	"complex32": true, "complex64": true, "complex128": true, "qint8": true, "quint8": true, "qint32": true,
 	"quint4x2": true, "quint2x4": true,
@@ -70,7 +71,7 @@ var unreadable = map[string]bool{
 	"uint1": true, "uint2": true, "uint3": true, "uint4": true, "uint5": true, "uint6": true, "uint7": true,
 }
 
-// torchDType finds an element type by the exact name that torch gives it.
+// torchDType finds an element type by torch's exact name.
 func torchDType(name string) (dtype, bool) {
 	if unreadable[name] {
 		return dtype{name: name}, true
@@ -82,7 +83,7 @@ func torchDType(name string) (dtype, bool) {
 	return dtype{name, d}, true
 }
 
-// functions are all that a pickle may call.
+// functions has everything that a pickle may call.
 var functions = map[string]function{
 	"torch._utils._rebuild_tensor_v2":            rebuildV2,
 	"torch._utils._rebuild_tensor_v3":            rebuildV3,
@@ -100,12 +101,12 @@ var functions = map[string]function{
 	"builtins.frozenset":                         makeSet,
 }
 
-// plainTypes are the types whose tensors are what _rebuild_from_type_v2 wraps, with Python
-// attributes that are not data.
+// plainTypes are the types of tensors that _rebuild_from_type_v2 only wraps, with Python attributes
+// that are not data.
 var plainTypes = map[string]bool{"torch.Tensor": true, "torch._tensor.Tensor": true,
 	"torch.nn.parameter.Parameter": true, "torch.nn.parameter.Buffer": true}
 
-// refused says what stands behind a name that torch writes, and what to save instead.
+// refused explains names that torch writes, and says what to save instead.
 var refused = map[string]string{
 	"torch._utils._rebuild_sparse_tensor":     "a sparse tensor: save its to_dense()",
 	"torch._utils._rebuild_sparse_csr_tensor": "a sparse tensor: save its to_dense()",
@@ -114,20 +115,21 @@ var refused = map[string]string{
 	"torch._utils._rebuild_wrapper_subclass":  "a tensor subclass: save plain tensors",
 	"torch._utils._rebuild_meta_tensor_no_storage": "a meta tensor, which has no values: " +
 		"save it after it was computed",
-	"torch._utils._rebuild_device_tensor_from_numpy":        "a tensor of another device: save its cpu()",
-	"torch._utils._rebuild_device_tensor_from_cpu_tensor":   "a tensor of another device: save its cpu()",
-	"torch._tensor._rebuild_from_type":                      "a tensor subclass: save plain tensors",
-	"torch.distributed.tensor.DTensor":                      "a distributed tensor: save its full_tensor()",
-	"numpy.core.multiarray._reconstruct":                    "a numpy array: save torch.from_numpy(a), or use np.save",
-	"numpy._core.multiarray._reconstruct":                   "a numpy array: save torch.from_numpy(a), or use np.save",
-	"numpy.core.multiarray.scalar":                          "a numpy number: save its item()",
-	"numpy._core.multiarray.scalar":                         "a numpy number: save its item()",
-	"torch.jit._pickle.restore_type_tag":                    "a TorchScript object: save plain tensors",
-	"torch.nn.parameter.UninitializedParameter":             "a parameter without values: save it after it was computed",
+	"torch._utils._rebuild_device_tensor_from_numpy":      "a tensor of another device: save its cpu()",
+	"torch._utils._rebuild_device_tensor_from_cpu_tensor": "a tensor of another device: save its cpu()",
+	"torch._tensor._rebuild_from_type":                    "a tensor subclass: save plain tensors",
+	"torch.distributed.tensor.DTensor":                    "a distributed tensor: save its full_tensor()",
+	"numpy.core.multiarray._reconstruct":                  "a numpy array: save torch.from_numpy(a), or use np.save",
+	"numpy._core.multiarray._reconstruct":                 "a numpy array: save torch.from_numpy(a), or use np.save",
+	"numpy.core.multiarray.scalar":                        "a numpy number: save its item()",
+	"numpy._core.multiarray.scalar":                       "a numpy number: save its item()",
+	"torch.jit._pickle.restore_type_tag":                  "a TorchScript object: save plain tensors",
+	"torch.nn.parameter.UninitializedParameter": "a parameter without values: " +
+		"save it after it was computed",
 	"torch.nn.parallel.distributed.DistributedDataParallel": "a module: save model.module.state_dict()",
 }
 
-// global pushes what a name of the pickle stands for, or refuses it.
+// global pushes the value of a name in the pickle, or refuses the name.
 func (u *unpickler) global(module, name string) {
 	if u.err != nil {
 		return
@@ -175,11 +177,11 @@ func (u *unpickler) global(module, name string) {
 		what = "a class or function, which is not loaded: save a tensor, a dict, list or tuple of tensors, " +
 			"or model.state_dict()"
 	}
-	u.unsupported("the file holds %.200q, %s", full, what)
+	u.unsupported("the file has %.200q, %s", full, what)
 }
 
-// persistent makes a storage of ("storage", class, key, location, number of elements), with a view
-// of it in old flat files.
+// persistent makes a storage from ("storage", class, key, location, number of elements) and, in old
+// flat files, a view of it.
 func (u *unpickler) persistent(v any) any {
 	if u.err != nil {
 		return nil
@@ -227,8 +229,8 @@ func (u *unpickler) persistent(v any) any {
 	return s
 }
 
-// rebuildV2 takes storage, offset, size, stride, requires_grad, hooks and, if bits are set,
-// metadata.
+// rebuildV2 takes storage, offset, size, stride, requires_grad, hooks and, if the conj or neg bit
+// is set, metadata.
 func rebuildV2(u *unpickler, args tuple) any {
 	if len(args) < 6 || len(args) > 7 {
 		u.corrupt("_rebuild_tensor_v2 has %d arguments, want 6 or 7", len(args))
@@ -242,7 +244,7 @@ func rebuildV2(u *unpickler, args tuple) any {
 	return t
 }
 
-// rebuildV3 takes an element type after the arguments of rebuildV2, for types that have no storage
+// rebuildV3 takes an element type after the arguments of rebuildV2, for types without a storage
 // class.
 func rebuildV3(u *unpickler, args tuple) any {
 	if len(args) < 7 || len(args) > 8 {
@@ -289,7 +291,7 @@ func asInts(v any) ([]int, bool) {
 	return out, true
 }
 
-// metadata refuses tensors whose values are not their bytes: views that are conjugated or negated.
+// metadata refuses tensors whose values are not their bytes: conjugated and negated views.
 func (u *unpickler) metadata(args tuple) {
 	if len(args) == 0 || args[0] == nil {
 		return
@@ -305,16 +307,16 @@ func (u *unpickler) metadata(args tuple) {
 		}
 		switch k := d.items[i]; k {
 		case "conj":
-			u.unsupported("the file holds a conjugated view: save its resolve_conj()")
+			u.unsupported("the file has a conjugated view: save its resolve_conj()")
 		case "neg":
-			u.unsupported("the file holds a negated view: save its resolve_neg()")
+			u.unsupported("the file has a negated view: save its resolve_neg()")
 		default:
-			u.unsupported("the file holds a tensor with metadata %s: save a plain tensor", describe(k))
+			u.unsupported("the file has a tensor with metadata %s: save a plain tensor", describe(k))
 		}
 	}
 }
 
-// rebuildParameter takes a tensor, requires_grad and hooks, and perhaps Python attributes.
+// rebuildParameter takes a tensor, requires_grad, hooks and, optionally, Python attributes.
 func rebuildParameter(u *unpickler, args tuple) any {
 	if len(args) < 3 || len(args) > 4 {
 		u.corrupt("_rebuild_parameter has %d arguments, want 3 or 4", len(args))
@@ -327,15 +329,15 @@ func rebuildParameter(u *unpickler, args tuple) any {
 	return t
 }
 
-// rebuildPlain takes a function, the type of its result, its arguments, and attributes: a plain
-// tensor with Python attributes.
+// rebuildPlain makes a plain tensor with Python attributes. It takes a function, the type of its
+// result, its arguments, and the attributes.
 func rebuildPlain(u *unpickler, args tuple) any {
 	if len(args) != 4 {
 		u.corrupt("_rebuild_from_type_v2 has %d arguments, want 4", len(args))
 		return nil
 	}
 	f, isFunction := args[0].(function)
-	_, isClass := args[1].(class) // others were refused by name
+	_, isClass := args[1].(class) // other types are refused by name
 	inner, isTuple := args[2].(tuple)
 	if isTuple && len(inner) > 0 {
 		_, isNested := inner[0].(function)

@@ -11,11 +11,10 @@ import (
 const name = "torchpt"
 
 // Open maps a file of torch.save. The tensors are views of the mapping and must not be used after
-// Close. All errors are a [*tensor.FormatError].
+// Close. Every error is a [*tensor.FormatError].
 func Open(path string) (*tensor.File, error) { return format.Open(name, path, decode) }
 
-// Decode is Open for a file in memory; file is what errors call it. The tensors are
-// views of data.
+// Decode is Open for a file in memory, which errors call file. The tensors are views of data.
 func Decode(file string, data []byte) (*tensor.File, error) {
 	return format.Decode(name, file, data, decode)
 }
@@ -27,7 +26,7 @@ var (
 	tarMagic    = []byte("ustar")
 )
 
-// tarMagicAt is where a tar archive has its magic.
+// tarMagicAt is the offset of a tar archive's magic.
 const tarMagicAt = 257
 
 func decode(f *tensor.File, data []byte) error {

@@ -20,7 +20,7 @@ import (
 	"github.com/goparity/goparity/tensor/torchpt"
 )
 
-// expectedTensor is an entry of testdata/expected.json; see testdata/generate.py.
+// expectedTensor is an entry of testdata/expected.json, which testdata/generate.py writes.
 type expectedTensor struct {
 	Name    string
 	DType   tensor.DType
@@ -137,7 +137,7 @@ func TestViewsShareTheFile(t *testing.T) {
 	deflated, err := torchpt.Open("testdata/deflated.pt")
 	require.NoError(t, err)
 	defer deflated.Close()
-	assert.EqualValues(t, -1, deflated.Tensors[0].Place().Offset, "inflated bytes lie nowhere in the file")
+	assert.EqualValues(t, -1, deflated.Tensors[0].Place().Offset, "inflated bytes are nowhere in the file")
 }
 
 func TestRefusedFiles(t *testing.T) {
@@ -149,9 +149,9 @@ func TestRefusedFiles(t *testing.T) {
 		reason string
 	}{
 		{"complex", "z", tensor.ErrUnsupported, []string{"complex64", "view_as_real"},
-			"the tensor is named, the way out too"},
+			"the error names the tensor and the way out"},
 		{"flat_complex", "", tensor.ErrUnsupported, []string{"complex64", "view_as_real"},
-			"the flat layout names types in its pickle too"},
+			"the flat layout also names types in its pickle"},
 		{"complex32", "z", tensor.ErrUnsupported, []string{"complex32", "view_as_real"},
 			"no storage class: the v3 form"},
 		{"float4", "w", tensor.ErrUnsupported, []string{"float4_e2m1fn_x2"}, "two elements a byte"},
@@ -166,14 +166,14 @@ func TestRefusedFiles(t *testing.T) {
 		{"return_type", "", tensor.ErrUnsupported, []string{"torch.return_types.max", "tuple(x)"},
 			"a named tuple is a class"},
 		{"numpy", "", tensor.ErrUnsupported, []string{"numpy", "torch.from_numpy"}, "not a tensor of torch"},
-		{"storage", "", tensor.ErrUnsupported, []string{"storage", "save the tensor"}, "no dtype, no shape"},
+		{"storage", "", tensor.ErrUnsupported, []string{"storage", "save the tensor"}, "it has no dtype and no shape"},
 		{"no_tensor", "", tensor.ErrUnsupported, []string{"no tensor", "a dict"},
 			"nothing to compare must not look like success"},
 		{"set", "s.0", tensor.ErrUnsupported, []string{"set"}, "a set has no order, so no names"},
-		{"key", "a tuple of 2", tensor.ErrUnsupported, []string{"key"}, "a tuple is no name"},
+		{"key", "a tuple of 2", tensor.ErrUnsupported, []string{"key"}, "a tuple is not a name"},
 		{"same_name", "a.b", tensor.ErrCorrupt, []string{"two tensors"}, "one would hide the other"},
-		{"loop", "1.again", tensor.ErrUnsupported, []string{"holds itself"}, "a walk would not end"},
-		{"tuple_loop", "0.1.0", tensor.ErrUnsupported, []string{"holds itself"},
+		{"loop", "1.again", tensor.ErrUnsupported, []string{"contains itself"}, "a walk would not end"},
+		{"tuple_loop", "0.1.0", tensor.ErrUnsupported, []string{"contains itself"},
 			"a tuple in its own list: POP and memo"},
 		{"script", "refused_script/constants.pkl",
 			tensor.ErrUnsupported, []string{"TorchScript", "state_dict()"}, "code"},
@@ -215,7 +215,7 @@ func allFiles(t testing.TB) []string {
 	return files
 }
 
-// isFormatError is for tests that ask very often.
+// isFormatError is fast, for tests that call it very often.
 func isFormatError(err error) bool {
 	var fe *tensor.FormatError
 	return errors.As(err, &fe) && fe.Err != nil && fe.Msg != ""
@@ -225,7 +225,7 @@ func TestTruncatedAnywhere(t *testing.T) {
 	for _, name := range allFiles(t) {
 		data := readTestdata(t, name)
 		for n := range data {
-			// A copy of its own: a read behind the end would be seen.
+			// In a copy, a read beyond the end does not find the rest of the file.
 			_, err := torchpt.Decode(name, slices.Clone(data[:n]))
 			if !isFormatError(err) {
 				t.Errorf("%s: the first %d bytes give %v", name, n, err)
@@ -234,12 +234,12 @@ func TestTruncatedAnywhere(t *testing.T) {
 		}
 	}
 	_, err := torchpt.Decode("views.pt", readTestdata(t, "views.pt")[:2000])
-	require.ErrorIs(t, err, tensor.ErrTruncated, "the plain case is told as what it is")
+	require.ErrorIs(t, err, tensor.ErrTruncated, "the plain case is a truncated file")
 	_, err = torchpt.Decode("flat.pt", readTestdata(t, "flat.pt")[:3000])
 	require.ErrorIs(t, err, tensor.ErrTruncated)
 }
 
-// readAll touches every element, unless there are more than a test has time for.
+// readAll reads every element, unless there are too many for a test.
 func readAll(t testing.TB, f *tensor.File) {
 	t.Helper()
 	for _, v := range f.Tensors {

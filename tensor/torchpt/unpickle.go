@@ -13,7 +13,7 @@ import (
 
 const (
 	maxDepth  = 1000    // open marks while unpickling, and nesting of containers
-	maxValues = 4 << 20 // values that a pickle may make, those in its memo included
+	maxValues = 4 << 20 // values that a pickle may make, including those in its memo
 	maxLine   = 1024    // bytes of a module or class name
 )
 
@@ -69,31 +69,32 @@ const (
 	opByteArray8      = 0x96
 )
 
-// Beside the types below, a value is nil (None), a bool, an int64, a string, a function, a class or
-// a dtype.
+// A value is one of the types below, or nil (None), a bool, an int64, a string, a function, a class
+// or a dtype.
 type (
 	tuple []any
 	list  struct {
 		items []any
-		set   bool // it has no order
-		open  bool // flatten is inside
+		set   bool // a set, which has no order
+		open  bool // flatten is inside it
 	}
 	dict struct {
 		items []any // key, value, key, value, …
-		open  bool  // flatten is inside
+		open  bool  // flatten is inside it
 	}
-	// long is an integer beyond int64: its two's complement, least significant byte first.
+	// long is an integer that does not fit an int64: its two's complement, least significant byte
+	// first.
 	long string
-	// leaf is a value that holds no tensor and is not looked at: a float, bytes, a device.
+	// leaf is a value that is ignored because it has no tensor: a float, bytes, a device.
 	leaf struct{}
 )
 
-// unpickler runs one pickle. It keeps its first error, after which all steps do nothing.
+// unpickler runs one pickle. It keeps its first error; after that, all steps do nothing.
 type unpickler struct {
 	src    []byte
 	pos    int   // of the next byte
-	at     int   // of the opcode that runs
-	offset int64 // of src in the file, −1 if it is not there as it is
+	at     int   // of the current opcode
+	offset int64 // of src in the file; −1 if src was inflated
 	member string
 
 	stack  []any
@@ -102,14 +103,14 @@ type unpickler struct {
 	values int // made so far
 	err    error
 
-	storages map[string]*storage // all that the pickle refers to, by key
+	storages map[string]*storage // everything that the pickle refers to, by key
 }
 
 func newUnpickler(src []byte, offset int64, member string) *unpickler {
 	return &unpickler{src: src, offset: offset, member: member, memo: map[uint32]any{}, storages: map[string]*storage{}}
 }
 
-// run returns the object of the pickle; pos is behind it then.
+// run returns the object of the pickle. After it, pos is the end of the pickle.
 func (u *unpickler) run() (any, error) {
 	for u.err == nil {
 		u.at = u.pos
@@ -135,8 +136,8 @@ func (u *unpickler) step(op byte) {
 	}
 }
 
-// stepStack obeys what frames the stream and moves the stack, and reports whether op is one of
-// these.
+// stepStack runs an opcode that frames the stream or moves the stack, and reports whether op is one
+// of these.
 func (u *unpickler) stepStack(op byte) bool {
 	switch op {
 	case opProto:
@@ -177,7 +178,7 @@ func (u *unpickler) stepStack(op byte) bool {
 	return true
 }
 
-// stepScalar pushes a value that stands in the stream.
+// stepScalar pushes a value that is in the stream.
 func (u *unpickler) stepScalar(op byte) bool {
 	switch op {
 	case opNone:
@@ -253,7 +254,7 @@ func (u *unpickler) stepContainer(op byte) bool {
 	return true
 }
 
-// stepObject names a global, calls it, and takes what it needs from outside the stream.
+// stepObject pushes or calls a global, or pushes an object from outside the stream.
 func (u *unpickler) stepObject(op byte) bool {
 	switch op {
 	case opGlobal:
@@ -264,7 +265,7 @@ func (u *unpickler) stepObject(op byte) bool {
 	case opReduce:
 		u.reduce()
 	case opBuild:
-		// The state of an OrderedDict, such as the _metadata of a state dict: not tensors.
+		// The state of an OrderedDict, such as the _metadata of a state dict, has no tensors.
 		u.pop()
 		if _, ok := u.top().(*dict); !ok && u.err == nil {
 			u.corrupt("state for %s, want it for an OrderedDict only", describe(u.top()))
@@ -316,15 +317,15 @@ func (u *unpickler) push(v any) {
 	u.stack = append(u.stack, v)
 }
 
-// count takes a new value into account.
+// count counts a new value.
 func (u *unpickler) count() bool {
 	if u.values++; u.values > maxValues && u.err == nil {
-		u.unsupported("the pickle has more than %d values: save tensors without so much beside them", maxValues)
+		u.unsupported("the pickle has more than %d values: save the tensors with fewer other values", maxValues)
 	}
 	return u.err == nil
 }
 
-// floor is the part of the stack that lies below the last mark.
+// floor returns the length of the stack below the last mark.
 func (u *unpickler) floor() int {
 	if len(u.marks) == 0 {
 		return 0
@@ -348,7 +349,7 @@ func (u *unpickler) pop() any {
 	return v
 }
 
-// popN takes the last n values; it gives nil on an error.
+// popN pops the last n values. It returns nil after an error.
 func (u *unpickler) popN(n int) []any {
 	if len(u.stack)-u.floor() < n {
 		u.corrupt("the stack has %d values, want %d", len(u.stack)-u.floor(), n)
@@ -357,7 +358,7 @@ func (u *unpickler) popN(n int) []any {
 	return u.cut(len(u.stack) - n)
 }
 
-// popMark takes the values above the last mark, and the mark.
+// popMark pops the values above the last mark, and the mark.
 func (u *unpickler) popMark() []any {
 	n := len(u.marks)
 	if n == 0 {
@@ -465,7 +466,7 @@ func integer(b []byte) any {
 	return int64(binary.LittleEndian.Uint64(full[:]))
 }
 
-// asInt returns a non-negative number that this platform can address.
+// asInt returns a value as a number from 0 to the largest int.
 func asInt(v any) (int, bool) {
 	n, ok := v.(int64)
 	if !ok || n < 0 || uint64(n) > math.MaxInt {
@@ -483,7 +484,7 @@ func (u *unpickler) fail(class error, msg string, args ...any) {
 	}
 }
 
-// errorf is an error at the opcode that runs.
+// errorf returns an error at the current opcode.
 func (u *unpickler) errorf(class error, msg string, args ...any) error {
 	if u.offset < 0 {
 		return errorAt(class, -1, u.member, "byte %d of the inflated record: %s", u.at, fmt.Sprintf(msg, args...))
@@ -491,7 +492,7 @@ func (u *unpickler) errorf(class error, msg string, args ...any) error {
 	return errorAt(class, u.offset+int64(u.at), u.member, msg, args...)
 }
 
-// describe names a value in a message.
+// describe describes a value for a message.
 func describe(v any) string {
 	switch v := v.(type) {
 	case nil:

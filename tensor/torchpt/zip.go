@@ -19,7 +19,7 @@ const (
 	maxInflated = 1 << 30  // bytes of all inflated records of a file
 	maxDeflate  = 1032     // the largest ratio that deflate can reach
 
-	// The fixed parts of the headers of a zip archive.
+	// Sizes of the fixed parts of the headers of a zip archive.
 	localHeader   = 30
 	centralHeader = 46
 	endHeader     = 22
@@ -37,10 +37,10 @@ type archive struct {
 type record struct {
 	name    string
 	offset  int64  // of the bytes in the file
-	raw     []byte // as they lie in the file
+	raw     []byte // as stored in the file
 	deflate bool
 	size    int
-	content []byte // what was inflated
+	content []byte // the inflated bytes
 }
 
 func decodeZip(f *tensor.File, data []byte) error {
@@ -54,7 +54,7 @@ func decodeZip(f *tensor.File, data []byte) error {
 	}
 	if _, script := a.records[a.prefix+"constants.pkl"]; script {
 		return errorAt(tensor.ErrUnsupported, -1, a.prefix+"constants.pkl",
-			"this is a TorchScript archive, which holds code: load it with torch.jit.load and torch.save "+
+			"this is a TorchScript archive, which has code: load it with torch.jit.load and torch.save "+
 				"its state_dict()")
 	}
 	if pickle.size > maxPickle {
@@ -76,8 +76,8 @@ func decodeZip(f *tensor.File, data []byte) error {
 	return flatten(f, root, u.values, a)
 }
 
-// openArchive reads the directory and checks that the records lie in the file, one after the other,
-// from its first byte on.
+// openArchive reads the directory and checks that the records follow each other from the first byte
+// of the file.
 func openArchive(data []byte) (*archive, error) {
 	tail := data[max(0, len(data)-endHeader-1<<16):]
 	if !bytes.Contains(tail, zipEnd) {
@@ -90,7 +90,7 @@ func openArchive(data []byte) (*archive, error) {
 	}
 	a := &archive{records: make(map[string]*record, len(z.File))}
 	order := make([]*record, 0, len(z.File))
-	end := int64(len(data) - endHeader) // where the directory begins, at the latest
+	end := int64(len(data) - endHeader) // the last offset at which the directory can begin
 	for _, f := range z.File {
 		end -= centralHeader + int64(len(f.Name)+len(f.Extra)+len(f.Comment))
 	}
@@ -154,19 +154,20 @@ func newRecord(f *zip.File, data []byte) (*record, error) {
 	return r, nil
 }
 
-// checkOrder refuses records that overlap (each has a header before it), and an archive that does
-// not begin the file: it would be one that lies in a tensor of a truncated file.
+// checkOrder refuses records that overlap (each has a header before it). It also refuses an archive
+// that does not begin at the start of the file, because it could be one inside a tensor of a
+// truncated file.
 func checkOrder(order []*record, data []byte) error {
 	slices.SortStableFunc(order, func(a, b *record) int { return cmp.Compare(a.offset, b.offset) })
 	end := int64(0)
 	for i, r := range order {
-		start := r.offset - localHeader - int64(len(r.name)) // or before it: the header can have an extra field
+		start := r.offset - localHeader - int64(len(r.name)) // or earlier: the header can have an extra field
 		if i == 0 {
 			extra := int64(binary.LittleEndian.Uint16(data[28:]))
 			if start -= extra; start != 0 {
 				return errorAt(tensor.ErrCorrupt, r.offset, r.name,
-					"the first record does not begin the file: bytes were put before it, or this is what is left of "+
-						"another archive")
+					"the first record does not begin the file: bytes were put before it, "+
+						"or this is the rest of another archive")
 			}
 		}
 		if start < end {
@@ -188,7 +189,7 @@ func (a *archive) noPickle() error {
 	return errorAt(tensor.ErrCorrupt, -1, "", msg, a.prefix)
 }
 
-// bigEndian reads the byte order record, which torch writes since 2.1; before, files were
+// bigEndian reads the byte order record, which torch writes since 2.1; earlier files are
 // little-endian.
 func (a *archive) bigEndian() (bool, error) {
 	r, ok := a.records[a.prefix+"byteorder"]
@@ -209,7 +210,7 @@ func (a *archive) bigEndian() (bool, error) {
 		b[:min(len(b), 16)])
 }
 
-// content returns the bytes of a record and their offset in the file, −1 if they had to be
+// content returns the bytes of a record and their offset in the file, or −1 if they had to be
 // inflated.
 func (a *archive) content(r *record) ([]byte, int64, error) {
 	if !r.deflate {
@@ -235,7 +236,7 @@ func inflate(raw []byte, size int) ([]byte, error) {
 	z := flate.NewReader(bytes.NewReader(raw))
 	b := make([]byte, size)
 	if n, err := io.ReadFull(z, b); err != nil {
-		return nil, fmt.Errorf("the directory promises %d bytes, %d came: %w", size, n, err)
+		return nil, fmt.Errorf("the directory promises %d bytes, but there are %d: %w", size, n, err)
 	}
 	if n, err := io.ReadFull(z, make([]byte, 1)); n > 0 {
 		return nil, fmt.Errorf("the record inflates to more than the %d bytes that the directory promises", size)
@@ -245,8 +246,7 @@ func inflate(raw []byte, size int) ([]byte, error) {
 	return b, nil
 }
 
-// storage returns the bytes of a storage. A storage of wider elements can end in a rest that is no
-// element.
+// storage returns the bytes of a storage. They may end with a part of an element.
 func (a *archive) storage(s *storage) (content, error) {
 	r, ok := a.records[a.prefix+"data/"+s.key]
 	if !ok {

@@ -1,5 +1,5 @@
-// Package format makes the Open and the Decode of each file format out of what differs between
-// them: how the content is decoded.
+// Package format has what Open and Decode of all file formats share; they differ in how the content
+// is decoded.
 package format
 
 import (
@@ -10,11 +10,11 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// A Decoder fills f.Tensors with views of data, the whole content of a file. An error that is no
+// A Decoder sets f.Tensors to views of data, the whole content of a file. An error that is not a
 // [*tensor.FormatError] counts as [tensor.ErrCorrupt].
 type Decoder func(f *tensor.File, data []byte) error
 
-// Open maps a file and decodes it. name is that of the format; all errors are a
+// Open maps a file and decodes it. name is the name of the format. Every error is a
 // [*tensor.FormatError].
 func Open(name, path string, decode Decoder) (*tensor.File, error) {
 	m, err := mapfile.Open(path)
@@ -29,7 +29,7 @@ func Open(name, path string, decode Decoder) (*tensor.File, error) {
 	return f, nil
 }
 
-// Decode is Open for content in memory; file is what errors call it. The tensors are views of data.
+// Decode is Open for content in memory, which errors call file. The tensors are views of data.
 func Decode(name, file string, data []byte, decode Decoder) (*tensor.File, error) {
 	if bytes.HasPrefix(data, lfsPrefix) {
 		return nil, &tensor.FormatError{Format: name, File: file, Offset: 0, Err: tensor.ErrLFSPointer,
@@ -47,5 +47,5 @@ func Decode(name, file string, data []byte, decode Decoder) (*tensor.File, error
 	return f, nil
 }
 
-// lfsPrefix begins the file that git-lfs puts in the place of one that it has not fetched.
+// lfsPrefix is the beginning of the pointer that stands for a file which git-lfs has not fetched.
 var lfsPrefix = []byte("version https://git-lfs.github.com/spec/v1")

@@ -16,7 +16,7 @@ import (
 	"github.com/goparity/goparity/tensor/internal/format"
 )
 
-// decodeBytes is a format whose file is one tensor of bytes.
+// decodeBytes decodes a file as one tensor of bytes.
 func decodeBytes(f *tensor.File, data []byte) error {
 	x, err := tensor.New(tensor.U8, []int{len(data)}, data)
 	if err != nil {
@@ -41,7 +41,7 @@ func TestOpen(t *testing.T) {
 	assert.False(t, ok)
 	require.NoError(t, f.Close())
 	require.NoError(t, f.Close(), "a second Close does nothing")
-	require.NoError(t, (*tensor.File)(nil).Close(), "nor one of no file")
+	require.NoError(t, (*tensor.File)(nil).Close(), "nor does that of no file")
 }
 
 func TestErrors(t *testing.T) {
@@ -60,7 +60,7 @@ func TestErrors(t *testing.T) {
 		says   string
 		reason string
 	}{
-		{"missing", filepath.Join(dir, "none"), nil, fs.ErrNotExist, "none", "the cause can be asked for"},
+		{"missing", filepath.Join(dir, "none"), nil, fs.ErrNotExist, "none", "the error wraps the cause"},
 		{"folder", dir, nil, nil, "is a folder", ""},
 		{"git-lfs pointer", write("lfs", "version https://git-lfs.github.com/spec/v1\noid sha256:0\n"), nil,
 			tensor.ErrLFSPointer, "git lfs pull", "before any format looks at it"},
@@ -70,7 +70,7 @@ func TestErrors(t *testing.T) {
 		{"untyped", write("untyped", "x"), errors.New("bad news"), tensor.ErrCorrupt, "bad news",
 			"all errors are typed"},
 		{"empty", write("empty", ""), errors.New("too short"), tensor.ErrCorrupt, "too short",
-			"an empty file cannot be mapped, but read"},
+			"an empty file cannot be mapped, but it can be read"},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {

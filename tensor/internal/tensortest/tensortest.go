@@ -1,5 +1,5 @@
-// Package tensortest holds what the tests of all formats share: tensors compared with the values
-// that another implementation read, and damage done to files.
+// Package tensortest has what the tests of all formats share: comparing tensors with the values
+// that another implementation read, and damaging files.
 package tensortest
 
 import (
@@ -20,10 +20,11 @@ type Entry struct {
 	Name   string       `json:"name"`
 	DType  tensor.DType `json:"dtype"`
 	Shape  []int        `json:"shape"`
-	Values []string     `json:"values"` // all elements in row-major order: integers decimal, floats in hexadecimal, "nan", "inf"
+	Values []string     `json:"values"` // in row-major order; integers decimal, floats hexadecimal, "nan", "inf"
 }
 
-// Load reads the expected content of files: a JSON object with the list of tensors by file name.
+// Load reads the expected content of files: a JSON object with a list of tensors for each file
+// name.
 func Load(t testing.TB, path string) map[string][]Entry {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -47,7 +48,7 @@ func Equal(t testing.TB, want []Entry, got *tensor.File) {
 	}
 }
 
-// Values formats all elements as [Entry] has them.
+// Values formats all elements as in [Entry].
 func Values(g *tensor.Tensor) []string {
 	out := make([]string, g.Len())
 	if g.DType().IsFloat() {
@@ -84,7 +85,7 @@ func formatFloat(v float64) string {
 // Decode is the decoder of a format.
 type Decode func(name string, data []byte) (*tensor.File, error)
 
-// Typed wants an error to say what class it is of and which file it is about.
+// Typed requires that an error is a FormatError with one of its classes, and names the file.
 func Typed(t testing.TB, name string, err error) {
 	t.Helper()
 	var fe *tensor.FormatError
@@ -122,8 +123,8 @@ func Truncated(t testing.TB, decode Decode, data []byte) {
 	}
 }
 
-// Flipped changes each byte of the structure data[from:to] in several ways, and gives the places
-// where that went unnoticed.
+// Flipped changes each byte of the structure data[from:to] in several ways, and returns the offsets
+// at which no error was reported.
 func Flipped(t testing.TB, decode Decode, data []byte, from, to int) (unnoticed []int) {
 	t.Helper()
 	for i := from; i < to; i++ {

@@ -18,17 +18,8 @@ type fusion struct {
 // Interleaved forms (query_key_value, whose columns go by head) are not among them: only a rule can
 // say how they lie.
 var fusions = []fusion{
-	newFusion(module.StackedQKV, module.Query, module.Key, module.Value),
-	newFusion(module.StackedGateUp, module.Gate, module.Up),
-}
-
-func newFusion(whole module.Names, parts ...module.Names) fusion {
-	return fusion{whole.Folded(), collect(parts, module.Names.Folded)}
-}
-
-// isPart reports whether a folded name is that of a part.
-func (f fusion) isPart(name string) bool {
-	return slices.ContainsFunc(f.parts, func(names []string) bool { return slices.Contains(names, name) })
+	{module.StackedQKV.Folded(), [][]string{module.Query.Folded(), module.Key.Folded(), module.Value.Folded()}},
+	{module.StackedGateUp.Folded(), [][]string{module.Gate.Folded(), module.Up.Folded()}},
 }
 
 // fused joins fused projections that are left over: the parts become one group, named like the

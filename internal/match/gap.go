@@ -99,13 +99,13 @@ func (g Gap) yaml() string {
 	}
 	var b strings.Builder
 	b.WriteString("ignore:\n")
-	ignore := func(layers []string, who string) {
-		for _, layer := range layers {
-			fmt.Fprintf(&b, "  - layers: %s\n    reason: \"the %s has no such layer\"\n", pattern(layer), who)
+	for i, layer := range slices.Concat(g.Golden, g.Actual) {
+		who := "candidate"
+		if i >= len(g.Golden) {
+			who = "reference"
 		}
+		fmt.Fprintf(&b, "  - layers: %s\n    reason: \"the %s has no such layer\"\n", pattern(layer), who)
 	}
-	ignore(g.Golden, "candidate")
-	ignore(g.Actual, "reference")
 	return b.String()
 }
 

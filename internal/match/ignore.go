@@ -24,10 +24,11 @@ type Ignored struct {
 	Reason string
 }
 
-func applyIgnores(golden, actual []Port, ignores []Ignore) ([]Ignored, error) {
-	var out []Ignored
+// applyIgnores lists the ports that are ignored, and returns them as a set without reasons, too. Of
+// several reasons the first counts.
+func applyIgnores(golden, actual []Port, ignores []Ignore) (out []Ignored, all map[Ignored]bool, err error) {
 	var errs []error
-	seen := map[Ignored]bool{} // without their reasons: the first one counts
+	all = map[Ignored]bool{}
 	for _, ig := range ignores {
 		if strings.TrimSpace(ig.Reason) == "" {
 			errs = append(errs, fmt.Errorf("match: ignore %q has no reason: say why it is not compared", ig.Pattern))
@@ -46,8 +47,8 @@ func applyIgnores(golden, actual []Port, ignores []Ignore) ([]Ignored, error) {
 				}
 				hit = true
 				at := Ignored{Golden: side == 0, Index: i}
-				if !seen[at] {
-					seen[at] = true
+				if !all[at] {
+					all[at] = true
 					out = append(out, Ignored{at.Golden, i, ig.Reason})
 				}
 			}
@@ -58,7 +59,7 @@ func applyIgnores(golden, actual []Port, ignores []Ignore) ([]Ignored, error) {
 				ig.Pattern, didYouMean(ig.Pattern, layers)))
 		}
 	}
-	return out, errors.Join(errs...)
+	return out, all, errors.Join(errs...)
 }
 
 // didYouMean ends a sentence about a name that is not there.

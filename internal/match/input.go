@@ -41,9 +41,11 @@ func sortedInputs(ports []*port) []*port {
 		}
 		return math.MaxInt
 	}
-	return slices.SortedFunc(slices.Values(ports), func(a, b *port) int {
+	ports = slices.Clone(ports)
+	slices.SortFunc(ports, func(a, b *port) int {
 		return cmp.Or(cmp.Compare(weight(a), weight(b)), a.rank-b.rank)
 	})
+	return ports
 }
 
 // inputs pairs named inputs by their name, then those of one dtype and shape in order, then masks.

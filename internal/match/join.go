@@ -117,10 +117,12 @@ func (e *edges) add(g, a *node) {
 
 // only returns the one choice that a node has left, nil if there is none or more than one.
 func (e *edges) only(n *node) *node {
-	if left := keep(e.of[n], unjoined); len(left) == 1 {
-		return left[0]
+	choices := e.of[n]
+	i := slices.IndexFunc(choices, unjoined)
+	if i < 0 || slices.ContainsFunc(choices[i+1:], unjoined) {
+		return nil
 	}
-	return nil
+	return choices[i]
 }
 
 func unjoined(n *node) bool { return n.join == nil }
@@ -216,7 +218,7 @@ func (m *matcher) fits(g, a *node) bool {
 // outputsFit compares the first outputs of two layers in the first pass that both have.
 func (m *matcher) outputsFit(g, a *node) (fit, known bool) {
 	for _, c := range g.calls {
-		if og, oa := c.main(), a.at[c.pass].main(); og != nil && oa != nil {
+		if og, oa := c.main(), a.in(c.pass).main(); og != nil && oa != nil {
 			_, fit = m.fitPorts(og, oa, layout.Allow{LastRow: m.generating, Reshape: m.opt.AllowReshape})
 			return fit, true
 		}

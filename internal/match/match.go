@@ -82,13 +82,9 @@ func Runs(golden, actual []Port, opt Options) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("match: %w", err)
 	}
-	ignored, err := applyIgnores(golden, actual, opt.Ignore)
+	ignored, skip, err := applyIgnores(golden, actual, opt.Ignore)
 	if err != nil {
 		return nil, err
-	}
-	skip := map[Ignored]bool{}
-	for _, i := range ignored {
-		skip[Ignored{Golden: i.Golden, Index: i.Index}] = true
 	}
 	m := &matcher{opt: opt, padding: padding}
 	if m.golden, err = newSide("golden", golden, skip, opt.GoldenByName); err != nil {

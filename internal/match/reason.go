@@ -106,7 +106,7 @@ func recordedReason(port *port, other *side, joined []*node) string {
 		return fmt.Sprintf("the %s run recorded no %ss", other.name, what)
 	}
 	for _, n := range joined {
-		if n.side == other && len(n.at[port.call.pass].ports[port.role]) > 0 {
+		if n.side == other && len(n.in(port.call.pass).ports[port.role]) > 0 {
 			return fmt.Sprintf("the %s layer has no more %ss of this dtype and shape", other.name, what)
 		}
 	}
@@ -129,7 +129,7 @@ func (n *node) reason() string {
 	}
 	for _, f := range fusions {
 		if slices.Contains(f.whole, last) && slices.ContainsFunc(n.side.children[parent], func(n *node) bool {
-			return n.join != nil && f.isPart(n.lastSegment())
+			return n.join != nil && slices.Contains(slices.Concat(f.parts...), n.lastSegment())
 		}) {
 			return "fused from projections that were compared one by one"
 		}

@@ -16,7 +16,7 @@ func (m *matcher) result() *Result {
 	slices.SortStableFunc(m.pairs, func(a, b *paired) int {
 		return cmp.Or(a.golden[0].rank-b.golden[0].rank, a.actual[0].rank-b.actual[0].rank)
 	})
-	r := &Result{Layers: map[string][]string{}}
+	r := &Result{Pairs: slices.Grow([]Pair(nil), len(m.pairs)), Layers: map[string][]string{}}
 	cut := map[string]bool{} // golden layers of which one side has the last row only
 	for _, pair := range m.pairs {
 		pair.Golden, pair.Actual = indices(pair.golden), indices(pair.actual)

@@ -157,9 +157,7 @@ func wildcards(name string) int { return len(wildcard.FindAllStringIndex(name, -
 // capturing makes a regular expression of a pattern with * and **, which matches the end of a label
 // at a dot.
 func capturing(pattern string) *regexp.Regexp {
-	expr := regexp.QuoteMeta(pattern)
-	expr = strings.ReplaceAll(expr, `\*\*`, `(.*)`)
-	expr = strings.ReplaceAll(expr, `\*`, `([^.]*)`)
+	expr := strings.NewReplacer(`\*\*`, `(.*)`, `\*`, `([^.]*)`).Replace(regexp.QuoteMeta(pattern))
 	return regexp.MustCompile(`(?s:^|\.)` + expr + "$")
 }
 

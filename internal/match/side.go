@@ -17,6 +17,7 @@ type side struct {
 	named    map[string]*node   // by label without call
 	children map[string][]*node // by label of the parent
 	ends     *ends              // see find
+	at       map[place]*call
 	steps    []string
 	hasStep  map[string]bool
 	recorded [roles]bool // which roles its ports have
@@ -31,13 +32,12 @@ type node struct {
 	label   string // without call
 	strict  form
 	loose   form
-	root    bool           // the label has wrapper words only
-	calls   []*call        // in the order of execution
-	at      map[pass]*call // the same by pass
-	members []*node        // itself, or those of a group that stands for one fused layer, as q, k and v
-	last    int            // position of its last port in the side's order
-	join    *joined        // nil if it has no partner yet
-	settled bool           // ambiguous, and reported
+	root    bool    // the label has wrapper words only
+	calls   []*call // in the order of execution
+	members []*node // itself, or those of a group that stands for one fused layer, as q, k and v
+	last    int     // position of its last port in the side's order
+	join    *joined // nil if it has no partner yet
+	settled bool    // ambiguous, and reported
 }
 
 // pass is one call of a layer in one forward pass. Ports are paired within a pass.
@@ -45,6 +45,15 @@ type pass struct {
 	step string
 	call int
 }
+
+// place is where a call is found.
+type place struct {
+	node *node
+	pass pass
+}
+
+// in returns what was recorded of a layer in a pass, nil if it was not called.
+func (n *node) in(pass pass) *call { return n.side.at[place{n, pass}] }
 
 // call is what was recorded of a layer in one pass.
 type call struct {
@@ -81,9 +90,11 @@ func roleOf(port string) label.Role {
 
 func newSide(name string, ports []Port, skip map[Ignored]bool, byName bool) (*side, error) {
 	s := &side{name: name, byName: byName, named: map[string]*node{}, children: map[string][]*node{},
-		hasStep: map[string]bool{}}
+		at: map[place]*call{}, hasStep: map[string]bool{}}
+	all := make([]port, len(ports))
 	for i, p := range ports {
-		s.ports = append(s.ports, &port{index: i, name: p.Port, role: roleOf(p.Port), dtype: p.DType, shape: p.Shape})
+		all[i] = port{index: i, name: p.Port, role: roleOf(p.Port), dtype: p.DType, shape: p.Shape}
+		s.ports = append(s.ports, &all[i])
 	}
 	slices.SortStableFunc(s.ports, func(a, b *port) int { return cmp.Compare(ports[a.index].Seq, ports[b.index].Seq) })
 	seen := map[[3]string]bool{}
@@ -119,11 +130,11 @@ func (s *side) add(p *port, recorded *Port, ignored bool) {
 		s.nodes = append(s.nodes, n)
 		s.children[label.Parent(name)] = append(s.children[label.Parent(name)], n)
 	}
-	in := pass{recorded.Step, number}
-	p.call = n.at[in]
+	at := place{n, pass{recorded.Step, number}}
+	p.call = s.at[at]
 	if p.call == nil {
-		p.call = &call{node: n, layer: recorded.Layer, pass: in}
-		n.at[in] = p.call
+		p.call = &call{node: n, layer: recorded.Layer, pass: at.pass}
+		s.at[at] = p.call
 		n.calls = append(n.calls, p.call)
 	}
 	p.call.ports[p.role] = append(p.call.ports[p.role], p)
@@ -138,7 +149,7 @@ func (s *side) addStep(step string) {
 }
 
 func newNode(s *side, label string) *node {
-	n := &node{side: s, label: label, strict: newForm(normal(label)), at: map[pass]*call{}}
+	n := &node{side: s, label: label, strict: newForm(normal(label))}
 	n.members = []*node{n}
 	n.loose = n.strict
 	if segs := loose(n.strict.segs); len(segs) < len(n.strict.segs) {
@@ -179,13 +190,12 @@ func foldCalls(one, many *side) bool {
 	if 2*repeated <= len(one.nodes) || calls > len(many.steps) {
 		return false
 	}
-	for _, n := range one.nodes {
-		clear(n.at)
-		for _, c := range n.calls {
-			c.pass = pass{many.steps[c.pass.call-1], 1}
-			n.at[c.pass] = c
-		}
+	at := map[place]*call{}
+	for _, c := range one.at {
+		c.pass = pass{many.steps[c.pass.call-1], 1}
+		at[place{c.node, c.pass}] = c
 	}
+	one.at = at
 	one.steps = nil
 	clear(one.hasStep)
 	for _, step := range many.steps[:calls] {

@@ -43,17 +43,19 @@ func lenient(text string) []match.Port {
 	return ports
 }
 
-// FuzzRuns: whatever the names and shapes are, nothing panics, no port is paired twice or lost, every view fits, and a second run says the
-// same.
+// FuzzRuns: whatever the names and shapes are, nothing panics, no port is paired twice or lost,
+// every view fits, and a second run says the same.
 func FuzzRuns(f *testing.F) {
 	for _, tt := range real {
 		golden, err := os.ReadFile(filepath.Join("testdata", tt.golden+".txt"))
 		require.NoError(f, err)
 		actual, err := os.ReadFile(filepath.Join("testdata", tt.actual+".txt"))
 		require.NoError(f, err)
-		f.Add(string(golden[:min(len(golden), 1000)]), string(actual[:min(len(actual), 1000)]), "layer.*.x", "layers.*", 0b110101)
+		f.Add(string(golden[:min(len(golden), 1000)]), string(actual[:min(len(actual), 1000)]),
+			"layer.*.x", "layers.*", 0b110101)
 	}
-	f.Add("0 a.q-output f32 2x6x4\n0 a.k-output f32 2x6x4\n0 a.v-output f32 2x6x4", "0 a.qkv-output f32 10x12", "", "", 0)
+	f.Add("0 a.q-output f32 2x6x4\n0 a.k-output f32 2x6x4\n0 a.v-output f32 2x6x4",
+		"0 a.qkv-output f32 10x12", "", "", 0)
 	f.Add("0 model-output_logits f32 2x6x4", "0 model-output f32 2x4", "model", "model", 1)
 	f.Add("0 a.norm-output f32 1x7x4\n0 a.norm(2)-output f32 1x1x4\n0 a.lm_head-input_0 f32 1x7x4",
 		"0 norm-output f32 7x4\n1 norm-output f32 1x4\n0 lm_head-input_0 f32 1x4", "a", "b", 2)
@@ -64,12 +66,14 @@ func FuzzRuns(f *testing.F) {
 	f.Add("0 c-output f32 2x6x4", "0 c.a-output f32 2x6x2\n0 c.b-output f32 2x6x2", "c", "c.a c.b", 32)
 	f.Fuzz(func(t *testing.T, goldenText, actualText, from, to string, bits int) {
 		golden, actual := lenient(goldenText), lenient(actualText)
-		opt := match.Options{AllowReshape: bits&1 != 0, Generating: bits&2 != 0, GoldenByName: bits&4 != 0, ActualByName: bits&8 != 0}
+		opt := match.Options{AllowReshape: bits&1 != 0, Generating: bits&2 != 0,
+			GoldenByName: bits&4 != 0, ActualByName: bits&8 != 0}
 		if bits&16 != 0 {
 			opt.PadMask = pad
 		}
 		if bits&32 != 0 {
-			opt.Rules = []match.Rule{{Golden: strings.Split(from, " "), Candidate: strings.Split(to, " "), Rows: []string{"", "last"}[bits>>6&1]}}
+			opt.Rules = []match.Rule{{Golden: strings.Split(from, " "), Candidate: strings.Split(to, " "),
+				Rows: []string{"", "last"}[bits>>6&1]}}
 		}
 		r, err := match.Runs(golden, actual, opt)
 		if err != nil {

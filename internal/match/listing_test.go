@@ -18,8 +18,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// parse reads a listing: a port a line, in execution order, as "<step> <layer>-<port> <dtype> <shape>", the shape as 1x7x64, a scalar's as
-// "-".
+// parse reads a listing: a port a line, in execution order, as "<step> <layer>-<port> <dtype>
+// <shape>", the shape as 1x7x64, a scalar's as "-".
 func parse(t testing.TB, text string) []match.Port {
 	t.Helper()
 	var ports []match.Port
@@ -52,7 +52,8 @@ func read(t testing.TB, name string) []match.Port {
 	return parse(t, string(data))
 }
 
-// show writes a result for people to check: what is the same in all blocks and steps in one line, with their number.
+// show writes a result for people to check: what is the same in all blocks and steps in one line,
+// with their number.
 func show(golden, actual []match.Port, r *match.Result) string {
 	var b strings.Builder
 	section := func(title string, lines []string) {
@@ -75,7 +76,8 @@ func show(golden, actual []match.Port, r *match.Result) string {
 	names := func(ports []match.Port, indices []int) string {
 		var out []string
 		for _, i := range indices {
-			out = append(out, fmt.Sprintf("%s %s%s", name(ports[i]), ports[i].DType.Short(), tensor.FormatShape(ports[i].Shape)))
+			p := ports[i]
+			out = append(out, fmt.Sprintf("%s %s%s", name(p), p.DType.Short(), tensor.FormatShape(p.Shape)))
 		}
 		return strings.Join(out, " + ")
 	}
@@ -86,7 +88,8 @@ func show(golden, actual []match.Port, r *match.Result) string {
 			on   bool
 			text string
 		}{{p.Problem != "", "PROBLEM " + p.Problem}, {p.Computed, "computed"}, {p.Mask, "mask"}, {p.Shared, "shared"},
-			{p.RowMask != nil, fmt.Sprintf("%d rows of %d", countTrue(p.RowMask), len(p.RowMask))}, {p.Note != "", starred(p.Note)}} {
+			{p.RowMask != nil, fmt.Sprintf("%d rows of %d", countTrue(p.RowMask), len(p.RowMask))},
+			{p.Note != "", starred(p.Note)}} {
 			if flag.on {
 				line += " | " + flag.text
 			}
@@ -159,7 +162,8 @@ func numbers(label string) []string {
 	return out
 }
 
-// check holds for every result: no port is paired twice, blocks keep their numbers, steps and calls agree, and nothing is lost.
+// check holds for every result: no port is paired twice, blocks keep their numbers, steps and calls
+// agree, and nothing is lost.
 func check(t testing.TB, golden, actual []match.Port, r *match.Result) {
 	t.Helper()
 	usedGolden, usedActual := map[int]bool{}, map[int]bool{}
@@ -197,15 +201,17 @@ func check(t testing.TB, golden, actual []match.Port, r *match.Result) {
 		}
 	}
 	if len(usedGolden) != len(golden) || len(usedActual) != len(actual) {
-		t.Fatalf("%d of %d golden ports and %d of %d of the candidate's are accounted for", len(usedGolden), len(golden), len(usedActual),
-			len(actual))
+		t.Fatalf("%d of %d golden ports and %d of %d of the candidate's are accounted for",
+			len(usedGolden), len(golden), len(usedActual), len(actual))
 	}
-	if !slices.IsSortedFunc(r.Pairs, func(a, b match.Pair) int { return cmp.Compare(golden[a.Golden[0]].Seq, golden[b.Golden[0]].Seq) }) {
+	bySeq := func(a, b match.Pair) int { return cmp.Compare(golden[a.Golden[0]].Seq, golden[b.Golden[0]].Seq) }
+	if !slices.IsSortedFunc(r.Pairs, bySeq) {
 		t.Fatal("the pairs are not in the golden's order")
 	}
 }
 
-// checkViews applies each view to a tensor of the port's shape and checks that both sides get the pair's shape.
+// checkViews applies each view to a tensor of the port's shape and checks that both sides get the
+// pair's shape.
 func checkViews(t testing.TB, golden, actual []match.Port, r *match.Result) {
 	t.Helper()
 	look := func(ports []match.Port, indices []int, v layout.View) []int {

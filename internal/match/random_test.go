@@ -12,36 +12,38 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// TestRandomRuns puts names and shapes together that real models use, so that all rounds and layouts meet in every combination. What it
-// checks is what FuzzRuns checks, which seldom gets that far.
+// TestRandomRuns puts names and shapes together that real models use, so that all rounds and
+// layouts meet in every combination. What it checks is what FuzzRuns checks, which seldom gets that
+// far.
 func TestRandomRuns(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	pick := func(words ...string) string { return words[rng.IntN(len(words))] }
 	label := func() string {
 		segs := []string{pick("model", "model", "model.model", "model.bert", "model.language_model", "net", "x")}
 		if rng.IntN(3) > 0 {
-			segs = append(segs, pick("layers", "layers.layers", "encoder.layer", "encoder.layer.layers", "h", "bank.layers", "bank")+"."+pick("0",
-				"1", "2"))
+			list := pick("layers", "layers.layers", "encoder.layer", "encoder.layer.layers", "h", "bank.layers", "bank")
+			segs = append(segs, list+"."+pick("0", "1", "2"))
 		}
 		if rng.IntN(3) > 0 {
-			segs = append(segs, pick("attn.q_proj", "attn.k_proj", "attn.v_proj", "attn.qkv_proj", "mlp.gate_proj", "mlp.up_proj",
-				"mlp.gate_up_proj", "norm", "LayerNorm",
-				"layer_norm", "lm_head", "attn", "mlp", "dropout", "norm(2)"))
+			segs = append(segs, pick("attn.q_proj", "attn.k_proj", "attn.v_proj", "attn.qkv_proj", "mlp.gate_proj",
+				"mlp.up_proj", "mlp.gate_up_proj", "norm", "LayerNorm", "layer_norm", "lm_head", "attn", "mlp",
+				"dropout", "norm(2)"))
 		}
 		return strings.Join(segs, ".")
 	}
-	shapes := [][]int{nil, {1}, {2}, {10}, {12}, {2, 6}, {1, 6}, {6}, {2, 6, 4}, {12, 4}, {10, 4}, {6, 4}, {1, 6, 4}, {2, 4}, {1, 4}, {1, 1,
-		4}, {2, 6, 8}, {12, 8}, {10, 8}, {10, 12},
-		{2, 6, 12}, {2, 1, 1, 6}, {2, 6, 6, 6}, {2, 3, 6, 6}, {1, 1, 6, 6}, {0, 4}, {2, 6, 0}, {2, 6, 2, 2}, {10, 2, 2}}
+	shapes := [][]int{nil, {1}, {2}, {10}, {12}, {2, 6}, {1, 6}, {6}, {2, 6, 4}, {12, 4}, {10, 4}, {6, 4}, {1, 6, 4},
+		{2, 4}, {1, 4}, {1, 1, 4}, {2, 6, 8}, {12, 8}, {10, 8}, {10, 12}, {2, 6, 12}, {2, 1, 1, 6}, {2, 6, 6, 6},
+		{2, 3, 6, 6}, {1, 1, 6, 6}, {0, 4}, {2, 6, 0}, {2, 6, 2, 2}, {10, 2, 2}}
+	dtypes := []tensor.DType{tensor.F32, tensor.F32, tensor.F32, tensor.BF16, tensor.I64, tensor.U32, tensor.Bool}
 	run := func() []match.Port {
 		var ports []match.Port
 		seen := map[string]bool{}
 		for range rng.IntN(25) {
 			p := match.Port{Step: pick("0", "0", "0", "1"), Layer: label(), Seq: rng.IntN(30),
-				Port: pick("output", "output", "output_0", "output_1", "output_logits", "output_x", "tap", "input_0", "input_0", "input_1", "input_2",
-					"input_hidden_states", "input_input_ids",
-					"input_attention_mask", "input_position_ids", "computed_0", "computed_1", "input_1.0"),
-				DType: []tensor.DType{tensor.F32, tensor.F32, tensor.F32, tensor.BF16, tensor.I64, tensor.U32, tensor.Bool}[rng.IntN(7)],
+				Port: pick("output", "output", "output_0", "output_1", "output_logits", "output_x", "tap", "input_0",
+					"input_0", "input_1", "input_2", "input_hidden_states", "input_input_ids", "input_attention_mask",
+					"input_position_ids", "computed_0", "computed_1", "input_1.0"),
+				DType: dtypes[rng.IntN(len(dtypes))],
 				Shape: shapes[rng.IntN(len(shapes))]}
 			if k := p.Step + p.Label(); !seen[k] {
 				seen[k] = true
@@ -50,11 +52,12 @@ func TestRandomRuns(t *testing.T) {
 		}
 		return ports
 	}
-	// other makes a candidate's run of a golden one: other names, ports and layouts of most of it, and something of its own.
+	// other makes a candidate's run of a golden one: other names, ports and layouts of most of it,
+	// and something of its own.
 	other := func(golden []match.Port) []match.Port {
-		rename := strings.NewReplacer(pick("model.model", "model.bert", "-"), pick("model", "model.language_model"), "layers.", pick("layers.",
-			"layers.layers."),
-			"layer.", pick("layer.", "layer.layers."), "LayerNorm", pick("LayerNorm", "layer_norm"))
+		rename := strings.NewReplacer(pick("model.model", "model.bert", "-"), pick("model", "model.language_model"),
+			"layers.", pick("layers.", "layers.layers."), "layer.", pick("layer.", "layer.layers."),
+			"LayerNorm", pick("LayerNorm", "layer_norm"))
 		ports := run()
 		ports = ports[:min(len(ports), 5)]
 		seen := map[string]bool{}
@@ -63,8 +66,8 @@ func TestRandomRuns(t *testing.T) {
 		}
 		for _, p := range golden {
 			p.Layer = rename.Replace(p.Layer)
-			p.Port = strings.NewReplacer("output_0", pick("output", "output_0"), "hidden_states", pick("0", "1", "hidden_states"), "output_logits",
-				"output_0").Replace(p.Port)
+			p.Port = strings.NewReplacer("output_0", pick("output", "output_0"),
+				"hidden_states", pick("0", "1", "hidden_states"), "output_logits", "output_0").Replace(p.Port)
 			if s := p.Shape; len(s) > 1 && rng.IntN(2) == 0 {
 				switch {
 				case rng.IntN(3) == 0 && len(s) > 2: // last row
@@ -86,7 +89,8 @@ func TestRandomRuns(t *testing.T) {
 	for i := range 2000 {
 		golden := run()
 		actual := other(golden)
-		opt := match.Options{AllowReshape: i%5 == 0, Generating: i%2 == 0, GoldenByName: i%7 == 0, ActualByName: i%3 == 0}
+		opt := match.Options{AllowReshape: i%5 == 0, Generating: i%2 == 0, GoldenByName: i%7 == 0,
+			ActualByName: i%3 == 0}
 		if i%4 == 0 {
 			opt.PadMask = pad
 		}

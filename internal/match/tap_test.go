@@ -9,7 +9,8 @@ import (
 	"github.com/goparity/goparity/internal/match"
 )
 
-// Tensors saved by hand are layers with one port; where the other side has a module of that name, its output is meant.
+// Tensors saved by hand are layers with one port; where the other side has a module of that name,
+// its output is meant.
 func TestTaps(t *testing.T) {
 	golden := parse(t, "0 layers.0.after_rope f32 1x5x4\n0 model.norm-output f32 1x5x4\n0 logits f32 1x5x9")
 	actual := parse(t, "0 model.layers.0.after_rope f32 5x4\n0 model.norm f32 5x4\n0 logits f32 1x9")

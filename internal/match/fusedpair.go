@@ -50,13 +50,13 @@ func (m *matcher) splitActual(j *joined, golden []*call, fused *call) {
 	}
 	for _, g := range golden {
 		at := len(m.pairs)
-		m.in(j).inputs(g.ports[label.RoleInput], fused.ports[label.RoleInput])
+		m.pairing(j).inputs(g.ports[label.RoleInput], fused.ports[label.RoleInput])
 		for _, pair := range m.pairs[at:] {
 			pair.Shared = true
 			pair.Note = join("the input of candidate "+fused.layer, pair.Note)
 		}
 	}
-	m.in(j).computed(golden[0].ports[label.RoleInput], fused.ports[label.RoleComputed])
+	m.pairing(j).computed(golden[0].ports[label.RoleInput], fused.ports[label.RoleComputed])
 }
 
 func (m *matcher) splitOutput(j *joined, parts []*port, whole *port) {
@@ -86,7 +86,7 @@ func (m *matcher) joinActual(j *joined, fused *call, actual []*call) {
 	if whole, parts := fused.main(), mains(actual); whole != nil && parts != nil {
 		m.joinOutputs(j, whole, parts)
 	}
-	c, inputs, first := m.in(j), fused.ports[label.RoleInput], actual[0]
+	c, inputs, first := m.pairing(j), fused.ports[label.RoleInput], actual[0]
 	c.inputs(inputs, first.ports[label.RoleInput])
 	c.computed(inputs, first.ports[label.RoleComputed])
 	for _, other := range actual[1:] {

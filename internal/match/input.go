@@ -131,8 +131,11 @@ func (p *inputPairing) likes(first *port) {
 		return !p.done[g] && g.byShape() && sameClass(g, first) && slices.Equal(g.shape, first.shape)
 	})
 	actual := keep(p.actual, func(a *port) bool {
+		if p.done[a] || a.isMask() || !sameClass(a, first) && a.name != first.name {
+			return false
+		}
 		_, fits := p.fit(first, a)
-		return fits && !p.done[a] && !a.isMask() && (sameClass(a, first) || a.name == first.name)
+		return fits
 	})
 	switch {
 	case len(actual) == 0:

@@ -1,7 +1,7 @@
 package match
 
-// The limits of the search. They were chosen, not measured: real models stay well within them. They
-// bound what it costs to match runs that have nothing in common.
+// The limits of the search. They were chosen, not measured, and bound what it costs to match runs
+// that have nothing in common.
 const (
 	// maxDropped is how many wrapper words are dropped from the fronts of two labels together:
 	// model.model.language_model.layers.0 against model.layers.0 takes four.

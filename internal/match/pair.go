@@ -96,7 +96,7 @@ type callPairing struct {
 	input map[string]*port // the candidate's input port → its golden port
 }
 
-func (m *matcher) in(j *joined) *callPairing { return &callPairing{m, j, map[string]*port{}} }
+func (m *matcher) pairing(j *joined) *callPairing { return &callPairing{m, j, map[string]*port{}} }
 
 // pairLayer pairs the ports of a layer in each pass that both sides made.
 func (m *matcher) pairLayer(j *joined) {
@@ -105,7 +105,7 @@ func (m *matcher) pairLayer(j *joined) {
 		if a == nil {
 			continue
 		}
-		c := m.in(j)
+		c := m.pairing(j)
 		if j.ofPorts() {
 			c.rulePorts(g, a)
 			continue

@@ -115,5 +115,12 @@ func (a *Array) Map(f func(float64) float64) *Array { return (*Array)((*diagnose
 
 // Zip returns a new array of f of the elements of a and b; nil if their numbers differ.
 func (a *Array) Zip(b *Array, f func(x, y float64) float64) *Array {
-	return (*Array)((*diagnose.Array)(a).Zip((*diagnose.Array)(b), f))
+	if b == nil || len(a.Data) != len(b.Data) {
+		return nil
+	}
+	c := &Array{Shape: a.Shape, Data: make([]float64, len(a.Data))}
+	for i, x := range a.Data {
+		c.Data[i] = f(x, b.Data[i])
+	}
+	return c
 }

@@ -52,24 +52,3 @@ func (a *Array) Map(f func(float64) float64) *Array {
 	}
 	return b
 }
-
-// Zip returns a new array of f of the elements of a and b; nil if their numbers differ.
-func (a *Array) Zip(b *Array, f func(x, y float64) float64) *Array {
-	if b == nil || len(a.Data) != len(b.Data) {
-		return nil
-	}
-	c := a.With(make([]float64, len(a.Data)))
-	for i, x := range a.Data {
-		c.Data[i] = f(x, b.Data[i])
-	}
-	return c
-}
-
-// MapRows returns a new array: f fills its row i from row i of a, which is as wide.
-func (a *Array) MapRows(f func(i int, dst, src []float64)) *Array {
-	b := a.With(make([]float64, len(a.Data)))
-	for i := range a.Rows() {
-		f(i, b.Row(i), a.Row(i))
-	}
-	return b
-}

@@ -25,7 +25,7 @@ func Example() {
 
 	triples := diagnose.Func(func(s *diagnose.Scene) []diagnose.Prediction {
 		return []diagnose.Prediction{{ID: "house/triples", Text: "3·x in place of 2·x",
-			Value: s.Golden(s.Target).Map(func(x float64) float64 { return x * 3 / 2 })}}
+			Value: s.Array(s.Target.Golden).Map(func(x float64) float64 { return x * 3 / 2 })}}
 	})
 	for _, c := range diagnose.Diagnose(context.Background(), scene, []diagnose.Hypothesis{triples}) {
 		fmt.Println(c.ID, c.Layer, c.Proven, c.Fit < 1e-7, math.Round(10*c.FitGolden)/10)

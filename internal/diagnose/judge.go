@@ -2,7 +2,9 @@ package diagnose
 
 import (
 	"cmp"
+	"fmt"
 	"math"
+	"slices"
 
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/tensor"
@@ -17,11 +19,8 @@ func (s *Scene) judge(p Prediction) (Cause, bool) {
 	if t == nil || t.Actual == nil {
 		return c, p.Value == nil
 	}
-	golden, actual := t.Golden, t.Actual
-	rows := t.counting(p.Rows)
-	if rows != nil {
-		golden, actual = SelectRows(golden, rows), SelectRows(actual, rows)
-	}
+	rows := t.Kept(p.Rows)
+	golden, actual := SelectRows(t.Golden, rows), SelectRows(t.Actual, rows)
 	if golden == nil || actual == nil {
 		return c, false
 	}
@@ -77,8 +76,8 @@ func (p Prediction) tensor(t *Port, rows []bool) *tensor.Tensor {
 		}
 	}
 	value, err := tensor.Of(p.Value.Data, shape...)
-	if err != nil || keep == nil {
-		return value
+	if err != nil {
+		return nil
 	}
 	return SelectRows(value, keep)
 }
@@ -101,15 +100,46 @@ func marked(rows []bool) (n int) {
 	return n
 }
 
-// counting marks those of the predicted rows that are not padding; nil is all, in and out.
-func (p *Port) counting(predicted []bool) []bool {
-	if predicted == nil && p.PadRows == nil {
-		return nil
+// Fits says how well somebody's own calculation of a layer's output fits: relative L2 over the rows
+// that are not padding.
+type Fits struct {
+	Candidate float64 // ‖c − p(x_c)‖ / ‖p(x_c)‖: calculated from the candidate's inputs, against its output
+	Golden    float64 // ‖p(x_g) − g‖ / ‖g‖: calculated from the golden inputs, against the golden
+	Between   float64 // ‖c − g‖ / ‖g‖: the candidate against the golden
+	Proven    bool    // the calculation explains the candidate: the rule by which causes are proven
+	Right     bool    // the calculation does what the reference does, within the noise floor
+}
+
+// Judge compares a calculation with both sides of a port: onActual was made of the candidate's
+// inputs, onGolden of the golden ones.
+func (p *Port) Judge(onActual, onGolden *tensor.Tensor) (f Fits, err error) {
+	shape := p.Golden.Shape()
+	made := []*tensor.Tensor{onActual, onGolden}
+	for i, t := range made {
+		if t.Len() != p.Golden.Len() {
+			return f, fmt.Errorf("the calculation gave %s, the layer's output is %s",
+				tensor.FormatShape(t.Shape()), tensor.FormatShape(shape))
+		}
+		if made[i], err = t.Reshape(shape...); err != nil {
+			return f, err
+		}
 	}
-	rows := make([]bool, p.Rows())
-	for i := range rows {
-		rows[i] = (predicted == nil || i < len(predicted) && predicted[i]) &&
-			(p.PadRows == nil || i < len(p.PadRows) && !p.PadRows[i])
+	if p.Actual == nil || !slices.Equal(p.Actual.Shape(), shape) {
+		return f, fmt.Errorf("the candidate has no %s %s of shape %s", p.Layer, p.Port, tensor.FormatShape(shape))
 	}
-	return rows
+	all := []*tensor.Tensor{p.Golden, p.Actual, made[0], made[1]}
+	for i, t := range all {
+		if all[i] = SelectRows(t, p.Kept(nil)); all[i] == nil {
+			return f, fmt.Errorf("%s %s has nothing but padding", p.Layer, p.Port)
+		}
+	}
+	measured := func(want, got int, nan bool) (r compare.Result) {
+		if err == nil {
+			r, err = compare.Tensors(all[want], all[got], compare.Tolerance{EqualNaN: nan})
+		}
+		return r
+	}
+	between, explains, right := measured(0, 1, true), measured(2, 1, true), measured(0, 3, false)
+	return Fits{Candidate: distance(explains), Golden: distance(right), Between: distance(between),
+		Proven: proves(explains, between, p.Floor), Right: right.Agrees(p.Floor)}, err
 }

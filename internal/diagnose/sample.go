@@ -31,13 +31,7 @@ func (s *Scene) Sample() []bool {
 // has true for each of them, as Prediction.Rows wants it; nil for all.
 func (s *Scene) Rows() (rows []int, marks []bool) {
 	t := s.Target
-	marks = s.Sample()
-	if marks == nil && t.PadRows != nil {
-		marks = make([]bool, t.Rows())
-		for i := range marks {
-			marks[i] = !t.Pads(i)
-		}
-	}
+	marks = t.Kept(s.Sample())
 	for i := range t.Rows() {
 		if marks == nil || marks[i] {
 			rows = append(rows, i)
@@ -62,8 +56,24 @@ func (s *Scene) Part(t *tensor.Tensor) *Array {
 	})
 }
 
-// SelectRows returns the marked rows of a tensor as one of two axes; nil if there are none.
+// Kept marks those of the predicted rows that are not padding; nil is all, in and out.
+func (p *Port) Kept(predicted []bool) []bool {
+	if predicted == nil && p.PadRows == nil {
+		return nil
+	}
+	rows := make([]bool, p.Rows())
+	for i := range rows {
+		rows[i] = (predicted == nil || i < len(predicted) && predicted[i]) && !p.Pads(i)
+	}
+	return rows
+}
+
+// SelectRows returns the marked rows of a tensor as one of two axes, the tensor itself for no marks;
+// nil if there are none.
 func SelectRows(t *tensor.Tensor, marks []bool) *tensor.Tensor {
+	if marks == nil {
+		return t
+	}
 	w := max(t.RowLen(), 1)
 	flat, err := t.Reshape(t.Len()/w, w)
 	if err != nil {

@@ -64,22 +64,22 @@ type Run struct {
 	TokenIDs func(caseName string) [][]int
 }
 
-// Injected returns the run as target saw it when its layer ran on golden inputs: target's tensor is
-// that of the injected run, everything else is golden.
-func (r *Run) Injected(target *Port) *Run {
-	out := &Run{Trace: r.Flow(), Weights: r.Weights, Config: r.Config, TokenIDs: r.TokenIDs}
+// Injected returns the run as target saw it when its layer ran on golden inputs, and target in it:
+// its tensor is that of the injected run, everything else is golden.
+func (r *Run) Injected(target *Port) (out *Run, injected *Port) {
+	out = &Run{Trace: r.Flow(), Weights: r.Weights, Config: r.Config, TokenIDs: r.TokenIDs}
 	for _, p := range r.Ports {
 		q := *p
 		q.Actual, q.Injected, q.Agrees = nil, nil, true
 		switch {
 		case p == target:
-			q.Actual, q.Agrees = p.Injected, p.InjectedAgrees
+			q.Actual, q.Agrees, injected = p.Injected, p.InjectedAgrees, &q
 		case p.Layer == target.Layer && p.IsInput():
 			q.Actual = p.Golden
 		}
 		out.Ports = append(out.Ports, &q)
 	}
-	return out
+	return out, injected
 }
 
 // Flow is the reference's dataflow.
@@ -104,16 +104,6 @@ func (r *Run) Flow() *trace.Trace {
 func (r *Run) IsSame(a, b *tensor.Tensor) bool {
 	n := r.Flow().Identity.Of(a)
 	return n > 0 && n == r.Trace.Identity.Of(b) && slices.Equal(a.Shape(), b.Shape())
-}
-
-// Port finds a port; nil if the reference has none.
-func (r *Run) Port(caseName, step, layer, port string) *Port {
-	for _, p := range r.Ports {
-		if p.Case == caseName && p.Step == step && p.Layer == layer && p.Port == port {
-			return p
-		}
-	}
-	return nil
 }
 
 // Scene is one place at which the candidate leaves the reference: a tensor that is wrong although
@@ -157,12 +147,6 @@ func (s *Scene) Pass() []*Port {
 	return s.pass
 }
 
-// Find returns a port of the scene's case and step; nil if the reference has none.
-func (s *Scene) Find(layer, port string) *Port {
-	s.init()
-	return s.ports[[2]string{layer, port}]
-}
-
 // The ports that a layer is about, the usual first.
 var (
 	MainOutputs = []string{"output", "output_0", "output.0"}
@@ -176,8 +160,9 @@ func (s *Scene) Output(layer string) *Port { return s.first(layer, MainOutputs) 
 func (s *Scene) Input(layer string) *Port { return s.first(layer, MainInputs) }
 
 func (s *Scene) first(layer string, ports []string) *Port {
+	s.init()
 	for _, port := range ports {
-		if p := s.Find(layer, port); p != nil {
+		if p := s.ports[[2]string{layer, port}]; p != nil {
 			return p
 		}
 	}
@@ -196,25 +181,9 @@ func (s *Scene) Array(t *tensor.Tensor) *Array {
 	return cached(s.arrays, t, ArrayOf)
 }
 
-// Golden decodes the reference's tensor of a port; nil for no port.
-func (s *Scene) Golden(p *Port) *Array {
-	if p == nil {
-		return nil
-	}
-	return s.Array(p.Golden)
-}
-
-// Actual decodes what the candidate had at a port: the golden tensor where it recorded none, for
+// ActualTensor is what the candidate had at a port: the golden tensor where it recorded none, for
 // the port's own error is not what is looked for. nil for no port, and for a target without a
 // tensor.
-func (s *Scene) Actual(p *Port) *Array {
-	if t := s.ActualTensor(p); t != nil {
-		return s.Array(t)
-	}
-	return nil
-}
-
-// ActualTensor is Actual without decoding.
 func (s *Scene) ActualTensor(p *Port) *tensor.Tensor {
 	switch {
 	case p == nil:
@@ -225,16 +194,6 @@ func (s *Scene) ActualTensor(p *Port) *tensor.Tensor {
 		return nil
 	}
 	return p.Golden
-}
-
-// Weight finds a weight of a layer: Weight("model.model.layers.0.self_attn.q_proj", "weight"). A
-// key's module is the end of the layer's name at a dot, or the name is the end of the key's module;
-// the longest match counts. nil if there is none.
-func (s *Scene) Weight(layer, name string) *Array {
-	if _, t := s.Weights.Of(layer, name); t != nil {
-		return s.Array(t)
-	}
-	return nil
 }
 
 // Shared returns what hypotheses of a scene calculate once and share, by its type.

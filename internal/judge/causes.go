@@ -87,8 +87,7 @@ func (c *Comparison) scenes(run *diagnose.Run, known map[*Port]*diagnose.Port) [
 		}
 		s := &diagnose.Scene{Run: run, Kind: localise.KindLocal, Case: p.Case, Step: p.Step, Layer: p.Layer, Target: known[p]}
 		if p.Injected != nil {
-			s.Run = run.Injected(known[p])
-			s.Target = s.Port(p.Case, p.Step, p.Layer, p.Port)
+			s.Run, s.Target = run.Injected(known[p])
 		}
 		out = append(out, s)
 	}

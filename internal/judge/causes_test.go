@@ -81,7 +81,7 @@ func TestDiagnosis(t *testing.T) {
 
 	own := diagnose.Func(func(s *diagnose.Scene) []diagnose.Prediction {
 		return []diagnose.Prediction{{ID: "house/rule", Text: "what the house knows", Rank: -10,
-			Value: s.Actual(s.Target)}}
+			Value: s.Array(s.Target.Actual)}}
 	})
 	broken := diagnose.Func(func(*diagnose.Scene) []diagnose.Prediction { panic("no") })
 	r := recorded(t, "quick-gelu/ref", "quick-gelu/cand",

@@ -61,11 +61,8 @@ func (l *layouts) near(has, golden float64) bool {
 
 // golden is element i of the golden tensor, for i from nowhere 0.
 func (l *layouts) golden(i int) (x float64, known bool) {
-	if i == zero {
-		return 0, true
-	}
 	if i < 0 || i >= len(l.g.Data) {
-		return 0, false
+		return 0, i == zero
 	}
 	return l.g.Data[i], true
 }
@@ -90,38 +87,34 @@ func (l *layouts) try(id string, rank int, text string, from func(i int) int) {
 // predict adds an order. Rows of which an element is not known are left out.
 func (l *layouts) predict(id string, rank int, text string, from func(i int) int) {
 	p := diagnose.Prediction{ID: id, Rank: rank, Text: text, Value: diagnose.NewArray(l.g.Shape...)}
-	rows := make([]bool, l.Target.Rows())
-	for i := range rows {
-		rows[i] = true
-	}
+	known := slices.Repeat([]bool{true}, l.Target.Rows())
 	for i := range p.Value.Data {
 		x, ok := l.golden(from(i))
 		p.Value.Data[i] = x
-		rows[i/l.w] = rows[i/l.w] && ok
+		known[i/l.w] = known[i/l.w] && ok
 	}
-	if slices.Contains(rows, false) {
-		p.Rows = rows
+	if slices.Contains(known, false) {
+		p.Rows = known
 	}
 	l.out = append(l.out, p)
 }
 
-// edges tries what may stand at the edges of a shift by columns or rows, where outside is: nothing
-// that is known, zeros, or what last returns.
-func (l *layouts) edges(id string, rank int, text, last string, from, at func(i int) int, rest bool) {
-	with := func(edge func(i int) int) func(i int) int {
-		return func(i int) int {
-			if f := from(i); f != unknown {
-				return f
+// shifted reads, of n lines of size elements, the line that stands by lines before; where there is
+// none, the one that edge returns.
+func shifted(by, size, n int, edge func(line int) int) func(i int) int {
+	return func(i int) int {
+		at := i / size % n
+		line := at - by
+		if line < 0 || line >= n {
+			if line = edge(line); line < 0 {
+				return line
 			}
-			return edge(i)
 		}
+		return i + (line-at)*size
 	}
-	if rest {
-		l.try(id, rank, text, from)
-	}
-	l.try("layout/shifted", 0, text+", with zeros at the edge", with(func(int) int { return zero }))
-	l.try(id, rank, text+last, with(at))
 }
+
+func zeros(int) int { return zero }
 
 // rowShifts tries rows that are late or early.
 func (l *layouts) rowShifts() {
@@ -137,58 +130,49 @@ func (l *layouts) rowShifts() {
 		if by == 0 {
 			continue
 		}
-		l.edges(id, rank, "each row holds what belongs "+places(by, "row"), ", and goes round at the edge",
-			func(i int) int { // the element by rows before, of the same sequence
-				if at := i/l.w%n - by; at < 0 || at >= n {
-					return unknown
-				}
-				return i - by*l.w
-			}, func(i int) int {
-				r := i / l.w % n
-				return i + ((r-by+n)%n-r)*l.w
-			}, true)
+		text := "each row holds what belongs " + places(by, "row")
+		l.try(id, rank, text, shifted(by, l.w, n, func(int) int { return unknown }))
+		l.try("layout/shifted", 0, text+", with zeros at the edge", shifted(by, l.w, n, zeros))
+		l.try(id, rank, text+", and goes round at the edge",
+			shifted(by, l.w, n, func(line int) int { return (line + n) % n }))
 	}
 }
 
 // columnShifts tries columns that stand aside, and the whole buffer read some elements further on.
 func (l *layouts) columnShifts() {
 	w := l.w
-	for by := 1 - w; by < w && w <= widest; by++ {
+	for by := 1 - w; by < w; by++ {
 		if by == 0 {
 			continue
 		}
-		id, text := "layout/shifted", "each column holds what belongs "+places(by, "column")+", and goes round at the edge"
-		half, heads := 2*max(by, -by) == w, headsOf(l.Scene)
-		switch {
-		case half && module.IsTimeEmbedding(l.Target.Layer):
-			id, text = "modulation/order", "the halves, sine and cosine, are exchanged"
-		case half:
-			id, text = "layout/permuted", "the halves of the columns are exchanged"
-		case heads > 1 && w%heads == 0 && by%(w/heads) == 0:
-			id, text = "layout/permuted", "the heads stand in another order: "+text
+		text := "each column holds what belongs " + places(by, "column")
+		if w <= widest {
+			l.turned(by, text+", and goes round at the edge")
 		}
-		l.try(id, 0, text, func(i int) int { return i - i%w + (i%w-by+w)%w })
-	}
-	for by := -mostColumns; by <= mostColumns; by++ {
-		if by == 0 || by <= -w || by >= w {
+		if max(by, -by) > mostColumns {
 			continue
 		}
-		l.edges("layout/shifted", 0, "each column holds what belongs "+places(by, "column"),
-			", with the outermost again at the edge", func(i int) int {
-				if c := i%w - by; c < 0 || c >= w {
-					return unknown
-				}
-				return i - by
-			}, func(i int) int {
-				if i%w < w/2 {
-					return i - i%w
-				}
-				return i - i%w + w - 1
-			}, false)
+		l.try("layout/shifted", 0, text+", with zeros at the edge", shifted(by, 1, w, zeros))
+		l.try("layout/shifted", 0, text+", with the outermost again at the edge",
+			shifted(by, 1, w, func(line int) int { return min(max(line, 0), w-1) }))
 		l.try("layout/shifted", 1, fmt.Sprintf("the buffer is read %d elements off", -by), func(i int) int {
 			return max(i-by, unknown)
 		})
 	}
+}
+
+// turned tries columns that go round at the edge.
+func (l *layouts) turned(by int, text string) {
+	id, w, heads := "layout/shifted", l.w, headsOf(l.Scene)
+	switch half := 2*max(by, -by) == w; {
+	case half && module.IsTimeEmbedding(l.Target.Layer):
+		id, text = "modulation/order", "the halves, sine and cosine, are exchanged"
+	case half:
+		id, text = "layout/permuted", "the halves of the columns are exchanged"
+	case heads > 1 && w%heads == 0 && by%(w/heads) == 0:
+		id, text = "layout/permuted", "the heads stand in another order: "+text
+	}
+	l.try(id, 0, text, shifted(by, 1, w, func(line int) int { return (line + w) % w }))
 }
 
 func places(by int, noun string) string {
@@ -256,17 +240,15 @@ func (l *layouts) strided() {
 		}
 		try(fmt.Sprintf("every %d-th row is read", k), func(i int) int { return i/w*k*w%n + i%w })
 	}
-	for stride := max(w-mostColumns, 1); stride <= w+mostColumns; stride++ {
-		l.stride(stride)
+	var strides []int
+	for by := -mostColumns; by <= mostColumns; by++ {
+		strides = append(strides, w+by)
 	}
-	l.stride(w / 2)
-	l.stride(2 * w)
-}
-
-func (l *layouts) stride(stride int) {
-	if stride > 0 && stride != l.w {
-		l.try("layout/strided", 0, fmt.Sprintf("rows of %d elements are read %d elements apart", l.w, stride),
-			func(i int) int { return i/l.w*stride + i%l.w })
+	for _, stride := range append(strides, w/2, 2*w) {
+		if stride > 0 && stride != w {
+			try(fmt.Sprintf("rows of %d elements are read %d elements apart", w, stride),
+				func(i int) int { return i/w*stride + i%w })
+		}
 	}
 }
 

@@ -24,11 +24,7 @@ func Places(s *diagnose.Scene) (out []diagnose.Prediction) {
 	}
 	golden, actual, padded := t.Golden, t.Actual, t.HasPadding()
 	if padded {
-		keep := make([]bool, t.Rows())
-		for i := range keep {
-			keep[i] = i < len(t.PadRows) && !t.PadRows[i]
-		}
-		golden, actual = diagnose.SelectRows(golden, keep), diagnose.SelectRows(actual, keep)
+		golden, actual = diagnose.SelectRows(golden, t.Kept(nil)), diagnose.SelectRows(actual, t.Kept(nil))
 	}
 	if golden == nil || actual == nil {
 		return nil
@@ -88,18 +84,17 @@ func wholeHead(f structure.Finding, t *diagnose.Port) bool {
 
 // placeID is the cause that a finding names, "" for none, and how sure it is by itself.
 func placeID(kind string) (id string, rank int) {
-	switch kind {
-	case structure.RowsFrom:
+	switch {
+	case kind == structure.RowsFrom:
 		return "rows/from", -1
-	case structure.RowsOne, structure.RowsSet, structure.RowsEvery, structure.RowsBlock:
-		return "rows/set", -1
-	case structure.ColumnsFrom, structure.ColumnsOne, structure.ColumnsSet, structure.ColumnsEvery,
-		structure.ColumnsBlock, structure.HeadSet:
-		return "columns/set", -1
-	case structure.HeadOne:
+	case kind == structure.HeadOne:
 		return "head/one", -2
-	case structure.Block:
+	case kind == structure.Block:
 		return "rows/set", 0
+	case strings.HasPrefix(kind, "rows/"):
+		return "rows/set", -1
+	case strings.HasPrefix(kind, "columns/"), kind == structure.HeadSet:
+		return "columns/set", -1
 	}
 	return "", 0
 }

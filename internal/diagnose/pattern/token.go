@@ -49,7 +49,10 @@ func LastToken(s *diagnose.Scene) (out []diagnose.Prediction) {
 	if n := rebuild.Length(g.Shape); n > 1 && !t.HasPadding() && !slices.ContainsFunc(s.Pass(), later) {
 		for _, k := range []int{n - 1, 0} {
 			p := guess("output/last-token", 1, "every row holds row %d", k)
-			p.Value = g.MapRows(func(r int, dst, _ []float64) { copy(dst, g.Row(r-r%n+k)) })
+			p.Value = diagnose.NewArray(g.Shape...)
+			for r := range g.Rows() {
+				copy(p.Value.Row(r), g.Row(r-r%n+k))
+			}
 			out = append(out, p)
 		}
 	}

@@ -77,34 +77,27 @@ func (p *Pair) ofEmbedding() bool {
 // nameOf says where a factor may come from: the sizes of the model, their roots, or a small whole
 // number. exact is that factor, 0 for none.
 func nameOf(f float64, p *Pair) (text string, exact float64) {
-	near := func(v float64) bool { return v != 0 && math.Abs(f/v-1) < sameScale }
-	named := func(n int, what string) bool {
-		switch v, root := float64(n), math.Sqrt(float64(n)); {
-		case near(root):
-			text, exact = fmt.Sprintf("%.6g, √%d, %s", f, n, what), root
-		case near(1 / root):
-			text, exact = fmt.Sprintf("%.6g, 1/√%d, %s", f, n, what), 1/root
-		case near(1 / v):
-			text, exact = fmt.Sprintf("%.6g, 1/%d", f, n), 1/v
-		case near(v):
-			text, exact = fmt.Sprint(n), v
-		}
-		return exact != 0
+	type number struct {
+		is   float64
+		text string
 	}
-	if named(p.Width, "the width") {
-		return text, exact
-	}
-	if hidden := p.Config.Hidden(); hidden > 0 {
-		if named(hidden, "the hidden size") || p.Config.Heads() > 0 && named(hidden/p.Config.Heads(), "the size of a head") {
-			return text, exact
-		}
+	var known []number
+	hidden := p.Config.Hidden()
+	for _, size := range []struct {
+		n    int
+		what string
+	}{{p.Width, "the width"}, {hidden, "the hidden size"}, {hidden / max(p.Config.Heads(), 1), "the size of a head"}} {
+		n, root := float64(size.n), math.Sqrt(float64(size.n))
+		known = append(known, number{root, fmt.Sprintf("%.6g, √%v, %s", f, n, size.what)},
+			number{1 / root, fmt.Sprintf("%.6g, 1/√%v, %s", f, n, size.what)},
+			number{1 / n, fmt.Sprintf("%.6g, 1/%v", f, n)}, number{n, fmt.Sprint(n)})
 	}
 	for n := 2.0; n <= wholeFactors; n++ {
-		if near(n) {
-			return fmt.Sprintf("%g", n), n
-		}
-		if near(1 / n) {
-			return fmt.Sprintf("1/%g", n), 1 / n
+		known = append(known, number{n, fmt.Sprint(n)}, number{1 / n, fmt.Sprintf("1/%g", n)})
+	}
+	for _, k := range known {
+		if k.is != 0 && math.Abs(f/k.is-1) < sameScale {
+			return k.text, k.is
 		}
 	}
 	return fmt.Sprintf("%.6g", f), 0

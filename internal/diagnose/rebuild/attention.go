@@ -18,18 +18,8 @@ type Attention struct {
 	Layer       string
 }
 
-// Inputs are the projections.
-func (o *Attention) Inputs() []*Value {
-	in := []*Value{o.Projections[0]}
-	for _, v := range o.Projections[1:] {
-		if !slices.Contains(in, v) {
-			in = append(in, v)
-		}
-	}
-	return in
-}
+func (o *Attention) Inputs() []*Value { return o.Projections[:] }
 
-// Eval calculates the context.
 func (o *Attention) Eval(e *Evaluation, rows []int) []float64 {
 	need := o.Work(len(rows))
 	if o.Width() != o.Out.Width || need > workLimit/attentionShare || !e.g.Spend(need) {
@@ -106,17 +96,18 @@ func findAttention(g *Graph, v *Value) []Op {
 		o.Layer = v.Taker()
 	}
 	ways := g.ways(v, o)
-	if found := g.search(o, ways, g.masks(v, o)); found != nil {
-		return []Op{found}
+	found := g.search(o, ways, g.masks(v, o))
+	if found == nil {
+		var windows []*op.Mask // for a reference that did not record its mask
+		for w := 2; w < min(o.Tokens, windowsTried); w++ {
+			windows = append(windows, op.Windowed(w))
+		}
+		found = g.search(o, ways[:min(len(ways), settingsTried)], windows)
 	}
-	var windows []*op.Mask // for a reference that did not record its mask
-	for w := 2; w < min(o.Tokens, windowsTried); w++ {
-		windows = append(windows, op.Windowed(w))
+	if found == nil {
+		return nil
 	}
-	if found := g.search(o, ways[:min(len(ways), settingsTried)], windows); found != nil {
-		return []Op{found}
-	}
-	return nil
+	return []Op{found}
 }
 
 // search tries each way with each mask; nil if none is right.

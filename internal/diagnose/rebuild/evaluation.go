@@ -8,7 +8,7 @@ import (
 
 // Op is how the reference makes a value of earlier ones.
 type Op interface {
-	Inputs() []*Value
+	Inputs() []*Value // nil for one that is not known
 	// Eval calculates rows of the value, one behind the other; nil if it cannot.
 	Eval(e *Evaluation, rows []int) []float64
 }
@@ -71,8 +71,8 @@ func (e *Evaluation) Get(v *Value, rows []int) []float64 {
 // isDirty reports whether the candidate's value, which it did not record, must differ from the
 // golden one.
 func (e *Evaluation) isDirty(v *Value) bool {
-	if v == e.at {
-		return true
+	if v == nil || v == e.at {
+		return v != nil
 	}
 	if v.actual != nil && v != e.g.Target {
 		return !v.agrees
@@ -136,13 +136,14 @@ func (g *Graph) Explain(v *Value) Op {
 		return v.Op
 	}
 	v.tried = true
-	best, find := v.Noise(), finders
+	best, find, rows := v.Noise(), finders, op.Spread(v.Rows, ProbeRows)
+	golden := v.Golden(rows)
 	if p := v.ports[0]; !p.IsInput() && g.IsLeaf(p.Layer) {
 		find = find[:1]
 	}
 	for _, f := range find {
 		for _, o := range f(g, v) {
-			if miss := g.control(v, o); miss <= best {
+			if miss := op.Relative(o.Eval(g.goldenly(), rows), golden); miss <= best {
 				best, v.Op = miss/better, o
 			}
 		}
@@ -154,12 +155,6 @@ func (g *Graph) Explain(v *Value) Op {
 		v.Op = &Given{From{Made{v}, g.InputOf(layer), layer}}
 	}
 	return v.Op
-}
-
-// control is how far an op misses the golden value.
-func (g *Graph) control(v *Value, o Op) float64 {
-	rows := op.Spread(v.Rows, ProbeRows)
-	return op.Relative(o.Eval(g.goldenly(), rows), v.Golden(rows))
 }
 
 // cone explains the target and what the candidate did not record on the way to it.
@@ -177,7 +172,7 @@ func (g *Graph) cone() []*Value {
 		}
 		out = append(out, v)
 		for _, in := range v.Op.Inputs() {
-			if in.actual == nil {
+			if in != nil && in.actual == nil {
 				visit(in)
 			}
 		}

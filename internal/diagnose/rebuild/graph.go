@@ -158,14 +158,10 @@ func (g *Graph) Siblings(layer string) []*Value {
 func (g *Graph) Earlier(v *Value) []*Value {
 	layer := v.Layer()
 	block := label.Block(layer)
-	var out []*Value
-	for _, x := range g.values {
+	return slices.DeleteFunc(g.Alikes(v), func(x *Value) bool {
 		b := label.Block(x.Layer())
-		if x.at < v.at && b != "" && b != block && block != "" && module.InBlock(x.Layer()) == module.InBlock(layer) && x.IsLike(v) {
-			out = append(out, x)
-		}
-	}
-	return out
+		return b == "" || block == "" || b == block || module.InBlock(x.Layer()) != module.InBlock(layer)
+	})
 }
 
 // Spend notes work in multiplications, and reports whether there is any left.

@@ -15,7 +15,6 @@ type Norm struct {
 	op.Norm
 }
 
-// Eval normalises.
 func (o *Norm) Eval(e *Evaluation, rows []int) []float64 { return o.Of(e.Get(o.In, rows)) }
 
 // Linear is the op of that name.
@@ -25,7 +24,6 @@ type Linear struct {
 	op.Linear
 }
 
-// Eval multiplies, if there is work left for it.
 func (o *Linear) Eval(e *Evaluation, rows []int) []float64 {
 	x := e.Get(o.In, rows)
 	if x == nil || !e.g.Spend(o.Work(len(rows))) {
@@ -40,7 +38,6 @@ type Table struct {
 	W *tensor.Tensor
 }
 
-// Eval looks the rows up.
 func (o *Table) Eval(e *Evaluation, rows []int) []float64 {
 	return o.At(func(i int) int { return i })(e, rows)
 }

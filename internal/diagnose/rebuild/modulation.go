@@ -17,22 +17,15 @@ type Modulation struct {
 	Parts, Part, Shift int
 }
 
-// Inputs are the values that are modulated and what they are modulated with.
-func (o *Modulation) Inputs() []*Value {
-	if o.Z != nil {
-		return []*Value{o.X, o.Z, o.M}
-	}
-	return []*Value{o.X, o.M}
-}
+func (o *Modulation) Inputs() []*Value { return []*Value{o.X, o.Z, o.M} }
 
-// Eval modulates.
 func (o *Modulation) Eval(e *Evaluation, rows []int) []float64 {
 	w := o.Out.Width
 	x, all := e.Beside(o.X, o.Out, rows), e.Beside(o.M, o.Out, rows)
 	if len(x) != len(rows)*w || len(all) != len(rows)*w*o.Parts {
 		return nil
 	}
-	m, z := part(all, o.Parts, o.Part, w), part(all, o.Parts, o.Shift, w)
+	m, z := part(all, o.Parts*w, o.Part*w, w), part(all, o.Parts*w, o.Shift*w, w)
 	if o.Z != nil {
 		if z = e.Beside(o.Z, o.Out, rows); len(z) != len(x) {
 			return nil
@@ -41,15 +34,6 @@ func (o *Modulation) Eval(e *Evaluation, rows []int) []float64 {
 	out := make([]float64, len(x))
 	for i := range out {
 		out[i] = o.Of(x[i], z[i], m[i])
-	}
-	return out
-}
-
-// part returns one of the parts, of width columns each, that m has in its rows.
-func part(m []float64, parts, p, width int) []float64 {
-	out := make([]float64, 0, len(m)/parts)
-	for at := p * width; at < len(m); at += parts * width {
-		out = append(out, m[at:at+width]...)
 	}
 	return out
 }
@@ -75,7 +59,7 @@ func findModulation(g *Graph, v *Value) []Op {
 		}
 		parts := make([][]float64, k)
 		for p := range parts {
-			parts[p] = part(all, k, p, v.Width)
+			parts[p] = part(all, m.Width, p*v.Width, v.Width)
 		}
 		for _, x := range terms {
 			for a := range k {

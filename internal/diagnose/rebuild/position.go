@@ -29,7 +29,6 @@ type AddedTable struct {
 	Period int // tokens of a sequence
 }
 
-// Eval adds the rows.
 func (o *AddedTable) Eval(e *Evaluation, rows []int) []float64 {
 	return o.Adding(1, func(at int) int { return at })(e, rows)
 }
@@ -86,7 +85,6 @@ type Angles struct {
 	Plain []float64 // the frequencies without the config's scaling; nil if there is none
 }
 
-// Eval calculates the cosines or sines.
 func (o *Angles) Eval(e *Evaluation, rows []int) []float64 {
 	ids := e.ids(o.In)
 	positions := make([]float64, len(rows))

@@ -3,6 +3,8 @@ package rebuild
 import (
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
@@ -26,13 +28,7 @@ type From struct {
 	Layer string
 }
 
-// Inputs is the one value.
-func (f From) Inputs() []*Value {
-	if f.In == nil {
-		return nil
-	}
-	return []*Value{f.In}
-}
+func (f From) Inputs() []*Value { return []*Value{f.In} }
 
 // Same is a calculation that returns a value as it is.
 func Same(v *Value) Eval {
@@ -57,7 +53,6 @@ func (f Eval) Times(factor float64) Eval {
 // Alias is out = in: a layer is given what another one put out.
 type Alias struct{ From }
 
-// Eval returns the input.
 func (o *Alias) Eval(e *Evaluation, rows []int) []float64 { return e.Get(o.In, rows) }
 
 func findAlias(g *Graph, v *Value) []Op {
@@ -65,6 +60,48 @@ func findAlias(g *Graph, v *Value) []Op {
 	for _, x := range g.Alikes(v) {
 		if g.Scene.IsSame(x.golden, v.golden) {
 			ops = append(ops, &Alias{From{Made{v}, x, ""}})
+		}
+	}
+	return ops
+}
+
+// Unary is out = F(in), element by element.
+type Unary struct {
+	From
+	op.Activation
+}
+
+func (o *Unary) Eval(e *Evaluation, rows []int) []float64 { return o.Of(e.Get(o.In, rows)) }
+
+// Capped is out = Limit·tanh(in / Limit): logits with a soft cap.
+type Capped struct {
+	From
+	Limit float64
+}
+
+func (o *Capped) Eval(e *Evaluation, rows []int) []float64 {
+	return op.Map(e.Get(o.In, rows), func(x float64) float64 { return op.SoftCap(x, o.Limit) })
+}
+
+func unaries(from From) (ops []Op) {
+	for _, a := range op.Activations {
+		ops = append(ops, &Unary{from, a})
+	}
+	return ops
+}
+
+// findUnary tries activations and multiples of earlier values: those between children, without a
+// module of their own.
+func findUnary(g *Graph, v *Value) []Op {
+	var ops []Op
+	for _, x := range g.Alikes(v) {
+		from := From{Made{v}, x, ""}
+		ops = append(ops, unaries(from)...)
+		some := op.Spread(v.Rows, ProbeRows)
+		in := x.Golden(some)
+		ops = append(ops, &Sum{from.Made, []*Value{x}, []float64{floats.Dot(in, v.Golden(some)) / floats.Dot(in, in)}})
+		if c, ok := g.Scene.Config.Float("final_logit_softcapping"); ok && c > 0 {
+			ops = append(ops, &Capped{from, c})
 		}
 	}
 	return ops
@@ -78,7 +115,6 @@ type Row struct {
 	At     []int // the token of each row
 }
 
-// Eval picks the rows.
 func (o *Row) Eval(e *Evaluation, rows []int) []float64 {
 	return o.Pick(func(at int) int { return at })(e, rows)
 }
@@ -121,13 +157,14 @@ type Part struct {
 	First int
 }
 
-// Eval selects the columns.
 func (o *Part) Eval(e *Evaluation, rows []int) []float64 {
-	from := op.Sequence(o.Out.Width)
-	for i := range from {
-		from[i] += o.First
-	}
-	return op.Select(e.Get(o.In, rows), o.In.Width, from)
+	return part(e.Get(o.In, rows), o.In.Width, o.First, o.Out.Width)
+}
+
+// part returns n columns, from first on, of rows of a width.
+func part(x []float64, width, first, n int) []float64 {
+	columns := op.Sequence(first + n)
+	return op.Select(x, width, columns[first:])
 }
 
 // halves returns gate and up of a fused projection as two ports of their own, "….gate_up_proj.gate"

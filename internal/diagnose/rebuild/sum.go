@@ -16,10 +16,8 @@ type Sum struct {
 	Factors []float64
 }
 
-// Inputs are the terms.
 func (o *Sum) Inputs() []*Value { return o.Terms }
 
-// Eval adds them.
 func (o *Sum) Eval(e *Evaluation, rows []int) []float64 {
 	out := make([]float64, len(rows)*o.Out.Width)
 	for t, x := range o.Terms {
@@ -30,6 +28,20 @@ func (o *Sum) Eval(e *Evaluation, rows []int) []float64 {
 		floats.AddScaled(out, o.Factors[t], got)
 	}
 	return out
+}
+
+// Product is out = F(A)·B, the gate of an MLP. F is the identity if the reference recorded A with
+// its activation.
+type Product struct {
+	Made
+	A, B *Value
+	F    op.Activation
+}
+
+func (o *Product) Inputs() []*Value { return []*Value{o.A, o.B} }
+
+func (o *Product) Eval(e *Evaluation, rows []int) []float64 {
+	return op.Times(o.F.Of(e.Beside(o.A, o.Out, rows)), e.Beside(o.B, o.Out, rows))
 }
 
 // term is some elements of a value that may be part of another.
@@ -125,6 +137,33 @@ func findSum(g *Graph, v *Value) []Op {
 			if a.v != b.v && math.Abs(f) > noFactor {
 				miss := floats.Distance(floats.AddScaledTo(both, a.x, f, b.x), t, 2)
 				best.at(freely*miss, sum(f, a.v, b.v))
+			}
+		}
+	}
+	return best.ops()
+}
+
+func findProduct(g *Graph, v *Value) []Op {
+	t, terms := terms(g, v)
+	n := float64(len(terms))
+	if !g.Spend(n * n * float64(len(t)) * 2) {
+		return nil
+	}
+	best := nearestTo(t, v)
+	for i, a := range terms {
+		for _, b := range terms[:i] {
+			best.try(op.Times(a.x, b.x), func() Op { return &Product{Made{v}, a.v, b.v, op.Identity} })
+		}
+	}
+	if best.op == nil && len(terms) <= gatedMost {
+		for _, a := range terms {
+			for _, f := range op.Activations {
+				fa := f.Of(a.x)
+				for _, b := range terms {
+					if a.v != b.v {
+						best.try(op.Times(fa, b.x), func() Op { return &Product{Made{v}, a.v, b.v, f} })
+					}
+				}
 			}
 		}
 	}

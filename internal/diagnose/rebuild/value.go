@@ -1,6 +1,7 @@
 package rebuild
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/goparity/goparity/internal/diagnose"
@@ -59,40 +60,28 @@ func (v *Value) Wrong(rows []int) []float64 {
 // IsLike reports whether two values have the same number of rows and columns.
 func (v *Value) IsLike(o *Value) bool { return v.Width == o.Width && v.Rows == o.Rows }
 
-// output returns the port by which a layer first put the value out; nil for one that only went in.
-func (v *Value) output() *diagnose.Port {
-	i := slices.IndexFunc(v.ports, func(p *diagnose.Port) bool { return !p.IsInput() })
-	if i < 0 {
-		return nil
-	}
-	return v.ports[i]
-}
-
 // Layer is the layer that put the value out first, "" for one that only went in.
 func (v *Value) Layer() string {
-	if p := v.output(); p != nil {
-		return p.Layer
+	for _, p := range v.ports {
+		if !p.IsInput() {
+			return p.Layer
+		}
 	}
 	return ""
-}
-
-// Owner is the layer that put the value out first, or else the first that took it.
-func (v *Value) Owner() string {
-	if p := v.output(); p != nil {
-		return p.Layer
-	}
-	return v.ports[0].Layer
 }
 
 // Taker is the layer of the value's first port.
 func (v *Value) Taker() string { return v.ports[0].Layer }
 
+// Owner is the layer that put the value out first, or else the first that took it.
+func (v *Value) Owner() string { return cmp.Or(v.Layer(), v.Taker()) }
+
 // String names the value for people.
 func (v *Value) String() string {
-	if p := v.output(); p != nil {
-		return "the output of " + p.Layer
+	if layer := v.Layer(); layer != "" {
+		return "the output of " + layer
 	}
-	return "the input of " + v.ports[0].Layer
+	return "the input of " + v.Taker()
 }
 
 // Noise is the relative error that a right op may have on the golden tensors: they were rounded on

@@ -40,6 +40,17 @@ func (w Weights) Of(layer, name string) (key string, t *tensor.Tensor) {
 	return key, w[key]
 }
 
+// Keys lists the keys of some weights, in order.
+func (w Weights) Keys(are func(key string, t *tensor.Tensor) bool) (keys []string) {
+	for key, t := range w {
+		if are(key, t) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
 // Files are open files of weights. The tensors must not be used after Close.
 type Files struct {
 	Tensors Weights

@@ -139,7 +139,12 @@ func Read(t *tensor.Tensor, width int, rows []int) []float64 {
 }
 
 // ReadAll decodes a tensor.
-func ReadAll(t *tensor.Tensor) []float64 { return Read(t, t.Len(), []int{0}) }
+func ReadAll(t *tensor.Tensor) []float64 {
+	if t == nil {
+		return nil
+	}
+	return Read(t, t.Len(), []int{0})
+}
 
 // Sequence returns 0, 1, …, n−1.
 func Sequence(n int) []int {

@@ -63,8 +63,7 @@ var catalogue = []Cause{
 	{ID: "state/stale", Op: of(fault.Stale)},
 
 	{ID: "linear/transposed", Op: of(fault.Transposed)},
-	{ID: "linear/bias-missing", Op: of(fault.BiasMissing)},
-	{ID: "linear/bias-twice", Op: of(fault.BiasTwice)},
+	{ID: "linear/bias-missing", Also: []string{"linear/bias-twice"}, Op: of(fault.Bias)},
 	{ID: "linear/other-layer", Also: []string{"linear/qkv-order", "linear/gate-up"}, Op: of(fault.OtherLayer)},
 	{ID: "linear/qkv-order", Also: []string{"linear/gate-up"}, Op: of(fault.FusedLinear)},
 	{ID: "linear/corrupt", Op: of(fault.Corrupt)},

@@ -1,7 +1,6 @@
 package fault
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -163,14 +162,12 @@ func Sinks(o *rebuild.Attention) (out List) {
 
 // QKVOrder is attention that takes q for k and the like.
 func QKVOrder(o *rebuild.Attention) (out List) {
+	projections, columns := o.Projections, [3]op.Columns{o.Q, o.K, o.V}
 	for _, p := range permutations {
-		a := *o
-		columns := [3]op.Columns{o.Q, o.K, o.V}
-		a.Q, a.K, a.V = columns[p[0]], columns[p[1]], columns[p[2]]
-		for i, from := range p {
-			a.Projections[i] = o.Projections[from]
-		}
-		out.add(a.Eval, 0, "q, k and v are exchanged in the attention")
+		out.add(with(o, func(a *rebuild.Attention) {
+			a.Q, a.K, a.V = columns[p[0]], columns[p[1]], columns[p[2]]
+			a.Projections = [3]*rebuild.Value{projections[p[0]], projections[p[1]], projections[p[2]]}
+		}), 0, "q, k and v are exchanged in the attention")
 	}
 	return out
 }
@@ -180,23 +177,15 @@ var permutations = [][]int{{0, 2, 1}, {1, 0, 2}, {2, 1, 0}, {1, 2, 0}, {2, 0, 1}
 
 // Stale is attention on the q, k or v of the block before.
 func Stale(o *rebuild.Attention) (out List) {
-	with := func(change map[int]*rebuild.Value) rebuild.Eval {
-		a := *o
-		for i, v := range change {
-			a.Projections[i] = v
-		}
-		return a.Eval
-	}
+	values := o.Graph().Earlier(o.Projections[2])
 	for i, p := range o.Projections {
 		for _, x := range o.Graph().Earlier(p) {
-			out.add(with(map[int]*rebuild.Value{i: x}), 0, "%c is still %s", "qkv"[i], x)
-			if i != 1 {
-				continue
-			}
+			out.add(with(o, func(a *rebuild.Attention) { a.Projections[i] = x }), 0, "%c is still %s", "qkv"[i], x)
 			block := label.Block(x.Layer())
-			for _, y := range o.Graph().Earlier(o.Projections[2]) {
-				if label.Block(y.Layer()) == block {
-					out.add(with(map[int]*rebuild.Value{1: x, 2: y}), 0, "%s", fmt.Sprintf("k and v are still those of %s", block))
+			for _, y := range values {
+				if i == 1 && label.Block(y.Layer()) == block {
+					out.add(with(o, func(a *rebuild.Attention) { a.Projections[1], a.Projections[2] = x, y }), 0,
+						"k and v are still those of %s", block)
 				}
 			}
 		}

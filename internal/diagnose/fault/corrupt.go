@@ -9,6 +9,7 @@ import (
 
 	"github.com/goparity/goparity/internal/diagnose/rebuild"
 	"github.com/goparity/goparity/internal/op"
+	"github.com/goparity/goparity/internal/places"
 )
 
 // damage is a linear layer of which some outputs are wrong: so are these rows of its weight.
@@ -42,7 +43,7 @@ func Corrupt(o *rebuild.Linear) List {
 	}
 	d.w = o.W.Rows()
 	if !d.whole() {
-		d.guess("", 2, "%s hold something else", d.rows())
+		d.guess("", 2, "%s: something else stands there", d.rows())
 	}
 	d.multiplied()
 	if !d.whole() && o.B != nil {
@@ -55,7 +56,7 @@ func Corrupt(o *rebuild.Linear) List {
 // whole reports whether all outputs are wrong.
 func (d *damage) whole() bool { return len(d.bad) == d.out }
 
-func (d *damage) rows() string { return fmt.Sprintf("rows %s of W", ranges(d.bad)) }
+func (d *damage) rows() string { return linesOf(d.bad, d.out) + " of W" }
 
 // change appends a layer whose weight is changed.
 func (d *damage) change(text string, to func(w [][]float64)) *rebuild.Fault {
@@ -139,7 +140,7 @@ func (d *damage) moved() {
 			return
 		}
 	}
-	d.change(fmt.Sprintf("%s are rows %s", d.rows(), ranges(from)), func(w [][]float64) {
+	d.change(fmt.Sprintf("%s: other rows of W stand there, row %d in the first", d.rows(), from[0]), func(w [][]float64) {
 		old := slices.Clone(w)
 		for i, c := range d.bad {
 			w[c] = old[from[i]]
@@ -172,7 +173,7 @@ func (d *damage) replaced() {
 					}
 				}
 				return y
-			}, 3, "rows %s, columns %d–%d of W hold other numbers", ranges(d.bad), from, from+tile-1)
+			}, 3, "%s, columns %d–%d: other numbers stand there", d.rows(), from, from+tile-1)
 			f.Params = tile * len(d.bad)
 		}
 	}
@@ -222,24 +223,11 @@ func badColumns(right, actual []float64, width int, noise float64) []int {
 	return bad
 }
 
-// ranges writes sorted numbers as "0–3, 8".
-func ranges(n []int) string {
-	var s []byte
-	for i := 0; i < len(n); {
-		j := i
-		for j+1 < len(n) && n[j+1] == n[j]+1 {
-			j++
-		}
-		if len(s) > 60 {
-			return string(s) + ", …"
-		}
-		if i > 0 {
-			s = append(s, ", "...)
-		}
-		if s = fmt.Appendf(s, "%d", n[i]); j > i {
-			s = fmt.Appendf(s, "–%d", n[j])
-		}
-		i = j + 1
+// linesOf says which of n rows they are.
+func linesOf(rows []int, n int) string {
+	set := places.NewSet(n)
+	for _, r := range rows {
+		set.Add(r)
 	}
-	return string(s)
+	return set.Places().Text("row")
 }

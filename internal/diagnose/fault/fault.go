@@ -74,14 +74,9 @@ func exchanged(v *rebuild.Value, layer string, do func(id string, other *rebuild
 
 // weights lists the keys of other weights of a shape, in order.
 func weights(o rebuild.Made, shape []int, is func(key, module string) bool) []string {
-	var keys []string
-	for key, w := range o.Scene().Weights {
-		if slices.Equal(w.Shape(), shape) && label.Last(key) == "weight" && is(key, label.Parent(key)) {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	return keys
+	return o.Scene().Weights.Keys(func(key string, w *tensor.Tensor) bool {
+		return slices.Equal(w.Shape(), shape) && label.Last(key) == "weight" && is(key, label.Parent(key))
+	})
 }
 
 // bias is the bias beside a weight; nil if there is none.

@@ -52,18 +52,11 @@ func Transposed(o *rebuild.Linear) (out List) {
 	return out
 }
 
-// BiasMissing is a linear layer without its bias.
-func BiasMissing(o *rebuild.Linear) (out List) {
+// Bias is a linear layer without its bias, or with its bias twice.
+func Bias(o *rebuild.Linear) (out List) {
 	if o.B != nil {
 		out.add(with(o, func(l *rebuild.Linear) { l.B = nil }), 0, "the bias is missing")
-	}
-	return out
-}
-
-// BiasTwice is a linear layer that adds its bias twice.
-func BiasTwice(o *rebuild.Linear) (out List) {
-	if o.B != nil {
-		out.add(with(o, func(l *rebuild.Linear) { l.Biases = 2 }), 0, "the bias is added twice")
+		out.add(with(o, func(l *rebuild.Linear) { l.Biases = 2 }), 0, "the bias is added twice").ID = "linear/bias-twice"
 	}
 	return out
 }
@@ -86,19 +79,15 @@ func OtherLayer(o *rebuild.Linear) (out List) {
 	}
 	slices.SortStableFunc(keys, func(a, b string) int { return cmp.Compare(distance(a), distance(b)) })
 	for _, key := range keys[:min(len(keys), otherLayers)] {
-		w, m := op.NewMatrix(o.Scene().Weights[key]), label.Parent(key)
+		w, b, m := op.NewMatrix(o.Scene().Weights[key]), op.ReadAll(bias(o.Made, key)), label.Parent(key)
 		id, rank := "", 1
 		if label.Beside(m, own) {
 			if id = exchangeID(own, m); id != "" {
 				rank = 0
 			}
 		}
-		if b := bias(o.Made, key); (b == nil) == (o.B == nil) {
-			out.add(with(o, func(l *rebuild.Linear) {
-				if l.W = w; b != nil {
-					l.B = op.ReadAll(b)
-				}
-			}), rank, "the weights are those of %s", m).ID = id
+		if (b == nil) == (o.B == nil) {
+			out.add(with(o, func(l *rebuild.Linear) { l.W, l.B = w, b }), rank, "the weights are those of %s", m).ID = id
 		}
 		if o.B != nil {
 			out.add(with(o, func(l *rebuild.Linear) { l.W = w }), rank+1,
@@ -319,7 +308,7 @@ func Unweighed(o *rebuild.Given) (out List) {
 		add("norm/weight", "the weight of the norm may be another")
 	case len(bad) == 0:
 	case len(bad) < o.Out.Width:
-		add("linear/corrupt", "rows "+ranges(bad)+" of W may hold something else")
+		add("linear/corrupt", linesOf(bad, o.Out.Width)+" of W may hold something else")
 	case module.Head.Has(o.Layer):
 		add("output/tied", "the head may have other weights than the embeddings, or theirs by mistake")
 	case o.Scene().Config["quantization_config"] != nil:

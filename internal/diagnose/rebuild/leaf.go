@@ -85,7 +85,7 @@ func findLeaf(g *Graph, v *Value) []Op {
 	case w != nil && len(w.Shape()) == 2 && in.Rows == v.Rows:
 		kept := op.NewMatrix(w).Kept()
 		for _, conv := range []bool{false, true} { // a square weight tells by its golden output
-			m := op.Linear{W: kept, B: vector(b), Biases: 1, Conv: conv}
+			m := op.Linear{W: kept, B: op.ReadAll(b), Biases: 1, Conv: conv}
 			if from, to := m.Size(); from == in.Width && to == v.Width {
 				ops = append(ops, &Linear{base, key, m})
 			}
@@ -102,27 +102,16 @@ func findLeaf(g *Graph, v *Value) []Op {
 	return ops
 }
 
-// vector decodes a weight of one axis; nil for none.
-func vector(t *tensor.Tensor) []float64 {
-	if t == nil {
-		return nil
-	}
-	return op.ReadAll(t)
-}
-
 // embedding is the table of tokens: the weight of the first embedding whose shape is that of a
 // head.
 func (g *Graph) embedding(vocab, width int) (string, *tensor.Tensor) {
-	var keys []string
-	for key, t := range g.Scene.Weights {
-		if slices.Equal(t.Shape(), []int{vocab, width}) && module.Table.Has(label.Parent(key)) {
-			keys = append(keys, key)
-		}
-	}
+	keys := g.Scene.Weights.Keys(func(key string, t *tensor.Tensor) bool {
+		return slices.Equal(t.Shape(), []int{vocab, width}) && module.Table.Has(label.Parent(key))
+	})
 	if len(keys) == 0 {
 		return "", nil
 	}
-	key := slices.Min(keys)
+	key := keys[0]
 	return key, g.Scene.Weights[key]
 }
 
@@ -144,7 +133,7 @@ func findNorm(g *Graph, from From, w, b *tensor.Tensor) []Op {
 	var ops []Op
 	for _, center := range []bool{false, true} {
 		for _, eps := range all {
-			n := op.Norm{Width: v.Width, Center: center, Eps: eps, Weight: vector(w), Bias: vector(b)}
+			n := op.Norm{Width: v.Width, Center: center, Eps: eps, Weight: op.ReadAll(w), Bias: op.ReadAll(b)}
 			ops = append(ops, &Norm{from, n})
 			if n.OnePlus = true; w != nil {
 				ops = append(ops, &Norm{from, n})

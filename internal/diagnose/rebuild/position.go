@@ -10,6 +10,7 @@ import (
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/op"
+	"github.com/goparity/goparity/tensor"
 )
 
 // Length is the number of rows of one sequence.
@@ -56,13 +57,9 @@ func findAddedTable(g *Graph, v *Value) []Op {
 	if n < 2 || v.Rows%n != 0 {
 		return nil
 	}
-	var keys []string
-	for key, w := range g.Scene.Weights {
-		if strings.Contains(key, "pos") && w.RowLen() == v.Width && w.Len() >= n*v.Width && w.Len() <= op.DecodeMax {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
+	keys := g.Scene.Weights.Keys(func(key string, w *tensor.Tensor) bool {
+		return strings.Contains(key, "pos") && w.RowLen() == v.Width && w.Len() >= n*v.Width && w.Len() <= op.DecodeMax
+	})
 	first := op.Sequence(n)
 	var ops []Op
 	for _, x := range g.Alikes(v) {

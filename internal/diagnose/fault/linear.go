@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -122,21 +123,19 @@ func Tied(o *rebuild.Linear) (out List) {
 	return out
 }
 
-// rounding is what a linear layer rounds to a type of fewer bits.
+// rounding is what of x·Wᵀ + b = y a linear layer rounds to a type of fewer bits.
 type rounding struct {
-	text                       string
-	input, weight, bias, after bool // after: the bias is added to the rounded product
-	result                     bool
+	text, of string
+	after    bool // b is added to the rounded product
 }
 
 var roundings = []rounding{
-	{text: "input and weight are rounded to %s", input: true, weight: true},
-	{text: "input, weight and result are rounded to %s", input: true, weight: true, result: true},
-	{text: "the weight is rounded to %s", weight: true},
-	{text: "the input is rounded to %s", input: true},
-	{text: "input, weight, bias and result are rounded to %s", input: true, weight: true, bias: true, result: true},
-	{text: "it is computed in %s, the bias added after the product was rounded",
-		input: true, weight: true, bias: true, after: true, result: true},
+	{text: "input and weight are rounded to %s", of: "xW"},
+	{text: "input, weight and result are rounded to %s", of: "xWy"},
+	{text: "the weight is rounded to %s", of: "W"},
+	{text: "the input is rounded to %s", of: "x"},
+	{text: "input, weight, bias and result are rounded to %s", of: "xWby"},
+	{text: "it is computed in %s, the bias added after the product was rounded", of: "xWby", after: true},
 }
 
 // Operands is a linear layer whose operands are rounded to a type of fewer bits.
@@ -148,7 +147,7 @@ func Operands(o *rebuild.Linear) (out List) {
 	var of string
 	for _, n := range op.NarrowerThan(o.Scene().Target.Golden.DType(), o.Scene().Target.Actual.DType()) {
 		for _, r := range roundings {
-			if r.bias && o.B == nil {
+			if strings.Contains(r.of, "b") && o.B == nil {
 				continue
 			}
 			out.add(func(e *rebuild.Evaluation, rows []int) []float64 {
@@ -159,36 +158,34 @@ func Operands(o *rebuild.Linear) (out List) {
 				if of != n.Name {
 					of, weight = n.Name, op.MatrixOf(op.Map(op.ReadAll(o.W.Tensor), n.Round), o.Out.Width, o.In.Width)
 				}
-				return r.of(o.Linear, n, x, weight)
+				return r.compute(o.Linear, n, x, weight)
 			}, 2, r.text, n.Name)
 		}
 	}
 	return out
 }
 
-func (r rounding) of(l op.Linear, n op.Narrow, x []float64, weight *op.Matrix) []float64 {
-	if r.input {
-		x = op.Map(x, n.Round)
+func (r rounding) compute(l op.Linear, n op.Narrow, x []float64, weight *op.Matrix) []float64 {
+	round := func(what string, x []float64) []float64 {
+		if strings.Contains(r.of, what) {
+			return op.Map(x, n.Round)
+		}
+		return x
 	}
-	if r.weight {
+	if strings.Contains(r.of, "W") {
 		l.W = weight
 	}
-	if r.bias {
-		l.B = op.Map(l.B, n.Round)
-	}
+	l.B = round("b", l.B)
 	bias := l.B
 	if r.after {
 		l.B = nil
 	}
-	y := l.Of(x)
-	if r.result {
-		y = op.Map(y, n.Round)
-	}
+	y := round("y", l.Of(round("x", x)))
 	if r.after {
 		for i := 0; i < len(y); i += len(bias) {
 			floats.Add(y[i:i+len(bias)], bias)
 		}
-		y = op.Map(y, n.Round)
+		y = round("y", y)
 	}
 	return y
 }

@@ -2,6 +2,7 @@ package pattern
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -130,10 +131,7 @@ func NaN(p *Pair) []diagnose.Prediction {
 	if n == 0 || op.Count(p.Right, math.IsNaN) > 0 {
 		return nil
 	}
-	first := 0
-	for !math.IsNaN(p.Actual[first]) {
-		first++
-	}
+	first := slices.IndexFunc(p.Actual, math.IsNaN)
 	where := tensor.FormatShape(p.Target.Golden.Index(p.rows[first/p.Width]*p.Width + first%p.Width))
 	out := []diagnose.Prediction{guess("nan/first", -3, "%d of %d elements are NaN, the first at %s; the inputs hold none",
 		n, len(p.Actual), where)}
@@ -146,7 +144,7 @@ func NaN(p *Pair) []diagnose.Prediction {
 		}
 	}
 	if largest < mayOverflow && n < len(p.Actual) {
-		value := append([]float64(nil), p.Right...)
+		value := slices.Clone(p.Right)
 		for i, x := range p.Actual {
 			if math.IsNaN(x) {
 				value[i] = x

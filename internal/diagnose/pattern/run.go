@@ -3,6 +3,7 @@ package pattern
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/goparity/goparity/internal/diagnose"
@@ -33,12 +34,9 @@ func Asked(s *diagnose.Scene) []diagnose.Prediction {
 		return []diagnose.Prediction{out}
 	}
 	g, a := s.Array(t.Golden), s.Array(t.Actual)
-	var wrong []int
-	for i, x := range g.Data {
-		if x != a.Data[i] && !(math.IsNaN(x) && math.IsNaN(a.Data[i])) {
-			wrong = append(wrong, i)
-		}
-	}
+	wrong := slices.DeleteFunc(op.Sequence(len(g.Data)), func(i int) bool {
+		return g.Data[i] == a.Data[i] || math.IsNaN(g.Data[i]) && math.IsNaN(a.Data[i])
+	})
 	if len(wrong) == 0 {
 		return []diagnose.Prediction{out}
 	}
@@ -70,12 +68,12 @@ func isMask(p *diagnose.Port) bool {
 func shiftOf(g, a *diagnose.Array) int {
 	w := g.Width()
 	for _, by := range []int{1, -1, 2, -2} {
-		ok, moved := true, false
-		for i := max(by, 0); i < min(w, w+by); i++ {
-			ok = ok && a.Data[i] == g.Data[i-by]
-			moved = moved || g.Data[i] != g.Data[i-by]
+		if w <= 3 {
+			break
 		}
-		if ok && moved && w > 3 {
+		from, to := max(by, 0), min(w, w+by)
+		before := g.Data[from-by : to-by]
+		if slices.Equal(a.Data[from:to], before) && !slices.Equal(g.Data[from:to], before) {
 			return by
 		}
 	}

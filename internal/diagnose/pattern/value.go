@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/internal/diagnose/rebuild"
 	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/op"
 )
@@ -59,17 +60,15 @@ func (p *Pair) constant(k float64) diagnose.Prediction {
 // ofEmbedding reports whether the target is, in the reference, a table's output times a number:
 // what the first block is given.
 func (p *Pair) ofEmbedding() bool {
-	for _, q := range p.Pass() {
-		if q.Seq > p.Target.Seq || q.Golden.Len() != p.Target.Golden.Len() || q.IsInput() ||
-			!module.Table.Has(q.Layer) || !q.IsFloat() {
-			continue
-		}
-		if x := p.read(q.Golden); len(x) == len(p.Golden) {
-			scaled := op.Scaled(x, op.Project(x, p.Golden))
-			if op.Relative(p.Golden, scaled) <= p.Target.Floor.RelL2 {
-				return true
-			}
-		}
+	g := rebuild.Of(p.Scene)
+	if g == nil {
+		return false
+	}
+	switch o := g.Explain(g.Target).(type) {
+	case *rebuild.Sum:
+		return len(o.Terms) == 1 && module.Table.Has(o.Terms[0].Owner())
+	case *rebuild.Alias:
+		return module.Table.Has(o.In.Owner())
 	}
 	return false
 }

@@ -2,7 +2,6 @@ package rebuild
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/op"
@@ -125,12 +124,4 @@ func (v *Value) rowAt(i int, out *Value) int {
 		return i / (out.Rows / v.Rows)
 	}
 	return i % v.Rows
-}
-
-// SameGolden lists the ports of the scene that hold the same tensor as p in the reference, and for
-// which the candidate has one.
-func SameGolden(s *diagnose.Scene, p *diagnose.Port) []*diagnose.Port {
-	return slices.DeleteFunc(slices.Clone(s.Pass()), func(q *diagnose.Port) bool {
-		return q == p || q.Actual == nil || !s.IsSame(q.Golden, p.Golden)
-	})
 }

@@ -57,8 +57,7 @@ var catalogue = []Cause{
 	{ID: "rope/offset", Op: of(fault.RopeOffset)},
 	{ID: "rope/theta", Also: []string{"config/<key>"}, Op: of(fault.RopeTheta)},
 	{ID: "rope/theta", Also: []string{"rope/layout", "rope/offset", "config/<key>"}, Op: of(fault.Angles)},
-	{ID: "attention/anchor-missing", Op: of(fault.Sinks)},
-	{ID: "config/attn_logit_softcapping", Op: of(fault.ScoreCap)},
+	{ID: "attention/anchor-missing", Also: []string{"config/<key>"}, Op: of(fault.Scores)},
 	{ID: "linear/qkv-order", Op: of(fault.QKVOrder)},
 	{ID: "state/stale", Op: of(fault.Stale)},
 

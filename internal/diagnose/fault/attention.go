@@ -47,10 +47,15 @@ func AttentionScale(o *rebuild.Attention) (out List) {
 		}))
 }
 
-// ScoreCap is attention without the soft cap of the scores.
-func ScoreCap(o *rebuild.Attention) (out List) {
+// Scores is attention without the soft cap of its scores, or without the learned sinks.
+func Scores(o *rebuild.Attention) (out List) {
+	if o.Sinks != nil {
+		out.add(with(o, func(a *rebuild.Attention) { a.Sinks = nil }), 0,
+			"the learned sinks are left out of the softmax")
+	}
 	if o.Cap > 0 {
-		out.add(with(o, func(a *rebuild.Attention) { a.Cap = 0 }), 0, "the soft cap of the scores is missing")
+		out.add(with(o, func(a *rebuild.Attention) { a.Cap = 0 }), 0, "the soft cap of the scores is missing").ID =
+			"config/attn_logit_softcapping"
 	}
 	return out
 }
@@ -147,15 +152,6 @@ func headCounts(o *rebuild.Attention) (out List) {
 				}
 			}), i, "%d heads of %d and not %d of %d, scores scaled by %.4g", h, d, o.Heads, o.Dim, scale)
 		}
-	}
-	return out
-}
-
-// Sinks is attention without the learned sinks.
-func Sinks(o *rebuild.Attention) (out List) {
-	if o.Sinks != nil {
-		out.add(with(o, func(a *rebuild.Attention) { a.Sinks = nil }), 0,
-			"the learned sinks are left out of the softmax")
 	}
 	return out
 }

@@ -43,7 +43,7 @@ func Corrupt(o *rebuild.Linear) List {
 	}
 	d.w = o.W.Rows()
 	if !d.whole() {
-		d.guess("", 2, "%s: something else stands there", d.rows())
+		d.add(nil, 2, "%s: something else stands there", d.rows())
 	}
 	d.multiplied()
 	if !d.whole() && o.B != nil {

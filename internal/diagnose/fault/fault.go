@@ -33,11 +33,6 @@ func (l *List) add(eval rebuild.Eval, rank int, format string, args ...any) *reb
 	return &(*l)[len(*l)-1]
 }
 
-// guess appends a fault that cannot be predicted.
-func (l *List) guess(id string, rank int, format string, args ...any) {
-	l.add(nil, rank, format, args...).ID = id
-}
-
 // changeable is a pointer to an op.
 type changeable[O any] interface {
 	*O

@@ -111,7 +111,7 @@ func Tied(o *rebuild.Linear) (out List) {
 		out.add(with(o, func(l *rebuild.Linear) { l.W = w }), 0, "the weights of the head are those of %s", label.Parent(key))
 	}
 	if tied {
-		out.guess("", 0, "the head, which is tied to the embeddings, has other weights")
+		out.add(nil, 0, "the head, which is tied to the embeddings, has other weights")
 		out.add(func(_ *rebuild.Evaluation, rows []int) []float64 {
 			return make([]float64, len(rows)*o.Out.Width)
 		}, -1, "the head, which is tied to the embeddings, has no weights: zeros")
@@ -299,7 +299,7 @@ func Unweighed(o *rebuild.Given) (out List) {
 		return nil
 	}
 	rows := op.Spread(o.Out.Rows, rebuild.ProbeRows)
-	add := func(id, text string) { out.guess(id, guessRank+len(out), "%s; give the weights to see", text) }
+	add := func(id, text string) { out.add(nil, guessRank+len(out), "%s; give the weights to see", text).ID = id }
 	switch bad := badColumns(o.Out.Golden(rows), o.Out.Wrong(rows), o.Out.Width, clearNoise*o.Out.Noise()); {
 	case module.IsNorm(o.Layer):
 		add("norm/weight", "the weight of the norm may be another")

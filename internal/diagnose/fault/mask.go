@@ -110,23 +110,19 @@ func Mask(o *rebuild.Attention) List {
 
 // windows appends windows of other sizes than the reference's.
 func (m *masks) windows(n int) {
-	add := func(w int) {
-		text := fmt.Sprintf("a sliding window of %d tokens", w)
-		if m.Window > 0 {
-			text = fmt.Sprintf("the sliding window is %d tokens and not %d", w, m.Window)
-		}
-		m.order(text, func(t, s int) bool { return s <= t && t-s < w })
-	}
+	text := "a sliding window of %d tokens"
 	if m.Window > 0 {
 		m.order("the sliding window is missing", func(t, s int) bool { return s <= t })
+		text = fmt.Sprintf("the sliding window is %%d tokens and not %d", m.Window)
 	}
-	for w := 1; w < min(n, everyWindow); w++ {
-		if w != m.Window {
-			add(w)
-		}
-	}
+	sizes := op.Sequence(min(n, everyWindow))
 	for w := 2 * everyWindow; w < n; w *= 2 {
-		add(w)
+		sizes = append(sizes, w)
+	}
+	for _, w := range sizes {
+		if w > 0 && w != m.Window {
+			m.order(fmt.Sprintf(text, w), func(t, s int) bool { return s <= t && t-s < w })
+		}
 	}
 }
 

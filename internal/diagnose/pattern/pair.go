@@ -66,15 +66,6 @@ func (p *Pair) read(t *tensor.Tensor) []float64 {
 // row is row i of x, of the pair's width.
 func (p *Pair) row(x []float64, i int) []float64 { return x[i*p.Width : (i+1)*p.Width] }
 
-// perRow returns what f fills for each row.
-func (p *Pair) perRow(f func(i int, dst []float64)) []float64 {
-	out := make([]float64, len(p.Right))
-	for i := range p.rows {
-		f(i, p.row(out, i))
-	}
-	return out
-}
-
 // says predicts the pair's rows.
 func (p *Pair) says(id string, data []float64, params, rank int, format string, args ...any) diagnose.Prediction {
 	return diagnose.Prediction{ID: id, Text: fmt.Sprintf(format, args...), Params: params, Rank: rank, Rows: p.marks,

@@ -70,14 +70,11 @@ func headsOf(s *diagnose.Scene) int {
 // wholeHead reports whether wrong columns of an attention are a head: without a config the heads
 // are not known, but a wrong block that the width holds a whole number of times is one.
 func wholeHead(f structure.Finding, t *diagnose.Port) bool {
-	w, d := t.Golden.RowLen(), 0
-	switch f.Kind {
-	case structure.ColumnsBlock:
-		if d = f.To - f.From + 1; f.From%d != 0 {
-			return false
-		}
-	case structure.ColumnsFrom:
+	w, d := t.Golden.RowLen(), f.To-f.From+1
+	if f.Kind == structure.ColumnsFrom {
 		d = w - f.From
+	} else if f.Kind != structure.ColumnsBlock || f.From%d != 0 {
+		return false
 	}
 	return d >= leastHead && w%d == 0 && module.InAttention(t.Layer)
 }

@@ -77,23 +77,24 @@ func Embedding(p *Pair) (out []diagnose.Prediction) {
 	for r, i := range ids {
 		known[int(i)] = p.row(p.Right, r)
 	}
+	looked := func(index func(i int) int) (v []float64, rows []bool) { // rows are those that are known
+		v, rows = make([]float64, len(p.Right)), make([]bool, len(ids))
+		for r, i := range ids {
+			rows[r] = copy(p.row(v, r), known[index(int(i))]) > 0
+		}
+		return v, rows
+	}
 	for _, by := range []int{-2, -1, 1, 2} {
-		rows := make([]bool, len(ids))
-		shifted := p.perRow(func(r int, dst []float64) {
-			row := known[int(ids[r])+by]
-			rows[r] = row != nil
-			copy(dst, row)
-		})
-		if slices.Contains(rows, true) {
-			f := p.says(id, shifted, 0, 0, "row i%+d of the table is read for index i", by)
+		if v, rows := looked(func(i int) int { return i + by }); slices.Contains(rows, true) {
+			f := p.says(id, v, 0, 0, "row i%+d of the table is read for index i", by)
 			f.Rows, f.Value.Shape = rows, t.Golden.Shape()
 			out = append(out, f)
 		}
 	}
 	all := slices.Sorted(maps.Keys(known))
-	for _, i := range all[:min(len(all), fewRows)] {
-		same := p.perRow(func(_ int, dst []float64) { copy(dst, known[i]) })
-		out = append(out, p.says(id, same, 0, 0, "row %d of the table is read for every index", i))
+	for _, k := range all[:min(len(all), fewRows)] {
+		v, _ := looked(func(int) int { return k })
+		out = append(out, p.says(id, v, 0, 0, "row %d of the table is read for every index", k))
 	}
 	if v, text := p.lookedUp(ids, known); v != nil {
 		out = append(out, p.says(id, v, 0, 1, "%s", text))

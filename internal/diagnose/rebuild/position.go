@@ -30,9 +30,7 @@ type AddedTable struct {
 	Period int // tokens of a sequence
 }
 
-func (o *AddedTable) Eval(e *Evaluation, rows []int) []float64 {
-	return o.Adding(1, func(at int) int { return at })(e, rows)
-}
+func (o *AddedTable) Eval(e *Evaluation, rows []int) []float64 { return o.Adding(1, same)(e, rows) }
 
 // Adding adds a multiple of another row for each token; beyond the table it adds none.
 func (o *AddedTable) Adding(factor float64, row func(at int) int) Eval {

@@ -46,7 +46,6 @@ const (
 
 	sameTheta    = 1e-6  // thetas of a config, which are exact; not measured
 	sameScale    = 1e-9  // scales, which are calculated; not measured
-	sameRow      = 0.1   // first elements of rows of a table, before all are compared; not measured
 	knownFactor  = 0.02  // a fitted factor of a damaged block and a known one; not measured
 	halfInfinity = 65520 // the number from which float16 rounds to infinity
 )

@@ -8,7 +8,6 @@ import (
 
 	"github.com/goparity/goparity/internal/diagnose/rebuild"
 	"github.com/goparity/goparity/internal/label/module"
-	"github.com/goparity/goparity/internal/op"
 )
 
 // TableID names what is wrong if a table of this name is read wrongly.
@@ -36,7 +35,6 @@ func Table(o *rebuild.Table) (out List) {
 	if n == 2 {
 		out.add(o.At(func(i int) int { return 1 - i }), 0, "the two rows of the table are exchanged")
 	}
-	out.add(found(o), 1, "other rows of the table are read").Params = 1
 	for i := range out {
 		out[i].ID = TableID(o.Layer)
 	}
@@ -49,37 +47,6 @@ func (l *List) scaledTable(eval rebuild.Eval, width int) {
 	root := math.Sqrt(float64(width))
 	for _, f := range []float64{root, 1 / root} {
 		l.add(eval.Times(f), 0, "the embeddings are multiplied by %.6g", f).ID = "embedding/scale"
-	}
-}
-
-// found takes, for each token that is wrong, the row of the table that the candidate's is. Each is
-// one number of many possible ones.
-func found(o *rebuild.Table) rebuild.Eval {
-	return func(e *rebuild.Evaluation, rows []int) []float64 {
-		width, n := o.Out.Width, o.W.Shape()[0]
-		right := o.Eval(e, rows)
-		if right == nil || n*width > op.DecodeMax || !o.Graph().Spend(float64(len(rows)*n)) {
-			return nil
-		}
-		all, actual, noise := op.ReadAll(o.W), o.Out.Wrong(rows), o.Out.Noise()
-		for i := range rows {
-			own, is := actual[i*width:(i+1)*width], right[i*width:(i+1)*width]
-			if op.Relative(own, is) <= noise {
-				continue
-			}
-			at := 0
-			for ; at < len(all); at += width {
-				row := all[at : at+width]
-				if math.Abs(row[0]-own[0]) <= sameRow*math.Abs(own[0])+noise && op.Relative(own, row) <= noise {
-					break
-				}
-			}
-			if at == len(all) {
-				return nil
-			}
-			copy(is, all[at:])
-		}
-		return right
 	}
 }
 

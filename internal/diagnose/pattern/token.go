@@ -67,34 +67,34 @@ func LastToken(s *diagnose.Scene) (out []diagnose.Prediction) {
 func Embedding(p *Pair) (out []diagnose.Prediction) {
 	t := p.Target
 	in := p.Input(t.Layer)
-	if !t.IsOutput() || !module.Table.Has(t.Layer) || in == nil || in.IsFloat() || in.Golden.Len() != t.Rows() ||
-		len(p.rows) != t.Rows() {
+	if !t.IsOutput() || !module.Table.Has(t.Layer) || in == nil || in.IsFloat() || in.Golden.Len() != t.Rows() {
 		return nil
 	}
 	id := fault.TableID(t.Layer)
-	ids := p.Array(in.Golden).Data
-	known := map[int][]float64{}
-	for r, i := range ids {
-		known[int(i)] = p.row(p.Right, r)
+	all := p.Array(in.Golden).Data
+	ids, known := make([]int, len(p.rows)), map[int][]float64{}
+	for r, at := range p.rows {
+		ids[r] = int(all[at])
+		known[ids[r]] = p.row(p.Right, r)
 	}
-	looked := func(index func(i int) int) (v []float64, rows []bool) { // rows are those that are known
-		v, rows = make([]float64, len(p.Right)), make([]bool, len(ids))
+	looked := func(text string, k int, index func(i int) int) {
+		f := p.says(id, nil, 0, 0, text, k)
+		f.Rows = make([]bool, t.Rows()) // those that are known
 		for r, i := range ids {
-			rows[r] = copy(p.row(v, r), known[index(int(i))]) > 0
+			row := known[index(i)]
+			f.Rows[p.rows[r]] = row != nil
+			f.Value.Data = append(f.Value.Data, row...)
 		}
-		return v, rows
-	}
-	for _, by := range []int{-2, -1, 1, 2} {
-		if v, rows := looked(func(i int) int { return i + by }); slices.Contains(rows, true) {
-			f := p.says(id, v, 0, 0, "row i%+d of the table is read for index i", by)
-			f.Rows, f.Value.Shape = rows, t.Golden.Shape()
+		if f.Value.Shape[0] = len(f.Value.Data) / p.Width; len(f.Value.Data) > 0 {
 			out = append(out, f)
 		}
 	}
-	all := slices.Sorted(maps.Keys(known))
-	for _, k := range all[:min(len(all), fewRows)] {
-		v, _ := looked(func(int) int { return k })
-		out = append(out, p.says(id, v, 0, 0, "row %d of the table is read for every index", k))
+	for _, by := range []int{-2, -1, 1, 2} {
+		looked("row i%+d of the table is read for index i", by, func(i int) int { return i + by })
+	}
+	shown := slices.Sorted(maps.Keys(known))
+	for _, k := range shown[:min(len(shown), fewRows)] {
+		looked("row %d of the table is read for every index", k, func(int) int { return k })
 	}
 	if v, text := p.lookedUp(ids, known); v != nil {
 		out = append(out, p.says(id, v, 0, 1, "%s", text))
@@ -104,7 +104,7 @@ func Embedding(p *Pair) (out []diagnose.Prediction) {
 
 // lookedUp finds, for each wrong row, the row of the table that it is: one that the reference has shown,
 // or one of the weights. nil if a wrong row is none.
-func (p *Pair) lookedUp(ids []float64, known map[int][]float64) ([]float64, string) {
+func (p *Pair) lookedUp(ids []int, known map[int][]float64) ([]float64, string) {
 	table := slices.Sorted(maps.Keys(known))
 	_, w := p.Weights.Of(p.Target.Layer, "weight")
 	if w != nil && len(w.Shape()) == 2 && w.RowLen() == p.Width {
@@ -127,7 +127,7 @@ func (p *Pair) lookedUp(ids []float64, known map[int][]float64) ([]float64, stri
 		if at < 0 {
 			return nil, ""
 		}
-		said = append(said, fmt.Sprintf("%d for %d", table[at], int(ids[r])))
+		said = append(said, fmt.Sprintf("%d for %d", table[at], ids[r]))
 	}
 	return v, fmt.Sprintf("%d of %d rows are those of other indices: %s", len(said), len(p.rows),
 		strings.Join(said[:min(len(said), 3)], ", "))

@@ -42,7 +42,11 @@ func (s *Scene) judge(p Prediction) (Cause, bool) {
 		return c, false
 	}
 	c.Fit = r.RelL2
-	c.Proven = enough(rows, s.Sample()) && proves(r, base, t.Floor) && r.N >= PerParam*p.Params
+	of := len(rows) // at least half of the sampled rows must be predicted, or half of all
+	if sample := s.Sample(); sample != nil && rows != nil {
+		of = marked(sample)
+	}
+	c.Proven = 2*marked(rows) >= of && proves(r, base, t.Floor) && r.N >= PerParam*p.Params
 	c.close = c.Fit <= distance(base)/margin
 	return c, c.Fit < distance(base)/loosely
 }
@@ -80,15 +84,6 @@ func (p Prediction) tensor(t *Port, rows []bool) *tensor.Tensor {
 		return nil
 	}
 	return SelectRows(value, keep)
-}
-
-// enough reports whether at least half of the sampled rows are predicted, or half of all.
-func enough(rows, sample []bool) bool {
-	of := len(rows)
-	if sample != nil && rows != nil {
-		of = marked(sample)
-	}
-	return 2*marked(rows) >= of
 }
 
 func marked(rows []bool) (n int) {

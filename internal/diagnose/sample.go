@@ -68,8 +68,8 @@ func (p *Port) Kept(predicted []bool) []bool {
 	return rows
 }
 
-// SelectRows returns the marked rows of a tensor as one of two axes, the tensor itself for no marks;
-// nil if there are none.
+// SelectRows returns the marked rows of a tensor as one of two axes, the tensor itself for no
+// marks; nil if there are none.
 func SelectRows(t *tensor.Tensor, marks []bool) *tensor.Tensor {
 	if marks == nil {
 		return t

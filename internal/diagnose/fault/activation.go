@@ -9,7 +9,7 @@ import (
 // Activation is another activation, none, or that of another layer's output.
 func Activation(o *rebuild.Unary) (out List) {
 	from := o.In.Layer()
-	exchanged(o.In, from, func(id string, x *rebuild.Value) {
+	exchanged(o.Made, o.In, from, func(id string, x *rebuild.Value) {
 		out.add(rebuild.Same(x).Then(o.Of), 0, "%s is applied to %s and not to %s",
 			o.Name, label.Last(x.Layer()), label.Last(from)).ID = id
 	})

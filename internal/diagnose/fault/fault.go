@@ -59,8 +59,8 @@ func exchangeID(a, b string) string {
 }
 
 // exchanged lists the outputs of a layer's siblings that may be taken for its own, by what that is.
-func exchanged(v *rebuild.Value, layer string, do func(id string, other *rebuild.Value)) {
-	for _, x := range v.Graph().Siblings(layer) {
+func exchanged(o rebuild.Made, v *rebuild.Value, layer string, do func(id string, other *rebuild.Value)) {
+	for _, x := range o.Graph().Siblings(layer) {
 		if id := exchangeID(layer, x.Layer()); id != "" && x.IsLike(v) {
 			do(id, x)
 		}

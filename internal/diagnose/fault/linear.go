@@ -251,7 +251,7 @@ func Sibling(o *rebuild.Given) (out List) {
 	if o.In != nil && !o.In.IsFloat() {
 		return nil
 	}
-	exchanged(o.Out, o.Layer, func(id string, x *rebuild.Value) {
+	exchanged(o.Made, o.Out, o.Layer, func(id string, x *rebuild.Value) {
 		out.add(func(_ *rebuild.Evaluation, rows []int) []float64 { return x.Golden(rows) }, 1,
 			"%s has the weights of %s", label.Last(o.Layer), label.Last(x.Layer())).ID = id
 	})

@@ -27,7 +27,7 @@ func (m *masks) rule(text string, allow func(b, t, s int) bool) {
 
 // order appends a rule of tokens t and s, with the padding of the reference.
 func (m *masks) order(text string, allow func(t, s int) bool) {
-	m.rule(text, func(b, t, s int) bool { return !m.pads(b, s) && allow(t, s) })
+	m.rule(text, func(b, t, s int) bool { return (m.Padded == nil || !m.Padded(b, s)) && allow(t, s) })
 }
 
 // padding appends a rule of padding, with the order of the reference.
@@ -36,8 +36,6 @@ func (m *masks) padding(text string, allow func(b, t, s int) bool) {
 		return (!m.Causal || s <= t) && m.near(t, s) && allow(b, t, s)
 	})
 }
-
-func (m *masks) pads(b, s int) bool { return m.Padded != nil && m.Padded(b, s) }
 
 // near reports whether s lies in the window of t.
 func (m *masks) near(t, s int) bool { return m.Window == 0 || t-s < m.Window }

@@ -85,8 +85,8 @@ func NormLeftOut(o *rebuild.Norm) (out List) {
 	return out
 }
 
-// NormOverflow is a norm in float16: the squares of some rows are too large, their sum becomes infinite,
-// and the row divided by it zero.
+// NormOverflow is a norm in float16: the squares of some rows are too large, their sum becomes
+// infinite, and the row divided by it zero.
 func NormOverflow(o *rebuild.Norm) (out List) {
 	if !o.Out.IsTarget() {
 		return nil

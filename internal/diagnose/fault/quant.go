@@ -78,9 +78,9 @@ func Quantised(o *rebuild.Linear) (out List) {
 		q.rows()
 		if q.sure {
 			q.multiples(sc.top)
-		}
-		if q.sure && o.Out.IsTarget() {
-			q.fitted()
+			if o.Out.IsTarget() {
+				q.fitted()
+			}
 		}
 		out = append(out, q.List...)
 	}

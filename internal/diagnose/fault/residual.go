@@ -128,10 +128,7 @@ func Multiple(o *rebuild.Sum) (out List) {
 // Source is another value in the place of one that the reference hands on as it is.
 func Source(o *rebuild.Alias) (out List) {
 	g, from := o.Graph(), o.In.Layer()
-	activates := func(x *rebuild.Value) bool {
-		u, ok := g.Explain(o.In).(*rebuild.Unary)
-		return ok && u.In == x
-	}
+	activation, _ := g.Explain(o.In).(*rebuild.Unary)
 	for _, x := range g.Alikes(o.Out) {
 		if x == o.In || exchangeID(from, x.Layer()) != "" {
 			continue
@@ -142,13 +139,13 @@ func Source(o *rebuild.Alias) (out List) {
 			id, rank = "config/num_hidden_layers", 0
 		case input && module.IsNorm(from):
 			id = "norm/order"
-		case (from == "" || input && g.IsLeaf(from)) && activates(x):
+		case (from == "" || input && g.IsLeaf(from)) && activation != nil && activation.In == x:
 			id = "activation/missing"
 		}
 		out.add(rebuild.Same(x), rank, "it is given %s in place of %s", x, o.In).ID = id
 	}
 	if from != "" {
-		exchanged(o.Out, from, func(id string, x *rebuild.Value) {
+		exchanged(o.Made, o.Out, from, func(id string, x *rebuild.Value) {
 			out.add(rebuild.Same(x), 0, "it is given %s in place of %s", x, o.In).ID = id
 		})
 	}
@@ -248,11 +245,10 @@ func normBefore(o *rebuild.Modulation) (out List) {
 	if !g.IsLeaf(layer) || !module.IsNorm(layer) || in == nil || !in.IsLike(o.X) {
 		return nil
 	}
-	raw := *o
-	raw.X = in
-	out.add(raw.Eval, 0, "what is modulated is the input of %s and not its output", layer).ID = "norm/order"
+	raw := with(o, func(m *rebuild.Modulation) { m.X = in })
+	out.add(raw, 0, "what is modulated is the input of %s and not its output", layer).ID = "norm/order"
 	if n, ok := g.Explain(o.X).(*rebuild.Norm); ok && n.Weight == nil {
-		out.add(rebuild.Eval(raw.Eval).Then(n.Of), 0, "%s comes after the modulation and not before it", layer).ID = order
+		out.add(raw.Then(n.Of), 0, "%s comes after the modulation and not before it", layer).ID = order
 	}
 	return out
 }

@@ -102,8 +102,8 @@ func Embedding(p *Pair) (out []diagnose.Prediction) {
 	return append(out, guess(id, 0, "the inputs of %s are right, and rows of another index come out", t.Layer))
 }
 
-// lookedUp finds, for each wrong row, the row of the table that it is: one that the reference has shown,
-// or one of the weights. nil if a wrong row is none.
+// lookedUp finds, for each wrong row, the row of the table that it is: one that the reference has
+// shown, or one of the weights. nil if a wrong row is none.
 func (p *Pair) lookedUp(ids []int, known map[int][]float64) ([]float64, string) {
 	table := slices.Sorted(maps.Keys(known))
 	_, w := p.Weights.Of(p.Target.Layer, "weight")

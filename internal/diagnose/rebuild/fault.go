@@ -76,24 +76,19 @@ func (g *Graph) Predict(faults func(*Value) []Fault) []diagnose.Prediction {
 			continue
 		}
 		if got := g.With(t.v, t.f.Eval).Get(g.Target, sample); got != nil {
-			out = append(out, t.f.prediction(t.v, got, marks))
+			p := diagnose.Prediction{ID: t.f.ID, Text: t.f.Text, Params: t.f.Params, Rows: marks,
+				Rank:  t.f.Rank - 1, // a known mechanism before a pattern of the values
+				Value: &diagnose.Array{Shape: []int{len(sample), g.Target.Width}, Data: got}}
+			if t.f.Number != nil {
+				p.Text += fmt.Sprintf(", %.4g", *t.f.Number)
+			}
+			if t.v != g.Target {
+				p.Layer = t.v.Owner()
+			}
+			out = append(out, p)
 		}
 	}
 	return out
-}
-
-func (f Fault) prediction(v *Value, got []float64, marks []bool) diagnose.Prediction {
-	t := v.g.Target
-	p := diagnose.Prediction{ID: f.ID, Text: f.Text, Params: f.Params, Rows: marks,
-		Rank:  f.Rank - 1, // a known mechanism before a pattern of the values
-		Value: &diagnose.Array{Shape: []int{len(got) / t.Width, t.Width}, Data: got}}
-	if f.Number != nil {
-		p.Text += fmt.Sprintf(", %.4g", *f.Number)
-	}
-	if v != t {
-		p.Layer = v.Owner()
-	}
-	return p
 }
 
 // unadded guesses what is missing where the reference makes the target in an unknown way in front

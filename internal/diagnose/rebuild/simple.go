@@ -186,9 +186,6 @@ func halves(p *diagnose.Port) []*diagnose.Port {
 		q := *p
 		q.Layer = label.Name(p.Layer) + "." + name + p.Layer[len(label.Name(p.Layer)):]
 		q.Golden, q.Actual, q.Injected = half(p.Golden, k), half(p.Actual, k), half(p.Injected, k)
-		if q.Golden == nil {
-			return nil
-		}
 		out = append(out, &q)
 	}
 	return out

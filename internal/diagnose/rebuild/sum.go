@@ -2,6 +2,7 @@ package rebuild
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -101,12 +102,9 @@ func findSum(g *Graph, v *Value) []Op {
 	best := nearestTo(t, v)
 	sum := func(factor float64, values ...*Value) func() Op {
 		return func() Op {
-			o := &Sum{Made{v}, values, nil}
-			for range values {
-				o.Factors = append(o.Factors, 1)
-			}
-			o.Factors[len(values)-1] = factor
-			return o
+			factors := slices.Repeat([]float64{1}, len(values))
+			factors[len(values)-1] = factor
+			return &Sum{Made{v}, values, factors}
 		}
 	}
 	both := make([]float64, len(t))

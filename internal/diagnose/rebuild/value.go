@@ -36,9 +36,6 @@ func (v *Value) add(p *diagnose.Port) {
 	}
 }
 
-// Graph is the graph in which the value is.
-func (v *Value) Graph() *Graph { return v.g }
-
 // IsTarget reports whether the value is the wrong one.
 func (v *Value) IsTarget() bool { return v == v.g.Target }
 

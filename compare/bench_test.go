@@ -19,8 +19,8 @@ import (
 	"github.com/goparity/goparity/tensor/raw"
 )
 
-// pairOf makes two tensors of a type: normal values, and the same with small errors. Large ones
-// repeat themselves.
+// pairOf makes two tensors of a type: normally distributed values, and the same with small errors.
+// In large tensors the values repeat.
 func pairOf(tb testing.TB, d tensor.DType, shape ...int) (golden, actual *tensor.Tensor) {
 	const period = 1<<20 + 7
 	n, err := tensor.NumElems(shape)
@@ -45,8 +45,8 @@ func pairOf(tb testing.TB, d tensor.DType, shape ...int) (golden, actual *tensor
 // within is a tolerance that pairOf keeps.
 var within = compare.Tolerance{Atol: 1e-2, Rtol: 1e-2}
 
-// BenchmarkTensors reads both sides: MB/s counts the bytes of the two. -cpu 1,2 shows what another
-// core gives.
+// BenchmarkTensors reports MB/s of the bytes of both sides. With -cpu 1,2 it shows the gain of
+// another core.
 func BenchmarkTensors(b *testing.B) {
 	for _, bench := range []struct {
 		name  string
@@ -90,7 +90,7 @@ func BenchmarkTensors(b *testing.B) {
 
 // BenchmarkLayers compares many small tensors one after the other.
 func BenchmarkLayers(b *testing.B) {
-	g, a := pairOf(b, tensor.F32, 64, 256, 64) // 64 layers of 64 kB, over and over
+	g, a := pairOf(b, tensor.F32, 64, 256, 64) // 64 layers of 64 KiB, again and again
 	for _, n := range []int{10, 100, 1000, 10000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()
@@ -108,8 +108,8 @@ func BenchmarkLayers(b *testing.B) {
 	}
 }
 
-// BenchmarkKernel is what the kernels do on one core with tensors in its cache, without looking for
-// indices.
+// BenchmarkKernel measures the kernels on one core, with tensors in its cache and without searching
+// for indices.
 func BenchmarkKernel(b *testing.B) {
 	for name, isa := range compare.ISAs() {
 		for _, d := range []tensor.DType{tensor.F32, tensor.BF16, tensor.F16, tensor.F64} {
@@ -130,8 +130,7 @@ func BenchmarkKernel(b *testing.B) {
 	}
 }
 
-// BenchmarkLimit reads two equal tensors of 256 MB and does nothing else: the limit of what memory
-// gives.
+// BenchmarkLimit only reads two equal tensors of 256 MB: no comparison is faster than that.
 func BenchmarkLimit(b *testing.B) {
 	g, _ := pairOf(b, tensor.F32, 1<<26)
 	x, _ := g.Bytes()
@@ -152,8 +151,8 @@ func BenchmarkLimit(b *testing.B) {
 	})
 }
 
-// BenchmarkFiles compares golden.TYPE with actual.TYPE, raw files in rows of 1024, in the folder
-// $PARITY_BENCH: internal/bench writes them.
+// BenchmarkFiles compares golden.TYPE with actual.TYPE, raw files in rows of 1024 in the folder
+// $PARITY_BENCH. internal/bench writes them.
 func BenchmarkFiles(b *testing.B) {
 	dir := os.Getenv("PARITY_BENCH")
 	if dir == "" {
@@ -177,7 +176,8 @@ func BenchmarkFiles(b *testing.B) {
 	}
 }
 
-// best reports the bytes a second of the fastest call, too: on a busy machine the mean says little.
+// best also reports the bytes per second of the fastest call, since the mean says little on a busy
+// machine.
 func best(b *testing.B, n int, f func()) {
 	b.SetBytes(int64(n))
 	fastest := time.Duration(math.MaxInt64)

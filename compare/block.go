@@ -2,10 +2,10 @@ package compare
 
 import "math"
 
-// tally is what one block of pairs comes to.
+// tally has the figures of one block of pairs.
 type tally struct {
 	dd, gg, aa, ab       float64 // Σd², Σg², Σa², Σa·g, scaled
-	abs, rel             float64 // largest |d| and |d|/max(|g|, relFloor); −1 if no pair is finite, or a kernel knows that another block has more
+	abs, rel             float64 // largest |d| and |d|/max(|g|, relFloor); −1 if none is known, see kernel
 	wide                 wide    // the largest distance of 64-bit integers, exact
 	mismatches           int
 	finite, badNonFinite int // pairs of finite values; mismatches among the others
@@ -25,7 +25,7 @@ func (f *tally) addRows(rows []rowFigures) {
 	}
 }
 
-// rule is what a block is judged by.
+// rule says which pairs of a block are mismatches.
 type rule struct {
 	tol      Tolerance
 	exact    bool // integers on both sides: any difference is a mismatch
@@ -33,37 +33,38 @@ type rule struct {
 	unsigned [2]bool // golden, actual are uint64
 }
 
-// rowOf adds a piece of one row, which is not empty, to the figures of its block. This is the
-// readable reference, which any other kernel must equal: counters and maxima exactly, sums to
-// rounding.
+// rowOf adds a piece of one row, which is not empty, to the figures of its block. It is the
+// readable reference for the other kernels: their counters and maxima must equal its own exactly,
+// their sums up to rounding.
 //
-// The fast loop takes all values for finite. If they are not, or a square overflows, Σd² is not
-// finite, and the piece is done again by careful.
+// The fast loop assumes that all values are finite. If one is not, or a square overflows, Σd² is
+// not finite, and careful reads the piece again.
 func (f *tally) rowOf(g, a []float64, ru *rule) rowFigures {
 	if !ru.scale.zero() {
 		return f.careful(g, a, ru)
 	}
 	atol, rtol := ru.tol.Atol, ru.tol.Rtol
-	var most uint64 // bits of the largest |d|: they order like the numbers, and need no branch
+	var most uint64 // bits of the largest |d|; they order like the numbers, and need no branch
 	a = a[:len(g)]
 	rel := f.rel
 	if rel < 0 {
 		rel = math.Abs(a[0]-g[0]) / max(math.Abs(g[0]), relFloor)
 	}
-	bound := rel * (1 - 1e-15) // |d| ≤ bound·|g| means that |d|/max(|g|, relFloor) is not above rel, for all roundings
+	bound := rel * (1 - 1e-15) // |d| ≤ bound·|g| ⇒ |d|/max(|g|, relFloor) ≤ rel, however it is rounded
 	var dd, gg, aa, ab float64 // locals stay in registers
 	mismatches := 0
 	for i, gv := range g {
 		av := a[i]
 		d := av - gv
-		// The conversions keep compilers from fusing: the same sums on every machine.
+		// The conversions keep compilers from fusing multiply and add: sums are the same on every
+		// machine.
 		dd += float64(d * d)
 		gg += float64(gv * gv)
 		aa += float64(av * av)
 		ab += float64(av * gv)
 		d, ag := math.Abs(d), math.Abs(gv)
 		most = max(most, math.Float64bits(d))
-		if d > bound*ag { // rarely; the division decides
+		if d > bound*ag { // rare; the division decides
 			if r := d / max(ag, relFloor); r > rel {
 				rel = r
 				bound = rel * (1 - 1e-15)
@@ -113,7 +114,7 @@ func (f *tally) nonFinite(g, a []float64, ru *rule) {
 	}
 }
 
-// pair adds one pair of finite values; d is their difference.
+// pair adds one pair of finite values. d is their difference.
 func (f *tally) pair(r *rowFigures, gv, av, d float64, ru *rule) {
 	f.finite++
 	sd, sg, sa := d, gv, av
@@ -146,7 +147,7 @@ func (f *tally) count(side int, v float64) {
 // within is the rule for finite values with distance d and |g| = ag.
 func (t Tolerance) within(d, ag float64) bool { return d <= t.Atol+float64(t.Rtol*ag) }
 
-// matches is the rule for any two values of which one is a float.
+// matches is the rule for any two values of which at least one is a float.
 func (t Tolerance) matches(g, a float64) bool {
 	switch {
 	case finite(g) && finite(a):
@@ -154,7 +155,7 @@ func (t Tolerance) matches(g, a float64) bool {
 	case math.IsNaN(g) || math.IsNaN(a):
 		return t.EqualNaN && math.IsNaN(g) && math.IsNaN(a)
 	default:
-		return g == a // an infinity is only itself
+		return g == a // an infinity matches only itself
 	}
 }
 

@@ -4,13 +4,14 @@
 //
 //	mismatch ⇔ not (|a − g| ≤ atol + rtol·|g|)
 //
-// NaN matches nothing (unless EqualNaN: then NaN matches NaN), an infinity only itself, and where
-// both sides are integers or bools they must be equal, whatever the tolerance. Maxima and sums run
-// over the pairs of two finite values; the others are counted, and the rule decides about them.
+// NaN matches nothing (with EqualNaN, NaN matches NaN), and an infinity matches only itself. If
+// both sides are integers or bools, they must be equal, whatever the tolerance. Maxima and sums are
+// over the pairs of two finite values; the other pairs are counted, and the rule decides about
+// them.
 //
-// [Criteria] asks for more than a tolerance (relative L2, cosine, ULP, KL …) and judges a pair;
-// [Table] lists what can be asked for, [Default] has limits by element type. [Explain] goes over a
-// failed pair again and says where it differs and which tolerance would pass.
+// [Criteria] has limits for more than elements (relative L2, cosine, ULP, KL …) and judges a pair.
+// [Table] lists the criteria, [Default] has limits by element type. [Explain] reads a failed pair
+// again, and says where it differs and which tolerance would pass.
 package compare
 
 import (
@@ -19,32 +20,32 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Extreme is the largest value of a figure over the finite pairs, and where it is: the first of
-// equal ones.
+// Extreme is the largest value of a figure over the finite pairs, and where it is. Of equal ones it
+// is the first.
 type Extreme struct {
 	Value          float64
 	Index          int // row-major element number, −1 if no pair is finite
 	Golden, Actual float64
 }
 
-// Row is the worst row: the one with the largest relative L2, the first of equal ones,
+// Row is the worst row, the one with the largest relative L2 (of equal ones the first):
 //
 //	‖a−g‖ / max(‖g‖, f·RMS)    RMS = √(Σ‖g_row‖²/rows)
 //
-// where f is 0.1, or 1 for rows of less than 64 elements, whose values can all be near zero by
-// chance. Pairs that are not finite are left out.
+// f is 0.1, or 1 for rows of fewer than 64 elements, whose values can all be near zero by chance.
+// Pairs that are not finite are left out.
 type Row struct {
 	Index  int // number of the row, −1 in an empty tensor
 	RelL2  float64
 	MaxAbs float64 // largest |a−g| in this row
-	// MaxAbsRow is the row of the largest |a−g| of the tensor, which may be another one; −1 if no
-	// pair is finite.
+	// MaxAbsRow is the row of the largest |a−g| of the tensor, which may be another row. It is −1
+	// if no pair is finite.
 	MaxAbsRow int
 }
 
-// Result is the figures of one pair of tensors. "Finite" pairs are those of two finite values;
-// norms, sums and maxima are over these. No figure is NaN; one that overflows float64 is +Inf. In
-// an empty tensor all are zero, and indices −1.
+// Result has the figures of one pair of tensors. A finite pair is a pair of two finite values;
+// norms, sums and maxima are over the finite pairs. No figure is NaN; one that overflows float64 is
+// +Inf. In an empty tensor all figures are zero, and all indices −1.
 type Result struct {
 	N              int // elements
 	Finite         int // finite pairs
@@ -71,13 +72,13 @@ type Result struct {
 // Cosine returns 1 − CosineDistance, from −1 to 1.
 func (r Result) Cosine() float64 { return 1 - r.CosineDistance }
 
-// Tensors compares two tensors of one shape; types, byte orders and strides may differ. It needs
-// O(1) memory, but for rows that are sorted by their error.
+// Tensors compares two tensors of the same shape; types, byte orders and strides may differ. It
+// needs O(1) memory, unless the rows are sorted by their error.
 //
-// Integers of 64 bits are compared and subtracted as integers where both sides are integers, and
-// rounded to float64 against floats.
+// Integers of 64 bits are compared and subtracted as integers if both sides are integers; against
+// floats they are rounded to float64.
 //
-// The error is a [*ShapeError], a [*MisuseError] for a tolerance without a meaning, or a
+// The error is a [*ShapeError], a [*MisuseError] for a tolerance that makes no sense, or a
 // [*FaultError] if a file is truncated meanwhile.
 func Tensors(golden, actual *tensor.Tensor, tol Tolerance) (r Result, err error) {
 	if err := tol.Validate(); err != nil {
@@ -129,12 +130,12 @@ func blocks[T any](n int, golden, actual func(dst []T, start int) int, f func(g,
 	}
 }
 
-// squarable reports whether the sums of squares are right.
+// squarable reports whether no square has overflowed or vanished, so that the sums are right.
 func (t *part) squarable() bool {
 	return (t.abs <= 0 || squarable(t.dd.value())) && squarable(t.gg.value()) && squarable(t.aa.value())
 }
 
-// largest returns the exponents of the largest finite values; abs is the largest |d|.
+// largest returns the exponents of the largest finite values. abs is the largest |d|.
 func largest(golden, actual *tensor.Tensor, abs float64) scale {
 	var g, a float64
 	blocks(golden.Len(), golden.Float64s, actual.Float64s, func(gs, as []float64) {
@@ -193,7 +194,7 @@ func (p *pass) result(t *part) Result {
 func (p *pass) extreme(t *part, v float64, in span, low Tolerance, some func(*tally) bool,
 	is func(pair, wide) bool) Extreme {
 	i := p.find(t, in, low, some, is)
-	if i < 0 { // the file was changed meanwhile
+	if i < 0 { // the file has changed meanwhile
 		return Extreme{Index: -1}
 	}
 	return Extreme{Value: v, Index: i, Golden: p.golden.At(i), Actual: p.actual.At(i)}
@@ -209,9 +210,9 @@ func snr(dd, gg float64, e scale) float64 {
 	return 10*(math.Log10(gg)-math.Log10(dd)) + 20*(math.Ln2/math.Ln10)*float64(e.g-e.d)
 }
 
-// cosineDistance is 1 − cos of two vectors from their sums. 1 − ab/(na·nb) would lose all digits of
-// a small distance; the distance of the vectors less the difference of their norms does not. That
-// in turn cancels for vectors of very different length.
+// cosineDistance computes 1 − cos of two vectors from their sums. 1 − ab/(na·nb) would lose all
+// digits of a small distance. The squared distance of the vectors minus the squared difference of
+// their norms does not, but it cancels for vectors of very different length.
 func cosineDistance(dd, gg, aa, ab float64, e scale) float64 {
 	ng, na := math.Sqrt(gg), math.Sqrt(aa)
 	switch {

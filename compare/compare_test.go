@@ -23,7 +23,7 @@ var (
 	inf = math.Inf(1)
 )
 
-// of makes a float64 tensor with one row unless a shape is given.
+// of makes a float64 tensor, with one row unless there is a shape.
 func of(t testing.TB, values []float64, shape ...int) *tensor.Tensor {
 	if shape == nil {
 		shape = []int{len(values)}
@@ -71,7 +71,7 @@ func TestRule(t *testing.T) {
 			1, inf, compare.Tolerance{Atol: math.MaxFloat64, Rtol: math.MaxFloat64}, 1},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
-			// Alone, and among others, where the fast loop runs first.
+			// Alone, and among other values, where the fast loop runs first.
 			for _, n := range []int{1, 3000} {
 				g, a := make([]float64, n), make([]float64, n)
 				g[n-1], a[n-1] = row.g, row.a
@@ -168,7 +168,7 @@ func TestTiesTakeTheFirst(t *testing.T) {
 	a[2500], a[4999] = 2, 1
 	r, err = compare.Tensors(of(t, g), of(t, a), compare.Tolerance{})
 	require.NoError(t, err)
-	assert.Equal(t, 2.0, r.WorstRow.MaxAbs, "of the whole row, which spans three blocks")
+	assert.Equal(t, 2.0, r.WorstRow.MaxAbs, "the maximum of the whole row, which spans three blocks")
 
 	r, err = compare.Tensors(of(t, g), of(t, g), compare.Tolerance{})
 	require.NoError(t, err)
@@ -249,7 +249,7 @@ func TestBelowRounding(t *testing.T) {
 	}
 }
 
-// The sums over float32 values are right to 1e-12 against exact ones.
+// Sums over float32 values are right to 1e-12.
 func TestSumsAgainstExactOnes(t *testing.T) {
 	g, a := pairOf(t, tensor.F32, 100, 2000)
 	r, err := compare.Tensors(g, a, compare.Tolerance{})
@@ -273,7 +273,7 @@ func TestSumIsCompensated(t *testing.T) {
 	assert.Equal(t, inf, compare.Sum(1, math.MaxFloat64, math.MaxFloat64, 1), "an overflow is infinite, not NaN")
 }
 
-// The worst row is that of the formula, whatever order the rows have.
+// The worst row is that of the formula, in whatever order the rows are.
 func TestWorstRowAgainstAllRows(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 7))
 	for _, row := range []struct {
@@ -327,7 +327,7 @@ func TestWorstRowAgainstAllRows(t *testing.T) {
 	}
 }
 
-// Rows of one error that all are under the least denominator tie, whatever their own norms.
+// Rows with equal errors and norms below the least denominator tie, whatever their norms.
 func TestWorstRowOfEqualErrors(t *testing.T) {
 	const rows = 3000
 	g, a := make([]float64, rows), make([]float64, rows)
@@ -341,8 +341,8 @@ func TestWorstRowOfEqualErrors(t *testing.T) {
 	assert.Equal(t, 0, r.WorstRow.Index)
 }
 
-// A sink token carries the norm: global figures are blind for 15 wrong rows of 16, the worst row is
-// not.
+// A sink token has nearly all of the norm: global figures do not see that 15 of 16 rows are wrong,
+// the worst row does.
 func TestSinkRow(t *testing.T) {
 	g, a := make([]float64, 16*64), make([]float64, 16*64)
 	rnd := rand.New(rand.NewPCG(3, 3))
@@ -400,8 +400,8 @@ func TestTruncatedMapping(t *testing.T) {
 	assert.True(t, errors.As(err, &re))
 }
 
-// Distances of 64-bit integers that are equal as float64 are not equal: the largest is found
-// exactly.
+// The largest distance of 64-bit integers is found exactly, even if other distances are equal to it
+// in float64.
 func TestLargestDistanceOfWideIntegers(t *testing.T) {
 	g, err := tensor.Of([]uint64{0, 0, 0}, 3)
 	require.NoError(t, err)
@@ -413,8 +413,8 @@ func TestLargestDistanceOfWideIntegers(t *testing.T) {
 	assert.Equal(t, 3, r.Mismatches)
 }
 
-// Reading ahead is advice: for any part of a file, of memory, or beyond the end, it changes nothing
-// that can be seen.
+// Reading ahead is only advice: for any part of a file or of memory, or beyond the end, it has no
+// visible effect.
 func TestReadAhead(t *testing.T) {
 	data := make([]byte, 3*os.Getpagesize()+5)
 	for i := range data {

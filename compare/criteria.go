@@ -10,13 +10,13 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Criteria is what a pair must fulfil: all of its limits, by criterion.
+// Criteria has limits by criterion. A pair must keep all of them.
 //
 //	compare.Criteria{compare.RelL2: 1e-4, compare.Cosine: 0.9999}
 type Criteria map[*Criterion]float64
 
-// All ranges over the criteria with their limits, in the order of [Table]; those that are not in it
-// come last.
+// All ranges over the criteria with their limits in the order of [Table]. Criteria that are not in
+// the table come last.
 func (c Criteria) All() iter.Seq2[*Criterion, float64] {
 	place := func(x *Criterion) int {
 		if i := slices.Index(table, x); i >= 0 {
@@ -36,15 +36,15 @@ func (c Criteria) All() iter.Seq2[*Criterion, float64] {
 	}
 }
 
-// Tolerance is the elementwise tolerance, and whether [Atol] or [Rtol] asks for it; if neither
-// does, elements must be equal to be no mismatch.
+// Tolerance returns the elementwise tolerance, and whether [Atol] or [Rtol] has a limit. If neither
+// has, all elements that are not equal count as mismatches.
 func (c Criteria) Tolerance() (t Tolerance, asked bool) {
 	_, atol := c[Atol]
 	_, rtol := c[Rtol]
 	return Tolerance{Atol: c[Atol], Rtol: c[Rtol], EqualNaN: c[EqualNaN] != 0}, atol || rtol
 }
 
-// Measures reports whether the criteria ask for anything that can fail.
+// Measures reports whether the criteria have any limit that can fail.
 func (c Criteria) Measures() bool {
 	for k := range c {
 		if !k.Switch() {
@@ -54,8 +54,8 @@ func (c Criteria) Measures() bool {
 	return false
 }
 
-// Validate refuses, with a [*MisuseError], criteria without any demand and limits that have no
-// meaning or accept everything.
+// Validate returns a [*MisuseError] if there is no limit, or if a limit makes no sense or accepts
+// everything.
 func (c Criteria) Validate() error {
 	for k, limit := range c.All() {
 		if err := k.Check(limit); err != nil {
@@ -68,8 +68,8 @@ func (c Criteria) Validate() error {
 	return nil
 }
 
-// complete adds what is judged along with what was asked for: both parts of an elementwise
-// tolerance, and the worst row where only the tensor is limited.
+// complete adds implied limits: the other part of an elementwise tolerance, and the limit of the
+// worst row if only the tensor has one.
 func (c Criteria) complete() Criteria {
 	out := maps.Clone(c)
 	if t, asked := c.Tolerance(); asked {
@@ -83,11 +83,11 @@ func (c Criteria) complete() Criteria {
 	return out
 }
 
-// Violation is one criterion that does not hold.
+// Violation is a criterion that does not hold.
 type Violation struct {
-	// Criterion is the key of the criterion; "within" for Atol and Rtol; "row_cosine" and
-	// "row_noise" where the worst row does not keep the limit; "non_finite", which is judged
-	// whatever was asked.
+	// Criterion is the key of the criterion; "within" for Atol and Rtol; "row_cosine" or
+	// "row_noise" if the worst row does not keep the limit; or "non_finite", which is always
+	// judged.
 	Criterion string
 	Got, Want float64 // the figure and its limit; a count and 0 for within, top_k (rows) and non_finite
 	Text      string  // one line for people
@@ -95,17 +95,16 @@ type Violation struct {
 
 // Verdict is the judgement of one pair.
 type Verdict struct {
-	Pass       bool // all criteria hold; an empty tensor passes (Result.N = 0), the caller decides what that is worth
+	Pass       bool // all criteria hold; an empty tensor (Result.N = 0) passes
 	Result     Result
-	Tolerance  Tolerance // by which Result counts mismatches: that of Atol and Rtol, or zero if they are not asked for
+	Tolerance  Tolerance // of the mismatches in Result: that of Atol and Rtol, or zero
 	Violations []Violation
 }
 
-// Judge compares two tensors and applies the criteria. ref64 is the float64 golden that Noise
-// needs, nil otherwise.
+// Judge compares two tensors and applies the criteria. ref64 is the float64 golden, which only
+// [Noise] needs.
 //
-// NaN and infinities: a pair that is not finite and does not match (see [Tensors]) fails whatever
-// the criteria are.
+// A pair that is not finite and does not match (see [Tensors]) fails whatever the criteria are.
 //
 // Errors: [*MisuseError], [*ShapeError], [*FaultError].
 func (c Criteria) Judge(golden, actual, ref64 *tensor.Tensor) (v Verdict, err error) {
@@ -129,9 +128,9 @@ func (c Criteria) Judge(golden, actual, ref64 *tensor.Tensor) (v Verdict, err er
 	return v, nil
 }
 
-// Recall judges a pair of which only the result is left, whose mismatches were counted by another
-// tolerance; exact says that neither side had floats. What the figures do not decide is in open,
-// one sentence each.
+// Recall judges a pair of which only the result is left. Its mismatches were counted with tolerance
+// counted; exact says that neither side had floats. open lists what the figures cannot decide, a
+// sentence each.
 //
 // Errors: [*MisuseError].
 func (c Criteria) Recall(r Result, counted Tolerance, exact bool) (broken []Violation, open []string, err error) {
@@ -174,7 +173,7 @@ func (c Criteria) weigh(p Pair) (broken []Violation, open []string, err error) {
 	return broken, open, nil
 }
 
-// nonFinite says which pairs with a NaN or an infinity do not match.
+// nonFinite is the violation by pairs with a NaN or an infinity that do not match.
 func nonFinite(r Result, tol Tolerance) Violation {
 	hint := ""
 	if r.NaNGolden > 0 && r.NaNActual > 0 && !tol.EqualNaN {

@@ -22,7 +22,7 @@ func TestDefaultsAndFloors(t *testing.T) {
 	}{
 		{tensor.F64, tensor.F64, same(1e-9), same(3e-10), "float64"},
 		{tensor.F32, tensor.F32, same(1e-4), same(3e-5), "float32"},
-		{tensor.F32, tensor.F64, same(1e-4), same(3e-5), "a float64 beside a float32 is no better"},
+		{tensor.F32, tensor.F64, same(1e-4), same(3e-5), "float64 next to float32 is no better"},
 		{tensor.F16, tensor.F16, compare.Limits{RelL2: 4e-3, RowRelL2: 1e-2},
 			compare.Limits{RelL2: 4e-3, RowRelL2: 1e-2}, "float16"},
 		{tensor.F32, tensor.BF16, compare.Limits{RelL2: 3e-2, RowRelL2: 8e-2},
@@ -34,7 +34,7 @@ func TestDefaultsAndFloors(t *testing.T) {
 		{tensor.F8E4M3FN, tensor.BF16, same(0.25), same(0.25), "three bits of mantissa"},
 		{tensor.F8E5M2, tensor.F8E4M3FN, same(0.5), same(0.5), "two bits"},
 		{tensor.F8E8M0FNU, tensor.F32, same(0.5), same(0.5), "no mantissa"},
-		{tensor.I64, tensor.F32, same(1e-4), same(3e-5), "an integer beside a float goes by the float"},
+		{tensor.I64, tensor.F32, same(1e-4), same(3e-5), "next to a float, an integer has the float's limits"},
 	} {
 		c := compare.Default(row.golden, row.actual)
 		assert.Equal(t, row.limit.Criteria(), c, row.reason)
@@ -63,7 +63,7 @@ func TestAgrees(t *testing.T) {
 		compare.Limits{RelL2: 1, RowRelL2: 3}.Max(compare.Limits{RelL2: 2, RowRelL2: 1}))
 }
 
-// judge returns the names of the criteria that do not hold.
+// judge returns the keys of the criteria that do not hold.
 func judge(t *testing.T, c compare.Criteria, g, a, ref64 *tensor.Tensor) []string {
 	v, err := c.Judge(g, a, ref64)
 	require.NoError(t, err)
@@ -235,7 +235,7 @@ func TestNoise(t *testing.T) {
 		want   []string
 	}{
 		{"twice the reference's own error", []float64{1, 2.2, 3, 4.2}, 2.1, []string{}},
-		{"a bit more than is allowed", []float64{1, 2.2, 3, 4.2}, 1.9, []string{"noise", "row_noise"}},
+		{"slightly more than is allowed", []float64{1, 2.2, 3, 4.2}, 1.9, []string{"noise", "row_noise"}},
 		{"all of it in one row", []float64{1, 2.25, 3, 4}, 1.8, []string{"row_noise"}},
 		{"better than the reference", []float64{1, 2, 3, 4}, 0.5, []string{}},
 	} {
@@ -247,10 +247,10 @@ func TestNoise(t *testing.T) {
 	assert.Empty(t, judge(t, compare.Criteria{compare.Noise: 5}, ref, ref, ref), "both are exact")
 	luckyRow := of(t, []float64{1.1, 2, 3, 4}, 2, 2)
 	assert.Empty(t, judge(t, compare.Criteria{compare.Noise: 2}, luckyRow, of(t, []float64{1.1, 2, 3.1, 4}, 2, 2), ref),
-		"a row that is exact by chance asks for no exact row")
+		"a row that is exact by chance does not require an exact row")
 }
 
-// The distance in ULP is the number of steps between the bits of a type.
+// The distance in ULP is the number of steps between the bit patterns of a type.
 func TestULPCountsSteps(t *testing.T) {
 	widths := map[tensor.DType]int{tensor.F8E4M3FN: 8, tensor.F8E4M3FNUZ: 8, tensor.F8E5M2: 8, tensor.F8E5M2FNUZ: 8,
 		tensor.F8E8M0FNU: 8,

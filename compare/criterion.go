@@ -8,9 +8,9 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Criterion is one way to judge a pair, and everything that is known of it: the parser of
-// fixture.yaml, the methods of package parity, report.json and parity report read it here. [Table]
-// lists the criteria that there are; a new one is a new entry.
+// Criterion is one way to judge a pair. The parser of fixture.yaml, the methods of package parity,
+// report.json and parity report take everything that they need to know from here. [Table] lists the
+// criteria; a new one is a new entry.
 type Criterion struct {
 	Key    string // in fixture.yaml: "snr"
 	JSON   string // in report.json: "snr_db"
@@ -18,45 +18,45 @@ type Criterion struct {
 	Short  string // before a limit in a table of rows: "SNR"
 	Name   string // in a sentence: "signal-to-noise ratio"
 	Unit   string // of the figure and its limit: "dB"; empty for a plain number
-	Rule   string // what must hold, golden g, actual a, the key for the limit: "20·log10(‖g‖ / ‖a − g‖) ≥ snr"
+	Rule   string // what must hold, with the key for the limit: "20·log10(‖g‖ / ‖a − g‖) ≥ snr"
 
-	// Limits lie between Best, the strictest, and Worst, which accepts everything and is refused.
-	// Best > Worst where the larger figure is the better one.
+	// Limits are between Best, the strictest, and Worst, which accepts everything and is refused.
+	// Best > Worst if larger figures are better.
 	Best, Worst float64
-	Whole       bool    // limits are whole numbers
+	Whole       bool    // limits must be whole numbers
 	Example     float64 // a limit to begin with, for messages
 
-	// Counts: the figure is not compared with the limit. It counts what does not keep it, and must
-	// be 0.
+	// Counts says that the figure is not compared with the limit, but is the number of rows or
+	// elements that do not keep it, and must be 0.
 	Counts bool
-	// Recorded: the figures of report.json tell enough to judge by it again, without the tensors.
+	// Recorded says that the figures in report.json are enough to judge again, without the tensors.
 	Recorded bool
-	// Figures takes from a pair with at least one element what has to keep the limit; nil where
-	// nothing is measured and the criterion only says how, see [EqualNaN]. The error is a
-	// [*MisuseError] or a [*ShapeError].
+	// Figures returns the figures that have to keep the limit, of a pair with at least one element.
+	// It is nil for a criterion that measures nothing and only changes the others, see [EqualNaN].
+	// The error is a [*MisuseError] or a [*ShapeError].
 	Figures func(p Pair, limit float64) ([]Figure, error)
 }
 
-// Pair is what a criterion takes its figures from.
+// Pair is what a criterion reads its figures from.
 type Pair struct {
 	Result  Result
-	Counted Tolerance // by which Result counts mismatches
-	Asked   Tolerance // what [Atol] and [Rtol] ask for
+	Counted Tolerance // with which Result counts mismatches
+	Asked   Tolerance // the limits of [Atol] and [Rtol]
 	Exact   bool      // neither side has floats: the elements must be equal
 
-	Golden, Actual *tensor.Tensor // nil where only the figures of a report are left
-	Ref64          *tensor.Tensor // the golden in float64, nil if there is none
+	Golden, Actual *tensor.Tensor // nil if only the figures of a report are left
+	Ref64          *tensor.Tensor // the golden in float64; nil if there is none
 }
 
 // Figure is one number that has to keep a limit.
 type Figure struct {
-	Key   string // of the violation; empty for the criterion's own
+	Key   string // of the violation; if empty, the criterion's
 	Value float64
-	Text  string // what the number is, empty for the criterion's name; where Counts is set or Bound, the whole sentence
-	Bound bool   // the number is not known, but it is no worse than Value
+	Text  string // what Value is; if empty, the criterion's name; with Counts or Bound, the whole sentence
+	Bound bool   // the figure is unknown, but not worse than Value
 }
 
-// Flag is the flag of parity report, without dashes; empty if there is none.
+// Flag returns the flag of parity report, without dashes, or "" if there is none.
 func (c *Criterion) Flag() string {
 	if !c.Recorded || c.Switch() {
 		return ""
@@ -64,14 +64,14 @@ func (c *Criterion) Flag() string {
 	return strings.ReplaceAll(c.Key, "_", "-")
 }
 
-// Larger reports whether the larger figure is the better one.
+// Larger reports whether larger figures are better.
 func (c *Criterion) Larger() bool { return c.Best > c.Worst }
 
-// Switch reports whether the criterion is only turned on, by the limit 1.
+// Switch reports whether the criterion can only be turned on, by the limit 1.
 func (c *Criterion) Switch() bool { return c.Figures == nil }
 
-// Check refuses a limit that has no meaning, and one that accepts everything. The error says what
-// to write instead.
+// Check refuses a limit that makes no sense or accepts everything. The error says what to write
+// instead.
 func (c *Criterion) Check(limit float64) error {
 	larger := c.Larger()
 	beyond := larger && limit <= c.Worst || !larger && limit >= c.Worst
@@ -89,7 +89,7 @@ func (c *Criterion) Check(limit float64) error {
 	return nil
 }
 
-// limits says which there are: "a number above -1, up to 1, such as 0.9999".
+// limits describes the allowed limits: "a number above -1, up to 1, such as 0.9999".
 func (c *Criterion) limits() string {
 	number, bounds := "a number", fmt.Sprintf("from %g, below %g", c.Best, c.Worst)
 	if c.Whole {
@@ -115,7 +115,7 @@ func (c *Criterion) keeps(figure, limit float64) bool {
 	return figure <= limit
 }
 
-// violation says that a figure does not keep a limit.
+// violation returns the violation of a limit by a figure.
 func (c *Criterion) violation(f Figure, limit float64) Violation {
 	v := Violation{Criterion: f.Key, Got: f.Value, Want: limit, Text: f.Text}
 	if v.Criterion == "" {
@@ -139,7 +139,7 @@ func (c *Criterion) violation(f Figure, limit float64) Violation {
 	return v
 }
 
-// digits writes a number with as many digits as tell it from its limit, at least four.
+// digits formats a number with at least four digits, and enough to tell it from its limit.
 func digits(got, limit float64) string {
 	for n := 4; n < 17; n++ {
 		s := fmt.Sprintf("%.*g", n, got)

@@ -9,22 +9,22 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Detail says where and how two tensors differ. Figures are over the finite pairs, like those of
-// [Result].
+// Detail says where and how two tensors differ. Like those of [Result], its figures are over the
+// finite pairs.
 type Detail struct {
 	Mismatches int        // as in [Result]
 	Equal      int        // pairs with a = g
-	Decades    []Decade   // the others by |a−g|, from the least to the largest, without gaps
+	Decades    []Decade   // the other pairs by |a−g|, in increasing order, without gaps
 	Quantiles  []Quantile // of |a−g|: 50, 90, 99, 99.9 and 100 %
 	ULP        ULPs
 	BadRows    Places // rows with a mismatch
 	BadColumns Places // columns (indices of the last axis) with a mismatch
-	// Rows and Columns are in order. There are no columns where there is one row; of more than 2^20
-	// rows, or columns, there are none.
+	// Rows and Columns are in order. Columns is empty if there is only one row. Each is empty if
+	// there are more than 2^20.
 	Rows, Columns []Line
-	// SmallestAtol is the least atol that passes with this rtol, SmallestRtol the least rtol that
-	// passes with this atol; +Inf if there is none: a pair that is not finite does not match,
-	// integers differ, or g is zero where |a−g| is above atol.
+	// SmallestAtol is the least atol that passes with this rtol, and SmallestRtol the least rtol
+	// that passes with this atol. They are +Inf if there is none: a pair that is not finite does
+	// not match, integers differ, or g is zero where |a−g| is above atol.
 	SmallestAtol, SmallestRtol float64
 }
 
@@ -37,21 +37,22 @@ func (p Places) Count() int { return p.in.Count }
 // Total returns how many rows, or columns, the tensor has.
 func (p Places) Total() int { return p.in.Total }
 
-// Text says the set in words, for a noun: "all 16 rows", "rows 8–15", "every 4th column, 0–60",
+// Text describes the set with a noun: "all 16 rows", "rows 8–15", "every 4th column, 0–60",
 // "columns 32–63 of every 64, up to 511".
 func (p Places) Text(noun string) string { return p.in.Text(noun) }
 
 // Decade counts the pairs with 10^Exponent ≤ |a−g| < 10^(Exponent+1).
 type Decade struct{ Exponent, Count int }
 
-// Quantile is the least |a−g| that a share P of the finite pairs does not exceed, found by
-// counting: it is rounded down to 17 bits of mantissa (8e-6 relative), but for the largest.
+// Quantile is the least |a−g| that a share P of the finite pairs does not exceed. Except for the
+// largest, it is rounded down to 17 bits of mantissa (8e-6 relative), because it is found by
+// counting.
 type Quantile struct{ P, Value float64 }
 
-// Line is the figures of one row or column, over its finite pairs.
+// Line has the figures of one row or column, over its finite pairs.
 type Line struct {
 	Index        int
-	RelL2        float64 // as in [Row]; of a column with the norms of columns
+	RelL2        float64 // as in [Row]; for a column, with the norms of columns
 	Cosine       float64 // a·g/(‖a‖‖g‖); 1 if both are zero, 0 if one is
 	MaxAbs       float64 // largest |a−g|
 	MaxAbsIndex  int     // row-major element number of MaxAbs, −1 if no pair is finite
@@ -59,8 +60,8 @@ type Line struct {
 	BadNonFinite int // mismatches among the pairs that are not finite
 }
 
-// Explain reads a pair again, with the tolerance by which it failed, and says where it differs. It
-// takes several times as long as [Tensors]. Errors are those of [Tensors].
+// Explain reads a pair again, with the tolerance with which it failed, and says where it differs.
+// It takes several times as long as [Tensors]. The errors are those of [Tensors].
 func Explain(golden, actual *tensor.Tensor, tol Tolerance) (d Detail, err error) {
 	r, err := Tensors(golden, actual, tol)
 	if err != nil {
@@ -126,8 +127,8 @@ func explain(golden, actual *tensor.Tensor, tol Tolerance, r Result) Detail {
 	return d
 }
 
-// need raises SmallestAtol and SmallestRtol to what a finite pair needs, for the rule as it is
-// rounded.
+// need raises SmallestAtol and SmallestRtol to what a finite pair needs to pass the rule as it is
+// evaluated, with its roundings.
 func (d *Detail) need(p *pair, tol Tolerance) {
 	ag := math.Abs(p.g)
 	if t := float64(tol.Rtol * ag); !(p.d <= d.SmallestAtol+t) {
@@ -151,7 +152,7 @@ func (d *Detail) need(p *pair, tol Tolerance) {
 	}
 }
 
-// decade is ⌊log10 d⌋ for d > 0.
+// decade returns ⌊log10 d⌋ for d > 0.
 func decade(d float64) int {
 	if math.IsInf(d, 0) {
 		return 308
@@ -167,7 +168,7 @@ func decade(d float64) int {
 	return b.decade
 }
 
-// decadeFrom is the decade of d, which is between 2^e and 2^(e+1).
+// decadeFrom returns the decade of d, which is between 2^e and 2^(e+1).
 func decadeFrom(e int, d float64) int {
 	n := int(math.Floor(float64(e) * (math.Ln2 / math.Ln10))) // of 2^e
 	if n < 308 && d >= math.Pow10(n+1) {
@@ -176,7 +177,7 @@ func decadeFrom(e int, d float64) int {
 	return n
 }
 
-// binade is the decade of a power of two, and where the next one begins.
+// binade is the decade of a power of two, and the number at which the next decade begins.
 type binade struct {
 	decade int
 	next   float64
@@ -197,13 +198,13 @@ var binades = sync.OnceValue(func() *[2047]binade {
 	return &t
 })
 
-// float64 has differences from 5e-324 to 1.8e308.
+// Differences of float64 are from 5e-324 to 1.8e308.
 const (
 	leastDecade = -324
 	decadeCount = 308 - leastDecade + 1
 )
 
-// listDecades leaves out the empty ones at both ends.
+// listDecades lists the decades without the empty ones at both ends.
 func listDecades(counts []int) []Decade {
 	first := slices.IndexFunc(counts, func(n int) bool { return n > 0 })
 	if first < 0 {
@@ -228,13 +229,13 @@ const (
 	fineShift    = coarseShift - quantileBits
 )
 
-// quantiles finds values by their rank in two counts. The bits of numbers ≥ 0 order like the
-// numbers: the first count is over the exponent and 3 bits of the mantissa, the second over the
-// next 14 bits, within the class where a quantile lies.
+// quantiles finds values by their rank, with two counts. The bits of numbers ≥ 0 order like the
+// numbers. The first count is over the exponent and 3 bits of the mantissa, the second over the
+// next 14 bits, within the class of a quantile.
 type quantiles struct {
 	n      int
 	coarse []int
-	ranks  []int // still to go within the class
+	ranks  []int // rank within the class
 	class  []int
 	slot   []uint8 // by class: where it is in fine, from 1
 	fine   [][]int
@@ -281,7 +282,7 @@ func (q *quantiles) result(largest float64) []Quantile {
 	return out
 }
 
-// find returns the class that holds the element of a rank (from 1), and its rank within.
+// find returns the class of the element with a rank (from 1), and its rank within the class.
 func find(counts []int, rank int) (class, within int) {
 	for class, n := range counts {
 		if rank <= n {

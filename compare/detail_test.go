@@ -28,7 +28,7 @@ func TestHistogramAndQuantiles(t *testing.T) {
 	assert.Equal(t, compare.Quantile{P: 0.5, Value: 1}, d.Quantiles[0], "the fourth of seven finite ones")
 	assert.Equal(t, compare.Quantile{P: 1, Value: 1000}, d.Quantiles[4])
 
-	// All powers of ten and their lower neighbours fall on the right side.
+	// Powers of ten and their lower neighbours fall into the right decades.
 	for e := -307; e <= 308; e++ {
 		p := math.Pow10(e)
 		d := explain(t, of(t, []float64{0, 0}), of(t, []float64{p, math.Nextafter(p, 0)}), compare.Tolerance{})
@@ -48,7 +48,7 @@ func TestHistogramAndQuantiles(t *testing.T) {
 	}
 }
 
-// With the smallest tolerances the pair passes, and one step below them it does not.
+// The pair passes with the smallest tolerances, and fails one step below them.
 func TestSmallestTolerances(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 5))
 	for try := range 300 {
@@ -100,7 +100,7 @@ func TestSmallestTolerances(t *testing.T) {
 	require.NoError(t, err)
 	a, err := tensor.Of([]int32{2}, 1)
 	require.NoError(t, err)
-	assert.Equal(t, inf, explain(t, g, a, compare.Tolerance{}).SmallestAtol, "no tolerance is for integers")
+	assert.Equal(t, inf, explain(t, g, a, compare.Tolerance{}).SmallestAtol, "no tolerance applies to integers")
 }
 
 func TestRowsAndColumns(t *testing.T) {
@@ -118,7 +118,7 @@ func TestRowsAndColumns(t *testing.T) {
 	d := explain(t, of(t, g, rows, columns), of(t, a, rows, columns), compare.Tolerance{})
 	require.Len(t, d.Rows, rows)
 	assert.Equal(t, compare.Line{Index: 6, Cosine: 1, MaxAbsIndex: 6 * columns, Mismatches: 1, BadNonFinite: 1},
-		d.Rows[6], "the NaN is left out of figures")
+		d.Rows[6], "the NaN is left out of the figures")
 	assert.Equal(t, compare.Line{Index: 3, RelL2: 2, Cosine: -1, MaxAbs: 2, MaxAbsIndex: 3 * columns,
 		Mismatches: columns}, d.Rows[3])
 	assert.Equal(t, compare.Line{Index: 0, Cosine: 1, MaxAbsIndex: 0}, d.Rows[0])

@@ -16,31 +16,30 @@ func (e *ShapeError) Error() string {
 		tensor.FormatShape(e.Actual))
 }
 
-// MisuseError says that a comparison was asked for in a way that has no meaning: a negative
-// tolerance, a limit that is not a number, no criterion at all. It is a fault of the test, not of
-// the tensors.
+// MisuseError says that a comparison makes no sense: a tolerance is negative, a limit is not a
+// number, there is no criterion. It is an error in the test, not in the tensors.
 type MisuseError struct{ Msg string }
 
 func (e *MisuseError) Error() string { return "compare: " + e.Msg }
 
 func misuse(format string, args ...any) error { return &MisuseError{Msg: fmt.Sprintf(format, args...)} }
 
-// FaultError says that the bytes of a tensor could not be read any more: a mapped file was
-// truncated, or its disk failed.
+// FaultError says that the bytes of a tensor could no longer be read: a mapped file was truncated,
+// or its disk failed.
 type FaultError struct {
-	Files []string // the files behind the tensors of this comparison
-	Err   error    // what the runtime said
+	Files []string // the files of the tensors
+	Err   error    // the error of the runtime
 }
 
 func (e *FaultError) Error() string {
-	return fmt.Sprintf("compare: a mapped file became unreadable while it was compared (was it truncated or "+
-		"rewritten?): %q: %v", e.Files, e.Err)
+	return fmt.Sprintf("compare: a mapped file became unreadable while it was compared "+
+		"(was it truncated or rewritten?): %q: %v", e.Files, e.Err)
 }
 
 // Unwrap returns the error of the runtime.
 func (e *FaultError) Unwrap() error { return e.Err }
 
-// guard runs f and returns a FaultError where a tensor's file became unreadable.
+// guard runs f and returns a FaultError if a tensor's file became unreadable.
 func guard(f func() error, tensors ...*tensor.Tensor) error {
 	err := mapfile.Guard(f)
 	var fault *mapfile.Fault
@@ -56,7 +55,7 @@ func guard(f func() error, tensors ...*tensor.Tensor) error {
 	return e
 }
 
-// check makes sure that two tensors can be compared.
+// check returns an error if two tensors cannot be compared.
 func check(golden, actual *tensor.Tensor) error {
 	if golden == nil || actual == nil {
 		return misuse("a tensor is nil")

@@ -1,6 +1,6 @@
 package compare
 
-// ISAs are the instruction sets that this machine has kernels for, by name.
+// ISAs are the instruction sets of this machine for which there are kernels, by name.
 func ISAs() map[string]int {
 	m := map[string]int{"go": 0}
 	if isa >= avx2 {
@@ -12,7 +12,7 @@ func ISAs() map[string]int {
 	return m
 }
 
-// SetISA makes comparisons use one of them, and gives that of before.
+// SetISA makes comparisons use one of them, and returns the previous one.
 func SetISA(n int) (before int) {
 	before, isa = isa, n
 	return before

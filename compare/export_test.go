@@ -2,7 +2,7 @@ package compare
 
 import "github.com/goparity/goparity/tensor"
 
-// Sum adds with the compensated sum that block sums are added with.
+// Sum adds numbers as the sums of blocks are added, with compensation.
 func Sum(values ...float64) float64 {
 	var s sum
 	for _, v := range values {
@@ -17,7 +17,7 @@ func Reference(golden, actual *tensor.Tensor, tol Tolerance) (Result, error) {
 	return Tensors(golden, actual, tol)
 }
 
-// Again reads all rows of a pair but those of the first block, with all maxima known.
+// Again reads all rows of a pair except those of the first block, with all maxima known.
 func Again(golden, actual *tensor.Tensor, tol Tolerance) func() {
 	p, s := newPass(golden, actual, tol, scale{}), new(scratch)
 	p.chunk(0, s)
@@ -26,10 +26,10 @@ func Again(golden, actual *tensor.Tensor, tol Tolerance) func() {
 	return func() { p.readRows(&part{tally: tally{abs: -1, rel: -1}}, s, pieceLen/p.rowLen, p.n/p.rowLen) }
 }
 
-// ReadAhead is what a pass does before it reads a chunk.
+// ReadAhead calls what a pass calls before it reads a chunk.
 var ReadAhead = readAhead
 
-// Sizes of the partition.
+// Sizes of blocks and chunks.
 const (
 	PieceLen = pieceLen
 	ChunkLen = chunkLen

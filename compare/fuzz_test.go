@@ -12,7 +12,7 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// scalar is the naive form of what Tensors counts: one element after the other, with no blocks.
+// scalar has the naive form of Tensors' figures, one element after the other, without blocks.
 type scalar struct {
 	mismatches, first, finite, absAt, relAt int
 	nan, inf                                [2]int
@@ -87,8 +87,8 @@ func integer(t *tensor.Tensor, i int) *big.Int {
 	return big.NewInt(v[0])
 }
 
-// FuzzTensors compares any bytes, as any types, in rows of any length, and judges the figures by
-// the naive form: counts, indices and maxima exactly, norms to rounding. No figure may be NaN.
+// FuzzTensors compares any bytes, as any types, in rows of any length. Counts, indices and maxima
+// must equal the naive form exactly, norms up to rounding. No figure may be NaN.
 func FuzzTensors(f *testing.F) {
 	f.Add([]byte{0, 0, 128, 63, 0, 0, 192, 127}, []byte{0, 0, 128, 63, 0, 0, 128, 127}, uint8(17), uint8(17), uint16(1),
 		1e-3, 1e-3, false)

@@ -15,8 +15,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// fenced returns n bytes between two pages that cannot be read: at the end of theirs, or at the
-// beginning.
+// fenced returns n bytes between two pages that cannot be read, directly before the second or after
+// the first.
 func fenced(t *testing.T, n int, atEnd bool) []byte {
 	page := os.Getpagesize()
 	size := (n + page - 1) / page * page
@@ -32,7 +32,7 @@ func fenced(t *testing.T, n int, atEnd bool) []byte {
 	return m[page : page+n]
 }
 
-// No kernel reads a byte beside its tensors.
+// No kernel reads a byte outside its tensors.
 func TestGuardPages(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(9, 10))
 	forEachISA(t, func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestGuardPages(t *testing.T) {
 	})
 }
 
-// A fault in assembly, here or in a helper, is an error whichever core meets it first.
+// A fault in assembly is an error, whether it occurs in this goroutine or in a helper.
 func TestFaultOnAnyCore(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	const n = 6 * compare.ChunkLen

@@ -14,12 +14,13 @@ func exact(golden, actual *tensor.Tensor) bool {
 
 func is64(d tensor.DType) bool { return d == tensor.I64 || d == tensor.U64 }
 
-// intRowOf is rowOf for integers of 64 bits on one side at least: float64 would not hold them.
+// intRowOf is rowOf for integers on both sides, of 64 bits on at least one: float64 would round
+// them.
 func (f *tally) intRowOf(g, a []int64, ru *rule) (r rowFigures) {
 	for i, gv := range g {
 		d := intDistance(gv, a[i], ru.unsigned)
 		f.pair(&r, toFloat(gv, ru.unsigned[0]), toFloat(a[i], ru.unsigned[1]), d.float(), ru)
-		if f.wide.less(d) { // rounded distances may be equal where the integers are not
+		if f.wide.less(d) { // rounded distances may be equal although the integers differ
 			f.wide = d
 		}
 	}
@@ -33,7 +34,7 @@ func toFloat(v int64, unsigned bool) float64 {
 	return float64(v)
 }
 
-// intDistance is |a − g|: rounded to float64 it is 0 only for equal integers.
+// intDistance is |a − g|. Rounded to float64 it is 0 only for equal integers.
 func intDistance(g, a int64, unsigned [2]bool) wide {
 	lo, borrow := bits.Sub64(uint64(a), uint64(g), 0)
 	hi, _ := bits.Sub64(high(a, unsigned[1]), high(g, unsigned[0]), borrow)
@@ -51,7 +52,7 @@ func (w wide) less(o wide) bool { return w.hi < o.hi || w.hi == o.hi && w.lo < o
 
 func (w wide) float() float64 { return math.Ldexp(float64(w.hi), 64) + float64(w.lo) }
 
-// high is the upper half of v in 128 bits.
+// high returns the upper half of v in 128 bits.
 func high(v int64, unsigned bool) uint64 {
 	if unsigned {
 		return 0

@@ -11,8 +11,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// call is what a kernel in assembly is called with, and what it answers. internal/kernelgen knows
-// the offsets.
+// call has the arguments and the answer of a kernel in assembly. internal/kernelgen knows the
+// offsets.
 type call struct {
 	golden, actual     unsafe.Pointer
 	rows, cols         int
@@ -25,17 +25,17 @@ type call struct {
 	answer
 }
 
-// answer is lanes of figures; what a kernel does not fill is zero.
+// answer has lanes of figures. What a kernel does not fill is zero.
 type answer struct {
 	aa, ab, gd    [8]float64 // Σa², Σa·g, Σg·d; aa and ab are of exact forms, gd of the others
 	above, most   [8]float64 // most is the largest |d|; of forms in float32: [16]float32
 	count, count2 [8]int64   // of forms in float32: [16]int32
-	found         uint32     // of reach: a bit for each of the last elements
+	found         uint32     // by reach: a bit for each of the last elements
 }
 
 var _ [unsafe.Offsetof(call{}.answer)]struct{} = [320]struct{}{}
 
-// isa is the instruction set that kernels may use: 0 for none, avx2, avx512.
+// isa is the instruction set that kernels may use: 0 for none, avx2 or avx512.
 var isa = func() int {
 	x := &cpu.X86
 	switch {
@@ -60,7 +60,7 @@ const exactStep = 4
 type forms struct {
 	exact, reach func(*byte) // reach is nil for float64
 	count, fast  isas        // fast is nil for float64
-	same         isas        // for sides of the same bytes, if the types are the same
+	same         isas        // for equal bytes on both sides, of one type
 }
 
 type isas struct{ avx2, avx512 func(*byte) }
@@ -98,11 +98,11 @@ func (f isas) best() func(*byte) {
 // simd is the kernel in assembly for one pair of types.
 type simd struct {
 	forms
-	types     [2]tensor.DType // as which golden and actual are given to it
-	shortest  int             // the shortest row of all forms but exact
+	types     [2]tensor.DType // types in which golden and actual are passed
+	shortest  int             // length of the shortest row for all forms but exact
 	sums32    bool            // adds in float32
-	low, high tolerance32     // the tolerance, a little too low and a little too high: what lies between is left to float64
-	ok        bool            // float32 has room for them
+	low, high tolerance32     // the tolerance, slightly too low and too high; float64 decides between
+	ok        bool            // both fit into float32
 	exactTo   float64         // differences up to this are exact in float32
 }
 
@@ -135,7 +135,7 @@ func fastest(golden, actual tensor.DType, tol Tolerance) kernel {
 	return s
 }
 
-// step is a number of which all values of a type are multiples, or 0.
+// step returns a number of which all values of a type are multiples, or 0.
 func step(d tensor.DType) float64 {
 	switch {
 	case !d.IsFloat():
@@ -151,7 +151,7 @@ func step(d tensor.DType) float64 {
 	}
 }
 
-// carrier is the type that a kernel reads values of a type as.
+// carrier returns the type in which a kernel reads values of a type.
 func carrier(d tensor.DType) tensor.DType {
 	switch {
 	case d == tensor.F64 || d == tensor.F32 || d == tensor.BF16 || d == tensor.F16:
@@ -163,13 +163,13 @@ func carrier(d tensor.DType) tensor.DType {
 	}
 }
 
-// floor32 is the least |g| in products of the forms in float32: less than relFloor, and a power of
-// two.
+// floor32 is the least |g| in products of the forms in float32. It is less than relFloor, and a
+// power of two.
 const floor32 = 0x1p-34
 
-// around returns a little less and a little more than a tolerance, so that roundings, of less than
-// 2^−22 of the numbers, do not matter. What floor32 adds to the lower one is taken from its atol:
-// then no |g| is so small that its rounding counts.
+// around returns a tolerance that is slightly lower, and one that is slightly higher, so that
+// roundings of less than 2^−22 of the numbers do not matter. What floor32 adds to the lower one is
+// subtracted from its atol; then no |g| is so small that its rounding matters.
 func around(atol, rtol float64) (low, high tolerance32, ok bool) {
 	const margin = 0x1p-20
 	ok = true
@@ -184,10 +184,10 @@ func around(atol, rtol float64) (low, high tolerance32, ok bool) {
 	return low, tolerance32{float32(atol * (1 + margin)), float32(rtol * (1 + margin))}, ok
 }
 
-// block takes the sums of the fast forms wherever these have them right, whatever the maxima so far
-// are: sums do not depend on which core came first, and those of fast and count are the same. Where
-// a form in float32 is not sure of maxima and counters, the elements that matter are looked for, or
-// the exact form takes the block.
+// block takes the sums of the fast forms whenever these are right, whatever the maxima so far. So
+// sums do not depend on which core was first, and those of fast and count are equal. If a form in
+// float32 is not sure of maxima and counters, block looks for the elements that matter, or calls
+// the exact form.
 func (k *simd) block(p *pass, s *scratch, b span, thorough bool) tally {
 	if b.cols < exactStep {
 		return reference{}.block(p, s, b, thorough)
@@ -200,7 +200,7 @@ func (k *simd) block(p *pass, s *scratch, b span, thorough bool) tally {
 		fill4(&c.rtol, p.tol.Rtol)
 	}
 	rows := grow(&s.rows, b.rows)
-	if thorough || b.cols < k.shortest || b.start == 0 { // of the first block, no maxima are known
+	if thorough || b.cols < k.shortest || b.start == 0 { // for the first block no maxima are known
 		return k.careful(p, s, b, rows)
 	}
 	if same := k.same.best(); same != nil {
@@ -241,7 +241,7 @@ func (k *simd) block(p *pass, s *scratch, b span, thorough bool) tally {
 	return f
 }
 
-// aim sets what a call reads.
+// aim sets the addresses and sizes that a call reads.
 func (k *simd) aim(p *pass, s *scratch, b span) {
 	c := &s.call
 	c.golden, c.actual = k.data(0, p.golden, s, b), k.data(1, p.actual, s, b)
@@ -251,15 +251,14 @@ func (k *simd) aim(p *pass, s *scratch, b span) {
 // takeExact takes maxima and the counter of mismatches.
 func (f *tally) takeExact(o tally) { f.abs, f.rel, f.mismatches = o.abs, o.rel, o.mismatches }
 
-// maxima are the largest |d| and relative error so far, of all blocks that were read; −1 if there
-// are none.
+// maxima are the largest |d| and relative error of all blocks so far, or −1 if there are none.
 type maxima struct{ abs, rel float64 }
 
-// call64 calls a form in float64. sums says that sums are right: all values are finite. sure says
-// that no relative error is above those so far.
+// call64 calls a form in float64. sums says that the sums are right, because all values are finite.
+// sure says that no relative error is above the largest so far.
 func (k *simd) call64(form func(*byte), c *call, rows []rowFigures, so maxima) (f tally, sums, sure bool) {
-	// |d| ≤ bound·max(|g|, relFloor) means that the relative error is not above rel, for all
-	// roundings, and where they are of subnormal numbers.
+	// |d| ≤ bound·max(|g|, relFloor) means that the relative error is not above rel, however it is
+	// rounded, also for subnormal numbers.
 	fill4(&c.bound, 0)
 	if so.rel >= 1e-200 {
 		fill4(&c.bound, so.rel*(1-1e-15))
@@ -275,8 +274,8 @@ func (k *simd) call64(form func(*byte), c *call, rows []rowFigures, so maxima) (
 	return f, sums, sure
 }
 
-// doubt is what a form in float32 cannot tell of a block: whether a |d| is above the largest so
-// far, which is about abs; whether a relative error is; how many mismatches there are.
+// doubt is what a form in float32 cannot decide for a block: whether a |d| is above the largest so
+// far (if so, it is about abs), whether a relative error is, and how many mismatches there are.
 type doubt struct {
 	abs             float64
 	rel, mismatches bool
@@ -284,8 +283,8 @@ type doubt struct {
 
 func (d doubt) any() bool { return d.abs > 0 || d.rel || d.mismatches }
 
-// call32 calls a form in float32. sums says that sums are right: all values are finite, and nothing
-// was lost to the small range of float32.
+// call32 calls a form in float32. sums says that the sums are right, because all values are finite,
+// and nothing was lost to the small range of float32.
 func (k *simd) call32(form func(*byte), counts bool, c *call, rows []rowFigures,
 	so maxima) (f tally, sums bool, in doubt) {
 	k.setTolerances(c, k.low, k.high)
@@ -322,11 +321,11 @@ func (k *simd) call32(form func(*byte), counts bool, c *call, rows []rowFigures,
 	return f, sums, in
 }
 
-// maxSettled is how many elements of a block are looked at one by one: more are quicker done by the
-// exact form.
+// maxSettled is how many elements of a block are examined one by one. For more, the exact form is
+// faster.
 const maxSettled = 64
 
-// settle clears up what is in doubt, by the elements that matter, if these are few.
+// settle resolves doubts by examining the elements that matter, if these are few.
 func (k *simd) settle(p *pass, s *scratch, b span, f *tally, so maxima, in doubt) bool {
 	if so.rel < 0 || !k.ok {
 		return false
@@ -363,7 +362,7 @@ func (k *simd) settle(p *pass, s *scratch, b span, f *tally, so maxima, in doubt
 		}
 	}
 	switch {
-	case in.mismatches && s.mismatching: // f counts those above the high tolerance
+	case in.mismatches && s.mismatching: // f counts the elements above the high tolerance
 		return each(k.low, k.high, count)
 	case in.mismatches:
 		return each(k.low, unlimited, count)
@@ -371,7 +370,7 @@ func (k *simd) settle(p *pass, s *scratch, b span, f *tally, so maxima, in doubt
 	return true
 }
 
-// unlimited is above all differences.
+// unlimited is a tolerance above all differences.
 var unlimited = tolerance32{atol: float32(math.Inf(1))}
 
 // find implements finder.
@@ -393,8 +392,8 @@ func (k *simd) find(p *pass, s *scratch, b span, low Tolerance, is func(pair) bo
 	}
 }
 
-// next returns the first of n elements, from the i-th on, whose |d| may be between two tolerances;
-// n where there is none. c aims at element 0. All are finite.
+// next returns the first of n elements, from the i-th on, whose |d| may be between two tolerances,
+// or n if there is none. c aims at element 0. All elements are finite.
 func (k *simd) next(c *call, n, i int, low, high tolerance32) int {
 	if low == (tolerance32{}) {
 		low.atol = math.SmallestNonzeroFloat32
@@ -403,12 +402,12 @@ func (k *simd) next(c *call, n, i int, low, high tolerance32) int {
 	golden, actual := c.golden, c.actual
 	defer func() { c.golden, c.actual = golden, actual }()
 	for i < n {
-		from := min(i, n-8) // the last 8 may have been asked
+		from := min(i, n-8) // the last 8 may have been examined
 		c.golden, c.actual = unsafe.Add(golden, from*k.types[0].Size()), unsafe.Add(actual, from*k.types[1].Size())
 		c.cols = (n - from) &^ 7
 		end := from + c.cols
 		k.reach((*byte)(unsafe.Pointer(c)))
-		at := end - c.cols - 8 // of the last that were asked
+		at := end - c.cols - 8 // of the last that were examined
 		if found := c.found >> max(i-at, 0) << max(i-at, 0); found != 0 {
 			return at + bits.TrailingZeros32(found)
 		}
@@ -429,7 +428,7 @@ func (k *simd) setTolerances(c *call, low, high tolerance32) {
 	}
 }
 
-// sums completes the sums of a form but the exact one, and reports whether they are right.
+// sums completes the sums of a form other than exact, and reports whether they are right.
 func (k *simd) sums(c *call, rows []rowFigures) (f tally, ok bool) {
 	f = tally{finite: c.rows * c.cols, rel: -1}
 	ok = true
@@ -444,7 +443,7 @@ func (k *simd) sums(c *call, rows []rowFigures) (f tally, ok bool) {
 	gd := total(&c.gd)
 	f.ab = f.gg + gd
 	f.aa = f.gg + 2*gd + f.dd
-	// What cancels costs digits.
+	// Σa² cancels if a is small next to g: down to 1/64 it loses at most 6 bits.
 	least := (f.gg + f.dd) / 64
 	if k.sums32 {
 		least = max((f.gg+f.dd)/4, least32)
@@ -452,7 +451,7 @@ func (k *simd) sums(c *call, rows []rowFigures) (f tally, ok bool) {
 	return f, ok && finite(f.dd) && f.aa >= least
 }
 
-// equal calls a form for sides of the same bytes. ok says that all values are finite, and nothing
+// equal calls a form for equal bytes on both sides. ok says that all values are finite, and nothing
 // was lost to the small range of float32.
 func (k *simd) equal(form func(*byte), c *call, rows []rowFigures) (f tally, ok bool) {
 	c.out = &rows[0]
@@ -472,23 +471,22 @@ func (k *simd) equal(form func(*byte), c *call, rows []rowFigures) (f tally, ok 
 	return f, true
 }
 
-// Sums of squares in float32 are right between these.
+// Sums of squares in float32 are right between these limits.
 const least32, most32 = 0x1p-90, 0x1p127
 
-// equalRow reports whether row i has the same bytes on both sides, which are of 16 bits.
+// equalRow reports whether row i has the same bytes on both sides, whose elements have 16 bits.
 func (c *call) equalRow(i int) bool {
 	n := 2 * c.cols
 	return bytes.Equal(unsafe.Slice((*byte)(unsafe.Add(c.golden, i*n)), n),
 		unsafe.Slice((*byte)(unsafe.Add(c.actual, i*n)), n))
 }
 
-// squarable32 reports whether x is between them; the bits of numbers that are not negative order
-// like the numbers.
+// squarable32 reports whether x is between them. The bits of numbers ≥ 0 order like the numbers.
 func squarable32(x float64) bool {
 	return math.Float64bits(x)-(1023-90)<<52 <= (127+90)<<52
 }
 
-// careful calls the exact form; pairs that are not finite are counted apart.
+// careful calls the exact form. Pairs that are not finite are counted separately.
 func (k *simd) careful(p *pass, s *scratch, b span, rows []rowFigures) tally {
 	c := &s.call
 	k.aim(p, s, b)
@@ -511,18 +509,18 @@ func (k *simd) careful(p *pass, s *scratch, b span, rows []rowFigures) tally {
 	return f
 }
 
-// window is a copy of a part of a tensor whose elements do not lie in order.
+// window is a copy of a part of a tensor whose elements are not stored in order.
 type window struct {
 	of         *tensor.Tensor
 	start, end int
 	data       []byte
 }
 
-// windowRows are gathered at a time, or as many as a chunk has, where they are columns of what lies
-// in the file: they share its cache lines and pages.
+// windowRows is how many rows are gathered at a time, or as many as a chunk has, if they are
+// columns of what is stored: neighbours share cache lines and pages.
 const windowRows = 64
 
-// fill copies a block, and where rows are not long those around it, too.
+// fill copies a block and, unless rows are long, also the blocks around it.
 func (w *window) fill(t *tensor.Tensor, b span) {
 	from, end := b.start, b.start+b.len()
 	if n := min(windowRows, chunkLen/t.RowLen()) * t.RowLen(); n > 0 {
@@ -534,8 +532,8 @@ func (w *window) fill(t *tensor.Tensor, b span) {
 	t.Gather(grow(&w.data, (end-from)*size), from)
 }
 
-// data returns the elements of a block as the kernel wants them: where they lie if that is
-// possible, else in a buffer.
+// data returns the elements of a block in the type that the kernel reads: where they are stored if
+// possible, or else in a buffer.
 func (k *simd) data(side int, t *tensor.Tensor, s *scratch, b span) unsafe.Pointer {
 	if t.DType() != k.types[side] {
 		if k.types[side] == tensor.F32 {

@@ -4,10 +4,10 @@ package compare
 
 import "github.com/goparity/goparity/tensor"
 
-// call is what kernels in assembly are called with: there are none here.
+// call would have the arguments of kernels in assembly. There are none on this platform.
 type call struct{}
 
-// window is what they need for views.
+// window is what such kernels need for views.
 type window struct{ of *tensor.Tensor }
 
 func fastest(golden, actual tensor.DType, tol Tolerance) kernel { return reference{} }

@@ -18,11 +18,11 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// forEachISA runs a test with every kernel of this machine; those it has none for are skipped by
-// name.
+// forEachISA runs a test with the kernels of every instruction set, and skips those that this
+// machine does not have.
 func forEachISA(t *testing.T, f func(t *testing.T)) { forEach(t, []string{"go", "avx2", "avx512"}, f) }
 
-// forEachKernel runs a test with those in assembly.
+// forEachKernel runs a test with the kernels in assembly.
 func forEachKernel(t *testing.T, f func(t *testing.T)) { forEach(t, []string{"avx2", "avx512"}, f) }
 
 func forEach(t *testing.T, names []string, f func(t *testing.T)) {
@@ -65,7 +65,7 @@ func sameAsReference(t require.TestingT, g, a *tensor.Tensor, tol compare.Tolera
 		}
 		*f.got = *f.want
 	}
-	if w, g := want.WorstRow, got.WorstRow; w.Index != g.Index { // of rows that are as bad, rounding decides
+	if w, g := want.WorstRow, got.WorstRow; w.Index != g.Index { // rounding decides between equally bad rows
 		got.WorstRow = w
 	}
 	require.Equal(t, want, got)
@@ -74,7 +74,7 @@ func sameAsReference(t require.TestingT, g, a *tensor.Tensor, tol compare.Tolera
 var floats = []tensor.DType{tensor.F64, tensor.F32, tensor.BF16, tensor.F16, tensor.F8E4M3FN, tensor.F8E5M2, tensor.I8,
 	tensor.U8, tensor.I16, tensor.I32, tensor.I64, tensor.Bool}
 
-// fromBits makes a tensor of values that are mostly ordinary, in bytes of any type.
+// fromBits makes a tensor of any type from random bits. Most of its values are ordinary.
 func fromBits(tb testing.TB, rnd *rand.Rand, d tensor.DType, shape []int, near *tensor.Tensor,
 	special bool) *tensor.Tensor {
 	n, err := tensor.NumElems(shape)
@@ -110,7 +110,7 @@ func appendValue(b []byte, d tensor.DType, v float64) []byte {
 		return little(uint64(f))
 	case tensor.BF16:
 		return little(uint64(f >> 16))
-	case tensor.F16: // cut, of numbers in its normal range
+	case tensor.F16: // truncated, from its normal range
 		e := int(f>>23&0xff) - 127 + 15
 		switch {
 		case f>>23&0xff == 0xff && f&(1<<23-1) != 0:
@@ -130,7 +130,8 @@ func appendValue(b []byte, d tensor.DType, v float64) []byte {
 	}
 }
 
-// A form for AVX2 has no register that only AVX-512 has: a machine with AVX-512 would not notice.
+// The forms for AVX2 use no register that only AVX-512 has. A machine with AVX-512 would not
+// notice.
 func TestAVX2Registers(t *testing.T) {
 	raw, err := os.ReadFile("kernels_amd64.s")
 	require.NoError(t, err)
@@ -146,7 +147,7 @@ func TestAVX2Registers(t *testing.T) {
 	assert.Positive(t, n)
 }
 
-// Every kernel gives the figures of the reference, for all pairs of types, and for every length
+// Every kernel returns the figures of the reference, for all pairs of types, and for every length
 // from one element to more than four vectors.
 func TestKernelsEqualTheReference(t *testing.T) {
 	forEachKernel(t, func(t *testing.T) {
@@ -175,7 +176,7 @@ func TestKernelsEqualTheReference(t *testing.T) {
 	})
 }
 
-// Elements that lie on the tolerance, or a step beside it, are counted as the rule says.
+// Elements exactly on the tolerance, or a step from it, are counted according to the rule.
 func TestTies(t *testing.T) {
 	forEachISA(t, func(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(5, 6))
@@ -207,9 +208,9 @@ func TestTies(t *testing.T) {
 	})
 }
 
-// A few elements of each block are what figures depend on: the largest difference again, or a
-// little more of it than float32 tells; the largest relative error; an element on the tolerance, or
-// a step beside it.
+// The figures depend on a few elements of each block: the largest difference again, or one that is
+// larger by less than float32 can tell; the largest relative error; an element on the tolerance, or
+// a step from it.
 func TestFewThatMatter(t *testing.T) {
 	forEachKernel(t, func(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(13, 14))
@@ -217,7 +218,7 @@ func TestFewThatMatter(t *testing.T) {
 		special := [][2]float64{
 			{0, 0.0625}, {1, 1.0625}, {-1, -1.0625}, // the same difference
 			{0x1p-30, 0.0625}, {0.0625, -0x1p-30}, {-0x1p-40, 0.0625},
-			{-0x1p-20, 0.0625},                                  // in float32 it is, or almost
+			{-0x1p-20, 0.0625},                                  // the same in float32, or almost
 			{0x1p-20, 0.0625}, {0x1p-21, 0.03125}, {0, 0x1p-30}, // the same relative error
 			{1, 1.03125}, {1, 0.96875}, {-1, -1.03125}, {0.5, 0.5234375}, {0, 0.015625}, // on the tolerance
 			{1, 1.0390625}, {0.25, 0.26953125}, {0, 0.01568603515625}, // a step above
@@ -226,7 +227,7 @@ func TestFewThatMatter(t *testing.T) {
 		types := []tensor.DType{tensor.F32, tensor.BF16, tensor.F16, tensor.F64}
 		for _, gd := range types {
 			for _, ad := range types {
-				for _, each := range []int{100, 2000, 2000, 2000} { // more than are looked at one by one, and less
+				for _, each := range []int{100, 2000, 2000, 2000} { // more and fewer than are examined one by one
 					for _, shape := range [][]int{{3*compare.PieceLen + 5}, {3 * compare.PieceLen / 64, 64},
 						{3 * compare.PieceLen / 72, 72}} {
 						n, err := tensor.NumElems(shape)
@@ -256,7 +257,8 @@ func TestFewThatMatter(t *testing.T) {
 	})
 }
 
-// Sides of the same bytes are recognised block by block, and give the figures of the reference.
+// Equal bytes on both sides are recognised block by block, and the figures are those of the
+// reference.
 func TestSameBytes(t *testing.T) {
 	forEachISA(t, func(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(11, 12))
@@ -276,8 +278,8 @@ func TestSameBytes(t *testing.T) {
 	})
 }
 
-// Sums in float32 go to float64 before roundings, of which each has the same sign here, come to
-// more than 1e-6.
+// Sums in float32 are moved to float64 before their roundings, which all have the same sign here,
+// add up to more than 1e-6.
 func TestRoundingsOfHalves(t *testing.T) {
 	forEachKernel(t, func(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(15, 16))
@@ -295,7 +297,7 @@ func TestRoundingsOfHalves(t *testing.T) {
 	})
 }
 
-// Small and large numbers, which float32 cannot square, are left to the exact form.
+// Blocks with small or large numbers, which float32 cannot square, are read by the exact form.
 func TestRangeOfHalves(t *testing.T) {
 	forEachKernel(t, func(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(7, 8))
@@ -320,7 +322,7 @@ func TestRangeOfHalves(t *testing.T) {
 }
 
 // The figures are the same to the last bit whatever the number of cores, for tensors of many
-// chunks, of long rows, and of short ones.
+// chunks, with long and with short rows.
 func TestCoresDoNotMatter(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	forEachISA(t, func(t *testing.T) {
@@ -346,8 +348,8 @@ func TestCoresDoNotMatter(t *testing.T) {
 	})
 }
 
-// FuzzKernels compares any bytes as types that have kernels, from any alignment on, in tensors of
-// more than one block, by all kernels.
+// FuzzKernels compares any bytes with all kernels: as the types that have kernels, with any
+// alignment, in tensors of more than one block.
 func FuzzKernels(f *testing.F) {
 	f.Add([]byte("some bytes of which both tensors are made"), uint8(0), uint16(64), uint8(1), uint8(3), 1e-3,
 		1e-3, false)
@@ -368,7 +370,7 @@ func FuzzKernels(f *testing.F) {
 		rows := compare.PieceLen/cols + 1
 		var tensors [2]*tensor.Tensor
 		for i, d := range types {
-			// The seed over and over, of the actual tensor with some bits changed.
+			// The seed is repeated. In the candidate's tensor some bits are changed.
 			at := i * int(skip%8)
 			b := make([]byte, at+rows*cols*d.Size())
 			for j := range b[at:] {

@@ -4,12 +4,12 @@ import "math"
 
 // lines collects rows and columns.
 type lines struct {
-	rows, columns []line // nil if there are too many, or one column
+	rows, columns []line // nil if there are too many, or for one column
 	result        Result
 	unit          int
 }
 
-// line collects a Line.
+// line collects the sums of a [Line].
 type line struct {
 	Line
 	moments
@@ -23,7 +23,7 @@ func newLines(r Result) *lines {
 	return l
 }
 
-// collect makes room for n lines, none if they are too many.
+// collect makes room for n lines, or for none if there are too many.
 func collect(n int) []line {
 	if n > maxLines {
 		return nil
@@ -60,7 +60,7 @@ func (l *line) add(p *pair, bad bool, unit int) {
 	l.moments.add(p.g, p.a, unit)
 }
 
-// figures ends the sums of all lines.
+// figures computes the figures of all lines from their sums.
 func (ls *lines) figures() (rows, columns []Line) {
 	each := func(from []line, length int) []Line {
 		f := rowFloor(length)

@@ -16,7 +16,7 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// number reads what JSON has no number for from a string.
+// number is a float64 that JSON writes as a string if it is NaN or infinite.
 type number float64
 
 func (n *number) UnmarshalJSON(b []byte) error {
@@ -65,8 +65,8 @@ type numpyCase struct {
 	}
 }
 
-// precision is the largest relative error of sums: those of many pairs of 16 bits are taken in
-// float32.
+// precision returns the largest relative error of sums: those of most pairs of 16-bit types are
+// computed in float32.
 func precision(g, a *tensor.Tensor) float64 {
 	if g.DType() == a.DType() && g.DType().IsFloat() && g.DType().Size() == 2 && g.Len() > compare.PieceLen {
 		return 1e-6
@@ -75,7 +75,7 @@ func precision(g, a *tensor.Tensor) float64 {
 }
 
 // TestNumpy compares all figures with those of testdata/generate.py: counts, indices and maxima
-// exactly, sums to their precision.
+// exactly, sums up to their precision.
 func TestNumpy(t *testing.T) {
 	raw, err := os.ReadFile("testdata/cases.json")
 	require.NoError(t, err)
@@ -129,7 +129,7 @@ func TestNumpy(t *testing.T) {
 	}
 }
 
-// bigger is 1 where two vectors are so different in length that 1 − cos has only absolute
+// bigger returns 1 if the lengths of two vectors are so different that 1 − cos has only absolute
 // precision.
 func bigger(r compare.Result) float64 {
 	if r.NormDiff*r.NormDiff <= r.NormActual*r.NormGolden {
@@ -142,7 +142,7 @@ func near(want, got, relative, absolute float64) bool {
 	return want == got || math.Abs(want-got) <= relative*math.Abs(want)+absolute && !math.IsInf(got, 0)
 }
 
-// Every figure of a transposed or broadcast view is that of its copy, bit by bit.
+// Every figure of a transposed or broadcast view equals that of its copy, bit for bit.
 func TestViewsEqualCopies(t *testing.T) {
 	g, a := pairOf(t, tensor.F32, 50, 90)
 	for _, row := range []struct {

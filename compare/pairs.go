@@ -10,12 +10,12 @@ import (
 type pair struct {
 	index, row, column int
 	g, a               float64
-	d                  float64 // |a−g|, exact before its rounding also for integers of 64 bits
-	finite             bool    // both values are
+	d                  float64 // |a−g|, rounded once, also for integers of 64 bits
+	finite             bool    // both values are finite
 }
 
-// walkPairs visits all pairs in order; f must not keep its argument. It is for the passes after the
-// first, which need not be fast.
+// walkPairs calls f for all pairs in order. f must not keep its argument. It is for the passes
+// after the first, which need not be fast.
 func walkPairs(golden, actual *tensor.Tensor, f func(*pair)) {
 	p := pair{}
 	last := golden.RowLen() - 1
@@ -49,7 +49,7 @@ func walkPairs(golden, actual *tensor.Tensor, f func(*pair)) {
 	})
 }
 
-// mismatch applies the rule to a pair; equal says that integers are compared.
+// mismatch applies the rule to a pair. equal says that integers are compared.
 func (p pair) mismatch(tol Tolerance, equal bool) bool {
 	if equal {
 		return p.d != 0
@@ -74,7 +74,7 @@ func newRowReader(tensors ...*tensor.Tensor) *rowReader {
 
 func (r *rowReader) rows() int { return r.tensors[0].Len() / r.tensors[0].RowLen() }
 
-// read calls f with the values of each tensor from column start on.
+// read calls f with the values of each tensor, from column start on.
 func (r *rowReader) read(row int, f func(start int, v [][]float64)) {
 	n := r.tensors[0].RowLen()
 	for from := 0; from < n; from += blockLen {

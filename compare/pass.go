@@ -13,36 +13,36 @@ import (
 )
 
 const (
-	// pieceLen is the most elements of a block, which a kernel takes at once: both sides stay in
-	// the first-level cache, and a call is over in microseconds.
+	// pieceLen is the most elements of a block, which a kernel reads in one call: both sides fit
+	// into the first-level cache, and a call takes microseconds.
 	pieceLen = 8192
-	// chunkLen is the number of elements that one core takes at a time. The partition depends on
-	// the shape alone, and so do all sums.
+	// chunkLen is the number of elements that one core takes at a time. The partition, and hence
+	// all sums, depends only on the shape.
 	chunkLen = 64 * pieceLen
-	// chunksAhead is how many chunks before it is needed a part of a file is asked for: what a disk
-	// gives while that much is compared.
+	// chunksAhead is how many chunks ahead a part of a file is requested, so that a disk has time
+	// to read it.
 	chunksAhead = 8
-	// stepLen is the number of elements in which an index is looked for.
+	// stepLen is the number of elements among which an index is searched at a time.
 	stepLen = 256
 )
 
-// pass is one reading of a pair of tensors, which are not empty.
+// pass reads a pair of tensors once. They are not empty.
 type pass struct {
 	rule
 	golden, actual *tensor.Tensor
 	n, rowLen      int
 	kernel         kernel
-	abs, rel       atomicMax // largest so far, of all cores
+	abs, rel       atomicMax // largest so far, on all cores
 }
 
-// kernel returns the figures of a block; those of its rows go to s.rows. thorough asks for abs and
-// rel even if they are not above those of p.
+// kernel returns the figures of a block, and writes those of its rows to s.rows. abs and rel need
+// only be right if they are above those of p, or if thorough is set.
 type kernel interface {
 	block(p *pass, s *scratch, b span, thorough bool) tally
 }
 
-// span is rows of cols elements each that follow each other from element start; one row may be a
-// piece of a row.
+// span is a number of successive rows of cols elements each, from element start. A single row may
+// be a piece of a row.
 type span struct{ start, rows, cols int }
 
 func (b span) len() int { return b.rows * b.cols }
@@ -68,7 +68,7 @@ func newPass(golden, actual *tensor.Tensor, tol Tolerance, s scale) *pass {
 	return p
 }
 
-// atomicMax is the largest number that it was raised to.
+// atomicMax is the largest number to which it was raised.
 type atomicMax struct{ bits atomic.Uint64 }
 
 func (m *atomicMax) value() float64 { return math.Float64frombits(m.bits.Load()) }
@@ -82,16 +82,17 @@ func (m *atomicMax) raise(v float64) {
 	}
 }
 
-// part is the figures of a chunk: whole rows, or a piece of one row that is longer than chunkLen.
+// part has the figures of a chunk: of whole rows, or of a piece of a row that is longer than
+// chunkLen.
 type part struct {
 	tally
 	dd, gg, aa, ab    sum
 	absIn, relIn, bad span // the first blocks with the largest abs and rel, and with a mismatch
 	rows              worstRow
-	row               rowTotals // of a piece
+	row               rowTotals // of a piece of a row
 }
 
-// rowTotals is a row that is read in pieces.
+// rowTotals has the sums of a row that is read in pieces.
 type rowTotals struct{ dd, gg sum }
 
 func (r *rowTotals) add(dd, gg float64) {
@@ -99,7 +100,7 @@ func (r *rowTotals) add(dd, gg float64) {
 	r.gg.add(gg)
 }
 
-// perChunk is the number of rows of a chunk, or else that of the chunks of a row.
+// perChunk is the number of rows per chunk, or else of chunks per row.
 func (p *pass) perChunk() (rows, pieces int) {
 	if p.rowLen > chunkLen {
 		return 0, (p.rowLen + chunkLen - 1) / chunkLen
@@ -132,8 +133,8 @@ func (p *pass) chunk(i int, s *scratch) *part {
 	return t
 }
 
-// readAhead asks the system to read n elements from start on, or those that there are, if they lie
-// in order in a mapped file and are not in memory. It does not wait for them.
+// readAhead asks the system to read n elements from start, or as many as there are, if they are
+// stored in order in a mapped file and are not in memory. It does not wait for them.
 func readAhead(t *tensor.Tensor, start, n int) {
 	if data, ok := t.Bytes(); ok {
 		size := t.DType().Size()
@@ -163,7 +164,7 @@ func (p *pass) readRows(t *part, s *scratch, first, end int) {
 	}
 }
 
-// piece reads a piece of one row, block by block.
+// piece reads a piece of a row, block by block.
 func (p *pass) piece(t *part, s *scratch, start, n int) {
 	for from := 0; from < n; from += pieceLen {
 		f := p.add(t, s, span{start + from, 1, min(pieceLen, n-from)})
@@ -184,7 +185,7 @@ func (p *pass) add(t *part, s *scratch, b span) tally {
 	return f
 }
 
-// take adds counters and takes larger maxima of what comes after.
+// take adds the counters of t, which is the next part, and takes its maxima if they are larger.
 func (t *part) take(f *tally, absIn, relIn, bad span) {
 	if f.abs > t.abs || t.wide.less(f.wide) {
 		t.abs, t.wide, t.absIn = f.abs, f.wide, absIn
@@ -204,7 +205,7 @@ func (t *part) take(f *tally, absIn, relIn, bad span) {
 	}
 }
 
-// run reads all chunks, on all cores that are free, and joins them in order.
+// run reads all chunks on all free cores, and joins their figures in order.
 func (p *pass) run() (*part, error) {
 	parts := make([]*part, p.chunks())
 	if err := p.parallel(len(parts), func(i int, s *scratch) { parts[i] = p.chunk(i, s) }); err != nil {
@@ -241,8 +242,8 @@ func (p *pass) run() (*part, error) {
 // atWork is the number of goroutines of this process that compare.
 var atWork atomic.Int64
 
-// parallel calls do for 0 … n−1 here and on cores that no one else compares on. A fault in a helper
-// is returned; one here goes up.
+// parallel calls do for 0 … n−1 in this goroutine and on cores on which no other goroutine
+// compares. It returns a fault of a helper; a fault in this goroutine panics.
 func (p *pass) parallel(n int, do func(i int, s *scratch)) error {
 	var next atomic.Int64
 	var helpers sync.WaitGroup
@@ -250,7 +251,7 @@ func (p *pass) parallel(n int, do func(i int, s *scratch)) error {
 	atWork.Add(1)
 	defer atWork.Add(-1)
 	defer helpers.Wait()
-	defer next.Store(int64(n)) // a fault ends the others' work, too
+	defer next.Store(int64(n)) // after a fault the others stop too
 	take := func() (i int, ok bool) {
 		i = int(next.Add(1)) - 1
 		return i, i < n
@@ -285,7 +286,7 @@ func (p *pass) parallel(n int, do func(i int, s *scratch)) error {
 	return nil
 }
 
-// claimCore counts one more goroutine at work if there is a core for it.
+// claimCore counts another goroutine at work if there is a core for it.
 func claimCore() bool {
 	for {
 		busy := atWork.Load()
@@ -298,7 +299,7 @@ func claimCore() bool {
 	}
 }
 
-// scratch is the memory of one core.
+// scratch has the buffers of one core.
 type scratch struct {
 	rows    []rowFigures
 	rows2   []rowFigures
@@ -307,13 +308,13 @@ type scratch struct {
 	float32 [2][]float32
 	windows [2]window
 	call    call
-	calls   *pass // whose tolerances call has
-	// What was the case with the last block will be with the next one: it has mismatches; too many
-	// of its elements matter.
+	calls   *pass // the pass whose tolerances are set in call
+	// What was true of the last block is expected of the next: it had mismatches, or too many of
+	// its elements mattered.
 	mismatching, crowded bool
 }
 
-// release makes it ready for other tensors.
+// release prepares the buffers for other tensors.
 func (s *scratch) release() {
 	for i := range s.windows {
 		s.windows[i].of = nil
@@ -324,7 +325,7 @@ func (s *scratch) release() {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// grow returns n elements of a buffer that is made when it is needed first.
+// grow returns n elements of a buffer, which it makes when it is first needed.
 func grow[T any](buffer *[]T, n int) []T {
 	if cap(*buffer) < n {
 		*buffer = make([]T, max(n, min(pieceLen, 2*n)))
@@ -340,7 +341,7 @@ func (s *scratch) decode(p *pass, b span) (g, a []float64) {
 	return g, a
 }
 
-// reference is the kernel in Go, for all types but integers of 64 bits on both sides.
+// reference is the kernel in Go, for all other types.
 type reference struct{}
 
 func (reference) block(p *pass, s *scratch, b span, _ bool) tally {
@@ -353,7 +354,7 @@ func (reference) block(p *pass, s *scratch, b span, _ bool) tally {
 	return f
 }
 
-// wholeNumbers is the kernel for integers of 64 bits.
+// wholeNumbers is the kernel for integers on both sides, of 64 bits on at least one.
 type wholeNumbers struct{}
 
 func (wholeNumbers) block(p *pass, s *scratch, b span, _ bool) tally {
@@ -372,7 +373,7 @@ func (wholeNumbers) block(p *pass, s *scratch, b span, _ bool) tally {
 func (p *pass) rowAbs(row int) float64 {
 	s := scratches.Get().(*scratch)
 	defer s.release()
-	q := newPass(p.golden, p.actual, p.tol, p.scale) // with a maximum of its own
+	q := newPass(p.golden, p.actual, p.tol, p.scale) // which has its own maxima
 	q.rel.raise(math.Inf(1))
 	most := 0.0
 	for from := 0; from < p.rowLen; from += pieceLen {
@@ -383,14 +384,16 @@ func (p *pass) rowAbs(row int) float64 {
 	return most
 }
 
-// finder is a kernel that finds the first element of a block for which is holds, or else −1, if it
-// holds for none whose |d| is below a tolerance, and all are finite. ok is false if it cannot.
+// finder is a kernel that finds the first element of a block for which is holds, or −1. It may
+// assume that is holds for no element whose |d| is below low, and that all values are finite. ok is
+// false if it cannot.
 type finder interface {
 	find(p *pass, s *scratch, b span, low Tolerance, is func(pair) bool) (at int, ok bool)
 }
 
-// find returns the first element of a block for which is holds; some says whether it is among those
-// of a part of the block. It holds for none whose |d| is below the tolerance low.
+// find returns the first element of a block for which is holds. some says, by the figures of a part
+// of the block, whether it is in that part. is holds for no element whose |d| is below the
+// tolerance low.
 func (p *pass) find(t *part, b span, low Tolerance, some func(*tally) bool, is func(pair, wide) bool) int {
 	s := scratches.Get().(*scratch)
 	defer s.release()
@@ -410,7 +413,7 @@ func (p *pass) find(t *part, b span, low Tolerance, some func(*tally) bool, is f
 	return -1
 }
 
-// first is find without steps.
+// first is find for one step.
 func (p *pass) first(s *scratch, b span, is func(pair, wide) bool) int {
 	if _, ok := p.kernel.(wholeNumbers); ok {
 		g, a := grow(&s.ints[0], b.len()), grow(&s.ints[1], b.len())

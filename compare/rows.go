@@ -7,7 +7,7 @@ import (
 	"sort"
 )
 
-// rowFloor is the part of the RMS row norm that is the least denominator for a row of a length.
+// rowFloor returns the least denominator of a row with a length, as a part of the RMS row norm.
 func rowFloor(rowLen int) float64 {
 	if rowLen < shortRow {
 		return shortRowFloor
@@ -16,11 +16,11 @@ func rowFloor(rowLen int) float64 {
 }
 
 // worstRow finds the row with the largest min(dd/gg, dd/K), where K is known only after the last
-// row. It keeps the rows that can still be the worst for some K: those that no other row beats in
-// both dd/gg and dd. These are few, unless the rows are sorted by their error.
+// row. It keeps the rows that can be the worst for some K, which are those that no other row beats
+// in both dd/gg and dd. These are few, unless the rows are sorted by their error.
 type worstRow struct {
 	rows   []rowError
-	sorted int      // rows[:sorted] went through drop
+	sorted int      // rows[:sorted] are sorted by drop
 	beater rowError // a row that beats many
 }
 
@@ -29,10 +29,10 @@ type rowError struct {
 	ratio, dd float64 // dd/gg, dd
 }
 
-// beats reports whether add would leave out such a row, as one that is worse in both figures was
-// there: at no cost, but not always.
+// beats reports that add would drop such a row, because an earlier one is worse in both figures. It
+// is fast, but does not find all such rows.
 func (w *worstRow) beats(dd, gg float64) bool {
-	// dd ≤ ratio·(1 − 1e-15)·gg means that dd/gg is not above the ratio, for all roundings.
+	// dd ≤ ratio·(1 − 1e-15)·gg means that dd/gg is not above the ratio, however it is rounded.
 	return len(w.rows) > 0 && dd <= w.beater.dd && dd <= w.beater.ratio*(1-1e-15)*gg
 }
 
@@ -52,7 +52,7 @@ func (w *worstRow) insert(e rowError) {
 	case w.beater.dd >= e.dd && w.beater.ratio >= e.ratio:
 		return
 	}
-	// The last sorted row whose dd is no less has the largest ratio of those.
+	// Of the sorted rows whose dd is not less, the last has the largest ratio.
 	at := sort.Search(w.sorted, func(i int) bool { return w.rows[i].dd < e.dd })
 	if at > 0 && w.rows[at-1].ratio >= e.ratio {
 		w.beater = w.rows[at-1]
@@ -64,9 +64,9 @@ func (w *worstRow) insert(e rowError) {
 	}
 }
 
-// drop sorts by dd, largest first, and removes the beaten rows. Of equals the first row stays, and
-// a row that is beaten in one figure and equal in the other stays too if it comes first: it may tie
-// in the end.
+// drop sorts the rows by dd, largest first, and removes the beaten rows. Of equal rows the first
+// stays. A row that is beaten in one figure and equal in the other also stays if it is the earlier
+// one, because the two may tie in the end.
 func (w *worstRow) drop() {
 	slices.SortFunc(w.rows, func(x, y rowError) int {
 		return cmp.Or(cmp.Compare(y.dd, x.dd), cmp.Compare(y.ratio, x.ratio), cmp.Compare(x.row, y.row))
@@ -84,8 +84,8 @@ func (w *worstRow) drop() {
 	w.rows, w.sorted = kept, len(kept)
 }
 
-// result returns the worst row and the square of its relative L2, for a least squared denominator
-// k.
+// result returns the worst row and the square of its relative L2. k is the square of the least
+// denominator.
 func (w *worstRow) result(k float64) (worst rowError, square float64) {
 	worst, square = rowError{row: -1}, -1
 	for _, e := range w.rows {
@@ -100,7 +100,7 @@ func (w *worstRow) result(k float64) (worst rowError, square float64) {
 	return worst, max(square, 0)
 }
 
-// ratioL2 is √(dd/gg)·2^e: 0 for two zeros, +Inf if only gg is zero.
+// ratioL2 returns √(dd/gg)·2^e. It is 0 for two zeros, and +Inf if only gg is zero.
 func ratioL2(dd, gg float64, e int) float64 {
 	if dd == 0 {
 		return 0

@@ -7,8 +7,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// unit returns an exponent of two by which values are divided before they are squared: 0, but for
-// tensors of extreme numbers.
+// unit returns an exponent of two by which values are divided before they are squared. It is 0
+// except for tensors of extreme numbers.
 func unit(r Result) int {
 	if e := exponent(max(r.NormGolden, r.NormActual)); e < -400 || e > 400 {
 		return e
@@ -23,7 +23,7 @@ func scaled(x float64, unit int) float64 {
 	return math.Ldexp(x, -unit)
 }
 
-// moments is the sums of one row or column, divided by 2^unit before squaring.
+// moments has the sums of one row or column, whose values are divided by 2^unit before squaring.
 type moments struct{ dd, gg, aa, ab float64 }
 
 func (m *moments) add(g, a float64, unit int) {
@@ -66,7 +66,8 @@ func worstCosine(golden, actual *tensor.Tensor, r Result) (row int, distance flo
 	return row, distance
 }
 
-// topK counts the rows in which the k largest elements are others, and gives the first of them.
+// topK counts the rows whose k largest elements are in other places, and returns the first of these
+// rows.
 func topK(golden, actual *tensor.Tensor, k int) (bad, first int) {
 	first = -1
 	rd := newRowReader(golden, actual)
@@ -79,7 +80,7 @@ func topK(golden, actual *tensor.Tensor, k int) (bad, first int) {
 				as = insert(as, ranked{v[1][j], start + j}, k)
 			}
 		})
-		// All that is above the k-th golden value must be there; what equals it may.
+		// All elements above the k-th golden value must be among them; those that equal it may.
 		edge := gs[k-1].value
 		above, found, below := 0, 0, 0
 		for _, r := range gs {
@@ -110,7 +111,7 @@ type ranked struct {
 	index int
 }
 
-// number takes NaN for the smallest value.
+// number replaces NaN with the smallest value.
 func number(x float64) float64 {
 	if math.IsNaN(x) {
 		return math.Inf(-1)
@@ -118,7 +119,8 @@ func number(x float64) float64 {
 	return x
 }
 
-// insert keeps the k largest elements in order; elements come by index.
+// insert keeps the k largest elements in order. It is called for elements in the order of their
+// indices.
 func insert(best []ranked, r ranked, k int) []ranked {
 	r.value = number(r.value)
 	if len(best) == k && r.value <= best[k-1].value {
@@ -135,8 +137,8 @@ func insert(best []ranked, r ranked, k int) []ranked {
 }
 
 // worstKL returns the row with the largest Kullback-Leibler divergence of softmax(golden) from
-// softmax(actual), in nats. Pairs with a NaN are left out, −Inf has no probability, and a row with
-// +Inf has no softmax: +Inf.
+// softmax(actual), in nats. Pairs with a NaN are left out, −Inf has probability 0, and a row with
+// +Inf has no softmax: its divergence is +Inf.
 func worstKL(golden, actual *tensor.Tensor) (row int, kl float64) {
 	row = -1
 	rd := newRowReader(golden, actual)
@@ -190,7 +192,7 @@ type noiseRatio struct {
 func noise(golden, actual, ref64 *tensor.Tensor, r Result) noiseRatio {
 	u := unit(r)
 	rd := newRowReader(golden, actual, ref64)
-	row := func(i int) (own, other float64) { // squared
+	row := func(i int) (own, other float64) { // squares
 		rd.read(i, func(_ int, v [][]float64) {
 			for j, g := range v[0] {
 				a, x := v[1][j], v[2][j]

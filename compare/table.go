@@ -9,18 +9,18 @@ import (
 // The table of criteria.
 var table = []*Criterion{Atol, Rtol, RelL2, RowRelL2, Cosine, MSE, ULP, SNR, TopK, KL, Noise, EqualNaN}
 
-// Table lists all criteria, in the order in which they are judged and shown.
+// Table returns all criteria, in the order in which they are judged and shown.
 func Table() []*Criterion { return slices.Clone(table) }
 
-// vast is a difference that no two tensors of a model have: a limit of that size accepts
+// vast is a difference that no two tensors of a model have. A limit of that size accepts
 // everything.
 const vast = 1e12
 
-// The criteria. Those of tensors also hold for the worst row where they say so, because one row can
-// carry the norm of all others.
+// The criteria. Some of those of tensors must also hold for the worst row, because one row can have
+// most of the tensor's norm.
 var (
-	// Atol and Rtol ask that every element is within |a−g| ≤ atol + rtol·|g|; the one that is not
-	// asked for is 0. Integers and bools on both sides must be equal, whatever they are.
+	// Atol and Rtol require |a−g| ≤ atol + rtol·|g| of every element. If only one has a limit, the
+	// other is 0. Integers and bools on both sides must be equal, whatever the limits.
 	Atol = &Criterion{Key: "atol", JSON: "atol", Method: "Within", Short: "atol", Name: "absolute tolerance",
 		Rule: "|a − g| ≤ atol + rtol·|g| for every element", Best: 0, Worst: vast, Example: 1e-5,
 		Counts: true, Recorded: true, Figures: within}
@@ -28,8 +28,8 @@ var (
 		Rule: "|a − g| ≤ atol + rtol·|g| for every element", Best: 0, Worst: vast, Example: 1e-4,
 		Counts: true, Recorded: true, Figures: withAtol}
 
-	// RelL2 asks for ‖a−g‖/‖g‖ of the tensor, and of its worst row (see [Row]) unless [RowRelL2]
-	// has another limit for it.
+	// RelL2 limits ‖a−g‖/‖g‖ of the tensor, and of its worst row (see [Row]) unless [RowRelL2] has
+	// another limit for that.
 	RelL2 = &Criterion{Key: "rel_l2", JSON: "rel_l2", Method: "RelL2", Short: "L2", Name: "relative L2",
 		Rule: "‖a − g‖ / ‖g‖ ≤ rel_l2 for the tensor, and for the worst row where row_rel_l2 is not given",
 		Best: 0, Worst: vast, Example: 1e-4, Recorded: true,
@@ -43,20 +43,21 @@ var (
 			return []Figure{{Value: w.RelL2, Text: inRow("relative L2", w.Index)}}, nil
 		}}
 
-	// Cosine asks for a·g/(‖a‖‖g‖) of the tensor and of the worst row. The distance of a row that
-	// is much smaller than the others counts less: by max(‖a_row‖, ‖g_row‖)²/(f·RMS)² where that is
-	// below 1 (f and RMS as in [Row]); the direction of a row of zeros and rounding means nothing.
+	// Cosine limits a·g/(‖a‖‖g‖) of the tensor and of the worst row. The cosine distance of a row
+	// that is much smaller than the others is multiplied by max(‖a_row‖, ‖g_row‖)²/(f·RMS)² if that
+	// is below 1 (f and RMS as in [Row]), because the direction of a row of zeros and rounding
+	// means nothing.
 	Cosine = &Criterion{Key: "cosine", JSON: "cosine", Method: "Cosine", Short: "cosine", Name: "cosine",
 		Rule: "a·g / (‖a‖‖g‖) ≥ cosine for the tensor and the worst row", Best: 1, Worst: -1, Example: 0.9999,
 		Recorded: true, Figures: cosines}
 
-	// MSE asks for Σ(a−g)²/n over the finite pairs.
+	// MSE limits Σ(a−g)²/n over the finite pairs.
 	MSE = &Criterion{Key: "mse", JSON: "mse", Method: "MSE", Short: "MSE", Name: "mean squared error",
 		Rule: "Σ(a − g)² / n ≤ mse", Best: 0, Worst: vast * vast, Example: 1e-8, Recorded: true,
 		Figures: func(p Pair, _ float64) ([]Figure, error) { return []Figure{{Value: p.Result.MSE}}, nil }}
 
-	// ULP asks that no finite pair is further apart than this many steps of the actual dtype; the
-	// golden value is rounded to it first, and −0 is 0.
+	// ULP limits the distance of finite pairs in steps of the candidate's dtype, to which the
+	// golden value is rounded first. −0 is 0.
 	ULP = &Criterion{Key: "ulp", JSON: "ulp", Method: "ULP", Short: "ULP", Name: "largest distance", Unit: "ULP",
 		Rule: "steps of the candidate's dtype between g and a ≤ ulp for every element",
 		Best: 0, Worst: 0x1p63, Example: 4,
@@ -66,20 +67,20 @@ var (
 			return []Figure{{Value: u.Max, Text: text}}, nil
 		}}
 
-	// SNR asks for 20·log10(‖g‖/‖a−g‖).
+	// SNR limits 20·log10(‖g‖/‖a−g‖).
 	SNR = &Criterion{Key: "snr", JSON: "snr_db", Method: "SNR", Short: "SNR", Name: "signal-to-noise ratio", Unit: "dB",
 		Rule: "20·log10(‖g‖ / ‖a − g‖) ≥ snr", Best: math.MaxFloat64, Worst: -240, Example: 60, Recorded: true,
 		Figures: func(p Pair, _ float64) ([]Figure, error) { return []Figure{{Value: p.Result.SNR}}, nil }}
 
-	// TopK asks that in each row the k largest actual values (of equal ones the first) stand where
-	// the k largest golden values do; where the golden has equals at the edge, any of them will do.
+	// TopK requires that the k largest values of each row (of equal ones the first) are in the same
+	// places on both sides. If several golden values equal the k-th, any of them will do.
 	TopK = &Criterion{Key: "top_k", JSON: "top_k", Method: "TopK", Short: "top", Name: "largest elements of a row",
 		Rule: "the top_k largest of each row stand in the same places", Best: math.MaxFloat64, Worst: 0, Whole: true,
 		Example: 5,
 		Counts:  true, Figures: tops}
 
-	// KL asks for Σ p·ln(p/q) with p = softmax(golden row), q = softmax(actual row) in the worst
-	// row.
+	// KL limits Σ p·ln(p/q) of the worst row, with p = softmax(golden row) and q = softmax(actual
+	// row).
 	KL = &Criterion{Key: "kl", JSON: "kl", Method: "KL", Short: "KL", Name: "KL divergence", Unit: "nats",
 		Rule: "KL(softmax(g) ‖ softmax(a)) ≤ kl for the worst row", Best: 0, Worst: vast, Example: 1e-3,
 		Figures: func(p Pair, _ float64) ([]Figure, error) {
@@ -87,14 +88,14 @@ var (
 			return []Figure{{Value: kl, Text: inRow("KL divergence", row)}}, nil
 		}}
 
-	// Noise asks that ‖a−g64‖ is at most this many times ‖g−g64‖, the reference's own error against
-	// a float64 golden, of the tensor and in the worst row, where ‖g−g64‖ counts as f times its RMS
-	// over the rows at least (f as in [Row]).
+	// Noise limits ‖a−g64‖/‖g−g64‖ of the tensor and of the worst row, where g64 is a float64
+	// golden: the candidate's error over the reference's own. In a row the denominator is at least
+	// f times its RMS over the rows (f as in [Row]).
 	Noise = &Criterion{Key: "noise", JSON: "noise", Method: "Noise", Short: "noise", Name: noiseName,
 		Rule: "‖a − g64‖ / ‖g − g64‖ ≤ noise for the tensor and the worst row, g64 the float64 golden",
 		Best: 0, Worst: vast, Example: 3, Figures: noises}
 
-	// EqualNaN asks for nothing by itself: where it is 1, NaN matches NaN for all criteria.
+	// EqualNaN measures nothing by itself. If it is 1, NaN matches NaN for all criteria.
 	EqualNaN = &Criterion{Key: "equal_nan", JSON: "equal_nan", Method: "EqualNaN", Short: "equal NaN",
 		Name: "NaN matches NaN",
 		Rule: "NaN matches NaN", Best: 1, Worst: 0, Example: 1, Recorded: true}
@@ -109,7 +110,7 @@ func inRow(name string, row int) string {
 func cosines(p Pair, _ float64) ([]Figure, error) {
 	whole := Figure{Value: p.Result.Cosine()}
 	if p.Golden == nil {
-		// 1 − cosine of any row, weighted as it is here, is at most 2·RelL2² of the worst.
+		// 1 − cosine of any row, with this weight, is at most 2·RelL2² of the worst row.
 		row := p.Result.WorstRow.RelL2
 		return []Figure{whole, {Key: "row_cosine", Value: 1 - 2*row*row, Bound: true,
 			Text: "the cosine of the worst row is not among the figures"}}, nil

@@ -50,7 +50,7 @@ func TestLimits(t *testing.T) {
 		{compare.Atol, 1e308, "that accepts everything, want a number from 0, below 1e+12, such as 1e-05",
 			"wider than any tensor"},
 		{compare.Rtol, inf, "that accepts everything, want a number from 0, below 1e+12, such as 0.0001", "infinite"},
-		{compare.MSE, nan, "want a number from 0, below 1e+24, such as 1e-08", "no number"},
+		{compare.MSE, nan, "want a number from 0, below 1e+24, such as 1e-08", "not a number"},
 		{compare.MSE, 1e13, "", "a square may be larger"},
 		{compare.Cosine, 1, "", "the same direction"},
 		{compare.Cosine, -0.5, "", "odd, but it can fail"},
@@ -61,7 +61,7 @@ func TestLimits(t *testing.T) {
 		{compare.SNR, -1e6, "that accepts everything, want a number above -240, such as 60", "every pair has that"},
 		{compare.SNR, inf, "want a number above -240, such as 60", "only equal tensors have that: atol 0"},
 		{compare.TopK, 1.5, "want a whole number above 0, such as 5", "half an element"},
-		{compare.TopK, 0, "that accepts everything, want a whole number above 0, such as 5", "none is compared"},
+		{compare.TopK, 0, "that accepts everything, want a whole number above 0, such as 5", "no element is compared"},
 		{compare.EqualNaN, 0.5, "want 1, or no equal_nan at all", "a switch"},
 	} {
 		if err := row.c.Check(row.limit); row.want == "" {
@@ -72,7 +72,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// The criteria of a report's figures are those that Recall decides.
+// Recall decides all criteria that are judged by a report's figures.
 func TestRecall(t *testing.T) {
 	g, a := of(t, []float64{4, 3, 2, 1}, 2, 2), of(t, []float64{4, 3, 2, 1.5}, 2, 2)
 	r, err := compare.Tensors(g, a, compare.Tolerance{})
@@ -87,11 +87,11 @@ func TestRecall(t *testing.T) {
 		assert.Equal(t, c.Recorded, c.Flag() != "", c.Key)
 	}
 	_, _, err = compare.Criteria{}.Recall(r, compare.Tolerance{}, false)
-	assert.Error(t, err, "nothing is asked for")
+	assert.Error(t, err, "there are no criteria")
 }
 
-// sameTable compares a table of a document, which begins with the line head, with what the code
-// says, or renews it.
+// sameTable compares the table of a document that begins with the line head with want, or with
+// -update writes it.
 func sameTable(t *testing.T, path, head, want string) {
 	t.Helper()
 	doc, err := os.ReadFile(path)
@@ -153,7 +153,7 @@ func TestDocumentedDefaults(t *testing.T) {
 			string(source), "%s in the doc comment of Default", d)
 	}
 	assert.Equal(t, compare.Default(tensor.F8E5M2, tensor.F8E5M2), compare.Default(tensor.F8E8M0FNU, tensor.F8E8M0FNU),
-		"one column has both")
+		"one column is for both")
 	sameTable(t, "../docs/report.md", "| | float64 | float32 | float16 | bfloat16 | e4m3 | e5m2, e8m0 |",
 		strings.Join([]string{"|---|---|---|---|---|---|---|", whole, row}, "\n"))
 }

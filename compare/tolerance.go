@@ -7,13 +7,13 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Tolerance is how large |a − g| may be: Atol + Rtol·|g|. Its zero value asks for equal elements.
+// Tolerance says how large |a − g| may be: Atol + Rtol·|g|. Its zero value requires equal elements.
 type Tolerance struct {
 	Atol, Rtol float64
 	EqualNaN   bool // NaN matches NaN
 }
 
-// Validate refuses tolerances that are negative, NaN or infinite with a [*MisuseError].
+// Validate returns a [*MisuseError] for a tolerance that is negative, NaN or infinite.
 func (t Tolerance) Validate() error {
 	for _, v := range []struct {
 		name  string
@@ -26,19 +26,19 @@ func (t Tolerance) Validate() error {
 	return nil
 }
 
-// BelowRounding reports whether the tolerance is below the rounding of type d: a right value of
-// magnitude 1 that was rounded to d can be off by needRtol = 2^−p (p significant bits), and that is
-// more than Atol + Rtol. An Rtol of needRtol passes every rounded value that is not subnormal.
-// Integers and bools are not rounded.
+// BelowRounding reports whether the tolerance is below the rounding error of type d: a correct
+// value of magnitude 1, rounded to d, can have an error of needRtol = 2^−p (p significant bits),
+// and that is more than Atol + Rtol. With an Rtol of needRtol, every correctly rounded value passes
+// that is not subnormal. Integers and bools are not rounded.
 func (t Tolerance) BelowRounding(d tensor.DType) (needRtol float64, below bool) {
 	needRtol = d.Epsilon()
 	return needRtol, t.Atol+t.Rtol < needRtol
 }
 
-// withAtol: the elements are judged once, with [Atol].
+// withAtol returns no figures for [Rtol], because [Atol] judges the elements with both.
 func withAtol(Pair, float64) ([]Figure, error) { return nil, nil }
 
-// within counts the elements outside of the tolerance.
+// within counts the elements outside the tolerance.
 func within(p Pair, _ float64) ([]Figure, error) {
 	r, tol := p.Result, p.Asked
 	f := Figure{Key: "within", Value: float64(r.Mismatches)}
@@ -57,8 +57,8 @@ func within(p Pair, _ float64) ([]Figure, error) {
 	return []Figure{f}, nil
 }
 
-// recalled decides |a−g| ≤ atol + rtol·|g| where the figures of a report tell: its mismatches were
-// counted by another tolerance, and of the elements only the two extremes are known.
+// recalled decides |a−g| ≤ atol + rtol·|g| if the figures of a report are enough: its mismatches
+// were counted with another tolerance, and only two extreme elements are known.
 func recalled(p Pair) ([]Figure, error) {
 	r, tol := p.Result, p.Asked
 	outside := func(x Extreme) bool {
@@ -75,7 +75,7 @@ func recalled(p Pair) ([]Figure, error) {
 		return []Figure{f}, nil
 	case r.Mismatches == 0 && tol.Atol >= p.Counted.Atol && tol.Rtol >= p.Counted.Rtol, r.MaxAbs.Value <= tol.Atol,
 		r.MaxRel.Value*(1+1e-12) <= tol.Rtol &&
-			tol.Rtol*relFloor <= tol.Atol: // the denominator of MaxRel is relFloor at least
+			tol.Rtol*relFloor <= tol.Atol: // the denominator of MaxRel is at least relFloor
 		return nil, nil
 	}
 	f.Bound, f.Text = true, say("the figures do not tell whether all is")

@@ -6,16 +6,16 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// ULPs is the distance of finite pairs in units of the last place of the actual type: the number of
-// steps between neighbouring values of that type from golden, rounded to it, to actual. −0 is 0.
-// For integers it is |a−g|.
+// ULPs is the distance of finite pairs in units in the last place of the candidate's type: the
+// number of steps between neighbouring values of that type, from the golden value, rounded to it,
+// to the candidate's. −0 is 0. For integers it is |a−g|.
 type ULPs struct {
 	Max, Mean float64
-	MaxIndex  int // first element with Max, −1 if no pair is finite
+	MaxIndex  int // first element with Max; −1 if no pair is finite
 }
 
-// grid is the values of a float type: p significant bits, the exponent of the least normal number,
-// the largest number.
+// grid describes the values of a float type: p significant bits, the exponent of the least normal
+// number, and the largest number.
 type grid struct {
 	digits, minExp int
 	largest        float64
@@ -44,8 +44,8 @@ func gridOf(d tensor.DType) grid {
 	}
 }
 
-// ordinal counts the steps from 0 to |x|, rounded to the grid. What rounds beyond the largest
-// number is one step behind it.
+// ordinal counts the steps from 0 to |x|, rounded to the grid. A number that rounds beyond the
+// largest one is one step after it.
 func (g grid) ordinal(x float64) uint64 {
 	x = math.Abs(x)
 	switch g.digits {
@@ -63,7 +63,7 @@ func (g grid) ordinal(x float64) uint64 {
 	return uint64(e-g.minExp)<<(g.digits-1) + uint64(m)
 }
 
-// distance is the number of steps between two finite values.
+// distance returns the number of steps between two finite values.
 func (g grid) distance(x, y float64) float64 {
 	a, b := g.ordinal(x), g.ordinal(y)
 	switch {

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of one pattern, because the alternatives of {a,b} groups multiply. Names of layers have at
-// most some 100 bytes, and patterns a few groups.
+// Limits of one pattern, far above what the names of layers need, because the alternatives of {a,b}
+// groups multiply.
 const (
 	maxLen          = 400
 	maxAlternatives = 100

@@ -18,7 +18,7 @@ type Places struct {
 // to Last, which may cut the last repetition short.
 type Span struct{ First, Last, Width, Period int }
 
-// maxSpans is how many runs are listed: more do not fit into a line of a report.
+// maxSpans is how many runs are listed, so that they fit into a line of a report.
 const maxSpans = 8
 
 // Text describes the places with a noun: "all 16 rows", "rows 8–15", "every 4th column, 0–60",

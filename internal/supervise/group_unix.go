@@ -117,7 +117,7 @@ func (g *group) kill() {
 		return
 	}
 	// Descendants die, and free their device, a moment later. The limit of 3 s is for one that the
-	// system cannot end, for instance in a driver's call.
+	// system cannot end.
 	for deadline := time.Now().Add(3 * time.Second); living(g.id) && time.Now().Before(deadline); {
 		time.Sleep(5 * time.Millisecond)
 	}

@@ -22,8 +22,7 @@ type Command struct {
 	Secrets  []string          // values to overwrite with asterisks in the log and in errors
 }
 
-// DefaultGrace is how long a program may take to end after SIGTERM. MAX and torch need a few
-// seconds to free a GPU.
+// DefaultGrace is how long a program may take to end after SIGTERM.
 const DefaultGrace = 10 * time.Second
 
 // Run starts the program and returns when it has ended and its whole process group is dead.

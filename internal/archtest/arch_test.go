@@ -15,10 +15,11 @@ import (
 	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
-// line is the way of the data, from below. A package may import those of the rows above its own
-// here, and not those of its row or below it.
+// line lists the packages in the order of the data. A package may import those in the rows above
+// its own, but not those in its row or below it.
 var line = [][]string{
-	{"internal/each", "internal/label", "internal/mapfile", "internal/glob", "internal/nearest", "internal/jsonline", "internal/subtest", "internal/supervise", "internal/updateflag", "internal/archtest",
+	{"internal/each", "internal/label", "internal/mapfile", "internal/glob", "internal/nearest", "internal/jsonline",
+		"internal/subtest", "internal/supervise", "internal/updateflag", "internal/archtest",
 		"internal/gpu", "internal/transformers", "internal/whole", "internal/places", "internal/setting"},
 	{"tensor", "internal/label/module"},
 	{"tensor/internal/*"},
@@ -46,28 +47,32 @@ var line = [][]string{
 	{"cmd/*"},
 }
 
-// walk is the way of one tensor from file to verdict, as docs/architecture.md draws it: whoever
-// follows it meets each package once. internal/judge puts it to work.
-var walk = []string{"tensor", "internal/dump", "internal/match", "compare", "internal/trace", "internal/localise", "internal/diagnose", "internal/report"}
+// walk is the way of one tensor from file to verdict, as docs/architecture.md draws it. It meets
+// each package once. internal/judge calls them all.
+var walk = []string{"tensor", "internal/dump", "internal/match", "compare", "internal/trace", "internal/localise",
+	"internal/diagnose", "internal/report"}
 
-// inside are the packages of the walk that no one but those on it and judge may import: what comes
-// after asks judge.
+// inside are the packages that only those on the walk and judge may import. Later packages ask
+// judge.
 var inside = []string{"internal/trace", "internal/localise"}
 
-// only lists packages that may import no more of the module than this, though more lies below them.
+// only lists all packages of the module that a package may import, if they are fewer than those
+// above it in line.
 var only = map[string][]string{
-	"compare":            {"tensor", "internal/mapfile", "internal/places"}, // it knows no names
-	"internal/layout":    {"tensor"},
-	"internal/match":     {"tensor", "internal/glob", "internal/label", "internal/label/module", "internal/layout", "internal/nearest"}, // names and shapes, no figures
+	"compare":         {"tensor", "internal/mapfile", "internal/places"}, // it knows no names
+	"internal/layout": {"tensor"},
+	"internal/match": {"tensor", "internal/glob", "internal/label", "internal/label/module", "internal/layout",
+		"internal/nearest"}, // names and shapes, no figures
 	"internal/structure": {"compare", "internal/mapfile", "internal/places", "tensor"},
 	"internal/trace":     {"internal/each", "internal/label", "tensor"},
-	"internal/localise":  {"internal/label", "internal/trace"},                                             // figures are given to it
-	"internal/diagnose":  {"compare", "internal/checkpoint", "internal/label", "internal/trace", "tensor"}, // what a hypothesis sees, whoever wrote it
-	"internal/dtype":     {"tensor"},
-	"internal/mapfile":   {},
-	"internal/mask":      {"internal/mapfile", "tensor"},
-	"internal/setting":   {},
-	"internal/places":    {},
+	"internal/localise":  {"internal/label", "internal/trace"}, // it is given figures
+	// What any hypothesis sees.
+	"internal/diagnose": {"compare", "internal/checkpoint", "internal/label", "internal/trace", "tensor"},
+	"internal/dtype":    {"tensor"},
+	"internal/mapfile":  {},
+	"internal/mask":     {"internal/mapfile", "tensor"},
+	"internal/setting":  {},
+	"internal/places":   {},
 
 	"internal/label/module": {"internal/label"},
 	"internal/op":           {"tensor"}, // arithmetic: no names, no causes
@@ -82,22 +87,22 @@ var only = map[string][]string{
 	"tensor/torchpt":     {"tensor", "tensor/internal/format"},
 }
 
-// linked lists the other modules that a user's test binary may link, and so all that a user's
-// go.mod gains besides this one.
+// linked lists the other modules that a user's test binary may link. A user's go.mod gains these
+// and this one.
 var linked = []string{
 	"go.yaml.in/yaml/v3",
 	"golang.org/x/sys",
 	"gonum.org/v1/gonum",
 }
 
-// rank is the row of a package in line, −1 if it has none.
+// rank returns the row of a package in line, or −1 if it has none.
 func rank(dir string) int {
 	return slices.IndexFunc(line, func(row []string) bool {
 		return slices.ContainsFunc(row, func(pattern string) bool { return matches(pattern, dir) })
 	})
 }
 
-// wrongImports lists what breaks line and only.
+// wrongImports lists the imports that line or only forbids.
 func wrongImports(packages map[string]*pkg) []string {
 	var wrong []string
 	for dir, p := range packages {
@@ -111,7 +116,7 @@ func wrongImports(packages map[string]*pkg) []string {
 				continue
 			}
 			if rank(d) >= rank(dir) {
-				wrong = append(wrong, fmt.Sprintf("%s imports %s, which does not lie below it", dir, d))
+				wrong = append(wrong, fmt.Sprintf("%s imports %s, which is not below it", dir, d))
 			} else if allowed, limited := only[dir]; limited && !slices.Contains(allowed, d) {
 				wrong = append(wrong, fmt.Sprintf("%s imports %s: it may import only %q", dir, d, allowed))
 			}
@@ -140,11 +145,12 @@ func wrongLinks(packages map[string]*pkg, dir string) []string {
 	return slices.Compact(wrong)
 }
 
-// withoutUpdateFlag lists the packages whose test binary does not know -update.
+// withoutUpdateFlag lists the packages whose test binaries do not know -update.
 func withoutUpdateFlag(packages map[string]*pkg) []string {
 	var wrong []string
 	for dir, p := range packages {
-		knows := slices.Contains(p.testImports, module+"/internal/updateflag") || slices.Contains(p.testImports, module+"/testmain") ||
+		knows := slices.Contains(p.testImports, module+"/internal/updateflag") ||
+			slices.Contains(p.testImports, module+"/testmain") ||
 			dir == "internal/updateflag" || dir == "testmain"
 		if p.tests && !knows {
 			wrong = append(wrong, dir)
@@ -171,7 +177,8 @@ func readThis(t *testing.T) map[string]*pkg {
 	t.Helper()
 	packages, err := readModule(filepath.Join("..", ".."))
 	require.NoError(t, err)
-	for _, dir := range []string{"parity", "testmain", "golden", "compare", "tensor", "internal/report", "internal/archtest"} {
+	for _, dir := range []string{"parity", "testmain", "golden", "compare", "tensor", "internal/report",
+		"internal/archtest"} {
 		require.Contains(t, packages, dir, "the module was not read")
 	}
 	return packages
@@ -181,14 +188,14 @@ func TestImportsFollowTheLine(t *testing.T) {
 	assert.Empty(t, wrongImports(readThis(t)))
 }
 
-// strayed lists what leaves the walk: a package that is not behind the one before, is not used by
-// judge, or is used behind judge's back.
+// strayed lists what leaves the walk: a package that does not follow the one before it in line,
+// that judge does not use, or that a later package uses without judge.
 func strayed(packages map[string]*pkg) []string {
 	var wrong []string
 	uses := func(dir, of string) bool { return slices.Contains(packages[dir].imports, module+"/"+of) }
 	for i, dir := range walk {
 		if i > 0 && rank(dir) <= rank(walk[i-1]) {
-			wrong = append(wrong, fmt.Sprintf("%s is not behind %s in the line", dir, walk[i-1]))
+			wrong = append(wrong, fmt.Sprintf("%s does not follow %s in the line", dir, walk[i-1]))
 		}
 		if !uses("internal/judge", dir) {
 			wrong = append(wrong, fmt.Sprintf("internal/judge does not use %s", dir))
@@ -196,7 +203,10 @@ func strayed(packages map[string]*pkg) []string {
 	}
 	for _, dir := range inside {
 		for other := range packages {
-			if uses(other, dir) && other != "internal/judge" && !slices.ContainsFunc(walk, func(w string) bool { return other == w || strings.HasPrefix(other, w+"/") }) {
+			onWalk := slices.ContainsFunc(walk, func(w string) bool {
+				return other == w || strings.HasPrefix(other, w+"/")
+			})
+			if uses(other, dir) && other != "internal/judge" && !onWalk {
 				wrong = append(wrong, fmt.Sprintf("%s uses %s: ask internal/judge", other, dir))
 			}
 		}
@@ -213,13 +223,14 @@ func TestATensorMeetsEachPackageOnce(t *testing.T) {
 	for _, dir := range walk {
 		names = append(names, path.Base(dir))
 	}
-	assert.Contains(t, string(page), "\n"+strings.Join(names, " → ")+"\n", "the line as the page draws it")
+	assert.Contains(t, string(page), "\n"+strings.Join(names, " → ")+"\n", "the walk as the page draws it")
 	all := &pkg{}
 	for _, dir := range walk[1:] {
 		all.imports = append(all.imports, module+"/"+dir)
 	}
 	assert.Equal(t, []string{"internal/judge does not use tensor", "parity uses internal/trace: ask internal/judge"},
-		strayed(map[string]*pkg{"internal/judge": all, "parity": {imports: []string{module + "/internal/trace"}}}), "the check must be able to fail")
+		strayed(map[string]*pkg{"internal/judge": all, "parity": {imports: []string{module + "/internal/trace"}}}),
+		"the check must be able to fail")
 }
 
 func TestWhatAUserLinks(t *testing.T) {
@@ -231,7 +242,8 @@ func TestWhatAUserLinks(t *testing.T) {
 
 func TestEveryTestPackageKnowsUpdate(t *testing.T) {
 	assert.Empty(t, withoutUpdateFlag(readThis(t)),
-		"import _ %q in one test file of each: go test ./... -update fails where the flag is not known", module+"/internal/updateflag")
+		"import _ %q in one test file of each: go test ./... -update fails if the flag is not known",
+		module+"/internal/updateflag")
 }
 
 // The checks must be able to fail.
@@ -251,18 +263,22 @@ func TestTheChecksFindWhatIsWrong(t *testing.T) {
 		imports, link int
 		reason        string
 	}{
-		{map[string]*pkg{"compare": of("tensor", "internal/mapfile"), "parity": of("internal/session", "testing")}, 0, 0, "all in order"},
+		{map[string]*pkg{"compare": of("tensor", "internal/mapfile"), "parity": of("internal/session", "testing")}, 0,
+			0, "all in order"},
 		{map[string]*pkg{"tensor": of("compare")}, 1, 0, "upwards"},
 		{map[string]*pkg{"tensor/npy": of("tensor/safetensors")}, 1, 0, "sideways"},
-		{map[string]*pkg{"compare": of("internal/dump")}, 1, 0, "below, but compare knows no names"},
+		{map[string]*pkg{"compare": of("internal/dump")}, 1, 0, "compare knows no names, although names are below it"},
 		{map[string]*pkg{"internal/dump": of("internal/engine")}, 1, 0, "dump knows no engine"},
 		{map[string]*pkg{"internal/new": of()}, 1, 0, "a package without a place"},
-		{map[string]*pkg{"parity": of("internal/session"), "internal/session": of("github.com/spf13/cobra")}, 0, 1, "what only the command needs, one step away"},
+		{map[string]*pkg{"parity": of("internal/session"), "internal/session": of("github.com/spf13/cobra")}, 0, 1,
+			"only the command may link it, also indirectly"},
 		{map[string]*pkg{"parity": of("github.com/stretchr/testify/require")}, 0, 1, "testify is for our own tests"},
-		{map[string]*pkg{"parity": of("gonum.org/v1/plot")}, 0, 1, "gonum/plot is not gonum"},
+		{map[string]*pkg{"parity": of("gonum.org/v1/plot")}, 0, 1, "gonum/plot is another module than gonum"},
 		{map[string]*pkg{"parity": of("gonum.org/v1/gonum/mat", "go.yaml.in/yaml/v3")}, 0, 0, "these may be linked"},
-		{map[string]*pkg{"parity": of("internal/session"), "internal/session": of("internal/updateflag")}, 0, 1, "a flag for test files"},
-		{map[string]*pkg{"parity": of("tensor"), "cmd/parity": of("github.com/spf13/cobra", "parity")}, 0, 0, "the command may link it"},
+		{map[string]*pkg{"parity": of("internal/session"), "internal/session": of("internal/updateflag")}, 0, 1,
+			"a flag for test files"},
+		{map[string]*pkg{"parity": of("tensor"), "cmd/parity": of("github.com/spf13/cobra", "parity")}, 0, 0,
+			"the command may link it"},
 	} {
 		assert.Len(t, wrongImports(c.packages), c.imports, c.reason)
 		assert.Len(t, wrongLinks(c.packages, "parity"), c.link, c.reason)

@@ -21,8 +21,8 @@ import (
 )
 
 // limitsFile is the file of a package that holds its limits: thresholds that judge or blame, sizes
-// and times up to which something is tried. What each decides, and what it was measured on, stands
-// beside it.
+// and times up to which something is tried. A comment says what each decides, and on what it was
+// measured.
 const limitsFile = "limits.go"
 
 // limitsIn lists the constants and variables of a file of limits, "NAME VALUE", and those without a
@@ -137,7 +137,8 @@ func TestPagesHaveTheLimits(t *testing.T) {
 	} {
 		assert.Contains(t, lines, c.limit, "%s: docs/%s says %q", c.reason, c.page, c.quote)
 		text := strings.Join(strings.Fields(page(c.page)), " ") // however it is wrapped
-		assert.True(t, strings.Contains(text, c.quote), "docs/%s lacks %q, %s: the limit is %s", c.page, c.quote, c.reason, c.limit)
+		assert.True(t, strings.Contains(text, c.quote), "docs/%s lacks %q, %s: the limit is %s",
+			c.page, c.quote, c.reason, c.limit)
 	}
 }
 

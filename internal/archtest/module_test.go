@@ -15,15 +15,15 @@ import (
 
 const module = "github.com/goparity/goparity"
 
-// pkg is what one package imports, on all platforms and under all build tags together.
+// pkg has the imports of one package, on all platforms and with all build tags.
 type pkg struct {
 	imports     []string // of its own files
-	testImports []string // of its test files, external ones too
+	testImports []string // of its test files, including external ones
 	tests       bool     // it has test files
 }
 
-// readModule reads the imports of all packages below root, by path from there ("tensor/npy"). It
-// reads the files itself instead of asking go list: so Go's test cache sees what the result depends
+// readModule reads the imports of all packages below root, by their path in it ("tensor/npy"). It
+// reads the files, and does not call go list, so that Go's test cache knows what the result depends
 // on.
 func readModule(root string) (map[string]*pkg, error) {
 	packages := map[string]*pkg{}
@@ -70,7 +70,8 @@ func readModule(root string) (map[string]*pkg, error) {
 	return packages, err
 }
 
-// importsOf lists a file's imports. ignored is for scripts with the build tag "ignore".
+// importsOf lists a file's imports. ignored says that the file is a script with the build tag
+// "ignore".
 func importsOf(file string) (imports []string, ignored bool, err error) {
 	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly|parser.ParseComments)
 	if err != nil {
@@ -93,7 +94,8 @@ func importsOf(file string) (imports []string, ignored bool, err error) {
 	return imports, ignored, nil
 }
 
-// own gives an import as a path from the module's root; ok is false for other modules' packages.
+// own returns an import as a path from the module's root. ok is false for packages of other
+// modules.
 func own(name string) (dir string, ok bool) {
 	if name == module {
 		return ".", true
@@ -101,15 +103,15 @@ func own(name string) (dir string, ok bool) {
 	return strings.CutPrefix(name, module+"/")
 }
 
-// foreign reports whether an import is of another module: its first element has a dot, which the
-// standard library's packages have not.
+// foreign reports whether an import is of another module: its first element has a dot, unlike those
+// of the standard library.
 func foreign(name string) bool {
 	first, _, _ := strings.Cut(name, "/")
 	_, mine := own(name)
 	return !mine && strings.Contains(first, ".")
 }
 
-// reach is dir and all packages of the module that it links.
+// reach returns dir and all packages of the module that it links.
 func reach(packages map[string]*pkg, dir string) []string {
 	seen := map[string]bool{}
 	var visit func(string)

@@ -23,7 +23,7 @@ var (
 	heading  = regexp.MustCompile(`(?m)^#+ (.+)$`)
 )
 
-// anchors lists what a page can be linked to by: its headings in lower case, without punctuation,
+// anchors lists the anchors of a page: its headings in lower case, without punctuation, with
 // hyphens for spaces.
 func anchors(page string) map[string]bool {
 	all := map[string]bool{}
@@ -70,7 +70,7 @@ func wrongPageLinks(root fs.FS, pages []string) (wrong []string, err error) {
 	return wrong, nil
 }
 
-// wrongPaths lists the files and folders of this module that a page names, and that are not there.
+// wrongPaths lists the files and folders of this module that a page names, but that do not exist.
 func wrongPaths(root fs.FS, page string) (wrong []string) {
 	for _, m := range inModule.FindAllStringSubmatch(page, -1) {
 		if _, err := fs.Stat(root, m[1]); err != nil {
@@ -111,8 +111,8 @@ func TestLinksOfThePages(t *testing.T) {
 	}, wrong, "the check must be able to fail")
 }
 
-// rooms lists the folders of the first cells of a page's tables: a name without a folder is beside
-// the one before it.
+// rooms lists the folders in the first cells of a page's tables. A name without a folder is in the
+// folder of the one before it.
 func rooms(page string) map[string]bool {
 	all := map[string]bool{}
 	code := regexp.MustCompile("`([^`]+)`")
@@ -134,7 +134,7 @@ func rooms(page string) map[string]bool {
 	return all
 }
 
-// The page on the architecture has a row for each package, and none for what is not there.
+// The page on the architecture has a row for each package, and none for others.
 func TestEveryPackageHasARoom(t *testing.T) {
 	root := filepath.Join("..", "..")
 	text, err := os.ReadFile(filepath.Join(root, "docs", "architecture.md"))

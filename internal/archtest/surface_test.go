@@ -20,11 +20,11 @@ import (
 	"github.com/goparity/goparity/internal/updateflag"
 )
 
-// surface collects what a package exports, a line each, and which of it shows types of internal
-// packages, of which a user could neither read the documentation nor name the type.
+// surface collects what packages export, a line each, and which of it shows types of internal
+// packages, which a user could neither name nor find documented.
 type surface struct {
 	pkg      string
-	imports  map[string]string // of the file that is read, by the name in it
+	imports  map[string]string // of the current file, by their names in it
 	lines    []string
 	internal []string
 }
@@ -51,11 +51,11 @@ func surfaceOf(pkg string, files ...*ast.File) *surface {
 		}
 	}
 	slices.Sort(s.lines)
-	s.lines = slices.Compact(s.lines) // one that each platform has a form of
+	s.lines = slices.Compact(s.lines) // names that each platform declares
 	return s
 }
 
-// add adds a line; shows are the expressions in it that may name types.
+// add adds a line. shows has the expressions in it that may name types.
 func (s *surface) add(line string, shows ...ast.Node) {
 	line = s.pkg + ": " + line
 	s.lines = append(s.lines, line)
@@ -87,7 +87,7 @@ func (s *surface) function(d *ast.FuncDecl) {
 }
 
 func (s *surface) declaration(d *ast.GenDecl) {
-	var inherited ast.Expr // the type of the constant before
+	var inherited ast.Expr // the type of the previous constant
 	for _, spec := range d.Specs {
 		switch spec := spec.(type) {
 		case *ast.TypeSpec:
@@ -139,8 +139,8 @@ func (s *surface) typ(spec *ast.TypeSpec) {
 	}
 }
 
-// members lists fields of a struct or methods of an interface. One that is not exported is
-// mentioned in an interface only: no one else can implement that.
+// members lists the fields of a struct or the methods of an interface. Of names that are not
+// exported it mentions only methods of an interface, since no one else can implement that.
 func (s *surface) members(of, kind string, list *ast.FieldList) {
 	for _, f := range list.List {
 		if len(f.Names) == 0 && ast.IsExported(baseName(f.Type)) {
@@ -160,20 +160,20 @@ func (s *surface) members(of, kind string, list *ast.FieldList) {
 	}
 }
 
-// baseName is the type's name without its package and star.
+// baseName returns the type's name without its package and star.
 func baseName(t ast.Expr) string {
 	name := strings.TrimLeft(types.ExprString(t), "*")
 	return name[strings.LastIndexByte(name, '.')+1:]
 }
 
-// signature writes the types of parameters and results: their names are no part of the surface.
+// signature formats the types of parameters and results. Their names are not part of the surface.
 func signature(t *ast.FuncType) string {
 	plain := *t
 	plain.TypeParams = nil
 	return typeParams(t.TypeParams) + strings.TrimPrefix(typeString(&plain), "func")
 }
 
-// typeString writes a type on one line, without the names of parameters.
+// typeString formats a type on one line, without the names of parameters.
 func typeString(t ast.Expr) string {
 	ast.Inspect(t, func(n ast.Node) bool {
 		if f, ok := n.(*ast.FuncType); ok {
@@ -240,7 +240,7 @@ func publicSurface(t *testing.T) (lines, internal []string) {
 	return lines, slices.Compact(internal)
 }
 
-// surfaceFile holds what users can rely on. A change of it is a change of their code.
+// surfaceFile has what users rely on. When it changes, they may have to change their code.
 const surfaceFile = "testdata/surface.txt"
 
 func TestSurface(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 )
 
 // A user who imports every public package requires the modules in linked and no others. The test
-// needs no network where the module cache has what this module's own tests need.
+// needs no network if the module cache has what this module's own tests need.
 func TestWhatAUserRequires(t *testing.T) {
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	require.NoError(t, err)

@@ -115,13 +115,13 @@ func TestIntegersAreExact(t *testing.T) {
 	}{
 		{"the tolerance does not count for integers", int8(1), int8(2), 1, 1},
 		{"nor for bools", false, true, 1, 1},
-		{"a bool is 0 or 1 beside an integer", true, int64(1), 0, 0},
+		{"next to an integer a bool is 0 or 1", true, int64(1), 0, 0},
 		{"float64 has no 2^53+1", int64(1 << 53), int64(1<<53 + 1), 1, 1},
 		{"a negative number is not its two's complement", int64(-1), uint64(math.MaxUint64), 1, 0x1p64},
 		{"the largest distance of mixed signs", int64(math.MinInt64), uint64(math.MaxUint64), 1, 0x1p64 + 0x1p63},
 		{"the largest distance of int64", int64(math.MinInt64), int64(math.MaxInt64), 1, 0x1p64},
 		{"equal uint64 above int64", uint64(1 << 63), uint64(1 << 63), 0, 0},
-		{"beside a float the tolerance counts", int64(1), float32(2), 0, 1},
+		{"next to a float the tolerance applies", int64(1), float32(2), 0, 1},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			for _, swap := range []bool{false, true} {

@@ -91,7 +91,7 @@ func TestLimits(t *testing.T) {
 	data, err := os.ReadFile(file)
 	require.NoError(t, err)
 	assert.Equal(t, strings.TrimSpace(string(data)), strings.Join(lines, "\n"),
-		"if that is meant, measure it (make exam), say so beside it, and go test ./internal/archtest -update")
+		"if that is meant, measure it (make exam), say so in its comment, and go test ./internal/archtest -update")
 }
 
 // rowOfLimit is a row of docs/thresholds.md, of a limit by its package and name, with its value.

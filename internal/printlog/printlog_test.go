@@ -227,7 +227,7 @@ func TestErrors(t *testing.T) {
 			"two columns are never summarised"},
 		{"compact empty", "x = tensor([[1.0000]], dtype=f32, shape=[0])",
 			tensor.ErrCorrupt, "no elements, 1 are printed", "contradiction"},
-		{"compact behind", strings.Replace(compact, "])\n", "]) and more\n", 1), tensor.ErrCorrupt, "after the tensor",
+		{"compact with text after it", strings.Replace(compact, "])\n", "]) and more\n", 1), tensor.ErrCorrupt, "after the tensor",
 			"another thread printed"},
 		{"compact dtype", strings.Replace(compact, "f32", "f99", 1), tensor.ErrCorrupt, `"f99"`, "unknown"},
 		{"no dtype", strings.Replace(compact, ", dtype=f32", "", 1), tensor.ErrCorrupt, "unknown dtype",

@@ -35,7 +35,7 @@ func TestOverlay(t *testing.T) {
 	require.NoError(t, os.MkdirAll(below, 0o755))
 	dir, err := transformers.Folder(below)
 	require.NoError(t, err)
-	assert.Equal(t, filepath.Join(root, ".parity", "transformers"), dir, "beside go.mod")
+	assert.Equal(t, filepath.Join(root, ".parity", "transformers"), dir, "next to go.mod")
 	o, err := transformers.Find(below)
 	require.NoError(t, err)
 	assert.Nil(t, o)

@@ -70,7 +70,7 @@ func TestRefused(t *testing.T) {
 			"Go would replace the byte and join two names"},
 		{"bad json", file(`{"a":}`, 0), tensor.ErrCorrupt, "JSON", "syntax"},
 		{"open json", file(`{`+a, 8), tensor.ErrCorrupt, "unexpected EOF", "the object does not end"},
-		{"text behind", file(`{`+a+`} x`, 8), tensor.ErrCorrupt, "after the JSON",
+		{"text after the header", file(`{`+a+`} x`, 8), tensor.ErrCorrupt, "after the JSON",
 			"two readers could disagree about it"},
 		{"same tensor twice", file(`{`+a+`,`+a+`}`, 8), tensor.ErrCorrupt, `"a" is there twice`,
 			"which of the two is it?"},

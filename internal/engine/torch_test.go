@@ -90,7 +90,7 @@ func TestLiveTorchFloat64(t *testing.T) {
 			assert.Equal(t, tensor.F64, e.Tensor.DType(), "%s: float64 from the inputs on", e.Label())
 		}
 	}
-	assert.Equal(t, "float64", r.Info.Encoding)
+	assert.Equal(t, "float64", r.Info.Encoding.Compute)
 }
 
 // The model returns the same with and without hooks; without them nothing else is recorded.

@@ -7,26 +7,26 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// flow returns the golden's dataflow, entry i being that of c.Ports[i]. It reads all bytes, so only
-// runs in which something differs ask for it.
-func (c *Comparison) flow() (*trace.Trace, error) {
-	if c.traced != nil {
-		return c.traced, nil
+// flow returns the golden's dataflow, entry i being that of c.Ports[i]. Bytes are not read for it:
+// locate identifies the tensors of a failing run.
+func (c *Comparison) flow() *trace.Trace {
+	if c.traced == nil {
+		entries := make([]trace.Entry, len(c.Ports))
+		for i, p := range c.Ports {
+			entries[i] = trace.Entry{Key: p.Key, Seq: p.Seq}
+		}
+		c.traced = trace.New(entries)
 	}
-	entries := make([]trace.Entry, len(c.Ports))
+	return c.traced
+}
+
+// identify reads the golden's tensors, so that it is known which of them are one.
+func (c *Comparison) identify() error {
 	tensors := make([]*tensor.Tensor, len(c.Ports))
 	for i, p := range c.Ports {
 		tensors[i] = p.entry
 	}
-	identity, err := trace.Identify(c.ctx, tensors)
-	if err != nil {
-		return nil, err
-	}
-	for i, p := range c.Ports {
-		entries[i] = trace.Entry{Key: p.Key, Seq: p.Seq, Same: identity.Of(p.entry)}
-	}
-	c.traced = trace.New(entries, identity)
-	return c.traced, nil
+	return c.flow().Identify(c.ctx, tensors)
 }
 
 // twins finds the candidate's outputs that hold the same bytes as another one although the golden's

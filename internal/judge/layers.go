@@ -64,6 +64,16 @@ func (l *Layers) Runs(layer string) []LayerRun {
 	return l.runs[layer]
 }
 
+// run returns a layer in one forward pass; it has no ports if the layer cannot be judged there.
+func (l *Layers) run(layer, caseName, step string) LayerRun {
+	for _, r := range l.Runs(layer) {
+		if r.Case == caseName && r.Step == step {
+			return r
+		}
+	}
+	return LayerRun{}
+}
+
 func (l *Layers) index() {
 	l.runs = map[string][]LayerRun{}
 	for _, p := range l.ports {

@@ -20,10 +20,10 @@ func (c *Comparison) locate() error {
 	if !slices.ContainsFunc(c.Ports, func(p *Port) bool { return p.Joined() && !p.passes() || p.misfit() }) {
 		return nil
 	}
-	flow, err := c.flow()
-	if err != nil {
+	if err := c.identify(); err != nil {
 		return err
 	}
+	flow := c.flow()
 	twins, err := c.twins(flow)
 	if err != nil {
 		return err
@@ -56,7 +56,9 @@ func (c *Comparison) locate() error {
 // given collects what the runs say of themselves.
 func (c *Comparison) given() localise.Given {
 	g := localise.Given{OtherPrompt: map[string]string{}, Load: map[string]localise.Load{}, Unseen: map[string][]localise.Unseen{}}
+	uncaptured := map[string]map[string][]string{} // by case and layer of the candidate
 	for _, k := range c.Cases {
+		uncaptured[k.Name] = k.Actual.Info.Uncaptured
 		g.OtherPrompt[k.Name] = k.otherPrompt()
 		if a := k.Actual.Info.LoadAudit; a != nil && len(a.Missing)+len(a.Unused) > 0 {
 			g.Load[k.Name] = localise.Load{Missing: a.Missing, Unused: a.Unused}
@@ -64,12 +66,11 @@ func (c *Comparison) given() localise.Given {
 	}
 	seen := map[localise.Unseen]bool{}
 	for _, p := range c.Ports {
-		if p.ActualSide == nil {
+		if p.ActualSide == nil || len(uncaptured[p.Case]) == 0 {
 			continue
 		}
-		i := slices.IndexFunc(c.Cases, func(k Case) bool { return k.Name == p.Case })
 		layer, _ := label.Split(strings.SplitN(p.ActualSide.Name, " + ", 2)[0])
-		args := c.Cases[i].Actual.Info.Uncaptured[layer]
+		args := uncaptured[p.Case][layer]
 		u := localise.Unseen{Layer: p.Layer, Text: fmt.Sprintf("no hook of the candidate sees %s of %s", strings.Join(args, ", "), layer)}
 		if len(args) > 0 && !seen[u] {
 			seen[u] = true

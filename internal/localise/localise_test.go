@@ -77,7 +77,7 @@ func run(rows []row) localise.Run {
 	for _, x := range rows {
 		entries, r.Records = append(entries, x.Entry), append(r.Records, x.Record)
 	}
-	r.Trace = trace.New(entries, nil)
+	r.Trace = trace.New(entries)
 	return r
 }
 

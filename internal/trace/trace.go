@@ -1,10 +1,12 @@
 package trace
 
 import (
+	"context"
 	"slices"
 	"sort"
 
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/tensor"
 )
 
 // Key names one port of a reference in one forward pass.
@@ -28,38 +30,53 @@ type Event struct {
 // Trace is the dataflow of all forward passes of a run.
 type Trace struct {
 	Entries  []Entry
-	Identity *Identity // nil if bytes were not looked at
+	Identity *Identity // nil before Identify
 	Passes   []*Pass   // steps in natural order; of one step in the order in which the cases came
+
+	pass map[passKey]*Pass
 }
 
+type passKey struct{ caseName, step string }
+
 // New makes the trace of a run of its entries, which are in the order in which they were recorded.
-func New(entries []Entry, identity *Identity) *Trace {
-	type pass struct{ caseName, step string }
-	of := map[pass][]int{}
-	var passes []pass
+func New(entries []Entry) *Trace {
+	of := map[passKey][]int{}
+	var passes []passKey
 	for i := range entries {
-		k := pass{entries[i].Case, entries[i].Step}
+		k := passKey{entries[i].Case, entries[i].Step}
 		if of[k] == nil {
 			passes = append(passes, k)
 		}
 		of[k] = append(of[k], i)
 	}
-	slices.SortStableFunc(passes, func(a, b pass) int { return label.Natural(a.step, b.step) })
-	t := &Trace{Entries: entries, Identity: identity}
+	slices.SortStableFunc(passes, func(a, b passKey) int { return label.Natural(a.step, b.step) })
+	t := &Trace{Entries: entries, pass: map[passKey]*Pass{}}
 	for _, k := range passes {
-		t.Passes = append(t.Passes, newPass(entries, of[k]))
+		t.pass[k] = newPass(entries, of[k])
+		t.Passes = append(t.Passes, t.pass[k])
 	}
 	return t
 }
 
-// Pass finds the forward pass of a case and step; nil if nothing of it was recorded.
-func (t *Trace) Pass(caseName, step string) *Pass {
-	i := slices.IndexFunc(t.Passes, func(p *Pass) bool { return p.Case == caseName && p.Step == step })
-	if i < 0 {
-		return nil
+// Identify sets Same of the entries by the bytes of their tensors, tensors[i] of entry i. It reads
+// all of them, so only a trace whose producers are asked for needs it.
+func (t *Trace) Identify(ctx context.Context, tensors []*tensor.Tensor) error {
+	identity, err := Identify(ctx, tensors)
+	if err != nil {
+		return err
 	}
-	return t.Passes[i]
+	t.Identity = identity
+	for i := range t.Entries {
+		t.Entries[i].Same = identity.Of(tensors[i])
+	}
+	for _, p := range t.Passes {
+		p.indexSame()
+	}
+	return nil
 }
+
+// Pass finds the forward pass of a case and step; nil if nothing of it was recorded.
+func (t *Trace) Pass(caseName, step string) *Pass { return t.pass[passKey{caseName, step}] }
 
 // Pass is one forward pass.
 type Pass struct {
@@ -74,7 +91,7 @@ type Pass struct {
 
 func newPass(entries []Entry, indices []int) *Pass {
 	p := &Pass{Case: entries[indices[0]].Case, Step: entries[indices[0]].Step, tree: newTree(entries, indices),
-		same: map[int][]int{}, ports: map[string][]int{}}
+		ports: map[string][]int{}}
 	for _, i := range indices {
 		e := Event{Entry: &entries[i], Index: i, Input: label.IsInput(entries[i].Port), At: entries[i].Seq}
 		if e.Input {
@@ -97,14 +114,21 @@ func newPass(entries []Entry, indices []int) *Pass {
 	for i := range p.Events {
 		e := &p.Events[i]
 		p.ports[e.Layer] = append(p.ports[e.Layer], i)
-		if e.Same > 0 {
-			p.same[e.Same] = append(p.same[e.Same], i)
-		}
 		if e.Input && label.IsRoot(e.Layer) {
 			p.asked = append(p.asked, i)
 		}
 	}
+	p.indexSame()
 	return p
+}
+
+func (p *Pass) indexSame() {
+	p.same = map[int][]int{}
+	for i := range p.Events {
+		if same := p.Events[i].Same; same > 0 {
+			p.same[same] = append(p.same[same], i)
+		}
+	}
 }
 
 // Ports lists the events of a layer.

@@ -51,7 +51,7 @@ func read(text string) *trace.Trace {
 		}
 		entries = append(entries, e)
 	}
-	return trace.New(entries, nil)
+	return trace.New(entries)
 }
 
 func labels(p *trace.Pass, events ...int) []string {
@@ -137,7 +137,7 @@ func TestPasses(t *testing.T) {
 	at := func(caseName, step string) trace.Entry {
 		return trace.Entry{Key: trace.Key{Case: caseName, Step: step, Layer: "m", Port: "output"}}
 	}
-	tr := trace.New([]trace.Entry{at("long", "0"), at("long", "10"), at("long", "2"), at("short", "0")}, nil)
+	tr := trace.New([]trace.Entry{at("long", "0"), at("long", "10"), at("long", "2"), at("short", "0")})
 	var got [][2]string
 	for _, p := range tr.Passes {
 		got = append(got, [2]string{p.Step, p.Case})

@@ -22,7 +22,7 @@ func Example() {
 	}
 	goTest(TestToy)
 	// Output:
-	// parity: toy: PASS: 2 layers, 4 tensors compared, worst row rel. L2 9.77e-8 at model.layers.0.mlp.act_fn input_0, limit 1e-4
+	// parity: toy: PASS: compared 2 of 2 outputs, worst row rel. L2 9.77e-8 at model.layers.0.mlp.act_fn input_0, limit 1e-4
 }
 
 // Criteria are added by modifiers; all of them must hold.
@@ -31,7 +31,7 @@ func ExampleAssertion() {
 		parity.All(t).Cosine(0.9999).RelL2(1e-4).ULP(16).Check()
 	})
 	// Output:
-	// parity: toy: PASS: 2 layers, 4 tensors compared, worst row rel. L2 9.77e-8 at model.layers.0.mlp.act_fn input_0, limit 1e-4
+	// parity: toy: PASS: compared 2 of 2 outputs, worst row rel. L2 9.77e-8 at model.layers.0.mlp.act_fn input_0, limit 1e-4
 }
 
 // An engine that is written in Go is judged like a recorded run.
@@ -44,7 +44,7 @@ func ExampleFunc() {
 		parity.Layer(t, "norm").Check()
 	})
 	// Output:
-	// parity: toy: PASS: 1 layer, 1 tensor compared, worst row rel. L2 0 at model.norm output, limit 1e-4
+	// parity: toy: PASS: compared 1 of 2 outputs, worst row rel. L2 0 at model.norm output, limit 1e-4
 }
 
 // Is the activation what we think it is? The calculation is told to fit the candidate, or not,
@@ -67,7 +67,7 @@ func ExampleTry() {
 	})
 	// Output:
 	// it is what the reference does: true
-	// parity: toy: PASS: 2 layers, 4 tensors compared, worst row rel. L2 9.77e-8 at model.layers.0.mlp.act_fn input_0, limit 1e-4
+	// parity: toy: PASS: compared 2 of 2 outputs, worst row rel. L2 9.77e-8 at model.layers.0.mlp.act_fn input_0, limit 1e-4
 }
 
 // A cause of your own, tried by hand on a scene: testmain.Hypotheses gives it those of real failures.

@@ -26,15 +26,29 @@ func Layer(t *testing.T, name string) *Assertion {
 
 // Layers chooses all layers that match a glob: * stands for one segment between dots, ** for any
 // number of them; the pattern may match the end of a label. Layers that the candidate did not
-// record are left out; at least one must be there.
+// record are left out; at least one must be there, and one in each numbered block where the golden
+// has any, unless it is known why not, as of an activation.
 func Layers(t *testing.T, pattern string) *Assertion {
 	t.Helper()
-	return newAssertion(t, fmt.Sprintf("parity.Layers(t, %q)", pattern), func(c *judge.Comparison) ([]string, error) {
-		return c.Layers.Glob(pattern)
-	})
+	a := newAssertion(t, fmt.Sprintf("parity.Layers(t, %q)", pattern), nil)
+	a.choose = func(c *judge.Comparison) ([]string, error) {
+		layers, err := c.Layers.Glob(pattern)
+		if err != nil {
+			return nil, err
+		}
+		open, err := c.DemandBlocks(pattern)
+		a.open = open
+		return layers, err
+	}
+	return a
 }
 
 // All chooses every layer that both sides recorded and that this test has not asserted before.
+//
+// It fails in a subtest of its own, parity:coverage, if what both recorded is too little to say that
+// the model is right: if the model's final output or a whole numbered block was not compared, or a
+// layer that one side calls otherwise may be another layer. The fixture's scope, ignore and names
+// are for what is meant to be so.
 func All(t *testing.T) *Assertion {
 	t.Helper()
 	a := newAssertion(t, "parity.All(t)", nil)
@@ -49,6 +63,7 @@ func All(t *testing.T) *Assertion {
 				rest = append(rest, l)
 			}
 		}
+		a.open = c.Demand()
 		return rest, nil
 	}
 	return a
@@ -64,6 +79,7 @@ type Assertion struct {
 	choose func(*judge.Comparison) ([]string, error)
 	extra  compare.Criteria
 	in     map[tensor.DType]compare.Criteria
+	open   []string // what should be covered and is not; known when layers were chosen
 	misuse error
 	done   bool
 }

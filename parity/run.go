@@ -33,7 +33,7 @@ func (a *Assertion) run(within compare.Criteria) bool {
 		}
 		a.scope.asserted[l] = a.line
 	}
-	ok := true
+	ok := a.covered()
 	for _, l := range layers {
 		a.scope.declared++
 		ok = a.t.Run(l, func(t *testing.T) {
@@ -43,6 +43,17 @@ func (a *Assertion) run(within compare.Criteria) bool {
 	}
 	a.scope.failed = a.scope.failed || !ok
 	return ok
+}
+
+// covered is a subtest that fails where something should be covered and is not. A filter of -run that
+// asks for other subtests leaves it out.
+func (a *Assertion) covered() bool {
+	a.t.Helper()
+	return len(a.open) == 0 || a.t.Run("parity:coverage", func(t *testing.T) {
+		t.Helper()
+		t.Errorf("%s: %s: too little was compared to say that the model is right\n  %s\n%s", a.line, a.call,
+			strings.Join(a.open, "\n  "), report.OpenHelp)
+	})
 }
 
 // layer judges one layer in its subtest; with several cases or steps each has a subtest of its own.

@@ -20,7 +20,7 @@ func ExampleMain() {
 	}
 	goTest("ExampleMain", TestMain, TestToy)
 	// Output:
-	// parity: toy: PASS: 1 layer, 1 tensor compared, worst row rel. L2 0 at norm output, limit 1e-4
+	// parity: toy: PASS: compared 1 of 1 output, worst row rel. L2 0 at norm output, limit 1e-4
 }
 
 // A cause of your own: this candidate is known to scale the output of its norms by the square root

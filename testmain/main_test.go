@@ -101,7 +101,7 @@ func TestExitCodes(t *testing.T) {
 		{pass, nil, env{"PARITY_UPDATE": "all", "PARITY_GOLDEN_DUMP": ref, "PARITY_REPLAY": cand}, 0,
 			"parity: update toy: float32: 0 unchanged, 0 moved, 1 new, 0 gone", "",
 			"goldens are made first, then judged"},
-		{pass, nil, env{"PARITY_REPLAY": cand, "PARITY_OUT": out}, 0, "parity: toy: PASS: 1 layer", "", "all is well"},
+		{pass, nil, env{"PARITY_REPLAY": cand, "PARITY_OUT": out}, 0, "parity: toy: PASS: compared 1 of 1 output", "", "all is well"},
 		{func() int { compareAll(); return 1 }, nil, env{"PARITY_REPLAY": cand}, 1, "parity: toy: PASS", "",
 			"another test failed"},
 		{func() int { return 2 }, nil, nil, 2, "", "", "the tests' own code"},

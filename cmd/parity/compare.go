@@ -17,6 +17,7 @@ import (
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/glob"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/report"
@@ -30,7 +31,7 @@ type compareFlags struct {
 	golden, actual, injected, golden64 string
 	config, padMask                    string
 	diagnose                           setting.Diagnose
-	weights                            []string
+	weights, scope                     []string
 	injection, raw, fp8, json          string
 	atol, rtol                         float64
 	reshape, equalNaN, verbose         bool
@@ -73,6 +74,8 @@ func newCompare() *cobra.Command {
 	fl.BoolVar(&f.equalNaN, "equal-nan", false, "NaN matches NaN")
 	fl.BoolVar(&f.reshape, "allow-reshape", false,
 		"compare ports of one layer that have equally many elements in another shape")
+	fl.StringArrayVar(&f.scope, "scope", nil,
+		"a pass needs only the layers that match this `pattern`, and what is in them; may be repeated")
 	fl.StringVar(&f.json, "json", "", "write report.json to this `file` (- for standard output)")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "list every port")
 	return c
@@ -135,6 +138,13 @@ func (f *compareFlags) compare(ctx context.Context, within bool, stderr io.Write
 	if err := f.checkOutput(); err != nil {
 		return nil, err
 	}
+	for _, s := range f.scope {
+		p, err := glob.Compile(s)
+		if err != nil {
+			return nil, usage("--scope: %v", err)
+		}
+		opt.Scope = append(opt.Scope, p)
+	}
 	var err error
 	if opt.Match.PadMask, err = readPadMask(f.padMask); err != nil {
 		return nil, err
@@ -154,7 +164,9 @@ func (f *compareFlags) compare(ctx context.Context, within bool, stderr io.Write
 	opt.Progress = bar.set
 	c, err := judge.Compare(ctx, cases, opt)
 	bar.done()
-	if err != nil {
+	if scope := (*judge.ScopeError)(nil); errors.As(err, &scope) {
+		return nil, usage("compare: %v", err)
+	} else if err != nil {
 		return nil, err
 	}
 	return c.Report(f.golden, true), nil
@@ -349,13 +361,7 @@ func (f *compareFlags) write(r *report.Report, stdout io.Writer, cause error) er
 	if err := report.Text(text, r, textOptions(stdout, f.verbose)); err != nil {
 		return err
 	}
-	switch r.Verdict {
-	case report.Pass:
-		return nil
-	case report.Fail:
-		return &exitError{code: exitMismatch}
-	}
-	return &exitError{exitInfra, errors.New(r.Error)}
+	return exitOf(r)
 }
 
 // readPadMask reads [[1,1,0],…]: true where there is a real token.

@@ -26,14 +26,14 @@ func TestHandMadeDumps(t *testing.T) {
 		want           []string
 		reason         string
 	}{
-		{filepath.Join(dir, "torch"), filepath.Join(dir, "max"), 0, []string{"PASS: 4 layers, 4 tensors compared"},
+		{filepath.Join(dir, "torch"), filepath.Join(dir, "max"), 0, []string{"PASS: compared 4 of 4 outputs"},
 			"scores, probs and the two entries of out"},
 		{filepath.Join(dir, "torch"), filepath.Join(dir, "max_wrong"), 1,
 			[]string{"scores tap", "probs tap", "out.mixed tap", "which layer is wrong first is not known",
 				"tensor_names.txt"}, "names alone say nothing of the order"},
 		{ordered, filepath.Join(dir, "max_wrong"), 1, []string{"FAIL: first divergence scores"},
 			"with a list of names it is known"},
-		{filepath.Join(dir, "torch", "scores.pt"), filepath.Join(dir, "max", "scores.max"), 0, []string{"1 tensor"},
+		{filepath.Join(dir, "torch", "scores.pt"), filepath.Join(dir, "max", "scores.max"), 0, []string{"1 of 1 output"},
 			"two files"},
 	} {
 		var out, errs bytes.Buffer

@@ -2,8 +2,8 @@
 //
 //	parity compare --golden TORCH_DUMP --actual MAX_DUMP
 //
-// Exit codes: 0 pass, 1 mismatch, 2 usage, 3 nothing could be compared or the infrastructure
-// failed.
+// Exit codes: 0 pass, 1 mismatch, 2 usage, 3 nothing or too little could be compared, or the
+// infrastructure failed.
 package main
 
 import (
@@ -98,7 +98,7 @@ func newRoot() *cobra.Command {
 		Use:   "parity",
 		Short: "which layer is the first that computes something else, and who made the error",
 		Long: "parity compares what a model port computed with what the reference computed, layer by layer.\n\n" +
-			"exit codes: 0 pass, 1 mismatch, 2 usage, 3 nothing could be compared or the infrastructure failed",
+			"exit codes: 0 pass, 1 mismatch, 2 usage, 3 nothing or too little could be compared, or the infrastructure failed",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       version(),

@@ -84,6 +84,11 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
+// cpdir copies a folder: cpdir FROM TO
+func cpdir(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(os.CopyFS(ts.MkAbs(args[1]), os.DirFS(ts.MkAbs(args[0]))))
+}
+
 // userModule makes the folder a user's module, with a tiny model in it.
 func userModule(ts *testscript.TestScript, _ bool, _ []string) {
 	root := ts.Getenv("PARITY_ROOT")
@@ -122,7 +127,7 @@ func params(t *testing.T) testscript.Params {
 			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, "cache"))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "module": userModule},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "cpdir": cpdir, "module": userModule},
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/each"
+	"github.com/goparity/goparity/internal/glob"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/report"
@@ -29,6 +30,16 @@ type Options struct {
 	// Progress, if any, is told from several goroutines how many of all bytes have been compared.
 	Progress  func(done, total int64)
 	Diagnosis Diagnosis
+	// Scope says what must be compared for a pass, by patterns of golden layers; none: see
+	// [Comparison.Demand]. Each must match a layer.
+	Scope []*glob.Pattern
+}
+
+func (o *Options) criteria() CriteriaFunc {
+	if o.Criteria != nil {
+		return o.Criteria
+	}
+	return func(_, _ string, g, a tensor.DType) (compare.Criteria, string) { return compare.Default(g, a), "" }
 }
 
 // Comparison is everything that is known about the candidate's runs of a fixture.
@@ -38,6 +49,10 @@ type Comparison struct {
 	Layers  *Layers           // the same ports, by layer
 	Verdict *localise.Verdict // where the candidate leaves the reference; nil if nothing fails, or no place is known
 	Live    bool              // the candidate ran now
+
+	scope      []*glob.Pattern
+	lookalikes []*lookalike
+	open       []string // what was demanded and is not covered
 
 	ctx    context.Context // of Compare; it also ends what is looked at later
 	traced *trace.Trace    // set by flow
@@ -50,8 +65,11 @@ func Compare(ctx context.Context, cases []Case, opt Options) (*Comparison, error
 	if err != nil {
 		return nil, err
 	}
-	c := &Comparison{Cases: cases, joins: *js, ctx: ctx, search: search{Diagnosis: opt.Diagnosis}}
+	c := &Comparison{Cases: cases, joins: *js, ctx: ctx, search: search{Diagnosis: opt.Diagnosis}, scope: opt.Scope}
 	c.Layers = &Layers{ports: c.Ports, missing: c.missing}
+	if err := c.checkScope(); err != nil {
+		return nil, err
+	}
 	if !slices.ContainsFunc(c.Ports, func(p *Port) bool { return p.Problem != "" || p.Joined() && p.Golden.Len() > 0 }) {
 		return nil, fmt.Errorf("%w: %s", ErrNothing, c.whyNothing())
 	}
@@ -59,6 +77,9 @@ func Compare(ctx context.Context, cases []Case, opt Options) (*Comparison, error
 		return nil, err
 	}
 	c.excuse()
+	if err := c.compareSuspects(opt); err != nil {
+		return nil, err
+	}
 	for _, k := range cases {
 		if err := c.inject(k, opt.Match); err != nil {
 			return nil, err
@@ -73,10 +94,7 @@ func Compare(ctx context.Context, cases []Case, opt Options) (*Comparison, error
 
 // measure compares all joined ports, on all cores.
 func (c *Comparison) measure(opt Options) error {
-	criteria := opt.Criteria
-	if criteria == nil {
-		criteria = func(_, _ string, g, a tensor.DType) (compare.Criteria, string) { return compare.Default(g, a), "" }
-	}
+	criteria := opt.criteria()
 	size := func(p *Port) int64 {
 		return int64(p.Golden.Len()*p.Golden.DType().Size() + p.Actual.Len()*p.Actual.DType().Size())
 	}

@@ -22,6 +22,7 @@ type Join struct {
 	Golden, Actual         *tensor.Tensor // in views that make them alike; Actual is nil if only the golden has it
 	Golden64               *tensor.Tensor // the golden in float64, nil if there is none
 	GoldenSide, ActualSide *report.Side
+	Lacking                string // why the candidate may well lack it, where only the golden has it; "" if nothing says so
 
 	printed  *printed              // one side is a log
 	entry    *tensor.Tensor        // the golden's first tensor as it was recorded
@@ -39,7 +40,8 @@ type joins struct {
 	Order     *report.Order
 	Notes     []string
 
-	missing map[string]string // golden layer that was not joined → why
+	missing  map[string]string // golden layer that was not joined → why
+	suspects []suspect
 }
 
 func joinAll(cases []Case, opt match.Options) (*joins, error) {
@@ -73,6 +75,9 @@ func (js *joins) add(k Case, opt match.Options) error {
 		ports = append(ports, p)
 	}
 	ports = append(ports, js.leftOver(k, res)...)
+	for _, s := range res.Suspects {
+		js.suspects = append(js.suspects, suspect{k.Name, s})
+	}
 	if opt.GoldenByName && !opt.ActualByName {
 		borrowOrder(ports, res, k)
 	}
@@ -123,7 +128,11 @@ func (js *joins) Note(n string) {
 func (js *joins) leftOver(k Case, res *match.Result) (ports []*Port) {
 	for _, u := range res.UnmatchedGolden {
 		e := k.Golden.Entries[u.Index]
-		ports = append(ports, onlyGolden(k.Name, e))
+		p := onlyGolden(k.Name, e)
+		if u.Usual {
+			p.Lacking = u.Reason
+		}
+		ports = append(ports, p)
 		js.Unmatched.Golden = append(js.Unmatched.Golden, lone(k, e, u))
 		if js.missing[e.Layer] == "" {
 			js.missing[e.Layer] = missingText(e, u)
@@ -136,7 +145,9 @@ func (js *joins) leftOver(k Case, res *match.Result) (ports []*Port) {
 		side, entries := &js.Unmatched.Actual, k.Actual.Entries
 		if i.Golden {
 			side, entries = &js.Unmatched.Golden, k.Golden.Entries
-			ports = append(ports, onlyGolden(k.Name, entries[i.Index]))
+			p := onlyGolden(k.Name, entries[i.Index])
+			p.Lacking = i.Reason
+			ports = append(ports, p)
 			if layer := entries[i.Index].Layer; js.missing[layer] == "" {
 				js.missing[layer] = fmt.Sprintf("missing: the fixture ignores %s (%s)", layer, i.Reason)
 			}

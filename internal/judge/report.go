@@ -8,7 +8,6 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/each"
-	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/report"
 )
 
@@ -36,6 +35,10 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 		}
 	}
 	r.NotJudged = c.notJudged()
+	if all {
+		c.Demand()
+	}
+	r.Coverage = c.coverage(all)
 	var failing []*Decision
 	var rows []int // of failing
 	for _, p := range c.Ports {
@@ -71,6 +74,8 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 	switch {
 	case wrong:
 		r.Verdict = report.Fail
+	case len(decided) > 0 && len(c.open) > 0:
+		r.Verdict = report.Incomplete
 	case len(decided) > 0:
 		r.Verdict = report.Pass
 	default:
@@ -97,39 +102,8 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 	return r
 }
 
-// notJudged says what a pass does not cover: a step that the candidate lacks, the model's own
-// output, and what run.json brings besides tensors.
+// notJudged lists what run.json brings besides tensors.
 func (c *Comparison) notJudged() (out []string) {
-	type pass struct{ caseName, step string }
-	joined, final := map[pass]bool{}, map[pass]bool{}
-	ends := map[pass]string{}
-	for _, p := range c.Ports {
-		k := pass{p.Case, p.Step}
-		if !p.Judged() {
-			continue
-		}
-		joined[k] = joined[k] || p.Actual != nil
-		if root := label.IsRoot(p.Layer); root {
-			final[k] = final[k] || p.Actual != nil
-			if ends[k] == "" {
-				ends[k] = p.Layer + " " + p.Port
-			}
-		}
-	}
-	seen := map[pass]bool{}
-	for _, p := range c.Ports {
-		k := pass{p.Case, p.Step}
-		if seen[k] {
-			continue
-		}
-		seen[k] = true
-		switch {
-		case !joined[k]:
-			out = append(out, fmt.Sprintf("step %s of case %s, of which the candidate has nothing", k.step, k.caseName))
-		case ends[k] != "" && !final[k]:
-			out = append(out, fmt.Sprintf("the final output %s of case %s, step %s, which the candidate did not record", ends[k], k.caseName, k.step))
-		}
-	}
 	for _, k := range c.Cases {
 		for _, r := range []struct {
 			side string

@@ -22,7 +22,8 @@ type Gap struct {
 func (m *matcher) gaps() []Gap {
 	var out []Gap
 	alike := map[string]int{} // what a gap looks like in any block → its index in out
-	for _, g := range m.stretches() {
+	for _, s := range m.stretches() {
+		g := Gap{After: s.after, Before: s.before, Golden: labels(unexplained(s.golden)), Actual: labels(unexplained(s.actual))}
 		if len(g.Golden)+len(g.Actual) == 0 {
 			continue
 		}
@@ -34,7 +35,7 @@ func (m *matcher) gaps() []Gap {
 		}
 		alike[look] = len(out)
 		g.Times = 1
-		out = append(out, *g)
+		out = append(out, g)
 	}
 	for i := range out {
 		out[i].YAML = out[i].yaml()
@@ -42,30 +43,40 @@ func (m *matcher) gaps() []Gap {
 	return out
 }
 
+func unexplained(nodes []*node) []*node {
+	return keep(nodes, func(n *node) bool { return n.reason() == "" })
+}
+
+// stretch is what both sides have without partner between two joined layers.
+type stretch struct {
+	after, before  string // golden labels, "" at the beginning and the end
+	golden, actual []*node
+}
+
 // stretches cuts the golden order at the joined layers, and puts the layers without partner of both
 // sides into what is between.
-func (m *matcher) stretches() []*Gap {
-	now := &Gap{}
-	list := []*Gap{now}
-	behind := map[*joined]*Gap{}
+func (m *matcher) stretches() []*stretch {
+	now := &stretch{}
+	list := []*stretch{now}
+	behind := map[*joined]*stretch{}
 	for _, n := range m.golden.inOrder() {
 		if n.join != nil {
-			now.Before = n.label
-			now = &Gap{After: n.label}
+			now.before = n.label
+			now = &stretch{after: n.label}
 			list = append(list, now)
 			if n == n.join.golden[0] {
 				behind[n.join] = now
 			}
-		} else if n.reason() == "" {
-			now.Golden = append(now.Golden, n.label)
+		} else {
+			now.golden = append(now.golden, n)
 		}
 	}
 	now = list[0]
 	for _, n := range m.actual.inOrder() {
 		if n.join != nil {
 			now = behind[n.join]
-		} else if n.reason() == "" {
-			now.Actual = append(now.Actual, n.label)
+		} else {
+			now.actual = append(now.actual, n)
 		}
 	}
 	return list

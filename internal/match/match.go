@@ -60,6 +60,7 @@ type Pair struct {
 type Unmatched struct {
 	Index   int    // into that side's ports
 	Reason  string // "" if none is known
+	Usual   bool   // Reason is one by which engines differ that compute the same: an activation, a dropout, a pooler
 	Nearest string // the label of the other side that has the nearest name, if any is near
 }
 
@@ -72,6 +73,7 @@ type Result struct {
 	Ignored         []Ignored
 	Notes           []string // how names and layouts were joined, for the report
 	Gaps            []Gap
+	Suspects        []Suspect
 }
 
 // Runs finds out which port of the actual run is which of the golden one, step by step. Errors are:

@@ -11,13 +11,18 @@ import (
 
 // layerReasons say why a layer is found on one side only, by the folded last segment of its label.
 // They are said of layers that were not joined.
-var layerReasons = []struct{ names, text string }{
-	{"*dropout# drop# droppath#", "dropout does nothing in inference: %s does not call it as a layer"},
+var layerReasons = []layerReason{
+	{"*dropout# drop# droppath#", "dropout does nothing in inference: %s does not call it as a layer", true},
 	{"*act *actfn *activation *activationfn gelu silu relu tanh sigmoid",
-		"an activation: %s does not call it as a layer"},
-	{"rotaryemb* rope rotary rotarypos*", "rotary embeddings: %s does not compute them in a layer"},
-	{"identity flatten", "it computes nothing: %s does not call it as a layer"},
-	{"*sampler#", "a sampler: %s does not sample in a layer"},
+		"an activation: %s does not call it as a layer", false},
+	{"rotaryemb* rope rotary rotarypos*", "rotary embeddings: %s does not compute them in a layer", false},
+	{"identity flatten", "it computes nothing: %s does not call it as a layer", true},
+	{"*sampler#", "a sampler: %s does not sample in a layer", false},
+}
+
+type layerReason struct {
+	names, text string
+	idle        bool // its output is its input
 }
 
 // portReasons say why an input or output of a joined layer is found on one side only. What is own is
@@ -68,32 +73,34 @@ func ownInput(port string) bool {
 // about puts the side that lacks something into a text.
 func about(text string, other *side) string { return strings.ReplaceAll(text, "%s", "the "+other.name) }
 
-// reason says why a port has no partner; "" if that is not known.
-func (m *matcher) reason(port *port) string {
+// reason says why a port has no partner, "" if that is not known, and whether two engines that
+// compute the same may well differ so.
+func (m *matcher) reason(port *port) (why string, usual bool) {
 	n, in := port.call.node, port.call.pass
 	other := n.side.other
 	if port.why != "" {
-		return port.why
+		return port.why, false
 	}
 	if !other.hasStep[in.step] {
-		return fmt.Sprintf("the %s run has no step %s", other.name, in.step)
+		return fmt.Sprintf("the %s run has no step %s", other.name, in.step), false
 	}
 	j := n.join
 	if j == nil {
-		return n.reason()
+		why = n.reason()
+		return why, why != "" && !n.root
 	}
 	if callsIn(j.golden, in) == nil || callsIn(j.actual, in) == nil {
-		return fmt.Sprintf("call %d: the %s run calls this layer less often", in.call, other.name)
+		return fmt.Sprintf("call %d: the %s run calls this layer less often", in.call, other.name), false
 	}
 	for _, r := range portReasons {
 		if r.text != "" && like(port.name, r.names) {
-			return about(r.text, other)
+			return about(r.text, other), true
 		}
 	}
 	if why := m.shapeReason(port, j); why != "" {
-		return why
+		return why, true
 	}
-	return recordedReason(port, other, slices.Concat(j.golden, j.actual))
+	return recordedReason(port, other, slices.Concat(j.golden, j.actual)), false
 }
 
 // recordedReason is what can be said when nothing else can: what the other side did not record.
@@ -116,10 +123,8 @@ func recordedReason(port *port, other *side, joined []*node) string {
 // reason says why a whole layer has no partner.
 func (n *node) reason() string {
 	other, last, parent := n.side.other, n.lastSegment(), label.Parent(n.label)
-	for _, r := range layerReasons {
-		if like(last, r.names) {
-			return about(r.text, other)
-		}
+	if kind := n.kind(); kind >= 0 {
+		return about(layerReasons[kind].text, other)
 	}
 	if n.root {
 		return fmt.Sprintf("a model inside the model: the %s run does not call it as a layer", other.name)

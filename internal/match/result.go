@@ -37,7 +37,7 @@ func (m *matcher) result() *Result {
 	}
 	r.UnmatchedGolden = m.unmatched(m.golden)
 	r.UnmatchedActual = m.unmatched(m.actual)
-	r.Gaps = m.gaps()
+	r.Gaps, r.Suspects = m.gaps(), m.suspects()
 	r.Notes = m.notes.list()
 	return r
 }
@@ -55,7 +55,8 @@ func (m *matcher) unmatched(s *side) []Unmatched {
 			continue
 		}
 		n := port.call.node
-		u := Unmatched{Index: port.index, Reason: m.reason(port)}
+		u := Unmatched{Index: port.index}
+		u.Reason, u.Usual = m.reason(port)
 		if n.join == nil && u.Reason == "" {
 			if k := label.Stars(n.label); len(tried) < maxHints && !tried[k] {
 				tried[k] = true

@@ -5,11 +5,16 @@ import (
 	"strings"
 )
 
-// Headline is the verdict in one line, without the word pass, fail or error.
+// Headline is the verdict in one line, without the word pass, fail, incomplete or error.
 func Headline(r *Report) string {
-	s, n := Count(r.Layers), namingOf(r.Layers)
-	compared := s.compared()
+	n, compared := namingOf(r.Layers), r.compared()
 	switch r.Verdict {
+	case Incomplete:
+		open, rest := r.Open(), ""
+		if len(open) > 1 {
+			rest = fmt.Sprintf(" (and %d more)", len(open)-1)
+		}
+		return compared + ", which hold; " + Clean(open[0]) + rest
 	case Pass:
 		w := r.worst()[0]
 		line := fmt.Sprintf("%s, worst row rel. L2 %s at %s", compared, num(w.figures().RowRelL2), n.row(w))
@@ -25,7 +30,7 @@ func Headline(r *Report) string {
 			if d.Layer == "" {
 				return r.Kind + ": no layer by itself is wrong; " + compared
 			}
-			return "first divergence " + Clean(d.Layer) + d.interval()
+			return "first divergence " + Clean(d.Layer) + d.interval() + "; " + compared
 		}
 		if l := r.divergent(); l != nil {
 			return fmt.Sprintf("%s %s; %s", n.row(l), failWord[l.Status], compared)
@@ -40,6 +45,27 @@ func Headline(r *Report) string {
 	}
 	return "nothing was compared"
 }
+
+// compared says how many outputs were compared. Reports that were written before outputs were counted
+// say how many tensors.
+func (r *Report) compared() string {
+	if r.Coverage == nil {
+		return Count(r.Layers).compared()
+	}
+	return r.Coverage.String()
+}
+
+// Open lists what should be covered and is not, a sentence each.
+func (r *Report) Open() []string {
+	if r.Coverage == nil {
+		return nil
+	}
+	return r.Coverage.Open
+}
+
+// OpenHelp says what to do about [Report.Open].
+const OpenHelp = "record what is missing, or say what need not be compared: ignore: in fixture.yaml with the reason; " +
+	"to judge a part of the model only: scope: in fixture.yaml, --scope LAYER"
 
 var failWord = map[Status]string{
 	StatusFail: "differs", StatusInherited: "differs", StatusMissing: "is missing",

@@ -72,8 +72,8 @@ func Read(r io.Reader) (*Report, error) {
 // check finds contradictions, so that no reader has to doubt a report. Every writer of this package
 // refuses one that has any.
 func (r *Report) check() error {
-	if !slices.Contains([]Verdict{Pass, Fail, Error}, r.Verdict) {
-		return fmt.Errorf("report: unknown verdict %q, want pass, fail or error", r.Verdict)
+	if !slices.Contains([]Verdict{Pass, Fail, Incomplete, Error}, r.Verdict) {
+		return fmt.Errorf("report: unknown verdict %q, want pass, fail, incomplete or error", r.Verdict)
 	}
 	for i := range r.Layers {
 		l := &r.Layers[i]
@@ -81,15 +81,29 @@ func (r *Report) check() error {
 			return fmt.Errorf("report: layers[%d] (%s %s): unknown status %q, want one of %q", i, l.Layer, l.Port,
 				l.Status, statuses)
 		}
-		if r.Verdict == Pass && l.failing() {
-			return fmt.Errorf("report: verdict pass, but layers[%d] (%s %s) has status %q", i, l.Layer, l.Port,
+		if r.holds() && l.failing() {
+			return fmt.Errorf("report: verdict %s, but layers[%d] (%s %s) has status %q", r.Verdict, i, l.Layer, l.Port,
 				l.Status)
 		}
 	}
-	if r.Verdict == Pass && Count(r.Layers).Compared == 0 {
-		return errors.New("report: verdict pass, but nothing was compared")
+	switch {
+	case r.holds() && Count(r.Layers).Compared == 0:
+		return fmt.Errorf("report: verdict %s, but nothing was compared", r.Verdict)
+	case r.holds() && r.Verdict != r.covered():
+		return fmt.Errorf("report: verdict %s, but coverage says %s", r.Verdict, r.covered())
 	}
 	return nil
+}
+
+// holds reports whether all that was judged holds.
+func (r *Report) holds() bool { return r.Verdict == Pass || r.Verdict == Incomplete }
+
+// covered returns the verdict of a run in which all that was judged holds.
+func (r *Report) covered() Verdict {
+	if len(r.Open()) > 0 {
+		return Incomplete
+	}
+	return Pass
 }
 
 // counter counts what was read.

@@ -17,6 +17,16 @@ func Markdown(w io.Writer, r *Report) error {
 	var b bytes.Buffer
 	names := namingOf(r.Layers)
 	fmt.Fprintf(&b, "### %s: %s\n\n", strings.ToUpper(string(r.Verdict)), mdText(Headline(r)))
+	open := r.Open()
+	if r.Verdict == Incomplete {
+		open = open[1:] // the headline says the first
+	}
+	for _, text := range open[:min(len(open), maxNotes)] {
+		fmt.Fprintf(&b, "- not covered: %s\n", mdText(text))
+	}
+	if r.Verdict == Incomplete {
+		fmt.Fprintf(&b, "\n%s\n\n", mdText(OpenHelp))
+	}
 	if d := r.FirstDivergence; d != nil {
 		for _, text := range []string{kinds[r.Kind], d.Sentence()} {
 			if text != "" {

@@ -47,7 +47,7 @@ func Rejudge(r *Report, c compare.Criteria, source string) (*Report, error) {
 		}
 	}
 	out.Notes = append(j.notes(), r.Notes...)
-	if out.Verdict == Pass && Count(out.Layers).Compared == 0 {
+	if out.holds() && Count(out.Layers).Compared == 0 {
 		out.Verdict, out.Error = Error, "nothing was compared"
 	}
 	out.Summary = Count(out.Layers)
@@ -130,13 +130,13 @@ func (j *rejudging) notes() []string {
 
 // decide sets the verdict by the rows.
 func (r *Report) decide() {
-	r.Verdict = Pass
+	r.Verdict = r.covered()
 	for i := range r.Layers {
 		switch l := &r.Layers[i]; {
 		case l.IsInput():
 		case l.Status == StatusFail || l.Status == StatusInherited || l.Status == StatusMissing:
 			r.Verdict = Fail
-		case l.Status == StatusError && r.Verdict == Pass:
+		case l.Status == StatusError && r.holds():
 			r.Verdict, r.Error = Error, "some rows cannot be re-judged from their figures"
 		}
 	}

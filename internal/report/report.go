@@ -7,6 +7,7 @@ package report
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -24,6 +25,9 @@ const (
 	Pass  Verdict = "pass"  // something was compared, and all that was judged holds
 	Fail  Verdict = "fail"  // a layer is wrong or missing
 	Error Verdict = "error" // nothing could be judged: no port in common, a damaged file, a dead engine
+
+	// Incomplete: what was compared holds, but it is too little to say that the model is right.
+	Incomplete Verdict = "incomplete"
 )
 
 // Status is the result of one row: one port of one layer.
@@ -58,12 +62,25 @@ type Report struct {
 	Frontier        []string    `json:"frontier"` // layers whose inputs agree and whose output does not
 	Order           *Order      `json:"order"`
 	Causes          []Cause     `json:"causes"`
-	Summary         Summary     `json:"summary"` // counted from Layers by Write
+	Summary         Summary     `json:"summary"`  // counted from Layers by Write
+	Coverage        *Coverage   `json:"coverage"` // null if nothing could be compared
 	Source          Source      `json:"source"`
 	NotJudged       []string    `json:"not_judged,omitempty"` // what a pass does not cover
 	Notes           []string    `json:"notes"`                // how names and layouts were joined, what was left out
 	Unmatched       Unmatched   `json:"unmatched"`
 	Layers          []Layer     `json:"layers"` // one row a port, in the golden's execution order
+}
+
+// Coverage says how much of the golden the verdict is about.
+type Coverage struct {
+	Compared int      `json:"compared"`       // of the golden's outputs, those that were compared
+	Outputs  int      `json:"outputs"`        // all of them, in all forward passes; empty ones do not count
+	Open     []string `json:"open,omitempty"` // what should be covered and is not, a sentence each; a pass has none
+}
+
+// String is "compared 29 of 29 outputs".
+func (c *Coverage) String() string {
+	return fmt.Sprintf("compared %d of %s", c.Compared, count(c.Outputs, "output"))
 }
 
 // Divergence is the place of the first divergence.

@@ -49,9 +49,10 @@ func source() report.Source {
 // passing is a run in which all is well.
 func passing() *report.Report {
 	r := &report.Report{Schema: 1, Fixture: "minilm", Verdict: report.Pass, Source: source(), Frontier: []string{},
-		Causes: []report.Cause{},
-		Order:  &report.Order{Same: true, Differences: []string{}},
-		Notes:  []string{"batch axis of 1 dropped on the candidate's side: 90 ports"},
+		Causes:   []report.Cause{},
+		Order:    &report.Order{Same: true, Differences: []string{}},
+		Coverage: &report.Coverage{Compared: 13, Outputs: 15},
+		Notes:    []string{"batch axis of 1 dropped on the candidate's side: 90 ports"},
 		Unmatched: report.Unmatched{
 			Golden: []report.Lone{
 				{Name: "model.pooler output", Shape: []int{1, 384}, Nearest: "model.embeddings"},
@@ -98,7 +99,8 @@ func failing() *report.Report {
 				Text: "The tanh approximation of GELU in place of the exact one explains the output."},
 			{ID: "norm/eps", Layer: "layers.1.norm", Fit: 0.017, FitGolden: 0.0201},
 		},
-		Notes: []string{"fused qkv_proj split into q, k, v"},
+		Coverage: &report.Coverage{Compared: 27, Outputs: 30, Open: []string{"the final output lm_head output was not compared"}},
+		Notes:    []string{"fused qkv_proj split into q, k, v"},
 		Unmatched: report.Unmatched{Actual: []report.Lone{{Name: "rotary_tables output", Shape: []int{7, 32},
 			Nearest: "rotary_emb",
 			Hint:    "names:\n  - {golden: rotary_emb, candidate: rotary_tables}\n"}}}}

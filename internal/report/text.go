@@ -30,8 +30,11 @@ func Text(w io.Writer, r *Report, opt TextOptions) error {
 
 func (p *printer) verdict(r *Report) {
 	word, code := strings.ToUpper(string(r.Verdict)), red
-	if r.Verdict == Pass {
+	switch r.Verdict {
+	case Pass:
 		code = green
+	case Incomplete:
+		code = yellow
 	}
 	if r.Fixture != "" {
 		p.linef("%s", p.color(dim, Clean(r.Fixture)))
@@ -45,9 +48,7 @@ func (p *printer) verdict(r *Report) {
 		}
 		first = false
 	}
-	if len(r.NotJudged) > 0 {
-		p.prose("  ", "not judged: ", strings.Join(r.NotJudged, "; "))
-	}
+	p.uncovered(r, "  ")
 	if d := r.FirstDivergence; d != nil {
 		if why := kinds[r.Kind]; why != "" {
 			p.prose("  ", r.Kind+": ", why)
@@ -90,6 +91,25 @@ func (p *printer) verdict(r *Report) {
 		if s.counts() != "" {
 			p.prose("  ", "", Counts(r))
 		}
+	}
+}
+
+// uncovered says what the verdict says nothing about.
+func (p *printer) uncovered(r *Report, indent string) {
+	open := r.Open()
+	if r.Verdict == Incomplete {
+		open = open[1:] // the headline says the first
+	}
+	n := p.shown(len(open), maxNotes)
+	for _, text := range open[:n] {
+		p.prose(indent, "not covered: ", text)
+	}
+	p.more(len(open)-n, " not covered")
+	if r.Verdict == Incomplete {
+		p.prose(indent, "", OpenHelp)
+	}
+	if len(r.NotJudged) > 0 {
+		p.prose(indent, "not judged: ", strings.Join(r.NotJudged, "; "))
 	}
 }
 

@@ -53,9 +53,7 @@ func (p *printer) verificationVerdict(r *Report, mode Mode) {
 		p.prose("         ", "",
 			fmt.Sprintf("%s: %s at %s (%s). %s", c.Word(), c.ID, c.Layer, c.Evidence(), c.Sentence()))
 	}
-	if len(r.NotJudged) > 0 {
-		p.prose("         ", "not judged: ", strings.Join(r.NotJudged, "; "))
-	}
+	p.uncovered(r, "         ")
 }
 
 func (p *printer) verificationOrder(r *Report, points []Point) {

@@ -108,7 +108,8 @@ func texts(list []string, most int) []string {
 // cleaned is the part of a report that the template shows, fit to show.
 func cleaned(r *report.Report) *report.Report {
 	out := &report.Report{Verdict: r.Verdict, Kind: text(r.Kind), Frontier: texts(r.Frontier, maxFrontier),
-		NotJudged: texts(r.NotJudged, maxNotes), Notes: texts(r.Notes, maxNotes)}
+		NotJudged: texts(r.NotJudged, maxNotes), Notes: texts(r.Notes, maxNotes),
+		Coverage: &report.Coverage{Open: texts(r.Open(), maxNotes)}}
 	if d := r.FirstDivergence; d != nil {
 		out.FirstDivergence = &report.Divergence{Layer: text(d.Layer), Port: text(d.Port), Case: text(d.Case),
 			Step: text(d.Step), After: text(d.After), Before: text(d.Before),

@@ -227,27 +227,47 @@ func TestKL(t *testing.T) {
 
 func TestNoise(t *testing.T) {
 	ref := of(t, []float64{1, 2, 3, 4}, 2, 2)
-	g := of(t, []float64{1.1, 2, 3.1, 4}, 2, 2)
+	g := of32(t, []float32{1.001, 2, 3.001, 4}, 2, 2)
 	for _, row := range []struct {
 		reason string
-		a      []float64
+		a      []float32
 		ratio  float64
 		want   []string
 	}{
-		{"twice the reference's own error", []float64{1, 2.2, 3, 4.2}, 2.1, []string{}},
-		{"slightly more than is allowed", []float64{1, 2.2, 3, 4.2}, 1.9, []string{"noise", "row_noise"}},
-		{"all of it in one row", []float64{1, 2.25, 3, 4}, 1.8, []string{"row_noise"}},
-		{"better than the reference", []float64{1, 2, 3, 4}, 0.5, []string{}},
+		{"twice the reference's own error", []float32{1, 2.002, 3, 4.002}, 2.1, []string{}},
+		{"slightly more than is allowed", []float32{1, 2.002, 3, 4.002}, 1.9, []string{"noise", "row_noise"}},
+		{"all of it in one row", []float32{1, 2.0025, 3, 4}, 1.8, []string{"row_noise"}},
+		{"better than the reference", []float32{1, 2, 3, 4}, 0.5, []string{}},
 	} {
-		assert.Equal(t, row.want, judge(t, compare.Criteria{compare.Noise: row.ratio}, g, of(t, row.a, 2, 2), ref),
+		assert.Equal(t, row.want, judge(t, compare.Criteria{compare.Noise: row.ratio}, g, of32(t, row.a, 2, 2), ref),
 			row.reason)
 	}
 	assert.Equal(t, []string{"noise", "row_noise"}, judge(t, compare.Criteria{compare.Noise: 5}, ref, g, ref),
 		"the reference is exact, the candidate is not")
 	assert.Empty(t, judge(t, compare.Criteria{compare.Noise: 5}, ref, ref, ref), "both are exact")
-	luckyRow := of(t, []float64{1.1, 2, 3, 4}, 2, 2)
-	assert.Empty(t, judge(t, compare.Criteria{compare.Noise: 2}, luckyRow, of(t, []float64{1.1, 2, 3.1, 4}, 2, 2), ref),
+	luckyRow := of32(t, []float32{1.001, 2, 3, 4}, 2, 2)
+	assert.Empty(t, judge(t, compare.Criteria{compare.Noise: 2}, luckyRow, of32(t, []float32{1.001, 2, 3.001, 4}, 2, 2), ref),
 		"a row that is exact by chance does not require an exact row")
+	_, err := compare.Criteria{compare.Noise: 5}.Judge(of32(t, []float32{2, -1, 4, 3}, 2, 2), g, ref)
+	assert.ErrorContains(t, err, "is not of the same run", "far from any golden, every candidate is near")
+}
+
+func TestOwn(t *testing.T) {
+	ref := of(t, []float64{1, 2, 3, 4}, 2, 2)
+	own, err := compare.Own(of32(t, []float32{1.001, 2, 3, 4}, 2, 2), ref)
+	require.NoError(t, err)
+	assert.InDelta(t, 0.001/math.Sqrt(30), own.RelL2, 1e-7)
+	for _, row := range []struct {
+		golden []float32
+		reason string
+	}{
+		{[]float32{1.02, 2, 3, 4}, "no rounding of float32"},
+		{[]float32{float32(math.NaN()), 2, 3, 4}, "NaN without its match"},
+		{[]float32{1, 2, 3, 4, 5, 6}, "another shape"},
+	} {
+		_, err := compare.Own(of32(t, row.golden, len(row.golden)/2, 2), ref)
+		assert.Error(t, err, row.reason)
+	}
 }
 
 // The distance in ULP is the number of steps between the bit patterns of a type.

@@ -68,6 +68,27 @@ func Floor(golden, actual tensor.DType) Limits {
 	return defaults[golden].agree.Max(defaults[actual].agree)
 }
 
+// sameRun is how many times the default limits a golden may be from the float64 golden of its own
+// run. Clean: float32 ≤ 0.1, float16 ≤ 3.3, bfloat16 ≤ 9.5 (sines of large timesteps); another run
+// is 1.4 away, 17 times the widest. Zoo, November 2026.
+const sameRun = 12
+
+// Own measures how far a golden of floats is from the float64 golden of the same run: the error that
+// the reference itself makes. More than 12 times the default limits is no rounding but another run,
+// which is an error, and so are other shapes, and a NaN or an infinity without its match.
+func Own(golden, ref64 *tensor.Tensor) (Limits, error) {
+	r, err := Tensors(ref64, golden, Tolerance{})
+	if err != nil {
+		return Limits{}, err
+	}
+	own, most := Limits{r.RelL2, r.WorstRow.RelL2}, defaults[golden.DType()].pass
+	if r.BadNonFinite > 0 || own.RelL2 > sameRun*most.RelL2 || own.RowRelL2 > sameRun*most.RowRelL2 {
+		return Limits{}, misuse("the float64 golden is not of the same run: it is %.2g from the golden (worst row %.2g, "+
+			"%d × NaN or infinity)", own.RelL2, own.RowRelL2, r.BadNonFinite)
+	}
+	return own, nil
+}
+
 // Limits are the largest relative L2 of a tensor and of its worst row.
 type Limits struct{ RelL2, RowRelL2 float64 }
 

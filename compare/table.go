@@ -135,6 +135,9 @@ func noises(p Pair, _ float64) ([]Figure, error) {
 	if err := check(p.Ref64, p.Actual); err != nil {
 		return nil, err
 	}
+	if _, err := Own(p.Golden, p.Ref64); err != nil {
+		return nil, err
+	}
 	n := noise(p.Golden, p.Actual, p.Ref64, p.Result)
 	return []Figure{{Value: n.ratio}, {Key: "row_noise", Value: n.rowRatio, Text: inRow(noiseName, n.row)}}, nil
 }

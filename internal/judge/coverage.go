@@ -40,6 +40,9 @@ func (c *Comparison) demand(d demand) []string {
 			d.open = append(d.open, open{what: s.String()})
 		}
 	}
+	if c.allZero() {
+		d.open = append(d.open, open{what: "the golden is all zero in every output that was compared, where a model that does nothing passes too"})
+	}
 	texts := d.texts(len(c.flow().Passes))
 	for _, text := range texts {
 		if !slices.Contains(c.open, text) {
@@ -67,9 +70,26 @@ func (c *Comparison) checkScope() error {
 	return nil
 }
 
-// covers reports whether a port says something about the candidate's output.
+// covers reports whether a port says something about the candidate: a golden of nothing but NaN does
+// not.
 func (p *Port) covers() bool {
-	return p.Joined() && p.Golden.Len() > 0 && (p.printed == nil || p.printed.whole())
+	return p.Joined() && p.Base.Result.Finite > 0 && (p.printed == nil || p.printed.whole())
+}
+
+// allZero reports whether no compared output of the golden has anything but zeros. A single tensor
+// of zeros may be what someone wants to compare.
+func (c *Comparison) allZero() bool {
+	zeros := 0
+	for _, p := range c.Ports {
+		if !p.Judged() || !p.covers() {
+			continue
+		}
+		if p.Base.Result.NormGolden > 0 {
+			return false
+		}
+		zeros++
+	}
+	return zeros > 1
 }
 
 // coverage counts the golden's outputs and those that were compared: by a test or, with all, at all.

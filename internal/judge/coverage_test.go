@@ -2,17 +2,21 @@ package judge_test
 
 import (
 	"context"
+	"encoding/binary"
 	"hash/fnv"
+	"math"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/glob"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/tensor"
 )
 
 // labelled makes a run of labels, each of which may be followed by = and the label whose
@@ -106,4 +110,66 @@ func TestCoverage(t *testing.T) {
 		}
 		assert.Equal(t, want, r.Verdict, tt.reason)
 	}
+}
+
+// What was compared may say nothing: a golden without numbers, and one without any but 0.
+func TestCoverageOfNothing(t *testing.T) {
+	nan := func(t *testing.T) *tensor.Tensor { return of(t, []float64{math.NaN(), math.NaN()}, 1, 2) }
+	zero := func(t *testing.T) *tensor.Tensor { return of(t, []float64{0, 0}, 1, 2) }
+	some := func(t *testing.T) *tensor.Tensor { return of(t, []float64{math.NaN(), 1}, 1, 2) }
+	for _, tt := range []struct {
+		first, last func(*testing.T) *tensor.Tensor
+		open        string
+		reason      string
+	}{
+		{some, nan, "the final output m.b output was not compared", "NaN only at the end"},
+		{nan, nan, "no output was compared", "NaN only"},
+		{zero, zero, "the golden is all zero in every output", "zeros only"},
+		{some, zero, "", "a layer of zeros among others"},
+	} {
+		golden := run("torch", port{"m.a-output", tt.first(t)}, port{"m.b-output", tt.last(t)})
+		actual := run("max", port{"m.a-output", tt.first(t)}, port{"m.b-output", tt.last(t)})
+		equal := func(string, string, tensor.DType, tensor.DType) (compare.Criteria, string) {
+			return compare.Criteria{compare.Atol: 0, compare.Rtol: 0, compare.EqualNaN: 1}, "a test"
+		}
+		c, err := judge.Compare(context.Background(), []judge.Case{{Name: "short", Golden: golden, Actual: actual}},
+			judge.Options{Criteria: equal})
+		require.NoError(t, err)
+		r := c.Report("toy", true)
+		if tt.open == "" {
+			assert.Equal(t, report.Pass, r.Verdict, tt.reason)
+			continue
+		}
+		assert.Equal(t, report.Incomplete, r.Verdict, tt.reason)
+		assert.Contains(t, strings.Join(r.Coverage.Open, "; "), tt.open, tt.reason)
+	}
+}
+
+// A float64 golden of another run is far from any golden: it must not widen what passes.
+func TestForeignFloat64GoldenIsNotUsed(t *testing.T) {
+	golden := run("torch", port{"m.a-output", wave(t, 1, 0, 4, 8)})
+	wrong := run("max", port{"m.a-output", wave(t, 1.5, 0, 4, 8)})
+	for _, tt := range []struct {
+		ref    *tensor.Tensor
+		used   bool
+		reason string
+	}{
+		{of(t, doubled(t, wave(t, 1, 0, 4, 8)), 4, 8), true, "of this run"},
+		{of(t, doubled(t, wave(t, -1, 3, 4, 8)), 4, 8), false, "of another prompt"},
+	} {
+		c := compareRuns(t, golden, wrong, func(k *judge.Case) { k.Golden64 = run("torch", port{"m.a-output", tt.ref}) })
+		r := c.Report("toy", true)
+		assert.Equal(t, report.Fail, r.Verdict, tt.reason)
+		assert.Equal(t, !tt.used, strings.Contains(strings.Join(r.Notes, "; "), "float64 golden is not of this run"), tt.reason)
+	}
+}
+
+func doubled(t *testing.T, x *tensor.Tensor) (v []float64) {
+	t.Helper()
+	data, ok := x.Bytes()
+	require.True(t, ok)
+	for i := 0; i < len(data); i += 4 {
+		v = append(v, float64(math.Float32frombits(binary.LittleEndian.Uint32(data[i:]))))
+	}
+	return v
 }

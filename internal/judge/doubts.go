@@ -12,7 +12,7 @@ import (
 // noteDoubts notes what makes a comparison worth less than it looks, whatever its verdict: tensors
 // that cannot show an error, and a dump that is a copy of the other.
 func (c *Comparison) noteDoubts() {
-	var zero, nan, dead, constant []string
+	var zero, nan, dead, constant, strange []string
 	outputs, equal := 0, 0
 	for _, p := range c.Ports {
 		if !p.comparable() || !p.Judged() || !p.Golden.DType().IsFloat() || p.Golden.Len() < trace.LeastFloats {
@@ -20,6 +20,9 @@ func (c *Comparison) noteDoubts() {
 		}
 		r := p.Base.Result
 		outputs++
+		if p.strange != nil {
+			strange = append(strange, p.Layer+" "+p.Port)
+		}
 		if r.MaxAbs.Value == 0 && r.BadNonFinite == 0 {
 			equal++
 		}
@@ -42,6 +45,7 @@ func (c *Comparison) noteDoubts() {
 	}
 	list(nan, "the golden itself has NaN, so that nothing after it can be judged: %s")
 	list(zero, "the golden is all zero, where a layer that does nothing passes too: %s")
+	list(strange, "the float64 golden is not of this run, or not finite, and was not used: %s")
 	list(dead, "all zero in the candidate, and not in the golden: %s")
 	list(constant, "one value everywhere in the candidate, and not in the golden: %s")
 	if outputs > 1 && equal == outputs && c.otherEngines() {

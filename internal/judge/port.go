@@ -48,7 +48,8 @@ type Figures struct {
 	Injected *injected        // of the run on golden inputs, nil without one
 	Err      error            // the comparison failed
 
-	byDefault bool // no one wrote any criteria
+	byDefault bool  // no one wrote any criteria
+	strange   error // why the float64 golden said nothing
 }
 
 // passes reports whether the fixture's criteria hold.
@@ -117,11 +118,12 @@ func (p *Port) limit(criteria CriteriaFunc) {
 	if p.Golden64 == nil || !g.IsFloat() {
 		return
 	}
-	own, err := compare.Tensors(p.Golden64, p.Golden, compare.Tolerance{})
-	if err != nil || own.BadNonFinite > 0 {
+	own, err := compare.Own(p.Golden, p.Golden64)
+	if err != nil {
+		p.strange = err
 		return
 	}
-	noise := compare.Limits{RelL2: noiseRatio * own.RelL2, RowRelL2: noiseRatio * own.WorstRow.RelL2}
+	noise := compare.Limits{RelL2: noiseRatio * own.RelL2, RowRelL2: noiseRatio * own.RowRelL2}
 	if wider := p.Floor.Max(noise); wider != p.Floor {
 		p.Floor = wider
 		p.Criteria = noise.Max(p.Criteria.Limits()).Criteria()

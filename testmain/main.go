@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/goparity/goparity/internal/session"
@@ -71,6 +72,10 @@ func run(m TestingM, stdout, stderr io.Writer, opts []Option) int {
 	code := m.Run()
 	if err := s.Finish(stdout); err != nil {
 		return max(code, fail(stderr, err))
+	}
+	if wrong := s.Wrong(); code == 0 && len(wrong) > 0 {
+		return fail(stderr, fmt.Errorf("no test failed, but %s: all that differ were skipped as inherited, and no test asserts "+
+			"the layer that made the error: assert it, or run with -parity.inherited=fail", strings.Join(wrong, "; ")))
 	}
 	if code == 0 && unfiltered() && !s.Used() {
 		return fail(stderr, errors.New("no test compared anything: call parity.All(t).Check() in a test"))

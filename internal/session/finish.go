@@ -39,6 +39,9 @@ func (s *Session) Finish(stdout io.Writer) error {
 // write writes the i-th report of a fixture, and its headline.
 func (s *Session) write(stdout io.Writer, f *Fixture, r *report.Report, i int) error {
 	fmt.Fprintf(stdout, "parity: %s: %s: %s\n", f.name, strings.ToUpper(string(r.Verdict)), report.Headline(r))
+	if r.Verdict == report.Fail {
+		s.wrong = append(s.wrong, f.name+": "+report.Headline(r))
+	}
 	dir := s.cfg.Out
 	if dir == "" {
 		return infra.WriteStatus("", f.name, f.err)

@@ -334,7 +334,7 @@ func (f *Fixture) Report() (*report.Report, error) {
 func (f *Fixture) problematic(r *report.Report) *report.Report {
 	for _, p := range f.problems {
 		r.Notes = append([]string{p.Name + ": " + p.Text}, r.Notes...)
-		if r.Verdict == report.Pass {
+		if r.Verdict == report.Pass || r.Verdict == report.Incomplete {
 			r.Verdict = report.Fail
 		}
 	}

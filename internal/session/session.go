@@ -57,7 +57,12 @@ func (c *Config) context() context.Context {
 type Session struct {
 	cfg      Config
 	fixtures []*Fixture
+	wrong    []string // see Wrong
 }
+
+// Wrong lists the fixtures whose reports say that a layer is wrong, with the headline; known after
+// Finish.
+func (s *Session) Wrong() []string { return s.wrong }
 
 // current is the one session of the process: parity's functions take a *testing.T and nothing else.
 var current atomic.Pointer[Session]

@@ -36,7 +36,7 @@ func (c *Comparison) demand(d demand) []string {
 		d.pass(c, p)
 	}
 	for _, s := range c.lookalikes {
-		if d.each && d.asks(s.Golden) {
+		if d.each && d.asks(s.golden) {
 			d.open = append(d.open, open{what: s.String()})
 		}
 	}

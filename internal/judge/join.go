@@ -76,7 +76,7 @@ func (js *joins) add(k Case, opt match.Options) error {
 	}
 	ports = append(ports, js.leftOver(k, res)...)
 	for _, s := range res.Suspects {
-		js.suspects = append(js.suspects, suspect{k.Name, s})
+		js.suspects = append(js.suspects, suspect{k, s})
 	}
 	if opt.GoldenByName && !opt.ActualByName {
 		borrowOrder(ports, res, k)

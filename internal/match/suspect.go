@@ -4,16 +4,15 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/layout"
 )
 
 // Suspect is a layer of each side that may be one and the same: both have no partner, they stand
-// between the same joined layers, and no other layer there has outputs of this width. Names do not
-// say so, and nothing is paired by a guess: a [Rule] has to.
-type Suspect struct{ Golden, Candidate string }
-
-// Rule joins the two layers.
-func (s Suspect) Rule() Rule {
-	return Rule{Golden: []string{s.Golden}, Candidate: []string{s.Candidate}}
+// between the same joined layers, no other layer there has outputs of this width, and these fit.
+// Names do not say so, and nothing is paired by a guess: a [Rule] has to.
+type Suspect struct {
+	Golden, Candidate string // labels without calls
+	Pairs             []Pair // of the first outputs, one for each pass
 }
 
 // suspects lists them in the golden's order.
@@ -23,11 +22,28 @@ func (m *matcher) suspects() (out []Suspect) {
 		for _, g := range s.golden {
 			width, ok := g.width()
 			if a := actual[width]; ok && len(golden[width]) == 1 && len(a) == 1 && mayBeOne(g, a[0]) {
-				out = append(out, Suspect{g.label, a[0].label})
+				if pairs := m.suspectPairs(g, a[0]); pairs != nil {
+					out = append(out, Suspect{g.label, a[0].label, pairs})
+				}
 			}
 		}
 	}
 	return out
+}
+
+// suspectPairs pairs the first outputs as a rule would, and changes nothing.
+func (m *matcher) suspectPairs(golden, actual *node) (pairs []Pair) {
+	for _, c := range golden.calls {
+		g, a := c.main(), actual.in(c.pass).main()
+		if g == nil || a == nil {
+			continue
+		}
+		if f, fits := m.fitPorts(g, a, layout.Allow{}); fits {
+			pairs = append(pairs, Pair{Golden: []int{g.index}, Actual: []int{a.index}, GoldenView: f.Golden, ActualView: f.Actual,
+				Shape: f.Shape, RowMask: f.RowMask})
+		}
+	}
+	return pairs
 }
 
 func byWidth(nodes []*node) map[int][]*node {

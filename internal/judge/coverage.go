@@ -73,7 +73,7 @@ func (c *Comparison) checkScope() error {
 // covers reports whether a port says something about the candidate: a golden of nothing but NaN does
 // not.
 func (p *Port) covers() bool {
-	return p.Joined() && p.Base.Result.Finite > 0 && (p.printed == nil || p.printed.whole())
+	return p.Joined() && p.Base.Result.N > p.Base.Result.NaNGolden && (p.printed == nil || p.printed.whole())
 }
 
 // allZero reports whether no compared output of the golden has anything but zeros. A single tensor

@@ -145,6 +145,15 @@ func TestCoverageOfNothing(t *testing.T) {
 	}
 }
 
+// A candidate of nothing but NaN is wrong, and was compared.
+func TestCoverageOfNaN(t *testing.T) {
+	golden := run("torch", port{"m.a-output", of(t, []float64{1, 2}, 1, 2)})
+	actual := run("max", port{"m.a-output", of(t, []float64{math.NaN(), math.NaN()}, 1, 2)})
+	r := compareRuns(t, golden, actual).Report("toy", true)
+	assert.Equal(t, report.Fail, r.Verdict)
+	assert.Equal(t, &report.Coverage{Compared: 1, Outputs: 1}, r.Coverage)
+}
+
 // A float64 golden of another run is far from any golden: it must not widen what passes.
 func TestForeignFloat64GoldenIsNotUsed(t *testing.T) {
 	golden := run("torch", port{"m.a-output", wave(t, 1, 0, 4, 8)})

@@ -106,7 +106,7 @@ func TestExitCodes(t *testing.T) {
 			"another test failed"},
 		{func() int { return 2 }, nil, nil, 2, "", "", "the tests' own code"},
 		{func() int { return 0 }, nil, nil, 1, "",
-			"testmain: no test compared anything: call parity.All(t).Check() in a test\n", "nothing was compared"},
+			"testmain: no test compared anything of toy: call parity.All(t).Check() in a test\n", "nothing was compared"},
 		{func() int { return 0 }, map[string]string{"test.run": "Other"}, nil, 0, "", "",
 			"the tests that compare were not asked for"},
 		{func() int { return 0 }, map[string]string{"test.skip": "Toy"}, nil, 0, "", "", "they were skipped"},

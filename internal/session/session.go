@@ -138,14 +138,14 @@ func (s *Session) Find(name string) (*Fixture, error) {
 	return nil, fmt.Errorf("TestMain names no fixture %q: it has %s", name, strings.Join(names, ", "))
 }
 
-// Used reports whether a test compared anything.
-func (s *Session) Used() bool {
+// Unused lists the fixtures that no test compared anything of.
+func (s *Session) Unused() (names []string) {
 	for _, f := range s.fixtures {
-		if f.used.Load() {
-			return true
+		if !f.used.Load() {
+			names = append(names, f.name)
 		}
 	}
-	return false
+	return names
 }
 
 // Warm runs the candidates of all fixtures now, if that was asked for. The first test that needs

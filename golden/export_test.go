@@ -2,6 +2,7 @@ package golden
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -37,13 +38,26 @@ func (d on) Create(name string) (file, error) {
 func (d on) Stat(name string) (fs.FileInfo, error)           { return d.Fs.Stat(name) }
 func (d on) Walk(root string, visit filepath.WalkFunc) error { return afero.Walk(d.Fs, root, visit) }
 func (d on) MkdirAll(name string) error                      { return d.Fs.MkdirAll(name, 0o755) }
+func (d on) Steady(_ string, read func() error) error        { return read() }
+
+func (d on) SyncDir(name string) error {
+	f, err := d.Fs.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
 
 // OpenOn is Open on another file system.
 func OpenOn(fsys afero.Fs, dir string) (*Store, error) { return open(diskOf(fsys), dir) }
 
 // ImportOn is Import on another file system.
 func ImportOn(ctx context.Context, fsys afero.Fs, dir string, opt ImportOptions) (*Delta, error) {
-	return importRuns(ctx, diskOf(fsys), dir, opt)
+	deltas, err := importRuns(ctx, diskOf(fsys), filepath.Clean(dir), []ImportOptions{opt})
+	if len(deltas) == 0 {
+		return nil, err
+	}
+	return deltas[0], err
 }
 
 // PruneOn is Prune on another file system.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/whole"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
@@ -30,35 +31,47 @@ type ImportOptions struct {
 }
 
 // Import writes goldens of some cases and one variant to the store in dir, which it makes if there
-// is none; it does not change other goldens and files. It is atomic: whatever happens, the store
-// has the old goldens or the new ones. It returns how far each golden moved.
+// is none; it does not change other goldens and files. It is atomic: whatever happens, and whoever
+// reads or imports at the same time, the store has the old goldens or the new ones. It returns how
+// far each golden moved.
 //
 // Import refuses a run that was injected, that comes from an abbreviated log, that ran in another
 // type than the variant, or that comes from the candidate (engine max) without a reason in
 // Provenance.Blessed. It also refuses a pass of which Keep keeps nothing, and a store whose
 // manifest is damaged ([ErrCorrupt]).
 func Import(ctx context.Context, dir string, opt ImportOptions) (*Delta, error) {
-	return importRuns(ctx, system{}, dir, opt)
+	deltas, err := ImportAll(ctx, dir, []ImportOptions{opt}, nil)
+	if len(deltas) == 0 {
+		return nil, err
+	}
+	return deltas[0], err
 }
 
-func importRuns(ctx context.Context, d disk, dir string, opt ImportOptions) (*Delta, error) {
-	opt.Variant = cmp.Or(opt.Variant, tensor.F32.String())
-	if opt.Now == nil {
-		opt.Now = time.Now
+// ImportAll is Import of several variants at one stroke. waiting, which may be nil, is told which
+// process imports at the moment, if ImportAll has to wait for one.
+func ImportAll(ctx context.Context, dir string, opts []ImportOptions, waiting func(holder string)) ([]*Delta, error) {
+	dir = whole.Target(dir)
+	unlock, err := whole.Lock(ctx, dir, waiting)
+	if err != nil {
+		return nil, fmt.Errorf("golden: import: %w", err)
 	}
-	if len(opt.Runs) == 0 {
-		return nil, errors.New("golden: import: no runs")
-	}
-	for name, run := range opt.Runs {
-		if err := importable(name, run, opt); err != nil {
-			return nil, fmt.Errorf("golden: import case %q from %s: %w", name, run.From, err)
+	defer unlock()
+	return importRuns(ctx, system{}, dir, opts)
+}
+
+func importRuns(ctx context.Context, d disk, dir string, opts []ImportOptions) ([]*Delta, error) {
+	opts = slices.Clone(opts)
+	for i := range opts {
+		if err := opts[i].check(); err != nil {
+			return nil, err
 		}
 	}
-	replaced := func(p *Pass) bool { return p.Variant == opt.Variant && opt.Runs[p.Case] != nil }
-
+	if err := whole.Recover(d, dir); err != nil {
+		return nil, fmt.Errorf("golden: import: %w", err)
+	}
 	old, err := open(d, dir)
 	if errors.Is(err, ErrNotFound) {
-		old, err = &Store{disk: d, name: dir, dir: dir, manifest: &manifest{}}, nil
+		old, err = newStore(d, dir, dir, &manifest{}), nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w (other goldens in %s would be lost: restore the manifest or delete the folder)",
@@ -66,45 +79,76 @@ func importRuns(ctx context.Context, d disk, dir string, opt ImportOptions) (*De
 	}
 	defer old.Close()
 
-	var delta *Delta
-	err = replace(d, dir, func(tmp string) error {
-		m := &manifest{Schema: schema}
-		gone := map[string]bool{manifestFile: true}
-		for _, p := range old.manifest.Passes {
-			if replaced(&p) {
-				gone[p.File] = true
-			} else {
-				m.Passes = append(m.Passes, p)
-			}
+	var deltas []*Delta
+	err = whole.Folder(d, dir, func(tmp string) error {
+		m, err := writeAll(ctx, d, old, tmp, opts)
+		if err != nil {
+			return err
 		}
+		now := newStore(d, dir, tmp, m)
+		for _, opt := range opts {
+			deltas = append(deltas, diff(old, now, opt.replaces))
+		}
+		// Neither folder may be open while it is renamed: Windows refuses that.
+		return errors.Join(now.Close(), old.Close(), ctx.Err())
+	})
+	if err != nil {
+		err = fmt.Errorf("golden: import: %w", err)
+	}
+	return deltas, err
+}
+
+// check fills in what was not given, and refuses what goldens cannot be made from.
+func (opt *ImportOptions) check() error {
+	opt.Variant = cmp.Or(opt.Variant, tensor.F32.String())
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	if len(opt.Runs) == 0 {
+		return errors.New("golden: import: no runs")
+	}
+	for name, run := range opt.Runs {
+		if err := importable(name, run, *opt); err != nil {
+			return fmt.Errorf("golden: import case %q from %s: %w", name, run.From, err)
+		}
+	}
+	return nil
+}
+
+// replaces reports whether the goldens of a pass are made anew.
+func (opt *ImportOptions) replaces(p *Pass) bool { return p.Variant == opt.Variant && opt.Runs[p.Case] != nil }
+
+// writeAll writes a store with new goldens and the other ones of old to the folder tmp.
+func writeAll(ctx context.Context, d disk, old *Store, tmp string, opts []ImportOptions) (*manifest, error) {
+	m := &manifest{Schema: schema}
+	gone := map[string]bool{manifestFile: true}
+	for _, p := range old.manifest.Passes {
+		if slices.ContainsFunc(opts, func(opt ImportOptions) bool { return opt.replaces(&p) }) {
+			gone[p.File] = true
+		} else {
+			m.Passes = append(m.Passes, p)
+		}
+	}
+	for _, opt := range opts {
 		for _, name := range slices.Sorted(maps.Keys(opt.Runs)) {
 			passes, err := writeCase(ctx, d, tmp, name, opt)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			for _, p := range passes {
 				gone[p.File] = true
 			}
 			m.Passes = append(m.Passes, passes...)
 		}
-		slices.SortStableFunc(m.Passes, func(a, b Pass) int {
-			return cmp.Or(cmp.Compare(a.Variant, b.Variant), cmp.Compare(a.Case, b.Case), label.Natural(a.Step, b.Step))
-		})
-		// The files are in dir, not in old.dir: if an earlier update died, replace has moved the
-		// store back.
-		if err := copyTree(ctx, d, filepath.Clean(dir), tmp, func(rel string) bool { return !gone[rel] }); err != nil {
-			return fmt.Errorf("golden: %w", err)
-		}
-		if err := writeManifest(d, tmp, m); err != nil {
-			return err
-		}
-		old.dir = filepath.Clean(dir)
-		now := &Store{disk: d, name: dir, dir: tmp, manifest: m, open: map[string]*tensor.File{}}
-		delta = diff(old, now, replaced)
-		// Neither folder may be mapped while it is renamed: Windows refuses that.
-		return errors.Join(now.Close(), old.Close(), ctx.Err())
+	}
+	slices.SortStableFunc(m.Passes, func(a, b Pass) int {
+		return cmp.Or(cmp.Compare(a.Variant, b.Variant), cmp.Compare(a.Case, b.Case), label.Natural(a.Step, b.Step))
 	})
-	return delta, err
+	err := copyTree(ctx, d, old.dir, tmp, func(rel string) bool { return !gone[rel] })
+	if err != nil {
+		return nil, fmt.Errorf("golden: %w", err)
+	}
+	return m, writeManifest(d, tmp, m)
 }
 
 // importable refuses runs that goldens cannot be made from.

@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
+
+	"github.com/goparity/goparity/internal/whole"
 )
 
 // PruneOptions says which passes stay.
@@ -13,6 +14,9 @@ type PruneOptions struct {
 	Keep func(variant, caseName, step string) bool
 	// Apply removes the files; without it Prune only lists them.
 	Apply bool
+	// Waiting is told which process changes the store at the moment, if Prune has to wait for one;
+	// nil tells no one.
+	Waiting func(holder string)
 }
 
 // Prune returns the files that are no longer wanted, relative to dir: passes that Keep refuses, and
@@ -20,6 +24,17 @@ type PruneOptions struct {
 // refuses a store in which [Store.Verify] finds any other problem, and one of which nothing would
 // be left. It also returns the errors of [Open].
 func Prune(ctx context.Context, dir string, opt PruneOptions) ([]string, error) {
+	dir = whole.Target(dir)
+	if opt.Apply {
+		unlock, err := whole.Lock(ctx, dir, opt.Waiting)
+		if err != nil {
+			return nil, fmt.Errorf("golden: prune: %w", err)
+		}
+		defer unlock()
+		if err := whole.Recover(system{}, dir); err != nil {
+			return nil, fmt.Errorf("golden: prune: %w", err)
+		}
+	}
 	return prune(ctx, system{}, dir, opt)
 }
 
@@ -64,9 +79,12 @@ func prune(ctx context.Context, d disk, dir string, opt PruneOptions) ([]string,
 	if err := s.Close(); err != nil {
 		return nil, err
 	}
-	err = replace(d, dir, func(tmp string) error {
+	err = whole.Folder(d, dir, func(tmp string) error {
 		keep := func(rel string) bool { return rel != manifestFile && !gone[rel] }
-		return errors.Join(copyTree(ctx, d, filepath.Clean(dir), tmp, keep), writeManifest(d, tmp, m))
+		return errors.Join(copyTree(ctx, d, s.dir, tmp, keep), writeManifest(d, tmp, m))
 	})
+	if err != nil {
+		err = fmt.Errorf("golden: prune: %w", err)
+	}
 	return files, err
 }

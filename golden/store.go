@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/internal/whole"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
@@ -16,7 +18,7 @@ import (
 // Store is an open folder of goldens. It is safe for concurrent use. Its tensors must not be used
 // after Close.
 type Store struct {
-	disk     disk
+	disk     *snapshot
 	dir      string // where the files are: name, or the folder that an Import left next to it
 	name     string // as given to Open
 	manifest *manifest
@@ -25,42 +27,62 @@ type Store struct {
 	open map[string]*tensor.File // by Pass.File
 }
 
-// Open reads the manifest of the store in dir. A file is opened when one of its tensors is read. If
-// an [Import] died between its last two steps, Open opens the goldens from before it.
+// Open reads the manifest of the store in dir. The store is a snapshot: whatever an [Import] or a
+// [Prune] of another process does to dir from now on, all that is read is of one manifest and its
+// files. A file is mapped when one of its tensors is read.
 //
-// The error is [ErrNotFound] if there is no manifest, and [ErrCorrupt] if it is damaged or has
-// another schema.
+// The error is [ErrNotFound] if there is no manifest, and [ErrCorrupt] if it is damaged, lists
+// something else than its hash says, or has another schema.
 func Open(dir string) (*Store, error) { return open(system{}, dir) }
 
-func open(d disk, dir string) (*Store, error) {
-	s := &Store{disk: d, name: dir, open: map[string]*tensor.File{}}
-	var data []byte
-	var err error
-	for _, s.dir = range []string{dir, beside(dir, "old")} {
-		if data, err = readFile(d, filepath.Join(s.dir, manifestFile)); err == nil {
-			break
+func open(d disk, dir string) (s *Store, err error) {
+	err = d.Steady(dir, func() error {
+		err := s.Close()
+		if err == nil {
+			s, err = openNow(d, dir)
 		}
-		if there, _ := exists(d, s.dir); there || !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, notFound("%s has no %s: make goldens: %s", dir, manifestFile, renew)
-	}
+		return err
+	})
 	if err != nil {
-		return nil, fmt.Errorf("golden: open %q: %w", dir, err)
-	}
-	if s.manifest, err = parseManifest(filepath.Join(s.dir, manifestFile), data); err != nil {
-		return nil, err
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
+// openNow opens the store in dir, of which an update may go on at the same time.
+func openNow(d disk, dir string) (*Store, error) {
+	s := newStore(d, dir, whole.Find(d, dir), nil)
+	name := filepath.Join(s.dir, manifestFile)
+	data, err := readFile(d, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = notFound("%s has no %s: make goldens: %s", dir, manifestFile, renew)
+	case err != nil:
+		err = fmt.Errorf("golden: open %q: %w", dir, err)
+	default:
+		s.manifest, err = parseManifest(name, data)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	for i := range s.manifest.Passes {
+		s.disk.add(s.path(&s.manifest.Passes[i]))
+	}
+	return s, nil
+}
+
+func newStore(d disk, name, dir string, m *manifest) *Store {
+	return &Store{disk: hold(d, dir), name: name, dir: dir, manifest: m, open: map[string]*tensor.File{}}
+}
+
 // Close unmaps all files. The store can still be used after it, but tensors from before it cannot.
 func (s *Store) Close() error {
+	if s == nil {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var errs []error
+	errs := []error{s.disk.close()}
 	for _, f := range s.open {
 		errs = append(errs, f.Close())
 	}
@@ -196,8 +218,8 @@ func openFile(d disk, name string, size int64) (*tensor.File, error) {
 		return nil, wrongSize(name, st.Size(), size)
 	}
 	var out *tensor.File
-	if real, ok := f.(*os.File); ok {
-		out, err = safetensors.Open(real.Name())
+	if real := onSystem(f); real != nil {
+		out, err = mapped(name, real)
 	} else {
 		data := make([]byte, st.Size())
 		if n, err := f.ReadAt(data, 0); n != len(data) {
@@ -213,6 +235,20 @@ func openFile(d disk, name string, size int64) (*tensor.File, error) {
 	case st.Size() != size:
 		return nil, errors.Join(wrongSize(name, st.Size(), size), out.Close())
 	}
+	return out, nil
+}
+
+// mapped is safetensors.Open of a file that is open.
+func mapped(name string, f *os.File) (*tensor.File, error) {
+	m, err := mapfile.OpenFile(f)
+	if err != nil {
+		return nil, err
+	}
+	out, err := safetensors.Decode(name, m.Data)
+	if err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	out.Mapping = m
 	return out, nil
 }
 

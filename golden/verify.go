@@ -98,7 +98,8 @@ func checkHash(t *tensor.Tensor, r Record) error {
 	return err
 }
 
-// extra lists the .safetensors files that are not in the manifest, relative to the store.
+// extra lists the .safetensors files that are not in the manifest, relative to the store. Where an
+// update has replaced the folder since it was opened, there are none.
 func (s *Store) extra() ([]string, error) {
 	known := map[string]bool{}
 	for _, p := range s.manifest.Passes {
@@ -119,6 +120,9 @@ func (s *Store) extra() ([]string, error) {
 		}
 		return nil
 	})
+	if !s.disk.folder.Same() {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("golden: list %q: %w", s.dir, err)
 	}

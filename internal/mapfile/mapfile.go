@@ -4,6 +4,7 @@ package mapfile
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"os"
 )
@@ -23,6 +24,13 @@ func Open(path string) (*File, error) {
 		return nil, err
 	}
 	defer f.Close()
+	return OpenFile(f)
+}
+
+// OpenFile is Open for a file that is open already, and stays open. It reads the same file even
+// where there is another one at its path by now.
+func OpenFile(f *os.File) (*File, error) {
+	path := f.Name()
 	st, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -41,9 +49,9 @@ func Open(path string) (*File, error) {
 	if data, unmap, err := mmap(f, int(size)); err == nil {
 		return &File{Data: data, unmap: unmap}, nil
 	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
+	data := make([]byte, size)
+	if _, err := io.ReadFull(io.NewSectionReader(f, 0, size), data); err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	return &File{Data: data}, nil
 }

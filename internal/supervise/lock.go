@@ -4,17 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
-)
 
-// lockPoll is how often Lock tries to get a lock that another process holds: a fraction of what
-// loading an engine takes.
-const lockPoll = 100 * time.Millisecond
+	"github.com/goparity/goparity/internal/flock"
+)
 
 // held are the locks of this process. A watchdog inherits them, so that they are released after
 // this process dies only when the programs that it ran are dead too.
@@ -25,8 +21,7 @@ var held = struct {
 
 // Lock keeps other processes of this user off a device until unlock is called, or until this
 // process and the programs it runs are dead. name says what to lock, "gpu:0"; the lock is a file of
-// that name in PARITY_LOCK_DIR, or else in the folder goparity in the user's cache folder. The file
-// stays: it says who holds the lock, and if it were removed, two processes could hold the lock.
+// that name in PARITY_LOCK_DIR, or else in the folder goparity in the user's cache folder.
 //
 // If another process holds the lock, waiting is called with its number and command, at first and
 // whenever the holder changes. waiting may be nil. Lock waits until it has the lock or ctx is done;
@@ -36,33 +31,23 @@ func Lock(ctx context.Context, name string, waiting func(holder string)) (unlock
 	if err != nil {
 		return nil, fmt.Errorf("supervise: lock %s: %w", name, err)
 	}
-	told := ""
-	for {
-		if ctx.Err() != nil {
-			if told == "" {
-				return nil, fmt.Errorf("supervise: lock %s: %w", name, cause(ctx))
-			}
-			return nil, fmt.Errorf("supervise: lock %s is held by %s (%s): %w", name, told, path, cause(ctx))
-		}
-		f, err := tryLock(path)
-		if err != nil {
-			return nil, fmt.Errorf("supervise: lock %s: %w: set PARITY_LOCK_DIR to a local folder that can be written",
-				name, err)
-		}
-		if f != nil {
-			return keep(f), nil
-		}
-		if h := holder(path); h != told {
-			told = h
-			if waiting != nil {
-				waiting(h)
-			}
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(lockPoll):
-		}
+	l, err := flock.Take(ctx, path, waiting)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, fmt.Errorf("supervise: lock %s: %w", name, err)
+	case err != nil:
+		return nil, fmt.Errorf("supervise: lock %s: %w: set PARITY_LOCK_DIR to a local folder that can be written",
+			name, err)
 	}
+	held.Lock()
+	defer held.Unlock()
+	held.files[l.File] = true
+	return func() {
+		held.Lock()
+		defer held.Unlock()
+		delete(held.files, l.File)
+		l.Unlock()
+	}, nil
 }
 
 // lockPath returns the file of a lock, and makes its folder. Characters that are not fit for a file
@@ -86,58 +71,4 @@ func lockPath(name string) (string, error) {
 		return "", errors.New("it has no name")
 	}
 	return filepath.Join(dir, strings.Map(fit, name)+".lock"), os.MkdirAll(dir, 0o755)
-}
-
-// tryLock returns the locked file, or nil if another holds the lock.
-func tryLock(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	ok, err := lockFile(f)
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	// Someone who cleans caches may have removed the file since it was opened. Then this lock would
-	// keep no one off.
-	mine, err1 := f.Stat()
-	now, err2 := os.Stat(path)
-	if !ok || err1 != nil || err2 != nil || !os.SameFile(mine, now) {
-		f.Close()
-		return nil, nil
-	}
-	return f, nil
-}
-
-// keep writes into the file who holds the lock.
-func keep(f *os.File) (unlock func()) {
-	// The lock is valid without this text, so errors do not matter.
-	f.Truncate(0)
-	f.WriteAt([]byte(cut(fmt.Sprintf("pid %d, %s", os.Getpid(), strings.Join(os.Args, " ")))), 0)
-	held.Lock()
-	held.files[f] = true
-	held.Unlock()
-	return sync.OnceFunc(func() {
-		held.Lock()
-		defer held.Unlock()
-		delete(held.files, f)
-		f.Truncate(0)
-		unlockFile(f)
-		f.Close()
-	})
-}
-
-// holder returns the process that wrote the file last.
-func holder(path string) string {
-	f, err := os.Open(path)
-	if err != nil {
-		return "another process"
-	}
-	defer f.Close()
-	text, _ := io.ReadAll(io.LimitReader(f, 1024))
-	if len(text) == 0 {
-		return "another process"
-	}
-	return string(text)
 }

@@ -30,7 +30,3 @@ func status(s *os.ProcessState) (code int, signal string) { return s.ExitCode(),
 func notExecutable(error) bool { return false }
 
 func raise(os.Signal) { os.Exit(1) }
-
-func lockFile(*os.File) (bool, error) { return false, errors.ErrUnsupported }
-
-func unlockFile(*os.File) {}

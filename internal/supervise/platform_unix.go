@@ -40,22 +40,3 @@ func raise(s os.Signal) {
 	time.Sleep(time.Second) // until the signal arrives
 	os.Exit(128 + int(n))
 }
-
-// lockFile takes the lock if it is free. The lock belongs to the open file, hence to all processes
-// that inherit it.
-func lockFile(f *os.File) (bool, error) {
-	for {
-		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err {
-		case nil:
-			return true, nil
-		case unix.EINTR:
-		case unix.EWOULDBLOCK:
-			return false, nil
-		default:
-			return false, os.NewSyscallError("flock", err)
-		}
-	}
-}
-
-// unlockFile releases the lock even while a watchdog has the file open.
-func unlockFile(f *os.File) { unix.Flock(int(f.Fd()), unix.LOCK_UN) }

@@ -3,7 +3,6 @@ package whole
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"strconv"
 )
 
@@ -11,12 +10,6 @@ import (
 type Renamer interface {
 	Rename(from, to string) error
 }
-
-// OS is the file system of the operating system.
-type OS struct{}
-
-// Rename calls [os.Rename].
-func (OS) Rename(from, to string) error { return os.Rename(from, to) }
 
 // tries is how often Swap tries again after another process was faster.
 const tries = 10

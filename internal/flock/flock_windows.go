@@ -1,0 +1,29 @@
+package flock
+
+import (
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+// at is the offset of the locked byte: far after the text, which others must be able to read.
+var at = windows.Overlapped{OffsetHigh: 1 << 30}
+
+// lock takes the lock if it is free. The system releases it when this process ends.
+func lock(f *os.File) (bool, error) {
+	at := at
+	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY,
+		0, 1, 0, &at)
+	switch err {
+	case nil:
+		return true, nil
+	case windows.ERROR_LOCK_VIOLATION, windows.ERROR_IO_PENDING:
+		return false, nil
+	}
+	return false, os.NewSyscallError("LockFileEx", err)
+}
+
+func unlock(f *os.File) {
+	at := at
+	windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &at)
+}

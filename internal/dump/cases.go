@@ -15,6 +15,7 @@ import (
 
 	"github.com/goparity/goparity/internal/jsonline"
 	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/internal/whole"
 )
 
 // OpenCases opens the runs of several cases, in the order in which path lists them. path is one of:
@@ -25,7 +26,20 @@ import (
 //   - a single dump.
 //
 // The name of a run's case is that in its run.json, or else the name of its folder.
-func OpenCases(path string, opt Options) ([]*Run, error) {
+//
+// Where another recording takes the place of path meanwhile, it opens that.
+func OpenCases(path string, opt Options) (runs []*Run, err error) {
+	err = whole.Steady(path, func() (err error) {
+		if err := CloseAll(runs); err != nil {
+			return err
+		}
+		runs, err = openCases(path, opt)
+		return err
+	})
+	return runs, err
+}
+
+func openCases(path string, opt Options) ([]*Run, error) {
 	data, err := os.ReadFile(filepath.Join(path, RunFile))
 	switch {
 	case err == nil:

@@ -22,6 +22,7 @@ import (
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
+	"github.com/goparity/goparity/internal/whole"
 )
 
 // Problem is something wrong with the fixture itself, which tests show as a subtest of this name.
@@ -133,7 +134,7 @@ func (f *Fixture) load() (*judge.Comparison, error) {
 	if f.isLive() {
 		f.runs, err = f.live()
 	} else {
-		f.runs, err = f.openRuns()
+		err = f.openRuns()
 	}
 	if err != nil {
 		return nil, err
@@ -175,30 +176,51 @@ func (f *Fixture) isLive() bool { return f.replay == "" && f.cfg.Run != setting.
 // NoRecordedRun is what errors say where nothing was recorded yet.
 const NoRecordedRun = "no recorded run"
 
-// openRuns opens what is judged: the recorded run that the fixture names, or another one.
-func (f *Fixture) openRuns() ([]*dump.Run, error) {
-	dir := f.replay
-	if dir == "" {
-		if f.yaml.Replay == "" {
-			return nil, fmt.Errorf("%s names "+NoRecordedRun+": write replay: NAME, or point PARITY_REPLAY to a dump", f.yaml.File)
+// openRuns opens what is judged: another run, or the recorded one that the fixture names, with its
+// injected run if it has one.
+func (f *Fixture) openRuns() (err error) {
+	if f.replay != "" {
+		f.runs, err = f.openCases(f.replay)
+		return err
+	}
+	name := f.yaml.Replay
+	if name == "" {
+		return fmt.Errorf("%s names "+NoRecordedRun+": write replay: NAME, or point PARITY_REPLAY to a dump", f.yaml.File)
+	}
+	return whole.Steady(f.runDir(name), func() (err error) {
+		if err := errors.Join(dump.CloseAll(f.runs), dump.CloseAll(f.injected)); err != nil {
+			return err
 		}
-		dir = f.runDir(f.yaml.Replay, dump.Standard)
+		f.runs, f.injected = nil, nil
+		dir := f.runDir(name, dump.Standard)
 		if !isDir(dir) {
-			return nil, fmt.Errorf("%s: replay: %s: there is "+NoRecordedRun+" %s: record it with PARITY_REPLAY=DUMP -parity.record=%s",
-				f.yaml.File, f.yaml.Replay, filepath.ToSlash(dir), f.yaml.Replay)
+			return fmt.Errorf("%s: replay: %s: there is "+NoRecordedRun+" %s: record it with PARITY_REPLAY=DUMP -parity.record=%s",
+				f.yaml.File, name, filepath.ToSlash(dir), name)
 		}
-	}
+		if f.runs, err = f.openCases(dir); err != nil {
+			return err
+		}
+		if dir := f.runDir(name, dump.Injected); isDir(dir) {
+			f.injected, err = dump.OpenCases(dir, dump.Options{})
+		}
+		return err
+	})
+}
+
+// openCases opens a run of the fixture's cases.
+func (f *Fixture) openCases(dir string) ([]*dump.Run, error) {
 	runs, err := dump.OpenCases(dir, dump.Options{})
-	if err != nil {
-		return nil, err
-	}
 	if len(runs) == 1 && len(f.yaml.Cases) == 1 && runs[0].Info.Case == "" {
 		runs[0].Info.Case = f.yaml.Cases[0].Name // the dump does not say, and there is only one case
 	}
-	return runs, nil
+	return runs, err
 }
 
-func (f *Fixture) runDir(name, mode string) string { return filepath.Join(f.dir, "runs", name, mode) }
+// runDir returns the folder of a recorded run, or that of one of its modes.
+func (f *Fixture) runDir(name string, mode ...string) string {
+	dir := whole.Find(whole.OS{}, filepath.Join(f.dir, "runs", name))
+	return filepath.Join(append([]string{dir}, mode...)...)
+}
 
 // cases pairs the goldens of each case with the candidate's run of it.
 func (f *Fixture) cases(runs []*dump.Run) ([]judge.Case, error) {

@@ -118,17 +118,9 @@ func (f *Fixture) addInjected(cases []judge.Case) error {
 		}
 		return nil
 	}
-	dir := f.runDir(f.yaml.Replay, dump.Injected)
-	if !isDir(dir) {
-		if both {
-			return fmt.Errorf("%s: replay: %s: there is no recorded injected run %s: record it with -parity.run=cpu -parity.mode=both -parity.record=%s",
-				f.yaml.File, f.yaml.Replay, filepath.ToSlash(dir), f.yaml.Replay)
-		}
-		return nil
-	}
-	var err error
-	if f.injected, err = dump.OpenCases(dir, dump.Options{}); err != nil {
-		return err
+	if f.injected == nil && both {
+		return fmt.Errorf("%s: replay: %s: there is no recorded injected run %s: record it with -parity.run=cpu -parity.mode=both -parity.record=%s",
+			f.yaml.File, f.yaml.Replay, filepath.ToSlash(f.runDir(f.yaml.Replay, dump.Injected)), f.yaml.Replay)
 	}
 	for i := range cases {
 		for _, r := range f.injected {

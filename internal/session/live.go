@@ -60,6 +60,14 @@ func (r *runner) candidate(g *goldens) (engine.Job, error) {
 	return job, nil
 }
 
+// say shows a line that a person should read.
+func (r *runner) say(line string) { fmt.Fprintf(os.Stderr, "parity: %s: %s\n", r.name, line) }
+
+// waits says which process writes a folder that this one is about to write.
+func (r *runner) waits(dir string) func(holder string) {
+	return func(holder string) { r.say("waits for " + holder + ", which writes " + filepath.ToSlash(dir)) }
+}
+
 // run runs a job under the test's own deadline, alone on its device. The dump lives until the
 // session ends.
 func (r *runner) run(job engine.Job) (*engine.Result, error) {
@@ -86,7 +94,7 @@ func (r *runner) run(job engine.Job) (*engine.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	say := func(line string) { fmt.Fprintf(os.Stderr, "parity: %s: %s\n", r.name, line) }
+	say := r.say
 	var phases *engine.Phases
 	if r.cfg.Console != nil {
 		phases, say = r.cfg.Console(job.Engine)

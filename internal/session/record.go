@@ -1,10 +1,13 @@
 package session
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/goparity/goparity/internal/dump"
@@ -14,49 +17,70 @@ import (
 var runName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 // record keeps the judged runs as runs/<name>/<mode>: equal tensors once, a file for each forward
-// pass. An older recording of that name is replaced, each mode when all of it is written.
+// pass. An older recording of that name is replaced at one stroke, all modes of it.
 func (f *Fixture) record(name string) error {
 	if f.replay == "" && !f.isLive() {
 		return fmt.Errorf("record: %s would be a copy of the recorded run %s: point PARITY_REPLAY to a dump", name, f.yaml.Replay)
 	}
-	if err := f.recordMode(name, f.runs); err != nil {
-		return err
-	}
-	if f.injected == nil {
-		return os.RemoveAll(f.runDir(name, dump.Injected)) // that of an older candidate
-	}
-	return f.recordMode(name, f.injected)
-}
-
-func (f *Fixture) recordMode(name string, runs []*dump.Run) error {
-	mode := runs[0].Info.Mode
-	dir := f.runDir(name, mode)
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return err
-	}
-	tmp, err := os.MkdirTemp(filepath.Dir(dir), "."+mode+"-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(tmp)
-	kept := make([]*dump.Run, len(runs))
-	for i, r := range runs {
+	modes := map[string][]*dump.Run{}
+	for _, r := range slices.Concat(f.runs, f.injected) {
 		run := *r
 		run.Info.Inputs = f.runInputs(r.Info)
 		if run.Info.Date == "" {
 			run.Info.Date = time.Now().UTC().Format(time.RFC3339)
 		}
-		kept[i] = &run
+		modes[r.Info.Mode] = append(modes[r.Info.Mode], &run)
 	}
-	if err := dump.Write(tmp, kept); err != nil {
+	dir := filepath.Join(f.dir, "runs", name)
+	if err := f.writeRecording(dir, modes); err != nil {
 		return fmt.Errorf("record: %w", err)
 	}
-	if err := os.Chmod(tmp, 0o755); err != nil {
+	return nil
+}
+
+// writeRecording writes a recorded run, a folder for each mode, and keeps what else is next to them.
+func (r *runner) writeRecording(dir string, modes map[string][]*dump.Run) error {
+	dir = whole.Target(dir)
+	unlock, err := whole.Lock(r.cfg.context(), dir, r.waits(dir))
+	if err != nil {
 		return err
 	}
-	old := tmp + ".old"
-	if err := whole.Swap(whole.OS{}, tmp, dir, old); err != nil {
-		return err
+	defer unlock()
+	return whole.Folder(whole.OS{}, dir, func(tmp string) error {
+		if err := keepOthers(dir, tmp); err != nil {
+			return err
+		}
+		for mode, runs := range modes {
+			to := filepath.Join(tmp, mode)
+			if err := os.Mkdir(to, 0o755); err != nil {
+				return err
+			}
+			if err := dump.Write(to, runs); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// keepOthers copies what lies in the folder of a recorded run besides its modes.
+func keepOthers(dir, to string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	return os.RemoveAll(old)
+	for _, e := range entries {
+		from, to := filepath.Join(dir, e.Name()), filepath.Join(to, e.Name())
+		switch {
+		case err != nil || e.Name() == dump.Standard || e.Name() == dump.Injected:
+		case e.IsDir():
+			err = os.CopyFS(to, os.DirFS(from))
+		default:
+			var data []byte
+			if data, err = os.ReadFile(from); err == nil {
+				err = os.WriteFile(to, data, 0o644)
+			}
+		}
+	}
+	return err
 }

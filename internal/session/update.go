@@ -63,13 +63,9 @@ func (u *update) renew() error {
 	for _, v := range u.yaml.References {
 		if dirs[v] == "" {
 			fmt.Fprintf(u.out, "parity: update %s: the dump has no %s: its goldens stay as they are\n", u.name, v)
-			continue
-		}
-		if err := u.importVariant(v, dirs[v]); err != nil {
-			return err
 		}
 	}
-	return nil
+	return u.importAll(dirs)
 }
 
 // fromReference runs the reference, each variant of it, and imports what it computed. The decode
@@ -78,7 +74,7 @@ func (u *update) fromReference() error {
 	if u.yaml.Model.Path == "" && u.yaml.Model.Oracle == "" {
 		return fmt.Errorf("%s names no model to run as the reference: write model: {path: …}, or point PARITY_GOLDEN_DUMP to a dump", u.yaml.File)
 	}
-	dirs := make([]string, len(u.yaml.References)) // all run before the first is kept: a failure changes nothing
+	dirs := map[string]string{} // all run before the first is kept: a failure changes nothing
 	var forced [][][]int
 	for n, variant := range u.yaml.References {
 		job := u.yaml.Job(engine.Torch, engine.CPU)
@@ -105,14 +101,9 @@ func (u *update) fromReference() error {
 		if err := r.Close(); err != nil {
 			return err
 		}
-		dirs[n] = r.Dir
+		dirs[variant] = r.Dir
 	}
-	for n, variant := range u.yaml.References {
-		if err := u.importVariant(variant, dirs[n]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return u.importAll(dirs)
 }
 
 // chosen shows how the reference goes on, and returns the tokens of its decode steps, by case.
@@ -132,18 +123,49 @@ func (u *update) chosen(r *engine.Result) (forced [][][]int, err error) {
 	return forced, nil
 }
 
-func (u *update) importVariant(variant, dir string) error {
-	d, err := golden.OpenDump(dir)
+// importAll makes goldens of the dumps, by variant, at one stroke: no one sees a new variant next to
+// an old one.
+func (u *update) importAll(dirs map[string]string) error {
+	var opts []golden.ImportOptions
+	for _, variant := range u.yaml.References {
+		if dirs[variant] == "" {
+			continue
+		}
+		d, err := golden.OpenDump(dirs[variant])
+		if err != nil {
+			return err
+		}
+		defer d.Close()
+		opt, err := u.options(variant, d)
+		if err != nil {
+			return err
+		}
+		if len(opt.Runs) == 0 {
+			fmt.Fprintf(u.out, "parity: update %s: %s: nothing is new\n", u.name, variant)
+			continue
+		}
+		opts = append(opts, opt)
+	}
+	if len(opts) == 0 {
+		return nil
+	}
+	deltas, err := golden.ImportAll(u.cfg.context(), u.goldenDir(), opts, u.waits(u.goldenDir()))
 	if err != nil {
 		return err
 	}
-	defer d.Close()
-	opt := golden.ImportOptions{Variant: variant, Runs: map[string]*golden.Run{}, Inputs: map[string]map[string]string{},
+	for i, delta := range deltas {
+		printDelta(u.out, u.name+": "+opts[i].Variant, delta)
+	}
+	return nil
+}
+
+// options says which goldens of a variant are made of a dump.
+func (u *update) options(variant string, d *golden.Dump) (opt golden.ImportOptions, err error) {
+	opt = golden.ImportOptions{Variant: variant, Runs: map[string]*golden.Run{}, Inputs: map[string]map[string]string{},
 		Keep: u.yaml.Capture.Wants, Provenance: golden.Provenance{Command: "go test " + subtest.Package() + " -update", Blessed: u.cfg.Bless}}
-	folder := u.goldenDir()
-	have, err := u.have(folder, variant)
+	have, err := u.have(u.goldenDir(), variant)
 	if err != nil {
-		return err
+		return opt, err
 	}
 	for name, r := range d.Runs {
 		if name == "" && len(d.Runs) == 1 && len(u.yaml.Cases) == 1 {
@@ -151,13 +173,13 @@ func (u *update) importVariant(variant, dir string) error {
 		}
 		y, err := u.yaml.Case(name)
 		if err != nil {
-			return fmt.Errorf("%s: %w", r.From, err)
+			return opt, fmt.Errorf("%s: %w", r.From, err)
 		}
 		if v := transformers.Edited(r.Versions); v != "" {
-			return fmt.Errorf("%s: the run used transformers %s, and makes no goldens: run parity transformers restore, and then the reference again", r.From, v)
+			return opt, fmt.Errorf("%s: the run used transformers %s, and makes no goldens: run parity transformers restore, and then the reference again", r.From, v)
 		}
 		if n := len(r.Steps()); n != y.Steps {
-			return fmt.Errorf("%s: case %s has %d steps, %s asks for %d", r.From, y.Name, n, u.yaml.File, y.Steps)
+			return opt, fmt.Errorf("%s: case %s has %d steps, %s asks for %d", r.From, y.Name, n, u.yaml.File, y.Steps)
 		}
 		if u.mode == setting.UpdateNew && slices.Contains(have, y.Name) {
 			continue
@@ -165,16 +187,7 @@ func (u *update) importVariant(variant, dir string) error {
 		opt.Runs[y.Name] = r
 		opt.Inputs[y.Name] = u.yaml.Inputs(y.Name)
 	}
-	if len(opt.Runs) == 0 {
-		fmt.Fprintf(u.out, "parity: update %s: %s: nothing is new\n", u.name, variant)
-		return nil
-	}
-	delta, err := golden.Import(u.cfg.context(), folder, opt)
-	if err != nil {
-		return err
-	}
-	printDelta(u.out, u.name+": "+variant, delta)
-	return nil
+	return opt, nil
 }
 
 // bless makes golden what would be judged: a dump that was named, else a live run if that was asked
@@ -204,7 +217,7 @@ func (u *update) bless() error {
 		return fmt.Errorf("%s names no recorded run to bless: run the candidate with -parity.run=cpu, or name its dump with -parity.dump=DIR", u.yaml.File)
 	}
 	fmt.Fprintf(u.out, "parity: update %s: the candidate's run becomes golden, blessed: %s\n", u.name, u.cfg.Bless)
-	return u.importVariant(u.yaml.References[0], dir)
+	return u.importAll(map[string]string{u.yaml.References[0]: dir})
 }
 
 // printDelta says how far the goldens moved, the furthest first.

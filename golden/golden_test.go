@@ -450,7 +450,7 @@ func TestManifestForm(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
 	assert.Equal(t, "   "+
 		`{"layer":"<m> & \"ü\"","port":"input_0","index":1,"dtype":"float32","shape":[1,2],"name":"l-output","offset":`,
-		lines[5][:strings.Index(lines[5], `"offset":`)+9],
+		lines[6][:strings.Index(lines[6], `"offset":`)+9],
 		"a line for each tensor, an equal one with the name of the first")
 	var m golden.Manifest
 	require.NoError(t, json.Unmarshal(data, &m))

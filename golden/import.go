@@ -120,7 +120,7 @@ func (opt *ImportOptions) replaces(p *Pass) bool { return p.Variant == opt.Varia
 
 // writeAll writes a store with new goldens and the other ones of old to the folder tmp.
 func writeAll(ctx context.Context, d disk, old *Store, tmp string, opts []ImportOptions) (*manifest, error) {
-	m := &manifest{Schema: schema}
+	m := &manifest{}
 	gone := map[string]bool{manifestFile: true}
 	for _, p := range old.manifest.Passes {
 		if slices.ContainsFunc(opts, func(opt ImportOptions) bool { return opt.replaces(&p) }) {

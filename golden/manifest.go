@@ -11,19 +11,25 @@ import (
 
 	"github.com/goparity/goparity/internal/jsonline"
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/seal"
 	"github.com/goparity/goparity/tensor"
 )
 
 // manifestFile is the name of the manifest in a store's folder.
 const manifestFile = "manifest.json"
 
-// schema is the version of the manifest that is read and written.
-const schema = 1
+// schema is the version of the manifest that is written. Versions 1 to schema are read; sealed is
+// the first that has a hash of what it lists.
+const (
+	schema = 2
+	sealed = 2
+)
 
 // manifest is manifest.json.
 type manifest struct {
 	Schema int    `json:"schema"`
-	Passes []Pass `json:"passes"` // sorted by variant, case and step
+	SHA256 string `json:"sha256,omitempty"` // of all the rest, see package seal
+	Passes []Pass `json:"passes"`           // sorted by variant, case and step
 }
 
 // Pass has the goldens of one forward pass, which are in one file.
@@ -110,12 +116,12 @@ func parseManifest(name string, data []byte) (*manifest, error) {
 	if err := json.Unmarshal(data, &version); err != nil {
 		return nil, corrupt("%s: %s", name, jsonline.Error(data, err))
 	}
-	if version.Schema == nil || *version.Schema != schema {
+	if version.Schema == nil || *version.Schema < 1 || *version.Schema > schema {
 		found := "no schema"
 		if version.Schema != nil {
 			found = fmt.Sprintf("schema %d", *version.Schema)
 		}
-		return nil, corrupt("%s has %s, this version of goparity reads %d: use the version that wrote it, "+
+		return nil, corrupt("%s has %s, this version of goparity reads 1 to %d: use the version that wrote it, "+
 			"or delete the folder and make the goldens again: %s",
 			name, found, schema, renew)
 	}
@@ -136,6 +142,12 @@ func parseManifest(name string, data []byte) (*manifest, error) {
 			return nil, corrupt("%s: passes[%d]: %s is there twice", name, i, p.File)
 		} else {
 			seen[folded] = true
+		}
+	}
+	if m.Schema >= sealed || m.SHA256 != "" {
+		if err := seal.Check(data, m.SHA256); err != nil {
+			return nil, corrupt("%s: %v: a merge or an edit changed what it lists: restore it with its files, or "+
+				"delete the folder and make the goldens again: %s", name, err, renew)
 		}
 	}
 	return &m, nil
@@ -186,10 +198,24 @@ func (p *Pass) check() error {
 	return nil
 }
 
-// marshal returns the manifest with a line for each tensor, so that a diff shows what changed.
+// marshal returns the manifest in the current schema, sealed, with a line for each tensor, so that a
+// diff shows what changed.
 func (m *manifest) marshal() ([]byte, error) {
+	passes, err := m.marshalPasses()
+	if err != nil {
+		return nil, err
+	}
+	text := func(sum string) []byte { return fmt.Appendf(nil, "{\n \"schema\": %d,%s%s", schema, sum, passes) }
+	sum, err := seal.Sum(text(""))
+	if err != nil {
+		return nil, fmt.Errorf("golden: manifest: %w", err)
+	}
+	return text(fmt.Sprintf("\n %q: %q,", seal.Key, sum)), nil
+}
+
+func (m *manifest) marshalPasses() ([]byte, error) {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "{\n \"schema\": %d,\n \"passes\": [", m.Schema)
+	b.WriteString("\n \"passes\": [")
 	for i, p := range m.Passes {
 		tensors := p.Tensors
 		p.Tensors = nil

@@ -46,7 +46,7 @@ func prune(ctx context.Context, d disk, dir string, opt PruneOptions) ([]string,
 	defer s.Close()
 	gone := map[string]bool{}
 	var files []string
-	m := &manifest{Schema: schema}
+	m := &manifest{}
 	for _, p := range s.manifest.Passes {
 		if opt.Keep == nil || opt.Keep(p.Variant, p.Case, p.Step) {
 			m.Passes = append(m.Passes, p)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/whole"
 	"github.com/goparity/goparity/tensor"
@@ -92,6 +93,10 @@ func (s *Store) Close() error {
 
 // Dir returns the folder as given to [Open].
 func (s *Store) Dir() string { return s.name }
+
+// Sealed reports whether a hash covers what the manifest lists. Older versions of goparity wrote
+// none.
+func (s *Store) Sealed() bool { return s.manifest.Schema >= sealed }
 
 // Passes returns all passes, sorted by variant, case and step. The caller must not change them.
 func (s *Store) Passes() []Pass { return s.manifest.Passes }
@@ -190,8 +195,27 @@ func (s *Store) file(p *Pass) (*tensor.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	if lost := p.unlisted(f); len(lost) > 0 {
+		return nil, errors.Join(corrupt("%s: the manifest does not list %d of its %d tensors, %s: restore the manifest, or %s",
+			s.path(p), len(lost), len(f.Tensors), label.Few(lost), renew), f.Close())
+	}
 	s.open[p.File] = f
 	return f, nil
+}
+
+// unlisted returns the tensors of the pass's file that the manifest does not list.
+func (p *Pass) unlisted(f *tensor.File) []string {
+	used := make(map[string]bool, len(p.Tensors))
+	for _, r := range p.Tensors {
+		used[r.nameInFile()] = true
+	}
+	var out []string
+	for _, t := range f.Tensors {
+		if !used[t.Name] {
+			out = append(out, t.Name)
+		}
+	}
+	return out
 }
 
 // openFile maps a file of the operating system, and reads one of another disk. It refuses a file

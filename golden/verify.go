@@ -55,7 +55,6 @@ func (s *Store) verifyPass(ctx context.Context, p *Pass) ([]Problem, error) {
 		out = append(out, Problem{File: p.File,
 			Err: corrupt("sha256 is %.12s…, the manifest says %.12s…: restore it, or %s", hash, p.SHA256, renew)})
 	}
-	used := map[string]bool{}
 	type checked struct {
 		stats Stats
 		err   error
@@ -66,7 +65,6 @@ func (s *Store) verifyPass(ctx context.Context, p *Pass) ([]Problem, error) {
 			return nil, fmt.Errorf("golden: verify: %w", err)
 		}
 		name := r.nameInFile()
-		used[name] = true
 		t, err := lookup(f, r)
 		if err == nil {
 			c, ok := known[name]
@@ -82,10 +80,8 @@ func (s *Store) verifyPass(ctx context.Context, p *Pass) ([]Problem, error) {
 			out = append(out, Problem{File: p.File, Tensor: r.Label(), Err: corrupt("%v", err)})
 		}
 	}
-	for _, t := range f.Tensors {
-		if !used[t.Name] {
-			out = append(out, Problem{File: p.File, Tensor: t.Name, Err: corrupt("the manifest does not list it")})
-		}
+	for _, name := range p.unlisted(f) {
+		out = append(out, Problem{File: p.File, Tensor: name, Err: corrupt("the manifest does not list it")})
 	}
 	return out, nil
 }

@@ -116,7 +116,9 @@ func (opt *ImportOptions) check() error {
 }
 
 // replaces reports whether the goldens of a pass are made anew.
-func (opt *ImportOptions) replaces(p *Pass) bool { return p.Variant == opt.Variant && opt.Runs[p.Case] != nil }
+func (opt *ImportOptions) replaces(p *Pass) bool {
+	return p.Variant == opt.Variant && opt.Runs[p.Case] != nil
+}
 
 // writeAll writes a store with new goldens and the other ones of old to the folder tmp.
 func writeAll(ctx context.Context, d disk, old *Store, tmp string, opts []ImportOptions) (*manifest, error) {

@@ -21,7 +21,7 @@ var line = [][]string{
 	{"internal/flock"},
 	{"internal/each", "internal/label", "internal/mapfile", "internal/glob", "internal/nearest", "internal/jsonline",
 		"internal/subtest", "internal/supervise", "internal/updateflag", "internal/archtest",
-		"internal/gpu", "internal/transformers", "internal/whole", "internal/places", "internal/setting"},
+		"internal/gpu", "internal/transformers", "internal/whole", "internal/places", "internal/setting", "internal/seal"},
 	{"tensor", "internal/label/module"},
 	{"tensor/internal/*"},
 	{"tensor/*", "internal/layout", "internal/printlog", "internal/dtype", "internal/mask"},

@@ -14,8 +14,11 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/jsonline"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/internal/seal"
 	"github.com/goparity/goparity/internal/whole"
+	"github.com/goparity/goparity/tensor"
 )
 
 // OpenCases opens the runs of several cases, in the order in which path lists them. path is one of:
@@ -43,10 +46,10 @@ func openCases(path string, opt Options) ([]*Run, error) {
 	data, err := os.ReadFile(filepath.Join(path, RunFile))
 	switch {
 	case err == nil:
-		if cases, err := recordedCases(filepath.Join(path, RunFile), data); err != nil {
+		if rec, err := readRecording(filepath.Join(path, RunFile), data); err != nil {
 			return nil, err
-		} else if cases != nil {
-			return openRecording(path, cases)
+		} else if rec != nil {
+			return openRecording(path, rec)
 		}
 	case !errors.Is(err, fs.ErrNotExist) && !isFile(path):
 		return nil, fmt.Errorf("dump: open %q: %w", path, err)
@@ -62,29 +65,47 @@ func openCases(path string, opt Options) ([]*Run, error) {
 	return []*Run{r}, nil
 }
 
+// recordingSchema is the version of a recording's run.json that is written; the runs in it are of
+// Schema. From this version on there is a hash of what it lists.
+const recordingSchema = 3
+
 // recording is the run.json of a recording.
 type recording struct {
 	Schema int               `json:"schema"`
-	Cases  []json.RawMessage `json:"cases"` // each as the run.json of a dump
+	SHA256 string            `json:"sha256"` // of all the rest, see package seal
+	Joined map[string]Joined `json:"joined"` // by case
+	Cases  []json.RawMessage `json:"cases"`  // each as the run.json of a dump
 }
 
-// recordedCases returns the cases in the run.json of a recording, nil if it is that of a dump.
-func recordedCases(name string, data []byte) ([]json.RawMessage, error) {
+// readRecording returns the run.json of a recording, nil if it is that of a dump.
+func readRecording(name string, data []byte) (*recording, error) {
 	var rec recording
+	var has struct {
+		Cases []json.RawMessage `json:"cases"`
+	}
+	if err := json.Unmarshal(data, &has); err != nil {
+		return nil, fmt.Errorf("dump: open %q: %w", name, jsonline.Error(data, err))
+	}
+	if has.Cases == nil {
+		return nil, nil
+	}
 	if err := json.Unmarshal(data, &rec); err != nil {
 		return nil, fmt.Errorf("dump: open %q: %w", name, jsonline.Error(data, err))
 	}
-	if rec.Cases == nil {
-		return nil, nil
-	}
-	if rec.Schema > Schema {
-		return nil, fmt.Errorf("dump: open %q: schema is %d, this version reads 1 to %d", name, rec.Schema, Schema)
+	if rec.Schema > recordingSchema {
+		return nil, fmt.Errorf("dump: open %q: schema is %d, this version reads 1 to %d", name, rec.Schema, recordingSchema)
 	}
 	if err := strict(data, &rec); rec.Schema > 1 && err != nil {
-		return nil, fmt.Errorf(`dump: open %q: %w: next to "cases" want "schema" alone, all other keys belong in each case`,
-			name, err)
+		return nil, fmt.Errorf(`dump: open %q: %w: next to "cases" want "schema", "sha256" and "joined" alone, `+
+			`all other keys belong in each case`, name, err)
 	}
-	return rec.Cases, nil
+	if rec.Schema >= recordingSchema || rec.SHA256 != "" {
+		if err := seal.Check(data, rec.SHA256); err != nil {
+			return nil, fmt.Errorf("dump: open %q: %w: a merge or an edit changed what it lists: "+
+				"restore the folder or record the run again", name, err)
+		}
+	}
+	return &rec, nil
 }
 
 func isFile(path string) bool {
@@ -127,8 +148,8 @@ func openAll(dirs []string, opt Options) (runs []*Run, err error) {
 	return runs, nil
 }
 
-func openRecording(path string, cases []json.RawMessage) (runs []*Run, err error) {
-	for _, c := range cases {
+func openRecording(path string, rec *recording) (runs []*Run, err error) {
+	for _, c := range rec.Cases {
 		r := &Run{Path: path}
 		if err = r.readInfo(filepath.Join(path, RunFile), c, Options{}); err == nil {
 			err = r.openListed(Options{})
@@ -149,11 +170,54 @@ func openRecording(path string, cases []json.RawMessage) (runs []*Run, err error
 		if err != nil {
 			return nil, errors.Join(err, CloseAll(runs))
 		}
+		r.Joined = rec.Joined[r.Info.Case]
+		if rec.Schema < recordingSchema {
+			r.note("no hash covers what the recorded run " + path + " lists, an older version wrote it: record it again")
+		}
 	}
 	if len(runs) == 0 {
 		return nil, fmt.Errorf("dump: open %q: the recording has no cases", path)
 	}
+	if err := checkListed(path, runs); err != nil {
+		return nil, errors.Join(err, CloseAll(runs))
+	}
 	return runs, nil
+}
+
+// checkListed refuses a recording whose files have more than run.json lists.
+func checkListed(path string, runs []*Run) error {
+	files := map[string][]string{} // by path, the tensors that no case lists
+	for _, r := range runs {
+		listed := map[*tensor.Tensor]bool{}
+		for _, e := range r.Entries {
+			listed[e.Tensor] = true
+		}
+		for _, f := range r.files {
+			var lost []string
+			for _, t := range f.Tensors {
+				if before, other := files[f.Path]; !listed[t.Tensor] && (!other || slices.Contains(before, t.Name)) {
+					lost = append(lost, t.Name)
+				}
+			}
+			files[f.Path] = lost
+		}
+	}
+	names, _, err := list(path)
+	if err != nil {
+		return fmt.Errorf("dump: open %q: %w", path, err)
+	}
+	for _, name := range names {
+		name = filepath.Join(path, name)
+		what := "no tensor of it"
+		if lost, known := files[name]; known && len(lost) == 0 || filepath.Ext(name) != ".safetensors" {
+			continue
+		} else if known {
+			what = "not all tensors of it: it lacks " + label.Few(lost)
+		}
+		return fmt.Errorf("dump: open %q: %s lists %s: a merge or an edit changed it: restore the folder or record the run again",
+			name, RunFile, what)
+	}
+	return nil
 }
 
 // checkHashes reads each file of a recording and compares its hash with that in run.json.

@@ -34,8 +34,13 @@ type Run struct {
 	OrderBy string // one of the Order constants
 	Entries []Entry
 	Notes   []string // remarks on the reading, for the report
+	Joined  Joined   // of a recording; nil if it does not say
 	files   []*tensor.File
 }
+
+// Joined lists, by step, the golden outputs ("<layer>-<port>") that a run had something for when it
+// was recorded: it must have them whenever it is judged.
+type Joined map[string][]string
 
 // Entry is one tensor of a run.
 type Entry struct {

@@ -409,9 +409,9 @@ func TestOpenSchema2(t *testing.T) {
 
 func TestRecordingSchema(t *testing.T) {
 	for _, tt := range []struct{ data, want, reason string }{
-		{`{"schema": 3, "cases": [{"schema": 1}]}`, "schema is 3, this version reads 1 to 2", "a later version"},
+		{`{"schema": 4, "cases": [{"schema": 1}]}`, "schema is 4, this version reads 1 to 3", "a later version"},
 		{`{"schema": 2, "cases": [{"schema": 1}], "path": "chunked:4"}`,
-			`unknown field "path": next to "cases" want "schema" alone`, "it would say nothing here"},
+			`unknown field "path": next to "cases" want "schema", "sha256" and "joined" alone`, "it would say nothing here"},
 		{`{"schema": 2, "cases": [{"schema": 2, "pth": "one-pass"}]}`, `did you mean "path"?`,
 			"a case is read like a dump"},
 		{`{"schema": 1, "cases": [], "path": "x"}`, "the recording has no cases",

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/goparity/goparity/internal/seal"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
@@ -21,19 +22,30 @@ import (
 // them: run.json and a file for each forward pass, in which equal tensors are stored once. A run
 // without the name of a case is called "case".
 func Write(dir string, runs []*Run) error {
-	var cases []Info
+	rec := struct {
+		Schema int               `json:"schema"`
+		SHA256 string            `json:"sha256,omitempty"`
+		Joined map[string]Joined `json:"joined,omitempty"`
+		Cases  []Info            `json:"cases"`
+	}{Schema: recordingSchema, Joined: map[string]Joined{}}
 	for _, r := range runs {
 		info, err := r.writeSteps(dir, cmp.Or(r.Info.Case, "case"))
 		if err != nil {
 			return fmt.Errorf("dump: write %q: %w", dir, err)
 		}
-		cases = append(cases, info)
+		rec.Cases = append(rec.Cases, info)
+		if r.Joined != nil {
+			rec.Joined[info.Case] = r.Joined
+		}
 	}
-	data, err := json.MarshalIndent(struct {
-		Schema int    `json:"schema"`
-		Cases  []Info `json:"cases"`
-	}{Schema, cases}, "", " ")
+	data, err := json.Marshal(rec)
 	if err != nil {
+		return err
+	}
+	if rec.SHA256, err = seal.Sum(data); err != nil {
+		return err
+	}
+	if data, err = json.MarshalIndent(rec, "", " "); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, RunFile), append(data, '\n'), 0o644)

@@ -116,22 +116,6 @@ func (c *Comparison) measure(opt Options) error {
 	})
 }
 
-// Outputs returns the outputs that the two runs of all cases have in common, without comparing
-// them.
-func Outputs(cases []Case, opt match.Options) (map[trace.Key]bool, error) {
-	js, err := joinAll(cases, opt)
-	if err != nil {
-		return nil, err
-	}
-	set := map[trace.Key]bool{}
-	for _, p := range js.Ports {
-		if p.Joined() && p.Judged() {
-			set[p.Key] = true
-		}
-	}
-	return set, nil
-}
-
 func (c *Comparison) byKey() map[trace.Key]*Port {
 	ports := make(map[trace.Key]*Port, len(c.Ports))
 	for _, p := range c.Ports {

@@ -10,7 +10,6 @@ import (
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/nearest"
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/trace"
 )
 
 // Layers is an index of ports by layer, for tests that ask for thousands of them.
@@ -152,19 +151,6 @@ func (l *Layers) Missing(layer string) string {
 		return why
 	}
 	return fmt.Sprintf("missing: the candidate did not record an output of %s", layer)
-}
-
-// Require marks the ports of a set that are not there as missing, and returns their layers.
-func (l *Layers) Require(set map[trace.Key]bool) (lost []string) {
-	for _, p := range l.ports {
-		if p.Actual == nil && set[p.Key] {
-			l.lack(p)
-			if !slices.Contains(lost, p.Layer) {
-				lost = append(lost, p.Layer)
-			}
-		}
-	}
-	return lost
 }
 
 func (l *Layers) lack(p *Port) {

@@ -17,15 +17,24 @@ import (
 var runName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 // record keeps the judged runs as runs/<name>/<mode>: equal tensors once, a file for each forward
-// pass. An older recording of that name is replaced at one stroke, all modes of it.
+// pass, and the list of what was compared. An older recording of that name is replaced at one
+// stroke, all modes of it. The recorded run itself can be recorded under its own name, which renews
+// the list; what made it stale stays so.
 func (f *Fixture) record(name string) error {
-	if f.replay == "" && !f.isLive() {
+	renew := f.replay == "" && !f.isLive()
+	if renew && name != f.yaml.Replay {
 		return fmt.Errorf("record: %s would be a copy of the recorded run %s: point PARITY_REPLAY to a dump", name, f.yaml.Replay)
 	}
+	joined := f.c.Joined()
 	modes := map[string][]*dump.Run{}
 	for _, r := range slices.Concat(f.runs, f.injected) {
 		run := *r
-		run.Info.Inputs = f.runInputs(r.Info)
+		if !renew {
+			run.Info.Inputs = f.runInputs(r.Info)
+		}
+		if run.Joined = nil; r.Info.Mode == dump.Standard {
+			run.Joined = joined[r.Info.Case]
+		}
 		if run.Info.Date == "" {
 			run.Info.Date = time.Now().UTC().Format(time.RFC3339)
 		}

@@ -20,8 +20,8 @@ type PruneOptions struct {
 }
 
 // Prune returns the files that are no longer wanted, relative to dir: passes that Keep refuses, and
-// .safetensors files that are not in the manifest. With Apply it removes them, atomically. Prune
-// refuses a store in which [Store.Verify] finds any other problem, and one of which nothing would
+// .safetensors files that are not in the manifest. With Apply it removes them, atomically, and gives
+// a manifest of an older version the hash that it lacks. Prune refuses a store in which [Store.Verify] finds any other problem, and one of which nothing would
 // be left. It also returns the errors of [Open].
 func Prune(ctx context.Context, dir string, opt PruneOptions) ([]string, error) {
 	dir = whole.Target(dir)
@@ -69,7 +69,7 @@ func prune(ctx context.Context, d disk, dir string, opt PruneOptions) ([]string,
 				dir, p.File, p.Err)
 		}
 	}
-	if !opt.Apply || len(files) == 0 {
+	if !opt.Apply || len(files) == 0 && s.Sealed() {
 		return files, nil
 	}
 	if len(m.Passes) == 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -125,6 +126,15 @@ func goldenVerify(ctx context.Context, w io.Writer, dir string) (bad int, err er
 			bad++
 		}
 	}
+	lacking, err := goldensLacking(dir, s)
+	if err != nil {
+		return 0, err
+	}
+	for _, what := range lacking {
+		bad++
+		fmt.Fprintf(w, "%s: there is no golden %s, which fixture.yaml asks for: make it: parity update %s\n",
+			dir, report.Clean(what), dir)
+	}
 	if bad == 0 {
 		n := 0
 		for _, p := range s.Passes() {
@@ -133,6 +143,19 @@ func goldenVerify(ctx context.Context, w io.Writer, dir string) (bad int, err er
 		fmt.Fprintf(w, "%s: %d goldens in %d files are what the manifest says\n", dir, n, len(s.Passes()))
 	}
 	return bad, nil
+}
+
+// goldensLacking lists what the fixture in dir asks for and the store lacks; nothing where dir is a
+// store alone.
+func goldensLacking(dir string, s *golden.Store) ([]string, error) {
+	if !exists(filepath.Join(dir, fixture.FileName)) {
+		return nil, nil
+	}
+	y, err := fixture.Load(dir)
+	if err != nil {
+		return nil, err
+	}
+	return y.Lacking(func(variant, caseName string) int { return len(s.Steps(variant, caseName)) }), nil
 }
 
 func newGoldenDiff() *cobra.Command {
@@ -179,29 +202,21 @@ func newGoldenPrune() *cobra.Command {
 	var apply bool
 	c := &cobra.Command{
 		Use:   "prune FIXTURE",
-		Short: "list goldens that no case of the fixture asks for; --apply removes them",
+		Short: "list goldens and recorded cases that no case of the fixture asks for; --apply removes them",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			y, err := fixture.Load(args[0])
-			if err != nil {
-				return err
-			}
-			files, err := golden.Prune(cmd.Context(), filepath.Join(args[0], "golden"),
-				golden.PruneOptions{Keep: y.Wants, Apply: apply})
-			if err != nil {
-				return err
-			}
+			gone, err := session.Prune(cmd.Context(), args[0], apply)
 			what := "would remove"
 			if apply {
 				what = "removed"
 			}
-			for _, f := range files {
-				fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", what, f)
+			for _, g := range gone {
+				fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", what, report.Clean(g))
 			}
-			if len(files) == 0 {
+			if len(gone) == 0 && err == nil {
 				fmt.Fprintln(cmd.OutOrStdout(), "nothing to prune")
 			}
-			return nil
+			return err
 		},
 	}
 	c.Flags().BoolVar(&apply, "apply", false, "remove them")

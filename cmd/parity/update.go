@@ -15,8 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
@@ -37,7 +35,7 @@ func newUpdate() *cobra.Command {
 		Long: "update runs the reference, or takes its dump, and rewrites the goldens of fixtures. An argument is a\n" +
 			"folder with a fixture.yaml, or packages as go test takes them, such as ./...: of these, the ones that\n" +
 			"have a TestMain of goparity are updated. Then the recorded runs are judged against the new goldens:\n" +
-			"exit code 1 if one does not fit any more.",
+			"exit code 1 if one does not fit any more, 3 if there was none to judge.",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.update(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), args)
@@ -72,26 +70,37 @@ func (f *updateFlags) update(ctx context.Context, stdout, stderr io.Writer, args
 			return err
 		}
 	}
-	wrong := false
+	wrong := judged{}
 	for _, dir := range fixtures {
-		ok, err := f.fixture(ctx, dir, stdout, stderr)
+		j, err := f.fixture(ctx, dir, stdout, stderr)
 		if err != nil {
 			return err
 		}
-		wrong = wrong || !ok
+		wrong.add(j)
 	}
 	if len(packages) > 0 {
-		ok, err := f.packages(ctx, packages, stdout, stderr)
+		j, err := f.packages(ctx, packages, stdout, stderr)
 		if err != nil {
 			return err
 		}
-		wrong = wrong || !ok
+		wrong.add(j)
 	}
-	if wrong {
+	switch {
+	case wrong.failed:
 		return &exitError{code: exitMismatch}
+	case wrong.none:
+		return errors.New("the goldens are written, but there was no recorded run to judge, see above")
 	}
 	return nil
 }
+
+// judged is what came of the recorded runs after an update.
+type judged struct {
+	failed bool // one does not fit the new goldens
+	none   bool // there was none: what compared nothing is no pass
+}
+
+func (j *judged) add(o judged) { *j = judged{j.failed || o.failed, j.none || o.none} }
 
 func exists(path string) bool {
 	_, err := os.Stat(path)
@@ -118,54 +127,49 @@ func (f *updateFlags) mode() setting.Update {
 	return setting.UpdateAll
 }
 
-// fixture updates one fixture here and judges its recorded run. ok is false if that fails.
-func (f *updateFlags) fixture(ctx context.Context, dir string, stdout, stderr io.Writer) (ok bool, err error) {
+// fixture updates one fixture here and judges its recorded run.
+func (f *updateFlags) fixture(ctx context.Context, dir string, stdout, stderr io.Writer) (j judged, err error) {
 	s, err := session.Start(session.Config{Fixtures: []string{dir}, Update: f.mode(), GoldenDump: f.dump,
 		Bless: f.bless, Run: f.run, Console: consoles(stderr), Context: ctx})
 	if err != nil {
-		return false, err
+		return j, err
 	}
 	err = s.Update(stdout)
 	if err = errors.Join(err, s.Close()); err != nil {
-		return false, err
-	}
-	y, err := fixture.Load(dir)
-	if err != nil {
-		return false, err
-	}
-	if recorded := filepath.Join(dir, "runs", y.Replay, dump.Standard); y.Replay == "" || !exists(recorded) {
-		fmt.Fprintf(stdout, "parity: %s: there is no recorded run yet that could be judged\n", filepath.Base(dir))
-		return true, nil
+		return j, err
 	}
 	// A new session: the other one has the old goldens open.
 	s, err = session.Start(session.Config{Fixtures: []string{dir}, Context: ctx})
 	if err != nil {
-		return false, err
+		return j, err
 	}
 	defer s.Close()
 	fx := s.Default()
 	c, err := fx.Comparison()
+	if errors.Is(err, session.ErrNoRecordedRun) {
+		fmt.Fprintf(stdout, "parity: %s: nothing was judged: %v\n", fx.Name(), err)
+		return judged{none: true}, nil
+	}
 	if err != nil {
-		return false, err
+		return j, err
 	}
 	r := c.Report(fx.Name(), true)
 	for _, p := range fx.Problems() {
 		fmt.Fprintf(stdout, "parity: %s: %s: %s\n", fx.Name(), p.Name, p.Text)
 	}
 	fmt.Fprintf(stdout, "parity: %s: %s: %s\n", fx.Name(), strings.ToUpper(string(r.Verdict)), report.Headline(r))
-	return r.Verdict == report.Pass && len(fx.Problems()) == 0, nil
+	return judged{failed: r.Verdict != report.Pass || len(fx.Problems()) > 0}, nil
 }
 
-// packages updates the fixtures of test packages, and then runs their tests. ok is false if these
-// fail.
-func (f *updateFlags) packages(ctx context.Context, packages []string, stdout, stderr io.Writer) (ok bool, err error) {
+// packages updates the fixtures of test packages, and then runs their tests.
+func (f *updateFlags) packages(ctx context.Context, packages []string, stdout, stderr io.Writer) (j judged, err error) {
 	fmt.Fprintf(stderr, "parity: update %s\n", strings.Join(packages, " "))
 	args := append([]string{"test", "-count=1", "-timeout=0", "-v", "-run=^$"}, packages...)
 	args = append(args, "-parity.update="+string(f.mode()))
 	if f.dump != "" {
 		abs, err := filepath.Abs(f.dump)
 		if err != nil {
-			return false, err
+			return j, err
 		}
 		args = append(args, "-parity.dump="+abs)
 	}
@@ -175,27 +179,24 @@ func (f *updateFlags) packages(ctx context.Context, packages []string, stdout, s
 	var exit *supervise.ExitError
 	switch err := goTest(ctx, args, stdout); {
 	case errors.As(err, &exit) && exit.Signal == "":
-		return false, errors.New("the update failed, see above: goldens that are not reported there are as they were")
+		return j, errors.New("the update failed, see above: goldens that are not reported there are as they were")
 	case err != nil:
-		return false, err
+		return j, err
 	}
 	fmt.Fprintln(stderr, "parity: judge the recorded runs against the new goldens")
-	ok = true
 	for _, p := range packages {
 		var said strings.Builder
 		err := goTest(ctx, []string{"test", "-count=1", p, "-parity.run=" + string(setting.RunReplay)}, &said)
 		switch {
-		case strings.Contains(said.String(), session.NoRecordedRun):
-			fmt.Fprintf(stdout, "%s: there is no recorded run yet that could be judged\n", p)
-			continue
 		case errors.As(err, &exit) && exit.Signal == "":
-			ok = false
+			none := strings.Contains(said.String(), session.ErrNoRecordedRun.Error())
+			j.add(judged{failed: !none, none: none})
 		case err != nil:
-			return false, err
+			return j, err
 		}
 		io.WriteString(stdout, said.String())
 	}
-	return ok, nil
+	return j, nil
 }
 
 // goTest runs the command go under supervision, so that no test binary and no engine outlives this

@@ -108,6 +108,17 @@ func readRecording(name string, data []byte) (*recording, error) {
 	return &rec, nil
 }
 
+// IsRecording reports whether OpenCases takes a folder for a recording.
+func IsRecording(dir string) bool {
+	name := filepath.Join(dir, RunFile)
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return false
+	}
+	rec, err := readRecording(name, data)
+	return rec != nil || err != nil
+}
+
 func isFile(path string) bool {
 	st, err := os.Stat(path)
 	return err == nil && !st.IsDir()

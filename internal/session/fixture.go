@@ -175,8 +175,8 @@ func (f *Fixture) live() ([]*dump.Run, error) {
 
 func (f *Fixture) isLive() bool { return f.replay == "" && f.cfg.Run != setting.RunReplay }
 
-// NoRecordedRun is what errors say where nothing was recorded yet.
-const NoRecordedRun = "no recorded run"
+// ErrNoRecordedRun says that nothing was recorded yet.
+var ErrNoRecordedRun = errors.New("no recorded run")
 
 // openRuns opens what is judged: another run, or the recorded one that the fixture names, with its
 // injected run if it has one.
@@ -187,7 +187,7 @@ func (f *Fixture) openRuns() (err error) {
 	}
 	name := f.yaml.Replay
 	if name == "" {
-		return fmt.Errorf("%s names "+NoRecordedRun+": write replay: NAME, or point PARITY_REPLAY to a dump", f.yaml.File)
+		return fmt.Errorf("%s names %w: write replay: NAME, or point PARITY_REPLAY to a dump", f.yaml.File, ErrNoRecordedRun)
 	}
 	return whole.Steady(f.runDir(name), func() (err error) {
 		if err := errors.Join(dump.CloseAll(f.runs), dump.CloseAll(f.injected)); err != nil {
@@ -196,8 +196,8 @@ func (f *Fixture) openRuns() (err error) {
 		f.runs, f.injected = nil, nil
 		dir := f.runDir(name, dump.Standard)
 		if !isDir(dir) {
-			return fmt.Errorf("%s: replay: %s: there is "+NoRecordedRun+" %s: record it with PARITY_REPLAY=DUMP -parity.record=%s",
-				f.yaml.File, name, filepath.ToSlash(dir), name)
+			return fmt.Errorf("%s: replay: %s: there is %w %s: record it with -parity.record=%s and -parity.run=cpu or PARITY_REPLAY=DUMP",
+				f.yaml.File, name, ErrNoRecordedRun, filepath.ToSlash(dir), name)
 		}
 		if f.runs, err = f.openCases(dir); err != nil {
 			return err
@@ -262,16 +262,9 @@ func (f *Fixture) inspect(c *judge.Comparison) {
 	for _, text := range f.staleGoldens() {
 		f.problem("parity:stale", text)
 	}
-	for _, r := range slices.Concat(f.runs, f.injected) {
-		if f.replay == "" && !f.isLive() {
-			if changes := fixture.Changed(r.Info.Inputs, f.runInputs(r.Info)); len(changes) > 0 {
-				what, how := "run", "PARITY_REPLAY=DUMP go test"
-				if r.Info.Mode == dump.Injected {
-					what, how = "injected run", "go test -parity.run=cpu -parity.mode=both"
-				}
-				f.problem("parity:stale", fmt.Sprintf("the recorded %s %s of case %s is stale: %s; record it again: %s -parity.record=%s",
-					what, f.yaml.Replay, r.Info.Case, strings.Join(changes, "; "), how, f.yaml.Replay))
-			}
+	if f.replay == "" && !f.isLive() {
+		for _, text := range f.staleRuns() {
+			f.problem("parity:stale", text)
 		}
 	}
 	if err := f.yaml.CheckLayers(c.Names()); err != nil {
@@ -296,6 +289,24 @@ func (f *Fixture) staleGoldens() []string {
 		if changes := fixture.Changed(p.Provenance.Inputs, f.yaml.Inputs(p.Case)); len(changes) > 0 {
 			out = append(out, fmt.Sprintf("golden: %s: the goldens %s of case %s are stale: %s; renew them: go test ./... -update",
 				f.goldens.store.Dir(), p.Variant, p.Case, strings.Join(changes, "; ")))
+		}
+	}
+	return out
+}
+
+// staleRuns says for each case of the recorded runs what changed in the fixture since.
+func (f *Fixture) staleRuns() (out []string) {
+	for _, r := range slices.Concat(f.runs, f.injected) {
+		what, how := "run", "PARITY_REPLAY=DUMP go test"
+		if r.Info.Mode == dump.Injected {
+			what, how = "injected run", "go test -parity.run=cpu -parity.mode=both"
+		}
+		if _, err := f.yaml.Case(r.Info.Case); err != nil {
+			out = append(out, fmt.Sprintf("the recorded %s %s has a case %s, which %s has not: remove it: parity golden prune --apply %s",
+				what, f.yaml.Replay, r.Info.Case, f.yaml.File, f.dir))
+		} else if changes := fixture.Changed(r.Info.Inputs, f.runInputs(r.Info)); len(changes) > 0 {
+			out = append(out, fmt.Sprintf("the recorded %s %s of case %s is stale: %s; record it again: %s -parity.record=%s",
+				what, f.yaml.Replay, r.Info.Case, strings.Join(changes, "; "), how, f.yaml.Replay))
 		}
 	}
 	return out

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/gpu"
@@ -23,6 +24,7 @@ type runner struct {
 	cfg       *Config
 	yaml      *fixture.Fixture // once readYAML was called
 	dirs      []string
+	opened    []*dump.Run
 	notes     []string // of the runs, for the report
 }
 
@@ -144,7 +146,7 @@ func (r *runner) tempDir() (string, error) {
 }
 
 func (r *runner) close() error {
-	var errs []error
+	errs := []error{dump.CloseAll(r.opened)}
 	for _, dir := range r.dirs {
 		errs = append(errs, os.RemoveAll(dir))
 	}

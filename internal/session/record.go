@@ -41,20 +41,28 @@ func (f *Fixture) record(name string) error {
 		modes[r.Info.Mode] = append(modes[r.Info.Mode], &run)
 	}
 	dir := filepath.Join(f.dir, "runs", name)
-	if err := f.writeRecording(dir, modes); err != nil {
+	if err := f.writeRecording(dir, func() (map[string][]*dump.Run, error) { return modes, nil }); err != nil {
 		return fmt.Errorf("record: %w", err)
 	}
 	return nil
 }
 
-// writeRecording writes a recorded run, a folder for each mode, and keeps what else is next to them.
-func (r *runner) writeRecording(dir string, modes map[string][]*dump.Run) error {
+// writeRecording writes a recorded run, a folder for each mode, and keeps what else is next to
+// them. what says, while no other process writes it, what to write; nothing changes nothing.
+func (r *runner) writeRecording(dir string, what func() (map[string][]*dump.Run, error)) error {
 	dir = whole.Target(dir)
 	unlock, err := whole.Lock(r.cfg.context(), dir, r.waits(dir))
 	if err != nil {
 		return err
 	}
 	defer unlock()
+	if err := whole.Recover(whole.OS{}, dir); err != nil {
+		return err
+	}
+	modes, err := what()
+	if err != nil || len(modes) == 0 {
+		return err
+	}
 	return whole.Folder(whole.OS{}, dir, func(tmp string) error {
 		if err := keepOthers(dir, tmp); err != nil {
 			return err

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/afero"
+
+	"github.com/goparity/goparity/internal/whole"
 )
 
 // What the tests use besides the exported names.
@@ -51,8 +53,13 @@ func (d on) SyncDir(name string) error {
 // OpenOn is Open on another file system.
 func OpenOn(fsys afero.Fs, dir string) (*Store, error) { return open(diskOf(fsys), dir) }
 
-// ImportOn is Import on another file system.
+// ImportOn is Import on another file system, where the lock is a file that no one locks.
 func ImportOn(ctx context.Context, fsys afero.Fs, dir string, opt ImportOptions) (*Delta, error) {
+	lock := whole.LockFile(filepath.Clean(dir))
+	if diskOf(fsys).MkdirAll(filepath.Dir(lock)) == nil {
+		afero.WriteFile(fsys, lock, nil, 0o644)
+	}
+	defer fsys.RemoveAll(filepath.Dir(lock))
 	deltas, err := importRuns(ctx, diskOf(fsys), filepath.Clean(dir), []ImportOptions{opt})
 	if len(deltas) == 0 {
 		return nil, err

@@ -41,6 +41,10 @@ func work(dir string) string {
 // aside is where the old folder is between two renames.
 func aside(dir string) string { return filepath.Join(work(dir), "old") }
 
+// LockFile is the file that Lock locks. While it is there, the process that holds the lock may
+// remove what others left in its folder.
+func LockFile(dir string) string { return filepath.Join(work(dir), "lock") }
+
 // Target returns the folder that Lock, Folder and Find are about where dir is a link to it.
 func Target(dir string) string {
 	if real, err := filepath.EvalSymlinks(dir); err == nil && isLink(dir) {
@@ -58,11 +62,12 @@ func isLink(dir string) bool {
 // The lock lies next to dir, so that containers which share the folder share the lock; readers need
 // none. While another process holds it, waiting is told which; waiting may be nil.
 func Lock(ctx context.Context, dir string, waiting func(holder string)) (unlock func(), err error) {
-	in := work(dir)
-	file, ignore := filepath.Join(in, "lock"), filepath.Join(in, ".gitignore")
+	in, file := work(dir), LockFile(dir)
+	ignore := filepath.Join(in, ".gitignore")
 	l, err := flock.Take(ctx, file, waiting)
-	if errors.Is(err, errors.ErrUnsupported) {
-		return func() {}, nil // Folder leaves dir whole even so
+	if errors.Is(err, errors.ErrUnsupported) { // some file systems have no locks
+		os.Remove(file)
+		return func() {}, nil // the last one to write wins, and dir is whole even so
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", dir, err)
@@ -126,8 +131,8 @@ func swap(d FS, tmp, dir string) error {
 	return Swap(d, tmp, dir, aside(dir))
 }
 
-// Recover cleans up after an update that died, and moves the old folder back if there is no dir.
-// The caller holds the lock.
+// Recover moves the old folder back if there is no dir, because an update died, and removes what it
+// left. The caller holds the lock.
 func Recover(d FS, dir string) error {
 	if _, err := d.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		if err := d.Rename(aside(dir), dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -135,6 +140,9 @@ func Recover(d FS, dir string) error {
 		}
 	} else if err != nil {
 		return err
+	}
+	if _, err := d.Stat(LockFile(dir)); err != nil {
+		return nil // without a lock, that may be what others are writing
 	}
 	in := work(dir)
 	var left []string

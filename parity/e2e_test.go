@@ -35,6 +35,9 @@ import (
 //	record FIXTURE DUMP NAME            keep a dump of the candidate as a recorded run
 //	flip FILE OFFSET                    change one byte; a negative offset counts from the end
 //	replace FILE OLD NEW                change a text
+//	cut FILE PATH N                     leave N entries of a list in a JSON file: cut manifest.json .passes.0.tensors 4
+//	drop FILE PATH LAYER                take a layer's entries out of a list in a JSON file
+//	unseal FILE SCHEMA                  take the hash out of a manifest or a run.json, as older versions wrote them
 //	age DIR                             make all files an hour old: go test stores no result that depends on fresh ones
 //	[!] gotest [flags] [PACKAGE]        go test of one package, without linking it again
 //	[!] rerun [-go] [args]              run the first command that the last output calls "rerun:",
@@ -89,7 +92,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"mkdump": cmdMkdump, "golden": cmdGolden, "record": cmdRecord, "flip": cmdFlip, "replace": cmdReplace,
-			"age":    cmdAge,
+			"age": cmdAge, "cut": cmdCut, "drop": cmdDrop, "unseal": cmdUnseal,
 			"gotest": user.gotest, "rerun": user.rerun,
 		},
 	})

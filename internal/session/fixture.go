@@ -302,8 +302,11 @@ func (f *Fixture) staleRuns() (out []string) {
 			what, how = "injected run", "go test -parity.run=cpu -parity.mode=both"
 		}
 		if _, err := f.yaml.Case(r.Info.Case); err != nil {
-			out = append(out, fmt.Sprintf("the recorded %s %s has a case %s, which %s has not: remove it: parity golden prune --apply %s",
-				what, f.yaml.Replay, r.Info.Case, f.yaml.File, f.dir))
+			text := fmt.Sprintf("the recorded run %s has a case %s, which %s does not have: remove it: parity golden prune --apply %s",
+				f.yaml.Replay, r.Info.Case, f.yaml.File, f.dir)
+			if !slices.Contains(out, text) {
+				out = append(out, text)
+			}
 		} else if changes := fixture.Changed(r.Info.Inputs, f.runInputs(r.Info)); len(changes) > 0 {
 			out = append(out, fmt.Sprintf("the recorded %s %s of case %s is stale: %s; record it again: %s -parity.record=%s",
 				what, f.yaml.Replay, r.Info.Case, strings.Join(changes, "; "), how, f.yaml.Replay))

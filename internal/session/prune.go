@@ -81,10 +81,10 @@ func (r *runner) wanted(dir string) (kept map[string][]*dump.Run, gone []string,
 				gone = append(gone, fmt.Sprintf("runs/%s/%s: case %s", filepath.Base(dir), mode, run.Info.Case))
 			}
 		}
-		if len(kept[mode]) == 0 {
-			return nil, nil, fmt.Errorf("the fixture has none of the cases of %s, nothing would be left: delete the folder if that is meant",
-				filepath.ToSlash(path))
-		}
+	}
+	if len(gone) > 0 && kept[dump.Standard] == nil {
+		return nil, nil, fmt.Errorf("the fixture has none of the cases of %s, nothing would be left: delete the folder if that is meant",
+			filepath.ToSlash(dir))
 	}
 	return kept, gone, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/whole"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -47,6 +48,50 @@ func TestWrite(t *testing.T) {
 	left, err := os.ReadDir(parent)
 	require.NoError(t, err)
 	assert.Len(t, left, 1, "nothing was written outside")
+}
+
+// A recording that is replaced while it is opened is opened as it was, or as it is.
+func TestRecordingReplacedWhileItIsOpened(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "runs", "max-cpu")
+	record := func(value float32) error {
+		var runs []*dump.Run
+		for _, name := range []string{"a", "b", "c"} {
+			x, err := tensor.Of([]float32{value, value}, 2)
+			if err != nil {
+				return err
+			}
+			runs = append(runs, dump.New("max", dump.Info{Engine: "max", Case: name, Mode: dump.Standard},
+				dump.OrderRunFile, []dump.Entry{{Step: "0", Layer: "m", Port: "output", Tensor: x}}))
+		}
+		return whole.Folder(whole.OS{}, dir, func(tmp string) error { return dump.Write(tmp, runs) })
+	}
+	require.NoError(t, record(1))
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for value := float32(2); ; value++ {
+			select {
+			case <-stop:
+				return
+			default:
+				assert.NoError(t, record(value))
+			}
+		}
+	}()
+	seen := map[float64]bool{}
+	for range 150 {
+		runs, err := dump.OpenCases(dir, dump.Options{})
+		require.NoError(t, err)
+		require.Len(t, runs, 3)
+		for _, r := range runs {
+			require.Equal(t, runs[0].Entries[0].Tensor.At(0), r.Entries[0].Tensor.At(1))
+		}
+		seen[runs[0].Entries[0].Tensor.At(0)] = true
+		require.NoError(t, dump.CloseAll(runs))
+	}
+	close(stop)
+	<-stopped
+	assert.Greater(t, len(seen), 1, "it was replaced meanwhile")
 }
 
 func content(t *testing.T, x *tensor.Tensor) string {

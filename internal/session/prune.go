@@ -15,7 +15,11 @@ import (
 // Prune returns what lies in a fixture's folder and belongs to no case of it: goldens, and cases of
 // recorded runs. With apply it removes them.
 func Prune(ctx context.Context, dir string, apply bool) (gone []string, err error) {
-	r := &runner{dir: dir, name: filepath.Base(dir), cfg: &Config{Context: ctx}}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	r := &runner{dir: dir, name: filepath.Base(abs), cfg: &Config{Context: ctx}}
 	defer func() { err = errors.Join(err, r.close()) }()
 	if err := r.readYAML(); err != nil {
 		return nil, err

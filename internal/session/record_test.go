@@ -121,6 +121,36 @@ func content(t *testing.T, x *tensor.Tensor) string {
 	return x.DType().String() + b.String()
 }
 
+// A recording takes the place of an older one with all its modes, and of nothing else.
+func TestRecordingReplacesAllModes(t *testing.T) {
+	s, dir := start(t, func(c *session.Config) { c.Record = "max-cpu" })
+	_, err := s.Default().Comparison()
+	require.NoError(t, err)
+	require.NoError(t, s.Finish(io.Discard))
+	folder := filepath.Join(dir, "runs", "max-cpu")
+	for _, name := range []string{dump.Injected, "pictures"} {
+		require.NoError(t, os.CopyFS(filepath.Join(folder, name), os.DirFS(filepath.Join(folder, dump.Standard))))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "README.md"), []byte("who recorded this"), 0o644))
+	require.NoError(t, s.Finish(io.Discard))
+	var names []string
+	entries, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	assert.Equal(t, []string{"README.md", "pictures", dump.Standard}, names, "the injected run was that of an older candidate")
+	assert.FileExists(t, filepath.Join(folder, "pictures", dump.RunFile))
+
+	// It lists what was compared, for each case and step.
+	recorded, err := dump.OpenCases(filepath.Join(folder, dump.Standard), dump.Options{})
+	require.NoError(t, err)
+	require.NoError(t, dump.CloseAll(recorded))
+	outputs := []string{"m.norm-output", "m.norm(2)-output", "m.choice-output"}
+	assert.Equal(t, dump.Joined{"0": outputs}, recorded[0].Joined)
+	assert.Equal(t, dump.Joined{"0": outputs, "1": outputs}, recorded[1].Joined)
+}
+
 // Every byte of a recording counts.
 func TestDamagedRecording(t *testing.T) {
 	s, dir := start(t, func(c *session.Config) { c.Record = "max-cpu" })

@@ -74,6 +74,9 @@ func Take(ctx context.Context, path string, waiting func(holder string)) (*Lock,
 // was removed before it was locked.
 func try(path string) (f *os.File, busy bool, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		if st, gone := os.Lstat(filepath.Dir(path)); errors.Is(err, fs.ErrExist) && (gone != nil || st.IsDir()) {
+			return nil, false, nil // another process removed the folder, or made it
+		}
 		return nil, false, err
 	}
 	f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)

@@ -82,6 +82,10 @@ func configure(fs *flag.FlagSet, c *session.Config, getenv func(string) string) 
 			return err
 		}
 	}
+	if dump := fs.Lookup("parity.dump"); c.Update == setting.UpdateNone && dump.Value.String() != dump.DefValue {
+		return fmt.Errorf("-parity.dump=%s is what an update imports, and nothing is updated: add -update, or leave "+
+			"it out", c.GoldenDump)
+	}
 	switch {
 	case c.Run == "" && c.Replay != "":
 		c.Run = setting.RunReplay

@@ -85,7 +85,7 @@ func (f *Fixture) CompareFunc(run engine.Func) (*judge.Comparison, error) {
 	}
 	var runs []*dump.Run
 	for _, y := range f.yaml.Cases {
-		g, err := f.goldens.run(f.goldens.first, y.Name)
+		g, err := f.goldens.run(f.yaml.Reference(""), y.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -117,7 +117,7 @@ func (f *Fixture) open() error {
 		if f.openErr = f.readYAML(); f.openErr != nil {
 			return
 		}
-		f.goldens = &goldens{first: f.yaml.References[0]}
+		f.goldens = &goldens{}
 		f.goldens.store, f.openErr = golden.Open(f.goldenDir())
 	})
 	return f.openErr
@@ -152,6 +152,9 @@ func (f *Fixture) load() (*judge.Comparison, error) {
 	c.Live = f.isLive()
 	for _, n := range f.notes {
 		c.Note(n)
+	}
+	if f.goldenDump != "" && f.cfg.Update == setting.UpdateNone {
+		c.Note("PARITY_GOLDEN_DUMP was not read: only an update imports it, the fixture's goldens judged")
 	}
 	f.inspect(c)
 	return c, nil
@@ -211,11 +214,12 @@ func (f *Fixture) cases(runs []*dump.Run) ([]judge.Case, error) {
 				f.yaml.File, y.Pos.Line, y.Name, filepath.ToSlash(runs[0].Path), dump.CaseNames(runs))
 		}
 		k.Actual = runs[i]
+		variant := f.yaml.Reference(k.Actual.Info.Device)
 		var err error
-		if k.Golden, err = f.goldens.run(f.goldens.first, y.Name); err != nil {
+		if k.Golden, err = f.goldens.run(variant, y.Name); err != nil {
 			return nil, err
 		}
-		if k.Golden64, err = f.goldens.float64(y.Name); err != nil {
+		if k.Golden64, err = f.goldens.float64(variant, y.Name); err != nil {
 			return nil, err
 		}
 		out = append(out, k)

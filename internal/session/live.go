@@ -51,7 +51,7 @@ func (r *runner) candidate(g *goldens) (engine.Job, error) {
 		return job, nil // what it computes becomes golden, with the tokens that it chooses by itself
 	}
 	for i, y := range r.yaml.Cases {
-		run, err := g.run(g.first, y.Name)
+		run, err := g.run(r.yaml.Reference(device), y.Name)
 		if err != nil {
 			return engine.Job{}, err
 		}

@@ -254,12 +254,35 @@ func (f *Fixture) inspect(c *judge.Comparison) {
 			}
 		}
 	}
+	if f.isSelf(c) {
+		f.problem("parity:self", fmt.Sprintf("the reference is compared with itself: %s is the dump from which the goldens were made, "+
+			"or a copy of them: all outputs are equal bit for bit. Point PARITY_REPLAY to a run of the candidate; "+
+			"if this is one, its run.json must name another engine", filepath.ToSlash(c.Cases[0].Actual.Path)))
+	}
+	if v := c.OtherPrompt(); v != nil {
+		f.problem("parity:input", fmt.Sprintf("case %s: %s", v.Case, v.Text))
+	}
 	if err := f.yaml.CheckLayers(c.Names()); err != nil {
 		f.problem("parity:fixture", err.Error())
 	}
 	if err := f.require(c); err != nil {
 		f.problem("parity:missing", err.Error())
 	}
+}
+
+// isSelf reports whether the run that is judged is the one from which the goldens were made. That is
+// wanted where a fixture's own program may be the reference's engine, and where the goldens are
+// blessed: reports say so.
+func (f *Fixture) isSelf(c *judge.Comparison) bool {
+	if f.isLive() || f.yaml.Model.Command != nil {
+		return false
+	}
+	for _, p := range f.goldens.store.Passes() {
+		if p.Provenance.Blessed != "" {
+			return false
+		}
+	}
+	return c.IsCopy()
 }
 
 // staleGoldens says for each variant and case what changed in the fixture since its goldens were

@@ -26,7 +26,7 @@ func (s *Session) Update(stdout io.Writer) error {
 	}
 	for _, f := range s.fixtures {
 		if err := (&update{f, s.cfg.Update, stdout}).renew(); err != nil {
-			return errors.Join(fmt.Errorf("update %s: %w", f.name, err), infra.WriteStatus(s.cfg.Out, f.name, err))
+			return errors.Join(fmt.Errorf("update %s: %w", f.name, err), infra.WriteStatus(f.out, f.name, err))
 		}
 	}
 	return nil

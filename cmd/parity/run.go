@@ -27,9 +27,6 @@ import (
 // it makes sense.
 const runSanity = 32
 
-// runCase is the one case of a dump of parity run.
-const runCase = "run"
-
 type runFlags struct {
 	engine, model, revision, task, oracle string
 	device, encoding, overrides           string
@@ -136,7 +133,7 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 		return err
 	}
 	tail(stdout, job, r, model)
-	from := filepath.Join(job.Out, runCase)
+	from := filepath.Join(job.Out, dump.RunCase)
 	if err := errors.Join(r.Close(), whole.Swap(whole.OS{}, from, out, filepath.Join(tmp, "old"))); err != nil {
 		return err
 	}
@@ -260,7 +257,7 @@ func (f *runFlags) values(job *engine.Job) error {
 
 // input is the one case: a prompt, token ids, or what another run was given.
 func (f *runFlags) input(task string) (c engine.Case, err error) {
-	c = engine.Case{Name: runCase, Prompts: f.prompts, Steps: f.steps}
+	c = engine.Case{Name: dump.RunCase, Prompts: f.prompts, Steps: f.steps}
 	given := 0
 	for _, is := range []bool{len(f.prompts) > 0, len(f.ids) > 0, f.follow != ""} {
 		if is {

@@ -191,12 +191,12 @@ func (f *Fixture) openRuns() ([]*dump.Run, error) {
 				f.yaml.File, f.yaml.Replay, filepath.ToSlash(dir), f.yaml.Replay)
 		}
 	}
-	runs, err := dump.OpenCases(dir, dump.Options{})
+	runs, err := dump.OpenCases(dir, dump.Options{Cases: f.yaml.CaseNames()})
 	if err != nil {
 		return nil, err
 	}
-	if len(runs) == 1 && len(f.yaml.Cases) == 1 && runs[0].Info.Case == "" {
-		runs[0].Info.Case = f.yaml.Cases[0].Name // the dump does not say, and there is only one case
+	if len(runs) == 1 {
+		runs[0].Info.Case = f.yaml.CaseOfOnly(runs[0].Info.Case)
 	}
 	return runs, nil
 }

@@ -133,7 +133,7 @@ func (u *update) chosen(r *engine.Result) (forced [][][]int, err error) {
 }
 
 func (u *update) importVariant(variant, dir string) error {
-	d, err := golden.OpenDump(dir)
+	d, err := golden.OpenDump(dir, u.yaml.CaseNames()...)
 	if err != nil {
 		return err
 	}
@@ -146,8 +146,8 @@ func (u *update) importVariant(variant, dir string) error {
 		return err
 	}
 	for name, r := range d.Runs {
-		if name == "" && len(d.Runs) == 1 && len(u.yaml.Cases) == 1 {
-			name = u.yaml.Cases[0].Name // the dump does not say, and there is only one case
+		if len(d.Runs) == 1 {
+			name = u.yaml.CaseOfOnly(name)
 		}
 		y, err := u.yaml.Case(name)
 		if err != nil {

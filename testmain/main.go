@@ -24,7 +24,7 @@ type optionFunc func(*session.Config)
 func (f optionFunc) apply(c *session.Config) { f(c) }
 
 // Fixture names a fixture's folder, relative to the package. With several, tests choose with
-// parity.Use.
+// parity.Use by the last element of the folder, which no two of them may share.
 func Fixture(dir string) Option {
 	return optionFunc(func(c *session.Config) { c.Fixtures = append(c.Fixtures, dir) })
 }

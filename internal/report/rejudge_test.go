@@ -97,6 +97,24 @@ func TestRejudgeRun(t *testing.T) {
 	assert.Equal(t, report.StatusFail, ok.Layers[0].Status, "the report that was given is as it was")
 }
 
+// What is wrong besides the figures stays wrong.
+func TestRejudgeKeepsOtherProblems(t *testing.T) {
+	pass := []report.Layer{row("a", 0, report.StatusPass, metrics(1e-6, 0))}
+	for _, r := range []*report.Report{
+		{Schema: 1, Verdict: report.Fail, Notes: []string{"parity:stale: …"}, Layers: pass},
+		{Schema: 1, Verdict: report.Error, Error: "interrupted", Layers: pass},
+		{Schema: 1, Verdict: report.Fail, Kind: "input", FirstDivergence: &report.Divergence{Text: "other tokens"},
+			Layers: []report.Layer{row("a", 0, report.StatusFail, metrics(0.02, 420))}},
+	} {
+		got, err := report.Rejudge(r, compare.Criteria{compare.RelL2: 0.1}, "a test")
+		require.NoError(t, err)
+		assert.Equal(t, r.Verdict, got.Verdict)
+		assert.Equal(t, r.Error, got.Error)
+		assert.Equal(t, r.Kind, got.Kind)
+		assert.Equal(t, r.FirstDivergence, got.FirstDivergence)
+	}
+}
+
 // What the figures decide is what the tensors decide.
 func TestRejudgeAgreesWithTheTensors(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(8, 8))

@@ -191,6 +191,10 @@ func (f *Fixture) openRuns() ([]*dump.Run, error) {
 				f.yaml.File, f.yaml.Replay, filepath.ToSlash(dir), f.yaml.Replay)
 		}
 	}
+	if store, err := golden.Open(dir); err == nil {
+		store.Close()
+		return nil, fmt.Errorf("%s holds goldens: the reference would be compared with itself, name a run of the candidate", filepath.ToSlash(dir))
+	}
 	runs, err := dump.OpenCases(dir, dump.Options{Cases: f.yaml.CaseNames()})
 	if err != nil {
 		return nil, err

@@ -38,15 +38,15 @@ BUILD := go build -buildvcs=false -o
 .bin/parity:
 	@$(BUILD) $@ ./cmd/parity
 
-# judge runs the tests of a fixture, $(1). report.json goes to $(2), JUnit to $(3). A run that dies must not leave the
-# report of the one before. The hook runs in the checkout's root: readers of JUnit want attachments' paths from there.
-judge = rm -rf $(2) $(3); mkdir -p $(2); out="$$PWD/$(2)"; cd fixtures && PARITY_OUT="$$out" \
+# judge runs the tests of a fixture, $(1). report.json goes to $(2)/$(1), JUnit to $(3). A run that dies must not leave
+# the report of the one before. The hook runs in the checkout's root: readers of JUnit want attachments' paths from there.
+judge = rm -rf $(2)/$(1) $(3); mkdir -p $(2); out="$$PWD/$(2)"; cd fixtures && PARITY_OUT="$$out" \
 	../.bin/gotestsum --junitfile ../$(3) --format $(FORMAT) --hide-summary failed \
-	--post-run-command 'sh -c "cd .. && .bin/parity junit --report $(2)/report.json $(3)"' -- -count=1 ./$(1)/...
+	--post-run-command 'sh -c "cd .. && .bin/parity junit --report $(2)/$(1) $(3)"' -- -count=1 ./$(1)/...
 
 .PHONY: parity
 parity: .bin/gotestsum .bin/parity ## judge the recorded run of a real model: out/junit.xml, out/minilm/report.json
-	@code=0; ( $(call judge,$(FIXTURE),out/$(FIXTURE),out/junit.xml) ) || code=$$?; \
+	@code=0; ( $(call judge,$(FIXTURE),out,out/junit.xml) ) || code=$$?; \
 	echo; cat out/$(FIXTURE)/report.txt || code=1; \
 	echo; echo "written: out/junit.xml, out/$(FIXTURE)/report.json"; exit $$code
 
@@ -55,7 +55,7 @@ test: .bin/gotestsum .bin/parity ## run all tests, those of the fixtures and exa
 	@rm -rf out/test; mkdir -p out/test; root="$$PWD"; code=0; \
 	run() { "$$root/.bin/gotestsum" --format $(FORMAT) --junitfile "$$root/out/test/$$1.xml" -- $$2 || code=1; }; \
 	run root "$(PKGS)"; \
-	$(foreach f,$(FIXTURES),( $(call judge,$(f),out/test/$(f),out/test/$(f).xml) ) || code=1; ) \
+	$(foreach f,$(FIXTURES),( $(call judge,$(f),out/test,out/test/$(f).xml) ) || code=1; ) \
 	cd "$$root/$(TOOLS)"; run tools ./...; \
 	$(if $(RIGHT),cd "$$root/examples"; run examples "$(RIGHT:%=./%)";) \
 	exit $$code
@@ -64,9 +64,9 @@ test: .bin/gotestsum .bin/parity ## run all tests, those of the fixtures and exa
 example: ## show what failure looks like: the wrong candidate among the examples must fail, at the right place
 	@[ -n "$(WRONG)" ] || { echo "no example with a wrong candidate"; exit 1; }
 	@for e in $(WRONG); do \
-		out="$$PWD/out/example/$$e"; rm -rf "$$out"; mkdir -p "$$out"; want=$$(cat examples/$$e/expect.txt); \
+		out="$$PWD/out/example"; rm -rf "$$out/$$e"; want=$$(cat examples/$$e/expect.txt); \
 		if ( cd examples && PARITY_OUT="$$out" go test -count=1 ./$$e ); then echo "examples/$$e passed: a wrong candidate must fail"; exit 1; fi; \
-		grep -qF -e "$$want" "$$out/report.txt" || { echo "examples/$$e failed, but not with: $$want"; exit 1; }; \
+		grep -qF -e "$$want" "$$out/$$e/report.txt" || { echo "examples/$$e failed, but not with: $$want"; exit 1; }; \
 		echo; echo "examples/$$e failed as it should: $$want"; \
 	done
 

@@ -5,8 +5,8 @@
 //	mismatch ⇔ not (|a − g| ≤ atol + rtol·|g|)
 //
 // NaN matches nothing (with EqualNaN, NaN matches NaN), and an infinity matches only itself. If
-// both sides are integers or bools, they must be equal, whatever the tolerance. Maxima and sums are
-// over the pairs of two finite values; the other pairs are counted, and the rule decides about
+// a side has integers or bools, the elements must be equal, whatever the tolerance. Maxima and sums
+// are over the pairs of two finite values; the other pairs are counted, and the rule decides about
 // them.
 //
 // [Criteria] has limits for more than elements (relative L2, cosine, ULP, KL …) and judges a pair.
@@ -75,8 +75,9 @@ func (r Result) Cosine() float64 { return 1 - r.CosineDistance }
 // Tensors compares two tensors of the same shape; types, byte orders and strides may differ. It
 // needs O(1) memory, unless the rows are sorted by their error.
 //
-// Integers of 64 bits are compared and subtracted as integers if both sides are integers; against
-// floats they are rounded to float64.
+// Integers of 64 bits are compared and subtracted as what they are, against floats too: no uint64
+// equals the float64 to which it would be rounded. The sums of squares and products are of values
+// rounded to float64.
 //
 // The error is a [*ShapeError], a [*MisuseError] for a tolerance that makes no sense, or a
 // [*FaultError] if a file is truncated meanwhile.

@@ -103,6 +103,8 @@ func TestIntegersAreExact(t *testing.T) {
 			x, err = tensor.Of([]bool{v}, 1)
 		case float32:
 			x, err = tensor.Of([]float32{v}, 1)
+		case float64:
+			x, err = tensor.Of([]float64{v}, 1)
 		}
 		require.NoError(t, err)
 		return x
@@ -121,7 +123,17 @@ func TestIntegersAreExact(t *testing.T) {
 		{"the largest distance of mixed signs", int64(math.MinInt64), uint64(math.MaxUint64), 1, 0x1p64 + 0x1p63},
 		{"the largest distance of int64", int64(math.MinInt64), int64(math.MaxInt64), 1, 0x1p64},
 		{"equal uint64 above int64", uint64(1 << 63), uint64(1 << 63), 0, 0},
-		{"next to a float the tolerance applies", int64(1), float32(2), 0, 1},
+		{"next to a float the tolerance does not count either: ids", int64(1), float32(2), 1, 1},
+		{"a float with the value of an integer", int8(-3), float32(-3), 0, 0},
+		{"a float between two integers", int8(1), 1.5, 1, 0.5},
+		{"float64 has no 2^53+1, which is not 2^53", uint64(1<<53 + 1), float64(1 << 53), 1, 1},
+		{"nor has int64 below zero", int64(-1<<53 - 1), float64(-1 << 53), 1, 1},
+		{"float64 has 2^53+2", uint64(1<<53 + 2), float64(1<<53 + 2), 0, 0},
+		{"float32 has no 2^24+1 and 2^40+1", int64(1<<40 + 1), float32(1 << 40), 1, 1},
+		{"the largest uint64 is not 2^64", uint64(math.MaxUint64), 0x1p64, 1, 1},
+		{"the largest int64 is not 2^63", int64(math.MaxInt64), 0x1p63, 1, 1},
+		{"the least int64 is −2^63", int64(math.MinInt64), -0x1p63, 0, 0},
+		{"a distance that float64 has not is rounded", uint64(math.MaxUint64), 0.5, 1, 0x1p64},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			for _, swap := range []bool{false, true} {
@@ -133,6 +145,9 @@ func TestIntegersAreExact(t *testing.T) {
 				require.NoError(t, err)
 				assert.Equal(t, row.mismatches, r.Mismatches)
 				assert.Equal(t, row.distance, r.MaxAbs.Value)
+				d, err := compare.Explain(g, a, lenient)
+				require.NoError(t, err)
+				assert.Equal(t, []int{row.mismatches, 1 - row.mismatches}, []int{d.Mismatches, d.Equal}, "explained")
 			}
 		})
 	}

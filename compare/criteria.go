@@ -54,8 +54,8 @@ func (c Criteria) Measures() bool {
 	return false
 }
 
-// Validate returns a [*MisuseError] if there is no limit, or if a limit makes no sense or accepts
-// everything.
+// Validate returns a [*MisuseError] if there is no limit, or if a limit makes no sense (see
+// [Criterion.Check]).
 func (c Criteria) Validate() error {
 	for k, limit := range c.All() {
 		if err := k.Check(limit); err != nil {
@@ -129,7 +129,7 @@ func (c Criteria) Judge(golden, actual, ref64 *tensor.Tensor) (v Verdict, err er
 }
 
 // Recall judges a pair of which only the result is left. Its mismatches were counted with tolerance
-// counted; exact says that neither side had floats. open lists what the figures cannot decide, a
+// counted; exact says that a side had integers or bools. open lists what the figures cannot decide, a
 // sentence each.
 //
 // Errors: [*MisuseError].

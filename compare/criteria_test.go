@@ -34,15 +34,20 @@ func TestDefaultsAndFloors(t *testing.T) {
 		{tensor.F8E4M3FN, tensor.BF16, same(0.25), same(0.25), "three bits of mantissa"},
 		{tensor.F8E5M2, tensor.F8E4M3FN, same(0.5), same(0.5), "two bits"},
 		{tensor.F8E8M0FNU, tensor.F32, same(0.5), same(0.5), "no mantissa"},
-		{tensor.I64, tensor.F32, same(1e-4), same(3e-5), "next to a float, an integer has the float's limits"},
 	} {
 		c := compare.Default(row.golden, row.actual)
 		assert.Equal(t, row.limit.Criteria(), c, row.reason)
 		assert.Equal(t, row.floor, compare.Floor(row.golden, row.actual), row.reason)
 	}
-	c := compare.Default(tensor.I64, tensor.Bool)
-	assert.Equal(t, compare.Criteria{compare.Atol: 0, compare.Rtol: 0}, c)
-	assert.Zero(t, compare.Floor(tensor.I64, tensor.Bool))
+	for _, d := range []tensor.DType{tensor.Bool, tensor.F32} {
+		c := compare.Default(tensor.I64, d)
+		assert.Equal(t, compare.Criteria{compare.Atol: 0, compare.Rtol: 0}, c, "integers next to %s", d)
+		assert.Zero(t, compare.Floor(d, tensor.I64), "integers next to %s", d)
+	}
+	zeros := compare.Limits{RelL2: 1.5, RowRelL2: 0.5}.Criteria()
+	assert.NoError(t, zeros.Validate())
+	assert.Equal(t, compare.Limits{RelL2: math.Nextafter(1, 0), RowRelL2: 0.5}, zeros.Limits(),
+		"however noisy a reference is, zeros do not pass")
 }
 
 func TestAgrees(t *testing.T) {
@@ -86,7 +91,7 @@ func TestCriteria(t *testing.T) {
 		want   []string
 	}{
 		{"all at once hold for equal tensors", compare.Criteria{compare.Atol: 0, compare.RelL2: 0, compare.Cosine: 1,
-			compare.MSE: 0, compare.ULP: 0, compare.SNR: 300, compare.KL: 0, compare.TopK: 4}, g, nil},
+			compare.MSE: 0, compare.ULP: 0, compare.SNR: 300, compare.KL: 0, compare.TopK: 3}, g, nil},
 		{"each is judged", compare.Criteria{compare.Atol: 0, compare.RelL2: 0.1, compare.RowRelL2: 0.1,
 			compare.Cosine: 0.9,
 			compare.MSE:    0.1, compare.ULP: 10, compare.SNR: 20, compare.KL: 0.1, compare.TopK: 1},
@@ -120,9 +125,9 @@ func TestCriteria(t *testing.T) {
 			[]string{"non_finite"}},
 		{"a NaN fails top k", compare.Criteria{compare.TopK: 1}, []float64{4, nan, 2, 1, 8, 6, 4, 2},
 			[]string{"non_finite"}},
-		{"an infinity fails an MSE-only check", compare.Criteria{compare.MSE: 1e20},
+		{"an infinity fails an MSE-only check", compare.Criteria{compare.MSE: 1e11},
 			[]float64{4, inf, 2, 1, 8, 6, 4, 2}, []string{"non_finite"}},
-		{"a NaN is a mismatch as well", compare.Criteria{compare.Atol: 1e9}, []float64{4, nan, 2, 1, 8, 6, 4, 2},
+		{"a NaN is a mismatch as well", compare.Criteria{compare.Atol: 1e5}, []float64{4, nan, 2, 1, 8, 6, 4, 2},
 			[]string{"non_finite", "within"}},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
@@ -137,7 +142,7 @@ func TestCriteria(t *testing.T) {
 
 func TestNaNInBoth(t *testing.T) {
 	g := of(t, []float64{nan, 1, inf, -inf})
-	for _, c := range []compare.Criteria{{compare.Cosine: 0.5}, {compare.TopK: 1}, {compare.RelL2: 1},
+	for _, c := range []compare.Criteria{{compare.Cosine: 0.5}, {compare.TopK: 1}, {compare.RelL2: 0.9},
 		{compare.Atol: 0}} {
 		assert.Contains(t, judge(t, c, g, g, nil), "non_finite", "NaN matches nothing")
 		c[compare.EqualNaN] = 1
@@ -161,6 +166,9 @@ func TestMisuse(t *testing.T) {
 		{"infinite limit asks nothing", compare.Criteria{compare.KL: inf}},
 		{"cosine above 1", compare.Criteria{compare.Cosine: 1.01}},
 		{"k of more than the row", compare.Criteria{compare.TopK: 4}},
+		{"k of a whole row", compare.Criteria{compare.TopK: 3}},
+		{"KL that equal logits keep in a row of three", compare.Criteria{compare.KL: math.Log(3)}},
+		{"ULP from 0 to 1", compare.Criteria{compare.ULP: 1023 << 52}},
 		{"negative k", compare.Criteria{compare.TopK: -1}},
 		{"noise without a float64 golden", compare.Criteria{compare.Noise: 2}},
 	} {
@@ -168,7 +176,12 @@ func TestMisuse(t *testing.T) {
 		var misuse *compare.MisuseError
 		assert.ErrorAs(t, err, &misuse, row.reason)
 	}
-	_, err := compare.Criteria{compare.Noise: 2}.Judge(g, g, of(t, []float64{1}))
+	single := of32(t, []float32{1, 2}, 2)
+	_, err := compare.Criteria{compare.ULP: 0x3f800000}.Judge(single, single, nil)
+	assert.ErrorContains(t, err, "in float32 that accepts 0 in place of 1, want less than 1065353216")
+	_, err = compare.Criteria{compare.ULP: 0x3f7fffff}.Judge(single, single, nil)
+	assert.NoError(t, err)
+	_, err = compare.Criteria{compare.Noise: 2}.Judge(g, g, of(t, []float64{1}))
 	var shape *compare.ShapeError
 	assert.ErrorAs(t, err, &shape)
 }
@@ -185,7 +198,7 @@ func TestTopKTies(t *testing.T) {
 		{"a constant candidate does not pass by ties", []float64{1, 2, 3}, []float64{0, 0, 0}, 1, false},
 		{"what is above the edge must be there", []float64{9, 5, 5, 5}, []float64{1, 5, 5, 5}, 2, false},
 		{"of those at the edge any will do", []float64{9, 5, 5, 4}, []float64{9, 5, 6, 4}, 2, true},
-		{"all of the row", []float64{1, 2}, []float64{2, 1}, 2, true},
+		{"all but one", []float64{1, 2, 3}, []float64{2, 1, 3}, 2, false},
 		{"−Inf is a value: masked logits", []float64{-inf, 2, -inf}, []float64{-inf, 1, -inf}, 1, true},
 	} {
 		assert.Equal(t, row.pass, len(judge(t, compare.Criteria{compare.TopK: float64(row.k)}, of(t, row.g),
@@ -221,7 +234,7 @@ func TestKL(t *testing.T) {
 		}
 		assert.InDelta(t, row.want, got, 1e-12, row.reason)
 	}
-	assert.Equal(t, []string{"kl"}, judge(t, compare.Criteria{compare.KL: 1}, of(t, []float64{inf, 1}),
+	assert.Equal(t, []string{"kl"}, judge(t, compare.Criteria{compare.KL: 0.6}, of(t, []float64{inf, 1}),
 		of(t, []float64{inf, 1}), nil), "+Inf has no softmax")
 }
 

@@ -20,7 +20,8 @@ type Criterion struct {
 	Unit   string // of the figure and its limit: "dB"; empty for a plain number
 	Rule   string // what must hold, with the key for the limit: "20·log10(‖g‖ / ‖a − g‖) ≥ snr"
 
-	// Limits are between Best, the strictest, and Worst, which accepts everything and is refused.
+	// Limits are between Best, the strictest, and Worst, from which on zeros in place of the golden
+	// are accepted: it is refused.
 	// Best > Worst if larger figures are better.
 	Best, Worst float64
 	Whole       bool    // limits must be whole numbers
@@ -42,7 +43,7 @@ type Pair struct {
 	Result  Result
 	Counted Tolerance // with which Result counts mismatches
 	Asked   Tolerance // the limits of [Atol] and [Rtol]
-	Exact   bool      // neither side has floats: the elements must be equal
+	Exact   bool      // a side has integers or bools: the elements must be equal
 
 	Golden, Actual *tensor.Tensor // nil if only the figures of a report are left
 	Ref64          *tensor.Tensor // the golden in float64; nil if there is none
@@ -70,8 +71,8 @@ func (c *Criterion) Larger() bool { return c.Best > c.Worst }
 // Switch reports whether the criterion can only be turned on, by the limit 1.
 func (c *Criterion) Switch() bool { return c.Figures == nil }
 
-// Check refuses a limit that makes no sense or accepts everything. The error says what to write
-// instead.
+// Check refuses a limit that makes no sense, or that zeros in place of the golden would keep. The
+// error says what to write instead.
 func (c *Criterion) Check(limit float64) error {
 	larger := c.Larger()
 	beyond := larger && limit <= c.Worst || !larger && limit >= c.Worst
@@ -82,7 +83,7 @@ func (c *Criterion) Check(limit float64) error {
 	case c.Switch():
 		return fmt.Errorf("want 1, or no %s at all", c.Key)
 	case beyond:
-		return fmt.Errorf("that accepts everything, want %s", c.limits())
+		return fmt.Errorf("that accepts zeros in place of the golden, want %s", c.limits())
 	case stricter || math.IsNaN(limit) || c.Whole && limit != math.Trunc(limit):
 		return fmt.Errorf("want %s", c.limits())
 	}

@@ -1,6 +1,10 @@
 package compare
 
-import "github.com/goparity/goparity/tensor"
+import (
+	"math"
+
+	"github.com/goparity/goparity/tensor"
+)
 
 // defaults are, by type, the largest relative L2 of a tensor and of its worst row that pass where
 // no one says anything, and up to which two tensors agree when an error is localised: the noise
@@ -38,6 +42,20 @@ const (
 // relFloor is the least denominator of a relative difference: part of the definition of max_rel.
 const relFloor = 1e-10
 
+// From here on a limit accepts zeros in place of a golden, and is refused. The other bounds of the
+// table follow from the formulas: zeros have a relative L2 of 1, a cosine and an SNR of 0.
+const (
+	// vast is larger than what a model computes with: the largest float16 is 65504.
+	vast = 1e6
+	// mostULPs is the distance from 0 to 1 in float64. Of other types it is stepsToOne.
+	mostULPs = 1023 << 52
+	// mostKL is the divergence of equal logits from a certain answer among nine million. Of shorter
+	// rows it is ln n.
+	mostKL = 16
+	// mostNoise is about the reciprocal of float32's own error.
+	mostNoise = 1e6
+)
+
 // maxLines is the most rows, or columns, that get figures of their own: 100 bytes each.
 const maxLines = 1 << 20
 
@@ -54,17 +72,20 @@ const maxLines = 1 << 20
 //
 // A healthy float32 model stays 6 times below. Of 16 bits the roundings of a few blocks alone come
 // to 10 units of 2^−p in the worst row of a clean model (measured: 5.2e-3 in float16 after three
-// blocks), so that a row may have 20. Integers and bools on both sides must be equal.
+// blocks), so that a row may have 20. Where a side has integers or bools, the elements must be equal.
 func Default(golden, actual tensor.DType) Criteria {
-	if !golden.IsFloat() && !actual.IsFloat() {
+	if !golden.IsFloat() || !actual.IsFloat() {
 		return Criteria{Atol: 0, Rtol: 0}
 	}
 	return defaults[golden].pass.Max(defaults[actual].pass).Criteria()
 }
 
 // Floor is up to where two tensors "agree" when an error is localised: float64 3e-10, float32 3e-5,
-// the others as [Default]; the coarser type decides. It is zero for integers and bools.
+// the others as [Default]; the coarser type decides. It is zero where a side has integers or bools.
 func Floor(golden, actual tensor.DType) Limits {
+	if !golden.IsFloat() || !actual.IsFloat() {
+		return Limits{}
+	}
 	return defaults[golden].agree.Max(defaults[actual].agree)
 }
 
@@ -92,8 +113,11 @@ func Own(golden, ref64 *tensor.Tensor) (Limits, error) {
 // Limits are the largest relative L2 of a tensor and of its worst row.
 type Limits struct{ RelL2, RowRelL2 float64 }
 
-// Criteria asks for the limits.
-func (l Limits) Criteria() Criteria { return Criteria{RelL2: l.RelL2, RowRelL2: l.RowRelL2} }
+// Criteria asks for the limits, but for less than 1, which zeros would keep.
+func (l Limits) Criteria() Criteria {
+	most := math.Nextafter(1, 0)
+	return Criteria{RelL2: min(l.RelL2, most), RowRelL2: min(l.RowRelL2, most)}
+}
 
 // Limits are those on relative L2, zero where there is none.
 func (c Criteria) Limits() Limits { return Limits{RelL2: c[RelL2], RowRelL2: c[RowRelL2]} }

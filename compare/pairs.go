@@ -28,7 +28,7 @@ func walkPairs(golden, actual *tensor.Tensor, f func(*pair)) {
 			p.column++
 		}
 	}
-	if exact(golden, actual) && (is64(golden.DType()) || is64(actual.DType())) {
+	if whole(golden, actual) {
 		unsigned := [2]bool{golden.DType() == tensor.U64, actual.DType() == tensor.U64}
 		p.finite = true
 		blocks(golden.Len(), golden.Int64s, actual.Int64s, func(g, a []int64) {
@@ -41,17 +41,30 @@ func walkPairs(golden, actual *tensor.Tensor, f func(*pair)) {
 		return
 	}
 	blocks(golden.Len(), golden.Float64s, actual.Float64s, func(g, a []float64) {
+		var more []float64
+		if mixed(golden, actual) {
+			more = remainders(golden, actual, p.index, len(g))
+		}
 		for i := range g {
-			p.g, p.a, p.d = g[i], a[i], math.Abs(a[i]-g[i])
-			p.finite = finite(p.g) && finite(p.a)
+			x := floatPair(g, a, more, i)
+			p.g, p.a, p.d, p.finite = x.g, x.a, x.d, x.finite
 			next()
 		}
 	})
 }
 
-// mismatch applies the rule to a pair. equal says that integers are compared.
+// floatPair is pair i of values in float64, and of the remainders of a mixed pair of tensors.
+func floatPair(g, a, more []float64, i int) pair {
+	d := a[i] - g[i]
+	if more != nil {
+		d += more[i]
+	}
+	return pair{g: g[i], a: a[i], d: math.Abs(d), finite: finite(g[i]) && finite(a[i])}
+}
+
+// mismatch applies the rule to a pair. equal says that a side has integers.
 func (p pair) mismatch(tol Tolerance, equal bool) bool {
-	if equal {
+	if equal && p.finite {
 		return p.d != 0
 	}
 	return !tol.matches(p.g, p.a)

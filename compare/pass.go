@@ -58,8 +58,10 @@ func newPass(golden, actual *tensor.Tensor, tol Tolerance, s scale) *pass {
 		m.bits.Store(math.Float64bits(-1))
 	}
 	switch {
-	case p.exact && (is64(golden.DType()) || is64(actual.DType())):
+	case whole(golden, actual):
 		p.kernel = wholeNumbers{}
+	case mixed(golden, actual):
+		p.kernel = mixedNumbers{}
 	case s.zero():
 		p.kernel = fastest(golden.DType(), actual.DType(), p.tol)
 	default:
@@ -369,6 +371,26 @@ func (wholeNumbers) block(p *pass, s *scratch, b span, _ bool) tally {
 	return f
 }
 
+// mixedNumbers is the kernel for integers of 64 bits on one side and floats on the other.
+type mixedNumbers struct{}
+
+func (mixedNumbers) block(p *pass, s *scratch, b span, _ bool) tally {
+	f := tally{abs: -1, rel: -1}
+	g, a := s.decode(p, b)
+	more := remainders(p.golden, p.actual, b.start, b.len())
+	for i := range grow(&s.rows, b.rows) {
+		s.rows[i] = rowFigures{}
+		for j := i * b.cols; j < (i+1)*b.cols; j++ {
+			if finite(g[j]) && finite(a[j]) {
+				f.pair(&s.rows[i], g[j], a[j], a[j]-g[j]+more[j], &p.rule)
+			}
+		}
+	}
+	f.nonFinite(g, a, &p.rule)
+	f.addRows(s.rows[:b.rows])
+	return f
+}
+
 // rowAbs returns the largest |d| of a row.
 func (p *pass) rowAbs(row int) float64 {
 	s := scratches.Get().(*scratch)
@@ -428,8 +450,12 @@ func (p *pass) first(s *scratch, b span, is func(pair, wide) bool) int {
 		return -1
 	}
 	g, a := s.decode(p, b)
-	for i, gv := range g {
-		if is(pair{g: gv, a: a[i], d: math.Abs(a[i] - gv), finite: finite(gv) && finite(a[i])}, wide{}) {
+	var more []float64
+	if mixed(p.golden, p.actual) {
+		more = remainders(p.golden, p.actual, b.start, b.len())
+	}
+	for i := range g {
+		if is(floatPair(g, a, more, i), wide{}) {
 			return b.start + i
 		}
 	}

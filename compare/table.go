@@ -12,10 +12,6 @@ var table = []*Criterion{Atol, Rtol, RelL2, RowRelL2, Cosine, MSE, ULP, SNR, Top
 // Table returns all criteria, in the order in which they are judged and shown.
 func Table() []*Criterion { return slices.Clone(table) }
 
-// vast is a difference that no two tensors of a model have. A limit of that size accepts
-// everything.
-const vast = 1e12
-
 // The criteria. Some of those of tensors must also hold for the worst row, because one row can have
 // most of the tensor's norm.
 var (
@@ -25,19 +21,19 @@ var (
 		Rule: "|a − g| ≤ atol + rtol·|g| for every element", Best: 0, Worst: vast, Example: 1e-5,
 		Counts: true, Recorded: true, Figures: within}
 	Rtol = &Criterion{Key: "rtol", JSON: "rtol", Method: "Within", Short: "rtol", Name: "relative tolerance",
-		Rule: "|a − g| ≤ atol + rtol·|g| for every element", Best: 0, Worst: vast, Example: 1e-4,
+		Rule: "|a − g| ≤ atol + rtol·|g| for every element", Best: 0, Worst: 1, Example: 1e-4,
 		Counts: true, Recorded: true, Figures: withAtol}
 
 	// RelL2 limits ‖a−g‖/‖g‖ of the tensor, and of its worst row (see [Row]) unless [RowRelL2] has
 	// another limit for that.
 	RelL2 = &Criterion{Key: "rel_l2", JSON: "rel_l2", Method: "RelL2", Short: "L2", Name: "relative L2",
 		Rule: "‖a − g‖ / ‖g‖ ≤ rel_l2 for the tensor, and for the worst row where row_rel_l2 is not given",
-		Best: 0, Worst: vast, Example: 1e-4, Recorded: true,
+		Best: 0, Worst: 1, Example: 1e-4, Recorded: true,
 		Figures: func(p Pair, _ float64) ([]Figure, error) { return []Figure{{Value: p.Result.RelL2}}, nil }}
 	RowRelL2 = &Criterion{Key: "row_rel_l2", JSON: "row_rel_l2", Method: "RelL2", Short: "row",
 		Name: "relative L2 of the worst row",
 		Rule: "‖a − g‖ / ‖g‖ ≤ row_rel_l2 for the worst row",
-		Best: 0, Worst: vast, Example: 1e-4, Recorded: true,
+		Best: 0, Worst: 1, Example: 1e-4, Recorded: true,
 		Figures: func(p Pair, _ float64) ([]Figure, error) {
 			w := p.Result.WorstRow
 			return []Figure{{Value: w.RelL2, Text: inRow("relative L2", w.Index)}}, nil
@@ -48,7 +44,7 @@ var (
 	// is below 1 (f and RMS as in [Row]), because the direction of a row of zeros and rounding
 	// means nothing.
 	Cosine = &Criterion{Key: "cosine", JSON: "cosine", Method: "Cosine", Short: "cosine", Name: "cosine",
-		Rule: "a·g / (‖a‖‖g‖) ≥ cosine for the tensor and the worst row", Best: 1, Worst: -1, Example: 0.9999,
+		Rule: "a·g / (‖a‖‖g‖) ≥ cosine for the tensor and the worst row", Best: 1, Worst: 0, Example: 0.9999,
 		Recorded: true, Figures: cosines}
 
 	// MSE limits Σ(a−g)²/n over the finite pairs.
@@ -60,8 +56,12 @@ var (
 	// golden value is rounded first. −0 is 0.
 	ULP = &Criterion{Key: "ulp", JSON: "ulp", Method: "ULP", Short: "ULP", Name: "largest distance", Unit: "ULP",
 		Rule: "steps of the candidate's dtype between g and a ≤ ulp for every element",
-		Best: 0, Worst: 0x1p63, Example: 4,
-		Figures: func(p Pair, _ float64) ([]Figure, error) {
+		Best: 0, Worst: mostULPs, Example: 4,
+		Figures: func(p Pair, limit float64) ([]Figure, error) {
+			if most := stepsToOne(p.Actual.DType()); limit >= most {
+				return nil, misuse("ulp = %g: in %s that accepts 0 in place of 1, want less than %.0f", limit,
+					p.Actual.DType(), most)
+			}
 			u := ulps(p.Golden, p.Actual)
 			text := fmt.Sprintf("largest distance in %s (element %d)", p.Actual.DType(), u.MaxIndex)
 			return []Figure{{Value: u.Max, Text: text}}, nil
@@ -69,7 +69,7 @@ var (
 
 	// SNR limits 20·log10(‖g‖/‖a−g‖).
 	SNR = &Criterion{Key: "snr", JSON: "snr_db", Method: "SNR", Short: "SNR", Name: "signal-to-noise ratio", Unit: "dB",
-		Rule: "20·log10(‖g‖ / ‖a − g‖) ≥ snr", Best: math.MaxFloat64, Worst: -240, Example: 60, Recorded: true,
+		Rule: "20·log10(‖g‖ / ‖a − g‖) ≥ snr", Best: math.MaxFloat64, Worst: 0, Example: 60, Recorded: true,
 		Figures: func(p Pair, _ float64) ([]Figure, error) { return []Figure{{Value: p.Result.SNR}}, nil }}
 
 	// TopK requires that the k largest values of each row (of equal ones the first) are in the same
@@ -82,8 +82,12 @@ var (
 	// KL limits Σ p·ln(p/q) of the worst row, with p = softmax(golden row) and q = softmax(actual
 	// row).
 	KL = &Criterion{Key: "kl", JSON: "kl", Method: "KL", Short: "KL", Name: "KL divergence", Unit: "nats",
-		Rule: "KL(softmax(g) ‖ softmax(a)) ≤ kl for the worst row", Best: 0, Worst: vast, Example: 1e-3,
-		Figures: func(p Pair, _ float64) ([]Figure, error) {
+		Rule: "KL(softmax(g) ‖ softmax(a)) ≤ kl for the worst row", Best: 0, Worst: mostKL, Example: 1e-3,
+		Figures: func(p Pair, limit float64) ([]Figure, error) {
+			if n := p.Result.RowLen; limit >= math.Log(float64(n)) {
+				return nil, misuse("kl = %g in rows of %d elements: equal values everywhere would pass, want less than "+
+					"their ln %d = %.4g", limit, n, n, math.Log(float64(n)))
+			}
 			row, kl := worstKL(p.Golden, p.Actual)
 			return []Figure{{Value: kl, Text: inRow("KL divergence", row)}}, nil
 		}}
@@ -93,7 +97,7 @@ var (
 	// f times its RMS over the rows (f as in [Row]).
 	Noise = &Criterion{Key: "noise", JSON: "noise", Method: "Noise", Short: "noise", Name: noiseName,
 		Rule: "‖a − g64‖ / ‖g − g64‖ ≤ noise for the tensor and the worst row, g64 the float64 golden",
-		Best: 0, Worst: vast, Example: 3, Figures: noises}
+		Best: 0, Worst: mostNoise, Example: 3, Figures: noises}
 
 	// EqualNaN measures nothing by itself. If it is 1, NaN matches NaN for all criteria.
 	EqualNaN = &Criterion{Key: "equal_nan", JSON: "equal_nan", Method: "EqualNaN", Short: "equal NaN",
@@ -120,8 +124,8 @@ func cosines(p Pair, _ float64) ([]Figure, error) {
 }
 
 func tops(p Pair, k float64) ([]Figure, error) {
-	if k > float64(p.Golden.RowLen()) {
-		return nil, misuse("top-k of %g in rows of %d elements", k, p.Golden.RowLen())
+	if k >= float64(p.Golden.RowLen()) {
+		return nil, misuse("top_k = %g in rows of %d elements: want fewer than a row has", k, p.Golden.RowLen())
 	}
 	bad, first := topK(p.Golden, p.Actual, int(k))
 	text := fmt.Sprintf("the top %g are others in %d of %d rows, the first is row %d", k, bad, p.Result.Rows, first)

@@ -26,7 +26,9 @@ func TestTable(t *testing.T) {
 		}
 		assert.NoError(t, c.Check(c.Example), "%s: the example is a limit", c.Key)
 		assert.NoError(t, c.Check(c.Best), "%s: the strictest limit", c.Key)
-		assert.Error(t, c.Check(c.Worst), "%s: what accepts everything", c.Key)
+		assert.Error(t, c.Check(c.Worst), "%s: what zeros would keep", c.Key)
+		assert.Error(t, c.Check(math.Inf(1)), "%s: infinite", c.Key)
+		assert.Error(t, c.Check(math.Inf(-1)), "%s: infinite", c.Key)
 		assert.Error(t, c.Check(math.NaN()), "%s: no number", c.Key)
 		if !c.Switch() {
 			assert.Contains(t, c.Rule, c.Key, "the rule names its limit")
@@ -39,6 +41,7 @@ func TestTable(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
+	const zeros = "that accepts zeros in place of the golden, "
 	for _, row := range []struct {
 		c      *compare.Criterion
 		limit  float64
@@ -46,22 +49,27 @@ func TestLimits(t *testing.T) {
 		reason string
 	}{
 		{compare.Atol, 0, "", "exact"},
-		{compare.Atol, -1e-9, "want a number from 0, below 1e+12, such as 1e-05", "no element can keep it"},
-		{compare.Atol, 1e308, "that accepts everything, want a number from 0, below 1e+12, such as 1e-05",
-			"wider than any tensor"},
-		{compare.Rtol, inf, "that accepts everything, want a number from 0, below 1e+12, such as 0.0001", "infinite"},
-		{compare.MSE, nan, "want a number from 0, below 1e+24, such as 1e-08", "not a number"},
-		{compare.MSE, 1e13, "", "a square may be larger"},
+		{compare.Atol, -1e-9, "want a number from 0, below 1e+06, such as 1e-05", "no element can keep it"},
+		{compare.Atol, 1e308, zeros + "want a number from 0, below 1e+06, such as 1e-05", "wider than any tensor"},
+		{compare.Rtol, inf, zeros + "want a number from 0, below 1, such as 0.0001", "infinite"},
+		{compare.Rtol, 1, zeros + "want a number from 0, below 1, such as 0.0001", "zeros are as far"},
+		{compare.RelL2, 1, zeros + "want a number from 0, below 1, such as 0.0001", "zeros are as far"},
+		{compare.RelL2, 0.999, "", "odd, but zeros fail"},
+		{compare.RowRelL2, 2, zeros + "want a number from 0, below 1, such as 0.0001", "zeros are nearer"},
+		{compare.MSE, nan, "want a number from 0, below 1e+12, such as 1e-08", "not a number"},
+		{compare.MSE, 1e7, "", "a square may be larger"},
+		{compare.KL, 16, zeros + "want a number from 0, below 16, such as 0.001", "of any vocabulary"},
+		{compare.Noise, 1e6, zeros + "want a number from 0, below 1e+06, such as 3", "float32 has seven digits"},
 		{compare.Cosine, 1, "", "the same direction"},
-		{compare.Cosine, -0.5, "", "odd, but it can fail"},
-		{compare.Cosine, -1, "that accepts everything, want a number above -1, up to 1, such as 0.9999",
-			"every pair has that"},
-		{compare.Cosine, 1.01, "want a number above -1, up to 1, such as 0.9999", "no pair has that"},
-		{compare.SNR, -3, "", "noise beyond the signal"},
-		{compare.SNR, -1e6, "that accepts everything, want a number above -240, such as 60", "every pair has that"},
-		{compare.SNR, inf, "want a number above -240, such as 60", "only equal tensors have that: atol 0"},
+		{compare.Cosine, 0.1, "", "odd, but zeros fail"},
+		{compare.Cosine, 0, zeros + "want a number above 0, up to 1, such as 0.9999", "zeros have that"},
+		{compare.Cosine, -1, zeros + "want a number above 0, up to 1, such as 0.9999", "every pair has that"},
+		{compare.Cosine, 1.01, "want a number above 0, up to 1, such as 0.9999", "no pair has that"},
+		{compare.SNR, 0.1, "", "nearly as much noise as signal"},
+		{compare.SNR, -3, zeros + "want a number above 0, such as 60", "noise beyond the signal"},
+		{compare.SNR, inf, "want a number above 0, such as 60", "only equal tensors have that: atol 0"},
 		{compare.TopK, 1.5, "want a whole number above 0, such as 5", "half an element"},
-		{compare.TopK, 0, "that accepts everything, want a whole number above 0, such as 5", "no element is compared"},
+		{compare.TopK, 0, zeros + "want a whole number above 0, such as 5", "no element is compared"},
 		{compare.EqualNaN, 0.5, "want 1, or no equal_nan at all", "a switch"},
 	} {
 		if err := row.c.Check(row.limit); row.want == "" {

@@ -76,6 +76,18 @@ func (g grid) distance(x, y float64) float64 {
 	}
 }
 
+// stepsToOne is the distance from 0 to 1 in a type, or in an integer type from 0 to the largest
+// value.
+func stepsToOne(d tensor.DType) float64 {
+	switch {
+	case d.IsFloat():
+		return float64(gridOf(d).ordinal(1))
+	case d == tensor.Bool:
+		return 1
+	}
+	return math.Ldexp(1, 8*d.Size()) - 1
+}
+
 // ulps measures all finite pairs.
 func ulps(golden, actual *tensor.Tensor) ULPs {
 	u := newULPs(actual.DType())

@@ -70,9 +70,10 @@ type Dump struct {
 }
 
 // OpenDump opens what an engine, its hooks or torch.save wrote: one file of tensors, the folder of
-// one run, or a folder with one folder for each case.
-func OpenDump(dir string) (*Dump, error) {
-	runs, err := dump.OpenCases(dir, dump.Options{})
+// one run, or a folder with one folder for each case. A folder that is called like one of cases is
+// a run of it, also without a run.json and without folders for its steps.
+func OpenDump(dir string, cases ...string) (*Dump, error) {
+	runs, err := dump.OpenCases(dir, dump.Options{Cases: cases})
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ func registerFlags(fs *flag.FlagSet, c *session.Config, getenv func(string) stri
 	text(&c.Bless, "parity.bless", "",
 		"make the candidate's run golden, for this `reason`, which every report repeats: the run that would be "+
 			"judged, or -parity.dump")
-	text(&c.Out, "parity.out", "PARITY_OUT", "write report.json and report.txt into this `folder` (env PARITY_OUT)")
+	text(&c.Out, "parity.out", "PARITY_OUT", "write report.json and report.txt into this `folder`, below it into that of the package (env PARITY_OUT)")
 	if fs.Lookup("update") == nil {
 		fs.Bool("update", false, "renew goldens from the reference (-parity.update=all)")
 	}
@@ -81,6 +81,10 @@ func configure(fs *flag.FlagSet, c *session.Config, getenv func(string) string) 
 		if err := mayUpdate(getenv); err != nil {
 			return err
 		}
+	}
+	if dump := fs.Lookup("parity.dump"); c.Update == setting.UpdateNone && dump.Value.String() != dump.DefValue {
+		return fmt.Errorf("-parity.dump=%s is what an update imports, and nothing is updated: add -update, or leave "+
+			"it out", c.GoldenDump)
 	}
 	switch {
 	case c.Run == "" && c.Replay != "":

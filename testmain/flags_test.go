@@ -50,7 +50,8 @@ func TestFlagsAndEnvironment(t *testing.T) {
 		{[]string{"-parity.replay=d"}, env{"PARITY_REPLAY": "e"}, session.Config{Replay: "d"}, "the flag comes first"},
 		{[]string{"-parity.record=d"}, env{"PARITY_RECORD": "e"}, session.Config{Record: "d"}, "record"},
 		{nil, env{"PARITY_RECORD": "e"}, session.Config{Record: "e"}, "record by its variable"},
-		{[]string{"-parity.dump=d"}, env{"PARITY_GOLDEN_DUMP": "e"}, session.Config{GoldenDump: "d"}, "dump"},
+		{[]string{"-parity.dump=d", "-update"}, env{"PARITY_GOLDEN_DUMP": "e"},
+			session.Config{GoldenDump: "d", Update: setting.UpdateAll}, "dump"},
 		{nil, env{"PARITY_GOLDEN_DUMP": "e"}, session.Config{GoldenDump: "e"}, "dump by its variable"},
 		{[]string{"-parity.out=d"}, env{"PARITY_OUT": "e"}, session.Config{Out: "d"}, "out"},
 		{[]string{"-parity.diagnose=off"}, env{"PARITY_DIAGNOSE": "fast"},
@@ -110,6 +111,8 @@ func TestWhatFlagsRefuse(t *testing.T) {
 		{nil, env{"PARITY_RUN": "tpu"}, `PARITY_RUN is "tpu": want replay, cpu or gpu`, "an unknown device"},
 		{[]string{"-parity.run=cpu"}, env{"PARITY_REPLAY": "d"}, "judge a live run or a dump, not both",
 			"two candidates"},
+		{[]string{"-parity.dump=d"}, nil, "-parity.dump=d is what an update imports, and nothing is updated: add -update",
+			"the goldens would not be that dump's"},
 		{[]string{"-parity.tolerance=1"}, nil, "flag provided but not defined: -parity.tolerance", "no such flag"},
 	} {
 		_, err := testmain.Configure(newFlags(), c.args, c.env.get)

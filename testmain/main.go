@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/goparity/goparity/internal/session"
+	"github.com/goparity/goparity/internal/subtest"
 )
 
 // TestingM is the part of [testing.M] that Main needs.
@@ -22,7 +24,7 @@ type optionFunc func(*session.Config)
 func (f optionFunc) apply(c *session.Config) { f(c) }
 
 // Fixture names a fixture's folder, relative to the package. With several, tests choose with
-// parity.Use.
+// parity.Use by the last element of the folder, which no two of them may share.
 func Fixture(dir string) Option {
 	return optionFunc(func(c *session.Config) { c.Fixtures = append(c.Fixtures, dir) })
 }
@@ -50,6 +52,9 @@ func run(m TestingM, stdout, stderr io.Writer, opts []Option) int {
 	}
 	if err != nil {
 		return fail(stderr, err)
+	}
+	if cfg.Package = subtest.ImportPath(); cfg.Out != "" {
+		cfg.Out = outOf(cfg.Out)
 	}
 	cfg.Started = time.Now()
 	if d, err := time.ParseDuration(testFlag("test.timeout")); err == nil {
@@ -80,6 +85,16 @@ func run(m TestingM, stdout, stderr io.Writer, opts []Option) int {
 		return fail(stderr, fmt.Errorf("no test compared anything of %s: call parity.All(t).Check() in a test", strings.Join(unused, ", ")))
 	}
 	return code
+}
+
+// outOf returns the folder of this package's reports: many packages may be given one folder, which
+// is relative to the root of the module.
+func outOf(dir string) string {
+	root, folder := subtest.Place()
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(root, dir)
+	}
+	return filepath.Join(dir, filepath.FromSlash(folder))
 }
 
 func fail(w io.Writer, err error) int {

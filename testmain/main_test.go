@@ -150,8 +150,10 @@ func TestExitCodes(t *testing.T) {
 			assert.Nil(t, session.Current(), "the session has ended")
 		})
 	}
-	assert.FileExists(t, filepath.Join(out, "report.json"))
-	assert.FileExists(t, filepath.Join(out, "report.txt"))
+	assert.FileExists(t, filepath.Join(out, "testmain", "report.txt"), "below the folder, that of the package")
+	data, err := os.ReadFile(filepath.Join(out, "testmain", "report.json"))
+	require.NoError(t, err)
+	assert.Contains(t, string(data), `"package": "github.com/goparity/goparity/testmain"`)
 }
 
 func TestNoFixture(t *testing.T) {

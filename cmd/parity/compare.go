@@ -100,6 +100,8 @@ func (f *compareFlags) positional(args []string) error {
 		return usage("compare: --actual is missing: the candidate's dump")
 	case f.injection != "" && f.injection != dump.Nested && f.injection != dump.Isolated:
 		return usage("compare: --injection %s: want nested or isolated", f.injection)
+	case f.injection != "" && f.injected == "":
+		return usage("compare: --injection is the form of --injected, which is missing")
 	}
 	return nil
 }

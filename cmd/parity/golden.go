@@ -21,13 +21,7 @@ func newGolden() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "golden",
 		Short: "the golden store of a fixture: ls, verify, diff, prune",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return fmt.Errorf("unknown command %q, want ls, verify, diff or prune", args[0])
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE:  group,
 	}
 	c.AddCommand(newGoldenLs(), newGoldenVerify(), newGoldenDiff(), newGoldenPrune())
 	return c

@@ -22,11 +22,12 @@ func newJUnit() *cobra.Command {
 	var summary string
 	var absolute bool
 	c := &cobra.Command{
-		Use:   "junit --report DIR/report.json junit.xml",
+		Use:   "junit --report DIR junit.xml",
 		Short: "add the reports of failing layers to a JUnit file, and write a step summary",
 		Long: "junit adds [[ATTACHMENT|path]] lines to the test cases of failing layers, which GitLab, Jenkins and\n" +
 			"Azure DevOps show, and appends a Markdown summary to --summary (default: $GITHUB_STEP_SUMMARY). On\n" +
-			"GitHub it prints up to ten annotations.",
+			"GitHub it prints up to ten annotations. DIR is the folder that PARITY_OUT names: every report.json in it\n" +
+			"and below it counts.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if summary == "" {
@@ -36,7 +37,7 @@ func newJUnit() *cobra.Command {
 		},
 	}
 	c.Flags().StringArrayVar(&reports, "report", nil,
-		"a report.json; may be given several times, and a missing one is skipped")
+		"a report.json, or a `folder` with some; may be given several times, and a missing one is skipped")
 	c.Flags().StringVar(&summary, "summary", "", "append the Markdown summary to this `file`")
 	c.Flags().BoolVar(&absolute, "absolute", false,
 		"absolute paths (Jenkins); otherwise relative to the working folder (GitLab)")
@@ -52,12 +53,13 @@ func attachReports(path string, reports []string, summary string, absolute bool,
 	if err != nil {
 		return err
 	}
+	files, err := reportFiles(reports)
+	if err != nil {
+		return err
+	}
 	var md bytes.Buffer
-	for _, file := range reports {
+	for _, file := range files {
 		r, err := readReport(file)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // the package did not get so far: its failure is in the JUnit file
-		}
 		if err != nil {
 			return err
 		}
@@ -96,6 +98,27 @@ func attachReports(path string, reports []string, summary string, absolute bool,
 	}
 	_, err = f.Write(md.Bytes())
 	return errors.Join(err, f.Close())
+}
+
+// reportFiles lists the report.json of files and folders, those of a folder by their names. What is
+// missing is left out: that package did not get so far, and its failure is in the JUnit file.
+func reportFiles(paths []string) (files []string, err error) {
+	for _, path := range paths {
+		if st, err := os.Stat(path); err == nil && !st.IsDir() {
+			files = append(files, path)
+			continue
+		}
+		err := filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() && d.Name() == "report.json" {
+				files = append(files, name)
+			}
+			return err
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return files, nil
 }
 
 func readReport(path string) (*report.Report, error) {

@@ -18,6 +18,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/goparity/goparity/internal/nearest"
 )
 
 // Exit codes.
@@ -62,7 +64,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	err := unknown(root, args)
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
 	if err == nil {
 		return exitPass
 	}
@@ -102,22 +107,41 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       version(),
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usage("unknown command %q", args[0])
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE:          group,
 	}
 	root.Flags().Bool("version", false, "version, commit and Go of this build")
 	root.SetVersionTemplate("parity {{.Version}}\n")
 	root.AddCommand(newRun(), newCompare(), newVerify(), newReport(), newUpdate(), newTransformers(), newShow(),
 		newGolden(), newDoctor(), newJUnit(), newTry())
-	for _, c := range root.Commands() {
-		strict(c)
-	}
+	strict(root)
 	return root
+}
+
+// group is what a command does that only has commands of its own: help.
+func group(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+
+// unknown returns an error for a word in the place of a command that is none, whatever flags follow.
+func unknown(root *cobra.Command, args []string) error {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd(args...)
+	if len(args) > 0 && args[0] == "help" {
+		args = args[1:]
+	}
+	c, rest, _ := root.Find(args)
+	if !c.HasSubCommands() || len(rest) == 0 || strings.HasPrefix(rest[0], "-") ||
+		strings.HasPrefix(rest[0], cobra.ShellCompRequestCmd) { // how shells ask for completions
+		return nil
+	}
+	var names []string
+	for _, sub := range c.Commands() {
+		names = append(names, sub.Name())
+	}
+	last := len(names) - 1
+	meant := fmt.Sprintf(": want %s or %s", strings.Join(names[:last], ", "), names[last])
+	if near, ok := nearest.Nearest(rest[0], names); ok {
+		meant = fmt.Sprintf(", did you mean %q?", near)
+	}
+	return usage("unknown command %q%s", strings.TrimPrefix(c.CommandPath()+" "+rest[0], "parity "), meant)
 }
 
 // strict makes wrong flags and arguments usage errors.

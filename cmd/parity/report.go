@@ -89,6 +89,9 @@ func (f *reportFlags) criteria(changed func(string) bool) (compare.Criteria, err
 		if _, both := c.Tolerance(); both {
 			return nil, usage("report: --max-abs is --atol with --rtol 0: give one of them")
 		}
+		if err := compare.Atol.Check(f.maxAbs); err != nil {
+			return nil, usage("report: --max-abs %v: %v", f.maxAbs, err)
+		}
 		c[compare.Atol] = f.maxAbs
 	}
 	return c, nil
@@ -98,6 +101,9 @@ func (f *reportFlags) run(path string, changed func(string) bool, stdout io.Writ
 	mode := report.Mode(f.mode)
 	if mode != report.Standard && mode != report.Injected {
 		return usage("report: --mode %s: want standard or injected", f.mode)
+	}
+	if changed("mode") && f.png == "" {
+		return usage("report: --mode is of the plot: give --png too")
 	}
 	criteria, err := f.criteria(changed)
 	if err != nil {

@@ -27,9 +27,6 @@ import (
 // it makes sense.
 const runSanity = 32
 
-// runCase is the one case of a dump of parity run.
-const runCase = "run"
-
 type runFlags struct {
 	engine, model, revision, task, oracle string
 	device, encoding, overrides           string
@@ -49,6 +46,9 @@ func newRun() *cobra.Command {
 			"PARITY_PYTHON is the interpreter that has the engines, else .venv next to go.mod, else python3.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(cmd.Flags().Changed); err != nil {
+				return err
+			}
 			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -82,6 +82,19 @@ func newRun() *cobra.Command {
 	fl.StringVarP(&f.out, "output", "o", "", "`folder` to write (default torch_dump or max_dump)")
 	fl.BoolVar(&f.force, "force", false, "replace a dump that is there already")
 	return c
+}
+
+// check refuses flags that would have no effect.
+func (f *runFlags) check(changed func(string) bool) error {
+	switch {
+	case changed("precision") && f.print != engine.PrintFull:
+		return usage("run: --precision is for --print full")
+	case f.precision < 1:
+		return usage("run: --precision %d: want a number of digits", f.precision)
+	case changed("num-steps") && f.follow != "":
+		return usage("run: --num-steps and --follow: the dump that is followed has the steps")
+	}
+	return nil
 }
 
 func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
@@ -120,7 +133,7 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 		return err
 	}
 	tail(stdout, job, r, model)
-	from := filepath.Join(job.Out, runCase)
+	from := filepath.Join(job.Out, dump.RunCase)
 	if err := errors.Join(r.Close(), whole.Swap(whole.OS{}, from, out, filepath.Join(tmp, "old"))); err != nil {
 		return err
 	}
@@ -152,6 +165,9 @@ func (f *runFlags) job() (job engine.Job, why string, err error) {
 	if f.model != "" {
 		if job.Local, err = localModel(f.model); err != nil {
 			return job, "", err
+		}
+		if job.Local && f.revision != "" {
+			return job, "", usage("run: --revision is of a hub id, but --model %s is a folder", f.model)
 		}
 	}
 	switch {
@@ -241,7 +257,7 @@ func (f *runFlags) values(job *engine.Job) error {
 
 // input is the one case: a prompt, token ids, or what another run was given.
 func (f *runFlags) input(task string) (c engine.Case, err error) {
-	c = engine.Case{Name: runCase, Prompts: f.prompts, Steps: f.steps}
+	c = engine.Case{Name: dump.RunCase, Prompts: f.prompts, Steps: f.steps}
 	given := 0
 	for _, is := range []bool{len(f.prompts) > 0, len(f.ids) > 0, f.follow != ""} {
 		if is {

@@ -19,13 +19,7 @@ func newTransformers() *cobra.Command {
 		Long: "transformers makes an editable copy of the installed Python package in .parity/transformers next to\n" +
 			"go.mod. Live runs and parity run use it while it is there, and say so; goldens are not renewed from\n" +
 			"it. The installation stays as it is.",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return fmt.Errorf("unknown command %q, want edit, status or restore", args[0])
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: group,
 	}
 	c.AddCommand(newTransformersEdit(), newTransformersStatus(), newTransformersRestore())
 	return c

@@ -113,6 +113,8 @@ func (f *updateFlags) check() error {
 		return usage("update: --run says which run --bless makes golden; the reference runs on the CPU")
 	case f.bless != "" && strings.TrimSpace(f.bless) == "":
 		return usage("update: --bless wants a reason")
+	case f.dump != "" && f.run != setting.RunReplay:
+		return usage("update: --dump and --run: bless a dump or a run, not both")
 	}
 	if err := setting.MayUpdate(os.Getenv); err != nil {
 		return &exitError{exitUsage, err}

@@ -3,13 +3,15 @@ package dtype
 
 import "github.com/goparity/goparity/tensor"
 
-// Coarser returns the type whose tolerances apply to a pair: the float type if the other is an
-// integer, or the less precise of two floats.
+// Coarser returns the type whose tolerances apply to a pair: the integer type if the other is a
+// float, because integers are compared exactly, or the less precise of two floats.
 func Coarser(golden, actual tensor.DType) tensor.DType {
 	switch {
-	case golden.Epsilon() > actual.Epsilon(), golden.IsFloat() && !actual.IsFloat():
+	case golden.IsFloat() && !actual.IsFloat():
+		return actual
+	case !golden.IsFloat() && actual.IsFloat(), golden.Epsilon() > actual.Epsilon():
 		return golden
-	case golden.IsFloat() == actual.IsFloat() && golden.Epsilon() == actual.Epsilon() && golden.Size() > actual.Size():
+	case golden.Epsilon() == actual.Epsilon() && golden.Size() > actual.Size():
 		return golden
 	default:
 		return actual

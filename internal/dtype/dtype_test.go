@@ -18,8 +18,8 @@ func TestCoarser(t *testing.T) {
 		{tensor.F32, tensor.BF16, tensor.BF16, "the type with fewer bits of mantissa"},
 		{tensor.F16, tensor.BF16, tensor.BF16, "also of two types of one size"},
 		{tensor.F32, tensor.F32, tensor.F32, "one type"},
-		{tensor.I64, tensor.F32, tensor.F32, "the float type of two kinds"},
-		{tensor.Bool, tensor.F64, tensor.F64, "whatever its precision"},
+		{tensor.I64, tensor.F32, tensor.I64, "the integers of two kinds, which are exact"},
+		{tensor.Bool, tensor.BF16, tensor.Bool, "whatever the precision of the floats"},
 		{tensor.I64, tensor.I32, tensor.I64, "the wider of two integers"},
 	} {
 		assert.Equal(t, c.want, dtype.Coarser(c.g, c.a), c.reason)

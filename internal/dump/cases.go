@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goparity/goparity/internal/jsonline"
@@ -25,10 +26,12 @@ import (
 //
 //   - a recording: a folder whose run.json has "cases", with one file of tensors for each forward
 //     pass;
-//   - a folder of dumps, each a folder with a run.json;
+//   - a folder of dumps, each a folder with a run.json, a folder whose name is one of opt.Cases, or
+//     a folder with step folders;
 //   - a single dump.
 //
-// The name of a run's case is that in its run.json, or else the name of its folder.
+// The name of a run's case is that in its run.json, or else the name of its folder: if run.json has
+// none, the one that parity run gives, or in opt.Cases the folder's and not its own.
 //
 // Where another recording takes the place of path meanwhile, it opens that.
 func OpenCases(path string, opt Options) (runs []*Run, err error) {
@@ -54,7 +57,7 @@ func openCases(path string, opt Options) ([]*Run, error) {
 	case !errors.Is(err, fs.ErrNotExist) && !isFile(path):
 		return nil, fmt.Errorf("dump: open %q: %w", path, err)
 	default:
-		if dirs := dumpFolders(path); len(dirs) > 0 {
+		if dirs := dumpFolders(path, opt); len(dirs) > 0 {
 			return openAll(dirs, opt)
 		}
 	}
@@ -124,18 +127,50 @@ func isFile(path string) bool {
 	return err == nil && !st.IsDir()
 }
 
-// dumpFolders lists the folders in a folder that are dumps with a run.json.
-func dumpFolders(path string) (dirs []string) {
-	_, folders, err := list(path)
+// RunCase is the case of what parity run writes: it knows no fixture.
+const RunCase = "run"
+
+// dumpFolders lists the folders in a folder that are dumps; none if the folder itself has tensors.
+func dumpFolders(path string, opt Options) (dirs []string) {
+	files, folders, err := list(path)
 	if err != nil {
 		return nil
 	}
+	bare := !slices.ContainsFunc(files, isTensorFile)
 	for _, d := range folders {
-		if isFile(filepath.Join(path, d, RunFile)) {
-			dirs = append(dirs, filepath.Join(path, d))
+		dir := filepath.Join(path, d)
+		_, isStep := strconv.Atoi(d)
+		if isFile(filepath.Join(dir, RunFile)) ||
+			bare && (hasSteps(dir) || isStep != nil && slices.Contains(opt.Cases, d)) {
+			dirs = append(dirs, dir)
 		}
 	}
 	return dirs
+}
+
+// hasSteps reports whether a folder has tensors in its folders, and none itself.
+func hasSteps(dir string) bool {
+	files, folders, err := list(dir)
+	if err != nil || slices.ContainsFunc(files, isTensorFile) {
+		return false
+	}
+	return slices.ContainsFunc(folders, func(step string) bool {
+		files, _, err := list(filepath.Join(dir, step))
+		return err == nil && slices.ContainsFunc(files, isTensorFile)
+	})
+}
+
+func isTensorFile(name string) bool {
+	_, known := opener[strings.ToLower(filepath.Ext(name))]
+	return known
+}
+
+// caseName settles the case of a run in a folder of dumps.
+func (i *Info) caseName(folder string, opt Options) string {
+	if i.Case == "" || i.Case == RunCase || !slices.Contains(opt.Cases, i.Case) && slices.Contains(opt.Cases, folder) {
+		return folder
+	}
+	return i.Case
 }
 
 func openAll(dirs []string, opt Options) (runs []*Run, err error) {
@@ -144,9 +179,7 @@ func openAll(dirs []string, opt Options) (runs []*Run, err error) {
 		if err != nil {
 			return nil, errors.Join(err, CloseAll(runs))
 		}
-		if r.Info.Case == "" {
-			r.Info.Case = filepath.Base(d)
-		}
+		r.Info.Case = r.Info.caseName(filepath.Base(d), opt)
 		for _, o := range runs {
 			if o.Info.Case == r.Info.Case {
 				err := fmt.Errorf("dump: open %q: %s and %s are both of case %q: name one of them", filepath.Dir(d),

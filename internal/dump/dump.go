@@ -63,6 +63,9 @@ type Options struct {
 	FP8 tensor.DType
 	// Injection overrides what run.json or the ports say: Nested or Isolated.
 	Injection string
+	// Cases has the names of the cases that are asked for: a folder of such a name in a folder that
+	// OpenCases opens is a dump, also where it has no run.json and no folders for its steps.
+	Cases []string
 	// Unjudged also opens runs that this version cannot judge, so that they can be looked at.
 	// Without it they are refused with ErrUnjudged.
 	Unjudged bool

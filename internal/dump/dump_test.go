@@ -252,6 +252,47 @@ func TestOpenCases(t *testing.T) {
 	assert.ErrorContains(t, err, "no cases")
 }
 
+// What the folders in a folder are: dumps of cases, or steps.
+func TestCaseFolders(t *testing.T) {
+	const info = `{"schema":1,"case":"run","order":[["0","a","output","a-output.max"]]}`
+	named := `{"schema":1,"case":"other","order":[["0","a","output","a-output.max"]]}`
+	for _, tt := range []struct {
+		files  map[string]any
+		cases  []string
+		want   string
+		steps  []string // of the first run
+		reason string
+	}{
+		{map[string]any{"x/run.json": info, "x/0/a-output.max": 1., "y/run.json": info, "y/0/a-output.max": 1.}, nil,
+			`"x", "y"`, []string{"0"}, "parity run names no case"},
+		{map[string]any{"x/run.json": named, "x/0/a-output.max": 1.}, nil, `"other"`, []string{"0"}, "run.json counts"},
+		{map[string]any{"x/run.json": named, "x/0/a-output.max": 1.}, []string{"x"}, `"x"`, []string{"0"},
+			"but not a case that no one asks for"},
+		{map[string]any{"x/run.json": named, "x/0/a-output.max": 1.}, []string{"x", "other"}, `"other"`, []string{"0"},
+			"run.json counts where both are asked for"},
+		{map[string]any{"x/a-output.max": 1., "y/a-output.max": 1.}, []string{"x", "y"}, `"x", "y"`, []string{"0"},
+			"folders of cases without steps"},
+		{map[string]any{"x/a-output.max": 1., "y/a-output.max": 1.}, nil, `""`, []string{"x", "y"},
+			"without cases they are steps"},
+		{map[string]any{"x/run.json": info, "x/0/a-output.max": 1., "y/a-output.max": 1.}, []string{"x", "y"},
+			`"x", "y"`, []string{"0"}, "one of them has a run.json"},
+		{map[string]any{"x/0/a-output.max": 1., "x/1/a-output.max": 1., "y/0/a-output.max": 1.}, nil, `"x", "y"`,
+			[]string{"0", "1"}, "folders with steps are cases"},
+		{map[string]any{"0/a-output.max": 1., "1/a-output.max": 1.}, []string{"0", "1"}, `""`, []string{"0", "1"},
+			"numbers are steps"},
+		{map[string]any{"0/0/a-output.max": 1., "1/0/a-output.max": 1.}, []string{"0", "1"}, `"0", "1"`, []string{"0"},
+			"numbers with steps are cases"},
+		{map[string]any{"a-output.max": 1., "x/a-output.max": 1.}, []string{"x"}, `""`, []string{"0"},
+			"a flat folder, whatever else is in it"},
+	} {
+		runs, err := dump.OpenCases(folder(t, tt.files), dump.Options{Cases: tt.cases})
+		require.NoError(t, err, tt.reason)
+		assert.Equal(t, tt.want, dump.CaseNames(runs), tt.reason)
+		assert.Equal(t, tt.steps, runs[0].Steps(), tt.reason)
+		require.NoError(t, dump.CloseAll(runs), tt.reason)
+	}
+}
+
 // A .max file knows its tensor's name: a flipped byte in it is damage, a renamed file is not.
 func TestNameInMaxFile(t *testing.T) {
 	x, err := tensor.Of([]float32{1}, 1)

@@ -63,9 +63,12 @@ func (r *Run) readLog(path string) (entries []Entry, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("dump: %w", err)
 	}
-	records, err := printlog.Parse(path, f)
+	records, notes, err := printlog.Parse(path, f)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, err
+	}
+	for _, n := range notes {
+		r.note(n)
 	}
 	seen := map[string]int{}
 	for _, rec := range records {

@@ -65,7 +65,7 @@ func decodeInfo(data []byte) (info Info, notes []string, err error) {
 		if bytes.HasPrefix(keys["encoding"], []byte("{")) {
 			return info, nil, errors.New(`encoding is an object: in schema 1 want a string, or write "schema": 2`)
 		}
-		return info, noteKeys(keys), nil
+		return info, slices.Concat(noteKeys(keys), info.noteTokens()), nil
 	}
 	if slip := slips(keys); len(slip) > 0 {
 		return info, nil, fmt.Errorf("%s; a key of your own needs a name less like it", slip[0])
@@ -84,6 +84,14 @@ func decodeInfo(data []byte) (info Info, notes []string, err error) {
 type field struct {
 	key, want string
 	to        any
+}
+
+// noteTokens notes token ids that cannot be compared with those of another run.
+func (i *Info) noteTokens() []string {
+	if err := i.checkTokenIDs(); err != nil {
+		return []string{"run.json: " + err.Error() + ": it was not read"}
+	}
+	return nil
 }
 
 func since2(info *Info) []field {
@@ -178,6 +186,9 @@ func (i *Info) check() error {
 
 // checkRun checks the keys of schema 2 that say how the tokens were run.
 func (i *Info) checkRun() error {
+	if err := i.checkTokenIDs(); err != nil {
+		return err
+	}
 	if err := checkPath(i.Path); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package dump
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/goparity/goparity/internal/label"
@@ -18,6 +19,38 @@ func (i *Info) Tokens() (sequences [][]int) {
 		return nil
 	}
 	return [][]int{flat}
+}
+
+// checkTokenIDs requires ids of a form that Tokens reads.
+func (i *Info) checkTokenIDs() error {
+	if text := string(i.TokenIDs); text == "" || text == "null" || i.Tokens() != nil {
+		return nil
+	}
+	return fmt.Errorf("token_ids is %.40s: want a list for each sequence, [[1, 15, 7], …]", i.TokenIDs)
+}
+
+// Asked is Tokens without padding, and without the forced continuation of a generation: what the
+// model was asked. Sequences without any tokens are left out.
+func (i *Info) Asked() (sequences [][]int) {
+	for k, ids := range i.Tokens() {
+		if k < len(i.PadMask) && len(i.PadMask[k]) == len(ids) {
+			mask := i.PadMask[k]
+			real := make([]int, 0, len(ids))
+			for at, id := range ids {
+				if mask[at] != 0 {
+					real = append(real, id)
+				}
+			}
+			ids = real
+		}
+		if i.Generation != nil {
+			ids = ids[:min(i.Generation.From, len(ids))]
+		}
+		if len(ids) > 0 {
+			sequences = append(sequences, ids)
+		}
+	}
+	return sequences
 }
 
 // Decoded returns the tokens that the model was given in its decode steps, by sequence. They are

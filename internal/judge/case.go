@@ -16,6 +16,21 @@ type Case struct {
 	Golden64       *dump.Run // the reference in float64, nil if there is none
 }
 
+// standard refuses runs on golden inputs in the place of what an engine computed by itself: no error
+// adds up in them.
+func (k Case) standard() error {
+	for _, side := range []struct {
+		who string
+		run *dump.Run
+	}{{"golden", k.Golden}, {"candidate's run", k.Actual}, {"float64 golden", k.Golden64}} {
+		if side.run != nil && side.run.Info.Mode == dump.Injected {
+			return fmt.Errorf("case %s: the %s is a run on golden inputs (%s): it belongs beside a standard run, parity compare --injected",
+				k.Name, side.who, side.run.Path)
+		}
+	}
+	return nil
+}
+
 // Match joins the golden with one of the candidate's runs. To the options that hold for all cases
 // it adds what the two say of themselves: whether their order is that of execution, and which
 // tokens are padding.
@@ -46,9 +61,29 @@ func portsOf(r *dump.Run) []match.Port {
 // otherPrompt says how the token ids of the two runs differ; "" if they are equal, or one run did
 // not record them.
 func (k Case) otherPrompt() string {
-	g, a := slices.Concat(k.Golden.Info.Tokens()...), slices.Concat(k.Actual.Info.Tokens()...)
-	if len(g) == 0 || len(a) == 0 || slices.Equal(g, a) {
-		return ""
+	g, a := k.Golden.Info.Asked(), k.Actual.Info.Asked()
+	if len(g) != len(a) && min(len(g), len(a)) == 1 { // a flat list stands for any number of sequences
+		g, a = [][]int{slices.Concat(g...)}, [][]int{slices.Concat(a...)}
 	}
-	return fmt.Sprintf("the golden got %d token ids, the candidate %d, and they differ", len(g), len(a))
+	switch {
+	case len(g) == 0 || len(a) == 0:
+		return ""
+	case len(g) != len(a):
+		return fmt.Sprintf("by token_ids of run.json the golden got %d sequences, the candidate %d", len(g), len(a))
+	}
+	for i := range g {
+		at := 0
+		for at < min(len(g[i]), len(a[i])) && g[i][at] == a[i][at] {
+			at++
+		}
+		switch {
+		case at < min(len(g[i]), len(a[i])):
+			return fmt.Sprintf("by token_ids of run.json, token %d of sequence %d is %d in the golden and %d in the candidate",
+				at, i, g[i][at], a[i][at])
+		case len(g[i]) != len(a[i]):
+			return fmt.Sprintf("by token_ids of run.json, sequence %d has %d tokens in the golden and %d in the candidate",
+				i, len(g[i]), len(a[i]))
+		}
+	}
+	return ""
 }

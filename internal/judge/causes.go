@@ -34,7 +34,8 @@ type search struct {
 // first for each place. It is nil if the search is off.
 func (c *Comparison) Causes() []diagnose.Cause {
 	c.search.once.Do(func() {
-		if c.search.Mode != setting.DiagnoseOff && c.Verdict != nil {
+		v := c.Verdict
+		if c.search.Mode != setting.DiagnoseOff && v != nil && (v.Kind != localise.KindInput || v.Layer != "") { // another prompt is the cause
 			c.search.run(c)
 		}
 	})

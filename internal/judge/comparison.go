@@ -61,6 +61,11 @@ type Comparison struct {
 
 // Compare joins and measures all cases. The results do not depend on the number of cores.
 func Compare(ctx context.Context, cases []Case, opt Options) (*Comparison, error) {
+	for _, k := range cases {
+		if err := k.standard(); err != nil {
+			return nil, err
+		}
+	}
 	js, err := joinAll(cases, opt.Match)
 	if err != nil {
 		return nil, err

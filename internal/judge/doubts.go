@@ -48,9 +48,36 @@ func (c *Comparison) noteDoubts() {
 	list(strange, "the float64 golden is not of this run, or not finite, and was not used: %s")
 	list(dead, "all zero in the candidate, and not in the golden: %s")
 	list(constant, "one value everywhere in the candidate, and not in the golden: %s")
-	if outputs > 1 && equal == outputs && c.otherEngines() {
+	switch {
+	case outputs <= 1 || equal < outputs:
+	case c.otherEngines():
 		c.Note(fmt.Sprintf("all %d outputs are equal bit for bit, though the engines are not: is one dump a copy of the other?", outputs))
+	case c.Cases[0].Golden.Path != c.Cases[0].Actual.Path: // else that is noted
+		c.Note(fmt.Sprintf("all %d outputs are equal bit for bit: if one dump is a copy of the other, this shows only that it can be read", outputs))
 	}
+}
+
+// IsCopy reports whether the candidate may be the golden itself: nothing tells the two apart, every
+// output of floats is equal bit for bit, and no run names another engine than the other. One output
+// is enough where both name the same.
+func (c *Comparison) IsCopy() bool {
+	least := 1
+	for _, k := range c.Cases {
+		if k.Golden.Info.Engine == "" || k.Actual.Info.Engine == "" {
+			least = 2
+		}
+	}
+	outputs := 0
+	for _, p := range c.Ports {
+		if !p.comparable() || !p.Judged() || !p.Golden.DType().IsFloat() || p.Golden.Len() == 0 {
+			continue
+		}
+		if r := p.Base.Result; r.MaxAbs.Value != 0 || r.BadNonFinite > 0 {
+			return false
+		}
+		outputs++
+	}
+	return outputs >= least && !c.otherEngines()
 }
 
 // otherEngines reports whether both sides name their engine and the two differ.

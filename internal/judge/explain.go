@@ -36,7 +36,7 @@ func (p *Port) explain(c compare.Criteria, v compare.Verdict, row *report.Layer)
 	row.Histogram = report.HistogramOf(d)
 	row.Rows = report.RowsOf(d.Rows)
 	m := r.MaxAbs
-	integers := !p.Golden.DType().IsFloat() && !p.Actual.DType().IsFloat()
+	integers := !p.Golden.DType().IsFloat() || !p.Actual.DType().IsFloat()
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if m.Index >= 0 {
 		add("worst element %s: golden %.9g, actual %.9g, |a−g| %.4g", tensor.FormatShape(p.Golden.Index(m.Index)), m.Golden, m.Actual, m.Value)

@@ -18,6 +18,7 @@ import (
 // nothing more.
 func (c *Comparison) locate() error {
 	if !slices.ContainsFunc(c.Ports, func(p *Port) bool { return p.Joined() && !p.passes() || p.misfit() }) {
+		c.Verdict = c.OtherPrompt()
 		return nil
 	}
 	if err := c.identify(); err != nil {
@@ -47,8 +48,22 @@ func (c *Comparison) locate() error {
 		rounding = c.onlyRounding(v)
 		return rounding
 	}
-	if c.Verdict = localise.First(in); c.Verdict == nil && !rounding {
+	if c.Verdict = localise.First(in); c.Verdict == nil {
+		c.Verdict = c.OtherPrompt()
+	}
+	if c.Verdict == nil && !rounding {
 		c.Note("what fails is within the noise of its type: the tolerance asks for more than two right implementations reach, so no place is named")
+	}
+	return nil
+}
+
+// OtherPrompt returns the verdict about the first case whose runs were not given the same tokens;
+// nil if there is none. Whatever agrees then proves nothing.
+func (c *Comparison) OtherPrompt() *localise.Verdict {
+	for _, k := range c.Cases {
+		if text := k.otherPrompt(); text != "" {
+			return localise.OtherPrompt(k.Name, k.Golden.Steps()[0], text)
+		}
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func (p *Port) agrees() bool {
 	switch {
 	case p.printed != nil:
 		return p.Base.Pass
-	case !p.Golden.DType().IsFloat() && !p.Actual.DType().IsFloat():
+	case !p.Golden.DType().IsFloat() || !p.Actual.DType().IsFloat():
 		if r.Mismatches == 0 { // integers are compared exactly, whatever the tolerance
 			return true
 		}

@@ -8,31 +8,129 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/tensor"
 )
 
 // Two runs of different tokens are not two answers to one question, whatever layer shows it first.
 func TestOtherPrompt(t *testing.T) {
-	run := func(ids string, v float32) *dump.Run {
+	run := func(ids string, v float32, also dump.Info) *dump.Run {
 		x, err := tensor.Of([]float32{v, 1}, 1, 2)
 		require.NoError(t, err)
-		return dump.New("x", dump.Info{Case: "c", Mode: dump.Standard, TokenIDs: json.RawMessage(ids)},
-			dump.OrderRunFile,
+		also.Case, also.Mode, also.TokenIDs = "c", dump.Standard, json.RawMessage(ids)
+		return dump.New("x", also, dump.OrderRunFile,
 			[]dump.Entry{{Step: "0", Layer: "model.lin", Port: "output", Tensor: x}})
 	}
-	for _, tt := range []struct{ golden, actual, kind, reason string }{
-		{"[[1,2]]", "[[1,3]]", localise.KindInput, "other ids"},
-		{"[[1,2]]", "[1,2,3]", localise.KindInput, "more ids, in another form"},
-		{"[[1,2]]", "[1,2]", localise.KindLocal, "the same ids in another form"},
-		{"[[1,2]]", "", localise.KindLocal, "a candidate that does not say"},
+	padded := dump.Info{PadMask: [][]int{{0, 1, 1}}}
+	generation := dump.Info{Generation: &dump.Generation{From: 2, Tokens: []int{3}}}
+	for _, tt := range []struct {
+		golden, actual string
+		g, a           dump.Info
+		text, reason   string // no text: the prompts are the same
+	}{
+		{"[[1,2]]", "[[1,3]]", dump.Info{}, dump.Info{}, "token 1 of sequence 0 is 2 in the golden and 3 in the candidate", "other ids"},
+		{"[[1,2]]", "[1,2,3]", dump.Info{}, dump.Info{}, "sequence 0 has 2 tokens in the golden and 3 in the candidate", "more ids, in another form"},
+		{"[[1,2],[3]]", "[[1],[2,3]]", dump.Info{}, dump.Info{}, "sequence 0 has 2 tokens in the golden and 1 in the candidate", "cut elsewhere"},
+		{"[[1],[2],[3]]", "[[1],[2]]", dump.Info{}, dump.Info{}, "the golden got 3 sequences, the candidate 2", "a sequence less"},
+		{"[[1,2]]", "[1,2]", dump.Info{}, dump.Info{}, "", "the same ids in another form"},
+		{"[[1,2],[3,4]]", "[1,2,3,4]", dump.Info{}, dump.Info{}, "", "a batch as a flat list"},
+		{"[[0,1,2]]", "[[1,2]]", padded, dump.Info{}, "", "without padding"},
+		{"[[1,2]]", "[[1,2,3,4]]", dump.Info{}, generation, "", "the prompt of a generation"},
+		{"[[1,2]]", "[]", dump.Info{}, dump.Info{}, "", "an oracle that has no ids"},
+		{"[[1,2]]", "", dump.Info{}, dump.Info{}, "", "a candidate that does not say"},
 	} {
-		c, err := judge.Compare(context.Background(),
-			[]judge.Case{{Name: "c", Golden: run(tt.golden, 1), Actual: run(tt.actual, 2)}}, judge.Options{})
+		for _, wrong := range []float32{0, 1} {
+			c, err := judge.Compare(context.Background(), []judge.Case{{Name: "c", Golden: run(tt.golden, 1, tt.g),
+				Actual: run(tt.actual, 1+wrong, tt.a)}}, judge.Options{})
+			require.NoError(t, err)
+			r := c.Report("x", true)
+			switch {
+			case tt.text != "":
+				require.NotNil(t, c.Verdict, tt.reason)
+				assert.Equal(t, localise.KindInput, c.Verdict.Kind, tt.reason)
+				assert.Contains(t, c.Verdict.Text, tt.text, tt.reason)
+				assert.Empty(t, c.Verdict.Layer, "no layer is accused: "+tt.reason)
+				assert.Equal(t, report.Fail, r.Verdict, "%s, %g off", tt.reason, wrong)
+				assert.Contains(t, report.Headline(r), "not given the same input")
+				again, err := report.Rejudge(r, compare.Criteria{compare.RelL2: 0.9}, "a test")
+				require.NoError(t, err)
+				assert.Equal(t, report.Fail, again.Verdict, "no tolerance makes it the same question: "+tt.reason)
+			case wrong == 0:
+				assert.Nil(t, c.Verdict, tt.reason)
+				assert.Equal(t, report.Pass, r.Verdict, tt.reason)
+			default:
+				require.NotNil(t, c.Verdict, tt.reason)
+				assert.Equal(t, localise.KindLocal, c.Verdict.Kind, tt.reason)
+			}
+		}
+	}
+}
+
+// Another case whose prompts differ is not forgotten where a layer of the first one is wrong.
+func TestOtherPromptOfAnotherCase(t *testing.T) {
+	run := func(name, ids string, v float32) *dump.Run {
+		x, err := tensor.Of([]float32{v, 1}, 1, 2)
 		require.NoError(t, err)
-		require.NotNil(t, c.Verdict)
-		assert.Equal(t, tt.kind, c.Verdict.Kind, tt.reason)
+		return dump.New("x", dump.Info{Case: name, Mode: dump.Standard, TokenIDs: json.RawMessage(ids)}, dump.OrderRunFile,
+			[]dump.Entry{{Step: "0", Layer: "model.lin", Port: "output", Tensor: x}})
+	}
+	c, err := judge.Compare(context.Background(), []judge.Case{
+		{Name: "a", Golden: run("a", "[[1]]", 1), Actual: run("a", "[[1]]", 2)},
+		{Name: "b", Golden: run("b", "[[1]]", 1), Actual: run("b", "[[2]]", 1)}}, judge.Options{})
+	require.NoError(t, err)
+	assert.Equal(t, localise.KindLocal, c.Verdict.Kind)
+	require.NotEmpty(t, c.Report("x", true).Notes)
+	assert.Contains(t, c.Report("x", true).Notes[0], "case b: the two runs were not given the same input")
+}
+
+// Ids are compared by value, whatever the type in which an engine has them: they do not become the
+// verdict where a layer is wrong, and do where one of them is.
+func TestIDsOfAnyType(t *testing.T) {
+	ids := func(x *tensor.Tensor, err error) *tensor.Tensor {
+		require.NoError(t, err)
+		return x
+	}
+	for _, tt := range []struct {
+		ids        *tensor.Tensor
+		wrongInput bool
+		reason     string
+	}{
+		{ids(tensor.Of([]int32{1, 2, 300}, 1, 3)), false, "mlx has int32"},
+		{ids(tensor.Of([]uint32{1, 2, 300}, 1, 3)), false, "without a sign"},
+		{ids(tensor.Of([]int16{1, 2, 300}, 3)), false, "without a batch axis"},
+		{ids(tensor.Of([]float32{1, 2, 300}, 1, 3)), false, "as floats"},
+		{ids(tensor.Of([]int32{1, 2, 301}, 1, 3)), true, "another id"},
+		{ids(tensor.Of([]float32{1, 2, 300.0001}, 1, 3)), true, "nearly the id"},
+	} {
+		run := func(ids *tensor.Tensor, v float32) *dump.Run {
+			table, err := tensor.Of([]float32{1, 2, 3, 4, 5, v}, 1, 3, 2)
+			require.NoError(t, err)
+			return dump.New("x", dump.Info{Case: "c", Mode: dump.Standard}, dump.OrderRunFile, []dump.Entry{
+				{Step: "0", Layer: "model.embed_tokens", Port: "input_0", Tensor: ids},
+				{Step: "0", Layer: "model.embed_tokens", Port: "output", Tensor: table}})
+		}
+		golden, err := tensor.Of([]int64{1, 2, 300}, 1, 3)
+		require.NoError(t, err)
+		for _, v := range []float32{6, 7} {
+			c, err := judge.Compare(context.Background(), []judge.Case{{Name: "c", Golden: run(golden, 6), Actual: run(tt.ids, v)}}, judge.Options{})
+			require.NoError(t, err)
+			require.Len(t, c.Ports, 2, tt.reason)
+			require.Truef(t, c.Ports[0].Joined(), "%s: %s", tt.reason, c.Ports[0].Problem)
+			assert.Equal(t, !tt.wrongInput, c.Ports[0].Agrees, tt.reason)
+			switch {
+			case tt.wrongInput:
+				require.NotNil(t, c.Verdict, tt.reason)
+				assert.Equal(t, localise.KindInput, c.Verdict.Kind, tt.reason)
+			case v == 7:
+				require.NotNil(t, c.Verdict, tt.reason)
+				assert.Equal(t, localise.KindLocal, c.Verdict.Kind, tt.reason)
+			default:
+				assert.Nil(t, c.Verdict, tt.reason)
+			}
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/each"
+	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/report"
 )
 
@@ -20,7 +21,11 @@ import (
 // is listed and ignored.
 func (c *Comparison) Report(name string, all bool) *report.Report {
 	r := &report.Report{Fixture: name, Order: c.Order, Notes: c.Notes, Unmatched: c.Unmatched, Source: c.source()}
-	wrong, decided := false, map[string]bool{}
+	other := c.OtherPrompt()
+	wrong, decided := other != nil, map[string]bool{}
+	if other != nil && c.Verdict.Kind != localise.KindInput {
+		r.Notes = append([]string{fmt.Sprintf("case %s: %s", other.Case, other.Text)}, r.Notes...)
+	}
 	for _, p := range c.Ports {
 		if p.Actual == nil || !p.Judged() {
 			continue

@@ -26,8 +26,7 @@ type Unseen struct{ Layer, Text string }
 // candidate did not load what the checkpoint holds, that comes before what follows from it.
 func (r *Run) given(v *Verdict) {
 	if text := r.Given.OtherPrompt[v.Case]; text != "" && v.Kind != KindInput {
-		v.Kind, v.After, v.Before, v.Proven, v.Gaps, v.Frontier = KindInput, "", "", true, nil, nil
-		v.Text = "the two runs were not given the same input: " + text
+		v.otherPrompt(text)
 	}
 	if load, ok := r.Given.Load[v.Case]; ok && v.Kind != KindInput {
 		v.Kind, v.Proven = KindWeights, true
@@ -42,6 +41,20 @@ func (r *Run) given(v *Verdict) {
 			v.Evidence = append(v.Evidence, u.Text)
 		}
 	}
+}
+
+// otherPrompt makes it a verdict about the input, which accuses no layer.
+func (v *Verdict) otherPrompt(text string) {
+	v.Kind, v.Layer, v.Port, v.After, v.Before = KindInput, "", "", "", ""
+	v.Proven, v.Gaps, v.Frontier = true, nil, nil
+	v.Text = "the two runs were not given the same input: " + text
+}
+
+// OtherPrompt is the verdict about a case in which no layer differs, but the prompt.
+func OtherPrompt(caseName, step, text string) *Verdict {
+	v := &Verdict{Case: caseName, Step: step}
+	v.otherPrompt(text)
+	return v
 }
 
 func (l Load) text() string {

@@ -46,7 +46,7 @@ const (
 // Verdict says where the candidate leaves the reference.
 type Verdict struct {
 	Kind                    string
-	Case, Step, Layer, Port string   // of drift and unordered only Case and Step: no layer is accused
+	Case, Step, Layer, Port string   // of drift, unordered and other prompts only Case and Step: no layer is accused
 	After, Before           string   // the interval of KindBetween; empty: from the container's beginning, to its end
 	Frontier                []string // layers that make an error of their own, innermost ones
 	Proven                  bool     // all of the layer's inputs agree, or its run on golden inputs is wrong too

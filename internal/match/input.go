@@ -51,9 +51,23 @@ func sortedInputs(ports []*port) []*port {
 // inputs pairs named inputs by their name, then those of one dtype and shape in order, then masks.
 func (c *callPairing) inputs(golden, actual []*port) {
 	c.pairInputs(golden, actual)
-	if len(golden) == 1 && len(actual) == 1 && len(c.input) == 0 && sameKind(golden[0], actual[0]) {
-		c.problem(golden[0], actual[0]) // each has one input, so it is the same one
+	if len(golden) != 1 || len(actual) != 1 || len(c.input) > 0 {
+		return
 	}
+	g, a := golden[0], actual[0] // each has one input, so it is the same one
+	if sameKind(g, a) {
+		c.problem(g, a)
+	} else if g.isNumber() && a.isNumber() && !g.isMask() { // ids that were recorded as floats
+		if f, fits := c.padding.Fit(g.shape, a.shape, layout.Allow{IDs: true}); fits {
+			c.addInput(g, a, f, fmt.Sprintf("%s against %s, by value", a.dtype, g.dtype))
+		}
+	}
+}
+
+// isNumber reports whether a port holds numbers: no bools, and integers that an engine may have
+// recorded as ids.
+func (p *port) isNumber() bool {
+	return p.dtype.IsFloat() || p.dtype.Kind() == tensor.KindInt && p.dtype.Signed()
 }
 
 // computed pairs computed_<n> with what input_<n> was paired with, or in the same way where the
@@ -125,18 +139,25 @@ func (p *inputPairing) named() {
 	}
 }
 
-// likes pairs all inputs that have the dtype and shape of the first one.
+// likes pairs all inputs that have the dtype and shape of the first one. Where the candidate has
+// none of an integer's dtype, integers of other widths are meant: engines have ids of 32 bits, too.
 func (p *inputPairing) likes(first *port) {
 	golden := keep(p.golden, func(g *port) bool {
 		return !p.done[g] && g.byShape() && sameClass(g, first) && slices.Equal(g.shape, first.shape)
 	})
-	actual := keep(p.actual, func(a *port) bool {
-		if p.done[a] || a.isMask() || !sameClass(a, first) && a.name != first.name {
-			return false
-		}
-		_, fits := p.fit(first, a)
-		return fits
-	})
+	like := func(same func(a, b *port) bool) []*port {
+		return keep(p.actual, func(a *port) bool {
+			if p.done[a] || a.isMask() || !same(a, first) && a.name != first.name {
+				return false
+			}
+			_, fits := p.fit(first, a)
+			return fits
+		})
+	}
+	actual := like(sameClass)
+	if len(actual) == 0 {
+		actual = like(sameKind)
+	}
 	switch {
 	case len(actual) == 0:
 	case len(actual) == len(golden):

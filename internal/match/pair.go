@@ -161,11 +161,13 @@ func (m *matcher) fitPorts(g, a *port, ok layout.Allow) (layout.Fit, bool) {
 	return m.padding.Fit(g.shape, a.shape, ok)
 }
 
-// sameKind reports whether two ports can hold the same thing: any two floats, integers of any width
-// and one sign, bools.
+// sameKind reports whether two ports can hold the same thing: any two floats, integers of any
+// width, bools. Unsigned inputs are the same as signed ones only in the same shape: engines that
+// know no batch axis have offsets of rows of the size of ids.
 func sameKind(a, b *port) bool {
 	return a.dtype.Kind() == b.dtype.Kind() &&
-		(a.dtype.Kind() != tensor.KindInt || a.dtype.Signed() == b.dtype.Signed())
+		(a.dtype.Kind() != tensor.KindInt || a.dtype.Signed() == b.dtype.Signed() || a.role == label.RoleOutput ||
+			len(a.shape) > 1 && slices.Equal(a.shape, b.shape))
 }
 
 // add records a pair of two ports.

@@ -12,7 +12,7 @@ func Example() {
 	text := `Building the model
 model.norm-output = tensor([[0.5000, 1.5000, 2.5000, ..., 5.5000, 6.5000, 7.5000]], dtype=f32, shape=[8])
 `
-	records, err := printlog.Parse("max.log", strings.NewReader(text))
+	records, _, err := printlog.Parse("max.log", strings.NewReader(text))
 	if err != nil {
 		log.Fatal(err)
 	}

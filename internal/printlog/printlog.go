@@ -50,25 +50,33 @@ const (
 // Parse reads all tensors of a log, in its order. A label that was printed twice has two records.
 // name is used in errors.
 //
-// A line that begins like a tensor but does not continue like one is an error with its line number,
-// a [*tensor.FormatError]. Parse continues after it: it returns all records that can be read, and
-// an error that joins the first ten failures. Memory is bounded by the longest tensor (at most 64
-// MiB of text) and by the values.
-func Parse(name string, r io.Reader) ([]Record, error) {
+// A line that begins like a tensor but does not continue like one, or that can only be a part of
+// one, is an error with its line number, a [*tensor.FormatError]. Parse continues after it: it
+// returns all records that can be read, and an error that joins the first ten failures. Lines that
+// may be parts of a tensor, and may be something else, are listed in notes. Memory is bounded by
+// the longest tensor (at most 64 MiB of text) and by the values.
+func Parse(name string, r io.Reader) (records []Record, notes []string, err error) {
 	lines := &lineReader{in: bufio.NewReaderSize(r, 1<<16)}
-	var records []Record
 	var errs []error
+	var loose []int // lines
 	for lines.next() {
 		if lines.number == 1 && strings.HasPrefix(lines.text, lfsPrefix) {
-			return nil, &tensor.FormatError{Format: format, File: name, Offset: 0, Err: tensor.ErrLFSPointer,
+			return nil, nil, &tensor.FormatError{Format: format, File: name, Offset: 0, Err: tensor.ErrLFSPointer,
 				Msg: "this is a git-lfs pointer, not the file: run git lfs pull"}
 		}
 		label, body, ok := begin(lines.text)
-		if !ok {
+		at, err := lines.number, garbled(lines, label, ok)
+		var rec Record
+		switch {
+		case err != nil:
+		case ok:
+			rec, err = parseTensor(body, lines)
+		default:
+			if mayBePart(lines) {
+				loose = append(loose, at)
+			}
 			continue
 		}
-		at := lines.number
-		rec, err := parseTensor(body, lines)
 		if err != nil {
 			class := tensor.ErrCorrupt
 			if c := (classError{}); errors.As(err, &c) {
@@ -87,7 +95,7 @@ func Parse(name string, r io.Reader) ([]Record, error) {
 		errs = append(errs, &tensor.FormatError{Format: format, File: name, Offset: -1,
 			Msg: fmt.Sprintf("line %d: %v", lines.number+1, lines.err), Err: lines.err})
 	}
-	return records, errors.Join(errs...)
+	return records, noteLoose(name, loose), errors.Join(errs...)
 }
 
 // classError is an error of another class than ErrCorrupt.
@@ -146,8 +154,10 @@ func parens(s string) int { return strings.Count(s, "(") - strings.Count(s, ")")
 type lineReader struct {
 	in     *bufio.Reader
 	text   string
-	number int // of the line, from 1
+	number int    // of the line, from 1
+	hidden string // what stood before the text, and was overwritten on a terminal
 	long   bool
+	cut    bool // the file ends before the line does
 	unread bool // next returns the same line again
 	err    error
 }
@@ -175,8 +185,9 @@ func (l *lineReader) next() bool {
 			return false
 		}
 		l.number++
-		l.text = strings.TrimRight(string(line), "\r\n")
-		l.text = l.text[strings.LastIndexByte(l.text, '\r')+1:] // removes a progress bar
+		l.text, l.cut = strings.TrimRight(string(line), "\r\n"), err != nil
+		at := strings.LastIndexByte(l.text, '\r') + 1
+		l.hidden, l.text = l.text[:at], l.text[at:] // removes a progress bar
 		return true
 	}
 }

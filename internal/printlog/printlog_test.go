@@ -116,7 +116,7 @@ func TestRealLogs(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.file, func(t *testing.T) {
-			records, err := printlog.Parse(tt.file, bytes.NewReader(load(t, tt.file)))
+			records, _, err := printlog.Parse(tt.file, bytes.NewReader(load(t, tt.file)))
 			require.NoError(t, err)
 			want := expected(t, tt.want)
 			require.Len(t, records, len(want))
@@ -151,7 +151,7 @@ func TestRealLogs(t *testing.T) {
 // With 27 decimals MAX has no room for the exponent, so no such value can be trusted. Infinities
 // and integers are complete.
 func TestCutExponents(t *testing.T) {
-	records, err := printlog.Parse("full27.log", bytes.NewReader(load(t, "full27.log")))
+	records, _, err := printlog.Parse("full27.log", bytes.NewReader(load(t, "full27.log")))
 	require.NoError(t, err)
 	want := expected(t, "want.json")
 	require.NotEmpty(t, records)
@@ -173,7 +173,7 @@ func TestNoiseIsSkipped(t *testing.T) {
 		"loss tensor([1.0])\n\n[1.0000, 2.0000]\n" +
 		"model.norm-output = tensor([[1.0000,\t2.0000]], dtype=f32, shape=[2])\n" +
 		"the tensors = tensors(1)\n"
-	records, err := printlog.Parse("log", strings.NewReader(log))
+	records, _, err := printlog.Parse("log", strings.NewReader(log))
 	require.NoError(t, err)
 	require.Len(t, records, 2)
 	for i, line := range []int{3, 7} {
@@ -181,13 +181,13 @@ func TestNoiseIsSkipped(t *testing.T) {
 		require.Equal(t, line, records[i].Line)
 		require.Equal(t, []float64{1, 2}, records[i].Values)
 	}
-	records, err = printlog.Parse("empty", strings.NewReader(""))
+	records, _, err = printlog.Parse("empty", strings.NewReader(""))
 	require.NoError(t, err)
 	require.Empty(t, records)
 }
 
 func TestSummaryOfTorch(t *testing.T) {
-	records, err := printlog.Parse("summary.log", bytes.NewReader(load(t, "summary.log")))
+	records, _, err := printlog.Parse("summary.log", bytes.NewReader(load(t, "summary.log")))
 	require.ErrorIs(t, err, tensor.ErrUnsupported)
 	require.ErrorContains(t, err, `"large": line 2: `)
 	require.ErrorContains(t, err, "set_printoptions")
@@ -243,12 +243,29 @@ func TestErrors(t *testing.T) {
 		{"complex", "x = tensor([1.+2.j])", tensor.ErrCorrupt, "not a number", "refused"},
 		{"size", "x = tensor([], size=(1, 3))", tensor.ErrCorrupt, "3 elements, 0 are printed", "contradiction"},
 		{"nothing", "x = tensor()", tensor.ErrCorrupt, "not a number", "no tensor"},
+		{"two in a line", "y = tensor<3xf32> [1.0e+00, 2.0x = tensor<1xf32> [1.0e+00]", tensor.ErrCorrupt,
+			"two tensors begin in this line", "the first was cut where the second begins"},
+		{"two in a line, no value", "y = tensor([[x = tensor<1xf32> [1.0e+00]", tensor.ErrCorrupt,
+			"two tensors begin in this line", "cut before its first value"},
+		{"overwritten", "x = tensor<1xf32> [1.0e+00]\r 20%|██\n", tensor.ErrCorrupt, "a carriage return",
+			"a progress bar came behind it"},
+		{"no label", " = tensor<1xf32> [1.0e+00]", tensor.ErrCorrupt, "no label", "of which layer?"},
+		{"no beginning", "[3.0000, 4.0000]], dtype=f32, shape=[2,2])\n", tensor.ErrCorrupt, "the end of a tensor",
+			"another thread printed over its first line"},
+		{"head of full", "x = ten INFO: done<2x3xf32> [1.0e+00, 2.0e+00", tensor.ErrCorrupt, "whose beginning cannot be read",
+			"a message within the word"},
+		{"head of a scalar", "x = tnsor<bf16> [1.0e+00]", tensor.ErrCorrupt, "whose beginning cannot be read", "a byte is lost"},
+		{"head of compact", "x =tensor([[1.0000]], dtype=f32, shape=[1])", tensor.ErrCorrupt, "the end of a tensor",
+			"a byte is lost"},
+		{"word and nothing", "x = tensor", tensor.ErrCorrupt, "whose beginning cannot be read", "the process died here"},
+		{"half a word", "x = tens", tensor.ErrCorrupt, "whose beginning cannot be read", "the process died here"},
+		{"other bracket", "x = tensor[[1.0000]]", tensor.ErrCorrupt, "whose beginning cannot be read", "a byte is lost"},
 		{"lfs", "version https://git-lfs.github.com/spec/v1\noid sha256:00\n", tensor.ErrLFSPointer, "git lfs pull",
 			"says what to do"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := printlog.Parse("run.log", strings.NewReader(tt.log))
+			_, _, err := printlog.Parse("run.log", strings.NewReader(tt.log))
 			require.ErrorIs(t, err, tt.class, tt.reason)
 			require.ErrorContains(t, err, tt.text, tt.reason)
 			require.ErrorContains(t, err, `"run.log"`)
@@ -261,29 +278,54 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// What may be a part of a tensor, and may be something else, is noted.
+func TestLooseParts(t *testing.T) {
+	whole := "x = tensor<1xf32> [1.0e+00]\n"
+	for _, tt := range []struct{ log, want, reason string }{
+		{whole + "loss tensor([1.0])\n[1.0, 2.0]\nshape=[2,2]\n{'lr': [1.5e-05]}\nvector<int> [1]\n", "", "nothing looks like one"},
+		{whole + "y = tsor([[ 0.6614,  0.2669],\n        [-0.4519, -1.661e-05]])\n", "^log: line 3 looks like a part of a tensor, or is cut, and was not read$",
+			"torch does not name what it prints at its end"},
+		{whole + "y 1.0e+00, 2.0e+00]\n", "line 2 looks", "the end of FULL"},
+		{whole + "model.norm-outp", "line 2 looks", "the last line is cut"},
+		{whole + "1.0e+00]\n2.0e+00]\n", "line 2 looks .* \\(nor were 1 more such lines\\)", "two of them"},
+		{whole + "model.norm-outp\n", "", "a line of its own"},
+		{strings.TrimSpace(whole), "", "a whole tensor at the end"},
+	} {
+		records, notes, err := printlog.Parse("a/log", strings.NewReader(tt.log))
+		require.NoError(t, err, tt.reason)
+		require.Len(t, records, 1, tt.reason)
+		if tt.want == "" {
+			require.Empty(t, notes, tt.reason)
+		} else {
+			require.Len(t, notes, 1, tt.reason)
+			require.Regexp(t, tt.want, notes[0], tt.reason)
+		}
+	}
+}
+
 func TestGoesOnAfterErrors(t *testing.T) {
 	bad := "bad = tensor<2xf32> [1.0e+00]\n"
 	good := "good = tensor<1xf32> [1.0e+00]\n"
-	records, err := printlog.Parse("log", strings.NewReader(bad+good+bad))
+	records, _, err := printlog.Parse("log", strings.NewReader(bad+good+bad))
 	require.ErrorContains(t, err, "line 1: ")
 	require.ErrorContains(t, err, "line 3: ")
 	require.Len(t, records, 1)
-	_, err = printlog.Parse("log", strings.NewReader(strings.Repeat(bad, 1000)))
+	_, _, err = printlog.Parse("log", strings.NewReader(strings.Repeat(bad, 1000)))
 	require.Len(t, strings.Split(err.Error(), "\n"), 10, "the first ten are enough")
-	_, err = printlog.Parse("log", strings.NewReader("y = tensor([[1.0000,\n"+good))
+	_, _, err = printlog.Parse("log", strings.NewReader("y = tensor([[1.0000,\n"+good))
 	require.Error(t, err)
 }
 
 func TestLongLines(t *testing.T) {
 	noise := io.LimitReader(endless('#'), 80<<20)
-	records, err := printlog.Parse("log", io.MultiReader(noise, strings.NewReader("\nx = tensor<1xf32> [1.0e+00]\n")))
+	records, _, err := printlog.Parse("log", io.MultiReader(noise, strings.NewReader("\nx = tensor<1xf32> [1.0e+00]\n")))
 	require.NoError(t, err, "noise of any length is skipped")
 	require.Len(t, records, 1)
 	require.Equal(t, 2, records[0].Line)
 
 	long := io.MultiReader(strings.NewReader("x = tensor<9xf32> ["), io.LimitReader(endless('1'), 80<<20),
 		strings.NewReader("\ny = tensor<1xf32> [1.0e+00]\n"))
-	records, err = printlog.Parse("log", long)
+	records, _, err = printlog.Parse("log", long)
 	require.ErrorContains(t, err, `"x": line 1: more than 67108864 bytes`)
 	require.Len(t, records, 1)
 }
@@ -299,7 +341,7 @@ func (e endless) Read(b []byte) (int, error) {
 
 func TestReadError(t *testing.T) {
 	broken := errors.New("disk on fire")
-	_, err := printlog.Parse("log", io.MultiReader(strings.NewReader("noise\n"), iotest.ErrReader(broken)))
+	_, _, err := printlog.Parse("log", io.MultiReader(strings.NewReader("noise\n"), iotest.ErrReader(broken)))
 	require.ErrorIs(t, err, broken)
 }
 
@@ -314,7 +356,7 @@ func FuzzParse(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, log []byte) {
-		records, err := printlog.Parse("fuzz", bytes.NewReader(log))
+		records, _, err := printlog.Parse("fuzz", bytes.NewReader(log))
 		if err != nil {
 			var fe *tensor.FormatError
 			require.ErrorAs(t, err, &fe)

@@ -27,6 +27,9 @@ func Headline(r *Report) string {
 			if d.Layer == "" && r.Kind == "unordered" {
 				return "which layer is wrong first is not known; " + compared
 			}
+			if r.otherPrompt() {
+				return "the two runs were not given the same input; " + compared
+			}
 			if d.Layer == "" {
 				return r.Kind + ": no layer by itself is wrong; " + compared
 			}
@@ -66,6 +69,11 @@ func (r *Report) Open() []string {
 // OpenHelp says what to do about [Report.Open].
 const OpenHelp = "record what is missing, or say what need not be compared: ignore: in fixture.yaml with the reason; " +
 	"to judge a part of the model only: scope: in fixture.yaml, --scope LAYER"
+
+// otherPrompt reports whether the verdict is about what the two runs were given, and accuses no layer.
+func (r *Report) otherPrompt() bool {
+	return r.Kind == "input" && r.FirstDivergence != nil && r.FirstDivergence.Layer == ""
+}
 
 var failWord = map[Status]string{
 	StatusFail: "differs", StatusInherited: "differs", StatusMissing: "is missing",

@@ -35,6 +35,8 @@ func Rejudge(r *Report, c compare.Criteria, source string) (*Report, error) {
 		}
 	}
 	t := ToleranceOf(c, source)
+	// What is wrong besides the figures stays wrong, whatever the criteria.
+	beyond := r.otherPrompt() || !r.holds() && !slices.ContainsFunc(r.Layers, func(l Layer) bool { return l.failing() })
 	out := *r
 	out.Layers = slices.Clone(r.Layers)
 	j := rejudging{by: t, failed: map[string]bool{}, dropped: map[*compare.Criterion]int{}}
@@ -45,6 +47,10 @@ func Rejudge(r *Report, c compare.Criteria, source string) (*Report, error) {
 		if l := &out.Layers[i]; l.IsInput() && l.Standard != nil && (l.compared() || l.Status == StatusError) {
 			out.judgeInput(l, t)
 		}
+	}
+	if beyond && out.holds() {
+		out.Verdict, out.Error = r.Verdict, r.Error
+		out.Kind, out.FirstDivergence = r.Kind, r.FirstDivergence
 	}
 	out.Notes = append(j.notes(), r.Notes...)
 	if out.holds() && Count(out.Layers).Compared == 0 {

@@ -53,7 +53,7 @@ func TestRejudge(t *testing.T) {
 	}
 	nan := metrics(0.02, 420)
 	nan.BadNonFinite = 1
-	got, err := report.Rejudge(one(report.StatusFail, nan), compare.Criteria{compare.RelL2: 10}, "a test")
+	got, err := report.Rejudge(one(report.StatusFail, nan), compare.Criteria{compare.RelL2: 0.9}, "a test")
 	require.NoError(t, err)
 	assert.Equal(t, report.Fail, got.Verdict, "a NaN without its match fails whatever is asked")
 
@@ -97,6 +97,24 @@ func TestRejudgeRun(t *testing.T) {
 	assert.Equal(t, report.StatusFail, ok.Layers[0].Status, "the report that was given is as it was")
 }
 
+// What is wrong besides the figures stays wrong.
+func TestRejudgeKeepsOtherProblems(t *testing.T) {
+	pass := []report.Layer{row("a", 0, report.StatusPass, metrics(1e-6, 0))}
+	for _, r := range []*report.Report{
+		{Schema: 1, Verdict: report.Fail, Notes: []string{"parity:stale: …"}, Layers: pass},
+		{Schema: 1, Verdict: report.Error, Error: "interrupted", Layers: pass},
+		{Schema: 1, Verdict: report.Fail, Kind: "input", FirstDivergence: &report.Divergence{Text: "other tokens"},
+			Layers: []report.Layer{row("a", 0, report.StatusFail, metrics(0.02, 420))}},
+	} {
+		got, err := report.Rejudge(r, compare.Criteria{compare.RelL2: 0.1}, "a test")
+		require.NoError(t, err)
+		assert.Equal(t, r.Verdict, got.Verdict)
+		assert.Equal(t, r.Error, got.Error)
+		assert.Equal(t, r.Kind, got.Kind)
+		assert.Equal(t, r.FirstDivergence, got.FirstDivergence)
+	}
+}
+
 // What the figures decide is what the tensors decide.
 func TestRejudgeAgreesWithTheTensors(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(8, 8))
@@ -114,8 +132,8 @@ func TestRejudgeAgreesWithTheTensors(t *testing.T) {
 		recorded := compare.Default(tensor.F32, tensor.F32)
 		v, err := recorded.Judge(tg, ta, nil)
 		require.NoError(t, err)
-		limit := scale * math.Pow(10, 3*rnd.Float64()-1.5)
-		cosine := max(1-limit*limit, -0.9)
+		limit := min(0.49, scale*math.Pow(10, 3*rnd.Float64()-1.5)) // twice that is asked as well
+		cosine := 1 - limit*limit
 		asked := []compare.Criteria{
 			{compare.Atol: limit, compare.Rtol: limit * rnd.Float64()}, {compare.RelL2: limit},
 			{compare.Cosine: cosine}, {compare.MSE: limit}, {compare.SNR: -20 * math.Log10(limit)},

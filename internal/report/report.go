@@ -54,7 +54,8 @@ var statuses = []Status{StatusPass, StatusFail, StatusInherited, StatusMissing, 
 // An empty list means that it was asked and there is none.
 type Report struct {
 	Schema          int         `json:"schema"`
-	Fixture         string      `json:"fixture"` // name or path of what was judged
+	Fixture         string      `json:"fixture"`           // name or path of what was judged
+	Package         string      `json:"package,omitempty"` // import path of the tests that judged; empty: no tests did
 	Verdict         Verdict     `json:"verdict"`
 	Kind            string      `json:"kind"`            // of the first divergence, see KindText; or empty
 	Error           string      `json:"error,omitempty"` // verdict error: what happened and what to do

@@ -93,7 +93,7 @@ func (l *Layer) failing() bool {
 	return false
 }
 
-// integers reports whether neither side has floats.
+// integers reports whether a side has integers or bools.
 func (l *Layer) integers() bool {
 	isFloat := func(s *Side) bool {
 		if s == nil {
@@ -102,7 +102,7 @@ func (l *Layer) integers() bool {
 		d, err := tensor.ParseDType(s.DType)
 		return err != nil || d.IsFloat()
 	}
-	return !isFloat(l.Golden) && !isFloat(l.Actual)
+	return !isFloat(l.Golden) || !isFloat(l.Actual)
 }
 
 // Failing lists the rows that keep the run from passing, in execution order.

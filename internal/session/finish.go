@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -17,9 +16,8 @@ import (
 // for.
 //
 // report.json and report.txt, and infra.txt where the machine is at fault, go to Out; to
-// Out/<fixture> where the package has several fixtures, or where the report of another package's
-// fixture is there already. What was judged by parity.Func besides the recorded run goes to
-// numbered folders in it.
+// Out/<fixture> where the package has several fixtures. What was judged by parity.Func besides the
+// recorded run goes to numbered folders in it.
 func (s *Session) Finish(stdout io.Writer) error {
 	var errs []error
 	for _, f := range s.fixtures {
@@ -42,26 +40,13 @@ func (s *Session) write(stdout io.Writer, f *Fixture, r *report.Report, i int) e
 	if r.Verdict == report.Fail {
 		s.wrong = append(s.wrong, f.name+": "+report.Headline(r))
 	}
-	dir := s.cfg.Out
+	dir := f.out
 	if dir == "" {
 		return infra.WriteStatus("", f.name, f.err)
-	}
-	if len(s.fixtures) > 1 || taken(dir, f.name) {
-		dir = filepath.Join(dir, f.name)
 	}
 	if i > 0 {
 		dir = filepath.Join(dir, strconv.Itoa(i)) // tests with functions of their own
 	}
+	r.Package = s.cfg.Package
 	return errors.Join(report.Save(dir, r), infra.WriteStatus(dir, f.name, f.err))
-}
-
-// taken reports whether a folder has the report of another fixture.
-func taken(dir, fixture string) bool {
-	f, err := os.Open(filepath.Join(dir, "report.json"))
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	r, err := report.Read(f)
-	return err == nil && r.Fixture != fixture
 }

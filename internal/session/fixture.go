@@ -84,7 +84,7 @@ func (f *Fixture) CompareFunc(run engine.Func) (*judge.Comparison, error) {
 	}
 	var runs []*dump.Run
 	for _, y := range f.yaml.Cases {
-		g, err := f.goldens.run(f.goldens.first, y.Name)
+		g, err := f.goldens.run(f.yaml.Reference(""), y.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -116,7 +116,7 @@ func (f *Fixture) open() error {
 		if f.openErr = f.readYAML(); f.openErr != nil {
 			return
 		}
-		f.goldens = &goldens{first: f.yaml.References[0]}
+		f.goldens = &goldens{}
 		f.goldens.store, f.openErr = golden.Open(f.goldenDir())
 	})
 	return f.openErr
@@ -155,6 +155,9 @@ func (f *Fixture) load() (*judge.Comparison, error) {
 	if !f.goldens.store.Sealed() {
 		c.Note(fmt.Sprintf("no hash covers what the manifest in %s lists, an older version wrote it: parity golden prune --apply %s",
 			f.goldens.store.Dir(), f.dir))
+	}
+	if f.goldenDump != "" && f.cfg.Update == setting.UpdateNone {
+		c.Note("PARITY_GOLDEN_DUMP was not read: only an update imports it, the fixture's goldens judged")
 	}
 	f.inspect(c)
 	return c, nil
@@ -211,9 +214,13 @@ func (f *Fixture) openRuns() (err error) {
 
 // openCases opens a run of the fixture's cases.
 func (f *Fixture) openCases(dir string) ([]*dump.Run, error) {
-	runs, err := dump.OpenCases(dir, dump.Options{})
-	if len(runs) == 1 && len(f.yaml.Cases) == 1 && runs[0].Info.Case == "" {
-		runs[0].Info.Case = f.yaml.Cases[0].Name // the dump does not say, and there is only one case
+	if store, err := golden.Open(dir); err == nil {
+		store.Close()
+		return nil, fmt.Errorf("%s holds goldens: the reference would be compared with itself, name a run of the candidate", filepath.ToSlash(dir))
+	}
+	runs, err := dump.OpenCases(dir, dump.Options{Cases: f.yaml.CaseNames()})
+	if len(runs) == 1 {
+		runs[0].Info.Case = f.yaml.CaseOfOnly(runs[0].Info.Case)
 	}
 	return runs, err
 }
@@ -235,11 +242,12 @@ func (f *Fixture) cases(runs []*dump.Run) ([]judge.Case, error) {
 				f.yaml.File, y.Pos.Line, y.Name, filepath.ToSlash(runs[0].Path), dump.CaseNames(runs))
 		}
 		k.Actual = runs[i]
+		variant := f.yaml.Reference(k.Actual.Info.Device)
 		var err error
-		if k.Golden, err = f.goldens.run(f.goldens.first, y.Name); err != nil {
+		if k.Golden, err = f.goldens.run(variant, y.Name); err != nil {
 			return nil, err
 		}
-		if k.Golden64, err = f.goldens.float64(y.Name); err != nil {
+		if k.Golden64, err = f.goldens.float64(variant, y.Name); err != nil {
 			return nil, err
 		}
 		out = append(out, k)
@@ -267,12 +275,35 @@ func (f *Fixture) inspect(c *judge.Comparison) {
 			f.problem("parity:stale", text)
 		}
 	}
+	if f.isSelf(c) {
+		f.problem("parity:self", fmt.Sprintf("the reference is compared with itself: %s is the dump from which the goldens were made, "+
+			"or a copy of them: all outputs are equal bit for bit. Point PARITY_REPLAY to a run of the candidate; "+
+			"if this is one, its run.json must name another engine", filepath.ToSlash(c.Cases[0].Actual.Path)))
+	}
+	if v := c.OtherPrompt(); v != nil {
+		f.problem("parity:input", fmt.Sprintf("case %s: %s", v.Case, v.Text))
+	}
 	if err := f.yaml.CheckLayers(c.Names()); err != nil {
 		f.problem("parity:fixture", err.Error())
 	}
 	for _, text := range f.lacking(c) {
 		f.problem("parity:missing", text)
 	}
+}
+
+// isSelf reports whether the run that is judged is the one from which the goldens were made. That is
+// wanted where a fixture's own program may be the reference's engine, and where the goldens are
+// blessed: reports say so.
+func (f *Fixture) isSelf(c *judge.Comparison) bool {
+	if f.isLive() || f.yaml.Model.Command != nil {
+		return false
+	}
+	for _, p := range f.goldens.store.Passes() {
+		if p.Provenance.Blessed != "" {
+			return false
+		}
+	}
+	return c.IsCopy()
 }
 
 // staleGoldens says for each variant and case what changed in the fixture since its goldens were

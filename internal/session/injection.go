@@ -140,7 +140,7 @@ const goldenKey = "golden"
 func (f *Fixture) runInputs(run dump.Info) fixture.Inputs {
 	in := f.yaml.RunInputs(run.Case)
 	if run.Mode == dump.Injected {
-		if pass, err := f.goldens.store.Pass(f.goldens.first, run.Case, "0"); err == nil {
+		if pass, err := f.goldens.store.Pass(f.yaml.Reference(run.Device), run.Case, "0"); err == nil {
 			in[goldenKey] = pass.SHA256
 		}
 	}

@@ -21,6 +21,7 @@ const sanityTokens = 32
 // runner runs engines for a fixture. Its folders live until the session ends.
 type runner struct {
 	dir, name string // of the fixture
+	out       string // folder of its reports; "" for none
 	cfg       *Config
 	yaml      *fixture.Fixture // once readYAML was called
 	dirs      []string
@@ -53,7 +54,7 @@ func (r *runner) candidate(g *goldens) (engine.Job, error) {
 		return job, nil // what it computes becomes golden, with the tokens that it chooses by itself
 	}
 	for i, y := range r.yaml.Cases {
-		run, err := g.run(g.first, y.Name)
+		run, err := g.run(r.yaml.Reference(device), y.Name)
 		if err != nil {
 			return engine.Job{}, err
 		}
@@ -112,8 +113,8 @@ func (r *runner) run(job engine.Job) (*engine.Result, error) {
 // options returns where an engine logs, a file that outlives the run for people and CI to read, and
 // what runs the engine command.
 func (r *runner) options(name string) (opt engine.Options, err error) {
-	if r.cfg.Out != "" {
-		opt.LogFile = filepath.Join(r.cfg.Out, name+".log")
+	if r.out != "" {
+		opt.LogFile = filepath.Join(r.out, name+".log")
 	} else if opt.LogFile, err = engine.LogFile(r.name + "-" + name); err != nil {
 		return opt, err
 	}

@@ -26,7 +26,8 @@ type Config struct {
 	GoldenDump string      // the reference's dump
 	Goldens    string      // folder of the goldens in place of the fixture's own
 	Bless      string      // why an update takes the candidate's run in place of the reference's; empty: it does not
-	Out        string      // folder of the reports
+	Out        string      // folder of the reports, of this package alone
+	Package    string      // import path of the tests, for the reports
 	Run        setting.Run // empty is setting.RunReplay
 	Observer   bool        // engines run once more without hooks, to tell whether these change what a model returns
 	Inherited  setting.Inherited
@@ -109,8 +110,37 @@ func Start(cfg Config) (*Session, error) {
 		}
 		s.fixtures = append(s.fixtures, f)
 	}
+	if err := s.places(); err != nil {
+		return nil, err
+	}
 	current.Store(s)
 	return s, nil
+}
+
+// places gives each fixture its name, by which others know it, and its folder for reports.
+func (s *Session) places() error {
+	folders := map[string]string{} // by name
+	for _, f := range s.fixtures {
+		if other, twice := folders[f.name]; twice {
+			return fmt.Errorf("the fixtures %s and %s have one name, by which tests, dumps and reports know them: rename one folder",
+				other, f.dir)
+		}
+		folders[f.name] = f.dir
+		switch f.out = s.cfg.Out; {
+		case f.out == "" || len(s.fixtures) == 1:
+		case isPackage(f.name): // whose own tests have that folder
+			f.out = filepath.Join(f.out, "_"+f.name)
+		default:
+			f.out = filepath.Join(f.out, f.name)
+		}
+	}
+	return nil
+}
+
+// isPackage reports whether a folder has tests.
+func isPackage(dir string) bool {
+	tests, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	return err == nil && len(tests) > 0
 }
 
 func isDir(path string) bool {

@@ -26,7 +26,7 @@ func (s *Session) Update(stdout io.Writer) error {
 	}
 	for _, f := range s.fixtures {
 		if err := (&update{f, s.cfg.Update, stdout}).renew(); err != nil {
-			return errors.Join(fmt.Errorf("update %s: %w", f.name, err), infra.WriteStatus(s.cfg.Out, f.name, err))
+			return errors.Join(fmt.Errorf("update %s: %w", f.name, err), infra.WriteStatus(f.out, f.name, err))
 		}
 	}
 	return nil
@@ -131,7 +131,7 @@ func (u *update) importAll(dirs map[string]string) error {
 		if dirs[variant] == "" {
 			continue
 		}
-		d, err := golden.OpenDump(dirs[variant])
+		d, err := golden.OpenDump(dirs[variant], u.yaml.CaseNames()...)
 		if err != nil {
 			return err
 		}
@@ -168,8 +168,8 @@ func (u *update) options(variant string, d *golden.Dump) (opt golden.ImportOptio
 		return opt, err
 	}
 	for name, r := range d.Runs {
-		if name == "" && len(d.Runs) == 1 && len(u.yaml.Cases) == 1 {
-			name = u.yaml.Cases[0].Name // the dump does not say, and there is only one case
+		if len(d.Runs) == 1 {
+			name = u.yaml.CaseOfOnly(name)
 		}
 		y, err := u.yaml.Case(name)
 		if err != nil {

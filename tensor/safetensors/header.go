@@ -41,7 +41,7 @@ func parseHeader(data []byte) (*header, error) {
 	err := s.object(func(name string, at int64) error {
 		if name == metaKey {
 			h.metadata = map[string]string{}
-			return s.object(func(key string, _ int64) (err error) {
+			return s.objectOrNull(func(key string, _ int64) (err error) {
 				h.metadata[key], err = s.text()
 				return err
 			})
@@ -116,6 +116,23 @@ func (s *scanner) object(value func(key string, at int64) error) error {
 	if err := s.delim('{'); err != nil {
 		return err
 	}
+	return s.members(value)
+}
+
+// objectOrNull is object for a value that writers may leave out: mlx writes null.
+func (s *scanner) objectOrNull(value func(key string, at int64) error) error {
+	tok, err := s.token()
+	switch {
+	case err != nil || tok == nil:
+		return err
+	case tok != json.Delim('{'):
+		return s.fail(tensor.ErrCorrupt, "%v instead of %q", tok, '{')
+	}
+	return s.members(value)
+}
+
+// members is object behind the bracket.
+func (s *scanner) members(value func(key string, at int64) error) error {
 	seen := map[string]bool{}
 	for s.dec.More() {
 		at := 8 + s.dec.InputOffset()

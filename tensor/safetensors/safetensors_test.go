@@ -84,6 +84,11 @@ func TestRefused(t *testing.T) {
 			"as above"},
 		{"metadata number", file(`{"__metadata__":{"k":1},`+a+`}`, 8), tensor.ErrCorrupt, "instead of a string",
 			"only strings are allowed"},
+		{"metadata list", file(`{"__metadata__":[],`+a+`}`, 8), tensor.ErrCorrupt, "instead of '{'",
+			"only an object and null"},
+		{"metadata value", file(`{"__metadata__":{"k":null},`+a+`}`, 8), tensor.ErrCorrupt, "instead of a string",
+			"null is for all of it"},
+		{"null for a tensor", file(`{"a":null}`, 0), tensor.ErrCorrupt, "instead of '{'", "no tensor"},
 		{"metadata text", file(`{"__metadata__":"k",`+a+`}`, 8), tensor.ErrCorrupt, "instead of '{'",
 			"only an object is allowed"},
 		{"no dtype", file(`{"a":{"shape":[2],"data_offsets":[0,8]}}`, 8), tensor.ErrCorrupt,
@@ -260,4 +265,32 @@ func FuzzDecode(f *testing.F) {
 			require.Equal(t, was, is)
 		}
 	})
+}
+
+// MLX writes "__metadata__": null where it is given none.
+func TestMLX(t *testing.T) {
+	f, err := safetensors.Open("testdata/mlx.safetensors")
+	require.NoError(t, err)
+	defer f.Close()
+	require.Empty(t, f.Metadata)
+	require.Len(t, f.Tensors, 15)
+	for _, n := range f.Tensors {
+		values := make([]float64, n.Tensor.Len())
+		n.Tensor.Float64s(values, 0)
+		want, shape := []float64{0, 1, 2, 3, 4, 5}, []int{2, 3}
+		switch n.Name {
+		case "bool":
+			want = []float64{0, 1, 1, 1, 1, 1}
+		case "turned":
+			want, shape = []float64{0, 3, 1, 4, 2, 5}, []int{3, 2}
+		case "scalar":
+			want, shape = []float64{5}, []int{}
+		case "empty":
+			want, shape = []float64{}, []int{2, 0}
+		default:
+			require.Equal(t, n.Name, n.Tensor.DType().String())
+		}
+		require.Equal(t, want, values, n.Name)
+		require.Equal(t, shape, n.Tensor.Shape(), n.Name)
+	}
 }

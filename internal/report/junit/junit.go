@@ -141,8 +141,12 @@ func attr(t xml.StartElement, name string) string {
 	return ""
 }
 
-// belonging picks the failed test cases of r's failing layers, in the order of the file.
+// belonging picks the failed test cases of r's failing layers, in the order of the file: of r's own
+// package, if both the report and the file say which that is.
 func belonging(cases []testcase, r *report.Report) []testcase {
+	if own := ofPackage(cases, r.Package); len(own) > 0 {
+		cases = own
+	}
 	layers := map[string]bool{}
 	for _, l := range r.Failing() {
 		layers[subtest.Name(l.Layer)] = true
@@ -168,6 +172,16 @@ func belonging(cases []testcase, r *report.Report) []testcase {
 		}
 	}
 	return picked
+}
+
+// ofPackage picks the test cases of a package: their class is its import path, or the end of it.
+func ofPackage(cases []testcase, path string) (own []testcase) {
+	for _, c := range cases {
+		if c.class != "" && strings.HasSuffix("/"+path, "/"+c.class) {
+			own = append(own, c)
+		}
+	}
+	return own
 }
 
 // namesLayer reports whether a subtest's name is a layer's, or that of a subtest below it: "layer",

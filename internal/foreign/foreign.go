@@ -1,0 +1,84 @@
+// Package foreign makes text that others wrote fit to be shown: what an engine prints, the names in
+// its files, its errors. A terminal, go test and a CI obey some texts; a person reads them here, and
+// nothing obeys them. What is shown is for reading only: labels are joined and looked up as they
+// are.
+package foreign
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Line returns s for one line: line breaks and tabs become spaces, and what does not print (escape
+// sequences, marks that turn the direction of writing) becomes its escape, "\x1b". A backslash in
+// it keeps others from obeying: workflow commands (::error::, ##vso[…], ##[…], ##teamcity[…]),
+// attachments ([[ATTACHMENT|…]]), and results of go test (--- PASS:, === RUN).
+func Line(s string) string {
+	return neutral(visible(strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(s)))
+}
+
+// Text is Line for text of several lines. It also leaves out the colours of a terminal, which logs
+// are full of.
+func Text(s string) string {
+	lines := strings.Split(sequence.ReplaceAllString(strings.ReplaceAll(s, "\r\n", "\n"), ""), "\n")
+	for i, line := range lines {
+		line = neutral(visible(line))
+		if verdict.MatchString(line) {
+			line = `\` + line
+		}
+		lines[i] = line
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Name returns a layer's name for a subtest. package testing makes what does not print visible, and
+// nothing of the name stands at the beginning of a line; what is obeyed anywhere gets a backslash.
+func Name(s string) string {
+	return attachment.ReplaceAllString(command.ReplaceAllString(s, `#\$1`), `[\$1`)
+}
+
+// sequence is a control sequence of a terminal (colour, cursor), or a string for it (title, link).
+var sequence = regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)`)
+
+// visible replaces what does not print by its escape.
+func visible(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	var b strings.Builder
+	for i, r := range s {
+		if r == '\t' || strconv.IsPrint(r) {
+			if b.Len() > 0 {
+				b.WriteRune(r)
+			}
+			continue
+		}
+		if b.Len() == 0 {
+			b.WriteString(s[:i])
+		}
+		b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+	}
+	if b.Len() == 0 {
+		return s
+	}
+	return b.String()
+}
+
+var (
+	// What Azure DevOps and TeamCity, Jenkins and GitLab obey wherever it stands in a line.
+	command    = regexp.MustCompile(`(?i)#(#[a-z]*\[)`)
+	attachment = regexp.MustCompile(`(?i)\[(\[ATTACHMENT\|)`)
+
+	// first is what GitHub and go test obey at the beginning of a line, after spaces. A text can be
+	// broken into lines at any space.
+	first = regexp.MustCompile(`(^|[ \t])(::[A-Za-z]|--- [A-Z]+:|=== [A-Z])`)
+
+	// verdict is a line that go test takes for the result of a package.
+	verdict = regexp.MustCompile(`^(PASS|FAIL|SKIP)\s*$|^(ok|FAIL|\?)\s*\t`)
+)
+
+func neutral(s string) string {
+	if !strings.ContainsAny(s, "#[:-=") {
+		return s
+	}
+	return first.ReplaceAllString(Name(s), `$1\$2`)
+}

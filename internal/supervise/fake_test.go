@@ -3,6 +3,7 @@
 package supervise_test
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -17,7 +18,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"github.com/goparity/goparity/internal/supervise"
 )
@@ -27,7 +27,7 @@ import (
 // by its number in FAKE_PIDS.
 func TestMain(m *testing.M) {
 	if moods := os.Getenv("FAKE_ENGINE"); moods != "" {
-		enlist("engine")
+		enlist(cmp.Or(os.Getenv("FAKE_ROLE"), "engine"))
 		for mood := range strings.SplitSeq(moods, " ") {
 			engine(mood)
 		}
@@ -42,18 +42,16 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// enlist registers this process, and the watchdog, which leads the group. Under Bazel there is no
-// group of our own.
+// enlist registers this process, and the watchdog, which is the engine's parent. Under Bazel that is
+// not asked for.
 func enlist(role string) {
 	dir := os.Getenv("FAKE_PIDS")
 	note := func(pid int, role string) {
 		must(os.WriteFile(filepath.Join(dir, strconv.Itoa(pid)), []byte(role), 0o600))
 	}
 	note(os.Getpid(), role)
-	if role != "test" && os.Getenv("BAZEL_TEST") == "" {
-		group, err := unix.Getpgid(0)
-		must(err)
-		note(group, "watchdog")
+	if role == "engine" && os.Getenv("BAZEL_TEST") == "" {
+		note(os.Getppid(), "watchdog")
 	}
 }
 
@@ -123,7 +121,7 @@ func engine(mood string) {
 		moods := "progress:child " + map[string]string{"child": "", "deafchild": "deaf "}[name] + "enlisted hang"
 		cmd := exec.Command(os.Args[0])
 		cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = os.Stdout, os.Stderr, []*os.File{progress()}
-		cmd.Env = append(os.Environ(), "FAKE_ENGINE="+moods, "PARITY_PROGRESS_FD=3")
+		cmd.Env = append(os.Environ(), "FAKE_ENGINE="+moods, "FAKE_ROLE="+name, "PARITY_PROGRESS_FD=3")
 		must(cmd.Start())
 		must(eventually(func() bool {
 			return exists(filepath.Join(os.Getenv("FAKE_PIDS"), "ready-"+strconv.Itoa(cmd.Process.Pid)))

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/goparity/goparity/internal/secret"
 )
 
 // lockPoll is how often Lock tries to get a lock that another process holds: a fraction of what
@@ -23,26 +25,32 @@ var held = struct {
 	files map[*os.File]bool
 }{files: map[*os.File]bool{}}
 
+// lockTell is how often Lock says again for whom it waits.
+const lockTell = 30 * time.Second
+
 // Lock keeps other processes of this user off a device until unlock is called, or until this
 // process and the programs it runs are dead. name says what to lock, "gpu:0"; the lock is a file of
 // that name in PARITY_LOCK_DIR, or else in the folder goparity in the user's cache folder. The file
 // stays: it says who holds the lock, and if it were removed, two processes could hold the lock.
 //
-// If another process holds the lock, waiting is called with its number and command, at first and
-// whenever the holder changes. waiting may be nil. Lock waits until it has the lock or ctx is done;
-// in that case the error names the holder and wraps the cause of ctx.
+// If another process holds the lock, waiting is called with its number, its command and since when
+// it holds the lock, at first, whenever the holder changes, and each half minute. waiting may be
+// nil. Lock waits until it has the lock or ctx is done; in that case the error names the holder and
+// how long Lock waited, and wraps the cause of ctx.
 func Lock(ctx context.Context, name string, waiting func(holder string)) (unlock func(), err error) {
 	path, err := lockPath(name)
 	if err != nil {
 		return nil, fmt.Errorf("supervise: lock %s: %w", name, err)
 	}
-	told := ""
+	began, told := time.Now(), time.Time{}
+	holder := ""
 	for {
 		if ctx.Err() != nil {
-			if told == "" {
+			if holder == "" {
 				return nil, fmt.Errorf("supervise: lock %s: %w", name, cause(ctx))
 			}
-			return nil, fmt.Errorf("supervise: lock %s is held by %s (%s): %w", name, told, path, cause(ctx))
+			return nil, fmt.Errorf("supervise: lock %s is held by %s (%s), after waiting for %s: %w", name,
+				holding(holder), path, short(time.Since(began)), cause(ctx))
 		}
 		f, err := tryLock(path)
 		if err != nil {
@@ -50,12 +58,13 @@ func Lock(ctx context.Context, name string, waiting func(holder string)) (unlock
 				name, err)
 		}
 		if f != nil {
-			return keep(f), nil
+			return keep(f, fmt.Sprintf("%d %s %s", os.Getpid(), time.Now().UTC().Format(time.RFC3339),
+				cut(secret.FromEnv(os.Environ()).Redact(strings.Join(os.Args, " "))))), nil
 		}
-		if h := holder(path); h != told {
-			told = h
+		if h := holderOf(path); h != holder || time.Since(told) > lockTell {
+			holder, told = h, time.Now()
 			if waiting != nil {
-				waiting(h)
+				waiting(holding(h))
 			}
 		}
 		select {
@@ -110,11 +119,11 @@ func tryLock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// keep writes into the file who holds the lock.
-func keep(f *os.File) (unlock func()) {
+// keep writes into a locked file who holds it.
+func keep(f *os.File, holder string) (unlock func()) {
 	// The lock is valid without this text, so errors do not matter.
 	f.Truncate(0)
-	f.WriteAt([]byte(cut(fmt.Sprintf("pid %d, %s", os.Getpid(), strings.Join(os.Args, " ")))), 0)
+	f.WriteAt([]byte(holder), 0)
 	held.Lock()
 	held.files[f] = true
 	held.Unlock()
@@ -128,8 +137,8 @@ func keep(f *os.File) (unlock func()) {
 	})
 }
 
-// holder returns the process that wrote the file last.
-func holder(path string) string {
+// holderOf returns what the process wrote that locked the file last.
+func holderOf(path string) string {
 	f, err := os.Open(path)
 	if err != nil {
 		return "another process"
@@ -140,4 +149,15 @@ func holder(path string) string {
 		return "another process"
 	}
 	return string(text)
+}
+
+// holding says in words who holds a lock and for how long.
+func holding(holder string) string {
+	pid, rest, _ := strings.Cut(holder, " ")
+	since, command, ok := strings.Cut(rest, " ")
+	t, err := time.Parse(time.RFC3339, since)
+	if !ok || err != nil {
+		return holder
+	}
+	return fmt.Sprintf("pid %s, %s, for %s", pid, command, short(max(0, time.Since(t).Round(time.Second))))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/goparity/goparity/internal/secret"
 	"github.com/goparity/goparity/internal/supervise"
 )
 
@@ -250,7 +251,7 @@ func TestSecretsDoNotLeaveTheEngine(t *testing.T) {
 	p := newPlay(t)
 	c := p.command("say:before", "env:TOKEN", "env:TOKENS", "progress:hf_abcdef", "exit:1")
 	c.Env = append(c.Env, "TOKEN=hf_abc", "TOKENS=xhf_abcdefx")
-	c.Secrets = []string{"hf_abc", "", "hf_abcdef"}
+	c.Secrets = secret.Of("hf_abc", "", "hf_abcdef")
 	err := supervise.Run(t.Context(), c)
 	var exit *supervise.ExitError
 	require.ErrorAs(t, err, &exit)
@@ -266,7 +267,7 @@ func TestASecretAtAnyPlaceIsOverwritten(t *testing.T) {
 		p := newPlay(t)
 		c := p.command(fmt.Sprintf("pad:%d", pad), "env:TOKEN", "exit:1")
 		c.Env = append(c.Env, "TOKEN=hf_abcdef")
-		c.Secrets = []string{"hf_abcdef", "another"}
+		c.Secrets = secret.Of("hf_abcdef", "another")
 		require.Error(t, supervise.Run(t.Context(), c))
 		log, err := os.ReadFile(c.LogFile)
 		require.NoError(t, err)

@@ -6,6 +6,10 @@ const (
 	// by chance. Not measured.
 	anywhere = 8
 
+	// wordy is the same for a value that could be a word or the name of a layer, "attention". Not
+	// measured.
+	wordy = 12
+
 	// shortest is how many bytes the value of a variable must have to be a secret. Not measured.
 	shortest = 4
 

@@ -84,7 +84,7 @@ func (v *Values) add(value string, mild bool) {
 			continue
 		}
 		list := &v.anywhere
-		if isPlain(line) || len(line) < anywhere {
+		if len(line) < anywhere || len(line) < wordy && isPlain(line) {
 			list = &v.alone
 		}
 		for _, s := range append(spellings(line), spellings(value)...) {

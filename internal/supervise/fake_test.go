@@ -126,6 +126,14 @@ func engine(mood string) {
 		must(eventually(func() bool {
 			return exists(filepath.Join(os.Getenv("FAKE_PIDS"), "ready-"+strconv.Itoa(cmd.Process.Pid)))
 		}))
+	case "daemon": // leaves its group and session; its parent is dead and knows nothing of it
+		forked("orphan")
+	case "orphan":
+		forked("deaf mute enlisted hang")
+	case "hopper": // a chain of processes, each in a session of its own, that do not live long enough to be found
+		hop := filepath.Join(os.Getenv("FAKE_PIDS"), "hop.sh")
+		must(os.WriteFile(hop, []byte("#!/bin/sh\ntrap '' TERM\nexec >/dev/null 2>&1 3>&-\nsetsid \"$0\" &\n"), 0o700))
+		must(exec.Command(hop).Run())
 	case "enlisted":
 		must(os.WriteFile(filepath.Join(os.Getenv("FAKE_PIDS"), "ready-"+strconv.Itoa(os.Getpid())), nil, 0o600))
 	case "hang":
@@ -136,6 +144,22 @@ func engine(mood string) {
 	}
 }
 
+// forked starts this program in a session of its own, and waits until it has done its moods or is
+// enlisted.
+func forked(moods string) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "FAKE_ENGINE="+moods, "FAKE_ROLE=daemon")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	must(cmd.Start())
+	if moods == "orphan" {
+		must(cmd.Wait())
+		return
+	}
+	must(eventually(func() bool {
+		return exists(filepath.Join(os.Getenv("FAKE_PIDS"), "ready-"+strconv.Itoa(cmd.Process.Pid)))
+	}))
+}
+
 // victim is a test process whose engine is started before the tests, so that the alarm of a short
 // -timeout does not come first.
 func victim(m *testing.M) int {
@@ -144,6 +168,10 @@ func victim(m *testing.M) int {
 	ctx, stop := context.Background(), func() {}
 	if how == "signals" || how == "patient" {
 		ctx, stop = supervise.Signals(ctx)
+	}
+	if how == "tempdir" {
+		_, _, err := supervise.TempDir(os.Getenv("FAKE_PIDS"), "parity-test-")
+		must(err)
 	}
 	if how == "lock" {
 		_, err := supervise.Lock(ctx, "device", nil)
@@ -168,8 +196,10 @@ func victim(m *testing.M) int {
 		must(fmt.Errorf("the engine ended: %w", err))
 	}
 	must(os.WriteFile(filepath.Join(os.Getenv("FAKE_PIDS"), "ready"), nil, 0o600))
-	must(eventually(func() bool { return exists(filepath.Join(os.Getenv("FAKE_PIDS"), "die")) }))
-	if how == "signals" || how == "patient" {
+	if how != "waits" {
+		must(eventually(func() bool { return exists(filepath.Join(os.Getenv("FAKE_PIDS"), "die")) }))
+	}
+	if how == "signals" || how == "patient" || how == "waits" {
 		fmt.Println(<-ended)
 		stop()
 		return 97

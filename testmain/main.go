@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/session"
 )
 
@@ -83,7 +84,7 @@ func run(m TestingM, stdout, stderr io.Writer, opts []Option) int {
 }
 
 func fail(w io.Writer, err error) int {
-	fmt.Fprintf(w, "testmain: %v\n", err)
+	fmt.Fprintf(w, "testmain: %s\n", foreign.Text(err.Error()))
 	return 1
 }
 

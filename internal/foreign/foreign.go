@@ -8,20 +8,23 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/goparity/goparity/internal/secret"
 )
 
 // Line returns s for one line: line breaks and tabs become spaces, and what does not print (escape
 // sequences, marks that turn the direction of writing) becomes its escape, "\x1b". A backslash in
 // it keeps others from obeying: workflow commands (::error::, ##vso[…], ##[…], ##teamcity[…]),
-// attachments ([[ATTACHMENT|…]]), and results of go test (--- PASS:, === RUN).
+// attachments ([[ATTACHMENT|…]]), and results of go test (--- PASS:, === RUN). A secret becomes ***.
 func Line(s string) string {
-	return neutral(visible(strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(s)))
+	return neutral(visible(strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(secret.OfProcess().Redact(s))))
 }
 
 // Text is Line for text of several lines. It also leaves out the colours of a terminal, which logs
 // are full of.
 func Text(s string) string {
-	lines := strings.Split(sequence.ReplaceAllString(strings.ReplaceAll(s, "\r\n", "\n"), ""), "\n")
+	s = sequence.ReplaceAllString(strings.ReplaceAll(s, "\r\n", "\n"), "")
+	lines := strings.Split(secret.OfProcess().Redact(s), "\n")
 	for i, line := range lines {
 		line = neutral(visible(line))
 		if verdict.MatchString(line) {

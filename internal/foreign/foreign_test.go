@@ -23,6 +23,7 @@ func TestLine(t *testing.T) {
 		{"a\u009b31mb\u0085", `a\u009b31mb\u0085`, "controls of eight bits"},
 		{"a\u202eb\u2066c\u200fd", `a\u202eb\u2066c\u200fd`, "direction of writing"},
 		{"a\rb\nc\r\nd\te", `a\rb c d e`, "one line"},
+		{"hf_aB3dE5fG7hJ9kLmN1pQrStUvWxYz02468 is refused", "*** is refused", "a secret"},
 		{"a\u2028b", `a\u2028b`, "a line break of Unicode"},
 		{"\x16--- PASS: X", `\x16--- PASS: X`, "the mark of test2json"},
 		{"\xff", "\uFFFD", "not UTF-8"},

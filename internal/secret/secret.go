@@ -16,6 +16,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Values are known secrets. A nil *Values knows none: only what has the form of a secret is one.
@@ -70,6 +71,9 @@ func FromEnv(env []string) *Values {
 	}
 	return v.sorted()
 }
+
+// OfProcess returns the secrets of this process's environment, as it was when first asked for.
+var OfProcess = sync.OnceValue(func() *Values { return FromEnv(os.Environ()) })
 
 func exists(path string) bool {
 	_, err := os.Lstat(path)

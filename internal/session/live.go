@@ -10,6 +10,7 @@ import (
 
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
+	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/gpu"
 	"github.com/goparity/goparity/internal/supervise"
 )
@@ -22,8 +23,8 @@ type runner struct {
 	dir, name string // of the fixture
 	cfg       *Config
 	yaml      *fixture.Fixture // once readYAML was called
-	dirs      []string
-	notes     []string // of the runs, for the report
+	remove    []func() error   // their folders
+	notes     []string         // of the runs, for the report
 }
 
 func (r *runner) readYAML() (err error) {
@@ -86,7 +87,7 @@ func (r *runner) run(job engine.Job) (*engine.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	say := func(line string) { fmt.Fprintf(os.Stderr, "parity: %s: %s\n", r.name, line) }
+	say := func(line string) { fmt.Fprintf(os.Stderr, "parity: %s: %s\n", r.name, foreign.Line(line)) }
 	var phases *engine.Phases
 	if r.cfg.Console != nil {
 		phases, say = r.cfg.Console(job.Engine)
@@ -126,19 +127,19 @@ func (r *runner) observed(job engine.Job) (*engine.Result, error) {
 	return result, err
 }
 
-// tempDir makes a folder that is removed when the session ends.
+// tempDir makes a folder that is removed when the session ends, or else by the next one.
 func (r *runner) tempDir() (string, error) {
-	dir, err := os.MkdirTemp("", "goparity-"+r.name+"-")
+	dir, remove, err := supervise.TempDir("", "goparity-"+r.name+"-")
 	if err == nil {
-		r.dirs = append(r.dirs, dir)
+		r.remove = append(r.remove, remove)
 	}
 	return dir, err
 }
 
 func (r *runner) close() error {
 	var errs []error
-	for _, dir := range r.dirs {
-		errs = append(errs, os.RemoveAll(dir))
+	for _, remove := range r.remove {
+		errs = append(errs, remove())
 	}
 	return errors.Join(errs...)
 }

@@ -90,7 +90,7 @@ func (c *capped) Write(p []byte) (int, error) {
 
 // finish passes on the end, and says what is left out.
 func (c *capped) finish() {
-	if drop := len(c.tail) - logTail; drop > 0 && c.lost > 0 {
+	if drop := len(c.tail) - logTail; drop > 0 {
 		c.tail = c.tail[drop:]
 		c.lost += int64(drop)
 	}

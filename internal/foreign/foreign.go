@@ -17,8 +17,10 @@ import (
 // it keeps others from obeying: workflow commands (::error::, ##vso[…], ##[…], ##teamcity[…]),
 // attachments ([[ATTACHMENT|…]]), and results of go test (--- PASS:, === RUN). A secret becomes ***.
 func Line(s string) string {
-	return neutral(visible(strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(secret.OfProcess().Redact(s))))
+	return neutral(visible(breaks.Replace(secret.OfProcess().Redact(s))))
 }
+
+var breaks = strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ")
 
 // Text is Line for text of several lines. It also leaves out the colours of a terminal, which logs
 // are full of.
@@ -38,7 +40,13 @@ func Text(s string) string {
 // Name returns a layer's name for a subtest. package testing makes what does not print visible, and
 // nothing of the name stands at the beginning of a line; what is obeyed anywhere gets a backslash.
 func Name(s string) string {
-	return attachment.ReplaceAllString(command.ReplaceAllString(s, `#\$1`), `[\$1`)
+	if strings.Contains(s, "##") { // searching for expressions is slow
+		s = command.ReplaceAllString(s, `#\$1`)
+	}
+	if strings.Contains(s, "[[") {
+		s = attachment.ReplaceAllString(s, `[\$1`)
+	}
+	return s
 }
 
 // sequence is a control sequence of a terminal (colour, cursor), or a string for it (title, link).
@@ -71,17 +79,38 @@ var (
 	command    = regexp.MustCompile(`(?i)#(#[a-z]*\[)`)
 	attachment = regexp.MustCompile(`(?i)\[(\[ATTACHMENT\|)`)
 
-	// first is what GitHub and go test obey at the beginning of a line, after spaces. A text can be
-	// broken into lines at any space.
-	first = regexp.MustCompile(`(^|[ \t])(::[A-Za-z]|--- [A-Z]+:|=== [A-Z])`)
-
 	// verdict is a line that go test takes for the result of a package.
 	verdict = regexp.MustCompile(`^(PASS|FAIL|SKIP)\s*$|^(ok|FAIL|\?)\s*\t`)
 )
 
 func neutral(s string) string {
-	if !strings.ContainsAny(s, "#[:-=") {
+	s = Name(s)
+	var b strings.Builder
+	at := 0
+	for i := range len(s) {
+		if (i == 0 || s[i-1] == ' ' || s[i-1] == '\t') && obeyed(s[i:]) {
+			b.WriteString(s[at:i] + `\`)
+			at = i
+		}
+	}
+	if at == 0 && b.Len() == 0 {
 		return s
 	}
-	return first.ReplaceAllString(Name(s), `$1\$2`)
+	return b.String() + s[at:]
+}
+
+// obeyed reports whether s begins with what GitHub or go test obey at the beginning of a line, after
+// spaces. A text can be broken into lines at any space.
+func obeyed(s string) bool {
+	upper := func(c byte) bool { return 'A' <= c && c <= 'Z' }
+	switch {
+	case strings.HasPrefix(s, "::"):
+		return len(s) > 2 && (upper(s[2]) || 'a' <= s[2] && s[2] <= 'z')
+	case strings.HasPrefix(s, "=== "):
+		return len(s) > 4 && upper(s[4])
+	case strings.HasPrefix(s, "--- "):
+		word, _, ok := strings.Cut(s[4:], ":")
+		return ok && word != "" && strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+	}
+	return false
 }

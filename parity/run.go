@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
@@ -24,7 +25,7 @@ func (a *Assertion) run(within compare.Criteria) bool {
 	c := a.scope.open()
 	layers, err := a.choose(c)
 	if err != nil {
-		a.t.Fatalf("%s: %v", a.call, err)
+		a.t.Fatalf("%s: %s", a.call, foreign.Text(err.Error()))
 	}
 	for _, l := range layers {
 		if line, twice := a.scope.asserted[l]; twice {
@@ -36,7 +37,7 @@ func (a *Assertion) run(within compare.Criteria) bool {
 	ok := a.covered()
 	for _, l := range layers {
 		a.scope.declared++
-		ok = a.t.Run(l, func(t *testing.T) {
+		ok = a.t.Run(foreign.Name(l), func(t *testing.T) {
 			t.Helper()
 			a.layer(t, c, l, within)
 		}) && ok
@@ -61,14 +62,14 @@ func (a *Assertion) layer(t *testing.T, c *judge.Comparison, layer string, withi
 	t.Helper()
 	runs := c.Layers.Runs(layer)
 	if len(runs) == 0 {
-		t.Fatal(c.Layers.Missing(layer))
+		t.Fatal(foreign.Text(c.Layers.Missing(layer)))
 	}
 	for _, r := range runs {
 		if !c.Layers.Several() {
 			a.judge(t, c, r, within)
 			continue
 		}
-		t.Run(r.Case+"."+r.Step, func(t *testing.T) {
+		t.Run(foreign.Name(r.Case+"."+r.Step), func(t *testing.T) {
 			t.Helper()
 			a.judge(t, c, r, within)
 		})
@@ -84,7 +85,7 @@ func (a *Assertion) judge(t *testing.T, c *judge.Comparison, run judge.LayerRun,
 	for _, p := range run.Judged {
 		j := p.Decide(a.criteria(p, within), a.line)
 		if misuse := j.Misuse(); misuse != nil {
-			t.Fatalf("%s: %v", a.call, misuse)
+			t.Fatalf("%s: %s", a.call, foreign.Text(misuse.Error()))
 		}
 		if worst == nil || j.Worse(worst) {
 			worst = j
@@ -101,7 +102,7 @@ func (a *Assertion) judge(t *testing.T, c *judge.Comparison, run judge.LayerRun,
 	}
 	attributes(t, worst)
 	for _, text := range texts {
-		t.Error(text)
+		t.Error(foreign.Text(text))
 	}
 	if len(texts) == 0 && len(inherited) > 0 {
 		inherit(t, inherited[0])
@@ -111,6 +112,7 @@ func (a *Assertion) judge(t *testing.T, c *judge.Comparison, run judge.LayerRun,
 // inherit fails a layer that made no error, in one line: one bug makes everything after it differ.
 func inherit(t *testing.T, from string) {
 	t.Helper()
+	from = foreign.Line(from)
 	t.Attr("parity.blame", from)
 	line := "inherited from " + from
 	if session.Current().SkipsInherited() {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/session"
 )
@@ -109,10 +110,10 @@ func (s *scope) problem(p session.Problem) {
 		if p.Class != "" {
 			t.Attr("parity.infra", p.Class)
 		}
-		t.Error(p.Text)
+		t.Error(foreign.Text(p.Text))
 	})
 	if !shown {
-		s.t.Errorf("%s: %s", p.Name, p.Text)
+		s.t.Errorf("%s: %s", p.Name, foreign.Text(p.Text))
 	}
 	s.failed = true
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/subtest"
 )
@@ -98,7 +99,7 @@ func outOf(dir string) string {
 }
 
 func fail(w io.Writer, err error) int {
-	fmt.Fprintf(w, "testmain: %v\n", err)
+	fmt.Fprintf(w, "testmain: %s\n", foreign.Text(err.Error()))
 	return 1
 }
 

@@ -18,7 +18,9 @@ import (
 	"golang.org/x/sys/cpu"
 
 	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/gpu"
+	"github.com/goparity/goparity/internal/supervise"
 	"github.com/goparity/goparity/internal/transformers"
 )
 
@@ -41,7 +43,7 @@ func newDoctor() *cobra.Command {
 				if !c.ok {
 					mark = "missing"
 				}
-				fmt.Fprintf(tw, "%s\t%s\t%s\n", c.name, mark, c.text)
+				fmt.Fprintf(tw, "%s\t%s\t%s\n", c.name, mark, foreign.Line(c.text))
 			}
 			return tw.Flush()
 		},
@@ -70,6 +72,8 @@ func checks(ctx context.Context) []check {
 	} else if o != nil {
 		out = append(out, check{"edited copy", true, o.String()})
 	}
+	ended, how := supervise.Daemons()
+	out = append(out, check{"processes", ended, how})
 	device, err := gpu.Pick(ctx, gpu.System())
 	if err != nil {
 		return append(out, check{"gpu", false, err.Error()})

@@ -28,7 +28,8 @@ func TestNamesDoNotReachTheTerminal(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for side, value := range map[string]float32{"ref": 1, "cand": 2} {
-		for _, name := range []string{"\x1b[31mred", "a\u202eb", "model.bell\a", strings.Repeat("x", 240)} {
+		for _, name := range []string{"\x1b[31mred", "a\u202eb", "model.bell\a", strings.Repeat("x", 240), "::error::forged",
+			"##vso[task.setvariable]x", "[[ATTACHMENT|x]]", "--- FAIL: TestForged", "ghp_" + strings.Repeat("aB3d", 9)} {
 			writeNPY(t, filepath.Join(dir, side, name+"-output.npy"), []float32{value, 1}, 2)
 		}
 	}
@@ -52,6 +53,10 @@ func TestNamesDoNotReachTheTerminal(t *testing.T) {
 		assert.NotContains(t, text, "\x1b", c.reason)
 		assert.NotContains(t, text, "\a", c.reason)
 		assert.NotContains(t, text, "\u202e", c.reason)
+		assert.NotContains(t, text, "##vso[", c.reason)
+		assert.NotContains(t, text, "[[ATTACHMENT|", c.reason)
+		assert.NotContains(t, text, "aB3daB3d", c.reason)
+		assert.NotRegexp(t, `(?m)^\s*(::error|--- FAIL)`, text, c.reason)
 	}
 	for _, name := range []string{"summary.txt", "without_injection/module_names_max.txt"} {
 		data, err := os.ReadFile(filepath.Join(export, filepath.FromSlash(name)))

@@ -13,12 +13,11 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strconv"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/nearest"
 )
 
@@ -77,25 +76,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		code = e.code
 	}
 	if msg := err.Error(); msg != "" {
-		fmt.Fprintf(stderr, "parity: %s\n", printable(msg))
+		fmt.Fprintf(stderr, "parity: %s\n", foreign.Text(msg))
 	}
 	if code == exitUsage {
 		fmt.Fprintln(stderr, "run 'parity help' or 'parity COMMAND --help' for usage")
 	}
 	return code
-}
-
-// printable quotes what a file may have brought into a message and a terminal would obey.
-func printable(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		if r == '\n' || r == '\t' || strconv.IsPrint(r) {
-			b.WriteRune(r)
-		} else {
-			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
-		}
-	}
-	return b.String()
 }
 
 func newRoot() *cobra.Command {

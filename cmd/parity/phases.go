@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/foreign"
 )
 
 // console shows what an engine is doing: on a terminal one line that is redrawn each second,
@@ -56,7 +57,7 @@ func (c *console) say(line string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.draw("")
-	fmt.Fprintf(c.w, "parity: %s\n", printable(line))
+	fmt.Fprintf(c.w, "parity: %s\n", foreign.Line(line))
 	c.draw(c.status)
 }
 

@@ -18,8 +18,10 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
+	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/glob"
 	"github.com/goparity/goparity/internal/gpu"
+	"github.com/goparity/goparity/internal/supervise"
 	"github.com/goparity/goparity/internal/whole"
 )
 
@@ -107,11 +109,11 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 		return err
 	}
 	head(stdout, job, f.model, why)
-	tmp, err := os.MkdirTemp(filepath.Dir(out), ".parity-run-")
+	tmp, remove, err := supervise.TempDir(filepath.Dir(out), ".parity-run-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(tmp)
+	defer remove()
 	job.Out = filepath.Join(tmp, "dump")
 	logFile := out + ".log" // stays where the run fails
 
@@ -358,9 +360,9 @@ func head(w io.Writer, job engine.Job, model, why string) {
 // tail says what came of it.
 func tail(w io.Writer, job engine.Job, r *engine.Result, model engine.EventModel) {
 	run, about := r.Runs[0], r.About[0]
-	fmt.Fprintf(w, "class     %s\n", cmp.Or(model.Class, about.ModelClass))
+	fmt.Fprintf(w, "class     %s\n", foreign.Line(cmp.Or(model.Class, about.ModelClass)))
 	if file := cmp.Or(model.File, about.ModelFile); file != "" {
-		fmt.Fprintf(w, "source    %s\n", file)
+		fmt.Fprintf(w, "source    %s\n", foreign.Line(file))
 	}
 	for _, s := range run.Info.Tokens() {
 		fmt.Fprintf(w, "tokens    %s\n", numbers(s))

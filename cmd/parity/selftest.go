@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/match"
+	"github.com/goparity/goparity/internal/supervise"
 )
 
 const (
@@ -26,11 +26,11 @@ const (
 // selftest runs both dumpers on a tiny model made on the spot, whose two runs must agree. Until
 // they do, no comparison means anything.
 func selftest(ctx context.Context, stdout, stderr io.Writer) error {
-	dir, err := os.MkdirTemp("", "parity-selftest-")
+	dir, remove, err := supervise.TempDir("", "parity-selftest-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer remove()
 	model := filepath.Join(dir, "model")
 	if err := tinyModel(model); err != nil {
 		return fmt.Errorf("selftest: %w", err)

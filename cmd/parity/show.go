@@ -55,12 +55,12 @@ func show(w io.Writer, r *dump.Run, layer, by string, first int) error {
 	if r.HasInfo {
 		what := fmt.Sprintf("%s %s, %s, %s run", r.Info.Engine, r.Info.Versions[r.Info.Engine], r.Info.Encoding,
 			r.Info.Mode)
-		fmt.Fprintf(w, "%s: %s, order from %s\n", r.Path, report.Clean(what), r.OrderBy)
+		fmt.Fprintf(w, "%s: %s, order from %s\n", report.Clean(r.Path), report.Clean(what), r.OrderBy)
 		for _, line := range r.Info.Describe() {
 			fmt.Fprintln(w, report.Clean(line))
 		}
 	} else {
-		fmt.Fprintf(w, "%s: no run.json, order from %s\n", r.Path, r.OrderBy)
+		fmt.Fprintf(w, "%s: no run.json, order from %s\n", report.Clean(r.Path), r.OrderBy)
 	}
 	for _, n := range r.Notes {
 		fmt.Fprintf(w, "note: %s\n", report.Clean(n))

@@ -18,8 +18,10 @@ import (
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/secret"
 	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/supervise"
 	"github.com/goparity/goparity/tensor"
@@ -143,11 +145,11 @@ type trySide struct {
 // tryOne runs the file on one forward pass and prints how it fits.
 func tryOne(ctx context.Context, file string, t *judge.Trial, weights checkpoint.Weights, config checkpoint.Config,
 	stdout io.Writer) (f diagnose.Fits, err error) {
-	dir, err := os.MkdirTemp("", "parity-try-")
+	dir, remove, err := supervise.TempDir("", "parity-try-")
 	if err != nil {
 		return f, err
 	}
-	defer os.RemoveAll(dir)
+	defer remove()
 	job := tryJob{File: file, Weights: map[string]string{}, Config: config}
 	w := &npyFolder{dir: dir, names: map[*tensor.Tensor]string{}}
 	for key, x := range weights {
@@ -268,7 +270,8 @@ func runTry(ctx context.Context, dir string, job tryJob, stdout io.Writer) error
 		return err
 	}
 	err = supervise.Run(ctx, supervise.Command{Path: python, Args: []string{script, jobFile}, LogFile: log,
-		Env: append(os.Environ(), "PYTHONIOENCODING=utf-8", "PYTHONDONTWRITEBYTECODE=1", "PYTHONFAULTHANDLER=1")})
+		Secrets: secret.OfProcess(),
+		Env:     append(os.Environ(), "PYTHONIOENCODING=utf-8", "PYTHONDONTWRITEBYTECODE=1", "PYTHONFAULTHANDLER=1")})
 	var exit *supervise.ExitError
 	if errors.As(err, &exit) && len(exit.Tail) > 0 {
 		return fmt.Errorf("%s:\n%s", job.File, strings.Join(exit.Tail, "\n")) // the log goes with the folder
@@ -280,6 +283,6 @@ func runTry(ctx context.Context, dir string, job tryJob, stdout io.Writer) error
 	if err != nil {
 		return err
 	}
-	_, err = stdout.Write(printed)
+	_, err = io.WriteString(stdout, foreign.Text(string(printed)))
 	return err
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
@@ -157,7 +158,7 @@ func (f *updateFlags) fixture(ctx context.Context, dir string, stdout, stderr io
 	}
 	r := c.Report(fx.Name(), true)
 	for _, p := range fx.Problems() {
-		fmt.Fprintf(stdout, "parity: %s: %s: %s\n", fx.Name(), p.Name, p.Text)
+		fmt.Fprintf(stdout, "parity: %s: %s: %s\n", fx.Name(), p.Name, foreign.Text(p.Text))
 	}
 	fmt.Fprintf(stdout, "parity: %s: %s: %s\n", fx.Name(), strings.ToUpper(string(r.Verdict)), report.Headline(r))
 	return judged{failed: r.Verdict != report.Pass || len(fx.Problems()) > 0}, nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
+	"github.com/goparity/goparity/internal/supervise"
 )
 
 type verifyFlags struct {
@@ -162,11 +162,11 @@ func (f *verifyFlags) fixture(ctx context.Context, dir string, stderr io.Writer,
 	}
 	if reference {
 		// The goldens of this run lie in a folder of their own: the fixture stays as it is.
-		tmp, err := os.MkdirTemp("", "goparity-verify-")
+		tmp, remove, err := supervise.TempDir("", "goparity-verify-")
 		if err != nil {
 			return err
 		}
-		defer os.RemoveAll(tmp)
+		defer remove()
 		cfg.Goldens, cfg.Update = filepath.Join(tmp, "golden"), setting.UpdateAll
 	}
 	if _, err := fixture.Load(dir); err != nil {

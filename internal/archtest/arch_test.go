@@ -18,6 +18,8 @@ import (
 // line lists the packages in the order of the data. A package may import those in the rows above
 // its own, but not those in its row or below it.
 var line = [][]string{
+	{"internal/secret"},
+	{"internal/foreign"},
 	{"internal/flock"},
 	{"internal/each", "internal/label", "internal/mapfile", "internal/glob", "internal/nearest", "internal/jsonline",
 		"internal/subtest", "internal/supervise", "internal/updateflag", "internal/archtest",

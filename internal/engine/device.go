@@ -1,9 +1,12 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/goparity/goparity/internal/gpu"
 	"github.com/goparity/goparity/internal/supervise"
@@ -12,13 +15,14 @@ import (
 
 // RunOnDevice runs a job as go test and the command do: on an existing device, alone on it, and
 // with the module's edited copy of transformers if there is one. It passes to say, a line each,
-// what a person should know: which GPU it uses, who holds the device, and warnings.
+// what a person should know: which GPU it uses, who holds the device and how long, and warnings.
 //
 // Errors: those of [Run], gpu.Pick and supervise.Lock.
 func RunOnDevice(ctx context.Context, job Job, opt Options, say func(line string)) (*Result, error) {
 	if opt.Env == nil {
 		opt.Env = os.Environ()
 	}
+	job.Device = cmp.Or(job.Device, CPU)
 	lock := job.Device + ":0"
 	if job.Device == GPU {
 		device, err := gpu.Pick(ctx, gpu.System())
@@ -39,19 +43,60 @@ func RunOnDevice(ctx context.Context, job Job, opt Options, say func(line string
 			opt.Env = overlay.Environ(opt.Env)
 		}
 	}
-	unlock, err := supervise.Lock(ctx, lock, func(holder string) {
-		say(fmt.Sprintf("waits for the %s, which %s uses", job.Device, holder))
-	})
+	unlock, waited, err := alone(ctx, job, lock, say)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
 	r, err := Run(ctx, job, opt)
 	if err != nil {
+		if waited != "" && errors.Is(err, context.DeadlineExceeded) {
+			err = fmt.Errorf("%w; before that, %s", err, waited)
+		}
 		return nil, err
 	}
 	for _, w := range r.Warnings {
 		say(job.Engine + ": " + w)
 	}
 	return r, nil
+}
+
+// lockKey switches the locks of devices off.
+const lockKey = "PARITY_LOCK"
+
+// alone waits until no other process of this user runs an engine on the device. waited says for
+// whom and how long, if that took time. torch and MAX take all cores and the memory that there is;
+// another program, which may do anything, is kept from others on a GPU only. Nothing is locked if
+// PARITY_LOCK is off.
+func alone(ctx context.Context, job Job, lock string, say func(string)) (unlock func(), waited string, err error) {
+	switch v := os.Getenv(lockKey); v {
+	case "", "on":
+	case "off":
+		return func() {}, "", nil
+	default:
+		return nil, "", &UsageError{Msg: fmt.Sprintf("%s is %q", lockKey, v), Hint: "want on or off"}
+	}
+	if job.Engine != Torch && job.Engine != MAX && job.Device != GPU {
+		return func() {}, "", nil
+	}
+	began, first := time.Now(), ""
+	unlock, err = supervise.Lock(ctx, lock, func(holder string) {
+		if first == "" {
+			first = holder
+		}
+		left := ""
+		if deadline, ok := ctx.Deadline(); ok {
+			left = fmt.Sprintf("; %s are left until the deadline of this test", time.Until(deadline).Round(time.Second))
+		}
+		say(fmt.Sprintf("waits for the %s, which %s uses%s (%s=off does not wait)", job.Device, holder, left, lockKey))
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("%w: %s=off does not wait", err, lockKey)
+	}
+	if first != "" {
+		waited = fmt.Sprintf("%s were spent waiting for the %s, held by %s", time.Since(began).Round(time.Second),
+			job.Device, first)
+		say(waited)
+	}
+	return unlock, waited, nil
 }

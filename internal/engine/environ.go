@@ -1,17 +1,14 @@
 package engine
 
 import (
-	"encoding/json"
 	"errors"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/goparity/goparity/internal/supervise"
+	"github.com/goparity/goparity/internal/secret"
 )
 
 // lookup returns the last value of a key, which is the one that programs see.
@@ -55,45 +52,15 @@ func quiet(env []string, online bool) []string {
 	return out
 }
 
-var secretKey = regexp.MustCompile(`(?i)(TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?)$`)
-
-// secrets returns the values of variables that look secret and the passwords in URLs, each also in
-// JSON's spelling.
-func secrets(env []string) (values []string) {
-	add := func(v string) {
-		const short = 6 // characters; "true" and "1" are not secrets, and are all over a log
-		if len(v) < short {
-			return
-		}
-		values = append(values, v)
-		if quoted, err := json.Marshal(v); err == nil && string(quoted) != `"`+v+`"` {
-			values = append(values, string(quoted[1:len(quoted)-1]))
-		}
-	}
-	for _, kv := range env {
-		key, v, _ := strings.Cut(kv, "=")
-		if secretKey.MatchString(key) {
-			add(v)
-		} else if u, err := url.Parse(v); err == nil && u.User != nil {
-			password, _ := u.User.Password()
-			add(password)
-		}
-	}
-	return values
-}
-
 // maskTexts removes the secrets from the text files of a dump: run.json, lists of names, printed
 // tensors.
-func maskTexts(dir string, secrets []string) error {
-	if len(secrets) == 0 {
-		return nil
-	}
+func maskTexts(dir string, secrets *secret.Values) error {
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		text := slices.Contains([]string{".json", ".txt", ".log"}, filepath.Ext(path))
 		if err != nil || !text || !d.Type().IsRegular() {
 			return err
 		}
-		return supervise.MaskFile(path, secrets)
+		return secrets.MaskFile(path)
 	})
 	if errors.Is(err, os.ErrNotExist) {
 		return nil // there is no dump: open will say so

@@ -1,6 +1,11 @@
 package engine
 
-import "github.com/goparity/goparity/internal/supervise"
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/goparity/goparity/internal/secret"
+)
 
 // Event is one line of progress.
 type Event struct {
@@ -27,8 +32,39 @@ type EventError struct {
 	Where   string `json:"where,omitempty"`
 }
 
-// redact removes the secrets from all texts of an event.
-func (e *Event) redact(secrets []string) {
+// hearing takes the lines of a progress pipe. An engine may write any number of them.
+type hearing struct {
+	secrets  *secret.Values
+	to       func(Event) // may be nil
+	events   int
+	warnings []string
+	said     *EventError // the last one
+}
+
+// line takes a line. A program may print other things than events.
+func (h *hearing) line(line []byte) {
+	var e Event
+	if json.Unmarshal(line, &e) != nil {
+		return
+	}
+	e.clean(h.secrets)
+	if e.Error != nil {
+		h.said = e.Error
+	}
+	switch {
+	case e.Warning == "":
+	case len(h.warnings) < maxWarnings:
+		h.warnings = append(h.warnings, e.Warning)
+	case len(h.warnings) == maxWarnings:
+		h.warnings = append(h.warnings, "there are more warnings, see the log")
+	}
+	if h.events++; h.to != nil && h.events <= maxEvents {
+		h.to(e)
+	}
+}
+
+// clean removes the secrets from all texts of an event, and shortens them.
+func (e *Event) clean(secrets *secret.Values) {
 	texts := []*string{&e.Phase, &e.Warning}
 	if e.Model != nil {
 		texts = append(texts, &e.Model.Class, &e.Model.File)
@@ -37,6 +73,8 @@ func (e *Event) redact(secrets []string) {
 		texts = append(texts, &e.Error.Class, &e.Error.Message, &e.Error.Hint, &e.Error.Where)
 	}
 	for _, t := range texts {
-		*t = supervise.Redact(*t, secrets)
+		if *t = secrets.Redact(*t); len(*t) > maxText {
+			*t = strings.ToValidUTF8((*t)[:maxText], "") + "…"
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // With this variable in its environment the test binary is a fake engine: it runs one job in the
@@ -56,12 +57,19 @@ func fakeEngine(mood, jobFile string) int {
 		_ = os.Mkdir(job.Out+".tmp", 0o755)
 		say(`{"phase":"compile"}`)
 		crash()
+	case "hang":
+		time.Sleep(time.Minute)
 	case "nothing":
 		return 0
 	case "chatter":
 		say("not JSON")
 		say(`{"warning":"careful"}`)
 		say(`{"phase":"forward","seconds":1.5}`)
+	case "babble":
+		for i := range 20_000 {
+			say(`{"phase":"%d","warning":"%d"}`, i, i)
+		}
+		say(`{"phase":%q}`, strings.Repeat("x", 60_000))
 	case "secret":
 		say(`{"warning":%q}`, "the hub refuses "+os.Getenv("HF_TOKEN"))
 		say(`{"phase":%q}`, os.Getenv("HF_TOKEN"))

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/goparity/goparity/internal/foreign"
 )
 
 // Phases turns the events of an engine into calls that show its progress. Its methods may be called
@@ -53,9 +55,9 @@ func (p *Phases) Event(e Event) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if e.Phase != p.phase {
+	if phase := foreign.Line(e.Phase); phase != p.phase {
 		p.finish()
-		p.phase, p.seconds = e.Phase, 0
+		p.phase, p.seconds = phase, 0
 	}
 	if e.Seconds != nil {
 		p.seconds, p.began = *e.Seconds, time.Time{}

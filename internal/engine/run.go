@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/goparity/goparity/internal/secret"
 	"github.com/goparity/goparity/internal/supervise"
 )
 
@@ -44,25 +44,9 @@ func Run(ctx context.Context, job Job, opt Options) (*Result, error) {
 	defer os.Remove(file)
 	defer os.RemoveAll(job.Out + ".tmp") // left by a run that ended early
 	cmd.Args = append(cmd.Args, file)
-	var warnings []string
-	var said *EventError
-	cmd.Progress = func(line []byte) {
-		var e Event
-		if json.Unmarshal(line, &e) != nil {
-			return // a program may print other things
-		}
-		e.redact(cmd.Secrets)
-		if e.Warning != "" {
-			warnings = append(warnings, e.Warning)
-		}
-		if e.Error != nil {
-			said = e.Error
-		}
-		if opt.Progress != nil {
-			opt.Progress(e)
-		}
-	}
-	if err := failure(job.Engine, supervise.Run(ctx, cmd), said, cmd.LogFile); err != nil {
+	h := hearing{secrets: cmd.Secrets, to: opt.Progress}
+	cmd.Progress = h.line
+	if err := failure(job.Engine, supervise.Run(ctx, cmd), h.said, cmd.LogFile); err != nil {
 		return nil, err
 	}
 	if err := maskTexts(job.Out, cmd.Secrets); err != nil {
@@ -72,7 +56,7 @@ func Run(ctx context.Context, job Job, opt Options) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w (log: %s)", err, cmd.LogFile)
 	}
-	r.Warnings = warnings
+	r.Warnings = h.warnings
 	if opt.LogFile == "" {
 		os.Remove(cmd.LogFile)
 	}
@@ -87,7 +71,7 @@ func command(job Job, opt Options) (supervise.Command, error) {
 	}
 	env = quiet(env, job.Online)
 	getenv := func(key string) string { return lookup(env, key) }
-	cmd := supervise.Command{LogFile: opt.LogFile, Grace: opt.Grace, Secrets: secrets(env)}
+	cmd := supervise.Command{LogFile: opt.LogFile, Grace: opt.Grace, Secrets: secret.FromEnv(env)}
 	if cmd.LogFile == "" {
 		cmd.LogFile = job.Out + ".log"
 	}

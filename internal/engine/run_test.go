@@ -244,3 +244,19 @@ func TestRunInAFolder(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(log), "in: "+opt.Dir+"\n")
 }
+
+// An engine may say any number of things: what is kept is bounded.
+func TestRunHearsNoMoreThanAnyoneReads(t *testing.T) {
+	j, opt := job(t), fake(t, "babble")
+	events := 0
+	opt.Progress = func(e engine.Event) {
+		events++
+		assert.LessOrEqual(t, len(e.Phase), 17<<10)
+	}
+	r, err := engine.Run(t.Context(), j, opt)
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	assert.Equal(t, 10_000, events)
+	require.Len(t, r.Warnings, 101)
+	assert.Contains(t, r.Warnings[100], "there are more")
+}

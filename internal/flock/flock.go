@@ -13,10 +13,15 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/goparity/goparity/internal/secret"
 )
 
 // poll is how often Take tries to get a lock that another process holds.
 const poll = 20 * time.Millisecond
+
+// tell is how often Take says again for whom it waits.
+const tell = 30 * time.Second
 
 // Lock is a lock that this process holds.
 type Lock struct {
@@ -28,20 +33,22 @@ type Lock struct {
 // holds the lock. Whoever removes it must hold the lock: Take makes sure that the file which it
 // locked is the one that others will find.
 //
-// If another process holds the lock, waiting is called with its number and command, at first and
-// whenever the holder changes. waiting may be nil. Take waits until it has the lock or ctx is done;
-// in that case the error names the holder and wraps the cause of ctx. On systems without locks the
-// error is [errors.ErrUnsupported].
+// If another process holds the lock, waiting is called with its number, its command and since when
+// it holds the lock, at first, whenever the holder changes, and each half minute. waiting may be
+// nil. Take waits until it has the lock or ctx is done; in that case the error names the holder and
+// how long Take waited, and wraps the cause of ctx. On systems without locks the error is
+// [errors.ErrUnsupported].
 func Take(ctx context.Context, path string, waiting func(holder string)) (*Lock, error) {
-	told := ""
+	began, told, last := time.Now(), time.Time{}, ""
 	for {
 		if ctx.Err() != nil {
 			err := context.Cause(ctx)
 			if !errors.Is(err, ctx.Err()) {
 				err = fmt.Errorf("%w: %w", err, ctx.Err())
 			}
-			if told != "" {
-				err = fmt.Errorf("held by %s (%s): %w", told, path, err)
+			if last != "" {
+				err = fmt.Errorf("held by %s (%s), after waiting for %s: %w", holding(last), path,
+					time.Since(began).Round(100*time.Millisecond), err)
 			}
 			return nil, err
 		}
@@ -52,15 +59,16 @@ func Take(ctx context.Context, path string, waiting func(holder string)) (*Lock,
 		case f != nil:
 			// The lock is valid without this text, so errors do not matter.
 			f.Truncate(0)
-			f.WriteAt(fmt.Appendf(nil, "pid %d, %.300s", os.Getpid(), strings.Join(os.Args, " ")), 0)
+			f.WriteAt(fmt.Appendf(nil, "%d %s %.300s", os.Getpid(), time.Now().UTC().Format(time.RFC3339),
+				secret.FromEnv(os.Environ()).Redact(strings.Join(os.Args, " "))), 0)
 			return &Lock{File: f}, nil
 		case !busy:
 			continue
 		}
-		if h := holder(path); h != told {
-			told = h
+		if h := holder(path); h != last || time.Since(told) > tell {
+			last, told = h, time.Now()
 			if waiting != nil {
-				waiting(h)
+				waiting(holding(h))
 			}
 		}
 		select {
@@ -86,7 +94,7 @@ func try(path string) (f *os.File, busy bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	ok, err := lock(f)
+	ok, err := tryLock(f)
 	if err != nil || !ok {
 		f.Close()
 		return nil, err == nil, err
@@ -99,6 +107,13 @@ func try(path string) (f *os.File, busy bool, err error) {
 	}
 	return f, false, nil
 }
+
+// Try locks an open file if no other process holds its lock, which its name need not tell. The file
+// is not closed, and its text is the caller's.
+func Try(f *os.File) (bool, error) { return tryLock(f) }
+
+// Free releases the lock of an open file.
+func Free(f *os.File) { unlock(f) }
 
 // Unlock releases the lock, even while a child process has the file open. A second Unlock does
 // nothing.
@@ -122,4 +137,15 @@ func holder(path string) string {
 		return "another process"
 	}
 	return string(text)
+}
+
+// holding says in words who holds a lock and for how long.
+func holding(holder string) string {
+	pid, rest, _ := strings.Cut(holder, " ")
+	since, command, ok := strings.Cut(rest, " ")
+	t, err := time.Parse(time.RFC3339, since)
+	if !ok || err != nil {
+		return holder
+	}
+	return fmt.Sprintf("pid %s, %s, for %s", pid, command, max(0, time.Since(t).Round(time.Second)))
 }

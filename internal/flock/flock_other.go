@@ -7,6 +7,6 @@ import (
 	"os"
 )
 
-func lock(*os.File) (bool, error) { return false, errors.ErrUnsupported }
+func tryLock(*os.File) (bool, error) { return false, errors.ErrUnsupported }
 
 func unlock(*os.File) {}

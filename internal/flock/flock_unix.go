@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock takes the lock if it is free. The lock belongs to the open file, hence to all processes that
+// tryLock takes the lock if it is free. The lock belongs to the open file, hence to all processes that
 // inherit it.
-func lock(f *os.File) (bool, error) {
+func tryLock(f *os.File) (bool, error) {
 	for {
 		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err {
 		case nil:

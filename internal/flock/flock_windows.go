@@ -9,8 +9,8 @@ import (
 // at is the offset of the locked byte: far after the text, which others must be able to read.
 var at = windows.Overlapped{OffsetHigh: 1 << 30}
 
-// lock takes the lock if it is free. The system releases it when this process ends.
-func lock(f *os.File) (bool, error) {
+// tryLock takes the lock if it is free. The system releases it when this process ends.
+func tryLock(f *os.File) (bool, error) {
 	at := at
 	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY,
 		0, 1, 0, &at)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/gpu"
 	"github.com/goparity/goparity/internal/supervise"
 )
@@ -59,7 +60,7 @@ func Class(err error) string {
 // Text returns the text of an error, with the end of the engine's log if the engine died or was
 // stopped.
 func Text(err error) string {
-	text := err.Error()
+	text := Message(err)
 	var exit *supervise.ExitError
 	var late *supervise.TimeoutError
 	var tail []string
@@ -70,10 +71,14 @@ func Text(err error) string {
 		tail = late.Tail
 	}
 	if tail = lastLines(tail); len(tail) > 0 {
-		text += "\nthe end of its log:\n  " + strings.Join(tail, "\n  ")
+		text += "\nthe end of its log:\n  " + strings.ReplaceAll(foreign.Text(strings.Join(tail, "\n")), "\n", "\n  ")
 	}
 	return text
 }
+
+// Message returns the text of an error as people and CI may see it: much of it may be what an engine
+// said.
+func Message(err error) string { return foreign.Text(err.Error()) }
 
 // lastLines keeps as many lines as people and JUnit can read in a failure. Of a line that is too
 // long it keeps the end.
@@ -120,7 +125,7 @@ func WriteStatus(dir, fixture string, err error) error {
 	if bazel != "" {
 		paths = append(paths, bazel)
 	}
-	text := fmt.Sprintf("goparity %s\n%s: %s\n", class, fixture, strings.ReplaceAll(err.Error(), "\n", " "))
+	text := fmt.Sprintf("goparity %s\n%s: %s\n", class, fixture, foreign.Line(err.Error()))
 	for _, p := range paths {
 		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
 			return err

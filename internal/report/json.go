@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/goparity/goparity/internal/secret"
 	"github.com/goparity/goparity/internal/whole"
 )
 
@@ -20,7 +21,11 @@ func Write(w io.Writer, r *Report) error {
 	out := *r
 	out.Schema = Schema
 	out.Summary = Count(r.Layers)
-	out.Notes = orEmpty(r.Notes)
+	out.Error = secret.OfProcess().Redact(r.Error)
+	out.Notes = make([]string, len(r.Notes))
+	for i, note := range r.Notes {
+		out.Notes[i] = secret.OfProcess().Redact(note)
+	}
 	out.Unmatched = Unmatched{Golden: orEmpty(r.Unmatched.Golden), Actual: orEmpty(r.Unmatched.Actual)}
 	out.Layers = orEmpty(r.Layers)
 	if err := out.check(); err != nil {

@@ -190,3 +190,19 @@ func FuzzRead(f *testing.F) {
 		require.NoError(t, report.Annotations(&b, r))
 	})
 }
+
+// What reaches a report in an error or a warning has no secrets.
+func TestNoSecretsInAReport(t *testing.T) {
+	const token = "hf_aB3dE5fG7hJ9kLmN1pQrStUvWxYz02468"
+	r := &report.Report{Fixture: "x", Verdict: report.Error, Error: "the hub refuses " + token,
+		Notes: []string{"fetched from https://me:word@example.com/"}}
+	var b bytes.Buffer
+	require.NoError(t, report.Write(&b, r))
+	require.NoError(t, report.Text(&b, r, report.TextOptions{}))
+	require.NoError(t, report.Markdown(&b, r))
+	require.NoError(t, report.Annotations(&b, r))
+	assert.NotContains(t, b.String(), token)
+	assert.NotContains(t, b.String(), "me:word")
+	assert.Contains(t, b.String(), "the hub refuses ***")
+	assert.Contains(t, r.Error, token, "the report itself stays as it is")
+}

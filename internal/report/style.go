@@ -7,21 +7,12 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/goparity/goparity/internal/foreign"
 )
 
-// Clean makes a string from a dump fit to print on one line: names come from files that others
-// wrote, and a control character in one must not reach a terminal.
-func Clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return ' '
-		case r == utf8.RuneError || !unicode.IsPrint(r):
-			return '?'
-		}
-		return r
-	}, s)
-}
+// Clean makes a string from a dump fit to print on one line, see [foreign.Line].
+func Clean(s string) string { return foreign.Line(s) }
 
 // num writes a figure with three digits: "1.4e-6", "0.998", "inf".
 func num(f Float) string {

@@ -25,7 +25,7 @@ func (s *Session) Finish(stdout io.Writer) error {
 			errs = append(errs, s.write(stdout, f, f.report(c), i))
 		}
 		if f.err != nil {
-			errs = append(errs, s.write(stdout, f, &report.Report{Fixture: f.name, Verdict: report.Error, Error: f.err.Error()}, len(f.compared)))
+			errs = append(errs, s.write(stdout, f, &report.Report{Fixture: f.name, Verdict: report.Error, Error: infra.Message(f.err)}, len(f.compared)))
 		}
 		if s.cfg.Record != "" && f.c != nil {
 			errs = append(errs, f.record(s.cfg.Record))

@@ -11,6 +11,7 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
+	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/gpu"
 	"github.com/goparity/goparity/internal/supervise"
 )
@@ -24,7 +25,7 @@ type runner struct {
 	out       string // folder of its reports; "" for none
 	cfg       *Config
 	yaml      *fixture.Fixture // once readYAML was called
-	dirs      []string
+	remove    []func() error   // its folders
 	opened    []*dump.Run
 	notes     []string // of the runs, for the report
 }
@@ -137,19 +138,19 @@ func (r *runner) observed(job engine.Job) (*engine.Result, error) {
 	return result, err
 }
 
-// tempDir makes a folder that is removed when the session ends.
+// tempDir makes a folder that is removed when the session ends, or else by the next one.
 func (r *runner) tempDir() (string, error) {
-	dir, err := os.MkdirTemp("", "goparity-"+r.name+"-")
+	dir, remove, err := supervise.TempDir("", "goparity-"+r.name+"-")
 	if err == nil {
-		r.dirs = append(r.dirs, dir)
+		r.remove = append(r.remove, remove)
 	}
 	return dir, err
 }
 
 func (r *runner) close() error {
 	errs := []error{dump.CloseAll(r.opened)}
-	for _, dir := range r.dirs {
-		errs = append(errs, os.RemoveAll(dir))
+	for _, remove := range r.remove {
+		errs = append(errs, remove())
 	}
 	return errors.Join(errs...)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/infra"
 	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/subtest"
@@ -229,7 +230,7 @@ func printDelta(w io.Writer, what string, d *golden.Delta) {
 			fmt.Fprintf(w, "  … and %d that moved less\n", len(d.Moved)-most)
 			break
 		}
-		fmt.Fprintf(w, "  %s\n", m)
+		fmt.Fprintf(w, "  %s\n", foreign.Line(m.String()))
 	}
 }
 

@@ -28,17 +28,22 @@ func Deadline(now time.Time, testTimeout time.Duration, started time.Time,
 }
 
 // WithDeadline returns ctx with the deadline of [Deadline]. When it has passed, the context's cause
-// names -timeout and the time that it left.
+// names -timeout and the time that it left. A program that does not end by itself after the deadline
+// is killed (see [Run]) before the alarm.
 func WithDeadline(ctx context.Context, now time.Time, testTimeout time.Duration, started time.Time,
 	grace time.Duration) (context.Context, context.CancelFunc) {
 	d, ok := Deadline(now, testTimeout, started, grace)
 	if !ok {
 		return context.WithCancel(ctx)
 	}
-	return context.WithDeadlineCause(ctx, d, &testTimeoutError{testTimeout, d.Sub(now)})
+	if started.IsZero() {
+		started = now
+	}
+	return context.WithDeadlineCause(ctx, d, &testTimeoutError{testTimeout, d.Sub(now), started.Add(testTimeout).Sub(d)})
 }
 
-type testTimeoutError struct{ timeout, left time.Duration }
+// testTimeoutError says which deadline passed. There is room after it until go test's own alarm.
+type testTimeoutError struct{ timeout, left, room time.Duration }
 
 func (e *testTimeoutError) Error() string {
 	return fmt.Sprintf("go test -timeout %s leaves %s for the engine: give it more, or -timeout 0 for no limit",

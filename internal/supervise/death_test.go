@@ -257,3 +257,16 @@ func TestTheDeadlineIsNamed(t *testing.T) {
 	assert.False(t, limited, "-timeout 0")
 	cancel()
 }
+
+// An engine that ignores SIGTERM is dead before the alarm of a short -timeout, whatever its grace.
+func TestADeafEngineUnderAShortTimeout(t *testing.T) {
+	p := newPlay(t)
+	c := p.command("deaf", "progress:ready", "hang")
+	c.Grace = time.Hour
+	now := time.Now()
+	ctx, cancel := supervise.WithDeadline(t.Context(), now, 2*time.Second, now, c.Grace)
+	defer cancel()
+	err := supervise.Run(ctx, c)
+	assert.ErrorContains(t, err, "go test -timeout 2s leaves 1.5s for the engine")
+	p.gone(2)
+}

@@ -1,6 +1,9 @@
 package supervise
 
-var (
-	Mask      = mask
-	ReadLines = readLines
+var ReadLines = readLines
+
+// LogHead and LogTail are how much is kept of a log that is longer.
+const (
+	LogHead = logHead
+	LogTail = logTail
 )

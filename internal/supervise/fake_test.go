@@ -3,6 +3,7 @@
 package supervise_test
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -17,7 +18,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"github.com/goparity/goparity/internal/supervise"
 )
@@ -27,7 +27,7 @@ import (
 // by its number in FAKE_PIDS.
 func TestMain(m *testing.M) {
 	if moods := os.Getenv("FAKE_ENGINE"); moods != "" {
-		enlist("engine")
+		enlist(cmp.Or(os.Getenv("FAKE_ROLE"), "engine"))
 		for mood := range strings.SplitSeq(moods, " ") {
 			engine(mood)
 		}
@@ -42,18 +42,16 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// enlist registers this process, and the watchdog, which leads the group. Under Bazel there is no
-// group of our own.
+// enlist registers this process, and the watchdog, which is the engine's parent. Under Bazel that is
+// not asked for.
 func enlist(role string) {
 	dir := os.Getenv("FAKE_PIDS")
 	note := func(pid int, role string) {
 		must(os.WriteFile(filepath.Join(dir, strconv.Itoa(pid)), []byte(role), 0o600))
 	}
 	note(os.Getpid(), role)
-	if role != "test" && os.Getenv("BAZEL_TEST") == "" {
-		group, err := unix.Getpgid(0)
-		must(err)
-		note(group, "watchdog")
+	if role == "engine" && os.Getenv("BAZEL_TEST") == "" {
+		note(os.Getppid(), "watchdog")
 	}
 }
 
@@ -104,6 +102,14 @@ func engine(mood string) {
 		for i := range n {
 			fmt.Fprintln([]*os.File{os.Stdout, os.Stderr}[i%2], "line", i, strings.Repeat("x", 100))
 		}
+	case "torrent": // n MiB on one stream, as lines or as one line; without end if n is 0
+		line := []byte(strings.Repeat(strings.Repeat("x", 63)+"\n", 1<<14))
+		for i := 0; n == 0 || i < n; i++ {
+			os.Stdout.Write(line)
+			if i == 20 {
+				engine("progress:ready")
+			}
+		}
 	case "die": // in a shell, since Go does not die by every signal; without a core file
 		must(syscall.Exec("/bin/sh", []string{"sh", "-c", "ulimit -c 0; kill -" + arg + " $$"}, os.Environ()))
 	case "deaf":
@@ -123,11 +129,19 @@ func engine(mood string) {
 		moods := "progress:child " + map[string]string{"child": "", "deafchild": "deaf "}[name] + "enlisted hang"
 		cmd := exec.Command(os.Args[0])
 		cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = os.Stdout, os.Stderr, []*os.File{progress()}
-		cmd.Env = append(os.Environ(), "FAKE_ENGINE="+moods, "PARITY_PROGRESS_FD=3")
+		cmd.Env = append(os.Environ(), "FAKE_ENGINE="+moods, "FAKE_ROLE="+name, "PARITY_PROGRESS_FD=3")
 		must(cmd.Start())
 		must(eventually(func() bool {
 			return exists(filepath.Join(os.Getenv("FAKE_PIDS"), "ready-"+strconv.Itoa(cmd.Process.Pid)))
 		}))
+	case "daemon": // leaves its group and session; its parent is dead and knows nothing of it
+		forked("orphan")
+	case "orphan":
+		forked("deaf mute enlisted hang")
+	case "hopper": // a chain of processes, each in a session of its own, that do not live long enough to be found
+		hop := filepath.Join(os.Getenv("FAKE_PIDS"), "hop.sh")
+		must(os.WriteFile(hop, []byte("#!/bin/sh\ntrap '' TERM\nexec >/dev/null 2>&1 3>&-\nsetsid \"$0\" &\n"), 0o700))
+		must(exec.Command(hop).Run())
 	case "enlisted":
 		must(os.WriteFile(filepath.Join(os.Getenv("FAKE_PIDS"), "ready-"+strconv.Itoa(os.Getpid())), nil, 0o600))
 	case "hang":
@@ -138,6 +152,22 @@ func engine(mood string) {
 	}
 }
 
+// forked starts this program in a session of its own, and waits until it has done its moods or is
+// enlisted.
+func forked(moods string) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "FAKE_ENGINE="+moods, "FAKE_ROLE=daemon")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	must(cmd.Start())
+	if moods == "orphan" {
+		must(cmd.Wait())
+		return
+	}
+	must(eventually(func() bool {
+		return exists(filepath.Join(os.Getenv("FAKE_PIDS"), "ready-"+strconv.Itoa(cmd.Process.Pid)))
+	}))
+}
+
 // victim is a test process whose engine is started before the tests, so that the alarm of a short
 // -timeout does not come first.
 func victim(m *testing.M) int {
@@ -146,6 +176,10 @@ func victim(m *testing.M) int {
 	ctx, stop := context.Background(), func() {}
 	if how == "signals" || how == "patient" {
 		ctx, stop = supervise.Signals(ctx)
+	}
+	if how == "tempdir" {
+		_, _, err := supervise.TempDir(os.Getenv("FAKE_PIDS"), "parity-test-")
+		must(err)
 	}
 	if how == "lock" {
 		_, err := supervise.Lock(ctx, "device", nil)
@@ -170,8 +204,10 @@ func victim(m *testing.M) int {
 		must(fmt.Errorf("the engine ended: %w", err))
 	}
 	must(os.WriteFile(filepath.Join(os.Getenv("FAKE_PIDS"), "ready"), nil, 0o600))
-	must(eventually(func() bool { return exists(filepath.Join(os.Getenv("FAKE_PIDS"), "die")) }))
-	if how == "signals" || how == "patient" {
+	if how != "waits" {
+		must(eventually(func() bool { return exists(filepath.Join(os.Getenv("FAKE_PIDS"), "die")) }))
+	}
+	if how == "signals" || how == "patient" || how == "waits" {
 		fmt.Println(<-ended)
 		stop()
 		return 97

@@ -3,144 +3,126 @@
 package supervise
 
 import (
-	"bytes"
+	"bufio"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 )
 
-// group is the program with its descendants, and the watchdog that ends them if this process dies.
+// group is the program with its descendants, and the watchdog that started it and will end it.
 type group struct {
 	watchdog *exec.Cmd
-	alive    *os.File    // our end of the pipe; the watchdog acts when it closes
-	id       int         // of the process group; 0 under Bazel
-	program  *os.Process // nil before it runs
+	orders   *os.File // our end of a pipe; when it closes, the watchdog ends what it started
+	answers  *json.Decoder
+	nonce    string
 	end      func()
 }
 
-// newGroup starts the watchdog and waits until it is ready. The program joins its group as it
-// starts, so that it never runs unguarded.
-func newGroup(ctx context.Context, name string, grace time.Duration) (*group, error) {
+// startGroup starts a watchdog, which starts the program.
+func startGroup(ctx context.Context, cmd *exec.Cmd, nonce string) (*group, error) {
+	if cmd.Err != nil {
+		return nil, cmd.Err // the program was not found
+	}
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("its watchdog: %w", err)
 	}
-	own := os.Getenv("BAZEL_TEST") == ""
-	stdin, alive, err := os.Pipe()
+	stdin, orders, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer stdin.Close()
-	ready, done, err := os.Pipe()
+	answers, says, err := os.Pipe()
 	if err != nil {
-		alive.Close()
+		orders.Close()
 		return nil, err
 	}
-	defer ready.Close()
-
-	cmd := &exec.Cmd{Path: exe, Args: []string{"goparity-watchdog", name}, Stdin: stdin, ExtraFiles: []*os.File{done}}
-	cmd.Env = append(os.Environ(), watchdogKey+"="+watchdogOrder{parent: os.Getpid(), own: own, grace: grace}.String())
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: own}
+	defer says.Close()
+	own := os.Getenv("BAZEL_TEST") == ""
+	dog := &exec.Cmd{Path: exe, Args: []string{"goparity-watchdog", cmd.Path}, Stdin: stdin,
+		ExtraFiles:  append([]*os.File{says, cmd.Stdout.(*os.File)}, cmd.ExtraFiles...),
+		SysProcAttr: &syscall.SysProcAttr{Setpgid: own}}
+	dog.Env = append(os.Environ(), watchdogKey+"="+strconv.Itoa(os.Getpid())+" "+strconv.FormatBool(own))
 	held.Lock() // no lock may be closed while the watchdog inherits it
 	for f := range held.files {
-		cmd.ExtraFiles = append(cmd.ExtraFiles, f)
+		dog.ExtraFiles = append(dog.ExtraFiles, f)
 	}
-	err = cmd.Start()
+	err = dog.Start()
 	held.Unlock()
-	done.Close()
 	if err != nil {
-		alive.Close()
+		orders.Close()
+		answers.Close()
 		return nil, fmt.Errorf("its watchdog: %w", err)
 	}
-	g := &group{watchdog: cmd, alive: alive}
-	if own {
-		g.id = cmd.Process.Pid
+	g := &group{watchdog: dog, orders: orders, answers: json.NewDecoder(bufio.NewReader(answers)), nonce: nonce}
+	g.end = sync.OnceFunc(func() { g.kill(); answers.Close() })
+	stop := context.AfterFunc(ctx, func() { answers.SetReadDeadline(time.Unix(1, 0)) })
+	err = g.start(order{Path: []byte(cmd.Path), Args: joined(cmd.Args), Dir: []byte(cmd.Dir), Env: joined(cmd.Environ()),
+		Files: 1 + len(cmd.ExtraFiles), Inherited: len(dog.ExtraFiles)})
+	if !stop() && err == nil {
+		err = ctx.Err()
 	}
-	g.end = sync.OnceFunc(g.kill)
-
-	defer context.AfterFunc(ctx, func() { ready.SetReadDeadline(time.Unix(1, 0)) })()
-	if _, err := io.ReadFull(ready, make([]byte, 1)); err != nil {
+	if err != nil {
 		g.close()
-		return nil, fmt.Errorf("its watchdog (this program, executed again) ended before it was ready: %w", err)
+		return nil, err
 	}
 	return g, nil
 }
 
-// start starts the program in the group.
-func (g *group) start(cmd *exec.Cmd) error {
-	if g.id != 0 {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: g.id}
+func (g *group) start(o order) error {
+	var a answer
+	err := json.NewEncoder(g.orders).Encode(o)
+	if err == nil {
+		err = g.answers.Decode(&a)
 	}
-	if err := cmd.Start(); err != nil {
-		return err
+	if err != nil {
+		return fmt.Errorf("its watchdog (this program, executed again) ended before it was ready: %w", err)
 	}
-	g.program = cmd.Process
-	if g.id == 0 {
-		io.WriteString(g.alive, strconv.Itoa(g.program.Pid)+
-			"\n") // if the watchdog is gone, the program is unguarded, as without Bazel
+	if a.Errno != 0 {
+		return &fs.PathError{Op: "fork/exec", Path: string(o.Path), Err: syscall.Errno(a.Errno)}
 	}
 	return nil
 }
 
-// terminate asks the group to end. The watchdog ignores this.
-func (g *group) terminate(program *os.Process) error { return g.signal(program, syscall.SIGTERM) }
-
-func (g *group) signal(program *os.Process, s syscall.Signal) error {
-	if g.id != 0 {
-		// The watchdog is a child that has not been waited for, so the number cannot be another
-		// group's.
-		return syscall.Kill(-g.id, s)
+// wait returns how the program ended. A watchdog that is killed takes the program with it.
+func (g *group) wait() ending {
+	var a answer
+	if err := g.answers.Decode(&a); err != nil {
+		return ending{code: 128 + int(syscall.SIGKILL), signal: "SIGKILL"}
 	}
-	if program == nil {
-		return nil
-	}
-	return program.Signal(s)
+	return endingOf(syscall.WaitStatus(a.Status))
 }
 
-// close kills what is left of the group.
+// terminate asks the program and its descendants to end.
+func (g *group) terminate() { g.order(order{Signal: int(syscall.SIGTERM)}) }
+
+func (g *group) order(o order) error { return json.NewEncoder(g.orders).Encode(o) }
+
+// close kills what is left.
 func (g *group) close() { g.end() }
 
+// kill lets the watchdog kill what is left, and does it itself where the watchdog does not.
 func (g *group) kill() {
-	g.signal(g.program, syscall.SIGKILL)
-	g.watchdog.Process.Kill()
-	g.alive.Close()
-	g.watchdog.Wait()
-	if g.id == 0 {
-		return
+	g.order(order{Signal: int(syscall.SIGKILL)}) // an error: it is dead already
+	ended := make(chan error, 1)
+	go func() { ended <- g.watchdog.Wait() }()
+	var err error
+	select {
+	case err = <-ended:
+	case <-time.After(killTime + time.Second): // someone has stopped it
+		err = errors.Join(g.watchdog.Process.Kill(), errors.New("killed"))
+		<-ended
 	}
-	// Descendants die, and free their device, a moment later. The limit of 3 s is for one that the
-	// system cannot end.
-	for deadline := time.Now().Add(3 * time.Second); living(g.id) && time.Now().Before(deadline); {
-		time.Sleep(5 * time.Millisecond)
+	g.orders.Close()
+	if err != nil {
+		killMarked(g.nonce, killTime)
 	}
-}
-
-// living reports whether the process group has a living member. Dead processes that no parent waits
-// for remain members, in a container whose first process does not collect orphans; /proc, if there
-// is one, tells them apart.
-func living(group int) bool {
-	if syscall.Kill(-group, 0) != nil {
-		return false
-	}
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, name := range stats {
-		stat, err := os.ReadFile(name)
-		if err != nil {
-			continue // it has just ended
-		}
-		// number (name, which may hold anything) state parent group …
-		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-		if len(fields) > 2 && fields[2] == strconv.Itoa(group) && fields[0] != "Z" && fields[0] != "X" {
-			return true
-		}
-	}
-	return len(stats) == 0
 }

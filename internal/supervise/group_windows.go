@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"sync"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/windows"
@@ -15,10 +14,23 @@ import (
 // also when this process dies.
 type group struct {
 	job windows.Handle
+	cmd *exec.Cmd
 	end func()
 }
 
-func newGroup(context.Context, string, time.Duration) (*group, error) {
+func startGroup(_ context.Context, cmd *exec.Cmd, _ string) (*group, error) {
+	g, err := newGroup()
+	if err != nil {
+		return nil, err
+	}
+	if err := g.start(cmd); err != nil {
+		g.close()
+		return nil, err
+	}
+	return g, nil
+}
+
+func newGroup() (*group, error) {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
 		return nil, os.NewSyscallError("CreateJobObject", err)
@@ -43,6 +55,7 @@ func (g *group) start(cmd *exec.Cmd) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
+	g.cmd = cmd
 	err := g.adopt(cmd.Process.Pid)
 	if err != nil {
 		cmd.Process.Kill()
@@ -86,13 +99,22 @@ func resume(pid uint32) error {
 	return os.NewSyscallError("Thread32Next", err)
 }
 
+// wait returns how the program ended. On Windows a crash is an exit code such as 0xC0000005, not a
+// signal.
+func (g *group) wait() ending {
+	err := g.cmd.Wait()
+	if g.cmd.ProcessState == nil {
+		return ending{err: err}
+	}
+	return ending{code: g.cmd.ProcessState.ExitCode()}
+}
+
 // terminate sends Ctrl-Break to the program's group, which is the closest thing to SIGTERM. Without
 // a console the program is killed.
-func (g *group) terminate(program *os.Process) error {
-	if windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(program.Pid)) == nil {
-		return nil
+func (g *group) terminate() {
+	if windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(g.cmd.Process.Pid)) != nil {
+		windows.TerminateJobObject(g.job, 1)
 	}
-	return os.NewSyscallError("TerminateJobObject", windows.TerminateJobObject(g.job, 1))
 }
 
 // close kills what is left of the job.

@@ -23,9 +23,10 @@ var held = struct {
 // process and the programs it runs are dead. name says what to lock, "gpu:0"; the lock is a file of
 // that name in PARITY_LOCK_DIR, or else in the folder goparity in the user's cache folder.
 //
-// If another process holds the lock, waiting is called with its number and command, at first and
-// whenever the holder changes. waiting may be nil. Lock waits until it has the lock or ctx is done;
-// in that case the error names the holder and wraps the cause of ctx.
+// If another process holds the lock, waiting is called with its number, its command and since when
+// it holds the lock, at first, whenever the holder changes, and each half minute. waiting may be
+// nil. Lock waits until it has the lock or ctx is done; in that case the error names the holder and
+// how long Lock waited, and wraps the cause of ctx.
 func Lock(ctx context.Context, name string, waiting func(holder string)) (unlock func(), err error) {
 	path, err := lockPath(name)
 	if err != nil {
@@ -39,15 +40,24 @@ func Lock(ctx context.Context, name string, waiting func(holder string)) (unlock
 		return nil, fmt.Errorf("supervise: lock %s: %w: set PARITY_LOCK_DIR to a local folder that can be written",
 			name, err)
 	}
-	held.Lock()
-	defer held.Unlock()
-	held.files[l.File] = true
+	keep(l.File)
 	return func() {
-		held.Lock()
-		defer held.Unlock()
-		delete(held.files, l.File)
+		drop(l.File)
 		l.Unlock()
 	}, nil
+}
+
+// keep hands a locked file on to the watchdogs that are started from now on, until drop.
+func keep(f *os.File) {
+	held.Lock()
+	defer held.Unlock()
+	held.files[f] = true
+}
+
+func drop(f *os.File) {
+	held.Lock()
+	defer held.Unlock()
+	delete(held.files, f)
 }
 
 // lockPath returns the file of a lock, and makes its folder. Characters that are not fit for a file

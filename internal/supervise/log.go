@@ -2,30 +2,28 @@ package supervise
 
 import (
 	"bytes"
-	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
+	"sync"
+	"time"
+
+	"github.com/goparity/goparity/internal/secret"
 )
 
-const (
-	tailLines = 200
-	tailBytes = 64 << 10
-)
-
-// logFile takes the program's stdout and stderr.
+// logFile takes the program's stdout and stderr. What the program writes comes through a pipe, so
+// that no secret reaches the disk, and that an endless log does not fill it.
 type logFile struct {
-	out       *os.File // for the program; in append mode, in case it opens its output again
-	file      *os.File // the same file, to read it and to overwrite secrets
+	r, w      *os.File
+	file      *os.File
 	temporary bool
+	end       func()
 }
 
-// openLog creates or empties the file. Only its owner may read it, because it may contain secrets
-// until the program has ended.
-func openLog(path string) (*logFile, error) {
+// openLog creates or empties the file, and begins to read what the program will write. Only its
+// owner may read the file.
+func openLog(path string, secrets *secret.Values) (*logFile, error) {
 	l := &logFile{temporary: path == ""}
 	var err error
 	if l.temporary {
@@ -36,27 +34,77 @@ func openLog(path string) (*logFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("its log: %w", err)
 	}
-	if l.out, err = os.OpenFile(l.file.Name(), os.O_WRONLY|os.O_APPEND, 0); err != nil {
+	if l.r, l.w, err = os.Pipe(); err != nil {
 		l.file.Close()
 		return nil, fmt.Errorf("its log: %w", err)
 	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		to := secrets.Writer(l.file)
+		c := &capped{w: to, left: logHead}
+		io.Copy(c, l.r) // until all who hold the other end are dead, or the deadline
+		c.finish()
+		to.Close()
+	}()
+	l.end = sync.OnceFunc(func() {
+		l.w.Close()
+		l.r.SetReadDeadline(time.Now().Add(drainTime)) // no effect on Windows, where all holders are dead
+		<-done
+		l.r.Close()
+	})
 	return l, nil
 }
 
+// out is for the program.
+func (l *logFile) out() *os.File { return l.w }
+
 func (l *logFile) close() {
-	l.out.Close()
+	l.end()
 	l.file.Close()
 	if l.temporary {
 		os.Remove(l.file.Name())
 	}
 }
 
-// tail overwrites the secrets in the log and returns its last lines. Of a line that was redrawn
-// with carriage returns, such as a progress bar, it keeps the last state.
-func (l *logFile) tail(secrets []string) []string {
-	if err := mask(l.file, secrets); err != nil {
-		return []string{fmt.Sprintf("(the log is not shown, secrets could not be removed from it: %v)", err)}
+// capped passes on the beginning of what is written to it, and keeps the end. Errors of w are
+// ignored: a full disk must not stop the program.
+type capped struct {
+	w    io.Writer
+	left int // of the beginning
+	tail []byte
+	lost int64 // bytes between them
+}
+
+func (c *capped) Write(p []byte) (int, error) {
+	n := min(len(p), c.left)
+	c.w.Write(p[:n])
+	c.left -= n
+	c.tail = append(c.tail, p[n:]...)
+	if drop := len(c.tail) - logTail; drop > logTail {
+		c.tail = append(c.tail[:0], c.tail[drop:]...)
+		c.lost += int64(drop)
 	}
+	return len(p), nil
+}
+
+// finish passes on the end, and says what is left out.
+func (c *capped) finish() {
+	if drop := len(c.tail) - logTail; drop > 0 {
+		c.tail = c.tail[drop:]
+		c.lost += int64(drop)
+	}
+	if c.lost > 0 {
+		fmt.Fprintf(c.w, "\n… %d bytes of this log are left out: it has the first %d MiB and the last %d …\n", c.lost,
+			logHead>>20, logTail>>20)
+	}
+	c.w.Write(c.tail)
+}
+
+// tail returns the last lines of the log. Of a line that was redrawn with carriage returns, such as
+// a progress bar, it keeps the last state.
+func (l *logFile) tail() []string {
+	l.end()
 	size, err := l.file.Seek(0, io.SeekEnd)
 	if err != nil {
 		return nil
@@ -77,69 +125,4 @@ func (l *logFile) tail(secrets []string) []string {
 		return nil
 	}
 	return lines
-}
-
-// mask overwrites each byte of a secret in the file with an asterisk.
-func mask(f *os.File, secrets []string) error {
-	secrets = bySize(secrets)
-	if len(secrets) == 0 {
-		return nil
-	}
-	const step = 1 << 20
-	window := make([]byte, step+len(secrets[0])-1) // a secret that begins in a step ends in its window
-	for from := int64(0); ; from += step {
-		n, err := f.ReadAt(window, from)
-		if err != nil && err != io.EOF {
-			return err
-		}
-		found := false
-		for _, s := range secrets {
-			for rest := window[:n]; ; {
-				i := bytes.Index(rest, []byte(s))
-				if i < 0 {
-					break
-				}
-				found = true
-				copy(rest[i:], strings.Repeat("*", len(s)))
-				rest = rest[i+len(s):]
-			}
-		}
-		if found {
-			if _, err := f.WriteAt(window[:n], from); err != nil {
-				return err
-			}
-		}
-		if err == io.EOF {
-			return nil
-		}
-	}
-}
-
-// MaskFile overwrites each byte of a secret in a file with an asterisk, so that nothing in it
-// moves.
-func MaskFile(path string, secrets []string) error {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return fmt.Errorf("supervise: secrets could not be removed: %w", err)
-	}
-	if err := errors.Join(mask(f, secrets), f.Close()); err != nil {
-		return fmt.Errorf("supervise: secrets could not be removed from %s: %w", path, err)
-	}
-	return nil
-}
-
-// Redact replaces the secrets in a text with ***.
-func Redact(text string, secrets []string) string {
-	for _, s := range bySize(secrets) {
-		text = strings.ReplaceAll(text, s, "***")
-	}
-	return text
-}
-
-// bySize sorts secrets, the longest first, so that nothing is left of a secret that begins with
-// another one. It leaves out empty ones.
-func bySize(secrets []string) []string {
-	s := slices.DeleteFunc(slices.Clone(secrets), func(s string) bool { return s == "" })
-	slices.SortFunc(s, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
-	return s
 }

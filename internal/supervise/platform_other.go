@@ -15,17 +15,21 @@ import (
 
 type group struct{}
 
-func newGroup(context.Context, string, time.Duration) (*group, error) {
+func startGroup(context.Context, *exec.Cmd, string) (*group, error) {
 	return nil, errors.ErrUnsupported
 }
 
-func (*group) start(*exec.Cmd) error         { return errors.ErrUnsupported }
-func (*group) terminate(p *os.Process) error { return p.Kill() }
-func (*group) close()                        {}
+func (*group) wait() ending { return ending{err: errors.ErrUnsupported} }
+func (*group) terminate()   {}
+func (*group) close()       {}
 
 func (*progress) pass(*exec.Cmd) error { return errors.ErrUnsupported }
 
-func status(s *os.ProcessState) (code int, signal string) { return s.ExitCode(), "" }
+// Daemons reports whether a program's descendants are ended that have left its process group, and
+// says how.
+func Daemons() (ended bool, how string) { return false, "no engine can be run on this system" }
+
+func killMarked(string, time.Duration) {}
 
 func notExecutable(error) bool { return false }
 

@@ -22,12 +22,11 @@ func (p *progress) pass(cmd *exec.Cmd) error {
 	return nil
 }
 
-// status returns how a program ended. code is 128 + n for signal n.
-func status(s *os.ProcessState) (code int, signal string) {
-	if w, ok := s.Sys().(syscall.WaitStatus); ok && w.Signaled() {
-		return 128 + int(w.Signal()), unix.SignalName(w.Signal())
+func endingOf(w syscall.WaitStatus) ending {
+	if w.Signaled() {
+		return ending{code: 128 + int(w.Signal()), signal: unix.SignalName(w.Signal())}
 	}
-	return s.ExitCode(), ""
+	return ending{code: w.ExitStatus()}
 }
 
 func notExecutable(err error) bool { return errors.Is(err, syscall.ENOEXEC) }

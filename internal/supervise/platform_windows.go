@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/windows"
 )
@@ -20,9 +21,13 @@ func (p *progress) pass(cmd *exec.Cmd) error {
 	return nil
 }
 
-// status returns how a program ended. On Windows a crash is an exit code such as 0xC0000005, not a
-// signal.
-func status(s *os.ProcessState) (code int, signal string) { return s.ExitCode(), "" }
+// Daemons reports whether a program's descendants are ended that have left its process group, and
+// says how.
+func Daemons() (ended bool, how string) {
+	return true, "whatever an engine starts is in a job, and is ended with it"
+}
+
+func killMarked(string, time.Duration) {} // nothing outlives its job
 
 func notExecutable(err error) bool { return err == windows.ERROR_BAD_EXE_FORMAT }
 

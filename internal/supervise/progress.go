@@ -9,9 +9,6 @@ import (
 	"time"
 )
 
-// maxLine is the longest line of progress, in bytes. The rest of a longer one is dropped.
-const maxLine = 64 << 10
-
 // drainTime is how long Run waits for the end of the pipe after the end of the program. Only a
 // descendant that left the group can still hold it.
 const drainTime = 2 * time.Second

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/goparity/goparity/internal/secret"
 	"github.com/goparity/goparity/internal/supervise"
 )
 
@@ -246,11 +247,35 @@ func TestTheTailIsShort(t *testing.T) {
 	assert.Less(t, len(exit.Error()), 1000)
 }
 
+// Of a log that is too long the file has the beginning and the end, and says what is left out.
+func TestTheLogHasACap(t *testing.T) {
+	p := newPlay(t)
+	var exit *supervise.ExitError
+	require.ErrorAs(t, supervise.Run(t.Context(), p.command("say:begin", "torrent:40", "say:end", "exit:1")), &exit)
+	assert.Equal(t, "end", exit.Tail[len(exit.Tail)-1])
+	log, err := os.ReadFile(filepath.Join(p.dir, "log"))
+	require.NoError(t, err)
+	assert.Less(t, len(log), supervise.LogHead+supervise.LogTail+200)
+	assert.Greater(t, len(log), supervise.LogHead+supervise.LogTail)
+	assert.True(t, strings.HasPrefix(string(log), "begin\n"))
+	assert.True(t, strings.HasSuffix(string(log), "x\nend\n"))
+	left := 40<<20 + len("begin\nend\n") - supervise.LogHead - supervise.LogTail
+	assert.Contains(t, string(log), fmt.Sprintf("… %d bytes of this log are left out", left))
+}
+
+func TestALogWithoutEnd(t *testing.T) {
+	p := newPlay(t)
+	assert.ErrorIs(t, stopped(t, p, false, 100*time.Millisecond, "deaf", "torrent:0"), context.Canceled)
+	info, err := os.Stat(filepath.Join(p.dir, "log"))
+	require.NoError(t, err)
+	assert.Less(t, info.Size(), int64(supervise.LogHead+supervise.LogTail+200))
+}
+
 func TestSecretsDoNotLeaveTheEngine(t *testing.T) {
 	p := newPlay(t)
 	c := p.command("say:before", "env:TOKEN", "env:TOKENS", "progress:hf_abcdef", "exit:1")
 	c.Env = append(c.Env, "TOKEN=hf_abc", "TOKENS=xhf_abcdefx")
-	c.Secrets = []string{"hf_abc", "", "hf_abcdef"}
+	c.Secrets = secret.Of("hf_abc", "", "hf_abcdef")
 	err := supervise.Run(t.Context(), c)
 	var exit *supervise.ExitError
 	require.ErrorAs(t, err, &exit)
@@ -266,7 +291,7 @@ func TestASecretAtAnyPlaceIsOverwritten(t *testing.T) {
 		p := newPlay(t)
 		c := p.command(fmt.Sprintf("pad:%d", pad), "env:TOKEN", "exit:1")
 		c.Env = append(c.Env, "TOKEN=hf_abcdef")
-		c.Secrets = []string{"hf_abcdef", "another"}
+		c.Secrets = secret.Of("hf_abcdef", "another")
 		require.Error(t, supervise.Run(t.Context(), c))
 		log, err := os.ReadFile(c.LogFile)
 		require.NoError(t, err)

@@ -2,12 +2,15 @@ package supervise
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/goparity/goparity/internal/secret"
 )
 
 // Command is a program to run under supervision.
@@ -15,22 +18,23 @@ type Command struct {
 	Path     string            // a file, or a name to look up in PATH
 	Args     []string          // without the program's name
 	Dir      string            // working folder; if empty, that of this process
-	Env      []string          // the complete environment, KEY=value; only the progress pipe is added
+	Env      []string          // the complete environment, KEY=value; Run adds the progress pipe and PARITY_SUPERVISED
 	LogFile  string            // gets stdout and stderr, is truncated first; if empty, a temporary file
 	Progress func(line []byte) // called for each line of the progress pipe, see Run; must not keep line
 	Grace    time.Duration     // time between SIGTERM and SIGKILL; 0: DefaultGrace
-	Secrets  []string          // values to overwrite with asterisks in the log and in errors
+	Secrets  *secret.Values    // overwritten with asterisks in the log and in errors; nil: those of a known form
 }
 
 // DefaultGrace is how long a program may take to end after SIGTERM.
 const DefaultGrace = 10 * time.Second
 
-// Run starts the program and returns when it has ended and its whole process group is dead.
+// Run starts the program and returns when it has ended and all its descendants are dead.
 //
 // The program finds the progress pipe in PARITY_PROGRESS_FD, the number of a file descriptor (on
 // Windows in PARITY_PROGRESS_HANDLE, a handle). Calls of c.Progress do not overlap, and none comes
-// after Run has returned. The program's stdin is empty. When ctx is done, the program is told to
-// end, and is killed after c.Grace.
+// after Run has returned. The program's stdin is empty. Of an endless log the file gets the
+// beginning and the end. When ctx is done, the program is told to end, and is killed after c.Grace,
+// or earlier if the alarm of go test would come first (see [WithDeadline]).
 //
 // Errors: *StartError if the program could not be started, *ExitError if it ended by a signal or
 // with a code other than 0, *TimeoutError if the deadline of ctx had passed, and one that wraps the
@@ -49,7 +53,7 @@ func Run(ctx context.Context, c Command) error {
 			return c.notStarted(fmt.Errorf("its working folder: %w", err))
 		}
 	}
-	log, err := openLog(c.LogFile)
+	log, err := openLog(c.LogFile, c.Secrets)
 	if err != nil {
 		return c.notStarted(err)
 	}
@@ -59,7 +63,15 @@ func Run(ctx context.Context, c Command) error {
 		return c.notStarted(err)
 	}
 	defer progress.finish()
-	g, err := newGroup(ctx, c.name(), c.Grace)
+
+	cmd := exec.Command(c.Path, c.Args...)
+	nonce := newNonce()
+	cmd.Dir, cmd.Env = c.Dir, append(slices.Clip(c.Env), nonceKey+"="+nonce)
+	cmd.Stdout, cmd.Stderr = log.out(), log.out()
+	if err := progress.pass(cmd); err != nil {
+		return c.notStarted(err)
+	}
+	g, err := startGroup(ctx, cmd, nonce)
 	if err != nil {
 		if ctx.Err() != nil {
 			return c.stopped(ctx, started, "", "", nil)
@@ -67,41 +79,56 @@ func Run(ctx context.Context, c Command) error {
 		return c.notStarted(err)
 	}
 	defer g.close()
-
-	interrupted := false
-	cmd := exec.CommandContext(ctx, c.Path, c.Args...)
-	cmd.Dir, cmd.Env = c.Dir, slices.Clip(c.Env)
-	cmd.Stdout, cmd.Stderr = log.out, log.out // files, not writers: Wait must not wait for others that hold them
-	cmd.WaitDelay = c.Grace                   // then the program is killed, and the rest of the group below
-	cmd.Cancel = func() error {
-		err := g.terminate(cmd.Process)
-		interrupted = err == nil // otherwise it has just ended by itself
-		return err
-	}
-	if err := progress.pass(cmd); err != nil {
-		return c.notStarted(err)
-	}
-	if err := g.start(cmd); err != nil {
-		if ctx.Err() != nil {
-			return c.stopped(ctx, started, "", "", nil)
-		}
-		return c.notStarted(err)
-	}
-	waitErr := cmd.Wait()
+	end, interrupted := c.wait(ctx, g)
 	g.close()
-	last := Redact(progress.finish(), c.Secrets)
-	tail := log.tail(c.Secrets)
+	last := c.Secrets.Redact(progress.finish())
+	tail := log.tail()
 
 	switch {
 	case interrupted:
 		return c.stopped(ctx, started, last, c.LogFile, tail)
-	case waitErr == nil:
+	case end.err != nil:
+		return fmt.Errorf("supervise: wait for %s: %w", c.name(), end.err)
+	case end.code == 0:
 		return nil
-	case cmd.ProcessState == nil:
-		return fmt.Errorf("supervise: wait for %s: %w", c.name(), waitErr)
 	}
-	code, signal := status(cmd.ProcessState)
-	return &ExitError{Name: c.name(), Code: code, Signal: signal, Progress: last, LogFile: c.LogFile, Tail: tail}
+	return &ExitError{Name: c.name(), Code: end.code, Signal: end.signal, Progress: last, LogFile: c.LogFile, Tail: tail}
+}
+
+// ending is how a program ended.
+type ending struct {
+	code   int // 128 + n for signal n
+	signal string
+	err    error // it is not known how
+}
+
+// wait waits for the program, and ends it when ctx is done.
+func (c *Command) wait(ctx context.Context, g *group) (e ending, interrupted bool) {
+	ended := make(chan ending, 1)
+	go func() { ended <- g.wait() }()
+	select {
+	case e := <-ended:
+		return e, false
+	case <-ctx.Done():
+	}
+	select {
+	case e := <-ended: // it has just ended by itself
+		return e, false
+	default:
+	}
+	grace := c.Grace
+	var alarm *testTimeoutError
+	if errors.As(context.Cause(ctx), &alarm) {
+		grace = min(grace, alarm.room/2) // the other half is for the report
+	}
+	g.terminate()
+	select {
+	case e = <-ended:
+	case <-time.After(grace):
+		g.close()
+		e = <-ended
+	}
+	return e, true
 }
 
 func (c *Command) name() string { return filepath.Base(c.Path) }

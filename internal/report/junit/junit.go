@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/subtest"
 )
@@ -149,7 +150,7 @@ func belonging(cases []testcase, r *report.Report) []testcase {
 	}
 	layers := map[string]bool{}
 	for _, l := range r.Failing() {
-		layers[subtest.Name(l.Layer)] = true
+		layers[subtest.Name(foreign.Name(l.Layer))] = true
 	}
 	type test struct{ class, name string }
 	mine := func(c testcase) (test, bool) {

@@ -220,10 +220,15 @@ def _embed_case(out, hooks, engine_tokenizer, pipeline, folder, case, ids):
 
 
 def modules(job, out):
-    from max.engine import InferenceSession
+    """Runs the cases, each with the module that the oracle makes for it.
+
+    Cases whose modules make the same graph of the same weights share what was loaded for the first
+    of them. Injected, each case has a graph of its own: its goldens are bound to it.
+    """
     from max.nn.layer import Module
 
     candidate = oracle.load(job, "candidate")
+    kept = []  # what was loaded
     for case in job.cases:
         if (case.get("steps") or 1) != 1:
             raise UsageError(f"case {case['name']}: a module has one step")
@@ -240,26 +245,70 @@ def modules(job, out):
                 if not v3 and not any(m is module for m in hooks.models):
                     module.load_state_dict(weights, weight_alignment=1)
             device = _device(job)
-            session = InferenceSession(devices=[device])
-            execute = build(job, out.clock, hooks, partial(_compile, module, types, weights, session))
+            loaded = build(job, out.clock, hooks, partial(_Loaded.of, module, types, weights, device, hooks, kept))
+            if loaded not in kept and not job.injected:
+                kept.append(loaded)
             _describe(out, [module])
-            with out.clock.phase("forward"), hooks.printer.into(dump.step(0)) as step:
-                made = execute(*[_buffer(i, device, v3) for i in inputs])
-            _keep(dump, 0, hooks, step)
+            with out.clock.phase("forward"), loaded.hooks.printer.into(dump.step(0)) as step:
+                made = loaded.execute(*[_buffer(i, device, v3) for i in inputs])
+            _keep(dump, 0, loaded.hooks, step)
             _returned(dump, 0, made if isinstance(made, (list, tuple)) else [made])
 
 
-def _compile(module, types, weights, session):
-    """Returns the function that runs a module."""
-    from max.graph import Graph
-    from max.nn.layer import Module
+class _Loaded:
+    """A module that can be executed, and the hooks that it was traced with."""
 
-    if not isinstance(module, Module):
-        return module.compile(*types, weights=weights, session=session)
-    graph = Graph("candidate", forward=module, input_types=list(types))
-    if hasattr(session, "compile") and hasattr(session, "init"):
-        return session.init(session.compile(graph), weights_registry=module.state_dict()).execute
-    return session.load(graph, weights_registry=module.state_dict()).execute
+    def __init__(self, hooks, graph, weights, execute):
+        self.hooks, self.execute = hooks, execute
+        self._graph, self._weights = graph, weights
+
+    @classmethod
+    def of(cls, module, types, weights, device, hooks, kept):
+        """Loads a module, or returns the one of kept that is the same."""
+        from max.engine import InferenceSession
+        from max.graph import Graph
+        from max.nn.layer import Module
+
+        if not isinstance(module, Module):
+            session = InferenceSession(devices=[device])
+            return cls(hooks, None, None, module.compile(*types, weights=weights, session=session))
+        graph, weights = Graph("candidate", forward=module, input_types=list(types)), module.state_dict()
+        for other in kept:
+            if other._is(graph, weights):
+                return other
+        session = InferenceSession(devices=[device])
+        if hasattr(session, "compile") and hasattr(session, "init"):
+            execute = session.init(session.compile(graph), weights_registry=weights).execute
+        else:
+            execute = session.load(graph, weights_registry=weights).execute
+        return cls(hooks, graph, weights, execute)
+
+    def _is(self, graph, weights):
+        """Whether this is the same graph with the same weights, bit by bit.
+
+        The texts of two graphs do not tell: constants are rounded in them.
+        """
+        same = getattr(getattr(self._graph, "_mlir_op", None), "is_structurally_equivalent", None)
+        if same is None or not same(graph._mlir_op) or self._weights.keys() != weights.keys():
+            return False
+        return all(w is weights[name] or _bits_equal(w, weights[name]) for name, w in self._weights.items())
+
+
+def _bits_equal(a, b):
+    """Whether two weights are equal; not known is False."""
+    from max.driver import Buffer
+    from max.dtype import DType
+
+    def plain(weight):
+        buffer = weight if isinstance(weight, Buffer) else Buffer.from_dlpack(weight)
+        size = buffer.num_elements * buffer.dtype.size_in_bytes
+        return buffer.dtype, tuple(buffer.shape), buffer.view(DType.uint8, (size,)).to_numpy()
+
+    try:
+        (kind, shape, data), (other_kind, other_shape, other) = plain(a), plain(b)
+    except Exception:  # of a kind that cannot be looked at
+        return False
+    return kind == other_kind and shape == other_shape and np.array_equal(data, other)
 
 
 def _device(job):

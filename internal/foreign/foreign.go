@@ -1,0 +1,116 @@
+// Package foreign makes text that others wrote fit to be shown: what an engine prints, the names in
+// its files, its errors. A terminal, go test and a CI obey some texts; a person reads them here, and
+// nothing obeys them. What is shown is for reading only: labels are joined and looked up as they
+// are.
+package foreign
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/goparity/goparity/internal/secret"
+)
+
+// Line returns s for one line: line breaks and tabs become spaces, and what does not print (escape
+// sequences, marks that turn the direction of writing) becomes its escape, "\x1b". A backslash in
+// it keeps others from obeying: workflow commands (::error::, ##vso[…], ##[…], ##teamcity[…]),
+// attachments ([[ATTACHMENT|…]]), and results of go test (--- PASS:, === RUN). A secret becomes ***.
+func Line(s string) string {
+	return neutral(visible(breaks.Replace(secret.OfProcess().Redact(s))))
+}
+
+var breaks = strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ")
+
+// Text is Line for text of several lines. It also leaves out the colours of a terminal, which logs
+// are full of.
+func Text(s string) string {
+	s = sequence.ReplaceAllString(strings.ReplaceAll(s, "\r\n", "\n"), "")
+	lines := strings.Split(secret.OfProcess().Redact(s), "\n")
+	for i, line := range lines {
+		line = neutral(visible(line))
+		if verdict.MatchString(line) {
+			line = `\` + line
+		}
+		lines[i] = line
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Name returns a layer's name for a subtest. package testing makes what does not print visible, and
+// nothing of the name stands at the beginning of a line; what is obeyed anywhere gets a backslash.
+func Name(s string) string {
+	if strings.Contains(s, "##") { // searching for expressions is slow
+		s = command.ReplaceAllString(s, `#\$1`)
+	}
+	if strings.Contains(s, "[[") {
+		s = attachment.ReplaceAllString(s, `[\$1`)
+	}
+	return s
+}
+
+// sequence is a control sequence of a terminal (colour, cursor), or a string for it (title, link).
+var sequence = regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)`)
+
+// visible replaces what does not print by its escape.
+func visible(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	var b strings.Builder
+	for i, r := range s {
+		if r == '\t' || strconv.IsPrint(r) {
+			if b.Len() > 0 {
+				b.WriteRune(r)
+			}
+			continue
+		}
+		if b.Len() == 0 {
+			b.WriteString(s[:i])
+		}
+		b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+	}
+	if b.Len() == 0 {
+		return s
+	}
+	return b.String()
+}
+
+var (
+	// What Azure DevOps and TeamCity, Jenkins and GitLab obey wherever it stands in a line.
+	command    = regexp.MustCompile(`(?i)#(#[a-z]*\[)`)
+	attachment = regexp.MustCompile(`(?i)\[(\[ATTACHMENT\|)`)
+
+	// verdict is a line that go test takes for the result of a package.
+	verdict = regexp.MustCompile(`^(PASS|FAIL|SKIP)\s*$|^(ok|FAIL|\?)\s*\t`)
+)
+
+func neutral(s string) string {
+	s = Name(s)
+	var b strings.Builder
+	at := 0
+	for i := range len(s) {
+		if (i == 0 || s[i-1] == ' ' || s[i-1] == '\t') && obeyed(s[i:]) {
+			b.WriteString(s[at:i] + `\`)
+			at = i
+		}
+	}
+	if at == 0 && b.Len() == 0 {
+		return s
+	}
+	return b.String() + s[at:]
+}
+
+// obeyed reports whether s begins with what GitHub or go test obey at the beginning of a line, after
+// spaces. A text can be broken into lines at any space.
+func obeyed(s string) bool {
+	upper := func(c byte) bool { return 'A' <= c && c <= 'Z' }
+	switch {
+	case strings.HasPrefix(s, "::"):
+		return len(s) > 2 && (upper(s[2]) || 'a' <= s[2] && s[2] <= 'z')
+	case strings.HasPrefix(s, "=== "):
+		return len(s) > 4 && upper(s[4])
+	case strings.HasPrefix(s, "--- "):
+		word, _, ok := strings.Cut(s[4:], ":")
+		return ok && word != "" && strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+	}
+	return false
+}

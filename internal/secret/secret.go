@@ -1,0 +1,223 @@
+// Package secret keeps passwords and tokens out of logs, files and messages.
+//
+// There are two ways to know a secret: it is the value of a variable whose name says so, or it has
+// the form of one: a token that begins as those of a known service do, a password in a URL, a
+// header, a private key. What a model is made of has neither (hashes, layers, tokens of a
+// tokenizer), and stays as it is.
+package secret
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Values are known secrets. A nil *Values knows none: only what has the form of a secret is one.
+type Values struct {
+	anywhere [][]byte // the longest first, so that nothing is left of one that begins with another
+	alone    [][]byte // that could be parts of names: only where they stand alone
+}
+
+// Of returns these values as secrets, wherever they stand. Empty ones are left out.
+func Of(values ...string) *Values {
+	v := &Values{}
+	for _, s := range values {
+		v.anywhere = append(v.anywhere, []byte(s))
+	}
+	return v.sorted()
+}
+
+func (v *Values) sorted() *Values {
+	for _, list := range []*[][]byte{&v.anywhere, &v.alone} {
+		slices.SortFunc(*list, func(a, b []byte) int { return cmp.Or(cmp.Compare(len(b), len(a)), bytes.Compare(a, b)) })
+		*list = slices.CompactFunc(*list, bytes.Equal)
+		*list = slices.DeleteFunc(*list, func(s []byte) bool { return len(s) == 0 })
+	}
+	return v
+}
+
+// Names of variables that hold a secret. A key or an authorization may also be a plain word, such
+// as that of a column or of a method.
+var (
+	secretName = regexp.MustCompile(`(?i)((^|[_-])(PATS?|KEYS?|PASS|JWT)|[_-]PWD|AUTH(_CONFIG)?|COOKIES?|TOKENS?|SECRETS?|` +
+		`PASSWORDS?|PASSWD|PASSPHRASES?|(API|ACCESS|PRIVATE|SECRET)_?KEYS?|CREDENTIALS?)$`)
+	mildName   = regexp.MustCompile(`(?i)((^|[_-])KEYS?|AUTH|COOKIES?)$`)
+	publicName = regexp.MustCompile(`(?i)PUBLIC`)
+)
+
+// FromEnv returns the secrets of an environment, KEY=value: the values of variables whose names say
+// so and the passwords in URLs, each also as JSON and URLs spell it.
+func FromEnv(env []string) *Values {
+	v := &Values{}
+	for _, kv := range env {
+		key, value, _ := strings.Cut(kv, "=")
+		if secretName.MatchString(key) && !publicName.MatchString(key) {
+			if !filepath.IsAbs(value) || !exists(value) {
+				v.add(value, mildName.MatchString(key))
+			}
+			continue
+		}
+		if u, err := url.Parse(value); err == nil && u.User != nil {
+			password, _ := u.User.Password()
+			v.add(password, false)
+		}
+	}
+	return v.sorted()
+}
+
+// OfProcess returns the secrets of this process's environment, as it was when first asked for.
+var OfProcess = sync.OnceValue(func() *Values { return FromEnv(os.Environ()) })
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// add adds a value in all spellings, line by line, because logs are read so.
+func (v *Values) add(value string, mild bool) {
+	for line := range strings.Lines(value) {
+		line = strings.TrimSpace(line)
+		if !worthy(line) || mild && isPlain(line) {
+			continue
+		}
+		list := &v.anywhere
+		if len(line) < anywhere || len(line) < wordy && isPlain(line) {
+			list = &v.alone
+		}
+		for _, s := range append(spellings(line), spellings(value)...) {
+			*list = append(*list, []byte(s))
+		}
+	}
+}
+
+// spellings returns a text as it is, and as JSON and URLs have it.
+func spellings(s string) []string {
+	all := []string{s, url.QueryEscape(s), url.PathEscape(s), strings.ToLower(url.QueryEscape(s))}
+	if all[3] != strings.ToLower(s) {
+		all[3] = lowerEscapes.ReplaceAllStringFunc(all[1], strings.ToLower)
+	} else {
+		all = all[:3]
+	}
+	if quoted, err := json.Marshal(s); err == nil {
+		all = append(all, string(quoted[1:len(quoted)-1]))
+	}
+	return all
+}
+
+var lowerEscapes = regexp.MustCompile(`%[0-9A-F]{2}`)
+
+// plain is what could be the name of a layer, a word or a switch.
+var plain = regexp.MustCompile(`^[a-z]+([._-]?[a-z]+|\.[0-9]+)*$`)
+
+func isPlain(s string) bool { return plain.MatchString(s) }
+
+// special is a token of a tokenizer: <|endoftext|>, [MASK], </s>.
+var special = regexp.MustCompile(`^(<.*>|\[.*\])$`)
+
+var number = regexp.MustCompile(`^[0-9.,]*$`)
+
+// worthy reports whether a value can be a secret at all: "true" and "1" are all over a log, and a
+// tokenizer has tokens, too.
+func worthy(s string) bool {
+	switch {
+	case special.MatchString(s), strings.HasPrefix(s, "-----"):
+		return false
+	case len(s) >= anywhere:
+		return true
+	}
+	return len(s) >= shortest && !isPlain(s) && !number.MatchString(s)
+}
+
+// spans returns where the secrets of b are, as offsets of their beginnings and ends, in order and
+// without overlaps.
+func (v *Values) spans(b []byte) [][2]int {
+	var found [][2]int
+	if v != nil {
+		for _, s := range v.anywhere {
+			eachIndex(b, s, func(at int) { found = append(found, [2]int{at, at + len(s)}) })
+		}
+		for _, s := range v.alone {
+			eachIndex(b, s, func(at int) {
+				if standsAlone(b, at, at+len(s)) {
+					found = append(found, [2]int{at, at + len(s)})
+				}
+			})
+		}
+	}
+	found = append(found, formed(b)...)
+	slices.SortFunc(found, func(a, b [2]int) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(b[1], a[1])) })
+	var out [][2]int
+	for _, f := range found {
+		if n := len(out); n > 0 && f[0] <= out[n-1][1] && f[0] < out[n-1][1] {
+			out[n-1][1] = max(out[n-1][1], f[1])
+		} else {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func eachIndex(b, s []byte, found func(at int)) {
+	for from := 0; ; {
+		i := bytes.Index(b[from:], s)
+		if i < 0 {
+			return
+		}
+		found(from + i)
+		from += i + 1
+	}
+}
+
+// isWord reports whether c is part of a word, of any script.
+func isWord(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c >= 0x80
+}
+
+// standsAlone reports whether b[from:to] is not a part of a longer word or dotted name.
+func standsAlone(b []byte, from, to int) bool {
+	word := func(i int) bool { return i >= 0 && i < len(b) && (b[i] == '-' || isWord(b[i])) }
+	dot := func(i int) bool { return i >= 0 && i < len(b) && b[i] == '.' }
+	return !word(from-1) && !word(to) && !(dot(from-1) && word(from-2)) && !(dot(to) && word(to+1))
+}
+
+// Redact replaces each secret in a text by ***.
+func (v *Values) Redact(text string) string {
+	spans := v.spans([]byte(text))
+	if len(spans) == 0 {
+		return text
+	}
+	var b strings.Builder
+	at := 0
+	for _, s := range spans {
+		b.WriteString(text[at:s[0]])
+		b.WriteString("***")
+		at = s[1]
+	}
+	return b.String() + text[at:]
+}
+
+// Mask overwrites each byte of a secret with an asterisk, so that nothing moves, and reports
+// whether there was one.
+func (v *Values) Mask(b []byte) bool { return mask(b, v.spans(b), len(b)) }
+
+// mask overwrites the spans that begin before end.
+func mask(b []byte, spans [][2]int, end int) bool {
+	masked := false
+	for _, s := range spans {
+		if s[0] >= end {
+			break
+		}
+		masked = true
+		for i := s[0]; i < s[1]; i++ {
+			b[i] = '*'
+		}
+	}
+	return masked
+}

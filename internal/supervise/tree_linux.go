@@ -1,0 +1,135 @@
+package supervise
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// adoptOrphans makes this process the parent of all its descendants whose parents die: whoever
+// leaves the program's group, daemons too, remains below it.
+func adoptOrphans() { unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+
+// Daemons reports whether a program's descendants are ended that have left its process group, and
+// says how.
+func Daemons() (ended bool, how string) {
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		return false, "a process that leaves the engine's process group (a daemon) is not ended: /proc is not mounted"
+	}
+	return true, "whatever an engine starts is ended with it, daemons too"
+}
+
+// attributes are those of the program: it dies with the watchdog.
+func attributes(own bool) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: own, Pdeathsig: syscall.SIGKILL}
+}
+
+// signalChildren sends a signal to the children of this process except one. No other process can
+// have the number of a child that was not waited for. A child in a session of its own is signalled
+// with its group at one stroke, because it may fork faster than its children can be listed: all in
+// that session are descendants of this process.
+func signalChildren(s syscall.Signal, except int) {
+	session, _ := unix.Getsid(0)
+	for _, pid := range children() {
+		if pid == except {
+			continue
+		}
+		if sid, err := unix.Getsid(pid); err == nil && sid != session {
+			if group, err := unix.Getpgid(pid); err == nil {
+				syscall.Kill(-group, s)
+			}
+		}
+		syscall.Kill(pid, s)
+	}
+}
+
+// children lists the children of this process.
+func children() (pids []int) {
+	lists, _ := filepath.Glob("/proc/self/task/*/children")
+	for _, name := range lists {
+		list, err := os.ReadFile(name)
+		if err != nil {
+			continue // a thread that has just ended
+		}
+		for _, field := range strings.Fields(string(list)) {
+			if pid, err := strconv.Atoi(field); err == nil {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	if len(lists) > 0 {
+		return pids
+	}
+	for _, pid := range processes() { // a kernel without these lists
+		if parentOf(pid) == os.Getpid() {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// processes lists all processes.
+func processes() (pids []int) {
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func parentOf(pid int) int {
+	stat, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	// number (name, which may hold anything) state parent …
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) < 2 {
+		return 0
+	}
+	parent, _ := strconv.Atoi(fields[1])
+	return parent
+}
+
+// killMarked kills the processes whose environment has a nonce, or one that begins with it and a
+// dot. It is for those whose watchdog was killed.
+func killMarked(nonce string, limit time.Duration) {
+	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		found := false
+		for _, pid := range processes() {
+			if pid == os.Getpid() || !marked(pid, nonce) {
+				continue
+			}
+			p, err := os.FindProcess(pid) // a handle: the number cannot become another's
+			if err != nil {
+				continue
+			}
+			if marked(pid, nonce) && p.Kill() == nil {
+				found = true
+			}
+			p.Release()
+		}
+		if !found {
+			return
+		}
+	}
+}
+
+// marked reports whether a process has a nonce in its environment. That of a dead process is empty.
+func marked(pid int, nonce string) bool {
+	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil {
+		return false
+	}
+	for kv := range bytes.SplitSeq(env, []byte{0}) {
+		if v, ok := bytes.CutPrefix(kv, []byte(nonceKey+"=")); ok {
+			return string(v) == nonce || strings.HasPrefix(string(v), nonce+".")
+		}
+	}
+	return false
+}

@@ -1,0 +1,24 @@
+//go:build unix && !aix && !linux
+
+package supervise
+
+import (
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// Daemons reports whether a program's descendants are ended that have left its process group, and
+// says how. Orphans become children of the system's first process here, and are out of reach.
+func Daemons() (ended bool, how string) {
+	return false, "a process that leaves the engine's process group (a daemon) is not ended on " + runtime.GOOS
+}
+
+func adoptOrphans() {}
+
+// attributes are those of the program.
+func attributes(own bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: own} }
+
+func signalChildren(syscall.Signal, int) {}
+
+func killMarked(string, time.Duration) {} // there is no /proc to find them in

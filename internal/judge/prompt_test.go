@@ -134,3 +134,30 @@ func TestIDsOfAnyType(t *testing.T) {
 		}
 	}
 }
+
+// A run on golden inputs is no run of the candidate, and no golden: no error adds up in it.
+func TestInjectedInPlaceOfStandard(t *testing.T) {
+	run := func(mode string) *dump.Run {
+		x, err := tensor.Of([]float32{1, 2}, 1, 2)
+		require.NoError(t, err)
+		return dump.New("x", dump.Info{Case: "c", Mode: mode}, dump.OrderRunFile,
+			[]dump.Entry{{Step: "0", Layer: "model.lin", Port: "output", Tensor: x}})
+	}
+	for _, tt := range []struct {
+		k           judge.Case
+		who, reason string // no one: it is compared
+	}{
+		{judge.Case{Golden: run(dump.Standard), Actual: run(dump.Injected)}, "candidate's run", "as the candidate"},
+		{judge.Case{Golden: run(dump.Injected), Actual: run(dump.Standard)}, "golden", "as the golden"},
+		{judge.Case{Golden: run(dump.Standard), Actual: run(dump.Standard), Golden64: run(dump.Injected)}, "float64 golden",
+			"as the golden in float64"},
+		{judge.Case{Golden: run(dump.Standard), Actual: run(dump.Standard), Injected: run(dump.Injected)}, "", "where it belongs"},
+	} {
+		_, err := judge.Compare(context.Background(), []judge.Case{tt.k}, judge.Options{})
+		if tt.who == "" {
+			assert.NoError(t, err, tt.reason)
+		} else {
+			assert.ErrorContains(t, err, "the "+tt.who+" is a run on golden inputs", tt.reason)
+		}
+	}
+}

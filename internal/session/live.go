@@ -65,7 +65,9 @@ func (r *runner) candidate(g *goldens) (engine.Job, error) {
 }
 
 // say shows a line that a person should read.
-func (r *runner) say(line string) { fmt.Fprintf(os.Stderr, "parity: %s: %s\n", r.name, line) }
+func (r *runner) say(line string) {
+	fmt.Fprintf(os.Stderr, "parity: %s: %s\n", r.name, foreign.Line(line))
+}
 
 // waits says which process writes a folder that this one is about to write.
 func (r *runner) waits(dir string) func(holder string) {

@@ -56,6 +56,7 @@ func own(dir string) (release func(), err error) {
 			keep(f)
 			return func() {
 				drop(f)
+				flock.Free(f)
 				f.Close()
 			}, nil
 		}
@@ -93,7 +94,7 @@ func deadOwner(path string) (nonce string, dead bool) {
 	if ok, err := flock.Try(f); err != nil || !ok {
 		return "", false
 	}
-	defer unflock.Try(f)
+	defer flock.Free(f)
 	text, _ := io.ReadAll(io.LimitReader(f, 64))
 	return string(text), len(text) == len(processNonce()) && string(text) != processNonce()
 }

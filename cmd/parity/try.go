@@ -20,6 +20,7 @@ import (
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/supervise"
 	"github.com/goparity/goparity/tensor"
@@ -276,7 +277,7 @@ func runTry(ctx context.Context, dir string, job tryJob, stdout io.Writer) error
 	if err != nil {
 		return fmt.Errorf("%s: %w", job.File, err)
 	}
-	printed, err := os.ReadFile(log)
+	printed, err := mapfile.Read(log, mapfile.MaxLog)
 	if err != nil {
 		return err
 	}

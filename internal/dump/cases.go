@@ -26,7 +26,7 @@ import (
 //
 // The name of a run's case is that in its run.json, or else the name of its folder.
 func OpenCases(path string, opt Options) ([]*Run, error) {
-	data, err := os.ReadFile(filepath.Join(path, RunFile))
+	data, err := mapfile.Read(filepath.Join(path, RunFile), mapfile.MaxListing)
 	switch {
 	case err == nil:
 		if cases, err := recordedCases(filepath.Join(path, RunFile), data); err != nil {

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/goparity/goparity/internal/infra"
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/report"
 )
 
@@ -57,7 +57,7 @@ func (s *Session) write(stdout io.Writer, f *Fixture, r *report.Report, i int) e
 
 // taken reports whether a folder has the report of another fixture.
 func taken(dir, fixture string) bool {
-	f, err := os.Open(filepath.Join(dir, "report.json"))
+	f, err := mapfile.Reader(filepath.Join(dir, "report.json"), mapfile.MaxListing)
 	if err != nil {
 		return false
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/session"
 )
 
@@ -64,12 +65,12 @@ func run(m TestingM, stdout, stderr io.Writer, opts []Option) int {
 		return m.Run()
 	}
 	defer neverCache()
-	if err := s.Update(stdout); err != nil {
+	if err := mapfile.Guard(func() error { return s.Update(stdout) }); err != nil {
 		return fail(stderr, err)
 	}
 	s.Warm()
 	code := m.Run()
-	if err := s.Finish(stdout); err != nil {
+	if err := mapfile.Guard(func() error { return s.Finish(stdout) }); err != nil {
 		return max(code, fail(stderr, err))
 	}
 	if wrong := s.Wrong(); code == 0 && len(wrong) > 0 {

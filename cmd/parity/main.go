@@ -18,6 +18,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/goparity/goparity/internal/mapfile"
 )
 
 // Exit codes.
@@ -62,7 +64,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	err := mapfile.Guard(func() error { return root.ExecuteContext(ctx) })
 	if err == nil {
 		return exitPass
 	}

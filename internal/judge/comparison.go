@@ -143,9 +143,7 @@ func (c *Comparison) measure(opt Options) error {
 	}
 	return each.Do(c.ctx, len(todo), func(i int) error {
 		p := todo[i]
-		if err := mapfile.Guard(func() error { p.measure(criteria); return nil }); err != nil {
-			return err
-		}
+		p.measure(criteria)
 		if opt.Progress != nil {
 			opt.Progress(done.Add(size(p)), total)
 		}
@@ -160,7 +158,11 @@ func (c *Comparison) measure(opt Options) error {
 // Outputs returns the outputs that the two runs of all cases have in common, without comparing
 // them.
 func Outputs(cases []Case, opt match.Options) (map[trace.Key]bool, error) {
-	js, err := joinAll(cases, opt)
+	var js *joins
+	err := mapfile.Guard(func() (err error) {
+		js, err = joinAll(cases, opt)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

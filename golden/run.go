@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/label"
@@ -24,6 +23,8 @@ type Run struct {
 	Text     string          // what the reference generated for the case
 	Injected bool            // its layers got inputs of another run, so it cannot be golden
 	Ports    []Port          // in execution order
+
+	changed func() error // of a dump: whether its files are as they were when it was opened
 }
 
 // Port is one recorded tensor of a run: an input, an output or a tap of a layer.
@@ -42,8 +43,10 @@ func (p Port) Label() string { return label.Join(p.Layer, p.Port) }
 // Steps returns the steps in the order of their first tensor.
 func (r *Run) Steps() []string {
 	var out []string
+	seen := map[string]bool{}
 	for _, p := range r.Ports {
-		if !slices.Contains(out, p.Step) {
+		if !seen[p.Step] {
+			seen[p.Step] = true
 			out = append(out, p.Step)
 		}
 	}
@@ -54,7 +57,7 @@ func (r *Run) Steps() []string {
 func fromDump(r *dump.Run) *Run {
 	out := &Run{From: r.Path, Engine: r.Info.Engine, Versions: r.Info.Versions, Device: r.Info.Device,
 		Encoding: r.Info.Encoding.String(), TokenIDs: json.RawMessage(r.Info.TokenIDs),
-		PadMask: r.Info.PadMask, Text: r.Info.ReferenceText, Injected: r.Info.Mode == dump.Injected}
+		PadMask: r.Info.PadMask, Text: r.Info.ReferenceText, Injected: r.Info.Mode == dump.Injected, changed: r.Changed}
 	for _, e := range r.Entries {
 		out.Ports = append(out.Ports, Port{Step: e.Step, Layer: e.Layer, Port: e.Port, Tensor: e.Tensor,
 			Partial: e.Printed != nil})

@@ -18,10 +18,10 @@ import (
 // line lists the packages in the order of the data. A package may import those in the rows above
 // its own, but not those in its row or below it.
 var line = [][]string{
-	{"internal/secret"},
+	{"internal/secret", "internal/mapfile"},
 	{"internal/foreign"},
 	{"internal/flock"},
-	{"internal/each", "internal/label", "internal/mapfile", "internal/glob", "internal/nearest", "internal/jsonline",
+	{"internal/each", "internal/label", "internal/glob", "internal/nearest", "internal/jsonline",
 		"internal/subtest", "internal/supervise", "internal/updateflag", "internal/archtest",
 		"internal/gpu", "internal/transformers", "internal/whole", "internal/places", "internal/setting", "internal/seal"},
 	{"tensor", "internal/label/module"},

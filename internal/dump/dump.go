@@ -1,11 +1,12 @@
 package dump
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 
+	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/raw"
@@ -36,6 +37,7 @@ type Run struct {
 	Notes   []string // remarks on the reading, for the report
 	Joined  Joined   // of a recording; nil if it does not say
 	files   []*tensor.File
+	changed []func() error // of files that others opened, see Watch
 }
 
 // Joined lists, by step, the golden outputs ("<layer>-<port>") that a run had something for when it
@@ -108,7 +110,21 @@ func New(path string, info Info, orderBy string, entries []Entry) *Run {
 	return &Run{Path: path, Info: info, HasInfo: true, OrderBy: orderBy, Entries: entries}
 }
 
-// Close unmaps all files.
+// Watch adds a check to Changed: of files that were opened elsewhere.
+func (r *Run) Watch(changed func() error) { r.changed = append(r.changed, changed) }
+
+// Changed returns an error if a file of the run is not as it was when it was opened: what was read
+// of it proves nothing.
+func (r *Run) Changed() error {
+	for _, changed := range r.changed {
+		if err := changed(); err != nil {
+			return err
+		}
+	}
+	return each.Do(context.Background(), len(r.files), func(i int) error { return r.files[i].Changed() })
+}
+
+// Close closes all files.
 func (r *Run) Close() error {
 	var errs []error
 	for _, f := range r.files {
@@ -121,15 +137,25 @@ func (r *Run) Close() error {
 // Steps lists the steps in the order of their first tensor.
 func (r *Run) Steps() []string {
 	var steps []string
+	seen := map[string]bool{}
 	for _, e := range r.Entries {
-		if !slices.Contains(steps, e.Step) {
+		if !seen[e.Step] {
+			seen[e.Step] = true
 			steps = append(steps, e.Step)
 		}
 	}
 	return steps
 }
 
-// Find returns the entry of a step, layer and port.
+func (r *Run) byStep() map[string][]Entry {
+	of := map[string][]Entry{}
+	for _, e := range r.Entries {
+		of[e.Step] = append(of[e.Step], e)
+	}
+	return of
+}
+
+// Find returns the entry of a step, layer and port. It goes through all of them.
 func (r *Run) Find(step, layer, port string) (Entry, bool) {
 	for _, e := range r.Entries {
 		if e.Step == step && e.Layer == layer && e.Port == port {

@@ -30,6 +30,9 @@ func Write(dir string, runs []*Run) error {
 	}{Schema: recordingSchema, Joined: map[string]Joined{}}
 	for _, r := range runs {
 		info, err := r.writeSteps(dir, cmp.Or(r.Info.Case, "case"))
+		if err == nil {
+			err = r.Changed()
+		}
 		if err != nil {
 			return fmt.Errorf("dump: write %q: %w", dir, err)
 		}
@@ -56,12 +59,13 @@ func (r *Run) writeSteps(dir, caseName string) (Info, error) {
 	info := r.Info
 	info.Schema, info.Case, info.Order, info.SHA256 = Schema, caseName, nil, map[string]string{}
 	info.Weights = nil // their files are not copied
+	of := r.byStep()
 	for _, step := range r.Steps() {
 		var named []tensor.Named
 		var order []OrderEntry
 		file := fileName(caseName + "." + step + ".safetensors")
-		for _, e := range r.Entries {
-			if e.Step == step && info.Injected[e.Label()] == "" { // a replaced input is the golden one
+		for _, e := range of[step] {
+			if info.Injected[e.Label()] == "" { // a replaced input is the golden one
 				named = append(named, tensor.Named{Name: e.Label(), Tensor: e.Tensor})
 				order = append(order, OrderEntry{Step: step, Layer: e.Layer, Port: e.Port, File: file})
 			}

@@ -6,12 +6,17 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/match"
 )
 
 // Outputs lists, by case, the outputs that the two runs have in common, without comparing them.
 func Outputs(cases []Case, opt match.Options) (map[string]dump.Joined, error) {
-	js, err := joinAll(cases, opt)
+	var js *joins
+	err := mapfile.Guard(func() (err error) {
+		js, err = joinAll(cases, opt)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +42,7 @@ func (js *joins) Joined() map[string]dump.Joined {
 // lacks.
 func (c *Comparison) Require(want map[string]dump.Joined) (lost, gone []string) {
 	type name struct{ of, step, label string }
-	ignored, ports := map[name]bool{}, map[name]*Port{}
+	ignored, ports, seen := map[name]bool{}, map[name]*Port{}, map[string]bool{}
 	for _, u := range c.Unmatched.Golden {
 		ignored[name{u.Case, u.Step, u.Name}] = u.Ignored
 	}
@@ -56,7 +61,8 @@ func (c *Comparison) Require(want map[string]dump.Joined) (lost, gone []string) 
 					c.Layers.lack(p)
 					layer, to = p.Layer, &lost
 				}
-				if !slices.Contains(*to, layer) {
+				if !seen[layer] {
+					seen[layer] = true
 					*to = append(*to, layer)
 				}
 			}

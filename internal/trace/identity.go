@@ -24,7 +24,8 @@ type content struct {
 	hash  uint64
 }
 
-// Identify reads tensors, on all cores. Those that are no contiguous bytes get no number.
+// Identify reads tensors, on all cores. Those that are no contiguous bytes get no number. The error
+// is for a context that ended, or a file that could not be read any more.
 func Identify(ctx context.Context, tensors []*tensor.Tensor) (*Identity, error) {
 	d := &Identity{seed: maphash.MakeSeed(), numbers: map[content]int{}, known: map[*tensor.Tensor]int{}}
 	contents := make([]content, len(tensors))

@@ -30,12 +30,7 @@ type file interface {
 // system is the file system of the operating system.
 type system struct{ whole.OS }
 
-func (system) Open(name string) (file, error) {
-	if st, err := os.Stat(name); err == nil && st.IsDir() { // to sync it
-		return opened(os.Open(name))
-	}
-	return opened(mapfile.Regular(name))
-}
+func (system) Open(name string) (file, error) { return opened(mapfile.Regular(name)) }
 
 func (system) Create(name string) (file, error) {
 	return opened(os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644))

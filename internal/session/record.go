@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/whole"
 )
 
@@ -94,7 +95,7 @@ func keepOthers(dir, to string) error {
 			err = os.CopyFS(to, os.DirFS(from))
 		default:
 			var data []byte
-			if data, err = os.ReadFile(from); err == nil {
+			if data, err = mapfile.Read(from, mapfile.MaxListing); err == nil {
 				err = os.WriteFile(to, data, 0o644)
 			}
 		}

@@ -208,11 +208,13 @@ type Sight struct {
 // See opens a folder, which need not be there.
 func See(dir string) *Sight {
 	s := &Sight{dir: dir}
-	if runtime.GOOS == "windows" { // an open folder cannot be renamed there
-		s.info, _ = os.Stat(dir)
-	} else if f, err := os.Open(dir); err == nil {
-		s.file = f
-		s.info, _ = f.Stat()
+	s.info, _ = os.Stat(dir)
+	// Opening a pipe would wait, and an open folder cannot be renamed on Windows.
+	if s.info != nil && s.info.IsDir() && runtime.GOOS != "windows" {
+		if f, err := os.Open(dir); err == nil {
+			s.file = f
+			s.info, _ = f.Stat()
+		}
 	}
 	return s
 }

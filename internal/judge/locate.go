@@ -95,19 +95,15 @@ func (c *Comparison) given() localise.Given {
 	return g
 }
 
-// unordered reports whether the names of two layers say nothing about their order, in cases of
-// which neither side recorded it; nil if there is no such case.
-func (c *Comparison) unordered() func(caseName, a, b string) bool {
+// unordered returns the cases of which neither side recorded the order of execution.
+func (c *Comparison) unordered() map[string]bool {
 	cases := map[string]bool{}
 	for _, k := range c.Cases {
 		if k.Golden.OrderBy == dump.OrderNatural && k.Actual.OrderBy == dump.OrderNatural {
 			cases[k.Name] = true
 		}
 	}
-	if len(cases) == 0 {
-		return nil
-	}
-	return func(caseName, a, b string) bool { return cases[caseName] && !label.Ordered(a, b) }
+	return cases
 }
 
 // record returns the port as the localiser sees it.

@@ -100,6 +100,89 @@ func Ordered(a, b string) bool {
 	return true
 }
 
+// Unordered returns the layers before which none of those returned before it is known to have run:
+// each of which [Ordered] does not hold with any of them. Of equal names it returns the first.
+func Unordered(layers []string) (out []string) {
+	kept := &branch{}
+	for _, l := range layers {
+		if segments := segmentsOf(l); !kept.ordered(segments) {
+			kept.add(segments)
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// branch is a node in a tree of layers by their segments. It answers in the depth of a name whether
+// Ordered holds with any layer of the tree.
+type branch struct {
+	next   map[string]*branch
+	turn   turn
+	ends   bool           // a layer ends here
+	layers count          // how many there are behind it
+	turns  map[turn]count // the same by the turns that they take here
+}
+
+// turn is what Ordered asks of the segments at which two layers part, besides whether one of the
+// layers has a number.
+type turn struct {
+	rank   int
+	number bool
+}
+
+// count counts layers without a number and with one.
+type count [2]int
+
+func turnOf(s segment) turn { return turn{s.rank, IsNumber(s.text)} }
+
+func hasNumber(segments []segment) int {
+	if slices.ContainsFunc(segments, func(s segment) bool { return IsNumber(s.text) }) {
+		return 1
+	}
+	return 0
+}
+
+func (b *branch) ordered(segments []segment) bool {
+	numbered := hasNumber(segments) == 1
+	for _, s := range segments {
+		mine, next := turnOf(s), b.next[s.text]
+		for t, n := range b.turns {
+			if next != nil && t == next.turn {
+				n[0], n[1] = n[0]-next.layers[0], n[1]-next.layers[1]
+			}
+			apart := n[1] > 0 || n[0] > 0 && (numbered || t.rank == mine.rank)
+			if apart && (t.rank != mine.rank || t.number && mine.number) {
+				return true
+			}
+		}
+		if b.ends || next == nil {
+			return b.ends
+		}
+		b = next
+	}
+	return true
+}
+
+func (b *branch) add(segments []segment) {
+	numbered := hasNumber(segments)
+	for _, s := range segments {
+		if b.next == nil {
+			b.next, b.turns = map[string]*branch{}, map[turn]count{}
+		}
+		next := b.next[s.text]
+		if next == nil {
+			next = &branch{turn: turnOf(s)}
+			b.next[s.text] = next
+		}
+		n := b.turns[next.turn]
+		n[numbered]++
+		b.turns[next.turn] = n
+		next.layers[numbered]++
+		b = next
+	}
+	b.ends = true
+}
+
 // lateness ranks a segment outside of the numbered blocks: 1 for a final norm, which comes after
 // them, 2 for a head, which comes after that, 0 for all others.
 func lateness(segment string) int {

@@ -1,6 +1,9 @@
 package localise
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // captured says why a wrong output is an error of the recording; "" if it is none.
 //
@@ -12,25 +15,19 @@ func (p *pass) captured(i int) string {
 	if e.Input {
 		return ""
 	}
-	used, twin := 0, ""
-	var where *event
-	for _, j := range p.Copies(i) {
-		if o := &p.events[j]; j > i && o.Joined {
-			if !o.Agrees || jump*o.Error > e.Error { // as wrong, whatever its own floor says
-				return ""
-			}
-			if used++; where == nil || !where.Input && o.Input {
-				where = o
-			}
-		}
+	twin := ""
+	copies := p.later(i)
+	where := copies.used
+	if where != nil && (math.IsInf(copies.worst, 1) || jump*copies.worst > e.Error) { // as wrong, whatever its own floor says
+		return ""
 	}
 	if e.Twin != "" {
 		twin = fmt.Sprintf("it holds the same bytes as %s, which the reference's does not", e.Twin)
 	}
 	switch {
-	case used > 0 && twin != "":
+	case where != nil && twin != "":
 		return fmt.Sprintf("the same tensor agrees as %s of %s, and %s", where.Port, where.Layer, twin)
-	case used > 0:
+	case where != nil:
 		return fmt.Sprintf("the same tensor agrees as %s of %s", where.Port, where.Layer)
 	case twin != "":
 		if c := p.enclosing(e.Layer); c != "" && p.right(c) {

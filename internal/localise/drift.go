@@ -12,36 +12,19 @@ import (
 // existed inside a container before; if none was recorded, the inputs of the container around it.
 func (p *pass) incoming(i int) float64 {
 	e := &p.events[i]
-	most, n := e.Epsilon, 0
-	take := func(o *event) {
-		if o.Joined && !o.Integer {
-			most = max(most, o.Error)
-			n++
-		}
-	}
 	leaf := !p.hasJoinedChild(e.Layer)
-	if !e.Input && leaf {
-		for _, o := range p.inputs(e.Layer) {
-			take(o)
-		}
-		if n > 0 {
-			return most
-		}
+	if in := p.inputsOf(e.Layer); !e.Input && leaf && in.numbers > 0 {
+		return max(e.Epsilon, in.error)
 	}
 	scope := e.Layer
 	if e.Input || leaf {
 		scope = p.Container(e.Layer)
 	}
 	for {
-		begin := p.Start(scope)
-		for j := p.Since(begin); j < i; j++ {
-			if o := &p.events[j]; o.Layer == scope && o.Input || p.Inside(o.Layer, scope) {
-				take(o)
-			}
-		}
+		most, ok := p.before(scope, i)
 		around := p.Container(scope)
-		if n > 0 || around == scope {
-			return most
+		if ok || around == scope {
+			return max(e.Epsilon, most)
 		}
 		scope = around
 	}
@@ -93,12 +76,10 @@ func (p *pass) weak(i int, after bool) bool {
 
 // preceded reports whether both sides recorded anything before an event: else nothing adds up.
 func (p *pass) preceded(i int) bool {
-	for j := range p.events[:i] {
-		if o := &p.events[j]; o.Joined && !o.Integer && (!o.Input || o.Layer != p.events[i].Layer) {
-			return true
-		}
+	if p.earliest.input < i && p.events[p.earliest.input].Layer != p.events[i].Layer {
+		return true
 	}
-	return false
+	return min(p.earliest.output, p.earliest.other) < i
 }
 
 // clear reports whether the output of a layer in 16 bits is off by more than its gain makes of the
@@ -109,12 +90,7 @@ func (p *pass) clear(i int) bool {
 	if e.Epsilon < finest || e.Alone != nil || e.Input || p.hasJoinedChild(e.Layer) {
 		return false
 	}
-	in := e.Epsilon
-	for _, o := range p.inputs(e.Layer) {
-		if o.Joined && !o.Integer {
-			in = max(in, o.Whole)
-		}
-	}
+	in := max(e.Epsilon, p.inputsOf(e.Layer).whole)
 	return e.Whole > 2*jump*in && p.own(i) > 2*jump
 }
 
@@ -135,14 +111,8 @@ func (p *pass) own(i int) float64 {
 		return x
 	}
 	x := math.NaN()
-	var floats []*event
-	for _, in := range p.inputs(e.Layer) {
-		if !in.Integer {
-			floats = append(floats, in)
-		}
-	}
-	if len(floats) == 1 && floats[0].Joined {
-		x = p.run.Excess(floats[0].Index, e.Index)
+	if in := p.inputsOf(e.Layer); in.floats == 1 && in.float.Joined {
+		x = p.run.Excess(in.float.Index, e.Index)
 	}
 	p.excess[i] = x
 	return x
@@ -331,10 +301,8 @@ func (p *pass) alike(i int) int {
 		if o.Alone != nil {
 			return o.Alone.Error
 		}
-		for _, in := range p.inputs(o.Layer) {
-			if in.differs() {
-				return 0
-			}
+		if p.inputsOf(o.Layer).wrong > 0 {
+			return 0
 		}
 		return o.Error
 	}

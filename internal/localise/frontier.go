@@ -44,15 +44,19 @@ func (p *pass) frontier(v *Verdict) []string {
 		s.alone = true
 		s.aloneBad = s.aloneBad || !e.Alone.Agrees && e.differs()
 	}
-	for l, s := range states {
-		if s.in || !s.outBad {
+	inside := map[*state]state{} // what is known of the inputs of all layers inside of one
+	for o, inner := range states {
+		if !inner.in {
 			continue
 		}
-		for o, inner := range states {
-			if p.Inside(o, l) && inner.in {
-				s.in, s.inBad = true, s.inBad || inner.inBad
+		for _, l := range p.Around(o) {
+			if s := states[l]; s != nil && !s.in && s.outBad {
+				inside[s] = state{in: true, inBad: inside[s].inBad || inner.inBad}
 			}
 		}
+	}
+	for s, inner := range inside {
+		s.in, s.inBad = true, s.inBad || inner.inBad
 	}
 	var out []string
 	for _, l := range order {
@@ -69,9 +73,13 @@ func (p *pass) frontier(v *Verdict) []string {
 			out = append(out, l)
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(out), func(l string) bool {
-		return slices.ContainsFunc(out, func(o string) bool { return p.Inside(o, l) })
-	})
+	outer := map[string]bool{}
+	for _, o := range out {
+		for _, l := range p.Around(o) {
+			outer[l] = true
+		}
+	}
+	return slices.DeleteFunc(out, func(l string) bool { return outer[l] })
 }
 
 // inherited notes for each layer of this pass that only passes on an error where that comes from.
@@ -84,17 +92,23 @@ func (p *pass) inherited(v *Verdict, blame map[passLayer]string) {
 	if v.Before != "" {
 		own = append(own, v.Before)
 	}
+	isOwn, holds := map[string]bool{}, map[string]string{} // layer → the first of own inside of it
+	for _, l := range own {
+		isOwn[l] = true
+		for _, around := range p.Around(l) {
+			if holds[around] == "" {
+				holds[around] = l
+			}
+		}
+	}
 	for i := range p.events {
 		e := &p.events[i]
-		if e.Input || !e.differs() || label.IsRoot(e.Layer) || slices.Contains(own, e.Layer) {
+		if e.Input || !e.differs() || label.IsRoot(e.Layer) || isOwn[e.Layer] {
 			continue
 		}
-		from := v.Layer
-		within := false
-		for _, l := range own {
-			if p.Inside(l, e.Layer) && !within {
-				from, within = l, true
-			}
+		from, within := holds[e.Layer]
+		if !within {
+			from = v.Layer
 		}
 		switch {
 		case within:
@@ -112,12 +126,6 @@ func (p *pass) inherited(v *Verdict, blame map[passLayer]string) {
 // passesOn reports, without a run on golden inputs, whether a layer got something wrong and is not
 // off by much more than that.
 func (p *pass) passesOn(i int) bool {
-	inputs, wrong := 0, false
-	for _, in := range p.inputs(p.events[i].Layer) {
-		if in.Joined {
-			inputs++
-			wrong = wrong || in.differs()
-		}
-	}
-	return inputs == 0 || wrong && !p.made(i, sure)
+	in := p.inputsOf(p.events[i].Layer)
+	return in.joined == 0 || in.wrong > 0 && !p.made(i, sure)
 }

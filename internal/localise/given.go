@@ -2,7 +2,7 @@ package localise
 
 import (
 	"fmt"
-	"slices"
+	"iter"
 	"strings"
 
 	"github.com/goparity/goparity/internal/label"
@@ -83,16 +83,35 @@ func (r *Run) wrong(v *Verdict) (out []event) {
 // starved returns the first wrong output of a layer that lacks a weight: the weight's name without
 // its last part is the end of the layer's label, or the other way round.
 func (r *Run) starved(v *Verdict, missing []string) *event {
+	modules, ends := map[string]bool{}, map[string]bool{}
+	for _, name := range missing {
+		if module := label.Parent(name); module != "" {
+			modules[module] = true
+			for end := range tails(module) {
+				ends[end] = true
+			}
+		}
+	}
 	for _, e := range r.wrong(v) {
 		layer := label.Name(e.Layer)
-		if slices.ContainsFunc(missing, func(name string) bool {
-			module := label.Parent(name)
-			return module != "" && (strings.HasSuffix("."+layer, "."+module) || strings.HasSuffix("."+module, "."+layer))
-		}) {
+		lacks := ends[layer]
+		for end := range tails(layer) {
+			lacks = lacks || modules[end]
+		}
+		if lacks {
 			return &e
 		}
 	}
 	return nil
+}
+
+// tails ranges over a name and what is left of it behind each dot.
+func tails(name string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for more := true; more && yield(name); {
+			_, name, more = strings.Cut(name, ".")
+		}
+	}
 }
 
 // copies says where the candidate's outputs are equal though the golden's are not. A skipped

@@ -85,9 +85,9 @@ type Run struct {
 	Records []Record // by trace.Event.Index
 	Nested  bool     // golden inputs were given inside layers too: a container's output shows only its last code
 
-	// Unordered reports whether nothing tells which of two layers of a case ran first. nil: the
-	// trace is in the order of execution.
-	Unordered func(caseName, a, b string) bool
+	// Unordered are the cases of which the trace is not in the order of execution, so that only the
+	// names tell which of two layers ran first (label.Ordered).
+	Unordered map[string]bool
 
 	// Excess returns the factor by which the error of an output exceeds what the error of an input
 	// of its layer and rounding make of it; NaN if it is not known. It may be slow, and is called

@@ -2,8 +2,9 @@ package localise
 
 import (
 	"fmt"
-	"slices"
 	"strings"
+
+	"github.com/goparity/goparity/internal/label"
 )
 
 // rivals lists the layers that may have been wrong before event i, where the order of execution is
@@ -12,22 +13,23 @@ import (
 // its inputs agree, or it is wrong on the golden inputs.
 func (p *pass) rivals(i int) (layers []string) {
 	e := &p.events[i]
-	if p.run.Unordered == nil || e.Alone != nil && !e.Alone.Agrees {
+	if !p.run.Unordered[p.Case] || e.Alone != nil && !e.Alone.Agrees {
 		return nil
 	}
 	if j := p.Producer(i); e.Input && j >= 0 && p.events[j].known() {
 		return nil
 	}
-	known := func(in *event) bool { return in.Joined }
-	if !e.Input && slices.ContainsFunc(p.inputs(e.Layer), known) {
+	if !e.Input && p.inputsOf(e.Layer).joined > 0 {
 		return nil
 	}
+	seen := map[string]bool{}
 	for j := range p.events {
 		o := &p.events[j]
-		if !o.differs() || !p.run.Unordered(o.Case, e.Layer, o.Layer) || slices.Contains(layers, o.Layer) {
+		if !o.differs() || seen[o.Layer] || label.Ordered(e.Layer, o.Layer) {
 			continue
 		}
-		if o.Input && p.Producer(j) < 0 || !o.Input && !slices.ContainsFunc(p.inputs(o.Layer), (*event).differs) {
+		if o.Input && p.Producer(j) < 0 || !o.Input && p.inputsOf(o.Layer).wrong == 0 {
+			seen[o.Layer] = true
 			layers = append(layers, o.Layer)
 		}
 	}
@@ -38,12 +40,7 @@ func (p *pass) rivals(i int) (layers []string) {
 // the first. The frontier has those before which no other is known to have run.
 func (p *pass) unplaced(i int, rivals []string) *Verdict {
 	e := &p.events[i]
-	v := &Verdict{Kind: KindUnordered, at: i, Frontier: []string{e.Layer}}
-	for _, l := range rivals {
-		if !slices.ContainsFunc(v.Frontier, func(o string) bool { return !p.run.Unordered(e.Case, o, l) }) {
-			v.Frontier = append(v.Frontier, l)
-		}
-	}
+	v := &Verdict{Kind: KindUnordered, at: i, Frontier: label.Unordered(append([]string{e.Layer}, rivals...))}
 	v.Text = fmt.Sprintf("the order of execution is not known, so any of %s may be the first that is wrong: write the names, one a line and in the order of "+
 		"execution, into tensor_names.txt of the reference's folder", strings.Join(v.Frontier[:min(6, len(v.Frontier))], ", "))
 	return v

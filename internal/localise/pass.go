@@ -22,7 +22,8 @@ func (e *event) known() bool { return e.Joined && e.Agrees }
 type pass struct {
 	*trace.Pass
 	run    *Run
-	events []event          // of trace.Pass.Events
+	events []event // of trace.Pass.Events
+	index
 	parent map[string]bool  // names, without call, of layers in which the candidate recorded an output of another
 	alikes map[string][]int // once blocks was called
 	excess map[int]float64  // what Run.Excess told, by event
@@ -41,6 +42,7 @@ func newPass(r *Run, t *trace.Pass) *pass {
 			p.parent[up] = true
 		}
 	}
+	p.index = newIndex(p)
 	return p
 }
 
@@ -66,7 +68,7 @@ func (p *pass) first() *Verdict {
 			v := p.verdict(i, drift != nil)
 			if v == nil {
 				p.noise = append(p.noise, i)
-				if e.Agrees = true; drift == nil { // it is noise: what follows from it is too
+				if p.excuse(e); drift == nil { // it is noise: what follows from it is too
 					drift = p.accumulated(i)
 				}
 				continue
@@ -135,15 +137,10 @@ func (p *pass) modelInput(i int) bool {
 	if label.IsRoot(e.Layer) {
 		return true
 	}
-	recorded, joined := false, false
-	for _, j := range p.Asked() {
-		o := &p.events[j]
-		if e.Same > 0 && o.Same == e.Same && !o.Joined {
-			return true
-		}
-		recorded, joined = true, joined || o.Joined
+	if e.Same > 0 && p.asked.missing[e.Same] {
+		return true
 	}
-	return e.Integer && !joined && (e.Same == 0 || !recorded)
+	return e.Integer && !p.asked.joined && (e.Same == 0 || !p.asked.any)
 }
 
 // consumer returns the innermost layer that takes a model's differing input, or what the model's
@@ -186,10 +183,8 @@ func (p *pass) ports(layer string, inputs bool) (out []*event) {
 // "" if there is none.
 func (p *pass) enclosing(layer string) string {
 	for c := p.Container(layer); c != layer && c != ""; {
-		for _, o := range p.outputs(c) {
-			if o.Joined {
-				return c
-			}
+		if p.outputsOf(c).joined > 0 {
+			return c
 		}
 		up := p.Container(c)
 		if up == c {
@@ -202,16 +197,8 @@ func (p *pass) enclosing(layer string) string {
 
 // right reports whether a layer has outputs that the candidate recorded, and all of them agree.
 func (p *pass) right(layer string) bool {
-	n := 0
-	for _, o := range p.outputs(layer) {
-		if o.Joined {
-			if !o.Agrees {
-				return false
-			}
-			n++
-		}
-	}
-	return n > 0
+	out := p.outputsOf(layer)
+	return out.joined > 0 && out.wrong == 0
 }
 
 // stray reports whether an input differs although the layer that takes it gives the right output,
@@ -225,10 +212,5 @@ func (p *pass) stray(i int) bool {
 	if c := p.enclosing(e.Layer); c == "" || !p.right(c) {
 		return false
 	}
-	for _, j := range p.Copies(i) {
-		if j != i && p.events[j].differs() {
-			return false
-		}
-	}
-	return true
+	return e.Same == 0 || p.wrong[e.Same] == 1 // itself
 }

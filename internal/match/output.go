@@ -72,21 +72,30 @@ func (c *callPairing) outputs(golden, actual []*port) {
 // question, unless they have one name.
 func (c *callPairing) outputsByName(golden, actual []*port, mainG, mainA *port) {
 	alike := slices.Equal(sortedNames(golden), sortedNames(actual))
+	named := byName(actual, func(p *port) string { return p.name })
 	for _, g := range golden {
-		for _, a := range actual {
-			if g.name != a.name || g == mainG && a == mainA {
-				continue
-			}
-			if f, fits := c.fit(g, a); fits {
-				c.add(g, a, f, "")
-			} else if alike {
-				c.problem(g, a)
-			} else if g != mainG && a != mainA {
-				g.why = "the output of this name has another shape in the candidate, so it is another thing"
-				a.why = "the output of this name has another shape in the golden, so it is another thing"
-			}
+		a := named[g.name]
+		if a == nil || g == mainG && a == mainA {
+			continue
+		}
+		if f, fits := c.fit(g, a); fits {
+			c.add(g, a, f, "")
+		} else if alike {
+			c.problem(g, a)
+		} else if g != mainG && a != mainA {
+			g.why = "the output of this name has another shape in the candidate, so it is another thing"
+			a.why = "the output of this name has another shape in the golden, so it is another thing"
 		}
 	}
+}
+
+// byName returns the ports of a call by their names, each of which it has once.
+func byName(ports []*port, name func(*port) string) map[string]*port {
+	named := make(map[string]*port, len(ports))
+	for _, p := range ports {
+		named[name(p)] = p
+	}
+	return named
 }
 
 func sortedNames(ports []*port) []string {

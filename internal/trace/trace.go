@@ -85,6 +85,7 @@ type Pass struct {
 
 	tree
 	same  map[int][]int    // events by Entry.Same
+	maker map[int]int      // event → the latest output before it that holds the same bytes
 	ports map[string][]int // events by layer
 	asked []int            // events: inputs of roots
 }
@@ -123,10 +124,19 @@ func newPass(entries []Entry, indices []int) *Pass {
 }
 
 func (p *Pass) indexSame() {
-	p.same = map[int][]int{}
+	p.same, p.maker = map[int][]int{}, map[int]int{}
+	last := map[int]int{} // output by Entry.Same
 	for i := range p.Events {
-		if same := p.Events[i].Same; same > 0 {
-			p.same[same] = append(p.same[same], i)
+		e := &p.Events[i]
+		if e.Same == 0 {
+			continue
+		}
+		p.same[e.Same] = append(p.same[e.Same], i)
+		if j, ok := last[e.Same]; ok {
+			p.maker[i] = j
+		}
+		if !e.Input {
+			last[e.Same] = i
 		}
 	}
 }
@@ -148,13 +158,10 @@ func (p *Pass) Copies(i int) []int {
 
 // Producer returns the latest output before event i that holds the same bytes; −1 if there is none.
 func (p *Pass) Producer(i int) int {
-	found := -1
-	for _, j := range p.Copies(i) {
-		if j < i && !p.Events[j].Input {
-			found = j
-		}
+	if j, ok := p.maker[i]; ok {
+		return j
 	}
-	return found
+	return -1
 }
 
 // Since returns the first event that existed at an execution index or later.

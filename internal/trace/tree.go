@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/goparity/goparity/internal/label"
 )
@@ -12,26 +13,26 @@ import (
 // times is one container for each call.
 type tree struct {
 	calls map[string][]call // by name, in the order of the calls
-	start map[string]int    // execution index of the first record of a layer or of anything inside it
+	end   map[string]int    // execution index of the last record of a layer
+	start map[string]int    // of the first record of a layer or of anything inside it
 	leaf  map[string]bool   // by name: false where another layer was recorded inside
 }
 
 // call is one call of a layer.
 type call struct {
 	layer string
-	end   int // execution index of its last record
+	done  int // execution index at which it and all calls before it had ended
 }
 
 func newTree(entries []Entry, indices []int) tree {
-	t := tree{calls: map[string][]call{}, start: map[string]int{}, leaf: map[string]bool{}}
-	ends := map[string]int{}
+	t := tree{calls: map[string][]call{}, end: map[string]int{}, start: map[string]int{}, leaf: map[string]bool{}}
 	for _, i := range indices {
 		e := &entries[i]
-		if end, ok := ends[e.Layer]; !ok || e.Seq > end {
-			ends[e.Layer] = e.Seq
+		if end, ok := t.end[e.Layer]; !ok || e.Seq > end {
+			t.end[e.Layer] = e.Seq
 		}
 	}
-	for layer, end := range ends {
+	for layer, end := range t.end {
 		name := label.Name(layer)
 		t.calls[name] = append(t.calls[name], call{layer, end})
 		if _, ok := t.leaf[name]; !ok {
@@ -47,6 +48,9 @@ func newTree(entries []Entry, indices []int) tree {
 			_, y := label.CutCall(b.layer)
 			return cmp.Compare(x, y)
 		})
+		for i := range calls[1:] {
+			calls[i+1].done = max(calls[i+1].done, calls[i].done)
+		}
 	}
 	for _, i := range indices {
 		e := &entries[i]
@@ -78,22 +82,12 @@ func (t *tree) callOf(layer, container, other string) string {
 		return calls[0].layer
 	}
 	name, number := label.CutCall(layer)
-	own := t.calls[name]
-	if len(own) == len(calls) && number <= len(calls) {
+	if len(t.calls[name]) == len(calls) && number <= len(calls) {
 		return calls[number-1].layer
 	}
-	end := 0
-	for _, c := range own {
-		if c.layer == layer {
-			end = c.end
-		}
-	}
-	for _, c := range calls {
-		if c.end >= end {
-			return c.layer
-		}
-	}
-	return calls[len(calls)-1].layer
+	end := t.end[layer]
+	i := sort.Search(len(calls)-1, func(i int) bool { return calls[i].done >= end })
+	return calls[i].layer
 }
 
 // Start returns the execution index at which the first thing inside a layer was recorded:
@@ -116,6 +110,18 @@ func (t *tree) Container(layer string) string {
 	}
 	return cmp.Or(label.Parent(layer), layer)
 }
+
+// Around lists what lies around a layer, the innermost first: of a recorded container the call in
+// which the layer ran, of another one its name without a call.
+func (t *tree) Around(layer string) (out []string) {
+	for up := label.Parent(label.Name(layer)); up != ""; up = label.Parent(up) {
+		out = append(out, t.callOf(layer, up, up))
+	}
+	return out
+}
+
+// Known reports whether a call of a layer was recorded.
+func (t *tree) Known(layer string) bool { return len(t.calls[label.Name(layer)]) > 0 }
 
 // Inside reports whether a layer ran inside another one. Of a container that was called several
 // times only the call counts in which it ran.

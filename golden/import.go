@@ -198,10 +198,14 @@ func writeCase(ctx context.Context, d disk, dir, name string, opt ImportOptions)
 	prov.Date = opt.Now().UTC().Format(time.RFC3339)
 	prov.Inputs = opt.Inputs[name]
 	var passes []Pass
+	indices := map[string][]int{} // of the ports of each step
+	for i, port := range run.Ports {
+		indices[port.Step] = append(indices[port.Step], i)
+	}
 	for _, step := range run.Steps() {
 		p := Pass{Variant: opt.Variant, Case: name, Step: step, File: passFile(opt.Variant, name, step),
 			Provenance: prov}
-		if err := writePass(ctx, d, dir, &p, run, opt.Keep); err != nil {
+		if err := writePass(ctx, d, dir, &p, run, indices[step], opt.Keep); err != nil {
 			return nil, err
 		}
 		passes = append(passes, p)
@@ -209,10 +213,12 @@ func writeCase(ctx context.Context, d disk, dir, name string, opt ImportOptions)
 	return passes, nil
 }
 
-func writePass(ctx context.Context, d disk, dir string, p *Pass, run *Run, keep func(layer, port string) bool) error {
+func writePass(ctx context.Context, d disk, dir string, p *Pass, run *Run, indices []int,
+	keep func(layer, port string) bool) error {
 	var named []tensor.Named
-	for index, e := range run.Ports {
-		if e.Step != p.Step || keep != nil && !keep(e.Layer, e.Port) {
+	for _, index := range indices {
+		e := run.Ports[index]
+		if keep != nil && !keep(e.Layer, e.Port) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {

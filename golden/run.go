@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/label"
@@ -42,8 +41,10 @@ func (p Port) Label() string { return label.Join(p.Layer, p.Port) }
 // Steps returns the steps in the order of their first tensor.
 func (r *Run) Steps() []string {
 	var out []string
+	seen := map[string]bool{}
 	for _, p := range r.Ports {
-		if !slices.Contains(out, p.Step) {
+		if !seen[p.Step] {
+			seen[p.Step] = true
 			out = append(out, p.Step)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
@@ -121,15 +120,25 @@ func (r *Run) Close() error {
 // Steps lists the steps in the order of their first tensor.
 func (r *Run) Steps() []string {
 	var steps []string
+	seen := map[string]bool{}
 	for _, e := range r.Entries {
-		if !slices.Contains(steps, e.Step) {
+		if !seen[e.Step] {
+			seen[e.Step] = true
 			steps = append(steps, e.Step)
 		}
 	}
 	return steps
 }
 
-// Find returns the entry of a step, layer and port.
+func (r *Run) byStep() map[string][]Entry {
+	of := map[string][]Entry{}
+	for _, e := range r.Entries {
+		of[e.Step] = append(of[e.Step], e)
+	}
+	return of
+}
+
+// Find returns the entry of a step, layer and port. It goes through all of them.
 func (r *Run) Find(step, layer, port string) (Entry, bool) {
 	for _, e := range r.Entries {
 		if e.Step == step && e.Layer == layer && e.Port == port {

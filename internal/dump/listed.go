@@ -109,7 +109,7 @@ func (r *Run) openStepOf(opt Options) (found bool, err error) {
 // openListed opens the tensors that run.json lists.
 func (r *Run) openListed(opt Options) (err error) {
 	r.OrderBy = OrderRunFile
-	open := map[string][]tensor.Named{}
+	open := map[string]*contents{}
 	logs := map[string]map[string]Entry{}
 	for i, o := range r.Info.Order {
 		path := filepath.Join(r.Path, o.Step, o.File)
@@ -124,14 +124,16 @@ func (r *Run) openListed(opt Options) (err error) {
 			r.Entries = append(r.Entries, e)
 			continue
 		}
-		named, ok := open[path]
-		if !ok {
-			if named, err = r.load(path, o.File, r.rawListed(o, opt)); err != nil {
+		in := open[path]
+		if in == nil {
+			named, err := r.load(path, o.File, r.rawListed(o, opt))
+			if err != nil {
 				return fmt.Errorf("%w (order entry %d of %s)", err, i, RunFile)
 			}
-			open[path] = named
+			in = newContents(named)
+			open[path] = in
 		}
-		t, err := pick(named, o)
+		t, err := in.pick(o)
 		if err != nil {
 			return fmt.Errorf("dump: open %q: order entry %d of %s: %w", path, i, RunFile, err)
 		}
@@ -148,19 +150,35 @@ func (r *Run) rawListed(o OrderEntry, opt Options) Options {
 	return opt
 }
 
-// pick finds the tensor of an order entry in its file.
-func pick(named []tensor.Named, o OrderEntry) (*tensor.Tensor, error) {
-	if o.Name == "" && len(named) == 1 {
-		return named[0].Tensor, nil
+// contents are the tensors of a file.
+type contents struct {
+	only  *tensor.Tensor // if there is one
+	named map[string]*tensor.Tensor
+}
+
+func newContents(tensors []tensor.Named) *contents {
+	c := &contents{}
+	if len(tensors) == 1 {
+		c.only = tensors[0].Tensor
+	}
+	c.named = make(map[string]*tensor.Tensor, len(tensors))
+	for _, t := range slices.Backward(tensors) { // of equal names the first counts
+		c.named[t.Name] = t.Tensor
+	}
+	return c
+}
+
+// pick finds the tensor of an order entry.
+func (c *contents) pick(o OrderEntry) (*tensor.Tensor, error) {
+	if o.Name == "" && c.only != nil {
+		return c.only, nil
 	}
 	want := o.Name
 	if want == "" {
 		want = label.Join(o.Layer, o.Port)
 	}
-	for _, t := range named {
-		if t.Name == want {
-			return t.Tensor, nil
-		}
+	if t := c.named[want]; t != nil {
+		return t, nil
 	}
 	return nil, fmt.Errorf("the file has no tensor %q", want)
 }

@@ -57,9 +57,9 @@ func (i *Info) Asked() (sequences [][]int) {
 // taken from the inputs of these steps; if one step does not show them, Decoded returns nil.
 func (r *Run) Decoded() [][]int {
 	var out [][]int
-	steps := r.Steps()
+	steps, of := r.Steps(), r.byStep()
 	for _, step := range steps[min(1, len(steps)):] {
-		ids := r.fed(step)
+		ids := fed(of[step])
 		if ids == nil {
 			return nil
 		}
@@ -74,10 +74,10 @@ func (r *Run) Decoded() [][]int {
 }
 
 // fed returns the ids that a decode step was given, one for each sequence.
-func (r *Run) fed(step string) (ids []int) {
-	for _, e := range r.Entries {
+func fed(entries []Entry) (ids []int) {
+	for _, e := range entries {
 		named := strings.Contains(e.Port, "input_ids") || e.Port == "input_0" && strings.Contains(e.Layer, "embed")
-		if e.Step == step && named && label.IsInput(e.Port) && !e.Tensor.DType().IsFloat() && e.Tensor.RowLen() == 1 {
+		if named && label.IsInput(e.Port) && !e.Tensor.DType().IsFloat() && e.Tensor.RowLen() == 1 {
 			for i := range e.Tensor.Len() {
 				ids = append(ids, int(e.Tensor.At(i)))
 			}

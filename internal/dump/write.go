@@ -56,12 +56,13 @@ func (r *Run) writeSteps(dir, caseName string) (Info, error) {
 	info := r.Info
 	info.Schema, info.Case, info.Order, info.SHA256 = Schema, caseName, nil, map[string]string{}
 	info.Weights = nil // their files are not copied
+	of := r.byStep()
 	for _, step := range r.Steps() {
 		var named []tensor.Named
 		var order []OrderEntry
 		file := fileName(caseName + "." + step + ".safetensors")
-		for _, e := range r.Entries {
-			if e.Step == step && info.Injected[e.Label()] == "" { // a replaced input is the golden one
+		for _, e := range of[step] {
+			if info.Injected[e.Label()] == "" { // a replaced input is the golden one
 				named = append(named, tensor.Named{Name: e.Label(), Tensor: e.Tensor})
 				order = append(order, OrderEntry{Step: step, Layer: e.Layer, Port: e.Port, File: file})
 			}

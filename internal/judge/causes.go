@@ -121,21 +121,28 @@ func (c *Comparison) target() *Port {
 // recorded inputs agree.
 func (c *Comparison) alone(v *localise.Verdict) []*Port {
 	var wrong []*Port
+	frontier := map[string]bool{}
+	for _, l := range v.Frontier {
+		frontier[l] = true
+	}
 	for _, p := range c.Ports {
 		if !p.Judged() || !p.comparable() || p.Case != v.Case || p.Step != v.Step {
 			continue
 		}
-		if in := p.Injected; in != nil && in.frame != nil && !in.agrees || in == nil && !p.Agrees && slices.Contains(v.Frontier, p.Layer) {
+		if in := p.Injected; in != nil && in.frame != nil && !in.agrees || in == nil && !p.Agrees && frontier[p.Layer] {
 			wrong = append(wrong, p)
 		}
 	}
 	flow := c.traced.Pass(v.Case, v.Step)
 	within := func(inner, outer string) bool { return inner == outer || flow.Inside(inner, outer) }
-	return slices.DeleteFunc(slices.Clone(wrong), func(p *Port) bool {
-		if within(v.Layer, p.Layer) || p.Layer == v.Before {
-			return true
+	holds := map[string]bool{} // layers with another one of wrong inside
+	for _, o := range wrong {
+		for _, l := range flow.Around(o.Layer) {
+			holds[l] = true
 		}
-		return slices.ContainsFunc(wrong, func(o *Port) bool { return o.Layer != p.Layer && within(o.Layer, p.Layer) })
+	}
+	return slices.DeleteFunc(wrong, func(p *Port) bool {
+		return within(v.Layer, p.Layer) || p.Layer == v.Before || holds[p.Layer]
 	})
 }
 

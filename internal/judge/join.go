@@ -41,11 +41,12 @@ type joins struct {
 	Notes     []string
 
 	missing  map[string]string // golden layer that was not joined → why
+	noted    map[string]bool   // Notes
 	suspects []suspect
 }
 
 func joinAll(cases []Case, opt match.Options) (*joins, error) {
-	js := &joins{missing: map[string]string{}}
+	js := &joins{missing: map[string]string{}, noted: map[string]bool{}}
 	for _, k := range cases {
 		if err := js.add(k, opt); err != nil {
 			return nil, err
@@ -64,11 +65,17 @@ func (js *joins) add(k Case, opt match.Options) error {
 	}
 	js.noteRuns(k, res, opt)
 	ports := make([]*Port, 0, len(golden))
+	in64 := map[trace.Key]*tensor.Tensor{}
+	if k.Golden64 != nil {
+		for _, e := range k.Golden64.Entries {
+			in64[trace.Key{Case: k.Name, Step: e.Step, Layer: e.Layer, Port: e.Port}] = e.Tensor
+		}
+	}
 	for _, pair := range res.Pairs {
 		if pair.Computed {
 			continue // what an injected run had computed for an input: read with the injected run
 		}
-		p, err := newPort(k, pair)
+		p, err := newPort(k, pair, in64)
 		if err != nil {
 			return fmt.Errorf("case %s: %w", k.Name, err)
 		}
@@ -118,7 +125,8 @@ func (js *joins) noteUnordered(r *dump.Run) {
 
 // Note adds a note for people; the same note only once.
 func (js *joins) Note(n string) {
-	if !slices.Contains(js.Notes, n) {
+	if !js.noted[n] {
+		js.noted[n] = true
 		js.Notes = append(js.Notes, n)
 	}
 }
@@ -156,29 +164,39 @@ func (js *joins) leftOver(k Case, res *match.Result) (ports []*Port) {
 		l.Ignored = true
 		*side = append(*side, l)
 	}
+	first := [2]map[string]*report.Lone{firstLones(js.Unmatched.Golden), firstLones(js.Unmatched.Actual)}
 	for _, g := range res.Gaps {
 		js.Note(g.String())
-		js.hint(g)
+		hint(g, first)
 	}
 	return ports
 }
 
 // hint adds the lines to paste into fixture.yaml to the first port of a gap.
-func (js *joins) hint(g match.Gap) {
-	for _, side := range []struct {
-		layers []string
-		lones  []report.Lone
-	}{{g.Golden, js.Unmatched.Golden}, {g.Actual, js.Unmatched.Actual}} {
-		if len(side.layers) == 0 {
+func hint(g match.Gap, first [2]map[string]*report.Lone) {
+	for side, layers := range [2][]string{g.Golden, g.Actual} {
+		if len(layers) == 0 {
 			continue
 		}
-		for i := range side.lones {
-			if l := &side.lones[i]; l.Hint == "" && strings.HasPrefix(l.Name, side.layers[0]+" ") {
-				l.Hint = strings.TrimRight(g.YAML, "\n")
-				return
-			}
+		if l := first[side][layers[0]]; l != nil {
+			l.Hint = strings.TrimRight(g.YAML, "\n")
+			delete(first[side], layers[0])
+			return
 		}
 	}
+}
+
+// firstLones returns of each layer the first port that has no hint yet.
+func firstLones(lones []report.Lone) map[string]*report.Lone {
+	first := map[string]*report.Lone{}
+	for i := range lones {
+		l := &lones[i]
+		layer := l.Name[:strings.LastIndexByte(l.Name, ' ')]
+		if l.Hint == "" && first[layer] == nil {
+			first[layer] = l
+		}
+	}
+	return first
 }
 
 // borrowOrder takes the order of execution from the candidate where the golden has none: a joined
@@ -201,8 +219,8 @@ func borrowOrder(ports []*Port, res *match.Result, k Case) {
 	}
 }
 
-// newPort applies the views of a pair.
-func newPort(k Case, pair match.Pair) (*Port, error) {
+// newPort applies the views of a pair. in64 has the goldens in float64.
+func newPort(k Case, pair match.Pair, in64 map[trace.Key]*tensor.Tensor) (*Port, error) {
 	first := k.Golden.Entries[pair.Golden[0]]
 	actual := k.Actual.Entries[pair.Actual[0]].Tensor
 	p := &Port{Key: trace.Key{Case: k.Name, Step: first.Step, Layer: first.Layer, Port: first.Port}, Seq: first.Seq,
@@ -225,11 +243,9 @@ func newPort(k Case, pair match.Pair) (*Port, error) {
 	if p.printed = printedOf(k, pair); p.printed != nil {
 		return p, p.printed.gather(&p.Join, pair)
 	}
-	if k.Golden64 != nil && len(pair.Golden) == 1 {
-		if e, ok := k.Golden64.Find(first.Step, first.Layer, first.Port); ok && slices.Equal(e.Tensor.Shape(), first.Tensor.Shape()) {
-			if p.Golden64, err = pair.GoldenView.Apply(e.Tensor); err == nil {
-				p.Golden64, err = masked(p.Golden64, pair.RowMask)
-			}
+	if exact := in64[p.Key]; exact != nil && len(pair.Golden) == 1 && slices.Equal(exact.Shape(), first.Tensor.Shape()) {
+		if p.Golden64, err = pair.GoldenView.Apply(exact); err == nil {
+			p.Golden64, err = masked(p.Golden64, pair.RowMask)
 		}
 	}
 	return p, err

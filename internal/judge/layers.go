@@ -20,10 +20,20 @@ type Layers struct {
 	indexing sync.Once
 	several  bool
 	runs     map[string][]LayerRun
+	at       map[layerPass]*LayerRun // of runs
+	all      []string                // labels in execution order
+	known    map[string]bool         // the same
+	judged   []string                // those of layers that can be judged
+	ends     map[string][]string     // labels by what is left of them behind each dot
+	lacks    map[string][]*Port      // outputs that the candidate did not record, by layer
 
 	mu     sync.Mutex
-	absent []*Port // ports that must be there and are not
+	absent []*Port        // ports that must be there and are not
+	lacked map[*Port]bool // the same
 }
+
+// layerPass is a layer in one forward pass.
+type layerPass struct{ layer, caseName, step string }
 
 // LayerRun is one layer in one forward pass.
 type LayerRun struct {
@@ -34,22 +44,9 @@ type LayerRun struct {
 
 // Judged lists the golden labels of all layers that can be judged, in execution order.
 func (l *Layers) Judged() []string {
-	return l.labels(func(p *Port) bool { return p.Actual != nil && p.Judged() })
+	l.indexing.Do(l.index)
+	return slices.Clone(l.judged)
 }
-
-func (l *Layers) labels(keep func(*Port) bool) []string {
-	var out []string
-	seen := map[string]bool{}
-	for _, p := range l.ports {
-		if !seen[p.Layer] && keep(p) {
-			seen[p.Layer] = true
-			out = append(out, p.Layer)
-		}
-	}
-	return out
-}
-
-func (l *Layers) all() []string { return l.labels(func(*Port) bool { return true }) }
 
 // Several reports whether there is more than one forward pass.
 func (l *Layers) Several() bool {
@@ -65,53 +62,66 @@ func (l *Layers) Runs(layer string) []LayerRun {
 
 // run returns a layer in one forward pass; it has no ports if the layer cannot be judged there.
 func (l *Layers) run(layer, caseName, step string) LayerRun {
-	for _, r := range l.Runs(layer) {
-		if r.Case == caseName && r.Step == step {
-			return r
-		}
+	l.indexing.Do(l.index)
+	if r := l.at[layerPass{layer, caseName, step}]; r != nil && len(r.Judged) > 0 {
+		return *r
 	}
 	return LayerRun{}
 }
 
 func (l *Layers) index() {
-	l.runs = map[string][]LayerRun{}
+	l.runs, l.at, l.ends, l.lacks = map[string][]LayerRun{}, map[layerPass]*LayerRun{}, map[string][]string{}, map[string][]*Port{}
+	l.known = map[string]bool{}
+	judged := map[string]bool{}
+	var passes []layerPass
 	for _, p := range l.ports {
 		l.several = l.several || p.Step != l.ports[0].Step || p.Case != l.ports[0].Case
+		if !l.known[p.Layer] {
+			l.known[p.Layer] = true
+			l.all = append(l.all, p.Layer)
+			for _, end, more := strings.Cut(p.Layer, "."); more; _, end, more = strings.Cut(end, ".") {
+				l.ends[end] = append(l.ends[end], p.Layer)
+			}
+		}
 		if p.Actual == nil {
+			if p.Judged() {
+				l.lacks[p.Layer] = append(l.lacks[p.Layer], p)
+			}
 			continue
 		}
-		runs := l.runs[p.Layer]
-		i := slices.IndexFunc(runs, func(r LayerRun) bool { return r.Case == p.Case && r.Step == p.Step })
-		if i < 0 {
-			runs, i = append(runs, LayerRun{Case: p.Case, Step: p.Step}), len(runs)
+		if p.Judged() && !judged[p.Layer] {
+			judged[p.Layer] = true
+			l.judged = append(l.judged, p.Layer)
+		}
+		at := layerPass{p.Layer, p.Case, p.Step}
+		r := l.at[at]
+		if r == nil {
+			r = &LayerRun{Case: p.Case, Step: p.Step}
+			l.at[at], passes = r, append(passes, at)
 		}
 		if p.Judged() {
-			runs[i].Judged = append(runs[i].Judged, p)
+			r.Judged = append(r.Judged, p)
 		} else if p.Joined() {
-			runs[i].Inputs = append(runs[i].Inputs, p)
+			r.Inputs = append(r.Inputs, p)
 		}
-		l.runs[p.Layer] = runs
 	}
-	for layer, runs := range l.runs {
-		l.runs[layer] = slices.DeleteFunc(runs, func(r LayerRun) bool { return len(r.Judged) == 0 })
+	for _, at := range passes {
+		if r := l.at[at]; len(r.Judged) > 0 {
+			l.runs[at.layer] = append(l.runs[at.layer], *r)
+		}
 	}
 }
 
 // Find returns the one layer of the golden that a name means: its label, or the end of it at a dot.
 func (l *Layers) Find(name string) (string, error) {
-	all := l.all()
-	if slices.Contains(all, name) {
+	l.indexing.Do(l.index)
+	if l.known[name] {
 		return name, nil
 	}
-	var hits []string
-	for _, layer := range all {
-		if strings.HasSuffix(layer, "."+name) {
-			hits = append(hits, layer)
-		}
-	}
+	hits := l.ends[name]
 	switch len(hits) {
 	case 0:
-		return "", fmt.Errorf("the golden has no layer %q%s", name, didYouMean(name, all))
+		return "", fmt.Errorf("the golden has no layer %q%s", name, didYouMean(name, l.all))
 	case 1:
 		return hits[0], nil
 	}
@@ -127,10 +137,10 @@ func (l *Layers) Glob(pattern string) ([]string, error) {
 	match := func(layers []string) []string {
 		return slices.DeleteFunc(layers, func(s string) bool { return !g.Match(s) })
 	}
-	all := l.all()
-	known := match(slices.Clone(all))
+	l.indexing.Do(l.index)
+	known := match(slices.Clone(l.all))
 	if len(known) == 0 {
-		return nil, fmt.Errorf("no layer of the golden matches%s", didYouMean(pattern, all))
+		return nil, fmt.Errorf("no layer of the golden matches%s", didYouMean(pattern, l.all))
 	}
 	hits := match(l.Judged())
 	if len(hits) == 0 {
@@ -142,10 +152,9 @@ func (l *Layers) Glob(pattern string) ([]string, error) {
 // Missing says why a layer of the golden that a test asks for cannot be judged. The report calls it
 // missing.
 func (l *Layers) Missing(layer string) string {
-	for _, p := range l.ports {
-		if p.Layer == layer && p.Actual == nil && p.Judged() {
-			l.lack(p)
-		}
+	l.indexing.Do(l.index)
+	for _, p := range l.lacks[layer] {
+		l.lack(p)
 	}
 	if why := l.missing[layer]; why != "" {
 		return why
@@ -156,7 +165,11 @@ func (l *Layers) Missing(layer string) string {
 func (l *Layers) lack(p *Port) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !slices.Contains(l.absent, p) {
+	if !l.lacked[p] {
+		if l.lacked == nil {
+			l.lacked = map[*Port]bool{}
+		}
+		l.lacked[p] = true
 		l.absent = append(l.absent, p)
 	}
 }

@@ -91,6 +91,20 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
+// Changed returns an error if a file that is open is not as it was when it was opened.
+func (s *Store) Changed() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.manifest.Passes {
+		if f := s.open[p.File]; f != nil {
+			if err := f.Changed(); err != nil {
+				return &classError{class: ErrCorrupt, cause: err, msg: err.Error()}
+			}
+		}
+	}
+	return nil
+}
+
 // Dir returns the folder as given to [Open].
 func (s *Store) Dir() string { return s.name }
 

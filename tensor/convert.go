@@ -12,8 +12,9 @@ import (
 // less at the end. NaN and infinities are kept. The values are exact, except that 64-bit integers
 // are rounded to nearest: see [Tensor.Int64s]. Bools become 0 and 1 (any byte but 0 is true).
 func (t *Tensor) Float64s(dst []float64, start int) int {
+	data := t.storage()
 	return walk(t, len(dst), start, func(at, from, n, step int) {
-		decodeFloat64(dst[at:at+n], t.data[from:], t.dtype, step*t.dtype.Size(), t.big)
+		decodeFloat64(dst[at:at+n], data[from:], t.dtype, step*t.dtype.Size(), t.big)
 	})
 }
 
@@ -23,8 +24,9 @@ func (t *Tensor) Int64s(dst []int64, start int) int {
 	if t.dtype.IsFloat() {
 		panic("tensor: Int64s of " + t.dtype.String())
 	}
+	data := t.storage()
 	return walk(t, len(dst), start, func(at, from, n, step int) {
-		decodeInt64(dst[at:at+n], t.data[from:], t.dtype, step*t.dtype.Size(), t.big)
+		decodeInt64(dst[at:at+n], data[from:], t.dtype, step*t.dtype.Size(), t.big)
 	})
 }
 
@@ -34,28 +36,29 @@ func (t *Tensor) Float32s(dst []float32, start int) int {
 	if t.dtype.Size() > 2 && t.dtype != F32 {
 		panic("tensor: Float32s of " + t.dtype.String())
 	}
+	data := t.storage()
 	return walk(t, len(dst), start, func(at, from, n, step int) {
-		decodeFloat32(dst[at:at+n], t.data[from:], t.dtype, step*t.dtype.Size(), t.big)
+		decodeFloat32(dst[at:at+n], data[from:], t.dtype, step*t.dtype.Size(), t.big)
 	})
 }
 
 // Gather copies the bytes of elements start, start+1, … to dst, each least significant byte first,
 // and returns how many elements it copied: as many as fit into dst, or less at the end.
 func (t *Tensor) Gather(dst []byte, start int) int {
-	size := t.dtype.Size()
+	size, data := t.dtype.Size(), t.storage()
 	done := 0
 	if rank := len(t.shape); rank > 1 && t.strides[rank-1] > t.strides[rank-2] && start >= 0 && t.RowLen() > 0 &&
 		start%t.RowLen() == 0 {
-		done = t.gatherTurned(dst, start)
+		done = t.gatherTurned(dst, data, start)
 	}
 	return done + walk(t, len(dst)/size-done, start+done, func(at, from, n, step int) {
-		gather(dst[(done+at)*size:(done+at+n)*size], t.data[from:], size, step*size, t.big)
+		gather(dst[(done+at)*size:(done+at+n)*size], data[from:], size, step*size, t.big)
 	})
 }
 
 // gatherTurned copies whole rows of a matrix that is stored by columns. It goes tile by tile,
 // because neighbours in a column share a cache line.
-func (t *Tensor) gatherTurned(dst []byte, start int) (done int) {
+func (t *Tensor) gatherTurned(dst, data []byte, start int) (done int) {
 	const together, tile = 64, 64
 	size, rank, cols := t.dtype.Size(), len(t.shape), t.RowLen()
 	total := min(len(dst)/size, t.Len()-start) / cols * cols
@@ -69,7 +72,7 @@ func (t *Tensor) gatherTurned(dst []byte, start int) (done int) {
 		right, down := t.strides[rank-1]*size, t.strides[rank-2]*size
 		for j := 0; j < cols; j += tile {
 			for r := range rows {
-				gather(dst[(done+r*cols+j)*size:][:min(tile, cols-j)*size], t.data[from+j*right+r*down:], size,
+				gather(dst[(done+r*cols+j)*size:][:min(tile, cols-j)*size], data[from+j*right+r*down:], size,
 					right, t.big)
 			}
 		}
@@ -357,10 +360,10 @@ func (t *Tensor) appendBytes(dst []byte) []byte {
 	if b, ok := t.Bytes(); ok {
 		return append(dst, b...)
 	}
-	size := t.dtype.Size()
+	size, data := t.dtype.Size(), t.storage()
 	walk(t, t.Len(), 0, func(_, from, n, step int) {
 		for i := range n {
-			e := t.data[from+i*step*size:][:size]
+			e := data[from+i*step*size:][:size]
 			if !t.big {
 				dst = append(dst, e...)
 				continue

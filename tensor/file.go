@@ -11,8 +11,7 @@ type Named struct {
 	*Tensor
 }
 
-// File is an open tensor file. Its tensors are views of the mapped file and must not be used after
-// Close.
+// File is an open tensor file. Its tensors are views of the file and must not be used after Close.
 type File struct {
 	Path     string
 	Tensors  []Named           // in the order of the file
@@ -31,6 +30,15 @@ func (f *File) Close() error {
 	m := f.Mapping
 	f.Mapping = nil
 	return m.Close()
+}
+
+// Changed returns an error if the file is not as it was when it was opened: written, cut, replaced
+// or removed meanwhile. Of a content in memory, and after Close, it knows nothing.
+func (f *File) Changed() error {
+	if m, ok := f.Mapping.(interface{ Changed() error }); ok {
+		return m.Changed()
+	}
+	return nil
 }
 
 // Lookup returns the first tensor of that name. ok is false if there is none.

@@ -21,10 +21,11 @@ type Place struct {
 type Tensor struct {
 	dtype   DType
 	shape   []int
-	strides []int  // in elements, never negative; 0 broadcasts
-	data    []byte // the storage
-	base    int    // byte offset of element [0, 0, …] in data
-	big     bool   // elements are big-endian
+	strides []int         // in elements, never negative; 0 broadcasts
+	data    []byte        // the storage
+	read    func() []byte // returns the storage instead, see Deferred; nil for data
+	base    int           // byte offset of element [0, 0, …] in the storage
+	big     bool          // elements are big-endian
 	place   Place
 }
 
@@ -186,7 +187,31 @@ func (t *Tensor) Bytes() (data []byte, ok bool) {
 	if !t.Contiguous() || t.big {
 		return nil, false
 	}
-	return t.data[t.base : t.base+t.Len()*t.dtype.Size()], true
+	return t.storage()[t.base : t.base+t.Len()*t.dtype.Size()], true
+}
+
+func (t *Tensor) storage() []byte {
+	if t.read != nil {
+		return t.read()
+	}
+	return t.data
+}
+
+// Deferred returns the tensor with its elements read when they are needed and not held in memory.
+// later is given the bytes from the first element to the last, and returns what reads them; where
+// it returns nil, the tensor is returned as it is.
+func (t *Tensor) Deferred(later func(data []byte) (read func() []byte)) *Tensor {
+	if t.Len() == 0 || t.read != nil {
+		return t
+	}
+	last, _ := lastOffset(t.shape, t.strides) // FromSpec has checked it
+	read := later(t.data[t.base : t.base+(last+1)*t.dtype.Size()])
+	if read == nil {
+		return t
+	}
+	v := *t
+	v.data, v.read, v.base = nil, read, 0
+	return &v
 }
 
 // String returns type and shape: "float32[1 13 384]".

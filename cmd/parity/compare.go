@@ -19,6 +19,7 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/glob"
 	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
@@ -371,7 +372,7 @@ func readPadMask(path string) ([][]bool, error) {
 	if path == "" {
 		return nil, nil
 	}
-	data, err := os.ReadFile(path)
+	data, err := mapfile.Read(path, mapfile.MaxListing)
 	if err != nil {
 		return nil, fmt.Errorf("--pad-mask: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/report/junit"
 )
@@ -45,7 +46,7 @@ func newJUnit() *cobra.Command {
 }
 
 func attachReports(path string, reports []string, summary string, absolute bool, stdout io.Writer) error {
-	xml, err := os.ReadFile(path)
+	xml, err := mapfile.Read(path, mapfile.MaxListing)
 	if err != nil {
 		return err
 	}
@@ -122,7 +123,7 @@ func reportFiles(paths []string) (files []string, err error) {
 }
 
 func readReport(path string) (*report.Report, error) {
-	f, err := os.Open(path)
+	f, err := mapfile.Reader(path, mapfile.MaxListing)
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/glob"
 	"github.com/goparity/goparity/internal/gpu"
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/supervise"
 	"github.com/goparity/goparity/internal/whole"
 )
@@ -288,7 +289,7 @@ func (f *runFlags) input(task string) (c engine.Case, err error) {
 // follow takes token ids, steps and decoded tokens from the run.json of another run.
 func follow(c *engine.Case, dir string) error {
 	path := filepath.Join(dir, dump.RunFile)
-	data, err := os.ReadFile(path)
+	data, err := mapfile.Read(path, mapfile.MaxListing)
 	if err != nil {
 		return usage("run: --follow: %v: it wants a dump that parity run wrote", err)
 	}

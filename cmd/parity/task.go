@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/fixture"
+	"github.com/goparity/goparity/internal/mapfile"
 )
 
 // tasks by the end of an architecture's name. The order decides: every name of a model may end with
@@ -33,7 +34,7 @@ func guessTask(model string, local bool, revision string) (task, why string, err
 		}
 	}
 	path := filepath.Join(dir, "config.json")
-	data, err := os.ReadFile(path)
+	data, err := mapfile.Read(path, mapfile.MaxConfig)
 	if err != nil {
 		return "", "", usage("run: %v: a model folder holds config.json, *.safetensors and the tokenizer's files", err)
 	}
@@ -82,7 +83,7 @@ func snapshot(model, revision string) string {
 	}
 	dir := filepath.Join(cache, "models--"+strings.ReplaceAll(model, "/", "--"))
 	revision = cmp.Or(revision, "main")
-	if commit, err := os.ReadFile(filepath.Join(dir, "refs", revision)); err == nil {
+	if commit, err := mapfile.Read(filepath.Join(dir, "refs", revision), mapfile.MaxConfig); err == nil {
 		revision = strings.TrimSpace(string(commit))
 	}
 	dir = filepath.Join(dir, "snapshots", revision)

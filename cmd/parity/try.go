@@ -21,6 +21,7 @@ import (
 	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/secret"
 	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/supervise"
@@ -279,7 +280,7 @@ func runTry(ctx context.Context, dir string, job tryJob, stdout io.Writer) error
 	if err != nil {
 		return fmt.Errorf("%s: %w", job.File, err)
 	}
-	printed, err := os.ReadFile(log)
+	printed, err := mapfile.Read(log, mapfile.MaxLog)
 	if err != nil {
 		return err
 	}

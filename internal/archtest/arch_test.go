@@ -67,7 +67,7 @@ var only = map[string][]string{
 	"internal/match": {"tensor", "internal/glob", "internal/label", "internal/label/module", "internal/layout",
 		"internal/nearest"}, // names and shapes, no figures
 	"internal/structure": {"compare", "internal/mapfile", "internal/places", "tensor"},
-	"internal/trace":     {"internal/each", "internal/label", "tensor"},
+	"internal/trace":     {"internal/each", "internal/label", "internal/mapfile", "tensor"},
 	"internal/localise":  {"internal/label", "internal/trace"}, // it is given figures
 	// What any hypothesis sees.
 	"internal/diagnose": {"compare", "internal/checkpoint", "internal/label", "internal/trace", "tensor"},

@@ -3,7 +3,8 @@ package checkpoint
 import (
 	"encoding/json"
 	"fmt"
-	"os"
+
+	"github.com/goparity/goparity/internal/mapfile"
 )
 
 // Config is config.json.
@@ -69,7 +70,7 @@ func (c Config) Theta() float64 {
 // ReadConfig reads a config.json. A key of text_config or rope_parameters counts if the outer level
 // does not have it.
 func ReadConfig(path string) (Config, error) {
-	data, err := os.ReadFile(path)
+	data, err := mapfile.Read(path, mapfile.MaxConfig)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
@@ -134,7 +135,7 @@ func globQuote(path string) string {
 
 // indexed lists the files that an index names, which are next to it.
 func indexed(path string) ([]string, error) {
-	data, err := os.ReadFile(path)
+	data, err := mapfile.Read(path, mapfile.MaxListing)
 	if err != nil {
 		return nil, err
 	}

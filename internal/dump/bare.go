@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -88,7 +89,7 @@ func (r *Run) withoutWeights(dir string, files []string) []string {
 // order sorts labels as tensor_names.txt lists them; the others follow in natural order.
 func (r *Run) order(dir string, labels []string) ([]string, string, error) {
 	label.Sort(labels, func(l string) string { return l })
-	data, err := os.ReadFile(filepath.Join(dir, "tensor_names.txt"))
+	data, err := mapfile.Read(filepath.Join(dir, "tensor_names.txt"), mapfile.MaxListing)
 	if errors.Is(err, fs.ErrNotExist) {
 		return labels, OrderNatural, nil
 	}

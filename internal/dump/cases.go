@@ -46,7 +46,7 @@ func OpenCases(path string, opt Options) (runs []*Run, err error) {
 }
 
 func openCases(path string, opt Options) ([]*Run, error) {
-	data, err := os.ReadFile(filepath.Join(path, RunFile))
+	data, err := mapfile.Read(filepath.Join(path, RunFile), mapfile.MaxListing)
 	switch {
 	case err == nil:
 		if rec, err := readRecording(filepath.Join(path, RunFile), data); err != nil {

@@ -1,10 +1,12 @@
 package dump
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 
+	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/raw"
@@ -35,6 +37,7 @@ type Run struct {
 	Notes   []string // remarks on the reading, for the report
 	Joined  Joined   // of a recording; nil if it does not say
 	files   []*tensor.File
+	changed []func() error // of files that others opened, see Watch
 }
 
 // Joined lists, by step, the golden outputs ("<layer>-<port>") that a run had something for when it
@@ -107,7 +110,21 @@ func New(path string, info Info, orderBy string, entries []Entry) *Run {
 	return &Run{Path: path, Info: info, HasInfo: true, OrderBy: orderBy, Entries: entries}
 }
 
-// Close unmaps all files.
+// Watch adds a check to Changed: of files that were opened elsewhere.
+func (r *Run) Watch(changed func() error) { r.changed = append(r.changed, changed) }
+
+// Changed returns an error if a file of the run is not as it was when it was opened: what was read
+// of it proves nothing.
+func (r *Run) Changed() error {
+	for _, changed := range r.changed {
+		if err := changed(); err != nil {
+			return err
+		}
+	}
+	return each.Do(context.Background(), len(r.files), func(i int) error { return r.files[i].Changed() })
+}
+
+// Close closes all files.
 func (r *Run) Close() error {
 	var errs []error
 	for _, f := range r.files {

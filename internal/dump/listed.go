@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/raw"
 )
@@ -17,7 +18,7 @@ import (
 // ReadInfo reads the run.json of a dump, but no tensor. It refuses a run that cannot be judged.
 func ReadInfo(dir string) (Info, error) {
 	name := filepath.Join(dir, RunFile)
-	data, err := os.ReadFile(name)
+	data, err := mapfile.Read(name, mapfile.MaxListing)
 	if err != nil {
 		return Info{}, fmt.Errorf("dump: %w", err)
 	}
@@ -28,7 +29,7 @@ func ReadInfo(dir string) (Info, error) {
 
 // openFolder opens a folder with or without run.json.
 func (r *Run) openFolder(opt Options) error {
-	data, err := os.ReadFile(filepath.Join(r.Path, RunFile))
+	data, err := mapfile.Read(filepath.Join(r.Path, RunFile), mapfile.MaxListing)
 	if errors.Is(err, fs.ErrNotExist) {
 		if found, err := r.openStepOf(opt); found {
 			return err
@@ -84,7 +85,7 @@ func (r *Run) openStepOf(opt Options) (found bool, err error) {
 	}
 	dir, step := filepath.Split(abs)
 	name := filepath.Join(dir, RunFile)
-	data, err := os.ReadFile(name)
+	data, err := mapfile.Read(name, mapfile.MaxListing)
 	if err != nil {
 		return false, nil
 	}

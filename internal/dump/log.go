@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/printlog"
 	"github.com/goparity/goparity/tensor"
 )
@@ -59,7 +59,7 @@ func (r *Run) logged(logs map[string]map[string]Entry, path string, o OrderEntry
 }
 
 func (r *Run) readLog(path string) (entries []Entry, err error) {
-	f, err := os.Open(path)
+	f, err := mapfile.Reader(path, mapfile.MaxLog)
 	if err != nil {
 		return nil, fmt.Errorf("dump: %w", err)
 	}

@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/jsonline"
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
@@ -98,7 +98,7 @@ func find(runs []*dump.Run, job Job, c Case) (*dump.Run, error) {
 
 func readAbout(run *dump.Run) (a About, err error) {
 	name := filepath.Join(run.Path, dump.RunFile)
-	data, err := os.ReadFile(name)
+	data, err := mapfile.Read(name, mapfile.MaxListing)
 	if err != nil {
 		return a, fmt.Errorf("engine: %w", err)
 	}

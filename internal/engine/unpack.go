@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/whole"
 )
 
@@ -64,7 +65,7 @@ func Unpack() (string, error) {
 
 // put writes a file atomically, unless it already has this content.
 func put(path string, data []byte) error {
-	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, data) {
+	if have, err := mapfile.Read(path, mapfile.MaxConfig); err == nil && bytes.Equal(have, data) {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/glob"
 	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/trace"
@@ -59,8 +60,39 @@ type Comparison struct {
 	search search          // for causes
 }
 
-// Compare joins and measures all cases. The results do not depend on the number of cores.
-func Compare(ctx context.Context, cases []Case, opt Options) (*Comparison, error) {
+// Compare joins and measures all cases. The results do not depend on the number of cores. Files
+// that changed since they were opened are an error, whatever was read of them.
+func Compare(ctx context.Context, cases []Case, opt Options) (c *Comparison, err error) {
+	err = mapfile.Guard(func() (err error) {
+		c, err = compareRuns(ctx, cases, opt)
+		return err
+	})
+	var fault *mapfile.Fault
+	if err == nil || errors.As(err, &fault) {
+		err = errors.Join(err, changed(cases)) // which names the file
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// changed returns an error if a file of a run is not as it was when it was opened.
+func changed(cases []Case) error {
+	for _, k := range cases {
+		for _, r := range []*dump.Run{k.Golden, k.Actual, k.Injected, k.Golden64} {
+			if r == nil {
+				continue
+			}
+			if err := r.Changed(); err != nil {
+				return fmt.Errorf("case %s: %w: compare again when nothing writes it", k.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func compareRuns(ctx context.Context, cases []Case, opt Options) (*Comparison, error) {
 	for _, k := range cases {
 		if err := k.standard(); err != nil {
 			return nil, err
@@ -113,9 +145,16 @@ func (c *Comparison) measure(opt Options) error {
 		}
 	}
 	return each.Do(c.ctx, len(todo), func(i int) error {
-		todo[i].measure(criteria)
+		p := todo[i]
+		if err := mapfile.Guard(func() error { p.measure(criteria); return nil }); err != nil {
+			return err
+		}
 		if opt.Progress != nil {
-			opt.Progress(done.Add(size(todo[i])), total)
+			opt.Progress(done.Add(size(p)), total)
+		}
+		var fault *compare.FaultError
+		if errors.As(p.Err, &fault) {
+			return p.Err
 		}
 		return nil
 	})

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,13 +10,15 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/report"
 )
 
 // Report returns report.json. With all, the fixture's tolerances judge every port that both sides
 // have; without, tests have decided, and the other ports are listed as not judged.
 //
-// If the context of Compare ended, the verdict is an error.
+// If the context of Compare ended, or a file has changed since it was opened, the verdict is an
+// error.
 //
 // An input never fails a run by itself: it is evidence. Where no output is wrong, a differing input
 // is listed and ignored.
@@ -68,10 +71,10 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 		}
 		r.Layers = append(r.Layers, row)
 	}
-	each.Do(c.ctx, len(failing), func(i int) error {
-		failing[i].Explain()
+	unread := each.Do(c.ctx, len(failing), func(i int) error {
+		err := mapfile.Guard(func() error { failing[i].Explain(); return nil })
 		r.Layers[rows[i]] = failing[i].row()
-		return nil
+		return err
 	})
 	absent := c.Layers.rows()
 	r.Layers = append(r.Layers, absent...)
@@ -99,7 +102,10 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 		if !v.Proven {
 			r.FirstDivergence.Uncaptured = v.Gaps
 		}
-		c.reportCauses(r)
+		unread = errors.Join(unread, mapfile.Guard(func() error { c.reportCauses(r); return nil }))
+	}
+	if err := errors.Join(unread, changed(c.Cases)); err != nil {
+		r.Verdict, r.Error = report.Error, err.Error()
 	}
 	if stopped := context.Cause(c.ctx); stopped != nil {
 		r.Verdict, r.Error = report.Error, stopped.Error()

@@ -1,30 +1,35 @@
 package mapfile
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
 )
 
-// Fault says that mapped memory could not be read: the file was truncated, or its disk failed.
+// Fault says that an open file could not be read any more: it was truncated or replaced, or its
+// disk failed.
 type Fault struct {
-	Err runtime.Error
+	File string // "" if it is not known
+	Err  error
 }
 
 func (f *Fault) Error() string {
-	return fmt.Sprintf("a mapped file became unreadable (was it truncated or rewritten?): %v", f.Err)
+	return fmt.Sprintf("%s became unreadable (was it truncated or rewritten?): %v", cmp.Or(f.File, "a mapped file"), f.Err)
 }
 
-// Unwrap returns the error of the runtime.
+// Unwrap returns the cause.
 func (f *Fault) Unwrap() error { return f.Err }
 
-// Guard runs f and returns a [*Fault] if f read mapped memory that is gone; without Guard the
-// runtime would end the process. Guard does not recover from other panics.
+// Guard runs f and returns a [*Fault] if f read bytes of a file that are gone; without Guard the
+// process would end. Guard does not recover from other panics.
 func Guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
+		case *Fault:
+			err = r
 		case interface {
 			runtime.Error
 			Addr() uintptr

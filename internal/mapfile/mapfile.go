@@ -1,5 +1,5 @@
-// Package mapfile returns the bytes of a file, mapped into memory if the system can do that, or
-// else read.
+// Package mapfile opens regular files: small ones are read, large ones mapped into memory if the
+// system can do that, and of very many files the bytes are read when they are needed.
 package mapfile
 
 import (
@@ -7,65 +7,126 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
 )
 
-// File is the content of an open file. Data is read-only: writing to it crashes.
+// File is the content of an open file. It holds no file descriptor.
 type File struct {
-	Data  []byte
-	unmap func() error
+	// Data is the content. It is read-only: writing to it may crash. It is gone after Close.
+	Data []byte
+	// Kept says that Data lives until Close. If not, too many files are open: its owner calls
+	// Release when the file is decoded, and reads what is needed later by Later.
+	Kept bool
+
+	name, path string // as given, and absolute
+	size       int64
+	modified   time.Time
+	end        func() error // of what holds Data, nil for ordinary memory
+	closed     atomic.Bool
 }
 
-// Open maps the file. The descriptor is closed at once; the mapping lives until Close. If mapping
-// fails (the system or the file system cannot do it, or there are too many mappings), the file is
-// read instead.
-func Open(path string) (*File, error) {
-	f, err := os.Open(path)
+// What the files that are kept take, of the whole process.
+var mappings, bytesRead atomic.Int64
+
+// take adds n to a sum unless the sum then exceeds a limit.
+func take(sum *atomic.Int64, n, limit int64) bool {
+	if sum.Add(n) <= limit {
+		return true
+	}
+	sum.Add(-n)
+	return false
+}
+
+// Open opens a regular file; the error for anything else (a folder, a pipe, a device) comes at
+// once.
+func Open(name string) (*File, error) {
+	f, st, err := open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return OpenFile(f)
-}
-
-// OpenFile is Open for a file that is open already, and stays open. It reads the same file even
-// where there is another one at its path by now.
-func OpenFile(f *os.File) (*File, error) {
-	path := f.Name()
-	st, err := f.Stat()
+	if st.Size() > math.MaxInt {
+		return nil, fmt.Errorf("%s has %d bytes, too many for this platform", name, st.Size())
+	}
+	path, err := filepath.Abs(name)
 	if err != nil {
 		return nil, err
 	}
-	size := st.Size()
-	switch {
-	case st.IsDir():
-		return nil, fmt.Errorf("%s is a folder", path)
-	case !st.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a regular file (%s)", path, st.Mode().Type())
-	case size > math.MaxInt:
-		return nil, fmt.Errorf("%s has %d bytes, too many for this platform", path, size)
-	case size == 0:
-		return &File{Data: []byte{}}, nil
+	m := &File{name: name, path: path, size: st.Size(), modified: st.ModTime()}
+	if m.size > smallFile && m.mapped(f) {
+		return m, nil
 	}
-	if data, unmap, err := mmap(f, int(size)); err == nil {
-		return &File{Data: data, unmap: unmap}, nil
+	m.Data = make([]byte, m.size)
+	if _, err := io.ReadFull(f, m.Data); err != nil {
+		return nil, m.fault(err)
 	}
-	data := make([]byte, size)
-	if _, err := io.ReadFull(io.NewSectionReader(f, 0, size), data); err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
+	if m.Kept = take(&bytesRead, m.size, maxRead); m.Kept {
+		m.end = func() error { bytesRead.Add(-m.size); return nil }
 	}
-	return &File{Data: data}, nil
+	return m, nil
 }
 
-// Close ends the mapping; Data must not be used after it. A second Close does nothing.
-func (f *File) Close() error {
-	f.Data = nil
-	if f.unmap == nil {
+// mapped maps the file, if the system can.
+func (m *File) mapped(f *os.File) bool {
+	limit := int64(maxMapped)
+	if m.size >= hugeFile {
+		limit *= 2
+	}
+	m.Kept = take(&mappings, 1, limit)
+	release := func() {
+		if m.Kept {
+			mappings.Add(-1)
+		}
+	}
+	data, unmap, err := mmap(f, int(m.size))
+	if err != nil {
+		release()
+		return false
+	}
+	m.Data, m.end = data, func() error { release(); return unmap() }
+	return true
+}
+
+// Release ends Data. The file stays open for Later and Changed.
+func (m *File) Release() error {
+	m.Data = nil
+	if m.end == nil {
 		return nil
 	}
-	unmap := f.unmap
-	f.unmap = nil
-	return unmap()
+	end := m.end
+	m.end = nil
+	return end()
 }
+
+// Close ends Data and all that Later returned. A second Close does nothing.
+func (m *File) Close() error {
+	m.closed.Store(true)
+	return m.Release()
+}
+
+// Changed returns an error if the file is not as it was when it was opened: it was written, cut,
+// replaced or removed meanwhile.
+func (m *File) Changed() error {
+	st, err := os.Stat(m.path)
+	if err != nil {
+		return m.fault(err)
+	}
+	return m.sameAs(st)
+}
+
+func (m *File) sameAs(st os.FileInfo) error {
+	switch {
+	case st.Size() != m.size:
+		return m.fault(fmt.Errorf("it has %d bytes, %d when it was opened", st.Size(), m.size))
+	case !st.ModTime().Equal(m.modified):
+		return m.fault(fmt.Errorf("it was written at %s, after it was opened", st.ModTime().Format(time.StampMilli)))
+	}
+	return nil
+}
+
+func (m *File) fault(err error) error { return &Fault{File: m.name, Err: err} }
 
 // ReadAhead asks the system to read a part of Data that is not in memory, and does not wait for it.
 // On Windows it does nothing.

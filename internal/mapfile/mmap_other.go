@@ -7,6 +7,8 @@ import (
 	"os"
 )
 
+const nonblock = 0
+
 func mmap(*os.File, int) ([]byte, func() error, error) { return nil, nil, errors.ErrUnsupported }
 
 func readAhead([]byte) {}

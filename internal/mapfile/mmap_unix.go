@@ -10,6 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+const nonblock = syscall.O_NONBLOCK
+
 func mmap(f *os.File, size int) ([]byte, func() error, error) {
 	data, err := syscall.Mmap(int(f.Fd()), 0, size, syscall.PROT_READ, syscall.MAP_SHARED)
 	if err != nil {

@@ -73,6 +73,7 @@ func (g *goldens) read(variant, caseName string) (*dump.Run, error) {
 		}
 	}
 	run := dump.New(g.store.Dir(), info, dump.OrderRunFile, entries)
+	run.Watch(g.store.Changed)
 	if note != "" {
 		run.Notes = append(run.Notes, note)
 	}

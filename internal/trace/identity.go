@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 
 	"github.com/goparity/goparity/internal/each"
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -24,13 +25,13 @@ type content struct {
 	hash  uint64
 }
 
-// Identify reads tensors, on all cores. Those that are no contiguous bytes get no number.
+// Identify reads tensors, on all cores. Those that are no contiguous bytes get no number. The error
+// is for a context that ended, or a file that could not be read any more.
 func Identify(ctx context.Context, tensors []*tensor.Tensor) (*Identity, error) {
 	d := &Identity{seed: maphash.MakeSeed(), numbers: map[content]int{}, known: map[*tensor.Tensor]int{}}
 	contents := make([]content, len(tensors))
 	err := each.Do(ctx, len(tensors), func(i int) error {
-		contents[i] = d.content(tensors[i])
-		return nil
+		return mapfile.Guard(func() error { contents[i] = d.content(tensors[i]); return nil })
 	})
 	for i, c := range contents {
 		if c.hash == 0 {

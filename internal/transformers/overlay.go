@@ -10,12 +10,15 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/goparity/goparity/internal/mapfile"
 )
 
 // Env is the variable by which the runners learn that the overlay is on their path. Mark is what
@@ -84,7 +87,7 @@ func isModule(dir string) bool {
 
 func read(dir string) (*Overlay, error) {
 	path := filepath.Join(dir, file)
-	data, err := os.ReadFile(path)
+	data, err := mapfile.Read(path, mapfile.MaxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -203,7 +206,7 @@ func copyFile(from, to string) (string, error) {
 
 // hash returns the sha256 of a file, and copies its bytes to w.
 func hash(path string, w io.Writer) (string, error) {
-	f, err := os.Open(path)
+	f, err := mapfile.Reader(path, math.MaxInt64)
 	if err != nil {
 		return "", err
 	}

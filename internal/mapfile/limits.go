@@ -1,0 +1,26 @@
+package mapfile
+
+// The limits of what all open files of a process take. Linux allows 65,530 mappings
+// (vm.max_map_count), those of the process itself among them, and ends a Go program that gets no
+// more.
+const (
+	// smallFile is up to which size a file is read and not mapped. Measured on ext4: 16 KiB take
+	// 9 µs either way, less is faster to read.
+	smallFile = 16 << 10
+	// maxRead is how many bytes of small files are kept until they are closed. Of more files the
+	// bytes are read a second time.
+	maxRead = 64 << 20
+	// maxMapped is how many files are kept mapped until they are closed.
+	maxMapped = 1 << 14
+	// hugeFile is from which size on a file may be mapped beyond that, until there are twice as
+	// many: its tensors need not fit into memory.
+	hugeFile = 64 << 20
+)
+
+// What is read of a file at most, in bytes: many times what real ones have, and no more than fits
+// into memory.
+const (
+	MaxConfig  = 16 << 20 // what people write: fixture.yaml, config.json
+	MaxListing = 1 << 30  // what has a line for each tensor: of 100,000, report.json has 200 MB, run.json 10
+	MaxLog     = 1 << 30  // what an engine printed
+)

@@ -1,0 +1,98 @@
+package mapfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// A SizeError says that a file has more bytes than are read of its kind.
+type SizeError struct {
+	Name        string
+	Size, Limit int64 // in bytes
+}
+
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("%s has %d bytes, at most %d are read: is it the right file?", e.Name, e.Size, e.Limit)
+}
+
+// Reader opens a regular file of at most limit bytes. Errors: those of the system
+// ([fs.ErrNotExist] and others), [*SizeError], also of reading a file that grows beyond the limit,
+// and [ErrNotRegular].
+func Reader(name string, limit int64) (io.ReadCloser, error) {
+	f, st, err := open(name)
+	if err != nil {
+		return nil, err
+	}
+	if st.Size() > limit {
+		return nil, errors.Join(&SizeError{name, st.Size(), limit}, f.Close())
+	}
+	return &limited{f, name, 0, limit}, nil
+}
+
+// Read returns the content of a file. The errors are those of Reader.
+func Read(name string, limit int64) ([]byte, error) {
+	f, err := Reader(name, limit)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+// limited is a file of which no more than limit bytes are read: files of /proc and of some network
+// systems say that they have none.
+type limited struct {
+	file        *os.File
+	name        string
+	read, limit int64
+}
+
+func (l *limited) Close() error { return l.file.Close() }
+
+func (l *limited) Read(p []byte) (int, error) {
+	n, err := l.file.Read(p)
+	if l.read += int64(n); l.read > l.limit {
+		return 0, &SizeError{l.name, l.read, l.limit}
+	}
+	return n, err
+}
+
+// ErrNotRegular says that a name is that of a folder, a pipe, a socket or a device.
+var ErrNotRegular = errors.New("not a regular file")
+
+// open opens a regular file. It never waits, not even for a pipe that nobody writes to.
+func open(name string) (*os.File, fs.FileInfo, error) {
+	st, err := os.Stat(name)
+	if err == nil {
+		err = regular(name, st)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := os.OpenFile(name, os.O_RDONLY|nonblock, 0) // it may have become a pipe
+	if err != nil {
+		return nil, nil, err
+	}
+	st, err = f.Stat()
+	if err == nil {
+		err = regular(name, st)
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, st, nil
+}
+
+func regular(name string, st fs.FileInfo) error {
+	switch {
+	case st.Mode().IsRegular():
+		return nil
+	case st.IsDir():
+		return fmt.Errorf("%s is a folder, %w", name, ErrNotRegular)
+	}
+	return fmt.Errorf("%s is %w (%s)", name, ErrNotRegular, st.Mode().Type())
+}

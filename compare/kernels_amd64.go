@@ -321,3 +321,27 @@ func exactF32F16AVX2(c *byte)
 //
 //go:noescape
 func reachF32F16AVX2(c *byte)
+
+// statsF32AVX2 adds up a multiple of 8 elements; bad has a bit set where one is not finite.
+// c is a *statsCall.
+//
+//go:noescape
+func statsF32AVX2(c *byte)
+
+// statsF64AVX2 adds up a multiple of 8 elements; bad has a bit set where one is not finite.
+// c is a *statsCall.
+//
+//go:noescape
+func statsF64AVX2(c *byte)
+
+// statsBF16AVX2 adds up a multiple of 8 elements; bad has a bit set where one is not finite.
+// c is a *statsCall.
+//
+//go:noescape
+func statsBF16AVX2(c *byte)
+
+// statsF16AVX2 adds up a multiple of 8 elements; bad has a bit set where one is not finite.
+// c is a *statsCall.
+//
+//go:noescape
+func statsF16AVX2(c *byte)

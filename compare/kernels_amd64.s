@@ -7706,3 +7706,217 @@ end:
 	MOVL SI, 768(AX)
 	VZEROUPPER
 	RET
+
+// func statsF32AVX2(c *byte)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·statsF32AVX2(SB), NOSPLIT, $0-8
+	MOVQ         c+0(FP), AX
+	MOVQ         (AX), CX
+	MOVQ         8(AX), DX
+	VBROADCASTSD 16(AX), Y0
+	VPXOR        Y1, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+	VPXOR        Y5, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VMOVUPD      128(AX), Y7
+	VMOVUPD      160(AX), Y8
+	VPXOR        Y9, Y9, Y9
+
+loop:
+	PREFETCHT0  2048(CX)
+	VCVTPS2PD   (CX), Y10
+	VMINPD      Y10, Y7, Y7
+	VMAXPD      Y10, Y8, Y8
+	VFMADD231PD Y10, Y10, Y3
+	VSUBPD      Y10, Y10, Y11
+	VORPD       Y11, Y9, Y9
+	VSUBPD      Y0, Y10, Y11
+	VADDPD      Y11, Y1, Y1
+	VFMADD231PD Y11, Y11, Y2
+	VCVTPS2PD   16(CX), Y10
+	VMINPD      Y10, Y7, Y7
+	VMAXPD      Y10, Y8, Y8
+	VFMADD231PD Y10, Y10, Y6
+	VSUBPD      Y10, Y10, Y11
+	VORPD       Y11, Y9, Y9
+	VSUBPD      Y0, Y10, Y11
+	VADDPD      Y11, Y4, Y4
+	VFMADD231PD Y11, Y11, Y5
+	ADDQ        $0x20, CX
+	SUBQ        $0x08, DX
+	JNZ         loop
+	VADDPD      Y1, Y4, Y1
+	VMOVUPD     Y1, 32(AX)
+	VADDPD      Y2, Y5, Y2
+	VMOVUPD     Y2, 64(AX)
+	VADDPD      Y3, Y6, Y3
+	VMOVUPD     Y3, 96(AX)
+	VMOVUPD     Y7, 128(AX)
+	VMOVUPD     Y8, 160(AX)
+	VMOVUPD     Y9, 192(AX)
+	VZEROUPPER
+	RET
+
+// func statsF64AVX2(c *byte)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·statsF64AVX2(SB), NOSPLIT, $0-8
+	MOVQ         c+0(FP), AX
+	MOVQ         (AX), CX
+	MOVQ         8(AX), DX
+	VBROADCASTSD 16(AX), Y0
+	VPXOR        Y1, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+	VPXOR        Y5, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VMOVUPD      128(AX), Y7
+	VMOVUPD      160(AX), Y8
+	VPXOR        Y9, Y9, Y9
+
+loop:
+	PREFETCHT0  2048(CX)
+	VMOVUPD     (CX), Y10
+	VMINPD      Y10, Y7, Y7
+	VMAXPD      Y10, Y8, Y8
+	VFMADD231PD Y10, Y10, Y3
+	VSUBPD      Y10, Y10, Y11
+	VORPD       Y11, Y9, Y9
+	VSUBPD      Y0, Y10, Y11
+	VADDPD      Y11, Y1, Y1
+	VFMADD231PD Y11, Y11, Y2
+	VMOVUPD     32(CX), Y10
+	VMINPD      Y10, Y7, Y7
+	VMAXPD      Y10, Y8, Y8
+	VFMADD231PD Y10, Y10, Y6
+	VSUBPD      Y10, Y10, Y11
+	VORPD       Y11, Y9, Y9
+	VSUBPD      Y0, Y10, Y11
+	VADDPD      Y11, Y4, Y4
+	VFMADD231PD Y11, Y11, Y5
+	ADDQ        $0x40, CX
+	SUBQ        $0x08, DX
+	JNZ         loop
+	VADDPD      Y1, Y4, Y1
+	VMOVUPD     Y1, 32(AX)
+	VADDPD      Y2, Y5, Y2
+	VMOVUPD     Y2, 64(AX)
+	VADDPD      Y3, Y6, Y3
+	VMOVUPD     Y3, 96(AX)
+	VMOVUPD     Y7, 128(AX)
+	VMOVUPD     Y8, 160(AX)
+	VMOVUPD     Y9, 192(AX)
+	VZEROUPPER
+	RET
+
+// func statsBF16AVX2(c *byte)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·statsBF16AVX2(SB), NOSPLIT, $0-8
+	MOVQ         c+0(FP), AX
+	MOVQ         (AX), CX
+	MOVQ         8(AX), DX
+	VBROADCASTSD 16(AX), Y0
+	VPXOR        Y1, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+	VPXOR        Y5, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VMOVUPD      128(AX), Y7
+	VMOVUPD      160(AX), Y8
+	VPXOR        Y9, Y9, Y9
+
+loop:
+	PREFETCHT0  2048(CX)
+	VPMOVZXWD   (CX), X10
+	VPSLLD      $0x10, X10, X10
+	VCVTPS2PD   X10, Y10
+	VMINPD      Y10, Y7, Y7
+	VMAXPD      Y10, Y8, Y8
+	VFMADD231PD Y10, Y10, Y3
+	VSUBPD      Y10, Y10, Y11
+	VORPD       Y11, Y9, Y9
+	VSUBPD      Y0, Y10, Y11
+	VADDPD      Y11, Y1, Y1
+	VFMADD231PD Y11, Y11, Y2
+	VPMOVZXWD   8(CX), X10
+	VPSLLD      $0x10, X10, X10
+	VCVTPS2PD   X10, Y10
+	VMINPD      Y10, Y7, Y7
+	VMAXPD      Y10, Y8, Y8
+	VFMADD231PD Y10, Y10, Y6
+	VSUBPD      Y10, Y10, Y11
+	VORPD       Y11, Y9, Y9
+	VSUBPD      Y0, Y10, Y11
+	VADDPD      Y11, Y4, Y4
+	VFMADD231PD Y11, Y11, Y5
+	ADDQ        $0x10, CX
+	SUBQ        $0x08, DX
+	JNZ         loop
+	VADDPD      Y1, Y4, Y1
+	VMOVUPD     Y1, 32(AX)
+	VADDPD      Y2, Y5, Y2
+	VMOVUPD     Y2, 64(AX)
+	VADDPD      Y3, Y6, Y3
+	VMOVUPD     Y3, 96(AX)
+	VMOVUPD     Y7, 128(AX)
+	VMOVUPD     Y8, 160(AX)
+	VMOVUPD     Y9, 192(AX)
+	VZEROUPPER
+	RET
+
+// func statsF16AVX2(c *byte)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·statsF16AVX2(SB), NOSPLIT, $0-8
+	MOVQ         c+0(FP), AX
+	MOVQ         (AX), CX
+	MOVQ         8(AX), DX
+	VBROADCASTSD 16(AX), Y0
+	VPXOR        Y1, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+	VPXOR        Y5, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VMOVUPD      128(AX), Y7
+	VMOVUPD      160(AX), Y8
+	VPXOR        Y9, Y9, Y9
+
+loop:
+	PREFETCHT0  2048(CX)
+	VCVTPH2PS   (CX), X10
+	VCVTPS2PD   X10, Y10
+	VMINPD      Y10, Y7, Y7
+	VMAXPD      Y10, Y8, Y8
+	VFMADD231PD Y10, Y10, Y3
+	VSUBPD      Y10, Y10, Y11
+	VORPD       Y11, Y9, Y9
+	VSUBPD      Y0, Y10, Y11
+	VADDPD      Y11, Y1, Y1
+	VFMADD231PD Y11, Y11, Y2
+	VCVTPH2PS   8(CX), X10
+	VCVTPS2PD   X10, Y10
+	VMINPD      Y10, Y7, Y7
+	VMAXPD      Y10, Y8, Y8
+	VFMADD231PD Y10, Y10, Y6
+	VSUBPD      Y10, Y10, Y11
+	VORPD       Y11, Y9, Y9
+	VSUBPD      Y0, Y10, Y11
+	VADDPD      Y11, Y4, Y4
+	VFMADD231PD Y11, Y11, Y5
+	ADDQ        $0x10, CX
+	SUBQ        $0x08, DX
+	JNZ         loop
+	VADDPD      Y1, Y4, Y1
+	VMOVUPD     Y1, 32(AX)
+	VADDPD      Y2, Y5, Y2
+	VMOVUPD     Y2, 64(AX)
+	VADDPD      Y3, Y6, Y3
+	VMOVUPD     Y3, 96(AX)
+	VMOVUPD     Y7, 128(AX)
+	VMOVUPD     Y8, 160(AX)
+	VMOVUPD     Y9, 192(AX)
+	VZEROUPPER
+	RET

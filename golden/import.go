@@ -224,9 +224,13 @@ func writePass(ctx context.Context, d disk, dir string, p *Pass, run *Run, indic
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("golden: import: %w", err)
 		}
+		stats, err := statsOf(e.Tensor)
+		if err != nil {
+			return fmt.Errorf("golden: import %s: %w", p.File, err)
+		}
 		named = append(named, tensor.Named{Name: e.Label(), Tensor: e.Tensor})
 		p.Tensors = append(p.Tensors, Record{Layer: e.Layer, Port: e.Port, Index: index,
-			DType: e.Tensor.DType(), Shape: append([]int{}, e.Tensor.Shape()...), Stats: statsOf(e.Tensor)})
+			DType: e.Tensor.DType(), Shape: append([]int{}, e.Tensor.Shape()...), Stats: stats})
 	}
 	if len(named) == 0 {
 		return fmt.Errorf("golden: import %s: nothing of the step is captured: check capture in the fixture", p.File)

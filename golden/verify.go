@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
@@ -69,7 +70,9 @@ func (s *Store) verifyPass(ctx context.Context, p *Pass) ([]Problem, error) {
 		if err == nil {
 			c, ok := known[name]
 			if !ok {
-				c = checked{statsOf(t), checkHash(t, r)}
+				if c.stats, c.err = statsOf(t); c.err == nil {
+					c.err = checkHash(t, r)
+				}
 				known[name] = c
 			}
 			if err = c.err; err == nil && !c.stats.near(r.Stats) {
@@ -87,7 +90,11 @@ func (s *Store) verifyPass(ctx context.Context, p *Pass) ([]Problem, error) {
 }
 
 func checkHash(t *tensor.Tensor, r Record) error {
-	hash, err := safetensors.Hash(t)
+	var hash string
+	err := mapfile.Guard(func() (err error) {
+		hash, err = safetensors.Hash(t)
+		return err
+	})
 	if err == nil && hash != r.SHA256 {
 		err = fmt.Errorf("sha256 of the values is %.12s…, the manifest says %.12s…", hash, r.SHA256)
 	}

@@ -94,6 +94,9 @@ func main() {
 			reach(p)
 		}
 	}
+	for _, src := range []source{f32, f64, bf16, f16} {
+		stats(src)
+	}
 	Generate()
 }
 

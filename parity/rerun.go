@@ -2,7 +2,6 @@ package parity
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -14,8 +13,7 @@ import (
 // layer a: they are skipped.
 func rerun(t *testing.T, c *judge.Comparison, layer string) string {
 	pattern, skip := subtest.Pattern(t.Name()), ""
-	inside := func(l string) bool { return strings.HasPrefix(l, layer+"/") }
-	if !c.Layers.Several() && slices.ContainsFunc(c.Layers.Judged(), inside) {
+	if !c.Layers.Several() && c.Layers.Continued(layer) {
 		skip = " -skip " + shellQuote(pattern+"/.")
 	}
 	return fmt.Sprintf("  rerun: go test %s -run %s%s -count=1\n", subtest.Package(), shellQuote(pattern), skip)

@@ -97,11 +97,14 @@ func (a *Assertion) judge(t *testing.T, c *judge.Comparison, run judge.LayerRun,
 			inherited = append(inherited, from)
 		default:
 			j.Explain()
-			texts = append(texts, j.Text()+where(c, run)+rerun(t, c, j.Row.Layer))
+			texts = append(texts, j.Text())
 		}
 	}
 	attributes(t, worst)
-	for _, text := range texts {
+	for i, text := range texts {
+		if i == len(texts)-1 { // it is the same for all
+			text += where(c, run) + rerun(t, c, worst.Row.Layer)
+		}
 		t.Error(foreign.Text(text))
 	}
 	if len(texts) == 0 && len(inherited) > 0 {

@@ -1,6 +1,7 @@
 package tensor_test
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"testing"
 
@@ -292,4 +293,61 @@ func TestSelectRows(t *testing.T) {
 	require.NoError(t, err)
 	_, err = scalar.SelectRows([]bool{true})
 	require.Error(t, err, "a scalar has no rows")
+}
+
+// TestDeferred reads tensors and views of them through a function that returns other memory each
+// time.
+func TestDeferred(t *testing.T) {
+	data := make([]byte, 4*40)
+	for i := range data {
+		data[i] = byte(i * 3)
+	}
+	for _, spec := range []struct {
+		tensor.Spec
+		reason string
+	}{
+		{tensor.Spec{DType: tensor.F32, Shape: []int{4, 10}, Data: data}, "all of it"},
+		{tensor.Spec{DType: tensor.F32, Shape: []int{2, 5}, Data: data, Offset: 7}, "a part"},
+		{tensor.Spec{DType: tensor.F32, Shape: []int{3, 4}, Strides: []int{2, 7}, Data: data, Offset: 3}, "strides"},
+		{tensor.Spec{DType: tensor.I16, Shape: []int{5, 8}, Data: data, BigEndian: true}, "the other byte order"},
+		{tensor.Spec{DType: tensor.F32, Data: data, Offset: 39}, "a scalar"},
+		{tensor.Spec{DType: tensor.F32, Shape: []int{0, 3}, Data: data}, "nothing"},
+	} {
+		t.Run(spec.reason, func(t *testing.T) {
+			x, err := tensor.FromSpec(spec.Spec)
+			require.NoError(t, err)
+			reads := 0
+			y := x.Deferred(func(part []byte) func() []byte {
+				kept := bytes.Clone(part)
+				return func() []byte { reads++; return bytes.Clone(kept) }
+			})
+			require.Same(t, x, x.Deferred(func([]byte) func() []byte { return nil }), "of what cannot be read later")
+			assert.Equal(t, values(x), values(y))
+			assert.Equal(t, x.Copy(), y.Copy())
+			bx, okX := x.Bytes()
+			by, okY := y.Bytes()
+			assert.Equal(t, okX, okY)
+			assert.True(t, bytes.Equal(bx, by))
+			if len(x.Shape()) == 2 && x.Len() > 0 {
+				assert.Positive(t, reads)
+				for _, view := range []func(*tensor.Tensor) (*tensor.Tensor, error){
+					func(v *tensor.Tensor) (*tensor.Tensor, error) { return v.Transpose() },
+					func(v *tensor.Tensor) (*tensor.Tensor, error) { return v.Slice(1, 1, 3) },
+					func(v *tensor.Tensor) (*tensor.Tensor, error) { return v.Reshape(v.Len()) },
+				} {
+					vx, err := view(x)
+					require.NoError(t, err)
+					vy, err := view(y)
+					require.NoError(t, err)
+					assert.Equal(t, values(vx), values(vy))
+				}
+			}
+		})
+	}
+}
+
+func values(t *tensor.Tensor) []float64 {
+	out := make([]float64, t.Len())
+	t.Float64s(out, 0)
+	return out
 }

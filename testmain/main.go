@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/goparity/goparity/internal/foreign"
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/subtest"
 )
@@ -70,12 +71,12 @@ func run(m TestingM, stdout, stderr io.Writer, opts []Option) int {
 		return m.Run()
 	}
 	defer neverCache()
-	if err := s.Update(stdout); err != nil {
+	if err := mapfile.Guard(func() error { return s.Update(stdout) }); err != nil {
 		return fail(stderr, err)
 	}
 	s.Warm()
 	code := m.Run()
-	if err := s.Finish(stdout); err != nil {
+	if err := mapfile.Guard(func() error { return s.Finish(stdout) }); err != nil {
 		return max(code, fail(stderr, err))
 	}
 	if wrong := s.Wrong(); code == 0 && len(wrong) > 0 {

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/goparity/goparity/internal/foreign"
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/nearest"
 )
 
@@ -66,7 +67,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetErr(stderr)
 	err := unknown(root, args)
 	if err == nil {
-		err = root.ExecuteContext(ctx)
+		err = mapfile.Guard(func() error { return root.ExecuteContext(ctx) })
 	}
 	if err == nil {
 		return exitPass

@@ -274,9 +274,10 @@ func (r *Run) checkHashes() error {
 		if err != nil {
 			return fmt.Errorf("dump: %w", err)
 		}
-		sum := sha256.Sum256(m.Data)
-		if err := m.Close(); err != nil {
-			return err
+		var sum [sha256.Size]byte
+		err = mapfile.Guard(func() error { sum = sha256.Sum256(m.Data); return nil })
+		if err = errors.Join(err, m.Close()); err != nil {
+			return fmt.Errorf("dump: open %q: %w", filepath.Join(r.Path, file), err)
 		}
 		if got := hex.EncodeToString(sum[:]); got != r.Info.SHA256[file] {
 			return fmt.Errorf("dump: open %q: the file is damaged: its sha256 is %.12s…, %s says %.12s…: "+

@@ -77,7 +77,10 @@ func Compare(ctx context.Context, cases []Case, opt Options) (c *Comparison, err
 	return c, nil
 }
 
-// changed returns an error if a file of a run is not as it was when it was opened.
+// Changed returns an error if a file of a run is not as it was when it was opened: tests may have
+// read it since.
+func (c *Comparison) Changed() error { return changed(c.Cases) }
+
 func changed(cases []Case) error {
 	for _, k := range cases {
 		for _, r := range []*dump.Run{k.Golden, k.Actual, k.Injected, k.Golden64} {

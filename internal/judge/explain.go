@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/structure"
 	"github.com/goparity/goparity/tensor"
@@ -15,8 +16,15 @@ import (
 func (j *Decision) Explain() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.Row.Status == report.StatusFail && j.err == nil && j.Row.Detail == nil {
+	if j.Row.Status != report.StatusFail || j.err != nil || j.Row.Detail != nil {
+		return
+	}
+	err := mapfile.Guard(func() error {
 		j.Row.Detail, j.outside = j.port.explain(j.crit, j.verdict, j.Row)
+		return nil
+	})
+	if err != nil {
+		j.Row.Detail = []string{err.Error()}
 	}
 }
 

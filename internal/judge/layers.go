@@ -17,15 +17,16 @@ type Layers struct {
 	ports   []*Port
 	missing map[string]string // layer that was not joined → why
 
-	indexing sync.Once
-	several  bool
-	runs     map[string][]LayerRun
-	at       map[layerPass]*LayerRun // of runs
-	all      []string                // labels in execution order
-	known    map[string]bool         // the same
-	judged   []string                // those of layers that can be judged
-	ends     map[string][]string     // labels by what is left of them behind each dot
-	lacks    map[string][]*Port      // outputs that the candidate did not record, by layer
+	indexing  sync.Once
+	several   bool
+	runs      map[string][]LayerRun
+	at        map[layerPass]*LayerRun // of runs
+	all       []string                // labels in execution order
+	known     map[string]bool         // the same
+	judged    []string                // those of layers that can be judged
+	ends      map[string][]string     // labels by what is left of them behind each dot
+	lacks     map[string][]*Port      // outputs that the candidate did not record, by layer
+	continued map[string]bool         // see Continued
 
 	mu     sync.Mutex
 	absent []*Port        // ports that must be there and are not
@@ -46,6 +47,13 @@ type LayerRun struct {
 func (l *Layers) Judged() []string {
 	l.indexing.Do(l.index)
 	return slices.Clone(l.judged)
+}
+
+// Continued reports whether the label of another layer that can be judged is this one, a slash and
+// more: to go test, its subtest lies inside of this one's.
+func (l *Layers) Continued(layer string) bool {
+	l.indexing.Do(l.index)
+	return l.continued[layer]
 }
 
 // Several reports whether there is more than one forward pass.
@@ -71,7 +79,7 @@ func (l *Layers) run(layer, caseName, step string) LayerRun {
 
 func (l *Layers) index() {
 	l.runs, l.at, l.ends, l.lacks = map[string][]LayerRun{}, map[layerPass]*LayerRun{}, map[string][]string{}, map[string][]*Port{}
-	l.known = map[string]bool{}
+	l.known, l.continued = map[string]bool{}, map[string]bool{}
 	judged := map[string]bool{}
 	var passes []layerPass
 	for _, p := range l.ports {
@@ -91,6 +99,11 @@ func (l *Layers) index() {
 		}
 		if p.Judged() && !judged[p.Layer] {
 			judged[p.Layer] = true
+			for i, r := range p.Layer {
+				if r == '/' {
+					l.continued[p.Layer[:i]] = true
+				}
+			}
 			l.judged = append(l.judged, p.Layer)
 		}
 		at := layerPass{p.Layer, p.Case, p.Step}

@@ -2,7 +2,6 @@ package judge
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -71,10 +70,10 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 		}
 		r.Layers = append(r.Layers, row)
 	}
-	unread := each.Do(c.ctx, len(failing), func(i int) error {
-		err := mapfile.Guard(func() error { failing[i].Explain(); return nil })
+	each.Do(c.ctx, len(failing), func(i int) error {
+		failing[i].Explain()
 		r.Layers[rows[i]] = failing[i].row()
-		return err
+		return nil
 	})
 	absent := c.Layers.rows()
 	r.Layers = append(r.Layers, absent...)
@@ -102,9 +101,11 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 		if !v.Proven {
 			r.FirstDivergence.Uncaptured = v.Gaps
 		}
-		unread = errors.Join(unread, mapfile.Guard(func() error { c.reportCauses(r); return nil }))
+		if err := mapfile.Guard(func() error { c.reportCauses(r); return nil }); err != nil {
+			r.Verdict, r.Error = report.Error, err.Error()
+		}
 	}
-	if err := errors.Join(unread, changed(c.Cases)); err != nil {
+	if err := c.Changed(); err != nil {
 		r.Verdict, r.Error = report.Error, err.Error()
 	}
 	if stopped := context.Cause(c.ctx); stopped != nil {

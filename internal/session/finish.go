@@ -23,7 +23,7 @@ func (s *Session) Finish(stdout io.Writer) error {
 	var errs []error
 	for _, f := range s.fixtures {
 		for i, c := range f.compared {
-			errs = append(errs, s.write(stdout, f, f.report(c), i))
+			errs = append(errs, s.write(stdout, f, f.report(c), i), c.Changed())
 		}
 		if f.err != nil {
 			errs = append(errs, s.write(stdout, f, &report.Report{Fixture: f.name, Verdict: report.Error, Error: infra.Message(f.err)}, len(f.compared)))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -40,7 +41,8 @@ type Fixture struct {
 	replay     string // instead of the recorded run
 	goldenDump string
 
-	used atomic.Bool
+	used      atomic.Bool
+	summaries atomic.Int64 // how many were asked for
 
 	runner
 	opening sync.Once // guards goldens and openErr
@@ -381,8 +383,12 @@ func (f *Fixture) problematic(r *report.Report) *report.Report {
 	return r
 }
 
-// Summary returns the text of the report of what was decided so far.
+// Summary returns the text of the report of what was decided so far. Where very many tests fail,
+// only some of them get it: each takes a look at all ports.
 func (f *Fixture) Summary(c *judge.Comparison) string {
+	if n := f.summaries.Add(1); n > allSummaries && n&(n-1) != 0 {
+		return "parity: more than " + strconv.Itoa(allSummaries) + " tests failed: the report so far is printed again after twice as many\n"
+	}
 	var b strings.Builder
 	if err := report.Text(&b, f.report(c), report.TextOptions{}); err != nil {
 		return err.Error()

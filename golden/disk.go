@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/whole"
 )
 
@@ -29,7 +30,7 @@ type file interface {
 // system is the file system of the operating system.
 type system struct{ whole.OS }
 
-func (system) Open(name string) (file, error) { return opened(os.Open(name)) }
+func (system) Open(name string) (file, error) { return opened(mapfile.Regular(name)) }
 
 func (system) Create(name string) (file, error) {
 	return opened(os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644))
@@ -51,7 +52,10 @@ func readFile(d disk, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(f)
+	if st, err := f.Stat(); err == nil && st.Size() > mapfile.MaxListing {
+		return nil, &mapfile.SizeError{Name: name, Size: st.Size(), Limit: mapfile.MaxListing}
+	}
+	return io.ReadAll(mapfile.Limit(f, name, mapfile.MaxListing))
 }
 
 func exists(d disk, name string) (bool, error) {

@@ -210,6 +210,11 @@ func writeCase(ctx context.Context, d disk, dir, name string, opt ImportOptions)
 		}
 		passes = append(passes, p)
 	}
+	if run.changed != nil {
+		if err := run.changed(); err != nil {
+			return nil, fmt.Errorf("golden: import case %q from %s: %w", name, run.From, err)
+		}
+	}
 	return passes, nil
 }
 

@@ -23,6 +23,8 @@ type Run struct {
 	Text     string          // what the reference generated for the case
 	Injected bool            // its layers got inputs of another run, so it cannot be golden
 	Ports    []Port          // in execution order
+
+	changed func() error // of a dump: whether its files are as they were when it was opened
 }
 
 // Port is one recorded tensor of a run: an input, an output or a tap of a layer.
@@ -55,7 +57,7 @@ func (r *Run) Steps() []string {
 func fromDump(r *dump.Run) *Run {
 	out := &Run{From: r.Path, Engine: r.Info.Engine, Versions: r.Info.Versions, Device: r.Info.Device,
 		Encoding: r.Info.Encoding.String(), TokenIDs: json.RawMessage(r.Info.TokenIDs),
-		PadMask: r.Info.PadMask, Text: r.Info.ReferenceText, Injected: r.Info.Mode == dump.Injected}
+		PadMask: r.Info.PadMask, Text: r.Info.ReferenceText, Injected: r.Info.Mode == dump.Injected, changed: r.Changed}
 	for _, e := range r.Entries {
 		out.Ports = append(out.Ports, Port{Step: e.Step, Layer: e.Layer, Port: e.Port, Tensor: e.Tensor,
 			Partial: e.Printed != nil})

@@ -30,6 +30,9 @@ func Write(dir string, runs []*Run) error {
 	}{Schema: recordingSchema, Joined: map[string]Joined{}}
 	for _, r := range runs {
 		info, err := r.writeSteps(dir, cmp.Or(r.Info.Case, "case"))
+		if err == nil {
+			err = r.Changed()
+		}
 		if err != nil {
 			return fmt.Errorf("dump: write %q: %w", dir, err)
 		}

@@ -67,9 +67,8 @@ func Compare(ctx context.Context, cases []Case, opt Options) (c *Comparison, err
 		c, err = compareRuns(ctx, cases, opt)
 		return err
 	})
-	var fault *mapfile.Fault
-	if err == nil || errors.As(err, &fault) {
-		err = errors.Join(err, changed(cases)) // which names the file
+	if gone := changed(cases); gone != nil { // it names the file
+		err = gone
 	}
 	if err != nil {
 		return nil, err

@@ -29,7 +29,16 @@ func Reader(name string, limit int64) (io.ReadCloser, error) {
 	if st.Size() > limit {
 		return nil, errors.Join(&SizeError{name, st.Size(), limit}, f.Close())
 	}
-	return &limited{f, name, 0, limit}, nil
+	return Limit(f, name, limit), nil
+}
+
+// Limit returns f with an error, [*SizeError], where more than limit bytes are read.
+func Limit(f io.ReadCloser, name string, limit int64) io.ReadCloser { return &limited{f, name, 0, limit} }
+
+// Regular opens a regular file for reading. The error for anything else is [ErrNotRegular].
+func Regular(name string) (*os.File, error) {
+	f, _, err := open(name)
+	return f, err
 }
 
 // Read returns the content of a file. The errors are those of Reader.
@@ -45,7 +54,7 @@ func Read(name string, limit int64) ([]byte, error) {
 // limited is a file of which no more than limit bytes are read: files of /proc and of some network
 // systems say that they have none.
 type limited struct {
-	file        *os.File
+	file        io.ReadCloser
 	name        string
 	read, limit int64
 }

@@ -1,0 +1,88 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestSpecialFiles gives each command pipes, devices and files without end in place of its files:
+// an error at once, which names the file.
+func TestSpecialFiles(t *testing.T) {
+	dir := t.TempDir()
+	good := filepath.Join(dir, "good")
+	writeNPY(t, filepath.Join(good, "model.a-output.npy"), []float32{1, 2}, 2)
+	at := func(name ...string) string {
+		path := filepath.Join(append([]string{dir}, name...)...)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		return path
+	}
+	pipe := func(name ...string) string {
+		path := at(name...)
+		require.NoError(t, syscall.Mkfifo(path, 0o600))
+		return path
+	}
+	sparse := func(name ...string) string {
+		path := at(name...)
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
+		require.NoError(t, os.Truncate(path, 100<<30))
+		return path
+	}
+	endless := func(name ...string) string {
+		path := at(name...)
+		require.NoError(t, os.Symlink("/dev/zero", path))
+		return path
+	}
+	const special, large = "not a regular file", "are read"
+	for _, c := range []struct {
+		args   []string
+		says   string
+		reason string
+	}{
+		{[]string{"compare", good, filepath.Dir(pipe("pipe", "model.a-output.npy"))}, special, "a pipe as a tensor"},
+		{[]string{"compare", good, filepath.Dir(endless("zero", "model.a-output.npy"))}, special, "a device as a tensor"},
+		{[]string{"compare", good, pipe("model.npy")}, special, "a pipe as a dump"},
+		{[]string{"compare", good, pipe("model.log")}, special, "a pipe as a log"},
+		{[]string{"compare", good, sparse("large.log")}, large, "a log without end"},
+		{[]string{"compare", filepath.Dir(pipe("piped", "run.json")), good}, special, "a pipe as run.json"},
+		{[]string{"compare", filepath.Dir(endless("endless", "run.json")), good}, special, "a device as run.json"},
+		{[]string{"compare", filepath.Dir(sparse("sparse", "run.json")), good}, large, "run.json of 100 GiB"},
+		{[]string{"compare", good, good, "--config", pipe("config.json")}, special, "a pipe as config.json"},
+		{[]string{"compare", good, good, "--config", sparse("sparse.json")}, large, "config.json of 100 GiB"},
+		{[]string{"compare", good, good, "--weights", pipe("model.safetensors.index.json")}, special, "a pipe as an index"},
+		{[]string{"compare", good, good, "--weights", endless("w.safetensors")}, special, "a device as weights"},
+		{[]string{"compare", good, good, "--pad-mask", endless("mask.json")}, special, "a device as a mask"},
+		{[]string{"show", pipe("one.npy")}, special, "show a pipe"},
+		{[]string{"report", pipe("report.json")}, special, "a pipe as a report"},
+		{[]string{"report", sparse("sparse", "report.json")}, large, "a report of 100 GiB"},
+		{[]string{"golden", "verify", filepath.Dir(filepath.Dir(pipe("f", "golden", "manifest.json")))}, special,
+			"a pipe as a manifest"},
+		{[]string{"golden", "verify", filepath.Dir(filepath.Dir(sparse("s", "golden", "manifest.json")))}, large,
+			"a manifest of 100 GiB"},
+		{[]string{"verify", filepath.Dir(pipe("fixture", "fixture.yaml"))}, special, "a pipe as a fixture"},
+		{[]string{"verify", filepath.Dir(sparse("big", "fixture.yaml"))}, large, "a fixture of 100 GiB"},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			code, text := said(ctx, c.args...)
+			assert.Contains(t, []int{exitUsage, exitInfra}, code, "%s: %s", c.reason, text)
+			assert.Contains(t, text, c.says, c.reason)
+		}()
+		select {
+		case <-done:
+		case <-ctx.Done():
+			require.Fail(t, "it waits", c.reason)
+		}
+		cancel()
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/glob"
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/trace"
 	"github.com/goparity/goparity/tensor"
@@ -32,8 +33,14 @@ func (c *Comparison) DemandBlocks(pattern string) ([]string, error) {
 }
 
 func (c *Comparison) demand(d demand) []string {
-	for _, p := range c.flow().Passes {
-		d.pass(c, p)
+	err := mapfile.Guard(func() error {
+		for _, p := range c.flow().Passes {
+			d.pass(c, p)
+		}
+		return nil
+	})
+	if err != nil {
+		d.open = append(d.open, open{what: err.Error()})
 	}
 	for _, s := range c.lookalikes {
 		if d.each && d.asks(s.golden) {
@@ -60,7 +67,7 @@ func (e *ScopeError) Error() string {
 }
 
 func (c *Comparison) checkScope() error {
-	all := c.Layers.all()
+	all := c.Layers.labels()
 	for _, g := range c.scope {
 		d := demand{within: []*glob.Pattern{g}}
 		if !slices.ContainsFunc(all, d.asks) {

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"bytes"
 	"hash/maphash"
 
 	"github.com/goparity/goparity/internal/each"
@@ -117,4 +118,10 @@ func (c *Comparison) fewOfEach(ports []int, contents []golden) (few []int) {
 		few = append(few, n)
 	}
 	return few
+}
+
+func equalBytes(a, b *tensor.Tensor) bool {
+	x, okX := a.Bytes()
+	y, okY := b.Bytes()
+	return okX && okY && bytes.Equal(x, y)
 }

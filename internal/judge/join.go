@@ -65,12 +65,7 @@ func (js *joins) add(k Case, opt match.Options) error {
 	}
 	js.noteRuns(k, res, opt)
 	ports := make([]*Port, 0, len(golden))
-	in64 := map[trace.Key]*tensor.Tensor{}
-	if k.Golden64 != nil {
-		for _, e := range k.Golden64.Entries {
-			in64[trace.Key{Case: k.Name, Step: e.Step, Layer: e.Layer, Port: e.Port}] = e.Tensor
-		}
-	}
+	in64 := k.in64()
 	for _, pair := range res.Pairs {
 		if pair.Computed {
 			continue // what an injected run had computed for an input: read with the injected run
@@ -249,6 +244,18 @@ func newPort(k Case, pair match.Pair, in64 map[trace.Key]*tensor.Tensor) (*Port,
 		}
 	}
 	return p, err
+}
+
+// in64 returns the goldens in float64 by their keys; nil if there are none.
+func (k Case) in64() map[trace.Key]*tensor.Tensor {
+	if k.Golden64 == nil {
+		return nil
+	}
+	exact := make(map[trace.Key]*tensor.Tensor, len(k.Golden64.Entries))
+	for _, e := range k.Golden64.Entries {
+		exact[trace.Key{Case: k.Name, Step: e.Step, Layer: e.Layer, Port: e.Port}] = e.Tensor
+	}
+	return exact
 }
 
 func onlyGolden(caseName string, e dump.Entry) *Port {

@@ -49,6 +49,12 @@ func (l *Layers) Judged() []string {
 	return slices.Clone(l.judged)
 }
 
+// labels lists the golden labels of all layers, in execution order.
+func (l *Layers) labels() []string {
+	l.indexing.Do(l.index)
+	return l.all
+}
+
 // Continued reports whether the label of another layer that can be judged is this one, a slash and
 // more: to go test, its subtest lies inside of this one's.
 func (l *Layers) Continued(layer string) bool {

@@ -5,6 +5,8 @@ import (
 
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/match"
+	"github.com/goparity/goparity/internal/trace"
+	"github.com/goparity/goparity/tensor"
 )
 
 // suspect is a layer of each side that may be one, in one case.
@@ -34,9 +36,13 @@ func (l *lookalike) String() string {
 // compareSuspects keeps those of the layers that may be one whose outputs differ. Nothing of this
 // counts as compared.
 func (c *Comparison) compareSuspects(opt Options) error {
-	found := map[[2]string]*lookalike{} // by what they look like in any block
+	found := map[[2]string]*lookalike{}               // by what they look like in any block
+	in64 := map[string]map[trace.Key]*tensor.Tensor{} // by case
 	for _, s := range c.suspects {
-		error, err := s.differ(opt)
+		if in64[s.Name] == nil {
+			in64[s.Name] = s.in64()
+		}
+		error, err := s.differ(opt, in64[s.Name])
 		if err != nil {
 			return err
 		}
@@ -55,9 +61,9 @@ func (c *Comparison) compareSuspects(opt Options) error {
 
 // differ returns by how much the outputs differ in the first pass in which they do: the relative L2
 // of the worst row; 0 if they agree.
-func (s *suspect) differ(opt Options) (float64, error) {
+func (s *suspect) differ(opt Options, in64 map[trace.Key]*tensor.Tensor) (float64, error) {
 	for _, pair := range s.Pairs {
-		p, err := newPort(s.Case, pair)
+		p, err := newPort(s.Case, pair, in64)
 		if err != nil {
 			return 0, fmt.Errorf("case %s: %w", s.Name, err)
 		}

@@ -64,4 +64,3 @@ func stats(s source) {
 	VZEROUPPER()
 	RET()
 }
-

@@ -33,7 +33,9 @@ func Reader(name string, limit int64) (io.ReadCloser, error) {
 }
 
 // Limit returns f with an error, [*SizeError], where more than limit bytes are read.
-func Limit(f io.ReadCloser, name string, limit int64) io.ReadCloser { return &limited{f, name, 0, limit} }
+func Limit(f io.ReadCloser, name string, limit int64) io.ReadCloser {
+	return &limited{f, name, 0, limit}
+}
 
 // Regular opens a regular file for reading. The error for anything else is [ErrNotRegular].
 func Regular(name string) (*os.File, error) {

@@ -18,10 +18,10 @@ import (
 // line lists the packages in the order of the data. A package may import those in the rows above
 // its own, but not those in its row or below it.
 var line = [][]string{
-	{"internal/secret"},
+	{"internal/secret", "internal/mapfile"},
 	{"internal/foreign"},
 	{"internal/flock"},
-	{"internal/each", "internal/label", "internal/mapfile", "internal/glob", "internal/nearest", "internal/jsonline",
+	{"internal/each", "internal/label", "internal/glob", "internal/nearest", "internal/jsonline",
 		"internal/subtest", "internal/supervise", "internal/updateflag", "internal/archtest",
 		"internal/gpu", "internal/transformers", "internal/whole", "internal/places", "internal/setting", "internal/seal"},
 	{"tensor", "internal/label/module"},
@@ -67,7 +67,7 @@ var only = map[string][]string{
 	"internal/match": {"tensor", "internal/glob", "internal/label", "internal/label/module", "internal/layout",
 		"internal/nearest"}, // names and shapes, no figures
 	"internal/structure": {"compare", "internal/mapfile", "internal/places", "tensor"},
-	"internal/trace":     {"internal/each", "internal/label", "internal/mapfile", "tensor"},
+	"internal/trace":     {"internal/each", "internal/label", "tensor"},
 	"internal/localise":  {"internal/label", "internal/trace"}, // it is given figures
 	// What any hypothesis sees.
 	"internal/diagnose": {"compare", "internal/checkpoint", "internal/label", "internal/trace", "tensor"},

@@ -148,9 +148,7 @@ func (c *Comparison) measure(opt Options) error {
 	}
 	return each.Do(c.ctx, len(todo), func(i int) error {
 		p := todo[i]
-		if err := mapfile.Guard(func() error { p.measure(criteria); return nil }); err != nil {
-			return err
-		}
+		p.measure(criteria)
 		if opt.Progress != nil {
 			opt.Progress(done.Add(size(p)), total)
 		}

@@ -5,7 +5,6 @@ import (
 	"hash/maphash"
 
 	"github.com/goparity/goparity/internal/each"
-	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/trace"
 	"github.com/goparity/goparity/tensor"
 )
@@ -67,12 +66,10 @@ func (c *Comparison) twins(flow *trace.Trace) (map[int]string, error) {
 		err := each.Do(c.ctx, len(ports), func(n int) error {
 			i := ports[n]
 			contents[n] = golden{same: flow.Entries[i].Same, port: i}
-			return mapfile.Guard(func() error {
-				if data, ok := c.Ports[i].Golden.Bytes(); ok {
-					contents[n].hash, contents[n].port = maphash.Bytes(seed, data), -1
-				}
-				return nil
-			})
+			if data, ok := c.Ports[i].Golden.Bytes(); ok {
+				contents[n].hash, contents[n].port = maphash.Bytes(seed, data), -1
+			}
+			return nil
 		})
 		if err != nil {
 			return nil, err

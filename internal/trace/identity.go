@@ -6,7 +6,6 @@ import (
 	"hash/maphash"
 
 	"github.com/goparity/goparity/internal/each"
-	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -31,7 +30,8 @@ func Identify(ctx context.Context, tensors []*tensor.Tensor) (*Identity, error) 
 	d := &Identity{seed: maphash.MakeSeed(), numbers: map[content]int{}, known: map[*tensor.Tensor]int{}}
 	contents := make([]content, len(tensors))
 	err := each.Do(ctx, len(tensors), func(i int) error {
-		return mapfile.Guard(func() error { contents[i] = d.content(tensors[i]); return nil })
+		contents[i] = d.content(tensors[i])
+		return nil
 	})
 	for i, c := range contents {
 		if c.hash == 0 {

@@ -165,11 +165,7 @@ func (p *pass) before(layer string, i int) (most float64, ok bool) {
 	if p.scopes == nil {
 		p.scopes = p.allScopes()
 	}
-	name := layer
-	if !p.Known(layer) {
-		name = label.Name(layer) // of one that was not recorded, calls are not told apart
-	}
-	s := p.scopes[name]
+	s := p.scopes[p.listed(layer)]
 	if s == nil {
 		return 0, false
 	}
@@ -180,6 +176,14 @@ func (p *pass) before(layer string, i int) (most float64, ok bool) {
 	}
 	k := bits.Len(uint(to-from)) - 1
 	return max(s.most[k][from], s.most[k][to-1<<k]), true
+}
+
+// listed returns a layer as Around lists it: of one that was not recorded, calls are not told apart.
+func (p *pass) listed(layer string) string {
+	if p.Known(layer) {
+		return layer
+	}
+	return label.Name(layer)
 }
 
 func (p *pass) allScopes() map[string]*scope {

@@ -114,7 +114,7 @@ func readRecording(name string, data []byte) (*recording, error) {
 // IsRecording reports whether OpenCases takes a folder for a recording.
 func IsRecording(dir string) bool {
 	name := filepath.Join(dir, RunFile)
-	data, err := os.ReadFile(name)
+	data, err := mapfile.Read(name, mapfile.MaxListing)
 	if err != nil {
 		return false
 	}

@@ -3,8 +3,10 @@
 package mapfile
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -20,9 +22,11 @@ type File struct {
 	// Release when the file is decoded, and reads what is needed later by Later.
 	Kept bool
 
-	name, path string // as given, and absolute
+	name, path string   // as given, and absolute
+	file       *os.File // of OpenFile, instead of path
 	size       int64
 	modified   time.Time
+	inode      inode
 	end        func() error // of what holds Data, nil for ordinary memory
 	closed     atomic.Bool
 }
@@ -47,33 +51,52 @@ func Open(name string) (*File, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if st.Size() > math.MaxInt {
-		return nil, fmt.Errorf("%s has %d bytes, too many for this platform", name, st.Size())
-	}
 	path, err := filepath.Abs(name)
 	if err != nil {
 		return nil, err
 	}
-	m := &File{name: name, path: path, size: st.Size(), modified: st.ModTime()}
-	if m.size > smallFile && m.mapped(f) {
-		return m, nil
-	}
-	m.Data = make([]byte, m.size)
-	if _, err := io.ReadFull(f, m.Data); err != nil {
-		return nil, m.fault(err)
-	}
-	if m.Kept = take(&bytesRead, m.size, maxRead); m.Kept {
-		m.end = func() error { bytesRead.Add(-m.size); return nil }
-	}
-	return m, nil
-}
-
-// mapped maps the file, if the system can.
-func (m *File) mapped(f *os.File) bool {
+	m := &File{name: name, path: path, size: st.Size(), modified: st.ModTime(), inode: inodeOf(st)}
 	limit := int64(maxMapped)
 	if m.size >= hugeFile {
 		limit *= 2
 	}
+	if m.size > smallFile && m.mapped(f, limit) {
+		return m, nil
+	}
+	return m, m.readAll(f, maxRead)
+}
+
+// OpenFile opens the content of a file that is open, and stays so: it is that of the same file even
+// where there is another one at its path by now. It is kept.
+func OpenFile(f *os.File) (*File, error) {
+	st, err := f.Stat()
+	if err == nil {
+		err = regular(f.Name(), st)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m := &File{name: f.Name(), file: f, size: st.Size(), modified: st.ModTime(), inode: inodeOf(st)}
+	if m.size > smallFile && m.mapped(f, math.MaxInt64) {
+		return m, nil
+	}
+	return m, m.readAll(f, math.MaxInt64)
+}
+
+// readAll reads the file, and keeps it if all that are kept have no more than limit bytes.
+func (m *File) readAll(f *os.File, limit int64) error {
+	m.Data = make([]byte, m.size)
+	if _, err := io.ReadFull(io.NewSectionReader(f, 0, m.size), m.Data); err != nil {
+		return m.fault(err)
+	}
+	if m.Kept = take(&bytesRead, m.size, limit); m.Kept {
+		m.end = func() error { bytesRead.Add(-m.size); return nil }
+	}
+	return nil
+}
+
+// mapped maps the file, if the system can, and keeps it if no more than limit are kept.
+func (m *File) mapped(f *os.File, limit int64) bool {
 	m.Kept = take(&mappings, 1, limit)
 	release := func() {
 		if m.Kept {
@@ -106,18 +129,31 @@ func (m *File) Close() error {
 	return m.Release()
 }
 
-// Changed returns an error if the file is not as it was when it was opened: it was written, cut,
-// replaced or removed meanwhile.
+// Changed returns an error if the file is not as it was when it was opened: it was written or cut
+// meanwhile. One that was removed or replaced by another is the same if it is kept: who has it open
+// still sees it.
 func (m *File) Changed() error {
-	st, err := os.Stat(m.path)
-	if err != nil {
+	stat := func() (os.FileInfo, error) { return os.Stat(m.path) }
+	if m.file != nil {
+		stat = m.file.Stat
+	}
+	st, err := stat()
+	switch {
+	case m.Kept && (errors.Is(err, fs.ErrNotExist) || err == nil && inodeOf(st) != m.inode):
+		return nil
+	case err != nil:
 		return m.fault(err)
 	}
 	return m.sameAs(st)
 }
 
+// inode tells files apart where the system numbers them.
+type inode [2]uint64
+
 func (m *File) sameAs(st os.FileInfo) error {
 	switch {
+	case inodeOf(st) != m.inode:
+		return m.fault(errors.New("it was replaced after it was opened"))
 	case st.Size() != m.size:
 		return m.fault(fmt.Errorf("it has %d bytes, %d when it was opened", st.Size(), m.size))
 	case !st.ModTime().Equal(m.modified):

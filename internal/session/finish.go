@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/infra"
-	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/report"
 )
 

@@ -208,9 +208,14 @@ type Sight struct {
 // See opens a folder, which need not be there.
 func See(dir string) *Sight {
 	s := &Sight{dir: dir}
-	if runtime.GOOS == "windows" { // an open folder cannot be renamed there
-		s.info, _ = os.Stat(dir)
-	} else if f, err := os.Open(dir); err == nil {
+	s.info, _ = os.Stat(dir)
+	switch {
+	case runtime.GOOS == "windows": // an open folder cannot be renamed there
+		return s
+	case s.info == nil || !s.info.IsDir() && !s.info.Mode().IsRegular(): // a pipe would wait
+		return s
+	}
+	if f, err := os.Open(dir); err == nil {
 		s.file = f
 		s.info, _ = f.Stat()
 	}

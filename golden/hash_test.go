@@ -47,7 +47,7 @@ func big(b *testing.B) map[string]*golden.Run {
 		for j := range data {
 			data[j] = byte((j + i) % 59)
 		}
-		x, err := tensor.New(tensor.BF16, []int{1 << 10, 2 << 10}, data)
+		x, err := tensor.New(tensor.F32, []int{1 << 10, 1 << 10}, data)
 		require.NoError(b, err)
 		run.Ports = append(run.Ports, golden.Port{Step: "0", Layer: string(rune('a' + i)), Port: "output", Tensor: x})
 	}

@@ -121,6 +121,8 @@ func TestVerifyNamesWhatIsWrong(t *testing.T) {
 			[]string{"l-output: golden: the file has it at byte 256, the manifest says 252"}, golden.ErrCorrupt,
 			"another place"},
 		{edit(`"max":2`, `"max":3`), []string{"l-output: golden: its statistics are"}, golden.ErrCorrupt, "statistics"},
+		{edit(`"sha256_of":"header, tensors"`, `"sha256_of":""`), []string{"float32/a.0.safetensors: golden: sha256 is"},
+			golden.ErrCorrupt, "the hash is said to be that of the file"},
 		{edit(`"nan":0`, `"nan":1`), []string{"l-output: golden: its statistics are"}, golden.ErrCorrupt, "counts"},
 	}
 	for _, tt := range tests {
@@ -170,6 +172,7 @@ func TestManifestErrors(t *testing.T) {
 		{`"dtype":"float32"`, `"dtype":"float31"`, "unknown dtype", "dtype"},
 		{`"offset":256`, `"offset":9223372036854775807`, "outside the file", "overflow"},
 		{`"offset":256`, `"offset":-1`, "outside the file", "negative"},
+		{`"sha256_of":"header, tensors"`, `"sha256_of":"x"`, `sha256_of is "x", want "header, tensors" or nothing`, "hash of what"},
 		{`"sha256":"`, `"sha256":"x`, "is impossible", "hash"},
 		{`"tensors":[`, `"tensors":[],"x":[`, "unknown field", "no tensors"},
 	}

@@ -256,6 +256,12 @@ func writePass(ctx context.Context, d disk, dir string, p *Pass, run *Run, indic
 			t.Name = r.Name
 		}
 	}
-	p.Size, p.SHA256 = s.size, s.sha256()
-	return nil
+	p.Size, p.SHA256Of = s.size, ofParts
+	p.SHA256, err = p.digest(func(n int64) ([]byte, error) {
+		if int64(len(s.head)) != n {
+			return nil, fmt.Errorf("golden: import %s: its header has %d bytes, not %d", p.File, len(s.head), n)
+		}
+		return s.head, nil
+	})
+	return err
 }

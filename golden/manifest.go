@@ -2,8 +2,11 @@ package golden
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -36,12 +39,42 @@ type manifest struct {
 type Pass struct {
 	Variant    string     `json:"variant"` // dtype in which the reference ran: "float32", "float64", …
 	Case       string     `json:"case"`
-	Step       string     `json:"step"` // "0" is the prefill
-	File       string     `json:"file"` // <variant>/<case>.<step>.safetensors, relative to the store
-	Size       int64      `json:"size"` // in bytes
-	SHA256     string     `json:"sha256"`
+	Step       string     `json:"step"`                // "0" is the prefill
+	File       string     `json:"file"`                // <variant>/<case>.<step>.safetensors, relative to the store
+	Size       int64      `json:"size"`                // in bytes
+	SHA256     string     `json:"sha256"`              // of the file, or of what SHA256Of says
+	SHA256Of   string     `json:"sha256_of,omitempty"` // "" for the file, or ofParts
 	Provenance Provenance `json:"provenance"`
 	Tensors    []Record   `json:"tensors"` // in execution order
+}
+
+// ofParts says that the sha256 of a pass is that of the header of its file and of the sha256 of the
+// tensors (in hexadecimal, in the order of the file): so that no byte is hashed twice.
+const ofParts = "header, tensors"
+
+// digest returns the sha256 of the parts. header returns the first n bytes of the file.
+func (p *Pass) digest(header func(n int64) ([]byte, error)) (string, error) {
+	seen := map[string]bool{}
+	var hashes strings.Builder
+	n := p.Size
+	for _, r := range p.Tensors { // of equal ones the first is in the file
+		if name := r.nameInFile(); !seen[name] {
+			seen[name] = true
+			n -= r.Length
+			hashes.WriteString(r.SHA256)
+		}
+	}
+	if n < 0 {
+		return "", fmt.Errorf("%d bytes of tensors do not fit into it", p.Size-n)
+	}
+	h := sha256.New()
+	head, err := header(n)
+	if err != nil {
+		return "", err
+	}
+	h.Write(head)
+	io.WriteString(h, hashes.String())
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // Provenance says where the goldens of a pass come from.
@@ -161,6 +194,9 @@ func (p *Pass) check() error {
 	}
 	if want := passFile(p.Variant, p.Case, p.Step); p.File != want || !filepath.IsLocal(filepath.FromSlash(p.File)) {
 		return fmt.Errorf("file is %q, want %q", p.File, want)
+	}
+	if p.SHA256Of != "" && p.SHA256Of != ofParts {
+		return fmt.Errorf("%s: sha256_of is %q, want %q or nothing", p.File, p.SHA256Of, ofParts)
 	}
 	if p.Size < 0 || !shaPattern.MatchString(p.SHA256) {
 		return fmt.Errorf("%s: size %d or sha256 %.80q is impossible", p.File, p.Size, p.SHA256)

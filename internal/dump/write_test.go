@@ -79,7 +79,7 @@ func TestRecordingReplacedWhileItIsOpened(t *testing.T) {
 		}
 	}()
 	seen := map[float64]bool{}
-	for i := 0; i < 150 || len(seen) < 2 && i < 100_000; i++ {
+	for n := 0; n < 150 || len(seen) < 2 && n < 100_000; n++ {
 		runs, err := dump.OpenCases(dir, dump.Options{})
 		require.NoError(t, err)
 		require.Len(t, runs, 3)

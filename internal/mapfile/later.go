@@ -53,13 +53,11 @@ func (m *File) read(data []byte, offset int64) error {
 	if m.closed.Load() {
 		return m.fault(os.ErrClosed)
 	}
-	f, st, err := m.again()
+	f, st, err := open(m.path)
 	if err != nil {
 		return m.fault(err)
 	}
-	if f != m.held {
-		defer f.Close()
-	}
+	defer f.Close()
 	if err := m.sameAs(st); err != nil {
 		return err
 	}
@@ -67,13 +65,4 @@ func (m *File) read(data []byte, offset int64) error {
 		return m.fault(errors.Join(err, m.Changed()))
 	}
 	return nil
-}
-
-// again opens the file once more, unless it is open.
-func (m *File) again() (*os.File, os.FileInfo, error) {
-	if m.held == nil {
-		return open(m.path)
-	}
-	st, err := m.held.Stat()
-	return m.held, st, err
 }

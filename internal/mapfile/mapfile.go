@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,7 +14,7 @@ import (
 	"time"
 )
 
-// File is the content of an open file. It holds no file descriptor of its own.
+// File is the content of an open file. It holds no file descriptor.
 type File struct {
 	// Data is the content. It is read-only: writing to it may crash. It is gone after Close.
 	Data []byte
@@ -21,9 +22,11 @@ type File struct {
 	// Release when the file is decoded, and reads what is needed later by Later.
 	Kept bool
 
-	name, path string       // as given, and absolute
-	opened     os.FileInfo  // as it was
-	held       *os.File     // of OpenFile
+	name, path string   // as given, and absolute
+	file       *os.File // of OpenFile, instead of path
+	size       int64
+	modified   time.Time
+	inode      inode
 	end        func() error // of what holds Data, nil for ordinary memory
 	closed     atomic.Bool
 }
@@ -52,11 +55,19 @@ func Open(name string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return load(f, &File{name: name, path: path, opened: st})
+	m := &File{name: name, path: path, size: st.Size(), modified: st.ModTime(), inode: inodeOf(st)}
+	limit := int64(maxMapped)
+	if m.size >= hugeFile {
+		limit *= 2
+	}
+	if m.size > smallFile && m.mapped(f, limit) {
+		return m, nil
+	}
+	return m, m.readAll(f, maxRead)
 }
 
-// OpenFile is Open for a file that is open already, and stays open until the File is closed. It
-// reads the same file even where there is another one at its path by now.
+// OpenFile opens the content of a file that is open, and stays so: it is that of the same file even
+// where there is another one at its path by now. It is kept.
 func OpenFile(f *os.File) (*File, error) {
 	st, err := f.Stat()
 	if err == nil {
@@ -65,41 +76,34 @@ func OpenFile(f *os.File) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return load(f, &File{name: f.Name(), opened: st, held: f})
-}
-
-// load reads or maps m from f.
-func load(f *os.File, m *File) (*File, error) {
-	size := m.opened.Size()
-	if size > math.MaxInt {
-		return nil, fmt.Errorf("%s has %d bytes, too many for this platform", m.name, size)
-	}
-	if size > smallFile && m.mapped(f) {
+	m := &File{name: f.Name(), file: f, size: st.Size(), modified: st.ModTime(), inode: inodeOf(st)}
+	if m.size > smallFile && m.mapped(f, math.MaxInt64) {
 		return m, nil
 	}
-	m.Data = make([]byte, size)
-	if _, err := io.ReadFull(io.NewSectionReader(f, 0, size), m.Data); err != nil {
-		return nil, m.fault(err)
-	}
-	if m.Kept = take(&bytesRead, size, maxRead); m.Kept {
-		m.end = func() error { bytesRead.Add(-size); return nil }
-	}
-	return m, nil
+	return m, m.readAll(f, math.MaxInt64)
 }
 
-// mapped maps the file, if the system can.
-func (m *File) mapped(f *os.File) bool {
-	limit := int64(maxMapped)
-	if m.opened.Size() >= hugeFile {
-		limit *= 2
+// readAll reads the file, and keeps it if all that are kept have no more than limit bytes.
+func (m *File) readAll(f *os.File, limit int64) error {
+	m.Data = make([]byte, m.size)
+	if _, err := io.ReadFull(io.NewSectionReader(f, 0, m.size), m.Data); err != nil {
+		return m.fault(err)
 	}
+	if m.Kept = take(&bytesRead, m.size, limit); m.Kept {
+		m.end = func() error { bytesRead.Add(-m.size); return nil }
+	}
+	return nil
+}
+
+// mapped maps the file, if the system can, and keeps it if no more than limit are kept.
+func (m *File) mapped(f *os.File, limit int64) bool {
 	m.Kept = take(&mappings, 1, limit)
 	release := func() {
 		if m.Kept {
 			mappings.Add(-1)
 		}
 	}
-	data, unmap, err := mmap(f, int(m.opened.Size()))
+	data, unmap, err := mmap(f, int(m.size))
 	if err != nil {
 		release()
 		return false
@@ -126,33 +130,33 @@ func (m *File) Close() error {
 }
 
 // Changed returns an error if the file is not as it was when it was opened: it was written or cut
-// meanwhile. One that was removed, or replaced by another, did not change: what was read is of one
-// file.
+// meanwhile. One that was removed or replaced by another is the same if it is kept: who has it open
+// still sees it.
 func (m *File) Changed() error {
-	st, err := m.stat()
-	if m.held == nil && (err != nil || !os.SameFile(st, m.opened)) {
-		return nil
+	stat := func() (os.FileInfo, error) { return os.Stat(m.path) }
+	if m.file != nil {
+		stat = m.file.Stat
 	}
-	if err != nil {
+	st, err := stat()
+	switch {
+	case m.Kept && (errors.Is(err, fs.ErrNotExist) || err == nil && inodeOf(st) != m.inode):
+		return nil
+	case err != nil:
 		return m.fault(err)
 	}
 	return m.sameAs(st)
 }
 
-func (m *File) stat() (os.FileInfo, error) {
-	if m.held != nil {
-		return m.held.Stat()
-	}
-	return os.Stat(m.path)
-}
+// inode tells files apart where the system numbers them.
+type inode [2]uint64
 
 func (m *File) sameAs(st os.FileInfo) error {
-	switch was := m.opened; {
-	case !os.SameFile(st, was):
-		return m.fault(errors.New("another file took its place after it was opened"))
-	case st.Size() != was.Size():
-		return m.fault(fmt.Errorf("it has %d bytes, %d when it was opened", st.Size(), was.Size()))
-	case !st.ModTime().Equal(was.ModTime()):
+	switch {
+	case inodeOf(st) != m.inode:
+		return m.fault(errors.New("it was replaced after it was opened"))
+	case st.Size() != m.size:
+		return m.fault(fmt.Errorf("it has %d bytes, %d when it was opened", st.Size(), m.size))
+	case !st.ModTime().Equal(m.modified):
 		return m.fault(fmt.Errorf("it was written at %s, after it was opened", st.ModTime().Format(time.StampMilli)))
 	}
 	return nil

@@ -12,6 +12,13 @@ import (
 
 const nonblock = syscall.O_NONBLOCK
 
+func inodeOf(st os.FileInfo) inode {
+	if s, ok := st.Sys().(*syscall.Stat_t); ok {
+		return inode{uint64(s.Dev), uint64(s.Ino)}
+	}
+	return inode{}
+}
+
 func mmap(f *os.File, size int) ([]byte, func() error, error) {
 	data, err := syscall.Mmap(int(f.Fd()), 0, size, syscall.PROT_READ, syscall.MAP_SHARED)
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 
 const nonblock = 0
 
+func inodeOf(os.FileInfo) inode { return inode{} }
+
 func mmap(f *os.File, size int) ([]byte, func() error, error) {
 	h, err := syscall.CreateFileMapping(syscall.Handle(f.Fd()), nil, syscall.PAGE_READONLY, uint32(uint64(size)>>32),
 		uint32(size), nil)

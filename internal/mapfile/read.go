@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 )
 
@@ -100,6 +101,8 @@ func open(name string) (*os.File, fs.FileInfo, error) {
 
 func regular(name string, st fs.FileInfo) error {
 	switch {
+	case st.Mode().IsRegular() && st.Size() > math.MaxInt:
+		return &SizeError{name, st.Size(), math.MaxInt}
 	case st.Mode().IsRegular():
 		return nil
 	case st.IsDir():

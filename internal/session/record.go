@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -94,11 +95,22 @@ func keepOthers(dir, to string) error {
 		case e.IsDir():
 			err = os.CopyFS(to, os.DirFS(from))
 		default:
-			var data []byte
-			if data, err = mapfile.Read(from, mapfile.MaxListing); err == nil {
-				err = os.WriteFile(to, data, 0o644)
-			}
+			err = copyFile(from, to)
 		}
 	}
 	return err
+}
+
+func copyFile(from, to string) error {
+	in, err := mapfile.Regular(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
 }

@@ -209,12 +209,15 @@ type Sight struct {
 func See(dir string) *Sight {
 	s := &Sight{dir: dir}
 	s.info, _ = os.Stat(dir)
-	// Opening a pipe would wait, and an open folder cannot be renamed on Windows.
-	if s.info != nil && s.info.IsDir() && runtime.GOOS != "windows" {
-		if f, err := os.Open(dir); err == nil {
-			s.file = f
-			s.info, _ = f.Stat()
-		}
+	switch {
+	case runtime.GOOS == "windows": // an open folder cannot be renamed there
+		return s
+	case s.info == nil || !s.info.IsDir() && !s.info.Mode().IsRegular(): // a pipe would wait
+		return s
+	}
+	if f, err := os.Open(dir); err == nil {
+		s.file = f
+		s.info, _ = f.Stat()
 	}
 	return s
 }

@@ -29,18 +29,18 @@ func (c *Comparison) identify() error {
 	return c.flow().Identify(c.ctx, tensors)
 }
 
-// twins finds the candidate's outputs that hold the same bytes as another one although the golden's
-// differ. It returns the layer of that other one, by the index of the port.
+// twins finds the candidate's outputs and wrong inputs that hold the same bytes as another output
+// although the golden's differ. It returns the layer of that other one, by the index of the port.
 func (c *Comparison) twins(flow *trace.Trace) (map[int]string, error) {
 	type place struct {
 		pass  *trace.Pass
 		bytes int
 	}
-	var outputs []int // of all passes
+	var ports []int // of all passes
 	var tensors []*tensor.Tensor
 	for i, p := range c.Ports {
-		if p.Joined() && p.Judged() && p.recorded != nil {
-			outputs, tensors = append(outputs, i), append(tensors, p.recorded)
+		if p.Joined() && (p.Judged() || !p.Agrees) && p.recorded != nil {
+			ports, tensors = append(ports, i), append(tensors, p.recorded)
 		}
 	}
 	identity, err := trace.Identify(c.ctx, tensors)
@@ -48,7 +48,7 @@ func (c *Comparison) twins(flow *trace.Trace) (map[int]string, error) {
 		return nil, err
 	}
 	copies := map[place][]int{}
-	for n, i := range outputs {
+	for n, i := range ports {
 		if same := identity.Of(tensors[n]); same > 0 {
 			k := place{flow.Pass(c.Ports[i].Case, c.Ports[i].Step), same}
 			copies[k] = append(copies[k], i)
@@ -60,7 +60,7 @@ func (c *Comparison) twins(flow *trace.Trace) (map[int]string, error) {
 			for _, j := range ports {
 				p, o := c.Ports[i], c.Ports[j]
 				same := flow.Entries[i].Same > 0 && flow.Entries[i].Same == flow.Entries[j].Same
-				if twins[i] == "" && o.ActualSide.Name != p.ActualSide.Name && !same && !equalBytes(p.Golden, o.Golden) {
+				if twins[i] == "" && o.Judged() && o.ActualSide.Name != p.ActualSide.Name && !same && !equalBytes(p.Golden, o.Golden) {
 					twins[i] = o.Layer
 				}
 			}

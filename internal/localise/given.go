@@ -26,14 +26,14 @@ type Unseen struct{ Layer, Text string }
 // candidate did not load what the checkpoint holds, that comes before what follows from it.
 func (r *Run) given(v *Verdict) {
 	if text := r.Given.OtherPrompt[v.Case]; text != "" && v.Kind != KindInput {
-		v.Kind, v.After, v.Before, v.Proven, v.Gaps, v.Frontier = KindInput, "", "", true, nil, nil
+		v.Kind, v.After, v.Before, v.Place, v.Proven, v.Open, v.Gaps, v.Frontier = KindInput, "", "", "", true, false, nil, nil
 		v.Text = "the two runs were not given the same input: " + text
 	}
 	if load, ok := r.Given.Load[v.Case]; ok && v.Kind != KindInput {
 		v.Kind, v.Proven = KindWeights, true
 		v.Text = "the weights that were loaded are not those of the checkpoint: " + load.text() + "; " + v.Text
 		if e := r.starved(v, load.Missing); e != nil {
-			v.Layer, v.Port, v.After, v.Before, v.Gaps = e.Layer, e.Port, "", "", nil
+			v.Layer, v.Port, v.After, v.Before, v.Place, v.Gaps = e.Layer, e.Port, "", "", "", nil
 		}
 	}
 	r.copies(v)

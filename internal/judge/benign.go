@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/compare"
-	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/structure"
 )
 
@@ -26,22 +26,36 @@ func (c *Comparison) excuse() {
 	}
 }
 
-// undone reports whether the layer directly around p returns the right output and p's own inputs
-// are right.
+// undone reports whether p's own inputs are right, and so is what the layer around p makes of it:
+// all outputs inside that layer that existed later, but q, k and v. Where both sides recorded none,
+// the layer around that one tells.
 func (c *Comparison) undone(p *Port) bool {
-	around := c.flow().Pass(p.Case, p.Step).Container(p.Layer)
-	if label.Name(around) != label.Parent(label.Name(p.Layer)) {
+	wrong := func(in *Port) bool { return !in.Agrees }
+	if slices.ContainsFunc(c.Layers.run(p.Layer, p.Case, p.Step).Inputs, wrong) {
 		return false
 	}
-	seen := false
-	for _, o := range c.Layers.run(around, p.Case, p.Step).Judged {
-		if o.Joined() {
+	flow := c.flow().Pass(p.Case, p.Step)
+	at := slices.IndexFunc(flow.Ports(p.Layer), func(i int) bool { return c.Ports[flow.Events[i].Index] == p })
+	later := flow.Events[flow.Ports(p.Layer)[at]+1:]
+	for layer := p.Layer; ; {
+		around := flow.Container(layer)
+		if around == layer {
+			return false
+		}
+		seen := false
+		for _, e := range later {
+			o := c.Ports[e.Index]
+			if e.Layer != around && !flow.Inside(e.Layer, around) || !o.Judged() || !o.Joined() || module.QKV(e.Layer) != 0 {
+				continue
+			}
 			if !o.Agrees {
 				return false
 			}
 			seen = true
 		}
+		if seen {
+			return true
+		}
+		layer = around
 	}
-	wrong := func(in *Port) bool { return !in.Agrees }
-	return seen && !slices.ContainsFunc(c.Layers.run(p.Layer, p.Case, p.Step).Inputs, wrong)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/structure"
 )
@@ -12,8 +13,7 @@ import (
 // excuse finds outputs that differ by a permutation that the attention undoes: a port may keep q
 // and k with the two halves of each head interleaved, with the rotary embedding to match. The
 // attention's result is the same, so it is a note and not a failure. Two things must hold: the
-// permutation explains the output to the noise floor, and the layer around it returns the right
-// output.
+// permutation explains the output to the noise floor, and what is made of it is right.
 func (c *Comparison) excuse() {
 	for _, p := range c.Ports {
 		if !p.comparable() || p.Agrees || !p.Judged() || !c.undone(p) {
@@ -27,35 +27,31 @@ func (c *Comparison) excuse() {
 }
 
 // undone reports whether p's own inputs are right, and so is what the layer around p makes of it:
-// all outputs inside that layer that existed later, but q, k and v. Where both sides recorded none,
-// the layer around that one tells.
+// what both sides recorded of it, and inside of it after p, but for q, k and v. If that is nothing,
+// the output of the next layer around tells.
 func (c *Comparison) undone(p *Port) bool {
-	wrong := func(in *Port) bool { return !in.Agrees }
+	wrong := func(o *Port) bool { return !o.Agrees }
 	if slices.ContainsFunc(c.Layers.run(p.Layer, p.Case, p.Step).Inputs, wrong) {
 		return false
 	}
 	flow := c.flow().Pass(p.Case, p.Step)
-	at := slices.IndexFunc(flow.Ports(p.Layer), func(i int) bool { return c.Ports[flow.Events[i].Index] == p })
-	later := flow.Events[flow.Ports(p.Layer)[at]+1:]
-	for layer := p.Layer; ; {
+	parent := flow.Container(p.Layer)
+	if label.Name(parent) != label.Parent(label.Name(p.Layer)) {
+		parent = label.Parent(p.Layer) // which was not recorded
+	}
+	var made []*Port
+	for _, e := range flow.Events[flow.Since(flow.Start(p.Layer)):] {
+		o := c.Ports[e.Index]
+		if o != p && o.Judged() && o.Joined() && module.QKV(o.Layer) == 0 && (o.Layer == parent || flow.Inside(o.Layer, parent)) {
+			made = append(made, o)
+		}
+	}
+	for layer := p.Layer; len(made) == 0; {
 		around := flow.Container(layer)
 		if around == layer {
 			return false
 		}
-		seen := false
-		for _, e := range later {
-			o := c.Ports[e.Index]
-			if e.Layer != around && !flow.Inside(e.Layer, around) || !o.Judged() || !o.Joined() || module.QKV(e.Layer) != 0 {
-				continue
-			}
-			if !o.Agrees {
-				return false
-			}
-			seen = true
-		}
-		if seen {
-			return true
-		}
-		layer = around
+		made, layer = c.Layers.run(around, p.Case, p.Step).Judged, around
 	}
+	return !slices.ContainsFunc(made, wrong)
 }

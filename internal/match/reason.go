@@ -116,6 +116,9 @@ func recordedReason(port *port, other *side, joined []*node) string {
 // reason says why a whole layer has no partner.
 func (n *node) reason() string {
 	other, last, parent := n.side.other, n.lastSegment(), label.Parent(n.label)
+	if n.why != "" {
+		return n.why
+	}
 	for _, r := range layerReasons {
 		if like(last, r.names) {
 			return about(r.text, other)

@@ -9,8 +9,9 @@ import (
 // agrees up to a layer's output, or its input if before is that layer.
 func (v *Verdict) opened(p *pass, i int) {
 	v.Open, v.Proven, v.After = true, false, ""
-	for j := range p.events[:i] {
-		if e := &p.events[j]; !e.Input && e.known() && e.Layer != p.events[i].Layer {
+	layer := p.events[i].Layer
+	for j := i - 1; j >= 0 && v.After == ""; j-- {
+		if e := &p.events[j]; !e.Input && e.known() && e.Layer != layer && (p.run.Unordered == nil || !p.run.Unordered(e.Case, e.Layer, layer)) {
 			v.After = e.Layer
 		}
 	}

@@ -45,7 +45,7 @@ func (c *Comparison) noteDoubts() {
 	list(dead, "all zero in the candidate, and not in the golden: %s")
 	list(constant, "one value everywhere in the candidate, and not in the golden: %s")
 	if outputs > 1 && equal == outputs && c.otherEngines() {
-		c.Note(fmt.Sprintf("all %d outputs are equal bit for bit, though the engines are not: is one dump a copy of the other?", outputs))
+		c.copied = fmt.Sprintf("all %d outputs that were compared are equal bit for bit, though the engines are not: is one dump a copy of the other?", outputs)
 	}
 }
 

@@ -35,6 +35,8 @@ func (l *Layer) why() string {
 	switch {
 	case l.Status == StatusInherited && l.Blame != "":
 		return "from " + l.Blame
+	case l.Benign && l.Status == StatusPass:
+		return l.Note
 	case l.Status == StatusPass || l.Status == StatusFail || l.Status == StatusInherited:
 		return l.Limit()
 	case l.Note != "":
@@ -105,18 +107,23 @@ func (l *Layer) integers() bool {
 	return !isFloat(l.Golden) || !isFloat(l.Actual)
 }
 
-// Failing lists the rows that keep the run from passing, in execution order.
+// Failing lists the rows that keep the run from passing: those that are wrong by themselves, then
+// what they inherited, each in the order in which the values existed.
 func (r *Report) Failing() []*Layer {
-	var rows []*Layer
+	var own, inherited []*Layer
 	for i := range r.Layers {
-		if r.Layers[i].failing() {
-			rows = append(rows, &r.Layers[i])
+		switch l := &r.Layers[i]; {
+		case l.Status == StatusInherited:
+			inherited = append(inherited, l)
+		case l.failing():
+			own = append(own, l)
 		}
 	}
-	return rows
+	return append(own, inherited...)
 }
 
-// worst lists all compared rows, those that are furthest off first.
+// worst lists all compared rows, those that are furthest off first; last those whose figures say
+// nothing.
 func (r *Report) worst() []*Layer {
 	var rows []*Layer
 	for i := range r.Layers {
@@ -124,7 +131,12 @@ func (r *Report) worst() []*Layer {
 			rows = append(rows, &r.Layers[i])
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b *Layer) int { return cmp.Compare(b.measure(), a.measure()) })
+	slices.SortStableFunc(rows, func(a, b *Layer) int {
+		if a.Benign != b.Benign {
+			return map[bool]int{true: 1, false: -1}[a.Benign]
+		}
+		return cmp.Compare(b.measure(), a.measure())
+	})
 	return rows
 }
 

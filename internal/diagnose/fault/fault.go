@@ -33,6 +33,16 @@ func (l *List) add(eval rebuild.Eval, rank int, format string, args ...any) *reb
 	return &(*l)[len(*l)-1]
 }
 
+// unrecorded names the first of some values that the candidate did not record; "" if there is none.
+func unrecorded(values ...*rebuild.Value) string {
+	for _, v := range values {
+		if !v.IsRecorded() {
+			return v.String()
+		}
+	}
+	return ""
+}
+
 // changeable is a pointer to an op.
 type changeable[O any] interface {
 	*O

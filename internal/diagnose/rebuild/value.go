@@ -31,6 +31,11 @@ func (g *Graph) value(p *diagnose.Port, at int) *Value {
 // target.
 func (v *Value) add(p *diagnose.Port) {
 	v.ports = append(v.ports, p)
+	v.record(p)
+}
+
+// record takes what the candidate has at a port, if it has anything and the value nothing yet.
+func (v *Value) record(p *diagnose.Port) {
 	if v.actual == nil && p != v.g.Scene.Target && p.IsRecorded() {
 		v.actual, v.agrees = p.Actual, p.Agrees
 	}
@@ -38,6 +43,12 @@ func (v *Value) add(p *diagnose.Port) {
 
 // IsTarget reports whether the value is the wrong one.
 func (v *Value) IsTarget() bool { return v == v.g.Target }
+
+// BecomesTarget reports whether the wrong value is this one, handed on.
+func (v *Value) BecomesTarget() bool {
+	a, ok := v.g.Target.Op.(*Alias)
+	return ok && a.In == v
+}
 
 // IsFloat reports whether the value is of numbers, and not of ids.
 func (v *Value) IsFloat() bool { return v.golden.DType().IsFloat() }

@@ -50,7 +50,7 @@ func (c *Comparison) undone(p *Port) bool {
 	var made []*Port
 	for _, e := range flow.Events[flow.Since(flow.Start(p.Layer)):] {
 		o := c.Ports[e.Index]
-		if o != p && o.Judged() && o.Joined() && module.QKV(o.Layer) == 0 && (o.Layer == parent || flow.Inside(o.Layer, parent)) {
+		if o != p && o.Judged() && o.Joined() && !projects(o.Layer) && (o.Layer == parent || flow.Inside(o.Layer, parent)) {
 			made = append(made, o)
 		}
 	}
@@ -62,4 +62,9 @@ func (c *Comparison) undone(p *Port) bool {
 		made, layer = c.Layers.run(around, p.Case, p.Step).Judged, around
 	}
 	return !slices.ContainsFunc(made, wrong)
+}
+
+// projects reports whether a layer makes q, k or v, which a port may permute together.
+func projects(layer string) bool {
+	return module.QKV(layer) != 0 || module.QueryNorm.Has(layer) || module.KeyNorm.Has(layer)
 }

@@ -112,7 +112,7 @@ func TestOpenPlace(t *testing.T) {
 		Place: "in layers.1, or between layers.0 and layers.1", Uncaptured: []string{"input_0"},
 		Text: "in layers.1, or between layers.0 and layers.1: layers.1 gives the first wrong output, and no input of it was compared"}
 	r.Causes = []report.Cause{}
-	assert.Equal(t, "first divergence layers.1, or between layers.0 and layers.1", report.Headline(r))
+	assert.Equal(t, "first divergence layers.1, or between layers.0 and layers.1; compared 27 of 30 outputs", report.Headline(r))
 	assert.NotContains(t, r.KindText(), "recorded inputs agree", "none was recorded")
 	for name, write := range map[string]func(io.Writer) error{
 		"text":         func(w io.Writer) error { return report.Text(w, r, report.TextOptions{Width: 200}) },

@@ -37,6 +37,9 @@ type Prediction struct {
 	// Rows marks the rows of the target that are predicted; nil for all. The others are not looked
 	// at, and at least half of Scene.Sample must be predicted for a proof.
 	Rows []bool
+	// Doubtful says that an error of something that the candidate did not record would look the
+	// same: the prediction proves nothing, however well it fits.
+	Doubtful bool
 	// Layer is where the mistake is, if not in Scene.Layer.
 	Layer string
 	// Rank orders guesses, and predictions that fit alike with as many Params: the smaller first. 0
@@ -98,7 +101,7 @@ func (s *Scene) tryUsers(h Hypothesis) []Cause {
 		err    error
 	}
 	own := &Scene{Run: s.Run, Kind: s.Kind, Case: s.Case, Step: s.Step, Layer: s.Layer,
-		After: s.After, Before: s.Before, Target: s.Target, ctx: s.ctx}
+		After: s.After, Before: s.Before, Target: s.Target, Open: s.Open, ctx: s.ctx}
 	done := make(chan result, 1)
 	go func() {
 		r := result{err: fmt.Errorf("a hypothesis of yours, %T, ended its goroutine", h)}

@@ -17,7 +17,7 @@ func (s *Scene) judge(p Prediction) (Cause, bool) {
 		params: p.Params, rank: p.Rank}
 	t := s.Target
 	if t == nil || t.Actual == nil {
-		return c, p.Value == nil
+		return c, p.Value == nil && !s.Open
 	}
 	rows := t.Kept(p.Rows)
 	golden, actual := SelectRows(t.Golden, rows), SelectRows(t.Actual, rows)
@@ -31,7 +31,7 @@ func (s *Scene) judge(p Prediction) (Cause, bool) {
 	}
 	c.FitGolden = base.RelL2
 	if p.Value == nil {
-		return c, true
+		return c, !s.Open
 	}
 	value := p.tensor(t, rows)
 	if value == nil {
@@ -48,7 +48,12 @@ func (s *Scene) judge(p Prediction) (Cause, bool) {
 	}
 	c.Proven = 2*marked(rows) >= of && proves(r, base, t.Floor) && r.N >= PerParam*p.Params
 	c.close = c.Fit <= distance(base)/margin
-	return c, c.Fit < distance(base)/loosely
+	shown := c.Fit < distance(base)/loosely
+	if s.Open {
+		shown = c.Proven
+	}
+	c.Proven = c.Proven && !s.Open && !p.Doubtful
+	return c, shown
 }
 
 // proves is the rule: made is the candidate against a prediction, base against the golden, from

@@ -77,16 +77,22 @@ func (s *search) run(c *Comparison) {
 func (c *Comparison) scenes(run *diagnose.Run, known map[*Port]*diagnose.Port) []*diagnose.Scene {
 	v := c.Verdict
 	target := c.target()
-	first := &diagnose.Scene{Run: run, Kind: v.Kind, Case: v.Case, Step: v.Step, Layer: v.Layer, After: v.After, Before: v.Before}
+	first := &diagnose.Scene{Run: run, Kind: v.Kind, Case: v.Case, Step: v.Step, Layer: v.Layer, After: v.After, Before: v.Before,
+		Open: v.Open}
 	if target != nil {
 		first.Case, first.Step, first.Target = target.Case, target.Step, known[target]
+		if in := target.Injected; v.Open && v.Proven && in != nil && in.frame != nil && !in.agrees && target.Judged() {
+			first.Run, first.Target = run.Injected(first.Target) // there it got the golden inputs
+			first.Open = false
+		}
 	}
 	out := []*diagnose.Scene{first}
 	for _, p := range c.alone(v) {
 		if len(out) == maxPlaces {
 			break
 		}
-		s := &diagnose.Scene{Run: run, Kind: localise.KindLocal, Case: p.Case, Step: p.Step, Layer: p.Layer, Target: known[p]}
+		s := &diagnose.Scene{Run: run, Kind: localise.KindLocal, Case: p.Case, Step: p.Step, Layer: p.Layer, Target: known[p],
+			Open: p.Injected == nil && !v.Closed(p.Layer, p.Port)}
 		if p.Injected != nil {
 			s.Run, s.Target = run.Injected(known[p])
 		}

@@ -31,18 +31,18 @@ func (c *Comparison) identify() error {
 	return c.flow().Identify(c.ctx, tensors)
 }
 
-// twins finds the candidate's outputs that hold the same bytes as another one although the golden's
-// differ. It returns the layer of that other one, by the index of the port.
+// twins finds the candidate's outputs and wrong inputs that hold the same bytes as another output
+// although the golden's differ. It returns the layer of that other one, by the index of the port.
 func (c *Comparison) twins(flow *trace.Trace) (map[int]string, error) {
 	type place struct {
 		pass  *trace.Pass
 		bytes int
 	}
-	var outputs []int // of all passes
+	var ports []int // of all passes
 	var tensors []*tensor.Tensor
 	for i, p := range c.Ports {
-		if p.Joined() && p.Judged() && p.recorded != nil {
-			outputs, tensors = append(outputs, i), append(tensors, p.recorded)
+		if p.Joined() && (p.Judged() || !p.Agrees) && p.recorded != nil {
+			ports, tensors = append(ports, i), append(tensors, p.recorded)
 		}
 	}
 	identity, err := trace.Identify(c.ctx, tensors)
@@ -50,7 +50,7 @@ func (c *Comparison) twins(flow *trace.Trace) (map[int]string, error) {
 		return nil, err
 	}
 	copies := map[place][]int{}
-	for n, i := range outputs {
+	for n, i := range ports {
 		if same := identity.Of(tensors[n]); same > 0 {
 			k := place{flow.Pass(c.Ports[i].Case, c.Ports[i].Step), same}
 			copies[k] = append(copies[k], i)
@@ -98,11 +98,14 @@ func (g golden) differs(o golden) bool {
 	return (g.same == 0 || g.same != o.same) && (g.hash != o.hash || g.port != o.port)
 }
 
-// fewOfEach returns the indices of the first two ports of each content that were joined with
+// fewOfEach returns the indices of the first two outputs of each content that were joined with
 // different tensors of the candidate: a twin of any port is among them.
 func (c *Comparison) fewOfEach(ports []int, contents []golden) (few []int) {
 	first, second := map[golden]string{}, map[golden]bool{}
 	for n, i := range ports {
+		if !c.Ports[i].Judged() {
+			continue
+		}
 		name := c.Ports[i].ActualSide.Name
 		switch known, ok := first[contents[n]]; {
 		case !ok:

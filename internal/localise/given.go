@@ -32,7 +32,7 @@ func (r *Run) given(v *Verdict) {
 		v.Kind, v.Proven = KindWeights, true
 		v.Text = "the weights that were loaded are not those of the checkpoint: " + load.text() + "; " + v.Text
 		if e := r.starved(v, load.Missing); e != nil {
-			v.Layer, v.Port, v.After, v.Before, v.Gaps = e.Layer, e.Port, "", "", nil
+			v.Layer, v.Port, v.After, v.Before, v.Place, v.Gaps = e.Layer, e.Port, "", "", "", nil
 		}
 	}
 	r.copies(v)
@@ -45,8 +45,8 @@ func (r *Run) given(v *Verdict) {
 
 // otherPrompt makes it a verdict about the input, which accuses no layer.
 func (v *Verdict) otherPrompt(text string) {
-	v.Kind, v.Layer, v.Port, v.After, v.Before = KindInput, "", "", "", ""
-	v.Proven, v.Gaps, v.Frontier = true, nil, nil
+	v.Kind, v.Layer, v.Port, v.After, v.Before, v.Place = KindInput, "", "", "", "", ""
+	v.Proven, v.Open, v.Gaps, v.Frontier = true, false, nil, nil
 	v.Text = "the two runs were not given the same input: " + text
 }
 

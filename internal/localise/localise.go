@@ -20,7 +20,7 @@ type Record struct {
 	Grid    float64 // rounding of a narrower type that holds all the candidate's values and not the reference's; 0 for none
 	Along   float64 // cosine of error and golden: near ±1 the values are scaled, near 0 the error is like noise
 
-	Twin  string // another output with the same bytes in the candidate, though the two differ in the reference
+	Twin  string // the layer of another output with the same bytes in the candidate, though the two differ in the reference
 	Alone *Alone // of the run on golden inputs; nil without one
 }
 
@@ -48,9 +48,11 @@ type Verdict struct {
 	Kind                    string
 	Case, Step, Layer, Port string   // of drift, unordered and other prompts only Case and Step: no layer is accused
 	After, Before           string   // the interval of KindBetween; empty: from the container's beginning, to its end
+	Open                    bool     // not all that went into the place was recorded on both sides, so no cause can be proven
+	Place                   string   // of an open one: "in b, or between a and b"; "" if the layer is known to be it
 	Frontier                []string // layers that make an error of their own, innermost ones
 	Proven                  bool     // all of the layer's inputs agree, or its run on golden inputs is wrong too
-	Gaps                    []string // what was not recorded on the candidate's side, and would have told more
+	Gaps                    []string // inputs and layers that the candidate did not record, and that would have told more
 	Text                    string   // one sentence
 	Evidence                []string // what else speaks for it, one sentence each
 	Growth                  []Growth // of drift: the error along the depth

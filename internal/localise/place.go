@@ -2,7 +2,6 @@ package localise
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -26,25 +25,46 @@ func (p *pass) around(i int) string {
 	}
 }
 
+// begin returns the event at which the interval of a container's code begins that made event i: an
+// output inside of it, −1 for the container's beginning.
+func (p *pass) begin(container string, i int) int {
+	if j := p.Producer(i); j >= 0 && p.events[i].Input && p.events[j].Joined && p.Inside(p.events[j].Layer, container) {
+		return j
+	}
+	for j := i - 1; j >= 0; j-- {
+		if e := &p.events[j]; e.Joined && !e.Input && p.Inside(e.Layer, container) {
+			return j
+		}
+	}
+	return -1
+}
+
 // between sets a verdict: the code between two matched layers made the value, no compared one did.
 func (v *Verdict) between(p *pass, container, before string, i int) {
-	v.Kind, v.Layer, v.Before, v.Proven = KindBetween, container, before, true
-	after := -1
-	if j := p.Producer(i); j >= 0 && before != "" && p.events[j].Joined && p.Inside(p.events[j].Layer, container) {
-		v.After, after = p.events[j].Layer, j
-	} else {
-		for j := range p.events[:i] {
-			if e := &p.events[j]; e.Joined && !e.Input && p.Inside(e.Layer, container) {
-				v.After, after = e.Layer, j
-			}
-		}
+	v.Kind, v.Layer, v.Before = KindBetween, container, before
+	after := p.begin(container, i)
+	if after >= 0 {
+		v.After = p.events[after].Layer
 	}
-	for j := range p.events[:i] {
-		if e := &p.events[j]; j > after && !e.Joined && !e.Input && p.Inside(e.Layer, container) {
-			v.Gaps = append(v.Gaps, e.Layer)
+	v.Gaps = p.missed(container, after, i)
+	calls := ""
+	if n := len(v.Gaps); n > 0 {
+		calls = strings.Join(v.Gaps[:min(3, n)], ", ")
+		if n > 3 {
+			calls += fmt.Sprintf(" and %d more", n-3)
 		}
+		calls = fmt.Sprintf(" (the reference calls %s there, which the candidate did not record)", calls)
 	}
-	v.Gaps = slices.Compact(v.Gaps)
+	if p.open(container, after, i) {
+		v.opened(p, i)
+		what := "what " + container + " returns"
+		if before != "" {
+			what = "what " + before + " is given"
+		}
+		v.Text = fmt.Sprintf("%s: %s is the first that is wrong, and what it is made of was not compared%s", v.Place, what, calls)
+		return
+	}
+	v.Proven = true
 	from, to := "its beginning", "its end"
 	if v.After != "" {
 		from = v.After
@@ -52,14 +72,7 @@ func (v *Verdict) between(p *pass, container, before string, i int) {
 	if before != "" {
 		to = before
 	}
-	v.Text = fmt.Sprintf("the code of %s between %s and %s computes something else; the layers before it agree", container, from, to)
-	if len(v.Gaps) > 0 {
-		gaps := strings.Join(v.Gaps[:min(3, len(v.Gaps))], ", ")
-		if more := len(v.Gaps) - 3; more > 0 {
-			gaps += fmt.Sprintf(" and %d more", more)
-		}
-		v.Text += fmt.Sprintf(" (the reference calls %s there, which the candidate did not record)", gaps)
-	}
+	v.Text = fmt.Sprintf("the code of %s between %s and %s computes something else; the layers before it agree%s", container, from, to, calls)
 }
 
 // local sets a verdict: a layer without matched children makes a wrong output of right inputs.
@@ -78,21 +91,23 @@ func (v *Verdict) local(p *pass, i int) {
 	if compared > 0 {
 		missing = "its inputs " + strings.Join(v.Gaps, ", ") + " were not compared"
 	}
-	switch v.Proven = compared > 0 && len(v.Gaps) == 0; {
-	case v.Proven:
+	switch {
+	case compared > 0 && len(v.Gaps) == 0:
+		v.Proven = true
 		v.Text = fmt.Sprintf("%s gets the right inputs and computes something else", v.Layer)
 	case alone != nil && !alone.Agrees:
-		v.Proven = true
+		v.Proven, v.Open = true, true
 		v.Text = fmt.Sprintf("%s gives the first wrong output, and a wrong one on the golden inputs too", v.Layer)
 	case alone != nil:
 		// It is right on what it should have got, so it got something else.
 		layer, gaps := v.Layer, v.Gaps
-		v.Gaps = nil
 		v.between(p, p.Container(layer), layer, i)
-		v.Proven, v.Gaps = false, gaps
+		v.opened(p, i)
+		v.Gaps = gaps
 		v.Text = fmt.Sprintf("%s gives the first wrong output, but the right one on the golden inputs: what %s gives it is wrong, of which %s", layer, v.Layer, missing)
 	default:
-		v.Text = fmt.Sprintf("%s gives the first wrong output; suspected, since %s", v.Layer, missing)
+		v.opened(p, i)
+		v.Text = fmt.Sprintf("%s: %s gives the first wrong output, and %s", v.Place, v.Layer, missing)
 	}
 }
 

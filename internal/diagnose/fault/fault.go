@@ -33,6 +33,17 @@ func (l *List) add(eval rebuild.Eval, rank int, format string, args ...any) *reb
 	return &(*l)[len(*l)-1]
 }
 
+// unrecorded returns the first of some values that the candidate did not record; nil if there is
+// none.
+func unrecorded(values ...*rebuild.Value) *rebuild.Value {
+	for _, v := range values {
+		if v != nil && !v.IsRecorded() {
+			return v
+		}
+	}
+	return nil
+}
+
 // changeable is a pointer to an op.
 type changeable[O any] interface {
 	*O

@@ -36,7 +36,8 @@ func ofTables(o *rebuild.Sum, i int) string {
 func ResidualMissing(o *rebuild.Sum) (out List) {
 	for i, x := range o.Terms {
 		if len(o.Terms) > 1 {
-			out.add(factor(o, i, 0), 0, "%s is not added", x).ID = ofTables(o, i)
+			f := out.add(factor(o, i, 0), 0, "%s is not added", x)
+			f.ID, f.Unless = ofTables(o, i), unrecorded(x)
 		}
 	}
 	return out
@@ -49,6 +50,7 @@ func ResidualScale(o *rebuild.Sum) (out List) {
 	}
 	config := o.Scene().Config
 	for i, x := range o.Terms {
+		first := len(out)
 		c := o.Factors[i]
 		if math.Abs(c-1) > sameFactor {
 			out.add(factor(o, i, 1), 0, "the factor %.6g of %s is missing", c, x)
@@ -69,6 +71,9 @@ func ResidualScale(o *rebuild.Sum) (out List) {
 		} else {
 			out = append(out, o.Out.Searched(text, -maxFactor, maxFactor, nil,
 				func(f float64) rebuild.Eval { return factor(o, i, f) }))
+		}
+		for k := range out[first:] {
+			out[first+k].Unless = unrecorded(x)
 		}
 	}
 	for _, f := range []float64{2, 0.5, math.Sqrt2, 1 / math.Sqrt2} {
@@ -94,8 +99,9 @@ func ResidualSource(o *rebuild.Sum) (out List) {
 	for i, x := range o.Terms {
 		for _, other := range o.Graph().Alikes(o.Out) {
 			if len(o.Terms) > 1 && !slices.Contains(o.Terms, other) {
-				out.add(sum(o, func(terms []*rebuild.Value, _ []float64) { terms[i] = other }), 1,
-					"%s is added in place of %s", other, x).ID = ofTables(o, i)
+				f := out.add(sum(o, func(terms []*rebuild.Value, _ []float64) { terms[i] = other }), 1,
+					"%s is added in place of %s", other, x)
+				f.ID, f.Unless = ofTables(o, i), unrecorded(x, other)
 			}
 		}
 	}
@@ -142,7 +148,10 @@ func Source(o *rebuild.Alias) (out List) {
 		case (from == "" || input && g.IsLeaf(from)) && activation != nil && activation.In == x:
 			id = "activation/missing"
 		}
-		out.add(rebuild.Same(x), rank, "it is given %s in place of %s", x, o.In).ID = id
+		f := out.add(rebuild.Same(x), rank, "it is given %s in place of %s", x, o.In)
+		if f.ID = id; id == "residual/source" || id == "norm/order" {
+			f.Unless = unrecorded(o.In, x)
+		}
 	}
 	if from != "" {
 		exchanged(o.Made, o.Out, from, func(id string, x *rebuild.Value) {

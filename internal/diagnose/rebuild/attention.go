@@ -15,7 +15,14 @@ type Attention struct {
 	Made
 	op.Attention
 	Projections [3]*Value // that hold q, k and v; one may hold several
+	Masked      *Value    // that holds the mask; nil where none was recorded
 	Layer       string
+}
+
+// mask is one that the reference may have, and what holds it.
+type mask struct {
+	*op.Mask
+	from *Value // nil for a rule
 }
 
 func (o *Attention) Inputs() []*Value { return o.Projections[:] }
@@ -98,9 +105,9 @@ func findAttention(g *Graph, v *Value) []Op {
 	ways := g.ways(v, o)
 	found := g.search(o, ways, g.masks(v, o))
 	if found == nil {
-		var windows []*op.Mask // for a reference that did not record its mask
+		var windows []mask // for a reference that did not record its mask
 		for w := 2; w < min(o.Tokens, windowsTried); w++ {
-			windows = append(windows, op.Windowed(w))
+			windows = append(windows, mask{op.Windowed(w), nil})
 		}
 		found = g.search(o, ways[:min(len(ways), settingsTried)], windows)
 	}
@@ -110,8 +117,37 @@ func findAttention(g *Graph, v *Value) []Op {
 	return []Op{found}
 }
 
+// Unmasked returns the mask of the padding if the candidate recorded neither it nor another one
+// that says the same; else nil.
+func (o *Attention) Unmasked() *Value {
+	if o.Mask.Padded == nil || o.Masked == nil || o.Masked.IsRecorded() {
+		return nil
+	}
+	g, padded := o.Graph(), o.Mask.Padded
+	alike := func(m *op.Mask) bool {
+		m.TakeApart(o.Sequences, o.Tokens)
+		for i := range o.Sequences * o.Tokens {
+			b, s := i/o.Tokens, i%o.Tokens
+			if m.Padded == nil || m.Padded(b, s) != padded(b, s) {
+				return false
+			}
+		}
+		return true
+	}
+	if slices.ContainsFunc(g.values, func(x *Value) bool {
+		if x == g.Target || !x.IsRecorded() || !x.agrees {
+			return false
+		}
+		m := op.ReadMask(x.golden, o.Sequences, o.Tokens, g.Scene.Config.Heads())
+		return m != nil && alike(m)
+	}) {
+		return nil
+	}
+	return o.Masked
+}
+
 // search tries each way with each mask; nil if none is right.
-func (g *Graph) search(o *Attention, ways []op.Attention, masks []*op.Mask) (found *Attention) {
+func (g *Graph) search(o *Attention, ways []op.Attention, masks []mask) (found *Attention) {
 	v := o.Out
 	rows := op.Spread(v.Rows, attentionRows)
 	golden, best := v.Golden(rows), v.Noise()
@@ -127,7 +163,7 @@ func (g *Graph) search(o *Attention, ways []op.Attention, masks []*op.Mask) (fou
 			way.Q.Grouped, way.K.Grouped, way.V.Grouped = grouped, grouped, grouped
 			for _, m := range masks {
 				try := *o
-				try.Attention, try.Mask = way, m
+				try.Attention, try.Mask, try.Masked = way, m.Mask, m.from
 				if miss := op.Relative(try.Eval(g.goldenly(), rows), golden); miss <= best {
 					best, found = miss/better, &try
 				}
@@ -220,10 +256,10 @@ func (g *Graph) ways(v *Value, o *Attention) []op.Attention {
 
 // masks lists what the reference may do: nothing, causal, and every earlier tensor that may be a
 // mask, with and without causal.
-func (g *Graph) masks(v *Value, o *Attention) []*op.Mask {
-	out := []*op.Mask{op.Causal(), {}}
+func (g *Graph) masks(v *Value, o *Attention) []mask {
+	out := []mask{{op.Causal(), nil}, {&op.Mask{}, nil}}
 	if w, ok := g.Scene.Config.Int("sliding_window"); ok && w < o.Tokens {
-		out = append(out, op.Windowed(w))
+		out = append(out, mask{op.Windowed(w), nil})
 	}
 	n := 0
 	for _, x := range slices.Backward(g.values) { // the nearest first
@@ -232,14 +268,14 @@ func (g *Graph) masks(v *Value, o *Attention) []*op.Mask {
 		}
 		if x.at < v.at && x != g.Target && x != v {
 			if m := op.ReadMask(x.golden, o.Sequences, o.Tokens, g.Scene.Config.Heads()); m != nil {
-				out = append(out, m, m.Causally())
+				out = append(out, mask{m, x}, mask{m.Causally(), x})
 				n++
 			}
 		}
 	}
 	if pad := g.Scene.Target.PadRows; len(pad) == o.Sequences*o.Tokens {
 		m := &op.Mask{Allow: func(b, _, s int) bool { return !pad[b*o.Tokens+s] }}
-		out = append(out, m, m.Causally())
+		out = append(out, mask{m, nil}, mask{m.Causally(), nil})
 	}
 	return out
 }

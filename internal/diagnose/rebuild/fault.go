@@ -25,6 +25,9 @@ type Fault struct {
 	Number *float64
 	// Anywhere is true if Eval finds its number at any value, by the distance of the target.
 	Anywhere bool
+	// Unless is what the candidate did not record and whose own error would look the same; nil for
+	// nothing.
+	Unless *Value
 	// Refine returns variants, which are tried if this fits better than the golden by far.
 	Refine func() []Fault
 }
@@ -82,13 +85,33 @@ func (g *Graph) Predict(faults func(*Value) []Fault) []diagnose.Prediction {
 			if t.f.Number != nil {
 				p.Text += fmt.Sprintf(", %.4g", *t.f.Number)
 			}
+			if t.f.Unless != nil {
+				p.Doubtful = true
+				p.Text += fmt.Sprintf(", unless it is %s that is wrong, which the candidate did not record", t.f.Unless)
+			}
 			if t.v != g.Target {
-				p.Layer = t.v.Owner()
+				p.Layer, p.Doubtful = t.v.Owner(), p.Doubtful || g.isRight(t.v)
 			}
 			out = append(out, p)
 		}
 	}
 	return out
+}
+
+// isRight reports whether the candidate has something right that is made of a value by a layer that
+// takes it: then the value is right too, though it was not recorded.
+func (g *Graph) isRight(v *Value) bool {
+	return slices.ContainsFunc(v.ports, func(p *diagnose.Port) bool {
+		if !p.IsInput() {
+			return false
+		}
+		made := g.Scene.Output(p.Layer)
+		if made == nil || made == g.Scene.Target {
+			return false
+		}
+		w := g.find(made)
+		return w != nil && w.at > v.at && (w.actual != nil && w.agrees || w.actual == nil && g.isRight(w))
+	})
 }
 
 // unadded guesses what is missing where the reference makes the target in an unknown way in front

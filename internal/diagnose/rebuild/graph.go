@@ -43,9 +43,10 @@ func newGraph(s *diagnose.Scene) *Graph {
 		return nil
 	}
 	var events []*diagnose.Port
-	for _, e := range g.flow.Events[:end] {
+	var index []int // of flow.Events
+	for i, e := range g.flow.Events[:end] {
 		if p := s.Ports[e.Index]; p.Golden.Len() > 0 {
-			events = append(events, p)
+			events, index = append(events, p), append(index, i)
 		}
 	}
 	own, before := label.Block(s.Target.Layer), ""
@@ -67,6 +68,11 @@ func newGraph(s *diagnose.Scene) *Graph {
 			known[c] = v
 		}
 		v.add(p)
+		for _, j := range g.flow.Copies(index[i]) { // of another block
+			if o := s.Ports[g.flow.Events[j].Index]; j < end && slices.Equal(o.Golden.Shape(), p.Golden.Shape()) {
+				v.record(o)
+			}
+		}
 		for k, h := range halves(p) {
 			u := g.value(h, i)
 			u.tried, u.Op = true, &Part{From: From{Made{u}, v, ""}, First: k * u.Width}

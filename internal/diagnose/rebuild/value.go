@@ -31,6 +31,11 @@ func (g *Graph) value(p *diagnose.Port, at int) *Value {
 // target.
 func (v *Value) add(p *diagnose.Port) {
 	v.ports = append(v.ports, p)
+	v.record(p)
+}
+
+// record takes what the candidate has at a port, if it has anything and the value nothing yet.
+func (v *Value) record(p *diagnose.Port) {
 	if v.actual == nil && p != v.g.Scene.Target && p.IsRecorded() {
 		v.actual, v.agrees = p.Actual, p.Agrees
 	}

@@ -81,7 +81,7 @@ func (c *Comparison) scenes(run *diagnose.Run, known map[*Port]*diagnose.Port) [
 		Open: v.Open}
 	if target != nil {
 		first.Case, first.Step, first.Target = target.Case, target.Step, known[target]
-		if in := target.Injected; v.Open && v.Proven && in != nil && in.frame != nil && !in.agrees && target.Judged() {
+		if in := target.Injected; v.Open && v.Proven && in != nil && in.frame != nil && !in.agrees && c.takes(target) {
 			first.Run, first.Target = run.Injected(first.Target) // there it got the golden inputs
 			first.Open = false
 		}
@@ -99,6 +99,13 @@ func (c *Comparison) scenes(run *diagnose.Run, known map[*Port]*diagnose.Port) [
 		out = append(out, s)
 	}
 	return out
+}
+
+// takes reports whether the reference recorded what the layer of an output was given.
+func (c *Comparison) takes(output *Port) bool {
+	return output.Judged() && slices.ContainsFunc(c.Ports, func(p *Port) bool {
+		return !p.Judged() && p.Layer == output.Layer && p.Case == output.Case && p.Step == output.Step
+	})
 }
 
 // target returns the wrong tensor of the verdict.

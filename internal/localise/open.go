@@ -26,8 +26,8 @@ func (v *Verdict) opened(p *pass, i int) {
 	}
 }
 
-// Closed reports whether all that an output of a layer is made of was recorded on both sides and is
-// right, in the forward pass of the verdict.
+// Closed reports whether all that an output of a layer is made of was recorded on both sides, in the
+// forward pass of the verdict.
 func (v *Verdict) Closed(layer, port string) bool {
 	p := v.pass
 	for _, i := range p.Ports(layer) {
@@ -36,7 +36,7 @@ func (v *Verdict) Closed(layer, port string) bool {
 		}
 	}
 	inputs := p.inputs(layer)
-	return len(inputs) > 0 && !slices.ContainsFunc(inputs, func(in *event) bool { return !in.known() })
+	return len(inputs) > 0 && !slices.ContainsFunc(inputs, func(in *event) bool { return !in.Joined })
 }
 
 // open reports whether the records do not tell what event i was made of: where the interval before

@@ -33,15 +33,14 @@ func (l *List) add(eval rebuild.Eval, rank int, format string, args ...any) *reb
 	return &(*l)[len(*l)-1]
 }
 
-// unrecorded returns the first of some values that the candidate did not record; nil if there is
-// none.
-func unrecorded(values ...*rebuild.Value) *rebuild.Value {
+// unrecorded names the first of some values that the candidate did not record; "" if there is none.
+func unrecorded(values ...*rebuild.Value) string {
 	for _, v := range values {
-		if v != nil && !v.IsRecorded() {
-			return v
+		if !v.IsRecorded() {
+			return v.String()
 		}
 	}
-	return nil
+	return ""
 }
 
 // changeable is a pointer to an op.

@@ -12,10 +12,10 @@ type masks struct {
 	List
 	o *rebuild.Attention
 	*op.Mask
-	unless *rebuild.Value // the mask that the candidate was given, if it is not known
+	unless string // the mask that the candidate was given, if it is not known
 }
 
-func masksOf(o *rebuild.Attention) *masks { return &masks{o: o, Mask: o.Mask, unless: o.Unmasked()} }
+func masksOf(o *rebuild.Attention) *masks { return &masks{o: o, Mask: o.Mask, unless: o.Unseen()} }
 
 func (m *masks) mask(text string, mask *op.Mask) {
 	m.add(with(m.o, func(a *rebuild.Attention) { a.Mask = mask }), 0, "%s", text).Unless = m.unless

@@ -88,7 +88,7 @@ func NormLeftOut(o *rebuild.Norm) (out List) {
 // NormOverflow is a norm in float16: the squares of some rows are too large, their sum becomes
 // infinite, and the row divided by it zero.
 func NormOverflow(o *rebuild.Norm) (out List) {
-	if !o.Out.IsTarget() {
+	if !o.Out.IsTarget() && !o.Out.BecomesTarget() {
 		return nil
 	}
 	sample, _ := o.Scene().Rows()

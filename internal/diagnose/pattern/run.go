@@ -24,6 +24,9 @@ func Asked(s *diagnose.Scene) []diagnose.Prediction {
 		id = "embedding/position"
 	case strings.Contains(t.Port, "position_ids"):
 		id = "rope/offset"
+		if slices.ContainsFunc(s.Pass(), func(p *diagnose.Port) bool { return module.Positions.Has(p.Layer) }) {
+			id = "embedding/position" // a table of them
+		}
 	case module.Types.Has(t.Layer) || strings.Contains(t.Port, "token_type_ids"):
 		id = "embedding/type"
 	case strings.Contains(t.Port, "mask") || strings.Contains(t.Layer, "mask") || isMask(t):

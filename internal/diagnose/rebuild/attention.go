@@ -117,33 +117,36 @@ func findAttention(g *Graph, v *Value) []Op {
 	return []Op{found}
 }
 
-// Unmasked returns the mask of the padding if the candidate recorded neither it nor another one
-// that says the same; else nil.
-func (o *Attention) Unmasked() *Value {
-	if o.Mask.Padded == nil || o.Masked == nil || o.Masked.IsRecorded() {
-		return nil
-	}
+// Unseen names the mask of the padding if the candidate recorded neither it nor another one that
+// says the same; "" if it did, or there is no padding.
+func (o *Attention) Unseen() string {
 	g, padded := o.Graph(), o.Mask.Padded
-	alike := func(m *op.Mask) bool {
-		m.TakeApart(o.Sequences, o.Tokens)
-		for i := range o.Sequences * o.Tokens {
-			b, s := i/o.Tokens, i%o.Tokens
-			if m.Padded == nil || m.Padded(b, s) != padded(b, s) {
-				return false
-			}
-		}
-		return true
+	switch {
+	case padded == nil || slices.ContainsFunc(g.values, func(x *Value) bool {
+		return x != g.Target && x.IsRecorded() && x.agrees && (x == o.Masked || o.pads(x, padded))
+	}):
+		return ""
+	case o.Masked != nil:
+		return o.Masked.String()
 	}
-	if slices.ContainsFunc(g.values, func(x *Value) bool {
-		if x == g.Target || !x.IsRecorded() || !x.agrees {
+	return "the mask that it was given"
+}
+
+// pads reports whether a value is a mask of the same padding.
+func (o *Attention) pads(x *Value, padded func(b, s int) bool) bool {
+	m := op.ReadMask(x.golden, o.Sequences, o.Tokens, o.Scene().Config.Heads())
+	if m == nil {
+		return false
+	}
+	if m.TakeApart(o.Sequences, o.Tokens); m.Padded == nil {
+		return false
+	}
+	for i := range o.Sequences * o.Tokens {
+		if b, s := i/o.Tokens, i%o.Tokens; m.Padded(b, s) != padded(b, s) {
 			return false
 		}
-		m := op.ReadMask(x.golden, o.Sequences, o.Tokens, g.Scene.Config.Heads())
-		return m != nil && alike(m)
-	}) {
-		return nil
 	}
-	return o.Masked
+	return true
 }
 
 // search tries each way with each mask; nil if none is right.

@@ -25,9 +25,9 @@ type Fault struct {
 	Number *float64
 	// Anywhere is true if Eval finds its number at any value, by the distance of the target.
 	Anywhere bool
-	// Unless is what the candidate did not record and whose own error would look the same; nil for
-	// nothing.
-	Unless *Value
+	// Unless names what the candidate did not record and whose own error would look the same; ""
+	// for nothing.
+	Unless string
 	// Refine returns variants, which are tried if this fits better than the golden by far.
 	Refine func() []Fault
 }
@@ -73,6 +73,9 @@ func (g *Graph) Predict(faults func(*Value) []Fault) []diagnose.Prediction {
 		out = append(out, g.unadded(probe)...)
 	}
 	slices.SortStableFunc(good, func(a, b tried) int { return cmp.Compare(a.fit, b.fit) })
+	rival := slices.ContainsFunc(good, func(t tried) bool { // says the same of what was recorded
+		return t.v == g.Target && t.f.Params == 0 && t.fit <= g.Target.Noise()
+	})
 	shown := map[string]int{}
 	for _, t := range good {
 		if shown[t.f.ID]++; shown[t.f.ID] > sameID || len(out) >= inFull {
@@ -85,12 +88,12 @@ func (g *Graph) Predict(faults func(*Value) []Fault) []diagnose.Prediction {
 			if t.f.Number != nil {
 				p.Text += fmt.Sprintf(", %.4g", *t.f.Number)
 			}
-			if t.f.Unless != nil {
+			if t.f.Unless != "" {
 				p.Doubtful = true
 				p.Text += fmt.Sprintf(", unless it is %s that is wrong, which the candidate did not record", t.f.Unless)
 			}
 			if t.v != g.Target {
-				p.Layer, p.Doubtful = t.v.Owner(), p.Doubtful || g.isRight(t.v)
+				p.Layer, p.Doubtful = t.v.Owner(), p.Doubtful || rival || g.isRight(t.v)
 			}
 			out = append(out, p)
 		}

@@ -44,6 +44,12 @@ func (v *Value) record(p *diagnose.Port) {
 // IsTarget reports whether the value is the wrong one.
 func (v *Value) IsTarget() bool { return v == v.g.Target }
 
+// BecomesTarget reports whether the wrong value is this one, handed on.
+func (v *Value) BecomesTarget() bool {
+	a, ok := v.g.Target.Op.(*Alias)
+	return ok && a.In == v
+}
+
 // IsFloat reports whether the value is of numbers, and not of ids.
 func (v *Value) IsFloat() bool { return v.golden.DType().IsFloat() }
 

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/layout"
 )
 
@@ -56,6 +57,7 @@ func (m *matcher) addNodes(g, a *node) *joined {
 func (m *matcher) joinLayers() {
 	m.round(m.golden.nodes, m.actual.nodes, 0, func(n *node) []string { return []string{n.label} })
 	m.rounds(m.golden.nodes, m.actual.nodes)
+	m.roots()
 	m.fused()
 }
 
@@ -65,7 +67,6 @@ func (m *matcher) rounds(golden, actual []*node) {
 	loose := func(n *node) []string { return n.loose.tails }
 	m.round(golden, actual, 0, strict)
 	m.round(golden, actual, 0, loose)
-	m.roots()
 	for _, tails := range []func(*node) []string{strict, loose} {
 		for dropped := 1; dropped <= maxDropped; dropped++ {
 			m.round(golden, actual, dropped, tails)
@@ -180,9 +181,10 @@ func quoted(nodes []*node) string {
 	}), ", ")
 }
 
-// roots joins labels that are wrapper words only: the whole model and what it wraps. Equal names go
-// first, then the outermost, and both only if the outputs fit: the inner model returns hidden
-// states, the outer one logits.
+// roots joins labels that are wrapper words only: the whole model and what it wraps. Equal names
+// whose outputs fit go first, then the outermost, and both only if the outputs fit: the inner model
+// returns hidden states, the outer one logits. What only a shape or a name speaks for must be the
+// whole of the other, as far as the layers inside tell.
 func (m *matcher) roots() {
 	golden, actual := openRoots(m.golden), openRoots(m.actual)
 	pick := func(ok func(g, a *node) bool) {
@@ -197,9 +199,39 @@ func (m *matcher) roots() {
 	}
 	same := func(g, a *node) bool { return g.strict.name == a.strict.name }
 	pick(func(g, a *node) bool { return same(g, a) && m.fits(g, a) })
-	pick(func(g, a *node) bool { fit, _ := m.outputsFit(g, a); return fit })
-	pick(same)
-	pick(func(_, _ *node) bool { return !m.rooted }) // whatever their shapes: a wrong one is a finding
+	pick(func(g, a *node) bool { fit, _ := m.outputsFit(g, a); return fit && g.endsWith(a) })
+	pick(func(g, a *node) bool { return same(g, a) && g.endsWith(a) })
+	pick(func(g, a *node) bool { return !m.rooted && g.endsWith(a) }) // whatever their shapes: a wrong one is a finding
+}
+
+// endsWith reports whether nothing shows that a candidate's model ends before the golden one: where
+// both have layers inside, some of them were joined, and no block comes behind the last of these.
+// A part of a model has outputs of the same shape, and they are right to differ.
+func (n *node) endsWith(a *node) bool {
+	inside := n.inside()
+	if len(inside) == 0 || len(a.inside()) == 0 {
+		return true
+	}
+	end := -1
+	for _, i := range inside {
+		if i.join != nil {
+			end = max(end, i.last)
+		}
+	}
+	cut := slices.IndexFunc(inside, func(i *node) bool {
+		return i.join == nil && i.numbered() && i.last > end && i.reason() == ""
+	})
+	if end >= 0 && cut < 0 {
+		return true
+	}
+	a.why = fmt.Sprintf("the candidate recorded only a part of what %s has inside, so nothing tells whether this is all of it: if it is, join the two under names",
+		n.label)
+	return false
+}
+
+// inside lists the nodes inside of a node, by their labels.
+func (n *node) inside() []*node {
+	return keep(n.side.nodes, func(i *node) bool { return label.Inside(i.label, n.label) })
 }
 
 // openRoots lists the open roots of a side, the outermost first.

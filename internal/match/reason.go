@@ -123,6 +123,9 @@ func recordedReason(port *port, other *side, joined []*node) string {
 // reason says why a whole layer has no partner.
 func (n *node) reason() string {
 	other, last, parent := n.side.other, n.lastSegment(), label.Parent(n.label)
+	if n.why != "" {
+		return n.why
+	}
 	if kind := n.kind(); kind >= 0 {
 		return about(layerReasons[kind].text, other)
 	}

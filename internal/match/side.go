@@ -38,6 +38,7 @@ type node struct {
 	last    int     // position of its last port in the side's order
 	join    *joined // nil if it has no partner yet
 	settled bool    // ambiguous, and reported
+	why     string  // why it was not joined with what its outputs fit; "" if it was not tried
 }
 
 // pass is one call of a layer in one forward pass. Ports are paired within a pass.

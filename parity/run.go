@@ -155,7 +155,11 @@ func where(c *judge.Comparison, run judge.LayerRun) string {
 		fmt.Fprintf(&b, "  %s %s (rel. L2 %.2g)\n", p.Port, state, p.Base.Result.RelL2)
 	}
 	if v := c.Verdict; v != nil {
-		fmt.Fprintf(&b, "  first divergence: %s: %s\n", v.Layer, v.Text)
+		at := v.Layer + ": "
+		if v.Place != "" {
+			at = "" // the sentence begins with it
+		}
+		fmt.Fprintf(&b, "  first divergence: %s%s\n", at, v.Text)
 	}
 	return b.String()
 }

@@ -193,16 +193,21 @@ func (l *Layers) lack(p *Port) {
 	}
 }
 
-// rows returns the report's rows of ports that must be there and are not.
-func (l *Layers) rows() []report.Layer {
+// lacking returns the ports that must be there and are not.
+func (l *Layers) lacking() map[*Port]bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var rows []report.Layer
+	set := map[*Port]bool{}
 	for _, p := range l.absent {
-		rows = append(rows, report.Layer{Layer: p.Layer, Port: p.Port, Kind: label.RoleOf(p.Port).String(), Case: p.Case, Step: p.Step,
-			Order: p.Seq, Golden: p.GoldenSide, Status: report.StatusMissing, Note: l.missing[p.Layer]})
+		set[p] = true
 	}
-	return rows
+	return set
+}
+
+// missingRow returns the report's row of a port that must be there and is not.
+func (l *Layers) missingRow(p *Port) report.Layer {
+	return report.Layer{Layer: p.Layer, Port: p.Port, Kind: label.RoleOf(p.Port).String(), Case: p.Case, Step: p.Step,
+		Order: p.Seq, Golden: p.GoldenSide, Status: report.StatusMissing, Note: l.missing[p.Layer]}
 }
 
 func didYouMean(name string, all []string) string {

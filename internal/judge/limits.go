@@ -25,6 +25,9 @@ const (
 	// that do not follow from it. It costs time, and judges nothing.
 	maxPlaces = 4
 
+	// maxOthers is how many of the layers that are wrong besides the first divergence get a line.
+	maxOthers = 3
+
 	// maxExplained is how many failing rows of a report get their details: as many as a person
 	// reads. One fault makes everything after it fail.
 	maxExplained = 20

@@ -54,6 +54,9 @@ func (c *Comparison) locate() error {
 	if c.Verdict == nil && !rounding {
 		c.Note("what fails is within the noise of its type: the tolerance asks for more than two right implementations reach, so no place is named")
 	}
+	if c.Verdict != nil {
+		c.Verdict.Evidence = append(c.Verdict.Evidence, c.others()...)
+	}
 	return nil
 }
 
@@ -66,6 +69,40 @@ func (c *Comparison) OtherPrompt() *localise.Verdict {
 		}
 	}
 	return nil
+}
+
+// others says in figures which other layers make an error of their own.
+func (c *Comparison) others() (out []string) {
+	v := c.Verdict
+	if v.Kind == localise.KindUnordered {
+		return nil // any of them may be the first
+	}
+	flow := c.flow().Pass(v.Case, v.Step)
+	n := 0
+	for _, layer := range v.Frontier {
+		if layer == v.Layer || layer == v.Before || flow.Inside(layer, v.Layer) || flow.Inside(v.Layer, layer) {
+			continue
+		}
+		for _, p := range c.Layers.run(layer, v.Case, v.Step).Judged {
+			if p.Agrees || !p.comparable() {
+				continue
+			}
+			if n++; n > maxOthers {
+				break
+			}
+			r, why := p.Base.Result, "although its inputs agree"
+			if p.Injected != nil {
+				r, why = p.Injected.result, "on the golden inputs"
+			}
+			out = append(out, fmt.Sprintf("also wrong by itself: %s, whose %s is off by relative L2 %.3g %s, its worst row by %.3g",
+				layer, p.Port, r.RelL2, why, r.WorstRow.RelL2))
+			break
+		}
+	}
+	if n > maxOthers {
+		out = append(out, fmt.Sprintf("and %d more layers are, see the frontier", n-maxOthers))
+	}
+	return out
 }
 
 // given collects what the runs say of themselves.

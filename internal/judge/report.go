@@ -48,8 +48,12 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 	r.Coverage = c.coverage(all)
 	var failing []*Decision
 	var rows []int // of failing
-	for _, p := range c.Ports {
+	absent := c.Layers.lacking()
+	for _, p := range c.inOrder() {
 		if p.Actual == nil {
+			if absent[p] {
+				r.Layers = append(r.Layers, c.Layers.missingRow(p))
+			}
 			continue
 		}
 		j := p.decision()
@@ -75,8 +79,6 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 		r.Layers[rows[i]] = failing[i].row()
 		return nil
 	})
-	absent := c.Layers.rows()
-	r.Layers = append(r.Layers, absent...)
 	wrong = wrong || len(absent) > 0
 	switch {
 	case wrong:
@@ -94,7 +96,7 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 	if v := c.Verdict; v != nil && wrong {
 		r.Kind, r.Frontier = v.Kind, append([]string{}, v.Frontier...)
 		r.FirstDivergence = &report.Divergence{Layer: v.Layer, Port: v.Port, Case: v.Case, Step: v.Step, After: v.After, Before: v.Before,
-			Proven: v.Proven, Text: v.Text, Evidence: v.Evidence}
+			Place: v.Place, Proven: v.Proven, Text: v.Text, Evidence: v.Evidence}
 		for _, g := range v.Growth {
 			r.FirstDivergence.Growth = append(r.FirstDivergence.Growth, report.Growth{Layer: g.Layer, Error: report.Float(g.Error), Alone: report.Float(g.Alone)})
 		}
@@ -112,6 +114,17 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 		r.Verdict, r.Error = report.Error, stopped.Error()
 	}
 	return r
+}
+
+// inOrder lists the ports in the order in which their values existed: a layer had its inputs before
+// anything inside it ran, and its outputs after.
+func (c *Comparison) inOrder() (ports []*Port) {
+	for _, pass := range c.flow().Passes {
+		for _, e := range pass.Events {
+			ports = append(ports, c.Ports[e.Index])
+		}
+	}
+	return ports
 }
 
 // notJudged lists what run.json brings besides tensors.

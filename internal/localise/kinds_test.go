@@ -163,7 +163,7 @@ m.up input_0
 m.up input_1 lone
 m.up output e=0.2
 m output e=0.2`,
-			want: place{kind: "local", layer: "m.up"}, text: "suspected, since its inputs input_1",
+			want: place{kind: "local", layer: "m.up"}, text: "in m.up, or before it: m.up gives the first wrong output, and its inputs input_1 were not compared",
 			reason: "a suspicion that names the gap"},
 		{name: "a gap, wrong alone too", records: `
 m.up input_0 lone

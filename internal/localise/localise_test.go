@@ -101,7 +101,8 @@ func TestFirst(t *testing.T) {
 			name: "leaf without recorded input", lone: []string{"model.layers.0.up input_0"},
 			bad: append([]string{"model.layers.0.up output", "model.layers.0.act", "model.layers.0.down",
 				"model.layers.0 output"}, downstream...),
-			want: &localise.Verdict{Kind: "local", Layer: "model.layers.0.up", Port: "output",
+			want: &localise.Verdict{Kind: "local", Layer: "model.layers.0.up", Port: "output", After: "model.layers.0.norm",
+				Place: "in model.layers.0.up, or between model.layers.0.norm and model.layers.0.up", Open: true,
 				Gaps: []string{"input_0"}, Frontier: []string{"model.layers.0.up"}},
 			reason: "an input that was not compared makes it a suspicion, and is named",
 		},
@@ -110,8 +111,9 @@ func TestFirst(t *testing.T) {
 			bad: append([]string{"model.layers.0.down", "model.layers.0 output"}, downstream...),
 			want: &localise.Verdict{Kind: "between", Layer: "model.layers.0", Port: "input_0",
 				After: "model.layers.0.up", Before: "model.layers.0.down",
-				Gaps: []string{"model.layers.0.act"}, Proven: true, Frontier: []string{"model.layers.0"}},
-			reason: "the wrong GELU of the layer comparison: no disagreeing output made down's input",
+				Gaps: []string{"model.layers.0.act"}, Frontier: []string{"model.layers.0"},
+				Place: "between model.layers.0.up and model.layers.0.down", Open: true},
+			reason: "no disagreeing output made down's input; what act was given is not known",
 		},
 		{
 			name: "residual", bad: append([]string{"model.layers.0 output"}, downstream...),
@@ -167,6 +169,7 @@ func TestFirst(t *testing.T) {
 				[7]any{tt.want.Kind, tt.want.Layer, tt.want.Port, tt.want.After, tt.want.Before, tt.want.Proven, "a"},
 				[7]any{got.Kind, got.Layer, got.Port, got.After, got.Before, got.Proven, got.Case}, tt.reason)
 			assert.Equal(t, tt.want.Gaps, got.Gaps, tt.reason)
+			assert.Equal(t, [2]any{tt.want.Place, tt.want.Open}, [2]any{got.Place, got.Open}, tt.reason)
 			if tt.want.Frontier != nil {
 				assert.Equal(t, tt.want.Frontier, got.Frontier, tt.reason)
 			}

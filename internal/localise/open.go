@@ -3,14 +3,17 @@ package localise
 import (
 	"fmt"
 	"slices"
+
+	"github.com/goparity/goparity/internal/label"
 )
 
 // opened sets an interval that the records leave open: from the last output before event i that
 // agrees up to a layer's output, or its input if before is that layer.
 func (v *Verdict) opened(p *pass, i int) {
 	v.Open, v.Proven, v.After = true, false, ""
-	for j := range p.events[:i] {
-		if e := &p.events[j]; !e.Input && e.known() && e.Layer != p.events[i].Layer {
+	layer := p.events[i].Layer
+	for j := i - 1; j >= 0 && v.After == ""; j-- {
+		if e := &p.events[j]; !e.Input && e.known() && e.Layer != layer && (!p.run.Unordered[p.Case] || label.Ordered(e.Layer, layer)) {
 			v.After = e.Layer
 		}
 	}
@@ -61,9 +64,11 @@ func (p *pass) handed(i int) bool {
 // missed lists the layers that ran between two events of a container, of which the candidate
 // recorded no output.
 func (p *pass) missed(container string, after, i int) (layers []string) {
+	seen := map[string]bool{}
 	for j := after + 1; j < i; j++ {
 		e := &p.events[j]
-		if !e.Joined && !e.Input && p.Inside(e.Layer, container) && !slices.Contains(layers, e.Layer) {
+		if !e.Joined && !e.Input && !seen[e.Layer] && p.Inside(e.Layer, container) {
+			seen[e.Layer] = true
 			layers = append(layers, e.Layer)
 		}
 	}

@@ -33,7 +33,7 @@ func Headline(r *Report) string {
 			if d.Layer == "" {
 				return r.Kind + ": no layer by itself is wrong; " + compared
 			}
-			return "first divergence " + Clean(d.Layer) + d.interval() + "; " + compared
+			return "first divergence " + d.where() + "; " + compared
 		}
 		if l := r.divergent(); l != nil {
 			return fmt.Sprintf("%s %s; %s", n.row(l), failWord[l.Status], compared)
@@ -94,8 +94,25 @@ var kinds = map[string]string{
 	"unordered": "Several layers differ, and nothing tells which of them ran first.",
 }
 
-// KindText explains the kind of a first divergence in a sentence; empty for an unknown kind.
-func KindText(kind string) string { return kinds[kind] }
+// open is said of a place that the records leave open, in place of its kind.
+const open = "This is the first output or input that differs, and what it is made of was not recorded on both sides: " +
+	"the error is here or before it."
+
+// KindText explains the kind of the first divergence in a sentence; empty for an unknown kind or none.
+func (r *Report) KindText() string {
+	if d := r.FirstDivergence; d != nil && d.Place != "" {
+		return open
+	}
+	return kinds[r.Kind]
+}
+
+// where names the place: "c, between a and b", "c, after a", "c", or "b, or between a and b".
+func (d *Divergence) where() string {
+	if d.Place != "" && d.Before == "" {
+		return Clean(strings.TrimPrefix(d.Place, "in "))
+	}
+	return Clean(d.Layer) + d.interval()
+}
 
 // interval says between which layers the place lies: ", between a and b", ", after a", or "".
 func (d *Divergence) interval() string {

@@ -8,7 +8,7 @@ import (
 )
 
 // Markdown writes a summary for GITHUB_STEP_SUMMARY: the verdict, the place, causes and up to 50
-// rows, the failing ones in execution order or else the worst. It stays far below 1 MiB whatever
+// rows, the failing ones or else the worst. It stays far below 1 MiB whatever
 // the names are: long ones are cut.
 func Markdown(w io.Writer, r *Report) error {
 	if err := r.check(); err != nil {
@@ -28,10 +28,16 @@ func Markdown(w io.Writer, r *Report) error {
 		fmt.Fprintf(&b, "\n%s\n\n", mdText(OpenHelp))
 	}
 	if d := r.FirstDivergence; d != nil {
-		for _, text := range []string{kinds[r.Kind], d.Sentence()} {
+		for _, text := range []string{r.KindText(), d.Sentence()} {
 			if text != "" {
 				fmt.Fprintf(&b, "%s\n\n", mdText(text))
 			}
+		}
+		for _, e := range d.Evidence {
+			fmt.Fprintf(&b, "- %s\n", mdText(e))
+		}
+		if len(d.Evidence) > 0 {
+			b.WriteByte('\n')
 		}
 	}
 	if s := Count(r.Layers); s.counts() != "" {

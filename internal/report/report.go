@@ -69,7 +69,7 @@ type Report struct {
 	NotJudged       []string    `json:"not_judged,omitempty"` // what a pass does not cover
 	Notes           []string    `json:"notes"`                // how names and layouts were joined, what was left out
 	Unmatched       Unmatched   `json:"unmatched"`
-	Layers          []Layer     `json:"layers"` // one row a port, in the golden's execution order
+	Layers          []Layer     `json:"layers"` // one row a port, in the order in which the golden's values existed
 }
 
 // Coverage says how much of the golden the verdict is about.
@@ -93,8 +93,9 @@ type Divergence struct {
 	After  string `json:"after"`  // the layer before the place, which agrees; empty: the container's beginning
 	Before string `json:"before"` // the one after it, which does not; empty: the container's end
 
+	Place      string   `json:"place,omitempty"`      // "in b, or between a and b", if the records do not show that it is the layer
 	Proven     bool     `json:"proven"`               // all that the layer was given is known to agree
-	Uncaptured []string `json:"uncaptured,omitempty"` // inputs of the layer that were not recorded, if not proven
+	Uncaptured []string `json:"uncaptured,omitempty"` // inputs of the layer, or layers before it, that were not recorded, if not proven
 	Text       string   `json:"text,omitempty"`       // one sentence
 	Evidence   []string `json:"evidence,omitempty"`   // what else speaks for it, one sentence each
 	Growth     []Growth `json:"growth,omitempty"`     // of drift, where Layer is empty: the error along the depth
@@ -157,7 +158,7 @@ type Layer struct {
 	Kind  string `json:"kind"` // PortInput, "output", …
 	Case  string `json:"case"`
 	Step  string `json:"step"`  // the name of the dump's folder: "0" is the prefill
-	Order int    `json:"order"` // execution index in the golden
+	Order int    `json:"order"` // index in the golden's recording: of the ports of a layer when it returned
 
 	Golden *Side  `json:"golden"` // null if only the other side has it
 	Actual *Side  `json:"actual"`

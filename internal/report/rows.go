@@ -105,15 +105,19 @@ func (l *Layer) integers() bool {
 	return !isFloat(l.Golden) || !isFloat(l.Actual)
 }
 
-// Failing lists the rows that keep the run from passing, in execution order.
+// Failing lists the rows that keep the run from passing: those that are wrong by themselves, then
+// what they inherited, each in the order in which the values existed.
 func (r *Report) Failing() []*Layer {
-	var rows []*Layer
+	var own, inherited []*Layer
 	for i := range r.Layers {
-		if r.Layers[i].failing() {
-			rows = append(rows, &r.Layers[i])
+		switch l := &r.Layers[i]; {
+		case l.Status == StatusInherited:
+			inherited = append(inherited, l)
+		case l.failing():
+			own = append(own, l)
 		}
 	}
-	return rows
+	return append(own, inherited...)
 }
 
 // worst lists all compared rows, those that are furthest off first.

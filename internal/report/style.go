@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -57,6 +58,15 @@ func sentence(clause string, names ...string) string {
 		clause += "."
 	}
 	return clause
+}
+
+// few joins the first n of some names.
+func few(names []string, n int) string {
+	text := strings.Join(names[:n], ", ")
+	if n < len(names) {
+		text += fmt.Sprintf(", … and %d more", len(names)-n)
+	}
+	return text
 }
 
 // count writes "1 layer", "2 layers".

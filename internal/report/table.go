@@ -43,14 +43,14 @@ func percent(n, all int) string {
 	return fmt.Sprintf("%.1f %%", share)
 }
 
-// table writes the rows: the failing ones in execution order, or the worst of those that pass.
+// table writes the rows: the failing ones, or the worst of those that pass.
 func (p *printer) table(r *Report) {
-	rows, limit, title := r.Failing(), maxFailing, "Failing rows, in execution order"
+	rows, limit, title := r.Failing(), maxFailing, "Failing rows, in the order in which the values existed"
 	if len(rows) == 0 {
 		rows, limit, title = r.worst(), maxPassing, "Worst rows"
 	}
 	if p.opt.Verbose {
-		rows, title = nil, "All rows, in execution order"
+		rows, title = nil, "All rows, in the order in which the values existed"
 		for i := range r.Layers {
 			rows = append(rows, &r.Layers[i])
 		}

@@ -50,7 +50,7 @@ func (p *printer) verdict(r *Report) {
 	}
 	p.uncovered(r, "  ")
 	if d := r.FirstDivergence; d != nil {
-		if why := kinds[r.Kind]; why != "" {
+		if why := r.KindText(); why != "" {
 			p.prose("  ", r.Kind+": ", why)
 		} else if r.Kind != "" {
 			p.linef("  %s", Clean(r.Kind))
@@ -64,9 +64,8 @@ func (p *printer) verdict(r *Report) {
 		if n := len(d.Growth); n > 1 {
 			p.prose("  ", "grows: ", growth(d.Growth))
 		}
-		if len(d.Uncaptured) > 0 {
-			p.prose("  ", "",
-				"a suspicion only: not recorded, so not compared, were the inputs "+strings.Join(d.Uncaptured, ", "))
+		if n := p.shown(len(d.Uncaptured), maxUnmatched); n > 0 {
+			p.prose("  ", "not recorded, so not compared: ", few(d.Uncaptured, n))
 		}
 		if d.Port != "" {
 			at := "port " + d.Port
@@ -80,12 +79,7 @@ func (p *printer) verdict(r *Report) {
 		}
 	}
 	if len(r.Frontier) > 1 {
-		n := p.shown(len(r.Frontier), maxUnmatched)
-		more := ""
-		if n < len(r.Frontier) {
-			more = fmt.Sprintf(", … and %d more", len(r.Frontier)-n)
-		}
-		p.prose("  ", "frontier: ", strings.Join(r.Frontier[:n], ", ")+more)
+		p.prose("  ", "frontier: ", few(r.Frontier, p.shown(len(r.Frontier), maxUnmatched)))
 	}
 	if s := Count(r.Layers); r.Verdict != Pass || s.Status[StatusIgnored]+s.Status[StatusUnexpected] > 0 {
 		if s.counts() != "" {
@@ -119,6 +113,10 @@ func (p *printer) causes(r *Report) {
 		return // no one asked, or there is no place to find a cause of
 	}
 	p.heading("Causes")
+	if d := r.FirstDivergence; len(causes) == 0 && d != nil && d.Place != "" {
+		p.prose("  ", "", "none can be told from what was recorded: dump the inputs of layers too, and the layers that are missing")
+		return
+	}
 	if len(causes) == 0 {
 		p.prose("  ", "",
 			"no known cause fits: write down what you suspect and try it, parity try --layer "+

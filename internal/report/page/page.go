@@ -57,7 +57,7 @@ func Write(w io.Writer, r *report.Report) error {
 	c := content{Style: template.CSS(style), Scripts: []template.JS{template.JS(uplotJS), template.JS(pageJS)},
 		Data:  template.JS(data),
 		Title: text(r.Fixture), Headline: text(report.Headline(r)), Counts: report.Counts(r),
-		Source: text(r.Source.String()), Kind: report.KindText(r.Kind),
+		Source: text(r.Source.String()), Kind: r.KindText(),
 		Licence: uplotLicence, Report: cleaned(r), LeftOut: d.LeftOut}
 	if f := r.FirstDivergence; f != nil {
 		c.Growing = text(f.Growing())

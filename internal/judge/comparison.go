@@ -58,6 +58,9 @@ type Comparison struct {
 	ctx    context.Context // of Compare; it also ends what is looked at later
 	traced *trace.Trace    // set by flow
 	search search          // for causes
+
+	copied string // a doubt about a run in which nothing is wrong
+	within string // why a run in which something is wrong has no place
 }
 
 // Compare joins and measures all cases. The results do not depend on the number of cores. Files

@@ -80,6 +80,7 @@ func (p *Port) consider(c compare.Criteria, source string) *Decision {
 			return j
 		}
 		if !v.Pass {
+			j.Row.Benign = true
 			j.Row.Note = strings.TrimPrefix(j.Row.Note+"; "+p.Benign, "; ")
 		}
 		return j

@@ -51,9 +51,9 @@ func (c *Comparison) noteDoubts() {
 	switch {
 	case outputs <= 1 || equal < outputs:
 	case c.otherEngines():
-		c.Note(fmt.Sprintf("all %d outputs are equal bit for bit, though the engines are not: is one dump a copy of the other?", outputs))
+		c.copied = fmt.Sprintf("all %d compared outputs are equal bit for bit, though the engines are not: is one dump a copy of the other?", outputs)
 	case c.Cases[0].Golden.Path != c.Cases[0].Actual.Path: // else that is noted
-		c.Note(fmt.Sprintf("all %d outputs are equal bit for bit: if one dump is a copy of the other, this shows only that it can be read", outputs))
+		c.copied = fmt.Sprintf("all %d compared outputs are equal bit for bit: if one dump is a copy of the other, this shows only that it can be read", outputs)
 	}
 }
 

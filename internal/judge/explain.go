@@ -6,6 +6,7 @@ import (
 
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/internal/mask"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/structure"
 	"github.com/goparity/goparity/tensor"
@@ -48,6 +49,11 @@ func (p *Port) explain(c compare.Criteria, v compare.Verdict, row *report.Layer)
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if m.Index >= 0 {
 		add("worst element %s: golden %.9g, actual %.9g, |a−g| %.4g", tensor.FormatShape(p.Golden.Index(m.Index)), m.Golden, m.Actual, m.Value)
+	}
+	if n, isMask := mask.Differ(p.Golden, p.Actual); isMask {
+		add("masks: the golden holds %s, the candidate %s; %d of %d elements allow something else", mask.Constants(p.Golden),
+			mask.Constants(p.Actual), n, r.N)
+		return lines, n
 	}
 	if r.NormActual == 0 && r.NormGolden > 0 && r.Finite == r.N {
 		add("it is all zero in the candidate: is a weight missing? MAX reads a missing one as zeros")

@@ -52,7 +52,7 @@ func (c *Comparison) locate() error {
 		c.Verdict = c.OtherPrompt()
 	}
 	if c.Verdict == nil && !rounding {
-		c.Note("what fails is within the noise of its type: the tolerance asks for more than two right implementations reach, so no place is named")
+		c.within = "what fails is within the noise of its type: the tolerance asks for more than two right implementations reach, so no place is named"
 	}
 	if c.Verdict != nil {
 		c.Verdict.Evidence = append(c.Verdict.Evidence, c.others()...)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/tensor"
 )
@@ -286,14 +287,135 @@ func TestSanity(t *testing.T) {
 		t.Run(c.reason, func(t *testing.T) {
 			cmp := compareRuns(t, run("torch", port{"m.a-output", x}, port{"m.b-output", c.golden}),
 				run("max", port{"m.a-output", x}, port{"m.b-output", c.actual}))
+			notes := cmp.Report("toy", true).Notes
 			if c.want == "" {
-				assert.Empty(t, cmp.Notes)
+				assert.Empty(t, notes)
 				return
 			}
-			assert.True(t, slices.ContainsFunc(cmp.Notes, func(n string) bool { return strings.Contains(n, c.want) }),
-				"%v", cmp.Notes)
+			assert.True(t, slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, c.want) }), "%v", notes)
 		})
 	}
+}
+
+// What is said of all outputs never stands under a verdict that says something else.
+func TestNotesDoNotContradictTheVerdict(t *testing.T) {
+	x := wave(t, 1, 0, 1, 6, 8)
+	both := []port{{"m.a-output", x}, {"m.b-output", x}}
+	said := func(r *report.Report, what string) bool {
+		return slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, what) })
+	}
+	cmp := compareRuns(t, run("torch", append(both, port{"m.c-output", x})...), run("max", both...))
+	assert.True(t, said(cmp.Report("toy", true), "equal bit for bit"), "a doubt about a pass")
+	cmp.Layers.Missing("m.c")
+	r := cmp.Report("toy", true)
+	require.Equal(t, report.Fail, r.Verdict)
+	assert.False(t, said(r, "equal bit for bit"), "a layer is missing: %v", r.Notes)
+	shape := compareRuns(t, run("torch", append(both, port{"m.c-output", x})...),
+		run("max", append(both, port{"m.c-output", wave(t, 1, 0, 1, 6, 4)})...)).Report("toy", true)
+	require.Equal(t, report.Fail, shape.Verdict)
+	assert.False(t, said(shape, "equal bit for bit"), "a shape is wrong: %v", shape.Notes)
+
+	near := compareRuns(t, run("torch", port{"m.a-output", x}), run("max", port{"m.a-output", scaled(t, x, 1+1e-6)}))
+	find(t, near, "m.a-output").Decide(within(1), "a_test.go:1")
+	assert.False(t, said(near.Report("toy", false), "what fails"), "nothing fails")
+}
+
+// The rows stand in the order in which the values existed: what a layer was given before anything
+// inside of it, though it was recorded when the layer returned.
+func TestOrderOfRows(t *testing.T) {
+	after := []string{"m.1.lin-output", "m.1-output", "m.2.lin-input_0", "m.2.lin-output", "m.2-input_0", "m.2-output", "m-output"}
+	g, a := model(t, 3, wrongIn(t, append([]string{"m.1.lin-input_0", "m.1-input_0"}, after...)...))
+	cmp := compareRuns(t, g, a)
+	r := cmp.Report("toy", true)
+	var order []string
+	for _, l := range r.Layers {
+		order = append(order, l.Layer+"-"+l.Port)
+	}
+	assert.Equal(t, []string{"m.0-input_0", "m.0.lin-input_0", "m.0.lin-output", "m.0-output",
+		"m.1-input_0", "m.1.lin-input_0", "m.1.lin-output", "m.1-output",
+		"m.2-input_0", "m.2.lin-input_0", "m.2.lin-output", "m.2-output", "m-output"}, order)
+	require.NotEmpty(t, r.Failing())
+	assert.Equal(t, "m.1 input_0", r.Failing()[0].Layer+" "+r.Failing()[0].Port, "the fault comes first")
+	for _, x := range report.Depth(r) {
+		if mse, _ := x.Error(report.Standard); mse > 0 {
+			assert.NotNil(t, x.First, "the line of the plots stands at the first wrong point")
+			break
+		}
+		assert.Nil(t, x.First)
+	}
+
+	g, a = model(t, 2, wrongIn(t))
+	a.Entries = slices.DeleteFunc(a.Entries, func(e dump.Entry) bool { return e.Layer == "m.0" })
+	cmp = compareRuns(t, g, a)
+	cmp.Layers.Missing("m.0")
+	at := slices.IndexFunc(cmp.Report("toy", true).Layers, func(l report.Layer) bool { return l.Status == report.StatusMissing })
+	assert.Equal(t, 2, at, "what is missing has its place too")
+}
+
+// Other layers that are wrong by themselves are named with figures.
+func TestOtherFaultsAreNamed(t *testing.T) {
+	x := func(i float64) *tensor.Tensor { return wave(t, 1, i, 1, 6, 8) }
+	g := []port{{"m.q-input_0", x(0)}, {"m.q-output", x(1)}, {"m.k-input_0", x(0)}, {"m.k-output", x(2)}, {"m-output", x(3)}}
+	a := slices.Clone(g)
+	a[1].t, a[3].t, a[4].t = scaled(t, x(1), 1.5), scaled(t, x(2), 1.25), scaled(t, x(3), 1.5)
+	r := compareRuns(t, run("torch", g...), run("max", a...)).Report("toy", true)
+	require.NotNil(t, r.FirstDivergence)
+	assert.Equal(t, "m.q", r.FirstDivergence.Layer)
+	assert.Contains(t, r.FirstDivergence.Evidence,
+		"also wrong by itself: m.k, whose output is off by relative L2 0.25 although its inputs agree, its worst row by 0.25")
+}
+
+// Where only outputs were recorded the report names the layer and the one before it, and proves
+// nothing.
+func TestOutputsOnly(t *testing.T) {
+	g, a := model(t, 3, wrongIn(t, "m.1.lin-output", "m.1-output", "m.2.lin-output", "m.2-output", "m-output"))
+	a.Entries = slices.DeleteFunc(a.Entries, func(e dump.Entry) bool { return label.IsInput(e.Port) })
+	r := compareRuns(t, g, a).Report("toy", true)
+	require.NotNil(t, r.FirstDivergence)
+	d := r.FirstDivergence
+	assert.Equal(t, "in m.1.lin, or between m.0 and m.1.lin", d.Place)
+	assert.Equal(t, [4]any{"m.1.lin", "m.0", false, []string{"input_0"}}, [4]any{d.Layer, d.After, d.Proven, d.Uncaptured})
+	require.NotEmpty(t, r.Causes, "a factor fits")
+	for _, c := range r.Causes {
+		assert.False(t, c.Proven, c.ID)
+	}
+	g, a = model(t, 3, wrongIn(t, "m.1.lin-output", "m.1-output", "m.2.lin-input_0", "m.2-input_0", "m.2.lin-output", "m.2-output", "m-output"))
+	r = compareRuns(t, g, a).Report("toy", true)
+	assert.Equal(t, [2]any{"", true}, [2]any{r.FirstDivergence.Place, r.FirstDivergence.Proven}, "with inputs it is known")
+	assert.True(t, r.Causes[0].Proven)
+}
+
+// Masks are shown with the numbers that are in the files.
+func TestMasksAreShownAsTheyAre(t *testing.T) {
+	x := wave(t, 1, 0, 1, 6, 8)
+	mask := func(low float32, hidden ...int) *tensor.Tensor {
+		v := make([]float32, 6)
+		for _, i := range hidden {
+			v[i] = low
+		}
+		return of(t, v, 1, 1, 1, 6)
+	}
+	judged := func(golden, actual *tensor.Tensor, out *tensor.Tensor) *report.Report {
+		ports := func(m, out *tensor.Tensor) []port {
+			return []port{{"m.a-input_0", x}, {"m.a-input_attention_mask", m}, {"m.a-output", out}, {"m-input_attention_mask", m}, {"m-output", out}}
+		}
+		return compareRuns(t, run("torch", ports(golden, x)...), run("max", ports(actual, out)...)).Report("toy", true)
+	}
+	r := judged(mask(-math.MaxFloat32, 5), mask(float32(math.Inf(-1)), 5), scaled(t, x, 1+1e-7))
+	l := row(t, r, "m.a-input_attention_mask")
+	assert.Equal(t, [2]any{report.StatusPass, true}, [2]any{l.Status, l.Benign})
+	assert.Contains(t, l.Note, "what the mask allows does not: golden -3.4028235e+38 and 0, candidate -Inf and 0")
+	assert.NotContains(t, report.Headline(r), "mask", "it passes by its meaning, not by its figures")
+
+	r = judged(mask(-math.MaxFloat32, 5), mask(-1e4, 4, 5), scaled(t, x, 2))
+	l = row(t, r, "m.a-input_attention_mask")
+	assert.Equal(t, report.StatusFail, l.Status)
+	want := "masks: the golden holds -3.4028235e+38 and 0, the candidate -10000 and 0; 1 of 6 elements allow something else"
+	assert.Contains(t, l.Detail, want)
+	assert.NotContains(t, strings.Join(l.Detail, "\n"), "elementwise", "no tolerance would mean anything")
+	require.NotEmpty(t, r.Causes)
+	assert.Equal(t, "input/mask", r.Causes[0].ID)
+	assert.Contains(t, r.Causes[0].Text, "1 of 6 elements of input_attention_mask allow something else: golden -3.4028235e+38 and 0, candidate -10000 and 0")
 }
 
 // Without the user's mask, the reference's own tells which rows are padding.

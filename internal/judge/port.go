@@ -95,7 +95,8 @@ func (p *Port) agrees() bool {
 	}
 	if p.Mask || !p.Judged() { // a positional input does not say that it is a mask
 		if same, isMask := mask.Same(p.Golden, p.Actual); isMask && same {
-			p.Benign = "the numbers differ, what the mask allows does not"
+			p.Benign = fmt.Sprintf("the numbers differ, what the mask allows does not: golden %s, candidate %s",
+				mask.Constants(p.Golden), mask.Constants(p.Actual))
 		}
 	}
 	return p.Benign != ""

@@ -93,6 +93,13 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 			r.Error = "shortened logs agree where they show values, which proves nothing: dump the tensors to files"
 		}
 	}
+	note := c.copied
+	if wrong {
+		note = c.within
+	}
+	if note != "" {
+		r.Notes = append(slices.Clip(r.Notes), note)
+	}
 	if v := c.Verdict; v != nil && wrong {
 		r.Kind, r.Frontier = v.Kind, append([]string{}, v.Frontier...)
 		r.FirstDivergence = &report.Divergence{Layer: v.Layer, Port: v.Port, Case: v.Case, Step: v.Step, After: v.After, Before: v.Before,

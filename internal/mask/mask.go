@@ -3,6 +3,8 @@ package mask
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/tensor"
@@ -11,7 +13,13 @@ import (
 // Denies reports whether a value of an additive mask hides an element.
 func Denies(x float64) bool { return x <= denies }
 
-// Same compares two tensors as attention masks, by what they allow and deny.
+// Same compares two tensors as attention masks, by what they allow and deny: see Differ.
+func Same(golden, actual *tensor.Tensor) (same, isMask bool) {
+	n, isMask := Differ(golden, actual)
+	return isMask && n == 0, isMask
+}
+
+// Differ counts the elements that one of two attention masks allows and the other denies.
 //
 // A bool or integer tensor of zeros and ones is multiplicative: 1 allows. A float tensor is
 // additive if it has only zeros, which allow, and values ≤ −1e4 (−3.4e38, −Inf …), which deny; it
@@ -19,38 +27,77 @@ func Denies(x float64) bool { return x <= denies }
 // mask that allows everything, and one of ones alone is multiplicative, but only next to a tensor
 // that is certainly a mask: bool, integer, or a float with both values.
 //
-// isMask and same are false if a tensor is none of these, if the shapes differ or are empty, or if
-// a file cannot be read.
-func Same(golden, actual *tensor.Tensor) (same, isMask bool) {
+// isMask is false, and n is 0, if a tensor is none of these, if the shapes differ or are empty, or
+// if a file cannot be read.
+func Differ(golden, actual *tensor.Tensor) (n int, isMask bool) {
 	if !slices.Equal(golden.Shape(), actual.Shape()) || golden.Len() == 0 {
-		return false, false
+		return 0, false
 	}
 	err := mapfile.Guard(func() error {
 		g, a := maskOf(golden), maskOf(actual)
-		isMask = g.kind != notMask && a.kind != notMask && (g.sure || a.sure)
-		same = isMask && agree(g, a, golden, actual)
+		if isMask = g.kind != notMask && a.kind != notMask && (g.sure || a.sure); isMask {
+			n = differ(g, a, golden, actual)
+		}
 		return nil
 	})
-	return same && err == nil, isMask && err == nil
+	if err != nil {
+		return 0, false
+	}
+	return n, isMask
+}
+
+// Constants names the numbers that a mask holds, as they are in the file: "-3.4028235e+38 and 0".
+// Of more than a few the rest is left out.
+func Constants(t *tensor.Tensor) string {
+	var found []float64
+	_ = mapfile.Guard(func() error { // what could be read is said
+		buf := make([]float64, min(t.Len(), blockLen))
+		for start := 0; start < t.Len(); start += blockLen {
+			for _, x := range buf[:t.Float64s(buf, start)] {
+				if !slices.Contains(found, x) {
+					found = append(found, x)
+				}
+				if len(found) > named {
+					return nil
+				}
+			}
+		}
+		return nil
+	})
+	slices.Sort(found)
+	bits := 32
+	if d := t.DType(); d == tensor.F64 || !d.IsFloat() {
+		bits = 64
+	}
+	var names []string
+	for _, x := range found[:min(len(found), named)] {
+		names = append(names, strconv.FormatFloat(x, 'g', -1, bits))
+	}
+	switch n := len(names); {
+	case len(found) > named:
+		return strings.Join(names, ", ") + ", …"
+	case n > 1:
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	}
+	return strings.Join(names, "")
 }
 
 // blockLen is the number of elements that are decoded at once: 16 KiB of float64 for each mask,
 // which fits into the first cache.
 const blockLen = 2048
 
-// agree reports whether two masks allow the same elements.
-func agree(g, a mask, golden, actual *tensor.Tensor) bool {
+func differ(g, a mask, golden, actual *tensor.Tensor) (count int) {
 	gs, as := make([]float64, blockLen), make([]float64, blockLen)
 	for start := 0; start < golden.Len(); start += blockLen {
 		n := golden.Float64s(gs, start)
 		actual.Float64s(as, start)
 		for i, x := range gs[:n] {
 			if g.allows(x) != a.allows(as[i]) {
-				return false
+				count++
 			}
 		}
 	}
-	return true
+	return count
 }
 
 type kind uint8

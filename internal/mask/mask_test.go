@@ -67,3 +67,30 @@ func TestSame(t *testing.T) {
 	same, isMask := mask.Same(of(tensor.Of(long, 5000, 1)), of(tensor.Of(other, 5000, 1)))
 	assert.Equal(t, []bool{false, true}, []bool{same, isMask}, "the difference is after the first block")
 }
+
+func TestDifferAndConstants(t *testing.T) {
+	of := func(x *tensor.Tensor, err error) *tensor.Tensor {
+		require.NoError(t, err)
+		return x
+	}
+	f := func(v ...float32) *tensor.Tensor { return of(tensor.Of(v, 1, len(v))) }
+	negInf := float32(math.Inf(-1))
+	for _, c := range []struct {
+		g, a           *tensor.Tensor
+		differ         int
+		isMask         bool
+		golden, actual string
+		reason         string
+	}{
+		{f(0, -math.MaxFloat32, 0), f(0, -1e4, -1e4), 1, true, "-3.4028235e+38 and 0", "-10000 and 0", "as they are in the files"},
+		{f(0, negInf), f(0, -1e9), 0, true, "-Inf and 0", "-1e+09 and 0", "an infinity has no digits"},
+		{f(0, -1e4), of(tensor.Of([]bool{false, false}, 1, 2)), 1, true, "-10000 and 0", "0", "bools"},
+		{f(0, -1e4, -2e4, -3e4, -4e4), f(0, 0, 0, 0, 0), 4, true, "-40000, -30000, -20000, -10000, …", "0", "sums of masks"},
+		{f(1, 0.5), f(0, 1), 0, false, "0.5 and 1", "0 and 1", "no masks"},
+	} {
+		n, isMask := mask.Differ(c.g, c.a)
+		assert.Equal(t, [2]any{c.differ, c.isMask}, [2]any{n, isMask}, c.reason)
+		assert.Equal(t, [2]string{c.golden, c.actual}, [2]string{mask.Constants(c.g), mask.Constants(c.a)}, c.reason)
+	}
+	assert.Empty(t, mask.Constants(f()), "an empty one holds nothing")
+}

@@ -141,6 +141,15 @@ P.encoder.layer.* 2x6x64 > 0=2x6x64
 P.encoder 2x6x64 > last_hidden_state=2x6x64`
 )
 
+const distilbert = `
+model.distilbert.embeddings.word_embeddings i64:1x7 > 1x7x64
+model.distilbert.embeddings i64:1x7 > 1x7x64
+model.distilbert.transformer.layer.* 1x7x64 > 1x7x64
+model.distilbert.transformer 1x7x64 > 1x7x64
+model.distilbert i64:1x7 > 1x7x64
+model.classifier 1x64 > 1x2
+model i64:1x7 > 1x2`
+
 var swap = strings.NewReplacer
 
 func bertTorch(prefix string) string { return prefix + "." + swap("P.", prefix+".").Replace(bertBody) }
@@ -462,6 +471,40 @@ model i64:5 > 1x50`,
 			actual: "model.experts_bank.layers.*.up 7x64 > 7x64\nmodel 7x64 > 7x64",
 			joins:  []string{"model.experts_bank.1.up-output = model.experts_bank.layers.1.up-output"},
 			reason: "a list of any name"},
+		{name: "embeddings_only", blocks: 2, golden: distilbert, actual: `
+model.embeddings.word_embeddings i64:1x7 > 1x7x64
+model.embeddings 1x7 > 1x7x64
+model i64:1x7 > 1x7x64`,
+			joins:  []string{"model.distilbert.embeddings-output = model.embeddings-output"},
+			never:  []string{"model.distilbert-output", "model-output", "= model-output"},
+			reason: "what a part of a model returns is not what all of it returns, whatever its shape"},
+		{name: "embedding_alone", blocks: 2, golden: distilbert, actual: `
+model.embeddings i64:1x7 > 1x7x64
+model i64:1x7 > 1x7x64`,
+			joins:  []string{"model.distilbert.embeddings-output = model.embeddings-output"},
+			never:  []string{"model.distilbert-output", "model-output", "= model-output"},
+			reason: "one layer inside is enough to tell"},
+		{name: "first_block_only", blocks: 2, golden: distilbert, actual: `
+model.embeddings i64:1x7 > 1x7x64
+model.transformer.layer.0 1x7x64 > 1x7x64
+model i64:1x7 > 1x7x64`,
+			joins:  []string{"model.distilbert.transformer.layer.0-output = model.transformer.layer.0-output"},
+			never:  []string{"model.distilbert-output", "model-output", "= model-output"},
+			reason: "the golden goes on behind it"},
+		{name: "blocks_of_the_inner_model", blocks: 2, golden: distilbert, actual: `
+model.transformer.layer.* 1x7x64 > 1x7x64
+model i64:1x7 > 1x7x64`,
+			joins:  []string{"model.distilbert-output = model-output"},
+			reason: "the last block is there: what comes out is the inner model's"},
+		{name: "inner_model_alone", blocks: 2, golden: distilbert, actual: "model i64:1x7 > 1x7x64",
+			joins: []string{"model.distilbert-output = model-output"}, reason: "nothing inside speaks against it"},
+		{name: "all_with_a_wrong_shape", blocks: 2, golden: distilbert, actual: `
+model.embeddings i64:1x7 > 1x7x64
+model.transformer.layer.* 1x7x64 > 1x7x64
+model.classifier 1x64 > 1x3
+model i64:1x7 > 1x3`, problems: 2,
+			joins:  []string{"model-output = model-output"},
+			reason: "the whole model, whose output has another shape: a finding"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -224,8 +224,9 @@ func (n *node) endsWith(a *node) bool {
 	if end >= 0 && cut < 0 {
 		return true
 	}
-	a.why = fmt.Sprintf("the candidate recorded only a part of what %s has inside, so nothing tells whether this is all of it: if it is, join the two under names",
-		n.label)
+	n.why = "the candidate recorded only a part of what it has inside, so no output is known to be its"
+	a.why = fmt.Sprintf("the candidate recorded only a part of what %s has inside, so nothing tells whether this is all of it: "+
+		"if it is, join the two under names", n.label)
 	return false
 }
 

@@ -33,7 +33,7 @@ func Headline(r *Report) string {
 			if d.Layer == "" {
 				return r.Kind + ": no layer by itself is wrong; " + compared
 			}
-			return "first divergence " + d.where() + "; " + compared
+			return "first divergence " + d.Where() + "; " + compared
 		}
 		if l := r.divergent(); l != nil {
 			return fmt.Sprintf("%s %s; %s", n.row(l), failWord[l.Status], compared)
@@ -106,8 +106,8 @@ func (r *Report) KindText() string {
 	return kinds[r.Kind]
 }
 
-// where names the place: "c, between a and b", "c, after a", "c", or "b, or between a and b".
-func (d *Divergence) where() string {
+// Where names the place: "c, between a and b", "c, after a", "c", or "b, or between a and b".
+func (d *Divergence) Where() string {
 	if d.Place != "" && d.Before == "" {
 		return Clean(strings.TrimPrefix(d.Place, "in "))
 	}

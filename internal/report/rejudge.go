@@ -44,7 +44,7 @@ func Rejudge(r *Report, c compare.Criteria, source string) (*Report, error) {
 	j.inherited(out.Layers)
 	out.decide()
 	for i := range out.Layers {
-		if l := &out.Layers[i]; l.IsInput() && l.Standard != nil && (l.compared() || l.Status == StatusError) {
+		if l := &out.Layers[i]; l.IsInput() && !l.Benign && l.Standard != nil && (l.compared() || l.Status == StatusError) {
 			out.judgeInput(l, t)
 		}
 	}
@@ -72,7 +72,7 @@ type rejudging struct {
 func (j *rejudging) outputs(rows []Layer) {
 	for i := range rows {
 		l := &rows[i]
-		if l.IsInput() || !l.compared() || l.Standard == nil || l.Status == StatusInherited {
+		if l.IsInput() || l.Benign || !l.compared() || l.Standard == nil || l.Status == StatusInherited {
 			continue
 		}
 		switch j.row(l) {

@@ -163,8 +163,9 @@ type Layer struct {
 	Golden *Side  `json:"golden"` // null if only the other side has it
 	Actual *Side  `json:"actual"`
 	Status Status `json:"status"`
-	Blame  string `json:"blame,omitempty"` // inherited: the layer that made the error
-	Note   string `json:"note,omitempty"`  // how this row was joined, why it is ignored, what the error was
+	Blame  string `json:"blame,omitempty"`  // inherited: the layer that made the error
+	Benign bool   `json:"benign,omitempty"` // pass: the figures differ, what they mean does not, and Note says why
+	Note   string `json:"note,omitempty"`   // how this row was joined, why it is ignored, what the error was
 
 	Standard             *Metrics   `json:"standard"`
 	Injected             *Metrics   `json:"injected"`

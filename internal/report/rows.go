@@ -35,6 +35,8 @@ func (l *Layer) why() string {
 	switch {
 	case l.Status == StatusInherited && l.Blame != "":
 		return "from " + l.Blame
+	case l.Benign && l.Status == StatusPass:
+		return l.Note
 	case l.Status == StatusPass || l.Status == StatusFail || l.Status == StatusInherited:
 		return l.Limit()
 	case l.Note != "":
@@ -120,7 +122,8 @@ func (r *Report) Failing() []*Layer {
 	return append(own, inherited...)
 }
 
-// worst lists all compared rows, those that are furthest off first.
+// worst lists all compared rows, those that are furthest off first; last those whose figures say
+// nothing.
 func (r *Report) worst() []*Layer {
 	var rows []*Layer
 	for i := range r.Layers {
@@ -128,7 +131,12 @@ func (r *Report) worst() []*Layer {
 			rows = append(rows, &r.Layers[i])
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b *Layer) int { return cmp.Compare(b.measure(), a.measure()) })
+	slices.SortStableFunc(rows, func(a, b *Layer) int {
+		if a.Benign != b.Benign {
+			return map[bool]int{true: 1, false: -1}[a.Benign]
+		}
+		return cmp.Compare(b.measure(), a.measure())
+	})
 	return rows
 }
 

@@ -144,7 +144,7 @@ func (p *printer) below(l *Layer, all bool) {
 	if !l.tabular() {
 		return
 	}
-	if text := l.figures().nonFinite(); text != "" {
+	if text := l.figures().nonFinite(); text != "" && !l.Benign {
 		p.prose(belowRow, "", text)
 	}
 	if !all && !p.opt.Verbose {

@@ -2,6 +2,7 @@ package report_test
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/report"
 )
 
@@ -86,4 +88,62 @@ func TestNoWriterTakesAPassThatIsNone(t *testing.T) {
 		assert.Error(t, report.Write(&b, r), name)
 		assert.Empty(t, b.String(), name)
 	}
+}
+
+// The fault comes first, then what it made wrong, each in the order of the report's rows.
+func TestFailingRows(t *testing.T) {
+	r := &report.Report{Schema: 1, Verdict: report.Fail}
+	for i, status := range []report.Status{report.StatusPass, report.StatusInherited, report.StatusFail,
+		report.StatusInherited, report.StatusMissing, report.StatusError, report.StatusIgnored} {
+		r.Layers = append(r.Layers, row(string(rune('a'+i)), i, status, metrics(0.5, 1)))
+	}
+	order := ""
+	for _, l := range r.Failing() {
+		order += l.Layer
+	}
+	assert.Equal(t, "cefbd", order)
+}
+
+// Every form says where the place of an open verdict lies.
+func TestOpenPlace(t *testing.T) {
+	r := failing()
+	r.Kind = "local"
+	r.FirstDivergence = &report.Divergence{Layer: "layers.1", After: "layers.0", Port: "output", Case: "hello", Step: "0",
+		Place: "in layers.1, or between layers.0 and layers.1", Uncaptured: []string{"input_0"},
+		Text: "in layers.1, or between layers.0 and layers.1: layers.1 gives the first wrong output, and no input of it was compared"}
+	r.Causes = []report.Cause{}
+	assert.Equal(t, "first divergence layers.1, or between layers.0 and layers.1", report.Headline(r))
+	assert.NotContains(t, r.KindText(), "recorded inputs agree", "none was recorded")
+	for name, write := range map[string]func(io.Writer) error{
+		"text":         func(w io.Writer) error { return report.Text(w, r, report.TextOptions{Width: 200}) },
+		"markdown":     func(w io.Writer) error { return report.Markdown(w, r) },
+		"verification": func(w io.Writer) error { return report.Verification(w, r, report.Standard) },
+		"modes":        func(w io.Writer) error { return report.Modes(w, r) },
+		"json":         func(w io.Writer) error { return report.Write(w, r) },
+	} {
+		var b strings.Builder
+		require.NoError(t, write(&b))
+		assert.Contains(t, strings.ToLower(strings.ReplaceAll(b.String(), "\\_", "_")), "in layers.1, or between layers.0 and layers.1", name)
+		if name == "text" {
+			assert.Contains(t, b.String(), "not recorded, so not compared: input_0")
+			assert.Contains(t, b.String(), "none can be told from what was recorded")
+		}
+	}
+}
+
+// A row that passes by what it means is not among the worst, and its figures do not speak against it.
+func TestBenignRows(t *testing.T) {
+	far := metrics(1, 448)
+	far.BadNonFinite, far.InfActual = 3, 3
+	same := row("mask", 0, report.StatusPass, far)
+	same.Benign, same.Note = true, "the numbers differ, what the mask allows does not: golden -3.4028235e+38 and 0, candidate -Inf and 0"
+	r := &report.Report{Schema: 1, Verdict: report.Pass, Layers: []report.Layer{same, row("lin", 1, report.StatusPass, metrics(1e-6, 0))}}
+	assert.Contains(t, report.Headline(r), "lin")
+	var b strings.Builder
+	require.NoError(t, report.Text(&b, r, report.TextOptions{Width: 200}))
+	assert.Contains(t, b.String(), "golden -3.4028235e+38 and 0, candidate -Inf and 0")
+	assert.NotContains(t, b.String(), "wrong pair")
+	again, err := report.Rejudge(r, compare.Criteria{compare.RelL2: 1e-3}, "a test")
+	require.NoError(t, err)
+	assert.Equal(t, report.Pass, again.Verdict, "no tolerance had judged it")
 }

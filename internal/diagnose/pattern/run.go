@@ -8,6 +8,7 @@ import (
 
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/label/module"
+	"github.com/goparity/goparity/internal/mask"
 	"github.com/goparity/goparity/internal/op"
 	"github.com/goparity/goparity/tensor"
 )
@@ -37,6 +38,12 @@ func Asked(s *diagnose.Scene) []diagnose.Prediction {
 		return []diagnose.Prediction{out}
 	}
 	g, a := s.Array(t.Golden), s.Array(t.Actual)
+	if n, ok := mask.Differ(t.Golden, t.Actual); ok && id == "input/mask" {
+		out.Text = fmt.Sprintf("%d of %d elements of %s allow something else: golden %s, candidate %s",
+			n, len(g.Data), t.Port, mask.Constants(t.Golden), mask.Constants(t.Actual))
+		out.Value = a
+		return []diagnose.Prediction{out}
+	}
 	wrong := slices.DeleteFunc(op.Sequence(len(g.Data)), func(i int) bool {
 		return g.Data[i] == a.Data[i] || math.IsNaN(g.Data[i]) && math.IsNaN(a.Data[i])
 	})

@@ -156,6 +156,9 @@ func rowOf(l *report.Layer, first bool) row {
 	if x.Layer == "" {
 		x.Layer = "(root)"
 	}
+	if l.Benign { // no limit let it pass
+		x.Limit = x.Note
+	}
 	if l.Tolerance != nil {
 		x.Source = text(l.Tolerance.Source)
 	}

@@ -73,7 +73,7 @@ func PNG(w io.Writer, r *report.Report, mode report.Mode) error {
 	if c.none {
 		c.write(c.text, "no row has figures: there is nothing to draw", width/2, height/2, 0.5, ink)
 	}
-	c.divergence()
+	c.divergence(r.FirstDivergence)
 	c.scatter(other, true)
 	c.scatter(mode, false)
 	c.legend(mode, other)
@@ -144,8 +144,8 @@ func (c chart) scatter(mode report.Mode, rings bool) {
 	}
 }
 
-// divergence marks the first divergence.
-func (c chart) divergence() {
+// divergence marks the first divergence, at the point of its row or the first one after it.
+func (c chart) divergence(d *report.Divergence) {
 	for i := range c.points {
 		if c.points[i].First == nil {
 			continue
@@ -156,7 +156,7 @@ func (c chart) divergence() {
 		if i > len(c.points)/2 {
 			at, share = x-6, 1
 		}
-		note := c.fit(c.small, "first divergence: "+c.points[i].Name, frame.Dx()/2-10)
+		note := c.fit(c.small, "first divergence: "+d.Where(), frame.Dx()/2-10)
 		c.write(c.small, note, at, frame.Min.Y+10, share, mark)
 		return
 	}

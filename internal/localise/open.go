@@ -29,6 +29,29 @@ func (v *Verdict) opened(p *pass, i int) {
 	}
 }
 
+// rounded corrects a verdict in 16 bits: an error that the roundings of layers that the candidate did
+// not record may add up to does not show that the code around them is wrong.
+func (v *Verdict) rounded(p *pass, i int) {
+	e := &p.events[i]
+	if e.Alone != nil || e.Epsilon < finest || e.Error > slight*e.Epsilon {
+		return
+	}
+	after := p.begin(v.Layer, i)
+	if v.Kind == KindLocal {
+		after = p.Since(p.Start(v.Layer)) - 1
+	}
+	calls := p.missed(v.Layer, after, i)
+	if len(calls) == 0 {
+		return
+	}
+	if v.Place == "" {
+		v.Place = "in " + v.Layer
+	}
+	v.Open, v.Proven, v.Gaps = true, false, calls
+	v.Text = fmt.Sprintf("%s: %s of %s is off by no more than roundings of 16 bits may add up to in the %d layers that the candidate did not record there: "+
+		"record them to tell whether one is wrong", v.Place, e.Port, e.Layer, len(calls))
+}
+
 // Closed reports whether all that an output of a layer is made of was recorded on both sides, in the
 // forward pass of the verdict.
 func (v *Verdict) Closed(layer, port string) bool {

@@ -86,6 +86,16 @@ m.0.lin input_0 e=0.2
 m.0.lin output e=0.2
 m.0 output e=0.2
 m output e=0.2`, place{"between", "m.0", "", "m.0.lin"}, "before m.0.lin", false, "what m.0 got was not compared"},
+		{"roundings of what was not recorded", `
+m.0 input_0 eps=8e-3
+m.0.lin output lone
+m.0 output e=0.1 eps=8e-3
+m output e=0.1 eps=8e-3`, place{"local", "m.0", "", ""}, "in m.0", false, "in 16 bits they may add up to it"},
+		{"more than roundings of what was not recorded", `
+m.0 input_0 eps=8e-3
+m.0.lin output lone
+m.0 output e=0.4 eps=8e-3
+m output e=0.4 eps=8e-3`, place{"local", "m.0", "", ""}, "", true, "too much for them"},
 		{"wrong on golden inputs", `
 m.0 input_0 lone
 m.0 output e=0.2 alone=0.2

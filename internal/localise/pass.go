@@ -124,6 +124,7 @@ func (p *pass) verdict(i int, after bool) *Verdict {
 	default:
 		v.local(p, i)
 	}
+	v.rounded(p, i)
 	v.interaction(p, i)
 	v.Frontier = p.frontier(v)
 	return v

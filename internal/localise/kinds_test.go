@@ -481,12 +481,10 @@ m output e=0.13 eps=0.0078`, map[string]float64{"m.0.up": 8}, place{kind: "local
 					return math.NaN()
 				}
 			}
-			explained := false
-			given.Rounding = func(v *localise.Verdict) bool { explained = v.Explained(); return false }
 			got := localise.First(given)
 			require.NotNil(t, got)
 			assert.Equal(t, c.want, placeOf(got), c.reason)
-			assert.Equal(t, c.explained, explained, c.reason)
+			assert.Equal(t, c.explained, got.Explained(), c.reason)
 		})
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 // MAX loads a module once for all cases that have the same graph and weights, and each case has
 // what it has alone.
-func TestLiveModuleLoadsOnce(t *testing.T) {
+func TestModuleLoadsOnceLive(t *testing.T) {
 	interpreter := live(t)
 	oracle, err := filepath.Abs(filepath.Join("testdata", "oracle_shared.py"))
 	require.NoError(t, err)

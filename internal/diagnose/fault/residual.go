@@ -135,9 +135,10 @@ func Multiple(o *rebuild.Sum) (out List) {
 func Source(o *rebuild.Alias) (out List) {
 	g, from := o.Graph(), o.In.Layer()
 	activation, _ := g.Explain(o.In).(*rebuild.Unary)
+	multiple, _ := o.In.Op.(*rebuild.Sum)
 	for _, x := range g.Alikes(o.Out) {
-		if x == o.In || exchangeID(from, x.Layer()) != "" {
-			continue
+		if x == o.In || exchangeID(from, x.Layer()) != "" || multiple != nil && slices.Equal(multiple.Terms, []*rebuild.Value{x}) {
+			continue // what is exchanged, and a factor that is missing, are faults of their own
 		}
 		id, rank, input := "residual/source", 1, from != "" && g.InputOf(from) == x
 		switch {

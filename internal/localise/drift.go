@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/goparity/goparity/internal/label"
 )
@@ -194,10 +195,15 @@ func (p *pass) accumulated(i int) *Verdict {
 // alike rounds its result or has as small an error that is like noise; else nil.
 func (p *pass) spread(i int) *Verdict {
 	e := &p.events[i]
-	if e.Input {
-		return nil
-	}
 	blocks := p.siblings(i)
+	if e.Input {
+		// The blocks' results, where these were not recorded; the first block was given none.
+		blocks = slices.DeleteFunc(blocks, func(b *event) bool { return b.At < e.At })
+		if !rounded(blocks) {
+			return nil
+		}
+		return p.drift(i, fmt.Sprintf("what each of %d blocks is given is rounded to %.2g, and none is off by more", len(blocks), e.Grid))
+	}
 	inner := p.hasJoinedChild(e.Layer)
 	switch {
 	case rounded(blocks):

@@ -214,6 +214,16 @@ m.2 output e=7e-4 grid=2e-4
 m output e=7e-4`,
 			want: place{kind: "drift"}, text: "each of the 3 blocks rounds",
 			reason: "all blocks keep float16: none is wrong by itself"},
+		{name: "rounded blocks of which only what they are given was recorded", records: `
+m.0.norm input_0
+m.0.norm output
+m.1.norm input_0 e=3e-4 grid=2e-4
+m.1.norm output e=4e-4
+m.2.norm input_0 e=5e-4 grid=2e-4
+m.2.norm output e=5e-4
+m output e=7e-4`,
+			want: place{kind: "drift"}, text: "what each of 2 blocks is given is rounded",
+			reason: "it is what the blocks before returned"},
 		{name: "one rounded layer", records: `
 m.0.lin output
 m.0 input_0

@@ -79,7 +79,7 @@ func (p *pass) frontier(v *Verdict) []string {
 			outer[l] = true
 		}
 	}
-	return slices.DeleteFunc(out, func(l string) bool { return outer[p.listed(l)] })
+	return slices.DeleteFunc(out, func(l string) bool { return outer[p.Listed(l)] })
 }
 
 // inherited notes for each layer of this pass that only passes on an error where that comes from.

@@ -4,8 +4,6 @@ import (
 	"math"
 	"math/bits"
 	"sort"
-
-	"github.com/goparity/goparity/internal/label"
 )
 
 // ports is what the inputs of a layer, or its outputs, are together.
@@ -165,7 +163,7 @@ func (p *pass) before(layer string, i int) (most float64, ok bool) {
 	if p.scopes == nil {
 		p.scopes = p.allScopes()
 	}
-	s := p.scopes[p.listed(layer)]
+	s := p.scopes[p.Listed(layer)]
 	if s == nil {
 		return 0, false
 	}
@@ -176,14 +174,6 @@ func (p *pass) before(layer string, i int) (most float64, ok bool) {
 	}
 	k := bits.Len(uint(to-from)) - 1
 	return max(s.most[k][from], s.most[k][to-1<<k]), true
-}
-
-// listed returns a layer as Around lists it: of one that was not recorded, calls are not told apart.
-func (p *pass) listed(layer string) string {
-	if p.Known(layer) {
-		return layer
-	}
-	return label.Name(layer)
 }
 
 func (p *pass) allScopes() map[string]*scope {

@@ -120,8 +120,13 @@ func (t *tree) Around(layer string) (out []string) {
 	return out
 }
 
-// Known reports whether a call of a layer was recorded.
-func (t *tree) Known(layer string) bool { return len(t.calls[label.Name(layer)]) > 0 }
+// Listed returns a layer as Around lists it.
+func (t *tree) Listed(layer string) string {
+	if name := label.Name(layer); len(t.calls[name]) == 0 {
+		return name
+	}
+	return layer
+}
 
 // Inside reports whether a layer ran inside another one. Of a container that was called several
 // times only the call counts in which it ran.

@@ -94,7 +94,7 @@ func try(path string) (f *os.File, busy bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	ok, err := tryLock(f)
+	ok, err := Try(f)
 	if err != nil || !ok {
 		f.Close()
 		return nil, err == nil, err
@@ -108,19 +108,12 @@ func try(path string) (f *os.File, busy bool, err error) {
 	return f, false, nil
 }
 
-// Try locks an open file if no other process holds its lock, which its name need not tell. The file
-// is not closed, and its text is the caller's.
-func Try(f *os.File) (bool, error) { return tryLock(f) }
-
-// Free releases the lock of an open file.
-func Free(f *os.File) { unlock(f) }
-
 // Unlock releases the lock, even while a child process has the file open. A second Unlock does
 // nothing.
 func (l *Lock) Unlock() {
 	l.once.Do(func() {
 		l.File.Truncate(0)
-		unlock(l.File)
+		Free(l.File)
 		l.File.Close()
 	})
 }

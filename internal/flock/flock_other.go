@@ -7,6 +7,8 @@ import (
 	"os"
 )
 
-func tryLock(*os.File) (bool, error) { return false, errors.ErrUnsupported }
+// Try fails: this system has no locks of files.
+func Try(*os.File) (bool, error) { return false, errors.ErrUnsupported }
 
-func unlock(*os.File) {}
+// Free does nothing: there are no locks.
+func Free(*os.File) {}

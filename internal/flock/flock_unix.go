@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryLock takes the lock if it is free. The lock belongs to the open file, hence to all processes that
-// inherit it.
-func tryLock(f *os.File) (bool, error) {
+// Try locks an open file if no other process holds its lock; its text is the caller's. The lock
+// belongs to the open file, hence to all processes that inherit it.
+func Try(f *os.File) (bool, error) {
 	for {
 		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err {
 		case nil:
@@ -24,4 +24,5 @@ func tryLock(f *os.File) (bool, error) {
 	}
 }
 
-func unlock(f *os.File) { unix.Flock(int(f.Fd()), unix.LOCK_UN) }
+// Free releases the lock of an open file.
+func Free(f *os.File) { unix.Flock(int(f.Fd()), unix.LOCK_UN) }

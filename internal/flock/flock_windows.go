@@ -9,8 +9,8 @@ import (
 // at is the offset of the locked byte: far after the text, which others must be able to read.
 var at = windows.Overlapped{OffsetHigh: 1 << 30}
 
-// tryLock takes the lock if it is free. The system releases it when this process ends.
-func tryLock(f *os.File) (bool, error) {
+// Try locks an open file if no other process holds its lock; its text is the caller's. The system releases it when this process ends.
+func Try(f *os.File) (bool, error) {
 	at := at
 	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY,
 		0, 1, 0, &at)
@@ -23,7 +23,8 @@ func tryLock(f *os.File) (bool, error) {
 	return false, os.NewSyscallError("LockFileEx", err)
 }
 
-func unlock(f *os.File) {
+// Free releases the lock of an open file.
+func Free(f *os.File) {
 	at := at
 	windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &at)
 }

@@ -142,15 +142,15 @@ func (c *Comparison) measure(opt Options) error {
 	}
 	var total int64
 	var done atomic.Int64
-	var todo []*Port
+	var joined []*Port
 	for _, p := range c.Ports {
 		if p.Joined() {
-			todo = append(todo, p)
+			joined = append(joined, p)
 			total += size(p)
 		}
 	}
-	return each.Do(c.ctx, len(todo), func(i int) error {
-		p := todo[i]
+	return each.Do(c.ctx, len(joined), func(i int) error {
+		p := joined[i]
 		p.measure(criteria)
 		if opt.Progress != nil {
 			opt.Progress(done.Add(size(p)), total)

@@ -9,7 +9,8 @@ import (
 // at is the offset of the locked byte: far after the text, which others must be able to read.
 var at = windows.Overlapped{OffsetHigh: 1 << 30}
 
-// Try locks an open file if no other process holds its lock; its text is the caller's. The system releases it when this process ends.
+// Try locks an open file if no other process holds its lock; its text is the caller's. The system
+// releases it when this process ends.
 func Try(f *os.File) (bool, error) {
 	at := at
 	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY,

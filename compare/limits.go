@@ -60,7 +60,8 @@ const (
 const maxLines = 1 << 20
 
 // Default is what is asked where no one says anything: relative L2 of the tensor and of its worst
-// row, by the coarser of the two types.
+// row, by the coarsest of the types: those of the two tensors, or the encoding that their runs were
+// asked for.
 //
 //	            tensor  worst row
 //	float64     1e-9    1e-9
@@ -73,20 +74,28 @@ const maxLines = 1 << 20
 // A healthy float32 model stays 6 times below. Of 16 bits the roundings of a few blocks alone come
 // to 10 units of 2^−p in the worst row of a clean model (measured: 5.2e-3 in float16 after three
 // blocks), so that a row may have 20. Where a side has integers or bools, the elements must be equal.
-func Default(golden, actual tensor.DType) Criteria {
-	if !golden.IsFloat() || !actual.IsFloat() {
-		return Criteria{Atol: 0, Rtol: 0}
+func Default(types ...tensor.DType) Criteria {
+	var l Limits
+	for _, d := range types {
+		if !d.IsFloat() {
+			return Criteria{Atol: 0, Rtol: 0}
+		}
+		l = l.Max(defaults[d].pass)
 	}
-	return defaults[golden].pass.Max(defaults[actual].pass).Criteria()
+	return l.Criteria()
 }
 
 // Floor is up to where two tensors "agree" when an error is localised: float64 3e-10, float32 3e-5,
-// the others as [Default]; the coarser type decides. It is zero where a side has integers or bools.
-func Floor(golden, actual tensor.DType) Limits {
-	if !golden.IsFloat() || !actual.IsFloat() {
-		return Limits{}
+// the others as [Default]; the coarsest type decides. It is zero where a side has integers or bools.
+func Floor(types ...tensor.DType) Limits {
+	var l Limits
+	for _, d := range types {
+		if !d.IsFloat() {
+			return Limits{}
+		}
+		l = l.Max(defaults[d].agree)
 	}
-	return defaults[golden].agree.Max(defaults[actual].agree)
+	return l
 }
 
 // sameRun is how many times the default limits a golden may be from the float64 golden of its own

@@ -127,10 +127,10 @@ func (f *compareFlags) compare(ctx context.Context, within bool, stderr io.Write
 		if err := asked.Validate(); err != nil {
 			return nil, usage("compare: %v", err)
 		}
-		opt.Criteria = func(_, _ string, g, a tensor.DType) (compare.Criteria, string) {
+		opt.Criteria = func(_, _ string, d tensor.DType) (compare.Criteria, string) {
 			c, source := maps.Clone(asked), "--atol, --rtol"
 			if !within {
-				c, source = compare.Default(g, a), "defaults, --equal-nan"
+				c, source = compare.Default(d), "defaults, --equal-nan"
 			}
 			if f.equalNaN {
 				c[compare.EqualNaN] = 1

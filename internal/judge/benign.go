@@ -30,7 +30,7 @@ func (c *Comparison) excuse() {
 		if !passes[flow].undone(i) {
 			continue
 		}
-		floor := compare.Floor(p.Golden.DType(), p.Actual.DType())
+		floor := compare.Floor(p.DType)
 		if d := structure.Interleaved(p.Golden, p.Actual, floor); d > 0 {
 			p.Agrees, p.Benign = true, fmt.Sprintf("the halves of each head of %d are interleaved, which the attention undoes", d)
 		}
@@ -41,7 +41,7 @@ func (c *Comparison) excuse() {
 // nothing, and few wrong outputs have it.
 func (p *Port) kept() bool {
 	r := p.Base.Result
-	return math.Abs(r.NormActual-r.NormGolden) <= compare.Floor(p.Golden.DType(), p.Actual.DType()).RelL2*r.NormGolden
+	return math.Abs(r.NormActual-r.NormGolden) <= compare.Floor(p.DType).RelL2*r.NormGolden
 }
 
 // products tells, in one forward pass, what both sides recorded of a layer and inside of it, but for

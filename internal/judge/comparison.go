@@ -28,6 +28,9 @@ type Options struct {
 	Match match.Options
 	// Criteria returns what judges a port; nil for the defaults of package compare.
 	Criteria CriteriaFunc
+	// Coarser reports whether a port may be of a type that is coarser than the encoding of its run;
+	// nil if none may.
+	Coarser func(layer, port string, d tensor.DType) bool
 	// Progress, if any, is told from several goroutines how many of all bytes have been compared.
 	Progress  func(done, total int64)
 	Diagnosis Diagnosis
@@ -40,7 +43,7 @@ func (o *Options) criteria() CriteriaFunc {
 	if o.Criteria != nil {
 		return o.Criteria
 	}
-	return func(_, _ string, g, a tensor.DType) (compare.Criteria, string) { return compare.Default(g, a), "" }
+	return func(_, _ string, d tensor.DType) (compare.Criteria, string) { return compare.Default(d), "" }
 }
 
 // Comparison is everything that is known about the candidate's runs of a fixture.
@@ -130,6 +133,7 @@ func compareRuns(ctx context.Context, cases []Case, opt Options) (*Comparison, e
 	if err := c.locate(); err != nil {
 		return nil, err
 	}
+	c.noteEncoding()
 	c.noteDoubts()
 	return c, nil
 }
@@ -143,8 +147,13 @@ func (c *Comparison) measure(opt Options) error {
 	var total int64
 	var done atomic.Int64
 	var joined []*Port
+	asked := map[string]tensor.DType{} // by case
+	for _, k := range c.Cases {
+		asked[k.Name] = k.encoding().dtype
+	}
 	for _, p := range c.Ports {
 		if p.Joined() {
+			p.typed(asked[p.Case], opt.Coarser)
 			joined = append(joined, p)
 			total += size(p)
 		}

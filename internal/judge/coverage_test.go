@@ -129,7 +129,7 @@ func TestCoverageOfNothing(t *testing.T) {
 	} {
 		golden := run("torch", port{"m.a-output", tt.first(t)}, port{"m.b-output", tt.last(t)})
 		actual := run("max", port{"m.a-output", tt.first(t)}, port{"m.b-output", tt.last(t)})
-		equal := func(string, string, tensor.DType, tensor.DType) (compare.Criteria, string) {
+		equal := func(string, string, tensor.DType) (compare.Criteria, string) {
 			return compare.Criteria{compare.Atol: 0, compare.Rtol: 0, compare.EqualNaN: 1}, "a test"
 		}
 		c, err := judge.Compare(context.Background(), []judge.Case{{Name: "short", Golden: golden, Actual: actual}},

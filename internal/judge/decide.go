@@ -175,7 +175,7 @@ func (p *Port) explain(c compare.Criteria, v compare.Verdict, row *report.Layer)
 	_, elementwise := c.Tolerance()
 	if !elementwise {
 		// Without an elementwise tolerance, outside is what the noise of the type cannot explain.
-		tol.Rtol = compare.Floor(p.Golden.DType(), p.Actual.DType()).RowRelL2
+		tol.Rtol = compare.Floor(p.DType).RowRelL2
 		tol.Atol = tol.Rtol * v.Result.NormGolden / math.Sqrt(float64(max(v.Result.Finite, 1)))
 	}
 	d, err := compare.Explain(p.Golden, p.Actual, tol)

@@ -52,7 +52,7 @@ func (c *Comparison) inject(k Case, opt match.Options) error {
 		if in.result, err = compare.Tensors(g, a, compare.Tolerance{}); err != nil {
 			return err
 		}
-		in.agrees = in.result.Agrees(p.Floor.Max(compare.Floor(g.DType(), a.DType())))
+		in.agrees = in.result.Agrees(p.Floor.Max(compare.Floor(p.DType)))
 		if p.Joined() && !isInput {
 			if d, err := compare.Tensors(a, p.Actual, compare.Tolerance{}); err == nil {
 				in.split(d.NormDiff, p.Base.Result.NormDiff)

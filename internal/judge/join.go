@@ -21,12 +21,14 @@ type Join struct {
 	Mask                   bool           // an attention mask: what it allows counts
 	Golden, Actual         *tensor.Tensor // in views that make them alike; Actual is nil if only the golden has it
 	Golden64               *tensor.Tensor // the golden in float64, nil if there is none
+	DType                  tensor.DType   // whose limits apply, see typed; the integer type where a side has integers
 	GoldenSide, ActualSide *report.Side
 	Lacking                string // why the candidate may well lack it, where only the golden has it; "" if nothing says so
 
 	printed  *printed              // one side is a log
 	entry    *tensor.Tensor        // the golden's first tensor as it was recorded
 	recorded *tensor.Tensor        // the candidate's; nil where it has none or several
+	downcast tensor.DType          // the candidate's, where it is coarser than what was asked for; else Invalid
 	frame    func() (frame, error) // both sides for hypotheses; nil where nothing can be compared
 }
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/compare"
-	"github.com/goparity/goparity/internal/dtype"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
@@ -154,7 +153,8 @@ func (p *Port) record() localise.Record {
 		r.Error = math.Inf(1)
 	case r.Joined:
 		b := p.Base.Result
-		r.Error, r.Whole, r.Epsilon = worst(b), b.RelL2, 2*dtype.Coarser(p.Golden.DType(), p.Actual.DType()).Epsilon()
+		r.Downcast = p.isDowncast(b)
+		r.Error, r.Whole, r.Epsilon = worst(b), b.RelL2, 2*p.DType.Epsilon()
 		if p.Benign != "" || r.Integer && r.Agrees {
 			r.Error = 0
 		} else if r.Integer {

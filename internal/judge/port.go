@@ -7,7 +7,6 @@ import (
 
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/diagnose"
-	"github.com/goparity/goparity/internal/dtype"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/layout"
@@ -60,15 +59,31 @@ type Figures struct {
 // passes reports whether the fixture's criteria hold.
 func (f *Figures) passes() bool { return f.Err == nil && (f.Base.Pass || f.Benign != "") }
 
-// CriteriaFunc returns what judges a port, and where that was written, "" for the defaults of
-// package compare.
-type CriteriaFunc func(layer, port string, golden, actual tensor.DType) (compare.Criteria, string)
+// CriteriaFunc returns what judges a port by the limits of a type, and where that was written, ""
+// for the defaults of package compare.
+type CriteriaFunc func(layer, port string, d tensor.DType) (compare.Criteria, string)
 
 // measure compares the two sides of a joined port.
 func (p *Port) measure(criteria CriteriaFunc) {
 	p.limit(criteria)
-	p.Base, p.Err = p.judge(p.Criteria)
+	p.Base, p.Err = p.base(p.Criteria)
 	p.Agrees = p.Err == nil && p.agrees()
+}
+
+// base judges by the fixture's criteria. Without any, an output that is coarser than the encoding
+// that was asked for fails, however near it is, unless its numbers need no more bits.
+func (p *Port) base(c compare.Criteria) (compare.Verdict, error) {
+	v, err := p.judge(c)
+	if err == nil && p.byDefault && p.isDowncast(v.Result) {
+		v.Pass = false
+		v.Violations = append(v.Violations, compare.Violation{Criterion: "dtype", Got: p.downcast.Epsilon(), Want: p.DType.Epsilon(),
+			Text: fmt.Sprintf("it is %s, coarser than the %s that the run was asked for", p.downcast, p.DType)})
+	}
+	return v, err
+}
+
+func (p *Port) isDowncast(r compare.Result) bool {
+	return p.downcast != tensor.Invalid && p.Judged() && r.RelL2 > p.DType.Epsilon()
 }
 
 func (p *Port) judge(c compare.Criteria) (compare.Verdict, error) {
@@ -77,7 +92,7 @@ func (p *Port) judge(c compare.Criteria) (compare.Verdict, error) {
 
 // again judges by other criteria. The figures change only if that succeeds.
 func (p *Port) again(c compare.Criteria, source string) error {
-	v, err := p.judge(c)
+	v, err := p.base(c)
 	if err == nil {
 		p.Criteria, p.Base, p.Source = c, v, source
 	}
@@ -91,6 +106,8 @@ func (p *Port) agrees() bool {
 	switch {
 	case p.printed != nil:
 		return p.Base.Pass
+	case p.isDowncast(r):
+		return false
 	case !p.Golden.DType().IsFloat() || !p.Actual.DType().IsFloat():
 		if r.Mismatches == 0 { // integers are compared exactly, whatever the tolerance
 			return true
@@ -111,17 +128,16 @@ func (p *Port) agrees() bool {
 // itself is further off than the defaults allow, its distance counts instead: no layer is accused
 // of less than the reference does.
 func (p *Port) limit(criteria CriteriaFunc) {
-	g, a := p.Golden.DType(), p.Actual.DType()
-	p.Floor = compare.Floor(g, a)
-	p.Criteria, p.Source = criteria(p.Layer, p.Port, g, a)
+	p.Floor = compare.Floor(p.DType)
+	p.Criteria, p.Source = criteria(p.Layer, p.Port, p.DType)
 	if p.printed != nil {
-		p.Criteria, p.Source = p.printed.criteria(), "the decimals of the log"
+		p.Criteria, p.Source = p.printed.criteria(p.DType), "the decimals of the log"
 	}
 	if p.Source != "" {
 		return
 	}
-	p.byDefault, p.Source = true, "default for "+dtype.Coarser(g, a).String()
-	if p.Golden64 == nil || !g.IsFloat() {
+	p.byDefault, p.Source = true, "default for "+p.DType.String()
+	if p.Golden64 == nil || !p.DType.IsFloat() {
 		return
 	}
 	own, err := compare.Own(p.Golden, p.Golden64)

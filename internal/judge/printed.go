@@ -84,8 +84,8 @@ func (p *printed) whole() bool { return len(p.known) == p.n }
 // criteria allows for the decimals that were not printed, besides what the types are allowed. Where
 // a log has the digits of every value, they are judged together, as a tensor is: a value near zero
 // is noise to the last digit.
-func (p *printed) criteria() compare.Criteria {
-	limit := compare.Floor(p.golden, p.actual).RowRelL2 + p.digits
+func (p *printed) criteria(d tensor.DType) compare.Criteria {
+	limit := compare.Floor(d).RowRelL2 + p.digits
 	if p.atol == 0 && p.whole() {
 		return compare.Criteria{compare.RelL2: limit}
 	}

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/goparity/goparity/compare"
-	"github.com/goparity/goparity/internal/dtype"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/mapfile"
@@ -26,12 +25,10 @@ func (c *Comparison) onlyRounding(drift *localise.Verdict) bool {
 		if !p.Joined() || p.passes() || !p.Judged() {
 			continue
 		}
-		g, a := p.Golden.DType(), p.Actual.DType()
-		d := dtype.Coarser(g, a)
-		if p.Err != nil || !p.byDefault || d != tensor.F16 && d != tensor.BF16 || p.Base.Result.BadNonFinite > 0 {
+		if p.Err != nil || !p.byDefault || p.DType != tensor.F16 && p.DType != tensor.BF16 || p.downcast != tensor.Invalid || p.Base.Result.BadNonFinite > 0 {
 			return false
 		}
-		usual := compare.Default(g, a).Limits()
+		usual := compare.Default(p.DType).Limits()
 		w := wider{port: p, source: fmt.Sprintf("%d ×: no layer made the error, roundings add up", roundings),
 			limits: p.Criteria.Limits().Max(compare.Limits{RelL2: roundings * usual.RelL2, RowRelL2: roundings * usual.RowRelL2})}
 		if !p.Base.Result.Agrees(w.limits) {
@@ -144,7 +141,7 @@ func (c *Comparison) excess(input, output int) float64 {
 		}
 		most = max(most, y[i])
 	}
-	eps := dtype.Coarser(out.Golden.DType(), out.Actual.DType()).Epsilon()
+	eps := out.DType.Epsilon()
 	worst := 0.0
 	for i := range x {
 		g := gain

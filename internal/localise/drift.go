@@ -52,6 +52,9 @@ func (p *pass) source(i int) int {
 // less on golden inputs. After a first such error the next ones must be surer.
 func (p *pass) weak(i int, after bool) bool {
 	e := &p.events[i]
+	if e.Downcast {
+		return false
+	}
 	alone := e.Alone
 	if e.Epsilon >= finest && !p.run.Nested && p.hasJoinedChild(e.Layer) {
 		alone = nil // a container that ran by itself has the roundings of everything inside it
@@ -195,6 +198,9 @@ func (p *pass) accumulated(i int) *Verdict {
 // alike rounds its result or has as small an error that is like noise; else nil.
 func (p *pass) spread(i int) *Verdict {
 	e := &p.events[i]
+	if e.Downcast {
+		return nil
+	}
 	blocks := p.siblings(i)
 	if e.Input {
 		// The blocks' results, where these were not recorded; the first block was given none.

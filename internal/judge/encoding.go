@@ -1,0 +1,95 @@
+package judge
+
+import (
+	"fmt"
+
+	"github.com/goparity/goparity/internal/dtype"
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/tensor"
+)
+
+// encoding is the type in which a run was asked to compute, and how that is known. It judges all
+// its outputs: a float32 logit of a bfloat16 run was made of bfloat16 numbers.
+type encoding struct {
+	dtype tensor.DType // Invalid where the run has no output of floats
+	why   string
+}
+
+// encoding returns that of a case: the coarser of its two runs'.
+func (k Case) encoding() encoding {
+	g, a := encodingOf("golden", k.Golden), encodingOf("candidate", k.Actual)
+	if a.dtype == tensor.Invalid || g.dtype != tensor.Invalid && dtype.Coarser(g.dtype, a.dtype) != a.dtype {
+		return g
+	}
+	return a
+}
+
+// encodingOf returns what the run says of itself. A name that is no type, as that of a quantised
+// encoding, says nothing of what is computed with: then it is the type of most outputs of floats.
+func encodingOf(who string, r *dump.Run) encoding {
+	var e encoding
+	for _, name := range []string{r.Info.Encoding.Compute, r.Info.Encoding.KVCache} {
+		if d, err := tensor.ParseDType(name); err == nil && d.IsFloat() && (e.dtype == tensor.Invalid || dtype.Coarser(e.dtype, d) == d) {
+			e = encoding{d, fmt.Sprintf("the %s's run says that its encoding is %s", who, r.Info.Encoding)}
+		}
+	}
+	if e.dtype != tensor.Invalid {
+		return e
+	}
+	count, n := map[tensor.DType]int{}, 0
+	for _, entry := range r.Entries {
+		d := entry.Tensor.DType()
+		if label.IsInput(entry.Port) || !d.IsFloat() || entry.Tensor.Len() == 0 {
+			continue
+		}
+		n++
+		count[d]++
+		if most := count[e.dtype]; count[d] > most || count[d] == most && dtype.Coarser(e.dtype, d) == d {
+			e.dtype = d
+		}
+	}
+	e.why = fmt.Sprintf("%d of the %s's %d outputs are %s, and its run does not say its encoding", count[e.dtype], who, n, e.dtype)
+	return e
+}
+
+// noteEncoding notes which type judges, where single outputs have another one.
+func (c *Comparison) noteEncoding() {
+	others := map[string]map[tensor.DType]bool{}
+	for _, p := range c.Ports {
+		if p.comparable() && p.Judged() && p.DType.IsFloat() {
+			if d := p.Actual.DType(); d != p.DType {
+				if others[p.Case] == nil {
+					others[p.Case] = map[tensor.DType]bool{}
+				}
+				others[p.Case][d] = true
+			}
+		}
+	}
+	for _, k := range c.Cases {
+		if e := k.encoding(); len(others[k.Name]) > 0 {
+			c.Note(fmt.Sprintf("outputs are judged as %s, whatever wider type single ones have: %s", e.dtype, e.why))
+		}
+	}
+}
+
+// typed sets the type that judges a port: the encoding of its case. A coarser one counts where the
+// reference has it, too, or where it is declared; else the port is downcast.
+func (p *Port) typed(asked tensor.DType, declared func(layer, port string, d tensor.DType) bool) {
+	g, a := p.Golden.DType(), p.Actual.DType()
+	if p.printed != nil {
+		g, a = p.printed.golden, p.printed.actual
+	}
+	p.DType = dtype.Coarser(g, a)
+	if !p.DType.IsFloat() || asked == tensor.Invalid {
+		return
+	}
+	if !finer(asked, p.DType) || !finer(g, a) && finer(asked, g) || declared != nil && declared(p.Layer, p.Port, p.DType) {
+		p.DType = dtype.Coarser(asked, p.DType)
+		return
+	}
+	p.downcast = p.DType
+	p.DType = dtype.Coarser(asked, g)
+}
+
+func finer(d, than tensor.DType) bool { return d.Epsilon() < than.Epsilon() }

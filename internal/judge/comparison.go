@@ -121,7 +121,6 @@ func compareRuns(ctx context.Context, cases []Case, opt Options) (*Comparison, e
 	if err := c.measure(opt); err != nil {
 		return nil, err
 	}
-	c.excuse()
 	if err := c.compareSuspects(opt); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -79,7 +80,11 @@ func (p *Port) consider(c compare.Criteria, source string) *Decision {
 		j.Row.Status, j.Row.Note = report.StatusIgnored, "empty: there is nothing to compare"
 		return j
 	}
-	if v.Pass || p.Benign != "" {
+	rewrite := p.Rewrite
+	if c != nil {
+		rewrite = "" // asked for by name or with limits: the note does not let it pass
+	}
+	if v.Pass || p.Benign != "" || rewrite != "" {
 		j.Row.Status = report.StatusPass
 		if p.printed != nil && !p.printed.whole() {
 			j.Row.Status, j.Row.Note = report.StatusIgnored, p.printed.text()+": they agree, which proves nothing about the rest"
@@ -87,7 +92,7 @@ func (p *Port) consider(c compare.Criteria, source string) *Decision {
 		}
 		if !v.Pass {
 			j.Row.Benign = true
-			j.Row.Note = strings.TrimPrefix(j.Row.Note+"; "+p.Benign, "; ")
+			j.note(cmp.Or(p.Benign, rewrite+": "+undone))
 		}
 		return j
 	}
@@ -95,8 +100,16 @@ func (p *Port) consider(c compare.Criteria, source string) *Decision {
 	for _, x := range v.Violations {
 		j.Row.Violations = append(j.Row.Violations, x.Text)
 	}
+	if p.Rewrite != "" {
+		j.note(p.Rewrite + ": " + undone)
+	}
 	return j
 }
+
+// undone says why a rewrite does no harm.
+const undone = "what is made of it agrees, in every forward pass: another way to write the same"
+
+func (j *Decision) note(text string) { j.Row.Note = strings.TrimPrefix(j.Row.Note+"; "+text, "; ") }
 
 // row returns a copy of the row.
 func (j *Decision) row() report.Layer {

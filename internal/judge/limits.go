@@ -21,6 +21,12 @@ const (
 	// stands at localise's jump.
 	headroom = 4
 
+	// carried is the part of an output's error that must not come through to the output that is to
+	// show that it does no harm: of a sum all of it does, of a rewrite none. By reason, not measured.
+	// It is told by so many elements.
+	carried         = 0.5
+	carriedElements = 1 << 20
+
 	// maxPlaces is how many places of a comparison are diagnosed: the first divergence, and others
 	// that do not follow from it. It costs time, and judges nothing.
 	maxPlaces = 4

@@ -10,6 +10,7 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/structure"
 )
 
@@ -24,6 +25,9 @@ func (c *Comparison) locate() error {
 		return err
 	}
 	flow := c.flow()
+	if err := mapfile.Guard(func() error { c.excuseRewrites(); return nil }); err != nil {
+		return err
+	}
 	twins, err := c.twins(flow)
 	if err != nil {
 		return err
@@ -155,7 +159,7 @@ func (p *Port) record() localise.Record {
 		b := p.Base.Result
 		r.Downcast = p.isDowncast(b)
 		r.Error, r.Whole, r.Epsilon = worst(b), b.RelL2, 2*p.DType.Epsilon()
-		if p.Benign != "" || r.Integer && r.Agrees {
+		if p.Benign != "" || p.Rewrite != "" || r.Integer && r.Agrees {
 			r.Error = 0
 		} else if r.Integer {
 			r.Error = math.Inf(1)

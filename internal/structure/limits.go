@@ -20,4 +20,16 @@ const (
 
 	turned     = 0.999 // cosine of a row below which directions are shown
 	cosineRows = 8     // rows from which columns have a direction
+
+	// What is read of the tensors of a map: all up to a number of elements, else so many rows.
+	mostRewritten = 1 << 22
+	rewrittenRows = 256
+	mostLines     = 1 << 14 // lines whose order is looked for
+	// leastRows is how many rows, or columns, one number of a map has to explain, and leastMapped
+	// how many elements one factor. By reason: fewer would be explained by anything.
+	leastRows, leastMapped = 3, 4
+	longestChoice          = 1024 // experts, or tokens, of which a row has the order
+	// widestShadow is how many times the floor two lines may be apart in one direction: noise of n
+	// elements is as large there as its norm, in one case of three.
+	widestShadow = 6
 )

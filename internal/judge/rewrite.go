@@ -1,0 +1,219 @@
+package judge
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/label/module"
+	"github.com/goparity/goparity/internal/structure"
+	"github.com/goparity/goparity/internal/trace"
+)
+
+// excuseRewrites finds outputs that differ because the candidate writes the same function in another
+// way: 1/√d folded into q, a norm's weight folded into the next product, channels or experts in
+// another order. Three things must hold, and then it is a note and not a failure:
+//
+//   - Something that both sides recorded behind them agrees: the end of a stretch of the model, in
+//     which they lie.
+//   - Everything that differs in that stretch is a known map of the golden (structure.Rewritten),
+//     the same one in all forward passes. What is wrong by itself, and recorded wrongly, is none.
+//   - That holds in every forward pass in which they differ: a factor of q does no harm to the only
+//     token of the first one.
+func (c *Comparison) excuseRewrites() {
+	type member struct {
+		port    *Port
+		stretch *stretch
+	}
+	members := map[output][]member{}
+	for _, flow := range c.flow().Passes {
+		s := &stretches{c: c, flow: flow}
+		for at := range flow.Events {
+			p := c.Ports[flow.Events[at].Index]
+			if !p.differs() {
+				continue
+			}
+			key := output{p.Layer, p.Port}
+			members[key] = append(members[key], member{p, s.around(at)})
+		}
+	}
+	texts, wrong := map[output]string{}, map[output]bool{}
+	// A stretch is as good as what differs in it, and an output as the stretches in which it lies.
+	for again := true; again; {
+		again = false
+		for key, all := range members {
+			if wrong[key] {
+				continue
+			}
+			bad := slices.ContainsFunc(all, func(m member) bool {
+				return m.stretch == nil || slices.ContainsFunc(m.stretch.differ, func(o output) bool { return wrong[o] })
+			})
+			if !bad && texts[key] == "" {
+				var ports []*Port
+				for _, m := range all {
+					ports = append(ports, m.port)
+				}
+				texts[key] = rewritten(ports)
+				bad = texts[key] == ""
+			}
+			wrong[key], again = bad, again || bad
+		}
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(texts), output.compare) {
+		for _, m := range members[key] {
+			if !wrong[key] {
+				m.port.Agrees, m.port.Rewrite = true, texts[key]
+			}
+		}
+	}
+}
+
+// output is one port in all forward passes.
+type output struct{ layer, port string }
+
+func (o output) compare(x output) int {
+	return label.Natural(label.Join(o.layer, o.port), label.Join(x.layer, x.port))
+}
+
+// differs reports whether both sides have the port and it does not agree.
+func (p *Port) differs() bool { return p.misfit() || p.comparable() && !p.Agrees }
+
+// rewritten says which map makes of a port's goldens what the candidate has; "" if none does.
+func rewritten(ports []*Port) string {
+	var pairs []structure.Pair
+	floor := ports[0].Floor
+	for _, p := range ports {
+		if p.misfit() || p.printed != nil {
+			return ""
+		}
+		pairs = append(pairs, structure.Pair{Golden: p.Golden, Actual: p.Actual})
+		floor = floor.Max(p.Floor)
+	}
+	return structure.Rewritten(pairs, floor)
+}
+
+// stretches cuts one forward pass into stretches that end with something that agrees.
+type stretches struct {
+	c    *Comparison
+	flow *trace.Pass
+	of   map[string]*stretch // by layer, as trace.Pass.Listed has it; "" is the whole pass
+}
+
+// stretch is what both sides recorded of a layer and inside of it, but for what it was given.
+type stretch struct {
+	events  []int // outputs, in the order in which they existed
+	last    int   // the last event that differs, −1 if none does
+	differ  []output
+	settled *bool
+}
+
+// around returns the smallest stretch in which an event that differs is followed by something that
+// is made of it and agrees; nil if there is none.
+func (s *stretches) around(at int) *stretch {
+	if s.of == nil {
+		s.index()
+	}
+	layer := s.flow.Events[at].Layer
+	levels := s.flow.Around(layer)
+	if !s.flow.Events[at].Input {
+		levels = append([]string{s.flow.Listed(layer)}, levels...)
+	}
+	for _, l := range append(levels, "") {
+		if st := s.of[l]; st != nil && st.last >= at && s.settles(l, st) {
+			return st
+		}
+	}
+	return nil
+}
+
+func (s *stretches) index() {
+	s.of = map[string]*stretch{}
+	for at := range s.flow.Events {
+		e := &s.flow.Events[at]
+		p := s.c.Ports[e.Index]
+		if !p.Joined() && !p.misfit() {
+			continue
+		}
+		levels := append(s.flow.Around(e.Layer), "")
+		if !e.Input {
+			levels = append(levels, s.flow.Listed(e.Layer))
+		}
+		for _, l := range levels {
+			st := s.of[l]
+			if st == nil {
+				st = &stretch{last: -1}
+				s.of[l] = st
+			}
+			if !e.Input {
+				st.events = append(st.events, at)
+			}
+			if p.differs() {
+				st.last = at
+				st.differ = append(st.differ, output{p.Layer, p.Port})
+			}
+		}
+	}
+}
+
+// settles reports whether a stretch ends with something that agrees and was made of the last thing
+// that differs in it: the layer's own output, that of the layer that was given it, or of one that was
+// given something else than that one's maker.
+func (s *stretches) settles(layer string, st *stretch) bool {
+	if st.settled == nil {
+		last := &s.flow.Events[st.last]
+		i, _ := slices.BinarySearch(st.events, st.last+1)
+		ok := slices.ContainsFunc(st.events[i:], func(at int) bool {
+			e := &s.flow.Events[at]
+			return (e.Layer == layer || !s.beside(last.Layer, e.Layer) || last.Input && e.Layer == last.Layer) &&
+				!s.carries(last, e)
+		})
+		st.settled = &ok
+	}
+	return *st.settled
+}
+
+// beside reports whether two layers were given the same: the one's output is not made of the
+// other's.
+func (s *stretches) beside(layer, other string) bool {
+	if module.QKV(layer) != 0 && module.QKV(other) != 0 {
+		return true
+	}
+	given := map[int]bool{}
+	for _, i := range s.flow.Ports(layer) {
+		if e := &s.flow.Events[i]; e.Input && e.Same > 0 {
+			given[e.Same] = true
+		}
+	}
+	return slices.ContainsFunc(s.flow.Ports(other), func(i int) bool {
+		e := &s.flow.Events[i]
+		return e.Input && given[e.Same]
+	})
+}
+
+// carries reports whether an output that agrees has the error of one before it as a part, as a sum
+// has: then it only hides it.
+func (s *stretches) carries(of, output *trace.Event) bool {
+	x, y := s.c.Ports[of.Index], s.c.Ports[output.Index]
+	if of.Input || x.misfit() || x.Golden.Len() != y.Golden.Len() || !x.Golden.DType().IsFloat() || !y.Golden.DType().IsFloat() {
+		return false
+	}
+	dx, dy := x.errors(), y.errors()
+	var both, own float64
+	for i, d := range dx {
+		both += d * dy[i]
+		own += d * d
+	}
+	return both > carried*own
+}
+
+// errors are the candidate's numbers minus the golden's, of the first rows.
+func (p *Port) errors() []float64 {
+	n := min(p.Golden.Len(), carriedElements)
+	g, a := make([]float64, n), make([]float64, n)
+	p.Golden.Float64s(g, 0)
+	p.Actual.Float64s(a, 0)
+	for i := range g {
+		a[i] -= g[i]
+	}
+	return a
+}

@@ -65,6 +65,9 @@ func (p *Port) consider(c compare.Criteria, source string) *Decision {
 		v, err = p.judge(crit)
 	}
 	switch {
+	case p.Elsewhere != "":
+		j.Row.Status, j.Row.Note = report.StatusIgnored, p.Elsewhere
+		return j
 	case p.Problem != "":
 		err = errors.New(p.Problem)
 		fallthrough

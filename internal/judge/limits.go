@@ -27,6 +27,9 @@ const (
 	carried         = 0.5
 	carriedElements = 1 << 20
 
+	// mostExperts is how many scores a choice is made of, at most, where it is looked for ties.
+	mostExperts = 1 << 10
+
 	// maxPlaces is how many places of a comparison are diagnosed: the first divergence, and others
 	// that do not follow from it. It costs time, and judges nothing.
 	maxPlaces = 4

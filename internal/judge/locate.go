@@ -25,7 +25,13 @@ func (c *Comparison) locate() error {
 		return err
 	}
 	flow := c.flow()
-	if err := mapfile.Guard(func() error { c.excuseRewrites(); return nil }); err != nil {
+	if err := mapfile.Guard(func() error {
+		if err := c.settleTies(); err != nil {
+			return err
+		}
+		c.excuseRewrites()
+		return nil
+	}); err != nil {
 		return err
 	}
 	twins, err := c.twins(flow)

@@ -43,22 +43,26 @@ func (p *Port) misfit() bool {
 
 // Figures is what was measured of a pair, and what it was measured against.
 type Figures struct {
-	Criteria compare.Criteria // the fixture's
-	Source   string           // where they were written
-	Base     compare.Verdict  // by Criteria
-	Floor    compare.Limits   // the noise floor that decided whether the two agree
-	Agrees   bool             // within the noise floor, or means the same
-	Benign   string           // why a difference does not count
-	Rewrite  string           // the map that makes the golden the candidate's, where that is undone behind it
-	Injected *injected        // of the run on golden inputs, nil without one
-	Err      error            // the comparison failed
+	Criteria  compare.Criteria // the fixture's
+	Source    string           // where they were written
+	Base      compare.Verdict  // by Criteria
+	Floor     compare.Limits   // the noise floor that decided whether the two agree
+	Agrees    bool             // within the noise floor, or means the same
+	Benign    string           // why a difference does not count
+	Elsewhere string           // why nothing of it can be judged
+	Rewrite   string           // the map that makes the golden the candidate's, where that is undone behind it
+	Injected  *injected        // of the run on golden inputs, nil without one
+	Err       error            // the comparison failed
 
-	byDefault bool  // no one wrote any criteria
-	strange   error // why the float64 golden said nothing
+	byDefault bool   // no one wrote any criteria
+	lost      []bool // rows that were left out behind a tie; nil for none
+	strange   error  // why the float64 golden said nothing
 }
 
 // passes reports whether the fixture's criteria hold.
-func (f *Figures) passes() bool { return f.Err == nil && (f.Base.Pass || f.Benign != "" || f.Rewrite != "") }
+func (f *Figures) passes() bool {
+	return f.Err == nil && (f.Base.Pass || f.Benign != "" || f.Elsewhere != "" || f.Rewrite != "")
+}
 
 // CriteriaFunc returns what judges a port by the limits of a type, and where that was written, ""
 // for the defaults of package compare.
@@ -154,15 +158,21 @@ func (p *Port) limit(criteria CriteriaFunc) {
 	}
 }
 
+// floor is the noise floor of the port, that of its type where nothing was measured.
+func (p *Port) floor() compare.Limits { return p.Floor.Max(compare.Floor(p.DType)) }
+
 // evidence returns the port as hypotheses see it: whole tensors in the golden's own shape, padding
 // rows included.
 func (p *Port) evidence() *diagnose.Port {
 	d := &diagnose.Port{Case: p.Case, Step: p.Step, Layer: p.Layer, Port: p.Port, Seq: p.Seq, Golden: p.Golden, Agrees: p.Agrees, Floor: p.Floor}
-	if p.frame == nil {
+	if p.frame == nil || p.Elsewhere != "" {
 		return d
 	}
 	if f, err := p.frame(); err == nil {
 		d.Golden, d.Actual, d.PadRows = f.golden, f.actual, f.pad
+		if f.pad == nil && len(p.lost) == d.Rows() {
+			d.PadRows = p.lost
+		}
 	}
 	if in := p.Injected; in != nil && in.frame != nil {
 		if f, err := in.frame(); err == nil && slices.Equal(f.golden.Shape(), d.Golden.Shape()) {

@@ -1,0 +1,390 @@
+package judge
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/trace"
+	"github.com/goparity/goparity/tensor"
+)
+
+// A choice is not a number: two experts, or tokens, whose scores are nearer to each other than the
+// noise may come in either order, and both are right. What follows from the choice is another number
+// altogether, which no tolerance is made for.
+
+// choice is where the reference chooses by scores: a router, an argmax, a top-k.
+type choice struct {
+	flow      *trace.Pass
+	at        int    // event of the scores
+	container string // the layer around what chose
+	scores    *Port
+	index     *Port // what was chosen; nil where that was not recorded as [rows, k]
+}
+
+// another is a row that took another way: its choice was a tie.
+type another struct {
+	*choice
+	rows []int // numbers of the tokens, in all sequences
+	of   int   // tokens
+	gap  float64
+}
+
+// settleTies leaves out what cannot be judged because a choice before it was a tie that the candidate
+// decided in another way: those rows, and later ones of their sequence, in what follows. Only ports
+// that do not agree lose rows; what is left of them is judged like any other.
+func (c *Comparison) settleTies() error {
+	took := map[string][]another{} // by case, in earlier forward passes
+	for _, flow := range c.flow().Passes {
+		var here []another
+		for _, k := range c.choices(flow) {
+			if a := k.ties(here, took[flow.Case]); len(a.rows) > 0 {
+				here = append(here, a)
+				c.Note(a.text())
+			}
+		}
+		if len(here) == 0 && len(took[flow.Case]) == 0 {
+			continue
+		}
+		sequence := c.tokens(flow, here)
+		for at := range flow.Events {
+			p := c.Ports[flow.Events[at].Index]
+			if !p.differs() {
+				continue
+			}
+			if err := p.leaveOut(lost(flow, at, p, here, sequence, len(took[flow.Case]) > 0)); err != nil {
+				return err
+			}
+		}
+		took[flow.Case] = append(took[flow.Case], here...)
+	}
+	return nil
+}
+
+func (a *another) text() string {
+	n := len(a.rows)
+	return fmt.Sprintf("%d of %d tokens took another way at %s, in case %s, step %s: the scores that decided are at most %.2g apart, "+
+		"which is a tie within the noise, so these rows and what attends to them are not judged behind it",
+		n, a.of, a.scores.Layer, a.flow.Case, a.flow.Step, a.gap)
+}
+
+// choices lists those of a forward pass in their order.
+func (c *Comparison) choices(flow *trace.Pass) (out []*choice) {
+	known := map[string]bool{} // containers whose choice was recorded
+	for at := range flow.Events {
+		e := &flow.Events[at]
+		index := c.Ports[e.Index]
+		if e.Input || index.Golden.DType().IsFloat() || index.Golden.Len() == 0 || index.Golden.RowLen() == 0 {
+			continue
+		}
+		if scores := c.decided(flow, at); scores >= 0 {
+			container := flow.Container(e.Layer)
+			known[container] = true
+			out = append(out, &choice{flow: flow, at: scores, container: container, scores: c.Ports[flow.Events[scores].Index], index: index})
+		}
+	}
+	for at := range flow.Events {
+		e := &flow.Events[at]
+		p := c.Ports[e.Index]
+		if container := router(e.Layer); container != "" && !e.Input && p.comparable() && p.Golden.DType().IsFloat() && isScores(p.Golden) {
+			if container = flow.Listed(container); !known[container] && c.hasExperts(flow, container) {
+				known[container] = true
+				out = append(out, &choice{flow: flow, at: at, container: container, scores: p})
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *choice) int { return a.at - b.at })
+	return out
+}
+
+func isScores(t *tensor.Tensor) bool {
+	return len(t.Shape()) >= 2 && t.RowLen() >= 2 && t.RowLen() <= mostExperts
+}
+
+// router returns the layer around one that is a router by its name; "" if it is none.
+func router(layer string) string {
+	name := label.Name(layer)
+	for l := name; l != ""; l = label.Parent(l) {
+		last := l[strings.LastIndexByte(l, '.')+1:]
+		if strings.Contains(last, "router") || l == name && (last == "gate" || last == "wg") {
+			return label.Parent(l)
+		}
+	}
+	return ""
+}
+
+func (c *Comparison) hasExperts(flow *trace.Pass, container string) bool {
+	return strings.Contains(container, "moe") || slices.ContainsFunc(flow.Events, func(e trace.Event) bool {
+		return strings.Contains(e.Layer, "expert") && flow.Inside(e.Layer, container)
+	})
+}
+
+// decided returns the event of the scores whose largest k are what the golden chose, in every row;
+// −1 if none was recorded in that layer or beside it.
+func (c *Comparison) decided(flow *trace.Pass, at int) int {
+	index := c.Ports[flow.Events[at].Index].Golden
+	k := index.RowLen()
+	rows := index.Len() / k
+	container := flow.Container(flow.Events[at].Layer)
+	best := -1
+	for i := range flow.Events {
+		e := &flow.Events[i]
+		if e.Input || e.Layer != flow.Events[at].Layer && (i > at || flow.Container(e.Layer) != container) {
+			continue
+		}
+		s := c.Ports[e.Index].Golden
+		if !s.DType().IsFloat() || s.RowLen() <= k || s.RowLen() > mostExperts || s.Len()/s.RowLen() != rows {
+			continue
+		}
+		if (best < 0 || e.Layer == flow.Events[at].Layer) && chosenBy(s, index) {
+			best = i
+		}
+	}
+	return best
+}
+
+// chosenBy reports whether an index holds the places of the largest scores of each row.
+func chosenBy(scores, index *tensor.Tensor) bool {
+	n, k := scores.RowLen(), index.RowLen()
+	s, chosen := make([]float64, n), make([]bool, n)
+	for row := range scores.Len() / n {
+		scores.Float64s(s, row*n)
+		clear(chosen)
+		least := math.Inf(1)
+		for j := range k {
+			i := index.At(row*k + j)
+			if i < 0 || i >= float64(n) || i != math.Trunc(i) || chosen[int(i)] {
+				return false
+			}
+			chosen[int(i)] = true
+			least = min(least, s[int(i)])
+		}
+		for i, x := range s {
+			if !chosen[i] && x > least {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// ties returns the rows in which the candidate chose otherwise, as it may: the golden's own scores
+// are no further apart than twice the largest error of the candidate's, and those are within the
+// noise floor. Where the candidate did not record its scores, it is what the floor lets them err. A
+// row that was on another way before is none.
+func (k *choice) ties(before []another, earlier []another) another {
+	out := another{choice: k}
+	g, n := k.scores.Golden, k.scores.Golden.RowLen()
+	out.of = g.Len() / n
+	if len(earlier) > 0 {
+		return out
+	}
+	gone := map[int]bool{}
+	for _, a := range before {
+		for _, r := range a.rows {
+			gone[r] = true
+		}
+	}
+	s, e := make([]float64, n), make([]float64, n)
+	known := k.scores.comparable() && !k.scores.misfit() && k.scores.Golden.Len() == k.scores.Actual.Len()
+	rms := rootMeanSquare(g)
+	for row := range out.of {
+		g.Float64s(s, row*n)
+		noise := 2 * k.scores.floor().RowRelL2 * max(norm(s)/math.Sqrt(float64(n)), rms)
+		actual := slices.Clone(s)
+		if known {
+			k.scores.Actual.Float64s(actual, row*n)
+			var off, most float64
+			for i, x := range actual {
+				e[i] = x - s[i]
+				off += e[i] * e[i]
+				most = max(most, math.Abs(e[i]))
+			}
+			if !(math.Sqrt(off) <= k.scores.floor().RowRelL2*max(norm(s), rms*math.Sqrt(float64(n)))) {
+				continue // no tie: the scores themselves are wrong
+			}
+			noise = 2*most + 2*k.scores.DType.Epsilon()*slices.Max(absolute(s))
+		}
+		if gap, other := k.gap(row, s, actual, known, noise); other && gap <= noise && !gone[row] {
+			out.rows = append(out.rows, row)
+			out.gap = max(out.gap, gap)
+		}
+	}
+	return out
+}
+
+// gap returns how far the golden's scores of a row are apart of what the candidate chose and what
+// the golden did, and whether they chose otherwise.
+func (k *choice) gap(row int, s, actual []float64, known bool, noise float64) (gap float64, other bool) {
+	differ := func(i, j int) {
+		if i != j {
+			other = true
+			gap = max(gap, math.Abs(s[i]-s[j]))
+		}
+	}
+	if k.index == nil {
+		for i, at := range ranked(actual) {
+			differ(ranked(s)[i], at)
+		}
+		return gap, other
+	}
+	w := k.index.Golden.RowLen()
+	switch {
+	case k.index.comparable() && k.index.Actual.Len() == k.index.Golden.Len():
+		for j := range w {
+			i := k.index.Actual.At(row*w + j)
+			if i < 0 || i >= float64(len(s)) {
+				return math.Inf(1), true
+			}
+			differ(int(k.index.Golden.At(row*w+j)), int(i))
+		}
+	case known:
+		for j, at := range ranked(actual)[:w] {
+			differ(ranked(s)[j], at)
+		}
+	default: // it may have
+		order := ranked(s)
+		gap = s[order[w-1]] - s[order[w]]
+		return gap, gap <= noise
+	}
+	return gap, other
+}
+
+// ranked lists places by their scores, the largest first.
+func ranked(s []float64) []int {
+	at := make([]int, len(s))
+	for i := range at {
+		at[i] = i
+	}
+	slices.SortStableFunc(at, func(i, j int) int { return cmp.Compare(s[j], s[i]) })
+	return at
+}
+
+func absolute(s []float64) []float64 {
+	out := make([]float64, len(s))
+	for i, x := range s {
+		out[i] = math.Abs(x)
+	}
+	return out
+}
+
+func norm(s []float64) (n float64) {
+	for _, x := range s {
+		n += x * x
+	}
+	return math.Sqrt(n)
+}
+
+func rootMeanSquare(t *tensor.Tensor) float64 {
+	x := make([]float64, t.Len())
+	t.Float64s(x, 0)
+	return norm(x) / math.Sqrt(float64(max(len(x), 1)))
+}
+
+// tokens returns how many tokens a sequence of a pass has: what ran on [batch, tokens, …] tells.
+func (c *Comparison) tokens(flow *trace.Pass, here []another) int {
+	for _, a := range here {
+		for _, e := range flow.Events {
+			if s := c.Ports[e.Index].Golden.Shape(); len(s) == 3 && s[0]*s[1] == a.of {
+				return s[1]
+			}
+		}
+		return a.of
+	}
+	return 0
+}
+
+// lost marks the rows of a port that follow from another way: of what ran in the container of the
+// choice those tokens, behind it the later tokens of their sequences, too, and everything in later
+// forward passes. Where rows are no tokens, all of them are.
+func lost(flow *trace.Pass, at int, p *Port, here []another, sequence int, all bool) []bool {
+	rows := p.Golden.Len() / max(p.Golden.RowLen(), 1)
+	out := make([]bool, rows)
+	for _, a := range here {
+		e := &flow.Events[at]
+		inside := e.Layer != a.container && flow.Inside(e.Layer, a.container)
+		if e.At < flow.Events[a.at].At || inside && e.Input && at < a.at {
+			continue
+		}
+		position := positions(p.Golden.Shape(), a.of, sequence)
+		for row := range out {
+			batch, token := 0, 0
+			if position != nil {
+				batch, token = position(row)
+			}
+			for _, r := range a.rows {
+				switch {
+				case position == nil || p.misfit():
+					out[row] = true
+				case inside:
+					out[row] = out[row] || batch*sequence+token == r
+				default:
+					out[row] = out[row] || batch == r/sequence && token >= r%sequence
+				}
+			}
+		}
+	}
+	for row := range out {
+		out[row] = out[row] || all
+	}
+	return out
+}
+
+// positions returns the sequence and token of each row of a tensor; nil where rows are no tokens.
+func positions(shape []int, tokens, sequence int) func(row int) (batch, token int) {
+	if len(shape) < 2 || sequence == 0 {
+		return nil
+	}
+	lead := shape[:len(shape)-1]
+	rows := 1
+	for _, d := range lead {
+		rows *= d
+	}
+	batch := tokens / sequence
+	switch {
+	case rows == tokens:
+		return func(row int) (int, int) { return row / sequence, row % sequence }
+	case rows == batch:
+		return func(row int) (int, int) { return row, sequence - 1 }
+	case len(lead) == 3 && lead[0] == batch && lead[2] == sequence:
+		return func(row int) (int, int) { return row / (lead[1] * lead[2]), row % sequence }
+	case len(lead) == 3 && lead[0] == batch && lead[1] == sequence:
+		return func(row int) (int, int) { return row / (lead[1] * lead[2]), row / lead[2] % sequence }
+	}
+	return nil
+}
+
+// leaveOut judges a port without some of its rows. Without any row left it is not judged.
+func (p *Port) leaveOut(lost []bool) error {
+	n := 0
+	keep := make([]bool, len(lost))
+	for i, l := range lost {
+		if keep[i] = !l; l {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	p.lost = lost
+	if n == len(lost) || p.misfit() || p.printed != nil {
+		p.Problem, p.Agrees, p.Elsewhere = "", true, "it took another way behind a tie"
+		return nil
+	}
+	for _, t := range []**tensor.Tensor{&p.Golden, &p.Actual, &p.Golden64} {
+		if *t == nil {
+			continue
+		}
+		var err error
+		if *t, err = (*t).SelectRows(keep); err != nil {
+			return err
+		}
+	}
+	p.Note = strings.TrimPrefix(fmt.Sprintf("%s; %d of %d rows took another way behind a tie, and are left out", p.Note, n, len(lost)), "; ")
+	p.Base, p.Err = p.base(p.Criteria)
+	p.Agrees = p.Err == nil && p.agrees()
+	return nil
+}

@@ -225,9 +225,13 @@ func (k *choice) gap(row int, s, actual []float64, known bool, noise float64) (g
 			gap = max(gap, math.Abs(s[i]-s[j]))
 		}
 	}
-	if k.index == nil {
-		for i, at := range ranked(actual) {
-			differ(ranked(s)[i], at)
+	if k.index == nil { // neighbours whose scores the candidate cannot tell apart may be either way
+		order := ranked(s)
+		alike := 2 * k.scores.DType.Epsilon() * slices.Max(absolute(actual))
+		for i, at := range order[1:] {
+			if actual[order[i]]-actual[at] <= alike {
+				differ(order[i], at)
+			}
 		}
 		return gap, other
 	}

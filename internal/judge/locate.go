@@ -54,7 +54,7 @@ func (c *Comparison) locate() error {
 	}
 	rounding := false
 	in.Rounding = func(v *localise.Verdict) bool {
-		rounding = c.onlyRounding(v)
+		rounding = c.onlyRounding(v) || c.onlyTF32()
 		return rounding
 	}
 	if c.Verdict = localise.First(in); c.Verdict == nil {
@@ -156,7 +156,7 @@ func (c *Comparison) unordered() map[string]bool {
 func (p *Port) record() localise.Record {
 	r := localise.Record{Joined: p.comparable() || p.misfit(), Agrees: p.Agrees && !p.misfit(), Integer: !p.Golden.DType().IsFloat(), Len: p.Golden.Len()}
 	if in := p.Injected; in != nil {
-		r.Alone = &localise.Alone{Agrees: in.agrees, Error: worst(in.result)}
+		r.Alone = &localise.Alone{Agrees: in.agrees, Error: worst(in.result) / max(p.pooled, 1)}
 	}
 	switch {
 	case p.misfit():
@@ -165,14 +165,15 @@ func (p *Port) record() localise.Record {
 		b := p.Base.Result
 		r.Downcast = p.isDowncast(b)
 		r.Error, r.Whole, r.Epsilon = worst(b), b.RelL2, 2*p.DType.Epsilon()
+		if p.pooled > 0 {
+			r.Error, r.Whole = r.Error/p.pooled, r.Whole/p.pooled
+		}
 		if p.Benign != "" || p.Rewrite != "" || r.Integer && r.Agrees {
 			r.Error = 0
 		} else if r.Integer {
 			r.Error = math.Inf(1)
 		}
-		if d := 2 * b.NormGolden * b.NormDiff; d > 0 && !math.IsInf(d, 0) {
-			r.Along = (b.NormActual*b.NormActual - b.NormGolden*b.NormGolden - b.NormDiff*b.NormDiff) / d
-		}
+		r.Along = p.along()
 		if !r.Agrees && !r.Integer {
 			r.Grid = structure.Grid(p.Golden, p.Actual)
 		}

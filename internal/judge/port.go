@@ -54,9 +54,10 @@ type Figures struct {
 	Injected  *injected        // of the run on golden inputs, nil without one
 	Err       error            // the comparison failed
 
-	byDefault bool   // no one wrote any criteria
-	lost      []bool // rows that were left out behind a tie; nil for none
-	strange   error  // why the float64 golden said nothing
+	pooled    float64 // by how much poolRows widened its limits; 0 if it did not
+	byDefault bool    // no one wrote any criteria
+	lost      []bool  // rows that were left out behind a tie; nil for none
+	strange   error   // why the float64 golden said nothing
 }
 
 // passes reports whether the fixture's criteria hold.

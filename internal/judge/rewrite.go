@@ -164,8 +164,10 @@ func (s *stretches) settles(layer string, st *stretch) bool {
 		i, _ := slices.BinarySearch(st.events, st.last+1)
 		ok := slices.ContainsFunc(st.events[i:], func(at int) bool {
 			e := &s.flow.Events[at]
-			return (e.Layer == layer || !s.beside(last.Layer, e.Layer) || last.Input && e.Layer == last.Layer) &&
-				!s.carries(last, e)
+			if e.Layer == last.Layer && !last.Input {
+				return false // another output of the same call
+			}
+			return (e.Layer == layer || e.Layer == last.Layer || !s.beside(last.Layer, e.Layer)) && !s.carries(last, e)
 		})
 		st.settled = &ok
 	}

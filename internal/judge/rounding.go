@@ -3,6 +3,7 @@ package judge
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/label"
@@ -46,6 +47,48 @@ func (c *Comparison) onlyRounding(drift *localise.Verdict) bool {
 		w.port.Agrees = true
 	}
 	return true
+}
+
+// poolRows judges a port of few elements again that fails by the defaults, as one token of a decode
+// step or a gate of width 1 may: what is small there by chance is as uncertain as its like. As the
+// least denominator of a short row is the RMS of all rows, so it is here that of the port's rows in
+// all forward passes.
+func (c *Comparison) poolRows() error {
+	type sum struct{ squares, elements float64 }
+	pool := map[output]sum{}
+	few := func(p *Port) bool {
+		return p.comparable() && p.byDefault && p.printed == nil && p.DType.IsFloat() && p.Golden.Len() > 0 && p.Golden.Len() < fewElements
+	}
+	failing := slices.ContainsFunc(c.Ports, func(p *Port) bool { return few(p) && !p.Base.Pass })
+	if !failing {
+		return nil
+	}
+	for _, p := range c.Ports {
+		if p.comparable() && p.Golden.RowLen() < fewElements {
+			s := pool[output{p.Layer, p.Port}]
+			n := p.Base.Result.NormGolden
+			pool[output{p.Layer, p.Port}] = sum{s.squares + n*n, s.elements + float64(p.Golden.Len())}
+		}
+	}
+	for _, p := range c.Ports {
+		if !few(p) || p.Base.Pass && p.Agrees {
+			continue
+		}
+		s, n := pool[output{p.Layer, p.Port}], p.Base.Result.NormGolden
+		by := math.Sqrt(s.squares / s.elements * float64(p.Golden.Len()) / (n * n))
+		if !(by > 1) || math.IsInf(by, 0) {
+			continue
+		}
+		scaled := func(l compare.Limits) compare.Limits {
+			return compare.Limits{RelL2: by * l.RelL2, RowRelL2: by * l.RowRelL2}
+		}
+		p.Floor, p.pooled = scaled(p.Floor), by
+		if err := p.again(scaled(p.Criteria.Limits()).Criteria(), fmt.Sprintf("%s, × %.2g: the RMS of this port in all forward passes", p.Source, by)); err != nil {
+			return err
+		}
+		p.Agrees = p.agrees()
+	}
+	return nil
 }
 
 // widen raises the noise floor of ports without a float64 golden to that of the tensor that they

@@ -16,7 +16,7 @@ type Pair struct{ Golden, Actual *tensor.Tensor }
 // Rewritten says which known map makes the golden tensors the candidate's, up to a floor; "" if none
 // does. The tensors are one port in all forward passes, and the same map, with the same numbers, has
 // to hold in all of them: a factor, a factor or an offset of each column or an offset of each row,
-// halves of heads that are interleaved, columns in another order, or, in each tensor by itself, its
+// halves of heads that are interleaved, columns in another order (with factors, too), or, in each tensor by itself, its
 // rows or the values of each row. Of integers it is an order or a renaming.
 //
 // These are what a port may fold into a product or undo behind it: 1/√d into q, a norm's weight into
@@ -27,7 +27,7 @@ func Rewritten(pairs []Pair, floor compare.Limits) string {
 	if !r.read() {
 		return ""
 	}
-	maps := []func() string{r.factor, r.interleaved, r.columnFactors, r.columnOffsets, r.rowOffsets, r.columns, r.rows, r.withinRows}
+	maps := []func() string{r.factor, r.interleaved, r.columnFactors, r.columnOffsets, r.rowOffsets, r.columns, r.scaledColumns, r.rows, r.withinRows}
 	if r.exact {
 		maps = []func() string{r.withinRows, r.rows, r.renamed}
 	}
@@ -205,6 +205,36 @@ func (r *rewriting) columns() string {
 		return ""
 	}
 	return "the columns are in another order" + example(from, "column")
+}
+
+// scaledColumns are columns in another order, each with a positive factor of its own, as channels
+// before a ReLU may have.
+func (r *rewriting) scaledColumns() string {
+	if len(r.g) < leastRows {
+		return ""
+	}
+	golden, actual := transposed(r.g), transposed(r.a)
+	size := func(lines [][]float64) []float64 {
+		out := make([]float64, len(lines))
+		for k, line := range lines {
+			for _, x := range line {
+				out[k] += x * x
+			}
+			if out[k] = math.Sqrt(out[k]); out[k] == 0 {
+				out[k] = 1
+			}
+			for i := range line {
+				line[i] /= out[k]
+			}
+		}
+		return out
+	}
+	g, a := size(golden), size(actual)
+	from := r.assigned(golden, actual)
+	if from == nil || !r.mapped(func(i, k int, _ float64) float64 { return r.g[i][from[k]] / g[from[k]] * a[k] }) {
+		return ""
+	}
+	return "the columns are in another order, each with a factor of its own" + example(from, "column")
 }
 
 // rows are in an order of their own in each tensor.

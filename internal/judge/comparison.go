@@ -124,6 +124,9 @@ func compareRuns(ctx context.Context, cases []Case, opt Options) (*Comparison, e
 	if err := c.poolRows(); err != nil {
 		return nil, err
 	}
+	if err := mapfile.Guard(c.widenSoftmax); err != nil {
+		return nil, err
+	}
 	if err := c.compareSuspects(opt); err != nil {
 		return nil, err
 	}

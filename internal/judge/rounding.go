@@ -91,6 +91,58 @@ func (c *Comparison) poolRows() error {
 	return nil
 }
 
+// widenSoftmax judges probabilities again that fail by the defaults. An error of a score is the
+// relative error of its probability, and scores err by their size: that of the largest is about the
+// logarithm of the ratio of a row's largest probability to its smallest.
+func (c *Comparison) widenSoftmax() error {
+	for _, p := range c.Ports {
+		if !p.comparable() || !p.byDefault || p.printed != nil || p.Base.Pass && p.Agrees || p.Base.Result.BadNonFinite > 0 {
+			continue
+		}
+		most, mean := spread(p.Golden)
+		eps := p.DType.Epsilon()
+		limits := compare.Limits{RelL2: scoreNoise * eps * mean, RowRelL2: scoreNoise * eps * most}
+		if wider := p.Floor.Max(limits); most > 0 && wider != p.Floor {
+			p.Floor = wider
+			err := p.again(p.Criteria.Limits().Max(limits).Criteria(), fmt.Sprintf("%s, or %d roundings of scores that are up to %.2g apart", p.Source, scoreNoise, most))
+			if err != nil {
+				return err
+			}
+			p.Agrees = p.agrees()
+		}
+	}
+	return nil
+}
+
+// spread returns ln(largest/smallest) of the rows of probabilities: the most, and the root mean
+// square; 0 for anything else. Masked elements, which are zero, do not count.
+func spread(t *tensor.Tensor) (most, mean float64) {
+	n := t.RowLen()
+	if !t.DType().IsFloat() || n < 2 || t.Len() == 0 {
+		return 0, 0
+	}
+	row := make([]float64, n)
+	rows := t.Len() / n
+	for r := range rows {
+		t.Float64s(row, r*n)
+		sum, least := 0.0, math.Inf(1)
+		for _, x := range row {
+			if x < 0 || math.IsNaN(x) {
+				return 0, 0
+			}
+			if sum += x; x > 0 {
+				least = min(least, x)
+			}
+		}
+		if math.Abs(sum-1) > 0.01 {
+			return 0, 0
+		}
+		l := math.Log(slices.Max(row) / least)
+		most, mean = max(most, l), mean+l*l/float64(rows)
+	}
+	return most, math.Sqrt(mean)
+}
+
 // widen raises the noise floor of ports without a float64 golden to that of the tensor that they
 // repeat, byte for byte, else to the largest so far of the layers next to them: what a layer was
 // given cannot be nearer to the truth than what made it.

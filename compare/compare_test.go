@@ -217,7 +217,7 @@ func TestScalarAndEmpty(t *testing.T) {
 		assert.Equal(t, []int{-1, -1, -1, -1}, []int{r.FirstMismatch, r.MaxAbs.Index, r.MaxRel.Index, r.WorstRow.Index})
 		_, err = compare.Explain(e, e, compare.Tolerance{})
 		require.NoError(t, err)
-		v, err := compare.Default(tensor.F32, tensor.F32).Judge(e, e, nil)
+		v, err := compare.Default(tensor.F32, tensor.F32).Judge(e, e, compare.References{})
 		require.NoError(t, err)
 		assert.True(t, v.Pass)
 	}
@@ -371,7 +371,7 @@ func TestSinkRow(t *testing.T) {
 			a[i] = -g[i]
 		}
 	}
-	v, err := compare.Criteria{compare.Cosine: 0.999}.Judge(of(t, g, 16, 64), of(t, a, 16, 64), nil)
+	v, err := compare.Criteria{compare.Cosine: 0.999}.Judge(of(t, g, 16, 64), of(t, a, 16, 64), compare.References{})
 	require.NoError(t, err)
 	assert.Greater(t, v.Result.Cosine(), 0.999)
 	assert.Greater(t, v.Result.WorstRow.RelL2, 0.01)
@@ -383,7 +383,7 @@ func TestSinkRow(t *testing.T) {
 		g[i] /= 100 // norm 10 times the others', RMS 2.7 times
 		a[i] = g[i]
 	}
-	v, err = compare.Criteria{compare.Cosine: 0.1}.Judge(of(t, g, 16, 64), of(t, a, 16, 64), nil)
+	v, err = compare.Criteria{compare.Cosine: 0.1}.Judge(of(t, g, 16, 64), of(t, a, 16, 64), compare.References{})
 	require.NoError(t, err)
 	require.Len(t, v.Violations, 1)
 	assert.Equal(t, "row_cosine", v.Violations[0].Criterion)
@@ -409,7 +409,7 @@ func TestTruncatedMapping(t *testing.T) {
 	assert.ErrorContains(t, err, "golden.bin")
 	_, err = compare.Explain(a, g, compare.Tolerance{})
 	require.ErrorAs(t, err, &fault)
-	_, err = compare.Criteria{compare.Noise: 1.0}.Judge(a, a, g)
+	_, err = compare.Criteria{compare.Noise: 1.0}.Judge(a, a, compare.References{Float64: g})
 	require.ErrorAs(t, err, &fault)
 	var re runtime.Error
 	assert.True(t, errors.As(err, &re))

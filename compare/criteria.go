@@ -85,8 +85,8 @@ func (c Criteria) complete() Criteria {
 
 // Violation is a criterion that does not hold.
 type Violation struct {
-	// Criterion is the key of the criterion; "within" for Atol and Rtol; "row_cosine" or
-	// "row_noise" if the worst row does not keep the limit; or "non_finite", which is always
+	// Criterion is the key of the criterion; "within" for Atol and Rtol; "row_cosine",
+	// "row_noise" or "row_cost" if the worst row does not keep the limit; or "non_finite", which is always
 	// judged.
 	Criterion string
 	Got, Want float64 // the figure and its limit; a count and 0 for within, top_k (rows) and non_finite
@@ -101,13 +101,12 @@ type Verdict struct {
 	Violations []Violation
 }
 
-// Judge compares two tensors and applies the criteria. ref64 is the float64 golden, which only
-// [Noise] needs.
+// Judge compares two tensors and applies the criteria. Only [Noise] and [Cost] need references.
 //
 // A pair that is not finite and does not match (see [Tensors]) fails whatever the criteria are.
 //
 // Errors: [*MisuseError], [*ShapeError], [*FaultError].
-func (c Criteria) Judge(golden, actual, ref64 *tensor.Tensor) (v Verdict, err error) {
+func (c Criteria) Judge(golden, actual *tensor.Tensor, refs References) (v Verdict, err error) {
 	if err := c.Validate(); err != nil {
 		return Verdict{}, err
 	}
@@ -116,11 +115,11 @@ func (c Criteria) Judge(golden, actual, ref64 *tensor.Tensor) (v Verdict, err er
 		return Verdict{}, err
 	}
 	p := Pair{Result: v.Result, Counted: v.Tolerance, Asked: v.Tolerance, Exact: exact(golden, actual),
-		Golden: golden, Actual: actual, Ref64: ref64}
+		Golden: golden, Actual: actual, Refs: refs}
 	err = guard(func() (err error) {
 		v.Violations, _, err = c.weigh(p)
 		return err
-	}, golden, actual, ref64)
+	}, golden, actual, refs.Float64, refs.Encoded)
 	if err != nil {
 		return Verdict{}, err
 	}

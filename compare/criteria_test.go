@@ -70,7 +70,7 @@ func TestAgrees(t *testing.T) {
 
 // judge returns the keys of the criteria that do not hold.
 func judge(t *testing.T, c compare.Criteria, g, a, ref64 *tensor.Tensor) []string {
-	v, err := c.Judge(g, a, ref64)
+	v, err := c.Judge(g, a, compare.References{Float64: ref64})
 	require.NoError(t, err)
 	names := []string{}
 	for _, x := range v.Violations {
@@ -172,16 +172,16 @@ func TestMisuse(t *testing.T) {
 		{"negative k", compare.Criteria{compare.TopK: -1}},
 		{"noise without a float64 golden", compare.Criteria{compare.Noise: 2}},
 	} {
-		_, err := row.c.Judge(g, g, nil)
+		_, err := row.c.Judge(g, g, compare.References{})
 		var misuse *compare.MisuseError
 		assert.ErrorAs(t, err, &misuse, row.reason)
 	}
 	single := of32(t, []float32{1, 2}, 2)
-	_, err := compare.Criteria{compare.ULP: 0x3f800000}.Judge(single, single, nil)
+	_, err := compare.Criteria{compare.ULP: 0x3f800000}.Judge(single, single, compare.References{})
 	assert.ErrorContains(t, err, "in float32 that accepts 0 in place of 1, want less than 1065353216")
-	_, err = compare.Criteria{compare.ULP: 0x3f7fffff}.Judge(single, single, nil)
+	_, err = compare.Criteria{compare.ULP: 0x3f7fffff}.Judge(single, single, compare.References{})
 	assert.NoError(t, err)
-	_, err = compare.Criteria{compare.Noise: 2}.Judge(g, g, of(t, []float64{1}))
+	_, err = compare.Criteria{compare.Noise: 2}.Judge(g, g, compare.References{Float64: of(t, []float64{1})})
 	var shape *compare.ShapeError
 	assert.ErrorAs(t, err, &shape)
 }
@@ -226,7 +226,7 @@ func TestKL(t *testing.T) {
 		{"masked in both", []float64{ln(3), 0, -inf}, []float64{0, 0, -inf}, 0.75*ln(1.5) + 0.25*ln(0.5)},
 		{"all masked", []float64{-inf, -inf}, []float64{-inf, -inf}, 0},
 	} {
-		v, err := compare.Criteria{compare.KL: 0}.Judge(of(t, row.g), of(t, row.a), nil)
+		v, err := compare.Criteria{compare.KL: 0}.Judge(of(t, row.g), of(t, row.a), compare.References{})
 		require.NoError(t, err)
 		got := 0.0
 		if len(v.Violations) > 0 {
@@ -261,7 +261,7 @@ func TestNoise(t *testing.T) {
 	luckyRow := of32(t, []float32{1.001, 2, 3, 4}, 2, 2)
 	assert.Empty(t, judge(t, compare.Criteria{compare.Noise: 2}, luckyRow, of32(t, []float32{1.001, 2, 3.001, 4}, 2, 2), ref),
 		"a row that is exact by chance does not require an exact row")
-	_, err := compare.Criteria{compare.Noise: 5}.Judge(of32(t, []float32{2, -1, 4, 3}, 2, 2), g, ref)
+	_, err := compare.Criteria{compare.Noise: 5}.Judge(of32(t, []float32{2, -1, 4, 3}, 2, 2), g, compare.References{Float64: ref})
 	assert.ErrorContains(t, err, "is not of the same run", "far from any golden, every candidate is near")
 }
 

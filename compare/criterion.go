@@ -46,7 +46,7 @@ type Pair struct {
 	Exact   bool      // a side has integers or bools: the elements must be equal
 
 	Golden, Actual *tensor.Tensor // nil if only the figures of a report are left
-	Ref64          *tensor.Tensor // the golden in float64; nil if there is none
+	Refs           References     // other runs of the reference
 }
 
 // Figure is one number that has to keep a limit.

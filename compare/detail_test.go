@@ -165,7 +165,7 @@ func TestExplainExtremes(t *testing.T) {
 		require.Len(t, d.Rows, 2)
 		assert.InEpsilon(t, math.Sqrt2/5, d.Rows[1].RelL2, 1e-12)
 		assert.InEpsilon(t, 24./25, d.Rows[1].Cosine, 1e-12)
-		v, err := compare.Criteria{compare.Cosine: 0.97, compare.Noise: 0.5}.Judge(g, a, g)
+		v, err := compare.Criteria{compare.Cosine: 0.97, compare.Noise: 0.5}.Judge(g, a, compare.References{Float64: g})
 		require.NoError(t, err)
 		require.Len(t, v.Violations, 3)
 		assert.Equal(t, "row_cosine", v.Violations[0].Criterion)

@@ -37,7 +37,7 @@ func ExampleCriteria_Judge() {
 	golden, _ := tensor.Of([]float32{1, 2, 3, 4}, 2, 2)
 	actual, _ := tensor.Of([]float32{1, 2, 3, 4.01}, 2, 2)
 
-	verdict, err := compare.Default(golden.DType(), actual.DType()).Judge(golden, actual, nil)
+	verdict, err := compare.Default(golden.DType(), actual.DType()).Judge(golden, actual, compare.References{})
 	if err != nil {
 		fmt.Println(err)
 		return

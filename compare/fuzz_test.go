@@ -189,7 +189,7 @@ func FuzzTensors(f *testing.F) {
 		if c.Validate() != nil {
 			return // the tolerance accepts zeros
 		}
-		v, err := c.Judge(gt, at, gt)
+		v, err := c.Judge(gt, at, compare.References{Float64: gt})
 		var short *compare.MisuseError // the rows, or the steps of the type
 		if errors.As(err, &short) {
 			return

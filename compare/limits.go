@@ -56,6 +56,27 @@ const (
 	mostNoise = 1e6
 )
 
+// MostCost is how many times what its encoding costs the reference a candidate may be off.
+const MostCost = 3
+
+// What an encoding costs, see cost.
+const (
+	// falseAlarm is the probability with which pure noise fails in one tensor.
+	falseAlarm = 1e-6
+	// drift is by how much errors of 16 bits may exceed the default limits where no layer made
+	// them. How fast they add up depends on depth and on sums that cancel. Clean: float16 ≤ 4.5,
+	// bfloat16 ≤ 2.1, and each of those ports is explained as well; no fault comes here. Zoo,
+	// November 2026.
+	drift = 6
+)
+
+// Drift is up to where roundings of type d may add up in a run in which no layer is wrong: 6 times
+// the limits of [Default].
+func Drift(d tensor.DType) Limits {
+	l := defaults[d].pass
+	return Limits{drift * l.RelL2, drift * l.RowRelL2}
+}
+
 // maxLines is the most rows, or columns, that get figures of their own: 100 bytes each.
 const maxLines = 1 << 20
 

@@ -7,7 +7,7 @@ import (
 )
 
 // The table of criteria.
-var table = []*Criterion{Atol, Rtol, RelL2, RowRelL2, Cosine, MSE, ULP, SNR, TopK, KL, Noise, EqualNaN}
+var table = []*Criterion{Atol, Rtol, RelL2, RowRelL2, Cosine, MSE, ULP, SNR, TopK, KL, Noise, Cost, EqualNaN}
 
 // Table returns all criteria, in the order in which they are judged and shown.
 func Table() []*Criterion { return slices.Clone(table) }
@@ -99,11 +99,20 @@ var (
 		Rule: "‖a − g64‖ / ‖g − g64‖ ≤ noise for the tensor and the worst row, g64 the float64 golden",
 		Best: 0, Worst: mostNoise, Example: 3, Figures: noises}
 
+	// Cost limits the candidate's error over what its encoding costs the reference: over the
+	// difference of the golden from the reference's own run in that encoding, of the tensor and of
+	// each row.
+	Cost = &Criterion{Key: "cost", JSON: "cost", Method: "Cost", Short: "cost", Name: costName,
+		Rule: "‖a − g‖ / ‖r − g‖ ≤ cost for the tensor and the worst row, r the reference in the candidate's encoding",
+		Best: 0, Worst: mostNoise, Example: MostCost, Figures: costs}
+
 	// EqualNaN measures nothing by itself. If it is 1, NaN matches NaN for all criteria.
 	EqualNaN = &Criterion{Key: "equal_nan", JSON: "equal_nan", Method: "EqualNaN", Short: "equal NaN",
 		Name: "NaN matches NaN",
 		Rule: "NaN matches NaN", Best: 1, Worst: 0, Example: 1, Recorded: true}
 )
+
+const costName = "error over what the encoding costs the reference"
 
 const noiseName = "error against float64 over the reference's own"
 
@@ -133,15 +142,15 @@ func tops(p Pair, k float64) ([]Figure, error) {
 }
 
 func noises(p Pair, _ float64) ([]Figure, error) {
-	if p.Ref64 == nil {
+	if p.Refs.Float64 == nil {
 		return nil, misuse("the noise criterion needs a float64 golden: record one (references: [float32, float64])")
 	}
-	if err := check(p.Ref64, p.Actual); err != nil {
+	if err := check(p.Refs.Float64, p.Actual); err != nil {
 		return nil, err
 	}
-	if _, err := Own(p.Golden, p.Ref64); err != nil {
+	if _, err := Own(p.Golden, p.Refs.Float64); err != nil {
 		return nil, err
 	}
-	n := noise(p.Golden, p.Actual, p.Ref64, p.Result)
+	n := noise(p.Golden, p.Actual, p.Refs.Float64, p.Result)
 	return []Figure{{Value: n.ratio}, {Key: "row_noise", Value: n.rowRatio, Text: inRow(noiseName, n.row)}}, nil
 }

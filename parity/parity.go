@@ -144,6 +144,10 @@ func (a *Assertion) KL(max float64) *Assertion { return a.ask(compare.KL, max) }
 // reference itself. The fixture needs the variant float64.
 func (a *Assertion) Noise(ratio float64) *Assertion { return a.ask(compare.Noise, ratio) }
 
+// Cost asks that the candidate is at most ratio times as far from the golden as the reference is in
+// the candidate's own encoding. The fixture needs that variant: references: [float32, bfloat16].
+func (a *Assertion) Cost(ratio float64) *Assertion { return a.ask(compare.Cost, ratio) }
+
 // EqualNaN lets NaN match NaN.
 func (a *Assertion) EqualNaN() *Assertion { return a.ask(compare.EqualNaN, 1) }
 

@@ -29,7 +29,7 @@ import (
 )
 
 type compareFlags struct {
-	golden, actual, injected, golden64 string
+	golden, actual, injected, golden64, noise string
 	config, padMask                    string
 	diagnose                           setting.Diagnose
 	weights, scope                     []string
@@ -61,6 +61,7 @@ func newCompare() *cobra.Command {
 	fl.StringVar(&f.actual, "actual", "", "the candidate's `dump`")
 	fl.StringVar(&f.injected, "injected", "", "the candidate's `dump` of a run on golden inputs")
 	fl.StringVar(&f.golden64, "golden64", "", "the reference's `dump` in float64")
+	fl.StringVar(&f.noise, "noise", "", "the reference's `dump` in the candidate's encoding (parity run --engine torch --encoding bfloat16): what that costs")
 	fl.StringArrayVar(&f.weights, "weights", nil,
 		"the reference's weights: a safetensors `file`, its index.json, or a folder; may be repeated")
 	fl.StringVar(&f.config, "config", "", "the model's config.json")
@@ -180,7 +181,7 @@ func (f *compareFlags) checkOutput() error {
 	if f.json == "" || f.json == "-" {
 		return nil
 	}
-	for _, in := range append([]string{f.golden, f.actual, f.injected, f.golden64, f.config, f.padMask}, f.weights...) {
+	for _, in := range append([]string{f.golden, f.actual, f.injected, f.golden64, f.noise, f.config, f.padMask}, f.weights...) {
 		if in == "" {
 			continue
 		}
@@ -240,6 +241,7 @@ func (f *compareFlags) open() (cases []judge.Case, closeAll func(), err error) {
 		{"--injected", f.injected, dump.Options{Injection: f.injection},
 			func(k *judge.Case) **dump.Run { return &k.Injected }},
 		{"--golden64", f.golden64, dump.Options{}, func(k *judge.Case) **dump.Run { return &k.Golden64 }},
+		{"--noise", f.noise, dump.Options{}, func(k *judge.Case) **dump.Run { return &k.Encoded }},
 	} {
 		runs, err := open(d.path, d.opt)
 		if err == nil && d.path != "" {

@@ -14,6 +14,7 @@ type Case struct {
 	Golden, Actual *dump.Run
 	Injected       *dump.Run // the candidate on golden inputs, nil if there is none
 	Golden64       *dump.Run // the reference in float64, nil if there is none
+	Encoded        *dump.Run // the reference in the candidate's encoding, nil if there is none
 }
 
 // standard refuses runs on golden inputs in the place of what an engine computed by itself: no error
@@ -22,7 +23,7 @@ func (k Case) standard() error {
 	for _, side := range []struct {
 		who string
 		run *dump.Run
-	}{{"golden", k.Golden}, {"candidate's run", k.Actual}, {"float64 golden", k.Golden64}} {
+	}{{"golden", k.Golden}, {"candidate's run", k.Actual}, {"float64 golden", k.Golden64}, {"reference in the candidate's encoding", k.Encoded}} {
 		if side.run != nil && side.run.Info.Mode == dump.Injected {
 			return fmt.Errorf("case %s: the %s is a run on golden inputs (%s): it belongs beside a standard run, parity compare --injected",
 				k.Name, side.who, side.run.Path)

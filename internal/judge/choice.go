@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/trace"
 	"github.com/goparity/goparity/tensor"
@@ -37,31 +38,66 @@ type another struct {
 // decided in another way: those rows, and later ones of their sequence, in what follows. Only ports
 // that do not agree lose rows; what is left of them is judged like any other.
 func (c *Comparison) settleTies() error {
-	took := map[string][]another{} // by case, in earlier forward passes
+	took, tookEncoded := map[string]bool{}, map[string]bool{} // cases, in earlier forward passes
 	for _, flow := range c.flow().Passes {
-		var here []another
+		var here, encoded ways
 		for _, k := range c.choices(flow) {
-			if a := k.ties(here, took[flow.Case]); len(a.rows) > 0 {
-				here = append(here, a)
+			r := k.ties(encodedOf, encoded, tookEncoded[flow.Case])
+			encoded.add(r)
+			switch a := k.ties(actualOf, here, took[flow.Case]); {
+			case k.scores.Encoded != nil && float64(len(a.rows)) > mostTies(len(r.rows)):
+				c.Note(fmt.Sprintf("%d of %d tokens took another way at %s, in case %s, step %s, where the reference in %s has %d: too many to be ties",
+					len(a.rows), a.of, k.scores.Layer, flow.Case, flow.Step, k.scores.DType, len(r.rows)))
+			case len(a.rows) > 0:
+				here.add(a)
 				c.Note(a.text())
 			}
 		}
-		if len(here) == 0 && len(took[flow.Case]) == 0 {
-			continue
-		}
-		sequence := c.tokens(flow, here)
 		for at := range flow.Events {
 			p := c.Ports[flow.Events[at].Index]
 			if !p.differs() {
 				continue
 			}
-			if err := p.leaveOut(lost(flow, at, p, here, sequence, len(took[flow.Case]) > 0)); err != nil {
+			if err := p.withoutRows(encoded.lost(c, flow, at, p, tookEncoded[flow.Case])); err != nil {
+				return err
+			}
+			if err := p.leaveOut(here.lost(c, flow, at, p, took[flow.Case])); err != nil {
 				return err
 			}
 		}
-		took[flow.Case] = append(took[flow.Case], here...)
+		took[flow.Case] = took[flow.Case] || len(here) > 0
+		tookEncoded[flow.Case] = tookEncoded[flow.Case] || len(encoded) > 0
 	}
 	return nil
+}
+
+// mostTies is how many ties a candidate may have where the reference in its encoding has n: three
+// times as many, and what chance adds.
+func mostTies(n int) float64 { return 3 * (float64(n) + math.Sqrt(float64(n)) + 1) }
+
+// ways are the rows of one run of a forward pass that took another way than the golden's.
+type ways []another
+
+func (w *ways) add(a another) {
+	if len(a.rows) > 0 {
+		*w = append(*w, a)
+	}
+}
+
+// actualOf and encodedOf return the tensor of one of the runs that may choose otherwise; nil where
+// it has none that fits.
+func actualOf(p *Port) *tensor.Tensor {
+	if !p.comparable() || p.misfit() || p.Actual.Len() != p.Golden.Len() {
+		return nil
+	}
+	return p.Actual
+}
+
+func encodedOf(p *Port) *tensor.Tensor {
+	if p.Encoded == nil || p.Encoded.Len() != p.Golden.Len() {
+		return nil
+	}
+	return p.Encoded
 }
 
 func (a *another) text() string {
@@ -175,12 +211,20 @@ func chosenBy(scores, index *tensor.Tensor) bool {
 // are no further apart than twice the largest error of the candidate's, and those are within the
 // noise floor. Where the candidate did not record its scores, it is what the floor lets them err. A
 // row that was on another way before is none.
-func (k *choice) ties(before []another, earlier []another) another {
+func (k *choice) ties(of func(*Port) *tensor.Tensor, before ways, earlier bool) another {
 	out := another{choice: k}
 	g, n := k.scores.Golden, k.scores.Golden.RowLen()
 	out.of = g.Len() / n
-	if len(earlier) > 0 {
+	if earlier {
 		return out
+	}
+	scores := of(k.scores)
+	var chosen *tensor.Tensor
+	if k.index != nil {
+		chosen = of(k.index)
+	}
+	if scores == nil && k.scores.Actual != nil {
+		return out // they do not fit the golden's
 	}
 	gone := map[int]bool{}
 	for _, a := range before {
@@ -189,14 +233,13 @@ func (k *choice) ties(before []another, earlier []another) another {
 		}
 	}
 	s, e := make([]float64, n), make([]float64, n)
-	known := k.scores.comparable() && !k.scores.misfit() && k.scores.Golden.Len() == k.scores.Actual.Len()
 	rms := rootMeanSquare(g)
 	for row := range out.of {
 		g.Float64s(s, row*n)
 		noise := 2 * k.scores.floor().RowRelL2 * max(norm(s)/math.Sqrt(float64(n)), rms)
 		actual := slices.Clone(s)
-		if known {
-			k.scores.Actual.Float64s(actual, row*n)
+		if scores != nil {
+			scores.Float64s(actual, row*n)
 			var off, most float64
 			for i, x := range actual {
 				e[i] = x - s[i]
@@ -208,7 +251,7 @@ func (k *choice) ties(before []another, earlier []another) another {
 			}
 			noise = 2*most + 2*k.scores.DType.Epsilon()*slices.Max(absolute(s))
 		}
-		if gap, other := k.gap(row, s, actual, known, noise); other && gap <= noise && !gone[row] {
+		if gap, other := k.gap(row, s, actual, chosen, scores != nil, noise); other && gap <= noise && !gone[row] {
 			out.rows = append(out.rows, row)
 			out.gap = max(out.gap, gap)
 		}
@@ -218,7 +261,7 @@ func (k *choice) ties(before []another, earlier []another) another {
 
 // gap returns how far the golden's scores of a row are apart of what the candidate chose and what
 // the golden did, and whether they chose otherwise.
-func (k *choice) gap(row int, s, actual []float64, known bool, noise float64) (gap float64, other bool) {
+func (k *choice) gap(row int, s, actual []float64, chosen *tensor.Tensor, known bool, noise float64) (gap float64, other bool) {
 	differ := func(i, j int) {
 		if i != j {
 			other = true
@@ -237,9 +280,9 @@ func (k *choice) gap(row int, s, actual []float64, known bool, noise float64) (g
 	}
 	w := k.index.Golden.RowLen()
 	switch {
-	case k.index.comparable() && k.index.Actual.Len() == k.index.Golden.Len():
+	case chosen != nil:
 		for j := range w {
-			i := k.index.Actual.At(row*w + j)
+			i := chosen.At(row*w + j)
 			if i < 0 || i >= float64(len(s)) {
 				return math.Inf(1), true
 			}
@@ -289,7 +332,7 @@ func rootMeanSquare(t *tensor.Tensor) float64 {
 }
 
 // tokens returns how many tokens a sequence of a pass has: what ran on [batch, tokens, …] tells.
-func (c *Comparison) tokens(flow *trace.Pass, here []another) int {
+func (c *Comparison) tokens(flow *trace.Pass, here ways) int {
 	for _, a := range here {
 		for _, e := range flow.Events {
 			if s := c.Ports[e.Index].Golden.Shape(); len(s) == 3 && s[0]*s[1] == a.of {
@@ -304,10 +347,13 @@ func (c *Comparison) tokens(flow *trace.Pass, here []another) int {
 // lost marks the rows of a port that follow from another way: of what ran in the container of the
 // choice those tokens, behind it the later tokens of their sequences, too, and everything in later
 // forward passes. Where rows are no tokens, all of them are.
-func lost(flow *trace.Pass, at int, p *Port, here []another, sequence int, all bool) []bool {
-	rows := p.Golden.Len() / max(p.Golden.RowLen(), 1)
-	out := make([]bool, rows)
-	for _, a := range here {
+func (w ways) lost(c *Comparison, flow *trace.Pass, at int, p *Port, all bool) []bool {
+	if len(w) == 0 && !all {
+		return nil
+	}
+	out := make([]bool, p.Golden.Len()/max(p.Golden.RowLen(), 1))
+	sequence := c.tokens(flow, w)
+	for _, a := range w {
 		e := &flow.Events[at]
 		inside := e.Layer != a.container && flow.Inside(e.Layer, a.container)
 		if e.At < flow.Events[a.at].At || inside && e.Input && at < a.at {
@@ -378,7 +424,7 @@ func (p *Port) leaveOut(lost []bool) error {
 		p.Problem, p.Agrees, p.Elsewhere = "", true, "it took another way behind a tie"
 		return nil
 	}
-	for _, t := range []**tensor.Tensor{&p.Golden, &p.Actual, &p.Golden64} {
+	for _, t := range []**tensor.Tensor{&p.Golden, &p.Actual, &p.Golden64, &p.Encoded} {
 		if *t == nil {
 			continue
 		}
@@ -388,6 +434,31 @@ func (p *Port) leaveOut(lost []bool) error {
 		}
 	}
 	p.Note = strings.TrimPrefix(fmt.Sprintf("%s; %d of %d rows took another way behind a tie, and are left out", p.Note, n, len(lost)), "; ")
+	p.Base, p.Err = p.base(p.Criteria)
+	p.Agrees = p.Err == nil && p.agrees()
+	return nil
+}
+
+// withoutRows judges a port again by what the encoding costs the reference in the rows in which that
+// run took no other way; where it took one in all of them, by the defaults.
+func (p *Port) withoutRows(lost []bool) error {
+	if !p.measured || !slices.Contains(lost, true) {
+		return nil
+	}
+	v := make([]float64, p.Encoded.Len())
+	p.Encoded.Float64s(v, 0)
+	for i := range v {
+		if lost[i/p.Encoded.RowLen()] {
+			v[i] = math.NaN()
+		}
+	}
+	var err error
+	if p.Encoded, err = tensor.Of(v, p.Encoded.Shape()...); err != nil {
+		return err
+	}
+	if !slices.Contains(lost, false) {
+		p.measured, p.Criteria, p.Source = false, compare.Default(p.DType), "default for "+p.DType.String()
+	}
 	p.Base, p.Err = p.base(p.Criteria)
 	p.Agrees = p.Err == nil && p.agrees()
 	return nil

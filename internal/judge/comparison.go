@@ -88,7 +88,7 @@ func (c *Comparison) Changed() error { return changed(c.Cases) }
 
 func changed(cases []Case) error {
 	for _, k := range cases {
-		for _, r := range []*dump.Run{k.Golden, k.Actual, k.Injected, k.Golden64} {
+		for _, r := range []*dump.Run{k.Golden, k.Actual, k.Injected, k.Golden64, k.Encoded} {
 			if r == nil {
 				continue
 			}
@@ -145,7 +145,6 @@ func compareRuns(ctx context.Context, cases []Case, opt Options) (*Comparison, e
 
 // measure compares all joined ports, on all cores.
 func (c *Comparison) measure(opt Options) error {
-	criteria := opt.criteria()
 	size := func(p *Port) int64 {
 		return int64(p.Golden.Len()*p.Golden.DType().Size() + p.Actual.Len()*p.Actual.DType().Size())
 	}
@@ -158,14 +157,13 @@ func (c *Comparison) measure(opt Options) error {
 	}
 	for _, p := range c.Ports {
 		if p.Joined() {
-			p.typed(asked[p.Case], opt.Coarser)
 			joined = append(joined, p)
 			total += size(p)
 		}
 	}
 	return each.Do(c.ctx, len(joined), func(i int) error {
 		p := joined[i]
-		p.measure(criteria)
+		p.measure(opt, asked[p.Case])
 		if opt.Progress != nil {
 			opt.Progress(done.Add(size(p)), total)
 		}

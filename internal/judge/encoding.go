@@ -84,7 +84,11 @@ func (p *Port) typed(asked tensor.DType, declared func(layer, port string, d ten
 	if !p.DType.IsFloat() || asked == tensor.Invalid {
 		return
 	}
-	if !finer(asked, p.DType) || !finer(g, a) && finer(asked, g) || declared != nil && declared(p.Layer, p.Port, p.DType) {
+	also := !finer(g, a) && finer(asked, g) // on the golden's side, too
+	if p.Encoded != nil {
+		also = also || !finer(p.Encoded.DType(), a)
+	}
+	if !finer(asked, p.DType) || also || declared != nil && declared(p.Layer, p.Port, p.DType) {
 		p.DType = dtype.Coarser(asked, p.DType)
 		return
 	}

@@ -21,6 +21,7 @@ type Join struct {
 	Mask                   bool           // an attention mask: what it allows counts
 	Golden, Actual         *tensor.Tensor // in views that make them alike; Actual is nil if only the golden has it
 	Golden64               *tensor.Tensor // the golden in float64, nil if there is none
+	Encoded                *tensor.Tensor // the reference in the candidate's encoding, nil if there is none
 	DType                  tensor.DType   // whose limits apply, see typed; the integer type where a side has integers
 	GoldenSide, ActualSide *report.Side
 	Lacking                string // why the candidate may well lack it, where only the golden has it; "" if nothing says so
@@ -67,12 +68,12 @@ func (js *joins) add(k Case, opt match.Options) error {
 	}
 	js.noteRuns(k, res, opt)
 	ports := make([]*Port, 0, len(golden))
-	in64 := k.in64()
+	refs := k.references()
 	for _, pair := range res.Pairs {
 		if pair.Computed {
 			continue // what an injected run had computed for an input: read with the injected run
 		}
-		p, err := newPort(k, pair, in64)
+		p, err := newPort(k, pair, refs)
 		if err != nil {
 			return fmt.Errorf("case %s: %w", k.Name, err)
 		}
@@ -216,8 +217,8 @@ func borrowOrder(ports []*Port, res *match.Result, k Case) {
 	}
 }
 
-// newPort applies the views of a pair. in64 has the goldens in float64.
-func newPort(k Case, pair match.Pair, in64 map[trace.Key]*tensor.Tensor) (*Port, error) {
+// newPort applies the views of a pair.
+func newPort(k Case, pair match.Pair, refs *references) (*Port, error) {
 	first := k.Golden.Entries[pair.Golden[0]]
 	actual := k.Actual.Entries[pair.Actual[0]].Tensor
 	p := &Port{Key: trace.Key{Case: k.Name, Step: first.Step, Layer: first.Layer, Port: first.Port}, Seq: first.Seq,
@@ -240,24 +241,37 @@ func newPort(k Case, pair match.Pair, in64 map[trace.Key]*tensor.Tensor) (*Port,
 	if p.printed = printedOf(k, pair); p.printed != nil {
 		return p, p.printed.gather(&p.Join, pair)
 	}
-	if exact := in64[p.Key]; exact != nil && len(pair.Golden) == 1 && slices.Equal(exact.Shape(), first.Tensor.Shape()) {
-		if p.Golden64, err = pair.GoldenView.Apply(exact); err == nil {
-			p.Golden64, err = masked(p.Golden64, pair.RowMask)
+	for _, other := range []struct {
+		t  *tensor.Tensor
+		to **tensor.Tensor
+	}{{refs.float64[p.Key], &p.Golden64}, {refs.encoded[p.Key], &p.Encoded}} {
+		if t := other.t; t != nil && len(pair.Golden) == 1 && slices.Equal(t.Shape(), first.Tensor.Shape()) {
+			if t, err = pair.GoldenView.Apply(t); err == nil {
+				*other.to, err = masked(t, pair.RowMask)
+			}
+			if err != nil {
+				return nil, err
+			}
 		}
 	}
-	return p, err
+	return p, nil
 }
 
-// in64 returns the goldens in float64 by their keys; nil if there are none.
-func (k Case) in64() map[trace.Key]*tensor.Tensor {
-	if k.Golden64 == nil {
-		return nil
+// references are the tensors of the reference's other runs; nil where there is none.
+type references struct{ float64, encoded map[trace.Key]*tensor.Tensor }
+
+func (k Case) references() *references {
+	byKey := func(r *dump.Run) map[trace.Key]*tensor.Tensor {
+		if r == nil {
+			return nil
+		}
+		tensors := make(map[trace.Key]*tensor.Tensor, len(r.Entries))
+		for _, e := range r.Entries {
+			tensors[trace.Key{Case: k.Name, Step: e.Step, Layer: e.Layer, Port: e.Port}] = e.Tensor
+		}
+		return tensors
 	}
-	exact := make(map[trace.Key]*tensor.Tensor, len(k.Golden64.Entries))
-	for _, e := range k.Golden64.Entries {
-		exact[trace.Key{Case: k.Name, Step: e.Step, Layer: e.Layer, Port: e.Port}] = e.Tensor
-	}
-	return exact
+	return &references{byKey(k.Golden64), byKey(k.Encoded)}
 }
 
 func onlyGolden(caseName string, e dump.Entry) *Port {

@@ -10,12 +10,6 @@ const (
 	// covers that one. Zoo, November 2026.
 	noiseRatio = 3
 
-	// roundings is by how much errors of 16 bits may exceed the default limits where no layer made
-	// them. How fast they add up depends on depth and on sums that cancel. Clean: float16 ≤ 4.5,
-	// bfloat16 ≤ 2.1, and each of those ports is explained as well; no fault comes here. Zoo,
-	// November 2026.
-	roundings = 6
-
 	// headroom is how many times the largest row of its output a layer is taken to make of one row
 	// of its input, at most: norms divide large rows. Not varied; what excess comes to with it
 	// stands at localise's jump.

@@ -54,6 +54,7 @@ type Figures struct {
 	Injected  *injected        // of the run on golden inputs, nil without one
 	Err       error            // the comparison failed
 
+	measured  bool    // by what the encoding costs the reference
 	pooled    float64 // by how much poolRows widened its limits; 0 if it did not
 	byDefault bool    // no one wrote any criteria
 	lost      []bool  // rows that were left out behind a tie; nil for none
@@ -69,9 +70,10 @@ func (f *Figures) passes() bool {
 // for the defaults of package compare.
 type CriteriaFunc func(layer, port string, d tensor.DType) (compare.Criteria, string)
 
-// measure compares the two sides of a joined port.
-func (p *Port) measure(criteria CriteriaFunc) {
-	p.limit(criteria)
+// measure compares the two sides of a joined port of runs in an encoding.
+func (p *Port) measure(opt Options, asked tensor.DType) {
+	p.typed(asked, opt.Coarser)
+	p.limit(opt.criteria())
 	p.Base, p.Err = p.base(p.Criteria)
 	p.Agrees = p.Err == nil && p.agrees()
 }
@@ -93,7 +95,7 @@ func (p *Port) isDowncast(r compare.Result) bool {
 }
 
 func (p *Port) judge(c compare.Criteria) (compare.Verdict, error) {
-	return c.Judge(p.Golden, p.Actual, p.Golden64)
+	return c.Judge(p.Golden, p.Actual, compare.References{Float64: p.Golden64, Encoded: p.Encoded, Encoding: p.DType})
 }
 
 // again judges by other criteria. The figures change only if that succeeds.
@@ -114,6 +116,9 @@ func (p *Port) agrees() bool {
 		return p.Base.Pass
 	case p.isDowncast(r):
 		return false
+	case p.measured && p.Base.Pass:
+		return true
+	case p.measured:
 	case !p.Golden.DType().IsFloat() || !p.Actual.DType().IsFloat():
 		if r.Mismatches == 0 { // integers are compared exactly, whatever the tolerance
 			return true
@@ -143,6 +148,11 @@ func (p *Port) limit(criteria CriteriaFunc) {
 		return
 	}
 	p.byDefault, p.Source = true, "default for "+p.DType.String()
+	if p.measurable() {
+		p.Criteria = compare.Criteria{compare.Cost: compare.MostCost}
+		p.Source = fmt.Sprintf("%d × what %s costs the reference", compare.MostCost, p.DType)
+		p.measured = true
+	}
 	if p.Golden64 == nil || !p.DType.IsFloat() {
 		return
 	}
@@ -154,13 +164,18 @@ func (p *Port) limit(criteria CriteriaFunc) {
 	noise := compare.Limits{RelL2: noiseRatio * own.RelL2, RowRelL2: noiseRatio * own.RowRelL2}
 	if wider := p.Floor.Max(noise); wider != p.Floor {
 		p.Floor = wider
-		p.Criteria = noise.Max(p.Criteria.Limits()).Criteria()
+		p.Criteria, p.measured = noise.Max(p.Criteria.Limits()).Criteria(), false
 		p.Source = fmt.Sprintf("%d × the reference's own distance from float64", noiseRatio)
 	}
 }
 
 // floor is the noise floor of the port, that of its type where nothing was measured.
 func (p *Port) floor() compare.Limits { return p.Floor.Max(compare.Floor(p.DType)) }
+
+// measurable reports whether the reference was run in the encoding that judges.
+func (p *Port) measurable() bool {
+	return p.Encoded != nil && p.printed == nil && (p.DType == tensor.F16 || p.DType == tensor.BF16) && slices.Equal(p.Encoded.Shape(), p.Golden.Shape())
+}
 
 // evidence returns the port as hypotheses see it: whole tensors in the golden's own shape, padding
 // rows included.

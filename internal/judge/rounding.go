@@ -26,12 +26,11 @@ func (c *Comparison) onlyRounding(drift *localise.Verdict) bool {
 		if !p.Joined() || p.passes() || !p.Judged() {
 			continue
 		}
-		if p.Err != nil || !p.byDefault || p.DType != tensor.F16 && p.DType != tensor.BF16 || p.downcast != tensor.Invalid || p.Base.Result.BadNonFinite > 0 {
+		if p.Err != nil || !p.byDefault || p.DType != tensor.F16 && p.DType != tensor.BF16 || p.downcast != tensor.Invalid || p.measured || p.Base.Result.BadNonFinite > 0 {
 			return false
 		}
-		usual := compare.Default(p.DType).Limits()
-		w := wider{port: p, source: fmt.Sprintf("%d ×: no layer made the error, roundings add up", roundings),
-			limits: p.Criteria.Limits().Max(compare.Limits{RelL2: roundings * usual.RelL2, RowRelL2: roundings * usual.RowRelL2})}
+		w := wider{port: p, source: "as far as roundings add up: no layer made the error",
+			limits: p.Criteria.Limits().Max(compare.Drift(p.DType))}
 		if !p.Base.Result.Agrees(w.limits) {
 			if w.limits = w.limits.Max(explained); !p.Base.Result.Agrees(w.limits) || !drift.Explained() {
 				return false

@@ -5,8 +5,6 @@ import (
 
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/match"
-	"github.com/goparity/goparity/internal/trace"
-	"github.com/goparity/goparity/tensor"
 )
 
 // suspect is a layer of each side that may be one, in one case.
@@ -36,13 +34,13 @@ func (l *lookalike) String() string {
 // compareSuspects keeps those of the layers that may be one whose outputs differ. Nothing of this
 // counts as compared.
 func (c *Comparison) compareSuspects(opt Options) error {
-	found := map[[2]string]*lookalike{}               // by what they look like in any block
-	in64 := map[string]map[trace.Key]*tensor.Tensor{} // by case
+	found := map[[2]string]*lookalike{} // by what they look like in any block
+	of := map[string]*references{}      // by case
 	for _, s := range c.suspects {
-		if in64[s.Name] == nil {
-			in64[s.Name] = s.in64()
+		if of[s.Name] == nil {
+			of[s.Name] = s.references()
 		}
-		error, err := s.differ(opt, in64[s.Name])
+		error, err := s.differ(opt, of[s.Name])
 		if err != nil {
 			return err
 		}
@@ -61,13 +59,13 @@ func (c *Comparison) compareSuspects(opt Options) error {
 
 // differ returns by how much the outputs differ in the first pass in which they do: the relative L2
 // of the worst row; 0 if they agree.
-func (s *suspect) differ(opt Options, in64 map[trace.Key]*tensor.Tensor) (float64, error) {
+func (s *suspect) differ(opt Options, of *references) (float64, error) {
 	for _, pair := range s.Pairs {
-		p, err := newPort(s.Case, pair, in64)
+		p, err := newPort(s.Case, pair, of)
 		if err != nil {
 			return 0, fmt.Errorf("case %s: %w", s.Name, err)
 		}
-		if p.measure(opt.criteria()); p.Err == nil && !p.passes() {
+		if p.measure(opt, s.encoding().dtype); p.Err == nil && !p.passes() {
 			return worst(p.Base.Result), nil
 		}
 	}

@@ -52,7 +52,7 @@ func (p *pass) source(i int) int {
 // less on golden inputs. After a first such error the next ones must be surer.
 func (p *pass) weak(i int, after bool) bool {
 	e := &p.events[i]
-	if e.Downcast {
+	if e.Beyond {
 		return false
 	}
 	alone := e.Alone
@@ -198,7 +198,7 @@ func (p *pass) accumulated(i int) *Verdict {
 // alike rounds its result or has as small an error that is like noise; else nil.
 func (p *pass) spread(i int) *Verdict {
 	e := &p.events[i]
-	if e.Downcast {
+	if e.Beyond {
 		return nil
 	}
 	blocks := p.siblings(i)

@@ -12,10 +12,10 @@ type Record struct {
 	Joined  bool // the candidate has it
 	Agrees  bool // within the noise floor, or means the same (masks)
 	Integer bool // ids and positions
-	// Downcast says that it is of a coarser type than the run was asked for: its rounding is an
-	// error, however small.
-	Downcast bool
-	Len      int // elements in the reference
+	// Beyond says that it is known to be no noise, however small: it is more than what the encoding
+	// costs the reference, or of a coarser type than the run was asked for.
+	Beyond bool
+	Len    int // elements in the reference
 
 	Error   float64 // relative L2 of the worst row; +Inf if a NaN, an infinity or an integer has no match
 	Whole   float64 // relative L2 of the tensor

@@ -130,7 +130,7 @@ func TestRejudgeAgreesWithTheTensors(t *testing.T) {
 		tg, _ := tensor.Of(g, n/64, 64)
 		ta, _ := tensor.Of(a, n/64, 64)
 		recorded := compare.Default(tensor.F32, tensor.F32)
-		v, err := recorded.Judge(tg, ta, nil)
+		v, err := recorded.Judge(tg, ta, compare.References{})
 		require.NoError(t, err)
 		limit := min(0.49, scale*math.Pow(10, 3*rnd.Float64()-1.5)) // twice that is asked as well
 		cosine := 1 - limit*limit
@@ -138,7 +138,7 @@ func TestRejudgeAgreesWithTheTensors(t *testing.T) {
 			{compare.Atol: limit, compare.Rtol: limit * rnd.Float64()}, {compare.RelL2: limit},
 			{compare.Cosine: cosine}, {compare.MSE: limit}, {compare.SNR: -20 * math.Log10(limit)},
 		}[rnd.IntN(5)]
-		want, err := asked.Judge(tg, ta, nil)
+		want, err := asked.Judge(tg, ta, compare.References{})
 		require.NoError(t, err)
 		l := row("a", 0, report.StatusPass, report.MetricsOf(v.Result, tg.Shape()))
 		l.Tolerance = report.ToleranceOf(recorded, "")

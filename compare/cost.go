@@ -1,0 +1,126 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/goparity/goparity/tensor"
+)
+
+// References are other runs of the reference, of which some criteria measure how far off a right
+// candidate may be. Each is nil where there is none; shapes are the golden's.
+type References struct {
+	Float64 *tensor.Tensor // in float64, for [Noise]
+	Encoded *tensor.Tensor // in the encoding of the candidate, for [Cost]
+	// Encoding is that encoding: Encoded itself may be wider, as float32 logits of a bfloat16 run.
+	Encoding tensor.DType
+}
+
+// cost is what an encoding costs the reference. With g the golden, r the reference in the
+// candidate's encoding and Δ = r − g, a row of the candidate a is off by
+//
+//	‖a − g‖ / min(q·max(‖Δ‖, ‖Δ_all‖/‖g_all‖·d, ε·d), most·d/3)
+//
+// times what it costs. ε is the unit of rounding of the encoding and d the row's denominator, see
+// [Row]. Rows in which r is not finite and g is are left out. q ≥ 1 allows for few elements: a third
+// of √F, F the quantile of the ratio of two variances, of a row of w elements and of all n, that pure
+// noise exceeds in one tensor of a million. So a plain 3 is the limit where w and n are large, and
+// where they are small most is: the part of d that errors of clean runs add up to at most.
+type cost struct {
+	whole, row float64
+	worst      int // row
+	left       int // rows left out
+}
+
+func costOf(golden, actual *tensor.Tensor, refs References, r Result) cost {
+	rd := newRowReader(golden, actual, refs.Encoded)
+	type squares struct{ error, delta, golden float64 }
+	rows := make([]squares, r.Rows)
+	u := unit(r)
+	c := cost{worst: -1}
+	var error, delta, norm sum
+	n := 0
+	for i := range rows {
+		finiteRow := true
+		var s squares
+		rd.read(i, func(_ int, v [][]float64) {
+			for j, g := range v[0] {
+				a, x := v[1][j], v[2][j]
+				if finite(g) && !finite(x) {
+					finiteRow = false
+				}
+				if finite(g) && finite(a) && finite(x) {
+					g, a, x = scaled(g, u), scaled(a, u), scaled(x, u)
+					s.error += float64((a - g) * (a - g))
+					s.delta += float64((x - g) * (x - g))
+					s.golden += float64(g * g)
+				}
+			}
+		})
+		if rows[i] = s; !finiteRow {
+			rows[i].delta = math.NaN()
+			c.left++
+			continue
+		}
+		n += r.RowLen
+		error.add(s.error)
+		delta.add(s.delta)
+		norm.add(s.golden)
+	}
+	if n == 0 {
+		return c
+	}
+	eps, most := refs.Encoding.Epsilon(), Drift(refs.Encoding)
+	all := math.Sqrt(norm.value())
+	relative := 0.0
+	if all > 0 {
+		relative = math.Sqrt(delta.value()) / all
+	}
+	times := func(off, floor, size, most float64) float64 {
+		if floor = min(floor, most*size/MostCost); off > 0 {
+			return off / floor // +Inf where nothing may be off
+		}
+		return 0
+	}
+	kept := r.Rows - c.left
+	if n < shortRow {
+		most.RelL2 = most.RowRelL2 // as uncertain as a row
+	}
+	c.whole = times(math.Sqrt(error.value()), spare(n, n, 1)*max(relative, eps)*all, all, most.RelL2)
+	q := spare(r.RowLen, n, kept)
+	least := rowFloor(r.RowLen) * all / math.Sqrt(float64(kept))
+	for i, s := range rows {
+		if math.IsNaN(s.delta) {
+			continue
+		}
+		own := math.Sqrt(s.golden)
+		size := max(own, least)
+		floor := q * max(math.Sqrt(s.delta), relative*size, eps*size)
+		if x := times(math.Sqrt(s.error), floor, size, most.RowRelL2); c.worst < 0 || x > c.row {
+			c.worst, c.row = i, x
+		}
+	}
+	return c
+}
+
+// spare is q of cost: the size of a row of w elements against the RMS of n, of which one in rows is
+// looked at, in units of the limit.
+func spare(w, n, rows int) float64 {
+	f := distuv.F{D1: float64(w), D2: float64(n)}
+	return max(1, math.Sqrt(f.Quantile(1-falseAlarm/float64(rows)))/MostCost)
+}
+
+func costs(p Pair, _ float64) ([]Figure, error) {
+	if p.Refs.Encoded == nil {
+		return nil, misuse("the cost criterion needs the reference's run in the candidate's encoding: record one " +
+			"(references: [float32, bfloat16]), or name it: parity compare --noise")
+	}
+	if err := check(p.Refs.Encoded, p.Actual); err != nil {
+		return nil, err
+	}
+	c := costOf(p.Golden, p.Actual, p.Refs, p.Result)
+	name := fmt.Sprintf("error over what %s costs the reference", p.Refs.Encoding)
+	return []Figure{{Value: c.whole, Text: name}, {Key: "row_cost", Value: c.row, Text: inRow(name, c.worst)}}, nil
+}

@@ -1,0 +1,103 @@
+package compare_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/tensor"
+)
+
+// Noise of the candidate like that of the reference never fails, whatever the widths and however
+// few elements there are; an error of another size does wherever the elements are enough to tell.
+func TestCostOfNoise(t *testing.T) {
+	rng := rand.New(rand.NewPCG(14, 1))
+	const eps = 1.0 / 256
+	for _, shape := range [][2]int{{1, 1}, {1, 2}, {3, 1}, {14, 1}, {500, 1}, {14, 2}, {300, 3}, {1, 8}, {40, 12},
+		{7, 64}, {200, 64}, {20, 1000}, {2, 4096}} {
+		for _, size := range []float64{0.3, 3, 10} { // of the noise, in roundings
+			rows, w := shape[0], shape[1]
+			if rows*w < 8 && size > 1 {
+				continue // a few numbers may all be small by chance, and no part of them is large enough
+			}
+			failed, found := 0, 0
+			const runs = 60
+			for range runs {
+				g, r, a, bad := make([]float64, rows*w), make([]float64, rows*w), make([]float64, rows*w), make([]float64, rows*w)
+				worst := rng.IntN(rows)
+				for i := range g {
+					g[i] = rng.NormFloat64()
+					noise := func() float64 { return size * eps * rng.NormFloat64() }
+					r[i], a[i] = g[i]+noise(), g[i]+noise()
+					if bad[i] = a[i]; i/w == worst {
+						bad[i] += 12 * max(size, 1) * eps * rng.NormFloat64()
+					}
+				}
+				refs := compare.References{Encoded: of(t, r, rows, w), Encoding: tensor.BF16}
+				judge := func(x []float64) bool {
+					v, err := compare.Criteria{compare.Cost: 3}.Judge(of(t, g, rows, w), of(t, x, rows, w), refs)
+					require.NoError(t, err)
+					return v.Pass
+				}
+				if !judge(a) {
+					failed++
+				}
+				if !judge(bad) {
+					found++
+				}
+			}
+			what := fmt.Sprintf("%d rows of %d, noise of %g roundings", rows, w, size)
+			assert.Zero(t, failed, what)
+			if w >= 64 && size < 10 {
+				assert.Equal(t, runs, found, what)
+			}
+		}
+	}
+}
+
+func TestCost(t *testing.T) {
+	g := []float64{1, 1, 1, 1}
+	plus := func(x ...float64) []float64 {
+		out := make([]float64, len(x))
+		for i := range x {
+			out[i] = g[i] + x[i]
+		}
+		return out
+	}
+	wide := func(x []float64) []float64 { // 64 elements a row: no allowance for few
+		out := make([]float64, 0, 64*len(x))
+		for _, v := range x {
+			for range 64 {
+				out = append(out, v)
+			}
+		}
+		return out
+	}
+	const eps = 1.0 / 256
+	for _, tt := range []struct {
+		reason string
+		r, a   []float64
+		pass   bool
+	}{
+		{"three roundings, where the reference has none", plus(0, 0, 0, 0), plus(2.9*eps, 0, 0, 0), true},
+		{"more than three", plus(0, 0, 0, 0), plus(3.1*eps, 0, 0, 0), false},
+		{"the reference's own row is as far off", plus(20*eps, 0, 0, 0), plus(59*eps, 0, 0, 0), true},
+		{"another row than the reference's", plus(20*eps, 0, 0, 0), plus(0, 31*eps, 0, 0), false},
+		{"the other rows say what a row costs", plus(4*eps, -4*eps, 4*eps, 0), plus(0, 0, 0, 10*eps), true},
+		{"never above what roundings add up to", plus(100*eps, 100*eps, 100*eps, 100*eps), plus(0.49, 0.49, 0.49, 0.49), false},
+		{"a row that overflows in the encoding is not judged", plus(math.Inf(1), 0, 0, 0), plus(9, 0, 0, 0), true},
+		{"the others are", plus(math.NaN(), 0, 0, 0), plus(0, 0.5, 0, 0), false},
+	} {
+		v, err := compare.Criteria{compare.Cost: 3}.Judge(of(t, wide(g), 4, 64), of(t, wide(tt.a), 4, 64),
+			compare.References{Encoded: of(t, wide(tt.r), 4, 64), Encoding: tensor.BF16})
+		require.NoError(t, err)
+		assert.Equal(t, tt.pass, v.Pass, "%s: %v", tt.reason, v.Violations)
+	}
+	_, err := compare.Criteria{compare.Cost: 3}.Judge(of(t, g, 4), of(t, g, 4), compare.References{})
+	require.ErrorContains(t, err, "references: [float32, bfloat16]")
+}

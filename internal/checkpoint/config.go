@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/goparity/goparity/internal/mapfile"
 )
@@ -89,4 +90,18 @@ func ReadConfig(path string) (Config, error) {
 		}
 	}
 	return c, nil
+}
+
+// Multipliers lists the numbers by which a model multiplies or divides what it computes, in no
+// order: the positive values of keys that say so, as embedding_multiplier and logits_scaling.
+func (c Config) Multipliers() (out []float64) {
+	for key := range c {
+		if !strings.Contains(key, "multipl") && !strings.Contains(key, "scal") {
+			continue
+		}
+		if x, ok := c.Float(key); ok && x > 0 {
+			out = append(out, x)
+		}
+	}
+	return out
 }

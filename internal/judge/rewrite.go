@@ -2,7 +2,9 @@ package judge
 
 import (
 	"maps"
+	"math"
 	"slices"
+	"strings"
 
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
@@ -12,12 +14,15 @@ import (
 
 // excuseRewrites finds outputs that differ because the candidate writes the same function in another
 // way: 1/√d folded into q, a norm's weight folded into the next product, channels or experts in
-// another order. Three things must hold, and then it is a note and not a failure:
+// another order. Four things must hold, and then it is a note and not a failure:
 //
 //   - Something that both sides recorded behind them agrees: the end of a stretch of the model, in
 //     which they lie.
 //   - Everything that differs in that stretch is a known map of the golden (structure.Rewritten),
 //     the same one in all forward passes. What is wrong by itself, and recorded wrongly, is none.
+//   - More than one tensor shows it, as a model does that is written in another way: a single one that
+//     was changed is a fault of the recording. A factor that attention or an embedding has needs no
+//     second one.
 //   - That holds in every forward pass in which they differ: a factor of q does no harm to the only
 //     token of the first one.
 func (c *Comparison) excuseRewrites() {
@@ -26,6 +31,7 @@ func (c *Comparison) excuseRewrites() {
 		stretch *stretch
 	}
 	members := map[output][]member{}
+	same := map[output]int{} // trace.Entry.Same of the first
 	for _, flow := range c.flow().Passes {
 		s := &stretches{c: c, flow: flow}
 		for at := range flow.Events {
@@ -34,10 +40,23 @@ func (c *Comparison) excuseRewrites() {
 				continue
 			}
 			key := output{p.Layer, p.Port}
+			if members[key] == nil {
+				same[key] = flow.Events[at].Same
+			}
 			members[key] = append(members[key], member{p, s.around(at)})
 		}
 	}
-	texts, wrong := map[output]string{}, map[output]bool{}
+	found, wrong := map[output]structure.Map{}, map[output]bool{}
+	for key, all := range members {
+		var ports []*Port
+		for _, m := range all {
+			ports = append(ports, m.port)
+			wrong[key] = wrong[key] || m.stretch == nil
+		}
+		if !wrong[key] {
+			found[key] = rewritten(ports)
+		}
+	}
 	// A stretch is as good as what differs in it, and an output as the stretches in which it lies.
 	for again := true; again; {
 		again = false
@@ -46,23 +65,16 @@ func (c *Comparison) excuseRewrites() {
 				continue
 			}
 			bad := slices.ContainsFunc(all, func(m member) bool {
-				return m.stretch == nil || slices.ContainsFunc(m.stretch.differ, func(o output) bool { return wrong[o] })
+				return slices.ContainsFunc(m.stretch.differ, func(o output) bool { return wrong[o] })
 			})
-			if !bad && texts[key] == "" {
-				var ports []*Port
-				for _, m := range all {
-					ports = append(ports, m.port)
-				}
-				texts[key] = rewritten(ports)
-				bad = texts[key] == ""
-			}
+			bad = bad || found[key].Kind == structure.MapNone || !c.witnessed(key, all[0].port, found, wrong, same)
 			wrong[key], again = bad, again || bad
 		}
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(texts), output.compare) {
+	for _, key := range slices.SortedFunc(maps.Keys(found), output.compare) {
 		for _, m := range members[key] {
 			if !wrong[key] {
-				m.port.Agrees, m.port.Rewrite = true, texts[key]
+				m.port.Agrees, m.port.Rewrite = true, found[key].Text
 			}
 		}
 	}
@@ -78,18 +90,71 @@ func (o output) compare(x output) int {
 // differs reports whether both sides have the port and it does not agree.
 func (p *Port) differs() bool { return p.misfit() || p.comparable() && !p.Agrees }
 
-// rewritten says which map makes of a port's goldens what the candidate has; "" if none does.
-func rewritten(ports []*Port) string {
+// rewritten returns the map that makes of a port's goldens what the candidate has.
+func rewritten(ports []*Port) structure.Map {
 	var pairs []structure.Pair
 	floor := ports[0].Floor
 	for _, p := range ports {
 		if p.misfit() || p.printed != nil {
-			return ""
+			return structure.Map{}
 		}
 		pairs = append(pairs, structure.Pair{Golden: p.Golden, Actual: p.Actual})
 		floor = floor.Max(p.Floor)
 	}
 	return structure.Rewritten(pairs, floor)
+}
+
+// witnessed reports whether the map of an output is one that a model may have: the output is not
+// that of a whole block, which all that follows is made of, and another tensor has such a map, too. A
+// factor or an offset of each column is seen where it is undone, in the tensor itself.
+func (c *Comparison) witnessed(key output, p *Port, found map[output]structure.Map, wrong map[output]bool, same map[output]int) bool {
+	m := found[key]
+	last := label.Last(key.layer)
+	if label.IsRoot(key.layer) || strings.Trim(last, "0123456789") == "" && !strings.Contains(label.Parent(key.layer), "expert") {
+		return false
+	}
+	if m.Kind == structure.MapInterleaved || m.Kind == structure.MapFactor && c.usual(m.Factor, p) {
+		return true
+	}
+	for other, o := range found {
+		if other == key || wrong[other] || o.Kind != m.Kind && (o.Kind != structure.MapNames || m.Kind != structure.MapOrder) {
+			continue
+		}
+		copied := same[other] == same[key] && same[key] > 0
+		near := func(x float64) bool { return math.Abs(x-1) <= 2*p.floor().RelL2 }
+		switch {
+		case m.Kind == structure.MapLines:
+			return true
+		case copied:
+		case m.Kind != structure.MapFactor, near(m.Factor / o.Factor), near(m.Factor * o.Factor):
+			return true
+		}
+	}
+	return false
+}
+
+// usual reports whether a factor, or its inverse, is one that models have: the square or fourth root
+// of the width of a head or of the whole, log₂e with or without it, or a number of the config.
+func (c *Comparison) usual(by float64, p *Port) bool {
+	if by < 0 {
+		return false
+	}
+	var known []float64
+	for d := 8; d <= p.Golden.RowLen(); d++ {
+		if p.Golden.RowLen()%d == 0 {
+			root := math.Sqrt(float64(d))
+			known = append(known, root, math.Sqrt(root), root*math.Ln2, math.Log2E)
+		}
+	}
+	if c.search.Evidence != nil {
+		if _, config, err := c.search.Evidence(); err == nil {
+			known = append(known, config.Multipliers()...)
+		}
+	}
+	return slices.ContainsFunc(known, func(x float64) bool {
+		near := func(x float64) bool { return math.Abs(x-1) <= 2*p.floor().RelL2 }
+		return near(by/x) || near(by*x)
+	})
 }
 
 // stretches cuts one forward pass into stretches that end with something that agrees.

@@ -13,8 +13,27 @@ import (
 // Pair is one tensor of both sides.
 type Pair struct{ Golden, Actual *tensor.Tensor }
 
-// Rewritten says which known map makes the golden tensors the candidate's, up to a floor; "" if none
-// does. The tensors are one port in all forward passes, and the same map, with the same numbers, has
+// Map is a known way from the golden tensors to the candidate's.
+type Map struct {
+	Kind   MapKind // None if there is no way
+	Text   string
+	Factor float64 // of a MapFactor
+}
+
+// MapKind is what a map does.
+type MapKind int
+
+// The kinds of maps.
+const (
+	MapNone        MapKind = iota
+	MapFactor              // one for all elements
+	MapInterleaved         // halves of heads
+	MapLines               // a factor or an offset of each column, or an offset of each row
+	MapOrder               // columns, rows or the values of each row in another order
+	MapNames               // integers that stand for each other
+)
+
+// Rewritten returns the known map that makes the golden tensors the candidate's, up to a floor. The tensors are one port in all forward passes, and the same map, with the same numbers, has
 // to hold in all of them: a factor, a factor or an offset of each column or an offset of each row,
 // halves of heads that are interleaved, columns in another order (with factors, too), or, in each tensor by itself, its
 // rows or the values of each row. Of integers it is an order or a renaming.
@@ -22,21 +41,26 @@ type Pair struct{ Golden, Actual *tensor.Tensor }
 // These are what a port may fold into a product or undo behind it: 1/√d into q, a norm's weight into
 // the next matrix, the order of channels, experts, heads or of a top-k. Whether it is undone the map
 // does not tell. A NaN or an infinity has none.
-func Rewritten(pairs []Pair, floor compare.Limits) string {
+func Rewritten(pairs []Pair, floor compare.Limits) Map {
 	r := &rewriting{pairs: pairs, floor: floor}
 	if !r.read() {
-		return ""
+		return Map{}
 	}
-	maps := []func() string{r.factor, r.interleaved, r.columnFactors, r.columnOffsets, r.rowOffsets, r.columns, r.scaledColumns, r.rows, r.withinRows}
+	type way struct {
+		kind MapKind
+		find func() string
+	}
+	ways := []way{{MapFactor, r.factor}, {MapInterleaved, r.interleaved}, {MapLines, r.columnFactors}, {MapLines, r.columnOffsets},
+		{MapLines, r.rowOffsets}, {MapOrder, r.columns}, {MapOrder, r.scaledColumns}, {MapOrder, r.rows}, {MapOrder, r.withinRows}}
 	if r.exact {
-		maps = []func() string{r.withinRows, r.rows, r.renamed}
+		ways = []way{{MapOrder, r.withinRows}, {MapOrder, r.rows}, {MapNames, r.renamed}}
 	}
-	for _, m := range maps {
-		if text := m(); text != "" {
-			return text
+	for _, w := range ways {
+		if text := w.find(); text != "" {
+			return Map{Kind: w.kind, Text: text, Factor: r.by}
 		}
 	}
-	return ""
+	return Map{}
 }
 
 // rewriting has rows of all pairs: all of them where these are few, else some of each.
@@ -49,6 +73,7 @@ type rewriting struct {
 	g, a  [][]float64 // rows
 	whole bool        // they are all rows
 	of    []int       // the pair of each
+	by    float64     // of factor
 }
 
 func (r *rewriting) read() bool {
@@ -131,6 +156,7 @@ func (r *rewriting) factor() string {
 	if gg == 0 || by == 0 || len(r.g)*r.width < leastMapped || !r.mapped(func(_, _ int, x float64) float64 { return by * x }) {
 		return ""
 	}
+	r.by = by
 	return fmt.Sprintf("every element is multiplied by %.6g", by)
 }
 

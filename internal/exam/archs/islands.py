@@ -139,6 +139,8 @@ def residual32(model):
 
         m.float()
         patch(m, make)
+    for _, m in each(model, lambda n, m: n.endswith("rotary_emb")):  # which takes its type from the stream
+        patch(m, lambda forward: lambda x, *a, **k: forward(x.to(to), *a, **k))
     return n
 
 

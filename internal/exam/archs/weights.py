@@ -33,15 +33,17 @@ def randomize(model, seed):
                 fan_in = p[0].numel() if p.dim() != 3 or "conv" in name else p.shape[-1]
                 if name in convs or model.config.model_type == "gpt_oss" and p.dim() == 3:
                     fan_in = p.shape[-2]
-                p.copy_(noise(p) * gain(name) / fan_in**0.5)
+                p.copy_(noise(p) * gain(name, model.config) / fan_in**0.5)
         for name, b in model.named_buffers():
             if "e_score_correction_bias" in name:
                 b.copy_(0.1 * torch.randn(b.shape, generator=g))
     return model
 
 
-def gain(name):
+def gain(name, config):
     """Queries and keys are larger, so that attention chooses; so is what the experts are chosen by."""
+    if config.model_type == "t5" and name.endswith(".q.weight"):
+        return 1.4 * config.d_kv**-0.5  # T5 does not scale its scores
     if re.search(r"(\.q|\.k|q_proj|k_proj|query|key|q_b_proj|q_lin|k_lin)\.weight$", name):
         return 1.4
     if re.search(r"(gate|router)\.weight$", name):
@@ -55,11 +57,9 @@ def massive(model, seed, factor=60.0):
     with torch.no_grad():
         p = dict(model.named_parameters())
         name = next(n for n in p if re.search(r"\b0\b.*(down_proj|c_proj|o_proj|fc2|dense_4h_to_h)\.weight$", n) and "attn" not in n)
-        row = int(torch.randint(0, p[name].shape[0], (1,), generator=g))
-        if type(model.get_submodule(name[: -len(".weight")])).__name__ == "Conv1D":
-            p[name][:, row] *= factor
-        else:
-            p[name][row] *= factor
+        conv = type(model.get_submodule(name[: -len(".weight")])).__name__ == "Conv1D"  # [in, out]
+        w = p[name].T if conv else p[name]
+        w[int(torch.randint(0, len(w), (1,), generator=g))] *= factor
     return model
 
 

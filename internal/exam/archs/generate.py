@@ -56,7 +56,7 @@ def candidate(case, model, wrong=True):
     m = copy.deepcopy(model)
     if case.rewrite:
         case.rewrite(m)
-    m = m.to(DTYPES[case.dtype])
+    weights.cast(m, DTYPES[case.dtype])
     for island in case.islands:
         if not islands.ISLANDS[island](m):
             raise ValueError(f"{case.name}: {case.arch} has nothing for {island}")
@@ -90,7 +90,7 @@ def errors(run, golden):
 def write(case, root, seed):
     """Writes a case; returns its line of the list."""
     model, feed = build(case, seed)
-    reference = copy.deepcopy(model).to(DTYPES[case.reference])
+    reference = weights.cast(copy.deepcopy(model), DTYPES[case.reference])
     golden = record.run(reference, feed)
     cand = candidate(case, model)
     standard = record.run(cand, feed)
@@ -105,10 +105,10 @@ def write(case, root, seed):
     record.write(folder / "cand", case.name, standard, encoding if case.encoding else None, keep)
     record.write(folder / "cand_injected", case.name, injected, encoding if case.encoding else None, keep, injected=True)
     if case.dtype != case.reference:  # what rounding alone does to the reference
-        record.write(folder / "ref16", case.name, record.run(copy.deepcopy(model).to(DTYPES[case.dtype]), feed), encoding)
+        record.write(folder / "ref16", case.name, record.run(weights.cast(copy.deepcopy(model), DTYPES[case.dtype]), feed), encoding)
     state = {k: v for k, v in reference.state_dict().items() if not (getattr(model.config, "tie_word_embeddings", False) and re.search(r"(lm_head|embed_out)\.weight$", k))}
     save_file({k: v.clone().contiguous() for k, v in state.items()}, folder / "weights.safetensors")
-    (folder / "config.json").write_text(json.dumps(model.config.to_dict(), indent=1, default=str))
+    (folder / "config.json").write_text(model.config.to_json_string(use_diff=False))
     if feed.pad_mask:
         (folder / "pad_mask.json").write_text(json.dumps(feed.pad_mask))
     about = {

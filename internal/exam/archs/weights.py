@@ -68,3 +68,17 @@ def sink(model, factor=40.0):
     with torch.no_grad():
         model.get_input_embeddings().weight[1] *= factor
     return model
+
+
+def cast(model, dtype):
+    """Casts as from_pretrained(dtype=...) does: tables of frequencies and what the model class wants in float32 stay."""
+    kept = set(model._keep_in_fp32_modules_strict or [])
+    if dtype == torch.float16:
+        kept |= set(model._keep_in_fp32_modules or [])
+    wide = re.compile(r"(^|\.)(" + "|".join([*map(re.escape, kept), r"\w*inv_freq"]) + r")(\.|$)")
+    for name, module in model.named_modules():
+        for own in (module._parameters, module._buffers):
+            for leaf, t in own.items():
+                if t is not None and t.is_floating_point() and not wide.search(f"{name}.{leaf}"):
+                    t.data = t.data.to(dtype)
+    return model

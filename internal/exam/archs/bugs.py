@@ -19,6 +19,7 @@ class Bug:
     also: tuple = ()  # places that are as good
     also_kind: tuple = ()
     second: str | None = None
+    seen: str = "both"  # injected: in the assembled model the rounding of all layers before it is as large
 
     def shows(self, layer):
         return layer == self.layer or layer in self.also
@@ -26,7 +27,7 @@ class Bug:
     def truth(self):
         return {
             "kind": self.kind, "also_kind": list(self.also_kind), "first_bad_layer": self.layer, "also_right": list(self.also),
-            "second_bad_layer": self.second, "cause_id": self.cause, "cause_regex": self.regex, "cause": self.text,
+            "second_bad_layer": self.second, "seen_in": self.seen, "cause_id": self.cause, "cause_regex": self.regex, "cause": self.text,
         }  # fmt: skip
 
 
@@ -72,7 +73,7 @@ def everything(scores):
 
 
 def fp8(w):
-    return (w.float().to(torch.float8_e4m3fn)).to(w.dtype)
+    return w.float().to(torch.float8_e4m3fn).to(w.dtype)
 
 
 def theta(base):
@@ -203,8 +204,8 @@ L = "model.model.layers"
 TABLE = {}  # name: what a case is made of
 
 
-def bug(name, arch, plant, kind, layer, cause, regex, text, also=(), also_kind=(), second=None, **case):
-    TABLE[name] = {"arch": arch, "bug": Bug(plant, kind, layer, cause, regex, text, also, also_kind, second), **case}
+def bug(name, arch, plant, kind, layer, cause, regex, text, also=(), also_kind=(), second=None, seen="both", **case):
+    TABLE[name] = {"arch": arch, "bug": Bug(plant, kind, layer, cause, regex, text, also, also_kind, second, seen), **case}
 
 
 A0, A1, NOROPE = f"{L}.0.self_attn", f"{L}.1.self_attn", {"keep": "norope"}
@@ -280,9 +281,9 @@ bug("gpt2_bias_twice", "gpt2", on("model.transformer.h.1.mlp.c_fc", weight(lambd
 bug("phi3_garbage", "phi3", on(f"{L}.1.mlp.down_proj", weight(garbage)), "local", f"{L}.1.mlp.down_proj", "linear/corrupt",
     "linear/corrupt|columns/set", "one element of W_down is garbage", keep="outputs")  # fmt: skip
 bug("llama_fp8_weight", "llama", on(f"{L}.1.mlp.down_proj", weight(fp8)), "local", f"{L}.1.mlp.down_proj", "dtype/downcast",
-    "quant/|dtype/downcast", "one weight rounded to float8 e4m3")  # fmt: skip
+    "quant/|dtype/downcast", "one weight rounded to float8 e4m3", seen="injected")  # fmt: skip
 bug("qwen2_fp8_activation", "qwen2", on(f"{L}.1.mlp.act_fn", lambda m: wrap(m, lambda f: lambda x: fp8(f(x)))), "local", f"{L}.1.mlp.act_fn",
-    "dtype/downcast", "quant/|dtype/downcast", "one activation rounded to float8 e4m3")  # fmt: skip
+    "dtype/downcast", "quant/|dtype/downcast", "one activation rounded to float8 e4m3", seen="injected")  # fmt: skip
 bug("llama_head_tied_f32_logits", "llama", lambda m: set_(m.lm_head.weight, m.model.embed_tokens.weight * 0.2), "local", "model.lm_head",
     "output/tied", "output/tied|linear/(other-layer|corrupt)", "the head is a multiple of the embeddings", islands=("logits32",))  # fmt: skip
 bug("qwen3moe_no_renorm", "qwen3moe", on(f"{L}.1.mlp.gate", setting("norm_topk_prob", False)), "local", f"{L}.1.mlp.gate", "router/renorm",
@@ -298,7 +299,7 @@ bug("mamba_conv_flipped", "mamba", on("model.backbone.layers.1.mixer.conv1d", we
 bug("t5_norm_lost", "t5", on("model.encoder.block.1.layer.1.layer_norm", weight(torch.ones_like)), "local",
     "model.encoder.block.1.layer.1.layer_norm", "norm/weight", "norm/weight", "a norm whose weight was not loaded")  # fmt: skip
 bug("both_bf16_llama_scale", "llama", attention(A1, scale=0.25), "between", A1, "attention/scale", "attention/scale", "1/d for 1/√d",
-    reference="bf16")  # fmt: skip
+    reference="bf16", islands=("attention32",))  # fmt: skip
 bug("llama_two", "llama", two, "local", f"{L}.0.mlp.up_proj", "layout/shifted", "layout/(shifted|permuted)",
     "rows of W_up shifted in block 0, 1/d for 1/√d in block 1", second=A1)  # fmt: skip
 

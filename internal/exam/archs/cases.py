@@ -22,7 +22,7 @@ class Case:
     batch: int = 1
     pad: tuple = ()
     layers: int = 0  # 0: as the architecture has
-    prepare: str = ""  # massive or sink, see weights.py
+    prepare: str = ""  # massive, sink or ties, see weights.py
     keep: str = "all"  # norope: neither tables nor masks nor positions, as MAX; outputs
     encoding: bool = True  # whether the candidate's run.json names it
 
@@ -102,6 +102,12 @@ def clean():
     for arch in ["llama", "qwen3", "mistral"]:
         add(f"{arch}_bf16_sink", arch, prepare="sink", layers=4)
     add("llama_f16_massive_residual32", "llama", dtype="f16", prepare="massive", islands=("residual32",))
+    for arch in ["mixtral", "qwen3moe", "gptoss", "deepseek3", "olmoe", "granitemoe"]:
+        add(f"{arch}_bf16_ties", arch, prepare="ties", layers=3)
+    add("mixtral_f16_ties_router32", "mixtral", dtype="f16", prepare="ties", islands=("router32",), layers=4)
+    add("qwen2moe_f32_ties_sdpa", "qwen2moe", dtype="f32", prepare="ties", islands=("sdpa",))
+    for arch in ["llama", "gpt2"]:
+        add(f"{arch}_both_f16_attention32", arch, dtype="f16", reference="f16", islands=("attention32",))
     add("llama_bf16_batch_padded_decode", "llama", pad=(0, 4, 2), steps=3)
     add("gemma3_bf16_padded_decode_sdpa", "gemma3", pad=(3, 0), steps=3, islands=("sdpa",))
     return out

@@ -52,7 +52,7 @@ def gain(name, config):
 
 
 def massive(model, seed, factor=60.0):
-    """A channel of the residual stream that is large at every token, as in real models: one bias or row of a product."""
+    """A channel of the residual stream that is large at every token, as in real models: one row of a product."""
     g = torch.Generator().manual_seed(seed + 7)
     with torch.no_grad():
         p = dict(model.named_parameters())
@@ -67,6 +67,16 @@ def sink(model, factor=40.0):
     """Makes the first token's embedding large: one row of the stream is massive, and attention goes there."""
     with torch.no_grad():
         model.get_input_embeddings().weight[1] *= factor
+    return model
+
+
+def ties(model, seed):
+    """Makes two experts of each layer nearly as good: which one is chosen is decided by rounding."""
+    g = torch.Generator().manual_seed(seed + 11)
+    with torch.no_grad():
+        for name, p in model.named_parameters():
+            if re.search(r"(gate|router)\.weight$", name) and p.dim() == 2 and 2 < len(p) < 16:
+                p[1] = p[0] + 0.002 * torch.randn(p[0].shape, generator=g)
     return model
 
 

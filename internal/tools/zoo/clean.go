@@ -18,7 +18,8 @@ type row struct {
 }
 
 // margin is the largest ratio of a figure to its limit among the rows that passed, and where: how
-// near a clean pair comes to an accusation.
+// near a clean pair comes to an accusation. Rows beyond their limits passed for another reason, such
+// as an order that the next product undoes.
 func (r report) margin() (worst float64, at string) {
 	for _, l := range r.Layers {
 		if l.Status != "pass" {
@@ -27,8 +28,8 @@ func (r report) margin() (worst float64, at string) {
 		for name, limit := range l.Tolerance {
 			limit, isLimit := limit.(float64)
 			figure, isFigure := l.Standard[name].(float64)
-			if isLimit && isFigure && limit > 0 && figure/limit > worst {
-				worst, at = figure/limit, l.Layer+" "+l.Port
+			if ratio := figure / limit; isLimit && isFigure && ratio <= 1 && ratio > worst {
+				worst, at = ratio, l.Layer+" "+l.Port
 			}
 		}
 	}

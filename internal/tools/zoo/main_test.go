@@ -134,6 +134,7 @@ func TestMargin(t *testing.T) {
 			"standard": {"rel_l2": 0.01, "row_rel_l2": 0.06}, "tolerance": {"rel_l2": 0.03, "row_rel_l2": 0.08, "source": "default"}},
 		{"layer": "b", "port": "output", "status": "pass", "standard": {"rel_l2": "NaN"}, "tolerance": {"rel_l2": 0.03}},
 		{"layer": "c", "port": "input_0", "status": "pass", "standard": {"max_abs": 3}, "tolerance": {"atol": 0, "rtol": 0}},
+		{"layer": "e", "port": "output", "status": "pass", "standard": {"rel_l2": 1.4}, "tolerance": {"rel_l2": 0.03}},
 		{"layer": "d", "port": "output", "status": "ignored", "standard": {"rel_l2": 9}, "tolerance": {"rel_l2": 0.03}}]}`), &r)
 	if err != nil {
 		t.Fatal(err)

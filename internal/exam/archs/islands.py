@@ -5,23 +5,27 @@ weight, as engines do.
 """
 
 import re
-import types
 
 import torch
 
 import kernels
+from surgery import wrap
 
-PRODUCTS = ("Linear", "Conv1D", "Conv1d", "Conv2d", "FalconLinear", "Qwen3NextLinear")
+PRODUCTS = ("Linear", "Conv1D", "Conv1d", "Conv2d", "FalconLinear")
+EMBEDDING = re.compile(r"(embed_tokens|wte|wpe|word_embeddings|embed_positions|embeddings|embed_in)$")
+LAST = re.compile(r"(down_proj|o_proj|c_proj|out_proj|fc2|dense_4h_to_h|\.wo|\.o)$")  # what is made is added to the stream
+CHOOSER = re.compile(r"\.(gate|router)$")
+ACTIVATION = re.compile(r"(act_fn|activation_fn|\.act|intermediate_act_fn|activation)$")
 NORM = re.compile(r"(norm|ln_\w+|layer_norm\w*|layernorm\w*|LayerNorm)$")
-
-
-def patch(module, make):
-    """Replaces a module's forward by make(forward)."""
-    module.forward = make(module.forward)
 
 
 def each(model, match):
     return [(n, m) for n, m in model.named_modules() if match(n, m)]
+
+
+def leaf(pattern):
+    """Matches modules without modules inside whose name fits."""
+    return lambda name, m: pattern.search(name) and not list(m.children())
 
 
 def is_product(name, m):
@@ -29,7 +33,15 @@ def is_product(name, m):
 
 
 def is_norm(name, m):
-    return bool(NORM.search(name)) and not list(m.children()) and "embed" not in name
+    return leaf(NORM)(name, m) and "embed" not in name
+
+
+def is_head(name, m):
+    return name in ("lm_head", "embed_out")
+
+
+def chooses(name, m):
+    return CHOOSER.search(name) and weight_type(m)
 
 
 def weight_type(m):
@@ -37,24 +49,20 @@ def weight_type(m):
 
 
 def cast_inputs(model):
-    """Products take any type: they cast to that of their weight. So do experts and routers."""
+    """Products, experts and routers take any type: they cast to that of their weight."""
     if getattr(model, "casts", False):
         return
     model.casts = True
-    for n, m in each(model, lambda n, m: is_product(n, m) or (weight_type(m) is not None and re.search(r"(experts|gate|router)$", n))):
-        to = weight_type(m)
-        if to is None:
-            continue
+    for n, m in each(model, lambda n, m: is_product(n, m) or chooses(n, m) or n.endswith("experts") and weight_type(m)):
 
-        def make(forward, to=to, router=not is_product(n, m)):
-            def f(*args, **kwargs):
-                # the weights of chosen experts may stay float32; their numbers are integers
-                args = [a.to(to) if isinstance(a, torch.Tensor) and a.is_floating_point() else a for a in args]
-                return forward(*args, **kwargs)
+        def make(forward, to=weight_type(m)):
+            return lambda *a, **k: forward(*[narrow(x, to) for x in a], **k)
 
-            return f
+        wrap(m, make)
 
-        patch(m, make)
+
+def narrow(x, to):
+    return x.to(to) if isinstance(x, torch.Tensor) and x.is_floating_point() else x
 
 
 def wide(value):
@@ -69,7 +77,7 @@ def outputs32(model, match):
     """The outputs of some modules are float32, of the same numbers."""
     found = each(model, match)
     for _, m in found:
-        patch(m, lambda forward: lambda *a, **k: wide(forward(*a, **k)))
+        wrap(m, lambda forward: lambda *a, **k: wide(forward(*a, **k)))
     return len(found)
 
 
@@ -78,22 +86,18 @@ def in32(model, match):
     found = each(model, match)
     for _, m in found:
         m.float()
-        patch(m, lambda forward: lambda *a, **k: forward(*[wide(x) for x in a], **{n: wide(x) for n, x in k.items()}))
+        wrap(m, lambda forward: lambda *a, **k: forward(*[wide(x) for x in a], **{n: wide(x) for n, x in k.items()}))
     return len(found)
-
-
-def head(name, m):
-    return bool(re.search(r"(^|\.)(lm_head|embed_out)$", name))
 
 
 def logits32(model):
     """The head's product is rounded to 16 bits, its output a float32."""
-    return outputs32(model, head)
+    return outputs32(model, is_head)
 
 
 def head32(model):
     """The head's sums are not rounded: float32 weights and logits."""
-    found = each(model, head)
+    found = each(model, is_head)
     for _, m in found:
         w = torch.nn.Parameter(m.weight.detach().float(), requires_grad=False)  # tied ones stay as they are
         b = m.bias.detach().float() if getattr(m, "bias", None) is not None else None
@@ -114,53 +118,42 @@ def root32(model):
 
         return f
 
-    patch(model, make)
+    wrap(model, make)
     return 1
 
 
 def norms32(model):
     """Norms compute and return float32."""
     cast_inputs(model)
-    to = next(p.dtype for p in model.parameters())
-    n = in32(model, is_norm)
-    kernels_in(model, to)
-    return n
+    kernels.use(model, "exam")  # takes q, k and v of several types
+    return in32(model, is_norm)
 
 
 def residual32(model):
-    """The residual stream is float32 from the embedding on; norms return 16 bits."""
+    """The residual stream is float32 from the embedding on; norms and rotary tables stay in 16 bits."""
     cast_inputs(model)
     to = next(p.dtype for p in model.parameters())
-    n = outputs32(model, lambda n, m: re.search(r"(embed_tokens|wte|wpe|word_embeddings|embed_positions|embeddings|embed_in)$", n) and not list(m.children()))
+    n = outputs32(model, leaf(EMBEDDING))
     for _, m in each(model, is_norm):
-
-        def make(forward):
-            return lambda *a, **k: forward(*[wide(x) for x in a], **k).to(to)
-
         m.float()
-        patch(m, make)
-    for _, m in each(model, lambda n, m: n.endswith("rotary_emb")):  # which takes its type from the stream
-        patch(m, lambda forward: lambda x, *a, **k: forward(x.to(to), *a, **k))
+        wrap(m, lambda forward: lambda *a, **k: forward(*[wide(x) for x in a], **k).to(to))
+    for _, m in each(model, lambda n, m: n.endswith("rotary_emb")):  # takes its type from the stream
+        wrap(m, lambda forward: lambda x, *a, **k: forward(x.to(to), *a, **k))
     return n
 
 
 def sums32(model):
-    """What is added to the stream is float32 (the accumulators of the last products), and so is the stream."""
-    return residual32(model) and outputs32(model, lambda n, m: re.search(r"(down_proj|o_proj|c_proj|out_proj|fc2|dense_4h_to_h|\.wo|\.o)$", n) and is_product(n, m))
+    """Also what is added to a float32 stream is float32: the accumulators of the last products."""
+    return residual32(model) and outputs32(model, lambda n, m: LAST.search(n) and is_product(n, m))
 
 
 def router32(model):
     """What experts are chosen by is computed in float32: weights, logits and shares."""
     cast_inputs(model)
-    found = each(model, lambda n, m: bool(re.search(r"(\.gate|\.router)$", n)) and weight_type(m) is not None)
+    found = each(model, chooses)
     for _, m in found:
         m.float()
-        inner = type(m).forward
-
-        def f(*a, m=m, inner=inner, **k):
-            return inner(m, *[wide(x) for x in a], **k)
-
-        m.forward = f
+        m.forward = lambda *a, m=m, **k: type(m).forward(m, *[wide(x) for x in a], **k)  # without the cast
     return len(found)
 
 
@@ -174,44 +167,30 @@ def context32(model):
     """Attention returns float32, the next product casts it."""
     cast_inputs(model)
     kernels.use(model, "exam")
-    for n in kernels.attentions(model):
+    names = kernels.attentions(model)
+    for n in names:
         model.get_submodule(n).exam = {"out32": True}
-    return len(kernels.attentions(model))
+    return len(names)
 
 
 def rope32(model):
     """Rotary tables are float32, q and k are rotated in float32."""
+    cast_inputs(model)
     kernels.use(model, "exam")
-    kernels_in(model, next(p.dtype for p in model.parameters()))
-    n = outputs32_tables(model)
-    return n
-
-
-def outputs32_tables(model):
-    """The tables are not rounded: cos and sin of float32 angles."""
     found = each(model, lambda n, m: n.endswith("rotary_emb"))
     for _, m in found:
-        patch(m, lambda forward: lambda x, *a, **k: forward(x.float(), *a, **k))
+        wrap(m, lambda forward: lambda x, *a, **k: forward(x.float(), *a, **k))
     return len(found)
-
-
-def kernels_in(model, to):
-    """Attention takes q, k and v of mixed types."""
-    kernels.use(model, "exam")
-    cast_inputs(model)
-    for n in kernels.attentions(model):
-        m = model.get_submodule(n)
-        m.exam = {**getattr(m, "exam", {})}
 
 
 def activations32(model):
     """Activations return float32."""
     cast_inputs(model)
-    return outputs32(model, lambda n, m: re.search(r"(act_fn|activation_fn|\.act|intermediate_act_fn|activation)$", n) and not list(m.children()))
+    return outputs32(model, leaf(ACTIVATION))
 
 
 def state32(model):
-    """The state space's products by token are float32: dt, B and C, and the convolution."""
+    """What a state space works with is float32: dt, B and C, and its norm."""
     cast_inputs(model)
     return outputs32(model, lambda n, m: re.search(r"(x_proj|dt_proj|mixer\.norm|mixer\.act)$", n))
 

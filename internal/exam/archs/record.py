@@ -14,7 +14,7 @@ ENCODINGS = {torch.float32: "float32", torch.bfloat16: "bfloat16", torch.float16
 
 
 def run(model, feed, golden=None):
-    """The records of each step: [(layer, port, tensor)]. With a golden run, every module is given its inputs."""
+    """The records of each step: [(layer, port, tensor)]. With a golden run, every module is given the inputs it had there."""
     inject = Injector(model, golden) if golden else None
     recorder = Recorder(model)
     steps, past = [], None
@@ -22,14 +22,10 @@ def run(model, feed, golden=None):
         for i, inputs in enumerate(feed.steps):
             if inject:
                 inject.begin(i)
-            more = {"past_key_values": past} if past is not None else {}
-            if past is None and feed.cache_name == "cache_params" and i:
-                raise ValueError("the model returned no cache")
-            if feed.cache_name != "past_key_values" and past is not None:
-                more = {feed.cache_name: past}
-            out = model(**inputs.to(dtype_of(model)), **more, **feed.settings)
+            cache = {feed.cache_name: past} if i else {}
+            out = model(**inputs.to(dtype_of(model)), **cache, **feed.settings)
             steps.append(recorder.take())
-            past = getattr(out, feed.cache_name, None) if len(feed.steps) > 1 else None
+            past = out[feed.cache_name] if len(feed.steps) > 1 else None
     recorder.remove()
     if inject:
         inject.remove()
@@ -102,9 +98,10 @@ def write(folder, case, steps, encoding, keep=lambda layer, port: True, injected
                 tensors[name] = t.contiguous()
             order.append(entry)
         save_file(tensors, folder / f"{i}.safetensors")
-    about = {"schema": 1, "engine": "torch", "encoding": encoding, "mode": "injected" if injected else "standard", "case": case, "order": order}
+    about = {"schema": 1, "engine": "torch", "mode": "injected" if injected else "standard", "case": case}
     if injected:
         about["injection"] = "nested"
-    if encoding is None:
-        del about["encoding"]
+    if encoding:
+        about["encoding"] = encoding
+    about["order"] = order
     (folder / "run.json").write_text(json.dumps({"schema": 1, "cases": [about]}))

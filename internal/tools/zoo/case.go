@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 )
 
@@ -32,12 +34,13 @@ func run(parity, dir string, only *regexp.Regexp) (score, error) {
 	if len(s) == 0 {
 		return nil, fmt.Errorf("%s holds no case: no folder with a truth.json that matches", dir)
 	}
+	noise := knows(parity, "--noise")
 	var wg sync.WaitGroup
 	free := make(chan struct{}, runtime.NumCPU())
 	for i := range s {
 		wg.Go(func() {
 			free <- struct{}{}
-			s[i].judge(parity, filepath.Join(dir, s[i].name), filepath.Join(scratch, s[i].name+".json"))
+			s[i].judge(parity, noise, filepath.Join(dir, s[i].name), filepath.Join(scratch, s[i].name+".json"))
 			<-free
 		})
 	}
@@ -45,10 +48,17 @@ func run(parity, dir string, only *regexp.Regexp) (score, error) {
 	return s, nil
 }
 
-// judge compares the case in a folder, alone and with all inputs. Reports go to the file out.
-func (r *result) judge(parity, folder, out string) {
+// knows reports whether parity compare has a flag.
+func knows(parity, flag string) bool {
+	help, err := exec.Command(parity, "compare", "--help").Output()
+	return err == nil && slices.Contains(strings.Fields(string(help)), flag)
+}
+
+// judge compares the case in a folder, alone and with all inputs, the reference in the candidate's
+// encoding only if noise says that it is understood. Reports go to the file out.
+func (r *result) judge(parity string, noise bool, folder, out string) {
 	var want truth
-	args, more, err := arguments(folder)
+	args, more, err := arguments(folder, noise)
 	if err == nil {
 		err = readJSON(filepath.Join(folder, "truth.json"), &want)
 	}
@@ -62,7 +72,7 @@ func (r *result) judge(parity, folder, out string) {
 }
 
 // arguments returns what compare needs for a case, and what it may be given besides.
-func arguments(folder string) (args, more []string, err error) {
+func arguments(folder string, noise bool) (args, more []string, err error) {
 	var about struct {
 		Weights string `json:"reference_weights"`
 	}
@@ -80,6 +90,9 @@ func arguments(folder string) (args, more []string, err error) {
 	args = option(args, "--pad-mask", "pad_mask.json")
 	more = option(more, "--injected", "cand_injected")
 	more = option(more, "--golden64", "ref64.safetensors")
+	if noise {
+		more = option(more, "--noise", "ref16")
+	}
 	more = option(more, "--config", "config.json")
 	return args, option(more, "--weights", about.Weights), nil
 }

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -15,6 +18,8 @@ func at(verdict, layer string) (r report) {
 }
 
 func causes(list ...cause) report { return report{Verdict: "fail", Causes: list} }
+
+func pass(list ...cause) report { return report{Verdict: "pass", Causes: list} }
 
 func TestPlace(t *testing.T) {
 	bug := truth{Verdict: "fail", Layer: "a.b", AlsoLayer: []string{"a"}}
@@ -33,6 +38,9 @@ func TestPlace(t *testing.T) {
 		{bug, at("fail", ""), "wrong place", "no place"},
 		{bug, at("fail", "c"), "wrong place", "another place"},
 		{truth{Verdict: "fail", Kind: "drift"}, at("fail", "a"), "wrong kind", "no place is asked, but the kind is"},
+		{truth{Verdict: "fail", Layer: "a", Seen: "injected"}, at("pass", ""), "wrong verdict", "an injected run shows it"},
+		{truth{Verdict: "fail", Layer: "a", Seen: "injected"}.alone(), at("pass", ""), "ok", "two dumps may not show it"},
+		{truth{Verdict: "fail", Layer: "a", Seen: "injected"}.alone(), at("fail", "b"), "wrong place", "but not elsewhere"},
 		{truth{Verdict: "fail", Kind: "local", AlsoKind: []string{""}}, at("fail", "a"), "ok", "as good a kind"},
 		{truth{Verdict: "fail", Kind: "interaction"}.alone(), report{Verdict: "fail", Kind: "local"}, "ok",
 			"two dumps cannot tell an interaction"},
@@ -46,6 +54,7 @@ func TestPlace(t *testing.T) {
 func TestCause(t *testing.T) {
 	bug := truth{Verdict: "fail", Cause: "norm/eps", AlsoCause: []string{"config/eps"}, Second: "a.c"}
 	pattern := truth{Verdict: "fail", Cause: "norm/eps", Pattern: regexp.MustCompile("^moe/")}
+	rewrite := truth{Verdict: "pass", Rewrite: true}
 	eps, other := cause{ID: "norm/eps"}, cause{ID: "x"}
 	for _, c := range []struct {
 		want   truth
@@ -55,6 +64,13 @@ func TestCause(t *testing.T) {
 	}{
 		{truth{Verdict: "pass"}, causes(), "", "clean, and nothing said"},
 		{truth{Verdict: "pass"}, causes(cause{ID: "drift"}), "accused", "a cause where there is no bug"},
+		{rewrite, pass(), "", "a rewrite passes"},
+		{rewrite, pass(other), "", "with a note of what was done"},
+		{rewrite, causes(other), "accused", "a rewrite that fails"},
+		{rewrite, pass(cause{ID: "x", Proven: true}), "wrong proof", "nothing is wrong in a rewrite"},
+		{rewrite, causes(cause{ID: "x", Proven: true}), "wrong proof", "a rewrite is no fault"},
+		{truth{Verdict: "fail", Cause: "x", Seen: "injected"}.alone(), pass(), "", "not seen, not solved"},
+		{truth{Verdict: "fail", Cause: "x"}, pass(), "unsolved", "a bug not seen"},
 		{bug, causes(cause{ID: "norm/eps", Proven: true}, other), "proven", "the planted one, proven"},
 		{bug, causes(cause{ID: "config/eps", Proven: true}), "proven", "an id that says the same"},
 		{pattern, causes(cause{ID: "moe/router", Proven: true}), "proven", "an id that the pattern allows"},
@@ -111,12 +127,53 @@ func TestScore(t *testing.T) {
 	}
 }
 
+func TestMargin(t *testing.T) {
+	var r report
+	err := json.Unmarshal([]byte(`{"layers": [
+		{"layer": "a", "port": "output", "status": "pass",
+			"standard": {"rel_l2": 0.01, "row_rel_l2": 0.06}, "tolerance": {"rel_l2": 0.03, "row_rel_l2": 0.08, "source": "default"}},
+		{"layer": "b", "port": "output", "status": "pass", "standard": {"rel_l2": "NaN"}, "tolerance": {"rel_l2": 0.03}},
+		{"layer": "c", "port": "input_0", "status": "pass", "standard": {"max_abs": 3}, "tolerance": {"atol": 0, "rtol": 0}},
+		{"layer": "e", "port": "output", "status": "pass", "standard": {"rel_l2": 1.4}, "tolerance": {"rel_l2": 0.03}},
+		{"layer": "d", "port": "output", "status": "ignored", "standard": {"rel_l2": 9}, "tolerance": {"rel_l2": 0.03}}]}`), &r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if worst, at := r.margin(); worst != 0.75 || at != "a output" {
+		t.Errorf("%v at %s, want 0.75 at a output: the worst row is nearest to its limit", worst, at)
+	}
+}
+
+func TestInnocence(t *testing.T) {
+	near := pass()
+	near.Layers = []row{{Layer: "a", Port: "output", Status: "pass",
+		Standard: map[string]any{"rel_l2": 0.02}, Tolerance: map[string]any{"rel_l2": 0.04}}}
+	clean, rewrite := truth{Verdict: "pass"}, truth{Verdict: "pass", Rewrite: true}
+	s := score{
+		{name: "near", full: answer{want: clean, got: near}, alone: answer{want: clean, got: pass()}},
+		{name: "accused", full: answer{want: clean, got: pass()}, alone: answer{want: clean, got: causes()}},
+		{name: "rewrite", full: answer{want: rewrite, got: causes()}, alone: answer{want: rewrite, got: causes()}},
+	}
+	if got, want := s.innocence(), "clean: 2 pairs, 1 accused, worst margin 0.50 near a output\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := s.accusations(); !strings.HasPrefix(got, "accused ") {
+		t.Errorf("accused: %q", got)
+	}
+}
+
 func TestDiff(t *testing.T) {
 	for _, c := range []struct{ old, now, want, reason string }{
 		{"a 1\nb 2\n", "a 1\nb 2\n", "", "equal scores"},
 		{"a 1\nb 2\nc 3\n", "a 1\nb 4\nc 5\n", "- b 2\n+ b 4\n- c 3\n+ c 5\n",
 			"old and new of a case are side by side"},
 		{"a 1\n", "a 1\nb 2\n", "+ b 2\n", "a new case"},
+		{"clean: 2 pairs, 0 accused, worst margin 0.50 a\n", "clean: 2 pairs, 0 accused, worst margin 0.54 b\n", "",
+			"another processor rounds in another way"},
+		{"clean: 2 pairs, 0 accused, worst margin 0.50 a\n", "clean: 2 pairs, 0 accused, worst margin 0.60 a\n",
+			"- clean: 2 pairs, 0 accused, worst margin 0.50 a\n+ clean: 2 pairs, 0 accused, worst margin 0.60 a\n", "nearer to an accusation"},
+		{"clean: 2 pairs, 0 accused, worst margin 0.50 a\n", "clean: 1 pairs, 0 accused, worst margin 0.50 a\n",
+			"- clean: 2 pairs, 0 accused, worst margin 0.50 a\n+ clean: 1 pairs, 0 accused, worst margin 0.50 a\n", "a clean pair less"},
 	} {
 		if got := diff(c.old, c.now); got != c.want {
 			t.Errorf("%s:\n%swant:\n%s", c.reason, got, c.want)
@@ -131,6 +188,10 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	args := os.Args[2:] // --json OUT --golden FOLDER/ref …
+	if len(args) == 1 { // --help
+		fmt.Println("  --noise dump  understood")
+		os.Exit(0)
+	}
 	data, err := os.ReadFile(filepath.Join(filepath.Dir(args[3]), "said.json"))
 	if err != nil {
 		os.Exit(3)
@@ -146,14 +207,17 @@ func TestMain(m *testing.M) {
 func TestJudge(t *testing.T) {
 	const pass, fail = `{"verdict": "pass"}`, `{"verdict": "fail"}`
 	for _, c := range []struct {
-		said, kept     string // of the one case, and of the score; "" for neither
-		strict, update bool
-		ok, err        bool
-		reason         string
+		said, kept    string // of the one case, and of the score; "" for neither
+		strict, clean bool
+		update        bool
+		ok, err       bool
+		reason        string
 	}{
 		{said: pass, ok: true, reason: "right"},
 		{said: fail, ok: true, reason: "wrong answers are only shown"},
 		{said: fail, strict: true, reason: "unless -strict is given"},
+		{said: fail, clean: true, err: true, reason: "or -clean"},
+		{said: fail, kept: fail, clean: true, err: true, reason: "a score that accuses a clean pair is not good enough, kept or not"},
 		{said: "", reason: "no report"},
 		{said: "", update: true, reason: "an error is never kept"},
 		{said: pass, kept: pass, ok: true, reason: "the score of before"},
@@ -183,17 +247,34 @@ func TestJudge(t *testing.T) {
 		}
 		if c.kept != "" {
 			say(c.kept)
-			if ok, err := judge(os.Args[0], folder, regexp.MustCompile(""), false, kept, true); !ok || err != nil {
+			if ok, err := (options{parity: os.Args[0], kept: kept, update: true}).judge(folder, regexp.MustCompile("")); !ok || err != nil {
 				t.Fatalf("%s: the score was not kept: %v", c.reason, err)
 			}
 		}
 		say(c.said)
-		ok, err := judge(os.Args[0], folder, regexp.MustCompile(""), c.strict, kept, c.update)
+		ok, err := options{os.Args[0], c.strict, c.clean, kept, c.update}.judge(folder, regexp.MustCompile(""))
 		if ok != c.ok || (err != nil) != c.err {
 			t.Errorf("%s: %v, %v", c.reason, ok, err)
 		}
 		if _, err := os.Stat(kept); c.kept == "" && err == nil {
 			t.Errorf("%s: a score was written", c.reason)
+		}
+	}
+}
+
+func TestNoiseIsGivenWhereItIsKnown(t *testing.T) {
+	if !knows(os.Args[0], "--noise") || knows(os.Args[0], "--nois") {
+		t.Error("the help of compare lists its flags")
+	}
+	folder := t.TempDir()
+	if err := errors.Join(os.Mkdir(filepath.Join(folder, "ref16"), 0o755),
+		os.WriteFile(filepath.Join(folder, "case.json"), []byte("{}"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	for _, noise := range []bool{false, true} {
+		alone, more, err := arguments(folder, noise)
+		if err != nil || slices.Contains(alone, "--noise") || slices.Contains(more, "--noise") != noise {
+			t.Errorf("known %v: %q, %q, %v", noise, alone, more, err)
 		}
 	}
 }

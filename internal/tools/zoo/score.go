@@ -48,15 +48,20 @@ func (a answer) String() string {
 	return line
 }
 
-// String is one line a case, a second one where the dumps alone give another answer, and the
-// totals.
+// String is one line, and a second one where the dumps alone give another answer.
+func (r result) String() string {
+	text := fmt.Sprintf("%-33s  %s\n", r.name, r.full)
+	if r.alone.String() != r.full.String() {
+		text += fmt.Sprintf("%-33s  %s\n", r.name+" (alone)", r.alone)
+	}
+	return text
+}
+
+// String is the results of all cases and the totals.
 func (s score) String() string {
 	var b strings.Builder
 	for _, r := range s {
-		fmt.Fprintf(&b, "%-33s  %s\n", r.name, r.full)
-		if r.alone.String() != r.full.String() {
-			fmt.Fprintf(&b, "%-33s  %s\n", r.name+" (alone)", r.alone)
-		}
+		b.WriteString(r.String())
 	}
 	return b.String() + "\n" + s.totals()
 }
@@ -67,6 +72,7 @@ func (s score) totals() string {
 	fmt.Fprintf(&b, "%d cases\n", len(s))
 	s.count(&b, "all inputs", func(r result) answer { return r.full })
 	s.count(&b, "dumps alone", func(r result) answer { return r.alone })
+	b.WriteString(s.innocence())
 	return b.String()
 }
 
@@ -106,7 +112,7 @@ func (s score) any(is func(answer) bool) bool {
 // diff lists the lines that only one of two scores has, in the order of the cases. It is empty if
 // the scores are equal.
 func diff(old, now string) string {
-	was, is := strings.Split(old, "\n"), strings.Split(now, "\n")
+	was, is := strings.Split(old, "\n"), strings.Split(settle(old, now), "\n")
 	var lines []string
 	for _, l := range was {
 		if !slices.Contains(is, l) {

@@ -132,7 +132,21 @@ func (p *Port) agrees() bool {
 				mask.Constants(p.Golden), mask.Constants(p.Actual))
 		}
 	}
+	if p.Benign == "" && p.Judged() && p.hidesAlike() {
+		p.Benign = fmt.Sprintf("the elements that a mask hides are the same, golden %.6g, candidate %.6g, and the others agree",
+			p.Base.Result.MaxAbs.Golden, p.Base.Result.MaxAbs.Actual)
+	}
 	return p.Benign != ""
+}
+
+// hidesAlike reports whether the port is a bias with a mask added, and all that is not hidden agrees.
+func (p *Port) hidesAlike() bool {
+	g, a, ok := mask.Allowed(p.Golden, p.Actual)
+	if !ok {
+		return false
+	}
+	r, err := compare.Tensors(g, a, compare.Tolerance{})
+	return err == nil && r.Agrees(compare.Floor(p.DType))
 }
 
 // limit sets the criteria and the noise floor. Where a float64 golden shows that the reference

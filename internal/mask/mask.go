@@ -2,6 +2,7 @@
 package mask
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -153,4 +154,45 @@ func maskOf(t *tensor.Tensor) mask {
 	default: // zeros, low values, or both; a mask of low values alone would allow nothing
 		return mask{additive, low && zero}
 	}
+}
+
+// Allowed returns two additive masks that are part of a bias, without what they hide: the hidden
+// elements, the same ones on both sides, are zero on both. ok is false where nothing is hidden, or
+// something on one side alone, or where neither has a number that only a mask has.
+func Allowed(golden, actual *tensor.Tensor) (g, a *tensor.Tensor, ok bool) {
+	if !golden.DType().IsFloat() || !actual.DType().IsFloat() || !slices.Equal(golden.Shape(), actual.Shape()) {
+		return nil, nil, false
+	}
+	gs, as := make([]float64, golden.Len()), make([]float64, golden.Len())
+	err := mapfile.Guard(func() error {
+		golden.Float64s(gs, 0)
+		actual.Float64s(as, 0)
+		return nil
+	})
+	if err != nil {
+		return nil, nil, false
+	}
+	hidden := false
+	for i, x := range gs {
+		if Denies(x) != Denies(as[i]) {
+			return nil, nil, false
+		}
+		if Denies(x) {
+			hidden = hidden || lowest(x) || lowest(as[i])
+			gs[i], as[i] = 0, 0
+		}
+	}
+	if !hidden {
+		return nil, nil, false
+	}
+	if g, err = tensor.Of(gs, golden.Shape()...); err == nil {
+		a, err = tensor.Of(as, golden.Shape()...)
+	}
+	return g, a, err == nil
+}
+
+// lowest reports whether a number is the least of a type, of 16 bits or more, or near it by what a
+// bias adds: masks are filled with it.
+func lowest(x float64) bool {
+	return math.IsInf(x, -1) || x < -3e38 || math.Abs(x+65504) < 64
 }

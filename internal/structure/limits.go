@@ -28,7 +28,11 @@ const (
 	// leastRows is how many rows, or columns, one number of a map has to explain, and leastMapped
 	// how many elements one factor. By reason: fewer would be explained by anything.
 	leastRows, leastMapped = 3, 4
-	longestChoice          = 1024 // experts, or tokens, of which a row has the order
+	// explains is how many times nearer a map must come than no map: numbers that are fitted to noise
+	// come a little nearer, too. Rewrites ≥ 10 in bfloat16.
+	explains = 4
+
+	longestChoice = 1024 // experts, or tokens, of which a row has the order
 	// widestShadow is how many times the floor two lines may be apart in one direction: noise of n
 	// elements is as large there as its norm, in one case of three.
 	widestShadow = 6

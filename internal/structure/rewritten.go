@@ -126,10 +126,18 @@ func (r *rewriting) fits(predicted [][]float64) bool {
 		return false
 	}
 	result, err := compare.Tensors(p, a, compare.Tolerance{})
-	if r.exact {
-		return err == nil && result.Mismatches == 0
+	switch {
+	case err != nil:
+		return false
+	case r.exact:
+		return result.Mismatches == 0
 	}
-	return err == nil && result.Agrees(r.floor)
+	g, err := tensor.Of(slices.Concat(r.g...), shape...)
+	if err != nil {
+		return false
+	}
+	without, err := compare.Tensors(g, a, compare.Tolerance{})
+	return err == nil && result.Agrees(r.floor) && without.NormDiff >= explains*result.NormDiff
 }
 
 // mapped predicts each element of the candidate from the golden one of the same place.

@@ -26,7 +26,7 @@ type References struct {
 // times what it costs. ε is the unit of rounding of the encoding and d the row's denominator, see
 // [Row]. Rows in which r is not finite and g is are left out. q ≥ 1 allows for few elements: a third
 // of √F, F the quantile of the ratio of two variances, of a row of w elements and of all n, that pure
-// noise exceeds in one tensor of a million. So a plain 3 is the limit where w and n are large, and
+// noise exceeds in one tensor of a million, but at most 3. So a plain 3 is the limit where w and n are large, and
 // where they are small most is: the part of d that errors of clean runs add up to at most.
 type cost struct {
 	whole, row float64
@@ -109,7 +109,7 @@ func costOf(golden, actual *tensor.Tensor, refs References, r Result) cost {
 // looked at, in units of the limit.
 func spare(w, n, rows int) float64 {
 	f := distuv.F{D1: float64(w), D2: float64(n)}
-	return max(1, math.Sqrt(f.Quantile(1-falseAlarm/float64(rows)))/MostCost)
+	return min(max(1, math.Sqrt(f.Quantile(1-falseAlarm/float64(rows)))/MostCost), mostSpare)
 }
 
 func costs(p Pair, _ float64) ([]Figure, error) {

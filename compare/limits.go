@@ -63,6 +63,10 @@ const MostCost = 3
 const (
 	// falseAlarm is the probability with which pure noise fails in one tensor.
 	falseAlarm = 1e-6
+	// mostSpare is the most that few elements are allowed for: with less than ten, noise exceeds it,
+	// but with more a fault would hide in it. Router weights of 6 elements that were not renormalised
+	// are 17 costs off.
+	mostSpare = 3
 	// drift is by how much errors of 16 bits may exceed the default limits where no layer made
 	// them. How fast they add up depends on depth and on sums that cancel. Clean: float16 ≤ 4.5,
 	// bfloat16 ≤ 2.1, and each of those ports is explained as well; no fault comes here. Zoo,

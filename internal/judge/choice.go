@@ -20,16 +20,18 @@ import (
 // choice is where the reference chooses by scores: a router, an argmax, a top-k.
 type choice struct {
 	flow      *trace.Pass
-	at        int    // event of the scores
+	at        int    // event of the scores, or else of what was chosen
 	container string // the layer around what chose
-	scores    *Port
-	index     *Port // what was chosen; nil where that was not recorded as [rows, k]
+	scores    *Port  // nil where they were not recorded
+	index     *Port  // what was chosen; nil where that was not recorded as [rows, k]
+	unknown   bool   // the golden's choice is not that of the largest scores: a bias or groups decided, too
 }
 
 // another is a row that took another way: its choice was a tie.
 type another struct {
 	*choice
 	rows []int // numbers of the tokens, in all sequences
+	swap []int // tokens that chose the same in another order
 	of   int   // tokens
 	gap  float64
 }
@@ -45,12 +47,13 @@ func (c *Comparison) settleTies() error {
 			r := k.ties(encodedOf, encoded, tookEncoded[flow.Case])
 			encoded.add(r)
 			switch a := k.ties(actualOf, here, took[flow.Case]); {
-			case k.scores.Encoded != nil && float64(len(a.rows)) > mostTies(len(r.rows)):
+			case k.scores != nil && k.scores.Encoded != nil && float64(len(a.rows)) > mostTies(len(r.rows)):
 				c.Note(fmt.Sprintf("%d of %d tokens took another way at %s, in case %s, step %s, where the reference in %s has %d: too many to be ties",
 					len(a.rows), a.of, k.scores.Layer, flow.Case, flow.Step, k.scores.DType, len(r.rows)))
-			case len(a.rows) > 0:
-				here.add(a)
-				c.Note(a.text())
+			default:
+				if here.add(a); len(a.rows) > 0 {
+					c.Note(a.text())
+				}
 			}
 		}
 		for at := range flow.Events {
@@ -65,8 +68,8 @@ func (c *Comparison) settleTies() error {
 				return err
 			}
 		}
-		took[flow.Case] = took[flow.Case] || len(here) > 0
-		tookEncoded[flow.Case] = tookEncoded[flow.Case] || len(encoded) > 0
+		took[flow.Case] = took[flow.Case] || here.any()
+		tookEncoded[flow.Case] = tookEncoded[flow.Case] || encoded.any()
 	}
 	return nil
 }
@@ -79,9 +82,13 @@ func mostTies(n int) float64 { return 3 * (float64(n) + math.Sqrt(float64(n)) + 
 type ways []another
 
 func (w *ways) add(a another) {
-	if len(a.rows) > 0 {
+	if len(a.rows)+len(a.swap) > 0 {
 		*w = append(*w, a)
 	}
+}
+
+func (w ways) any() bool {
+	return slices.ContainsFunc(w, func(a another) bool { return len(a.rows) > 0 })
 }
 
 // actualOf and encodedOf return the tensor of one of the runs that may choose otherwise; nil where
@@ -102,24 +109,31 @@ func encodedOf(p *Port) *tensor.Tensor {
 
 func (a *another) text() string {
 	n := len(a.rows)
-	return fmt.Sprintf("%d of %d tokens took another way at %s, in case %s, step %s: the scores that decided are at most %.2g apart, "+
-		"which is a tie within the noise, so these rows and what attends to them are not judged behind it",
-		n, a.of, a.scores.Layer, a.flow.Case, a.flow.Step, a.gap)
+	why := fmt.Sprintf("the scores that decided are at most %.2g apart, which is a tie within the noise", a.gap)
+	if a.unknown {
+		why = "all that was recorded of what decides there agrees, so this may be a tie"
+	}
+	return fmt.Sprintf("%d of %d tokens took another way at %s, in case %s, step %s: %s, so these rows and what attends to them are not judged behind it",
+		n, a.of, a.layer(), a.flow.Case, a.flow.Step, why)
 }
 
 // choices lists those of a forward pass in their order.
 func (c *Comparison) choices(flow *trace.Pass) (out []*choice) {
 	known := map[string]bool{} // containers whose choice was recorded
+	indices := map[string]*Port{}
 	for at := range flow.Events {
 		e := &flow.Events[at]
 		index := c.Ports[e.Index]
-		if e.Input || index.Golden.DType().IsFloat() || index.Golden.Len() == 0 || index.Golden.RowLen() == 0 {
+		container := flow.Container(e.Layer)
+		if index.Golden.DType().IsFloat() || index.Golden.Len() == 0 || index.Golden.RowLen() == 0 || known[container] ||
+			e.Input && !strings.Contains(e.Layer, "expert") {
 			continue
 		}
 		if scores := c.decided(flow, at); scores >= 0 {
-			container := flow.Container(e.Layer)
 			known[container] = true
 			out = append(out, &choice{flow: flow, at: scores, container: container, scores: c.Ports[flow.Events[scores].Index], index: index})
+		} else if indices[container] == nil {
+			indices[container] = index
 		}
 	}
 	for at := range flow.Events {
@@ -128,12 +142,31 @@ func (c *Comparison) choices(flow *trace.Pass) (out []*choice) {
 		if container := router(e.Layer); container != "" && !e.Input && p.comparable() && p.Golden.DType().IsFloat() && isScores(p.Golden) {
 			if container = flow.Listed(container); !known[container] && c.hasExperts(flow, container) {
 				known[container] = true
-				out = append(out, &choice{flow: flow, at: at, container: container, scores: p})
+				k := &choice{flow: flow, at: at, container: container, scores: p}
+				if index := indices[container]; index != nil && index.Golden.Len()/index.Golden.RowLen() == p.Golden.Len()/p.Golden.RowLen() {
+					k.index, k.unknown = index, true
+				}
+				out = append(out, k)
 			}
+		}
+	}
+	for at := range flow.Events {
+		container := flow.Container(flow.Events[at].Layer)
+		if index := indices[container]; index != nil && !known[container] && index.Golden.Len() < index.Golden.RowLen()*mostExperts {
+			known[container] = true
+			out = append(out, &choice{flow: flow, at: at, container: container, index: index, unknown: true})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b *choice) int { return a.at - b.at })
 	return out
+}
+
+// layer is the one whose scores decided, or that was given what was chosen.
+func (k *choice) layer() string {
+	if k.scores == nil {
+		return k.index.Layer
+	}
+	return k.scores.Layer
 }
 
 func isScores(t *tensor.Tensor) bool {
@@ -175,7 +208,8 @@ func (c *Comparison) decided(flow *trace.Pass, at int) int {
 		if !s.DType().IsFloat() || s.RowLen() <= k || s.RowLen() > mostExperts || s.Len()/s.RowLen() != rows {
 			continue
 		}
-		if (best < 0 || e.Layer == flow.Events[at].Layer) && chosenBy(s, index) {
+		sure := index.Len() >= leastChosen || router(e.Layer) != ""
+		if sure && (best < 0 || e.Layer == flow.Events[at].Layer) && chosenBy(s, index) {
 			best = i
 		}
 	}
@@ -213,6 +247,9 @@ func chosenBy(scores, index *tensor.Tensor) bool {
 // row that was on another way before is none.
 func (k *choice) ties(of func(*Port) *tensor.Tensor, before ways, earlier bool) another {
 	out := another{choice: k}
+	if k.scores == nil {
+		return k.fewOthers(of, earlier)
+	}
 	g, n := k.scores.Golden, k.scores.Golden.RowLen()
 	out.of = g.Len() / n
 	if earlier {
@@ -251,53 +288,92 @@ func (k *choice) ties(of func(*Port) *tensor.Tensor, before ways, earlier bool) 
 			}
 			noise = 2*most + 2*k.scores.DType.Epsilon()*slices.Max(absolute(s))
 		}
-		if gap, other := k.gap(row, s, actual, chosen, scores != nil, noise); other && gap <= noise && !gone[row] {
+		switch gap, other, same := k.gap(row, s, actual, chosen, scores != nil, noise); {
+		case !other || gap > noise && !k.unknown || gone[row]:
+		case same:
+			out.swap = append(out.swap, row)
+		default:
 			out.rows = append(out.rows, row)
 			out.gap = max(out.gap, gap)
 		}
+	}
+	if k.unknown && len(out.rows) > max(1, out.of/unknownTies) {
+		out.rows = nil
+	}
+	return out
+}
+
+// fewOthers returns the rows that chose otherwise where no scores were recorded, if they are few.
+func (k *choice) fewOthers(of func(*Port) *tensor.Tensor, earlier bool) another {
+	out := another{choice: k, of: k.index.Golden.Len() / k.index.Golden.RowLen()}
+	chosen := of(k.index)
+	if chosen == nil || earlier {
+		return out
+	}
+	for row := range out.of {
+		if !slices.Equal(indices(k.index.Golden, row), indices(chosen, row)) {
+			out.rows = append(out.rows, row)
+		}
+	}
+	if len(out.rows) > max(1, out.of/unknownTies) {
+		out.rows = nil
 	}
 	return out
 }
 
 // gap returns how far the golden's scores of a row are apart of what the candidate chose and what
-// the golden did, and whether they chose otherwise.
-func (k *choice) gap(row int, s, actual []float64, chosen *tensor.Tensor, known bool, noise float64) (gap float64, other bool) {
-	differ := func(i, j int) {
-		if i != j {
-			other = true
-			gap = max(gap, math.Abs(s[i]-s[j]))
-		}
-	}
+// the golden did, whether they chose otherwise, and whether only in another order. chosen is what the
+// candidate recorded, and known says that its scores are.
+func (k *choice) gap(row int, s, actual []float64, chosen *tensor.Tensor, known bool, noise float64) (gap float64, other, same bool) {
+	order := ranked(s)
 	if k.index == nil { // neighbours whose scores the candidate cannot tell apart may be either way
-		order := ranked(s)
 		alike := 2 * k.scores.DType.Epsilon() * slices.Max(absolute(actual))
 		for i, at := range order[1:] {
 			if actual[order[i]]-actual[at] <= alike {
-				differ(order[i], at)
+				gap, other = max(gap, s[order[i]]-s[at]), true
 			}
 		}
-		return gap, other
+		return gap, other, false
 	}
 	w := k.index.Golden.RowLen()
+	var a []int
+	g := indices(k.index.Golden, row)
 	switch {
 	case chosen != nil:
-		for j := range w {
-			i := chosen.At(row*w + j)
-			if i < 0 || i >= float64(len(s)) {
-				return math.Inf(1), true
-			}
-			differ(int(k.index.Golden.At(row*w+j)), int(i))
-		}
+		a = indices(chosen, row)
 	case known:
-		for j, at := range ranked(actual)[:w] {
-			differ(ranked(s)[j], at)
-		}
+		g, a = order[:w], ranked(actual)[:w]
 	default: // it may have
-		order := ranked(s)
 		gap = s[order[w-1]] - s[order[w]]
-		return gap, gap <= noise
+		return gap, gap <= noise, false
 	}
-	return gap, other
+	same = true
+	best, least := math.Inf(-1), math.Inf(1) // of what only the golden chose, and only the candidate
+	for j, x := range a {
+		if x < 0 || x >= len(s) {
+			return math.Inf(1), true, false
+		}
+		gap = max(gap, math.Abs(s[g[j]]-s[x])) // where only the order is another
+		if !slices.Contains(g, x) {
+			same, least = false, min(least, s[x])
+		}
+		if !slices.Contains(a, g[j]) {
+			best = max(best, s[g[j]])
+		}
+	}
+	if !same {
+		gap = math.Abs(best - least)
+	}
+	return gap, !slices.Equal(g, a), same
+}
+
+// indices are the integers of a row.
+func indices(t *tensor.Tensor, row int) []int {
+	out := make([]int, t.RowLen())
+	for j := range out {
+		out[j] = int(t.At(row*len(out) + j))
+	}
+	return out
 }
 
 // ranked lists places by their scores, the largest first.
@@ -360,6 +436,11 @@ func (w ways) lost(c *Comparison, flow *trace.Pass, at int, p *Port, all bool) [
 			continue
 		}
 		position := positions(p.Golden.Shape(), a.of, sequence)
+		if inside && position != nil && !p.misfit() {
+			for _, r := range a.swap {
+				out[r%len(out)] = out[r%len(out)] || len(out) == a.of && (a.scores == nil || p.Golden.RowLen() < a.scores.Golden.RowLen())
+			}
+		}
 		for row := range out {
 			batch, token := 0, 0
 			if position != nil {
@@ -434,8 +515,8 @@ func (p *Port) leaveOut(lost []bool) error {
 		}
 	}
 	p.Note = strings.TrimPrefix(fmt.Sprintf("%s; %d of %d rows took another way behind a tie, and are left out", p.Note, n, len(lost)), "; ")
-	p.Base, p.Err = p.base(p.Criteria)
-	p.Agrees = p.Err == nil && p.agrees()
+	p.asRow()
+	p.judgeBase()
 	return nil
 }
 
@@ -459,7 +540,7 @@ func (p *Port) withoutRows(lost []bool) error {
 	if !slices.Contains(lost, false) {
 		p.measured, p.Criteria, p.Source = false, compare.Default(p.DType), "default for "+p.DType.String()
 	}
-	p.Base, p.Err = p.base(p.Criteria)
-	p.Agrees = p.Err == nil && p.agrees()
+	p.asRow()
+	p.judgeBase()
 	return nil
 }

@@ -28,6 +28,9 @@ const (
 	// leastRows is how many rows, or columns, one number of a map has to explain, and leastMapped
 	// how many elements one factor. By reason: fewer would be explained by anything.
 	leastRows, leastMapped = 3, 4
+	// otherRows is the part, one in so many, of the rows that may hold other integers than a renaming
+	// says, as after a tie. By reason.
+	otherRows = 8
 	// explains is how many times nearer a map must come than no map: numbers that are fitted to noise
 	// come a little nearer, too. Rewrites ≥ 10 in bfloat16.
 	explains = 4

@@ -3,6 +3,7 @@ package structure
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -320,22 +321,31 @@ func (r *rewriting) withinRows() string {
 	return "each row holds the same values in another order"
 }
 
-// renamed are integers that stand for the same: one of them for each golden one, everywhere.
+// renamed are integers that stand for the same: for each golden one the most frequent of the
+// candidate's, but for a few rows, where a tie may have been decided otherwise.
 func (r *rewriting) renamed() string {
-	to, from := map[float64]float64{}, map[float64]float64{}
+	seen := map[[2]float64]int{}
 	for i, g := range r.g {
 		for k, x := range g {
-			y := r.a[i][k]
-			if old, known := to[x]; known && old != y {
-				return ""
-			}
-			if old, known := from[y]; known && old != x {
-				return ""
-			}
-			to[x], from[y] = y, x
+			seen[[2]float64{x, r.a[i][k]}]++
 		}
 	}
-	if len(to) < 2 || len(r.g)*r.width < 2*len(to) {
+	pairs := slices.SortedFunc(maps.Keys(seen), func(x, y [2]float64) int {
+		return cmp.Or(seen[y]-seen[x], slices.Compare(x[:], y[:]))
+	})
+	to, taken := map[float64]float64{}, map[float64]bool{}
+	for _, p := range pairs {
+		if _, known := to[p[0]]; !known && !taken[p[1]] {
+			to[p[0]], taken[p[1]] = p[1], true
+		}
+	}
+	others := 0
+	for i, g := range r.g {
+		if slices.ContainsFunc(sequence(r.width), func(k int) bool { return to[g[k]] != r.a[i][k] }) {
+			others++
+		}
+	}
+	if len(to) < 2 || len(r.g)*r.width < 2*len(to) || others > max(1, len(r.g)/otherRows) {
 		return ""
 	}
 	return fmt.Sprintf("the %d numbers stand for each other", len(to))

@@ -30,12 +30,12 @@ import (
 
 type compareFlags struct {
 	golden, actual, injected, golden64, noise string
-	config, padMask                    string
-	diagnose                           setting.Diagnose
-	weights, scope                     []string
-	injection, raw, fp8, json          string
-	atol, rtol                         float64
-	reshape, equalNaN, verbose         bool
+	config, padMask                           string
+	diagnose                                  setting.Diagnose
+	weights, scope                            []string
+	injection, raw, fp8, json                 string
+	atol, rtol                                float64
+	reshape, equalNaN, verbose                bool
 }
 
 func newCompare() *cobra.Command {

@@ -54,10 +54,13 @@ func (c *Comparison) locate() error {
 	}
 	rounding := false
 	in.Rounding = func(v *localise.Verdict) bool {
-		rounding = c.onlyRounding(v) || c.onlyTF32()
+		rounding = c.onlyRounding(v) || c.onlyTF32(1)
 		return rounding
 	}
-	if c.Verdict = localise.First(in); c.Verdict == nil {
+	if c.Verdict = localise.First(in); c.Verdict != nil && c.Verdict.Kind == localise.KindLocal && c.onlyTF32(severalProducts) {
+		c.Verdict, rounding = nil, true
+	}
+	if c.Verdict == nil {
 		c.Verdict = c.OtherPrompt()
 	}
 	switch {

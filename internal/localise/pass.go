@@ -2,6 +2,7 @@ package localise
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/trace"
@@ -65,6 +66,11 @@ func (p *pass) first() *Verdict {
 				}
 				continue
 			}
+			if p.again(i) {
+				p.noise = append(p.noise, i)
+				p.excuse(e)
+				continue
+			}
 			v := p.verdict(i, drift != nil)
 			if v == nil {
 				p.noise = append(p.noise, i)
@@ -87,6 +93,13 @@ func (p *pass) first() *Verdict {
 		return capture
 	}
 	return drift
+}
+
+// again reports whether an output is a tensor that was found to be noise already, put out again by
+// the layer around.
+func (p *pass) again(i int) bool {
+	j := p.Producer(i)
+	return j >= 0 && !p.events[i].Input && slices.Contains(p.noise, j) && p.events[i].Error <= jump*p.events[j].Error
 }
 
 // verdict tells the kind of a divergence; nil if the error is no more than came in and has no

@@ -27,7 +27,7 @@ const (
 	mostLines     = 1 << 14 // lines whose order is looked for
 	// leastRows is how many rows, or columns, one number of a map has to explain, and leastMapped
 	// how many elements one factor. By reason: fewer would be explained by anything.
-	leastRows, leastMapped = 3, 4
+	leastRows, leastMapped = 3, 32
 	// otherRows is the part, one in so many, of the rows that may hold other integers than a renaming
 	// says, as after a tie. By reason.
 	otherRows = 8

@@ -18,7 +18,7 @@ type form struct {
 
 // find returns the secret of this form whose anchor is at b[at:].
 func (f *form) find(b []byte, at int) (span [2]int, ok bool) {
-	if f.before != nil && !f.before(b[:at]) {
+	if f.before != nil && !f.before(b[max(0, at-context):at]) {
 		return span, false
 	}
 	m := f.is.FindSubmatchIndex(b[at:min(at+reach, len(b))])

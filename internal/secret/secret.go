@@ -204,20 +204,21 @@ func (v *Values) Redact(text string) string {
 }
 
 // Mask overwrites each byte of a secret with an asterisk, so that nothing moves, and reports
-// whether there was one.
-func (v *Values) Mask(b []byte) bool { return mask(b, v.spans(b), len(b)) }
+// whether that changed anything.
+func (v *Values) Mask(b []byte) bool {
+	masked := v.masked(b, 0, len(b))
+	changed := !bytes.Equal(masked, b)
+	copy(b, masked)
+	return changed
+}
 
-// mask overwrites the spans that begin before end.
-func mask(b []byte, spans [][2]int, end int) bool {
-	masked := false
-	for _, s := range spans {
-		if s[0] >= end {
-			break
-		}
-		masked = true
-		for i := s[0]; i < s[1]; i++ {
-			b[i] = '*'
+// masked returns a copy of b[from:to] with each byte of a secret of b overwritten by an asterisk.
+func (v *Values) masked(b []byte, from, to int) []byte {
+	out := bytes.Clone(b[from:to])
+	for _, s := range v.spans(b) {
+		for i := max(s[0], from); i < min(s[1], to); i++ {
+			out[i-from] = '*'
 		}
 	}
-	return masked
+	return out
 }

@@ -17,6 +17,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Values are known secrets. A nil *Values knows none: only what has the form of a secret is one.
@@ -175,16 +177,23 @@ func eachIndex(b, s []byte, found func(at int)) {
 	}
 }
 
-// isWord reports whether c is part of a word, of any script.
-func isWord(c byte) bool {
-	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c >= 0x80
+// isWord reports whether r is part of a word, of any script. Quotation marks and lines of a table
+// are not.
+func isWord(r rune) bool {
+	return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
 }
 
 // standsAlone reports whether b[from:to] is not a part of a longer word or dotted name.
 func standsAlone(b []byte, from, to int) bool {
-	word := func(i int) bool { return i >= 0 && i < len(b) && (b[i] == '-' || isWord(b[i])) }
-	dot := func(i int) bool { return i >= 0 && i < len(b) && b[i] == '.' }
-	return !word(from-1) && !word(to) && !(dot(from-1) && word(from-2)) && !(dot(to) && word(to+1))
+	word := func(r rune) bool { return r == '-' || isWord(r) }
+	after, n := utf8.DecodeRune(b[to:])
+	second, _ := utf8.DecodeRune(b[to+n:])
+	if word(after) || after == '.' && word(second) {
+		return false
+	}
+	before, n := utf8.DecodeLastRune(b[:from])
+	second, _ = utf8.DecodeLastRune(b[:from-n])
+	return !word(before) && !(before == '.' && word(second)) || escapes(b[:from])
 }
 
 // Redact replaces each secret in a text by ***.

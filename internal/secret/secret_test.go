@@ -63,6 +63,14 @@ func TestSecretsByTheirForm(t *testing.T) {
 		{"api_key='" + letters(12) + "'", letters(12), "Python"},
 		{"a\n" + key + "\nb", letters(64), "a private key"},
 		{`{"key": "` + strings.ReplaceAll(key, "\n", `\n`) + `"}`, letters(64), "a private key in one line"},
+		{"is “hf_" + letters(34) + "”", letters(34), "in the quotation marks of a text"},
+		{"│hf_" + letters(34) + "│", letters(34), "in a table"},
+		{`{"text": "one\nhf_` + letters(34) + `"}`, letters(34), "after a line of JSON"},
+		{`{"text": "\u201chf_` + letters(34) + `"}`, letters(34), "after a character of JSON"},
+		{"\x1b[31mhf_" + letters(34) + "\x1b[0m", letters(34), "in color"},
+		{`\u001b[1;31mhf_` + letters(34), letters(34), "in color, in JSON"},
+		{"%3Dhf_" + letters(34), letters(34), "percent-encoded"},
+		{"\xff\xfehf_" + letters(34), letters(34), "after what is no text"},
 		{"https://hooks.slack.com/services/T00/B00/" + letters(24), letters(24), "a hook"},
 	} {
 		got := (*secret.Values)(nil).Redact(c.text)
@@ -89,7 +97,7 @@ func TestWhatIsNoSecret(t *testing.T) {
 		"git@github.com:goparity/goparity.git", "ssh://git@example.com/x", "https://example.com/?q=token&page=2",
 		"eyJ is how a JWT begins", "std::vector<int>", "the private key is not shown", "AKIA", "key=value", "cookies: none",
 		"token 151644 of the vocabulary", "##ing ##token", "Ġtoken", "password: required", "api_key=None",
-		"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----", "Ap_" + letters(33),
+		"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----", "Ap_" + letters(33), "Ġghp_" + letters(33), "éhf_" + letters(33),
 	} {
 		assert.Equal(t, text, (*secret.Values)(nil).Redact(text))
 	}
@@ -108,6 +116,9 @@ func TestSecretsOfAnEnvironment(t *testing.T) {
 		{"NPM_AUTH=abcDEF123456", "abcDEF123456", "***", "an authorization"},
 		{"db_password=hunter2", "is hunter2!", "is ***!", "a short one, where it stands alone"},
 		{"db_password=hunter2", "hunter22 xhunter2", "hunter22 xhunter2", "but not inside of a word"},
+		{"db_password=hunter2", "“hunter2” │hunter2│ hunter2…", "“***” │***│ ***…", "in the quotation marks of a text"},
+		{"db_password=hunter2", `"a\nhunter2\n" anhunter2`, `"a\n***\n" anhunter2`, "after a line of JSON"},
+		{"db_password=hunter2", "éhunter2 hunter2é hunter2.é", "éhunter2 hunter2é hunter2.é", "a word of any script"},
 		{"PGPASSWORD=supersecretvalue", "u:supersecretvalue@", "u:***@", "a word"},
 		{"SECRET=attention", "model.layers.0.attention.output", "model.layers.0.attention.output", "no name is touched"},
 		{"SECRET=attention", "it is attention.", "it is ***.", "but where it stands alone"},

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"unicode/utf8"
 )
 
 // Writer returns a writer that passes on to w what is written to it, with each byte of a secret
@@ -73,7 +72,7 @@ func (w *writer) Close() error {
 
 // margin is how many bytes on both sides of a byte tell whether it is part of a secret.
 func (v *Values) margin() int {
-	n := context + reach
+	n := reach
 	if v != nil {
 		for _, list := range [][][]byte{v.anywhere, v.alone} {
 			if len(list) > 0 {
@@ -81,7 +80,7 @@ func (v *Values) margin() int {
 			}
 		}
 	}
-	return n + 2*utf8.UTFMax // beside a value that must stand alone
+	return n + context // also beside a value that must stand alone
 }
 
 // MaskFile overwrites each byte of a secret in a file with an asterisk, so that nothing in it

@@ -18,7 +18,7 @@ type form struct {
 
 // find returns the secret of this form whose anchor is at b[at:].
 func (f *form) find(b []byte, at int) (span [2]int, ok bool) {
-	if f.before != nil && !f.before(b[:at]) {
+	if f.before != nil && !f.before(b[max(0, at-context):at]) {
 		return span, false
 	}
 	m := f.is.FindSubmatchIndex(b[at:min(at+reach, len(b))])
@@ -76,9 +76,17 @@ func token(expression string, check func([]byte) bool, anchors ...string) form {
 	return form{anchors, anchored("(" + expression + ")"), begins, check}
 }
 
+// begins reports whether what follows the text is not the rest of a word.
 func begins(text []byte) bool {
-	return len(text) == 0 || !isWord(text[len(text)-1]) || text[len(text)-1] == '_'
+	r, _ := utf8.DecodeLastRune(text)
+	return r == '_' || !isWord(r) || escapes(text)
 }
+
+// escapes reports whether an escape or a color ends the text. Its letters are part of no word: in
+// JSON a token may follow \n.
+func escapes(text []byte) bool { return escaped.Match(text[max(0, len(text)-16):]) }
+
+var escaped = regexp.MustCompile(`(?:\\[bfnrtv]|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2}|\x1b\[[0-9;]*m|\[[0-9;]+m)$`)
 
 // after is a form whose secret follows an anchor.
 func after(expression string, check func([]byte) bool, anchors ...string) form {
@@ -134,11 +142,8 @@ func forms() []form {
 
 // inQuery reports whether a parameter of a URL's query ends the text, or its beginning does.
 func inQuery(text []byte) bool {
-	i := len(text)
-	for i > 0 && len(text)-i < 40 && (isWord(text[i-1]) || text[i-1] == '-') {
-		i--
-	}
-	return i > 0 && bytes.IndexByte([]byte("?&;"), text[i-1]) >= 0
+	before := bytes.TrimRightFunc(text[max(0, len(text)-40):], func(r rune) bool { return r == '-' || isWord(r) })
+	return len(before) > 0 && bytes.IndexByte([]byte("?&;"), before[len(before)-1]) >= 0
 }
 
 // isVariable reports whether the text ends with the beginning of a variable's name in capitals.

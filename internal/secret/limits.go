@@ -16,4 +16,8 @@ const (
 	// reach is how many bytes of a log or a file are looked at together, at least: as long as a
 	// private key in one line. A secret that is longer may be found in parts only.
 	reach = 16 << 10
+
+	// context is how many bytes before the beginning of a form are looked at: as long as the name of
+	// a variable. Not measured.
+	context = 128
 )

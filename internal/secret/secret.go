@@ -17,6 +17,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Values are known secrets. A nil *Values knows none: only what has the form of a secret is one.
@@ -175,16 +177,23 @@ func eachIndex(b, s []byte, found func(at int)) {
 	}
 }
 
-// isWord reports whether c is part of a word, of any script.
-func isWord(c byte) bool {
-	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c >= 0x80
+// isWord reports whether r is part of a word, of any script. Quotation marks and lines of a table
+// are not.
+func isWord(r rune) bool {
+	return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
 }
 
 // standsAlone reports whether b[from:to] is not a part of a longer word or dotted name.
 func standsAlone(b []byte, from, to int) bool {
-	word := func(i int) bool { return i >= 0 && i < len(b) && (b[i] == '-' || isWord(b[i])) }
-	dot := func(i int) bool { return i >= 0 && i < len(b) && b[i] == '.' }
-	return !word(from-1) && !word(to) && !(dot(from-1) && word(from-2)) && !(dot(to) && word(to+1))
+	word := func(r rune) bool { return r == '-' || isWord(r) }
+	after, n := utf8.DecodeRune(b[to:])
+	second, _ := utf8.DecodeRune(b[to+n:])
+	if word(after) || after == '.' && word(second) {
+		return false
+	}
+	before, n := utf8.DecodeLastRune(b[:from])
+	second, _ = utf8.DecodeLastRune(b[:from-n])
+	return !word(before) && !(before == '.' && word(second)) || escapes(b[:from])
 }
 
 // Redact replaces each secret in a text by ***.
@@ -204,20 +213,21 @@ func (v *Values) Redact(text string) string {
 }
 
 // Mask overwrites each byte of a secret with an asterisk, so that nothing moves, and reports
-// whether there was one.
-func (v *Values) Mask(b []byte) bool { return mask(b, v.spans(b), len(b)) }
+// whether that changed anything.
+func (v *Values) Mask(b []byte) bool {
+	masked := v.masked(b, 0, len(b))
+	changed := !bytes.Equal(masked, b)
+	copy(b, masked)
+	return changed
+}
 
-// mask overwrites the spans that begin before end.
-func mask(b []byte, spans [][2]int, end int) bool {
-	masked := false
-	for _, s := range spans {
-		if s[0] >= end {
-			break
-		}
-		masked = true
-		for i := s[0]; i < s[1]; i++ {
-			b[i] = '*'
+// masked returns a copy of b[from:to] with each byte of a secret of b overwritten by an asterisk.
+func (v *Values) masked(b []byte, from, to int) []byte {
+	out := bytes.Clone(b[from:to])
+	for _, s := range v.spans(b) {
+		for i := max(s[0], from); i < min(s[1], to); i++ {
+			out[i-from] = '*'
 		}
 	}
-	return masked
+	return out
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,6 +63,14 @@ func TestSecretsByTheirForm(t *testing.T) {
 		{"api_key='" + letters(12) + "'", letters(12), "Python"},
 		{"a\n" + key + "\nb", letters(64), "a private key"},
 		{`{"key": "` + strings.ReplaceAll(key, "\n", `\n`) + `"}`, letters(64), "a private key in one line"},
+		{"is “hf_" + letters(34) + "”", letters(34), "in the quotation marks of a text"},
+		{"│hf_" + letters(34) + "│", letters(34), "in a table"},
+		{`{"text": "one\nhf_` + letters(34) + `"}`, letters(34), "after a line of JSON"},
+		{`{"text": "\u201chf_` + letters(34) + `"}`, letters(34), "after a character of JSON"},
+		{"\x1b[31mhf_" + letters(34) + "\x1b[0m", letters(34), "in color"},
+		{`\u001b[1;31mhf_` + letters(34), letters(34), "in color, in JSON"},
+		{"%3Dhf_" + letters(34), letters(34), "percent-encoded"},
+		{"\xff\xfehf_" + letters(34), letters(34), "after what is no text"},
 		{"https://hooks.slack.com/services/T00/B00/" + letters(24), letters(24), "a hook"},
 	} {
 		got := (*secret.Values)(nil).Redact(c.text)
@@ -88,7 +97,7 @@ func TestWhatIsNoSecret(t *testing.T) {
 		"git@github.com:goparity/goparity.git", "ssh://git@example.com/x", "https://example.com/?q=token&page=2",
 		"eyJ is how a JWT begins", "std::vector<int>", "the private key is not shown", "AKIA", "key=value", "cookies: none",
 		"token 151644 of the vocabulary", "##ing ##token", "Ġtoken", "password: required", "api_key=None",
-		"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
+		"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----", "Ap_" + letters(33), "Ġghp_" + letters(33), "éhf_" + letters(33),
 	} {
 		assert.Equal(t, text, (*secret.Values)(nil).Redact(text))
 	}
@@ -107,6 +116,9 @@ func TestSecretsOfAnEnvironment(t *testing.T) {
 		{"NPM_AUTH=abcDEF123456", "abcDEF123456", "***", "an authorization"},
 		{"db_password=hunter2", "is hunter2!", "is ***!", "a short one, where it stands alone"},
 		{"db_password=hunter2", "hunter22 xhunter2", "hunter22 xhunter2", "but not inside of a word"},
+		{"db_password=hunter2", "“hunter2” │hunter2│ hunter2…", "“***” │***│ ***…", "in the quotation marks of a text"},
+		{"db_password=hunter2", `"a\nhunter2\n" anhunter2`, `"a\n***\n" anhunter2`, "after a line of JSON"},
+		{"db_password=hunter2", "éhunter2 hunter2é hunter2.é", "éhunter2 hunter2é hunter2.é", "a word of any script"},
 		{"PGPASSWORD=supersecretvalue", "u:supersecretvalue@", "u:***@", "a word"},
 		{"SECRET=attention", "model.layers.0.attention.output", "model.layers.0.attention.output", "no name is touched"},
 		{"SECRET=attention", "it is attention.", "it is ***.", "but where it stands alone"},
@@ -169,19 +181,64 @@ func TestWriter(t *testing.T) {
 	}
 }
 
+// Wherever a file or an endless line is cut into windows, each byte is what it is where all of it is
+// masked at once: what tells a secret from other text may stand in another window.
+func TestMaskInWindows(t *testing.T) {
+	v := secret.FromEnv([]string{"DB_PASSWORD=hunter2", "API_TOKEN=" + strings.Repeat("long-value!", 4000)})
+	for _, c := range []struct{ text, reason string }{
+		{"https://me:wooden@example.com/x ", "the user tells a password"},
+		{"Authorization: Bearer " + letters(30) + " ", "a header's name"},
+		{"/x?a=1&my-access-token=abc123&b=2 ", "the parameter's name, and what is before it"},
+		{"MY_OWN_API_KEY=" + letters(20) + " ", "the variable's name"},
+		{`{"client_secret": "` + letters(12) + `"} `, "the key"},
+		{`-----BEGIN PRIVATE KEY-----\n` + strings.Repeat(letters(64)+`\n`, 20) + `-----END PRIVATE KEY----- `, "the first line"},
+		{"disk-" + letters(30) + " ", "what is before is a part of the word: no token"},
+		{"hunter2 ", "a value that stands alone"},
+		{"hunter2.hunter2 my-hunter2s ", "a value that does not"},
+		{strings.Repeat("long-value!", 4000) + " ", "a value that is longer than a form"},
+	} {
+		for shift := range 5 {
+			line := append(make([]byte, 11*shift), strings.Repeat(c.text, 200_000/len(c.text))...)
+			text := append(make([]byte, 1<<20-1000), line...)
+			want := bytes.Clone(text)
+			v.Mask(want)
+
+			path := filepath.Join(t.TempDir(), "run.json")
+			require.NoError(t, os.WriteFile(path, text, 0o600))
+			require.NoError(t, v.MaskFile(path))
+			got, err := os.ReadFile(path)
+			require.NoError(t, err)
+			assert.True(t, bytes.Equal(want, got), "a file: %s", c.reason)
+
+			var b bytes.Buffer
+			w := v.Writer(&b)
+			_, err = w.Write(line)
+			require.NoError(t, err)
+			require.NoError(t, w.Close())
+			assert.True(t, bytes.HasSuffix(want, b.Bytes()), "an endless line: %s", c.reason)
+		}
+	}
+}
+
+// The beginning of a token is its form: what is left of one without it is not known as a secret.
 func FuzzMaskFile(f *testing.F) {
+	token := "ghp_" + letters(33)
 	f.Add([]byte("a log with hf_abc and hf_abcdef\n"), "hf_abc", "hf_abcdef", 0)
 	f.Add([]byte("hf_abc\xffhf_abc"), "hf_abc", "", 1<<20-3)
 	f.Add([]byte("aaaaa"), "aa", "aaa", 1<<20-2)
-	f.Add([]byte("ghp_aB3dE5fG7hJ9kLmN1pQrStUvWxYz02468"), "", "", 1<<20-9)
+	f.Add([]byte(token), "", "", 1<<20-9)
+	f.Add([]byte("ghB\xf4\x1e\x89\x1cU\xfeAp_"+letters(33)), "", "", 1<<20-9) // no token, and stays
+	f.Add([]byte("https://me:wooden@example.com/?token="+letters(9)), "", "", 1<<20-14)
+	f.Add([]byte("a=1&token=abc123 Bearer "+letters(20)), "", "", 1<<20+16<<10)
 	f.Fuzz(func(t *testing.T, text []byte, one, two string, pad int) {
 		if strings.Contains(one+two, "*") || pad < 0 || pad > 3<<20 || len(one)+len(two) > 10_000 {
 			t.Skip("the asterisks can make a new secret")
 		}
 		path := filepath.Join(t.TempDir(), "log")
-		text = append(make([]byte, pad), text...)
+		text = slices.Concat(make([]byte, pad), text, make([]byte, 1<<15)) // the last window is another
 		require.NoError(t, os.WriteFile(path, text, 0o600))
-		require.NoError(t, secret.Of(one, two).MaskFile(path))
+		v := secret.Of(one, two)
+		require.NoError(t, v.MaskFile(path))
 		got, err := os.ReadFile(path)
 		require.NoError(t, err)
 		require.Len(t, got, len(text))
@@ -190,8 +247,10 @@ func FuzzMaskFile(f *testing.F) {
 				t.Fatalf("byte %d was %q and is %q", i, text[i], b)
 			}
 		}
-		for _, s := range []string{one, two, letters(33)} {
-			assert.False(t, s != "" && bytes.Contains(got, []byte(s)))
+		for _, s := range []string{one, two, "\x00" + token, " " + token} {
+			assert.False(t, s != "" && bytes.Contains(got, []byte(s)), "%q is left", s)
 		}
+		v.Mask(text)
+		assert.True(t, bytes.Equal(text, got), "masked in windows, it is not what it is masked at once")
 	})
 }

@@ -9,17 +9,18 @@ import (
 )
 
 // Writer returns a writer that passes on to w what is written to it, with each byte of a secret
-// overwritten by an asterisk. It keeps a line until it is complete, and a private key, but never
-// much more than 64 KiB. Close passes on the rest; it does not close w.
+// overwritten by an asterisk. It keeps a line until it is complete, and a private key, but of an
+// endless line not much more than 64 KiB. Close passes on the rest; it does not close w.
 func (v *Values) Writer(w io.Writer) io.WriteCloser { return &writer{v: v, w: w} }
 
 type writer struct {
-	v    *Values
-	w    io.Writer
-	kept []byte
+	v      *Values
+	w      io.Writer
+	kept   []byte
+	passed int // how many bytes of kept are passed on: they stay to tell what the next ones are
 }
 
-// most is how many bytes a writer keeps before it passes on some of an endless line.
+// most is how many bytes of an endless line a writer passes on at once.
 const most = 64 << 10
 
 func (w *writer) Write(p []byte) (int, error) {
@@ -37,41 +38,40 @@ func (w *writer) Write(p []byte) (int, error) {
 
 // pass passes on the complete lines, or the beginning of a line that is too long.
 func (w *writer) pass() error {
-	end, whole := bytes.LastIndexAny(w.kept, "\r\n")+1, true
+	end := bytes.LastIndexAny(w.kept, "\r\n") + 1
 	begin := bytes.LastIndex(w.kept[:end], []byte("-----BEGIN "))
 	if begin >= 0 && end-begin < reach && !bytes.Contains(w.kept[begin:], []byte("-----END ")) {
 		end = begin
 	}
-	if end == 0 && len(w.kept) >= most {
-		end, whole = len(w.kept)-w.v.overlap(), false
+	if end > w.passed {
+		_, err := w.w.Write(w.v.masked(w.kept[:end], w.passed, end))
+		w.forget(end, end)
+		return err
 	}
-	if end == 0 {
+	margin := w.v.margin()
+	if len(w.kept)-w.passed < most+margin {
 		return nil
 	}
-	spans := w.v.spans(w.kept[:end])
-	if !whole { // a secret that goes on after end waits until all of it is here
-		spans = w.v.spans(w.kept)
-		for _, s := range spans {
-			if 0 < s[0] && s[0] < end && end <= s[1] {
-				end = s[0]
-			}
-		}
-	}
-	mask(w.kept, spans, end)
-	_, err := w.w.Write(w.kept[:end])
-	w.kept = append(w.kept[:0], w.kept[end:]...)
+	end = len(w.kept) - margin
+	_, err := w.w.Write(w.v.masked(w.kept, w.passed, end))
+	w.forget(end-min(end, margin), end)
 	return err
+}
+
+// forget drops the first bytes of what is kept, of which those before end are passed on.
+func (w *writer) forget(drop, end int) {
+	w.kept = append(w.kept[:0], w.kept[drop:]...)
+	w.passed = end - drop
 }
 
 func (w *writer) Close() error {
-	w.v.Mask(w.kept)
-	_, err := w.w.Write(w.kept)
-	w.kept = nil
+	_, err := w.w.Write(w.v.masked(w.kept, w.passed, len(w.kept)))
+	w.kept, w.passed = nil, 0
 	return err
 }
 
-// overlap is how many bytes must be looked at together to find each secret.
-func (v *Values) overlap() int {
+// margin is how many bytes on both sides of a byte tell whether it is part of a secret.
+func (v *Values) margin() int {
 	n := reach
 	if v != nil {
 		for _, list := range [][][]byte{v.anywhere, v.alone} {
@@ -80,7 +80,7 @@ func (v *Values) overlap() int {
 			}
 		}
 	}
-	return min(n, most/2)
+	return n + context // also beside a value that must stand alone
 }
 
 // MaskFile overwrites each byte of a secret in a file with an asterisk, so that nothing in it
@@ -98,23 +98,29 @@ func (v *Values) MaskFile(path string) error {
 
 func (v *Values) maskFile(f *os.File) error {
 	const step = 1 << 20
-	window := make([]byte, step+v.overlap()) // a secret that begins in a step ends in its window
-	for from := int64(0); ; from += step {
-		n, err := f.ReadAt(window, from)
+	margin := v.margin()
+	window := make([]byte, 0, margin+step+margin)
+	done := 0 // how many bytes of the window are masked in the file; in the window they are as they were
+	for from := int64(0); ; {
+		n, err := f.ReadAt(window[len(window):cap(window)], from+int64(len(window)))
 		if err != nil && err != io.EOF {
 			return err
 		}
-		last := step // those that begin later are found in the next window, as a whole
-		if err == io.EOF {
-			last = n
+		window = window[:len(window)+n]
+		end := len(window)
+		if err == nil {
+			end -= margin
 		}
-		if mask(window[:n], v.spans(window[:n]), last) {
-			if _, err := f.WriteAt(window[:n], from); err != nil {
+		if text := v.masked(window, done, end); !bytes.Equal(text, window[done:end]) {
+			if _, err := f.WriteAt(text, from+int64(done)); err != nil {
 				return err
 			}
 		}
 		if err == io.EOF {
 			return nil
 		}
+		drop := end - margin
+		window = window[:copy(window, window[drop:])]
+		from, done = from+int64(drop), margin
 	}
 }

@@ -41,11 +41,11 @@ func openLog(path string, secrets *secret.Values) (*logFile, error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		to := secrets.Writer(l.file)
-		c := &capped{w: to, left: logHead}
-		io.Copy(c, l.r) // until all who hold the other end are dead, or the deadline
-		c.finish()
+		c := &capped{w: l.file, left: logHead}
+		to := secrets.Writer(c) // before the cap, which may cut a secret
+		io.Copy(to, l.r)        // until all who hold the other end are dead, or the deadline
 		to.Close()
+		c.finish()
 	}()
 	l.end = sync.OnceFunc(func() {
 		l.w.Close()

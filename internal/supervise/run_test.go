@@ -299,6 +299,20 @@ func TestASecretAtAnyPlaceIsOverwritten(t *testing.T) {
 	}
 }
 
+// The cap of a log leaves no piece of a secret on either side of what is left out.
+func TestASecretAtTheCapIsOverwritten(t *testing.T) {
+	p := newPlay(t)
+	c := p.command(fmt.Sprintf("pad:%d", supervise.LogHead-6), "env:TOKEN", "torrent:2", "env:TOKEN",
+		fmt.Sprintf("pad:%d", supervise.LogTail-7), "exit:1")
+	c.Env = append(c.Env, "TOKEN=hf_abcdef")
+	c.Secrets = secret.Of("hf_abcdef")
+	require.Error(t, supervise.Run(t.Context(), c))
+	log, err := os.ReadFile(c.LogFile)
+	require.NoError(t, err)
+	assert.Contains(t, string(log), "x******\n…", "the beginning")
+	assert.Contains(t, string(log), "…\n******\nx", "the end")
+}
+
 func TestTheTailOfOddLogs(t *testing.T) {
 	for _, c := range []struct {
 		moods  []string

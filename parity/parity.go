@@ -18,10 +18,12 @@ import (
 // did not record fail the test.
 func Layer(t *testing.T, name string) *Assertion {
 	t.Helper()
-	return newAssertion(t, fmt.Sprintf("parity.Layer(t, %q)", name), func(c *judge.Comparison) ([]string, error) {
+	a := newAssertion(t, fmt.Sprintf("parity.Layer(t, %q)", name), func(c *judge.Comparison) ([]string, error) {
 		label, err := c.Layers.Find(name)
 		return []string{label}, err
 	})
+	a.named = true
+	return a
 }
 
 // Layers chooses all layers that match a glob: * stands for one segment between dots, ** for any
@@ -77,6 +79,7 @@ type Assertion struct {
 	call   string // as the user wrote it
 	line   string // file:line of the call
 	choose func(*judge.Comparison) ([]string, error)
+	named  bool // one layer, by its name
 	extra  compare.Criteria
 	in     map[tensor.DType]compare.Criteria
 	open   []string // what should be covered and is not; known when layers were chosen

@@ -83,7 +83,11 @@ func (a *Assertion) judge(t *testing.T, c *judge.Comparison, run judge.LayerRun,
 	var worst *judge.Decision
 	var texts, inherited []string
 	for _, p := range run.Judged {
-		j := p.Decide(a.criteria(p, within), a.line)
+		decide := p.Decide
+		if a.named {
+			decide = p.DecideByName
+		}
+		j := decide(a.criteria(p, within), a.line)
 		if misuse := j.Misuse(); misuse != nil {
 			t.Fatalf("%s: %s", a.call, foreign.Text(misuse.Error()))
 		}

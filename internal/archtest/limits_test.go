@@ -116,7 +116,7 @@ func TestPagesHaveTheLimits(t *testing.T) {
 		}, "docs/thresholds.md: %s", row[0])
 	}
 	for _, c := range []struct{ limit, page, quote, reason string }{
-		{"internal/judge roundings 6", "report.md", "six times these limits pass", "of a drift"},
+		{"compare drift 6", "report.md", "six times these limits pass", "of a drift"},
 		{"internal/judge explained compare.Limits{RelL2: 0.2, RowRelL2: 1}", "report.md",
 			"up to 0.2 of the tensor and 1 of a row", "of a drift"},
 		{"internal/judge noiseRatio 3", "report.md", "three times the reference's own", "with a float64 golden"},

@@ -132,7 +132,7 @@ func (c *Comparison) choices(flow *trace.Pass) (out []*choice) {
 		if scores := c.decided(flow, at); scores >= 0 {
 			known[container] = true
 			out = append(out, &choice{flow: flow, at: scores, container: container, scores: c.Ports[flow.Events[scores].Index], index: index})
-		} else if indices[container] == nil {
+		} else if indices[container] == nil && c.rounds(flow.Case) && c.hasExperts(flow, container) {
 			indices[container] = index
 		}
 	}
@@ -167,6 +167,14 @@ func (k *choice) layer() string {
 		return k.index.Layer
 	}
 	return k.scores.Layer
+}
+
+// rounds reports whether the runs of a case are of 16 bits, in which ties are common.
+func (c *Comparison) rounds(caseName string) bool {
+	return slices.ContainsFunc(c.Cases, func(k Case) bool {
+		d := k.encoding().dtype
+		return k.Name == caseName && (d == tensor.F16 || d == tensor.BF16)
+	})
 }
 
 func isScores(t *tensor.Tensor) bool {

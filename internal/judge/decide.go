@@ -33,7 +33,17 @@ type Decision struct {
 // criteria if c is nil. Of several decisions the report shows the last, but never a pass in place
 // of a failure.
 func (p *Port) Decide(c compare.Criteria, source string) *Decision {
-	j := p.consider(c, source)
+	return p.decide(c, source, p.Rewrite)
+}
+
+// DecideByName judges a port of a layer that a test asks for by its name: that the candidate writes
+// it in another way, which is undone behind it, does not let it pass there.
+func (p *Port) DecideByName(c compare.Criteria, source string) *Decision {
+	return p.decide(c, source, "")
+}
+
+func (p *Port) decide(c compare.Criteria, source, excuse string) *Decision {
+	j := p.consider(c, source, excuse)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.decided == nil || !p.decided.failed() || j.failed() {
@@ -53,8 +63,9 @@ func (p *Port) decision() *Decision {
 	return p.decided
 }
 
-// consider judges a port without recording the decision.
-func (p *Port) consider(c compare.Criteria, source string) *Decision {
+// consider judges a port without recording the decision. excuse is why it passes all the same, "" for
+// nothing.
+func (p *Port) consider(c compare.Criteria, source, excuse string) *Decision {
 	j := &Decision{port: p, Row: p.newRow()}
 	v, err := p.Base, p.Err
 	crit := p.Criteria
@@ -83,11 +94,7 @@ func (p *Port) consider(c compare.Criteria, source string) *Decision {
 		j.Row.Status, j.Row.Note = report.StatusIgnored, "empty: there is nothing to compare"
 		return j
 	}
-	rewrite := p.Rewrite
-	if c != nil {
-		rewrite = "" // asked for by name or with limits: the note does not let it pass
-	}
-	if v.Pass || p.Benign != "" || rewrite != "" {
+	if v.Pass || p.Benign != "" || excuse != "" {
 		j.Row.Status = report.StatusPass
 		if p.printed != nil && !p.printed.whole() {
 			j.Row.Status, j.Row.Note = report.StatusIgnored, p.printed.text()+": they agree, which proves nothing about the rest"
@@ -95,7 +102,7 @@ func (p *Port) consider(c compare.Criteria, source string) *Decision {
 		}
 		if !v.Pass {
 			j.Row.Benign = true
-			j.note(cmp.Or(p.Benign, rewrite+": "+undone))
+			j.note(cmp.Or(p.Benign, excuse+": "+undone))
 		}
 		return j
 	}

@@ -17,8 +17,8 @@ const (
 
 	// carried is the part of an output's error that must not come through to the output that is to
 	// show that it does no harm: of a sum all of it does, of a rewrite none. By reason, not measured.
-	// It is told by so many elements.
-	carried         = 0.5
+	carried = 0.5
+	// carriedElements is of how many elements that is told: it costs time, and judges nothing.
 	carriedElements = 1 << 20
 
 	// severalProducts is how many products have to be off as TF32 makes them where the first of them

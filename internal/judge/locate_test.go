@@ -153,7 +153,7 @@ func TestRoundingOf16Bits(t *testing.T) {
 	noisy := func(at string, by float64) *judge.Comparison {
 		var g, a []port
 		for i, label := range []string{"m.a-input_0", "m.a-output", "m.b-input_0", "m.b-output"} {
-			x := wave(t, 1, float64(i), 1, 6, 8)
+			x := wave(t, 1, float64(i), 1, 8, 16)
 			v := make([]float32, x.Len())
 			for j := range v {
 				noise := 0.02 // more than one layer of bfloat16 makes, less than its limit

@@ -151,7 +151,7 @@ func (c *Comparison) notJudged() (out []string) {
 
 // undecided judges a port that no test decided: an input, or an output that was not asked for.
 func (p *Port) undecided(asked, wrong bool) *Decision {
-	j := p.consider(nil, "")
+	j := p.consider(nil, "", p.Rewrite)
 	row := j.Row
 	switch {
 	case !asked:

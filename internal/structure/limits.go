@@ -21,10 +21,9 @@ const (
 	turned     = 0.999 // cosine of a row below which directions are shown
 	cosineRows = 8     // rows from which columns have a direction
 
-	// What is read of the tensors of a map: all up to a number of elements, else so many rows.
-	mostRewritten = 1 << 22
-	rewrittenRows = 256
-	mostLines     = 1 << 14 // lines whose order is looked for
+	mostRewritten = 1 << 22 // elements of a port of which a map is told by all rows; it costs memory, and judges nothing
+	rewrittenRows = 256     // rows of a larger one: many times what a map has numbers
+	mostLines     = 1 << 14 // lines whose order is looked for: it costs time, and judges nothing
 	// leastRows is how many rows, or columns, one number of a map has to explain, and leastMapped
 	// how many elements one factor. By reason: fewer would be explained by anything.
 	leastRows, leastMapped = 3, 32

@@ -56,6 +56,18 @@ func (s *Scene) judge(p Prediction) (Cause, bool) {
 	return c, shown
 }
 
+// fits reports whether a prediction is the candidate's target within the noise floor.
+func (s *Scene) fits(p Prediction) bool {
+	t := s.Target
+	rows := t.Kept(p.Rows)
+	actual, value := SelectRows(t.Actual, rows), p.tensor(t, rows)
+	if actual == nil || value == nil {
+		return false
+	}
+	r, err := compare.Tensors(value, actual, compare.Tolerance{EqualNaN: true})
+	return err == nil && r.Agrees(t.Floor)
+}
+
 // proves is the rule: made is the candidate against a prediction, base against the golden, from
 // which it must differ.
 func proves(made, base compare.Result, floor compare.Limits) bool {

@@ -9,6 +9,8 @@ import (
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/diagnose/cause"
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
@@ -162,7 +164,8 @@ func (c *Comparison) alone(v *localise.Verdict) []*Port {
 // tokenIDs returns the ids of the reference's prompt, by sequence; nil if they were not recorded.
 func (c *Comparison) tokenIDs(name string) (ids [][]int) {
 	for _, p := range c.Ports {
-		if p.Case == name && !p.Golden.DType().IsFloat() && !p.Judged() && p.Port == "input_0" && strings.Contains(p.Layer, "embed") {
+		if p.Case == name && !p.Golden.DType().IsFloat() && !p.Judged() && p.Port == "input_0" && strings.Contains(p.Layer, "embed") &&
+			!module.Positions.Has(p.Layer) && !module.Types.Has(p.Layer) && !strings.Contains(label.Last(p.Layer), "pos") {
 			for i := range p.Golden.Len() {
 				if i%p.Golden.RowLen() == 0 {
 					ids = append(ids, nil)

@@ -70,6 +70,14 @@ func (o ops) Predict(s *diagnose.Scene) []diagnose.Prediction {
 	})
 }
 
+// FaultFree is what the reference makes of the candidate's own inputs.
+func (o ops) FaultFree(s *diagnose.Scene) *diagnose.Prediction {
+	if g := rebuild.Of(s); g != nil {
+		return g.FaultFree()
+	}
+	return nil
+}
+
 // For lists the hypotheses for a verdict's kind, the cheap and likely ones first. A kind that is a
 // cause by itself has only those that say so with numbers: what looks like another one there
 // follows from it.

@@ -63,9 +63,6 @@ func Asked(s *diagnose.Scene) []diagnose.Prediction {
 
 // isMask reports whether a tensor holds what attention masks hold.
 func isMask(p *diagnose.Port) bool {
-	if len(p.Golden.Shape()) >= 4 {
-		return true
-	}
 	for i := range min(p.Golden.Len(), maskElements) {
 		if x := p.Golden.At(i); x != 0 && x != 1 && x > op.HiddenScore {
 			return false

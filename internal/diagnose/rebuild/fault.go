@@ -101,6 +101,20 @@ func (g *Graph) Predict(faults func(*Value) []Fault) []diagnose.Prediction {
 	return out
 }
 
+// FaultFree predicts the target by the op that makes it in the reference, of what the candidate was
+// given; nil where that op is not known.
+func (g *Graph) FaultFree() *diagnose.Prediction {
+	sample, marks := g.Scene.Rows()
+	if len(sample) == 0 || g.Target.Op == nil {
+		return nil
+	}
+	got := g.With(g.Target, g.Target.Op.Eval).Get(g.Target, sample)
+	if got == nil {
+		return nil
+	}
+	return &diagnose.Prediction{Rows: marks, Value: &diagnose.Array{Shape: []int{len(sample), g.Target.Width}, Data: got}}
+}
+
 // isRight reports whether the candidate has something right that is made of a value by a layer that
 // takes it: then the value is right too, though it was not recorded.
 func (g *Graph) isRight(v *Value) bool {

@@ -20,11 +20,12 @@ import (
 // choice is where the reference chooses by scores: a router, an argmax, a top-k.
 type choice struct {
 	flow      *trace.Pass
-	at        int    // event of the scores, or else of what was chosen
-	container string // the layer around what chose
-	scores    *Port  // nil where they were not recorded
-	index     *Port  // what was chosen; nil where that was not recorded as [rows, k]
-	unknown   bool   // the golden's choice is not that of the largest scores: a bias or groups decided, too
+	at        int          // event of the scores, or else of what was chosen
+	container string       // the layer around what chose
+	scores    *Port        // nil where they were not recorded
+	index     *Port        // what was chosen; nil where that was not recorded as [rows, k]
+	dtype     tensor.DType // in which the runs were asked to compute
+	unknown   bool         // the golden's choice is not that of the largest scores: a bias or groups decided, too
 }
 
 // another is a row that took another way: its choice was a tie.
@@ -49,7 +50,7 @@ func (c *Comparison) settleTies() error {
 			switch a := k.ties(actualOf, here, took[flow.Case]); {
 			case k.scores != nil && k.scores.Encoded != nil && float64(len(a.rows)) > mostTies(len(r.rows)):
 				c.Note(fmt.Sprintf("%d of %d tokens took another way at %s, in case %s, step %s, where the reference in %s has %d: too many to be ties",
-					len(a.rows), a.of, k.scores.Layer, flow.Case, flow.Step, k.scores.DType, len(r.rows)))
+					len(a.rows), a.of, k.scores.Layer, flow.Case, flow.Step, k.dtype, len(r.rows)))
 			default:
 				if here.add(a); len(a.rows) > 0 {
 					c.Note(a.text())
@@ -121,6 +122,8 @@ func (a *another) text() string {
 func (c *Comparison) choices(flow *trace.Pass) (out []*choice) {
 	known := map[string]bool{} // containers whose choice was recorded
 	indices := map[string]*Port{}
+	dtype := c.asked(flow.Case)
+	rounds := dtype == tensor.F16 || dtype == tensor.BF16 // then ties are common
 	for at := range flow.Events {
 		e := &flow.Events[at]
 		index := c.Ports[e.Index]
@@ -131,8 +134,8 @@ func (c *Comparison) choices(flow *trace.Pass) (out []*choice) {
 		}
 		if scores := c.decided(flow, at); scores >= 0 {
 			known[container] = true
-			out = append(out, &choice{flow: flow, at: scores, container: container, scores: c.Ports[flow.Events[scores].Index], index: index})
-		} else if indices[container] == nil && c.rounds(flow.Case) && c.hasExperts(flow, container) {
+			out = append(out, &choice{flow: flow, dtype: dtype, at: scores, container: container, scores: c.Ports[flow.Events[scores].Index], index: index})
+		} else if indices[container] == nil && rounds && c.hasExperts(flow, container) {
 			indices[container] = index
 		}
 	}
@@ -142,7 +145,7 @@ func (c *Comparison) choices(flow *trace.Pass) (out []*choice) {
 		if container := router(e.Layer); container != "" && !e.Input && p.comparable() && p.Golden.DType().IsFloat() && isScores(p.Golden) {
 			if container = flow.Listed(container); !known[container] && c.hasExperts(flow, container) {
 				known[container] = true
-				k := &choice{flow: flow, at: at, container: container, scores: p}
+				k := &choice{flow: flow, dtype: dtype, at: at, container: container, scores: p}
 				if index := indices[container]; index != nil && index.Golden.Len()/index.Golden.RowLen() == p.Golden.Len()/p.Golden.RowLen() {
 					k.index, k.unknown = index, true
 				}
@@ -154,7 +157,7 @@ func (c *Comparison) choices(flow *trace.Pass) (out []*choice) {
 		container := flow.Container(flow.Events[at].Layer)
 		if index := indices[container]; index != nil && !known[container] && index.Golden.Len() < index.Golden.RowLen()*mostExperts {
 			known[container] = true
-			out = append(out, &choice{flow: flow, at: at, container: container, index: index, unknown: true})
+			out = append(out, &choice{flow: flow, dtype: dtype, at: at, container: container, index: index, unknown: true})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b *choice) int { return a.at - b.at })
@@ -169,12 +172,14 @@ func (k *choice) layer() string {
 	return k.scores.Layer
 }
 
-// rounds reports whether the runs of a case are of 16 bits, in which ties are common.
-func (c *Comparison) rounds(caseName string) bool {
-	return slices.ContainsFunc(c.Cases, func(k Case) bool {
-		d := k.encoding().dtype
-		return k.Name == caseName && (d == tensor.F16 || d == tensor.BF16)
-	})
+// asked returns the encoding that the runs of a case were asked for.
+func (c *Comparison) asked(caseName string) tensor.DType {
+	for _, k := range c.Cases {
+		if k.Name == caseName {
+			return k.encoding().dtype
+		}
+	}
+	return tensor.Invalid
 }
 
 func isScores(t *tensor.Tensor) bool {
@@ -281,7 +286,7 @@ func (k *choice) ties(of func(*Port) *tensor.Tensor, before ways, earlier bool) 
 	rms := rootMeanSquare(g)
 	for row := range out.of {
 		g.Float64s(s, row*n)
-		noise := 2 * k.scores.floor().RowRelL2 * max(norm(s)/math.Sqrt(float64(n)), rms)
+		noise := 2 * compare.Floor(k.dtype).RowRelL2 * max(norm(s)/math.Sqrt(float64(n)), rms)
 		actual := slices.Clone(s)
 		if scores != nil {
 			scores.Float64s(actual, row*n)
@@ -291,10 +296,10 @@ func (k *choice) ties(of func(*Port) *tensor.Tensor, before ways, earlier bool) 
 				off += e[i] * e[i]
 				most = max(most, math.Abs(e[i]))
 			}
-			if !(math.Sqrt(off) <= k.scores.floor().RowRelL2*max(norm(s), rms*math.Sqrt(float64(n)))) {
+			if !(math.Sqrt(off) <= compare.Floor(k.dtype).RowRelL2*max(norm(s), rms*math.Sqrt(float64(n)))) {
 				continue // no tie: the scores themselves are wrong
 			}
-			noise = 2*most + 2*k.scores.DType.Epsilon()*slices.Max(absolute(s))
+			noise = 2*most + 2*k.dtype.Epsilon()*slices.Max(absolute(s))
 		}
 		switch gap, other, same := k.gap(row, s, actual, chosen, scores != nil, noise); {
 		case !other || gap > noise && !k.unknown || gone[row]:
@@ -335,7 +340,7 @@ func (k *choice) fewOthers(of func(*Port) *tensor.Tensor, earlier bool) another 
 func (k *choice) gap(row int, s, actual []float64, chosen *tensor.Tensor, known bool, noise float64) (gap float64, other, same bool) {
 	order := ranked(s)
 	if k.index == nil { // neighbours whose scores the candidate cannot tell apart may be either way
-		alike := 2 * k.scores.DType.Epsilon() * slices.Max(absolute(actual))
+		alike := 2 * k.dtype.Epsilon() * slices.Max(absolute(actual))
 		for i, at := range order[1:] {
 			if actual[order[i]]-actual[at] <= alike {
 				gap, other = max(gap, s[order[i]]-s[at]), true

@@ -197,9 +197,12 @@ func (r *rewriting) columnFactors() string {
 		}
 		if gg > 0 {
 			by[k] = ga / gg
+		} else {
+			by[k] = 1
 		}
 	}
-	if len(r.g) < leastRows || !r.mapped(func(_, k int, x float64) float64 { return by[k] * x }) {
+	lost := slices.Contains(by, 0) // what is multiplied by zero nothing brings back
+	if lost || len(r.g) < leastRows || !r.mapped(func(_, k int, x float64) float64 { return by[k] * x }) {
 		return ""
 	}
 	return fmt.Sprintf("each column is multiplied by a factor of its own, from %.4g to %.4g", slices.Min(by), slices.Max(by))

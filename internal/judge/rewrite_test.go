@@ -1,0 +1,168 @@
+package judge_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/tensor"
+)
+
+// change makes another tensor of one: element i of the result is of(i, the old value).
+func change(t *testing.T, x *tensor.Tensor, f func(row, column int) float64) *tensor.Tensor {
+	t.Helper()
+	w := x.RowLen()
+	v := make([]float32, x.Len())
+	for i := range v {
+		v[i] = float32(f(i/w, i%w))
+	}
+	return of(t, v, x.Shape()...)
+}
+
+// block is a run of one block: a norm, attention and an MLP, with what each layer is given.
+// The values do not follow from one another: what is recorded is all that is looked at.
+func block(t *testing.T, engine string, edit map[string]func(*tensor.Tensor) *tensor.Tensor) *dump.Run {
+	t.Helper()
+	value := map[string]*tensor.Tensor{}
+	for i, name := range []string{"x", "norm", "q", "k", "v", "heads", "o", "mid", "up", "act", "down", "y", "end"} {
+		width := 32
+		if name == "up" || name == "act" {
+			width = 64
+		}
+		x := wave(t, 1, float64(i+1)*0.7, 1, 8, width)
+		value[name] = change(t, x, func(r, c int) float64 { return math.Sin(float64(r*r+3*i)*1.3+float64(c*c)*0.37) + 0.2*x.At(r*width+c) })
+	}
+	for name, f := range edit {
+		value[name] = f(value[name])
+	}
+	var ports []port
+	add := func(layer, in, out string) {
+		if in != "" {
+			ports = append(ports, port{"m.layers.0." + layer + "-input_0", value[in]})
+		}
+		ports = append(ports, port{"m.layers.0." + layer + "-output", value[out]})
+	}
+	add("norm", "x", "norm")
+	add("attn.q_proj", "norm", "q")
+	add("attn.k_proj", "norm", "k")
+	add("attn.v_proj", "norm", "v")
+	add("attn.o_proj", "heads", "o")
+	add("attn", "norm", "o")
+	add("mlp.up_proj", "mid", "up")
+	add("mlp.act_fn", "up", "act")
+	add("mlp.down_proj", "act", "down")
+	add("mlp", "mid", "down")
+	ports = append(ports, port{"m.layers.0-input_0", value["x"]}, port{"m.layers.0-output", value["y"]},
+		port{"m.head-input_0", value["y"]}, port{"m.head-output", value["end"]})
+	return run(engine, ports...)
+}
+
+type edits = map[string]func(*tensor.Tensor) *tensor.Tensor
+
+func TestRewritesAreNotes(t *testing.T) {
+	times := func(by float64) func(*tensor.Tensor) *tensor.Tensor {
+		return func(x *tensor.Tensor) *tensor.Tensor {
+			return change(t, x, func(r, c int) float64 { return by * x.At(r*x.RowLen()+c) })
+		}
+	}
+	shuffled := func(x *tensor.Tensor) *tensor.Tensor {
+		w := x.RowLen()
+		return change(t, x, func(r, c int) float64 { return x.At(r*w + (c*5+3)%w) })
+	}
+	byColumn := func(x *tensor.Tensor) *tensor.Tensor {
+		return change(t, x, func(r, c int) float64 { return x.At(r*x.RowLen()+c) * (1 + 0.5*math.Cos(float64(c))) })
+	}
+	other := func(x *tensor.Tensor) *tensor.Tensor {
+		return change(t, x, func(r, c int) float64 { return x.At(r*x.RowLen()+c) * (1 + 0.5*math.Cos(float64(r*7+c*c))) })
+	}
+	zero := times(0)
+	for _, tt := range []struct {
+		reason string
+		edit   edits
+		note   string // of the first layer that differs; "" for a failure
+		layer  string
+	}{
+		{"1/√d folded into q", edits{"q": times(0.25)}, "every element is multiplied by 0.25", "attn.q_proj"},
+		{"and the attention is wrong", edits{"q": times(0.25), "o": times(1.1)}, "", "attn.q_proj"},
+		{"a factor that no model has, of one tensor", edits{"q": times(1.37)}, "", "attn.q_proj"},
+		{"k undoes what is in q", edits{"q": times(1.37), "k": times(1 / 1.37)}, "every element is multiplied by 1.37", "attn.q_proj"},
+		{"a norm's weight in the next products, which show it", edits{"norm": byColumn}, "each column is multiplied", "norm"},
+		{"channels of the MLP in another order", edits{"up": shuffled, "act": shuffled}, "the columns are in another order", "mlp.up_proj"},
+		{"one tensor in another order, as a wrong recording", edits{"up": shuffled}, "", "mlp.up_proj"},
+		{"heads of v in another order, seen by what o is given", edits{"v": shuffled, "heads": shuffled},
+			"the columns are in another order", "attn.v_proj"},
+		{"another function", edits{"up": other, "act": other}, "", "mlp.up_proj"},
+		{"zeros are no factor", edits{"q": zero, "k": zero}, "", "attn.q_proj"},
+		{"a block's result, of which all that follows is made", edits{"y": times(0.25)}, "", ""},
+		{"the model's own result", edits{"end": times(0.25)}, "", ""},
+	} {
+		t.Run(tt.reason, func(t *testing.T) {
+			c := compareRuns(t, block(t, "torch", nil), block(t, "max", tt.edit))
+			r := c.Report("toy", true)
+			if tt.note == "" {
+				assert.Equal(t, report.Fail, r.Verdict)
+				return
+			}
+			require.Equal(t, report.Pass, r.Verdict, "%v", r.FirstDivergence)
+			l := row(t, r, "m.layers.0."+tt.layer+"-output")
+			assert.True(t, l.Benign)
+			assert.Contains(t, l.Note, tt.note)
+			assert.Contains(t, l.Note, "what is made of it agrees, in every forward pass")
+			assert.Empty(t, r.Causes, "nothing is proven of what is no fault")
+			j := find(t, c, "m.layers.0."+tt.layer+"-output").DecideByName(nil, "")
+			assert.Equal(t, report.StatusFail, j.Row.Status, "a layer asked for by its name fails")
+			assert.Contains(t, j.Row.Note, tt.note, "with the note")
+		})
+	}
+}
+
+// With a single token the factor of q does no harm: its only key has all the attention. The next
+// forward pass shows it.
+func TestARewriteHoldsInEveryForwardPass(t *testing.T) {
+	quarter := func(x *tensor.Tensor) *tensor.Tensor {
+		return change(t, x, func(r, c int) float64 { return 0.25 * x.At(r*x.RowLen()+c) })
+	}
+	steps := func(engine string, each ...edits) *dump.Run {
+		var entries []dump.Entry
+		for i, edit := range each {
+			for _, e := range block(t, engine, edit).Entries {
+				e.Step = string(rune('0' + i))
+				e.Seq += 100 * i
+				entries = append(entries, e)
+			}
+		}
+		return dump.New(engine, dump.Info{Engine: engine, Case: "short", Mode: dump.Standard}, dump.OrderRunFile, entries)
+	}
+	golden := steps("torch", nil, nil)
+	both := compareRuns(t, golden, steps("max", edits{"q": quarter}, edits{"q": quarter})).Report("toy", true)
+	assert.Equal(t, report.Pass, both.Verdict)
+	wrong := func(x *tensor.Tensor) *tensor.Tensor {
+		return change(t, x, func(r, c int) float64 { return x.At(r*x.RowLen()+c) + 0.3*math.Sin(float64(r*31+c*17)) })
+	}
+	all := edits{"q": quarter}
+	for _, name := range []string{"heads", "o", "mid", "up", "act", "down", "y", "end"} {
+		all[name] = wrong
+	}
+	second := compareRuns(t, golden, steps("max", edits{"q": quarter}, all)).Report("toy", true)
+	require.Equal(t, report.Fail, second.Verdict)
+	assert.Equal(t, "m.layers.0.attn.q_proj", second.FirstDivergence.Layer)
+	assert.Equal(t, "0", second.FirstDivergence.Step)
+}
+
+func TestOneRewriteExcusesNoOtherFault(t *testing.T) {
+	quarter := func(x *tensor.Tensor) *tensor.Tensor {
+		return change(t, x, func(r, c int) float64 { return 0.25 * x.At(r*x.RowLen()+c) })
+	}
+	wrong := func(x *tensor.Tensor) *tensor.Tensor {
+		return change(t, x, func(r, c int) float64 { return x.At(r*x.RowLen()+c) + 0.3*math.Sin(float64(r*31+c*17)) })
+	}
+	c := compareRuns(t, block(t, "torch", nil), block(t, "max", edits{"q": quarter, "down": wrong, "y": wrong, "end": wrong}))
+	r := c.Report("toy", true)
+	require.Equal(t, report.Fail, r.Verdict)
+	assert.Equal(t, "m.layers.0.mlp.down_proj", r.FirstDivergence.Layer, r.FirstDivergence.Text)
+	assert.NotEmpty(t, find(t, c, "m.layers.0.attn.q_proj-output").Rewrite)
+}

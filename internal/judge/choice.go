@@ -34,6 +34,7 @@ type another struct {
 	rows []int // numbers of the tokens, in all sequences
 	swap []int // tokens that chose the same in another order
 	of   int   // tokens
+	each int   // of them in a sequence
 	gap  float64
 }
 
@@ -45,9 +46,13 @@ func (c *Comparison) settleTies() error {
 	for _, flow := range c.flow().Passes {
 		var here, encoded ways
 		for _, k := range c.choices(flow) {
-			r := k.ties(encodedOf, encoded, tookEncoded[flow.Case])
+			r, a := k.ties(encodedOf, encoded, tookEncoded[flow.Case]), k.ties(actualOf, here, took[flow.Case])
+			if len(r.rows)+len(r.swap)+len(a.rows)+len(a.swap) > 0 {
+				r.each = c.sequence(flow, r.of)
+				a.each = r.each
+			}
 			encoded.add(r)
-			switch a := k.ties(actualOf, here, took[flow.Case]); {
+			switch {
 			case k.scores != nil && k.scores.Encoded != nil && float64(len(a.rows)) > mostTies(len(r.rows)):
 				c.Note(fmt.Sprintf("%d of %d tokens took another way at %s, in case %s, step %s, where the reference in %s has %d: too many to be ties",
 					len(a.rows), a.of, k.scores.Layer, flow.Case, flow.Step, k.dtype, len(r.rows)))
@@ -62,10 +67,10 @@ func (c *Comparison) settleTies() error {
 			if !p.differs() {
 				continue
 			}
-			if err := p.withoutRows(encoded.lost(c, flow, at, p, tookEncoded[flow.Case])); err != nil {
+			if err := p.withoutRows(encoded.lost(flow, at, p, tookEncoded[flow.Case])); err != nil {
 				return err
 			}
-			if err := p.leaveOut(here.lost(c, flow, at, p, took[flow.Case])); err != nil {
+			if err := p.leaveOut(here.lost(flow, at, p, took[flow.Case])); err != nil {
 				return err
 			}
 		}
@@ -420,35 +425,32 @@ func rootMeanSquare(t *tensor.Tensor) float64 {
 	return norm(x) / math.Sqrt(float64(max(len(x), 1)))
 }
 
-// tokens returns how many tokens a sequence of a pass has: what ran on [batch, tokens, …] tells.
-func (c *Comparison) tokens(flow *trace.Pass, here ways) int {
-	for _, a := range here {
-		for _, e := range flow.Events {
-			if s := c.Ports[e.Index].Golden.Shape(); len(s) == 3 && s[0]*s[1] == a.of {
-				return s[1]
-			}
+// sequence returns how many of the tokens of a pass are in one sequence: what ran on
+// [batch, tokens, …] tells.
+func (c *Comparison) sequence(flow *trace.Pass, tokens int) int {
+	for _, e := range flow.Events {
+		if s := c.Ports[e.Index].Golden.Shape(); len(s) == 3 && s[0]*s[1] == tokens {
+			return s[1]
 		}
-		return a.of
 	}
-	return 0
+	return tokens
 }
 
 // lost marks the rows of a port that follow from another way: of what ran in the container of the
 // choice those tokens, behind it the later tokens of their sequences, too, and everything in later
 // forward passes. Where rows are no tokens, all of them are.
-func (w ways) lost(c *Comparison, flow *trace.Pass, at int, p *Port, all bool) []bool {
+func (w ways) lost(flow *trace.Pass, at int, p *Port, all bool) []bool {
 	if len(w) == 0 && !all {
 		return nil
 	}
 	out := make([]bool, p.Golden.Len()/max(p.Golden.RowLen(), 1))
-	sequence := c.tokens(flow, w)
 	for _, a := range w {
 		e := &flow.Events[at]
 		inside := e.Layer != a.container && flow.Inside(e.Layer, a.container)
 		if e.At < flow.Events[a.at].At || inside && e.Input && at < a.at {
 			continue
 		}
-		position := positions(p.Golden.Shape(), a.of, sequence)
+		position := positions(p.Golden.Shape(), a.of, a.each)
 		if inside && position != nil && !p.misfit() {
 			for _, r := range a.swap {
 				out[r%len(out)] = out[r%len(out)] || len(out) == a.of && (a.scores == nil || p.Golden.RowLen() < a.scores.Golden.RowLen())
@@ -464,9 +466,9 @@ func (w ways) lost(c *Comparison, flow *trace.Pass, at int, p *Port, all bool) [
 				case position == nil || p.misfit():
 					out[row] = true
 				case inside:
-					out[row] = out[row] || batch*sequence+token == r
+					out[row] = out[row] || batch*a.each+token == r
 				default:
-					out[row] = out[row] || batch == r/sequence && token >= r%sequence
+					out[row] = out[row] || batch == r/a.each && token >= r%a.each
 				}
 			}
 		}

@@ -31,7 +31,7 @@ var line = [][]string{
 	{"internal/match"},
 	{"compare"},
 	{"internal/engine"}, // engines write dumps; dump knows no engine
-	{"internal/structure"},
+	{"internal/structure", "internal/tie"},
 	{"internal/trace"},
 	{"internal/localise"},
 	{"internal/op", "internal/checkpoint"},
@@ -67,6 +67,7 @@ var only = map[string][]string{
 	"internal/match": {"tensor", "internal/glob", "internal/label", "internal/label/module", "internal/layout",
 		"internal/nearest"}, // names and shapes, no figures
 	"internal/structure": {"compare", "internal/mapfile", "internal/places", "tensor"},
+	"internal/tie":       {"compare", "tensor"},
 	"internal/trace":     {"internal/each", "internal/label", "tensor"},
 	"internal/localise":  {"internal/label", "internal/trace"}, // it is given figures
 	// What any hypothesis sees.

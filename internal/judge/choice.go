@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -9,13 +8,10 @@ import (
 
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/tie"
 	"github.com/goparity/goparity/internal/trace"
 	"github.com/goparity/goparity/tensor"
 )
-
-// A choice is not a number: two experts, or tokens, whose scores are nearer to each other than the
-// noise may come in either order, and both are right. What follows from the choice is another number
-// altogether, which no tolerance is made for.
 
 // choice is where the reference chooses by scores: a router, an argmax, a top-k.
 type choice struct {
@@ -28,14 +24,11 @@ type choice struct {
 	unknown   bool         // the golden's choice is not that of the largest scores: a bias or groups decided, too
 }
 
-// another is a row that took another way: its choice was a tie.
+// another are the tokens that took another way: their choice was a tie.
 type another struct {
 	*choice
-	rows []int // numbers of the tokens, in all sequences
-	swap []int // tokens that chose the same in another order
-	of   int   // tokens
-	each int   // of them in a sequence
-	gap  float64
+	tie.Ties
+	each int // tokens of a sequence
 }
 
 // settleTies leaves out what cannot be judged because a choice before it was a tie that the candidate
@@ -47,17 +40,17 @@ func (c *Comparison) settleTies() error {
 		var here, encoded ways
 		for _, k := range c.choices(flow) {
 			r, a := k.ties(encodedOf, encoded, tookEncoded[flow.Case]), k.ties(actualOf, here, took[flow.Case])
-			if len(r.rows)+len(r.swap)+len(a.rows)+len(a.swap) > 0 {
-				r.each = c.sequence(flow, r.of)
+			if r.Any() || a.Any() {
+				r.each = c.sequence(flow, max(r.Of, a.Of))
 				a.each = r.each
 			}
 			encoded.add(r)
 			switch {
-			case k.scores != nil && k.scores.Encoded != nil && float64(len(a.rows)) > mostTies(len(r.rows)):
+			case k.scores != nil && k.scores.Encoded != nil && float64(len(a.Rows)) > tie.Most(len(r.Rows)):
 				c.Note(fmt.Sprintf("%d of %d tokens took another way at %s, in case %s, step %s, where the reference in %s has %d: too many to be ties",
-					len(a.rows), a.of, k.scores.Layer, flow.Case, flow.Step, k.dtype, len(r.rows)))
+					len(a.Rows), a.Of, k.scores.Layer, flow.Case, flow.Step, k.dtype, len(r.Rows)))
 			default:
-				if here.add(a); len(a.rows) > 0 {
+				if here.add(a); len(a.Rows) > 0 {
 					c.Note(a.text())
 				}
 			}
@@ -80,21 +73,17 @@ func (c *Comparison) settleTies() error {
 	return nil
 }
 
-// mostTies is how many ties a candidate may have where the reference in its encoding has n: three
-// times as many, and what chance adds.
-func mostTies(n int) float64 { return 3 * (float64(n) + math.Sqrt(float64(n)) + 1) }
-
 // ways are the rows of one run of a forward pass that took another way than the golden's.
 type ways []another
 
 func (w *ways) add(a another) {
-	if len(a.rows)+len(a.swap) > 0 {
+	if a.Any() {
 		*w = append(*w, a)
 	}
 }
 
 func (w ways) any() bool {
-	return slices.ContainsFunc(w, func(a another) bool { return len(a.rows) > 0 })
+	return slices.ContainsFunc(w, func(a another) bool { return len(a.Rows) > 0 })
 }
 
 // actualOf and encodedOf return the tensor of one of the runs that may choose otherwise; nil where
@@ -114,13 +103,13 @@ func encodedOf(p *Port) *tensor.Tensor {
 }
 
 func (a *another) text() string {
-	n := len(a.rows)
-	why := fmt.Sprintf("the scores that decided are at most %.2g apart, which is a tie within the noise", a.gap)
+	n := len(a.Rows)
+	why := fmt.Sprintf("the scores that decided are at most %.2g apart, which is a tie within the noise", a.Gap)
 	if a.unknown {
 		why = "all that was recorded of what decides there agrees, so this may be a tie"
 	}
 	return fmt.Sprintf("%d of %d tokens took another way at %s, in case %s, step %s: %s, so these rows and what attends to them are not judged behind it",
-		n, a.of, a.layer(), a.flow.Case, a.flow.Step, why)
+		n, a.Of, a.layer(), a.flow.Case, a.flow.Step, why)
 }
 
 // choices lists those of a forward pass in their order.
@@ -227,202 +216,35 @@ func (c *Comparison) decided(flow *trace.Pass, at int) int {
 			continue
 		}
 		sure := index.Len() >= leastChosen || router(e.Layer) != ""
-		if sure && (best < 0 || e.Layer == flow.Events[at].Layer) && chosenBy(s, index) {
+		if sure && (best < 0 || e.Layer == flow.Events[at].Layer) && tie.Decides(s, index) {
 			best = i
 		}
 	}
 	return best
 }
 
-// chosenBy reports whether an index holds the places of the largest scores of each row.
-func chosenBy(scores, index *tensor.Tensor) bool {
-	n, k := scores.RowLen(), index.RowLen()
-	s, chosen := make([]float64, n), make([]bool, n)
-	for row := range scores.Len() / n {
-		scores.Float64s(s, row*n)
-		clear(chosen)
-		least := math.Inf(1)
-		for j := range k {
-			i := index.At(row*k + j)
-			if i < 0 || i >= float64(n) || i != math.Trunc(i) || chosen[int(i)] {
-				return false
-			}
-			chosen[int(i)] = true
-			least = min(least, s[int(i)])
-		}
-		for i, x := range s {
-			if !chosen[i] && x > least {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// ties returns the rows in which the candidate chose otherwise, as it may: the golden's own scores
-// are no further apart than twice the largest error of the candidate's, and those are within the
-// noise floor. Where the candidate did not record its scores, it is what the floor lets them err. A
-// row that was on another way before is none.
+// ties compares the choice of one of the runs. Tokens that were on another way before are none.
 func (k *choice) ties(of func(*Port) *tensor.Tensor, before ways, earlier bool) another {
 	out := another{choice: k}
-	if k.scores == nil {
-		return k.fewOthers(of, earlier)
+	what := tie.Choice{DType: k.dtype, Unknown: k.unknown}
+	var scores, chosen *tensor.Tensor
+	if k.scores != nil {
+		what.Scores, scores = k.scores.Golden, of(k.scores)
 	}
-	g, n := k.scores.Golden, k.scores.Golden.RowLen()
-	out.of = g.Len() / n
-	if earlier {
-		return out
-	}
-	scores := of(k.scores)
-	var chosen *tensor.Tensor
 	if k.index != nil {
-		chosen = of(k.index)
+		what.Index, chosen = k.index.Golden, of(k.index)
 	}
-	if scores == nil && k.scores.Actual != nil {
-		return out // they do not fit the golden's
-	}
-	gone := map[int]bool{}
-	for _, a := range before {
-		for _, r := range a.rows {
-			gone[r] = true
-		}
-	}
-	s, e := make([]float64, n), make([]float64, n)
-	rms := rootMeanSquare(g)
-	for row := range out.of {
-		g.Float64s(s, row*n)
-		noise := 2 * compare.Floor(k.dtype).RowRelL2 * max(norm(s)/math.Sqrt(float64(n)), rms)
-		actual := slices.Clone(s)
-		if scores != nil {
-			scores.Float64s(actual, row*n)
-			var off, most float64
-			for i, x := range actual {
-				e[i] = x - s[i]
-				off += e[i] * e[i]
-				most = max(most, math.Abs(e[i]))
-			}
-			if !(math.Sqrt(off) <= compare.Floor(k.dtype).RowRelL2*max(norm(s), rms*math.Sqrt(float64(n)))) {
-				continue // no tie: the scores themselves are wrong
-			}
-			noise = 2*most + 2*k.dtype.Epsilon()*slices.Max(absolute(s))
-		}
-		switch gap, other, same := k.gap(row, s, actual, chosen, scores != nil, noise); {
-		case !other || gap > noise && !k.unknown || gone[row]:
-		case same:
-			out.swap = append(out.swap, row)
-		default:
-			out.rows = append(out.rows, row)
-			out.gap = max(out.gap, gap)
-		}
-	}
-	if k.unknown && len(out.rows) > max(1, out.of/unknownTies) {
-		out.rows = nil
-	}
-	return out
-}
-
-// fewOthers returns the rows that chose otherwise where no scores were recorded, if they are few.
-func (k *choice) fewOthers(of func(*Port) *tensor.Tensor, earlier bool) another {
-	out := another{choice: k, of: k.index.Golden.Len() / k.index.Golden.RowLen()}
-	chosen := of(k.index)
-	if chosen == nil || earlier {
+	if earlier || k.scores != nil && scores == nil && k.scores.Actual != nil { // these do not fit the golden's
 		return out
 	}
-	for row := range out.of {
-		if !slices.Equal(indices(k.index.Golden, row), indices(chosen, row)) {
-			out.rows = append(out.rows, row)
+	skip := map[int]bool{}
+	for _, a := range before {
+		for _, r := range a.Rows {
+			skip[r] = true
 		}
 	}
-	if len(out.rows) > max(1, out.of/unknownTies) {
-		out.rows = nil
-	}
+	out.Ties = what.Of(scores, chosen, skip)
 	return out
-}
-
-// gap returns how far the golden's scores of a row are apart of what the candidate chose and what
-// the golden did, whether they chose otherwise, and whether only in another order. chosen is what the
-// candidate recorded, and known says that its scores are.
-func (k *choice) gap(row int, s, actual []float64, chosen *tensor.Tensor, known bool, noise float64) (gap float64, other, same bool) {
-	order := ranked(s)
-	if k.index == nil { // neighbours whose scores the candidate cannot tell apart may be either way
-		alike := 2 * k.dtype.Epsilon() * slices.Max(absolute(actual))
-		for i, at := range order[1:] {
-			if actual[order[i]]-actual[at] <= alike {
-				gap, other = max(gap, s[order[i]]-s[at]), true
-			}
-		}
-		return gap, other, false
-	}
-	w := k.index.Golden.RowLen()
-	var a []int
-	g := indices(k.index.Golden, row)
-	switch {
-	case chosen != nil:
-		a = indices(chosen, row)
-	case known:
-		g, a = order[:w], ranked(actual)[:w]
-	default: // it may have
-		gap = s[order[w-1]] - s[order[w]]
-		return gap, gap <= noise, false
-	}
-	same = true
-	best, least := math.Inf(-1), math.Inf(1) // of what only the golden chose, and only the candidate
-	for j, x := range a {
-		if x < 0 || x >= len(s) {
-			return math.Inf(1), true, false
-		}
-		gap = max(gap, math.Abs(s[g[j]]-s[x])) // where only the order is another
-		if !slices.Contains(g, x) {
-			same, least = false, min(least, s[x])
-		}
-		if !slices.Contains(a, g[j]) {
-			best = max(best, s[g[j]])
-		}
-	}
-	if !same {
-		gap = math.Abs(best - least)
-	}
-	return gap, !slices.Equal(g, a), same
-}
-
-// indices are the integers of a row.
-func indices(t *tensor.Tensor, row int) []int {
-	out := make([]int, t.RowLen())
-	for j := range out {
-		out[j] = int(t.At(row*len(out) + j))
-	}
-	return out
-}
-
-// ranked lists places by their scores, the largest first.
-func ranked(s []float64) []int {
-	at := make([]int, len(s))
-	for i := range at {
-		at[i] = i
-	}
-	slices.SortStableFunc(at, func(i, j int) int { return cmp.Compare(s[j], s[i]) })
-	return at
-}
-
-func absolute(s []float64) []float64 {
-	out := make([]float64, len(s))
-	for i, x := range s {
-		out[i] = math.Abs(x)
-	}
-	return out
-}
-
-func norm(s []float64) (n float64) {
-	for _, x := range s {
-		n += x * x
-	}
-	return math.Sqrt(n)
-}
-
-func rootMeanSquare(t *tensor.Tensor) float64 {
-	x := make([]float64, t.Len())
-	t.Float64s(x, 0)
-	return norm(x) / math.Sqrt(float64(max(len(x), 1)))
 }
 
 // sequence returns how many of the tokens of a pass are in one sequence: what ran on
@@ -450,10 +272,10 @@ func (w ways) lost(flow *trace.Pass, at int, p *Port, all bool) []bool {
 		if e.At < flow.Events[a.at].At || inside && e.Input && at < a.at {
 			continue
 		}
-		position := positions(p.Golden.Shape(), a.of, a.each)
+		position := tie.Positions(p.Golden.Shape(), a.Of, a.each)
 		if inside && position != nil && !p.misfit() {
-			for _, r := range a.swap {
-				out[r%len(out)] = out[r%len(out)] || len(out) == a.of && (a.scores == nil || p.Golden.RowLen() < a.scores.Golden.RowLen())
+			for _, r := range a.Swapped {
+				out[r%len(out)] = out[r%len(out)] || len(out) == a.Of && (a.scores == nil || p.Golden.RowLen() < a.scores.Golden.RowLen())
 			}
 		}
 		for row := range out {
@@ -461,7 +283,7 @@ func (w ways) lost(flow *trace.Pass, at int, p *Port, all bool) []bool {
 			if position != nil {
 				batch, token = position(row)
 			}
-			for _, r := range a.rows {
+			for _, r := range a.Rows {
 				switch {
 				case position == nil || p.misfit():
 					out[row] = true
@@ -477,30 +299,6 @@ func (w ways) lost(flow *trace.Pass, at int, p *Port, all bool) []bool {
 		out[row] = out[row] || all
 	}
 	return out
-}
-
-// positions returns the sequence and token of each row of a tensor; nil where rows are no tokens.
-func positions(shape []int, tokens, sequence int) func(row int) (batch, token int) {
-	if len(shape) < 2 || sequence == 0 {
-		return nil
-	}
-	lead := shape[:len(shape)-1]
-	rows := 1
-	for _, d := range lead {
-		rows *= d
-	}
-	batch := tokens / sequence
-	switch {
-	case rows == tokens:
-		return func(row int) (int, int) { return row / sequence, row % sequence }
-	case rows == batch:
-		return func(row int) (int, int) { return row, sequence - 1 }
-	case len(lead) == 3 && lead[0] == batch && lead[2] == sequence:
-		return func(row int) (int, int) { return row / (lead[1] * lead[2]), row % sequence }
-	case len(lead) == 3 && lead[0] == batch && lead[1] == sequence:
-		return func(row int) (int, int) { return row / (lead[1] * lead[2]), row / lead[2] % sequence }
-	}
-	return nil
 }
 
 // leaveOut judges a port without some of its rows. Without any row left it is not judged.

@@ -46,11 +46,6 @@ const (
 	// leastChosen is of how many integers it is no chance that they are the places of the largest
 	// scores: of two experts out of four in each row, one in 1296.
 	leastChosen = 8
-	// unknownTies is the part, one in so many, of the tokens that may choose otherwise where nothing
-	// tells by how much. Clean: 1 of 9 to 1 of 13; routers that are wrong choose otherwise in a third
-	// or more. By reason.
-	unknownTies = 8
-
 	// maxPlaces is how many places of a comparison are diagnosed: the first divergence, and others
 	// that do not follow from it. It costs time, and judges nothing.
 	maxPlaces = 4

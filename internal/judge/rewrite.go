@@ -31,7 +31,6 @@ func (c *Comparison) excuseRewrites() {
 		stretch *stretch
 	}
 	members := map[output][]member{}
-	same := map[output]int{} // trace.Entry.Same of the first
 	for _, flow := range c.flow().Passes {
 		s := &stretches{c: c, flow: flow}
 		for at := range flow.Events {
@@ -40,9 +39,6 @@ func (c *Comparison) excuseRewrites() {
 				continue
 			}
 			key := output{p.Layer, p.Port}
-			if members[key] == nil {
-				same[key] = flow.Events[at].Same
-			}
 			members[key] = append(members[key], member{p, s.around(at)})
 		}
 	}
@@ -67,7 +63,7 @@ func (c *Comparison) excuseRewrites() {
 			bad := slices.ContainsFunc(all, func(m member) bool {
 				return slices.ContainsFunc(m.stretch.differ, func(o output) bool { return wrong[o] })
 			})
-			bad = bad || found[key].Kind == structure.MapNone || !c.witnessed(key, all[0].port, found, wrong, same)
+			bad = bad || found[key].Kind == structure.MapNone || !c.witnessed(key, all[0].port, found, wrong, func(o output) *Port { return members[o][0].port })
 			wrong[key], again = bad, again || bad
 		}
 	}
@@ -106,8 +102,9 @@ func rewritten(ports []*Port) structure.Map {
 
 // witnessed reports whether the map of an output is one that a model may have: the output is not
 // that of a whole block, which all that follows is made of, and another tensor has such a map, too. A
-// factor or an offset of each column is seen where it is undone, in the tensor itself.
-func (c *Comparison) witnessed(key output, p *Port, found map[output]structure.Map, wrong map[output]bool, same map[output]int) bool {
+// norm without its weight is seen in what it gives the next layer.
+func (c *Comparison) witnessed(key output, p *Port, found map[output]structure.Map, wrong map[output]bool,
+	port func(output) *Port) bool {
 	m := found[key]
 	last := label.Last(key.layer)
 	if label.IsRoot(key.layer) || strings.Trim(last, "0123456789") == "" && !strings.Contains(label.Parent(key.layer), "expert") {
@@ -120,12 +117,13 @@ func (c *Comparison) witnessed(key output, p *Port, found map[output]structure.M
 		if other == key || wrong[other] || o.Kind != m.Kind && (o.Kind != structure.MapNames || m.Kind != structure.MapOrder) {
 			continue
 		}
-		copied := same[other] == same[key] && same[key] > 0
+		copied := equalBytes(p.Golden, port(other).Golden) // what the next layer was given
 		near := func(x float64) bool { return math.Abs(x-1) <= 2*p.floor().RelL2 }
 		switch {
-		case m.Kind == structure.MapLines:
-			return true
 		case copied:
+			if m.Kind == structure.MapColumns && (module.IsNorm(key.layer) || module.IsNorm(other.layer)) {
+				return true
+			}
 		case m.Kind != structure.MapFactor, near(m.Factor / o.Factor), near(m.Factor * o.Factor):
 			return true
 		}

@@ -29,15 +29,16 @@ const (
 	MapNone        MapKind = iota
 	MapFactor              // one for all elements
 	MapInterleaved         // halves of heads
-	MapLines               // a factor or an offset of each column, or an offset of each row
+	MapColumns             // a factor of each column
 	MapOrder               // columns, rows or the values of each row in another order
 	MapNames               // integers that stand for each other
 )
 
-// Rewritten returns the known map that makes the golden tensors the candidate's, up to a floor. The tensors are one port in all forward passes, and the same map, with the same numbers, has
-// to hold in all of them: a factor, a factor or an offset of each column or an offset of each row,
-// halves of heads that are interleaved, columns in another order (with factors, too), or, in each tensor by itself, its
-// rows or the values of each row. Of integers it is an order or a renaming.
+// Rewritten returns the known map that makes the golden tensors the candidate's, up to a floor. The
+// tensors are one port in all forward passes, and the same map, with the same numbers, has to hold in
+// all of them: a factor, a factor of each column, halves of heads that are interleaved, columns in
+// another order (with factors, too), or, in each tensor by itself, its rows or the values of each
+// row. Of integers it is an order or a renaming.
 //
 // These are what a port may fold into a product or undo behind it: 1/√d into q, a norm's weight into
 // the next matrix, the order of channels, experts, heads or of a top-k. Whether it is undone the map
@@ -51,8 +52,8 @@ func Rewritten(pairs []Pair, floor compare.Limits) Map {
 		kind MapKind
 		find func() string
 	}
-	ways := []way{{MapFactor, r.factor}, {MapInterleaved, r.interleaved}, {MapLines, r.columnFactors}, {MapLines, r.columnOffsets},
-		{MapLines, r.rowOffsets}, {MapOrder, r.columns}, {MapOrder, r.scaledColumns}, {MapOrder, r.rows}, {MapOrder, r.withinRows}}
+	ways := []way{{MapFactor, r.factor}, {MapInterleaved, r.interleaved}, {MapColumns, r.columnFactors}, {MapOrder, r.columns},
+		 {MapOrder, r.scaledColumns}, {MapOrder, r.rows}, {MapOrder, r.withinRows}}
 	if r.exact {
 		ways = []way{{MapOrder, r.withinRows}, {MapOrder, r.rows}, {MapNames, r.renamed}}
 	}
@@ -185,8 +186,8 @@ func (r *rewriting) interleaved() string {
 	return ""
 }
 
-// columnFactors and the two below take one number of each line: with fewer than leastRows lines
-// across it, that number would explain anything.
+// columnFactors takes one number of each column: with fewer than leastRows rows it would explain
+// anything.
 func (r *rewriting) columnFactors() string {
 	by := make([]float64, r.width)
 	for k := range by {
@@ -206,32 +207,6 @@ func (r *rewriting) columnFactors() string {
 		return ""
 	}
 	return fmt.Sprintf("each column is multiplied by a factor of its own, from %.4g to %.4g", slices.Min(by), slices.Max(by))
-}
-
-func (r *rewriting) columnOffsets() string {
-	plus := make([]float64, r.width)
-	for i, g := range r.g {
-		for k, x := range g {
-			plus[k] += (r.a[i][k] - x) / float64(len(r.g))
-		}
-	}
-	if len(r.g) < leastRows || !r.mapped(func(_, k int, x float64) float64 { return x + plus[k] }) {
-		return ""
-	}
-	return fmt.Sprintf("each column is moved by a number of its own, from %.4g to %.4g", slices.Min(plus), slices.Max(plus))
-}
-
-func (r *rewriting) rowOffsets() string {
-	plus := make([]float64, len(r.g))
-	for i, g := range r.g {
-		for k, x := range g {
-			plus[i] += (r.a[i][k] - x) / float64(r.width)
-		}
-	}
-	if r.width < leastRows || !r.mapped(func(i, _ int, x float64) float64 { return x + plus[i] }) {
-		return ""
-	}
-	return fmt.Sprintf("each row is moved by a number of its own, from %.4g to %.4g", slices.Min(plus), slices.Max(plus))
 }
 
 func (r *rewriting) columns() string {

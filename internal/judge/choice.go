@@ -116,7 +116,7 @@ func (a *another) text() string {
 func (c *Comparison) choices(flow *trace.Pass) (out []*choice) {
 	known := map[string]bool{} // containers whose choice was recorded
 	indices := map[string]*Port{}
-	dtype := c.asked(flow.Case)
+	dtype := c.encodings[flow.Case].dtype
 	rounds := dtype == tensor.F16 || dtype == tensor.BF16 // then ties are common
 	for at := range flow.Events {
 		e := &flow.Events[at]
@@ -164,16 +164,6 @@ func (k *choice) layer() string {
 		return k.index.Layer
 	}
 	return k.scores.Layer
-}
-
-// asked returns the encoding that the runs of a case were asked for.
-func (c *Comparison) asked(caseName string) tensor.DType {
-	for _, k := range c.Cases {
-		if k.Name == caseName {
-			return k.encoding().dtype
-		}
-	}
-	return tensor.Invalid
 }
 
 func isScores(t *tensor.Tensor) bool {

@@ -54,6 +54,7 @@ type Comparison struct {
 	Verdict *localise.Verdict // where the candidate leaves the reference; nil if nothing fails, or no place is known
 	Live    bool              // the candidate ran now
 
+	encodings  map[string]encoding // by case
 	scope      []*glob.Pattern
 	lookalikes []*lookalike
 	open       []string // what was demanded and is not covered
@@ -111,6 +112,10 @@ func compareRuns(ctx context.Context, cases []Case, opt Options) (*Comparison, e
 		return nil, err
 	}
 	c := &Comparison{Cases: cases, joins: *js, ctx: ctx, search: search{Diagnosis: opt.Diagnosis}, scope: opt.Scope}
+	c.encodings = map[string]encoding{}
+	for _, k := range cases {
+		c.encodings[k.Name] = k.encoding()
+	}
 	c.Layers = &Layers{ports: c.Ports, missing: c.missing}
 	if err := c.checkScope(); err != nil {
 		return nil, err
@@ -151,10 +156,6 @@ func (c *Comparison) measure(opt Options) error {
 	var total int64
 	var done atomic.Int64
 	var joined []*Port
-	asked := map[string]tensor.DType{} // by case
-	for _, k := range c.Cases {
-		asked[k.Name] = k.encoding().dtype
-	}
 	for _, p := range c.Ports {
 		if p.Joined() {
 			joined = append(joined, p)
@@ -163,7 +164,7 @@ func (c *Comparison) measure(opt Options) error {
 	}
 	return each.Do(c.ctx, len(joined), func(i int) error {
 		p := joined[i]
-		p.measure(opt, asked[p.Case])
+		p.measure(opt, c.encodings[p.Case].dtype)
 		if opt.Progress != nil {
 			opt.Progress(done.Add(size(p)), total)
 		}

@@ -67,7 +67,7 @@ func (c *Comparison) noteEncoding() {
 		}
 	}
 	for _, k := range c.Cases {
-		if e := k.encoding(); len(others[k.Name]) > 0 {
+		if e := c.encodings[k.Name]; len(others[k.Name]) > 0 {
 			c.Note(fmt.Sprintf("outputs are judged as %s, whatever wider type single ones have: %s", e.dtype, e.why))
 		}
 	}

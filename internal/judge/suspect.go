@@ -5,6 +5,7 @@ import (
 
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/match"
+	"github.com/goparity/goparity/tensor"
 )
 
 // suspect is a layer of each side that may be one, in one case.
@@ -40,7 +41,7 @@ func (c *Comparison) compareSuspects(opt Options) error {
 		if of[s.Name] == nil {
 			of[s.Name] = s.references()
 		}
-		error, err := s.differ(opt, of[s.Name])
+		error, err := s.differ(opt, of[s.Name], c.encodings[s.Name].dtype)
 		if err != nil {
 			return err
 		}
@@ -59,13 +60,13 @@ func (c *Comparison) compareSuspects(opt Options) error {
 
 // differ returns by how much the outputs differ in the first pass in which they do: the relative L2
 // of the worst row; 0 if they agree.
-func (s *suspect) differ(opt Options, of *references) (float64, error) {
+func (s *suspect) differ(opt Options, of *references, asked tensor.DType) (float64, error) {
 	for _, pair := range s.Pairs {
 		p, err := newPort(s.Case, pair, of)
 		if err != nil {
 			return 0, fmt.Errorf("case %s: %w", s.Name, err)
 		}
-		if p.measure(opt, s.encoding().dtype); p.Err == nil && !p.passes() {
+		if p.measure(opt, asked); p.Err == nil && !p.passes() {
 			return worst(p.Base.Result), nil
 		}
 	}

@@ -81,6 +81,9 @@ func (c *Comparison) poolRows() error {
 		scaled := func(l compare.Limits) compare.Limits {
 			return compare.Limits{RelL2: by * l.RelL2, RowRelL2: by * l.RowRelL2}
 		}
+		if !p.Base.Result.Agrees(scaled(p.Floor)) {
+			continue
+		}
 		p.Floor, p.pooled = scaled(p.Floor), by
 		if err := p.again(scaled(p.Criteria.Limits()).Criteria(), fmt.Sprintf("%s, × %.2g: the RMS of this port in all forward passes", p.Source, by)); err != nil {
 			return err

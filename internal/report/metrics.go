@@ -87,6 +87,7 @@ func MetricsOf(r compare.Result, shape []int) *Metrics {
 		RowRelL2: Float(r.WorstRow.RelL2), RowIndex: number(r.WorstRow.Index),
 		RowMaxAbs: Float(r.WorstRow.MaxAbs), MaxAbsRow: number(r.WorstRow.MaxAbsRow),
 		NaNGolden: r.NaNGolden, NaNActual: r.NaNActual, InfGolden: r.InfGolden, InfActual: r.InfActual,
+		Costs: costsOf(r.Cost),
 	}
 }
 

@@ -165,9 +165,9 @@ func TestRejudgeAgreesWithTheTensors(t *testing.T) {
 // A row that was judged by what the encoding costs shows how near the limit it is, and is judged again
 // by another.
 func TestRejudgeCost(t *testing.T) {
-	at := 3
 	near := metrics(0.02, 0)
-	near.Costs = &report.Costs{Cost: 0.4, RowCost: 2.5, CostRow: &at, LeftOut: 1}
+	measured := compare.Result{Cost: &compare.Costs{Tensor: 0.4, Row: 2.5, WorstRow: 3, LeftOut: 1}}
+	near.Costs = report.MetricsOf(measured, nil).Costs
 	l := row("a", 0, report.StatusPass, near)
 	l.Tolerance = report.ToleranceOf(compare.Criteria{compare.Cost: 3}, "3 × what bfloat16 costs the reference (torch, eager)")
 	r := &report.Report{Schema: 1, Verdict: report.Pass, Layers: []report.Layer{l}}
@@ -176,6 +176,7 @@ func TestRejudgeCost(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, report.Write(&b, r))
 	assert.Contains(t, b.String(), `"row_cost": 2.5`)
+	assert.Contains(t, b.String(), `"row_cost_index": 3`)
 	assert.Contains(t, b.String(), `"cost_left_out": 1`)
 	r, err := report.Read(&b)
 	require.NoError(t, err)

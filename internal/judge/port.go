@@ -75,6 +75,9 @@ func (p *Port) measure(opt Options, asked tensor.DType) {
 	p.typed(asked, opt.Coarser)
 	p.limit(opt.criteria())
 	p.judgeBase()
+	if p.Err == nil {
+		p.Err = p.onlyFinite()
+	}
 }
 
 // judgeBase judges by the port's own criteria. An error that is more than the encoding costs the
@@ -90,9 +93,6 @@ func (p *Port) judgeBase() {
 		}
 	}
 	p.Agrees = p.Err == nil && p.agrees()
-	if p.Err == nil {
-		p.Err = p.onlyFinite()
-	}
 }
 
 // asRow lets a tensor of few elements be off as far as a row may.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -63,7 +64,7 @@ func madeBy(r *dump.Run) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return " (" + strings.Join(parts, ", ") + ")"
+	return " (" + foreign.Line(strings.Join(parts, ", ")) + ")"
 }
 
 // onlyFinite leaves out the rows in which the encoding is too small for the reference itself: nothing

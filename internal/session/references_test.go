@@ -245,3 +245,38 @@ func TestOverflowOfTheReference(t *testing.T) {
 		}
 	}
 }
+
+// Beside a float64 golden the larger measure judges, of the tensor as of its rows.
+func TestCostBesideFloat64(t *testing.T) {
+	rows := func(first, others float64) *tensor.Tensor {
+		v := make([]float64, 64*64)
+		for i := range v {
+			if v[i] = others; i < 64 {
+				v[i] = first
+			}
+		}
+		return of(t, v, 1, 64, 64)
+	}
+	half := make([]byte, 0, 2*64*64) // 0.125 in the first row, 1 in the others
+	for i := range 64 * 64 {
+		if half = append(half, 0, 0x3c); i < 64 {
+			half[2*i+1] = 0x30
+		}
+	}
+	g, err := tensor.New(tensor.F16, []int{1, 64, 64}, half)
+	require.NoError(t, err)
+	made := func(engine, encoding string, out *tensor.Tensor) *dump.Run {
+		r := run(engine, port{"model.up-output", out})
+		r.Path, r.Info.Encoding.Compute = engine+encoding, encoding
+		return r
+	}
+	for first, pass := range map[float64]bool{0.125 * 1.1: true, 0.125 * 1.2: false} {
+		k := judge.Case{Name: "short", Golden: made("torch", "float16", g), Golden64: made("torch", "float64", rows(0.125*1.04, 1)),
+			Encoded: made("torch", "bfloat16", rows(0.125, 1)), Actual: made("max", "bfloat16", rows(first, 1.01))}
+		c, err := judge.Compare(t.Context(), []judge.Case{k}, judge.Options{})
+		require.NoError(t, err)
+		p := find(t, c, "model.up-output")
+		assert.Contains(t, p.Source, "3 × the reference's own distance from float64")
+		assert.Equal(t, pass, p.Base.Pass, "%v", p.Base.Violations)
+	}
+}

@@ -85,7 +85,7 @@ livefixtures = cd fixtures && HF_HUB_CACHE="$$PWD/../.venv/hub" PARITY_PYTHON="$
 
 .PHONY: live
 live: .venv/installed ## run the real engines on the CPU: torch makes goldens, MAX is judged (a first compilation takes minutes)
-	PARITY_LIVE=1 PARITY_PYTHON="$$PWD/.venv/bin/python" go test -count=1 -timeout 60m -run '^TestLive' ./internal/engine
+	PARITY_LIVE=1 PARITY_PYTHON="$$PWD/.venv/bin/python" go test -count=1 -timeout 60m -run '^TestLive' ./internal/engine ./internal/session
 	$(livefixtures)
 
 .PHONY: live-full

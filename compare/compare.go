@@ -67,6 +67,7 @@ type Result struct {
 	NaNActual      int
 	InfGolden      int
 	InfActual      int
+	Cost           *Costs // where [Cost] judged; nil elsewhere
 }
 
 // Cosine returns 1 − CosineDistance, from −1 to 1.

@@ -18,28 +18,34 @@ type References struct {
 	Encoding tensor.DType
 }
 
-// cost is what an encoding costs the reference. With g the golden, r the reference in the
-// candidate's encoding and Δ = r − g, a row of the candidate a is off by
+// costRule is the rule of [Cost] for a row, and for the tensor as one.
+const costRule = "‖a − g‖ / min(q·max(‖Δ‖, ‖Δ_all‖/‖g_all‖·d, ε·d), most·d/3) ≤ cost for the tensor and each row, " +
+	"Δ = r − g, r the reference in the candidate's encoding"
+
+// Costs is how far a candidate is off, in units of what its encoding costs the reference. With g the
+// golden, r the reference in the candidate's encoding and Δ = r − g, a row of the candidate a is off
+// by
 //
 //	‖a − g‖ / min(q·max(‖Δ‖, ‖Δ_all‖/‖g_all‖·d, ε·d), most·d/3)
 //
 // times what it costs. ε is the unit of rounding of the encoding and d the row's denominator, see
-// [Row]. Rows in which r is not finite and g is are left out. q ≥ 1 allows for few elements: a third
-// of √F, F the quantile of the ratio of two variances, of a row of w elements and of all n, that pure
-// noise exceeds in one tensor of a million, but at most 3. So a plain 3 is the limit where w and n are large, and
-// where they are small most is: the part of d that errors of clean runs add up to at most.
-type cost struct {
-	whole, row float64
-	worst      int // row
-	left       int // rows left out
+// [Row]; of the tensor d is ‖g_all‖. Rows in which r is not finite and g is are left out. q, from 1 to
+// 3, allows for few elements: a third of √F, F the quantile of the ratio of two variances, of a row of
+// w elements and of all n, that pure noise exceeds in one tensor of a million. So a plain 3 is the
+// limit where w and n are large. most is the part of d that errors of clean runs add up to at most,
+// see [Drift].
+type Costs struct {
+	Tensor, Row float64 // of the tensor, of the worst row; +Inf where nothing may be off
+	WorstRow    int     // −1 if all rows are left out
+	LeftOut     int     // rows
 }
 
-func costOf(golden, actual *tensor.Tensor, refs References, r Result) cost {
+func costOf(golden, actual *tensor.Tensor, refs References, r Result) *Costs {
 	rd := newRowReader(golden, actual, refs.Encoded)
 	type squares struct{ error, delta, golden float64 }
 	rows := make([]squares, r.Rows)
 	u := unit(r)
-	c := cost{worst: -1}
+	c := &Costs{WorstRow: -1}
 	var error, delta, norm sum
 	n := 0
 	for i := range rows {
@@ -61,7 +67,7 @@ func costOf(golden, actual *tensor.Tensor, refs References, r Result) cost {
 		})
 		if rows[i] = s; !finiteRow {
 			rows[i].delta = math.NaN()
-			c.left++
+			c.LeftOut++
 			continue
 		}
 		n += r.RowLen
@@ -84,11 +90,11 @@ func costOf(golden, actual *tensor.Tensor, refs References, r Result) cost {
 		}
 		return 0
 	}
-	kept := r.Rows - c.left
+	kept := r.Rows - c.LeftOut
 	if n < shortRow {
 		most.RelL2 = most.RowRelL2 // as uncertain as a row
 	}
-	c.whole = times(math.Sqrt(error.value()), spare(n, n, 1)*max(relative, eps)*all, all, most.RelL2)
+	c.Tensor = times(math.Sqrt(error.value()), spare(n, n, 1)*max(relative, eps)*all, all, most.RelL2)
 	q := spare(r.RowLen, n, kept)
 	least := rowFloor(r.RowLen) * all / math.Sqrt(float64(kept))
 	for i, s := range rows {
@@ -98,29 +104,51 @@ func costOf(golden, actual *tensor.Tensor, refs References, r Result) cost {
 		own := math.Sqrt(s.golden)
 		size := max(own, least)
 		floor := q * max(math.Sqrt(s.delta), relative*size, eps*size)
-		if x := times(math.Sqrt(s.error), floor, size, most.RowRelL2); c.worst < 0 || x > c.row {
-			c.worst, c.row = i, x
+		if x := times(math.Sqrt(s.error), floor, size, most.RowRelL2); c.WorstRow < 0 || x > c.Row {
+			c.WorstRow, c.Row = i, x
 		}
 	}
 	return c
 }
 
-// spare is q of cost: the size of a row of w elements against the RMS of n, of which one in rows is
+// spare is q of [Costs]: the size of a row of w elements against the RMS of n, of which one in rows is
 // looked at, in units of the limit.
 func spare(w, n, rows int) float64 {
 	f := distuv.F{D1: float64(w), D2: float64(n)}
 	return min(max(1, math.Sqrt(f.Quantile(1-falseAlarm/float64(rows)))/MostCost), mostSpare)
 }
 
-func costs(p Pair, _ float64) ([]Figure, error) {
-	if p.Refs.Encoded == nil {
+// costs measures what [Cost] judges by. The error is a [*MisuseError] or a [*ShapeError].
+func (r References) costs(golden, actual *tensor.Tensor, result Result) (*Costs, error) {
+	if r.Encoded == nil {
 		return nil, misuse("the cost criterion needs the reference's run in the candidate's encoding: record one " +
 			"(references: [float32, bfloat16]), or name it: parity compare --noise")
 	}
-	if err := check(p.Refs.Encoded, p.Actual); err != nil {
+	if err := check(r.Encoded, actual); err != nil {
 		return nil, err
 	}
-	c := costOf(p.Golden, p.Actual, p.Refs, p.Result)
-	name := fmt.Sprintf("error over what %s costs the reference", p.Refs.Encoding)
-	return []Figure{{Value: c.whole, Text: name}, {Key: "row_cost", Value: c.row, Text: inRow(name, c.worst)}}, nil
+	return costOf(golden, actual, r, result), nil
+}
+
+// vastCost is the cost limit from which on zeros in place of a golden of n elements pass.
+func vastCost(d tensor.DType, n int) float64 {
+	most := Drift(d)
+	if n < shortRow {
+		return MostCost / most.RowRelL2
+	}
+	return MostCost / most.RelL2
+}
+
+func costFigures(p Pair, limit float64) ([]Figure, error) {
+	c, name := p.Result.Cost, costName
+	if c == nil {
+		return []Figure{{Value: math.Inf(1), Bound: true, Text: "what the encoding costs the reference is not among the figures"}}, nil
+	}
+	if d := p.Refs.Encoding; d != tensor.Invalid {
+		if most := vastCost(d, p.Result.N); limit >= most {
+			return nil, misuse("cost = %g: in %s that accepts zeros in place of the golden, want less than %.3g", limit, d, most)
+		}
+		name = fmt.Sprintf("error over what %s costs the reference", d)
+	}
+	return []Figure{{Value: c.Tensor, Text: name}, {Key: "row_cost", Value: c.Row, Text: inRow(name, c.WorstRow)}}, nil
 }

@@ -101,3 +101,65 @@ func TestCost(t *testing.T) {
 	_, err := compare.Criteria{compare.Cost: 3}.Judge(of(t, g, 4), of(t, g, 4), compare.References{})
 	require.ErrorContains(t, err, "references: [float32, bfloat16]")
 }
+
+// A pass has its figures, too, and they judge again what the tensors did.
+func TestCostFigures(t *testing.T) {
+	wide := func(rows ...float64) *tensor.Tensor {
+		out := make([]float64, 0, 64*len(rows))
+		for _, x := range rows {
+			for range 64 {
+				out = append(out, x)
+			}
+		}
+		return of(t, out, len(rows), 64)
+	}
+	const eps = 1.0 / 256
+	g, r := wide(1, 1, 1, 1), wide(1+2*eps, 1+2*eps, math.Inf(1), 1+2*eps)
+	refs := compare.References{Encoded: r, Encoding: tensor.BF16}
+	v, err := compare.Criteria{compare.Cost: 3}.Judge(g, wide(1, 1+4*eps, 5, 1+eps), refs)
+	require.NoError(t, err)
+	assert.True(t, v.Pass, "%v", v.Violations)
+	require.NotNil(t, v.Result.Cost)
+	assert.InDelta(t, 2, v.Result.Cost.Row, 1e-6)
+	assert.InDelta(t, math.Sqrt(17./3)/2, v.Result.Cost.Tensor, 1e-6)
+	assert.Equal(t, 1, v.Result.Cost.WorstRow)
+	assert.Equal(t, 1, v.Result.Cost.LeftOut)
+	for limit, pass := range map[float64]bool{3: true, 1.9: false} {
+		broken, open, err := compare.Criteria{compare.Cost: limit}.Recall(v.Result, compare.Tolerance{}, false)
+		require.NoError(t, err)
+		assert.Empty(t, open)
+		assert.Equal(t, pass, len(broken) == 0, "%v", broken)
+	}
+
+	v, err = compare.Default(tensor.BF16).Judge(g, g, refs)
+	require.NoError(t, err)
+	assert.Nil(t, v.Result.Cost, "no one asked")
+	_, open, err := compare.Criteria{compare.Cost: 3}.Recall(v.Result, compare.Tolerance{}, false)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"what the encoding costs the reference is not among the figures"}, open)
+}
+
+// Where a limit is so wide that zeros pass depends on the type.
+func TestCostOfZeros(t *testing.T) {
+	x := make([]float64, 4096)
+	for i := range x {
+		x[i] = math.Sin(float64(i))
+	}
+	g, zeros, far := of(t, x, 64, 64), of(t, make([]float64, 4096), 64, 64), make([]float64, 4096)
+	for i := range x {
+		far[i] = 2 * x[i]
+	}
+	for _, d := range []tensor.DType{tensor.F16, tensor.BF16} {
+		refs := compare.References{Encoded: of(t, far, 64, 64), Encoding: d}
+		limit := 3.0
+		for ; ; limit *= 1.1 {
+			v, err := compare.Criteria{compare.Cost: limit}.Judge(g, zeros, refs)
+			if err != nil {
+				assert.ErrorContains(t, err, "accepts zeros in place of the golden")
+				break
+			}
+			require.False(t, v.Pass, "%s: zeros keep a cost of %g", d, limit)
+		}
+		assert.Greater(t, limit, 10.0, "what no zeros keep is no misuse")
+	}
+}

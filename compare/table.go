@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/goparity/goparity/tensor"
 )
 
 // The table of criteria.
@@ -101,10 +103,9 @@ var (
 
 	// Cost limits the candidate's error over what its encoding costs the reference: over the
 	// difference of the golden from the reference's own run in that encoding, of the tensor and of
-	// each row.
+	// each row, see [Costs].
 	Cost = &Criterion{Key: "cost", JSON: "cost", Method: "Cost", Short: "cost", Name: costName,
-		Rule: "‖a − g‖ / ‖r − g‖ ≤ cost for the tensor and the worst row, r the reference in the candidate's encoding",
-		Best: 0, Worst: mostNoise, Example: MostCost, Figures: costs}
+		Rule: costRule, Best: 0, Worst: vastCost(tensor.F16, shortRow), Example: MostCost, Recorded: true, Figures: costFigures}
 
 	// EqualNaN measures nothing by itself. If it is 1, NaN matches NaN for all criteria.
 	EqualNaN = &Criterion{Key: "equal_nan", JSON: "equal_nan", Method: "EqualNaN", Short: "equal NaN",

@@ -187,6 +187,7 @@ func writeCase(ctx context.Context, d disk, dir, name string, opt ImportOptions)
 	prov := opt.Provenance
 	prov.Engine = cmp.Or(prov.Engine, run.Engine)
 	prov.Device = cmp.Or(prov.Device, run.Device)
+	prov.Attention = cmp.Or(prov.Attention, run.Attention)
 	if prov.Versions == nil {
 		prov.Versions = run.Versions
 	}

@@ -24,8 +24,15 @@ const manifestFile = "manifest.json"
 // schema is the version of the manifest that is written. Versions 1 to schema are read; sealed is
 // the first that has a hash of what it lists.
 const (
-	schema = 2
+	schema = 3 // 3 has use, formula and attn_implementation
 	sealed = 2
+)
+
+// Uses of a variant.
+const (
+	UseJudge = "judge" // candidates are judged against it
+	UseNoise = "noise" // float64: how far off the one that judges is itself
+	UseCost  = "cost"  // 16 bits: what the encoding costs the reference
 )
 
 // manifest is manifest.json.
@@ -87,9 +94,13 @@ type Provenance struct {
 	Text     string            `json:"reference_text,omitempty"` // what the reference generated
 	Seed     *int64            `json:"seed,omitempty"`
 	Device   string            `json:"device,omitempty"`
-	Date     string            `json:"date,omitempty"` // RFC 3339
-	Command  string            `json:"command,omitempty"`
-	Blessed  string            `json:"blessed,omitempty"` // why the candidate's output became golden
+	// Attention is the kernel with which the reference computed attention: "eager", "sdpa".
+	Attention string `json:"attn_implementation,omitempty"`
+	Use       string `json:"use,omitempty"`     // UseJudge, UseNoise or UseCost; empty where no one said
+	Formula   string `json:"formula,omitempty"` // of UseCost: what it judges by
+	Date      string `json:"date,omitempty"`    // RFC 3339
+	Command   string `json:"command,omitempty"`
+	Blessed   string `json:"blessed,omitempty"` // why the candidate's output became golden
 	// Inputs is what the goldens depend on, by key: of a fixture the model, the case, what is
 	// captured, and hashes of files. If one of them changes, the golden is stale.
 	Inputs map[string]string `json:"inputs,omitempty"`

@@ -17,12 +17,14 @@ type Run struct {
 	Engine   string            // "torch", …
 	Versions map[string]string // of the engine and its parts
 	Device   string
-	Encoding string          // dtype in which it ran, "float32"; "" if unknown
-	TokenIDs json.RawMessage // of each step and sequence, as in the dump
-	PadMask  [][]int         // [batch][token] of the first step, 0 for padding; nil without padding
-	Text     string          // what the reference generated for the case
-	Injected bool            // its layers got inputs of another run, so it cannot be golden
-	Ports    []Port          // in execution order
+	Encoding string // dtype in which it ran, "float32"; "" if unknown
+	// Attention is the kernel of the attention: "eager", "sdpa"; "" if unknown.
+	Attention string
+	TokenIDs  json.RawMessage // of each step and sequence, as in the dump
+	PadMask   [][]int         // [batch][token] of the first step, 0 for padding; nil without padding
+	Text      string          // what the reference generated for the case
+	Injected  bool            // its layers got inputs of another run, so it cannot be golden
+	Ports     []Port          // in execution order
 
 	changed func() error // of a dump: whether its files are as they were when it was opened
 }
@@ -56,7 +58,7 @@ func (r *Run) Steps() []string {
 // fromDump returns a run with the tensors of r, which must stay open.
 func fromDump(r *dump.Run) *Run {
 	out := &Run{From: r.Path, Engine: r.Info.Engine, Versions: r.Info.Versions, Device: r.Info.Device,
-		Encoding: r.Info.Encoding.String(), TokenIDs: json.RawMessage(r.Info.TokenIDs),
+		Encoding: r.Info.Encoding.String(), Attention: r.Info.Attention, TokenIDs: json.RawMessage(r.Info.TokenIDs),
 		PadMask: r.Info.PadMask, Text: r.Info.ReferenceText, Injected: r.Info.Mode == dump.Injected, changed: r.Changed}
 	for _, e := range r.Entries {
 		out.Ports = append(out.Ports, Port{Step: e.Step, Layer: e.Layer, Port: e.Port, Tensor: e.Tensor,

@@ -28,6 +28,10 @@ import (
 	"github.com/goparity/goparity/tensor/raw"
 )
 
+// noiseUsage is the text of the flag --noise.
+const noiseUsage = "the reference's `dump` in the candidate's encoding (parity run --engine torch --encoding bfloat16\n" +
+	"--follow GOLDEN): what that costs the reference is the measure, in place of the default tolerances"
+
 type compareFlags struct {
 	golden, actual, injected, golden64, noise string
 	config, padMask                           string
@@ -61,7 +65,7 @@ func newCompare() *cobra.Command {
 	fl.StringVar(&f.actual, "actual", "", "the candidate's `dump`")
 	fl.StringVar(&f.injected, "injected", "", "the candidate's `dump` of a run on golden inputs")
 	fl.StringVar(&f.golden64, "golden64", "", "the reference's `dump` in float64")
-	fl.StringVar(&f.noise, "noise", "", "the reference's `dump` in the candidate's encoding (parity run --engine torch --encoding bfloat16): what that costs")
+	fl.StringVar(&f.noise, "noise", "", noiseUsage)
 	fl.StringArrayVar(&f.weights, "weights", nil,
 		"the reference's weights: a safetensors `file`, its index.json, or a folder; may be repeated")
 	fl.StringVar(&f.config, "config", "", "the model's config.json")

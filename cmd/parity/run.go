@@ -73,7 +73,7 @@ func newRun() *cobra.Command {
 	fl.StringVar(&f.device, "device", engine.CPU, "cpu or gpu")
 	fl.StringVar(&f.overrides, "hf-config-overrides", "",
 		"changes to config.json, a `JSON` object by key or dotted path")
-	fl.StringArrayVar(&f.config, "engine-config", nil, "setting of MAX, `KEY=VALUE`; may be repeated")
+	fl.StringArrayVar(&f.config, "engine-config", nil, "setting of MAX, `KEY=VALUE`; may be repeated; of torch attn_implementation=sdpa")
 	fl.StringArrayVar(&f.filter, "filter", nil, "record only layers that match this `glob`; may be repeated")
 	fl.StringArrayVar(&f.allow, "allow-missing", nil,
 		"`glob` of weights that may be absent or left over; may be repeated")
@@ -142,7 +142,12 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	os.Remove(logFile)
 	fmt.Fprintf(stdout, "dump      %s\n", f.out)
-	if job.Engine == engine.Torch {
+	switch {
+	case job.Engine != engine.Torch:
+	case f.follow != "" && f.encoding != "":
+		fmt.Fprintf(stdout,
+			"next      parity compare --golden %s --noise %s --actual DUMP, a run of another engine in %s\n", f.follow, f.out, f.encoding)
+	default:
 		fmt.Fprintf(stdout,
 			"next      parity run --engine max … --follow %s, then parity compare --golden %s --actual max_dump\n",
 			f.out, f.out)
@@ -194,8 +199,8 @@ func (f *runFlags) job() (job engine.Job, why string, err error) {
 			return job, "", usage("run: --print %q: want compact, full, binary or max-checkpoint", f.print)
 		}
 		job.Print, job.Precision = f.print, f.precision
-	} else if f.print != engine.PrintCheckpoint || len(f.config) > 0 {
-		return job, "", usage("run: --print and --engine-config are settings of MAX")
+	} else if f.print != engine.PrintCheckpoint {
+		return job, "", usage("run: --print is a setting of MAX")
 	}
 	if job.Engine == engine.Torch && job.Task == fixture.TextGeneration {
 		job.SanityTokens, job.SkipSanity = runSanity, "this dump is no golden"
@@ -249,6 +254,16 @@ func (f *runFlags) values(job *engine.Job) error {
 			job.Config = map[string]any{}
 		}
 		job.Config[key] = value
+	}
+	for key, value := range job.Config {
+		name, isText := value.(string)
+		switch {
+		case job.Engine != engine.Torch:
+		case key != engine.AttnImplementation || !isText || name == "":
+			return usage("run: --engine-config %s=%v: torch has one setting, %s=eager (the default) or sdpa", key, value, engine.AttnImplementation)
+		case job.Oracle != "":
+			return usage("run: --engine-config %s: the oracle file makes the model, and chooses", key)
+		}
 	}
 	for _, g := range slices.Concat(f.filter, f.allow) {
 		if _, err := glob.Compile(g); err != nil {

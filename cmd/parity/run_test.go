@@ -57,14 +57,17 @@ func TestRunUsage(t *testing.T) {
 			"only text-generation has more", "an embedding decodes nothing"},
 		{with("--hf-config-overrides", "[]"), "want a JSON object", "a list has no keys"},
 		{with("--filter", "a["), "run: ", "a broken pattern"},
-		{with("--print", "full"), "settings of MAX", "torch prints nothing"},
+		{with("--print", "full"), "--print is a setting of MAX", "torch prints nothing"},
 		{with("--precision", "3"), "--precision is for --print full", "no digits are printed"},
 		{[]string{"--engine", "max", "--model", llama, "--prompt", "a", "--print", "full", "--precision", "0"},
 			"--precision 0: want a number of digits", "no digits"},
 		{with("--revision", "abc"), "--revision is of a hub id", "a folder has none"},
 		{[]string{"--engine", "max", "--model", llama, "--follow", other, "--num-steps", "2"},
 			"the dump that is followed has the steps", "two numbers of steps"},
-		{with("--engine-config", "a=1"), "settings of MAX", "torch has no such settings"},
+		{with("--engine-config", "a=1"), "torch has one setting, attn_implementation=eager", "torch has no such settings"},
+		{with("--engine-config", "attn_implementation=2"), "torch has one setting, attn_implementation=eager", "no name"},
+		{[]string{"--engine", "torch", "--oracle", filepath.Join(llama, "config.json"), "--engine-config", "attn_implementation=sdpa"},
+			"the oracle file makes the model, and chooses", "a setting without an effect"},
 		{[]string{"--engine", "max", "--model", llama, "--prompt", "a", "--engine-config", "a"}, "want KEY=VALUE",
 			"no value"},
 		{[]string{"--engine", "max", "--model", llama, "--prompt", "a", "--print", "loud"},
@@ -122,6 +125,11 @@ func TestRunJob(t *testing.T) {
 	assert.Equal(t, "float32", job.Encoding)
 	assert.Equal(t, []string{"a", "b"}, job.Cases[0].Prompts)
 	assert.Zero(t, job.SanityTokens, "a classification generates nothing")
+
+	f.config = []string{"attn_implementation=sdpa"}
+	job, _, err = f.job()
+	require.NoError(t, err)
+	assert.Equal(t, map[string]any{engine.AttnImplementation: "sdpa"}, job.Config)
 
 	f = runFlags{engine: engine.MAX, model: "org/other", task: "text-generation", device: engine.GPU, layers: "2",
 		print: engine.PrintFull, precision: 3,

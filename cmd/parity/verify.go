@@ -28,6 +28,7 @@ type verifyFlags struct {
 	observer                        bool
 	verbose                         bool
 	golden, actual, injected, ref64 string
+	noise                           string
 	padMask                         string
 	timeout                         time.Duration
 }
@@ -67,6 +68,7 @@ func newVerify() *cobra.Command {
 	fl.StringVar(&f.actual, "actual", "", "the candidate's `dump`")
 	fl.StringVar(&f.injected, "injected", "", "the candidate's `dump` of a run on golden inputs")
 	fl.StringVar(&f.ref64, "golden64", "", "the reference's `dump` in float64")
+	fl.StringVar(&f.noise, "noise", "", noiseUsage)
 	fl.StringVar(&f.padMask, "pad-mask", "", "JSON `file` with 0 or 1 per [batch][token]: padding rows are left out")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "list every port")
 	return c
@@ -74,7 +76,7 @@ func newVerify() *cobra.Command {
 
 // check finds flags that contradict each other.
 func (f *verifyFlags) check(args []string, changed func(string) bool) error {
-	dumps := f.golden != "" || f.actual != "" || f.injected != "" || f.ref64 != ""
+	dumps := f.golden != "" || f.actual != "" || f.injected != "" || f.ref64 != "" || f.noise != ""
 	switch {
 	case dumps && len(args) > 0:
 		return usage("verify: a fixture or dumps, not both")
@@ -198,7 +200,7 @@ func (f *verifyFlags) fixture(ctx context.Context, dir string, stderr io.Writer,
 func (f *verifyFlags) dumps(ctx context.Context, stderr io.Writer,
 	done func(*report.Report, []judge.Case) error) error {
 	flags := compareFlags{golden: f.golden, actual: f.actual, injected: f.injected, golden64: f.ref64,
-		padMask: f.padMask}
+		noise: f.noise, padMask: f.padMask}
 	opt := judge.Options{Match: match.Options{}, Diagnosis: judge.Diagnosis{Mode: f.diagnose}}
 	var err error
 	if opt.Match.PadMask, err = readPadMask(f.padMask); err != nil {

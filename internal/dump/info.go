@@ -50,9 +50,10 @@ type Info struct {
 	Uncaptured map[string][]string `json:"uncaptured,omitempty"` // by layer, tensors that no hook can record
 
 	// Since schema 2.
-	Path       string             `json:"path,omitempty"`      // execution path; empty: OnePass
-	Passes     [][]PassItem       `json:"passes,omitempty"`    // the forward passes, in the order of steps and rows
-	PadMasks   map[string][][]int `json:"pad_masks,omitempty"` // PadMask of the later steps that are padded
+	Attention  string             `json:"attn_implementation,omitempty"` // the kernel: "eager", "sdpa"
+	Path       string             `json:"path,omitempty"`                // execution path; empty: OnePass
+	Passes     [][]PassItem       `json:"passes,omitempty"`              // the forward passes, in the order of steps and rows
+	PadMasks   map[string][][]int `json:"pad_masks,omitempty"`           // PadMask of the later steps that are padded
 	Text       []Text             `json:"text,omitempty"`
 	Generation *Generation        `json:"generation,omitempty"`
 	Weights    []string           `json:"weights,omitempty"` // files in the dump's folder: what the engine loaded

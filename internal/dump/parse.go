@@ -34,6 +34,7 @@ func decodeInfo(data []byte) (info Info, notes []string, err error) {
 		Injected  json.RawMessage `json:"injected"` // a list of labels if nothing was injected
 		Injection *string         `json:"injection"`
 		// In schema 1 these keys are an engine's own, of any form.
+		Attention  json.RawMessage `json:"attn_implementation"`
 		Path       json.RawMessage `json:"path"`
 		Passes     json.RawMessage `json:"passes"`
 		PadMasks   json.RawMessage `json:"pad_masks"`
@@ -96,6 +97,7 @@ func (i *Info) noteTokens() []string {
 
 func since2(info *Info) []field {
 	return []field{
+		{"attn_implementation", `a string, "eager"`, &info.Attention},
 		{"path", `a string, "chunked:4"`, &info.Path},
 		{"passes", `a list for each forward pass, [[{"sequence": 0, "from": 0, "to": 4}], …]`, &info.Passes},
 		{"pad_masks", `a mask by step, {"1": [[0, 1], [1, 1]]}`, &info.PadMasks},

@@ -33,6 +33,10 @@ const (
 	PrintCheckpoint = "max-checkpoint"
 )
 
+// AttnImplementation is the setting of torch that chooses the kernel of the attention: "eager", which
+// is the default, "sdpa", or another name that transformers knows.
+const AttnImplementation = "attn_implementation"
+
 // Observers. With Seen, what the model returns is recorded too (see Result.Returned); with Blind,
 // it alone is recorded, from a model without hooks.
 const (
@@ -63,7 +67,7 @@ type Job struct {
 	Task string `json:"task,omitempty"`
 
 	Overrides map[string]any `json:"hf_config_overrides,omitempty"` // by key or dotted path of config.json
-	Config    map[string]any `json:"engine_config,omitempty"`       // settings of MAX, passed on as they are
+	Config    map[string]any `json:"engine_config,omitempty"`       // settings of MAX, passed on as they are; of torch AttnImplementation
 	// AllowMissing has patterns of weights that may be missing or left over.
 	AllowMissing []string `json:"allow_missing,omitempty"`
 

@@ -29,7 +29,7 @@ func (k Case) standard() error {
 				k.Name, side.who, side.run.Path)
 		}
 	}
-	return nil
+	return k.checkEncoded()
 }
 
 // Match joins the golden with one of the candidate's runs. To the options that hold for all cases
@@ -61,8 +61,11 @@ func portsOf(r *dump.Run) []match.Port {
 
 // otherPrompt says how the token ids of the two runs differ; "" if they are equal, or one run did
 // not record them.
-func (k Case) otherPrompt() string {
-	g, a := k.Golden.Info.Asked(), k.Actual.Info.Asked()
+func (k Case) otherPrompt() string { return otherTokens("candidate", k.Golden, k.Actual) }
+
+// otherTokens is otherPrompt of a run, called who, and the golden.
+func otherTokens(who string, golden, run *dump.Run) string {
+	g, a := golden.Info.Asked(), run.Info.Asked()
 	if len(g) != len(a) && min(len(g), len(a)) == 1 { // a flat list stands for any number of sequences
 		g, a = [][]int{slices.Concat(g...)}, [][]int{slices.Concat(a...)}
 	}
@@ -70,7 +73,7 @@ func (k Case) otherPrompt() string {
 	case len(g) == 0 || len(a) == 0:
 		return ""
 	case len(g) != len(a):
-		return fmt.Sprintf("by token_ids of run.json the golden got %d sequences, the candidate %d", len(g), len(a))
+		return fmt.Sprintf("by token_ids of run.json the golden got %d sequences, the %s %d", len(g), who, len(a))
 	}
 	for i := range g {
 		at := 0
@@ -79,11 +82,11 @@ func (k Case) otherPrompt() string {
 		}
 		switch {
 		case at < min(len(g[i]), len(a[i])):
-			return fmt.Sprintf("by token_ids of run.json, token %d of sequence %d is %d in the golden and %d in the candidate",
-				at, i, g[i][at], a[i][at])
+			return fmt.Sprintf("by token_ids of run.json, token %d of sequence %d is %d in the golden and %d in the %s",
+				at, i, g[i][at], a[i][at], who)
 		case len(g[i]) != len(a[i]):
-			return fmt.Sprintf("by token_ids of run.json, sequence %d has %d tokens in the golden and %d in the candidate",
-				i, len(g[i]), len(a[i]))
+			return fmt.Sprintf("by token_ids of run.json, sequence %d has %d tokens in the golden and %d in the %s",
+				i, len(g[i]), len(a[i]), who)
 		}
 	}
 	return ""

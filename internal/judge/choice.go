@@ -63,7 +63,7 @@ func (c *Comparison) settleTies() error {
 			if err := p.withoutRows(encoded.lost(flow, at, p, tookEncoded[flow.Case])); err != nil {
 				return err
 			}
-			if err := p.leaveOut(here.lost(flow, at, p, took[flow.Case])); err != nil {
+			if err := p.leaveOut(here.lost(flow, at, p, took[flow.Case]), "took another way behind a tie"); err != nil {
 				return err
 			}
 		}
@@ -291,8 +291,9 @@ func (w ways) lost(flow *trace.Pass, at int, p *Port, all bool) []bool {
 	return out
 }
 
-// leaveOut judges a port without some of its rows. Without any row left it is not judged.
-func (p *Port) leaveOut(lost []bool) error {
+// leaveOut judges a port without some of its rows. Without any row left it is not judged. why says
+// what became of them.
+func (p *Port) leaveOut(lost []bool, why string) error {
 	n := 0
 	keep := make([]bool, len(lost))
 	for i, l := range lost {
@@ -305,7 +306,7 @@ func (p *Port) leaveOut(lost []bool) error {
 	}
 	p.lost = lost
 	if n == len(lost) || p.misfit() || p.printed != nil {
-		p.Problem, p.Agrees, p.Elsewhere = "", true, "it took another way behind a tie"
+		p.Problem, p.Agrees, p.Elsewhere = "", true, "all rows "+why
 		return nil
 	}
 	for _, t := range []**tensor.Tensor{&p.Golden, &p.Actual, &p.Golden64, &p.Encoded} {
@@ -317,7 +318,7 @@ func (p *Port) leaveOut(lost []bool) error {
 			return err
 		}
 	}
-	p.Note = strings.TrimPrefix(fmt.Sprintf("%s; %d of %d rows took another way behind a tie, and are left out", p.Note, n, len(lost)), "; ")
+	p.Note = strings.TrimPrefix(fmt.Sprintf("%s; %d of %d rows %s, and are left out", p.Note, n, len(lost), why), "; ")
 	p.asRow()
 	p.judgeBase()
 	return nil

@@ -144,6 +144,7 @@ func compareRuns(ctx context.Context, cases []Case, opt Options) (*Comparison, e
 		return nil, err
 	}
 	c.noteEncoding()
+	c.noteCosts()
 	c.noteDoubts()
 	return c, nil
 }

@@ -199,6 +199,9 @@ func (p *Port) explain(c compare.Criteria, v compare.Verdict, row *report.Layer)
 	if !elementwise {
 		// Without an elementwise tolerance, outside is what the noise of the type cannot explain.
 		tol.Rtol = compare.Floor(p.DType).RowRelL2
+		if cost := v.Result.Cost; cost != nil && cost.Row > 0 && !math.IsInf(cost.Row, 0) { // what the worst row may be off
+			tol.Rtol = v.Result.WorstRow.RelL2 * c[compare.Cost] / cost.Row
+		}
 		tol.Atol = tol.Rtol * v.Result.NormGolden / math.Sqrt(float64(max(v.Result.Finite, 1)))
 	}
 	d, err := compare.Explain(p.Golden, p.Actual, tol)

@@ -22,6 +22,7 @@ type Join struct {
 	Golden, Actual         *tensor.Tensor // in views that make them alike; Actual is nil if only the golden has it
 	Golden64               *tensor.Tensor // the golden in float64, nil if there is none
 	Encoded                *tensor.Tensor // the reference in the candidate's encoding, nil if there is none
+	encodedBy              string         // " (torch, eager)"
 	DType                  tensor.DType   // whose limits apply, see typed; the integer type where a side has integers
 	GoldenSide, ActualSide *report.Side
 	Lacking                string // why the candidate may well lack it, where only the golden has it; "" if nothing says so
@@ -224,6 +225,7 @@ func newPort(k Case, pair match.Pair, refs *references) (*Port, error) {
 	p := &Port{Key: trace.Key{Case: k.Name, Step: first.Step, Layer: first.Layer, Port: first.Port}, Seq: first.Seq,
 		Join: Join{Note: pair.Note, Problem: pair.Problem, Mask: pair.Mask, Golden: first.Tensor, Actual: actual, entry: first.Tensor,
 			GoldenSide: joinedSide(k.Golden, pair.Golden), ActualSide: joinedSide(k.Actual, pair.Actual)}}
+	p.encodedBy = refs.encodedBy
 	if len(pair.Actual) == 1 {
 		p.recorded = actual
 	}
@@ -258,7 +260,10 @@ func newPort(k Case, pair match.Pair, refs *references) (*Port, error) {
 }
 
 // references are the tensors of the reference's other runs; nil where there is none.
-type references struct{ float64, encoded map[trace.Key]*tensor.Tensor }
+type references struct {
+	float64, encoded map[trace.Key]*tensor.Tensor
+	encodedBy        string
+}
 
 func (k Case) references() *references {
 	byKey := func(r *dump.Run) map[trace.Key]*tensor.Tensor {
@@ -271,7 +276,11 @@ func (k Case) references() *references {
 		}
 		return tensors
 	}
-	return &references{byKey(k.Golden64), byKey(k.Encoded)}
+	refs := &references{float64: byKey(k.Golden64), encoded: byKey(k.Encoded)}
+	if k.Encoded != nil {
+		refs.encodedBy = madeBy(k.Encoded)
+	}
+	return refs
 }
 
 func onlyGolden(caseName string, e dump.Entry) *Port {

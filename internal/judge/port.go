@@ -75,6 +75,9 @@ func (p *Port) measure(opt Options, asked tensor.DType) {
 	p.typed(asked, opt.Coarser)
 	p.limit(opt.criteria())
 	p.judgeBase()
+	if p.Err == nil {
+		p.Err = p.onlyFinite()
+	}
 }
 
 // judgeBase judges by the port's own criteria. An error that is more than the encoding costs the
@@ -187,7 +190,7 @@ func (p *Port) limit(criteria CriteriaFunc) {
 	p.byDefault, p.Source = true, "default for "+p.DType.String()
 	if p.measurable() {
 		p.Criteria = compare.Criteria{compare.Cost: compare.MostCost}
-		p.Source = fmt.Sprintf("%d × what %s costs the reference", compare.MostCost, p.DType)
+		p.Source = fmt.Sprintf("%d × what %s costs the reference%s", compare.MostCost, p.DType, p.encodedBy)
 		p.measured = true
 	}
 	p.asRow()
@@ -202,7 +205,7 @@ func (p *Port) limit(criteria CriteriaFunc) {
 	noise := compare.Limits{RelL2: noiseRatio * own.RelL2, RowRelL2: noiseRatio * own.RowRelL2}
 	if wider := p.Floor.Max(noise); wider != p.Floor {
 		p.Floor = wider
-		p.Criteria, p.measured = noise.Max(p.Criteria.Limits()).Criteria(), false
+		p.Criteria, p.measured = wider.Max(p.Criteria.Limits()).Criteria(), false
 		p.Source = fmt.Sprintf("%d × the reference's own distance from float64", noiseRatio)
 	}
 }

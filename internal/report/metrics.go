@@ -42,6 +42,34 @@ type Metrics struct {
 	NaNActual int `json:"nan_actual"`
 	InfGolden int `json:"inf_golden"`
 	InfActual int `json:"inf_actual"`
+
+	*Costs // where the row was judged by it
+}
+
+// Costs are the figures of [compare.Cost]: the error over what the encoding costs the reference.
+type Costs struct {
+	Cost    Float `json:"cost"`           // of the tensor
+	RowCost Float `json:"row_cost"`       // of the worst row
+	CostRow *int  `json:"row_cost_index"` // number of that row
+	LeftOut int   `json:"cost_left_out"`  // rows of which the reference's run says nothing
+}
+
+func costsOf(c *compare.Costs) *Costs {
+	if c == nil {
+		return nil
+	}
+	return &Costs{Float(c.Tensor), Float(c.Row), number(c.WorstRow), c.LeftOut}
+}
+
+func (c *Costs) result() *compare.Costs {
+	if c == nil {
+		return nil
+	}
+	out := &compare.Costs{Tensor: float64(c.Cost), Row: float64(c.RowCost), WorstRow: -1, LeftOut: c.LeftOut}
+	if c.CostRow != nil {
+		out.WorstRow = *c.CostRow
+	}
+	return out
 }
 
 // MetricsOf is r as the report has it, for tensors of the given shape: element numbers become
@@ -59,6 +87,7 @@ func MetricsOf(r compare.Result, shape []int) *Metrics {
 		RowRelL2: Float(r.WorstRow.RelL2), RowIndex: number(r.WorstRow.Index),
 		RowMaxAbs: Float(r.WorstRow.MaxAbs), MaxAbsRow: number(r.WorstRow.MaxAbsRow),
 		NaNGolden: r.NaNGolden, NaNActual: r.NaNActual, InfGolden: r.InfGolden, InfActual: r.InfActual,
+		Costs: costsOf(r.Cost),
 	}
 }
 
@@ -86,6 +115,7 @@ func (m *Metrics) result() compare.Result {
 		CosineDistance: float64(m.CosineDistance),
 		WorstRow:       compare.Row{Index: row, RelL2: float64(m.RowRelL2), MaxAbs: float64(m.RowMaxAbs)},
 		NaNGolden:      m.NaNGolden, NaNActual: m.NaNActual, InfGolden: m.InfGolden, InfActual: m.InfActual,
+		Cost: m.Costs.result(),
 	}
 }
 

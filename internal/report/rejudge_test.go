@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"bytes"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -159,4 +160,35 @@ func TestRejudgeAgreesWithTheTensors(t *testing.T) {
 		require.Equal(t, want.Pass, got.Verdict == report.Pass, "%+v", asked)
 	}
 	assert.Greater(t, decided, 2000)
+}
+
+// A row that was judged by what the encoding costs shows how near the limit it is, and is judged again
+// by another.
+func TestRejudgeCost(t *testing.T) {
+	near := metrics(0.02, 0)
+	measured := compare.Result{Cost: &compare.Costs{Tensor: 0.4, Row: 2.5, WorstRow: 3, LeftOut: 1}}
+	near.Costs = report.MetricsOf(measured, nil).Costs
+	l := row("a", 0, report.StatusPass, near)
+	l.Tolerance = report.ToleranceOf(compare.Criteria{compare.Cost: 3}, "3 × what bfloat16 costs the reference (torch, eager)")
+	r := &report.Report{Schema: 1, Verdict: report.Pass, Layers: []report.Layer{l}}
+	assert.Equal(t, "cost 2.5 of 3", l.Limit())
+
+	var b bytes.Buffer
+	require.NoError(t, report.Write(&b, r))
+	assert.Contains(t, b.String(), `"row_cost": 2.5`)
+	assert.Contains(t, b.String(), `"row_cost_index": 3`)
+	assert.Contains(t, b.String(), `"cost_left_out": 1`)
+	r, err := report.Read(&b)
+	require.NoError(t, err)
+	assert.Equal(t, near.Costs, r.Layers[0].Standard.Costs)
+	for limit, want := range map[float64]report.Verdict{2: report.Fail, 2.6: report.Pass} {
+		got, err := report.Rejudge(r, compare.Criteria{compare.Cost: limit}, "a test")
+		require.NoError(t, err)
+		assert.Equal(t, want, got.Verdict, "%g", limit)
+	}
+	r.Layers[0].Standard.Costs = nil
+	got, err := report.Rejudge(r, compare.Criteria{compare.Cost: 2}, "a test")
+	require.NoError(t, err)
+	assert.Equal(t, report.StatusError, got.Layers[0].Status, "nothing was measured")
+	assert.Contains(t, got.Layers[0].Note, "not among the figures")
 }

@@ -96,8 +96,8 @@ func (t *Tolerance) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Limit is what judged a row, in short: "row 1e-4", "atol 1e-5 rtol 1e-4", "exact"; empty if
-// nothing did.
+// Limit is what judged a row, in short: "row 1e-4", "atol 1e-5 rtol 1e-4", "exact", "cost 0.7 of 3";
+// empty if nothing did.
 func (l *Layer) Limit() string {
 	if l.Tolerance == nil {
 		return ""
@@ -112,6 +112,8 @@ func (l *Layer) Limit() string {
 		case k.Switch(), k == compare.Rtol && exact, k == compare.RelL2 && rows && limit == row:
 		case k == compare.Atol && exact:
 			parts = append(parts, "exact")
+		case k == compare.Cost && l.Standard != nil && l.Standard.Costs != nil: // no column has it
+			parts = append(parts, fmt.Sprintf("%s %s of %s", k.Short, num(max(l.Standard.Cost, l.Standard.RowCost)), num(Float(limit))))
 		default:
 			parts = append(parts, k.Short+" "+num(Float(limit)))
 		}

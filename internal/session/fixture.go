@@ -22,6 +22,7 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/whole"
+	"github.com/goparity/goparity/tensor"
 )
 
 // Problem is something wrong with the fixture itself, which tests show as a subtest of this name.
@@ -249,8 +250,13 @@ func (f *Fixture) cases(runs []*dump.Run) ([]judge.Case, error) {
 		if k.Golden, err = f.goldens.run(variant, y.Name); err != nil {
 			return nil, err
 		}
-		if k.Golden64, err = f.goldens.float64(variant, y.Name); err != nil {
+		if k.Golden64, err = f.goldens.beside(variant, tensor.F64, y.Name); err != nil {
 			return nil, err
+		}
+		if d := k.Encoding(); d.Size() == 2 {
+			if k.Encoded, err = f.goldens.beside(variant, d, y.Name); err != nil {
+				return nil, err
+			}
 		}
 		out = append(out, k)
 	}

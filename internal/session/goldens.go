@@ -56,7 +56,7 @@ func (g *goldens) read(variant, caseName string) (*dump.Run, error) {
 		}
 		p := pass.Provenance
 		note = blessed(p.Engine, p.Date, p.Blessed)
-		info = dump.Info{Engine: p.Engine, Versions: p.Versions, Device: p.Device, Encoding: dump.Encoding{Compute: variant}, Case: caseName, TokenIDs: p.TokenIDs, PadMask: p.PadMask, Date: p.Date, Mode: dump.Standard}
+		info = dump.Info{Engine: p.Engine, Versions: p.Versions, Device: p.Device, Encoding: dump.Encoding{Compute: variant}, Attention: p.Attention, Case: caseName, TokenIDs: p.TokenIDs, PadMask: p.PadMask, Date: p.Date, Mode: dump.Standard}
 		tensors, err := g.store.Tensors(variant, caseName, s)
 		if err != nil {
 			return nil, err
@@ -80,13 +80,14 @@ func (g *goldens) read(variant, caseName string) (*dump.Run, error) {
 	return run, nil
 }
 
-// float64 returns the variant float64 of a case; nil if there is none, or if it judges itself.
-func (g *goldens) float64(judging, caseName string) (*dump.Run, error) {
-	f64 := tensor.F64.String()
-	if judging == f64 || !slices.Contains(g.store.Variants(caseName), f64) {
+// beside returns the goldens of a case in another type than the judging variant's; nil if there are
+// none.
+func (g *goldens) beside(judging string, other tensor.DType, caseName string) (*dump.Run, error) {
+	variant := other.String()
+	if judging == variant || !slices.Contains(g.store.Variants(caseName), variant) {
 		return nil, nil
 	}
-	return g.run(f64, caseName)
+	return g.run(variant, caseName)
 }
 
 // verify checks the hashes of tensors, on all cores. Equal tensors lie in one place and are read

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
@@ -15,6 +16,7 @@ import (
 	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/subtest"
 	"github.com/goparity/goparity/internal/transformers"
+	"github.com/goparity/goparity/tensor"
 )
 
 // Update renews the goldens of all fixtures from the reference's dump, before any test runs.
@@ -164,6 +166,7 @@ func (u *update) importAll(dirs map[string]string) error {
 func (u *update) options(variant string, d *golden.Dump) (opt golden.ImportOptions, err error) {
 	opt = golden.ImportOptions{Variant: variant, Runs: map[string]*golden.Run{}, Inputs: map[string]map[string]string{},
 		Keep: u.yaml.Capture.Wants, Provenance: golden.Provenance{Command: "go test " + subtest.Package() + " -update", Blessed: u.cfg.Bless}}
+	opt.Provenance.Use, opt.Provenance.Formula = u.use(variant)
 	have, err := u.have(u.goldenDir(), variant)
 	if err != nil {
 		return opt, err
@@ -189,6 +192,20 @@ func (u *update) options(variant string, d *golden.Dump) (opt golden.ImportOptio
 		opt.Inputs[y.Name] = u.yaml.Inputs(y.Name)
 	}
 	return opt, nil
+}
+
+// use says what the goldens of a variant are for, and the formula by which they judge where no
+// tolerance has it.
+func (u *update) use(variant string) (use, formula string) {
+	switch {
+	case variant == u.yaml.Reference(engine.CPU) || variant == u.yaml.Reference(engine.GPU):
+		return golden.UseJudge, ""
+	case variant == tensor.F64.String():
+		return golden.UseNoise, ""
+	case variant == tensor.F16.String() || variant == tensor.BF16.String():
+		return golden.UseCost, compare.Cost.Rule
+	}
+	return "", ""
 }
 
 // bless makes golden what would be judged: a dump that was named, else a live run if that was asked

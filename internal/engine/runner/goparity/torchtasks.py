@@ -22,6 +22,9 @@ def pretrained(job, out, device, dtype):
         ids_by_case = [tokens.encode(job, c, tokenizer) for c in job.cases]
     known = tokens.known_ids(tokenizer) if job.task == "text-generation" else None
     out.about.update(installed.about(type(model)))
+    kernel = getattr(model.config, "_attn_implementation", None)
+    if isinstance(kernel, str):
+        out.about["attn_implementation"] = kernel
     limits = config.Limits(model.config.to_dict())
     for case, ids in zip(job.cases, ids_by_case):
         steps = case.get("steps") or 1
@@ -57,9 +60,9 @@ def _load(job, dtype):
         warn(f"config.json of {job.model} names no architectures: taken as {AUTO[job.task]}")
     auto = getattr(transformers, AUTO[job.task])
     try:
-        model, info = auto.from_pretrained(job.model, config=settings, dtype=dtype, attn_implementation="eager", output_loading_info=True,
-                                           ignore_mismatched_sizes=True, **source)  # fmt: skip
-    except (OSError, ValueError) as e:
+        model, info = auto.from_pretrained(job.model, config=settings, dtype=dtype, output_loading_info=True, ignore_mismatched_sizes=True,
+                                           attn_implementation=job.config.get("attn_implementation", "eager"), **source)  # fmt: skip
+    except (OSError, ValueError, ImportError) as e:  # ImportError: a kernel that is not installed
         raise ModelError(f"{job.model}: {e}") from e
     # Transformers would make them up; without ignore_mismatched_sizes it names them in its log alone.
     wrong = [f"{n[0]}: {tuple(n[1])} in the checkpoint, the model wants {tuple(n[2])}" for n in sorted(info.get("mismatched_keys", []))]

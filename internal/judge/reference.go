@@ -1,0 +1,127 @@
+package judge
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/foreign"
+	"github.com/goparity/goparity/tensor"
+)
+
+// Encoding returns the type by which the case is judged: the encoding of its coarser run. It is
+// Invalid where the candidate's has a name that is no type, as a quantised one has, and where no
+// output is a float.
+func (k Case) Encoding() tensor.DType {
+	if name := k.Actual.Info.Encoding.Compute; name != "" {
+		if _, err := tensor.ParseDType(name); err != nil {
+			return tensor.Invalid
+		}
+	}
+	return k.encoding().dtype
+}
+
+// checkEncoded refuses a run that does not show what the encoding costs the reference: one of
+// another encoding, on other tokens, or the candidate's own.
+func (k Case) checkEncoded() error {
+	r := k.Encoded
+	if r == nil {
+		return nil
+	}
+	wrong := func(format string, args ...any) error {
+		return fmt.Errorf("case %s: %s is no measure of what its encoding costs the reference: %s", k.Name, r.Path, fmt.Sprintf(format, args...))
+	}
+	want, is := k.encoding(), encodingOf("reference", r)
+	switch {
+	case r.Path == k.Actual.Path || k.Actual.Info.Nonce != "" && r.Info.Nonce == k.Actual.Info.Nonce:
+		return wrong("it is the candidate's own run")
+	case want.dtype.Size() != 2:
+		return wrong("the runs are judged as %s, and only what 16 bits cost is measured: %s", want.dtype, want.why)
+	case encodingOf("golden", k.Golden).dtype == want.dtype:
+		return wrong("the golden is in %s itself", want.dtype)
+	case is.dtype != want.dtype && r.Info.Encoding.Compute != "":
+		return wrong("it ran in %s, and the candidate is judged as %s: %s", r.Info.Encoding, want.dtype, want.why)
+	}
+	if text := otherTokens("reference in "+want.dtype.String(), k.Golden, r); text != "" {
+		return wrong("%s", text)
+	}
+	g, e := k.Golden.Decoded(), r.Decoded()
+	for i := range min(len(g), len(e)) {
+		if n := min(len(g[i]), len(e[i])); !slices.Equal(g[i][:n], e[i][:n]) {
+			return wrong("its decode steps were given the tokens %v of sequence %d, those of the golden %v: parity run --follow GOLDEN",
+				e[i], i, g[i])
+		}
+	}
+	return nil
+}
+
+// madeBy names the engine of a run and its attention, in brackets; "" if the run does not say.
+func madeBy(r *dump.Run) string {
+	parts := slices.DeleteFunc([]string{r.Info.Engine, r.Info.Attention}, func(s string) bool { return s == "" })
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + foreign.Line(strings.Join(parts, ", ")) + ")"
+}
+
+// onlyFinite leaves out the rows in which the encoding is too small for the reference itself: nothing
+// is known of what the candidate should have there.
+func (p *Port) onlyFinite() error {
+	if !p.measured {
+		return nil
+	}
+	n := p.Golden.RowLen()
+	lost, some := make([]bool, p.Golden.Len()/max(n, 1)), false
+	g, e := make([]float64, n), make([]float64, n)
+	for row := range lost {
+		p.Encoded.Float64s(e, row*n)
+		if !slices.ContainsFunc(e, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }) {
+			continue
+		}
+		p.Golden.Float64s(g, row*n)
+		for i, x := range e {
+			if (math.IsNaN(x) || math.IsInf(x, 0)) && !math.IsNaN(g[i]) && !math.IsInf(g[i], 0) {
+				lost[row], some = true, true
+				break
+			}
+		}
+	}
+	if !some {
+		return nil
+	}
+	return p.leaveOut(lost, fmt.Sprintf("overflow in %s in the reference itself", p.DType))
+}
+
+// noteCosts notes by what the encoding was measured, and how many rows it says nothing of.
+func (c *Comparison) noteCosts() {
+	for _, k := range c.Cases {
+		if k.Encoded == nil {
+			continue
+		}
+		measured, all, out := 0, 0, 0
+		for _, p := range c.Ports {
+			if p.Case != k.Name || !p.comparable() || !p.Judged() || !p.DType.IsFloat() {
+				continue
+			}
+			all++
+			if costs := p.Base.Result.Cost; costs != nil {
+				measured++
+				out += costs.LeftOut
+			}
+			for _, lost := range p.lost {
+				if lost {
+					out++
+				}
+			}
+		}
+		text := fmt.Sprintf("%d of %d outputs are judged by what %s costs the reference%s: %s", measured, all, k.encoding().dtype,
+			madeBy(k.Encoded), compare.Cost.Rule)
+		if out > 0 {
+			text += fmt.Sprintf("; %d rows are left out, in which one of the runs chose otherwise or the reference overflows", out)
+		}
+		c.Note(text)
+	}
+}

@@ -53,7 +53,7 @@ func Rewritten(pairs []Pair, floor compare.Limits) Map {
 		find func() string
 	}
 	ways := []way{{MapFactor, r.factor}, {MapInterleaved, r.interleaved}, {MapColumns, r.columnFactors}, {MapOrder, r.columns},
-		 {MapOrder, r.scaledColumns}, {MapOrder, r.rows}, {MapOrder, r.withinRows}}
+		{MapOrder, r.scaledColumns}, {MapOrder, r.rows}, {MapOrder, r.withinRows}}
 	if r.exact {
 		ways = []way{{MapOrder, r.withinRows}, {MapOrder, r.rows}, {MapNames, r.renamed}}
 	}

@@ -69,7 +69,7 @@ func (p *pass) weak(i int, after bool) bool {
 	if e.Epsilon >= finest && (e.Input || p.hasJoinedChild(e.Layer)) {
 		factor = mixing
 	}
-	if e.Error <= slight*e.Epsilon || after && e.Error < gross {
+	if e.Error <= min(slight*e.Epsilon, gross) || after && e.Error < gross {
 		factor = sure
 	}
 	if (alone == nil || jump*alone.Error < e.Error) && !p.made(i, factor) {

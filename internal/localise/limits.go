@@ -24,7 +24,7 @@ const (
 	// models of which only the end, or only the blocks, were recorded; faults from 18 on.
 	slight = 32
 	// gross is an error that rounding does not make: what is above it, and more than came in, was
-	// made here. Clean ≤ 0.16, a sink row in bfloat16 that was not asked; faults: none was asked.
+	// made here, and none above it is slight. Clean ≤ 0.16, a sink row in bfloat16 that was not asked; faults: none was asked.
 	gross = 0.1
 	// alike is the factor by which the blocks' own errors may differ where all of them round alike,
 	// or the square of a climbing error from its share of n. Drifts: 1.10 to 1.17, and 0.92 to 1.44

@@ -21,6 +21,7 @@ type choice struct {
 	scores    *Port        // nil where they were not recorded
 	index     *Port        // what was chosen; nil where that was not recorded as [rows, k]
 	dtype     tensor.DType // in which the runs were asked to compute
+	unseen    tie.Ties     // tokens that may have chosen otherwise, where nothing of the choice was recorded
 	unknown   bool         // the golden's choice is not that of the largest scores: a bias or groups decided, too
 }
 
@@ -151,11 +152,35 @@ func (c *Comparison) choices(flow *trace.Pass) (out []*choice) {
 		container := flow.Container(flow.Events[at].Layer)
 		if index := indices[container]; index != nil && !known[container] && index.Golden.Len() < index.Golden.RowLen()*mostExperts {
 			known[container] = true
-			out = append(out, &choice{flow: flow, dtype: dtype, at: at, container: container, index: index, unknown: true})
+			k := &choice{flow: flow, dtype: dtype, at: at, container: container, index: index, unknown: true}
+			k.unseen = c.unlike(k)
+			out = append(out, k)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b *choice) int { return a.at - b.at })
 	return out
+}
+
+// unlike returns the few tokens of which the layer around a choice makes something else altogether.
+func (c *Comparison) unlike(k *choice) (t tie.Ties) {
+	t.Of = k.index.Golden.Len() / k.index.Golden.RowLen()
+	for _, p := range c.Layers.run(k.container, k.flow.Case, k.flow.Step).Judged {
+		if !p.comparable() || p.Base.Result.Rows != t.Of {
+			continue
+		}
+		size, off, err := norms(p)
+		if err != nil {
+			return t
+		}
+		for row := range size {
+			if off[row] > otherWay*size[row] {
+				t.Rows = append(t.Rows, row)
+			}
+		}
+		break
+	}
+	t.Few()
+	return t
 }
 
 // layer is the one whose scores decided, or that was given what was chosen.
@@ -225,6 +250,12 @@ func (k *choice) ties(of func(*Port) *tensor.Tensor, before ways, earlier bool) 
 		what.Index, chosen = k.index.Golden, of(k.index)
 	}
 	if earlier || k.scores != nil && scores == nil && k.scores.Actual != nil { // these do not fit the golden's
+		return out
+	}
+	if k.scores == nil && chosen == nil {
+		if k.index.Actual == nil && k.index.Encoded == nil {
+			out.Ties = k.unseen
+		}
 		return out
 	}
 	skip := map[int]bool{}

@@ -43,6 +43,9 @@ const (
 	// mostExperts is how many scores a choice is made of, at most, where it is looked for ties.
 	mostExperts = 1 << 10
 
+	// otherWay is how far the row of a token is off, as a part of it, that may have been given to other
+	// experts. Ties ≥ 0.4; roundings ≤ 0.1 in such rows.
+	otherWay = 0.25
 	// leastChosen is of how many integers it is no chance that they are the places of the largest
 	// scores: of two experts out of four in each row, one in 1296.
 	leastChosen = 8

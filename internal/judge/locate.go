@@ -41,7 +41,7 @@ func (c *Comparison) locate() error {
 	if err := c.widen(flow); err != nil {
 		return err
 	}
-	in := localise.Run{Trace: flow, Excess: c.excess, Unordered: c.unordered(), Given: c.given()}
+	in := localise.Run{Trace: flow, Excess: c.excess, FewRows: c.fewRows, Unordered: c.unordered(), Given: c.given()}
 	for _, k := range c.Cases {
 		in.Nested = in.Nested || k.Injected != nil && k.Injected.Info.Injection == dump.Nested
 	}
@@ -171,7 +171,7 @@ func (p *Port) record() localise.Record {
 		if p.pooled > 0 {
 			r.Error, r.Whole = r.Error/p.pooled, r.Whole/p.pooled
 		}
-		if p.Benign != "" || p.Rewrite != "" || r.Integer && r.Agrees {
+		if p.Benign != "" || p.Elsewhere != "" || p.Rewrite != "" || r.Integer && r.Agrees {
 			r.Error = 0
 		} else if r.Integer {
 			r.Error = math.Inf(1)

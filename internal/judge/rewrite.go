@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/structure"
 	"github.com/goparity/goparity/internal/trace"
+	"github.com/goparity/goparity/tensor"
 )
 
 // excuseRewrites finds outputs that differ because the candidate writes the same function in another
@@ -85,6 +87,12 @@ func (o output) compare(x output) int {
 
 // differs reports whether both sides have the port and it does not agree.
 func (p *Port) differs() bool { return p.misfit() || p.comparable() && !p.Agrees }
+
+// apart reports whether a port differs by more than roundings of 16 bits may add up to.
+func (p *Port) apart() bool {
+	rounds := p.DType == tensor.F16 || p.DType == tensor.BF16
+	return p.differs() && !(rounds && p.comparable() && p.Base.Result.Agrees(compare.Drift(p.DType)))
+}
 
 // rewritten returns the map that makes of a port's goldens what the candidate has.
 func rewritten(ports []*Port) structure.Map {
@@ -164,9 +172,9 @@ type stretches struct {
 
 // stretch is what both sides recorded of a layer and inside of it, but for what it was given.
 type stretch struct {
-	events  []int // outputs, in the order in which they existed
-	last    int   // the last event that differs, −1 if none does
-	differ  []output
+	events  []int    // outputs, in the order in which they existed
+	last    int      // the last event that differs, −1 if none does
+	differ  []output // apart from the golden
 	settled *bool
 }
 
@@ -212,6 +220,8 @@ func (s *stretches) index() {
 			}
 			if p.differs() {
 				st.last = at
+			}
+			if p.apart() {
 				st.differ = append(st.differ, output{p.Layer, p.Port})
 			}
 		}

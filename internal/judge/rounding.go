@@ -256,6 +256,27 @@ func (c *Comparison) excess(input, output int) float64 {
 	return worst
 }
 
+// fewRows reports whether at most a quarter of a port's rows is off by more than half of what a row
+// may be.
+func (c *Comparison) fewRows(index int) bool {
+	p := c.Ports[index]
+	if !p.comparable() || p.Base.Result.BadNonFinite > 0 {
+		return false
+	}
+	size, off, err := norms(p)
+	if err != nil {
+		return false
+	}
+	least := p.Base.Result.NormGolden / math.Sqrt(float64(max(len(size), 1)))
+	many := 0
+	for i := range size {
+		if off[i] > p.floor().RowRelL2/2*max(size[i], least/10) {
+			many++
+		}
+	}
+	return 4*many <= len(size)
+}
+
 // norms returns the norm of each row of the golden, and of the candidate's distance from it, over
 // finite pairs.
 func norms(p *Port) (golden, diff []float64, err error) {

@@ -75,6 +75,9 @@ func (p *pass) weak(i int, after bool) bool {
 	if (alone == nil || jump*alone.Error < e.Error) && !p.made(i, factor) {
 		return true
 	}
+	if e.Epsilon >= finest && e.Error <= slight*e.Epsilon && alone == nil && !p.made(i, fewRows) && p.run.FewRows != nil && p.run.FewRows(e.Index) {
+		return true
+	}
 	return p.amplified(i)
 }
 

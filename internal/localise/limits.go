@@ -17,6 +17,9 @@ const (
 	// sure is that ratio where the place is looked for below the noise floor, or behind a first
 	// error that no layer made. Clean ≤ 5.1; faults that were asked ≥ 15.
 	sure = 10
+	// fewRows is that ratio where a few rows of 16 bits have all of the error: those of an attention in
+	// which two large scores are near each other. Clean ≤ 13; faults of few rows: none was asked.
+	fewRows = 20
 	// slight is up to how many units an error is slight, so that the ratio must be sure: sums that
 	// cancel come to as much by themselves. Clean ≤ 27, but 48 in float16 with massive channels,
 	// where the excess decides; faults ≥ 47 in 16 bits, ≥ 1740 in float32. In 16 bits the two

@@ -99,6 +99,11 @@ type Run struct {
 	// only where the other figures accuse a layer. nil if it is never known.
 	Excess func(in, out int) float64
 
+	// FewRows reports whether only a few rows of a port are off by more than half of what agrees: then
+	// it may be that large terms cancel there. It may be slow, and is called only where the other
+	// figures accuse a layer. nil if it is never known.
+	FewRows func(index int) bool
+
 	// Rounding reports whether rounding alone made everything that fails in a drift: then there is
 	// no divergence. nil if that is not known.
 	Rounding func(*Verdict) bool

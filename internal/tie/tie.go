@@ -102,7 +102,7 @@ func (c *Choice) Of(scores, chosen *tensor.Tensor, skip map[int]bool) Ties {
 		}
 	}
 	if c.Unknown {
-		out.few()
+		out.Few()
 	}
 	return out
 }
@@ -118,12 +118,12 @@ func (c *Choice) few(chosen *tensor.Tensor, skip map[int]bool) Ties {
 			out.Rows = append(out.Rows, row)
 		}
 	}
-	out.few()
+	out.Few()
 	return out
 }
 
-// few drops rows that are too many to be ties where nothing tells by how much they chose otherwise.
-func (t *Ties) few() {
+// Few drops rows that are too many to be ties where nothing tells by how much they chose otherwise.
+func (t *Ties) Few() {
 	if len(t.Rows) > max(1, t.Of/unknown) {
 		t.Rows = nil
 	}

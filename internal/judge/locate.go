@@ -166,7 +166,7 @@ func (p *Port) record() localise.Record {
 		r.Error = math.Inf(1)
 	case r.Joined:
 		b := p.Base.Result
-		r.Beyond = p.isDowncast(b) || p.measured && !p.Agrees
+		r.Beyond = p.isDowncast(b) || p.beyondCost()
 		r.Error, r.Whole, r.Epsilon = worst(b), b.RelL2, 2*p.DType.Epsilon()
 		if p.pooled > 0 {
 			r.Error, r.Whole = r.Error/p.pooled, r.Whole/p.pooled

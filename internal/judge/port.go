@@ -95,6 +95,15 @@ func (p *Port) judgeBase() {
 	p.Agrees = p.Err == nil && p.agrees()
 }
 
+// beyondCost reports whether an error is more than twice what may be by what the encoding costs the
+// reference: then it is no noise. In between the error has to show where it was made, as without
+// that measure: channels that are far larger than the others make single rows as uncertain.
+func (p *Port) beyondCost() bool {
+	return p.measured && !p.Agrees && slices.ContainsFunc(p.Base.Violations, func(v compare.Violation) bool {
+		return (v.Criterion == "cost" || v.Criterion == "row_cost") && v.Got > 2*compare.MostCost
+	})
+}
+
 // asRow lets a tensor of few elements be off as far as a row may.
 func (p *Port) asRow() {
 	if p.byDefault && !p.measured && p.Golden.Len() < fewElements && (p.DType == tensor.F16 || p.DType == tensor.BF16) {

@@ -39,7 +39,7 @@ func (c *Comparison) onlyTF32(least int) bool {
 		r := p.Base.Result
 		if !p.differs() {
 			if flow := c.flow().Pass(p.Case, p.Step); flow.Leaf(p.Layer) && isProduct(p.Layer) && p.DType == tensor.F32 &&
-				p.Golden.Len() >= trace.LeastFloats && !wrong[flow][p.Layer] && c.given1(flow, p.Layer) {
+				p.Golden.Len() >= trace.LeastFloats && !wrong[flow][p.Layer] && c.givenOne(flow, p.Layer) {
 				return false // a product that is right
 			}
 			continue
@@ -49,7 +49,7 @@ func (c *Comparison) onlyTF32(least int) bool {
 		}
 		failing = append(failing, p)
 		flow := c.flow().Pass(p.Case, p.Step)
-		switch own := !wrong[flow][p.Layer] && flow.Leaf(p.Layer) && c.given1(flow, p.Layer); {
+		switch own := !wrong[flow][p.Layer] && flow.Leaf(p.Layer) && c.givenOne(flow, p.Layer); {
 		case !own:
 		case !isProduct(p.Layer) || r.RelL2 < leastTF32 || r.RelL2 > mostTF32 || math.Abs(p.along()) > max(unlikeTF32, byChance/math.Sqrt(float64(p.Golden.Len()))):
 			return false
@@ -71,8 +71,8 @@ func (c *Comparison) onlyTF32(least int) bool {
 	return true
 }
 
-// given1 reports whether both sides recorded the one float input of a layer.
-func (c *Comparison) given1(flow *trace.Pass, layer string) bool {
+// givenOne reports whether both sides recorded the one float input of a layer.
+func (c *Comparison) givenOne(flow *trace.Pass, layer string) bool {
 	n := 0
 	for _, i := range flow.Ports(layer) {
 		if e := &flow.Events[i]; e.Input {

@@ -176,6 +176,45 @@ func TestProbabilitiesErrByTheirScores(t *testing.T) {
 	assert.Equal(t, report.Fail, judged(1, 60*eps).Verdict, "small scores do not excuse it")
 }
 
+// Where two large scores are near each other, one token's attention may be off by far more than
+// what came in. Faults of the attention show in many rows.
+func TestFewRowsOfAnAttention(t *testing.T) {
+	judged := func(rows int) *report.Report {
+		var g, a []port
+		in := normal(t, 1, 1, 12, 64)
+		for i, name := range []string{"q_proj", "k_proj", "v_proj"} {
+			x := normal(t, uint64(i+2), 1, 12, 64)
+			g = append(g, port{"m.attn." + name + "-input_0", in}, port{"m.attn." + name + "-output", x})
+			a = append(a, port{"m.attn." + name + "-input_0", in}, port{"m.attn." + name + "-output", plus(t, x, 30, 0.01)})
+		}
+		heads, out := normal(t, 9, 1, 12, 64), normal(t, 10, 1, 12, 64)
+		off := func(x *tensor.Tensor, seed uint64) *tensor.Tensor {
+			noise := normal(t, seed, 1, 12, 64)
+			return change(t, x, func(r, c int) float64 {
+				size := 0.01
+				if r < rows {
+					size = 0.13
+				}
+				return x.At(r*64+c) + size*noise.At(r*64+c)
+			})
+		}
+		for _, side := range []struct {
+			ports      *[]port
+			heads, out *tensor.Tensor
+		}{{&g, heads, out}, {&a, off(heads, 20), off(out, 21)}} {
+			*side.ports = append(*side.ports, port{"m.attn.o_proj-input_0", side.heads}, port{"m.attn.o_proj-output", side.out},
+				port{"m.attn-input_0", in}, port{"m.attn-output", side.out})
+		}
+		actual := run("max", a...)
+		actual.Info.Encoding = dump.Encoding{Compute: "bfloat16"}
+		return compareRuns(t, run("torch", g...), actual).Report("toy", true)
+	}
+	assert.Equal(t, report.Pass, judged(2).Verdict, "two of twelve")
+	r := judged(8)
+	require.Equal(t, report.Fail, r.Verdict, "eight of twelve")
+	assert.Equal(t, "m.attn", r.FirstDivergence.Layer)
+}
+
 // T5 adds its mask to the bias of the scores and returns both.
 func TestMaskInABias(t *testing.T) {
 	bias := func(hidden float64, off float64, last bool) *tensor.Tensor {

@@ -33,7 +33,7 @@ const noiseUsage = "the reference's `dump` in the candidate's encoding (parity r
 	"--follow GOLDEN): what that costs the reference is the measure, in place of the default tolerances"
 
 type compareFlags struct {
-	golden, actual, injected, golden64, noise string
+	golden, actual, injected, golden64, noise, encoding string
 	config, padMask                           string
 	diagnose                                  setting.Diagnose
 	weights, scope                            []string
@@ -65,6 +65,7 @@ func newCompare() *cobra.Command {
 	fl.StringVar(&f.actual, "actual", "", "the candidate's `dump`")
 	fl.StringVar(&f.injected, "injected", "", "the candidate's `dump` of a run on golden inputs")
 	fl.StringVar(&f.golden64, "golden64", "", "the reference's `dump` in float64")
+	fl.StringVar(&f.encoding, "encoding", "", "`dtype` in which the candidate was asked to compute, where its run does not say it")
 	fl.StringVar(&f.noise, "noise", "", noiseUsage)
 	fl.StringArrayVar(&f.weights, "weights", nil,
 		"the reference's weights: a safetensors `file`, its index.json, or a folder; may be repeated")
@@ -255,8 +256,33 @@ func (f *compareFlags) open() (cases []judge.Case, closeAll func(), err error) {
 			return nil, nil, err
 		}
 	}
+	if err := f.asked(cases); err != nil {
+		return nil, nil, err
+	}
 	f.alike(cases)
 	return cases, func() { dump.CloseAll(opened) }, f.remarks(cases[0].Actual)
+}
+
+// asked gives the candidate's runs the encoding of --encoding.
+func (f *compareFlags) asked(cases []judge.Case) error {
+	if f.encoding == "" {
+		return nil
+	}
+	d, err := tensor.ParseDType(f.encoding)
+	if err == nil && !d.IsFloat() {
+		err = fmt.Errorf("%s is no float", d)
+	}
+	if err != nil {
+		return usage("compare: --encoding: %v", err)
+	}
+	for _, k := range cases {
+		said := &k.Actual.Info.Encoding
+		if said.Compute != "" && said.Compute != d.String() {
+			return usage("compare: --encoding %s: the run in %s says that its encoding is %s", d, k.Actual.Path, *said)
+		}
+		said.Compute = d.String()
+	}
+	return nil
 }
 
 // parseFP8 is the type of --fp8, Invalid without it.

@@ -6,6 +6,7 @@ import (
 	"github.com/goparity/goparity/internal/dtype"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -51,6 +52,25 @@ func encodingOf(who string, r *dump.Run) encoding {
 	}
 	e.why = fmt.Sprintf("%d of the %s's %d outputs are %s, and its run does not say its encoding", count[e.dtype], who, n, e.dtype)
 	return e
+}
+
+// narrowed says that the candidate's float32 numbers are those of a narrower type, where most of what
+// differs shows it: as of a run that was recorded in a wider type than it computed in.
+func narrowed(records []localise.Record) []string {
+	count, n := map[float64]int{}, 0
+	for _, r := range records {
+		if r.Joined && !r.Agrees && !r.Integer {
+			n++
+			count[r.Grid]++
+		}
+	}
+	for _, d := range []tensor.DType{tensor.BF16, tensor.F16} {
+		if 2*count[d.Epsilon()] > n {
+			return []string{fmt.Sprintf("%d of %d tensors that differ hold nothing but numbers of %s: if that is what was asked for, say so, "+
+				"by encoding in run.json or parity compare --encoding %s", count[d.Epsilon()], n, d, d)}
+		}
+	}
+	return nil
 }
 
 // noteEncoding notes which type judges, where single outputs have another one.

@@ -63,6 +63,9 @@ func (c *Comparison) locate() error {
 	if c.Verdict == nil {
 		c.Verdict = c.OtherPrompt()
 	}
+	if c.Verdict != nil {
+		c.Verdict.Evidence = append(c.Verdict.Evidence, narrowed(in.Records)...)
+	}
 	switch {
 	case c.Verdict != nil:
 		c.Verdict.Evidence = append(c.Verdict.Evidence, c.others()...)

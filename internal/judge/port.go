@@ -176,6 +176,9 @@ func (p *Port) agrees() bool {
 
 // hidesAlike reports whether the port is a bias with a mask added, and all that is not hidden agrees.
 func (p *Port) hidesAlike() bool {
+	if r := p.Base.Result; r.InfGolden == 0 && !mask.Denies(-r.NormGolden) {
+		return false // nothing is as low as what hides; this reads no tensor
+	}
 	g, a, ok := mask.Allowed(p.Golden, p.Actual)
 	if !ok {
 		return false

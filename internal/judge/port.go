@@ -95,12 +95,13 @@ func (p *Port) judgeBase() {
 	p.Agrees = p.Err == nil && p.agrees()
 }
 
-// beyondCost reports whether an error is more than twice what may be by what the encoding costs the
-// reference: then it is no noise. In between the error has to show where it was made, as without
-// that measure: channels that are far larger than the others make single rows as uncertain.
+// beyondCost reports whether an error is no noise by what the encoding costs the reference: that of
+// the whole tensor is more than may be, or that of a row more than twice that. A row in between has to
+// show where its error was made, as without that measure: channels that are far larger than the
+// others make single rows as uncertain.
 func (p *Port) beyondCost() bool {
 	return p.measured && !p.Agrees && slices.ContainsFunc(p.Base.Violations, func(v compare.Violation) bool {
-		return (v.Criterion == "cost" || v.Criterion == "row_cost") && v.Got > 2*compare.MostCost
+		return v.Criterion == "cost" || v.Criterion == "row_cost" && v.Got > 2*compare.MostCost
 	})
 }
 

@@ -160,7 +160,7 @@ func (c *Comparison) unordered() map[string]bool {
 
 // record returns the port as the localiser sees it.
 func (p *Port) record() localise.Record {
-	r := localise.Record{Joined: p.comparable() || p.misfit(), Agrees: p.Agrees && !p.misfit(), Integer: !p.Golden.DType().IsFloat(), Len: p.Golden.Len()}
+	r := localise.Record{Joined: p.Elsewhere == "" && (p.comparable() || p.misfit()), Agrees: p.Agrees && !p.misfit(), Integer: !p.Golden.DType().IsFloat(), Len: p.Golden.Len()}
 	if in := p.Injected; in != nil {
 		r.Alone = &localise.Alone{Agrees: in.agrees, Error: worst(in.result) / max(p.pooled, 1)}
 	}
@@ -174,7 +174,7 @@ func (p *Port) record() localise.Record {
 		if p.pooled > 0 {
 			r.Error, r.Whole = r.Error/p.pooled, r.Whole/p.pooled
 		}
-		if p.Benign != "" || p.Elsewhere != "" || p.Rewrite != "" || r.Integer && r.Agrees {
+		if p.Benign != "" || p.Rewrite != "" || r.Integer && r.Agrees {
 			r.Error = 0
 		} else if r.Integer {
 			r.Error = math.Inf(1)

@@ -18,8 +18,9 @@ const (
 	// error that no layer made. Clean ≤ 5.1; faults that were asked ≥ 15.
 	sure = 10
 	// fewRows is that ratio where a few rows of 16 bits have all of the error: those of an attention in
-	// which two large scores are near each other. Clean ≤ 13; faults of few rows: none was asked.
-	fewRows = 20
+	// which two large scores are near each other. Clean ≤ 20 (scores up to 66 apart); faults of few
+	// rows: none was asked.
+	fewRows = 32
 	// slight is up to how many units an error is slight, so that the ratio must be sure: sums that
 	// cancel come to as much by themselves. Clean ≤ 27, but 48 in float16 with massive channels,
 	// where the excess decides; faults ≥ 47 in 16 bits, ≥ 1740 in float32. In 16 bits the two

@@ -34,12 +34,12 @@ const noiseUsage = "the reference's `dump` in the candidate's encoding (parity r
 
 type compareFlags struct {
 	golden, actual, injected, golden64, noise, encoding string
-	config, padMask                           string
-	diagnose                                  setting.Diagnose
-	weights, scope                            []string
-	injection, raw, fp8, json                 string
-	atol, rtol                                float64
-	reshape, equalNaN, verbose                bool
+	config, padMask                                     string
+	diagnose                                            setting.Diagnose
+	weights, scope                                      []string
+	injection, raw, fp8, json                           string
+	atol, rtol                                          float64
+	reshape, equalNaN, verbose                          bool
 }
 
 func newCompare() *cobra.Command {

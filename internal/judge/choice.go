@@ -113,12 +113,40 @@ func (a *another) text() string {
 		n, a.Of, a.layer(), a.flow.Case, a.flow.Step, why)
 }
 
+// surroundings say, in one forward pass, what lies around a choice. A pass is gone through once,
+// however many layers choose.
+type surroundings struct {
+	beside  map[string][]int // outputs of floats as events, by the container of their layer
+	experts map[string]bool  // containers with a layer of experts inside
+}
+
+func (c *Comparison) surroundings(flow *trace.Pass) surroundings {
+	s := surroundings{beside: map[string][]int{}, experts: map[string]bool{}}
+	for at := range flow.Events {
+		e := &flow.Events[at]
+		if !e.Input && c.Ports[e.Index].Golden.DType().IsFloat() {
+			container := flow.Container(e.Layer)
+			s.beside[container] = append(s.beside[container], at)
+		}
+		if strings.Contains(e.Layer, "expert") {
+			for _, around := range flow.Around(e.Layer) {
+				s.experts[around] = true
+			}
+		}
+	}
+	return s
+}
+
+func (s *surroundings) hasExperts(container string) bool {
+	return strings.Contains(container, "moe") || s.experts[container]
+}
+
 // choices lists those of a forward pass in their order.
 func (c *Comparison) choices(flow *trace.Pass) (out []*choice) {
 	known := map[string]bool{} // containers whose choice was recorded
 	indices := map[string]*Port{}
 	dtype := c.encodings[flow.Case].dtype
-	rounds := dtype == tensor.F16 || dtype == tensor.BF16 // then ties are common
+	around := c.surroundings(flow)
 	for at := range flow.Events {
 		e := &flow.Events[at]
 		index := c.Ports[e.Index]
@@ -127,10 +155,10 @@ func (c *Comparison) choices(flow *trace.Pass) (out []*choice) {
 			e.Input && !strings.Contains(e.Layer, "expert") {
 			continue
 		}
-		if scores := c.decided(flow, at); scores >= 0 {
+		if scores := c.decided(flow, at, around.beside[container]); scores >= 0 {
 			known[container] = true
 			out = append(out, &choice{flow: flow, dtype: dtype, at: scores, container: container, scores: c.Ports[flow.Events[scores].Index], index: index})
-		} else if indices[container] == nil && rounds && c.hasExperts(flow, container) {
+		} else if indices[container] == nil && rounds(dtype) && around.hasExperts(container) { // in 16 bits ties are common
 			indices[container] = index
 		}
 	}
@@ -138,7 +166,7 @@ func (c *Comparison) choices(flow *trace.Pass) (out []*choice) {
 		e := &flow.Events[at]
 		p := c.Ports[e.Index]
 		if container := router(e.Layer); container != "" && !e.Input && p.comparable() && p.Golden.DType().IsFloat() && isScores(p.Golden) {
-			if container = flow.Listed(container); !known[container] && c.hasExperts(flow, container) {
+			if container = flow.Listed(container); !known[container] && around.hasExperts(container) {
 				known[container] = true
 				k := &choice{flow: flow, dtype: dtype, at: at, container: container, scores: p}
 				if index := indices[container]; index != nil && index.Golden.Len()/index.Golden.RowLen() == p.Golden.Len()/p.Golden.RowLen() {
@@ -207,31 +235,21 @@ func router(layer string) string {
 	return ""
 }
 
-func (c *Comparison) hasExperts(flow *trace.Pass, container string) bool {
-	return strings.Contains(container, "moe") || slices.ContainsFunc(flow.Events, func(e trace.Event) bool {
-		return strings.Contains(e.Layer, "expert") && flow.Inside(e.Layer, container)
-	})
-}
-
 // decided returns the event of the scores whose largest k are what the golden chose, in every row;
-// −1 if none was recorded in that layer or beside it.
-func (c *Comparison) decided(flow *trace.Pass, at int) int {
-	index := c.Ports[flow.Events[at].Index].Golden
+// −1 if none was recorded in that layer, or beside it and before.
+func (c *Comparison) decided(flow *trace.Pass, at int, beside []int) int {
+	layer, index := flow.Events[at].Layer, c.Ports[flow.Events[at].Index].Golden
 	k := index.RowLen()
 	rows := index.Len() / k
-	container := flow.Container(flow.Events[at].Layer)
 	best := -1
-	for i := range flow.Events {
+	for _, i := range beside {
 		e := &flow.Events[i]
-		if e.Input || e.Layer != flow.Events[at].Layer && (i > at || flow.Container(e.Layer) != container) {
-			continue
-		}
 		s := c.Ports[e.Index].Golden
-		if !s.DType().IsFloat() || s.RowLen() <= k || s.RowLen() > mostExperts || s.Len()/s.RowLen() != rows {
+		if e.Layer != layer && i > at || s.RowLen() <= k || s.RowLen() > mostExperts || s.Len()/s.RowLen() != rows {
 			continue
 		}
 		sure := index.Len() >= leastChosen || router(e.Layer) != ""
-		if sure && (best < 0 || e.Layer == flow.Events[at].Layer) && tie.Decides(s, index) {
+		if sure && (best < 0 || e.Layer == layer) && tie.Decides(s, index) {
 			best = i
 		}
 	}

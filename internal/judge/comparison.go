@@ -129,7 +129,7 @@ func compareRuns(ctx context.Context, cases []Case, opt Options) (*Comparison, e
 	if err := c.poolRows(); err != nil {
 		return nil, err
 	}
-	if err := mapfile.Guard(c.widenSoftmax); err != nil {
+	if err := c.widenSoftmax(); err != nil {
 		return nil, err
 	}
 	if err := c.compareSuspects(opt); err != nil {

@@ -116,4 +116,7 @@ func (p *Port) typed(asked tensor.DType, declared func(layer, port string, d ten
 	p.DType = dtype.Coarser(asked, g)
 }
 
+// rounds reports whether a type has 16 bits: the errors of its roundings are as large as small faults.
+func rounds(d tensor.DType) bool { return d == tensor.F16 || d == tensor.BF16 }
+
 func finer(d, than tensor.DType) bool { return d.Epsilon() < than.Epsilon() }

@@ -10,7 +10,6 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
-	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/structure"
 )
 
@@ -25,15 +24,10 @@ func (c *Comparison) locate() error {
 		return err
 	}
 	flow := c.flow()
-	if err := mapfile.Guard(func() error {
-		if err := c.settleTies(); err != nil {
-			return err
-		}
-		c.excuseRewrites()
-		return nil
-	}); err != nil {
+	if err := c.settleTies(); err != nil {
 		return err
 	}
+	c.excuseRewrites()
 	twins, err := c.twins(flow)
 	if err != nil {
 		return err

@@ -100,14 +100,13 @@ func (p *Port) judgeBase() {
 // show where its error was made, as without that measure: channels that are far larger than the
 // others make single rows as uncertain.
 func (p *Port) beyondCost() bool {
-	return p.measured && !p.Agrees && slices.ContainsFunc(p.Base.Violations, func(v compare.Violation) bool {
-		return v.Criterion == "cost" || v.Criterion == "row_cost" && v.Got > 2*compare.MostCost
-	})
+	costs := p.Base.Result.Cost
+	return p.measured && !p.Agrees && costs != nil && (costs.Tensor > compare.MostCost || costs.Row > 2*compare.MostCost)
 }
 
 // asRow lets a tensor of few elements be off as far as a row may.
 func (p *Port) asRow() {
-	if p.byDefault && !p.measured && p.Golden.Len() < fewElements && (p.DType == tensor.F16 || p.DType == tensor.BF16) {
+	if p.byDefault && !p.measured && p.Golden.Len() < fewElements && rounds(p.DType) {
 		l := p.Criteria.Limits()
 		p.Criteria = compare.Limits{RelL2: max(l.RelL2, l.RowRelL2), RowRelL2: l.RowRelL2}.Criteria()
 		p.Floor.RelL2 = max(p.Floor.RelL2, p.Floor.RowRelL2)
@@ -228,7 +227,7 @@ func (p *Port) floor() compare.Limits { return p.Floor.Max(compare.Floor(p.DType
 
 // measurable reports whether the reference was run in the encoding that judges.
 func (p *Port) measurable() bool {
-	return p.Encoded != nil && p.printed == nil && (p.DType == tensor.F16 || p.DType == tensor.BF16) && slices.Equal(p.Encoded.Shape(), p.Golden.Shape())
+	return p.Encoded != nil && p.printed == nil && rounds(p.DType) && slices.Equal(p.Encoded.Shape(), p.Golden.Shape())
 }
 
 // evidence returns the port as hypotheses see it: whole tensors in the golden's own shape, padding

@@ -38,7 +38,7 @@ func (k Case) checkEncoded() error {
 	switch {
 	case r.Path == k.Actual.Path || k.Actual.Info.Nonce != "" && r.Info.Nonce == k.Actual.Info.Nonce:
 		return wrong("it is the candidate's own run")
-	case want.dtype.Size() != 2:
+	case !rounds(want.dtype):
 		return wrong("the runs are judged as %s, and only what 16 bits cost is measured: %s", want.dtype, want.why)
 	case encodingOf("golden", k.Golden).dtype == want.dtype:
 		return wrong("the golden is in %s itself", want.dtype)
@@ -117,7 +117,7 @@ func (c *Comparison) noteCosts() {
 				}
 			}
 		}
-		text := fmt.Sprintf("%d of %d outputs are judged by what %s costs the reference%s: %s", measured, all, k.encoding().dtype,
+		text := fmt.Sprintf("%d of %d outputs are judged by what %s costs the reference%s: %s", measured, all, c.encodings[k.Name].dtype,
 			madeBy(k.Encoded), compare.Cost.Rule)
 		if out > 0 {
 			text += fmt.Sprintf("; %d rows are left out, in which one of the runs chose otherwise or the reference overflows", out)

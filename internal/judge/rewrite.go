@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/structure"
 	"github.com/goparity/goparity/internal/trace"
-	"github.com/goparity/goparity/tensor"
 )
 
 // excuseRewrites finds outputs that differ because the candidate writes the same function in another
@@ -69,10 +67,10 @@ func (c *Comparison) excuseRewrites() {
 			wrong[key], again = bad, again || bad
 		}
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(found), output.compare) {
-		for _, m := range members[key] {
+	for key, m := range found {
+		for _, in := range members[key] {
 			if !wrong[key] {
-				m.port.Agrees, m.port.Rewrite = true, found[key].Text
+				in.port.Agrees, in.port.Rewrite = true, m.Text
 			}
 		}
 	}
@@ -81,17 +79,12 @@ func (c *Comparison) excuseRewrites() {
 // output is one port in all forward passes.
 type output struct{ layer, port string }
 
-func (o output) compare(x output) int {
-	return label.Natural(label.Join(o.layer, o.port), label.Join(x.layer, x.port))
-}
-
 // differs reports whether both sides have the port and it does not agree.
 func (p *Port) differs() bool { return p.misfit() || p.comparable() && !p.Agrees }
 
 // apart reports whether a port differs by more than roundings of 16 bits may add up to.
 func (p *Port) apart() bool {
-	rounds := p.DType == tensor.F16 || p.DType == tensor.BF16
-	return p.differs() && !(rounds && p.comparable() && p.Base.Result.Agrees(compare.Drift(p.DType)))
+	return p.differs() && !(rounds(p.DType) && p.comparable() && p.Base.Result.Agrees(compare.Drift(p.DType)))
 }
 
 // rewritten returns the map that makes of a port's goldens what the candidate has.

@@ -26,7 +26,7 @@ func (c *Comparison) onlyRounding(drift *localise.Verdict) bool {
 		if !p.Joined() || p.passes() || !p.Judged() {
 			continue
 		}
-		if p.Err != nil || !p.byDefault || p.DType != tensor.F16 && p.DType != tensor.BF16 || p.downcast != tensor.Invalid || p.beyondCost() || p.Base.Result.BadNonFinite > 0 {
+		if p.Err != nil || !p.byDefault || !rounds(p.DType) || p.downcast != tensor.Invalid || p.beyondCost() || p.Base.Result.BadNonFinite > 0 {
 			return false
 		}
 		w := wider{port: p, source: "as far as roundings add up: no layer made the error",

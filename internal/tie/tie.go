@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/tensor"
 )
@@ -77,7 +79,7 @@ func (c *Choice) Of(scores, chosen *tensor.Tensor, skip map[int]bool) Ties {
 	floor := compare.Floor(c.DType).RowRelL2
 	for row := range out.Of {
 		g.Float64s(s, row*n)
-		noise := 2 * floor * max(norm(s)/math.Sqrt(float64(n)), rms)
+		noise := 2 * floor * max(floats.Norm(s, 2)/math.Sqrt(float64(n)), rms)
 		actual := slices.Clone(s)
 		if scores != nil {
 			scores.Float64s(actual, row*n)
@@ -87,10 +89,10 @@ func (c *Choice) Of(scores, chosen *tensor.Tensor, skip map[int]bool) Ties {
 				off += e[i] * e[i]
 				most = max(most, math.Abs(e[i]))
 			}
-			if !(math.Sqrt(off) <= floor*max(norm(s), rms*math.Sqrt(float64(n)))) {
+			if !(math.Sqrt(off) <= floor*max(floats.Norm(s, 2), rms*math.Sqrt(float64(n)))) {
 				continue // the scores themselves are wrong
 			}
-			noise = 2*most + 2*c.DType.Epsilon()*largest(s)
+			noise = 2*most + 2*c.DType.Epsilon()*floats.Norm(s, math.Inf(1))
 		}
 		switch gap, other, same := c.gap(row, s, actual, chosen, scores != nil, noise); {
 		case !other || gap > noise && !c.Unknown || skip[row]:
@@ -136,7 +138,7 @@ func (c *Choice) gap(row int, s, actual []float64, chosen *tensor.Tensor, known 
 	other, same bool) {
 	order := ranked(s)
 	if c.Index == nil { // neighbours whose scores the candidate cannot tell apart may be either way
-		alike := 2 * c.DType.Epsilon() * largest(actual)
+		alike := 2 * c.DType.Epsilon() * floats.Norm(actual, math.Inf(1))
 		for i, at := range order[1:] {
 			if actual[order[i]]-actual[at] <= alike {
 				gap, other = max(gap, s[order[i]]-s[at]), true
@@ -195,22 +197,8 @@ func ranked(s []float64) []int {
 	return at
 }
 
-func largest(s []float64) (most float64) {
-	for _, x := range s {
-		most = max(most, math.Abs(x))
-	}
-	return most
-}
-
-func norm(s []float64) (n float64) {
-	for _, x := range s {
-		n += x * x
-	}
-	return math.Sqrt(n)
-}
-
 func rootMeanSquare(t *tensor.Tensor) float64 {
 	x := make([]float64, t.Len())
 	t.Float64s(x, 0)
-	return norm(x) / math.Sqrt(float64(max(len(x), 1)))
+	return floats.Norm(x, 2) / math.Sqrt(float64(max(len(x), 1)))
 }

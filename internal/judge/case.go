@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/match"
+	"github.com/goparity/goparity/internal/names"
 )
 
 // Case is one prompt: the reference's run and the candidate's.
@@ -90,4 +92,21 @@ func otherTokens(who string, golden, run *dump.Run) string {
 		}
 	}
 	return ""
+}
+
+// Propose searches for rules that join the two runs, beside those of opt.
+func (k Case) Propose(opt match.Options) (*names.Proposal, error) {
+	ports := func(r *dump.Run) []names.Port {
+		out := make([]names.Port, len(r.Entries))
+		for i, p := range portsOf(r) {
+			out[i] = names.Port{Port: p, Tensor: r.Entries[i].Tensor}
+		}
+		return out
+	}
+	equal := compare.Default(k.encoding().dtype)[compare.RelL2]
+	p, err := names.Propose(ports(k.Golden), ports(k.Actual), k.matching(k.Actual, opt), equal)
+	if err != nil {
+		return nil, fmt.Errorf("case %s: %w", k.Name, err)
+	}
+	return p, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/goparity/goparity/compare"
@@ -59,6 +60,8 @@ type Comparison struct {
 	lookalikes []*lookalike
 	open       []string // what was demanded and is not covered
 
+	match  match.Options   // of all cases
+	advise sync.Once       // see suggest
 	ctx    context.Context // of Compare; it also ends what is looked at later
 	traced *trace.Trace    // set by flow
 	search search          // for causes
@@ -111,7 +114,8 @@ func compareRuns(ctx context.Context, cases []Case, opt Options) (*Comparison, e
 	if err != nil {
 		return nil, err
 	}
-	c := &Comparison{Cases: cases, joins: *js, ctx: ctx, search: search{Diagnosis: opt.Diagnosis}, scope: opt.Scope}
+	c := &Comparison{Cases: cases, joins: *js, ctx: ctx, search: search{Diagnosis: opt.Diagnosis}, scope: opt.Scope,
+		match: opt.Match}
 	c.encodings = map[string]encoding{}
 	for _, k := range cases {
 		c.encodings[k.Name] = k.encoding()
@@ -219,6 +223,6 @@ func (c *Comparison) whyNothing() string {
 		}
 		return strings.Join(s, ", ")
 	}
-	return fmt.Sprintf("no port of the golden (%s …) matches one of the candidate (%s …): join them with names rules in fixture.yaml",
+	return fmt.Sprintf("no port of the golden (%s …) matches one of the candidate (%s …): parity names proposes rules that join them",
 		names(c.Unmatched.Golden), names(c.Unmatched.Actual))
 }

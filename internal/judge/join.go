@@ -47,6 +47,7 @@ type joins struct {
 	missing  map[string]string // golden layer that was not joined → why
 	noted    map[string]bool   // Notes
 	suspects []suspect
+	gaps     []gap
 }
 
 func joinAll(cases []Case, opt match.Options) (*joins, error) {
@@ -163,39 +164,11 @@ func (js *joins) leftOver(k Case, res *match.Result) (ports []*Port) {
 		l.Ignored = true
 		*side = append(*side, l)
 	}
-	first := [2]map[string]*report.Lone{firstLones(js.Unmatched.Golden), firstLones(js.Unmatched.Actual)}
 	for _, g := range res.Gaps {
 		js.Note(g.String())
-		hint(g, first)
+		js.gaps = append(js.gaps, gap{k, g})
 	}
 	return ports
-}
-
-// hint adds the lines to paste into fixture.yaml to the first port of a gap.
-func hint(g match.Gap, first [2]map[string]*report.Lone) {
-	for side, layers := range [2][]string{g.Golden, g.Actual} {
-		if len(layers) == 0 {
-			continue
-		}
-		if l := first[side][layers[0]]; l != nil {
-			l.Hint = strings.TrimRight(g.YAML, "\n")
-			delete(first[side], layers[0])
-			return
-		}
-	}
-}
-
-// firstLones returns of each layer the first port that has no hint yet.
-func firstLones(lones []report.Lone) map[string]*report.Lone {
-	first := map[string]*report.Lone{}
-	for i := range lones {
-		l := &lones[i]
-		layer := l.Name[:strings.LastIndexByte(l.Name, ' ')]
-		if l.Hint == "" && first[layer] == nil {
-			first[layer] = l
-		}
-	}
-	return first
 }
 
 // borrowOrder takes the order of execution from the candidate where the golden has none: a joined

@@ -59,6 +59,9 @@ const (
 	// maxExplained is how many failing rows of a report get their details: as many as a person
 	// reads. One fault makes everything after it fail.
 	maxExplained = 20
+
+	// maxRules is how many of the rules that would join what is left are shown.
+	maxRules = 6
 )
 
 // explained is what may pass in 16 bits where each layer is seen to make no more of what came in

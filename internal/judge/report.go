@@ -22,6 +22,7 @@ import (
 // An input never fails a run by itself: it is evidence. Where no output is wrong, a differing input
 // is listed and ignored.
 func (c *Comparison) Report(name string, all bool) *report.Report {
+	c.advise.Do(c.suggest)
 	r := &report.Report{Fixture: name, Order: c.Order, Notes: c.Notes, Unmatched: c.Unmatched, Source: c.source()}
 	other := c.OtherPrompt()
 	wrong, decided := other != nil, map[string]bool{}

@@ -34,5 +34,5 @@
 // at the end of a generating model: behind the last joined layer that has all rows.
 //
 // What has no partner is listed with a reason where one is known, and the layers without partner and
-// reason as gaps, with lines for the fixture.
+// reason as gaps. Package names proposes rules for them.
 package match

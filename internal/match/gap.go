@@ -3,7 +3,6 @@ package match
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/goparity/goparity/internal/label"
@@ -15,7 +14,6 @@ type Gap struct {
 	After, Before  string   // golden labels of the joined neighbours; "" at the beginning and the end
 	Golden, Actual []string // the labels in between that have no known reason
 	Times          int      // how many blocks have the same gap
-	YAML           string   // lines to paste into fixture.yaml
 }
 
 // gaps lists the layers without partner and without known reason, between the joined layers around
@@ -37,9 +35,6 @@ func (m *matcher) gaps() []Gap {
 		alike[look] = len(out)
 		g.Times = 1
 		out = append(out, g)
-	}
-	for i := range out {
-		out[i].YAML = out[i].yaml()
 	}
 	return out
 }
@@ -94,31 +89,6 @@ func (s *side) inOrder() []*node {
 		at[end] = n
 	}
 	return slices.DeleteFunc(at, func(n *node) bool { return n == nil })
-}
-
-// yaml proposes what to put into the fixture: a rename if one layer stands against one, else to
-// ignore them.
-func (g Gap) yaml() string {
-	pattern := func(layer string) string {
-		if g.Times > 1 {
-			layer = label.Stars(layer)
-		}
-		return strconv.Quote(layer)
-	}
-	if len(g.Golden) == 1 && len(g.Actual) == 1 {
-		golden, actual := pattern(g.Golden[0]), pattern(g.Actual[0])
-		return fmt.Sprintf("names:\n  - golden: [%s]\n    candidate: [%s]\n", golden, actual)
-	}
-	var b strings.Builder
-	b.WriteString("ignore:\n")
-	for i, layer := range slices.Concat(g.Golden, g.Actual) {
-		who := "candidate"
-		if i >= len(g.Golden) {
-			who = "reference"
-		}
-		fmt.Fprintf(&b, "  - layers: %s\n    reason: \"the %s has no such layer\"\n", pattern(layer), who)
-	}
-	return b.String()
 }
 
 // String says "unmatched A … B between S1 and S2".

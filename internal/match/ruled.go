@@ -25,11 +25,12 @@ func (m *matcher) applyRules() error {
 
 func (m *matcher) applyRule(r *Rule) error {
 	name, _ := splitPort(r.Golden[0])
-	pattern := capturing(name)
-	found := keep(m.golden.nodes, func(n *node) bool { return pattern.MatchString(n.label) })
-	wild := wildcards(name) > 0
-	if whole := m.golden.named[name]; !wild && len(found) > 1 && whole != nil {
-		found = []*node{whole}
+	pattern, wild := capturing(name), wildcards(name) > 0
+	var found []*node
+	if wild {
+		found = keep(m.golden.nodes, func(n *node) bool { return pattern.MatchString(n.label) })
+	} else {
+		found = m.golden.called(name)
 	}
 	if len(found) == 0 || !wild && len(found) > 1 {
 		return fmt.Errorf("match: rule %s: %w", r, &notOne{m.golden, name, found})
@@ -115,15 +116,20 @@ func addEnds(to map[string][]*node, label string, n *node) {
 	}
 }
 
-// find returns the one layer of a name or of an end of it, as it is or in normal form.
-func (s *side) find(name string) (*node, error) {
+// called returns the layer of a name or, if there is none, those whose labels end with it.
+func (s *side) called(name string) []*node {
 	if n := s.named[name]; n != nil {
-		return n, nil
+		return []*node{n}
 	}
 	if s.ends == nil {
 		s.ends = newEnds(s.nodes)
 	}
-	found := s.ends.labels[name]
+	return s.ends.labels[name]
+}
+
+// find returns the one layer of a name or of an end of it, as it is or in normal form.
+func (s *side) find(name string) (*node, error) {
+	found := s.called(name)
 	if len(found) == 0 {
 		found = s.ends.forms[strings.Join(normal(name), ".")]
 	}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/goparity/goparity/internal/foreign"
+	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/internal/match"
+	"github.com/goparity/goparity/internal/names"
+)
+
+type namesFlags struct {
+	compareFlags
+	out string
+}
+
+func newNames() *cobra.Command {
+	var f namesFlags
+	c := &cobra.Command{
+		Use:   "names A B",
+		Short: "propose the rules that join two dumps whose layers have names of their own",
+		Long: "names finds out which layer of the reference's dump is which of the candidate's: by value (equal tensors\n" +
+			"are the same tensor), by the names of what it found in other blocks, and behind an error by the order and\n" +
+			"the shapes. It says how sure each rule is, and lists what is ambiguous instead of guessing.\n\n" +
+			"certain   all that the rule joins holds equal values\n" +
+			"likely    some of it does, the rest is called alike\n" +
+			"possible  no value agrees: place in the order, shape and name\n\n" +
+			"exit codes: 0 rules were found or none is needed, 3 nothing shows that the two runs are of one model",
+		Args: cobra.MaximumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.positional(args); err != nil {
+				return err
+			}
+			return f.propose(cmd.OutOrStdout())
+		},
+	}
+	fl := c.Flags()
+	fl.StringVar(&f.golden, "golden", "", "the reference's `dump`: a folder or a file")
+	fl.StringVar(&f.actual, "actual", "", "the candidate's `dump`")
+	fl.StringVar(&f.padMask, "pad-mask", "", "JSON `file` with 0 or 1 per [batch][token]: padding rows are left out")
+	fl.StringVarP(&f.out, "output", "o", "", "write the rules to this `file`, for parity compare --names or the names of a fixture")
+	fl.StringVar(&f.json, "json", "", "write what was found as JSON to this `file` (- for standard output)")
+	return c
+}
+
+func (f *namesFlags) propose(stdout io.Writer) error {
+	opt := match.Options{}
+	var err error
+	if opt.PadMask, err = readPadMask(f.padMask); err != nil {
+		return err
+	}
+	cases, closeAll, err := f.open()
+	if err != nil {
+		return err
+	}
+	defer closeAll()
+	var p *names.Proposal
+	if err := mapfile.Guard(func() (err error) { p, err = cases[0].Propose(opt); return err }); err != nil {
+		return err
+	}
+	if p.Foreign != "" {
+		return fmt.Errorf("no rules: %s", p.Foreign)
+	}
+	for _, k := range cases[1:] { // of the same two models: what joins one must join all
+		with := opt
+		for _, r := range p.Rules {
+			with.Rules = append(with.Rules, r.Rule)
+		}
+		if _, err := k.Match(k.Actual, with); err != nil {
+			return err
+		}
+	}
+	if f.out != "" {
+		if err := writeFile(f.out, func(w io.Writer) error { _, err := io.WriteString(w, p.YAML()); return err }); err != nil {
+			return err
+		}
+	}
+	switch f.json {
+	case "":
+	case "-":
+		return writeProposal(stdout, p)
+	default:
+		if err := writeFile(f.json, func(w io.Writer) error { return writeProposal(w, p) }); err != nil {
+			return err
+		}
+	}
+	f.print(stdout, p, cases[0])
+	return nil
+}
+
+func (f *namesFlags) print(w io.Writer, p *names.Proposal, k judge.Case) {
+	if len(p.Rules) == 0 {
+		fmt.Fprintf(w, "no rule is needed: the names join %d layers\n", p.Joined)
+	} else {
+		fmt.Fprintf(w, "%d rules; %d layers of the golden are joined\n", len(p.Rules), p.Joined)
+	}
+	for _, r := range p.Rules {
+		fmt.Fprintf(w, "  %-8s  %s\n            %s\n", r.Sure, foreign.Text(r.String()), r.Reason)
+	}
+	for _, a := range p.Ambiguous {
+		fmt.Fprintf(w, "ambiguous: golden %s; candidate %s: %s\n", foreign.Text(label.Few(a.Golden)), foreign.Text(label.Few(a.Candidate)), foreign.Text(a.Why))
+	}
+	for _, left := range []struct {
+		who  string
+		list []names.Left
+	}{{"golden", p.Golden}, {"candidate", p.Actual}} {
+		var list []string
+		for _, l := range left.list {
+			list = append(list, l.Layer)
+		}
+		if len(list) > 0 {
+			fmt.Fprintf(w, "only the %s has %s\n", left.who, foreign.Text(label.Few(list)))
+		}
+	}
+	if f.out != "" {
+		fmt.Fprintf(w, "written: %s; next: parity compare --golden %s --actual %s --names %s\n", f.out, f.golden, f.actual, f.out)
+	}
+}
+
+func writeProposal(w io.Writer, p *names.Proposal) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	return e.Encode(p)
+}

@@ -1,0 +1,319 @@
+package names_test
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/match"
+	"github.com/goparity/goparity/internal/names"
+	_ "github.com/goparity/goparity/internal/updateflag"
+	"github.com/goparity/goparity/tensor"
+)
+
+// layer is a line of a model: what it is called, how wide it is, and which outputs it is given.
+type layer struct {
+	name  string
+	width int
+	from  []string
+}
+
+const tokens = 8
+
+// gpt2 is a model of n blocks in the vocabulary of GPT-2.
+func gpt2(n int) (m []layer) {
+	m = append(m, layer{"transformer.wte", 16, nil})
+	before := "transformer.wte"
+	for i := range n {
+		b := fmt.Sprintf("transformer.h.%d", i)
+		m = append(m,
+			layer{b + ".ln_1", 16, []string{before}},
+			layer{b + ".attn.q", 16, []string{b + ".ln_1"}},
+			layer{b + ".attn.k", 16, []string{b + ".ln_1"}},
+			layer{b + ".attn.v", 16, []string{b + ".ln_1"}},
+			layer{b + ".attn.c_proj", 16, []string{b + ".attn.q", b + ".attn.k", b + ".attn.v"}},
+			layer{b + ".attn", 16, []string{b + ".ln_1"}},
+			layer{b + ".ln_2", 16, []string{b + ".attn", before}},
+			layer{b + ".mlp.c_fc", 64, []string{b + ".ln_2"}},
+			layer{b + ".mlp.act", 64, []string{b + ".mlp.c_fc"}},
+			layer{b + ".mlp.c_proj", 16, []string{b + ".mlp.act"}},
+			layer{b + ".mlp", 16, []string{b + ".ln_2"}},
+			layer{b, 16, []string{b + ".mlp", before}})
+		before = b
+	}
+	return append(m, layer{"transformer.ln_f", 16, []string{before}}, layer{"lm_head", 32, []string{"transformer.ln_f"}})
+}
+
+// copies are layers that return what another one does.
+var copies = strings.NewReplacer(".attn|", ".attn.c_proj|", ".mlp|", ".mlp.c_proj|")
+
+// run records a model. Behind the layer called wrong, and in it, all values are others.
+func run(m []layer, seed uint64, wrong string) (ports []names.Port) {
+	r, broken := rand.New(rand.NewPCG(seed, 0)), false
+	values := map[string]*tensor.Tensor{}
+	add := func(name, port string, x *tensor.Tensor) {
+		ports = append(ports, names.Port{Tensor: x,
+			Port: match.Port{Step: "0", Layer: name, Port: port, Seq: len(ports), DType: x.DType(), Shape: x.Shape()}})
+	}
+	for _, l := range m {
+		if broken = broken || l.name == wrong; broken {
+			r = rand.New(rand.NewPCG(seed+1000, uint64(len(ports))))
+		}
+		x := make([]float32, tokens*l.width)
+		for i := range x {
+			x[i] = float32(r.NormFloat64())
+		}
+		out, _ := tensor.Of(x, 1, tokens, l.width)
+		if same := strings.TrimSuffix(copies.Replace(l.name+"|"), "|"); same != l.name && values[same] != nil {
+			out = values[same]
+		}
+		for i, from := range l.from {
+			add(l.name, fmt.Sprintf("input_%d", i), values[from])
+		}
+		values[l.name] = out
+		add(l.name, "output", out)
+	}
+	return ports
+}
+
+// renamed gives the layers other names.
+func renamed(ports []names.Port, rename func(string) string) []names.Port {
+	out := slices.Clone(ports)
+	for i := range out {
+		out[i].Layer = rename(out[i].Layer)
+	}
+	return out
+}
+
+// without drops layers.
+func without(ports []names.Port, ends ...string) []names.Port {
+	return slices.DeleteFunc(slices.Clone(ports), func(p names.Port) bool {
+		return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(p.Layer, end) })
+	})
+}
+
+// home are names that nobody has heard of.
+var home = strings.NewReplacer("transformer.h.", "net.stage.", "transformer.", "net.", "wte", "lookup", "ln_1", "pre", "ln_2", "mid",
+	"attn", "mix", "c_proj", "merge", "mlp", "wide", "c_fc", "grow", "act", "bend", "ln_f", "fin", "lm_head", "vote",
+	".q", ".ask", ".k", ".find", ".v", ".get")
+
+func flat(name string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(home.Replace(name), "stage.", "L"), ".", "_")
+}
+
+func fromOne(name string) string {
+	parts := strings.Split(home.Replace(name), ".")
+	for i, p := range parts {
+		if len(p) == 1 && p[0] >= '0' && p[0] <= '9' {
+			parts[i] = string(p[0] + 1)
+		}
+	}
+	return strings.Join(parts, ".")
+}
+
+// silent names say nothing at all.
+func silent() func(string) string {
+	seen := map[string]string{}
+	return func(name string) string {
+		if seen[name] == "" {
+			seen[name] = fmt.Sprintf("t%d", len(seen))
+		}
+		return seen[name]
+	}
+}
+
+// joined returns what package match joins with the rules of a proposal, by golden layer.
+func joined(t *testing.T, golden, actual []names.Port, opt match.Options, p *names.Proposal) map[string][]string {
+	t.Helper()
+	for _, r := range p.Rules {
+		opt.Rules = append(opt.Rules, r.Rule)
+	}
+	ports := func(list []names.Port) (out []match.Port) {
+		for _, p := range list {
+			out = append(out, p.Port)
+		}
+		return out
+	}
+	r, err := match.Runs(ports(golden), ports(actual), opt)
+	require.NoError(t, err)
+	return r.Layers
+}
+
+// equal is the tolerance of float32.
+const equal = 1e-4
+
+func TestPropose(t *testing.T) {
+	model := gpt2(4)
+	for _, c := range []struct {
+		name   string
+		rename func(string) string
+		wrong  string // the layer with the error; "" for none
+		drop   []string
+		byName bool
+		least  int // layers that must be joined
+		reason string
+	}{
+		{"own names", home.Replace, "", nil, false, 51, "equal tensors are the same tensor, whatever they are called"},
+		{"flat", flat, "", nil, false, 51, "a block's number inside of a word counts blocks"},
+		{"from one", fromOne, "", nil, false, 51, "blocks that are counted from one are joined one by one"},
+		{"silent", silent(), "", nil, false, 51, "values need no names"},
+		{"no order", home.Replace, "", nil, true, 51, "nor an order"},
+		{"error in block 2", home.Replace, "transformer.h.2.mlp.c_fc", nil, false, 51, "the blocks before it tell what is behind it"},
+		{"error in block 2, no order", home.Replace, "transformer.h.2.mlp.c_fc", nil, true, 49, "but for the end of the model"},
+		{"error in block 0", home.Replace, "transformer.h.0.attn.k", nil, false, 51, "the order and the shapes tell"},
+		{"error in block 0, silent", silent(), "transformer.h.0.attn.c_proj", nil, false, 51, "where both have the same layers"},
+		{"no containers", home.Replace, "transformer.h.1.attn.v", []string{".attn", ".mlp"}, false, 43, "what only one side has has no partner"},
+		{"no containers, error in block 0", home.Replace, "transformer.h.0.attn.v", []string{".attn", ".mlp"}, false, 43,
+			"the values before the error show it"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			golden := run(model, 1, "")
+			truth := map[string]string{}
+			actual := without(run(model, 1, c.wrong), c.drop...)
+			for i, p := range renamed(actual, c.rename) {
+				truth[p.Layer] = actual[i].Layer
+				actual[i] = p
+			}
+			opt := match.Options{ActualByName: c.byName}
+			if c.byName {
+				slices.SortStableFunc(actual, func(a, b names.Port) int { return cmp.Compare(a.Layer, b.Layer) })
+				for i := range actual {
+					actual[i].Seq = i
+				}
+			}
+			p, err := names.Propose(golden, actual, opt, equal)
+			require.NoError(t, err)
+			require.Empty(t, p.Foreign)
+			n := 0
+			for g, partners := range joined(t, golden, actual, opt, p) {
+				for _, a := range partners {
+					assert.Equal(t, g, truth[a], c.reason)
+					n++
+				}
+			}
+			assert.GreaterOrEqual(t, n, c.least, c.reason)
+		})
+	}
+}
+
+func TestProposeNothing(t *testing.T) {
+	golden := run(gpt2(3), 1, "")
+	for _, c := range []struct {
+		name   string
+		actual []names.Port
+		reason string
+	}{
+		{"other weights", renamed(run(gpt2(3), 2, ""), home.Replace), "the same shapes in the same order are not the same model"},
+		{"a shared embedding", renamed(run(gpt2(3), 1, "transformer.h.0.ln_1"), home.Replace), "one value may be shared by two models"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, err := names.Propose(golden, c.actual, match.Options{}, equal)
+			require.NoError(t, err)
+			assert.NotEmpty(t, p.Foreign, c.reason)
+			assert.Empty(t, p.Rules, c.reason)
+		})
+	}
+	t.Run("no rule is needed", func(t *testing.T) {
+		p, err := names.Propose(golden, run(gpt2(3), 1, "transformer.h.1.ln_1"), match.Options{}, equal)
+		require.NoError(t, err)
+		assert.Empty(t, p.Foreign)
+		assert.Empty(t, p.Rules, "the names are equal")
+	})
+}
+
+// fuse makes one layer of the three projections of each block.
+func fuse(t *testing.T, ports []names.Port) (out []names.Port) {
+	t.Helper()
+	var parts []*tensor.Tensor
+	for _, p := range ports {
+		last := p.Layer[strings.LastIndexByte(p.Layer, '.')+1:]
+		switch {
+		case !strings.Contains("qkv", last):
+			out = append(out, p)
+			continue
+		case p.Port.Port != "output":
+			continue
+		}
+		if parts = append(parts, p.Tensor); len(parts) < 3 {
+			continue
+		}
+		whole, err := tensor.Concat(2, parts...)
+		require.NoError(t, err)
+		parts = nil
+		p.Layer = strings.TrimSuffix(p.Layer, "v") + "three"
+		p.Tensor, p.Shape = whole, whole.Shape()
+		out = append(out, p)
+	}
+	return out
+}
+
+func TestFused(t *testing.T) {
+	model := gpt2(3)
+	for _, wrong := range []string{"", "transformer.h.1.ln_2", "transformer.h.0.ln_1.none", "transformer.h.0.attn.c_proj"} {
+		t.Run("error in "+wrong, func(t *testing.T) {
+			apart, whole := run(model, 1, ""), renamed(fuse(t, run(model, 1, wrong)), home.Replace)
+			p, err := names.Propose(apart, whole, match.Options{}, equal)
+			require.NoError(t, err)
+			got := joined(t, apart, whole, match.Options{}, p)
+			for i := range 3 {
+				for _, part := range "qkv" {
+					assert.Equal(t, []string{fmt.Sprintf("net.stage.%d.mix.three", i)}, got[fmt.Sprintf("transformer.h.%d.attn.%c", i, part)])
+				}
+			}
+		})
+	}
+	t.Run("the golden is fused", func(t *testing.T) {
+		whole, apart := fuse(t, run(model, 1, "")), renamed(run(model, 1, "transformer.h.1.ln_2"), home.Replace)
+		p, err := names.Propose(whole, apart, match.Options{}, equal)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"net.stage.2.mix.ask", "net.stage.2.mix.find", "net.stage.2.mix.get"},
+			joined(t, whole, apart, match.Options{}, p)["transformer.h.2.attn.three"])
+	})
+}
+
+// A projection with its heads first is joined by a rule that turns it.
+func TestTurned(t *testing.T) {
+	golden := run(gpt2(2), 1, "")
+	actual := renamed(golden, home.Replace)
+	for i, p := range actual {
+		if strings.HasSuffix(p.Layer, ".ask") && p.Port.Port == "output" {
+			heads, err := p.Tensor.Reshape(1, tokens, 4, 4)
+			require.NoError(t, err)
+			turned, err := heads.Transpose(0, 2, 1, 3)
+			require.NoError(t, err)
+			actual[i].Tensor, actual[i].Shape = turned.Copy(), turned.Shape()
+		}
+	}
+	p, err := names.Propose(golden, actual, match.Options{}, equal)
+	require.NoError(t, err)
+	i := slices.IndexFunc(p.Rules, func(r names.Rule) bool { return r.Golden[0] == "transformer.h.*.attn.q" })
+	require.GreaterOrEqual(t, i, 0)
+	assert.Equal(t, []int{0, 2, 1, 3}, p.Rules[i].Transpose)
+	assert.Equal(t, []int{1, -1, 16}, p.Rules[i].Reshape)
+}
+
+// 10,000 tensors a side, an error in the middle.
+func BenchmarkPropose(b *testing.B) {
+	model := gpt2(350)
+	golden := run(model, 1, "")
+	for _, c := range []struct {
+		name   string
+		rename func(string) string
+	}{{"named", home.Replace}, {"silent", silent()}} {
+		b.Run(c.name, func(b *testing.B) {
+			actual := renamed(run(model, 1, "transformer.h.175.mlp.c_fc"), c.rename)
+			b.ReportMetric(float64(len(golden)), "tensors")
+			for b.Loop() {
+				if p, err := names.Propose(golden, actual, match.Options{}, equal); err != nil || len(p.Rules) == 0 {
+					b.Fatal(p, err)
+				}
+			}
+		})
+	}
+}

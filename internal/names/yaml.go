@@ -1,0 +1,49 @@
+package names
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// YAML returns the rules as fixture.yaml takes them, under names. What is ambiguous is a comment.
+func (p *Proposal) YAML() string {
+	var b strings.Builder
+	b.WriteString("names:\n")
+	for _, r := range p.Rules {
+		b.WriteString(r.YAML())
+	}
+	for _, a := range p.Ambiguous {
+		fmt.Fprintf(&b, "# ambiguous: %s | %s: %s\n", quoted(a.Golden), quoted(a.Candidate), strings.ReplaceAll(a.Why, "\n", " "))
+	}
+	return b.String()
+}
+
+// YAML returns a rule as an entry of names.
+func (r *Rule) YAML() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "  - golden: [%s]\n    candidate: [%s]\n", quoted(r.Golden), quoted(r.Candidate))
+	for _, list := range []struct {
+		key  string
+		list []int
+	}{{"transpose", r.Transpose}, {"reshape", r.Reshape}} {
+		if list.list != nil {
+			fmt.Fprintf(&b, "    %s: [%s]\n", list.key, strings.Trim(strings.ReplaceAll(fmt.Sprint(list.list), " ", ", "), "[]"))
+		}
+	}
+	if r.Rows != "" {
+		fmt.Fprintf(&b, "    rows: %s\n", r.Rows)
+	}
+	fmt.Fprintf(&b, "    reason: %s\n", strconv.Quote(r.Sure+": "+r.Reason))
+	return b.String()
+}
+
+// quoted lists names as YAML strings; those of layers have no character that Go and YAML write
+// differently in quotes but for those that are printed as they are.
+func quoted(names []string) string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = strconv.Quote(n)
+	}
+	return strings.Join(out, ", ")
+}

@@ -13,6 +13,7 @@ type fusion struct {
 	shift          shift
 	by             evidence
 	pairs, equal   int
+	at             []int        // the places of the pairs in the golden's order
 	literal        []match.Rule // where blocks are counted from another number
 }
 
@@ -144,7 +145,7 @@ func (p *proposing) applyFusion(f fusion) {
 		for _, l := range actual {
 			rule.Candidate = append(rule.Candidate, l.name)
 		}
-		f.literal = append(f.literal, rule)
+		f.literal, f.at = append(f.literal, rule), append(f.at, g.end)
 		f.pairs++
 		for _, l := range all {
 			l.fused = true

@@ -9,11 +9,11 @@ import (
 type evidence int
 
 const (
-	byValue   evidence = iota // the outputs are equal
-	byLayout                  // they are equal in another layout
-	byName                    // package match joins them by their names
-	byOrder                   // place in the order, shape and names
-	byShape                   // shape and names
+	byValue  evidence = iota // the outputs are equal
+	byLayout                 // they are equal in another layout
+	byName                   // package match joins them by their names
+	byOrder                  // place in the order, shape and names
+	byShape                  // shape and names
 )
 
 // finding is a pattern that was found, and the pairs that it stands for.

@@ -27,6 +27,8 @@ type Rule struct {
 	Equal    int     // pairs of layers whose outputs are equal
 	Pairs    int     // all pairs that the rule joins
 	Distance float64 // the largest relative L2 of the equal ones
+
+	at int // place in the golden's order
 }
 
 // How sure a rule is.

@@ -96,7 +96,7 @@ func (p *proposing) rules(out *Proposal, golden, actual []match.Port) {
 	for _, f := range p.fused {
 		rules = append(rules, f.rules()...)
 	}
-	slices.SortStableFunc(rules, func(a, b Rule) int { return p.place(&a) - p.place(&b) })
+	slices.SortStableFunc(rules, func(a, b Rule) int { return a.at - b.at })
 	if p.applied(rules, golden, actual) == nil {
 		out.Rules, rules = rules, nil
 	}
@@ -108,11 +108,6 @@ func (p *proposing) rules(out *Proposal, golden, actual []match.Port) {
 		out.Rules = append(out.Rules, r)
 	}
 	p.leftOver(out)
-}
-
-// place is that of the first golden layer that a rule joins.
-func (p *proposing) place(r *Rule) int {
-	return slices.IndexFunc(p.golden.layers, func(l *layer) bool { return r.Joins(l.name) })
 }
 
 // applied runs package match with rules.
@@ -154,7 +149,7 @@ func (p *proposing) joinedByName(pair [2]*layer) bool {
 
 // rule makes a rule of a pattern and the pairs that it joins.
 func (p *proposing) rule(f finding, golden, actual string, pairs [][2]*layer) Rule {
-	r := Rule{Rule: match.Rule{Golden: []string{golden}, Candidate: []string{actual}}, Pairs: len(pairs)}
+	r := Rule{Rule: match.Rule{Golden: []string{golden}, Candidate: []string{actual}}, Pairs: len(pairs), at: pairs[0][0].end}
 	for _, pair := range pairs {
 		if equal(pair[0], pair[1]) {
 			r.Equal++
@@ -226,7 +221,7 @@ func (r *Rule) within() string {
 
 // rules returns those of a fused layer.
 func (f fusion) rules() (out []Rule) {
-	one := Rule{Rule: match.Rule{Golden: f.golden, Candidate: f.actual}, Pairs: f.pairs, Equal: f.equal, Sure: Possible}
+	one := Rule{Rule: match.Rule{Golden: f.golden, Candidate: f.actual}, Pairs: f.pairs, Equal: f.equal, Sure: Possible, at: f.at[0]}
 	switch {
 	case f.equal == f.pairs:
 		one.Sure = Certain
@@ -240,8 +235,9 @@ func (f fusion) rules() (out []Rule) {
 	if f.shift == (shift{}) {
 		return []Rule{one}
 	}
-	for _, literal := range f.literal {
+	for i, literal := range f.literal {
 		r := one
+		r.at = f.at[i]
 		r.Golden, r.Candidate = literal.Golden, literal.Candidate
 		out = append(out, r)
 	}

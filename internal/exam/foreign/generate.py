@@ -1,0 +1,124 @@
+"""Writes cases of other exams with candidates whose names are foreign, and the answers. See README.md."""
+
+import argparse
+import concurrent.futures
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+
+import numpy as np
+
+import dumps
+import schemes
+import truth
+
+DIFFERENT = "different"
+ALL = (*schemes.SCHEMES, DIFFERENT)
+INJECTED = "cand_injected"
+
+
+def chance(*of):
+    return int.from_bytes(hashlib.sha256(" ".join(map(str, of)).encode()).digest()[:4]) / 2**32
+
+
+def load(folder, seed):
+    golden, cand = dumps.read(folder / "ref"), dumps.read(folder / "cand")
+    runs = [cand] + ([dumps.read(folder / INJECTED)] if (folder / INJECTED).exists() else [])
+    config = json.loads((folder / "config.json").read_text()) if (folder / "config.json").exists() else {}
+    return schemes.Case(golden, runs, truth.joins(golden, cand), config, f"{seed} {folder.name}")
+
+
+def write(folder, root, scheme, case, changes):
+    """Writes a case: the candidate anew, the rest as links."""
+    target = root / f"{scheme}_{folder.name}"
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    for path in folder.iterdir():
+        if path.name not in ("cand", INJECTED, "case.json", "truth.json"):
+            os.symlink(os.path.relpath(path, target), target / path.name)
+    for name, dump in zip(("cand", INJECTED), case.runs):
+        dumps.write(target / name, dump, case.ordered)
+    about = json.loads((folder / "case.json").read_text())
+    if weights := about.get("reference_weights"):
+        about["reference_weights"] = os.path.relpath(folder / weights, target)
+    (target / "case.json").write_text(json.dumps(about, indent=1))
+    answer = json.loads((folder / "truth.json").read_text()) | {"case": target.name, "scheme": scheme} | changes
+    (target / "truth.json").write_text(json.dumps(answer, indent=1))  # last: it completes a case
+
+
+def foreign(folder, root, scheme, seed):
+    """Writes the case with names of a scheme; returns whether the scheme has something to do there."""
+    case = load(folder, seed)
+    if schemes.SCHEMES[scheme](case) is False:
+        return False
+    cand = dumps.Dump(case.runs[0].entries, None)
+    names = {label: found[0] if len(found) == 1 else found for label, found in case.names.items()}
+    write(folder, root, scheme, case, {"names": names, "also_names": truth.twins(case.golden, cand, case.names)})
+    return True
+
+
+def different(folder, root, others, seed):
+    """Writes a case whose candidate is that of another case, with other weights, that has tensors as wide."""
+    golden = dumps.read(folder / "ref")
+    for other in sorted(others, key=lambda o: chance(seed, folder.name, o.name)):
+        if other.name == folder.name or shared(folder, other):
+            continue
+        case = load(other, seed)
+        if not widths(golden) & widths(case.golden):
+            continue
+        vocabulary = ("home", "gpt2", "flat", "opaque")[int(4 * chance(seed, folder.name, "words"))]
+        schemes.SCHEMES[vocabulary](case)
+        case.runs = case.runs[:1]
+        write(folder, root, DIFFERENT, case, {"verdict": DIFFERENT, "names": {}, "other": other.name})
+        return True
+    return False
+
+
+def widths(dump):
+    return {e.data.shape[-1] for e in dump.entries if e.data.ndim >= 3 and e.dtype not in dumps.INTEGERS}
+
+
+def shared(*folders):
+    """Whether two cases have a weight in common that is not one number everywhere. It is not known without weights."""
+    seen = []
+    for folder in folders:
+        about = json.loads((folder / "case.json").read_text())
+        path = folder / (about.get("reference_weights") or "weights.safetensors")
+        if not path.exists():
+            return True
+        tensors = dumps.read_safetensors(path).values()
+        seen.append({x.tobytes() for _, x in tensors if x.size > 1 and np.any(x != x.flat[0])})
+    return bool(seen[0] & seen[1])
+
+
+def generate(folder, root, scheme, seed, others):
+    """Writes a case in a scheme, or in the one that its name draws; returns the name of what was written."""
+    for s in [scheme] if scheme else sorted(ALL, key=lambda s: chance(seed, folder.name, s)):
+        if different(folder, root, others, seed) if s == DIFFERENT else foreign(folder, root, s, seed):
+            return f"{s}_{folder.name}"
+    return None
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__)
+    p.add_argument("cases", type=pathlib.Path, nargs="+", help="folders of cases: ref, cand, truth.json")
+    p.add_argument("folder", type=pathlib.Path, help="where to write")
+    p.add_argument("--scheme", choices=(*ALL, "all"), help="the scheme of all cases; one for each, drawn by its name, if left out")
+    p.add_argument("--seed", type=int, default=0, help="draws other schemes and other words")
+    p.add_argument("--match", default="", help="only the cases whose name matches this pattern")
+    args = p.parse_args()
+    folders = sorted(path.parent for root in args.cases for path in root.glob("*/truth.json"))
+    chosen = [f for f in folders if re.search(args.match, f.name)]
+    wanted = ALL if args.scheme == "all" else [args.scheme]
+    with concurrent.futures.ProcessPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+        work = [(f, args.folder, s, args.seed, folders) for f in chosen for s in wanted]
+        for name in pool.map(generate, *zip(*work), chunksize=8):
+            if name:
+                print(name, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -72,7 +72,9 @@ def different(folder, root, others, seed):
         vocabulary = ("home", "gpt2", "flat", "opaque")[int(4 * chance(seed, folder.name, "words"))]
         schemes.SCHEMES[vocabulary](case)
         case.runs = case.runs[:1]
-        write(folder, root, DIFFERENT, case, {"verdict": DIFFERENT, "names": {}, "other": other.name})
+        none = dict.fromkeys(("kind", "first_bad_layer", "second_bad_layer", "cause_id", "second_cause_id", "cause_regex"))
+        none |= dict.fromkeys(("also_kind", "also_right", "also_cause"), [])
+        write(folder, root, DIFFERENT, case, none | {"verdict": DIFFERENT, "rewrite": False, "names": {}, "other": other.name})
         return True
     return False
 

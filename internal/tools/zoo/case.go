@@ -57,7 +57,7 @@ func (r *result) judge(parity, folder, out string, names bool) {
 	var rules []string
 	if err == nil && names {
 		r.naming = &naming{truth: want}
-		rules, err = r.naming.propose(parity, folder, out+".yaml")
+		rules, err = r.naming.propose(parity, args, out+".yaml")
 	}
 	if err != nil {
 		r.alone.err, r.full.err = err, err

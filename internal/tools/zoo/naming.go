@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,11 +30,10 @@ func (s *several) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]string)(s))
 }
 
-// propose runs parity names and returns the flag with its rules, if it found any. Exit code 3 says
-// that the runs are not of one model.
-func (n *naming) propose(parity, folder, file string) ([]string, error) {
-	text, err := exec.Command(parity, "names", "--golden", filepath.Join(folder, "ref"),
-		"--actual", filepath.Join(folder, "cand"), "-o", file).CombinedOutput()
+// propose runs parity names on two dumps and returns the flag with its rules, if it found any. Exit
+// code 3 says that the runs are not of one model.
+func (n *naming) propose(parity string, dumps []string, file string) ([]string, error) {
+	text, err := exec.Command(parity, append([]string{"names", "-o", file}, dumps...)...).CombinedOutput()
 	_, stat := os.Stat(file)
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == 3 {
 		if n.refused = true; stat == nil {

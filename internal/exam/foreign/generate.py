@@ -3,6 +3,7 @@
 import argparse
 import concurrent.futures
 import hashlib
+import itertools
 import json
 import os
 import pathlib
@@ -106,18 +107,24 @@ def generate(folder, root, scheme, seed, others):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__)
-    p.add_argument("cases", type=pathlib.Path, nargs="+", help="folders of cases: ref, cand, truth.json")
-    p.add_argument("folder", type=pathlib.Path, help="where to write")
-    p.add_argument("--scheme", choices=(*ALL, "all"), help="the scheme of all cases; one for each, drawn by its name, if left out")
+    p.add_argument("folders", type=pathlib.Path, nargs="*", help="folders of cases, and last the folder to write")
+    p.add_argument("--scheme", choices=ALL, help="the scheme of all cases; one for each, drawn by its name, if left out")
     p.add_argument("--seed", type=int, default=0, help="draws other schemes and other words")
+    p.add_argument("--every", type=int, default=1, metavar="N", help="only one of N cases")
     p.add_argument("--match", default="", help="only the cases whose name matches this pattern")
+    p.add_argument("--list", action="store_true", help="only print the schemes")
     args = p.parse_args()
-    folders = sorted(path.parent for root in args.cases for path in root.glob("*/truth.json"))
-    chosen = [f for f in folders if re.search(args.match, f.name)]
-    wanted = ALL if args.scheme == "all" else [args.scheme]
-    with concurrent.futures.ProcessPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        work = [(f, args.folder, s, args.seed, folders) for f in chosen for s in wanted]
-        for name in pool.map(generate, *zip(*work), chunksize=8):
+    if args.list:
+        print("\n".join(ALL))
+        return
+    if len(args.folders) < 2:
+        p.error("want folders of cases, and last the folder to write")
+    *roots, target = args.folders
+    cases = sorted(path.parent for root in roots for path in root.glob("*/truth.json"))
+    chosen = [f for f in cases if re.search(args.match, f.name)][:: args.every]
+    with concurrent.futures.ProcessPoolExecutor(min(4, os.cpu_count() or 1)) as pool:  # torch takes 500 MB a process
+        rest = map(itertools.repeat, (target, args.scheme, args.seed, cases))
+        for name in pool.map(generate, chosen, *rest, chunksize=4):
             if name:
                 print(name, flush=True)
 

@@ -100,24 +100,28 @@ func arguments(folder string) (args, more []string, err error) {
 	return args, option(more, "--weights", about.Weights), nil
 }
 
-// compare runs parity compare. Exit codes 0 and 1 are verdicts, all others an error with what the
-// command said.
+// verdicts are those of parity compare, by its exit code.
+var verdicts = map[int]string{0: "pass", 1: "fail", 3: "incomplete"}
+
+// compare runs parity compare. An exit code that is no verdict, or has no report, is an error with
+// what the command said.
 func compare(parity string, args []string, out string) (r report, err error) {
 	if err := os.Remove(out); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return r, err
 	}
-	text, err := exec.Command(parity, append([]string{"compare", "--json", out}, args...)...).CombinedOutput()
+	text, failed := exec.Command(parity, append([]string{"compare", "--json", out}, args...)...).CombinedOutput()
 	code := 0
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == 1 {
-		code = 1
-	} else if err != nil {
-		return r, fmt.Errorf("%w: %.400s", err, text)
+	if exit := (*exec.ExitError)(nil); errors.As(failed, &exit) {
+		code = exit.ExitCode()
 	}
 	if err := readJSON(out, &r); err != nil {
+		if failed != nil {
+			err = fmt.Errorf("%w: %.400s", failed, text)
+		}
 		return r, err
 	}
-	if (r.Verdict == "pass") != (code == 0) {
-		return r, fmt.Errorf("exit code %d, but the report says %q", code, r.Verdict)
+	if verdicts[code] != r.Verdict {
+		return r, fmt.Errorf("exit code %d, but the report says %q: %.400s", code, r.Verdict, text)
 	}
 	return r, nil
 }

@@ -215,6 +215,9 @@ func TestMain(m *testing.M) {
 	if strings.Contains(string(data), "fail") {
 		os.Exit(1)
 	}
+	if strings.Contains(string(data), "incomplete") {
+		os.Exit(3)
+	}
 }
 
 func TestJudge(t *testing.T) {
@@ -231,6 +234,9 @@ func TestJudge(t *testing.T) {
 		{said: fail, strict: true, reason: "unless -strict is given"},
 		{said: fail, clean: true, err: true, reason: "or -clean"},
 		{said: fail, kept: fail, clean: true, err: true, reason: "a score that accuses a clean pair is not good enough, kept or not"},
+		{said: `{"verdict": "incomplete"}`, ok: true, reason: "too little compared is a wrong answer"},
+		{said: `{"verdict": "incomplete"}`, strict: true, reason: "and no more than that"},
+		{said: `{"verdict": "unknown"}`, reason: "a verdict that does not fit the exit code"},
 		{said: "", reason: "no report"},
 		{said: "", update: true, reason: "an error is never kept"},
 		{said: pass, kept: pass, ok: true, reason: "the score of before"},

@@ -32,9 +32,8 @@ def load(folder, seed):
     return schemes.Case(golden, runs, truth.joins(golden, cand), config, f"{seed} {folder.name}")
 
 
-def write(folder, root, scheme, case, changes):
+def write(folder, target, scheme, case, changes):
     """Writes a case: the candidate anew, the rest as links."""
-    target = root / f"{scheme}_{folder.name}"
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     for path in folder.iterdir():
@@ -50,18 +49,18 @@ def write(folder, root, scheme, case, changes):
     (target / "truth.json").write_text(json.dumps(answer, indent=1))  # last: it completes a case
 
 
-def foreign(folder, root, scheme, seed):
+def foreign(folder, target, scheme, seed):
     """Writes the case with names of a scheme; returns whether the scheme has something to do there."""
     case = load(folder, seed)
     if schemes.SCHEMES[scheme](case) is False:
         return False
     cand = dumps.Dump(case.runs[0].entries, None)
     names = {label: found[0] if len(found) == 1 else found for label, found in case.names.items()}
-    write(folder, root, scheme, case, {"names": names, "also_names": truth.twins(case.golden, cand, case.names)})
+    write(folder, target, scheme, case, {"names": names, "also_names": truth.twins(case.golden, cand, case.names)})
     return True
 
 
-def different(folder, root, others, seed):
+def different(folder, target, others, seed):
     """Writes a case whose candidate is that of another case, with other weights, that has tensors as wide."""
     golden = dumps.read(folder / "ref")
     for other in sorted(others, key=lambda o: chance(seed, folder.name, o.name)):
@@ -75,7 +74,7 @@ def different(folder, root, others, seed):
         case.runs = case.runs[:1]
         none = dict.fromkeys(("kind", "first_bad_layer", "second_bad_layer", "cause_id", "second_cause_id", "cause_regex"))
         none |= dict.fromkeys(("also_kind", "also_right", "also_cause"), [])
-        write(folder, root, DIFFERENT, case, none | {"verdict": DIFFERENT, "rewrite": False, "names": {}, "other": other.name})
+        write(folder, target, DIFFERENT, case, none | {"verdict": DIFFERENT, "rewrite": False, "names": {}, "other": other.name})
         return True
     return False
 
@@ -99,9 +98,12 @@ def shared(*folders):
 
 def generate(folder, root, scheme, seed, others):
     """Writes a case in a scheme, or in the one that its name draws; returns the name of what was written."""
+    same = [o for o in others if o.name == folder.name]
+    name = folder.name if len(same) == 1 else f"{folder.parent.name}_{folder.name}"
     for s in [scheme] if scheme else sorted(ALL, key=lambda s: chance(seed, folder.name, s)):
-        if different(folder, root, others, seed) if s == DIFFERENT else foreign(folder, root, s, seed):
-            return f"{s}_{folder.name}"
+        target = root / f"{s}_{name}"
+        if different(folder, target, others, seed) if s == DIFFERENT else foreign(folder, target, s, seed):
+            return target.name
     return None
 
 

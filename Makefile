@@ -119,21 +119,41 @@ archs: .venv/installed ## judge tiny models of fifty architectures in 16 bits: n
 	@rm -rf out/archs; mkdir -p out; $(ARCHMAKER) out/archs >out/archs.txt
 	@$(MAKE) zoo ZOO=out/archs ZOOFLAGS="-clean -score $(ARCHSCORE) $(SCOREFLAGS)"
 
+# The same runs with candidates whose names are foreign: parity names has to find the rules that join them.
+FOREIGNSCORE := internal/exam/foreign/score.txt
+FOREIGNMAKER := .venv/bin/python -B internal/exam/foreign/generate.py
+.PHONY: foreign
+foreign: .venv/installed ## judge parity names by some of the zoo's runs under foreign names: the score must be the one that is kept
+	@mkdir -p out; [ -d out/zoo ] || $(ZOOMAKER) out/zoo >out/zoo.txt; [ -d out/archs ] || $(ARCHMAKER) out/archs >out/archs.txt
+	@rm -rf out/foreign; $(FOREIGNMAKER) --every 2 out/zoo out/archs out/foreign >out/foreign.txt
+	@.venv/bin/python -B internal/exam/foreign/large.py out/foreign/large
+	@$(MAKE) zoo ZOO=out/foreign ZOOFLAGS="-names -score $(FOREIGNSCORE) $(SCOREFLAGS)"
+
+.PHONY: foreign-all
+foreign-all: .venv/installed ## judge parity names by all of the zoo's runs in all schemes of foreign names
+	@mkdir -p out; [ -d out/zoo ] || $(ZOOMAKER) out/zoo >out/zoo.txt; [ -d out/archs ] || $(ARCHMAKER) out/archs >out/archs.txt
+	@for s in $$($(FOREIGNMAKER) --list); do rm -rf out/foreign; \
+		$(FOREIGNMAKER) --scheme $$s out/zoo out/archs out/foreign >out/foreign.txt; $(MAKE) zoo ZOO=out/foreign ZOOFLAGS=-names; done
+
 .PHONY: score-update
-score-update: ## keep the scores of the zoo and the architectures: read the difference before it is committed
-	@$(MAKE) score archs SCOREFLAGS=-update
-	@git --no-pager diff --stat -- $(SCORE) $(ARCHSCORE)
+score-update: ## keep the scores of the zoo, the architectures and the foreign names: read the difference before it is committed
+	@$(MAKE) score archs foreign SCOREFLAGS=-update
+	@git --no-pager diff --stat -- $(SCORE) $(ARCHSCORE) $(FOREIGNSCORE)
 
 .PHONY: exam
 exam: .venv/installed ## judge VARIANTS of the zoo and the architectures, with other weights, lengths, types, names and missing layers
 	@mkdir -p out; for n in $(VARIANTS); do rm -rf out/exam; $(ZOOMAKER) out/exam --vary $$n >out/exam.txt; \
 		$(MAKE) zoo ZOO=out/exam ZOOFLAGS=-strict; \
-		rm -rf out/exam; $(ARCHMAKER) out/exam --seed $$n >out/exam.txt; $(MAKE) zoo ZOO=out/exam ZOOFLAGS=-clean; done
+		rm -rf out/exam-foreign; $(FOREIGNMAKER) --seed $$n out/exam out/exam-foreign >out/exam.txt; \
+		$(MAKE) zoo ZOO=out/exam-foreign ZOOFLAGS=-names; \
+		rm -rf out/exam; $(ARCHMAKER) out/exam --seed $$n >out/exam.txt; $(MAKE) zoo ZOO=out/exam ZOOFLAGS=-clean; \
+		rm -rf out/exam-foreign; $(FOREIGNMAKER) --seed $$n out/exam out/exam-foreign >out/exam.txt; \
+		$(MAKE) zoo ZOO=out/exam-foreign ZOOFLAGS=-names; done
 
 # Each part runs even if another fails.
 .PHONY: nightly
-nightly: ## run what takes too long for every change: all under the race detector, exam, live tests, a minute of each fuzz target
-	$(MAKE) --keep-going race exam live-full fuzz FUZZTIME=1m
+nightly: ## run what takes too long for every change: all under the race detector, exam, foreign-all, live tests, a minute of each fuzz target
+	$(MAKE) --keep-going race exam foreign-all live-full fuzz FUZZTIME=1m
 
 .PHONY: browser
 browser: ## open the HTML report in Chromium (skipped where there is none); PARITY_SCREENSHOTS=DIR keeps pictures

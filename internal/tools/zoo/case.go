@@ -9,13 +9,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"slices"
-	"strings"
 	"sync"
 )
 
 // run compares all cases of a folder whose name matches, as many at a time as there are processors.
-func run(parity, dir string, only *regexp.Regexp) (score, error) {
+// With names, parity proposes rules first that join foreign names.
+func run(parity, dir string, only *regexp.Regexp, names bool) (score, error) {
 	truths, err := filepath.Glob(filepath.Join(dir, "*", "truth.json"))
 	if err != nil {
 		return nil, err
@@ -34,13 +33,12 @@ func run(parity, dir string, only *regexp.Regexp) (score, error) {
 	if len(s) == 0 {
 		return nil, fmt.Errorf("%s holds no case: no folder with a truth.json that matches", dir)
 	}
-	noise := knows(parity, "--noise")
 	var wg sync.WaitGroup
 	free := make(chan struct{}, runtime.NumCPU())
 	for i := range s {
 		wg.Go(func() {
 			free <- struct{}{}
-			s[i].judge(parity, noise, filepath.Join(dir, s[i].name), filepath.Join(scratch, s[i].name+".json"))
+			s[i].judge(parity, filepath.Join(dir, s[i].name), filepath.Join(scratch, s[i].name), names)
 			<-free
 		})
 	}
@@ -48,31 +46,38 @@ func run(parity, dir string, only *regexp.Regexp) (score, error) {
 	return s, nil
 }
 
-// knows reports whether parity compare has a flag.
-func knows(parity, flag string) bool {
-	help, err := exec.Command(parity, "compare", "--help").Output()
-	return err == nil && slices.Contains(strings.Fields(string(help)), flag)
-}
-
-// judge compares the case in a folder, alone and with all inputs, the reference in the candidate's
-// encoding only if noise says that it is understood. Reports go to the file out.
-func (r *result) judge(parity string, noise bool, folder, out string) {
+// judge compares the case in a folder, alone and with all inputs, by the rules that parity proposes
+// if names is true. What is written begins with the path out.
+func (r *result) judge(parity, folder, out string, names bool) {
 	var want truth
-	args, more, err := arguments(folder, noise)
+	args, more, err := arguments(folder)
 	if err == nil {
 		err = readJSON(filepath.Join(folder, "truth.json"), &want)
+	}
+	var rules []string
+	if err == nil && names {
+		r.naming = &naming{truth: want}
+		rules, err = r.naming.propose(parity, args, out+".yaml")
 	}
 	if err != nil {
 		r.alone.err, r.full.err = err, err
 		return
 	}
 	r.alone, r.full = answer{want: want.alone()}, answer{want: want}
-	r.alone.got, r.alone.err = compare(parity, args, out)
-	r.full.got, r.full.err = compare(parity, append(args, more...), out)
+	if names && r.naming.refused {
+		r.alone.got.Verdict, r.full.got.Verdict = different, different
+		return
+	}
+	args = append(args, rules...)
+	r.alone.got, r.alone.err = compare(parity, args, out+".json")
+	r.full.got, r.full.err = compare(parity, append(args, more...), out+".json")
+	if names {
+		r.naming.rows = r.full.got.Layers
+	}
 }
 
 // arguments returns what compare needs for a case, and what it may be given besides.
-func arguments(folder string, noise bool) (args, more []string, err error) {
+func arguments(folder string) (args, more []string, err error) {
 	var about struct {
 		Weights string `json:"reference_weights"`
 	}
@@ -90,31 +95,33 @@ func arguments(folder string, noise bool) (args, more []string, err error) {
 	args = option(args, "--pad-mask", "pad_mask.json")
 	more = option(more, "--injected", "cand_injected")
 	more = option(more, "--golden64", "ref64.safetensors")
-	if noise {
-		more = option(more, "--noise", "ref16")
-	}
+	more = option(more, "--noise", "ref16")
 	more = option(more, "--config", "config.json")
 	return args, option(more, "--weights", about.Weights), nil
 }
 
-// compare runs parity compare. Exit codes 0 and 1 are verdicts, all others an error with what the
-// command said.
+// verdicts are those of parity compare, by its exit code.
+var verdicts = map[int]string{0: "pass", 1: "fail", 3: "incomplete"}
+
+// compare runs parity compare. An exit code that is no verdict, or has no report, is an error with
+// what the command said.
 func compare(parity string, args []string, out string) (r report, err error) {
 	if err := os.Remove(out); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return r, err
 	}
-	text, err := exec.Command(parity, append([]string{"compare", "--json", out}, args...)...).CombinedOutput()
+	text, failed := exec.Command(parity, append([]string{"compare", "--json", out}, args...)...).CombinedOutput()
 	code := 0
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == 1 {
-		code = 1
-	} else if err != nil {
-		return r, fmt.Errorf("%w: %.400s", err, text)
+	if exit := (*exec.ExitError)(nil); errors.As(failed, &exit) {
+		code = exit.ExitCode()
 	}
 	if err := readJSON(out, &r); err != nil {
+		if failed != nil {
+			err = fmt.Errorf("%w: %.400s", failed, text)
+		}
 		return r, err
 	}
-	if (r.Verdict == "pass") != (code == 0) {
-		return r, fmt.Errorf("exit code %d, but the report says %q", code, r.Verdict)
+	if verdicts[code] != r.Verdict {
+		return r, fmt.Errorf("exit code %d, but the report says %q: %.400s", code, r.Verdict, text)
 	}
 	return r, nil
 }

@@ -10,11 +10,18 @@ import (
 
 // row is a tensor of report.json: its figures and its limits by name, where they have one.
 type row struct {
+	Golden    *tensor        `json:"golden"` // nil if only the other side has it
+	Actual    *tensor        `json:"actual"`
 	Layer     string         `json:"layer"`
 	Port      string         `json:"port"`
 	Status    string         `json:"status"`
 	Standard  map[string]any `json:"standard"`
 	Tolerance map[string]any `json:"tolerance"`
+}
+
+// tensor is a side of a row: its own name there, "<layer>-<port>", joined ones with + between them.
+type tensor struct {
+	Name string `json:"name"`
 }
 
 // margin is the largest ratio of a figure to its limit among the rows that passed, and where: how

@@ -1,11 +1,12 @@
 // Command zoo judges parity compare by a folder of recorded cases whose answers are known. Every
 // case is compared twice: its two dumps alone, and with everything else that a user may have.
 //
-//	zoo [-strict] [-clean] [-score FILE [-update]] [-parity FILE] [-match REGEXP] DIR
+//	zoo [-strict] [-clean] [-names] [-score FILE [-update]] [-parity FILE] [-match REGEXP] DIR
 //
-// A case is a folder with truth.json, ref and cand. The exit code is 1 if a comparison could not be
-// made (or, with -strict, if a verdict or a place is wrong, a wrong cause is proven or a clean pair
-// is given one; or, with -clean, if a clean pair fails or is given a cause; or, with -score, if the
+// A case is a folder with truth.json, ref and cand. With -names, parity names proposes rules for
+// each case first, which compare obeys: whether they are right is part of the score. The exit code is 1 if a comparison could not be
+// made (or, with -strict, if a verdict, a place or a rule is wrong, a wrong cause is proven or a clean
+// pair is given one; or, with -clean, if a clean pair fails or is given a cause; or, with -score, if the
 // score is not the one that FILE keeps) and 2 on wrong usage.
 package main
 
@@ -20,8 +21,9 @@ func main() {
 	var o options
 	flag.StringVar(&o.parity, "parity", "parity", "the command to judge")
 	match := flag.String("match", "", "only the cases whose name matches")
-	flag.BoolVar(&o.strict, "strict", false, "fail on a wrong verdict, place or proof")
+	flag.BoolVar(&o.strict, "strict", false, "fail on a wrong verdict, place, rule or proof")
 	flag.BoolVar(&o.clean, "clean", false, "fail if a clean pair fails or is given a cause")
+	flag.BoolVar(&o.names, "names", false, "let parity names propose rules first, and judge them, too")
 	flag.StringVar(&o.kept, "score", "", "file that keeps the score: fail if the score is another")
 	flag.BoolVar(&o.update, "update", false, "write the score to the file of -score")
 	flag.Parse()
@@ -45,6 +47,7 @@ func main() {
 type options struct {
 	parity        string // the command
 	strict, clean bool
+	names         bool
 	kept          string // a file
 	update        bool
 }
@@ -52,7 +55,7 @@ type options struct {
 // judge prints the score, or only the totals of one that is kept, and reports whether it is good
 // enough.
 func (o options) judge(dir string, only *regexp.Regexp) (bool, error) {
-	s, err := run(o.parity, dir, only)
+	s, err := run(o.parity, dir, only, o.names)
 	if err != nil {
 		return false, err
 	}

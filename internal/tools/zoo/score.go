@@ -12,7 +12,8 @@ type score []result
 // result is one case.
 type result struct {
 	name        string
-	full, alone answer // with all inputs, and from the two dumps alone
+	full, alone answer  // with all inputs, and from the two dumps alone
+	naming      *naming // nil if no rules were asked for
 }
 
 // answer is what was planted and what the comparison said.
@@ -48,11 +49,15 @@ func (a answer) String() string {
 	return line
 }
 
-// String is one line, and a second one where the dumps alone give another answer.
+// String is one line, a second one where the dumps alone give another answer, and one on the joined
+// layers where they are not all, or not the right ones.
 func (r result) String() string {
 	text := fmt.Sprintf("%-33s  %s\n", r.name, r.full)
 	if r.alone.String() != r.full.String() {
 		text += fmt.Sprintf("%-33s  %s\n", r.name+" (alone)", r.alone)
+	}
+	if said := r.naming.String(); said != "" {
+		text += fmt.Sprintf("%-33s  %s\n", r.name+" (names)", said)
 	}
 	return text
 }
@@ -72,6 +77,7 @@ func (s score) totals() string {
 	fmt.Fprintf(&b, "%d cases\n", len(s))
 	s.count(&b, "all inputs", func(r result) answer { return r.full })
 	s.count(&b, "dumps alone", func(r result) answer { return r.alone })
+	b.WriteString(s.named())
 	b.WriteString(s.innocence())
 	return b.String()
 }
@@ -98,8 +104,13 @@ func (s score) errors() bool {
 	return s.any(func(a answer) bool { return a.err != nil })
 }
 
-// strict reports whether no verdict, place or proof is wrong, and no clean pair accused.
+// strict reports whether no verdict, place, rule or proof is wrong, and no clean pair accused.
 func (s score) strict() bool {
+	for _, r := range s {
+		if _, _, wrong := r.naming.joins(); len(wrong) > 0 {
+			return false
+		}
+	}
 	return !s.any(func(a answer) bool {
 		return slices.Contains(placeGrades[2:], a.place()) || slices.Contains(causeGrades[4:], a.cause())
 	})

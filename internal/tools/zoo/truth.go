@@ -20,7 +20,14 @@ type truth struct {
 	Rewrite   bool           `json:"rewrite"`          // the same function: its tensors differ, and may be noted
 	Seen      string         `json:"seen_in"`          // injected: the dumps alone may show no more than rounding
 	unseen    bool           // a pass is as good
+
+	// Where the candidate's names are foreign: its layers, and those of the reference which they are.
+	Names     map[string]several  `json:"names"`
+	AlsoNames map[string][]string `json:"also_names"` // as right: no recorded tensor tells them apart
 }
+
+// different is the verdict of two runs that are not of one model.
+const different = "different"
 
 var anything = regexp.MustCompile("")
 

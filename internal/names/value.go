@@ -41,9 +41,6 @@ func (x index) nearest(v *value, tolerance float64) (best *value, distance float
 	return best, distance
 }
 
-// reach is how many standard deviations a projection of the difference of two values may be.
-const reach = 5
-
 // equate marks the values that are each other's nearest.
 func (p *proposing) equate() {
 	golden, actual := newIndex(p.golden.values), newIndex(p.actual.values)

@@ -56,6 +56,7 @@ type Report struct {
 	Schema          int         `json:"schema"`
 	Fixture         string      `json:"fixture"`           // name or path of what was judged
 	Package         string      `json:"package,omitempty"` // import path of the tests that judged; empty: no tests did
+	Made            *Made       `json:"made,omitempty"`    // of two dumps; null of a fixture, and of older reports
 	Verdict         Verdict     `json:"verdict"`
 	Kind            string      `json:"kind"`            // of the first divergence, see KindText; or empty
 	Error           string      `json:"error,omitempty"` // verdict error: what happened and what to do

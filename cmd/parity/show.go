@@ -51,6 +51,9 @@ func newShow() *cobra.Command {
 	return c
 }
 
+// tokensShown is how many token ids of a sequence are shown.
+const tokensShown = 64
+
 func show(w io.Writer, r *dump.Run, layer, by string, first int) error {
 	if r.HasInfo {
 		what := fmt.Sprintf("%s %s, %s, %s run", r.Info.Engine, r.Info.Versions[r.Info.Engine], r.Info.Encoding,
@@ -58,6 +61,13 @@ func show(w io.Writer, r *dump.Run, layer, by string, first int) error {
 		fmt.Fprintf(w, "%s: %s, order from %s\n", report.Clean(r.Path), report.Clean(what), r.OrderBy)
 		for _, line := range r.Info.Describe() {
 			fmt.Fprintln(w, report.Clean(line))
+		}
+		for i, ids := range r.Info.Tokens() {
+			text := strings.Trim(fmt.Sprint(ids[:min(len(ids), tokensShown)]), "[]")
+			if n := len(ids) - tokensShown; n > 0 {
+				text += fmt.Sprintf(" … and %d more", n)
+			}
+			fmt.Fprintf(w, "token ids of sequence %d: %s\n", i, text)
 		}
 	} else {
 		fmt.Fprintf(w, "%s: no run.json, order from %s\n", report.Clean(r.Path), r.OrderBy)

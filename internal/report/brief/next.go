@@ -37,6 +37,12 @@ func (c commands) line() (string, bool) {
 	return line, line != "" && cost(line) <= maxNext
 }
 
+// shown reports whether there is a line.
+func (c commands) shown() bool {
+	_, ok := c.line()
+	return ok
+}
+
 // nextOf says what to run next, and why. It runs as it is printed, from the working folder; where
 // the dumps of the report are not there any more, only the report is looked at.
 func nextOf(r *report.Report, file string) (c commands, why string) {
@@ -51,11 +57,14 @@ func nextOf(r *report.Report, file string) (c commands, why string) {
 		if c, why = choice(); why == "" {
 			continue
 		}
-		if _, ok := c.line(); ok || c == nil {
+		if c == nil || c.shown() {
 			return c, why
 		}
 	}
-	return n.details()
+	if c, why = n.details(); c.shown() {
+		return c, why
+	}
+	return n.report(), "the report has the details"
 }
 
 // next chooses the next command. A choice without a reason is none.
@@ -78,6 +87,14 @@ func (n next) again(more ...string) commands {
 		return commands{append(append([]string{"parity", "compare"}, n.in.Args()...), more...)}
 	}
 	return nil
+}
+
+// anew is the same judgement once more, or where that cannot be made the report of it.
+func (n next) anew() commands {
+	if c := n.again(); c != nil {
+		return c
+	}
+	return n.report()
 }
 
 // gotest runs the subtest of the place, else the test of a failing row, else the package.
@@ -120,7 +137,7 @@ func (n next) tokens() (commands, string) {
 	}
 	const why = "the two runs were not given the same input: record the candidate on the tokens of the golden"
 	if n.in == nil {
-		return n.again(), why
+		return n.anew(), why
 	}
 	golden, actual := []string{"parity", "show", n.in.Golden}, []string{"parity", "show", n.in.Actual}
 	for _, l := range n.r.Layers {
@@ -139,14 +156,14 @@ func (n next) proven() (commands, string) {
 		return nil, ""
 	}
 	c, again := n.r.Causes[0], n.again()
-	then := "record the candidate again, and this judges it again"
+	then := "record the candidate again, and this judges it"
 	switch {
 	case n.r.Package != "":
-		then = "this judges it again"
+		then = "then this judges it again"
 	case again == nil:
 		again, then = n.report(), "the report has the details"
 	}
-	return again, fmt.Sprintf("mend %s as %s says; %s", c.ID, c.Doc(), then)
+	return again, fmt.Sprintf("mend %s (%s, see %s); %s", c.Layer, c.ID, c.Doc(), then)
 }
 
 // nameless reports whether layers may be joined that now stand alone on both sides.
@@ -188,7 +205,7 @@ func (n next) open() (commands, string) {
 	}
 	why := "the place is open: record what was not recorded there, on both sides, and compare again"
 	if n.in == nil {
-		return n.again(), why
+		return n.anew(), why
 	}
 	scope := glob.Quote(d.Layer)
 	if _, err := glob.Compile(scope); err != nil {

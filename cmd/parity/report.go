@@ -77,7 +77,7 @@ func newReport() *cobra.Command {
 		}
 	}
 	fl.StringVar(&f.names, "names", "", "compare the dumps again by this YAML `file`, see parity compare --names")
-	fl.StringArrayVar(&f.scope, "scope", nil, "compare the dumps again, see parity compare --scope; may be repeated")
+	fl.StringArrayVar(&f.scope, "scope", nil, "compare the dumps again by this `pattern`, see parity compare --scope; may be repeated")
 	fl.Float64Var(&f.maxAbs, "max-abs", 0, "judge by the largest |a − g|")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "list every port")
 	return c

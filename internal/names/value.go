@@ -77,5 +77,10 @@ func (p *proposing) fits(g, a *layer) bool {
 // equal reports whether two layers hold one value.
 func equal(g, a *layer) bool { return g.value != nil && a.value != nil && g.value.other == a.value }
 
-// accounted reports whether a layer's value is in the other run.
-func (l *layer) accounted() bool { return l.value != nil && l.value.other != nil }
+// accounted reports whether a layer of the other run holds the value.
+func (l *layer) accounted() bool {
+	return l.value != nil && l.value.other != nil && len(l.value.other.from) > 0
+}
+
+// given reports whether the other run has the value as an input alone: no layer there makes it.
+func (l *layer) given() bool { return l.value != nil && l.value.other != nil && !l.accounted() }

@@ -40,9 +40,9 @@ func newCompare() *cobra.Command {
 		},
 	}
 	fl := c.Flags()
-	f.both(fl, scopeUsage)
-	f.more(fl)
-	f.model(fl)
+	f.both(c, scopeUsage)
+	f.more(c)
+	f.model(c)
 	fl.StringVar(&f.Encoding, "encoding", "", "`dtype` in which the candidate was asked to compute, where its run does not say it")
 	fl.StringVar(&f.Injection, "injection", "", "form of the injected run: nested or isolated (default: as recorded)")
 	fl.StringVar(&f.Raw, "raw", "", "dtype and shape of headerless files, as `f32:4x8` (default: those of the golden)")

@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/checkpoint"
@@ -37,7 +37,8 @@ type inputFlags struct {
 }
 
 // both adds the flags that say what is compared.
-func (f *inputFlags) both(fl *pflag.FlagSet, scope string) {
+func (f *inputFlags) both(c *cobra.Command, scope string) {
+	fl := c.Flags()
 	fl.StringVar(&f.Golden, "golden", "", "the reference's `dump`: a folder or a file")
 	fl.StringVar(&f.Actual, "actual", "", "the candidate's `dump`")
 	fl.StringVar(&f.PadMask, "pad-mask", "", "JSON `file` with 0 or 1 per [batch][token]: padding rows are left out")
@@ -50,7 +51,8 @@ func (f *inputFlags) both(fl *pflag.FlagSet, scope string) {
 const scopeUsage = "a pass needs only the layers that match this `pattern`, and what is in them; may be repeated"
 
 // more adds the flags of further runs.
-func (f *inputFlags) more(fl *pflag.FlagSet) {
+func (f *inputFlags) more(c *cobra.Command) {
+	fl := c.Flags()
 	fl.StringVar(&f.Injected, "injected", "", "the candidate's `dump` of a run on golden inputs")
 	fl.StringVar(&f.Golden64, "golden64", "", "the reference's `dump` in float64")
 	fl.StringVar(&f.Noise, "noise", "",
@@ -61,7 +63,8 @@ func (f *inputFlags) more(fl *pflag.FlagSet) {
 }
 
 // model adds the flags of the reference's model.
-func (f *inputFlags) model(fl *pflag.FlagSet) {
+func (f *inputFlags) model(c *cobra.Command) {
+	fl := c.Flags()
 	fl.StringArrayVar(&f.Weights, "weights", nil,
 		"the reference's weights: a safetensors `file`, its index.json, or a folder; may be repeated")
 	fl.StringVar(&f.Config, "config", "", "the model's config.json")

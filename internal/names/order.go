@@ -203,10 +203,7 @@ func (p *proposing) score(g, a *layer) float64 {
 		return 0
 	}
 	s := 1 + p.likeness(g, a)
-	if g.value != nil && a.value != nil && g.value.n == a.value.n && g.value.near(a.value, 0.4) && g.value.alike(a.value) {
-		s += 2 * g.value.correlation(a.value)
-	}
-	return max(0, s)
+	return max(0, s+2*g.value.resemblance(a.value))
 }
 
 // align pairs two lists in order such that the scores add up to the most, and returns the pairs
@@ -314,9 +311,8 @@ func (p *proposing) byWords() (votes []vote) {
 	if len(golden) > maxOpen || len(actual) > maxOpen { // the first blocks tell
 		golden, actual = golden[:min(len(golden), maxOpen)], actual[:min(len(actual), maxOpen)]
 	}
-	shift := p.shift()
 	score := func(g, a *layer) float64 {
-		if len(g.runs) > 0 && len(a.runs) > 0 && g.runs[0].number+shift != a.runs[0].number || len(g.runs) == 0 != (len(a.runs) == 0) {
+		if !p.sameBlock(g, a) || g.numbered() != a.numbered() {
 			return 0
 		}
 		if s := p.score(g, a); s >= 1+minScore || s >= 1+minScore/2 && p.sameParent(g, a) > 0 {

@@ -44,12 +44,12 @@ func (p *proposing) likeness(g, a *layer) float64 {
 	return score + p.sameParent(g, a) + g.sameInputs(a)
 }
 
-// sameParent is positive if the layers around two layers are a pair, and negative if one of them is
-// that of another.
+// sameParent is positive if the layers around two layers are a pair, and negative if they are those of
+// others.
 func (p *proposing) sameParent(g, a *layer) float64 {
 	up, other := p.golden.named[label.Parent(g.name)], p.actual.named[label.Parent(a.name)]
 	switch {
-	case up == nil || other == nil || up.pair == nil && other.pair == nil:
+	case up == nil || other == nil || up.pair == nil || other.pair == nil:
 		return 0
 	case up.pair == other:
 		return 0.5

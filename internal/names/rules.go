@@ -48,7 +48,7 @@ func (p *proposing) resembling() (n int) {
 			continue
 		}
 		seen[g.value] = true
-		if slices.ContainsFunc(p.actual.layers[:min(len(p.actual.layers), maxOpen)], func(a *layer) bool { return g.value.alike(a.value) }) {
+		if slices.ContainsFunc(p.actual.layers[:min(len(p.actual.layers), maxOpen)], func(a *layer) bool { return g.value.resemblance(a.value) >= alike }) {
 			n++
 		}
 	}
@@ -63,7 +63,7 @@ func (p *proposing) byNames() {
 		for _, name := range partners {
 			name, _ = label.CutCall(name)
 			a := p.actual.named[name]
-			if a == nil || !g.free() || !a.free() {
+			if a == nil || !g.free() || !a.free() || !p.sameBlock(g, a) {
 				continue
 			}
 			if len(partners) > 1 || p.shared(g.name, name) {
@@ -74,6 +74,12 @@ func (p *proposing) byNames() {
 		}
 	}
 	p.generalise(votes, byName)
+}
+
+// sameBlock reports whether two layers are in blocks that belong together, as far as values told from
+// which number the candidate counts.
+func (p *proposing) sameBlock(g, a *layer) bool {
+	return len(g.runs) == 0 || len(a.runs) == 0 || g.runs[0].number+p.shift() == a.runs[0].number
 }
 
 // shared reports whether a candidate's layer is joined with other golden layers, too.

@@ -159,12 +159,8 @@ func (v *value) near(o *value, tolerance float64) bool {
 	return sum <= projections*9*tolerance*tolerance
 }
 
-// correlation is the cosine of the samples' deviations from their means; 0 for what is not
-// comparable.
+// correlation is the cosine of the deviations of two samples of one size from their means.
 func (v *value) correlation(o *value) float64 {
-	if v == nil || o == nil || v.n != o.n {
-		return 0
-	}
 	n := float64(len(v.sample))
 	var a, b, ab, aa, bb float64
 	for i, x := range v.sample {
@@ -178,13 +174,16 @@ func (v *value) correlation(o *value) float64 {
 	return (ab - a*b/n) / d
 }
 
-// alike reports whether two values are that of one layer on both sides of an error, and no chance.
-func (v *value) alike(o *value) bool {
-	if v == nil || o == nil || v.table || o.table {
-		return false
+// resemblance is the correlation of two values that may be those of one layer on both sides of an
+// error; 0 where it may be chance.
+func (v *value) resemblance(o *value) float64 {
+	if v == nil || o == nil || v.n != o.n || v.table || o.table || !v.near(o, 0.45) {
+		return 0
 	}
-	c := v.correlation(o)
-	return c >= alike && c*math.Sqrt(float64(len(v.sample))) >= alikeSigmas
+	if c := v.correlation(o); c*math.Sqrt(float64(len(v.sample))) >= alikeSigmas {
+		return c
+	}
+	return 0
 }
 
 // transposed returns the order of axes in which a tensor holds a value; nil if there is none.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -84,6 +85,17 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
+// next runs the command that parity explain prints for a report, and wants its exit code: next CODE
+// REPORT
+func next(ts *testscript.TestScript, _ bool, args []string) {
+	_ = ts.Exec("parity", "explain", "--json", args[1]) // its exit code is that of the verdict
+	var b struct{ Next string }
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &b))
+	if runtime.GOOS != "windows" { // it is for a POSIX shell
+		exits(ts, false, []string{args[0], "sh", "-c", b.Next})
+	}
+}
+
 // cpdir copies a folder: cpdir FROM TO
 func cpdir(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.CopyFS(ts.MkAbs(args[1]), os.DirFS(ts.MkAbs(args[0]))))
@@ -127,7 +139,7 @@ func params(t *testing.T) testscript.Params {
 			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, "cache"))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "cpdir": cpdir, "module": userModule},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "next": next, "cpdir": cpdir, "module": userModule},
 	}
 }
 

@@ -199,6 +199,9 @@ func (p *proposing) score(g, a *layer) float64 {
 	if g.words.contradict(a.words) || !p.fits(g, a) {
 		return 0
 	}
+	if (g.given() || a.given()) && g.words.affinity(a.words) == 0 {
+		return 0
+	}
 	s := 1 + p.likeness(g, a)
 	if g.value != nil && a.value != nil && g.value.n == a.value.n && g.value.near(a.value, 0.4) && g.value.alike(a.value) {
 		s += 2 * g.value.correlation(a.value)
@@ -316,7 +319,7 @@ func (p *proposing) byWords() (votes []vote) {
 		if len(g.runs) > 0 && len(a.runs) > 0 && g.runs[0].number+shift != a.runs[0].number || len(g.runs) == 0 != (len(a.runs) == 0) {
 			return 0
 		}
-		if s := p.score(g, a); s >= 1+minScore {
+		if s := p.score(g, a); s >= 1+minScore || s >= 1+minScore/2 && p.sameParent(g, a) > 0 {
 			return s
 		}
 		return 0

@@ -3,6 +3,8 @@ package names
 import (
 	"cmp"
 	"slices"
+
+	"github.com/goparity/goparity/internal/label"
 )
 
 // evidence says what speaks for a pair of layers, the surest first.
@@ -39,7 +41,20 @@ func (p *proposing) likeness(g, a *layer) float64 {
 	if g.numbered() != a.numbered() && p.blocks {
 		score -= 1.5
 	}
-	return score + g.sameInputs(a)
+	return score + p.sameParent(g, a) + g.sameInputs(a)
+}
+
+// sameParent is positive if the layers around two layers are a pair, and negative if one of them is
+// that of another.
+func (p *proposing) sameParent(g, a *layer) float64 {
+	up, other := p.golden.named[label.Parent(g.name)], p.actual.named[label.Parent(a.name)]
+	switch {
+	case up == nil || other == nil || up.pair == nil && other.pair == nil:
+		return 0
+	case up.pair == other:
+		return 0.5
+	}
+	return -0.5
 }
 
 // sameInputs is positive if two layers were given the same, and negative if they were not: equal

@@ -113,10 +113,7 @@ func (p *proposing) rules(out *Proposal, golden, actual []match.Port) {
 // applied runs package match with rules.
 func (p *proposing) applied(rules []Rule, golden, actual []match.Port) error {
 	opt := p.opt
-	opt.Rules = slices.Clone(opt.Rules)
-	for _, r := range rules {
-		opt.Rules = append(opt.Rules, r.Rule)
-	}
+	opt.Rules = slices.Concat(opt.Rules, (&Proposal{Rules: rules}).MatchRules())
 	_, err := match.Runs(golden, actual, opt)
 	return err
 }

@@ -121,8 +121,12 @@ func (s *side) nest() {
 	}
 }
 
-// idle reports whether a layer does nothing in inference, by its name.
+// idle reports whether a layer does nothing in inference: it returns what it was given, or its name
+// says so.
 func (l *layer) idle() bool {
+	if l.leaf && l.value != nil && slices.Contains(l.in, l.value) {
+		return true
+	}
 	last := module.Fold(strings.TrimRight(label.Last(l.name), "0123456789"))
 	return strings.Contains(last, "drop") || last == "identity" || last == "flatten"
 }

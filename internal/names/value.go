@@ -41,9 +41,6 @@ func (x index) nearest(v *value, tolerance float64) (best *value, distance float
 	return best, distance
 }
 
-// reach is how many standard deviations a projection of the difference of two values may be.
-const reach = 5
-
 // equate marks the values that are each other's nearest.
 func (p *proposing) equate() {
 	golden, actual := newIndex(p.golden.values), newIndex(p.actual.values)
@@ -80,5 +77,10 @@ func (p *proposing) fits(g, a *layer) bool {
 // equal reports whether two layers hold one value.
 func equal(g, a *layer) bool { return g.value != nil && a.value != nil && g.value.other == a.value }
 
-// accounted reports whether a layer's value is in the other run.
-func (l *layer) accounted() bool { return l.value != nil && l.value.other != nil }
+// accounted reports whether a layer of the other run holds the value.
+func (l *layer) accounted() bool {
+	return l.value != nil && l.value.other != nil && len(l.value.other.from) > 0
+}
+
+// given reports whether the other run has the value as an input alone: no layer there makes it.
+func (l *layer) given() bool { return l.value != nil && l.value.other != nil && !l.accounted() }

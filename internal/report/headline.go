@@ -130,6 +130,9 @@ func (d *Divergence) interval() string {
 // Sentence is what happened at the place.
 func (d *Divergence) Sentence() string { return sentence(d.Text, d.Layer, d.After, d.Before) }
 
+// AlsoWrong is how evidence begins that another layer makes an error of its own.
+func AlsoWrong(layer string) string { return "also wrong by itself: " + layer + ", " }
+
 // Growing is the growth of a drift in one line, from block to block; empty if there is none.
 func (d *Divergence) Growing() string {
 	if len(d.Growth) < 2 {

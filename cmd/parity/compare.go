@@ -40,10 +40,10 @@ func newCompare() *cobra.Command {
 		},
 	}
 	fl := c.Flags()
-	f.both(fl, scopeUsage)
-	f.more(fl)
-	f.model(fl)
-	f.format(fl)
+	f.both(c, scopeUsage)
+	f.more(c)
+	f.model(c)
+	f.format(c)
 	fl.StringVar(&f.Injection, "injection", "", "form of the injected run: nested or isolated (default: as recorded)")
 	fl.Var(number{&f.Atol}, "atol", "absolute tolerance of |a − g| ≤ atol + rtol·|g|")
 	fl.Var(number{&f.Rtol}, "rtol", "relative tolerance")

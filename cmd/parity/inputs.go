@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/checkpoint"
@@ -37,7 +37,8 @@ type inputFlags struct {
 }
 
 // both adds the flags that say what is compared.
-func (f *inputFlags) both(fl *pflag.FlagSet, scope string) {
+func (f *inputFlags) both(c *cobra.Command, scope string) {
+	fl := c.Flags()
 	fl.StringVar(&f.Golden, "golden", "", "the reference's `dump`: a folder or a file")
 	fl.StringVar(&f.Actual, "actual", "", "the candidate's `dump`")
 	fl.StringVar(&f.PadMask, "pad-mask", "", "JSON `file` with 0 or 1 per [batch][token]: padding rows are left out")
@@ -47,7 +48,8 @@ func (f *inputFlags) both(fl *pflag.FlagSet, scope string) {
 }
 
 // format adds the flags that say what a dump does not say itself.
-func (f *inputFlags) format(fl *pflag.FlagSet) {
+func (f *inputFlags) format(c *cobra.Command) {
+	fl := c.Flags()
 	fl.StringVar(&f.Encoding, "encoding", "", "`dtype` in which the candidate was asked to compute, where its run does not say it")
 	fl.StringVar(&f.Raw, "raw", "", "dtype and shape of headerless files, as `f32:4x8` (default: those of the golden)")
 	fl.StringVar(&f.FP8, "fp8", "", "`dtype` of 8-bit floats in .npy files, which do not say it: f8_e4m3, f8_e5m2, …")
@@ -78,7 +80,8 @@ func (f *inputFlags) positional(command string, args []string) error {
 const scopeUsage = "a pass needs only the layers that match this `pattern`, and what is in them; may be repeated"
 
 // more adds the flags of further runs.
-func (f *inputFlags) more(fl *pflag.FlagSet) {
+func (f *inputFlags) more(c *cobra.Command) {
+	fl := c.Flags()
 	fl.StringVar(&f.Injected, "injected", "", "the candidate's `dump` of a run on golden inputs")
 	fl.StringVar(&f.Golden64, "golden64", "", "the reference's `dump` in float64")
 	fl.StringVar(&f.Noise, "noise", "",
@@ -89,7 +92,8 @@ func (f *inputFlags) more(fl *pflag.FlagSet) {
 }
 
 // model adds the flags of the reference's model.
-func (f *inputFlags) model(fl *pflag.FlagSet) {
+func (f *inputFlags) model(c *cobra.Command) {
+	fl := c.Flags()
 	fl.StringArrayVar(&f.Weights, "weights", nil,
 		"the reference's weights: a safetensors `file`, its index.json, or a folder; may be repeated")
 	fl.StringVar(&f.Config, "config", "", "the model's config.json")

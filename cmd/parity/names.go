@@ -42,7 +42,7 @@ func newNames() *cobra.Command {
 	fl.StringVar(&f.Golden, "golden", "", "the reference's `dump`: a folder or a file")
 	fl.StringVar(&f.Actual, "actual", "", "the candidate's `dump`")
 	fl.StringVar(&f.PadMask, "pad-mask", "", "JSON `file` with 0 or 1 per [batch][token]: padding rows are left out")
-	f.format(fl)
+	f.format(c)
 	fl.StringVarP(&f.out, "output", "o", "", "write the rules to this `file`, for parity compare --names or the names of a fixture")
 	fl.StringVar(&f.json, "json", "", "write what was found as JSON to this `file` (- for standard output)")
 	return c

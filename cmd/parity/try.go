@@ -65,8 +65,8 @@ func newTry() *cobra.Command {
 		},
 	}
 	fl := c.Flags()
-	f.both(fl, "the layer must match this `pattern`, or be in one that does; may be repeated")
-	f.model(fl)
+	f.both(c, "the layer must match this `pattern`, or be in one that does; may be repeated")
+	f.model(c)
 	fl.StringVar(&f.layer, "layer", "", "the `layer` to calculate, or the end of its name")
 	fl.StringVar(&f.port, "port", "", "which output of it (default: the first)")
 	fl.StringVar(&f.caseName, "case", "", "only this case (default: all)")

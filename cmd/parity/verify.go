@@ -56,8 +56,8 @@ func newVerify() *cobra.Command {
 	fl.BoolVar(&f.layers, "save-layers", false, "write the tensors of both sides too")
 	fl.BoolVar(&f.force, "force", false, "write into a folder that has other files")
 	fl.DurationVar(&f.timeout, "timeout", 0, "stop the engines after this time (0: never)")
-	f.both(fl, scopeUsage)
-	f.more(fl)
+	f.both(c, scopeUsage)
+	f.more(c)
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "list every port")
 	return c
 }

@@ -139,7 +139,7 @@ func TestSecond(t *testing.T) {
 func TestNext(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	for _, name := range []string{"ref", "cand", "a b", "c.yaml"} {
+	for _, name := range []string{"ref", "cand", "a b", "c.yaml", "-by"} {
 		require.NoError(t, os.WriteFile(name, nil, 0o644))
 	}
 	atol := 1e-5
@@ -193,6 +193,9 @@ func TestNext(t *testing.T) {
 			r.Kind = "input"
 			r.Layers[0].Golden, r.Layers[0].Actual = &report.Side{Name: "g-output"}, &report.Side{Name: "a-output"}
 		}), "parity show ref --layer g-output && parity show cand --layer a-output", "another input"},
+		{change(between(), func(r *report.Report) { r.Package = "-exec=sh"; r.Layers = nil }), "go test ./-exec=sh -count=1", "no flag of go test"},
+		{change(made(open()), func(r *report.Report) { r.Kind, r.Made.Golden = "input", "-by" }),
+			"parity show ./-by && parity show cand", "no flag of parity"},
 		{change(between(), func(r *report.Report) { r.Package = "a\x1b[31m" }), "parity report out", "not to be shown as it is"},
 		{change(between(), func(r *report.Report) { r.Layers[1].Test = "Test" + strings.Repeat("x", 3000) }), "parity report out", "too long"},
 	} {

@@ -37,6 +37,15 @@ func (c commands) line() (string, bool) {
 	return line, line != "" && cost(line) <= maxNext
 }
 
+// operand is a word that no program takes for a flag (go test -exec): a report may come from
+// anywhere.
+func operand(s string) string {
+	if strings.HasPrefix(s, "-") {
+		return "./" + s
+	}
+	return s
+}
+
 // shown reports whether there is a line.
 func (c commands) shown() bool {
 	_, ok := c.line()
@@ -75,7 +84,7 @@ type next struct {
 }
 
 func (n next) report(more ...string) commands {
-	return commands{append([]string{"parity", "report", n.file}, more...)}
+	return commands{append([]string{"parity", "report", operand(n.file)}, more...)}
 }
 
 // again is the same judgement once more: of the tests, or of the dumps.
@@ -110,7 +119,7 @@ func (n next) gotest() []string {
 			test, _, _ = strings.Cut(l.Test, "/")
 		}
 	}
-	words := []string{"go", "test", n.r.Package}
+	words := []string{"go", "test", operand(n.r.Package)}
 	if test != "" {
 		words = append(words, "-run", subtest.Pattern(test))
 	}
@@ -139,7 +148,7 @@ func (n next) tokens() (commands, string) {
 	if n.in == nil {
 		return n.anew(), why
 	}
-	golden, actual := []string{"parity", "show", n.in.Golden}, []string{"parity", "show", n.in.Actual}
+	golden, actual := []string{"parity", "show", operand(n.in.Golden)}, []string{"parity", "show", operand(n.in.Actual)}
 	for _, l := range n.r.Layers {
 		if d := n.r.FirstDivergence; l.Layer == d.Layer && l.Port == d.Port && l.Golden != nil && l.Actual != nil &&
 			!strings.Contains(l.Golden.Name+l.Actual.Name, " + ") {

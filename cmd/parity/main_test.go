@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,7 +37,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// mk writes a small float32 tensor: mk FILE SHAPE VALUE… A last value of "…" repeats the one before
+// mk writes a small float32 tensor: mk FILE SHAPE VALUE…, or mk FILE SHAPE random SEED. The last value repeats
 // it.
 func mk() {
 	must := func(err error) {
@@ -51,7 +52,18 @@ func mk() {
 	n, err := tensor.NumElems(spec.Shape)
 	must(err)
 	values := make([]float32, n)
+	random := len(args) == 2 && args[0] == "random"
+	var r *rand.Rand
+	if random {
+		seed, err := strconv.ParseUint(args[1], 10, 64)
+		must(err)
+		r = rand.New(rand.NewPCG(seed, 0))
+	}
 	for i := range values {
+		if random {
+			values[i] = float32(r.NormFloat64())
+			continue
+		}
 		_, err := fmt.Sscan(args[min(i, len(args)-1)], &values[i])
 		must(err)
 	}

@@ -67,8 +67,8 @@ func (r *Report) Open() []string {
 }
 
 // OpenHelp says what to do about [Report.Open].
-const OpenHelp = "record what is missing, or say what need not be compared: ignore: in fixture.yaml with the reason; " +
-	"to judge a part of the model only: scope: in fixture.yaml, --scope LAYER"
+const OpenHelp = "join what has another name: parity names; record what is missing, or say what need not be compared: ignore: in " +
+	"fixture.yaml with the reason; to judge a part of the model only: scope: in fixture.yaml, --scope LAYER"
 
 // otherPrompt reports whether the verdict is about what the two runs were given, and accuses no layer.
 func (r *Report) otherPrompt() bool {

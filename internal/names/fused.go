@@ -76,7 +76,7 @@ func (p *proposing) part(whole *layer, from int, at index, holders map[*value][]
 		if v == nil {
 			continue
 		}
-		o, _ := at.nearest(v, p.tolerance)
+		o := at.nearest(v, p.tolerance)
 		i := slices.IndexFunc(holders[o], func(l *layer) bool { return l.leaf && !l.idle() && l.width() == w })
 		if o != nil && i >= 0 {
 			return holders[o][i]

@@ -18,7 +18,7 @@ func (p *proposing) carry() {
 			for _, s := range p.stretches() {
 				votes = append(votes, p.align(s.golden, s.actual)...)
 			}
-			votes = flowing(votes)
+			votes = p.settled(flowing(votes))
 		} else {
 			votes = p.byWords()
 		}
@@ -88,6 +88,30 @@ func flowing(votes []vote) (out []vote) {
 		v.golden.pair, v.actual.pair = nil, nil
 	}
 	return out
+}
+
+// settled drops the votes for layers that were given the same and might be exchanged: only the order
+// speaks for them, in which two engines need not call q, k and v.
+func (p *proposing) settled(votes []vote) (out []vote) {
+	for _, v := range votes {
+		if !slices.ContainsFunc(votes, func(o vote) bool {
+			return o != v && parallel(v.golden, o.golden) && parallel(v.actual, o.actual) &&
+				p.score(v.golden, v.actual)+p.score(o.golden, o.actual) < p.score(v.golden, o.actual)+p.score(o.golden, v.actual)+margin
+		}) {
+			out = append(out, v)
+		} else {
+			p.parallel[v.golden] = v.actual
+		}
+	}
+	return out
+}
+
+// parallel reports whether two layers of a run were given the same and nothing else.
+func parallel(l, o *layer) bool {
+	within := func(a, b []*value) bool {
+		return !slices.ContainsFunc(a, func(v *value) bool { return !slices.Contains(b, v) })
+	}
+	return len(l.in) > 0 && within(l.in, o.in) && within(o.in, l.in)
 }
 
 // distinct drops repetitions.

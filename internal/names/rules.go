@@ -260,8 +260,30 @@ func (p *proposing) leftOver(out *Proposal) {
 			}
 		}
 	}
+	p.exchangeable(out)
 	out.Golden = p.left(p.golden, p.actual)
 	out.Actual = p.left(p.actual, p.golden)
+}
+
+// exchangeable lists the layers that were given the same and that only the order tells apart, once
+// for all blocks.
+func (p *proposing) exchangeable(out *Proposal) {
+	said := map[string]bool{}
+	for _, g := range p.golden.layers {
+		if p.parallel[g] == nil || !g.free() || len(g.in) == 0 || said[g.key()] {
+			continue
+		}
+		a := Ambiguous{Why: "they were given the same, and no value or word tells which is which"}
+		for _, o := range p.golden.layers {
+			if o.free() && p.parallel[o] != nil && p.parallel[o].free() && parallel(g, o) {
+				said[o.key()] = true
+				a.Golden, a.Candidate = append(a.Golden, o.name), append(a.Candidate, p.parallel[o].name)
+			}
+		}
+		if len(a.Golden) > 1 {
+			out.Ambiguous = append(out.Ambiguous, a)
+		}
+	}
 }
 
 // free names the layers without partner.

@@ -35,7 +35,7 @@ var signs = func() (s [projections][maxSample]float32) {
 }()
 
 // sampleOf reads a sample. It returns nil for what is not known by its value: integers, few
-// elements, a constant, anything that is not finite.
+// elements, a constant. What is not finite counts as zero.
 func sampleOf(t *tensor.Tensor, real [][]bool) *value {
 	if !t.DType().IsFloat() {
 		return nil
@@ -56,11 +56,22 @@ func sampleOf(t *tensor.Tensor, real [][]bool) *value {
 			t.Float32s(v.sample[i*sampleRun:(i+1)*sampleRun], i*(n-sampleRun)/(runs-1))
 		}
 	}
+	broken := v.repair()
 	if !v.project() {
 		return nil
 	}
-	v.table = isTable(v.sample[:min(t.RowLen(), len(v.sample))], v.sample)
+	v.table = broken || isTable(v.sample[:min(t.RowLen(), len(v.sample))], v.sample)
 	return v
+}
+
+// repair writes zeros for what is not finite, and reports whether there was any.
+func (v *value) repair() (broken bool) {
+	for i, x := range v.sample {
+		if d := x - x; d != d {
+			v.sample[i], broken = 0, true
+		}
+	}
+	return broken
 }
 
 // project computes the norm and the projections; false if the sample tells nothing.
@@ -70,7 +81,7 @@ func (v *value) project() bool {
 		sum += float64(x) * float64(x)
 	}
 	v.norm = math.Sqrt(sum)
-	if v.norm == 0 || math.IsNaN(sum) || math.IsInf(sum, 0) || slices.Min(v.sample) == slices.Max(v.sample) {
+	if v.norm == 0 || math.IsInf(sum, 0) || slices.Min(v.sample) == slices.Max(v.sample) {
 		return false
 	}
 	for k := range v.proj {

@@ -22,11 +22,11 @@ func newIndex(values []*value) index {
 	return x
 }
 
-// nearest returns the value at the smallest distance, if that is within the tolerance.
-func (x index) nearest(v *value, tolerance float64) (best *value, distance float64) {
+// nearest returns the value at the smallest distance, nil if none is within the tolerance.
+func (x index) nearest(v *value, tolerance float64) (best *value) {
 	list := x.bySize[v.n]
 	at, _ := slices.BinarySearchFunc(list, v.proj[0]-reach*tolerance, func(o *value, p float64) int { return cmp.Compare(o.proj[0], p) })
-	distance = math.Inf(1)
+	distance := math.Inf(1)
 	for _, o := range list[at:] {
 		if o.proj[0] > v.proj[0]+reach*tolerance {
 			break
@@ -38,18 +38,18 @@ func (x index) nearest(v *value, tolerance float64) (best *value, distance float
 			best, distance = o, d
 		}
 	}
-	return best, distance
+	return best
 }
 
 // equate marks the values that are each other's nearest.
 func (p *proposing) equate() {
 	golden, actual := newIndex(p.golden.values), newIndex(p.actual.values)
 	for _, g := range p.golden.values {
-		a, _ := actual.nearest(g, p.tolerance)
+		a := actual.nearest(g, p.tolerance)
 		if a == nil {
 			continue
 		}
-		if back, _ := golden.nearest(a, p.tolerance); back == g {
+		if golden.nearest(a, p.tolerance) == g {
 			g.other, a.other = a, g
 		}
 	}

@@ -90,18 +90,23 @@ func flowing(votes []vote) (out []vote) {
 	return out
 }
 
-// settled drops the votes for layers that were given the same and might be exchanged: only the order
-// speaks for them, in which two engines need not call q, k and v.
+// settled drops the votes for layers that go as well with another one that was given the same: only
+// the order speaks for them, in which two engines need not call q, k and v.
 func (p *proposing) settled(votes []vote) (out []vote) {
+	golden, actual := p.golden.consumers(), p.actual.consumers()
 	for _, v := range votes {
-		if !slices.ContainsFunc(votes, func(o vote) bool {
-			return o != v && parallel(v.golden, o.golden) && parallel(v.actual, o.actual) &&
-				p.score(v.golden, v.actual)+p.score(o.golden, o.actual) < p.score(v.golden, o.actual)+p.score(o.golden, v.actual)+margin
-		}) {
-			out = append(out, v)
-		} else {
-			p.parallel[v.golden] = v.actual
+		score := p.score(v.golden, v.actual)
+		rivals := func(l *layer, consumers map[*value][]*layer, with func(o *layer) float64) bool {
+			return len(l.in) > 0 && slices.ContainsFunc(consumers[l.in[0]], func(o *layer) bool {
+				return o != l && p.open(o) && parallel(l, o) && with(o) > score-margin
+			})
 		}
+		if rivals(v.golden, golden, func(g *layer) float64 { return p.score(g, v.actual) }) ||
+			rivals(v.actual, actual, func(a *layer) float64 { return p.score(v.golden, a) }) {
+			p.parallel[v.golden] = v.actual
+			continue
+		}
+		out = append(out, v)
 	}
 	return out
 }

@@ -77,7 +77,7 @@ func (p *proposing) part(whole *layer, from int, at index, holders map[*value][]
 			continue
 		}
 		o := at.nearest(v, p.tolerance)
-		i := slices.IndexFunc(holders[o], func(l *layer) bool { return l.leaf && !l.idle() && l.width() == w })
+		i := slices.IndexFunc(holders[o], func(l *layer) bool { return l.leaf && !l.idle && l.width() == w })
 		if o != nil && i >= 0 {
 			return holders[o][i]
 		}

@@ -135,7 +135,7 @@ func (l *layer) key() string { return starred(l.name, l.runs) }
 // open reports whether a layer may still be carried: nothing is known of its value, and its like in
 // other blocks have no partners, where this one's would be missing.
 func (p *proposing) open(l *layer) bool {
-	return l.free() && l.out != nil && !l.idle() && !l.accounted() && !p.excluded[l.key()] && !p.claimed[l.key()]
+	return l.free() && l.out != nil && !l.idle && !l.accounted() && !p.excluded[l.key()] && !p.claimed[l.key()]
 }
 
 // exclude finds the layers that have no partner of their own: those whose value the other run has

@@ -35,7 +35,7 @@ func (p *proposing) likeness(g, a *layer) float64 {
 	if p.golden.nested && p.actual.nested && g.leaf != a.leaf {
 		score -= 0.75
 	}
-	if g.idle() != a.idle() {
+	if g.idle != a.idle {
 		score -= 1.5
 	}
 	if g.numbered() != a.numbered() && p.blocks {

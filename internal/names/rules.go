@@ -253,7 +253,7 @@ func (p *proposing) leftOver(out *Proposal) {
 	for _, g := range p.golden.layers {
 		if !g.free() {
 			out.Joined++
-		} else if g.accounted() && !g.idle() && !listed[g.value] {
+		} else if g.accounted() && !g.idle && !listed[g.value] {
 			listed[g.value] = true
 			if a := free(g.value.other.from); len(a) > 0 {
 				out.Ambiguous = append(out.Ambiguous, Ambiguous{free(g.value.from), a, "all of them hold one value"})
@@ -289,7 +289,7 @@ func (p *proposing) exchangeable(out *Proposal) {
 // free names the layers without partner.
 func free(layers []*layer) (out []string) {
 	for _, l := range layers {
-		if l.free() && !l.idle() {
+		if l.free() && !l.idle {
 			out = append(out, l.name)
 		}
 	}
@@ -300,12 +300,12 @@ func free(layers []*layer) (out []string) {
 func (p *proposing) left(s, other *side) (out []Left) {
 	var rest []*layer
 	for _, l := range other.layers {
-		if l.free() && !l.idle() && !l.accounted() {
+		if l.free() && !l.idle && !l.accounted() {
 			rest = append(rest, l)
 		}
 	}
 	for _, l := range s.layers {
-		if !l.free() || l.out == nil || l.idle() || l.accounted() && len(free(l.value.other.from)) > 0 {
+		if !l.free() || l.out == nil || l.idle || l.accounted() && len(free(l.value.other.from)) > 0 {
 			continue
 		}
 		left := Left{Layer: l.name, Alone: l.accounted() || !slices.ContainsFunc(rest, func(o *layer) bool { return p.fits(l, o) || p.fits(o, l) })}

@@ -328,3 +328,22 @@ func BenchmarkPropose(b *testing.B) {
 		})
 	}
 }
+
+// The end of a generating model may have the last row only.
+func TestLastRow(t *testing.T) {
+	golden := run(gpt2(2), 1, "")
+	actual := renamed(golden, home.Replace)
+	for i, p := range actual {
+		if p.Layer == "net.vote" && p.Port.Port == "output" {
+			last, err := p.Tensor.Slice(1, tokens-1, tokens)
+			require.NoError(t, err)
+			actual[i].Tensor, actual[i].Shape = last.Copy(), last.Shape()
+		}
+	}
+	p, err := names.Propose(golden, actual, match.Options{}, equal)
+	require.NoError(t, err)
+	i := slices.IndexFunc(p.Rules, func(r names.Rule) bool { return r.Golden[0] == "lm_head" })
+	require.GreaterOrEqual(t, i, 0)
+	assert.Equal(t, match.LastRow, p.Rules[i].Rows)
+	assert.Equal(t, names.Certain, p.Rules[i].Sure)
+}

@@ -2,6 +2,8 @@ package names
 
 import (
 	"slices"
+
+	"github.com/goparity/goparity/internal/label"
 )
 
 // carry pairs what no value and no name pairs, in the order of execution.
@@ -94,11 +96,15 @@ func flowing(votes []vote) (out []vote) {
 // the order speaks for them, in which two engines need not call q, k and v.
 func (p *proposing) settled(votes []vote) (out []vote) {
 	golden, actual := p.golden.consumers(), p.actual.consumers()
+	partner := map[*layer]*layer{}
+	for _, v := range votes {
+		partner[v.golden], partner[v.actual] = v.actual, v.golden
+	}
 	for _, v := range votes {
 		score := p.score(v.golden, v.actual)
 		rivals := func(l *layer, consumers map[*value][]*layer, with func(o *layer) float64) bool {
 			return len(l.in) > 0 && slices.ContainsFunc(consumers[l.in[0]], func(o *layer) bool {
-				return o != l && p.open(o) && parallel(l, o) && with(o) > score-margin
+				return o != l && p.open(o) && parallel(l, o) && !nested(l, o) && !nested(partner[l], partner[o]) && with(o) > score-margin
 			})
 		}
 		if rivals(v.golden, golden, func(g *layer) float64 { return p.score(g, v.actual) }) ||
@@ -109,6 +115,11 @@ func (p *proposing) settled(votes []vote) (out []vote) {
 		out = append(out, v)
 	}
 	return out
+}
+
+// nested reports whether one of two layers lies inside of the other: it returns first.
+func nested(l, o *layer) bool {
+	return l != nil && o != nil && (label.Inside(l.name, o.name) || label.Inside(o.name, l.name))
 }
 
 // parallel reports whether two layers of a run were given the same and nothing else.

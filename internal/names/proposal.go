@@ -96,6 +96,7 @@ func Propose(golden, actual []Port, opt match.Options, tolerance float64) (*Prop
 	p.byNames()
 	p.join()
 	p.turn()
+	p.lastRows()
 	p.carry()
 	p.rules(out, g, a)
 	return out, nil

@@ -200,8 +200,10 @@ func (p *proposing) lay(r *Rule, pair [2]*layer) {
 // why says in words what speaks for a rule.
 func (r *Rule) why(by evidence) string {
 	switch {
-	case by == byLayout:
+	case by == byLayout && r.Transpose != nil:
 		return "equal values with the axes in another order"
+	case by == byLayout:
+		return "equal values in the last row"
 	case r.Equal > 0 && r.Equal == r.Pairs:
 		return "equal values" + r.within()
 	case r.Equal > 0:

@@ -3,6 +3,7 @@ package names
 import (
 	"math"
 
+	"github.com/goparity/goparity/internal/layout"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/tensor"
 )
@@ -38,6 +39,50 @@ func (p *proposing) turn() {
 			votes = append(votes, vote{g, a})
 			break
 		}
+	}
+	p.generalise(votes, byLayout)
+}
+
+// lastRows pairs layers of which one side has the last row of each sequence alone, as the end of a
+// generating model may.
+func (p *proposing) lastRows() {
+	type class struct{ golden, actual []*layer } // that hold one last row
+	classes := map[*value]*class{}
+	var order []*class
+	tried := 0
+	for _, a := range p.actual.layers {
+		if !a.free() || a.idle || a.value == nil || a.accounted() {
+			continue
+		}
+		if tried++; tried > maxOpen {
+			break
+		}
+		for _, g := range p.golden.layers {
+			if g.value == nil || !g.free() || g.idle || !layout.IsLastRow(g.out.Shape, a.out.Shape) {
+				continue
+			}
+			f, ok := p.padding.Fit(g.out.Shape, a.out.Shape, layout.Allow{LastRow: true})
+			if !ok {
+				continue
+			}
+			last, err := f.Golden.Apply(g.out.Tensor)
+			if err != nil {
+				continue
+			}
+			if v := sampleOf(last, nil); v != nil && v.distance(a.value) <= p.tolerance {
+				c := classes[g.value]
+				if c == nil {
+					c = &class{}
+					classes[g.value] = c
+					order = append(order, c)
+				}
+				c.golden, c.actual = append(c.golden, g), append(c.actual, a)
+			}
+		}
+	}
+	var votes []vote
+	for _, c := range order {
+		votes = append(votes, p.resolve(distinct(c.golden), distinct(c.actual), true)...)
 	}
 	p.generalise(votes, byLayout)
 }

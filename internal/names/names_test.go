@@ -334,7 +334,7 @@ func TestLastRow(t *testing.T) {
 	golden := run(gpt2(2), 1, "")
 	actual := renamed(golden, home.Replace)
 	for i, p := range actual {
-		if p.Layer == "net.vote" && p.Port.Port == "output" {
+		if p.Layer == "vote" && p.Port.Port == "output" {
 			last, err := p.Tensor.Slice(1, tokens-1, tokens)
 			require.NoError(t, err)
 			actual[i].Tensor, actual[i].Shape = last.Copy(), last.Shape()

@@ -35,7 +35,7 @@ func (p *proposing) carry() {
 	}
 }
 
-// byFlow pairs the open layers that were given the outputs of one pair and go together better than
+// byFlow pairs the unknown layers that were given the outputs of one pair and go together better than
 // with any other.
 func (p *proposing) byFlow() (votes []vote) {
 	golden, actual := p.golden.consumers(), p.actual.consumers()
@@ -44,7 +44,7 @@ func (p *proposing) byFlow() (votes []vote) {
 		if p.golden.named[l.name] != l {
 			g, a = o, l
 		}
-		if !p.open(o) || g.sameInputs(a) <= 0 {
+		if !p.unknown(o) || g.sameInputs(a) <= 0 {
 			return 0
 		}
 		return p.score(g, a)
@@ -65,7 +65,7 @@ func (p *proposing) byFlow() (votes []vote) {
 		return nil
 	}
 	for _, g := range p.golden.layers {
-		if !p.open(g) {
+		if !p.unknown(g) {
 			continue
 		}
 		if a := only(g, actual); a != nil && only(a, golden) == g {
@@ -145,7 +145,10 @@ func (l *layer) key() string { return starred(l.name, l.runs) }
 
 // open reports whether a layer may still be carried: nothing is known of its value, and its like in
 // other blocks have no partners, where this one's would be missing.
-func (p *proposing) open(l *layer) bool {
+func (p *proposing) open(l *layer) bool { return p.unknown(l) && !p.alone[l.key()] }
+
+// unknown is open also for layers that stood alone in the order.
+func (p *proposing) unknown(l *layer) bool {
 	return l.free() && l.out != nil && !l.idle && !l.accounted() && !p.excluded[l.key()] && !p.claimed[l.key()]
 }
 
@@ -163,7 +166,7 @@ func (p *proposing) exclude() {
 	for _, s := range p.stretches() {
 		if s.agreed && len(s.golden)*len(s.actual) == 0 {
 			for _, l := range slices.Concat(s.golden, s.actual) {
-				p.excluded[l.key()] = true
+				p.alone[l.key()] = true
 			}
 		}
 	}

@@ -125,7 +125,8 @@ func (p *proposing) resolve(golden, actual []*layer, inOrder bool) (votes []vote
 			break
 		}
 	}
-	if inOrder && len(golden) == len(actual) && p.golden.ordered && p.actual.ordered {
+	chains := chain(golden) && chain(actual)
+	if inOrder && len(golden) == len(actual) && (chains || p.golden.ordered && p.actual.ordered) {
 		for i, g := range golden {
 			if !g.words.contradict(actual[i].words) {
 				votes = append(votes, vote{g, actual[i]})
@@ -133,6 +134,18 @@ func (p *proposing) resolve(golden, actual []*layer, inOrder bool) (votes []vote
 		}
 	}
 	return votes
+}
+
+// chain sorts layers that lie one inside of the other, the innermost first; false for others.
+func chain(layers []*layer) bool {
+	sorted := slices.SortedStableFunc(slices.Values(layers), func(a, b *layer) int { return label.Depth(b.name) - label.Depth(a.name) })
+	for i := range sorted[:max(0, len(sorted)-1)] {
+		if !label.Inside(sorted[i].name, sorted[i+1].name) {
+			return false
+		}
+	}
+	copy(layers, sorted)
+	return true
 }
 
 // best returns the choice that goes best with a layer; ok is false if another one is nearly as good.

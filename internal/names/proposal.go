@@ -65,7 +65,8 @@ type proposing struct {
 	found          []finding
 	fused          []fusion
 	turned         map[[2]*layer]match.Rule // pairs that hold one value in two layouts
-	excluded       map[string]bool          // keys of layers that have no partner
+	excluded       map[string]bool          // keys of layers whose values the other run has elsewhere
+	alone          map[string]bool          // keys of layers that stood alone before a value that agrees
 	parallel       map[*layer]*layer        // pairs that only the order speaks for, among layers that were given the same
 	claimed        map[string]bool          // keys of layers that have partners in some blocks
 }
@@ -78,7 +79,7 @@ func Propose(golden, actual []Port, opt match.Options, tolerance float64) (*Prop
 		return nil, err
 	}
 	p := &proposing{golden: newSide(golden, opt.GoldenByName, opt.PadMask), actual: newSide(actual, opt.ActualByName, opt.PadMask),
-		opt: opt, padding: padding, tolerance: tolerance, turned: map[[2]*layer]match.Rule{}, excluded: map[string]bool{}, claimed: map[string]bool{},
+		opt: opt, padding: padding, tolerance: tolerance, turned: map[[2]*layer]match.Rule{}, excluded: map[string]bool{}, claimed: map[string]bool{}, alone: map[string]bool{},
 		parallel: map[*layer]*layer{}}
 	p.blocks = anyNumbered(p.golden) && anyNumbered(p.actual)
 	g, a := matchPorts(golden), matchPorts(actual)

@@ -70,7 +70,8 @@ func (p *proposing) fits(g, a *layer) bool {
 	if g.out == nil || a.out == nil || g.out.DType.Kind() != a.out.DType.Kind() {
 		return false
 	}
-	_, ok := p.padding.Fit(g.out.Shape, a.out.Shape, layout.Allow{LastRow: p.opt.Generating})
+	end := !g.numbered() && !a.numbered() // of a generating model, which may have the last row only
+	_, ok := p.padding.Fit(g.out.Shape, a.out.Shape, layout.Allow{LastRow: p.opt.Generating || end})
 	return ok
 }
 

@@ -1,0 +1,42 @@
+package names
+
+import (
+	"fmt"
+	"slices"
+)
+
+// foreign says why the two runs seem to be of two models.
+func (p *proposing) foreign() string {
+	if 2*len(p.named) >= len(p.golden.layers) {
+		return "" // the names say that it is one
+	}
+	n := p.related()
+	if n < minValues {
+		n += p.resembling()
+	}
+	switch {
+	case n >= minValues:
+		return ""
+	case n == 1:
+		return fmt.Sprintf("one output alone is in both runs, which have %d and %d layers: two models may share an embedding",
+			len(p.golden.layers), len(p.actual.layers))
+	}
+	return fmt.Sprintf("no output of the golden (%d layers) is among those of the candidate (%d layers), nor is one like it: "+
+		"the two runs are of two models, of other weights or of another input", len(p.golden.layers), len(p.actual.layers))
+}
+
+// resembling counts the golden's values that the candidate has nearly: as behind an error in the
+// first layer.
+func (p *proposing) resembling() (n int) {
+	seen := map[*value]bool{}
+	for _, g := range p.golden.layers[:min(len(p.golden.layers), maxOpen)] {
+		if g.value == nil || seen[g.value] || g.accounted() {
+			continue
+		}
+		seen[g.value] = true
+		if slices.ContainsFunc(p.actual.layers[:min(len(p.actual.layers), maxOpen)], func(a *layer) bool { return g.value.resemblance(a.value) >= alike }) {
+			n++
+		}
+	}
+	return n
+}

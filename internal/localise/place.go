@@ -53,7 +53,7 @@ func (v *Verdict) between(p *pass, container, before string, i int) {
 		if n > 3 {
 			calls += fmt.Sprintf(" and %d more", n-3)
 		}
-		calls = fmt.Sprintf(" (the reference calls %s there, which the candidate did not record)", calls)
+		calls = fmt.Sprintf(" (the reference calls %s there, which the candidate did not record under that name)", calls)
 	}
 	if p.open(container, after, i) {
 		v.opened(p, i)

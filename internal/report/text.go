@@ -115,7 +115,7 @@ func (p *printer) causes(r *Report) {
 	}
 	p.heading("Causes")
 	if d := r.FirstDivergence; len(causes) == 0 && d != nil && d.Place != "" {
-		p.prose("  ", "", "none can be told from what was recorded: dump the inputs of layers too, and the layers that are missing")
+		p.prose("  ", "", "none can be told from what was recorded: dump the inputs of layers too, and the layers that are missing; join those with other names (parity names)")
 		return
 	}
 	if len(causes) == 0 {

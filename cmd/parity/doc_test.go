@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -27,74 +28,105 @@ var notRun = map[string]string{
 	"parity transformers restore": "its own script runs it",
 }
 
-// document is docs/test-your-model.md, by its sections.
-type document map[string]struct{ commands, files []string }
+// Pages whose commands are run.
+const (
+	ownModel = "docs/test-your-model.md"
+	agents   = "docs/agents.md"
+)
+
+// section is what a section of a page runs and the files that it shows.
+type section struct {
+	title           string
+	commands, files []string
+}
 
 var (
-	fence  = regexp.MustCompile("(?ms)^```(\\w+)(?: (\\S+))?\n(.*?)^```$")
+	fence  = regexp.MustCompile("(?ms)^ *```(\\w+)(?: (\\S+))?\n(.*?)^ *```$")
 	inline = regexp.MustCompile("`(parity [a-z]+ [^`]+)`")
 )
 
-func readDocument(t *testing.T) document {
+func readPage(t *testing.T, page string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "test-your-model.md"))
+	data, err := os.ReadFile(filepath.Join("..", "..", page))
 	require.NoError(t, err)
-	p := document{}
-	for _, section := range strings.Split(string(data), "\n## ")[1:] {
-		title, text, _ := strings.Cut(section, "\n")
-		s := p[title]
-		for _, m := range fence.FindAllStringSubmatch(text, -1) {
-			switch {
-			case m[1] == "sh":
-				s.commands = append(s.commands, strings.Split(strings.TrimSpace(m[3]), "\n")...)
-			case m[2] != "":
-				s.files = append(s.files, fmt.Sprintf("-- %s --\n%s", m[2], m[3]))
-			}
-		}
-		p[title] = s
-	}
-	return p
+	return strings.ReplaceAll(string(data), "\r\n", "\n")
 }
 
-// Every command of the document has flags that are there, and belongs to a section that is run or to notRun.
+func readDocument(t *testing.T, page string) (sections []section) {
+	t.Helper()
+	for _, part := range strings.Split(readPage(t, page), "\n## ")[1:] {
+		title, text, _ := strings.Cut(part, "\n")
+		s := section{title: title}
+		for _, m := range fence.FindAllStringSubmatch(text, -1) {
+			switch {
+			case m[2] != "":
+				s.files = append(s.files, fmt.Sprintf("-- %s --\n%s", m[2], m[3]))
+			case m[1] == "sh":
+				s.commands = append(s.commands, strings.Split(strings.TrimSpace(m[3]), "\n")...)
+			}
+		}
+		sections = append(sections, s)
+	}
+	return sections
+}
+
+// Every command of the pages has flags that are there.
 func TestDocumentFlags(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "test-your-model.md"))
-	require.NoError(t, err)
-	var all []string
-	for _, s := range readDocument(t) {
-		all = append(all, s.commands...)
+	for page, least := range map[string]int{ownModel: 16, agents: 12, "SKILL.md": 7} {
+		t.Run(page, func(t *testing.T) {
+			text := readPage(t, page)
+			var all []string
+			for _, m := range fence.FindAllStringSubmatch(text, -1) {
+				if m[1] == "sh" && m[2] == "" {
+					all = append(all, strings.Split(strings.TrimSpace(m[3]), "\n")...)
+				}
+			}
+			for _, m := range inline.FindAllStringSubmatch(text, -1) {
+				all = append(all, m[1])
+			}
+			known := 0
+			for _, line := range all {
+				words, err := shellWords(line)
+				require.NoError(t, err)
+				if words[0] == "parity" {
+					assert.NoError(t, wrongCommand(words[1:]), line)
+					known++
+				}
+			}
+			assert.GreaterOrEqual(t, known, least, "commands of the page that were looked at")
+		})
 	}
-	require.Greater(t, len(all), 12)
-	for _, m := range inline.FindAllStringSubmatch(string(data), -1) {
-		all = append(all, m[1])
+	assert.ErrorContains(t, wrongCommand([]string{"compare", "--goldem", "x"}), "--goldem")
+	assert.Error(t, wrongCommand([]string{"comprae", "a", "b"}))
+	assert.Error(t, wrongCommand([]string{"explain", "a", "b"}))
+}
+
+// wrongCommand says what keeps parity from understanding a command line.
+func wrongCommand(args []string) error {
+	c, rest, err := newRoot().Find(args)
+	if err != nil {
+		return err
 	}
-	for _, line := range all {
-		words, err := shellWords(line)
-		require.NoError(t, err)
-		if words[0] != "parity" {
-			continue
-		}
-		c, rest, err := newRoot().Find(words[1:])
-		require.NoError(t, err, line)
-		assert.NotEqual(t, "parity", c.Name(), line)
-		if err := c.ParseFlags(rest); assert.NoError(t, err, line) {
-			assert.NoError(t, c.ValidateArgs(c.Flags().Args()), line)
-		}
+	if !c.HasParent() {
+		return fmt.Errorf("%q is no command", args[0])
 	}
+	if err := c.ParseFlags(rest); err != nil {
+		return err
+	}
+	return c.ValidateArgs(c.Flags().Args())
 }
 
 // The document installs what goparity is tried with.
 func TestDocumentVersions(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "test-your-model.md"))
-	require.NoError(t, err)
-	install := regexp.MustCompile(`(?m)^\.venv/bin/pip install .*$`).FindString(string(data))
+	install := regexp.MustCompile(`(?m)^\.venv/bin/pip install .*$`).FindString(readPage(t, ownModel))
 	for _, e := range engines {
 		assert.Contains(t, strings.Fields(strings.ReplaceAll(install, `"`, "")), requirement(e.engine, e.pkg))
 	}
 }
 
-// shellWords splits as a shell does, as far as the document needs it.
+// shellWords splits as a shell does, as far as the pages need it.
 func shellWords(line string) (words []string, err error) {
+	line, _, _ = strings.Cut(line, " # ")
 	for _, m := range regexp.MustCompile(`'([^']*)'|"([^"]*)"|(\S+)`).FindAllStringSubmatch(line, -1) {
 		words = append(words, m[1]+m[2]+m[3])
 	}
@@ -115,22 +147,22 @@ func TestDocument(t *testing.T) {
 		python, err = engine.Interpreter(os.Getenv, ".")
 		require.NoError(t, err)
 	}
-	for title, s := range readDocument(t) {
-		gpu := strings.Contains(title, "GPU")
+	for _, s := range readDocument(t, ownModel) {
+		gpu := strings.Contains(s.title, "GPU")
 		var b strings.Builder
 		fmt.Fprintf(&b, "env PARITY_PYTHON=%s\nmodule\n", python)
 		run := 0
 		for _, c := range s.commands {
 			skip := slices.ContainsFunc(keys(notRun), func(start string) bool { return strings.HasPrefix(c, start) })
 			if !skip && !gpu {
-				fmt.Fprintf(&b, "exec sh -c '%s'\n", strings.ReplaceAll(c, "'", "''"))
+				b.WriteString(scripted(c))
 				run++
 			}
 		}
 		for _, f := range s.files {
 			b.WriteString(f)
 		}
-		name := strings.ReplaceAll(strings.ToLower(strings.ReplaceAll(title, ",", "")), " ", "-")
+		name := strings.ReplaceAll(strings.ToLower(strings.ReplaceAll(s.title, ",", "")), " ", "-")
 		t.Run(name, func(t *testing.T) {
 			if gpu {
 				t.Skip("needs a GPU and a model of the hub: TestDocumentFlags checks the flags")
@@ -138,13 +170,110 @@ func TestDocument(t *testing.T) {
 			if run == 0 {
 				t.Skip("has no commands of its own")
 			}
-			file := filepath.Join(t.TempDir(), name+".txt")
-			require.NoError(t, os.WriteFile(file, []byte(b.String()), 0o644))
-			p := params(t)
-			p.Files = []string{file}
-			testscript.Run(t, p)
+			runScript(t, name, b.String())
 		})
 	}
+}
+
+// scripted is a command of a page as a line of testscript. It ends with "# exits 1" where it must
+// not succeed.
+func scripted(command string) string {
+	command, code, fails := strings.Cut(command, "# exits ")
+	if !fails {
+		code = "0"
+	}
+	return fmt.Sprintf("exits %s sh -c '%s'\n", code, strings.ReplaceAll(strings.TrimSpace(command), "'", "''"))
+}
+
+func runScript(t *testing.T, name, script string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name+".txt")
+	require.NoError(t, os.WriteFile(file, []byte(script), 0o644))
+	p := params(t)
+	p.Files = []string{file}
+	testscript.Run(t, p)
+}
+
+// agentsBefore is what docs/agents.md begins with: a port with names of its own that lost
+// rope_theta, and stand-ins for who records and mends it.
+const agentsBefore = `
+env R=$PARITY_ROOT/cmd/parity/testdata/rope
+module
+cp $R/config.json model/config.json
+cp $R/config.json config.json
+cpdir $R/ref ref
+cpdir $R/lost lost
+cp $R/lost/own.json lost/run.json
+cpdir $R/port mended
+cp $R/port/own.json mended/run.json
+cpdir lost cand
+chmod 755 record.sh
+chmod 755 mend.sh
+`
+
+const agentsFiles = `
+-- record.sh --
+#!/bin/sh
+rm -r "$1" && cp -R "$(cat which 2>/dev/null || echo lost)" "$1"
+-- mend.sh --
+#!/bin/sh
+grep -q '"cause":{"id":"rope/theta",.*"proven":true' "$1" && echo mended >which
+-- port/fixture.yaml --
+model: {path: ../model, task: text-generation, encodings: {cpu: {reference: float32, candidate: float32}}}
+cases:
+  run: {token_ids: [1, 27, 3, 41, 9, 60, 14, 33, 52, 7, 45, 20, 38, 11, 58, 25]}
+replay: cand
+-- port/port_test.go --
+package port
+
+import (
+	"testing"
+
+	"github.com/goparity/goparity/parity"
+	"github.com/goparity/goparity/testmain"
+)
+
+func TestMain(m *testing.M) { testmain.Main(m, testmain.Fixture(".")) }
+
+func TestPort(t *testing.T) { parity.All(t).Check() }
+`
+
+// wanted is what the commands of docs/agents.md print, by their beginnings.
+var wanted = map[string]string{
+	"parity explain --json report.json": `stdout '"cause":{"id":"rope/theta",'`,
+	"parity try ":                       `stdout '(?s)it explains the candidate.*it is right'`,
+	"sh loop.sh":                        `stdout '^round 2: pass$'`,
+	"parity explain --json out":         `stdout '"verdict":"pass"'`,
+}
+
+// The commands run one after another, over testdata/rope.
+func TestAgentsDocument(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the document's commands are for a POSIX shell")
+	}
+	python, err := engine.Interpreter(os.Getenv, ".")
+	numpy := err == nil && exec.Command(python, "-c", "import numpy").Run() == nil
+	b := strings.Builder{}
+	fmt.Fprintf(&b, "env PARITY_PYTHON=%s\n%s", python, agentsBefore)
+	files, looked := agentsFiles, 0
+	for _, s := range readDocument(t, agents) {
+		for _, c := range s.commands {
+			if strings.HasPrefix(c, "parity try ") && !numpy {
+				t.Logf("not run without numpy: %s", c)
+				continue
+			}
+			b.WriteString(scripted(c))
+			for start, want := range wanted {
+				if strings.HasPrefix(c, start) {
+					b.WriteString(want + "\n")
+					looked++
+				}
+			}
+		}
+		files += strings.Join(s.files, "")
+	}
+	require.GreaterOrEqual(t, looked, 3, "commands of the page whose output is known")
+	runScript(t, "agents", b.String()+files)
 }
 
 func keys(m map[string]string) (out []string) {

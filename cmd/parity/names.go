@@ -11,6 +11,7 @@ import (
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/names"
+	"github.com/goparity/goparity/internal/subtest"
 )
 
 type namesFlags struct {
@@ -120,9 +121,10 @@ func (f *namesFlags) print(w io.Writer, p *names.Proposal) {
 		}
 	}
 	if f.out != "" {
-		fmt.Fprintf(w, "written: %s\n", f.out)
+		fmt.Fprintf(w, "written: %s\n", foreign.Text(f.out))
 		if len(p.Rules) > 0 {
-			fmt.Fprintf(w, "next: parity compare --golden %s --actual %s --names %s\n", f.Golden, f.Actual, f.out)
+			words := []string{"parity", "compare", "--golden", f.Golden, "--actual", f.Actual, "--names", f.out}
+			fmt.Fprintf(w, "next: %s\n", subtest.Command(words...))
 		}
 	}
 }

@@ -39,3 +39,21 @@ func Pattern(name string) string {
 
 // Quote quotes an argument for a POSIX shell.
 func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// plain is a word that a POSIX shell takes as it stands.
+var plain = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+
+// Command returns words as one types them into a POSIX shell, quoted where that is needed.
+func Command(words ...string) string {
+	var b strings.Builder
+	for i, w := range words {
+		if !plain.MatchString(w) {
+			w = Quote(w)
+		}
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(w)
+	}
+	return b.String()
+}

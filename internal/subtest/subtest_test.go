@@ -68,3 +68,8 @@ func TestQuote(t *testing.T) {
 		}
 	}
 }
+
+func TestCommand(t *testing.T) {
+	assert.Equal(t, "go test ./a -run '^T$/^b c$'", subtest.Command("go", "test", "./a", "-run", "^T$/^b c$"), "quoted only where needed")
+	assert.Equal(t, "echo ''", subtest.Command("echo", ""), "an empty word is a word")
+}

@@ -2,7 +2,6 @@ package brief
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/goparity/goparity/internal/glob"
@@ -13,25 +12,17 @@ import (
 // commands are run one after the other, each a list of words. None is nothing to run.
 type commands [][]string
 
-// plain is a word that a POSIX shell takes as it stands.
-var plain = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
-
 // line is what to type into a shell. It is not ok if there is nothing to run, or what would have to
 // be typed is too long or cannot be shown as it is.
 func (c commands) line() (string, bool) {
 	var lines []string
 	for _, words := range c {
-		var quoted []string
 		for _, w := range words {
 			if report.Clean(w) != w {
 				return "", false
 			}
-			if !plain.MatchString(w) {
-				w = subtest.Quote(w)
-			}
-			quoted = append(quoted, w)
 		}
-		lines = append(lines, strings.Join(quoted, " "))
+		lines = append(lines, subtest.Command(words...))
 	}
 	line := strings.Join(lines, " && ")
 	return line, line != "" && cost(line) <= maxNext

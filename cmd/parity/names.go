@@ -124,6 +124,11 @@ func (f *namesFlags) print(w io.Writer, p *names.Proposal) {
 		fmt.Fprintf(w, "written: %s\n", foreign.Text(f.out))
 		if len(p.Rules) > 0 {
 			words := []string{"parity", "compare", "--golden", f.Golden, "--actual", f.Actual, "--names", f.out}
+			for _, given := range [][2]string{{"--pad-mask", f.PadMask}, {"--encoding", f.Encoding}, {"--raw", f.Raw}, {"--fp8", f.FP8}} {
+				if given[1] != "" {
+					words = append(words, given[0], given[1])
+				}
+			}
 			fmt.Fprintf(w, "next: %s\n", subtest.Command(words...))
 		}
 	}

@@ -137,13 +137,3 @@ func (p *proposing) byWords() (votes []vote) {
 	}
 	return votes
 }
-
-// shift is from which number the candidate counts its blocks, if the golden counts from 0.
-func (p *proposing) shift() int {
-	for _, f := range p.found {
-		if f.open() {
-			return f.shift[0]
-		}
-	}
-	return 0
-}

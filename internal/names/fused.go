@@ -103,7 +103,7 @@ func (p *proposing) fuse(whole *layer, parts []*layer, wholeIsGolden bool, by ev
 			g, a = whole, part
 		}
 		t, shifted := patternsOf(g, a)
-		if p.shift() != 0 {
+		if p.shift != 0 {
 			t = shifted
 		}
 		switch {

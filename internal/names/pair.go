@@ -179,15 +179,16 @@ func (p *proposing) generalise(votes []vote, by evidence) {
 		affinity[t] = v.golden.words.affinity(v.actual.words)
 	}
 	for _, v := range votes {
-		same, shifted := patternsOf(v.golden, v.actual)
+		same, counted := patternsOf(v.golden, v.actual)
 		add(v, same)
-		if shifted != same {
-			add(v, shifted)
+		if counted != same {
+			add(v, counted)
 		}
 	}
+	shifted := p.shift
 	worth := func(t pattern) float64 {
 		switch {
-		case t.shift != (shift{}):
+		case t.open() && t.shift[0] != shifted:
 			return 0.7 * count[t]
 		case !t.open() && p.blocks: // one block against all others
 			return 0.5 * count[t]
@@ -227,4 +228,7 @@ func (p *proposing) apply(t pattern, by evidence) {
 		}
 	}
 	p.found = append(p.found, f)
+	if by == byValue && t.open() && !p.shiftKnown {
+		p.shift, p.shiftKnown = t.shift[0], true
+	}
 }

@@ -1,6 +1,7 @@
 package names
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -157,4 +158,13 @@ func captured(pattern, name string) (numbers []string, ok bool) {
 		numbers = append(numbers, name[:end])
 		name, pattern = name[end:], behind
 	}
+}
+
+// counted returns by how much the candidate's numbers of blocks are more than the golden's, as the
+// smallest numbers of as many blocks tell.
+func counted(golden, actual []int) int {
+	if len(golden) != len(actual) || len(golden) == 0 {
+		return 0
+	}
+	return slices.Min(actual) - slices.Min(golden)
 }

@@ -62,6 +62,8 @@ type proposing struct {
 	tolerance      float64 // up to which relative L2 values are equal
 	blocks         bool    // both sides have numbered blocks
 	named          map[string][]string
+	shift          int  // by how much the candidate's numbers of blocks are more than the golden's
+	shiftKnown     bool // by values
 	found          []finding
 	fused          []fusion
 	turned         map[[2]*layer]match.Rule // pairs that hold one value in two layouts
@@ -82,6 +84,7 @@ func Propose(golden, actual []Port, opt match.Options, tolerance float64) (*Prop
 		opt: opt, padding: padding, tolerance: tolerance, turned: map[[2]*layer]match.Rule{}, excluded: map[string]bool{}, claimed: map[string]bool{}, alone: map[string]bool{},
 		parallel: map[*layer]*layer{}}
 	p.blocks = anyNumbered(p.golden) && anyNumbered(p.actual)
+	p.shift = counted(p.golden.blocks(), p.actual.blocks())
 	g, a := matchPorts(golden), matchPorts(actual)
 	p.named = map[string][]string{}
 	if r, err := match.Runs(g, a, opt); err == nil { // ambiguous names are what values may tell apart

@@ -43,7 +43,7 @@ func (p *proposing) byNames() {
 // sameBlock reports whether two layers are in blocks that belong together, as far as values told from
 // which number the candidate counts.
 func (p *proposing) sameBlock(g, a *layer) bool {
-	return len(g.runs) == 0 || len(a.runs) == 0 || g.runs[0].number+p.shift() == a.runs[0].number
+	return len(g.runs) == 0 || len(a.runs) == 0 || g.runs[0].number+p.shift == a.runs[0].number
 }
 
 // shared reports whether a candidate's layer is joined with other golden layers, too.

@@ -168,3 +168,13 @@ func (s *side) consumers() map[*value][]*layer {
 	}
 	return out
 }
+
+// blocks lists the numbers of blocks.
+func (s *side) blocks() (out []int) {
+	for _, l := range s.layers {
+		if l.numbered() && !slices.Contains(out, l.runs[0].number) {
+			out = append(out, l.runs[0].number)
+		}
+	}
+	return out
+}

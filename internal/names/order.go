@@ -46,9 +46,17 @@ func (p *proposing) unknown(l *layer) bool {
 }
 
 // exclude finds the layers that have no partner of their own: those whose value the other run has
-// elsewhere, and those that stood alone before the last value that agrees. Their like in other
-// blocks have none, either.
+// elsewhere, and those that stood alone before the last value that agrees, beside
+// layers that the other run has. Their like in other blocks have none, either.
 func (p *proposing) exclude() {
+	paired := map[string]bool{} // what some layer lies in that has a partner
+	for _, s := range []*side{p.golden, p.actual} {
+		for _, l := range s.layers {
+			if l.numbered() && l.pair != nil {
+				paired[l.around()] = true
+			}
+		}
+	}
 	for _, s := range []*side{p.golden, p.actual} {
 		for _, l := range s.layers {
 			if l.free() && l.accounted() {
@@ -59,7 +67,9 @@ func (p *proposing) exclude() {
 	for _, s := range p.stretches() {
 		if s.agreed && len(s.golden)*len(s.actual) == 0 {
 			for _, l := range slices.Concat(s.golden, s.actual) {
-				p.alone[l.key()] = true
+				if !l.numbered() || paired[l.around()] {
+					p.alone[l.key()] = true
+				}
 			}
 		}
 	}

@@ -169,6 +169,9 @@ func (s *side) consumers() map[*value][]*layer {
 	return out
 }
 
+// around is what a numbered layer lies in: its parent or, in flat names, its block.
+func (l *layer) around() string { return cmp.Or(label.Parent(l.name), l.name[:l.runs[0].to]) }
+
 // blocks lists the numbers of blocks.
 func (s *side) blocks() (out []int) {
 	for _, l := range s.layers {

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -34,6 +35,7 @@ const noiseUsage = "the reference's `dump` in the candidate's encoding (parity r
 
 type compareFlags struct {
 	golden, actual, injected, golden64, noise, encoding string
+	onePass                                             string
 	config, padMask                                     string
 	diagnose                                            setting.Diagnose
 	weights, scope                                      []string
@@ -50,7 +52,8 @@ func newCompare() *cobra.Command {
 		Long: "compare judges every port that two dumps have in common and says which layer is the first to\n" +
 			"diverge. A dump is a folder with files named <layer>-<port> and " + dump.Formats() + ",\n" +
 			"with or without step folders and run.json, or one file. Without --atol or --rtol the defaults judge:\n" +
-			"relative L2 of the tensor and of its worst row.",
+			"relative L2 of the tensor and of its worst row. A candidate whose run.json has passes ran along an\n" +
+			"execution path (chunks, a batch, one token at a time): each row is judged by the golden's one pass.",
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.positional(args); err != nil {
@@ -65,6 +68,7 @@ func newCompare() *cobra.Command {
 	fl.StringVar(&f.actual, "actual", "", "the candidate's `dump`")
 	fl.StringVar(&f.injected, "injected", "", "the candidate's `dump` of a run on golden inputs")
 	fl.StringVar(&f.golden64, "golden64", "", "the reference's `dump` in float64")
+	fl.StringVar(&f.onePass, "one-pass", "", "the candidate's own `dump` of one pass, where --actual ran along an execution path")
 	fl.StringVar(&f.encoding, "encoding", "", "`dtype` in which the candidate was asked to compute, where its run does not say it")
 	fl.StringVar(&f.noise, "noise", "", noiseUsage)
 	fl.StringArrayVar(&f.weights, "weights", nil,
@@ -158,7 +162,7 @@ func (f *compareFlags) compare(ctx context.Context, within bool, stderr io.Write
 	if opt.Match.PadMask, err = readPadMask(f.padMask); err != nil {
 		return nil, err
 	}
-	cases, closeAll, err := f.open()
+	runs, closeAll, err := f.runs(true)
 	if err != nil {
 		return nil, err
 	}
@@ -171,14 +175,59 @@ func (f *compareFlags) compare(ctx context.Context, within bool, stderr io.Write
 	opt.Diagnosis = judge.Diagnosis{Mode: f.diagnose, Evidence: evidence}
 	bar := newProgress(stderr)
 	opt.Progress = bar.set
-	c, err := judge.Compare(ctx, cases, opt)
+	var r *report.Report
+	if runs.alongPath() {
+		r, err = f.alongPaths(ctx, runs, opt)
+	} else {
+		r, err = f.onePasses(ctx, runs, opt)
+	}
 	bar.done()
 	if scope := (*judge.ScopeError)(nil); errors.As(err, &scope) {
 		return nil, usage("compare: %v", err)
-	} else if err != nil {
+	}
+	return r, err
+}
+
+// onePasses judges runs of one pass.
+func (f *compareFlags) onePasses(ctx context.Context, runs *compared, opt judge.Options) (*report.Report, error) {
+	if f.onePass != "" {
+		return nil, usage("compare: --one-pass stands beside a run along an execution path: run.json of --actual has no passes")
+	}
+	cases, err := f.cases(runs)
+	if err != nil {
+		return nil, err
+	}
+	c, err := judge.Compare(ctx, cases, opt)
+	if err != nil {
 		return nil, err
 	}
 	return c.Report(f.golden, true), nil
+}
+
+// alongPaths judges runs along execution paths.
+func (f *compareFlags) alongPaths(ctx context.Context, runs *compared, opt judge.Options) (*report.Report, error) {
+	switch {
+	case f.injected != "":
+		return nil, usage("compare: --injected is a run of one pass: it cannot stand beside a run along an execution path")
+	case f.padMask != "":
+		return nil, usage("compare: --pad-mask: say it in run.json of the run that has padding, pad_mask and pad_masks")
+	}
+	var cases []judge.Case
+	for _, r := range runs.of["--actual"] {
+		cases = append(cases, judge.Case{Actual: r})
+	}
+	if err := f.asked(cases); err != nil {
+		return nil, err
+	}
+	if err := f.remarks(cases[0].Actual); err != nil {
+		return nil, err
+	}
+	p, err := judge.ComparePaths(ctx, judge.PathRuns{Golden: runs.of["--golden"], Actual: runs.of["--actual"],
+		OnePass: runs.of["--one-pass"], Golden64: runs.of["--golden64"], Encoded: runs.of["--noise"]}, opt)
+	if err != nil {
+		return nil, err
+	}
+	return p.Report(f.golden), nil
 }
 
 // checkOutput refuses to write the report over a dump.
@@ -186,7 +235,7 @@ func (f *compareFlags) checkOutput() error {
 	if f.json == "" || f.json == "-" {
 		return nil
 	}
-	for _, in := range append([]string{f.golden, f.actual, f.injected, f.golden64, f.noise, f.config, f.padMask}, f.weights...) {
+	for _, in := range append([]string{f.golden, f.actual, f.injected, f.golden64, f.noise, f.onePass, f.config, f.padMask}, f.weights...) {
 		if in == "" {
 			continue
 		}
@@ -197,8 +246,61 @@ func (f *compareFlags) checkOutput() error {
 	return nil
 }
 
-// open opens all dumps of the command line and pairs their cases.
+// compared has the dumps of the command line, by flag.
+type compared struct{ of map[string][]*dump.Run }
+
+// alongPath reports whether the rows of a run are to be found by its passes.
+func (c *compared) alongPath() bool {
+	for _, flag := range []string{"--golden", "--actual", "--one-pass"} {
+		if slices.ContainsFunc(c.of[flag], func(r *dump.Run) bool { return r.Info.AlongPath() }) {
+			return true
+		}
+	}
+	return false
+}
+
+// open opens all dumps of the command line, which are of one pass, and pairs their cases.
 func (f *compareFlags) open() (cases []judge.Case, closeAll func(), err error) {
+	runs, closeAll, err := f.runs(false)
+	if err != nil {
+		return nil, nil, err
+	}
+	if cases, err = f.cases(runs); err != nil {
+		closeAll()
+		return nil, nil, err
+	}
+	return cases, closeAll, nil
+}
+
+// cases pairs the cases of all dumps.
+func (f *compareFlags) cases(c *compared) (cases []judge.Case, err error) {
+	for _, g := range c.of["--golden"] {
+		cases = append(cases, judge.Case{Name: cmp.Or(g.Info.Case, filepath.Base(filepath.Clean(f.golden))), Golden: g})
+	}
+	for _, d := range []struct {
+		flag string
+		to   func(*judge.Case) **dump.Run
+	}{
+		{"--actual", func(k *judge.Case) **dump.Run { return &k.Actual }},
+		{"--injected", func(k *judge.Case) **dump.Run { return &k.Injected }},
+		{"--golden64", func(k *judge.Case) **dump.Run { return &k.Golden64 }},
+		{"--noise", func(k *judge.Case) **dump.Run { return &k.Encoded }},
+	} {
+		if runs := c.of[d.flag]; runs != nil {
+			if err := pairCases(cases, runs, d.flag, d.to); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := f.asked(cases); err != nil {
+		return nil, err
+	}
+	f.alike(cases)
+	return cases, f.remarks(cases[0].Actual)
+}
+
+// runs opens all dumps of the command line, also those along execution paths if these are judged.
+func (f *compareFlags) runs(alongPaths bool) (runs *compared, closeAll func(), err error) {
 	var opened []*dump.Run
 	defer func() {
 		if err != nil {
@@ -215,52 +317,30 @@ func (f *compareFlags) open() (cases []judge.Case, closeAll func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	open := func(path string, o dump.Options) ([]*dump.Run, error) {
-		if path == "" {
-			return nil, nil
+	runs = &compared{of: map[string][]*dump.Run{}}
+	for _, d := range []struct{ flag, path string }{{"--golden", f.golden}, {"--actual", f.actual}, {"--injected", f.injected},
+		{"--golden64", f.golden64}, {"--noise", f.noise}, {"--one-pass", f.onePass}} {
+		if d.path == "" {
+			continue
 		}
-		o.FP8 = fp8
+		o := dump.Options{FP8: fp8, Unjudged: alongPaths}
+		if d.flag == "--injected" {
+			o.Injection = f.injection
+		}
 		switch {
 		case f.raw != "":
 			o.Raw = func(string, int64) (raw.Spec, error) { return spec, nil }
 		case len(opened) > 0:
 			o.Raw = rawLike(opened[0])
 		}
-		runs, err := dump.OpenCases(path, o)
-		opened = append(opened, runs...)
-		return runs, err
-	}
-	golden, err := open(f.golden, dump.Options{})
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, g := range golden {
-		cases = append(cases, judge.Case{Name: cmp.Or(g.Info.Case, filepath.Base(filepath.Clean(f.golden))), Golden: g})
-	}
-	for _, d := range []struct {
-		flag, path string
-		opt        dump.Options
-		to         func(*judge.Case) **dump.Run
-	}{
-		{"--actual", f.actual, dump.Options{}, func(k *judge.Case) **dump.Run { return &k.Actual }},
-		{"--injected", f.injected, dump.Options{Injection: f.injection},
-			func(k *judge.Case) **dump.Run { return &k.Injected }},
-		{"--golden64", f.golden64, dump.Options{}, func(k *judge.Case) **dump.Run { return &k.Golden64 }},
-		{"--noise", f.noise, dump.Options{}, func(k *judge.Case) **dump.Run { return &k.Encoded }},
-	} {
-		runs, err := open(d.path, d.opt)
-		if err == nil && d.path != "" {
-			err = pairCases(cases, runs, d.flag, d.to)
-		}
+		of, err := dump.OpenCases(d.path, o)
+		opened = append(opened, of...)
 		if err != nil {
 			return nil, nil, err
 		}
+		runs.of[d.flag] = of
 	}
-	if err := f.asked(cases); err != nil {
-		return nil, nil, err
-	}
-	f.alike(cases)
-	return cases, func() { dump.CloseAll(opened) }, f.remarks(cases[0].Actual)
+	return runs, func() { dump.CloseAll(opened) }, nil
 }
 
 // asked gives the candidate's runs the encoding of --encoding.

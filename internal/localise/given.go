@@ -13,6 +13,9 @@ type Given struct {
 	OtherPrompt map[string]string   // how the inputs of the two differ
 	Load        map[string]Load     // what the candidate says of the weights that it loaded
 	Unseen      map[string][]Unseen // what no hook of the candidate could record
+	// Path says why an error is one of the execution path of a run, and not of the model; "" if nothing
+	// shows that. nil where all runs are of one pass.
+	Path func(*Verdict) string
 }
 
 // Load is a load that was not complete: the names of the weights that the candidate lacked, and of
@@ -33,6 +36,11 @@ func (r *Run) given(v *Verdict) {
 		v.Text = "the weights that were loaded are not those of the checkpoint: " + load.text() + "; " + v.Text
 		if e := r.starved(v, load.Missing); e != nil {
 			v.Layer, v.Port, v.After, v.Before, v.Place, v.Gaps = e.Layer, e.Port, "", "", "", nil
+		}
+	}
+	if accuses := v.Kind == KindLocal || v.Kind == KindBetween || v.Kind == KindInput && v.Layer != ""; accuses && r.Given.Path != nil {
+		if why := r.Given.Path(v); why != "" {
+			v.Kind, v.Text = KindPath, why+": "+v.Text
 		}
 	}
 	r.copies(v)

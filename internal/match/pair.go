@@ -158,6 +158,9 @@ func (m *matcher) fitPorts(g, a *port, ok layout.Allow) (layout.Fit, bool) {
 		return layout.Fit{}, false
 	}
 	ok.IDs = g.dtype.Kind() == tensor.KindInt && !g.isMask()
+	if g.call != nil {
+		ok.Lengths = m.opt.Lengths[g.call.pass.step]
+	}
 	return m.padding.Fit(g.shape, a.shape, ok)
 }
 

@@ -96,6 +96,7 @@ func arguments(folder string) (args, more []string, err error) {
 	more = option(more, "--injected", "cand_injected")
 	more = option(more, "--golden64", "ref64.safetensors")
 	more = option(more, "--noise", "ref16")
+	more = option(more, "--one-pass", "one_pass")
 	more = option(more, "--config", "config.json")
 	return args, option(more, "--weights", about.Weights), nil
 }

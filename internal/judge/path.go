@@ -165,9 +165,9 @@ func (a *Along) row(p *Port, step string) *report.Row {
 	first := pass.Rows[0]
 	if p != nil {
 		if rows, ok := a.rows(p); ok {
-			worst := slices.MaxFunc(rows, func(x, y fedRow) int { return cmp.Compare(x.error, y.error) })
-			limit := min(p.floor().RowRelL2, worst.error)
-			wrong := slices.DeleteFunc(rows, func(r fedRow) bool { return r.error < limit })
+			worst := slices.MaxFunc(rows, func(x, y fedRow) int { return cmp.Compare(x.error, y.error) }).error
+			limit := p.floor().RowRelL2
+			wrong := slices.DeleteFunc(rows, func(r fedRow) bool { return r.error <= limit && r.error < worst })
 			first = slices.MinFunc(wrong, func(x, y fedRow) int {
 				return cmp.Or(x.Sequence-y.Sequence, x.Position-y.Position)
 			}).Row

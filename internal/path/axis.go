@@ -60,7 +60,7 @@ func (a axis) rest(shape []int) []int {
 func axisOf(port string, float bool, in []shaped, known axis) axis {
 	for _, a := range []axis{known, 1, 0, 2, lastRows} {
 		switch {
-		case a == none, a == lastRows && label.IsInput(port):
+		case a == none, a == lastRows && label.IsInput(port) && !float:
 			continue
 		case !slices.ContainsFunc(in, func(s shaped) bool { return !a.fits(s, float) || !slices.Equal(a.rest(s.shape), a.rest(in[0].shape)) }):
 			if a != known && float && a.overKeys(port, in) {

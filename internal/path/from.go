@@ -175,9 +175,12 @@ func (s *Sheet) stepOf(sequence int) string {
 func (p *Pass) gather(key nameKey, at map[int]found) (*tensor.Tensor, error) {
 	var parts []*tensor.Tensor
 	a := none
-	for _, item := range p.Items {
+	for i, item := range p.Items {
 		f := at[item.Sequence]
 		of, ok := f.sheet.axes[key]
+		if of == lastRows && p.padsFirst(i) {
+			return nil, nil // what pools the first row of a sequence takes padding there
+		}
 		if !ok || of == none || a != none && a != of {
 			return nil, nil
 		}

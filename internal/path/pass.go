@@ -40,8 +40,7 @@ func newPass(step string, items []dump.PassItem, mask [][]bool) (*Pass, error) {
 	if mask == nil {
 		return p, nil
 	}
-	padding := func(row []bool) bool { return !slices.Contains(row, true) }
-	fed := slices.DeleteFunc(slices.Clone(mask), padding) // a row of padding is no sequence
+	fed := sequences(mask)
 	if len(fed) != len(items) {
 		return nil, fmt.Errorf("the padding mask of step %s has %d sequences, the forward pass feeds %d: "+
 			"want a row for each item of passes[%s]", step, len(fed), len(items), step)
@@ -55,6 +54,14 @@ func newPass(step string, items []dump.PassItem, mask [][]bool) (*Pass, error) {
 	p.grid = mask
 	return p, nil
 }
+
+// sequences are the rows of a mask that are not all padding.
+func sequences(mask [][]bool) [][]bool {
+	return slices.DeleteFunc(slices.Clone(mask), func(row []bool) bool { return !slices.Contains(row, true) })
+}
+
+// padsFirst reports whether the first row of an item is padding.
+func (p *Pass) padsFirst(item int) bool { return p.grid != nil && !sequences(p.grid)[item][0] }
 
 func real(row []bool) (n int) {
 	for _, is := range row {

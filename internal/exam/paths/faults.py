@@ -19,6 +19,15 @@ class Positions(Fault):
                 p.positions[b][p.real[b].bool()] -= i.start
 
 
+class Tokens(Fault):
+    """Later passes are fed other tokens than the run says."""
+
+    def prepare(self, p, machine):
+        for b, i in enumerate(p.items):
+            if i.start:
+                p.ids[b] = 99 - p.ids[b] % 60
+
+
 class PaddedPositions(Fault):
     """Positions count padding."""
 
@@ -64,6 +73,8 @@ class Masked(Fault):
             elif self.how == "padding":
                 row = torch.arange(allowed.shape[-1])
                 allowed[b] = row[None] <= torch.arange(n)[:, None] + past if p.causal else True
+                if window:
+                    allowed[b] &= row[None] > torch.arange(n)[:, None] + past - window
         return allowed
 
 

@@ -104,7 +104,7 @@ func (p *Paths) compareOwn(ctx context.Context, actual, own []*path.Sheet, opt O
 	opt.Diagnosis, opt.Progress = Diagnosis{Mode: setting.DiagnoseOff}, nil
 	opt.Scope, opt.Match.Rules, opt.Match.Ignore = nil, nil, nil
 	if len(own) > 0 {
-		if p.consistent, err = (goldens{standard: own}).compare(ctx, actual, nil, opt); err != nil {
+		if p.consistent, err = (goldens{standard: own}).compare(ctx, actual, p.onePassHolds(), opt); err != nil {
 			return fmt.Errorf("with the candidate's own one pass: %w", err)
 		}
 	}
@@ -224,12 +224,31 @@ func (p *Paths) Report(name string) *report.Report {
 		}
 		r.Notes = append([]string{text}, r.Notes...)
 	}
+	if own := p.unlikeItself(name); own != nil && (r.Verdict == report.Pass || r.Verdict == report.Incomplete) {
+		r = own
+	}
 	for _, k := range p.along.Cases {
 		r.Paths = append(r.Paths, p.path(k))
 	}
 	if r.Verdict == report.Pass || r.Verdict == report.Incomplete {
 		p.judgeRepeats(r)
 	}
+	return r
+}
+
+// unlikeItself is the report of a candidate that is not consistent with its own one pass, where some
+// rows could not be judged by the golden: it chose other ways behind ties, and there only its own one
+// pass tells what is right. It is nil if there is nothing of that.
+func (p *Paths) unlikeItself(name string) *report.Report {
+	unjudged := func(port *Port) bool { return port.Elsewhere != "" || slices.Contains(port.lost, true) }
+	if p.consistent == nil || !slices.ContainsFunc(p.along.Ports, unjudged) {
+		return nil
+	}
+	r := p.consistent.Report(name, true)
+	if r.Verdict != report.Fail || r.Kind != localise.KindPath {
+		return nil
+	}
+	r.Notes = append([]string{"the golden's choices behind ties are others, so this is what differs from the candidate's own one pass"}, r.Notes...)
 	return r
 }
 

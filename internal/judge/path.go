@@ -39,7 +39,7 @@ func (c *Comparison) ofPath(v *localise.Verdict) string {
 // is no fault of a path.
 func (c *Comparison) witness(caseName string, along *Along, wrong *report.Row) string {
 	least := 0
-	if p := along.Passes[wrong.Pass]; p.At(wrong.Sequence).From == 0 {
+	if p := along.Passes[wrong.Pass]; p.Items[p.Index(wrong.Sequence)].From == 0 {
 		least = wrong.Position + 1
 	}
 	for _, p := range along.Passes {
@@ -93,6 +93,14 @@ func (a *Along) rows(p *Port) (rows []fedRow, ok bool) {
 	}
 	shape := p.Golden.Shape()
 	axis, n := a.golden.Axis(p.Layer, p.Port), len(pass.Rows)
+	if len(p.lost) == n && slices.Contains(p.lost, true) { // the others are a matrix
+		for i, row := range pass.Rows {
+			if !p.lost[i] {
+				rows = append(rows, fedRow{Row: row, item: pass.Index(row.Sequence)})
+			}
+		}
+		return rows, len(rows) == shape[0] && a.measure(p, rows, 0) == nil
+	}
 	if axis < 0 || axis >= len(shape) || shape[axis] != n {
 		axis, n = 0, len(pass.Items) // the last row of each sequence
 		if len(shape) == 0 || shape[0] != n {

@@ -24,9 +24,9 @@ type Pass struct {
 // stands beside all that it depends on.
 func (p *Pass) Whole() bool { return len(p.Items) == 1 && p.Items[0].From == 0 }
 
-// At is the item of a sequence that the pass fed.
-func (p *Pass) At(sequence int) dump.PassItem {
-	return p.Items[slices.IndexFunc(p.Items, func(i dump.PassItem) bool { return i.Sequence == sequence })]
+// Index is the index of the item of a sequence; −1 if the pass did not feed it.
+func (p *Pass) Index(sequence int) int {
+	return slices.IndexFunc(p.Items, func(i dump.PassItem) bool { return i.Sequence == sequence })
 }
 
 // newPass counts the rows of a pass. mask is that of the padded tensors, nil if nothing is padded.

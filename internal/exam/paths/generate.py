@@ -1,8 +1,10 @@
 """Writes runs of tiny models along execution paths, right and wrong, and the answers. See README.md."""
 
 import argparse
+import concurrent.futures
 import copy
 import dataclasses
+import itertools
 import json
 import os
 import pathlib
@@ -166,7 +168,6 @@ def generate(case, root):
     used, passes = plan(case.path, causal, tokens)
     folder = root / case.name
     shutil.rmtree(folder, ignore_errors=True)
-    one = [(t, [[Item(0, 0, len(t))]]) for t in tokens]
     whole = [[Item(i, 0, len(t))] for i, t in enumerate(tokens)]
     plain = Case("", case.arch, "one-pass")
     goldens = tokens if len(used) > 1 and used[1] in tokens else tokens[:1]
@@ -184,11 +185,9 @@ def generate(case, root):
     padding = case.path.partition(":")[2] if case.path.startswith("padding") else "right" if case.layout == "padded" else None
     machine = Machine(candidate, causal, copy.deepcopy(case.fault), padding)
     if case.path == "prefix":  # the second sequence begins with what the first left behind
-        begin = machine.begin
-        machine.begin = lambda s: begin(s)
         machine.run = prefixed(machine, machine.run)
     dump(folder / "cand", case, machine, used, passes, case.path, case.dtype)
-    (folder / "case.json").write_text(json.dumps({"case": case.name, "one": len(one)}))
+    (folder / "case.json").write_text(json.dumps({"case": case.name, "family": case.arch, "path": case.path, "candidate_dtype": case.dtype}))
     truth = {"case": case.name, "verdict": "pass", "kind": None}
     if case.fault or case.model:
         name = BLOCK.get(case.arch, "model.model.layers.{}.self_attn").format(case.layer)
@@ -293,22 +292,28 @@ def cases():
     return out
 
 
+def make(name, root):
+    torch.set_num_threads(1)  # sums in one order, whatever the machine
+    try:
+        generate(next(c for c in cases() if c.name == name), root)
+    except Exception as e:
+        raise RuntimeError(f"{name}: {e}") from e
+    return name
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("folder", type=pathlib.Path, nargs="?")
     p.add_argument("--match", default="", help="only the cases whose name matches this pattern")
     p.add_argument("--list", action="store_true", help="only print the names")
     args = p.parse_args()
-    torch.set_num_threads(1)
-    for c in cases():
-        if not re.search(args.match, c.name):
-            continue
-        print(c.name)
-        if args.folder:
-            try:
-                generate(c, args.folder)
-            except Exception as e:
-                raise RuntimeError(f"{c.name}: {e}") from e
+    names = [c.name for c in cases() if re.search(args.match, c.name)]
+    if args.list or not args.folder:
+        print("\n".join(names))
+        return
+    with concurrent.futures.ProcessPoolExecutor(min(4, os.cpu_count() or 1)) as pool:  # torch takes 500 MB a process
+        for name in pool.map(make, names, itertools.repeat(args.folder)):
+            print(name, flush=True)
 
 
 if __name__ == "__main__":

@@ -75,18 +75,27 @@ func ComparePaths(ctx context.Context, runs PathRuns, opt Options) (*Paths, erro
 	}
 	if len(own) > 0 {
 		if p.onePass, err = reference.compare(ctx, own, nil, opt); err != nil {
-			return nil, fmt.Errorf("the candidate's own one pass: %w", err)
+			return p.unlessOther(fmt.Errorf("the candidate's own one pass: %w", err))
 		}
 	}
-	p.along, err = reference.compare(ctx, actual, p.onePassHolds(), opt)
-	if other := (*path.OtherTokensError)(nil); errors.As(err, &other) {
-		p.other = other
-		return p, nil
-	}
-	if err != nil {
-		return nil, err
+	if p.along, err = reference.compare(ctx, actual, p.onePassHolds(), opt); err != nil {
+		return p.unlessOther(err)
 	}
 	return p, p.compareOwn(ctx, actual, own, opt)
+}
+
+// unlessOther makes other tokens a verdict in place of an error.
+func (p *Paths) unlessOther(err error) (*Paths, error) {
+	if !isOther(err) {
+		return nil, err
+	}
+	p.other = err
+	return p, nil
+}
+
+func isOther(err error) bool {
+	var other *path.OtherTokensError
+	return errors.As(err, &other)
 }
 
 // onePassHolds reports whether the candidate's own one pass holds; nil if it was not given.
@@ -104,7 +113,9 @@ func (p *Paths) compareOwn(ctx context.Context, actual, own []*path.Sheet, opt O
 	opt.Diagnosis, opt.Progress = Diagnosis{Mode: setting.DiagnoseOff}, nil
 	opt.Scope, opt.Match.Rules, opt.Match.Ignore = nil, nil, nil
 	if len(own) > 0 {
-		if p.consistent, err = (goldens{standard: own}).compare(ctx, actual, p.onePassHolds(), opt); err != nil {
+		if p.consistent, err = (goldens{standard: own}).compare(ctx, actual, p.onePassHolds(), opt); isOther(err) {
+			p.along.Note("it was not compared with its own one pass, which had other tokens: " + err.Error())
+		} else if err != nil {
 			return fmt.Errorf("with the candidate's own one pass: %w", err)
 		}
 	}
@@ -260,6 +271,8 @@ func (p *Paths) path(k Case) report.Path {
 	}
 	if p.onePass != nil {
 		out.OnePass = p.onePass.agreement("")
+	}
+	if p.consistent != nil {
 		out.Consistent = p.consistent.agreement(k.Name)
 	}
 	if p.repeats != nil && k.Along.Path.Kind == dump.Repeat {

@@ -117,11 +117,7 @@ func whole(tokens [][]int) (items []dump.PassItem) {
 func passes(r *dump.Run) (list []*Pass, tokens [][]int, err error) {
 	steps := r.Steps()
 	if r.Info.Passes == nil {
-		if tokens = r.Info.Unpadded(); len(whole(tokens)) == 0 {
-			return nil, nil, fmt.Errorf("%s has no token_ids in run.json: they tell which row is which token", r.Path)
-		}
-		p, err := newPass(steps[0], whole(tokens), padded(r.RealTokens()))
-		return []*Pass{p}, tokens, err
+		return plainPasses(r)
 	}
 	for k, items := range r.Info.Passes {
 		step := strconv.Itoa(k)
@@ -140,6 +136,39 @@ func passes(r *dump.Run) (list []*Pass, tokens [][]int, err error) {
 		list = append(list, p)
 	}
 	return list, r.Info.Tokens(), nil
+}
+
+// plainPasses lists the forward passes of a run that does not say them: all sequences in the first
+// step, and one more token of each in every step behind it, where their inputs tell which.
+func plainPasses(r *dump.Run) (list []*Pass, tokens [][]int, err error) {
+	steps := r.Steps()
+	if tokens = r.Info.Unpadded(); len(whole(tokens)) == 0 {
+		return nil, nil, fmt.Errorf("%s has no token_ids in run.json: they tell which row is which token", r.Path)
+	}
+	items := whole(tokens)
+	p, err := newPass(steps[0], items, padded(r.RealTokens()))
+	if err != nil {
+		return nil, nil, err
+	}
+	list = append(list, p)
+	decoded := r.Decoded()
+	if len(decoded) != len(items) {
+		return list, tokens, nil
+	}
+	tokens = slices.Clone(tokens)
+	for k, step := range steps[1:] {
+		var fed []dump.PassItem
+		for i, item := range items {
+			n := len(tokens[item.Sequence])
+			fed = append(fed, dump.PassItem{Sequence: item.Sequence, From: n, To: n + 1})
+			tokens[item.Sequence] = append(slices.Clip(tokens[item.Sequence]), decoded[i][k])
+		}
+		if p, err = newPass(step, fed, nil); err != nil {
+			return nil, nil, err
+		}
+		list = append(list, p)
+	}
+	return list, tokens, nil
 }
 
 // padded is a mask that has padding; nil for one that has none.

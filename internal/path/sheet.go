@@ -18,6 +18,7 @@ type Sheet struct {
 	Passes []*Pass
 	Left   []string // labels of the ports that have no such rows
 
+	plain bool             // the run does not say its passes
 	of    map[string]*Pass // by step
 	ports map[portKey]*tensor.Tensor
 	axes  map[nameKey]axis
@@ -32,7 +33,8 @@ type portKey struct {
 
 // New lays out a run. The sheet of the other side, if there is one, tells what shapes alone do not.
 func New(r *dump.Run, other *Sheet) (*Sheet, error) {
-	s := &Sheet{Name: r.Info.Path, of: map[string]*Pass{}, ports: map[portKey]*tensor.Tensor{}, axes: map[nameKey]axis{}}
+	s := &Sheet{Name: r.Info.Path, of: map[string]*Pass{}, ports: map[portKey]*tensor.Tensor{}, axes: map[nameKey]axis{},
+		plain: r.Info.Passes == nil}
 	if s.Name == "" {
 		s.Name = dump.OnePass
 	}

@@ -2,8 +2,5 @@ package parity
 
 import "github.com/goparity/goparity/internal/subtest"
 
-// What the tests look at besides the exported names.
-var (
-	RunPattern = subtest.Pattern
-	ShellQuote = shellQuote
-)
+// RunPattern is what the tests look at besides the exported names.
+var RunPattern = subtest.Pattern

@@ -2,7 +2,6 @@ package parity
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/goparity/goparity/internal/judge"
@@ -14,10 +13,7 @@ import (
 func rerun(t *testing.T, c *judge.Comparison, layer string) string {
 	pattern, skip := subtest.Pattern(t.Name()), ""
 	if !c.Layers.Several() && c.Layers.Continued(layer) {
-		skip = " -skip " + shellQuote(pattern+"/.")
+		skip = " -skip " + subtest.Quote(pattern+"/.")
 	}
-	return fmt.Sprintf("  rerun: go test %s -run %s%s -count=1\n", subtest.Package(), shellQuote(pattern), skip)
+	return fmt.Sprintf("  rerun: go test %s -run %s%s -count=1\n", subtest.Package(), subtest.Quote(pattern), skip)
 }
-
-// shellQuote quotes an argument for a POSIX shell.
-func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -80,23 +80,3 @@ func TestRunPatternSelectsOneTest(t *testing.T) {
 	assert.Len(t, ran("TestNamesForRunPattern/encoder.layer.1"), 6,
 		"the check must be able to fail: an unanchored pattern hits more")
 }
-
-func TestShellQuote(t *testing.T) {
-	for _, c := range []struct{ arg, want, reason string }{
-		{`^a$`, `'^a$'`, "nothing is expanded"},
-		{`it's`, `'it'\''s'`, "a quote ends the quotes and is written outside"},
-		{``, `''`, "an empty argument is one"},
-	} {
-		assert.Equal(t, c.want, parity.ShellQuote(c.arg), c.reason)
-	}
-	if sh, err := exec.LookPath("sh"); err == nil {
-		for _, name := range layerNames {
-			if strings.ContainsRune(name, 0) {
-				continue // cannot be an argument
-			}
-			out, err := exec.Command(sh, "-c", "printf %s "+parity.ShellQuote(name)).Output()
-			require.NoError(t, err)
-			assert.Equal(t, name, string(out))
-		}
-	}
-}

@@ -101,6 +101,7 @@ func (a *Assertion) judge(t *testing.T, c *judge.Comparison, run judge.LayerRun,
 			inherited = append(inherited, from)
 		default:
 			j.Explain()
+			j.By(t.Name())
 			texts = append(texts, j.Text())
 		}
 	}

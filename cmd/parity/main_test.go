@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -35,7 +37,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// mk writes a small float32 tensor: mk FILE SHAPE VALUE… A last value of "…" repeats the one before
+// mk writes a small float32 tensor: mk FILE SHAPE VALUE…, or mk FILE SHAPE random SEED. The last value repeats
 // it.
 func mk() {
 	must := func(err error) {
@@ -50,7 +52,18 @@ func mk() {
 	n, err := tensor.NumElems(spec.Shape)
 	must(err)
 	values := make([]float32, n)
+	random := len(args) == 2 && args[0] == "random"
+	var r *rand.Rand
+	if random {
+		seed, err := strconv.ParseUint(args[1], 10, 64)
+		must(err)
+		r = rand.New(rand.NewPCG(seed, 0))
+	}
 	for i := range values {
+		if random {
+			values[i] = float32(r.NormFloat64())
+			continue
+		}
 		_, err := fmt.Sscan(args[min(i, len(args)-1)], &values[i])
 		must(err)
 	}
@@ -81,6 +94,17 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	if strconv.Itoa(code) != args[0] {
 		ts.Fatalf("exit code %d, want %s", code, args[0])
+	}
+}
+
+// next runs the command that parity explain prints for a report, and wants its exit code: next CODE
+// REPORT
+func next(ts *testscript.TestScript, _ bool, args []string) {
+	_ = ts.Exec("parity", "explain", "--json", args[1]) // its exit code is that of the verdict
+	var b struct{ Next string }
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &b))
+	if runtime.GOOS != "windows" { // it is for a POSIX shell
+		exits(ts, false, []string{args[0], "sh", "-c", b.Next})
 	}
 }
 
@@ -127,7 +151,7 @@ func params(t *testing.T) testscript.Params {
 			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, "cache"))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "cpdir": cpdir, "module": userModule},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "next": next, "cpdir": cpdir, "module": userModule},
 	}
 }
 

@@ -8,16 +8,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/goparity/goparity/internal/foreign"
-	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/mapfile"
-	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/names"
 )
 
 type namesFlags struct {
-	compareFlags
-	out string
+	inputFlags
+	out, json string
 }
 
 func newNames() *cobra.Command {
@@ -34,25 +32,30 @@ func newNames() *cobra.Command {
 			"exit codes: 0 rules were found or none is needed, 3 nothing shows that the two runs are of one model",
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.positional(args); err != nil {
+			if err := f.positional("names", args); err != nil {
 				return err
 			}
 			return f.propose(cmd.OutOrStdout())
 		},
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.golden, "golden", "", "the reference's `dump`: a folder or a file")
-	fl.StringVar(&f.actual, "actual", "", "the candidate's `dump`")
-	fl.StringVar(&f.padMask, "pad-mask", "", "JSON `file` with 0 or 1 per [batch][token]: padding rows are left out")
+	fl.StringVar(&f.Golden, "golden", "", "the reference's `dump`: a folder or a file")
+	fl.StringVar(&f.Actual, "actual", "", "the candidate's `dump`")
+	fl.StringVar(&f.PadMask, "pad-mask", "", "JSON `file` with 0 or 1 per [batch][token]: padding rows are left out")
+	f.format(c)
 	fl.StringVarP(&f.out, "output", "o", "", "write the rules to this `file`, for parity compare --names or the names of a fixture")
 	fl.StringVar(&f.json, "json", "", "write what was found as JSON to this `file` (- for standard output)")
 	return c
 }
 
 func (f *namesFlags) propose(stdout io.Writer) error {
-	opt := match.Options{}
-	var err error
-	if opt.PadMask, err = readPadMask(f.padMask); err != nil {
+	for _, out := range []string{f.out, f.json} {
+		if err := f.keeps(out); err != nil {
+			return err
+		}
+	}
+	opt, err := f.options()
+	if err != nil {
 		return err
 	}
 	cases, closeAll, err := f.open()
@@ -61,17 +64,15 @@ func (f *namesFlags) propose(stdout io.Writer) error {
 	}
 	defer closeAll()
 	var p *names.Proposal
-	if err := mapfile.Guard(func() (err error) { p, err = cases[0].Propose(opt); return err }); err != nil {
+	if err := mapfile.Guard(func() (err error) { p, err = cases[0].Propose(opt.Match); return err }); err != nil {
 		return err
 	}
 	if p.Foreign != "" {
 		return fmt.Errorf("no rules: %s", p.Foreign)
 	}
 	for _, k := range cases[1:] { // of the same two models: what joins one must join all
-		with := opt
-		for _, r := range p.Rules {
-			with.Rules = append(with.Rules, r.Rule)
-		}
+		with := opt.Match
+		with.Rules = p.MatchRules()
 		if _, err := k.Match(k.Actual, with); err != nil {
 			return err
 		}
@@ -90,11 +91,11 @@ func (f *namesFlags) propose(stdout io.Writer) error {
 			return err
 		}
 	}
-	f.print(stdout, p, cases[0])
+	f.print(stdout, p)
 	return nil
 }
 
-func (f *namesFlags) print(w io.Writer, p *names.Proposal, k judge.Case) {
+func (f *namesFlags) print(w io.Writer, p *names.Proposal) {
 	if len(p.Rules) == 0 {
 		fmt.Fprintf(w, "no rule is needed: the names join %d layers\n", p.Joined)
 	} else {
@@ -119,13 +120,64 @@ func (f *namesFlags) print(w io.Writer, p *names.Proposal, k judge.Case) {
 		}
 	}
 	if f.out != "" {
-		fmt.Fprintf(w, "written: %s; next: parity compare --golden %s --actual %s --names %s\n", f.out, f.golden, f.actual, f.out)
+		fmt.Fprintf(w, "written: %s\n", f.out)
+		if len(p.Rules) > 0 {
+			fmt.Fprintf(w, "next: parity compare --golden %s --actual %s --names %s\n", f.Golden, f.Actual, f.out)
+		}
 	}
 }
 
+// proposal is what --json writes.
+type proposal struct {
+	Schema    int             `json:"schema"`
+	Joined    int             `json:"joined"`
+	Rules     []proposedRule  `json:"rules"`
+	Ambiguous []ambiguousJSON `json:"ambiguous"`
+	Golden    []leftJSON      `json:"only_golden"`
+	Actual    []leftJSON      `json:"only_candidate"`
+}
+
+type proposedRule struct {
+	Golden    []string `json:"golden"`
+	Candidate []string `json:"candidate"`
+	Transpose []int    `json:"transpose,omitempty"`
+	Reshape   []int    `json:"reshape,omitempty"`
+	Rows      string   `json:"rows,omitempty"`
+	Sure      string   `json:"sure"`
+	Reason    string   `json:"reason"`
+	Equal     int      `json:"equal"`
+	Pairs     int      `json:"pairs"`
+	Distance  float64  `json:"distance"`
+}
+
+type ambiguousJSON struct {
+	Golden    []string `json:"golden"`
+	Candidate []string `json:"candidate"`
+	Why       string   `json:"why"`
+}
+
+type leftJSON struct {
+	Layer string `json:"layer"`
+	Same  string `json:"same,omitempty"`
+	Alone bool   `json:"alone"`
+}
+
 func writeProposal(w io.Writer, p *names.Proposal) error {
+	out := proposal{Schema: 1, Joined: p.Joined, Rules: []proposedRule{}, Ambiguous: []ambiguousJSON{}, Golden: []leftJSON{}, Actual: []leftJSON{}}
+	for _, r := range p.Rules {
+		out.Rules = append(out.Rules, proposedRule{r.Golden, r.Candidate, r.Transpose, r.Reshape, r.Rows, r.Sure, r.Reason, r.Equal, r.Pairs, r.Distance})
+	}
+	for _, a := range p.Ambiguous {
+		out.Ambiguous = append(out.Ambiguous, ambiguousJSON(a))
+	}
+	for _, l := range p.Golden {
+		out.Golden = append(out.Golden, leftJSON(l))
+	}
+	for _, l := range p.Actual {
+		out.Actual = append(out.Actual, leftJSON(l))
+	}
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", " ")
-	return e.Encode(p)
+	return e.Encode(out)
 }

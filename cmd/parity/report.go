@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,12 +15,15 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	html "github.com/goparity/goparity/internal/report/page"
 	"github.com/goparity/goparity/internal/report/plot"
+	"github.com/goparity/goparity/internal/setting"
 )
 
 type reportFlags struct {
 	png, html, markdown, json, mode, baseline string
 	limits                                    map[*compare.Criterion]*float64 // what a report can be judged by again
 	maxAbs                                    float64
+	names                                     string
+	scope                                     []string
 	verbose                                   bool
 }
 
@@ -39,6 +43,10 @@ func newReport() *cobra.Command {
 		Short: "show a report.json: text, picture, HTML; judge it by other tolerances; compare it with an earlier one",
 		Long: "report reads what parity compare --json, parity verify or go test with PARITY_OUT wrote, and needs\n" +
 			"nothing else.\n\n" +
+			"With --names or --scope the dumps that the report was made of are compared again, by these in place of\n" +
+			"what it was made with; all other flags are about that comparison. Paths are those of the report, relative\n" +
+			"to the working folder or else to the one in which it was made. A report of go test or of a fixture has\n" +
+			"names and scope in fixture.yaml.\n\n" +
 			"With " + strings.Join(again, ", ") + " or --max-abs\n" +
 			"the figures are judged again, by these criteria alone. A row that its figures do not decide is an\n" +
 			"error (exit code 3). What needs the tensors cannot be judged here:\n" +
@@ -47,7 +55,7 @@ func newReport() *cobra.Command {
 			"whatever fails in both.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(args[0], cmd.Flags().Changed, cmd.OutOrStdout())
+			return f.run(cmd.Context(), args[0], cmd.Flags().Changed, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	fl := c.Flags()
@@ -68,6 +76,8 @@ func newReport() *cobra.Command {
 			f.limits[c] = fl.Float64(c.Flag(), 0, "judge by "+c.Rule+unit)
 		}
 	}
+	fl.StringVar(&f.names, "names", "", "compare the dumps again by this YAML `file`, see parity compare --names")
+	fl.StringArrayVar(&f.scope, "scope", nil, "compare the dumps again by this `pattern`, see parity compare --scope; may be repeated")
 	fl.Float64Var(&f.maxAbs, "max-abs", 0, "judge by the largest |a − g|")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "list every port")
 	return c
@@ -97,7 +107,7 @@ func (f *reportFlags) criteria(changed func(string) bool) (compare.Criteria, err
 	return c, nil
 }
 
-func (f *reportFlags) run(path string, changed func(string) bool, stdout io.Writer) error {
+func (f *reportFlags) run(ctx context.Context, path string, changed func(string) bool, stdout, stderr io.Writer) error {
 	mode := report.Mode(f.mode)
 	if mode != report.Standard && mode != report.Injected {
 		return usage("report: --mode %s: want standard or injected", f.mode)
@@ -112,6 +122,13 @@ func (f *reportFlags) run(path string, changed func(string) bool, stdout io.Writ
 	r, file, err := findReport(path)
 	if err != nil {
 		return err
+	}
+	inputs := []string{file, f.baseline}
+	if f.names != "" || len(f.scope) > 0 {
+		if r, err = f.again(ctx, r, file, stderr); err != nil {
+			return err
+		}
+		inputs = append(inputs, r.Made.Files()...)
 	}
 	if len(criteria) > 0 {
 		if r, err = report.Rejudge(r, criteria, "command line"); err != nil {
@@ -138,7 +155,7 @@ func (f *reportFlags) run(path string, changed func(string) bool, stdout io.Writ
 			}
 			continue
 		}
-		for _, in := range []string{file, f.baseline} {
+		for _, in := range inputs {
 			if same, err := sameFile(in, out.path); in != "" && err == nil && same {
 				return usage("report: %s would be overwritten", out.path)
 			}
@@ -154,6 +171,36 @@ func (f *reportFlags) run(path string, changed func(string) bool, stdout io.Writ
 		return err
 	}
 	return exitOf(r)
+}
+
+// again compares the dumps of a report by --names and --scope.
+func (f *reportFlags) again(ctx context.Context, r *report.Report, file string, stderr io.Writer) (*report.Report, error) {
+	if r.Made == nil {
+		return nil, usage("report: %s was not made of two dumps by parity compare or parity verify, or by an older version: "+
+			"write names: or scope: into fixture.yaml and run the tests again, or compare the dumps with --names, --scope", file)
+	}
+	in, err := r.Made.Here()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if f.names != "" {
+		in.Names = f.names
+	}
+	if len(f.scope) > 0 {
+		in.Scope = f.scope
+	}
+	flags := inputFlags{Inputs: in, diagnose: setting.DiagnoseFull}
+	made, err := flags.made(r.Made.Command)
+	if err != nil {
+		return nil, err
+	}
+	var out *report.Report
+	err = flags.compare(ctx, stderr, func(c compared) error {
+		out = c.Report(r.Fixture, true)
+		out.Made = made
+		return nil
+	})
+	return out, err
 }
 
 // against compares with the baseline.

@@ -36,12 +36,23 @@ func newShow() *cobra.Command {
 				opt.Raw = func(string, int64) (raw.Spec, error) { return parsed, nil }
 			}
 			opt.Unjudged = true
-			r, err := dump.Open(args[0], opt)
+			runs, err := dump.OpenCases(args[0], opt)
 			if err != nil {
 				return err
 			}
-			defer r.Close()
-			return show(cmd.OutOrStdout(), r, layer, by, first)
+			defer dump.CloseAll(runs)
+			shown := 0
+			for _, r := range runs {
+				n, err := show(cmd.OutOrStdout(), r, layer, by, first)
+				if err != nil {
+					return err
+				}
+				shown += n
+			}
+			if shown == 0 {
+				return usage("show: no label of %s contains %q", args[0], layer)
+			}
+			return nil
 		},
 	}
 	c.Flags().StringVar(&by, "by", "", "figures of each row or column instead of the whole tensor: row or column")
@@ -51,13 +62,24 @@ func newShow() *cobra.Command {
 	return c
 }
 
-func show(w io.Writer, r *dump.Run, layer, by string, first int) error {
+// tokensShown is how many token ids of a sequence are shown.
+const tokensShown = 64
+
+// show prints a run, and returns how many tensors it has whose label contains layer.
+func show(w io.Writer, r *dump.Run, layer, by string, first int) (shown int, err error) {
 	if r.HasInfo {
 		what := fmt.Sprintf("%s %s, %s, %s run", r.Info.Engine, r.Info.Versions[r.Info.Engine], r.Info.Encoding,
 			r.Info.Mode)
 		fmt.Fprintf(w, "%s: %s, order from %s\n", report.Clean(r.Path), report.Clean(what), r.OrderBy)
 		for _, line := range r.Info.Describe() {
 			fmt.Fprintln(w, report.Clean(line))
+		}
+		for i, ids := range r.Info.Tokens() {
+			text := strings.Trim(fmt.Sprint(ids[:min(len(ids), tokensShown)]), "[]")
+			if n := len(ids) - tokensShown; n > 0 {
+				text += fmt.Sprintf(" … and %d more", n)
+			}
+			fmt.Fprintf(w, "token ids of sequence %d: %s\n", i, text)
 		}
 	} else {
 		fmt.Fprintf(w, "%s: no run.json, order from %s\n", report.Clean(r.Path), r.OrderBy)
@@ -67,7 +89,6 @@ func show(w io.Writer, r *dump.Run, layer, by string, first int) error {
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "step\tlabel\tdtype\tshape\tmin\tmax\tmean\tsum\tnan\tinf\tfirst values")
-	shown := 0
 	for _, e := range r.Entries {
 		if !strings.Contains(e.Label(), layer) {
 			continue
@@ -79,16 +100,13 @@ func show(w io.Writer, r *dump.Run, layer, by string, first int) error {
 		}
 		parts, err := split(e.Tensor, by)
 		if err != nil {
-			return err
+			return shown, err
 		}
 		for i, p := range parts {
 			line(tw, e.Step, fmt.Sprintf("%s %s %d", e.Label(), by, i), p, first)
 		}
 	}
-	if shown == 0 {
-		return usage("show: no label of %s contains %q", r.Path, layer)
-	}
-	return tw.Flush()
+	return shown, tw.Flush()
 }
 
 // split gives the rows or columns of a tensor as views.

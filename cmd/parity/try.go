@@ -33,7 +33,7 @@ import (
 var tryScript []byte
 
 type tryFlags struct {
-	compareFlags
+	inputFlags
 	layer, port, caseName, step string
 }
 
@@ -51,7 +51,7 @@ func newTry() *cobra.Command {
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
-			case f.golden == "" || f.actual == "":
+			case f.Golden == "" || f.Actual == "":
 				return usage("try: --golden and --actual are missing: the two dumps")
 			case f.layer == "":
 				return usage("try: --layer is missing: the layer to calculate")
@@ -61,72 +61,52 @@ func newTry() *cobra.Command {
 			} else if st.IsDir() {
 				return usage("try: %s is a folder: name the Python file with predict(inputs, run)", args[0])
 			}
-			return f.try(cmd.Context(), args[0], cmd.OutOrStdout())
+			return f.try(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.golden, "golden", "", "the reference's `dump`: a folder or a file")
-	fl.StringVar(&f.actual, "actual", "", "the candidate's `dump`")
+	f.both(c, "the layer must match this `pattern`, or be in one that does; may be repeated")
+	f.model(c)
 	fl.StringVar(&f.layer, "layer", "", "the `layer` to calculate, or the end of its name")
 	fl.StringVar(&f.port, "port", "", "which output of it (default: the first)")
 	fl.StringVar(&f.caseName, "case", "", "only this case (default: all)")
 	fl.StringVar(&f.step, "step", "", "only this step (default: all)")
-	fl.StringArrayVar(&f.weights, "weights", nil,
-		"the reference's weights: a safetensors `file`, its index.json, or a folder; may be repeated")
-	fl.StringVar(&f.config, "config", "", "the model's config.json")
-	fl.StringVar(&f.padMask, "pad-mask", "", "JSON `file` with 0 or 1 per [batch][token]: padding rows are left out")
 	return c
 }
 
-func (f *tryFlags) try(ctx context.Context, file string, stdout io.Writer) error {
-	opt := judge.Options{Diagnosis: judge.Diagnosis{Mode: setting.DiagnoseOff}}
-	var err error
-	if opt.Match.PadMask, err = readPadMask(f.padMask); err != nil {
-		return err
-	}
-	evidence, closeEvidence, err := f.evidence()
-	if err != nil {
-		return err
-	}
-	defer closeEvidence()
-	cases, closeAll, err := f.open()
-	if err != nil {
-		return err
-	}
-	defer closeAll()
-	c, err := judge.Compare(ctx, cases, opt)
-	if err != nil {
-		return err
-	}
-	trials, err := c.Trials(f.layer, f.port)
-	if err != nil {
-		return usage("try: %v", err)
-	}
-	weights, config, err := evidence()
-	if err != nil {
-		return err
-	}
-	tried, good := 0, 0
-	for _, t := range trials {
-		if f.caseName != "" && t.Case != f.caseName || f.step != "" && t.Step != f.step {
-			continue
+func (f *tryFlags) try(ctx context.Context, file string, stdout, stderr io.Writer) error {
+	f.diagnose = setting.DiagnoseOff
+	return f.compare(ctx, stderr, func(c compared) error {
+		trials, err := c.Trials(f.layer, f.port)
+		if err != nil {
+			return usage("try: %v", err)
 		}
-		fits, err := tryOne(ctx, file, t, weights, config, stdout)
+		weights, config, err := c.evidence()
 		if err != nil {
 			return err
 		}
-		tried++
-		if fits.Proven || fits.Right {
-			good++
+		tried, good := 0, 0
+		for _, t := range trials {
+			if f.caseName != "" && t.Case != f.caseName || f.step != "" && t.Step != f.step {
+				continue
+			}
+			fits, err := tryOne(ctx, file, t, weights, config, stdout)
+			if err != nil {
+				return err
+			}
+			tried++
+			if fits.Proven || fits.Right {
+				good++
+			}
 		}
-	}
-	switch {
-	case tried == 0:
-		return usage("try: there is no case %q step %q", cmp.Or(f.caseName, "*"), cmp.Or(f.step, "*"))
-	case good < tried:
-		return &exitError{code: exitMismatch}
-	}
-	return nil
+		switch {
+		case tried == 0:
+			return usage("try: there is no case %q step %q", cmp.Or(f.caseName, "*"), cmp.Or(f.step, "*"))
+		case good < tried:
+			return &exitError{code: exitMismatch}
+		}
+		return nil
+	})
 }
 
 // tryJob is what try.py is told.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/judge"
-	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
@@ -20,17 +19,12 @@ import (
 )
 
 type verifyFlags struct {
-	export                          string
-	run                             setting.Run
-	mode                            setting.Mode
-	diagnose                        setting.Diagnose
-	replay, goldens, layers, force  bool
-	observer                        bool
-	verbose                         bool
-	golden, actual, injected, ref64 string
-	noise                           string
-	padMask                         string
-	timeout                         time.Duration
+	inputFlags
+	export                                            string
+	run                                               setting.Run
+	mode                                              setting.Mode
+	replay, goldens, layers, force, observer, verbose bool
+	timeout                                           time.Duration
 }
 
 func newVerify() *cobra.Command {
@@ -61,31 +55,28 @@ func newVerify() *cobra.Command {
 		"run the engines once more without hooks: do these change what the model returns?")
 	fl.BoolVar(&f.layers, "save-layers", false, "write the tensors of both sides too")
 	fl.BoolVar(&f.force, "force", false, "write into a folder that has other files")
-	fl.TextVar(&f.diagnose, "diagnose", setting.DiagnoseFull,
-		"time for the search of causes when the comparison fails: `off`, fast or full")
 	fl.DurationVar(&f.timeout, "timeout", 0, "stop the engines after this time (0: never)")
-	fl.StringVar(&f.golden, "golden", "", "the reference's `dump`, in place of a fixture")
-	fl.StringVar(&f.actual, "actual", "", "the candidate's `dump`")
-	fl.StringVar(&f.injected, "injected", "", "the candidate's `dump` of a run on golden inputs")
-	fl.StringVar(&f.ref64, "golden64", "", "the reference's `dump` in float64")
-	fl.StringVar(&f.noise, "noise", "", noiseUsage)
-	fl.StringVar(&f.padMask, "pad-mask", "", "JSON `file` with 0 or 1 per [batch][token]: padding rows are left out")
+	f.both(c, scopeUsage)
+	f.more(c)
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "list every port")
 	return c
 }
 
 // check finds flags that contradict each other.
 func (f *verifyFlags) check(args []string, changed func(string) bool) error {
-	dumps := f.golden != "" || f.actual != "" || f.injected != "" || f.ref64 != "" || f.noise != ""
+	dumps := f.Golden != "" || f.Actual != "" || f.Injected != "" || f.Golden64 != "" || f.Noise != ""
 	switch {
 	case dumps && len(args) > 0:
 		return usage("verify: a fixture or dumps, not both")
-	case dumps && (f.golden == "" || f.actual == ""):
+	case dumps && (f.Golden == "" || f.Actual == ""):
 		return usage("verify: --golden and --actual belong together")
 	case !dumps && len(args) == 0:
 		return usage("verify: name a fixture, or dumps with --golden and --actual")
-	case !dumps && f.padMask != "":
+	case !dumps && f.PadMask != "":
 		return usage("verify: --pad-mask is for dumps, a fixture knows its own")
+	case !dumps && (f.Names != "" || len(f.Scope) > 0):
+		return usage("verify: --names and --scope are for dumps, a fixture has its own: names, ignore and scope in %s",
+			filepath.ToSlash(filepath.Join(args[0], fixture.FileName)))
 	case f.run != setting.RunCPU && f.run != setting.RunGPU:
 		return usage("verify: --run %s: want cpu or gpu", f.run)
 	case f.replay && (changed("run") || f.goldens || f.observer):
@@ -104,7 +95,7 @@ func (f *verifyFlags) verify(ctx context.Context, args []string, changed func(st
 	if err := f.check(args, changed); err != nil {
 		return err
 	}
-	subject := f.actual
+	subject := f.Actual
 	if len(args) > 0 {
 		subject = args[0]
 	}
@@ -120,7 +111,12 @@ func (f *verifyFlags) verify(ctx context.Context, args []string, changed func(st
 		return err
 	}
 	verify := f.dumps
+	made, err := f.made("verify")
+	if err != nil {
+		return err
+	}
 	if len(args) > 0 {
+		made = nil
 		verify = func(ctx context.Context, stderr io.Writer, done func(*report.Report, []judge.Case) error) error {
 			return f.fixture(ctx, args[0], stderr, done)
 		}
@@ -128,6 +124,7 @@ func (f *verifyFlags) verify(ctx context.Context, args []string, changed func(st
 	var r *report.Report
 	wrong := verify(ctx, stderr, func(found *report.Report, cases []judge.Case) error {
 		r = found
+		r.Made = made
 		return t.write(r, cases)
 	})
 	if wrong != nil && ctx.Err() != nil {
@@ -139,7 +136,8 @@ func (f *verifyFlags) verify(ctx context.Context, args []string, changed func(st
 		return wrong
 	case r == nil:
 		// The results of an earlier run must not look like those of this one.
-		r = &report.Report{Fixture: t.name, Verdict: report.Error, Error: wrong.Error()}
+		r = failed(t.name, wrong)
+		r.Made = made
 		return &exitError{exitInfra, errors.Join(wrong, t.write(r, nil))}
 	case wrong != nil:
 		return wrong
@@ -199,24 +197,7 @@ func (f *verifyFlags) fixture(ctx context.Context, dir string, stderr io.Writer,
 // dumps compares dumps, like parity compare.
 func (f *verifyFlags) dumps(ctx context.Context, stderr io.Writer,
 	done func(*report.Report, []judge.Case) error) error {
-	flags := compareFlags{golden: f.golden, actual: f.actual, injected: f.injected, golden64: f.ref64,
-		noise: f.noise, padMask: f.padMask}
-	opt := judge.Options{Match: match.Options{}, Diagnosis: judge.Diagnosis{Mode: f.diagnose}}
-	var err error
-	if opt.Match.PadMask, err = readPadMask(f.padMask); err != nil {
-		return err
-	}
-	cases, closeAll, err := flags.open()
-	if err != nil {
-		return err
-	}
-	defer closeAll()
-	bar := newProgress(stderr)
-	opt.Progress = bar.set
-	c, err := judge.Compare(ctx, cases, opt)
-	bar.done()
-	if err != nil {
-		return err
-	}
-	return done(c.Report(filepath.Base(filepath.Clean(f.actual)), true), cases)
+	return f.compare(ctx, stderr, func(c compared) error {
+		return done(c.Report(filepath.Base(filepath.Clean(f.Actual)), true), c.Cases)
+	})
 }

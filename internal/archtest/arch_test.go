@@ -30,6 +30,7 @@ var line = [][]string{
 	{"internal/dump"},
 	{"internal/match", "internal/path"},
 	{"compare"},
+	{"internal/names"},
 	{"internal/engine"}, // engines write dumps; dump knows no engine
 	{"internal/structure", "internal/tie"},
 	{"internal/trace"},

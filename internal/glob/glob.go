@@ -86,6 +86,11 @@ func (p *Pattern) MatchWhole(name string) bool { return p.whole.MatchString(name
 // most, then [..], then ?. Of {a,b} the least specific alternative counts.
 func (p *Pattern) Specificity() int { return p.specificity }
 
+// Quote returns a pattern that matches a name and nothing else but what ends with it at a dot.
+func Quote(name string) string { return special.Replace(name) }
+
+var special = strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`, "{", `\{`, "}", `\}`, `\`, `\\`)
+
 // Weights of Specificity.
 const (
 	literalWeight = 16

@@ -206,3 +206,16 @@ func FuzzCompile(f *testing.F) {
 		}
 	})
 }
+
+// A name is quoted so that a pattern stands for it and for nothing else.
+func TestQuote(t *testing.T) {
+	for _, name := range []string{"a.b", "norm(2)", "x*", "a.**.b", "w[0]", `{a,b}`, `back\slash`, "what?", "a,b", "größe"} {
+		p, err := glob.Compile(glob.Quote(name))
+		require.NoError(t, err, name)
+		assert.True(t, p.MatchWhole(name), name)
+		assert.True(t, p.Match("model."+name), name)
+		for _, other := range []string{"xx", "a.c.b", "w0", "a", "b", "whats"} {
+			assert.False(t, p.MatchWhole(other), "%s and %s", name, other)
+		}
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/gpu"
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/supervise"
 )
 
@@ -100,6 +101,21 @@ func lastLines(lines []string) []string {
 
 // statusFile is the file by which CI tells a machine that failed from a model that is wrong.
 const statusFile = "infra.txt"
+
+// ReadStatus reads what [WriteStatus] left in a folder. Without such a file the error is
+// fs.ErrNotExist.
+func ReadStatus(dir string) (fixture, text string, err error) {
+	data, err := mapfile.Read(filepath.Join(dir, statusFile), mapfile.MaxConfig)
+	if err != nil {
+		return "", "", err
+	}
+	class, rest, _ := strings.Cut(string(data), "\n")
+	fixture, text, ok := strings.Cut(strings.TrimSpace(rest), ": ")
+	if !ok {
+		return "", strings.TrimSpace(string(data)), nil
+	}
+	return fixture, strings.TrimPrefix(class, "goparity ") + ": " + text, nil
+}
 
 // WriteStatus writes why nothing could be compared to dir/infra.txt, and to the file that Bazel
 // asks for: a line with the class, and one with the error. Unless err is of one of the first four

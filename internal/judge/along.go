@@ -231,7 +231,7 @@ func (p *Paths) Report(name string) *report.Report {
 		r = p.onePass.Report(name, true)
 		text := "the candidate's own one pass is wrong too, so this report is about that, and not about the path"
 		if along != nil && along.Row != nil {
-			text += fmt.Sprintf("; along %s the first divergence is %s%s", along.Path(), along.Where(), along.At())
+			text += fmt.Sprintf("; along %s the first divergence is %s%s", along.Path, along.Where(), along.At())
 		}
 		r.Notes = append([]string{text}, r.Notes...)
 	}

@@ -24,6 +24,16 @@ import (
 // ErrNothing says that the two sides have no port in common: a comparison of nothing never passes.
 var ErrNothing = errors.New("nothing could be compared")
 
+// NothingError is an [ErrNothing] with what each side has.
+type NothingError struct {
+	Unmatched report.Unmatched
+	why       string
+}
+
+func (e *NothingError) Error() string { return ErrNothing.Error() + ": " + e.why }
+
+func (e *NothingError) Unwrap() error { return ErrNothing }
+
 // Options say how two runs are compared.
 type Options struct {
 	Match match.Options
@@ -125,7 +135,7 @@ func compareRuns(ctx context.Context, cases []Case, opt Options) (*Comparison, e
 		return nil, err
 	}
 	if !slices.ContainsFunc(c.Ports, func(p *Port) bool { return p.Problem != "" || p.Joined() && p.Golden.Len() > 0 }) {
-		return nil, fmt.Errorf("%w: %s", ErrNothing, c.whyNothing())
+		return nil, &NothingError{c.Unmatched, c.whyNothing()}
 	}
 	if err := c.measure(opt); err != nil {
 		return nil, err

@@ -173,6 +173,13 @@ func (j *Decision) Worse(o *Decision) bool {
 	return a.Standard != nil && (b.Standard == nil || a.Standard.RowRelL2 > b.Standard.RowRelL2)
 }
 
+// By notes the test that decided.
+func (j *Decision) By(test string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.Row.Test = test
+}
+
 // Text returns the failure of one port, without the upstream verdict.
 func (j *Decision) Text() string { return j.Row.FailureText() }
 

@@ -28,6 +28,7 @@ func (c *Comparison) inject(k Case, opt match.Options) error {
 	if k.Injected == nil {
 		return nil
 	}
+	opt.Partial = true
 	res, err := k.Match(k.Injected, opt)
 	if err != nil {
 		return fmt.Errorf("injected run: %w", err)

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -10,7 +11,9 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/structure"
+	"github.com/goparity/goparity/internal/trace"
 )
 
 // locate finds the first divergence. A run in which every judged port passes has none, and costs
@@ -92,26 +95,44 @@ func (c *Comparison) others() (out []string) {
 		if layer == v.Layer || layer == v.Before || flow.Inside(layer, v.Layer) || flow.Inside(v.Layer, layer) {
 			continue
 		}
-		for _, p := range c.Layers.run(layer, v.Case, v.Step).Judged {
-			if p.Agrees || !p.comparable() {
-				continue
-			}
-			if n++; n > maxOthers {
-				break
-			}
-			r, why := p.Base.Result, "although its inputs agree"
-			if p.Injected != nil {
-				r, why = p.Injected.result, "on the golden inputs"
-			}
-			out = append(out, fmt.Sprintf("also wrong by itself: %s, whose %s is off by relative L2 %.3g %s, its worst row by %.3g",
-				layer, p.Port, r.RelL2, why, r.WorstRow.RelL2))
-			break
+		text := c.ownError(flow, layer)
+		if text == "" {
+			continue
+		}
+		if n++; n <= maxOthers {
+			out = append(out, report.AlsoWrong(layer)+text)
 		}
 	}
 	if n > maxOthers {
 		out = append(out, fmt.Sprintf("and %d more layers are, see the frontier", n-maxOthers))
 	}
 	return out
+}
+
+// ownError says in figures what a layer of the frontier does wrong: what it returns, or what its own
+// code gives to a layer inside of it.
+func (c *Comparison) ownError(flow *trace.Pass, layer string) string {
+	off := func(r compare.Result, why string) string {
+		return fmt.Sprintf(" is off by relative L2 %.3g %s, its worst row by %.3g", r.RelL2, why, r.WorstRow.RelL2)
+	}
+	const alone = "on the golden inputs"
+	run := ""
+	for _, p := range c.Layers.run(layer, flow.Case, flow.Step).Judged {
+		if p.Agrees || !p.comparable() {
+			continue
+		}
+		if p.Injected != nil && !p.Injected.agrees {
+			return "whose " + p.Port + off(p.Injected.result, alone)
+		}
+		run = cmp.Or(run, "whose "+p.Port+off(p.Base.Result, "although its inputs agree"))
+	}
+	for _, e := range flow.Events {
+		p := c.Ports[e.Index]
+		if e.Input && p.Injected != nil && !p.Injected.agrees && flow.Container(p.Layer) == layer {
+			return "whose code gives " + p.Layer + " an " + p.Port + " that" + off(p.Injected.result, alone)
+		}
+	}
+	return run
 }
 
 // given collects what the runs say of themselves.

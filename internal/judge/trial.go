@@ -29,11 +29,14 @@ func (t *Trial) Inputs(run map[string]*tensor.Tensor) map[string]*tensor.Tensor 
 }
 
 // Trials returns an output of a layer in every forward pass; port "" is its first one. The layer is
-// named as in tests.
+// named as in tests, and lies in the scope.
 func (c *Comparison) Trials(name, port string) ([]*Trial, error) {
 	layer, err := c.Layers.Find(name)
 	if err != nil {
 		return nil, err
+	}
+	if d := (demand{within: c.scope}); !d.asks(layer) {
+		return nil, fmt.Errorf("%s is in no layer of the scope", layer)
 	}
 	type pass struct{ caseName, step string }
 	var out []*Trial

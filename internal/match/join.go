@@ -172,7 +172,7 @@ func (m *matcher) ambiguous(nodes []*node, format string, args ...any) {
 	for _, n := range nodes {
 		n.settled = true
 	}
-	m.errs = append(m.errs, fmt.Errorf("match: ambiguous names: "+format+": say under names which is which", args...))
+	m.errs = append(m.errs, fmt.Errorf("match: ambiguous names: "+format+": say under names which is which, parity names proposes it by value", args...))
 }
 
 func quoted(nodes []*node) string {

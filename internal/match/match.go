@@ -41,6 +41,9 @@ type Options struct {
 	// GoldenByName and ActualByName say that the order of that side is the order of the names, not that
 	// of execution.
 	GoldenByName, ActualByName bool
+	// Partial says that the candidate's run holds a part of what another one holds, as an injected run
+	// does: a rule whose layers it lacks is left out.
+	Partial bool
 }
 
 // Pair is a port of the golden run and what is compared with it.

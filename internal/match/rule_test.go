@@ -178,6 +178,20 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+func TestPartial(t *testing.T) {
+	golden, actual := invent(t, 1, "model.a 1x5 > 1x5\nmodel.b 1x5 > 1x5"), invent(t, 1, "net.x 1x5 > 1x5")
+	rules := []match.Rule{{Golden: []string{"model.a"}, Candidate: []string{"net.x"}},
+		{Golden: []string{"model.b"}, Candidate: []string{"net.y"}}}
+	_, err := match.Runs(golden, actual, match.Options{Rules: rules})
+	require.ErrorContains(t, err, `no layer "net.y"`)
+	r, err := match.Runs(golden, actual, match.Options{Rules: rules, Partial: true})
+	require.NoError(t, err)
+	assert.Equal(t, map[string][]string{"model.a": {"net.x"}}, r.Layers, "a part of a run need not hold all that the rules name")
+	rules[1] = match.Rule{Golden: []string{"model.c"}, Candidate: []string{"net.y"}}
+	_, err = match.Runs(golden, actual, match.Options{Rules: rules, Partial: true})
+	require.ErrorContains(t, err, `no layer "model.c"`, "the golden is whole")
+}
+
 func TestAmbiguityIsSettledByShapes(t *testing.T) {
 	golden := invent(t, 1, "m.a.LayerNorm 5 > 5\nm.a.layer_norm 7 > 7")
 	actual := invent(t, 1, "m.a.layernorm 7 > 7")

@@ -18,6 +18,9 @@ func (m *matcher) applyRules() error {
 		if err == nil {
 			err = m.applyRule(r)
 		}
+		if lack := (*notOne)(nil); m.opt.Partial && errors.As(err, &lack) && lack.side == m.actual && len(lack.found) == 0 {
+			continue
+		}
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

@@ -76,8 +76,8 @@ func (p *proposing) part(whole *layer, from int, at index, holders map[*value][]
 		if v == nil {
 			continue
 		}
-		o, _ := at.nearest(v, p.tolerance)
-		i := slices.IndexFunc(holders[o], func(l *layer) bool { return l.leaf && !l.idle() && l.width() == w })
+		o := at.nearest(v, p.tolerance)
+		i := slices.IndexFunc(holders[o], func(l *layer) bool { return l.leaf && !l.idle && l.width() == w })
 		if o != nil && i >= 0 {
 			return holders[o][i]
 		}
@@ -200,10 +200,11 @@ func (p *proposing) onlyFusion(wholes, parts []*layer) (whole *layer, found []*l
 		}
 		ways := 0
 		for i := range parts {
-			for n := 2; n <= 3 && i+n <= len(parts); n++ {
-				if p.makeUp(w, parts[i:i+n]) {
+			group := together(parts[i:])
+			for n := 2; n <= min(3, len(group)); n++ {
+				if p.makeUp(w, group[:n]) {
 					if ways++; ways == 1 {
-						found = slices.Clone(parts[i : i+n])
+						found = group[:n]
 					}
 				}
 			}
@@ -217,6 +218,18 @@ func (p *proposing) onlyFusion(wholes, parts []*layer) (whole *layer, found []*l
 		found = nil
 	}
 	return nil, nil
+}
+
+// together returns the first layer and those behind it that were given the same, or all of them where
+// inputs were not recorded.
+func together(layers []*layer) []*layer {
+	first := layers[0]
+	if len(first.in) == 0 {
+		return layers
+	}
+	return slices.DeleteFunc(slices.Clone(layers), func(l *layer) bool {
+		return !slices.ContainsFunc(l.in, func(v *value) bool { return slices.Contains(first.in, v) })
+	})
 }
 
 // makeUp reports whether layers that stand side by side are as wide as another one together. Their

@@ -1,14 +1,19 @@
 package names
 
-// The limits of the search. Those that are said to be measured were measured with the renamed zoo of
-// internal/exam/foreign, November 2026; the others bound what the search costs.
+// The limits of the search. They were chosen, not measured: no verdict depends on them, and each rule
+// says what speaks for it. internal/exam/foreign counts how many rules are wrong.
 const (
-	// maxSample is how many elements of a tensor are looked at, in runs of sampleRun elements.
+	// maxSample is how many elements of a tensor are looked at.
 	maxSample = 1024
+
+	// sampleRun is how many elements of a sample follow one another in the tensor.
 	sampleRun = 64
 
 	// projections is how many random projections tell samples apart before they are compared.
 	projections = 16
+
+	// reach is how many standard deviations the projection of a difference may be.
+	reach = 5
 
 	// minElements is how many elements a tensor has at least to be known by its value.
 	minElements = 8
@@ -17,19 +22,20 @@ const (
 	// one model. One may be an embedding that two models share.
 	minValues = 2
 
-	// alike is the least correlation of two outputs of one layer on both sides of an error, and
-	// alikeSigmas how many standard deviations of the chance it is, 1/√n.
-	alike       = 0.5
+	// alike is the least correlation of two outputs of one layer on both sides of an error.
+	alike = 0.5
+
+	// alikeSigmas is how many times the correlation of two random samples, 1/√n, that must be.
 	alikeSigmas = 8
 
-	// margin is by how much a choice must be better than the next one.
+	// margin is by how much a choice must be better than the next one. Names that say the same count
+	// for 1, inputs that are equal for 1.5.
 	margin = 0.2
 
-	// minScore is what a pair must have besides its place in the order.
+	// minScore is what a pair in an alignment must have; 1 is what only shapes and place speak for.
 	minScore = 0.6
 
-	// maxCells is the size of one alignment: longer stretches are aligned from their beginning, part
-	// by part.
+	// maxCells is the size of one alignment, in pairs: longer stretches are aligned part by part.
 	maxCells = 1 << 20
 
 	// maxRounds is how often what was aligned is generalised and the rest aligned again.
@@ -41,10 +47,10 @@ const (
 	// maxNumbers is how many numbers of a name may be left open: block, expert, part.
 	maxNumbers = 4
 
-	// maxTries is in how many blocks a fused layer is searched for.
+	// maxTries is in how many blocks a fused or a transposed layer is searched for.
 	maxTries = 3
 
-	// maxWhole is the size of tensors that are read whole, to find transposed ones.
+	// maxWhole is the size, in elements, of tensors that are read whole to find transposed ones.
 	maxWhole = 1 << 20
 
 	// maxOpen is how many layers without partner are searched for others in another layout.

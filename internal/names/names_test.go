@@ -166,8 +166,8 @@ func TestPropose(t *testing.T) {
 		{"no order", home.Replace, "", nil, true, 51, "nor an order"},
 		{"error in block 2", home.Replace, "transformer.h.2.mlp.c_fc", nil, false, 51, "the blocks before it tell what is behind it"},
 		{"error in block 2, no order", home.Replace, "transformer.h.2.mlp.c_fc", nil, true, 49, "but for the end of the model"},
-		{"error in block 0", home.Replace, "transformer.h.0.attn.k", nil, false, 51, "the order and the shapes tell"},
-		{"error in block 0, silent", silent(), "transformer.h.0.attn.c_proj", nil, false, 51, "where both have the same layers"},
+		{"error in block 0", home.Replace, "transformer.h.0.attn.k", nil, false, 43, "the order and the shapes tell, but not k from v"},
+		{"error in block 0, silent", silent(), "transformer.h.0.attn.c_proj", nil, false, 39, "where both have the same layers"},
 		{"no containers", home.Replace, "transformer.h.1.attn.v", []string{".attn", ".mlp"}, false, 43, "what only one side has has no partner"},
 		{"no containers, error in block 0", home.Replace, "transformer.h.0.attn.v", []string{".attn", ".mlp"}, false, 43,
 			"the values before the error show it"},
@@ -200,6 +200,17 @@ func TestPropose(t *testing.T) {
 			assert.GreaterOrEqual(t, n, c.least, c.reason)
 		})
 	}
+}
+
+// Two engines need not call k and v in one order: where only that speaks for a pair, it is listed.
+func TestAmbiguous(t *testing.T) {
+	golden, actual := run(gpt2(3), 1, ""), renamed(run(gpt2(3), 1, "transformer.h.0.attn.k"), home.Replace)
+	p, err := names.Propose(golden, actual, match.Options{}, equal)
+	require.NoError(t, err)
+	require.Len(t, p.Ambiguous, 1, "once for all blocks")
+	assert.Equal(t, []string{"transformer.h.0.attn.k", "transformer.h.0.attn.v"}, p.Ambiguous[0].Golden)
+	assert.Equal(t, []string{"net.stage.0.mix.find", "net.stage.0.mix.get"}, p.Ambiguous[0].Candidate)
+	assert.Contains(t, p.YAML(), "# ambiguous: ")
 }
 
 func TestProposeNothing(t *testing.T) {

@@ -18,7 +18,7 @@ func (p *proposing) carry() {
 			for _, s := range p.stretches() {
 				votes = append(votes, p.align(s.golden, s.actual)...)
 			}
-			votes = flowing(votes)
+			votes = p.settled(flowing(votes))
 		} else {
 			votes = p.byWords()
 		}
@@ -90,6 +90,35 @@ func flowing(votes []vote) (out []vote) {
 	return out
 }
 
+// settled drops the votes for layers that go as well with another one that was given the same: only
+// the order speaks for them, in which two engines need not call q, k and v.
+func (p *proposing) settled(votes []vote) (out []vote) {
+	golden, actual := p.golden.consumers(), p.actual.consumers()
+	for _, v := range votes {
+		score := p.score(v.golden, v.actual)
+		rivals := func(l *layer, consumers map[*value][]*layer, with func(o *layer) float64) bool {
+			return len(l.in) > 0 && slices.ContainsFunc(consumers[l.in[0]], func(o *layer) bool {
+				return o != l && p.open(o) && parallel(l, o) && with(o) > score-margin
+			})
+		}
+		if rivals(v.golden, golden, func(g *layer) float64 { return p.score(g, v.actual) }) ||
+			rivals(v.actual, actual, func(a *layer) float64 { return p.score(v.golden, a) }) {
+			p.parallel[v.golden] = v.actual
+			continue
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// parallel reports whether two layers of a run were given the same and nothing else.
+func parallel(l, o *layer) bool {
+	within := func(a, b []*value) bool {
+		return !slices.ContainsFunc(a, func(v *value) bool { return !slices.Contains(b, v) })
+	}
+	return len(l.in) > 0 && within(l.in, o.in) && within(o.in, l.in)
+}
+
 // distinct drops repetitions.
 func distinct(layers []*layer) (out []*layer) {
 	for _, l := range layers {
@@ -106,7 +135,7 @@ func (l *layer) key() string { return starred(l.name, l.runs) }
 // open reports whether a layer may still be carried: nothing is known of its value, and its like in
 // other blocks have no partners, where this one's would be missing.
 func (p *proposing) open(l *layer) bool {
-	return l.free() && l.out != nil && !l.idle() && !l.accounted() && !p.excluded[l.key()] && !p.claimed[l.key()]
+	return l.free() && l.out != nil && !l.idle && !l.accounted() && !p.excluded[l.key()] && !p.claimed[l.key()]
 }
 
 // exclude finds the layers that have no partner of their own: those whose value the other run has
@@ -199,11 +228,11 @@ func (p *proposing) score(g, a *layer) float64 {
 	if g.words.contradict(a.words) || !p.fits(g, a) {
 		return 0
 	}
-	s := 1 + p.likeness(g, a)
-	if g.value != nil && a.value != nil && g.value.n == a.value.n && g.value.near(a.value, 0.4) && g.value.alike(a.value) {
-		s += 2 * g.value.correlation(a.value)
+	if (g.given() || a.given()) && g.words.affinity(a.words) == 0 {
+		return 0
 	}
-	return max(0, s)
+	s := 1 + p.likeness(g, a)
+	return max(0, s+2*g.value.resemblance(a.value))
 }
 
 // align pairs two lists in order such that the scores add up to the most, and returns the pairs
@@ -311,12 +340,11 @@ func (p *proposing) byWords() (votes []vote) {
 	if len(golden) > maxOpen || len(actual) > maxOpen { // the first blocks tell
 		golden, actual = golden[:min(len(golden), maxOpen)], actual[:min(len(actual), maxOpen)]
 	}
-	shift := p.shift()
 	score := func(g, a *layer) float64 {
-		if len(g.runs) > 0 && len(a.runs) > 0 && g.runs[0].number+shift != a.runs[0].number || len(g.runs) == 0 != (len(a.runs) == 0) {
+		if !p.sameBlock(g, a) || g.numbered() != a.numbered() {
 			return 0
 		}
-		if s := p.score(g, a); s >= 1+minScore {
+		if s := p.score(g, a); s >= 1+minScore || s >= 1+minScore/2 && p.sameParent(g, a) > 0 {
 			return s
 		}
 		return 0

@@ -3,6 +3,8 @@ package names
 import (
 	"cmp"
 	"slices"
+
+	"github.com/goparity/goparity/internal/label"
 )
 
 // evidence says what speaks for a pair of layers, the surest first.
@@ -33,40 +35,55 @@ func (p *proposing) likeness(g, a *layer) float64 {
 	if p.golden.nested && p.actual.nested && g.leaf != a.leaf {
 		score -= 0.75
 	}
-	if g.idle() != a.idle() {
+	if g.idle != a.idle {
 		score -= 1.5
 	}
 	if g.numbered() != a.numbered() && p.blocks {
 		score -= 1.5
 	}
-	return score + g.sameInputs(a)
+	return score + p.sameParent(g, a) + g.sameInputs(a)
+}
+
+// sameParent is positive if the layers around two layers are a pair, and negative if they are those of
+// others.
+func (p *proposing) sameParent(g, a *layer) float64 {
+	up, other := p.golden.named[label.Parent(g.name)], p.actual.named[label.Parent(a.name)]
+	switch {
+	case up == nil || other == nil || up.pair == nil || other.pair == nil:
+		return 0
+	case up.pair == other:
+		return 0.5
+	}
+	return -0.5
 }
 
 // sameInputs is positive if two layers were given the same, and negative if they were not: equal
-// values or, behind an error, the outputs of two layers that are a pair.
-func (l *layer) sameInputs(o *layer) float64 {
-	known, other := false, false
+// values or, behind an error, the outputs of two layers that are a pair. It counts the share of
+// inputs for which that is known.
+func (l *layer) sameInputs(o *layer) (score float64) {
+	if len(l.in) == 0 || len(o.in) == 0 {
+		return 0
+	}
 	for _, v := range l.in {
-		if v.other != nil && slices.Contains(o.in, v.other) {
-			return 1.5
+		switch {
+		case v.other != nil && slices.Contains(o.in, v.other):
+			score += 1.5
+		case slices.ContainsFunc(v.from, func(from *layer) bool { return from.pair != nil && slices.Contains(o.in, from.pair.value) }):
+			score++
 		}
-		for _, from := range v.from {
-			if from.pair != nil {
-				known = true
-				if slices.Contains(o.in, from.pair.value) {
-					return 1
-				}
-			}
-		}
-		known = known || v.other != nil
 	}
-	for _, v := range o.in {
-		other = other || v.other != nil || slices.ContainsFunc(v.from, func(from *layer) bool { return from.pair != nil })
+	if score > 0 {
+		return score / float64(max(len(l.in), len(o.in)))
 	}
-	if known && other {
+	if slices.ContainsFunc(l.in, (*value).known) && slices.ContainsFunc(o.in, (*value).known) {
 		return -1.5
 	}
 	return 0
+}
+
+// known reports whether it is known what a value is in the other run.
+func (v *value) known() bool {
+	return v.other != nil || slices.ContainsFunc(v.from, func(l *layer) bool { return l.pair != nil })
 }
 
 // vote is a pair of layers that holds one value.

@@ -66,6 +66,7 @@ type proposing struct {
 	fused          []fusion
 	turned         map[[2]*layer]match.Rule // pairs that hold one value in two layouts
 	excluded       map[string]bool          // keys of layers that have no partner
+	parallel       map[*layer]*layer        // pairs that only the order speaks for, among layers that were given the same
 	claimed        map[string]bool          // keys of layers that have partners in some blocks
 }
 
@@ -77,7 +78,8 @@ func Propose(golden, actual []Port, opt match.Options, tolerance float64) (*Prop
 		return nil, err
 	}
 	p := &proposing{golden: newSide(golden, opt.GoldenByName, opt.PadMask), actual: newSide(actual, opt.ActualByName, opt.PadMask),
-		opt: opt, padding: padding, tolerance: tolerance, turned: map[[2]*layer]match.Rule{}, excluded: map[string]bool{}, claimed: map[string]bool{}}
+		opt: opt, padding: padding, tolerance: tolerance, turned: map[[2]*layer]match.Rule{}, excluded: map[string]bool{}, claimed: map[string]bool{},
+		parallel: map[*layer]*layer{}}
 	p.blocks = anyNumbered(p.golden) && anyNumbered(p.actual)
 	g, a := matchPorts(golden), matchPorts(actual)
 	p.named = map[string][]string{}

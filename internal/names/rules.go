@@ -48,7 +48,7 @@ func (p *proposing) resembling() (n int) {
 			continue
 		}
 		seen[g.value] = true
-		if slices.ContainsFunc(p.actual.layers[:min(len(p.actual.layers), maxOpen)], func(a *layer) bool { return g.value.alike(a.value) }) {
+		if slices.ContainsFunc(p.actual.layers[:min(len(p.actual.layers), maxOpen)], func(a *layer) bool { return g.value.resemblance(a.value) >= alike }) {
 			n++
 		}
 	}
@@ -63,7 +63,7 @@ func (p *proposing) byNames() {
 		for _, name := range partners {
 			name, _ = label.CutCall(name)
 			a := p.actual.named[name]
-			if a == nil || !g.free() || !a.free() {
+			if a == nil || !g.free() || !a.free() || !p.sameBlock(g, a) {
 				continue
 			}
 			if len(partners) > 1 || p.shared(g.name, name) {
@@ -74,6 +74,12 @@ func (p *proposing) byNames() {
 		}
 	}
 	p.generalise(votes, byName)
+}
+
+// sameBlock reports whether two layers are in blocks that belong together, as far as values told from
+// which number the candidate counts.
+func (p *proposing) sameBlock(g, a *layer) bool {
+	return len(g.runs) == 0 || len(a.runs) == 0 || g.runs[0].number+p.shift() == a.runs[0].number
 }
 
 // shared reports whether a candidate's layer is joined with other golden layers, too.
@@ -113,10 +119,7 @@ func (p *proposing) rules(out *Proposal, golden, actual []match.Port) {
 // applied runs package match with rules.
 func (p *proposing) applied(rules []Rule, golden, actual []match.Port) error {
 	opt := p.opt
-	opt.Rules = slices.Clone(opt.Rules)
-	for _, r := range rules {
-		opt.Rules = append(opt.Rules, r.Rule)
-	}
+	opt.Rules = slices.Concat(opt.Rules, (&Proposal{Rules: rules}).MatchRules())
 	_, err := match.Runs(golden, actual, opt)
 	return err
 }
@@ -250,21 +253,43 @@ func (p *proposing) leftOver(out *Proposal) {
 	for _, g := range p.golden.layers {
 		if !g.free() {
 			out.Joined++
-		} else if g.accounted() && !g.idle() && !listed[g.value] {
+		} else if g.accounted() && !g.idle && !listed[g.value] {
 			listed[g.value] = true
 			if a := free(g.value.other.from); len(a) > 0 {
 				out.Ambiguous = append(out.Ambiguous, Ambiguous{free(g.value.from), a, "all of them hold one value"})
 			}
 		}
 	}
+	p.exchangeable(out)
 	out.Golden = p.left(p.golden, p.actual)
 	out.Actual = p.left(p.actual, p.golden)
+}
+
+// exchangeable lists the layers that were given the same and that only the order tells apart, once
+// for all blocks.
+func (p *proposing) exchangeable(out *Proposal) {
+	said := map[string]bool{}
+	for _, g := range p.golden.layers {
+		if p.parallel[g] == nil || !g.free() || len(g.in) == 0 || said[g.key()] {
+			continue
+		}
+		a := Ambiguous{Why: "they were given the same, and no value or word tells which is which"}
+		for _, o := range p.golden.layers {
+			if o.free() && p.parallel[o] != nil && p.parallel[o].free() && parallel(g, o) {
+				said[o.key()] = true
+				a.Golden, a.Candidate = append(a.Golden, o.name), append(a.Candidate, p.parallel[o].name)
+			}
+		}
+		if len(a.Golden) > 1 {
+			out.Ambiguous = append(out.Ambiguous, a)
+		}
+	}
 }
 
 // free names the layers without partner.
 func free(layers []*layer) (out []string) {
 	for _, l := range layers {
-		if l.free() && !l.idle() {
+		if l.free() && !l.idle {
 			out = append(out, l.name)
 		}
 	}
@@ -275,12 +300,12 @@ func free(layers []*layer) (out []string) {
 func (p *proposing) left(s, other *side) (out []Left) {
 	var rest []*layer
 	for _, l := range other.layers {
-		if l.free() && !l.idle() && !l.accounted() {
+		if l.free() && !l.idle && !l.accounted() {
 			rest = append(rest, l)
 		}
 	}
 	for _, l := range s.layers {
-		if !l.free() || l.out == nil || l.idle() || l.accounted() && len(free(l.value.other.from)) > 0 {
+		if !l.free() || l.out == nil || l.idle || l.accounted() && len(free(l.value.other.from)) > 0 {
 			continue
 		}
 		left := Left{Layer: l.name, Alone: l.accounted() || !slices.ContainsFunc(rest, func(o *layer) bool { return p.fits(l, o) || p.fits(o, l) })}

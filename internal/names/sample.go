@@ -35,7 +35,7 @@ var signs = func() (s [projections][maxSample]float32) {
 }()
 
 // sampleOf reads a sample. It returns nil for what is not known by its value: integers, few
-// elements, a constant, anything that is not finite.
+// elements, a constant. What is not finite counts as zero.
 func sampleOf(t *tensor.Tensor, real [][]bool) *value {
 	if !t.DType().IsFloat() {
 		return nil
@@ -56,11 +56,22 @@ func sampleOf(t *tensor.Tensor, real [][]bool) *value {
 			t.Float32s(v.sample[i*sampleRun:(i+1)*sampleRun], i*(n-sampleRun)/(runs-1))
 		}
 	}
+	broken := v.repair()
 	if !v.project() {
 		return nil
 	}
-	v.table = isTable(v.sample[:min(t.RowLen(), len(v.sample))], v.sample)
+	v.table = broken || isTable(v.sample[:min(t.RowLen(), len(v.sample))], v.sample)
 	return v
+}
+
+// repair writes zeros for what is not finite, and reports whether there was any.
+func (v *value) repair() (broken bool) {
+	for i, x := range v.sample {
+		if d := x - x; d != d {
+			v.sample[i], broken = 0, true
+		}
+	}
+	return broken
 }
 
 // project computes the norm and the projections; false if the sample tells nothing.
@@ -70,7 +81,7 @@ func (v *value) project() bool {
 		sum += float64(x) * float64(x)
 	}
 	v.norm = math.Sqrt(sum)
-	if v.norm == 0 || math.IsNaN(sum) || math.IsInf(sum, 0) || slices.Min(v.sample) == slices.Max(v.sample) {
+	if v.norm == 0 || math.IsInf(sum, 0) || slices.Min(v.sample) == slices.Max(v.sample) {
 		return false
 	}
 	for k := range v.proj {
@@ -159,12 +170,8 @@ func (v *value) near(o *value, tolerance float64) bool {
 	return sum <= projections*9*tolerance*tolerance
 }
 
-// correlation is the cosine of the samples' deviations from their means; 0 for what is not
-// comparable.
+// correlation is the cosine of the deviations of two samples of one size from their means.
 func (v *value) correlation(o *value) float64 {
-	if v == nil || o == nil || v.n != o.n {
-		return 0
-	}
 	n := float64(len(v.sample))
 	var a, b, ab, aa, bb float64
 	for i, x := range v.sample {
@@ -178,13 +185,16 @@ func (v *value) correlation(o *value) float64 {
 	return (ab - a*b/n) / d
 }
 
-// alike reports whether two values are that of one layer on both sides of an error, and no chance.
-func (v *value) alike(o *value) bool {
-	if v == nil || o == nil || v.table || o.table {
-		return false
+// resemblance is the correlation of two values that may be those of one layer on both sides of an
+// error; 0 where it may be chance.
+func (v *value) resemblance(o *value) float64 {
+	if v == nil || o == nil || v.n != o.n || v.table || o.table || !v.near(o, 0.45) {
+		return 0
 	}
-	c := v.correlation(o)
-	return c >= alike && c*math.Sqrt(float64(len(v.sample))) >= alikeSigmas
+	if c := v.correlation(o); c*math.Sqrt(float64(len(v.sample))) >= alikeSigmas {
+		return c
+	}
+	return 0
 }
 
 // transposed returns the order of axes in which a tensor holds a value; nil if there is none.

@@ -35,6 +35,7 @@ type layer struct {
 	value *value // of it
 	in    []*value
 	leaf  bool // no layer lies inside of it
+	idle  bool // see doesNothing
 	words words
 	runs  []run // numbers of blocks in the name
 
@@ -89,6 +90,7 @@ func newSide(ports []Port, byName bool, real [][]bool) *side {
 	for _, l := range s.layers {
 		l.runs = s.numbers.of(l.name)
 		l.words = wordsOf(l.name, l.runs)
+		l.idle = l.doesNothing()
 	}
 	return s
 }
@@ -121,8 +123,12 @@ func (s *side) nest() {
 	}
 }
 
-// idle reports whether a layer does nothing in inference, by its name.
-func (l *layer) idle() bool {
+// doesNothing reports whether a layer does nothing in inference: it returns what it was given, or its
+// name says so.
+func (l *layer) doesNothing() bool {
+	if l.leaf && l.value != nil && slices.Contains(l.in, l.value) {
+		return true
+	}
 	last := module.Fold(strings.TrimRight(label.Last(l.name), "0123456789"))
 	return strings.Contains(last, "drop") || last == "identity" || last == "flatten"
 }

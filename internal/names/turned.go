@@ -13,7 +13,7 @@ func (p *proposing) turn() {
 	for _, s := range []*side{p.golden, p.actual} {
 		tried := map[string]int{}
 		for _, l := range s.layers {
-			if l.free() && !l.idle() && l.value != nil && l.value.n <= maxWhole && tried[l.key()] < maxTries && len(moments) < 2*maxOpen {
+			if l.free() && !l.idle && l.value != nil && l.value.n <= maxWhole && tried[l.key()] < maxTries && len(moments) < 2*maxOpen {
 				tried[l.key()]++
 				moments[l] = momentsOf(l.out.Tensor)
 			}

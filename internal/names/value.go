@@ -22,11 +22,11 @@ func newIndex(values []*value) index {
 	return x
 }
 
-// nearest returns the value at the smallest distance, if that is within the tolerance.
-func (x index) nearest(v *value, tolerance float64) (best *value, distance float64) {
+// nearest returns the value at the smallest distance, nil if none is within the tolerance.
+func (x index) nearest(v *value, tolerance float64) (best *value) {
 	list := x.bySize[v.n]
 	at, _ := slices.BinarySearchFunc(list, v.proj[0]-reach*tolerance, func(o *value, p float64) int { return cmp.Compare(o.proj[0], p) })
-	distance = math.Inf(1)
+	distance := math.Inf(1)
 	for _, o := range list[at:] {
 		if o.proj[0] > v.proj[0]+reach*tolerance {
 			break
@@ -38,21 +38,18 @@ func (x index) nearest(v *value, tolerance float64) (best *value, distance float
 			best, distance = o, d
 		}
 	}
-	return best, distance
+	return best
 }
-
-// reach is how many standard deviations a projection of the difference of two values may be.
-const reach = 5
 
 // equate marks the values that are each other's nearest.
 func (p *proposing) equate() {
 	golden, actual := newIndex(p.golden.values), newIndex(p.actual.values)
 	for _, g := range p.golden.values {
-		a, _ := actual.nearest(g, p.tolerance)
+		a := actual.nearest(g, p.tolerance)
 		if a == nil {
 			continue
 		}
-		if back, _ := golden.nearest(a, p.tolerance); back == g {
+		if golden.nearest(a, p.tolerance) == g {
 			g.other, a.other = a, g
 		}
 	}
@@ -80,5 +77,10 @@ func (p *proposing) fits(g, a *layer) bool {
 // equal reports whether two layers hold one value.
 func equal(g, a *layer) bool { return g.value != nil && a.value != nil && g.value.other == a.value }
 
-// accounted reports whether a layer's value is in the other run.
-func (l *layer) accounted() bool { return l.value != nil && l.value.other != nil }
+// accounted reports whether a layer of the other run holds the value.
+func (l *layer) accounted() bool {
+	return l.value != nil && l.value.other != nil && len(l.value.other.from) > 0
+}
+
+// given reports whether the other run has the value as an input alone: no layer there makes it.
+func (l *layer) given() bool { return l.value != nil && l.value.other != nil && !l.accounted() }

@@ -4,12 +4,18 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/goparity/goparity/internal/match"
 )
 
 // YAML returns the rules as fixture.yaml takes them, under names. What is ambiguous is a comment.
 func (p *Proposal) YAML() string {
 	var b strings.Builder
-	b.WriteString("names:\n")
+	if len(p.Rules) == 0 {
+		b.WriteString("names: []\n")
+	} else {
+		b.WriteString("names:\n")
+	}
 	for _, r := range p.Rules {
 		b.WriteString(r.YAML())
 	}
@@ -17,6 +23,15 @@ func (p *Proposal) YAML() string {
 		fmt.Fprintf(&b, "# ambiguous: %s | %s: %s\n", quoted(a.Golden), quoted(a.Candidate), strings.ReplaceAll(a.Why, "\n", " "))
 	}
 	return b.String()
+}
+
+// MatchRules returns the rules as package match takes them.
+func (p *Proposal) MatchRules() []match.Rule {
+	out := make([]match.Rule, len(p.Rules))
+	for i, r := range p.Rules {
+		out[i] = r.Rule
+	}
+	return out
 }
 
 // YAML returns a rule as an entry of names.

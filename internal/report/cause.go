@@ -42,8 +42,8 @@ func (c Cause) Evidence() string {
 // Sentence is what the cause is.
 func (c Cause) Sentence() string { return sentence(c.Text, c.Layer) }
 
-// doc is the section of the catalogue about the cause.
-func (c Cause) doc() string {
+// Doc is the section of the catalogue about the cause.
+func (c Cause) Doc() string {
 	family, _, _ := strings.Cut(c.ID, "/")
 	return CauseDoc + "#" + family
 }
@@ -53,7 +53,7 @@ func docs(causes []Cause) string {
 	var out []string
 	seen := map[string]bool{}
 	for _, c := range causes {
-		if d := c.doc(); !seen[d] {
+		if d := c.Doc(); !seen[d] {
 			seen[d] = true
 			if len(out) > 0 {
 				d = strings.TrimPrefix(d, CauseDoc)

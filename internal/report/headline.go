@@ -33,8 +33,8 @@ func Headline(r *Report) string {
 			if d.Layer == "" {
 				return r.Kind + ": no layer by itself is wrong; " + compared
 			}
-			if r.Kind == "path" {
-				return "right in one pass, wrong along " + Clean(d.Path()) + ": first divergence " + d.Where() + d.At() + "; " + compared
+			if r.Kind == "path" && d.Row != nil {
+				return "right in one pass, wrong along " + Clean(d.Path) + ": first divergence " + d.Where() + d.At() + "; " + compared
 			}
 			return "first divergence " + d.Where() + d.At() + "; " + compared
 		}
@@ -70,8 +70,8 @@ func (r *Report) Open() []string {
 }
 
 // OpenHelp says what to do about [Report.Open].
-const OpenHelp = "record what is missing, or say what need not be compared: ignore: in fixture.yaml with the reason; " +
-	"to judge a part of the model only: scope: in fixture.yaml, --scope LAYER"
+const OpenHelp = "join what has another name: parity names; record what is missing, or say what need not be compared: ignore: in " +
+	"fixture.yaml with the reason; to judge a part of the model only: scope: in fixture.yaml, --scope LAYER"
 
 // otherPrompt reports whether the verdict is about what the two runs were given, and accuses no layer.
 func (r *Report) otherPrompt() bool {
@@ -134,6 +134,9 @@ func (d *Divergence) interval() string {
 
 // Sentence is what happened at the place.
 func (d *Divergence) Sentence() string { return sentence(d.Text, d.Layer, d.After, d.Before) }
+
+// AlsoWrong is how evidence begins that another layer makes an error of its own.
+func AlsoWrong(layer string) string { return "also wrong by itself: " + layer + ", " }
 
 // Growing is the growth of a drift in one line, from block to block; empty if there is none.
 func (d *Divergence) Growing() string {

@@ -52,7 +52,7 @@ func Markdown(w io.Writer, r *Report) error {
 			word = "**" + word + "**"
 		}
 		fmt.Fprintf(&b, "- %s %s at %s: %s. %s See %s.\n", word, mdCode(c.ID), mdCode(c.Layer), mdText(c.Evidence()),
-			mdText(c.Sentence()), mdCode(c.doc()))
+			mdText(c.Sentence()), mdCode(c.Doc()))
 	}
 	if len(r.Causes) > 0 {
 		b.WriteByte('\n')

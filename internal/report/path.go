@@ -35,20 +35,12 @@ type Agreement struct {
 	RowRelL2  Float  `json:"row_rel_l2"` // of the worst row
 }
 
-// Path is the execution path of the run, "" where it is not known.
-func (d *Divergence) Path() string {
-	if d.Row == nil {
-		return ""
-	}
-	return d.Row.Path
-}
-
 // At is ", pass 1, sequence 0, position 7", or "" for a run of one pass.
-func (d *Divergence) At() string {
-	if d.Row == nil {
+func (r *Row) At() string {
+	if r == nil {
 		return ""
 	}
-	return fmt.Sprintf(", pass %d, sequence %d, position %d", d.Row.Pass, d.Row.Sequence, d.Row.Position)
+	return fmt.Sprintf(", pass %d, sequence %d, position %d", r.Pass, r.Sequence, r.Position)
 }
 
 // Lines say what ran, and then how it agrees with each run that it was compared with: "matches the

@@ -56,6 +56,7 @@ type Report struct {
 	Schema          int         `json:"schema"`
 	Fixture         string      `json:"fixture"`           // name or path of what was judged
 	Package         string      `json:"package,omitempty"` // import path of the tests that judged; empty: no tests did
+	Made            *Made       `json:"made,omitempty"`    // of two dumps; null of a fixture, and of older reports
 	Verdict         Verdict     `json:"verdict"`
 	Kind            string      `json:"kind"`            // of the first divergence, see KindText; or empty
 	Error           string      `json:"error,omitempty"` // verdict error: what happened and what to do
@@ -166,6 +167,7 @@ type Layer struct {
 	Golden *Side  `json:"golden"` // null if only the other side has it
 	Actual *Side  `json:"actual"`
 	Status Status `json:"status"`
+	Test   string `json:"test,omitempty"`   // fail: the subtest that says so, by its full name
 	Blame  string `json:"blame,omitempty"`  // inherited: the layer that made the error
 	Benign bool   `json:"benign,omitempty"` // pass: the figures differ, what they mean does not, and Note says why
 	Note   string `json:"note,omitempty"`   // how this row was joined, why it is ignored, what the error was

@@ -17,6 +17,7 @@ func Text(w io.Writer, r *Report, opt TextOptions) error {
 	p.verdict(r)
 	p.causes(r)
 	p.table(r)
+	p.benign(r)
 	p.unmatched("golden", r.Unmatched.Golden)
 	p.unmatched("candidate", r.Unmatched.Actual)
 	p.hints(r.Unmatched)
@@ -144,6 +145,42 @@ func (p *printer) causes(r *Report) {
 	p.prose("  ", "", "what they mean and what to do: "+docs(causes[:n]))
 }
 
+// benign lists by their notes the rows that pass although their figures differ. A verbose table has
+// them.
+func (p *printer) benign(r *Report) {
+	var notes []string
+	byNote := map[string][]string{}
+	for i := range r.Layers {
+		l := &r.Layers[i]
+		if l.Status != StatusPass || !l.Benign || p.opt.Verbose {
+			continue
+		}
+		if byNote[l.Note] == nil {
+			notes = append(notes, l.Note)
+		}
+		byNote[l.Note] = append(byNote[l.Note], p.names.row(l))
+	}
+	if len(notes) == 0 {
+		return
+	}
+	p.heading("Differ in their figures and not in what they mean, so they pass")
+	n := p.shown(len(notes), maxNotes)
+	for _, note := range notes[:n] {
+		p.group(byNote[note], note)
+	}
+	p.more(len(notes)-n, "")
+}
+
+// group says of how many names something holds, and gives the first.
+func (p *printer) group(names []string, what string) {
+	n := p.shown(len(names), 2)
+	text := strings.Join(names[:n], ", ")
+	if n < len(names) {
+		text += ", …"
+	}
+	p.prose("  ", fmt.Sprintf("%4d  ", len(names)), what+": "+text)
+}
+
 // layerNumber is the number of a layer in a path: reasons that differ only there are one.
 var layerNumber = regexp.MustCompile(`\.\d+\b`)
 
@@ -181,13 +218,7 @@ func (p *printer) unmatched(side string, lones []Lone) {
 	}
 	p.more(len(open)-n, " without a known reason")
 	for _, reason := range reasons {
-		names := byReason[reason]
-		n := p.shown(len(names), 2)
-		text := strings.Join(names[:n], ", ")
-		if n < len(names) {
-			text += ", …"
-		}
-		p.prose("  ", fmt.Sprintf("%4d  ", len(names)), reason+": "+text)
+		p.group(byReason[reason], reason)
 	}
 }
 

@@ -147,3 +147,25 @@ func TestBenignRows(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, report.Pass, again.Verdict, "no tolerance had judged it")
 }
+
+// What passes though its figures differ is named, with the reason.
+func TestTextNamesBenignRows(t *testing.T) {
+	r := passing()
+	for i := range 4 {
+		r.Layers[i].Benign, r.Layers[i].Note = true, "the columns are in another order"
+	}
+	r.Layers[5].Benign, r.Layers[5].Note = true, "masks allow the same"
+	text := func(opt report.TextOptions) string {
+		var b bytes.Buffer
+		require.NoError(t, report.Text(&b, r, opt))
+		return b.String()
+	}
+	short := text(report.TextOptions{})
+	assert.Contains(t, short, `
+Differ in their figures and not in what they mean, so they pass
+     4  the columns are in another order: model.encoder.layer.0 output hello.0,
+        model.encoder.layer.1 output hello.0, …
+     1  masks allow the same: model.encoder.layer.5 output hello.0
+`)
+	assert.NotContains(t, text(report.TextOptions{Verbose: true}), "so they pass", "the table of all rows has them")
+}

@@ -265,10 +265,7 @@ func (f *Fixture) cases(runs []*dump.Run) ([]judge.Case, error) {
 
 func (f *Fixture) compareOptions() judge.Options {
 	opt := judge.Options{Criteria: f.yaml.Criteria, Coarser: f.yaml.Coarser, Diagnosis: judge.Diagnosis{Mode: f.cfg.Diagnose, Evidence: f.evidence, Extra: f.cfg.Hypotheses},
-		Match: match.Options{Rules: f.yaml.MatchRules(), Ignore: f.yaml.MatchIgnores()}}
-	for _, g := range f.yaml.Scope {
-		opt.Scope = append(opt.Scope, g.Pattern)
-	}
+		Match: match.Options{Rules: f.yaml.MatchRules(), Ignore: f.yaml.MatchIgnores()}, Scope: f.yaml.Patterns()}
 	opt.Match.Generating = f.yaml.Model.Task == fixture.TextGeneration
 	return opt
 }

@@ -36,3 +36,6 @@ func Pattern(name string) string {
 	}
 	return strings.Join(parts, "/")
 }
+
+// Quote quotes an argument for a POSIX shell.
+func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -1,11 +1,13 @@
 package subtest_test
 
 import (
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/subtest"
 	_ "github.com/goparity/goparity/internal/updateflag"
@@ -43,6 +45,26 @@ func TestPattern(t *testing.T) {
 		for _, other := range append(labels, "model.layers.10", "model.norm") {
 			p := subtest.Pattern("TestX/" + l)
 			assert.Equal(t, l == other, selects(p, "TestX/"+subtest.Name(other)), "%s against %s", p, other)
+		}
+	}
+}
+
+func TestQuote(t *testing.T) {
+	for _, c := range []struct{ arg, want, reason string }{
+		{`^a$`, `'^a$'`, "nothing is expanded"},
+		{`it's`, `'it'\''s'`, "a quote ends the quotes and is written outside"},
+		{``, `''`, "an empty argument is one"},
+	} {
+		assert.Equal(t, c.want, subtest.Quote(c.arg), c.reason)
+	}
+	if sh, err := exec.LookPath("sh"); err == nil {
+		for _, name := range labels {
+			if strings.ContainsRune(name, 0) {
+				continue // cannot be an argument
+			}
+			out, err := exec.Command(sh, "-c", "printf %s "+subtest.Quote(name)).Output()
+			require.NoError(t, err)
+			assert.Equal(t, name, string(out))
 		}
 	}
 }

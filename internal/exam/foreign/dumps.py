@@ -31,6 +31,16 @@ class Entry:
     def name(self):
         return f"{self.layer}-{self.port}"
 
+    @property
+    def numbers(self):
+        """The elements as float64 in one row; None if they are integers."""
+        if self.dtype in INTEGERS:
+            return None
+        x = self.data.reshape(-1)
+        if self.dtype == "BF16":
+            return (x.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+        return x.view({2: np.float16, 4: np.float32, 8: np.float64}[SIZES[self.dtype]]).astype(np.float64)
+
     def same(self, other):
         return self.dtype == other.dtype and self.data.shape == other.data.shape and np.array_equal(self.data, other.data)
 

@@ -76,6 +76,9 @@ func (n *naming) joins() (right, lost, wrong []string) {
 		}
 	}
 	for actual, goldens := range n.truth.Names {
+		if n.refused && n.truth.MayRefuse {
+			break
+		}
 		for _, golden := range goldens {
 			as := func(name string) bool {
 				return name == golden || slices.Contains(n.truth.AlsoNames[actual], name)

@@ -73,6 +73,8 @@ func TestNames(t *testing.T) {
 			"a wrong rule is not good enough, whatever the verdict"},
 		{bug, "", "", false, false, "names: 0 of 1 layers joined, 0 wrong; 0 of 0 pairs of different models refused\n",
 			"no rules for two runs of one model"},
+		{strings.Replace(bug, "{", `{"may_refuse": true, "cause_id": "x", `, 1), "", "", true, false,
+			"names: 0 of 0 layers joined, 0 wrong; 0 of 0 pairs of different models refused\n", "nothing is left that is alike"},
 		{`{"verdict": "pass"}`, "none is needed", `{"verdict": "pass"}`, true, false,
 			"names: 0 of 0 layers joined, 0 wrong; 0 of 0 pairs of different models refused\n", "no rule is needed, no file is given"},
 		{other, "", "", true, false, "names: 0 of 0 layers joined, 0 wrong; 1 of 1 pairs of different models refused\n",

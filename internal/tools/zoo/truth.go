@@ -26,6 +26,7 @@ type truth struct {
 	// Where the candidate's names are foreign: its layers, and those of the reference which they are.
 	Names     map[string]several  `json:"names"`
 	AlsoNames map[string][]string `json:"also_names"` // as right: no recorded tensor tells them apart
+	MayRefuse bool                `json:"may_refuse"` // no value is alike: the two may as well be two models
 }
 
 // different is the verdict of two runs that are not of one model.
@@ -82,10 +83,15 @@ var (
 	causeGrades = []string{"proven", "first", "top 3", "unsolved", "wrong proof", "accused"}
 )
 
+// passes reports whether nothing can be asked of a report.
+func (t truth) passes(r report) bool {
+	return t.unseen && r.Verdict == "pass" || t.MayRefuse && r.Verdict == different
+}
+
 // place grades verdict, kind and layer. The layer counts only where the truth names one.
 func (t truth) place(r report) string {
 	switch {
-	case t.unseen && r.Verdict == "pass":
+	case t.passes(r):
 		return "ok"
 	case r.Verdict != t.Verdict:
 		return "wrong verdict"
@@ -106,7 +112,7 @@ func (t truth) cause(r report) string {
 	wrong := func(c cause) bool { return c.Proven && !t.right(c) && !t.ofSecond(c) }
 	at := slices.IndexFunc(r.Causes, t.right)
 	switch {
-	case len(r.Causes) == 0 && (t.Cause == "" || t.unseen && r.Verdict == "pass"):
+	case len(r.Causes) == 0 && (t.Cause == "" || t.passes(r)):
 		return ""
 	case slices.ContainsFunc(r.Causes, wrong) && (t.Cause != "" || t.Rewrite):
 		return "wrong proof"

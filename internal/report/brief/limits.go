@@ -1,0 +1,8 @@
+package brief
+
+// How long a brief may be, and what of it gives way first. Of the cost of a text its quotes count
+// twice, as JSON writes them.
+const (
+	maxSize = 2048 // bytes of either form, with the line break at its end
+	maxNext = 700  // bytes of the next command: a longer one is not offered
+)

@@ -1,0 +1,240 @@
+package brief
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/goparity/goparity/internal/glob"
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/subtest"
+)
+
+// commands are run one after the other, each a list of words. None is nothing to run.
+type commands [][]string
+
+// plain is a word that a POSIX shell takes as it stands.
+var plain = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+
+// line is what to type into a shell. It is not ok if there is nothing to run, or what would have to
+// be typed is too long or cannot be shown as it is.
+func (c commands) line() (string, bool) {
+	var lines []string
+	for _, words := range c {
+		var quoted []string
+		for _, w := range words {
+			if report.Clean(w) != w {
+				return "", false
+			}
+			if !plain.MatchString(w) {
+				w = subtest.Quote(w)
+			}
+			quoted = append(quoted, w)
+		}
+		lines = append(lines, strings.Join(quoted, " "))
+	}
+	line := strings.Join(lines, " && ")
+	return line, line != "" && cost(line) <= maxNext
+}
+
+// operand is a word that no program takes for a flag (go test -exec): a report may come from
+// anywhere.
+func operand(s string) string {
+	if strings.HasPrefix(s, "-") {
+		return "./" + s
+	}
+	return s
+}
+
+// shown reports whether there is a line.
+func (c commands) shown() bool {
+	_, ok := c.line()
+	return ok
+}
+
+// nextOf says what to run next, and why. It runs as it is printed, from the working folder; where
+// the dumps of the report are not there any more, only the report is looked at.
+func nextOf(r *report.Report, file string) (c commands, why string) {
+	var in *report.Inputs
+	if r.Made != nil {
+		if here, err := r.Made.Here(); err == nil {
+			in = &here
+		}
+	}
+	n := next{r: r, file: file, in: in}
+	for _, choice := range []func() (commands, string){n.settled, n.tokens, n.proven, n.names, n.incomplete, n.open} {
+		if c, why = choice(); why == "" {
+			continue
+		}
+		if c == nil || c.shown() {
+			return c, why
+		}
+	}
+	if c, why = n.details(); c.shown() {
+		return c, why
+	}
+	return n.report(), "the report has the details"
+}
+
+// next chooses the next command. A choice without a reason is none.
+type next struct {
+	r    *report.Report
+	file string
+	in   *report.Inputs // two dumps that are there, nil if that is not known
+}
+
+func (n next) report(more ...string) commands {
+	return commands{append([]string{"parity", "report", operand(n.file)}, more...)}
+}
+
+// again is the same judgement once more: of the tests, or of the dumps.
+func (n next) again(more ...string) commands {
+	switch {
+	case n.r.Package != "":
+		return commands{n.gotest()}
+	case n.in != nil:
+		return commands{append(append([]string{"parity", "compare"}, n.in.Args()...), more...)}
+	}
+	return nil
+}
+
+// anew is the same judgement once more, or where that cannot be made the report of it.
+func (n next) anew() commands {
+	if c := n.again(); c != nil {
+		return c
+	}
+	return n.report()
+}
+
+// gotest runs the subtest of the place, else the test of a failing row, else the package.
+func (n next) gotest() []string {
+	test := ""
+	for _, l := range n.r.Failing() {
+		d := n.r.FirstDivergence
+		if l.Test != "" && d != nil && l.Case == d.Case && l.Step == d.Step && (l.Layer == d.Layer || l.Layer == d.Before) {
+			test = l.Test
+			break
+		}
+		if l.Test != "" && test == "" {
+			test, _, _ = strings.Cut(l.Test, "/")
+		}
+	}
+	words := []string{"go", "test", operand(n.r.Package)}
+	if test != "" {
+		words = append(words, "-run", subtest.Pattern(test))
+	}
+	return append(words, "-count=1")
+}
+
+// settled: nothing is left to do, or nothing can be done with what there is.
+func (n next) settled() (commands, string) {
+	switch {
+	case n.r.Verdict == report.Pass && len(n.r.NotJudged) == 0:
+		return nil, "what was compared holds, and nothing that should be covered is open: nothing is left to do"
+	case n.r.Verdict == report.Pass:
+		return n.report(), "what was compared holds; what was not judged is listed"
+	case n.r.Verdict == report.Error && !n.nameless():
+		return nil, "nothing was judged: " + report.Headline(n.r)
+	}
+	return nil, ""
+}
+
+// tokens: the two runs were not given the same input.
+func (n next) tokens() (commands, string) {
+	if n.r.Kind != "input" || n.r.FirstDivergence == nil {
+		return nil, ""
+	}
+	const why = "the two runs were not given the same input: record the candidate on the tokens of the golden"
+	if n.in == nil {
+		return n.anew(), why
+	}
+	golden, actual := []string{"parity", "show", operand(n.in.Golden)}, []string{"parity", "show", operand(n.in.Actual)}
+	for _, l := range n.r.Layers {
+		if d := n.r.FirstDivergence; l.Layer == d.Layer && l.Port == d.Port && l.Golden != nil && l.Actual != nil &&
+			!strings.Contains(l.Golden.Name+l.Actual.Name, " + ") {
+			golden, actual = append(golden, "--layer", l.Golden.Name), append(actual, "--layer", l.Actual.Name)
+			break
+		}
+	}
+	return commands{golden, actual}, why
+}
+
+// proven: the cause is known, so what is left is to mend it.
+func (n next) proven() (commands, string) {
+	if n.r.Verdict != report.Fail || len(n.r.Causes) == 0 || !n.r.Causes[0].Proven {
+		return nil, ""
+	}
+	c, again := n.r.Causes[0], n.again()
+	then := "record the candidate again, and this judges it"
+	switch {
+	case n.r.Package != "":
+		then = "then this judges it again"
+	case again == nil:
+		again, then = n.report(), "the report has the details"
+	}
+	return again, fmt.Sprintf("mend %s (%s, see %s); %s", c.Layer, c.ID, c.Doc(), then)
+}
+
+// nameless reports whether layers may be joined that now stand alone on both sides.
+func (n next) nameless() bool {
+	lonely := func(lones []report.Lone) bool {
+		for _, l := range lones {
+			if l.Reason == "" && !l.Ignored {
+				return true
+			}
+		}
+		return false
+	}
+	return n.in != nil && n.in.Names == "" && lonely(n.r.Unmatched.Golden) && lonely(n.r.Unmatched.Actual)
+}
+
+// names: layers of both sides have no partner, and may be one.
+func (n next) names() (commands, string) {
+	if !n.nameless() {
+		return nil, ""
+	}
+	return commands{{"parity", "names", "--golden", n.in.Golden, "--actual", n.in.Actual, "-o", "names.yaml"}},
+		"layers of both sides have no partner: this looks for those that are one by values, shapes and order; then compare with " +
+			"--names names.yaml"
+}
+
+// incomplete: too little was compared, and no name would change that.
+func (n next) incomplete() (commands, string) {
+	if n.r.Verdict != report.Incomplete {
+		return nil, ""
+	}
+	return n.report("-v"), "too little was compared, the report lists what only one side has: " + report.OpenHelp
+}
+
+// open: what the place was made of was not recorded.
+func (n next) open() (commands, string) {
+	d := n.r.FirstDivergence
+	if d == nil || d.Place == "" || d.Layer == "" {
+		return nil, ""
+	}
+	why := "the place is open: record what was not recorded there, on both sides, and compare again"
+	if n.in == nil {
+		return n.anew(), why
+	}
+	scope := glob.Quote(d.Layer)
+	if _, err := glob.Compile(scope); err != nil {
+		return n.report(), why
+	}
+	in := *n.in
+	in.Scope = []string{scope}
+	return next{r: n.r, in: &in}.again("-v"), why
+}
+
+// details: neither the cause nor anything else to do is known.
+func (n next) details() (commands, string) {
+	switch {
+	case n.r.Verdict != report.Fail:
+		return n.report(), "the report has the details"
+	case n.r.Package != "":
+		return n.again(), "no cause is proven: the test prints where and by how much the layer is off"
+	case n.r.Causes == nil && n.r.FirstDivergence != nil && n.in != nil:
+		return n.again(), "no cause was looked for"
+	}
+	return n.report(), "no cause is proven: the report has where and by how much each tensor is off; write down what you suspect " +
+		"and try it, parity try"
+}

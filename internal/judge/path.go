@@ -180,7 +180,7 @@ func (a *Along) row(p *Port, step string) *report.Row {
 	out := &report.Row{Path: a.Name, Pass: a.Index(step)}
 	first := pass.Rows[0]
 	if p != nil {
-		if rows, ok := a.rows(p); ok {
+		if rows, ok := a.rows(p); ok && len(rows) > 0 {
 			worst := slices.MaxFunc(rows, func(x, y fedRow) int { return cmp.Compare(x.error, y.error) }).error
 			limit := p.floor().RowRelL2
 			wrong := slices.DeleteFunc(rows, func(r fedRow) bool { return r.error <= limit && r.error < worst })

@@ -142,3 +142,59 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+// A golden that decodes past its prompt holds the rows of the tokens that it decoded, too.
+func TestDecodedGolden(t *testing.T) {
+	ids := func(step string, tokens ...int64) dump.Entry {
+		x, err := tensor.Of(tokens, 1, len(tokens))
+		require.NoError(t, err)
+		return dump.Entry{Step: step, Layer: "model", Port: "input_input_ids", Tensor: x}
+	}
+	golden, err := path.New(run(t, dump.Info{}, [][]int{{7, 8}}, ids("0", 7, 8), entry(t, "0", "a", "output", []int{1, 2, 2}),
+		ids("1", 9), entry(t, "1", "a", "output", []int{1, 1, 2}, 4, 5)), nil)
+	require.NoError(t, err)
+	require.NoError(t, golden.IsOnePass())
+	assert.Equal(t, [][]int{{7, 8, 9}}, golden.Tokens)
+	actual, err := path.New(run(t, dump.Info{Path: "chunked:1", Passes: [][]dump.PassItem{{item(0, 0, 1)}, {item(0, 1, 3)}}},
+		[][]int{{7, 8, 9}}, entry(t, "0", "a", "output", []int{1, 2}), entry(t, "1", "a", "output", []int{2, 2})), nil)
+	require.NoError(t, err)
+	found, err := actual.From(golden)
+	require.NoError(t, err)
+	assert.False(t, found.Assumed, "it is the whole sequence")
+	e, ok := found.Run.Find("1", "a", "output")
+	require.True(t, ok)
+	assert.Equal(t, []float64{2, 3, 4, 5}, values(e.Tensor), "one row of each step")
+}
+
+// What cannot be put beside a golden is an error that says why.
+func TestErrors(t *testing.T) {
+	chunks := [][]dump.PassItem{{item(0, 0, 1)}, {item(0, 1, 2)}}
+	two := []dump.Entry{entry(t, "0", "a", "output", []int{1, 2}), entry(t, "1", "a", "output", []int{1, 2})}
+	padded := dump.Info{Path: "padding:left", PadMask: [][]int{{1, 1}, {1, 1}}, Passes: [][]dump.PassItem{{item(0, 0, 2), item(1, 0, 1)}}}
+	for _, tt := range []struct {
+		info   dump.Info
+		tokens [][]int
+		made   []dump.Entry
+		want   string
+	}{
+		{dump.Info{Path: "chunked:1", Passes: chunks}, [][]int{{1, 2}}, two[:1], `passes[1] has no tensors in run: want a step "1"`},
+		{padded, [][]int{{1, 2}, {3}}, two[:1], "row 1 of the padding mask of step 0 has 2 tokens, passes[0][1] feeds 1"},
+		{dump.Info{}, [][]int{}, two[:1], "run has no token_ids in run.json"},
+		{dump.Info{}, [][]int{{1, 2, 3}}, []dump.Entry{entry(t, "0", "a", "output", []int{4, 2})},
+			"run has no tensor with a row for each token that passes fed: its first is a-output [4 2]"},
+	} {
+		_, err := path.New(run(t, tt.info, tt.tokens, tt.made...), nil)
+		assert.ErrorContains(t, err, tt.want)
+	}
+	chunked, err := path.New(run(t, dump.Info{Path: "chunked:1", Passes: chunks}, [][]int{{1, 2}}, two...), nil)
+	require.NoError(t, err)
+	assert.ErrorContains(t, chunked.IsOnePass(), "was run along chunked:1: want a run of one pass")
+	other, err := path.New(run(t, dump.Info{}, [][]int{{1, 3}}, entry(t, "0", "a", "output", []int{2, 2})), nil)
+	require.NoError(t, err)
+	_, err = chunked.From(other)
+	assert.ErrorContains(t, err, "token 1 of sequence 0 is 2 in the candidate and 3 in the golden that is most like it")
+	shorter, err := path.New(run(t, dump.Info{}, [][]int{{1}}, entry(t, "0", "a", "output", []int{1, 1, 2})), nil)
+	require.NoError(t, err)
+	_, err = chunked.From(shorter)
+	assert.ErrorContains(t, err, "sequence 0 of the candidate has 2 tokens, and the golden ends after 1 of them")
+}

@@ -62,7 +62,7 @@ func New(r *dump.Run, other *Sheet) (*Sheet, error) {
 		entries = append(entries, e)
 	}
 	if len(entries) == 0 {
-		return nil, fmt.Errorf("%s has no tensor with a row for each token that passes fed: its first is %s %s",
+		return nil, fmt.Errorf("%s has no tensor with a row for each token that passes fed: its first is %s %s; if rows are padded, say so in pad_mask",
 			r.Path, r.Entries[0].Label(), tensor.FormatShape(r.Entries[0].Tensor.Shape()))
 	}
 	s.Run = laid(r, entries)

@@ -35,12 +35,12 @@ type Along struct {
 
 // Paths is everything that is known of runs along execution paths.
 type Paths struct {
-	along      *Comparison // with the golden; nil if the runs were given other tokens
-	onePass    *Comparison // the candidate's own one pass with the golden; nil if it was not given
-	consistent *Comparison // with the candidate's own one pass; nil if it was not given
-	repeats    *Comparison // of the path repeat, with the first run; nil for others
-	exact      bool        // repeats have to be equal bit for bit
-	other      error       // how the tokens differ
+	along      *Comparison   // with the golden; nil if the runs were given other tokens
+	onePass    *Comparison   // the candidate's own one pass with the golden; nil if it was not given
+	consistent *Comparison   // with the candidate's own one pass; nil if it was not given
+	repeats    []*Comparison // of each run along the path repeat, with its first run
+	exact      bool          // repeats have to be equal bit for bit
+	other      error         // how the tokens differ
 }
 
 // ComparePaths compares runs along execution paths with runs of one pass.
@@ -123,9 +123,11 @@ func (p *Paths) compareOwn(ctx context.Context, actual, own []*path.Sheet, opt O
 		if s.Path.Kind != dump.Repeat {
 			continue
 		}
-		if p.repeats, err = (goldens{standard: []*path.Sheet{s}}).compare(ctx, []*path.Sheet{s}, nil, opt); err != nil {
+		c, err := goldens{standard: []*path.Sheet{s}}.compare(ctx, []*path.Sheet{s}, nil, opt)
+		if err != nil {
 			return fmt.Errorf("with the first run: %w", err)
 		}
+		p.repeats = append(p.repeats, c)
 	}
 	return nil
 }
@@ -161,7 +163,7 @@ func (g goldens) compare(ctx context.Context, runs []*path.Sheet, onePass *bool,
 		if err != nil {
 			return nil, err
 		}
-		k := Case{Name: cmp.Or(s.Run.Info.Case, filepath.Base(filepath.Clean(s.Run.Path))), Golden: found.Run, Actual: s.Run,
+		k := Case{Name: name(s, cases), Golden: found.Run, Actual: s.Run,
 			Along: &Along{Sheet: s, golden: g.standard[0], onePass: onePass}}
 		for _, other := range []struct {
 			sheets []*path.Sheet
@@ -201,6 +203,19 @@ func (g goldens) compare(ctx context.Context, runs []*path.Sheet, onePass *bool,
 		c.Note(n)
 	}
 	return c, nil
+}
+
+// name is that of a run's case; of several runs of one case, along other paths, with the path.
+func name(s *path.Sheet, cases []Case) string {
+	name := cmp.Or(s.Run.Info.Case, filepath.Base(filepath.Clean(s.Run.Path)))
+	taken := func(k Case) bool { return k.Name == name }
+	if slices.ContainsFunc(cases, taken) {
+		name += " " + s.Name
+	}
+	for slices.ContainsFunc(cases, taken) {
+		name += "'"
+	}
+	return name
 }
 
 // without is a run without some of its steps.
@@ -275,9 +290,11 @@ func (p *Paths) path(k Case) report.Path {
 	if p.consistent != nil {
 		out.Consistent = p.consistent.agreement(k.Name)
 	}
-	if p.repeats != nil && k.Along.Path.Kind == dump.Repeat {
-		out.Repeats = p.repeats.agreement(k.Name)
-		out.Repeats.Holds = out.Repeats.Holds && (out.Repeats.BitForBit || !p.exact)
+	for _, c := range p.repeats {
+		if c.Cases[0].Along.Sheet == k.Along.Sheet {
+			out.Repeats = c.agreement("")
+			out.Repeats.Holds = out.Repeats.Holds && (out.Repeats.BitForBit || !p.exact)
+		}
 	}
 	return out
 }
@@ -316,18 +333,16 @@ func worstRow(r compare.Result) float64 {
 
 // judgeRepeats fails a report where a later run is not that of the first.
 func (p *Paths) judgeRepeats(r *report.Report) {
-	if p.repeats == nil {
-		return
-	}
-	for _, port := range p.repeats.inOrder() {
-		if !port.Judged() || !port.comparable() || port.equal() || !p.exact && port.passes() {
-			continue
+	for _, c := range p.repeats {
+		for _, port := range c.inOrder() {
+			if !port.Judged() || !port.comparable() || port.equal() || !p.exact && port.passes() {
+				continue
+			}
+			r.Verdict, r.Kind = report.Fail, localise.KindPath
+			r.FirstDivergence = &report.Divergence{Layer: port.Layer, Port: port.Port, Case: port.Case, Step: port.Step, Proven: true,
+				Row: c.Cases[0].Along.row(port, port.Step), Text: fmt.Sprintf("%s %s is not what it was in the first run of the same tokens: "+
+					"its worst row is off by relative L2 %.3g", port.Layer, port.Port, worstRow(port.Base.Result))}
+			return
 		}
-		k := p.repeats.caseOf(port.Case)
-		r.Verdict, r.Kind = report.Fail, localise.KindPath
-		r.FirstDivergence = &report.Divergence{Layer: port.Layer, Port: port.Port, Case: port.Case, Step: port.Step, Proven: true,
-			Row: k.Along.row(port, port.Step), Text: fmt.Sprintf("%s %s is not what it was in the first run of the same tokens: "+
-				"its worst row is off by relative L2 %.3g", port.Layer, port.Port, worstRow(port.Base.Result))}
-		return
 	}
 }

@@ -119,6 +119,14 @@ archs: .venv/installed ## judge tiny models of fifty architectures in 16 bits: n
 	@rm -rf out/archs; mkdir -p out; $(ARCHMAKER) out/archs >out/archs.txt
 	@$(MAKE) zoo ZOO=out/archs ZOOFLAGS="-clean -score $(ARCHSCORE) $(SCOREFLAGS)"
 
+# Runs along execution paths. make score-update keeps the score of these, too.
+PATHSCORE := internal/exam/paths/score.txt
+PATHMAKER := .venv/bin/python -B internal/exam/paths/generate.py
+.PHONY: paths
+paths: .venv/installed ## judge tiny models along execution paths, right and wrong: the score must be the one that is kept
+	@rm -rf out/paths; mkdir -p out; $(PATHMAKER) out/paths >out/paths.txt
+	@$(MAKE) zoo ZOO=out/paths ZOOFLAGS="-clean -score $(PATHSCORE) $(SCOREFLAGS)"
+
 # The same runs with candidates whose names are foreign: parity names has to find the rules that join them.
 FOREIGNSCORE := internal/exam/foreign/score.txt
 FOREIGNMAKER := .venv/bin/python -B internal/exam/foreign/generate.py
@@ -136,9 +144,9 @@ foreign-all: .venv/installed ## judge parity names by all of the zoo's runs in a
 		$(FOREIGNMAKER) --scheme $$s out/zoo out/archs out/foreign >out/foreign.txt; $(MAKE) zoo ZOO=out/foreign ZOOFLAGS=-names; done
 
 .PHONY: score-update
-score-update: ## keep the scores of the zoo, the architectures and the foreign names: read the difference before it is committed
-	@$(MAKE) score archs foreign SCOREFLAGS=-update
-	@git --no-pager diff --stat -- $(SCORE) $(ARCHSCORE) $(FOREIGNSCORE)
+score-update: ## keep the scores of the zoo, the architectures, the paths and the foreign names: read the difference before it is committed
+	@$(MAKE) score archs paths foreign SCOREFLAGS=-update
+	@git --no-pager diff --stat -- $(SCORE) $(ARCHSCORE) $(PATHSCORE) $(FOREIGNSCORE)
 
 .PHONY: exam
 exam: .venv/installed ## judge VARIANTS of the zoo and the architectures, with other weights, lengths, types, names and missing layers

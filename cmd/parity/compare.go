@@ -30,7 +30,8 @@ func newCompare() *cobra.Command {
 		Long: "compare judges every port that two dumps have in common and says which layer is the first to\n" +
 			"diverge. A dump is a folder with files named <layer>-<port> and " + dump.Formats() + ",\n" +
 			"with or without step folders and run.json, or one file. Without --atol or --rtol the defaults judge:\n" +
-			"relative L2 of the tensor and of its worst row.",
+			"relative L2 of the tensor and of its worst row. A candidate whose run.json has passes ran along an\n" +
+			"execution path (chunks, a batch, one token at a time): each row is judged by the golden's one pass.",
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.positional("compare", args); err != nil {
@@ -42,6 +43,7 @@ func newCompare() *cobra.Command {
 	fl := c.Flags()
 	f.both(c, scopeUsage)
 	f.more(c)
+	fl.StringVar(&f.OnePass, "one-pass", "", "the candidate's own `dump` of one pass, where --actual ran along an execution path")
 	f.model(c)
 	f.format(c)
 	fl.StringVar(&f.Injection, "injection", "", "form of the injected run: nested or isolated (default: as recorded)")
@@ -64,10 +66,15 @@ func (f *compareFlags) run(ctx context.Context, stdout, stderr io.Writer) error 
 		return err
 	}
 	var r *report.Report
-	err = f.compare(ctx, stderr, func(c compared) error {
-		r = c.Report(f.Golden, true)
-		return nil
-	})
+	if f.OnePass == "" {
+		err = f.compare(ctx, stderr, func(c compared) error {
+			r = c.Report(f.Golden, true)
+			return nil
+		})
+	}
+	if f.OnePass != "" || errors.Is(err, dump.ErrUnjudged) {
+		r, err = f.comparePaths(ctx, stderr)
+	}
 	var e *exitError
 	if errors.As(err, &e) && e.code == exitUsage {
 		return err

@@ -235,29 +235,11 @@ func (f *inputFlags) open() (cases []judge.Case, closeAll func(), err error) {
 			dump.CloseAll(opened)
 		}
 	}()
-	var spec raw.Spec
-	if f.Raw != "" {
-		if spec, err = raw.Parse(f.Raw); err != nil {
-			return nil, nil, usage("--raw: %v", err)
+	open := func(path string, o dump.Options) (runs []*dump.Run, err error) {
+		if path != "" {
+			runs, err = f.runs(path, o, opened)
+			opened = append(opened, runs...)
 		}
-	}
-	fp8, err := parseFP8(f.FP8)
-	if err != nil {
-		return nil, nil, err
-	}
-	open := func(path string, o dump.Options) ([]*dump.Run, error) {
-		if path == "" {
-			return nil, nil
-		}
-		o.FP8 = fp8
-		switch {
-		case f.Raw != "":
-			o.Raw = func(string, int64) (raw.Spec, error) { return spec, nil }
-		case len(opened) > 0:
-			o.Raw = rawLike(opened[0])
-		}
-		runs, err := dump.OpenCases(path, o)
-		opened = append(opened, runs...)
 		return runs, err
 	}
 	golden, err := open(f.Golden, dump.Options{})
@@ -291,6 +273,24 @@ func (f *inputFlags) open() (cases []judge.Case, closeAll func(), err error) {
 	}
 	f.alike(cases)
 	return cases, func() { dump.CloseAll(opened) }, f.remarks(cases[0].Actual)
+}
+
+// runs opens a dump. Headerless files are read as the flags say, or else as those of the first dump.
+func (f *inputFlags) runs(path string, o dump.Options, opened []*dump.Run) (runs []*dump.Run, err error) {
+	if o.FP8, err = parseFP8(f.FP8); err != nil {
+		return nil, err
+	}
+	switch {
+	case f.Raw != "":
+		spec, err := raw.Parse(f.Raw)
+		if err != nil {
+			return nil, usage("--raw: %v", err)
+		}
+		o.Raw = func(string, int64) (raw.Spec, error) { return spec, nil }
+	case len(opened) > 0:
+		o.Raw = rawLike(opened[0])
+	}
+	return dump.OpenCases(path, o)
 }
 
 // asked gives the candidate's runs the encoding of --encoding.

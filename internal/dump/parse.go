@@ -191,7 +191,7 @@ func (i *Info) checkRun() error {
 	if err := i.checkTokenIDs(); err != nil {
 		return err
 	}
-	if err := checkPath(i.Path); err != nil {
+	if _, err := ParsePath(i.Path); err != nil {
 		return err
 	}
 	if i.Path != "" && i.Path != OnePass && i.Passes == nil {

@@ -4,22 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 )
-
-// OnePass is the execution path of the goldens: all tokens of a sequence in one forward pass.
-const OnePass = "one-pass"
-
-// Counts have at most nine digits, so that they fit an int everywhere.
-var pathPattern = regexp.MustCompile(strings.ReplaceAll(
-	`^(one-pass|decode(:N)?|chunked:N|batch|padding:(left|right)|prefix|repeat:N|lengths(:N(,N)*)?|mask)$`, "N",
-	"[1-9][0-9]{0,8}"))
-
-const pathWant = "one-pass, decode, decode:N, chunked:N, batch, padding:left, padding:right, prefix, repeat:N, " +
-	"lengths, lengths:N,N,… or mask, each N from 1"
 
 // PassItem is the part of one sequence that a forward pass fed: its tokens From ≤ i < To.
 type PassItem struct {
@@ -41,13 +28,6 @@ func (p PassItem) String() string {
 		s += fmt.Sprintf(" after %d cached", p.CachedTokens)
 	}
 	return s
-}
-
-func checkPath(path string) error {
-	if path == "" || pathPattern.MatchString(path) {
-		return nil
-	}
-	return fmt.Errorf("path is %q: want %s", path, pathWant)
 }
 
 // checkPasses follows the cache of each sequence through the forward passes.
@@ -171,8 +151,8 @@ func (r *Run) checkSteps() error {
 	return nil
 }
 
-// ErrUnjudged says that a run was recorded in a way that this version cannot judge.
-var ErrUnjudged = errors.New("this version cannot judge that yet, parity show prints the run")
+// ErrUnjudged says that a run was recorded along an execution path, where one pass is wanted.
+var ErrUnjudged = errors.New("only parity compare judges such a run, parity show prints it")
 
 // judgeable refuses a run whose rows are not those of one forward pass over one sequence.
 func (i *Info) judgeable() error {
@@ -195,3 +175,6 @@ func (i *Info) judgeable() error {
 	}
 	return nil
 }
+
+// AlongPath reports whether only the run's passes tell which token each of its rows is.
+func (i *Info) AlongPath() bool { return errors.Is(i.judgeable(), ErrUnjudged) }

@@ -362,7 +362,7 @@ func TestOpenUnjudged(t *testing.T) {
 		_, err := dump.Open(path, dump.Options{})
 		require.ErrorIs(t, err, dump.ErrUnjudged, path)
 		require.ErrorContains(t, err,
-			`run.json": path is "chunked:2", not one-pass: this version cannot judge that yet, parity show prints the run`)
+			`run.json": path is "chunked:2", not one-pass: only parity compare judges such a run, parity show prints it`)
 		r, err := dump.Open(path, dump.Options{Unjudged: true})
 		require.NoError(t, err, path)
 		require.NoError(t, r.Close())

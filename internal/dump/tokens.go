@@ -32,23 +32,31 @@ func (i *Info) checkTokenIDs() error {
 // Asked is Tokens without padding, and without the forced continuation of a generation: what the
 // model was asked. Sequences without any tokens are left out.
 func (i *Info) Asked() (sequences [][]int) {
-	for k, ids := range i.Tokens() {
-		if k < len(i.PadMask) && len(i.PadMask[k]) == len(ids) {
-			mask := i.PadMask[k]
-			real := make([]int, 0, len(ids))
-			for at, id := range ids {
-				if mask[at] != 0 {
-					real = append(real, id)
-				}
-			}
-			ids = real
-		}
+	for _, ids := range i.Unpadded() {
 		if i.Generation != nil {
 			ids = ids[:min(i.Generation.From, len(ids))]
 		}
 		if len(ids) > 0 {
 			sequences = append(sequences, ids)
 		}
+	}
+	return sequences
+}
+
+// Unpadded is Tokens without padding.
+func (i *Info) Unpadded() [][]int {
+	sequences := i.Tokens()
+	for k, ids := range sequences {
+		if k >= len(i.PadMask) || len(i.PadMask[k]) != len(ids) {
+			continue
+		}
+		real := make([]int, 0, len(ids))
+		for at, id := range ids {
+			if i.PadMask[k][at] != 0 {
+				real = append(real, id)
+			}
+		}
+		sequences[k] = real
 	}
 	return sequences
 }

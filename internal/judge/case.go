@@ -17,6 +17,7 @@ type Case struct {
 	Injected       *dump.Run // the candidate on golden inputs, nil if there is none
 	Golden64       *dump.Run // the reference in float64, nil if there is none
 	Encoded        *dump.Run // the reference in the candidate's encoding, nil if there is none
+	Along          *Along    // how the rows were fed, where the candidate ran along an execution path; else nil
 }
 
 // standard refuses runs on golden inputs in the place of what an engine computed by itself: no error
@@ -49,6 +50,12 @@ func (k Case) matching(run *dump.Run, opt match.Options) match.Options {
 	opt.GoldenByName, opt.ActualByName = k.Golden.OrderBy == dump.OrderNatural, run.OrderBy == dump.OrderNatural
 	if real := k.Golden.RealTokens(); real != nil {
 		opt.PadMask = real
+	}
+	if k.Along != nil {
+		opt.Lengths = map[string][]int{}
+		for _, p := range k.Along.Passes {
+			opt.Lengths[p.Step] = p.Lengths()
+		}
 	}
 	return opt
 }

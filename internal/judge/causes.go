@@ -37,7 +37,7 @@ type search struct {
 func (c *Comparison) Causes() []diagnose.Cause {
 	c.search.once.Do(func() {
 		v := c.Verdict
-		if c.search.Mode != setting.DiagnoseOff && v != nil && (v.Kind != localise.KindInput || v.Layer != "") { // another prompt is the cause
+		if c.search.Mode != setting.DiagnoseOff && v != nil && v.Kind != localise.KindPath && (v.Kind != localise.KindInput || v.Layer != "") { // another prompt is the cause
 			c.search.run(c)
 		}
 	})
@@ -79,13 +79,14 @@ func (s *search) run(c *Comparison) {
 func (c *Comparison) scenes(run *diagnose.Run, known map[*Port]*diagnose.Port) []*diagnose.Scene {
 	v := c.Verdict
 	target := c.target()
+	partial := c.partial(v)
 	first := &diagnose.Scene{Run: run, Kind: v.Kind, Case: v.Case, Step: v.Step, Layer: v.Layer, After: v.After, Before: v.Before,
-		Open: v.Open}
+		Open: v.Open || partial}
 	if target != nil {
 		first.Case, first.Step, first.Target = target.Case, target.Step, known[target]
 		if in := target.Injected; v.Open && v.Proven && in != nil && in.frame != nil && !in.agrees && c.takes(target) {
 			first.Run, first.Target = run.Injected(first.Target) // there it got the golden inputs
-			first.Open = false
+			first.Open = partial
 		}
 	}
 	out := []*diagnose.Scene{first}
@@ -94,13 +95,21 @@ func (c *Comparison) scenes(run *diagnose.Run, known map[*Port]*diagnose.Port) [
 			break
 		}
 		s := &diagnose.Scene{Run: run, Kind: localise.KindLocal, Case: p.Case, Step: p.Step, Layer: p.Layer, Target: known[p],
-			Open: p.Injected == nil && !v.Closed(p.Layer, p.Port)}
+			Open: p.Injected == nil && !v.Closed(p.Layer, p.Port) || partial}
 		if p.Injected != nil {
 			s.Run, s.Target = run.Injected(known[p])
 		}
 		out = append(out, s)
 	}
 	return out
+}
+
+// partial reports whether rows of the verdict's forward pass look at tokens that other passes fed, or
+// stand beside rows of other sequences: made of the rows of the pass alone, attention is not what the
+// reference computes, so nothing is proven there.
+func (c *Comparison) partial(v *localise.Verdict) bool {
+	k := c.caseOf(v.Case)
+	return k != nil && k.Along != nil && !k.Along.Pass(v.Step).Whole()
 }
 
 // takes reports whether the reference recorded what the layer of an output was given.
@@ -111,8 +120,9 @@ func (c *Comparison) takes(output *Port) bool {
 }
 
 // target returns the wrong tensor of the verdict.
-func (c *Comparison) target() *Port {
-	v := c.Verdict
+func (c *Comparison) target() *Port { return c.targetOf(c.Verdict) }
+
+func (c *Comparison) targetOf(v *localise.Verdict) *Port {
 	layers := []string{v.Before, v.Layer}
 	var found *Port
 	for _, p := range c.Ports {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/internal/tie"
 	"github.com/goparity/goparity/internal/trace"
 	"github.com/goparity/goparity/tensor"
@@ -36,11 +37,20 @@ type another struct {
 // decided in another way: those rows, and later ones of their sequence, in what follows. Only ports
 // that do not agree lose rows; what is left of them is judged like any other.
 func (c *Comparison) settleTies() error {
-	took, tookEncoded := map[string]bool{}, map[string]bool{} // cases, in earlier forward passes
+	before, beforeEncoded := map[string]*earlier{}, map[string]*earlier{} // by case
+	for _, k := range c.Cases {
+		before[k.Name], beforeEncoded[k.Name] = &earlier{}, &earlier{}
+	}
 	for _, flow := range c.flow().Passes {
 		var here, encoded ways
+		took, tookEncoded, rows := before[flow.Case], beforeEncoded[flow.Case], c.fed(flow)
+		if rows != nil {
+			pass := c.caseOf(flow.Case).Along.Pass(flow.Step)
+			took.begin(pass)
+			tookEncoded.begin(pass)
+		}
 		for _, k := range c.choices(flow) {
-			r, a := k.ties(encodedOf, encoded, tookEncoded[flow.Case]), k.ties(actualOf, here, took[flow.Case])
+			r, a := k.ties(encodedOf, encoded, tookEncoded, rows), k.ties(actualOf, here, took, rows)
 			if r.Any() || a.Any() {
 				r.each = c.sequence(flow, max(r.Of, a.Of))
 				a.each = r.each
@@ -61,15 +71,23 @@ func (c *Comparison) settleTies() error {
 			if !p.differs() {
 				continue
 			}
-			if err := p.withoutRows(encoded.lost(flow, at, p, tookEncoded[flow.Case])); err != nil {
+			if err := p.withoutRows(either(encoded.lost(flow, at, p, rows), tookEncoded.lost(flow, at, p, rows))); err != nil {
 				return err
 			}
-			if err := p.leaveOut(here.lost(flow, at, p, took[flow.Case]), "took another way behind a tie"); err != nil {
+			if err := p.leaveOut(either(here.lost(flow, at, p, rows), took.lost(flow, at, p, rows)), "took another way behind a tie"); err != nil {
 				return err
 			}
 		}
-		took[flow.Case] = took[flow.Case] || here.any()
-		tookEncoded[flow.Case] = tookEncoded[flow.Case] || encoded.any()
+		took.add(here, rows)
+		tookEncoded.add(encoded, rows)
+	}
+	return nil
+}
+
+// fed returns which token each row of a forward pass is; nil where the runs are of one pass.
+func (c *Comparison) fed(flow *trace.Pass) []path.Row {
+	if k := c.caseOf(flow.Case); k.Along != nil {
+		return k.Along.Pass(flow.Step).Rows
 	}
 	return nil
 }
@@ -257,7 +275,7 @@ func (c *Comparison) decided(flow *trace.Pass, at int, beside []int) int {
 }
 
 // ties compares the choice of one of the runs. Tokens that were on another way before are none.
-func (k *choice) ties(of func(*Port) *tensor.Tensor, before ways, earlier bool) another {
+func (k *choice) ties(of func(*Port) *tensor.Tensor, before ways, passes *earlier, rows []path.Row) another {
 	out := another{choice: k}
 	what := tie.Choice{DType: k.dtype, Unknown: k.unknown}
 	var scores, chosen *tensor.Tensor
@@ -267,7 +285,7 @@ func (k *choice) ties(of func(*Port) *tensor.Tensor, before ways, earlier bool) 
 	if k.index != nil {
 		what.Index, chosen = k.index.Golden, of(k.index)
 	}
-	if earlier || k.scores != nil && scores == nil && k.scores.Actual != nil { // these do not fit the golden's
+	if passes.any && rows == nil || k.scores != nil && scores == nil && k.scores.Actual != nil { // these do not fit the golden's
 		return out
 	}
 	if k.scores == nil && chosen == nil {
@@ -281,6 +299,9 @@ func (k *choice) ties(of func(*Port) *tensor.Tensor, before ways, earlier bool) 
 		for _, r := range a.Rows {
 			skip[r] = true
 		}
+	}
+	for i, row := range rows {
+		skip[i] = skip[i] || passes.behind(k.flow, k.at, row)
 	}
 	out.Ties = what.Of(scores, chosen, skip)
 	return out
@@ -298,10 +319,9 @@ func (c *Comparison) sequence(flow *trace.Pass, tokens int) int {
 }
 
 // lost marks the rows of a port that follow from another way: of what ran in the container of the
-// choice those tokens, behind it the later tokens of their sequences, too, and everything in later
-// forward passes. Where rows are no tokens, all of them are.
-func (w ways) lost(flow *trace.Pass, at int, p *Port, all bool) []bool {
-	if len(w) == 0 && !all {
+// choice those tokens, behind it the later tokens of their sequences, too. Where rows are no tokens, all of them are.
+func (w ways) lost(flow *trace.Pass, at int, p *Port, rows []path.Row) []bool {
+	if len(w) == 0 {
 		return nil
 	}
 	out := make([]bool, p.Golden.Len()/max(p.Golden.RowLen(), 1))
@@ -328,14 +348,13 @@ func (w ways) lost(flow *trace.Pass, at int, p *Port, all bool) []bool {
 					out[row] = true
 				case inside:
 					out[row] = out[row] || batch*a.each+token == r
+				case len(rows) == a.Of && a.each == a.Of:
+					out[row] = out[row] || rows[token].Sequence == rows[r].Sequence && rows[token].Position >= rows[r].Position
 				default:
 					out[row] = out[row] || batch == r/a.each && token >= r%a.each
 				}
 			}
 		}
-	}
-	for row := range out {
-		out[row] = out[row] || all
 	}
 	return out
 }

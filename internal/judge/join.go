@@ -199,6 +199,9 @@ func newPort(k Case, pair match.Pair, refs *references) (*Port, error) {
 		Join: Join{Note: pair.Note, Problem: pair.Problem, Mask: pair.Mask, Golden: first.Tensor, Actual: actual, entry: first.Tensor,
 			GoldenSide: joinedSide(k.Golden, pair.Golden), ActualSide: joinedSide(k.Actual, pair.Actual)}}
 	p.encodedBy = refs.encodedBy
+	if k.Along != nil && k.Along.Path.Kind != dump.OnePass {
+		p.few = len(k.Along.Pass(p.Step).Rows) < fewRows
+	}
 	if len(pair.Actual) == 1 {
 		p.recorded = actual
 	}

@@ -54,6 +54,7 @@ type Figures struct {
 	Injected  *injected        // of the run on golden inputs, nil without one
 	Err       error            // the comparison failed
 
+	few       bool    // of few tokens of a path
 	measured  bool    // by what the encoding costs the reference
 	pooled    float64 // by how much poolRows widened its limits; 0 if it did not
 	byDefault bool    // no one wrote any criteria
@@ -104,9 +105,10 @@ func (p *Port) beyondCost() bool {
 	return p.measured && !p.Agrees && costs != nil && (costs.Tensor > compare.MostCost || costs.Row > 2*compare.MostCost)
 }
 
-// asRow lets a tensor of few elements be off as far as a row may.
+// asRow lets a tensor of few elements, or of the few tokens of a forward pass, be off as far as a row
+// may.
 func (p *Port) asRow() {
-	if p.byDefault && !p.measured && p.Golden.Len() < fewElements && rounds(p.DType) {
+	if p.byDefault && !p.measured && (p.few || p.Golden.Len() < fewElements) && rounds(p.DType) {
 		l := p.Criteria.Limits()
 		p.Criteria = compare.Limits{RelL2: max(l.RelL2, l.RowRelL2), RowRelL2: l.RowRelL2}.Criteria()
 		p.Floor.RelL2 = max(p.Floor.RelL2, p.Floor.RowRelL2)

@@ -104,7 +104,7 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 	if v := c.Verdict; v != nil && wrong {
 		r.Kind, r.Frontier = v.Kind, append([]string{}, v.Frontier...)
 		r.FirstDivergence = &report.Divergence{Layer: v.Layer, Port: v.Port, Case: v.Case, Step: v.Step, After: v.After, Before: v.Before,
-			Place: v.Place, Proven: v.Proven, Text: v.Text, Evidence: v.Evidence}
+			Place: v.Place, Proven: v.Proven, Text: v.Text, Evidence: v.Evidence, Row: c.firstRow(v)}
 		for _, g := range v.Growth {
 			r.FirstDivergence.Growth = append(r.FirstDivergence.Growth, report.Growth{Layer: g.Layer, Error: report.Float(g.Error), Alone: report.Float(g.Alone)})
 		}

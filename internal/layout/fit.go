@@ -22,6 +22,8 @@ type Allow struct {
 	Reshape bool // any shape of equally many elements
 	Ones    bool // axes of size 1 do not count
 	IDs     bool // the elements are ids or positions, one per token
+	// Lengths are the numbers of rows of each sequence, where they lie one after the other.
+	Lengths []int
 }
 
 // Padding knows the padding of a batch. The zero value has none.
@@ -89,7 +91,14 @@ func (p Padding) larger(full, less []int, ok Allow, other, has string) (Fit, boo
 		note := fmt.Sprintf("%s has no padding rows: %d of %d compared", other, p.kept, full[0]*full[1])
 		return Fit{Golden: selectTokens(full, slices.Concat(p.mask...)), Shape: less, Note: note}, true
 	}
-	if !ok.LastRow || ok.IDs || !IsLastRow(full, less) {
+	if !ok.LastRow || ok.IDs {
+		return Fit{}, false
+	}
+	if f, fits := lastOf(ok.Lengths, full, less); fits {
+		f.Note = fmt.Sprintf("last row only: %s %s no other", other, has)
+		return f, true
+	}
+	if !IsLastRow(full, less) {
 		return Fit{}, false
 	}
 	f := Fit{Golden: p.lastRow(full), LastRow: true, Note: fmt.Sprintf("last row only: %s %s no other", other, has)}
@@ -101,6 +110,32 @@ func (p Padding) larger(full, less []int, ok Allow, other, has string) (Fit, boo
 		f.Actual = Reshaped(f.Shape)
 	}
 	return f, true
+}
+
+// lastOf finds the layout of the rows of several sequences, one after the other, and the last row of
+// each of them: [T …] or [1 T …] against [B …] or [B 1 …].
+func lastOf(lengths, full, last []int) (Fit, bool) {
+	rows := 0
+	for _, n := range lengths {
+		rows += n
+	}
+	if len(full) > 1 && full[0] == 1 && full[1] == rows {
+		full = full[1:]
+	}
+	shape := slices.Clone(last)
+	if len(last) > 2 && last[1] == 1 {
+		shape = slices.Delete(shape, 1, 2)
+	}
+	if rows == len(lengths) || len(full) < 2 || full[0] != rows || len(shape) < 2 || shape[0] != len(lengths) ||
+		!slices.Equal(full[1:], shape[1:]) {
+		return Fit{}, false
+	}
+	keep, at := make([]bool, rows), 0
+	for _, n := range lengths {
+		at += n
+		keep[at-1] = true
+	}
+	return Fit{Golden: append(Reshaped(full), Op{Kind: Rows, Keep: keep}), Actual: Reshaped(shape), Shape: shape, LastRow: true}, true
 }
 
 // ragged reports whether rows are the tokens of all the batch's sequences, one after the other:

@@ -13,6 +13,12 @@ type Given struct {
 	OtherPrompt map[string]string   // how the inputs of the two differ
 	Load        map[string]Load     // what the candidate says of the weights that it loaded
 	Unseen      map[string][]Unseen // what no hook of the candidate could record
+	// Path says why an error is one of the execution path of a run, and not of the model; "" if nothing
+	// shows that. nil where all runs are of one pass.
+	Path func(*Verdict) string
+	// Stateless reports whether a layer makes each row of its output of one row of its input, so that no
+	// path can be wrong in it.
+	Stateless func(layer string) bool
 }
 
 // Load is a load that was not complete: the names of the weights that the candidate lacked, and of
@@ -35,12 +41,33 @@ func (r *Run) given(v *Verdict) {
 			v.Layer, v.Port, v.After, v.Before, v.Place, v.Gaps = e.Layer, e.Port, "", "", "", nil
 		}
 	}
+	r.path(v)
 	r.copies(v)
 	for _, u := range r.Given.Unseen[v.Case] {
 		if u.Layer == v.Layer {
 			v.Evidence = append(v.Evidence, u.Text)
 		}
 	}
+}
+
+// path makes it a verdict about the execution path, if that is what is wrong. A layer that cannot be
+// wrong by a path got something else, which was not recorded.
+func (r *Run) path(v *Verdict) {
+	if accuses := v.Kind == KindLocal || v.Kind == KindBetween || v.Kind == KindInput && v.Layer != ""; !accuses || r.Given.Path == nil {
+		return
+	}
+	why := r.Given.Path(v)
+	if why == "" {
+		return
+	}
+	if v.Kind == KindLocal && v.Open && r.Given.Stateless(v.Layer) {
+		layer, gaps := v.Layer, v.Gaps
+		v.between(v.pass, v.pass.Container(layer), layer, v.at)
+		v.opened(v.pass, v.at)
+		v.Gaps = gaps
+		v.Text = fmt.Sprintf("%s: %s gives the first wrong output, and makes each row of one row, so what it is given is wrong", v.Place, layer)
+	}
+	v.Kind, v.Text = KindPath, why+": "+v.Text
 }
 
 // otherPrompt makes it a verdict about the input, which accuses no layer.

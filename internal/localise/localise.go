@@ -43,6 +43,7 @@ const (
 	KindBetween     = "between"
 	KindLocal       = "local"
 	KindDrift       = "drift"
+	KindPath        = "path"      // it is right in one pass, and wrong along the execution path of the run
 	KindUnordered   = "unordered" // several layers differ, and nothing tells which of them ran first
 )
 

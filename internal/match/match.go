@@ -32,6 +32,9 @@ type Options struct {
 	// PadMask is true per [batch][token] where there is a real token, false for padding. It applies to
 	// tensors of that batch and length.
 	PadMask [][]bool
+	// Lengths has, by step, the number of rows of each sequence, where the rows of all sequences of a
+	// step lie one after the other.
+	Lengths map[string][]int
 	// Generating says that the model generates text, so that its last layers may compute the last row
 	// only. Without it an lm_head, an output named logits or a second step tells.
 	Generating bool

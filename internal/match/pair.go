@@ -76,6 +76,9 @@ func (m *matcher) hasAllRows(j *joined) bool {
 		if g == nil || a == nil || len(g.shape) == 0 || len(g.shape) >= 3 && g.shape[1] == 1 {
 			return false // one token of each sequence is the last one
 		}
+		if lengths := m.opt.Lengths[c.pass.step]; lengths != nil && slices.Max(lengths) == 1 {
+			return false
+		}
 		n, _ := tensor.NumElems(g.shape)
 		_, ok := m.fitPorts(g, a, layout.Allow{})
 		return ok && n != g.shape[len(g.shape)-1]
@@ -158,6 +161,9 @@ func (m *matcher) fitPorts(g, a *port, ok layout.Allow) (layout.Fit, bool) {
 		return layout.Fit{}, false
 	}
 	ok.IDs = g.dtype.Kind() == tensor.KindInt && !g.isMask()
+	if g.call != nil {
+		ok.Lengths = m.opt.Lengths[g.call.pass.step]
+	}
 	return m.padding.Fit(g.shape, a.shape, ok)
 }
 

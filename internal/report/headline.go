@@ -33,7 +33,10 @@ func Headline(r *Report) string {
 			if d.Layer == "" {
 				return r.Kind + ": no layer by itself is wrong; " + compared
 			}
-			return "first divergence " + d.Where() + "; " + compared
+			if r.Kind == "path" && d.Row != nil {
+				return "right in one pass, wrong along " + Clean(d.Path) + ": first divergence " + d.Where() + d.At() + "; " + compared
+			}
+			return "first divergence " + d.Where() + d.At() + "; " + compared
 		}
 		if l := r.divergent(); l != nil {
 			return fmt.Sprintf("%s %s; %s", n.row(l), failWord[l.Status], compared)
@@ -89,7 +92,9 @@ var kinds = map[string]string{
 		"although its recorded inputs agree.",
 	"between": "The error is in the container's own code, between two of its layers: " +
 		"residual, activation, reshape, mask, rotary, softmax.",
-	"local":     "The layer's recorded inputs agree and its output does not: it computes something else.",
+	"local": "The layer's recorded inputs agree and its output does not: it computes something else.",
+	"path": "The model is right in one pass and wrong along this execution path: the error is in what the path adds, " +
+		"the cache, positions, slots, masks or padding.",
 	"drift":     "No layer differs by itself; small errors grow until the end differs.",
 	"unordered": "Several layers differ, and nothing tells which of them ran first.",
 }
@@ -100,7 +105,7 @@ const open = "This is the first output or input that differs, and what it is mad
 
 // KindText explains the kind of the first divergence in a sentence; empty for an unknown kind or none.
 func (r *Report) KindText() string {
-	if d := r.FirstDivergence; d != nil && d.Place != "" {
+	if d := r.FirstDivergence; d != nil && d.Place != "" && r.Kind != "path" {
 		return open
 	}
 	return kinds[r.Kind]

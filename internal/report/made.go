@@ -26,6 +26,7 @@ type Inputs struct {
 	Injection string   `json:"injection,omitempty"`
 	Golden64  string   `json:"golden64,omitempty"`
 	Noise     string   `json:"noise,omitempty"`
+	OnePass   string   `json:"one_pass,omitempty"`
 	Weights   []string `json:"weights,omitempty"`
 	Config    string   `json:"config,omitempty"`
 	PadMask   string   `json:"pad_mask,omitempty"`
@@ -50,7 +51,7 @@ func (in Inputs) Files() (paths []string) {
 
 // paths are where the paths that are given stand.
 func (in *Inputs) paths() (paths []*string) {
-	all := []*string{&in.Golden, &in.Actual, &in.Injected, &in.Golden64, &in.Noise, &in.Config, &in.PadMask, &in.Names}
+	all := []*string{&in.Golden, &in.Actual, &in.Injected, &in.Golden64, &in.Noise, &in.OnePass, &in.Config, &in.PadMask, &in.Names}
 	for i := range in.Weights {
 		all = append(all, &in.Weights[i])
 	}
@@ -111,6 +112,7 @@ func (in Inputs) Args() (args []string) {
 	add("injection", in.Injection)
 	add("golden64", in.Golden64)
 	add("noise", in.Noise)
+	add("one-pass", in.OnePass)
 	add("weights", in.Weights...)
 	add("config", in.Config)
 	add("pad-mask", in.PadMask)

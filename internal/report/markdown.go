@@ -17,6 +17,9 @@ func Markdown(w io.Writer, r *Report) error {
 	var b bytes.Buffer
 	names := namingOf(r.Layers)
 	fmt.Fprintf(&b, "### %s: %s\n\n", strings.ToUpper(string(r.Verdict)), mdText(Headline(r)))
+	for i := range r.Paths {
+		fmt.Fprintf(&b, "- %s\n", mdText(strings.Join(r.Paths[i].Lines(), "; ")))
+	}
 	open := r.Open()
 	if r.Verdict == Incomplete {
 		open = open[1:] // the headline says the first

@@ -67,6 +67,7 @@ type Report struct {
 	Summary         Summary     `json:"summary"`  // counted from Layers by Write
 	Coverage        *Coverage   `json:"coverage"` // null if nothing could be compared
 	Source          Source      `json:"source"`
+	Paths           []Path      `json:"paths,omitempty"`      // the runs along execution paths
 	NotJudged       []string    `json:"not_judged,omitempty"` // what a pass does not cover
 	Notes           []string    `json:"notes"`                // how names and layouts were joined, what was left out
 	Unmatched       Unmatched   `json:"unmatched"`
@@ -93,6 +94,8 @@ type Divergence struct {
 	Step   string `json:"step"`
 	After  string `json:"after"`  // the layer before the place, which agrees; empty: the container's beginning
 	Before string `json:"before"` // the one after it, which does not; empty: the container's end
+
+	*Row // of a run along an execution path: the first wrong row; nil where all runs are of one pass
 
 	Place      string   `json:"place,omitempty"`      // "in b, or between a and b", if the records do not show that it is the layer
 	Proven     bool     `json:"proven"`               // all that the layer was given is known to agree

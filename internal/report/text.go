@@ -49,6 +49,11 @@ func (p *printer) verdict(r *Report) {
 		}
 		first = false
 	}
+	for i := range r.Paths {
+		for k, line := range r.Paths[i].Lines() {
+			p.prose(strings.Repeat("  ", min(k, 1)+1), "", line)
+		}
+	}
 	p.uncovered(r, "  ")
 	if d := r.FirstDivergence; d != nil {
 		if why := r.KindText(); why != "" {

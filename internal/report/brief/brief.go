@@ -43,6 +43,8 @@ type Place struct {
 	Before string `json:"before"`
 	Proven bool   `json:"proven"`
 	Text   string `json:"text"`
+
+	*report.Row // of a run along an execution path
 }
 
 // Cause is why it happens.
@@ -66,6 +68,7 @@ const (
 	stageTokens  = "tokens"
 	stageWeights = "weights"
 	stageTensors = "tensors"
+	stagePaths   = "paths"
 	stageRun     = "run" // nothing could be judged
 )
 
@@ -76,7 +79,7 @@ func Of(r *report.Report, file string) *Brief {
 	if d := r.FirstDivergence; d != nil {
 		b.First = &Place{Layer: report.Clean(d.Layer), Port: report.Clean(d.Port), Case: report.Clean(d.Case),
 			Step: report.Clean(d.Step), Place: report.Clean(d.Place), After: report.Clean(d.After),
-			Before: report.Clean(d.Before), Proven: d.Proven, Text: report.Clean(d.Text)}
+			Before: report.Clean(d.Before), Proven: d.Proven, Text: report.Clean(d.Text), Row: d.Row}
 	}
 	if len(r.Causes) > 0 {
 		b.Cause = causeOf(r.Causes[0])
@@ -106,6 +109,8 @@ func stageOf(r *report.Report) string {
 		return stageTokens
 	case r.Kind == "weights":
 		return stageWeights
+	case r.Kind == "path":
+		return stagePaths
 	}
 	return stageTensors
 }

@@ -53,7 +53,7 @@ func nextOf(r *report.Report, file string) (c commands, why string) {
 		}
 	}
 	n := next{r: r, file: file, in: in}
-	for _, choice := range []func() (commands, string){n.settled, n.tokens, n.proven, n.names, n.incomplete, n.open} {
+	for _, choice := range []func() (commands, string){n.settled, n.tokens, n.proven, n.path, n.names, n.incomplete, n.open} {
 		if c, why = choice(); why == "" {
 			continue
 		}
@@ -164,6 +164,14 @@ func (n next) proven() (commands, string) {
 		again, then = n.report(), "the report has the details"
 	}
 	return again, fmt.Sprintf("mend %s (%s, see %s); %s", c.Layer, c.ID, c.Doc(), then)
+}
+
+// path: the execution path is wrong, and not the model.
+func (n next) path() (commands, string) {
+	if n.r.Kind != "path" {
+		return nil, ""
+	}
+	return n.report(), "the model is right in one pass: look at what the path adds there, the cache, positions, slots, masks or padding"
 }
 
 // nameless reports whether layers may be joined that now stand alone on both sides.

@@ -88,7 +88,7 @@ func (p *Place) where(kind string) string {
 	case p.Before != "":
 		at += ", before " + p.Before
 	}
-	return fmt.Sprintf("%s (%s, %s)", at, kind, word(p.Proven, "proven", "open"))
+	return fmt.Sprintf("%s%s (%s, %s)", at, p.At(), kind, word(p.Proven, "proven", "open"))
 }
 
 func word(is bool, yes, no string) string {

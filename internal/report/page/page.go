@@ -115,6 +115,11 @@ func cleaned(r *report.Report) *report.Report {
 			Step: text(d.Step), After: text(d.After), Before: text(d.Before),
 			Proven: d.Proven, Text: text(d.Sentence()), Uncaptured: texts(d.Uncaptured, maxFrontier),
 			Evidence: texts(d.Evidence, maxNotes)}
+		if d.Row != nil {
+			row := *d.Row
+			row.Path = text(row.Path)
+			out.FirstDivergence.Row = &row
+		}
 	}
 	if o := r.Order; o != nil {
 		out.Order = &report.Order{Same: o.Same, N: o.N, Differences: texts(o.Differences, maxNotes)}

@@ -44,7 +44,7 @@ func (a answer) String() string {
 	}
 	line := fmt.Sprintf("%-13s  %-11s  %s", a.place(), a.cause(), a.got.said())
 	if a.place() != "ok" || !slices.Contains([]string{"", "proven", "first"}, a.cause()) {
-		line += ", planted: " + strings.TrimSpace(place(a.want.Verdict, a.want.Kind, a.want.Layer)+" "+a.want.Cause)
+		line += ", planted: " + strings.TrimSpace(place(a.want.Verdict, a.want.Kind, a.want.Layer)+a.want.Row.String()+" "+a.want.Cause)
 	}
 	return line
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ type truth struct {
 	Second    string         `json:"second_bad_layer"` // of a second bug, whose cause is not scored
 	Rewrite   bool           `json:"rewrite"`          // the same function: its tensors differ, and may be noted
 	Seen      string         `json:"seen_in"`          // injected: the dumps alone may show no more than rounding
+	Row       *FedRow        `json:"first_row"`        // of a run along an execution path, the first wrong one
 	unseen    bool           // a pass is as good
 
 	// Where the candidate's names are foreign: its layers, and those of the reference which they are.
@@ -49,9 +51,24 @@ type report struct {
 	Kind    string `json:"kind"`
 	First   struct {
 		Layer string `json:"layer"`
+		*FedRow
 	} `json:"first_divergence"`
 	Causes []cause `json:"causes"` // the best first
 	Layers []row   `json:"layers"`
+}
+
+// FedRow (exported for encoding/json, which it is embedded for) is a token of a run along an execution path.
+type FedRow struct {
+	Pass     int `json:"pass"`
+	Sequence int `json:"sequence"`
+	Position int `json:"position"`
+}
+
+func (f *FedRow) String() string {
+	if f == nil {
+		return ""
+	}
+	return fmt.Sprintf(" %d/%d/%d", f.Pass, f.Sequence, f.Position)
 }
 
 type cause struct {
@@ -79,6 +96,8 @@ func (t truth) place(r report) string {
 	case r.Verdict != t.Verdict:
 		return "wrong verdict"
 	case t.Layer != "" && r.First.Layer != t.Layer && !slices.Contains(t.AlsoLayer, r.First.Layer):
+		return "wrong place"
+	case t.Row != nil && (r.First.FedRow == nil || *r.First.FedRow != *t.Row):
 		return "wrong place"
 	case r.Kind != t.Kind && !slices.Contains(t.AlsoKind, r.Kind):
 		return "wrong kind"
@@ -123,7 +142,7 @@ func (t truth) ofSecond(c cause) bool {
 // said returns the place, the first cause and all proven ones, which have a mark. The guesses after
 // the first are left out: their order depends on the last digits, which differ between processors.
 func (r report) said() string {
-	out := []string{place(r.Verdict, r.Kind, r.First.Layer)}
+	out := []string{place(r.Verdict, r.Kind, r.First.Layer) + r.First.FedRow.String()}
 	for i, c := range r.Causes {
 		id := c.ID
 		if c.Proven {

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/report"
+)
+
+// comparePaths judges runs along execution paths.
+func (f *compareFlags) comparePaths(ctx context.Context, stderr io.Writer) (*report.Report, error) {
+	switch {
+	case f.Injected != "":
+		return nil, usage("compare: --injected is a run of one pass: it cannot stand beside a run along an execution path")
+	case f.PadMask != "":
+		return nil, usage("compare: --pad-mask: say it in run.json of the run that has padding, pad_mask and pad_masks")
+	}
+	opt, err := f.options()
+	if err != nil {
+		return nil, err
+	}
+	runs, closeAll, err := f.openPaths()
+	if err != nil {
+		return nil, err
+	}
+	defer closeAll()
+	evidence, closeEvidence, err := f.evidence()
+	if err != nil {
+		return nil, err
+	}
+	defer closeEvidence()
+	opt.Diagnosis = judge.Diagnosis{Mode: f.diagnose, Evidence: evidence}
+	bar := newProgress(stderr)
+	opt.Progress = bar.set
+	p, err := judge.ComparePaths(ctx, runs, opt)
+	bar.done()
+	if scope := (*judge.ScopeError)(nil); errors.As(err, &scope) {
+		return nil, usage("%v", err)
+	} else if err != nil {
+		return nil, err
+	}
+	return p.Report(f.Golden), nil
+}
+
+// openPaths opens the dumps of the command line, at least one of which is along an execution path.
+func (f *compareFlags) openPaths() (runs judge.PathRuns, closeAll func(), err error) {
+	var opened []*dump.Run
+	closeAll = func() { dump.CloseAll(opened) }
+	for _, d := range []struct {
+		path string
+		to   *[]*dump.Run
+	}{{f.Golden, &runs.Golden}, {f.Actual, &runs.Actual}, {f.OnePass, &runs.OnePass}, {f.Golden64, &runs.Golden64}, {f.Noise, &runs.Encoded}} {
+		if d.path == "" {
+			continue
+		}
+		if *d.to, err = f.runs(d.path, dump.Options{Unjudged: true}, opened); err != nil {
+			closeAll()
+			return runs, nil, err
+		}
+		opened = append(opened, *d.to...)
+	}
+	if !slices.ContainsFunc(opened, func(r *dump.Run) bool { return r.Info.AlongPath() }) {
+		err = usage("compare: --one-pass stands beside a run along an execution path: run.json of --actual has no passes")
+	}
+	var cases []judge.Case
+	for _, r := range runs.Actual {
+		cases = append(cases, judge.Case{Actual: r})
+	}
+	if err == nil {
+		err = f.asked(cases)
+	}
+	if err == nil {
+		err = f.remarks(runs.Actual[0])
+	}
+	if err != nil {
+		closeAll()
+		return runs, nil, err
+	}
+	return runs, closeAll, nil
+}

@@ -1,0 +1,348 @@
+package judge
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/path"
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/setting"
+)
+
+// PathRuns are runs along execution paths, and the runs of one pass that say what is right. Each
+// sequence of the candidate is looked for in all goldens, by its tokens.
+type PathRuns struct {
+	Golden, Actual    []*dump.Run
+	OnePass           []*dump.Run // the candidate's own runs of one pass; nil if there are none
+	Golden64, Encoded []*dump.Run // the reference's other runs of one pass
+}
+
+// Along says how the rows of a case were fed.
+type Along struct {
+	*path.Sheet             // the candidate's
+	golden      *path.Sheet // one of the golden's
+	onePass     *bool       // whether the candidate's own one pass holds; nil if it was not given
+}
+
+// Paths is everything that is known of runs along execution paths.
+type Paths struct {
+	along      *Comparison   // with the golden; nil if the runs were given other tokens
+	onePass    *Comparison   // the candidate's own one pass with the golden; nil if it was not given
+	consistent *Comparison   // with the candidate's own one pass; nil if it was not given
+	repeats    []*Comparison // of each run along the path repeat, with its first run
+	exact      bool          // repeats have to be equal bit for bit
+	other      error         // how the tokens differ
+}
+
+// ComparePaths compares runs along execution paths with runs of one pass.
+func ComparePaths(ctx context.Context, runs PathRuns, opt Options) (*Paths, error) {
+	actual, err := sheets(runs.Actual, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range actual {
+		if err := s.Check(); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.Run.Path, err)
+		}
+		if s.Path.Kind == dump.Mask {
+			return nil, fmt.Errorf("%s: path mask is not judged yet: its runs are compared with each other, which needs the masks", s.Run.Path)
+		}
+	}
+	golden, err := onePassSheets(runs.Golden, actual[0])
+	if err != nil {
+		return nil, err
+	}
+	p := &Paths{exact: opt.Criteria == nil}
+	reference := goldens{standard: golden}
+	if reference.float64, err = onePassSheets(runs.Golden64, actual[0]); err != nil {
+		return nil, err
+	}
+	if reference.encoded, err = onePassSheets(runs.Encoded, actual[0]); err != nil {
+		return nil, err
+	}
+	own, err := onePassSheets(runs.OnePass, golden[0])
+	if err != nil {
+		return nil, fmt.Errorf("the candidate's own one pass: %w", err)
+	}
+	if len(own) > 0 {
+		if p.onePass, err = reference.compare(ctx, own, nil, opt); err != nil {
+			return p.unlessOther(fmt.Errorf("the candidate's own one pass: %w", err))
+		}
+	}
+	if p.along, err = reference.compare(ctx, actual, p.onePassHolds(), opt); err != nil {
+		return p.unlessOther(err)
+	}
+	return p, p.compareOwn(ctx, actual, own, opt)
+}
+
+// unlessOther makes other tokens a verdict in place of an error.
+func (p *Paths) unlessOther(err error) (*Paths, error) {
+	if !isOther(err) {
+		return nil, err
+	}
+	p.other = err
+	return p, nil
+}
+
+func isOther(err error) bool {
+	var other *path.OtherTokensError
+	return errors.As(err, &other)
+}
+
+// onePassHolds reports whether the candidate's own one pass holds; nil if it was not given.
+func (p *Paths) onePassHolds() *bool {
+	if p.onePass == nil {
+		return nil
+	}
+	v := p.onePass.Report("", true).Verdict
+	holds := v == report.Pass || v == report.Incomplete
+	return &holds
+}
+
+// compareOwn compares the candidate with itself.
+func (p *Paths) compareOwn(ctx context.Context, actual, own []*path.Sheet, opt Options) (err error) {
+	opt.Diagnosis, opt.Progress = Diagnosis{Mode: setting.DiagnoseOff}, nil
+	opt.Scope, opt.Match.Rules, opt.Match.Ignore = nil, nil, nil
+	if len(own) > 0 {
+		if p.consistent, err = (goldens{standard: own}).compare(ctx, actual, p.onePassHolds(), opt); isOther(err) {
+			p.along.Note("it was not compared with its own one pass, which had other tokens: " + err.Error())
+		} else if err != nil {
+			return fmt.Errorf("with the candidate's own one pass: %w", err)
+		}
+	}
+	for _, s := range actual {
+		if s.Path.Kind != dump.Repeat {
+			continue
+		}
+		c, err := goldens{standard: []*path.Sheet{s}}.compare(ctx, []*path.Sheet{s}, nil, opt)
+		if err != nil {
+			return fmt.Errorf("with the first run: %w", err)
+		}
+		p.repeats = append(p.repeats, c)
+	}
+	return nil
+}
+
+func sheets(runs []*dump.Run, other *path.Sheet) (out []*path.Sheet, err error) {
+	for _, r := range runs {
+		s, err := path.New(r, other)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+func onePassSheets(runs []*dump.Run, other *path.Sheet) ([]*path.Sheet, error) {
+	out, err := sheets(runs, other)
+	for _, s := range out {
+		err = cmp.Or(err, s.IsOnePass())
+	}
+	return out, err
+}
+
+// goldens are the sheets whose rows are put in the order of a run.
+type goldens struct{ standard, float64, encoded []*path.Sheet }
+
+// compare judges runs beside the rows of the goldens.
+func (g goldens) compare(ctx context.Context, runs []*path.Sheet, onePass *bool, opt Options) (*Comparison, error) {
+	var cases []Case
+	var notes []string
+	for _, s := range runs {
+		found, err := s.From(g.standard...)
+		if err != nil {
+			return nil, err
+		}
+		k := Case{Name: name(s, cases), Golden: found.Run, Actual: s.Run,
+			Along: &Along{Sheet: s, golden: g.standard[0], onePass: onePass}}
+		for _, other := range []struct {
+			sheets []*path.Sheet
+			to     **dump.Run
+		}{{g.float64, &k.Golden64}, {g.encoded, &k.Encoded}} {
+			if len(other.sheets) == 0 {
+				continue
+			}
+			f, err := s.From(other.sheets...)
+			if err != nil {
+				return nil, err
+			}
+			*other.to = f.Run
+		}
+		if len(found.Skipped) > 0 {
+			k.Actual = without(s.Run, found.Skipped)
+			notes = append(notes, fmt.Sprintf("no golden has the tokens of forward pass %s: it was not judged", label.Few(found.Skipped)))
+		}
+		if found.Assumed {
+			notes = append(notes, "causality assumed: a sequence is the beginning of a longer one of the golden, and its rows were judged by that")
+		}
+		for _, side := range []struct {
+			who string
+			of  *path.Sheet
+		}{{"golden", g.standard[0]}, {"candidate", s}} {
+			if left := side.of.Left; len(left) > 0 {
+				notes = append(notes, fmt.Sprintf("left out, for the rows of the %s are not tokens: %s", side.who, label.Few(left)))
+			}
+		}
+		cases = append(cases, k)
+	}
+	c, err := Compare(ctx, cases, opt)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range notes {
+		c.Note(n)
+	}
+	return c, nil
+}
+
+// name is that of a run's case; of several runs of one case, along other paths, with the path.
+func name(s *path.Sheet, cases []Case) string {
+	name := cmp.Or(s.Run.Info.Case, filepath.Base(filepath.Clean(s.Run.Path)))
+	taken := func(k Case) bool { return k.Name == name }
+	if slices.ContainsFunc(cases, taken) {
+		name += " " + s.Name
+	}
+	for slices.ContainsFunc(cases, taken) {
+		name += "'"
+	}
+	return name
+}
+
+// without is a run without some of its steps.
+func without(r *dump.Run, steps []string) *dump.Run {
+	var entries []dump.Entry
+	for _, e := range r.Entries {
+		if !slices.Contains(steps, e.Step) {
+			entries = append(entries, e)
+		}
+	}
+	out := dump.New(r.Path, r.Info, r.OrderBy, entries)
+	out.Notes = r.Notes
+	out.Watch(r.Changed)
+	return out
+}
+
+// Report returns report.json of the runs along paths. Where the candidate's own one pass is wrong
+// too, the report is about that: the path is not what is wrong.
+func (p *Paths) Report(name string) *report.Report {
+	if p.other != nil {
+		v := localise.OtherPrompt("", "0", p.other.Error())
+		return &report.Report{Fixture: name, Verdict: report.Fail, Kind: v.Kind, Frontier: []string{},
+			FirstDivergence: &report.Divergence{Step: v.Step, Proven: v.Proven, Text: v.Text}}
+	}
+	r := p.along.Report(name, true)
+	if holds := p.onePassHolds(); r.Verdict == report.Fail && holds != nil && !*holds {
+		along := r.FirstDivergence
+		r = p.onePass.Report(name, true)
+		text := "the candidate's own one pass is wrong too, so this report is about that, and not about the path"
+		if along != nil && along.Row != nil {
+			text += fmt.Sprintf("; along %s the first divergence is %s%s", along.Path, along.Where(), along.At())
+		}
+		r.Notes = append([]string{text}, r.Notes...)
+	}
+	if own := p.unlikeItself(name); own != nil && (r.Verdict == report.Pass || r.Verdict == report.Incomplete) {
+		r = own
+	}
+	for _, k := range p.along.Cases {
+		r.Paths = append(r.Paths, p.path(k))
+	}
+	if r.Verdict == report.Pass || r.Verdict == report.Incomplete {
+		p.judgeRepeats(r)
+	}
+	return r
+}
+
+// unlikeItself is the report of a candidate that is not consistent with its own one pass, where some
+// rows could not be judged by the golden: it chose other ways behind ties, and there only its own one
+// pass tells what is right. It is nil if there is nothing of that.
+func (p *Paths) unlikeItself(name string) *report.Report {
+	unjudged := func(port *Port) bool { return port.Elsewhere != "" || slices.Contains(port.lost, true) }
+	if p.consistent == nil || !slices.ContainsFunc(p.along.Ports, unjudged) {
+		return nil
+	}
+	r := p.consistent.Report(name, true)
+	if r.Verdict != report.Fail || r.Kind != localise.KindPath {
+		return nil
+	}
+	r.Notes = append([]string{"the golden's choices behind ties are others, so this is what differs from the candidate's own one pass"}, r.Notes...)
+	return r
+}
+
+// path is the summary of a case.
+func (p *Paths) path(k Case) report.Path {
+	out := report.Path{Case: k.Name, Path: k.Along.Name, Passes: len(k.Along.Passes), Matches: p.along.agreement(k.Name)}
+	for _, pass := range k.Along.Passes {
+		out.Rows += len(pass.Rows)
+	}
+	if p.onePass != nil {
+		out.OnePass = p.onePass.agreement("")
+	}
+	if p.consistent != nil {
+		out.Consistent = p.consistent.agreement(k.Name)
+	}
+	for _, c := range p.repeats {
+		if c.Cases[0].Along.Sheet == k.Along.Sheet {
+			out.Repeats = c.agreement("")
+			out.Repeats.Holds = out.Repeats.Holds && (out.Repeats.BitForBit || !p.exact)
+		}
+	}
+	return out
+}
+
+// agreement says how the two sides of a case agree, of all cases if it has no name.
+func (c *Comparison) agreement(caseName string) *report.Agreement {
+	a := &report.Agreement{Holds: true, BitForBit: true}
+	worst := -1.0
+	for _, p := range c.Ports {
+		if !p.Judged() || !p.comparable() || p.Elsewhere != "" || caseName != "" && p.Case != caseName {
+			continue
+		}
+		r := p.Base.Result
+		a.Outputs++
+		a.Holds = a.Holds && p.passes()
+		a.BitForBit = a.BitForBit && p.equal()
+		if is := worstRow(r); is > worst {
+			worst, a.Layer, a.Port, a.Step, a.RowRelL2 = is, p.Layer, p.Port, p.Step, report.Float(is)
+		}
+	}
+	return a
+}
+
+// equal reports whether the two sides have the same values, in one type.
+func (p *Port) equal() bool {
+	r := p.Base.Result
+	return p.Golden.DType() == p.Actual.DType() && r.MaxAbs.Value == 0 && r.BadNonFinite == 0
+}
+
+func worstRow(r compare.Result) float64 {
+	if r.BadNonFinite > 0 {
+		return math.Inf(1)
+	}
+	return r.WorstRow.RelL2
+}
+
+// judgeRepeats fails a report where a later run is not that of the first.
+func (p *Paths) judgeRepeats(r *report.Report) {
+	for _, c := range p.repeats {
+		for _, port := range c.inOrder() {
+			if !port.Judged() || !port.comparable() || port.equal() || !p.exact && port.passes() {
+				continue
+			}
+			r.Verdict, r.Kind = report.Fail, localise.KindPath
+			r.FirstDivergence = &report.Divergence{Layer: port.Layer, Port: port.Port, Case: port.Case, Step: port.Step, Proven: true,
+				Row: c.Cases[0].Along.row(port, port.Step), Text: fmt.Sprintf("%s %s is not what it was in the first run of the same tokens: "+
+					"its worst row is off by relative L2 %.3g", port.Layer, port.Port, worstRow(port.Base.Result))}
+			return
+		}
+	}
+}

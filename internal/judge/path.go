@@ -1,0 +1,227 @@
+package judge
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/label/module"
+	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/path"
+	"github.com/goparity/goparity/internal/report"
+)
+
+// ofPath says why an error is that of the execution path; "" if nothing shows that the candidate is
+// right in one pass.
+func (c *Comparison) ofPath(v *localise.Verdict) string {
+	k := c.caseOf(v.Case)
+	if k.Along == nil || k.Along.Path.Kind == dump.OnePass {
+		return ""
+	}
+	target := c.targetOf(v)
+	if target == nil || v.Kind == localise.KindInput && k.Along.holdsTokens(target) {
+		return ""
+	}
+	if holds := k.Along.onePass; holds != nil {
+		if !*holds {
+			return ""
+		}
+		return "the candidate's own one pass agrees with the golden"
+	}
+	return c.witness(k.Name, k.Along, k.Along.row(target, v.Step))
+}
+
+// stateless reports whether a layer is known, by its name, to make each row of one row: a norm, or
+// what lies in an attention.
+func stateless(layer string) bool {
+	return module.IsNorm(layer) || module.InAttention(label.Parent(label.Name(layer)))
+}
+
+// witness names a sequence that was fed from its first token on, with an empty cache, and agrees in
+// all layers: there the candidate is right in one pass. Of a wrong row that was fed so itself, the
+// witness has to have a row of the same position, so that what is wrong at some positions in one pass
+// is no fault of a path.
+func (c *Comparison) witness(caseName string, along *Along, wrong *report.Row) string {
+	least := 0
+	if p := along.Passes[wrong.Pass]; p.Items[p.Index(wrong.Sequence)].From == 0 {
+		least = wrong.Position + 1
+	}
+	for _, p := range along.Passes {
+		for i, item := range p.Items {
+			if item.From == 0 && item.To >= max(least, 1) && c.agreesIn(caseName, along, p, i) {
+				return fmt.Sprintf("forward pass %s has %s with an empty cache, and agrees with the golden", p.Step, item)
+			}
+		}
+	}
+	return ""
+}
+
+// agreesIn reports whether the rows of an item agree in all layers of a forward pass.
+func (c *Comparison) agreesIn(caseName string, along *Along, pass *path.Pass, item int) bool {
+	compared := false
+	for _, p := range c.Ports {
+		if p.Case != caseName || p.Step != pass.Step || !p.Judged() || !p.Joined() {
+			continue
+		}
+		compared = true
+		if p.passes() {
+			continue
+		}
+		rows, ok := along.rows(p)
+		if !ok {
+			return false
+		}
+		limit := max(p.Criteria.Limits().RowRelL2, p.floor().RowRelL2)
+		for _, r := range rows {
+			if r.item == item && r.error > limit {
+				return false
+			}
+		}
+	}
+	return compared
+}
+
+// fedRow is a row of a port in a forward pass.
+type fedRow struct {
+	path.Row
+	item  int
+	error float64 // relative L2; infinite for integers that differ and what is not finite
+}
+
+// rows returns the errors of all rows of a port; false if it is not known which token each belongs
+// to.
+func (a *Along) rows(p *Port) (rows []fedRow, ok bool) {
+	pass := a.Pass(p.Step)
+	if pass == nil || !p.comparable() {
+		return nil, false
+	}
+	shape := p.Golden.Shape()
+	axis, n := a.golden.Axis(p.Layer, p.Port), len(pass.Rows)
+	if len(p.lost) == n && slices.Contains(p.lost, true) { // the others are a matrix
+		for i, row := range pass.Rows {
+			if !p.lost[i] {
+				rows = append(rows, fedRow{Row: row, item: pass.Index(row.Sequence)})
+			}
+		}
+		return rows, len(rows) == shape[0] && a.measure(p, rows, 0) == nil
+	}
+	if axis < 0 || axis >= len(shape) || shape[axis] != n {
+		axis, n = 0, len(pass.Items) // the last row of each sequence
+		if len(shape) == 0 || shape[0] != n {
+			return nil, false
+		}
+	}
+	at := 0
+	for i, item := range pass.Items {
+		for position := item.From; position < item.To; position++ {
+			if n == len(pass.Rows) || position == item.To-1 {
+				rows = append(rows, fedRow{Row: path.Row{Sequence: item.Sequence, Position: position}, item: i})
+			}
+			at++
+		}
+	}
+	return rows, a.measure(p, rows, axis) == nil
+}
+
+// measure sets the errors of rows along an axis.
+func (a *Along) measure(p *Port, rows []fedRow, axis int) error {
+	shape := p.Golden.Shape()
+	if !p.Golden.DType().IsFloat() || axis == len(shape)-1 {
+		return differing(p, rows, axis)
+	}
+	d, err := compare.Explain(p.Golden, p.Actual, compare.Tolerance{})
+	if err != nil {
+		return err
+	}
+	each := 1
+	for _, n := range shape[axis+1 : len(shape)-1] {
+		each *= n
+	}
+	for _, line := range d.Rows {
+		r := &rows[line.Index/each%len(rows)]
+		r.error = max(r.error, line.RelL2)
+		if line.BadNonFinite > 0 {
+			r.error = math.Inf(1)
+		}
+	}
+	return nil
+}
+
+// differing sets the errors of rows of integers: infinite where one differs.
+func differing(p *Port, rows []fedRow, axis int) error {
+	for i := range rows {
+		golden, err := p.Golden.Slice(axis, i, i+1)
+		if err != nil {
+			return err
+		}
+		actual, err := p.Actual.Slice(axis, i, i+1)
+		if err != nil {
+			return err
+		}
+		r, err := compare.Tensors(golden, actual, compare.Tolerance{})
+		if err != nil {
+			return err
+		}
+		if r.Mismatches > 0 {
+			rows[i].error = math.Inf(1)
+		}
+	}
+	return nil
+}
+
+// row is the first wrong row of a port, by its sequence and its position there; of a port that is
+// wrong in no row by itself, or nil, the worst one or the first of the forward pass.
+func (a *Along) row(p *Port, step string) *report.Row {
+	pass := a.Pass(step)
+	out := &report.Row{Path: a.Name, Pass: a.Index(step)}
+	first := pass.Rows[0]
+	if p != nil {
+		if rows, ok := a.rows(p); ok && len(rows) > 0 {
+			worst := slices.MaxFunc(rows, func(x, y fedRow) int { return cmp.Compare(x.error, y.error) }).error
+			limit := p.floor().RowRelL2
+			wrong := slices.DeleteFunc(rows, func(r fedRow) bool { return r.error <= limit && r.error < worst })
+			first = slices.MinFunc(wrong, func(x, y fedRow) int {
+				return cmp.Or(x.Sequence-y.Sequence, x.Position-y.Position)
+			}).Row
+		}
+	}
+	out.Sequence, out.Position = first.Sequence, first.Position
+	return out
+}
+
+// holdsTokens reports whether a port holds the ids of the tokens that were fed.
+func (a *Along) holdsTokens(p *Port) bool {
+	pass := a.Pass(p.Step)
+	if p.Golden.DType().IsFloat() || p.Golden.Len() != len(pass.Rows) {
+		return false
+	}
+	for i, row := range pass.Rows {
+		if int(p.Golden.At(i)) != a.Tokens[row.Sequence][row.Position] {
+			return false
+		}
+	}
+	return true
+}
+
+// firstRow is the first wrong row of a verdict about a run along a path; nil for one of a run that
+// is not.
+func (c *Comparison) firstRow(v *localise.Verdict) *report.Row {
+	k := c.caseOf(v.Case)
+	if k == nil || k.Along == nil || k.Along.Pass(v.Step) == nil {
+		return nil
+	}
+	return k.Along.row(c.targetOf(v), v.Step)
+}
+
+func (c *Comparison) caseOf(name string) *Case {
+	for i := range c.Cases {
+		if c.Cases[i].Name == name {
+			return &c.Cases[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package path
+
+import (
+	"slices"
+
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/tensor"
+)
+
+// axis says where the rows of a tensor are: the axis that counts tokens, behind a batch axis where
+// it is not the first; or one row for each sequence, that of its last token in the pass.
+type axis int
+
+const (
+	lastRows axis = -1
+	none     axis = -2
+)
+
+// shaped is a tensor of a port in one forward pass.
+type shaped struct {
+	pass  *Pass
+	shape []int
+}
+
+// fits reports whether a shape may be read in this way.
+func (a axis) fits(s shaped, float bool) bool {
+	n, shape := len(s.pass.Rows), s.shape
+	batch, tokens := s.pass.size()
+	switch a {
+	case lastRows:
+		return (len(shape) == 2 || len(shape) == 3 && shape[1] == 1) && shape[0] == len(s.pass.Items)
+	case 0:
+		return len(shape) > 0 && shape[0] == n && (len(shape) > 1 || !float)
+	case 1:
+		if len(shape) < 2 || len(shape) == 2 && float {
+			return false
+		}
+	case 2:
+		if len(shape) != 4 {
+			return false
+		}
+	}
+	return shape[0] == 1 && shape[a] == n || tokens > 0 && shape[0] == batch && shape[a] == tokens
+}
+
+// rest is the shape without the axes that count sequences and tokens.
+func (a axis) rest(shape []int) []int {
+	out := slices.Clone(shape)
+	switch {
+	case a == lastRows:
+		return slices.DeleteFunc(out[1:], func(d int) bool { return d == 1 })
+	case a > 0:
+		out = slices.Delete(out, int(a), int(a)+1)
+	}
+	return out[1:]
+}
+
+// axisOf finds where the rows of a port are by its shapes in all forward passes; none if they are not
+// tokens. known is what the port of this name on the other side says, none if it does not.
+func axisOf(port string, float bool, in []shaped, known axis) axis {
+	for _, a := range []axis{known, 1, 0, 2, lastRows} {
+		switch {
+		case a == none, a == lastRows && label.IsInput(port) && !float:
+			continue
+		case !slices.ContainsFunc(in, func(s shaped) bool { return !a.fits(s, float) || !slices.Equal(a.rest(s.shape), a.rest(in[0].shape)) }):
+			if a != known && float && a.overKeys(port, in) {
+				continue
+			}
+			return a
+		}
+	}
+	return none
+}
+
+// overKeys reports whether each row may well hold a number for each token that it looks at, as those
+// of masks and attention weights do.
+func (a axis) overKeys(port string, in []shaped) bool {
+	shape := in[0].shape
+	if a == lastRows || len(shape) != 4 && (len(shape) != 2 || !label.IsInput(port)) {
+		return false
+	}
+	return !slices.ContainsFunc(in, func(s shaped) bool {
+		_, tokens := s.pass.size()
+		last := s.shape[len(s.shape)-1]
+		return last != s.pass.keys() && last != tokens
+	})
+}
+
+// lay puts the rows of a tensor one after the other, without padding.
+func (a axis) lay(t *tensor.Tensor, p *Pass) (*tensor.Tensor, error) {
+	shape := t.Shape()
+	if a <= 0 || shape[0] == 1 && shape[a] == len(p.Rows) {
+		return t, nil
+	}
+	batch, tokens := p.size()
+	order := []int{0, 1, 2, 3}
+	if a == 2 {
+		var err error
+		if t, err = t.Transpose(0, 2, 1, 3); err != nil {
+			return nil, err
+		}
+		order = []int{0, 2, 1, 3}
+	}
+	rest := slices.Clone(t.Shape()[2:])
+	width := 1
+	for _, d := range rest {
+		width *= d
+	}
+	t, err := t.Reshape(batch*tokens, width)
+	if err == nil && p.grid != nil {
+		t, err = t.SelectRows(slices.Concat(p.grid...))
+	}
+	if err == nil {
+		t, err = t.Reshape(append([]int{1, len(p.Rows)}, rest...)...)
+	}
+	if err != nil || a != 2 {
+		return t, err
+	}
+	return t.Transpose(order...)
+}
+
+// along is the axis of rows of a tensor that was laid out.
+func (a axis) along() int { return max(int(a), 0) }

@@ -1,0 +1,151 @@
+package path
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/dump"
+)
+
+// NotTakenError says that the forward passes of a run do not show the execution path that it names.
+type NotTakenError struct{ Path, Want string }
+
+func (e *NotTakenError) Error() string {
+	return fmt.Sprintf("path not taken: %s asks for %s, and the passes of run.json have none", e.Path, e.Want)
+}
+
+// Check returns an error if the forward passes do not show the path, or leave rows out that it has
+// to feed.
+func (s *Sheet) Check() error {
+	if want := s.lacks(); want != "" {
+		return &NotTakenError{s.Name, want}
+	}
+	if s.Path.Kind == dump.Lengths || s.Path.Kind == dump.Prefix {
+		return nil
+	}
+	for i, ids := range s.Tokens {
+		fed := make([]bool, len(ids))
+		for _, p := range s.Passes {
+			for _, item := range p.Items {
+				if item.Sequence == i {
+					for at := range fed[:item.To] {
+						fed[at] = fed[at] || at >= item.From || at < item.CachedTokens
+					}
+				}
+			}
+		}
+		if at := slices.Index(fed, false); at >= 0 {
+			return fmt.Errorf("no forward pass fed token %d of sequence %d: %s has to feed all %d of token_ids, "+
+				"list the pass that did or end token_ids there", at, i, s.Name, len(ids))
+		}
+	}
+	return nil
+}
+
+// lacks is what the passes do not show; "" if they show the path.
+func (s *Sheet) lacks() string {
+	switch s.Path.Kind {
+	case dump.Decode:
+		if !s.any(func(i dump.PassItem) bool { return i.From > 0 && i.To-i.From == 1 }) {
+			return "forward passes of a single token behind a prefill"
+		}
+	case dump.Chunked:
+		if !s.any(func(i dump.PassItem) bool { return i.From > 0 && i.To-i.From > 1 }) {
+			return "a chunk of two tokens or more behind another one"
+		}
+	case dump.Batch:
+		if !slices.ContainsFunc(s.Passes, func(p *Pass) bool { return len(p.Items) > 1 }) {
+			return "a forward pass of two sequences"
+		}
+	case dump.Padding:
+		if !slices.ContainsFunc(s.Passes, func(p *Pass) bool { return p.pads(s.Path.Side) }) {
+			return "a row of padding on the " + s.Path.Side
+		}
+	case dump.Prefix:
+		if !s.any(func(i dump.PassItem) bool { return i.CachedTokens > 0 }) {
+			return "a hit, an item with cached_tokens: no hit"
+		}
+	case dump.Repeat:
+		if n := max(s.Path.Numbers[0], 2); s.runs() < n {
+			return fmt.Sprintf("%d runs of one sequence from its first token on, each with an empty cache", n)
+		}
+	case dump.Lengths:
+		return s.lacksLengths()
+	}
+	return ""
+}
+
+func (s *Sheet) any(is func(dump.PassItem) bool) bool {
+	return slices.ContainsFunc(s.Passes, func(p *Pass) bool { return slices.ContainsFunc(p.Items, is) })
+}
+
+// pads reports whether a sequence has padding on a side, where others have tokens.
+func (p *Pass) pads(side string) bool {
+	return slices.ContainsFunc(p.grid, func(row []bool) bool {
+		at := 0
+		if side == dump.Right {
+			at = len(row) - 1
+		}
+		return slices.Contains(row, true) && !row[at]
+	})
+}
+
+// runs is how many times the sequence that was run most often began again.
+func (s *Sheet) runs() (most int) {
+	n := map[string]int{}
+	for _, p := range s.Passes {
+		for _, i := range p.Items {
+			if i.From == 0 {
+				ids := fmt.Sprint(s.Tokens[i.Sequence])
+				n[ids]++
+				most = max(most, n[ids])
+			}
+		}
+	}
+	return most
+}
+
+// lacksLengths names the lengths that no run from the first token on had.
+func (s *Sheet) lacksLengths() string {
+	ends := map[int]bool{}
+	for _, p := range s.Passes {
+		for _, i := range p.Items {
+			ends[i.To] = ends[i.To] || i.From == 0
+		}
+	}
+	var lacking []string
+	for _, n := range s.Path.Numbers {
+		if !ends[n] {
+			lacking = append(lacking, fmt.Sprint(n))
+		}
+	}
+	if len(lacking) > 0 {
+		return "a forward pass over the first " + strings.Join(lacking, ", ") + " tokens"
+	}
+	if len(ends) == 0 {
+		return "a forward pass over the first tokens of a sequence"
+	}
+	return ""
+}
+
+// IsOnePass returns an error if a forward pass fed less than a whole sequence: then its rows are not
+// those of one pass. Steps that decode past a prompt are right where the run does not say its passes:
+// so goldens are made.
+func (s *Sheet) IsOnePass() error {
+	if s.Path.Kind != dump.OnePass {
+		return fmt.Errorf("%s was run along %s: want a run of one pass", s.Run.Path, s.Name)
+	}
+	if s.plain {
+		return nil
+	}
+	for _, p := range s.Passes {
+		for _, i := range p.Items {
+			if i.From > 0 || i.To < len(s.Tokens[i.Sequence]) {
+				return fmt.Errorf("%s: forward pass %s fed %s of %d: want a run of one pass, that feeds whole sequences",
+					s.Run.Path, p.Step, i, len(s.Tokens[i.Sequence]))
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,240 @@
+package path
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/tensor"
+)
+
+// OtherTokensError says that a run was given tokens that no golden has.
+type OtherTokensError struct{ text string }
+
+func (e *OtherTokensError) Error() string { return e.text }
+
+// found is where the tokens of a sequence are in another sheet.
+type found struct {
+	sheet    *Sheet
+	sequence int
+}
+
+// Found says how the rows of a run were found.
+type Found struct {
+	Run     *dump.Run
+	Assumed bool     // a sequence is the beginning of a longer one, whose rows are right only if the model is causal
+	Skipped []string // forward passes of tokens that no golden has, which repeat puts between its runs
+}
+
+// From puts the rows of other sheets in the order in which s fed them: a run with a step for each of
+// its forward passes. Of several rows of one token the first that was fed counts.
+func (s *Sheet) From(others ...*Sheet) (*Found, error) {
+	at, err := s.find(others)
+	if err != nil {
+		return nil, err
+	}
+	out := &Found{}
+	for i, f := range at {
+		out.Assumed = out.Assumed || f.sheet != nil && len(s.Tokens[i]) < len(f.sheet.Tokens[f.sequence])
+	}
+	var entries []dump.Entry
+	for _, p := range s.Passes {
+		if slices.ContainsFunc(p.Items, func(i dump.PassItem) bool { return at[i.Sequence].sheet == nil }) {
+			out.Skipped = append(out.Skipped, p.Step)
+			continue
+		}
+		of, err := p.from(at)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, of...)
+	}
+	if len(entries) == 0 {
+		return nil, fmt.Errorf("no port of %s has the rows that %s fed", others[0].Run.Path, s.Run.Path)
+	}
+	first := others[0].Run
+	info := first.Info
+	if info.TokenIDs, err = json.Marshal(s.Tokens); err != nil {
+		return nil, err
+	}
+	info.Generation = s.Run.Info.Generation
+	out.Run = dump.New(first.Path, info, first.OrderBy, entries)
+	for _, o := range others {
+		out.Run.Watch(o.Run.Changed)
+		for _, n := range o.Run.Notes {
+			if !slices.Contains(out.Run.Notes, n) {
+				out.Run.Notes = append(out.Run.Notes, n)
+			}
+		}
+	}
+	return out, nil
+}
+
+// find finds each sequence that was fed: the one with its tokens, or else the shortest that begins
+// with them.
+func (s *Sheet) find(others []*Sheet) (map[int]found, error) {
+	at := map[int]found{}
+	known := false
+	var missing error
+	for _, p := range s.Passes {
+		for _, item := range p.Items {
+			i := item.Sequence
+			if _, done := at[i]; done {
+				continue
+			}
+			if at[i] = findTokens(s.Tokens[i], others); at[i].sheet != nil {
+				known = true
+			} else if missing == nil {
+				missing = &OtherTokensError{otherTokens(i, s.Tokens[i], others)}
+			}
+		}
+	}
+	if missing != nil && (s.Path.Kind != dump.Repeat || !known) {
+		return nil, missing
+	}
+	return at, nil
+}
+
+func findTokens(tokens []int, others []*Sheet) (best found) {
+	for _, o := range others {
+		for j, have := range o.Tokens {
+			if len(have) < len(tokens) || !slices.Equal(have[:len(tokens)], tokens) || !o.fed(j) {
+				continue
+			}
+			if best.sheet == nil || len(have) < len(best.sheet.Tokens[best.sequence]) {
+				best = found{o, j}
+			}
+		}
+	}
+	return best
+}
+
+func (s *Sheet) fed(sequence int) bool {
+	return slices.ContainsFunc(s.Passes, func(p *Pass) bool {
+		return slices.ContainsFunc(p.Items, func(i dump.PassItem) bool { return i.Sequence == sequence })
+	})
+}
+
+// otherTokens says which token is the first that the nearest golden does not have.
+func otherTokens(sequence int, tokens []int, others []*Sheet) string {
+	at, token := -1, 0
+	for _, o := range others {
+		for _, have := range o.Tokens {
+			n := 0
+			for n < min(len(have), len(tokens)) && have[n] == tokens[n] {
+				n++
+			}
+			if n > at {
+				at, token = n, -1
+				if n < len(have) {
+					token = have[n]
+				}
+			}
+		}
+	}
+	if token < 0 {
+		return fmt.Sprintf("by token_ids of run.json, sequence %d of the candidate has %d tokens, and the golden ends after %d of them",
+			sequence, len(tokens), at)
+	}
+	return fmt.Sprintf("by token_ids of run.json, token %d of sequence %d is %d in the candidate and %d in the golden that is most like it",
+		at, sequence, tokens[at], token)
+}
+
+// from makes the entries of a pass: the ports of its first sequence, in the order in which they ran.
+func (p *Pass) from(at map[int]found) (entries []dump.Entry, err error) {
+	first := at[p.Items[0].Sequence]
+	for _, e := range first.sheet.Run.Entries {
+		if e.Step != first.sheet.stepOf(first.sequence) {
+			continue
+		}
+		t, err := p.gather(nameKey{e.Layer, e.Port}, at)
+		if err != nil {
+			return nil, fmt.Errorf("step %s: %s: %w", p.Step, e.Label(), err)
+		}
+		if t != nil {
+			entries = append(entries, dump.Entry{Step: p.Step, Layer: e.Layer, Port: e.Port, Tensor: t})
+		}
+	}
+	return entries, nil
+}
+
+// stepOf is the first step that fed a sequence.
+func (s *Sheet) stepOf(sequence int) string {
+	for _, p := range s.Passes {
+		for _, i := range p.Items {
+			if i.Sequence == sequence {
+				return p.Step
+			}
+		}
+	}
+	return ""
+}
+
+// gather puts the rows of all items together; nil if not all of them have any.
+func (p *Pass) gather(key nameKey, at map[int]found) (*tensor.Tensor, error) {
+	var parts []*tensor.Tensor
+	a := none
+	for i, item := range p.Items {
+		f := at[item.Sequence]
+		of, ok := f.sheet.axes[key]
+		if of == lastRows && p.padsFirst(i) {
+			return nil, nil // what pools the first row of a sequence takes padding there
+		}
+		if !ok || of == none || a != none && a != of {
+			return nil, nil
+		}
+		a = of
+		rows, err := f.sheet.rows(key, f.sequence, item.From, item.To)
+		if err != nil || rows == nil {
+			return nil, err
+		}
+		parts = append(parts, rows...)
+	}
+	t := parts[0]
+	if len(parts) > 1 {
+		for _, other := range parts[1:] {
+			if !slices.Equal(a.rest(t.Shape()), a.rest(other.Shape())) || t.DType() != other.DType() || len(t.Shape()) != len(other.Shape()) {
+				return nil, nil
+			}
+		}
+		return tensor.Concat(a.along(), parts...)
+	}
+	if !t.Contiguous() {
+		t = t.Copy() // so that equal values can be found by their bytes
+	}
+	return t, nil
+}
+
+// rows returns the rows of a port that are the tokens from ≤ i < to of a sequence, in several parts
+// if several passes fed them; nil if there are not all of them.
+func (s *Sheet) rows(key nameKey, sequence, from, to int) (parts []*tensor.Tensor, err error) {
+	a, last := s.axes[key], to-1
+	for _, p := range s.Passes {
+		offset := 0
+		for i, item := range p.Items {
+			begin, end := max(from, item.From), min(to, item.To)
+			t := s.ports[portKey{p.Step, key}]
+			switch {
+			case item.Sequence != sequence || begin >= end || from >= to:
+			case a == lastRows && item.To-1 == last && t != nil:
+				t, err = t.Slice(0, i, i+1)
+				return []*tensor.Tensor{t}, err
+			case a == lastRows:
+			case begin != from || t == nil:
+				return nil, nil
+			default:
+				t, err := t.Slice(a.along(), offset+begin-item.From, offset+end-item.From)
+				if err != nil {
+					return nil, err
+				}
+				parts, from = append(parts, t), end
+			}
+			offset += item.To - item.From
+		}
+	}
+	if from < to {
+		return nil, nil
+	}
+	return parts, nil
+}

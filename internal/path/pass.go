@@ -1,0 +1,191 @@
+package path
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/goparity/goparity/internal/dump"
+)
+
+// Row is the token that a row belongs to: its sequence in token_ids, and its place there.
+type Row struct{ Sequence, Position int }
+
+// Pass is a forward pass.
+type Pass struct {
+	Step  string
+	Items []dump.PassItem // in the order of the rows
+	Rows  []Row           // of all items, without padding
+
+	grid [][]bool // true for the rows of a padded tensor that are tokens; nil if there is no padding
+}
+
+// Whole reports whether the pass fed a single sequence from its first token on: then each row of it
+// stands beside all that it depends on.
+func (p *Pass) Whole() bool { return len(p.Items) == 1 && p.Items[0].From == 0 }
+
+// Index is the index of the item of a sequence; −1 if the pass did not feed it.
+func (p *Pass) Index(sequence int) int {
+	return slices.IndexFunc(p.Items, func(i dump.PassItem) bool { return i.Sequence == sequence })
+}
+
+// newPass counts the rows of a pass. mask is that of the padded tensors, nil if nothing is padded.
+func newPass(step string, items []dump.PassItem, mask [][]bool) (*Pass, error) {
+	p := &Pass{Step: step, Items: items}
+	for _, item := range items {
+		for at := item.From; at < item.To; at++ {
+			p.Rows = append(p.Rows, Row{item.Sequence, at})
+		}
+	}
+	if mask == nil {
+		return p, nil
+	}
+	fed := sequences(mask)
+	if len(fed) != len(items) {
+		return nil, fmt.Errorf("the padding mask of step %s has %d sequences, the forward pass feeds %d: "+
+			"want a row for each item of passes[%s]", step, len(fed), len(items), step)
+	}
+	for i, item := range items {
+		if n := real(fed[i]); n != item.To-item.From {
+			return nil, fmt.Errorf("row %d of the padding mask of step %s has %d tokens, passes[%s][%d] feeds %d (%s): "+
+				"want 1 for each token that was fed, and 0 for padding", i, step, n, step, i, item.To-item.From, item)
+		}
+	}
+	p.grid = mask
+	return p, nil
+}
+
+// sequences are the rows of a mask that are not all padding.
+func sequences(mask [][]bool) [][]bool {
+	return slices.DeleteFunc(slices.Clone(mask), func(row []bool) bool { return !slices.Contains(row, true) })
+}
+
+// padsFirst reports whether the first row of an item is padding.
+func (p *Pass) padsFirst(item int) bool { return p.grid != nil && !sequences(p.grid)[item][0] }
+
+func real(row []bool) (n int) {
+	for _, is := range row {
+		if is {
+			n++
+		}
+	}
+	return n
+}
+
+// size returns the lengths of the first two axes of tensors that have a row for each sequence,
+// padded to one length; 0 if the sequences have several lengths and nothing says how they are
+// padded.
+func (p *Pass) size() (sequences, tokens int) {
+	if p.grid != nil {
+		return len(p.grid), len(p.grid[0])
+	}
+	for _, item := range p.Items {
+		if item.To-item.From != p.Items[0].To-p.Items[0].From {
+			return 0, 0
+		}
+	}
+	return len(p.Items), p.Items[0].To - p.Items[0].From
+}
+
+// Lengths are the numbers of tokens of the items.
+func (p *Pass) Lengths() (n []int) {
+	for _, item := range p.Items {
+		n = append(n, item.To-item.From)
+	}
+	return n
+}
+
+// keys is the largest number of tokens that a row of the pass may look at.
+func (p *Pass) keys() (n int) {
+	for _, item := range p.Items {
+		n = max(n, item.To)
+	}
+	return n
+}
+
+// Rows that a run feeds in one pass, where it does not say more: those of all its sequences.
+func whole(tokens [][]int) (items []dump.PassItem) {
+	for i, ids := range tokens {
+		if len(ids) > 0 {
+			items = append(items, dump.PassItem{Sequence: i, To: len(ids)})
+		}
+	}
+	return items
+}
+
+// passes lists the forward passes of a run, and the tokens of its sequences.
+func passes(r *dump.Run) (list []*Pass, tokens [][]int, err error) {
+	steps := r.Steps()
+	if r.Info.Passes == nil {
+		return plainPasses(r)
+	}
+	for k, items := range r.Info.Passes {
+		step := strconv.Itoa(k)
+		if !slices.Contains(steps, step) {
+			return nil, nil, fmt.Errorf("passes[%d] has no tensors in %s: want a step %q, one for each forward pass",
+				k, r.Path, step)
+		}
+		mask := r.Info.PadMasks[step]
+		if k == 0 {
+			mask = r.Info.PadMask
+		}
+		p, err := newPass(step, items, bools(mask))
+		if err != nil {
+			return nil, nil, err
+		}
+		list = append(list, p)
+	}
+	return list, r.Info.Tokens(), nil
+}
+
+// plainPasses lists the forward passes of a run that does not say them: all sequences in the first
+// step, and one more token of each in every step behind it, where their inputs tell which.
+func plainPasses(r *dump.Run) (list []*Pass, tokens [][]int, err error) {
+	steps := r.Steps()
+	if tokens = r.Info.Unpadded(); len(whole(tokens)) == 0 {
+		return nil, nil, fmt.Errorf("%s has no token_ids in run.json: they tell which row is which token", r.Path)
+	}
+	items := whole(tokens)
+	p, err := newPass(steps[0], items, padded(r.RealTokens()))
+	if err != nil {
+		return nil, nil, err
+	}
+	list = append(list, p)
+	decoded := r.Decoded()
+	if len(decoded) != len(items) {
+		return list, tokens, nil
+	}
+	tokens = slices.Clone(tokens)
+	for k, step := range steps[1:] {
+		var fed []dump.PassItem
+		for i, item := range items {
+			n := len(tokens[item.Sequence])
+			fed = append(fed, dump.PassItem{Sequence: item.Sequence, From: n, To: n + 1})
+			tokens[item.Sequence] = append(slices.Clip(tokens[item.Sequence]), decoded[i][k])
+		}
+		if p, err = newPass(step, fed, nil); err != nil {
+			return nil, nil, err
+		}
+		list = append(list, p)
+	}
+	return list, tokens, nil
+}
+
+// padded is a mask that has padding; nil for one that has none.
+func padded(mask [][]bool) [][]bool {
+	if slices.ContainsFunc(mask, func(row []bool) bool { return slices.Contains(row, false) }) {
+		return mask
+	}
+	return nil
+}
+
+func bools(mask [][]int) (out [][]bool) {
+	for _, row := range mask {
+		is := make([]bool, len(row))
+		for i, v := range row {
+			is[i] = v != 0
+		}
+		out = append(out, is)
+	}
+	return out
+}

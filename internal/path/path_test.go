@@ -1,0 +1,200 @@
+package path_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/path"
+	_ "github.com/goparity/goparity/internal/updateflag"
+	"github.com/goparity/goparity/tensor"
+)
+
+// item is a part of a sequence that a forward pass fed.
+func item(sequence, from, to int) dump.PassItem {
+	return dump.PassItem{Sequence: sequence, From: from, To: to}
+}
+
+// run makes a run of tensors by step and name; the values of each are 0, 1, … or those given.
+func run(t *testing.T, info dump.Info, tokens [][]int, entries ...dump.Entry) *dump.Run {
+	ids, err := json.Marshal(tokens)
+	require.NoError(t, err)
+	info.Schema, info.TokenIDs = 2, ids
+	return dump.New("run", info, dump.OrderRunFile, entries)
+}
+
+func entry(t *testing.T, step, layer, port string, shape []int, values ...float32) dump.Entry {
+	n, err := tensor.NumElems(shape)
+	require.NoError(t, err)
+	for i := len(values); i < n; i++ {
+		values = append(values, float32(i))
+	}
+	x, err := tensor.Of(values, shape...)
+	require.NoError(t, err)
+	return dump.Entry{Step: step, Layer: layer, Port: port, Tensor: x}
+}
+
+func values(x *tensor.Tensor) []float64 {
+	out := make([]float64, x.Len())
+	x.Float64s(out, 0)
+	return out
+}
+
+// A golden of two tokens in one pass, each with two numbers, beside a run of one token at a time.
+func TestFrom(t *testing.T) {
+	golden := run(t, dump.Info{}, [][]int{{7, 8, 9}}, entry(t, "0", "a", "output", []int{1, 3, 2}),
+		entry(t, "0", "a", "output_1", []int{1, 1, 3, 3}), entry(t, "0", "pooler", "output", []int{1, 2}))
+	tests := []struct {
+		name   string
+		info   dump.Info
+		tokens [][]int
+		made   []dump.Entry
+		want   map[string][]float64 // of the golden's layer a, by step
+		laid   map[string][]float64 // of the run's
+		reason string
+	}{
+		{"decode", dump.Info{Path: "decode:1", Passes: [][]dump.PassItem{{item(0, 0, 2)}, {item(0, 2, 3)}}}, [][]int{{7, 8, 9}},
+			[]dump.Entry{entry(t, "0", "a", "output", []int{1, 2, 2}), entry(t, "1", "a", "output", []int{1, 1, 2}, 4, 5)},
+			map[string][]float64{"0": {0, 1, 2, 3}, "1": {4, 5}}, map[string][]float64{"0": {0, 1, 2, 3}, "1": {4, 5}},
+			"the rows that each pass fed"},
+		{"ragged batch", dump.Info{Path: "batch", Passes: [][]dump.PassItem{{item(1, 0, 2), item(0, 0, 3)}}}, [][]int{{7, 8, 9}, {7, 8}},
+			[]dump.Entry{entry(t, "0", "a", "output", []int{5, 2})},
+			map[string][]float64{"0": {0, 1, 2, 3, 0, 1, 2, 3, 4, 5}}, map[string][]float64{"0": {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+			"in the order of the items; a beginning takes the longer one's rows"},
+		{"padded", dump.Info{Path: "padding:left", PadMask: [][]int{{1, 1, 1}, {0, 1, 1}},
+			Passes: [][]dump.PassItem{{item(0, 0, 3), item(1, 0, 2)}}}, [][]int{{7, 8, 9}, {7, 8}},
+			[]dump.Entry{entry(t, "0", "a", "output", []int{2, 3, 2})},
+			map[string][]float64{"0": {0, 1, 2, 3, 4, 5, 0, 1, 2, 3}}, map[string][]float64{"0": {0, 1, 2, 3, 4, 5, 8, 9, 10, 11}},
+			"padding is left out"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			actual, err := path.New(run(t, tt.info, tt.tokens, tt.made...), nil)
+			require.NoError(t, err)
+			require.NoError(t, actual.Check())
+			one, err := path.New(golden, actual)
+			require.NoError(t, err)
+			require.NoError(t, one.IsOnePass())
+			assert.Equal(t, []string{"a-output_1"}, one.Left, "attention weights have a number for each token")
+			found, err := actual.From(one)
+			require.NoError(t, err)
+			for step, want := range tt.want {
+				e, ok := found.Run.Find(step, "a", "output")
+				require.True(t, ok)
+				assert.Equal(t, want, values(e.Tensor), tt.reason)
+				e, ok = actual.Run.Find(step, "a", "output")
+				require.True(t, ok)
+				assert.Equal(t, tt.laid[step], values(e.Tensor), tt.reason)
+			}
+		})
+	}
+}
+
+// Which passes show a path, and what they lack.
+func TestCheck(t *testing.T) {
+	tests := []struct {
+		path   string
+		tokens [][]int
+		passes [][]dump.PassItem
+		mask   [][]int
+		want   string // of the error; "" for none
+	}{
+		{"decode", [][]int{{1, 2}}, [][]dump.PassItem{{item(0, 0, 1)}, {item(0, 1, 2)}}, nil, ""},
+		{"decode", [][]int{{1, 2}}, [][]dump.PassItem{{item(0, 0, 2)}}, nil, "single token"},
+		{"chunked:2", [][]int{{1, 2, 3}}, [][]dump.PassItem{{item(0, 0, 2)}, {item(0, 2, 3)}}, nil, "a chunk of two tokens"},
+		{"chunked:2", [][]int{{1, 2, 3, 4}}, [][]dump.PassItem{{item(0, 0, 2)}, {item(0, 2, 4)}}, nil, ""},
+		{"batch", [][]int{{1}, {2}}, [][]dump.PassItem{{item(0, 0, 1)}, {item(1, 0, 1)}}, nil, "two sequences"},
+		{"padding:left", [][]int{{1, 2}, {3}}, [][]dump.PassItem{{item(0, 0, 2), item(1, 0, 1)}}, [][]int{{1, 1}, {1, 0}}, "padding on the left"},
+		{"padding:right", [][]int{{1, 2}, {3}}, [][]dump.PassItem{{item(0, 0, 2), item(1, 0, 1)}}, [][]int{{1, 1}, {1, 0}}, ""},
+		{"prefix", [][]int{{1, 2}}, [][]dump.PassItem{{item(0, 0, 2)}}, nil, "no hit"},
+		{"prefix", [][]int{{1, 2}}, [][]dump.PassItem{{{From: 1, To: 2, CachedTokens: 1}}}, nil, ""},
+		{"repeat:2", [][]int{{1, 2}}, [][]dump.PassItem{{item(0, 0, 2)}}, nil, "2 runs of one sequence"},
+		{"repeat:2", [][]int{{1, 2}}, [][]dump.PassItem{{item(0, 0, 2)}, {{To: 2, Fresh: true}}}, nil, ""},
+		{"lengths:1,2", [][]int{{1, 2, 3}}, [][]dump.PassItem{{item(0, 0, 1)}, {{To: 2, Fresh: true}}}, nil, ""},
+		{"lengths:1,2", [][]int{{1, 2, 3}}, [][]dump.PassItem{{item(0, 0, 1)}}, nil, "the first 2 tokens"},
+		{"chunked:2", [][]int{{1, 2, 3, 4, 5}}, [][]dump.PassItem{{item(0, 0, 2)}, {item(0, 2, 4)}}, nil, "no forward pass fed token 4 of sequence 0"},
+	}
+	for _, tt := range tests {
+		var entries []dump.Entry
+		for k, p := range tt.passes {
+			n := 0
+			for _, i := range p {
+				n += i.To - i.From
+			}
+			if tt.mask != nil {
+				n = len(tt.mask) * len(tt.mask[0])
+			}
+			shape := []int{n, 1}
+			if tt.mask != nil {
+				shape = []int{len(tt.mask), len(tt.mask[0]), 1}
+			}
+			entries = append(entries, entry(t, string(rune('0'+k)), "a", "output", shape))
+		}
+		s, err := path.New(run(t, dump.Info{Path: tt.path, Passes: tt.passes, PadMask: tt.mask}, tt.tokens, entries...), nil)
+		require.NoError(t, err, tt.path)
+		if err := s.Check(); tt.want == "" {
+			assert.NoError(t, err, tt.path)
+		} else {
+			assert.ErrorContains(t, err, tt.want, tt.path)
+		}
+	}
+}
+
+// A golden that decodes past its prompt holds the rows of the tokens that it decoded, too.
+func TestDecodedGolden(t *testing.T) {
+	ids := func(step string, tokens ...int64) dump.Entry {
+		x, err := tensor.Of(tokens, 1, len(tokens))
+		require.NoError(t, err)
+		return dump.Entry{Step: step, Layer: "model", Port: "input_input_ids", Tensor: x}
+	}
+	golden, err := path.New(run(t, dump.Info{}, [][]int{{7, 8}}, ids("0", 7, 8), entry(t, "0", "a", "output", []int{1, 2, 2}),
+		ids("1", 9), entry(t, "1", "a", "output", []int{1, 1, 2}, 4, 5)), nil)
+	require.NoError(t, err)
+	require.NoError(t, golden.IsOnePass())
+	assert.Equal(t, [][]int{{7, 8, 9}}, golden.Tokens)
+	actual, err := path.New(run(t, dump.Info{Path: "chunked:1", Passes: [][]dump.PassItem{{item(0, 0, 1)}, {item(0, 1, 3)}}},
+		[][]int{{7, 8, 9}}, entry(t, "0", "a", "output", []int{1, 2}), entry(t, "1", "a", "output", []int{2, 2})), nil)
+	require.NoError(t, err)
+	found, err := actual.From(golden)
+	require.NoError(t, err)
+	assert.False(t, found.Assumed, "it is the whole sequence")
+	e, ok := found.Run.Find("1", "a", "output")
+	require.True(t, ok)
+	assert.Equal(t, []float64{2, 3, 4, 5}, values(e.Tensor), "one row of each step")
+}
+
+// What cannot be put beside a golden is an error that says why.
+func TestErrors(t *testing.T) {
+	chunks := [][]dump.PassItem{{item(0, 0, 1)}, {item(0, 1, 2)}}
+	two := []dump.Entry{entry(t, "0", "a", "output", []int{1, 2}), entry(t, "1", "a", "output", []int{1, 2})}
+	padded := dump.Info{Path: "padding:left", PadMask: [][]int{{1, 1}, {1, 1}}, Passes: [][]dump.PassItem{{item(0, 0, 2), item(1, 0, 1)}}}
+	for _, tt := range []struct {
+		info   dump.Info
+		tokens [][]int
+		made   []dump.Entry
+		want   string
+	}{
+		{dump.Info{Path: "chunked:1", Passes: chunks}, [][]int{{1, 2}}, two[:1], `passes[1] has no tensors in run: want a step "1"`},
+		{padded, [][]int{{1, 2}, {3}}, two[:1], "row 1 of the padding mask of step 0 has 2 tokens, passes[0][1] feeds 1"},
+		{dump.Info{}, [][]int{}, two[:1], "run has no token_ids in run.json"},
+		{dump.Info{}, [][]int{{1, 2, 3}}, []dump.Entry{entry(t, "0", "a", "output", []int{4, 2})},
+			"run has no tensor with a row for each token that passes fed: its first is a-output [4 2]"},
+	} {
+		_, err := path.New(run(t, tt.info, tt.tokens, tt.made...), nil)
+		assert.ErrorContains(t, err, tt.want)
+	}
+	chunked, err := path.New(run(t, dump.Info{Path: "chunked:1", Passes: chunks}, [][]int{{1, 2}}, two...), nil)
+	require.NoError(t, err)
+	assert.ErrorContains(t, chunked.IsOnePass(), "was run along chunked:1: want a run of one pass")
+	other, err := path.New(run(t, dump.Info{}, [][]int{{1, 3}}, entry(t, "0", "a", "output", []int{2, 2})), nil)
+	require.NoError(t, err)
+	_, err = chunked.From(other)
+	assert.ErrorContains(t, err, "token 1 of sequence 0 is 2 in the candidate and 3 in the golden that is most like it")
+	shorter, err := path.New(run(t, dump.Info{}, [][]int{{1}}, entry(t, "0", "a", "output", []int{1, 1, 2})), nil)
+	require.NoError(t, err)
+	_, err = chunked.From(shorter)
+	assert.ErrorContains(t, err, "sequence 0 of the candidate has 2 tokens, and the golden ends after 1 of them")
+}

@@ -1,0 +1,127 @@
+package path
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/tensor"
+)
+
+// Sheet is a run of which each row is known.
+type Sheet struct {
+	Name   string // of the execution path, "chunked:4"
+	Path   dump.Path
+	Run    *dump.Run // its ports that have a row for each token, laid out, with the steps of the passes
+	Tokens [][]int   // of each sequence
+	Passes []*Pass
+	Left   []string // labels of the ports that have no such rows
+
+	plain bool             // the run does not say its passes
+	of    map[string]*Pass // by step
+	ports map[portKey]*tensor.Tensor
+	axes  map[nameKey]axis
+}
+
+type nameKey struct{ layer, port string }
+
+type portKey struct {
+	step string
+	nameKey
+}
+
+// New lays out a run. The sheet of the other side, if there is one, tells what shapes alone do not.
+func New(r *dump.Run, other *Sheet) (*Sheet, error) {
+	s := &Sheet{Name: r.Info.Path, of: map[string]*Pass{}, ports: map[portKey]*tensor.Tensor{}, axes: map[nameKey]axis{},
+		plain: r.Info.Passes == nil}
+	if s.Name == "" {
+		s.Name = dump.OnePass
+	}
+	var err error
+	if s.Path, err = dump.ParsePath(s.Name); err != nil {
+		return nil, err
+	}
+	if s.Passes, s.Tokens, err = passes(r); err != nil {
+		return nil, err
+	}
+	for _, p := range s.Passes {
+		s.of[p.Step] = p
+	}
+	s.findAxes(r, other)
+	var entries []dump.Entry
+	for _, e := range r.Entries {
+		p, key := s.of[e.Step], nameKey{e.Layer, e.Port}
+		if p == nil || s.axes[key] == none {
+			continue
+		}
+		if e.Tensor, err = s.axes[key].lay(e.Tensor, p); err != nil {
+			return nil, fmt.Errorf("step %s: %s: %w", e.Step, e.Label(), err)
+		}
+		s.ports[portKey{e.Step, key}] = e.Tensor
+		entries = append(entries, e)
+	}
+	if len(entries) == 0 {
+		return nil, fmt.Errorf("%s has no tensor with a row for each token that passes fed: its first is %s %s; if rows are padded, say so in pad_mask",
+			r.Path, r.Entries[0].Label(), tensor.FormatShape(r.Entries[0].Tensor.Shape()))
+	}
+	s.Run = laid(r, entries)
+	return s, nil
+}
+
+// laid is a run with other entries, of which no row is padding.
+func laid(r *dump.Run, entries []dump.Entry) *dump.Run {
+	info := r.Info
+	info.Order, info.Passes, info.PadMask, info.PadMasks = nil, nil, nil, nil
+	out := dump.New(r.Path, info, r.OrderBy, entries)
+	out.Notes = r.Notes
+	out.Watch(r.Changed)
+	return out
+}
+
+// findAxes finds where the rows of all ports are.
+func (s *Sheet) findAxes(r *dump.Run, other *Sheet) {
+	shapes := map[nameKey][]shaped{}
+	float := map[nameKey]bool{}
+	var names []nameKey
+	for _, e := range r.Entries {
+		p, key := s.of[e.Step], nameKey{e.Layer, e.Port}
+		if p == nil {
+			continue
+		}
+		if shapes[key] == nil {
+			names = append(names, key)
+		}
+		shapes[key] = append(shapes[key], shaped{p, e.Tensor.Shape()})
+		float[key] = float[key] || e.Tensor.DType().IsFloat()
+	}
+	for _, key := range names {
+		known := none
+		if other != nil {
+			if a, ok := other.axes[key]; ok {
+				known = a
+			}
+		}
+		s.axes[key] = axisOf(key.port, float[key], shapes[key], known)
+		if s.axes[key] == none {
+			s.Left = append(s.Left, label.Join(key.layer, key.port))
+		}
+	}
+}
+
+// Pass returns the forward pass of a step; nil if there is none.
+func (s *Sheet) Pass(step string) *Pass { return s.of[step] }
+
+// Index returns the number of the forward pass of a step; −1 if there is none.
+func (s *Sheet) Index(step string) int {
+	return slices.IndexFunc(s.Passes, func(p *Pass) bool { return p.Step == step })
+}
+
+// Axis is the axis of a port's tensors whose indices are the tokens of a forward pass; −1 if they have
+// none, and at most one row for each sequence.
+func (s *Sheet) Axis(layer, port string) int {
+	if a, ok := s.axes[nameKey{layer, port}]; ok {
+		return max(int(a), -1)
+	}
+	return -1
+}

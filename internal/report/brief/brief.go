@@ -79,7 +79,12 @@ func Of(r *report.Report, file string) *Brief {
 	if d := r.FirstDivergence; d != nil {
 		b.First = &Place{Layer: report.Clean(d.Layer), Port: report.Clean(d.Port), Case: report.Clean(d.Case),
 			Step: report.Clean(d.Step), Place: report.Clean(d.Place), After: report.Clean(d.After),
-			Before: report.Clean(d.Before), Proven: d.Proven, Text: report.Clean(d.Text), Row: d.Row}
+			Before: report.Clean(d.Before), Proven: d.Proven, Text: report.Clean(d.Text)}
+		if d.Row != nil {
+			row := *d.Row
+			row.Path = report.Clean(row.Path)
+			b.First.Row = &row
+		}
 	}
 	if len(r.Causes) > 0 {
 		b.Cause = causeOf(r.Causes[0])

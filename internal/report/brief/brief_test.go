@@ -70,8 +70,10 @@ func TestGolden(t *testing.T) {
 	incomplete := passing()
 	incomplete.Verdict, incomplete.Coverage.Open = report.Incomplete, []string{"no output of layers.1 was compared"}
 	failed := &report.Report{Fixture: "ref", Verdict: report.Error, Error: "nothing could be compared: one dump is empty"}
+	along := open()
+	along.Kind, along.FirstDivergence.Row = "path", &report.Row{Path: "decode:4", Pass: 1, Position: 10}
 	var b bytes.Buffer
-	for _, r := range []*report.Report{between(), open(), passing(), incomplete, failed} {
+	for _, r := range []*report.Report{between(), open(), passing(), incomplete, failed, along} {
 		x := brief.Of(r, "out/report.json")
 		b.Write(x.Text())
 		b.WriteByte('\n')
@@ -266,7 +268,7 @@ func TestBound(t *testing.T) {
 		r.Fixture, r.Package, r.Error, r.NotJudged, r.Frontier = s(), s(), s(), list(), list()
 		r.Verdict = []report.Verdict{report.Fail, report.Error}[rnd.IntN(2)]
 		r.Coverage.Open = list()
-		r.FirstDivergence = &report.Divergence{Layer: s(), Port: s(), Case: s(), Step: s(), After: s(), Before: s(), Place: s(),
+		r.FirstDivergence = &report.Divergence{Row: &report.Row{Path: s()}, Layer: s(), Port: s(), Case: s(), Step: s(), After: s(), Before: s(), Place: s(),
 			Text: s(), Evidence: list()}
 		r.Causes = nil
 		for range rnd.IntN(4) {

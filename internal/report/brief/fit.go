@@ -52,6 +52,11 @@ func (b *Brief) cut(l level) *Brief {
 		out.First = &Place{Layer: middle(p.Layer, l.name), Port: middle(p.Port, l.label), Case: middle(p.Case, l.label),
 			Step: middle(p.Step, l.label), Place: middle(p.Place, l.name), After: middle(p.After, l.name),
 			Before: middle(p.Before, l.name), Proven: p.Proven, Text: cut(p.Text, l.text)}
+		if r := p.Row; r != nil {
+			row := *r
+			row.Path = middle(r.Path, l.label)
+			out.First.Row = &row
+		}
 	}
 	out.Cause = b.Cause.cut(l)
 	if s := b.Second; s != nil {

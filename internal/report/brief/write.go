@@ -40,6 +40,9 @@ func (b *Brief) text() []byte {
 		if p.Port+p.Case+p.Step != "" {
 			line("  port %s, case %s, step %s", orNone(p.Port), orNone(p.Case), orNone(p.Step))
 		}
+		if p.Row != nil {
+			line("  path %s", p.Row.Path)
+		}
 	}
 	cause := func(indent string, c *Cause) {
 		line("%scause: %s, %s at %s", indent, word(c.Proven, "proven", "guess"), c.ID, c.Layer)

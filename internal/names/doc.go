@@ -18,8 +18,10 @@
 // # By order
 //
 // What is left is aligned in the order of execution, between what is known, by shape: for an error
-// in the first block. A pair is proposed only if no other alignment is nearly as good, and if
-// neither side's value is elsewhere in the other run. Without an order, names and shapes must do.
+// in the first block. A pair is proposed only if no other alignment is nearly as good, if neither
+// side's value is elsewhere in the other run, and if both were given the outputs of layers that are
+// a pair. Layers that were given the same, as q, k and v, are not told apart by the order alone.
+// Without an order, names and shapes must do.
 //
 // Nothing is proposed for runs of two models: some values must agree, or be alike, that hold
 // something of the model itself and no table of positions.

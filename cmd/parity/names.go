@@ -103,10 +103,10 @@ func (f *namesFlags) print(w io.Writer, p *names.Proposal) {
 		fmt.Fprintf(w, "%d rules; %d layers of the golden are joined\n", len(p.Rules), p.Joined)
 	}
 	for _, r := range p.Rules {
-		fmt.Fprintf(w, "  %-8s  %s\n            %s\n", r.Sure, foreign.Text(r.String()), r.Reason)
+		fmt.Fprintf(w, "  %-8s  %s\n            %s\n", r.Sure, foreign.Line(r.String()), r.Reason)
 	}
 	for _, a := range p.Ambiguous {
-		fmt.Fprintf(w, "ambiguous: golden %s; candidate %s: %s\n", foreign.Text(label.Few(a.Golden)), foreign.Text(label.Few(a.Candidate)), foreign.Text(a.Why))
+		fmt.Fprintf(w, "ambiguous: golden %s; candidate %s: %s\n", foreign.Line(label.Few(a.Golden)), foreign.Line(label.Few(a.Candidate)), foreign.Line(a.Why))
 	}
 	for _, left := range []struct {
 		who  string
@@ -117,11 +117,11 @@ func (f *namesFlags) print(w io.Writer, p *names.Proposal) {
 			list = append(list, l.Layer)
 		}
 		if len(list) > 0 {
-			fmt.Fprintf(w, "only the %s has %s\n", left.who, foreign.Text(label.Few(list)))
+			fmt.Fprintf(w, "only the %s has %s\n", left.who, foreign.Line(label.Few(list)))
 		}
 	}
 	if f.out != "" {
-		fmt.Fprintf(w, "written: %s\n", foreign.Text(f.out))
+		fmt.Fprintf(w, "written: %s\n", foreign.Line(f.out))
 		if len(p.Rules) > 0 {
 			words := []string{"parity", "compare", "--golden", f.Golden, "--actual", f.Actual, "--names", f.out}
 			for _, given := range [][2]string{{"--pad-mask", f.PadMask}, {"--encoding", f.Encoding}, {"--raw", f.Raw}, {"--fp8", f.FP8}} {

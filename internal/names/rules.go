@@ -67,17 +67,29 @@ func (p *proposing) rules(out *Proposal, golden, actual []match.Port) {
 		rules = append(rules, f.rules()...)
 	}
 	slices.SortStableFunc(rules, func(a, b Rule) int { return a.at - b.at })
-	if p.applied(rules, golden, actual) == nil {
-		out.Rules, rules = rules, nil
-	}
-	for _, r := range rules {
-		if err := p.applied(append(slices.Clone(out.Rules), r), golden, actual); err != nil {
-			out.Ambiguous = append(out.Ambiguous, Ambiguous{r.Golden, r.Candidate, err.Error()})
-			continue
-		}
-		out.Rules = append(out.Rules, r)
-	}
+	cannot := keep(out, rules, func(rules []Rule) error { return p.applied(rules, golden, actual) })
 	p.leftOver(out)
+	out.Joined -= cannot
+}
+
+// keep adds the rules that can be applied together with those before them, and lists the others as
+// ambiguous. It returns how many pairs these would have joined.
+func keep(out *Proposal, rules []Rule, apply func([]Rule) error) (cannot int) {
+	if len(rules) == 0 {
+		return 0
+	}
+	err := apply(slices.Concat(out.Rules, rules))
+	switch {
+	case err == nil:
+		out.Rules = append(out.Rules, rules...)
+		return 0
+	case len(rules) == 1:
+		out.Ambiguous = append(out.Ambiguous, Ambiguous{rules[0].Golden, rules[0].Candidate, err.Error()})
+		return rules[0].Pairs
+	}
+	half := len(rules) / 2
+	cannot = keep(out, rules[:half], apply)
+	return cannot + keep(out, rules[half:], apply)
 }
 
 // applied runs package match with rules.

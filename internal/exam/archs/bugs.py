@@ -217,8 +217,6 @@ bug("qwen3_decode_position", "qwen3", later, "between", A0, "rope/offset", "rope
 bug("llama_k_not_rotated", "llama", rotary(q_alone), "between", A0, "rope/applied", "rope/applied", "k is not rotated", **NOROPE)
 bug("qwen2_pairs_for_halves", "qwen2", rotary(pairs), "between", A0, "rope/layout", "rope/layout", "pairs rotated for halves")
 bug("llama_attention_scale", "llama", attention(A1, scale=0.25), "between", A1, "attention/scale", "attention/scale", "1/d for 1/√d")
-bug("gemma3_attention_scale_f16", "gemma3", attention(A1, scale=(24 / 16) ** 0.5), "between", A1, "attention/scale",
-    "attention/scale|config/query_pre", "1/√head_dim for 1/√query_pre_attn_scalar", dtype="f16")  # fmt: skip
 bug("qwen2_not_causal", "qwen2", attention(A1, mask=everything), "between", A1, "attention/causal", "attention/(causal|mask)", "no causal mask")
 bug("mistral_no_window", "mistral", every_attention(mask=causal), "between", A0, "attention/mask", "attention/(mask|causal)|config/sliding",
     "the window is ignored")  # fmt: skip

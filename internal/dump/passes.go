@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 )
@@ -15,6 +16,8 @@ type PassItem struct {
 	To           int  `json:"to"`
 	Fresh        bool `json:"fresh,omitempty"`         // the sequence begins again with an empty cache
 	CachedTokens int  `json:"cached_tokens,omitempty"` // before From, in the prefix cache; only a sequence's first item
+	// Hidden are tokens that were fed behind To and that the mask hides, of the path mask.
+	Hidden []int `json:"hidden,omitempty"`
 }
 
 // String is "sequence 0 tokens 4–7", both ends included, and "fresh" or the number of cached
@@ -170,7 +173,7 @@ func (i *Info) judgeable() error {
 		return err
 	}
 	whole := PassItem{To: len(tokens[0]), Fresh: i.Passes[0][0].Fresh}
-	if len(tokens) > 1 || len(i.Passes) > 1 || len(i.Passes[0]) > 1 || i.Passes[0][0] != whole {
+	if len(tokens) > 1 || len(i.Passes) > 1 || len(i.Passes[0]) > 1 || !reflect.DeepEqual(i.Passes[0][0], whole) {
 		return fmt.Errorf("passes is more or less than one forward pass over one whole sequence: %w", ErrUnjudged)
 	}
 	return nil

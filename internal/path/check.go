@@ -72,6 +72,10 @@ func (s *Sheet) lacks() string {
 		}
 	case dump.Lengths:
 		return s.lacksLengths()
+	case dump.Mask:
+		if !slices.ContainsFunc(s.Passes, func(p *Pass) bool { return p.pads(dump.Right) && len(p.Items[0].Hidden) > 0 }) {
+			return "a forward pass whose last tokens (hidden) the mask hides"
+		}
 	}
 	return ""
 }

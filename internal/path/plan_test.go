@@ -1,0 +1,152 @@
+package path_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/path"
+)
+
+func TestPlans(t *testing.T) {
+	abc := []path.Input{{Case: "a", Tokens: [][]int{{1, 2, 3, 4, 5}}}}
+	both := append(abc, path.Input{Case: "b", Tokens: [][]int{{6, 7}}})
+	fresh := func(sequence, to int) []dump.PassItem {
+		return []dump.PassItem{{Sequence: sequence, To: to, Fresh: true}}
+	}
+	items := func(i ...dump.PassItem) []dump.PassItem { return i }
+	tests := []struct {
+		path   string
+		inputs []path.Input
+		want   []path.Plan
+		left   int
+		reason string
+	}{
+		{"decode", abc, []path.Plan{{Case: "a", Tokens: [][]int{{1, 2, 3, 4, 5}},
+			Passes: [][]dump.PassItem{{item(0, 0, 1)}, {item(0, 1, 2)}, {item(0, 2, 3)}, {item(0, 3, 4)}, {item(0, 4, 5)}}}}, 0,
+			"at most 8 tokens, and at least one before them"},
+		{"decode:2", both, []path.Plan{{Case: "a", Tokens: [][]int{{1, 2, 3, 4, 5}},
+			Passes: [][]dump.PassItem{{item(0, 0, 3)}, {item(0, 3, 4)}, {item(0, 4, 5)}}}}, 1, "b is too short, which is said"},
+		{"chunked:3", both, []path.Plan{{Case: "a", Tokens: [][]int{{1, 2, 3, 4, 5}},
+			Passes: [][]dump.PassItem{{item(0, 0, 3)}, {item(0, 3, 5)}}}}, 1, "the second chunk has two tokens"},
+		{"batch", both, []path.Plan{{Tokens: [][]int{{1, 2, 3, 4, 5}, {6, 7}},
+			Passes: [][]dump.PassItem{{item(0, 0, 5), item(1, 0, 2)}, append(fresh(1, 2), fresh(0, 5)...)}}}, 0,
+			"all cases, then in the other order"},
+		{"batch", abc, []path.Plan{{Case: "a", Tokens: [][]int{{1, 2, 3, 4, 5}, {1, 2, 3}, {1, 2, 3, 4}},
+			Passes: [][]dump.PassItem{{item(0, 0, 5), item(1, 0, 3), item(2, 0, 4)},
+				append(append(fresh(2, 4), fresh(1, 3)...), fresh(0, 5)...)}}}, 0, "with beginnings of itself"},
+		{"padding:left", both, []path.Plan{{Tokens: [][]int{{1, 2, 3, 4, 5}, {6, 7}},
+			Passes: [][]dump.PassItem{{item(0, 0, 5), item(1, 0, 2)}}}}, 0, "sequences of several lengths"},
+		{"repeat:2", abc, []path.Plan{{Case: "a", Tokens: [][]int{{1, 2, 3, 4, 5}, {5, 4, 3, 2, 1}},
+			Passes: [][]dump.PassItem{{item(0, 0, 5)}, {item(1, 0, 5)}, fresh(0, 5)}}}, 0, "another prompt between"},
+		{"lengths:1,4", abc, []path.Plan{{Case: "a", Tokens: [][]int{{1}, {1, 2, 3, 4}},
+			Passes: [][]dump.PassItem{{item(0, 0, 1)}, {item(1, 0, 4)}}}}, 0, "each a sequence of its own"},
+		{"mask", abc, []path.Plan{{Case: "a", Tokens: [][]int{{1, 2, 3, 4, 5}, {1, 2, 3, 4}, {1, 2, 3, 4}},
+			Passes: [][]dump.PassItem{{item(0, 0, 5)}, items(dump.PassItem{Sequence: 1, To: 4, Hidden: []int{5}}), {item(2, 0, 4)}}}}, 0,
+			"the last third is hidden, beside none of it and all of it"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.path, func(t *testing.T) {
+			got, left, err := path.Plans(tt.path, tt.inputs, path.About{})
+			require.NoError(t, err)
+			for i := range tt.want {
+				tt.want[i].Path = tt.path
+			}
+			assert.Equal(t, tt.want, got, tt.reason)
+			assert.Len(t, left, tt.left)
+		})
+	}
+}
+
+func TestPlansRefuses(t *testing.T) {
+	one := []path.Input{{Case: "a", Tokens: [][]int{{1}}}}
+	six := []path.Input{{Case: "a", Tokens: [][]int{{1, 2, 3, 4, 5, 6}}}}
+	tests := []struct {
+		path   string
+		inputs []path.Input
+		want   string
+	}{
+		{"decode", one, "it has 1 tokens, and the path wants 2 or more"},
+		{"decode:6", six, "wants 7 or more"},
+		{"chunked:5", six, "wants 7 or more"},
+		{"chunked:1", six, "in chunks of 2"},
+		{"prefix", six, "wants 129 or more: a page of the cache, of 128 tokens, and one more"},
+		{"repeat:1", six, "no repetition"},
+		{"lengths:2,7", six, "wants 7 or more"},
+		{"batch", one, "all sequences have one token"},
+		{"mask", one, "wants 3 or more"},
+		{"sideways", six, `path is "sideways"`},
+	}
+	for _, tt := range tests {
+		_, _, err := path.Plans(tt.path, tt.inputs, path.About{})
+		assert.ErrorContains(t, err, tt.want, tt.path)
+	}
+}
+
+// A run that fed what was planned shows the path.
+func TestPlansShowThePath(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		var inputs []path.Input
+		for i := range 1 + random.IntN(3) {
+			ids := make([]int, 5+random.IntN(20))
+			for k := range ids {
+				ids[k] = random.IntN(50)
+			}
+			inputs = append(inputs, path.Input{Case: strconv.Itoa(i), Tokens: [][]int{ids}})
+		}
+		for _, name := range []string{"decode", "decode:3", "chunked:2", "chunked:3", "batch", "padding:left", "padding:right",
+			"prefix", "repeat:3", "lengths", "lengths:1,5", "mask"} {
+			plans, _, err := path.Plans(name, inputs, path.About{Window: random.IntN(10), Page: 1 + random.IntN(4)})
+			require.NoError(t, err, name)
+			for _, p := range plans {
+				s, err := path.New(fed(t, p), nil)
+				require.NoError(t, err, name)
+				assert.NoError(t, s.Check(), "%s %v", name, p)
+			}
+		}
+	}
+}
+
+// fed is a run of an engine that did what was planned, with a hit in the prefix cache.
+func fed(t *testing.T, p path.Plan) *dump.Run {
+	info := dump.Info{Path: p.Path, Passes: p.Passes, PadMasks: map[string][][]int{}}
+	var entries []dump.Entry
+	for k, items := range p.Passes {
+		longest := 0
+		for i, item := range items {
+			if p.Path == dump.Prefix && k > 0 {
+				items[i].From, items[i].CachedTokens = item.To-1, item.To-1
+			}
+			longest = max(longest, item.To-item.From+len(item.Hidden))
+		}
+		var mask [][]int
+		for _, item := range items {
+			row := make([]int, longest)
+			n := item.To - item.From
+			for i := range row {
+				real := i < n
+				if p.Path == "padding:left" {
+					real = i >= longest-n
+				}
+				row[i] = 0
+				if real {
+					row[i] = 1
+				}
+			}
+			mask = append(mask, row)
+		}
+		if k == 0 {
+			info.PadMask = mask
+		} else {
+			info.PadMasks[fmt.Sprint(k)] = mask
+		}
+		entries = append(entries, entry(t, fmt.Sprint(k), "a", "output", []int{len(items), longest, 2}))
+	}
+	return run(t, info, p.Tokens, entries...)
+}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/whole"
 	"github.com/goparity/goparity/tensor"
@@ -27,6 +28,7 @@ type ImportOptions struct {
 	// Provenance applies to all passes. Engine, versions, device, token ids and text are taken from
 	// the run if they are not given here; pad mask, date and inputs are never taken from here.
 	Provenance Provenance
+	Paths      []Path           // how the reference does along execution paths
 	Now        func() time.Time // for the date; nil is time.Now
 }
 
@@ -117,12 +119,13 @@ func (opt *ImportOptions) check() error {
 
 // replaces reports whether the goldens of a pass are made anew.
 func (opt *ImportOptions) replaces(p *Pass) bool {
-	return p.Variant == opt.Variant && opt.Runs[p.Case] != nil
+	base, ofPath := dump.CutPathCase(p.Case)
+	return p.Variant == opt.Variant && (opt.Runs[p.Case] != nil || ofPath && (base == "" || opt.Runs[base] != nil))
 }
 
 // writeAll writes a store with new goldens and the other ones of old to the folder tmp.
 func writeAll(ctx context.Context, d disk, old *Store, tmp string, opts []ImportOptions) (*manifest, error) {
-	m := &manifest{}
+	m := &manifest{Paths: pathsAfter(old.manifest.Paths, opts)}
 	gone := map[string]bool{manifestFile: true}
 	for _, p := range old.manifest.Passes {
 		if slices.ContainsFunc(opts, func(opt ImportOptions) bool { return opt.replaces(&p) }) {
@@ -155,7 +158,7 @@ func writeAll(ctx context.Context, d disk, old *Store, tmp string, opts []Import
 
 // importable refuses runs that goldens cannot be made from.
 func importable(name string, run *Run, opt ImportOptions) error {
-	if !partPattern.MatchString(name) || !partPattern.MatchString(opt.Variant) {
+	if !isCase(name) || !partPattern.MatchString(opt.Variant) {
 		return fmt.Errorf("case %q and variant %q become file names: use letters, digits, - and _", name, opt.Variant)
 	}
 	if run.Injected {
@@ -194,7 +197,7 @@ func writeCase(ctx context.Context, d disk, dir, name string, opt ImportOptions)
 	if prov.TokenIDs == nil {
 		prov.TokenIDs = run.TokenIDs
 	}
-	prov.PadMask = run.PadMask
+	prov.PadMask, prov.PadMasks, prov.Path, prov.Passes = run.PadMask, run.PadMasks, run.Path, run.Passes
 	prov.Text = cmp.Or(prov.Text, run.Text)
 	prov.Date = opt.Now().UTC().Format(time.RFC3339)
 	prov.Inputs = opt.Inputs[name]

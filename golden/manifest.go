@@ -24,7 +24,7 @@ const manifestFile = "manifest.json"
 // schema is the version of the manifest that is written. Versions 1 to schema are read; sealed is
 // the first that has a hash of what it lists.
 const (
-	schema = 3 // 3 has use, formula and attn_implementation
+	schema = 4 // 3 has use, formula and attn_implementation; 4 has paths
 	sealed = 2
 )
 
@@ -40,6 +40,7 @@ type manifest struct {
 	Schema int    `json:"schema"`
 	SHA256 string `json:"sha256,omitempty"` // of all the rest, see package seal
 	Passes []Pass `json:"passes"`           // sorted by variant, case and step
+	Paths  []Path `json:"paths,omitempty"`
 }
 
 // Pass has the goldens of one forward pass, which are in one file.
@@ -91,6 +92,10 @@ type Provenance struct {
 	Weights  string            `json:"weights,omitempty"`  // revision or hash, as given by the caller
 	TokenIDs json.RawMessage   `json:"token_ids,omitempty"`
 	PadMask  [][]int           `json:"pad_mask,omitempty"`       // first step: [batch][token], 0 is padding
+	// Path, Passes and PadMasks are those of a run along an execution path, as in its run.json.
+	Path     string             `json:"path,omitempty"`
+	Passes   json.RawMessage    `json:"passes,omitempty"`
+	PadMasks map[string][][]int `json:"pad_masks,omitempty"` // of steps behind the first
 	Text     string            `json:"reference_text,omitempty"` // what the reference generated
 	Seed     *int64            `json:"seed,omitempty"`
 	Device   string            `json:"device,omitempty"`
@@ -143,8 +148,13 @@ func passFile(variant, caseName, step string) string {
 	return path.Join(variant, caseName+"."+step+".safetensors")
 }
 
-// partPattern matches the names of variants, cases and steps, which become parts of file names.
-var partPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
+// Names of variants, cases and steps become parts of file names.
+var (
+	partPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
+	casePattern = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9_-]{0,99})?(@[a-z0-9-]{1,99})?$`) // see Path.Golden
+)
+
+func isCase(name string) bool { return name != "" && casePattern.MatchString(name) }
 
 var shaPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
@@ -188,6 +198,11 @@ func parseManifest(name string, data []byte) (*manifest, error) {
 			seen[folded] = true
 		}
 	}
+	for i := range m.Paths {
+		if err := m.Paths[i].check(); err != nil {
+			return nil, corrupt("%s: paths[%d]: %v", name, i, err)
+		}
+	}
 	if m.Schema >= sealed || m.SHA256 != "" {
 		if err := seal.Check(data, m.SHA256); err != nil {
 			return nil, corrupt("%s: %v: a merge or an edit changed what it lists: restore it with its files, or "+
@@ -198,10 +213,13 @@ func parseManifest(name string, data []byte) (*manifest, error) {
 }
 
 func (p *Pass) check() error {
-	for _, part := range []struct{ what, is string }{{"variant", p.Variant}, {"case", p.Case}, {"step", p.Step}} {
+	for _, part := range []struct{ what, is string }{{"variant", p.Variant}, {"step", p.Step}} {
 		if !partPattern.MatchString(part.is) {
 			return fmt.Errorf("%s %q: want letters, digits, - and _", part.what, part.is)
 		}
+	}
+	if !isCase(p.Case) {
+		return fmt.Errorf("case %q: want letters, digits, - and _", p.Case)
 	}
 	if want := passFile(p.Variant, p.Case, p.Step); p.File != want || !filepath.IsLocal(filepath.FromSlash(p.File)) {
 		return fmt.Errorf("file is %q, want %q", p.File, want)

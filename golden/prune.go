@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/goparity/goparity/internal/whole"
 )
@@ -46,7 +47,9 @@ func prune(ctx context.Context, d disk, dir string, opt PruneOptions) ([]string,
 	defer s.Close()
 	gone := map[string]bool{}
 	var files []string
-	m := &manifest{}
+	m := &manifest{Paths: slices.DeleteFunc(slices.Clone(s.manifest.Paths), func(p Path) bool {
+		return opt.Keep != nil && !opt.Keep(p.Variant, p.Golden(), "0")
+	})}
 	for _, p := range s.manifest.Passes {
 		if opt.Keep == nil || opt.Keep(p.Variant, p.Case, p.Step) {
 			m.Passes = append(m.Passes, p)

@@ -23,6 +23,10 @@ type Run struct {
 	TokenIDs  json.RawMessage // of each step and sequence, as in the dump
 	PadMask   [][]int         // [batch][token] of the first step, 0 for padding; nil without padding
 	Text      string          // what the reference generated for the case
+	// Path, Passes and PadMasks are those of a run along an execution path; see [Path].
+	Path     string
+	Passes   json.RawMessage
+	PadMasks map[string][][]int
 	Injected  bool            // its layers got inputs of another run, so it cannot be golden
 	Ports     []Port          // in execution order
 
@@ -56,15 +60,22 @@ func (r *Run) Steps() []string {
 }
 
 // fromDump returns a run with the tensors of r, which must stay open.
-func fromDump(r *dump.Run) *Run {
+func fromDump(r *dump.Run) (*Run, error) {
 	out := &Run{From: r.Path, Engine: r.Info.Engine, Versions: r.Info.Versions, Device: r.Info.Device,
 		Encoding: r.Info.Encoding.String(), Attention: r.Info.Attention, TokenIDs: json.RawMessage(r.Info.TokenIDs),
 		PadMask: r.Info.PadMask, Text: r.Info.ReferenceText, Injected: r.Info.Mode == dump.Injected, changed: r.Changed}
+	if r.Info.Passes != nil {
+		passes, err := json.Marshal(r.Info.Passes)
+		if err != nil {
+			return nil, fmt.Errorf("golden: %s: %w", r.Path, err)
+		}
+		out.Path, out.Passes, out.PadMasks = r.Info.Path, passes, r.Info.PadMasks
+	}
 	for _, e := range r.Entries {
 		out.Ports = append(out.Ports, Port{Step: e.Step, Layer: e.Layer, Port: e.Port, Tensor: e.Tensor,
 			Partial: e.Printed != nil})
 	}
-	return out
+	return out, nil
 }
 
 // Dump is an open dump folder: the runs of its cases, whose tensors are views of its files and must
@@ -87,7 +98,9 @@ func OpenDump(dir string, cases ...string) (*Dump, error) {
 		if d.Runs[r.Info.Case] != nil {
 			return nil, errors.Join(fmt.Errorf("golden: %s has the case %q twice", dir, r.Info.Case), d.Close())
 		}
-		d.Runs[r.Info.Case] = fromDump(r)
+		if d.Runs[r.Info.Case], err = fromDump(r); err != nil {
+			return nil, errors.Join(err, d.Close())
+		}
 	}
 	return d, nil
 }

@@ -65,3 +65,16 @@ func ParsePath(name string) (p Path, err error) {
 	}
 	return p, nil
 }
+
+// Slug is the name of a path in names of files and subtests: "chunked-4".
+func Slug(path string) string { return strings.NewReplacer(":", "-", ",", "-").Replace(path) }
+
+// PathCase is the name of a case that is run along a path, in jobs, dumps and goldens:
+// "short@chunked-4", and "@batch" for all cases together.
+func PathCase(caseName, path string) string { return caseName + "@" + Slug(path) }
+
+// CutPathCase returns the case in a name that PathCase made, and whether it made it.
+func CutPathCase(name string) (caseName string, ofPath bool) {
+	caseName, _, ofPath = strings.Cut(name, "@")
+	return caseName, ofPath
+}

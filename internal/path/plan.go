@@ -40,11 +40,8 @@ type Plan struct {
 	Passes [][]dump.PassItem
 }
 
-// Name is that of a job's case: letters, digits, dashes and underscores, and an @ before the path.
-func (p Plan) Name() string { return p.Case + "@" + Slug(p.Path) }
-
-// Slug is the name of a path in file names and in names of subtests: "chunked-4".
-func Slug(path string) string { return strings.NewReplacer(":", "-", ",", "-").Replace(path) }
+// Name is that of the job's case.
+func (p Plan) Name() string { return dump.PathCase(p.Case, p.Path) }
 
 // Plans plans the forward passes of a path: one plan for each case, or one for all cases together
 // where the path is about several sequences. Cases that are too short for the path have none;

@@ -24,6 +24,12 @@ type PathRuns struct {
 	Golden, Actual    []*dump.Run
 	OnePass           []*dump.Run // the candidate's own runs of one pass; nil if there are none
 	Golden64, Encoded []*dump.Run // the reference's other runs of one pass
+
+	// Exact says that a row may depend on tokens behind it: a sequence is then judged by a golden of
+	// just its tokens, never by the beginning of a longer one.
+	Exact bool
+	// Measured says that the golden's rows are known to hold along the path: the reference was run so.
+	Measured bool
 }
 
 // Along says how the rows of a case were fed.
@@ -53,23 +59,20 @@ func ComparePaths(ctx context.Context, runs PathRuns, opt Options) (*Paths, erro
 		if err := s.Check(); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Run.Path, err)
 		}
-		if s.Path.Kind == dump.Mask {
-			return nil, fmt.Errorf("%s: path mask is not judged yet: its runs are compared with each other, which needs the masks", s.Run.Path)
-		}
 	}
-	golden, err := onePassSheets(runs.Golden, actual[0])
+	golden, err := goldenSheets(runs.Golden, actual[0], runs.Exact)
 	if err != nil {
 		return nil, err
 	}
 	p := &Paths{exact: opt.Criteria == nil}
-	reference := goldens{standard: golden}
-	if reference.float64, err = onePassSheets(runs.Golden64, actual[0]); err != nil {
+	reference := goldens{standard: golden, measured: runs.Measured}
+	if reference.float64, err = goldenSheets(runs.Golden64, actual[0], runs.Exact); err != nil {
 		return nil, err
 	}
-	if reference.encoded, err = onePassSheets(runs.Encoded, actual[0]); err != nil {
+	if reference.encoded, err = goldenSheets(runs.Encoded, actual[0], runs.Exact); err != nil {
 		return nil, err
 	}
-	own, err := onePassSheets(runs.OnePass, golden[0])
+	own, err := onePassSheets(runs.OnePass, golden[0], runs.Exact)
 	if err != nil {
 		return nil, fmt.Errorf("the candidate's own one pass: %w", err)
 	}
@@ -143,16 +146,29 @@ func sheets(runs []*dump.Run, other *path.Sheet) (out []*path.Sheet, err error) 
 	return out, nil
 }
 
-func onePassSheets(runs []*dump.Run, other *path.Sheet) ([]*path.Sheet, error) {
+func onePassSheets(runs []*dump.Run, other *path.Sheet, exact bool) ([]*path.Sheet, error) {
 	out, err := sheets(runs, other)
 	for _, s := range out {
+		s.Exact = exact
 		err = cmp.Or(err, s.IsOnePass())
 	}
 	return out, err
 }
 
+// goldenSheets are those of one pass, or of runs along the candidate's own path: the reference's
+// rows there are right, whatever they depend on.
+func goldenSheets(runs []*dump.Run, actual *path.Sheet, exact bool) ([]*path.Sheet, error) {
+	if !slices.ContainsFunc(runs, func(r *dump.Run) bool { return r.Info.Path == "" || r.Info.Path != actual.Name }) {
+		return sheets(runs, actual)
+	}
+	return onePassSheets(runs, actual, exact)
+}
+
 // goldens are the sheets whose rows are put in the order of a run.
-type goldens struct{ standard, float64, encoded []*path.Sheet }
+type goldens struct {
+	standard, float64, encoded []*path.Sheet
+	measured                   bool // their rows are known to hold along the path
+}
 
 // compare judges runs beside the rows of the goldens.
 func (g goldens) compare(ctx context.Context, runs []*path.Sheet, onePass *bool, opt Options) (*Comparison, error) {
@@ -182,7 +198,7 @@ func (g goldens) compare(ctx context.Context, runs []*path.Sheet, onePass *bool,
 			k.Actual = without(s.Run, found.Skipped)
 			notes = append(notes, fmt.Sprintf("no golden has the tokens of forward pass %s: it was not judged", label.Few(found.Skipped)))
 		}
-		if found.Assumed {
+		if found.Assumed && !g.measured {
 			notes = append(notes, "causality assumed: a sequence is the beginning of a longer one of the golden, and its rows were judged by that")
 		}
 		for _, side := range []struct {
@@ -203,6 +219,30 @@ func (g goldens) compare(ctx context.Context, runs []*path.Sheet, onePass *bool,
 		c.Note(n)
 	}
 	return c, nil
+}
+
+// Along is the comparison with the golden; nil if the runs were given other tokens.
+func (p *Paths) Along() *Comparison { return p.along }
+
+// OnePassHolds reports whether the candidate's own one pass, where it was given, agrees with the
+// golden. Where it does not, what is wrong along a path is not the path's.
+func (p *Paths) OnePassHolds() bool {
+	holds := p.onePassHolds()
+	return holds == nil || *holds
+}
+
+// Agreement says how far the candidate is from the golden along its paths, and whether all that was
+// compared is the same within the noise floor.
+func (p *Paths) Agreement() (a *report.Agreement, agrees bool) {
+	if p.along == nil {
+		return nil, false
+	}
+	for _, port := range p.along.Ports {
+		if port.Judged() && port.comparable() && port.Elsewhere == "" && !port.Agrees {
+			return p.along.agreement(""), false
+		}
+	}
+	return p.along.agreement(""), true
 }
 
 // name is that of a run's case; of several runs of one case, along other paths, with the path.

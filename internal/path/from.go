@@ -99,7 +99,7 @@ func (s *Sheet) find(others []*Sheet) (map[int]found, error) {
 func findTokens(tokens []int, others []*Sheet) (best found) {
 	for _, o := range others {
 		for j, have := range o.Tokens {
-			if len(have) < len(tokens) || !slices.Equal(have[:len(tokens)], tokens) || !o.fed(j) {
+			if len(have) < len(tokens) || o.Exact && len(have) > len(tokens) || !slices.Equal(have[:len(tokens)], tokens) || !o.fed(j) {
 				continue
 			}
 			if best.sheet == nil || len(have) < len(best.sheet.Tokens[best.sequence]) {
@@ -132,6 +132,10 @@ func otherTokens(sequence int, tokens []int, others []*Sheet) string {
 				}
 			}
 		}
+	}
+	if at == len(tokens) {
+		return fmt.Sprintf("sequence %d of the candidate has the first %d tokens of a golden alone, and its rows may depend on later ones: "+
+			"want a golden of just these tokens, the reference run along the same path", sequence, len(tokens))
 	}
 	if token < 0 {
 		return fmt.Sprintf("by token_ids of run.json, sequence %d of the candidate has %d tokens, and the golden ends after %d of them",

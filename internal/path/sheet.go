@@ -17,6 +17,7 @@ type Sheet struct {
 	Tokens [][]int   // of each sequence
 	Passes []*Pass
 	Left   []string // labels of the ports that have no such rows
+	Exact  bool     // rows may depend on later tokens: they hold for whole sequences alone
 
 	plain bool             // the run does not say its passes
 	of    map[string]*Pass // by step

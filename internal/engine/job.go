@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/glob"
 )
 
@@ -135,6 +136,11 @@ type Case struct {
 	// Forced has the tokens that decode steps get, per sequence; the greedy choices if empty.
 	Forced [][]int `json:"forced,omitempty"`
 	Golden *Golden `json:"golden,omitempty"` // of an injected run
+
+	// Path is the execution path, and Passes the forward passes of it over TokenIDs; none of both is
+	// one pass, and Steps.
+	Path   string            `json:"path,omitempty"`
+	Passes [][]dump.PassItem `json:"passes,omitempty"`
 }
 
 // Golden has the tensors that an injected run puts in place of the inputs of layers, in step 0 of a

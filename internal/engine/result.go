@@ -55,7 +55,7 @@ func (r *Result) Returned(i int, step string) (*tensor.File, error) {
 
 // open opens the dump that a job should have written.
 func open(job Job) (*Result, error) {
-	runs, err := dump.OpenCases(job.Out, dump.Options{})
+	runs, err := dump.OpenCases(job.Out, dump.Options{Unjudged: slices.ContainsFunc(job.Cases, func(c Case) bool { return c.Passes != nil })})
 	if err != nil {
 		return nil, fmt.Errorf("engine %s succeeded, but left no dump that can be judged: %w", job.Engine, err)
 	}
@@ -89,11 +89,47 @@ func find(runs []*dump.Run, job Job, c Case) (*dump.Run, error) {
 		return nil, fmt.Errorf("engine %s: %s has the nonce %q instead of %q: it is the dump of another run",
 			job.Engine, filepath.Join(run.Path, dump.RunFile), run.Info.Nonce, job.Nonce)
 	}
-	if steps := run.Steps(); len(steps) != max(c.Steps, 1) {
+	want := max(c.Steps, 1, len(c.Passes))
+	if steps := run.Steps(); len(steps) != want {
 		return nil, fmt.Errorf("engine %s: case %s has the steps %s, not the %d that were asked for",
-			job.Engine, c.Name, strings.Join(steps, ", "), max(c.Steps, 1))
+			job.Engine, c.Name, strings.Join(steps, ", "), want)
+	}
+	switch {
+	case c.Passes != nil:
+		if err := took(run, c); err != nil {
+			return nil, fmt.Errorf("engine %s: case %s: %w", job.Engine, c.Name, err)
+		}
+	case run.Info.AlongPath():
+		return nil, fmt.Errorf("engine %s: case %s was run along %s, and the job asks for one pass", job.Engine, c.Name, run.Info.Path)
 	}
 	return run, nil
+}
+
+// took returns an error if a run did not feed the passes that a case asks for. What the prefix cache
+// held need not be fed.
+func took(run *dump.Run, c Case) error {
+	if run.Info.Path != c.Path {
+		return fmt.Errorf("path not taken: run.json has the path %q, the job asks for %q: repeat path, and the passes that were run",
+			run.Info.Path, c.Path)
+	}
+	if !slices.EqualFunc(run.Info.Tokens(), c.TokenIDs, slices.Equal) {
+		return fmt.Errorf("path not taken: token_ids of run.json are not those of the job: want %v", c.TokenIDs)
+	}
+	if len(run.Info.Passes) != len(c.Passes) {
+		return fmt.Errorf("path not taken: run.json has %d passes, the job asks for %d", len(run.Info.Passes), len(c.Passes))
+	}
+	for k, asked := range c.Passes {
+		same := func(a, b dump.PassItem) bool {
+			if a.CachedTokens > 0 {
+				a.From, a.CachedTokens = b.From, 0
+			}
+			return a.Sequence == b.Sequence && a.From == b.From && a.To == b.To && slices.Equal(a.Hidden, b.Hidden)
+		}
+		if fed := run.Info.Passes[k]; !slices.EqualFunc(fed, asked, same) {
+			return fmt.Errorf("path not taken: forward pass %d fed %v, the job asks for %v", k, fed, asked)
+		}
+	}
+	return nil
 }
 
 func readAbout(run *dump.Run) (a About, err error) {

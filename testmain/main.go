@@ -86,6 +86,10 @@ func run(m TestingM, stdout, stderr io.Writer, opts []Option) int {
 	if unused := s.Unused(); code == 0 && unfiltered() && len(unused) > 0 {
 		return fail(stderr, fmt.Errorf("no test compared anything of %s: call parity.All(t).Check() in a test", strings.Join(unused, ", ")))
 	}
+	if names := s.UnjudgedPaths(); code == 0 && unfiltered() && len(names) > 0 {
+		return fail(stderr, fmt.Errorf("no test judged the execution paths of %s: call parity.Paths(t).Check() in a test, "+
+			"or take paths out of its fixture.yaml", strings.Join(names, ", ")))
+	}
 	return code
 }
 

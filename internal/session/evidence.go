@@ -6,17 +6,22 @@ import (
 	"github.com/goparity/goparity/internal/checkpoint"
 )
 
+// config reads the model's config.json; a model from the hub has none here.
+func (r *runner) config() (checkpoint.Config, error) {
+	if !r.yaml.Model.Local() {
+		return nil, nil
+	}
+	return checkpoint.ReadConfig(filepath.Join(r.dir, r.yaml.Model.Path, "config.json"))
+}
+
 // evidence opens the weights and the config in the fixture's model folder, once. A model from the
 // hub has none here.
 func (f *Fixture) evidence() (checkpoint.Weights, checkpoint.Config, error) {
-	if !f.yaml.Model.Local() {
-		return nil, nil, nil
-	}
-	dir := filepath.Join(f.dir, f.yaml.Model.Path)
-	config, err := checkpoint.ReadConfig(filepath.Join(dir, "config.json"))
-	if err != nil {
+	config, err := f.config()
+	if config == nil || err != nil {
 		return nil, nil, err
 	}
+	dir := filepath.Join(f.dir, f.yaml.Model.Path)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.weights == nil {

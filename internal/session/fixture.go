@@ -52,6 +52,7 @@ type Fixture struct {
 
 	comparing sync.Once   // guards the rest
 	runs      []*dump.Run // the candidate's
+	paths     []*Path     // with its runs along execution paths
 	injected  []*dump.Run // the candidate's on golden inputs; nil if there are none
 	c         *judge.Comparison
 	err       error
@@ -59,6 +60,7 @@ type Fixture struct {
 
 	mu       sync.Mutex
 	compared []*judge.Comparison // what is reported: c, or those of functions
+	along    map[*judge.Comparison][]*Path
 
 	weights *checkpoint.Files // of the model's folder, opened when a cause is looked for
 }
@@ -71,12 +73,20 @@ func (f *Fixture) Comparison() (*judge.Comparison, error) {
 	f.used.Store(true)
 	f.comparing.Do(func() {
 		if f.c, f.err = f.load(); f.err == nil {
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			f.compared = append(f.compared, f.c)
+			f.keep(f.c, f.paths)
 		}
 	})
 	return f.c, f.err
+}
+
+// keep remembers a comparison that is reported.
+func (f *Fixture) keep(c *judge.Comparison, paths []*Path) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.along == nil {
+		f.along = map[*judge.Comparison][]*Path{}
+	}
+	f.compared, f.along[c] = append(f.compared, c), paths
 }
 
 // CompareFunc compares what an engine in this process computes with the goldens.
@@ -103,9 +113,7 @@ func (f *Fixture) CompareFunc(run engine.Func) (*judge.Comparison, error) {
 	}
 	c, err := judge.Compare(f.cfg.context(), cases, f.compareOptions())
 	if err == nil {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.compared = append(f.compared, c)
+		f.keep(c, f.funcPaths(run, runs))
 	}
 	return c, err
 }
@@ -132,13 +140,17 @@ func (f *Fixture) load() (*judge.Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
+	f.paths = f.newPaths()
 	if f.isLive() {
-		f.runs, err = f.live()
+		f.runs, err = f.live(f.paths)
 	} else {
-		err = f.openRuns()
+		err = f.openRuns(f.paths)
 	}
 	if err != nil {
 		return nil, err
+	}
+	for _, p := range f.paths {
+		p.own = f.runs
 	}
 	cases, err := f.cases(f.runs)
 	if err != nil {
@@ -167,16 +179,17 @@ func (f *Fixture) load() (*judge.Comparison, error) {
 }
 
 // live runs the candidate, all cases in one process, and opens its dump.
-func (f *Fixture) live() ([]*dump.Run, error) {
+func (f *Fixture) live(paths []*Path) ([]*dump.Run, error) {
 	job, err := f.candidate(f.goldens)
 	if err != nil {
 		return nil, err
 	}
+	job.Cases = append(job.Cases, pathCases(paths)...)
 	r, err := f.observed(job)
 	if err != nil {
 		return nil, err
 	}
-	return r.Runs, nil
+	return take(paths, r.Runs)
 }
 
 func (f *Fixture) isLive() bool { return f.replay == "" && f.cfg.Run != setting.RunReplay }
@@ -186,9 +199,11 @@ var ErrNoRecordedRun = errors.New("no recorded run")
 
 // openRuns opens what is judged: another run, or the recorded one that the fixture names, with its
 // injected run if it has one.
-func (f *Fixture) openRuns() (err error) {
+func (f *Fixture) openRuns(paths []*Path) (err error) {
 	if f.replay != "" {
-		f.runs, err = f.openCases(f.replay)
+		if f.runs, err = f.openCases(f.replay); err == nil {
+			f.runs, err = take(paths, f.runs)
+		}
 		return err
 	}
 	name := f.yaml.Replay
@@ -200,6 +215,9 @@ func (f *Fixture) openRuns() (err error) {
 			return err
 		}
 		f.runs, f.injected = nil, nil
+		for _, p := range paths {
+			p.runs = nil
+		}
 		dir := f.runDir(name, dump.Standard)
 		if !isDir(dir) {
 			return fmt.Errorf("%s: replay: %s: there is %w %s: record it with -parity.record=%s and -parity.run=cpu or PARITY_REPLAY=DUMP",
@@ -209,8 +227,18 @@ func (f *Fixture) openRuns() (err error) {
 			return err
 		}
 		if dir := f.runDir(name, dump.Injected); isDir(dir) {
-			f.injected, err = dump.OpenCases(dir, dump.Options{})
+			if f.injected, err = dump.OpenCases(dir, dump.Options{}); err != nil {
+				return err
+			}
 		}
+		var along []*dump.Run
+		if dir := f.runDir(name, pathsMode); isDir(dir) {
+			if along, err = dump.OpenCases(dir, dump.Options{Unjudged: true}); err != nil {
+				return err
+			}
+			f.opened = append(f.opened, along...)
+		}
+		_, err = take(paths, along)
 		return err
 	})
 }
@@ -221,7 +249,7 @@ func (f *Fixture) openCases(dir string) ([]*dump.Run, error) {
 		store.Close()
 		return nil, fmt.Errorf("%s holds goldens: the reference would be compared with itself, name a run of the candidate", filepath.ToSlash(dir))
 	}
-	runs, err := dump.OpenCases(dir, dump.Options{Cases: f.yaml.CaseNames()})
+	runs, err := dump.OpenCases(dir, dump.Options{Cases: f.yaml.CaseNames(), Unjudged: len(f.yaml.Paths) > 0})
 	if len(runs) == 1 {
 		runs[0].Info.Case = f.yaml.CaseOfOnly(runs[0].Info.Case)
 	}
@@ -318,11 +346,12 @@ func (f *Fixture) staleGoldens() []string {
 	seen := map[[2]string]bool{}
 	for _, p := range f.goldens.store.Passes() {
 		of := [2]string{p.Variant, p.Case}
-		if _, err := f.yaml.Case(p.Case); err != nil || seen[of] {
+		base, ofPath := dump.CutPathCase(p.Case)
+		if _, err := f.yaml.Case(base); err != nil && !ofPath || seen[of] {
 			continue
 		}
 		seen[of] = true
-		if changes := fixture.Changed(p.Provenance.Inputs, f.yaml.Inputs(p.Case)); len(changes) > 0 {
+		if changes := fixture.Changed(p.Provenance.Inputs, f.yaml.Inputs(base)); len(changes) > 0 {
 			out = append(out, fmt.Sprintf("golden: %s: the goldens %s of case %s are stale: %s; renew them: go test ./... -update",
 				f.goldens.store.Dir(), p.Variant, p.Case, strings.Join(changes, "; ")))
 		}
@@ -332,12 +361,16 @@ func (f *Fixture) staleGoldens() []string {
 
 // staleRuns says for each case of the recorded runs what changed in the fixture since.
 func (f *Fixture) staleRuns() (out []string) {
-	for _, r := range slices.Concat(f.runs, f.injected) {
+	recorded := slices.Concat(f.runs, f.injected)
+	for _, p := range f.paths {
+		recorded = append(recorded, p.runs...)
+	}
+	for _, r := range recorded {
 		what, how := "run", "PARITY_REPLAY=DUMP go test"
 		if r.Info.Mode == dump.Injected {
 			what, how = "injected run", "go test -parity.run=cpu -parity.mode=both"
 		}
-		if _, err := f.yaml.Case(r.Info.Case); err != nil {
+		if !f.wants(r) {
 			text := fmt.Sprintf("the recorded run %s has a case %s, which %s does not have: remove it: parity golden prune --apply %s",
 				f.yaml.Replay, r.Info.Case, f.yaml.File, f.dir)
 			if !slices.Contains(out, text) {
@@ -363,16 +396,23 @@ func (f *Fixture) problem(name, text string) {
 
 // report returns the report of what tests decided. A fixture with a problem never passes.
 func (f *Fixture) report(c *judge.Comparison) *report.Report {
-	return f.problematic(c.Report(f.name, false))
+	r := c.Report(f.name, false)
+	f.addPaths(r, c)
+	return f.problematic(r)
 }
 
-// Report returns the report of all ports, judged by the fixture's tolerances.
+// Report returns the report of all ports and all execution paths, judged by the fixture's tolerances.
 func (f *Fixture) Report() (*report.Report, error) {
 	c, err := f.Comparison()
 	if err != nil {
 		return nil, err
 	}
-	return f.problematic(c.Report(f.name, true)), nil
+	for _, p := range f.Paths(c) {
+		p.Judge() // its report says what went wrong
+	}
+	r := c.Report(f.name, true)
+	f.addPaths(r, c)
+	return f.problematic(r), nil
 }
 
 // problematic adds what is wrong with the fixture itself.

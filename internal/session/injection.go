@@ -138,7 +138,8 @@ const goldenKey = "golden"
 
 // runInputs returns what a recorded run depends on.
 func (f *Fixture) runInputs(run dump.Info) fixture.Inputs {
-	in := f.yaml.RunInputs(run.Case)
+	base, _ := dump.CutPathCase(run.Case)
+	in := f.yaml.RunInputs(base)
 	if run.Mode == dump.Injected {
 		if pass, err := f.goldens.store.Pass(f.yaml.Reference(run.Device), run.Case, "0"); err == nil {
 			in[goldenKey] = pass.SHA256

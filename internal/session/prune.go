@@ -68,18 +68,18 @@ func (r *runner) pruneRun(dir string, apply bool) (gone []string, err error) {
 // not. The runs are closed when the session ends.
 func (r *runner) wanted(dir string) (kept map[string][]*dump.Run, gone []string, err error) {
 	kept = map[string][]*dump.Run{}
-	for _, mode := range []string{dump.Standard, dump.Injected} {
+	for _, mode := range recordedModes {
 		path := filepath.Join(dir, mode)
 		if !dump.IsRecording(path) {
 			continue
 		}
-		runs, err := dump.OpenCases(path, dump.Options{})
+		runs, err := dump.OpenCases(path, dump.Options{Unjudged: mode == pathsMode})
 		if err != nil {
 			return nil, nil, err
 		}
 		r.opened = append(r.opened, runs...)
 		for _, run := range runs {
-			if _, err := r.yaml.Case(run.Info.Case); err == nil {
+			if r.wants(run) {
 				kept[mode] = append(kept[mode], run)
 			} else {
 				gone = append(gone, fmt.Sprintf("runs/%s/%s: case %s", filepath.Base(dir), mode, run.Info.Case))
@@ -91,4 +91,13 @@ func (r *runner) wanted(dir string) (kept map[string][]*dump.Run, gone []string,
 			filepath.ToSlash(dir))
 	}
 	return kept, gone, nil
+}
+
+// wants reports whether the fixture has the case of a recorded run, and its execution path.
+func (r *runner) wants(run *dump.Run) bool {
+	if _, ofPath := dump.CutPathCase(run.Info.Case); ofPath {
+		return r.yaml.WantsPath(run.Info.Case)
+	}
+	_, err := r.yaml.Case(run.Info.Case)
+	return err == nil
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,9 @@ import (
 )
 
 var runName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// recordedModes are the folders of a recorded run.
+var recordedModes = []string{dump.Standard, dump.Injected, pathsMode}
 
 // record keeps the judged runs as runs/<name>/<mode>: equal tensors once, a file for each forward
 // pass, and the list of what was compared. An older recording of that name is replaced at one
@@ -41,6 +45,16 @@ func (f *Fixture) record(name string) error {
 			run.Info.Date = time.Now().UTC().Format(time.RFC3339)
 		}
 		modes[r.Info.Mode] = append(modes[r.Info.Mode], &run)
+	}
+	for _, p := range f.paths {
+		for _, r := range p.runs {
+			run := *r
+			if !renew {
+				run.Info.Inputs = f.runInputs(r.Info)
+			}
+			run.Info.Date = cmp.Or(run.Info.Date, time.Now().UTC().Format(time.RFC3339))
+			modes[pathsMode] = append(modes[pathsMode], &run)
+		}
 	}
 	dir := filepath.Join(f.dir, "runs", name)
 	if err := f.writeRecording(dir, func() (map[string][]*dump.Run, error) { return modes, nil }); err != nil {
@@ -91,7 +105,7 @@ func keepOthers(dir, to string) error {
 	for _, e := range entries {
 		from, to := filepath.Join(dir, e.Name()), filepath.Join(to, e.Name())
 		switch {
-		case err != nil || e.Name() == dump.Standard || e.Name() == dump.Injected:
+		case err != nil || slices.Contains(recordedModes, e.Name()):
 		case e.IsDir():
 			err = os.CopyFS(to, os.DirFS(from))
 		default:

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
@@ -192,12 +193,11 @@ func TestFunctionAsCandidate(t *testing.T) {
 	s, _ := start(t, func(*session.Config) {})
 	f := s.Default()
 	var asked []string
-	c, err := f.CompareFunc(func(caseName, step string, ids [][]int, golden []dump.Entry) (map[string]*tensor.Tensor,
-		error) {
-		asked = append(asked, caseName+"."+step)
-		assert.Equal(t, [][]int{{1, 2, 3}}, ids)
+	c, err := f.CompareFunc(func(p engine.Pass) (map[string]*tensor.Tensor, error) {
+		asked = append(asked, p.Case+"."+p.Step)
+		assert.Equal(t, [][]int{{1, 2, 3}}, p.TokenIDs)
 		out := map[string]*tensor.Tensor{}
-		for _, e := range golden {
+		for _, e := range p.Golden {
 			if e.Label() == "m.norm-output" {
 				out["m.norm"] = e.Tensor // the layer alone is its output
 			} else {

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/golden"
-	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/judge"
@@ -126,8 +125,8 @@ func liveGoldens(t *testing.T, dir, encoding string) (forced [][][]int) {
 	s, err := session.Start(session.Config{Fixtures: []string{dir}, Update: setting.UpdateAll})
 	require.NoError(t, err)
 	require.NoError(t, s.Update(t.Output()))
-	c, err := s.Default().CompareFunc(func(_, _ string, _ [][]int, all []dump.Entry) (map[string]*tensor.Tensor, error) {
-		return map[string]*tensor.Tensor{all[0].Label(): all[0].Tensor}, nil
+	c, err := s.Default().CompareFunc(func(p engine.Pass) (map[string]*tensor.Tensor, error) {
+		return map[string]*tensor.Tensor{p.Golden[0].Label(): p.Golden[0].Tensor}, nil
 	})
 	require.NoError(t, err)
 	for _, k := range c.Cases {

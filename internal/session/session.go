@@ -178,6 +178,16 @@ func (s *Session) Unused() (names []string) {
 	return names
 }
 
+// UnjudgedPaths lists the fixtures that were compared and whose execution paths no test judged.
+func (s *Session) UnjudgedPaths() (names []string) {
+	for _, f := range s.fixtures {
+		if f.unjudgedPaths() {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
+
 // Warm runs the candidates of all fixtures now, if that was asked for. The first test that needs
 // the run reports what goes wrong.
 func (s *Session) Warm() {

@@ -1,0 +1,280 @@
+package session
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/goparity/goparity/golden"
+	"github.com/goparity/goparity/internal/checkpoint"
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/infra"
+	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/path"
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/tensor"
+)
+
+// pathsMode is the folder of a recorded run, besides those of its modes, that has the runs along
+// execution paths.
+const pathsMode = "paths"
+
+// Path is one execution path of a fixture, and what a candidate computed along it.
+type Path struct {
+	Name string
+
+	fixture *Fixture
+	plans   []path.Plan
+	left    []string // why cases do not take the path
+	err     error    // why it cannot be judged
+	runs    []*dump.Run
+	own     []*dump.Run  // the candidate's runs of one pass
+	run     func() error // sets runs; nil if they are there
+	judging sync.Once    // guards the rest
+	paths   *judge.Paths
+	report  *report.Report
+}
+
+// Judge compares the candidate's runs along the path, once.
+func (p *Path) Judge() (*judge.Paths, error) {
+	p.judging.Do(func() {
+		if p.err == nil && p.run != nil {
+			p.err = p.run()
+		}
+		if p.err == nil {
+			p.paths, p.err = p.compare()
+		}
+		if p.err != nil {
+			p.err = fmt.Errorf("path %s: %w", p.Name, p.err)
+		}
+		p.report = p.judged()
+	})
+	return p.paths, p.err
+}
+
+// Report is what came of the path; nil if no one asked for it.
+func (p *Path) Report() *report.Report { return p.report }
+
+func (p *Path) judged() *report.Report {
+	if p.err != nil {
+		return &report.Report{Fixture: p.fixture.name, Verdict: report.Error, Error: infra.Message(p.err)}
+	}
+	r := p.paths.Report(p.fixture.name)
+	r.Notes = append(r.Notes, p.left...)
+	return r
+}
+
+func (p *Path) compare() (*judge.Paths, error) {
+	f := p.fixture
+	runs := judge.PathRuns{Actual: p.runs, Exact: !f.yaml.Causal()}
+	for _, r := range p.own {
+		if len(r.Info.Unpadded()) > 0 {
+			runs.OnePass = append(runs.OnePass, r)
+		}
+	}
+	variant := f.yaml.Reference(p.runs[0].Info.Device)
+	known, own := p.known(variant)
+	runs.Measured = known
+	if own {
+		for _, plan := range p.plans {
+			g, err := f.goldens.run(variant, plan.Name())
+			if err != nil {
+				return nil, err
+			}
+			runs.Golden = append(runs.Golden, g)
+		}
+		return judge.ComparePaths(f.cfg.context(), runs, f.compareOptions())
+	}
+	for _, y := range f.yaml.Cases {
+		g, err := f.goldens.run(variant, y.Name)
+		if err != nil {
+			return nil, err
+		}
+		runs.Golden = append(runs.Golden, g)
+		k := judge.Case{Golden: g, Actual: p.runs[0]}
+		for _, beside := range []struct {
+			dtype tensor.DType
+			to    *[]*dump.Run
+		}{{tensor.F64, &runs.Golden64}, {k.Encoding(), &runs.Encoded}} {
+			if beside.to == &runs.Encoded && beside.dtype.Size() != 2 {
+				continue
+			}
+			g, err := f.goldens.beside(variant, beside.dtype, y.Name)
+			if err != nil {
+				return nil, err
+			}
+			if g != nil {
+				*beside.to = append(*beside.to, g)
+			}
+		}
+	}
+	return judge.ComparePaths(f.cfg.context(), runs, f.compareOptions())
+}
+
+// known reports whether the reference was run along the path, and whether the path has goldens of
+// its own.
+func (p *Path) known(variant string) (known, own bool) {
+	for _, plan := range p.plans {
+		i := slices.IndexFunc(p.fixture.goldens.store.Paths(), func(g golden.Path) bool {
+			return g.Variant == variant && g.Path == p.Name && g.Case == plan.Case
+		})
+		if i < 0 {
+			return false, own
+		}
+		own = own || p.fixture.goldens.store.Paths()[i].Own
+	}
+	return true, own
+}
+
+// Paths returns the fixture's execution paths, as the candidate of a comparison ran them.
+func (f *Fixture) Paths(c *judge.Comparison) []*Path {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.along[c]
+}
+
+// newPaths plans the execution paths for the tokens of the goldens.
+func (f *Fixture) newPaths() (paths []*Path) {
+	var inputs []path.Input
+	var missing error
+	for _, y := range f.yaml.Cases {
+		g, err := f.goldens.run(f.yaml.Reference(string(f.cfg.Run)), y.Name)
+		if err == nil && len(g.Info.Unpadded()) == 0 {
+			err = fmt.Errorf("the golden of case %s has no token ids: no path can be planned, make it again: parity update %s", y.Name, f.dir)
+		}
+		if err != nil {
+			missing = err
+			break
+		}
+		inputs = append(inputs, path.Input{Case: y.Name, Tokens: g.Info.Unpadded()})
+	}
+	for _, y := range f.yaml.Paths {
+		p := &Path{Name: y.Name, fixture: f, err: missing}
+		if missing == nil {
+			if p.plans, p.left, p.err = path.Plans(y.Name, inputs, f.about()); p.err != nil {
+				p.err = fmt.Errorf("%s:%d: %w", f.yaml.File, y.Pos.Line, p.err)
+			}
+		}
+		paths = append(paths, p)
+	}
+	return paths
+}
+
+// about is what plans depend on besides the tokens.
+func (r *runner) about() (a path.About) {
+	if config, err := r.config(); err == nil {
+		a.Window, _ = config.Int("sliding_window")
+	}
+	a.Page, _ = checkpoint.Config(r.yaml.Model.Engine).Int("kv_cache_page_size")
+	return a
+}
+
+// pathCases are what an engine is told to run along the paths.
+func pathCases(paths []*Path) (cases []engine.Case) {
+	for _, p := range paths {
+		if p.err != nil {
+			continue
+		}
+		for _, plan := range p.plans {
+			cases = append(cases, engine.Case{Name: plan.Name(), TokenIDs: plan.Tokens, Path: plan.Path, Passes: plan.Passes})
+		}
+	}
+	return cases
+}
+
+// take gives each path its runs, and returns the others, which are of one pass.
+func take(paths []*Path, runs []*dump.Run) (onePass []*dump.Run, err error) {
+	runs = slices.Clone(runs)
+	for _, p := range paths {
+		for _, plan := range p.plans {
+			i := slices.IndexFunc(runs, func(r *dump.Run) bool {
+				return r.Info.Path == p.Name && (r.Info.Case == plan.Name() || r.Info.Case == plan.Case)
+			})
+			if i < 0 {
+				if p.err == nil {
+					p.err = fmt.Errorf("the candidate's run has no %s: record it again, or run the candidate with the paths of %s",
+						plan.Name(), p.fixture.yaml.File)
+				}
+				continue
+			}
+			runs[i].Info.Case = plan.Name()
+			p.runs = append(p.runs, runs[i])
+			runs = slices.Delete(runs, i, i+1)
+		}
+	}
+	for _, r := range runs {
+		if r.Info.AlongPath() {
+			return nil, fmt.Errorf("%s was run along %q, which is no path of the fixture: add it to paths, or take the run out",
+				filepath.ToSlash(r.Path), r.Info.Path)
+		}
+	}
+	return runs, nil
+}
+
+// funcPaths runs an engine in this process along the paths, each when it is asked for.
+func (f *Fixture) funcPaths(run engine.Func, own []*dump.Run) []*Path {
+	paths := f.newPaths()
+	for _, p := range paths {
+		p.own = own
+		p.run = func() error {
+			for _, plan := range p.plans {
+				r, err := run.Along(plan.Case, plan.Path, plan.Tokens, plan.Passes)
+				if err != nil {
+					return err
+				}
+				r.Info.Case = plan.Name()
+				p.runs = append(p.runs, r)
+			}
+			return nil
+		}
+	}
+	return paths
+}
+
+// addPaths adds what came of the paths of a comparison to its report. The first path that is wrong
+// where one pass is right is the verdict.
+func (f *Fixture) addPaths(r *report.Report, c *judge.Comparison) {
+	var unjudged []string
+	for _, p := range f.Paths(c) {
+		along := p.Report()
+		if along == nil {
+			unjudged = append(unjudged, p.Name)
+			continue
+		}
+		r.Paths = append(r.Paths, along.Paths...)
+		for _, n := range along.Notes {
+			if n = "path " + p.Name + ": " + n; !slices.Contains(r.Notes, n) {
+				r.Notes = append(r.Notes, n)
+			}
+		}
+		if along.Verdict == report.Pass {
+			continue
+		}
+		if r.Verdict == report.Pass || r.Verdict == report.Incomplete && along.Verdict != report.Incomplete {
+			r.Verdict, r.Error, r.Kind, r.FirstDivergence = along.Verdict, along.Error, along.Kind, along.FirstDivergence
+			r.Frontier, r.Causes, r.Coverage = along.Frontier, along.Causes, along.Coverage
+		}
+		r.Layers = append(r.Layers, along.Layers...)
+	}
+	if len(unjudged) > 0 {
+		r.NotJudged = append(r.NotJudged, "the execution paths "+strings.Join(unjudged, ", ")+": no test judged them with parity.Paths(t).Check()")
+	}
+}
+
+// unjudgedPaths reports whether the fixture lists paths that no test judged.
+func (f *Fixture) unjudgedPaths() bool {
+	if !f.used.Load() || f.yaml == nil || len(f.yaml.Paths) == 0 {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, paths := range f.along {
+		if slices.ContainsFunc(paths, func(p *Path) bool { return p.report != nil }) {
+			return false
+		}
+	}
+	return true
+}

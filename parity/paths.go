@@ -1,0 +1,127 @@
+package parity
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/foreign"
+	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/session"
+)
+
+// Paths chooses the fixture's execution paths: the candidate runs the same tokens in other ways, as
+// fixture.yaml lists them in paths, and every layer must have in each row what the golden has.
+func Paths(t *testing.T) *PathsAssertion {
+	t.Helper()
+	return &PathsAssertion{newAssertion(t, "parity.Paths(t)", nil)}
+}
+
+// PathsAssertion is a choice of all execution paths. It does nothing until Check runs it.
+type PathsAssertion struct{ a *Assertion }
+
+// Check judges all layers along each path by the fixture's tolerances, or else the defaults, in
+// subtests path:decode-8/LAYER/CASE. It reports whether all passed. A path that the engine did not
+// take, or that no case is long enough for, fails.
+func (p *PathsAssertion) Check() bool {
+	t, s := p.a.t, p.a.scope
+	t.Helper()
+	if p.a.done {
+		t.Fatalf("%s of %s was ended twice: one terminal runs it", p.a.call, p.a.line)
+	}
+	p.a.done = true
+	paths := s.fixture.Paths(s.open())
+	if len(paths) == 0 {
+		t.Fatalf("%s: fixture %s lists no execution paths: write paths: [decode, batch, …] in its fixture.yaml", p.a.call, s.fixture.Name())
+	}
+	ok := true
+	for _, path := range paths {
+		s.declared++
+		ok = t.Run("path:"+dump.Slug(path.Name), func(t *testing.T) {
+			t.Helper()
+			p.path(t, path)
+		}) && ok
+	}
+	s.failed = s.failed || !ok
+	return ok
+}
+
+// path judges one execution path in its subtest.
+func (p *PathsAssertion) path(t *testing.T, path *session.Path) {
+	t.Helper()
+	along, err := path.Judge()
+	if err != nil {
+		p.a.scope.ran++
+		t.Error(foreign.Text(err.Error()))
+		return
+	}
+	ok := true
+	if c := along.Along(); c != nil {
+		inherited := ""
+		if !along.OnePassHolds() {
+			inherited = "one pass, which is wrong too: see the layers there"
+		}
+		for _, l := range c.Layers.Judged() {
+			ok = t.Run(foreign.Name(l), func(t *testing.T) {
+				t.Helper()
+				p.layer(t, c, l, inherited)
+			}) && ok
+		}
+		if open := c.Demand(); len(open) > 0 {
+			ok = p.says(t, "parity:coverage", strings.Join(open, "\n")+"\n"+report.OpenHelp) && ok
+		}
+	}
+	// What no layer shows by itself: other tokens, or a second run that is not the first.
+	if r := path.Report(); ok && r.Verdict != report.Pass {
+		p.says(t, "parity:path", report.Headline(r))
+	}
+}
+
+// says is a failing subtest.
+func (p *PathsAssertion) says(t *testing.T, name, text string) bool {
+	t.Helper()
+	return t.Run(name, func(t *testing.T) {
+		t.Helper()
+		p.a.scope.ran++
+		t.Error(foreign.Text(text))
+	})
+}
+
+// layer judges one layer along a path, each case in a subtest of its own.
+func (p *PathsAssertion) layer(t *testing.T, c *judge.Comparison, layer, inherited string) {
+	t.Helper()
+	runs := c.Layers.Runs(layer)
+	for len(runs) > 0 {
+		n := slices.IndexFunc(runs, func(r judge.LayerRun) bool { return r.Case != runs[0].Case })
+		if n < 0 {
+			n = len(runs)
+		}
+		passes := runs[:n]
+		runs = runs[n:]
+		name, _ := dump.CutPathCase(passes[0].Case)
+		if name == "" {
+			name = "all"
+		}
+		t.Run(foreign.Name(name), func(t *testing.T) {
+			t.Helper()
+			if inherited != "" && slices.ContainsFunc(passes, func(r judge.LayerRun) bool { return fails(r) }) {
+				p.a.scope.ran++
+				inherit(t, inherited)
+				return
+			}
+			for _, r := range passes {
+				p.a.judge(t, c, r, nil)
+				if t.Failed() || t.Skipped() {
+					break // later passes follow from this one
+				}
+			}
+		})
+	}
+}
+
+// fails reports whether an output is outside its tolerance.
+func fails(r judge.LayerRun) bool {
+	return slices.ContainsFunc(r.Judged, func(p *judge.Port) bool { return p.Decide(nil, "").Row.Status == report.StatusFail })
+}

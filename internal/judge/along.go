@@ -11,8 +11,10 @@ import (
 
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/glob"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
@@ -60,6 +62,10 @@ func ComparePaths(ctx context.Context, runs PathRuns, opt Options) (*Paths, erro
 			return nil, fmt.Errorf("%s: %w", s.Run.Path, err)
 		}
 	}
+	if err := hits(opt.Match.Ignore, slices.Concat(runs.Golden, runs.Actual)); err != nil {
+		return nil, err
+	}
+	opt.Match.Cut = true // of what is no row of a token
 	golden, err := goldenSheets(runs.Golden, actual[0], runs.Exact)
 	if err != nil {
 		return nil, err
@@ -85,6 +91,22 @@ func ComparePaths(ctx context.Context, runs PathRuns, opt Options) (*Paths, erro
 		return p.unlessOther(err)
 	}
 	return p, p.compareOwn(ctx, actual, own, opt)
+}
+
+// hits returns an error if a pattern matches nothing in the runs, of which parts are left out later.
+func hits(ignores []match.Ignore, runs []*dump.Run) error {
+	for _, ig := range ignores {
+		p, err := glob.Compile(ig.Pattern)
+		if err != nil {
+			return fmt.Errorf("ignore %q: %w", ig.Pattern, err)
+		}
+		if !slices.ContainsFunc(runs, func(r *dump.Run) bool {
+			return slices.ContainsFunc(r.Entries, func(e dump.Entry) bool { return p.Match(e.Layer) || p.Match(e.Label()) })
+		}) {
+			return fmt.Errorf("ignore %q matches no layer or port of the runs", ig.Pattern)
+		}
+	}
+	return nil
 }
 
 // unlessOther makes other tokens a verdict in place of an error.

@@ -44,6 +44,9 @@ type Options struct {
 	// Partial says that the candidate's run holds a part of what another one holds, as an injected run
 	// does: a rule whose layers it lacks is left out.
 	Partial bool
+	// Cut says that ports of both runs were left out before: a rule that finds nothing is left out, and
+	// so is a pattern to ignore.
+	Cut bool
 }
 
 // Pair is a port of the golden run and what is compared with it.
@@ -90,7 +93,7 @@ func Runs(golden, actual []Port, opt Options) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("match: %w", err)
 	}
-	ignored, skip, err := applyIgnores(golden, actual, opt.Ignore)
+	ignored, skip, err := applyIgnores(golden, actual, opt.Ignore, opt.Cut)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ func (m *matcher) applyRules() error {
 		if err == nil {
 			err = m.applyRule(r)
 		}
-		if lack := (*notOne)(nil); m.opt.Partial && errors.As(err, &lack) && lack.side == m.actual && len(lack.found) == 0 {
+		if lack := (*notOne)(nil); errors.As(err, &lack) && len(lack.found) == 0 && (m.opt.Cut || m.opt.Partial && lack.side == m.actual) {
 			continue
 		}
 		errs = append(errs, err)

@@ -171,6 +171,9 @@ func importable(name string, run *Run, opt ImportOptions) error {
 	if run.Encoding != "" && run.Encoding != opt.Variant {
 		return fmt.Errorf("it ran in %s, and cannot become the goldens %s", run.Encoding, opt.Variant)
 	}
+	if _, ofPath := dump.CutPathCase(name); (run.Path != "") != ofPath {
+		return fmt.Errorf("it was run along %q: goldens of a case are of one pass", run.Path)
+	}
 	for _, step := range run.Steps() {
 		if !partPattern.MatchString(step) {
 			return fmt.Errorf("step %q becomes part of a file name: use letters, digits, - and _", step)

@@ -91,14 +91,14 @@ type Provenance struct {
 	Versions map[string]string `json:"versions,omitempty"` // torch, transformers, tokenizers, …
 	Weights  string            `json:"weights,omitempty"`  // revision or hash, as given by the caller
 	TokenIDs json.RawMessage   `json:"token_ids,omitempty"`
-	PadMask  [][]int           `json:"pad_mask,omitempty"`       // first step: [batch][token], 0 is padding
+	PadMask  [][]int           `json:"pad_mask,omitempty"` // first step: [batch][token], 0 is padding
 	// Path, Passes and PadMasks are those of a run along an execution path, as in its run.json.
 	Path     string             `json:"path,omitempty"`
 	Passes   json.RawMessage    `json:"passes,omitempty"`
-	PadMasks map[string][][]int `json:"pad_masks,omitempty"` // of steps behind the first
-	Text     string            `json:"reference_text,omitempty"` // what the reference generated
-	Seed     *int64            `json:"seed,omitempty"`
-	Device   string            `json:"device,omitempty"`
+	PadMasks map[string][][]int `json:"pad_masks,omitempty"`      // of steps behind the first
+	Text     string             `json:"reference_text,omitempty"` // what the reference generated
+	Seed     *int64             `json:"seed,omitempty"`
+	Device   string             `json:"device,omitempty"`
 	// Attention is the kernel with which the reference computed attention: "eager", "sdpa".
 	Attention string `json:"attn_implementation,omitempty"`
 	Use       string `json:"use,omitempty"`     // UseJudge, UseNoise or UseCost; empty where no one said
@@ -266,11 +266,11 @@ func (p *Pass) check() error {
 // marshal returns the manifest in the current schema, sealed, with a line for each tensor, so that a
 // diff shows what changed.
 func (m *manifest) marshal() ([]byte, error) {
-	passes, err := m.marshalPasses()
+	lists, err := m.marshalLists()
 	if err != nil {
 		return nil, err
 	}
-	text := func(sum string) []byte { return fmt.Appendf(nil, "{\n \"schema\": %d,%s%s", schema, sum, passes) }
+	text := func(sum string) []byte { return fmt.Appendf(nil, "{\n \"schema\": %d,%s%s", schema, sum, lists) }
 	sum, err := seal.Sum(text(""))
 	if err != nil {
 		return nil, fmt.Errorf("golden: manifest: %w", err)
@@ -278,7 +278,7 @@ func (m *manifest) marshal() ([]byte, error) {
 	return text(fmt.Sprintf("\n %q: %q,", seal.Key, sum)), nil
 }
 
-func (m *manifest) marshalPasses() ([]byte, error) {
+func (m *manifest) marshalLists() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString("\n \"passes\": [")
 	for i, p := range m.Passes {
@@ -304,7 +304,19 @@ func (m *manifest) marshalPasses() ([]byte, error) {
 		}
 		b.WriteString("\n  ]}")
 	}
-	b.WriteString("\n ]\n}\n")
+	b.WriteString("\n ]")
+	if len(m.Paths) > 0 {
+		b.WriteString(",\n \"paths\": [")
+		for i, p := range m.Paths {
+			line, err := marshalPlain(p)
+			if err != nil {
+				return nil, err
+			}
+			fmt.Fprintf(&b, "%s\n  %s", comma(i), line)
+		}
+		b.WriteString("\n ]")
+	}
+	b.WriteString("\n}\n")
 	return b.Bytes(), nil
 }
 

@@ -48,7 +48,7 @@ func prune(ctx context.Context, d disk, dir string, opt PruneOptions) ([]string,
 	gone := map[string]bool{}
 	var files []string
 	m := &manifest{Paths: slices.DeleteFunc(slices.Clone(s.manifest.Paths), func(p Path) bool {
-		return opt.Keep != nil && !opt.Keep(p.Variant, p.Golden(), "0")
+		return opt.Keep != nil && (p.Own && !opt.Keep(p.Variant, p.Golden(), "0") || p.Case != "" && !opt.Keep(p.Variant, p.Case, "0"))
 	})}
 	for _, p := range s.manifest.Passes {
 		if opt.Keep == nil || opt.Keep(p.Variant, p.Case, p.Step) {

@@ -27,8 +27,8 @@ type Run struct {
 	Path     string
 	Passes   json.RawMessage
 	PadMasks map[string][][]int
-	Injected  bool            // its layers got inputs of another run, so it cannot be golden
-	Ports     []Port          // in execution order
+	Injected bool   // its layers got inputs of another run, so it cannot be golden
+	Ports    []Port // in execution order
 
 	changed func() error // of a dump: whether its files are as they were when it was opened
 }
@@ -64,7 +64,7 @@ func fromDump(r *dump.Run) (*Run, error) {
 	out := &Run{From: r.Path, Engine: r.Info.Engine, Versions: r.Info.Versions, Device: r.Info.Device,
 		Encoding: r.Info.Encoding.String(), Attention: r.Info.Attention, TokenIDs: json.RawMessage(r.Info.TokenIDs),
 		PadMask: r.Info.PadMask, Text: r.Info.ReferenceText, Injected: r.Info.Mode == dump.Injected, changed: r.Changed}
-	if r.Info.Passes != nil {
+	if r.Info.AlongPath() {
 		passes, err := json.Marshal(r.Info.Passes)
 		if err != nil {
 			return nil, fmt.Errorf("golden: %s: %w", r.Path, err)
@@ -89,7 +89,7 @@ type Dump struct {
 // one run, or a folder with one folder for each case. A folder that is called like one of cases is
 // a run of it, also without a run.json and without folders for its steps.
 func OpenDump(dir string, cases ...string) (*Dump, error) {
-	runs, err := dump.OpenCases(dir, dump.Options{Cases: cases})
+	runs, err := dump.OpenCases(dir, dump.Options{Cases: cases, Unjudged: true})
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,8 @@ package session
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -56,7 +58,13 @@ func (g *goldens) read(variant, caseName string) (*dump.Run, error) {
 		}
 		p := pass.Provenance
 		note = blessed(p.Engine, p.Date, p.Blessed)
-		info = dump.Info{Engine: p.Engine, Versions: p.Versions, Device: p.Device, Encoding: dump.Encoding{Compute: variant}, Attention: p.Attention, Case: caseName, TokenIDs: p.TokenIDs, PadMask: p.PadMask, Date: p.Date, Mode: dump.Standard}
+		info = dump.Info{Engine: p.Engine, Versions: p.Versions, Device: p.Device, Encoding: dump.Encoding{Compute: variant}, Attention: p.Attention, Case: caseName, TokenIDs: p.TokenIDs, PadMask: p.PadMask, Date: p.Date, Mode: dump.Standard,
+			Path: p.Path, PadMasks: p.PadMasks}
+		if p.Passes != nil {
+			if err := json.Unmarshal(p.Passes, &info.Passes); err != nil {
+				return nil, fmt.Errorf("golden: %s: passes of %s: %w", g.store.Dir(), pass.File, err)
+			}
+		}
 		tensors, err := g.store.Tensors(variant, caseName, s)
 		if err != nil {
 			return nil, err

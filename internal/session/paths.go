@@ -179,10 +179,14 @@ func pathCases(paths []*Path) (cases []engine.Case) {
 			continue
 		}
 		for _, plan := range p.plans {
-			cases = append(cases, engine.Case{Name: plan.Name(), TokenIDs: plan.Tokens, Path: plan.Path, Passes: plan.Passes})
+			cases = append(cases, planCase(plan))
 		}
 	}
 	return cases
+}
+
+func planCase(p path.Plan) engine.Case {
+	return engine.Case{Name: p.Name(), TokenIDs: p.Tokens, Path: p.Path, Passes: p.Passes}
 }
 
 // take gives each path its runs, and returns the others, which are of one pass.

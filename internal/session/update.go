@@ -68,7 +68,7 @@ func (u *update) renew() error {
 			fmt.Fprintf(u.out, "parity: update %s: the dump has no %s: its goldens stay as they are\n", u.name, v)
 		}
 	}
-	return u.importAll(dirs)
+	return u.importAll(dirs, nil)
 }
 
 // fromReference runs the reference, each variant of it, and imports what it computed. The decode
@@ -78,6 +78,7 @@ func (u *update) fromReference() error {
 		return fmt.Errorf("%s names no model to run as the reference: write model: {path: …}, or point PARITY_GOLDEN_DUMP to a dump", u.yaml.File)
 	}
 	dirs := map[string]string{} // all run before the first is kept: a failure changes nothing
+	along := map[string]*measured{}
 	var forced [][][]int
 	for n, variant := range u.yaml.References {
 		job := u.yaml.Job(engine.Torch, engine.CPU)
@@ -101,12 +102,17 @@ func (u *update) fromReference() error {
 				return err
 			}
 		}
+		if use, _ := u.use(variant); use == golden.UseJudge && len(u.yaml.Paths) > 0 {
+			if along[variant], err = u.measure(variant, r); err != nil {
+				return errors.Join(err, r.Close())
+			}
+		}
 		if err := r.Close(); err != nil {
 			return err
 		}
 		dirs[variant] = r.Dir
 	}
-	return u.importAll(dirs)
+	return u.importAll(dirs, along)
 }
 
 // chosen shows how the reference goes on, and returns the tokens of its decode steps, by case.
@@ -128,7 +134,7 @@ func (u *update) chosen(r *engine.Result) (forced [][][]int, err error) {
 
 // importAll makes goldens of the dumps, by variant, at one stroke: no one sees a new variant next to
 // an old one.
-func (u *update) importAll(dirs map[string]string) error {
+func (u *update) importAll(dirs map[string]string, along map[string]*measured) error {
 	var opts []golden.ImportOptions
 	for _, variant := range u.yaml.References {
 		if dirs[variant] == "" {
@@ -147,6 +153,13 @@ func (u *update) importAll(dirs map[string]string) error {
 			fmt.Fprintf(u.out, "parity: update %s: %s: nothing is new\n", u.name, variant)
 			continue
 		}
+		if m := along[variant]; m != nil {
+			closeOwn, err := u.addOwn(&opt, m)
+			if err != nil {
+				return err
+			}
+			defer closeOwn()
+		}
 		opts = append(opts, opt)
 	}
 	if len(opts) == 0 {
@@ -160,6 +173,23 @@ func (u *update) importAll(dirs map[string]string) error {
 		printDelta(u.out, u.name+": "+opts[i].Variant, delta)
 	}
 	return nil
+}
+
+// addOwn adds what was measured along paths, and the goldens that some of them keep.
+func (u *update) addOwn(opt *golden.ImportOptions, m *measured) (closeAll func() error, err error) {
+	opt.Paths = m.paths
+	d, err := golden.OpenDump(m.dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range m.paths {
+		if !p.Own || !u.yaml.WantsPath(p.Golden()) {
+			continue
+		}
+		opt.Runs[p.Golden()] = d.Runs[p.Golden()]
+		opt.Inputs[p.Golden()] = u.yaml.Inputs(p.Case)
+	}
+	return d.Close, nil
 }
 
 // options says which goldens of a variant are made of a dump.
@@ -235,7 +265,7 @@ func (u *update) bless() error {
 		return fmt.Errorf("%s names no recorded run to bless: run the candidate with -parity.run=cpu, or name its dump with -parity.dump=DIR", u.yaml.File)
 	}
 	fmt.Fprintf(u.out, "parity: update %s: the candidate's run becomes golden, blessed: %s\n", u.name, u.cfg.Bless)
-	return u.importAll(map[string]string{u.yaml.References[0]: dir})
+	return u.importAll(map[string]string{u.yaml.References[0]: dir}, nil)
 }
 
 // printDelta says how far the goldens moved, the furthest first.

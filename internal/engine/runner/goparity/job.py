@@ -70,6 +70,14 @@ class Job:
             raise UsageError("task module needs an oracle file")
         if self.task != "module" and not self.model:
             raise UsageError("the job names no model")
+        for c in self.cases:
+            if not c.get("passes"):
+                continue
+            if self.task == "module" or self.injected:
+                what = "an injected run" if self.injected else "a module"
+                raise UsageError(f"case {c['name']}: {what} has no execution paths: its inputs are not tokens alone")
+            if not c.get("path") or not c.get("token_ids"):
+                raise UsageError(f"case {c['name']}: passes need path and token_ids")
         if self.local:
             if not os.path.isdir(self.model):
                 raise ModelError(f"there is no model folder {self.model}", "model.path is relative to fixture.yaml")

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import torch
 
-from . import config, installed, oracle, tokens, torchhooks, torchsanity, weights
+from . import config, installed, oracle, tokens, torchhooks, torchpaths, torchsanity, weights
 from .errors import ModelError, UsageError
 from .job import BLIND
 from .progress import warn
@@ -33,6 +33,10 @@ def pretrained(job, out, device, dtype):
             raise UsageError(f"case {case['name']}: {steps} steps, but task {job.task} has one forward pass")
     for case, ids in zip(job.cases, ids_by_case):
         dump = out.case(case)
+        if case.get("passes"):
+            with _recorded(job, dump, model) as save, out.clock.phase("forward"):
+                torchpaths.run(model, device, job, case, dump, save)
+            continue
         dump.info["token_ids"] = ids
         if job.task == "text-generation" and job.sanity and getattr(model, "can_generate", lambda: False)():
             with out.clock.phase("sanity"):

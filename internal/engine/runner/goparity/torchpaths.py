@@ -1,0 +1,134 @@
+"""Execution paths in torch: the forward passes of a job, with caches, batches and padding."""
+
+import copy
+import inspect
+
+import torch
+
+from . import torchsanity
+from .errors import ModelError, UsageError
+
+
+def run(model, device, job, case, dump, save):
+    """Runs the passes of a case, and keeps what was fed in run.json's path and passes.
+
+    Sequences of one pass run as one batch. Later passes go on with the cache of just that batch.
+    """
+    machine = _Machine(model, device, job, case)
+    fed, masks = [], {}
+    for k, items in enumerate(case["passes"]):
+        items, mask, result = machine.forward(k, items)
+        last = result.logits[:, -1] if getattr(result, "logits", None) is not None and result.logits.dim() == 3 else result
+        torchsanity.check_output(job, case, last)
+        save(k, result)
+        fed.append(items)
+        if mask is not None:
+            masks[k] = mask
+    dump.info.update(token_ids=case["token_ids"], path=case["path"], passes=fed)
+    if 0 in masks:
+        dump.info["pad_mask"] = masks.pop(0)
+    if masks:
+        dump.info["pad_masks"] = {str(k): m for k, m in masks.items()}
+
+
+class _Batch:
+    """Sequences that run together: their cache, and which of its slots are tokens."""
+
+    def __init__(self, sequences, past, slots, lengths):
+        self.sequences, self.past = sequences, past
+        self.slots = slots  # [batch, slot], 1 for a token
+        self.lengths = lengths  # tokens of each sequence
+
+
+class _Machine:
+    def __init__(self, model, device, job, case):
+        self.model, self.device, self.case = model, device, case
+        self.generates = job.task == "text-generation"
+        self.tokens = case["token_ids"]
+        kind, _, side = case["path"].partition(":")
+        self.left = side == "left" if kind == "padding" else self.generates
+        self.prefix = kind == "prefix"
+        self.caches = self.prefix or any(i["from"] > 0 for p in case["passes"] for i in p)
+        if self.caches and not self.generates:
+            raise UsageError(f"case {case['name']}: path {case['path']} needs a cache, which task {job.task} has not got",
+                             "it takes batch, padding, mask, lengths and repeat")  # fmt: skip
+        self.batches = {}  # by sequence, the batch that it ran in last
+        accepts = inspect.signature(model.forward).parameters
+        self.accepts_positions = "position_ids" in accepts and (
+            self.generates or not any(hasattr(m, "create_position_ids_from_input_ids") for m in model.modules()))  # fmt: skip
+
+    def forward(self, k, items):
+        """Returns the items as they were fed, the mask of the padding or None, and what the model returned."""
+        begins = [i["from"] == 0 or i.get("fresh") for i in items]
+        if all(begins):
+            batch = self._begin(items)
+            if self.prefix and (hit := self._hit(items)):
+                batch, items = hit
+        else:
+            batch = self._continued(k, items)
+        rows = [self.tokens[i["sequence"]][i["from"] : i["to"]] for i in items]
+        hidden = [i.get("hidden") or [] for i in items]
+        width = max(len(r) + len(h) for r, h in zip(rows, hidden))
+        pad = getattr(self.model.config, "pad_token_id", None) or 0
+        x, real = [], []
+        for r, h in zip(rows, hidden):
+            fill = width - len(r) - len(h)
+            x.append([pad] * fill + r + h if self.left else r + h + [pad] * fill)
+            real.append([0] * fill + [1] * len(r) + [0] * len(h) if self.left else [1] * len(r) + [0] * (len(h) + fill))
+        padded = any(0 in r for r in real)
+        if padded and batch.past is not None:
+            raise UsageError(f"case {self.case['name']}: forward pass {k} feeds its sequences {[len(r) for r in rows]} tokens behind a cache",
+                             "the reference goes on with a batch by equally many tokens of each sequence")  # fmt: skip
+        real = torch.tensor(real, device=self.device)
+        slots = real if batch.slots is None else torch.cat([batch.slots, real], 1)
+        args = {"input_ids": torch.tensor(x, device=self.device)}
+        if not self.generates or bool((slots == 0).any()):
+            args["attention_mask"] = slots
+        if self.accepts_positions:
+            first = torch.tensor([[i["from"]] for i in items], device=self.device)
+            args["position_ids"] = (real.cumsum(-1) - 1).clamp(min=0) + first
+        if self.caches:
+            args.update(use_cache=True, past_key_values=batch.past)
+        result = self.model(**args)
+        past = getattr(result, "past_key_values", None)
+        if self.caches and past is None:
+            raise ModelError(f"{type(self.model).__name__} keeps no cache", f"take {self.case['path']} out of paths")
+        batch = _Batch([i["sequence"] for i in items], past, slots, [i["to"] for i in items])
+        for s in batch.sequences:
+            self.batches[s] = batch
+        return items, real.tolist() if padded else None, result
+
+    def _begin(self, items):
+        return _Batch([i["sequence"] for i in items], None, None, [0] * len(items))
+
+    def _continued(self, k, items):
+        sequences, froms = [i["sequence"] for i in items], [i["from"] for i in items]
+        batch = self.batches.get(sequences[0])
+        if batch is None or batch.sequences != sequences or batch.lengths != froms:
+            raise UsageError(f"case {self.case['name']}: forward pass {k} feeds sequences {sequences} from {froms}, which no earlier pass ran as one batch",
+                             "the reference goes on with just the sequences that began together")  # fmt: skip
+        return batch
+
+    def _hit(self, items):
+        """The cache of a sequence that began alike, cut behind what both share; None where none did.
+
+        Torch has no prefix cache: what one would return is a copy.
+        """
+        if len(items) != 1:
+            return None
+        item = items[0]
+        tokens = self.tokens[item["sequence"]]
+        for other, batch in self.batches.items():
+            if len(batch.sequences) != 1 or other == item["sequence"]:
+                continue
+            n = min(item["to"] - 1, batch.lengths[0])
+            if n < 1 or self.tokens[other][:n] != tokens[:n]:
+                continue
+            past = copy.deepcopy(batch.past)
+            try:
+                past.crop(n)
+            except (AttributeError, ValueError, NotImplementedError, RuntimeError) as e:
+                raise ModelError(f"{type(batch.past).__name__} of {type(self.model).__name__} cannot be cut: {e}", "take prefix out of paths") from e
+            item = {"sequence": item["sequence"], "from": n, "to": item["to"], "cached_tokens": n}
+            return _Batch([item["sequence"]], past, batch.slots[:, :n], [n]), [item]
+        return None

@@ -1,0 +1,121 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/golden"
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/path"
+	"github.com/goparity/goparity/tensor"
+)
+
+// measured is what the reference does along the execution paths of a fixture.
+type measured struct {
+	dir   string        // of the runs, by case
+	paths []golden.Path // with the figures
+}
+
+// measure runs a variant of the reference along the paths, and compares each with its own runs of
+// one pass. Where all rows are the same within the noise floor, the path shares the goldens of one
+// pass; otherwise it keeps its own. Of a causal model a beginning of each prompt, without the last
+// third, is run too: that its rows are those of the whole prompt is what causal means.
+func (u *update) measure(variant string, onePass *engine.Result) (*measured, error) {
+	var inputs []path.Input
+	for i, y := range u.yaml.Cases {
+		tokens := onePass.Runs[i].Info.Unpadded()
+		if len(tokens) == 0 {
+			return nil, fmt.Errorf("case %s has no tokens, and paths are ways to run tokens: take paths out", y.Name)
+		}
+		inputs = append(inputs, path.Input{Case: y.Name, Tokens: tokens})
+	}
+	var all [][]path.Plan
+	for _, y := range u.yaml.Paths {
+		plans, left, err := path.Plans(y.Name, inputs, u.about())
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", u.yaml.File, y.Pos.Line, err)
+		}
+		for _, text := range left {
+			fmt.Fprintf(u.out, "parity: update %s: %s\n", u.name, text)
+		}
+		all = append(all, plans)
+	}
+	if u.yaml.Causal() {
+		all = append(all, cuts(inputs))
+	}
+	job := u.yaml.Job(engine.Torch, engine.CPU)
+	job.Encoding, job.Cases = variant, nil
+	for _, plan := range slices.Concat(all...) {
+		job.Cases = append(job.Cases, planCase(plan))
+	}
+	r, err := u.run(job)
+	if err != nil {
+		return nil, fmt.Errorf("the reference along paths: %w", err)
+	}
+	defer r.Close()
+	m := &measured{dir: r.Dir}
+	for _, plans := range all {
+		paths, err := u.compareOwn(variant, plans, onePass.Runs, r.Runs)
+		if err != nil {
+			return nil, err
+		}
+		m.paths = append(m.paths, paths...)
+	}
+	return m, nil
+}
+
+// cuts are plans of the first two thirds of each sequence, run alone.
+func cuts(inputs []path.Input) (plans []path.Plan) {
+	for _, in := range inputs {
+		n := len(in.Tokens[0])
+		if m := n - n/3; m < n {
+			p, _, err := path.Plans(fmt.Sprintf("%s:%d", dump.Lengths, m), []path.Input{{Case: in.Case, Tokens: in.Tokens[:1]}}, path.About{})
+			if err == nil {
+				plans = append(plans, p...)
+			}
+		}
+	}
+	return plans
+}
+
+// compareOwn compares the reference's runs of a path with its runs of one pass.
+func (u *update) compareOwn(variant string, plans []path.Plan, onePass, runs []*dump.Run) (out []golden.Path, err error) {
+	own := false
+	for _, plan := range plans {
+		i := slices.IndexFunc(runs, func(r *dump.Run) bool { return r.Info.Case == plan.Name() })
+		p, err := judge.ComparePaths(u.cfg.context(), judge.PathRuns{Golden: onePass, Actual: runs[i : i+1], Exact: !u.yaml.Causal()}, judge.Options{})
+		if err != nil {
+			return nil, fmt.Errorf("the reference along path %s: %w", plan.Path, err)
+		}
+		dtype, err := tensor.ParseDType(variant)
+		if err != nil {
+			return nil, err
+		}
+		g := golden.Path{Variant: variant, Case: plan.Case, Path: plan.Path, Limit: compare.Floor(dtype).RowRelL2}
+		if a, agrees := p.Agreement(); a == nil {
+			g.Own, g.Limit = true, 0 // one pass has no such rows
+		} else {
+			g.RowRelL2, g.Label, g.Own = float64(a.RowRelL2), dump.Entry{Layer: a.Layer, Port: a.Port}.Label(), !agrees
+		}
+		own = own || g.Own
+		out = append(out, g)
+	}
+	for i := range out {
+		out[i].Own = own // all cases of a path are judged alike
+		what := "shares the goldens of one pass"
+		switch {
+		case own && out[i].Limit == 0:
+			what = "keeps its own goldens: no run of one pass has its tokens alone"
+		case own:
+			what = "keeps its own goldens"
+		}
+		if out[i].Limit > 0 {
+			what += fmt.Sprintf(": the worst row is at relative L2 %.3g, %s", out[i].RowRelL2, out[i].Label)
+		}
+		fmt.Fprintf(u.out, "parity: update %s: %s: path %s %s\n", u.name, variant, dump.PathCase(out[i].Case, out[i].Path), what)
+	}
+	return out, nil
+}

@@ -34,7 +34,7 @@ def _limits(folder, job):
 
 def _settings(job, model, ids_by_case):
     """The engine's settings: those of the job, completed by what a recorded run needs."""
-    rows = max(map(len, ids_by_case))
+    rows = max(max(map(len, c["passes"])) if c.get("passes") else len(ids) for c, ids in zip(job.cases, ids_by_case))
     longest = max(len(s) + (c.get("steps") or 1) for c, ids in zip(job.cases, ids_by_case) for s in ids)
     settings = dict(job.config)
     settings.setdefault("max_batch_size", rows)

@@ -1,11 +1,12 @@
 """The candidate: a model in Modular MAX, in this process, every layer recorded. Needs no torch."""
 
-from . import installed
+from . import installed, maxpaths
 from .errors import InfraError, ModelError, UsageError
 
 
 def run(job, out):
     installed.need("max")
+    maxpaths.check(job)
     with out.clock.phase("import"):
         try:
             import max.driver

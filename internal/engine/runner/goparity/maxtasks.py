@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from . import config, installed, oracle, tokens
+from . import config, installed, maxpaths, oracle, tokens
 from .errors import ModelError, UsageError
 from .maxbuild import Prepared, build, capture
 from .progress import warn
@@ -86,6 +86,8 @@ def generate(job, out):
         with out.clock.phase("load"):
             prepared = Prepared(job, folder)
             settings = {"use_subgraphs": False, **prepared.settings}
+            if maxpaths.wants_prefix_cache(job):
+                settings["enable_prefix_caching"] = True
             if any(c.get("forced") for c in job.cases):
                 known = tokens.known_ids(prepared.tokenizer)
                 for case, ids in zip(job.cases, prepared.ids):
@@ -96,7 +98,12 @@ def generate(job, out):
                 _describe(out, hooks.models)
                 for case, ids in cases:
                     dump = out.case(case)
+                    if case.get("passes"):
+                        with out.clock.phase("forward"):
+                            maxpaths.generate(model, hooks, dump, case, lambda k, folder, dump=dump: _keep(dump, k, hooks, folder))
+                        continue
                     dump.info["token_ids"] = ids
+                    maxpaths.forget_prefixes(model.pipeline)
                     with out.clock.phase("forward"):
                         dump.info["sequence"] = _decode(model, hooks, dump, case, ids)
                 model.close()
@@ -143,25 +150,12 @@ def _check_forced(case, rows, known):
 
 
 def _force(it, forced):
-    from max.driver import Buffer
-
     contexts = getattr(it, "_contexts", None)
     if contexts is None:
         raise installed.too_old("GenerateIterator with contexts, which forced tokens need")
     for context, row in zip(contexts, forced):
-        queue, kept = iter(row), []
-
-        def force(inputs, queue=queue, kept=kept):
-            token = next(queue, None)
-            if token is None:
-                return
-            logits = np.array(inputs.logits.to_numpy())
-            logits[-1, token] = logits[-1].max() + 100  # far above the others, and near enough that no sampler overflows
-            kept.append(Buffer.from_numpy(logits))  # the copy may be read later than this returns
-            inputs.logits.inplace_copy_from(kept[-1])
-
         params = context.sampling_params
-        params.logits_processors = [*(params.logits_processors or ()), force]
+        params.logits_processors = [*(params.logits_processors or ()), maxpaths.forcing(row)]
 
 
 # --- embeddings
@@ -201,15 +195,24 @@ def _embed_case(out, hooks, engine_tokenizer, pipeline, folder, case, ids):
     from max.pipelines.modeling.types import EmbeddingsGenerationInputs, RequestID, TextGenerationRequest
 
     dump = out.case(case)
-    contexts, used = {}, []
-    for prompt in case.get("prompts") or ids:
-        request = TextGenerationRequest(request_id=RequestID(), prompt=prompt, model_name=folder)
-        context = asyncio.run(engine_tokenizer.new_context(request))
-        contexts[request.request_id] = context
-        used.append([int(t) for t in context.tokens.active])
+
+    def contexts_of(prompts):
+        contexts = {}
+        for prompt in prompts:
+            request = TextGenerationRequest(request_id=RequestID(), prompt=prompt, model_name=folder)
+            contexts[request.request_id] = asyncio.run(engine_tokenizer.new_context(request))
+        used = [[int(t) for t in c.tokens.active] for c in contexts.values()]
+        if not isinstance(prompts[0], str) and used != prompts:
+            raise ModelError(f"case {case['name']}: MAX made {used} of the token ids {prompts}")
+        return contexts, used
+
+    if case.get("passes"):
+        with out.clock.phase("forward"):
+            maxpaths.embed(pipeline, lambda rows: pipeline.execute(EmbeddingsGenerationInputs([contexts_of(rows)[0]])),
+                           hooks, dump, case, lambda k, step: _keep(dump, k, hooks, step))  # fmt: skip
+        return
+    contexts, used = contexts_of(case.get("prompts") or ids)
     dump.info["token_ids"] = dump.info["sequence"] = used
-    if case.get("token_ids") and used != ids:
-        raise ModelError(f"case {case['name']}: MAX made {used} of the token ids {ids}")
     with out.clock.phase("forward"), hooks.printer.into(dump.step(0)) as step:
         made = pipeline.execute(EmbeddingsGenerationInputs([contexts]))
     _keep(dump, 0, hooks, step)

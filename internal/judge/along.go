@@ -26,6 +26,7 @@ type PathRuns struct {
 	Golden, Actual    []*dump.Run
 	OnePass           []*dump.Run // the candidate's own runs of one pass; nil if there are none
 	Golden64, Encoded []*dump.Run // the reference's other runs of one pass
+	OnePassGolden     []*dump.Run // what OnePass is judged by, where Golden is of the path itself; nil: Golden
 
 	// Exact says that a row may depend on tokens behind it: a sequence is then judged by a golden of
 	// just its tokens, never by the beginning of a longer one.
@@ -83,7 +84,14 @@ func ComparePaths(ctx context.Context, runs PathRuns, opt Options) (*Paths, erro
 		return nil, fmt.Errorf("the candidate's own one pass: %w", err)
 	}
 	if len(own) > 0 {
-		if p.onePass, err = reference.compare(ctx, own, nil, opt); err != nil {
+		whole := reference
+		if len(runs.OnePassGolden) > 0 {
+			whole = goldens{measured: true}
+			if whole.standard, err = onePassSheets(runs.OnePassGolden, actual[0], runs.Exact); err != nil {
+				return nil, err
+			}
+		}
+		if p.onePass, err = whole.compare(ctx, own, nil, opt); err != nil {
 			return p.unlessOther(fmt.Errorf("the candidate's own one pass: %w", err))
 		}
 	}

@@ -78,7 +78,15 @@ func (p *Path) compare() (*judge.Paths, error) {
 	variant := f.yaml.Reference(p.runs[0].Info.Device)
 	known, own := p.known(variant)
 	runs.Measured = known
+	for _, y := range f.yaml.Cases {
+		g, err := f.goldens.run(variant, y.Name)
+		if err != nil {
+			return nil, err
+		}
+		runs.Golden = append(runs.Golden, g)
+	}
 	if own {
+		runs.OnePassGolden, runs.Golden = runs.Golden, nil
 		for _, plan := range p.plans {
 			g, err := f.goldens.run(variant, plan.Name())
 			if err != nil {
@@ -88,13 +96,8 @@ func (p *Path) compare() (*judge.Paths, error) {
 		}
 		return judge.ComparePaths(f.cfg.context(), runs, f.compareOptions())
 	}
-	for _, y := range f.yaml.Cases {
-		g, err := f.goldens.run(variant, y.Name)
-		if err != nil {
-			return nil, err
-		}
-		runs.Golden = append(runs.Golden, g)
-		k := judge.Case{Golden: g, Actual: p.runs[0]}
+	for i, y := range f.yaml.Cases {
+		k := judge.Case{Golden: runs.Golden[i], Actual: p.runs[0]}
 		for _, beside := range []struct {
 			dtype tensor.DType
 			to    *[]*dump.Run

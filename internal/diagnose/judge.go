@@ -42,7 +42,10 @@ func (s *Scene) judge(p Prediction) (Cause, bool) {
 		return c, false
 	}
 	c.Fit = r.RelL2
-	of := len(rows) // at least half of the sampled rows must be predicted, or half of all
+	of := len(rows) // at least half of the sampled rows must be predicted, or half of all but padding
+	if kept := t.Kept(nil); kept != nil {
+		of = marked(kept)
+	}
 	if sample := s.Sample(); sample != nil && rows != nil {
 		of = marked(sample)
 	}

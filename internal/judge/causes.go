@@ -37,7 +37,7 @@ type search struct {
 func (c *Comparison) Causes() []diagnose.Cause {
 	c.search.once.Do(func() {
 		v := c.Verdict
-		if c.search.Mode != setting.DiagnoseOff && v != nil && v.Kind != localise.KindPath && (v.Kind != localise.KindInput || v.Layer != "") { // another prompt is the cause
+		if c.search.Mode != setting.DiagnoseOff && v != nil && (v.Kind != localise.KindInput || v.Layer != "") { // another prompt is the cause
 			c.search.run(c)
 		}
 	})
@@ -87,6 +87,11 @@ func (c *Comparison) scenes(run *diagnose.Run, known map[*Port]*diagnose.Port) [
 		if in := target.Injected; v.Open && v.Proven && in != nil && in.frame != nil && !in.agrees && c.takes(target) {
 			first.Run, first.Target = run.Injected(first.Target) // there it got the golden inputs
 			first.Open = partial
+		}
+	}
+	if k := c.caseOf(v.Case); k != nil && k.Along != nil && target != nil {
+		if s := c.unfolding(k).scene(v, target, run); s != nil {
+			return []*diagnose.Scene{s}
 		}
 	}
 	out := []*diagnose.Scene{first}

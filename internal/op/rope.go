@@ -62,6 +62,7 @@ type Rotation struct {
 	Offset      float64   // in positions
 	Step        float64   // 1
 	Size        float64   // 1; YaRN scales cosine and sine
+	At          []float64 // the position of each token, where it is not its place; nil: the place
 }
 
 // Rope is how q, k and v are rotated.
@@ -80,8 +81,12 @@ func (r Rotation) angles(tokens int) *angles {
 	n := len(r.Freqs)
 	a := &angles{r, make([]float64, tokens*n), make([]float64, tokens*n)}
 	for t := range tokens {
+		position := float64(t)
+		if r.At != nil {
+			position = r.At[t]
+		}
 		for i, f := range r.Freqs {
-			s, c := math.Sincos((float64(t)*r.Step + r.Offset) * f)
+			s, c := math.Sincos((position*r.Step + r.Offset) * f)
 			a.cos[t*n+i], a.sin[t*n+i] = c*r.Size, s*r.Size
 		}
 	}

@@ -19,6 +19,7 @@ type Sheet struct {
 	Left   []string // labels of the ports that have no such rows
 	Exact  bool     // rows may depend on later tokens: they hold for whole sequences alone
 
+	raw   *dump.Run        // as it was recorded
 	plain bool             // the run does not say its passes
 	of    map[string]*Pass // by step
 	ports map[portKey]*tensor.Tensor
@@ -35,7 +36,7 @@ type portKey struct {
 // New lays out a run. The sheet of the other side, if there is one, tells what shapes alone do not.
 func New(r *dump.Run, other *Sheet) (*Sheet, error) {
 	s := &Sheet{Name: r.Info.Path, of: map[string]*Pass{}, ports: map[portKey]*tensor.Tensor{}, axes: map[nameKey]axis{},
-		plain: r.Info.Passes == nil}
+		plain: r.Info.Passes == nil, raw: r}
 	if s.Name == "" {
 		s.Name = dump.OnePass
 	}

@@ -60,6 +60,11 @@ var catalogue = []Cause{
 	{ID: "attention/anchor-missing", Also: []string{"config/<key>"}, Op: of(fault.Scores)},
 	{ID: "linear/qkv-order", Op: of(fault.QKVOrder)},
 	{ID: "state/stale", Op: of(fault.Stale)},
+	{ID: "state/slot", Also: []string{"state/chunk", "state/window", "state/position", "state/sequence", "state/stale", "mask/padding"},
+		Op: of(fault.State)},
+	{ID: "state/position", Op: of(fault.FedTable)},
+	{ID: "state/position", Op: of(fault.FedAddedTable)},
+	{ID: "state/position", Op: of(fault.FedAngles)},
 
 	{ID: "linear/transposed", Op: of(fault.Transposed)},
 	{ID: "linear/bias-missing", Also: []string{"linear/bias-twice"}, Op: of(fault.Bias)},
@@ -78,6 +83,9 @@ var catalogue = []Cause{
 	{ID: "embedding/position", Op: of(fault.AddedTable)},
 	{ID: "output/last-token", Op: of(fault.LastToken)},
 
+	{ID: "state/position", Scene: pattern.FedPositions},
+	{ID: "state/sequence", Also: []string{"state/stale"}, Scene: pattern.FedRows},
+	{ID: "state/nondeterministic", Also: []string{"state/stale"}, Scene: pattern.Unsteady},
 	{ID: "output/last-token", Scene: pattern.LastToken},
 	{ID: "embedding/index", Also: tables(), Pair: pattern.Embedding},
 	{ID: "embedding/position", Also: []string{"embedding/type", "rope/offset"},

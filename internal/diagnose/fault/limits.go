@@ -9,6 +9,7 @@ const (
 	fewRows       = 16      // rows up to which each row of a table is tried for every index
 	maxHeads      = 256     // the largest number of heads that is tried
 	maxRoll       = 8       // how far heads are moved
+	longestCache  = 1 << 14 // tokens up to which other caches are tried
 	everyWindow   = 64      // tokens up to which every sliding window is tried; above, powers of 2
 	maxGroups     = 64      // groups of which each gets a fitted scale, at most
 	damageRows    = 128     // rows on which a damaged weight is looked for

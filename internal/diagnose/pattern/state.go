@@ -1,0 +1,126 @@
+package pattern
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/internal/op"
+	"github.com/goparity/goparity/tensor"
+)
+
+// FedPositions is a target of integers in a forward pass of an execution path, all off by a number:
+// its positions.
+func FedPositions(s *diagnose.Scene) []diagnose.Prediction {
+	t := s.Target
+	if s.Fed == nil || t == nil || t.IsFloat() || !t.IsRecorded() {
+		return nil
+	}
+	g, a := s.Array(t.Golden).Data, s.Array(t.Actual).Data
+	from := s.Fed.From
+	if len(g) <= from {
+		return nil
+	}
+	g, a = g[from:], a[from:]
+	by := a[0] - g[0]
+	off := func(i int) bool { return a[i]-g[i] == by }
+	text := ""
+	switch {
+	case by == 0:
+		return nil
+	case slices.ContainsFunc(op.Sequence(len(g)), func(i int) bool { return !off(i) }):
+		if slices.ContainsFunc(a, func(x float64) bool { return x != a[0] }) {
+			return nil
+		}
+		text = fmt.Sprintf("all tokens of the forward pass have position %g", a[0])
+	case from > 0 && by == -g[0]:
+		text = "the positions of the forward pass begin at 0 again"
+	case s.Fed.Padding > 0 && int(by) == s.Fed.Padding:
+		text = fmt.Sprintf("the positions count the padding in front, %d rows", s.Fed.Padding)
+	default:
+		text = fmt.Sprintf("the positions of the forward pass are off by %+g", by)
+	}
+	p := guess("state/position", -3, "%s", text)
+	value := diagnose.NewArray(t.Golden.Shape()...)
+	copy(value.Data, s.Array(t.Actual).Data)
+	p.Value = value
+	return []diagnose.Prediction{p}
+}
+
+// FedRows are rows of another sequence, or of the run before, in place of the target's own.
+func FedRows(s *diagnose.Scene) (out []diagnose.Prediction) {
+	t := s.Target
+	if s.Fed == nil || !s.HasNumbers() {
+		return nil
+	}
+	for _, other := range s.Fed.Others {
+		if other.Same || other.Kind != diagnose.Beside && other.Kind != diagnose.Before {
+			continue
+		}
+		id, text := "state/sequence", "it has the rows of "+other.Text
+		if other.Kind == diagnose.Before {
+			id, text = "state/stale", "it has the rows that "+other.Text+" left"
+		}
+		for _, x := range []*tensor.Tensor{other.Golden(t.Layer, t.Port), other.Tensor(t.Layer, t.Port)} {
+			if x == nil || x.RowLen() != t.Golden.RowLen() {
+				continue
+			}
+			if value, rows := inPlace(s, x); value != nil {
+				p := guess(id, -1, "%s", text)
+				p.Value, p.Rows = value, rows
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
+// Unsteady is an output that is not what it was in the run before of the same tokens, though its layer
+// was given the same, bit for bit.
+func Unsteady(s *diagnose.Scene) []diagnose.Prediction {
+	t := s.Target
+	if s.Fed == nil || !s.HasNumbers() {
+		return nil
+	}
+	i := slices.IndexFunc(s.Fed.Others, func(o diagnose.Other) bool { return o.Kind == diagnose.Before && o.Same })
+	if i < 0 {
+		return nil
+	}
+	before := s.Fed.Others[i]
+	given := 0
+	for _, p := range s.Pass() {
+		if !p.IsInput() || p.Layer != t.Layer || !p.IsRecorded() {
+			continue
+		}
+		was := before.Tensor(p.Layer, p.Port)
+		if was == nil || !slices.Equal(op.ReadAll(was), op.ReadAll(p.Actual)) {
+			return nil
+		}
+		given++
+	}
+	was := before.Tensor(t.Layer, t.Port)
+	if was == nil || was.Len() != t.Actual.Len() || slices.Equal(op.ReadAll(was), op.ReadAll(t.Actual)) {
+		return nil
+	}
+	how := "its inputs were not recorded"
+	rank := -1
+	if given > 0 {
+		how, rank = "the layer was given the same, bit for bit", -4
+	}
+	return []diagnose.Prediction{guess("state/nondeterministic", rank, "another result than in the run before of the same tokens: %s", how)}
+}
+
+// inPlace puts the rows of another tensor in the target's places, as far as it has them.
+func inPlace(s *diagnose.Scene, x *tensor.Tensor) (value *diagnose.Array, rows []bool) {
+	t := s.Target
+	if s.Sample() != nil || x.Len() == 0 {
+		return nil, nil
+	}
+	value = diagnose.NewArray(t.Golden.Shape()...)
+	n := copy(value.Data, op.ReadAll(x))
+	rows = make([]bool, t.Rows())
+	for i := range rows {
+		rows[i] = (i+1)*t.Width() <= n
+	}
+	return value, rows
+}

@@ -146,6 +146,8 @@ type Other struct {
 	Text string // "sequence 1"
 	Kind OtherKind
 	Same bool // its tokens are the same
+	// Cached is how many of its tokens were in a cache when the forward pass began.
+	Cached int
 	// Tensor is the candidate's tensor at a port of the reference; nil if there is none.
 	Tensor func(layer, port string) *tensor.Tensor
 	// Golden is the reference's.

@@ -412,7 +412,29 @@ func (p *Paths) judgeRepeats(r *report.Report) {
 			r.FirstDivergence = &report.Divergence{Layer: port.Layer, Port: port.Port, Case: port.Case, Step: port.Step, Proven: true,
 				Row: c.Cases[0].Along.row(port, port.Step), Text: fmt.Sprintf("%s %s is not what it was in the first run of the same tokens: "+
 					"its worst row is off by relative L2 %.3g", port.Layer, port.Port, worstRow(port.Base.Result))}
+			r.Causes = append(r.Causes, c.unsteady(port))
 			return
 		}
 	}
+}
+
+// unsteady is the cause of an output that is not what it was in the first run of the same tokens. It
+// is proven where the layer was given the same, bit for bit.
+func (c *Comparison) unsteady(output *Port) report.Cause {
+	k := report.Cause{ID: "state/nondeterministic", Layer: output.Layer, Fit: report.Float(math.NaN()), FitGolden: report.Float(worstRow(output.Base.Result)),
+		Text: "another result than in the first run of the same tokens"}
+	given := 0
+	for _, p := range c.Ports {
+		if p.Judged() || p.Layer != output.Layer || p.Case != output.Case || p.Step != output.Step || !p.comparable() {
+			continue
+		}
+		if !p.equal() {
+			return k
+		}
+		given++
+	}
+	if k.Proven = given > 0; k.Proven {
+		k.Text += ", though the layer was given the same, bit for bit"
+	}
+	return k
 }

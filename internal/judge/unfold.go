@@ -157,7 +157,7 @@ func (u *unfolding) axis(p *Port, pass *path.Pass) int {
 // others are the rows that those of a sequence may be taken for.
 func (u *unfolding) others(fed *diagnose.Fed, sequence, pass int, in *path.Pass) {
 	a := u.k.Along
-	add := func(text string, kind diagnose.OtherKind, history []path.Segment, same bool) {
+	add := func(text string, kind diagnose.OtherKind, history []path.Segment, same bool, cached int) {
 		tensorOf := func(golden bool) func(layer, port string) *tensor.Tensor {
 			return func(layer, port string) *tensor.Tensor {
 				p := u.ports[trace.Key{Case: u.k.Name, Step: in.Step, Layer: layer, Port: port}]
@@ -171,7 +171,7 @@ func (u *unfolding) others(fed *diagnose.Fed, sequence, pass int, in *path.Pass)
 				return c
 			}
 		}
-		fed.Others = append(fed.Others, diagnose.Other{Text: text, Kind: kind, Same: same, Tensor: tensorOf(false), Golden: tensorOf(true)})
+		fed.Others = append(fed.Others, diagnose.Other{Text: text, Kind: kind, Same: same, Cached: cached, Tensor: tensorOf(false), Golden: tensorOf(true)})
 	}
 	seen := map[int]bool{sequence: true}
 	ended := false // this sequence's own run: what is further back is of the run before
@@ -179,7 +179,7 @@ func (u *unfolding) others(fed *diagnose.Fed, sequence, pass int, in *path.Pass)
 		p := a.Passes[k]
 		if i := p.Index(sequence); i >= 0 {
 			if ended {
-				add("the run before of the same tokens", diagnose.Before, a.History(sequence, k), true)
+				add("the run before of the same tokens", diagnose.Before, a.History(sequence, k), true, p.Items[i].To)
 				break
 			}
 			ended = p.Items[i].From == 0
@@ -198,7 +198,11 @@ func (u *unfolding) others(fed *diagnose.Fed, sequence, pass int, in *path.Pass)
 			}
 			if h := a.History(s, k); h != nil {
 				same := slices.Equal(a.Tokens[s], a.Tokens[sequence])
-				add(fmt.Sprintf("sequence %d", s), kind, h, same)
+				cached := item.To
+				if k == pass {
+					cached = item.From
+				}
+				add(fmt.Sprintf("sequence %d", s), kind, h, same, cached)
 			}
 		}
 	}

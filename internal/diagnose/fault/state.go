@@ -254,7 +254,7 @@ func (s *states) foreign() {
 		}
 		take := func(rank int, text string, of func(at int) bool, keys, values bool) {
 			s.holds(id, rank, text+" "+whose, func(slot *rebuild.Slot, at int) {
-				if at >= k.Len() || !of(at) {
+				if at >= min(k.Len(), other.Cached) || !of(at) {
 					return
 				}
 				if keys {

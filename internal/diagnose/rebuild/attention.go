@@ -110,6 +110,9 @@ func findAttention(g *Graph, v *Value) []Op {
 			windows = append(windows, mask{op.Windowed(w), nil})
 		}
 		found = g.search(o, ways[:min(len(ways), settingsTried)], windows)
+		if found == nil && g.Scene.Config == nil {
+			found = g.fitAttention(o, ways, append(g.masks(v, o)[:1], windows...))
+		}
 	}
 	if found == nil {
 		return nil
@@ -180,6 +183,53 @@ func (g *Graph) search(o *Attention, ways []op.Attention, masks []mask) (found *
 		}
 	}
 	return found
+}
+
+// fitAttention fits the scale of the scores, and what bends them, where no config says them; nil
+// if nothing fits.
+func (g *Graph) fitAttention(o *Attention, ways []op.Attention, masks []mask) *Attention {
+	v := o.Out
+	rows := op.Spread(v.Rows, attentionRows)
+	golden := v.Golden(rows)
+	for _, m := range masks {
+		m.TakeApart(o.Sequences, o.Tokens)
+		seen := map[int]int{} // ropes by number of heads
+		for _, w := range ways {
+			if w.Cap != 0 || w.Scale != 1/math.Sqrt(float64(w.Dim)) || seen[w.Heads] == ropesFitted {
+				continue
+			}
+			seen[w.Heads]++
+			try := *o
+			try.Attention, try.Mask, try.Masked = w, m.Mask, m.from
+			miss := func() float64 {
+				if g.isOver() {
+					return math.Inf(1)
+				}
+				return op.Relative(try.Eval(g.goldenly(), rows), golden)
+			}
+			best := math.Inf(1)
+			for round := range fitRounds {
+				try.Scale = math.Exp(op.Minimum(math.Log(leastScale), math.Log(mostScale), func(x float64) float64 {
+					try.Scale = math.Exp(x)
+					return miss()
+				}))
+				if best = miss(); best > fitsRoughly && round == 0 || best <= v.Noise()*sure || g.isOver() {
+					break
+				}
+				try.Cap = math.Exp(op.Minimum(math.Log(leastCap), math.Log(mostCap), func(x float64) float64 {
+					try.Cap = math.Exp(x)
+					return miss()
+				}))
+			}
+			if best = miss(); best <= v.Noise() {
+				return &try
+			}
+			if g.isOver() {
+				return nil
+			}
+		}
+	}
+	return nil
 }
 
 // projections finds q, k and v inside the attention that v is the context of, and returns its

@@ -24,6 +24,8 @@ const (
 	masksTried     = 6    // tensors that are tried as a mask
 	windowsTried   = 128  // the widest sliding window that is tried where no mask was recorded
 	settingsTried  = 24   // ways of attention that are tried with windows
+	ropesFitted    = 3    // rotations with which a scale of the scores is fitted
+	fitRounds      = 24   // of fitting the scale and what bends the scores in turn
 	gatedMost      = 40   // values up to which products with an activation are tried
 	partsLeast     = 2    // parts of an adaLN projection
 	partsMost      = 12   // parts of one, at most
@@ -45,6 +47,13 @@ const (
 	sizePrecision = 0.02
 	// thetaPrecision is of the frequencies of a theta. Right ones ≤ 3.7e-4; no wrong one came near.
 	thetaPrecision = 0.01
+
+	// leastScale to mostScale is where a scale of the scores is looked for, leastCap to mostCap the cap
+	// of them: known models have 0.04 to 1, and 20 to 50.
+	leastScale, mostScale = 1e-3, 10.0
+	leastCap, mostCap     = 0.5, 1e3
+	// fitsRoughly is the error with a fitted scale above which a cap will not do, either.
+	fitsRoughly = 0.35
 
 	better         = 2       // factor by which an op must fit better than the one before it
 	sure           = 0.05    // part of the noise below which no better attention is looked for

@@ -44,7 +44,7 @@ class Late(Fault):
 
     def prepare(self, p, machine):
         if p.past:
-            for which in (0, 1) if self.values else (0,):
+            for which in {True: (0, 1), False: (0,), "values": (1,)}[self.values]:
                 t = p.past[self.layer][which]
                 t[:, :, 1:] = t[:, :, :-1].clone()
 
@@ -52,8 +52,8 @@ class Late(Fault):
 class Masked(Fault):
     """Some layers look at other keys in later passes."""
 
-    def __init__(self, how, layers=None, first=False):
-        self.how, self.layers, self.first = how, layers, first
+    def __init__(self, how, layers=None, first=False, by=1):
+        self.how, self.layers, self.first, self.by = how, layers, first, by
 
     def mask(self, p, allowed, window):
         n = p.ids.shape[1]
@@ -69,7 +69,7 @@ class Masked(Fault):
                 allowed[b, :, past:] = (p.keys[b, past:] >= 0)[None]
             elif self.how == "window" and window:
                 q, k = p.queries()[b][:, None], p.keys[b][None]
-                allowed[b] = (k >= 0) & (k <= q) & (k > q - window - 1)
+                allowed[b] = (k >= 0) & (k <= q) & (k > q - window - self.by)
             elif self.how == "padding":
                 row = torch.arange(allowed.shape[-1])
                 allowed[b] = row[None] <= torch.arange(n)[:, None] + past if p.causal else True
@@ -97,6 +97,33 @@ class Swapped(Fault):
                 p.past[self.layer][which][b][:, slots] = other[:, :n]
 
 
+class Exchanged(Fault):
+    """In later passes a layer gives each sequence of a batch the rows of the next one."""
+
+    def __init__(self, layer):
+        self.layer = layer
+
+    def hook(self, p, machine):
+        if not all(i.start for i in p.items):
+            return []
+        ends = (f".{self.layer}.self_attn", f".{self.layer}.attn")
+        attention = next(m for name, m in machine.model.named_modules() if name.endswith(ends))
+        return [attention.register_forward_hook(lambda m, args, out: (out[0].flip(0), *out[1:]), prepend=True)]
+
+
+class Overwritten(Fault):
+    """The first slot of a layer is written over by the last one in front of the pass."""
+
+    def __init__(self, layer):
+        self.layer = layer
+
+    def prepare(self, p, machine):
+        if p.past:
+            for which in (0, 1):
+                t = p.past[self.layer][which]
+                t[:, :, 0] = t[:, :, -1].clone()
+
+
 class Stale(Fault):
     """The cache of a layer is not cleared when a sequence begins again: old values stay in the first slots."""
 
@@ -109,7 +136,7 @@ class Stale(Fault):
         elif self.old is not None and p.past:
             for which in (0, 1):
                 n = min(2, self.old[which].shape[2], p.past[self.layer][which].shape[2])
-                p.past[self.layer][which][:, :, :n] = self.old[which][: len(p.items), :, :n] * 0.5
+                p.past[self.layer][which][:, :, :n] = self.old[which][: len(p.items), :, :n]
 
 
 class Unsteady(Fault):

@@ -45,11 +45,15 @@ class Case:
     also: tuple = ()  # layers that are as right
     model: object = None  # a change of the candidate, in one pass too
     kind: str = "path"
+    cause: str = ""  # its id, if it is known
     short: str = ""  # what the run lacks, so that it cannot be judged or is incomplete
 
 
-def plan(path, causal, tokens):
-    """The sequences and the passes of a path; tokens are two prompts, the second one shorter."""
+def plan(path, causal, tokens, split=False):
+    """The sequences and the passes of a path; tokens are two prompts, the second one shorter.
+
+    split feeds each run of repeat in two passes.
+    """
     kind, _, n = path.partition(":")
     a, b = tokens
     if kind == "one-pass":
@@ -75,6 +79,8 @@ def plan(path, causal, tokens):
         return [a, a[:9]], [[Item(0, 0, len(a))], [Item(1, 8, 9, cached=8)]]
     if kind == "repeat":
         one = [Item(0, 0, len(a))]
+        if split:
+            return [a, b], [[Item(0, 0, 9)], [Item(0, 9, len(a))], [Item(1, 0, 5)], [Item(1, 5, len(b))], [Item(0, 0, 9, fresh=True)], [Item(0, 9, len(a))]]
         return [a, b], [one, [Item(1, 0, len(b))], [Item(0, 0, len(a), fresh=True)], [Item(0, 0, len(a), fresh=True)]][: 2 * int(n)]
     if kind == "lengths":
         ns = [int(x) for x in n.split(",")]
@@ -165,7 +171,7 @@ def dump(folder, case, machine, tokens, passes, path, dtype):
 
 def generate(case, root):
     model, tokens, causal = build(case)
-    used, passes = plan(case.path, causal, tokens)
+    used, passes = plan(case.path, causal, tokens, isinstance(case.fault, f.Stale))
     folder = root / case.name
     shutil.rmtree(folder, ignore_errors=True)
     whole = [[Item(i, 0, len(t))] for i, t in enumerate(tokens)]
@@ -191,7 +197,7 @@ def generate(case, root):
     truth = {"case": case.name, "verdict": "pass", "kind": None}
     if case.fault or case.model:
         name = BLOCK.get(case.arch, "model.model.layers.{}.self_attn").format(case.layer)
-        truth |= {"verdict": "fail", "kind": case.kind, "first_bad_layer": name, "also_right": list(case.also), "cause_id": "norm/eps" if case.model else "input/tokens" if case.kind == "input" else "",
+        truth |= {"verdict": "fail", "kind": case.kind, "first_bad_layer": name, "also_right": list(case.also), "cause_id": "norm/eps" if case.model else "input/tokens" if case.kind == "input" else case.cause,
                   "first_row": dict(zip(("pass", "sequence", "position"), case.first)) if case.first else None}  # fmt: skip
     if case.short:
         truth["verdict"] = shorten(folder / "cand", case.short)
@@ -260,32 +266,39 @@ def cases():
     n = 0
     for arch in ("llama", "qwen3", "gpt2", "gemma2"):
         more = [
-            ("positions", "decode:4", f.Positions(1), 0, (1, 0, 10), inputs(arch)),
-            ("restart", "chunked:5", f.Positions(), 0, (1, 0, 5), inputs(arch)),
-            ("late", "decode:4", f.Late(1), 1, (1, 0, 10), ()),
-            ("dropped", "decode:4", f.Masked("drop"), 0, (1, 0, 10), ()),
-            ("dropped1", "chunked:5", f.Masked("drop", [1]), 1, (1, 0, 5), ()),
-            ("blind", "chunked:5", f.Masked("blind"), 0, (1, 0, 5), ()),
-            ("blind1", "chunked:5", f.Masked("blind", [1]), 1, (1, 0, 5), ()),
-            ("ahead", "chunked:5", f.Masked("ahead"), 0, (1, 0, 5), ()),
-            ("swapped", "batch", f.Swapped(1), 1, (1, 0, 12), ()),
-            ("tokens", "decode:4", f.Tokens(), 0, (1, 0, 10), inputs(arch) + ("model.model.embed_tokens", "model.transformer.wte")),
-            ("prefix", "prefix", f.Late(0), 0, (1, 1, 8), ()),
-            ("padpos", "padding:left", f.PaddedPositions(), 0, (0, 1, 0), inputs(arch)),
-            ("attended", "padding:left", f.Masked("padding", None, True), 0, (0, 1, 0), ()),
+            ("positions", "decode:4", f.Positions(1), 0, (1, 0, 10), inputs(arch), "state/position"),
+            ("restart", "chunked:5", f.Positions(), 0, (1, 0, 5), inputs(arch), "state/position"),
+            ("late", "decode:4", f.Late(1), 1, (1, 0, 10), (), "state/slot"),
+            ("values", "chunked:5", f.Late(0, "values"), 0, (1, 0, 5), (), "state/slot"),
+            ("dropped", "decode:4", f.Masked("drop"), 0, (1, 0, 10), (), "state/slot"),
+            ("dropped1", "chunked:5", f.Masked("drop", [1]), 1, (1, 0, 5), (), "state/slot"),
+            ("over", "decode:4", f.Overwritten(1), 1, (1, 0, 10), (), "state/slot"),
+            ("blind", "chunked:5", f.Masked("blind"), 0, (1, 0, 5), (), "state/chunk"),
+            ("blind1", "chunked:5", f.Masked("blind", [1]), 1, (1, 0, 5), (), "state/chunk"),
+            ("ahead", "chunked:5", f.Masked("ahead"), 0, (1, 0, 5), (), "state/chunk"),
+            ("swapped", "batch", f.Swapped(1), 1, (1, 0, 12), (), "state/sequence"),
+            ("exchanged", "batch", f.Exchanged(0), 0, (1, 0, 12), (), "state/sequence"),
+            ("stale", "repeat:2", f.Stale(1), 1, (3, 1, 5), (), "state/stale"),
+            ("tokens", "decode:4", f.Tokens(), 0, (1, 0, 10), inputs(arch) + ("model.model.embed_tokens", "model.transformer.wte"), ""),
+            ("prefix", "prefix", f.Late(0), 0, (1, 1, 8), (), "state/slot"),
+            ("padpos", "padding:left", f.PaddedPositions(), 0, (0, 1, 0), inputs(arch), "state/position"),
+            ("attended", "padding:left", f.Masked("padding", None, True), 0, (0, 1, 0), (), "mask/padding"),
         ]  # fmt: skip
-        for name, path, fault, layer, first, also in more:
-            layout = "padded" if path.startswith("padding") else layouts[n % 3]
-            out.append(Case(f"{name}_{arch}", arch, path, dtypes[n % 4], layout, fault, layer, first, also, None, "input" if name == "tokens" else "path"))
+        for name, path, fault, layer, first, also, cause in more:
+            layout = "padded" if path.startswith("padding") or name == "exchanged" else layouts[n % 3]
+            out.append(Case(f"{name}_{arch}", arch, path, dtypes[n % 4], layout, fault, layer, first, also, None, "input" if name == "tokens" else "path", cause))
             n += 1
         norm = {"gpt2": "model.transformer.h.0.ln_1"}.get(arch, "model.model.layers.0.input_layernorm")
         for path in ("decode:4", "padding:left"):
             out.append(Case(f"one_{arch}_{path.replace(':', '-')}", arch, path, "f32", "padded" if "pad" in path else "max", None, 0, (), (norm,), eps, "local"))
-    out.append(Case("window_gemma2", "gemma2", "decode:4", "f32", "ragged", f.Masked("window"), 0, (1, 0, 10)))
-    out.append(Case("window_gemma2_chunked", "gemma2", "chunked:5", "bf16", "max", f.Masked("window"), 0, (1, 0, 6)))
-    out.append(Case("attended_bert", "bert", "padding:right", "f32", "padded", f.Masked("padding", None, True), 0, (0, 1, 0)))
-    out.append(Case("padpos_bert", "bert", "padding:left", "f32", "padded", f.PaddedPositions(), 0, (0, 1, 0), inputs("bert")))
-    out.append(Case("unsteady_llama", "llama", "repeat:2", "f32", "ragged", f.Unsteady("model.layers.1.mlp.down_proj.weight", 1 + 2e-7), 1, (), ("model.model.layers.1.mlp.down_proj",)))
+    out.append(Case("window_gemma2", "gemma2", "decode:4", "f32", "ragged", f.Masked("window"), 0, (1, 0, 10), cause="state/window"))
+    out.append(Case("window_gemma2_chunked", "gemma2", "chunked:5", "bf16", "max", f.Masked("window"), 0, (1, 0, 6), cause="state/window"))
+    for by in (-1, 2, 99):
+        out.append(Case(f"window_gemma2_{by}".replace("-", "m"), "gemma2", "decode:4", "f32" if by > 0 else "f16", "last", f.Masked("window", None, by=by), 0, (1, 0, 10), cause="state/window"))
+    out.append(Case("attended_bert", "bert", "padding:right", "f32", "padded", f.Masked("padding", None, True), 0, (0, 1, 0), cause="mask/padding"))
+    out.append(Case("padpos_bert", "bert", "padding:left", "f32", "padded", f.PaddedPositions(), 0, (0, 1, 0), inputs("bert"), cause="state/position"))
+    out.append(Case("unsteady_llama", "llama", "repeat:2", "f32", "ragged", f.Unsteady("model.layers.1.mlp.down_proj.weight", 1 + 2e-7), 1, (), ("model.model.layers.1.mlp.down_proj",), cause="state/nondeterministic"))
+    out.append(Case("unsteady_qwen3", "qwen3", "repeat:2", "f32", "max", f.Unsteady("model.layers.0.mlp.up_proj.weight", 1.5), 0, (2, 0, 0), ("model.model.layers.0.mlp.up_proj",), cause="state/nondeterministic"))
     for short, paths in {"folder": ("decode:4", "batch"), "rows": ("decode:4", "chunked:5"), "path": ("decode:4", "batch", "chunked:5"),
                          "hit": ("prefix",), "blocks": ("decode:4", "chunked:5")}.items():  # fmt: skip
         out += [Case(f"short_{short}_{p.replace(':', '-')}", "llama", p, "f32", "max", short=short) for p in paths]

@@ -61,6 +61,10 @@ class Fault:
     def mask(self, p, allowed, window):
         return allowed
 
+    def hook(self, p, machine):
+        """Hooks for this pass."""
+        return []
+
 
 class Machine:
     def __init__(self, model, causal=True, fault=None, padding=None, side="right"):
@@ -138,7 +142,7 @@ class Machine:
             for layer, (k, v) in enumerate(p.past):
                 cache.update(k, v, layer)
             kwargs |= {"past_key_values": cache, "use_cache": True}
-        hooks = self.wrong_layers(p)
+        hooks = self.wrong_layers(p) + self.fault.hook(p, self)
         with torch.no_grad():
             self.model(**kwargs)
         for h in hooks:

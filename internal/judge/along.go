@@ -8,11 +8,13 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/glob"
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/path"
@@ -326,9 +328,7 @@ func (p *Paths) Report(name string) *report.Report {
 	for _, k := range p.along.Cases {
 		r.Paths = append(r.Paths, p.path(k))
 	}
-	if r.Verdict == report.Pass || r.Verdict == report.Incomplete {
-		p.judgeRepeats(r)
-	}
+	p.judgeRepeats(r)
 	return r
 }
 
@@ -401,40 +401,66 @@ func worstRow(r compare.Result) float64 {
 	return r.WorstRow.RelL2
 }
 
-// judgeRepeats fails a report where a later run is not that of the first.
+// judgeRepeats fails a report where a later run is not that of the first, and says so where the
+// first divergence is in a later run alone.
 func (p *Paths) judgeRepeats(r *report.Report) {
+	passes := r.Verdict == report.Pass || r.Verdict == report.Incomplete
+	if !passes && r.Kind != localise.KindPath {
+		return
+	}
 	for _, c := range p.repeats {
-		for _, port := range c.inOrder() {
-			if !port.Judged() || !port.comparable() || port.equal() || !p.exact && port.passes() {
-				continue
-			}
+		at := slices.IndexFunc(c.inOrder(), func(port *Port) bool {
+			return port.Judged() && port.comparable() && !port.equal() && (p.exact || !passes || !port.passes())
+		})
+		if at < 0 {
+			continue
+		}
+		port := c.inOrder()[at]
+		cause := c.unsteady(port)
+		if passes {
 			r.Verdict, r.Kind = report.Fail, localise.KindPath
 			r.FirstDivergence = &report.Divergence{Layer: port.Layer, Port: port.Port, Case: port.Case, Step: port.Step, Proven: true,
 				Row: c.Cases[0].Along.row(port, port.Step), Text: fmt.Sprintf("%s %s is not what it was in the first run of the same tokens: "+
 					"its worst row is off by relative L2 %.3g", port.Layer, port.Port, worstRow(port.Base.Result))}
-			r.Causes = append(r.Causes, c.unsteady(port))
+			r.Causes = append(r.Causes, cause)
 			return
+		}
+		first := r.FirstDivergence
+		known := slices.ContainsFunc(r.Causes, func(k report.Cause) bool { return k.Proven && strings.HasPrefix(k.ID, "state/") })
+		if cause.Proven && !known && first.Layer == port.Layer && first.Port == port.Port && first.Step == port.Step {
+			r.Causes = []report.Cause{cause} // what else fits says how the later run differs, and not why
 		}
 	}
 }
 
-// unsteady is the cause of an output that is not what it was in the first run of the same tokens. It
-// is proven where the layer was given the same, bit for bit.
+// unsteady is the cause of the first output that is not what it was in the first run of the same
+// tokens: everything recorded before it is the same. It is proven where the layer reads no cache,
+// which may hold something else, and was given the same, bit for bit.
 func (c *Comparison) unsteady(output *Port) report.Cause {
 	k := report.Cause{ID: "state/nondeterministic", Layer: output.Layer, Fit: report.Float(math.NaN()), FitGolden: report.Float(worstRow(output.Base.Result)),
 		Text: "another result than in the first run of the same tokens"}
-	given := 0
-	for _, p := range c.Ports {
-		if p.Judged() || p.Layer != output.Layer || p.Case != output.Case || p.Step != output.Step || !p.comparable() {
+	given := false
+	for _, p := range c.inOrder() {
+		if p == output {
+			break
+		}
+		if p.Case != output.Case || p.Step != output.Step || !p.comparable() {
 			continue
 		}
 		if !p.equal() {
 			return k
 		}
-		given++
+		given = given || !p.Judged() && p.Layer == output.Layer
 	}
-	if k.Proven = given > 0; k.Proven {
+	switch {
+	case module.InAttention(output.Layer):
+		k.Text += ", or the cache that it reads holds another content"
+	case given:
+		k.Proven = true
 		k.Text += ", though the layer was given the same, bit for bit"
+	default:
+		k.Proven = true
+		k.Text += ", though all that was recorded before it is the same, bit for bit"
 	}
 	return k
 }

@@ -85,7 +85,6 @@ var catalogue = []Cause{
 
 	{ID: "state/position", Scene: pattern.FedPositions},
 	{ID: "state/sequence", Also: []string{"state/stale"}, Scene: pattern.FedRows},
-	{ID: "state/nondeterministic", Also: []string{"state/stale"}, Scene: pattern.Unsteady},
 	{ID: "output/last-token", Scene: pattern.LastToken},
 	{ID: "embedding/index", Also: tables(), Pair: pattern.Embedding},
 	{ID: "embedding/position", Also: []string{"embedding/type", "rope/offset"},

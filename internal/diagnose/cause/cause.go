@@ -109,7 +109,7 @@ func For(kind string) []diagnose.Hypothesis {
 
 // IDs lists the ids of all causes. "config/<key>" stands for any key of a config.json.
 func IDs() []string {
-	var ids []string
+	ids := []string{"state/nondeterministic"} // found by what judges the runs of one prompt: internal/judge
 	for _, c := range catalogue {
 		for _, id := range append([]string{c.ID}, c.Also...) {
 			if strings.HasPrefix(id, "config/") {

@@ -184,12 +184,12 @@ func (s *states) windows() {
 	add(0, s.n, "the sliding window is not there: the cache keeps what lies in front of it")
 	for _, by := range []int{1, -1, 2, -2} {
 		if w+by > 0 {
-			add(abs(by)-1, w+by, fmt.Sprintf("the sliding window is %d tokens and not %d", w+by, w))
+			add(0, w+by, fmt.Sprintf("the sliding window is %d tokens and not %d", w+by, w))
 		}
 	}
 	for _, size := range []int{2 * w, w / 2} {
 		if size > 0 {
-			add(2, size, fmt.Sprintf("the sliding window is %d tokens and not %d", size, w))
+			add(0, size, fmt.Sprintf("the sliding window is %d tokens and not %d", size, w))
 		}
 	}
 	s.holds(id, 2, "the ring of the sliding window is written one slot further on", func(slot *rebuild.Slot, at int) {
@@ -330,7 +330,10 @@ func (s *states) padding() {
 			})
 		}
 		all := func(t, slot, n int) bool {
-			return slot >= n && (left || !s.mask.Causal) || slot < n && s.allows(t, slot)
+			if slot >= n && left { // padding stands in front of the tokens, as far as a window reaches
+				return s.mask.Window == 0 || t+m-(slot-n) < s.mask.Window
+			}
+			return slot >= n && !s.mask.Causal || slot < n && s.allows(t, slot)
 		}
 		swapped := func(t, slot, n int) bool { // the mask of the other side
 			if left {

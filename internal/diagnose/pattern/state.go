@@ -65,62 +65,37 @@ func FedRows(s *diagnose.Scene) (out []diagnose.Prediction) {
 			if x == nil || x.RowLen() != t.Golden.RowLen() {
 				continue
 			}
-			if value, rows := inPlace(s, x); value != nil {
-				p := guess(id, -1, "%s", text)
-				p.Value, p.Rows = value, rows
-				out = append(out, p)
+			shifts := []int{0}
+			if by := s.Fed.From - other.Cached; by != 0 && other.Kind == diagnose.Beside {
+				shifts = append(shifts, by)
+			}
+			for _, by := range shifts {
+				if value, rows := inPlace(s, x, by); value != nil {
+					p := guess(id, -1, "%s", text)
+					p.Value, p.Rows = value, rows
+					out = append(out, p)
+				}
 			}
 		}
 	}
 	return out
 }
 
-// Unsteady is an output that is not what it was in the run before of the same tokens, though its layer
-// was given the same, bit for bit.
-func Unsteady(s *diagnose.Scene) []diagnose.Prediction {
-	t := s.Target
-	if s.Fed == nil || !s.HasNumbers() {
-		return nil
-	}
-	i := slices.IndexFunc(s.Fed.Others, func(o diagnose.Other) bool { return o.Kind == diagnose.Before && o.Same })
-	if i < 0 {
-		return nil
-	}
-	before := s.Fed.Others[i]
-	given := 0
-	for _, p := range s.Pass() {
-		if !p.IsInput() || p.Layer != t.Layer || !p.IsRecorded() {
-			continue
-		}
-		was := before.Tensor(p.Layer, p.Port)
-		if was == nil || !slices.Equal(op.ReadAll(was), op.ReadAll(p.Actual)) {
-			return nil
-		}
-		given++
-	}
-	was := before.Tensor(t.Layer, t.Port)
-	if was == nil || was.Len() != t.Actual.Len() || slices.Equal(op.ReadAll(was), op.ReadAll(t.Actual)) {
-		return nil
-	}
-	how := "its inputs were not recorded"
-	rank := -1
-	if given > 0 {
-		how, rank = "the layer was given the same, bit for bit", -4
-	}
-	return []diagnose.Prediction{guess("state/nondeterministic", rank, "another result than in the run before of the same tokens: %s", how)}
-}
-
-// inPlace puts the rows of another tensor in the target's places, as far as it has them.
-func inPlace(s *diagnose.Scene, x *tensor.Tensor) (value *diagnose.Array, rows []bool) {
+// inPlace puts the rows of another tensor in the target's places, as far as it has them, as many
+// rows further on.
+func inPlace(s *diagnose.Scene, x *tensor.Tensor, by int) (value *diagnose.Array, rows []bool) {
 	t := s.Target
 	if s.Sample() != nil || x.Len() == 0 {
 		return nil, nil
 	}
 	value = diagnose.NewArray(t.Golden.Shape()...)
-	n := copy(value.Data, op.ReadAll(x))
 	rows = make([]bool, t.Rows())
+	all, w := op.ReadAll(x), t.Width()
 	for i := range rows {
-		rows[i] = (i+1)*t.Width() <= n
+		if at := i - by; at >= 0 && (at+1)*w <= len(all) {
+			rows[i] = true
+			copy(value.Data[i*w:(i+1)*w], all[at*w:])
+		}
 	}
 	return value, rows
 }

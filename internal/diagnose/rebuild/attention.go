@@ -17,6 +17,8 @@ type Attention struct {
 	Projections [3]*Value // that hold q, k and v; one may hold several
 	Masked      *Value    // that holds the mask; nil where none was recorded
 	Layer       string
+
+	miss float64 // how far it was off when it was tried
 }
 
 // mask is one that the reference may have, and what holds it.
@@ -103,15 +105,19 @@ func findAttention(g *Graph, v *Value) []Op {
 		o.Layer = v.Taker()
 	}
 	ways := g.ways(v, o)
-	found := g.search(o, ways, g.masks(v, o))
+	found, near := g.search(o, ways, g.masks(v, o))
 	if found == nil {
 		var windows []mask // for a reference that did not record its mask
 		for w := 2; w < min(o.Tokens, windowsTried); w++ {
 			windows = append(windows, mask{op.Windowed(w), nil})
 		}
-		found = g.search(o, ways[:min(len(ways), settingsTried)], windows)
-		if found == nil && g.Scene.Config == nil {
-			found = g.fitAttention(o, ways, append(g.masks(v, o)[:1], windows...))
+		var more []*Attention
+		found, more = g.search(o, ways[:min(len(ways), settingsTried)], windows)
+		near = append(near, more...)
+	}
+	if g.Scene.Config == nil && (found == nil || found.miss > v.Noise()/freely) {
+		if fitted := g.fitAttention(near); fitted != nil && (found == nil || fitted.miss*freely < found.miss) {
+			found = fitted
 		}
 	}
 	if found == nil {
@@ -152,8 +158,9 @@ func (o *Attention) pads(x *Value, padded func(b, s int) bool) bool {
 	return true
 }
 
-// search tries each way with each mask; nil if none is right.
-func (g *Graph) search(o *Attention, ways []op.Attention, masks []mask) (found *Attention) {
+// search tries each way with each mask. It returns nil if none is right, and those that were tried
+// with how far they were off.
+func (g *Graph) search(o *Attention, ways []op.Attention, masks []mask) (found *Attention, tried []*Attention) {
 	v := o.Out
 	rows := op.Spread(v.Rows, attentionRows)
 	golden, best := v.Golden(rows), v.Noise()
@@ -170,63 +177,58 @@ func (g *Graph) search(o *Attention, ways []op.Attention, masks []mask) (found *
 			for _, m := range masks {
 				try := *o
 				try.Attention, try.Mask, try.Masked = way, m.Mask, m.from
-				if miss := op.Relative(try.Eval(g.goldenly(), rows), golden); miss <= best {
-					best, found = miss/better, &try
+				try.miss = op.Relative(try.Eval(g.goldenly(), rows), golden)
+				tried = append(tried, &try)
+				if try.miss <= best {
+					best, found = try.miss/better, &try
 				}
 				if g.isOver() {
-					return nil
+					return nil, nil
 				}
 				if found != nil && best < v.Noise()*sure {
-					return found
+					return found, tried
 				}
 			}
 		}
 	}
-	return found
+	return found, tried
 }
 
-// fitAttention fits the scale of the scores, and what bends them, where no config says them; nil
-// if nothing fits.
-func (g *Graph) fitAttention(o *Attention, ways []op.Attention, masks []mask) *Attention {
-	v := o.Out
-	rows := op.Spread(v.Rows, attentionRows)
-	golden := v.Golden(rows)
-	for _, m := range masks {
-		m.TakeApart(o.Sequences, o.Tokens)
-		seen := map[int]int{} // ropes by number of heads
-		for _, w := range ways {
-			if w.Cap != 0 || w.Scale != 1/math.Sqrt(float64(w.Dim)) || seen[w.Heads] == ropesFitted {
-				continue
-			}
-			seen[w.Heads]++
-			try := *o
-			try.Attention, try.Mask, try.Masked = w, m.Mask, m.from
-			miss := func() float64 {
-				if g.isOver() {
-					return math.Inf(1)
-				}
-				return op.Relative(try.Eval(g.goldenly(), rows), golden)
-			}
-			best := math.Inf(1)
-			for round := range fitRounds {
-				try.Scale = math.Exp(op.Minimum(math.Log(leastScale), math.Log(mostScale), func(x float64) float64 {
-					try.Scale = math.Exp(x)
-					return miss()
-				}))
-				if best = miss(); best > fitsRoughly && round == 0 || best <= v.Noise()*sure || g.isOver() {
-					break
-				}
-				try.Cap = math.Exp(op.Minimum(math.Log(leastCap), math.Log(mostCap), func(x float64) float64 {
-					try.Cap = math.Exp(x)
-					return miss()
-				}))
-			}
-			if best = miss(); best <= v.Noise() {
-				return &try
-			}
+// fitAttention fits the scale of the scores, and what bends them, of the ways of attention that come
+// nearest without, for a reference whose config is not known; nil if nothing fits.
+func (g *Graph) fitAttention(tried []*Attention) *Attention {
+	slices.SortStableFunc(tried, func(a, b *Attention) int { return cmp.Compare(a.miss, b.miss) })
+	for _, near := range tried[:min(len(tried), attentionsFitted)] {
+		try := *near // the one that was found is among them
+		o, v := &try, near.Out
+		rows := op.Spread(v.Rows, attentionRows)
+		golden := v.Golden(rows)
+		miss := func() float64 {
 			if g.isOver() {
-				return nil
+				return math.Inf(1)
 			}
+			return op.Relative(o.Eval(g.goldenly(), rows), golden)
+		}
+		best := math.Inf(1)
+		for round := range fitRounds {
+			o.Scale = math.Exp(op.Minimum(math.Log(leastScale), math.Log(mostScale), func(x float64) float64 {
+				o.Scale = math.Exp(x)
+				return miss()
+			}))
+			if best = miss(); best > fitsRoughly && round == 0 || best <= v.Noise()*sure || g.isOver() {
+				break
+			}
+			o.Cap = math.Exp(op.Minimum(math.Log(leastCap), math.Log(mostCap), func(x float64) float64 {
+				o.Cap = math.Exp(x)
+				return miss()
+			}))
+			best = miss()
+		}
+		if o.miss = best; best <= v.Noise() {
+			return o
+		}
+		if g.isOver() {
+			return nil
 		}
 	}
 	return nil

@@ -2,33 +2,33 @@ package rebuild
 
 // The limits of the work at one scene.
 const (
-	workLimit      = 6e9  // multiplications that a scene may cost: some seconds
-	attentionShare = 4    // part of them that one attention may cost
-	searchShare    = 8    // part of them that one search for a number may cost
-	searchSteps    = 80   // evaluations of a search for a number
-	searchRows     = 6    // rows on which a number is searched for
-	rightWork      = 1e9  // multiplications of the right product, to compare with
-	SampleRows     = 256  // rows on which a number is fitted
-	ProbeRows      = 16   // rows on which a prediction must look good before it is made in full
-	inFull         = 12   // predictions that are made in full
-	sameID         = 3    // of them those of one cause
-	coneSize       = 48   // values that are explained on the way to a target
-	attentionRows  = 6    // rows on which an attention is looked for
-	termRows       = 12   // rows that tell which tensors make up another
-	termColumns    = 24   // columns that do
-	modulationRows = 6    // rows that tell a modulation
-	learnRows      = 64   // rows of which a norm's weight is learned
-	learnLeast     = 6    // rows without which it is not
-	learnInputs    = 512  // inputs of a learned linear layer, at most
-	learnOutputs   = 2048 // outputs of one, at most
-	masksTried     = 6    // tensors that are tried as a mask
-	windowsTried   = 128  // the widest sliding window that is tried where no mask was recorded
-	settingsTried  = 24   // ways of attention that are tried with windows
-	ropesFitted    = 3    // rotations with which a scale of the scores is fitted
-	fitRounds      = 24   // of fitting the scale and what bends the scores in turn
-	gatedMost      = 40   // values up to which products with an activation are tried
-	partsLeast     = 2    // parts of an adaLN projection
-	partsMost      = 12   // parts of one, at most
+	workLimit        = 6e9  // multiplications that a scene may cost: some seconds
+	attentionShare   = 4    // part of them that one attention may cost
+	searchShare      = 8    // part of them that one search for a number may cost
+	searchSteps      = 80   // evaluations of a search for a number
+	searchRows       = 6    // rows on which a number is searched for
+	rightWork        = 1e9  // multiplications of the right product, to compare with
+	SampleRows       = 256  // rows on which a number is fitted
+	ProbeRows        = 16   // rows on which a prediction must look good before it is made in full
+	inFull           = 12   // predictions that are made in full
+	sameID           = 3    // of them those of one cause
+	coneSize         = 48   // values that are explained on the way to a target
+	attentionRows    = 6    // rows on which an attention is looked for
+	termRows         = 12   // rows that tell which tensors make up another
+	termColumns      = 24   // columns that do
+	modulationRows   = 6    // rows that tell a modulation
+	learnRows        = 64   // rows of which a norm's weight is learned
+	learnLeast       = 6    // rows without which it is not
+	learnInputs      = 512  // inputs of a learned linear layer, at most
+	learnOutputs     = 2048 // outputs of one, at most
+	masksTried       = 6    // tensors that are tried as a mask
+	windowsTried     = 128  // the widest sliding window that is tried where no mask was recorded
+	settingsTried    = 24   // ways of attention that are tried with windows
+	attentionsFitted = 12   // ways of attention whose scale is fitted, the nearest first
+	fitRounds        = 24   // of fitting the scale and what bends the scores in turn
+	gatedMost        = 40   // values up to which products with an activation are tried
+	partsLeast       = 2    // parts of an adaLN projection
+	partsMost        = 12   // parts of one, at most
 )
 
 // Sizes of errors, relative to what they are of. Measured in the zoo, November 2026:
@@ -48,11 +48,13 @@ const (
 	// thetaPrecision is of the frequencies of a theta. Right ones ≤ 3.7e-4; no wrong one came near.
 	thetaPrecision = 0.01
 
-	// leastScale to mostScale is where a scale of the scores is looked for, leastCap to mostCap the cap
-	// of them: known models have 0.04 to 1, and 20 to 50.
+	// leastScale to mostScale is where a scale of the scores is looked for. Known models have 0.04 to
+	// 1; not measured.
 	leastScale, mostScale = 1e-3, 10.0
-	leastCap, mostCap     = 0.5, 1e3
-	// fitsRoughly is the error with a fitted scale above which a cap will not do, either.
+	// leastCap to mostCap is where a cap of the scores is looked for. Known models have 20 to 50; not
+	// measured.
+	leastCap, mostCap = 0.5, 1e3
+	// fitsRoughly is the error with a fitted scale above which a cap will not do, either; not measured.
 	fitsRoughly = 0.35
 
 	better         = 2       // factor by which an op must fit better than the one before it

@@ -2,6 +2,7 @@ package rebuild
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -25,12 +26,12 @@ func (g *Graph) ropes(v *Value, d int) []op.Rope {
 		}
 	}
 	theta := c.Theta()
-	if freqs, size := g.angles(v, d); freqs != nil {
+	for _, a := range g.angles(v, d) {
 		shown := theta
-		if n := len(freqs); shown == 0 && n > 1 && math.Abs(freqs[0]-1) < unitFrequency && freqs[1] > 0 {
-			shown = math.Round(math.Pow(freqs[1], -float64(n)))
+		if n := len(a.freqs); shown == 0 && n > 1 && math.Abs(a.freqs[0]-1) < unitFrequency && a.freqs[1] > 0 {
+			shown = math.Round(math.Pow(a.freqs[1], -float64(n)))
 		}
-		add(freqs, size, shown)
+		add(a.freqs, a.size, shown)
 	}
 	if theta > 0 {
 		if freqs := scaling(c).Frequencies(theta, dim); freqs != nil {
@@ -47,9 +48,16 @@ func (g *Graph) ropes(v *Value, d int) []op.Rope {
 	return out
 }
 
+// angle is what cosines and sines were made with.
+type angle struct {
+	freqs []float64
+	size  float64
+}
+
 // angles takes the frequencies from recorded cosines and sines of positions 0, 1, …: two values of
-// equal shape, before v, whose squares add up to the same everywhere.
-func (g *Graph) angles(v *Value, d int) (freqs []float64, size float64) {
+// equal shape, before v, whose squares add up to the same everywhere. A model may have several, by
+// the kind of layer.
+func (g *Graph) angles(v *Value, d int) (out []angle) {
 	var all []*Value
 	for _, x := range g.before(v) {
 		shape := x.golden.Shape()
@@ -73,12 +81,15 @@ func (g *Graph) angles(v *Value, d int) (freqs []float64, size float64) {
 			}
 			if whole := anglesOf(cos[c.Width:], sin[c.Width:], cos[0]); whole != nil {
 				if freqs := single(whole, d); freqs != nil {
-					return g.exact(freqs), cos[0]
+					a := angle{g.exact(freqs), cos[0]}
+					if !slices.ContainsFunc(out, func(b angle) bool { return b.size == a.size && slices.Equal(b.freqs, a.freqs) }) {
+						out = append(out, a)
+					}
 				}
 			}
 		}
 	}
-	return nil, 0
+	return out
 }
 
 // anglesOf returns the angles of cosines and sines that are multiplied by size; nil if they are
@@ -120,8 +131,13 @@ func (g *Graph) exact(freqs []float64) []float64 {
 	if t := g.Scene.Config.Theta(); t > 0 && math.Abs(t/theta-1) < configTheta {
 		theta = t
 	}
-	if exact := op.Frequencies(theta, 2*n); floats.Distance(exact, freqs, 2) >= thetaPrecision*floats.Norm(freqs, 2) ||
-		math.Abs(theta-math.Round(theta)) >= anglePrecision*theta {
+	exact := op.Frequencies(theta, 2*n)
+	for i, f := range freqs { // one by one: scaled ones differ in the small ones alone
+		if math.Abs(exact[i]-f) >= thetaPrecision*math.Abs(f) {
+			return freqs
+		}
+	}
+	if math.Abs(theta-math.Round(theta)) >= anglePrecision*theta {
 		return freqs
 	}
 	for _, t := range op.Thetas {

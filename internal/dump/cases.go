@@ -52,7 +52,7 @@ func openCases(path string, opt Options) ([]*Run, error) {
 		if rec, err := readRecording(filepath.Join(path, RunFile), data); err != nil {
 			return nil, err
 		} else if rec != nil {
-			return openRecording(path, rec)
+			return openRecording(path, rec, opt)
 		}
 	case !errors.Is(err, fs.ErrNotExist) && !isFile(path):
 		return nil, fmt.Errorf("dump: open %q: %w", path, err)
@@ -192,10 +192,10 @@ func openAll(dirs []string, opt Options) (runs []*Run, err error) {
 	return runs, nil
 }
 
-func openRecording(path string, rec *recording) (runs []*Run, err error) {
+func openRecording(path string, rec *recording, opt Options) (runs []*Run, err error) {
 	for _, c := range rec.Cases {
 		r := &Run{Path: path}
-		if err = r.readInfo(filepath.Join(path, RunFile), c, Options{}); err == nil {
+		if err = r.readInfo(filepath.Join(path, RunFile), c, opt); err == nil {
 			err = r.openListed(Options{})
 		}
 		if err == nil && len(r.Entries) == 0 {

@@ -245,6 +245,7 @@ func (f *Fixture) funcPaths(run engine.Func, own []*dump.Run) []*Path {
 // where one pass is right is the verdict.
 func (f *Fixture) addPaths(r *report.Report, c *judge.Comparison) {
 	var unjudged []string
+	alone := r.Error == judge.NothingCompared // -run left one pass out
 	for _, p := range f.Paths(c) {
 		along := p.Report()
 		if along == nil {
@@ -257,12 +258,13 @@ func (f *Fixture) addPaths(r *report.Report, c *judge.Comparison) {
 				r.Notes = append(r.Notes, n)
 			}
 		}
-		if along.Verdict == report.Pass {
+		if along.Verdict == report.Pass && !alone {
 			continue
 		}
-		if r.Verdict == report.Pass || r.Verdict == report.Incomplete && along.Verdict != report.Incomplete {
+		if alone || r.Verdict == report.Pass || r.Verdict == report.Incomplete && along.Verdict != report.Incomplete {
 			r.Verdict, r.Error, r.Kind, r.FirstDivergence = along.Verdict, along.Error, along.Kind, along.FirstDivergence
 			r.Frontier, r.Causes, r.Coverage = along.Frontier, along.Causes, along.Coverage
+			alone = false
 		}
 		r.Layers = append(r.Layers, along.Layers...)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
@@ -22,6 +23,7 @@ import (
 	"github.com/goparity/goparity/internal/glob"
 	"github.com/goparity/goparity/internal/gpu"
 	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/internal/supervise"
 	"github.com/goparity/goparity/internal/whole"
 )
@@ -33,7 +35,7 @@ const runSanity = 32
 type runFlags struct {
 	engine, model, revision, task, oracle string
 	device, encoding, overrides           string
-	layers, print, follow, out            string
+	layers, print, follow, path, out      string
 	prompts, ids, filter, allow, config   []string
 	steps, precision                      int
 	remoteCode, online, force             bool
@@ -66,6 +68,7 @@ func newRun() *cobra.Command {
 	fl.StringArrayVar(&f.ids, "token-ids", nil,
 		"token ids to run in place of a prompt, as `1,2,3`; several are a batch")
 	fl.StringVar(&f.follow, "follow", "", "run the token ids, steps and decoded tokens of another `dump` of parity run")
+	fl.StringVar(&f.path, "path", "", "run the tokens along an execution `path`: decode:8, chunked:4, batch, repeat:3, …; docs/paths.md")
 	fl.IntVar(&f.steps, "num-steps", 1, "forward passes: 1 is the prefill, each further one decodes a token")
 	fl.StringVar(&f.layers, "num-hidden-layers", "all", "run the first `N` blocks only")
 	fl.StringVar(&f.encoding, "encoding", "",
@@ -94,6 +97,8 @@ func (f *runFlags) check(changed func(string) bool) error {
 		return usage("run: --precision is for --print full")
 	case f.precision < 1:
 		return usage("run: --precision %d: want a number of digits", f.precision)
+	case changed("num-steps") && f.path != "":
+		return usage("run: --num-steps and --path: the path has the forward passes")
 	case changed("num-steps") && f.follow != "":
 		return usage("run: --num-steps and --follow: the dump that is followed has the steps")
 	}
@@ -143,6 +148,8 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	os.Remove(logFile)
 	fmt.Fprintf(stdout, "dump      %s\n", f.out)
 	switch {
+	case f.path != "":
+		fmt.Fprintf(stdout, "next      parity compare --golden %s --actual %s\n", cmp.Or(f.follow, "GOLDEN"), f.out)
 	case job.Engine != engine.Torch:
 	case f.follow != "" && f.encoding != "":
 		fmt.Fprintf(stdout,
@@ -209,8 +216,38 @@ func (f *runFlags) job() (job engine.Job, why string, err error) {
 		return job, "", err
 	}
 	c, err := f.input(job.Task)
+	if err == nil && f.path != "" {
+		c, err = f.along(job, c)
+	}
 	job.Cases = []engine.Case{c}
 	return job, why, err
+}
+
+// along plans the forward passes of an execution path.
+func (f *runFlags) along(job engine.Job, c engine.Case) (engine.Case, error) {
+	p, err := dump.ParsePath(f.path)
+	if err == nil && p.Kind == dump.OnePass {
+		err = errors.New("one-pass is what runs without --path")
+	}
+	if err == nil {
+		err = fixture.Takes(job.Task, p, false)
+	}
+	if err == nil && c.TokenIDs == nil {
+		err = errors.New("want --token-ids or --follow: a path is a way to run tokens that are known")
+	}
+	if err != nil {
+		return c, usage("run: --path %s: %v", f.path, err)
+	}
+	var about path.About
+	if config, err := checkpoint.ReadConfig(f.model); err == nil {
+		about.Window, _ = config.Int("sliding_window")
+	}
+	about.Page, _ = checkpoint.Config(job.Config).Int("kv_cache_page_size")
+	plans, _, err := path.Plans(f.path, []path.Input{{Case: c.Name, Tokens: c.TokenIDs}}, about)
+	if err != nil {
+		return c, usage("run: --path: %v", err)
+	}
+	return engine.Case{Name: dump.RunCase, TokenIDs: plans[0].Tokens, Path: plans[0].Path, Passes: plans[0].Passes}, nil
 }
 
 func (f *runFlags) checkModel() error {
@@ -303,8 +340,8 @@ func (f *runFlags) input(task string) (c engine.Case, err error) {
 
 // follow takes token ids, steps and decoded tokens from the run.json of another run.
 func follow(c *engine.Case, dir string) error {
-	path := filepath.Join(dir, dump.RunFile)
-	data, err := mapfile.Read(path, mapfile.MaxListing)
+	file := filepath.Join(dir, dump.RunFile)
+	data, err := mapfile.Read(file, mapfile.MaxListing)
 	if err != nil {
 		return usage("run: --follow: %v: it wants a dump that parity run wrote", err)
 	}
@@ -314,7 +351,7 @@ func follow(c *engine.Case, dir string) error {
 		Order    []dump.OrderEntry `json:"order"`
 	}
 	if err := json.Unmarshal(data, &run); err != nil || len(run.TokenIDs) == 0 {
-		return usage("run: --follow: %s names no token ids (%v): it wants a dump that parity run wrote", path, err)
+		return usage("run: --follow: %s names no token ids (%v): it wants a dump that parity run wrote", file, err)
 	}
 	if _, err := dump.ReadInfo(dir); err != nil {
 		return usage("run: --follow: %v", err)
@@ -329,7 +366,7 @@ func follow(c *engine.Case, dir string) error {
 	}
 	for i, ids := range run.TokenIDs {
 		if i >= len(run.Sequence) || len(run.Sequence[i]) < len(ids)+c.Steps-1 {
-			return usage("run: --follow: %s has %d steps, but not the tokens that they were given", path, c.Steps)
+			return usage("run: --follow: %s has %d steps, but not the tokens that they were given", file, c.Steps)
 		}
 		c.Forced = append(c.Forced, run.Sequence[i][len(ids):len(ids)+c.Steps-1])
 	}

@@ -230,7 +230,7 @@ func (f *runFlags) along(job engine.Job, c engine.Case) (engine.Case, error) {
 		err = errors.New("one-pass is what runs without --path")
 	}
 	if err == nil {
-		err = fixture.Takes(job.Task, p, false)
+		err = fixture.Takes(job.Task, f.path, false)
 	}
 	if err == nil && c.TokenIDs == nil {
 		err = errors.New("want --token-ids or --follow: a path is a way to run tokens that are known")

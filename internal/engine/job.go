@@ -76,6 +76,9 @@ type Job struct {
 	Mode      string  `json:"mode,omitempty"`      // dump.Standard if empty; dump.Injected needs Golden in each case
 	Print     string  `json:"print,omitempty"`     // MAX: a Print constant, PrintCheckpoint if empty
 	Precision int     `json:"precision,omitempty"` // digits of PrintFull; 0 is 6
+	// KVCache records the keys and values that the cache holds, as ports key_cache and value_cache of the
+	// attention layers: the rows of the tokens that a forward pass fed. Of task text-generation.
+	KVCache bool `json:"kv_cache,omitempty"`
 	// Observer is Seen or Blind, to find out whether hooks change what the model computes.
 	Observer string `json:"observer,omitempty"`
 	// SanityTokens is how many tokens the reference generates first, to check that it makes sense;

@@ -26,8 +26,8 @@ def wants_prefix_cache(job):
     return any((c.get("path") or "") == "prefix" for c in job.cases)
 
 
-def generate(model, hooks, dump, case, keep):
-    """Runs the passes of a case. keep(step, folder) lists what one has left.
+def generate(model, hooks, dump, case, reader, keep):
+    """Runs the passes of a case. keep(step, folder) lists what one has left; reader, or None, reads the cache.
 
     Sequences end their cache where they begin again. Tokens behind the first pass of decode are forced
     on the sampler; all other passes are chunks of a prompt that is known.
@@ -39,8 +39,11 @@ def generate(model, hooks, dump, case, keep):
             runner.prepare(k, items)
             with hooks.printer.into(dump.step(k)) as folder:
                 runner.execute(items)
-            keep(k, folder)
             fed.append([runner.fed(i) for i in items])
+            rows = reader.rows([(runner.running[i["sequence"]], i["from"], i["to"]) for i in fed[-1]]) if reader else None
+            keep(k, folder)
+            if rows:
+                reader.keep(dump, k, folder, rows)
     finally:
         runner.close()
     dump.info.update(token_ids=case["token_ids"], path=case["path"], passes=fed)

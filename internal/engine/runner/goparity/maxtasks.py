@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from . import config, installed, maxpaths, oracle, tokens
+from . import config, installed, maxcache, maxpaths, oracle, tokens
 from .errors import ModelError, UsageError
 from .maxbuild import Prepared, build, capture
 from .progress import warn
@@ -96,33 +96,39 @@ def generate(job, out):
             with _captured(job, out, golden) as hooks:
                 model = build(job, out.clock, hooks, lambda: AutoModel(folder, devices="cpu" if job.device == "cpu" else "gpu:0", **settings))
                 _describe(out, hooks.models)
+                reader = maxcache.Reader(getattr(model.pipeline, "kv_manager", None), hooks.labels, job.wants) if job.kv_cache else None
                 for case, ids in cases:
                     dump = out.case(case)
                     if case.get("passes"):
                         with out.clock.phase("forward"):
-                            maxpaths.generate(model, hooks, dump, case, lambda k, folder, dump=dump: _keep(dump, k, hooks, folder))
+                            maxpaths.generate(model, hooks, dump, case, reader, lambda k, folder, dump=dump: _keep(dump, k, hooks, folder))
                         continue
                     dump.info["token_ids"] = ids
                     maxpaths.forget_prefixes(model.pipeline)
                     with out.clock.phase("forward"):
-                        dump.info["sequence"] = _decode(model, hooks, dump, case, ids)
+                        dump.info["sequence"] = _decode(model, hooks, dump, case, ids, reader)
                 model.close()
 
 
-def _decode(model, hooks, dump, case, ids):
+def _decode(model, hooks, dump, case, ids, reader):
     """One execution per step.
 
     Forced tokens take the place of sampled ones through the logits, after these were recorded.
     """
     steps, forced = case.get("steps") or 1, tokens.forced(case, len(ids))
-    with model.generate_iter(ids, max_new_tokens=steps, temperature=0.0, top_k=1, ignore_eos=True, output_logits=True, seed=0) as it:
+    more = 1 if reader else 0  # MAX empties the cache with the last token: one more is never run
+    with model.generate_iter(ids, max_new_tokens=steps + more, temperature=0.0, top_k=1, ignore_eos=True, output_logits=True, seed=0) as it:
         if forced:
             _force(it, forced)
         step = 0
-        while not it.done:
+        while not it.done and step < steps:
             with hooks.printer.into(dump.step(step)) as folder:
                 it.step()
+            fed = [(0, len(s)) if step == 0 else (len(s) + step - 1, len(s) + step) for s in ids]
+            rows = reader.rows([(c, *f) for c, f in zip(getattr(it, "_contexts", []), fed)]) if reader else None
             _keep(dump, step, hooks, folder)
+            if rows:
+                reader.keep(dump, step, folder, rows)
             step += 1
         for s in range(step):
             _returned(dump, s, [rows[s] for rows in it.logits])

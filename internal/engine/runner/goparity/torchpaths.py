@@ -20,7 +20,7 @@ def run(model, device, job, case, dump, save):
         items, mask, result = machine.forward(k, items)
         last = result.logits[:, -1] if getattr(result, "logits", None) is not None and result.logits.dim() == 3 else result
         torchsanity.check_output(job, case, last)
-        save(k, result)
+        save(k, result, machine.width)
         fed.append(items)
         if mask is not None:
             masks[k] = mask
@@ -43,12 +43,13 @@ class _Batch:
 class _Machine:
     def __init__(self, model, device, job, case):
         self.model, self.device, self.case = model, device, case
-        self.generates = job.task == "text-generation"
+        self.generates, self.keeps = job.task == "text-generation", job.kv_cache
         self.tokens = case["token_ids"]
         kind, _, side = case["path"].partition(":")
         self.left = side == "left" if kind == "padding" else self.generates
         self.prefix = kind == "prefix"
         self.caches = self.prefix or any(i["from"] > 0 for p in case["passes"] for i in p)
+        self.width = 0  # of the last pass, in tokens
         if self.caches and not self.generates:
             raise UsageError(f"case {case['name']}: path {case['path']} needs a cache, which task {job.task} has not got",
                              "it takes batch, padding, mask, lengths and repeat")  # fmt: skip
@@ -68,7 +69,7 @@ class _Machine:
             batch = self._continued(k, items)
         rows = [self.tokens[i["sequence"]][i["from"] : i["to"]] for i in items]
         hidden = [i.get("hidden") or [] for i in items]
-        width = max(len(r) + len(h) for r, h in zip(rows, hidden))
+        self.width = width = max(len(r) + len(h) for r, h in zip(rows, hidden))
         pad = getattr(self.model.config, "pad_token_id", None) or 0
         x, real = [], []
         for r, h in zip(rows, hidden):
@@ -87,7 +88,7 @@ class _Machine:
         if self.accepts_positions:
             first = torch.tensor([[i["from"]] for i in items], device=self.device)
             args["position_ids"] = (real.cumsum(-1) - 1).clamp(min=0) + first
-        if self.caches:
+        if self.caches or self.keeps:
             args.update(use_cache=True, past_key_values=batch.past)
         result = self.model(**args)
         past = getattr(result, "past_key_values", None)

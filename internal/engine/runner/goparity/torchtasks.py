@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import torch
 
-from . import config, installed, oracle, tokens, torchhooks, torchpaths, torchsanity, weights
+from . import config, installed, oracle, tokens, torchcache, torchhooks, torchpaths, torchsanity, weights
 from .errors import ModelError, UsageError
 from .job import BLIND
 from .progress import warn
@@ -79,15 +79,19 @@ def _load(job, dtype):
 
 @contextmanager
 def _recorded(job, dump, model):
-    """Hooks a model, and yields the function that saves a step: save(step, result).
+    """Hooks a model, and yields the function that saves a step: save(step, result, n).
 
-    A blind observer hooks nothing.
+    n is how many tokens of each sequence the step fed, padding included. A blind observer hooks
+    nothing.
     """
     recorder = None if job.observer == BLIND else torchhooks.Recorder(model, job.wants)
 
-    def save(step, result):
+    def save(step, result, n=0):
         if recorder:
-            torchhooks.save(dump, step, recorder.take())
+            records = recorder.take()
+            if job.kv_cache:
+                torchcache.ports(model, getattr(result, "past_key_values", None), n, job.wants, records)
+            torchhooks.save(dump, step, records)
         if job.observer:
             dump.returned(step, torchhooks.returned(result))
 
@@ -125,11 +129,11 @@ def _steps(model, device, job, case, ids, info, known, save):
         if padded:
             positions = (mask.cumsum(-1) - 1).clamp(min=0)
             args = {"attention_mask": mask, "position_ids": positions[:, -x.shape[1] :]}
-        if steps > 1:
+        if steps > 1 or job.kv_cache:
             args.update(use_cache=True, past_key_values=past)
         result = model(input_ids=x, **args)
         torchsanity.check_output(job, case, result.logits[:, -1])
-        save(step, result)
+        save(step, result, x.shape[1])
         past = getattr(result, "past_key_values", None)
         if steps > 1 and past is None:
             raise ModelError(f"{type(model).__name__} keeps no cache: it has no decode steps", "set steps: 1")

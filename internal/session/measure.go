@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/goparity/goparity/compare"
@@ -98,7 +99,8 @@ func (u *update) compareOwn(variant string, plans []path.Plan, onePass, runs []*
 		if a, agrees := p.Agreement(); a == nil {
 			g.Own, g.Limit = true, 0 // one pass has no such rows
 		} else {
-			g.RowRelL2, g.Label, g.Own = float64(a.RowRelL2), dump.Entry{Layer: a.Layer, Port: a.Port}.Label(), !agrees
+			g.RowRelL2 = min(float64(a.RowRelL2), math.MaxFloat64) // of rows of zeros in one pass; JSON has no infinity
+			g.Label, g.Own = dump.Entry{Layer: a.Layer, Port: a.Port}.Label(), !agrees
 		}
 		own = own || g.Own
 		out = append(out, g)

@@ -16,6 +16,22 @@ def job(**keys):
     return Job({"out": "out", "model": "m", "cases": [{"name": "a"}], **keys})
 
 
+class Paths(unittest.TestCase):
+    def test_refusals(self):
+        passes = [[{"sequence": 0, "from": 0, "to": 1}]]
+        case = {"name": "a", "path": "batch", "passes": passes, "token_ids": [[1]]}
+        for keys, want, reason in [
+            ({"task": "embeddings", "kv_cache": True}, "task embeddings has no KV cache", "an encoder keeps nothing"),
+            ({"task": "module", "oracle": "o.py", "cases": [case]}, "a module has no execution paths", "its inputs are not tokens"),
+            ({"mode": "injected", "cases": [case | {"golden": "g"}]}, "an injected run has no execution paths", "its inputs are the golden's"),
+            ({"cases": [case | {"path": ""}]}, "passes need path and token_ids", "passes of no path"),
+            ({"cases": [case | {"token_ids": []}]}, "passes need path and token_ids", "passes of no tokens"),
+        ]:
+            with self.subTest(reason), self.assertRaisesRegex(UsageError, want):
+                job(**keys)
+        self.assertTrue(job(task="text-generation", kv_cache=True, cases=[case]).kv_cache)
+
+
 class Config(unittest.TestCase):
     def test_override(self):
         given = {"num_hidden_layers": 8, "layer_types": list("abcdefgh"), "rms_norm_eps": 1, "text_config": {"n_layer": 2, "rope": {"theta": 1}}}

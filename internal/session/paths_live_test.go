@@ -1,0 +1,103 @@
+package session_test
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/golden"
+	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/fixture"
+	"github.com/goparity/goparity/internal/path"
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/session"
+	"github.com/goparity/goparity/internal/setting"
+)
+
+// An update measures which execution paths share the goldens of one pass. A second run of the
+// reference, as the candidate, matches along all of them.
+func TestLivePaths(t *testing.T) {
+	if os.Getenv("PARITY_LIVE") != "1" {
+		t.Skip("runs torch: PARITY_LIVE=1, and PARITY_PYTHON with it")
+	}
+	interpreter, err := engine.Interpreter(os.Getenv, ".")
+	require.NoError(t, err)
+	t.Setenv("PARITY_PYTHON", interpreter)
+	const decode, chunked, lengths = "decode:6", "chunked:5", "lengths:2,6"
+	for _, tt := range []struct {
+		kind   string
+		own    []string
+		reason string
+	}{
+		{"llama", nil, "a row depends on the tokens before it alone"},
+		{"ntk", []string{decode, chunked, lengths}, "the base of the angles grows with the longest sequence so far"},
+		{"longrope", []string{decode, chunked, lengths}, "short sequences have other factors than long ones"},
+		{"capacity", []string{decode, chunked}, "which tokens an expert takes depends on those that are fed with them"},
+	} {
+		t.Run(tt.kind, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "live")
+			cmd := exec.CommandContext(t.Context(), interpreter, filepath.Join("..", "engine", "testdata", "path_models.py"), filepath.Join(dir, "model"), tt.kind)
+			cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
+			require.NoError(t, cmd.Run())
+			require.NoError(t, os.WriteFile(filepath.Join(dir, fixture.FileName), []byte(`
+model: {path: ./model, task: text-generation, trust_remote_code: true, skip_sanity: the weights are random, engine: {max_length: 64}}
+cases:
+  one: {token_ids: [72, 101, 108, 108, 111, 44, 32, 119, 111, 114, 108, 100]}
+  two: {token_ids: [5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]}
+paths: [decode: 6, chunked: 5, batch, lengths: [2, 6]]
+`), 0o644))
+			s, err := session.Start(session.Config{Fixtures: []string{dir}, Update: setting.UpdateAll})
+			require.NoError(t, err)
+			require.NoError(t, s.Update(io.Discard))
+			require.NoError(t, s.Close())
+
+			store, err := golden.Open(filepath.Join(dir, "golden"))
+			require.NoError(t, err)
+			defer store.Close()
+			var own []string
+			for _, p := range store.Paths() {
+				assert.NotEqual(t, p.Own, p.RowRelL2 <= p.Limit, "%s: %g, limit %g", p.Path, p.RowRelL2, p.Limit)
+				if p.Own && p.Case != "two" && p.Path != "lengths:8" { // the beginning that tells whether it is causal
+					own = append(own, p.Path)
+				}
+			}
+			assert.ElementsMatch(t, tt.own, own, tt.reason)
+
+			// The reference once more, as the candidate.
+			y, err := fixture.Load(dir)
+			require.NoError(t, err)
+			job := y.Job(engine.Torch, engine.CPU)
+			out := filepath.Join(t.TempDir(), "dump")
+			job.Out, job.Encoding = out, "float32"
+			var inputs []path.Input
+			for _, k := range y.Cases {
+				inputs = append(inputs, path.Input{Case: k.Name, Tokens: k.TokenIDs})
+			}
+			for _, p := range y.Paths {
+				plans, _, err := path.Plans(p.Name, inputs, path.About{})
+				require.NoError(t, err)
+				for _, plan := range plans {
+					job.Cases = append(job.Cases, engine.Case{Name: plan.Name(), TokenIDs: plan.Tokens, Path: plan.Path, Passes: plan.Passes})
+				}
+			}
+			made, err := engine.Run(t.Context(), job, engine.Options{Python: interpreter})
+			require.NoError(t, err)
+			require.NoError(t, made.Close())
+			s, err = session.Start(session.Config{Fixtures: []string{dir}, Replay: out})
+			require.NoError(t, err)
+			defer s.Close()
+			c, err := s.Default().Comparison()
+			require.NoError(t, err)
+			for _, p := range s.Default().Paths(c) {
+				_, err := p.Judge()
+				require.NoError(t, err, p.Name)
+				assert.Equal(t, report.Pass, p.Report().Verdict, "%s %s: %s", tt.kind, p.Name, report.Headline(p.Report()))
+			}
+		})
+	}
+}

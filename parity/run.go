@@ -1,9 +1,7 @@
 package parity
 
 import (
-	"cmp"
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -83,7 +81,6 @@ func (a *Assertion) judge(t *testing.T, c *judge.Comparison, run judge.LayerRun,
 	t.Helper()
 	a.scope.ran++
 	var worst *judge.Decision
-	var wrong *judge.Port // the first
 	var texts, inherited []string
 	for _, p := range run.Judged {
 		decide := p.Decide
@@ -106,17 +103,12 @@ func (a *Assertion) judge(t *testing.T, c *judge.Comparison, run judge.LayerRun,
 			j.Explain()
 			j.By(t.Name())
 			texts = append(texts, j.Text())
-			wrong = cmp.Or(wrong, p)
 		}
 	}
 	attributes(t, worst)
-	along := ""
-	if wrong != nil {
-		along = firstRow(t, c.FirstRow(wrong))
-	}
 	for i, text := range texts {
 		if i == len(texts)-1 { // it is the same for all
-			text += along + where(c, run) + rerun(t, c, worst.Row.Layer)
+			text += where(c, run) + rerun(t, c, worst.Row.Layer)
 		}
 		t.Error(foreign.Text(text))
 	}
@@ -155,21 +147,6 @@ func attributes(t *testing.T, j *judge.Decision) {
 	} {
 		t.Attr(a.key, fmt.Sprintf("%.6g", a.value))
 	}
-}
-
-// firstRow carries the first wrong row along an execution path into JUnit, and says which it is.
-func firstRow(t *testing.T, row *report.Row) string {
-	if row == nil {
-		return ""
-	}
-	t.Attr("parity.path", foreign.Line(row.Path))
-	for _, a := range []struct {
-		key   string
-		value int
-	}{{"parity.pass", row.Pass}, {"parity.sequence", row.Sequence}, {"parity.position", row.Position}} {
-		t.Attr(a.key, strconv.Itoa(a.value))
-	}
-	return fmt.Sprintf("  first wrong row along %s%s\n", row.Path, row.At())
 }
 
 // where says which inputs of the layer agree, and where the run leaves the reference.

@@ -329,24 +329,7 @@ func (p *Paths) Report(name string) *report.Report {
 		r.Paths = append(r.Paths, p.path(k))
 	}
 	p.judgeRepeats(r)
-	p.first(r)
 	return r
-}
-
-// first says of the path that a report is about where it is wrong first.
-func (p *Paths) first(r *report.Report) {
-	d := r.FirstDivergence
-	if d == nil || d.Row == nil || r.Kind != localise.KindPath {
-		return
-	}
-	for i := range r.Paths {
-		if k := &r.Paths[i]; k.Path == d.Path && k.Case == d.Case {
-			k.First = &report.PathFirst{Layer: d.Layer, Port: d.Port, Row: d.Row}
-			if len(r.Causes) > 0 {
-				k.First.Cause, k.First.Proven = r.Causes[0].ID, r.Causes[0].Proven
-			}
-		}
-	}
 }
 
 // unlikeItself is the report of a candidate that is not consistent with its own one pass, where some
@@ -368,13 +351,11 @@ func (p *Paths) unlikeItself(name string) *report.Report {
 // path is the summary of a case.
 func (p *Paths) path(k Case) report.Path {
 	out := report.Path{Case: k.Name, Path: k.Along.Name, Passes: len(k.Along.Passes), Matches: p.along.agreement(k.Name)}
-	out.Matches.Depth = p.along.depth(k.Name)
 	for _, pass := range k.Along.Passes {
 		out.Rows += len(pass.Rows)
 	}
 	if p.onePass != nil {
 		out.OnePass = p.onePass.agreement("")
-		out.OnePass.Depth = p.onePass.depth("")
 	}
 	if p.consistent != nil {
 		out.Consistent = p.consistent.agreement(k.Name)
@@ -384,25 +365,6 @@ func (p *Paths) path(k Case) report.Path {
 			out.Repeats = c.agreement("")
 			out.Repeats.Holds = out.Repeats.Holds && (out.Repeats.BitForBit || !p.exact)
 		}
-	}
-	return out
-}
-
-// depth lists the layers of a case, of all cases if it has no name, with their worst outputs.
-func (c *Comparison) depth(caseName string) (out []report.LayerError) {
-	at := map[string]int{}
-	for _, p := range c.inOrder() {
-		if !p.Judged() || !p.comparable() || p.Elsewhere != "" || caseName != "" && p.Case != caseName {
-			continue
-		}
-		i, ok := at[p.Layer]
-		if !ok {
-			i = len(out)
-			at[p.Layer] = i
-			out = append(out, report.LayerError{Layer: p.Layer, Holds: true})
-		}
-		out[i].Holds = out[i].Holds && p.passes()
-		out[i].RowRelL2 = max(out[i].RowRelL2, report.Float(worstRow(p.Base.Result)))
 	}
 	return out
 }

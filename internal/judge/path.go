@@ -173,14 +173,6 @@ func differing(p *Port, rows []fedRow, axis int) error {
 	return nil
 }
 
-// FirstRow is the first wrong row of an output along an execution path; nil of one pass.
-func (c *Comparison) FirstRow(p *Port) *report.Row {
-	if k := c.caseOf(p.Case); k != nil && k.Along != nil {
-		return k.Along.row(p, p.Step)
-	}
-	return nil
-}
-
 // row is the first wrong row of a port, by its sequence and its position there; of a port that is
 // wrong in no row by itself, or nil, the worst one or the first of the forward pass.
 func (a *Along) row(p *Port, step string) *report.Row {

@@ -34,7 +34,7 @@ func Headline(r *Report) string {
 				return r.Kind + ": no layer by itself is wrong; " + compared
 			}
 			if r.Kind == "path" && d.Row != nil {
-				return "right in one pass, wrong along " + and(r.alike()) + ": first divergence " + d.Where() + d.At() + "; " + compared
+				return "right in one pass, wrong along " + Clean(d.Path) + ": first divergence " + d.Where() + d.At() + "; " + compared
 			}
 			return "first divergence " + d.Where() + d.At() + "; " + compared
 		}
@@ -244,12 +244,4 @@ func (e Engine) String() string {
 		return e.Path
 	}
 	return strings.Join(parts, ", ")
-}
-
-// and joins names: "a, b and c".
-func and(names []string) string {
-	if n := len(names); n > 1 {
-		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
-	}
-	return strings.Join(names, "")
 }

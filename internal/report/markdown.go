@@ -17,8 +17,8 @@ func Markdown(w io.Writer, r *Report) error {
 	var b bytes.Buffer
 	names := namingOf(r.Layers)
 	fmt.Fprintf(&b, "### %s: %s\n\n", strings.ToUpper(string(r.Verdict)), mdText(Headline(r)))
-	for _, lines := range PathLines(r) {
-		fmt.Fprintf(&b, "- %s\n", mdText(strings.Join(lines, "; ")))
+	for i := range r.Paths {
+		fmt.Fprintf(&b, "- %s\n", mdText(strings.Join(r.Paths[i].Lines(), "; ")))
 	}
 	open := r.Open()
 	if r.Verdict == Incomplete {

@@ -49,8 +49,8 @@ func (p *printer) verdict(r *Report) {
 		}
 		first = false
 	}
-	for _, lines := range PathLines(r) {
-		for k, line := range lines {
+	for i := range r.Paths {
+		for k, line := range r.Paths[i].Lines() {
 			p.prose(strings.Repeat("  ", min(k, 1)+1), "", line)
 		}
 	}

@@ -9,7 +9,5 @@ const (
 	maxCauses    = 10   // causes
 	maxFrontier  = 20   // layers of the frontier
 	maxNotes     = 50   // notes
-	maxPaths     = 40   // runs along execution paths
-	maxColumns   = 160  // columns of the picture of them
 	maxUnmatched = 300  // tensors that only one side has, of each
 )

@@ -43,7 +43,6 @@ type content struct {
 	Title, Headline, Counts, Source, Kind, Growing, Licence string
 	Report                                                  *report.Report
 	LeftOut                                                 int
-	Paths                                                   *paths // nil without execution paths
 }
 
 // Write writes the page. Reports of more than 8,000 rows are shown in part: the failing ones first,
@@ -60,7 +59,6 @@ func Write(w io.Writer, r *report.Report) error {
 		Title: text(r.Fixture), Headline: text(report.Headline(r)), Counts: report.Counts(r),
 		Source: text(r.Source.String()), Kind: r.KindText(),
 		Licence: uplotLicence, Report: cleaned(r), LeftOut: d.LeftOut}
-	c.Paths = pathsOf(r)
 	if f := r.FirstDivergence; f != nil {
 		c.Growing = text(f.Growing())
 	}

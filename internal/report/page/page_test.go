@@ -37,21 +37,6 @@ func TestPage(t *testing.T) {
 	assert.Contains(t, empty, "the file ends early")
 }
 
-// Execution paths are a table and a picture, which needs no script and says in words what it shows.
-func TestPaths(t *testing.T) {
-	r := reporttest.Deep(2, 0)
-	r.Paths = []report.Path{{Path: "chunked:4", Case: "short", Matches: &report.Agreement{Outputs: 3, Layer: "b",
-		Depth: []report.LayerError{{Layer: "a", Holds: true, RowRelL2: 1e-7}, {Layer: "b", RowRelL2: 0.5}}},
-		First: &report.PathFirst{Layer: "b", Cause: "state/chunk", Row: &report.Row{Pass: 1, Position: 4}}}}
-	html := write(t, r)
-	for _, want := range []string{"<code>chunked:4</code>", "b, pass 1, sequence 0, position 4: state/chunk",
-		"<title>chunked:4, a: holds, worst row rel. L2 1e-07</title>", "<title>chunked:4, b: wrong, worst row rel. L2 0.5</title>", `class="cross"`} {
-		assert.Contains(t, html, want)
-	}
-	assert.NotContains(t, html, "ZgotmplZ", "the template dropped something")
-	assert.NotContains(t, write(t, reporttest.Deep(2, 0)), `id="paths"`, "no paths, no section")
-}
-
 // withoutScripts leaves what a browser parses as markup.
 func withoutScripts(html string) string {
 	return regexp.MustCompile(`(?s)<script[^>]*>.*?</script>`).ReplaceAllString(html, "")
@@ -69,8 +54,6 @@ func TestHostileNames(t *testing.T) {
 	r.Unmatched.Golden = []report.Lone{{Name: evil, Reason: evil, Nearest: evil}}
 	r.Order = &report.Order{Differences: []string{evil}}
 	r.Source.Actual.Name = evil
-	r.Paths = []report.Path{{Path: evil, Case: evil, First: &report.PathFirst{Layer: evil, Cause: evil, Row: &report.Row{Path: evil}},
-		Matches: &report.Agreement{Outputs: 1, Layer: evil, Depth: []report.LayerError{{Layer: evil, RowRelL2: 1}}}}}
 	for i := range r.Layers {
 		l := &r.Layers[i]
 		l.Layer, l.Port, l.Case, l.Step, l.Note, l.Blame = evil, evil, evil, evil, evil, evil

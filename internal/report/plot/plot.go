@@ -54,12 +54,9 @@ type chart struct {
 // line of its own below all others, one that is infinite (a NaN or an infinity without its match)
 // above them.
 //
-// Runs along execution paths are drawn below, a row each, with the layers as columns.
-//
 // A report without figures is drawn as an empty frame that says so.
 func PNG(w io.Writer, r *report.Report, mode report.Mode) error {
-	paths := newPaths(r)
-	canvas, err := newCanvas(width, height+paths.height())
+	canvas, err := newCanvas(width, height)
 	if err != nil {
 		return err
 	}
@@ -80,7 +77,6 @@ func PNG(w io.Writer, r *report.Report, mode report.Mode) error {
 	c.scatter(other, true)
 	c.scatter(mode, false)
 	c.legend(mode, other)
-	paths.draw(c.canvas)
 	return png.Encode(w, c.RGBA)
 }
 

@@ -99,25 +99,6 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// Execution paths are rows below the plot: the wrong cells are red, and the picture is as much higher.
-func TestPaths(t *testing.T) {
-	r := reporttest.Deep(4, 2)
-	plain := draw(t, r, report.Standard)
-	depth := func(e report.Float) (out []report.LayerError) {
-		for _, l := range []string{"a", "b", "c"} {
-			out = append(out, report.LayerError{Layer: l, RowRelL2: e, Holds: e < 1e-4})
-		}
-		return out
-	}
-	for _, name := range []string{"decode:8", "batch"} {
-		r.Paths = append(r.Paths, report.Path{Path: name, Matches: &report.Agreement{Depth: depth(2)}, First: &report.PathFirst{Layer: "b"}})
-	}
-	img := draw(t, r, report.Standard)
-	assert.Greater(t, img.Bounds().Dy(), plain.Bounds().Dy()+2*20)
-	wrong := color.RGBA{0x99, 0x10, 0x10, 0xff}
-	assert.Equal(t, wrong, img.At(1400, plain.Bounds().Dy()+46+11), "a wrong cell")
-}
-
 func BenchmarkPNG(b *testing.B) {
 	r := reporttest.Deep(77, 20)
 	for b.Loop() {

@@ -241,8 +241,7 @@ func (f *Fixture) funcPaths(run engine.Func, own []*dump.Run) []*Path {
 	return paths
 }
 
-// addPaths adds what came of the paths of a comparison to its report. The first path that is wrong
-// where one pass is right is the verdict.
+// addPaths adds what came of the paths of a comparison to its report.
 func (f *Fixture) addPaths(r *report.Report, c *judge.Comparison) {
 	var unjudged []string
 	for _, p := range f.Paths(c) {
@@ -251,20 +250,7 @@ func (f *Fixture) addPaths(r *report.Report, c *judge.Comparison) {
 			unjudged = append(unjudged, p.Name)
 			continue
 		}
-		r.Paths = append(r.Paths, along.Paths...)
-		for _, n := range along.Notes {
-			if n = "path " + p.Name + ": " + n; !slices.Contains(r.Notes, n) {
-				r.Notes = append(r.Notes, n)
-			}
-		}
-		if along.Verdict == report.Pass {
-			continue
-		}
-		if r.Verdict == report.Pass || r.Verdict == report.Incomplete && along.Verdict != report.Incomplete {
-			r.Verdict, r.Error, r.Kind, r.FirstDivergence = along.Verdict, along.Error, along.Kind, along.FirstDivergence
-			r.Frontier, r.Causes, r.Coverage = along.Frontier, along.Causes, along.Coverage
-		}
-		r.Layers = append(r.Layers, along.Layers...)
+		r.AddPath(p.Name, along)
 	}
 	if len(unjudged) > 0 {
 		r.NotJudged = append(r.NotJudged, "the execution paths "+strings.Join(unjudged, ", ")+": no test judged them with parity.Paths(t).Check()")

@@ -41,7 +41,7 @@ func (b *Brief) text() []byte {
 			line("  port %s, case %s, step %s", orNone(p.Port), orNone(p.Case), orNone(p.Step))
 		}
 		if p.Row != nil {
-			line("  path %s", p.Row.Path)
+			line("  path %s", strings.Join(append([]string{p.Row.Path}, p.Alike...), ", and alike "))
 		}
 	}
 	cause := func(indent string, c *Cause) {

@@ -81,20 +81,20 @@ func (r *Report) mdPaths(b *bytes.Buffer) {
 	if len(r.Paths) == 0 {
 		return
 	}
-	for _, line := range r.onePass() {
+	for _, line := range r.OnePass() {
 		fmt.Fprintf(b, "%s\n\n", mdText(line))
 	}
 	b.WriteString("| path | matches the golden | consistent with one pass | first divergence |\n|---|---|---|---|\n")
 	for i := range r.Paths[:min(len(r.Paths), maxSummaryRows)] {
 		p := &r.Paths[i]
-		consistent, first := p.Consistent.short(), ""
+		consistent, first := p.Consistent.Short(), ""
 		if p.Repeats != nil {
-			consistent = strings.TrimPrefix(consistent+"; equal to its first run: "+p.Repeats.short(), "; ")
+			consistent = strings.TrimPrefix(consistent+"; equal to its first run: "+p.Repeats.Short(), "; ")
 		}
 		if p.First != nil {
 			first = mdText(p.First.String())
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", mdCode(p.Path), p.Matches.short(), consistent, first)
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", mdCode(p.Path), p.Matches.Short(), consistent, first)
 	}
 	if n := len(r.Paths) - maxSummaryRows; n > 0 {
 		fmt.Fprintf(b, "\n… and %d more, all in report.json\n", n)

@@ -58,7 +58,7 @@ func (r *Row) At() string {
 // lines say what ran, and then how it agrees with each run that it was compared with: "matches the
 // golden: 34 outputs, worst row rel. L2 3e-7 at …".
 func (p *Path) lines() []string {
-	lines := []string{fmt.Sprintf("path %s: %s, %s", Clean(p.Path), several(p.Passes, "forward pass", "es"), several(p.Rows, "row", "s"))}
+	lines := []string{"path " + Clean(p.Path) + ": " + p.Ran()}
 	for _, of := range []struct {
 		what string
 		*Agreement
@@ -73,9 +73,14 @@ func (p *Path) lines() []string {
 	return lines
 }
 
-// onePass says how the candidate's own one pass agrees with the golden: in one line, as several paths
-// are compared with the same run, or with runs of their own.
-func (r *Report) onePass() (lines []string) {
+// Ran is "5 forward passes, 14 rows".
+func (p *Path) Ran() string {
+	return several(p.Passes, "forward pass", "es") + ", " + several(p.Rows, "row", "s")
+}
+
+// OnePass says how the candidate's own one pass agrees with the golden: in one line, unless it is judged
+// by goldens of its own beside some path.
+func (r *Report) OnePass() (lines []string) {
 	for _, p := range r.Paths {
 		if p.OnePass == nil {
 			continue
@@ -180,8 +185,8 @@ func (a *Agreement) String() string {
 	return text
 }
 
-// short is "yes, bit for bit", "no, worst row rel. L2 0.5", or "" where nothing was asked.
-func (a *Agreement) short() string {
+// Short is "yes, bit for bit", "no, worst row rel. L2 0.5", or "" where nothing was asked.
+func (a *Agreement) Short() string {
 	word := "yes"
 	switch {
 	case a == nil:
@@ -189,7 +194,7 @@ func (a *Agreement) short() string {
 	case a.Outputs == 0:
 		return a.String()
 	case !a.Holds:
-		word = "**no**"
+		word = "no"
 	}
 	if a.BitForBit {
 		return word + ", bit for bit"

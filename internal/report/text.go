@@ -92,7 +92,7 @@ func (p *printer) verdict(r *Report) {
 
 // paths says what came of each execution path, and which of them show one fault.
 func (p *printer) paths(r *Report) {
-	for _, line := range r.onePass() {
+	for _, line := range r.OnePass() {
 		p.prose("  ", "", line)
 	}
 	for i := range r.Paths {

@@ -145,7 +145,7 @@ func (c *canvas) pathScale(p *report.PathPicture, y int) {
 	item(1, "just within it")
 	if p.Worst > 1 {
 		item(math.Nextafter(1, 2), "just beyond it")
-		item(p.Worst, strings.Replace(fmt.Sprintf("%.1e times it", p.Worst), "e+0", "e", 1))
+		item(p.Worst, strings.Replace(fmt.Sprintf("%.3g times it", p.Worst), "e+0", "e", 1))
 	}
 	c.pathMark(at+6, y-5)
 	c.write(c.small, "first divergence; blank: not compared", at+20, y, 0, ink)

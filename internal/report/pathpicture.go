@@ -86,8 +86,8 @@ func (e *PathError) rank() int {
 // firstOf is the index of the layer of a first divergence: of a container whose code is wrong, the first
 // layer in it that shows it.
 func firstOf(d *PathDepth, run *PathError, layer string) int {
-	for i, l := range d.Layers {
-		if label.Within(l, layer) && run.Errors[i] > 1 {
+	for i, e := range run.Errors[:min(len(run.Errors), len(d.Layers))] {
+		if label.Within(d.Layers[i], layer) && e > 1 {
 			return i
 		}
 	}

@@ -187,7 +187,7 @@ func secondPath(r *report.Report) *Second {
 		return nil
 	}
 	f := all[1]
-	return &Second{Layer: report.Clean(f.First.Layer), Text: f.String() + ", first" + f.First.At()}
+	return &Second{Layer: report.Clean(f.First.Layer), Text: f.String() + "; first in " + strings.TrimPrefix(f.First.At(), ", ")}
 }
 
 func alike(a, b string) bool {

@@ -201,8 +201,11 @@ func (n next) path() (commands, string) {
 	if n.r.Kind != "path" {
 		return nil, ""
 	}
-	return n.anew(), "the model is right in one pass: look at what the path adds there, the cache, positions, slots, masks or padding; " +
-		"this judges the path again"
+	const why = "the model is right in one pass: look at what the path adds there, the cache, positions, slots, masks or padding; "
+	if c := n.again(); c != nil {
+		return c, why + "this judges it again"
+	}
+	return n.report(), why + "the report has the details"
 }
 
 // nameless reports whether layers may be joined that now stand alone on both sides.

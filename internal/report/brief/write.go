@@ -41,7 +41,10 @@ func (b *Brief) text() []byte {
 			line("  port %s, case %s, step %s", orNone(p.Port), orNone(p.Case), orNone(p.Step))
 		}
 		if p.Row != nil {
-			line("  path %s", strings.Join(append([]string{p.Row.Path}, p.Alike...), ", and alike "))
+			line("  path %s", p.Row.Path)
+		}
+		if len(p.Alike) > 0 {
+			line("  alike along %s", strings.Join(p.Alike, ", "))
 		}
 	}
 	cause := func(indent string, c *Cause) {

@@ -69,7 +69,7 @@ func (f *inputFlags) comparePaths(ctx context.Context, stderr io.Writer, name st
 	return r, nil
 }
 
-// byPath groups runs by their paths. Those of several paths get names that tell them apart.
+// byPath groups runs by their paths.
 func byPath(runs []*dump.Run) (groups [][]*dump.Run) {
 	for _, r := range runs {
 		i := slices.IndexFunc(groups, func(g []*dump.Run) bool { return g[0].Info.Path == r.Info.Path })
@@ -78,14 +78,6 @@ func byPath(runs []*dump.Run) (groups [][]*dump.Run) {
 			groups = append(groups, nil)
 		}
 		groups[i] = append(groups[i], r)
-	}
-	if len(groups) == 1 {
-		return groups
-	}
-	for _, r := range runs {
-		if _, named := dump.CutPathCase(r.Info.Case); !named {
-			r.Info.Case = dump.PathCase(r.Info.Case, r.Info.Path)
-		}
 	}
 	return groups
 }

@@ -74,7 +74,10 @@ func (p *PathsAssertion) path(t *testing.T, path *session.Path) {
 		}
 	}
 	// What no layer shows by itself: other tokens, or a second run that is not the first.
-	if r := path.Report(); ok && r.Verdict != report.Pass {
+	if !ok {
+		return
+	}
+	if r := path.Report(); r.Verdict != report.Pass {
 		var first *report.Row
 		if r.FirstDivergence != nil {
 			first = r.FirstDivergence.Row

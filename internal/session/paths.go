@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/checkpoint"
@@ -35,7 +36,7 @@ type Path struct {
 	run     func() error // sets runs; nil if they are there
 	judging sync.Once    // guards the rest
 	paths   *judge.Paths
-	report  *report.Report
+	judged  atomic.Bool
 }
 
 // Judge compares the candidate's runs along the path, once.
@@ -50,15 +51,16 @@ func (p *Path) Judge() (*judge.Paths, error) {
 		if p.err != nil {
 			p.err = fmt.Errorf("path %s: %w", p.Name, p.err)
 		}
-		p.report = p.judged()
+		p.judged.Store(true)
 	})
 	return p.paths, p.err
 }
 
-// Report is what came of the path; nil if no one asked for it.
-func (p *Path) Report() *report.Report { return p.report }
-
-func (p *Path) judged() *report.Report {
+// Report is what came of the path, as tests have decided by now; nil if no one asked for it.
+func (p *Path) Report() *report.Report {
+	if !p.judged.Load() {
+		return nil
+	}
 	if p.err != nil {
 		return &report.Report{Fixture: p.fixture.name, Verdict: report.Error, Error: infra.Message(p.err)}
 	}
@@ -265,7 +267,7 @@ func (f *Fixture) unjudgedPaths() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, paths := range f.along {
-		if slices.ContainsFunc(paths, func(p *Path) bool { return p.report != nil }) {
+		if slices.ContainsFunc(paths, func(p *Path) bool { return p.judged.Load() }) {
 			return false
 		}
 	}

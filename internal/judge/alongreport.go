@@ -7,8 +7,8 @@ import (
 	"github.com/goparity/goparity/internal/report"
 )
 
-// depth is how far the runs are off along the depth of the model; along is the report of those along
-// paths.
+// depth is how far the runs are off along the depth of the model; along is the report of those
+// along paths.
 func (p *Paths) depth(along *report.Report) *report.PathDepth {
 	d := &report.PathDepth{}
 	if p.onePass != nil {
@@ -20,8 +20,8 @@ func (p *Paths) depth(along *report.Report) *report.PathDepth {
 	return d
 }
 
-// places says of each path of a report where it is wrong first: of that of the verdict as the verdict
-// does, of the others by the first output that is wrong by itself.
+// places says of each path of a report where it is wrong first: of that of the verdict as the
+// verdict does, of the others by the first output that is wrong by itself.
 func (p *Paths) places(r *report.Report) {
 	if r.Kind != localise.KindPath || r.FirstDivergence.Row == nil {
 		return
@@ -48,8 +48,8 @@ func (p *Paths) places(r *report.Report) {
 	}
 }
 
-// RowOf is the first wrong row of a port of a run along an execution path; nil for a run that is along
-// none, and for a forward pass that was not judged.
+// RowOf is the first wrong row of a port of a run along an execution path; nil for a run that is
+// along none, and for a forward pass that was not judged.
 func (c *Comparison) RowOf(p *Port) *report.Row {
 	if k := c.caseOf(p.Case); k != nil && k.Along != nil && k.Along.Pass(p.Step) != nil {
 		return k.Along.row(p, p.Step)

@@ -2,8 +2,8 @@ package report
 
 import "slices"
 
-// AddPath adds what came of runs along an execution path to the report of others. The first path that is
-// wrong where all before hold is the verdict.
+// AddPath adds what came of runs along an execution path to the report of others. The first path
+// that is wrong where all before hold is the verdict.
 func (r *Report) AddPath(name string, along *Report) {
 	r.Paths = append(r.Paths, along.Paths...)
 	if along.PathDepth != nil {
@@ -27,7 +27,8 @@ func (r *Report) AddPath(name string, along *Report) {
 	r.addRows(along.Layers)
 }
 
-// addRows adds rows, but for those that are there: several paths may be judged with the same one pass.
+// addRows adds rows, but for those that are there: several paths may be judged with the same one
+// pass.
 func (r *Report) addRows(rows []Layer) {
 	type key struct{ layer, port, caseName, step string }
 	of := func(l *Layer) key { return key{l.Layer, l.Port, l.Case, l.Step} }

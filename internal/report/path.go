@@ -78,8 +78,8 @@ func (p *Path) Ran() string {
 	return several(p.Passes, "forward pass", "es") + ", " + several(p.Rows, "row", "s")
 }
 
-// OnePass says how the candidate's own one pass agrees with the golden: in one line, unless it is judged
-// by goldens of its own beside some path.
+// OnePass says how the candidate's own one pass agrees with the golden: in one line, unless it is
+// judged by goldens of its own beside some path.
 func (r *Report) OnePass() (lines []string) {
 	for _, p := range r.Paths {
 		if p.OnePass == nil {
@@ -103,8 +103,8 @@ type Finding struct {
 	First *Place   // of the first of the paths
 }
 
-// Findings lists the faults of the execution paths, that of the first divergence first. A path that is
-// wrong in one pass too has none.
+// Findings lists the faults of the execution paths, that of the first divergence first. A path that
+// is wrong in one pass too has none.
 func (r *Report) Findings() (all []Finding) {
 	for i := range r.Paths {
 		p := &r.Paths[i]
@@ -144,8 +144,8 @@ func (f *Finding) Names() string {
 	return names[0]
 }
 
-// String is "decode:8 and chunked:4 fail alike at model.layers.0: state/position", or of a single path
-// "batch fails at …".
+// String is "decode:8 and chunked:4 fail alike at model.layers.0: state/position", or of a single
+// path "batch fails at …".
 func (f *Finding) String() string {
 	text := f.Names() + " fails at "
 	if len(f.Paths) > 1 {

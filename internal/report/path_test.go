@@ -39,8 +39,8 @@ func alongPaths() *report.Report {
 	return r
 }
 
-// Runs along paths say in every form which pass and row is the first that is wrong, several that fail
-// alike are one finding, and JSON keeps all of it.
+// Runs along paths say in every form which pass and row is the first that is wrong, several that
+// fail alike are one finding, and JSON keeps all of it.
 func TestPath(t *testing.T) {
 	r := alongPaths()
 	var text, markdown, file bytes.Buffer
@@ -192,8 +192,8 @@ func TestPathDepth(t *testing.T) {
 	assert.Nil(t, report.NewPathPicture(&report.Report{}), "a run of one pass")
 }
 
-// What a path adds to a report of one pass: its verdict where all before holds, and rows that are not
-// there yet.
+// What a path adds to a report of one pass: its verdict where all before holds, and rows that are
+// not there yet.
 func TestAddPath(t *testing.T) {
 	good, wrong := row("a", 0, report.StatusPass, metrics(1e-7, 0)), row("a", 0, report.StatusFail, metrics(0.5, 1))
 	wrong.Case = "c@decode"

@@ -26,8 +26,8 @@ type PathError struct {
 	Errors []Float `json:"errors"` // by layer; NaN where the layer was not compared
 }
 
-// Add adds a run by its rows in the order of a report: the error of a layer is that of its worst output
-// in all forward passes, in units of the limit ([Layer.Units]).
+// Add adds a run by its rows in the order of a report: the error of a layer is that of its worst
+// output in all forward passes, in units of the limit ([Layer.Units]).
 func (d *PathDepth) Add(path, caseName string, rows []Layer) {
 	errors := map[string]Float{}
 	var order []string
@@ -91,10 +91,11 @@ func (d *PathDepth) add(path, caseName string, order []string, errors map[string
 	d.Runs = append(d.Runs, run)
 }
 
-// Units is by how much a row is off, in units of its limit: max(rel_l2/limit, row_rel_l2/limit), or the
-// larger of cost and row_cost over theirs; where other criteria judged, row_rel_l2 over the default
-// limit of the two types. A row that passes has at most 1, one that fails more than 1, and infinity
-// where a NaN or an infinity has no match, or nothing could be compared. NaN: the row was not judged.
+// Units is by how much a row is off, in units of its limit: max(rel_l2/limit, row_rel_l2/limit), or
+// the larger of cost and row_cost over theirs; where other criteria judged, row_rel_l2 over the
+// default limit of the two types. A row that passes has at most 1, one that fails more than 1, and
+// infinity where a NaN or an infinity has no match, or nothing could be compared. NaN: the row was
+// not judged.
 func (l *Layer) Units() Float {
 	switch {
 	case l.Status == StatusMissing || l.Status == StatusError:

@@ -8,8 +8,8 @@ import (
 	"github.com/goparity/goparity/internal/label"
 )
 
-// PathPicture is what a picture of path × depth shows: a row for each run, one pass first, whose columns
-// are layers in the reference's order, or several neighbours where there are many.
+// PathPicture is what a picture of path × depth shows: a row for each run, one pass first, whose
+// columns are layers in the reference's order, or several neighbours where there are many.
 type PathPicture struct {
 	Columns []string // the first layer of each
 	Worst   float64  // the largest finite error, in units of the limit
@@ -83,8 +83,8 @@ func (e *PathError) rank() int {
 	return 0
 }
 
-// firstOf is the index of the layer of a first divergence: of a container whose code is wrong, the first
-// layer in it that shows it.
+// firstOf is the index of the layer of a first divergence: of a container whose code is wrong, the
+// first layer in it that shows it.
 func firstOf(d *PathDepth, run *PathError, layer string) int {
 	for i, e := range run.Errors[:min(len(run.Errors), len(d.Layers))] {
 		if label.Within(d.Layers[i], layer) && e > 1 {

@@ -179,8 +179,8 @@ func second(r *report.Report) *Second {
 	return nil
 }
 
-// secondPath is what goes wrong along other execution paths, at another layer or with another cause;
-// nil if there is nothing.
+// secondPath is what goes wrong along other execution paths, at another layer or with another
+// cause; nil if there is nothing.
 func secondPath(r *report.Report) *Second {
 	all := r.Findings()
 	if len(all) < 2 {

@@ -99,7 +99,8 @@ func (n next) anew() commands {
 	return n.report()
 }
 
-// gotest runs the subtest of the place, or of the execution paths that fail alike there, else the test of a failing row, else the package.
+// gotest runs the subtest of the place, or of the execution paths that fail alike there, else the
+// test of a failing row, else the package.
 func (n next) gotest() []string {
 	test := ""
 	for _, l := range n.r.Failing() {

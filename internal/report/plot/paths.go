@@ -23,8 +23,8 @@ const (
 	mostPaths  = 40 // runs that are drawn
 )
 
-// ramp are colours from a small error to a large one, that are in order by their lightness alone. What
-// is within the limit has the first half, what is beyond it the second.
+// ramp are colours from a small error to a large one, that are in order by their lightness alone.
+// What is within the limit has the first half, what is beyond it the second.
 var ramp = []color.RGBA{{0xee, 0xf1, 0xf6, 0xff}, {0xbe, 0xcd, 0xe6, 0xff}, {0xe2, 0x96, 0x82, 0xff}, {0xbe, 0x37, 0x3c, 0xff}, {0x50, 0x05, 0x23, 0xff}}
 
 // shade is the colour of an error in units of the limit, where the worst is so large.
@@ -60,8 +60,8 @@ func pathsHeight(p *report.PathPicture) int {
 	return n
 }
 
-// paths draws the picture below y: a cell within its limit is half as high as one beyond it, and the
-// first divergence of a run is a mark above its cell.
+// paths draws the picture below y: a cell within its limit is half as high as one beyond it, and
+// the first divergence of a run is a mark above its cell.
 func (c *canvas) paths(p *report.PathPicture, y int) {
 	rows := p.Rows[:min(len(p.Rows), mostPaths)]
 	c.write(c.text, "Execution paths: the error of each layer in units of its limit, the worst of all forward passes", 16, y+14, 0, ink)

@@ -54,8 +54,8 @@ type chart struct {
 // line of its own below all others, one that is infinite (a NaN or an infinity without its match)
 // above them.
 //
-// Below it, runs along execution paths are drawn over the depth: a row for each, one pass first, coloured by
-// the error in units of the limit.
+// Below it, runs along execution paths are drawn over the depth: a row for each, one pass first,
+// coloured by the error in units of the limit.
 //
 // A report without figures is drawn as an empty frame that says so.
 func PNG(w io.Writer, r *report.Report, mode report.Mode) error {

@@ -58,8 +58,8 @@ func TestPNG(t *testing.T) {
 	assert.NotEqual(t, wrong, draw(t, reporttest.Deep(77, 20), report.Injected), "the other mode is another picture")
 }
 
-// Runs along execution paths are drawn below: what is beyond its limit is dark, and the first divergence
-// of each run has its mark.
+// Runs along execution paths are drawn below: what is beyond its limit is dark, and the first
+// divergence of each run has its mark.
 func TestPathPicture(t *testing.T) {
 	img := draw(t, reporttest.Along(77, 20), report.Standard)
 	plain := draw(t, reporttest.Deep(77, 20), report.Standard)
@@ -83,7 +83,8 @@ func TestPathPicture(t *testing.T) {
 	draw(t, all, report.Standard)
 }
 
-// darker is how many pixels between two shares of the width (per cent) have the colours of large errors.
+// darker is how many pixels between two shares of the width (per cent) have the colours of large
+// errors.
 func darker(img image.Image, from, to int) int {
 	n, b := 0, img.Bounds()
 	for y := b.Min.Y; y < b.Max.Y-60; y++ { // without the lines of text

@@ -259,8 +259,8 @@ func TestOtherReports(t *testing.T) {
 	}
 }
 
-// The picture of path × depth: a row for each run with its description, and a mark where each is wrong
-// first.
+// The picture of path × depth: a row for each run with its description, and a mark where each is
+// wrong first.
 func TestPaths(t *testing.T) {
 	for name, dark := range map[string]bool{"paths-light": false, "paths-dark": true} {
 		x := open(t, reporttest.Along(77, 20), dark, 1400, 1000)

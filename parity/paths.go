@@ -70,21 +70,29 @@ func (p *PathsAssertion) path(t *testing.T, path *session.Path) {
 			}) && ok
 		}
 		if open := c.Demand(); len(open) > 0 {
-			ok = p.says(t, "parity:coverage", strings.Join(open, "\n")+"\n"+report.OpenHelp) && ok
+			ok = p.says(t, "parity:coverage", strings.Join(open, "\n")+"\n"+report.OpenHelp, nil) && ok
 		}
 	}
 	// What no layer shows by itself: other tokens, or a second run that is not the first.
-	if r := path.Report(); ok && r.Verdict != report.Pass {
-		p.says(t, "parity:path", report.Headline(r))
+	if !ok {
+		return
+	}
+	if r := path.Report(); r.Verdict != report.Pass {
+		var first *report.Row
+		if r.FirstDivergence != nil {
+			first = r.FirstDivergence.Row
+		}
+		p.says(t, "parity:path", report.Headline(r), first)
 	}
 }
 
-// says is a failing subtest.
-func (p *PathsAssertion) says(t *testing.T, name, text string) bool {
+// says is a failing subtest, about a row where that is known.
+func (p *PathsAssertion) says(t *testing.T, name, text string, row *report.Row) bool {
 	t.Helper()
 	return t.Run(name, func(t *testing.T) {
 		t.Helper()
 		p.a.scope.ran++
+		attributesOf(t, row)
 		t.Error(foreign.Text(text))
 	})
 }

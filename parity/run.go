@@ -2,6 +2,7 @@ package parity
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -81,6 +82,7 @@ func (a *Assertion) judge(t *testing.T, c *judge.Comparison, run judge.LayerRun,
 	t.Helper()
 	a.scope.ran++
 	var worst *judge.Decision
+	var first *report.Row // of a run along an execution path
 	var texts, inherited []string
 	for _, p := range run.Judged {
 		decide := p.Decide
@@ -102,10 +104,15 @@ func (a *Assertion) judge(t *testing.T, c *judge.Comparison, run judge.LayerRun,
 		default:
 			j.Explain()
 			j.By(t.Name())
-			texts = append(texts, j.Text())
+			row := c.RowOf(p)
+			if first == nil {
+				first = row
+			}
+			texts = append(texts, j.Text()+along(row))
 		}
 	}
 	attributes(t, worst)
+	attributesOf(t, first)
 	for i, text := range texts {
 		if i == len(texts)-1 { // it is the same for all
 			text += where(c, run) + rerun(t, c, worst.Row.Layer)
@@ -146,6 +153,28 @@ func attributes(t *testing.T, j *judge.Decision) {
 		{"parity.bad_fraction", j.BadFraction()},
 	} {
 		t.Attr(a.key, fmt.Sprintf("%.6g", a.value))
+	}
+}
+
+// along says which row of a run along an execution path is the first that is wrong.
+func along(row *report.Row) string {
+	if row == nil {
+		return ""
+	}
+	return fmt.Sprintf("  first wrong row: path %s%s\n", row.Path, row.At())
+}
+
+// attributesOf carries a row of a run along an execution path into JUnit.
+func attributesOf(t *testing.T, row *report.Row) {
+	if row == nil {
+		return
+	}
+	t.Attr("parity.path", foreign.Line(row.Path))
+	for _, a := range []struct {
+		key   string
+		value int
+	}{{"parity.pass", row.Pass}, {"parity.sequence", row.Sequence}, {"parity.position", row.Position}} {
+		t.Attr(a.key, strconv.Itoa(a.value))
 	}
 }
 

@@ -11,8 +11,22 @@ import (
 	"github.com/goparity/goparity/internal/report"
 )
 
-// comparePaths judges runs along execution paths.
-func (f *compareFlags) comparePaths(ctx context.Context, stderr io.Writer) (*report.Report, error) {
+// report compares the dumps, along execution paths where the candidate ran so.
+func (f *inputFlags) report(ctx context.Context, stderr io.Writer, name string) (r *report.Report, err error) {
+	if f.OnePass == "" {
+		err = f.compare(ctx, stderr, func(c compared) error {
+			r = c.Report(name, true)
+			return nil
+		})
+	}
+	if f.OnePass != "" || errors.Is(err, dump.ErrUnjudged) {
+		r, err = f.comparePaths(ctx, stderr, name)
+	}
+	return r, err
+}
+
+// comparePaths judges runs along execution paths, each path by itself.
+func (f *inputFlags) comparePaths(ctx context.Context, stderr io.Writer, name string) (*report.Report, error) {
 	switch {
 	case f.Injected != "":
 		return nil, usage("compare: --injected is a run of one pass: it cannot stand beside a run along an execution path")
@@ -35,19 +49,41 @@ func (f *compareFlags) comparePaths(ctx context.Context, stderr io.Writer) (*rep
 	defer closeEvidence()
 	opt.Diagnosis = judge.Diagnosis{Mode: f.diagnose, Evidence: evidence}
 	bar := newProgress(stderr)
+	defer bar.done()
 	opt.Progress = bar.set
-	p, err := judge.ComparePaths(ctx, runs, opt)
-	bar.done()
-	if scope := (*judge.ScopeError)(nil); errors.As(err, &scope) {
-		return nil, usage("%v", err)
-	} else if err != nil {
-		return nil, err
+	var r *report.Report
+	for _, along := range byPath(runs.Actual) {
+		runs.Actual = along
+		p, err := judge.ComparePaths(ctx, runs, opt)
+		if scope := (*judge.ScopeError)(nil); errors.As(err, &scope) {
+			return nil, usage("%v", err)
+		} else if err != nil {
+			return nil, err
+		}
+		if one := p.Report(name); r == nil {
+			r = one
+		} else {
+			r.AddPath(along[0].Info.Path, one)
+		}
 	}
-	return p.Report(f.Golden), nil
+	return r, nil
+}
+
+// byPath groups runs by their paths.
+func byPath(runs []*dump.Run) (groups [][]*dump.Run) {
+	for _, r := range runs {
+		i := slices.IndexFunc(groups, func(g []*dump.Run) bool { return g[0].Info.Path == r.Info.Path })
+		if i < 0 {
+			i = len(groups)
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], r)
+	}
+	return groups
 }
 
 // openPaths opens the dumps of the command line, at least one of which is along an execution path.
-func (f *compareFlags) openPaths() (runs judge.PathRuns, closeAll func(), err error) {
+func (f *inputFlags) openPaths() (runs judge.PathRuns, closeAll func(), err error) {
 	var opened []*dump.Run
 	closeAll = func() { dump.CloseAll(opened) }
 	for _, d := range []struct {

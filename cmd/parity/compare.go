@@ -65,16 +65,7 @@ func (f *compareFlags) run(ctx context.Context, stdout, stderr io.Writer) error 
 	if err != nil {
 		return err
 	}
-	var r *report.Report
-	if f.OnePass == "" {
-		err = f.compare(ctx, stderr, func(c compared) error {
-			r = c.Report(f.Golden, true)
-			return nil
-		})
-	}
-	if f.OnePass != "" || errors.Is(err, dump.ErrUnjudged) {
-		r, err = f.comparePaths(ctx, stderr)
-	}
+	r, err := f.report(ctx, stderr, f.Golden)
 	var e *exitError
 	if errors.As(err, &e) && e.code == exitUsage {
 		return err

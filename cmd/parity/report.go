@@ -194,13 +194,12 @@ func (f *reportFlags) again(ctx context.Context, r *report.Report, file string, 
 	if err != nil {
 		return nil, err
 	}
-	var out *report.Report
-	err = flags.compare(ctx, stderr, func(c compared) error {
-		out = c.Report(r.Fixture, true)
-		out.Made = made
-		return nil
-	})
-	return out, err
+	out, err := flags.report(ctx, stderr, r.Fixture)
+	if err != nil {
+		return nil, err
+	}
+	out.Made = made
+	return out, nil
 }
 
 // against compares with the baseline.

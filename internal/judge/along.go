@@ -312,13 +312,13 @@ func (p *Paths) Report(name string) *report.Report {
 		return &report.Report{Fixture: name, Verdict: report.Fail, Kind: v.Kind, Frontier: []string{},
 			FirstDivergence: &report.Divergence{Step: v.Step, Proven: v.Proven, Text: v.Text}}
 	}
-	r := p.along.Report(name, true)
+	along := p.along.Report(name, true)
+	r := along
 	if holds := p.onePassHolds(); r.Verdict == report.Fail && holds != nil && !*holds {
-		along := r.FirstDivergence
 		r = p.onePass.Report(name, true)
 		text := "the candidate's own one pass is wrong too, so this report is about that, and not about the path"
-		if along != nil && along.Row != nil {
-			text += fmt.Sprintf("; along %s the first divergence is %s%s", along.Path, along.Where(), along.At())
+		if d := along.FirstDivergence; d != nil && d.Row != nil {
+			text += fmt.Sprintf("; along %s the first divergence is %s%s", d.Path, d.Where(), d.At())
 		}
 		r.Notes = append([]string{text}, r.Notes...)
 	}
@@ -329,6 +329,8 @@ func (p *Paths) Report(name string) *report.Report {
 		r.Paths = append(r.Paths, p.path(k))
 	}
 	p.judgeRepeats(r)
+	r.PathDepth = p.depth(along)
+	p.places(r)
 	return r
 }
 

@@ -124,11 +124,46 @@ func TestComparePaths(t *testing.T) {
 			tt.first.Path = d.Path
 			assert.Equal(t, tt.first, *d.Row, tt.reason)
 			assert.Equal(t, "model.b", d.Layer, tt.reason)
-			if tt.kind == "path" {
+			depth := r.PathDepth.Runs[len(r.PathDepth.Runs)-1]
+			assert.Equal(t, tt.path, depth.Path)
+			assert.Equal(t, tt.own != nil, r.PathDepth.Runs[0].Path == report.OnePass, "the candidate's one pass comes first")
+			if tt.kind != "path" {
+				assert.Nil(t, r.Paths[0].First, "no fault of the path")
+			} else {
+				assert.Equal(t, &report.Place{Layer: d.Layer, Port: d.Port, Step: d.Step, Row: *d.Row}, r.Paths[0].First)
 				assert.Contains(t, report.Headline(r), "right in one pass, wrong along "+tt.path)
 			}
 		})
 	}
+}
+
+// Each case of a path has its own first place, and its own errors along the depth.
+func TestPlaces(t *testing.T) {
+	prompts := [][]int{{1, 15, 7, 9, 4}}
+	golden := fed(t, "", prompts, [][]dump.PassItem{{part(0, 0, 5)}}, right)
+	chunks := [][]dump.PassItem{{part(0, 0, 2)}, {part(0, 2, 4)}, {part(0, 4, 5)}}
+	var runs []*dump.Run
+	for i, wrongFrom := range []int{3, 9, 4} {
+		r := fed(t, "chunked:2", prompts, chunks, func(_, _, at int) float32 {
+			if at >= wrongFrom {
+				return 1
+			}
+			return 0
+		})
+		r.Info.Case = strconv.Itoa(i)
+		runs = append(runs, r)
+	}
+	p, err := judge.ComparePaths(context.Background(), judge.PathRuns{Golden: []*dump.Run{golden}, Actual: runs}, judge.Options{})
+	require.NoError(t, err)
+	r := p.Report("x")
+	require.Len(t, r.Paths, 3)
+	assert.Equal(t, report.Row{Path: "chunked:2", Pass: 1, Position: 3}, r.Paths[0].First.Row)
+	assert.Nil(t, r.Paths[1].First, "it is right")
+	assert.Equal(t, report.Row{Path: "chunked:2", Pass: 2, Position: 4}, r.Paths[2].First.Row)
+	require.Equal(t, []string{"model.a", "model.b"}, r.PathDepth.Layers)
+	assert.Greater(t, float64(r.PathDepth.Runs[0].Errors[1]), 1.0)
+	assert.LessOrEqual(t, float64(r.PathDepth.Runs[1].Errors[1]), 1.0)
+	assert.LessOrEqual(t, float64(r.PathDepth.Runs[2].Errors[0]), 1.0, "its input is right")
 }
 
 // Tolerances that were asked for hold for repeated runs, too; and a prompt between them that no golden

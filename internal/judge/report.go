@@ -13,9 +13,6 @@ import (
 	"github.com/goparity/goparity/internal/report"
 )
 
-// NothingCompared is the error of a report that no output was decided for.
-const NothingCompared = "no output was compared: inputs alone prove nothing"
-
 // Report returns report.json. With all, the fixture's tolerances judge every port that both sides
 // have; without, tests have decided, and the other ports are listed as not judged.
 //
@@ -92,7 +89,7 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 	case len(decided) > 0:
 		r.Verdict = report.Pass
 	default:
-		r.Verdict, r.Error = report.Error, NothingCompared
+		r.Verdict, r.Error = report.Error, report.NothingCompared
 		if slices.ContainsFunc(c.Ports, func(p *Port) bool { return p.printed != nil }) {
 			r.Error = "shortened logs agree where they show values, which proves nothing: dump the tensors to files"
 		}

@@ -34,7 +34,7 @@ func Headline(r *Report) string {
 				return r.Kind + ": no layer by itself is wrong; " + compared
 			}
 			if r.Kind == "path" && d.Row != nil {
-				return "right in one pass, wrong along " + Clean(d.Path) + ": first divergence " + d.Where() + d.At() + "; " + compared
+				return "right in one pass, wrong along " + r.along() + ": first divergence " + d.Where() + d.At() + "; " + compared
 			}
 			return "first divergence " + d.Where() + d.At() + "; " + compared
 		}
@@ -50,6 +50,17 @@ func Headline(r *Report) string {
 		return fmt.Sprintf("%s %s: %s", n.row(l), failWord[l.Status], Clean(l.why()))
 	}
 	return "nothing was compared"
+}
+
+// along names the execution path of the first divergence, and those that fail alike: "decode:8 and
+// batch alike".
+func (r *Report) along() string {
+	for _, f := range r.Findings() {
+		if len(f.Paths) > 1 && r.verdictRank(f) == 0 {
+			return f.Names() + " alike"
+		}
+	}
+	return Clean(r.FirstDivergence.Path)
 }
 
 // compared says how many outputs were compared. Reports that were written before outputs were counted

@@ -17,9 +17,7 @@ func Markdown(w io.Writer, r *Report) error {
 	var b bytes.Buffer
 	names := namingOf(r.Layers)
 	fmt.Fprintf(&b, "### %s: %s\n\n", strings.ToUpper(string(r.Verdict)), mdText(Headline(r)))
-	for i := range r.Paths {
-		fmt.Fprintf(&b, "- %s\n", mdText(strings.Join(r.Paths[i].Lines(), "; ")))
-	}
+	r.mdPaths(&b)
 	open := r.Open()
 	if r.Verdict == Incomplete {
 		open = open[1:] // the headline says the first
@@ -76,6 +74,38 @@ func Markdown(w io.Writer, r *Report) error {
 	fmt.Fprintf(&b, "%s\n", mdText(r.Source.String()))
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// mdPaths writes a table of the execution paths, and which of them show one fault.
+func (r *Report) mdPaths(b *bytes.Buffer) {
+	if len(r.Paths) == 0 {
+		return
+	}
+	for _, line := range r.OnePass() {
+		fmt.Fprintf(b, "%s\n\n", mdText(line))
+	}
+	b.WriteString("| path | matches the golden | consistent with one pass | first divergence |\n|---|---|---|---|\n")
+	for i := range r.Paths[:min(len(r.Paths), maxSummaryRows)] {
+		p := &r.Paths[i]
+		consistent, first := p.Consistent.Short(), ""
+		if p.Repeats != nil {
+			consistent = strings.TrimPrefix(consistent+"; equal to its first run: "+p.Repeats.Short(), "; ")
+		}
+		if p.First != nil {
+			first = mdText(p.First.String())
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", mdCode(p.Path), p.Matches.Short(), consistent, first)
+	}
+	if n := len(r.Paths) - maxSummaryRows; n > 0 {
+		fmt.Fprintf(b, "\n… and %d more, all in report.json\n", n)
+	}
+	b.WriteByte('\n')
+	for _, line := range r.findings() {
+		fmt.Fprintf(b, "- %s\n", mdText(line))
+	}
+	if len(r.findings()) > 0 {
+		b.WriteByte('\n')
+	}
 }
 
 // mdText escapes what Markdown and HTML would take for markup.

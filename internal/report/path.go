@@ -2,6 +2,8 @@ package report
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 )
 
 // Row is a row of a run along an execution path; all numbers count from 0.
@@ -22,6 +24,16 @@ type Path struct {
 	OnePass    *Agreement `json:"one_pass"`   // the candidate's own one pass with the golden; null if it was not given
 	Consistent *Agreement `json:"consistent"` // with the candidate's own one pass; null if it was not given
 	Repeats    *Agreement `json:"repeats"`    // of repeat: later runs with the first; null for other paths
+	First      *Place     `json:"first"`      // where it is wrong first; null where it is not, or not it alone
+	Cause      string     `json:"cause"`      // the id of the proven cause there; empty if none is
+}
+
+// Place is the first place at which a run along an execution path is wrong and one pass is not.
+type Place struct {
+	Layer string `json:"layer"`
+	Port  string `json:"port"`
+	Step  string `json:"step"`
+	Row
 }
 
 // Agreement says how two runs agree.
@@ -43,17 +55,115 @@ func (r *Row) At() string {
 	return fmt.Sprintf(", pass %d, sequence %d, position %d", r.Pass, r.Sequence, r.Position)
 }
 
-// Lines say what ran, and then how it agrees with each run that it was compared with: "matches the
+// lines say what ran, and then how it agrees with each run that it was compared with: "matches the
 // golden: 34 outputs, worst row rel. L2 3e-7 at …".
-func (p *Path) Lines() []string {
-	lines := []string{fmt.Sprintf("path %s: %s, %s", Clean(p.Path), several(p.Passes, "forward pass", "es"), several(p.Rows, "row", "s"))}
+func (p *Path) lines() []string {
+	lines := []string{"path " + Clean(p.Path) + ": " + p.Ran()}
 	for _, of := range []struct {
 		what string
 		*Agreement
-	}{{"matches the golden", p.Matches}, {"one pass matches the golden", p.OnePass},
-		{"consistent with one pass", p.Consistent}, {"equal to its first run", p.Repeats}} {
+	}{{"matches the golden", p.Matches}, {"consistent with one pass", p.Consistent}, {"equal to its first run", p.Repeats}} {
 		if of.Agreement != nil {
 			lines = append(lines, of.what+": "+of.Agreement.String())
+		}
+	}
+	if p.First != nil {
+		lines = append(lines, "first divergence: "+p.First.String())
+	}
+	return lines
+}
+
+// Ran is "5 forward passes, 14 rows".
+func (p *Path) Ran() string {
+	return several(p.Passes, "forward pass", "es") + ", " + several(p.Rows, "row", "s")
+}
+
+// OnePass says how the candidate's own one pass agrees with the golden: in one line, unless it is
+// judged by goldens of its own beside some path.
+func (r *Report) OnePass() (lines []string) {
+	for _, p := range r.Paths {
+		if p.OnePass == nil {
+			continue
+		}
+		if line := "one pass matches the golden: " + p.OnePass.String(); !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// String is "model.layers.0, pass 1, sequence 0, position 7".
+func (p *Place) String() string { return Clean(p.Layer) + p.At() }
+
+// Finding is one fault, as far as its place and its proven cause tell, that several execution paths
+// show, or a single one.
+type Finding struct {
+	Paths []string // as "decode:8", in the order of the report
+	Cause string   // the id of the proven cause; empty if none is
+	First *Place   // of the first of the paths
+}
+
+// Findings lists the faults of the execution paths, that of the first divergence first. A path that
+// is wrong in one pass too has none.
+func (r *Report) Findings() (all []Finding) {
+	for i := range r.Paths {
+		p := &r.Paths[i]
+		if p.First == nil {
+			continue
+		}
+		k := slices.IndexFunc(all, func(f Finding) bool { return f.First.Layer == p.First.Layer && f.Cause == p.Cause })
+		if k < 0 {
+			k = len(all)
+			all = append(all, Finding{Cause: p.Cause, First: p.First})
+		}
+		if !slices.Contains(all[k].Paths, p.Path) {
+			all[k].Paths = append(all[k].Paths, p.Path)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Finding) int { return r.verdictRank(a) - r.verdictRank(b) })
+	return all
+}
+
+// verdictRank is 0 for the finding that the verdict is about, and 1 for others.
+func (r *Report) verdictRank(f Finding) int {
+	if d := r.FirstDivergence; d != nil && d.Row != nil && d.Layer == f.First.Layer && slices.Contains(f.Paths, d.Path) {
+		return 0
+	}
+	return 1
+}
+
+// Names is "decode:8, chunked:4 and batch".
+func (f *Finding) Names() string {
+	names := make([]string, len(f.Paths))
+	for i, p := range f.Paths {
+		names[i] = Clean(p)
+	}
+	if n := len(names); n > 1 {
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	}
+	return names[0]
+}
+
+// String is "decode:8 and chunked:4 fail alike at model.layers.0: state/position", or of a single
+// path "batch fails at …".
+func (f *Finding) String() string {
+	text := f.Names() + " fails at "
+	if len(f.Paths) > 1 {
+		text = f.Names() + " fail alike at "
+	}
+	text += Clean(f.First.Layer)
+	if f.Cause == "" {
+		return text + ", no cause is proven"
+	}
+	return text + ": " + Clean(f.Cause)
+}
+
+// findings are the faults in a line each, where the lines of the paths do not say it.
+func (r *Report) findings() (lines []string) {
+	all := r.Findings()
+	for i := range all {
+		if len(all) > 1 || len(all[i].Paths) > 1 {
+			lines = append(lines, all[i].String())
 		}
 	}
 	return lines
@@ -73,6 +183,23 @@ func (a *Agreement) String() string {
 		return "no, " + text
 	}
 	return text
+}
+
+// Short is "yes, bit for bit", "no, worst row rel. L2 0.5", or "" where nothing was asked.
+func (a *Agreement) Short() string {
+	word := "yes"
+	switch {
+	case a == nil:
+		return ""
+	case a.Outputs == 0:
+		return a.String()
+	case !a.Holds:
+		word = "no"
+	}
+	if a.BitForBit {
+		return word + ", bit for bit"
+	}
+	return word + ", worst row rel. L2 " + num(a.RowRelL2)
 }
 
 func several(n int, what, plural string) string {

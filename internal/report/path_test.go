@@ -2,35 +2,237 @@ package report_test
 
 import (
 	"bytes"
+	"math"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/report"
 )
 
-// A run along a path says in every form which pass and row is the first that is wrong, and JSON keeps
-// all of it.
+// agreement is of runs whose worst row is off by rel, 0 for bit for bit.
+func agreement(holds bool, rel float64) *report.Agreement {
+	return &report.Agreement{Holds: holds, BitForBit: rel == 0, Outputs: 3, Layer: "model.a", Port: "output", Step: "1", RowRelL2: report.Float(rel)}
+}
+
+func place(path, layer string, pass, position int) *report.Place {
+	return &report.Place{Layer: layer, Port: "output", Step: "1", Row: report.Row{Path: path, Pass: pass, Position: position}}
+}
+
+// alongPaths is a report in which three paths show one fault, and one another.
+func alongPaths() *report.Report {
+	first := place("decode:8", "model.a", 1, 8)
+	one := agreement(true, 1e-7)
+	r := &report.Report{Verdict: report.Fail, Kind: "path", FirstDivergence: &report.Divergence{Layer: "model.a", Port: "output", Step: "1", Row: &first.Row},
+		Paths: []report.Path{
+			{Path: "repeat:2", Passes: 2, Rows: 6, Matches: agreement(true, 0), OnePass: one, Repeats: agreement(true, 0)},
+			{Path: "prefix", Passes: 2, Rows: 4, Matches: agreement(false, 0.5), OnePass: one, First: place("prefix", "model.b", 1, 2), Cause: "state/slot"},
+			{Path: "decode:8", Passes: 3, Rows: 10, Matches: agreement(false, 0.5), OnePass: one, Consistent: agreement(false, 0.5), First: first, Cause: "state/position"},
+			{Path: "chunked:4", Passes: 1, Rows: 1, Matches: agreement(false, 0.5), OnePass: one, First: place("chunked:4", "model.a", 1, 4), Cause: "state/position"},
+			{Path: "batch", Passes: 2, Rows: 8, Matches: agreement(false, 0.5), OnePass: one, First: place("batch", "model.a", 0, 1), Cause: "state/position"},
+		}}
+	return r
+}
+
+// Runs along paths say in every form which pass and row is the first that is wrong, several that
+// fail alike are one finding, and JSON keeps all of it.
 func TestPath(t *testing.T) {
-	r := &report.Report{Verdict: report.Fail, Kind: "path", FirstDivergence: &report.Divergence{Layer: "model.a", Port: "output", Step: "1",
-		Row: &report.Row{Path: "chunked:4", Pass: 1, Position: 4}},
-		Paths: []report.Path{{Path: "chunked:4", Passes: 2, Rows: 1, Matches: &report.Agreement{Outputs: 3, Layer: "model.a", Port: "output",
-			Step: "1", RowRelL2: 0.5}, Consistent: &report.Agreement{Outputs: 1, BitForBit: true, Holds: true}, Repeats: &report.Agreement{}}}}
+	r := alongPaths()
 	var text, markdown, file bytes.Buffer
-	require.NoError(t, report.Text(&text, r, report.TextOptions{Width: 120}))
+	require.NoError(t, report.Text(&text, r, report.TextOptions{Width: 160}))
 	require.NoError(t, report.Markdown(&markdown, r))
 	for _, out := range []string{text.String(), markdown.String()} {
-		assert.Contains(t, out, "right in one pass, wrong along chunked:4: first divergence model.a, pass 1, sequence 0, position 4")
-		assert.Contains(t, out, "path chunked:4: 2 forward passes, 1 row")
-		assert.Contains(t, out, "matches the golden: no, 3 outputs, worst row rel. L2 0.5 at model.a output, pass 1")
-		assert.Contains(t, out, "consistent with one pass: 1 output, bit for bit")
-		assert.Contains(t, out, "equal to its first run: nothing was compared")
+		assert.Contains(t, out, "right in one pass, wrong along decode:8, chunked:4 and batch alike: first divergence model.a, pass 1, sequence 0, position 8")
+		assert.Contains(t, out, "decode:8, chunked:4 and batch fail alike at model.a: state/position\n")
+		assert.Contains(t, out, "prefix fails at model.b: state/slot\n")
+		assert.Equal(t, 1, strings.Count(out, "one pass matches the golden: 3 outputs"), "said once")
+		assert.Contains(t, out, "model.a, pass 0, sequence 0, position 1")
+	}
+	for _, line := range []string{"path decode:8: 3 forward passes, 10 rows\n", "path chunked:4: 1 forward pass, 1 row\n",
+		"matches the golden: no, 3 outputs, worst row rel. L2 0.5 at model.a output, pass 1\n", "equal to its first run: 3 outputs, bit for bit\n"} {
+		assert.Contains(t, text.String(), line)
+	}
+	for _, line := range []string{"| `repeat:2` | yes, bit for bit | equal to its first run: yes, bit for bit |  |\n",
+		"| `decode:8` | no, worst row rel. L2 0.5 | no, worst row rel. L2 0.5 | model.a, pass 1, sequence 0, position 8 |\n"} {
+		assert.Contains(t, markdown.String(), line)
 	}
 	require.NoError(t, report.Write(&file, r))
-	assert.Contains(t, file.String(), `"position": 4`)
+	assert.Contains(t, file.String(), `"position": 8`)
 	back, err := report.Read(&file)
 	require.NoError(t, err)
 	assert.Equal(t, r.FirstDivergence, back.FirstDivergence)
 	assert.Equal(t, r.Paths, back.Paths)
+}
+
+func TestFindings(t *testing.T) {
+	for _, tt := range []struct {
+		change func(r *report.Report)
+		want   []string
+		reason string
+	}{
+		{func(*report.Report) {}, []string{"decode:8, chunked:4 and batch fail alike at model.a: state/position", "prefix fails at model.b: state/slot"},
+			"that of the verdict first"},
+		{func(r *report.Report) { r.Paths[3].Cause = "state/window" },
+			[]string{"decode:8 and batch fail alike at model.a: state/position", "prefix fails at model.b: state/slot", "chunked:4 fails at model.a: state/window"},
+			"another cause is another fault"},
+		{func(r *report.Report) { r.Paths[2].Cause, r.Paths[3].Cause = "", "" },
+			[]string{"decode:8 and chunked:4 fail alike at model.a, no cause is proven", "prefix fails at model.b: state/slot", "batch fails at model.a: state/position"},
+			"what is not known is not the same"},
+		{func(r *report.Report) { r.Paths[4].First = nil }, []string{"decode:8 and chunked:4 fail alike at model.a: state/position", "prefix fails at model.b: state/slot"},
+			"one that is wrong in one pass, too"},
+		{func(r *report.Report) { r.Paths[4].Path = "decode:8" },
+			[]string{"decode:8 and chunked:4 fail alike at model.a: state/position", "prefix fails at model.b: state/slot"}, "another case of the path"},
+		{func(r *report.Report) { r.Paths = r.Paths[:1] }, nil, "all hold"},
+	} {
+		r := alongPaths()
+		tt.change(r)
+		var got []string
+		for _, f := range r.Findings() {
+			got = append(got, f.String())
+		}
+		assert.Equal(t, tt.want, got, tt.reason)
+	}
+}
+
+// near reports whether two numbers are the same but for rounding; NaN is NaN.
+func near(a, b float64) bool {
+	return a == b || math.IsNaN(a) && math.IsNaN(b) || math.Abs(a-b) < 1e-9
+}
+
+func TestUnits(t *testing.T) {
+	limits := func(c compare.Criteria) func(*report.Layer) {
+		return func(l *report.Layer) { l.Tolerance.Criteria = c }
+	}
+	within := math.Nextafter(1, 2)
+	for _, tt := range []struct {
+		status report.Status
+		change func(l *report.Layer)
+		want   float64
+		reason string
+	}{
+		{report.StatusFail, func(*report.Layer) {}, 200, "the worst row is 0.02, its limit 1e-4"},
+		{report.StatusPass, limits(compare.Criteria{compare.RelL2: 0.03, compare.RowRelL2: 0.1}), 0.5, "the tensor is nearer to its limit"},
+		{report.StatusFail, limits(compare.Criteria{compare.RelL2: 0.01}), 2, "of rows, too"},
+		{report.StatusPass, limits(compare.Criteria{compare.RowRelL2: 0.04}), 0.5, "no limit of the tensor"},
+		{report.StatusFail, limits(compare.Criteria{compare.Atol: 1e-5, compare.Rtol: 0}), 200, "the default limit of float32"},
+		{report.StatusPass, limits(compare.Criteria{compare.Atol: 1, compare.Rtol: 0}), 1, "a pass has no more"},
+		{report.StatusFail, limits(compare.Criteria{compare.RelL2: 0.5, compare.Cosine: 1}), within, "a failure has more"},
+		{report.StatusInherited, func(*report.Layer) {}, 200, "wrong all the same"},
+		{report.StatusPass, func(l *report.Layer) {
+			limits(compare.Criteria{compare.RelL2: 0.001, compare.Cost: 3})(l)
+			l.Standard.Costs = &report.Costs{Cost: 1, RowCost: 1.5}
+		}, 0.5, "what the encoding costs"},
+		{report.StatusFail, func(l *report.Layer) { l.Standard.BadNonFinite = 1 }, math.Inf(1), "a NaN"},
+		{report.StatusFail, func(l *report.Layer) { l.Golden.DType = "int64"; limits(compare.Criteria{compare.Atol: 0})(l) }, math.Inf(1), "other integers"},
+		{report.StatusPass, func(l *report.Layer) { l.Standard = metrics(0, 0); limits(compare.Criteria{compare.Atol: 0})(l) }, 0, "equal"},
+		{report.StatusMissing, func(l *report.Layer) { l.Standard = nil }, math.Inf(1), "it should be there"},
+		{report.StatusError, func(l *report.Layer) { l.Standard = nil }, math.Inf(1), "of another shape"},
+		{report.StatusIgnored, func(*report.Layer) {}, math.NaN(), "not judged"},
+	} {
+		l := row("a", 0, tt.status, metrics(0.02, 420))
+		tt.change(&l)
+		got := float64(l.Units())
+		assert.True(t, near(tt.want, got), "%v, want %v: %s", got, tt.want, tt.reason)
+		assert.Equal(t, tt.want > 1, got > 1, tt.reason)
+	}
+}
+
+// depthOf has a layer for each name, with these errors in units of the limit.
+func depthOf(d *report.PathDepth, path string, steps ...[]report.Layer) {
+	var rows []report.Layer
+	for i, step := range steps {
+		for _, l := range step {
+			l.Step = strconv.Itoa(i)
+			rows = append(rows, l)
+		}
+	}
+	d.Add(path, "", rows)
+}
+
+func off(layer string, units float64) report.Layer {
+	if units > 1 {
+		return row(layer, 0, report.StatusFail, metrics(units*1e-4, 1))
+	}
+	return row(layer, 0, report.StatusPass, metrics(units*1e-4, 0))
+}
+
+// The layers of all runs stand in the reference's order, and each has the worst of all its passes.
+func TestPathDepth(t *testing.T) {
+	var d report.PathDepth
+	input := off("c", 9)
+	input.Port, input.Kind = "input_0", label.RoleInput.String()
+	depthOf(&d, report.OnePass, []report.Layer{off("a", 0.5), off("c", 0.25), input})
+	depthOf(&d, "decode", []report.Layer{off("a", 0.5), off("b", 0.125)}, []report.Layer{off("b", 2), off("c", 0), off("d", 4)})
+	var late report.PathDepth
+	depthOf(&late, "decode", []report.Layer{off("x", 1)})
+	depthOf(&late, "batch", []report.Layer{off("b", 0.5), off("b2", 0.25), off("d", 8)})
+	d.Join(&late)
+	assert.Equal(t, []string{"a", "b", "b2", "c", "d"}, d.Layers, "a run that is there already is not added")
+	none := math.NaN()
+	want := [][]float64{{0.5, none, none, 0.25, none}, {0.5, 2, none, 0, 4}, {none, 0.5, 0.25, none, 8}}
+	require.Len(t, d.Runs, len(want))
+	for i, errors := range want {
+		for k, e := range errors {
+			assert.True(t, near(e, float64(d.Runs[i].Errors[k])), "%s %s: %v, want %v", d.Runs[i].Path, d.Layers[k], d.Runs[i].Errors[k], e)
+		}
+	}
+
+	r := &report.Report{PathDepth: &d, Paths: []report.Path{{Path: "batch"}, {Path: "decode", First: place("decode", "b", 1, 0)}}}
+	p := report.NewPathPicture(r)
+	assert.Equal(t, []int{-1, 1, -1}, []int{p.Rows[0].First, p.Rows[1].First, p.Rows[2].First})
+	assert.Equal(t, "one pass", p.Rows[0].Name)
+	assert.Equal(t, "all 2 layers within the limit, at most 0.5 of it, at a", p.Rows[0].Text)
+	assert.Equal(t, "first divergence b, pass 1, sequence 0, position 0; 2 of 4 layers beyond the limit, up to 4 times it, at d", p.Rows[1].Text)
+	assert.InDelta(t, 8, p.Worst, 1e-9)
+	assert.Nil(t, report.NewPathPicture(&report.Report{}), "a run of one pass")
+}
+
+// What a path adds to a report of one pass: its verdict where all before holds, and rows that are
+// not there yet.
+func TestAddPath(t *testing.T) {
+	good, wrong := row("a", 0, report.StatusPass, metrics(1e-7, 0)), row("a", 0, report.StatusFail, metrics(0.5, 1))
+	wrong.Case = "c@decode"
+	along := alongPaths()
+	along.Layers, along.Notes = []report.Layer{good, wrong}, []string{"a note"}
+	right := &report.Report{Verdict: report.Pass, Paths: []report.Path{{Path: "batch"}}, Layers: []report.Layer{good}}
+	r := &report.Report{Verdict: report.Pass, Layers: []report.Layer{good}}
+	r.AddPath("batch", right)
+	assert.Equal(t, report.Pass, r.Verdict)
+	r.AddPath("decode:8", along)
+	assert.Equal(t, report.Fail, r.Verdict)
+	assert.Equal(t, along.FirstDivergence, r.FirstDivergence)
+	assert.Len(t, r.Layers, 2, "the row of one pass is there")
+	assert.Len(t, r.Paths, 6)
+	assert.Equal(t, []string{"path decode:8: a note"}, r.Notes)
+	r.AddPath("later", &report.Report{Verdict: report.Error, Error: "it died"})
+	assert.Equal(t, report.Fail, r.Verdict, "the first that is wrong")
+}
+
+// Other limits decide over the paths whose rows the report has.
+func TestRejudgePaths(t *testing.T) {
+	wrong := row("model.a", 0, report.StatusFail, metrics(0.02, 1))
+	wrong.Case = "c@decode"
+	first := place("decode", "model.a", 1, 0)
+	r := &report.Report{Verdict: report.Fail, Kind: "path", Layers: []report.Layer{off("model.a", 0.5), wrong}, PathDepth: &report.PathDepth{},
+		FirstDivergence: &report.Divergence{Layer: "model.a", Row: &first.Row},
+		Paths: []report.Path{{Path: "decode", Case: "c@decode", Matches: agreement(false, 0.02), First: first},
+			{Path: "batch", Case: "@batch", Matches: agreement(true, 0)}}}
+	r.PathDepth.Add("decode", "c@decode", r.Layers[1:])
+	r.PathDepth.Add("batch", "@batch", []report.Layer{off("model.a", 0.5)})
+	got, err := report.Rejudge(r, compare.Criteria{compare.RelL2: 0.04}, "a test")
+	require.NoError(t, err)
+	assert.Equal(t, report.Pass, got.Verdict)
+	assert.True(t, got.Paths[0].Matches.Holds)
+	assert.Nil(t, got.Paths[0].First)
+	assert.InDelta(t, 0.5, float64(got.PathDepth.Runs[0].Errors[0]), 1e-9)
+	assert.InDelta(t, 0.5, float64(got.PathDepth.Runs[1].Errors[0]), 1e-9, "no row of it is here")
+	assert.False(t, r.Paths[0].Matches.Holds, "the report that was given is not changed")
+	got, err = report.Rejudge(r, compare.Criteria{compare.RelL2: 0.01}, "a test")
+	require.NoError(t, err)
+	assert.Equal(t, first, got.Paths[0].First)
 }

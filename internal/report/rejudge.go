@@ -48,6 +48,7 @@ func Rejudge(r *Report, c compare.Criteria, source string) (*Report, error) {
 			out.judgeInput(l, t)
 		}
 	}
+	out.rejudgePaths()
 	if beyond && out.holds() {
 		out.Verdict, out.Error = r.Verdict, r.Error
 		out.Kind, out.FirstDivergence = r.Kind, r.FirstDivergence
@@ -164,6 +165,37 @@ func (r *Report) judgeInput(l *Layer, t *Tolerance) {
 		l.Status, l.Violations = StatusFail, why
 	default:
 		l.Status, l.Note = StatusIgnored, "differs, but no output does: "+strings.Join(why, "; ")
+	}
+}
+
+// rejudgePaths says of the execution paths whose rows the report has whether they hold now.
+func (r *Report) rejudgePaths() {
+	r.Paths = slices.Clone(r.Paths)
+	depth := PathDepth{}
+	for i := range r.Paths {
+		p := &r.Paths[i]
+		rows := slices.DeleteFunc(slices.Clone(r.Layers), func(l Layer) bool { return l.Case != p.Case })
+		if p.Matches == nil || len(rows) == 0 || p.OnePass != nil && !p.OnePass.Holds {
+			continue // the rows are not there, or are those of one pass
+		}
+		now := *p.Matches
+		now.Holds = !slices.ContainsFunc(rows, func(l Layer) bool { return !l.IsInput() && l.failing() })
+		p.Matches = &now
+		if now.Holds && (p.Repeats == nil || p.Repeats.Holds) {
+			p.First, p.Cause = nil, ""
+		}
+		depth.Add(p.Path, p.Case, rows)
+	}
+	if r.PathDepth != nil { // the runs without rows stay as they are
+		old := *r.PathDepth
+		r.PathDepth = &PathDepth{}
+		for _, run := range old.Runs {
+			from := &PathDepth{Layers: old.Layers, Runs: []PathError{run}}
+			if i := slices.IndexFunc(depth.Runs, func(d PathError) bool { return d.Path == run.Path && d.Case == run.Case }); i >= 0 {
+				from = &PathDepth{Layers: depth.Layers, Runs: depth.Runs[i : i+1]}
+			}
+			r.PathDepth.Join(from)
+		}
 	}
 }
 

@@ -97,14 +97,7 @@ func (l *Layer) failing() bool {
 
 // integers reports whether a side has integers or bools.
 func (l *Layer) integers() bool {
-	isFloat := func(s *Side) bool {
-		if s == nil {
-			return true
-		}
-		d, err := tensor.ParseDType(s.DType)
-		return err != nil || d.IsFloat()
-	}
-	return !isFloat(l.Golden) || !isFloat(l.Actual)
+	return slices.ContainsFunc(l.types(), func(d tensor.DType) bool { return !d.IsFloat() })
 }
 
 // Failing lists the rows that keep the run from passing: those that are wrong by themselves, then

@@ -49,11 +49,7 @@ func (p *printer) verdict(r *Report) {
 		}
 		first = false
 	}
-	for i := range r.Paths {
-		for k, line := range r.Paths[i].Lines() {
-			p.prose(strings.Repeat("  ", min(k, 1)+1), "", line)
-		}
-	}
+	p.paths(r)
 	p.uncovered(r, "  ")
 	if d := r.FirstDivergence; d != nil {
 		if why := r.KindText(); why != "" {
@@ -91,6 +87,21 @@ func (p *printer) verdict(r *Report) {
 		if s.counts() != "" {
 			p.prose("  ", "", Counts(r))
 		}
+	}
+}
+
+// paths says what came of each execution path, and which of them show one fault.
+func (p *printer) paths(r *Report) {
+	for _, line := range r.OnePass() {
+		p.prose("  ", "", line)
+	}
+	for i := range r.Paths {
+		for k, line := range r.Paths[i].lines() {
+			p.prose(strings.Repeat("  ", min(k, 1)+1), "", line)
+		}
+	}
+	for _, line := range r.findings() {
+		p.prose("  ", "", line)
 	}
 }
 

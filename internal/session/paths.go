@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/checkpoint"
@@ -35,7 +36,7 @@ type Path struct {
 	run     func() error // sets runs; nil if they are there
 	judging sync.Once    // guards the rest
 	paths   *judge.Paths
-	report  *report.Report
+	judged  atomic.Bool
 }
 
 // Judge compares the candidate's runs along the path, once.
@@ -50,15 +51,16 @@ func (p *Path) Judge() (*judge.Paths, error) {
 		if p.err != nil {
 			p.err = fmt.Errorf("path %s: %w", p.Name, p.err)
 		}
-		p.report = p.judged()
+		p.judged.Store(true)
 	})
 	return p.paths, p.err
 }
 
-// Report is what came of the path; nil if no one asked for it.
-func (p *Path) Report() *report.Report { return p.report }
-
-func (p *Path) judged() *report.Report {
+// Report is what came of the path, as tests have decided by now; nil if no one asked for it.
+func (p *Path) Report() *report.Report {
+	if !p.judged.Load() {
+		return nil
+	}
 	if p.err != nil {
 		return &report.Report{Fixture: p.fixture.name, Verdict: report.Error, Error: infra.Message(p.err)}
 	}
@@ -241,32 +243,16 @@ func (f *Fixture) funcPaths(run engine.Func, own []*dump.Run) []*Path {
 	return paths
 }
 
-// addPaths adds what came of the paths of a comparison to its report. The first path that is wrong
-// where one pass is right is the verdict.
+// addPaths adds what came of the paths of a comparison to its report.
 func (f *Fixture) addPaths(r *report.Report, c *judge.Comparison) {
 	var unjudged []string
-	alone := r.Error == judge.NothingCompared // -run left one pass out
 	for _, p := range f.Paths(c) {
 		along := p.Report()
 		if along == nil {
 			unjudged = append(unjudged, p.Name)
 			continue
 		}
-		r.Paths = append(r.Paths, along.Paths...)
-		for _, n := range along.Notes {
-			if n = "path " + p.Name + ": " + n; !slices.Contains(r.Notes, n) {
-				r.Notes = append(r.Notes, n)
-			}
-		}
-		if along.Verdict == report.Pass && !alone {
-			continue
-		}
-		if alone || r.Verdict == report.Pass || r.Verdict == report.Incomplete && along.Verdict != report.Incomplete {
-			r.Verdict, r.Error, r.Kind, r.FirstDivergence = along.Verdict, along.Error, along.Kind, along.FirstDivergence
-			r.Frontier, r.Causes, r.Coverage = along.Frontier, along.Causes, along.Coverage
-			alone = false
-		}
-		r.Layers = append(r.Layers, along.Layers...)
+		r.AddPath(p.Name, along)
 	}
 	if len(unjudged) > 0 {
 		r.NotJudged = append(r.NotJudged, "the execution paths "+strings.Join(unjudged, ", ")+": no test judged them with parity.Paths(t).Check()")
@@ -281,7 +267,7 @@ func (f *Fixture) unjudgedPaths() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, paths := range f.along {
-		if slices.ContainsFunc(paths, func(p *Path) bool { return p.report != nil }) {
+		if slices.ContainsFunc(paths, func(p *Path) bool { return p.judged.Load() }) {
 			return false
 		}
 	}

@@ -44,7 +44,8 @@ type Place struct {
 	Proven bool   `json:"proven"`
 	Text   string `json:"text"`
 
-	*report.Row // of a run along an execution path
+	*report.Row          // of a run along an execution path
+	Alike       []string `json:"alike,omitempty"` // other paths that fail at this layer with this cause
 }
 
 // Cause is why it happens.
@@ -84,6 +85,13 @@ func Of(r *report.Report, file string) *Brief {
 			row := *d.Row
 			row.Path = report.Clean(row.Path)
 			b.First.Row = &row
+		}
+		if all := r.Findings(); len(all) > 0 && d.Row != nil {
+			for _, path := range all[0].Paths {
+				if path != d.Path {
+					b.First.Alike = append(b.First.Alike, report.Clean(path))
+				}
+			}
 		}
 	}
 	if len(r.Causes) > 0 {
@@ -138,6 +146,9 @@ func cleaned(texts []string) []string {
 // parts of one component: these are another fault only where another cause is proven.
 func second(r *report.Report) *Second {
 	d := r.FirstDivergence
+	if r.Kind == "path" {
+		return secondPath(r)
+	}
 	if d == nil || d.Layer == "" || r.Kind != "local" && r.Kind != "between" {
 		return nil // the other kinds concern the whole run
 	}
@@ -166,6 +177,17 @@ func second(r *report.Report) *Second {
 		return s
 	}
 	return nil
+}
+
+// secondPath is what goes wrong along other execution paths, at another layer or with another
+// cause; nil if there is nothing.
+func secondPath(r *report.Report) *Second {
+	all := r.Findings()
+	if len(all) < 2 {
+		return nil
+	}
+	f := all[1]
+	return &Second{Layer: report.Clean(f.First.Layer), Text: f.String() + "; first in " + strings.TrimPrefix(f.First.At(), ", ")}
 }
 
 func alike(a, b string) bool {

@@ -72,6 +72,7 @@ func TestGolden(t *testing.T) {
 	failed := &report.Report{Fixture: "ref", Verdict: report.Error, Error: "nothing could be compared: one dump is empty"}
 	along := open()
 	along.Kind, along.FirstDivergence.Row = "path", &report.Row{Path: "decode:4", Pass: 1, Position: 10}
+	alongPaths(along)
 	var b bytes.Buffer
 	for _, r := range []*report.Report{between(), open(), passing(), incomplete, failed, along} {
 		x := brief.Of(r, "out/report.json")
@@ -88,6 +89,17 @@ func TestGolden(t *testing.T) {
 	require.NoError(t, err, "go test ./internal/report/brief -update-text writes it")
 	require.Equal(t, strings.ReplaceAll(string(want), "\r\n", "\n"), b.String(),
 		"go test ./internal/report/brief -update-text renews %s; look at the difference", path)
+}
+
+// alongPaths makes decode:4 and chunked:4 fail alike, and batch at another layer.
+func alongPaths(r *report.Report) {
+	for i, path := range []string{"batch", "decode:4", "chunked:4"} {
+		p := report.Path{Path: path, First: &report.Place{Layer: "layers.2", Row: report.Row{Path: path, Pass: i}}}
+		if path == "batch" {
+			p.First.Layer, p.Cause = "layers.7", "state/slot"
+		}
+		r.Paths = append(r.Paths, p)
+	}
 }
 
 func TestSecond(t *testing.T) {
@@ -195,6 +207,16 @@ func TestNext(t *testing.T) {
 			r.Kind = "input"
 			r.Layers[0].Golden, r.Layers[0].Actual = &report.Side{Name: "g-output"}, &report.Side{Name: "a-output"}
 		}), "parity show ref --layer g-output && parity show cand --layer a-output", "another input"},
+		{change(between(), func(r *report.Report) { // a proven cause along a path
+			r.Kind, r.FirstDivergence.Row = "path", &report.Row{Path: "decode:4"}
+			r.Paths = []report.Path{{Path: "decode:4", First: &report.Place{Layer: "layers.1"}}}
+			r.Layers[1].Test = "TestModel/path:decode-4/layers.1/hello"
+		}), `go test example.com/user/model -run '^TestModel$/^path:decode-4$' -count=1`, "the whole path, once it is mended"},
+		{change(open(), func(r *report.Report) {
+			r.Package, r.Kind, r.FirstDivergence.Row = "example.com/user/model", "path", &report.Row{Path: "decode:4"}
+			alongPaths(r)
+		}), `go test example.com/user/model -run '/^path:(decode-4|chunked-4)$' -count=1`, "paths that fail alike"},
+		{change(made(open()), func(r *report.Report) { r.Kind = "path" }), "parity compare --golden ref --actual cand", "a path of dumps"},
 		{change(between(), func(r *report.Report) { r.Package = "-exec=sh"; r.Layers = nil }), "go test ./-exec=sh -count=1", "no flag of go test"},
 		{change(made(open()), func(r *report.Report) { r.Kind, r.Made.Golden = "input", "-by" }),
 			"parity show ./-by && parity show cand", "no flag of parity"},
@@ -270,6 +292,12 @@ func TestBound(t *testing.T) {
 		r.Coverage.Open = list()
 		r.FirstDivergence = &report.Divergence{Row: &report.Row{Path: s()}, Layer: s(), Port: s(), Case: s(), Step: s(), After: s(), Before: s(), Place: s(),
 			Text: s(), Evidence: list()}
+		if i%4 == 0 {
+			r.Kind = "path"
+			for range rnd.IntN(30) {
+				r.Paths = append(r.Paths, report.Path{Path: s(), Cause: s(), First: &report.Place{Layer: s(), Row: report.Row{Path: s()}}})
+			}
+		}
 		r.Causes = nil
 		for range rnd.IntN(4) {
 			r.Causes = append(r.Causes, report.Cause{ID: s(), Layer: s(), Text: s(), Proven: rnd.IntN(2) == 0})

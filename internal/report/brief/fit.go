@@ -55,7 +55,10 @@ func (b *Brief) cut(l level) *Brief {
 		if r := p.Row; r != nil {
 			row := *r
 			row.Path = middle(r.Path, l.label)
-			out.First.Row = &row
+			out.First.Row, out.First.Alike = &row, nil
+			if len(p.Alike) > 0 {
+				out.First.Alike = l.list(p.Alike)
+			}
 		}
 	}
 	out.Cause = b.Cause.cut(l)

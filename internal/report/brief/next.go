@@ -2,8 +2,10 @@ package brief
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
+	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/glob"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/subtest"
@@ -97,7 +99,8 @@ func (n next) anew() commands {
 	return n.report()
 }
 
-// gotest runs the subtest of the place, else the test of a failing row, else the package.
+// gotest runs the subtest of the place, or of the execution paths that fail alike there, else the
+// test of a failing row, else the package.
 func (n next) gotest() []string {
 	test := ""
 	for _, l := range n.r.Failing() {
@@ -111,10 +114,38 @@ func (n next) gotest() []string {
 		}
 	}
 	words := []string{"go", "test", operand(n.r.Package)}
+	pattern := ""
 	if test != "" {
-		words = append(words, "-run", subtest.Pattern(test))
+		pattern = subtest.Pattern(test)
+	}
+	if paths := n.paths(); paths != "" {
+		root, _, _ := strings.Cut(test, "/")
+		pattern = "/" + paths
+		if root != "" {
+			pattern = subtest.Pattern(root) + pattern
+		}
+	}
+	if pattern != "" {
+		words = append(words, "-run", pattern)
 	}
 	return append(words, "-count=1")
+}
+
+// paths is the element of -run that selects the execution paths of the first divergence,
+// "^path:decode$"; empty if the verdict is not about one.
+func (n next) paths() string {
+	all := n.r.Findings()
+	if n.r.Kind != "path" || len(all) == 0 {
+		return ""
+	}
+	var names []string
+	for _, p := range all[0].Paths {
+		names = append(names, regexp.QuoteMeta(subtest.Name(dump.Slug(p))))
+	}
+	if len(names) == 1 {
+		return "^path:" + names[0] + "$"
+	}
+	return "^path:(" + strings.Join(names, "|") + ")$"
 }
 
 // settled: nothing is left to do, or nothing can be done with what there is.
@@ -171,7 +202,11 @@ func (n next) path() (commands, string) {
 	if n.r.Kind != "path" {
 		return nil, ""
 	}
-	return n.report(), "the model is right in one pass: look at what the path adds there, the cache, positions, slots, masks or padding"
+	const why = "the model is right in one pass: look at what the path adds there, the cache, positions, slots, masks or padding; "
+	if c := n.again(); c != nil {
+		return c, why + "this judges it again"
+	}
+	return n.report(), why + "the report has the details"
 }
 
 // nameless reports whether layers may be joined that now stand alone on both sides.

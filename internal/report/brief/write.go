@@ -43,6 +43,9 @@ func (b *Brief) text() []byte {
 		if p.Row != nil {
 			line("  path %s", p.Row.Path)
 		}
+		if len(p.Alike) > 0 {
+			line("  alike along %s", strings.Join(p.Alike, ", "))
+		}
 	}
 	cause := func(indent string, c *Cause) {
 		line("%scause: %s, %s at %s", indent, word(c.Proven, "proven", "guess"), c.ID, c.Layer)

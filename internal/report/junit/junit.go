@@ -36,10 +36,10 @@ func Path(file, root string, absolute bool) (string, error) {
 }
 
 // Attach puts the lines [[ATTACHMENT|path]] into the <system-out> of the failed test cases that
-// belong to r: the subtests of its failing layers, the tests that hold them, and the subtests
-// parity:… of the plugin itself. GitLab, Jenkins and Azure DevOps show them as links. All other
-// bytes stay as they are, and lines that are there already are not added again. paths are written
-// as they are, see [Path].
+// belong to r: the subtests of its failing layers, along execution paths too, the tests that hold
+// them, and the subtests path:… and parity:… of the plugin itself. GitLab, Jenkins and Azure DevOps
+// show them as links. All other bytes stay as they are, and lines that are there already are not
+// added again. paths are written as they are, see [Path].
 //
 // A file that is not well-formed XML is an error that names the line.
 func Attach(junit []byte, r *report.Report, paths ...string) ([]byte, error) {
@@ -157,6 +157,12 @@ func belonging(cases []testcase, r *report.Report) []testcase {
 		root, rest, ok := strings.Cut(c.name, "/")
 		if !ok || !c.failed {
 			return test{}, false
+		}
+		if path, below, deeper := strings.Cut(rest, "/"); strings.HasPrefix(path, "path:") {
+			rest = below
+			if !deeper {
+				return test{c.class, root}, true // the path itself
+			}
 		}
 		return test{c.class, root}, strings.HasPrefix(rest, "parity:") || namesLayer(rest, layers)
 	}

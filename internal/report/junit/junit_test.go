@@ -134,6 +134,10 @@ func TestAttachNames(t *testing.T) {
 		{"TestX/layers.1.mlp", false, "a child is a layer of its own"},
 		{"layers.1", false, "a test, not a subtest"},
 		{"TestX/sub/layers.1", false, "another test's"},
+		{"TestX/path:decode-8", true, "an execution path"},
+		{"TestX/path:decode-8/layers.1/short", true, "the layer along it"},
+		{"TestX/path:decode-8/layers.2/short", false, "another layer along it"},
+		{"TestX/path:decode-8/parity:path", true, "what no layer shows by itself"},
 	} {
 		got, err := junit.Attach([]byte(`<testsuite><testcase name="`+c.name+`"><failure/></testcase></testsuite>`),
 			junitReport(), "r.json")

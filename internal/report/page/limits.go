@@ -9,5 +9,6 @@ const (
 	maxCauses    = 10   // causes
 	maxFrontier  = 20   // layers of the frontier
 	maxNotes     = 50   // notes
+	maxPaths     = 100  // runs along execution paths
 	maxUnmatched = 300  // tensors that only one side has, of each
 )

@@ -42,7 +42,24 @@ type content struct {
 
 	Title, Headline, Counts, Source, Kind, Growing, Licence string
 	Report                                                  *report.Report
+	Paths                                                   []alongRow
+	Findings, OnePass                                       []string
 	LeftOut                                                 int
+}
+
+// alongRow is an execution path in the table of them.
+type alongRow struct{ Name, Ran, Matches, Consistent, Repeats, First string }
+
+func alongRows(r *report.Report) (rows []alongRow) {
+	for i := range r.Paths[:min(len(r.Paths), maxPaths)] {
+		p := &r.Paths[i]
+		row := alongRow{Name: text(p.Path), Ran: p.Ran(), Matches: p.Matches.Short(), Consistent: p.Consistent.Short(), Repeats: p.Repeats.Short()}
+		if p.First != nil {
+			row.First = text(p.First.String())
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 // Write writes the page. Reports of more than 8,000 rows are shown in part: the failing ones first,
@@ -58,7 +75,11 @@ func Write(w io.Writer, r *report.Report) error {
 		Data:  template.JS(data),
 		Title: text(r.Fixture), Headline: text(report.Headline(r)), Counts: report.Counts(r),
 		Source: text(r.Source.String()), Kind: r.KindText(),
-		Licence: uplotLicence, Report: cleaned(r), LeftOut: d.LeftOut}
+		Licence: uplotLicence, Report: cleaned(r), Paths: alongRows(r), LeftOut: d.LeftOut}
+	for _, f := range r.Findings() {
+		c.Findings = append(c.Findings, text(f.String()))
+	}
+	c.Findings, c.OnePass = texts(c.Findings, maxNotes), texts(r.OnePass(), maxNotes)
 	if f := r.FirstDivergence; f != nil {
 		c.Growing = text(f.Growing())
 	}

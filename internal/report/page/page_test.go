@@ -37,6 +37,17 @@ func TestPage(t *testing.T) {
 	assert.Contains(t, empty, "the file ends early")
 }
 
+// The picture of path × depth has its figures in the data, and a table says the same in words.
+func TestPaths(t *testing.T) {
+	html := write(t, reporttest.Along(77, 20))
+	for _, want := range []string{"decode:8 and chunked:4 fail alike at model.layers.20.self_attn: state/position", `<th scope="row"><code>chunked:4</code></th>`,
+		"<td>model.layers.20.self_attn, pass 1, sequence 0, position 4</td>", `{"n":"one pass","e":[`, `"t":"first divergence model.layers.20.self_attn, pass 1`} {
+		assert.Contains(t, html, want)
+	}
+	assert.Less(t, len(html), 1<<20)
+	assert.NotContains(t, write(t, reporttest.Deep(2, 0)), "h-paths", "runs of one pass only")
+}
+
 // withoutScripts leaves what a browser parses as markup.
 func withoutScripts(html string) string {
 	return regexp.MustCompile(`(?s)<script[^>]*>.*?</script>`).ReplaceAllString(html, "")
@@ -45,8 +56,13 @@ func withoutScripts(html string) string {
 // Names come from files that others wrote.
 func TestHostileNames(t *testing.T) {
 	const evil = `</script><img src=x onerror=alert(1)><!--"'` + "`&\u2028\x1b[31m\u202e"
-	r := reporttest.Deep(2, 0)
+	r := reporttest.Along(2, 0)
 	r.Fixture, r.Kind = evil, evil
+	for i := range r.Paths {
+		r.Paths[i].Path, r.Paths[i].Case, r.Paths[i].Cause, r.PathDepth.Runs[i].Path, r.PathDepth.Layers[i] = evil, evil, evil, evil, evil
+		*r.Paths[i].Matches = report.Agreement{Layer: evil, Port: evil, Step: evil, Outputs: 1}
+	}
+	r.Paths[0].First.Layer, r.Paths[0].First.Path = evil, evil
 	r.FirstDivergence.Layer, r.FirstDivergence.Text, r.FirstDivergence.Port = evil, evil, evil
 	r.Frontier = []string{evil, evil}
 	r.Causes[0].ID, r.Causes[0].Text = evil, evil

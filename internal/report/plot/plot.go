@@ -54,9 +54,13 @@ type chart struct {
 // line of its own below all others, one that is infinite (a NaN or an infinity without its match)
 // above them.
 //
+// Below it, runs along execution paths are drawn over the depth: a row for each, one pass first,
+// coloured by the error in units of the limit.
+//
 // A report without figures is drawn as an empty frame that says so.
 func PNG(w io.Writer, r *report.Report, mode report.Mode) error {
-	canvas, err := newCanvas(width, height)
+	paths := report.NewPathPicture(r)
+	canvas, err := newCanvas(width, height+pathsHeight(paths))
 	if err != nil {
 		return err
 	}
@@ -77,6 +81,9 @@ func PNG(w io.Writer, r *report.Report, mode report.Mode) error {
 	c.scatter(other, true)
 	c.scatter(mode, false)
 	c.legend(mode, other)
+	if paths != nil {
+		c.paths(paths, height)
+	}
 	return png.Encode(w, c.RGBA)
 }
 

@@ -58,6 +58,45 @@ func TestPNG(t *testing.T) {
 	assert.NotEqual(t, wrong, draw(t, reporttest.Deep(77, 20), report.Injected), "the other mode is another picture")
 }
 
+// Runs along execution paths are drawn below: what is beyond its limit is dark, and the first
+// divergence of each run has its mark.
+func TestPathPicture(t *testing.T) {
+	img := draw(t, reporttest.Along(77, 20), report.Standard)
+	plain := draw(t, reporttest.Deep(77, 20), report.Standard)
+	height := plain.Bounds().Dy()
+	assert.Greater(t, img.Bounds().Dy(), height, "below the plot")
+	below := img.(interface {
+		SubImage(image.Rectangle) image.Image
+	}).SubImage(image.Rect(0, height, img.Bounds().Dx(), img.Bounds().Dy()))
+	assert.Greater(t, darker(below, 36, 100), 10000, "wrong from block 20 of 77 on")
+	assert.Zero(t, darker(below, 13, 34), "and not before")
+	assert.Greater(t, count(img, red, 34, 36), count(plain, red, 34, 36)+20, "marked there")
+
+	all := reporttest.Along(2, 1)
+	for i := range all.PathDepth.Runs {
+		for k := range all.PathDepth.Runs[i].Errors {
+			all.PathDepth.Runs[i].Errors[k] = report.Float([]float64{0, math.NaN(), math.Inf(1), -1, 5e-324, math.MaxFloat64}[k%6])
+		}
+	}
+	draw(t, all, report.Standard)
+	all.PathDepth.Runs[0].Errors, all.PathDepth.Runs[1].Errors = nil, nil // what no version writes
+	draw(t, all, report.Standard)
+}
+
+// darker is how many pixels between two shares of the width (per cent) have the colours of large
+// errors.
+func darker(img image.Image, from, to int) int {
+	n, b := 0, img.Bounds()
+	for y := b.Min.Y; y < b.Max.Y-60; y++ { // without the lines of text
+		for x := b.Dx() * from / 100; x < b.Dx()*to/100; x++ {
+			if r, g, _, _ := img.At(x, y).RGBA(); r>>8 < 0x90 && r>>8 > 0x40 && g>>8 < 0x28 {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // Whatever the figures are, there is a picture.
 func TestExtremes(t *testing.T) {
 	one := reporttest.Deep(1, -1)

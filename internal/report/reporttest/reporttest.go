@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/label"
@@ -89,6 +90,36 @@ func Deep(blocks, wrong int) *report.Report {
 	}
 	add("model.norm", "output", end, noise(0))
 	add("lm_head", "output", end, noise(0))
+	return r
+}
+
+// Along is Deep without a wrong block, with runs along execution paths: decode:8 and chunked:4 are
+// wrong from the attention of a block on, batch is right.
+func Along(blocks, wrong int) *report.Report {
+	r := Deep(blocks, -1)
+	place := fmt.Sprintf("model.layers.%d.self_attn", wrong)
+	right := &report.Agreement{Holds: true, Outputs: len(r.Layers), Layer: "lm_head", Port: "output", Step: "0", RowRelL2: 2e-6}
+	off := &report.Agreement{Outputs: len(r.Layers), Layer: "lm_head", Port: "output", Step: "1", RowRelL2: 0.02}
+	r.PathDepth = &report.PathDepth{}
+	r.PathDepth.Add(report.OnePass, "", r.Layers)
+	rows := slices.Clone(Deep(blocks, wrong).Layers)
+	for i := range rows {
+		rows[i].Step = "1"
+	}
+	for i, name := range []string{"decode:8", "chunked:4"} {
+		row := report.Row{Path: name, Pass: 1, Position: 8 >> i}
+		r.Paths = append(r.Paths, report.Path{Case: "hello", Path: name, Passes: 41, Rows: 48, Matches: off, OnePass: right, Consistent: off,
+			First: &report.Place{Layer: place, Port: "output", Step: "1", Row: row}, Cause: "state/position"})
+		r.PathDepth.Add(name, "hello", rows)
+	}
+	r.Paths = append(r.Paths, report.Path{Case: "hello", Path: "batch", Passes: 2, Rows: 96, Matches: right, OnePass: right, Consistent: right})
+	r.PathDepth.Add("batch", "hello", r.Layers)
+	first := r.Paths[0].First
+	r.Verdict, r.Kind, r.Frontier, r.Layers = report.Fail, "path", []string{place}, rows
+	r.FirstDivergence = &report.Divergence{Layer: place, Port: "output", Case: "hello", Step: "1", Proven: true, Row: &first.Row,
+		Text: "the candidate's own one pass agrees with the golden"}
+	r.Causes = []report.Cause{{ID: "state/position", Layer: place, Proven: true, Fit: 2.1e-7, FitGolden: 0.021,
+		Text: "the positions of the forward pass are off by -1"}}
 	return r
 }
 

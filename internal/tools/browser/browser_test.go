@@ -258,3 +258,26 @@ func TestOtherReports(t *testing.T) {
 		})
 	}
 }
+
+// The picture of path × depth: a row for each run with its description, and a mark where each is
+// wrong first.
+func TestPaths(t *testing.T) {
+	for name, dark := range map[string]bool{"paths-light": false, "paths-dark": true} {
+		x := open(t, reporttest.Along(77, 20), dark, 1400, 1000)
+		assert.Equal(t, []string{"one pass", "decode:8", "chunked:4", "batch"},
+			get[[]string](t, x, `[...document.querySelectorAll("#paths-rows .along:not([aria-hidden]) .name")].map(e => e.innerText)`))
+		labels := get[[]string](t, x, `[...document.querySelectorAll("#paths-rows canvas")].map(e => e.getAttribute("aria-label"))`)
+		require.Len(t, labels, 4)
+		assert.Contains(t, labels[0], "one pass: all 1004 layers within the limit")
+		assert.Contains(t, labels[2], "chunked:4: first divergence model.layers.20.self_attn, pass 1, sequence 0, position 4; 738 of 1004 layers beyond the limit")
+		marks := get[[]float64](t, x, `[...document.querySelectorAll("#paths-rows .mark")].map(e => parseFloat(e.style.left))`)
+		require.Len(t, marks, 2, "of the paths that fail")
+		assert.InDelta(t, 26.5, marks[0], 1, "block 20 of 77")
+		high := get[[]int](t, x, `[...document.querySelectorAll("#paths-rows canvas")].map(c =>
+			[...c.getContext("2d").getImageData(0, 0, c.width, 1).data].filter((v, i) => i % 4 === 3 && v).length)`)
+		assert.Zero(t, high[0]+high[3], "a low bar is within the limit")
+		assert.Greater(t, high[1], 150, "a high one beyond it")
+		x.shoot(t, name)
+		x.clean(t)
+	}
+}

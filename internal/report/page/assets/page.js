@@ -240,7 +240,7 @@
       const w = $("chart").clientWidth;
       if (w && w !== width && plot) { width = w; plot.setSize({ width: w, height: chartHeight() }); }
     }).observe($("chart"));
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { draw(); heat(); });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { draw(); heat(); paths(); });
   }
   const off = new Set(); // what the legend's buttons hide
   function legendItem(name, color, ring, of) {
@@ -425,6 +425,65 @@
     }));
   }
 
+  // ---------------------------------------------------------------- path × depth
+  // A cell within its limit is half as high as one beyond it, so that it is not the colour alone that tells.
+  function paths() {
+    const p = data.paths;
+    if (!p) return;
+    $("paths").hidden = false;
+    const top = Math.max(Math.log10(Number(p.worst) || 1), 1);
+    const t = v => v <= 1 ? Math.max(0, 0.25 * (1 + Math.log10(Math.max(v, 1e-4)) / 4)) : v === Infinity ? 1 : 0.5 + 0.5 * Math.log10(v) / top;
+    const cells = (canvas, values) => {
+      canvas.width = values.length;
+      canvas.height = 2;
+      const c = canvas.getContext("2d");
+      values.forEach((v, i) => {
+        if (isNaN(v)) return;
+        c.fillStyle = "rgb(" + ramp(t(v)) + ")";
+        c.fillRect(i, v > 1 ? 0 : 1, 1, 2);
+      });
+    };
+    const sample = (v, name) => {
+      const canvas = el("canvas", { "aria-hidden": "true" });
+      cells(canvas, [v]);
+      return el("span", {}, canvas, name);
+    };
+    const worst = Number(p.worst);
+    $("paths-scale").replaceChildren(sample(1e-4, "1e-4 of the limit"), sample(0.01, "0.01"), sample(1, "just within it"),
+      ...(worst > 1 ? [sample(1.001, "just beyond it"), sample(worst, num(worst) + " times it")] : []),
+      el("span", {}, el("span", { class: "mark", "aria-hidden": "true" }), "first divergence"), el("span", {}, "blank: not compared"));
+    $("paths-note").textContent = "The error of each layer in units of its limit, the worst of all forward passes; a low bar is within the limit, a high one beyond it.";
+    const n = p.columns.length, ticks = el("div", { class: "ticks" });
+    $("paths-rows").replaceChildren(...p.rows.map(r => {
+      const values = r.e.map(Number), canvas = el("canvas", { role: "img", "aria-label": r.n + ": " + r.t, title: r.t });
+      cells(canvas, values);
+      canvas.addEventListener("mousemove", e => {
+        const k = Math.min(n - 1, Math.max(0, Math.floor(e.offsetX / canvas.clientWidth * n)));
+        canvas.title = (r.l && r.l[k] || p.columns[k]) + ": " + (isNaN(values[k]) ? "not compared" : num(values[k]) + " × its limit");
+      });
+      const box = el("div", { class: "cells" }, canvas);
+      if (r.f >= 0) {
+        const mark = el("span", { class: "mark", title: r.t });
+        mark.style.left = (r.f + 0.5) / n * 100 + "%";
+        box.append(mark);
+      }
+      return el("div", { class: "along" }, el("span", { class: "name", title: r.n }, r.n), box);
+    }), el("div", { class: "along", "aria-hidden": "true" }, el("span", { class: "name soft" }, "block"), ticks));
+    const starts = [];
+    let last = null;
+    p.columns.forEach((l, i) => {
+      const m = l.match(/(?:^|\.)(\d+)(?:\.|$)/);
+      if (m && m[1] !== last) starts.push([i, last = m[1]]);
+    });
+    const every = Math.ceil(starts.length / 24);
+    starts.filter((_, i) => i % every === 0).forEach(([i, name]) => {
+      const tick = el("span", { class: "tick" }, name);
+      tick.style.left = i / n * 100 + "%";
+      ticks.append(tick);
+    });
+  }
+
+  paths();
   chart();
   heat();
   render();

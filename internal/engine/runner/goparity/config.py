@@ -91,3 +91,6 @@ class Limits:
         text = next((config[k] for k in ("text_config", "language_config", "llm_config") if isinstance(config.get(k), dict)), {})
         self.vocab = text.get("vocab_size") or config.get("vocab_size") or 0
         self.longest = text.get("max_position_embeddings") or config.get("max_position_embeddings") or 0
+        rope = next((c[k] for c in (text, config) for k in ("rope_parameters", "rope_scaling") if isinstance(c.get(k), dict)), {})
+        if (rope.get("rope_type") or rope.get("type")) == "dynamic":
+            self.longest = 0  # it is where the angles begin to stretch

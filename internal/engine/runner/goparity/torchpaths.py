@@ -9,12 +9,13 @@ from . import torchsanity
 from .errors import ModelError, UsageError
 
 
-def run(model, device, job, case, dump, save):
+def run(model, state, device, job, case, dump, save):
     """Runs the passes of a case, and keeps what was fed in run.json's path and passes.
 
-    Sequences of one pass run as one batch. Later passes go on with the cache of just that batch.
+    Sequences of one pass run as one batch. Later passes go on with the cache of just that batch. A
+    batch begins with the model's state as it was when it was loaded.
     """
-    machine = _Machine(model, device, job, case)
+    machine = _Machine(model, state, device, job, case)
     fed, masks = [], {}
     for k, items in enumerate(case["passes"]):
         items, mask, result = machine.forward(k, items)
@@ -41,8 +42,8 @@ class _Batch:
 
 
 class _Machine:
-    def __init__(self, model, device, job, case):
-        self.model, self.device, self.case = model, device, case
+    def __init__(self, model, state, device, job, case):
+        self.model, self.state, self.device, self.case = model, state, device, case
         self.generates, self.keeps = job.task == "text-generation", job.kv_cache
         self.tokens = case["token_ids"]
         kind, _, side = case["path"].partition(":")
@@ -100,6 +101,7 @@ class _Machine:
         return items, real.tolist() if padded else None, result
 
     def _begin(self, items):
+        self.state.restore()
         return _Batch([i["sequence"] for i in items], None, None, [0] * len(items))
 
     def _continued(self, k, items):

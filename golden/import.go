@@ -212,6 +212,9 @@ func writeCase(ctx context.Context, d disk, dir, name string, opt ImportOptions)
 	for _, step := range run.Steps() {
 		p := Pass{Variant: opt.Variant, Case: name, Step: step, File: passFile(opt.Variant, name, step),
 			Provenance: prov}
+		if len(passes) == 0 { // the text is before all steps
+			p.Provenance.Texts = run.Texts
+		}
 		if err := writePass(ctx, d, dir, &p, run, indices[step], opt.Keep); err != nil {
 			return nil, err
 		}

@@ -23,6 +23,7 @@ type Run struct {
 	TokenIDs  json.RawMessage // of each step and sequence, as in the dump
 	PadMask   [][]int         // [batch][token] of the first step, 0 for padding; nil without padding
 	Text      string          // what the reference generated for the case
+	Texts     json.RawMessage // what its tokenizer made of the prompts, as text in run.json; nil if unknown
 	// Path, Passes and PadMasks are those of a run along an execution path; see [Path].
 	Path     string
 	Passes   json.RawMessage
@@ -70,6 +71,13 @@ func fromDump(r *dump.Run) (*Run, error) {
 			return nil, fmt.Errorf("golden: %s: %w", r.Path, err)
 		}
 		out.Path, out.Passes, out.PadMasks = r.Info.Path, passes, r.Info.PadMasks
+	}
+	if len(r.Info.Text) > 0 {
+		texts, err := json.Marshal(r.Info.Text)
+		if err != nil {
+			return nil, fmt.Errorf("golden: %s: %w", r.Path, err)
+		}
+		out.Texts = texts
 	}
 	for _, e := range r.Entries {
 		out.Ports = append(out.Ports, Port{Step: e.Step, Layer: e.Layer, Port: e.Port, Tensor: e.Tensor,

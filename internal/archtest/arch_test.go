@@ -28,7 +28,7 @@ var line = [][]string{
 	{"tensor/internal/*"},
 	{"tensor/*", "internal/layout", "internal/printlog", "internal/dtype", "internal/mask"},
 	{"internal/dump"},
-	{"internal/match", "internal/path"},
+	{"internal/match", "internal/path", "internal/text"},
 	{"compare"},
 	{"internal/names"},
 	{"internal/engine"}, // engines write dumps; dump knows no engine

@@ -16,6 +16,15 @@ type Text struct {
 	Messages []Message `json:"messages,omitempty"` // instead of Prompt
 	Rendered string    `json:"rendered,omitempty"` // after the chat template
 	TokenIDs []int     `json:"token_ids,omitempty"`
+	Pieces   []string  `json:"pieces,omitempty"`   // the text of each of TokenIDs
+	Mistakes []Mistake `json:"mistakes,omitempty"` // of the reference: what others might make of it
+}
+
+// Mistake is what the reference's tokenizer makes of a prompt if something is done wrong on purpose.
+type Mistake struct {
+	Cause    string `json:"cause"` // text/…
+	Text     string `json:"text"`  // what is done wrong
+	TokenIDs []int  `json:"token_ids"`
 }
 
 // Message is one turn of a chat.
@@ -43,6 +52,17 @@ func (t Text) check() error {
 	for i, m := range t.Messages {
 		if m.Role == "" {
 			return fmt.Errorf(`messages[%d]: role is empty: want "system", "user" or "assistant"`, i)
+		}
+	}
+	if n := len(t.Pieces); n > 0 && n != len(t.TokenIDs) {
+		return fmt.Errorf("pieces has %d texts: want one for each of the %d token_ids", n, len(t.TokenIDs))
+	}
+	for i, m := range t.Mistakes {
+		if m.Cause == "" || len(m.TokenIDs) == 0 {
+			return fmt.Errorf("mistakes[%d]: want a cause and token_ids", i)
+		}
+		if err := checkTokens(fmt.Sprintf("mistakes[%d].token_ids", i), m.TokenIDs); err != nil {
+			return err
 		}
 	}
 	return checkTokens("token_ids", t.TokenIDs)
@@ -86,15 +106,6 @@ func checkWeights(files []string) error {
 
 // NotJudged lists what the run contains that this version reads but does not judge.
 func (i *Info) NotJudged() (what []string) {
-	if len(i.Text) > 0 {
-		var paths []string
-		for _, t := range i.Text {
-			if !slices.Contains(paths, t.Path) {
-				paths = append(paths, t.Path)
-			}
-		}
-		what = append(what, fmt.Sprintf("text (%s)", strings.Join(paths, ", ")))
-	}
 	if i.Generation != nil {
 		what = append(what, fmt.Sprintf("generation (%d tokens from %d)", len(i.Generation.Tokens), i.Generation.From))
 	}

@@ -115,6 +115,8 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 			r.Verdict, r.Error = report.Error, err.Error()
 		}
 	}
+	r.Tokens = c.tokens()
+	c.texts(r)
 	if err := c.Changed(); err != nil {
 		r.Verdict, r.Error = report.Error, err.Error()
 	}

@@ -31,6 +31,8 @@ func (c Cause) Word() string {
 // only.
 func (c Cause) Evidence() string {
 	switch {
+	case strings.HasPrefix(c.ID, KindText+"/"):
+		return "told by the text and its token ids, no tensor is looked at"
 	case !math.IsNaN(float64(c.Fit)):
 		return fmt.Sprintf("fits the candidate to %s, the golden only to %s", num(c.Fit), num(c.FitGolden))
 	case !math.IsNaN(float64(c.FitGolden)):

@@ -27,6 +27,13 @@ func Headline(r *Report) string {
 			if d.Layer == "" && r.Kind == "unordered" {
 				return "which layer is wrong first is not known; " + compared
 			}
+			if r.otherPrompt() && r.Kind == KindText {
+				what := "what the engine makes of the prompt is not what the reference makes"
+				if len(r.Causes) > 0 {
+					what += ": " + Clean(r.Causes[0].ID)
+				}
+				return what + "; " + compared
+			}
 			if r.otherPrompt() {
 				return "the two runs were not given the same input; " + compared
 			}
@@ -86,7 +93,7 @@ const OpenHelp = "join what has another name: parity names; record what is missi
 
 // otherPrompt reports whether the verdict is about what the two runs were given, and accuses no layer.
 func (r *Report) otherPrompt() bool {
-	return r.Kind == "input" && r.FirstDivergence != nil && r.FirstDivergence.Layer == ""
+	return (r.Kind == "input" || r.Kind == KindText) && r.FirstDivergence != nil && r.FirstDivergence.Layer == ""
 }
 
 var failWord = map[Status]string{
@@ -96,6 +103,7 @@ var failWord = map[Status]string{
 
 // kinds explains the kinds of a first divergence.
 var kinds = map[string]string{
+	KindText:  "The engine's own text or token ids of a prompt are not the reference's. No layer is judged while they differ.",
 	"input":   "A model input differs: the two runs were not given the same input.",
 	"weights": "The weights that were loaded are not those of the checkpoint.",
 	"capture": "The recorded tensor is not the one that the model computed: the recording is wrong, not the model.",

@@ -17,6 +17,7 @@ func Markdown(w io.Writer, r *Report) error {
 	var b bytes.Buffer
 	names := namingOf(r.Layers)
 	fmt.Fprintf(&b, "### %s: %s\n\n", strings.ToUpper(string(r.Verdict)), mdText(Headline(r)))
+	fmt.Fprintf(&b, "Stages: %s\n\n", mdText(r.StageLine()))
 	r.mdPaths(&b)
 	open := r.Open()
 	if r.Verdict == Incomplete {

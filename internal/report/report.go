@@ -64,8 +64,11 @@ type Report struct {
 	Frontier        []string    `json:"frontier"` // layers whose inputs agree and whose output does not
 	Order           *Order      `json:"order"`
 	Causes          []Cause     `json:"causes"`
-	Summary         Summary     `json:"summary"`  // counted from Layers by Write
-	Coverage        *Coverage   `json:"coverage"` // null if nothing could be compared
+	Summary         Summary     `json:"summary"` // counted from Layers by Write
+	Stages          []Stage     `json:"stages"`  // see JudgedStages; set by Write
+	Texts           []Prompt    `json:"texts,omitempty"`
+	Tokens          Status      `json:"tokens,omitempty"` // whether the two runs were given the same: pass, fail or not judged
+	Coverage        *Coverage   `json:"coverage"`         // null if nothing could be compared
 	Source          Source      `json:"source"`
 	Paths           []Path      `json:"paths,omitempty"`      // the runs along execution paths
 	PathDepth       *PathDepth  `json:"path_depth,omitempty"` // their errors along the depth

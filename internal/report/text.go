@@ -50,6 +50,12 @@ func (p *printer) verdict(r *Report) {
 		first = false
 	}
 	p.paths(r)
+	p.prose("  ", "stages: ", r.StageLine())
+	for _, t := range r.Texts {
+		if t.Status != StatusPass && (r.Kind != KindText || r.FirstDivergence.Text != t.Text) {
+			p.prose("  ", "text of "+Clean(t.Case)+": ", t.Text)
+		}
+	}
 	p.uncovered(r, "  ")
 	if d := r.FirstDivergence; d != nil {
 		if why := r.KindText(); why != "" {

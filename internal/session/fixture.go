@@ -313,6 +313,12 @@ func (f *Fixture) inspect(c *judge.Comparison) {
 			"or a copy of them: all outputs are equal bit for bit. Point PARITY_REPLAY to a run of the candidate; "+
 			"if this is one, its run.json must name another engine", filepath.ToSlash(c.Cases[0].Actual.Path)))
 	}
+	rows, _ := c.Texts()
+	for _, row := range rows {
+		if row.Status == report.StatusFail {
+			f.problem("parity:text", fmt.Sprintf("case %s: %s", row.Case, row.Text))
+		}
+	}
 	if v := c.OtherPrompt(); v != nil {
 		f.problem("parity:input", fmt.Sprintf("case %s: %s", v.Case, v.Text))
 	}

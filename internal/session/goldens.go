@@ -50,6 +50,7 @@ func (g *goldens) read(variant, caseName string) (*dump.Run, error) {
 	}
 	var entries []dump.Entry
 	var info dump.Info
+	var texts []dump.Text
 	var note string
 	for _, s := range steps {
 		pass, err := g.store.Pass(variant, caseName, s)
@@ -63,6 +64,11 @@ func (g *goldens) read(variant, caseName string) (*dump.Run, error) {
 		if p.Passes != nil {
 			if err := json.Unmarshal(p.Passes, &info.Passes); err != nil {
 				return nil, fmt.Errorf("golden: %s: passes of %s: %w", g.store.Dir(), pass.File, err)
+			}
+		}
+		if p.Texts != nil {
+			if err := json.Unmarshal(p.Texts, &texts); err != nil {
+				return nil, fmt.Errorf("golden: %s: text of %s: %w", g.store.Dir(), pass.File, err)
 			}
 		}
 		tensors, err := g.store.Tensors(variant, caseName, s)
@@ -80,6 +86,7 @@ func (g *goldens) read(variant, caseName string) (*dump.Run, error) {
 			entries = append(entries, dump.Entry{Step: s, Layer: e.Layer, Port: e.Port, Tensor: t})
 		}
 	}
+	info.Text = texts
 	run := dump.New(g.store.Dir(), info, dump.OrderRunFile, entries)
 	run.Watch(g.store.Changed)
 	if note != "" {

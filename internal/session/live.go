@@ -60,6 +60,9 @@ func (r *runner) candidate(g *goldens) (engine.Job, error) {
 			return engine.Job{}, err
 		}
 		job.Cases[i].Forced = run.Decoded()
+		if len(y.Prompts)+len(y.Messages) > 0 {
+			job.Cases[i].TokenIDs = run.Info.Asked() // what it makes of the text itself is judged apart
+		}
 	}
 	return job, nil
 }

@@ -5,6 +5,7 @@
 package cause
 
 import (
+	"github.com/goparity/goparity/internal/text"
 	"slices"
 	"strings"
 
@@ -109,7 +110,8 @@ func For(kind string) []diagnose.Hypothesis {
 
 // IDs lists the ids of all causes. "config/<key>" stands for any key of a config.json.
 func IDs() []string {
-	ids := []string{"state/nondeterministic"} // found by what judges the runs of one prompt: internal/judge
+	// The first is found by what judges the runs of one prompt, internal/judge; text needs no tensors.
+	ids := append([]string{"state/nondeterministic"}, text.IDs()...)
 	for _, c := range catalogue {
 		for _, id := range append([]string{c.ID}, c.Also...) {
 			if strings.HasPrefix(id, "config/") {

@@ -64,14 +64,8 @@ type Second struct {
 	Cause *Cause `json:"cause"`
 }
 
-// The stages of a run that are judged. The first that differs is the verdict.
-const (
-	stageTokens  = "tokens"
-	stageWeights = "weights"
-	stageTensors = "tensors"
-	stagePaths   = "paths"
-	stageRun     = "run" // nothing could be judged
-)
+// stageRun says that nothing could be judged.
+const stageRun = "run"
 
 // Of returns a report in short; file is where it lies, for the next command.
 func Of(r *report.Report, file string) *Brief {
@@ -118,14 +112,10 @@ func stageOf(r *report.Report) string {
 	switch {
 	case r.Verdict == report.Error:
 		return stageRun
-	case r.Kind == "input":
-		return stageTokens
-	case r.Kind == "weights":
-		return stageWeights
-	case r.Kind == "path":
-		return stagePaths
+	case r.FailedStage() != "":
+		return r.FailedStage()
 	}
-	return stageTensors
+	return report.StageTensors
 }
 
 func causeOf(c report.Cause) *Cause {

@@ -55,7 +55,7 @@ func nextOf(r *report.Report, file string) (c commands, why string) {
 		}
 	}
 	n := next{r: r, file: file, in: in}
-	for _, choice := range []func() (commands, string){n.settled, n.tokens, n.proven, n.path, n.names, n.incomplete, n.open} {
+	for _, choice := range []func() (commands, string){n.settled, n.text, n.tokens, n.proven, n.path, n.names, n.incomplete, n.open} {
 		if c, why = choice(); why == "" {
 			continue
 		}
@@ -159,6 +159,21 @@ func (n next) settled() (commands, string) {
 		return nil, "nothing was judged: " + report.Headline(n.r)
 	}
 	return nil, ""
+}
+
+// text: what the engine makes of a prompt is wrong, and not the model.
+func (n next) text() (commands, string) {
+	if n.r.Kind != report.KindText {
+		return nil, ""
+	}
+	why := "mend the tokenizer or the template"
+	if len(n.r.Causes) > 0 {
+		why += fmt.Sprintf(" (%s, see %s)", n.r.Causes[0].ID, n.r.Causes[0].Doc())
+	}
+	if c := n.again(); c != nil {
+		return c, why + ", not the model; then this judges it again"
+	}
+	return n.report(), why + ", not the model; the report has the details"
 }
 
 // tokens: the two runs were not given the same input.

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from . import config, installed, maxcache, maxpaths, oracle, tokens
+from . import config, installed, maxcache, maxpaths, oracle, texts, tokens
 from .errors import ModelError, UsageError
 from .maxbuild import Prepared, build, capture
 from .progress import warn
@@ -80,7 +80,7 @@ def _describe(out, models):
 
 
 def generate(job, out):
-    from max.pipelines import AutoModel
+    from max.pipelines import PIPELINE_REGISTRY, AutoModel
 
     with config.overridden_folder(job) as folder:
         with out.clock.phase("load"):
@@ -96,6 +96,8 @@ def generate(job, out):
             with _captured(job, out, golden) as hooks:
                 model = build(job, out.clock, hooks, lambda: AutoModel(folder, devices="cpu" if job.device == "cpu" else "gpu:0", **settings))
                 _describe(out, hooks.models)
+                settled = getattr(model, "_pipeline_config", None)
+                engine_tokenizer = PIPELINE_REGISTRY.retrieve_tokenizer(settled) if settled and any(map(texts.asked, job.cases)) else None
                 reader = maxcache.Reader(getattr(model.pipeline, "kv_manager", None), hooks.labels, job.wants) if job.kv_cache else None
                 for case, ids in cases:
                     dump = out.case(case)
@@ -104,6 +106,7 @@ def generate(job, out):
                             maxpaths.generate(model, hooks, dump, case, reader, lambda k, folder, dump=dump: _keep(dump, k, hooks, folder))
                         continue
                     dump.info["token_ids"] = ids
+                    _texts(dump, engine_tokenizer, case, folder)
                     maxpaths.forget_prefixes(model.pipeline)
                     with out.clock.phase("forward"):
                         dump.info["sequence"] = _decode(model, hooks, dump, case, ids, reader)
@@ -139,6 +142,12 @@ def _decode(model, hooks, dump, case, ids, reader):
             if got != want:
                 raise ModelError(f"case {case['name']}: MAX took the tokens {got} in place of the forced {want}")
     return sequences
+
+
+def _texts(dump, engine_tokenizer, case, folder):
+    """Keeps what MAX's own tokenizer makes of a case; None is a MAX that hides it."""
+    if engine_tokenizer and (text := texts.of_max(engine_tokenizer, case, folder)):
+        dump.info["text"] = text
 
 
 def _check_forced(case, rows, known):
@@ -217,7 +226,8 @@ def _embed_case(out, hooks, engine_tokenizer, pipeline, folder, case, ids):
             maxpaths.embed(pipeline, lambda rows: pipeline.execute(EmbeddingsGenerationInputs([contexts_of(rows)[0]])),
                            hooks, dump, case, lambda k, step: _keep(dump, k, hooks, step))  # fmt: skip
         return
-    contexts, used = contexts_of(case.get("prompts") or ids)
+    _texts(dump, engine_tokenizer, case, folder)
+    contexts, used = contexts_of(case["prompts"] if case.get("prompts") and not case.get("token_ids") else ids)
     dump.info["token_ids"] = dump.info["sequence"] = used
     with out.clock.phase("forward"), hooks.printer.into(dump.step(0)) as step:
         made = pipeline.execute(EmbeddingsGenerationInputs([contexts]))

@@ -47,19 +47,26 @@ def encode(job, case, tokenizer):
     if case.get("images"):
         raise UsageError(f"case {case['name']}: images need an oracle file", "write reference(spec) and candidate(spec) in oracle.py")
     if case.get("messages"):
-        template = None
-        if case.get("chat_template"):
-            with open(case["chat_template"], encoding="utf-8") as f:
-                template = f.read()
-        messages = [{"role": m["role"], "content": m["content"]} for m in case["messages"]]
         try:
-            ids = tokenizer().apply_chat_template(messages, chat_template=template, add_generation_prompt=True, tokenize=True, return_dict=False)
+            ids = tokenizer().apply_chat_template(messages(case), chat_template=template(case), add_generation_prompt=True, tokenize=True, return_dict=False)
         except ValueError as e:
             raise UsageError(f"case {case['name']}: {e}", "give the case a chat_template, or a prompt") from e
         return [list(map(int, ids))]
     if not case.get("prompts"):
         raise UsageError(f"case {case['name']} has no prompt, messages or token_ids")
     return [list(map(int, tokenizer()(p)["input_ids"])) for p in case["prompts"]]
+
+
+def messages(case):
+    return [{"role": m["role"], "content": m["content"]} for m in case["messages"]]
+
+
+def template(case):
+    """The case's own chat template; None for the tokenizer's."""
+    if not case.get("chat_template"):
+        return None
+    with open(case["chat_template"], encoding="utf-8") as f:
+        return f.read()
 
 
 def _given(case):

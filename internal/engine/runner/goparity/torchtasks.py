@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import torch
 
-from . import config, installed, oracle, tokens, torchcache, torchhooks, torchpaths, torchsanity, weights
+from . import config, installed, oracle, texts, tokens, torchcache, torchhooks, torchpaths, torchsanity, weights
 from .errors import ModelError, UsageError
 from .job import BLIND
 from .progress import warn
@@ -40,6 +40,8 @@ def pretrained(job, out, device, dtype):
                 torchpaths.run(model, state, device, job, case, dump, save)
             continue
         dump.info["token_ids"] = ids
+        if text := texts.reference(case, tokenizer):
+            dump.info["text"] = text
         if job.task == "text-generation" and job.sanity and getattr(model, "can_generate", lambda: False)():
             with out.clock.phase("sanity"):
                 dump.info["reference_text"] = torchsanity.generated(model, device, case, ids, job, tokenizer)

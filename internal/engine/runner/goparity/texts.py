@@ -1,0 +1,146 @@
+"""What an engine's own tokenizer and template make of a case's prompts: key text of run.json."""
+
+import asyncio
+
+from . import tokens
+from .progress import warn
+
+
+def asked(case):
+    """The things that are asked: (API path, key of the entry, value)."""
+    return [("completion", "prompt", p) for p in case.get("prompts") or []] + (
+        [("chat", "messages", tokens.messages(case))] if case.get("messages") else [])  # fmt: skip
+
+
+# --- the reference
+
+
+def reference(case, tokenizer):
+    """Returns the texts of a case, each with what the tokenizer makes of it when it is used wrongly."""
+    out = []
+    template = tokens.template(case)
+    for path, key, value in asked(case):
+        tok = tokenizer()
+        entry = {"path": path, key: value}
+        if key == "messages":
+            entry["rendered"] = tok.apply_chat_template(value, chat_template=template, add_generation_prompt=True, tokenize=False)
+            entry["token_ids"] = _chat(tok, value, template)
+        else:
+            entry["token_ids"] = _ids(tok(value))
+        entry["pieces"] = _pieces(tok, entry["token_ids"])
+        entry["mistakes"] = _mistakes(tok, entry, template)
+        out.append(entry)
+    return out
+
+
+def _mistakes(tok, right, template):
+    """What others might make of it, each other than the right ids and those before it."""
+    made, seen = [], [right["token_ids"]]
+    wrong = _of_messages if "messages" in right else _of_prompt
+    for cause, text, ids in wrong(tok, right, template):
+        if ids and ids not in seen:
+            seen.append(ids)
+            made.append({"cause": cause, "text": text, "token_ids": ids})
+    return made
+
+
+def _of_prompt(tok, right, template):
+    prompt = right["prompt"]
+    for text, other in (("white space around the prompt is cut off", prompt.strip()), ("white space before the prompt is cut off", prompt.lstrip()),
+                        ("white space behind the prompt is cut off", prompt.rstrip()), ("a space is put before the prompt", " " + prompt),
+                        ("a space is put behind the prompt", prompt + " "), ("a line break is put behind the prompt", prompt + "\n"),
+                        ("line breaks are read as spaces", prompt.replace("\n", " ")), ("white space is collapsed", " ".join(prompt.split())),
+                        ("line breaks are written as \\n", prompt.replace("\n", "\\n"))):  # fmt: skip
+        yield "text/whitespace", text, _ids(tok(other))
+    yield "text/special", "special tokens in the prompt are read as plain text", _split(tok, prompt)
+    yield "text/special", "the tokenizer adds no special tokens", _ids(tok(prompt, add_special_tokens=False))
+    if tok.bos_token and right["token_ids"][:1] == [tok.bos_token_id]:
+        yield "text/bos-twice", f"{tok.bos_token!r} is put before the prompt, and the tokenizer adds it again", _ids(tok(tok.bos_token + prompt))
+    elif tok.bos_token:
+        yield "text/special", f"{tok.bos_token!r} is put before the prompt", _ids(tok(tok.bos_token + prompt))
+    for text, messages in (("the prompt is sent as a conversation", [{"role": "user", "content": prompt}]),):
+        yield "text/template", text, _tried(lambda: _chat(tok, messages, template))
+
+
+def _of_messages(tok, right, template):
+    messages, rendered = right["messages"], right["rendered"]
+    yield "text/bos-twice", "the rendered text is tokenized as a prompt, and gets its special tokens again", _ids(tok(rendered))
+    yield "text/template", "the template is rendered without the prompt for an answer", _tried(lambda: _chat(tok, messages, template, False))
+    for role in ("system", "assistant", "tool"):
+        rest = [m for m in messages if m["role"] != role]
+        if rest and len(rest) < len(messages):
+            yield "text/template", f"messages of role {role} are left out", _tried(lambda rest=rest: _chat(tok, rest, template))
+    yield "text/template", "only the last message is sent", _tried(lambda: _chat(tok, messages[-1:], template))
+    yield "text/template", "no system message is added", _tried(lambda: _chat(tok, [{"role": "system", "content": ""}, *messages], template))
+    yield "text/template", "the messages are sent without a template", _ids(tok("\n".join(m["content"] for m in messages)))
+    yield "text/template", "the last message is sent without a template", _ids(tok(messages[-1]["content"]))
+    stripped = [{**m, "content": m["content"].strip()} for m in messages]
+    yield "text/whitespace", "white space around the messages is cut off", _tried(lambda: _chat(tok, stripped, template))
+    for text, other in (("white space behind the text is cut off", rendered.rstrip()), ("line breaks behind the text are cut off", rendered.rstrip("\n")),
+                        ("a line break is put behind the text", rendered + "\n"), ("a space is put before the text", " " + rendered)):  # fmt: skip
+        yield "text/whitespace", text, _plain(tok, other)
+    yield "text/special", "special tokens in the text are read as plain text", _split(tok, rendered, add_special_tokens=False)
+    yield "text/special", "special tokens in the text are read as plain text, and others are added", _split(tok, rendered)
+    yield "text/eos-added", "the text ends with the token that ends an answer", right["token_ids"] + [tok.eos_token_id] if tok.eos_token_id is not None else None
+
+
+def _ids(encoded):
+    return list(map(int, encoded["input_ids"]))
+
+
+def _plain(tok, text):
+    return _ids(tok(text, add_special_tokens=False))
+
+
+def _split(tok, text, **how):
+    """The ids of a text in which special tokens are not known; None where the tokenizer cannot."""
+    return _tried(lambda: _ids(tok(text, split_special_tokens=True, **how)))
+
+
+def _chat(tok, messages, template, ask=True):
+    return list(map(int, tok.apply_chat_template(messages, chat_template=template, add_generation_prompt=ask, tokenize=True, return_dict=False)))
+
+
+def _tried(make):
+    """What a mistake makes; None where it is an error: templates refuse conversations."""
+    try:
+        return make()
+    except Exception:
+        return None
+
+
+def _pieces(tok, ids):
+    """The text of each id, with the space that a decoder of words drops at the beginning of a text."""
+    words = tok.convert_ids_to_tokens(ids)
+    return [" " + tok.decode([i]).lstrip(" ") if str(w).startswith("\u2581") else tok.decode([i]) for i, w in zip(ids, words)]
+
+
+# --- MAX
+
+
+def of_max(engine_tokenizer, case, model_name):
+    """Returns the texts of a case as MAX's own tokenizer makes them, without a graph.
+
+    A case with a template of its own has none: MAX takes one for the whole model.
+    """
+    from max.pipelines.modeling.types import RequestID, TextGenerationRequest, TextGenerationRequestMessage
+
+    out = []
+    if case.get("chat_template"):
+        return out
+    for path, key, value in asked(case):
+        entry = {"path": path, key: value}
+        messages = [TextGenerationRequestMessage(**m) for m in value] if key == "messages" else []
+        request = TextGenerationRequest(request_id=RequestID(), model_name=model_name, prompt=value if key == "prompt" else None, messages=messages)
+        try:
+            if messages:
+                entry["rendered"] = engine_tokenizer.apply_chat_template(messages, None)
+            context = asyncio.run(engine_tokenizer.new_context(request))
+        except Exception as e:  # the run itself is on given ids
+            warn(f"case {case['name']}: MAX's tokenizer makes nothing of its {key}: {type(e).__name__}: {e}")
+            continue
+        entry["token_ids"] = [int(t) for t in context.tokens.prompt]
+        if delegate := getattr(engine_tokenizer, "delegate", None):
+            entry["pieces"] = _pieces(delegate, entry["token_ids"])
+        out.append(entry)
+    return out

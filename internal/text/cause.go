@@ -1,0 +1,225 @@
+package text
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/goparity/goparity/internal/dump"
+)
+
+// The causes. docs/causes.md has a row for each.
+const (
+	bosTwice   = "text/bos-twice"
+	bosMissing = "text/bos-missing"
+	eosAdded   = "text/eos-added"
+	template   = "text/template"
+	special    = "text/special"
+	whitespace = "text/whitespace"
+	truncated  = "text/truncated"
+	unknown    = "" // the difference says nothing
+)
+
+// IDs lists the ids of all causes.
+func IDs() []string {
+	return []string{bosTwice, bosMissing, eosAdded, template, special, whitespace, truncated}
+}
+
+// cause says why a is not what the reference made, g.
+//
+// Ids of which the reference's are a part show a begin or an end that is twice, missing or added,
+// and what was cut. What the reference made with a mistake of its own on purpose proves that mistake.
+// Else the rendered texts tell, or the shape of the difference, which proves nothing.
+func cause(g, a dump.Text) Cause {
+	if c, ok := edges(g, a); ok {
+		return c
+	}
+	for _, m := range g.Mistakes {
+		if len(a.TokenIDs) > 0 && slices.Equal(m.TokenIDs, a.TokenIDs) {
+			return Cause{m.Cause, m.Text, true}
+		}
+	}
+	if g.Rendered != "" && a.Rendered != "" && g.Rendered != a.Rendered {
+		return renderings(g, a)
+	}
+	if c, ok := cut(g, a); ok {
+		return c
+	}
+	return inside(g, a)
+}
+
+// edges knows the first and the last token.
+func edges(g, a dump.Text) (Cause, bool) {
+	ids, made := g.TokenIDs, a.TokenIDs
+	if len(ids) == 0 || len(made) == 0 {
+		return Cause{}, false
+	}
+	begin := ids[0]
+	switch {
+	case slices.Equal(made, slices.Insert(slices.Clone(ids), 0, begin)):
+		return Cause{bosTwice, fmt.Sprintf("the first token %s is there twice: the text brings it along, and the tokenizer adds it again", name(g, 0)), true}, true
+	case len(ids) > specials && slices.Equal(made, ids[1:]) && !sameWithout(g, a):
+		return Cause{bosMissing, fmt.Sprintf("the first token %s is missing", name(g, 0)), true}, true
+	case len(made) == len(ids)+1 && slices.Equal(made[:len(ids)], ids) && !sameWithout(a, g):
+		return Cause{eosAdded, fmt.Sprintf("one token more, %s, ends it", name(a, len(ids))), true}, true
+	case len(made) == len(ids)+1 && slices.Equal(made[1:], ids) && !sameWithout(a, g) && !isText(a):
+		return Cause{special, fmt.Sprintf("one token more, %s, begins it", name(a, 0)), true}, true
+	}
+	// Each of them beside another mistake is told with it, not alone.
+	return Cause{}, false
+}
+
+// isText reports whether the first token is known to be no special one.
+func isText(t dump.Text) bool { return len(t.Pieces) > 0 && !markup.MatchString(t.Pieces[0]) }
+
+// sameWithout reports whether the text of long, which has one token more at its begin or end than
+// short, has as much more text that no tokenizer adds: white space, or the end of a template.
+func sameWithout(long, short dump.Text) bool {
+	if long.Rendered == "" || short.Rendered == "" || long.Rendered == short.Rendered {
+		return false
+	}
+	more, ok := strings.CutPrefix(long.Rendered, short.Rendered)
+	if !ok {
+		more, ok = strings.CutSuffix(long.Rendered, short.Rendered)
+	}
+	return !ok || !markup.MatchString(more)
+}
+
+// markup is how special tokens are written: <s>, </s>, <|im_start|>, <start_of_turn>, [INST], [CLS], <<SYS>>.
+var markup = regexp.MustCompile(`<\|[^|<>\s]{1,40}\|>|<<?/?[A-Za-z_][A-Za-z0-9_]{0,40}>?>|\[/?[A-Z_]{2,20}\]|<｜[^｜]{1,40}｜>`)
+
+// renderings compares the texts after the template.
+func renderings(g, a dump.Text) Cause {
+	from, to := g.Rendered, a.Rendered
+	lead := markup.FindString(from)
+	switch {
+	case lead != "" && strings.HasPrefix(from, lead) && to == lead+from:
+		return Cause{bosTwice, fmt.Sprintf("the text begins with %q twice", lead), true}
+	case lead != "" && from == lead+to && (len(a.TokenIDs) == 0 || len(g.TokenIDs) == len(a.TokenIDs)+1):
+		return Cause{bosMissing, fmt.Sprintf("the text does not begin with %q", lead), true}
+	case strings.HasPrefix(to, from) && markup.FindString(to[len(from):]) == to[len(from):]:
+		return Cause{eosAdded, fmt.Sprintf("the text ends with %q, which the reference's does not", to[len(from):]), true}
+	case unspaced(from) == unspaced(to):
+		return Cause{whitespace, "the text has other white space", true}
+	}
+	what := "another text is rendered"
+	switch {
+	case strings.HasPrefix(from, to) && from != to:
+		what = fmt.Sprintf("the end of the template is missing, %q", first(from[len(to):]))
+	case strings.HasPrefix(to, from):
+		what = fmt.Sprintf("the template goes on with %q", first(to[len(from):]))
+	}
+	for _, m := range g.Messages {
+		if text := strings.TrimSpace(m.Content); text != "" && strings.Contains(from, text) && !strings.Contains(to, text) {
+			what = fmt.Sprintf("the message of role %s is not in the text", m.Role)
+			break
+		}
+	}
+	return Cause{template, what, true}
+}
+
+func unspaced(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// cut knows ids of which a part is left.
+func cut(g, a dump.Text) (Cause, bool) {
+	ids, made := g.TokenIDs, a.TokenIDs
+	lost := len(ids) - len(made)
+	if lost < 1 || len(made) == 0 {
+		return Cause{}, false
+	}
+	head := common(ids, made)
+	tail := 0
+	for tail < len(made)-head && ids[len(ids)-1-tail] == made[len(made)-1-tail] {
+		tail++
+	}
+	if head+tail < len(made) {
+		return Cause{}, false
+	}
+	same := g.Rendered != "" && g.Rendered == a.Rendered
+	// Without the texts, a conversation that lacks its last few tokens or its first message, too, may be a cut one.
+	chat := len(g.Messages) > 0 && !same
+	what := fmt.Sprintf("%s missing from token %d on", tokens(lost), head)
+	switch {
+	case len(g.Pieces) > 0 && unspaced(strings.Join(g.Pieces[head:head+lost], "")) == "":
+		return Cause{whitespace, "white space of the text has no token", true}, true
+	case !same && lost == 1 && head == specials && len(made) > specials:
+		return Cause{whitespace, "one token is missing behind the first: a space before the text is, or it is cut", false}, true
+	case chat && head == len(made) && lost <= promptTokens:
+		return Cause{template, "the end of the template is missing: " + what, false}, true
+	case chat && head < len(made):
+		return Cause{template, "a part of the conversation is missing: " + what, false}, true
+	}
+	return Cause{truncated, what, head == len(made) || head <= specials || same}, true
+}
+
+// inside looks at ids that differ in the middle.
+func inside(g, a dump.Text) Cause {
+	ids, made := g.TokenIDs, a.TokenIDs
+	if len(ids) == 0 || len(made) == 0 {
+		return Cause{unknown, "another text", false}
+	}
+	if len(ids) > 2*specials && slices.Equal(made, ids[1:len(ids)-1]) {
+		return Cause{special, "the special tokens around the text are missing", true}
+	}
+	if len(g.Pieces) > 0 && len(a.Pieces) > 0 {
+		from, to := strings.Join(g.Pieces, ""), strings.Join(a.Pieces, "")
+		switch {
+		case from == to && len(markup.FindAllString(from, -1)) > 0 && split(g.Pieces, a.Pieces):
+			return Cause{special, "special tokens are read as plain text", true}
+		case from != to && unspaced(from) == unspaced(to):
+			return Cause{whitespace, "the text has other white space", true}
+		}
+	}
+	if made[0] == ids[0] && len(made) > 1 && made[1] == ids[0] && (len(ids) < 2 || ids[1] != ids[0]) {
+		return Cause{bosTwice, fmt.Sprintf("the first token %s is there twice, and more differs behind it", name(g, 0)), false}
+	}
+	asked := g.Prompt
+	for _, m := range g.Messages {
+		asked += m.Content
+	}
+	text := asked + g.Rendered
+	head := common(ids, made)
+	switch {
+	case len(g.Messages) > 0 && g.Rendered == "" && !widened(ids, made):
+		return Cause{template, "the ids are of another conversation", false}
+	case widened(ids, made) && markup.MatchString(text):
+		return Cause{special, fmt.Sprintf("token %s is several here: special tokens seem to be read as plain text", name(g, min(head, len(ids)-1))), false}
+	case asked != strings.TrimSpace(asked) || strings.Contains(asked, "  ") || strings.ContainsAny(asked, "\t\n") || head <= specials:
+		return Cause{whitespace, "white space seems to be treated in another way", false}
+	}
+	return Cause{unknown, "the tokenizer makes other tokens of the text", false}
+}
+
+// split reports whether some special token of the first is made of several pieces in the second.
+func split(from, to []string) bool {
+	return slices.ContainsFunc(from, func(p string) bool {
+		return markup.FindString(p) == p && p != "" && !slices.Contains(to, p)
+	})
+}
+
+// widened reports whether, where ids begin to differ, one or a few became more than twice as many.
+func widened(from, to []int) bool {
+	head := common(from, to)
+	tail := 0
+	for tail < min(len(from), len(to))-head && from[len(from)-1-tail] == to[len(to)-1-tail] {
+		tail++
+	}
+	return len(to)-head-tail >= 2*(len(from)-head-tail) && len(from)-head-tail > 0
+}
+
+// name is a token's id, and its text where that is known.
+func name(t dump.Text, i int) string {
+	if i < len(t.Pieces) {
+		return fmt.Sprintf("%q (%d)", t.Pieces[i], t.TokenIDs[i])
+	}
+	return fmt.Sprint(t.TokenIDs[i])
+}

@@ -1,0 +1,130 @@
+package text_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/text"
+	_ "github.com/goparity/goparity/internal/updateflag"
+)
+
+// What is known of a text: its ids, the text after the template, the text of each id.
+type made struct {
+	ids      []int
+	rendered string
+	pieces   []string
+}
+
+var (
+	hello = made{ids: []int{1, 15, 7, 9}}
+	talk  = made{[]int{1, 40, 50, 60, 41, 51, 61, 42}, "<s>[system]be brief[user]hi[bot]", nil}
+	plain = made{ids: []int{1, 40, 50, 60, 41, 51, 61, 42}}
+)
+
+func TestJudge(t *testing.T) {
+	chat := []dump.Message{{Role: "system", Content: "be brief"}, {Role: "user", Content: "hi"}}
+	for _, tt := range []struct {
+		name   string
+		golden made
+		actual made
+		chat   bool
+		prompt string // "Hello" if empty
+		cause  string // "-" is no difference
+		proven bool
+		says   string
+		reason string
+	}{
+		{"equal", hello, hello, false, "", "-", false, "4 tokens equal", "the same ids"},
+		{"twice", hello, made{ids: []int{1, 1, 15, 7, 9}}, false, "", "text/bos-twice", true, "token 1 is 1, 15, 7, 9, the reference has 15, 7, 9", "the tokenizer adds what the text has"},
+		{"missing", hello, made{ids: []int{15, 7, 9}}, false, "", "text/bos-missing", true, "token 0", "nothing adds it"},
+		{"begin", made{ids: []int{15, 7, 9}}, made{ids: []int{1, 15, 7, 9}}, false, "", "text/special", true, "begins it", "the reference has no BOS"},
+		{"begin, a space", made{[]int{15, 7, 9}, "", []string{"He", "ll", "o"}}, made{[]int{5, 15, 7, 9}, "", []string{" ", "He", "ll", "o"}}, false, "", "text/whitespace", true, "", "no special token"},
+		{"end", hello, made{ids: []int{1, 15, 7, 9, 2}}, false, "", "text/eos-added", true, "2, ends it", "a tokenizer for training"},
+		{"cut", hello, made{ids: []int{1, 15}}, false, "", "text/truncated", true, "2 tokens missing from token 2 on", "a length that is too small"},
+		{"cut left", hello, made{ids: []int{7, 9}}, false, "", "text/truncated", true, "2 tokens missing from token 0 on", "truncation_side: left"},
+		{"cut behind BOS", made{ids: []int{1, 15, 7, 9, 3, 4}}, made{ids: []int{1, 9, 3, 4}}, false, "", "text/truncated", true, "2 tokens missing from token 1 on", "BOS is kept"},
+		{"no prefix space", made{[]int{1, 5, 7, 9}, "", []string{"<s>", " ", "He", "llo"}}, made{[]int{1, 7, 9}, "", []string{"<s>", "He", "llo"}}, false, "", "text/whitespace", true, "has no token", "it is no cut"},
+		{"no prefix space, by ids", made{ids: []int{1, 5, 7, 9}}, made{ids: []int{1, 7, 9}}, false, "", "text/whitespace", false, "a space before the text", "who cuts one token?"},
+		{"bare", made{ids: []int{101, 7, 9, 102}}, made{ids: []int{7, 9}}, false, "", "text/special", true, "around the text", "add_special_tokens=False"},
+		{"split", made{ids: []int{1, 32001, 15, 7}}, made{ids: []int{1, 28, 57, 88, 15, 7}}, false, "<|im_start|>user", "text/special", false, "read as plain text", "the prompt has markup"},
+		{"split, by pieces", made{[]int{1, 32001, 7}, "", []string{"<s>", "<|im_start|>", "user"}}, made{[]int{1, 28, 57, 7}, "", []string{"<s>", "<|im", "_start|>", "user"}}, false, "<|im_start|>user", "text/special", true, "", "the same text of other pieces"},
+		{"space", made{[]int{1, 7}, "", []string{"<s>", "Hello"}}, made{[]int{1, 8}, "", []string{"<s>", " Hello"}}, false, "", "text/whitespace", true, `token 1 is " Hello" (8), the reference has "Hello" (7)`, "a prefix space"},
+		{"space, guessed", hello, made{ids: []int{1, 16, 7, 9}}, false, "", "text/whitespace", false, "", "the first word's token differs: it is what a prefix space does"},
+		{"another tokenizer", made{ids: []int{1, 15, 7, 9, 4}}, made{ids: []int{1, 15, 8, 10, 4}}, false, "", "", false, "other tokens", "nothing tells why"},
+		{"no prompt for an answer", talk, made{talk.ids[:7], "<s>[system]be brief[user]hi", nil}, true, "", "text/template", true, "the end of the template is missing", "add_generation_prompt"},
+		{"no prompt, by ids", plain, made{ids: plain.ids[:6]}, true, "", "text/template", false, "", "a few tokens at the end"},
+		{"no system", talk, made{[]int{1, 41, 51, 61, 42}, "<s>[user]hi[bot]", nil}, true, "", "text/template", true, "the message of role system is not in the text", "the text tells, though the ids look like a cut"},
+		{"no system, by ids", plain, made{ids: []int{1, 41, 51, 61, 42}}, true, "", "text/template", false, "part of the conversation", "the middle is gone"},
+		{"rendered twice", talk, made{append([]int{1}, talk.ids...), "<s><s>[system]be brief[user]hi[bot]", nil}, true, "", "text/bos-twice", true, "", "by ids"},
+		{"rendered alone", made{rendered: talk.rendered}, made{rendered: "<s>" + talk.rendered}, true, "", "text/bos-twice", true, "", "the candidate tells no ids"},
+		{"spaces in the text", talk, made{[]int{1, 40, 50, 60, 41, 51, 99, 42}, "<s>[system]be brief[user]hi [bot]", nil}, true, "", "text/whitespace", true, "", "not another template"},
+		{"another template", talk, made{[]int{3, 4, 5}, "### be brief\n### hi\n", nil}, true, "", "text/template", true, "goes on with", "of another model"},
+		{"cut, the text is whole", talk, made{talk.ids[:5], talk.rendered, nil}, true, "", "text/truncated", true, "", "the same text tells that it was cut behind the template"},
+		{"the same ids of another text", talk, made{talk.ids, "[system]be brief[user]hi[bot]", nil}, true, "", "-", false, "the same ids of another text", "one writes BOS, the other adds it"},
+		{"ids against text", made{ids: hello.ids}, made{rendered: "Hello"}, false, "", "?", false, "nothing in common", "no conclusion"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			of := func(m made) dump.Info {
+				x := dump.Text{Path: "completion", Prompt: "Hello", Rendered: m.rendered, TokenIDs: m.ids, Pieces: m.pieces}
+				if tt.prompt != "" {
+					x.Prompt = tt.prompt
+				}
+				if tt.chat {
+					x.Path, x.Prompt, x.Messages = "chat", "", chat
+				}
+				return dump.Info{Text: []dump.Text{x}}
+			}
+			golden, actual := of(tt.golden), of(tt.actual)
+			found := text.Judge(&golden, &actual)
+			require.Len(t, found, 1)
+			f := found[0]
+			assert.Contains(t, f.String(), tt.says, tt.reason)
+			switch tt.cause {
+			case "-":
+				assert.Equal(t, text.Equal, f.Status, tt.reason)
+			case "?":
+				assert.Equal(t, text.NotJudged, f.Status, tt.reason)
+			default:
+				require.Equal(t, text.Differs, f.Status, tt.reason)
+				assert.Equal(t, tt.cause, f.Cause.ID, tt.reason)
+				assert.Equal(t, tt.proven, f.Cause.Proven, tt.reason)
+			}
+		})
+	}
+}
+
+// What the reference made with a mistake on purpose proves that mistake.
+func TestMistakes(t *testing.T) {
+	golden := dump.Info{Text: []dump.Text{{Path: "completion", Prompt: "a b", TokenIDs: []int{1, 4, 5}, Mistakes: []dump.Mistake{
+		{Cause: "text/template", Text: "the prompt is sent as a conversation", TokenIDs: []int{1, 9, 4, 5, 8}}}}}}
+	actual := dump.Info{Text: []dump.Text{{Path: "served", Prompt: "a b", TokenIDs: []int{1, 9, 4, 5, 8}}}}
+	found := text.Judge(&golden, &actual)
+	require.Len(t, found, 1)
+	assert.Equal(t, &text.Cause{ID: "text/template", Text: "the prompt is sent as a conversation", Proven: true}, found[0].Cause)
+}
+
+// A reference without texts was given tokens.
+func TestReferenceIsItsTokens(t *testing.T) {
+	golden := dump.Info{TokenIDs: []byte("[[1, 4, 5]]")}
+	one := dump.Text{Path: "completion", Prompt: "a", TokenIDs: []int{4, 5}}
+	two := dump.Text{Path: "chat", Messages: []dump.Message{{Role: "user", Content: "a"}}, TokenIDs: []int{1, 4, 5}}
+	for _, tt := range []struct {
+		texts  []dump.Text
+		want   []text.Status
+		reason string
+	}{
+		{[]dump.Text{one}, []text.Status{text.Differs}, "the only thing that was asked"},
+		{[]dump.Text{one, two}, []text.Status{text.NotJudged, text.Equal}, "the tokens are those of the conversation"},
+		{[]dump.Text{one, {Path: "chat", Messages: two.Messages, TokenIDs: []int{3}}}, []text.Status{text.NotJudged, text.NotJudged}, "they may be of either"},
+	} {
+		actual := dump.Info{Text: tt.texts}
+		var got []text.Status
+		for _, f := range text.Judge(&golden, &actual) {
+			got = append(got, f.Status)
+		}
+		assert.Equal(t, tt.want, got, tt.reason)
+	}
+}

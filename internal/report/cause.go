@@ -41,6 +41,14 @@ func (c Cause) Evidence() string {
 	return "a pattern that predicts nothing"
 }
 
+// At is " at " and the layer, written by show; "" for what no layer computes.
+func (c Cause) At(show func(string) string) string {
+	if c.Layer == "" {
+		return ""
+	}
+	return " at " + show(c.Layer)
+}
+
 // Sentence is what the cause is.
 func (c Cause) Sentence() string { return sentence(c.Text, c.Layer) }
 

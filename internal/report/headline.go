@@ -28,7 +28,7 @@ func Headline(r *Report) string {
 				return "which layer is wrong first is not known; " + compared
 			}
 			if r.otherPrompt() && r.Kind == KindText {
-				what := "what the engine makes of the prompt is not what the reference makes"
+				what := "the engine makes another text or other tokens of a prompt"
 				if len(r.Causes) > 0 {
 					what += ": " + Clean(r.Causes[0].ID)
 				}

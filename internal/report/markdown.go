@@ -50,7 +50,7 @@ func Markdown(w io.Writer, r *Report) error {
 		if c.Proven {
 			word = "**" + word + "**"
 		}
-		fmt.Fprintf(&b, "- %s %s at %s: %s. %s See %s.\n", word, mdCode(c.ID), mdCode(c.Layer), mdText(c.Evidence()),
+		fmt.Fprintf(&b, "- %s %s%s: %s. %s See %s.\n", word, mdCode(c.ID), c.At(mdCode), mdText(c.Evidence()),
 			mdText(c.Sentence()), mdCode(c.Doc()))
 	}
 	if len(r.Causes) > 0 {

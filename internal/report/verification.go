@@ -51,7 +51,7 @@ func (p *printer) verificationVerdict(r *Report, mode Mode) {
 	}
 	for _, c := range r.Causes[:min(len(r.Causes), maxCauses)] {
 		p.prose("         ", "",
-			fmt.Sprintf("%s: %s at %s (%s). %s", c.Word(), c.ID, c.Layer, c.Evidence(), c.Sentence()))
+			fmt.Sprintf("%s: %s%s (%s). %s", c.Word(), c.ID, c.At(Clean), c.Evidence(), c.Sentence()))
 	}
 	p.uncovered(r, "         ")
 }

@@ -48,7 +48,11 @@ func (b *Brief) text() []byte {
 		}
 	}
 	cause := func(indent string, c *Cause) {
-		line("%scause: %s, %s at %s", indent, word(c.Proven, "proven", "guess"), c.ID, c.Layer)
+		at := ""
+		if c.Layer != "" { // else no layer computes it
+			at = " at " + c.Layer
+		}
+		line("%scause: %s, %s%s", indent, word(c.Proven, "proven", "guess"), c.ID, at)
 		line("%s  %s", indent, c.Text)
 		line("%s  %s", indent, c.Doc)
 	}

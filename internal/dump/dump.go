@@ -88,7 +88,7 @@ func Open(path string, opt Options) (*Run, error) {
 	default:
 		err = r.openFile(opt)
 	}
-	if err == nil && len(r.Entries) == 0 {
+	if err == nil && len(r.Entries) == 0 && len(r.Info.Text) == 0 {
 		err = fmt.Errorf("dump: open %q: %w: want a folder with files named <layer>-<port> and %s, "+
 			"step folders with such files, or one file of named tensors or printed ones (.log)",
 			path, ErrEmpty, Formats())

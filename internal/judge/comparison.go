@@ -135,7 +135,10 @@ func compareRuns(ctx context.Context, cases []Case, opt Options) (*Comparison, e
 		return nil, err
 	}
 	if !slices.ContainsFunc(c.Ports, func(p *Port) bool { return p.Problem != "" || p.Joined() && p.Golden.Len() > 0 }) {
-		return nil, &NothingError{c.Unmatched, c.whyNothing()}
+		if !c.textAlone() {
+			return nil, &NothingError{c.Unmatched, c.whyNothing()}
+		}
+		return c, nil
 	}
 	if err := c.measure(opt); err != nil {
 		return nil, err

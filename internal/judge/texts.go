@@ -2,6 +2,7 @@ package judge
 
 import (
 	"math"
+	"slices"
 
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/text"
@@ -30,21 +31,35 @@ func (c *Comparison) Texts() (rows []report.Prompt, causes []report.Cause) {
 	return rows, causes
 }
 
+// textAlone reports whether some side has no tensors at all, and a text can be judged.
+func (c *Comparison) textAlone() bool {
+	if !slices.ContainsFunc(c.Cases, func(k Case) bool { return len(k.Golden.Entries) == 0 || len(k.Actual.Entries) == 0 }) {
+		return false
+	}
+	rows, _ := c.Texts()
+	return slices.ContainsFunc(rows, func(t report.Prompt) bool { return t.Status != report.NotJudged })
+}
+
 // texts adds them to a report. A text that differs is the verdict, and no layer is accused: a run on
 // the reference's tokens shows nothing of it, and one on the candidate's own shows nothing else.
 func (c *Comparison) texts(r *report.Report) {
 	rows, causes := c.Texts()
 	r.Texts = rows
 	for _, row := range rows {
-		if row.Status != report.StatusFail || r.Verdict == report.Error {
+		if row.Status != report.StatusFail || r.Verdict == report.Error && r.Error != report.NothingCompared {
 			continue
 		}
+		r.Error = ""
 		if d := r.FirstDivergence; d != nil && d.Layer != "" {
 			r.Notes = append(r.Notes, "the tensors differ, too, first at "+d.Where()+": that is judged once the text is right")
 		}
 		r.Verdict, r.Kind, r.Frontier, r.Causes = report.Fail, report.KindText, []string{}, append([]report.Cause{}, causes...)
 		r.FirstDivergence = &report.Divergence{Case: row.Case, Text: row.Text, Proven: true}
 		return
+	}
+	bare := !slices.ContainsFunc(c.Cases, func(k Case) bool { return len(k.Golden.Entries) > 0 || len(k.Actual.Entries) > 0 })
+	if r.Error == report.NothingCompared && bare {
+		r.Verdict, r.Error = report.Pass, "" // runs of texts alone
 	}
 }
 

@@ -16,6 +16,9 @@ func Headline(r *Report) string {
 		}
 		return compared + ", which hold; " + Clean(open[0]) + rest
 	case Pass:
+		if len(r.Layers) == 0 {
+			return count(len(r.Texts), "text") + " as the reference makes it; " + compared
+		}
 		w := r.worst()[0]
 		line := fmt.Sprintf("%s, worst row rel. L2 %s at %s", compared, num(w.figures().RowRelL2), n.row(w))
 		if w.Limit() != "" {

@@ -42,6 +42,7 @@ func TestJudge(t *testing.T) {
 		{"missing", hello, made{ids: []int{15, 7, 9}}, false, "", "text/bos-missing", true, "token 0", "nothing adds it"},
 		{"begin", made{ids: []int{15, 7, 9}}, made{ids: []int{1, 15, 7, 9}}, false, "", "text/special", true, "begins it", "the reference has no BOS"},
 		{"begin, a space", made{[]int{15, 7, 9}, "", []string{"He", "ll", "o"}}, made{[]int{5, 15, 7, 9}, "", []string{" ", "He", "ll", "o"}}, false, "", "text/whitespace", true, "", "no special token"},
+		{"twice, by pieces", made{[]int{1, 15}, "", []string{"<s>", "Hello"}}, made{[]int{1, 1, 15}, "", []string{"<s>", "<s>", "Hello"}}, false, "", "text/bos-twice", true, `; 2 × "<s>", the reference 1`, "special tokens are counted"},
 		{"end", hello, made{ids: []int{1, 15, 7, 9, 2}}, false, "", "text/eos-added", true, "2, ends it", "a tokenizer for training"},
 		{"cut", hello, made{ids: []int{1, 15}}, false, "", "text/truncated", true, "2 tokens missing from token 2 on", "a length that is too small"},
 		{"cut left", hello, made{ids: []int{7, 9}}, false, "", "text/truncated", true, "2 tokens missing from token 0 on", "truncation_side: left"},

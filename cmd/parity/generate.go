@@ -100,6 +100,7 @@ func (f *generateFlags) judged(ctx context.Context, stderr io.Writer) (*report.R
 		one := new(report.Report)
 		if o, err := continuation.Compare(ctx, g, actual[i], opt); err == nil {
 			one = o.Report(f.Golden)
+			opt.NoLayers = opt.NoLayers || o.Fails()
 		} else if wrong := (*continuation.Error)(nil); errors.As(err, &wrong) {
 			one = continuation.Unjudged(f.Golden, err)
 		} else {

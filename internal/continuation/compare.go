@@ -23,8 +23,9 @@ type Outcome struct {
 	Encoding       tensor.DType // in which the runs were asked to compute
 	generation.Result
 
-	Notes  []string
-	layers *report.Report // what the layers of the runs say, where the candidate is wrong; nil if nothing
+	Notes          []string
+	golden, actual []float64      // see stack
+	layers         *report.Report // what the layers of the runs say, where the candidate is wrong; nil if nothing
 }
 
 // Options say how sides are compared.
@@ -32,6 +33,7 @@ type Options struct {
 	Tokens   int          // how many tokens are judged, 0 for all
 	Encoding tensor.DType // Invalid: as the runs say
 	Limits   *compare.Limits
+	NoLayers bool          // do not look for the layer that is wrong
 	Judge    judge.Options // of the layers
 }
 
@@ -47,7 +49,7 @@ func Compare(ctx context.Context, golden, actual *Side, opt Options) (o *Outcome
 		return nil, err
 	}
 	if o.Fails() {
-		if err := o.locate(ctx, opt.Judge); err != nil {
+		if err := o.locate(ctx, opt.Judge, opt.NoLayers); err != nil {
 			return nil, err
 		}
 	}
@@ -146,7 +148,7 @@ func (o *Outcome) tokens(asked int) (int, error) {
 	}
 	for k := range n {
 		for _, s := range []*Side{g, a} {
-			if _, ok, err := s.logits.row(k); err != nil {
+			if ok, err := s.logits.has(k); err != nil {
 				return 0, err
 			} else if !ok && s == a && k == n-1 && k > 0 && k >= len(g.fed()) && asked == 0 {
 				return n - 1, nil // it decides a token behind the text, which no one has to run
@@ -204,7 +206,7 @@ func (s *Side) decided() int {
 	}
 	n := max(len(s.fed())-1, 0)
 	for {
-		if _, ok, err := s.logits.row(n); err != nil || !ok {
+		if ok, err := s.logits.has(n); err != nil || !ok {
 			return n
 		}
 		n++
@@ -229,6 +231,7 @@ func (o *Outcome) position(k int) (p generation.Position, err error) {
 	if err != nil {
 		return p, err
 	}
+	o.stack(golden, actual)
 	said := -1
 	if k < len(o.Actual.Choices) {
 		said = o.Actual.Choices[k]
@@ -282,8 +285,12 @@ func (o *Outcome) note(format string, args ...any) {
 
 // locate asks the layers of both runs where the candidate leaves the reference: the first forward pass
 // in which it does, and the first layer there.
-func (o *Outcome) locate(ctx context.Context, opt judge.Options) error {
+func (o *Outcome) locate(ctx context.Context, opt judge.Options, noLayers bool) error {
 	if o.Golden.Run == nil || o.Actual.Run == nil {
+		return nil
+	}
+	if noLayers {
+		o.note("the layers of this text were not looked at, but those of an earlier one")
 		return nil
 	}
 	if _, ok := o.Golden.logits.(*kept); ok {

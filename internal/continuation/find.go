@@ -3,14 +3,11 @@ package continuation
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/path"
 )
-
-// heads are names of the layer that makes logits, in Hugging Face, MAX, llama.cpp and elsewhere.
-var heads = []string{"lm_head", "logits", "output_logits", "embed_out", "output_layer", "result_output", "lm_logits", "head", "output"}
 
 // findLogits finds the output of a run that holds logits: wide enough for each token, one row for each
 // token that decides another, by its name, or else the last of the run.
@@ -88,9 +85,8 @@ func (l *dumped) width(s *Side) int {
 // named says how surely a name is that of logits: 2, or 1 for what a model returns, else 0.
 func named(layer, port string) int {
 	name := label.Name(layer)
-	last := name[strings.LastIndexByte(name, '.')+1:]
 	switch {
-	case strings.Contains(port, "logits") || slices.Contains(heads, last) || strings.Contains(last, "logits"):
+	case module.IsLogits(layer, port) || slices.Contains([]string{"head", "output"}, label.Last(name)):
 		return 2
 	case name == "model" || name == "":
 		return 1

@@ -168,41 +168,34 @@ func (o *Outcome) holds() bool {
 	return r.RelL2 <= o.Limits.RelL2 && r.Positions[r.Worst].Error <= o.Limits.RowRelL2
 }
 
-// stacked are the logits that both sides know of each token, of the largest of the golden's, less the
-// means; of a token that one side does not know both are 0.
-func (o *Outcome) stacked() (golden, actual *tensor.Tensor, err error) {
-	var g, a []float64
-	for k := range o.Positions {
-		one, _, err := o.Golden.logits.row(k)
-		if err != nil {
-			return nil, nil, err
-		}
-		other, _, err := o.Actual.logits.row(k)
-		if err != nil {
-			return nil, nil, err
-		}
-		from := len(g)
-		known, sumG, sumA := 0, 0.0, 0.0
-		for i := range generation.Kept {
-			x, y := math.NaN(), math.NaN()
-			if i < len(one.Top) {
-				if v, ok := other.Logit(one.Top[i].Token); ok {
-					x, y = one.Top[i].Value, v
-					known, sumG, sumA = known+1, sumG+x, sumA+y
-				}
+// stack adds the logits that both sides know of a token, of the largest of the golden's, less their
+// means; of those that one side does not know both are 0.
+func (o *Outcome) stack(golden, actual generation.Row) {
+	from := len(o.golden)
+	known, sumG, sumA := 0, 0.0, 0.0
+	for i := range generation.Kept {
+		x, y := math.NaN(), math.NaN()
+		if i < len(golden.Top) {
+			if v, ok := actual.Logit(golden.Top[i].Token); ok {
+				x, y = golden.Top[i].Value, v
+				known, sumG, sumA = known+1, sumG+x, sumA+y
 			}
-			g, a = append(g, x), append(a, y)
 		}
-		for i := from; i < len(g); i++ {
-			if math.IsNaN(g[i]) {
-				g[i], a[i] = 0, 0
-				continue
-			}
-			g[i], a[i] = g[i]-sumG/float64(known), a[i]-sumA/float64(known)
-		}
+		o.golden, o.actual = append(o.golden, x), append(o.actual, y)
 	}
-	if golden, err = tensor.Of(g, len(o.Positions), generation.Kept); err == nil {
-		actual, err = tensor.Of(a, len(o.Positions), generation.Kept)
+	for i := from; i < len(o.golden); i++ {
+		if math.IsNaN(o.golden[i]) {
+			o.golden[i], o.actual[i] = 0, 0
+			continue
+		}
+		o.golden[i], o.actual[i] = o.golden[i]-sumG/float64(known), o.actual[i]-sumA/float64(known)
+	}
+}
+
+// stacked are these logits of all tokens.
+func (o *Outcome) stacked() (golden, actual *tensor.Tensor, err error) {
+	if golden, err = tensor.Of(o.golden, len(o.Positions), generation.Kept); err == nil {
+		actual, err = tensor.Of(o.actual, len(o.Positions), generation.Kept)
 	}
 	return golden, actual, err
 }

@@ -33,6 +33,7 @@ type Side struct {
 
 // logits are rows by the token that they decide, counted from 0.
 type logits interface {
+	has(k int) (bool, error)
 	row(k int) (r generation.Row, ok bool, err error)
 	where() (layer, port string)
 	dtype() tensor.DType
@@ -105,18 +106,32 @@ type dumped struct {
 func (l *dumped) where() (string, string) { return l.layer, l.port }
 func (l *dumped) dtype() tensor.DType     { return l.of }
 
+func (l *dumped) has(k int) (bool, error) {
+	t, err := l.tensor(k)
+	return t != nil, err
+}
+
 func (l *dumped) row(k int) (r generation.Row, ok bool, err error) {
-	at := l.prompt - 1 + k
-	if at >= len(l.sheet.Tokens[0]) {
-		return r, false, nil
-	}
-	parts, err := l.sheet.Rows(l.layer, l.port, 0, at, at+1)
-	if err != nil || len(parts) != 1 || parts[0].Len() != l.vocabulary {
+	t, err := l.tensor(k)
+	if err != nil || t == nil {
 		return r, false, err
 	}
 	v := make([]float64, l.vocabulary)
-	parts[0].Float64s(v, 0)
+	t.Float64s(v, 0)
 	return generation.NewRow(v), true, nil
+}
+
+// tensor is the row that decides a token; nil where it was not recorded.
+func (l *dumped) tensor(k int) (*tensor.Tensor, error) {
+	at := l.prompt - 1 + k
+	if at >= len(l.sheet.Tokens[0]) {
+		return nil, nil
+	}
+	parts, err := l.sheet.Rows(l.layer, l.port, 0, at, at+1)
+	if err != nil || len(parts) != 1 || parts[0].Len() != l.vocabulary {
+		return nil, err
+	}
+	return parts[0], nil
 }
 
 // The layer that holds what a golden keeps of the logits along a text, and its ports: [tokens, 64], of
@@ -165,6 +180,8 @@ func keptOf(r *dump.Run) (*kept, error) {
 	}
 	return k, nil
 }
+
+func (l *kept) has(k int) (bool, error) { return k < l.lse.Len(), nil }
 
 func (l *kept) row(k int) (r generation.Row, ok bool, err error) {
 	n := l.lse.Len()
@@ -233,6 +250,8 @@ type listed struct {
 
 func (l *listed) where() (string, string) { return "logits", l.port }
 func (l *listed) dtype() tensor.DType     { return l.of }
+
+func (l *listed) has(k int) (bool, error) { return k < len(l.rows), nil }
 
 func (l *listed) row(k int) (r generation.Row, ok bool, err error) {
 	if k >= len(l.rows) {

@@ -176,6 +176,13 @@ func TestJudge(t *testing.T) {
 		{20, func(k int, p *generation.Position) { p.Flat = k < 4 }, generation.Identical, -1, "a fifth within the noise is not flat"},
 		{20, func(k int, p *generation.Position) { p.Flat = k < 5 }, generation.TooFlat, -1, "a quarter is"},
 		{20, func(k int, p *generation.Position) {
+			p.Flat = true
+			if k == 4 {
+				p.Choice = generation.Diverged
+			}
+		}, generation.TooFlat, -1, "where it is flat, another token tells little"},
+		{20, func(k int, p *generation.Position) { p.Flat, p.Error = true, 0.3 }, generation.Logits, 0, "wrong logits are wrong all the same"},
+		{20, func(k int, p *generation.Position) {
 			if k == 7 || k == 9 {
 				p.Choice = generation.Tie
 			}

@@ -83,10 +83,11 @@ func Judge(positions []Position, d tensor.DType, limits compare.Limits) Result {
 	if fails < 0 && (!(r.RelL2 <= limits.RelL2) || r.Grows) {
 		fails = r.Worst
 	}
+	diverged := r.Agree+r.Ties < len(positions)
 	switch _, ties := first[Tie]; {
-	case r.Flat > flat:
+	case r.Flat > flat && fails < 0: // wrong logits are wrong however little they decide
 		r.Verdict = TooFlat
-	case r.Agree+r.Ties < len(positions):
+	case diverged:
 		r.Verdict, r.At = Divergent, first[Diverged]
 	case fails >= 0:
 		r.Verdict, r.At = Logits, fails

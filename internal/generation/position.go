@@ -1,7 +1,6 @@
 package generation
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -148,6 +147,7 @@ type off struct {
 	token  int
 	golden float64
 	error  float64
+	size   float64 // how far the golden's is from the mean
 }
 
 // measure sets the error of the row, and what is off by itself.
@@ -160,7 +160,7 @@ func (p *Position) measure(golden, actual Row, d tensor.DType) {
 		case !ok || !finite(a):
 			p.Hidden += math.Exp(g - golden.LSE)
 		default:
-			list = append(list, off{token, g, a - g})
+			list = append(list, off{token: token, golden: g, error: a - g})
 		}
 	}
 	if golden.Whole() {
@@ -194,20 +194,35 @@ func (p *Position) measure(golden, actual Row, d tensor.DType) {
 	} else if ee == 0 {
 		p.Error = 0
 	}
+	for i := range list {
+		list[i].size = math.Abs(list[i].golden - meanG)
+	}
 	p.outliers(golden, list, d)
 }
 
-// outliers finds the logits that are off by themselves.
+// outliers finds the logits that are off by themselves. Roundings on the way to a logit are a part of it,
+// so one that is far from the mean may be off by more.
 func (p *Position) outliers(golden Row, list []off, d tensor.DType) {
-	slices.SortStableFunc(list, func(a, b off) int { return cmp.Compare(math.Abs(b.error), math.Abs(a.error)) })
 	n := min(apart, len(list)/4)
+	first := make([]off, 0, n+1) // furthest off
 	var rest float64
-	for _, o := range list[n:] {
-		rest += o.error * o.error
+	for _, o := range list {
+		e := math.Abs(o.error)
+		rest += e * e
+		at := len(first)
+		for at > 0 && e > math.Abs(first[at-1].error) {
+			at--
+		}
+		if at < n {
+			first = slices.Insert(first, at, o)[:min(len(first)+1, n)]
+		}
 	}
-	rest = math.Sqrt(rest / float64(max(len(list)-n, 1)))
-	for _, o := range list[:n] {
-		if e := math.Abs(o.error); e > outlier*rest && e > golden.Noise(d, o.golden, o.golden+o.error) {
+	for _, o := range first {
+		rest -= o.error * o.error
+	}
+	rest = math.Sqrt(max(rest, 0) / float64(max(len(list)-n, 1)))
+	for _, o := range first {
+		if e := math.Abs(o.error); e > outlier*rest*max(1, o.size/golden.Spread) && e > golden.Noise(d, o.golden, o.golden+o.error) {
 			p.Outliers = append(p.Outliers, o.token)
 		}
 	}

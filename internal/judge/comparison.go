@@ -149,6 +149,9 @@ func compareRuns(ctx context.Context, cases []Case, opt Options) (*Comparison, e
 	if err := c.widenSoftmax(); err != nil {
 		return nil, err
 	}
+	if err := c.judgeTokens(); err != nil {
+		return nil, err
+	}
 	if err := c.compareSuspects(opt); err != nil {
 		return nil, err
 	}

@@ -276,3 +276,18 @@ func (s *Side) missing(k int) error {
 	}
 	return unjudged("%s has no logits%s for token %d of the continuation (%s %s): rows missing, record all of them", s.From, at, k, layer, port)
 }
+
+// Logits are the layer and port that have the logits.
+func (s *Side) Logits() (layer, port string) { return s.logits.where() }
+
+// Choices are the tokens with the largest logits, of entries that Keep made.
+func Choices(entries []dump.Entry) (tokens []int) {
+	for _, e := range entries {
+		if e.Port == KeptTokens {
+			for k := range e.Tensor.Len() / generation.Kept {
+				tokens = append(tokens, int(e.Tensor.At(k*generation.Kept)))
+			}
+		}
+	}
+	return tokens
+}

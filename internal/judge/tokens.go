@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/generation"
 	"github.com/goparity/goparity/internal/label/module"
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/trace"
 )
 
@@ -150,4 +152,37 @@ func labels(p *Port) (notes []string) {
 		}
 	}
 	return notes
+}
+
+// Answer is what the candidate answers to a case.
+type Answer struct {
+	Argmax     int     // the index of the largest logit
+	Confidence float64 // its probability
+	Where      string  // "lm_head output"
+}
+
+// Answer returns what the candidate answers to a case: the last row of logits of the first forward pass.
+func (c *Comparison) Answer(caseName string) (a Answer, err error) {
+	err = mapfile.Guard(func() error {
+		for _, pass := range c.flow().Passes {
+			if pass.Case != caseName {
+				continue
+			}
+			p := c.logits(pass)
+			if p == nil {
+				break
+			}
+			n := p.Actual.RowLen()
+			v := make([]float64, n)
+			p.Actual.Float64s(v, p.Actual.Len()-n)
+			r := generation.NewRow(v)
+			if r.Bad() > 0 || len(r.Top) == 0 {
+				return fmt.Errorf("the candidate's logits (%s %s) are not finite", p.Layer, p.Port)
+			}
+			a = Answer{r.Top[0].Token, math.Exp(r.LogProb(r.Top[0].Token)), p.Layer + " " + p.Port}
+			return nil
+		}
+		return errors.New("no output of both sides is logits by its name (lm_head, classifier, logits): nothing is answered")
+	})
+	return a, err
 }

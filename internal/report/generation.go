@@ -90,11 +90,11 @@ func (g *Generation) lines() (lines []string) {
 	return lines
 }
 
-// generated is the headline of a report about generations: the first that is not the reference's; "" if
-// it has none.
-func (r *Report) generated() string {
+// generated is the headline of a report about generations: the worst of them, and whether it is wrong or
+// cannot be judged; "" if there is none.
+func (r *Report) generated() (text string, wrong bool) {
 	if len(r.Generations) == 0 {
-		return ""
+		return "", false
 	}
 	worst := &r.Generations[0]
 	rank := map[string]int{"identical": 0, "tie": 1, "too flat": 2, "logits": 3, "diverged": 4}
@@ -106,11 +106,11 @@ func (r *Report) generated() string {
 			worst = g
 		}
 	}
-	text := worst.Text
+	text = worst.Text
 	if len(r.Generations) > 1 && rank[worst.Verdict] > 0 {
 		text = "case " + worst.Case + ": " + text
 	} else if len(r.Generations) > 1 {
 		text = fmt.Sprintf("IDENTICAL: all %d tokens of %d texts", tokens, len(r.Generations))
 	}
-	return Clean(text)
+	return Clean(text), rank[worst.Verdict] > 1
 }

@@ -7,7 +7,7 @@ import (
 
 // Headline is the verdict in one line, without the word pass, fail, incomplete or error.
 func Headline(r *Report) string {
-	if text := r.generated(); text != "" && r.Error == "" {
+	if text, wrong := r.generated(); text != "" && r.Error == "" && (wrong || r.Made != nil && r.Made.Command == Generate) {
 		if d := r.FirstDivergence; r.Verdict == Fail && d != nil && d.Layer != "" {
 			text += "; first divergence " + d.Where() + d.At()
 		}

@@ -72,6 +72,7 @@ func compareSides(golden, actual *Side, opt Options) (*Outcome, error) {
 	if o.Case == "" {
 		o.Case = actual.Case
 	}
+	actual.choosing(golden.Known)
 	if o.Encoding == tensor.Invalid {
 		o.Encoding = encodingOf(golden, actual)
 	}

@@ -138,7 +138,7 @@ func TestKeep(t *testing.T) {
 	all := rows()
 	g, err := continuation.Open(run(t, "lm_head", info(t, text, text[prompt:]...), all, len(all)), nil)
 	require.NoError(t, err)
-	entries, err := g.Keep(len(text) - prompt)
+	entries, err := g.Keep(len(text)-prompt, 0)
 	require.NoError(t, err)
 	kept := dump.New("golden", info(t, text, text[prompt:]...), dump.OrderRunFile, entries)
 	for _, tt := range []struct {
@@ -167,7 +167,7 @@ func TestKeep(t *testing.T) {
 		require.NoError(t, err, tt.reason)
 		assert.Equal(t, tt.want, o.Verdict, tt.reason)
 	}
-	_, err = g.Keep(100)
+	_, err = g.Keep(100, 0)
 	assert.ErrorContains(t, err, "rows missing")
 }
 

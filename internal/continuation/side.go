@@ -21,6 +21,9 @@ type Side struct {
 	Text    []int  // the prompt and its continuation; nil where that is not known
 	Choices []int  // the engine's own, from the first token behind the prompt; nil where it does not say
 	Shown   string // how it goes on by itself
+	// Known is how many tokens the tokenizer has: models often have logits for more, which no engine
+	// chooses, and which do not count. 0: not known.
+	Known int
 
 	// Of what other tools wrote.
 	Asked string // the prompt as a text
@@ -60,7 +63,7 @@ func Open(r *dump.Run, other *Side) (*Side, error) {
 	}
 	if k, err := keptOf(r); err != nil || k != nil {
 		if k != nil {
-			s.logits = k
+			s.logits, s.Known = k, k.known
 		}
 		if tokens := r.Info.Tokens(); len(tokens) == 1 {
 			s.Text = tokens[0]
@@ -100,6 +103,7 @@ type dumped struct {
 	prompt      int
 	layer, port string
 	vocabulary  int
+	known       int // see Side.Known
 	of          tensor.DType
 }
 
@@ -118,6 +122,9 @@ func (l *dumped) row(k int) (r generation.Row, ok bool, err error) {
 	}
 	v := make([]float64, l.vocabulary)
 	t.Float64s(v, 0)
+	if l.known > 0 {
+		v = v[:min(l.known, len(v))]
+	}
 	return generation.NewRow(v), true, nil
 }
 
@@ -143,11 +150,13 @@ const (
 	KeptLogits = "top_logits"
 	KeptLSE    = "log_sum_exp"
 	KeptSpread = "spread"
+	KeptKnown  = "known_tokens" // a number, see [Side]; not there where that is not known
 )
 
 // kept are logits of which a golden has the largest.
 type kept struct {
 	tokens, logits, lse, spread *tensor.Tensor
+	known                       int
 }
 
 func (l *kept) where() (string, string) { return KeptLayer, KeptLogits }
@@ -169,6 +178,10 @@ func keptOf(r *dump.Run) (*kept, error) {
 			k.lse = e.Tensor
 		case KeptSpread:
 			k.spread = e.Tensor
+		case KeptKnown:
+			if e.Tensor.Len() == 1 {
+				k.known = int(e.Tensor.At(0))
+			}
 		}
 	}
 	if k.tokens == nil || k.logits == nil || k.lse == nil || k.spread == nil {
@@ -198,8 +211,17 @@ func (l *kept) row(k int) (r generation.Row, ok bool, err error) {
 	return generation.Largest(top, l.lse.At(k), l.spread.At(k)), true, nil
 }
 
-// Keep makes the entries of a golden from the logits of a side, of its first n tokens.
-func (s *Side) Keep(n int) ([]dump.Entry, error) {
+// choosing leaves the logits out that no engine chooses by.
+func (s *Side) choosing(known int) {
+	if l, ok := s.logits.(*dumped); ok && known > 0 {
+		l.known, s.Known = known, known
+	}
+}
+
+// Keep makes the entries of a golden from the logits of a side, of its first n tokens, of which known
+// count, or all for 0.
+func (s *Side) Keep(n, known int) ([]dump.Entry, error) {
+	s.choosing(known)
 	var tokens []int64
 	var values, lse, spread []float32
 	for k := range n {
@@ -235,6 +257,12 @@ func (s *Side) Keep(n int) ([]dump.Entry, error) {
 	}{{KeptLogits, values, []int{n, generation.Kept}}, {KeptLSE, lse, []int{n}}, {KeptSpread, spread, []int{n}}} {
 		t, err := tensor.Of(x.values, x.shape...)
 		if err = add(x.port, t, err); err != nil {
+			return nil, err
+		}
+	}
+	if s.Known > 0 {
+		t, err := tensor.Of([]int64{int64(s.Known)}, 1)
+		if err = add(KeptKnown, t, err); err != nil {
 			return nil, err
 		}
 	}

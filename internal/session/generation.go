@@ -210,7 +210,7 @@ func (g *Generation) recorded() (*dump.Run, error) {
 		return nil, err
 	}
 	n := g.fixture.yaml.Generation
-	entries, err := side.Keep(n)
+	entries, err := side.Keep(n, reference.Known)
 	if err != nil {
 		return nil, err
 	}
@@ -289,7 +289,7 @@ func (u *update) generate(variant string, onePass *engine.Result, forced map[str
 		if err != nil {
 			return nil, err
 		}
-		entries, err := side.Keep(n)
+		entries, err := side.Keep(n, r.About[i].Known)
 		if err != nil {
 			return nil, err
 		}

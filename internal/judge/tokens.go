@@ -9,6 +9,7 @@ import (
 
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/generation"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/trace"
@@ -36,7 +37,7 @@ func (c *Comparison) judgeTokens() error {
 			if p == nil {
 				continue
 			}
-			if p.Golden.RowLen() < leastVocabulary {
+			if !p.decidesTokens(k) {
 				notes = append(notes, labels(p)...)
 				continue
 			}
@@ -48,6 +49,12 @@ func (c *Comparison) judgeTokens() error {
 	}
 	c.Notes = append(slices.Compact(notes), c.Notes...)
 	return nil
+}
+
+// decidesTokens reports whether logits are those of tokens, and not of the labels of whole sequences.
+func (p *Port) decidesTokens(k Case) bool {
+	n := p.Golden.RowLen()
+	return n >= leastVocabulary || module.TextHead.Has(label.Name(p.Layer)) || p.Golden.Len()/n > max(len(k.Golden.Info.Tokens()), 1)
 }
 
 // logits is the last output of a forward pass by whose name it is logits; nil if there is none that can

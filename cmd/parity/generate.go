@@ -38,7 +38,7 @@ func newGenerate() *cobra.Command {
 			if err := f.positional("generate", args); err != nil {
 				return err
 			}
-			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return f.run(cmd.Context(), cmd.OutOrStdout())
 		},
 	}
 	fl := c.Flags()
@@ -54,7 +54,7 @@ func newGenerate() *cobra.Command {
 	return c
 }
 
-func (f *generateFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
+func (f *generateFlags) run(ctx context.Context, stdout io.Writer) error {
 	if f.tokens < 0 {
 		return usage("--tokens %d: want how many tokens are judged", f.tokens)
 	}
@@ -65,7 +65,7 @@ func (f *generateFlags) run(ctx context.Context, stdout, stderr io.Writer) error
 	if err != nil {
 		return err
 	}
-	r, err := f.judged(ctx, stderr)
+	r, err := f.judged(ctx)
 	var e *exitError
 	if errors.As(err, &e) && e.code == exitUsage {
 		return err
@@ -78,8 +78,8 @@ func (f *generateFlags) run(ctx context.Context, stdout, stderr io.Writer) error
 }
 
 // judged judges all texts of the golden.
-func (f *generateFlags) judged(ctx context.Context, stderr io.Writer) (*report.Report, error) {
-	opt, err := f.generation(stderr)
+func (f *generateFlags) judged(ctx context.Context) (*report.Report, error) {
+	opt, err := f.generation()
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (f *generateFlags) judged(ctx context.Context, stderr io.Writer) (*report.R
 }
 
 // generation are the options that the flags ask for.
-func (f *generateFlags) generation(stderr io.Writer) (opt continuation.Options, err error) {
+func (f *generateFlags) generation() (opt continuation.Options, err error) {
 	if opt.Judge, err = f.options(); err != nil {
 		return opt, err
 	}

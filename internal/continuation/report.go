@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/generation"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/report"
@@ -25,6 +26,9 @@ func (o *Outcome) Report(name string) *report.Report {
 	case o.Fails() && o.layers != nil && o.layers.Verdict == report.Fail && o.layers.FirstDivergence != nil:
 		r = o.layers
 		r.Fixture = name
+		if r.Paths = slices.DeleteFunc(r.Paths, func(p report.Path) bool { return p.Path == dump.OnePass }); len(r.Paths) == 0 {
+			r.PathDepth = nil // one pass is no path of its own
+		}
 	case o.Fails():
 		layer, port := o.Actual.logits.where()
 		r.Verdict, r.Kind, r.Frontier = report.Fail, Kind, []string{}

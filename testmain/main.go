@@ -90,6 +90,10 @@ func run(m TestingM, stdout, stderr io.Writer, opts []Option) int {
 		return fail(stderr, fmt.Errorf("no test judged the execution paths of %s: call parity.Paths(t).Check() in a test, "+
 			"or take paths out of its fixture.yaml", strings.Join(names, ", ")))
 	}
+	if names := s.UnjudgedTexts(); code == 0 && unfiltered() && len(names) > 0 {
+		return fail(stderr, fmt.Errorf("no test judged the generation of %s: call parity.Generation(t).Check() in a test, "+
+			"or take generation out of its fixture.yaml", strings.Join(names, ", ")))
+	}
 	return code
 }
 

@@ -130,6 +130,9 @@ func (f *reportFlags) run(ctx context.Context, path string, changed func(string)
 		}
 		inputs = append(inputs, r.Made.Files()...)
 	}
+	if len(criteria) > 0 && len(r.Generations) > 0 {
+		return usage("report: %s is of a generation, whose tokens decide: figures of layers cannot judge it again", file)
+	}
 	if len(criteria) > 0 {
 		if r, err = report.Rejudge(r, criteria, "command line"); err != nil {
 			return usage("report: %v", err)
@@ -178,6 +181,9 @@ func (f *reportFlags) again(ctx context.Context, r *report.Report, file string, 
 	if r.Made == nil {
 		return nil, usage("report: %s was not made of two dumps by parity compare or parity verify, or by an older version: "+
 			"write names: or scope: into fixture.yaml and run the tests again, or compare the dumps with --names, --scope", file)
+	}
+	if r.Made.Command == report.Generate {
+		return nil, usage("report: %s is of a generation: run parity generate --names again", file)
 	}
 	in, err := r.Made.Here()
 	if err != nil {

@@ -33,6 +33,7 @@ var line = [][]string{
 	{"internal/names"},
 	{"internal/engine"}, // engines write dumps; dump knows no engine
 	{"internal/structure", "internal/tie"},
+	{"internal/generation"},
 	{"internal/trace"},
 	{"internal/localise"},
 	{"internal/op", "internal/checkpoint"},
@@ -44,6 +45,7 @@ var line = [][]string{
 	{"internal/report"},
 	{"internal/report/*"}, // what only the command links: plot, page and junit
 	{"internal/judge", "internal/infra"},
+	{"internal/continuation"},
 	{"internal/fixture", "golden"},
 	{"internal/session"},
 	{"parity"},
@@ -67,10 +69,11 @@ var only = map[string][]string{
 	"internal/layout": {"tensor"},
 	"internal/match": {"tensor", "internal/glob", "internal/label", "internal/label/module", "internal/layout",
 		"internal/nearest"}, // names and shapes, no figures
-	"internal/structure": {"compare", "internal/mapfile", "internal/places", "tensor"},
-	"internal/tie":       {"compare", "tensor"},
-	"internal/trace":     {"internal/each", "internal/label", "tensor"},
-	"internal/localise":  {"internal/label", "internal/trace"}, // it is given figures
+	"internal/structure":  {"compare", "internal/mapfile", "internal/places", "tensor"},
+	"internal/tie":        {"compare", "tensor"},
+	"internal/generation": {"compare", "internal/mask", "internal/tie", "tensor"}, // it is given logits
+	"internal/trace":      {"internal/each", "internal/label", "tensor"},
+	"internal/localise":   {"internal/label", "internal/trace"}, // it is given figures
 	// What any hypothesis sees.
 	"internal/diagnose": {"compare", "internal/checkpoint", "internal/label", "internal/trace", "tensor"},
 	"internal/dtype":    {"tensor"},

@@ -66,6 +66,10 @@ func ParsePath(name string) (p Path, err error) {
 	return p, nil
 }
 
+// Generated stands for the name of a path in that of a case of which the text behind the prompt is run,
+// "short@generation".
+const Generated = "generation"
+
 // Slug is the name of a path in names of files and subtests: "chunked-4".
 func Slug(path string) string { return strings.NewReplacer(":", "-", ",", "-").Replace(path) }
 

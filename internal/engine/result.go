@@ -28,6 +28,7 @@ type About struct {
 	Sequence   [][]int `json:"sequence"` // by sequence, the tokens of the prompt and the generated ones
 	ModelClass string  `json:"model_class"`
 	ModelFile  string  `json:"model_file"`
+	Known      int     `json:"known_tokens"` // how many ids the tokenizer has: the others are never chosen; 0: not known
 }
 
 // Close closes the files of the runs. The folder stays.

@@ -149,6 +149,7 @@ func compareRuns(ctx context.Context, cases []Case, opt Options) (*Comparison, e
 	if err := c.widenSoftmax(); err != nil {
 		return nil, err
 	}
+	c.judgeTokens()
 	if err := c.compareSuspects(opt); err != nil {
 		return nil, err
 	}

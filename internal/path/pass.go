@@ -145,6 +145,10 @@ func plainPasses(r *dump.Run) (list []*Pass, tokens [][]int, err error) {
 	if tokens = r.Info.Unpadded(); len(whole(tokens)) == 0 {
 		return nil, nil, fmt.Errorf("%s has no token_ids in run.json: they tell which row is which token", r.Path)
 	}
+	if r.Info.Generation != nil && len(steps) > 1 && len(tokens) == 1 {
+		return generated(r, tokens)
+	}
+	tokens = decisive(r, tokens)
 	items := whole(tokens)
 	p, err := newPass(steps[0], items, padded(r.RealTokens()))
 	if err != nil {
@@ -164,6 +168,54 @@ func plainPasses(r *dump.Run) (list []*Pass, tokens [][]int, err error) {
 			tokens[item.Sequence] = append(slices.Clip(tokens[item.Sequence]), decoded[i][k])
 		}
 		if p, err = newPass(step, fed, nil); err != nil {
+			return nil, nil, err
+		}
+		list = append(list, p)
+	}
+	return list, tokens, nil
+}
+
+// decisive leaves out the last token of a generation where no tensor has a row for it: it decides no
+// other.
+func decisive(r *dump.Run, tokens [][]int) [][]int {
+	if r.Info.Generation == nil || len(tokens) != 1 || len(tokens[0]) < 2 {
+		return tokens
+	}
+	all, votes := len(tokens[0]), 0
+	for _, e := range r.Entries {
+		lead := e.Tensor.Shape()
+		lead = lead[:min(2, max(len(lead)-1, 0))]
+		if slices.Contains(lead, all) {
+			votes--
+		} else if slices.Contains(lead, all-1) {
+			votes++
+		}
+	}
+	if votes <= 0 {
+		return tokens
+	}
+	return [][]int{tokens[0][:all-1]}
+}
+
+// generated lists the forward passes of a run that was forced along a text: the prompt in the step that
+// comes first, and then a token in each step. Steps that are called by their numbers are where these
+// say, so that one that is missing moves no other.
+func generated(r *dump.Run, tokens [][]int) (list []*Pass, _ [][]int, err error) {
+	from := r.Info.Generation.From
+	for k, step := range r.Steps() {
+		if n, err := strconv.Atoi(step); err == nil {
+			k = n
+		}
+		item := dump.PassItem{From: from + k - 1, To: from + k}
+		if k == 0 {
+			item.From = 0
+		}
+		if k < 0 || item.To > len(tokens[0]) {
+			return nil, nil, fmt.Errorf("step %s of %s feeds token %d, token_ids of run.json has %d: want a step for the prompt, "+
+				"and one for each token of the continuation", step, r.Path, item.To-1, len(tokens[0]))
+		}
+		p, err := newPass(step, []dump.PassItem{item}, nil)
+		if err != nil {
 			return nil, nil, err
 		}
 		list = append(list, p)

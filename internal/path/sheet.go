@@ -50,6 +50,9 @@ func New(r *dump.Run, other *Sheet) (*Sheet, error) {
 	for _, p := range s.Passes {
 		s.of[p.Step] = p
 	}
+	if r.Info.Generation != nil {
+		s.Tokens = s.ran()
+	}
 	s.findAxes(r, other)
 	var entries []dump.Entry
 	for _, e := range r.Entries {
@@ -69,6 +72,22 @@ func New(r *dump.Run, other *Sheet) (*Sheet, error) {
 	}
 	s.Run = laid(r, entries)
 	return s, nil
+}
+
+// ran are the tokens of each sequence without those behind the last that a forward pass fed: the last
+// tokens of a generation decide no other.
+func (s *Sheet) ran() [][]int {
+	out := make([][]int, len(s.Tokens))
+	for i, ids := range s.Tokens {
+		to := 0
+		for _, p := range s.Passes {
+			if at := p.Index(i); at >= 0 {
+				to = max(to, p.Items[at].To)
+			}
+		}
+		out[i] = ids[:min(to, len(ids))]
+	}
+	return out
 }
 
 // laid is a run with other entries, of which no row is padding.
@@ -126,4 +145,14 @@ func (s *Sheet) Axis(layer, port string) int {
 		return max(int(a), -1)
 	}
 	return -1
+}
+
+// Rows returns the rows of a port that are the tokens from ≤ i < to of a sequence, in several parts if
+// several forward passes fed them; nil if not all of them were recorded.
+func (s *Sheet) Rows(layer, port string, sequence, from, to int) ([]*tensor.Tensor, error) {
+	key := nameKey{layer, port}
+	if a, ok := s.axes[key]; !ok || a == none {
+		return nil, nil
+	}
+	return s.rows(key, sequence, from, to)
 }

@@ -7,6 +7,12 @@ import (
 
 // Headline is the verdict in one line, without the word pass, fail, incomplete or error.
 func Headline(r *Report) string {
+	if text, wrong := r.generated(); text != "" && r.Error == "" && (wrong || r.Made != nil && r.Made.Command == Generate) {
+		if d := r.FirstDivergence; r.Verdict == Fail && d != nil && d.Layer != "" {
+			text += "; first divergence " + d.Where() + d.At()
+		}
+		return text
+	}
 	n, compared := namingOf(r.Layers), r.compared()
 	switch r.Verdict {
 	case Incomplete:
@@ -117,8 +123,9 @@ var kinds = map[string]string{
 	"local": "The layer's recorded inputs agree and its output does not: it computes something else.",
 	"path": "The model is right in one pass and wrong along this execution path: the error is in what the path adds, " +
 		"the cache, positions, slots, masks or padding.",
-	"drift":     "No layer differs by itself; small errors grow until the end differs.",
-	"unordered": "Several layers differ, and nothing tells which of them ran first.",
+	"generation": "A token is another one than the reference's, or its logits are wrong, and no layer that was recorded is.",
+	"drift":      "No layer differs by itself; small errors grow until the end differs.",
+	"unordered":  "Several layers differ, and nothing tells which of them ran first.",
 }
 
 // open is said of a place that the records leave open, in place of its kind.

@@ -21,4 +21,5 @@ const (
 	maxSummaryCell = 300 // characters of a cell of one
 	maxAnnotations = 10  // annotations
 	maxBins        = 256 // bins of the rows of a tensor
+	maxTexts       = 12  // texts of a generation that are drawn
 )

@@ -13,10 +13,13 @@ import (
 // Made says how parity compare or parity verify made a report of two dumps: enough to compare them
 // again, and nothing that writes a file or runs a program, since a report may come from anywhere.
 type Made struct {
-	Command string `json:"command"` // "compare" or "verify"
+	Command string `json:"command"` // "compare", "verify" or Generate
 	Dir     string `json:"dir"`     // folder in which it ran
 	Inputs
 }
+
+// Generate is the command that judges a generation.
+const Generate = "generate"
 
 // Inputs are what two dumps are compared by, as the flags of parity compare have it.
 type Inputs struct {

@@ -42,7 +42,8 @@ type Prompt struct {
 
 // JudgedStages lists all stages with what came of them.
 func (r *Report) JudgedStages() []Stage {
-	status := map[string]Status{StageText: r.textStage(), StageTokens: r.Tokens, StageTensors: r.tensorStage(), StagePaths: r.pathStage()}
+	status := map[string]Status{StageText: r.textStage(), StageTokens: r.Tokens, StageTensors: r.tensorStage(), StagePaths: r.pathStage(),
+		StageGeneration: r.generationStage()}
 	if r.Kind == "weights" {
 		status[StageWeights] = StatusFail
 	}
@@ -84,10 +85,10 @@ func (r *Report) textStage() Status {
 	return status
 }
 
-// tensorStage is that of one pass.
+// tensorStage is that of one pass. A generation that is right looks at no layers.
 func (r *Report) tensorStage() Status {
 	switch {
-	case r.Verdict == Error || len(r.Layers) == 0:
+	case r.Verdict == Error || len(r.Layers) == 0, r.Kind == StageGeneration, r.ofGeneration() && r.Verdict != Fail:
 		return NotJudged
 	case r.Kind == "path" || r.Kind == "weights" || r.otherPrompt() && !slices.ContainsFunc(r.Layers, func(l Layer) bool { return l.failing() }):
 		return StatusPass
@@ -95,6 +96,22 @@ func (r *Report) tensorStage() Status {
 		return StatusFail
 	}
 	return StatusPass
+}
+
+// ofGeneration reports whether a report is about nothing but a generation.
+func (r *Report) ofGeneration() bool { return r.Made != nil && r.Made.Command == Generate }
+
+func (r *Report) generationStage() Status {
+	status := NotJudged
+	for i := range r.Generations {
+		switch r.Generations[i].Verdict {
+		case "diverged", "logits":
+			return StatusFail
+		case "identical", "tie":
+			status = StatusPass
+		}
+	}
+	return status
 }
 
 func (r *Report) pathStage() Status {

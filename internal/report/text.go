@@ -49,6 +49,7 @@ func (p *printer) verdict(r *Report) {
 		}
 		first = false
 	}
+	p.generations(r)
 	p.paths(r)
 	p.prose("  ", "stages: ", r.StageLine())
 	for _, t := range r.Texts {

@@ -50,10 +50,11 @@ type Fixture struct {
 	goldens *goldens
 	openErr error
 
-	comparing sync.Once   // guards the rest
-	runs      []*dump.Run // the candidate's
-	paths     []*Path     // with its runs along execution paths
-	injected  []*dump.Run // the candidate's on golden inputs; nil if there are none
+	comparing sync.Once     // guards the rest
+	runs      []*dump.Run   // the candidate's
+	paths     []*Path       // with its runs along execution paths
+	answers   []*Generation // with its runs along texts
+	injected  []*dump.Run   // the candidate's on golden inputs; nil if there are none
 	c         *judge.Comparison
 	err       error
 	problems  []Problem
@@ -61,6 +62,7 @@ type Fixture struct {
 	mu       sync.Mutex
 	compared []*judge.Comparison // what is reported: c, or those of functions
 	along    map[*judge.Comparison][]*Path
+	texts    map[*judge.Comparison][]*Generation
 
 	weights *checkpoint.Files // of the model's folder, opened when a cause is looked for
 }
@@ -73,20 +75,20 @@ func (f *Fixture) Comparison() (*judge.Comparison, error) {
 	f.used.Store(true)
 	f.comparing.Do(func() {
 		if f.c, f.err = f.load(); f.err == nil {
-			f.keep(f.c, f.paths)
+			f.keep(f.c, f.paths, f.answers)
 		}
 	})
 	return f.c, f.err
 }
 
 // keep remembers a comparison that is reported.
-func (f *Fixture) keep(c *judge.Comparison, paths []*Path) {
+func (f *Fixture) keep(c *judge.Comparison, paths []*Path, texts []*Generation) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.along == nil {
-		f.along = map[*judge.Comparison][]*Path{}
+		f.along, f.texts = map[*judge.Comparison][]*Path{}, map[*judge.Comparison][]*Generation{}
 	}
-	f.compared, f.along[c] = append(f.compared, c), paths
+	f.compared, f.along[c], f.texts[c] = append(f.compared, c), paths, texts
 }
 
 // CompareFunc compares what an engine in this process computes with the goldens.
@@ -113,7 +115,7 @@ func (f *Fixture) CompareFunc(run engine.Func) (*judge.Comparison, error) {
 	}
 	c, err := judge.Compare(f.cfg.context(), cases, f.compareOptions())
 	if err == nil {
-		f.keep(c, f.funcPaths(run, runs))
+		f.keep(c, f.funcPaths(run, runs), f.funcTexts(run))
 	}
 	return c, err
 }
@@ -140,7 +142,7 @@ func (f *Fixture) load() (*judge.Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.paths = f.newPaths()
+	f.paths, f.answers = f.newPaths(), f.newGenerations()
 	if f.isLive() {
 		f.runs, err = f.live(f.paths)
 	} else {
@@ -184,12 +186,12 @@ func (f *Fixture) live(paths []*Path) ([]*dump.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	job.Cases = append(job.Cases, pathCases(paths)...)
+	job.Cases = append(append(job.Cases, pathCases(paths)...), generationCases(f.answers)...)
 	r, err := f.observed(job)
 	if err != nil {
 		return nil, err
 	}
-	return take(paths, r.Runs)
+	return take(paths, takeTexts(f.answers, r.Runs))
 }
 
 func (f *Fixture) isLive() bool { return f.replay == "" && f.cfg.Run != setting.RunReplay }
@@ -202,7 +204,7 @@ var ErrNoRecordedRun = errors.New("no recorded run")
 func (f *Fixture) openRuns(paths []*Path) (err error) {
 	if f.replay != "" {
 		if f.runs, err = f.openCases(f.replay); err == nil {
-			f.runs, err = take(paths, f.runs)
+			f.runs, err = take(paths, takeTexts(f.answers, f.runs))
 		}
 		return err
 	}
@@ -238,7 +240,7 @@ func (f *Fixture) openRuns(paths []*Path) (err error) {
 			}
 			f.opened = append(f.opened, along...)
 		}
-		_, err = take(paths, along)
+		_, err = take(paths, takeTexts(f.answers, along))
 		return err
 	})
 }
@@ -249,7 +251,7 @@ func (f *Fixture) openCases(dir string) ([]*dump.Run, error) {
 		store.Close()
 		return nil, fmt.Errorf("%s holds goldens: the reference would be compared with itself, name a run of the candidate", filepath.ToSlash(dir))
 	}
-	runs, err := dump.OpenCases(dir, dump.Options{Cases: f.yaml.CaseNames(), Unjudged: len(f.yaml.Paths) > 0})
+	runs, err := dump.OpenCases(dir, dump.Options{Cases: f.yaml.CaseNames(), Unjudged: len(f.yaml.Paths) > 0 || f.yaml.Generation > 0})
 	if len(runs) == 1 {
 		runs[0].Info.Case = f.yaml.CaseOfOnly(runs[0].Info.Case)
 	}
@@ -325,6 +327,9 @@ func (f *Fixture) inspect(c *judge.Comparison) {
 	if err := f.yaml.CheckLayers(c.Names()); err != nil {
 		f.problem("parity:fixture", err.Error())
 	}
+	for _, text := range f.unexpected(c) {
+		f.problem("parity:expect", text)
+	}
 	for _, text := range f.lacking(c) {
 		f.problem("parity:missing", text)
 	}
@@ -371,6 +376,11 @@ func (f *Fixture) staleRuns() (out []string) {
 	for _, p := range f.paths {
 		recorded = append(recorded, p.runs...)
 	}
+	for _, g := range f.answers {
+		if g.actual != nil {
+			recorded = append(recorded, g.actual)
+		}
+	}
 	for _, r := range recorded {
 		what, how := "run", "PARITY_REPLAY=DUMP go test"
 		if r.Info.Mode == dump.Injected {
@@ -404,6 +414,7 @@ func (f *Fixture) problem(name, text string) {
 func (f *Fixture) report(c *judge.Comparison) *report.Report {
 	r := c.Report(f.name, false)
 	f.addPaths(r, c)
+	f.addGenerations(r, c)
 	return f.problematic(r)
 }
 
@@ -416,8 +427,12 @@ func (f *Fixture) Report() (*report.Report, error) {
 	for _, p := range f.Paths(c) {
 		p.Judge() // its report says what went wrong
 	}
+	for _, g := range f.Generations(c) {
+		g.Judge(0)
+	}
 	r := c.Report(f.name, true)
 	f.addPaths(r, c)
+	f.addGenerations(r, c)
 	return f.problematic(r), nil
 }
 

@@ -59,7 +59,7 @@ func (g *goldens) read(variant, caseName string) (*dump.Run, error) {
 		}
 		p := pass.Provenance
 		note = blessed(p.Engine, p.Date, p.Blessed)
-		info = dump.Info{Engine: p.Engine, Versions: p.Versions, Device: p.Device, Encoding: dump.Encoding{Compute: variant}, Attention: p.Attention, Case: caseName, TokenIDs: p.TokenIDs, PadMask: p.PadMask, Date: p.Date, Mode: dump.Standard,
+		info = dump.Info{Engine: p.Engine, Versions: p.Versions, Device: p.Device, Encoding: dump.Encoding{Compute: variant}, Attention: p.Attention, Case: caseName, ReferenceText: p.Text, TokenIDs: p.TokenIDs, PadMask: p.PadMask, Date: p.Date, Mode: dump.Standard,
 			Path: p.Path, PadMasks: p.PadMasks}
 		if p.Passes != nil {
 			if err := json.Unmarshal(p.Passes, &info.Passes); err != nil {
@@ -87,6 +87,11 @@ func (g *goldens) read(variant, caseName string) (*dump.Run, error) {
 		}
 	}
 	info.Text = texts
+	if _, of := dump.CutPathCase(caseName); of && caseName == dump.PathCase(baseOf(caseName), dump.Generated) {
+		if err := generated(&info, entries); err != nil {
+			return nil, fmt.Errorf("golden: %s: %s of case %s: %w", g.store.Dir(), variant, caseName, err)
+		}
+	}
 	run := dump.New(g.store.Dir(), info, dump.OrderRunFile, entries)
 	run.Watch(g.store.Changed)
 	if note != "" {

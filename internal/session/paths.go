@@ -259,17 +259,18 @@ func (f *Fixture) addPaths(r *report.Report, c *judge.Comparison) {
 	}
 }
 
-// unjudgedPaths reports whether the fixture lists paths that no test judged.
-func (f *Fixture) unjudgedPaths() bool {
-	if !f.used.Load() || f.yaml == nil || len(f.yaml.Paths) == 0 {
-		return false
+// unjudged reports whether the fixture was compared and asks for what no test judged: execution paths,
+// or texts.
+func (f *Fixture) unjudged() (paths, texts bool) {
+	if !f.used.Load() || f.yaml == nil {
+		return false, false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, paths := range f.along {
-		if slices.ContainsFunc(paths, func(p *Path) bool { return p.judged.Load() }) {
-			return false
-		}
+	paths, texts = len(f.yaml.Paths) > 0, f.yaml.Generation > 0
+	for c := range f.along {
+		paths = paths && !slices.ContainsFunc(f.along[c], func(p *Path) bool { return p.judged.Load() })
+		texts = texts && !slices.ContainsFunc(f.texts[c], func(g *Generation) bool { return g.judged.Load() })
 	}
-	return true
+	return paths, texts
 }

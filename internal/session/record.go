@@ -56,6 +56,20 @@ func (f *Fixture) record(name string) error {
 			modes[pathsMode] = append(modes[pathsMode], &run)
 		}
 	}
+	for _, g := range f.answers {
+		if g.actual == nil {
+			continue
+		}
+		run, err := g.recorded()
+		if err != nil {
+			return fmt.Errorf("record: generation of case %s: %w", g.Case, err)
+		}
+		if !renew {
+			run.Info.Inputs = f.runInputs(run.Info)
+		}
+		run.Info.Date = cmp.Or(run.Info.Date, time.Now().UTC().Format(time.RFC3339))
+		modes[pathsMode] = append(modes[pathsMode], run)
+	}
 	dir := filepath.Join(f.dir, "runs", name)
 	if err := f.writeRecording(dir, func() (map[string][]*dump.Run, error) { return modes, nil }); err != nil {
 		return fmt.Errorf("record: %w", err)

@@ -181,7 +181,17 @@ func (s *Session) Unused() (names []string) {
 // UnjudgedPaths lists the fixtures that were compared and whose execution paths no test judged.
 func (s *Session) UnjudgedPaths() (names []string) {
 	for _, f := range s.fixtures {
-		if f.unjudgedPaths() {
+		if paths, _ := f.unjudged(); paths {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
+
+// UnjudgedTexts lists those whose generation no test judged.
+func (s *Session) UnjudgedTexts() (names []string) {
+	for _, f := range s.fixtures {
+		if _, texts := f.unjudged(); texts {
 			names = append(names, f.name)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/golden"
+	"github.com/goparity/goparity/internal/continuation"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/foreign"
@@ -68,7 +69,7 @@ func (u *update) renew() error {
 			fmt.Fprintf(u.out, "parity: update %s: the dump has no %s: its goldens stay as they are\n", u.name, v)
 		}
 	}
-	return u.importAll(dirs, nil)
+	return u.importAll(dirs, nil, nil)
 }
 
 // fromReference runs the reference, each variant of it, and imports what it computed. The decode
@@ -79,6 +80,8 @@ func (u *update) fromReference() error {
 	}
 	dirs := map[string]string{} // all run before the first is kept: a failure changes nothing
 	along := map[string]*measured{}
+	texts := map[string]map[string]*golden.Run{} // by variant, what is kept of the generation of each case
+	spoken := map[string][]int{}                 // by case, the tokens of the first variant
 	var forced [][][]int
 	for n, variant := range u.yaml.References {
 		job := u.yaml.Job(engine.Torch, engine.CPU)
@@ -102,6 +105,11 @@ func (u *update) fromReference() error {
 				return err
 			}
 		}
+		if use, _ := u.use(variant); use == golden.UseJudge && u.yaml.Generation > 0 {
+			if texts[variant], err = u.generate(variant, r, spoken); err != nil {
+				return errors.Join(err, r.Close())
+			}
+		}
 		if use, _ := u.use(variant); use == golden.UseJudge && len(u.yaml.Paths) > 0 {
 			if along[variant], err = u.measure(variant, r); err != nil {
 				return errors.Join(err, r.Close())
@@ -112,7 +120,7 @@ func (u *update) fromReference() error {
 		}
 		dirs[variant] = r.Dir
 	}
-	return u.importAll(dirs, along)
+	return u.importAll(dirs, along, texts)
 }
 
 // chosen shows how the reference goes on, and returns the tokens of its decode steps, by case.
@@ -134,7 +142,7 @@ func (u *update) chosen(r *engine.Result) (forced [][][]int, err error) {
 
 // importAll makes goldens of the dumps, by variant, at one stroke: no one sees a new variant next to
 // an old one.
-func (u *update) importAll(dirs map[string]string, along map[string]*measured) error {
+func (u *update) importAll(dirs map[string]string, along map[string]*measured, texts map[string]map[string]*golden.Run) error {
 	var opts []golden.ImportOptions
 	for _, variant := range u.yaml.References {
 		if dirs[variant] == "" {
@@ -159,6 +167,9 @@ func (u *update) importAll(dirs map[string]string, along map[string]*measured) e
 				return err
 			}
 			defer closeOwn()
+		}
+		for name, run := range texts[variant] {
+			opt.Runs[name], opt.Inputs[name] = run, u.yaml.Inputs(baseOf(name))
 		}
 		opts = append(opts, opt)
 	}
@@ -195,7 +206,7 @@ func (u *update) addOwn(opt *golden.ImportOptions, m *measured) (closeAll func()
 // options says which goldens of a variant are made of a dump.
 func (u *update) options(variant string, d *golden.Dump) (opt golden.ImportOptions, err error) {
 	opt = golden.ImportOptions{Variant: variant, Runs: map[string]*golden.Run{}, Inputs: map[string]map[string]string{},
-		Keep: u.yaml.Capture.Wants, Provenance: golden.Provenance{Command: "go test " + subtest.Package() + " -update", Blessed: u.cfg.Bless}}
+		Keep: u.keeps, Provenance: golden.Provenance{Command: "go test " + subtest.Package() + " -update", Blessed: u.cfg.Bless}}
 	opt.Provenance.Use, opt.Provenance.Formula = u.use(variant)
 	have, err := u.have(u.goldenDir(), variant)
 	if err != nil {
@@ -222,6 +233,11 @@ func (u *update) options(variant string, d *golden.Dump) (opt golden.ImportOptio
 		opt.Inputs[y.Name] = u.yaml.Inputs(y.Name)
 	}
 	return opt, nil
+}
+
+// keeps reports whether a port becomes golden: what is captured, and what is kept of a generation.
+func (u *update) keeps(layer, port string) bool {
+	return u.yaml.Capture.Wants(layer, port) || u.yaml.Generation > 0 && layer == continuation.KeptLayer
 }
 
 // use says what the goldens of a variant are for, and the formula by which they judge where no
@@ -265,7 +281,7 @@ func (u *update) bless() error {
 		return fmt.Errorf("%s names no recorded run to bless: run the candidate with -parity.run=cpu, or name its dump with -parity.dump=DIR", u.yaml.File)
 	}
 	fmt.Fprintf(u.out, "parity: update %s: the candidate's run becomes golden, blessed: %s\n", u.name, u.cfg.Bless)
-	return u.importAll(map[string]string{u.yaml.References[0]: dir}, nil)
+	return u.importAll(map[string]string{u.yaml.References[0]: dir}, nil, nil)
 }
 
 // printDelta says how far the goldens moved, the furthest first.

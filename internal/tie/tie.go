@@ -39,6 +39,15 @@ func (t *Ties) Any() bool { return len(t.Rows)+len(t.Swapped) > 0 }
 // as many, and what chance adds.
 func Most(n int) float64 { return 3 * (float64(n) + math.Sqrt(float64(n)) + 1) }
 
+// Noise is by how much the difference of two scores of a row may err in an encoding: the noise floor of
+// a row times the spread of its scores, but no less than one rounding of each of the two, of which
+// largest is the larger one's size.
+//
+//	max(floor·spread, 2·ε·largest)
+func Noise(d tensor.DType, spread, largest float64) float64 {
+	return max(compare.Floor(d).RowRelL2*spread, 2*d.Epsilon()*largest)
+}
+
 // Decides reports whether an index holds the places of the largest scores of each row.
 func Decides(scores, index *tensor.Tensor) bool {
 	n, k := scores.RowLen(), index.RowLen()
@@ -79,7 +88,7 @@ func (c *Choice) Of(scores, chosen *tensor.Tensor, skip map[int]bool) Ties {
 	floor := compare.Floor(c.DType).RowRelL2
 	for row := range out.Of {
 		g.Float64s(s, row*n)
-		noise := 2 * floor * max(floats.Norm(s, 2)/math.Sqrt(float64(n)), rms)
+		noise := 2 * Noise(c.DType, max(floats.Norm(s, 2)/math.Sqrt(float64(n)), rms), 0)
 		actual := slices.Clone(s)
 		if scores != nil {
 			scores.Float64s(actual, row*n)

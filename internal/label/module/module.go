@@ -75,6 +75,15 @@ func QKV(layer string) byte {
 	return 0
 }
 
+// heads are names of what makes logits, in Hugging Face, MAX, llama.cpp and elsewhere.
+var heads = slices.Concat(TextHead, names("output_layer result_output score classifier"))
+
+// IsLogits reports whether an output is logits by its name.
+func IsLogits(layer, port string) bool {
+	last := label.Last(label.Name(layer))
+	return strings.Contains(port, "logits") || strings.Contains(last, "logits") || slices.Contains(heads, last)
+}
+
 // IsNorm reports whether a layer is a norm by its name.
 func IsNorm(layer string) bool {
 	name := strings.ToLower(label.Last(layer))

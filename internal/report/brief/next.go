@@ -85,6 +85,8 @@ func (n next) again(more ...string) commands {
 	switch {
 	case n.r.Package != "":
 		return commands{n.gotest()}
+	case n.in != nil && n.r.Made.Command == report.Generate:
+		return commands{append([]string{"parity", "generate"}, n.in.Args()...)}
 	case n.in != nil:
 		return commands{append(append([]string{"parity", "compare"}, n.in.Args()...), more...)}
 	}

@@ -44,6 +44,7 @@ type content struct {
 	Report                                                  *report.Report
 	Paths                                                   []alongRow
 	Findings, OnePass                                       []string
+	Texts                                                   []textChart
 	LeftOut                                                 int
 }
 
@@ -75,7 +76,7 @@ func Write(w io.Writer, r *report.Report) error {
 		Data:  template.JS(data),
 		Title: text(r.Fixture), Headline: text(report.Headline(r)), Counts: report.Counts(r),
 		Source: text(r.Source.String()), Kind: r.KindText(),
-		Licence: uplotLicence, Report: cleaned(r), Paths: alongRows(r), LeftOut: d.LeftOut}
+		Licence: uplotLicence, Report: cleaned(r), Paths: alongRows(r), Texts: textCharts(r), LeftOut: d.LeftOut}
 	for _, f := range r.Findings() {
 		c.Findings = append(c.Findings, text(f.String()))
 	}

@@ -123,3 +123,17 @@ func BenchmarkWrite(b *testing.B) {
 		}
 	}
 }
+
+// TestTexts draws generations without scripts.
+func TestTexts(t *testing.T) {
+	r := &report.Report{Fixture: "x", Verdict: report.Error, Error: "x", Generations: []report.Generation{{Case: "<b>", Verdict: "diverged", Text: "DIVERGED at token 1 of 2",
+		Positions: []report.Token{{Reference: 5, Candidate: 5, Choice: "same", Gap: 100, OwnGap: 90, KL: 1e-6},
+			{Reference: 6, Candidate: 7, Choice: "diverged", Gap: 100, OwnGap: -3, KL: 1}}}}}
+	var b bytes.Buffer
+	require.NoError(t, page.Write(&b, r))
+	html := b.String()
+	assert.Contains(t, html, `<h3>&lt;b&gt;</h3>`)
+	assert.Contains(t, html, `<title>token 1: 6, candidate 7, ahead by 100 × the noise`)
+	assert.Equal(t, 1, strings.Count(html, `fill="#a01020"`), "one token diverged")
+	assert.Equal(t, 1, strings.Count(html, `fill="currentColor"`), "behind in the candidate: no line")
+}

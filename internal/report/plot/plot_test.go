@@ -147,3 +147,35 @@ func BenchmarkPNG(b *testing.B) {
 		}
 	}
 }
+
+// TestTokens draws generations below the rest, in the colours of what was chosen.
+func TestTokens(t *testing.T) {
+	draw := func(tokens ...report.Token) image.Image {
+		r := &report.Report{Fixture: "x", Verdict: report.Error, Error: "x", Generations: []report.Generation{{Case: "short", Verdict: "tie", Text: "TIE", Positions: tokens}}}
+		var b bytes.Buffer
+		require.NoError(t, plot.PNG(&b, r, report.Standard))
+		im, err := png.Decode(&b)
+		require.NoError(t, err)
+		return im
+	}
+	count := func(im image.Image, want color.RGBA) (n int) {
+		for y := im.Bounds().Min.Y; y < im.Bounds().Max.Y; y++ {
+			for x := im.Bounds().Min.X; x < im.Bounds().Max.X; x++ {
+				if color.RGBAModel.Convert(im.At(x, y)) == want {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	diverged, tie := color.RGBA{0xa0, 0x10, 0x20, 0xff}, color.RGBA{0xe6, 0x9f, 0x00, 0xff}
+	same := draw(report.Token{Choice: "same", Gap: 100, OwnGap: 90, KL: 1e-6})
+	mixed := draw(report.Token{Choice: "diverged", Gap: 100, OwnGap: -3, KL: 1}, report.Token{Choice: "tie", Gap: 0.3, OwnGap: -0.1, KL: 1e-3})
+	assert.Less(t, count(same, diverged), 500, "the legend alone")
+	assert.Greater(t, count(mixed, diverged), 10000, "a bar")
+	assert.Greater(t, count(mixed, tie), count(same, tie)+1000)
+	assert.Greater(t, same.Bounds().Dy(), 900, "below the error along the depth")
+	draw() // no token
+	nan := report.Float(math.NaN())
+	draw(report.Token{Choice: "diverged", Gap: nan, OwnGap: nan, KL: report.Float(math.Inf(1))})
+}

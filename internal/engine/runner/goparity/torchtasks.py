@@ -116,6 +116,8 @@ def _steps(model, device, job, case, ids, info, known, save):
     """
     steps = case.get("steps") or 1
     forced = tokens.forced(case, len(ids))
+    if known:
+        info["known_tokens"] = known
     width = max(map(len, ids))
     padded = any(len(s) != width for s in ids)
     x, mask = _pad(model, device, ids, width, left=job.task == "text-generation")

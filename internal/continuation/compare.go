@@ -1,0 +1,311 @@
+package continuation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/dtype"
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/generation"
+	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/tensor"
+)
+
+// Outcome is what a generation comes to.
+type Outcome struct {
+	Case           string
+	Golden, Actual *Side
+	Encoding       tensor.DType // in which the runs were asked to compute
+	generation.Result
+
+	Notes          []string
+	golden, actual []float64      // see stack
+	layers         *report.Report // what the layers of the runs say, where the candidate is wrong; nil if nothing
+}
+
+// Options say how sides are compared.
+type Options struct {
+	Tokens   int          // how many tokens are judged, 0 for all
+	Encoding tensor.DType // Invalid: as the runs say
+	Limits   *compare.Limits
+	NoLayers bool          // do not look for the layer that is wrong
+	Judge    judge.Options // of the layers
+}
+
+// Compare judges the candidate's logits by the reference's, of each token of the continuation. It
+// returns an [*Error] where that cannot be judged: another text, rows that are missing, a golden that
+// contradicts itself.
+func Compare(ctx context.Context, golden, actual *Side, opt Options) (o *Outcome, err error) {
+	err = mapfile.Guard(func() error {
+		o, err = compareSides(golden, actual, opt)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if o.Fails() {
+		if err := o.locate(ctx, opt.Judge, opt.NoLayers); err != nil {
+			return nil, err
+		}
+	}
+	return o, o.changed()
+}
+
+func (o *Outcome) changed() error {
+	for _, s := range []*Side{o.Golden, o.Actual} {
+		if s.Run != nil {
+			if err := s.Run.Changed(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func compareSides(golden, actual *Side, opt Options) (*Outcome, error) {
+	o := &Outcome{Case: golden.Case, Golden: golden, Actual: actual, Encoding: opt.Encoding}
+	if o.Case == "" {
+		o.Case = actual.Case
+	}
+	actual.choosing(golden.Known)
+	if o.Encoding == tensor.Invalid {
+		o.Encoding = encodingOf(golden, actual)
+	}
+	n, err := o.tokens(opt.Tokens)
+	if err != nil {
+		return nil, err
+	}
+	var positions []generation.Position
+	for k := range n {
+		p, err := o.position(k)
+		if err != nil {
+			return nil, err
+		}
+		positions = append(positions, p)
+	}
+	limits := LimitsOf(o.Encoding)
+	if opt.Limits != nil {
+		limits = *opt.Limits
+	}
+	o.Result = generation.Judge(positions, o.Encoding, limits)
+	return o, nil
+}
+
+// LimitsOf are the default limits of logits in an encoding: those of [compare.Default], and in 16 bits
+// the limit of a row for all of them, which are few.
+func LimitsOf(d tensor.DType) compare.Limits {
+	l := compare.Default(d).Limits()
+	if d.Size() == 2 {
+		l.RelL2 = max(l.RelL2, l.RowRelL2)
+	}
+	return l
+}
+
+// encodingOf is the coarser of what two runs were asked for, or of the types of their logits.
+func encodingOf(golden, actual *Side) tensor.DType {
+	if golden.Run != nil && actual.Run != nil {
+		if d := (judge.Case{Golden: golden.Run, Actual: actual.Run}).Encoding(); d.IsFloat() {
+			return d
+		}
+	}
+	d := golden.logits.dtype()
+	for _, s := range []*Side{golden, actual} {
+		of := s.logits.dtype()
+		if s.Run != nil {
+			if said, err := tensor.ParseDType(s.Run.Info.Encoding.Compute); err == nil && said.IsFloat() {
+				of = said
+			}
+		}
+		d = dtype.Coarser(d, of)
+	}
+	return d
+}
+
+// tokens returns how many tokens are judged. Both sides must have the same text that far.
+func (o *Outcome) tokens(asked int) (int, error) {
+	g, a := o.Golden, o.Actual
+	if g.Prompt >= 0 && a.Prompt >= 0 && g.Prompt != a.Prompt {
+		return 0, unjudged("another text: the prompt has %d tokens in %s and %d in %s", g.Prompt, g.From, a.Prompt, a.From)
+	}
+	have := g.decided()
+	if g.Choices == nil && g.Prompt > 0 { // the row behind the text is there by chance
+		have = min(have, max(a.decided(), len(g.Text)-g.Prompt))
+	}
+	if asked > have {
+		return 0, unjudged("%d tokens are asked for, and %s has logits for %d: make the golden of more", asked, g.From, have)
+	}
+	n := have
+	if asked > 0 {
+		n = asked
+	}
+	n, err := o.sameText(n)
+	if err != nil {
+		return 0, err
+	}
+	for k := range n {
+		for _, s := range []*Side{g, a} {
+			if ok, err := s.logits.has(k); err != nil {
+				return 0, err
+			} else if !ok && s == a && k == n-1 && k > 0 && k >= len(g.fed()) && asked == 0 {
+				return n - 1, nil // it decides a token behind the text, which no one has to run
+			} else if !ok {
+				return 0, s.missing(k)
+			}
+		}
+	}
+	if n == 0 {
+		return 0, unjudged("%s has no token behind the prompt: nothing was generated", g.From)
+	}
+	if more := a.decided(); more > have && !a.Free {
+		o.Notes = append(o.Notes, fmt.Sprintf("the candidate has %d tokens, the golden %d: the others were not judged", more, have))
+	}
+	return n, nil
+}
+
+// sameText returns how many of n tokens follow the same text on both sides: all of them, but for a side
+// that was not forced.
+func (o *Outcome) sameText(n int) (int, error) {
+	g, a := o.Golden, o.Actual
+	if g.Text != nil && a.Text != nil && g.Prompt >= 0 && a.Prompt >= 0 {
+		for i := range g.Prompt {
+			if g.Text[i] != a.Text[i] {
+				return 0, unjudged("another text: token %d of the prompt is %d in %s and %d in %s", i, g.Text[i], g.From, a.Text[i], a.From)
+			}
+		}
+	} else if g.Asked != "" && a.Asked != "" && g.Asked != a.Asked {
+		return 0, unjudged("another text: the prompts of %s and %s differ", g.From, a.From)
+	}
+	want, have := g.fed(), a.fed()
+	for k := range min(n-1, len(want)) {
+		switch {
+		case k >= len(have) && a.Free:
+			return len(have), nil
+		case k >= len(have):
+			return 0, unjudged("rows missing: the continuation of %s ends after %d tokens, that of %s has %d", a.From, len(have), g.From, len(want))
+		case have[k] == want[k]:
+		case a.Free || g.Free:
+			o.note("the two texts are the same for %d tokens: what follows was not judged, for a free-running text has another prompt there", k+1)
+			return k + 1, nil
+		default:
+			return 0, unjudged("another text: token %d of the continuation is %d in %s and %d in %s: force the candidate along the reference's greedy text",
+				k, want[k], g.From, have[k], a.From)
+		}
+	}
+	return n, nil
+}
+
+// decided is for how many tokens a side has to have logits: as many as it says that it chose, or else as
+// the continuation has, and one more where that row was recorded.
+func (s *Side) decided() int {
+	if s.Choices != nil {
+		return len(s.Choices)
+	}
+	n := max(len(s.fed())-1, 0)
+	for {
+		if ok, err := s.logits.has(n); err != nil || !ok {
+			return n
+		}
+		n++
+	}
+}
+
+// position compares the rows of one token.
+func (o *Outcome) position(k int) (p generation.Position, err error) {
+	golden, _, err := o.Golden.logits.row(k)
+	if err != nil {
+		return p, err
+	}
+	actual, _, err := o.Actual.logits.row(k)
+	if err != nil {
+		return p, err
+	}
+	if golden.Bad() > 0 || len(golden.Top) == 0 {
+		return p, unjudged("%s: %d logits of token %d are NaN or infinite in the golden: a reference that computes them is none",
+			o.Golden.From, golden.Bad(), k)
+	}
+	reference, err := o.reference(k, golden)
+	if err != nil {
+		return p, err
+	}
+	o.stack(golden, actual)
+	said := -1
+	if k < len(o.Actual.Choices) {
+		said = o.Actual.Choices[k]
+	}
+	p = generation.Compare(golden, actual, reference, said, o.Encoding)
+	if fed := o.Golden.fed(); p.Choice == generation.Diverged && k < len(fed) && fed[k] == p.Candidate && p.Said < 0 {
+		return p, unjudged("the golden contradicts itself: its text has %d as token %d, as the candidate says, and its own logits say %d: "+
+			"they are not those that made the text", fed[k], k, reference)
+	}
+	return p, nil
+}
+
+// reference returns the reference's token: what it says that it chose, unless its own logits contradict
+// that, or the one with the largest logit.
+func (o *Outcome) reference(k int, golden generation.Row) (int, error) {
+	first := golden.Top[0]
+	said := -1
+	if k < len(o.Golden.Choices) {
+		said = o.Golden.Choices[k]
+	} else if fed := o.Golden.fed(); o.Golden.Choices == nil && k < len(fed) {
+		if said = fed[k]; said != first.Token {
+			if x, ok := golden.Logit(said); !ok || first.Value-x > golden.Noise(o.Encoding, first.Value, x) {
+				o.note("the text is not the reference's greedy one: token %d is %d, the reference would say %d", k, said, first.Token)
+				said = -1
+			}
+		}
+	}
+	if said < 0 || said == first.Token {
+		return first.Token, nil
+	}
+	x, ok := golden.Logit(said)
+	if gap := first.Value - x; !ok || gap > golden.Noise(o.Encoding, first.Value, x) {
+		return 0, unjudged("the golden contradicts itself: by generation in run.json it chose %d for token %d, its logits (%s) have %d ahead by %.3g: "+
+			"they are not those that it chose by", said, k, where(o.Golden), first.Token, gap)
+	}
+	return said, nil
+}
+
+func where(s *Side) string {
+	layer, port := s.logits.where()
+	return layer + " " + port
+}
+
+// note adds a remark of which one is enough.
+func (o *Outcome) note(format string, args ...any) {
+	head, _, _ := strings.Cut(format, "%")
+	if !slices.ContainsFunc(o.Notes, func(n string) bool { return strings.HasPrefix(n, head) }) {
+		o.Notes = append(o.Notes, fmt.Sprintf(format, args...))
+	}
+}
+
+// locate asks the layers of both runs where the candidate leaves the reference: the first forward pass
+// in which it does, and the first layer there.
+func (o *Outcome) locate(ctx context.Context, opt judge.Options, noLayers bool) error {
+	if o.Golden.Run == nil || o.Actual.Run == nil {
+		return nil
+	}
+	if noLayers {
+		o.note("the layers of this text were not looked at, but those of an earlier one")
+		return nil
+	}
+	if _, ok := o.Golden.logits.(*kept); ok {
+		o.note("the golden keeps no layers of the continuation: no layer can be named")
+		return nil
+	}
+	p, err := judge.ComparePaths(ctx, judge.PathRuns{Golden: []*dump.Run{o.Golden.Run}, Actual: []*dump.Run{o.Actual.Run}, Forced: true, Measured: true}, opt)
+	if err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		o.note("no layer can be named: %v", err)
+		return nil
+	}
+	o.layers = p.Report(o.Case)
+	return nil
+}

@@ -1,0 +1,4 @@
+package continuation
+
+// Decode is decodeForeign.
+var Decode = decodeForeign

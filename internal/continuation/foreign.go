@@ -1,0 +1,226 @@
+package continuation
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/goparity/goparity/internal/generation"
+	"github.com/goparity/goparity/internal/jsonline"
+	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/npy"
+)
+
+// IsForeign reports whether a path is a file that another tool wrote: JSON of logits, a response of a
+// server, or what llama-perplexity saves.
+func IsForeign(path string) bool {
+	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
+		return false
+	}
+	ext := strings.ToLower(filepath.Ext(path))
+	return ext == ".json" || ext == ".kld"
+}
+
+// ReadForeign reads the texts of a file that another tool wrote. golden, which may be nil, are those of
+// the other side: what is returned is in their order.
+func ReadForeign(path string, golden []*Side) ([]*Side, error) {
+	data, err := mapfile.Read(path, mapfile.MaxListing)
+	if err != nil {
+		return nil, err
+	}
+	sides, err := decodeForeign(filepath.ToSlash(path), data, golden)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if golden == nil {
+		return sides, nil
+	}
+	return inOrder(path, sides, golden)
+}
+
+// decodeForeign tells the formats apart by their content.
+func decodeForeign(path string, data []byte, golden []*Side) ([]*Side, error) {
+	switch trimmed := bytes.TrimLeft(data, " \t\r\n\ufeff"); {
+	case bytes.HasPrefix(data, []byte(perplexityMagic)):
+		return perplexity(path, data)
+	case bytes.HasPrefix(trimmed, []byte("[")):
+		return modular(path, data)
+	case bytes.HasPrefix(trimmed, []byte("{")):
+		return response(path, data, golden)
+	}
+	return nil, unjudged("it is no JSON: want a list of prompts with values, or a response with choices")
+}
+
+// inOrder finds the text of each golden: by its prompt, or else by its place.
+func inOrder(path string, sides, golden []*Side) (out []*Side, err error) {
+	for i, g := range golden {
+		var found *Side
+		for _, s := range sides {
+			if g.Asked != "" && s.Asked == g.Asked || g.Case != "" && s.Case == g.Case {
+				found = s
+			}
+		}
+		if found == nil && len(sides) == len(golden) {
+			found = sides[i]
+		}
+		if found == nil {
+			return nil, unjudged("%s has %d texts and none of them is text %d of the golden, which has %d", path, len(sides), i, len(golden))
+		}
+		out = append(out, found)
+	}
+	return out, nil
+}
+
+// value is one step of a prompt in the JSON of Modular's logit tools.
+type value struct {
+	NextToken json.RawMessage `json:"next_token"` // one token, alone or in a list
+	Logits    *array          `json:"logits"`
+	LogProbs  *array          `json:"logprobs"`
+}
+
+// modular reads a list of {"prompt", "values": [{"next_token", "logits" or "logprobs"}]}. The token is
+// the one that the next step was fed, which the engine may not have chosen.
+func modular(path string, data []byte) ([]*Side, error) {
+	var prompts []struct {
+		Prompt json.RawMessage `json:"prompt"`
+		Values []value         `json:"values"`
+	}
+	if err := json.Unmarshal(data, &prompts); err != nil {
+		return nil, unjudged("%v", jsonline.Error(data, err))
+	}
+	var sides []*Side
+	for i, p := range prompts {
+		s := &Side{Case: fmt.Sprintf("prompt-%d", i), From: path, Prompt: -1, Free: true}
+		if json.Unmarshal(p.Prompt, &s.Asked) != nil {
+			s.Asked = string(p.Prompt)
+		}
+		l := &listed{port: "values.logits"}
+		for k, v := range p.Values {
+			r, d, err := v.row()
+			if err != nil {
+				return nil, unjudged("[%d].values[%d]: %v", i, k, err)
+			}
+			l.rows, l.of = append(l.rows, r), d
+			token, err := v.token()
+			if err != nil {
+				return nil, unjudged("[%d].values[%d]: next_token: %v", i, k, err)
+			}
+			s.Fed = append(s.Fed, token)
+		}
+		if len(l.rows) == 0 {
+			return nil, unjudged("[%d] has no values with logits: want [{\"prompt\": …, \"values\": [{\"next_token\": 5, \"logits\": …}]}]", i)
+		}
+		s.logits = l
+		sides = append(sides, s)
+	}
+	if len(sides) == 0 {
+		return nil, unjudged("it lists no prompt")
+	}
+	return sides, nil
+}
+
+func (v *value) row() (r generation.Row, d tensor.DType, err error) {
+	a := v.Logits
+	if a == nil {
+		a = v.LogProbs
+	}
+	if a == nil || len(a.values) == 0 {
+		return r, d, errors.New("no logits")
+	}
+	return generation.NewRow(a.values), a.of, nil
+}
+
+// token is a number, alone or in lists.
+func (v *value) token() (token int, err error) {
+	text := strings.Trim(string(v.NextToken), " []\r\n\t")
+	if text == "" || text == "null" {
+		return 0, errors.New("missing: want the token that the next step was fed")
+	}
+	if token, err = strconv.Atoi(text); err != nil || token < 0 {
+		var a array
+		if json.Unmarshal(v.NextToken, &a) == nil && len(a.values) == 1 && a.values[0] >= 0 {
+			return int(a.values[0]), nil
+		}
+		return 0, fmt.Errorf("%.40s is no token id", v.NextToken)
+	}
+	return token, nil
+}
+
+// array is a list of numbers, in lists, or {"__np__": base64, "shape": […], "dtype": "float32"}.
+type array struct {
+	values []float64
+	of     tensor.DType
+}
+
+func (a *array) UnmarshalJSON(data []byte) error {
+	a.of = tensor.F32
+	if trimmed := bytes.TrimSpace(data); len(trimmed) > 0 && trimmed[0] == '[' {
+		return a.lists(data)
+	}
+	var packed struct {
+		NP    []byte `json:"__np__"`
+		Shape []int  `json:"shape"`
+		DType string `json:"dtype"`
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	if err := d.Decode(&packed); err != nil {
+		var corrupt base64.CorruptInputError
+		if errors.As(err, &corrupt) {
+			return fmt.Errorf("__np__ is no base64: %w", err)
+		}
+		return err
+	}
+	if packed.NP == nil {
+		return errors.New(`want a list of numbers, or {"__np__": base64, "shape": […], "dtype": "float32"}`)
+	}
+	t, err := packedTensor(packed.NP, packed.Shape, packed.DType)
+	if err != nil {
+		return err
+	}
+	a.of, a.values = t.DType(), make([]float64, t.Len())
+	t.Float64s(a.values, 0)
+	return nil
+}
+
+func packedTensor(data []byte, shape []int, name string) (*tensor.Tensor, error) {
+	if bytes.HasPrefix(data, []byte("\x93NUMPY")) {
+		f, err := npy.Decode("__np__", data)
+		if err != nil {
+			return nil, err
+		}
+		if len(f.Tensors) != 1 {
+			return nil, errors.New("__np__ holds no array")
+		}
+		return f.Tensors[0].Tensor, nil
+	}
+	d, err := tensor.ParseDType(strings.TrimLeft(name, "<="))
+	if err != nil {
+		return nil, err
+	}
+	return tensor.New(d, shape, data)
+}
+
+// lists flattens lists of numbers.
+func (a *array) lists(data []byte) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	for {
+		t, err := d.Token()
+		if t == nil && err != nil {
+			return nil // the end
+		}
+		switch x := t.(type) {
+		case float64:
+			a.values = append(a.values, x)
+		case json.Delim:
+		default:
+			return fmt.Errorf("%v is no number", t)
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package continuation_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/continuation"
+	"github.com/goparity/goparity/internal/generation"
+	_ "github.com/goparity/goparity/internal/updateflag"
+)
+
+// saved is a file of llama-perplexity: one chunk of 4 tokens, 3 words.
+func saved() []byte {
+	var b bytes.Buffer
+	b.WriteString("_logits_")
+	put := func(v any) { binary.Write(&b, binary.LittleEndian, v) }
+	put([]int32{4, 3, 1, 7, 8, 2, 1})
+	put([]float32{0.001, -10})
+	put([]uint16{9000, 100, 9900, 0})
+	return b.Bytes()
+}
+
+func TestForeignRefuses(t *testing.T) {
+	for _, tt := range []struct{ in, want, reason string }{
+		{"", "it is no JSON", "nothing"},
+		{"hello", "it is no JSON", "a text"},
+		{"[", "unexpected end of JSON input", "cut"},
+		{"[]", "it lists no prompt", "nothing in it"},
+		{`[{"prompt": "a", "values": []}]`, "[0] has no values with logits", "no steps"},
+		{`[{"prompt": "a", "embeddings": [1]}]`, "[0] has no values with logits", "embeddings"},
+		{`[{"prompt": "a", "values": [{"next_token": 1}]}]`, "[0].values[0]: no logits", "tokens alone"},
+		{`[{"prompt": "a", "values": [{"logits": [1, 2]}]}]`, "next_token: missing", "logits alone"},
+		{`[{"values": [{"next_token": -4, "logits": [1, 2]}]}]`, "-4 is no token id", "a token below zero"},
+		{`[{"values": [{"next_token": 1, "logits": ["a"]}]}]`, "a is no number", "words as numbers"},
+		{`[{"values": [{"next_token": 1, "logits": {"__np__": "AAA=", "shape": [4], "dtype": "float32"}}]}]`, "needs 16 bytes", "too few bytes"},
+		{`[{"values": [{"next_token": 1, "logits": {"__np__": "AAAA", "shape": [1], "dtype": "complex64"}}]}]`, "complex64", "another type"},
+		{`[{"values": [{"next_token": 1, "logits": {"__np__": "!", "shape": [1], "dtype": "f32"}}]}]`, "no base64", "no base64"},
+		{`[{"values": [{"next_token": 1, "logits": {}}]}]`, "want a list of numbers", "an object"},
+		{`{}`, "no choices", "no response"},
+		{`{"error": {"message": "too long"}}`, "too long", "an error of the server"},
+		{`{"choices": [{"text": "a"}]}`, `choices[0] has no logprobs: ask for them`, "not asked for"},
+		{`{"choices": [{"logprobs": {}}]}`, "they are empty", "none were computed"},
+		{`{"choices": [{"token_ids": [1], "logprobs": {"token_logprobs": [-1, -2]}}]}`, "token_ids has 1", "another number of tokens"},
+		{`{"choices": [{"logprobs": {"token_logprobs": [-1]}}]}`, "there are no token_ids", "neither texts nor ids"},
+		{`{"choices": [{"token_ids": [1], "logprobs": {"token_logprobs": [null]}}]}`, "ask without echo", "the first token of an echo"},
+		{"_logits_", "ends in its header", "cut"},
+		{string(saved()[:len(saved())-1]), "not written to its end", "cut later"},
+		{"_logits_\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f", "which no file of 20 bytes holds", "a hostile header"},
+	} {
+		_, err := continuation.Decode("f", []byte(tt.in), nil)
+		assert.ErrorContains(t, err, tt.want, tt.reason)
+	}
+}
+
+// TestForeign reads one text in the forms of several tools, and compares it with itself.
+func TestForeign(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		return path
+	}
+	lists := write("lists.json", `[{"prompt": "Hi", "values": [{"next_token": [1], "logits": [[0, 3, 1]]}, {"next_token": 2, "logits": [0, 1, 4]}]}]`)
+	other := write("other.json", `[{"prompt": "Hi", "values": [{"next_token": 2, "logits": [0, 1, 3]}, {"next_token": 2, "logits": [0, 1, 4]}]}]`)
+	prompt := write("prompt.json", `[{"prompt": "Ho", "values": [{"next_token": 1, "logits": [0, 3, 1]}]}]`)
+	chat := write("chat.json", `{"choices": [{"message": {"content": "bc"}, "token_ids": [1, 2], "logprobs": {"content": [
+		{"token": "b", "logprob": -0.16984602, "top_logprobs": [{"token": "b", "logprob": -0.16984602}, {"token": "c", "logprob": -2.16984602}]},
+		{"token": "c", "logprob": -0.06587137, "top_logprobs": []}]}}]}`)
+	vllm := write("vllm.json", `{"choices": [{"logprobs": {"tokens": ["token_id:1", "token_id:2"], "token_logprobs": [-0.16984602, -0.06587137], "top_logprobs": null}}]}`)
+	texts := write("texts.json", `{"choices": [{"logprobs": {"tokens": ["b", "c"], "token_logprobs": [-0.1, -0.2], "top_logprobs": [{"b": -0.1}, {"c": -0.2, "d": -3}]}}]}`)
+	llama := write("llama.kld", string(saved()))
+	for _, tt := range []struct {
+		golden, actual string
+		want           generation.Verdict
+		tokens         int
+		err            string
+		reason         string
+	}{
+		{lists, lists, generation.Identical, 2, "", "lists of numbers"},
+		{lists, chat, generation.Identical, 2, "", "a chat with ids"},
+		{lists, vllm, generation.Identical, 2, "", "ids in place of texts"},
+		{texts, texts, generation.Identical, 2, "", "texts on both sides"},
+		{llama, llama, generation.Identical, 1, "", "llama-perplexity"},
+		{lists, other, generation.Divergent, 1, "", "a free-running text is judged up to its first other token"},
+		{lists, prompt, "", 0, "another text: the prompts of", "another prompt"},
+		{lists, texts, "", 0, "the golden has ids", "texts beside ids"},
+	} {
+		golden, err := continuation.ReadForeign(tt.golden, nil)
+		require.NoError(t, err, tt.reason)
+		actual, err := continuation.ReadForeign(tt.actual, golden)
+		var o *continuation.Outcome
+		if err == nil {
+			o, err = continuation.Compare(t.Context(), golden[0], actual[0], continuation.Options{})
+		}
+		if tt.err != "" {
+			assert.ErrorContains(t, err, tt.err, tt.reason)
+			continue
+		}
+		require.NoError(t, err, tt.reason)
+		assert.Equal(t, tt.want, o.Verdict, tt.reason)
+		assert.Len(t, o.Positions, tt.tokens, tt.reason)
+	}
+}
+
+func FuzzForeign(f *testing.F) {
+	f.Add(saved())
+	for _, seed := range []string{`[{"prompt": "a", "values": [{"next_token": 1, "logits": {"__np__": "AACAPwAAAAA=", "shape": [2], "dtype": "float32"}}]}]`,
+		`{"choices": [{"token_ids": [1], "logprobs": {"token_logprobs": [-1], "top_logprobs": [{"a": -1}]}}]}`, "[[[", `{"choices": [{"logprobs": {"content": [{}]}}]}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		sides, err := continuation.Decode("f", data, nil)
+		if err != nil {
+			if strings.TrimSpace(err.Error()) == "" {
+				t.Error("an error without words")
+			}
+			return
+		}
+		for _, s := range sides { // what can be read can be compared
+			o, err := continuation.Compare(t.Context(), s, s, continuation.Options{})
+			if err == nil && o.Fails() && !strings.Contains(fmt.Sprint(o.Text()), "NaN") && o.Positions[o.At].Said < 0 {
+				t.Errorf("a text fails beside itself: %s", o.Text())
+			}
+		}
+	})
+}

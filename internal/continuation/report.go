@@ -1,0 +1,213 @@
+package continuation
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/generation"
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/tensor"
+)
+
+// Kind is that of a report in which a token or its logits are wrong, and no layer that was recorded is.
+const Kind = "generation"
+
+// Report returns report.json of the generation.
+func (o *Outcome) Report(name string) *report.Report {
+	row := o.row()
+	r := &report.Report{Fixture: name, Verdict: report.Pass, Coverage: &report.Coverage{Compared: 1, Outputs: 1}, Layers: []report.Layer{row}}
+	text := o.Text()
+	switch {
+	case o.Fails() && o.layers != nil && o.layers.Verdict == report.Fail && o.layers.FirstDivergence != nil:
+		r = o.layers
+		r.Fixture = name
+		if r.Paths = slices.DeleteFunc(r.Paths, func(p report.Path) bool { return p.Path == dump.OnePass }); len(r.Paths) == 0 {
+			r.PathDepth = nil // one pass is no path of its own
+		}
+	case o.Fails():
+		layer, port := o.Actual.logits.where()
+		r.Verdict, r.Kind, r.Frontier = report.Fail, Kind, []string{}
+		r.FirstDivergence = &report.Divergence{Layer: layer, Port: port, Case: o.Case, Step: row.Step, Text: text}
+		if o.layers != nil {
+			r.Notes = append(r.Notes, "no other layer that both sides recorded is beyond its tolerance")
+			r.Notes = append(r.Notes, o.layers.Notes...)
+		}
+	case o.Verdict == generation.TooFlat && row.Status == report.StatusFail:
+		r.Verdict, r.Error = report.Error, text+"; besides, the logits are beyond their limit"
+	case o.Verdict == generation.TooFlat:
+		r.Verdict, r.Coverage.Open = report.Incomplete, []string{text}
+	}
+	r.NotJudged = slices.DeleteFunc(slices.Clone(r.NotJudged), func(what string) bool { return strings.HasPrefix(what, "generation (") })
+	if r.Source.Golden.Name == "" {
+		r.Source = report.Source{Golden: engineOf(o.Golden), Actual: engineOf(o.Actual)}
+	}
+	r.Notes = append(r.Notes, o.Notes...)
+	r.Generations = []report.Generation{o.generation(text)}
+	return r
+}
+
+// Unjudged is the report of a generation that could not be judged.
+func Unjudged(name string, err error) *report.Report {
+	return &report.Report{Fixture: name, Verdict: report.Error, Error: err.Error()}
+}
+
+// Text is the verdict in a sentence.
+func (o *Outcome) Text() string {
+	n := len(o.Positions)
+	switch o.Verdict {
+	case generation.Identical:
+		return fmt.Sprintf("IDENTICAL: all %d tokens are the reference's", n)
+	case generation.Ties:
+		p := o.Positions[o.At]
+		return fmt.Sprintf("TIE: %d of %d tokens are the reference's; token %d is %d in place of %d, which the reference has ahead by %.2g of the noise",
+			o.Agree, n, o.At, p.Candidate, p.Reference, p.Gap)
+	case generation.TooFlat:
+		return fmt.Sprintf("golden too flat: of %d tokens it decides %.0f %% by less than the noise of %s, so that the others say little: "+
+			"take another prompt or a model that was trained", n, 100*o.Flat, o.Encoding)
+	case generation.Logits:
+		return "the tokens are right, their logits are not: " + o.wrongLogits()
+	}
+	return fmt.Sprintf("DIVERGED at token %d of %d: %s", o.At, n, o.diverged())
+}
+
+func (o *Outcome) diverged() string {
+	p := &o.Positions[o.At]
+	switch {
+	case p.Bad > 0:
+		return fmt.Sprintf("%d of the candidate's logits are NaN or infinite", p.Bad)
+	case p.Candidate < 0:
+		return "the candidate hides all tokens"
+	case p.Said >= 0:
+		return fmt.Sprintf("the engine says that it chose %d, and its own logits say %d: it chose by other logits, or sampled", p.Said, p.Candidate)
+	case math.IsNaN(p.Gap):
+		return fmt.Sprintf("the reference says %d, the candidate %d, which is not among the logits that are known on both sides", p.Reference, p.Candidate)
+	}
+	return fmt.Sprintf("the reference says %d, %s the noise ahead of %d, which the candidate has ahead by %s", p.Reference, times(p.Gap), p.Candidate,
+		times(-p.CandidateGap))
+}
+
+func times(x float64) string { return fmt.Sprintf("%.3g times", x) }
+
+func (o *Outcome) wrongLogits() string {
+	p := &o.Positions[o.At]
+	switch {
+	case p.Hidden > 0 && math.IsInf(p.Error, 1) || len(p.Outliers) == 0 && p.Error <= o.Limits.RowRelL2 && p.Hidden > 0:
+		return fmt.Sprintf("at token %d the candidate hides tokens that have %.2g of the probability: run it without logits processors", o.At, p.Hidden)
+	case len(p.Outliers) == 2:
+		return fmt.Sprintf("at token %d those of %d and %d alone are off, as if they were exchanged", o.At, p.Outliers[0], p.Outliers[1])
+	case len(p.Outliers) > 0:
+		return fmt.Sprintf("at token %d those of %s alone are off, as no rounding makes them", o.At, strings.Trim(fmt.Sprint(p.Outliers), "[]"))
+	case o.Grows && p.Error <= o.Limits.RowRelL2:
+		return fmt.Sprintf("their error grows with the position, to %.3g times what it was, and is %.2g at token %d", o.Growth, p.Error, o.At)
+	case p.Error <= o.Limits.RowRelL2:
+		return fmt.Sprintf("less their mean they are off by rel. L2 %.3g, limit %.3g", o.RelL2, o.Limits.RelL2)
+	}
+	return fmt.Sprintf("at token %d they are off, less their mean, by rel. L2 %.3g, limit %.3g", o.At, p.Error, o.Limits.RowRelL2)
+}
+
+func (o *Outcome) generation(text string) report.Generation {
+	g := report.Generation{Case: o.Case, Verdict: string(o.Verdict), Text: text, Prompt: o.Golden.Prompt, Tokens: len(o.Positions), Agree: o.Agree,
+		Ties: o.Result.Ties, Flat: report.Float(o.Flat), Logits: where(o.Actual), DType: o.Encoding.String(), KL: report.Float(o.KL),
+		RelL2: report.Float(o.RelL2), Row: report.Float(o.Positions[o.Worst].Error), Limit: report.Float(o.Limits.RelL2),
+		RowMost: report.Float(o.Limits.RowRelL2), Growth: report.Float(o.Growth), Grows: o.Grows, Golden: report.Float(o.Perplexity[0]),
+		Actual: report.Float(o.Perplexity[1]), Reference: o.Golden.Shown, Own: o.Actual.Shown}
+	if o.At >= 0 {
+		g.At = &o.At
+	}
+	for _, p := range o.Positions {
+		t := report.Token{Reference: p.Reference, Candidate: p.Candidate, Choice: string(p.Choice), Gap: report.Float(p.Gap),
+			OwnGap: report.Float(p.CandidateGap), Noise: report.Float(p.Noise), KL: report.Float(p.KL), Rank: p.Rank,
+			Error: report.Float(p.Error), LogProb: report.Float(p.LogProb), OwnProb: report.Float(p.CandidateLogProb), Wrong: p.Outliers}
+		if p.Said >= 0 {
+			t.Said = &p.Said
+		}
+		g.Positions = append(g.Positions, t)
+	}
+	return g
+}
+
+// row is the output with the logits, of all tokens that were judged: less the mean of each.
+func (o *Outcome) row() report.Layer {
+	layer, port := o.Actual.logits.where()
+	row := report.Layer{Layer: layer, Port: port, Kind: label.RoleOf(port).String(), Case: o.Case, Step: "0", Status: report.StatusPass,
+		Note: "the logits that decide a token of the continuation, less the mean of each row"}
+	if o.Actual.Run != nil {
+		for _, e := range o.Actual.Run.Entries {
+			if e.Layer == layer && e.Port == port {
+				row.Step = e.Step
+				break
+			}
+		}
+	}
+	fails := o.Verdict == generation.Logits || o.Verdict == generation.Divergent || o.Verdict == generation.TooFlat && !o.holds()
+	if fails {
+		row.Status = report.StatusFail
+		row.Violations = []string{o.Text()}
+	}
+	row.Tolerance = report.ToleranceOf(o.Limits.Criteria(), "default for "+o.Encoding.String())
+	golden, actual, err := o.stacked()
+	if err == nil {
+		var result compare.Result
+		if result, err = compare.Tensors(golden, actual, compare.Tolerance{}); err == nil {
+			row.Standard = report.MetricsOf(result, golden.Shape())
+			gl, gp := o.Golden.logits.where()
+			row.Golden = &report.Side{Name: gl + " " + gp, DType: o.Golden.logits.dtype().String(), Shape: golden.Shape()}
+			row.Actual = &report.Side{Name: layer + " " + port, DType: o.Actual.logits.dtype().String(), Shape: actual.Shape()}
+		}
+	}
+	if err != nil {
+		row.Status, row.Note = report.StatusError, err.Error()
+	}
+	return row
+}
+
+// holds reports whether the logits are within their limits, whatever the tokens are.
+func (o *Outcome) holds() bool {
+	r := generation.Judge(o.Positions, o.Encoding, o.Limits)
+	return r.RelL2 <= o.Limits.RelL2 && r.Positions[r.Worst].Error <= o.Limits.RowRelL2
+}
+
+// stack adds the logits that both sides know of a token, of the largest of the golden's, less their
+// means; of those that one side does not know both are 0.
+func (o *Outcome) stack(golden, actual generation.Row) {
+	from := len(o.golden)
+	known, sumG, sumA := 0, 0.0, 0.0
+	for i := range generation.Kept {
+		x, y := math.NaN(), math.NaN()
+		if i < len(golden.Top) {
+			if v, ok := actual.Logit(golden.Top[i].Token); ok {
+				x, y = golden.Top[i].Value, v
+				known, sumG, sumA = known+1, sumG+x, sumA+y
+			}
+		}
+		o.golden, o.actual = append(o.golden, x), append(o.actual, y)
+	}
+	for i := from; i < len(o.golden); i++ {
+		if math.IsNaN(o.golden[i]) {
+			o.golden[i], o.actual[i] = 0, 0
+			continue
+		}
+		o.golden[i], o.actual[i] = o.golden[i]-sumG/float64(known), o.actual[i]-sumA/float64(known)
+	}
+}
+
+// stacked are these logits of all tokens.
+func (o *Outcome) stacked() (golden, actual *tensor.Tensor, err error) {
+	if golden, err = tensor.Of(o.golden, len(o.Positions), generation.Kept); err == nil {
+		actual, err = tensor.Of(o.actual, len(o.Positions), generation.Kept)
+	}
+	return golden, actual, err
+}
+
+func engineOf(s *Side) report.Engine {
+	if s.Run == nil {
+		return report.Engine{Path: s.From}
+	}
+	i := s.Run.Info
+	return report.Engine{Name: i.Engine, Versions: i.Versions, Device: i.Device, Encoding: i.Encoding.String(), Path: s.Run.Path}
+}

@@ -1,0 +1,224 @@
+package generation_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/generation"
+	_ "github.com/goparity/goparity/internal/updateflag"
+	"github.com/goparity/goparity/tensor"
+)
+
+// logits returns n numbers with a standard deviation of about 1, and some of them set: as[token] = value.
+func logits(n int, as map[int]float64) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = math.Sqrt2 * math.Sin(float64(i)*2.4)
+	}
+	for token, v := range as {
+		x[token] = v
+	}
+	return x
+}
+
+func with(x []float64, f func(i int, v float64) float64) []float64 {
+	out := make([]float64, len(x))
+	for i, v := range x {
+		out[i] = f(i, v)
+	}
+	return out
+}
+
+func TestRow(t *testing.T) {
+	r := generation.NewRow(logits(200, map[int]float64{7: 9, 9: 9, 3: math.Inf(-1), 4: -3e38}))
+	assert.Equal(t, generation.Logit{Token: 7, Value: 9}, r.Top[0], "of equal ones the lower token")
+	assert.Len(t, r.Top, generation.Kept)
+	assert.InDelta(t, 1.4, r.Spread, 0.2, "hidden tokens do not count")
+	assert.Zero(t, r.Bad())
+	k := r.Keep()
+	assert.False(t, k.Whole())
+	assert.InDelta(t, r.LogProb(9), k.LogProb(9), 1e-12, "kept logits keep the sum over all")
+	_, known := k.Logit(3)
+	assert.False(t, known)
+	assert.Equal(t, 2, generation.NewRow([]float64{math.NaN(), 1, math.Inf(1)}).Bad())
+	l := generation.Largest([]generation.Logit{{5, -3}, {2, -0.1}}, math.NaN(), 0)
+	assert.Equal(t, 2, l.Top[0].Token, "in any order")
+	assert.InDelta(t, -0.1, l.LogProb(2), 1e-12, "log-probabilities are their own sum")
+	assert.InDelta(t, 1.45, l.Spread, 1e-12, "half of the range stands for a spread that is not known")
+}
+
+func TestDecide(t *testing.T) {
+	golden := logits(300, map[int]float64{10: 8, 20: 7.98, 30: 5})
+	for _, tt := range []struct {
+		actual    map[int]float64
+		candidate int
+		d         tensor.DType
+		want      generation.Choice
+		reason    string
+	}{
+		{nil, 10, tensor.F32, generation.Same, "the reference's token"},
+		{map[int]float64{20: 8.01}, 20, tensor.BF16, generation.Tie, "a near-tie, turned by less than the noise of bfloat16"},
+		{map[int]float64{20: 8.01}, 20, tensor.F32, generation.Diverged, "no near-tie in float32"},
+		{map[int]float64{20: 9}, 20, tensor.BF16, generation.Diverged, "near in the golden, and far in the candidate"},
+		{map[int]float64{30: 8.01}, 30, tensor.BF16, generation.Diverged, "a confident token that is another one"},
+		{map[int]float64{20: 8.01}, 20, tensor.F16, generation.Diverged, "float16 has an eighth of the noise"},
+		{map[int]float64{20: math.NaN()}, 20, tensor.BF16, generation.Diverged, "NaN decides nothing"},
+		{nil, 400, tensor.BF16, generation.Diverged, "a token beyond the golden's vocabulary"},
+	} {
+		g := logits(300, map[int]float64{10: 8, 20: 7.98, 30: 5})
+		a := append([]float64(nil), golden...)
+		for token, v := range tt.actual {
+			a[token] = v
+		}
+		assert.Equal(t, tt.want, generation.Decide(generation.NewRow(g), generation.NewRow(a), 10, tt.candidate, tt.d), tt.reason)
+		if tt.candidate < 300 {
+			assert.Equal(t, tt.want, generation.Decide(generation.NewRow(g).Keep(), generation.NewRow(a), 10, tt.candidate, tt.d), "kept: "+tt.reason)
+		}
+	}
+}
+
+func TestCompare(t *testing.T) {
+	golden := logits(1000, map[int]float64{10: 8, 20: 7.98})
+	same := func(i int, v float64) float64 { return v }
+	noise := func(i int, v float64) float64 { return v + 1e-6*math.Sin(float64(i)*1.7) }
+	for _, tt := range []struct {
+		actual   func(i int, v float64) float64
+		said     int
+		d        tensor.DType
+		choice   generation.Choice
+		wrong    []int
+		fails    bool // by the limits of float32
+		reason   string
+		saidElse int
+	}{
+		{same, 10, tensor.F32, generation.Same, nil, false, "the same", -1},
+		{noise, -1, tensor.F32, generation.Same, nil, false, "roundings of float32", -1},
+		{func(_ int, v float64) float64 { return v + 3 }, -1, tensor.F32, generation.Same, nil, false, "a number added to all changes no probability", -1},
+		{func(_ int, v float64) float64 { return 0.8 * v }, -1, tensor.F32, generation.Same, nil, true, "scaled", -1},
+		{exchanged(golden, 500, 600), -1, tensor.BF16, generation.Same, []int{500, 600}, true, "two logits that decide nothing, exchanged", -1},
+		{exchanged(golden, 10, 20), -1, tensor.F32, generation.Diverged, []int{10, 20}, true, "the two largest, exchanged", -1},
+		{exchanged(golden, 10, 20), -1, tensor.BF16, generation.Tie, nil, false, "that is a tie in bfloat16", -1},
+		{same, 20, tensor.F32, generation.Diverged, nil, false, "the engine says another one than its logits", 20},
+		{same, 20, tensor.BF16, generation.Tie, nil, false, "as it may, where its own logits cannot tell the two", -1},
+		{same, 77, tensor.BF16, generation.Diverged, nil, false, "but not where they can", 77},
+		{func(i int, v float64) float64 {
+			if i == 3 {
+				return math.NaN()
+			}
+			return v
+		}, -1, tensor.F32, generation.Diverged, nil, true, "NaN", -1},
+		{func(i int, v float64) float64 {
+			if i > 990 {
+				return math.Inf(-1)
+			}
+			return v
+		}, -1, tensor.F32, generation.Same, nil, true, "tokens are hidden that have some of the probability", -1},
+	} {
+		p := generation.Compare(generation.NewRow(golden), generation.NewRow(with(golden, tt.actual)), 10, tt.said, tt.d)
+		assert.Equal(t, tt.choice, p.Choice, tt.reason)
+		assert.Equal(t, tt.wrong, p.Outliers, tt.reason)
+		assert.Equal(t, tt.saidElse, p.Said, tt.reason)
+		p.Flat = false
+		r := generation.Judge([]generation.Position{p}, tt.d, compare.Limits{RelL2: 1e-4, RowRelL2: 1e-4})
+		if tt.choice == generation.Same {
+			assert.Equal(t, tt.fails, r.Verdict == generation.Logits, tt.reason)
+		}
+	}
+	more := append(append([]float64(nil), golden...), 1, 2, 3)
+	p := generation.Compare(generation.NewRow(golden), generation.NewRow(more), 10, -1, tensor.F32)
+	assert.Equal(t, generation.Same, p.Choice, "a vocabulary that was padded")
+	assert.Zero(t, p.Hidden)
+	p = generation.Compare(generation.NewRow(golden), generation.NewRow(with(golden, func(_ int, v float64) float64 { return 0.8 * v })), 10, -1, tensor.F32)
+	assert.InDelta(t, 0.2, p.Error, 1e-9)
+	whole := 0.0
+	q := generation.NewRow(with(golden, func(_ int, v float64) float64 { return 0.8 * v }))
+	for i := range golden {
+		pi := math.Exp(generation.NewRow(golden).LogProb(i))
+		whole += pi * (math.Log(pi) - q.LogProb(i))
+	}
+	assert.InEpsilon(t, whole, p.KL, 0.05, "64 logits and a rest have nearly all of the divergence")
+	assert.LessOrEqual(t, p.KL, whole, "a coarser partition never has more")
+}
+
+func exchanged(x []float64, i, j int) func(int, float64) float64 {
+	return func(k int, v float64) float64 {
+		switch k {
+		case i:
+			return x[j]
+		case j:
+			return x[i]
+		}
+		return v
+	}
+}
+
+func TestJudge(t *testing.T) {
+	positions := func(n int, f func(k int, p *generation.Position)) []generation.Position {
+		out := make([]generation.Position, n)
+		for k := range out {
+			out[k] = generation.Position{Choice: generation.Same, Said: -1, Error: 1e-6}
+			f(k, &out[k])
+		}
+		return out
+	}
+	limits := compare.Limits{RelL2: 1e-4, RowRelL2: 1e-4}
+	for _, tt := range []struct {
+		n      int
+		f      func(k int, p *generation.Position)
+		want   generation.Verdict
+		at     int
+		reason string
+	}{
+		{20, func(int, *generation.Position) {}, generation.Identical, -1, "all the same"},
+		{20, func(k int, p *generation.Position) { p.Flat = k < 4 }, generation.Identical, -1, "a fifth within the noise is not flat"},
+		{20, func(k int, p *generation.Position) { p.Flat = k < 5 }, generation.TooFlat, -1, "a quarter is"},
+		{20, func(k int, p *generation.Position) {
+			p.Flat = true
+			if k == 4 {
+				p.Choice = generation.Diverged
+			}
+		}, generation.TooFlat, -1, "where it is flat, another token tells little"},
+		{20, func(k int, p *generation.Position) { p.Flat, p.Error = true, 0.3 }, generation.Logits, 0, "wrong logits are wrong all the same"},
+		{20, func(k int, p *generation.Position) {
+			if k == 7 || k == 9 {
+				p.Choice = generation.Tie
+			}
+		}, generation.Ties, 7, "ties"},
+		{20, func(k int, p *generation.Position) {
+			if k > 6 {
+				p.Choice = generation.Tie
+			}
+			if k == 9 {
+				p.Choice = generation.Diverged
+			}
+		}, generation.Divergent, 9, "one that is none, among ties"},
+		{20, func(k int, p *generation.Position) {
+			if k == 3 {
+				p.Error = 2e-4
+			}
+		}, generation.Logits, 3, "right tokens, wrong logits"},
+		{20, func(k int, p *generation.Position) { p.Error = 1e-6 * math.Pow(1.26, float64(k)) }, generation.Logits, 19, "an error that grows out of the noise"},
+		{20, func(k int, p *generation.Position) { p.Error = 1e-8 * math.Pow(1.26, float64(k)) }, generation.Identical, -1, "one that stays below it"},
+		{20, func(k int, p *generation.Position) { p.Error = 6e-5 }, generation.Identical, -1, "one that does not grow"},
+		{6, func(k int, p *generation.Position) { p.Error = 1e-7 * math.Pow(3.5, float64(k)) }, generation.Identical, -1, "too few positions tell no growth"},
+		{20, func(k int, p *generation.Position) {
+			if k == 5 {
+				p.Error = math.Inf(1)
+			}
+		}, generation.Logits, 5, "an error that is not finite"},
+	} {
+		r := generation.Judge(positions(tt.n, tt.f), tensor.F32, limits)
+		assert.Equal(t, tt.want, r.Verdict, tt.reason)
+		assert.Equal(t, tt.at, r.At, tt.reason)
+	}
+}
+
+func TestPerplexity(t *testing.T) {
+	half := math.Log(0.5)
+	r := generation.Judge([]generation.Position{{Choice: generation.Same, LogProb: half, CandidateLogProb: 2 * half}}, tensor.F32, compare.Limits{RelL2: 1, RowRelL2: 1})
+	assert.InDelta(t, 2, r.Perplexity[0], 1e-12, "a token with half of the probability")
+	assert.InDelta(t, 4, r.Perplexity[1], 1e-12, "with a quarter")
+}

@@ -1,0 +1,143 @@
+package generation
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/tensor"
+)
+
+// Verdict is what all positions come to.
+type Verdict string
+
+// The verdicts. Those above TooFlat decide about the tokens.
+const (
+	Identical Verdict = "identical" // every token is the reference's
+	Ties      Verdict = "tie"       // some are others, each of them a tie
+	Divergent Verdict = "diverged"  // a token is another one, and no tie
+	Logits    Verdict = "logits"    // the tokens are right, the logits are not
+	TooFlat   Verdict = "too flat"  // the golden decides too few of its tokens
+)
+
+// Result is what the positions of a generation come to.
+type Result struct {
+	Verdict   Verdict
+	At        int // the first position that diverged, or whose logits fail, or a tie; −1 if there is none
+	Positions []Position
+
+	Agree, Ties int     // positions with the reference's token, and with a tie
+	Flat        float64 // the part of the positions that lie within the noise
+	// Perplexity is exp of the mean of −log p of the reference's tokens, of the reference and of the
+	// candidate.
+	Perplexity [2]float64
+	KL         float64 // of the worst position
+	RelL2      float64 // of the logits of all positions less their means
+	Worst      int     // the position with the largest error
+	// Growth is the median error of the last third of the positions over that of the first; NaN where
+	// these are too few. Grows says that it grew steadily, and out of the noise.
+	Growth float64
+	Grows  bool
+	Limits compare.Limits // of the logits
+}
+
+// Fails reports whether the candidate is wrong.
+func (r *Result) Fails() bool { return r.Verdict == Divergent || r.Verdict == Logits }
+
+// Judge judges the positions of a generation, at least one, of runs that were asked to compute in d.
+// Their logits may be off as far as limits say: relative L2, less the mean of each row, of all and of
+// the worst one.
+func Judge(positions []Position, d tensor.DType, limits compare.Limits) Result {
+	r := Result{Positions: positions, At: -1, Limits: limits}
+	var logProb, candidate, squares float64
+	first := map[Choice]int{}
+	flats := 0
+	for k := range positions {
+		p := &positions[k]
+		if _, ok := first[p.Choice]; !ok {
+			first[p.Choice] = k
+		}
+		switch p.Choice {
+		case Same:
+			r.Agree++
+		case Tie:
+			r.Ties++
+		}
+		if p.Flat {
+			flats++
+		}
+		logProb, candidate = logProb-p.LogProb, candidate-p.CandidateLogProb
+		r.KL = max(r.KL, p.KL)
+		squares += p.Error * p.Error
+		if !(p.Error <= positions[r.Worst].Error) {
+			r.Worst = k
+		}
+	}
+	n := float64(len(positions))
+	r.Flat = float64(flats) / n
+	r.Perplexity = [2]float64{math.Exp(logProb / n), math.Exp(candidate / n)}
+	r.RelL2 = math.Sqrt(squares / n)
+	r.grow(d)
+	fails := slices.IndexFunc(positions, func(p Position) bool { return p.fails(limits) })
+	if fails < 0 && (!(r.RelL2 <= limits.RelL2) || r.Grows) {
+		fails = r.Worst
+	}
+	diverged := r.Agree+r.Ties < len(positions)
+	switch _, ties := first[Tie]; {
+	case r.Flat > flat && fails < 0: // wrong logits are wrong however little they decide
+		r.Verdict = TooFlat
+	case diverged:
+		r.Verdict, r.At = Divergent, first[Diverged]
+	case fails >= 0:
+		r.Verdict, r.At = Logits, fails
+	case ties:
+		r.Verdict, r.At = Ties, first[Tie]
+	default:
+		r.Verdict = Identical
+	}
+	return r
+}
+
+// fails reports whether the logits of a position are wrong by themselves.
+func (p *Position) fails(limits compare.Limits) bool {
+	return p.Bad > 0 || p.Hidden > hidden || len(p.Outliers) > 0 || !(p.Error <= limits.RowRelL2)
+}
+
+// grow tells whether the error grows with the position.
+func (r *Result) grow(d tensor.DType) {
+	r.Growth = math.NaN()
+	n := len(r.Positions)
+	if n < fewPositions {
+		return
+	}
+	errors := make([]float64, n)
+	for k := range r.Positions {
+		errors[k] = r.Positions[k].Error
+	}
+	from, to := median(errors[:n/3]), median(errors[n-n/3:])
+	r.Growth = to / from
+	if from == 0 && to == 0 {
+		r.Growth = 1
+	}
+	r.Grows = r.Growth >= climbs && to > compare.Floor(d).RelL2 && correlation(errors) >= steady
+}
+
+func median(x []float64) float64 {
+	x = slices.Sorted(slices.Values(x))
+	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
+}
+
+// correlation is that of the ranks of numbers with their places.
+func correlation(x []float64) float64 {
+	at := make([]int, len(x))
+	for i := range at {
+		at[i] = i
+	}
+	slices.SortStableFunc(at, func(i, j int) int { return cmp.Compare(x[i], x[j]) })
+	n, dd := float64(len(x)), 0.0
+	for rank, i := range at {
+		dd += float64((rank - i) * (rank - i))
+	}
+	return 1 - 6*dd/(n*(n*n-1))
+}

@@ -1,0 +1,255 @@
+package generation
+
+import (
+	"math"
+	"slices"
+
+	"github.com/goparity/goparity/tensor"
+)
+
+// Choice is how a position was decided.
+type Choice string
+
+// The choices, from the best to the worst.
+const (
+	Same     Choice = "same"     // the candidate's largest logit is that of the reference's token
+	Tie      Choice = "tie"      // another one is, as it may: see [Decide]
+	Diverged Choice = "diverged" // another one is
+)
+
+// Position is what two sides say at one position.
+type Position struct {
+	Reference, Candidate int // the token with the largest logit
+	Choice               Choice
+	// Said is what the candidate's engine says that it chose, where its own logits have another token
+	// ahead by more than the noise; −1 where that is not so.
+	Said int
+
+	// Gap is by how much the reference's logit of its token exceeds that of the other, and CandidateGap by
+	// how much the candidate's does: the other is the candidate's token, or else the reference's second.
+	// They are in units of Noise. NaN where a logit is not known.
+	Gap, CandidateGap float64
+	Noise             float64 // in nats: by how much the difference of these two logits may err
+
+	KL    float64 // Σ p·ln(p/q) over the kept logits and a rest, in nats
+	Rank  int     // how many of the candidate's logits are larger than that of the reference's token
+	Error float64 // ‖a − g‖/‖g‖ of the logits less their means; +Inf where one is not finite on one side
+	// LogProb and CandidateLogProb are the log-probabilities of the reference's token.
+	LogProb, CandidateLogProb float64
+
+	Outliers []int // tokens whose logits alone are off: see [Compare]
+	Hidden   float64
+	Bad      int  // logits of the candidate that are NaN or +Inf
+	Flat     bool // the reference's first two logits are within the noise
+}
+
+// Decide says how the candidate decided a position, of which reference is the golden's token and
+// candidate its own. It is a tie if the golden's gap between the two is within the noise of their
+// difference, and the candidate's gap differs from it by no more than that. A token whose logit is not
+// known is no tie.
+func Decide(golden, actual Row, reference, candidate int, d tensor.DType) Choice {
+	if reference == candidate {
+		return Same
+	}
+	gap, own, noise, ok := gaps(golden, actual, reference, candidate, d)
+	if ok && math.Abs(gap) <= noise && math.Abs(own-gap) <= noise {
+		return Tie
+	}
+	return Diverged
+}
+
+// gaps are by how much the logit of one token exceeds that of another, on both sides, and by how much
+// that may err.
+func gaps(golden, actual Row, one, other int, d tensor.DType) (gap, own, noise float64, ok bool) {
+	g1, ok1 := golden.Logit(one)
+	g2, ok2 := golden.Logit(other)
+	a1, ok3 := actual.Logit(one)
+	a2, ok4 := actual.Logit(other)
+	noise = golden.Noise(d, g1, g2)
+	if !(ok1 && ok2 && ok3 && ok4 && finite(g1) && finite(g2) && finite(a1) && finite(a2)) {
+		return math.NaN(), math.NaN(), noise, false
+	}
+	return g1 - g2, a1 - a2, noise, true
+}
+
+// Compare compares the rows of one position, of runs that were asked to compute in d. reference is the
+// golden's token, and said what the candidate's engine says that it chose, −1 where it does not.
+//
+// Adding a number to all logits changes no probability, so they are compared less their means.
+// Where single logits are off by more than the noise and 12 times the error of the others, they are
+// outliers: no rounding does that.
+func Compare(golden, actual Row, reference, said int, d tensor.DType) Position {
+	p := Position{Reference: reference, Said: -1, Candidate: -1, Bad: actual.bad, Error: math.Inf(1), KL: math.Inf(1)}
+	p.Flat = golden.flat(d)
+	p.LogProb, p.CandidateLogProb = golden.LogProb(reference), actual.LogProb(reference)
+	p.Rank, _ = actual.rank(reference)
+	if len(actual.Top) == 0 || actual.bad > 0 {
+		p.Choice, p.Gap, p.CandidateGap = Diverged, math.NaN(), math.NaN()
+		return p
+	}
+	p.Candidate = actual.Top[0].Token
+	if x, ok := actual.Logit(reference); ok && x == actual.Top[0].Value {
+		p.Candidate = reference // the first of equal ones is no other choice
+	}
+	p.Choice = Decide(golden, actual, reference, p.Candidate, d)
+	p.say(golden, actual, said, d)
+	p.measure(golden, actual, d)
+	p.KL = divergence(golden, actual)
+	return p
+}
+
+// flat reports whether the noise may exchange the first two logits.
+func (r Row) flat(d tensor.DType) bool {
+	return len(r.Top) > 1 && r.Gap() <= r.Noise(d, r.Top[0].Value, r.Top[1].Value)
+}
+
+// say takes what the engine says that it chose for the candidate's choice, unless the candidate's own
+// logits contradict it.
+func (p *Position) say(golden, actual Row, said int, d tensor.DType) {
+	if said >= 0 && said != p.Candidate {
+		x, ok := actual.Logit(said)
+		if first := actual.Top[0].Value; ok && first-x <= actual.Noise(d, first, x) {
+			if c := Decide(golden, actual, p.Reference, said, d); c.worse(p.Choice) {
+				p.Candidate, p.Choice = said, c
+			}
+		} else {
+			p.Said, p.Choice = said, Diverged
+		}
+	}
+	other := p.Candidate
+	if other == p.Reference {
+		other = golden.second(p.Reference)
+	}
+	var ok bool
+	p.Gap, p.CandidateGap, p.Noise, ok = gaps(golden, actual, p.Reference, other, d)
+	if ok && p.Noise > 0 {
+		p.Gap, p.CandidateGap = p.Gap/p.Noise, p.CandidateGap/p.Noise
+	}
+}
+
+// second is the largest token but one; −1 if there is none.
+func (r Row) second(than int) int {
+	for _, l := range r.Top {
+		if l.Token != than {
+			return l.Token
+		}
+	}
+	return -1
+}
+
+func (c Choice) worse(than Choice) bool {
+	rank := []Choice{Same, Tie, Diverged}
+	return slices.Index(rank, c) > slices.Index(rank, than)
+}
+
+// off is how far the logit of a token is off.
+type off struct {
+	token  int
+	golden float64
+	error  float64
+	size   float64 // how far the golden's is from the mean
+}
+
+// measure sets the error of the row, and what is off by itself.
+func (p *Position) measure(golden, actual Row, d tensor.DType) {
+	var list []off
+	each := func(token int, g float64) {
+		a, ok := actual.Logit(token)
+		switch {
+		case !ok && !actual.Whole() || !finite(g):
+		case !ok || !finite(a):
+			p.Hidden += math.Exp(g - golden.LSE)
+		default:
+			list = append(list, off{token: token, golden: g, error: a - g})
+		}
+	}
+	if golden.Whole() {
+		for token, g := range golden.all {
+			each(token, g)
+		}
+	} else {
+		for _, l := range golden.Top {
+			each(l.Token, l.Value)
+		}
+	}
+	if len(list) == 0 {
+		return
+	}
+	var meanG, meanE float64
+	for _, o := range list {
+		meanG, meanE = meanG+o.golden, meanE+o.error
+	}
+	meanG, meanE = meanG/float64(len(list)), meanE/float64(len(list))
+	if len(list) < few { // too few for a mean: log-probabilities
+		meanG, meanE = golden.LSE, actual.LSE-golden.LSE
+	}
+	var ee, gg float64
+	for i := range list {
+		list[i].error -= meanE
+		ee += list[i].error * list[i].error
+		gg += (list[i].golden - meanG) * (list[i].golden - meanG)
+	}
+	if gg = max(gg, float64(len(list))*golden.Spread*golden.Spread); gg > 0 {
+		p.Error = math.Sqrt(ee / gg)
+	} else if ee == 0 {
+		p.Error = 0
+	}
+	for i := range list {
+		list[i].size = math.Abs(list[i].golden - meanG)
+	}
+	p.outliers(golden, list, d)
+}
+
+// outliers finds the logits that are off by themselves. Roundings on the way to a logit are a part of it,
+// so one that is far from the mean may be off by more.
+func (p *Position) outliers(golden Row, list []off, d tensor.DType) {
+	n := min(apart, len(list)/4)
+	first := make([]off, 0, n+1) // furthest off
+	var rest float64
+	for _, o := range list {
+		e := math.Abs(o.error)
+		rest += e * e
+		at := len(first)
+		for at > 0 && e > math.Abs(first[at-1].error) {
+			at--
+		}
+		if at < n {
+			first = slices.Insert(first, at, o)[:min(len(first)+1, n)]
+		}
+	}
+	for _, o := range first {
+		rest -= o.error * o.error
+	}
+	rest = math.Sqrt(max(rest, 0) / float64(max(len(list)-n, 1)))
+	for _, o := range first {
+		if e := math.Abs(o.error); e > outlier*rest*max(1, o.size/golden.Spread) && e > golden.Noise(d, o.golden, o.golden+o.error) {
+			p.Outliers = append(p.Outliers, o.token)
+		}
+	}
+	slices.Sort(p.Outliers)
+}
+
+// divergence is Σ p·ln(p/q) over the tokens that both sides know, of those that the golden keeps, and a
+// rest that stands for all others.
+func divergence(golden, actual Row) float64 {
+	var kl, restP, restQ = 0.0, 1.0, 1.0
+	add := func(p, q float64) {
+		if p > 0 && q > 0 {
+			kl += p * math.Log(p/q)
+		} else if p > 0 {
+			kl = math.Inf(1)
+		}
+	}
+	for _, l := range golden.Top {
+		if _, ok := actual.Logit(l.Token); !ok {
+			continue
+		}
+		p, q := math.Exp(l.Value-golden.LSE), math.Exp(actual.LogProb(l.Token))
+		restP, restQ = restP-p, restQ-q
+		add(p, q)
+	}
+	if least := 1e-12; restP > least && restQ > least { // else it is rounding of the sums
+		add(restP, restQ)
+	}
+	return max(kl, 0)
+}

@@ -1,0 +1,199 @@
+package session_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/golden"
+	"github.com/goparity/goparity/internal/continuation"
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/generation"
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/session"
+	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/npy"
+)
+
+const (
+	spokenVocabulary = 70
+	spokenPrompt     = 3
+)
+
+// spoken is the prompt and what the reference says.
+var spoken = []int{5, 6, 7, 21, 30, 4, 44, 2, 17, 9, 33}
+
+// logitsAt are the logits of a row of the text: the next token is ahead.
+func logitsAt(at int) []float64 {
+	x := make([]float64, spokenVocabulary)
+	for j := range x {
+		x[j] = float64((at*7+j*11)%9) / 3
+	}
+	if at+1 < len(spoken) {
+		x[spoken[at+1]] = 9
+	}
+	return x
+}
+
+func spokenRows(t *testing.T, from, to int, change func(at int, x []float64)) *tensor.Tensor {
+	t.Helper()
+	var v []float64
+	for at := from; at < to; at++ {
+		x := logitsAt(at)
+		if change != nil {
+			change(at, x)
+		}
+		v = append(v, x...)
+	}
+	x, err := tensor.Of(v, 1, to-from, spokenVocabulary)
+	require.NoError(t, err)
+	return x
+}
+
+// spokenFixture is a folder with a fixture that asks for a generation, and its goldens.
+func spokenFixture(t *testing.T, yaml string) string {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "fixture.yaml"), []byte(yaml), 0o644))
+	ids := func(tokens []int) json.RawMessage {
+		data, err := json.Marshal([][]int{tokens})
+		require.NoError(t, err)
+		return data
+	}
+	whole := dump.New("reference", dump.Info{Schema: 2, Mode: dump.Standard, TokenIDs: ids(spoken), Encoding: dump.Encoding{Compute: "float32"},
+		Generation: &dump.Generation{From: spokenPrompt, Tokens: spoken[spokenPrompt:]}}, dump.OrderRunFile,
+		[]dump.Entry{{Step: "0", Layer: "lm_head", Port: "output", Tensor: spokenRows(t, 0, len(spoken), nil)}})
+	side, err := continuation.Open(whole, nil)
+	require.NoError(t, err)
+	entries, err := side.Keep(len(spoken)-spokenPrompt, 0)
+	require.NoError(t, err)
+	kept := &golden.Run{From: "reference", Engine: "torch", Encoding: "float32", TokenIDs: ids(spoken), Path: dump.Generated}
+	for _, e := range entries {
+		kept.Ports = append(kept.Ports, golden.Port{Step: e.Step, Layer: e.Layer, Port: e.Port, Tensor: e.Tensor})
+	}
+	_, err = golden.Import(t.Context(), filepath.Join(dir, "golden"), golden.ImportOptions{Runs: map[string]*golden.Run{
+		"short": {From: "reference", Engine: "torch", Encoding: "float32", TokenIDs: ids(spoken[:spokenPrompt]), Text: "it is forty-two",
+			Ports: []golden.Port{{Step: "0", Layer: "lm_head", Port: "output", Tensor: spokenRows(t, 0, spokenPrompt, nil)}}},
+		"short@generation": kept}})
+	require.NoError(t, err)
+	return dir
+}
+
+// TestGeneration forces an engine in this process along the text of a golden that keeps 64 logits.
+func TestGeneration(t *testing.T) {
+	const yaml = "model: {task: text-generation, path: ./m}\ncases:\n  short: {token_ids: [5, 6, 7]}\ngeneration: 8\n"
+	for _, tt := range []struct {
+		change  func(at int, x []float64)
+		n       int
+		want    generation.Verdict
+		verdict report.Verdict
+		reason  string
+	}{
+		{nil, 0, generation.Identical, report.Pass, "the same"},
+		{func(at int, x []float64) {
+			if at == 6 {
+				x[11] = 12
+			}
+		}, 0, generation.Divergent, report.Fail, "another token behind the prompt, where one pass shows nothing"},
+		{func(at int, x []float64) {
+			if at == 6 {
+				x[11] = 12
+			}
+		}, 3, generation.Identical, report.Pass, "it is behind the tokens that were asked for"},
+		{func(at int, x []float64) {
+			for j := range x {
+				if at >= spokenPrompt {
+					x[j] *= 0.8
+				}
+			}
+		}, 0, generation.Logits, report.Fail, "logits that are scaled once the cache is used"},
+	} {
+		s, err := session.Start(session.Config{Fixtures: []string{spokenFixture(t, yaml)}})
+		require.NoError(t, err)
+		f := s.Default()
+		var passes [][2]int
+		c, err := f.CompareFunc(func(p engine.Pass) (map[string]*tensor.Tensor, error) {
+			from, to := 0, spokenPrompt
+			if p.Items != nil {
+				from, to = p.Items[0].From, p.Items[0].To
+				passes = append(passes, [2]int{from, to})
+			}
+			return map[string]*tensor.Tensor{"lm_head": spokenRows(t, from, to, tt.change)}, nil
+		})
+		require.NoError(t, err, tt.reason)
+		require.Len(t, f.Generations(c), 1)
+		assert.Equal(t, []string{filepath.Base(f.Name())}, s.UnjudgedTexts(), "no one asked yet")
+		assert.Contains(t, c.Report("x", true).Notes[0], "largest logit", tt.reason)
+		o, err := f.Generations(c)[0].Judge(tt.n)
+		require.NoError(t, err, tt.reason)
+		assert.Equal(t, tt.want, o.Verdict, tt.reason)
+		assert.Equal(t, tt.verdict, o.Report("x").Verdict, tt.reason)
+		assert.Empty(t, s.UnjudgedTexts())
+		assert.Equal(t, [2]int{0, spokenPrompt}, passes[0], "the prompt first")
+		assert.Equal(t, [2]int{9, 10}, passes[len(passes)-1], "and then token by token")
+		_, err = f.Generations(c)[0].Judge(2)
+		assert.ErrorContains(t, err, "ask for one number", tt.reason)
+		require.NoError(t, s.Close())
+	}
+}
+
+func TestGenerationLacks(t *testing.T) {
+	for _, tt := range []struct{ yaml, want, reason string }{
+		{"cases:\n  short: {token_ids: [5, 6, 7]}\ngeneration: 9\n", "the golden has 8 tokens, generation: 9 of", "more than the golden has"},
+		{"cases:\n  other: {token_ids: [5, 6, 7]}\ngeneration: 8\n", "no golden", "a case without goldens"},
+	} {
+		s, err := session.Start(session.Config{Fixtures: []string{spokenFixture(t, tt.yaml)}})
+		require.NoError(t, err)
+		c, err := s.Default().CompareFunc(func(engine.Pass) (map[string]*tensor.Tensor, error) {
+			return map[string]*tensor.Tensor{"lm_head": spokenRows(t, 0, spokenPrompt, nil)}, nil
+		})
+		if err == nil {
+			_, err = s.Default().Generations(c)[0].Judge(0)
+		}
+		assert.ErrorContains(t, err, tt.want, tt.reason)
+		require.NoError(t, s.Close())
+	}
+}
+
+func TestExpect(t *testing.T) {
+	for _, tt := range []struct{ expect, want, reason string }{
+		{"{argmax: 21, min_confidence: 0.9}", "", "as expected"},
+		{"{text: forty-two}", "", "in what the reference says"},
+		{"{text: forty-three}", `expect: text "forty-three" is not in what the reference says, "it is forty-two"`, "another text"},
+		{"{argmax: 4}", "expect: argmax is 21 in the candidate (lm_head output), not 4", "another token"},
+		{"{min_confidence: 0.9999}", "at least 0.9999 is asked", "less sure"},
+		{"{label: cat}", "has no id2label for 21: give argmax in place of label", "a model without labels"},
+	} {
+		yaml := "model: {task: text-generation, path: ./m}\ncases:\n  short: {token_ids: [5, 6, 7], expect: " + tt.expect + "}\n"
+		dir := spokenFixture(t, yaml)
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "m"), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "m", "config.json"), []byte("{}"), 0o644))
+		run := filepath.Join(t.TempDir(), "run")
+		require.NoError(t, os.MkdirAll(filepath.Join(run, "0"), 0o755))
+		data, err := json.Marshal(dump.Info{Schema: 2, Engine: "max", Case: "short", TokenIDs: json.RawMessage("[[5,6,7]]")})
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(run, "run.json"), data, 0o644))
+		file, err := os.Create(filepath.Join(run, "0", "lm_head-output.npy"))
+		require.NoError(t, err)
+		require.NoError(t, errors.Join(npy.Write(file, spokenRows(t, 0, spokenPrompt, nil)), file.Close()))
+		s, err := session.Start(session.Config{Fixtures: []string{dir}, Replay: run})
+		require.NoError(t, err)
+		_, err = s.Default().Comparison()
+		require.NoError(t, err, tt.reason)
+		problems := s.Default().Problems()
+		i := slices.IndexFunc(problems, func(p session.Problem) bool { return p.Name == "parity:expect" })
+		if tt.want == "" {
+			assert.Less(t, i, 0, tt.reason)
+		} else if assert.GreaterOrEqual(t, i, 0, tt.reason) {
+			assert.Contains(t, problems[i].Text, tt.want, tt.reason)
+		}
+		require.NoError(t, s.Close())
+	}
+}

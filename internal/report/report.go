@@ -72,6 +72,7 @@ type Report struct {
 	Source          Source      `json:"source"`
 	Paths           []Path      `json:"paths,omitempty"`      // the runs along execution paths
 	PathDepth       *PathDepth  `json:"path_depth,omitempty"` // their errors along the depth
+	Serving         *Serving    `json:"serving,omitempty"`    // what a server answered; null if none was asked
 	NotJudged       []string    `json:"not_judged,omitempty"` // what a pass does not cover
 	Notes           []string    `json:"notes"`                // how names and layouts were joined, what was left out
 	Unmatched       Unmatched   `json:"unmatched"`

@@ -58,9 +58,11 @@ type Fixture struct {
 	err       error
 	problems  []Problem
 
-	mu       sync.Mutex
-	compared []*judge.Comparison // what is reported: c, or those of functions
-	along    map[*judge.Comparison][]*Path
+	mu        sync.Mutex
+	compared  []*judge.Comparison // what is reported: c, or those of functions
+	along     map[*judge.Comparison][]*Path
+	served    []*report.Serving
+	servedErr error
 
 	weights *checkpoint.Files // of the model's folder, opened when a cause is looked for
 }
@@ -404,6 +406,7 @@ func (f *Fixture) problem(name, text string) {
 func (f *Fixture) report(c *judge.Comparison) *report.Report {
 	r := c.Report(f.name, false)
 	f.addPaths(r, c)
+	f.addServing(r)
 	return f.problematic(r)
 }
 

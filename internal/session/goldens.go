@@ -59,7 +59,7 @@ func (g *goldens) read(variant, caseName string) (*dump.Run, error) {
 		}
 		p := pass.Provenance
 		note = blessed(p.Engine, p.Date, p.Blessed)
-		info = dump.Info{Engine: p.Engine, Versions: p.Versions, Device: p.Device, Encoding: dump.Encoding{Compute: variant}, Attention: p.Attention, Case: caseName, TokenIDs: p.TokenIDs, PadMask: p.PadMask, Date: p.Date, Mode: dump.Standard,
+		info = dump.Info{Engine: p.Engine, Versions: p.Versions, Device: p.Device, Encoding: dump.Encoding{Compute: variant}, Attention: p.Attention, Case: caseName, ReferenceText: p.Text, TokenIDs: p.TokenIDs, PadMask: p.PadMask, Date: p.Date, Mode: dump.Standard,
 			Path: p.Path, PadMasks: p.PadMasks}
 		if p.Passes != nil {
 			if err := json.Unmarshal(p.Passes, &info.Passes); err != nil {

@@ -1,0 +1,271 @@
+package serving_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/serving"
+)
+
+const tokensOfCases = 6
+
+func judge(t *testing.T, s *stub, refs []*serving.Reference, opt serving.Options) *report.Serving {
+	t.Helper()
+	s.t = t
+	opt.URL = s.start()
+	out, err := serving.Run(t.Context(), refs, opt)
+	require.NoError(t, err)
+	return out
+}
+
+func causes(out *report.Serving) (ids []string) {
+	for _, c := range out.Causes {
+		id := c.ID
+		if !c.Proven {
+			id += "?"
+		}
+		ids = append(ids, strings.TrimPrefix(id, "serving/"))
+	}
+	return ids
+}
+
+// failing lists the wrong requests, "first/alone".
+func failing(out *report.Serving) (all []string) {
+	for _, r := range out.Requests {
+		if r.Status == report.StatusFail {
+			all = append(all, r.Case+"/"+r.Way)
+		}
+	}
+	return all
+}
+
+func TestHealthyServersPass(t *testing.T) {
+	known := serving.Model{EOS: []int{eos}, Vocab: tokenizer(t)}
+	for _, c := range []struct {
+		stub     *stub
+		model    serving.Model
+		judged   string // of the first request
+		note     string // that must be there
+		requests int
+		reason   string
+	}{
+		{&stub{}, known, "prompt, tokens, text, logprobs", "", 12, "says everything"},
+		{&stub{}, serving.Model{}, "prompt, tokens, text, logprobs", "", 12, "the model's files are not at hand, the reference's text is"},
+		{&stub{noIDs: true}, known, "text, logprobs", "says no token ids of its answers", 12, "ignores return_token_ids"},
+		{&stub{noIDs: true}, serving.Model{}, "text, logprobs", "says no token ids", 12, "the text of the reference judges"},
+		{&stub{strict: true}, known, "text, logprobs", "/v1/completions refuses return_token_ids and logprobs", 12, "400 on return_token_ids"},
+		{&stub{noLogProbs: true}, known, "prompt, tokens, text", "says no log-probabilities", 12, "no log-probabilities"},
+		{&stub{noIDs: true, noLogProbs: true}, known, "text", "says no log-probabilities", 12, "text alone"},
+		{&stub{noIDs: true, noLogProbs: true}, serving.Model{}, "text", "says no log-probabilities", 8, "text alone, and no vocabulary"},
+		{&stub{noUsage: true}, known, "prompt, tokens, text, logprobs", "", 12, "no usage"},
+		{&stub{digits: 2}, known, "prompt, tokens, text, logprobs", "", 12, "rounded log-probabilities"},
+		{&stub{written: func(ids []int) string { return " " + text(ids) }}, known, "prompt, tokens, text, logprobs", "", 12, "a space before the text"},
+		{&stub{written: func(ids []int) string { return "t3\uFFFD" }}, known, "prompt, tokens, logprobs", "", 12, "a text that breaks off in a character"},
+		{&stub{answer: func(w http.ResponseWriter, r *request, n, busy int) bool {
+			time.Sleep(20 * time.Millisecond)
+			return false
+		}}, known,
+			"prompt, tokens, text, logprobs", "", 12, "slow, but in time"},
+	} {
+		out := judge(t, c.stub, cases(tokensOfCases), serving.Options{Model: c.model, Timeout: 10 * time.Second})
+		require.Equal(t, report.Pass, out.Verdict, "%s: %s %v", c.reason, out.Error, failing(out))
+		assert.Nil(t, out.First, c.reason)
+		assert.Equal(t, c.judged, strings.Join(out.Requests[0].Judged, ", "), c.reason)
+		assert.Contains(t, strings.Join(out.Notes, "\n"), c.note, c.reason)
+		assert.Len(t, out.Requests, c.requests, "%s: each alone, from its middle where that can be judged, and at once", c.reason)
+		assert.Empty(t, out.Probes, c.reason)
+	}
+}
+
+// A text may end, with its last token among the ids or not.
+func TestEnds(t *testing.T) {
+	prompt := []int{bos, 5, 6, 7, 8}
+	ended := reference("first", serving.Ask{As: serving.AsIDs, IDs: prompt}, prompt, 4)
+	ended.Tokens[3] = eos
+	ended.Rows = ended.Rows[:3]
+	goesOn := reference("first", serving.Ask{As: serving.AsIDs, IDs: prompt}, prompt, 6)
+	goesOn.Tokens[3] = eos
+	goesOn.Rows = goesOn.Rows[:3]
+	end := len(prompt) + 3
+	for _, c := range []struct {
+		ref     *serving.Reference
+		stub    *stub
+		model   serving.Model
+		verdict report.Verdict
+		causes  []string
+		reason  string
+	}{
+		{ended, &stub{endsAt: end}, serving.Model{EOS: []int{eos}}, report.Pass, nil, "left out"},
+		{ended, &stub{endsAt: end, eosIn: true}, serving.Model{EOS: []int{eos}}, report.Pass, nil, "among the ids"},
+		{ended, &stub{endsAt: end}, serving.Model{Vocab: tokenizer(t)}, report.Pass, nil, "a special token by the vocabulary"},
+		{ended, &stub{endsAt: end}, serving.Model{}, report.Pass, nil, "the reference ends there, too"},
+		{ended, &stub{endsAt: end, noIDs: true}, serving.Model{}, report.Pass, nil, "no ids"},
+		{goesOn, &stub{endsAt: end}, serving.Model{EOS: []int{eos}}, report.Pass, nil, "the reference ignores the end"},
+		{goesOn, &stub{endsAt: end, eosIn: true}, serving.Model{EOS: []int{eos}}, report.Pass, nil, "the same, among the ids"},
+		{reference("first", serving.Ask{As: serving.AsIDs, IDs: prompt}, prompt, 6), &stub{endsAt: end}, serving.Model{EOS: []int{eos}},
+			report.Fail, []string{"stop?"}, "the next token is not the end"},
+		{reference("first", serving.Ask{As: serving.AsIDs, IDs: prompt}, prompt, 6), &stub{endsAt: end}, serving.Model{}, report.Fail,
+			[]string{"stop?"}, "the reference goes on, and nothing says that this may be the end"},
+		{reference("first", serving.Ask{As: serving.AsIDs, IDs: prompt}, prompt, 6),
+			&stub{cut: func(ids []int, q *request) ([]int, string) {
+				if q.Max == 6 {
+					return ids[:4], "stop"
+				}
+				return ids, "length"
+			}}, serving.Model{}, report.Fail, []string{"stop"}, "asked for more, it goes on"},
+		{reference("first", serving.Ask{As: serving.AsIDs, IDs: prompt}, prompt, 6),
+			&stub{cut: func(ids []int, q *request) ([]int, string) { return ids[:max(1, len(ids)-1)], "stop" }}, serving.Model{}, report.Fail,
+			[]string{"stop"}, "the last token is cut"},
+		{reference("first", serving.Ask{As: serving.AsIDs, IDs: prompt}, prompt, 6),
+			&stub{cut: func(ids []int, q *request) ([]int, string) { return append(ids, 3, 4), "length" }}, serving.Model{}, report.Fail,
+			[]string{"stop"}, "more than was asked for"},
+	} {
+		out := judge(t, c.stub, []*serving.Reference{c.ref}, serving.Options{Model: c.model})
+		assert.Equal(t, c.verdict, out.Verdict, "%s: %v %s", c.reason, failing(out), out.Error)
+		assert.Equal(t, c.causes, causes(out), c.reason)
+	}
+}
+
+// swapped exchanges the logits of two tokens.
+func swapped(a, b int) func([]int) []float64 {
+	return func(seen []int) []float64 {
+		row := logits(seen)
+		row[a], row[b] = row[b], row[a]
+		return row
+	}
+}
+
+// neighbour gives the answer of another request that is on its way.
+func neighbour(mine *request, others []*request) *request {
+	for _, o := range others {
+		if o != mine {
+			return o
+		}
+	}
+	return mine
+}
+
+func TestFaultsAndTheirCauses(t *testing.T) {
+	known := serving.Model{EOS: []int{eos}, Vocab: tokenizer(t)}
+	twice := func(as string, ids []int) []int {
+		if as == "ids" {
+			return ids
+		}
+		return append([]int{bos}, ids...)
+	}
+	missing := func(as string, ids []int) []int {
+		if as == "ids" {
+			return ids
+		}
+		return ids[1:]
+	}
+	best := cases(tokensOfCases)[0].Tokens[1]
+	other := 3
+	if best == 3 {
+		other = 4
+	}
+	scored := func(f func(i int, p []float64) float64) func([]float64) []float64 {
+		return func(p []float64) []float64 {
+			out := make([]float64, len(p))
+			for i := range p {
+				out[i] = f(i, p)
+			}
+			return out
+		}
+	}
+	stale := map[string][]int{}
+	for _, c := range []struct {
+		name   string
+		stub   *stub
+		causes []string
+		alone  bool // something is wrong alone, too
+	}{
+		{"BOS twice in texts and chats", &stub{prompt: twice}, []string{"bos-twice"}, true},
+		{"BOS twice, no ids", &stub{prompt: twice, noIDs: true}, []string{"bos-twice"}, true},
+		{"BOS twice, no ids, no usage", &stub{prompt: twice, noIDs: true, noUsage: true}, []string{"bos-twice"}, true},
+		{"BOS twice, text alone", &stub{prompt: twice, noIDs: true, noUsage: true, noLogProbs: true}, []string{"bos-twice"}, true},
+		{"BOS twice in everything", &stub{prompt: func(_ string, ids []int) []int { return append([]int{bos}, ids...) }}, []string{"bos-twice"}, true},
+		{"BOS twice in everything, no ids", &stub{prompt: func(_ string, ids []int) []int { return append([]int{bos}, ids...) }, noIDs: true},
+			[]string{"bos-twice"}, true},
+		{"BOS missing", &stub{prompt: missing}, []string{"bos-missing"}, true},
+		{"BOS missing, no ids", &stub{prompt: missing, noIDs: true}, []string{"bos-missing"}, true},
+		{"BOS dropped from ids, no ids", &stub{prompt: func(_ string, ids []int) []int { return ids[1:] }, noIDs: true}, []string{"bos-missing"}, true},
+		{"another template", &stub{render: func(m []serving.Message) []int { return chat(m[1:]) }}, []string{"template"}, true},
+		{"another template, no ids", &stub{render: func(m []serving.Message) []int { return chat(m[1:]) }, noIDs: true}, []string{"template"}, true},
+		{"another template, no ids, no usage", &stub{render: func(m []serving.Message) []int { return chat(m[1:]) }, noIDs: true, noUsage: true},
+			[]string{"template?"}, true},
+		{"two logits swapped", &stub{model: swapped(best, other)}, []string{"choice"}, true},
+		{"two logits swapped, no ids", &stub{model: swapped(best, other), noIDs: true}, []string{"choice"}, true},
+		{"a neighbour's answer", &stub{swap: neighbour}, []string{"concurrency"}, false},
+		{"a neighbour's answer, no ids", &stub{swap: neighbour, noIDs: true}, []string{"concurrency"}, false},
+		{"a neighbour's log-probabilities", &stub{change: func(q *request, answer map[string]any, n, busy int) {
+			if busy > 1 {
+				answer["choices"].([]any)[0].(map[string]any)["logprobs"] = map[string]any{"token_logprobs": []float64{-1, -1, -1, -1, -1, -1}[:q.Max]}
+			}
+		}}, []string{"concurrency"}, false},
+		{"samples", &stub{choose: func(row []float64, k int, r *rand.Rand) int { return ranked(row)[r.IntN(3)] }}, []string{"sampling"}, true},
+		{"samples, no ids", &stub{choose: func(row []float64, k int, r *rand.Rand) int { return ranked(row)[r.IntN(3)] }, noIDs: true},
+			[]string{"sampling"}, true},
+		{"always samples alike", &stub{choose: func(row []float64, k int, _ *rand.Rand) int { return ranked(row)[k%2] }}, []string{"sampling"}, true},
+		{"shifted by one", &stub{scored: scored(func(i int, p []float64) float64 { return p[(i+1)%len(p)] })}, nil, true},
+		{"the next token's", &stub{scored: scored(func(i int, p []float64) float64 {
+			if i+1 < len(p) {
+				return p[i+1]
+			}
+			return -3
+		})}, []string{"logprobs"}, true},
+		{"shifted by a constant", &stub{scored: scored(func(i int, p []float64) float64 { return p[i] - 0.05 })}, []string{"logprobs"}, true},
+		{"shifted by a constant, no ids", &stub{scored: scored(func(i int, p []float64) float64 { return p[i] - 0.05 }), noIDs: true},
+			[]string{"logprobs"}, true},
+		{"base 10", &stub{scored: scored(func(i int, p []float64) float64 { return p[i] / math.Ln10 })}, []string{"logprobs"}, true},
+		{"probabilities", &stub{scored: scored(func(i int, p []float64) float64 { return math.Exp(p[i]) })}, []string{"logprobs"}, true},
+		{"too few", &stub{scored: func(p []float64) []float64 { return p[:len(p)/2] }}, []string{"logprobs"}, true},
+		{"words stick together", &stub{written: func(ids []int) string { return strings.ReplaceAll(text(ids), " ", "") }}, []string{"detokenise"}, true},
+		{"words stick together, no ids", &stub{written: func(ids []int) string { return strings.ReplaceAll(text(ids), " ", "") }, noIDs: true},
+			[]string{"detokenise"}, true},
+		{"the text is cut", &stub{cut: func(ids []int, q *request) ([]int, string) { return ids, "stop" },
+			written: func(ids []int) string { return text(ids[:max(0, len(ids)-1)]) }}, []string{"stop"}, true},
+		{"takes one prompt for another", &stub{prompt: func(_ string, ids []int) []int {
+			key := fmt.Sprint(ids[:min(3, len(ids))])
+			if stale[key] == nil {
+				stale[key] = ids
+			}
+			return stale[key]
+		}, noIDs: true}, []string{"cache"}, true},
+		{"several choices, the first is wrong", &stub{change: func(q *request, answer map[string]any, n, busy int) {
+			right := answer["choices"].([]any)[0].(map[string]any)
+			wrong := map[string]any{"index": 0, "text": "t3", "token_ids": []int{3, 3, 3, 3, 3, 3}[:q.Max], "finish_reason": "length"}
+			if q.as == "chat" {
+				wrong = map[string]any{"index": 0, "message": map[string]any{"content": "t3"}, "token_ids": []int{3, 3, 3, 3, 3, 3}[:q.Max],
+					"finish_reason": "length"}
+			}
+			right["index"] = 1
+			answer["choices"] = []any{wrong, right}
+		}}, []string{"choice"}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			clear(stale)
+			out := judge(t, c.stub, cases(tokensOfCases), serving.Options{Model: known})
+			require.Equal(t, report.Fail, out.Verdict, out.Error)
+			if c.causes != nil {
+				assert.Equal(t, c.causes, causes(out), "%v\n%v\n%v", out.Causes, failing(out), strings.Join(out.Probes, "\n"))
+			}
+			require.NotNil(t, out.First)
+			alone := slices.ContainsFunc(failing(out), func(f string) bool { return strings.HasSuffix(f, "/alone") || strings.HasSuffix(f, "/prefix") })
+			assert.Equal(t, c.alone, alone, "%v", failing(out))
+			for _, cause := range out.Causes {
+				assert.Empty(t, cause.Layer, "no layer is accused")
+			}
+		})
+	}
+}

@@ -147,11 +147,17 @@ func (p *printer) serving(s *Serving) {
 		return
 	}
 	p.heading(fmt.Sprintf("Serving: %s at %s, %d at once", Clean(s.Server.Model), Clean(s.Server.URL), s.Server.Parallel))
+	var lines []string
 	for i := range s.Requests {
-		if r := &s.Requests[i]; r.Status != StatusPass || p.opt.Verbose || len(s.Requests) <= maxNotes {
-			p.prose("  ", "", r.String())
+		if r := &s.Requests[i]; r.Status != StatusPass || p.opt.Verbose || s.Verdict == Pass {
+			lines = append(lines, r.String())
 		}
 	}
+	n := p.shown(len(lines), maxServed)
+	for _, line := range lines[:n] {
+		p.prose("  ", "", line)
+	}
+	p.more(len(lines)-n, "")
 	if s.Verdict == Fail && len(s.Causes) == 0 {
 		p.prose("  ", "", "no cause is shown by what was asked")
 	}

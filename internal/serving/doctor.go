@@ -167,6 +167,10 @@ func (d *doctor) harness() string {
 			continue
 		}
 		k := min(q.j.at, len(q.ref.Tokens)-1)
+		asked := "the reference's ids of the prompt"
+		if k > 0 {
+			asked += fmt.Sprintf(" and the %s before it", plural(k, "token"))
+		}
 		rest := q.ref.from(k)
 		rest.Tokens, rest.Ask.Tokens = rest.Tokens[:1], 1
 		p, ok := d.try(fmt.Sprintf("%s, prompt and %d right tokens as ids, one more", q.where(), k), rest, rest.Ask)
@@ -174,11 +178,17 @@ func (d *doctor) harness() string {
 		case !ok:
 			return ""
 		case p.right:
-			return fmt.Sprintf("%s: the prompt and the %d tokens before it, asked as ids and alone, are answered right: the model is right, "+
-				"the server around it is not", foreign.Line(q.where()), k)
+			return fmt.Sprintf("%s: %s, alone, are answered right: the model is right, the server around it is not", foreign.Line(q.where()), asked)
 		}
-		return fmt.Sprintf("%s: the prompt and the %d tokens before it, asked as ids and alone, are answered wrong, too: look at the model, "+
-			"parity run and go test judge its tensors", foreign.Line(q.where()), k)
+		return fmt.Sprintf("%s: %s, alone, are answered wrong, too: look at the model, parity run and go test judge its tensors",
+			foreign.Line(q.where()), asked)
 	}
 	return ""
+}
+
+func plural(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }

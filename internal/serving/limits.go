@@ -40,5 +40,8 @@ const (
 // stopGrace is how long a server may take to end after SIGTERM: MAX took up to 11 s.
 const stopGrace = 20 * time.Second
 
+// dyingTime is how long a server that has hung up may take to end by itself.
+const dyingTime = time.Second
+
 // pollTime is how often the log of a server that starts is read.
 const pollTime = 100 * time.Millisecond

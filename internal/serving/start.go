@@ -112,21 +112,21 @@ func (s *Server) ready(ctx context.Context, mark string) bool {
 	return err == nil && c.findModel(ctx) == nil
 }
 
-// Stop ends the server with all that it started, and waits for that. It returns how the server had
-// ended if it did so by itself.
-func (s *Server) Stop() error {
-	ended := false
+// Died returns how the server ended by itself, nil if it is alive. One that has just hung up gets a
+// moment to end.
+func (s *Server) Died() error {
 	select {
 	case <-s.done:
-		ended = true
-	default:
+		return s.died()
+	case <-time.After(dyingTime):
+		return nil
 	}
+}
+
+// Stop ends the server with all that it started, and waits for that.
+func (s *Server) Stop() {
 	s.stop(errStop)
 	<-s.done
-	if ended {
-		return s.died()
-	}
-	return nil
 }
 
 // readLog is the whole log, as far as supervise keeps it.

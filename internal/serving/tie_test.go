@@ -8,6 +8,7 @@ import (
 
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/serving"
+	"github.com/goparity/goparity/internal/serving/servingtest"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -39,12 +40,12 @@ func TestTied(t *testing.T) {
 
 // near returns a reference whose token k has a rival that is behind it by gap.
 func near(k int, gap float64, d tensor.DType) (ref *serving.Reference, rival int) {
-	ref = cases(tokensOfCases)[0]
+	ref = servingtest.Cases(tokensOfCases)[0]
 	seen := append([]int{}, ref.Prompt...)
 	for i, id := range ref.Tokens {
-		row := logits(seen)
+		row := servingtest.Logits(seen)
 		if i == k {
-			rival = ranked(row)[1]
+			rival = servingtest.Ranked(row)[1]
 			row[rival] = row[id] - gap
 		}
 		ref.Rows[i] = serving.NewRow(row, d)
@@ -73,13 +74,13 @@ func TestTies(t *testing.T) {
 	} {
 		ref, rival := near(k, c.gap, c.dtype)
 		flipped := func(seen []int) []float64 {
-			row := logits(seen)
+			row := servingtest.Logits(seen)
 			if len(seen) == len(ref.Prompt)+k {
 				row[rival] = row[ref.Tokens[k]] + c.gap/10
 			}
 			return row
 		}
-		out := judge(t, &stub{model: flipped, noIDs: c.noIDs, noLogProbs: false}, []*serving.Reference{ref},
+		out := judge(t, &servingtest.Stub{Model: flipped, NoIDs: c.noIDs, NoLogProbs: false}, []*serving.Reference{ref},
 			serving.Options{Model: serving.Model{Vocab: tokenizer(t)}})
 		assert.Equal(t, c.verdict, out.Verdict, "%s: %v", c.reason, out.Requests[0].Text)
 		if c.verdict == report.Pass {

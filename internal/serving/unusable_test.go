@@ -15,18 +15,8 @@ import (
 
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/serving"
+	"github.com/goparity/goparity/internal/serving/servingtest"
 )
-
-// hangUp closes the connection in the middle of an answer.
-func hangUp(w http.ResponseWriter) {
-	conn, buffer, err := w.(http.Hijacker).Hijack()
-	if err != nil {
-		panic(err)
-	}
-	fmt.Fprint(buffer, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{\"choices\":[{\"te")
-	buffer.Flush()
-	conn.Close()
-}
 
 // What cannot be judged is an error, whatever the other answers are, and is not asked again.
 func TestAnswersThatCannotBeJudged(t *testing.T) {
@@ -41,7 +31,7 @@ func TestAnswersThatCannotBeJudged(t *testing.T) {
 		error  string
 		reason string
 	}{
-		{hangUp, "the answer ended after 16 bytes: unexpected EOF", "it dies in the middle of an answer"},
+		{servingtest.HangUp, "the answer ended after 16 bytes: unexpected EOF", "it dies in the middle of an answer"},
 		{says(500, "Internal Server Error"), "500 Internal Server Error: Internal Server Error", "it fails"},
 		{says(503, `{"error":{"message":"busy"}}`), "503 Service Unavailable: busy", "it has no time"},
 		{says(429, `{"error":"slow down"}`), "429 Too Many Requests: \"slow down\"", "it refuses"},
@@ -62,14 +52,14 @@ func TestAnswersThatCannotBeJudged(t *testing.T) {
 		// The answer comes for the third request, alone, or for the ninth, among others.
 		for _, at := range []int{2, 9} {
 			asked := map[int]int{}
-			s := &stub{answer: func(w http.ResponseWriter, r *request, n, busy int) bool {
+			s := &servingtest.Stub{Answer: func(w http.ResponseWriter, r *servingtest.Request, n, busy int) bool {
 				if n == at {
 					asked[n]++
 					c.answer(w)
 				}
 				return n == at
 			}}
-			out := judge(t, s, cases(tokensOfCases), serving.Options{})
+			out := judge(t, s, servingtest.Cases(tokensOfCases), serving.Options{})
 			assert.Equal(t, report.Error, out.Verdict, c.reason)
 			assert.Contains(t, out.Error, c.error, c.reason)
 			assert.Nil(t, out.First, "%s: nothing is guessed from the rest", c.reason)
@@ -106,7 +96,7 @@ func TestServersThatCannotBeAsked(t *testing.T) {
 		{says("<html>"), "/v1/models: the answer cannot be judged", "HTML"},
 		{says(`{"data":[]}`), "/v1/models names no model", "no model"},
 	} {
-		out, err := serving.Run(t.Context(), cases(2), serving.Options{URL: c.url, Timeout: 100 * time.Millisecond})
+		out, err := serving.Run(t.Context(), servingtest.Cases(2), serving.Options{URL: c.url, Timeout: 100 * time.Millisecond})
 		require.NoError(t, err, c.reason)
 		assert.Equal(t, report.Error, out.Verdict, c.reason)
 		assert.Contains(t, out.Error, c.error, c.reason)
@@ -119,10 +109,10 @@ func TestWhatRunRefuses(t *testing.T) {
 		opt           serving.Options
 		error, reason string
 	}{
-		{cases(2), serving.Options{URL: "localhost:8000"}, `"localhost:8000" is no address of a server: want http://HOST:PORT`, "no scheme"},
-		{cases(2), serving.Options{URL: "ftp://x"}, "is no address of a server", "another scheme"},
+		{servingtest.Cases(2), serving.Options{URL: "localhost:8000"}, `"localhost:8000" is no address of a server: want http://HOST:PORT`, "no scheme"},
+		{servingtest.Cases(2), serving.Options{URL: "ftp://x"}, "is no address of a server", "another scheme"},
 		{nil, serving.Options{URL: "http://127.0.0.1:1"}, "there is no case", "nothing to ask"},
-		{cases(2), serving.Options{URL: "http://127.0.0.1:1", Parallel: -1}, "-1 at once", "less than one"},
+		{servingtest.Cases(2), serving.Options{URL: "http://127.0.0.1:1", Parallel: -1}, "-1 at once", "less than one"},
 	} {
 		_, err := serving.Run(t.Context(), c.refs, c.opt)
 		assert.ErrorContains(t, err, c.error, c.reason)
@@ -131,22 +121,22 @@ func TestWhatRunRefuses(t *testing.T) {
 
 func TestStoppedByContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	s := &stub{t: t, answer: func(w http.ResponseWriter, r *request, n, busy int) bool { cancel(); return false }}
-	_, err := serving.Run(ctx, cases(2), serving.Options{URL: s.start()})
+	s := &servingtest.Stub{Answer: func(w http.ResponseWriter, r *servingtest.Request, n, busy int) bool { cancel(); return false }}
+	_, err := serving.Run(ctx, servingtest.Cases(2), serving.Options{URL: s.Start(t)})
 	assert.ErrorIs(t, err, context.Canceled)
 }
 
 // A server that is late for one request is not asked the others, which would be late as well.
 func TestLate(t *testing.T) {
 	sent := 0
-	s := &stub{answer: func(w http.ResponseWriter, r *request, n, busy int) bool {
+	s := &servingtest.Stub{Answer: func(w http.ResponseWriter, r *servingtest.Request, n, busy int) bool {
 		sent++
 		if n == 1 {
 			time.Sleep(500 * time.Millisecond)
 		}
 		return false
 	}}
-	out := judge(t, s, cases(2), serving.Options{Timeout: 200 * time.Millisecond})
+	out := judge(t, s, servingtest.Cases(2), serving.Options{Timeout: 200 * time.Millisecond})
 	assert.Equal(t, report.Error, out.Verdict)
 	assert.Contains(t, out.Error, "case second as ids, alone: /v1/completions: no answer within 200ms")
 	assert.Contains(t, out.Error, "2 more were not sent")
@@ -156,17 +146,17 @@ func TestLate(t *testing.T) {
 // Each way of writing an address is understood, and the key is sent.
 func TestAddresses(t *testing.T) {
 	t.Setenv(serving.KeyVariable, "s3cret")
-	s := &stub{t: t}
-	url := s.start()
+	s := &servingtest.Stub{}
+	url := s.Start(t)
 	for _, u := range []string{url, url + "/", url + "/v1", url + "/v1/"} {
-		out, err := serving.Run(t.Context(), cases(2)[:1], serving.Options{URL: u})
+		out, err := serving.Run(t.Context(), servingtest.Cases(2)[:1], serving.Options{URL: u})
 		require.NoError(t, err)
 		assert.Equal(t, report.Pass, out.Verdict, u)
 	}
 	var key string
 	guard := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { key = r.Header.Get("Authorization") }))
 	defer guard.Close()
-	_, err := serving.Run(t.Context(), cases(2), serving.Options{URL: guard.URL})
+	_, err := serving.Run(t.Context(), servingtest.Cases(2), serving.Options{URL: guard.URL})
 	require.NoError(t, err)
 	assert.Equal(t, "Bearer s3cret", key)
 }

@@ -58,6 +58,9 @@ func (f *Fixture) serve(s Serving) (*report.Serving, error) {
 		return nil, &engine.UsageError{Msg: fmt.Sprintf("%s: a model of task %s has no text to ask for", y.File, t),
 			Hint: "serving is judged for " + fixture.TextGeneration}
 	}
+	if stale := f.staleFor("case.", "model."); len(stale) > 0 {
+		return nil, errors.New(strings.Join(stale, "\n"))
+	}
 	model, notes := f.servedModel()
 	refs, more, err := f.servedReferences(s)
 	if err != nil {
@@ -85,13 +88,13 @@ func (f *Fixture) serve(s Serving) (*report.Serving, error) {
 		opt.URL = y.Serve.URL
 	}
 	out, err := serving.Run(ctx, refs, opt)
-	if server != nil {
-		if died := server.Stop(); died != nil && err == nil && out.Verdict == report.Error {
-			return nil, fmt.Errorf("%s: %w", out.Error, died)
-		}
-	}
 	if err != nil {
 		return nil, err
+	}
+	if server != nil && out.Verdict == report.Error {
+		if died := server.Died(); died != nil {
+			out.Error += "; " + infra.Message(died)
+		}
 	}
 	out.Notes = append(append(notes, more...), out.Notes...)
 	return out, nil

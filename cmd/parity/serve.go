@@ -61,6 +61,7 @@ func (f *serveFlags) run(ctx context.Context, dir string, stdout io.Writer) erro
 	}
 	defer s.Close()
 	fx := s.Default()
+	f.Live = true
 	served, err := fx.Serve(f.Serving)
 	var wrong *engine.UsageError
 	if errors.As(err, &wrong) {

@@ -15,6 +15,7 @@ import (
 	"github.com/goparity/goparity/internal/infra"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/serving"
+	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/supervise"
 	"github.com/goparity/goparity/internal/vocab"
 	"github.com/goparity/goparity/tensor"
@@ -28,8 +29,12 @@ type Serving struct {
 	Parallel int           // how many requests are on their way at once
 	Start    time.Duration // for how long a server that is started may not be ready
 	Encoding string        // in which the server computes; "" for what the fixture's encodings say of device
-	Device   string        // cpu if empty
+	Device   string        // that of a live run, else cpu, if empty
+	Live     bool          // start the fixture's own server even where no engine is to run
 }
+
+// ErrNotLive says that a server would have to be started in a test that runs no engine.
+var ErrNotLive = errors.New("the server of this fixture is started in a live run only: go test -parity.run=cpu, or gpu; or name one that runs, URL(…)")
 
 // Serve asks a server the fixture's cases and judges its answers; what came of it is in the reports,
 // too. A server that the fixture tells to start is ended before Serve returns.
@@ -38,6 +43,9 @@ func (f *Fixture) Serve(s Serving) (*report.Serving, error) {
 	out, err := f.serve(s)
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if errors.Is(err, ErrNotLive) {
+		return nil, err
+	}
 	if err != nil {
 		f.servedErr = errors.Join(f.servedErr, err)
 		return nil, err
@@ -53,6 +61,9 @@ func (f *Fixture) serve(s Serving) (*report.Serving, error) {
 	y := f.yaml
 	if s.URL == "" && y.Serve == nil {
 		return nil, &engine.UsageError{Msg: "no server to ask", Hint: "name one, --url or URL(…), or write serve: {url: …} in " + y.File}
+	}
+	if s.URL == "" && y.Serve.Command != nil && f.cfg.Run == setting.RunReplay && !s.Live {
+		return nil, ErrNotLive
 	}
 	if t := y.Model.Task; t != "" && t != fixture.TextGeneration {
 		return nil, &engine.UsageError{Msg: fmt.Sprintf("%s: a model of task %s has no text to ask for", y.File, t),
@@ -180,7 +191,11 @@ func (f *Fixture) check(m *serving.Model, refs []*serving.Reference) []string {
 // servedReferences are what the goldens say of each sequence of each case.
 func (f *Fixture) servedReferences(s Serving) (refs []*serving.Reference, notes []string, err error) {
 	device := s.Device
-	if device == "" {
+	switch {
+	case device != "":
+	case f.cfg.Run == setting.RunGPU:
+		device = engine.GPU
+	default:
 		device = engine.CPU
 	}
 	variant := f.yaml.Reference(device)

@@ -46,3 +46,28 @@ func EOS(dir string) (ids []int) {
 	}
 	return ids
 }
+
+// EOSToken returns the text of the token that ends a text, as tokenizer_config.json of a model's or
+// tokenizer's folder says, "" if it does not.
+func EOSToken(dir string) string {
+	data, err := mapfile.Read(filepath.Join(dir, "tokenizer_config.json"), mapfile.MaxConfig)
+	if err != nil {
+		return ""
+	}
+	var c struct {
+		EOS json.RawMessage `json:"eos_token"`
+	}
+	var text string
+	var added struct {
+		Content string `json:"content"`
+	}
+	switch {
+	case json.Unmarshal(data, &c) != nil:
+		return ""
+	case json.Unmarshal(c.EOS, &text) == nil:
+		return text
+	case json.Unmarshal(c.EOS, &added) != nil:
+		return ""
+	}
+	return added.Content
+}

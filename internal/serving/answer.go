@@ -282,6 +282,8 @@ func (a *Answer) count() int {
 	switch {
 	case a.Tokens != nil:
 		return len(a.Tokens)
+	case a.LogProbs != nil && a.Count >= 0:
+		return min(a.Count, len(a.LogProbs))
 	case a.LogProbs != nil:
 		return len(a.LogProbs)
 	}

@@ -62,20 +62,24 @@ func (a Ask) same(b Ask) bool {
 }
 
 // form is what a request asks for besides its tokens. Servers that do not know a key refuse it.
-type form struct{ ids, logProbs bool }
+type form struct {
+	ids      bool
+	logProbs int // how many alternatives; 0: no log-probabilities
+}
 
 // forms are tried in this order until one is not refused.
-var forms = []form{{true, true}, {false, true}, {true, false}, {false, false}}
+var forms = []form{{true, topLogProbs}, {false, topLogProbs}, {true, 1}, {false, 1}, {true, 0}, {false, 0}}
 
 // String names the keys of the form.
 func (f form) String() string {
-	switch f {
-	case form{true, true}:
-		return "return_token_ids and logprobs"
-	case form{true, false}:
+	text := fmt.Sprintf("logprobs %d", f.logProbs)
+	switch {
+	case f.ids && f.logProbs > 0:
+		return "return_token_ids and " + text
+	case f.ids:
 		return "return_token_ids"
-	case form{false, true}:
-		return "logprobs"
+	case f.logProbs > 0:
+		return text
 	}
 	return "neither return_token_ids nor logprobs"
 }
@@ -96,10 +100,10 @@ func (a Ask) body(model string, f form) map[string]any {
 	if f.ids {
 		body["return_token_ids"] = true
 	}
-	if f.logProbs && a.As == AsChat {
-		body["logprobs"], body["top_logprobs"] = true, topLogProbs
-	} else if f.logProbs {
-		body["logprobs"] = topLogProbs
+	if f.logProbs > 0 && a.As == AsChat {
+		body["logprobs"], body["top_logprobs"] = true, f.logProbs
+	} else if f.logProbs > 0 {
+		body["logprobs"] = f.logProbs
 	}
 	for k, v := range a.extra {
 		body[k] = v

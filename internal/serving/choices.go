@@ -47,10 +47,8 @@ func (d *doctor) repeat(q *request) *finding {
 				q.where(), before.where())
 		}
 	}
-	for range repeats {
-		if p, ok := d.try(q.where()+", again and alone", q.ref, q.ask); ok && !p.right {
-			return proven(causeSampling, "%s: asked again, alone and at temperature 0, it is right sometimes", q.where())
-		}
+	if !d.rightAgain(q) {
+		return proven(causeSampling, "%s: asked again, alone and at temperature 0, it is right sometimes", q.where())
 	}
 	return nil
 }
@@ -133,7 +131,7 @@ func (d *doctor) ended(q *request) *finding {
 	case q.answer.Count > q.j.at && q.answer.Count <= len(q.ref.Tokens) && !q.answer.stopped():
 		return proven(causeStop, "%s: the server counts %d tokens and returns %d", q.where(), q.answer.Count, q.j.at)
 	}
-	if d.goesOn(q) {
+	if q.j.at > 0 && d.goesOn(q) {
 		return proven(causeStop, "%s: %s; asked with these tokens as the prompt, the server goes on with it: that is no end of the text",
 			q.where(), q.j.what)
 	}
@@ -166,8 +164,14 @@ func (d *doctor) ends() {
 		}
 		switch {
 		case known && special:
-		case known || d.goesOn(q) || q.j.at < len(q.ref.Tokens)-1:
+		case known || d.goesOn(q):
 			continue
+		case q.j.at == len(q.ref.Tokens)-1: // the reference ended there, too
+		default:
+			p, ok := d.try(q.where()+", with ignore_eos", q.ref, q.ask.with("ignore_eos", true))
+			if !ok || !p.right {
+				continue
+			}
 		}
 		q.j.ended, q.j.fault, q.j.what = q.j.at, none, ""
 		d.note("%s: ended by the server before token %d, %s, which is taken for the one that ends a text: the model's config.json would say it",

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path"
 	"strings"
 	"sync"
 	"time"
@@ -80,10 +81,11 @@ func (c *client) note(format string, args ...any) {
 	c.notes = append(c.notes, text)
 }
 
-// findModel asks for the name of the model that is served.
-func (c *client) findModel(ctx context.Context) error {
-	const path = "/v1/models"
-	data, err := c.send(ctx, http.MethodGet, path, nil)
+// findModel asks for the names of the models that are served: the one with this name, or else the
+// first, is asked.
+func (c *client) findModel(ctx context.Context, name string) error {
+	const models = "/v1/models"
+	data, err := c.send(ctx, http.MethodGet, models, nil)
 	if err != nil {
 		return err
 	}
@@ -94,20 +96,27 @@ func (c *client) findModel(ctx context.Context) error {
 		} `json:"data"`
 	}
 	if err := json.Unmarshal(data, &list); err != nil {
-		return unreadable(path, data, err)
+		return unreadable(models, data, err)
 	}
 	if len(list.Data) == 0 || list.Data[0].ID == "" {
-		return &AnswerError{What: fmt.Sprintf("%s names no model: %s", path, snippet(data))}
+		return &AnswerError{What: fmt.Sprintf("%s names no model: %s", models, snippet(data))}
+	}
+	at := 0
+	for i, m := range list.Data {
+		if name != "" && (m.ID == name || path.Base(m.ID) == path.Base(name)) {
+			at = i
+			break
+		}
 	}
 	if n := len(list.Data); n > 1 {
-		c.note("the server has %d models, %s is asked", n, foreign.Line(list.Data[0].ID))
+		c.note("the server has %d models, %s is asked", n, foreign.Line(list.Data[at].ID))
 	}
-	c.model, c.longest = list.Data[0].ID, list.Data[0].MaxModel
+	c.model, c.longest = list.Data[at].ID, list.Data[at].MaxModel
 	return nil
 }
 
 // ask sends a request. Until a first answer has come, one that the server refuses (400, 422) is sent
-// again without return_token_ids, without logprobs, and without both; a note says so.
+// again in the other forms; a note says so.
 func (c *client) ask(ctx context.Context, a Ask) (Answer, error) {
 	c.mu.Lock()
 	n := c.forms[a.path()]
@@ -124,8 +133,9 @@ func (c *client) ask(ctx context.Context, a Ask) (Answer, error) {
 	}
 	first := err
 	for _, f := range forms[1:] {
-		if about(first, "logprob", "log prob") && !about(first, "token_ids") && f.logProbs {
-			continue
+		ofIDs, ofLogProbs := about(first, "token_ids"), about(first, "logprob", "log prob")
+		if ofLogProbs && !ofIDs && f.logProbs == forms[0].logProbs || ofIDs && !ofLogProbs && f.ids {
+			continue // that is not what the server complains about
 		}
 		answer, err = c.post(ctx, a, f)
 		if refused(err) {

@@ -104,15 +104,17 @@ func (m *Model) tied(ref *Reference, a *Answer, k, id int) bool {
 		return false
 	}
 	best := ref.Tokens[k]
-	candidate := func(of int) (float64, bool) {
-		if of == id && k < len(a.LogProbs) && !math.IsNaN(a.LogProbs[k]) {
-			return a.LogProbs[k], true
+	named := func(of int) (float64, bool) { // texts may be those of other tokens, too
+		text, ok := m.token(of)
+		if !ok || k >= len(a.Top) {
+			return 0, false
 		}
-		if text, ok := m.token(of); ok && k < len(a.Top) {
-			p, ok := a.Top[k][text]
-			return p, ok
-		}
-		return 0, false
+		p, ok := a.Top[k][text]
+		return p, ok
+	}
+	candidate := unknown
+	if own, ok := named(id); ok && k < len(a.LogProbs) && near(a.LogProbs[k], own, a.Rounding) {
+		candidate = named
 	}
 	return Tied(ref.Rows[k], best, id, candidate, ref.Rows[k].noise+2*a.Rounding)
 }
@@ -169,19 +171,16 @@ func (m *Model) length(j *judgement, ref *Reference, a *Answer, n int) {
 // unnamed judges an answer that does not say its token ids, by its text and log-probabilities. It
 // returns the tokens that it has by these.
 func (m *Model) unnamed(j *judgement, ref *Reference, a *Answer) []int {
-	n := len(ref.Tokens)
-	if c := a.count(); c >= 0 {
-		n = min(n, c)
-	}
 	if a.Text == "" && a.stopped() && a.count() <= 0 { // it ended at once
 		j.also("text")
 		m.length(j, ref, a, 0)
 		return nil
 	}
-	ids := ref.Tokens[:n]
+	n := m.counted(ref, a)
+	ids := ref.Tokens[:min(n, len(ref.Tokens))]
 	right, known := m.text(ref, ids, a.Text)
-	if known && !right && n > 0 && a.stopped() { // the last one may end the text, and not be written
-		right, _ = m.text(ref, ids[:n-1], a.Text)
+	if known && !right && len(ids) > 0 && a.stopped() { // the last one may end the text, and not be written
+		right, _ = m.text(ref, ids[:len(ids)-1], a.Text)
 	}
 	at := firstOff(ref, a, ids)
 	if known {
@@ -223,13 +222,27 @@ func (m *Model) unnamed(j *judgement, ref *Reference, a *Answer) []int {
 			logProb(ref, at))
 		return nil
 	}
-	j.right = n
-	count := a.count()
-	if count < 0 {
-		count = len(ref.Tokens)
+	j.right = len(ids)
+	if text := plain(a.Text); known && m.Vocab == nil && a.stopped() && n >= len(ref.Tokens) && len(text) < len(ref.plain()) {
+		j.fail(short, 0, "the server ended the text behind %s, and the reference goes on: %s", quoted(a.Text), quoted(ref.Text))
+		return nil
 	}
-	m.length(j, ref, a, count)
+	m.length(j, ref, a, n)
 	return ids
+}
+
+// counted is how many tokens an answer has that does not name them: by its usage, its
+// log-probabilities or its text, or else as many as were asked for.
+func (m *Model) counted(ref *Reference, a *Answer) int {
+	if n := a.count(); n >= 0 {
+		return n
+	}
+	for n := len(ref.Tokens); n > 0; n-- {
+		if slices.Contains(m.texts(ref.Tokens[:n]), plain(a.Text)) {
+			return n
+		}
+	}
+	return len(ref.Tokens)
 }
 
 // What firstOff returns where no token is off.

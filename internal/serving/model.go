@@ -46,23 +46,42 @@ var punctuation = strings.NewReplacer(" .", ".", " ?", "?", " !", "!", " ,", ","
 // plain leaves out the space around a text, which servers trim or not.
 func plain(text string) string { return strings.TrimSpace(text) }
 
-// text reports whether a text is that of tokens, and whether that is known. Texts that break off in
-// the middle of a character tell nothing. More of the reference's own text may follow.
+// text reports whether a text is that of tokens, and whether that is known: by the vocabulary, or by
+// the reference's own text, which may go on. Texts that break off in the middle of a character tell
+// nothing.
 func (m *Model) text(ref *Reference, ids []int, text string) (right, known bool) {
 	if strings.ContainsRune(text, '\uFFFD') {
 		return false, false
 	}
-	if texts := m.texts(ids); texts != nil {
-		return slices.Contains(texts, plain(text)), true
+	is := plain(text)
+	texts := m.texts(ids)
+	if slices.Contains(texts, is) {
+		return true, true
 	}
-	if ref.Text == "" || strings.ContainsRune(ref.Text, '\uFFFD') || !beginning(ids, ref.Tokens) {
-		return false, false
+	want := ref.plain()
+	if want == "" || !beginning(ids, ref.Tokens) {
+		return false, texts != nil
 	}
-	is, want := plain(text), plain(ref.Text)
-	if is == "" && want != "" && len(ids) > 0 && !m.ends(ids[0]) {
+	whole := len(ids) == len(ref.Tokens)
+	switch {
+	case whole && strings.HasPrefix(is, want): // behind it may stand what ends a text
+		return true, true
+	case texts != nil || is == "" && len(ids) > 0 && !m.ends(ids[0]):
 		return false, true
 	}
-	return strings.HasPrefix(want, is) || len(ids) == len(ref.Tokens) && strings.HasPrefix(is, want), true
+	return strings.HasPrefix(want, is), true
+}
+
+// plain is the reference's own text without its prompt; empty if it is not known.
+func (r *Reference) plain() string {
+	if strings.ContainsRune(r.Text, '\uFFFD') {
+		return ""
+	}
+	text := plain(r.Text)
+	if prompt := plain(r.Ask.Prompt); prompt != "" {
+		text = plain(strings.TrimPrefix(text, prompt))
+	}
+	return text
 }
 
 // beginning reports whether a list begins with another.

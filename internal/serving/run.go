@@ -16,6 +16,7 @@ import (
 // Options say which server is asked, and how.
 type Options struct {
 	URL      string // http://HOST:PORT, with or without /v1
+	Name     string // of the model, where the server has several
 	Model    Model
 	Timeout  time.Duration // of each answer; 0: DefaultTimeout
 	Parallel int           // how many requests are on their way at once; 0: DefaultParallel
@@ -29,13 +30,15 @@ type request struct {
 	way    string
 	from   int      // tokens of the reference's text that the prompt ends with
 	twin   *request // the same request, alone
+	extra  bool     // no case asks for it: that it gets no answer only leaves it unjudged
+	left   string   // why an extra one is not judged
 	sent   bool
 	answer Answer
 	err    error
 	j      judgement
 }
 
-func (r *request) wrong() bool { return r.err == nil && r.j.fault != none }
+func (r *request) wrong() bool { return r.err == nil && r.j.fault > nothing }
 
 // where is how a request is called in texts: "case hello as ids, alone".
 func (r *request) where() string {
@@ -73,7 +76,7 @@ func Run(ctx context.Context, refs []*Reference, opt Options) (*report.Serving, 
 	out := &report.Serving{Verdict: report.Pass,
 		Server: report.Server{URL: c.base, Command: opt.Command, Parallel: opt.Parallel, Timeout: opt.Timeout.String()}}
 	r := &run{client: c, model: &opt.Model, refs: refs, parallel: opt.Parallel}
-	if err := r.findModel(ctx); err != nil {
+	if err := r.findModel(ctx, opt.Name); err != nil {
 		out.Verdict, out.Error = report.Error, "the server cannot be asked: "+foreign.Line(err.Error())
 		return out, ctx.Err()
 	}
@@ -108,7 +111,7 @@ func (r *run) all(ctx context.Context) {
 	for _, ref := range r.refs {
 		if half := len(ref.Tokens) / 2; half > 0 && r.continues(ref) {
 			rest := ref.from(half)
-			r.requests = append(r.requests, &request{ref: rest, ask: rest.Ask, way: Prefix, from: half})
+			r.requests = append(r.requests, &request{ref: rest, ask: rest.Ask, way: Prefix, from: half, extra: true})
 		}
 	}
 	if r.inTurn(ctx, r.requests[len(alone):]); r.failed() {
@@ -130,7 +133,7 @@ func (r *run) crowd(alone []*request) (crowd []*request) {
 		for _, a := range alone {
 			if len(crowd) < r.parallel && k < len(a.ref.Tokens) && r.continues(a.ref) {
 				rest := a.ref.from(k)
-				crowd, added = append(crowd, &request{ref: rest, ask: rest.Ask, way: AtOnce, from: k}), true
+				crowd, added = append(crowd, &request{ref: rest, ask: rest.Ask, way: AtOnce, from: k, extra: true}), true
 			}
 		}
 		if !added {
@@ -149,7 +152,7 @@ func (r *run) continues(ref *Reference) bool {
 	}
 	for _, q := range r.requests {
 		a := &q.answer
-		if q.ask.As == AsIDs && q.sent && q.err == nil &&
+		if q.ask.As == AsIDs && !q.extra && q.sent && q.err == nil &&
 			(a.Tokens != nil || r.model.Vocab != nil || a.LogProbs != nil && ref.Rows != nil) {
 			return true
 		}
@@ -204,8 +207,17 @@ func (r *run) send(ctx context.Context, q *request) {
 		q.err = &AnswerError{What: fmt.Sprintf("prompt and answer have %d tokens, the server takes %d (max_model_len)", n, r.longest)}
 		return
 	}
-	if q.answer, q.err = r.client.ask(ctx, q.ask); q.err == nil {
-		q.j = r.model.judge(q.ref, &q.answer)
+	if q.answer, q.err = r.client.ask(ctx, q.ask); q.err != nil {
+		var e *AnswerError
+		if q.extra && errors.As(q.err, &e) && !e.gone {
+			q.left, q.err = foreign.Line(e.What), nil
+			r.note("not judged: %s: %s", q.where(), q.left)
+		}
+		return
+	}
+	q.j = r.model.judge(q.ref, &q.answer)
+	if n := q.answer.PromptCount; n >= 0 && q.ref.Prompt != nil && n != len(q.ref.Prompt) && q.j.fault == none {
+		r.note("%s: right, although the server counts %s of the prompt, and the reference %d", q.where(), plural(n, "token"), len(q.ref.Prompt))
 	}
 }
 
@@ -231,6 +243,8 @@ func (r *run) tell(out *report.Serving) {
 			s.Ended = &q.j.ended
 		}
 		switch {
+		case q.left != "":
+			s.Status, s.Text = report.StatusIgnored, q.left
 		case q.err != nil:
 			s.Status, s.Text = report.StatusError, foreign.Line(q.err.Error())
 			r.unusable(out, q, s.Text)

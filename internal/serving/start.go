@@ -109,7 +109,7 @@ func (s *Server) ready(ctx context.Context, mark string) bool {
 		return true
 	}
 	c, err := newClient(s.URL, time.Second)
-	return err == nil && c.findModel(ctx) == nil
+	return err == nil && c.findModel(ctx, "") == nil
 }
 
 // Died returns how the server ended by itself, nil if it is alive. One that has just hung up gets a

@@ -19,7 +19,7 @@ import (
 // row ends it: a server chooses the best.
 func referenceOf(run *dump.Run, sequence, of int, judging tensor.DType) (*serving.Reference, error) {
 	ref := &serving.Reference{}
-	if asked := run.Info.Asked(); sequence < len(asked) {
+	if asked := run.Prompts(); sequence < len(asked) {
 		ref.Prompt = asked[sequence]
 	}
 	if sequence == 0 {

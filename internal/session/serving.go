@@ -86,7 +86,7 @@ func (f *Fixture) serve(s Serving) (*report.Serving, error) {
 	}
 	ctx, cancel := supervise.WithDeadline(ctx, time.Now(), f.cfg.Timeout, f.cfg.Started, supervise.DefaultGrace)
 	defer cancel()
-	opt := serving.Options{URL: s.URL, Model: model, Timeout: s.Timeout, Parallel: s.Parallel}
+	opt := serving.Options{URL: s.URL, Name: y.Model.Path, Model: model, Timeout: s.Timeout, Parallel: s.Parallel}
 	var server *serving.Server
 	switch {
 	case s.URL == "" && y.Serve.Command != nil:
@@ -170,12 +170,26 @@ func (f *Fixture) servedModel() (m serving.Model, notes []string) {
 		return m, []string{"texts are not made of token ids: " + err.Error()}
 	}
 	m.Vocab = v
+	if m.EOS == nil {
+		if id, ok := v.ID(checkpoint.EOSToken(dir)); ok {
+			m.EOS = []int{id}
+		}
+	}
 	return m, nil
 }
 
 // check drops a vocabulary that does not give the prompts of the cases.
 func (f *Fixture) check(m *serving.Model, refs []*serving.Reference) []string {
 	for _, r := range refs {
+		if m.Vocab != nil && r.Text != "" {
+			text, ok := m.Vocab.Text(r.Tokens, true)
+			text, want := strings.TrimSpace(text), strings.TrimSpace(r.Text)
+			if ok && !strings.Contains(text+want, "\uFFFD") && !strings.HasPrefix(want, text) && !strings.HasPrefix(text, want) {
+				m.Vocab = nil
+				return []string{fmt.Sprintf("texts are not made of token ids: by the model's tokenizer.json the reference's text of case %s would be %q",
+					r.Case, text)}
+			}
+		}
 		if m.Vocab == nil || r.Ask.As != serving.AsText || r.Prompt == nil {
 			continue
 		}
@@ -225,6 +239,9 @@ func (f *Fixture) servedReferences(s Serving) (refs []*serving.Reference, notes 
 				notes = append(notes, fmt.Sprintf("case %s is asked for %d of %d tokens: there the golden went on with a token that is not its best",
 					ref.Case, n, y.Steps))
 			}
+			if ask.As == serving.AsIDs {
+				ref.Prompt = ask.IDs
+			}
 			ask.Tokens = len(ref.Tokens)
 			ref.Ask = ask
 			refs = append(refs, ref)
@@ -242,7 +259,13 @@ func (f *Fixture) servedType(s Serving, device, variant string) (tensor.DType, e
 	}
 	of := s.Encoding
 	if of == "" {
-		of = f.yaml.Model.Encodings[device].Candidate
+		asked, known := f.yaml.Model.Encodings[device]
+		for _, other := range f.yaml.Model.Encodings {
+			if !known {
+				asked = other // of the only device that the fixture knows
+			}
+		}
+		of = asked.Candidate
 	}
 	d, err := tensor.ParseDType(of)
 	switch {

@@ -173,6 +173,16 @@ func (v *Vocab) Special(id int) (special, known bool) {
 	return v.special[id], known
 }
 
+// ID returns the token of a text as it stands in the vocabulary.
+func (v *Vocab) ID(text string) (id int, ok bool) {
+	for id, t := range v.texts {
+		if t == text {
+			return id, true
+		}
+	}
+	return 0, false
+}
+
 // Text returns the text of tokens, without the special ones if they are skipped. It is not ok if a
 // token is not in the vocabulary. What is no UTF-8 stands as U+FFFD.
 func (v *Vocab) Text(ids []int, skipSpecial bool) (text string, ok bool) {

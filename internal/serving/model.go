@@ -54,6 +54,11 @@ func (m *Model) text(ref *Reference, ids []int, text string) (right, known bool)
 		return false, false
 	}
 	is := plain(text)
+	for _, id := range m.EOS { // it may be written
+		if end, ok := m.token(id); ok {
+			is = plain(strings.TrimSuffix(is, end))
+		}
+	}
 	texts := m.texts(ids)
 	if slices.Contains(texts, is) {
 		return true, true

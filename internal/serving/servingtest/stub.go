@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -113,6 +114,10 @@ type Stub struct {
 	EOSIn                              bool // the token that ends a text is among the ids
 	EndsAt                             int  // the model ends a text that has so many tokens, the prompt among them; 0: never
 	Digits                             int  // of log-probabilities; 0: all
+	IgnoresEOS                         bool // it knows ignore_eos
+	Models                             []string
+
+	Refuses func(body map[string]any) string // the message with which it refuses a request, "" if it does not
 
 	Prompt  func(as string, ids []int) []int                          // what it makes of the ids of a prompt
 	Render  func(messages []serving.Message) []int                    // in place of [Chat]
@@ -141,6 +146,7 @@ type Request struct {
 	LogProbs any               `json:"logprobs"`
 	IDs      *bool             `json:"return_token_ids"`
 	Echo     bool              `json:"echo"`
+	NoEnd    bool              `json:"ignore_eos"`
 	TopK     int               `json:"top_k"`
 	Salt     string            `json:"cache_salt"`
 	Seed     *uint64           `json:"seed"`
@@ -160,7 +166,14 @@ func (s *Stub) Handler() http.Handler {
 	s.random = rand.New(rand.NewPCG(1, 2))
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprint(w, `{"object":"list","data":[{"id":"stub","object":"model"}]}`)
+		list := []map[string]any{}
+		for _, id := range s.Models {
+			list = append(list, map[string]any{"id": id})
+		}
+		if s.Models == nil {
+			list = []map[string]any{{"id": "stub", "object": "model"}}
+		}
+		json.NewEncoder(w).Encode(map[string]any{"object": "list", "data": list})
 	})
 	mux.HandleFunc("POST /v1/completions", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, false) })
 	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, true) })
@@ -169,9 +182,22 @@ func (s *Stub) Handler() http.Handler {
 
 func (s *Stub) serve(w http.ResponseWriter, r *http.Request, isChat bool) {
 	var q Request
-	if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
+	data, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = json.Unmarshal(data, &q)
+	}
+	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
+	}
+	if s.Refuses != nil {
+		var body map[string]any
+		must(json.Unmarshal(data, &body))
+		if message := s.Refuses(body); message != "" {
+			w.WriteHeader(http.StatusBadRequest)
+			json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"message": message}})
+			return
+		}
 	}
 	if q.Echo {
 		panic("echo was asked for, which kills a server")
@@ -254,7 +280,7 @@ func (s *Stub) of(q *Request, most int, isChat bool) map[string]any {
 	var top []map[string]float64
 	finish := "length"
 	for k := range most {
-		if s.EndsAt > 0 && len(seen) >= s.EndsAt {
+		if s.EndsAt > 0 && len(seen) >= s.EndsAt && !(q.NoEnd && s.IgnoresEOS) {
 			finish = "stop"
 			if s.EOSIn {
 				made, p, top = append(made, EOS), append(p, -0.01), append(top, nil)

@@ -153,7 +153,7 @@ func params(t *testing.T) testscript.Params {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "next": next, "cpdir": cpdir, "module": userModule,
-			"mkserved": mkServed, "sed": sed, "alive": alive},
+			"mkserved": mkServed, "sed": sed, "alive": alive, "await": await},
 	}
 }
 

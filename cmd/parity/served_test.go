@@ -94,3 +94,16 @@ func alive(ts *testscript.TestScript, neg bool, _ []string) {
 		ts.Fatalf("of the processes %v these are alive:%s", pids, found)
 	}
 }
+
+// await waits until a file has so many lines: await FILE LINES
+func await(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	for range 3000 {
+		if data, err := os.ReadFile(ts.MkAbs(args[0])); err == nil && bytes.Count(data, []byte("\n")) >= want {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	ts.Fatalf("%s does not get %d lines", args[0], want)
+}

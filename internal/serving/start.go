@@ -63,6 +63,9 @@ func Start(ctx context.Context, p Program) (*Server, error) {
 		select {
 		case <-s.done:
 			stop(nil)
+			if ctx.Err() != nil {
+				return nil, fmt.Errorf("serving: %w", s.err)
+			}
 			return nil, s.died()
 		case <-late.C:
 			tail := logTail(p.LogFile)

@@ -71,7 +71,18 @@ func (r *Report) Serves(s *Serving) {
 	}
 }
 
-// served reports whether answers of a server were judged.
+// layerCauses are the first causes that have a layer: those of a server are shown with its answers.
+func (r *Report) layerCauses() []Cause {
+	if r.Kind == KindServing {
+		return nil
+	}
+	return r.Causes[:min(len(r.Causes), maxCauses)]
+}
+
+// hasSource reports whether the report is of two runs: a server says nothing of its versions.
+func (r *Report) hasSource() bool { return r.Serving == nil || len(r.Layers) > 0 }
+
+// judged reports whether answers of a server were judged.
 func (s *Serving) judged() bool {
 	return s != nil && s.Verdict != Error && len(s.Requests) > 0
 }
@@ -141,12 +152,40 @@ func (r *ServedRequest) String() string {
 	return line + " (" + strings.Join(r.Judged, ", ") + ")"
 }
 
+// Title is "Serving: MODEL at URL, 4 at once".
+func (s *Serving) Title() string {
+	return fmt.Sprintf("Serving: %s at %s, %d at once", Clean(s.Server.Model), Clean(s.Server.URL), s.Server.Parallel)
+}
+
+// Lines say what came of a server, for pages: the answers that are wrong, or else all, the causes,
+// and what was not judged.
+func (s *Serving) Lines() (lines []string) {
+	for i := range s.Requests {
+		if r := &s.Requests[i]; r.Status != StatusPass || s.Verdict == Pass {
+			lines = append(lines, r.String())
+		}
+	}
+	if n := len(lines) - maxServed; n > 0 {
+		lines = append(lines[:maxServed], fmt.Sprintf("… and %d more, all in report.json", n))
+	}
+	for _, c := range s.Causes {
+		lines = append(lines, c.Word()+": "+Clean(c.ID)+": "+Clean(c.Text)+"; see "+Clean(c.Doc()))
+	}
+	if s.Harness != "" {
+		lines = append(lines, Clean(s.Harness))
+	}
+	for _, text := range s.Notes {
+		lines = append(lines, "note: "+Clean(text))
+	}
+	return lines
+}
+
 // serving writes what came of a server.
 func (p *printer) serving(s *Serving) {
 	if s == nil {
 		return
 	}
-	p.heading(fmt.Sprintf("Serving: %s at %s, %d at once", Clean(s.Server.Model), Clean(s.Server.URL), s.Server.Parallel))
+	p.heading(s.Title())
 	var lines []string
 	for i := range s.Requests {
 		if r := &s.Requests[i]; r.Status != StatusPass || p.opt.Verbose || s.Verdict == Pass {

@@ -63,7 +63,11 @@ func TestServingAlone(t *testing.T) {
 		again, err := report.Read(&data)
 		require.NoError(t, err)
 		assert.Equal(t, c.head, report.Headline(again))
+		text.Reset()
 		require.NoError(t, report.Markdown(&text, again))
+		for _, want := range c.texts {
+			assert.Contains(t, strings.NewReplacer(`\`, "", "&#39;", "'").Replace(text.String()), want)
+		}
 	}
 }
 

@@ -26,7 +26,7 @@ func Text(w io.Writer, r *Report, opt TextOptions) error {
 	p.hints(r.Unmatched)
 	p.order(r.Order, r.Verdict)
 	p.list("Notes", r.Notes, maxNotes)
-	if r.Serving == nil || len(r.Layers) > 0 { // a server says nothing of its versions
+	if r.hasSource() {
 		p.linef("")
 		p.prose("", "Source: ", r.Source.String())
 	}

@@ -327,7 +327,7 @@ func (f *Fixture) addServing(r *report.Report) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.servedErr != nil {
-		r.Serves(&report.Serving{Verdict: report.Error, Error: "serving: " + infra.Message(f.servedErr), Causes: []report.Cause{},
+		r.Serves(&report.Serving{Verdict: report.Error, Error: infra.Message(f.servedErr), Causes: []report.Cause{},
 			Requests: []report.ServedRequest{}})
 		return
 	}

@@ -274,7 +274,7 @@ func (a *Answer) same(b *Answer) bool {
 		}
 		return true
 	}
-	return a.Text == b.Text
+	return plain(a.Text) == plain(b.Text) // chats are trimmed, completions are not
 }
 
 // count is how many tokens the answer has, −1 if nothing says it.

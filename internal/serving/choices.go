@@ -186,8 +186,8 @@ func (d *doctor) swapped(q *request) *finding {
 		return nil
 	}
 	if a.Tokens == nil {
-		at := d.model.parting(q.ref.Tokens, a.Text)
-		if d.model.Vocab == nil || !slices.Contains(q.j.judged, "text") || at >= k {
+		at, ok := d.model.parting(q.ref, a)
+		if !ok || !slices.Contains(q.j.judged, "text") || at >= k {
 			return nil
 		}
 		return proven(causeChoice, "%s: token %d has the log-probability of the reference's, %s, and is written as another", q.where(), at,

@@ -198,14 +198,15 @@ func (m *Model) unnamed(j *judgement, ref *Reference, a *Answer) []int {
 		j.fail(texts, 0, "the log-probabilities are those of the reference's tokens, the text is not: %s", m.quote(ref, ids, a.Text))
 		return ids
 	case at == unjudged:
-		j.fail(tokens, m.parting(ids, a.Text), "the text is not the reference's: %s", m.quote(ref, ids, a.Text))
+		k, _ := m.parting(ref, a)
+		j.fail(tokens, k, "the text is not the reference's: %s", m.quote(ref, ids, a.Text))
 		return nil
 	default:
 		j.right = at
 		// A tie shows in what follows it, or in the text.
 		parts := []int{at, at - 1}
-		if m.Vocab != nil && known {
-			parts = []int{min(at, m.parting(ids, a.Text))}
+		if k, ok := m.parting(ref, a); ok && known {
+			parts = []int{min(at, k)}
 		}
 		for _, k := range parts {
 			if k >= 0 && m.otherChoice(ref, a, k) {
@@ -291,17 +292,30 @@ func (m *Model) otherChoice(ref *Reference, a *Answer, k int) bool {
 
 func unknown(int) (float64, bool) { return 0, false }
 
-// parting is the first token that a text does not begin with, 0 if that is not known.
-func (m *Model) parting(ids []int, text string) int {
-	for k := len(ids); k > 0; k-- {
-		for _, t := range m.texts(ids[:k]) {
-			if t != "" && strings.HasPrefix(plain(text), t) {
-				return k
+// parting is the first token at which a text is not the reference's, by the vocabulary or by the
+// texts of tokens among the log-probabilities; ok is false if neither tells.
+func (m *Model) parting(ref *Reference, a *Answer) (k int, ok bool) {
+	if m.Vocab != nil {
+		for k := len(ref.Tokens); k > 0; k-- {
+			for _, t := range m.texts(ref.Tokens[:k]) {
+				if t != "" && strings.HasPrefix(plain(a.Text), t) {
+					return k, true
+				}
 			}
 		}
+		return 0, true
 	}
-	return 0
+	want, is := solid(ref.plain()), ""
+	for k, t := range a.Texts {
+		if is += solid(t); want != "" && !strings.HasPrefix(want, is) {
+			return k, is != "" && strings.HasPrefix(solid(a.Text), is)
+		}
+	}
+	return 0, false
 }
+
+// solid is a text without its spaces, which tokens have or have not.
+func solid(text string) string { return strings.ReplaceAll(text, " ", "") }
 
 // logProbs compares the log-probabilities of the tokens that were chosen.
 func (m *Model) logProbs(j *judgement, ref *Reference, a *Answer, ids []int) {

@@ -87,6 +87,17 @@ func (s *Serving) judged() bool {
 	return s != nil && s.Verdict != Error && len(s.Requests) > 0
 }
 
+// stage is what came of the stage, "" if it was not judged.
+func (s *Serving) stage() Status {
+	switch {
+	case !s.judged():
+		return ""
+	case s.Verdict == Fail:
+		return StatusFail
+	}
+	return StatusPass
+}
+
 // Headline is the verdict of serving in one line.
 func (s *Serving) Headline() string {
 	switch {

@@ -1,9 +1,6 @@
 package serving
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // How a request is written.
 const (
@@ -53,12 +50,6 @@ func (a Ask) with(key string, value any) Ask {
 	}
 	a.extra = extra
 	return a
-}
-
-// same reports whether two requests ask the same.
-func (a Ask) same(b Ask) bool {
-	return a.As == b.As && a.Prompt == b.Prompt && a.Tokens == b.Tokens && slices.Equal(a.IDs, b.IDs) &&
-		slices.Equal(a.Messages, b.Messages)
 }
 
 // form is what a request asks for besides its tokens. Servers that do not know a key refuse it.

@@ -131,7 +131,7 @@ func (d *doctor) ended(q *request) *finding {
 	case q.answer.Count > q.j.at && q.answer.Count <= len(q.ref.Tokens) && !q.answer.stopped():
 		return proven(causeStop, "%s: the server counts %d tokens and returns %d", q.where(), q.answer.Count, q.j.at)
 	}
-	if q.j.at > 0 && d.goesOn(q) {
+	if q.j.at > 0 && d.goesOn(q) && !(q.j.unsure && d.lastStops(q)) {
 		return proven(causeStop, "%s: %s; asked with these tokens as the prompt, the server goes on with it: that is no end of the text",
 			q.where(), q.j.what)
 	}
@@ -150,6 +150,23 @@ func (d *doctor) goesOn(q *request) bool {
 	return ok && p.right && p.answer.count() == 1 // one that leaves out what ends a text has none now
 }
 
+// lastStops reports whether the last token of an answer ends it again: it may be the one that ends a
+// text, written among the others.
+func (d *doctor) lastStops(q *request) bool {
+	rest := q.ref.from(q.j.at - 1)
+	rest.Tokens = rest.Tokens[:min(2, len(rest.Tokens))]
+	rest.Ask.Tokens = len(rest.Tokens)
+	p, ok := d.try(q.where()+", all but the last token as ids, two more", rest, rest.Ask)
+	return !ok || p.answer.count() < len(rest.Tokens)
+}
+
+// ignoresEOS reports whether a server that is told to ignore the token that ends a text gives all of
+// the right answer: then it was that token at which it had ended.
+func (d *doctor) ignoresEOS(q *request) bool {
+	p, ok := d.try(q.where()+", with ignore_eos", q.ref, q.ask.with("ignore_eos", true))
+	return ok && p.right && p.answer.count() >= len(q.ref.Tokens)
+}
+
 // ends decides which answers that ended early ended with the token that ends a text: the reference
 // does not say which token that is, where the model's files are not at hand.
 func (d *doctor) ends() {
@@ -163,15 +180,9 @@ func (d *doctor) ends() {
 			special, known = d.model.Vocab.Special(next)
 		}
 		switch {
-		case known && special:
-		case known || d.goesOn(q):
+		case known && special, !known && d.ignoresEOS(q):
+		case known || d.goesOn(q) || q.j.at < len(q.ref.Tokens)-1:
 			continue
-		case q.j.at == len(q.ref.Tokens)-1: // the reference ended there, too
-		default:
-			p, ok := d.try(q.where()+", with ignore_eos", q.ref, q.ask.with("ignore_eos", true))
-			if !ok || !p.right {
-				continue
-			}
 		}
 		q.j.ended, q.j.fault, q.j.what = q.j.at, none, ""
 		d.note("%s: ended by the server before token %d, %s, which is taken for the one that ends a text: the model's config.json would say it",

@@ -98,6 +98,7 @@ func TestEnds(t *testing.T) {
 	goesOn := servingtest.Reference("first", serving.Ask{As: serving.AsIDs, IDs: prompt}, prompt, 6)
 	goesOn.Tokens[3] = servingtest.EOS
 	goesOn.Rows = goesOn.Rows[:3]
+	whole := servingtest.Reference("first", serving.Ask{As: serving.AsIDs, IDs: prompt}, prompt, 6)
 	end := len(prompt) + 3
 	for _, c := range []struct {
 		ref     *serving.Reference
@@ -114,21 +115,21 @@ func TestEnds(t *testing.T) {
 		{ended, &servingtest.Stub{EndsAt: end, NoIDs: true}, serving.Model{}, report.Pass, nil, "no ids"},
 		{goesOn, &servingtest.Stub{EndsAt: end}, serving.Model{EOS: []int{servingtest.EOS}}, report.Pass, nil, "the reference ignores the end"},
 		{goesOn, &servingtest.Stub{EndsAt: end, EOSIn: true}, serving.Model{EOS: []int{servingtest.EOS}}, report.Pass, nil, "the same, among the ids"},
-		{servingtest.Reference("first", serving.Ask{As: serving.AsIDs, IDs: prompt}, prompt, 6), &servingtest.Stub{EndsAt: end}, serving.Model{EOS: []int{servingtest.EOS}},
+		{whole, &servingtest.Stub{EndsAt: end}, serving.Model{EOS: []int{servingtest.EOS}},
 			report.Fail, []string{"stop?"}, "the next token is not the end"},
-		{servingtest.Reference("first", serving.Ask{As: serving.AsIDs, IDs: prompt}, prompt, 6), &servingtest.Stub{EndsAt: end}, serving.Model{}, report.Fail,
+		{whole, &servingtest.Stub{EndsAt: end}, serving.Model{}, report.Fail,
 			[]string{"stop?"}, "the reference goes on, and nothing says that this may be the end"},
-		{servingtest.Reference("first", serving.Ask{As: serving.AsIDs, IDs: prompt}, prompt, 6),
+		{whole,
 			&servingtest.Stub{Cut: func(ids []int, q *servingtest.Request) ([]int, string) {
 				if q.Max == 6 {
 					return ids[:4], "stop"
 				}
 				return ids, "length"
 			}}, serving.Model{}, report.Fail, []string{"stop"}, "asked for more, it goes on"},
-		{servingtest.Reference("first", serving.Ask{As: serving.AsIDs, IDs: prompt}, prompt, 6),
+		{whole,
 			&servingtest.Stub{Cut: func(ids []int, q *servingtest.Request) ([]int, string) { return ids[:max(1, len(ids)-1)], "stop" }}, serving.Model{}, report.Fail,
-			[]string{"stop"}, "the last token is cut"},
-		{servingtest.Reference("first", serving.Ask{As: serving.AsIDs, IDs: prompt}, prompt, 6),
+			[]string{"stop?"}, "the last token is cut"},
+		{whole,
 			&servingtest.Stub{Cut: func(ids []int, q *servingtest.Request) ([]int, string) { return append(ids, 3, 4), "length" }}, serving.Model{}, report.Fail,
 			[]string{"stop"}, "more than was asked for"},
 	} {

@@ -155,33 +155,38 @@ func tokenizer(t *testing.T) *vocab.Vocab {
 	return v
 }
 
+// twice puts BOS before texts and chats once more, missing leaves it out.
+func twice(as string, ids []int) []int {
+	if as == serving.AsIDs {
+		return ids
+	}
+	return append([]int{servingtest.BOS}, ids...)
+}
+
+func missing(as string, ids []int) []int {
+	if as == serving.AsIDs {
+		return ids
+	}
+	return ids[1:]
+}
+
+// scored changes each log-probability.
+func scored(f func(i int, p []float64) float64) func([]float64) []float64 {
+	return func(p []float64) []float64 {
+		out := make([]float64, len(p))
+		for i := range p {
+			out[i] = f(i, p)
+		}
+		return out
+	}
+}
+
 func TestFaultsAndTheirCauses(t *testing.T) {
 	known := serving.Model{EOS: []int{servingtest.EOS}, Vocab: tokenizer(t)}
-	twice := func(as string, ids []int) []int {
-		if as == "ids" {
-			return ids
-		}
-		return append([]int{servingtest.BOS}, ids...)
-	}
-	missing := func(as string, ids []int) []int {
-		if as == "ids" {
-			return ids
-		}
-		return ids[1:]
-	}
 	best := servingtest.Cases(tokensOfCases)[0].Tokens[1]
 	other := 3
 	if best == 3 {
 		other = 4
-	}
-	scored := func(f func(i int, p []float64) float64) func([]float64) []float64 {
-		return func(p []float64) []float64 {
-			out := make([]float64, len(p))
-			for i := range p {
-				out[i] = f(i, p)
-			}
-			return out
-		}
 	}
 	stale := map[string][]int{}
 	for _, c := range []struct {

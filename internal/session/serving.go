@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/goparity/goparity/internal/checkpoint"
-	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/infra"
@@ -226,7 +225,7 @@ func (f *Fixture) servedReferences(s Serving) (refs []*serving.Reference, notes 
 		if err != nil {
 			return nil, nil, err
 		}
-		asks := asksOf(y, run)
+		asks := asksOf(y)
 		for i, ask := range asks {
 			ref, err := referenceOf(run, i, len(asks), judging)
 			if err != nil {
@@ -278,7 +277,7 @@ func (f *Fixture) servedType(s Serving, device, variant string) (tensor.DType, e
 }
 
 // asksOf are the requests of a case, one for each sequence.
-func asksOf(y fixture.Case, run *dump.Run) (asks []serving.Ask) {
+func asksOf(y fixture.Case) (asks []serving.Ask) {
 	for _, p := range y.Prompts {
 		asks = append(asks, serving.Ask{As: serving.AsText, Prompt: p})
 	}

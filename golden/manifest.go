@@ -98,9 +98,9 @@ type Provenance struct {
 	PadMasks map[string][][]int `json:"pad_masks,omitempty"`      // of steps behind the first
 	Text     string             `json:"reference_text,omitempty"` // what the reference generated
 	// Texts has what the reference's tokenizer made of the case's prompts, as text in run.json.
-	Texts json.RawMessage `json:"text,omitempty"`
-	Seed     *int64             `json:"seed,omitempty"`
-	Device   string             `json:"device,omitempty"`
+	Texts  json.RawMessage `json:"text,omitempty"`
+	Seed   *int64          `json:"seed,omitempty"`
+	Device string          `json:"device,omitempty"`
 	// Attention is the kernel with which the reference computed attention: "eager", "sdpa".
 	Attention string `json:"attn_implementation,omitempty"`
 	Use       string `json:"use,omitempty"`     // UseJudge, UseNoise or UseCost; empty where no one said

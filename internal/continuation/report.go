@@ -111,7 +111,7 @@ func (o *Outcome) wrongLogits() string {
 }
 
 func (o *Outcome) generation(text string) report.Generation {
-	g := report.Generation{Case: o.Case, Verdict: string(o.Verdict), Text: text, Prompt: o.Golden.Prompt, Tokens: len(o.Positions), Agree: o.Agree,
+	g := report.Generation{Case: o.Case, Verdict: string(o.Verdict), Text: text, Incremental: o.Actual.incremental(), Prompt: o.Golden.Prompt, Tokens: len(o.Positions), Agree: o.Agree,
 		Ties: o.Result.Ties, Flat: report.Float(o.Flat), Logits: where(o.Actual), DType: o.Encoding.String(), KL: report.Float(o.KL),
 		RelL2: report.Float(o.RelL2), Row: report.Float(o.Positions[o.Worst].Error), Limit: report.Float(o.Limits.RelL2),
 		RowMost: report.Float(o.Limits.RowRelL2), Growth: report.Float(o.Growth), Grows: o.Grows, Golden: report.Float(o.Perplexity[0]),

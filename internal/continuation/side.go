@@ -88,6 +88,13 @@ func Open(r *dump.Run, other *Side) (*Side, error) {
 	return s, err
 }
 
+// incremental reports whether the tokens were run one by one. What other tools write is of such runs, and so
+// is what a fixture keeps.
+func (s *Side) incremental() bool {
+	_, one := s.logits.(*dumped)
+	return !one || len(s.Run.Steps()) > 1
+}
+
 // OpenGolden is Open of the reference's run. actual, which may be nil, is the candidate's: where the
 // golden does not say how long the prompt is, it does.
 func OpenGolden(r, actual *dump.Run) (*Side, error) {

@@ -10,25 +10,27 @@ import (
 // token after the other.
 type Generation struct {
 	Case    string `json:"case"`
-	Verdict string `json:"verdict"`        // "identical", "tie", "diverged", "logits" or "too flat"
-	At      *int   `json:"at,omitempty"`   // the first token, from 0, that diverged, whose logits fail, or that is a tie
-	Text    string `json:"text"`           // the verdict in a sentence
-	Prompt  int    `json:"prompt"`         // tokens of the prompt; row prompt − 1 + k decides token k; −1 if not known
-	Tokens  int    `json:"tokens"`         // how many were judged
-	Agree   int    `json:"agree"`          // tokens that are the reference's
-	Ties    int    `json:"ties"`           // tokens that are others, and may be
-	Flat    Float  `json:"flat"`           // the part of the tokens that the golden decides by less than the noise
-	Logits  string `json:"logits"`         // the output that has them in the candidate
-	DType   string `json:"encoding"`       // in which the runs were asked to compute: the noise is that of it
-	KL      Float  `json:"kl"`             // of the worst token, in nats
-	RelL2   Float  `json:"rel_l2"`         // of the logits of all tokens, less their mean
-	Row     Float  `json:"row_rel_l2"`     // of the worst token
-	Limit   Float  `json:"limit"`          // of rel_l2
-	RowMost Float  `json:"row_limit"`      // of row_rel_l2
-	Growth  Float  `json:"growth"`         // median error of the last third of the tokens over that of the first; NaN if they are few
-	Grows   bool   `json:"grows"`          // it grew steadily, and out of the noise
-	Golden  Float  `json:"perplexity"`     // of the reference's tokens, by the reference
-	Actual  Float  `json:"own_perplexity"` // of the same tokens, by the candidate
+	Verdict string `json:"verdict"`      // "identical", "tie", "diverged", "logits" or "too flat"
+	At      *int   `json:"at,omitempty"` // the first token, from 0, that diverged, whose logits fail, or that is a tie
+	Text    string `json:"text"`         // the verdict in a sentence
+	// Incremental: the tokens were run one by one, with the cache; else all in one pass.
+	Incremental bool   `json:"incremental"`
+	Prompt      int    `json:"prompt"`         // tokens of the prompt; row prompt − 1 + k decides token k; −1 if not known
+	Tokens      int    `json:"tokens"`         // how many were judged
+	Agree       int    `json:"agree"`          // tokens that are the reference's
+	Ties        int    `json:"ties"`           // tokens that are others, and may be
+	Flat        Float  `json:"flat"`           // the part of the tokens that the golden decides by less than the noise
+	Logits      string `json:"logits"`         // the output that has them in the candidate
+	DType       string `json:"encoding"`       // in which the runs were asked to compute: the noise is that of it
+	KL          Float  `json:"kl"`             // of the worst token, in nats
+	RelL2       Float  `json:"rel_l2"`         // of the logits of all tokens, less their mean
+	Row         Float  `json:"row_rel_l2"`     // of the worst token
+	Limit       Float  `json:"limit"`          // of rel_l2
+	RowMost     Float  `json:"row_limit"`      // of row_rel_l2
+	Growth      Float  `json:"growth"`         // median error of the last third of the tokens over that of the first; NaN if they are few
+	Grows       bool   `json:"grows"`          // it grew steadily, and out of the noise
+	Golden      Float  `json:"perplexity"`     // of the reference's tokens, by the reference
+	Actual      Float  `json:"own_perplexity"` // of the same tokens, by the candidate
 
 	Reference string  `json:"reference_text,omitempty"` // how the reference goes on by itself; shown, not judged
 	Own       string  `json:"own_text,omitempty"`       // and the candidate

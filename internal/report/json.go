@@ -23,7 +23,7 @@ func Write(w io.Writer, r *Report) error {
 	out := *r
 	out.Schema = Schema
 	out.Summary = Count(r.Layers)
-	out.Stages = r.JudgedStages()
+	out.Stages, out.Bisect = r.JudgedStages(), r.bisect()
 	out.Error = secret.OfProcess().Redact(r.Error)
 	out.Notes = make([]string, len(r.Notes))
 	for i, note := range r.Notes {

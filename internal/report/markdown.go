@@ -18,6 +18,13 @@ func Markdown(w io.Writer, r *Report) error {
 	names := namingOf(r.Layers)
 	fmt.Fprintf(&b, "### %s: %s\n\n", strings.ToUpper(string(r.Verdict)), mdText(Headline(r)))
 	fmt.Fprintf(&b, "Stages: %s\n\n", mdText(r.StageLine()))
+	if table := r.bisect(); table != nil {
+		fmt.Fprintf(&b, "| token %d of %s | |\n|---|---|\n", table.Token, mdText(table.Case))
+		for _, row := range table.rows() {
+			fmt.Fprintf(&b, "| %s | %s |\n", row.way, row.status)
+		}
+		fmt.Fprintf(&b, "\n%s\n\n", mdText(table.conclusion()))
+	}
 	r.mdPaths(&b)
 	open := r.Open()
 	if r.Verdict == Incomplete {

@@ -75,6 +75,7 @@ type Report struct {
 	Generations     []Generation `json:"generation,omitempty"` // of texts, token by token
 	Serving         *Serving     `json:"serving,omitempty"`    // what a server answered; null if none was asked
 	NotJudged       []string     `json:"not_judged,omitempty"` // what a pass does not cover
+	Bisect          *Bisect      `json:"bisect,omitempty"`     // of a wrong token; set by Write
 	Notes           []string     `json:"notes"`                // how names and layouts were joined, what was left out
 	Unmatched       Unmatched    `json:"unmatched"`
 	Layers          []Layer      `json:"layers"` // one row a port, in the order in which the golden's values existed

@@ -62,6 +62,11 @@ func (p *printer) verdict(r *Report) {
 			p.prose("  ", "text of "+Clean(t.Case)+": ", t.Text)
 		}
 	}
+	if b := r.bisect(); b != nil {
+		for _, line := range b.lines() {
+			p.prose("  ", "", line)
+		}
+	}
 	p.uncovered(r, "  ")
 	if d := r.FirstDivergence; d != nil {
 		if why := r.KindText(); why != "" {

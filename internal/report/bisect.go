@@ -1,0 +1,135 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Bisect says in which way of running the same tokens a wrong token begins: the table that ends the
+// search.
+type Bisect struct {
+	Case  string `json:"case"`
+	Token int    `json:"token"` // the first wrong one, from 0
+
+	// Whether the token is right by one pass over the prompt and the reference's text before it, by one
+	// run with the cache, and as the server returned it: pass, fail or not judged.
+	Forced      Status `json:"teacher_forced"`
+	Incremental Status `json:"incremental"`
+	Served      Status `json:"served"`
+
+	Fault string `json:"fault"` // FaultGraph, FaultState, FaultHarness, or empty where it cannot be told
+	Next  string `json:"next"`  // what to look at or to run
+}
+
+// The parts that may be at fault.
+const (
+	FaultGraph   = "graph"
+	FaultState   = "decode state"
+	FaultHarness = "harness"
+)
+
+// bisect returns the table of the first wrong token; nil if none is wrong.
+func (r *Report) bisect() *Bisect {
+	b := r.wrongToken()
+	if b == nil {
+		return nil
+	}
+	b.Forced, b.Incremental, b.Served = r.right(b, false), r.right(b, true), r.served(b)
+	switch {
+	case b.Forced == StatusFail:
+		b.Fault, b.Next = FaultGraph, "one pass is wrong: look at the first divergence of the layers"
+	case b.Incremental == StatusFail && b.Forced == StatusPass:
+		b.Fault, b.Next = FaultState, "one pass is right, the run with the cache is not: paths: [decode] finds the layer and the pass, parity run --path decode"
+	case b.Incremental == StatusFail:
+		b.Next = "one pass was not judged: run the same tokens in one, parity run --token-ids, and parity generate judges it"
+	case b.Served == StatusFail && b.Incremental == StatusPass:
+		b.Fault, b.Next = FaultHarness, "the model is right, its server is not: tokenizer, template, sampling, stop tokens, concurrency; do not edit the graph"
+	case b.Served == StatusFail:
+		b.Next = "the model's own run was not judged: parity generate, or a live run with steps"
+	}
+	return b
+}
+
+// wrongToken is the first token that some stage has wrong.
+func (r *Report) wrongToken() *Bisect {
+	var first *Bisect
+	wrong := func(name string, token int) {
+		if first == nil || token < first.Token {
+			first = &Bisect{Case: name, Token: token}
+		}
+	}
+	for i := range r.Generations {
+		if g := &r.Generations[i]; g.wrong() {
+			wrong(g.Case, *g.At)
+		}
+	}
+	if s := r.Serving; first == nil && s != nil && s.Verdict == Fail && s.First != nil {
+		wrong(s.First.Case, s.First.Token)
+	}
+	return first
+}
+
+// right says whether a token is right in one pass, or in a run with the cache.
+func (r *Report) right(b *Bisect, incremental bool) Status {
+	for i := range r.Generations {
+		g := &r.Generations[i]
+		switch {
+		case g.Case != b.Case || g.Incremental != incremental || g.Tokens <= b.Token:
+		case g.wrong() && *g.At <= b.Token:
+			return StatusFail
+		default:
+			return StatusPass
+		}
+	}
+	judged := slices.ContainsFunc(r.Layers, func(l Layer) bool {
+		return l.Case == b.Case && l.compared() && !l.IsInput() && (l.Step == fmt.Sprint(b.Token)) && (b.Token == 0 || incremental)
+	})
+	switch stage := r.tensorStage(); {
+	case !judged || stage == NotJudged:
+		return NotJudged
+	case stage == StatusFail:
+		return StatusFail
+	}
+	return StatusPass
+}
+
+func (r *Report) served(b *Bisect) Status {
+	s := r.Serving
+	if s == nil || s.Verdict == Error {
+		return NotJudged
+	}
+	if s.First != nil && s.First.Case == b.Case && s.First.Token <= b.Token {
+		return StatusFail
+	}
+	return StatusPass
+}
+
+// wrong reports whether a token or its logits are wrong.
+func (g *Generation) wrong() bool {
+	return g.At != nil && (g.Verdict == "diverged" || g.Verdict == "logits")
+}
+
+type bisectRow struct {
+	way    string
+	status Status
+}
+
+func (b *Bisect) rows() []bisectRow {
+	return []bisectRow{{"teacher-forced, in one pass", b.Forced}, {"incremental, with the cache", b.Incremental}, {"served", b.Served}}
+}
+
+func (b *Bisect) conclusion() string {
+	if b.Fault == "" {
+		return b.Next
+	}
+	return "the " + b.Fault + " is at fault: " + b.Next
+}
+
+// lines are the table for a terminal.
+func (b *Bisect) lines() []string {
+	lines := []string{fmt.Sprintf("token %d of %s:", b.Token, Clean(b.Case))}
+	for _, row := range b.rows() {
+		lines = append(lines, fmt.Sprintf("  %-27s  %s", row.way, row.status))
+	}
+	return append(lines, b.conclusion())
+}

@@ -27,6 +27,7 @@ var line = [][]string{
 	{"tensor", "internal/label/module"},
 	{"tensor/internal/*", "internal/quant"},
 	{"tensor/*", "internal/layout", "internal/printlog", "internal/dtype", "internal/mask"},
+	{"internal/dequant"},
 	{"internal/dump"},
 	{"internal/match", "internal/path", "internal/text"},
 	{"compare"},
@@ -82,7 +83,8 @@ var only = map[string][]string{
 	"internal/setting":    {},
 	"internal/places":     {},
 	"internal/smallfloat": {},
-	"internal/quant":      {"internal/smallfloat"}, // arithmetic of formats
+	"internal/quant":      {"internal/smallfloat", "tensor"}, // arithmetic of formats
+	"internal/dequant":    {"internal/mapfile", "internal/quant", "tensor"},
 
 	"internal/label/module": {"internal/label"},
 	"internal/op":           {"tensor"}, // arithmetic: no names, no causes

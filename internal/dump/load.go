@@ -59,7 +59,12 @@ func (r *Run) openFile(opt Options) error {
 		return err
 	}
 	switch strings.ToLower(filepath.Ext(r.Path)) {
-	case ".safetensors", ".gguf": // writers sort by dtype and name
+	case ".safetensors":
+		if named, err = r.dequantise(filepath.Dir(r.Path), named); err != nil {
+			return err
+		}
+		fallthrough
+	case ".gguf": // writers sort by dtype and name
 		r.OrderBy = OrderNatural
 		label.Sort(named, func(t tensor.Named) string { return t.Name })
 	}

@@ -89,3 +89,28 @@ func PutF16(v float32) uint16 {
 	}
 	return sign | uint16((m|1<<23)>>(-exp-1))
 }
+
+// RoundF16 rounds to a binary16, to nearest and ties to even. What is beyond 65504 becomes infinite.
+func RoundF16(v float32) float32 {
+	const least = 0x1p-14 // the smallest normal number
+	b := math.Float32bits(v)
+	switch a := math.Float32frombits(b &^ (1 << 31)); {
+	case a < least: // multiples of 2⁻²⁴, as those of float32 between 1/2 and 1
+		a = float32(a+0.5) - 0.5
+		return math.Float32frombits(math.Float32bits(a) | b&(1<<31))
+	case a < 65520:
+		return math.Float32frombits((b + 0xfff + b>>13&1) &^ 0x1fff)
+	case v != v:
+		return v
+	}
+	return math.Float32frombits(b&(1<<31) | 0x7f800000)
+}
+
+// RoundBF16 rounds to a bfloat16, to nearest and ties to even.
+func RoundBF16(v float32) float32 {
+	if v != v {
+		return v
+	}
+	b := math.Float32bits(v)
+	return math.Float32frombits((b + 0x7fff + b>>16&1) &^ 0xffff)
+}

@@ -16,6 +16,8 @@ type affine struct {
 	weight, scales, biases *tensor.Tensor
 	bits, group, groups    int // groups in a row
 	round                  func(float32) float32
+	// kernel writes whole groups; nil for none.
+	kernel func(dst []float32, codes []byte, scales, biases []float32)
 }
 
 // Affine returns a weight that MLX quantised, [… in]: round(round(q·s) + b) in the type of the scales
@@ -35,7 +37,8 @@ func Affine(weight, scales, biases *tensor.Tensor, bits, group int) (*tensor.Ten
 	if err := grouped(weight, scales, bits, group); err != nil {
 		return nil, err
 	}
-	a := &affine{weight, scales, biases, bits, group, groups, rounding(scales.DType())}
+	a := &affine{weight, scales, biases, bits, group, groups, rounding(scales.DType()),
+		vectorAffine(bits, group, scales.DType())}
 	name := fmt.Sprintf("mlx%d/%d", bits, group)
 	return rows{groups * group, a.row}.view(name, scales.DType(), weight, last(weight.Shape(), groups*group)...)
 }
@@ -63,7 +66,7 @@ func rounding(d tensor.DType) func(float32) float32 {
 	case tensor.BF16:
 		return smallfloat.RoundBF16
 	}
-	return func(v float32) float32 { return v }
+	return func(v float32) float32 { return float32(v) } // no fused multiplication and addition
 }
 
 func (a *affine) row(dst []float32, r, from int) {
@@ -72,7 +75,13 @@ func (a *affine) row(dst []float32, r, from int) {
 	first := from / a.group
 	n := (from+len(dst)-1)/a.group - first + 1
 	scales, biases := floats(a.scales, r*a.groups+first, n), floats(a.biases, r*a.groups+first, n)
-	for i := range n {
+	for i := 0; i < n; i++ {
+		if whole := len(dst) / a.group; a.kernel != nil && whole > 0 && from%a.group == 0 {
+			k := whole * a.group
+			a.kernel(dst, codes[from*a.bits/8:], scales[i:i+whole], biases[i:i+whole])
+			dst, from, i = dst[k:], from+k, i+whole-1
+			continue
+		}
 		k := min(len(dst), (first+i+1)*a.group-from)
 		a.part(dst[:k], codes, from, scales[i], biases[i])
 		dst, from = dst[k:], from+k
@@ -102,7 +111,8 @@ func (a *affine) part(dst []float32, codes []byte, from int, s, b float32) {
 
 // chosen writes the numbers that codes of 4 bits stand for, the low nibble first.
 func chosen(dst []float32, codes []byte, table *[16]float32) {
-	codes = codes[:len(dst)/2]
+	n := vectorChosen(dst, codes, table)
+	dst, codes = dst[n:], codes[n/2:][:(len(dst)-n)/2]
 	for i, b := range codes {
 		pair := dst[2*i : 2*i+2 : 2*i+2]
 		pair[0], pair[1] = table[b&15], table[b>>4]

@@ -55,19 +55,25 @@ func scaleMin(sm []byte, g int) (s, m byte) {
 }
 
 func q4_k(dst []float32, src []byte) {
+	var scales [4]float32
 	for ; len(src) >= 144; src, dst = src[144:], dst[256:] {
 		d, e, sm := half(src), half(src[2:]), src[4:16]
 		for g := 0; g < 8; g += 2 {
 			s0, m0 := scaleMin(sm, g)
 			s1, m1 := scaleMin(sm, g+1)
 			q, out := (*[32]byte)(src[16+16*g:]), (*[64]float32)(dst[32*g:])
-			affine4(out, q, d*float32(s0), e*float32(m0), d*float32(s1), e*float32(m1))
+			scales = [4]float32{d * float32(s0), e * float32(m0), d * float32(s1), e * float32(m1)}
+			affine4(out, q, &scales)
 		}
 	}
 }
 
 // affine4 writes d·q − m: low nibbles with the first scale and minimum, high ones with the second.
-func affine4(out *[64]float32, q *[32]byte, d0, m0, d1, m1 float32) {
+func affine4(out *[64]float32, q *[32]byte, scales *[4]float32) {
+	if vectorAffine4(out, q, scales) {
+		return
+	}
+	d0, m0, d1, m1 := scales[0], scales[1], scales[2], scales[3]
 	for i, b := range q {
 		out[i] = float32(d0*float32(b&15)) - m0
 		out[i+32] = float32(d1*float32(b>>4)) - m1

@@ -19,6 +19,23 @@ type Packing struct {
 	// Unpack writes the elements from, from+1, … in row-major order to dst, all of which exist.
 	// data is Spec.Data. The values are exact in the tensor's type. It is called concurrently.
 	Unpack func(dst []float32, data []byte, from int)
+	// Grid says what else the elements could be; nil if they have no codes of their own.
+	Grid *Grid
+}
+
+// Grid says which numbers the codes of a format stand for, so that one can see whether a number was
+// rounded to the nearest.
+type Grid struct {
+	// Ends writes the numbers of the lowest and the highest code, given the scales of each element,
+	// as Unpack writes the elements. Where a scale is negative, low is the larger number.
+	Ends func(low, high []float32, data []byte, from int)
+	// Values are what codes stand for, in order: the grid of an element is Values, stretched so
+	// that the first is low and the last is high.
+	Values []float32
+	// Epsilon is the relative error of the scales by their type.
+	Epsilon float64
+	// Clip is how far beyond the ends numbers are cut off, in steps of the grid.
+	Clip float64
 }
 
 // Packing returns how the elements follow from the bytes of the file: "q4_k", or "" if they lie
@@ -28,6 +45,16 @@ func (t *Tensor) Packing() string {
 		return ""
 	}
 	return t.packed.Name
+}
+
+// Grid returns the grid of a packed tensor that is not a view of parts or other axes, and writes
+// the ends for elements from, from+1, …; nil if there is none.
+func (t *Tensor) Grid(low, high []float32, from int) *Grid {
+	if t.packed == nil || t.packed.Grid == nil || !t.Contiguous() {
+		return nil
+	}
+	t.packed.Grid.Ends(low, high, t.storage(), t.base/t.dtype.Size()+from)
+	return t.packed.Grid
 }
 
 // packed is the packing of a tensor and its views.

@@ -38,7 +38,7 @@ var line = [][]string{
 	{"internal/trace"},
 	{"internal/localise"},
 	{"internal/op", "internal/checkpoint"},
-	{"internal/diagnose"},
+	{"internal/diagnose", "internal/weights"},
 	{"internal/diagnose/rebuild"},
 	{"internal/diagnose/fault"},
 	{"internal/diagnose/pattern"},

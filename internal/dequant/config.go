@@ -40,8 +40,8 @@ type scheme struct {
 // methods are those that are read.
 var methods = []string{"mlx", "gptq", "awq", "fp8", "fbgemm_fp8", "mxfp4", "compressed-tensors", "modelopt"}
 
-// ReadConfig reads what stands in a folder: config.json, or what older programs wrote instead. It is
-// nil if nothing says that weights are quantised.
+// ReadConfig reads what stands in a folder: config.json, or what older programs wrote instead. It
+// is nil if nothing says that weights are quantised.
 func ReadConfig(dir string) (*Config, error) {
 	for _, f := range []struct {
 		name string
@@ -126,7 +126,7 @@ func parseConfig(path string, m map[string]any) (*Config, error) {
 	switch {
 	case c.Method == "" && len(c.schemes) > 0:
 		c.Method = "compressed-tensors"
-	case c.Method == "" && (c.mode != "" || c.bits > 0 && text(m, "zero_point") == "" && m["desc_act"] == nil && m["zero_point"] == nil):
+	case c.Method == "" && (c.mode != "" || c.bits > 0 && m["desc_act"] == nil && m["zero_point"] == nil):
 		c.Method = "mlx"
 	case c.Method == "" && m["desc_act"] != nil:
 		c.Method = "gptq"

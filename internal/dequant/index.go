@@ -8,9 +8,9 @@ import (
 	"github.com/goparity/goparity/internal/mapfile"
 )
 
-// Elsewhere returns what tells the tensors that an index in the folder (model.safetensors.index.json)
-// has in other files than this one. It is nil if there is no such index, or it does not name the
-// file.
+// Elsewhere returns what tells the tensors that an index in the folder
+// (model.safetensors.index.json) has in other files than this one. It is nil if there is no such
+// index, or it does not name the file.
 func Elsewhere(dir, file string) (func(name string) bool, error) {
 	found, err := filepath.Glob(filepath.Join(dir, "*.safetensors.index.json"))
 	if err != nil || len(found) == 0 {

@@ -9,10 +9,11 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Join replaces the quantised weights among tensors by what they stand for. config is nil if nothing
-// is known; elsewhere, nil if all is here, tells the tensors that are in other files: what lacks one
-// of them stays as it is, and is noted. The error is a [*tensor.FormatError] with the name of the
-// tensor that is missing, of another type or shape, or in groups of another size than config says.
+// Join replaces the quantised weights among tensors by what they stand for. config is nil if
+// nothing is known; elsewhere, nil if all is here, tells the tensors that are in other files: what
+// lacks one of them stays as it is, and is noted. The error is a [*tensor.FormatError] with the
+// name of the tensor that is missing, of another type or shape, or in groups of another size than
+// config says.
 func Join(tensors []tensor.Named, config *Config, elsewhere func(name string) bool) (out []tensor.Named, notes []string,
 	err error) {
 	j := &joiner{config: config, modules: map[string]*module{}}

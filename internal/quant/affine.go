@@ -20,9 +20,9 @@ type affine struct {
 	kernel func(dst []float32, codes []byte, scales, biases []float32)
 }
 
-// Affine returns a weight that MLX quantised, [… in]: round(round(q·s) + b) in the type of the scales
-// (mlx.core.quantize, mode affine). weight is [… in·bits/32], each row a little-endian stream of
-// codes; scales and biases are [… in/group].
+// Affine returns a weight that MLX quantised, [… in]: round(round(q·s) + b) in the type of the
+// scales (mlx.core.quantize, mode affine). weight is [… in·bits/32], each row a little-endian
+// stream of codes; scales and biases are [… in/group].
 func Affine(weight, scales, biases *tensor.Tensor, bits, group int) (*tensor.Tensor, error) {
 	if !slices.Contains(AffineBits, bits) || group <= 0 {
 		return nil, fmt.Errorf("%d bits in groups of %d: want %v bits", bits, group, AffineBits)
@@ -40,7 +40,8 @@ func Affine(weight, scales, biases *tensor.Tensor, bits, group int) (*tensor.Ten
 	a := &affine{weight, scales, biases, bits, group, groups, rounding(scales.DType()),
 		vectorAffine(bits, group, scales.DType())}
 	name := fmt.Sprintf("mlx%d/%d", bits, group)
-	return rows{groups * group, a.row}.view(name, scales.DType(), weight, last(weight.Shape(), groups*group)...)
+	return rows{groups * group, a.row, 0, 1<<bits - 1, upTo(1 << bits), scales.DType().Epsilon()}.
+		view(name, scales.DType(), weight, last(weight.Shape(), groups*group)...)
 }
 
 // grouped requires that rows of words have as many codes as the groups.
@@ -69,22 +70,32 @@ func rounding(d tensor.DType) func(float32) float32 {
 	return func(v float32) float32 { return float32(v) } // no fused multiplication and addition
 }
 
-func (a *affine) row(dst []float32, r, from int) {
+func (a *affine) row(dst []float32, r, from, force int) {
 	width := a.weight.RowLen() * 4
 	codes := bytesOf(a.weight)[r*width : (r+1)*width]
 	first := from / a.group
 	n := (from+len(dst)-1)/a.group - first + 1
 	scales, biases := floats(a.scales, r*a.groups+first, n), floats(a.biases, r*a.groups+first, n)
 	for i := 0; i < n; i++ {
-		if whole := len(dst) / a.group; a.kernel != nil && whole > 0 && from%a.group == 0 {
+		if whole := len(dst) / a.group; force == asStored && a.kernel != nil && whole > 0 && from%a.group == 0 {
 			k := whole * a.group
 			a.kernel(dst, codes[from*a.bits/8:], scales[i:i+whole], biases[i:i+whole])
 			dst, from, i = dst[k:], from+k, i+whole-1
 			continue
 		}
 		k := min(len(dst), (first+i+1)*a.group-from)
-		a.part(dst[:k], codes, from, scales[i], biases[i])
+		if force != asStored {
+			fill(dst[:k], a.round(a.round(float32(force)*scales[i])+biases[i]))
+		} else {
+			a.part(dst[:k], codes, from, scales[i], biases[i])
+		}
 		dst, from = dst[k:], from+k
+	}
+}
+
+func fill(dst []float32, v float32) {
+	for i := range dst {
+		dst[i] = v
 	}
 }
 

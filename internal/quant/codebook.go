@@ -10,10 +10,10 @@ import "github.com/goparity/goparity/internal/smallfloat"
 //	mxfp4   e q[16]             32 elements, 2^(e−127)·v, v an E2M1
 //	nvfp4   s[4] q[32]          64 elements in groups of 16, s·v, s an E4M3 of which 0x7f is 0
 var (
-	IQ4_NL = &Block{"iq4_nl", 32, 18, iq4_nl}
-	IQ4_XS = &Block{"iq4_xs", 256, 136, iq4_xs}
-	MXFP4  = &Block{"mxfp4", 32, 17, mxfp4}
-	NVFP4  = &Block{"nvfp4", 64, 36, nvfp4}
+	IQ4_NL = &Block{"iq4_nl", 32, 18, iq4_nl, grid{2, 18, 0x00, 0xff, nonlinear[:], 1.1}}
+	IQ4_XS = &Block{"iq4_xs", 256, 136, iq4_xs, grid{8, 136, 0x00, 0xff, nonlinear[:], 3}}
+	MXFP4  = &Block{"mxfp4", 32, 17, mxfp4, grid{1, 17, 0xff, 0x77, e2m1[:], 1.1}}
+	NVFP4  = &Block{"nvfp4", 64, 36, nvfp4, grid{4, 36, 0xff, 0x77, e2m1[:], 1.1}}
 )
 
 var nonlinear = [16]float32{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}
@@ -41,6 +41,9 @@ func iq4_xs(dst []float32, src []byte) {
 		}
 	}
 }
+
+// e2m1 are the values of E2M1 in order.
+var e2m1 = [15]float32{-6, -4, -3, -2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3, 4, 6}
 
 // doubled are the values of E2M1 without −0, which ggml has not, times 2: its scales are halved.
 var doubled = func() (t [16]float32) {

@@ -7,10 +7,10 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// FP4 returns floats of 4 bits (E2M1) times the scale of their group, [… in]. weight has their bytes,
-// the low nibble first; scales are [… in/group], floats or E8M0. global is a number for all of them:
-// each scale is multiplied by it, or divided if divide is true; nil for none. The result is float32:
-// the scale is rounded, then the product (OCP MX 1.0; NVFP4).
+// FP4 returns floats of 4 bits (E2M1) times the scale of their group, [… in]. weight has their
+// bytes, the low nibble first; scales are [… in/group], floats or E8M0. global is a number for all
+// of them: each scale is multiplied by it, or divided if divide is true; nil for none. The result
+// is float32: the scale is rounded, then the product (OCP MX 1.0; NVFP4).
 func FP4(weight, scales, global *tensor.Tensor, divide bool, group int) (*tensor.Tensor, error) {
 	types := []tensor.DType{tensor.U8, tensor.I8, tensor.U32, tensor.I32}
 	kinds := []tensor.DType{tensor.F8E8M0FNU, tensor.F8E4M3FN, tensor.F32, tensor.F16, tensor.BF16}
@@ -36,7 +36,7 @@ func FP4(weight, scales, global *tensor.Tensor, divide bool, group int) (*tensor
 		return nil, fmt.Errorf("weight %s has rows of %d codes, scales %s in groups of %d are for %d", weight, 2*width, scales,
 			group, in)
 	}
-	row := func(dst []float32, r, from int) {
+	row := func(dst []float32, r, from, force int) {
 		codes := bytesOf(weight)[r*width : (r+1)*width]
 		first := from / group
 		n := (from+len(dst)-1)/group - first + 1
@@ -52,7 +52,9 @@ func FP4(weight, scales, global *tensor.Tensor, divide bool, group int) (*tensor
 				table[q] = v * s
 			}
 			k := min(len(dst), (first+i+1)*group-from)
-			if from%2 == 0 && k%2 == 0 {
+			if force != asStored {
+				fill(dst[:k], table[force])
+			} else if from%2 == 0 && k%2 == 0 {
 				chosen(dst[:k], codes[from/2:], &table)
 			} else {
 				for j := range dst[:k] {
@@ -66,5 +68,6 @@ func FP4(weight, scales, global *tensor.Tensor, divide bool, group int) (*tensor
 	if scales.DType() != tensor.F8E8M0FNU {
 		name = "nvfp4"
 	}
-	return rows{in, row}.view(name, tensor.F32, weight, last(weight.Shape(), in)...)
+	return rows{in, row, 15, 7, e2m1[:], scales.DType().Epsilon()}.
+		view(name, tensor.F32, weight, last(weight.Shape(), in)...)
 }

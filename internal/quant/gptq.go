@@ -16,7 +16,9 @@ func GPTQ(qweight, qzeros, scales, group *tensor.Tensor, bits int, less bool) (*
 	if !slices.Contains([]int{2, 3, 4, 8}, bits) {
 		return nil, fmt.Errorf("%d bits: want 2, 3, 4 or 8", bits)
 	}
-	if err := check(part{"qweight", qweight, words, []int{-1, -1}}, part{"scales", scales, scaleTypes, []int{-1, -1}}); err != nil {
+	err := check(part{"qweight", qweight, words, []int{-1, -1}},
+		part{"scales", scales, scaleTypes, []int{-1, -1}})
+	if err != nil {
 		return nil, err
 	}
 	g := &gptq{qweight: qweight, qzeros: qzeros, bits: bits, in: qweight.Shape()[0] * 32 / bits,
@@ -24,7 +26,7 @@ func GPTQ(qweight, qzeros, scales, group *tensor.Tensor, bits int, less bool) (*
 	if less {
 		g.plus = 1
 	}
-	err := check(part{"qzeros", qzeros, words, []int{g.groups, (g.out*bits + 31) / 32}},
+	err = check(part{"qzeros", qzeros, words, []int{g.groups, (g.out*bits + 31) / 32}},
 		part{"scales", scales, scaleTypes, []int{g.groups, g.out}})
 	switch {
 	case err != nil:
@@ -46,8 +48,9 @@ func GPTQ(qweight, qzeros, scales, group *tensor.Tensor, bits int, less bool) (*
 			return nil, err
 		}
 	}
-	return rows{g.in, g.row}.view(fmt.Sprintf("gptq%d/%d", bits, (g.in+g.groups-1)/g.groups), tensor.F32, qweight,
-		g.out, g.in)
+	return rows{g.in, g.row, 0, 1<<bits - 1, upTo(1 << bits), scales.DType().Epsilon()}.
+		view(fmt.Sprintf("gptq%d/%d", bits, (g.in+g.groups-1)/g.groups), tensor.F32, qweight,
+			g.out, g.in)
 }
 
 // indices are those of groups, all of which exist.
@@ -69,7 +72,7 @@ type gptq struct {
 	group                   []int64 // of each input; nil for consecutive ones
 }
 
-func (g *gptq) row(dst []float32, r, from int) {
+func (g *gptq) row(dst []float32, r, from, force int) {
 	codes, zeros, scales := bytesOf(g.qweight), bytesOf(g.qzeros), floats(g.scales, r*g.groups, g.groups)
 	zero := make([]float32, g.groups)
 	width := g.qzeros.RowLen() * 4
@@ -86,6 +89,10 @@ func (g *gptq) row(dst []float32, r, from int) {
 		} else {
 			k = at / size
 		}
-		dst[i] = (stream.at(codes[4*r:], 4*g.out, at) - zero[k]) * scales[k]
+		q := float32(force)
+		if force == asStored {
+			q = stream.at(codes[4*r:], 4*g.out, at)
+		}
+		dst[i] = (q - zero[k]) * scales[k]
 	}
 }

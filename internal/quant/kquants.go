@@ -9,11 +9,11 @@ package quant
 //	q5_k  d e sm[12] h[32] q[128]               the same, h is the fifth bit of q
 //	q6_k  q[128] h[64] s[16] d  (d·s)·(q−32)    groups of 16, s of 8 bits, h has two bits of each q
 var (
-	Q2_K = &Block{"q2_k", 256, 84, q2_k}
-	Q3_K = &Block{"q3_k", 256, 110, q3_k}
-	Q4_K = &Block{"q4_k", 256, 144, q4_k}
-	Q5_K = &Block{"q5_k", 256, 176, q5_k}
-	Q6_K = &Block{"q6_k", 256, 210, q6_k}
+	Q2_K = &Block{"q2_k", 256, 84, q2_k, grid{16, 80, 0x00, 0xff, upTo(4), 3}}
+	Q3_K = &Block{"q3_k", 256, 110, q3_k, grid{0, 96, 0x00, 0xff, upTo(8), 3}}
+	Q4_K = &Block{"q4_k", 256, 144, q4_k, grid{16, 144, 0x00, 0xff, upTo(16), 3}}
+	Q5_K = &Block{"q5_k", 256, 176, q5_k, grid{16, 176, 0x00, 0xff, upTo(32), 3}}
+	Q6_K = &Block{"q6_k", 256, 210, q6_k, grid{0, 192, 0x00, 0xff, upTo(64), 3}}
 )
 
 func q2_k(dst []float32, src []byte) {

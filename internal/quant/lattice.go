@@ -21,13 +21,13 @@ import (
 // An element is d·(s + 1/2)/4 times a number of the grid in iq2, d·(s + 1/2)/2 in iq3_xxs,
 // d·(2s + 1) in iq3_s; in iq1 it is d·(2s + 1)·(number ± 1/8).
 var (
-	IQ2_XXS = &Block{"iq2_xxs", 256, 66, iq2_xxs}
-	IQ2_XS  = &Block{"iq2_xs", 256, 74, iq2_xs}
-	IQ2_S   = &Block{"iq2_s", 256, 82, iq2_s}
-	IQ3_XXS = &Block{"iq3_xxs", 256, 98, iq3_xxs}
-	IQ3_S   = &Block{"iq3_s", 256, 110, iq3_s}
-	IQ1_S   = &Block{"iq1_s", 256, 50, iq1_s}
-	IQ1_M   = &Block{"iq1_m", 256, 56, iq1_m}
+	IQ2_XXS = &Block{"iq2_xxs", 256, 66, iq2_xxs, grid{}}
+	IQ2_XS  = &Block{"iq2_xs", 256, 74, iq2_xs, grid{}}
+	IQ2_S   = &Block{"iq2_s", 256, 82, iq2_s, grid{}}
+	IQ3_XXS = &Block{"iq3_xxs", 256, 98, iq3_xxs, grid{}}
+	IQ3_S   = &Block{"iq3_s", 256, 110, iq3_s, grid{}}
+	IQ1_S   = &Block{"iq1_s", 256, 50, iq1_s, grid{}}
+	IQ1_M   = &Block{"iq1_m", 256, 56, iq1_m, grid{}}
 )
 
 // gridData are the grids of ggml (MIT licence), as testdata/grids.py writes them: each number as

@@ -10,11 +10,11 @@ package quant
 //	q5_1  d m h q   d·q + m
 //	q8_0  d q       d·q
 var (
-	Q4_0 = &Block{"q4_0", 32, 18, q4_0}
-	Q4_1 = &Block{"q4_1", 32, 20, q4_1}
-	Q5_0 = &Block{"q5_0", 32, 22, q5_0}
-	Q5_1 = &Block{"q5_1", 32, 24, q5_1}
-	Q8_0 = &Block{"q8_0", 32, 34, q8_0}
+	Q4_0 = &Block{"q4_0", 32, 18, q4_0, grid{2, 18, 0x00, 0xff, upTo(16), 1.1}}
+	Q4_1 = &Block{"q4_1", 32, 20, q4_1, grid{4, 20, 0x00, 0xff, upTo(16), 1.1}}
+	Q5_0 = &Block{"q5_0", 32, 22, q5_0, grid{2, 22, 0x00, 0xff, upTo(32), 1.1}}
+	Q5_1 = &Block{"q5_1", 32, 24, q5_1, grid{4, 24, 0x00, 0xff, upTo(32), 1.1}}
+	Q8_0 = &Block{"q8_0", 32, 34, q8_0, grid{2, 34, 0x81, 0x7f, upTo(255), 1.1}}
 )
 
 func q4_0(dst []float32, src []byte) {

@@ -10,9 +10,9 @@ import (
 
 // Scaled returns numbers of 8 bits times their scales, (q − z)·s: one for the whole tensor, one for
 // each index of some axes (size 1: all indices of an axis share it), or one for each block of some
-// neighbours along axes. A scale of one axis is that of the first axis. block are the sizes of blocks
-// along the last axes if they are known. zero is nil, or has the shape of scale. The result is
-// float32, each number rounded once.
+// neighbours along axes. A scale of one axis is that of the first axis. block are the sizes of
+// blocks along the last axes if they are known. zero is nil, or has the shape of scale. The result
+// is float32, each number rounded once.
 func Scaled(weight, scale, zero *tensor.Tensor, block []int) (*tensor.Tensor, error) {
 	one := []tensor.DType{tensor.F8E4M3FN, tensor.F8E4M3FNUZ, tensor.F8E5M2, tensor.F8E5M2FNUZ, tensor.I8, tensor.U8}
 	scales := append(slices.Clone(scaleTypes), tensor.F8E8M0FNU, tensor.F8E4M3FN)
@@ -41,7 +41,9 @@ func Scaled(weight, scale, zero *tensor.Tensor, block []int) (*tensor.Tensor, er
 		n *= (shape[a] + each[a] - 1) / max(each[a], 1)
 	}
 	name := fmt.Sprintf("%s×%s%s", weight.DType().Short(), scale.DType().Short(), tensor.FormatShape(scale.Shape()))
-	return rows{weight.RowLen(), s.row}.view(name, tensor.F32, weight, shape...)
+	s.values = numbersOf(weight.DType())
+	return rows{weight.RowLen(), s.row, 0, len(s.values) - 1, s.values, scale.DType().Epsilon()}.
+		view(name, tensor.F32, weight, shape...)
 }
 
 // blocksOf returns how many neighbours along each axis share a scale.
@@ -100,11 +102,31 @@ type scaled struct {
 	shape               []int
 	each                []int // how many neighbours along each axis share a scale
 	strides             []int // of the scales
+	values              []float32
 }
 
-func (s *scaled) row(dst []float32, r, from int) {
+// numbersOf returns the finite numbers of a type of 8 bits, in order.
+func numbersOf(d tensor.DType) []float32 {
+	all := make([]byte, 256)
+	for i := range all {
+		all[i] = byte(i)
+	}
+	t, err := tensor.New(d, []int{256}, all)
+	if err != nil {
+		return nil
+	}
+	out := slices.DeleteFunc(floats(t, 0, 256), func(v float32) bool { return v-v != 0 })
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (s *scaled) row(dst []float32, r, from, force int) {
 	width, axis := s.weight.RowLen(), len(s.shape)-1
-	s.weight.Float32s(dst, r*width+from)
+	if force == asStored {
+		s.weight.Float32s(dst, r*width+from)
+	} else {
+		fill(dst, s.values[force])
+	}
 	base, rest := 0, r
 	for a := axis - 1; a >= 0; a-- {
 		base += rest % s.shape[a] / s.each[a] * s.strides[a]
@@ -134,8 +156,8 @@ func (s *scaled) row(dst []float32, r, from int) {
 	}
 }
 
-// FP8Words returns floats of 8 bits (E4M3) in words of four, times the scale of their group, [… in]:
-// MLX's mode mxfp8. weight is [… in/4], scales [… in/group].
+// FP8Words returns floats of 8 bits (E4M3) in words of four, times the scale of their group, […
+// in]: MLX's mode mxfp8. weight is [… in/4], scales [… in/group].
 func FP8Words(weight, scales *tensor.Tensor, group int) (*tensor.Tensor, error) {
 	kinds := []tensor.DType{tensor.F8E8M0FNU, tensor.F8E4M3FN}
 	if err := check(part{"weight", weight, words, nil}, part{"scales", scales, kinds, nil}); err != nil {
@@ -145,14 +167,19 @@ func FP8Words(weight, scales *tensor.Tensor, group int) (*tensor.Tensor, error) 
 		return nil, err
 	}
 	values := &smallfloat.F8().E4M3FN
-	width, groups := 4*weight.RowLen(), scales.RowLen()
-	row := func(dst []float32, r, from int) {
+	width, groups, sorted := 4*weight.RowLen(), scales.RowLen(), numbersOf(tensor.F8E4M3FN)
+	row := func(dst []float32, r, from, force int) {
 		codes := bytesOf(weight)[r*width+from:]
 		first := from / group
 		s := floats(scales, r*groups+first, (from+len(dst)-1)/group-first+1)
 		for i := range dst {
-			dst[i] = values[codes[i]] * s[(from+i)/group-first]
+			v := values[codes[i]]
+			if force != asStored {
+				v = sorted[force]
+			}
+			dst[i] = v * s[(from+i)/group-first]
 		}
 	}
-	return rows{width, row}.view("mxfp8", tensor.F32, weight, last(weight.Shape(), width)...)
+	return rows{width, row, 0, len(sorted) - 1, sorted, scales.DType().Epsilon()}.
+		view("mxfp8", tensor.F32, weight, last(weight.Shape(), width)...)
 }

@@ -5,8 +5,8 @@ package quant
 //	tq1_0  q[48] h[4] d   five elements of a byte of q, four of h, in base 3: (q·3ⁿ mod 256)·3/256 − 1
 //	tq2_0  q[64] d        q of 2 bits, less 1
 var (
-	TQ1_0 = &Block{"tq1_0", 256, 54, tq1_0}
-	TQ2_0 = &Block{"tq2_0", 256, 66, tq2_0}
+	TQ1_0 = &Block{"tq1_0", 256, 54, tq1_0, grid{0, 52, 0x00, 0xff, upTo(3), 1.1}}
+	TQ2_0 = &Block{"tq2_0", 256, 66, tq2_0, grid{0, 64, 0x00, 0xaa, upTo(3), 1.1}}
 )
 
 func tq1_0(dst []float32, src []byte) {

@@ -6,17 +6,18 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Words returns a weight that compressed-tensors packed into words, [out in]: (q − z)·s, where q and z
-// are stored plus 2^(bits−1). weight is [out ⌈in·bits/32⌉], each row a little-endian stream of codes;
-// older versions wrote [out ⌈in/n⌉], n = ⌊32/bits⌋ codes a word, which is another layout for 3, 5, 6
-// and 7 bits. scale is [out groups]; zero nil, or packed likewise along the outputs, [words groups].
-// group says to which group each input belongs, groups of consecutive inputs if it is nil. The result
-// is float32: exact if the scales have 16 bits.
+// Words returns a weight that compressed-tensors packed into words, [out in]: (q − z)·s, where q
+// and z are stored plus 2^(bits−1). weight is [out ⌈in·bits/32⌉], each row a little-endian stream
+// of codes; older versions wrote [out ⌈in/n⌉], n = ⌊32/bits⌋ codes a word, which is another layout
+// for 3, 5, 6 and 7 bits. scale is [out groups]; zero nil, or packed likewise along the outputs,
+// [words groups]. group says to which group each input belongs, groups of consecutive inputs if it
+// is nil. The result is float32: exact if the scales have 16 bits.
 func Words(weight, scale, zero, group *tensor.Tensor, bits, in int) (*tensor.Tensor, error) {
 	if bits < 1 || bits > 8 || in < 0 {
 		return nil, fmt.Errorf("%d inputs of %d bits: want 1 to 8 bits", in, bits)
 	}
-	err := check(part{"weight_packed", weight, words, []int{-1, -1}}, part{"weight_scale", scale, scaleTypes, []int{-1, -1}})
+	err := check(part{"weight_packed", weight, words, []int{-1, -1}},
+		part{"weight_scale", scale, scaleTypes, []int{-1, -1}})
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +48,8 @@ func Words(weight, scale, zero, group *tensor.Tensor, bits, in int) (*tensor.Ten
 			return nil, err
 		}
 	}
-	return rows{in, w.row}.view(fmt.Sprintf("int%d/%d", bits, w.size), tensor.F32, weight, out, in)
+	return rows{in, w.row, 0, 1<<bits - 1, upTo(1 << bits), scale.DType().Epsilon()}.
+		view(fmt.Sprintf("int%d/%d", bits, w.size), tensor.F32, weight, out, in)
 }
 
 // layout is how codes lie in words that are stride words apart.
@@ -85,7 +87,7 @@ type wordRows struct {
 	group               []int64
 }
 
-func (w *wordRows) row(dst []float32, r, from int) {
+func (w *wordRows) row(dst []float32, r, from, force int) {
 	codes := bytesOf(w.weight)[r*w.weight.RowLen()*4:]
 	scales, zeros := floats(w.scale, r*w.groups, w.groups), make([]float32, w.groups)
 	for k := range zeros {
@@ -102,6 +104,10 @@ func (w *wordRows) row(dst []float32, r, from int) {
 		} else {
 			k = at / w.size
 		}
-		dst[i] = (w.codes.at(codes, 4, at) - zeros[k]) * scales[k]
+		q := float32(force)
+		if force == asStored {
+			q = w.codes.at(codes, 4, at)
+		}
+		dst[i] = (q - zeros[k]) * scales[k]
 	}
 }

@@ -90,7 +90,8 @@ func PutF16(v float32) uint16 {
 	return sign | uint16((m|1<<23)>>(-exp-1))
 }
 
-// RoundF16 rounds to a binary16, to nearest and ties to even. What is beyond 65504 becomes infinite.
+// RoundF16 rounds to a binary16, to nearest and ties to even. What is beyond 65504 becomes
+// infinite.
 func RoundF16(v float32) float32 {
 	const least = 0x1p-14 // the smallest normal number
 	b := math.Float32bits(v)

@@ -82,7 +82,7 @@ func decode(f *tensor.File, data []byte) error {
 			BigEndian: r.big, Place: tensor.Place{File: f.Path, Offset: int64(from)}}
 		if t.block != nil {
 			spec.BigEndian = false
-			spec.Packing = &tensor.Packing{Name: t.block.Name, Unpack: t.block.Unpack}
+			spec.Packing = t.block.Packing()
 		}
 		x, err := tensor.FromSpec(spec)
 		if err != nil {

@@ -55,7 +55,7 @@ tensors, want, config = {"model.norm.weight": torch.ones(4)}, {"model.norm.weigh
 for bits in [2, 3, 4, 5, 6, 8]:
     for group in [32, 64, 128]:
         for dtype in [mx.float32, mx.float16, mx.bfloat16]:
-            name = f"model.b{bits}g{group}{str(dtype)[-4:]}"
+            name = f"model.b{bits}g{group}{str(dtype).split('.')[-1]}"
             w = mx.array(rng.normal(0, 0.05, (2, 128)).astype(np.float32)).astype(dtype)
             q, s, b = mx.quantize(w, group_size=group, bits=bits)
             back = mx.dequantize(q, s, b, group_size=group, bits=bits)

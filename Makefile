@@ -205,13 +205,14 @@ bench-go: ## run the Go benchmarks of PKGS that match BENCH
 
 # The comparison's assembly is written by internal/kernelgen, a module of its own: who imports goparity does not need it.
 .PHONY: kernel
-kernel: ## write compare/kernels_amd64.* again
+kernel: ## write compare/kernels_amd64.* and internal/quant/kernels_amd64.* again
 	cd internal/kernelgen && go run . -out ../../compare/kernels_amd64.s -stubs ../../compare/kernels_amd64.go -pkg compare
+	cd internal/kernelgen && go run ./quant -out ../quant/kernels_amd64.s -stubs ../quant/kernels_amd64.go -pkg quant
 
 .PHONY: kernel-check
-kernel-check: ## check that compare/kernels_amd64.* are what internal/kernelgen writes
-	@old=$$(mktemp -d); trap 'rm -rf "$$old"' EXIT; cp compare/kernels_amd64.* "$$old"; $(MAKE) kernel; \
-	for f in "$$old"/*; do diff -q "$$f" "compare/$${f##*/}" || { echo "run make kernel and commit"; exit 1; }; done
+kernel-check: ## check that these files are what internal/kernelgen writes
+	@old=$$(mktemp -d); trap 'rm -rf "$$old"' EXIT; cp --parents compare/kernels_amd64.* internal/quant/kernels_amd64.* "$$old"; $(MAKE) kernel; \
+	for f in compare/kernels_amd64.* internal/quant/kernels_amd64.*; do diff -q "$$old/$$f" "$$f" || { echo "run make kernel and commit"; exit 1; }; done
 
 # qemu does not say where a fault was: tests of faults are skipped there.
 .PHONY: isa

@@ -5,13 +5,17 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"sync"
+
+	"github.com/goparity/goparity/internal/smallfloat"
 )
 
 // Float64s decodes elements start, start+1, … into dst and returns how many it wrote: len(dst), or
 // less at the end. NaN and infinities are kept. The values are exact, except that 64-bit integers
 // are rounded to nearest: see [Tensor.Int64s]. Bools become 0 and 1 (any byte but 0 is true).
 func (t *Tensor) Float64s(dst []float64, start int) int {
+	if t.packed != nil {
+		return t.unpackFloat64s(dst, start)
+	}
 	data := t.storage()
 	return walk(t, len(dst), start, func(at, from, n, step int) {
 		decodeFloat64(dst[at:at+n], data[from:], t.dtype, step*t.dtype.Size(), t.big)
@@ -36,6 +40,9 @@ func (t *Tensor) Float32s(dst []float32, start int) int {
 	if t.dtype.Size() > 2 && t.dtype != F32 {
 		panic("tensor: Float32s of " + t.dtype.String())
 	}
+	if t.packed != nil {
+		return t.unpack(dst, start)
+	}
 	data := t.storage()
 	return walk(t, len(dst), start, func(at, from, n, step int) {
 		decodeFloat32(dst[at:at+n], data[from:], t.dtype, step*t.dtype.Size(), t.big)
@@ -45,6 +52,9 @@ func (t *Tensor) Float32s(dst []float32, start int) int {
 // Gather copies the bytes of elements start, start+1, … to dst, each least significant byte first,
 // and returns how many elements it copied: as many as fit into dst, or less at the end.
 func (t *Tensor) Gather(dst []byte, start int) int {
+	if t.packed != nil {
+		return t.unpackBytes(dst, start)
+	}
 	size, data := t.dtype.Size(), t.storage()
 	done := 0
 	if rank := len(t.shape); rank > 1 && t.strides[rank-1] > t.strides[rank-2] && start >= 0 && t.RowLen() > 0 &&
@@ -161,7 +171,7 @@ func decodeFloat64(dst []float64, src []byte, d DType, step int, big bool) {
 			dst[i] = float64(math.Float32frombits(uint32(u16(src[i*step:], big)) << 16))
 		}
 	case F16:
-		table := f16Table()
+		table := smallfloat.F16()
 		for i := range dst {
 			dst[i] = float64(table[u16(src[i*step:], big)])
 		}
@@ -192,7 +202,7 @@ func decodeFloat32(dst []float32, src []byte, d DType, step int, big bool) {
 			dst[i] = math.Float32frombits(uint32(u16(src[i*step:], big)) << 16)
 		}
 	case F16:
-		table := f16Table()
+		table := smallfloat.F16()
 		for i := range dst {
 			dst[i] = table[u16(src[i*step:], big)]
 		}
@@ -301,58 +311,19 @@ func u64(b []byte, big bool) uint64 {
 	return binary.LittleEndian.Uint64(b)
 }
 
-var f16Table = sync.OnceValue(func() *[1 << 16]float32 {
-	var t [1 << 16]float32
-	for i := range t {
-		t[i] = smallFloat(uint16(i), 16, 10, 15)
+func f8Table(d DType) *smallfloat.Table {
+	t := smallfloat.F8()
+	switch d {
+	case F8E4M3FN:
+		return &t.E4M3FN
+	case F8E4M3FNUZ:
+		return &t.E4M3FNUZ
+	case F8E5M2:
+		return &t.E5M2
+	case F8E5M2FNUZ:
+		return &t.E5M2FNUZ
 	}
-	inf, nan := float32(math.Inf(1)), float32(math.NaN())
-	t[0x7c00], t[0xfc00] = inf, -inf
-	for i := 0x7c01; i <= 0x7fff; i++ {
-		t[i], t[0x8000|i] = nan, nan
-	}
-	return &t
-})
-
-var f8Tables = sync.OnceValue(func() *[numDTypes][256]float32 {
-	var t [numDTypes][256]float32
-	nan := float32(math.NaN())
-	for i := range 256 {
-		b := uint16(i)
-		t[F8E4M3FN][i] = smallFloat(b, 8, 3, 7)
-		t[F8E4M3FNUZ][i] = smallFloat(b, 8, 3, 8)
-		t[F8E5M2][i] = smallFloat(b, 8, 2, 15)
-		t[F8E5M2FNUZ][i] = smallFloat(b, 8, 2, 16)
-		t[F8E8M0FNU][i] = float32(math.Ldexp(1, i-127))
-	}
-	for _, d := range []DType{F8E4M3FNUZ, F8E5M2FNUZ} {
-		t[d][0x80] = nan
-	}
-	t[F8E4M3FN][0x7f], t[F8E4M3FN][0xff] = nan, nan
-	for i, v := range []float32{float32(math.Inf(1)), nan, nan, nan} {
-		t[F8E5M2][0x7c+i], t[F8E5M2][0xfc+i] = v, -v
-	}
-	t[F8E8M0FNU][0xff] = nan
-	return &t
-})
-
-func f8Table(d DType) *[256]float32 { return &f8Tables()[d] }
-
-// smallFloat decodes sign, exponent and mantissa of a float of 8 or 16 bits; the caller sets the
-// special values.
-func smallFloat(b uint16, size, mantissa, bias int) float32 {
-	sign := uint16(1) << (size - 1)
-	m := float64(b & (1<<mantissa - 1))
-	e := int(b&(sign-1)) >> mantissa
-	scale := float64(int(1) << mantissa)
-	v := math.Ldexp(m/scale, 1-bias)
-	if e > 0 {
-		v = math.Ldexp(1+m/scale, e-bias)
-	}
-	if b&sign != 0 {
-		v = -v
-	}
-	return float32(v)
+	return &t.E8M0FNU
 }
 
 // appendBytes appends all elements, little-endian and in row-major order.
@@ -360,7 +331,14 @@ func (t *Tensor) appendBytes(dst []byte) []byte {
 	if b, ok := t.Bytes(); ok {
 		return append(dst, b...)
 	}
-	size, data := t.dtype.Size(), t.storage()
+	size := t.dtype.Size()
+	if t.packed != nil {
+		at := len(dst)
+		dst = append(dst, make([]byte, t.Len()*size)...)
+		t.unpackBytes(dst[at:], 0)
+		return dst
+	}
+	data := t.storage()
 	walk(t, t.Len(), 0, func(_, from, n, step int) {
 		for i := range n {
 			e := data[from+i*step*size:][:size]

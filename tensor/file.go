@@ -15,7 +15,7 @@ type Named struct {
 type File struct {
 	Path     string
 	Tensors  []Named           // in the order of the file
-	Metadata map[string]string // of a safetensors header; nil for other formats
+	Metadata map[string]string // of a safetensors or gguf header; nil for other formats
 	Mapping  io.Closer         // what Close ends; nil if the content is in memory
 
 	once  sync.Once

@@ -26,6 +26,7 @@ type Tensor struct {
 	read    func() []byte // returns the storage instead, see Deferred; nil for data
 	base    int           // byte offset of element [0, 0, …] in the storage
 	big     bool          // elements are big-endian
+	packed  *packed       // how elements follow from the storage; nil if they lie there
 	place   Place
 }
 
@@ -38,6 +39,9 @@ type Spec struct {
 	Offset    int    // of the first element in Data, in elements
 	BigEndian bool
 	Place     Place
+	// Packing says how the elements follow from Data, if they do not lie there. Then DType is a
+	// float of 16 or 32 bits, and Strides, Offset and BigEndian are not set.
+	Packing *Packing
 }
 
 // FromSpec returns the tensor of a description. The error is for an impossible shape or strides,
@@ -49,6 +53,9 @@ func FromSpec(s Spec) (*Tensor, error) {
 	n, err := NumBytes(s.DType, s.Shape)
 	if err != nil {
 		return nil, err
+	}
+	if s.Packing != nil {
+		return fromPacking(s, n/s.DType.Size())
 	}
 	t := &Tensor{dtype: s.DType, shape: clone(s.Shape), data: s.Data, big: s.BigEndian &&
 		s.DType.Size() > 1, place: s.Place}
@@ -182,9 +189,9 @@ func (t *Tensor) Contiguous() bool {
 }
 
 // Bytes returns the elements as stored in the file, without a copy. ok is false if they are not
-// contiguous and little-endian.
+// contiguous and little-endian, or packed.
 func (t *Tensor) Bytes() (data []byte, ok bool) {
-	if !t.Contiguous() || t.big {
+	if !t.Contiguous() || t.big || t.packed != nil {
 		return nil, false
 	}
 	return t.storage()[t.base : t.base+t.Len()*t.dtype.Size()], true
@@ -203,6 +210,9 @@ func (t *Tensor) storage() []byte {
 func (t *Tensor) Deferred(later func(data []byte) (read func() []byte)) *Tensor {
 	if t.Len() == 0 || t.read != nil {
 		return t
+	}
+	if t.packed != nil {
+		return t.deferPacked(later)
 	}
 	last, _ := lastOffset(t.shape, t.strides) // FromSpec has checked it
 	read := later(t.data[t.base : t.base+(last+1)*t.dtype.Size()])

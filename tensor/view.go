@@ -214,3 +214,14 @@ func (t *Tensor) SelectRows(keep []bool) (*Tensor, error) {
 	}
 	return New(t.dtype, []int{kept, n}, data)
 }
+
+// As returns the same bytes as elements of another type of the same size: scales in U8 as floats.
+// The error is for a type of another size, and for packed elements.
+func (t *Tensor) As(d DType) (*Tensor, error) {
+	if d.Size() != t.dtype.Size() || d.Size() == 0 || t.packed != nil {
+		return nil, fmt.Errorf("tensor: as: elements of %s are not those of %s", t, d)
+	}
+	v := *t
+	v.dtype = d
+	return &v, nil
+}

@@ -132,6 +132,14 @@ func split(t *tensor.Tensor, by string) ([]*tensor.Tensor, error) {
 	return parts, nil
 }
 
+// storedAs is the type of the elements, or of the blocks from which they are computed.
+func storedAs(t *tensor.Tensor) string {
+	if packing := t.Packing(); packing != "" {
+		return packing
+	}
+	return t.DType().Short()
+}
+
 func line(w io.Writer, step, label string, t *tensor.Tensor, first int) {
 	lo, hi, sum := math.Inf(1), math.Inf(-1), 0.0
 	nan, inf, finite := 0, 0, 0
@@ -164,7 +172,7 @@ func line(w io.Writer, step, label string, t *tensor.Tensor, first int) {
 			figures = append(figures, fmt.Sprintf("%.6g", v))
 		}
 	}
-	cells := slices.Concat([]string{report.Clean(step), report.Clean(label), t.DType().Short(),
+	cells := slices.Concat([]string{report.Clean(step), report.Clean(label), storedAs(t),
 		tensor.FormatShape(t.Shape())}, figures,
 		[]string{fmt.Sprint(nan), fmt.Sprint(inf), strings.Join(head, " ")})
 	fmt.Fprintln(w, strings.Join(cells, "\t"))

@@ -18,15 +18,16 @@ import (
 // line lists the packages in the order of the data. A package may import those in the rows above
 // its own, but not those in its row or below it.
 var line = [][]string{
-	{"internal/secret", "internal/mapfile"},
+	{"internal/secret", "internal/mapfile", "internal/smallfloat"},
 	{"internal/foreign"},
 	{"internal/flock"},
 	{"internal/each", "internal/label", "internal/glob", "internal/nearest", "internal/jsonline",
 		"internal/subtest", "internal/supervise", "internal/updateflag", "internal/archtest",
 		"internal/gpu", "internal/transformers", "internal/whole", "internal/places", "internal/setting", "internal/seal"},
 	{"tensor", "internal/label/module", "internal/vocab"},
-	{"tensor/internal/*"},
+	{"tensor/internal/*", "internal/quant"},
 	{"tensor/*", "internal/layout", "internal/printlog", "internal/dtype", "internal/mask"},
+	{"internal/dequant"},
 	{"internal/dump"},
 	{"internal/match", "internal/path", "internal/text"},
 	{"compare"},
@@ -37,7 +38,7 @@ var line = [][]string{
 	{"internal/trace"},
 	{"internal/localise"},
 	{"internal/op", "internal/checkpoint"},
-	{"internal/diagnose"},
+	{"internal/diagnose", "internal/weights"},
 	{"internal/diagnose/rebuild"},
 	{"internal/diagnose/fault"},
 	{"internal/diagnose/pattern"},
@@ -76,19 +77,23 @@ var only = map[string][]string{
 	"internal/trace":      {"internal/each", "internal/label", "tensor"},
 	"internal/localise":   {"internal/label", "internal/trace"}, // it is given figures
 	// What any hypothesis sees.
-	"internal/diagnose": {"compare", "internal/checkpoint", "internal/label", "internal/trace", "tensor"},
-	"internal/dtype":    {"tensor"},
-	"internal/mapfile":  {},
-	"internal/mask":     {"internal/mapfile", "tensor"},
-	"internal/setting":  {},
-	"internal/places":   {},
+	"internal/diagnose":   {"compare", "internal/checkpoint", "internal/label", "internal/trace", "tensor"},
+	"internal/dtype":      {"tensor"},
+	"internal/mapfile":    {},
+	"internal/mask":       {"internal/mapfile", "tensor"},
+	"internal/setting":    {},
+	"internal/places":     {},
+	"internal/smallfloat": {},
+	"internal/quant":      {"internal/smallfloat", "tensor"}, // arithmetic of formats
+	"internal/dequant":    {"internal/mapfile", "internal/quant", "tensor"},
 
 	"internal/label/module": {"internal/label"},
 	"internal/op":           {"tensor"}, // arithmetic: no names, no causes
 
 	"internal/printlog":  {"tensor"},
 	"internal/archtest":  {},
-	"tensor":             {},
+	"tensor":             {"internal/smallfloat"},
+	"tensor/gguf":        {"tensor", "tensor/internal/format", "internal/quant"},
 	"tensor/maxckpt":     {"tensor", "tensor/internal/format"},
 	"tensor/npy":         {"tensor", "tensor/internal/format"},
 	"tensor/raw":         {"tensor", "tensor/internal/format"},

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/goparity/goparity/internal/dequant"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/tensor"
@@ -69,24 +70,52 @@ func Open(paths ...string) (w *Files, err error) {
 	}()
 	for _, path := range paths {
 		parts, err := weightFiles(path)
+		if err == nil {
+			err = w.add(parts)
+		}
 		if err != nil {
 			return w, err
 		}
-		for _, part := range parts {
-			f, err := safetensors.Open(part)
-			if err != nil {
-				return w, err
-			}
-			w.files = append(w.files, f)
-			for _, t := range f.Tensors {
-				if w.Tensors[t.Name] != nil {
-					return w, fmt.Errorf("%s: %s is also in another of the files", part, t.Name)
-				}
-				w.Tensors[t.Name] = t.Tensor
-			}
-		}
 	}
 	return w, nil
+}
+
+// add opens files that belong together. Of quantised weights it adds what they stand for.
+func (w *Files) add(parts []string) error {
+	var all []tensor.Named
+	from := map[string]string{} // the file of a key
+	for _, part := range parts {
+		f, err := safetensors.Open(part)
+		if err != nil {
+			return err
+		}
+		w.files = append(w.files, f)
+		all = append(all, f.Tensors...)
+		for _, t := range f.Tensors {
+			if w.Tensors[t.Name] != nil || from[t.Name] != "" {
+				return fmt.Errorf("%s: %s is also in another of the files", part, t.Name)
+			}
+			from[t.Name] = part
+		}
+	}
+	config, err := dequant.ReadConfig(filepath.Dir(parts[0]))
+	if err != nil {
+		return err
+	}
+	var elsewhere func(string) bool
+	if len(parts) == 1 {
+		if elsewhere, err = dequant.Elsewhere(filepath.Split(parts[0])); err != nil {
+			return err
+		}
+	}
+	all, _, err = dequant.Join(all, config, elsewhere)
+	if err != nil {
+		return err
+	}
+	for _, t := range all {
+		w.Tensors[t.Name] = t.Tensor
+	}
+	return nil
 }
 
 // Close closes all files.

@@ -47,21 +47,27 @@ func (r *Run) openBare(opt Options) error {
 }
 
 func (r *Run) openStep(step, dir string, files []string, opt Options) error {
-	byLabel := map[string]*tensor.Tensor{}
-	var labels []string
+	var all []tensor.Named
 	for _, f := range files {
 		named, err := r.load(filepath.Join(dir, f), f, opt)
 		if err != nil {
 			return err
 		}
-		for _, t := range named {
-			if byLabel[t.Name] != nil {
-				return fmt.Errorf("dump: open %q: %q is there twice, in files of different formats: keep one",
-					dir, t.Name)
-			}
-			byLabel[t.Name] = t.Tensor
-			labels = append(labels, t.Name)
+		all = append(all, named...)
+	}
+	all, err := r.dequantiseFolder(dir, all)
+	if err != nil {
+		return err
+	}
+	byLabel := map[string]*tensor.Tensor{}
+	var labels []string
+	for _, t := range all {
+		if byLabel[t.Name] != nil {
+			return fmt.Errorf("dump: open %q: %q is there twice, in files of different formats: keep one",
+				dir, t.Name)
 		}
+		byLabel[t.Name] = t.Tensor
+		labels = append(labels, t.Name)
 	}
 	order, by, err := r.order(dir, labels)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/gguf"
 	"github.com/goparity/goparity/tensor/maxckpt"
 	"github.com/goparity/goparity/tensor/npy"
 	"github.com/goparity/goparity/tensor/raw"
@@ -26,6 +27,7 @@ var opener = map[string]func(string) (*tensor.File, error){
 	".npy":         npy.Open,
 	".npz":         npy.Open,
 	".safetensors": safetensors.Open,
+	".gguf":        gguf.Open,
 }
 
 // Formats lists the extensions of tensor files, for messages.
@@ -56,7 +58,13 @@ func (r *Run) openFile(opt Options) error {
 	if err != nil {
 		return err
 	}
-	if strings.ToLower(filepath.Ext(r.Path)) == ".safetensors" { // writers sort by dtype and name
+	switch strings.ToLower(filepath.Ext(r.Path)) {
+	case ".safetensors":
+		if named, err = r.dequantise(filepath.Dir(r.Path), named); err != nil {
+			return err
+		}
+		fallthrough
+	case ".gguf": // writers sort by dtype and name
 		r.OrderBy = OrderNatural
 		label.Sort(named, func(t tensor.Named) string { return t.Name })
 	}
@@ -100,7 +108,7 @@ func (r *Run) load(path, file string, opt Options) ([]tensor.Named, error) {
 	whole := path == r.Path
 	for i := range named {
 		switch {
-		case ext == ".safetensors" || ext == ".npz":
+		case ext == ".safetensors" || ext == ".npz" || ext == ".gguf":
 		case named[i].Name == "" || ext != ".pt" && ext != ".pth":
 			named[i].Name = stem
 		case !whole:

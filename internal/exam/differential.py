@@ -507,10 +507,31 @@ def write(path, name, array, rng):
     return writer(path, name, array, rng)
 
 
+GGUF = {"float32": 0, "float16": 1, "int8": 24, "int16": 25, "int32": 26, "int64": 27, "float64": 28, "bfloat16": 30}
+
+
+def gguf_bytes(arrays, rng):
+    """A .gguf file of version 2 or 3, of either byte order."""
+    order = pick(rng, "<>")
+    head = b"GGUF" + struct.pack(order + "IQQ", pick(rng, [2, 3]), len(arrays), 0)
+    data = b""
+    for name, a in arrays.items():
+        data += bytes(-len(data) % 32)
+        text = name.encode()
+        head += struct.pack(f"{order}Q{len(text)}sI", len(text), text, a.ndim)
+        head += struct.pack(f"{order}{a.ndim}QIQ", *a.shape[::-1], GGUF[dtype_of(a).name], len(data))
+        raw = np.ascontiguousarray(a).reshape(a.shape)
+        data += (raw.byteswap() if order == ">" else raw).tobytes()
+    return head + bytes(-len(head) % 32) + data
+
+
 def write_container(path, name, arrays, rng):
     """Writes arrays into one file: a dict of torch tensors, or an archive."""
-    kind = pick(rng, ["pt", "legacy", "safetensors", "library", "npz"])
-    if kind == "npz" and all(dtype_of(a).in_npy for a in arrays.values()):
+    kind = pick(rng, ["pt", "legacy", "safetensors", "library", "npz", "gguf"])
+    if kind == "gguf" and all(dtype_of(a).name in GGUF for a in arrays.values()):
+        path = path / (name + ".gguf")
+        path.write_bytes(gguf_bytes(arrays, rng))
+    elif kind == "npz" and all(dtype_of(a).in_npy for a in arrays.values()):
         path = path / (name + ".npz")
         pick(rng, [np.savez, np.savez_compressed])(path, **arrays)
     elif kind == "library" and not any(dtype_of(a).name.endswith(("fnuz", "fnu")) for a in arrays.values()):

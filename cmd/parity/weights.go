@@ -1,0 +1,99 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/goparity/goparity/internal/weights"
+	"github.com/goparity/goparity/internal/whole"
+)
+
+type weightsFlags struct{ config, candConfig, json string }
+
+func newWeights() *cobra.Command {
+	var f weightsFlags
+	var configs []string
+	c := &cobra.Command{
+		Use:   "weights REF CAND",
+		Short: "are the weights of a file, or those that an engine loaded, the checkpoint's?",
+		Long: "weights joins two sets of weights by their names and values, and says of each whether it is equal, equal after\n" +
+			"a known step (cast, dequantised, transposed, interleaved, fused, split, stacked, tied, norm + 1, a folded scale),\n" +
+			"quantised within what its format can do, different, missing or unused. A step counts if all weights of the role\n" +
+			"have it.\n\n" +
+			"REF and CAND are a .safetensors file, its index.json, a .gguf, .pt or .npz file, or the folder of a model.\n\n" +
+			"exit codes: 0 all are the reference's, 1 one is not, 3 they could not be read or joined",
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch len(configs) {
+			case 2:
+				f.candConfig = configs[1]
+				fallthrough
+			case 1:
+				f.config = configs[0]
+			case 0:
+			default:
+				return usage("weights: --config is given %d times: want one for REF, then one for CAND", len(configs))
+			}
+			return f.run(cmd, args[0], args[1])
+		},
+	}
+	c.Flags().StringArrayVar(&configs, "config", nil, "config.json `file` of REF, given twice: of CAND, too")
+	c.Flags().StringVar(&f.json, "json", "", "write the result as JSON to this `file` (- for standard output)")
+	return c
+}
+
+func (f *weightsFlags) run(cmd *cobra.Command, refPath, candPath string) (err error) {
+	ref, err := weights.Open(refPath, f.config)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ref.Close()) }()
+	cand, err := weights.Open(candPath, f.candConfig)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cand.Close()) }()
+	report, err := weights.Compare(cmd.Context(), ref, cand)
+	if err != nil {
+		return err
+	}
+	if f.json != "-" {
+		if err := report.Text(cmd.OutOrStdout()); err != nil {
+			return err
+		}
+	}
+	if err := f.write(cmd.OutOrStdout(), report); err != nil {
+		return err
+	}
+	if !report.Pass {
+		return &exitError{exitMismatch, nil}
+	}
+	return nil
+}
+
+func (f *weightsFlags) write(stdout io.Writer, report *weights.Report) error {
+	if f.json == "" {
+		return nil
+	}
+	data, err := json.MarshalIndent(report, "", "  ")
+	if err != nil {
+		return err
+	}
+	data = append(data, '\n')
+	if f.json == "-" {
+		_, err := stdout.Write(data)
+		return err
+	}
+	err = whole.File(f.json, 0o644, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("weights: --json: %w", err)
+	}
+	return nil
+}

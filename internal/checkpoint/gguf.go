@@ -1,0 +1,41 @@
+package checkpoint
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ggufKeys are the keys of GGUF, behind the name of the architecture, by those of config.json.
+var ggufKeys = map[string]string{
+	"hidden_size": "embedding_length", "num_hidden_layers": "block_count", "intermediate_size": "feed_forward_length",
+	"num_attention_heads": "attention.head_count", "num_key_value_heads": "attention.head_count_kv",
+	"head_dim": "attention.key_length", "rms_norm_eps": "attention.layer_norm_rms_epsilon",
+	"layer_norm_eps": "attention.layer_norm_epsilon", "rope_theta": "rope.freq_base",
+	"sliding_window": "attention.sliding_window", "max_position_embeddings": "context_length",
+	"num_local_experts": "expert_count", "num_experts_per_tok": "expert_used_count", "vocab_size": "vocab_size",
+	"final_logit_softcapping": "final_logit_softcapping", "attn_logit_softcapping": "attn_logit_softcapping",
+}
+
+// GGUFConfig returns the config that the metadata of a .gguf file stands for, by the keys of
+// Hugging Face. model_type is the architecture.
+func GGUFConfig(metadata map[string]string) Config {
+	arch := metadata["general.architecture"]
+	c := Config{"model_type": arch}
+	for _, key := range slices.Sorted(maps.Keys(ggufKeys)) {
+		if v, err := strconv.ParseFloat(metadata[arch+"."+ggufKeys[key]], 64); err == nil {
+			c[key] = v
+		}
+	}
+	for key, from := range map[string]string{"bos_token_id": "tokenizer.ggml.bos_token_id",
+		"eos_token_id": "tokenizer.ggml.eos_token_id"} {
+		if v, err := strconv.ParseFloat(metadata[from], 64); err == nil {
+			c[key] = v
+		}
+	}
+	if text := metadata[arch+".rope.scaling.type"]; strings.TrimSpace(text) != "" {
+		c["rope_scaling_type"] = text
+	}
+	return c
+}

@@ -1,0 +1,147 @@
+package dequant
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/tensor"
+)
+
+// Join replaces the quantised weights among tensors by what they stand for. config is nil if
+// nothing is known; elsewhere, nil if all is here, tells the tensors that are in other files: what
+// lacks one of them stays as it is, and is noted. The error is a [*tensor.FormatError] with the
+// name of the tensor that is missing, of another type or shape, or in groups of another size than
+// config says.
+func Join(tensors []tensor.Named, config *Config, elsewhere func(name string) bool) (out []tensor.Named, notes []string,
+	err error) {
+	j := &joiner{config: config, modules: map[string]*module{}}
+	for i, t := range tensors {
+		name, part := cut(t.Name)
+		m := j.modules[name]
+		if m == nil {
+			m = &module{name: name, parts: map[string]*tensor.Tensor{}, at: map[string]int{}}
+			j.modules[name] = m
+			j.order = append(j.order, m)
+		}
+		m.parts[part], m.at[part] = t.Tensor, i
+	}
+	for _, m := range j.order {
+		for part := range m.parts {
+			j.has(part)
+		}
+	}
+	becomes, gone := map[int]tensor.Named{}, map[int]bool{}
+	for _, m := range j.order {
+		made, err := j.weight(m)
+		var missing *missingPart
+		if errors.As(err, &missing) && elsewhere != nil && elsewhere(m.full(missing.part)) {
+			notes = append(notes, fmt.Sprintf("%s is in another file: %s is not dequantised", m.full(missing.part), m.name))
+			continue
+		}
+		if err != nil {
+			return nil, nil, m.fail(err)
+		}
+		if made == nil {
+			continue
+		}
+		for _, part := range made.used {
+			gone[m.at[part]] = true
+		}
+		becomes[m.at[made.used[0]]] = tensor.Named{Name: made.name, Tensor: made.weight}
+	}
+	for i, t := range tensors {
+		if w, ok := becomes[i]; ok {
+			out = append(out, w)
+		} else if !gone[i] {
+			out = append(out, t)
+		}
+	}
+	return out, notes, nil
+}
+
+// cut splits the name of a tensor into module and part. gpt-oss has parts behind an underscore.
+func cut(name string) (module, part string) {
+	for _, end := range []string{"_blocks", "_scales"} {
+		if base, ok := strings.CutSuffix(name, end); ok && base != "" {
+			return base, end
+		}
+	}
+	at := strings.LastIndex(name, ".")
+	if at < 0 {
+		return "", name
+	}
+	return name[:at], name[at+1:]
+}
+
+// module is what lies under one name.
+type module struct {
+	name  string
+	parts map[string]*tensor.Tensor
+	at    map[string]int // where a part is among the tensors
+}
+
+func (m *module) full(part string) string {
+	if m.name == "" || strings.HasPrefix(part, "_") {
+		return m.name + part
+	}
+	return m.name + "." + part
+}
+
+// made is a weight and the parts of which it was made, its codes first.
+type made struct {
+	name   string
+	weight *tensor.Tensor
+	used   []string
+}
+
+// missingPart says that a weight cannot be made.
+type missingPart struct{ part, because string }
+
+func (e *missingPart) Error() string { return "is missing: " + e.because }
+
+// partError is an error of a part.
+type partError struct {
+	part string
+	err  error
+}
+
+func (e *partError) Error() string { return e.err.Error() }
+func (e *partError) Unwrap() error { return e.err }
+
+func (m *module) fail(err error) error {
+	fe := &tensor.FormatError{Format: "quantised weights", Offset: -1, Member: m.name, Msg: err.Error(), Err: tensor.ErrCorrupt}
+	var missing *missingPart
+	var part *partError
+	switch {
+	case errors.As(err, &missing):
+		fe.Member = m.full(missing.part)
+	case errors.As(err, &part):
+		fe.Member = m.full(part.part)
+	}
+	for _, t := range m.parts {
+		fe.File = max(fe.File, t.Place().File) // any of them
+	}
+	if errors.Is(err, tensor.ErrUnsupported) {
+		fe.Err = tensor.ErrUnsupported
+	}
+	return fe
+}
+
+// joiner knows what the whole checkpoint has.
+type joiner struct {
+	config  *Config
+	modules map[string]*module
+	order   []*module
+	seen    []string // names of parts
+}
+
+func (j *joiner) has(part string) {
+	if !slices.Contains(j.seen, part) {
+		j.seen = append(j.seen, part)
+	}
+}
+
+// anywhere reports whether any module has such a part.
+func (j *joiner) anywhere(part string) bool { return slices.Contains(j.seen, part) }

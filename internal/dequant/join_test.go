@@ -1,0 +1,224 @@
+package dequant_test
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/dequant"
+	_ "github.com/goparity/goparity/internal/updateflag"
+	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/safetensors"
+)
+
+// load opens the checkpoint of a folder of testdata.
+func load(t *testing.T, folder string) ([]tensor.Named, *dequant.Config) {
+	t.Helper()
+	config, err := dequant.ReadConfig(filepath.Join("testdata", folder))
+	require.NoError(t, err)
+	return open(t, folder, "model"), config
+}
+
+func open(t *testing.T, folder, file string) []tensor.Named {
+	t.Helper()
+	f, err := safetensors.Open(filepath.Join("testdata", folder, file+".safetensors"))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, f.Close()) })
+	return f.Tensors
+}
+
+var folders = []string{"awq", "fp4", "fp8_block", "gptoss", "gptq", "gptq_config", "gptq_v2", "mlx", "mlx_float", "packed",
+	"packed_zero", "scaled"}
+
+// TestJoin dequantises each format as its own program does, bit for bit.
+func TestJoin(t *testing.T) {
+	for _, folder := range folders {
+		t.Run(folder, func(t *testing.T) {
+			parts, config := load(t, folder)
+			got, notes, err := dequant.Join(parts, config, nil)
+			require.NoError(t, err)
+			assert.Empty(t, notes)
+			want := open(t, folder, "want")
+			require.Len(t, got, len(want))
+			byName := map[string]*tensor.Tensor{}
+			for _, x := range got {
+				byName[x.Name] = x.Tensor
+			}
+			for _, w := range want {
+				require.Contains(t, byName, w.Name)
+				sameBits(t, w, byName[w.Name])
+			}
+		})
+	}
+}
+
+func sameBits(t *testing.T, want tensor.Named, got *tensor.Tensor) {
+	t.Helper()
+	require.Equal(t, want.String(), got.String(), want.Name)
+	w, g := make([]float64, want.Len()), make([]float64, got.Len())
+	want.Float64s(w, 0)
+	got.Float64s(g, 0)
+	for i := range w {
+		if math.Float64bits(w[i]) != math.Float64bits(g[i]) {
+			require.Failf(t, want.Name, "element %d is %v, want %v", i, g[i], w[i])
+		}
+	}
+	from := min(37, len(g))
+	part := make([]float64, len(g)-from)
+	got.Float64s(part, from)
+	for i, v := range part {
+		if math.Float64bits(v) != math.Float64bits(g[from+i]) {
+			require.Failf(t, want.Name, "element %d is %v when it is read from %d on", from+i, v, from)
+		}
+	}
+}
+
+// TestMissing leaves out each part of each weight: it is named, or the rest is no quantised weight.
+func TestMissing(t *testing.T) {
+	// What is left without them is read another way, or says nothing of them.
+	optional := []string{".bias", ".input_scale", "_global_scale", "model.norm.weight", "_bias", "ordered.weight_g_idx",
+		"int8.weight_zero_point"}
+	for _, folder := range folders {
+		parts, config := load(t, folder)
+		for i, gone := range parts {
+			rest := append(append([]tensor.Named{}, parts[:i]...), parts[i+1:]...)
+			_, _, err := dequant.Join(rest, config, nil)
+			if err == nil {
+				known := false
+				for _, end := range optional {
+					known = known || strings.HasSuffix(gone.Name, end)
+				}
+				assert.True(t, known, "%s without %s", folder, gone.Name)
+				continue
+			}
+			var fe *tensor.FormatError
+			require.ErrorAs(t, err, &fe)
+			base := gone.Name[:max(strings.LastIndex(gone.Name, "."), 0)]
+			assert.Contains(t, fe.Error(), base, "%s without %s", folder, gone.Name)
+		}
+	}
+}
+
+// TestElsewhere leaves out a part that is in another file.
+func TestElsewhere(t *testing.T) {
+	parts, config := load(t, "awq")
+	var rest []tensor.Named
+	for _, p := range parts {
+		if p.Name != "l.scales" {
+			rest = append(rest, p)
+		}
+	}
+	got, notes, err := dequant.Join(rest, config, func(name string) bool { return name == "l.scales" })
+	require.NoError(t, err)
+	assert.Len(t, got, 2, "as they are")
+	assert.Equal(t, []string{"l.scales is in another file: l is not dequantised"}, notes)
+}
+
+// TestErrors changes parts and config.
+func TestErrors(t *testing.T) {
+	for _, r := range []struct {
+		folder, config string // config "": that of the folder
+		part           string // that is made a tensor of ones, "" for none
+		dtype          tensor.DType
+		shape          []int
+		says           string
+		reason         string
+	}{
+		{"awq", `{"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 64}}`, "", 0, nil,
+			`"l.scales": 4 groups for 128 inputs, groups of 32; `, "another group size"},
+		{"awq", `{"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 32, "version": "gemv"}}`, "", 0,
+			nil, `"l.qweight": version "gemv" of AWQ`, "another layout"},
+		{"awq", `{"quantization_config": {"quant_method": "aqlm"}}`, "", 0, nil, `quantised by "aqlm" are not read`, ""},
+		{"gptq_config", `{"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 32}}`, "", 0, nil,
+			`"l.scales": 2 groups for 128 inputs, groups of 64; `, "another group size"},
+		{"gptq_config", `{"quantization_config": {"quant_method": "gptq", "bits": 8, "group_size": 64}}`, "", 0, nil,
+			`"l": qzeros has shape`, "another number of bits"},
+		{"gptq_config", "", "l.g_idx", tensor.I32, []int{64}, "g_idx has shape [64], want [128]", "too short"},
+		{"gptq_config", "", "l.qzeros", tensor.F32, []int{2, 4}, "qzeros is float32, want uint32 or int32", "an odd type"},
+		{"gptq_config", "", "l.scales", tensor.I32, []int{2, 32}, "scales is int32", "an odd type"},
+		{"mlx", `{"quantization": {"group_size": 32, "bits": 4}}`, "", 0, nil, "the group size or the number of bits is another",
+			"nothing is said of the modules"},
+		{"mlx", "{}", "", 0, nil, "config.json beside the file would say which", "several fit"},
+		{"mlx", "", "model.b4g64bfloat16.scales", tensor.I32, []int{2, 2}, "scales is int32", "an odd type"},
+		{"mlx", "", "model.b4g64bfloat16.biases", tensor.F32, []int{2, 2}, "biases is float32, want ", "another type"},
+		{"mlx", "", "model.b4g64bfloat16.weight", tensor.F32, []int{2, 16}, `bfloat16.weight": it is float32, and `, "not quantised"},
+		{"fp8_block", `{"quantization_config": {"quant_method": "fp8", "weight_block_size": [64, 64]}}`, "", 0, nil,
+			`"l.weight_scale_inv": the scale has shape [2 2]: blocks of 64`, "another block size"},
+		{"fp8_block", "", "l.weight_scale_inv", tensor.F32, []int{1, 1}, "one scale for ", "lost blocks"},
+		{"fp8_block", "", "l.weight_scale_inv", tensor.F32, []int{3, 2}, "blocks of 128 along axis 0", "too many"},
+		{"scaled", "", "row.weight_scale", tensor.F32, []int{17}, "divides no [16 24]", "one too many"},
+		{"fp4", "", "ct.weight_scale", tensor.F8E4M3FN, []int{6, 3}, "in groups of 16 are for 48", "too few"},
+		{"fp4", "", "ct.weight_global_scale", tensor.F32, []int{2}, "want one number", "two"},
+		{"packed", "", "sym4.weight_shape", tensor.I64, []int{3}, "want two whole numbers", "an axis more"},
+		{"packed", "", "sym4.weight_shape", tensor.I64, []int{2}, "it says [1 1]", "of another weight"},
+		{"packed", "", "sym4.weight_scale", tensor.BF16, []int{20, 5}, "192 inputs in 5 groups", "no group size"},
+		{"packed", `{"quantization_config": {"quant_method": "compressed-tensors", "config_groups": {"group_0": {"weights": ` +
+			`{"num_bits": 4, "group_size": 128, "strategy": "group"}}}}}`, "", 0, nil, "groups of 128", "another group size"},
+		{"gptoss", "", "experts.gate_up_proj_scales", tensor.U8, []int{2, 6, 2}, "gate_up_proj_scales", "too few"},
+		{"gptoss", "", "experts.gate_up_proj_blocks", tensor.U8, []int{2, 6, 3, 8}, "want […  groups 16]", "too narrow"},
+	} {
+		t.Run(r.folder+" "+r.reason, func(t *testing.T) {
+			parts, config := load(t, r.folder)
+			if r.config != "" {
+				dir := t.TempDir()
+				require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(r.config), 0o600))
+				var err error
+				config, err = dequant.ReadConfig(dir)
+				if err != nil {
+					require.ErrorContains(t, err, r.says)
+					return
+				}
+			}
+			changed := append([]tensor.Named{}, parts...)
+			for i := range changed {
+				if changed[i].Name == r.part {
+					changed[i].Tensor = ones(t, r.dtype, r.shape)
+				}
+			}
+			_, _, err := dequant.Join(changed, config, nil)
+			var fe *tensor.FormatError
+			require.ErrorAs(t, err, &fe, r.reason)
+			require.ErrorContains(t, err, r.says, r.reason)
+		})
+	}
+}
+
+func ones(t *testing.T, d tensor.DType, shape []int) *tensor.Tensor {
+	t.Helper()
+	n, err := tensor.NumBytes(d, shape)
+	require.NoError(t, err)
+	data := make([]byte, n)
+	for i := 0; i < n; i += d.Size() {
+		data[i] = 1
+	}
+	x, err := tensor.New(d, shape, data)
+	require.NoError(t, err)
+	return x
+}
+
+// TestPlain leaves checkpoints alone that are not quantised.
+func TestPlain(t *testing.T) {
+	for _, r := range []struct {
+		name   string
+		dtype  tensor.DType
+		reason string
+	}{
+		{"a.weight", tensor.F32, "a weight"},
+		{"a.weight", tensor.F8E4M3FN, "8-bit floats without scales"},
+		{"a.weight", tensor.U32, "whole numbers"},
+		{"scales", tensor.F32, "a parameter of that name"},
+		{"x_scales", tensor.F32, "a parameter of that name"},
+		{"a.b-output.0", tensor.F32, "a recorded tensor"},
+	} {
+		x := []tensor.Named{{Name: r.name, Tensor: ones(t, r.dtype, []int{2, 4})}}
+		got, notes, err := dequant.Join(x, nil, nil)
+		require.NoError(t, err, r.reason)
+		assert.Equal(t, x, got, r.reason)
+		assert.Empty(t, notes)
+	}
+}

@@ -1,0 +1,165 @@
+package weights
+
+import (
+	"bytes"
+	"math"
+
+	"github.com/goparity/goparity/tensor"
+)
+
+// figures are what a pass over a weight and the candidate's counts.
+type figures struct {
+	N          int     `json:"elements"`
+	Mismatches int     `json:"mismatches"`      // elements that are not equal after the step
+	RelL2      float64 `json:"rel_l2"`          // ‖c − r‖ / ‖r‖
+	First      []int   `json:"first,omitempty"` // index of the first mismatch
+	Zeros      bool    `json:"-"`               // the candidate's elements are all 0
+	refZeros   bool
+	first      int
+	dd, rr     float64
+	bad        bool // a NaN or an infinity that the reference has not
+	rows       int  // that have a mismatch
+	cast       bool // equal only after rounding one side to the type of the other
+}
+
+// comparer compares two tensors with equally many elements, in order.
+type comparer struct {
+	ref, cand     *tensor.Tensor
+	step          *step
+	refTo, candTo func(v float64) float64 // casts of one side to the type of the other
+	a, b          []float64
+}
+
+// newComparer returns nil if the step does not fit.
+func newComparer(ref, cand *tensor.Tensor, s *step) *comparer {
+	laid, ok := s.lay(ref)
+	if !ok || laid.Len() != cand.Len() {
+		return nil
+	}
+	c := &comparer{ref: laid, cand: cand, step: s}
+	switch coarse := coarser(ref.DType(), cand.DType()); {
+	case ref.DType() == cand.DType() && ref.Packing() == "" && cand.Packing() == "":
+	case coarse == cand.DType():
+		c.refTo = caster(coarse)
+	default:
+		c.candTo = caster(coarse)
+	}
+	return c
+}
+
+// coarser returns the type with fewer digits, the second if both have as many.
+func coarser(a, b tensor.DType) tensor.DType {
+	if a.IsFloat() && b.IsFloat() && a.Epsilon() > b.Epsilon() {
+		return a
+	}
+	return b
+}
+
+// pass compares elements from, from+1, … to−1 and adds them to f.
+func (c *comparer) pass(f *figures, from, to int) {
+	width := max(c.cand.RowLen(), 1)
+	eps := ulps * math.Max(c.ref.DType().Epsilon(), c.cand.DType().Epsilon())
+	row := -1
+	for from < to {
+		n := min(chunk, to-from)
+		if len(c.a) < n {
+			c.a, c.b = make([]float64, n), make([]float64, n)
+		}
+		a, b := c.a[:n], c.b[:n]
+		c.ref.Float64s(a, from)
+		c.cand.Float64s(b, from)
+		for i, y := range b {
+			x := a[i]
+			if c.step.column != nil {
+				x *= c.step.column[(from+i)%width]
+			}
+			if c.step.number != nil {
+				x = c.step.number(x)
+			}
+			if x == y || x != x && y != y {
+				if x*x <= math.MaxFloat64 {
+					f.rr += x * x
+				}
+				f.refZeros, f.Zeros = f.refZeros && x == 0, f.Zeros && y == 0
+				continue
+			}
+			f.refZeros, f.Zeros = f.refZeros && x == 0, f.Zeros && y == 0
+			d := y - x
+			if math.IsNaN(d) || math.IsInf(d, 0) {
+				f.bad = true
+			} else {
+				f.dd += d * d
+				f.rr += x * x
+			}
+			same := false
+			switch {
+			case c.step.number != nil || c.step.column != nil:
+				same = math.Abs(d) <= eps*math.Max(math.Abs(x), math.Abs(a[i]))
+			case c.refTo != nil:
+				same = c.refTo(x) == y && !math.IsInf(y, 0)
+			case c.candTo != nil:
+				same = c.candTo(y) == x && !math.IsInf(x, 0)
+			}
+			if same {
+				f.cast = true
+				continue
+			}
+			if f.Mismatches == 0 {
+				f.first = from + i
+			}
+			if r := (from + i) / width; r != row {
+				row = r
+				f.rows++
+			}
+			f.Mismatches++
+		}
+		from += n
+	}
+}
+
+func newFigures() *figures { return &figures{Zeros: true, refZeros: true, first: -1} }
+
+// sample looks at some parts.
+func (c *comparer) sample() *figures {
+	f := newFigures()
+	total := c.cand.Len()
+	if total <= samples*sampleLen {
+		c.pass(f, 0, total)
+	} else {
+		for i := range samples {
+			at := i * (total - sampleLen) / (samples - 1)
+			c.pass(f, at, at+sampleLen)
+		}
+	}
+	f.finish(c)
+	return f
+}
+
+// all looks at everything.
+func (c *comparer) all() *figures {
+	f := newFigures()
+	if c.step.number == nil && c.step.column == nil && c.ref.DType() == c.cand.DType() {
+		a, okA := c.ref.Bytes()
+		b, okB := c.cand.Bytes()
+		if okA && okB && bytes.Equal(a, b) {
+			f.N = c.cand.Len()
+			return f
+		}
+	}
+	c.pass(f, 0, c.cand.Len())
+	f.finish(c)
+	return f
+}
+
+func (f *figures) finish(c *comparer) {
+	f.N = c.cand.Len()
+	switch {
+	case f.rr > 0:
+		f.RelL2 = math.Sqrt(f.dd / f.rr)
+	case f.dd > 0:
+		f.RelL2 = math.MaxFloat64 // the reference is zero
+	}
+	if f.first >= 0 {
+		f.First = c.cand.Index(f.first)
+	}
+}

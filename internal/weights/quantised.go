@@ -1,0 +1,231 @@
+package weights
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/tensor"
+)
+
+// quantised is what is known of the quantisation of a pair.
+type quantised struct {
+	ok     bool
+	format string
+	why    string // it is none
+}
+
+// quantisation reports whether the quantised weight is as near to the other one as its format can
+// have it: no other code of the same scale is nearer to any element.
+func quantisation(p *pair) quantised {
+	f := p.whole(p.best)
+	packed, other := p.cand.t, p.ref.t
+	s := &p.steps[p.best]
+	laid, ok := s.lay(other)
+	if packed.Packing() == "" {
+		packed, other = p.ref.t, p.cand.t
+		laid, ok = other, s.names == nil
+	}
+	q := quantised{format: packed.Packing()}
+	g := newGridder(packed)
+	if !ok || g == nil { // codes that stand for several elements, or both sides are quantised
+		q.ok = f.RelL2 < likely/2
+		return q
+	}
+	x := make([]float64, chunk)
+	for from := 0; from < packed.Len(); from += chunk {
+		part := x[:min(chunk, packed.Len()-from)]
+		laid.Float64s(part, from)
+		if s.number != nil {
+			for i := range part {
+				part[i] = s.number(part[i])
+			}
+		}
+		g.look(part, from)
+	}
+	return g.verdict(q, p)
+}
+
+// gridder looks whether elements are rounded to the nearest number of their grids.
+type gridder struct {
+	t         *tensor.Tensor
+	grid      *tensor.Grid
+	whole     bool // the values are 0, 1, 2, …
+	low, high []float32
+	v         []float64
+
+	n, wrong  int
+	equal     int     // elements that are equal, and not 0
+	square    float64 // Σ of squared distances from the code, in steps
+	first     int
+	part, bad int // the last part, the last with a wrong element
+	spread    int // parts of the chunk with wrong elements
+	parts     int
+}
+
+func newGridder(t *tensor.Tensor) *gridder {
+	n := min(chunk, max(t.Len(), 1))
+	g := &gridder{t: t, low: make([]float32, n), high: make([]float32, n), v: make([]float64, n), first: -1,
+		part: -1, bad: -1}
+	if t.Len() == 0 {
+		return nil
+	}
+	if g.grid = t.Grid(g.low[:1], g.high[:1], 0); g.grid == nil {
+		return nil
+	}
+	g.whole = true
+	for i, v := range g.grid.Values {
+		g.whole = g.whole && v == float32(i)
+	}
+	return g
+}
+
+// look adds elements x, that begin at element from.
+func (g *gridder) look(x []float64, from int) {
+	v := g.v[:len(x)]
+	g.t.Float64s(v, from)
+	g.t.Grid(g.low[:len(x)], g.high[:len(x)], from)
+	for at := 0; at < len(x); { // elements with the same scale
+		end := at + 1
+		for end < len(x) && g.low[end] == g.low[at] && g.high[end] == g.high[at] {
+			end++
+		}
+		g.group(x[at:end], v[at:end], float64(g.low[at]), float64(g.high[at]), from+at)
+		at = end
+	}
+}
+
+// group adds elements with one scale, that begin at element from.
+func (g *gridder) group(x, v []float64, low, high float64, from int) {
+	values := g.grid.Values
+	bottom := float64(values[0])
+	scale := (high - low) / (float64(values[len(values)-1]) - bottom)
+	none := scale == 0 || scale-scale != 0
+	moved, stretched := 0.0, 1.0
+	if !none && g.whole {
+		moved, stretched = g.fit(x, v, low, scale)
+	}
+	for i, y := range x {
+		if p := (from + i) / spreadLen; p != g.part {
+			g.part = p
+			g.parts++
+		}
+		g.n++
+		if y == v[i] {
+			if y != 0 {
+				g.equal++
+			}
+			continue
+		}
+		right := none && math.Abs(y) <= 1e-7 // nothing but zeros has such a scale
+		if !none {
+			at, code := (y-low)/scale+bottom, (v[i]-low)/scale+bottom
+			g.square += (at - code) * (at - code)
+			right = g.near(at, code, g.room(y, v[i], low)/math.Abs(scale))
+			if right && stretched != 1 {
+				right = g.near((at-moved)/stretched, code, fitSlack+g.grid.Epsilon*math.Abs(y/scale))
+			}
+		}
+		if !right {
+			g.wrong++
+			if g.first < 0 {
+				g.first = from + i
+			}
+			if g.part != g.bad {
+				g.bad = g.part
+				g.spread++
+			}
+		}
+	}
+}
+
+// fit returns the error that the rounding of scale and bias has made to all elements of a group, in
+// steps and as a factor: 0 and 1 where it is more than rounding can make, or too small to matter.
+func (g *gridder) fit(x, v []float64, low, scale float64) (moved, stretched float64) {
+	top := float64(len(g.grid.Values) - 1)
+	if g.grid.Epsilon*top < leastFit || top > mostFit || len(x) < leastGroup {
+		return 0, 1
+	}
+	var n, sk, sp, skk, skp float64
+	for i, y := range x {
+		k, p := math.Round((v[i]-low)/scale), (y-low)/scale
+		if k > 0 && k < top && math.Abs(p-k) < 1 {
+			n, sk, sp, skk, skp = n+1, sk+k, sp+p, skk+k*k, skp+k*p
+		}
+	}
+	d := n*skk - sk*sk
+	if n < leastGroup/2 || d <= 0 {
+		return 0, 1
+	}
+	stretched = (n*skp - sk*sp) / d
+	moved = (sp - stretched*sk) / n
+	eps := 2 * g.grid.Epsilon
+	if math.Abs(stretched-1) > eps+1/top/8 || math.Abs(moved) > eps*(top+math.Abs(low/scale))+0.25 {
+		return 0, 1
+	}
+	return moved, stretched
+}
+
+// room is how far the rounding of scales, and of elements of 16 bits, moves an element.
+func (g *gridder) room(x, v, low float64) float64 {
+	r := math.Abs(v-low) + math.Abs(low)
+	if g.t.DType().Size() == 2 {
+		r += math.Abs(x) + math.Abs(v-low) + math.Abs(v)
+	}
+	return g.grid.Epsilon * r
+}
+
+// near reports whether a number is rounded to a code, both in units of the values.
+func (g *gridder) near(at, code, room float64) bool {
+	values := g.grid.Values
+	k := int(math.Round(code))
+	if !g.whole {
+		k, _ = slices.BinarySearch(values, float32(code))
+		if k > 0 && (k == len(values) || code-float64(values[k-1]) < float64(values[k])-code) {
+			k--
+		}
+	}
+	k = min(max(k, 0), len(values)-1)
+	value := func(k int) float64 { return float64(values[k]) }
+	below, above := 1.0, 1.0
+	if k > 0 {
+		below = value(k) - value(k-1)
+	}
+	if k+1 < len(values) {
+		above = value(k+1) - value(k)
+	} else {
+		above = below
+	}
+	if k == 0 {
+		below = above
+	}
+	least, most := value(k)-(0.5+slack)*below, value(k)+(0.5+slack)*above
+	if k == 0 {
+		least = value(k) - g.grid.Clip*below
+	}
+	if k == len(values)-1 {
+		most = value(k) + g.grid.Clip*above
+	}
+	return at >= least-room && at <= most+room
+}
+
+// verdict says what that means. A few wrong elements, or some wrong groups, are a fault; where a
+// quantiser makes up for the errors of other inputs, as GPTQ does, all groups have such elements.
+func (g *gridder) verdict(q quantised, p *pair) quantised {
+	f := p.whole(p.best)
+	onGrid := float64(g.equal) > 0.9*float64(g.n)
+	compensates := strings.HasPrefix(q.format, "gptq") || strings.HasPrefix(q.format, "int") || strings.HasPrefix(q.format, "awq")
+	switch {
+	case onGrid:
+		return q // all others are equal: the reference is this weight, dequantised
+	case g.wrong == 0:
+		q.ok = true
+	case compensates && float64(g.spread) > 0.9*float64(g.parts) && g.square < float64(g.n):
+		q.ok = true
+	default:
+		q.why = fmt.Sprintf("%d of %d elements are not rounded to the nearest number of %s, in %d of %d parts, first at %v; rel. L2 %.3g",
+			g.wrong, g.n, q.format, g.spread, g.parts, g.t.Index(g.first), f.RelL2)
+	}
+	return q
+}

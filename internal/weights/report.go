@@ -1,0 +1,96 @@
+package weights
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/goparity/goparity/internal/foreign"
+)
+
+// The statuses of a weight.
+const (
+	Equal     = "equal"
+	Step      = "step"
+	Quantised = "quantised"
+	Differs   = "differs"
+	Missing   = "missing"
+	Unused    = "unused"
+	Ignored   = "ignored" // a buffer that engines calculate
+)
+
+// Result is what is known of one weight.
+type Result struct {
+	Status    string   `json:"status"`
+	Steps     []string `json:"steps,omitempty"`
+	Reference string   `json:"reference,omitempty"`
+	Candidate string   `json:"candidate,omitempty"`
+	Detail    string   `json:"detail,omitempty"` // what differs and where
+	Figures   *figures `json:"figures,omitempty"`
+}
+
+// Report is the comparison of two sides.
+type Report struct {
+	Schema    int      `json:"schema"` // 1
+	Reference string   `json:"reference"`
+	Candidate string   `json:"candidate"`
+	Pass      bool     `json:"pass"`
+	Weights   []Result `json:"weights"`
+}
+
+// good reports whether a status is no fault.
+func good(status string) bool {
+	return slices.Contains([]string{Equal, Step, Quantised, Ignored}, status)
+}
+
+// Text writes what a person wants to see: the verdict, each fault, and how many weights have which
+// steps.
+func (r *Report) Text(w io.Writer) error {
+	counts := map[string]int{}
+	var kinds []string
+	faults := 0
+	for _, x := range r.Weights {
+		if !good(x.Status) {
+			faults++
+			continue
+		}
+		kind := x.Status
+		if x.Status == Quantised {
+			kind = Quantised
+		}
+		if len(x.Steps) > 0 {
+			kind += ": " + strings.Join(x.Steps, ", ")
+		}
+		if counts[kind] == 0 {
+			kinds = append(kinds, kind)
+		}
+		counts[kind]++
+	}
+	verdict := "PASS"
+	if !r.Pass {
+		verdict = "FAIL"
+	}
+	fmt.Fprintf(w, "%s: %d of %d weights are the reference's\n", verdict, len(r.Weights)-faults, len(r.Weights))
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, x := range r.Weights {
+		if good(x.Status) {
+			continue
+		}
+		name := x.Reference
+		if name == "" {
+			name = x.Candidate
+		} else if x.Candidate != "" && x.Candidate != name {
+			name += " = " + x.Candidate
+		}
+		fmt.Fprintf(tw, "  %s\t%s\t%s\n", x.Status, foreign.Line(name), foreign.Line(x.Detail))
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	for _, k := range kinds {
+		fmt.Fprintf(w, "  %d %s\n", counts[k], k)
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package weights
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/goparity/goparity/internal/checkpoint"
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/tensor"
+)
+
+// Side is one set of weights.
+type Side struct {
+	Path    string
+	Tensors []tensor.Named    // in natural order
+	Config  checkpoint.Config // nil if nothing is known
+	close   func() error
+}
+
+// Open opens weights: a file of tensors, an index of .safetensors files, or the folder of a model.
+// config is the model's config.json; "" for the one beside the weights, if there is one.
+func Open(path, config string) (*Side, error) {
+	s := &Side{Path: path, close: func() error { return nil }}
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	dir := path
+	if !st.IsDir() {
+		dir = filepath.Dir(path)
+	} else if only, _ := filepath.Glob(filepath.Join(dir, "*.gguf")); len(only) == 1 { // a pattern in the name: none
+		path = only[0]
+	}
+	if err := s.load(path); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	label.Sort(s.Tensors, func(t tensor.Named) string { return t.Name })
+	if config == "" {
+		if s.Config != nil {
+			return s, nil // of the file itself
+		}
+		config = filepath.Join(dir, "config.json")
+		if _, err := os.Stat(config); errors.Is(err, fs.ErrNotExist) {
+			return s, nil
+		}
+	}
+	if s.Config, err = checkpoint.ReadConfig(config); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func (s *Side) load(path string) error {
+	switch ext := strings.ToLower(filepath.Ext(path)); ext {
+	case ".safetensors", ".json", "":
+		files, err := checkpoint.Open(path)
+		if err != nil {
+			return err
+		}
+		s.close = files.Close
+		for name, t := range files.Tensors {
+			s.Tensors = append(s.Tensors, tensor.Named{Name: name, Tensor: t})
+		}
+	default:
+		if st, err := os.Stat(path); err == nil && st.IsDir() {
+			files, err := checkpoint.Open(path)
+			if err != nil {
+				return err
+			}
+			s.close = files.Close
+			for name, t := range files.Tensors {
+				s.Tensors = append(s.Tensors, tensor.Named{Name: name, Tensor: t})
+			}
+			return nil
+		}
+		f, err := dump.OpenFile(path)
+		if err != nil {
+			return err
+		}
+		s.close, s.Tensors = f.Close, f.Tensors
+		if ext == ".gguf" {
+			s.Config = checkpoint.GGUFConfig(f.Metadata)
+		}
+	}
+	if len(s.Tensors) == 0 {
+		return fmt.Errorf("%s: no tensors", path)
+	}
+	return nil
+}
+
+// Close closes the files.
+func (s *Side) Close() error { return s.close() }

@@ -1,0 +1,190 @@
+package weights
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/checkpoint"
+	"github.com/goparity/goparity/internal/op"
+	"github.com/goparity/goparity/internal/smallfloat"
+	"github.com/goparity/goparity/tensor"
+)
+
+// step is what may have been done to a weight of the reference.
+type step struct {
+	names []string // none for the weight as it is
+	// lay returns the reference as the candidate lays it out; false if the shapes do not fit.
+	lay func(ref *tensor.Tensor) (*tensor.Tensor, bool)
+	// number calculates an element; nil if it is only moved.
+	number func(v float64) float64
+	column []float64 // that each column is multiplied by; nil for none
+}
+
+func (s *step) name() string { return strings.Join(s.names, ", ") }
+
+func asIs(ref *tensor.Tensor) (*tensor.Tensor, bool) { return ref, true }
+
+// stepsOf lists the steps by which a weight can have the candidate's shape, the fewest first.
+func stepsOf(role, param string, ref, cand *tensor.Tensor, configs ...checkpoint.Config) []step {
+	var lays []step
+	if slices.Equal(squeezed(ref.Shape()), squeezed(cand.Shape())) {
+		lays = append(lays, step{lay: asIs})
+	}
+	if x, err := ref.Transpose(); err == nil && slices.Equal(squeezed(x.Shape()), squeezed(cand.Shape())) {
+		lays = append(lays, step{names: []string{"transposed"}, lay: func(t *tensor.Tensor) (*tensor.Tensor, bool) {
+			x, err := t.Transpose()
+			return x, err == nil
+		}})
+	}
+	if rows := firstAxis(ref); len(lays) > 0 && lays[0].names == nil && (role == "attn.q" || role == "attn.k") {
+		for _, n := range headCounts(role, rows, configs...) {
+			for _, into := range []bool{true, false} {
+				name := fmt.Sprintf("interleaved in %d heads", n)
+				if !into {
+					name = fmt.Sprintf("interleaving of %d heads undone", n)
+				}
+				lays = append(lays, step{names: []string{name}, lay: interleave(n, into)})
+			}
+		}
+	}
+	out := slices.Clone(lays)
+	for _, l := range lays {
+		add := func(name string, f func(v float64) float64) {
+			out = append(out, step{names: append(slices.Clone(l.names), name), lay: l.lay, number: f})
+		}
+		if len(squeezed(ref.Shape())) == 1 && strings.Contains(role, "norm") && param == "weight" {
+			add("norm + 1", func(v float64) float64 { return v + 1 })
+			add("norm − 1", func(v float64) float64 { return v - 1 })
+		}
+		for _, k := range scalesOf(role, firstAxis(ref), configs...) {
+			add("scale "+k.name, func(v float64) float64 { return v * k.value })
+		}
+	}
+	return out
+}
+
+// squeezed leaves out axes of one element.
+func squeezed(shape []int) []int {
+	return slices.DeleteFunc(slices.Clone(shape), func(d int) bool { return d == 1 })
+}
+
+func firstAxis(t *tensor.Tensor) int {
+	if len(t.Shape()) == 0 {
+		return 1
+	}
+	return t.Shape()[0]
+}
+
+// interleave returns the step between the halves of each head, as Hugging Face has them, and their
+// pairs, as llama.cpp has them: row 2j+s of a head is row s·d/2+j.
+func interleave(heads int, into bool) func(*tensor.Tensor) (*tensor.Tensor, bool) {
+	return func(t *tensor.Tensor) (*tensor.Tensor, bool) {
+		rows := firstAxis(t)
+		split := []int{heads, 2, rows / heads / 2, -1}
+		if !into {
+			split[1], split[2] = split[2], 2
+		}
+		split[3] = t.Len() / max(rows, 1)
+		x, err := t.Reshape(split...)
+		if err == nil {
+			x, err = x.Transpose(0, 2, 1, 3)
+		}
+		return x, err == nil
+	}
+}
+
+// headCounts are the numbers of heads that rows may be divided into.
+func headCounts(role string, rows int, configs ...checkpoint.Config) (out []int) {
+	for _, c := range configs {
+		n := c.Heads()
+		if role == "attn.k" {
+			n = c.KVHeads()
+		}
+		if n > 0 && rows%n == 0 && rows/n%2 == 0 {
+			out = append(out, n)
+		}
+	}
+	if len(out) == 0 {
+		for _, size := range []int{128, 64, 96, 80, 256, 32, 16, 8} {
+			if rows%size == 0 {
+				out = append(out, rows/size)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+type constant struct {
+	name  string
+	value float64
+}
+
+// scalesOf are the scales that are folded into weights: those of attention into q, k and norms of
+// theirs, that of the embedding into it.
+func scalesOf(role string, rows int, configs ...checkpoint.Config) (out []constant) {
+	add := func(name string, v float64) {
+		if v > 0 && v != 1 && !slices.ContainsFunc(out, func(c constant) bool { return c.value == v }) {
+			out = append(out, constant{name, v})
+		}
+	}
+	switch role {
+	case "attn.q", "attn.k", "attn.qnorm", "attn.knorm", "attn.qkv":
+		var sizes []int
+		for _, c := range configs {
+			if d, ok := c.Int("head_dim"); ok {
+				sizes = append(sizes, d)
+			} else if n := c.Heads(); n > 0 {
+				sizes = append(sizes, c.Hidden()/n)
+			}
+		}
+		if len(sizes) == 0 {
+			for _, d := range []int{128, 64, 96, 80, 256, 32, 16, 8} {
+				if rows%d == 0 {
+					sizes = append(sizes, d)
+				}
+			}
+		}
+		for _, d := range sizes {
+			for _, p := range []struct {
+				text string
+				e    float64
+			}{{"^-1/2", -0.5}, {"^1/2", 0.5}, {"^-1/4", -0.25}, {"^1/4", 0.25}} {
+				v := math.Pow(float64(d), p.e)
+				add(fmt.Sprintf("%d%s", d, p.text), v)
+				add(fmt.Sprintf("%d%s·log₂e", d, p.text), v*math.Log2E)
+			}
+		}
+		add("log₂e", math.Log2E)
+		add("ln 2", math.Ln2)
+	case "embed", "lmhead":
+		for _, c := range configs {
+			if h := float64(c.Hidden()); h > 0 {
+				add(fmt.Sprintf("√%g", h), math.Sqrt(h))
+				add(fmt.Sprintf("1/√%g", h), 1/math.Sqrt(h))
+			}
+		}
+	}
+	return out
+}
+
+// caster rounds to a type as casts do, to nearest; nil if there is nothing to round.
+func caster(d tensor.DType) func(v float64) float64 {
+	switch d {
+	case tensor.F32:
+		return func(v float64) float64 { return float64(float32(v)) }
+	case tensor.F16:
+		return func(v float64) float64 { return float64(smallfloat.RoundF16(float32(v))) }
+	case tensor.BF16:
+		return func(v float64) float64 { return float64(smallfloat.RoundBF16(float32(v))) }
+	case tensor.F8E4M3FN, tensor.F8E5M2:
+		for _, n := range op.Narrows {
+			if n.Name == strings.TrimSuffix(d.String(), "fn") {
+				return n.Round
+			}
+		}
+	}
+	return nil
+}

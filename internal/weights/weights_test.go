@@ -1,0 +1,308 @@
+package weights_test
+
+import (
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	_ "github.com/goparity/goparity/internal/updateflag"
+	"github.com/goparity/goparity/internal/weights"
+	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/safetensors"
+)
+
+const (
+	hidden, inner, words, layers = 64, 96, 50, 3
+	config                       = `{"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2}`
+)
+
+// matrix is the values of a weight, with its number of columns; 0 for a vector.
+type matrix struct {
+	v     []float32
+	width int
+}
+
+type model map[string]matrix
+
+// llama makes the weights of a small model.
+func llama() model {
+	rng := rand.New(rand.NewPCG(1, 2))
+	m := model{}
+	add := func(name string, rows, width int, mean, size float64) {
+		x := matrix{make([]float32, rows*max(width, 1)), width}
+		for i := range x.v {
+			x.v[i] = float32(mean + size*rng.NormFloat64())
+		}
+		m[name] = x
+	}
+	add("model.embed_tokens.weight", words, hidden, 0, 0.02)
+	add("lm_head.weight", words, hidden, 0, 0.02)
+	add("model.norm.weight", hidden, 0, 1, 0.1)
+	for i := range layers {
+		at := "model.layers." + string(rune('0'+i)) + "."
+		add(at+"input_layernorm.weight", hidden, 0, 1, 0.1)
+		add(at+"post_attention_layernorm.weight", hidden, 0, 1, 0.1)
+		add(at+"self_attn.q_proj.weight", hidden, hidden, 0, 0.05)
+		add(at+"self_attn.k_proj.weight", hidden/2, hidden, 0, 0.05)
+		add(at+"self_attn.v_proj.weight", hidden/2, hidden, 0, 0.05)
+		add(at+"self_attn.o_proj.weight", hidden, hidden, 0, 0.05)
+		add(at+"mlp.gate_proj.weight", inner, hidden, 0, 0.05)
+		add(at+"mlp.up_proj.weight", inner, hidden, 0, 0.05)
+		add(at+"mlp.down_proj.weight", hidden, inner, 0, 0.05)
+	}
+	return m
+}
+
+// each changes the weights whose name contains a text.
+func (m model) each(text string, f func(x matrix) matrix) {
+	for name, x := range m {
+		if strings.Contains(name, text) {
+			m[name] = f(x)
+		}
+	}
+}
+
+func mapped(f func(v float32) float32) func(matrix) matrix {
+	return func(x matrix) matrix {
+		out := matrix{make([]float32, len(x.v)), x.width}
+		for i, v := range x.v {
+			out.v[i] = f(v)
+		}
+		return out
+	}
+}
+
+func transposed(x matrix) matrix {
+	rows := len(x.v) / x.width
+	out := matrix{make([]float32, len(x.v)), rows}
+	for i, v := range x.v {
+		out.v[i%x.width*rows+i/x.width] = v
+	}
+	return out
+}
+
+// interleaved has the halves of the rows of each head in turn.
+func interleaved(heads int) func(matrix) matrix {
+	return func(x matrix) matrix {
+		size := len(x.v) / x.width / heads
+		out := matrix{nil, x.width}
+		for h := range heads {
+			for j := range size / 2 {
+				for s := range 2 {
+					r := h*size + s*size/2 + j
+					out.v = append(out.v, x.v[r*x.width:(r+1)*x.width]...)
+				}
+			}
+		}
+		return out
+	}
+}
+
+func (m model) write(t *testing.T, dtype tensor.DType) string {
+	t.Helper()
+	dir := t.TempDir()
+	var named []tensor.Named
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		x := m[name]
+		shape := []int{len(x.v)}
+		if x.width > 0 {
+			shape = []int{len(x.v) / x.width, x.width}
+		}
+		y, err := tensor.Of(x.v, shape...)
+		require.NoError(t, err)
+		if dtype == tensor.BF16 {
+			data := make([]byte, 2*len(x.v))
+			for i, v := range x.v {
+				b := math.Float32bits(v)
+				b += 0x7fff + b>>16&1
+				data[2*i], data[2*i+1] = byte(b>>16), byte(b>>24)
+			}
+			y, err = tensor.New(tensor.BF16, shape, data)
+			require.NoError(t, err)
+		}
+		named = append(named, tensor.Named{Name: name, Tensor: y})
+	}
+	f, err := os.Create(filepath.Join(dir, "model.safetensors"))
+	require.NoError(t, err)
+	require.NoError(t, safetensors.Write(f, named, nil))
+	require.NoError(t, f.Close())
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600))
+	return dir
+}
+
+func compare(t *testing.T, ref, cand string) *weights.Report {
+	t.Helper()
+	a, err := weights.Open(ref, "")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, a.Close()) }()
+	b, err := weights.Open(cand, "")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, b.Close()) }()
+	r, err := weights.Compare(t.Context(), a, b)
+	require.NoError(t, err)
+	return r
+}
+
+const (
+	gate0 = "model.layers.0.mlp.gate_proj.weight"
+	gate1 = "model.layers.1.mlp.gate_proj.weight"
+	query = "model.layers.1.self_attn.q_proj.weight"
+	final = "model.norm.weight"
+)
+
+func TestCompare(t *testing.T) {
+	plus := func(by float32) func(matrix) matrix { return mapped(func(v float32) float32 { return v + by }) }
+	times := func(by float32) func(matrix) matrix { return mapped(func(v float32) float32 { return v * by }) }
+	fuse := func(m model) {
+		for i := range layers {
+			at := "model.layers." + string(rune('0'+i)) + "."
+			qkv := matrix{nil, hidden}
+			for _, c := range "qkv" {
+				name := at + "self_attn." + string(c) + "_proj.weight"
+				qkv.v = append(qkv.v, m[name].v...)
+				delete(m, name)
+			}
+			m[at+"self_attn.qkv_proj.weight"] = qkv
+		}
+	}
+	for _, r := range []struct {
+		change func(m model)
+		wrong  []string // the weights that are; nil for a pass
+		says   string   // a step, or what is said of the first wrong one
+		reason string
+	}{
+		{func(m model) {}, nil, "", "the same"},
+		{func(m model) { m.each("proj", transposed) }, nil, "transposed", "all of each role"},
+		{func(m model) { m[query] = transposed(m[query]) }, []string{query}, "transposed in this layer only", "one is a fault"},
+		{func(m model) { m.each("q_proj", interleaved(4)); m.each("k_proj", interleaved(2)) }, nil, "interleaved in 4 heads",
+			"as llama.cpp"},
+		{func(m model) { m[query] = interleaved(4)(m[query]) }, []string{query}, "in this layer only", "one is a fault"},
+		{fuse, nil, "fused", "q, k and v in one"},
+		{func(m model) { fuse(m); m["model.layers.1.self_attn.qkv_proj.weight"].v[70*hidden] += 0.01 },
+			[]string{"model.layers.1.self_attn.k_proj.weight"}, "1 of 2048 elements in 1 rows", "its part is named"},
+		{func(m model) { m.each("norm", plus(1)) }, nil, "norm + 1", "Gemma"},
+		{func(m model) { m[final] = plus(1)(m[final]) }, []string{final}, "in this norm only", "one is a fault"},
+		{func(m model) { m.each("layernorm", plus(1)) }, []string{final}, "everywhere but in this norm", "one is missing"},
+		{func(m model) { m.each("q_proj", times(0.25)) }, nil, "scale 16^-1/2", "1/√d in q"},
+		{func(m model) { m.each("q_proj", times(0.3)) }, []string{"model.layers.0.self_attn.q_proj.weight", query,
+			"model.layers.2.self_attn.q_proj.weight"}, "rel. L2", "a scale of no list"},
+		{func(m model) { m[query] = times(0.25)(m[query]) }, []string{query}, "scale 16^-1/2 in this layer only", ""},
+		{func(m model) { delete(m, gate1) }, []string{gate1}, "", "missing"},
+		{func(m model) { m["model.extra.weight"] = m[final] }, []string{"model.extra.weight"}, "", "unused"},
+		{func(m model) { m["model.rotary_emb.inv_freq"] = m[final] }, nil, "", "engines calculate it"},
+		{func(m model) { m[gate1] = times(0)(m[gate1]) }, []string{gate1}, "all zeros", ""},
+		{func(m model) { m[gate0], m[gate1] = m[gate1], m[gate0] }, []string{gate0, gate1}, "it is " + gate1, "exchanged"},
+		{func(m model) { m[gate1] = m[gate0] }, []string{gate1}, "it is " + gate0, "twice"},
+		{func(m model) { m[gate1].v[77] += 1e-4 }, []string{gate1}, "first at [1 13]; row 1", "one element"},
+		{func(m model) { m[gate1].v[77] = float32(math.NaN()) }, []string{gate1}, "NaN or infinity", "one element"},
+		{func(m model) {
+			for i, name := range slices.Sorted(maps.Keys(m)) {
+				m["w"+string(rune('A'+i))] = m[name]
+				delete(m, name)
+			}
+		}, nil, "renamed", "names that tell nothing"},
+		{func(m model) {
+			for name, x := range m {
+				delete(m, name)
+				m["language_model."+name] = x
+			}
+		}, nil, "", "a prefix"},
+		{func(m model) {
+			for i := range layers {
+				at := "model.layers." + string(rune('0'+i)) + "."
+				n := m[at+"input_layernorm.weight"]
+				m.each(at+"self_attn.", func(x matrix) matrix { return x })
+				for _, c := range "qkv" {
+					name := at + "self_attn." + string(c) + "_proj.weight"
+					x := mapped(func(v float32) float32 { return v })(m[name])
+					for k := range x.v {
+						x.v[k] *= n.v[k%hidden]
+					}
+					m[name] = x
+				}
+				m[at+"input_layernorm.weight"] = mapped(func(float32) float32 { return 1 })(n)
+			}
+		}, nil, "norm folded", "the norm is 1 then"},
+		{func(m model) { m.each("layers.1.input_layernorm", mapped(func(float32) float32 { return 1 })) },
+			[]string{"model.layers.1.input_layernorm.weight"}, "64 of 64 elements", "folded into nothing"},
+	} {
+		t.Run(r.reason+" "+r.says, func(t *testing.T) {
+			ref := llama().write(t, tensor.F32)
+			m := llama()
+			r.change(m)
+			got := compare(t, ref, m.write(t, tensor.F32))
+			var wrong []string
+			said := false
+			for _, w := range got.Weights {
+				name := max(w.Reference, w.Candidate)
+				if w.Reference != "" {
+					name = w.Reference
+				}
+				good := w.Status == weights.Equal || w.Status == weights.Step || w.Status == weights.Ignored
+				if !good {
+					wrong = append(wrong, name)
+				}
+				if strings.Contains(strings.Join(w.Steps, ", ")+w.Detail, r.says) {
+					said = true
+				}
+			}
+			assert.ElementsMatch(t, r.wrong, wrong, r.reason)
+			assert.Equal(t, len(r.wrong) == 0, got.Pass)
+			assert.True(t, said, "%q is not said", r.says)
+		})
+	}
+}
+
+// TestCast rounds to nearest in both directions; a truncated weight is none.
+func TestCast(t *testing.T) {
+	wide, narrow := llama().write(t, tensor.F32), llama().write(t, tensor.BF16)
+	for _, pair := range [][2]string{{wide, narrow}, {narrow, wide}} {
+		r := compare(t, pair[0], pair[1])
+		require.True(t, r.Pass)
+		require.Equal(t, []string{"cast"}, r.Weights[0].Steps)
+	}
+	m := llama()
+	m[gate1] = mapped(func(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^ 0xffff) })(m[gate1])
+	r := compare(t, wide, m.write(t, tensor.BF16))
+	require.False(t, r.Pass)
+}
+
+func TestTied(t *testing.T) {
+	m := llama()
+	m["lm_head.weight"] = m["model.embed_tokens.weight"]
+	both := m.write(t, tensor.F32)
+	delete(m, "lm_head.weight")
+	one := m.write(t, tensor.F32)
+	require.True(t, compare(t, both, one).Pass)
+	require.True(t, compare(t, one, both).Pass)
+	require.False(t, compare(t, llama().write(t, tensor.F32), one).Pass, "another output layer is no embedding")
+}
+
+// TestDequantised compares a quantised weight with what it stands for.
+func TestDequantised(t *testing.T) {
+	folder := filepath.Join("..", "dequant", "testdata", "gptq_config")
+	r := compare(t, filepath.Join(folder, "want.safetensors"), filepath.Join(folder, "model.safetensors"))
+	require.True(t, r.Pass)
+	require.Equal(t, []string{"dequantised"}, r.Weights[0].Steps)
+}
+
+func TestErrors(t *testing.T) {
+	_, err := weights.Open("none.safetensors", "")
+	require.ErrorIs(t, err, os.ErrNotExist)
+	a, err := weights.Open(llama().write(t, tensor.F32), "")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, a.Close()) }()
+	b, err := weights.Open(model{"x": {[]float32{1, 2}, 0}}.write(t, tensor.F32), "")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, b.Close()) }()
+	_, err = weights.Compare(t.Context(), a, b)
+	require.ErrorContains(t, err, "no weight of")
+}

@@ -1,0 +1,164 @@
+package gguf
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/goparity/goparity/internal/quant"
+	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/internal/format"
+)
+
+const (
+	name      = "gguf"
+	magic     = "GGUF"
+	alignKey  = "general.alignment"
+	alignment = 32
+)
+
+// plain are ggml's types whose elements are stored one by one.
+var plain = map[uint32]tensor.DType{
+	0: tensor.F32, 1: tensor.F16, 24: tensor.I8, 25: tensor.I16, 26: tensor.I32, 27: tensor.I64, 28: tensor.F64,
+	30: tensor.BF16,
+}
+
+// blocks are ggml's types whose elements are stored in blocks.
+var blocks = map[uint32]*quant.Block{
+	2: quant.Q4_0, 3: quant.Q4_1, 6: quant.Q5_0, 7: quant.Q5_1, 8: quant.Q8_0,
+	10: quant.Q2_K, 11: quant.Q3_K, 12: quant.Q4_K, 13: quant.Q5_K, 14: quant.Q6_K,
+	16: quant.IQ2_XXS, 17: quant.IQ2_XS, 18: quant.IQ3_XXS, 19: quant.IQ1_S, 20: quant.IQ4_NL, 21: quant.IQ3_S,
+	22: quant.IQ2_S, 23: quant.IQ4_XS, 29: quant.IQ1_M,
+	34: quant.TQ1_0, 35: quant.TQ2_0, 39: quant.MXFP4, 40: quant.NVFP4,
+}
+
+// others are types that have a number in ggml and cannot be read.
+var others = map[uint32]string{
+	9: "q8_1", 15: "q8_k", 41: "q1_0", // of products only, or without a dequantisation in gguf-py
+	4: "q4_2", 5: "q4_3", 31: "q4_0_4_4", 32: "q4_0_4_8", 33: "q4_0_8_8", // removed from ggml
+	36: "iq4_nl_4_4", 37: "iq4_nl_4_8", 38: "iq4_nl_8_8",
+}
+
+// Open maps a .gguf file. Its tensors come in the order of the file, with the outermost axis first.
+// A quantised one is float32, and has a [tensor.Tensor.Packing]. Every error is a
+// [*tensor.FormatError].
+func Open(path string) (*tensor.File, error) { return format.Open(name, path, decode) }
+
+// Decode is Open for content in memory, which errors call file. The tensors are views of data.
+func Decode(file string, data []byte) (*tensor.File, error) {
+	return format.Decode(name, file, data, decode)
+}
+
+// info is what the header says of a tensor.
+type info struct {
+	name   string
+	at     int64 // of the entry in the file
+	shape  []int // outermost axis first
+	code   uint32
+	dtype  tensor.DType
+	block  *quant.Block // nil if the elements are stored one by one
+	size   int          // of the blocks or elements, in bytes
+	offset uint64       // from the start of all blocks
+}
+
+func decode(f *tensor.File, data []byte) error {
+	r := &reader{data: data}
+	tensors, keys := r.preamble()
+	f.Metadata = r.metadata(keys)
+	align := r.alignment
+	infos := r.infos(tensors)
+	if r.err != nil {
+		return r.err
+	}
+	start := (uint64(r.at) + align - 1) / align * align
+	if err := checkLayout(infos, start, align, uint64(len(data))); err != nil {
+		return err
+	}
+	f.Tensors = make([]tensor.Named, len(infos))
+	for i, t := range infos {
+		from := min(start+t.offset, uint64(len(data))) // an empty tensor may lie behind the end
+		spec := tensor.Spec{DType: t.dtype, Shape: t.shape, Data: data[from : from+uint64(t.size)],
+			BigEndian: r.big, Place: tensor.Place{File: f.Path, Offset: int64(from)}}
+		if t.block != nil {
+			spec.BigEndian = false
+			spec.Packing = t.block.Packing()
+		}
+		x, err := tensor.FromSpec(spec)
+		if err != nil {
+			return fail(tensor.ErrCorrupt, t.at, t.name, "%v", err)
+		}
+		f.Tensors[i] = tensor.Named{Name: t.name, Tensor: x}
+	}
+	return nil
+}
+
+// resolve sets type and size of a tensor by its code.
+func (t *info) resolve(big bool) error {
+	width := 1
+	if d, ok := plain[t.code]; ok {
+		t.dtype = d
+		n, err := tensor.NumBytes(d, t.shape)
+		if err != nil {
+			return fail(tensor.ErrCorrupt, t.at, t.name, "%v", err)
+		}
+		t.size = n
+		return nil
+	}
+	block, ok := blocks[t.code]
+	switch {
+	case !ok && others[t.code] != "":
+		return fail(tensor.ErrUnsupported, t.at, t.name,
+			"type %s (%d) is not dequantised here or in gguf-py: write the file with another type", others[t.code], t.code)
+	case !ok:
+		return fail(tensor.ErrCorrupt, t.at, t.name, "unknown ggml type %d", t.code)
+	case big:
+		return fail(tensor.ErrUnsupported, t.at, t.name, "%s in a big-endian file: only types that are not "+
+			"quantised are read there", block.Name)
+	}
+	if len(t.shape) > 0 {
+		width = t.shape[len(t.shape)-1]
+	}
+	n, err := tensor.NumElems(t.shape)
+	switch {
+	case err != nil:
+		return fail(tensor.ErrCorrupt, t.at, t.name, "%v", err)
+	case width%block.Len != 0:
+		return fail(tensor.ErrCorrupt, t.at, t.name, "rows of %d elements, want a multiple of %d: the block of %s",
+			width, block.Len, block.Name)
+	case n/block.Len > math.MaxInt/block.Size:
+		return fail(tensor.ErrCorrupt, t.at, t.name, "shape %s has more bytes than can be addressed",
+			tensor.FormatShape(t.shape))
+	}
+	t.dtype, t.block, t.size = tensor.F32, block, n/block.Len*block.Size
+	return nil
+}
+
+// checkLayout requires that all tensors lie in the file, aligned and apart.
+func checkLayout(infos []info, start, align, size uint64) error {
+	sorted := slices.Clone(infos)
+	slices.SortStableFunc(sorted, func(a, b info) int {
+		return cmp.Or(cmp.Compare(a.offset, b.offset), cmp.Compare(a.size, b.size))
+	})
+	end, last := uint64(0), ""
+	for _, t := range sorted {
+		switch {
+		case t.offset%align != 0:
+			return fail(tensor.ErrCorrupt, t.at, t.name, "begins at %d, want a multiple of %d", t.offset, align)
+		case t.size == 0:
+			continue
+		case t.offset < end:
+			return fail(tensor.ErrCorrupt, t.at, t.name, "begins at %d and overlaps %q, which ends at %d", t.offset,
+				last, end)
+		case start > size || t.offset > size-start || uint64(t.size) > size-start-t.offset:
+			return fail(tensor.ErrTruncated, t.at, t.name, "%d bytes from byte %d on, the file has %d", t.size,
+				start+t.offset, size)
+		}
+		end, last = t.offset+uint64(t.size), t.name
+	}
+	return nil
+}
+
+func fail(class error, offset int64, member, msg string, args ...any) error {
+	return &tensor.FormatError{Offset: offset, Member: member, Msg: fmt.Sprintf(msg, args...), Err: class}
+}

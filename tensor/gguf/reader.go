@@ -1,0 +1,269 @@
+package gguf
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/goparity/goparity/tensor"
+)
+
+// Limits of a header, which keep a damaged one from taking time and memory.
+const (
+	shownList = 64 // elements of a list that are shown
+	maxNested = 4  // lists in lists
+	leastKey  = 13 // bytes of an entry: an empty string, a type, a byte
+	leastInfo = 24 // bytes of a tensor's entry: an empty string, rank 0, type, offset
+)
+
+// reader reads a header. After the first error it returns zeros.
+type reader struct {
+	data      []byte
+	at        int
+	big       bool
+	alignment uint64
+	member    string // the key or tensor that is being read
+	err       error
+}
+
+func (r *reader) fail(class error, msg string, args ...any) {
+	if r.err == nil {
+		r.err = fail(class, int64(r.at), r.member, "%s", fmt.Sprintf(msg, args...))
+	}
+}
+
+func (r *reader) order() binary.ByteOrder {
+	if r.big {
+		return binary.BigEndian
+	}
+	return binary.LittleEndian
+}
+
+// take returns the next n bytes.
+func (r *reader) take(n uint64, what string) []byte {
+	if left := uint64(len(r.data) - r.at); r.err == nil && n > left {
+		r.fail(tensor.ErrTruncated, "%s of %d bytes, the file ends after %d", what, n, left)
+	}
+	if r.err != nil {
+		return nil
+	}
+	b := r.data[r.at : r.at+int(n)]
+	r.at += int(n)
+	return b
+}
+
+func (r *reader) u32() uint32 {
+	if b := r.take(4, "a number"); b != nil {
+		return r.order().Uint32(b)
+	}
+	return 0
+}
+
+func (r *reader) u64() uint64 {
+	if b := r.take(8, "a number"); b != nil {
+		return r.order().Uint64(b)
+	}
+	return 0
+}
+
+// name reads a string that has to be UTF-8.
+func (r *reader) name(what string) string {
+	b := r.take(r.u64(), what)
+	if !utf8.Valid(b) {
+		r.fail(tensor.ErrCorrupt, "%s %.40q is not UTF-8", what, b)
+		return ""
+	}
+	return string(b)
+}
+
+// preamble reads the part before the keys.
+func (r *reader) preamble() (tensors, keys uint64) {
+	r.alignment = alignment
+	if n := min(len(r.data), len(magic)); string(r.data[:n]) != magic[:n] {
+		r.fail(tensor.ErrCorrupt, "begins with % x, a .gguf file with % x", r.data[:n], magic)
+		return 0, 0
+	}
+	r.take(4, "the magic")
+	version := r.u32()
+	if r.err == nil && version&0xffff == 0 && version != 0 {
+		r.big, version = true, version>>24|version>>8&0xff00
+	}
+	if r.err == nil && version != 2 && version != 3 {
+		r.at -= 4
+		r.fail(tensor.ErrUnsupported, "version %d, only 2 and 3 are read", version)
+	}
+	tensors, keys = r.u64(), r.u64()
+	left := uint64(len(r.data) - r.at)
+	if r.err == nil && (tensors > left/leastInfo || keys > left/leastKey) {
+		r.fail(tensor.ErrTruncated, "%d tensors and %d keys in %d bytes", tensors, keys, left)
+	}
+	return tensors, keys
+}
+
+// metadata reads the keys.
+func (r *reader) metadata(n uint64) map[string]string {
+	out := make(map[string]string, min(n, 1<<10))
+	for i := uint64(0); i < n && r.err == nil; i++ {
+		at := r.at
+		key := r.name("a key")
+		r.member = key
+		if _, twice := out[key]; twice {
+			r.at = at
+			r.fail(tensor.ErrCorrupt, "the key %q is there twice", key)
+		}
+		kind := r.u32()
+		v := r.value(kind, 0)
+		if key == alignKey && r.err == nil {
+			a, ok := v.(uint64)
+			if !ok || kind != 4 || a == 0 || a&(a-1) != 0 {
+				r.fail(tensor.ErrCorrupt, "an alignment of %v, want a power of two as u32", v)
+			}
+			r.alignment = a
+		}
+		out[key] = text(v)
+		r.member = ""
+	}
+	return out
+}
+
+// text formats a value of the metadata.
+func text(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	case []any:
+		b, err := json.Marshal(v)
+		if err != nil { // NaN and infinities
+			return fmt.Sprint(v)
+		}
+		return string(b)
+	}
+	return fmt.Sprint(v)
+}
+
+// kinds are the names of the types of values, by their number.
+var kinds = []string{"u8", "i8", "u16", "i16", "u32", "i32", "f32", "bool", "string", "list", "u64", "i64", "f64"}
+
+// sizes are those of the types that have one.
+var sizes = []uint64{1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8}
+
+// value reads a value: uint64, int64, float64, bool, string, []any, or the text of a long list.
+func (r *reader) value(kind uint32, depth int) any {
+	if kind >= uint32(len(kinds)) {
+		r.fail(tensor.ErrCorrupt, "unknown type %d of a value", kind)
+		return nil
+	}
+	switch kinds[kind] {
+	case "string":
+		b := r.take(r.u64(), "a string")
+		if depth == 0 && !utf8.Valid(b) { // tokens need not be text
+			r.fail(tensor.ErrCorrupt, "the value %.40q is not UTF-8", b)
+		}
+		return string(b)
+	case "list":
+		return r.list(depth)
+	}
+	b := r.take(sizes[kind], "a value")
+	if b == nil {
+		return nil
+	}
+	var wide [8]byte // little-endian
+	for i := range b {
+		if r.big {
+			wide[i] = b[len(b)-1-i]
+		} else {
+			wide[i] = b[i]
+		}
+	}
+	u := binary.LittleEndian.Uint64(wide[:])
+	switch unused := 64 - 8*len(b); kinds[kind] {
+	case "i8", "i16", "i32", "i64":
+		return int64(u<<unused) >> unused
+	case "f32":
+		return shortest(math.Float32frombits(uint32(u)))
+	case "f64":
+		return math.Float64frombits(u)
+	case "bool":
+		if u > 1 {
+			r.fail(tensor.ErrCorrupt, "a bool of %d, want 0 or 1", u)
+		}
+		return u == 1
+	}
+	return u
+}
+
+// shortest returns the float64 that is written as a float32 is: 1e-05, not 9.999999747378752e-06.
+func shortest(v float32) float64 {
+	out, err := strconv.ParseFloat(strconv.FormatFloat(float64(v), 'g', -1, 32), 64)
+	if err != nil {
+		return float64(v)
+	}
+	return out
+}
+
+func (r *reader) list(depth int) any {
+	kind, n := r.u32(), r.u64()
+	if r.err != nil {
+		return nil
+	}
+	if kind >= uint32(len(kinds)) || depth >= maxNested {
+		r.fail(tensor.ErrCorrupt, "a list of type %d within %d lists", kind, depth)
+		return nil
+	}
+	if size := sizes[kind]; size > 0 && n > shownList {
+		if n > math.MaxUint64/size {
+			n = math.MaxUint64 / size
+		}
+		r.take(n*size, "a list")
+		return fmt.Sprintf("%s[%d]", kinds[kind], n)
+	}
+	out := []any{}
+	for i := uint64(0); i < n && r.err == nil; i++ {
+		if v := r.value(kind, depth+1); i < shownList {
+			out = append(out, v)
+		}
+	}
+	if n > shownList {
+		return fmt.Sprintf("%s[%d]", kinds[kind], n)
+	}
+	return out
+}
+
+// infos reads the entries of the tensors.
+func (r *reader) infos(n uint64) []info {
+	var out []info
+	seen := map[string]bool{}
+	for i := uint64(0); i < n && r.err == nil; i++ {
+		t := info{at: int64(r.at), name: r.name("a name")}
+		r.member = t.name
+		if seen[t.name] {
+			r.fail(tensor.ErrCorrupt, "the tensor %q is there twice", t.name)
+		}
+		seen[t.name] = true
+		rank := r.u32()
+		if rank > tensor.MaxRank {
+			r.fail(tensor.ErrCorrupt, "%d axes, at most %d are read", rank, tensor.MaxRank)
+			return nil
+		}
+		t.shape = make([]int, rank)
+		for a := range t.shape {
+			d := r.u64()
+			if d > math.MaxInt {
+				r.fail(tensor.ErrCorrupt, "axis %d has size %d", a, d)
+			}
+			t.shape[len(t.shape)-1-a] = int(d)
+		}
+		t.code, t.offset = r.u32(), r.u64()
+		if r.err == nil {
+			r.err = t.resolve(r.big)
+		}
+		out = append(out, t)
+		r.member = ""
+	}
+	return out
+}

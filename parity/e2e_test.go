@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goparity/goparity/internal/serving/servingtest"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
 	_ "github.com/goparity/goparity/internal/updateflag"
@@ -39,6 +41,8 @@ import (
 //	drop FILE PATH LAYER                take a layer's entries out of a list in a JSON file
 //	unseal FILE SCHEMA                  take the hash out of a manifest or a run.json, as older versions wrote them
 //	age DIR                             make all files an hour old: go test stores no result that depends on fresh ones
+//	mkserved FIXTURE [YAML]             write a fixture of the stub server's model, goldens and all
+//	stub MOOD                           start such a server; URL is its address
 //	[!] gotest [flags] [PACKAGE]        go test of one package, without linking it again
 //	[!] rerun [-go] [args]              run the first command that the last output calls "rerun:",
 //	                                    as gotest does, or with -go by go itself
@@ -93,6 +97,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"mkdump": cmdMkdump, "golden": cmdGolden, "record": cmdRecord, "flip": cmdFlip, "replace": cmdReplace,
 			"age": cmdAge, "cut": cmdCut, "drop": cmdDrop, "unseal": cmdUnseal,
+			"mkserved": cmdMkserved, "stub": cmdStub,
 			"gotest": user.gotest, "rerun": user.rerun,
 		},
 	})
@@ -147,6 +152,24 @@ func cmdGolden(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Check(s.Update(io.Discard))
 	ts.Check(s.Close())
+}
+
+func cmdMkserved(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: mkserved FIXTURE [YAML]")
+	}
+	dir := ts.MkAbs(args[0])
+	ts.Check(servingtest.WriteFixture(dir, strings.Join(args[1:], "")+"\n"))
+	cmdGolden(ts, false, []string{args[0], filepath.Join(dir, "dump")})
+}
+
+func cmdStub(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: stub MOOD")
+	}
+	server := httptest.NewServer(servingtest.Named(args[0]).Handler())
+	ts.Defer(server.Close)
+	ts.Setenv("URL", server.URL)
 }
 
 func cmdRecord(ts *testscript.TestScript, neg bool, args []string) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
 )
 
@@ -20,6 +21,7 @@ type scope struct {
 	c        *judge.Comparison // of a function (Func), else set by open
 	err      error
 	asserted map[string]string // layer → line of the assertion
+	served   []*report.Serving // what servers answered
 	opened   bool
 	declared int // layer subtests that were asked for
 	ran      int // forward passes of them that -run let through
@@ -135,6 +137,8 @@ func (s *scope) end() {
 	}
 	if s.failed && s.c != nil {
 		fmt.Fprintf(s.t.Output(), "\n%s", s.fixture.Summary(s.c))
+	} else if s.failed && len(s.served) > 0 {
+		fmt.Fprintf(s.t.Output(), "\n%s", s.fixture.ServeSummary())
 	}
 }
 

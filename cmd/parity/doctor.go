@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/cpu"
 
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/gpu"
@@ -192,7 +193,7 @@ func caches() []check {
 	if dir, err := engine.CompileCache(os.Getenv); err == nil {
 		add("compile cache", dir, " (MODULAR_MAX_CACHE_DIR puts it elsewhere)")
 	}
-	if dir := hubCache(os.Getenv); dir != "" {
+	if dir := checkpoint.HubCache(os.Getenv); dir != "" {
 		add("hub cache", dir, " (HF_HOME puts it elsewhere)")
 	}
 	return out

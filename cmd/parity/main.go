@@ -100,7 +100,7 @@ func newRoot() *cobra.Command {
 	root.Flags().Bool("version", false, "version, commit and Go of this build")
 	root.SetVersionTemplate("parity {{.Version}}\n")
 	root.AddCommand(newRun(), newCompare(), newGenerate(), newVerify(), newReport(), newUpdate(), newTransformers(), newShow(),
-		newGolden(), newDoctor(), newJUnit(), newTry(), newNames(), newExplain())
+		newGolden(), newDoctor(), newJUnit(), newTry(), newNames(), newExplain(), newServe())
 	strict(root)
 	return root
 }

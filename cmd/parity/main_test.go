@@ -34,6 +34,7 @@ func TestMain(m *testing.M) {
 		"mk":     mk,
 
 		"fakepython": fakePython,
+		"stubserver": stubServer,
 	})
 }
 
@@ -151,7 +152,8 @@ func params(t *testing.T) testscript.Params {
 			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, "cache"))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "next": next, "cpdir": cpdir, "module": userModule},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "next": next, "cpdir": cpdir, "module": userModule,
+			"mkserved": mkServed, "sed": sed, "alive": alive, "await": await},
 	}
 }
 

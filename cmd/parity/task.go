@@ -1,13 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/mapfile"
 )
@@ -28,7 +28,7 @@ var tasks = []struct{ ending, task string }{
 func guessTask(model string, local bool, revision string) (task, why string, err error) {
 	dir := model
 	if !local {
-		if dir = snapshot(model, revision); dir == "" {
+		if dir = checkpoint.Snapshot(model, revision); dir == "" {
 			return "", "", usage("run: the task of %s is not known, for it is not in the hub's cache: give --task, "+
 				"text-generation or embeddings", model)
 		}
@@ -53,44 +53,6 @@ func guessTask(model string, local bool, revision string) (task, why string, err
 	}
 	return "", "", usage("run: the architectures %q in %s do not tell the task: give --task", config.Architectures,
 		path)
-}
-
-// hubCache returns the folder in which the packages of Hugging Face keep what they downloaded.
-func hubCache(getenv func(string) string) string {
-	if dir := getenv("HF_HUB_CACHE"); dir != "" {
-		return dir
-	}
-	home := getenv("HF_HOME")
-	if home == "" {
-		base := getenv("XDG_CACHE_HOME")
-		if base == "" {
-			user, err := os.UserHomeDir()
-			if err != nil {
-				return ""
-			}
-			base = filepath.Join(user, ".cache")
-		}
-		home = filepath.Join(base, "huggingface")
-	}
-	return filepath.Join(home, "hub")
-}
-
-// snapshot returns the folder of a hub model in the cache, "" if it is not there.
-func snapshot(model, revision string) string {
-	cache := hubCache(os.Getenv)
-	if cache == "" || !filepath.IsLocal(model) {
-		return ""
-	}
-	dir := filepath.Join(cache, "models--"+strings.ReplaceAll(model, "/", "--"))
-	revision = cmp.Or(revision, "main")
-	if commit, err := mapfile.Read(filepath.Join(dir, "refs", revision), mapfile.MaxConfig); err == nil {
-		revision = strings.TrimSpace(string(commit))
-	}
-	dir = filepath.Join(dir, "snapshots", revision)
-	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
-		return ""
-	}
-	return dir
 }
 
 // localModel reports whether a model is a folder and not a hub id. What looks like a folder must be

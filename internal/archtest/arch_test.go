@@ -24,7 +24,7 @@ var line = [][]string{
 	{"internal/each", "internal/label", "internal/glob", "internal/nearest", "internal/jsonline",
 		"internal/subtest", "internal/supervise", "internal/updateflag", "internal/archtest",
 		"internal/gpu", "internal/transformers", "internal/whole", "internal/places", "internal/setting", "internal/seal"},
-	{"tensor", "internal/label/module"},
+	{"tensor", "internal/label/module", "internal/vocab"},
 	{"tensor/internal/*"},
 	{"tensor/*", "internal/layout", "internal/printlog", "internal/dtype", "internal/mask"},
 	{"internal/dump"},
@@ -44,7 +44,7 @@ var line = [][]string{
 	{"internal/diagnose/cause"},
 	{"internal/report"},
 	{"internal/report/*"}, // what only the command links: plot, page and junit
-	{"internal/judge", "internal/infra"},
+	{"internal/judge", "internal/infra", "internal/serving"},
 	{"internal/continuation"},
 	{"internal/fixture", "golden"},
 	{"internal/session"},

@@ -81,11 +81,38 @@ func (r *Run) Decoded() [][]int {
 	return out
 }
 
+// Prompts returns what the model was asked, by sequence: what it was given in its first step, where
+// the inputs of that show it and nothing is padded, or else what run.json says.
+func (r *Run) Prompts() [][]int {
+	steps := r.Steps()
+	if len(steps) == 0 || r.Info.PadMask != nil {
+		return r.Info.Asked()
+	}
+	for _, e := range r.byStep()[steps[0]] {
+		other := strings.Contains(e.Layer, "pos") || strings.Contains(e.Layer, "type") // their indices are no tokens
+		if !isIDs(e) || other || len(e.Tensor.Shape()) > 2 || e.Tensor.RowLen() == 0 {
+			continue
+		}
+		n := e.Tensor.RowLen()
+		out := make([][]int, e.Tensor.Len()/n)
+		for i := range e.Tensor.Len() {
+			out[i/n] = append(out[i/n], int(e.Tensor.At(i)))
+		}
+		return out
+	}
+	return r.Info.Asked()
+}
+
+// isIDs reports whether a tensor has the token ids that a step was given.
+func isIDs(e Entry) bool {
+	named := strings.Contains(e.Port, "input_ids") || e.Port == "input_0" && strings.Contains(e.Layer, "embed")
+	return named && label.IsInput(e.Port) && !e.Tensor.DType().IsFloat()
+}
+
 // fed returns the ids that a decode step was given, one for each sequence.
 func fed(entries []Entry) (ids []int) {
 	for _, e := range entries {
-		named := strings.Contains(e.Port, "input_ids") || e.Port == "input_0" && strings.Contains(e.Layer, "embed")
-		if named && label.IsInput(e.Port) && !e.Tensor.DType().IsFloat() && e.Tensor.RowLen() == 1 {
+		if isIDs(e) && e.Tensor.RowLen() == 1 {
 			for i := range e.Tensor.Len() {
 				ids = append(ids, int(e.Tensor.At(i)))
 			}

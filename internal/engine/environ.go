@@ -67,3 +67,14 @@ func maskTexts(dir string, secrets *secret.Values) error {
 	}
 	return err
 }
+
+// Environ is the environment of a program that goparity starts: that of this process, without
+// telemetry and without the hub unless it says otherwise, with the cache of compiled graphs.
+func Environ() ([]string, error) {
+	env := quiet(os.Environ(), false)
+	cache, err := CompileCache(func(key string) string { return lookup(env, key) })
+	if err != nil {
+		return nil, err
+	}
+	return append(env, "MODULAR_MAX_CACHE_DIR="+cache, "PYTHONUNBUFFERED=1", "PYTHONIOENCODING=utf-8"), nil
+}

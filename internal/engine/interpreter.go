@@ -52,3 +52,17 @@ func isFile(path string) bool {
 	st, err := os.Stat(path)
 	return err == nil && !st.IsDir()
 }
+
+// Program finds a program by its name: in PATH, or else beside the Python that runs the engines,
+// where pip puts programs such as max. A name that is in neither is returned as it is.
+func Program(getenv func(string) string, dir, name string) string {
+	if _, err := exec.LookPath(name); err == nil {
+		return name
+	}
+	if python, err := Interpreter(getenv, dir); err == nil {
+		if beside := filepath.Join(filepath.Dir(python), name); isFile(beside) {
+			return beside
+		}
+	}
+	return name
+}

@@ -14,6 +14,9 @@ func Headline(r *Report) string {
 		return text
 	}
 	n, compared := namingOf(r.Layers), r.compared()
+	if r.aboutServing() {
+		return r.Serving.Headline()
+	}
 	switch r.Verdict {
 	case Incomplete:
 		open, rest := r.Open(), ""
@@ -100,6 +103,12 @@ func (r *Report) Open() []string {
 const OpenHelp = "join what has another name: parity names; record what is missing, or say what need not be compared: ignore: in " +
 	"fixture.yaml with the reason; to judge a part of the model only: scope: in fixture.yaml, --scope LAYER"
 
+// aboutServing reports whether the verdict is that of a server's answers: they are wrong, or nothing
+// else was judged.
+func (r *Report) aboutServing() bool {
+	return r.Serving != nil && (r.Kind == KindServing || len(r.Layers) == 0 && r.FirstDivergence == nil)
+}
+
 // otherPrompt reports whether the verdict is about what the two runs were given, and accuses no layer.
 func (r *Report) otherPrompt() bool {
 	return (r.Kind == "input" || r.Kind == KindText) && r.FirstDivergence != nil && r.FirstDivergence.Layer == ""
@@ -124,6 +133,7 @@ var kinds = map[string]string{
 	"path": "The model is right in one pass and wrong along this execution path: the error is in what the path adds, " +
 		"the cache, positions, slots, masks or padding.",
 	"generation": "A token is another one than the reference's, or its logits are wrong, and no layer that was recorded is.",
+	KindServing:  "The server answers otherwise than the reference. No layer is accused: that is what tensors are judged for.",
 	"drift":      "No layer differs by itself; small errors grow until the end differs.",
 	"unordered":  "Several layers differ, and nothing tells which of them ran first.",
 }

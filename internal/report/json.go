@@ -133,8 +133,10 @@ func (r *Report) check() error {
 		}
 	}
 	switch {
-	case r.holds() && Count(r.Layers).Compared == 0 && r.textStage() != StatusPass:
+	case r.holds() && Count(r.Layers).Compared == 0 && r.textStage() != StatusPass && !r.Serving.judged():
 		return fmt.Errorf("report: verdict %s, but nothing was compared", r.Verdict)
+	case r.holds() && r.Serving != nil && r.Serving.Verdict != Pass:
+		return fmt.Errorf("report: verdict %s, but that of serving is %s", r.Verdict, r.Serving.Verdict)
 	case r.holds() && r.Verdict != r.covered():
 		return fmt.Errorf("report: verdict %s, but coverage says %s", r.Verdict, r.covered())
 	}

@@ -16,6 +16,7 @@ const (
 	maxUnmatched   = 8   // tensors that only one side has, and layers of the frontier
 	maxCauses      = 5   // causes
 	maxNotes       = 8   // notes, and differences of the order
+	maxServed      = 24  // requests to a server
 	maxModeRows    = 100 // layers in the comparison of the two modes
 	maxSummaryRows = 50  // rows of a summary in Markdown
 	maxSummaryCell = 300 // characters of a cell of one

@@ -42,10 +42,17 @@ func Markdown(w io.Writer, r *Report) error {
 			b.WriteByte('\n')
 		}
 	}
+	if s := r.Serving; s != nil {
+		fmt.Fprintf(&b, "%s\n\n", mdText(s.Title()))
+		for _, line := range s.Lines() {
+			fmt.Fprintf(&b, "- %s\n", mdText(line))
+		}
+		b.WriteByte('\n')
+	}
 	if s := Count(r.Layers); s.counts() != "" {
 		fmt.Fprintf(&b, "%s\n\n", Counts(r))
 	}
-	for _, c := range r.Causes[:min(len(r.Causes), maxCauses)] {
+	for _, c := range r.layerCauses() {
 		word := c.Word()
 		if c.Proven {
 			word = "**" + word + "**"
@@ -53,7 +60,7 @@ func Markdown(w io.Writer, r *Report) error {
 		fmt.Fprintf(&b, "- %s %s%s: %s. %s See %s.\n", word, mdCode(c.ID), c.At(mdCode), mdText(c.Evidence()),
 			mdText(c.Sentence()), mdCode(c.Doc()))
 	}
-	if len(r.Causes) > 0 {
+	if len(r.layerCauses()) > 0 {
 		b.WriteByte('\n')
 	}
 	rows := r.Failing()
@@ -72,7 +79,9 @@ func Markdown(w io.Writer, r *Report) error {
 		}
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(&b, "%s\n", mdText(r.Source.String()))
+	if r.hasSource() {
+		fmt.Fprintf(&b, "%s\n", mdText(r.Source.String()))
+	}
 	_, err := w.Write(b.Bytes())
 	return err
 }

@@ -73,6 +73,7 @@ type Report struct {
 	Paths           []Path       `json:"paths,omitempty"`      // the runs along execution paths
 	PathDepth       *PathDepth   `json:"path_depth,omitempty"` // their errors along the depth
 	Generations     []Generation `json:"generation,omitempty"` // of texts, token by token
+	Serving         *Serving     `json:"serving,omitempty"`    // what a server answered; null if none was asked
 	NotJudged       []string     `json:"not_judged,omitempty"` // what a pass does not cover
 	Notes           []string     `json:"notes"`                // how names and layouts were joined, what was left out
 	Unmatched       Unmatched    `json:"unmatched"`

@@ -15,7 +15,10 @@ func Text(w io.Writer, r *Report, opt TextOptions) error {
 	}
 	p := newPrinter(opt, r.Layers)
 	p.verdict(r)
-	p.causes(r)
+	p.serving(r.Serving)
+	if r.Kind != KindServing {
+		p.causes(r)
+	}
 	p.table(r)
 	p.benign(r)
 	p.unmatched("golden", r.Unmatched.Golden)
@@ -23,8 +26,10 @@ func Text(w io.Writer, r *Report, opt TextOptions) error {
 	p.hints(r.Unmatched)
 	p.order(r.Order, r.Verdict)
 	p.list("Notes", r.Notes, maxNotes)
-	p.linef("")
-	p.prose("", "Source: ", r.Source.String())
+	if r.hasSource() {
+		p.linef("")
+		p.prose("", "Source: ", r.Source.String())
+	}
 	_, err := w.Write(p.Bytes())
 	return err
 }

@@ -24,6 +24,9 @@ func (s *Session) Finish(stdout io.Writer) error {
 		for i, c := range f.compared {
 			errs = append(errs, s.write(stdout, f, f.report(c), i), c.Changed())
 		}
+		if r := f.serveReport(); r != nil && len(f.compared) == 0 && f.err == nil {
+			errs = append(errs, s.write(stdout, f, r, 0))
+		}
 		if f.err != nil {
 			errs = append(errs, s.write(stdout, f, &report.Report{Fixture: f.name, Verdict: report.Error, Error: infra.Message(f.err)}, len(f.compared)))
 		}
@@ -42,11 +45,11 @@ func (s *Session) write(stdout io.Writer, f *Fixture, r *report.Report, i int) e
 	}
 	dir := f.out
 	if dir == "" {
-		return infra.WriteStatus("", f.name, f.err)
+		return infra.WriteStatus("", f.name, errors.Join(f.err, f.servedErr))
 	}
 	if i > 0 {
 		dir = filepath.Join(dir, strconv.Itoa(i)) // tests with functions of their own
 	}
 	r.Package = s.cfg.Package
-	return errors.Join(report.Save(dir, r), infra.WriteStatus(dir, f.name, f.err))
+	return errors.Join(report.Save(dir, r), infra.WriteStatus(dir, f.name, errors.Join(f.err, f.servedErr)))
 }

@@ -59,10 +59,12 @@ type Fixture struct {
 	err       error
 	problems  []Problem
 
-	mu       sync.Mutex
-	compared []*judge.Comparison // what is reported: c, or those of functions
-	along    map[*judge.Comparison][]*Path
-	texts    map[*judge.Comparison][]*Generation
+	mu        sync.Mutex
+	compared  []*judge.Comparison // what is reported: c, or those of functions
+	along     map[*judge.Comparison][]*Path
+	texts     map[*judge.Comparison][]*Generation
+	served    []*report.Serving
+	servedErr error
 
 	weights *checkpoint.Files // of the model's folder, opened when a cause is looked for
 }
@@ -352,7 +354,10 @@ func (f *Fixture) isSelf(c *judge.Comparison) bool {
 
 // staleGoldens says for each variant and case what changed in the fixture since its goldens were
 // made. It skips goldens of cases that the fixture no longer has.
-func (f *Fixture) staleGoldens() []string {
+func (f *Fixture) staleGoldens() []string { return f.staleFor("") }
+
+// staleFor is staleGoldens by what begins with one of the keys.
+func (f *Fixture) staleFor(keys ...string) []string {
 	var out []string
 	seen := map[[2]string]bool{}
 	for _, p := range f.goldens.store.Passes() {
@@ -362,7 +367,10 @@ func (f *Fixture) staleGoldens() []string {
 			continue
 		}
 		seen[of] = true
-		if changes := fixture.Changed(p.Provenance.Inputs, f.yaml.Inputs(base)); len(changes) > 0 {
+		changes := slices.DeleteFunc(fixture.Changed(p.Provenance.Inputs, f.yaml.Inputs(base)), func(change string) bool {
+			return !slices.ContainsFunc(keys, func(key string) bool { return strings.HasPrefix(change, key) })
+		})
+		if len(changes) > 0 {
 			out = append(out, fmt.Sprintf("golden: %s: the goldens %s of case %s are stale: %s; renew them: go test ./... -update",
 				f.goldens.store.Dir(), p.Variant, p.Case, strings.Join(changes, "; ")))
 		}
@@ -415,6 +423,7 @@ func (f *Fixture) report(c *judge.Comparison) *report.Report {
 	r := c.Report(f.name, false)
 	f.addPaths(r, c)
 	f.addGenerations(r, c)
+	f.addServing(r)
 	return f.problematic(r)
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/diagnose/cause"
+	"github.com/goparity/goparity/internal/serving"
 )
 
 // The catalogue has a row for each id, in the section of its family, and no other; and the code
@@ -22,7 +24,7 @@ import (
 func TestCatalogue(t *testing.T) {
 	ids := map[string]bool{}
 	families := map[string]bool{}
-	for _, id := range cause.IDs() {
+	for _, id := range slices.Concat(cause.IDs(), serving.IDs()) {
 		assert.False(t, ids[id], "%s is listed twice", id)
 		ids[id] = true
 		family, _, _ := strings.Cut(id, "/")

@@ -114,6 +114,8 @@ func stageOf(r *report.Report) string {
 		return stageRun
 	case r.FailedStage() != "":
 		return r.FailedStage()
+	case r.Serving != nil && len(r.Layers) == 0:
+		return report.StageServing
 	}
 	return report.StageTensors
 }

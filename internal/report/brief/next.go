@@ -55,7 +55,7 @@ func nextOf(r *report.Report, file string) (c commands, why string) {
 		}
 	}
 	n := next{r: r, file: file, in: in}
-	for _, choice := range []func() (commands, string){n.settled, n.text, n.tokens, n.proven, n.path, n.names, n.incomplete, n.open} {
+	for _, choice := range []func() (commands, string){n.settled, n.text, n.tokens, n.served, n.proven, n.path, n.names, n.incomplete, n.open} {
 		if c, why = choice(); why == "" {
 			continue
 		}
@@ -196,6 +196,22 @@ func (n next) tokens() (commands, string) {
 		}
 	}
 	return commands{golden, actual}, why
+}
+
+// served: a server answers wrong, and no layer does.
+func (n next) served() (commands, string) {
+	if n.r.Kind != report.KindServing {
+		return nil, ""
+	}
+	why := "look at the server, not at the model's layers"
+	if len(n.r.Causes) > 0 {
+		c := n.r.Causes[0]
+		why = fmt.Sprintf("mend the server (%s, see %s), not the model's layers", c.ID, c.Doc())
+	}
+	if c := n.again(); c != nil {
+		return c, why + "; then this asks it again"
+	}
+	return n.report("-v"), why + "; then parity serve asks it again"
 }
 
 // proven: the cause is known, so what is left is to mend it.

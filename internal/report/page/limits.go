@@ -10,5 +10,6 @@ const (
 	maxFrontier  = 20   // layers of the frontier
 	maxNotes     = 50   // notes
 	maxPaths     = 100  // runs along execution paths
+	maxServed    = 60   // answers of a server, causes and notes
 	maxUnmatched = 300  // tensors that only one side has, of each
 )

@@ -45,6 +45,8 @@ type content struct {
 	Paths                                                   []alongRow
 	Findings, OnePass                                       []string
 	Texts                                                   []textChart
+	Serving                                                 string
+	Served                                                  []string
 	LeftOut                                                 int
 }
 
@@ -81,6 +83,9 @@ func Write(w io.Writer, r *report.Report) error {
 		c.Findings = append(c.Findings, text(f.String()))
 	}
 	c.Findings, c.OnePass = texts(c.Findings, maxNotes), texts(r.OnePass(), maxNotes)
+	if s := r.Serving; s != nil {
+		c.Serving, c.Served = text(s.Title()), texts(s.Lines(), maxServed)
+	}
 	if f := r.FirstDivergence; f != nil {
 		c.Growing = text(f.Growing())
 	}
@@ -147,6 +152,9 @@ func cleaned(r *report.Report) *report.Report {
 		out.Order = &report.Order{Same: o.Same, N: o.N, Differences: texts(o.Differences, maxNotes)}
 	}
 	for _, c := range r.Causes[:min(len(r.Causes), maxCauses)] {
+		if r.Kind == report.KindServing {
+			break // they stand with the server's answers
+		}
 		c.ID, c.Layer, c.Text = text(c.ID), text(c.Layer), text(c.Sentence())
 		out.Causes = append(out.Causes, c)
 	}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/serving"
+	"github.com/goparity/goparity/internal/session"
+)
+
+type serveFlags struct {
+	session.Serving
+	json    string
+	verbose bool
+}
+
+func newServe() *cobra.Command {
+	var f serveFlags
+	c := &cobra.Command{
+		Use:   "serve FIXTURE [--url URL]",
+		Short: "ask a server of OpenAI's API a fixture's cases, and judge its answers by the goldens",
+		Long: "serve asks each case as it is written, token ids as ids, a prompt as text, messages by chat: one at a time,\n" +
+			"from the middle of its text, and all at once. Tokens, texts and log-probabilities must be the reference's.\n" +
+			"Without --url the server that fixture.yaml names in serve is asked, or started, and ended with all that it\n" +
+			"started. " + serving.KeyVariable + " is the key of a server that wants one.\n\n" +
+			"exit codes: 0 all answers are right, 1 one is wrong, 2 usage, 3 a request got no answer that can be judged",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), args[0], cmd.OutOrStdout())
+		},
+	}
+	fl := c.Flags()
+	fl.StringVar(&f.URL, "url", "", "`address` of a server that runs, http://HOST:PORT")
+	fl.DurationVar(&f.Timeout, "timeout", serving.DefaultTimeout, "how long an answer may take")
+	fl.IntVar(&f.Parallel, "parallel", serving.DefaultParallel, "how many requests are on their way at once")
+	fl.DurationVar(&f.Start, "start-timeout", serving.DefaultStart, "how long a server that is started may take until it is ready")
+	fl.StringVar(&f.Device, "device", engine.CPU, "where the server computes, for the fixture's encodings: cpu or gpu")
+	fl.StringVar(&f.Encoding, "encoding", "", "`dtype` in which the server computes (default: by the fixture's encodings)")
+	fl.StringVar(&f.json, "json", "", "write report.json to this `file` (- for standard output)")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "list every request, and what was asked to find a cause")
+	return c
+}
+
+func (f *serveFlags) run(ctx context.Context, dir string, stdout io.Writer) error {
+	switch {
+	case f.Timeout <= 0 || f.Start <= 0:
+		return usage("serve: --timeout %s, --start-timeout %s: want a time, 30s", f.Timeout, f.Start)
+	case f.Parallel < 1:
+		return usage("serve: --parallel %d: want a number from 1", f.Parallel)
+	case f.Device != engine.CPU && f.Device != engine.GPU:
+		return usage("serve: --device %q: want cpu or gpu", f.Device)
+	}
+	s, err := session.Start(session.Config{Fixtures: []string{dir}, Context: ctx})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	fx := s.Default()
+	f.Live = true
+	served, err := fx.Serve(f.Serving)
+	var wrong *engine.UsageError
+	if errors.As(err, &wrong) {
+		return &exitError{exitUsage, err}
+	}
+	var r *report.Report
+	if err != nil {
+		r = failed(fx.Name(), err)
+	} else {
+		r = fx.ServeReport(served)
+	}
+	out := compareFlags{json: f.json, verbose: f.verbose}
+	return out.write(r, stdout, err)
+}

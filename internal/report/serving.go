@@ -1,0 +1,228 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+)
+
+// KindServing is the kind of a fault of the server: no layer is accused.
+const KindServing = "serving"
+
+// Serving is what a server answered to the cases of a fixture.
+type Serving struct {
+	Server   Server          `json:"server"`
+	Verdict  Verdict         `json:"verdict"`           // pass, fail, or error
+	Error    string          `json:"error,omitempty"`   // why nothing is judged
+	First    *ServingPlace   `json:"first_divergence"`  // the first wrong answer; null if there is none
+	Causes   []Cause         `json:"causes"`            // no layers in them; null if nothing is wrong
+	Requests []ServedRequest `json:"requests"`          // in the order in which they were sent
+	Probes   []string        `json:"probes,omitempty"`  // what was asked to find the cause, a sentence each
+	Harness  string          `json:"harness,omitempty"` // what shows that the model itself is right; empty if nothing does
+	Notes    []string        `json:"notes,omitempty"`   // what the server does not know or say
+}
+
+// Server is what was asked.
+type Server struct {
+	URL      string   `json:"url"`
+	Model    string   `json:"model"` // as the server calls it
+	Command  []string `json:"command,omitempty"`
+	Parallel int      `json:"parallel"`
+	Timeout  string   `json:"timeout"`
+}
+
+// ServingPlace is the first wrong answer.
+type ServingPlace struct {
+	Case  string `json:"case"`
+	As    string `json:"as"`
+	Way   string `json:"way"`
+	Token int    `json:"token"` // from 0, the first that is wrong
+	Text  string `json:"text"`
+}
+
+// ServedRequest is one request and what came of it.
+type ServedRequest struct {
+	Case    string   `json:"case"`
+	As      string   `json:"as"`             // "ids", "text" or "chat"
+	Way     string   `json:"way"`            // "alone", "prefix" or "at once"
+	From    int      `json:"from"`           // of prefix: how many tokens of the reference's text the prompt ends with
+	Status  Status   `json:"status"`         // pass, fail, or error: no answer that can be judged
+	Judged  []string `json:"judged"`         // of prompt, tokens, text and logprobs, what the server said and the golden knows
+	Tokens  int      `json:"tokens"`         // that were asked for
+	Right   int      `json:"right"`          // that are right, before the first that is not
+	Tie     *int     `json:"tie"`            // the first token that is another and may be; what follows is not judged; null if none is
+	Ended   *int     `json:"ended"`          // where the text ended before that many tokens; null if it did not
+	LogProb Float    `json:"logprob_error"`  // largest error of a log-probability, in nats; NaN where there is none
+	Text    string   `json:"text,omitempty"` // what is wrong
+}
+
+// Serves adds what came of serving to a report: to one of tensors, or to one of nothing else. Where
+// the tensors hold, a wrong answer is the verdict.
+func (r *Report) Serves(s *Serving) {
+	r.Serving = s
+	switch {
+	case s == nil || r.Verdict == Fail || r.Verdict == Error:
+		return
+	case s.Verdict == Error:
+		r.Verdict, r.Error = Error, s.Error
+	case s.Verdict == Fail:
+		r.Verdict, r.Kind, r.Causes = Fail, KindServing, s.Causes
+	case r.Verdict == "":
+		r.Verdict = Pass
+	}
+}
+
+// layerCauses are the first causes that have a layer: those of a server are shown with its answers.
+func (r *Report) layerCauses() []Cause {
+	if r.Kind == KindServing {
+		return nil
+	}
+	return r.Causes[:min(len(r.Causes), maxCauses)]
+}
+
+// hasSource reports whether the report is of two runs: a server says nothing of its versions.
+func (r *Report) hasSource() bool { return r.Serving == nil || len(r.Layers) > 0 }
+
+// judged reports whether answers of a server were judged.
+func (s *Serving) judged() bool {
+	return s != nil && s.Verdict != Error && len(s.Requests) > 0
+}
+
+// stage is what came of the stage, "" if it was not judged.
+func (s *Serving) stage() Status {
+	switch {
+	case !s.judged():
+		return ""
+	case s.Verdict == Fail:
+		return StatusFail
+	}
+	return StatusPass
+}
+
+// Headline is the verdict of serving in one line.
+func (s *Serving) Headline() string {
+	switch {
+	case s.Verdict == Error:
+		return Clean(s.Error)
+	case s.First == nil:
+		line := several(len(s.Requests), "answer", "s") + " of the server are the reference's"
+		if len(s.Requests) == 1 {
+			line = "the answer of the server is the reference's"
+		}
+		return line + s.tied()
+	}
+	line := "the server answers wrong: " + s.First.Where()
+	if len(s.Causes) > 0 {
+		line += fmt.Sprintf(": %s (%s)", Clean(s.Causes[0].ID), s.Causes[0].Word())
+	}
+	return line + fmt.Sprintf("; %d of %s are wrong", s.count(StatusFail), several(len(s.Requests), "answer", "s"))
+}
+
+func (s *Serving) tied() string {
+	n := 0
+	for _, r := range s.Requests {
+		if r.Tie != nil {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d until a tie", n)
+}
+
+func (s *Serving) count(status Status) (n int) {
+	for _, r := range s.Requests {
+		if r.Status == status {
+			n++
+		}
+	}
+	return n
+}
+
+// Where is "case hello as chat, alone, token 3".
+func (p *ServingPlace) Where() string {
+	return fmt.Sprintf("case %s as %s, %s, token %d", Clean(p.Case), Clean(p.As), Clean(p.Way), p.Token)
+}
+
+// String is the request in one line: "hello, ids, alone: pass, 3 of 3 tokens right (tokens, text)".
+func (r *ServedRequest) String() string {
+	line := fmt.Sprintf("%s as %s, %s: ", Clean(r.Case), Clean(r.As), Clean(r.Way))
+	if r.From > 0 {
+		line = fmt.Sprintf("%s as %s, %s from token %d: ", Clean(r.Case), Clean(r.As), Clean(r.Way), r.From)
+	}
+	if r.Status != StatusPass {
+		return line + strings.ToUpper(string(r.Status)) + ", " + Clean(r.Text)
+	}
+	line += fmt.Sprintf("%d of %s right", r.Right, several(r.Tokens, "token", "s"))
+	switch {
+	case r.Tie != nil:
+		line += fmt.Sprintf(", a tie at %d, what follows is not judged", *r.Tie)
+	case r.Ended != nil:
+		line += ", then the text ends"
+	}
+	return line + " (" + strings.Join(r.Judged, ", ") + ")"
+}
+
+// Title is "Serving: MODEL at URL, 4 at once".
+func (s *Serving) Title() string {
+	return fmt.Sprintf("Serving: %s at %s, %d at once", Clean(s.Server.Model), Clean(s.Server.URL), s.Server.Parallel)
+}
+
+// Lines say what came of a server, for pages: the answers that are wrong, or else all, the causes,
+// and what was not judged.
+func (s *Serving) Lines() (lines []string) {
+	for i := range s.Requests {
+		if r := &s.Requests[i]; r.Status != StatusPass || s.Verdict == Pass {
+			lines = append(lines, r.String())
+		}
+	}
+	if n := len(lines) - maxServed; n > 0 {
+		lines = append(lines[:maxServed], fmt.Sprintf("… and %d more, all in report.json", n))
+	}
+	for _, c := range s.Causes {
+		lines = append(lines, c.Word()+": "+Clean(c.ID)+": "+Clean(c.Text)+"; see "+Clean(c.Doc()))
+	}
+	if s.Harness != "" {
+		lines = append(lines, Clean(s.Harness))
+	}
+	for _, text := range s.Notes {
+		lines = append(lines, "note: "+Clean(text))
+	}
+	return lines
+}
+
+// serving writes what came of a server.
+func (p *printer) serving(s *Serving) {
+	if s == nil {
+		return
+	}
+	p.heading(s.Title())
+	var lines []string
+	for i := range s.Requests {
+		if r := &s.Requests[i]; r.Status != StatusPass || p.opt.Verbose || s.Verdict == Pass {
+			lines = append(lines, r.String())
+		}
+	}
+	n := p.shown(len(lines), maxServed)
+	for _, line := range lines[:n] {
+		p.prose("  ", "", line)
+	}
+	p.more(len(lines)-n, "")
+	if s.Verdict == Fail && len(s.Causes) == 0 {
+		p.prose("  ", "", "no cause is shown by what was asked")
+	}
+	for _, c := range s.Causes {
+		p.prose("  ", c.Word()+": ", c.ID+": "+c.Text+"; see "+c.Doc())
+	}
+	if s.Harness != "" {
+		p.prose("  ", "", s.Harness)
+	}
+	if p.opt.Verbose {
+		for _, text := range s.Probes {
+			p.prose("  ", "asked: ", text)
+		}
+	}
+	for _, text := range s.Notes {
+		p.prose("  ", "note: ", text)
+	}
+}

@@ -1,0 +1,110 @@
+package report_test
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/report"
+)
+
+func served(verdict report.Verdict) *report.Serving {
+	tie := 2
+	nan := report.Float(math.NaN())
+	s := &report.Serving{Verdict: verdict, Causes: []report.Cause{}, Server: report.Server{URL: "http://127.0.0.1:8000", Model: "m", Parallel: 4},
+		Requests: []report.ServedRequest{
+			{Case: "a", As: "ids", Way: "alone", Status: report.StatusPass, Judged: []string{"tokens", "logprobs"}, Tokens: 4, Right: 3, Tie: &tie},
+			{Case: "a", As: "ids", Way: "prefix", From: 2, Status: report.StatusPass, Judged: []string{"tokens"}, Tokens: 2, Right: 2, LogProb: nan}}}
+	switch verdict {
+	case report.Fail:
+		s.Requests[1].Status, s.Requests[1].Text = report.StatusFail, "token 1 is 5, the reference's is 6"
+		s.First = &report.ServingPlace{Case: "a", As: "ids", Way: "prefix", Token: 1, Text: s.Requests[1].Text}
+		s.Causes = []report.Cause{{ID: "serving/cache", Proven: true, Fit: nan, FitGolden: nan, Text: "right after another prompt"}}
+		s.Harness = "the model is right"
+	case report.Error:
+		s.Error, s.First = "no answer that can be judged", nil
+	}
+	return s
+}
+
+func TestServingAlone(t *testing.T) {
+	for _, c := range []struct {
+		verdict       report.Verdict
+		kind, head    string
+		texts, absent []string
+	}{
+		{report.Pass, "", "2 answers of the server are the reference's, 1 until a tie",
+			[]string{"a as ids, alone: 3 of 4 tokens right, a tie at 2, what follows is not judged (tokens, logprobs)",
+				"a as ids, prefix from token 2: 2 of 2 tokens right (tokens)"}, []string{"Source", "Causes", "proven"}},
+		{report.Fail, "serving", "the server answers wrong: case a as ids, prefix, token 1: serving/cache (proven); 1 of 2 answers are wrong",
+			[]string{"a as ids, prefix from token 2: FAIL, token 1 is 5, the reference's is 6", "proven: serving/cache: right after another prompt; see " +
+				"docs/causes.md#serving", "the model is right"}, []string{"a as ids, alone", "Source", "a pattern that predicts nothing"}},
+		{report.Error, "", "no answer that can be judged", nil, []string{"proven"}},
+	} {
+		r := &report.Report{Fixture: "f"}
+		r.Serves(served(c.verdict))
+		assert.Equal(t, c.verdict, r.Verdict)
+		assert.Equal(t, c.kind, r.Kind)
+		assert.Equal(t, c.head, report.Headline(r))
+		assert.Nil(t, r.FirstDivergence, "no layer is accused")
+		var text, data bytes.Buffer
+		require.NoError(t, report.Text(&text, r, report.TextOptions{Width: 300}))
+		for _, want := range c.texts {
+			assert.Contains(t, text.String(), want)
+		}
+		for _, not := range c.absent {
+			assert.NotContains(t, text.String(), not)
+		}
+		require.NoError(t, report.Write(&data, r))
+		again, err := report.Read(&data)
+		require.NoError(t, err)
+		assert.Equal(t, c.head, report.Headline(again))
+		text.Reset()
+		require.NoError(t, report.Markdown(&text, again))
+		for _, want := range c.texts {
+			assert.Contains(t, strings.NewReplacer(`\`, "", "&#39;", "'").Replace(text.String()), want)
+		}
+	}
+}
+
+// Beside tensors, serving decides where they hold, and is shown where they do not.
+func TestServingBesideTensors(t *testing.T) {
+	for _, c := range []struct {
+		tensors, serving, want report.Verdict
+		kind, reason           string
+	}{
+		{report.Pass, report.Pass, report.Pass, "", "both hold"},
+		{report.Pass, report.Fail, report.Fail, "serving", "the server is wrong, the model is not"},
+		{report.Fail, report.Fail, report.Fail, "local", "the first stage is the verdict"},
+		{report.Pass, report.Error, report.Error, "", "no answers"},
+	} {
+		r := passing()
+		if c.tensors == report.Fail {
+			r = failing()
+		}
+		kind := r.Kind
+		r.Serves(served(c.serving))
+		assert.Equal(t, c.want, r.Verdict, c.reason)
+		if c.kind == "local" {
+			c.kind = kind
+		}
+		assert.Equal(t, c.kind, r.Kind, c.reason)
+		var text bytes.Buffer
+		require.NoError(t, report.Text(&text, r, report.TextOptions{Width: 200}), c.reason)
+		assert.Contains(t, text.String(), "Serving: m at http://127.0.0.1:8000, 4 at once", c.reason)
+		require.NoError(t, report.Write(&text, r), c.reason)
+	}
+}
+
+// A report may not hold more than its serving.
+func TestServingThatContradicts(t *testing.T) {
+	r := &report.Report{Verdict: report.Pass, Serving: served(report.Fail)}
+	assert.ErrorContains(t, report.Write(&bytes.Buffer{}, r), "verdict pass, but that of serving is fail")
+	r = &report.Report{Verdict: report.Pass, Serving: &report.Serving{Verdict: report.Pass}}
+	assert.ErrorContains(t, report.Write(&bytes.Buffer{}, r), "nothing was compared")
+	assert.True(t, strings.HasPrefix(report.KindServing, "serv"))
+}

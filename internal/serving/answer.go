@@ -1,0 +1,294 @@
+package serving
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Answer is one choice of a server's answer, with what the answer says besides.
+type Answer struct {
+	Text   string
+	Prompt []int // token ids of the prompt; nil if the server does not say
+	Tokens []int // ids of the answer; nil if the server does not say
+	Finish string
+	Reason string // why it stopped, where the server says more than Finish
+
+	LogProbs []float64            // of the chosen tokens, NaN where one is null; nil if the server does not say
+	Texts    []string             // of the chosen tokens; nil if the server does not say
+	Top      []map[string]float64 // the most probable tokens by their texts; nil if the server does not say
+	Rounding float64              // half a unit of the last digit that log-probabilities are written with
+
+	PromptCount, Count, Cached int // by usage: tokens of the prompt, of the answer, from the cache; −1 if it does not say
+
+	Others []Answer // other choices, which no one asked for
+}
+
+// ids and the keys of the API.
+type (
+	wireAnswer struct {
+		Choices []wireChoice    `json:"choices"`
+		Prompt  wireIDs         `json:"prompt_token_ids"`
+		Usage   *wireUsage      `json:"usage"`
+		Error   json.RawMessage `json:"error"`
+	}
+	wireChoice struct {
+		Index   int  `json:"index"`
+		Text    *any `json:"text"`
+		Message *struct {
+			Content *string `json:"content"`
+		} `json:"message"`
+		Tokens   wireIDs         `json:"token_ids"`
+		Prompt   wireIDs         `json:"prompt_token_ids"`
+		Finish   *string         `json:"finish_reason"`
+		Reason   json.RawMessage `json:"stop_reason"`
+		LogProbs *wireLogProbs   `json:"logprobs"`
+	}
+	wireUsage struct {
+		Prompt  *int `json:"prompt_tokens"`
+		Answer  *int `json:"completion_tokens"`
+		Details *struct {
+			Cached *int `json:"cached_tokens"`
+		} `json:"prompt_tokens_details"`
+	}
+	wireLogProbs struct {
+		Tokens   []string          `json:"tokens"`
+		LogProbs []*json.Number    `json:"token_logprobs"`
+		Top      []json.RawMessage `json:"top_logprobs"`
+		Content  []struct {
+			Token   string          `json:"token"`
+			ID      *int            `json:"id"`
+			LogProb *json.Number    `json:"logprob"`
+			Top     json.RawMessage `json:"top_logprobs"`
+		} `json:"content"`
+	}
+)
+
+// wireIDs are token ids, which some servers wrap in a list for each prompt.
+type wireIDs []int
+
+func (w *wireIDs) UnmarshalJSON(data []byte) error {
+	var flat []int
+	err := json.Unmarshal(data, &flat)
+	if err != nil {
+		var nested [][]int
+		if json.Unmarshal(data, &nested) != nil || len(nested) != 1 {
+			return err
+		}
+		flat = nested[0]
+	}
+	*w = flat
+	return nil
+}
+
+// readAnswer reads the answer to one request with one prompt. It is an error if it has no choice.
+func readAnswer(data []byte) (Answer, error) {
+	var w wireAnswer
+	if err := json.Unmarshal(data, &w); err != nil {
+		return Answer{}, err
+	}
+	if len(w.Choices) == 0 {
+		if len(w.Error) > 0 && string(w.Error) != "null" {
+			return Answer{}, errors.New("it is an error with the status 200")
+		}
+		return Answer{}, errors.New("it has no choices")
+	}
+	var all []Answer
+	first := 0
+	for i := range w.Choices {
+		a, err := w.Choices[i].answer()
+		if err != nil {
+			return Answer{}, fmt.Errorf("choices[%d]: %w", i, err)
+		}
+		if a.Prompt == nil {
+			a.Prompt = w.Prompt
+		}
+		a.usage(w.Usage)
+		if w.Choices[i].Index < w.Choices[first].Index {
+			first = i
+		}
+		all = append(all, a)
+	}
+	a := all[first]
+	a.Others = append(all[:first:first], all[first+1:]...)
+	return a, nil
+}
+
+func (w *wireChoice) answer() (a Answer, err error) {
+	switch {
+	case w.Message != nil && w.Message.Content != nil:
+		a.Text = *w.Message.Content
+	case w.Message != nil: // null where nothing was said
+	case w.Text != nil:
+		text, ok := (*w.Text).(string)
+		if !ok {
+			return a, errors.New("text is no text")
+		}
+		a.Text = text
+	case w.Tokens == nil:
+		return a, errors.New("it has neither text nor message")
+	}
+	a.Tokens, a.Prompt = w.Tokens, w.Prompt
+	if len(a.Prompt) == 0 {
+		a.Prompt = nil
+	}
+	for _, id := range append(a.Tokens[:len(a.Tokens):len(a.Tokens)], a.Prompt...) {
+		if id < 0 {
+			return a, fmt.Errorf("%d is no token id", id)
+		}
+	}
+	if w.Finish != nil {
+		a.Finish = *w.Finish
+	}
+	if r := string(w.Reason); r != "" && r != "null" {
+		a.Reason = r
+	}
+	switch a.Finish {
+	case "abort", "error", "cancelled", "timeout", "content_filter", "tool_calls", "function_call":
+		return a, fmt.Errorf("finish_reason is %q: the server did not answer to the end", a.Finish)
+	}
+	return a, a.logProbs(w.LogProbs)
+}
+
+func (a *Answer) usage(u *wireUsage) {
+	a.PromptCount, a.Count, a.Cached = -1, -1, -1
+	if u == nil {
+		return
+	}
+	for _, of := range []struct {
+		to   *int
+		from *int
+	}{{&a.PromptCount, u.Prompt}, {&a.Count, u.Answer}} {
+		if of.from != nil {
+			*of.to = *of.from
+		}
+	}
+	if u.Details != nil && u.Details.Cached != nil {
+		a.Cached = *u.Details.Cached
+	}
+}
+
+// logProbs reads the log-probabilities in the form of completions, or in that of chats.
+func (a *Answer) logProbs(w *wireLogProbs) error {
+	if w == nil {
+		return nil
+	}
+	numbers, texts, top := w.LogProbs, w.Tokens, w.Top
+	if len(w.Content) > 0 {
+		numbers, texts, top = nil, nil, nil
+		var ids []int
+		for _, c := range w.Content {
+			numbers, texts, top = append(numbers, c.LogProb), append(texts, c.Token), append(top, c.Top)
+			if c.ID != nil {
+				ids = append(ids, *c.ID)
+			}
+		}
+		if a.Tokens == nil && len(ids) == len(numbers) {
+			a.Tokens = ids
+		}
+	}
+	if a.Tokens == nil {
+		a.Tokens = namedIDs(texts)
+	}
+	digits := 0
+	for i, n := range numbers {
+		if n == nil {
+			a.LogProbs = append(a.LogProbs, math.NaN())
+			continue
+		}
+		v, err := n.Float64()
+		if err != nil {
+			return fmt.Errorf("log-probability %d: %w", i, err)
+		}
+		a.LogProbs = append(a.LogProbs, v)
+		_, fraction, _ := strings.Cut(n.String(), ".")
+		if strings.ContainsAny(fraction, "eE") {
+			fraction = strings.Repeat("0", 17) // a number of few digits that is not rounded
+		}
+		digits = max(digits, len(fraction))
+	}
+	if len(a.LogProbs) == 0 {
+		return nil
+	}
+	a.Rounding = math.Pow(10, -float64(digits)) / 2
+	if len(texts) == len(numbers) {
+		a.Texts = texts
+	}
+	for _, t := range top {
+		a.Top = append(a.Top, readTop(t))
+	}
+	if len(a.Top) != len(a.LogProbs) {
+		a.Top = nil
+	}
+	return nil
+}
+
+// namedIDs reads token ids off texts of the form token_id:15, which some servers write.
+func namedIDs(texts []string) (ids []int) {
+	for _, t := range texts {
+		text, ok := strings.CutPrefix(t, "token_id:")
+		id, err := strconv.Atoi(text)
+		if !ok || err != nil {
+			return nil
+		}
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// readTop reads the most probable tokens of a position: an object by text, or a list. What is
+// neither tells nothing.
+func readTop(data json.RawMessage) map[string]float64 {
+	var byText map[string]float64
+	if json.Unmarshal(data, &byText) == nil {
+		return byText
+	}
+	var list []struct {
+		Token   string  `json:"token"`
+		LogProb float64 `json:"logprob"`
+	}
+	if json.Unmarshal(data, &list) != nil {
+		return nil
+	}
+	byText = map[string]float64{}
+	for _, t := range list {
+		byText[t.Token] = t.LogProb
+	}
+	return byText
+}
+
+// same reports whether two answers say the same: the same tokens, or where one does not say which,
+// the same text.
+func (a *Answer) same(b *Answer) bool {
+	if a.Tokens != nil && b.Tokens != nil {
+		if len(a.Tokens) != len(b.Tokens) {
+			return false
+		}
+		for i, id := range a.Tokens {
+			if id != b.Tokens[i] {
+				return false
+			}
+		}
+		return true
+	}
+	return plain(a.Text) == plain(b.Text) // chats are trimmed, completions are not
+}
+
+// count is how many tokens the answer has, −1 if nothing says it.
+func (a *Answer) count() int {
+	switch {
+	case a.Tokens != nil:
+		return len(a.Tokens)
+	case a.LogProbs != nil && a.Count >= 0:
+		return min(a.Count, len(a.LogProbs))
+	case a.LogProbs != nil:
+		return len(a.LogProbs)
+	}
+	return a.Count
+}
+
+// stopped reports whether the server ended the answer by itself.
+func (a *Answer) stopped() bool { return a.Finish != "length" && a.Finish != "max_tokens" }

@@ -1,0 +1,103 @@
+package serving
+
+import "fmt"
+
+// How a request is written.
+const (
+	AsIDs  = "ids"  // token ids to /v1/completions
+	AsText = "text" // a prompt to /v1/completions
+	AsChat = "chat" // messages to /v1/chat/completions
+)
+
+// When a request is sent.
+const (
+	Alone  = "alone"   // nothing else is on its way
+	Prefix = "prefix"  // alone, after the request whose text it begins in the middle of
+	AtOnce = "at once" // with others
+)
+
+// Message is one turn of a chat.
+type Message struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+// Ask is one request. One of IDs, Prompt and Messages is set, as As says.
+type Ask struct {
+	As       string
+	IDs      []int
+	Prompt   string
+	Messages []Message
+	Tokens   int            // how many are wanted, max_tokens
+	extra    map[string]any // further keys of the request, of a probe
+}
+
+func (a Ask) path() string {
+	if a.As == AsChat {
+		return "/v1/chat/completions"
+	}
+	return "/v1/completions"
+}
+
+// ids asks the same number of tokens of other ids.
+func (a Ask) ids(ids []int) Ask { return Ask{As: AsIDs, IDs: ids, Tokens: a.Tokens} }
+
+// with adds a key to the request.
+func (a Ask) with(key string, value any) Ask {
+	extra := map[string]any{key: value}
+	for k, v := range a.extra {
+		extra[k] = v
+	}
+	a.extra = extra
+	return a
+}
+
+// form is what a request asks for besides its tokens. Servers that do not know a key refuse it.
+type form struct {
+	ids      bool
+	logProbs int // how many alternatives; 0: no log-probabilities
+}
+
+// forms are tried in this order until one is not refused.
+var forms = []form{{true, topLogProbs}, {false, topLogProbs}, {true, 1}, {false, 1}, {true, 0}, {false, 0}}
+
+// String names the keys of the form.
+func (f form) String() string {
+	text := fmt.Sprintf("logprobs %d", f.logProbs)
+	switch {
+	case f.ids && f.logProbs > 0:
+		return "return_token_ids and " + text
+	case f.ids:
+		return "return_token_ids"
+	case f.logProbs > 0:
+		return text
+	}
+	return "neither return_token_ids nor logprobs"
+}
+
+// body is the JSON of a request.
+func (a Ask) body(model string, f form) map[string]any {
+	body := map[string]any{"model": model, "max_tokens": a.Tokens, "temperature": 0}
+	switch a.As {
+	case AsIDs:
+		body["prompt"] = a.IDs
+	case AsText:
+		body["prompt"] = a.Prompt
+	case AsChat:
+		body["messages"] = a.Messages
+	default:
+		panic(fmt.Sprintf("serving: a request as %q", a.As))
+	}
+	if f.ids {
+		body["return_token_ids"] = true
+	}
+	if f.logProbs > 0 && a.As == AsChat {
+		body["logprobs"], body["top_logprobs"] = true, f.logProbs
+	} else if f.logProbs > 0 {
+		body["logprobs"] = f.logProbs
+	}
+	for k, v := range a.extra {
+		body[k] = v
+	}
+	return body
+}

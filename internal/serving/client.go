@@ -1,0 +1,278 @@
+package serving
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/goparity/goparity/internal/foreign"
+)
+
+// KeyVariable is the environment variable with the key of servers that want one.
+const KeyVariable = "PARITY_API_KEY"
+
+// client asks one server. It is safe for concurrent use.
+type client struct {
+	base    string // without /v1
+	http    *http.Client
+	timeout time.Duration
+	model   string
+	longest int // tokens of a prompt and its answer, 0 if the server does not say
+
+	mu    sync.Mutex
+	forms map[string]*negotiated // by path
+	notes []string
+}
+
+// negotiated is what a path takes.
+type negotiated struct {
+	form
+	settled bool // an answer came
+}
+
+// AnswerError says that a request got no answer that can be judged.
+type AnswerError struct {
+	Status int // of HTTP; 0 if there was none
+	What   string
+	Err    error
+	gone   bool // the server may be gone: others need not be asked
+}
+
+func (e *AnswerError) Error() string { return e.What }
+func (e *AnswerError) Unwrap() error { return e.Err }
+
+// newClient returns a client for the server at an address such as http://127.0.0.1:8000, with or
+// without /v1. Each request has a connection of its own: over one that the server has closed, Go
+// would send a request again without a word.
+func newClient(address string, timeout time.Duration) (*client, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("serving: %q is no address of a server: want http://HOST:PORT", address)
+	}
+	base := strings.TrimSuffix(strings.TrimSuffix(strings.TrimRight(u.Scheme+"://"+u.Host+u.Path, "/"), "/v1"), "/")
+	return &client{base: base, timeout: timeout, forms: map[string]*negotiated{}, http: &http.Client{
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true,
+			DialContext: (&net.Dialer{Timeout: min(timeout, dialTime)}).DialContext},
+	}}, nil
+}
+
+// note remembers what a reader should know, once.
+func (c *client) note(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, n := range c.notes {
+		if n == text {
+			return
+		}
+	}
+	c.notes = append(c.notes, text)
+}
+
+// findModel asks for the names of the models that are served: the one with this name, or else the
+// first, is asked.
+func (c *client) findModel(ctx context.Context, name string) error {
+	const models = "/v1/models"
+	data, err := c.send(ctx, http.MethodGet, models, nil)
+	if err != nil {
+		return err
+	}
+	var list struct {
+		Data []struct {
+			ID       string `json:"id"`
+			MaxModel int    `json:"max_model_len"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal(data, &list); err != nil {
+		return unreadable(models, data, err)
+	}
+	if len(list.Data) == 0 || list.Data[0].ID == "" {
+		return &AnswerError{What: fmt.Sprintf("%s names no model: %s", models, snippet(data))}
+	}
+	at := 0
+	for i, m := range list.Data {
+		if name != "" && (m.ID == name || path.Base(m.ID) == path.Base(name)) {
+			at = i
+			break
+		}
+	}
+	if n := len(list.Data); n > 1 {
+		c.note("the server has %d models, %s is asked", n, foreign.Line(list.Data[at].ID))
+	}
+	c.model, c.longest = list.Data[at].ID, list.Data[at].MaxModel
+	return nil
+}
+
+// ask sends a request. Until a first answer has come, one that the server refuses (400, 422) is sent
+// again in the other forms; a note says so.
+func (c *client) ask(ctx context.Context, a Ask) (Answer, error) {
+	c.mu.Lock()
+	n := c.forms[a.path()]
+	if n == nil {
+		n = &negotiated{form: forms[0]}
+		c.forms[a.path()] = n
+	}
+	now := *n
+	c.mu.Unlock()
+	answer, err := c.post(ctx, a, now.form)
+	if now.settled || !refused(err) {
+		c.settle(n, now.form, err)
+		return answer, err
+	}
+	first := err
+	for _, f := range forms[1:] {
+		ofIDs, ofLogProbs := about(first, "token_ids"), about(first, "logprob", "log prob")
+		if ofLogProbs && !ofIDs && f.logProbs == forms[0].logProbs || ofIDs && !ofLogProbs && f.ids {
+			continue // that is not what the server complains about
+		}
+		answer, err = c.post(ctx, a, f)
+		if refused(err) {
+			continue
+		}
+		if err == nil {
+			c.note("%s refuses %s (%s): it is asked for %s", a.path(), forms[0], first, f)
+		}
+		c.settle(n, f, err)
+		return answer, err
+	}
+	return Answer{}, first
+}
+
+func (c *client) settle(n *negotiated, f form, err error) {
+	if err == nil {
+		c.mu.Lock()
+		n.form, n.settled = f, true
+		c.mu.Unlock()
+	}
+}
+
+// refused reports whether the server took a request for wrong.
+func refused(err error) bool {
+	var e *AnswerError
+	return errors.As(err, &e) && (e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity)
+}
+
+func about(err error, words ...string) bool {
+	text := strings.ToLower(err.Error())
+	for _, w := range words {
+		if strings.Contains(text, w) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *client) post(ctx context.Context, a Ask, f form) (Answer, error) {
+	body, err := json.Marshal(a.body(c.model, f))
+	if err != nil {
+		return Answer{}, fmt.Errorf("serving: %w", err)
+	}
+	data, err := c.send(ctx, http.MethodPost, a.path(), body)
+	if err != nil {
+		return Answer{}, err
+	}
+	answer, err := readAnswer(data)
+	if err != nil {
+		return Answer{}, unreadable(a.path(), data, err)
+	}
+	return answer, nil
+}
+
+// send sends a request and returns the body of its answer, which must be of status 200 and come
+// whole before the deadline.
+func (c *client) send(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("serving: %w", err)
+	}
+	r.Header.Set("Accept", "application/json")
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if key := os.Getenv(KeyVariable); key != "" {
+		r.Header.Set("Authorization", "Bearer "+key)
+	}
+	response, err := c.http.Do(r)
+	if err != nil {
+		return nil, c.failed(ctx, path, err)
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, c.failed(ctx, path, fmt.Errorf("the answer ended after %d bytes: %w", len(data), err))
+	case len(data) > maxAnswer:
+		return nil, &AnswerError{What: fmt.Sprintf("%s: the answer has more than %d MiB", path, maxAnswer>>20)}
+	case response.StatusCode != http.StatusOK:
+		return nil, &AnswerError{Status: response.StatusCode, What: fmt.Sprintf("%s: %s: %s", path, response.Status, message(data))}
+	}
+	return data, nil
+}
+
+// failed says why no answer came.
+func (c *client) failed(ctx context.Context, path string, err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return &AnswerError{What: fmt.Sprintf("%s: no answer within %s: give it more time with --timeout, or look at its log", path, c.timeout),
+			Err: context.DeadlineExceeded, gone: true}
+	}
+	if ctx.Err() != nil {
+		return &AnswerError{What: fmt.Sprintf("%s: %v", path, context.Cause(ctx)), Err: context.Canceled, gone: true}
+	}
+	return &AnswerError{What: fmt.Sprintf("%s: %s", path, foreign.Line(err.Error())), Err: err, gone: true}
+}
+
+func unreadable(path string, data []byte, err error) error {
+	return &AnswerError{What: fmt.Sprintf("%s: the answer cannot be judged: %s: %s", path, foreign.Line(err.Error()), snippet(data))}
+}
+
+// message is what a server says in an error.
+func message(data []byte) string {
+	var said struct {
+		Error  json.RawMessage `json:"error"`
+		Detail json.RawMessage `json:"detail"`
+	}
+	if json.Unmarshal(data, &said) == nil {
+		var inner struct {
+			Message string `json:"message"`
+		}
+		switch {
+		case json.Unmarshal(said.Error, &inner) == nil && inner.Message != "":
+			return snippet([]byte(inner.Message))
+		case len(said.Error) > 0:
+			return snippet(said.Error)
+		case len(said.Detail) > 0:
+			return snippet(said.Detail)
+		}
+	}
+	return snippet(data)
+}
+
+// snippet shows the beginning of what a server wrote.
+func snippet(data []byte) string {
+	text := strings.ToValidUTF8(string(data[:min(len(data), maxSnippet)]), "")
+	if len(data) > maxSnippet {
+		text += "…"
+	}
+	if text == "" {
+		return "(empty)"
+	}
+	return foreign.Line(text)
+}

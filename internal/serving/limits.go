@@ -1,0 +1,47 @@
+package serving
+
+import "time"
+
+// What is asked of a server where no one says anything. By reason, not measured.
+const (
+	// DefaultTimeout is how long an answer may take.
+	DefaultTimeout = 30 * time.Second
+	// DefaultParallel is how many requests are on their way at once.
+	DefaultParallel = 4
+	// DefaultStart is how long a server may take until it is ready: MAX compiles for 6 to 10 minutes
+	// the first time, on two busy cores.
+	DefaultStart = 20 * time.Minute
+)
+
+const (
+	// topLogProbs is how many alternatives are asked for: OpenAI allows 5, MAX 7.
+	topLogProbs = 5
+	// maxAnswer is the most bytes of an answer that are read.
+	maxAnswer = 16 << 20
+	// maxSnippet is how many bytes of an answer that cannot be read are shown.
+	maxSnippet = 160
+	// dialTime is how long a connection may take, if the timeout of an answer is longer.
+	dialTime = 10 * time.Second
+)
+
+// The search for causes.
+const (
+	// maxFindings is how many wrong answers a cause is looked for: others follow from these.
+	maxFindings = 4
+	// maxProbes is how many further requests all of it may take.
+	maxProbes = 120
+	// probeTime is how long all of it may take.
+	probeTime = 3 * time.Minute
+	// repeats is how many times a wrong request is sent again: a server that samples gives one of its
+	// wrong answers in half of the cases, and then hides with a probability of 1 in 16.
+	repeats = 4
+)
+
+// stopGrace is how long a server may take to end after SIGTERM: MAX took up to 11 s.
+const stopGrace = 20 * time.Second
+
+// dyingTime is how long a server that has hung up may take to end by itself.
+const dyingTime = time.Second
+
+// pollTime is how often the log of a server that starts is read.
+const pollTime = 100 * time.Millisecond

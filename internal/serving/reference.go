@@ -1,0 +1,82 @@
+package serving
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/tensor"
+)
+
+// Reference is what the reference says of one sequence of a case.
+type Reference struct {
+	Case   string
+	Ask    Ask    // as the case is written, for as many tokens as there are
+	Prompt []int  // token ids; nil if they are not known
+	Tokens []int  // the reference's choices, in greedy order
+	Rows   []Row  // the logits by which it chose each; nil where the golden has none
+	Text   string // of the tokens, and maybe of more that follow; empty if it is not known
+}
+
+// from returns the reference of what follows the first k tokens, asked as ids.
+func (r *Reference) from(k int) *Reference {
+	out := &Reference{Case: r.Case, Prompt: append(r.Prompt[:len(r.Prompt):len(r.Prompt)], r.Tokens[:k]...), Tokens: r.Tokens[k:]}
+	if r.Rows != nil {
+		out.Rows = r.Rows[k:]
+	}
+	out.Ask = Ask{As: AsIDs, IDs: out.Prompt, Tokens: len(out.Tokens)}
+	return out
+}
+
+// Row has the logits of one position.
+type Row struct {
+	logits []float32 // by token id
+	lse    float64   // log-sum-exp of all
+	noise  float64   // of the difference of two of them
+}
+
+// NewRow returns a row of logits, by token id, of a model that is served in type d.
+func NewRow(logits []float64, d tensor.DType) Row {
+	r := Row{logits: make([]float32, len(logits)), lse: floats.LogSumExp(logits)}
+	var square float64
+	for i, x := range logits {
+		r.logits[i] = float32(x)
+		if !math.IsInf(x, 0) {
+			square += x * x
+		}
+	}
+	r.noise = Noise(d, math.Sqrt(square/float64(max(1, len(logits)))))
+	return r
+}
+
+// Noise is how far the difference of two logits may be off in a right model of type d, rms the root
+// mean square of the row of logits:
+//
+//	2 · compare.Floor(d).RowRelL2 · rms
+func Noise(d tensor.DType, rms float64) float64 { return 2 * compare.Floor(d).RowRelL2 * rms }
+
+// Best is the token with the largest logit, the first of equal ones.
+func (r Row) Best() int {
+	best := 0
+	for id, x := range r.logits {
+		if x > r.logits[best] {
+			best = id
+		}
+	}
+	return best
+}
+
+// Logit is that of a token; ok is false for one that is not in the row.
+func (r Row) Logit(id int) (logit float64, ok bool) {
+	if id < 0 || id >= len(r.logits) {
+		return 0, false
+	}
+	return float64(r.logits[id]), true
+}
+
+// LogProb is the logarithm of the probability of a token.
+func (r Row) LogProb(id int) (p float64, ok bool) {
+	x, ok := r.Logit(id)
+	return x - r.lse, ok
+}

@@ -1,0 +1,298 @@
+package serving
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/goparity/goparity/internal/foreign"
+	"github.com/goparity/goparity/internal/report"
+)
+
+// Options say which server is asked, and how.
+type Options struct {
+	URL      string // http://HOST:PORT, with or without /v1
+	Name     string // of the model, where the server has several
+	Model    Model
+	Timeout  time.Duration // of each answer; 0: DefaultTimeout
+	Parallel int           // how many requests are on their way at once; 0: DefaultParallel
+	Command  []string      // what was started, for the report
+}
+
+// request is one request of the plan.
+type request struct {
+	ref    *Reference
+	ask    Ask
+	way    string
+	from   int      // tokens of the reference's text that the prompt ends with
+	twin   *request // the same request, alone
+	extra  bool     // no case asks for it: that it gets no answer only leaves it unjudged
+	left   string   // why an extra one is not judged
+	sent   bool
+	answer Answer
+	err    error
+	j      judgement
+}
+
+func (r *request) wrong() bool { return r.err == nil && r.j.fault > nothing }
+
+// where is how a request is called in texts: "case hello as ids, alone".
+func (r *request) where() string {
+	text := fmt.Sprintf("case %s as %s, %s", r.ref.Case, r.ask.As, r.way)
+	if r.from > 0 {
+		text += fmt.Sprintf(" from token %d", r.from)
+	}
+	return text
+}
+
+// run is one judgement of a server.
+type run struct {
+	*client
+	model    *Model
+	refs     []*Reference
+	parallel int
+	requests []*request
+}
+
+// Run asks a server for all references and judges its answers. What is wrong with the server is in
+// the result; the error is about what was asked for, or wraps the cause of ctx.
+func Run(ctx context.Context, refs []*Reference, opt Options) (*report.Serving, error) {
+	opt.Timeout = cmp.Or(opt.Timeout, DefaultTimeout)
+	opt.Parallel = cmp.Or(opt.Parallel, DefaultParallel)
+	if opt.Timeout < 0 || opt.Parallel < 0 {
+		return nil, fmt.Errorf("serving: a timeout of %s and %d at once: want more than none", opt.Timeout, opt.Parallel)
+	}
+	if len(refs) == 0 {
+		return nil, errors.New("serving: there is no case that a server can be asked")
+	}
+	c, err := newClient(opt.URL, opt.Timeout)
+	if err != nil {
+		return nil, err
+	}
+	out := &report.Serving{Verdict: report.Pass,
+		Server: report.Server{URL: c.base, Command: opt.Command, Parallel: opt.Parallel, Timeout: opt.Timeout.String()}}
+	r := &run{client: c, model: &opt.Model, refs: refs, parallel: opt.Parallel}
+	if err := r.findModel(ctx, opt.Name); err != nil {
+		out.Verdict, out.Error = report.Error, "the server cannot be asked: "+foreign.Line(err.Error())
+		return out, ctx.Err()
+	}
+	out.Server.Model = r.client.model
+	r.all(ctx)
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("serving: %w", context.Cause(ctx))
+	}
+	d := &doctor{run: r, ctx: ctx, until: time.Now().Add(probeTime), again: map[*request][]probe{}}
+	if !r.failed() {
+		d.ends()
+	}
+	r.tell(out)
+	if out.Verdict == report.Fail {
+		out.Causes = d.causes()
+		out.Harness = d.harness()
+	}
+	out.Probes, out.Notes = d.said, r.notes
+	return out, ctx.Err()
+}
+
+// all sends the requests of the plan: each alone, then from the middle of its text, then all at
+// once. A request without an answer makes the rest worthless, which is not sent then.
+func (r *run) all(ctx context.Context) {
+	for _, ref := range r.refs {
+		r.requests = append(r.requests, &request{ref: ref, ask: ref.Ask, way: Alone})
+	}
+	alone := r.requests
+	if r.inTurn(ctx, alone); r.failed() {
+		return
+	}
+	for _, ref := range r.refs {
+		if half := len(ref.Tokens) / 2; half > 0 && r.continues(ref) {
+			rest := ref.from(half)
+			r.requests = append(r.requests, &request{ref: rest, ask: rest.Ask, way: Prefix, from: half, extra: true})
+		}
+	}
+	if r.inTurn(ctx, r.requests[len(alone):]); r.failed() {
+		return
+	}
+	crowd := r.crowd(alone)
+	r.requests = append(r.requests, crowd...)
+	r.atOnce(ctx, crowd)
+}
+
+// crowd lists what is asked at once: each request, and where these are fewer than may be on their
+// way, more from the middle of the texts, or the same again.
+func (r *run) crowd(alone []*request) (crowd []*request) {
+	for _, a := range alone {
+		crowd = append(crowd, &request{ref: a.ref, ask: a.ask, way: AtOnce, twin: a})
+	}
+	for k := 1; len(crowd) < r.parallel; k++ {
+		added := false
+		for _, a := range alone {
+			if len(crowd) < r.parallel && k < len(a.ref.Tokens) && r.continues(a.ref) {
+				rest := a.ref.from(k)
+				crowd, added = append(crowd, &request{ref: rest, ask: rest.Ask, way: AtOnce, from: k, extra: true}), true
+			}
+		}
+		if !added {
+			a := alone[len(crowd)%len(alone)]
+			crowd = append(crowd, &request{ref: a.ref, ask: a.ask, way: AtOnce, twin: a})
+		}
+	}
+	return crowd
+}
+
+// continues reports whether the server can be asked from the middle of a text: a case is written as
+// token ids and was answered, and what follows can be judged without the beginning of the text.
+func (r *run) continues(ref *Reference) bool {
+	if ref.Prompt == nil {
+		return false
+	}
+	for _, q := range r.requests {
+		a := &q.answer
+		if q.ask.As == AsIDs && !q.extra && q.sent && q.err == nil &&
+			(a.Tokens != nil || r.model.Vocab != nil || a.LogProbs != nil && ref.Rows != nil) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *run) failed() bool {
+	for _, q := range r.requests {
+		if q.err != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *run) inTurn(ctx context.Context, requests []*request) {
+	for _, q := range requests {
+		r.send(ctx, q)
+		var e *AnswerError
+		if errors.As(q.err, &e) && e.gone || ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// atOnce sends requests, as many at once as were asked for.
+func (r *run) atOnce(ctx context.Context, requests []*request) {
+	todo := make(chan *request, len(requests))
+	for _, q := range requests {
+		todo <- q
+	}
+	close(todo)
+	var all sync.WaitGroup
+	ready := make(chan struct{})
+	for range min(r.parallel, len(requests)) {
+		all.Go(func() {
+			<-ready
+			for q := range todo {
+				r.send(ctx, q)
+			}
+		})
+	}
+	close(ready)
+	all.Wait()
+}
+
+// send sends a request and judges the answer.
+func (r *run) send(ctx context.Context, q *request) {
+	q.sent = true
+	if n := len(q.ref.Prompt) + len(q.ref.Tokens); r.longest > 0 && n > r.longest {
+		q.err = &AnswerError{What: fmt.Sprintf("prompt and answer have %d tokens, the server takes %d (max_model_len)", n, r.longest)}
+		return
+	}
+	if q.answer, q.err = r.client.ask(ctx, q.ask); q.err != nil {
+		var e *AnswerError
+		if q.extra && errors.As(q.err, &e) && !e.gone {
+			q.left, q.err = foreign.Line(e.What), nil
+			r.note("not judged: %s: %s", q.where(), q.left)
+		}
+		return
+	}
+	q.j = r.model.judge(q.ref, &q.answer)
+	if n := q.answer.PromptCount; n >= 0 && q.ref.Prompt != nil && n != len(q.ref.Prompt) && q.j.fault == none {
+		r.note("%s: right, although the server counts %s of the prompt, and the reference %d", q.where(), plural(n, "token"), len(q.ref.Prompt))
+	}
+}
+
+// tell writes what came of the requests.
+func (r *run) tell(out *report.Serving) {
+	said := map[string]bool{}
+	for _, q := range r.requests {
+		if !q.sent {
+			continue
+		}
+		s := report.ServedRequest{Case: q.ref.Case, As: q.ask.As, Way: q.way, From: q.from, Status: report.StatusPass,
+			Judged: q.j.judged, Tokens: q.ask.Tokens, Right: q.j.right, LogProb: report.Float(math.NaN()), Text: foreign.Line(q.j.what)}
+		for _, what := range q.j.judged {
+			said[what] = true
+			if what == "logprobs" {
+				s.LogProb = report.Float(q.j.worst)
+			}
+		}
+		if q.j.tie >= 0 && q.err == nil {
+			s.Tie = &q.j.tie
+		}
+		if q.j.ended >= 0 && q.err == nil {
+			s.Ended = &q.j.ended
+		}
+		switch {
+		case q.left != "":
+			s.Status, s.Text = report.StatusIgnored, q.left
+		case q.err != nil:
+			s.Status, s.Text = report.StatusError, foreign.Line(q.err.Error())
+			r.unusable(out, q, s.Text)
+		case q.j.fault == nothing:
+			s.Status = report.StatusError
+			r.unusable(out, q, s.Text)
+		case q.j.fault != none:
+			s.Status = report.StatusFail
+			if out.First == nil {
+				out.First = &report.ServingPlace{Case: s.Case, As: s.As, Way: s.Way, Token: q.j.at, Text: s.Text}
+			}
+		}
+		if s.Judged == nil {
+			s.Judged = []string{}
+		}
+		out.Requests = append(out.Requests, s)
+	}
+	switch {
+	case out.Verdict == report.Error:
+		out.First = nil // nothing is guessed from the rest
+		if rest := r.unsent(); rest > 0 {
+			out.Error += fmt.Sprintf("; %d more were not sent", rest)
+		}
+		return
+	case out.First != nil:
+		out.Verdict = report.Fail
+	}
+	for _, of := range []struct{ key, what string }{
+		{"tokens", "token ids of its answers: these are judged by text and log-probabilities"},
+		{"prompt", "token ids of the prompts that it made: whether these are right shows in its answers alone"},
+		{"logprobs", "log-probabilities"}} {
+		if !said[of.key] {
+			r.note("not judged: the server says no %s", of.what)
+		}
+	}
+}
+
+func (r *run) unusable(out *report.Serving, q *request, text string) {
+	if out.Verdict != report.Error {
+		out.Verdict, out.Error = report.Error, "no answer that can be judged: "+foreign.Line(q.where())+": "+text
+	}
+}
+
+func (r *run) unsent() (n int) {
+	for _, q := range r.requests {
+		if !q.sent {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,395 @@
+// Package servingtest has a server of OpenAI's API for tests: its model is a hash, its faults are
+// fields.
+package servingtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/goparity/goparity/internal/serving"
+	"github.com/goparity/goparity/tensor"
+)
+
+// The stub's model has tokens 0 to 31; 1 begins a text and 2 ends it. Its logits are a hash of all
+// tokens before: a prompt that differs anywhere is answered with something else.
+const (
+	Vocabulary = 32
+	BOS        = 1
+	EOS        = 2
+)
+
+// Logits of the next token.
+func Logits(ids []int) []float64 {
+	h := fnv.New64a()
+	fmt.Fprint(h, ids)
+	r := rand.New(rand.NewPCG(h.Sum64(), 7))
+	out := make([]float64, Vocabulary)
+	for i := range out {
+		out[i] = 3 * r.NormFloat64()
+	}
+	out[0], out[BOS], out[EOS] = -20, -20, -20
+	return out
+}
+
+func logSumExp(x []float64) float64 {
+	var sum float64
+	for _, v := range x {
+		sum += math.Exp(v)
+	}
+	return math.Log(sum)
+}
+
+func argmax(x []float64) (best int) {
+	for i, v := range x {
+		if v > x[best] {
+			best = i
+		}
+	}
+	return best
+}
+
+// IDs of a text: its words are t3, t4, …
+func IDs(text string) (out []int) {
+	for _, w := range strings.Fields(text) {
+		var id int
+		fmt.Sscanf(w, "t%d", &id)
+		out = append(out, id)
+	}
+	return out
+}
+
+// Text of ids.
+func Text(ids []int) string {
+	var words []string
+	for _, id := range ids {
+		if id != BOS && id != EOS {
+			words = append(words, fmt.Sprintf("t%d", id))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// Chat renders messages as ids: a role token, then the content.
+func Chat(messages []serving.Message) []int {
+	out := []int{BOS}
+	for _, m := range messages {
+		out = append(append(out, 3+len(m.Role)%4), IDs(m.Content)...)
+	}
+	return append(out, 9)
+}
+
+// Tokenizer is the tokenizer.json of the stub's model.
+func Tokenizer() []byte {
+	words := map[string]int{}
+	for id := range Vocabulary {
+		words[fmt.Sprintf("▁t%d", id)] = id
+	}
+	data, err := json.Marshal(map[string]any{"model": map[string]any{"vocab": words},
+		"decoder":      map[string]any{"type": "Metaspace", "replacement": "▁"},
+		"added_tokens": []map[string]any{{"id": BOS, "content": "<s>", "special": true}, {"id": EOS, "content": "</s>", "special": true}}})
+	must(err)
+	return data
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// Stub is such a server. Its zero value is right.
+type Stub struct {
+	NoIDs, Strict, NoLogProbs, NoUsage bool // it ignores return_token_ids, refuses it, …
+	EOSIn                              bool // the token that ends a text is among the ids
+	EndsAt                             int  // the model ends a text that has so many tokens, the prompt among them; 0: never
+	Digits                             int  // of log-probabilities; 0: all
+	IgnoresEOS                         bool // it knows ignore_eos
+	Models                             []string
+
+	Refuses func(body map[string]any) string // the message with which it refuses a request, "" if it does not
+
+	Prompt  func(as string, ids []int) []int                          // what it makes of the ids of a prompt
+	Render  func(messages []serving.Message) []int                    // in place of [Chat]
+	Choose  func(row []float64, k int, r *rand.Rand) int              // in place of the best
+	Scored  func(p []float64) []float64                               // in place of the log-probabilities
+	Written func(ids []int) string                                    // in place of [Text]
+	Cut     func(ids []int, r *Request) (out []int, finish string)    // what it returns, and why it ended
+	Answer  func(w http.ResponseWriter, r *Request, n, busy int) bool // of request n, with busy on their way; true if it has answered
+	Change  func(r *Request, answer map[string]any, n, busy int)      // the answer, before it is sent
+	Model   func(seen []int) []float64                                // in place of [Logits]
+	Swap    func(mine *Request, others []*Request) *Request           // whose answer it gives
+
+	mu       sync.Mutex
+	n        int
+	busy     int
+	inflight []*Request
+	random   *rand.Rand
+}
+
+// Request is what the server is asked.
+type Request struct {
+	Model    string            `json:"model"`
+	Prompt   any               `json:"prompt"`
+	Messages []serving.Message `json:"messages"`
+	Max      int               `json:"max_tokens"`
+	LogProbs any               `json:"logprobs"`
+	IDs      *bool             `json:"return_token_ids"`
+	Echo     bool              `json:"echo"`
+	NoEnd    bool              `json:"ignore_eos"`
+	TopK     int               `json:"top_k"`
+	Salt     string            `json:"cache_salt"`
+	Seed     *uint64           `json:"seed"`
+	As       string            `json:"-"` // as package serving calls it
+	Tokens   []int             `json:"-"` // of the prompt
+}
+
+// Start starts the server and returns its address. It ends with the test.
+func (s *Stub) Start(t testing.TB) string {
+	server := httptest.NewServer(s.Handler())
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// Handler is the server.
+func (s *Stub) Handler() http.Handler {
+	s.random = rand.New(rand.NewPCG(1, 2))
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, r *http.Request) {
+		list := []map[string]any{}
+		for _, id := range s.Models {
+			list = append(list, map[string]any{"id": id})
+		}
+		if s.Models == nil {
+			list = []map[string]any{{"id": "stub", "object": "model"}}
+		}
+		json.NewEncoder(w).Encode(map[string]any{"object": "list", "data": list})
+	})
+	mux.HandleFunc("POST /v1/completions", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, false) })
+	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, true) })
+	return mux
+}
+
+func (s *Stub) serve(w http.ResponseWriter, r *http.Request, isChat bool) {
+	var q Request
+	data, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = json.Unmarshal(data, &q)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if s.Refuses != nil {
+		var body map[string]any
+		must(json.Unmarshal(data, &body))
+		if message := s.Refuses(body); message != "" {
+			w.WriteHeader(http.StatusBadRequest)
+			json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"message": message}})
+			return
+		}
+	}
+	if q.Echo {
+		panic("echo was asked for, which kills a server")
+	}
+	if s.Strict && q.IDs != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprint(w, `{"error":{"code":"400","message":"1 validation error: return_token_ids: Extra inputs are not permitted"}}`)
+		return
+	}
+	switch p := q.Prompt.(type) {
+	case string:
+		q.As, q.Tokens = "text", append([]int{BOS}, IDs(p)...)
+	case []any:
+		q.As = "ids"
+		for _, id := range p {
+			q.Tokens = append(q.Tokens, int(id.(float64)))
+		}
+	}
+	if isChat {
+		render := Chat
+		if s.Render != nil {
+			render = s.Render
+		}
+		q.As, q.Tokens = "chat", render(q.Messages)
+	}
+	if s.Prompt != nil {
+		q.Tokens = s.Prompt(q.As, q.Tokens)
+	}
+	s.mu.Lock()
+	n := s.n
+	s.n++
+	s.busy++
+	s.inflight = append(s.inflight, &q)
+	s.mu.Unlock()
+	crowded := s.Swap != nil || s.Change != nil
+	if crowded {
+		time.Sleep(3 * time.Millisecond) // others come meanwhile
+	}
+	s.mu.Lock()
+	busy := s.busy
+	others := slices.Clone(s.inflight)
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		s.busy--
+		s.inflight = slices.DeleteFunc(s.inflight, func(o *Request) bool { return o == &q })
+		s.mu.Unlock()
+	}()
+	if crowded {
+		time.Sleep(3 * time.Millisecond) // all see each other
+	}
+	if s.Answer != nil && s.Answer(w, &q, n, busy) {
+		return
+	}
+	of := &q
+	if s.Swap != nil {
+		of = s.Swap(&q, others)
+	}
+	out := s.of(of, q.Max, isChat)
+	if s.Change != nil {
+		s.mu.Lock()
+		s.Change(&q, out, n, busy)
+		s.mu.Unlock()
+	}
+	w.Header().Set("Content-Type", "application/json")
+	json.NewEncoder(w).Encode(out)
+}
+
+// of answers a request.
+func (s *Stub) of(q *Request, most int, isChat bool) map[string]any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	random := s.random
+	if q.Seed != nil {
+		random = rand.New(rand.NewPCG(*q.Seed, 0))
+	}
+	seen := slices.Clone(q.Tokens)
+	var made []int
+	var p []float64
+	var top []map[string]float64
+	finish := "length"
+	for k := range most {
+		if s.EndsAt > 0 && len(seen) >= s.EndsAt && !(q.NoEnd && s.IgnoresEOS) {
+			finish = "stop"
+			if s.EOSIn {
+				made, p, top = append(made, EOS), append(p, -0.01), append(top, nil)
+			}
+			break
+		}
+		row := Logits(seen)
+		if s.Model != nil {
+			row = s.Model(seen)
+		}
+		best := argmax(row)
+		if s.Choose != nil && q.TopK != 1 {
+			best = s.Choose(row, k, random)
+		}
+		lse := logSumExp(row)
+		p = append(p, row[best]-lse)
+		five := map[string]float64{}
+		for _, id := range Ranked(row)[:5] {
+			five[fmt.Sprintf("t%d", id)] = row[id] - lse
+		}
+		top = append(top, five)
+		made, seen = append(made, best), append(seen, best)
+	}
+	if s.Cut != nil {
+		made, finish = s.Cut(made, q)
+	}
+	if s.Scored != nil {
+		p = s.Scored(p)
+	}
+	if s.Digits > 0 {
+		for i := range p {
+			unit := math.Pow(10, float64(s.Digits))
+			p[i] = math.Round(p[i]*unit) / unit
+		}
+	}
+	return s.wire(q, made, p, top, finish, isChat)
+}
+
+func (s *Stub) wire(q *Request, made []int, p []float64, top []map[string]float64, finish string, isChat bool) map[string]any {
+	write := Text
+	if s.Written != nil {
+		write = s.Written
+	}
+	choice := map[string]any{"index": 0, "finish_reason": finish}
+	if isChat {
+		choice["message"] = map[string]any{"role": "assistant", "content": write(made)}
+	} else {
+		choice["text"] = write(made)
+	}
+	if q.IDs != nil && *q.IDs && !s.NoIDs {
+		choice["token_ids"], choice["prompt_token_ids"] = append([]int{}, made...), q.Tokens
+	}
+	if q.LogProbs != nil && !s.NoLogProbs {
+		if isChat {
+			var content []any
+			for i := range p {
+				content = append(content, map[string]any{"token": "x", "logprob": p[i]})
+			}
+			choice["logprobs"] = map[string]any{"content": content}
+		} else {
+			choice["logprobs"] = map[string]any{"token_logprobs": p, "top_logprobs": top}
+		}
+	}
+	out := map[string]any{"id": "x", "choices": []any{choice}}
+	if !s.NoUsage {
+		out["usage"] = map[string]any{"prompt_tokens": len(q.Tokens), "completion_tokens": len(made)}
+	}
+	return out
+}
+
+// Ranked lists tokens by their logits, the largest first.
+func Ranked(row []float64) []int {
+	at := make([]int, len(row))
+	for i := range at {
+		at[i] = i
+	}
+	slices.SortFunc(at, func(a, b int) int {
+		if row[a] > row[b] {
+			return -1
+		}
+		return 1
+	})
+	return at
+}
+
+// Reference is what the stub's model says to a prompt.
+func Reference(name string, ask serving.Ask, prompt []int, n int) *serving.Reference {
+	r := &serving.Reference{Case: name, Ask: ask, Prompt: prompt}
+	seen := slices.Clone(prompt)
+	for range n {
+		row := Logits(seen)
+		best := argmax(row)
+		r.Rows = append(r.Rows, serving.NewRow(row, tensor.F32))
+		r.Tokens = append(r.Tokens, best)
+		seen = append(seen, best)
+	}
+	r.Ask.Tokens = n
+	r.Text = Text(r.Tokens)
+	return r
+}
+
+// Cases are the references of a fixture: two prompts as ids that begin alike, one as text, one chat.
+func Cases(n int) []*serving.Reference {
+	a, b, words := []int{BOS, 5, 6, 7, 8}, []int{BOS, 5, 6, 9}, "t11 t12 t13"
+	messages := []serving.Message{{Role: "system", Content: "t20 t21"}, {Role: "user", Content: "t22 t23"}}
+	return []*serving.Reference{
+		Reference("first", serving.Ask{As: serving.AsIDs, IDs: a}, a, n),
+		Reference("second", serving.Ask{As: serving.AsIDs, IDs: b}, b, n),
+		Reference("words", serving.Ask{As: serving.AsText, Prompt: words}, append([]int{BOS}, IDs(words)...), n),
+		Reference("talk", serving.Ask{As: serving.AsChat, Messages: messages}, Chat(messages), n),
+	}
+}

@@ -1,0 +1,92 @@
+package serving_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/serving"
+	"github.com/goparity/goparity/internal/serving/servingtest"
+	"github.com/goparity/goparity/tensor"
+)
+
+func TestTied(t *testing.T) {
+	row := serving.NewRow([]float64{1, 3, 2.999, math.NaN(), -4}, tensor.F32)
+	knows := func(logits map[int]float64) func(int) (float64, bool) {
+		return func(id int) (float64, bool) { x, ok := logits[id]; return x, ok }
+	}
+	for _, c := range []struct {
+		choice    int
+		candidate map[int]float64
+		noise     float64
+		want      bool
+		reason    string
+	}{
+		{2, nil, 0.01, true, "as near as that may be either way"},
+		{2, nil, 0.0001, false, "less noise than that"},
+		{0, nil, 0.01, false, "a confident token"},
+		{2, map[int]float64{1: -1.002, 2: -1}, 0.01, true, "the candidate's own gap is as small"},
+		{2, map[int]float64{1: -3, 2: -1}, 0.01, false, "the candidate is sure of another one"},
+		{2, map[int]float64{2: -1}, 0.01, true, "one of the two is not known"},
+		{3, nil, 0.01, false, "NaN"},
+		{9, nil, 0.01, false, "no such token"},
+		{-1, nil, 0.01, false, "no such token"},
+	} {
+		assert.Equal(t, c.want, serving.Tied(row, 1, c.choice, knows(c.candidate), c.noise), c.reason)
+	}
+}
+
+// near returns a reference whose token k has a rival that is behind it by gap.
+func near(k int, gap float64, d tensor.DType) (ref *serving.Reference, rival int) {
+	ref = servingtest.Cases(tokensOfCases)[0]
+	seen := append([]int{}, ref.Prompt...)
+	for i, id := range ref.Tokens {
+		row := servingtest.Logits(seen)
+		if i == k {
+			rival = servingtest.Ranked(row)[1]
+			row[rival] = row[id] - gap
+		}
+		ref.Rows[i] = serving.NewRow(row, d)
+		seen = append(seen, id)
+	}
+	return ref, rival
+}
+
+// A near tie may come either way; what follows is another text, and is not judged. The text is, by
+// the tokens that it is made of. A confident token may not.
+func TestTies(t *testing.T) {
+	const k = 2
+	for _, c := range []struct {
+		gap     float64
+		dtype   tensor.DType
+		noIDs   bool
+		verdict report.Verdict
+		reason  string
+	}{
+		{1e-5, tensor.F32, false, report.Pass, "within the noise of float32"},
+		{1e-5, tensor.F32, true, report.Pass, "the same, no ids"},
+		{0.1, tensor.F32, false, report.Fail, "beyond it"},
+		{0.1, tensor.F32, true, report.Fail, "beyond it, no ids"},
+		{0.1, tensor.BF16, false, report.Pass, "within the noise of bfloat16"},
+		{3, tensor.BF16, false, report.Fail, "beyond that of bfloat16"},
+	} {
+		ref, rival := near(k, c.gap, c.dtype)
+		flipped := func(seen []int) []float64 {
+			row := servingtest.Logits(seen)
+			if len(seen) == len(ref.Prompt)+k {
+				row[rival] = row[ref.Tokens[k]] + c.gap/10
+			}
+			return row
+		}
+		out := judge(t, &servingtest.Stub{Model: flipped, NoIDs: c.noIDs, NoLogProbs: false}, []*serving.Reference{ref},
+			serving.Options{Model: serving.Model{Vocab: tokenizer(t)}})
+		assert.Equal(t, c.verdict, out.Verdict, "%s: %v", c.reason, out.Requests[0].Text)
+		if c.verdict == report.Pass {
+			if assert.NotNil(t, out.Requests[0].Tie, c.reason) {
+				assert.Equal(t, k, *out.Requests[0].Tie, c.reason)
+			}
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package serving_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/serving"
+	"github.com/goparity/goparity/internal/serving/servingtest"
+)
+
+// What cannot be judged is an error, whatever the other answers are, and is not asked again.
+func TestAnswersThatCannotBeJudged(t *testing.T) {
+	says := func(status int, body string) func(w http.ResponseWriter) {
+		return func(w http.ResponseWriter) {
+			w.WriteHeader(status)
+			fmt.Fprint(w, body)
+		}
+	}
+	for _, c := range []struct {
+		answer func(w http.ResponseWriter)
+		error  string
+		reason string
+	}{
+		{servingtest.HangUp, "the answer ended after 16 bytes: unexpected EOF", "it dies in the middle of an answer"},
+		{says(500, "Internal Server Error"), "500 Internal Server Error: Internal Server Error", "it fails"},
+		{says(503, `{"error":{"message":"busy"}}`), "503 Service Unavailable: busy", "it has no time"},
+		{says(429, `{"error":"slow down"}`), "429 Too Many Requests: \"slow down\"", "it refuses"},
+		{says(404, `{"detail":"Not Found"}`), "404 Not Found: \"Not Found\"", "it does not know the path"},
+		{says(302, ""), "302 Found: (empty)", "it sends elsewhere"},
+		{says(200, "<html><body>proxy</body></html>"), "cannot be judged: invalid character '<' looking for beginning of value: <html>", "HTML"},
+		{says(200, "\x00\xff\xfe garbage"), "cannot be judged: invalid character", "garbage"},
+		{says(200, ""), "cannot be judged: unexpected end of JSON input: (empty)", "nothing"},
+		{says(200, `{"error":{"message":"out of memory"}}`), "it is an error with the status 200", "an error with the status 200"},
+		{says(200, `{"choices":[]}`), "it has no choices", "no choices"},
+		{says(200, `{"choices":[{"index":0}]}`), "it has neither text nor message", "an empty choice"},
+		{says(200, `{"choices":[{"text":"a","token_ids":["x"]}]}`), "cannot unmarshal string", "ids that are none"},
+		{says(200, `{"choices":[{"text":"a","token_ids":[-1]}]}`), "-1 is no token id", "a negative id"},
+		{says(200, `{"choices":[{"text":"a","finish_reason":"abort"}]}`), `finish_reason is "abort"`, "it gave up"},
+		{says(200, `{"choices":[{"text":["a"]}]}`), "text is no text", "a list in place of a text"},
+		{says(200, `{"choices":[{"text":"`+strings.Repeat("a", 17<<20)+`"}]}`), "the answer has more than 16 MiB", "without end"},
+	} {
+		// The answer comes for the third request, alone, or for the ninth, among others.
+		for _, at := range []int{2, 9} {
+			asked := map[int]int{}
+			s := &servingtest.Stub{Answer: func(w http.ResponseWriter, r *servingtest.Request, n, busy int) bool {
+				if n == at {
+					asked[n]++
+					c.answer(w)
+				}
+				return n == at
+			}}
+			out := judge(t, s, servingtest.Cases(tokensOfCases), serving.Options{})
+			assert.Equal(t, report.Error, out.Verdict, c.reason)
+			assert.Contains(t, out.Error, c.error, c.reason)
+			assert.Nil(t, out.First, "%s: nothing is guessed from the rest", c.reason)
+			assert.Empty(t, out.Causes, c.reason)
+			assert.Equal(t, 1, asked[at], c.reason)
+		}
+	}
+}
+
+func TestServersThatCannotBeAsked(t *testing.T) {
+	hangs := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	defer hangs.Close()
+	trickles := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			fmt.Fprint(w, " ")
+			w.(http.Flusher).Flush()
+			time.Sleep(10 * time.Millisecond)
+		}
+	}))
+	defer trickles.Close()
+	says := func(body string) string {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, body) }))
+		t.Cleanup(s.Close)
+		return s.URL
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	closed := "http://" + l.Addr().String()
+	l.Close()
+	for _, c := range []struct{ url, error, reason string }{
+		{closed, "connection refused", "nothing listens"},
+		{hangs.URL, "no answer within 100ms: give it more time with --timeout", "it does not answer"},
+		{trickles.URL, "no answer within 100ms", "its answer does not end"},
+		{says("<html>"), "/v1/models: the answer cannot be judged", "HTML"},
+		{says(`{"data":[]}`), "/v1/models names no model", "no model"},
+	} {
+		out, err := serving.Run(t.Context(), servingtest.Cases(2), serving.Options{URL: c.url, Timeout: 100 * time.Millisecond})
+		require.NoError(t, err, c.reason)
+		assert.Equal(t, report.Error, out.Verdict, c.reason)
+		assert.Contains(t, out.Error, c.error, c.reason)
+	}
+}
+
+func TestWhatRunRefuses(t *testing.T) {
+	for _, c := range []struct {
+		refs          []*serving.Reference
+		opt           serving.Options
+		error, reason string
+	}{
+		{servingtest.Cases(2), serving.Options{URL: "localhost:8000"}, `"localhost:8000" is no address of a server: want http://HOST:PORT`, "no scheme"},
+		{servingtest.Cases(2), serving.Options{URL: "ftp://x"}, "is no address of a server", "another scheme"},
+		{nil, serving.Options{URL: "http://127.0.0.1:1"}, "there is no case", "nothing to ask"},
+		{servingtest.Cases(2), serving.Options{URL: "http://127.0.0.1:1", Parallel: -1}, "-1 at once", "less than one"},
+	} {
+		_, err := serving.Run(t.Context(), c.refs, c.opt)
+		assert.ErrorContains(t, err, c.error, c.reason)
+	}
+}
+
+func TestStoppedByContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &servingtest.Stub{Answer: func(w http.ResponseWriter, r *servingtest.Request, n, busy int) bool { cancel(); return false }}
+	_, err := serving.Run(ctx, servingtest.Cases(2), serving.Options{URL: s.Start(t)})
+	assert.ErrorIs(t, err, context.Canceled)
+}
+
+// A server that is late for one request is not asked the others, which would be late as well.
+func TestLate(t *testing.T) {
+	sent := 0
+	s := &servingtest.Stub{Answer: func(w http.ResponseWriter, r *servingtest.Request, n, busy int) bool {
+		sent++
+		if n == 1 {
+			time.Sleep(500 * time.Millisecond)
+		}
+		return false
+	}}
+	out := judge(t, s, servingtest.Cases(2), serving.Options{Timeout: 200 * time.Millisecond})
+	assert.Equal(t, report.Error, out.Verdict)
+	assert.Contains(t, out.Error, "case second as ids, alone: /v1/completions: no answer within 200ms")
+	assert.Contains(t, out.Error, "2 more were not sent")
+	assert.Equal(t, 2, sent)
+}
+
+// Each way of writing an address is understood, and the key is sent.
+func TestAddresses(t *testing.T) {
+	t.Setenv(serving.KeyVariable, "s3cret")
+	s := &servingtest.Stub{}
+	url := s.Start(t)
+	for _, u := range []string{url, url + "/", url + "/v1", url + "/v1/"} {
+		out, err := serving.Run(t.Context(), servingtest.Cases(2)[:1], serving.Options{URL: u})
+		require.NoError(t, err)
+		assert.Equal(t, report.Pass, out.Verdict, u)
+	}
+	var key string
+	guard := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { key = r.Header.Get("Authorization") }))
+	defer guard.Close()
+	_, err := serving.Run(t.Context(), servingtest.Cases(2), serving.Options{URL: guard.URL})
+	require.NoError(t, err)
+	assert.Equal(t, "Bearer s3cret", key)
+}

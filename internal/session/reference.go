@@ -1,0 +1,120 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/internal/serving"
+	"github.com/goparity/goparity/tensor"
+)
+
+// referenceOf is what a golden says of one of its sequences: its prompt, the tokens that it chose,
+// and the logits of each choice. A token that the next step was fed and that is not the best of its
+// row ends it: a server chooses the best.
+func referenceOf(run *dump.Run, sequence, of int, judging tensor.DType) (*serving.Reference, error) {
+	ref := &serving.Reference{}
+	if asked := run.Prompts(); sequence < len(asked) {
+		ref.Prompt = asked[sequence]
+	}
+	if sequence == 0 {
+		ref.Text = run.Info.ReferenceText
+	}
+	var decoded []int
+	if all := run.Decoded(); sequence < len(all) {
+		decoded = all[sequence]
+	}
+	err := mapfile.Guard(func() error {
+		for k, step := range run.Steps() {
+			values, err := lastLogits(run, step, sequence, of)
+			if err != nil {
+				return err
+			}
+			row := serving.NewRow(values, judging)
+			best := row.Best()
+			ref.Rows, ref.Tokens = append(ref.Rows, row), append(ref.Tokens, best)
+			if k < len(decoded) && decoded[k] != best {
+				if !serving.Tied(row, best, decoded[k], func(int) (float64, bool) { return 0, false }, serving.Noise(judging, 0)) {
+					return nil
+				}
+				ref.Tokens[k] = decoded[k]
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if words := strings.Trim(fmt.Sprint(ref.Tokens), "[]"); strings.HasPrefix(ref.Text, words) || strings.HasPrefix(words, ref.Text) {
+		ref.Text = "" // a reference without a tokenizer wrote its ids
+	}
+	return ref, nil
+}
+
+// lastLogits are the logits behind the last token of a sequence in one step.
+func lastLogits(run *dump.Run, step string, sequence, of int) ([]float64, error) {
+	t := logitsOf(run.Entries, step)
+	if t == nil {
+		return nil, fmt.Errorf("step %s has no logits: let capture keep lm_head, or the model's output, and renew the goldens", step)
+	}
+	n := t.RowLen()
+	rows := t.Len() / max(1, n)
+	if n < 2 || rows == 0 || rows%of != 0 {
+		return nil, fmt.Errorf("step %s: logits of shape %s are not those of %d sequences", step, tensor.FormatShape(t.Shape()), of)
+	}
+	each := rows / of
+	at := (sequence+1)*each - 1
+	if mask := run.Info.PadMask; step == run.Steps()[0] && sequence < len(mask) && len(mask[sequence]) == each {
+		if last := lastReal(mask[sequence]); last >= 0 {
+			at = sequence*each + last
+		}
+	}
+	values := make([]float64, n)
+	t.Float64s(values, at*n)
+	return values, nil
+}
+
+func lastReal(mask []int) int {
+	for i, v := range slices.Backward(mask) {
+		if v != 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// logitsOf returns the logits of a step: an output that is called so, the head's, or else the last
+// output of floats.
+func logitsOf(entries []dump.Entry, step string) *tensor.Tensor {
+	var last, head, named *tensor.Tensor
+	for _, e := range entries {
+		if e.Step != step || label.RoleOf(e.Port) != label.RoleOutput || !e.Tensor.DType().IsFloat() || len(e.Tensor.Shape()) < 2 {
+			continue
+		}
+		last = e.Tensor
+		switch {
+		case strings.Contains(e.Port, "logits"):
+			named = e.Tensor
+		case slices.Contains([]string{"lm_head", "embed_out", "logits"}, label.Last(label.Name(e.Layer))):
+			head = e.Tensor
+		}
+	}
+	for _, t := range []*tensor.Tensor{named, head, last} {
+		if t != nil {
+			return t
+		}
+	}
+	return nil
+}
+
+func makeDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return errors.Join(errors.New("session: the log"), err)
+	}
+	return nil
+}

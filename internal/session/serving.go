@@ -1,0 +1,340 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/goparity/goparity/internal/checkpoint"
+	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/fixture"
+	"github.com/goparity/goparity/internal/infra"
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/serving"
+	"github.com/goparity/goparity/internal/setting"
+	"github.com/goparity/goparity/internal/supervise"
+	"github.com/goparity/goparity/internal/vocab"
+	"github.com/goparity/goparity/tensor"
+)
+
+// Serving says which server is asked a fixture's cases, and how. The zero value is what the fixture
+// says in serve, and the defaults.
+type Serving struct {
+	URL      string        // instead of the fixture's own server
+	Timeout  time.Duration // of each answer
+	Parallel int           // how many requests are on their way at once
+	Start    time.Duration // for how long a server that is started may not be ready
+	Encoding string        // in which the server computes; "" for what the fixture's encodings say of device
+	Device   string        // that of a live run, else cpu, if empty
+	Live     bool          // start the fixture's own server even where no engine is to run
+}
+
+// ErrNotLive says that a server would have to be started in a test that runs no engine.
+var ErrNotLive = errors.New("the server of this fixture is started in a live run only: go test -parity.run=cpu, or gpu; or name one that runs, URL(…)")
+
+// Serve asks a server the fixture's cases and judges its answers; what came of it is in the reports,
+// too. A server that the fixture tells to start is ended before Serve returns.
+func (f *Fixture) Serve(s Serving) (*report.Serving, error) {
+	f.used.Store(true)
+	out, err := f.serve(s)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if errors.Is(err, ErrNotLive) {
+		return nil, err
+	}
+	if err != nil {
+		f.servedErr = errors.Join(f.servedErr, err)
+		return nil, err
+	}
+	f.served = append(f.served, out)
+	return out, nil
+}
+
+func (f *Fixture) serve(s Serving) (*report.Serving, error) {
+	if err := f.open(); err != nil {
+		return nil, err
+	}
+	y := f.yaml
+	if s.URL == "" && y.Serve == nil {
+		return nil, &engine.UsageError{Msg: "no server to ask", Hint: "name one, --url or URL(…), or write serve: {url: …} in " + y.File}
+	}
+	if s.URL == "" && y.Serve.Command != nil && f.cfg.Run == setting.RunReplay && !s.Live {
+		return nil, ErrNotLive
+	}
+	if t := y.Model.Task; t != "" && t != fixture.TextGeneration {
+		return nil, &engine.UsageError{Msg: fmt.Sprintf("%s: a model of task %s has no text to ask for", y.File, t),
+			Hint: "serving is judged for " + fixture.TextGeneration}
+	}
+	if stale := f.staleFor("case.", "model."); len(stale) > 0 {
+		return nil, errors.New(strings.Join(stale, "\n"))
+	}
+	model, notes := f.servedModel()
+	refs, more, err := f.servedReferences(s)
+	if err != nil {
+		return nil, err
+	}
+	notes = append(notes, f.check(&model, refs)...)
+	ctx := f.cfg.Context
+	if ctx == nil {
+		var stop func()
+		ctx, stop = supervise.Signals(context.Background())
+		defer stop()
+	}
+	ctx, cancel := supervise.WithDeadline(ctx, time.Now(), f.cfg.Timeout, f.cfg.Started, supervise.DefaultGrace)
+	defer cancel()
+	opt := serving.Options{URL: s.URL, Name: y.Model.Path, Model: model, Timeout: s.Timeout, Parallel: s.Parallel}
+	var server *serving.Server
+	switch {
+	case s.URL == "" && y.Serve.Command != nil:
+		if server, opt.Command, err = f.startServer(ctx, s.Start); err != nil {
+			return nil, err
+		}
+		defer server.Stop()
+		opt.URL = server.URL
+	case s.URL == "":
+		opt.URL = y.Serve.URL
+	}
+	out, err := serving.Run(ctx, refs, opt)
+	if err != nil {
+		return nil, err
+	}
+	if server != nil && out.Verdict == report.Error {
+		if died := server.Died(); died != nil {
+			out.Error += "; " + infra.Message(died)
+		}
+	}
+	out.Notes = append(append(notes, more...), out.Notes...)
+	return out, nil
+}
+
+// startServer starts the server that the fixture names.
+func (f *Fixture) startServer(ctx context.Context, limit time.Duration) (*serving.Server, []string, error) {
+	port, err := serving.FreePort()
+	if err != nil {
+		return nil, nil, err
+	}
+	dir, words, url, err := f.yaml.Serve.Program(f.yaml.File, port)
+	if err != nil {
+		return nil, nil, err
+	}
+	env, err := engine.Environ()
+	if err != nil {
+		return nil, nil, err
+	}
+	metrics, err := serving.FreePort() // MAX listens on a second one, and 8001 may be another's
+	if err != nil {
+		return nil, nil, err
+	}
+	env = append([]string{fmt.Sprintf("MAX_SERVE_METRICS_ENDPOINT_PORT=%d", metrics)}, env...)
+	opt, err := f.options("serve")
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := makeDir(filepath.Dir(opt.LogFile)); err != nil {
+		return nil, nil, err
+	}
+	f.say(fmt.Sprintf("starts %s (log: %s)", strings.Join(words, " "), opt.LogFile))
+	s, err := serving.Start(ctx, serving.Program{Command: words, Dir: dir, Env: env, LogFile: opt.LogFile, URL: url, Ready: f.yaml.Serve.Ready,
+		Timeout: limit})
+	return s, words, err
+}
+
+// servedModel reads what the model's own files say: its vocabulary and the tokens that end a text.
+func (f *Fixture) servedModel() (m serving.Model, notes []string) {
+	folder := func(path, revision string) string {
+		switch {
+		case path == "":
+			return ""
+		case fixture.Model{Path: path}.Local():
+			return filepath.Join(f.dir, filepath.FromSlash(path))
+		}
+		return checkpoint.Snapshot(path, revision)
+	}
+	y := f.yaml.Model
+	dir := folder(y.Path, y.Revision)
+	if dir != "" {
+		m.EOS = checkpoint.EOS(dir)
+	}
+	if y.Tokenizer != "" {
+		dir = folder(y.Tokenizer, "")
+	}
+	if dir == "" {
+		return m, nil
+	}
+	v, err := vocab.Open(filepath.Join(dir, vocab.FileName))
+	if err != nil {
+		return m, []string{"texts are not made of token ids: " + err.Error()}
+	}
+	m.Vocab = v
+	if m.EOS == nil {
+		if id, ok := v.ID(checkpoint.EOSToken(dir)); ok {
+			m.EOS = []int{id}
+		}
+	}
+	return m, nil
+}
+
+// check drops a vocabulary that does not give the prompts of the cases.
+func (f *Fixture) check(m *serving.Model, refs []*serving.Reference) []string {
+	for _, r := range refs {
+		if m.Vocab != nil && r.Text != "" {
+			text, ok := m.Vocab.Text(r.Tokens, true)
+			text, want := strings.TrimSpace(text), strings.TrimSpace(r.Text)
+			if ok && !strings.Contains(text+want, "\uFFFD") && !strings.HasPrefix(want, text) && !strings.HasPrefix(text, want) {
+				m.Vocab = nil
+				return []string{fmt.Sprintf("texts are not made of token ids: by the model's tokenizer.json the reference's text of case %s would be %q",
+					r.Case, text)}
+			}
+		}
+		if m.Vocab == nil || r.Ask.As != serving.AsText || r.Prompt == nil {
+			continue
+		}
+		text, ok := m.Vocab.Text(r.Prompt, true)
+		if !ok || strings.TrimSpace(text) != strings.TrimSpace(r.Ask.Prompt) {
+			m.Vocab = nil
+			return []string{fmt.Sprintf("texts are not made of token ids: by the model's tokenizer.json the prompt of case %s would be %q", r.Case, text)}
+		}
+	}
+	return nil
+}
+
+// servedReferences are what the goldens say of each sequence of each case.
+func (f *Fixture) servedReferences(s Serving) (refs []*serving.Reference, notes []string, err error) {
+	device := s.Device
+	switch {
+	case device != "":
+	case f.cfg.Run == setting.RunGPU:
+		device = engine.GPU
+	default:
+		device = engine.CPU
+	}
+	variant := f.yaml.Reference(device)
+	judging, err := f.servedType(s, device, variant)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, y := range f.yaml.Cases {
+		if len(y.Images) > 0 {
+			notes = append(notes, fmt.Sprintf("not judged: case %s has images", y.Name))
+			continue
+		}
+		run, err := f.goldens.run(variant, y.Name)
+		if err != nil {
+			return nil, nil, err
+		}
+		asks := asksOf(y)
+		for i, ask := range asks {
+			ref, err := referenceOf(run, i, len(asks), judging)
+			if err != nil {
+				return nil, nil, fmt.Errorf("%s: case %s: %w", f.goldens.store.Dir(), y.Name, err)
+			}
+			if ref.Case = y.Name; len(asks) > 1 {
+				ref.Case = fmt.Sprintf("%s[%d]", y.Name, i)
+			}
+			if n := len(ref.Tokens); n < y.Steps {
+				notes = append(notes, fmt.Sprintf("case %s is asked for %d of %d tokens: there the golden went on with a token that is not its best",
+					ref.Case, n, y.Steps))
+			}
+			if ask.As == serving.AsIDs {
+				ref.Prompt = ask.IDs
+			}
+			ask.Tokens = len(ref.Tokens)
+			ref.Ask = ask
+			refs = append(refs, ref)
+		}
+	}
+	return refs, notes, nil
+}
+
+// servedType is the type by whose noise answers are judged: the coarser of the golden's and that in
+// which the server computes, as far as it is known.
+func (f *Fixture) servedType(s Serving, device, variant string) (tensor.DType, error) {
+	judging, err := tensor.ParseDType(variant)
+	if err != nil {
+		return judging, err
+	}
+	of := s.Encoding
+	if of == "" {
+		asked, known := f.yaml.Model.Encodings[device]
+		for _, other := range f.yaml.Model.Encodings {
+			if !known {
+				asked = other // of the only device that the fixture knows
+			}
+		}
+		of = asked.Candidate
+	}
+	d, err := tensor.ParseDType(of)
+	switch {
+	case err != nil && s.Encoding != "":
+		return judging, &engine.UsageError{Msg: fmt.Sprintf("the encoding %q of the server is not known", of), Hint: "want float32, bfloat16, float16, …"}
+	case err == nil && d.IsFloat() && d.Epsilon() > judging.Epsilon():
+		return d, nil
+	}
+	return judging, nil
+}
+
+// asksOf are the requests of a case, one for each sequence.
+func asksOf(y fixture.Case) (asks []serving.Ask) {
+	for _, p := range y.Prompts {
+		asks = append(asks, serving.Ask{As: serving.AsText, Prompt: p})
+	}
+	for _, ids := range y.TokenIDs {
+		asks = append(asks, serving.Ask{As: serving.AsIDs, IDs: ids})
+	}
+	if y.Messages != nil {
+		a := serving.Ask{As: serving.AsChat}
+		for _, m := range y.Messages {
+			a.Messages = append(a.Messages, serving.Message{Role: m.Role, Content: m.Content})
+		}
+		asks = append(asks, a)
+	}
+	return asks
+}
+
+// serveReport is the report of what servers answered, where no tensors were judged; nil if none was
+// asked.
+func (f *Fixture) serveReport() *report.Report {
+	if len(f.served) == 0 && f.servedErr == nil {
+		return nil
+	}
+	r := &report.Report{Fixture: f.name}
+	f.addServing(r)
+	return r
+}
+
+// ServeSummary is the text of the report of what servers answered.
+func (f *Fixture) ServeSummary() string {
+	var b strings.Builder
+	if err := report.Text(&b, f.serveReport(), report.TextOptions{}); err != nil {
+		return err.Error()
+	}
+	return b.String()
+}
+
+// ServeReport is a report of serving alone.
+func (f *Fixture) ServeReport(s *report.Serving) *report.Report {
+	r := &report.Report{Fixture: f.name}
+	r.Serves(s)
+	return r
+}
+
+// addServing adds what servers answered to a report: of several, the first whose answers do not hold.
+func (f *Fixture) addServing(r *report.Report) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.servedErr != nil {
+		r.Serves(&report.Serving{Verdict: report.Error, Error: infra.Message(f.servedErr), Causes: []report.Cause{},
+			Requests: []report.ServedRequest{}})
+		return
+	}
+	var first *report.Serving
+	for _, s := range f.served {
+		if first == nil || first.Verdict == report.Pass && s.Verdict != report.Pass {
+			first = s
+		}
+	}
+	r.Serves(first)
+}

@@ -1,0 +1,311 @@
+// Package vocab turns token ids into text by a model's tokenizer.json, as Hugging Face tokenizers do.
+package vocab
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/goparity/goparity/internal/jsonline"
+	"github.com/goparity/goparity/internal/mapfile"
+)
+
+// FileName is the name of the file in a model's folder.
+const FileName = "tokenizer.json"
+
+// Vocab has the texts of tokens, and how they are joined.
+type Vocab struct {
+	texts   map[int]string
+	added   map[int]bool // added tokens, which are written as they stand
+	special map[int]bool
+	decode  []decoder
+}
+
+// decoder changes the texts of tokens before they are joined.
+type decoder func(tokens []string) []string
+
+type (
+	file struct {
+		Added []struct {
+			ID      int    `json:"id"`
+			Content string `json:"content"`
+			Special bool   `json:"special"`
+		} `json:"added_tokens"`
+		Decoder *step `json:"decoder"`
+		Model   struct {
+			Vocab json.RawMessage `json:"vocab"`
+		} `json:"model"`
+	}
+	step struct {
+		Type     string          `json:"type"`
+		Decoders []step          `json:"decoders"`
+		Pattern  json.RawMessage `json:"pattern"`
+		Content  string          `json:"content"`
+		Start    int             `json:"start"`
+		Stop     int             `json:"stop"`
+		Prefix   *string         `json:"prefix"`
+		Suffix   string          `json:"suffix"`
+		// Of Metaspace; older files have add_prefix_space.
+		Replacement    string `json:"replacement"`
+		PrependScheme  string `json:"prepend_scheme"`
+		AddPrefixSpace *bool  `json:"add_prefix_space"`
+	}
+)
+
+// Open reads a tokenizer.json. The error says what of it is not understood: no text is guessed.
+func Open(name string) (*Vocab, error) {
+	data, err := mapfile.Read(name, mapfile.MaxListing)
+	if err != nil {
+		return nil, fmt.Errorf("vocab: %w", err)
+	}
+	v, err := Decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("vocab: %s: %w", name, err)
+	}
+	return v, nil
+}
+
+// Decode reads the content of a tokenizer.json.
+func Decode(data []byte) (*Vocab, error) {
+	var f file
+	if err := json.Unmarshal(data, &f); err != nil {
+		return nil, jsonline.Error(data, err)
+	}
+	v := &Vocab{texts: map[int]string{}, added: map[int]bool{}, special: map[int]bool{}}
+	if err := v.words(f.Model.Vocab); err != nil {
+		return nil, err
+	}
+	for _, a := range f.Added {
+		v.texts[a.ID], v.added[a.ID] = a.Content, true
+		if a.Special {
+			v.special[a.ID] = true
+		}
+	}
+	if len(v.texts) == 0 {
+		return nil, errors.New("it has no tokens")
+	}
+	if f.Decoder == nil {
+		v.decode = []decoder{spaced}
+		return v, nil
+	}
+	err := v.add(*f.Decoder)
+	return v, err
+}
+
+// words reads {text: id}, or the [[text, score], …] of Unigram.
+func (v *Vocab) words(data json.RawMessage) error {
+	var ids map[string]int
+	if err := json.Unmarshal(data, &ids); err == nil {
+		for text, id := range ids {
+			v.texts[id] = text
+		}
+		return nil
+	}
+	var list [][]any
+	if err := json.Unmarshal(data, &list); err != nil {
+		return errors.New("model.vocab is neither an object nor a list")
+	}
+	for id, pair := range list {
+		if len(pair) == 0 {
+			return fmt.Errorf("model.vocab[%d] is empty", id)
+		}
+		text, ok := pair[0].(string)
+		if !ok {
+			return fmt.Errorf("model.vocab[%d] has no text", id)
+		}
+		v.texts[id] = text
+	}
+	return nil
+}
+
+func (v *Vocab) add(s step) error {
+	var d decoder
+	switch s.Type {
+	case "Sequence":
+		for _, inner := range s.Decoders {
+			if err := v.add(inner); err != nil {
+				return err
+			}
+		}
+		return nil
+	case "ByteLevel":
+		d = byteLevel
+	case "ByteFallback":
+		d = byteFallback
+	case "Fuse":
+		d = func(t []string) []string { return []string{strings.Join(t, "")} }
+	case "Replace":
+		var p struct{ String *string }
+		if json.Unmarshal(s.Pattern, &p) != nil || p.String == nil {
+			return errors.New("decoder Replace has a pattern that is no text")
+		}
+		d = each(func(t string, _ int) string { return strings.ReplaceAll(t, *p.String, s.Content) })
+	case "Strip":
+		d = each(func(t string, _ int) string { return strip(t, s.Content, s.Start, s.Stop) })
+	case "Metaspace":
+		d = each(func(t string, i int) string { return s.metaspace(t, i) })
+	case "WordPiece":
+		prefix := "##"
+		if s.Prefix != nil {
+			prefix = *s.Prefix
+		}
+		d = each(func(t string, i int) string {
+			if rest, ok := strings.CutPrefix(t, prefix); ok && i > 0 {
+				return rest
+			}
+			return space(i) + t
+		})
+	case "BPEDecoder":
+		d = each(func(t string, _ int) string { return strings.ReplaceAll(t, s.Suffix, " ") })
+	default:
+		return fmt.Errorf("the decoder %q is not known", s.Type)
+	}
+	v.decode = append(v.decode, d)
+	return nil
+}
+
+// Special reports whether a token is a special one, and whether the vocabulary has it.
+func (v *Vocab) Special(id int) (special, known bool) {
+	_, known = v.texts[id]
+	return v.special[id], known
+}
+
+// ID returns the token of a text as it stands in the vocabulary.
+func (v *Vocab) ID(text string) (id int, ok bool) {
+	for id, t := range v.texts {
+		if t == text {
+			return id, true
+		}
+	}
+	return 0, false
+}
+
+// Text returns the text of tokens, without the special ones if they are skipped. It is not ok if a
+// token is not in the vocabulary. What is no UTF-8 stands as U+FFFD.
+func (v *Vocab) Text(ids []int, skipSpecial bool) (text string, ok bool) {
+	var b strings.Builder
+	var run []string
+	flush := func() {
+		for _, d := range v.decode {
+			run = d(run)
+		}
+		b.WriteString(strings.Join(run, ""))
+		run = nil
+	}
+	for _, id := range ids {
+		t, known := v.texts[id]
+		switch {
+		case !known:
+			return "", false
+		case v.special[id] && skipSpecial:
+		case v.added[id] && v.special[id]:
+			flush()
+			b.WriteString(t)
+		default:
+			run = append(run, t)
+		}
+	}
+	flush()
+	return strings.ToValidUTF8(b.String(), "\uFFFD"), true
+}
+
+func each(change func(t string, i int) string) decoder {
+	return func(tokens []string) []string {
+		out := make([]string, len(tokens))
+		for i, t := range tokens {
+			out[i] = change(t, i)
+		}
+		return out
+	}
+}
+
+func space(i int) string {
+	if i == 0 {
+		return ""
+	}
+	return " "
+}
+
+// spaced is what tokenizers without a decoder do.
+var spaced = each(func(t string, i int) string { return space(i) + t })
+
+func strip(t, content string, start, stop int) string {
+	for range min(start, len(t)) {
+		t = strings.TrimPrefix(t, content)
+	}
+	for range min(stop, len(t)) {
+		t = strings.TrimSuffix(t, content)
+	}
+	return t
+}
+
+func (s *step) metaspace(t string, i int) string {
+	mark := s.Replacement
+	if mark == "" {
+		mark = "▁"
+	}
+	prefixed := s.PrependScheme != "never" && (s.AddPrefixSpace == nil || *s.AddPrefixSpace)
+	t = strings.ReplaceAll(t, mark, " ")
+	if i == 0 && prefixed {
+		t = strings.TrimPrefix(t, " ")
+	}
+	return t
+}
+
+// byteFallback turns tokens such as <0xE2> into bytes.
+func byteFallback(tokens []string) []string {
+	out := make([]string, len(tokens))
+	for i, t := range tokens {
+		out[i] = t
+		if len(t) == 6 && strings.HasPrefix(t, "<0x") && t[5] == '>' {
+			if b, err := strconv.ParseUint(t[3:5], 16, 8); err == nil {
+				out[i] = string([]byte{byte(b)})
+			}
+		}
+	}
+	return out
+}
+
+// byteLevel turns the printable characters that stand for bytes into these.
+func byteLevel(tokens []string) []string {
+	var out []byte
+	for _, t := range tokens {
+		part := make([]byte, 0, len(t))
+		for _, r := range t {
+			b, ok := byteOf(r)
+			if !ok { // a token that is no bytes, as an added one
+				part = []byte(t)
+				break
+			}
+			part = append(part, b)
+		}
+		out = append(out, part...)
+	}
+	return []string{string(out)}
+}
+
+// byteOf returns the byte that a character of GPT-2's alphabet stands for: printable bytes of
+// Latin-1 stand for themselves, the other 68 are U+0100 and up in their order.
+func byteOf(r rune) (byte, bool) {
+	printable := func(r rune) bool { return r >= '!' && r <= '~' || r >= '¡' && r <= '¬' || r >= '®' && r <= 'ÿ' }
+	if printable(r) {
+		return byte(r), true
+	}
+	n := r - 0x100
+	if n < 0 || n >= 68 || r == utf8.RuneError {
+		return 0, false
+	}
+	for b := rune(0); b < 256; b++ {
+		if printable(b) {
+			continue
+		}
+		if n == 0 {
+			return byte(b), true
+		}
+		n--
+	}
+	return 0, false
+}

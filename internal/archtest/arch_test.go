@@ -45,7 +45,7 @@ var line = [][]string{
 	{"internal/report"},
 	{"internal/report/*"}, // what only the command links: plot, page and junit
 	{"internal/judge", "internal/infra", "internal/serving"},
-	{"internal/continuation"},
+	{"internal/continuation", "internal/serving/servingtest"},
 	{"internal/fixture", "golden"},
 	{"internal/session"},
 	{"parity"},

@@ -75,6 +75,7 @@ func rank(causes []Cause, floor float64) []Cause {
 			return cmp.Or(cmp.Compare(a.params, b.params), cmp.Compare(a.rank, b.rank), cmp.Compare(a.Fit, b.Fit))
 		})
 	}
+	causes = decided(causes)
 	var out []Cause
 	seen, loose := map[string]bool{}, 0
 	for _, c := range causes {
@@ -96,4 +97,20 @@ func rank(causes []Cause, floor float64) []Cause {
 		}
 	}
 	return out
+}
+
+// decided leaves out causes that fit but loosely if the best of them is not clearly nearer than
+// another one: two that explain an error alike explain nothing.
+func decided(causes []Cause) []Cause {
+	var best *Cause
+	for i := range causes {
+		switch c := &causes[i]; {
+		case c.class() != isLoose:
+		case best == nil:
+			best = c
+		case c.ID != best.ID && c.Fit < apart*best.Fit:
+			return slices.DeleteFunc(causes, func(c Cause) bool { return c.class() == isLoose })
+		}
+	}
+	return causes
 }

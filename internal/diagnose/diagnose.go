@@ -102,6 +102,27 @@ func (s *Scene) isRight(hypotheses []Hypothesis) (right bool) {
 	return false
 }
 
+// Miss is how far the candidate's target is from what the reference's operation makes of the
+// candidate's own inputs: the relative L2 over the rows that are not padding. ok is false where that
+// operation is not known.
+func (s *Scene) Miss(ctx context.Context, hypotheses []Hypothesis) (miss float64, ok bool) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if e := recover(); e != nil {
+			s.fail(fmt.Errorf("a hypothesis failed: %v", e))
+		}
+	}()
+	s.ctx = ctx
+	for _, h := range hypotheses {
+		if f, is := h.(FaultFree); is && s.Target != nil && s.Target.Actual != nil {
+			if p := f.FaultFree(s); p != nil {
+				return s.missed(*p)
+			}
+		}
+	}
+	return 0, false
+}
+
 // try judges the predictions of one hypothesis. One that panics predicts nothing: it must not take
 // the report with it, nor must a file that was truncated under a mapped tensor.
 func (s *Scene) try(h Hypothesis) (causes []Cause) {

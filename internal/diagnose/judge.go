@@ -61,14 +61,26 @@ func (s *Scene) judge(p Prediction) (Cause, bool) {
 
 // fits reports whether a prediction is the candidate's target within the noise floor.
 func (s *Scene) fits(p Prediction) bool {
+	r, ok := s.against(p)
+	return ok && r.Agrees(s.Target.Floor)
+}
+
+// missed is how far a prediction is from the candidate's target.
+func (s *Scene) missed(p Prediction) (float64, bool) {
+	r, ok := s.against(p)
+	return distance(r), ok
+}
+
+// against compares the candidate's target with a prediction.
+func (s *Scene) against(p Prediction) (r compare.Result, ok bool) {
 	t := s.Target
 	rows := t.Kept(p.Rows)
 	actual, value := SelectRows(t.Actual, rows), p.tensor(t, rows)
 	if actual == nil || value == nil {
-		return false
+		return r, false
 	}
 	r, err := compare.Tensors(value, actual, compare.Tolerance{EqualNaN: true})
-	return err == nil && r.Agrees(t.Floor)
+	return r, err == nil
 }
 
 // proves is the rule: made is the candidate against a prediction, base against the golden, from

@@ -20,6 +20,7 @@ type Port struct {
 	Golden                  *tensor.Tensor // never nil
 	Actual                  *tensor.Tensor // of the standard run; nil if the candidate has none
 	Injected                *tensor.Tensor // of the run on golden inputs; nil without one
+	Misfit                  *tensor.Tensor // of the standard run, where its shape is another; else nil
 	Agrees                  bool           // within the noise floor
 	InjectedAgrees          bool
 	Floor                   compare.Limits // the noise floor
@@ -136,7 +137,9 @@ type Scene struct {
 // target in front of From belong to earlier forward passes and are not looked at.
 type Fed struct {
 	From    int     // the first token of the forward pass with the error
+	Steps   bool    // the forward passes are the steps of a run without a path: the others are not known
 	Padding int     // rows of padding beside the tokens of that pass
+	Pads    []bool  // rows of Steps that are padding; nil if there are none
 	Others  []Other // what else a cache or a batch may hold
 }
 

@@ -70,8 +70,11 @@ func (s *search) run(c *Comparison) {
 		}
 		s.causes = append(s.causes, causes...)
 		if first := c.Verdict.Kind; first != localise.KindLocal && first != localise.KindBetween {
-			break // the other kinds concern the whole run: what is wrong elsewhere may follow from them
+			return // the other kinds concern the whole run: what is wrong elsewhere may follow from them
 		}
+	}
+	if k := c.caseOf(c.Verdict.Case); len(s.causes) > 0 && s.causes[0].Proven && c.target() != nil && (k == nil || k.Along == nil) {
+		s.second(ctx, c, run, known)
 	}
 }
 
@@ -93,6 +96,9 @@ func (c *Comparison) scenes(run *diagnose.Run, known map[*Port]*diagnose.Port) [
 		if s := c.unfolding(k).scene(v, target, run); s != nil {
 			return []*diagnose.Scene{s}
 		}
+	}
+	if s := unfoldSteps(first, v); s != nil {
+		first = s
 	}
 	out := []*diagnose.Scene{first}
 	for _, p := range c.alone(v) {

@@ -71,6 +71,10 @@ const (
 	// that do not follow from it. It costs time, and judges nothing.
 	maxPlaces = 4
 
+	// aloneFloors is by how many noise floors a tensor has to miss what the reference's operation makes of
+	// the candidate's own inputs, and how much better a second fault has to fit. Not measured.
+	aloneFloors = 8
+
 	// maxOthers is how many of the layers that are wrong besides the first divergence get a line.
 	maxOthers = 3
 

@@ -236,6 +236,9 @@ func (p *Port) measurable() bool {
 // rows included.
 func (p *Port) evidence() *diagnose.Port {
 	d := &diagnose.Port{Case: p.Case, Step: p.Step, Layer: p.Layer, Port: p.Port, Seq: p.Seq, Golden: p.Golden, Agrees: p.Agrees, Floor: p.Floor}
+	if p.Problem != "" {
+		d.Misfit = p.recorded
+	}
 	if p.frame == nil || p.Elsewhere != "" {
 		return d
 	}

@@ -1,6 +1,7 @@
 package op
 
 import (
+	"cmp"
 	"math"
 
 	"gonum.org/v1/gonum/floats"
@@ -39,10 +40,12 @@ type Columns struct {
 //	softmax(Scale·Q·Kᵀ + mask) · V        (arXiv 1706.03762)
 //
 // with Q and K rotated, and with a group of heads for each head of K and V (arXiv 2305.13245). The
-// context is [Sequences·Tokens, Heads·Dim].
+// context is [Sequences·Tokens, Heads·ValueDim].
 type Attention struct {
 	Sequences, Tokens int
+	Keys              int // of a sequence, where they are not its tokens (cross attention); 0: Tokens
 	Heads, KV, Dim    int // KV heads of K and V; Dim elements each
+	ValueDim          int // elements of a head of V, where they are others (MLA); 0: Dim
 	Q, K, V           Columns
 	Write             Order
 	Scale             float64
@@ -50,6 +53,7 @@ type Attention struct {
 	Sinks             []float64 // one more score for each head, of which nothing is taken; nil for none
 	Rope              Rope
 	Mask              *Mask
+	Relative          *RelativeBias // is added to the scores; nil for none
 	Axis              Axis
 
 	// Which head of K and V a head uses: h/(Heads/KV) if all are zero.
@@ -58,54 +62,82 @@ type Attention struct {
 	OneKV  bool // always 0
 	// Roll moves the heads of the context.
 	Roll int
+	// Rounded is what is kept in a type of fewer bits; nil for nothing.
+	Rounded *Rounded
+	// KeyAt and ValueAt are the sequence and the token whose key, or value, lies where that of token s of
+	// sequence b should; a token below 0 is zeros. nil: its own.
+	KeyAt, ValueAt func(b, s int) (sequence, token int)
+}
+
+// Rounded says what of an attention is kept in a type of fewer bits.
+type Rounded struct {
+	To                              func(float64) float64
+	Inputs, Scores, Weights, Result bool // q, k and v, rotated; the scores; the weights; the context
 }
 
 // Width is the number of columns of the context.
-func (a *Attention) Width() int { return a.Heads * a.Dim }
+func (a *Attention) Width() int { return a.Heads * a.valueDim() }
+
+func (a *Attention) valueDim() int { return cmp.Or(a.ValueDim, a.Dim) }
+
+// keys is the number of keys of a sequence.
+func (a *Attention) keys() int { return cmp.Or(a.Keys, a.Tokens) }
 
 // Work is the number of multiplications for n rows.
 func (a *Attention) Work(n int) float64 {
 	if a.Axis == OverQueries {
 		n = a.Sequences * a.Tokens
 	}
-	return float64(2*n*a.Tokens*a.Width() + a.Sequences*a.Tokens*a.Width())
+	return float64(2*n*a.keys()*a.Width() + a.Sequences*a.keys()*a.Width())
 }
 
 // heads are the heads of a projection, each read and rotated when it is first asked for.
 type heads struct {
-	a       *Attention
+	tokens  int // of a sequence
 	x       []float64
 	width   int
-	n       int // heads
+	n, d    int // heads, and elements of one
 	columns Columns
+	to      func(float64) float64 // what is read is rounded; nil for as it is
 	angles  *angles
 	known   [][]float64 // by sequence, head and token
 }
 
-// heads reads a projection [Sequences·Tokens, width] as n heads; nil if it cannot be read so.
-func (a *Attention) heads(x []float64, c Columns, n int, r Rotation) *heads {
-	tokens, own := a.Sequences*a.Tokens, n*a.Dim
-	width := len(x) / tokens
+// heads reads a projection [Sequences·tokens, width] as n heads of d; nil if it cannot be read so.
+func (a *Attention) heads(x []float64, tokens int, c Columns, n, d int, r Rotation) *heads {
+	own := n * d
+	width := len(x) / (a.Sequences * tokens)
 	switch {
 	case x == nil, c.Grouped && (3*own != width || c.Order != ByHead), !c.Grouped && c.At+own > width,
-		2*len(r.Freqs) > a.Dim:
+		2*len(r.Freqs) > d:
 		return nil
 	}
-	return &heads{a, x, width, n, c, r.angles(a.Tokens), make([][]float64, tokens*n)}
+	f := &heads{tokens: tokens, x: x, width: width, n: n, d: d, columns: c, angles: r.angles(tokens), known: make([][]float64, a.Sequences*tokens*n)}
+	if a.Rounded != nil && a.Rounded.Inputs {
+		f.to = a.Rounded.To
+	}
+	return f
 }
 
 // of returns head h of token t of sequence b.
 func (f *heads) of(b, h, t int) []float64 {
-	at := (b*f.n+h)*f.a.Tokens + t
+	at := (b*f.n+h)*f.tokens + t
 	if f.known[at] == nil {
-		f.known[at] = f.angles.turn(f.read(b, h, t), t)
+		token := t
+		if len(f.angles.At) > f.tokens {
+			token += b * f.tokens
+		}
+		f.known[at] = f.angles.turn(f.read(b, h, t), token)
+		if f.to != nil {
+			f.known[at] = Map(f.known[at], f.to)
+		}
 	}
 	return f.known[at]
 }
 
 func (f *heads) read(b, h, t int) []float64 {
-	c, d := f.columns, f.a.Dim
-	first, own := b*f.a.Tokens, f.n*d
+	c, d := f.columns, f.d
+	first, own := b*f.tokens, f.n*d
 	switch {
 	case c.Grouped:
 		return f.x[(first+t)*f.width+(h*3+c.Part)*d:][:d]
@@ -116,7 +148,7 @@ func (f *heads) read(b, h, t int) []float64 {
 		}
 		return out
 	case c.Order == Unmoved:
-		flat := (h*f.a.Tokens + t) * d
+		flat := (h*f.tokens + t) * d
 		return f.x[(first+flat/own)*f.width+c.At+flat%own:][:d]
 	}
 	return f.x[(first+t)*f.width+c.At+h*d:][:d]
@@ -128,7 +160,7 @@ func (a *Attention) Of(q, k, v []float64, rows []int) []float64 {
 	if w == nil {
 		return nil
 	}
-	width := a.Width()
+	width, d := a.Width(), a.valueDim()
 	out := make([]float64, len(rows)*width)
 	for i, r := range rows {
 		b, t := r/a.Tokens, r%a.Tokens
@@ -136,14 +168,14 @@ func (a *Attention) Of(q, k, v []float64, rows []int) []float64 {
 		for h := range a.Heads {
 			switch a.Write {
 			case Unmoved:
-				flat := t*width + h*a.Dim
-				copy(dst[h*a.Dim:], w.context(b, flat/(a.Tokens*a.Dim), flat/a.Dim%a.Tokens))
+				flat := t*width + h*d
+				copy(dst[h*d:], w.context(b, flat/(a.Tokens*d), flat/d%a.Tokens))
 			case ByColumn:
 				for j, x := range w.context(b, h, t) {
 					dst[j*a.Heads+h] = x
 				}
 			default:
-				copy(dst[(h+a.Roll)%a.Heads*a.Dim:], w.context(b, h, t))
+				copy(dst[(h+a.Roll)%a.Heads*d:], w.context(b, h, t))
 			}
 		}
 	}
@@ -164,8 +196,9 @@ func (a *Attention) Weigh(q, k, v []float64) *Weighed {
 		return nil
 	}
 	w := &Weighed{a: a, contexts: map[[3]int][]float64{}, over: map[[2]int][][]float64{}}
-	w.q, w.k = a.heads(q, a.Q, a.Heads, a.Rope.Q), a.heads(k, a.K, a.KV, a.Rope.K)
-	w.v = a.heads(v, a.V, a.KV, a.Rope.V)
+	w.q = a.heads(q, a.Tokens, a.Q, a.Heads, a.Dim, a.Rope.Q)
+	w.k = a.heads(k, a.keys(), a.K, a.KV, a.Dim, a.Rope.K)
+	w.v = a.heads(v, a.keys(), a.V, a.KV, a.valueDim(), a.Rope.V)
 	if w.q == nil || w.k == nil || w.v == nil {
 		return nil
 	}
@@ -184,13 +217,23 @@ func (w *Weighed) kvHead(h int) int {
 }
 
 // Value returns what head h takes from a key.
-func (w *Weighed) Value(b, h, key int) []float64 { return w.v.of(b, w.kvHead(h), key) }
+func (w *Weighed) Value(b, h, key int) []float64 { return w.v.at(w.a.ValueAt, b, w.kvHead(h), key) }
+
+// at is of, with what lies there.
+func (f *heads) at(moved func(b, s int) (int, int), b, h, s int) []float64 {
+	if moved != nil {
+		if b, s = moved(b, s); s < 0 {
+			return make([]float64, f.d)
+		}
+	}
+	return f.of(b, h, s)
+}
 
 // scores are those of one query, −Inf where it must not look. A query that may look nowhere looks
 // everywhere: the lowest number, which masks add, swallows all scores.
 func (w *Weighed) scores(b, h, t int) []float64 {
 	a, m, q, kv := w.a, w.a.Mask, w.q.of(b, h, t), w.kvHead(h)
-	out := make([]float64, a.Tokens)
+	out := make([]float64, a.keys())
 	any := false
 	for s := range out {
 		if m.Allow != nil && !m.After && !m.Allow(b, t, s) {
@@ -198,12 +241,18 @@ func (w *Weighed) scores(b, h, t int) []float64 {
 			continue
 		}
 		any = true
-		x := a.Scale * floats.Dot(q, w.k.of(b, kv, s))
+		x := a.Scale * floats.Dot(q, w.k.at(a.KeyAt, b, kv, s))
 		if a.Cap > 0 {
 			x = SoftCap(x, a.Cap)
 		}
 		if m.Add != nil {
 			x += m.Add(b, t, s)
+		}
+		if a.Relative != nil {
+			x += a.Relative.Of(h, t, s)
+		}
+		if r := a.Rounded; r != nil && r.Scores {
+			x = r.To(x)
 		}
 		out[s] = x
 	}
@@ -231,7 +280,10 @@ func (w *Weighed) Weights(b, h, t int) []float64 {
 		out = append(out, a.Sinks[h])
 	}
 	Softmax(out)
-	out = out[:a.Tokens]
+	out = out[:a.keys()]
+	if r := a.Rounded; r != nil && r.Weights {
+		out = Map(out, r.To)
+	}
 	if m := a.Mask; m.After && m.Allow != nil {
 		for s := range out {
 			if !m.Allow(b, t, s) {
@@ -268,11 +320,14 @@ func (w *Weighed) context(b, h, t int) []float64 {
 	key := [3]int{b, h, t}
 	out, ok := w.contexts[key]
 	if !ok {
-		out = make([]float64, w.a.Dim)
+		out = make([]float64, w.a.valueDim())
 		for s, p := range w.Weights(b, h, t) {
 			if p != 0 {
 				floats.AddScaled(out, p, w.Value(b, h, s))
 			}
+		}
+		if r := w.a.Rounded; r != nil && r.Result {
+			out = Map(out, r.To)
 		}
 		w.contexts[key] = out
 	}

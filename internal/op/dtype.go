@@ -48,6 +48,26 @@ func (n Narrow) Round(x float64) float64 {
 	return y
 }
 
+// Scaled rounds runs of size numbers, all of them for 0, each with a scale that makes the largest one
+// the largest of the type.
+func (n Narrow) Scaled(x []float64, size int) []float64 {
+	out := make([]float64, len(x))
+	if size == 0 {
+		size = len(x)
+	}
+	for at := 0; at < len(x); at += size {
+		run := x[at:min(at+size, len(x))]
+		scale := MaxAbs(run) / n.Limit
+		if scale == 0 {
+			scale = 1
+		}
+		for i, v := range run {
+			out[at+i] = n.Round(v/scale) * scale
+		}
+	}
+	return out
+}
+
 // Epsilon is the largest relative error of rounding.
 func (n Narrow) Epsilon() float64 { return math.Ldexp(1, -n.Bits) }
 

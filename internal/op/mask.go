@@ -29,25 +29,25 @@ func (m *Mask) Causally() *Mask {
 	}}
 }
 
-// ReadMask reads a tensor as the mask of b sequences of n tokens: numbers to add, of which very low
-// ones hide; or 0 for hidden and 1 for seen. nil if it cannot be one.
-func ReadMask(t *tensor.Tensor, b, n, heads int) *Mask {
+// ReadMask reads a tensor as the mask of b sequences of n tokens, and of m keys each: numbers to add,
+// of which very low ones hide; or 0 for hidden and 1 for seen. nil if it cannot be one.
+func ReadMask(t *tensor.Tensor, b, n, m, heads int) *Mask {
 	shape, l := t.Shape(), t.Len()
 	axes := len(shape)
-	if axes == 0 || shape[axes-1] != n || l > maskMax {
+	if axes == 0 || shape[axes-1] != m || l > maskMax {
 		return nil
 	}
 	square := axes >= 2 && shape[axes-2] == n
 	var perSequence, perQuery int // strides
 	switch {
-	case l == b*n && (axes == 2 || axes == 4 && shape[1] == 1 && shape[2] == 1):
-		perSequence = n
-	case l == n*n && square:
-		perQuery = n
-	case l == b*n*n && axes >= 3 && square:
-		perSequence, perQuery = n*n, n
-	case heads > 1 && l == b*heads*n*n && axes == 4 && shape[1] == heads:
-		perSequence, perQuery = heads*n*n, n // of the first head
+	case l == b*m && (axes == 2 || axes == 4 && shape[1] == 1 && shape[2] == 1):
+		perSequence = m
+	case l == n*m && square:
+		perQuery = m
+	case l == b*n*m && axes >= 3 && square:
+		perSequence, perQuery = n*m, m
+	case heads > 1 && l == b*heads*n*m && axes == 4 && shape[1] == heads:
+		perSequence, perQuery = heads*n*m, m // of the first head
 	default:
 		return nil
 	}
@@ -61,22 +61,23 @@ func ReadMask(t *tensor.Tensor, b, n, heads int) *Mask {
 		return &Mask{Allow: func(b, t, s int) bool { return at(b, t, s) > HiddenScore }}
 	case others == 0 && ones > 0 && zeros > 0:
 		return &Mask{Allow: func(b, t, s int) bool { return at(b, t, s) == 1 }}
-	case t.DType().IsFloat() && others > 0 && hidden == 0 && l >= n*n:
+	case t.DType().IsFloat() && others > 0 && hidden == 0 && l >= n*m:
 		return &Mask{Add: at} // ALiBi, relative positions
 	}
 	return nil
 }
 
-// TakeApart finds the causal part, the window and the padding of b sequences of n tokens.
-func (m *Mask) TakeApart(b, n int) {
-	if m.Allow == nil || n > maskTokens {
-		m.Causal = m.Allow != nil && !m.Allow(0, 0, n-1)
+// TakeApart finds the causal part, the window and the padding of b sequences of n tokens, and of as
+// many keys each, or of cross attention to others.
+func (m *Mask) TakeApart(b, n, keys int) {
+	if m.Allow == nil || max(n, keys) > maskTokens {
+		m.Causal = m.Allow != nil && n == keys && !m.Allow(0, 0, n-1)
 		return
 	}
-	m.Causal = true
-	padded, some := make([]bool, b*n), false
+	m.Causal = n == keys
+	padded, some := make([]bool, b*keys), false
 	for i := range b {
-		for s := range n {
+		for s := range keys {
 			seen := false
 			for t := range n {
 				if m.Allow(i, t, s) {
@@ -84,12 +85,12 @@ func (m *Mask) TakeApart(b, n int) {
 					m.Causal = m.Causal && s <= t
 				}
 			}
-			padded[i*n+s] = !seen
+			padded[i*keys+s] = !seen
 			some = some || !seen
 		}
 	}
 	if some {
-		m.Padded = func(b, s int) bool { return padded[b*n+s] }
+		m.Padded = func(b, s int) bool { return padded[b*keys+s] }
 	}
 	if !m.Causal {
 		return

@@ -156,7 +156,7 @@ func TestAttention(t *testing.T) {
 
 func TestMasks(t *testing.T) {
 	m := op.Windowed(3)
-	m.TakeApart(2, 8)
+	m.TakeApart(2, 8, 8)
 	assert.True(t, m.Causal)
 	assert.Equal(t, 3, m.Window)
 	assert.Nil(t, m.Padded)
@@ -164,13 +164,13 @@ func TestMasks(t *testing.T) {
 	x[3], x[7] = -1e9, -1e9
 	padding, err := tensor.Of(x, 2, 1, 1, 4)
 	require.NoError(t, err)
-	m = op.ReadMask(padding, 2, 4, 0)
+	m = op.ReadMask(padding, 2, 4, 4, 0)
 	require.NotNil(t, m)
-	m.TakeApart(2, 4)
+	m.TakeApart(2, 4, 4)
 	assert.False(t, m.Causal)
 	assert.True(t, m.Padded(1, 3))
 	assert.False(t, m.Padded(1, 2))
-	assert.Nil(t, op.ReadMask(padding, 2, 5, 0), "of another length")
+	assert.Nil(t, op.ReadMask(padding, 2, 5, 5, 0), "of another length")
 }
 
 func TestNarrow(t *testing.T) {

@@ -17,39 +17,6 @@ func Frequencies(theta float64, dim int) []float64 {
 	return out
 }
 
-// RopeScaling is the rope_scaling of a config.json.
-type RopeScaling struct {
-	Kind      string  // "linear" or "llama3"
-	Factor    float64 // by which a context is longer than the original one
-	Low, High float64 // low_freq_factor, high_freq_factor
-	Original  float64 // original_max_position_embeddings
-}
-
-// Frequencies returns scaled frequencies; nil for another kind than
-//
-//	linear   f / factor
-//	llama3   f / factor for wavelengths (2π/f) over original/low, f for those under original/high,
-//	         between them (1−s)·f/factor + s·f with s = (original/wavelength − low) / (high − low)
-//
-// as transformers calculates them (modeling_rope_utils.py).
-func (s RopeScaling) Frequencies(theta float64, dim int) []float64 {
-	if !(s.Factor > 0) {
-		return nil
-	}
-	f := Frequencies(theta, dim)
-	switch {
-	case s.Kind == "linear":
-		return Map(f, func(f float64) float64 { return f / s.Factor })
-	case s.Kind == "llama3" && s.Original > 0 && s.Low > 0 && s.High > s.Low:
-		return Map(f, func(f float64) float64 {
-			share := (s.Original*f/(2*math.Pi) - s.Low) / (s.High - s.Low)
-			share = min(max(share, 0), 1)
-			return (1-share)*f/s.Factor + share*f
-		})
-	}
-	return nil
-}
-
 // Rotation turns each pair (p, q) of the elements of a head by a = (position·Step + Offset)·f:
 //
 //	p' = Size·(p·cos a − q·sin a)
@@ -57,12 +24,15 @@ func (s RopeScaling) Frequencies(theta float64, dim int) []float64 {
 //
 // The elements behind the pairs stay. The zero value leaves the head alone.
 type Rotation struct {
-	Freqs       []float64 // f of each pair, in radians per position
-	Interleaved bool      // the pairs are (2i, 2i+1), and not (i, i+n)
-	Offset      float64   // in positions
-	Step        float64   // 1
-	Size        float64   // 1; YaRN scales cosine and sine
-	At          []float64 // the position of each token, where it is not its place; nil: the place
+	Freqs       []float64             // f of each pair, in radians per position
+	Interleaved bool                  // the pairs are (2i, 2i+1), and not (i, i+n)
+	Reordered   bool                  // the pairs are read in the other layout than they are written
+	Offset      float64               // in positions
+	Step        float64               // 1
+	Size        float64               // 1; YaRN scales cosine and sine
+	At          []float64             // the position of each token, or of those of all sequences, where it is not its place; nil: the place
+	To          func(float64) float64 // cosine and sine are rounded; nil for as they are
+	By          [][]float64           // for each pair the positions of the tokens, where these differ (M-RoPE); nil: At
 }
 
 // Rope is how q, k and v are rotated.
@@ -77,7 +47,9 @@ type angles struct {
 	cos, sin []float64
 }
 
+// angles of so many tokens, or of as many as have positions of their own.
 func (r Rotation) angles(tokens int) *angles {
+	tokens = max(tokens, len(r.At))
 	n := len(r.Freqs)
 	a := &angles{r, make([]float64, tokens*n), make([]float64, tokens*n)}
 	for t := range tokens {
@@ -86,8 +58,15 @@ func (r Rotation) angles(tokens int) *angles {
 			position = r.At[t]
 		}
 		for i, f := range r.Freqs {
+			if r.By != nil {
+				position = r.By[min(i, len(r.By)-1)][t]
+			}
 			s, c := math.Sincos((position*r.Step + r.Offset) * f)
-			a.cos[t*n+i], a.sin[t*n+i] = c*r.Size, s*r.Size
+			c, s = c*r.Size, s*r.Size
+			if r.To != nil {
+				c, s = r.To(c), r.To(s)
+			}
+			a.cos[t*n+i], a.sin[t*n+i] = c, s
 		}
 	}
 	return a
@@ -105,8 +84,14 @@ func (a *angles) turn(in []float64, token int) []float64 {
 		if a.Interleaved {
 			p, q = 2*i, 2*i+1
 		}
+		x, y := in[p], in[q]
+		if a.Reordered && a.Interleaved {
+			x, y = in[i], in[i+n]
+		} else if a.Reordered {
+			x, y = in[2*i], in[2*i+1]
+		}
 		c, s := a.cos[token*n+i], a.sin[token*n+i]
-		out[p], out[q] = in[p]*c-in[q]*s, in[p]*s+in[q]*c
+		out[p], out[q] = x*c-y*s, x*s+y*c
 	}
 	return out
 }

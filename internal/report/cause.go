@@ -34,7 +34,11 @@ func (c Cause) Evidence() string {
 	case strings.HasPrefix(c.ID, KindText+"/"):
 		return "told by the text and its token ids, no tensor is looked at"
 	case !math.IsNaN(float64(c.Fit)):
-		return fmt.Sprintf("fits the candidate to %s, the golden only to %s", num(c.Fit), num(c.FitGolden))
+		text := fmt.Sprintf("fits the candidate to %s, the golden only to %s", num(c.Fit), num(c.FitGolden))
+		if share := 1 - math.Pow(float64(c.Fit/c.FitGolden), 2); !c.Proven && share < nearlyAll {
+			text += fmt.Sprintf(": it explains %.0f %% of the squared error", 100*share)
+		}
+		return text
 	case !math.IsNaN(float64(c.FitGolden)):
 		return fmt.Sprintf("a pattern that predicts nothing; the golden fits the candidate to %s", num(c.FitGolden))
 	}

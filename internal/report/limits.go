@@ -8,6 +8,9 @@ const (
 	changeUnits  = 8 // units, 2^−24 each for float32
 )
 
+// nearlyAll is the share of the squared error from which a guess is not told how much it explains.
+const nearlyAll = 0.995
+
 // How much is shown, in the text where it is not verbose. GitHub does not show a step summary of
 // more than 1 MiB, and keeps ten annotations of a step.
 const (

@@ -101,7 +101,9 @@ func Groups(o *rebuild.Attention) (out List) {
 
 // Heads is attention whose columns are read or written as other heads.
 func Heads(o *rebuild.Attention) (out List) {
-	out = headCounts(o)
+	if o.ValueDim == 0 {
+		out = headCounts(o)
+	}
 	if o.Heads == 1 {
 		return out
 	}

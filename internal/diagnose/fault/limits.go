@@ -7,6 +7,11 @@ const (
 	changedWeight = 1 << 22 // elements up to which a weight is changed: 32 MB
 	roundedWeight = 1 << 24 // elements up to which one is rounded
 	fewRows       = 16      // rows up to which each row of a table is tried for every index
+	fewExperts    = 16      // experts of which each pair is tried exchanged
+	firstRows     = 8       // rows of a weight that tell whether it may lie on a grid
+	fewTaps       = 8       // columns of a kernel of which each is tried left out
+	fewSections   = 16      // pairs up to which all sections of M-RoPE are tried
+	fewSequences  = 16      // sequences of a batch of which each pair is tried exchanged
 	maxHeads      = 256     // the largest number of heads that is tried
 	maxRoll       = 8       // how far heads are moved
 	longestCache  = 1 << 14 // tokens up to which other caches are tried

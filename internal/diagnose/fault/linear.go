@@ -165,6 +165,47 @@ func Operands(o *rebuild.Linear) (out List) {
 	return out
 }
 
+// ScaledOperands is a linear layer of which the weight, or the input too, is kept in 8 bits with scales
+// that bring the largest number of a tensor, a row or a block to the largest one of the type.
+func ScaledOperands(o *rebuild.Linear) (out List) {
+	if o.Key == "" || o.Conv || !o.Out.IsTarget() || o.W.Len() > changedWeight {
+		return nil
+	}
+	in := o.In.Width
+	for _, n := range op.NarrowerThan(o.Scene().Target.Golden.DType(), o.Scene().Target.Actual.DType()) {
+		if n.Limit > math.MaxUint16 || !n.Saturate {
+			continue
+		}
+		for _, w := range []struct {
+			text string
+			size int
+		}{{"the whole weight", 0}, {"each row", in}, {"each 128 inputs", 128}, {"each 32 inputs", 32}} {
+			if w.size > in || w.size > 0 && in%w.size != 0 {
+				continue
+			}
+			for i, input := range []string{"", ", and so is the input, with a scale for all of it", ", and so is the input, with a scale for each row"} {
+				out.add(func(e *rebuild.Evaluation, rows []int) []float64 {
+					x := e.Get(o.In, rows)
+					if x == nil || !o.Graph().Spend(o.Work(len(rows))) {
+						return nil
+					}
+					if i > 0 {
+						all := 0
+						if i == 2 {
+							all = in
+						}
+						x = n.Scaled(x, all)
+					}
+					l := o.Linear
+					l.W = op.MatrixOf(n.Scaled(op.ReadAll(o.W.Tensor), w.size), o.Out.Width, in)
+					return l.Of(x)
+				}, 2, "the weight is rounded to %s with a scale for %s%s", n.Name, w.text, input)
+			}
+		}
+	}
+	return out
+}
+
 func (r rounding) compute(l op.Linear, n op.Narrow, x []float64, weight *op.Matrix) []float64 {
 	round := func(what string, x []float64) []float64 {
 		if strings.Contains(r.of, what) {
@@ -311,12 +352,6 @@ func Unweighed(o *rebuild.Given) (out List) {
 	case o.Scene().Config["quantization_config"] != nil:
 		add("quant/group", "the scales of the groups may be exchanged")
 		add("quant/scale", "the scales may be others")
-	case o.In.Width == o.Out.Width:
-		add("linear/transposed", "W may be used where Wᵀ should be")
-		add("linear/other-layer", "the weights may be those of another layer")
-	default:
-		add("linear/other-layer", "the weights may be those of another layer")
-		add("linear/transposed", "the memory of W may be read in the other order")
 	}
 	return out
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/goparity/goparity/internal/diagnose/rebuild"
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/op"
 )
 
@@ -76,12 +75,9 @@ func NormWeight(o *rebuild.Norm) (out List) {
 	return out
 }
 
-// NormLeftOut is no norm at all: it stands elsewhere, or, for that of q or k, nowhere.
+// NormLeftOut is no norm at all.
 func NormLeftOut(o *rebuild.Norm) (out List) {
-	f := out.add(rebuild.Same(o.In), 1, "the norm is left out")
-	if module.QueryNorm.Has(o.Layer) || module.KeyNorm.Has(o.Layer) {
-		f.ID = "norm/missing"
-	}
+	out.add(rebuild.Same(o.In), 1, "the norm is left out")
 	return out
 }
 

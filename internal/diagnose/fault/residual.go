@@ -108,6 +108,22 @@ func ResidualSource(o *rebuild.Sum) (out List) {
 	return out
 }
 
+// ResidualExcess is a sum with one more term.
+func ResidualExcess(o *rebuild.Sum) (out List) {
+	if len(o.Terms) < 2 {
+		return nil
+	}
+	for _, x := range o.Graph().Alikes(o.Out) {
+		if slices.Contains(o.Terms, x) {
+			continue
+		}
+		c := *o
+		c.Terms, c.Factors = append(slices.Clone(o.Terms), x), append(slices.Clone(o.Factors), 1)
+		out.add(c.Eval, 2, "%s is added, too", x).Unless = unrecorded(x)
+	}
+	return out
+}
+
 // Multiple is a factor that is missing, or another one: embeddings scaled by √hidden.
 func Multiple(o *rebuild.Sum) (out List) {
 	if len(o.Terms) > 1 {
@@ -153,6 +169,9 @@ func Source(o *rebuild.Alias) (out List) {
 		if f.ID = id; id == "residual/source" || id == "norm/order" {
 			f.Unless = unrecorded(o.In, x)
 		}
+		both := &rebuild.Sum{Made: o.Made, Terms: []*rebuild.Value{o.In, x}, Factors: []float64{1, 1}}
+		f = out.add(both.Eval, 2, "it is given the sum of %s and %s, and not the first alone", o.In, x)
+		f.ID, f.Unless = "residual/source", unrecorded(o.In, x)
 	}
 	if from != "" {
 		exchanged(o.Made, o.Out, from, func(id string, x *rebuild.Value) {

@@ -3,6 +3,7 @@ package fault
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -59,9 +60,12 @@ func RopeApplied(o *rebuild.Attention) (out List) {
 	out.add(both(o, func(r *op.Rotation) { *r = none }), 0, "neither q nor k is rotated")
 	out.add(rotated(o, func(r *op.Rope) { r.Q = none }), 0, "q is not rotated")
 	out.add(rotated(o, func(r *op.Rope) { r.K = none }), 0, "k is not rotated")
-	out.add(rotated(o, func(r *op.Rope) { r.V = r.K }), 0, "v is rotated as well")
-	out.add(rotated(o, func(r *op.Rope) { r.V, r.K = r.K, none }), 1, "v is rotated in place of k")
-	out.add(rotated(o, func(r *op.Rope) { r.V, r.Q = r.Q, none }), 1, "v is rotated in place of q")
+	raw := func(r *op.Rotation) { r.Step, r.Offset, r.Reordered = 0, 0, true } // beside one that is reordered by the code that rotates it
+	out.add(rotated(o, func(r *op.Rope) { raw(&r.Q) }), 1, "q is not rotated, nor are its pairs put where those of k stand")
+	out.add(rotated(o, func(r *op.Rope) { raw(&r.K) }), 1, "k is not rotated, nor are its pairs put where those of q stand")
+	if o.ValueDim == 0 {
+		rotatedValues(o, &out)
+	}
 	out.add(both(o, func(r *op.Rotation) { r.Step *= 2; r.Offset *= 2 }), 0, "q and k are rotated twice")
 	out.add(rotated(o, func(r *op.Rope) { r.Q.Step *= 2 }), 1, "q is rotated twice")
 	out.add(rotated(o, func(r *op.Rope) { r.K.Step *= 2 }), 1, "k is rotated twice")
@@ -78,6 +82,78 @@ func RopeApplied(o *rebuild.Attention) (out List) {
 		}
 	}
 	return out
+}
+
+func rotatedValues(o *rebuild.Attention, out *List) {
+	none := op.Rotation{}
+	out.add(rotated(o, func(r *op.Rope) { r.V = r.K }), 0, "v is rotated as well")
+	out.add(rotated(o, func(r *op.Rope) { r.V, r.K = r.K, none }), 1, "v is rotated in place of k")
+	out.add(rotated(o, func(r *op.Rope) { r.V, r.Q = r.Q, none }), 1, "v is rotated in place of q")
+}
+
+// Sections is M-RoPE with other sections, or other positions for them.
+func Sections(o *rebuild.Attention) (out List) {
+	s := o.Sections
+	if s == nil {
+		return nil
+	}
+	n := len(s.Sizes)
+	own := op.Sequence(n)
+	add := func(rank int, text string, by [][]float64) {
+		out.add(both(o, func(r *op.Rotation) { r.By = by }), rank, "%s", text)
+	}
+	permuted(n, func(order []int) {
+		sizes := make([]int, n)
+		for i, k := range order {
+			sizes[i] = s.Sizes[k]
+		}
+		if !slices.Equal(sizes, s.Sizes) {
+			add(0, fmt.Sprintf("the sections of M-RoPE are %v and not %v", sizes, s.Sizes), s.By(sizes, own))
+		}
+		if !slices.Equal(order, own) {
+			add(0, fmt.Sprintf("the sections of M-RoPE take positions %v and not %v (time, height, width)", order, own), s.By(s.Sizes, order))
+		}
+	})
+	pairs, tokens := len(o.Rope.Q.Freqs), len(s.Positions[0])
+	for k := range n {
+		add(0, fmt.Sprintf("all pairs are rotated by positions %d of M-RoPE (time, height, width)", k), s.By([]int{pairs}, []int{k}))
+	}
+	plain, inTurn := make([]float64, tokens), make([][]float64, pairs)
+	for t := range plain {
+		plain[t] = float64(t)
+	}
+	for i := range inTurn {
+		inTurn[i] = s.Positions[i%n]
+	}
+	add(0, "all pairs are rotated by the places of the tokens: the positions of M-RoPE are not read", slices.Repeat([][]float64{plain}, pairs))
+	add(0, "the sections of M-RoPE stand in turn", inTurn)
+	for a := range pairs {
+		for b := range pairs - a {
+			if sizes := []int{a, b, pairs - a - b}; n == 3 && pairs <= fewSections && !slices.Equal(sizes, s.Sizes) {
+				add(1, fmt.Sprintf("the sections of M-RoPE are %v and not %v", sizes, s.Sizes), s.By(sizes, own))
+			}
+		}
+	}
+	return out
+}
+
+// permuted calls do with each order of n numbers but for large n.
+func permuted(n int, do func(order []int)) {
+	var visit func(order []int)
+	visit = func(order []int) {
+		if len(order) == n {
+			do(slices.Clone(order))
+			return
+		}
+		for i := range n {
+			if !slices.Contains(order, i) {
+				visit(append(order, i))
+			}
+		}
+	}
+	if n <= 4 {
+		visit(nil)
+	}
 }
 
 // RopeOffset is a rotation by other positions.
@@ -119,12 +195,25 @@ func RopeTheta(o *rebuild.Attention) (out List) {
 	for _, f := range []float64{0.5, 0.25, 0.125, 0.0625, 2, 4, 8} {
 		out.add(both(o, func(r *op.Rotation) { r.Step *= f }), 1, "the positions are multiplied by %g", f)
 	}
-	if size := o.Rope.Q.Size; size != 1 {
-		out.add(both(o, func(r *op.Rotation) { r.Size = 1 }), 0, "the factor %.4g of cosine and sine is missing", size)
+	const scaled = "rope/scaling"
+	size := o.Rope.Q.Size
+	if size != 1 {
+		out.add(both(o, func(r *op.Rotation) { r.Size = 1 }), 0, "the factor %.4g of cosine and sine is missing", size).ID = scaled
+		out.add(both(o, func(r *op.Rotation) { r.Size *= size }), 1, "the factor %.4g of cosine and sine is applied twice", size).ID = scaled
+	}
+	for _, s := range o.Scalings() {
+		if floats.Distance(s.Freqs, freqs, 2) > sameFactor*floats.Norm(freqs, 2) {
+			out.add(both(o, func(r *op.Rotation) { r.Freqs, r.Size = s.Freqs, s.Size }), 0, "the frequencies are %s", s.Text).ID = scaled
+			out.add(use(s.Freqs), 1, "the frequencies are %s, the factor of cosine and sine is right", s.Text).ID = scaled
+		}
 	}
 	if theta > 0 {
 		out = append(out, o.Out.Searched("theta is another number", leastTheta, mostTheta, o.Work,
 			func(x float64) rebuild.Eval { return use(op.Frequencies(x, n)) }))
+		step := o.Out.Searched("the positions are multiplied by another number", 1.0/scaleReach, scaleReach, o.Work,
+			func(x float64) rebuild.Eval { return both(o, func(r *op.Rotation) { r.Step *= x }) })
+		step.ID = scaled
+		out = append(out, step)
 	}
 	return out
 }

@@ -21,7 +21,7 @@ type states struct {
 // State is a KV cache that holds, or shows, something else.
 func State(o *rebuild.Attention) List {
 	fed := o.Scene().Fed
-	if fed == nil || o.Sequences != 1 || o.Axis != op.OverKeys || o.Tokens > longestCache {
+	if fed == nil || fed.Steps || o.Sequences != 1 || o.Axis != op.OverKeys || o.Tokens > longestCache {
 		return nil
 	}
 	s := &states{o: o, mask: o.Mask, fed: fed, n: o.Tokens}
@@ -374,6 +374,16 @@ func (s *states) shifts(add func(rank int, text string, by int)) {
 	}
 }
 
+// called gives faults of positions the id that they have in the steps of a run without a path.
+func (s *states) called(id string) List {
+	for i := range s.List {
+		if s.fed.Steps {
+			s.List[i].ID = id
+		}
+	}
+	return s.List
+}
+
 // fedOf is what faults of positions need; nil outside of execution paths.
 func fedOf(s *diagnose.Scene) *states {
 	if s.Fed == nil {
@@ -392,7 +402,7 @@ func FedTable(o *rebuild.Table) List {
 	s.shifts(func(rank int, text string, by int) {
 		s.add(o.At(func(i int) int { return min(max(i+by, 0), n-1) }), rank-1, "%s", text)
 	})
-	return s.List
+	return s.called("embedding/position")
 }
 
 // FedAddedTable is a table of positions that is added at other rows in a forward pass.
@@ -404,7 +414,7 @@ func FedAddedTable(o *rebuild.AddedTable) List {
 	s.shifts(func(rank int, text string, by int) {
 		s.add(o.Adding(1, func(at int) int { return at + by }), rank-1, "%s", text)
 	})
-	return s.List
+	return s.called("embedding/position")
 }
 
 // FedAngles are cosines and sines of other positions in a forward pass.
@@ -416,5 +426,5 @@ func FedAngles(o *rebuild.Angles) List {
 	s.shifts(func(rank int, text string, by int) {
 		s.add(with(o, func(a *rebuild.Angles) { a.Offset += float64(by) }), rank-1, "%s", text)
 	})
-	return s.List
+	return s.called("rope/offset")
 }

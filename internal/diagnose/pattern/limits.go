@@ -26,6 +26,9 @@ const (
 	// leastFloor stands for a noise floor of zero: some hundred additions in float32. A tenth of it
 	// tells the order of a norm: right ≤ 1e-3 of that limit, wrong ≥ 10.
 	leastFloor = 1e-5
+	// sameImage is the relative error of images that are the same but for a known step: rounding in
+	// float16. Not measured.
+	sameImage = 1e-3
 	// markFloors is how many noise floors of a row marked elements of the same tensor differ, at
 	// most. Each element has to; by itself one tells nothing.
 	markFloors   = 4

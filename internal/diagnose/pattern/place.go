@@ -9,6 +9,7 @@ import (
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
+	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/op"
 	"github.com/goparity/goparity/internal/structure"
 	"github.com/goparity/goparity/tensor"
@@ -41,13 +42,14 @@ func Places(s *diagnose.Scene) (out []diagnose.Prediction) {
 		if id == "" {
 			continue
 		}
-		if mixesRows(s) && (id == "rows/from" || id == "rows/set") {
-			rank = 1 // attention makes such an error of many causes: mask, rotary embedding, positions
-		}
 		if padded && strings.HasPrefix(f.Kind, "rows/") {
 			f.Text += ", counted without padding"
 		}
-		out = append(out, guess(id, rank, "%s", f.Text))
+		// Attention makes such an error of many causes: mask, rotary embedding, positions. So does code
+		// between layers. There the place of an error is no cause.
+		if rows := id == "rows/from" || id == "rows/set"; !rows || s.Kind != localise.KindBetween && !mixesRows(s) {
+			out = append(out, guess(id, rank, "%s", f.Text))
+		}
 		if p != nil && (t.PadRows != nil || p.marks == nil) {
 			out = append(out, p.place(id, f.Text)...)
 		}
@@ -103,7 +105,7 @@ func mixesRows(s *diagnose.Scene) bool {
 		return false
 	}
 	inside := func(p *diagnose.Port) bool { return label.Inside(p.Layer, layer) }
-	return s.Kind != "local" || label.Last(layer) == "self" || slices.ContainsFunc(s.Ports, inside)
+	return s.Kind != localise.KindLocal || label.Last(layer) == "self" || slices.ContainsFunc(s.Ports, inside)
 }
 
 // perSequence reads "the last rows of every n" as "from row k of each sequence".

@@ -56,9 +56,62 @@ func Asked(s *diagnose.Scene) []diagnose.Prediction {
 	if by := shiftOf(g, a); by != 0 {
 		out.Text += fmt.Sprintf("; the candidate's stand %s", places(by, "place"))
 	}
+	if id, text := imageOf(g, a); id != "" && out.ID == "input/tokens" && t.IsFloat() {
+		out.ID, out.Text = id, text
+	}
 	// The input is recorded on both sides: what the candidate was given is what it has.
 	out.Value = a
 	return []diagnose.Prediction{out}
+}
+
+// imageOf says how another image, [batch, 3, height, width], comes of the right one; "" for other
+// inputs, and for images that do not.
+func imageOf(g, a *diagnose.Array) (id, text string) {
+	if len(g.Shape) != 4 || g.Shape[1] != 3 {
+		return "", ""
+	}
+	h, w := g.Shape[2], g.Shape[3]
+	n := h * w
+	same := func(from func(i int) int) bool {
+		x := make([]float64, len(g.Data))
+		for i := range x {
+			x[i] = g.Data[from(i)]
+		}
+		return op.Relative(x, a.Data) <= sameImage
+	}
+	switch {
+	case same(func(i int) int { return i + (2-2*(i/n%3))*n }):
+		return "image/channels", "the channels of the image stand in the other order, blue first"
+	case h == w && same(func(i int) int { return i/n*n + i%w*w + i/w%h }):
+		return "image/layout", "height and width of the image are exchanged"
+	case same(func(i int) int { return i/(3*n)*3*n + i%(3*n)%3*n + i%(3*n)/3 }):
+		return "image/layout", "the image is [height, width, channels] in memory"
+	}
+	made := make([]float64, len(g.Data))
+	var factors, offsets [3]float64
+	for c := range 3 {
+		var x, y []float64
+		for i := range g.Data {
+			if i/n%3 == c {
+				x, y = append(x, g.Data[i]), append(y, a.Data[i])
+			}
+		}
+		ones := slices.Repeat([]float64{1}, len(x))
+		f := op.LeastSquares([][]float64{x, ones}, y)
+		if f == nil {
+			return "", ""
+		}
+		factors[c], offsets[c] = f[0], f[1]
+		for i := range g.Data {
+			if i/n%3 == c {
+				made[i] = f[0]*g.Data[i] + f[1]
+			}
+		}
+	}
+	if op.Relative(made, a.Data) > sameImage || len(made) < 6*diagnose.PerParam {
+		return "", ""
+	}
+	return "image/normalise", fmt.Sprintf("the channels of the image are the right ones times %.4g plus %.4g: another mean, deviation or range", factors, offsets)
 }
 
 // isMask reports whether a tensor holds what attention masks hold.

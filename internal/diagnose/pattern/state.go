@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/internal/diagnose/rebuild"
 	"github.com/goparity/goparity/internal/op"
 	"github.com/goparity/goparity/tensor"
 )
@@ -98,4 +101,57 @@ func inPlace(s *diagnose.Scene, x *tensor.Tensor, by int) (value *diagnose.Array
 		}
 	}
 	return value, rows
+}
+
+// Cached is attention that looks at more keys than the sequence has: the weights that the candidate
+// recorded have more columns, and those of the sequence's own keys are right but for a factor a row.
+func Cached(s *diagnose.Scene) []diagnose.Prediction {
+	g := rebuild.Of(s)
+	if g == nil {
+		return nil
+	}
+	o, ok := g.Explain(g.Target).(*rebuild.Attention)
+	if !ok || o.Keys != 0 || o.Axis != op.OverKeys {
+		return nil
+	}
+	want := []int{o.Sequences, o.Heads, o.Tokens, o.Tokens}
+	for _, p := range s.Pass() {
+		if p.Layer != o.Layer || p.Misfit == nil || !slices.Equal(p.Golden.Shape(), want) {
+			continue
+		}
+		shape := p.Misfit.Shape()
+		if len(shape) != 4 || !slices.Equal(shape[:3], want[:3]) || shape[3] <= o.Tokens || p.Misfit.Len() > op.DecodeMax {
+			continue
+		}
+		w := o.Weigh(g.With(g.Target, nil))
+		if w == nil {
+			return nil
+		}
+		more := shape[3] - o.Tokens
+		for front, side := range []string{"behind", "in front of"} {
+			if sameShares(o, w, op.ReadAll(p.Misfit), shape[3], front*more) {
+				return []diagnose.Prediction{guess("state/stale", -3,
+					"attention looks at %d keys %s those of the sequence, which an earlier call left in the cache; the weights of its own keys are right but for their sum",
+					more, side)}
+			}
+		}
+	}
+	return nil
+}
+
+// sameShares reports whether the weights of the sequence's own keys, which begin at a column, are those
+// of an attention but for their sum.
+func sameShares(o *rebuild.Attention, w *op.Weighed, x []float64, width, first int) bool {
+	for r := range len(x) / width {
+		own := slices.Clone(x[r*width+first:][:o.Tokens])
+		sum := floats.Sum(own)
+		if sum <= 0 {
+			return false
+		}
+		right := w.Weights(r/o.Tokens/o.Heads, r/o.Tokens%o.Heads, r%o.Tokens)
+		if op.Relative(op.Scaled(own, 1/sum), right) > max(markFloors*o.Out.Noise(), leastFloor) {
+			return false
+		}
+	}
+	return len(x) > 0
 }

@@ -163,7 +163,7 @@ func Indices(s *diagnose.Scene) []diagnose.Prediction {
 		return nil
 	case table:
 		id = "embedding/position"
-	case from != 0 && from != 1: // RoBERTa's begin behind the padding's
+	case from != 0 && from != 1, !counts(g): // RoBERTa's begin behind the padding's
 		return nil
 	}
 	by := last - g.Data[len(g.Data)-1]
@@ -172,4 +172,16 @@ func Indices(s *diagnose.Scene) []diagnose.Prediction {
 		says(id, all, "all positions are %g", first),
 		says(id, a, "other positions: the first is %g, the last %g", first, last),
 	}
+}
+
+// counts reports whether each row of integers counts on from its first one: what positions do, and
+// numbers of experts or buckets do not.
+func counts(g *diagnose.Array) bool {
+	w := g.Width()
+	for i, x := range g.Data {
+		if i%w > 0 && x != g.Data[i-1]+1 && x != g.Data[i-1] {
+			return false
+		}
+	}
+	return w > 2
 }

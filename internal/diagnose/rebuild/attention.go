@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/op"
@@ -17,6 +18,8 @@ type Attention struct {
 	Projections [3]*Value // that hold q, k and v; one may hold several
 	Masked      *Value    // that holds the mask; nil where none was recorded
 	Layer       string
+	Latent      *Latent   // how q, k and v stand in the projections of MLA; nil for other attentions
+	Sections    *Sections // of M-RoPE; nil for other rotations
 
 	miss float64 // how far it was off when it was tried
 }
@@ -42,14 +45,21 @@ func (o *Attention) Eval(e *Evaluation, rows []int) []float64 {
 func (o *Attention) Weigh(e *Evaluation) *op.Weighed { return o.Attention.Weigh(o.read(e)) }
 
 func (o *Attention) read(e *Evaluation) (q, k, v []float64) {
-	return o.tokens(e, o.Projections[0]), o.tokens(e, o.Projections[1]), o.tokens(e, o.Projections[2])
+	if o.Latent != nil {
+		return o.Latent.read(e, o)
+	}
+	n := o.keys()
+	return o.tokens(e, o.Projections[0], o.Tokens), o.tokens(e, o.Projections[1], n), o.tokens(e, o.Projections[2], n)
 }
 
-// tokens returns a value as [tokens, width]: heads may be an axis of their own, before or behind
-// the tokens.
-func (o *Attention) tokens(e *Evaluation, v *Value) []float64 {
+// keys is the number of keys of a sequence.
+func (o *Attention) keys() int { return cmp.Or(o.Keys, o.Tokens) }
+
+// tokens returns a value as [sequences·tokens, width]: heads may be an axis of their own, before or
+// behind the tokens.
+func (o *Attention) tokens(e *Evaluation, v *Value, tokens int) []float64 {
 	x := e.all(v)
-	n := o.Sequences * o.Tokens
+	n := o.Sequences * tokens
 	if x == nil || v.Rows == n {
 		return x
 	}
@@ -58,14 +68,14 @@ func (o *Attention) tokens(e *Evaluation, v *Value) []float64 {
 		return nil
 	}
 	h, d := v.Rows/n, v.Width
-	if shape[2] != o.Tokens || shape[1] != h {
+	if shape[2] != tokens || shape[1] != h {
 		return x // [B, T, H, d]
 	}
 	out := make([]float64, 0, len(x))
 	for i := range n {
 		for j := range h {
-			b, t := i/o.Tokens, i%o.Tokens
-			out = append(out, x[((b*h+j)*o.Tokens+t)*d:][:d]...)
+			b, t := i/tokens, i%tokens
+			out = append(out, x[((b*h+j)*tokens+t)*d:][:d]...)
 		}
 	}
 	return out
@@ -143,15 +153,15 @@ func (o *Attention) Unseen() string {
 
 // pads reports whether a value is a mask of the same padding.
 func (o *Attention) pads(x *Value, padded func(b, s int) bool) bool {
-	m := op.ReadMask(x.golden, o.Sequences, o.Tokens, o.Scene().Config.Heads())
+	m := op.ReadMask(x.golden, o.Sequences, o.Tokens, o.keys(), o.Scene().Config.Heads())
 	if m == nil {
 		return false
 	}
-	if m.TakeApart(o.Sequences, o.Tokens); m.Padded == nil {
+	if m.TakeApart(o.Sequences, o.Tokens, o.keys()); m.Padded == nil {
 		return false
 	}
-	for i := range o.Sequences * o.Tokens {
-		if b, s := i/o.Tokens, i%o.Tokens; m.Padded(b, s) != padded(b, s) {
+	for i := range o.Sequences * o.keys() {
+		if b, s := i/o.keys(), i%o.keys(); m.Padded(b, s) != padded(b, s) {
 			return false
 		}
 	}
@@ -162,18 +172,19 @@ func (o *Attention) pads(x *Value, padded func(b, s int) bool) bool {
 // with how far they were off.
 func (g *Graph) search(o *Attention, ways []op.Attention, masks []mask) (found *Attention, tried []*Attention) {
 	v := o.Out
-	rows := op.Spread(v.Rows, attentionRows)
+	rows := v.some(attentionRows)
 	golden, best := v.Golden(rows), v.Noise()
 	layouts := []bool{false}
 	if q := o.Projections[0]; q == o.Projections[1] && q.Width == 3*v.Width {
 		layouts = append(layouts, true)
 	}
 	for _, m := range masks {
-		m.TakeApart(o.Sequences, o.Tokens)
+		m.TakeApart(o.Sequences, o.Tokens, o.keys())
 	}
 	for _, grouped := range layouts {
 		for _, way := range ways {
 			way.Q.Grouped, way.K.Grouped, way.V.Grouped = grouped, grouped, grouped
+			o.Sections = g.sectionsOf(way.Rope)
 			for _, m := range masks {
 				try := *o
 				try.Attention, try.Mask, try.Masked = way, m.Mask, m.from
@@ -201,7 +212,7 @@ func (g *Graph) fitAttention(tried []*Attention) *Attention {
 	for _, near := range tried[:min(len(tried), attentionsFitted)] {
 		try := *near // the one that was found is among them
 		o, v := &try, near.Out
-		rows := op.Spread(v.Rows, attentionRows)
+		rows := v.some(attentionRows)
 		golden := v.Golden(rows)
 		miss := func() float64 {
 			if g.isOver() {
@@ -238,18 +249,31 @@ func (g *Graph) fitAttention(tried []*Attention) *Attention {
 // label.
 func (g *Graph) projections(v *Value, o *Attention) string {
 	n := o.Sequences * o.Tokens
-	roles := []module.Names{module.Query, module.Key, module.Value, module.QueryNorm, module.KeyNorm, module.FusedQKV}
+	roles := []module.Names{module.Query, module.Key, module.Value, module.QueryNorm, module.KeyNorm, module.FusedQKV, module.Latent,
+		module.LatentKey}
 	for scope := v.Taker(); scope != ""; scope = label.Parent(scope) {
 		found := make([]*Value, len(roles))
 		for _, x := range g.values {
-			if x.at < v.at && x != v && x.Rows%n == 0 && x.IsFloat() && label.Inside(x.Layer(), scope) {
-				if i := slices.IndexFunc(roles, func(n module.Names) bool { return n.Has(x.Layer()) }); i >= 0 {
+			if x.at < v.at && x != v && x.Rows%o.Sequences == 0 && x.IsFloat() && label.Inside(x.Layer(), scope) {
+				i := slices.IndexFunc(roles, func(n module.Names) bool { return n.Has(x.Layer()) })
+				if i >= 0 && (x.Rows%n == 0 || i == 1 || i == 2 || i == 4) { // keys and values may be of another length
 					found[i] = x
 				}
 			}
 		}
 		q, k, val, fused := found[0], found[1], found[2], found[5]
 		switch {
+		case q != nil && found[6] != nil && found[7] != nil:
+			if o.Latent = g.latent(v, q, found[6], found[7]); o.Latent == nil {
+				break
+			}
+			o.Projections = [3]*Value{q, found[7], found[6]}
+			return scope
+		case q != nil && k != nil && val != nil && q.Rows == n && q.Width == v.Width && k.Rows == val.Rows && k.Rows != n &&
+			len(k.golden.Shape()) == 3: // cross attention
+			o.Projections, o.Keys = [3]*Value{q, k, val}, k.Rows/o.Sequences
+			return scope
+		case k != nil && k.Rows%n != 0 || val != nil && val.Rows%n != 0:
 		case q != nil && k != nil && val != nil && q.Width*q.Rows/n == v.Width:
 			o.Projections = [3]*Value{cmp.Or(found[3], q), cmp.Or(found[4], k), val}
 			return scope
@@ -270,7 +294,7 @@ func (g *Graph) projections(v *Value, o *Attention) string {
 func (g *Graph) ways(v *Value, o *Attention) []op.Attention {
 	c := g.Scene.Config
 	k := o.Projections[1]
-	kvWidth := k.Rows * k.Width / (o.Sequences * o.Tokens)
+	kvWidth := k.Rows * k.Width / (o.Sequences * o.keys())
 	if k == o.Projections[0] {
 		kvWidth = o.V.At - o.K.At
 	}
@@ -280,33 +304,57 @@ func (g *Graph) ways(v *Value, o *Attention) []op.Attention {
 	}
 	_, sinks := g.Scene.Weights.Of(o.Layer, "sinks")
 	var out []op.Attention
+	add := func(h, kv, d int, r op.Rope, scale float64, relative *op.RelativeBias) {
+		for _, bend := range caps {
+			way := o.Attention
+			way.Heads, way.KV, way.Dim, way.Scale, way.Cap, way.Rope, way.Relative = h, kv, d, scale, bend, r, relative
+			if sinks != nil && sinks.Len() == h {
+				way.Sinks = op.ReadAll(sinks)
+			}
+			out = append(out, way)
+		}
+	}
+	if l := o.Latent; l != nil {
+		d := l.Nope + l.Rope
+		o.ValueDim = l.Value
+		for _, r := range g.ropes(v, o, l.Rope) {
+			for _, scale := range scales(c, o.Layer, d) {
+				add(l.Heads, l.Heads, d, r, scale, nil)
+			}
+		}
+		return out
+	}
+	relatives := append(g.relatives(o), nil)
 	for _, h := range g.HeadCounts(v.Width) {
 		d := v.Width / h
 		if kvWidth%d != 0 || kvWidth/d == 0 || h%(kvWidth/d) != 0 {
 			continue
 		}
-		var scales []float64
-		if x, ok := c.Float("attention_multiplier"); ok {
-			scales = append(scales, x)
-		}
-		if x, ok := c.Float("query_pre_attn_scalar"); ok {
-			scales = append(scales, 1/math.Sqrt(x))
-		}
-		scales = append(scales, 1/math.Sqrt(float64(d)), 1)
-		for _, r := range g.ropes(v, d) {
-			for _, scale := range scales {
-				for _, bend := range caps {
-					way := o.Attention
-					way.Heads, way.KV, way.Dim, way.Scale, way.Cap, way.Rope = h, kvWidth/d, d, scale, bend, r
-					if sinks != nil && sinks.Len() == h {
-						way.Sinks = op.ReadAll(sinks)
-					}
-					out = append(out, way)
+		for _, r := range g.ropes(v, o, d) {
+			for _, scale := range scales(c, o.Layer, d) {
+				for _, relative := range relatives {
+					add(h, kvWidth/d, d, r, scale, relative)
 				}
 			}
 		}
 	}
 	return out
+}
+
+// scales are what scores of heads of d may be multiplied by, the usual first.
+func scales(c checkpoint.Config, layer string, d int) (out []float64) {
+	if x, ok := c.Float("attention_multiplier"); ok {
+		out = append(out, x)
+	}
+	if x, ok := c.Float("query_pre_attn_scalar"); ok {
+		out = append(out, 1/math.Sqrt(x))
+	}
+	root := 1 / math.Sqrt(float64(d))
+	if s := scaling(c, layer); s.Kind == "yarn" && s.AllDim > 0 { // DeepSeek
+		m := op.Mscale(s.Factor, s.AllDim)
+		out = append(out, root*m*m)
+	}
+	return append(out, root, 1)
 }
 
 // masks lists what the reference may do: nothing, causal, and every earlier tensor that may be a
@@ -322,13 +370,13 @@ func (g *Graph) masks(v *Value, o *Attention) []mask {
 			break
 		}
 		if x.at < v.at && x != g.Target && x != v {
-			if m := op.ReadMask(x.golden, o.Sequences, o.Tokens, g.Scene.Config.Heads()); m != nil {
+			if m := op.ReadMask(x.golden, o.Sequences, o.Tokens, o.keys(), g.Scene.Config.Heads()); m != nil {
 				out = append(out, mask{m, x}, mask{m.Causally(), x})
 				n++
 			}
 		}
 	}
-	if pad := g.Scene.Target.PadRows; len(pad) == o.Sequences*o.Tokens {
+	if pad := g.Scene.Target.PadRows; o.Keys == 0 && g.Scene.Fed == nil && len(pad) == o.Sequences*o.Tokens {
 		m := &op.Mask{Allow: func(b, _, s int) bool { return !pad[b*o.Tokens+s] }}
 		out = append(out, mask{m, nil}, mask{m.Causally(), nil})
 	}

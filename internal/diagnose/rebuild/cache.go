@@ -31,8 +31,8 @@ type Cache struct {
 // Own returns the keys and values of the sequence, as the candidate has them; nil if they are not
 // known.
 func (o *Attention) Own(e *Evaluation) (k, v *Rows) {
-	n := o.Sequences * o.Tokens
-	return rowsOf(o.tokens(e, o.Projections[1]), n), rowsOf(o.tokens(e, o.Projections[2]), n)
+	n := o.Sequences * o.keys()
+	return rowsOf(o.tokens(e, o.Projections[1], o.keys()), n), rowsOf(o.tokens(e, o.Projections[2], o.keys()), n)
 }
 
 // Of returns the keys and values of another sequence, or of padding, as the candidate has them; nil
@@ -72,7 +72,10 @@ func (r *Rows) Len() int { return len(r.data) / max(r.width, 1) }
 // returns nil where it cannot.
 func (o *Attention) Over(of func(k, v *Rows) *Cache) Eval {
 	return func(e *Evaluation, rows []int) []float64 {
-		q := rowsOf(o.tokens(e, o.Projections[0]), o.Tokens)
+		if o.Latent != nil || o.Keys != 0 || o.Relative != nil {
+			return nil
+		}
+		q := rowsOf(o.tokens(e, o.Projections[0], o.Tokens), o.Tokens)
 		k, v := o.Own(e)
 		if o.Sequences != 1 || q == nil || k == nil || v == nil {
 			return nil

@@ -127,8 +127,12 @@ func hashOf(rows []int) uint64 {
 
 // finders look for the ops that may make a value, in the order in which they are tried.
 var finders = []func(*Graph, *Value) []Op{
-	findLeaf, findAlias, findSum, findProduct, findModulation, findAddedTable, findUnary, findRow, findAttention,
+	findLeaf, findExperts, findShares, // these of layers without layers inside, too
+	findAlias, findSum, findProduct, findGated, findModulation, findAddedTable, findPatches, findUnary, findRow, findScan, findAttention,
+	findAddedRow,
 }
+
+const leafFinders = 3
 
 // Explain finds out how the reference made a value.
 func (g *Graph) Explain(v *Value) Op {
@@ -136,10 +140,10 @@ func (g *Graph) Explain(v *Value) Op {
 		return v.Op
 	}
 	v.tried = true
-	best, find, rows := v.Noise(), finders, op.Spread(v.Rows, ProbeRows)
+	best, find, rows := v.Noise(), finders, v.some(ProbeRows)
 	golden := v.Golden(rows)
 	if p := v.ports[0]; !p.IsInput() && g.IsLeaf(p.Layer) {
-		find = find[:1]
+		find = find[:leafFinders]
 	}
 	for _, f := range find {
 		for _, o := range f(g, v) {

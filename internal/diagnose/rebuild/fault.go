@@ -105,7 +105,7 @@ func (g *Graph) Predict(faults func(*Value) []Fault) []diagnose.Prediction {
 // given; nil where that op is not known.
 func (g *Graph) FaultFree() *diagnose.Prediction {
 	sample, marks := g.Scene.Rows()
-	if len(sample) == 0 || g.Target.Op == nil {
+	if _, given := g.Explain(g.Target).(*Given); given || len(sample) == 0 || g.Target.Op == nil {
 		return nil
 	}
 	got := g.With(g.Target, g.Target.Op.Eval).Get(g.Target, sample)

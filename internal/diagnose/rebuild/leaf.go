@@ -76,6 +76,8 @@ func findLeaf(g *Graph, v *Value) []Op {
 		key, w = g.embedding(v.Width, in.Width) // tied
 	}
 	switch {
+	case w != nil && len(w.Shape()) > 2 && in.IsFloat():
+		ops = append(ops, findConv(base, key, w, b)...)
 	case w != nil && len(w.Shape()) == 2 && !in.IsFloat():
 		if w.Shape()[1] == v.Width && in.golden.Len() == v.Rows {
 			ops = append(ops, &Table{base, w})

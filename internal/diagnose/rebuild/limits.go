@@ -14,6 +14,7 @@ const (
 	sameID           = 3    // of them those of one cause
 	coneSize         = 48   // values that are explained on the way to a target
 	attentionRows    = 6    // rows on which an attention is looked for
+	threeTerms       = 40   // values up to which three that add up to one are looked for inside of a block
 	termRows         = 12   // rows that tell which tensors make up another
 	termColumns      = 24   // columns that do
 	modulationRows   = 6    // rows that tell a modulation
@@ -29,6 +30,10 @@ const (
 	gatedMost        = 40   // values up to which products with an activation are tried
 	partsLeast       = 2    // parts of an adaLN projection
 	partsMost        = 12   // parts of one, at most
+	mostClass        = 8    // tokens in front of the patches of an image, at most
+	mostBiases       = 64   // weights up to which a bias without a layer is looked for
+	mostArranged     = 512  // rows of an expert up to which their tokens are looked for
+	mostChosen       = 64   // experts that a row may choose, at most
 )
 
 // Sizes of errors, relative to what they are of. Measured in the zoo, November 2026:

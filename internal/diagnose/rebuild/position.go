@@ -3,12 +3,14 @@ package rebuild
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/op"
 	"github.com/goparity/goparity/tensor"
 )
@@ -139,7 +141,7 @@ func findAngles(g *Graph, v *Value, layer string) []Op {
 	thetas := op.Thetas
 	if t := g.Scene.Config.Theta(); t > 0 {
 		thetas = append([]float64{t}, thetas...)
-		add(func(dim int) []float64 { return scaling(g.Scene.Config).Frequencies(t, dim) }, t)
+		add(func(dim int) []float64 { return scaling(g.Scene.Config, "").Frequencies(t, dim) }, t)
 	}
 	for _, theta := range thetas {
 		add(func(dim int) []float64 { return op.Frequencies(theta, dim) }, 0)
@@ -147,17 +149,56 @@ func findAngles(g *Graph, v *Value, layer string) []Op {
 	return ops
 }
 
-// scaling is the config's rope scaling; the zero value for none.
-func scaling(c checkpoint.Config) (s op.RopeScaling) {
+// scaling is the config's rope scaling for a layer; the zero value for none.
+func scaling(c checkpoint.Config, layer string) (s op.RopeScaling) {
+	r := ropeConfig(c, layer)
+	number := func(keys ...string) float64 {
+		x, _ := r.Float(keys...)
+		return x
+	}
+	s.Kind = r.String("rope_type", "type")
+	s.Factor, s.Original, s.Attention = number("factor"), number("original_max_position_embeddings"), number("attention_factor")
+	s.Low, s.High = number("low_freq_factor"), number("high_freq_factor")
+	s.Fast, s.Slow, s.Mscale, s.AllDim = number("beta_fast"), number("beta_slow"), number("mscale"), number("mscale_all_dim")
+	s.Untruncated = r["truncate"] == false
+	s.Context, _ = c.Float("max_position_embeddings")
+	if s.Original == 0 {
+		s.Original, _ = c.Float("original_max_position_embeddings")
+	}
+	s.Short, s.Long = numbers(r["short_factor"]), numbers(r["long_factor"])
+	return s
+}
+
+// numbers reads a list of JSON; nil for none.
+func numbers(list any) (out []float64) {
+	all, _ := list.([]any)
+	for _, x := range all {
+		f, _ := x.(float64)
+		out = append(out, f)
+	}
+	return out
+}
+
+// ropeConfig is what a config says of rotary embeddings, for the type of a layer where it says that by
+// type; nil for nothing.
+func ropeConfig(c checkpoint.Config, layer string) checkpoint.Config {
 	m, ok := c["rope_scaling"].(map[string]any)
 	if !ok {
 		m, _ = c["rope_parameters"].(map[string]any) // since transformers 5
 	}
-	r := checkpoint.Config(m)
-	s.Kind = r.String("rope_type", "type")
-	s.Factor, _ = r.Float("factor")
-	s.Low, _ = r.Float("low_freq_factor")
-	s.High, _ = r.Float("high_freq_factor")
-	s.Original, _ = r.Float("original_max_position_embeddings")
+	if own, ok := m[layerType(c, layer)].(map[string]any); ok {
+		m = own
+	}
+	return checkpoint.Config(m)
+}
+
+// layerType is the type of a layer's block, as "sliding_attention"; "" where the config has none.
+func layerType(c checkpoint.Config, layer string) string {
+	types, _ := c["layer_types"].([]any)
+	n, err := strconv.Atoi(label.Last(label.Block(layer)))
+	if err != nil || n >= len(types) {
+		return ""
+	}
+	s, _ := types[n].(string)
 	return s
 }

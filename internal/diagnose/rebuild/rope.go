@@ -1,17 +1,21 @@
 package rebuild
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/op"
 )
 
 // ropes lists the rotations of heads of d that the reference may use: what it recorded of its
 // angles and what the config says, and none; without both the usual ones.
-func (g *Graph) ropes(v *Value, d int) []op.Rope {
+func (g *Graph) ropes(v *Value, o *Attention, d int) []op.Rope {
 	c, dim := g.Scene.Config, d
 	if f, ok := c.Float("partial_rotary_factor", "rotary_pct"); ok && f > 0 && f <= 1 {
 		dim = int(f*float64(d)) / 2 * 2
@@ -34,17 +38,101 @@ func (g *Graph) ropes(v *Value, d int) []op.Rope {
 		add(a.freqs, a.size, shown)
 	}
 	if theta > 0 {
-		if freqs := scaling(c).Frequencies(theta, dim); freqs != nil {
-			add(freqs, 1, theta)
+		if s := scaling(c, o.Layer); s.Factor > 0 || s.Short != nil {
+			lengths := []float64{float64(o.Tokens)}
+			if s.Kind != "yarn" && s.Kind != "linear" && s.Kind != "llama3" {
+				lengths = append(lengths, s.Context+1) // longrope and dynamic, after a longer run
+			}
+			for _, s.Length = range lengths {
+				if freqs := s.Frequencies(theta, dim); freqs != nil {
+					add(freqs, s.Size(), theta)
+				}
+			}
 		}
 		add(op.Frequencies(theta, dim), 1, theta)
 	}
+	if at := g.positions(o); at != nil {
+		placed := slices.Clone(out)
+		for i := range placed {
+			placed[i].Q.At, placed[i].K.At = at, at
+		}
+		out = append(placed, out...) // first: only padding tells them apart
+	}
+	if by := g.sections(o, out); by != nil {
+		out = by
+	}
 	out = append(out, op.Rope{})
+	if o.Keys != 0 {
+		return []op.Rope{{}} // to other tokens there are no distances
+	}
 	if len(out) == 1 {
 		for _, theta := range op.Thetas {
 			add(op.Frequencies(theta, dim), 1, theta)
 		}
 	}
+	return out
+}
+
+// positions are those that the reference recorded, where they are not the places of the tokens; nil
+// for none.
+func (g *Graph) positions(o *Attention) []float64 {
+	n := o.Tokens
+	for _, x := range g.values {
+		if x.IsFloat() || x.golden.Len() != n && x.golden.Len() != o.Sequences*n || x.golden.RowLen() != n ||
+			!slices.ContainsFunc(x.ports, func(p *diagnose.Port) bool {
+				return p.IsInput() && (strings.Contains(p.Port, "position") || strings.Contains(p.Layer, "rotary"))
+			}) {
+			continue
+		}
+		at := op.ReadAll(x.golden)
+		for i, p := range at {
+			if p != float64(i%n) {
+				return at
+			}
+		}
+		return nil
+	}
+	return nil
+}
+
+// Scaling is how frequencies may be scaled, in place of what the config says.
+type Scaling struct {
+	Text  string
+	Freqs []float64
+	Size  float64 // of cosine and sine
+}
+
+// Scalings lists other scalings than the config's, with its numbers; nil for a config without one.
+func (o *Attention) Scalings() (out []Scaling) {
+	c := o.Scene().Config
+	own, theta, n := scaling(c, o.Layer), c.Theta(), len(o.Rope.Q.Freqs)
+	if own.Factor == 0 && own.Short == nil || theta == 0 || n == 0 {
+		return nil
+	}
+	add := func(text string, change func(s *op.RopeScaling)) {
+		s := own
+		s.Length = float64(o.Tokens)
+		change(&s)
+		if f := s.Frequencies(theta, 2*n); f != nil {
+			out = append(out, Scaling{text, f, s.Size()})
+		}
+	}
+	for _, kind := range []string{"linear", "llama3", "yarn", "dynamic"} {
+		if kind != own.Kind {
+			add("scaled as type "+kind+" and not "+own.Kind, func(s *op.RopeScaling) { s.Kind = kind })
+		}
+	}
+	for _, f := range []float64{0.5, 2, 0.25, 4} {
+		add(fmt.Sprintf("scaled by factor %g and not %g", f*own.Factor, own.Factor), func(s *op.RopeScaling) { s.Factor *= f })
+	}
+	if own.Short != nil {
+		add("divided by the short factors and the long ones exchanged", func(s *op.RopeScaling) { s.Short, s.Long = s.Long, s.Short })
+	}
+	add("scaled with max_position_embeddings for original_max_position_embeddings", func(s *op.RopeScaling) { s.Original = s.Context })
+	add("scaled with the factors of low and high frequencies exchanged", func(s *op.RopeScaling) {
+		s.Low, s.High, s.Fast, s.Slow = s.High, s.Low, cmp.Or(s.Slow, 1), cmp.Or(s.Fast, 32)
+	})
+	add("scaled with bounds that are not whole numbers", func(s *op.RopeScaling) { s.Untruncated = !s.Untruncated })
 	return out
 }
 

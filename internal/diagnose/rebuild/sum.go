@@ -91,8 +91,8 @@ func (n *nearest) ops() []Op {
 	return []Op{n.op}
 }
 
-// findSum looks for two values that add up to v, for three of embeddings, and for two with a
-// constant factor at one of them (a residual multiplier).
+// findSum looks for two values that add up to v, for three (embeddings, attention and MLP beside each
+// other), and for two with a constant factor at one of them (a residual multiplier).
 func findSum(g *Graph, v *Value) []Op {
 	t, terms := terms(g, v)
 	n := float64(len(terms))
@@ -113,7 +113,7 @@ func findSum(g *Graph, v *Value) []Op {
 			best.try(floats.AddTo(both, a.x, b.x), sum(1, a.v, b.v))
 		}
 	}
-	if best.op == nil && isFront(v) {
+	if best.op == nil && (isFront(v) || len(terms) <= threeTerms) && g.Spend(n*n*n*float64(len(t))/6) {
 		all := make([]float64, len(t))
 		for i, a := range terms {
 			for j, b := range terms[:i] {

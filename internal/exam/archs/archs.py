@@ -116,4 +116,5 @@ ARCHS = {
                                                "decoder_ffn_dim": 96, "max_source_positions": 12, "max_target_positions": 32,
                                                "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1},
                     sizes="encoder_layers"),
+    "qwen2vl": Arch("mrope", "Qwen2VLTextModel", {**LM, "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 3, 3]}}),
 }  # fmt: skip

@@ -4,6 +4,7 @@ import dataclasses
 import zlib
 
 import bugs
+import field
 import rewrites
 from archs import ARCHS
 
@@ -24,7 +25,11 @@ class Case:
     layers: int = 0  # 0: as the architecture has
     prepare: str = ""  # massive, sink or ties, see weights.py
     keep: str = "all"  # norope: neither tables nor masks nor positions, as MAX; outputs
+    ask: object = None  # changes what the candidate is asked
     encoding: bool = True  # whether the candidate's run.json names it
+
+    def asked(self, feed):
+        return dataclasses.replace(feed, steps=[type(x)(self.ask(x)) for x in feed.steps]) if self.ask else feed
 
     def seed(self, seed):
         return zlib.crc32(self.name.encode()) % 100003 + 1000003 * seed
@@ -45,6 +50,7 @@ HAVE = {
     "bloom": ["norms32", "head32"],
     "falcon": ["attention32", "logits32"],
     "lfm2": ["norms32", "residual32"],
+    "qwen2vl": ["residual32", "norms32", "sums32"],
     "mamba": ["residual32", "logits32", "activations32"],
     "mamba2": ["state32", "norms32", "head32"],
     "falconmamba": ["residual32", "root32"],
@@ -118,7 +124,7 @@ def rewritten():
 
 
 def faulty():
-    return [Case(f"bug_{n}", **about) for n, about in bugs.TABLE.items()]
+    return [Case(f"{kind}_{n}", **about) for kind, table in (("bug", bugs.TABLE), ("field", field.TABLE)) for n, about in table.items()]
 
 
 def cases():

@@ -35,6 +35,11 @@ def feed(arch, model, seed, steps=1, pad=(), batch=1):
     if arch.kind == "audio":
         x = torch.randn(batch, model.config.num_mel_bins, 2 * model.config.max_source_positions, generator=g)
         return Feed([Inputs(input_features=x, decoder_input_ids=tokens(seq))], {"use_cache": False})
+    if arch.kind == "mrope":  # four tokens of text, an image of 2 × 3 patches, text
+        image = torch.tensor([[4, 4 + i // 3, 4 + i % 3] for i in range(6)]).T
+        text = [torch.arange(a, b).expand(3, -1) for a, b in ((0, 4), (7, seq))]
+        where = torch.cat([text[0], image, text[1]], 1)[:, None].expand(-1, batch, -1).contiguous()
+        return Feed([Inputs(input_ids=tokens(where.shape[-1]), position_ids=where)], {"use_cache": False})
     mask = torch.ones(batch, seq, dtype=torch.long)
     for row, n in enumerate(pad):
         mask[row, : n if arch.kind == "causal" else 0] = 0

@@ -52,6 +52,10 @@ def build(case, seed):
         weights.sink(model)
     elif case.prepare == "ties":
         weights.ties(model, s)
+    elif case.prepare == "q4":
+        weights.q4(model, s)
+    elif case.prepare == "final_bias":
+        weights.final_bias(model, s)
     return model, feeds.feed(arch, model, s, case.steps, case.pad, case.batch)
 
 
@@ -100,7 +104,7 @@ def write(case, root, seed):
     reference = weights.cast(copy.deepcopy(model), DTYPES[case.reference])
     golden = record.run(reference, feed)
     cand = candidate(case, model)
-    standard = record.run(cand, feed)
+    standard = record.run(cand, case.asked(feed))
     injected = record.run(candidate(case, model), feed, golden)
 
     folder = root / case.name

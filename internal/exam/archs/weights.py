@@ -80,6 +80,34 @@ def ties(model, seed):
     return model
 
 
+def final_bias(model, seed):
+    """A bias behind the head, which is zero in a new model."""
+    g = torch.Generator().manual_seed(seed + 13)
+    model.final_logits_bias.copy_(0.3 * torch.randn(model.final_logits_bias.shape, generator=g))
+    return model
+
+
+def numbers(w, size=32):
+    """The whole numbers, scales and zero points of a weight in 4 bits, by groups of inputs."""
+    g = w.reshape(len(w), -1, size)
+    low, high = g.amin(-1, keepdim=True).clamp(max=0), g.amax(-1, keepdim=True).clamp(min=0)
+    scale = (high - low) / 15
+    zero = (-low / scale).round()
+    return (g / scale + zero).round().clamp(0, 15), scale, zero
+
+
+def weight_of(q, scale, zero):
+    return (scale * (q - zero)).flatten(1)
+
+
+def q4(model, seed):
+    """One weight is as 4 bits leave it."""
+    with torch.no_grad():
+        w = model.model.layers[1].mlp.down_proj.weight
+        w.copy_(weight_of(*numbers(w)))
+    return model
+
+
 def cast(model, dtype):
     """Casts as from_pretrained(dtype=...) does: tables of frequencies and what the model class wants in float32 stay."""
     kept = set(model._keep_in_fp32_modules_strict or [])

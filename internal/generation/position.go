@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/goparity/goparity/internal/tie"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -52,7 +53,7 @@ func Decide(golden, actual Row, reference, candidate int, d tensor.DType) Choice
 		return Same
 	}
 	gap, own, noise, ok := gaps(golden, actual, reference, candidate, d)
-	if ok && math.Abs(gap) <= noise && math.Abs(own-gap) <= noise {
+	if ok && tie.Free(gap, own, noise) {
 		return Tie
 	}
 	return Diverged

@@ -4,8 +4,9 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 
-	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/tie"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -36,25 +37,22 @@ type Row struct {
 	noise  float64   // of the difference of two of them
 }
 
-// NewRow returns a row of logits, by token id, of a model that is served in type d.
+// NewRow returns a row of logits, by token id, of a model that is served in type d. Its noise is that of
+// [tie.Noise], with their standard deviation as the spread.
 func NewRow(logits []float64, d tensor.DType) Row {
 	r := Row{logits: make([]float32, len(logits)), lse: floats.LogSumExp(logits)}
-	var square float64
+	known := make([]float64, 0, len(logits))
 	for i, x := range logits {
 		r.logits[i] = float32(x)
 		if !math.IsInf(x, 0) {
-			square += x * x
+			known = append(known, x)
 		}
 	}
-	r.noise = Noise(d, math.Sqrt(square/float64(max(1, len(logits)))))
+	if len(known) > 0 {
+		r.noise = tie.Noise(d, stat.PopStdDev(known, nil), max(math.Abs(floats.Max(known)), math.Abs(floats.Min(known))))
+	}
 	return r
 }
-
-// Noise is how far the difference of two logits may be off in a right model of type d, rms the root
-// mean square of the row of logits:
-//
-//	2 · compare.Floor(d).RowRelL2 · rms
-func Noise(d tensor.DType, rms float64) float64 { return 2 * compare.Floor(d).RowRelL2 * rms }
 
 // Best is the token with the largest logit, the first of equal ones.
 func (r Row) Best() int {

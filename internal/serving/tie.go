@@ -1,22 +1,27 @@
 package serving
 
-import "math"
+import (
+	"math"
 
-// Tied reports whether a candidate may choose a token where the reference chose another, its best:
-// the reference's own gap between the two is at most the noise, and the candidate's gap, where
-// candidate knows the logits (or log-probabilities) of both, differs from it by no more than that.
-//
-//	0 ≤ g(best) − g(choice) ≤ noise  and  |(c(best) − c(choice)) − (g(best) − g(choice))| ≤ noise
-//
-// NaN is never tied. A choice that golden does not know is none.
+	"github.com/goparity/goparity/internal/tie"
+)
+
+// Tied reports whether a candidate may choose a token where the reference chose another, its best: see
+// [tie.Free]. candidate returns the logits (or log-probabilities) that the candidate told, if it did. NaN
+// is never tied, nor a choice that golden does not know.
 func Tied(golden Row, best, choice int, candidate func(id int) (logit float64, ok bool), noise float64) bool {
 	gb, ok := golden.Logit(best)
 	gc, known := golden.Logit(choice)
-	gap := gb - gc
-	if !ok || !known || !(math.Abs(gap) <= noise) {
+	if !ok || !known {
 		return false
 	}
+	own := math.NaN()
 	cb, ok := candidate(best)
 	cc, known := candidate(choice)
-	return !ok || !known || math.Abs(cb-cc-gap) <= noise
+	if ok && known {
+		if own = cb - cc; math.IsNaN(own) {
+			return false
+		}
+	}
+	return tie.Free(gb-gc, own, noise)
 }

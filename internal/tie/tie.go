@@ -48,6 +48,13 @@ func Noise(d tensor.DType, spread, largest float64) float64 {
 	return max(compare.Floor(d).RowRelL2*spread, 2*d.Epsilon()*largest)
 }
 
+// Free reports whether a choice between two scores may come either way: the reference's gap between them is
+// within the noise of their difference, and the candidate's own gap differs from it by no more than that.
+// own is NaN where the candidate does not tell it.
+func Free(gap, own, noise float64) bool {
+	return math.Abs(gap) <= noise && !(math.Abs(own-gap) > noise)
+}
+
 // Decides reports whether an index holds the places of the largest scores of each row.
 func Decides(scores, index *tensor.Tensor) bool {
 	n, k := scores.RowLen(), index.RowLen()

@@ -84,11 +84,11 @@ livefixtures = cd fixtures && HF_HUB_CACHE="$$PWD/../.venv/hub" PARITY_PYTHON="$
 	go test -count=1 -p 1 -timeout 60m $(FIXTURES:%=./%) -parity.run=cpu
 
 # Each graph of MAX takes minutes to compile the first time: make live has four, those that are left out run in live-full.
-GRAPHS := ^TestLive(InjectedModule|PrintStyles|SharedLayers|WrongWeight|MiniLM|GraphPaths)
+GRAPHS := ^TestLive(InjectedModule|PrintStyles|SharedLayers|WrongWeight|TinyLlama|MiniLM|GraphPaths)
 
 .PHONY: live
 live: .venv/installed ## run the real engines on the CPU: torch makes goldens, MAX is judged (a first compilation takes minutes)
-	PARITY_LIVE=1 PARITY_PYTHON="$$PWD/.venv/bin/python" go test -count=1 -timeout 60m -run '^TestLive' -skip '$(GRAPHS)' ./internal/engine ./internal/session
+	PARITY_LIVE=1 PARITY_PYTHON="$$PWD/.venv/bin/python" go test -count=1 -timeout 60m -run '^TestLive' -skip '$(GRAPHS)' ./internal/engine ./internal/session ./internal/text
 	$(livefixtures)
 
 .PHONY: live-full

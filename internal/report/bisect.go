@@ -114,6 +114,9 @@ type bisectRow struct {
 	status Status
 }
 
+// bisectWidth is that of the first column.
+const bisectWidth = len("teacher-forced, in one pass")
+
 func (b *Bisect) rows() []bisectRow {
 	return []bisectRow{{"teacher-forced, in one pass", b.Forced}, {"incremental, with the cache", b.Incremental}, {"served", b.Served}}
 }
@@ -123,13 +126,4 @@ func (b *Bisect) conclusion() string {
 		return b.Next
 	}
 	return "the " + b.Fault + " is at fault: " + b.Next
-}
-
-// lines are the table for a terminal.
-func (b *Bisect) lines() []string {
-	lines := []string{fmt.Sprintf("token %d of %s:", b.Token, Clean(b.Case))}
-	for _, row := range b.rows() {
-		lines = append(lines, fmt.Sprintf("  %-27s  %s", row.way, row.status))
-	}
-	return append(lines, b.conclusion())
 }

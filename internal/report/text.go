@@ -63,9 +63,11 @@ func (p *printer) verdict(r *Report) {
 		}
 	}
 	if b := r.bisect(); b != nil {
-		for _, line := range b.lines() {
-			p.prose("  ", "", line)
+		p.linef("  token %d of %s", b.Token, Clean(b.Case))
+		for _, row := range b.rows() {
+			p.linef("    %s  %s", pad(row.way, bisectWidth), row.status)
 		}
+		p.prose("    ", "", b.conclusion())
 	}
 	p.uncovered(r, "  ")
 	if d := r.FirstDivergence; d != nil {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -190,9 +191,10 @@ func TestForms(t *testing.T) {
 			return ""
 		}, "", "knows neither"},
 	} {
-		var last map[string]any
-		s := &servingtest.Stub{Refuses: func(body map[string]any) string { last = body; return c.refuses(body) }}
+		var heard atomic.Value // the last body; requests come at once, too
+		s := &servingtest.Stub{Refuses: func(body map[string]any) string { heard.Store(body); return c.refuses(body) }}
 		out := judge(t, s, servingtest.Cases(2)[:1], serving.Options{})
+		last := heard.Load().(map[string]any)
 		assert.Equal(t, report.Pass, out.Verdict, "%s: %s", c.reason, out.Error)
 		var keys []string
 		for _, k := range []string{"logprobs", "return_token_ids"} {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -128,9 +129,9 @@ func TestStoppedByContext(t *testing.T) {
 
 // A server that is late for one request is not asked the others, which would be late as well.
 func TestLate(t *testing.T) {
-	sent := 0
+	var sent atomic.Int64
 	s := &servingtest.Stub{Answer: func(w http.ResponseWriter, r *servingtest.Request, n, busy int) bool {
-		sent++
+		sent.Add(1)
 		if n == 1 {
 			time.Sleep(500 * time.Millisecond)
 		}
@@ -140,7 +141,7 @@ func TestLate(t *testing.T) {
 	assert.Equal(t, report.Error, out.Verdict)
 	assert.Contains(t, out.Error, "case second as ids, alone: /v1/completions: no answer within 200ms")
 	assert.Contains(t, out.Error, "2 more were not sent")
-	assert.Equal(t, 2, sent)
+	assert.EqualValues(t, 2, sent.Load())
 }
 
 // Each way of writing an address is understood, and the key is sent.

@@ -207,7 +207,7 @@ func (d *doctor) swapped(q *request) *finding {
 	if k >= len(a.LogProbs) || k >= len(q.ref.Rows) {
 		return nil
 	}
-	row, noise := q.ref.Rows[k], q.ref.Rows[k].noise+a.Rounding
+	row, noise := q.ref.Rows[k], q.ref.Rows[k].shift+a.Rounding
 	right, _ := row.LogProb(q.ref.Tokens[k])
 	own, known := row.LogProb(a.Tokens[k])
 	if near(a.LogProbs[k], right, noise) && !(known && near(a.LogProbs[k], own, noise)) {
@@ -244,7 +244,7 @@ func (d *doctor) notItsBest(q *request) *finding {
 		return nil
 	}
 	for text, p := range a.Top[k] {
-		if p > a.LogProbs[k]+q.ref.Rows[k].noise+2*a.Rounding {
+		if p > a.LogProbs[k]+q.ref.Rows[k].shift+2*a.Rounding {
 			return guess(causeSampling, "%s: token %d has the log-probability %.5g, and by the server's own figures %s has %.5g: at temperature 0 it "+
 				"would be chosen", q.where(), k, a.LogProbs[k], quoted(text), p)
 		}

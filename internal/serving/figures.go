@@ -51,7 +51,7 @@ func (s *series) fits(formula func(k int) float64) bool {
 		if math.IsNaN(is) || math.IsNaN(want) {
 			continue
 		}
-		if compared++; !near(is, want, s.rows[k].noise+s.rounding) {
+		if compared++; !near(is, want, s.rows[k].shift+s.rounding) {
 			return false
 		}
 	}
@@ -101,7 +101,7 @@ func (s *series) explain() (text string, sure bool) {
 	}
 	slices.Sort(is)
 	slices.Sort(want)
-	if several && slices.EqualFunc(is, want, func(a, b float64) bool { return near(a, b, s.rows[0].noise+s.rounding) }) {
+	if several && slices.EqualFunc(is, want, func(a, b float64) bool { return near(a, b, s.rows[0].shift+s.rounding) }) {
 		return "the right ones in another order", len(is) > 2
 	}
 	return "", false

@@ -260,7 +260,7 @@ func firstOff(ref *Reference, a *Answer, ids []int) int {
 	}
 	for k := range n {
 		p, ok := ref.Rows[k].LogProb(ids[k])
-		if ok && !near(a.LogProbs[k], p, ref.Rows[k].noise+a.Rounding) {
+		if ok && !near(a.LogProbs[k], p, ref.Rows[k].shift+a.Rounding) {
 			return k
 		}
 	}
@@ -283,7 +283,7 @@ func (m *Model) otherChoice(ref *Reference, a *Answer, k int) bool {
 		if id == ref.Tokens[k] || !Tied(row, ref.Tokens[k], id, unknown, row.noise) {
 			continue
 		}
-		if p, _ := row.LogProb(id); near(a.LogProbs[k], p, row.noise+a.Rounding) {
+		if p, _ := row.LogProb(id); near(a.LogProbs[k], p, row.shift+a.Rounding) {
 			return true
 		}
 	}
@@ -332,7 +332,7 @@ func (m *Model) logProbs(j *judgement, ref *Reference, a *Answer, ids []int) {
 		if !ok || math.IsNaN(a.LogProbs[k]) {
 			continue
 		}
-		off, noise := math.Abs(a.LogProbs[k]-p), ref.Rows[k].noise+a.Rounding
+		off, noise := math.Abs(a.LogProbs[k]-p), ref.Rows[k].shift+a.Rounding
 		j.worst = max(j.worst, off)
 		if off > noise {
 			j.fail(logProbs, k, "token %d is right, its log-probability is %.5g and not %.5g: %.2g off, noise %.2g", k, a.LogProbs[k], p,

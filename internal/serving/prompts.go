@@ -121,7 +121,7 @@ func (d *doctor) agree(ref *Reference, a, b *Answer) bool {
 		return false
 	}
 	for k := range min(len(a.LogProbs), len(b.LogProbs), len(ref.Rows)) {
-		if !near(a.LogProbs[k], b.LogProbs[k], ref.Rows[k].noise+a.Rounding+b.Rounding) {
+		if !near(a.LogProbs[k], b.LogProbs[k], ref.Rows[k].shift+a.Rounding+b.Rounding) {
 			return false
 		}
 	}

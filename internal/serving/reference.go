@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/tie"
 	"github.com/goparity/goparity/tensor"
 )
@@ -35,10 +36,18 @@ type Row struct {
 	logits []float32 // by token id
 	lse    float64   // log-sum-exp of all
 	noise  float64   // of the difference of two of them
+	shift  float64   // of a log-probability
 }
 
-// NewRow returns a row of logits, by token id, of a model that is served in type d. Its noise is that of
-// [tie.Noise], with their standard deviation as the spread.
+// NewRow returns a row of logits, by token id, of a model that is served in type d. The noise of the
+// difference of two is that of [tie.Noise], with their standard deviation as the spread. A log-probability
+// is judged by what passes in tensors, not by the noise floor, and has the rounding of the sum over all. It
+// may be off by
+//
+//	2 · compare.Default(d)[RowRelL2] · root mean square of the logits
+//
+// or the noise, if that is more. MAX serves SmolLM2 in float32 with log-probabilities that are off by
+// 2.1e-4, where this is 8e-4. November 2026.
 func NewRow(logits []float64, d tensor.DType) Row {
 	r := Row{logits: make([]float32, len(logits)), lse: floats.LogSumExp(logits)}
 	known := make([]float64, 0, len(logits))
@@ -49,7 +58,9 @@ func NewRow(logits []float64, d tensor.DType) Row {
 		}
 	}
 	if len(known) > 0 {
+		square := floats.Dot(known, known) / float64(len(known))
 		r.noise = tie.Noise(d, stat.PopStdDev(known, nil), max(math.Abs(floats.Max(known)), math.Abs(floats.Min(known))))
+		r.shift = max(r.noise, 2*compare.Default(d)[compare.RowRelL2]*math.Sqrt(square))
 	}
 	return r
 }

@@ -74,6 +74,7 @@ var catalogue = []Cause{
 	{ID: "attention/anchor-missing", Also: []string{"config/<key>"}, Op: of(fault.Scores)},
 	{ID: "linear/qkv-order", Op: of(fault.QKVOrder)},
 	{ID: "state/stale", Op: of(fault.Stale)},
+	{ID: "layout/shifted", Op: of(fault.Shifted)},
 	{ID: "state/stale", Also: []string{"rope/offset", "attention/mask"}, Op: of(fault.Steps)},
 	{ID: "state/slot", Also: []string{"state/chunk", "state/window", "state/position", "state/sequence", "state/stale", "mask/padding"},
 		Op: of(fault.State)},

@@ -70,6 +70,12 @@ func Steps(o *rebuild.Attention) (out List) {
 		}
 		return s
 	})
+	lies(1, "the first slot holds zeros", func(s int) int {
+		if s == 0 {
+			return -1
+		}
+		return s
+	})
 	seen := func(text string, allows func(t, s int) bool) {
 		right := o.Mask
 		out.add(with(o, func(a *rebuild.Attention) {
@@ -114,5 +120,8 @@ func stepPositions(o *rebuild.Attention, from int, out *List) {
 		if by != -from {
 			add(1, fmt.Sprintf("the positions of the step are off by %+d", by), func(right float64, _ int) float64 { return right + float64(by) })
 		}
+	}
+	for p := range min(2*from, everyPosition) {
+		add(2, fmt.Sprintf("the position of the step is %d, whatever its place", p), func(float64, int) float64 { return float64(p) })
 	}
 }

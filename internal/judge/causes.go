@@ -14,6 +14,7 @@ import (
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
+	"github.com/goparity/goparity/internal/structure"
 )
 
 // Diagnosis is what the search for causes is given besides the runs.
@@ -82,6 +83,9 @@ func (s *search) run(c *Comparison) {
 func (c *Comparison) scenes(run *diagnose.Run, known map[*Port]*diagnose.Port) []*diagnose.Scene {
 	v := c.Verdict
 	target := c.target()
+	if out := c.reordered(target); out != nil {
+		target = out
+	}
 	partial := c.partial(v)
 	first := &diagnose.Scene{Run: run, Kind: v.Kind, Case: v.Case, Step: v.Step, Layer: v.Layer, After: v.After, Before: v.Before,
 		Open: v.Open || partial}
@@ -113,6 +117,22 @@ func (c *Comparison) scenes(run *diagnose.Run, known map[*Port]*diagnose.Port) [
 		out = append(out, s)
 	}
 	return out
+}
+
+// reordered returns the output of a layer of experts in which a target lies whose rows stand in
+// another order: experts may take their tokens in any, so what is wrong shows behind them. nil for
+// other targets, and where nothing is wrong there.
+func (c *Comparison) reordered(target *Port) *Port {
+	if target == nil || !module.Routed(target.Layer) || rewritten([]*Port{target}).Kind != structure.MapOrder {
+		return nil
+	}
+	for _, p := range c.Ports {
+		if p.Judged() && p.comparable() && !p.Agrees && p.Case == target.Case && p.Step == target.Step && label.Inside(target.Layer, p.Layer) &&
+			module.Routed(p.Layer) && slices.Equal(p.Golden.Shape(), p.Actual.Shape()) {
+			return p
+		}
+	}
+	return nil
 }
 
 // partial reports whether rows of the verdict's forward pass look at tokens that other passes fed, or

@@ -210,7 +210,7 @@ type Weighed struct {
 
 // Weigh reads the projections; nil if they cannot be read so.
 func (a *Attention) Weigh(q, k, v []float64) *Weighed {
-	if a.KV == 0 || a.Heads%a.KV != 0 {
+	if a.KV == 0 || a.Heads%a.KV != 0 || a.Sinks != nil && len(a.Sinks) != a.Heads {
 		return nil
 	}
 	w := &Weighed{a: a, contexts: map[[3]int][]float64{}, over: map[[2]int][][]float64{}}

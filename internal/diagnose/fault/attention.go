@@ -36,6 +36,7 @@ func AttentionScale(o *rebuild.Attention) (out List) {
 		{"head_dim^(−1/4)", math.Pow(d, -0.25), 1},
 		{"twice the right one", 2 * o.Scale, 1},
 		{"half the right one", o.Scale / 2, 1},
+		{"the right one twice over", o.Scale * o.Scale, 1},
 		{"1/√(kv heads·head_dim)", 1 / math.Sqrt(kv*d), 1},
 	} {
 		if math.Abs(s.scale/o.Scale-1) > sameScale {
@@ -211,6 +212,15 @@ func QKVOrder(o *rebuild.Attention) (out List) {
 			a.Q, a.K, a.V = columns[p[0]], columns[p[1]], columns[p[2]]
 			a.Projections = [3]*rebuild.Value{projections[p[0]], projections[p[1]], projections[p[2]]}
 		}), 0, "q, k and v are exchanged in the attention")
+	}
+	if projections[0] == projections[1] && projections[0].Width == 3*o.Heads*o.Dim {
+		is, not := "[3, heads, elements]", "[heads, 3, elements]"
+		if !o.Q.Grouped {
+			is, not = not, is
+		}
+		out.add(with(o, func(a *rebuild.Attention) {
+			a.Q.Grouped, a.K.Grouped, a.V.Grouped = !o.Q.Grouped, !o.K.Grouped, !o.V.Grouped
+		}), 0, "the columns of q, k and v are read as %s and not as %s", is, not)
 	}
 	return out
 }

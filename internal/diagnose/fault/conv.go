@@ -2,7 +2,6 @@ package fault
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/goparity/goparity/internal/diagnose/rebuild"
 	"github.com/goparity/goparity/internal/label"
@@ -125,53 +124,6 @@ func moved(x []float64, from func(i int) int) []float64 {
 func channels(o *rebuild.Conv, order []int) func(i int) int {
 	n, c := o.Height*o.Width, len(order)
 	return func(i int) int { return i/(c*n)*c*n + order[i/n%c]*n + i%n }
-}
-
-// Scan is a selective scan with something left out, or made otherwise.
-func Scan(o *rebuild.Scan) (out List) {
-	add := func(id string, text string, change func(s *rebuild.Scan)) {
-		out.add(with(o, change), 0, "%s", text).ID = id
-	}
-	const skip, step, decay, gate, state = "ssm/skip", "ssm/step", "ssm/decay", "ssm/gate", "ssm/state"
-	gated := func(text, id string, of func(y, skip, z float64) float64) {
-		add(id, text, func(s *rebuild.Scan) { s.Output = of })
-	}
-	silu := op.Silu
-	gated("D·x is not added", skip, func(y, _, z float64) float64 { return y * silu(z) })
-	gated("D·x is added twice", skip, func(y, x, z float64) float64 { return (y + 2*x) * silu(z) })
-	gated("D·x is subtracted", skip, func(y, x, z float64) float64 { return (y - x) * silu(z) })
-	gated("D·x is added behind the gate", skip, func(y, x, z float64) float64 { return y*silu(z) + x })
-	gated("the scan is left out: only D·x is there", state, func(_, x, z float64) float64 { return x * silu(z) })
-	gated("the gate is missing", gate, func(y, x, _ float64) float64 { return y + x })
-	gated("the gate has no activation", gate, func(y, x, z float64) float64 { return (y + x) * z })
-	gated("the gate is σ(z) and not z·σ(z)", gate, func(y, x, z float64) float64 { return (y + x) * op.Sigmoid(z) })
-	add(skip, "D is 1 for every channel", func(s *rebuild.Scan) { s.D = op.Map(o.D, func(float64) float64 { return 1 }) })
-	add(step, "Δ is dt itself: the softplus is missing", func(s *rebuild.Scan) { s.Step = func(dt float64) float64 { return dt } })
-	add(step, "Δ is exp(dt) and not softplus(dt)", func(s *rebuild.Scan) { s.Step = math.Exp })
-	add(step, "Δ is σ(dt) and not softplus(dt)", func(s *rebuild.Scan) { s.Step = op.Sigmoid })
-	add(step, "Δ is max(dt, 0) and not softplus(dt)", func(s *rebuild.Scan) { s.Step = func(dt float64) float64 { return max(dt, 0) } })
-	if b := o.DtBias(); len(b) == o.Channels {
-		for _, f := range []float64{-1, 1} {
-			text := "the bias of dt is missing"
-			if f > 0 {
-				text = "the bias of dt is added twice"
-			}
-			out.add(o.Stepped(func(k int, dt float64) float64 { return dt + f*b[k] }), 0, "%s", text).ID = step
-		}
-	}
-	add(decay, "A is A_log itself, and not −exp(A_log)", func(s *rebuild.Scan) { s.Decay = func(a float64) float64 { return a } })
-	add(decay, "A is −A_log, and not −exp(A_log)", func(s *rebuild.Scan) { s.Decay = func(a float64) float64 { return -a } })
-	add(decay, "A is exp(A_log), without the minus", func(s *rebuild.Scan) { s.Decay = math.Exp })
-	add(decay, "the state does not decay", func(s *rebuild.Scan) { s.Decay = func(float64) float64 { return 0 } })
-	into := func(text string, of func(step, b, x float64) float64) {
-		add(step, text, func(s *rebuild.Scan) { s.Into = of })
-	}
-	into("what enters the state is B·x, without Δ", func(_, b, x float64) float64 { return b * x })
-	into("what enters the state is Δ·x, without B", func(step, _, x float64) float64 { return step * x })
-	add(state, "the state is not kept from token to token", func(s *rebuild.Scan) { s.Fresh = true })
-	add(state, "the tokens are taken from the last to the first", func(s *rebuild.Scan) { s.Back = true })
-	add(state, "B and C are exchanged", func(s *rebuild.Scan) { s.Exchanged = true })
-	return out
 }
 
 // Patches is the tokens of an image with other positions, or in another order.

@@ -35,6 +35,23 @@ func NormKind(o *rebuild.Norm) (out List) {
 	} else {
 		out.add(with(o, func(n *rebuild.Norm) { n.Center = true }), 0, "a layer norm in place of an RMS norm")
 	}
+	if heads := o.Heads(); heads > 1 {
+		out.add(func(e *rebuild.Evaluation, rows []int) []float64 {
+			y, x := o.Eval(e, rows), e.Get(o.In, rows)
+			for i, r := range rows {
+				own, all := op.RootMeanSquare(x[i*o.Width:(i+1)*o.Width]), 0.0
+				for h := range heads {
+					row := e.Get(o.In, []int{r - r%heads + h})
+					if row == nil {
+						return nil
+					}
+					all += floats.Dot(row, row) / float64(heads*o.Width)
+				}
+				floats.Scale(math.Sqrt((own*own+o.Eps)/(all+o.Eps)), y[i*o.Width:(i+1)*o.Width])
+			}
+			return y
+		}, 1, "the norm goes over all heads of a token together, and not over each")
+	}
 	return out
 }
 
@@ -45,6 +62,9 @@ func NormWeight(o *rebuild.Norm) (out List) {
 		out.add(with(o, func(n *rebuild.Norm) { n.Weight, n.Bias = nil, nil }), 1, "weight and bias are missing")
 		if o.OnePlus {
 			out.add(with(o, func(n *rebuild.Norm) { n.OnePlus = false }), 0, "the weight is w and not 1 + w")
+			out.add(with(o, func(n *rebuild.Norm) {
+				n.Weight = op.Map(n.Weight, func(w float64) float64 { return w + 1 })
+			}), 0, "the weight is 2 + w and not 1 + w: 1 is added twice")
 		} else {
 			out.add(with(o, func(n *rebuild.Norm) { n.OnePlus = true }), 0, "the weight is 1 + w and not w")
 			out.add(with(o, func(n *rebuild.Norm) { n.Norm = n.WithoutOne() }), 0,

@@ -6,7 +6,6 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/op"
 	"github.com/goparity/goparity/tensor"
@@ -77,82 +76,6 @@ func strides(n, out, k int) (all [][2]int) {
 		}
 	}
 	return all
-}
-
-// Scan is the op of that name, of what the layers of a mixer put out.
-type Scan struct {
-	Made
-	X, Dt, BC, Gate *Value // all [tokens, width]; Gate's last columns
-	op.Scan
-	dt func(channel int, dt float64) float64 // nil for dt as it is
-}
-
-func (o *Scan) Inputs() []*Value { return []*Value{o.X, o.Dt, o.BC, o.Gate} }
-
-func (o *Scan) Eval(e *Evaluation, rows []int) []float64 {
-	x, dt, bc, gate := e.all(o.X), e.all(o.Dt), e.all(o.BC), e.all(o.Gate)
-	d, n := o.Channels, o.States
-	if x == nil || dt == nil || bc == nil || gate == nil || !e.g.Spend(o.Work(o.Out.Rows)) {
-		return nil
-	}
-	if o.dt != nil {
-		dt = slices.Clone(dt)
-		for i := range dt {
-			dt[i] = o.dt(i%d, dt[i])
-		}
-	}
-	z := part(gate, o.Gate.Width, o.Gate.Width-d, d)
-	b, c := part(bc, o.BC.Width, o.BC.Width-2*n, n), part(bc, o.BC.Width, o.BC.Width-n, n)
-	tokens := Length(o.Out.golden.Shape())
-	var all []float64
-	for t := 0; t < o.Out.Rows; t += tokens {
-		all = append(all, o.Of(x[t*d:(t+tokens)*d], dt[t*d:(t+tokens)*d], z[t*d:(t+tokens)*d], b[t*n:(t+tokens)*n], c[t*n:(t+tokens)*n])...)
-	}
-	out := make([]float64, 0, len(rows)*d)
-	for _, r := range rows {
-		out = append(out, all[r*d:(r+1)*d]...)
-	}
-	return out
-}
-
-// Stepped is Eval with dt of each channel changed.
-func (o *Scan) Stepped(change func(channel int, dt float64) float64) Eval {
-	return func(e *Evaluation, rows []int) []float64 {
-		c := *o
-		c.dt = change
-		return c.Eval(e, rows)
-	}
-}
-
-// DtBias is the bias of what dt comes from; nil for none.
-func (o *Scan) DtBias() []float64 {
-	_, b := o.Scene().Weights.Of(o.Dt.Layer(), "bias")
-	return op.ReadAll(b)
-}
-
-// findScan takes v for what the last projection of a mixer is given.
-func findScan(g *Graph, v *Value) []Op {
-	scope := label.Parent(label.Name(v.Taker()))
-	_, aLog := g.Scene.Weights.Of(scope, "A_log")
-	_, skip := g.Scene.Weights.Of(scope, "D")
-	if aLog == nil || skip == nil || len(aLog.Shape()) != 2 || skip.Len() != v.Width || aLog.Shape()[0] != v.Width {
-		return nil
-	}
-	o := &Scan{Made: Made{v}, X: g.InputOf(scope + ".x_proj")}
-	find := func(layer string, width int) *Value {
-		p := g.Scene.Output(scope + "." + layer)
-		if p == nil || p.Rows() != v.Rows || p.Width() < width {
-			return nil
-		}
-		return g.find(p)
-	}
-	o.Channels, o.States = v.Width, aLog.Shape()[1]
-	o.ALog, o.D = op.ReadAll(aLog), op.ReadAll(skip)
-	o.Dt, o.BC, o.Gate = find("dt_proj", v.Width), find("x_proj", 2*o.States), find("in_proj", 2*v.Width)
-	if o.X == nil || !o.X.IsLike(v) || o.Dt == nil || !o.Dt.IsLike(v) || o.BC == nil || o.Gate == nil {
-		return nil
-	}
-	return []Op{o}
 }
 
 // Patches is a sequence of tokens of an image: Class tokens in front, then its patches, and a table of

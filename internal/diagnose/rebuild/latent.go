@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/op"
 	"github.com/goparity/goparity/tensor"
@@ -143,14 +144,12 @@ func (g *Graph) Sections() *Sections {
 	return nil
 }
 
-// relatives are the biases that the scores of an attention may have: a table of buckets among the
-// weights, or slopes.
-func (g *Graph) relatives(o *Attention) (out []*op.RelativeBias) {
+// relatives are the biases that the scores of an attention of so many heads may have: a table of
+// buckets among the weights, or slopes.
+func (g *Graph) relatives(o *Attention, heads int) (out []*op.RelativeBias) {
 	c := g.Scene.Config
-	if kind := c.String("model_type"); kind == "bloom" || kind == "mpt" || c["alibi"] == true {
-		if n := c.Heads(); n > 0 {
-			out = append(out, &op.RelativeBias{Slopes: op.Slopes(n)})
-		}
+	if kind := c.String("model_type"); kind == "bloom" || kind == "mpt" || c["alibi"] == true || g.givenSlopes(o) {
+		out = append(out, &op.RelativeBias{Slopes: op.Slopes(heads)})
 	}
 	if o.Keys != 0 {
 		return out
@@ -164,6 +163,15 @@ func (g *Graph) relatives(o *Attention) (out []*op.RelativeBias) {
 		far = usualFar
 	}
 	return append(out, &op.RelativeBias{Table: table, Far: far, Both: true}, &op.RelativeBias{Table: table, Far: far})
+}
+
+// givenSlopes reports whether an attention is given a bias with the names of slopes.
+func (g *Graph) givenSlopes(o *Attention) bool {
+	return slices.ContainsFunc(g.values, func(x *Value) bool {
+		return x.IsFloat() && slices.ContainsFunc(x.ports, func(p *diagnose.Port) bool {
+			return p.IsInput() && label.Within(p.Layer, o.Layer) && (strings.Contains(p.Port, "alibi") || strings.Contains(p.Port, "position_bias"))
+		})
+	})
 }
 
 // buckets is the table of relative positions of the stack in which a layer lies; nil for none. It is

@@ -30,6 +30,7 @@ const (
 	gatedMost        = 40   // values up to which products with an activation are tried
 	partsLeast       = 2    // parts of an adaLN projection
 	partsMost        = 12   // parts of one, at most
+	widestKernel     = 16   // of a causal convolution, whose input is that much longer than what it makes
 	mostClass        = 8    // tokens in front of the patches of an image, at most
 	mostBiases       = 64   // weights up to which a bias without a layer is looked for
 	mostArranged     = 512  // rows of an expert up to which their tokens are looked for
@@ -68,6 +69,8 @@ const (
 	anglePrecision = 1e-3    // of angles that are repeated; not measured
 	sineAtZero     = 1e-6    // the largest sine of position 0: 0 in the zoo
 	unitFrequency  = 0.01    // distance from 1 of the first frequency without a scale; not measured
+	mixerEps       = 1e-6    // the eps of the norms in a mixer of FalconMamba
+	shareOfOne     = 1e-4    // how far the weights of a query add up to another number than 1; not measured
 	leastFrequency = 0.9     // the first frequency below which all are scaled; not measured
 	configTheta    = 0.1     // of the config's theta and one of rounded angles; not measured
 	cosineMost     = 1.01    // the largest cosine, with rounding; not measured

@@ -151,6 +151,97 @@ func findRow(g *Graph, v *Value) (ops []Op) {
 	return ops
 }
 
+// Turned is out = F(in) with the axes of tokens and channels exchanged, as around a convolution of one
+// dimension: columns, or rows, from First on, and the tokens from Shift on.
+type Turned struct {
+	From
+	op.Activation
+	First, Shift int
+	Channels     bool // in is [batch, channels, tokens], and out [batch, tokens, channels]; else the other way
+	Cut          bool // both are [batch, channels, tokens], and out has fewer tokens
+}
+
+func (o *Turned) Eval(e *Evaluation, rows []int) []float64 {
+	in, w := o.In.golden.Shape(), o.Out.Width
+	x, n := e.all(o.In), o.Out.golden.Shape()[1]
+	if x == nil {
+		return nil
+	}
+	out := make([]float64, 0, len(rows)*w)
+	for _, r := range rows {
+		b, i := r/n, r%n
+		for c := range w {
+			at, y := 0, 0.0
+			if o.Cut {
+				if t := c + o.Shift; t >= 0 && t < in[2] {
+					at, y = (b*in[1]+i)*in[2]+t, 1
+				}
+			} else if o.Channels {
+				if t := i + o.Shift; t >= 0 && t < in[2] {
+					at, y = (b*in[1]+o.First+c)*in[2]+t, 1
+				}
+			} else if t := c + o.Shift; t >= 0 && t < in[1] {
+				at, y = (b*in[1]+t)*in[2]+o.First+i, 1
+			}
+			if y != 0 {
+				y = o.F(x[at])
+			}
+			out = append(out, y)
+		}
+	}
+	return out
+}
+
+// Size is the number of channels, and Parts how many times as wide the input is.
+func (o *Turned) Size() int {
+	if o.Channels {
+		return o.Out.Width
+	}
+	return o.Out.golden.Shape()[1]
+}
+
+// Parts is how many values of the size of this one the input has side by side.
+func (o *Turned) Parts() int {
+	if o.Channels || o.Cut {
+		return 1
+	}
+	return o.In.Width / o.Size()
+}
+
+// findTurned tries the values with as many tokens, or some more, and as many channels.
+func findTurned(g *Graph, v *Value) (ops []Op) {
+	shape := v.golden.Shape()
+	if len(shape) != 3 || v.golden.Len() > op.DecodeMax {
+		return nil
+	}
+	for _, x := range g.before(v) {
+		s := x.golden.Shape()
+		if len(s) != 3 || s[0] != shape[0] || x.golden.Len() > op.DecodeMax || slices.Equal(s, shape) && s[1] != s[2] {
+			continue
+		}
+		base := Turned{From: From{Made{v}, x, ""}, Activation: op.Identity}
+		switch {
+		case s[1] == shape[1] && s[2] > shape[2] && s[2]-shape[2] < widestKernel:
+			base.Cut = true
+		case s[1] == shape[2] && s[2] >= shape[1] && s[2]-shape[1] < widestKernel:
+			base.Channels = true
+		case s[1] != shape[2] || s[2] < shape[1] || s[2]%shape[1] != 0:
+			continue
+		}
+		for first := 0; first < s[2] && (first == 0 || !base.Channels && !base.Cut); first += shape[1] {
+			o := base
+			o.First = first
+			ops = append(ops, &o)
+			for _, a := range op.Activations {
+				o := o
+				o.Activation = a
+				ops = append(ops, &o)
+			}
+		}
+	}
+	return ops
+}
+
 // Part is out = columns of in from First on: gate or up of a fused projection.
 type Part struct {
 	From

@@ -303,6 +303,9 @@ func (w *Weighed) Weights(b, h, t int) []float64 {
 	return out
 }
 
+// Norm is the logarithm of the sum of the exponentials of a query's scores.
+func (w *Weighed) Norm(b, h, t int) float64 { return floats.LogSumExp(w.scores(b, h, t)) }
+
 // softmaxOver returns n rows with the softmax over each column. A column of −Inf is spread evenly.
 func softmaxOver(n int, row func(i int) []float64) [][]float64 {
 	all := make([][]float64, n)

@@ -2,6 +2,7 @@ package fault
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/goparity/goparity/internal/diagnose/rebuild"
 	"github.com/goparity/goparity/internal/label"
@@ -174,6 +175,20 @@ func Patches(o *rebuild.Patches) (out List) {
 				}
 				return -1
 			}, same, 1)
+		}
+	}
+	if g := o.Grid; g != nil {
+		other := func(text string, table []float64) {
+			out.add(with(o, func(p *rebuild.Patches) { p.Table = table }), 0, "%s", text).ID = position
+		}
+		for _, way := range op.Resizings {
+			if way != g.Way {
+				other(fmt.Sprintf("the positions are brought to the size of the image in another way: %s, and not %s", way, g.Way), o.Resized(way))
+			}
+		}
+		if o.Height*o.Columns <= g.Size*g.Size {
+			other("the positions are not brought to the size of the image: the first rows are taken",
+				slices.Concat(g.Class, g.Rows[:o.Height*o.Columns*o.Out.Width]))
 		}
 	}
 	if front > 0 {

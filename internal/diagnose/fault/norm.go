@@ -2,6 +2,7 @@ package fault
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -73,6 +74,11 @@ func NormWeight(o *rebuild.Norm) (out List) {
 	}
 	if o.Bias != nil {
 		out.add(with(o, func(n *rebuild.Norm) { n.Bias = nil }), 0, "the bias is missing")
+	}
+	learned := o.LearnedNorms()
+	for _, layer := range slices.Sorted(maps.Keys(learned)) {
+		out.add(with(o, func(n *rebuild.Norm) { n.Weight, n.Bias, n.OnePlus = learned[layer].Weight, learned[layer].Bias, false }), 1,
+			"the weights are those of %s", layer)
 	}
 	others := weights(o.Made, []int{o.Width}, func(_, m string) bool {
 		return !strings.HasSuffix("."+label.Name(o.Layer), "."+m)

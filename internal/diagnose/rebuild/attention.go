@@ -109,10 +109,16 @@ func (g *Graph) HeadCounts(width int) []int {
 		return []int{n}
 	}
 	var out []int
-	for _, d := range []int{64, 128, 32, 16, 80, 96, 256, 8, 40, 48, 72, 112, 160, 192, 4} {
-		if width%d == 0 {
-			out = append(out, width/d)
+	add := func(d int) {
+		if n := width / d; width%d == 0 && !slices.Contains(out, n) {
+			out = append(out, n)
 		}
+	}
+	for _, d := range []int{64, 128, 32, 16, 80, 96, 256, 8, 40, 48, 72, 112, 160, 192} {
+		add(d)
+	}
+	for d := 4; d <= min(width, widestHead); d++ {
+		add(d)
 	}
 	return out
 }
@@ -154,10 +160,55 @@ func findAttention(g *Graph, v *Value) []Op {
 			found = fitted
 		}
 	}
+	if found == nil && len(g.Scene.Weights) == 0 && !o.OfWeights {
+		found = g.learnSinks(near)
+	}
 	if found == nil {
 		return nil
 	}
 	return []Op{found}
+}
+
+// learnSinks finds the learned sinks that bring one of the ways of attention to the golden context, where
+// the weights are not given: they take the same share from all that a query takes in a head,
+//
+//	s = ln(Z·(1/f − 1)), f being the factor of the context, Z the sum of the exponentials of the scores
+func (g *Graph) learnSinks(tried []*Attention) *Attention {
+	tried = slices.Clone(tried)
+	slices.SortStableFunc(tried, func(a, b *Attention) int { return cmp.Compare(a.miss, b.miss) })
+	for _, near := range tried[:min(len(tried), attentionsFitted)] {
+		if g.isOver() || near.Latent != nil {
+			return nil
+		}
+		try := *near
+		o, v := &try, near.Out
+		rows := v.some(attentionRows)
+		golden, made := v.Golden(rows), o.Eval(g.goldenly(), rows)
+		o.Sinks = make([]float64, o.Heads)
+		plain := near.Weigh(g.goldenly())
+		if made == nil || plain == nil {
+			continue
+		}
+		for h := range o.Heads {
+			var all []float64
+			for i, r := range rows {
+				at := i*v.Width + h*o.Dim
+				x, y := made[at:at+o.Dim], golden[at:at+o.Dim]
+				if f := op.Project(x, y); f > 0 && f < 1 {
+					all = append(all, plain.Norm(r/o.Tokens, h, r%o.Tokens)+math.Log(1/f-1))
+				}
+			}
+			if len(all) == 0 {
+				all = []float64{math.Inf(-1)}
+			}
+			slices.Sort(all)
+			o.Sinks[h] = all[len(all)/2]
+		}
+		if o.miss = op.Relative(o.Eval(g.goldenly(), rows), golden); o.miss <= v.Noise() {
+			return o
+		}
+	}
+	return nil
 }
 
 // areWeights reports whether a value may be the weights of an attention: a share of each key for each

@@ -66,6 +66,51 @@ func findConv(from From, key string, w, b *tensor.Tensor) (ops []Op) {
 	return ops
 }
 
+// learnConv finds the kernels of a causal convolution with one for each channel, by least squares of the
+// golden tensors, where there are clearly more tokens than taps: [batch, channels, tokens].
+func learnConv(g *Graph, from From) []Op {
+	in, out := from.In.golden.Shape(), from.Out.golden.Shape()
+	if len(in) != 3 || len(out) != 3 || in[0] != out[0] || in[1] != out[1] || out[2] <= in[2] || from.In.golden.Len() > op.DecodeMax {
+		return nil
+	}
+	k, channels, tokens := out[2]-in[2]+1, in[1], out[2]
+	n := in[0] * tokens
+	if n < 2*(k+1) || k > widestKernel || !g.Spend(float64(channels*n*k*k)) {
+		return nil
+	}
+	x, y := op.ReadAll(from.In.golden), op.ReadAll(from.Out.golden)
+	c := op.Conv{InChannels: channels, OutChannels: channels, Height: 1, OutHeight: 1, KernelHeight: 1, Width: in[2], OutWidth: tokens,
+		KernelWidth: k, Groups: channels, Stride: [2]int{1, 1}, Pad: [2]int{0, k - 1}, Biases: 1}
+	for ch := range channels {
+		rows, values := make([]float64, 0, n*k), make([]float64, 0, n)
+		for b := range in[0] {
+			for t := range tokens {
+				for j := range k {
+					v := 0.0
+					if at := t - (k - 1) + j; at >= 0 && at < in[2] {
+						v = x[(b*channels+ch)*in[2]+at]
+					}
+					rows = append(rows, v)
+				}
+				values = append(values, y[(b*channels+ch)*tokens+t])
+			}
+		}
+		l, ok := op.FitLinear(rows, values, n, k, 1)
+		if !ok {
+			return nil
+		}
+		bias := 0.0
+		if l.B != nil {
+			bias = l.B[0]
+		}
+		c.W, c.B = append(c.W, op.ReadAll(l.W.Tensor)...), append(c.B, bias)
+	}
+	if op.MaxAbs(c.B) == 0 {
+		c.B = nil
+	}
+	return []Op{&Conv{from, "", c}}
+}
+
 // strides lists the strides and paddings that make out places of n with a kernel of k.
 func strides(n, out, k int) (all [][2]int) {
 	for s := 1; s <= max(k, 2); s++ {
@@ -88,6 +133,22 @@ type Patches struct {
 	Table   []float64 // a row for each token; nil for none
 	Height  int       // of the grid of patches
 	Columns int
+	Grid    *Grid // of which the positions of the patches were made; nil where they are as the weights have them
+}
+
+// Grid is a table of positions of another size than an image has: rows of the class tokens, then a square
+// of patches.
+type Grid struct {
+	Size  int
+	Class []float64
+	Rows  []float64
+	Way   op.Resizing
+}
+
+// Resized is the table for an image of the size of the patches.
+func (o *Patches) Resized(way op.Resizing) []float64 {
+	g := o.Grid
+	return slices.Concat(g.Class, way.Of(g.Rows, g.Size, g.Size, o.Height, o.Columns, o.Out.Width))
 }
 
 func (o *Patches) Eval(e *Evaluation, rows []int) []float64 {
@@ -135,11 +196,16 @@ func findPatches(g *Graph, v *Value) (ops []Op) {
 		return nil
 	}
 	tokens, w := shape[1], v.Width
-	tables := [][]float64{nil}
+	var tables, grids [][]float64
 	for _, key := range g.Scene.Weights.Keys(func(key string, t *tensor.Tensor) bool {
-		return strings.Contains(key, "pos") && t.RowLen() == w && t.Len() == tokens*w
+		return strings.Contains(key, "pos") && t.RowLen() == w && t.Len() <= op.DecodeMax
 	}) {
-		tables = append(tables, op.ReadAll(g.Scene.Weights[key]))
+		switch x := op.ReadAll(g.Scene.Weights[key]); {
+		case len(x) == tokens*w:
+			tables = append(tables, x)
+		default:
+			grids = append(grids, x)
+		}
 	}
 	for _, x := range g.before(v) {
 		if x.golden.Len() == tokens*w && x.Width == w && module.Positions.Has(x.Layer()) {
@@ -159,12 +225,44 @@ func findPatches(g *Graph, v *Value) (ops []Op) {
 		}
 		n := x.golden.Len() / (shape[0] * w)
 		first := op.Sequence(tokens - n)
-		for _, o.Table = range tables {
+		add := func(table []float64, grid *Grid) {
 			o := o
+			o.Table, o.Grid = table, grid
 			o.Class = slices.Clone(v.Golden(first))
-			if o.Table != nil && len(first) > 0 {
-				floats.Sub(o.Class, o.Table[:len(o.Class)])
+			if table != nil && len(first) > 0 {
+				floats.Sub(o.Class, table[:len(o.Class)])
 			}
+			ops = append(ops, &o)
+		}
+		add(nil, nil)
+		for _, table := range tables {
+			add(table, nil)
+		}
+		for _, rows := range grids {
+			front := (tokens - n) * w
+			size, _ := square((len(rows) - front) / w)
+			if o.Height == 0 || len(rows) <= front || size == 0 {
+				continue
+			}
+			grid := &Grid{Size: size, Class: rows[:front], Rows: rows[front:]}
+			for _, grid.Way = range op.Resizings {
+				own := *grid
+				with := o
+				with.Grid = &own
+				add(with.Resized(grid.Way), &own)
+			}
+		}
+		if len(g.Scene.Weights) == 0 && len(tables) == 0 { // what the reference adds, the positions of the class tokens aside
+			o := o
+			zero := o
+			zero.Class = make([]float64, len(first)*w)
+			own := zero.With(0, same, same, 0)(g.goldenly(), op.Sequence(tokens))
+			if own == nil {
+				continue
+			}
+			table := op.Minus(v.Golden(op.Sequence(tokens)), own)
+			clear(table[:len(first)*w])
+			o.Table, o.Class = table, v.Golden(first)
 			ops = append(ops, &o)
 		}
 	}

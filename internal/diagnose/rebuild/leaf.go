@@ -156,6 +156,7 @@ func findLeaf(g *Graph, v *Value) []Op {
 	}
 	if w == nil && in.IsFloat() && in.Rows == v.Rows {
 		ops = append(ops, learn(g, base)...)
+		ops = append(ops, learnConv(g, base)...)
 	}
 	return ops
 }
@@ -259,6 +260,33 @@ func findNorm(g *Graph, from From, w, b *tensor.Tensor) []Op {
 		}
 	}
 	return ops
+}
+
+// LearnedNorms are the weights of the other norms of the width of a norm, by their layers, as the golden
+// tensors show them; nil where the weights are given.
+func (o *Norm) LearnedNorms() map[string]op.Norm {
+	s := o.Scene()
+	if len(s.Weights) > 0 {
+		return nil
+	}
+	out := map[string]op.Norm{}
+	for _, p := range s.Pass() {
+		in := s.Input(p.Layer)
+		if !module.IsNorm(p.Layer) || label.Name(p.Layer) == label.Name(o.Layer) || s.Output(p.Layer) != p || in == nil || p.Width() != o.Width ||
+			in.Golden.Len() != p.Golden.Len() || len(out) == normsLearned {
+			continue
+		}
+		rows := op.Spread(p.Rows(), learnRows)
+		if len(rows) < learnLeast {
+			continue
+		}
+		n := op.Norm{Width: o.Width, Center: o.Center, Eps: o.Eps}
+		x, y := op.Read(in.Golden, o.Width, rows), op.Read(p.Golden, o.Width, rows)
+		if n = n.Fitted(x, y); op.Relative(n.Of(x), y) <= max(p.Floor.RelL2, o.Out.Rounding()) {
+			out[p.Layer] = n
+		}
+	}
+	return out
 }
 
 // learn finds W and B by least squares of the golden rows, where there are clearly more of them

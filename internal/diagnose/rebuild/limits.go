@@ -20,6 +20,7 @@ const (
 	modulationRows   = 6    // rows that tell a modulation
 	learnRows        = 64   // rows of which a norm's weight is learned
 	learnLeast       = 6    // rows without which it is not
+	normsLearned     = 32   // other norms whose weights are learned
 	learnInputs      = 512  // inputs of a learned linear layer, at most
 	learnOutputs     = 2048 // outputs of one, at most
 	masksTried       = 6    // tensors that are tried as a mask
@@ -30,6 +31,8 @@ const (
 	gatedMost        = 40   // values up to which products with an activation are tried
 	partsLeast       = 2    // parts of an adaLN projection
 	partsMost        = 12   // parts of one, at most
+	mostBend         = 64   // how many times the largest logit a soft cap of them may be
+	widestHead       = 32   // elements of a head up to which every number is tried
 	widestKernel     = 16   // of a causal convolution, whose input is that much longer than what it makes
 	mostClass        = 8    // tokens in front of the patches of an image, at most
 	mostBiases       = 64   // weights up to which a bias without a layer is looked for

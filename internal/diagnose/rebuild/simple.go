@@ -1,6 +1,7 @@
 package rebuild
 
 import (
+	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
@@ -104,9 +105,22 @@ func findUnary(g *Graph, v *Value) []Op {
 		ops = append(ops, &Sum{from.Made, []*Value{x}, []float64{floats.Dot(in, v.Golden(some)) / floats.Dot(in, in)}})
 		if c, ok := g.Scene.Config.Float("final_logit_softcapping"); ok && c > 0 {
 			ops = append(ops, &Capped{from, c})
+		} else if g.Scene.Config == nil && module.Head.Has(x.Layer()) {
+			ops = append(ops, &Capped{from, capOf(in, v.Golden(some))})
 		}
 	}
 	return ops
+}
+
+// capOf is the limit whose soft cap brings in nearest to out.
+func capOf(in, out []float64) float64 {
+	most := op.MaxAbs(out)
+	if most == 0 || !op.All(out, op.IsFinite) {
+		return 1
+	}
+	return math.Exp(op.Minimum(math.Log(most), math.Log(most*mostBend), func(c float64) float64 {
+		return op.Relative(op.Map(in, func(x float64) float64 { return op.SoftCap(x, math.Exp(c)) }), out)
+	}))
 }
 
 // Row is one row of each sequence of Tokens: the last token's for a head, the first one's for a

@@ -88,8 +88,8 @@ type Attention struct {
 
 // Rounded says what of an attention is kept in a type of fewer bits.
 type Rounded struct {
-	To                              func(float64) float64
-	Inputs, Scores, Weights, Result bool // q, k and v, rotated; the scores; the weights; the context
+	To                             func(float64) float64
+	QK, V, Scores, Weights, Result bool // q and k, rotated; v; the scores; the weights; the context
 }
 
 // Width is the number of columns of the context.
@@ -130,9 +130,6 @@ func (a *Attention) heads(x []float64, tokens int, c Columns, n, d int, r Rotati
 		return nil
 	}
 	f := &heads{tokens: tokens, x: x, width: width, n: n, d: d, columns: c, angles: r.angles(tokens), known: make([][]float64, a.Sequences*tokens*n)}
-	if a.Rounded != nil && a.Rounded.Inputs {
-		f.to = a.Rounded.To
-	}
 	return f
 }
 
@@ -219,6 +216,12 @@ func (a *Attention) Weigh(q, k, v []float64) *Weighed {
 	w.v = a.heads(v, a.keys(), a.V, a.KV, a.valueDim(), a.Rope.V)
 	if w.q == nil || w.k == nil || w.v == nil {
 		return nil
+	}
+	if r := a.Rounded; r != nil && r.QK {
+		w.q.to, w.k.to = r.To, r.To
+	}
+	if r := a.Rounded; r != nil && r.V {
+		w.v.to = r.To
 	}
 	return w
 }

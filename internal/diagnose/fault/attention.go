@@ -9,6 +9,7 @@ import (
 	"github.com/goparity/goparity/internal/diagnose/rebuild"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/op"
+	"github.com/goparity/goparity/tensor"
 )
 
 // AttentionScale is attention whose scores have another scale.
@@ -64,6 +65,12 @@ func Scores(o *rebuild.Attention) (out List) {
 			sinks(0, "each head has the learned sink of the next", slices.Concat(o.Sinks[1:], o.Sinks[:1]))
 			sinks(0, "each head has the learned sink of the one before", slices.Concat(o.Sinks[n-1:], o.Sinks[:n-1]))
 			sinks(0, "all heads have the learned sink of the first", slices.Repeat(o.Sinks[:1], n))
+		}
+		keys := o.Scene().Weights.Keys(func(key string, w *tensor.Tensor) bool { return label.Last(key) == "sinks" && w.Len() == n })
+		for _, key := range keys[:min(len(keys), otherNorms)] {
+			if x := op.ReadAll(o.Scene().Weights[key]); !slices.Equal(x, o.Sinks) {
+				sinks(1, "the learned sinks are those of "+label.Parent(key), x)
+			}
 		}
 	} else if o.Axis == op.OverKeys {
 		sinks(1, "the softmax has one more score, 0, which the reference has not got", make([]float64, o.Heads))

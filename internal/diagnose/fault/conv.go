@@ -59,6 +59,19 @@ func Conv(o *rebuild.Conv) (out List) {
 	for k := range min(o.KernelWidth, fewTaps) {
 		add(padding, 1, fmt.Sprintf("column %d of the kernel is left out", k), func(c *rebuild.Conv) { c.Skip = k + 1 })
 	}
+	if t := o.Scene().Target; o.Out.IsTarget() && len(o.W) <= roundedWeight {
+		for _, n := range op.NarrowerThan(t.Golden.DType(), t.Actual.DType()) {
+			const id = "dtype/downcast"
+			round := func(x []float64) []float64 { return op.Map(x, n.Round) }
+			weight := with(o, func(c *rebuild.Conv) { c.W = round(o.W) })
+			out.add(o.Of(round), 2, "the input is rounded to %s", n.Name).ID = id
+			out.add(weight, 2, "the weight is rounded to %s", n.Name).ID = id
+			both := *o
+			both.W = round(o.W)
+			out.add(both.Of(round), 2, "input and weight are rounded to %s", n.Name).ID = id
+			out.add(both.Of(round).Then(round), 2, "input, weight and result are rounded to %s", n.Name).ID = id
+		}
+	}
 	others := o.Scene().Weights.Keys(func(key string, _ *tensor.Tensor) bool { return key != o.Key && label.Last(key) == label.Last(o.Key) })
 	n := 0
 	for _, key := range others {
@@ -105,6 +118,9 @@ func weightOrders(o *rebuild.Conv) (all []struct {
 	}
 	if in == 3 {
 		add("the channels of the weight are taken in the other order", func(i int) int { return i/(3*k)*3*k + (2-i/k%3)*k + i%k })
+	}
+	if in > 3 || in == 2 {
+		add("the input channels of the weight are taken in turned order", func(i int) int { return i/(in*k)*in*k + (in-1-i/k%in)*k + i%k })
 	}
 	if in == o.OutChannels && in > 1 {
 		add("inputs and outputs of the weight are exchanged", func(i int) int { return (i/k%in*in+i/(in*k))*k + i%k })

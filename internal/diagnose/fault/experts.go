@@ -48,6 +48,13 @@ func Routing(o *rebuild.Routing) (out List) {
 	}
 	k := o.Out.Width
 	right := rebuild.Eval(o.Eval)
+	out.add(right.Then(func(x []float64) []float64 {
+		x = slices.Clone(x)
+		for i := 0; i < len(x); i += k {
+			op.Softmax(x[i : i+k])
+		}
+		return x
+	}), 0, "a softmax is taken of the shares again").ID = "moe/scores"
 	each := func(id, text string, of func(row []float64)) {
 		out.add(right.Then(func(x []float64) []float64 {
 			x = slices.Clone(x)
@@ -154,6 +161,10 @@ func Experts(o *rebuild.Experts) (out List) {
 			}
 		})
 	}
+	if o.DownBias != nil {
+		add("moe/shares", 0, "the bias of the experts' last product is not multiplied by the share", func(x *rebuild.Experts) { x.Unshared = true })
+	}
+	roundedExperts(o, &out)
 	expertGates(o, &out, add)
 	orders(o.Count, func(rank int, text string, of func(e int) int) {
 		add("moe/expert-order", rank, text, func(x *rebuild.Experts) { x.Weights = of })
@@ -165,6 +176,30 @@ func Experts(o *rebuild.Experts) (out List) {
 		})
 	})
 	return out
+}
+
+// roundedExperts adds experts of which a part is kept in a type of fewer bits.
+func roundedExperts(o *rebuild.Experts, out *List) {
+	t := o.Scene().Target
+	for _, n := range op.NarrowerThan(t.Golden.DType(), t.Actual.DType()) {
+		round := func(of func(e int) []float64) func(e int) []float64 {
+			return func(e int) []float64 { return op.Map(of(e), n.Round) }
+		}
+		add := func(text string, change func(x *rebuild.Experts)) {
+			out.add(with(o, change), 2, "%s rounded to %s", text, n.Name).ID = "dtype/downcast"
+		}
+		weights := func(x *rebuild.Experts) { x.GateUp, x.Down = round(o.GateUp), round(o.Down) }
+		add("the input of the experts is", func(x *rebuild.Experts) { x.Round = n.Round })
+		add("the weights of the experts are", weights)
+		add("input and weights of the experts are", func(x *rebuild.Experts) { weights(x); x.Round = n.Round })
+		add("what the gate of the experts makes is", func(x *rebuild.Experts) {
+			x.Gate = func(g, u float64) float64 { return n.Round(o.Gate(g, u)) }
+		})
+		add("all operands of the experts are", func(x *rebuild.Experts) {
+			weights(x)
+			x.Round, x.Gate = n.Round, func(g, u float64) float64 { return n.Round(o.Gate(n.Round(g), n.Round(u))) }
+		})
+	}
 }
 
 // expertGates adds what is done inside an expert.

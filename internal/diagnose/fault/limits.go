@@ -15,7 +15,7 @@ const (
 	maxHeads      = 256     // the largest number of heads that is tried
 	maxRoll       = 8       // how far heads are moved
 	longestCache  = 1 << 14 // tokens up to which other caches are tried
-	everyPosition = 64      // positions that a step is tried at
+	everyPosition = 64      // tokens up to which a step is tried at every position
 	everyWindow   = 64      // tokens up to which every sliding window is tried; above, powers of 2
 	maxGroups     = 64      // groups of which each gets a fitted scale, at most
 	damageRows    = 128     // rows on which a damaged weight is looked for

@@ -107,6 +107,54 @@ func NormLeftOut(o *rebuild.Norm) (out List) {
 	return out
 }
 
+// NormRounded is a norm of which a part is kept in a type of fewer bits.
+func NormRounded(o *rebuild.Norm) (out List) {
+	t := o.Scene().Target
+	if !o.Out.IsTarget() {
+		return nil
+	}
+	plain := o.Norm
+	plain.Weight, plain.Bias, plain.OnePlus = nil, nil, false
+	for _, n := range op.NarrowerThan(t.Golden.DType(), t.Actual.DType()) {
+		round := func(x []float64) []float64 { return op.Map(x, n.Round) }
+		add := func(text string, of func(x []float64) []float64) {
+			out.add(rebuild.Same(o.In).Then(of), 2, "%s rounded to %s", text, n.Name)
+		}
+		weighed := func(x []float64, w []float64) []float64 {
+			y := slices.Clone(x)
+			for i := range y {
+				switch c := i % o.Width; {
+				case w != nil && o.OnePlus:
+					y[i] *= 1 + w[c]
+				case w != nil:
+					y[i] *= w[c]
+				}
+				if o.Bias != nil {
+					y[i] += o.Bias[i%o.Width]
+				}
+			}
+			return y
+		}
+		add("the input is", func(x []float64) []float64 { return o.Of(round(x)) })
+		add("input and result are", func(x []float64) []float64 { return round(o.Of(round(x))) })
+		add("what is multiplied by the weight is", func(x []float64) []float64 { return weighed(round(plain.Of(x)), o.Weight) })
+		add("what is multiplied by the weight, and the result, are", func(x []float64) []float64 { return round(weighed(round(plain.Of(x)), o.Weight)) })
+		if o.Weight == nil {
+			continue
+		}
+		w := round(o.Weight)
+		add("the weight is", func(x []float64) []float64 { return weighed(plain.Of(x), w) })
+		add("input, weight and result are", func(x []float64) []float64 { return round(weighed(plain.Of(round(x)), w)) })
+		add("input, what is multiplied by the weight, weight and result are", func(x []float64) []float64 {
+			return round(weighed(round(plain.Of(round(x))), w))
+		})
+		add("input and what is multiplied by the weight are", func(x []float64) []float64 {
+			return weighed(round(plain.Of(round(x))), o.Weight)
+		})
+	}
+	return out
+}
+
 // NormOverflow is a norm in float16: the squares of some rows are too large, their sum becomes
 // infinite, and the row divided by it zero.
 func NormOverflow(o *rebuild.Norm) (out List) {

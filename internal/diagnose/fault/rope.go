@@ -60,7 +60,11 @@ func RopeLayout(o *rebuild.Attention) (out List) {
 // RopeApplied is a rotation of something else than q and k, or of another part of each head.
 func RopeApplied(o *rebuild.Attention) (out List) {
 	if !isRotated(o) {
-		for _, theta := range []float64{1e4, 5e5, 1e6} {
+		thetas := []float64{1e4, 5e5, 1e6}
+		if t := o.Scene().Config.Theta(); t > 0 && !slices.Contains(thetas, t) {
+			thetas = append([]float64{t}, thetas...)
+		}
+		for _, theta := range thetas {
 			for _, interleaved := range []bool{false, true} {
 				out.add(both(o, func(r *op.Rotation) {
 					*r = op.Rotation{Freqs: op.Frequencies(theta, o.Dim), Interleaved: interleaved, Step: 1, Size: 1}

@@ -61,7 +61,7 @@ func (p *Pair) noiseOf() (name string, rel float64) {
 			name = size.name
 		}
 	}
-	if name == "" || rel >= largestNoise || len(p.Actual) < noiseLeast || p.Target.Actual.DType() != tensor.F32 {
+	if name == "" || rel >= largestNoise || len(p.Actual) < noiseLeast || len(p.rows) < noiseRows || p.Target.Actual.DType() != tensor.F32 {
 		return "", 0
 	}
 	e := op.Minus(p.Actual, p.Right)

@@ -59,6 +59,7 @@ const (
 
 	noiseBias    = 0.02 // correlation with the values that noise is allowed besides; no gap
 	largestNoise = 0.12 // the relative error from which noise is no rounding: float8 ≤ 4.9e-2
+	noiseRows    = 4    // rows of noise, at least, of which it is said that they are alike; not measured
 	noiseLeast   = 64   // elements of noise, at least; not measured
 	mayOverflow  = 1e4  // the size from which a NaN may come of infinities; not measured, 6.1 seen
 )

@@ -42,12 +42,16 @@ func Places(s *diagnose.Scene) (out []diagnose.Prediction) {
 		if id == "" {
 			continue
 		}
+		if strings.HasPrefix(f.Kind, "rows/") && slices.Contains(strings.Split(label.Parent(t.Layer), "."), "experts") {
+			continue // the rows of an expert
+		}
 		if padded && strings.HasPrefix(f.Kind, "rows/") {
 			f.Text += ", counted without padding"
 		}
-		// Attention makes such an error of many causes: mask, rotary embedding, positions. So does code
-		// between layers. There the place of an error is no cause.
-		if rows := id == "rows/from" || id == "rows/set"; !rows || s.Kind != localise.KindBetween && !mixesRows(s) {
+		// Attention makes such an error of many causes: mask, rotary embedding, positions, groups of heads.
+		// So does code between layers. There the place of an error is no cause.
+		between := s.Kind == localise.KindBetween
+		if rows := id == "rows/from" || id == "rows/set"; rows && !between && !mixesRows(s) || !rows && (!between || id != "columns/set") {
 			out = append(out, guess(id, rank, "%s", f.Text))
 		}
 		if p != nil && (t.PadRows != nil || p.marks == nil) {

@@ -380,6 +380,11 @@ func (g *Graph) projections(v *Value, o *Attention) string {
 		case q != nil && k != nil && val != nil && q.Width*q.Rows/n == width:
 			o.Projections = [3]*Value{cmp.Or(found[3], q), cmp.Or(found[4], k), val}
 			return scope
+		case fused != nil && fused.Rows == n && fused.Width == 3*width && found[3] != nil && found[4] != nil &&
+			found[3].Rows*found[3].Width == n*width && found[4].Rows*found[4].Width == n*width: // q and k are normed
+			o.Projections = [3]*Value{found[3], found[4], fused}
+			o.V = op.Columns{At: 2 * width}
+			return scope
 		case fused != nil && fused.Rows == n && fused.Width > width:
 			o.Projections = [3]*Value{fused, fused, fused}
 			o.K = op.Columns{Part: 1, At: width}

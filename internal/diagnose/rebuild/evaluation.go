@@ -129,7 +129,7 @@ func hashOf(rows []int) uint64 {
 var finders = []func(*Graph, *Value) []Op{
 	findLeaf, findExperts, findShares, // these of layers without layers inside, too
 	findAlias, findSum, findProduct, findGated, findModulation, findAddedTable, findPatches, findUnary, findTurned, findRow, findScan, findRWKV,
-	findAttention,
+	findAttention, findSplit, findPart, findChannelSum, findUpsampled, findTimes,
 	findAddedRow,
 }
 

@@ -126,6 +126,9 @@ func findLeaf(g *Graph, v *Value) []Op {
 		return ops
 	}
 	base := From{Made{v}, in, layer}
+	if g.Scene.IsSame(in.golden, v.golden) {
+		return append(ops, &Alias{base}) // a dropout that is off, and no activation of what is positive
+	}
 	key, w := g.Scene.Weights.Of(layer, "weight")
 	_, b := g.Scene.Weights.Of(layer, "bias")
 	if w == nil && module.Head.Has(layer) {
@@ -150,6 +153,7 @@ func findLeaf(g *Graph, v *Value) []Op {
 		ops = append(ops, findNorm(g, base, w, b)...)
 		ops = append(ops, findGatedNorm(g, base, w)...)
 		ops = append(ops, findColumns(g, base)...)
+		ops = append(ops, findGroupNorm(g, base, w, b)...)
 		if w == nil {
 			ops = append(ops, unaries(base)...)
 		}

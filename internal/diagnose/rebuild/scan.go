@@ -225,19 +225,24 @@ type TimeMix struct {
 }
 
 func (o *TimeMix) Eval(e *Evaluation, rows []int) []float64 {
-	x, w, n := e.all(o.In), o.Out.Width, Length(o.Out.golden.Shape())
-	if x == nil {
+	w, n := o.Out.Width, Length(o.Out.golden.Shape())
+	before := make([]int, len(rows))
+	for i, r := range rows {
+		before[i] = min(max(r-o.Shift, 0), o.Out.Rows-1)
+	}
+	x, y := e.Get(o.In, rows), e.Get(o.In, before)
+	if x == nil || y == nil {
 		return nil
 	}
 	out := make([]float64, 0, len(rows)*w)
-	for _, r := range rows {
+	for i, r := range rows {
 		t := r%n - o.Shift
 		for c := range w {
-			y := o.Mix[c] * x[r*w+c]
+			z := o.Mix[c] * x[i*w+c]
 			if t >= 0 && t < n {
-				y += (1 - o.Mix[c]) * x[(r-o.Shift)*w+c]
+				z += (1 - o.Mix[c]) * y[i*w+c]
 			}
-			out = append(out, y)
+			out = append(out, z)
 		}
 	}
 	return out

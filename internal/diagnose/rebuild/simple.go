@@ -178,32 +178,47 @@ type Turned struct {
 func (o *Turned) Eval(e *Evaluation, rows []int) []float64 {
 	in, w := o.In.golden.Shape(), o.Out.Width
 	x, n := e.all(o.In), o.Out.golden.Shape()[1]
-	if x == nil {
+	if x == nil || !e.g.Spend(float64(len(x))) {
 		return nil
 	}
 	out := make([]float64, 0, len(rows)*w)
 	for _, r := range rows {
-		b, i := r/n, r%n
 		for c := range w {
-			at, y := 0, 0.0
-			if o.Cut {
-				if t := c + o.Shift; t >= 0 && t < in[2] {
-					at, y = (b*in[1]+i)*in[2]+t, 1
-				}
-			} else if o.Channels {
-				if t := i + o.Shift; t >= 0 && t < in[2] {
-					at, y = (b*in[1]+o.First+c)*in[2]+t, 1
-				}
-			} else if t := c + o.Shift; t >= 0 && t < in[1] {
-				at, y = (b*in[1]+t)*in[2]+o.First+i, 1
-			}
-			if y != 0 {
+			y := 0.0
+			if at := o.at(in, r/n, r%n, c); at >= 0 {
 				y = o.F(x[at])
 			}
 			out = append(out, y)
 		}
 	}
 	return out
+}
+
+// at is where element c of row i of image b is taken from an input of a shape; −1 for beyond its ends.
+func (o *Turned) at(in []int, b, i, c int) int {
+	channel, t, tokens := c+o.First, i+o.Shift, in[2]
+	switch {
+	case o.Cut:
+		channel, t = i, c+o.Shift
+	case !o.Channels:
+		channel, t, tokens = o.First+i, c+o.Shift, in[1]
+	}
+	switch {
+	case t < 0 || t >= tokens:
+		return -1
+	case o.Channels || o.Cut:
+		return (b*in[1]+channel)*in[2] + t
+	}
+	return (b*in[1]+t)*in[2] + channel
+}
+
+// element is one of the value, made of the golden input.
+func (o *Turned) element(k int) float64 {
+	shape, w := o.Out.golden.Shape(), o.Out.Width
+	if at := o.at(o.In.golden.Shape(), k/w/shape[1], k/w%shape[1], k%w); at >= 0 {
+		return o.F(o.In.golden.At(at))
+	}
+	return 0
 }
 
 // Size is the number of channels, and Parts how many times as wide the input is.
@@ -228,6 +243,16 @@ func findTurned(g *Graph, v *Value) (ops []Op) {
 	if len(shape) != 3 || v.golden.Len() > op.DecodeMax {
 		return nil
 	}
+	// likely looks at some elements, which are cheap to read.
+	likely := func(o *Turned) bool {
+		for _, at := range op.Spread(v.golden.Len(), turnedElements) {
+			want, got := v.golden.At(at), o.element(at)
+			if math.Abs(got-want) > v.Noise()*(1+math.Abs(want)) {
+				return false
+			}
+		}
+		return true
+	}
 	for _, x := range g.before(v) {
 		s := x.golden.Shape()
 		if len(s) != 3 || s[0] != shape[0] || x.golden.Len() > op.DecodeMax || slices.Equal(s, shape) && s[1] != s[2] {
@@ -243,13 +268,11 @@ func findTurned(g *Graph, v *Value) (ops []Op) {
 			continue
 		}
 		for first := 0; first < s[2] && (first == 0 || !base.Channels && !base.Cut); first += shape[1] {
-			o := base
-			o.First = first
-			ops = append(ops, &o)
-			for _, a := range op.Activations {
-				o := o
-				o.Activation = a
-				ops = append(ops, &o)
+			for _, a := range append([]op.Activation{op.Identity}, op.Activations...) {
+				o := base
+				if o.First, o.Activation = first, a; likely(&o) {
+					ops = append(ops, &o)
+				}
 			}
 		}
 	}

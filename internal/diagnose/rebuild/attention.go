@@ -2,9 +2,7 @@ package rebuild
 
 import (
 	"cmp"
-	"fmt"
 	"math"
-	"os"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
@@ -152,7 +150,7 @@ func findAttention(g *Graph, v *Value) []Op {
 			windows = append(windows, mask{op.Windowed(w), nil})
 		}
 		var more []*Attention
-		found, more = g.search(o, ways[:min(len(ways), settingsTried)], windows)
+		found, more = g.search(o, nearestWays(near), windows)
 		near = append(near, more...)
 	}
 	if g.Scene.Config == nil && (found == nil || found.miss > v.Noise()/freely) {
@@ -167,6 +165,16 @@ func findAttention(g *Graph, v *Value) []Op {
 		return nil
 	}
 	return []Op{found}
+}
+
+// nearestWays are the ways of attention that came nearest, whatever their masks.
+func nearestWays(tried []*Attention) (out []op.Attention) {
+	tried = slices.Clone(tried)
+	slices.SortStableFunc(tried, func(a, b *Attention) int { return cmp.Compare(a.miss, b.miss) })
+	for _, t := range tried[:min(len(tried), settingsTried)] {
+		out = append(out, t.Attention)
+	}
+	return out
 }
 
 // learnSinks finds the learned sinks that bring one of the ways of attention to the golden context, where
@@ -283,9 +291,6 @@ func (g *Graph) search(o *Attention, ways []op.Attention, masks []mask) (found *
 				try.Attention, try.Mask, try.Masked = way, m.Mask, m.from
 				try.miss = op.Relative(try.Eval(g.goldenly(), rows), golden)
 				tried = append(tried, &try)
-				if os.Getenv("DBG") != "" {
-					fmt.Println("TRY", o.Out, way.Heads, way.KV, way.Dim, way.Scale, way.Relative != nil, len(way.Rope.Q.Freqs), grouped, m.from, m.Causal, m.Window, try.miss)
-				}
 				if try.miss <= best {
 					best, found = try.miss/better, &try
 				}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strings"
 
@@ -62,9 +61,6 @@ func (g *Graph) Predict(faults func(*Value) []Fault) []diagnose.Prediction {
 				continue
 			}
 			fit := op.Relative(actual, g.With(v, f.Eval).Get(g.Target, probe))
-			if os.Getenv("DBG") != "" {
-				fmt.Printf("FAULT %v %T %s %s fit %.3g far %.3g\n", v, v.Op, f.ID, f.Text, fit, far)
-			}
 			if fit < far*looksGood {
 				good = append(good, tried{v, f, fit})
 				if f.Refine != nil && fit < far*looksSure {

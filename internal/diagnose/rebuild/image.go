@@ -60,10 +60,14 @@ func (o *GroupNorm) Eval(e *Evaluation, rows []int) []float64 {
 	return out
 }
 
-// findGroupNorm tries the numbers of groups with the weights of a layer.
+// findGroupNorm tries the numbers of groups with the weights of a layer, or with those that the golden
+// tensors show.
 func findGroupNorm(g *Graph, from From, w, b *tensor.Tensor) (ops []Op) {
 	s, ok := plane(from.Out)
-	if !ok || w == nil || len(w.Shape()) != 1 || w.Len() != s[1] || b != nil && b.Len() != s[1] {
+	if !ok || w != nil && (len(w.Shape()) != 1 || w.Len() != s[1]) || b != nil && b.Len() != s[1] {
+		return nil
+	}
+	if w == nil && (len(g.Scene.Weights) > 0 || from.Out.golden.Len() > learnPlane || s[0]*s[2]*s[3] < learnLeast) {
 		return nil
 	}
 	counts := []int{32, 16, 8, 4, 2, 1, s[1]}
@@ -75,10 +79,35 @@ func findGroupNorm(g *Graph, from From, w, b *tensor.Tensor) (ops []Op) {
 			continue
 		}
 		for _, eps := range g.epsilons() {
-			ops = append(ops, &GroupNorm{From: from, Groups: n, Eps: eps, Weight: op.ReadAll(w), Bias: op.ReadAll(b)})
+			o := &GroupNorm{From: from, Groups: n, Eps: eps, Weight: op.ReadAll(w), Bias: op.ReadAll(b)}
+			if w == nil {
+				o.learn(s)
+			}
+			ops = append(ops, o)
 		}
 	}
 	return ops
+}
+
+// learn takes the weight and the bias that bring each channel nearest to the golden one.
+func (o *GroupNorm) learn(s [4]int) {
+	rows := op.Sequence(o.Out.Rows)
+	x, y := o.Eval(o.Graph().goldenly(), rows), o.Out.Golden(rows)
+	if x == nil {
+		return
+	}
+	size := s[2] * s[3]
+	o.Weight, o.Bias = make([]float64, s[1]), make([]float64, s[1])
+	for c := range s[1] {
+		var n, sx, sy, sxx, sxy float64
+		for at := c * size; at < len(x); at += s[1] * size {
+			for i := at; i < at+size; i++ {
+				n, sx, sy, sxx, sxy = n+1, sx+x[i], sy+y[i], sxx+x[i]*x[i], sxy+x[i]*y[i]
+			}
+		}
+		o.Weight[c] = (n*sxy - sx*sy) / (n*sxx - sx*sx)
+		o.Bias[c] = (sy - o.Weight[c]*sx) / n
+	}
 }
 
 // ChannelSum is out = in + a number for each channel of each image: the time in a U-Net.

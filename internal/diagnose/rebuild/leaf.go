@@ -56,17 +56,27 @@ func (o *GatedNorm) Eval(e *Evaluation, rows []int) []float64 {
 
 // findGatedNorm tries the other inputs of a norm's layer as its gate.
 func findGatedNorm(g *Graph, from From, w *tensor.Tensor) (ops []Op) {
-	if w == nil || len(w.Shape()) != 1 || w.Len() != from.Out.Width {
+	v := from.Out
+	learned := op.Spread(v.Rows, learnRows)
+	if w != nil && (len(w.Shape()) != 1 || w.Len() != v.Width) || w == nil && (len(g.Scene.Weights) > 0 || len(learned) < learnLeast) {
 		return nil
 	}
-	n := op.Norm{Width: w.Len(), Weight: op.ReadAll(w)}
+	n := op.Norm{Width: v.Width, Weight: op.ReadAll(w)}
 	for _, x := range g.Alikes(from.Out) {
 		if x == from.In || !slices.ContainsFunc(x.ports, func(p *diagnose.Port) bool { return p.Layer == from.Layer && p.IsInput() }) {
 			continue
 		}
 		for _, n.Eps = range g.epsilons() {
 			for _, behind := range []bool{false, true} {
-				ops = append(ops, &GatedNorm{From: from, Gate: x, Behind: behind, Norm: n})
+				o := &GatedNorm{From: from, Gate: x, Behind: behind, Norm: n}
+				if w == nil {
+					made, weight := o.Eval(g.goldenly(), learned), make([]float64, v.Width)
+					for c := range weight {
+						weight[c] = op.Project(op.Select(made, v.Width, []int{c}), op.Select(v.Golden(learned), v.Width, []int{c}))
+					}
+					o.Weight = weight
+				}
+				ops = append(ops, o)
 			}
 		}
 	}

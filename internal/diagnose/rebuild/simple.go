@@ -258,21 +258,25 @@ func findTurned(g *Graph, v *Value) (ops []Op) {
 		if len(s) != 3 || s[0] != shape[0] || x.golden.Len() > op.DecodeMax || slices.Equal(s, shape) && s[1] != s[2] {
 			continue
 		}
-		base := Turned{From: From{Made{v}, x, ""}, Activation: op.Identity}
-		switch {
-		case s[1] == shape[1] && s[2] > shape[2] && s[2]-shape[2] < widestKernel:
-			base.Cut = true
-		case s[1] == shape[2] && s[2] >= shape[1] && s[2]-shape[1] < widestKernel:
-			base.Channels = true
-		case s[1] != shape[2] || s[2] < shape[1] || s[2]%shape[1] != 0:
-			continue
-		}
-		for first := 0; first < s[2] && (first == 0 || !base.Channels && !base.Cut); first += shape[1] {
-			for _, a := range append([]op.Activation{op.Identity}, op.Activations...) {
-				o := base
-				if o.First, o.Activation = first, a; likely(&o) {
-					ops = append(ops, &o)
+		base := Turned{From: From{Made{v}, x, ""}}
+		add := func(o Turned) {
+			for _, o.Activation = range append([]op.Activation{op.Identity}, op.Activations...) {
+				if own := o; likely(&own) {
+					ops = append(ops, &own)
 				}
+			}
+		}
+		cut, channels := base, base
+		cut.Cut, channels.Channels = true, true
+		if s[1] == shape[1] && s[2] > shape[2] && s[2]-shape[2] < widestKernel {
+			add(cut)
+		}
+		if s[1] == shape[2] && s[2] >= shape[1] && s[2]-shape[1] < widestKernel {
+			add(channels)
+		}
+		if s[1] == shape[2] && s[2]%shape[1] == 0 {
+			for base.First = 0; base.First < s[2]; base.First += shape[1] {
+				add(base)
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/goparity/goparity/internal/checkpoint"
+	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/infra"
@@ -221,22 +222,31 @@ func (f *Fixture) servedReferences(s Serving) (refs []*serving.Reference, notes 
 			notes = append(notes, fmt.Sprintf("not judged: case %s has images", y.Name))
 			continue
 		}
-		run, err := f.goldens.run(variant, y.Name)
+		name, spoken := y.Name, f.yaml.Generation > y.Steps
+		if spoken {
+			name = dump.PathCase(y.Name, dump.Generated)
+		}
+		run, err := f.goldens.run(variant, name)
 		if err != nil {
 			return nil, nil, err
 		}
 		asks := asksOf(y)
 		for i, ask := range asks {
-			ref, err := referenceOf(run, i, len(asks), judging)
+			var ref *serving.Reference
+			if spoken { // it is of one sequence
+				ref, err = spokenReference(run, judging)
+			} else {
+				ref, err = referenceOf(run, i, len(asks), judging)
+			}
 			if err != nil {
 				return nil, nil, fmt.Errorf("%s: case %s: %w", f.goldens.store.Dir(), y.Name, err)
 			}
 			if ref.Case = y.Name; len(asks) > 1 {
 				ref.Case = fmt.Sprintf("%s[%d]", y.Name, i)
 			}
-			if n := len(ref.Tokens); n < y.Steps {
+			if n, of := len(ref.Tokens), max(y.Steps, f.yaml.Generation); n < of {
 				notes = append(notes, fmt.Sprintf("case %s is asked for %d of %d tokens: there the golden went on with a token that is not its best",
-					ref.Case, n, y.Steps))
+					ref.Case, n, of))
 			}
 			if ask.As == serving.AsIDs {
 				ref.Prompt = ask.IDs

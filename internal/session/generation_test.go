@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -142,6 +143,9 @@ func TestGeneration(t *testing.T) {
 		require.NoError(t, err, tt.reason)
 		assert.Equal(t, tt.want, o.Verdict, tt.reason)
 		assert.Equal(t, tt.verdict, o.Report("x").Verdict, tt.reason)
+		if tt.want == generation.Divergent {
+			assert.Contains(t, strings.Join(o.Notes, "\n"), "give the case steps: 5", "token 4 is decided by the fifth forward pass")
+		}
 		assert.Empty(t, s.UnjudgedTexts())
 		assert.Equal(t, [2]int{0, spokenPrompt}, passes[0], "the prompt first")
 		assert.Equal(t, [2]int{9, 10}, passes[len(passes)-1], "and then token by token")

@@ -82,10 +82,17 @@ func (c *client) note(format string, args ...any) {
 }
 
 // findModel asks for the names of the models that are served: the one with this name, or else the
-// first, is asked.
+// first, is asked. A server that has no such list is asked for the name: MLX's sends nothing where the
+// hub's cache is not there.
 func (c *client) findModel(ctx context.Context, name string) error {
 	const models = "/v1/models"
 	data, err := c.send(ctx, http.MethodGet, models, nil)
+	var e *AnswerError
+	if unknown := errors.As(err, &e) && e.Status == http.StatusNotFound; name != "" && (unknown || err == nil && len(data) == 0) {
+		c.note("%s lists no models: %s is asked", models, foreign.Line(name))
+		c.model = name
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -134,7 +141,7 @@ func (c *client) ask(ctx context.Context, a Ask) (Answer, error) {
 	first := err
 	for _, f := range forms[1:] {
 		ofIDs, ofLogProbs := about(first, "token_ids"), about(first, "logprob", "log prob")
-		if ofLogProbs && !ofIDs && f.logProbs == forms[0].logProbs || ofIDs && !ofLogProbs && f.ids {
+		if ofLogProbs && !ofIDs && f.logProbs == forms[0].logProbs && f.flag == forms[0].flag || ofIDs && !ofLogProbs && f.ids {
 			continue // that is not what the server complains about
 		}
 		answer, err = c.post(ctx, a, f)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -150,6 +151,19 @@ func TestModels(t *testing.T) {
 		assert.Equal(t, []string{c.want, c.want}, asked, c.name)
 		assert.Contains(t, strings.Join(out.Notes, "\n"), "the server has 2 models")
 	}
+	for _, status := range []int{http.StatusNotFound, http.StatusOK} { // no such list, and an empty answer
+		mux := http.NewServeMux()
+		mux.HandleFunc("/v1/models", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
+		mux.Handle("/", s.Handler())
+		server := httptest.NewServer(mux)
+		defer server.Close()
+		asked = nil
+		out, err := serving.Run(t.Context(), servingtest.Cases(1)[:1], serving.Options{URL: server.URL, Name: "mine", Parallel: 1})
+		require.NoError(t, err)
+		assert.Equal(t, report.Pass, out.Verdict, out.Error)
+		assert.Equal(t, []string{"mine", "mine"}, asked)
+		assert.Contains(t, strings.Join(out.Notes, "\n"), "/v1/models lists no models: mine is asked")
+	}
 }
 
 // What a server refuses is left out, for as little as that takes.
@@ -190,6 +204,12 @@ func TestForms(t *testing.T) {
 			}
 			return ""
 		}, "", "knows neither"},
+		{func(b map[string]any) string {
+			if _, isBool := b["logprobs"].(bool); b["logprobs"] != nil && !isBool {
+				return "logprobs must be of type bool"
+			}
+			return ""
+		}, "logprobs=true return_token_ids=true top_logprobs=5", "completions are asked as chats are"},
 	} {
 		var heard atomic.Value // the last body; requests come at once, too
 		s := &servingtest.Stub{Refuses: func(body map[string]any) string { heard.Store(body); return c.refuses(body) }}
@@ -197,7 +217,7 @@ func TestForms(t *testing.T) {
 		last := heard.Load().(map[string]any)
 		assert.Equal(t, report.Pass, out.Verdict, "%s: %s", c.reason, out.Error)
 		var keys []string
-		for _, k := range []string{"logprobs", "return_token_ids"} {
+		for _, k := range []string{"logprobs", "return_token_ids", "top_logprobs"} {
 			if last[k] != nil {
 				text, _ := json.Marshal(last[k])
 				keys = append(keys, k+"="+string(text))

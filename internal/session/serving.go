@@ -86,7 +86,7 @@ func (f *Fixture) serve(s Serving) (*report.Serving, error) {
 	}
 	ctx, cancel := supervise.WithDeadline(ctx, time.Now(), f.cfg.Timeout, f.cfg.Started, supervise.DefaultGrace)
 	defer cancel()
-	opt := serving.Options{URL: s.URL, Name: y.Model.Path, Model: model, Timeout: s.Timeout, Parallel: s.Parallel}
+	opt := serving.Options{URL: s.URL, Name: f.modelPath(), Model: model, Timeout: s.Timeout, Parallel: s.Parallel}
 	var server *serving.Server
 	switch {
 	case s.URL == "" && y.Serve.Command != nil:
@@ -109,6 +109,19 @@ func (f *Fixture) serve(s Serving) (*report.Serving, error) {
 	}
 	out.Notes = append(append(notes, more...), out.Notes...)
 	return out, nil
+}
+
+// modelPath is the model's folder, or its name on a hub.
+func (f *Fixture) modelPath() string {
+	m := f.yaml.Model
+	if m.Path == "" || !m.Local() {
+		return m.Path
+	}
+	dir := filepath.Join(f.dir, filepath.FromSlash(m.Path))
+	if whole, err := filepath.Abs(dir); err == nil {
+		return whole
+	}
+	return dir
 }
 
 // startServer starts the server that the fixture names.

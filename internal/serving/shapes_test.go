@@ -144,12 +144,22 @@ func TestModels(t *testing.T) {
 		return false
 	}}
 	s.Models = []string{"other", "/models/mine"}
-	for _, c := range []struct{ name, want string }{{"./mine", "/models/mine"}, {"/models/mine", "/models/mine"}, {"x", "other"}, {"", "other"}} {
+	for _, c := range []struct{ name, like, want, says string }{
+		{"", "./mine", "/models/mine", "the server has 2 models, /models/mine is asked"},
+		{"", "/models/mine", "/models/mine", "the server has 2 models"},
+		{"", "x", "other", "the server has 2 models, other is asked"},
+		{"", "", "other", "the server has 2 models"},
+		{"other", "mine", "other", ""},
+		{"mine", "mine", "", "the server has no model mine, but other, /models/mine"},
+	} {
 		asked = nil
-		out, err := serving.Run(t.Context(), servingtest.Cases(1)[:1], serving.Options{URL: s.Start(t), Name: c.name, Parallel: 1})
+		out, err := serving.Run(t.Context(), servingtest.Cases(1)[:1], serving.Options{URL: s.Start(t), Name: c.name, Like: c.like, Parallel: 1})
 		require.NoError(t, err)
-		assert.Equal(t, []string{c.want, c.want}, asked, c.name)
-		assert.Contains(t, strings.Join(out.Notes, "\n"), "the server has 2 models")
+		if c.want != "" {
+			assert.Equal(t, []string{c.want, c.want}, asked, c.says)
+		}
+		assert.Equal(t, c.want == "", out.Verdict == report.Error, c.says)
+		assert.Contains(t, strings.Join(append(out.Notes, out.Error), "\n"), c.says)
 	}
 	for _, status := range []int{http.StatusNotFound, http.StatusOK} { // no such list, and an empty answer
 		mux := http.NewServeMux()
@@ -158,7 +168,7 @@ func TestModels(t *testing.T) {
 		server := httptest.NewServer(mux)
 		defer server.Close()
 		asked = nil
-		out, err := serving.Run(t.Context(), servingtest.Cases(1)[:1], serving.Options{URL: server.URL, Name: "mine", Parallel: 1})
+		out, err := serving.Run(t.Context(), servingtest.Cases(1)[:1], serving.Options{URL: server.URL, Like: "mine", Parallel: 1})
 		require.NoError(t, err)
 		assert.Equal(t, report.Pass, out.Verdict, out.Error)
 		assert.Equal(t, []string{"mine", "mine"}, asked)

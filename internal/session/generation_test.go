@@ -189,6 +189,21 @@ func TestServedGeneration(t *testing.T) {
 	}
 }
 
+// TestServedName asks for the model that serve.model names, and no other.
+func TestServedName(t *testing.T) {
+	stub := &servingtest.Stub{Model: func(seen []int) []float64 { return logitsAt(len(seen) - 1) }}
+	url := stub.Start(t)
+	for name, want := range map[string]report.Verdict{"stub": report.Pass, "other": report.Error} {
+		s, err := session.Start(session.Config{Fixtures: []string{spokenFixture(t, "model: {task: text-generation, path: ./m}\n"+
+			"cases:\n  short: {token_ids: [5, 6, 7]}\ngeneration: 8\nserve: {url: \""+url+"\", model: "+name+"}\n")}})
+		require.NoError(t, err)
+		out, err := s.Default().Serve(session.Serving{})
+		require.NoError(t, err)
+		assert.Equal(t, want, out.Verdict, out.Error)
+		require.NoError(t, s.Close())
+	}
+}
+
 func TestGenerationLacks(t *testing.T) {
 	for _, tt := range []struct{ yaml, want, reason string }{
 		{"cases:\n  short: {token_ids: [5, 6, 7]}\ngeneration: 9\n", "the golden has 8 tokens, generation: 9 of", "more than the golden has"},

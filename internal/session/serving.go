@@ -25,6 +25,7 @@ import (
 // says in serve, and the defaults.
 type Serving struct {
 	URL      string        // instead of the fixture's own server
+	Model    string        // the name that is asked for, instead of the fixture's
 	Timeout  time.Duration // of each answer
 	Parallel int           // how many requests are on their way at once
 	Start    time.Duration // for how long a server that is started may not be ready
@@ -86,7 +87,10 @@ func (f *Fixture) serve(s Serving) (*report.Serving, error) {
 	}
 	ctx, cancel := supervise.WithDeadline(ctx, time.Now(), f.cfg.Timeout, f.cfg.Started, supervise.DefaultGrace)
 	defer cancel()
-	opt := serving.Options{URL: s.URL, Name: f.modelPath(), Model: model, Timeout: s.Timeout, Parallel: s.Parallel}
+	opt := serving.Options{URL: s.URL, Name: s.Model, Like: f.modelPath(), Model: model, Timeout: s.Timeout, Parallel: s.Parallel}
+	if opt.Name == "" && y.Serve != nil {
+		opt.Name = y.Serve.Model
+	}
 	var server *serving.Server
 	switch {
 	case s.URL == "" && y.Serve.Command != nil:

@@ -3,6 +3,7 @@ package rebuild
 // The limits of the work at one scene.
 const (
 	workLimit        = 6e9     // multiplications that a scene may cost: some seconds
+	fullShare        = 3       // part of what is left that is kept for predictions in full
 	attentionShare   = 4       // part of them that one attention may cost
 	searchShare      = 8       // part of them that one search for a number may cost
 	searchSteps      = 80      // evaluations of a search for a number

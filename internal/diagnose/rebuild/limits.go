@@ -34,6 +34,7 @@ const (
 	partsLeast       = 2       // parts of an adaLN projection
 	partsMost        = 12      // parts of one, at most
 	mostBend         = 64      // how many times the largest logit a soft cap of them may be
+	partialThetas    = 2       // thetas that are tried where a part of each head may be rotated
 	turnedElements   = 24      // elements that tell whether a value is another one with its axes exchanged
 	widestHead       = 32      // elements of a head up to which every number is tried
 	widestKernel     = 16      // of a causal convolution, whose input is that much longer than what it makes

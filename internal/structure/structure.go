@@ -79,7 +79,7 @@ func OfLines(golden, actual *tensor.Tensor, rows, columns []compare.Line, floor 
 	if !ok {
 		out = append(out, c.places("column", "columns")...)
 	}
-	out = append(out, spikes(golden, actual)...)
+	out = append(out, Spikes(golden, actual)...)
 	return append(out, cosines(rows, columns)...)
 }
 

@@ -40,9 +40,9 @@ func (c Cause) Evidence() string {
 		}
 		return text
 	case !math.IsNaN(float64(c.FitGolden)):
-		return fmt.Sprintf("a pattern that predicts nothing; the golden fits the candidate to %s", num(c.FitGolden))
+		return fmt.Sprintf("unproven: it predicts no numbers; the golden fits the candidate to %s", num(c.FitGolden))
 	}
-	return "a pattern that predicts nothing"
+	return "unproven: it predicts no numbers"
 }
 
 // At is " at " and the layer, written by show; "" for what no layer computes.

@@ -327,9 +327,9 @@ func ConstantRow(o *rebuild.Given) (out List) {
 	if floats.Dot(off, mean) > 0 {
 		missing, twice = twice, missing
 	}
-	f := out.add(eval, missing, "the bias is missing: every row is off by one row")
+	f := out.add(eval, missing, "every row is off by one and the same row, as if the bias were missing; give the weights to see")
 	f.ID, f.Params = "linear/bias-missing", v.Width
-	f = out.add(eval, twice, "the bias is added twice: every row is off by one row")
+	f = out.add(eval, twice, "every row is off by one and the same row, as if the bias were added twice, or another one; give the weights to see")
 	f.ID, f.Params = "linear/bias-twice", v.Width
 	return out
 }

@@ -33,6 +33,7 @@ const (
 	// most. Each element has to; by itself one tells nothing.
 	markFloors   = 4
 	sameRow      = 1e-3 // a row and another one: right 0, wrong ≥ 0.09
+	otherRow     = 0.6  // cosine of a row and another one of a table: by chance 0.25 of 64 numbers; not measured
 	sameTableRow = 1e-4 // a row and one of a table: right 0, wrong ≥ 0.31
 	sameScale    = 1e-5 // a factor and one with a name; a tenth of it from 1: others ≥ 1.9e-5
 
@@ -58,17 +59,19 @@ const (
 	byChance = 0.1
 
 	noiseBias    = 0.02 // correlation with the values that noise is allowed besides; no gap
-	largestNoise = 0.12 // the relative error from which noise is no rounding: float8 ≤ 4.9e-2
+	noiseFollows = 0.25 // part of noise that the values say: FollowsValue, roundings ≤ 0.1, functions ≥ 0.8
+	coarseLeast  = 8    // numbers that a type has a finer step for: by chance they are on a coarser one with 2^-8
 	noiseLeast   = 64   // elements of noise, at least; not measured
 	mayOverflow  = 1e4  // the size from which a NaN may come of infinities; not measured, 6.1 seen
 )
 
-// noiseSizes are types by the relative error from which noise may be their rounding. Layers of the
-// zoo in float16 3.6e-4, in bfloat16 2.5e-3 to 3.0e-3, in float8 2.6e-2 to 4.9e-2.
+// noiseSizes are types by the relative errors that may be their rounding. Layers of the zoo in float16
+// and in tf32 2.5e-4 to 3.6e-4, in bfloat16 2.5e-3 to 3.0e-3, in float8 2.6e-2 to 4.9e-2: a factor of 1.5
+// on both sides.
 var noiseSizes = []struct {
-	above float64
-	name  string
-}{{6e-5, "float16 or tf32"}, {1e-3, "bfloat16"}, {1.2e-2, "float8"}}
+	above, below float64
+	name         string
+}{{1.6e-4, 5.5e-4, "float16 or tf32"}, {1.6e-3, 4.5e-3, "bfloat16"}, {1.7e-2, 7.5e-2, "float8"}}
 
 // Dropout. Only what says so was measured.
 const (

@@ -11,6 +11,7 @@ import (
 	"github.com/goparity/goparity/internal/attention"
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/internal/diagnose/pattern"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/localise"
@@ -41,11 +42,17 @@ const (
 
 func (s *symptoms) all(ctx context.Context) (out []string) {
 	t := s.target
+	if s.Verdict.Kind == localise.KindCapture {
+		return nil // the model is right
+	}
 	if !t.IsRecorded() || !t.IsFloat() || t.Golden.Len() == 0 || t.Golden.Len() > mostSymptoms {
 		return nil
 	}
 	if !s.proven {
 		out = append(out, s.shape()...)
+	}
+	if h, ok := pattern.HeldBy(s.run, t.Case, t.Step)[t]; ok {
+		out = append(out, h.Text)
 	}
 	heads := s.attention(ctx)
 	return slices.Concat(out, s.tokenZero(), heads, s.spikes())
@@ -86,7 +93,8 @@ func (s *symptoms) shape() (out []string) {
 		return []string{text}
 	}
 	if g := op.ReadAll(golden); g != nil {
-		if share := op.FollowsValue(g, op.Minus(op.ReadAll(actual), g)); share >= mostlyFollows {
+		a := op.ReadAll(actual) // which must follow, too: what has lost the value is off by all of it
+		if share := min(op.FollowsValue(g, op.Minus(a, g)), op.FollowsValue(g, a)); share >= mostlyFollows {
 			return []string{fmt.Sprintf("each element is off by what its own value says (%.0f %% of the squared error): another function of it", 100*share)}
 		}
 	}
@@ -106,7 +114,7 @@ func (s *symptoms) unpadded(p *diagnose.Port) (golden, actual *tensor.Tensor) {
 // mask it sees itself alone: the softmax of one score is 1, whatever the score.
 func (s *symptoms) tokenZero() []string {
 	zero, later, wrongZero, wrongLater, ok := s.wrongTokens()
-	mixes := s.mixes() && s.causal != no
+	mixes, v := s.mixes() && s.causal != no, s.Verdict
 	switch {
 	case !ok:
 		return nil
@@ -117,7 +125,7 @@ func (s *symptoms) tokenZero() []string {
 	case wrongZero == 0 && 2*wrongLater >= later:
 		return []string{fmt.Sprintf("token 0 is right, %d of %d later tokens are wrong: %s token 0 sees itself alone, so look at what lets tokens "+
 			"see each other: mask, rotary embedding, positions, scale of the scores", wrongLater, later, s.underCausal())}
-	case wrongZero == zero && !s.sinks():
+	case wrongZero == zero && !s.sinks() && !v.Open:
 		return []string{fmt.Sprintf("token 0 is wrong, too: %s it sees itself alone, where mask, rotary embedding, positions and scale of the scores "+
 			"do nothing; look at embedding, norms, values, heads and linear layers", s.underCausal())}
 	}

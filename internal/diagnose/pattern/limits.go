@@ -2,19 +2,22 @@ package pattern
 
 // How far the search for a pattern goes.
 const (
-	placesMost   = 1 << 25 // elements up to which wrong places are looked for
-	layoutMost   = 1 << 22 // elements up to which other orders are tried
-	sampled      = 64      // elements at which an order is tried before it is predicted
-	mostRows     = 4       // rows by which a tensor is shifted, at most
-	mostColumns  = 64      // columns by which one is, at most
-	widest       = 1 << 14 // lines that are looked for in another order, at most
-	mostPairs    = 1 << 26 // pairs of them, at most
-	lineElements = 32      // elements of a line that are compared
-	markElements = 32      // elements by which the tensor of another place is found
-	fewRows      = 16      // rows of a table that are tried for every index
-	leastHead    = 8       // the smallest number of columns that is called a head
-	wholeFactors = 16      // the largest whole number that is named as a factor
-	maskElements = 4096    // elements of an input that tell whether it is a mask
+	placesMost      = 1 << 25 // elements up to which wrong places are looked for
+	layoutMost      = 1 << 22 // elements up to which other orders are tried
+	sampled         = 64      // elements at which an order is tried before it is predicted
+	mostRows        = 4       // rows by which a tensor is shifted, at most
+	mostColumns     = 64      // columns by which one is, at most
+	widest          = 1 << 14 // lines that are looked for in another order, at most
+	mostPairs       = 1 << 26 // pairs of them, at most
+	lineElements    = 32      // elements of a line that are compared
+	leastNeighbours = 2       // tensors of a series that have to be their neighbours'; by reason
+	leastNormRows   = 4       // rows that tell whether a norm makes one tensor of another; a bias takes two of them
+	normRows        = 256     // rows of which its weights are fitted
+	markElements    = 32      // elements by which the tensor of another place is found
+	fewRows         = 16      // rows of a table that are tried for every index
+	leastHead       = 8       // the smallest number of columns that is called a head
+	wholeFactors    = 16      // the largest whole number that is named as a factor
+	maskElements    = 4096    // elements of an input that tell whether it is a mask
 )
 
 // When numbers are the same, relative to their size. Measured in the zoo, November 2026:
@@ -32,6 +35,7 @@ const (
 	// markFloors is how many noise floors of a row marked elements of the same tensor differ, at
 	// most. Each element has to; by itself one tells nothing.
 	markFloors   = 4
+	sameWeight   = 1e-2 // a fitted weight of a norm and a recorded one: rounding in 8 bits of significand; not measured
 	sameRow      = 1e-3 // a row and another one: right 0, wrong ≥ 0.09
 	otherRow     = 0.6  // cosine of a row and another one of a table: by chance 0.25 of 64 numbers; not measured
 	sameTableRow = 1e-4 // a row and one of a table: right 0, wrong ≥ 0.31

@@ -221,6 +221,6 @@ func (c *Comparison) reportCauses(r *report.Report) {
 	r.Causes = []report.Cause{}
 	for _, k := range causes {
 		r.Causes = append(r.Causes, report.Cause{ID: k.ID, Layer: k.Layer, Proven: k.Proven,
-			Fit: report.Float(k.Fit), FitGolden: report.Float(k.FitGolden), Text: k.Text})
+			Fit: report.Float(k.Fit), FitGolden: report.Float(k.FitGolden), Next: k.Next, NextFit: report.Float(k.NextFit), Text: k.Text})
 	}
 }

@@ -85,6 +85,9 @@ func (p *Pair) noiseOf() (name string, rel float64) {
 	if name == "" || len(p.Actual) < noiseLeast || p.Target.Actual.DType() != tensor.F32 {
 		return "", 0
 	}
+	if _, w := p.Weights.Of(p.Target.Layer, "weight"); w != nil {
+		return "", 0 // then rounded operands are tried, and proven
+	}
 	e := op.Minus(p.Actual, p.Right)
 	if op.FollowsValue(p.Right, e) > noiseFollows {
 		return "", 0

@@ -85,7 +85,9 @@ func (f *attentionFlags) two(ctx context.Context, args []string, shown *attentio
 	f.Golden, f.Actual, f.diagnose = args[0], args[1], setting.DiagnoseOff
 	return f.compare(ctx, stderr, func(c compared) error {
 		golden, candidate, err := c.Attentions(ctx)
-		shown.add(golden, candidate)
+		if err == nil {
+			shown.add(golden, candidate)
+		}
 		return err
 	})
 }
@@ -99,9 +101,12 @@ type attentionTable struct {
 	uniform []string
 }
 
-func (t *attentionTable) add(golden, candidate []attention.Weights) {
-	for _, g := range golden {
-		a := g.In(candidate)
+func (t *attentionTable) add(golden []attention.Weights, candidate []*attention.Weights) {
+	for i, g := range golden {
+		var a *attention.Weights
+		if t.two {
+			a = candidate[i]
+		}
 		if !strings.Contains(g.Label(), t.layer) {
 			continue
 		}
@@ -123,7 +128,7 @@ func (t *attentionTable) add(golden, candidate []attention.Weights) {
 		case a != nil:
 			t.name(*a, " of the candidate")
 		case t.two:
-			t.uniform = append(t.uniform, report.Clean(g.Label())+": the candidate's are not recorded, and no q, k and v make what its attention gives\n")
+			t.uniform = append(t.uniform, "not shown of the candidate: "+report.Clean(g.Label())+", its weights are not recorded, and no q, k and v make what its attention gives\n")
 		}
 	}
 }
@@ -147,7 +152,7 @@ func (t *attentionTable) name(w attention.Weights, side string) {
 	for i, h := range w.Heads {
 		is[i] = h.Uniform()
 	}
-	if p := places.Of(is); p.Count > 0 {
-		t.uniform = append(t.uniform, fmt.Sprintf("%s: %s%s, of %d, uniform\n", report.Clean(w.Label()), p.Text("head"), side, p.Total))
+	if p := places.Of(is); p.Count > 0 { // "all 4 heads", "heads 1–3"
+		t.uniform = append(t.uniform, fmt.Sprintf("uniform in %s%s: %s of %d\n", report.Clean(w.Label()), side, p.Text("head"), p.Total))
 	}
 }

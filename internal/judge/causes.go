@@ -62,7 +62,7 @@ func (s *search) run(c *Comparison) {
 	ctx, cancel := context.WithTimeout(c.ctx, s.Mode.Budget())
 	defer cancel()
 	s.find(ctx, c, run, known)
-	if target := known[c.target()]; target != nil && ctx.Err() == nil {
+	if target := known[c.target()]; target != nil {
 		look := &symptoms{Comparison: c, run: run, target: target, proven: len(s.causes) > 0 && s.causes[0].Proven}
 		look.causal = look.isCausal(run.Config)
 		s.looks = look.all(ctx)

@@ -77,7 +77,8 @@ const (
 
 	// leastTokens is of how many tokens token 0 tells something, and mostSymptoms up to how many elements a
 	// tensor is looked at for what its error looks like. By reason; they judge nothing.
-	leastTokens, mostSymptoms = 3, 1 << 25
+	leastTokens, mostSymptoms = 3, 1 << 24
+	sampledElements           = 1 << 16
 	// mostlyFollows is the part of the squared error that an element's own value says, from which the error
 	// is said to be a function of it. Noise 0.05 at most; x + 0.1·sin 3x 0.99, November 2026.
 	mostlyFollows = 0.9

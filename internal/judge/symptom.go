@@ -77,6 +77,8 @@ func (s *symptoms) shape() (out []string) {
 	}
 	for _, f := range structure.Of(golden, actual, s.target.Floor, heads) {
 		switch {
+		case f.Kind == structure.Block:
+			return []string{f.Text + where} // its rows and columns say no more
 		case f.Kind == structure.Cosine:
 			direction = f.Text
 		case !strings.HasPrefix(f.Kind, "spike/"):
@@ -92,8 +94,10 @@ func (s *symptoms) shape() (out []string) {
 	if text := structure.Turned(golden, actual, s.target.Floor); text != "" {
 		return []string{text}
 	}
-	if g := op.ReadAll(golden); g != nil {
-		a := op.ReadAll(actual) // which must follow, too: what has lost the value is off by all of it
+	width := max(golden.RowLen(), 1)
+	rows := op.Spread(golden.Len()/width, max(sampledElements/width, 1))
+	if g, a := op.Read(golden, width, rows), op.Read(actual, width, rows); g != nil && a != nil {
+		// The candidate must follow, too: what has lost the value is off by all of it.
 		if share := min(op.FollowsValue(g, op.Minus(a, g)), op.FollowsValue(g, a)); share >= mostlyFollows {
 			return []string{fmt.Sprintf("each element is off by what its own value says (%.0f %% of the squared error): another function of it", 100*share)}
 		}
@@ -254,7 +258,7 @@ func (s *symptoms) attention(ctx context.Context) []string {
 			near.Ports = append(near.Ports, p)
 		}
 	}
-	candidate := attention.All(ctx, candidateOf(near, func(*diagnose.Port) bool { return true }))
+	candidate := attention.All(ctx, candidateOf(near))
 	for _, g := range attention.All(ctx, near) {
 		if a := g.In(candidate); a != nil && label.Block(g.Layer) == block {
 			if out := attention.Compare(g.Layer, g.Heads, a.Heads); len(out) > 0 {

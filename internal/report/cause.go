@@ -39,14 +39,17 @@ func (c Cause) Evidence() string {
 		return "told by the text and its token ids, no tensor is looked at"
 	case !math.IsNaN(float64(c.Fit)):
 		text := fmt.Sprintf("fits the candidate to %s, the golden only to %s", num(c.Fit), num(c.FitGolden))
-		if c.Proven {
+		switch {
+		case c.FitGolden == 0:
+			return "fits the candidate, its NaN and infinities included, which the golden has not; the finite numbers are right"
+		case c.Proven:
 			return text
 		}
 		if text += ": it explains " + c.share(c.Fit) + " of the squared error"; c.Next != "" {
 			text += fmt.Sprintf(", the next best, %s, %s", c.Next, c.share(c.NextFit))
 		}
 		return text
-	case !math.IsNaN(float64(c.FitGolden)):
+	case !math.IsNaN(float64(c.FitGolden)) && c.FitGolden > 0:
 		return fmt.Sprintf("unproven: it predicts no numbers; the golden fits the candidate to %s", num(c.FitGolden))
 	}
 	return "unproven: it predicts no numbers"

@@ -136,6 +136,9 @@ func (p *Pair) place(id, where string) (out []diagnose.Prediction) {
 		return nil
 	}
 	add := func(params, rank int, text string, value func(i int) float64) {
+		if len(wrong) < diagnose.PerParam*params {
+			return // so few are anything
+		}
 		v := slices.Clone(p.Right)
 		for _, i := range wrong {
 			v[i] = value(i)

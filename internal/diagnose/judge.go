@@ -55,15 +55,16 @@ func (s *Scene) judge(p Prediction) (Cause, bool) {
 	switch {
 	case s.Open:
 		shown = c.Proven
-	case shown && !c.Proven && !c.close:
+	case shown && !c.Proven && !c.close && p.Params > 0:
 		shown = !refuted(golden, actual, value, t.Floor)
 	}
 	c.Proven = c.Proven && !s.Open && !p.Doubtful
 	return c, shown
 }
 
-// refuted reports whether a prediction makes a row or a column wrong that the candidate has right: the
-// mistake was not made there.
+// refuted reports whether a prediction with fitted numbers makes a row or a column wrong that the
+// candidate has right: numbers that are fitted to the others come nearer to any error. Without such
+// numbers it may be the right mistake, less its edges.
 func refuted(golden, actual, value *tensor.Tensor, floor compare.Limits) bool {
 	was, err := compare.Explain(golden, actual, compare.Tolerance{})
 	if err != nil {

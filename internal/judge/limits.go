@@ -80,7 +80,8 @@ const (
 	leastTokens, mostSymptoms = 3, 1 << 24
 	sampledElements           = 1 << 16
 	// mostlyFollows is the part of the squared error that an element's own value says, from which the error
-	// is said to be a function of it. Noise 0.05 at most; x + 0.1·sin 3x 0.99, November 2026.
+	// is said to be a function of it. Of 64, 256 and 1024 numbers noise has 0.55, 0.47 and 0.17 at most,
+	// smooth functions 0.79, 0.97 and 0.99 at least, by simulation.
 	mostlyFollows = 0.9
 
 	// maxOthers is how many of the layers that are wrong besides the first divergence get a line.

@@ -22,7 +22,7 @@ func newShow() *cobra.Command {
 	var heads bool
 	var f attentionFlags
 	c := &cobra.Command{
-		Use:   "show FILE|DIR",
+		Use:   "show FILE|DIR [CANDIDATE]",
 		Short: "what is in a tensor file or dump: shape, dtype, range, sum, first values, NaN",
 		Long: "show prints what is in a tensor file or dump: shape, dtype, range, sum, first values, NaN.\n\n" +
 			"With --attention it prints of each head how far its attention is spread: the mean of the weights, the\n" +

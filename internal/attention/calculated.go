@@ -9,7 +9,6 @@ import (
 	"github.com/goparity/goparity/internal/diagnose/rebuild"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
-	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -101,7 +100,7 @@ func holdsContext(p *diagnose.Port, known []Weights) bool {
 
 // calculated are the weights with which a port's tensor comes out of q, k and v; nil for another one.
 func calculated(ctx context.Context, run *diagnose.Run, p *diagnose.Port) *Weights {
-	s := &diagnose.Scene{Run: run, Kind: localise.KindLocal, Case: p.Case, Step: p.Step, Layer: p.Layer, Target: p}
+	s := &diagnose.Scene{Run: run, Case: p.Case, Step: p.Step, Layer: p.Layer, Target: p}
 	g := rebuild.Of(s.Until(ctx))
 	if g == nil {
 		return nil

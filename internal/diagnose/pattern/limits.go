@@ -62,13 +62,13 @@ const (
 	// 0.139, wrong 0.091: the proof decides.
 	byChance = 0.1
 
-	noiseBias    = 0.02 // correlation with the values that noise is allowed besides; no gap
+	noiseBias = 0.02 // correlation with the values that noise is allowed besides; no gap
 	// noiseFollows is the part of noise that the values say (op.FollowsValue). Of 64, 256 and 1024 numbers
 	// noise has 0.55, 0.47 and 0.17 at most, smooth functions 0.79, 0.97 and 0.99 at least, by simulation.
 	noiseFollows = 0.6
-	coarseLeast  = 8    // numbers that a type has a finer step for: by chance they are on a coarser one with 2^-8
-	noiseLeast   = 64   // elements of noise, at least; not measured
-	mayOverflow  = 1e4  // the size from which a NaN may come of infinities; not measured, 6.1 seen
+	coarseLeast  = 8   // numbers that a type has a finer step for: by chance they are on a coarser one with 2^-8
+	noiseLeast   = 64  // elements of noise, at least; not measured
+	mayOverflow  = 1e4 // the size from which a NaN may come of infinities; not measured, 6.1 seen
 )
 
 // noiseSizes are types by the relative errors that may be their rounding. Layers of the zoo in float16

@@ -39,8 +39,10 @@ type Head struct {
 func (h Head) Uniform() bool { return h.Queries >= leastQueries && h.Part >= uniform }
 
 // Anchored reports whether the first key gets so much that the others are read beside it: an
-// attention sink.
-func (h Head) Anchored() bool { return h.Queries >= leastQueries && h.Key == 0 && h.First >= anchor }
+// attention sink. That of a few keys which are all alike is none.
+func (h Head) Anchored() bool {
+	return h.Queries >= leastQueries && h.Key == 0 && h.First >= anchor && !h.Uniform()
+}
 
 // Note is what is to be said of the head beside its figures.
 func (h Head) Note() string {

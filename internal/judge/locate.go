@@ -15,6 +15,7 @@ import (
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/structure"
 	"github.com/goparity/goparity/internal/trace"
 )
@@ -83,7 +84,7 @@ const neighbour = "capture/neighbour"
 // is empty for a forward pass in which anything else is wrong, too.
 func (c *Comparison) held() map[*Port]pattern.Held {
 	run, of := &diagnose.Run{}, map[*diagnose.Port]*Port{}
-	if c.search.Evidence != nil {
+	if c.search.Evidence != nil && c.search.Mode != setting.DiagnoseOff {
 		if weights, _, err := c.search.Evidence(); err == nil {
 			run.Weights = weights
 		}

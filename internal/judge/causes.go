@@ -64,8 +64,10 @@ func (s *search) run(c *Comparison) {
 	s.find(ctx, c, run, known)
 	if target := known[c.target()]; target != nil {
 		look := &symptoms{Comparison: c, run: run, target: target, proven: len(s.causes) > 0 && s.causes[0].Proven}
-		look.causal = look.isCausal(run.Config)
-		s.looks = look.all(ctx)
+		var err error
+		if s.looks, err = look.safely(ctx); err != nil {
+			s.notes = append(s.notes, err.Error())
+		}
 	}
 }
 

@@ -40,6 +40,17 @@ const (
 	yes
 )
 
+// safely lists all symptoms. What panics must not take the report with it.
+func (s *symptoms) safely(ctx context.Context) (out []string, err error) {
+	defer func() {
+		if e := recover(); e != nil {
+			err = fmt.Errorf("what the error looks like could not be told: %v", e)
+		}
+	}()
+	s.causal = s.isCausal(s.run.Config)
+	return s.all(ctx), nil
+}
+
 func (s *symptoms) all(ctx context.Context) (out []string) {
 	t := s.target
 	if s.Verdict.Kind == localise.KindCapture {
@@ -237,11 +248,10 @@ func (s *symptoms) attention(ctx context.Context) []string {
 	v, recorded := s.Verdict, false
 	for _, p := range s.run.Ports {
 		if p.Case != v.Case || p.Step != v.Step || p.IsInput() || !p.IsRecorded() || !attention.Named(p.Layer, p.Port) ||
-			p.Golden.Len() > mostSymptoms || !attention.Recorded(p.Golden) {
+			p.Golden.Len() > mostSymptoms || recorded && p.Agrees || !attention.Recorded(p.Golden) {
 			continue
 		}
-		recorded = true
-		if p.Agrees {
+		if recorded = true; p.Agrees {
 			continue
 		}
 		if out := attention.Compare(p.Layer, attention.Of(p.Golden, s.padded(p)), attention.Of(p.Actual, s.padded(p))); len(out) > 0 {

@@ -11,6 +11,7 @@ const (
 	mostPairs       = 1 << 26 // pairs of them, at most
 	lineElements    = 32      // elements of a line that are compared
 	leastNeighbours = 2       // tensors of a series that have to be their neighbours'; by reason
+	clearlyNearer   = 8       // times nearer that they come to them than to their own: the margin of a proof
 	leastNormRows   = 4       // rows that tell whether a norm makes one tensor of another; a bias takes two of them
 	normRows        = 256     // rows of which its weights are fitted
 	markElements    = 32      // elements by which the tensor of another place is found

@@ -103,7 +103,8 @@ func (h *holding) neighbours(s series) bool {
 			if i+by < 0 || i+by >= len(s.ports) {
 				continue
 			}
-			if d, ok := h.equal(p.Actual, s.ports[i+by].Golden, p); ok && !p.Agrees && n == of {
+			own, _ := h.off(p.Actual, p.Golden, p)
+			if d, ok := h.equal(p.Actual, s.ports[i+by].Golden, p); ok && !p.Agrees && n == of && clearlyNearer*d <= own {
 				n, off = n+1, max(off, d)
 			}
 			of++
@@ -152,6 +153,11 @@ func (h *holding) equal(a, b *tensor.Tensor, p *diagnose.Port) (off float64, ok 
 	if a == nil || b == nil || !slices.Equal(a.Shape(), b.Shape()) || !isSame(a, b, markFloors*max(p.Floor.RowRelL2, leastFloor)) {
 		return 0, false
 	}
+	return h.off(a, b, p)
+}
+
+// off is the relative L2 of a from b, without padding, and whether they agree within a port's noise floor.
+func (h *holding) off(a, b *tensor.Tensor, p *diagnose.Port) (off float64, ok bool) {
 	keep := p.Kept(nil)
 	if a, b = diagnose.SelectRows(a, keep), diagnose.SelectRows(b, keep); a == nil || b == nil {
 		return 0, false

@@ -98,6 +98,13 @@ func OtherLayer(o *rebuild.Linear) (out List) {
 	return out
 }
 
+// unlike reports whether the candidate's rows are nothing like the golden ones, as those that other
+// weights give.
+func unlike(v *rebuild.Value, rows []int) bool {
+	g, a := v.Golden(rows), v.Wrong(rows)
+	return math.Abs(floats.Dot(g, a)) <= otherHead*floats.Norm(g, 2)*floats.Norm(a, 2)
+}
+
 // Tied is an output layer whose weights are tied to the embeddings, or should not be.
 func Tied(o *rebuild.Linear) (out List) {
 	tied := o.Key != "" && module.Table.Has(label.Parent(o.Key))
@@ -111,7 +118,9 @@ func Tied(o *rebuild.Linear) (out List) {
 		out.add(with(o, func(l *rebuild.Linear) { l.W = w }), 0, "the weights of the head are those of %s", label.Parent(key))
 	}
 	if tied {
-		out.add(nil, 0, "the head, which is tied to the embeddings, has other weights")
+		if unlike(o.Out, op.Spread(o.Out.Rows, rebuild.ProbeRows)) {
+			out.add(nil, 0, "the head, which is tied to the embeddings, has other weights")
+		}
 		out.add(func(_ *rebuild.Evaluation, rows []int) []float64 {
 			return make([]float64, len(rows)*o.Out.Width)
 		}, -1, "the head, which is tied to the embeddings, has no weights: zeros")
@@ -342,14 +351,21 @@ func Unweighed(o *rebuild.Given) (out List) {
 	}
 	rows := op.Spread(o.Out.Rows, rebuild.ProbeRows)
 	add := func(id, text string) { out.add(nil, guessRank+len(out), "%s; give the weights to see", text).ID = id }
-	switch bad := badColumns(o.Out.Golden(rows), o.Out.Wrong(rows), o.Out.Width, clearNoise*o.Out.Noise()); {
+	limit := clearNoise * o.Out.Noise()
+	bad := badColumns(o.Out.Golden(rows), o.Out.Wrong(rows), o.Out.Width, limit)
+	some := len(badColumns(o.Out.Golden(rows), o.Out.Wrong(rows), o.Out.Width, limit/clearGap)) // none lies between
+	switch {
 	case module.IsNorm(o.Layer):
 		add("norm/weight", "the weight of the norm may be another")
 	case len(bad) == 0:
-	case 2*len(bad) > o.Out.Width && len(bad) < o.Out.Width && bad[len(bad)-1]-bad[0]+1 > len(bad): // the others are right by chance
+	case len(bad) < o.Out.Width && (some > len(bad) || 2*len(bad) > o.Out.Width && bad[len(bad)-1]-bad[0]+1 > len(bad)):
+		// The others are right by chance.
 	case len(bad) < o.Out.Width:
 		add("linear/corrupt", linesOf(bad, o.Out.Width)+" of W may hold something else")
 	case module.Head.Has(o.Layer):
+		if !unlike(o.Out, rows) {
+			break
+		}
 		add("output/tied", "the head may have other weights than the embeddings, or theirs by mistake")
 	case o.Scene().Config["quantization_config"] != nil:
 		add("quant/group", "the scales of the groups may be exchanged")

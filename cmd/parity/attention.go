@@ -63,6 +63,7 @@ func (f *attentionFlags) one(ctx context.Context, args []string, shown *attentio
 		return err
 	}
 	defer dump.CloseAll(runs)
+	shown.cases = len(runs) > 1
 	for _, r := range runs {
 		shown.add(attention.All(ctx, runOf(r, weights, config)), nil)
 	}
@@ -85,7 +86,7 @@ func (f *attentionFlags) two(ctx context.Context, args []string, shown *attentio
 	f.Golden, f.Actual, f.diagnose = args[0], args[1], setting.DiagnoseOff
 	return f.compare(ctx, stderr, func(c compared) error {
 		golden, candidate, err := c.Attentions(ctx)
-		if err == nil {
+		if shown.cases = len(c.Cases) > 1; err == nil {
 			shown.add(golden, candidate)
 		}
 		return err
@@ -97,6 +98,7 @@ type attentionTable struct {
 	w       *tabwriter.Writer
 	layer   string // only labels that contain this text
 	two     bool
+	cases   bool // there are several: each line has its own
 	n       int
 	uniform []string
 }
@@ -115,6 +117,9 @@ func (t *attentionTable) add(golden []attention.Weights, candidate []*attention.
 			if t.two {
 				side = "side\t"
 			}
+			if t.cases {
+				fmt.Fprint(t.w, "case\t")
+			}
 			fmt.Fprintf(t.w, "step\tattention\thead\t%smean\tentropy\tof ln n\tkey\tgets\tkey 0 gets\t\n", side)
 		}
 		for h := range g.Heads {
@@ -128,7 +133,7 @@ func (t *attentionTable) add(golden []attention.Weights, candidate []*attention.
 		case a != nil:
 			t.name(*a, " of the candidate")
 		case t.two:
-			t.uniform = append(t.uniform, "not shown of the candidate: "+report.Clean(g.Label())+", its weights are not recorded, and no q, k and v make what its attention gives\n")
+			t.uniform = append(t.uniform, "not shown of the candidate: "+t.of(g)+report.Clean(g.Label())+", its weights are not recorded, and no q, k and v make what its attention gives\n")
 		}
 	}
 }
@@ -138,12 +143,23 @@ func (t *attentionTable) line(w attention.Weights, head int, side string) {
 	if !t.two {
 		side = ""
 	}
+	if t.cases {
+		fmt.Fprintf(t.w, "%s\t", report.Clean(w.Case))
+	}
 	fmt.Fprintf(t.w, "%s\t%s\t%d\t%s", report.Clean(w.Step), report.Clean(w.Label()), head, side)
 	if h.Queries == 0 {
 		fmt.Fprintf(t.w, "-\t-\t-\t-\t-\t-\t%s\n", h.Note())
 		return
 	}
 	fmt.Fprintf(t.w, "%.4g\t%.4g\t%.3f\t%d\t%.3f\t%.3f\t%s\n", h.Mean, h.Entropy, h.Part, h.Key, h.Most, h.First, h.Note())
+}
+
+// of is the case in front of a label, where there are several.
+func (t *attentionTable) of(w attention.Weights) string {
+	if !t.cases {
+		return ""
+	}
+	return report.Clean(w.Case) + " "
 }
 
 // name names the heads that look at all keys alike.
@@ -153,6 +169,6 @@ func (t *attentionTable) name(w attention.Weights, side string) {
 		is[i] = h.Uniform()
 	}
 	if p := places.Of(is); p.Count > 0 { // "all 4 heads", "heads 1–3"
-		t.uniform = append(t.uniform, fmt.Sprintf("uniform in %s%s: %s of %d\n", report.Clean(w.Label()), side, p.Text("head"), p.Total))
+		t.uniform = append(t.uniform, fmt.Sprintf("uniform in %s%s%s: %s of %d\n", t.of(w), report.Clean(w.Label()), side, p.Text("head"), p.Total))
 	}
 }

@@ -9,13 +9,11 @@ import (
 	"github.com/goparity/goparity/internal/diagnose/rebuild"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
-	"github.com/goparity/goparity/tensor"
 )
 
 // Weights are those of one attention in one forward pass.
 type Weights struct {
 	Case, Step, Layer, Port string // Layer is the attention's; Port is that of recorded weights, "" for calculated ones
-	Tensor                  *tensor.Tensor
 	Heads                   []Head
 }
 
@@ -58,7 +56,7 @@ func All(ctx context.Context, run *diagnose.Run) (out []Weights) {
 	}
 	for _, p := range own.Ports {
 		if !p.IsInput() && (len(p.Golden.Shape()) == 4 || Named(p.Layer, p.Port) || len(own.Ports) == 1) && Recorded(p.Golden) {
-			add(p, &Weights{p.Case, p.Step, p.Layer, p.Port, p.Golden, Of(p.Golden, nil)})
+			add(p, &Weights{p.Case, p.Step, p.Layer, p.Port, Of(p.Golden, nil)})
 		}
 	}
 	for _, p := range own.Ports {

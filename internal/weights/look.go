@@ -2,6 +2,7 @@ package weights
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 
 	"github.com/goparity/goparity/tensor"
@@ -15,11 +16,14 @@ type figures struct {
 	First      []int   `json:"first,omitempty"` // index of the first mismatch
 	Zeros      bool    `json:"-"`               // the candidate's elements are all 0
 	refZeros   bool
+	looked     int // elements that were looked at
 	first      int
 	dd, rr     float64
-	bad        bool // a NaN or an infinity that the reference has not
-	rows       int  // that have a mismatch
-	cast       bool // equal only after rounding one side to the type of the other
+	cc, rc     float64 // Σ c², Σ r·c
+	sine       float64 // of the angle between the two
+	bad        bool    // a NaN or an infinity that the reference has not
+	rows       int     // that have a mismatch
+	cast       bool    // equal only after rounding one side to the type of the other
 }
 
 // comparer compares two tensors with equally many elements, in order.
@@ -57,8 +61,9 @@ func coarser(a, b tensor.DType) tensor.DType {
 
 // pass compares elements from, from+1, … to−1 and adds them to f.
 func (c *comparer) pass(f *figures, from, to int) {
+	f.looked += to - from
 	width := max(c.cand.RowLen(), 1)
-	eps := ulps * math.Max(c.ref.DType().Epsilon(), c.cand.DType().Epsilon())
+	eps := cmp.Or(c.step.ulps, ulps) * math.Max(c.ref.DType().Epsilon(), c.cand.DType().Epsilon())
 	row := -1
 	for from < to {
 		n := min(chunk, to-from)
@@ -78,7 +83,7 @@ func (c *comparer) pass(f *figures, from, to int) {
 			}
 			if x == y || x != x && y != y {
 				if x*x <= math.MaxFloat64 {
-					f.rr += x * x
+					f.rr, f.cc, f.rc = f.rr+x*x, f.cc+x*x, f.rc+x*x
 				}
 				f.refZeros, f.Zeros = f.refZeros && x == 0, f.Zeros && y == 0
 				continue
@@ -89,7 +94,7 @@ func (c *comparer) pass(f *figures, from, to int) {
 				f.bad = true
 			} else {
 				f.dd += d * d
-				f.rr += x * x
+				f.rr, f.cc, f.rc = f.rr+x*x, f.cc+y*y, f.rc+x*y
 			}
 			same := false
 			switch {
@@ -142,7 +147,7 @@ func (c *comparer) all() *figures {
 		a, okA := c.ref.Bytes()
 		b, okB := c.cand.Bytes()
 		if okA && okB && bytes.Equal(a, b) {
-			f.N = c.cand.Len()
+			f.N, f.looked = c.cand.Len(), c.cand.Len()
 			return f
 		}
 	}
@@ -152,7 +157,10 @@ func (c *comparer) all() *figures {
 }
 
 func (f *figures) finish(c *comparer) {
-	f.N = c.cand.Len()
+	f.N, f.sine = c.cand.Len(), 1
+	if f.rr > 0 && f.cc > 0 {
+		f.sine = math.Sqrt(math.Max(0, 1-f.rc/f.rr*(f.rc/f.cc)))
+	}
 	switch {
 	case f.rr > 0:
 		f.RelL2 = math.Sqrt(f.dd / f.rr)

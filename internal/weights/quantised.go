@@ -13,7 +13,10 @@ import (
 type quantised struct {
 	ok     bool
 	format string
-	why    string // it is none
+	why    string  // it is none
+	made   bool    // rounded to nearest: no wrong element
+	gain   float64 // Σ x·v / Σ v² of the elements x of the other side and those of the codes v
+	spread bool    // wrong elements are everywhere: ok where a quantiser makes up for other errors
 }
 
 // quantisation reports whether the quantised weight is as near to the other one as its format can
@@ -56,7 +59,8 @@ type gridder struct {
 	v         []float64
 
 	n, wrong  int
-	equal     int     // elements that are equal, and not 0
+	equal     int // elements that are equal, and not 0
+	xv, vv    float64
 	square    float64 // Σ of squared distances from the code, in steps
 	first     int
 	part, bad int // the last part, the last with a wrong element
@@ -112,6 +116,7 @@ func (g *gridder) group(x, v []float64, low, high float64, from int) {
 			g.parts++
 		}
 		g.n++
+		g.xv, g.vv = g.xv+y*v[i], g.vv+v[i]*v[i]
 		if y == v[i] {
 			if y != 0 {
 				g.equal++
@@ -220,12 +225,40 @@ func (g *gridder) verdict(q quantised, p *pair) quantised {
 	case onGrid:
 		return q // all others are equal: the reference is this weight, dequantised
 	case g.wrong == 0:
-		q.ok = true
-	case compensates && float64(g.spread) > 0.9*float64(g.parts) && g.square < float64(g.n):
-		q.ok = true
+		q.ok, q.made = true, true
 	default:
+		q.spread = compensates && float64(g.spread) > 0.9*float64(g.parts) && g.square < float64(g.n) && f.RelL2 < likely
+		q.gain = g.xv / g.vv
+		q.ok = q.spread
 		q.why = fmt.Sprintf("%d of %d elements are not rounded to the nearest number of %s, in %d of %d parts, first at %v; rel. L2 %.3g",
 			g.wrong, g.n, q.format, g.spread, g.parts, g.t.Index(g.first), f.RelL2)
 	}
 	return q
+}
+
+// compensating looks at weights that are not rounded to nearest, which those of a quantiser are not
+// that makes up for the errors of other inputs. It did not make this one if it made none of the
+// others so, or if the gain of this one is another than theirs.
+func (j *judge) compensating(pairs []*pair) {
+	byFormat := map[string][]*pair{}
+	for _, p := range pairs {
+		if p.q != nil && (p.q.made || p.q.spread) {
+			byFormat[p.q.format] = append(byFormat[p.q.format], p)
+		}
+	}
+	for _, members := range byFormat {
+		var gains []float64
+		for _, p := range members {
+			if p.q.spread {
+				gains = append(gains, p.q.gain)
+			}
+		}
+		slices.Sort(gains)
+		few := 2*len(gains) <= len(members)
+		for _, p := range members {
+			if p.q.spread && (few || math.Abs(p.q.gain/gains[len(gains)/2]-1) > mostGain || math.Abs(p.q.gain-1) > 2*mostGain) {
+				p.result.Status, p.result.Detail, p.result.Steps = Differs, p.q.why, nil
+			}
+		}
+	}
 }

@@ -57,7 +57,9 @@ func (f *weightsFlags) run(cmd *cobra.Command, refPath, candPath string) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, cand.Close()) }()
-	report, err := weights.Compare(cmd.Context(), ref, cand)
+	bar := newProgress(cmd.ErrOrStderr())
+	report, err := weights.Compare(cmd.Context(), ref, cand, bar.set)
+	bar.done()
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/places"
@@ -29,12 +30,24 @@ type pair struct {
 	result    Result
 }
 
-// Compare judges the candidate by the reference.
-func Compare(ctx context.Context, ref, cand *Side) (*Report, error) {
+// Compare judges the candidate by the reference. progress is told how many bytes were looked at, in
+// no order; nil for no one.
+func Compare(ctx context.Context, ref, cand *Side, progress func(done, total int64)) (*Report, error) {
 	j := &judge{ref: ref, cand: cand}
 	pairs, rest := j.join()
 	j.folded = findFolded(pairs)
-	err := each.Do(ctx, len(pairs), func(i int) error { return j.look(pairs[i]) })
+	var done atomic.Int64
+	total := int64(0)
+	for _, p := range pairs {
+		total += p.bytes()
+	}
+	err := each.Do(ctx, len(pairs), func(i int) error {
+		err := j.look(pairs[i])
+		if at := done.Add(pairs[i].bytes()); progress != nil {
+			progress(at, total)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -71,6 +84,9 @@ func (j *judge) look(p *pair) error {
 	p.full, p.best = map[int]*figures{}, -1
 	p.seen = make([]*figures, len(p.steps))
 	for i := range p.steps {
+		if p.packed() && i > 0 && p.unlikely(i) {
+			continue
+		}
 		c := newComparer(p.ref.t, p.cand.t, &p.steps[i])
 		if c == nil {
 			continue
@@ -96,6 +112,22 @@ func (j *judge) look(p *pair) error {
 		}
 	}
 	return nil
+}
+
+// unlikely reports whether what was seen of a quantised weight tells that a step does not hold:
+// another order of elements, where one is right, or numbers that are calculated from a wrong order.
+func (p *pair) unlikely(i int) bool {
+	least := math.Inf(1)
+	for _, f := range p.seen {
+		if f != nil {
+			least = math.Min(least, f.sine)
+		}
+	}
+	if p.steps[i].moves() {
+		return least < likely/2
+	}
+	f := p.seen[p.steps[i].base]
+	return f == nil || f.sine > nearly*least
 }
 
 // nearSteps lists the steps with which a quantised weight may be the reference's. The angle between
@@ -127,6 +159,11 @@ func (p *pair) nearSteps() (near []int) {
 		}
 	}
 	return near
+}
+
+// bytes is how many the elements of both sides have.
+func (p *pair) bytes() int64 {
+	return int64(p.ref.t.Len()*p.ref.t.DType().Size() + p.cand.t.Len()*p.cand.t.DType().Size())
 }
 
 // packed reports whether a side is quantised.
@@ -344,6 +381,14 @@ func constantly(p *pair) bool {
 func (j *judge) decide(p *pair, pairs []*pair) {
 	r := &p.result
 	r.Reference, r.Candidate = p.ref.name, p.cand.name
+	if len(p.near) > 0 && r.Detail == "" && !exactly(p, pairs) {
+		q := quantisation(p)
+		if p.q = &q; q.ok {
+			r.Status, r.Detail, r.Figures = Quantised, fmt.Sprintf("%s, %.2g %%", q.format, 100*q.RelL2), q.figures
+			r.Steps = append(slices.Concat(p.by, p.steps[p.best].names), "quantised")
+			return
+		}
+	}
 	f := p.whole(p.best)
 	if f == nil {
 		r.Status, r.Detail = Differs, fmt.Sprintf("shape %s, the reference has %s", tensor.FormatShape(p.cand.t.Shape()),
@@ -389,18 +434,9 @@ func (j *judge) differs(p *pair, f *figures, pairs []*pair) {
 		r.Detail = "it is " + other
 		return
 	}
-	if !exactly(p, pairs) && p.packed() {
-		q := quantisation(p)
-		p.q = &q
-		if q.ok {
-			r.Status, r.Detail = Quantised, fmt.Sprintf("%s, %.2g %%", q.format, 100*f.RelL2)
-			r.Steps = append(slices.Clone(p.by), p.steps[p.best].names...)
-			r.Steps = append(r.Steps, "quantised")
-			return
-		} else if q.why != "" {
-			r.Detail = q.why
-			return
-		}
+	if p.q != nil && p.q.why != "" {
+		r.Detail = p.q.why
+		return
 	}
 	r.Detail = fmt.Sprintf("%d of %d elements in %d rows, rel. L2 %.3g, first at %v%s", f.Mismatches, f.N, f.rows, f.RelL2, f.First,
 		j.where(p))

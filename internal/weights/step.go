@@ -17,9 +17,12 @@ type step struct {
 	names []string // none for the weight as it is
 	// lay returns the reference as the candidate lays it out; false if the shapes do not fit.
 	lay func(ref *tensor.Tensor) (*tensor.Tensor, bool)
+	// undo is lay the other way round; nil if that is not known.
+	undo func(cand *tensor.Tensor) (*tensor.Tensor, bool)
 	// number calculates an element; nil if it is only moved.
 	number func(v float64) float64
 	base   int       // of a calculated one: the index of the step that only moves
+	turned bool      // the last two axes are exchanged, and nothing else
 	ulps   float64   // units of rounding that it may be off; 0 for the usual
 	column []float64 // that each column is multiplied by; nil for none
 }
@@ -39,9 +42,8 @@ func stepsOf(w *weight, cand *tensor.Tensor, configs ...checkpoint.Config) []ste
 	role, param, ref := w.role, w.param, w.t
 	var lays []step
 	if merges(ref.Shape(), cand.Shape()) || merges(cand.Shape(), ref.Shape()) {
-		lays = append(lays, step{lay: asIs})
+		lays = append(lays, step{lay: asIs, undo: asIs})
 	}
-	lays = append(lays, turns(ref, cand)...)
 	rows := rowCount(w)
 	if len(lays) > 0 && lays[0].names == nil && (role == "attn.q" || role == "attn.k") {
 		for _, n := range headCounts(role, rows, configs...) {
@@ -50,14 +52,15 @@ func stepsOf(w *weight, cand *tensor.Tensor, configs ...checkpoint.Config) []ste
 				if !into {
 					name = fmt.Sprintf("interleaving of %d heads undone", n)
 				}
-				lays = append(lays, step{names: []string{name}, lay: interleave(n, rows, into)})
+				lays = append(lays, step{names: []string{name}, lay: interleave(n, rows, into), undo: interleave(n, rows, !into)})
 			}
 		}
 	}
+	lays = append(lays, turns(ref, cand)...)
 	out := slices.Clone(lays)
 	for k, l := range lays {
 		add := func(name string, f func(v float64) float64) {
-			out = append(out, step{names: append(slices.Clone(l.names), name), lay: l.lay, number: f, base: k})
+			out = append(out, step{names: append(slices.Clone(l.names), name), lay: l.lay, undo: l.undo, turned: l.turned, number: f, base: k})
 		}
 		if len(squeezed(ref.Shape())) == 1 && strings.Contains(role, "norm") && param == "weight" {
 			add("norm + 1", func(v float64) float64 { return v + 1 })
@@ -85,10 +88,14 @@ func turns(ref, cand *tensor.Tensor) (out []step) {
 		if err != nil || !slices.Equal(squeezed(x.Shape()), squeezed(cand.Shape())) {
 			return
 		}
-		out = append(out, step{names: []string{name}, lay: func(t *tensor.Tensor) (*tensor.Tensor, bool) {
+		s := step{names: []string{name}, turned: order == nil, lay: func(t *tensor.Tensor) (*tensor.Tensor, bool) {
 			x, err := t.Transpose(order...)
 			return x, err == nil
-		}})
+		}}
+		if s.turned {
+			s.undo = s.lay
+		}
+		out = append(out, s)
 	}
 	n := len(ref.Shape())
 	add("transposed")

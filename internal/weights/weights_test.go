@@ -146,7 +146,7 @@ func compare(t *testing.T, ref, cand string) *weights.Report {
 	b, err := weights.Open(cand, "")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, b.Close()) }()
-	r, err := weights.Compare(t.Context(), a, b)
+	r, err := weights.Compare(t.Context(), a, b, nil)
 	require.NoError(t, err)
 	return r
 }
@@ -303,6 +303,6 @@ func TestErrors(t *testing.T) {
 	b, err := weights.Open(model{"x": {[]float32{1, 2}, 0}}.write(t, tensor.F32), "")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, b.Close()) }()
-	_, err = weights.Compare(t.Context(), a, b)
+	_, err = weights.Compare(t.Context(), a, b, nil)
 	require.ErrorContains(t, err, "no weight of")
 }

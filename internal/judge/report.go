@@ -117,6 +117,7 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 	}
 	r.Tokens = c.tokens()
 	c.texts(r)
+	c.weights(r)
 	if err := c.Changed(); err != nil {
 		r.Verdict, r.Error = report.Error, err.Error()
 	}

@@ -1,6 +1,7 @@
 package weights
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -43,6 +44,21 @@ type Report struct {
 // good reports whether a status is no fault.
 func good(status string) bool {
 	return slices.Contains([]string{Equal, Step, Quantised, Ignored}, status)
+}
+
+// Good reports whether a weight is the reference's, or need not be.
+func (w *Result) Good() bool { return good(w.Status) }
+
+// String is "NAME: DETAIL", with both names where they differ.
+func (w *Result) String() string {
+	name := w.Reference
+	switch {
+	case name == "":
+		name = w.Candidate
+	case w.Candidate != "" && w.Candidate != name:
+		name += " = " + w.Candidate
+	}
+	return name + ": " + cmp.Or(w.Detail, w.Status)
 }
 
 // Text writes what a person wants to see: the verdict, each fault, and how many weights have which

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import torch
 
-from . import config, installed, oracle, texts, tokens, torchcache, torchhooks, torchpaths, torchsanity, weights
+from . import config, installed, loaded, oracle, texts, tokens, torchcache, torchhooks, torchpaths, torchsanity, weights
 from .errors import ModelError, UsageError
 from .job import BLIND
 from .progress import warn
@@ -35,6 +35,8 @@ def pretrained(job, out, device, dtype):
     state = State(model)
     for case, ids in zip(job.cases, ids_by_case):
         dump = out.case(case)
+        if job.weights:
+            loaded.keep(job, dump, loaded.of_torch(model))
         if case.get("passes"):
             with _recorded(job, dump, model) as save, out.clock.phase("forward"):
                 torchpaths.run(model, state, device, job, case, dump, save)
@@ -183,6 +185,8 @@ def modules(job, out, device, dtype):
                 args = (torch.tensor(case["token_ids"]),)
             model = model.to(dtype)
             args, kwargs = [_to(a, device, dtype) for a in args], {k: _to(v, device, dtype) for k, v in kwargs.items()}
+            if job.weights:
+                loaded.keep(job, dump, loaded.of_torch(model))
         out.about.update(installed.about(type(model)))
         with _recorded(job, dump, model) as save:
             with out.clock.phase("forward"):

@@ -115,6 +115,9 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 			r.Verdict, r.Error = report.Error, err.Error()
 		}
 	}
+	if wrong {
+		r.Notes = append(slices.Clip(r.Notes), c.noteSettings()...)
+	}
 	r.Tokens = c.tokens()
 	c.texts(r)
 	c.weights(r)

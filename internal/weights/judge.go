@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/places"
 	"github.com/goparity/goparity/tensor"
@@ -58,7 +59,7 @@ func Compare(ctx context.Context, ref, cand *Side, progress func(done, total int
 		return nil, err
 	}
 	j.compensating(pairs)
-	r := &Report{Schema: 1, Reference: ref.Path, Candidate: cand.Path, Pass: true}
+	r := &Report{Schema: 1, Config: diff(ref, cand), Reference: ref.Path, Candidate: cand.Path, Pass: true}
 	for _, p := range pairs {
 		r.Weights = append(r.Weights, p.result)
 	}
@@ -70,6 +71,14 @@ func Compare(ctx context.Context, ref, cand *Side, progress func(done, total int
 		return nil, fmt.Errorf("no weight of %s is one of %s by its name, or by its values", cand.Path, ref.Path)
 	}
 	return r, nil
+}
+
+// diff is never nil where both configs are known.
+func diff(ref, cand *Side) []checkpoint.Difference {
+	if ref.Config == nil || cand.Config == nil {
+		return nil
+	}
+	return append([]checkpoint.Difference{}, checkpoint.Diff(ref.Config, cand.Config)...)
 }
 
 type judge struct {

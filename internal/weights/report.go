@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/foreign"
 )
 
@@ -34,11 +35,12 @@ type Result struct {
 
 // Report is the comparison of two sides.
 type Report struct {
-	Schema    int      `json:"schema"` // 1
-	Reference string   `json:"reference"`
-	Candidate string   `json:"candidate"`
-	Pass      bool     `json:"pass"`
-	Weights   []Result `json:"weights"`
+	Schema    int                     `json:"schema"` // 1
+	Reference string                  `json:"reference"`
+	Candidate string                  `json:"candidate"`
+	Pass      bool                    `json:"pass"`
+	Config    []checkpoint.Difference `json:"config"` // what the sides' configs read otherwise; null if one is not known
+	Weights   []Result                `json:"weights"`
 }
 
 // good reports whether a status is no fault.
@@ -104,6 +106,9 @@ func (r *Report) Text(w io.Writer) error {
 	}
 	if err := tw.Flush(); err != nil {
 		return err
+	}
+	for _, d := range r.Config {
+		fmt.Fprintf(w, "  config   %s\n", foreign.Line(d.String()))
 	}
 	for _, k := range kinds {
 		fmt.Fprintf(w, "  %d %s\n", counts[k], k)

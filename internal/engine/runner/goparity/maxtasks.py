@@ -91,6 +91,7 @@ def generate(job, out):
     with config.overridden_folder(job) as folder:
         with out.clock.phase("load"):
             prepared = Prepared(job, folder)
+            out.about["config"] = prepared.config
             settings = {"use_subgraphs": False, **prepared.settings}
             if maxpaths.wants_prefix_cache(job):
                 settings["enable_prefix_caching"] = True
@@ -191,6 +192,7 @@ def embed(job, out):
     with config.overridden_folder(job) as folder:
         with out.clock.phase("load"):
             prepared = Prepared(job, folder)
+            out.about["config"] = prepared.config
             settings = {"enable_prefix_caching": False, "pool_embeddings": False, **prepared.settings}
         spec = DeviceSpec.accelerator() if job.device == "gpu" else DeviceSpec.cpu()
 

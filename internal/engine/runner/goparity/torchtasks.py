@@ -27,6 +27,7 @@ def pretrained(job, out, device, dtype):
     if isinstance(kernel, str):
         out.about["attn_implementation"] = kernel
     limits = config.Limits(model.config.to_dict())
+    out.about["config"] = config.read_by(model.config)
     for case, ids in zip(job.cases, ids_by_case):
         steps = case.get("steps") or 1
         tokens.check(case, ids, limits.vocab, limits.longest, steps)

@@ -12,7 +12,7 @@ import (
 	"github.com/goparity/goparity/internal/whole"
 )
 
-type weightsFlags struct{ config, candConfig, json string }
+type weightsFlags struct{ config, candConfig, json, adapter string }
 
 func newWeights() *cobra.Command {
 	var f weightsFlags
@@ -42,6 +42,7 @@ func newWeights() *cobra.Command {
 		},
 	}
 	c.Flags().StringArrayVar(&configs, "config", nil, "config.json `file` of REF, given twice: of CAND, too")
+	c.Flags().StringVar(&f.adapter, "adapter", "", "`folder` of a LoRA adapter that CAND must have merged (default: the one in the folder REF)")
 	c.Flags().StringVar(&f.json, "json", "", "write the result as JSON to this `file` (- for standard output)")
 	return c
 }
@@ -57,8 +58,20 @@ func (f *weightsFlags) run(cmd *cobra.Command, refPath, candPath string) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, cand.Close()) }()
+	var adapter *weights.Adapter
+	if f.adapter != "" {
+		adapter, err = weights.OpenAdapter(f.adapter)
+	} else {
+		adapter, err = weights.FindAdapter(refPath)
+	}
+	if err != nil {
+		return err
+	}
+	if adapter != nil {
+		defer func() { err = errors.Join(err, adapter.Close()) }()
+	}
 	bar := newProgress(cmd.ErrOrStderr())
-	report, err := weights.Compare(cmd.Context(), ref, cand, bar.set)
+	report, err := weights.Compare(cmd.Context(), ref, cand, weights.Options{Adapter: adapter, Progress: bar.set})
 	bar.done()
 	if err != nil {
 		return err

@@ -63,7 +63,7 @@ func (c *Comparison) weigh() (list []weights.Result, err error) {
 	cand.Config = ref.Config
 	// Codes of an engine's own packing say nothing without it.
 	cand.Tensors = slices.DeleteFunc(cand.Tensors, func(t tensor.Named) bool { return !t.Tensor.DType().IsFloat() })
-	r, err := weights.Compare(c.ctx, ref, cand, nil)
+	r, err := weights.Compare(c.ctx, ref, cand, weights.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}

@@ -2,10 +2,14 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 
 	"github.com/goparity/goparity/internal/weights"
 )
+
+var nan = Float(math.NaN())
 
 // KindWeights is the kind of a verdict about the weights that an engine loaded.
 const KindWeights = "weights"
@@ -18,6 +22,14 @@ func (r *Report) Weighs(list []weights.Result) {
 		return
 	}
 	r.Verdict, r.Kind = Fail, KindWeights
+	var causes []Cause
+	for _, w := range r.wrongWeights() {
+		if w.Cause != "" && len(causes) < maxCauses {
+			causes = append(causes, Cause{ID: w.Cause, Layer: strings.TrimSuffix(strings.TrimSuffix(w.Reference, ".weight"), ".bias"), Proven: true,
+				Fit: nan, FitGolden: nan, Text: "the loaded weight " + w.String()})
+		}
+	}
+	r.Causes = append(causes, r.Causes...)
 	if r.Causes == nil {
 		r.Causes = []Cause{}
 	}

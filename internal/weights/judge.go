@@ -31,10 +31,15 @@ type pair struct {
 	result    Result
 }
 
-// Compare judges the candidate by the reference. progress is told how many bytes were looked at, in
-// no order; nil for no one.
-func Compare(ctx context.Context, ref, cand *Side, progress func(done, total int64)) (*Report, error) {
-	j := &judge{ref: ref, cand: cand}
+// Options is what a comparison is given besides the two sides.
+type Options struct {
+	Adapter  *Adapter                // that the reference is to be read with; nil for none
+	Progress func(done, total int64) // told how many bytes were looked at, in no order; nil for no one
+}
+
+// Compare judges the candidate by the reference.
+func Compare(ctx context.Context, ref, cand *Side, opt Options) (*Report, error) {
+	j := &judge{ref: ref, cand: cand, adapter: opt.Adapter}
 	pairs, rest := j.join()
 	j.folded = findFolded(pairs)
 	var done atomic.Int64
@@ -44,8 +49,8 @@ func Compare(ctx context.Context, ref, cand *Side, progress func(done, total int
 	}
 	err := each.Do(ctx, len(pairs), func(i int) error {
 		err := j.look(pairs[i])
-		if at := done.Add(pairs[i].bytes()); progress != nil {
-			progress(at, total)
+		if at := done.Add(pairs[i].bytes()); opt.Progress != nil {
+			opt.Progress(at, total)
 		}
 		return err
 	})
@@ -83,6 +88,7 @@ func diff(ref, cand *Side) []checkpoint.Difference {
 
 type judge struct {
 	ref, cand *Side
+	adapter   *Adapter                 // nil for none
 	folded    map[[2]string]foldedNorm // by layer and role
 }
 
@@ -414,8 +420,9 @@ func (j *judge) decide(p *pair, pairs []*pair) {
 		steps = append(steps, "cast")
 	}
 	switch {
+	case r.Detail == "" && j.adapted(p):
 	case r.Detail != "":
-		r.Status = Differs
+		r.Status, r.Cause = Differs, causeStep
 	case p.folded:
 		r.Status, r.Steps = Step, []string{"folded into what reads it"}
 	case len(p.fits) > 0 && len(steps) == 0:
@@ -432,7 +439,7 @@ func (j *judge) differs(p *pair, f *figures, pairs []*pair) {
 	r := &p.result
 	r.Status = Differs
 	if f.Zeros && !f.refZeros {
-		r.Detail = "all zeros"
+		r.Detail, r.Cause = "all zeros", causeZero
 		return
 	}
 	if f.bad {
@@ -440,11 +447,21 @@ func (j *judge) differs(p *pair, f *figures, pairs []*pair) {
 		return
 	}
 	if other := j.another(p, pairs); other != "" {
-		r.Detail = "it is " + other
+		r.Detail, r.Cause = "it is "+other, causeOther
 		return
 	}
 	if p.q != nil && p.q.why != "" {
 		r.Detail = p.q.why
+		return
+	}
+	eps := math.Max(p.ref.t.DType().Epsilon(), p.cand.t.DType().Epsilon())
+	if s := f.rc / f.rr; p.steps[p.best].moves() && f.sine < math.Max(sameDirection, eps) && math.Abs(s-1) > clearScale*f.sine {
+		r.Detail, r.Cause = fmt.Sprintf("every element is %.6g times the reference's", s), causeScale
+		return
+	}
+	if rank := rankOf(p, f); rank > 0 {
+		r.Detail, r.Cause = fmt.Sprintf("the difference has rank %d, as that of an adapter (LoRA) which one side has merged; rel. L2 %.3g",
+			rank, f.RelL2), causeLoRA
 		return
 	}
 	r.Detail = fmt.Sprintf("%d of %d elements in %d rows, rel. L2 %.3g, first at %v%s", f.Mismatches, f.N, f.rows, f.RelL2, f.First,

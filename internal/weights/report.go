@@ -23,6 +23,15 @@ const (
 	Ignored   = "ignored" // a buffer that engines calculate
 )
 
+// What is proven of a weight that differs, by numbers of both sides.
+const (
+	causeZero  = "weights/zero"  // the candidate's is zeros
+	causeScale = "weights/scale" // it is the reference's, times a number
+	causeOther = "weights/other" // it is another weight of the reference
+	causeStep  = "weights/step"  // it has a step that the others of its role have not
+	causeLoRA  = "weights/lora"  // one side has an adapter that the other has not
+)
+
 // Result is what is known of one weight.
 type Result struct {
 	Status    string   `json:"status"`
@@ -30,6 +39,7 @@ type Result struct {
 	Reference string   `json:"reference,omitempty"`
 	Candidate string   `json:"candidate,omitempty"`
 	Detail    string   `json:"detail,omitempty"` // what differs and where
+	Cause     string   `json:"cause,omitempty"`  // "weights/zero": what is proven of one that differs
 	Figures   *figures `json:"figures,omitempty"`
 }
 

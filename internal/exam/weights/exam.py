@@ -313,12 +313,45 @@ def gguf_types(exam):
             exam.ask(f"gguf {kind}/other layer{tag}", write(lambda t: t.update({victim: t["blk.2.ffn_up.weight"]}), deq), 1, tensors=[victim])
 
 
+def adapters(exam):
+    """A candidate without the LoRA that the reference has, or with it merged."""
+    for name in ("llama", "qwen2", "gemma2"):
+        sd, config, _ = models.make(name)
+        for kind in (torch.float32, torch.bfloat16):
+            for rank in (4, 16):
+                g = torch.Generator().manual_seed(rank)
+                lora, merged = {}, {k: v.clone() for k, v in sd.items()}
+                for k in sd:
+                    if k.endswith(("q_proj.weight", "v_proj.weight", "up_proj.weight")):
+                        a = torch.randn(rank, sd[k].shape[1], generator=g) * 0.02
+                        b = torch.randn(sd[k].shape[0], rank, generator=g) * 0.02
+                        base = "base_model.model." + k.removesuffix(".weight")
+                        lora[base + ".lora_A.weight"], lora[base + ".lora_B.weight"] = a, b
+                        merged[k] = sd[k] + 16 / rank * b @ a
+                to = lambda d: {k: v.to(kind) for k, v in d.items()}  # noqa: E731
+                victims = [k for k in sd if merged[k] is not sd[k] and not torch.equal(merged[k], sd[k])]
+
+                def adapter(d):
+                    path = write_side(d, "ref", sd, config)
+                    save_file(lora, os.path.join(path, "adapter_model.safetensors"))
+                    with open(os.path.join(path, "adapter_config.json"), "w") as f:
+                        json.dump({"peft_type": "LORA", "lora_alpha": 16, "r": rank}, f)
+                    return path
+
+                tag = f"lora {name} {kind} {rank}".replace("torch.", "")
+                exam.ask(f"{tag}/merged", lambda d: (adapter(d), write_side(d, "cand", to(merged), config)), 0, "LoRA merged")
+                exam.ask(f"{tag}/without", lambda d: (adapter(d), write_side(d, "cand", to(sd), config)), 1, tensors=victims, mention="without the adapter")
+                exam.ask(f"{tag}/unknown", both(to(merged), to(sd), config), 1, tensors=victims, mention=f"rank {rank}")
+                one = {**merged, victims[0]: sd[victims[0]]}
+                exam.ask(f"{tag}/one layer", lambda d: (adapter(d), write_side(d, "cand", to(one), config)), 1, tensors=victims[:1], mention="without the adapter")
+
+
 def main():
     a = argparse.ArgumentParser(description=__doc__)
     a.add_argument("--parity", default=".bin/parity")
     a.add_argument("--match", default="")
     a.add_argument("--keep", default="")
-    a.add_argument("--parts", default="converters,quantised,gguf_types")
+    a.add_argument("--parts", default="converters,quantised,gguf_types,adapters")
     args = a.parse_args()
     exam = Exam(os.path.abspath(args.parity), args.match, args.keep)
     for part in args.parts.split(","):

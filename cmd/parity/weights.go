@@ -21,7 +21,7 @@ func newWeights() *cobra.Command {
 		Use:   "weights REF CAND",
 		Short: "are the weights of a file, or those that an engine loaded, the checkpoint's?",
 		Long: "weights joins two sets of weights by their names and values, and says of each whether it is equal, equal after\n" +
-			"a known step (cast, dequantised, transposed, interleaved, fused, split, stacked, tied, norm + 1, a folded scale),\n" +
+			"a known step (cast, dequantised, transposed, interleaved, fused, split, stacked, tied, norm + 1, a folded scale, …),\n" +
 			"quantised within what its format can do, different, missing or unused. A step counts if all weights of the role\n" +
 			"have it.\n\n" +
 			"REF and CAND are a .safetensors file, its index.json, a .gguf, .pt or .npz file, or the folder of a model.\n\n" +

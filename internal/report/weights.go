@@ -18,10 +18,10 @@ const KindWeights = "weights"
 // given other texts or tokens; what the tensors show follows from it.
 func (r *Report) Weighs(list []weights.Result) {
 	r.Weights = list
-	if len(r.wrongWeights()) == 0 || r.otherPrompt() || r.Verdict == Error {
+	if len(r.wrongWeights()) == 0 || r.otherPrompt() || r.Verdict == Error && r.Error != NothingCompared {
 		return
 	}
-	r.Verdict, r.Kind = Fail, KindWeights
+	r.Verdict, r.Kind, r.Error = Fail, KindWeights, ""
 	var causes []Cause
 	for _, w := range r.wrongWeights() {
 		if w.Cause != "" && len(causes) < maxCauses {

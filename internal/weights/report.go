@@ -32,6 +32,9 @@ const (
 	causeLoRA  = "weights/lora"  // one side has an adapter that the other has not
 )
 
+// IDs lists the causes that are proven by weights.
+func IDs() []string { return []string{causeZero, causeScale, causeOther, causeStep, causeLoRA} }
+
 // Result is what is known of one weight.
 type Result struct {
 	Status    string   `json:"status"`

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/tensor"
@@ -19,9 +20,20 @@ var fused = map[string][]string{
 
 // cutting is a way in which a weight holds the rows of several others.
 type cutting struct {
-	by         []string // beside "fused" or "split"
-	transposed bool     // the last two axes
-	groups     int      // each holds some rows of every part; 1 for one part after the other
+	how        string // "per head"; "" for one part after the other
+	transposed bool   // the last two axes
+	groups     int    // each holds some rows of every part; 1 for one part after the other
+}
+
+// names are the steps, where by is "fused" or "split": "fused per head", "transposed".
+func (c cutting) names(by string) []string {
+	if c.how != "" {
+		by += " " + c.how
+	}
+	if c.transposed {
+		return []string{by, "transposed"}
+	}
+	return []string{by}
 }
 
 // part returns the rows of part i, where parts have as many rows as rows says; false if they do not
@@ -78,12 +90,9 @@ func (n *joiner) cuttings(w *weight, rows []int) (out []cutting) {
 			switch {
 			case g == 1:
 			case w.role == "attn.qkv":
-				c.by = append(c.by, "per head")
+				c.how = "per head"
 			default:
-				c.by = append(c.by, "in turn")
-			}
-			if transposed {
-				c.by = append(c.by, "transposed")
+				c.how = "in turn"
 			}
 			out = append(out, c)
 		}
@@ -132,7 +141,7 @@ func (n *joiner) cut() {
 					x.rows = append(x.rows, rowsOf(o))
 				}
 			}
-			if len(x.parts) > 0 && len(x.parts) == len(fused[w.role]) {
+			if fused[w.role] != nil && len(x.parts) == len(fused[w.role]) {
 				families[w.family()] = append(families[w.family()], x)
 			}
 		}
@@ -151,8 +160,7 @@ func (n *joiner) cut() {
 					v := *x.w
 					v.t, v.role = t, p.role
 					v.name = fmt.Sprintf("%s[%s]", x.w.name, partName(way, x.rows, i))
-					by := slices.Concat([]string{joined(from.by, way.by)}, way.by[min(len(way.by), countOf(way)):])
-					if from.by == "fused" {
+					if by := way.names(from.by); from.by == "fused" {
 						n.pair(p, &v, by...)
 					} else {
 						n.pair(&v, p, by...)
@@ -163,22 +171,6 @@ func (n *joiner) cut() {
 			}
 		}
 	}
-}
-
-// joined is "fused per head": how the parts lie is one step.
-func joined(by string, more []string) string {
-	if len(more) > 0 && more[0] != "transposed" {
-		return by + " " + more[0]
-	}
-	return by
-}
-
-// countOf is how many names of a way are said by joined.
-func countOf(c cutting) int {
-	if c.groups > 1 {
-		return 1
-	}
-	return 0
 }
 
 func partName(c cutting, rows []int, i int) string {
@@ -232,7 +224,7 @@ func isStack(w *weight) bool {
 	if w.param == "bias" {
 		axes = 2
 	}
-	return len(w.role) > 8 && w.role[:8] == "experts." && w.index == "" && len(w.t.Shape()) == axes
+	return strings.HasPrefix(w.role, "experts.") && w.index == "" && len(w.t.Shape()) == axes
 }
 
 // rowsOf is the number of outputs of a weight.
@@ -252,7 +244,7 @@ func (n *joiner) unstack() {
 	}{{n.cand, n.ref, "stacked"}, {n.ref, n.cand, "unstacked"}} {
 		for _, key := range slices.Sorted(maps.Keys(from.whole)) {
 			w := from.whole[key]
-			if !isStack(w) || !n.oneByOne(from.parts, w) {
+			if !isStack(w) || !oneByOne(from.parts, w) {
 				continue
 			}
 			delete(from.whole, key)
@@ -274,7 +266,7 @@ func (n *joiner) unstack() {
 }
 
 // oneByOne reports whether a side has the first expert of a stack, or of what it holds, by itself.
-func (n *joiner) oneByOne(side map[string]*weight, w *weight) bool {
+func oneByOne(side map[string]*weight, w *weight) bool {
 	for _, role := range append(holders(w.role), w.role) {
 		one := *w
 		one.role, one.index = role, "0"

@@ -178,6 +178,7 @@ func (f *figures) finish(c *comparer) {
 	case f.dd > 0:
 		f.RelL2 = math.MaxFloat64 // the reference is zero
 	}
+	f.RelL2 = math.Min(f.RelL2, math.MaxFloat64) // JSON has no infinity
 	if f.first >= 0 {
 		f.First = c.cand.Index(f.first)
 	}

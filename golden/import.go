@@ -201,6 +201,7 @@ func writeCase(ctx context.Context, d disk, dir, name string, opt ImportOptions)
 		prov.TokenIDs = run.TokenIDs
 	}
 	prov.PadMask, prov.PadMasks, prov.Path, prov.Passes = run.PadMask, run.PadMasks, run.Path, run.Passes
+	prov.Activations = run.Activations
 	prov.Text = cmp.Or(prov.Text, run.Text)
 	prov.Date = opt.Now().UTC().Format(time.RFC3339)
 	prov.Inputs = opt.Inputs[name]

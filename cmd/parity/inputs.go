@@ -87,6 +87,11 @@ func (f *inputFlags) more(c *cobra.Command) {
 	fl.StringVar(&f.Noise, "noise", "",
 		"the reference's `dump` in the candidate's encoding (parity run --engine torch --encoding bfloat16\n"+
 			"--follow GOLDEN): what that costs the reference is the measure, in place of the default tolerances")
+	fl.StringVar(&f.Unquantised, "unquantised", "",
+		"where --golden ran on dequantised weights: the reference's `dump` on the weights as they were, to say\n"+
+			"what quantisation costs beside what the candidate adds")
+	fl.StringVar(&f.Unrounded, "unrounded", "",
+		"where --golden rounds the inputs of products, too: the reference's `dump` without that")
 	fl.TextVar(&f.diagnose, "diagnose", setting.DiagnoseFull,
 		"time for the search of causes when the comparison fails: `off`, fast or full")
 }
@@ -157,6 +162,8 @@ func (f *inputFlags) options() (opt judge.Options, err error) {
 	switch {
 	case f.Injection != "" && f.Injection != dump.Nested && f.Injection != dump.Isolated:
 		return opt, usage("--injection %s: want nested or isolated", f.Injection)
+	case f.Unrounded != "" && f.Unquantised == "":
+		return opt, usage("--unrounded is beside --unquantised, which is missing")
 	case f.Injection != "" && f.Injected == "":
 		return opt, usage("--injection is the form of --injected, which is missing")
 	}
@@ -259,6 +266,8 @@ func (f *inputFlags) open() (cases []judge.Case, closeAll func(), err error) {
 			func(k *judge.Case) **dump.Run { return &k.Injected }},
 		{"--golden64", f.Golden64, dump.Options{}, func(k *judge.Case) **dump.Run { return &k.Golden64 }},
 		{"--noise", f.Noise, dump.Options{}, func(k *judge.Case) **dump.Run { return &k.Encoded }},
+		{"--unquantised", f.Unquantised, dump.Options{}, func(k *judge.Case) **dump.Run { return &k.Unquantised }},
+		{"--unrounded", f.Unrounded, dump.Options{}, func(k *judge.Case) **dump.Run { return &k.Unrounded }},
 	} {
 		runs, err := open(d.path, d.opt)
 		if err == nil && d.path != "" {

@@ -20,7 +20,8 @@ import (
 // ImportOptions says what goldens are made from.
 type ImportOptions struct {
 	Runs    map[string]*Run // by case: a standard run of the reference
-	Variant string          // dtype in which the reference ran; "float32" if empty
+	Variant string          // dtype in which the reference ran, or another name; "float32" if empty
+	DType   string          // in which it ran, where Variant is another name; Variant if empty
 	// Keep reports whether a port becomes a golden; nil keeps all.
 	Keep func(layer, port string) bool
 	// Inputs has, by case, what its goldens depend on: see [Provenance].Inputs.
@@ -168,7 +169,7 @@ func importable(name string, run *Run, opt ImportOptions) error {
 		return errors.New("it is a run of the candidate (max): goldens come from the reference, " +
 			"or are blessed with a reason")
 	}
-	if run.Encoding != "" && run.Encoding != opt.Variant {
+	if run.Encoding != "" && run.Encoding != cmp.Or(opt.DType, opt.Variant) {
 		return fmt.Errorf("it ran in %s, and cannot become the goldens %s", run.Encoding, opt.Variant)
 	}
 	if _, ofPath := dump.CutPathCase(name); (run.Path != "") != ofPath {

@@ -52,6 +52,11 @@ const (
 	// another way, where the reference was not run without rounding them. Logits of two layers 0.034,
 	// of 4 layers and 512 inputs 0.06: MAX and llama.cpp against the reference that rounds nothing.
 	roundedInputs = 0.1
+	// roundedTwice is how many times what rounding costs the reference an output may be off that follows
+	// from other roundings: those of two runs that have nothing in common are √2 apart.
+	roundedTwice = 2
+	// layerRounding is how many times what rounding its input makes of it a layer's output may be off.
+	layerRounding = 2
 
 	// mostExperts is how many scores a choice is made of, at most, where it is looked for ties.
 	mostExperts = 1 << 10

@@ -117,6 +117,8 @@ func (in Inputs) Args() (args []string) {
 	add("injection", in.Injection)
 	add("golden64", in.Golden64)
 	add("noise", in.Noise)
+	add("unquantised", in.Unquantised)
+	add("unrounded", in.Unrounded)
 	add("one-pass", in.OnePass)
 	add("weights", in.Weights...)
 	add("config", in.Config)

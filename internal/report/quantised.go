@@ -37,6 +37,8 @@ func (l *Layer) quantised() string {
 	text += ", the kernel adds " + portion(l.Standard.RelL2)
 	if l.Status == StatusFail || l.Status == StatusError {
 		text += ": wrong"
+	} else if l.Benign {
+		text += ", as inputs do that were rounded another way"
 	}
 	return text
 }

@@ -1,12 +1,15 @@
 package session
 
 import (
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
 
+	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/dequantised"
+	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
 )
@@ -56,6 +59,21 @@ func (u *update) dequantise() error {
 		return err
 	}
 	u.dequantised, u.quantised = dir, c.Quantised
+	return nil
+}
+
+// checkActivations refuses a run that rounded the inputs of products otherwise than a reference does.
+func checkActivations(r *golden.Run, ref fixture.Reference) error {
+	var how dump.Activations
+	if r.Activations != nil {
+		if err := json.Unmarshal(r.Activations, &how); err != nil {
+			return fmt.Errorf("%s: activations: %w", r.From, err)
+		}
+	}
+	if how.Block != ref.Activations {
+		return fmt.Errorf("%s: it rounded the inputs of products in blocks of %d (0: not at all), and %s does so in blocks of %d",
+			r.From, how.Block, ref.Variant, ref.Activations)
+	}
 	return nil
 }
 

@@ -210,7 +210,8 @@ func (u *update) addOwn(opt *golden.ImportOptions, m *measured) (closeAll func()
 
 // options says which goldens of a variant are made of a dump.
 func (u *update) options(variant string, d *golden.Dump) (opt golden.ImportOptions, err error) {
-	opt = golden.ImportOptions{Variant: variant, Runs: map[string]*golden.Run{}, Inputs: map[string]map[string]string{},
+	ref, _ := u.yaml.Variant(variant)
+	opt = golden.ImportOptions{Variant: variant, DType: ref.DType, Runs: map[string]*golden.Run{}, Inputs: map[string]map[string]string{},
 		Keep: u.keeps, Provenance: golden.Provenance{Command: "go test " + subtest.Package() + " -update", Blessed: u.cfg.Bless}}
 	opt.Provenance.Use, opt.Provenance.Formula = u.yaml.Use(variant), u.formula(variant)
 	have, err := u.have(u.goldenDir(), variant)
@@ -227,6 +228,9 @@ func (u *update) options(variant string, d *golden.Dump) (opt golden.ImportOptio
 		}
 		if v := transformers.Edited(r.Versions); v != "" {
 			return opt, fmt.Errorf("%s: the run used transformers %s, and makes no goldens: run parity transformers restore, and then the reference again", r.From, v)
+		}
+		if err := checkActivations(r, ref); err != nil {
+			return opt, err
 		}
 		if n := len(r.Steps()); n != y.Steps {
 			return opt, fmt.Errorf("%s: case %s has %d steps, %s asks for %d", r.From, y.Name, n, u.yaml.File, y.Steps)

@@ -1,5 +1,7 @@
 """quantised.py DIR TYPE…: a random Llama of width 256 with a byte tokenizer, and DIR/TYPE.gguf of each type, all matrices quantised.
 
+TYPE*NAME is DIR/TYPE-wrong.gguf, in which one weight is a quarter too large.
+
 q4_k and q6_k are written here, by the public layout of their blocks: gguf-py only reads them.
 """
 
@@ -63,7 +65,7 @@ def quantised(kind, w):
     return data, of
 
 
-def write(path, kind, model, config):
+def write(path, kind, model, config, wrong):
     out = gguf.GGUFWriter(path, "llama")
     out.add_context_length(config.max_position_embeddings)
     out.add_embedding_length(config.hidden_size)
@@ -78,7 +80,7 @@ def write(path, kind, model, config):
     out.add_tokenizer_model("none")
     names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, config.num_hidden_layers)
     for name, w in model.state_dict().items():
-        w = w.numpy()
+        w = w.numpy() * (1.25 if name == wrong else 1)
         for part, heads in (("q_proj", config.num_attention_heads), ("k_proj", config.num_key_value_heads)):
             if part in name:
                 w = w.reshape(heads, 2, w.shape[0] // heads // 2, -1).swapaxes(1, 2).reshape(w.shape)
@@ -99,7 +101,8 @@ model = LlamaForCausalLM(config)
 model.load_state_dict({n: torch.randn_like(p) * 0.1 + 1 if "norm" in n else torch.randn_like(p) * 0.06 for n, p in model.state_dict().items()})
 model.save_pretrained(folder)
 for kind in kinds:
-    write(f"{folder}/{kind}.gguf", kind, model, config)
+    kind, _, wrong = kind.partition("*")
+    write(f"{folder}/{kind}{'-wrong' if wrong else ''}.gguf", kind, model, config, wrong)
 
 letters = sorted(pre_tokenizers.ByteLevel.alphabet())
 vocabulary = {t: i for i, t in enumerate(["<s>", "</s>", "<pad>", *letters])}

@@ -47,6 +47,6 @@ func AWQ(qweight, qzeros, scales *tensor.Tensor) (*tensor.Tensor, error) {
 			dst[i] = (q - nibble(zeros, at/size, r)) * scales[at/size]
 		}
 	}
-	return rows{in, row, 0, 15, upTo(16), scales.DType().Epsilon()}.
+	return rows{in, row, 0, 15, upTo(16), scales.DType().Epsilon(), nil}.
 		view(fmt.Sprintf("awq4/%d", size), tensor.F32, qweight, out, in)
 }

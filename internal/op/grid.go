@@ -72,12 +72,20 @@ func GridOf(w [][]float64, size int) *Grid {
 	if len(w) == 0 || len(w[0]) == 0 || len(w[0])%size != 0 {
 		return nil
 	}
-	for _, find := range []func([]float64) (scale, zero float64, q []float64){multiples, shifted, fp4} {
+	for _, find := range []func([]float64) (scale, zero float64, q []float64){multiples, shifted} {
 		if g := gridBy(w, size, find); g != nil {
 			return g
 		}
 	}
 	return nil
+}
+
+// FloatGridOf is GridOf for floats of 4 bits times powers of 2.
+func FloatGridOf(w [][]float64, size int) *Grid {
+	if len(w) == 0 || len(w[0]) == 0 || len(w[0])%size != 0 {
+		return nil
+	}
+	return gridBy(w, size, fp4)
 }
 
 func gridBy(w [][]float64, size int, find func(group []float64) (scale, zero float64, q []float64)) *Grid {
@@ -124,7 +132,11 @@ func multiples(group []float64) (scale, zero float64, q []float64) {
 		return 1, 0, make([]float64, len(group))
 	}
 	var steps []float64
-	for _, n := range []float64{3, 4, 7, 8, 15, 16, 31, 32} {
+	tried, top := []float64{3, 4, 7, 8, 15, 16, 31, 32}, float64(gridTop)
+	if len(group) >= 32 { // of fewer, some are near whole numbers by chance
+		tried, top = append(tried, 127, 128), 255
+	}
+	for _, n := range tried {
 		steps = append(steps, most/n)
 	}
 	least := step(group)
@@ -134,7 +146,7 @@ func multiples(group []float64) (scale, zero float64, q []float64) {
 	slices.SortFunc(steps, func(a, b float64) int { return -compareFloats(a, b) })
 	for _, s := range steps {
 		if q := wholes(group, 0, s); q != nil {
-			if zero = max(-slices.Min(q), 0); slices.Max(q)+zero > gridTop {
+			if zero = max(-slices.Min(q), 0); slices.Max(q)+zero > top {
 				return 0, 0, nil
 			}
 			for i := range q {

@@ -16,9 +16,11 @@ func Grid(o *rebuild.Linear) (out List) {
 	}
 	g := op.PackedGrid(o.W.Tensor)
 	w := o.W.Rows()
-	for _, size := range slices.Backward(op.GroupSizes) { // a part of a group lies on the grid, too
-		if g == nil {
-			g = gridOf(w, size)
+	for _, find := range []func([][]float64, int) *op.Grid{op.FloatGridOf, op.GridOf} { // floats of 4 bits are whole numbers, too
+		for _, size := range slices.Backward(op.GroupSizes) { // a part of a group lies on the grid, too
+			if g == nil && find(w[:min(len(w), firstRows)], size) != nil {
+				g = find(w, size)
+			}
 		}
 	}
 	if g == nil {
@@ -33,14 +35,6 @@ func Grid(o *rebuild.Linear) (out List) {
 		l.List = append(l.List, centred.List...)
 	}
 	return l.List
-}
-
-// gridOf looks at some rows first.
-func gridOf(w [][]float64, size int) *op.Grid {
-	if op.GridOf(w[:min(len(w), firstRows)], size) == nil {
-		return nil
-	}
-	return op.GridOf(w, size)
 }
 
 // grid lists what can be wrong with a weight on a grid.
@@ -72,6 +66,7 @@ func (l *grid) all() {
 		l.numbers()
 	}
 	l.others()
+	l.withinBlocks()
 	l.superblocks()
 	l.orders()
 }
@@ -192,6 +187,21 @@ func (l *grid) others() {
 	factor("all have the first scale", func(float64) float64 { return g.Scale[0][0] })
 }
 
+// withinBlocks appends scales of other groups of ggml's blocks of 256.
+func (l *grid) withinBlocks() {
+	g := l.g
+	const size = 256
+	each := size / g.Size
+	if g.Size > 32 || g.Band != 1 || g.Groups%each != 0 || g.Groups == each {
+		return // in a row of one block these are the row's
+	}
+	for _, by := range []int{1, each - 1} {
+		l.add(quantGroup, 1, fmt.Sprintf("the scales are those of the group %d further on in the block of %d", by, size), func(r, k, c int) (float64, float64, float64) {
+			return g.Scale[r][k/each*each+(k+by)%each], l.zeroOf(r, k), g.Q[r][c]
+		})
+	}
+}
+
 // superblocks appends faults of K-quants, whose scales and minima are whole numbers of 6 bits times
 // those of a block of 256.
 func (l *grid) superblocks() {
@@ -245,6 +255,15 @@ func (l *grid) superblocks() {
 	add(quantScale, "the scales d and dmin of a block are exchanged", func(r, k, b int) (float64, float64) {
 		return e[b] * s[r][k], d[b] * m[r][k]
 	})
+	for _, by := range []int{1, each - 1} {
+		next := func(k int) int { return k/each*each + (k+by)%each }
+		add(quantGroup, fmt.Sprintf("the scales are those of the group %d further on in the block of %d", by, size), func(r, k, b int) (float64, float64) {
+			return d[b] * s[r][next(k)], e[b] * m[r][k]
+		})
+		add(quantGroup, fmt.Sprintf("scales and minima are those of the group %d further on in the block of %d", by, size), func(r, k, b int) (float64, float64) {
+			return d[b] * s[r][next(k)], e[b] * m[r][next(k)]
+		})
+	}
 	for _, by := range []int{1, blocks - 1} {
 		if blocks > 1 {
 			next := func(r, k int) int { return r*blocks + (k/each+by)%blocks }

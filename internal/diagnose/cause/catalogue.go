@@ -99,6 +99,7 @@ var catalogue = []Cause{
 	{ID: "linear/qkv-order", Also: []string{"linear/gate-up"}, Op: of(fault.Sibling)},
 	{ID: "linear/qkv-order", Also: []string{"linear/gate-up"}, Op: of(fault.FusedGiven)},
 	{ID: "linear/bias-missing", Also: []string{"linear/bias-twice"}, Op: of(fault.ConstantRow)},
+	{ID: "quant/zero-point", Also: []string{"quant/order"}, Op: of(fault.GroupSums)},
 	{ID: "linear/other-layer", Op: of(fault.Unweighed)}, // guesses, each with its own id
 
 	{ID: "embedding/index", Also: append(tables(), "embedding/scale"), Op: of(fault.Table)},

@@ -93,6 +93,7 @@ var catalogue = []Cause{
 	{ID: "linear/corrupt", Op: of(fault.Corrupt)},
 	{ID: "quant/scale", Also: []string{"quant/group"}, Op: of(fault.Quantised)},
 	{ID: "quant/zero-point", Also: []string{"quant/group", "quant/order", "quant/scale", "quant/missing"}, Op: of(fault.Grid)},
+	{ID: "quant/activations", Op: of(fault.Int8Inputs)},
 	{ID: "output/tied", Op: of(fault.Tied)},
 	{ID: "dtype/downcast", Op: of(fault.Operands)},
 	{ID: "dtype/downcast", Op: of(fault.ScaledOperands)},

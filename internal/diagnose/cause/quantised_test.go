@@ -182,6 +182,38 @@ func TestQuantisedWeights(t *testing.T) {
 	}
 }
 
+// An engine that rounds the inputs of its products to int8 is named as one.
+func TestInt8Inputs(t *testing.T) {
+	t.Parallel()
+	x, w := gaussian(11, quantTokens*quantIn), gaussian(12, quantOut*quantIn)
+	for _, block := range []int{256, 32, quantIn} {
+		var rounded values
+		for from := 0; from < len(x); from += block {
+			most := 0.0
+			for _, v := range x[from : from+block] {
+				most = max(most, math.Abs(v))
+			}
+			for _, v := range x[from : from+block] {
+				rounded = append(rounded, math.RoundToEven(v/most*127)*most/127)
+			}
+		}
+		product := func(x values) values {
+			y := make(values, quantTokens*quantOut)
+			for i := range y {
+				for k := range quantIn {
+					y[i] += x[i/quantOut*quantIn+k] * w[i%quantOut*quantIn+k]
+				}
+			}
+			return y
+		}
+		s := runOf(t, "local",
+			made{quantLayer, "input_0", []int{quantTokens, quantIn}, x, x, false},
+			made{quantLayer, "output", []int{quantTokens, quantOut}, product(x), product(rounded), false})
+		s.Weights = checkpoint.Weights{quantLayer + ".weight": w.tensor(t, quantOut, quantIn)}
+		proven(t, s, "quant/activations", "int8")
+	}
+}
+
 func lowBits(s []float64) []float64 {
 	out := slices.Clone(s)
 	for k := range out {

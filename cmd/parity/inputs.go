@@ -16,6 +16,7 @@ import (
 
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/checkpoint"
+	"github.com/goparity/goparity/internal/dequantised"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/glob"
@@ -100,7 +101,7 @@ func (f *inputFlags) more(c *cobra.Command) {
 func (f *inputFlags) model(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringArrayVar(&f.Weights, "weights", nil,
-		"the reference's weights: a safetensors `file`, its index.json, or a folder; may be repeated")
+		"the reference's weights: a safetensors `file`, its index.json, a .gguf file, or a folder; may be repeated")
 	fl.StringVar(&f.Config, "config", "", "the model's config.json")
 }
 
@@ -396,12 +397,12 @@ func (f *inputFlags) evidence() (give func() (checkpoint.Weights, checkpoint.Con
 			return nil, nil, fmt.Errorf("--config: %w", err)
 		}
 	}
-	weights, err := checkpoint.Open(f.Weights...)
+	weights, closeWeights, err := dequantised.Weights(f.Weights...)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--weights: %w", err)
 	}
-	give = func() (checkpoint.Weights, checkpoint.Config, error) { return weights.Tensors, config, nil }
-	return give, func() { weights.Close() }, nil
+	give = func() (checkpoint.Weights, checkpoint.Config, error) { return weights, config, nil }
+	return give, func() { closeWeights() }, nil
 }
 
 func sameFile(a, b string) (bool, error) {

@@ -148,8 +148,20 @@ func (j *joiner) awq(m *module) (*made, error) {
 	if err := m.need("qweight", "scales", "qzeros"); err != nil {
 		return nil, err
 	}
-	if c := j.config; c != nil && c.version != "" && c.version != "gemm" {
-		return nil, &partError{"qweight", fmt.Errorf("version %q of AWQ in %s: only gemm is read: %w", c.version, c.File,
+	switch c := j.config; {
+	case c == nil || c.version == "" || c.version == "gemm":
+	case c.version == "gemv":
+		size := c.group
+		if size < 0 {
+			size = 8 * m.parts["qweight"].RowLen()
+		}
+		if c.bits > 0 && c.bits != 4 {
+			return nil, &partError{"qweight", fmt.Errorf("%s says %d bits, AWQ has 4", c.File, c.bits)}
+		}
+		w, err := quant.AWQRows(m.parts["qweight"], m.parts["qzeros"], m.parts["scales"], size)
+		return m.with(w, err, "qweight", "qzeros", "scales")
+	default:
+		return nil, &partError{"qweight", fmt.Errorf("version %q of AWQ in %s: only gemm and gemv are read: %w", c.version, c.File,
 			tensor.ErrUnsupported)}
 	}
 	w, err := quant.AWQ(m.parts["qweight"], m.parts["qzeros"], m.parts["scales"])

@@ -32,7 +32,7 @@ func open(t *testing.T, folder, file string) []tensor.Named {
 	return f.Tensors
 }
 
-var folders = []string{"awq", "fp4", "fp8_block", "gptoss", "gptq", "gptq_config", "gptq_v2", "mlx", "mlx_float", "packed",
+var folders = []string{"awq", "awq_gemv", "fp4", "fp8_block", "gptoss", "gptq", "gptq_config", "gptq_v2", "mlx", "mlx_float", "packed",
 	"packed_zero", "scaled"}
 
 // TestJoin dequantises each format as its own program does, bit for bit.
@@ -131,8 +131,8 @@ func TestErrors(t *testing.T) {
 	}{
 		{"awq", `{"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 64}}`, "", 0, nil,
 			`"l.scales": 4 groups for 128 inputs, groups of 32; `, "another group size"},
-		{"awq", `{"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 32, "version": "gemv"}}`, "", 0,
-			nil, `"l.qweight": version "gemv" of AWQ`, "another layout"},
+		{"awq", `{"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 32, "version": "exllama"}}`, "", 0,
+			nil, `"l.qweight": version "exllama" of AWQ`, "another layout"},
 		{"awq", `{"quantization_config": {"quant_method": "aqlm"}}`, "", 0, nil, `quantised by "aqlm" are not read`, ""},
 		{"gptq_config", `{"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 32}}`, "", 0, nil,
 			`"l.scales": 2 groups for 128 inputs, groups of 64; `, "another group size"},

@@ -25,31 +25,51 @@ type Checkpoint struct {
 	close     func() error
 }
 
+// Weights opens the weights of a model, quantised or not, as [checkpoint.Open] does, or of one .gguf
+// file.
+func Weights(paths ...string) (tensors checkpoint.Weights, closeAll func() error, err error) {
+	if len(paths) == 1 && isGGUF(paths[0]) {
+		return openGGUF(paths[0])
+	}
+	for _, p := range paths {
+		if isGGUF(p) {
+			return nil, nil, fmt.Errorf("%s: one .gguf file is all weights, and others stand beside it", p)
+		}
+	}
+	files, err := checkpoint.Open(paths...)
+	if err != nil {
+		return nil, nil, err
+	}
+	return files.Tensors, files.Close, nil
+}
+
+func isGGUF(path string) bool { return strings.EqualFold(filepath.Ext(path), ".gguf") }
+
+func openGGUF(path string) (tensors checkpoint.Weights, closeAll func() error, err error) {
+	f, err := gguf.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := fromGGUF(f, path)
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	tensors = checkpoint.Weights{}
+	for _, t := range all {
+		tensors[t.Name] = t.Tensor
+	}
+	return tensors, f.Close, nil
+}
+
 // Open opens a .gguf file, a .safetensors file with its config.json beside it, or a folder of
 // Hugging Face. One without quantised weights is refused.
 func Open(path string) (*Checkpoint, error) {
-	c := &Checkpoint{Tensors: checkpoint.Weights{}}
-	packed := map[string]bool{}
-	if strings.EqualFold(filepath.Ext(path), ".gguf") {
-		f, err := gguf.Open(path)
-		if err != nil {
-			return nil, err
-		}
-		c.close = f.Close
-		all, err := fromGGUF(f, path)
-		if err != nil {
-			return nil, errors.Join(err, f.Close())
-		}
-		for _, t := range all {
-			c.Tensors[t.Name] = t.Tensor
-		}
-	} else {
-		files, err := checkpoint.Open(path)
-		if err != nil {
-			return nil, err
-		}
-		c.Tensors, c.close = files.Tensors, files.Close
+	tensors, closeAll, err := Weights(path)
+	if err != nil {
+		return nil, err
 	}
+	c := &Checkpoint{Tensors: tensors, close: closeAll}
+	packed := map[string]bool{}
 	for name, t := range c.Tensors {
 		if t.Packing() != "" && len(t.Shape()) > 1 {
 			packed[name] = true

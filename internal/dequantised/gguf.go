@@ -123,31 +123,44 @@ func headsOf(metadata map[string]string, arch, name string) int {
 func halves(t *tensor.Tensor, heads int) *tensor.Tensor {
 	n := t.Len() / t.Shape()[0]
 	d := t.Shape()[0] / heads
-	return computed(t, func(dst []float32, from int) {
-		for len(dst) > 0 {
-			row, at := from/n, from%n
+	// rows calls f for parts of rows, with where they are in t.
+	rows := func(from, count int, f func(at, done, k int)) {
+		for done := 0; done < count; {
+			row, at := (from+done)/n, (from+done)%n
 			head, i := row/d, row%d
-			k := min(len(dst), n-at)
-			t.Float32s(dst[:k], (head*d+i%(d/2)*2+i/(d/2))*n+at)
-			dst, from = dst[k:], from+k
+			k := min(count-done, n-at)
+			f((head*d+i%(d/2)*2+i/(d/2))*n+at, done, k)
+			done += k
 		}
-	})
+	}
+	packing := tensor.Packing{Name: t.Packing(), Unpack: func(dst []float32, _ []byte, from int) {
+		rows(from, len(dst), func(at, done, k int) { t.Float32s(dst[done:done+k], at) })
+	}}
+	if one := make([]float32, 1); t.Len() > 0 {
+		if g := t.Grid(one, one, 0); g != nil {
+			grid := *g
+			grid.Ends = func(low, high []float32, _ []byte, from int) {
+				rows(from, len(low), func(at, done, k int) { t.Grid(low[done:done+k], high[done:done+k], at) })
+			}
+			packing.Grid = &grid
+		}
+	}
+	return computed(t, packing)
 }
 
 // mapped applies a function to each element.
 func mapped(t *tensor.Tensor, f func(float32) float32) *tensor.Tensor {
-	return computed(t, func(dst []float32, from int) {
+	return computed(t, tensor.Packing{Unpack: func(dst []float32, _ []byte, from int) {
 		t.Float32s(dst, from)
 		for i, x := range dst {
 			dst[i] = f(x)
 		}
-	})
+	}})
 }
 
-// computed is a tensor like t whose elements a function writes when they are read.
-func computed(t *tensor.Tensor, write func(dst []float32, from int)) *tensor.Tensor {
-	out, err := tensor.FromSpec(tensor.Spec{DType: tensor.F32, Shape: t.Shape(), Place: t.Place(),
-		Packing: &tensor.Packing{Name: t.Packing(), Unpack: func(dst []float32, _ []byte, from int) { write(dst, from) }}})
+// computed is a tensor like t whose elements are computed when they are read.
+func computed(t *tensor.Tensor, packing tensor.Packing) *tensor.Tensor {
+	out, err := tensor.FromSpec(tensor.Spec{DType: tensor.F32, Shape: t.Shape(), Place: t.Place(), Packing: &packing})
 	if err != nil {
 		panic(err) // the shape is one that t has
 	}

@@ -66,7 +66,8 @@ type Fixture struct {
 	served    []*report.Serving
 	servedErr error
 
-	weights *checkpoint.Files // of the model's folder, opened when a cause is looked for
+	weights      checkpoint.Weights // opened when a cause is looked for
+	closeWeights func() error
 }
 
 // Name is the last element of the folder.
@@ -489,7 +490,7 @@ func (f *Fixture) close() error {
 	}
 	errs = append(errs, dump.CloseAll(f.runs), dump.CloseAll(f.injected))
 	if f.weights != nil {
-		errs = append(errs, f.weights.Close())
+		errs = append(errs, f.closeWeights())
 	}
 	return errors.Join(append(errs, f.runner.close())...)
 }

@@ -29,6 +29,9 @@ type ServedAssertion struct {
 // URL asks the server at this address, http://HOST:PORT, in place of the fixture's own.
 func (s *ServedAssertion) URL(url string) *ServedAssertion { s.s.URL = url; return s }
 
+// Model asks for the model of this name, which the server must have.
+func (s *ServedAssertion) Model(name string) *ServedAssertion { s.s.Model = name; return s }
+
 // Timeout is how long an answer may take; 30 s if it is not set.
 func (s *ServedAssertion) Timeout(d time.Duration) *ServedAssertion { s.s.Timeout = d; return s }
 

@@ -36,6 +36,7 @@ func newServe() *cobra.Command {
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.URL, "url", "", "`address` of a server that runs, http://HOST:PORT")
+	fl.StringVar(&f.Model, "model", "", "`name` of the model that is asked (default: serve.model, the one called as the fixture's, or the first)")
 	fl.DurationVar(&f.Timeout, "timeout", serving.DefaultTimeout, "how long an answer may take")
 	fl.IntVar(&f.Parallel, "parallel", serving.DefaultParallel, "how many requests are on their way at once")
 	fl.DurationVar(&f.Start, "start-timeout", serving.DefaultStart, "how long a server that is started may take until it is ready")

@@ -295,7 +295,8 @@ func (o *Outcome) locate(ctx context.Context, opt judge.Options, noLayers bool) 
 		return nil
 	}
 	if _, ok := o.Golden.logits.(*kept); ok {
-		o.note("the golden keeps no layers of the continuation: no layer can be named")
+		o.note("the golden keeps no layers of the continuation: to see which is the first that is wrong, give the case steps: %d, renew the "+
+			"goldens (go test ./... -update), and run the engine again", max(o.At, 0)+1)
 		return nil
 	}
 	p, err := judge.ComparePaths(ctx, judge.PathRuns{Golden: []*dump.Run{o.Golden.Run}, Actual: []*dump.Run{o.Actual.Run}, Forced: true, Measured: true}, opt)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/generation"
@@ -129,10 +130,7 @@ func (l *dumped) row(k int) (r generation.Row, ok bool, err error) {
 	}
 	v := make([]float64, l.vocabulary)
 	t.Float64s(v, 0)
-	if l.known > 0 {
-		v = v[:min(l.known, len(v))]
-	}
-	return generation.NewRow(v), true, nil
+	return generation.NewRow(v).Of(l.known), true, nil
 }
 
 // tensor is the row that decides a token; nil where it was not recorded.
@@ -150,20 +148,21 @@ func (l *dumped) tensor(k int) (*tensor.Tensor, error) {
 
 // The layer that holds what a golden keeps of the logits along a text, and its ports: [tokens, 64], of
 // each token the 64 that are most likely and their logits; [tokens], log Σ exp and the standard
-// deviation of all logits.
+// deviation of all logits, and log Σ exp with those that do not count.
 const (
 	KeptLayer  = "generation"
 	KeptTokens = "top_tokens"
 	KeptLogits = "top_logits"
 	KeptLSE    = "log_sum_exp"
+	KeptAll    = "log_sum_exp_all" // not there where all count
 	KeptSpread = "spread"
 	KeptKnown  = "known_tokens" // a number, see [Side]; not there where that is not known
 )
 
 // kept are logits of which a golden has the largest.
 type kept struct {
-	tokens, logits, lse, spread *tensor.Tensor
-	known                       int
+	tokens, logits, lse, all, spread *tensor.Tensor
+	known                            int
 }
 
 func (l *kept) where() (string, string) { return KeptLayer, KeptLogits }
@@ -183,6 +182,8 @@ func keptOf(r *dump.Run) (*kept, error) {
 			k.logits = e.Tensor
 		case KeptLSE:
 			k.lse = e.Tensor
+		case KeptAll:
+			k.all = e.Tensor
 		case KeptSpread:
 			k.spread = e.Tensor
 		case KeptKnown:
@@ -195,7 +196,10 @@ func keptOf(r *dump.Run) (*kept, error) {
 		return nil, nil
 	}
 	n := k.lse.Len()
-	if k.spread.Len() != n || k.tokens.Len() != k.logits.Len() || n == 0 || k.tokens.Len()%n != 0 {
+	if k.all == nil {
+		k.all = k.lse
+	}
+	if k.spread.Len() != n || k.all.Len() != n || k.tokens.Len() != k.logits.Len() || n == 0 || k.tokens.Len()%n != 0 {
 		return nil, unjudged("%s: the ports of layer %s do not fit together: make the golden again", r.Path, KeptLayer)
 	}
 	return k, nil
@@ -215,7 +219,9 @@ func (l *kept) row(k int) (r generation.Row, ok bool, err error) {
 			top = append(top, generation.Logit{Token: token, Value: l.logits.At(i)})
 		}
 	}
-	return generation.Largest(top, l.lse.At(k), l.spread.At(k)), true, nil
+	r = generation.Largest(top, l.lse.At(k), l.spread.At(k))
+	r.All = l.all.At(k)
+	return r, true, nil
 }
 
 // choosing leaves the logits out that no engine chooses by.
@@ -230,7 +236,7 @@ func (s *Side) choosing(known int) {
 func (s *Side) Keep(n, known int) ([]dump.Entry, error) {
 	s.choosing(known)
 	var tokens []int64
-	var values, lse, spread []float32
+	var values, lse, all, spread []float32
 	for k := range n {
 		r, ok, err := s.logits.row(k)
 		if err != nil {
@@ -246,7 +252,7 @@ func (s *Side) Keep(n, known int) ([]dump.Entry, error) {
 			}
 			tokens, values = append(tokens, token), append(values, value)
 		}
-		lse, spread = append(lse, float32(r.LSE)), append(spread, float32(r.Spread))
+		lse, all, spread = append(lse, float32(r.LSE)), append(all, float32(r.All)), append(spread, float32(r.Spread))
 	}
 	var entries []dump.Entry
 	add := func(port string, t *tensor.Tensor, err error) error {
@@ -264,6 +270,12 @@ func (s *Side) Keep(n, known int) ([]dump.Entry, error) {
 	}{{KeptLogits, values, []int{n, generation.Kept}}, {KeptLSE, lse, []int{n}}, {KeptSpread, spread, []int{n}}} {
 		t, err := tensor.Of(x.values, x.shape...)
 		if err = add(x.port, t, err); err != nil {
+			return nil, err
+		}
+	}
+	if !slices.Equal(lse, all) {
+		t, err := tensor.Of(all, n)
+		if err = add(KeptAll, t, err); err != nil {
 			return nil, err
 		}
 	}
@@ -311,6 +323,9 @@ func (s *Side) missing(k int) error {
 	}
 	return unjudged("%s has no logits%s for token %d of the continuation (%s %s): rows missing, record all of them", s.From, at, k, layer, port)
 }
+
+// Row is what is known of the logits that decide token k; false where they were not recorded.
+func (s *Side) Row(k int) (r generation.Row, ok bool, err error) { return s.logits.row(k) }
 
 // Logits are the layer and port that have the logits.
 func (s *Side) Logits() (layer, port string) { return s.logits.where() }

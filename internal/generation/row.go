@@ -14,6 +14,7 @@ import (
 type Row struct {
 	Top    []Logit // the largest, the largest first; of equal ones the lower token
 	LSE    float64 // log Σ exp over all of them, that a mask hides none of
+	All    float64 // the same over those, too, of tokens that the tokenizer does not have: see [Row.Of]
 	Spread float64 // their standard deviation, in nats
 
 	all []float64 // by token; nil where only the largest are known
@@ -50,14 +51,26 @@ func NewRow(logits []float64) Row {
 		}
 	}
 	r.LSE, r.Spread = most+math.Log(exps), math.Sqrt(squares/float64(max(n, 1)))
+	r.All = r.LSE
 	return r
+}
+
+// Of is the row of the first known tokens, by which an engine chooses. What it returns of probabilities is
+// over these, but for All, by which servers tell them.
+func (r Row) Of(known int) Row {
+	if known <= 0 || known >= len(r.all) {
+		return r
+	}
+	out := NewRow(r.all[:known])
+	out.All = r.All
+	return out
 }
 
 // Largest makes a row of which only the largest logits are known, in any order. lse may be NaN: then
 // they are log-probabilities. spread may be 0: then half of the range of the logits stands for it,
 // which of 64 is 0.9 to 1.3 times the standard deviation of all.
 func Largest(top []Logit, lse, spread float64) Row {
-	r := Row{LSE: lse, Spread: spread}
+	r := Row{LSE: lse, All: lse, Spread: spread}
 	for _, l := range top {
 		if math.IsNaN(l.Value) || math.IsInf(l.Value, 1) {
 			r.bad++
@@ -67,7 +80,7 @@ func Largest(top []Logit, lse, spread float64) Row {
 	}
 	slices.SortStableFunc(r.Top, order)
 	if math.IsNaN(lse) {
-		r.LSE = 0
+		r.LSE, r.All = 0, 0
 	}
 	if n := len(r.Top); spread == 0 && n > 1 {
 		r.Spread = (r.Top[0].Value - r.Top[n-1].Value) / 2

@@ -55,15 +55,20 @@ func (a Ask) with(key string, value any) Ask {
 // form is what a request asks for besides its tokens. Servers that do not know a key refuse it.
 type form struct {
 	ids      bool
-	logProbs int // how many alternatives; 0: no log-probabilities
+	logProbs int  // how many alternatives; 0: no log-probabilities
+	flag     bool // logprobs is true, and top_logprobs the number, for completions, too, as MLX has it
 }
 
 // forms are tried in this order until one is not refused.
-var forms = []form{{true, topLogProbs}, {false, topLogProbs}, {true, 1}, {false, 1}, {true, 0}, {false, 0}}
+var forms = []form{{true, topLogProbs, false}, {false, topLogProbs, false}, {true, 1, false}, {false, 1, false},
+	{true, topLogProbs, true}, {false, topLogProbs, true}, {true, 0, false}, {false, 0, false}}
 
 // String names the keys of the form.
 func (f form) String() string {
 	text := fmt.Sprintf("logprobs %d", f.logProbs)
+	if f.flag {
+		text = fmt.Sprintf("logprobs true, top_logprobs %d", f.logProbs)
+	}
 	switch {
 	case f.ids && f.logProbs > 0:
 		return "return_token_ids and " + text
@@ -91,7 +96,7 @@ func (a Ask) body(model string, f form) map[string]any {
 	if f.ids {
 		body["return_token_ids"] = true
 	}
-	if f.logProbs > 0 && a.As == AsChat {
+	if f.logProbs > 0 && (a.As == AsChat || f.flag) {
 		body["logprobs"], body["top_logprobs"] = true, f.logProbs
 	} else if f.logProbs > 0 {
 		body["logprobs"] = f.logProbs

@@ -2,6 +2,7 @@ package serving
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -81,37 +83,64 @@ func (c *client) note(format string, args ...any) {
 	c.notes = append(c.notes, text)
 }
 
-// findModel asks for the names of the models that are served: the one with this name, or else the
-// first, is asked.
-func (c *client) findModel(ctx context.Context, name string) error {
-	const models = "/v1/models"
+const models = "/v1/models"
+
+// served is a model that a server names.
+type served struct {
+	ID       string `json:"id"`
+	MaxModel int    `json:"max_model_len"`
+}
+
+// list asks for the models that are served; none of a server that has no such list: MLX's sends nothing
+// where the hub's cache is not there.
+func (c *client) list(ctx context.Context) ([]served, error) {
 	data, err := c.send(ctx, http.MethodGet, models, nil)
+	var e *AnswerError
+	if errors.As(err, &e) && e.Status == http.StatusNotFound || err == nil && len(data) == 0 {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var list struct {
+		Data []served `json:"data"`
+	}
+	if err := json.Unmarshal(data, &list); err != nil {
+		return nil, unreadable(models, data, err)
+	}
+	if len(list.Data) == 0 || list.Data[0].ID == "" {
+		return nil, &AnswerError{What: fmt.Sprintf("%s names no model: %s", models, snippet(data))}
+	}
+	return list.Data, nil
+}
+
+// findModel chooses the model that is asked: name, which must be there, or without one that which is
+// called as like, or the first. A server that has no list is asked for name, or like.
+func (c *client) findModel(ctx context.Context, name, like string) error {
+	list, err := c.list(ctx)
 	if err != nil {
 		return err
 	}
-	var list struct {
-		Data []struct {
-			ID       string `json:"id"`
-			MaxModel int    `json:"max_model_len"`
-		} `json:"data"`
+	if list == nil {
+		c.model = cmp.Or(name, like)
+		c.note("%s lists no models: %s is asked", models, foreign.Line(cmp.Or(c.model, "one without a name")))
+		return nil
 	}
-	if err := json.Unmarshal(data, &list); err != nil {
-		return unreadable(models, data, err)
+	at := slices.IndexFunc(list, func(m served) bool {
+		return m.ID == name || name == "" && like != "" && path.Base(m.ID) == path.Base(like)
+	})
+	var ids []string
+	for _, m := range list {
+		ids = append(ids, m.ID)
 	}
-	if len(list.Data) == 0 || list.Data[0].ID == "" {
-		return &AnswerError{What: fmt.Sprintf("%s names no model: %s", models, snippet(data))}
+	if at < 0 && name != "" {
+		return &AnswerError{What: fmt.Sprintf("the server has no model %s, but %s", name, foreign.Line(strings.Join(ids, ", ")))}
 	}
-	at := 0
-	for i, m := range list.Data {
-		if name != "" && (m.ID == name || path.Base(m.ID) == path.Base(name)) {
-			at = i
-			break
-		}
+	at = max(at, 0)
+	if len(ids) > 1 && name == "" {
+		c.note("the server has %d models, %s is asked: --model asks another", len(ids), foreign.Line(ids[at]))
 	}
-	if n := len(list.Data); n > 1 {
-		c.note("the server has %d models, %s is asked", n, foreign.Line(list.Data[at].ID))
-	}
-	c.model, c.longest = list.Data[at].ID, list.Data[at].MaxModel
+	c.model, c.longest = ids[at], list[at].MaxModel
 	return nil
 }
 
@@ -134,7 +163,7 @@ func (c *client) ask(ctx context.Context, a Ask) (Answer, error) {
 	first := err
 	for _, f := range forms[1:] {
 		ofIDs, ofLogProbs := about(first, "token_ids"), about(first, "logprob", "log prob")
-		if ofLogProbs && !ofIDs && f.logProbs == forms[0].logProbs || ofIDs && !ofLogProbs && f.ids {
+		if ofLogProbs && !ofIDs && f.logProbs == forms[0].logProbs && f.flag == forms[0].flag || ofIDs && !ofLogProbs && f.ids {
 			continue // that is not what the server complains about
 		}
 		answer, err = c.post(ctx, a, f)

@@ -109,18 +109,18 @@ func (s *series) explain() (text string, sure bool) {
 
 // at is the log-probability of token k at a temperature.
 func (s *series) at(k int, temperature float64) float64 {
-	row := make([]float64, len(s.rows[k].logits))
-	for i, x := range s.rows[k].logits {
-		row[i] = float64(x) / temperature
+	var row []float64
+	for x, ok := s.rows[k].Logit(0); ok; x, ok = s.rows[k].Logit(len(row)) {
+		row = append(row, x/temperature)
 	}
 	return row[s.ids[k]] - floats.LogSumExp(row)
 }
 
 // temperature is the one at which the first token has its log-probability, 0 if there is none: the
-// best token's rises as the temperature falls.
+// best token's rises as the temperature falls. All logits have to be known.
 func (s *series) temperature() float64 {
 	low, high := 0.05, 20.0
-	if !(s.at(0, high) < s.is[0] && s.is[0] < s.at(0, low)) {
+	if !s.rows[0].Whole() || !(s.at(0, high) < s.is[0] && s.is[0] < s.at(0, low)) {
 		return 0
 	}
 	for range 60 {

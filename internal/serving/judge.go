@@ -124,12 +124,16 @@ func gap(ref *Reference, k, id int) string {
 	if k >= len(ref.Rows) {
 		return ""
 	}
-	g, _ := ref.Rows[k].Logit(ref.Tokens[k])
-	other, ok := ref.Rows[k].Logit(id)
-	if !ok {
+	row := ref.Rows[k]
+	g, _ := row.Logit(ref.Tokens[k])
+	other, ok := row.Logit(id)
+	switch {
+	case ok:
+		return fmt.Sprintf("; its logit is %.3g lower, noise %.2g", g-other, row.noise)
+	case row.Whole():
 		return ", which has no such token"
 	}
-	return fmt.Sprintf("; its logit is %.3g lower, noise %.2g", g-other, ref.Rows[k].noise)
+	return fmt.Sprintf("; its logit is %.3g lower or more, noise %.2g", g-row.Top[len(row.Top)-1].Value, row.noise)
 }
 
 // length judges where an answer of n tokens, the reference's, ends.
@@ -279,11 +283,11 @@ func logProb(ref *Reference, k int) float64 {
 // with the reference's.
 func (m *Model) otherChoice(ref *Reference, a *Answer, k int) bool {
 	row := ref.Rows[k]
-	for id := range row.logits {
-		if id == ref.Tokens[k] || !Tied(row, ref.Tokens[k], id, unknown, row.noise) {
+	for _, l := range row.Top {
+		if l.Token == ref.Tokens[k] || !Tied(row, ref.Tokens[k], l.Token, unknown, row.noise) {
 			continue
 		}
-		if p, _ := row.LogProb(id); near(a.LogProbs[k], p, row.shift+a.Rounding) {
+		if p, _ := row.LogProb(l.Token); near(a.LogProbs[k], p, row.shift+a.Rounding) {
 			return true
 		}
 	}

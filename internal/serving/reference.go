@@ -1,13 +1,8 @@
 package serving
 
 import (
-	"math"
-
-	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/stat"
-
 	"github.com/goparity/goparity/compare"
-	"github.com/goparity/goparity/internal/tie"
+	"github.com/goparity/goparity/internal/generation"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -31,61 +26,41 @@ func (r *Reference) from(k int) *Reference {
 	return out
 }
 
-// Row has the logits of one position.
+// Row has the logits of one position: all of them, or the largest.
 type Row struct {
-	logits []float32 // by token id
-	lse    float64   // log-sum-exp of all
-	noise  float64   // of the difference of two of them
-	shift  float64   // of a log-probability
+	generation.Row
+	noise float64 // of the difference of two of them
+	shift float64 // of a log-probability
 }
 
-// NewRow returns a row of logits, by token id, of a model that is served in type d. The noise of the
-// difference of two is that of [tie.Noise], with their standard deviation as the spread. A log-probability
-// is judged by what passes in tensors, not by the noise floor, and has the rounding of the sum over all. It
-// may be off by
+// NewRow returns a row of a model that is served in type d. The noise of the difference of two logits is
+// that of [tie.Noise]. A log-probability is judged by what passes in tensors, not by the noise floor, and
+// has the rounding of the sum over all. It may be off by
 //
-//	2 · compare.Default(d)[RowRelL2] · root mean square of the logits
+//	2 · compare.Default(d)[RowRelL2] · standard deviation of the logits
 //
 // or the noise, if that is more. MAX serves SmolLM2 in float32 with log-probabilities that are off by
-// 2.1e-4, where this is 8e-4. November 2026.
-func NewRow(logits []float64, d tensor.DType) Row {
-	r := Row{logits: make([]float32, len(logits)), lse: floats.LogSumExp(logits)}
-	known := make([]float64, 0, len(logits))
-	for i, x := range logits {
-		r.logits[i] = float32(x)
-		if !math.IsInf(x, 0) {
-			known = append(known, x)
-		}
-	}
-	if len(known) > 0 {
-		square := floats.Dot(known, known) / float64(len(known))
-		r.noise = tie.Noise(d, stat.PopStdDev(known, nil), max(math.Abs(floats.Max(known)), math.Abs(floats.Min(known))))
-		r.shift = max(r.noise, 2*compare.Default(d)[compare.RowRelL2]*math.Sqrt(square))
+// 2.1e-4, where this is 6e-4. November 2026.
+func NewRow(of generation.Row, d tensor.DType) Row {
+	r := Row{Row: of}
+	if n := len(of.Top); n > 0 {
+		r.noise = of.Noise(d, of.Top[0].Value, of.Top[n-1].Value)
+		r.shift = max(r.noise, 2*compare.Default(d)[compare.RowRelL2]*of.Spread)
 	}
 	return r
 }
 
-// Best is the token with the largest logit, the first of equal ones.
+// Best is the token with the largest logit, the first of equal ones; −1 of a row without any.
 func (r Row) Best() int {
-	best := 0
-	for id, x := range r.logits {
-		if x > r.logits[best] {
-			best = id
-		}
+	if len(r.Top) == 0 {
+		return -1
 	}
-	return best
+	return r.Top[0].Token
 }
 
-// Logit is that of a token; ok is false for one that is not in the row.
-func (r Row) Logit(id int) (logit float64, ok bool) {
-	if id < 0 || id >= len(r.logits) {
-		return 0, false
-	}
-	return float64(r.logits[id]), true
-}
-
-// LogProb is the logarithm of the probability of a token.
+// LogProb is the logarithm of the probability of a token among all; ok is false where its logit is not
+// known.
 func (r Row) LogProb(id int) (p float64, ok bool) {
 	x, ok := r.Logit(id)
-	return x - r.lse, ok
+	return x - r.All, ok
 }

@@ -16,7 +16,8 @@ import (
 // Options say which server is asked, and how.
 type Options struct {
 	URL      string // http://HOST:PORT, with or without /v1
-	Name     string // of the model, where the server has several
+	Name     string // of the model that is asked; "" for the one that is called as Like, or the first
+	Like     string // path or name of the fixture's model
 	Model    Model
 	Timeout  time.Duration // of each answer; 0: DefaultTimeout
 	Parallel int           // how many requests are on their way at once; 0: DefaultParallel
@@ -76,7 +77,7 @@ func Run(ctx context.Context, refs []*Reference, opt Options) (*report.Serving, 
 	out := &report.Serving{Verdict: report.Pass,
 		Server: report.Server{URL: c.base, Command: opt.Command, Parallel: opt.Parallel, Timeout: opt.Timeout.String()}}
 	r := &run{client: c, model: &opt.Model, refs: refs, parallel: opt.Parallel}
-	if err := r.findModel(ctx, opt.Name); err != nil {
+	if err := r.findModel(ctx, opt.Name, opt.Like); err != nil {
 		out.Verdict, out.Error = report.Error, "the server cannot be asked: "+foreign.Line(err.Error())
 		return out, ctx.Err()
 	}

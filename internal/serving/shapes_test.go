@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -143,12 +144,35 @@ func TestModels(t *testing.T) {
 		return false
 	}}
 	s.Models = []string{"other", "/models/mine"}
-	for _, c := range []struct{ name, want string }{{"./mine", "/models/mine"}, {"/models/mine", "/models/mine"}, {"x", "other"}, {"", "other"}} {
+	for _, c := range []struct{ name, like, want, says string }{
+		{"", "./mine", "/models/mine", "the server has 2 models, /models/mine is asked"},
+		{"", "/models/mine", "/models/mine", "the server has 2 models"},
+		{"", "x", "other", "the server has 2 models, other is asked"},
+		{"", "", "other", "the server has 2 models"},
+		{"other", "mine", "other", ""},
+		{"mine", "mine", "", "the server has no model mine, but other, /models/mine"},
+	} {
 		asked = nil
-		out, err := serving.Run(t.Context(), servingtest.Cases(1)[:1], serving.Options{URL: s.Start(t), Name: c.name, Parallel: 1})
+		out, err := serving.Run(t.Context(), servingtest.Cases(1)[:1], serving.Options{URL: s.Start(t), Name: c.name, Like: c.like, Parallel: 1})
 		require.NoError(t, err)
-		assert.Equal(t, []string{c.want, c.want}, asked, c.name)
-		assert.Contains(t, strings.Join(out.Notes, "\n"), "the server has 2 models")
+		if c.want != "" {
+			assert.Equal(t, []string{c.want, c.want}, asked, c.says)
+		}
+		assert.Equal(t, c.want == "", out.Verdict == report.Error, c.says)
+		assert.Contains(t, strings.Join(append(out.Notes, out.Error), "\n"), c.says)
+	}
+	for _, status := range []int{http.StatusNotFound, http.StatusOK} { // no such list, and an empty answer
+		mux := http.NewServeMux()
+		mux.HandleFunc("/v1/models", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
+		mux.Handle("/", s.Handler())
+		server := httptest.NewServer(mux)
+		defer server.Close()
+		asked = nil
+		out, err := serving.Run(t.Context(), servingtest.Cases(1)[:1], serving.Options{URL: server.URL, Like: "mine", Parallel: 1})
+		require.NoError(t, err)
+		assert.Equal(t, report.Pass, out.Verdict, out.Error)
+		assert.Equal(t, []string{"mine", "mine"}, asked)
+		assert.Contains(t, strings.Join(out.Notes, "\n"), "/v1/models lists no models: mine is asked")
 	}
 }
 
@@ -190,6 +214,12 @@ func TestForms(t *testing.T) {
 			}
 			return ""
 		}, "", "knows neither"},
+		{func(b map[string]any) string {
+			if _, isBool := b["logprobs"].(bool); b["logprobs"] != nil && !isBool {
+				return "logprobs must be of type bool"
+			}
+			return ""
+		}, "logprobs=true return_token_ids=true top_logprobs=5", "completions are asked as chats are"},
 	} {
 		var heard atomic.Value // the last body; requests come at once, too
 		s := &servingtest.Stub{Refuses: func(body map[string]any) string { heard.Store(body); return c.refuses(body) }}
@@ -197,7 +227,7 @@ func TestForms(t *testing.T) {
 		last := heard.Load().(map[string]any)
 		assert.Equal(t, report.Pass, out.Verdict, "%s: %s", c.reason, out.Error)
 		var keys []string
-		for _, k := range []string{"logprobs", "return_token_ids"} {
+		for _, k := range []string{"logprobs", "return_token_ids", "top_logprobs"} {
 			if last[k] != nil {
 				text, _ := json.Marshal(last[k])
 				keys = append(keys, k+"="+string(text))

@@ -112,7 +112,10 @@ func (s *Server) ready(ctx context.Context, mark string) bool {
 		return true
 	}
 	c, err := newClient(s.URL, time.Second)
-	return err == nil && c.findModel(ctx, "") == nil
+	if err == nil {
+		_, err = c.list(ctx)
+	}
+	return err == nil
 }
 
 // Died returns how the server ended by itself, nil if it is alive. One that has just hung up gets a

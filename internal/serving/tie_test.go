@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/goparity/goparity/internal/generation"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/serving"
 	"github.com/goparity/goparity/internal/serving/servingtest"
@@ -13,7 +14,7 @@ import (
 )
 
 func TestTied(t *testing.T) {
-	row := serving.NewRow([]float64{1, 3, 2.999, math.NaN(), -4}, tensor.F32)
+	row := serving.NewRow(generation.NewRow([]float64{1, 3, 2.999, math.NaN(), -4}), tensor.F32)
 	knows := func(logits map[int]float64) func(int) (float64, bool) {
 		return func(id int) (float64, bool) { x, ok := logits[id]; return x, ok }
 	}
@@ -48,7 +49,7 @@ func near(k int, gap float64, d tensor.DType) (ref *serving.Reference, rival int
 			rival = servingtest.Ranked(row)[1]
 			row[rival] = row[id] - gap
 		}
-		ref.Rows[i] = serving.NewRow(row, d)
+		ref.Rows[i] = serving.NewRow(generation.NewRow(row), d)
 		seen = append(seen, id)
 	}
 	return ref, rival

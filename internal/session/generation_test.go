@@ -3,9 +3,11 @@ package session_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -15,8 +17,10 @@ import (
 	"github.com/goparity/goparity/internal/continuation"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/generation"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/serving/servingtest"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/npy"
@@ -24,6 +28,7 @@ import (
 
 const (
 	spokenVocabulary = 70
+	spokenKnown      = 66 // tokens that the tokenizer has
 	spokenPrompt     = 3
 )
 
@@ -72,13 +77,16 @@ func spokenFixture(t *testing.T, yaml string) string {
 		[]dump.Entry{{Step: "0", Layer: "lm_head", Port: "output", Tensor: spokenRows(t, 0, len(spoken), nil)}})
 	side, err := continuation.Open(whole, nil)
 	require.NoError(t, err)
-	entries, err := side.Keep(len(spoken)-spokenPrompt, 0)
+	entries, err := side.Keep(len(spoken)-spokenPrompt, spokenKnown)
 	require.NoError(t, err)
 	kept := &golden.Run{From: "reference", Engine: "torch", Encoding: "float32", TokenIDs: ids(spoken), Path: dump.Generated}
 	for _, e := range entries {
 		kept.Ports = append(kept.Ports, golden.Port{Step: e.Step, Layer: e.Layer, Port: e.Port, Tensor: e.Tensor})
 	}
-	_, err = golden.Import(t.Context(), filepath.Join(dir, "golden"), golden.ImportOptions{Runs: map[string]*golden.Run{
+	y, err := fixture.Load(dir)
+	require.NoError(t, err)
+	inputs := map[string]map[string]string{"short": y.Inputs("short"), "short@generation": y.Inputs("short")}
+	_, err = golden.Import(t.Context(), filepath.Join(dir, "golden"), golden.ImportOptions{Inputs: inputs, Runs: map[string]*golden.Run{
 		"short": {From: "reference", Engine: "torch", Encoding: "float32", TokenIDs: ids(spoken[:spokenPrompt]), Text: "it is forty-two",
 			Ports: []golden.Port{{Step: "0", Layer: "lm_head", Port: "output", Tensor: spokenRows(t, 0, spokenPrompt, nil)}}},
 		"short@generation": kept}})
@@ -135,11 +143,63 @@ func TestGeneration(t *testing.T) {
 		require.NoError(t, err, tt.reason)
 		assert.Equal(t, tt.want, o.Verdict, tt.reason)
 		assert.Equal(t, tt.verdict, o.Report("x").Verdict, tt.reason)
+		if tt.want == generation.Divergent {
+			assert.Contains(t, strings.Join(o.Notes, "\n"), "give the case steps: 5", "token 4 is decided by the fifth forward pass")
+		}
 		assert.Empty(t, s.UnjudgedTexts())
 		assert.Equal(t, [2]int{0, spokenPrompt}, passes[0], "the prompt first")
 		assert.Equal(t, [2]int{9, 10}, passes[len(passes)-1], "and then token by token")
 		_, err = f.Generations(c)[0].Judge(2)
 		assert.ErrorContains(t, err, "ask for one number", tt.reason)
+		require.NoError(t, s.Close())
+	}
+}
+
+// TestServedGeneration asks a server for a text of which the golden keeps 64 logits. Servers sum over
+// all logits, those of tokens that no tokenizer has among them.
+func TestServedGeneration(t *testing.T) {
+	const yaml = "model: {task: text-generation, path: ./m}\ncases:\n  short: {token_ids: [5, 6, 7]}\ngeneration: 8\n"
+	for _, tt := range []struct {
+		change  func(at int, x []float64)
+		verdict report.Verdict
+		want    string
+		reason  string
+	}{
+		{nil, report.Pass, "", "right"},
+		{func(at int, x []float64) { x[12] = 12 }, report.Fail, "token 0 is 12, the reference's is 21; its logit is", "another token"},
+		{func(at int, x []float64) { x[spokenKnown] = 12 }, report.Fail, "or more", "a token that the golden does not keep"},
+		{func(at int, x []float64) { x[spokenKnown] = 8 }, report.Fail, "its log-probability is", "a sum with another number"},
+	} {
+		s, err := session.Start(session.Config{Fixtures: []string{spokenFixture(t, yaml)}})
+		require.NoError(t, err)
+		stub := &servingtest.Stub{Model: func(seen []int) []float64 {
+			x := logitsAt(len(seen) - 1)
+			if tt.change != nil {
+				tt.change(len(seen)-1, x)
+			}
+			return x
+		}}
+		out, err := s.Default().Serve(session.Serving{URL: stub.Start(t)})
+		require.NoError(t, err, tt.reason)
+		assert.Equal(t, tt.verdict, out.Verdict, "%s: %+v", tt.reason, out)
+		text := fmt.Sprintf("%+v", out.Requests)
+		assert.Contains(t, text, tt.want, tt.reason)
+		assert.Equal(t, 8, out.Requests[0].Tokens, tt.reason)
+		require.NoError(t, s.Close())
+	}
+}
+
+// TestServedName asks for the model that serve.model names, and no other.
+func TestServedName(t *testing.T) {
+	stub := &servingtest.Stub{Model: func(seen []int) []float64 { return logitsAt(len(seen) - 1) }}
+	url := stub.Start(t)
+	for name, want := range map[string]report.Verdict{"stub": report.Pass, "other": report.Error} {
+		s, err := session.Start(session.Config{Fixtures: []string{spokenFixture(t, "model: {task: text-generation, path: ./m}\n"+
+			"cases:\n  short: {token_ids: [5, 6, 7]}\ngeneration: 8\nserve: {url: \""+url+"\", model: "+name+"}\n")}})
+		require.NoError(t, err)
+		out, err := s.Default().Serve(session.Serving{})
+		require.NoError(t, err)
+		assert.Equal(t, want, out.Verdict, out.Error)
 		require.NoError(t, s.Close())
 	}
 }

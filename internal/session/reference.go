@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/goparity/goparity/internal/continuation"
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/generation"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/serving"
@@ -29,31 +31,51 @@ func referenceOf(run *dump.Run, sequence, of int, judging tensor.DType) (*servin
 	if all := run.Decoded(); sequence < len(all) {
 		decoded = all[sequence]
 	}
+	steps := run.Steps()
+	return ref, choose(ref, judging, decoded, len(steps), func(k int) (generation.Row, error) {
+		values, err := lastLogits(run, steps[k], sequence, of)
+		return generation.NewRow(values), err
+	})
+}
+
+// spokenReference is what a golden says that keeps logits along a text.
+func spokenReference(run *dump.Run, judging tensor.DType) (*serving.Reference, error) {
+	side, err := continuation.Open(run, nil)
+	if err != nil {
+		return nil, err
+	}
+	of := run.Info.Generation
+	ref := &serving.Reference{Prompt: side.Text[:of.From], Text: run.Info.ReferenceText}
+	return ref, choose(ref, judging, of.Tokens, len(of.Tokens), func(k int) (generation.Row, error) {
+		row, _, err := side.Row(k)
+		return row, err
+	})
+}
+
+// choose reads n rows. fed are the tokens that followed them, as far as they are known.
+func choose(ref *serving.Reference, judging tensor.DType, fed []int, n int, read func(k int) (generation.Row, error)) error {
 	err := mapfile.Guard(func() error {
-		for k, step := range run.Steps() {
-			values, err := lastLogits(run, step, sequence, of)
+		for k := range n {
+			of, err := read(k)
 			if err != nil {
 				return err
 			}
-			row := serving.NewRow(values, judging)
+			row := serving.NewRow(of, judging)
 			best := row.Best()
 			ref.Rows, ref.Tokens = append(ref.Rows, row), append(ref.Tokens, best)
-			if k < len(decoded) && decoded[k] != best {
-				if !serving.Tied(row, best, decoded[k], func(int) (float64, bool) { return 0, false }, 0) { // equal logits
+			if k < len(fed) && fed[k] != best {
+				if !serving.Tied(row, best, fed[k], func(int) (float64, bool) { return 0, false }, 0) { // equal logits
 					return nil
 				}
-				ref.Tokens[k] = decoded[k]
+				ref.Tokens[k] = fed[k]
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
 	if words := strings.Trim(fmt.Sprint(ref.Tokens), "[]"); strings.HasPrefix(ref.Text, words) || strings.HasPrefix(words, ref.Text) {
 		ref.Text = "" // a reference without a tokenizer wrote its ids
 	}
-	return ref, nil
+	return err
 }
 
 // lastLogits are the logits behind the last token of a sequence in one step.

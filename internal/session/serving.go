@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/goparity/goparity/internal/checkpoint"
+	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/infra"
@@ -24,6 +25,7 @@ import (
 // says in serve, and the defaults.
 type Serving struct {
 	URL      string        // instead of the fixture's own server
+	Model    string        // the name that is asked for, instead of the fixture's
 	Timeout  time.Duration // of each answer
 	Parallel int           // how many requests are on their way at once
 	Start    time.Duration // for how long a server that is started may not be ready
@@ -85,7 +87,10 @@ func (f *Fixture) serve(s Serving) (*report.Serving, error) {
 	}
 	ctx, cancel := supervise.WithDeadline(ctx, time.Now(), f.cfg.Timeout, f.cfg.Started, supervise.DefaultGrace)
 	defer cancel()
-	opt := serving.Options{URL: s.URL, Name: y.Model.Path, Model: model, Timeout: s.Timeout, Parallel: s.Parallel}
+	opt := serving.Options{URL: s.URL, Name: s.Model, Like: f.modelPath(), Model: model, Timeout: s.Timeout, Parallel: s.Parallel}
+	if opt.Name == "" && y.Serve != nil {
+		opt.Name = y.Serve.Model
+	}
 	var server *serving.Server
 	switch {
 	case s.URL == "" && y.Serve.Command != nil:
@@ -108,6 +113,19 @@ func (f *Fixture) serve(s Serving) (*report.Serving, error) {
 	}
 	out.Notes = append(append(notes, more...), out.Notes...)
 	return out, nil
+}
+
+// modelPath is the model's folder, or its name on a hub.
+func (f *Fixture) modelPath() string {
+	m := f.yaml.Model
+	if m.Path == "" || !m.Local() {
+		return m.Path
+	}
+	dir := filepath.Join(f.dir, filepath.FromSlash(m.Path))
+	if whole, err := filepath.Abs(dir); err == nil {
+		return whole
+	}
+	return dir
 }
 
 // startServer starts the server that the fixture names.
@@ -221,22 +239,31 @@ func (f *Fixture) servedReferences(s Serving) (refs []*serving.Reference, notes 
 			notes = append(notes, fmt.Sprintf("not judged: case %s has images", y.Name))
 			continue
 		}
-		run, err := f.goldens.run(variant, y.Name)
+		name, spoken := y.Name, f.yaml.Generation > y.Steps
+		if spoken {
+			name = dump.PathCase(y.Name, dump.Generated)
+		}
+		run, err := f.goldens.run(variant, name)
 		if err != nil {
 			return nil, nil, err
 		}
 		asks := asksOf(y)
 		for i, ask := range asks {
-			ref, err := referenceOf(run, i, len(asks), judging)
+			var ref *serving.Reference
+			if spoken { // it is of one sequence
+				ref, err = spokenReference(run, judging)
+			} else {
+				ref, err = referenceOf(run, i, len(asks), judging)
+			}
 			if err != nil {
 				return nil, nil, fmt.Errorf("%s: case %s: %w", f.goldens.store.Dir(), y.Name, err)
 			}
 			if ref.Case = y.Name; len(asks) > 1 {
 				ref.Case = fmt.Sprintf("%s[%d]", y.Name, i)
 			}
-			if n := len(ref.Tokens); n < y.Steps {
+			if n, of := len(ref.Tokens), max(y.Steps, f.yaml.Generation); n < of {
 				notes = append(notes, fmt.Sprintf("case %s is asked for %d of %d tokens: there the golden went on with a token that is not its best",
-					ref.Case, n, y.Steps))
+					ref.Case, n, of))
 			}
 			if ask.As == serving.AsIDs {
 				ref.Prompt = ask.IDs

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goparity/goparity/internal/generation"
 	"github.com/goparity/goparity/internal/serving"
 	"github.com/goparity/goparity/tensor"
 )
@@ -373,7 +374,7 @@ func Reference(name string, ask serving.Ask, prompt []int, n int) *serving.Refer
 	for range n {
 		row := Logits(seen)
 		best := argmax(row)
-		r.Rows = append(r.Rows, serving.NewRow(row, tensor.F32))
+		r.Rows = append(r.Rows, serving.NewRow(generation.NewRow(row), tensor.F32))
 		r.Tokens = append(r.Tokens, best)
 		seen = append(seen, best)
 	}

@@ -163,6 +163,7 @@ func compareRuns(ctx context.Context, cases []Case, opt Options) (*Comparison, e
 	}
 	c.noteEncoding()
 	c.noteCosts()
+	c.noteRounding()
 	c.noteDoubts()
 	return c, nil
 }

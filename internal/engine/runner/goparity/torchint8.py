@@ -47,7 +47,7 @@ def q8_k(x):
     """Blocks of 256: the number furthest from 0 becomes -127. ggml's q8_K, whose scale is a float32."""
     blocks = x.float().reshape(-1, 256)
     most = blocks.gather(1, blocks.abs().argmax(1, keepdim=True))
-    inverse = torch.where(most == 0, 0.0, -127 / most)
+    inverse = torch.where(most == 0, 0.0, torch.full_like(most, -127) / most)  # -127 / most multiplies by 1 / most
     q = torch.round(inverse * blocks).clamp(max=127)  # halves to even
     return (q * torch.where(most == 0, 0.0, 1 / inverse)).reshape(x.shape).to(x.dtype)
 

@@ -57,6 +57,42 @@ func TestJoin(t *testing.T) {
 	}
 }
 
+// Experts in one tensor are those of each by itself.
+func TestExperts(t *testing.T) {
+	parts, config := load(t, "packed")
+	byName := map[string]*tensor.Tensor{}
+	for _, p := range parts {
+		byName[p.Name] = p.Tensor
+	}
+	one, _, err := dequant.Join(parts, config, nil)
+	require.NoError(t, err)
+	stacked := func(part string) tensor.Named {
+		x, err := byName["sym4."+part].Reshape(append([]int{1}, byName["sym4."+part].Shape()...)...)
+		require.NoError(t, err)
+		if x, err = tensor.Concat(0, x, x); err != nil {
+			require.NoError(t, err)
+		}
+		return tensor.Named{Name: "experts." + part, Tensor: x}
+	}
+	shape, err := tensor.Of([]int64{2, 20, 192}, 3)
+	require.NoError(t, err)
+	got, _, err := dequant.Join([]tensor.Named{stacked("weight_packed"), stacked("weight_scale"), {Name: "experts.weight_shape", Tensor: shape}}, config, nil)
+	require.NoError(t, err)
+	require.Len(t, got, 1)
+	require.Equal(t, []int{2, 20, 192}, got[0].Shape())
+	for _, w := range one {
+		if w.Name == "sym4.weight" {
+			for i := range got[0].Len() {
+				require.Equal(t, w.At(i%w.Len()), got[0].At(i))
+			}
+		}
+	}
+	wrong, err := tensor.Of([]int64{2, 21, 192}, 3)
+	require.NoError(t, err)
+	_, _, err = dequant.Join([]tensor.Named{stacked("weight_packed"), stacked("weight_scale"), {Name: "experts.weight_shape", Tensor: wrong}}, config, nil)
+	assert.ErrorContains(t, err, "it says [2 21 192]")
+}
+
 func sameBits(t *testing.T, want tensor.Named, got *tensor.Tensor) {
 	t.Helper()
 	require.Equal(t, want.String(), got.String(), want.Name)

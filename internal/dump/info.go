@@ -68,6 +68,14 @@ type Activations struct {
 	Layers []string `json:"layers"` // that do so
 }
 
+// Check refuses blocks of another size than engines have.
+func (a *Activations) Check() error {
+	if a != nil && a.Block != 32 && a.Block != 256 {
+		return fmt.Errorf("activations: blocks of %d inputs: want 32 or 256", a.Block)
+	}
+	return nil
+}
+
 // LoadAudit compares the weights that a model loaded with those of the checkpoint. The names are
 // those in the checkpoint.
 type LoadAudit struct {

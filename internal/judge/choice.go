@@ -80,7 +80,7 @@ func (c *Comparison) settleTies() error {
 			if !p.differs() {
 				continue
 			}
-			if err := c.leaveOutRounded(p, either(rounded.lost(flow, at, p, rows), tookRounded.lost(flow, at, p, rows))); err != nil {
+			if err := c.leaveOutRounded(flow, p, either(rounded.lost(flow, at, p, rows), tookRounded.lost(flow, at, p, rows))); err != nil {
 				return err
 			}
 			if p.Agrees {

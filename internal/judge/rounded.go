@@ -127,7 +127,7 @@ func int8Step(x []float64) float64 {
 // leaveOutRounded judges a port without the rows that were rounded another way, if it is no further
 // off, with them, than rounding carries the reference, and its layer makes no more of what it was
 // given. A port without any row left passes by that alone.
-func (c *Comparison) leaveOutRounded(p *Port, lost []bool) error {
+func (c *Comparison) leaveOutRounded(flow *trace.Pass, p *Port, lost []bool) error {
 	if !slices.Contains(lost, true) {
 		return nil
 	}
@@ -138,7 +138,7 @@ func (c *Comparison) leaveOutRounded(p *Port, lost []bool) error {
 			by = fmt.Sprintf("twice what rounding costs the reference, %.2g", limits.RelL2)
 		}
 	}
-	if !p.Base.Result.Agrees(limits) || c.madeItself(p) {
+	if !p.Base.Result.Agrees(limits) || c.madeItself(flow, p) {
 		return nil
 	}
 	if slices.Contains(lost, false) {
@@ -152,14 +152,14 @@ func (c *Comparison) leaveOutRounded(p *Port, lost []bool) error {
 // madeItself reports whether a layer that rounds its input makes more of a row than rounding what came
 // in does: with x the input's row, dx its error, η the relative error of rounding, and G the layer's
 // gain, ‖dy‖ > layerRounding·G·(‖dx‖ + 2·η·‖x‖).
-func (c *Comparison) madeItself(p *Port) bool {
+func (c *Comparison) madeItself(flow *trace.Pass, p *Port) bool {
 	how := c.caseOf(p.Case).Golden.Info.Activations
 	if !slices.Contains(how.Layers, label.Name(p.Layer)) || !p.Judged() {
 		return false
 	}
-	for _, in := range c.Ports {
-		if in.Case != p.Case || in.Step != p.Step || in.Layer != p.Layer || in.Judged() || !in.comparable() ||
-			in.Base.Result.Rows != p.Base.Result.Rows || in.Golden.RowLen()%how.Block != 0 {
+	for _, i := range flow.Ports(p.Layer) {
+		in := c.Ports[flow.Events[i].Index]
+		if in.Judged() || !in.comparable() || in.Base.Result.Rows != p.Base.Result.Rows || in.Golden.RowLen()%how.Block != 0 {
 			continue
 		}
 		x, dx, err := norms(in)

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -67,7 +68,8 @@ func (g *goldens) read(variant, caseName string) (*dump.Run, error) {
 			}
 		}
 		if p.Activations != nil {
-			if err := json.Unmarshal(p.Activations, &info.Activations); err != nil {
+			err := json.Unmarshal(p.Activations, &info.Activations)
+			if err := cmp.Or(err, info.Activations.Check()); err != nil {
 				return nil, fmt.Errorf("golden: %s: activations of %s: %w", g.store.Dir(), pass.File, err)
 			}
 		}

@@ -68,10 +68,7 @@ func (c *Comparison) settleTies() error {
 				}
 			}
 		}
-		rounded, err := c.rounded(flow, tookRounded)
-		if err != nil {
-			return err
-		}
+		rounded := c.rounded(flow, tookRounded)
 		for _, a := range rounded {
 			c.Note(a.roundedText())
 		}

@@ -19,11 +19,11 @@ import (
 
 // rounded are the layers of a forward pass of which the candidate may have rounded rows another way,
 // each as a choice that the rows took.
-func (c *Comparison) rounded(flow *trace.Pass, passes *earlier) (ways, error) {
+func (c *Comparison) rounded(flow *trace.Pass, passes *earlier) ways {
 	k := c.caseOf(flow.Case)
 	how := k.Golden.Info.Activations
 	if how == nil {
-		return nil, nil
+		return nil
 	}
 	rounds := map[string]bool{}
 	for _, l := range how.Layers {
@@ -39,10 +39,7 @@ func (c *Comparison) rounded(flow *trace.Pass, passes *earlier) (ways, error) {
 		if p == nil || p.Golden.RowLen()%how.Block != 0 || p.Golden.RowLen() == 0 {
 			continue
 		}
-		rows, err := roundingTies(p, how)
-		if err != nil {
-			return nil, err
-		}
+		rows := roundingTies(p, how)
 		lost := either(out.lost(flow, at, p, c.fed(flow)), passes.lost(flow, at, p, c.fed(flow)))
 		t := tie.Ties{Of: p.Golden.Len() / p.Golden.RowLen()}
 		for _, r := range rows {
@@ -56,7 +53,7 @@ func (c *Comparison) rounded(flow *trace.Pass, passes *earlier) (ways, error) {
 			out = append(out, a)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // alike returns a port that both sides have and that agrees, which holds what an input of the golden
@@ -74,7 +71,7 @@ func (c *Comparison) alike(flow *trace.Pass, at int) *Port {
 // roundingTies returns the rows of a port in which a number lies so near to the middle of two whole
 // ones, in steps of its block, that what the two sides have there may be rounded to either. Rows that
 // do not agree are none.
-func roundingTies(p *Port, how *dump.Activations) (rows []int, err error) {
+func roundingTies(p *Port, how *dump.Activations) (rows []int) {
 	n := p.Golden.RowLen()
 	g, a := make([]float64, n), make([]float64, n)
 	floor := p.floor().RowRelL2
@@ -96,7 +93,7 @@ func roundingTies(p *Port, how *dump.Activations) (rows []int, err error) {
 			}
 		}
 	}
-	return rows, nil
+	return rows
 }
 
 // blockTies reports whether a number of a block may be rounded either way.

@@ -17,25 +17,45 @@ import (
 )
 
 func newShow() *cobra.Command {
-	var by, spec, layer string
+	var by string
 	var first int
+	var heads bool
+	var f attentionFlags
 	c := &cobra.Command{
-		Use:   "show FILE|DIR",
+		Use:   "show FILE|DIR [CANDIDATE]",
 		Short: "what is in a tensor file or dump: shape, dtype, range, sum, first values, NaN",
-		Args:  cobra.ExactArgs(1),
+		Long: "show prints what is in a tensor file or dump: shape, dtype, range, sum, first values, NaN.\n\n" +
+			"With --attention it prints of each head how far its attention is spread: the mean of the weights, the\n" +
+			"entropy in nats and as a part of ln n, n the keys that a query may look at, the key that gets most, and\n" +
+			"what key 0 gets; heads that look at all keys alike are named as uniform. A second dump, the candidate's,\n" +
+			"is shown beside the first. Weights that were not recorded are calculated of q, k and v, where that\n" +
+			"makes the recorded context.",
+		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if by != "" && by != "row" && by != "column" {
+			if heads {
+				for _, name := range []string{"by", "first"} {
+					if cmd.Flags().Changed(name) {
+						return usage("show: --%s does not go with --attention", name)
+					}
+				}
+				if len(args) == 1 && f.Names != "" {
+					return usage("show: --names joins two dumps, and there is one")
+				}
+				return f.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			}
+			switch {
+			case len(args) > 1:
+				return usage("show: %q is one dump too many: two are shown with --attention", args[1])
+			case f.Config != "" || f.Names != "":
+				return usage("show: --config and --names go with --attention")
+			case by != "" && by != "row" && by != "column":
 				return usage("show: --by %s: want row or column", by)
 			}
-			var opt dump.Options
-			if spec != "" {
-				parsed, err := raw.Parse(spec)
-				if err != nil {
-					return usage("show: --raw: %v", err)
-				}
-				opt.Raw = func(string, int64) (raw.Spec, error) { return parsed, nil }
+			layer := f.layer
+			opt, err := rawOptions(f.Raw)
+			if err != nil {
+				return err
 			}
-			opt.Unjudged = true
 			runs, err := dump.OpenCases(args[0], opt)
 			if err != nil {
 				return err
@@ -56,10 +76,27 @@ func newShow() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&by, "by", "", "figures of each row or column instead of the whole tensor: row or column")
-	c.Flags().StringVar(&spec, "raw", "", "dtype and shape of headerless files, as `f32:4x8`")
-	c.Flags().StringVar(&layer, "layer", "", "only labels that contain this `text`")
+	c.Flags().StringVar(&f.Raw, "raw", "", "dtype and shape of headerless files, as `f32:4x8`")
+	c.Flags().StringVar(&f.layer, "layer", "", "only labels that contain this `text`")
 	c.Flags().IntVar(&first, "first", 5, "how many first values to print")
+	c.Flags().BoolVar(&heads, "attention", false, "figures of each head of attention, of one dump or of two")
+	c.Flags().StringVar(&f.Config, "config", "", "with --attention: the model's config.json, which says how many heads there are")
+	c.Flags().StringVar(&f.Names, "names", "", "with --attention of two dumps: YAML `file` with names as in fixture.yaml")
 	return c
+}
+
+// rawOptions open a dump to look at it. spec says what headerless files hold, "" for none.
+func rawOptions(spec string) (opt dump.Options, err error) {
+	opt.Unjudged = true
+	if spec == "" {
+		return opt, nil
+	}
+	parsed, err := raw.Parse(spec)
+	if err != nil {
+		return opt, usage("show: --raw: %v", err)
+	}
+	opt.Raw = func(string, int64) (raw.Spec, error) { return parsed, nil }
+	return opt, nil
 }
 
 // tokensShown is how many token ids of a sequence are shown.

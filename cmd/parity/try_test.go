@@ -3,11 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -90,4 +92,29 @@ func TestTry(t *testing.T) {
 		assert.Equal(t, c.code, code, "%s: %s", c.reason, out.String())
 		assert.Contains(t, out.String(), c.want, c.reason)
 	}
+}
+
+// The example of docs/causes.md, as a reader runs it.
+func TestTryExample(t *testing.T) {
+	numpyOrSkip(t)
+	python, err := engine.Interpreter(os.Getenv, ".")
+	require.NoError(t, err)
+	page := readPage(t, "docs/causes.md")
+	var fix string
+	for _, m := range fence.FindAllStringSubmatch(page, -1) {
+		if m[1] == "python" {
+			fix = m[3]
+		}
+	}
+	require.Contains(t, fix, "def predict(", "docs/causes.md shows fix.py")
+	require.Contains(t, page, "parity try --layer layers.1.mlp.act_fn fix.py --golden ref --actual cand")
+	p := params(t)
+	p.Dir = "testdata/try"
+	setup := p.Setup
+	p.Setup = func(e *testscript.Env) error {
+		e.Setenv("PYTHON", python)
+		e.Setenv("PARITY_PYTHON", python)
+		return errors.Join(setup(e), os.WriteFile(filepath.Join(e.WorkDir, "fix.py"), []byte(fix), 0o644))
+	}
+	testscript.Run(t, p)
 }

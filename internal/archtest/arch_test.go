@@ -40,7 +40,7 @@ var line = [][]string{
 	{"internal/op", "internal/checkpoint"},
 	{"internal/diagnose", "internal/dequantised", "internal/weights"},
 	{"internal/diagnose/rebuild"},
-	{"internal/diagnose/fault"},
+	{"internal/diagnose/fault", "internal/attention"},
 	{"internal/diagnose/pattern"},
 	{"internal/diagnose/cause"},
 	{"internal/report"},

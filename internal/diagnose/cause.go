@@ -12,8 +12,12 @@ type Cause struct {
 	ID, Layer, Text string
 	Proven          bool
 	Fit, FitGolden  float64 // relative L2 of the candidate against prediction and golden; Fit is NaN for a guess
-	params, rank    int
-	close           bool // fits far better than the golden
+	// Next is the id of the prediction that fits best of those with another one, and NextFit how well, of
+	// the first cause if that is a prediction and not proven; else "".
+	Next         string
+	NextFit      float64
+	params, rank int
+	close        bool // fits far better than the golden
 }
 
 func (c Cause) isGuess() bool { return math.IsNaN(c.Fit) }
@@ -55,8 +59,8 @@ func (c Cause) class() int {
 }
 
 // rank puts the best first and leaves at most one proven cause: others that fit as well say the
-// same with less.
-func rank(causes []Cause, floor float64) []Cause {
+// same with less. others are the predictions that fit too little to be shown.
+func rank(causes, others []Cause, floor float64) []Cause {
 	slices.SortStableFunc(causes, func(a, b Cause) int {
 		if c := cmp.Compare(a.class(), b.class()); c != 0 || !a.isGuess() {
 			return cmp.Or(c, cmp.Compare(a.Fit, b.Fit))
@@ -75,7 +79,8 @@ func rank(causes []Cause, floor float64) []Cause {
 			return cmp.Or(cmp.Compare(a.params, b.params), cmp.Compare(a.rank, b.rank), cmp.Compare(a.Fit, b.Fit))
 		})
 	}
-	causes = decided(causes)
+	others = append(slices.Clone(causes), others...)
+	causes = decided(causes, others)
 	var out []Cause
 	seen, loose := map[string]bool{}, 0
 	for _, c := range causes {
@@ -96,21 +101,33 @@ func rank(causes []Cause, floor float64) []Cause {
 			break
 		}
 	}
+	if len(out) > 0 && !out[0].Proven && !out[0].isGuess() {
+		if next := nextTo(out[0], others); next != nil {
+			out[0].Next, out[0].NextFit = next.ID, next.Fit
+		}
+	}
 	return out
 }
 
-// decided leaves out causes that fit but loosely if the best of them is not clearly nearer than
-// another one: two that explain an error alike explain nothing.
-func decided(causes []Cause) []Cause {
-	var best *Cause
-	for i := range causes {
-		switch c := &causes[i]; {
-		case c.class() != isLoose:
-		case best == nil:
-			best = c
-		case c.ID != best.ID && c.Fit < apart*best.Fit:
-			return slices.DeleteFunc(causes, func(c Cause) bool { return c.class() == isLoose })
+// nextTo returns the best prediction of another id than a cause's; nil if there is none.
+func nextTo(c Cause, others []Cause) (next *Cause) {
+	for i, o := range others {
+		if o.ID != c.ID && !o.isGuess() && (next == nil || o.Fit < next.Fit) {
+			next = &others[i]
 		}
+	}
+	return next
+}
+
+// decided leaves out causes that fit but loosely if the best of them is not clearly nearer than any
+// other prediction: two that explain an error alike explain nothing.
+func decided(causes, others []Cause) []Cause {
+	at := slices.IndexFunc(causes, func(c Cause) bool { return c.class() == isLoose })
+	if at < 0 {
+		return causes
+	}
+	if next := nextTo(causes[at], others); next != nil && next.Fit < apart*causes[at].Fit {
+		return slices.DeleteFunc(causes, func(c Cause) bool { return c.class() == isLoose })
 	}
 	return causes
 }

@@ -60,7 +60,7 @@ type Prediction struct {
 // The causes come best first; the first may be proven.
 func Diagnose(ctx context.Context, s *Scene, hypotheses []Hypothesis, users ...Hypothesis) []Cause {
 	var causes []Cause
-	s.ctx = ctx
+	s.ctx, s.unshown = ctx, nil
 	for _, h := range users {
 		if !s.Late() {
 			causes = append(causes, s.tryUsers(h)...)
@@ -80,7 +80,7 @@ func Diagnose(ctx context.Context, s *Scene, hypotheses []Hypothesis, users ...H
 	if s.Target != nil {
 		floor = s.Target.Floor
 	}
-	return rank(causes, floor.RelL2)
+	return rank(causes, s.unshown, floor.RelL2)
 }
 
 // isRight reports whether the candidate's target is what the reference makes of the candidate's own
@@ -133,8 +133,11 @@ func (s *Scene) try(h Hypothesis) (causes []Cause) {
 		}
 	}()
 	for _, p := range h.Predict(s) {
-		if c, ok := s.judge(p); ok {
+		switch c, ok := s.judge(p); {
+		case ok:
 			causes = append(causes, c)
+		case !c.isGuess():
+			s.unshown = append(s.unshown, c)
 		}
 	}
 	return causes
@@ -150,8 +153,8 @@ func (s *Scene) fail(err error) {
 // ends is left alone when the time is over.
 func (s *Scene) tryUsers(h Hypothesis) []Cause {
 	type result struct {
-		causes []Cause
-		err    error
+		causes, unshown []Cause
+		err             error
 	}
 	own := &Scene{Run: s.Run, Kind: s.Kind, Case: s.Case, Step: s.Step, Layer: s.Layer,
 		After: s.After, Before: s.Before, Target: s.Target, Open: s.Open, ctx: s.ctx}
@@ -162,7 +165,7 @@ func (s *Scene) tryUsers(h Hypothesis) []Cause {
 		var failed error
 		own.Failed = func(err error) { failed = errors.Join(failed, err) }
 		r.causes = own.try(h)
-		r.err = failed
+		r.err, r.unshown = failed, own.unshown
 	}()
 	var r result
 	select {
@@ -172,5 +175,6 @@ func (s *Scene) tryUsers(h Hypothesis) []Cause {
 			"those that are built in were not all tried", h)
 	}
 	s.fail(r.err)
+	s.unshown = append(s.unshown, r.unshown...)
 	return r.causes
 }

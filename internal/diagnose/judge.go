@@ -52,11 +52,37 @@ func (s *Scene) judge(p Prediction) (Cause, bool) {
 	c.Proven = 2*marked(rows) >= of && proves(r, base, t.Floor) && r.N >= PerParam*p.Params
 	c.close = c.Fit <= distance(base)/margin
 	shown := c.Fit < distance(base)/loosely
-	if s.Open {
+	switch {
+	case s.Open:
 		shown = c.Proven
+	case shown && !c.Proven && !c.close && p.Params > 0:
+		shown = !refuted(golden, actual, value, t.Floor)
 	}
 	c.Proven = c.Proven && !s.Open && !p.Doubtful
 	return c, shown
+}
+
+// refuted reports whether a prediction with fitted numbers makes a row or a column wrong that the
+// candidate has right: numbers that are fitted to the others come nearer to any error. Without such
+// numbers it may be the right mistake, less its edges.
+func refuted(golden, actual, value *tensor.Tensor, floor compare.Limits) bool {
+	was, err := compare.Explain(golden, actual, compare.Tolerance{})
+	if err != nil {
+		return false
+	}
+	is, err := compare.Explain(value, actual, compare.Tolerance{})
+	if err != nil {
+		return false
+	}
+	worse := func(was, is []compare.Line) bool {
+		for i, l := range was {
+			if i < len(is) && l.RelL2 <= floor.RowRelL2 && l.BadNonFinite == 0 && is[i].RelL2 > margin*floor.RowRelL2 {
+				return true
+			}
+		}
+		return false
+	}
+	return worse(was.Rows, is.Rows) || worse(was.Columns, is.Columns)
 }
 
 // fits reports whether a prediction is the candidate's target within the noise floor.

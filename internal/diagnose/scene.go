@@ -123,14 +123,15 @@ type Scene struct {
 	// Failed is told of a hypothesis that panicked; nil is silent.
 	Failed func(error)
 
-	ctx    context.Context // ends with the budget
-	sample []bool
-	once   sync.Once
-	pass   []*Port
-	ports  map[[2]string]*Port
-	arrays map[*tensor.Tensor]*Array
-	parts  map[*tensor.Tensor]*Array
-	shared map[reflect.Type]any
+	ctx     context.Context // ends with the budget
+	unshown []Cause         // predictions that fit too little to be shown
+	sample  []bool
+	once    sync.Once
+	pass    []*Port
+	ports   map[[2]string]*Port
+	arrays  map[*tensor.Tensor]*Array
+	parts   map[*tensor.Tensor]*Array
+	shared  map[reflect.Type]any
 }
 
 // Fed is a sequence that was fed along an execution path, laid out as in one pass. The rows of the

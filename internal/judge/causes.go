@@ -29,6 +29,7 @@ type search struct {
 	Diagnosis
 	once   sync.Once
 	causes []diagnose.Cause
+	looks  []string // what the error looks like, see symptoms
 	notes  []string
 }
 
@@ -60,6 +61,18 @@ func (s *search) run(c *Comparison) {
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, s.Mode.Budget())
 	defer cancel()
+	s.find(ctx, c, run, known)
+	if target := known[c.target()]; target != nil {
+		look := &symptoms{Comparison: c, run: run, target: target, proven: len(s.causes) > 0 && s.causes[0].Proven}
+		var err error
+		if s.looks, err = look.safely(ctx); err != nil {
+			s.notes = append(s.notes, err.Error())
+		}
+	}
+}
+
+// find diagnoses the places, and what is behind a proven cause.
+func (s *search) find(ctx context.Context, c *Comparison, run *diagnose.Run, known map[*Port]*diagnose.Port) {
 	s.causes = []diagnose.Cause{}
 	for i, scene := range c.scenes(run, known) {
 		scene.Failed = func(err error) { s.notes = append(s.notes, err.Error()) }
@@ -203,12 +216,13 @@ func (c *Comparison) tokenIDs(name string) (ids [][]int) {
 func (c *Comparison) reportCauses(r *report.Report) {
 	causes := c.Causes()
 	r.Notes = slices.Concat(r.Notes, c.search.notes)
+	r.FirstDivergence.Evidence = slices.Concat(r.FirstDivergence.Evidence, c.search.looks)
 	if causes == nil {
 		return
 	}
 	r.Causes = []report.Cause{}
 	for _, k := range causes {
 		r.Causes = append(r.Causes, report.Cause{ID: k.ID, Layer: k.Layer, Proven: k.Proven,
-			Fit: report.Float(k.Fit), FitGolden: report.Float(k.FitGolden), Text: k.Text})
+			Fit: report.Float(k.Fit), FitGolden: report.Float(k.FitGolden), Next: k.Next, NextFit: report.Float(k.NextFit), Text: k.Text})
 	}
 }

@@ -3,15 +3,19 @@ package judge
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/internal/diagnose/pattern"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/structure"
 	"github.com/goparity/goparity/internal/trace"
 )
@@ -38,6 +42,7 @@ func (c *Comparison) locate() error {
 	if err := c.widen(flow); err != nil {
 		return err
 	}
+	held := c.held()
 	in := localise.Run{Trace: flow, Excess: c.excess, FewRows: c.fewRows, Unordered: c.unordered(), Given: c.given()}
 	for _, k := range c.Cases {
 		in.Nested = in.Nested || k.Injected != nil && k.Injected.Info.Injection == dump.Nested
@@ -46,6 +51,7 @@ func (c *Comparison) locate() error {
 		r := p.record()
 		if r.Joined && !r.Agrees {
 			r.Twin = twins[i]
+			r.Held, r.Shown = held[p].Text, held[p].Proven
 		}
 		in.Records = append(in.Records, r)
 	}
@@ -70,6 +76,42 @@ func (c *Comparison) locate() error {
 		c.within = "what fails is within the noise of its type: the tolerance asks for more than two right implementations reach, so no place is named"
 	}
 	return nil
+}
+
+const neighbour = "capture/neighbour"
+
+// held says of outputs that the recording is wrong there, and not the model: see [pattern.HeldBy]. It
+// is empty for a forward pass in which anything else is wrong, too.
+func (c *Comparison) held() map[*Port]pattern.Held {
+	run, of := &diagnose.Run{}, map[*diagnose.Port]*Port{}
+	if c.search.Evidence != nil && c.search.Mode != setting.DiagnoseOff {
+		if weights, _, err := c.search.Evidence(); err == nil {
+			run.Weights = weights
+		}
+	}
+	wrong := map[[2]string][]*Port{} // by case and step
+	for _, p := range c.Ports {
+		d := p.evidence()
+		of[d] = p
+		run.Ports = append(run.Ports, d)
+		if p.Judged() && p.Joined() && !p.Agrees {
+			pass := [2]string{p.Case, p.Step}
+			wrong[pass] = append(wrong[pass], p)
+		}
+	}
+	out := map[*Port]pattern.Held{}
+	for pass, ports := range wrong {
+		held := map[*Port]pattern.Held{}
+		for d, h := range pattern.HeldBy(run, pass[0], pass[1]) {
+			if h.Proven || h.ID == neighbour {
+				held[of[d]] = h
+			}
+		}
+		if !slices.ContainsFunc(ports, func(p *Port) bool { return held[p].ID == "" }) {
+			maps.Copy(out, held)
+		}
+	}
+	return out
 }
 
 // OtherPrompt returns the verdict about the first case whose runs were not given the same tokens;

@@ -23,7 +23,12 @@ type Record struct {
 	Grid    float64 // rounding of a narrower type that holds all the candidate's values and not the reference's; 0 for none
 	Along   float64 // cosine of error and golden: near ±1 the values are scaled, near 0 the error is like noise
 
-	Twin  string // the layer of another output with the same bytes in the candidate, though the two differ in the reference
+	Twin string // the layer of another output with the same bytes in the candidate, though the two differ in the reference
+	// Held says what an output holds of which it is known that the recording is wrong, and not the model;
+	// "" for none. Shown reports whether what it holds was recorded, too.
+	Held  string
+	Shown bool
+
 	Alone *Alone // of the run on golden inputs; nil without one
 }
 

@@ -59,6 +59,12 @@ func (p *pass) first() *Verdict {
 		case p.stray(i):
 			strays = append(strays, fmt.Sprintf("%s of %s differs, but nothing that follows from it does: it was left out", e.Port, e.Layer))
 		default:
+			if e.Held != "" {
+				if capture == nil || e.Shown && !p.events[capture.at].Shown {
+					capture = &Verdict{Kind: KindCapture, Layer: e.Layer, Port: e.Port, Proven: true, at: i, Text: e.Held}
+				}
+				continue
+			}
 			if why := p.captured(i); why != "" {
 				if capture == nil {
 					capture = &Verdict{Kind: KindCapture, Layer: e.Layer, Port: e.Port, Proven: true, at: i,

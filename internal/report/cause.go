@@ -17,6 +17,10 @@ type Cause struct {
 	Fit       Float  `json:"fit"`        // relative L2 of the candidate against the prediction; "NaN" without one
 	FitGolden Float  `json:"fit_golden"` // relative L2 of the candidate against the golden
 	Text      string `json:"text"`
+	// Next is the id of the next best prediction, of the first cause where that is not proven, and NextFit
+	// its relative L2.
+	Next    string `json:"next,omitempty"`
+	NextFit Float  `json:"next_fit,omitempty"`
 }
 
 // Word is "proven" or "guess".
@@ -35,14 +39,29 @@ func (c Cause) Evidence() string {
 		return "told by the text and its token ids, no tensor is looked at"
 	case !math.IsNaN(float64(c.Fit)):
 		text := fmt.Sprintf("fits the candidate to %s, the golden only to %s", num(c.Fit), num(c.FitGolden))
-		if share := 1 - math.Pow(float64(c.Fit/c.FitGolden), 2); !c.Proven && share < nearlyAll {
-			text += fmt.Sprintf(": it explains %.0f %% of the squared error", 100*share)
+		switch {
+		case c.FitGolden == 0:
+			return "fits the candidate, its NaN and infinities included, which the golden has not; the finite numbers are right"
+		case c.Proven:
+			return text
+		}
+		if text += ": it explains " + c.share(c.Fit) + " of the squared error"; c.Next != "" {
+			text += fmt.Sprintf(", the next best, %s, %s", c.Next, c.share(c.NextFit))
 		}
 		return text
-	case !math.IsNaN(float64(c.FitGolden)):
-		return fmt.Sprintf("a pattern that predicts nothing; the golden fits the candidate to %s", num(c.FitGolden))
+	case !math.IsNaN(float64(c.FitGolden)) && c.FitGolden > 0:
+		return fmt.Sprintf("unproven: it predicts no numbers; the golden fits the candidate to %s", num(c.FitGolden))
 	}
-	return "a pattern that predicts nothing"
+	return "unproven: it predicts no numbers"
+}
+
+// share is the part of the squared error that a prediction explains: "94 %".
+func (c Cause) share(fit Float) string {
+	share := max(0, 1-math.Pow(float64(fit/c.FitGolden), 2))
+	if share >= nearlyAll {
+		return "nearly all"
+	}
+	return fmt.Sprintf("%.0f %%", 100*share)
 }
 
 // At is " at " and the layer, written by show; "" for what no layer computes.

@@ -8,7 +8,7 @@ const (
 	changeUnits  = 8 // units, 2^−24 each for float32
 )
 
-// nearlyAll is the share of the squared error from which a guess is not told how much it explains.
+// nearlyAll is the share of the squared error from which a guess explains nearly all of it.
 const nearlyAll = 0.995
 
 // How much is shown, in the text where it is not verbose. GitHub does not show a step summary of

@@ -42,7 +42,7 @@ func TestServingAlone(t *testing.T) {
 				"a as ids, prefix from token 2: 2 of 2 tokens right (tokens)"}, []string{"Source", "Causes", "proven"}},
 		{report.Fail, "serving", "the server answers wrong: case a as ids, prefix, token 1: serving/cache (proven); 1 of 2 answers are wrong",
 			[]string{"a as ids, prefix from token 2: FAIL, token 1 is 5, the reference's is 6", "proven: serving/cache: right after another prompt; see " +
-				"docs/causes.md#serving", "the model is right"}, []string{"a as ids, alone", "Source", "a pattern that predicts nothing"}},
+				"docs/causes.md#serving", "the model is right"}, []string{"a as ids, alone", "Source", "it predicts no numbers"}},
 		{report.Error, "", "no answer that can be judged", nil, []string{"proven"}},
 	} {
 		r := &report.Report{Fixture: "f"}

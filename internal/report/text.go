@@ -158,7 +158,7 @@ func (p *printer) causes(r *Report) {
 	}
 	if len(causes) == 0 {
 		p.prose("  ", "",
-			"no known cause fits: write down what you suspect and try it, parity try --layer "+
+			"unproven: no known cause explains most of the error. Write down what you suspect and try it, parity try --layer "+
 				r.FirstDivergence.Layer+" fix.py, see "+CauseDoc)
 		return
 	}

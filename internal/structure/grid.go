@@ -30,11 +30,11 @@ func Grid(golden, actual *tensor.Tensor) float64 {
 	return 0
 }
 
-// lowBits returns the bits that any value has, and how many values are not zero.
+// lowBits returns the bits that any finite value has, and how many of them are not zero.
 func lowBits(t *tensor.Tensor) (bits uint32, n int) {
 	buf := make([]float64, min(t.Len(), gridSample))
 	for _, x := range buf[:t.Float64s(buf, 0)] {
-		if b := math.Float32bits(float32(x)); b<<1 != 0 {
+		if b := math.Float32bits(float32(x)); b<<1 != 0 && !math.IsNaN(x) && !math.IsInf(x, 0) {
 			bits |= b
 			n++
 		}

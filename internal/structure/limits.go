@@ -7,8 +7,8 @@ const (
 	// are wrong by chance ≤ 3.6.
 	gap = 4
 	// headPart is the part of a head's lines that are wrong where the head is. Not measured: heads
-	// of the zoo are wrong in all of their columns or in none.
-	headPart = 0.5
+	// of the zoo are wrong in all of their columns or in none; with half of them it is no head.
+	headPart = 0.9
 
 	gridSample = 4096 // elements of which the grid of a narrower type is told
 	gridLeast  = 16   // of them that are not zero, at least: by chance they lie on it with 2^-256
@@ -20,6 +20,10 @@ const (
 
 	turned     = 0.999 // cosine of a row below which directions are shown
 	cosineRows = 8     // rows from which columns have a direction
+
+	// leastTurned and turnedRows are of how many rows the lengths and angles are compared; clearlyTurned is
+	// how many times the limit of these the rows have to be off. By reason.
+	leastTurned, turnedRows, clearlyTurned = 4, 64, 8
 
 	mostRewritten = 1 << 22 // elements of a port of which a map is told by all rows; it costs memory, and judges nothing
 	rewrittenRows = 256     // rows of a larger one: many times what a map has numbers

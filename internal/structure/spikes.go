@@ -19,10 +19,10 @@ type element struct {
 // blockLen is the number of elements that are decoded at once.
 const blockLen = 2048
 
-// spikes compares where the two sides have theirs: at most maxSpikes elements that are spikeRatio
-// times as large as the median |x|, the massive activations of some channels and tokens that many
-// models have.
-func spikes(golden, actual *tensor.Tensor) []Finding {
+// Spikes compares where two tensors of one shape have theirs: at most maxSpikes elements that are
+// spikeRatio times as large as the median |x|, the massive activations of some channels and tokens
+// that many models have. A spike is missing on a side that has less than half of it there.
+func Spikes(golden, actual *tensor.Tensor) []Finding {
 	n := golden.Len()
 	step := (n + spikeSample - 1) / spikeSample
 	var sample [2][]float64
@@ -51,25 +51,60 @@ func spikes(golden, actual *tensor.Tensor) []Finding {
 	if err != nil {
 		return nil
 	}
-	missing := strange(spikesOf(top[0], 0, median(sample[0])))
-	added := strange(spikesOf(top[1], 1, median(sample[1])))
-	where := func(e element) string { return tensor.FormatShape(golden.Index(e.at)) }
+	sides := [2]side{{"golden", 0, top[0], median(sample[0])}, {"candidate", 1, top[1], median(sample[1])}}
+	missing, added := strange(sides[0].spikes(), 0), strange(sides[1].spikes(), 1)
+	text := func(e element, of, other side) string { return "spikes: " + of.has(e, golden) + "; " + other.lacks(e) }
 	switch {
 	case len(missing) > 0 && len(added) > 0:
 		m, x := missing[0], added[0]
-		return []Finding{{Kind: SpikeMoved, From: m.at, To: x.at,
-			Text: fmt.Sprintf("spikes: the golden has %.4g at %s (actual %.4g), the candidate %.4g at %s (golden %.4g)",
-				m.g, where(m), m.a, x.a, where(x), x.g)}}
+		return []Finding{{Kind: SpikeMoved, From: m.at, To: x.at, Text: fmt.Sprintf("%s; instead it has %.4g at %s (golden %.4g)",
+			text(m, sides[0], sides[1]), x.a, where(golden, x.at), x.g)}}
 	case len(missing) > 0:
-		m := missing[0]
-		return []Finding{{Kind: SpikeMissing, From: m.at, To: m.at,
-			Text: fmt.Sprintf("spikes: the golden has %.4g at %s, the candidate only %.4g", m.g, where(m), m.a)}}
+		return []Finding{{Kind: SpikeMissing, From: missing[0].at, To: missing[0].at, Text: text(missing[0], sides[0], sides[1])}}
 	case len(added) > 0:
-		x := added[0]
-		return []Finding{{Kind: SpikeNew, From: x.at, To: x.at,
-			Text: fmt.Sprintf("spikes: the candidate has %.4g at %s, the golden only %.4g", x.a, where(x), x.g)}}
+		return []Finding{{Kind: SpikeNew, From: added[0].at, To: added[0].at, Text: text(added[0], sides[1], sides[0])}}
 	}
 	return nil
+}
+
+// side is one of the two tensors.
+type side struct {
+	name   string
+	i      int       // 0 the golden, 1 the candidate
+	top    []element // its largest, in this order
+	median float64
+}
+
+// has says where the side has a spike.
+func (s side) has(e element, t *tensor.Tensor) string {
+	text := fmt.Sprintf("the %s has %.4g at %s", s.name, e.of(s.i), where(t, e.at))
+	if e.at == s.top[0].at {
+		text += ", its largest value"
+	}
+	return text
+}
+
+// lacks says what it has where the other one has a spike.
+func (s side) lacks(e element) string {
+	switch {
+	case len(s.top) == 0:
+		return fmt.Sprintf("the %s is zero everywhere", s.name)
+	case e.size(s.i) < spikeRatio*s.median:
+		return fmt.Sprintf("the %s is flat there: %.4g, its largest is %.4g", s.name, e.of(s.i), s.top[0].of(s.i))
+	}
+	return fmt.Sprintf("the %s has only %.4g there", s.name, e.of(s.i))
+}
+
+// where names an element: its token and channel in [tokens, channels] and [sequences, tokens, channels].
+func where(t *tensor.Tensor, at int) string {
+	index, shape := t.Index(at), t.Shape()
+	switch {
+	case len(index) == 3 && shape[0] > 1:
+		return fmt.Sprintf("sequence %d, token %d, channel %d", index[0], index[1], index[2])
+	case len(index) == 2 || len(index) == 3:
+		return fmt.Sprintf("token %d, channel %d", index[len(index)-2], index[len(index)-1])
+	}
+	return tensor.FormatShape(index)
 }
 
 // magnitude returns |x|, and 0 for what is not finite, which is counted elsewhere.
@@ -80,7 +115,10 @@ func magnitude(x float64) float64 {
 	return math.Abs(x)
 }
 
-func (e element) size(side int) float64 { return magnitude([2]float64{e.g, e.a}[side]) }
+// of is what a side has: 0 the golden, 1 the candidate.
+func (e element) of(side int) float64 { return [2]float64{e.g, e.a}[side] }
+
+func (e element) size(side int) float64 { return magnitude(e.of(side)) }
 
 // keepLargest keeps one more than may be spikes, largest first, and returns the size under which no
 // further one is kept.
@@ -99,24 +137,23 @@ func keepLargest(top []element, e element, side int) (kept []element, least floa
 	return top[:maxSpikes+1], top[maxSpikes].size(side)
 }
 
-// spikesOf returns the spikes of a side; none if there are so many that the tensor is just like
-// that.
-func spikesOf(top []element, side int, median float64) []element {
+// spikes returns the spikes of a side; none if there are so many that the tensor is just like that.
+func (s side) spikes() []element {
 	n := 0
-	for n < len(top) && median > 0 && top[n].size(side) >= spikeRatio*median {
+	for n < len(s.top) && s.median > 0 && s.top[n].size(s.i) >= spikeRatio*s.median {
 		n++
 	}
 	if n > maxSpikes {
 		return nil
 	}
-	return top[:n]
+	return s.top[:n]
 }
 
-// strange keeps the elements that one side has much smaller than the other.
-func strange(all []element) []element {
+// strange keeps the spikes of side i of which the other side has less than half.
+func strange(all []element, i int) []element {
 	return slices.DeleteFunc(slices.Clone(all), func(e element) bool {
-		g, a := magnitude(e.g), magnitude(e.a)
-		return sameSpike*min(g, a) >= max(g, a)
+		finite := !math.IsNaN(e.g-e.a) && !math.IsInf(e.g-e.a, 0) // others are counted elsewhere
+		return !finite || sameSpike*e.size(1-i) >= e.size(i)
 	})
 }
 

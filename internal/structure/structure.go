@@ -79,7 +79,7 @@ func OfLines(golden, actual *tensor.Tensor, rows, columns []compare.Line, floor 
 	if !ok {
 		out = append(out, c.places("column", "columns")...)
 	}
-	out = append(out, spikes(golden, actual)...)
+	out = append(out, Spikes(golden, actual)...)
 	return append(out, cosines(rows, columns)...)
 }
 
@@ -114,8 +114,8 @@ func (l lines) places(noun, kind string) []Finding {
 		return nil
 	}
 	p := places.Of(l.wrong)
-	if p.More > 0 {
-		return nil
+	if s := p.Spans[0]; p.More > 0 || len(p.Spans) > 1 && s.Period == 0 && 2*p.Count > p.Total {
+		return nil // nothing, or of most lines some are right by chance, as those of zeros are
 	}
 	s := p.Spans[0]
 	f := Finding{From: s.First, To: p.Spans[len(p.Spans)-1].Last, Text: p.Text(noun)}

@@ -17,6 +17,7 @@ var catalogue = []Cause{
 		Kinds: []string{localise.KindInput}, Scene: pattern.Asked},
 	{ID: "interaction", Kinds: []string{localise.KindInteraction}, Scene: pattern.Interaction},
 	{ID: "drift", Kinds: []string{localise.KindDrift}, Scene: pattern.Drift},
+	{ID: "capture/neighbour", Also: []string{"capture/normed"}, Kinds: []string{capture}, Scene: pattern.Neighbour},
 	{ID: "state/stale", Also: []string{"capture/same-file", "capture/wrong-tensor"},
 		Kinds: []string{capture, layer}, Scene: pattern.Elsewhere},
 

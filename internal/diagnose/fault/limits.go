@@ -47,6 +47,11 @@ const (
 	// clearNoise is by how many noises a column is off that is called wrong in a guess. Right
 	// columns in float32 ≤ 2.5e-6, wrong ones ≥ 6.9e-4; in 16 bits of few rows there is no gap.
 	clearNoise = 5
+	// clearGap is how many times the noise of a column that is wrong that of the right ones must be below
+	// it, for a guess. By reason.
+	clearGap = 4
+	// otherHead is the cosine of logits up to which they may be those of other weights. Not measured.
+	otherHead = 0.6
 	// smallColumn is the size of a column, of the usual one, below which its noise is measured by
 	// that. Measured with clearNoise.
 	smallColumn = 0.2

@@ -98,6 +98,13 @@ func OtherLayer(o *rebuild.Linear) (out List) {
 	return out
 }
 
+// unlike reports whether the candidate's rows are nothing like the golden ones, as those that other
+// weights give.
+func unlike(v *rebuild.Value, rows []int) bool {
+	g, a := v.Golden(rows), v.Wrong(rows)
+	return math.Abs(floats.Dot(g, a)) <= otherHead*floats.Norm(g, 2)*floats.Norm(a, 2)
+}
+
 // Tied is an output layer whose weights are tied to the embeddings, or should not be.
 func Tied(o *rebuild.Linear) (out List) {
 	tied := o.Key != "" && module.Table.Has(label.Parent(o.Key))
@@ -111,7 +118,9 @@ func Tied(o *rebuild.Linear) (out List) {
 		out.add(with(o, func(l *rebuild.Linear) { l.W = w }), 0, "the weights of the head are those of %s", label.Parent(key))
 	}
 	if tied {
-		out.add(nil, 0, "the head, which is tied to the embeddings, has other weights")
+		if unlike(o.Out, op.Spread(o.Out.Rows, rebuild.ProbeRows)) {
+			out.add(nil, 0, "the head, which is tied to the embeddings, has other weights")
+		}
 		out.add(func(_ *rebuild.Evaluation, rows []int) []float64 {
 			return make([]float64, len(rows)*o.Out.Width)
 		}, -1, "the head, which is tied to the embeddings, has no weights: zeros")
@@ -304,8 +313,9 @@ func Sibling(o *rebuild.Given) (out List) {
 // tells its sign.
 func ConstantRow(o *rebuild.Given) (out List) {
 	v := o.Out
-	if !v.IsTarget() || o.In != nil && !o.In.IsFloat() {
-		return nil
+	last := strings.ToLower(label.Last(o.Layer))
+	if !v.IsTarget() || o.In != nil && !o.In.IsFloat() || strings.Contains(last, "drop") || strings.Contains(last, "act") {
+		return nil // dropouts and activations have no bias
 	}
 	rows := op.Spread(v.Rows, rebuild.SampleRows)
 	golden, actual := o.Eval(o.Graph().With(v, nil), rows), v.Wrong(rows)
@@ -327,9 +337,9 @@ func ConstantRow(o *rebuild.Given) (out List) {
 	if floats.Dot(off, mean) > 0 {
 		missing, twice = twice, missing
 	}
-	f := out.add(eval, missing, "the bias is missing: every row is off by one row")
+	f := out.add(eval, missing, "every row is off by one and the same row, as if the bias were missing; give the weights to see")
 	f.ID, f.Params = "linear/bias-missing", v.Width
-	f = out.add(eval, twice, "the bias is added twice: every row is off by one row")
+	f = out.add(eval, twice, "every row is off by one and the same row, as if the bias were added twice, or another one; give the weights to see")
 	f.ID, f.Params = "linear/bias-twice", v.Width
 	return out
 }
@@ -341,13 +351,21 @@ func Unweighed(o *rebuild.Given) (out List) {
 	}
 	rows := op.Spread(o.Out.Rows, rebuild.ProbeRows)
 	add := func(id, text string) { out.add(nil, guessRank+len(out), "%s; give the weights to see", text).ID = id }
-	switch bad := badColumns(o.Out.Golden(rows), o.Out.Wrong(rows), o.Out.Width, clearNoise*o.Out.Noise()); {
+	limit := clearNoise * o.Out.Noise()
+	bad := badColumns(o.Out.Golden(rows), o.Out.Wrong(rows), o.Out.Width, limit)
+	some := len(badColumns(o.Out.Golden(rows), o.Out.Wrong(rows), o.Out.Width, limit/clearGap)) // none lies between
+	switch {
 	case module.IsNorm(o.Layer):
 		add("norm/weight", "the weight of the norm may be another")
 	case len(bad) == 0:
+	case len(bad) < o.Out.Width && (some > len(bad) || 2*len(bad) > o.Out.Width && bad[len(bad)-1]-bad[0]+1 > len(bad)):
+		// The others are right by chance.
 	case len(bad) < o.Out.Width:
 		add("linear/corrupt", linesOf(bad, o.Out.Width)+" of W may hold something else")
 	case module.Head.Has(o.Layer):
+		if !unlike(o.Out, rows) {
+			break
+		}
 		add("output/tied", "the head may have other weights than the embeddings, or theirs by mistake")
 	case o.Scene().Config["quantization_config"] != nil:
 		add("quant/group", "the scales of the groups may be exchanged")

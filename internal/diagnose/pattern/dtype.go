@@ -2,6 +2,7 @@ package pattern
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
@@ -26,8 +27,8 @@ func Downcast(p *Pair) (out []diagnose.Prediction) {
 		}
 	}
 	if name, rel := p.noiseOf(); name != "" {
-		out = append(out, guess(id, -1, "the error is noise of relative L2 %.1e, the size of %s, and the same in every row",
-			rel, name))
+		out = append(out, guess(id, -1, "the error is noise of relative L2 %.1e, the size of %s, and the same in every row; "+
+			"any other noise of that size looks so", rel, name))
 	}
 	return out
 }
@@ -37,7 +38,7 @@ func Downcast(p *Pair) (out []diagnose.Prediction) {
 // or of the tensor where sums cancel.
 func (p *Pair) heldBy(n op.Narrow) bool {
 	different := op.Count(p.Actual[1:], func(x float64) bool { return x != p.Actual[0] })
-	if different < diagnose.PerParam || op.All(p.Right, n.Holds) || !op.All(p.Actual, n.Holds) ||
+	if different < diagnose.PerParam || op.All(p.Right, n.Holds) || !op.All(p.Actual, n.Holds) || p.evenly(n) ||
 		op.Relative(p.Actual, p.Right) > ofTensor*n.Epsilon() {
 		return false
 	}
@@ -52,19 +53,45 @@ func (p *Pair) heldBy(n op.Narrow) bool {
 	return true
 }
 
+// evenly reports whether the candidate's numbers show a grid with one step for all, as integers have it:
+// they are multiples of a step, also where a type of so many bits has a finer one. That is no rounding to
+// the type, unless it has no finer step itself.
+func (p *Pair) evenly(n op.Narrow) bool {
+	step := math.Inf(1)
+	for _, x := range p.Actual {
+		if x != 0 {
+			step = min(step, lowestBit(x))
+		}
+	}
+	finer := math.Ldexp(step, n.Bits-2)
+	return n.Holds(step/2) && op.Count(p.Actual, func(x float64) bool { return x != 0 && math.Abs(x) < finer }) >= coarseLeast
+}
+
+// lowestBit is the largest power of two of which x is a multiple.
+func lowestBit(x float64) float64 {
+	fraction, exponent := math.Frexp(x)
+	return math.Ldexp(1, exponent-53+bits.TrailingZeros64(uint64(math.Abs(math.Ldexp(fraction, 53)))))
+}
+
 // noiseOf returns the type whose rounding is as large as the error, if that has nothing to do with
-// the values and is alike in all rows; "" for none.
+// the values, neither in proportion nor as any function of them, and is alike in all rows; "" for none.
 func (p *Pair) noiseOf() (name string, rel float64) {
 	rel = op.Relative(p.Actual, p.Right)
 	for _, size := range noiseSizes {
-		if rel > size.above {
+		if rel > size.above && rel < size.below {
 			name = size.name
 		}
 	}
-	if name == "" || rel >= largestNoise || len(p.Actual) < noiseLeast || p.Target.Actual.DType() != tensor.F32 {
+	if name == "" || len(p.Actual) < noiseLeast || p.Target.Actual.DType() != tensor.F32 {
 		return "", 0
 	}
+	if _, w := p.Weights.Of(p.Target.Layer, "weight"); w != nil {
+		return "", 0 // then rounded operands are tried, and proven
+	}
 	e := op.Minus(p.Actual, p.Right)
+	if op.FollowsValue(p.Right, e) > noiseFollows {
+		return "", 0
+	}
 	size, n := floats.Norm(e, 2), math.Sqrt(float64(len(e)))
 	correlation := math.Abs(floats.Dot(e, p.Right)) / (size * floats.Norm(p.Right, 2))
 	if max(correlation, math.Abs(floats.Sum(e))/(size*n)) > deviations/n+noiseBias {

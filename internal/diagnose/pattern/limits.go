@@ -2,19 +2,23 @@ package pattern
 
 // How far the search for a pattern goes.
 const (
-	placesMost   = 1 << 25 // elements up to which wrong places are looked for
-	layoutMost   = 1 << 22 // elements up to which other orders are tried
-	sampled      = 64      // elements at which an order is tried before it is predicted
-	mostRows     = 4       // rows by which a tensor is shifted, at most
-	mostColumns  = 64      // columns by which one is, at most
-	widest       = 1 << 14 // lines that are looked for in another order, at most
-	mostPairs    = 1 << 26 // pairs of them, at most
-	lineElements = 32      // elements of a line that are compared
-	markElements = 32      // elements by which the tensor of another place is found
-	fewRows      = 16      // rows of a table that are tried for every index
-	leastHead    = 8       // the smallest number of columns that is called a head
-	wholeFactors = 16      // the largest whole number that is named as a factor
-	maskElements = 4096    // elements of an input that tell whether it is a mask
+	placesMost      = 1 << 25 // elements up to which wrong places are looked for
+	layoutMost      = 1 << 22 // elements up to which other orders are tried
+	sampled         = 64      // elements at which an order is tried before it is predicted
+	mostRows        = 4       // rows by which a tensor is shifted, at most
+	mostColumns     = 64      // columns by which one is, at most
+	widest          = 1 << 14 // lines that are looked for in another order, at most
+	mostPairs       = 1 << 26 // pairs of them, at most
+	lineElements    = 32      // elements of a line that are compared
+	leastNeighbours = 2       // tensors of a series that have to be their neighbours'; by reason
+	clearlyNearer   = 8       // times nearer that they come to them than to their own: the margin of a proof
+	leastNormRows   = 4       // rows that tell whether a norm makes one tensor of another; a bias takes two of them
+	normRows        = 256     // rows of which its weights are fitted
+	markElements    = 32      // elements by which the tensor of another place is found
+	fewRows         = 16      // rows of a table that are tried for every index
+	leastHead       = 8       // the smallest number of columns that is called a head
+	wholeFactors    = 16      // the largest whole number that is named as a factor
+	maskElements    = 4096    // elements of an input that tell whether it is a mask
 )
 
 // When numbers are the same, relative to their size. Measured in the zoo, November 2026:
@@ -32,7 +36,9 @@ const (
 	// markFloors is how many noise floors of a row marked elements of the same tensor differ, at
 	// most. Each element has to; by itself one tells nothing.
 	markFloors   = 4
+	sameWeight   = 1e-2 // a fitted weight of a norm and a recorded one: rounding in 8 bits of significand; not measured
 	sameRow      = 1e-3 // a row and another one: right 0, wrong ≥ 0.09
+	otherRow     = 0.6  // cosine of a row and another one of a table: by chance 0.25 of 64 numbers; not measured
 	sameTableRow = 1e-4 // a row and one of a table: right 0, wrong ≥ 0.31
 	sameScale    = 1e-5 // a factor and one with a name; a tenth of it from 1: others ≥ 1.9e-5
 
@@ -57,18 +63,22 @@ const (
 	// 0.139, wrong 0.091: the proof decides.
 	byChance = 0.1
 
-	noiseBias    = 0.02 // correlation with the values that noise is allowed besides; no gap
-	largestNoise = 0.12 // the relative error from which noise is no rounding: float8 ≤ 4.9e-2
-	noiseLeast   = 64   // elements of noise, at least; not measured
-	mayOverflow  = 1e4  // the size from which a NaN may come of infinities; not measured, 6.1 seen
+	noiseBias = 0.02 // correlation with the values that noise is allowed besides; no gap
+	// noiseFollows is the part of noise that the values say (op.FollowsValue). Of 64, 256 and 1024 numbers
+	// noise has 0.55, 0.47 and 0.17 at most, smooth functions 0.79, 0.97 and 0.99 at least, by simulation.
+	noiseFollows = 0.6
+	coarseLeast  = 8   // numbers that a type has a finer step for: by chance they are on a coarser one with 2^-8
+	noiseLeast   = 64  // elements of noise, at least; not measured
+	mayOverflow  = 1e4 // the size from which a NaN may come of infinities; not measured, 6.1 seen
 )
 
-// noiseSizes are types by the relative error from which noise may be their rounding. Layers of the
-// zoo in float16 3.6e-4, in bfloat16 2.5e-3 to 3.0e-3, in float8 2.6e-2 to 4.9e-2.
+// noiseSizes are types by the relative errors that may be their rounding. Layers of the zoo in float16
+// and in tf32 2.5e-4 to 3.6e-4, in bfloat16 2.5e-3 to 3.0e-3, in float8 2.6e-2 to 4.9e-2: a factor of 1.5
+// on both sides.
 var noiseSizes = []struct {
-	above float64
-	name  string
-}{{6e-5, "float16 or tf32"}, {1e-3, "bfloat16"}, {1.2e-2, "float8"}}
+	above, below float64
+	name         string
+}{{1.6e-4, 5.5e-4, "float16 or tf32"}, {1.6e-3, 4.5e-3, "bfloat16"}, {1.7e-2, 7.5e-2, "float8"}}
 
 // Dropout. Only what says so was measured.
 const (

@@ -35,7 +35,7 @@ func Places(s *diagnose.Scene) (out []diagnose.Prediction) {
 		if shape := t.Golden.Shape(); !padded && len(shape) == 3 && shape[0] > 1 {
 			f = perSequence(f, shape[1])
 		}
-		if wholeHead(f, t) {
+		if headsOf(s) == 0 && wholeHead(f, t) {
 			f.Kind = structure.HeadOne
 		}
 		id, rank := placeID(f.Kind)
@@ -47,7 +47,9 @@ func Places(s *diagnose.Scene) (out []diagnose.Prediction) {
 		}
 		// Attention makes such an error of many causes: mask, rotary embedding, positions. So does code
 		// between layers. There the place of an error is no cause.
-		if rows := id == "rows/from" || id == "rows/set"; !rows || s.Kind != localise.KindBetween && !mixesRows(s) {
+		// Nor are all rows but the first one: that is what token 0 tells.
+		rows := id == "rows/from" || id == "rows/set"
+		if !rows || s.Kind != localise.KindBetween && !mixesRows(s) && (id != "rows/from" || f.From > 1) {
 			out = append(out, guess(id, rank, "%s", f.Text))
 		}
 		if p != nil && (t.PadRows != nil || p.marks == nil) {
@@ -101,6 +103,9 @@ func placeID(kind string) (id string, rank int) {
 // mixesRows reports whether the wrong tensor comes from code that lets rows see each other.
 func mixesRows(s *diagnose.Scene) bool {
 	layer := s.Target.Layer
+	if in := s.Input(layer); in != nil && in.IsFloat() && in.Rows() != s.Target.Rows() || strings.Contains(strings.ToLower(label.Last(layer)), "conv") {
+		return true // a convolution, patches
+	}
 	if !module.InAttention(layer) {
 		return false
 	}
@@ -131,6 +136,9 @@ func (p *Pair) place(id, where string) (out []diagnose.Prediction) {
 		return nil
 	}
 	add := func(params, rank int, text string, value func(i int) float64) {
+		if len(wrong) < diagnose.PerParam*params {
+			return // so few are anything
+		}
 		v := slices.Clone(p.Right)
 		for _, i := range wrong {
 			v[i] = value(i)
@@ -202,6 +210,9 @@ func Elsewhere(s *diagnose.Scene) (out []diagnose.Prediction) {
 	}
 	t := s.Target
 	capture := isCapture(s)
+	if _, known := HeldBy(s.Run, t.Case, t.Step)[t]; known {
+		return nil // all of a series hold what belongs to others
+	}
 	for _, p := range s.Ports {
 		own := p.Case == t.Case && p.Step == t.Step && p.Layer == t.Layer
 		if p == t || p.Golden.Len() != t.Golden.Len() || p.Golden.RowLen() != t.Golden.RowLen() ||

@@ -15,6 +15,7 @@ import (
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/op"
+	"github.com/goparity/goparity/internal/structure"
 )
 
 // NormOrder is a residual that is added after the norm and not before it. The norm's input then
@@ -99,7 +100,32 @@ func Embedding(p *Pair) (out []diagnose.Prediction) {
 	if v, text := p.lookedUp(ids, known); v != nil {
 		out = append(out, p.says(id, v, 0, 1, "%s", text))
 	}
-	return append(out, guess(id, 0, "the inputs of %s are right, and rows of another index come out", t.Layer))
+	if p.otherRows(ids) {
+		out = append(out, guess(id, 0, "the inputs of %s are right, and rows that are nothing like the right ones come out, the same for the same "+
+			"index: those of other indices, or of another table; give the weights to see", t.Layer))
+	}
+	return out
+}
+
+// otherRows reports whether the wrong rows may be those of other indices: nothing like the right ones,
+// the same for the same index, and not the right ones turned.
+func (p *Pair) otherRows(ids []int) bool {
+	shown, wrong := map[int][]float64{}, 0
+	for r, id := range ids {
+		row, right := p.row(p.Actual, r), p.row(p.Right, r)
+		if before := shown[id]; before != nil && op.Relative(row, before) > sameTableRow {
+			return false
+		}
+		shown[id] = row
+		if op.Relative(row, right) < sameTableRow {
+			continue
+		}
+		if wrong++; math.Abs(floats.Dot(row, right)) > otherRow*floats.Norm(row, 2)*floats.Norm(right, 2) {
+			return false
+		}
+	}
+	golden, actual := diagnose.SelectRows(p.Target.Golden, p.marks), diagnose.SelectRows(p.Target.Actual, p.marks)
+	return wrong > 0 && structure.Turned(golden, actual, p.Target.Floor) == ""
 }
 
 // lookedUp finds, for each wrong row, the row of the table that it is: one that the reference has

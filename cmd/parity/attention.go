@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/attention"
+	"github.com/goparity/goparity/internal/checkpoint"
+	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/places"
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/setting"
+)
+
+// attentionFlags are those of parity show --attention.
+type attentionFlags struct {
+	inputFlags
+	layer string
+}
+
+// run shows the attentions of one dump, or of two that are joined.
+func (f *attentionFlags) run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	shown := &attentionTable{w: tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0), layer: f.layer, two: len(args) == 2}
+	show := f.one
+	if shown.two {
+		show = f.two
+	}
+	if err := show(ctx, args, shown, stderr); err != nil {
+		return err
+	}
+	if shown.n == 0 {
+		return &exitError{exitInfra, fmt.Errorf("no attention can be shown of %s: record its weights (torch: attn_implementation=eager), "+
+			"or q, k, v and what the output projection is given; --config says how many heads there are", strings.Join(args, " and "))}
+	}
+	if err := shown.w.Flush(); err != nil {
+		return err
+	}
+	_, err := io.WriteString(stdout, strings.Join(shown.uniform, ""))
+	return err
+}
+
+func (f *attentionFlags) one(ctx context.Context, args []string, shown *attentionTable, _ io.Writer) error {
+	opt, err := rawOptions(f.Raw)
+	if err != nil {
+		return err
+	}
+	evidence, closeEvidence, err := f.evidence()
+	if err != nil {
+		return err
+	}
+	defer closeEvidence()
+	weights, config, err := evidence()
+	if err != nil {
+		return err
+	}
+	runs, err := dump.OpenCases(args[0], opt)
+	if err != nil {
+		return err
+	}
+	defer dump.CloseAll(runs)
+	shown.cases = len(runs) > 1
+	for _, r := range runs {
+		shown.add(attention.All(ctx, runOf(r, weights, config)), nil)
+	}
+	return nil
+}
+
+// runOf is a dump as the search for causes sees a reference.
+func runOf(r *dump.Run, weights checkpoint.Weights, config checkpoint.Config) *diagnose.Run {
+	run := &diagnose.Run{Weights: weights, Config: config}
+	for _, e := range r.Entries {
+		if e.Printed == nil { // a log shows corners only
+			run.Ports = append(run.Ports, &diagnose.Port{Case: r.Info.Case, Step: e.Step, Layer: e.Layer, Port: e.Port, Seq: e.Seq,
+				Golden: e.Tensor, Floor: compare.Floor(e.Tensor.DType())})
+		}
+	}
+	return run
+}
+
+func (f *attentionFlags) two(ctx context.Context, args []string, shown *attentionTable, stderr io.Writer) error {
+	f.Golden, f.Actual, f.diagnose = args[0], args[1], setting.DiagnoseOff
+	return f.compare(ctx, stderr, func(c compared) error {
+		golden, candidate, err := c.Attentions(ctx)
+		if shown.cases = len(c.Cases) > 1; err == nil {
+			shown.add(golden, candidate)
+		}
+		return err
+	})
+}
+
+// attentionTable has a line for each head, or with two dumps two.
+type attentionTable struct {
+	w       *tabwriter.Writer
+	layer   string // only labels that contain this text
+	two     bool
+	cases   bool // there are several: each line has its own
+	n       int
+	uniform []string
+}
+
+func (t *attentionTable) add(golden []attention.Weights, candidate []*attention.Weights) {
+	for i, g := range golden {
+		var a *attention.Weights
+		if t.two {
+			a = candidate[i]
+		}
+		if !strings.Contains(g.Label(), t.layer) {
+			continue
+		}
+		if t.n++; t.n == 1 {
+			side := ""
+			if t.two {
+				side = "side\t"
+			}
+			if t.cases {
+				fmt.Fprint(t.w, "case\t")
+			}
+			fmt.Fprintf(t.w, "step\tattention\thead\t%smean\tentropy\tof ln n\tkey\tgets\tkey 0 gets\t\n", side)
+		}
+		for h := range g.Heads {
+			t.line(g, h, "golden\t")
+			if a != nil && h < len(a.Heads) {
+				t.line(*a, h, "candidate\t")
+			}
+		}
+		t.name(g, "")
+		switch {
+		case a != nil:
+			t.name(*a, " of the candidate")
+		case t.two:
+			t.uniform = append(t.uniform, "not shown of the candidate: "+t.of(g)+report.Clean(g.Label())+", its weights are not recorded, and no q, k and v make what its attention gives\n")
+		}
+	}
+}
+
+func (t *attentionTable) line(w attention.Weights, head int, side string) {
+	h := w.Heads[head]
+	if !t.two {
+		side = ""
+	}
+	if t.cases {
+		fmt.Fprintf(t.w, "%s\t", report.Clean(w.Case))
+	}
+	fmt.Fprintf(t.w, "%s\t%s\t%d\t%s", report.Clean(w.Step), report.Clean(w.Label()), head, side)
+	if h.Queries == 0 {
+		fmt.Fprintf(t.w, "-\t-\t-\t-\t-\t-\t%s\n", h.Note())
+		return
+	}
+	fmt.Fprintf(t.w, "%.4g\t%.4g\t%.3f\t%d\t%.3f\t%.3f\t%s\n", h.Mean, h.Entropy, h.Part, h.Key, h.Most, h.First, h.Note())
+}
+
+// of is the case in front of a label, where there are several.
+func (t *attentionTable) of(w attention.Weights) string {
+	if !t.cases {
+		return ""
+	}
+	return report.Clean(w.Case) + " "
+}
+
+// name names the heads that look at all keys alike.
+func (t *attentionTable) name(w attention.Weights, side string) {
+	is := make([]bool, len(w.Heads))
+	for i, h := range w.Heads {
+		is[i] = h.Uniform()
+	}
+	if p := places.Of(is); p.Count > 0 { // "all 4 heads", "heads 1–3"
+		t.uniform = append(t.uniform, fmt.Sprintf("uniform in %s%s%s: %s of %d\n", t.of(w), report.Clean(w.Label()), side, p.Text("head"), p.Total))
+	}
+}

@@ -1,0 +1,147 @@
+package attention_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/attention"
+	_ "github.com/goparity/goparity/internal/updateflag"
+	"github.com/goparity/goparity/tensor"
+)
+
+func of(t *testing.T, values []float32, shape ...int) *tensor.Tensor {
+	t.Helper()
+	x, err := tensor.Of(values, shape...)
+	require.NoError(t, err)
+	return x
+}
+
+// causal returns the weights of heads of n causal queries: what each gives to its own key and to the
+// first, beside what it spreads evenly.
+func causal(n int, heads ...func(q, k int) float32) []float32 {
+	var out []float32
+	for _, f := range heads {
+		for q := range n {
+			var sum float32
+			row := make([]float32, n)
+			for k := range q + 1 {
+				row[k] = f(q, k)
+				sum += row[k]
+			}
+			for k := range row {
+				row[k] /= sum
+			}
+			out = append(out, row...)
+		}
+	}
+	return out
+}
+
+func flat(int, int) float32 { return 1 }
+
+func first(_, k int) float32 {
+	if k == 0 {
+		return 100
+	}
+	return 1
+}
+
+func TestOf(t *testing.T) {
+	nan := float32(math.NaN())
+	// Two queries of two keys, 0.25 and 0.75: −¼ ln ¼ − ¾ ln ¾ = 0.562335.
+	quarter := []float32{0.25, 0.75, 0.25, 0.75}
+	for _, tt := range []struct {
+		reason string
+		w      *tensor.Tensor
+		pad    []bool
+		want   attention.Head // of the last head
+	}{
+		{"by hand", of(t, quarter, 1, 2, 2), nil,
+			attention.Head{Queries: 2, Mean: 0.5, Entropy: 0.562335, Part: 0.562335 / math.Ln2, Key: 1, Most: 0.75, First: 0.25}},
+		{"a batch is one", of(t, append(quarter, quarter...), 2, 1, 2, 2), nil,
+			attention.Head{Queries: 4, Mean: 0.5, Entropy: 0.562335, Part: 0.562335 / math.Ln2, Key: 1, Most: 0.75, First: 0.25}},
+		{"padding is left out", of(t, []float32{0.25, 0.75, 1, 0}, 1, 2, 2), []bool{false, true},
+			attention.Head{Queries: 1, Mean: 0.5, Entropy: 0.562335, Part: 0.562335 / math.Ln2, Key: 1, Most: 0.75, First: 0.25}},
+		{"what is hidden from all heads is no key; a query with one key tells nothing",
+			of(t, causal(3, flat, flat), 1, 2, 3, 3), nil,
+			attention.Head{Queries: 2, Mean: 2.0 / 5, Entropy: (math.Ln2 + math.Log(3)) / 2, Part: 1, Key: 0, Most: 5.0 / 12, First: 5.0 / 12, Causal: true}},
+		{"a key that one head does not look at is a key", of(t, []float32{0.5, 0.5, 1, 0}, 2, 1, 2), nil,
+			attention.Head{Queries: 1, Mean: 0.5, Entropy: 0, Part: 0, Key: 0, Most: 1, First: 1}},
+		{"learned sinks take a part", of(t, []float32{0.1, 0.1, 0.1, 0.1}, 1, 2, 2), nil,
+			attention.Head{Queries: 2, Mean: 0.1, Entropy: math.Ln2, Part: 1, Key: 0, Most: 0.5, First: 0.5}},
+		{"NaN, negative and nothing are left out", of(t, []float32{nan, 0.5, -0.5, 1.5, 0.5, 0.5, 0, 0}, 1, 4, 2), nil,
+			attention.Head{Queries: 1, Left: 2, Mean: 0.5, Entropy: math.Ln2, Part: 1, Key: 0, Most: 0.5, First: 0.5}},
+	} {
+		t.Run(tt.reason, func(t *testing.T) {
+			heads := attention.Of(tt.w, tt.pad)
+			require.NotEmpty(t, heads)
+			got, want := heads[len(heads)-1], tt.want
+			for _, x := range []struct{ got, want float64 }{{got.Mean, want.Mean}, {got.Entropy, want.Entropy}, {got.Part, want.Part},
+				{got.Most, want.Most}, {got.First, want.First}} {
+				assert.InDelta(t, x.want, x.got, 1e-6)
+			}
+			assert.Equal(t, []any{want.Queries, want.Left, want.Key, want.Causal}, []any{got.Queries, got.Left, got.Key, got.Causal})
+		})
+	}
+	assert.Nil(t, attention.Of(of(t, quarter, 2, 2), nil), "no heads")
+	assert.Nil(t, attention.Of(of(t, nil, 0, 2, 2), nil), "nothing")
+	none := attention.Of(of(t, []float32{nan, nan}, 1, 1, 2), nil)
+	assert.True(t, math.IsNaN(none[0].Entropy), "no query counts")
+	assert.Contains(t, none[0].Note(), "1 queries left out")
+}
+
+func TestNames(t *testing.T) {
+	heads := attention.Of(of(t, causal(12, flat, first), 1, 2, 12, 12), nil)
+	assert.True(t, heads[0].Uniform())
+	assert.False(t, heads[0].Anchored(), "a causal head that is uniform gives the first key most, too")
+	assert.True(t, heads[1].Anchored())
+	assert.False(t, heads[1].Uniform())
+	few := attention.Of(of(t, causal(3, flat), 1, 1, 3, 3), nil)
+	assert.False(t, few[0].Uniform(), "two queries tell nothing")
+}
+
+func TestRecorded(t *testing.T) {
+	for _, tt := range []struct {
+		reason string
+		w      *tensor.Tensor
+		want   bool
+	}{
+		{"weights", of(t, causal(5, flat, first), 1, 2, 5, 5), true},
+		{"a query that looks nowhere", of(t, []float32{0.5, 0.5, 1, 0, 0, 0}, 1, 3, 2), true},
+		{"a causal mask of 0 and 1", of(t, []float32{1, 0, 0, 1, 1, 0, 1, 1, 1}, 1, 1, 3, 3), false},
+		{"a mask that is added", of(t, []float32{0, -1e9, 0, 0}, 1, 1, 2, 2), false},
+		{"states", of(t, []float32{0.3, -0.7, 1.4, 0.2}, 1, 2, 2), false},
+		{"NaN", of(t, []float32{float32(math.NaN()), 1, 0, 1}, 1, 2, 2), false},
+		{"one key", of(t, []float32{1, 1}, 1, 2, 1), false},
+	} {
+		assert.Equal(t, tt.want, attention.Recorded(tt.w), tt.reason)
+	}
+}
+
+func TestCompare(t *testing.T) {
+	heads := func(f ...func(q, k int) float32) []attention.Head {
+		return attention.Of(of(t, causal(12, f...), 1, len(f), 12, 12), nil)
+	}
+	nan := attention.Of(of(t, make([]float32, 2*144), 1, 2, 12, 12), nil)
+	for _, tt := range []struct {
+		reason            string
+		golden, candidate []attention.Head
+		want              []string
+	}{
+		{"alike", heads(flat, first), heads(flat, first), nil},
+		{"an anchor that is lost", heads(flat, first), heads(flat, flat), []string{
+			"attention of l: the anchor at key 0 is lost: it gets 0.94 of head 1 in the golden, 0.19 in the candidate (heads 1)",
+			"attention of l, mean entropy of the queries: golden head 1 0.31 nats, 0.16 of ln n, candidate 1.82 nats, 1.00 of ln n (uniform); 1 of 2 heads are alike"}},
+		{"a new one", heads(flat, flat), heads(flat, first), []string{
+			"attention of l, mean entropy of the queries: golden head 1 1.82 nats, 1.00 of ln n (uniform), candidate 0.31 nats, 0.16 of ln n; 1 of 2 heads are alike"}},
+		{"no weights", heads(flat, flat), nan, []string{
+			"attention of l, mean entropy of the queries: golden head 0 1.82 nats, 1.00 of ln n (uniform), candidate without a query that has weights; " +
+				"golden head 1 1.82 nats, 1.00 of ln n (uniform), candidate without a query that has weights"}},
+		{"another number of heads", heads(flat), heads(flat, first), nil},
+	} {
+		assert.Equal(t, tt.want, attention.Compare("l", tt.golden, tt.candidate), tt.reason)
+	}
+}

@@ -1,0 +1,50 @@
+package attention
+
+import (
+	"math"
+	"strings"
+
+	"github.com/goparity/goparity/internal/label/module"
+	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/tensor"
+)
+
+// Named reports whether a port may hold attention weights by its name.
+func Named(layer, port string) bool {
+	return module.InAttention(layer) || strings.Contains(strings.ToLower(port), "attention") && !strings.Contains(port, "mask")
+}
+
+// Recorded reports whether a tensor holds the weights of attention: numbers from 0 to 1, and those of
+// most queries sum to 1, of the others to less.
+func Recorded(w *tensor.Tensor) (is bool) {
+	l, ok := layoutOf(w)
+	if !ok || l.keys < 2 {
+		return false
+	}
+	row := make([]float64, l.keys)
+	whole, rows := 0, l.batch*l.heads*l.queries
+	err := mapfile.Guard(func() error {
+		for r := range rows {
+			w.Float64s(row, r*l.keys)
+			sum, ok := total(row)
+			if !ok && !zeros(row) || sum > 1+sumError {
+				return nil
+			}
+			if math.Abs(sum-1) <= sumError {
+				whole++
+			}
+		}
+		is = float64(whole) >= wholeRows*float64(rows)
+		return nil
+	})
+	return is && err == nil
+}
+
+func zeros(row []float64) bool {
+	for _, x := range row {
+		if x != 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -103,7 +103,7 @@ func (c *Comparison) Changed() error { return changed(c.Cases) }
 
 func changed(cases []Case) error {
 	for _, k := range cases {
-		for _, r := range []*dump.Run{k.Golden, k.Actual, k.Injected, k.Golden64, k.Encoded} {
+		for _, r := range []*dump.Run{k.Golden, k.Actual, k.Injected, k.Golden64, k.Encoded, k.Unquantised, k.Unrounded} {
 			if r == nil {
 				continue
 			}
@@ -164,6 +164,7 @@ func compareRuns(ctx context.Context, cases []Case, opt Options) (*Comparison, e
 	}
 	c.noteEncoding()
 	c.noteCosts()
+	c.noteRounding()
 	c.noteDoubts()
 	return c, nil
 }

@@ -181,17 +181,18 @@ type Layer struct {
 	Benign bool   `json:"benign,omitempty"` // pass: the figures differ, what they mean does not, and Note says why
 	Note   string `json:"note,omitempty"`   // how this row was joined, why it is ignored, what the error was
 
-	Standard             *Metrics   `json:"standard"`
-	Injected             *Metrics   `json:"injected"`
-	LocalL2              *Float     `json:"local_l2"`     // ‖a_injected − g‖
-	InheritedL2          *Float     `json:"inherited_l2"` // ‖a_standard − a_injected‖
-	LocalInheritedCosine *Float     `json:"local_inherited_cosine"`
-	Tolerance            *Tolerance `json:"tolerance"`            // what judged
-	Counted              *Tolerance `json:"counted,omitempty"`    // what counted its mismatches, if it was judged again
-	Violations           []string   `json:"violations,omitempty"` // one line for each criterion that does not hold
-	Detail               []string   `json:"detail,omitempty"`     // free text: where, how distributed, what would pass
-	Rows                 *Rows      `json:"rows,omitempty"`       // of the first failing rows: each row of the tensor
-	Histogram            *Histogram `json:"histogram,omitempty"`  // of the same
+	Standard             *Metrics      `json:"standard"`
+	Injected             *Metrics      `json:"injected"`
+	LocalL2              *Float        `json:"local_l2"`     // ‖a_injected − g‖
+	InheritedL2          *Float        `json:"inherited_l2"` // ‖a_standard − a_injected‖
+	LocalInheritedCosine *Float        `json:"local_inherited_cosine"`
+	Quantisation         *Quantisation `json:"quantisation,omitempty"` // what it costs the reference here
+	Tolerance            *Tolerance    `json:"tolerance"`              // what judged
+	Counted              *Tolerance    `json:"counted,omitempty"`      // what counted its mismatches, if it was judged again
+	Violations           []string      `json:"violations,omitempty"`   // one line for each criterion that does not hold
+	Detail               []string      `json:"detail,omitempty"`       // free text: where, how distributed, what would pass
+	Rows                 *Rows         `json:"rows,omitempty"`         // of the first failing rows: each row of the tensor
+	Histogram            *Histogram    `json:"histogram,omitempty"`    // of the same
 }
 
 // Side is one tensor of a row.

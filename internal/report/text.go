@@ -58,6 +58,9 @@ func (p *printer) verdict(r *Report) {
 	p.generations(r)
 	p.paths(r)
 	p.prose("  ", "stages: ", r.StageLine())
+	for _, line := range r.quantised() {
+		p.prose("  ", "", line)
+	}
 	for _, t := range r.Texts {
 		if t.Status != StatusPass && (r.Kind != KindText || r.FirstDivergence.Text != t.Text) {
 			p.prose("  ", "text of "+Clean(t.Case)+": ", t.Text)

@@ -95,13 +95,15 @@ var catalogue = []Cause{
 	{ID: "linear/qkv-order", Also: []string{"linear/gate-up"}, Op: of(fault.FusedLinear)},
 	{ID: "linear/corrupt", Op: of(fault.Corrupt)},
 	{ID: "quant/scale", Also: []string{"quant/group"}, Op: of(fault.Quantised)},
-	{ID: "quant/zero-point", Also: []string{"quant/group", "quant/order"}, Op: of(fault.Grid)},
+	{ID: "quant/zero-point", Also: []string{"quant/group", "quant/order", "quant/scale", "quant/missing"}, Op: of(fault.Grid)},
+	{ID: "quant/activations", Op: of(fault.Int8Inputs)},
 	{ID: "output/tied", Op: of(fault.Tied)},
 	{ID: "dtype/downcast", Op: of(fault.Operands)},
 	{ID: "dtype/downcast", Op: of(fault.ScaledOperands)},
 	{ID: "linear/qkv-order", Also: []string{"linear/gate-up"}, Op: of(fault.Sibling)},
 	{ID: "linear/qkv-order", Also: []string{"linear/gate-up"}, Op: of(fault.FusedGiven)},
 	{ID: "linear/bias-missing", Also: []string{"linear/bias-twice"}, Op: of(fault.ConstantRow)},
+	{ID: "quant/zero-point", Also: []string{"quant/order"}, Op: of(fault.GroupSums)},
 	{ID: "linear/other-layer", Op: of(fault.Unweighed)}, // guesses, each with its own id
 
 	{ID: "embedding/index", Also: append(tables(), "embedding/scale"), Op: of(fault.Table)},

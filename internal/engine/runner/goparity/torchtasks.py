@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import torch
 
-from . import config, installed, loaded, oracle, texts, tokens, torchcache, torchhooks, torchpaths, torchsanity, weights
+from . import config, installed, loaded, oracle, texts, tokens, torchcache, torchhooks, torchint8, torchpaths, torchsanity, weights
 from .errors import ModelError, UsageError
 from .job import BLIND
 from .progress import warn
@@ -19,6 +19,8 @@ AUTO = {"text-generation": "AutoModelForCausalLM", "embeddings": "AutoModel", "t
 def pretrained(job, out, device, dtype):
     with out.clock.phase("load"):
         model = _load(job, dtype).to(device)
+        if job.activations:
+            out.about["activations"] = torchint8.install(model, job.activations)
         tokenizer = tokens.tokenizer_of(job)
         ids_by_case = [tokens.encode(job, c, tokenizer) for c in job.cases]
     known = tokens.known_ids(tokenizer) if job.task == "text-generation" else None

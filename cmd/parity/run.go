@@ -40,7 +40,7 @@ type runFlags struct {
 	dequantised, activations              string
 	prompts, ids, filter, allow, config   []string
 	steps, precision                      int
-	remoteCode, online, force             bool
+	remoteCode, online, force, weights    bool
 }
 
 func newRun() *cobra.Command {
@@ -92,6 +92,7 @@ func newRun() *cobra.Command {
 	fl.BoolVar(&f.remoteCode, "trust-remote-code", false, "let the model's folder bring its own Python code")
 	fl.BoolVar(&f.online, "online", false, "let the engine download from the hub; else only its cache is used")
 	fl.StringVarP(&f.out, "output", "o", "", "`folder` to write (default torch_dump or max_dump)")
+	fl.BoolVar(&f.weights, "weights", false, "keep the weights that the engine loaded, too: weights in run.json")
 	fl.BoolVar(&f.force, "force", false, "replace a dump that is there already")
 	return c
 }
@@ -216,6 +217,9 @@ func (f *runFlags) job() (job engine.Job, why string, err error) {
 		TrustRemoteCode: f.remoteCode, Oracle: f.oracle,
 		Device: f.device, Encoding: f.encoding, AllowMissing: f.allow, Online: f.online,
 		Capture: engine.Capture{Layers: f.filter}}
+	if f.weights {
+		job.Weights = -1
+	}
 	if err := f.checkModel(); err != nil {
 		return job, "", err
 	}

@@ -57,6 +57,7 @@ type Info struct {
 	Text       []Text             `json:"text,omitempty"`
 	Generation *Generation        `json:"generation,omitempty"`
 	Weights    []string           `json:"weights,omitempty"` // files in the dump's folder: what the engine loaded
+	Config     map[string]any     `json:"config,omitempty"`  // the model's settings as the engine read them, by the keys of config.json
 
 	Activations *Activations `json:"activations,omitempty"` // how inputs of products were rounded; nil: they were not
 }

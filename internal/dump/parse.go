@@ -41,6 +41,7 @@ func decodeInfo(data []byte) (info Info, notes []string, err error) {
 		Text       json.RawMessage `json:"text"`
 		Generation json.RawMessage `json:"generation"`
 		Weights    json.RawMessage `json:"weights"`
+		Config     json.RawMessage `json:"config"`
 
 		Activations json.RawMessage `json:"activations"`
 	}
@@ -107,6 +108,7 @@ func since2(info *Info) []field {
 			`"token_ids": [1, 15]}, …]`, &info.Text},
 		{"generation", `{"from": 8, "tokens": [15, 7]}`, &info.Generation},
 		{"weights", `a list of files in the dump's folder, ["weights.safetensors"]`, &info.Weights},
+		{"config", `an object, the model's config.json as the engine read it`, &info.Config},
 		{"activations", `{"block": 256, "layers": ["model.layers.0.mlp.up_proj"]}`, &info.Activations},
 	}
 }

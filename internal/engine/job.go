@@ -82,6 +82,9 @@ type Job struct {
 	// KVCache records the keys and values that the cache holds, as ports key_cache and value_cache of the
 	// attention layers: the rows of the tokens that a forward pass fed. Of task text-generation.
 	KVCache bool `json:"kv_cache,omitempty"`
+	// Weights keeps what was loaded in the first case's dump, if it is at most so many bytes; less than 0
+	// always, 0 never.
+	Weights int64 `json:"weights,omitempty"`
 	// Observer is Seen or Blind, to find out whether hooks change what the model computes.
 	Observer string `json:"observer,omitempty"`
 	// SanityTokens is how many tokens the reference generates first, to check that it makes sense;

@@ -75,6 +75,7 @@ type Comparison struct {
 	ctx    context.Context // of Compare; it also ends what is looked at later
 	traced *trace.Trace    // set by flow
 	search search          // for causes
+	loaded loaded          // weights
 
 	copied string // a doubt about a run in which nothing is wrong
 	within string // why a run in which something is wrong has no place

@@ -73,6 +73,14 @@ type Fixture struct {
 // Name is the last element of the folder.
 func (f *Fixture) Name() string { return f.name }
 
+// Mode says where the candidate runs, RunReplay for a recorded run; "" where another dump is judged.
+func (f *Fixture) Mode() setting.Run {
+	if f.replay != "" {
+		return "" // a dump, which may have what a recorded run has not
+	}
+	return f.cfg.Run
+}
+
 // Comparison is the result for all cases, computed once.
 func (f *Fixture) Comparison() (*judge.Comparison, error) {
 	f.used.Store(true)
@@ -188,6 +196,9 @@ func (f *Fixture) live(paths []*Path) ([]*dump.Run, error) {
 	job, err := f.candidate(f.goldens)
 	if err != nil {
 		return nil, err
+	}
+	if !f.yaml.Unweighed {
+		job.Weights = mostWeights
 	}
 	job.Cases = append(append(job.Cases, pathCases(paths)...), generationCases(f.answers)...)
 	r, err := f.observed(job)
@@ -335,6 +346,12 @@ func (f *Fixture) inspect(c *judge.Comparison) {
 	for _, row := range rows {
 		if row.Status == report.StatusFail {
 			f.problem("parity:text", fmt.Sprintf("case %s: %s", row.Case, row.Text))
+		}
+	}
+	list, _ := c.Loaded()
+	for _, w := range list {
+		if !w.Good() {
+			f.problem("parity:weights", w.String())
 		}
 	}
 	if v := c.OtherPrompt(); v != nil {

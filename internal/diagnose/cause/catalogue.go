@@ -87,6 +87,8 @@ var catalogue = []Cause{
 	{ID: "ssm/skip", Also: []string{"ssm/step", "ssm/decay", "ssm/gate", "ssm/state"}, Op: of(fault.Scan)},
 	{ID: "embedding/position", Also: []string{"layout/permuted", "image/class-token"}, Op: of(fault.Patches)},
 	{ID: "linear/bias-missing", Also: []string{"linear/bias-twice"}, Op: of(fault.AddedRow)},
+	{ID: "linear/weight-zero", Op: of(fault.WeightZero)},
+	{ID: "linear/weight-scale", Op: of(fault.WeightScale)},
 	{ID: "linear/transposed", Op: of(fault.Transposed)},
 	{ID: "linear/bias-missing", Also: []string{"linear/bias-twice"}, Op: of(fault.Bias)},
 	{ID: "linear/other-layer", Also: []string{"linear/qkv-order", "linear/gate-up"}, Op: of(fault.OtherLayer)},

@@ -20,7 +20,8 @@ import (
 // ImportOptions says what goldens are made from.
 type ImportOptions struct {
 	Runs    map[string]*Run // by case: a standard run of the reference
-	Variant string          // dtype in which the reference ran; "float32" if empty
+	Variant string          // dtype in which the reference ran, or another name; "float32" if empty
+	DType   string          // in which it ran, where Variant is another name; Variant if empty
 	// Keep reports whether a port becomes a golden; nil keeps all.
 	Keep func(layer, port string) bool
 	// Inputs has, by case, what its goldens depend on: see [Provenance].Inputs.
@@ -168,7 +169,7 @@ func importable(name string, run *Run, opt ImportOptions) error {
 		return errors.New("it is a run of the candidate (max): goldens come from the reference, " +
 			"or are blessed with a reason")
 	}
-	if run.Encoding != "" && run.Encoding != opt.Variant {
+	if run.Encoding != "" && run.Encoding != cmp.Or(opt.DType, opt.Variant) {
 		return fmt.Errorf("it ran in %s, and cannot become the goldens %s", run.Encoding, opt.Variant)
 	}
 	if _, ofPath := dump.CutPathCase(name); (run.Path != "") != ofPath {
@@ -201,6 +202,7 @@ func writeCase(ctx context.Context, d disk, dir, name string, opt ImportOptions)
 		prov.TokenIDs = run.TokenIDs
 	}
 	prov.PadMask, prov.PadMasks, prov.Path, prov.Passes = run.PadMask, run.PadMasks, run.Path, run.Passes
+	prov.Activations = run.Activations
 	prov.Text = cmp.Or(prov.Text, run.Text)
 	prov.Date = opt.Now().UTC().Format(time.RFC3339)
 	prov.Inputs = opt.Inputs[name]

@@ -24,7 +24,7 @@ const manifestFile = "manifest.json"
 // schema is the version of the manifest that is written. Versions 1 to schema are read; sealed is
 // the first that has a hash of what it lists.
 const (
-	schema = 5 // 3 has use, formula and attn_implementation; 4 has paths; 5 has text
+	schema = 6 // 3 has use, formula and attn_implementation; 4 has paths; 5 has text; 6 has activations
 	sealed = 2
 )
 
@@ -97,6 +97,8 @@ type Provenance struct {
 	Passes   json.RawMessage    `json:"passes,omitempty"`
 	PadMasks map[string][][]int `json:"pad_masks,omitempty"`      // of steps behind the first
 	Text     string             `json:"reference_text,omitempty"` // what the reference generated
+	// Activations says which layers rounded their inputs, as in run.json.
+	Activations json.RawMessage `json:"activations,omitempty"`
 	// Texts has what the reference's tokenizer made of the case's prompts, as text in run.json.
 	Texts  json.RawMessage `json:"text,omitempty"`
 	Seed   *int64          `json:"seed,omitempty"`

@@ -28,8 +28,10 @@ type Run struct {
 	Path     string
 	Passes   json.RawMessage
 	PadMasks map[string][][]int
-	Injected bool   // its layers got inputs of another run, so it cannot be golden
-	Ports    []Port // in execution order
+	// Activations says which layers rounded their inputs and how, as in run.json; nil: none did.
+	Activations json.RawMessage
+	Injected    bool   // its layers got inputs of another run, so it cannot be golden
+	Ports       []Port // in execution order
 
 	changed func() error // of a dump: whether its files are as they were when it was opened
 }
@@ -71,6 +73,13 @@ func fromDump(r *dump.Run) (*Run, error) {
 			return nil, fmt.Errorf("golden: %s: %w", r.Path, err)
 		}
 		out.Path, out.Passes, out.PadMasks = r.Info.Path, passes, r.Info.PadMasks
+	}
+	if r.Info.Activations != nil {
+		rounded, err := json.Marshal(r.Info.Activations)
+		if err != nil {
+			return nil, fmt.Errorf("golden: %s: %w", r.Path, err)
+		}
+		out.Activations = rounded
 	}
 	if len(r.Info.Text) > 0 {
 		texts, err := json.Marshal(r.Info.Text)

@@ -36,6 +36,9 @@ type Grid struct {
 	Epsilon float64
 	// Clip is how far beyond the ends numbers are cut off, in steps of the grid.
 	Clip float64
+	// Groups says with which others each element of a row shares its scale, where these are not its
+	// neighbours: nil.
+	Groups []int64
 }
 
 // Packing returns how the elements follow from the bytes of the file: "q4_k", or "" if they lie

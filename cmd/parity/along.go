@@ -84,6 +84,9 @@ func byPath(runs []*dump.Run) (groups [][]*dump.Run) {
 
 // openPaths opens the dumps of the command line, at least one of which is along an execution path.
 func (f *inputFlags) openPaths() (runs judge.PathRuns, closeAll func(), err error) {
+	if f.Unquantised != "" {
+		return runs, nil, usage("compare: --unquantised is of one pass, and --actual ran along an execution path")
+	}
 	var opened []*dump.Run
 	closeAll = func() { dump.CloseAll(opened) }
 	for _, d := range []struct {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/checkpoint"
+	"github.com/goparity/goparity/internal/dequantised"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/glob"
@@ -87,6 +88,11 @@ func (f *inputFlags) more(c *cobra.Command) {
 	fl.StringVar(&f.Noise, "noise", "",
 		"the reference's `dump` in the candidate's encoding (parity run --engine torch --encoding bfloat16\n"+
 			"--follow GOLDEN): what that costs the reference is the measure, in place of the default tolerances")
+	fl.StringVar(&f.Unquantised, "unquantised", "",
+		"where --golden ran on dequantised weights: the reference's `dump` on the weights as they were, to say\n"+
+			"what quantisation costs beside what the candidate adds")
+	fl.StringVar(&f.Unrounded, "unrounded", "",
+		"where --golden rounds the inputs of products, too: the reference's `dump` without that")
 	fl.TextVar(&f.diagnose, "diagnose", setting.DiagnoseFull,
 		"time for the search of causes when the comparison fails: `off`, fast or full")
 }
@@ -95,7 +101,7 @@ func (f *inputFlags) more(c *cobra.Command) {
 func (f *inputFlags) model(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringArrayVar(&f.Weights, "weights", nil,
-		"the reference's weights: a safetensors `file`, its index.json, or a folder; may be repeated")
+		"the reference's weights: a safetensors `file`, its index.json, a .gguf file, or a folder; may be repeated")
 	fl.StringVar(&f.Config, "config", "", "the model's config.json")
 }
 
@@ -157,6 +163,8 @@ func (f *inputFlags) options() (opt judge.Options, err error) {
 	switch {
 	case f.Injection != "" && f.Injection != dump.Nested && f.Injection != dump.Isolated:
 		return opt, usage("--injection %s: want nested or isolated", f.Injection)
+	case f.Unrounded != "" && f.Unquantised == "":
+		return opt, usage("--unrounded is beside --unquantised, which is missing")
 	case f.Injection != "" && f.Injected == "":
 		return opt, usage("--injection is the form of --injected, which is missing")
 	}
@@ -259,6 +267,8 @@ func (f *inputFlags) open() (cases []judge.Case, closeAll func(), err error) {
 			func(k *judge.Case) **dump.Run { return &k.Injected }},
 		{"--golden64", f.Golden64, dump.Options{}, func(k *judge.Case) **dump.Run { return &k.Golden64 }},
 		{"--noise", f.Noise, dump.Options{}, func(k *judge.Case) **dump.Run { return &k.Encoded }},
+		{"--unquantised", f.Unquantised, dump.Options{}, func(k *judge.Case) **dump.Run { return &k.Unquantised }},
+		{"--unrounded", f.Unrounded, dump.Options{}, func(k *judge.Case) **dump.Run { return &k.Unrounded }},
 	} {
 		runs, err := open(d.path, d.opt)
 		if err == nil && d.path != "" {
@@ -387,12 +397,12 @@ func (f *inputFlags) evidence() (give func() (checkpoint.Weights, checkpoint.Con
 			return nil, nil, fmt.Errorf("--config: %w", err)
 		}
 	}
-	weights, err := checkpoint.Open(f.Weights...)
+	weights, closeWeights, err := dequantised.Weights(f.Weights...)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--weights: %w", err)
 	}
-	give = func() (checkpoint.Weights, checkpoint.Config, error) { return weights.Tensors, config, nil }
-	return give, func() { weights.Close() }, nil
+	give = func() (checkpoint.Weights, checkpoint.Config, error) { return weights, config, nil }
+	return give, func() { closeWeights() }, nil
 }
 
 func sameFile(a, b string) (bool, error) {

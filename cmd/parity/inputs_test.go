@@ -30,7 +30,7 @@ func TestInputsAreFlags(t *testing.T) {
 	}
 	c := newCompare()
 	require.NoError(t, c.ParseFlags(want.Args()))
-	for _, name := range []string{"golden", "actual", "injected", "injection", "golden64", "noise", "one-pass", "config", "pad-mask", "names",
+	for _, name := range []string{"golden", "actual", "injected", "injection", "golden64", "noise", "unquantised", "unrounded", "one-pass", "config", "pad-mask", "names",
 		"encoding", "raw", "fp8"} {
 		assert.Contains(t, c.Flags().Lookup(name).Value.String(), "of ", name)
 	}
@@ -46,5 +46,5 @@ func TestInputsAreFlags(t *testing.T) {
 		}
 	}
 	assert.Equal(t, 4, changed)
-	assert.Equal(t, 19, v.NumField(), "a new input: Args and this test name it")
+	assert.Equal(t, 21, v.NumField(), "a new input: Args and this test name it")
 }

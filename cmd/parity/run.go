@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/goparity/goparity/internal/checkpoint"
+	"github.com/goparity/goparity/internal/dequantised"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
@@ -36,9 +37,10 @@ type runFlags struct {
 	engine, model, revision, task, oracle string
 	device, encoding, overrides           string
 	layers, print, follow, path, out      string
+	dequantised, activations              string
 	prompts, ids, filter, allow, config   []string
 	steps, precision                      int
-	remoteCode, online, force             bool
+	remoteCode, online, force, weights    bool
 }
 
 func newRun() *cobra.Command {
@@ -73,6 +75,10 @@ func newRun() *cobra.Command {
 	fl.StringVar(&f.layers, "num-hidden-layers", "all", "run the first `N` blocks only")
 	fl.StringVar(&f.encoding, "encoding", "",
 		"dtype of torch (default float32), encoding of MAX (default float32 on the CPU, its own choice on the GPU)")
+	fl.StringVar(&f.dequantised, "dequantised", "",
+		"run torch on what quantised weights stand for: a .gguf `file`, or a folder of Hugging Face")
+	fl.StringVar(&f.activations, "activations", "",
+		"with --dequantised: round the input of each product as engines do, `int8/256` (K-quants) or int8/32")
 	fl.StringVar(&f.device, "device", engine.CPU, "cpu or gpu")
 	fl.StringVar(&f.overrides, "hf-config-overrides", "",
 		"changes to config.json, a `JSON` object by key or dotted path")
@@ -86,6 +92,7 @@ func newRun() *cobra.Command {
 	fl.BoolVar(&f.remoteCode, "trust-remote-code", false, "let the model's folder bring its own Python code")
 	fl.BoolVar(&f.online, "online", false, "let the engine download from the hub; else only its cache is used")
 	fl.StringVarP(&f.out, "output", "o", "", "`folder` to write (default torch_dump or max_dump)")
+	fl.BoolVar(&f.weights, "weights", false, "keep the weights that the engine loaded, too: weights in run.json")
 	fl.BoolVar(&f.force, "force", false, "replace a dump that is there already")
 	return c
 }
@@ -95,6 +102,10 @@ func (f *runFlags) check(changed func(string) bool) error {
 	switch {
 	case changed("precision") && f.print != engine.PrintFull:
 		return usage("run: --precision is for --print full")
+	case f.dequantised != "" && (f.engine != engine.Torch || f.oracle != ""):
+		return usage("run: --dequantised is for the reference: --engine torch, without --oracle")
+	case f.activations != "" && f.dequantised == "":
+		return usage("run: --activations goes with --dequantised")
 	case f.precision < 1:
 		return usage("run: --precision %d: want a number of digits", f.precision)
 	case changed("num-steps") && f.path != "":
@@ -121,6 +132,11 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	defer remove()
 	job.Out = filepath.Join(tmp, "dump")
+	if f.dequantised != "" {
+		if err := f.dequantise(&job, filepath.Join(tmp, "model")); err != nil {
+			return err
+		}
+	}
 	logFile := out + ".log" // stays where the run fails
 
 	con := newConsole(stderr, job.Engine)
@@ -162,6 +178,33 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	return nil
 }
 
+// dequantise gives the job a folder with the numbers that quantised weights stand for, in dir.
+func (f *runFlags) dequantise(job *engine.Job, dir string) error {
+	model := f.model
+	if !job.Local {
+		if model = checkpoint.Snapshot(f.model, f.revision); model == "" {
+			return usage("run: --dequantised: %s is not in the hub's cache of this machine, and its config.json is needed", f.model)
+		}
+	}
+	block, known := fixture.Roundings[f.activations]
+	if f.activations != "" && !known {
+		return usage("run: --activations %q: want int8/32 or int8/256", f.activations)
+	}
+	c, err := dequantised.Open(f.dequantised)
+	if err != nil {
+		return fmt.Errorf("--dequantised: %w", err)
+	}
+	defer c.Close()
+	if err := c.Write(dir, model); err != nil {
+		return fmt.Errorf("--dequantised: %w", err)
+	}
+	job.Model, job.Local, job.Revision = dir, true, ""
+	if block > 0 {
+		job.Activations = &engine.Activations{Block: block, Weights: c.Quantised}
+	}
+	return nil
+}
+
 // job says what the flags ask of the engine, and how the task was found.
 func (f *runFlags) job() (job engine.Job, why string, err error) {
 	if f.engine != engine.Torch && f.engine != engine.MAX {
@@ -174,6 +217,9 @@ func (f *runFlags) job() (job engine.Job, why string, err error) {
 		TrustRemoteCode: f.remoteCode, Oracle: f.oracle,
 		Device: f.device, Encoding: f.encoding, AllowMissing: f.allow, Online: f.online,
 		Capture: engine.Capture{Layers: f.filter}}
+	if f.weights {
+		job.Weights = -1
+	}
 	if err := f.checkModel(); err != nil {
 		return job, "", err
 	}

@@ -64,7 +64,8 @@ func newVerify() *cobra.Command {
 
 // check finds flags that contradict each other.
 func (f *verifyFlags) check(args []string, changed func(string) bool) error {
-	dumps := f.Golden != "" || f.Actual != "" || f.Injected != "" || f.Golden64 != "" || f.Noise != ""
+	dumps := f.Golden != "" || f.Actual != "" || f.Injected != "" || f.Golden64 != "" || f.Noise != "" ||
+		f.Unquantised != "" || f.Unrounded != ""
 	switch {
 	case dumps && len(args) > 0:
 		return usage("verify: a fixture or dumps, not both")

@@ -12,7 +12,7 @@ import (
 	"github.com/goparity/goparity/internal/whole"
 )
 
-type weightsFlags struct{ config, candConfig, json string }
+type weightsFlags struct{ config, candConfig, json, adapter string }
 
 func newWeights() *cobra.Command {
 	var f weightsFlags
@@ -21,7 +21,7 @@ func newWeights() *cobra.Command {
 		Use:   "weights REF CAND",
 		Short: "are the weights of a file, or those that an engine loaded, the checkpoint's?",
 		Long: "weights joins two sets of weights by their names and values, and says of each whether it is equal, equal after\n" +
-			"a known step (cast, dequantised, transposed, interleaved, fused, split, stacked, tied, norm + 1, a folded scale),\n" +
+			"a known step (cast, dequantised, transposed, interleaved, fused, split, stacked, tied, norm + 1, a folded scale, …),\n" +
 			"quantised within what its format can do, different, missing or unused. A step counts if all weights of the role\n" +
 			"have it.\n\n" +
 			"REF and CAND are a .safetensors file, its index.json, a .gguf, .pt or .npz file, or the folder of a model.\n\n" +
@@ -42,6 +42,7 @@ func newWeights() *cobra.Command {
 		},
 	}
 	c.Flags().StringArrayVar(&configs, "config", nil, "config.json `file` of REF, given twice: of CAND, too")
+	c.Flags().StringVar(&f.adapter, "adapter", "", "`folder` of a LoRA adapter that CAND must have merged (default: the one in the folder REF)")
 	c.Flags().StringVar(&f.json, "json", "", "write the result as JSON to this `file` (- for standard output)")
 	return c
 }
@@ -57,7 +58,21 @@ func (f *weightsFlags) run(cmd *cobra.Command, refPath, candPath string) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, cand.Close()) }()
-	report, err := weights.Compare(cmd.Context(), ref, cand)
+	var adapter *weights.Adapter
+	if f.adapter != "" {
+		adapter, err = weights.OpenAdapter(f.adapter)
+	} else {
+		adapter, err = weights.FindAdapter(refPath)
+	}
+	if err != nil {
+		return err
+	}
+	if adapter != nil {
+		defer func() { err = errors.Join(err, adapter.Close()) }()
+	}
+	bar := newProgress(cmd.ErrOrStderr())
+	report, err := weights.Compare(cmd.Context(), ref, cand, weights.Options{Adapter: adapter, Progress: bar.set})
+	bar.done()
 	if err != nil {
 		return err
 	}

@@ -68,8 +68,7 @@ func (c Config) Theta() float64 {
 	return max(t, 0)
 }
 
-// ReadConfig reads a config.json. A key of text_config or rope_parameters counts if the outer level
-// does not have it.
+// ReadConfig reads a config.json, as [Flat] has it.
 func ReadConfig(path string) (Config, error) {
 	data, err := mapfile.Read(path, mapfile.MaxConfig)
 	if err != nil {
@@ -78,6 +77,15 @@ func ReadConfig(path string) (Config, error) {
 	c := Config{}
 	if err := json.Unmarshal(data, &c); err != nil {
 		return nil, fmt.Errorf("%s: want a JSON object, as Hugging Face's config.json: %w", path, err)
+	}
+	return Flat(c), nil
+}
+
+// Flat is a config in which a key of text_config or rope_parameters counts if the outer level does not
+// have it; nil of an empty one. It changes c.
+func Flat(c Config) Config {
+	if len(c) == 0 {
+		return nil
 	}
 	// Since transformers 5, rope_theta is in rope_parameters.
 	for _, key := range []string{"text_config", "rope_parameters"} {
@@ -89,7 +97,7 @@ func ReadConfig(path string) (Config, error) {
 			}
 		}
 	}
-	return c, nil
+	return c
 }
 
 // Multipliers lists the numbers by which a model multiplies or divides what it computes, in no

@@ -13,16 +13,19 @@ var ggufKeys = map[string]string{
 	"num_attention_heads": "attention.head_count", "num_key_value_heads": "attention.head_count_kv",
 	"head_dim": "attention.key_length", "rms_norm_eps": "attention.layer_norm_rms_epsilon",
 	"layer_norm_eps": "attention.layer_norm_epsilon", "rope_theta": "rope.freq_base",
-	"sliding_window": "attention.sliding_window", "max_position_embeddings": "context_length",
+	"rope_scaling_factor": "rope.scaling.factor", "sliding_window": "attention.sliding_window", "max_position_embeddings": "context_length",
 	"num_local_experts": "expert_count", "num_experts_per_tok": "expert_used_count", "vocab_size": "vocab_size",
 	"final_logit_softcapping": "final_logit_softcapping", "attn_logit_softcapping": "attn_logit_softcapping",
 }
+
+// ggufMark is the key that only the config of a .gguf file has.
+const ggufMark = "gguf"
 
 // GGUFConfig returns the config that the metadata of a .gguf file stands for, by the keys of
 // Hugging Face. model_type is the architecture.
 func GGUFConfig(metadata map[string]string) Config {
 	arch := metadata["general.architecture"]
-	c := Config{"model_type": arch}
+	c := Config{"model_type": arch, ggufMark: true}
 	for _, key := range slices.Sorted(maps.Keys(ggufKeys)) {
 		if v, err := strconv.ParseFloat(metadata[arch+"."+ggufKeys[key]], 64); err == nil {
 			c[key] = v

@@ -144,6 +144,9 @@ func weightFiles(path string) ([]string, error) {
 			return indexed(index[0])
 		}
 		files, err := filepath.Glob(filepath.Join(dir, "*.safetensors"))
+		if len(files) > 1 { // an adapter is no part of the model
+			files = slices.DeleteFunc(files, func(f string) bool { return filepath.Base(f) == "adapter_model.safetensors" })
+		}
 		if err != nil || len(files) > 0 {
 			return files, err
 		}

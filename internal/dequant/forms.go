@@ -148,8 +148,20 @@ func (j *joiner) awq(m *module) (*made, error) {
 	if err := m.need("qweight", "scales", "qzeros"); err != nil {
 		return nil, err
 	}
-	if c := j.config; c != nil && c.version != "" && c.version != "gemm" {
-		return nil, &partError{"qweight", fmt.Errorf("version %q of AWQ in %s: only gemm is read: %w", c.version, c.File,
+	switch c := j.config; {
+	case c == nil || c.version == "" || c.version == "gemm":
+	case c.version == "gemv":
+		size := c.group
+		if size < 0 {
+			size = 8 * m.parts["qweight"].RowLen()
+		}
+		if c.bits > 0 && c.bits != 4 {
+			return nil, &partError{"qweight", fmt.Errorf("%s says %d bits, AWQ has 4", c.File, c.bits)}
+		}
+		w, err := quant.AWQRows(m.parts["qweight"], m.parts["qzeros"], m.parts["scales"], size)
+		return m.with(w, err, "qweight", "qzeros", "scales")
+	default:
+		return nil, &partError{"qweight", fmt.Errorf("version %q of AWQ in %s: only gemm and gemv are read: %w", c.version, c.File,
 			tensor.ErrUnsupported)}
 	}
 	w, err := quant.AWQ(m.parts["qweight"], m.parts["qzeros"], m.parts["scales"])
@@ -309,6 +321,9 @@ func (j *joiner) compressed(m *module) (*made, error) {
 		return nil, m.need("weight_packed", "weight_zero_point")
 	}
 	shape, s := m.parts["weight_shape"], m.parts["weight_scale"]
+	if n := len(p.Shape()); n == 3 && shape.Len() == 3 && !shape.DType().IsFloat() && len(s.Shape()) == 3 && zero == nil {
+		return j.compressedExperts(m)
+	}
 	if shape.Len() != 2 || shape.DType().IsFloat() || len(p.Shape()) != 2 {
 		return nil, &partError{"weight_shape", fmt.Errorf("it is %s for %s, want two whole numbers for a matrix", shape, p)}
 	}
@@ -334,6 +349,43 @@ func (j *joiner) compressed(m *module) (*made, error) {
 		err = j.schemeFits(bits, in, s.RowLen())
 	}
 	return m.with(w, err, "weight_packed", "weight_scale", "weight_shape", "weight_zero_point", "weight_g_idx")
+}
+
+// compressedExperts makes the weight of experts in one tensor, [experts out in], without zero points,
+// as one matrix of all their outputs.
+func (j *joiner) compressedExperts(m *module) (*made, error) {
+	p, s, shape := m.parts["weight_packed"], m.parts["weight_scale"], m.parts["weight_shape"]
+	size := make([]int64, 3)
+	shape.Int64s(size, 0)
+	n, out := p.Shape()[0], p.Shape()[1]
+	if size[0] != int64(n) || size[1] != int64(out) || size[2] < 0 || size[2] > int64(p.RowLen())*32 {
+		return nil, &partError{"weight_shape", fmt.Errorf("it says %v, weight_packed has shape %s", size, tensor.FormatShape(p.Shape()))}
+	}
+	if m.parts["weight_g_idx"] != nil {
+		return nil, &partError{"weight_g_idx", fmt.Errorf("of experts in one tensor it is not read: %w", tensor.ErrUnsupported)}
+	}
+	flat, err := p.Reshape(n*out, p.RowLen())
+	if err == nil {
+		s, err = s.Reshape(n*out, s.RowLen())
+	}
+	if err != nil {
+		return nil, &partError{"weight_scale", err}
+	}
+	bits, in := 4, int(size[2])
+	if in > 0 {
+		bits = p.RowLen() * 32 / in
+	}
+	if c := j.config; c != nil && len(c.schemes) == 1 && c.schemes[0].bits > 0 {
+		bits = c.schemes[0].bits
+	}
+	w, err := quant.Words(flat, s, nil, nil, bits, in)
+	if err == nil && j.config != nil && len(j.config.schemes) > 0 {
+		err = j.schemeFits(bits, in, s.RowLen())
+	}
+	if err == nil {
+		w, err = w.Reshape(n, out, in)
+	}
+	return m.with(w, err, "weight_packed", "weight_scale", "weight_shape")
 }
 
 // schemeFits requires a scheme of config with such bits and groups.

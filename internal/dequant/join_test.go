@@ -32,7 +32,7 @@ func open(t *testing.T, folder, file string) []tensor.Named {
 	return f.Tensors
 }
 
-var folders = []string{"awq", "fp4", "fp8_block", "gptoss", "gptq", "gptq_config", "gptq_v2", "mlx", "mlx_float", "packed",
+var folders = []string{"awq", "awq_gemv", "fp4", "fp8_block", "gptoss", "gptq", "gptq_config", "gptq_v2", "mlx", "mlx_float", "packed",
 	"packed_zero", "scaled"}
 
 // TestJoin dequantises each format as its own program does, bit for bit.
@@ -55,6 +55,42 @@ func TestJoin(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Experts in one tensor are those of each by itself.
+func TestExperts(t *testing.T) {
+	parts, config := load(t, "packed")
+	byName := map[string]*tensor.Tensor{}
+	for _, p := range parts {
+		byName[p.Name] = p.Tensor
+	}
+	one, _, err := dequant.Join(parts, config, nil)
+	require.NoError(t, err)
+	stacked := func(part string) tensor.Named {
+		x, err := byName["sym4."+part].Reshape(append([]int{1}, byName["sym4."+part].Shape()...)...)
+		require.NoError(t, err)
+		if x, err = tensor.Concat(0, x, x); err != nil {
+			require.NoError(t, err)
+		}
+		return tensor.Named{Name: "experts." + part, Tensor: x}
+	}
+	shape, err := tensor.Of([]int64{2, 20, 192}, 3)
+	require.NoError(t, err)
+	got, _, err := dequant.Join([]tensor.Named{stacked("weight_packed"), stacked("weight_scale"), {Name: "experts.weight_shape", Tensor: shape}}, config, nil)
+	require.NoError(t, err)
+	require.Len(t, got, 1)
+	require.Equal(t, []int{2, 20, 192}, got[0].Shape())
+	for _, w := range one {
+		if w.Name == "sym4.weight" {
+			for i := range got[0].Len() {
+				require.Equal(t, w.At(i%w.Len()), got[0].At(i))
+			}
+		}
+	}
+	wrong, err := tensor.Of([]int64{2, 21, 192}, 3)
+	require.NoError(t, err)
+	_, _, err = dequant.Join([]tensor.Named{stacked("weight_packed"), stacked("weight_scale"), {Name: "experts.weight_shape", Tensor: wrong}}, config, nil)
+	assert.ErrorContains(t, err, "it says [2 21 192]")
 }
 
 func sameBits(t *testing.T, want tensor.Named, got *tensor.Tensor) {
@@ -131,8 +167,8 @@ func TestErrors(t *testing.T) {
 	}{
 		{"awq", `{"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 64}}`, "", 0, nil,
 			`"l.scales": 4 groups for 128 inputs, groups of 32; `, "another group size"},
-		{"awq", `{"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 32, "version": "gemv"}}`, "", 0,
-			nil, `"l.qweight": version "gemv" of AWQ`, "another layout"},
+		{"awq", `{"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 32, "version": "exllama"}}`, "", 0,
+			nil, `"l.qweight": version "exllama" of AWQ`, "another layout"},
 		{"awq", `{"quantization_config": {"quant_method": "aqlm"}}`, "", 0, nil, `quantised by "aqlm" are not read`, ""},
 		{"gptq_config", `{"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 32}}`, "", 0, nil,
 			`"l.scales": 2 groups for 128 inputs, groups of 64; `, "another group size"},

@@ -57,6 +57,24 @@ type Info struct {
 	Text       []Text             `json:"text,omitempty"`
 	Generation *Generation        `json:"generation,omitempty"`
 	Weights    []string           `json:"weights,omitempty"` // files in the dump's folder: what the engine loaded
+	Config     map[string]any     `json:"config,omitempty"`  // the model's settings as the engine read them, by the keys of config.json
+
+	Activations *Activations `json:"activations,omitempty"` // how inputs of products were rounded; nil: they were not
+}
+
+// Activations says that layers round what they are given to int8, in blocks with a scale each. What
+// is recorded as their input is what they were given.
+type Activations struct {
+	Block  int      `json:"block"`  // inputs in a block: 32 or 256
+	Layers []string `json:"layers"` // that do so
+}
+
+// Check refuses blocks of another size than engines have.
+func (a *Activations) Check() error {
+	if a != nil && a.Block != 32 && a.Block != 256 {
+		return fmt.Errorf("activations: blocks of %d inputs: want 32 or 256", a.Block)
+	}
+	return nil
 }
 
 // LoadAudit compares the weights that a model loaded with those of the checkpoint. The names are

@@ -41,6 +41,9 @@ func decodeInfo(data []byte) (info Info, notes []string, err error) {
 		Text       json.RawMessage `json:"text"`
 		Generation json.RawMessage `json:"generation"`
 		Weights    json.RawMessage `json:"weights"`
+		Config     json.RawMessage `json:"config"`
+
+		Activations json.RawMessage `json:"activations"`
 	}
 	var keys map[string]json.RawMessage
 	err = json.Unmarshal(data, &raw)
@@ -105,6 +108,8 @@ func since2(info *Info) []field {
 			`"token_ids": [1, 15]}, …]`, &info.Text},
 		{"generation", `{"from": 8, "tokens": [15, 7]}`, &info.Generation},
 		{"weights", `a list of files in the dump's folder, ["weights.safetensors"]`, &info.Weights},
+		{"config", `an object, the model's config.json as the engine read it`, &info.Config},
+		{"activations", `{"block": 256, "layers": ["model.layers.0.mlp.up_proj"]}`, &info.Activations},
 	}
 }
 
@@ -205,6 +210,9 @@ func (i *Info) checkRun() error {
 		if err := checkPasses(i.Passes, tokens); err != nil {
 			return err
 		}
+	}
+	if err := i.Activations.Check(); err != nil {
+		return err
 	}
 	if err := checkMask("pad_mask", i.PadMask); err != nil {
 		return err

@@ -109,9 +109,6 @@ func (i *Info) NotJudged() (what []string) {
 	if i.Generation != nil {
 		what = append(what, fmt.Sprintf("generation (%d tokens from %d)", len(i.Generation.Tokens), i.Generation.From))
 	}
-	if len(i.Weights) > 0 {
-		what = append(what, fmt.Sprintf("weights (%s)", strings.Join(i.Weights, ", ")))
-	}
 	return what
 }
 

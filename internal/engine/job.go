@@ -76,9 +76,15 @@ type Job struct {
 	Mode      string  `json:"mode,omitempty"`      // dump.Standard if empty; dump.Injected needs Golden in each case
 	Print     string  `json:"print,omitempty"`     // MAX: a Print constant, PrintCheckpoint if empty
 	Precision int     `json:"precision,omitempty"` // digits of PrintFull; 0 is 6
+	// Activations rounds the inputs of products, as engines do whose products have quantised weights;
+	// nil for none. Of torch.
+	Activations *Activations `json:"activations,omitempty"`
 	// KVCache records the keys and values that the cache holds, as ports key_cache and value_cache of the
 	// attention layers: the rows of the tokens that a forward pass fed. Of task text-generation.
 	KVCache bool `json:"kv_cache,omitempty"`
+	// Weights keeps what was loaded in the first case's dump, if it is at most so many bytes; less than 0
+	// always, 0 never.
+	Weights int64 `json:"weights,omitempty"`
 	// Observer is Seen or Blind, to find out whether hooks change what the model computes.
 	Observer string `json:"observer,omitempty"`
 	// SanityTokens is how many tokens the reference generates first, to check that it makes sense;
@@ -87,6 +93,14 @@ type Job struct {
 	SkipSanity   string `json:"skip_sanity,omitempty"` // why a failed sanity check is only a warning
 	Online       bool   `json:"online,omitempty"`      // may ask the hub; else only its cache on disk is read
 	Cases        []Case `json:"cases"`
+}
+
+// Activations says that the inputs of linear layers are rounded to int8, in blocks with a scale each.
+type Activations struct {
+	// Block is 32, by the rule of ggml's q8_0 (scale max|x|/127 as float16), or 256, by that of q8_K
+	// (scale of float32).
+	Block   int      `json:"block"`
+	Weights []string `json:"weights"` // of these layers, by their keys; those of tables are left out
 }
 
 // Capture holds patterns (package glob) of what is recorded; an empty list means everything. In MAX

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -17,7 +18,10 @@ type Case struct {
 	Injected       *dump.Run // the candidate on golden inputs, nil if there is none
 	Golden64       *dump.Run // the reference in float64, nil if there is none
 	Encoded        *dump.Run // the reference in the candidate's encoding, nil if there is none
-	Along          *Along    // how the rows were fed, where the candidate ran along an execution path; else nil
+	// Of a golden on dequantised weights: the reference on the weights as they were, and on the same
+	// weights without rounding the inputs of products; nil if there is none.
+	Unquantised, Unrounded *dump.Run
+	Along                  *Along // how the rows were fed, where the candidate ran along an execution path; else nil
 }
 
 // standard refuses runs on golden inputs in the place of what an engine computed by itself: no error
@@ -26,13 +30,14 @@ func (k Case) standard() error {
 	for _, side := range []struct {
 		who string
 		run *dump.Run
-	}{{"golden", k.Golden}, {"candidate's run", k.Actual}, {"float64 golden", k.Golden64}, {"reference in the candidate's encoding", k.Encoded}} {
+	}{{"golden", k.Golden}, {"candidate's run", k.Actual}, {"float64 golden", k.Golden64}, {"reference in the candidate's encoding", k.Encoded},
+		{"reference on the weights before quantisation", k.Unquantised}, {"reference without rounded inputs", k.Unrounded}} {
 		if side.run != nil && side.run.Info.Mode == dump.Injected {
 			return fmt.Errorf("case %s: the %s is a run on golden inputs (%s): it belongs beside a standard run, parity compare --injected",
 				k.Name, side.who, side.run.Path)
 		}
 	}
-	return k.checkEncoded()
+	return cmp.Or(k.checkEncoded(), k.checkUnquantised())
 }
 
 // Match joins the golden with one of the candidate's runs. To the options that hold for all cases

@@ -250,7 +250,13 @@ func (c *Comparison) reportCauses(r *report.Report) {
 	}
 	r.Causes = []report.Cause{}
 	for _, k := range causes {
+		text := k.Text
+		for _, d := range c.settings() {
+			if d.Concerns(k.Layer) {
+				text += "; the configs differ: " + d.String()
+			}
+		}
 		r.Causes = append(r.Causes, report.Cause{ID: k.ID, Layer: k.Layer, Proven: k.Proven,
-			Fit: report.Float(k.Fit), FitGolden: report.Float(k.FitGolden), Next: k.Next, NextFit: report.Float(k.NextFit), Text: k.Text})
+			Fit: report.Float(k.Fit), FitGolden: report.Float(k.FitGolden), Next: k.Next, NextFit: report.Float(k.NextFit), Text: text})
 	}
 }

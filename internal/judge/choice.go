@@ -30,24 +30,26 @@ type choice struct {
 type another struct {
 	*choice
 	tie.Ties
-	each int // tokens of a sequence
+	each   int  // tokens of a sequence
+	rounds bool // what the layer was given was rounded: the choice is its own
 }
 
 // settleTies leaves out what cannot be judged because a choice before it was a tie that the candidate
 // decided in another way: those rows, and later ones of their sequence, in what follows. Only ports
 // that do not agree lose rows; what is left of them is judged like any other.
 func (c *Comparison) settleTies() error {
-	before, beforeEncoded := map[string]*earlier{}, map[string]*earlier{} // by case
+	before, beforeEncoded, beforeRounded := map[string]*earlier{}, map[string]*earlier{}, map[string]*earlier{} // by case
 	for _, k := range c.Cases {
-		before[k.Name], beforeEncoded[k.Name] = &earlier{}, &earlier{}
+		before[k.Name], beforeEncoded[k.Name], beforeRounded[k.Name] = &earlier{}, &earlier{}, &earlier{}
 	}
 	for _, flow := range c.flow().Passes {
 		var here, encoded ways
-		took, tookEncoded, rows := before[flow.Case], beforeEncoded[flow.Case], c.fed(flow)
+		took, tookEncoded, tookRounded, rows := before[flow.Case], beforeEncoded[flow.Case], beforeRounded[flow.Case], c.fed(flow)
 		if rows != nil {
 			pass := c.caseOf(flow.Case).Along.Pass(flow.Step)
 			took.begin(pass)
 			tookEncoded.begin(pass)
+			tookRounded.begin(pass)
 		}
 		for _, k := range c.choices(flow) {
 			r, a := k.ties(encodedOf, encoded, tookEncoded, rows), k.ties(actualOf, here, took, rows)
@@ -66,9 +68,19 @@ func (c *Comparison) settleTies() error {
 				}
 			}
 		}
+		rounded := c.rounded(flow, tookRounded)
+		for _, a := range rounded {
+			c.Note(a.roundedText())
+		}
 		for at := range flow.Events {
 			p := c.Ports[flow.Events[at].Index]
 			if !p.differs() {
+				continue
+			}
+			if err := c.leaveOutRounded(flow, p, either(rounded.lost(flow, at, p, rows), tookRounded.lost(flow, at, p, rows))); err != nil {
+				return err
+			}
+			if p.Agrees {
 				continue
 			}
 			if err := p.withoutRows(either(encoded.lost(flow, at, p, rows), tookEncoded.lost(flow, at, p, rows))); err != nil {
@@ -80,6 +92,7 @@ func (c *Comparison) settleTies() error {
 		}
 		took.add(here, rows)
 		tookEncoded.add(encoded, rows)
+		tookRounded.add(rounded, rows)
 	}
 	return nil
 }
@@ -327,7 +340,7 @@ func (w ways) lost(flow *trace.Pass, at int, p *Port, rows []path.Row) []bool {
 	out := make([]bool, p.Golden.Len()/max(p.Golden.RowLen(), 1))
 	for _, a := range w {
 		e := &flow.Events[at]
-		inside := e.Layer != a.container && flow.Inside(e.Layer, a.container)
+		inside := e.Layer != a.container && flow.Inside(e.Layer, a.container) || a.rounds && e.Layer == a.container && !e.Input
 		if e.At < flow.Events[a.at].At || inside && e.Input && at < a.at {
 			continue
 		}

@@ -75,6 +75,7 @@ type Comparison struct {
 	ctx    context.Context // of Compare; it also ends what is looked at later
 	traced *trace.Trace    // set by flow
 	search search          // for causes
+	loaded loaded          // weights
 
 	copied string // a doubt about a run in which nothing is wrong
 	within string // why a run in which something is wrong has no place
@@ -102,7 +103,7 @@ func (c *Comparison) Changed() error { return changed(c.Cases) }
 
 func changed(cases []Case) error {
 	for _, k := range cases {
-		for _, r := range []*dump.Run{k.Golden, k.Actual, k.Injected, k.Golden64, k.Encoded} {
+		for _, r := range []*dump.Run{k.Golden, k.Actual, k.Injected, k.Golden64, k.Encoded, k.Unquantised, k.Unrounded} {
 			if r == nil {
 				continue
 			}
@@ -163,6 +164,7 @@ func compareRuns(ctx context.Context, cases []Case, opt Options) (*Comparison, e
 	}
 	c.noteEncoding()
 	c.noteCosts()
+	c.noteRounding()
 	c.noteDoubts()
 	return c, nil
 }

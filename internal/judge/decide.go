@@ -130,7 +130,7 @@ func (j *Decision) row() report.Layer {
 
 func (p *Port) newRow() *report.Layer {
 	row := &report.Layer{Layer: p.Layer, Port: p.Port, Kind: label.RoleOf(p.Port).String(), Case: p.Case, Step: p.Step, Order: p.Seq,
-		Golden: p.GoldenSide, Actual: p.ActualSide, Note: p.Note}
+		Golden: p.GoldenSide, Actual: p.ActualSide, Note: p.Note, Quantisation: p.quantisation}
 	if in := p.Injected; in != nil {
 		row.Injected = report.MetricsOf(in.result, p.Golden.Shape())
 		if in.hasSplit {

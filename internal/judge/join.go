@@ -22,6 +22,7 @@ type Join struct {
 	Golden, Actual         *tensor.Tensor // in views that make them alike; Actual is nil if only the golden has it
 	Golden64               *tensor.Tensor // the golden in float64, nil if there is none
 	Encoded                *tensor.Tensor // the reference in the candidate's encoding, nil if there is none
+	Unquantised, Unrounded *tensor.Tensor // the reference on the weights before quantisation, and without rounded inputs
 	encodedBy              string         // " (torch, eager)"
 	DType                  tensor.DType   // whose limits apply, see typed; the integer type where a side has integers
 	GoldenSide, ActualSide *report.Side
@@ -222,7 +223,8 @@ func newPort(k Case, pair match.Pair, refs *references) (*Port, error) {
 	for _, other := range []struct {
 		t  *tensor.Tensor
 		to **tensor.Tensor
-	}{{refs.float64[p.Key], &p.Golden64}, {refs.encoded[p.Key], &p.Encoded}} {
+	}{{refs.float64[p.Key], &p.Golden64}, {refs.encoded[p.Key], &p.Encoded}, {refs.unquantised[p.Key], &p.Unquantised},
+		{refs.unrounded[p.Key], &p.Unrounded}} {
 		if t := other.t; t != nil && len(pair.Golden) == 1 && slices.Equal(t.Shape(), first.Tensor.Shape()) {
 			if t, err = pair.GoldenView.Apply(t); err == nil {
 				*other.to, err = masked(t, pair.RowMask)
@@ -237,8 +239,8 @@ func newPort(k Case, pair match.Pair, refs *references) (*Port, error) {
 
 // references are the tensors of the reference's other runs; nil where there is none.
 type references struct {
-	float64, encoded map[trace.Key]*tensor.Tensor
-	encodedBy        string
+	float64, encoded, unquantised, unrounded map[trace.Key]*tensor.Tensor
+	encodedBy                                string
 }
 
 func (k Case) references() *references {
@@ -252,7 +254,8 @@ func (k Case) references() *references {
 		}
 		return tensors
 	}
-	refs := &references{float64: byKey(k.Golden64), encoded: byKey(k.Encoded)}
+	refs := &references{float64: byKey(k.Golden64), encoded: byKey(k.Encoded), unquantised: byKey(k.Unquantised),
+		unrounded: byKey(k.Unrounded)}
 	if k.Encoded != nil {
 		refs.encodedBy = madeBy(k.Encoded)
 	}

@@ -45,6 +45,19 @@ const (
 	// layers on golden inputs: 1.05 at most, of 260 clean runs, November 2026.
 	scoreNoise = 2
 
+	// stepNoise is by how much a number may err in steps of int8, of which the largest of its block is
+	// 127: four roundings of float32.
+	stepNoise = 127 * 4 * 0x1p-24
+	// roundedInputs is the relative L2 up to which an output may follow from inputs that were rounded
+	// another way, where the reference was not run without rounding them. Logits of two layers 0.034,
+	// of 4 layers and 512 inputs 0.06: MAX and llama.cpp against the reference that rounds nothing.
+	roundedInputs = 0.1
+	// roundedTwice is how many times what rounding costs the reference an output may be off that follows
+	// from other roundings: those of two runs that have nothing in common are √2 apart.
+	roundedTwice = 2
+	// layerRounding is how many times what rounding its input makes of it a layer's output may be off.
+	layerRounding = 2
+
 	// mostExperts is how many scores a choice is made of, at most, where it is looked for ties.
 	mostExperts = 1 << 10
 

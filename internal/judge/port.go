@@ -12,6 +12,7 @@ import (
 	"github.com/goparity/goparity/internal/layout"
 	"github.com/goparity/goparity/internal/mask"
 	"github.com/goparity/goparity/internal/match"
+	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/trace"
 	"github.com/goparity/goparity/tensor"
 )
@@ -54,6 +55,8 @@ type Figures struct {
 	Injected  *injected        // of the run on golden inputs, nil without one
 	Err       error            // the comparison failed
 
+	quantisation *report.Quantisation // what it costs; nil if that is not known
+
 	few       bool    // of few tokens of a path
 	measured  bool    // by what the encoding costs the reference
 	pooled    float64 // by how much poolRows widened its limits; 0 if it did not
@@ -78,6 +81,9 @@ func (p *Port) measure(opt Options, asked tensor.DType) {
 	p.judgeBase()
 	if p.Err == nil {
 		p.Err = p.onlyFinite()
+	}
+	if p.Err == nil {
+		p.costOfWeights()
 	}
 }
 

@@ -115,8 +115,12 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 			r.Verdict, r.Error = report.Error, err.Error()
 		}
 	}
+	if wrong {
+		r.Notes = append(slices.Clip(r.Notes), c.noteSettings()...)
+	}
 	r.Tokens = c.tokens()
 	c.texts(r)
+	c.weights(r)
 	if err := c.Changed(); err != nil {
 		r.Verdict, r.Error = report.Error, err.Error()
 	}

@@ -86,7 +86,7 @@ func TestGrid(t *testing.T) {
 	same := g.Weight(func(r, k, c int) (float64, float64, float64) { return g.Scale[r][k], g.Zero[r][k], g.Q[r][c] })
 	assert.InDeltaSlice(t, w[0], same, 1e-9)
 	assert.Nil(t, op.GridOf([][]float64{{0.1, 0.27, 0.5, 1}}, 4), "no grid")
-	assert.Nil(t, op.GridOf([][]float64{{0, 1, 2, 40}}, 4), "more than 4 bits")
+	assert.Nil(t, op.GridOf([][]float64{{0, 1, 2, 80}}, 4), "more than 6 bits")
 }
 
 // Keys may lie elsewhere, and heads of values may have another size.

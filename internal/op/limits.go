@@ -25,6 +25,8 @@ const (
 	maskTokens     = 1 << 10 // tokens up to which a mask is taken apart: its time is cubic
 	gridSteps      = 48      // points at which a number is searched for first
 	goldenSections = 28      // sections of the interval around the best: to 1e-6 of a step
+	gridTop        = 63      // the largest number of a weight whose grid is found by its values
+	mostSteps      = 4       // steps of a grid that two neighbouring numbers of a group may be apart
 	followsLeast   = 64      // elements that tell whether errors follow the values
 	followsMost    = 1 << 16 // elements that are looked at for it
 	gridRows       = 8       // rows of a weight that tell whether it was quantised

@@ -40,7 +40,7 @@ func Affine(weight, scales, biases *tensor.Tensor, bits, group int) (*tensor.Ten
 	a := &affine{weight, scales, biases, bits, group, groups, rounding(scales.DType()),
 		vectorAffine(bits, group, scales.DType())}
 	name := fmt.Sprintf("mlx%d/%d", bits, group)
-	return rows{groups * group, a.row, 0, 1<<bits - 1, upTo(1 << bits), scales.DType().Epsilon()}.
+	return rows{groups * group, a.row, 0, 1<<bits - 1, upTo(1 << bits), scales.DType().Epsilon(), nil}.
 		view(name, scales.DType(), weight, last(weight.Shape(), groups*group)...)
 }
 

@@ -47,6 +47,39 @@ func AWQ(qweight, qzeros, scales *tensor.Tensor) (*tensor.Tensor, error) {
 			dst[i] = (q - nibble(zeros, at/size, r)) * scales[at/size]
 		}
 	}
-	return rows{in, row, 0, 15, upTo(16), scales.DType().Epsilon()}.
+	return rows{in, row, 0, 15, upTo(16), scales.DType().Epsilon(), nil}.
+		view(fmt.Sprintf("awq4/%d", size), tensor.F32, qweight, out, in)
+}
+
+// AWQRows returns a weight that AutoAWQ quantised to 4 bits, version gemv, [out in]: (q − z)·s in
+// groups of size inputs. qweight is [out in/8], qzeros [out words], scales [out 8·words], each row a
+// little-endian stream; words are padded, what is behind the last group means nothing. The result is
+// float32: exact if the scales have 16 bits.
+func AWQRows(qweight, qzeros, scales *tensor.Tensor, size int) (*tensor.Tensor, error) {
+	err := check(part{"qweight", qweight, words, []int{-1, -1}}, part{"qzeros", qzeros, words, []int{-1, -1}})
+	if err != nil {
+		return nil, err
+	}
+	out, in, n := qweight.Shape()[0], 8*qweight.Shape()[1], qzeros.Shape()[1]
+	err = check(part{"qzeros", qzeros, words, []int{out, n}}, part{"scales", scales, scaleTypes, []int{out, 8 * n}})
+	if err != nil {
+		return nil, err
+	}
+	if size <= 0 || in%size != 0 || in/size > 8*n {
+		return nil, fmt.Errorf("%d inputs in groups of %d, scales for %d groups", in, size, 8*n)
+	}
+	row := func(dst []float32, r, from, force int) {
+		codes, zeros := bytesOf(qweight)[r*in/2:], bytesOf(qzeros)[r*n*4:]
+		scales := floats(scales, r*8*n, in/size)
+		for i := range dst {
+			at := from + i
+			q := float32(force)
+			if force == asStored {
+				q = float32(code(codes, 4*at, 4))
+			}
+			dst[i] = (q - float32(code(zeros, at/size*4, 4))) * scales[at/size]
+		}
+	}
+	return rows{in, row, 0, 15, upTo(16), scales.DType().Epsilon(), nil}.
 		view(fmt.Sprintf("awq4/%d", size), tensor.F32, qweight, out, in)
 }

@@ -68,6 +68,6 @@ func FP4(weight, scales, global *tensor.Tensor, divide bool, group int) (*tensor
 	if scales.DType() != tensor.F8E8M0FNU {
 		name = "nvfp4"
 	}
-	return rows{in, row, 15, 7, e2m1[:], scales.DType().Epsilon()}.
+	return rows{in, row, 15, 7, e2m1[:], scales.DType().Epsilon(), nil}.
 		view(name, tensor.F32, weight, last(weight.Shape(), in)...)
 }

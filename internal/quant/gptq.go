@@ -48,7 +48,7 @@ func GPTQ(qweight, qzeros, scales, group *tensor.Tensor, bits int, less bool) (*
 			return nil, err
 		}
 	}
-	return rows{g.in, g.row, 0, 1<<bits - 1, upTo(1 << bits), scales.DType().Epsilon()}.
+	return rows{g.in, g.row, 0, 1<<bits - 1, upTo(1 << bits), scales.DType().Epsilon(), g.group}.
 		view(fmt.Sprintf("gptq%d/%d", bits, (g.in+g.groups-1)/g.groups), tensor.F32, qweight,
 			g.out, g.in)
 }

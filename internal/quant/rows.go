@@ -16,6 +16,7 @@ type rows struct {
 	low, high int       // the codes of the ends
 	values    []float32 // see tensor.Grid
 	epsilon   float64
+	groups    []int64 // see tensor.Grid
 }
 
 const asStored = -1
@@ -32,7 +33,7 @@ func (v rows) view(name string, dtype tensor.DType, of *tensor.Tensor, shape ...
 	}
 	return tensor.FromSpec(tensor.Spec{DType: dtype, Shape: shape, Place: of.Place(), Packing: &tensor.Packing{Name: name,
 		Unpack: func(dst []float32, _ []byte, from int) { each(dst, from, asStored) },
-		Grid: &tensor.Grid{Values: v.values, Epsilon: v.epsilon, Clip: 1.1,
+		Grid: &tensor.Grid{Values: v.values, Epsilon: v.epsilon, Clip: 1.1, Groups: v.groups,
 			Ends: func(low, high []float32, _ []byte, from int) {
 				each(low, from, v.low)
 				each(high, from, v.high)

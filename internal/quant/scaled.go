@@ -42,7 +42,7 @@ func Scaled(weight, scale, zero *tensor.Tensor, block []int) (*tensor.Tensor, er
 	}
 	name := fmt.Sprintf("%s×%s%s", weight.DType().Short(), scale.DType().Short(), tensor.FormatShape(scale.Shape()))
 	s.values = numbersOf(weight.DType())
-	return rows{weight.RowLen(), s.row, 0, len(s.values) - 1, s.values, scale.DType().Epsilon()}.
+	return rows{weight.RowLen(), s.row, 0, len(s.values) - 1, s.values, scale.DType().Epsilon(), nil}.
 		view(name, tensor.F32, weight, shape...)
 }
 
@@ -180,6 +180,6 @@ func FP8Words(weight, scales *tensor.Tensor, group int) (*tensor.Tensor, error) 
 			dst[i] = v * s[(from+i)/group-first]
 		}
 	}
-	return rows{width, row, 0, len(sorted) - 1, sorted, scales.DType().Epsilon()}.
+	return rows{width, row, 0, len(sorted) - 1, sorted, scales.DType().Epsilon(), nil}.
 		view("mxfp8", tensor.F32, weight, last(weight.Shape(), width)...)
 }

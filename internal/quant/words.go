@@ -48,7 +48,7 @@ func Words(weight, scale, zero, group *tensor.Tensor, bits, in int) (*tensor.Ten
 			return nil, err
 		}
 	}
-	return rows{in, w.row, 0, 1<<bits - 1, upTo(1 << bits), scale.DType().Epsilon()}.
+	return rows{in, w.row, 0, 1<<bits - 1, upTo(1 << bits), scale.DType().Epsilon(), w.group}.
 		view(fmt.Sprintf("int%d/%d", bits, w.size), tensor.F32, weight, out, in)
 }
 

@@ -35,6 +35,13 @@ func Headline(r *Report) string {
 		}
 		return line
 	case Fail:
+		if r.Kind == KindWeights {
+			line := r.weighed()
+			if d := r.FirstDivergence; d != nil && d.Layer != "" {
+				line += "; first divergence " + d.Where() + d.At()
+			}
+			return line + "; " + compared
+		}
 		if d := r.FirstDivergence; d != nil {
 			if d.Layer == "" && r.Kind == "unordered" {
 				return "which layer is wrong first is not known; " + compared
@@ -121,10 +128,10 @@ var failWord = map[Status]string{
 
 // kinds explains the kinds of a first divergence.
 var kinds = map[string]string{
-	KindText:  "The engine's own text or token ids of a prompt are not the reference's. No layer is judged while they differ.",
-	"input":   "A model input differs: the two runs were not given the same input.",
-	"weights": "The weights that were loaded are not those of the checkpoint.",
-	"capture": "The recorded tensor is not the one that the model computed: the recording is wrong, not the model.",
+	KindText:    "The engine's own text or token ids of a prompt are not the reference's. No layer is judged while they differ.",
+	"input":     "A model input differs: the two runs were not given the same input.",
+	KindWeights: "The weights that were loaded are not those of the checkpoint.",
+	"capture":   "The recorded tensor is not the one that the model computed: the recording is wrong, not the model.",
 	"interaction": "The layer is right on the golden inputs and wrong in the assembled model, " +
 		"although its recorded inputs agree.",
 	"between": "The error is in the container's own code, between two of its layers: " +

@@ -23,25 +23,27 @@ const Generate = "generate"
 
 // Inputs are what two dumps are compared by, as the flags of parity compare have it.
 type Inputs struct {
-	Golden    string   `json:"golden"`
-	Actual    string   `json:"actual"`
-	Injected  string   `json:"injected,omitempty"`
-	Injection string   `json:"injection,omitempty"`
-	Golden64  string   `json:"golden64,omitempty"`
-	Noise     string   `json:"noise,omitempty"`
-	OnePass   string   `json:"one_pass,omitempty"`
-	Weights   []string `json:"weights,omitempty"`
-	Config    string   `json:"config,omitempty"`
-	PadMask   string   `json:"pad_mask,omitempty"`
-	Names     string   `json:"names,omitempty"`
-	Scope     []string `json:"scope,omitempty"`
-	Encoding  string   `json:"encoding,omitempty"`
-	Raw       string   `json:"raw,omitempty"`
-	FP8       string   `json:"fp8,omitempty"`
-	Atol      *float64 `json:"atol,omitempty"`
-	Rtol      *float64 `json:"rtol,omitempty"`
-	EqualNaN  bool     `json:"equal_nan,omitempty"`
-	Reshape   bool     `json:"allow_reshape,omitempty"`
+	Golden      string   `json:"golden"`
+	Actual      string   `json:"actual"`
+	Injected    string   `json:"injected,omitempty"`
+	Injection   string   `json:"injection,omitempty"`
+	Golden64    string   `json:"golden64,omitempty"`
+	Noise       string   `json:"noise,omitempty"`
+	Unquantised string   `json:"unquantised,omitempty"`
+	Unrounded   string   `json:"unrounded,omitempty"`
+	OnePass     string   `json:"one_pass,omitempty"`
+	Weights     []string `json:"weights,omitempty"`
+	Config      string   `json:"config,omitempty"`
+	PadMask     string   `json:"pad_mask,omitempty"`
+	Names       string   `json:"names,omitempty"`
+	Scope       []string `json:"scope,omitempty"`
+	Encoding    string   `json:"encoding,omitempty"`
+	Raw         string   `json:"raw,omitempty"`
+	FP8         string   `json:"fp8,omitempty"`
+	Atol        *float64 `json:"atol,omitempty"`
+	Rtol        *float64 `json:"rtol,omitempty"`
+	EqualNaN    bool     `json:"equal_nan,omitempty"`
+	Reshape     bool     `json:"allow_reshape,omitempty"`
 }
 
 // Files lists the files and folders that are read.
@@ -54,7 +56,7 @@ func (in Inputs) Files() (paths []string) {
 
 // paths are where the paths that are given stand.
 func (in *Inputs) paths() (paths []*string) {
-	all := []*string{&in.Golden, &in.Actual, &in.Injected, &in.Golden64, &in.Noise, &in.OnePass, &in.Config, &in.PadMask, &in.Names}
+	all := []*string{&in.Golden, &in.Actual, &in.Injected, &in.Golden64, &in.Noise, &in.Unquantised, &in.Unrounded, &in.OnePass, &in.Config, &in.PadMask, &in.Names}
 	for i := range in.Weights {
 		all = append(all, &in.Weights[i])
 	}
@@ -115,6 +117,8 @@ func (in Inputs) Args() (args []string) {
 	add("injection", in.Injection)
 	add("golden64", in.Golden64)
 	add("noise", in.Noise)
+	add("unquantised", in.Unquantised)
+	add("unrounded", in.Unrounded)
 	add("one-pass", in.OnePass)
 	add("weights", in.Weights...)
 	add("config", in.Config)

@@ -18,6 +18,9 @@ func Markdown(w io.Writer, r *Report) error {
 	names := namingOf(r.Layers)
 	fmt.Fprintf(&b, "### %s: %s\n\n", strings.ToUpper(string(r.Verdict)), mdText(Headline(r)))
 	fmt.Fprintf(&b, "Stages: %s\n\n", mdText(r.StageLine()))
+	for _, line := range r.quantised() {
+		fmt.Fprintf(&b, "%s\n\n", mdText(line))
+	}
 	if table := r.bisect(); table != nil {
 		fmt.Fprintf(&b, "| token %d of %s | |\n|---|---|\n", table.Token, mdText(table.Case))
 		for _, row := range table.rows() {

@@ -36,7 +36,7 @@ func Rejudge(r *Report, c compare.Criteria, source string) (*Report, error) {
 	}
 	t := ToleranceOf(c, source)
 	// What is wrong besides the figures stays wrong, whatever the criteria.
-	beyond := r.otherPrompt() || !r.holds() && !slices.ContainsFunc(r.Layers, func(l Layer) bool { return l.failing() })
+	beyond := r.otherPrompt() || len(r.wrongWeights()) > 0 || !r.holds() && !slices.ContainsFunc(r.Layers, func(l Layer) bool { return l.failing() })
 	out := *r
 	out.Layers = slices.Clone(r.Layers)
 	j := rejudging{by: t, failed: map[string]bool{}, dropped: map[*compare.Criterion]int{}}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/weights"
 )
 
 // Schema is the version of report.json that this package writes and reads.
@@ -53,32 +54,33 @@ var statuses = []Status{StatusPass, StatusFail, StatusInherited, StatusMissing, 
 // A nil FirstDivergence, Frontier, Order or Causes is null in JSON: not asked or not found out.
 // An empty list means that it was asked and there is none.
 type Report struct {
-	Schema          int          `json:"schema"`
-	Fixture         string       `json:"fixture"`           // name or path of what was judged
-	Package         string       `json:"package,omitempty"` // import path of the tests that judged; empty: no tests did
-	Made            *Made        `json:"made,omitempty"`    // of two dumps; null of a fixture, and of older reports
-	Verdict         Verdict      `json:"verdict"`
-	Kind            string       `json:"kind"`            // of the first divergence, see KindText; or empty
-	Error           string       `json:"error,omitempty"` // verdict error: what happened and what to do
-	FirstDivergence *Divergence  `json:"first_divergence"`
-	Frontier        []string     `json:"frontier"` // layers whose inputs agree and whose output does not
-	Order           *Order       `json:"order"`
-	Causes          []Cause      `json:"causes"`
-	Summary         Summary      `json:"summary"` // counted from Layers by Write
-	Stages          []Stage      `json:"stages"`  // see JudgedStages; set by Write
-	Texts           []Prompt     `json:"texts,omitempty"`
-	Tokens          Status       `json:"tokens,omitempty"` // whether the two runs were given the same: pass, fail or not judged
-	Coverage        *Coverage    `json:"coverage"`         // null if nothing could be compared
-	Source          Source       `json:"source"`
-	Paths           []Path       `json:"paths,omitempty"`      // the runs along execution paths
-	PathDepth       *PathDepth   `json:"path_depth,omitempty"` // their errors along the depth
-	Generations     []Generation `json:"generation,omitempty"` // of texts, token by token
-	Serving         *Serving     `json:"serving,omitempty"`    // what a server answered; null if none was asked
-	NotJudged       []string     `json:"not_judged,omitempty"` // what a pass does not cover
-	Bisect          *Bisect      `json:"bisect,omitempty"`     // of a wrong token; set by Write
-	Notes           []string     `json:"notes"`                // how names and layouts were joined, what was left out
-	Unmatched       Unmatched    `json:"unmatched"`
-	Layers          []Layer      `json:"layers"` // one row a port, in the order in which the golden's values existed
+	Schema          int              `json:"schema"`
+	Fixture         string           `json:"fixture"`           // name or path of what was judged
+	Package         string           `json:"package,omitempty"` // import path of the tests that judged; empty: no tests did
+	Made            *Made            `json:"made,omitempty"`    // of two dumps; null of a fixture, and of older reports
+	Verdict         Verdict          `json:"verdict"`
+	Kind            string           `json:"kind"`            // of the first divergence, see KindText; or empty
+	Error           string           `json:"error,omitempty"` // verdict error: what happened and what to do
+	FirstDivergence *Divergence      `json:"first_divergence"`
+	Frontier        []string         `json:"frontier"` // layers whose inputs agree and whose output does not
+	Order           *Order           `json:"order"`
+	Causes          []Cause          `json:"causes"`
+	Summary         Summary          `json:"summary"` // counted from Layers by Write
+	Stages          []Stage          `json:"stages"`  // see JudgedStages; set by Write
+	Texts           []Prompt         `json:"texts,omitempty"`
+	Weights         []weights.Result `json:"weights,omitempty"` // of what an engine loaded, each with the reference's
+	Tokens          Status           `json:"tokens,omitempty"`  // whether the two runs were given the same: pass, fail or not judged
+	Coverage        *Coverage        `json:"coverage"`          // null if nothing could be compared
+	Source          Source           `json:"source"`
+	Paths           []Path           `json:"paths,omitempty"`      // the runs along execution paths
+	PathDepth       *PathDepth       `json:"path_depth,omitempty"` // their errors along the depth
+	Generations     []Generation     `json:"generation,omitempty"` // of texts, token by token
+	Serving         *Serving         `json:"serving,omitempty"`    // what a server answered; null if none was asked
+	NotJudged       []string         `json:"not_judged,omitempty"` // what a pass does not cover
+	Bisect          *Bisect          `json:"bisect,omitempty"`     // of a wrong token; set by Write
+	Notes           []string         `json:"notes"`                // how names and layouts were joined, what was left out
+	Unmatched       Unmatched        `json:"unmatched"`
+	Layers          []Layer          `json:"layers"` // one row a port, in the order in which the golden's values existed
 }
 
 // Coverage says how much of the golden the verdict is about.
@@ -179,17 +181,18 @@ type Layer struct {
 	Benign bool   `json:"benign,omitempty"` // pass: the figures differ, what they mean does not, and Note says why
 	Note   string `json:"note,omitempty"`   // how this row was joined, why it is ignored, what the error was
 
-	Standard             *Metrics   `json:"standard"`
-	Injected             *Metrics   `json:"injected"`
-	LocalL2              *Float     `json:"local_l2"`     // ‖a_injected − g‖
-	InheritedL2          *Float     `json:"inherited_l2"` // ‖a_standard − a_injected‖
-	LocalInheritedCosine *Float     `json:"local_inherited_cosine"`
-	Tolerance            *Tolerance `json:"tolerance"`            // what judged
-	Counted              *Tolerance `json:"counted,omitempty"`    // what counted its mismatches, if it was judged again
-	Violations           []string   `json:"violations,omitempty"` // one line for each criterion that does not hold
-	Detail               []string   `json:"detail,omitempty"`     // free text: where, how distributed, what would pass
-	Rows                 *Rows      `json:"rows,omitempty"`       // of the first failing rows: each row of the tensor
-	Histogram            *Histogram `json:"histogram,omitempty"`  // of the same
+	Standard             *Metrics      `json:"standard"`
+	Injected             *Metrics      `json:"injected"`
+	LocalL2              *Float        `json:"local_l2"`     // ‖a_injected − g‖
+	InheritedL2          *Float        `json:"inherited_l2"` // ‖a_standard − a_injected‖
+	LocalInheritedCosine *Float        `json:"local_inherited_cosine"`
+	Quantisation         *Quantisation `json:"quantisation,omitempty"` // what it costs the reference here
+	Tolerance            *Tolerance    `json:"tolerance"`              // what judged
+	Counted              *Tolerance    `json:"counted,omitempty"`      // what counted its mismatches, if it was judged again
+	Violations           []string      `json:"violations,omitempty"`   // one line for each criterion that does not hold
+	Detail               []string      `json:"detail,omitempty"`       // free text: where, how distributed, what would pass
+	Rows                 *Rows         `json:"rows,omitempty"`         // of the first failing rows: each row of the tensor
+	Histogram            *Histogram    `json:"histogram,omitempty"`    // of the same
 }
 
 // Side is one tensor of a row.

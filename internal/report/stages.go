@@ -42,11 +42,8 @@ type Prompt struct {
 
 // JudgedStages lists all stages with what came of them.
 func (r *Report) JudgedStages() []Stage {
-	status := map[string]Status{StageText: r.textStage(), StageTokens: r.Tokens, StageTensors: r.tensorStage(), StagePaths: r.pathStage(),
+	status := map[string]Status{StageText: r.textStage(), StageTokens: r.Tokens, StageWeights: r.weightStage(), StageTensors: r.tensorStage(), StagePaths: r.pathStage(),
 		StageGeneration: r.generationStage(), StageServing: r.Serving.stage()}
-	if r.Kind == "weights" {
-		status[StageWeights] = StatusFail
-	}
 	var out []Stage
 	failed := false
 	for _, name := range []string{StageText, StageTokens, StageWeights, StageTensors, StagePaths, StageGeneration, StageServing} {
@@ -90,7 +87,9 @@ func (r *Report) tensorStage() Status {
 	switch {
 	case r.Verdict == Error || len(r.Layers) == 0, r.Kind == StageGeneration, r.ofGeneration() && r.Verdict != Fail:
 		return NotJudged
-	case r.Kind == "path" || r.Kind == "weights" || r.Kind == KindServing || r.otherPrompt() && !slices.ContainsFunc(r.Layers, func(l Layer) bool { return l.failing() }):
+	case r.Kind == KindWeights && !slices.ContainsFunc(r.Layers, func(l Layer) bool { return l.failing() }):
+		return StatusPass
+	case r.Kind == "path" || r.Kind == KindServing || r.otherPrompt() && !slices.ContainsFunc(r.Layers, func(l Layer) bool { return l.failing() }):
 		return StatusPass
 	case r.Verdict == Fail:
 		return StatusFail

@@ -150,6 +150,9 @@ func (p *printer) below(l *Layer, all bool) {
 	if !all && !p.opt.Verbose {
 		return
 	}
+	if text := l.quantised(); text != "" {
+		p.prose(belowRow, "", text)
+	}
 	for _, lines := range [][]string{l.Violations, l.Detail} {
 		for _, line := range lines {
 			p.prose(belowRow, "", line)

@@ -17,6 +17,7 @@ func Text(w io.Writer, r *Report, opt TextOptions) error {
 	p.verdict(r)
 	p.serving(r.Serving)
 	if r.Kind != KindServing {
+		p.weights(r)
 		p.causes(r)
 	}
 	p.table(r)
@@ -57,6 +58,9 @@ func (p *printer) verdict(r *Report) {
 	p.generations(r)
 	p.paths(r)
 	p.prose("  ", "stages: ", r.StageLine())
+	for _, line := range r.quantised() {
+		p.prose("  ", "", line)
+	}
 	for _, t := range r.Texts {
 		if t.Status != StatusPass && (r.Kind != KindText || r.FirstDivergence.Text != t.Text) {
 			p.prose("  ", "text of "+Clean(t.Case)+": ", t.Text)
@@ -68,6 +72,9 @@ func (p *printer) verdict(r *Report) {
 			p.linef("    %s  %s", pad(row.way, bisectWidth), row.status)
 		}
 		p.prose("    ", "", b.conclusion())
+	}
+	if len(r.Weights) > 0 && r.Kind != KindWeights {
+		p.prose("  ", "weights: ", r.weighed())
 	}
 	p.uncovered(r, "  ")
 	if d := r.FirstDivergence; d != nil {

@@ -66,11 +66,20 @@ type Fixture struct {
 	served    []*report.Serving
 	servedErr error
 
-	weights *checkpoint.Files // of the model's folder, opened when a cause is looked for
+	weights      checkpoint.Weights // opened when a cause is looked for
+	closeWeights func() error
 }
 
 // Name is the last element of the folder.
 func (f *Fixture) Name() string { return f.name }
+
+// Mode says where the candidate runs, RunReplay for a recorded run; "" where another dump is judged.
+func (f *Fixture) Mode() setting.Run {
+	if f.replay != "" {
+		return "" // a dump, which may have what a recorded run has not
+	}
+	return f.cfg.Run
+}
 
 // Comparison is the result for all cases, computed once.
 func (f *Fixture) Comparison() (*judge.Comparison, error) {
@@ -188,6 +197,9 @@ func (f *Fixture) live(paths []*Path) ([]*dump.Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !f.yaml.Unweighed {
+		job.Weights = mostWeights
+	}
 	job.Cases = append(append(job.Cases, pathCases(paths)...), generationCases(f.answers)...)
 	r, err := f.observed(job)
 	if err != nil {
@@ -282,17 +294,30 @@ func (f *Fixture) cases(runs []*dump.Run) ([]judge.Case, error) {
 		if k.Golden, err = f.goldens.run(variant, y.Name); err != nil {
 			return nil, err
 		}
-		if k.Golden64, err = f.goldens.beside(variant, tensor.F64, y.Name); err != nil {
+		if err := f.addBeside(&k, variant); err != nil {
 			return nil, err
-		}
-		if d := k.Encoding(); d.Size() == 2 {
-			if k.Encoded, err = f.goldens.beside(variant, d, y.Name); err != nil {
-				return nil, err
-			}
 		}
 		out = append(out, k)
 	}
 	return out, nil
+}
+
+// addBeside adds what other variants say beside the one that judges: how far off it is itself, what
+// the candidate's encoding costs it, or, where it runs on dequantised weights, what quantisation does.
+func (f *Fixture) addBeside(k *judge.Case, judging string) (err error) {
+	if r, _ := f.yaml.Variant(judging); r.IsDequantised() {
+		if k.Unquantised, err = f.goldens.of(f.yaml.Unquantised(judging), k.Name); err == nil {
+			k.Unrounded, err = f.goldens.of(f.yaml.Unrounded(judging), k.Name)
+		}
+		return err
+	}
+	if k.Golden64, err = f.goldens.beside(judging, tensor.F64, k.Name); err != nil {
+		return err
+	}
+	if d := k.Encoding(); d.Size() == 2 {
+		k.Encoded, err = f.goldens.beside(judging, d, k.Name)
+	}
+	return err
 }
 
 func (f *Fixture) compareOptions() judge.Options {
@@ -321,6 +346,12 @@ func (f *Fixture) inspect(c *judge.Comparison) {
 	for _, row := range rows {
 		if row.Status == report.StatusFail {
 			f.problem("parity:text", fmt.Sprintf("case %s: %s", row.Case, row.Text))
+		}
+	}
+	list, _ := c.Loaded()
+	for _, w := range list {
+		if !w.Good() {
+			f.problem("parity:weights", w.String())
 		}
 	}
 	if v := c.OtherPrompt(); v != nil {
@@ -367,7 +398,7 @@ func (f *Fixture) staleFor(keys ...string) []string {
 			continue
 		}
 		seen[of] = true
-		changes := slices.DeleteFunc(fixture.Changed(p.Provenance.Inputs, f.yaml.Inputs(base)), func(change string) bool {
+		changes := slices.DeleteFunc(fixture.Changed(p.Provenance.Inputs, f.yaml.GoldenInputs(p.Variant, base)), func(change string) bool {
 			return !slices.ContainsFunc(keys, func(key string) bool { return strings.HasPrefix(change, key) })
 		})
 		if len(changes) > 0 {
@@ -476,7 +507,7 @@ func (f *Fixture) close() error {
 	}
 	errs = append(errs, dump.CloseAll(f.runs), dump.CloseAll(f.injected))
 	if f.weights != nil {
-		errs = append(errs, f.weights.Close())
+		errs = append(errs, f.closeWeights())
 	}
 	return errors.Join(append(errs, f.runner.close())...)
 }

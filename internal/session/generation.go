@@ -250,8 +250,11 @@ func baseOf(caseName string) string {
 // generate runs a variant of the reference on from each prompt, greedily, and returns what goldens keep
 // of it, by case. The tokens of the first variant are forced on the others.
 func (u *update) generate(variant string, onePass *engine.Result, forced map[string][]int) (map[string]*golden.Run, error) {
-	job := u.yaml.Job(engine.Torch, engine.CPU)
-	job.Encoding, job.Cases, job.Capture = variant, nil, engine.Capture{}
+	job, err := u.reference(variant)
+	if err != nil {
+		return nil, err
+	}
+	job.Cases, job.Capture = nil, engine.Capture{}
 	n := u.yaml.Generation
 	for i, y := range u.yaml.Cases {
 		tokens := onePass.Runs[i].Info.Unpadded()

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -66,6 +67,12 @@ func (g *goldens) read(variant, caseName string) (*dump.Run, error) {
 				return nil, fmt.Errorf("golden: %s: passes of %s: %w", g.store.Dir(), pass.File, err)
 			}
 		}
+		if p.Activations != nil {
+			err := json.Unmarshal(p.Activations, &info.Activations)
+			if err := cmp.Or(err, info.Activations.Check()); err != nil {
+				return nil, fmt.Errorf("golden: %s: activations of %s: %w", g.store.Dir(), pass.File, err)
+			}
+		}
 		if p.Texts != nil {
 			if err := json.Unmarshal(p.Texts, &texts); err != nil {
 				return nil, fmt.Errorf("golden: %s: text of %s: %w", g.store.Dir(), pass.File, err)
@@ -100,14 +107,21 @@ func (g *goldens) read(variant, caseName string) (*dump.Run, error) {
 	return run, nil
 }
 
-// beside returns the goldens of a case in another type than the judging variant's; nil if there are
-// none.
-func (g *goldens) beside(judging string, other tensor.DType, caseName string) (*dump.Run, error) {
-	variant := other.String()
-	if judging == variant || !slices.Contains(g.store.Variants(caseName), variant) {
+// of returns the goldens of a case of a variant; nil if there are none, or the variant is "".
+func (g *goldens) of(variant, caseName string) (*dump.Run, error) {
+	if variant == "" || !slices.Contains(g.store.Variants(caseName), variant) {
 		return nil, nil
 	}
 	return g.run(variant, caseName)
+}
+
+// beside returns the goldens of a case in another type than the judging variant's; nil if there are
+// none.
+func (g *goldens) beside(judging string, other tensor.DType, caseName string) (*dump.Run, error) {
+	if judging == other.String() {
+		return nil, nil
+	}
+	return g.of(other.String(), caseName)
 }
 
 // verify checks the hashes of tensors, on all cores. Equal tensors lie in one place and are read

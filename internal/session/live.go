@@ -51,6 +51,9 @@ func (r *runner) candidate(g *goldens) (engine.Job, error) {
 	}
 	job := r.yaml.Job(name, device)
 	job.Encoding, job.Config = encoding, r.yaml.Model.Engine
+	if err := quantisedFile(&job, r.yaml); err != nil {
+		return engine.Job{}, err
+	}
 	if r.cfg.Bless != "" {
 		return job, nil // what it computes becomes golden, with the tokens that it chooses by itself
 	}

@@ -47,8 +47,11 @@ func (u *update) measure(variant string, onePass *engine.Result) (*measured, err
 	if u.yaml.Causal() {
 		all = append(all, cuts(inputs))
 	}
-	job := u.yaml.Job(engine.Torch, engine.CPU)
-	job.Encoding, job.Cases = variant, nil
+	job, err := u.reference(variant)
+	if err != nil {
+		return nil, err
+	}
+	job.Cases = nil
 	for _, plan := range slices.Concat(all...) {
 		job.Cases = append(job.Cases, planCase(plan))
 	}
@@ -91,7 +94,8 @@ func (u *update) compareOwn(variant string, plans []path.Plan, onePass, runs []*
 		if err != nil {
 			return nil, fmt.Errorf("the reference along path %s: %w", plan.Path, err)
 		}
-		dtype, err := tensor.ParseDType(variant)
+		ref, _ := u.yaml.Variant(variant)
+		dtype, err := tensor.ParseDType(ref.DType)
 		if err != nil {
 			return nil, err
 		}

@@ -279,7 +279,8 @@ func (f *Fixture) servedReferences(s Serving) (refs []*serving.Reference, notes 
 // servedType is the type by whose noise answers are judged: the coarser of the golden's and that in
 // which the server computes, as far as it is known.
 func (f *Fixture) servedType(s Serving, device, variant string) (tensor.DType, error) {
-	judging, err := tensor.ParseDType(variant)
+	ref, _ := f.yaml.Variant(variant)
+	judging, err := tensor.ParseDType(ref.DType)
 	if err != nil {
 		return judging, err
 	}

@@ -29,7 +29,7 @@ func (s *Session) Update(stdout io.Writer) error {
 		return err
 	}
 	for _, f := range s.fixtures {
-		if err := (&update{f, s.cfg.Update, stdout}).renew(); err != nil {
+		if err := (&update{Fixture: f, mode: s.cfg.Update, out: stdout}).renew(); err != nil {
 			return errors.Join(fmt.Errorf("update %s: %w", f.name, err), infra.WriteStatus(f.out, f.name, err))
 		}
 	}
@@ -41,6 +41,9 @@ type update struct {
 	*Fixture
 	mode setting.Update
 	out  io.Writer
+
+	dequantised string   // folder with the dequantised weights, once it is written
+	quantised   []string // names of the weights that are quantised
 }
 
 // renew imports each variant that the dump folder has: DUMP/<variant>/… or, for a single one, DUMP
@@ -56,15 +59,15 @@ func (u *update) renew() error {
 		return u.fromReference()
 	}
 	dirs := map[string]string{}
-	for _, v := range u.yaml.References {
+	for _, v := range u.yaml.Variants() {
 		if dir := filepath.Join(u.goldenDump, v); isDir(dir) {
 			dirs[v] = dir
 		}
 	}
 	if len(dirs) == 0 {
-		dirs[u.yaml.References[0]] = u.goldenDump
+		dirs[u.yaml.Variants()[0]] = u.goldenDump
 	}
-	for _, v := range u.yaml.References {
+	for _, v := range u.yaml.Variants() {
 		if dirs[v] == "" {
 			fmt.Fprintf(u.out, "parity: update %s: the dump has no %s: its goldens stay as they are\n", u.name, v)
 		}
@@ -83,9 +86,11 @@ func (u *update) fromReference() error {
 	texts := map[string]map[string]*golden.Run{} // by variant, what is kept of the generation of each case
 	spoken := map[string][]int{}                 // by case, the tokens of the first variant
 	var forced [][][]int
-	for n, variant := range u.yaml.References {
-		job := u.yaml.Job(engine.Torch, engine.CPU)
-		job.Encoding = variant
+	for n, variant := range u.yaml.Variants() {
+		job, err := u.reference(variant)
+		if err != nil {
+			return err
+		}
 		if n == 0 {
 			job.SanityTokens, job.SkipSanity = sanityTokens, u.yaml.Model.SkipSanity
 		}
@@ -105,12 +110,12 @@ func (u *update) fromReference() error {
 				return err
 			}
 		}
-		if use, _ := u.use(variant); use == golden.UseJudge && u.yaml.Generation > 0 {
+		if u.yaml.Use(variant) == golden.UseJudge && u.yaml.Generation > 0 {
 			if texts[variant], err = u.generate(variant, r, spoken); err != nil {
 				return errors.Join(err, r.Close())
 			}
 		}
-		if use, _ := u.use(variant); use == golden.UseJudge && len(u.yaml.Paths) > 0 {
+		if u.yaml.Use(variant) == golden.UseJudge && len(u.yaml.Paths) > 0 {
 			if along[variant], err = u.measure(variant, r); err != nil {
 				return errors.Join(err, r.Close())
 			}
@@ -144,7 +149,7 @@ func (u *update) chosen(r *engine.Result) (forced [][][]int, err error) {
 // an old one.
 func (u *update) importAll(dirs map[string]string, along map[string]*measured, texts map[string]map[string]*golden.Run) error {
 	var opts []golden.ImportOptions
-	for _, variant := range u.yaml.References {
+	for _, variant := range u.yaml.Variants() {
 		if dirs[variant] == "" {
 			continue
 		}
@@ -169,7 +174,7 @@ func (u *update) importAll(dirs map[string]string, along map[string]*measured, t
 			defer closeOwn()
 		}
 		for name, run := range texts[variant] {
-			opt.Runs[name], opt.Inputs[name] = run, u.yaml.Inputs(baseOf(name))
+			opt.Runs[name], opt.Inputs[name] = run, u.yaml.GoldenInputs(variant, baseOf(name))
 		}
 		opts = append(opts, opt)
 	}
@@ -198,16 +203,17 @@ func (u *update) addOwn(opt *golden.ImportOptions, m *measured) (closeAll func()
 			continue
 		}
 		opt.Runs[p.Golden()] = d.Runs[p.Golden()]
-		opt.Inputs[p.Golden()] = u.yaml.Inputs(p.Case)
+		opt.Inputs[p.Golden()] = u.yaml.GoldenInputs(opt.Variant, p.Case)
 	}
 	return d.Close, nil
 }
 
 // options says which goldens of a variant are made of a dump.
 func (u *update) options(variant string, d *golden.Dump) (opt golden.ImportOptions, err error) {
-	opt = golden.ImportOptions{Variant: variant, Runs: map[string]*golden.Run{}, Inputs: map[string]map[string]string{},
+	ref, _ := u.yaml.Variant(variant)
+	opt = golden.ImportOptions{Variant: variant, DType: ref.DType, Runs: map[string]*golden.Run{}, Inputs: map[string]map[string]string{},
 		Keep: u.keeps, Provenance: golden.Provenance{Command: "go test " + subtest.Package() + " -update", Blessed: u.cfg.Bless}}
-	opt.Provenance.Use, opt.Provenance.Formula = u.use(variant)
+	opt.Provenance.Use, opt.Provenance.Formula = u.yaml.Use(variant), u.formula(variant)
 	have, err := u.have(u.goldenDir(), variant)
 	if err != nil {
 		return opt, err
@@ -223,6 +229,9 @@ func (u *update) options(variant string, d *golden.Dump) (opt golden.ImportOptio
 		if v := transformers.Edited(r.Versions); v != "" {
 			return opt, fmt.Errorf("%s: the run used transformers %s, and makes no goldens: run parity transformers restore, and then the reference again", r.From, v)
 		}
+		if err := checkActivations(r, ref); err != nil {
+			return opt, err
+		}
 		if n := len(r.Steps()); n != y.Steps {
 			return opt, fmt.Errorf("%s: case %s has %d steps, %s asks for %d", r.From, y.Name, n, u.yaml.File, y.Steps)
 		}
@@ -230,7 +239,7 @@ func (u *update) options(variant string, d *golden.Dump) (opt golden.ImportOptio
 			continue
 		}
 		opt.Runs[y.Name] = r
-		opt.Inputs[y.Name] = u.yaml.Inputs(y.Name)
+		opt.Inputs[y.Name] = u.yaml.GoldenInputs(variant, y.Name)
 	}
 	return opt, nil
 }
@@ -240,18 +249,12 @@ func (u *update) keeps(layer, port string) bool {
 	return u.yaml.Capture.Wants(layer, port) || u.yaml.Generation > 0 && layer == continuation.KeptLayer
 }
 
-// use says what the goldens of a variant are for, and the formula by which they judge where no
-// tolerance has it.
-func (u *update) use(variant string) (use, formula string) {
-	switch {
-	case variant == u.yaml.Reference(engine.CPU) || variant == u.yaml.Reference(engine.GPU):
-		return golden.UseJudge, ""
-	case variant == tensor.F64.String():
-		return golden.UseNoise, ""
-	case variant == tensor.F16.String() || variant == tensor.BF16.String():
-		return golden.UseCost, compare.Cost.Rule
+// formula is by what the goldens of a variant judge where no tolerance does.
+func (u *update) formula(variant string) string {
+	if d, err := tensor.ParseDType(variant); err == nil && d.Size() == 2 && u.yaml.Use(variant) == golden.UseCost {
+		return compare.Cost.Rule
 	}
-	return "", ""
+	return ""
 }
 
 // bless makes golden what would be judged: a dump that was named, else a live run if that was asked
@@ -281,7 +284,7 @@ func (u *update) bless() error {
 		return fmt.Errorf("%s names no recorded run to bless: run the candidate with -parity.run=cpu, or name its dump with -parity.dump=DIR", u.yaml.File)
 	}
 	fmt.Fprintf(u.out, "parity: update %s: the candidate's run becomes golden, blessed: %s\n", u.name, u.cfg.Bless)
-	return u.importAll(map[string]string{u.yaml.References[0]: dir}, nil, nil)
+	return u.importAll(map[string]string{u.yaml.Variants()[0]: dir}, nil, nil)
 }
 
 // printDelta says how far the goldens moved, the furthest first.

@@ -9,8 +9,8 @@ import (
 // consumers are the roles that read what a norm of the layer returns.
 var consumers = map[string][]string{
 	"norm1": {"attn.q", "attn.k", "attn.v", "attn.qkv"},
-	"norm2": {"mlp.gate", "mlp.up", "mlp.gateup", "router"},
-	"norm3": {"mlp.gate", "mlp.up", "mlp.gateup", "router"},
+	"norm2": {"ffn.gate", "ffn.up", "ffn.gateup", "router"},
+	"norm3": {"ffn.gate", "ffn.up", "ffn.gateup", "router"},
 	"norm":  {"lmhead"},
 }
 

@@ -1,20 +1,12 @@
 package weights
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/goparity/goparity/tensor"
 )
-
-// fused are the roles of weights that some engines store as one, the rows of the parts one after
-// the other.
-var fused = map[string][]string{
-	"attn.qkv":   {"attn.q", "attn.k", "attn.v"},
-	"mlp.gateup": {"mlp.gate", "mlp.up"},
-}
 
 // joiner pairs weights, by name first.
 type joiner struct {
@@ -26,20 +18,13 @@ type joiner struct {
 // join pairs the weights of both sides. rest are those that have no partner.
 func (j *judge) join() (pairs []*pair, rest []Result) {
 	n := &joiner{j: j, ref: placed(j.ref), cand: placed(j.cand)}
-	refs := n.ref
-	for _, key := range slices.Sorted(maps.Keys(n.ref)) {
-		if r, c := n.ref[key], n.cand[key]; c != nil {
-			n.pair(r, c)
-			delete(n.cand, key)
-		}
-	}
-	for _, p := range n.pairs {
-		delete(refs, p.ref.key())
-		delete(refs, p.ref.name)
-	}
-	n.fuse()
-	n.stack()
+	n.byKey()
+	n.unstack()
+	n.byKey()
+	n.cut()
+	n.regroup()
 	n.tie(j)
+	n.byNumber()
 	n.byValue()
 	for _, s := range [2]struct {
 		left   map[string]*weight
@@ -73,111 +58,16 @@ func base(name string) string {
 }
 
 func (n *joiner) pair(ref, cand *weight, by ...string) {
-	n.pairs = append(n.pairs, &pair{ref: ref, cand: cand, by: by})
+	n.pairs = append(n.pairs, &pair{ref: ref, cand: cand, by: slices.Concat(ref.by, cand.by, by)})
 }
 
-// part is rows from … to−1 of the first axis of a weight.
-func (w *weight) part(role string, from, to int) (*weight, bool) {
-	x, err := w.t.Slice(0, from, to)
-	if err != nil {
-		return nil, false
-	}
-	p := *w
-	p.t, p.role = x, role
-	p.name = fmt.Sprintf("%s[%d:%d]", w.name, from, to)
-	return &p, true
-}
-
-// fuse pairs weights that one side has in one.
-func (n *joiner) fuse() {
-	for _, from := range []struct {
-		whole, parts map[string]*weight
-		by           string
-	}{{n.cand, n.ref, "fused"}, {n.ref, n.cand, "split"}} {
-		for _, key := range slices.Sorted(maps.Keys(from.whole)) {
-			w := from.whole[key]
-			roles := fused[w.role]
-			var parts []*weight
-			rows := 0
-			for _, role := range roles {
-				p := *w
-				p.role = role
-				if x := from.parts[p.key()]; x != nil {
-					parts = append(parts, x)
-					rows += firstAxis(x.t)
-				}
-			}
-			if len(parts) == 0 || len(parts) != len(roles) {
-				continue
-			}
-			whole := w
-			by := []string{from.by}
-			if firstAxis(w.t) != rows && len(w.t.Shape()) == 2 && w.t.Shape()[1] == rows {
-				// [in, out], as GPT-2 has it.
-				turned, err := w.t.Transpose()
-				if err != nil {
-					continue
-				}
-				v := *w
-				v.t = turned
-				whole, by = &v, append(by, "transposed")
-			}
-			if firstAxis(whole.t) != rows {
-				continue
-			}
-			at := 0
-			for i, p := range parts {
-				to := at + firstAxis(p.t)
-				x, ok := whole.part(roles[i], at, to)
-				if !ok {
-					continue
-				}
-				if from.by == "fused" {
-					n.pair(p, x, by...)
-				} else {
-					n.pair(x, p, by...)
-				}
-				delete(from.parts, p.key())
-				at = to
-			}
-			delete(from.whole, key)
-		}
-	}
-}
-
-// stack pairs the experts that one side has one by one and the other in a tensor of three axes.
-func (n *joiner) stack() {
-	for _, from := range []struct {
-		whole, parts map[string]*weight
-		by           string
-	}{{n.cand, n.ref, "stacked"}, {n.ref, n.cand, "unstacked"}} {
-		for _, key := range slices.Sorted(maps.Keys(from.whole)) {
-			w := from.whole[key]
-			if w.index != "" || len(w.t.Shape()) < 2 {
-				continue
-			}
-			for e := range firstAxis(w.t) {
-				one := *w
-				one.index = fmt.Sprint(e)
-				p := from.parts[one.key()]
-				if p == nil {
-					if e == 0 {
-						break
-					}
-					continue
-				}
-				x, ok := w.part(w.role, e, e+1)
-				if !ok {
-					continue
-				}
-				if from.by == "stacked" {
-					n.pair(p, x, from.by)
-				} else {
-					n.pair(x, p, from.by)
-				}
-				delete(from.parts, one.key())
-				delete(from.whole, key)
-			}
+// byKey pairs weights with the same place in the model.
+func (n *joiner) byKey() {
+	for _, key := range slices.Sorted(maps.Keys(n.ref)) {
+		if r, c := n.ref[key], n.cand[key]; c != nil {
+			n.pair(r, c)
+			delete(n.ref, key)
+			delete(n.cand, key)
 		}
 	}
 }
@@ -219,7 +109,7 @@ func (n *joiner) alike(ref, cand *weight) bool {
 	if ref.t.Len() != cand.t.Len() || constantly(&pair{ref: ref}) {
 		return false
 	}
-	for _, s := range stepsOf(ref.role, ref.param, ref.t, cand.t, n.j.ref.Config, n.j.cand.Config) {
+	for _, s := range stepsOf(ref, cand.t, n.j.ref.Config, n.j.cand.Config) {
 		if c := newComparer(ref.t, cand.t, &s); c != nil {
 			f := c.sample()
 			quantised := ref.t.Packing() != "" || cand.t.Packing() != ""
@@ -229,6 +119,84 @@ func (n *joiner) alike(ref, cand *weight) bool {
 		}
 	}
 	return false
+}
+
+// byNumber pairs weights that the sides call otherwise, but number alike: "block.3.mix.weight" and
+// "layers.3.mixer.w". That two of them are equal tells which names are one role; then all of that
+// role are joined by their numbers, also those that differ.
+func (n *joiner) byNumber() {
+	refs, cands := numbered(n.ref), numbered(n.cand)
+	for _, family := range slices.Sorted(maps.Keys(refs)) {
+		if refs[family] == nil || !strings.Contains(family, "*") {
+			continue
+		}
+		best, most := "", 0
+		for _, other := range slices.Sorted(maps.Keys(cands)) {
+			if !strings.Contains(other, "*") || !sameNumbers(refs[family], cands[other]) {
+				continue
+			}
+			fit := 0
+			for _, r := range refs[family] {
+				for _, c := range cands[other] {
+					if n.alike(r, c) {
+						fit++
+					}
+				}
+				if fit >= 2 || len(refs[family]) > 8 && fit == 1 {
+					break // enough to tell
+				}
+			}
+			if fit > most {
+				best, most = other, fit
+			}
+		}
+		if best == "" {
+			continue
+		}
+		for number, r := range refs[family] {
+			c := cands[best][number]
+			n.pair(r, c, "renamed")
+			delete(n.ref, keyOf(n.ref, r))
+			delete(n.cand, keyOf(n.cand, c))
+		}
+		delete(cands, best)
+	}
+}
+
+// numbered are weights by their names without numbers, and by their numbers.
+func numbered(side map[string]*weight) map[string]map[string]*weight {
+	out := map[string]map[string]*weight{}
+	for _, w := range side {
+		family := number.ReplaceAllString(w.name, "*")
+		if out[family] == nil {
+			out[family] = map[string]*weight{}
+		}
+		out[family][strings.Join(number.FindAllString(w.name, -1), ".")] = w
+	}
+	return out
+}
+
+// sameNumbers reports whether two families have the same numbers, and weights of the same size for
+// each.
+func sameNumbers(a, b map[string]*weight) bool {
+	if len(a) != len(b) || len(a) < 2 {
+		return false
+	}
+	for number, x := range a {
+		y := b[number]
+		if y == nil || x.t.Len() != y.t.Len() || !sameKind(x.t, y.t) {
+			return false
+		}
+	}
+	return true
+}
+
+// keyOf is the key under which a side has a weight.
+func keyOf(side map[string]*weight, w *weight) string {
+	if key := w.key(); side[key] == w {
+		return key
+	}
+	return w.name
 }
 
 // byValue pairs weights whose names tell nothing, if each is the only one that the other can be.

@@ -1,11 +1,16 @@
 package weights
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/places"
 	"github.com/goparity/goparity/tensor"
@@ -18,18 +23,37 @@ type pair struct {
 	steps     []step
 	seen      []*figures // of the samples, by step
 	fits      []int      // the steps that hold for all elements, as far as was looked
+	near      []int      // of a quantised weight: the steps with which it may be the reference's
 	full      map[int]*figures
-	best      int  // the step of which is told
+	best      int // the step of which is told
+	q         *quantised
 	folded    bool // a norm that is multiplied into what reads it
 	result    Result
 }
 
+// Options is what a comparison is given besides the two sides.
+type Options struct {
+	Adapter  *Adapter                // that the reference is to be read with; nil for none
+	Progress func(done, total int64) // told how many bytes were looked at, in no order; nil for no one
+}
+
 // Compare judges the candidate by the reference.
-func Compare(ctx context.Context, ref, cand *Side) (*Report, error) {
-	j := &judge{ref: ref, cand: cand}
+func Compare(ctx context.Context, ref, cand *Side, opt Options) (*Report, error) {
+	j := &judge{ref: ref, cand: cand, adapter: opt.Adapter}
 	pairs, rest := j.join()
 	j.folded = findFolded(pairs)
-	err := each.Do(ctx, len(pairs), func(i int) error { return j.look(pairs[i]) })
+	var done atomic.Int64
+	total := int64(0)
+	for _, p := range pairs {
+		total += p.bytes()
+	}
+	err := each.Do(ctx, len(pairs), func(i int) error {
+		err := j.look(pairs[i])
+		if at := done.Add(pairs[i].bytes()); opt.Progress != nil {
+			opt.Progress(at, total)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +63,8 @@ func Compare(ctx context.Context, ref, cand *Side) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Schema: 1, Reference: ref.Path, Candidate: cand.Path, Pass: true}
+	j.compensating(pairs)
+	r := &Report{Schema: 1, Config: diff(ref, cand), Reference: ref.Path, Candidate: cand.Path, Pass: true}
 	for _, p := range pairs {
 		r.Weights = append(r.Weights, p.result)
 	}
@@ -53,26 +78,40 @@ func Compare(ctx context.Context, ref, cand *Side) (*Report, error) {
 	return r, nil
 }
 
+// diff is never nil where both configs are known.
+func diff(ref, cand *Side) []checkpoint.Difference {
+	if ref.Config == nil || cand.Config == nil {
+		return nil
+	}
+	return append([]checkpoint.Difference{}, checkpoint.Diff(ref.Config, cand.Config)...)
+}
+
 type judge struct {
 	ref, cand *Side
+	adapter   *Adapter                 // nil for none
 	folded    map[[2]string]foldedNorm // by layer and role
 }
 
 // look finds the steps that hold. Samples choose those that are looked at as a whole.
 func (j *judge) look(p *pair) error {
-	p.steps = stepsOf(p.ref.role, p.ref.param, p.ref.t, p.cand.t, j.ref.Config, j.cand.Config)
+	p.steps = stepsOf(p.ref, p.cand.t, j.ref.Config, j.cand.Config)
 	j.withFolded(p)
 	p.full, p.best = map[int]*figures{}, -1
 	p.seen = make([]*figures, len(p.steps))
 	for i := range p.steps {
+		if p.packed() && i > 0 && p.unlikely(i) {
+			continue
+		}
 		c := newComparer(p.ref.t, p.cand.t, &p.steps[i])
 		if c == nil {
 			continue
 		}
 		p.seen[i] = c.sample()
-		if p.best < 0 || p.seen[i].Mismatches < p.seen[p.best].Mismatches ||
-			p.seen[i].Mismatches == p.seen[p.best].Mismatches && p.seen[i].RelL2 < better(&p.steps[i])*p.seen[p.best].RelL2 {
+		if p.best < 0 || nearer(p.seen[i], p.seen[p.best], &p.steps[i]) {
 			p.best = i
+		}
+		if p.seen[i].Mismatches == 0 && p.steps[i].plain() {
+			break // what needs more is not looked at, unless the role has it
 		}
 	}
 	for i, f := range p.seen {
@@ -81,7 +120,77 @@ func (j *judge) look(p *pair) error {
 			break // the others are looked at if the role needs it
 		}
 	}
+	if len(p.fits) == 0 && p.packed() {
+		p.near = p.nearSteps()
+		if len(p.near) > 0 && !slices.Contains(p.near, p.best) {
+			p.best = p.near[0]
+		}
+	}
 	return nil
+}
+
+// unlikely reports whether what was seen of a quantised weight tells that a step does not hold:
+// another order of elements, where one is right, or numbers that are calculated from a wrong order.
+func (p *pair) unlikely(i int) bool {
+	least := math.Inf(1)
+	for _, f := range p.seen {
+		if f != nil {
+			least = math.Min(least, f.sine)
+		}
+	}
+	if p.steps[i].moves() {
+		return least < likely/2
+	}
+	f := p.seen[p.steps[i].base]
+	return f == nil || f.sine > nearly*least
+}
+
+// nearSteps lists the steps with which a quantised weight may be the reference's. The angle between
+// the two tells the order of the elements, which a coarse quantiser's gain does not hide; of steps
+// that calculate, those count that make the error much smaller.
+func (p *pair) nearSteps() (near []int) {
+	least := math.Inf(1)
+	for i, f := range p.seen {
+		if f != nil && p.steps[i].moves() {
+			least = math.Min(least, f.sine)
+		}
+	}
+	if least > likely {
+		return nil
+	}
+	for i, f := range p.seen {
+		if f == nil || !p.steps[i].moves() || f.sine > nearly*least {
+			continue
+		}
+		calculated := false
+		for k, g := range p.seen {
+			if g != nil && !p.steps[k].moves() && p.steps[k].base == i && g.RelL2 < likely && g.RelL2 < better(&p.steps[k])*f.RelL2 {
+				near = append(near, k)
+				calculated = true
+			}
+		}
+		if !calculated {
+			near = append(near, i)
+		}
+	}
+	return near
+}
+
+// bytes is how many the elements of both sides have.
+func (p *pair) bytes() int64 {
+	return int64(p.ref.t.Len()*p.ref.t.DType().Size() + p.cand.t.Len()*p.cand.t.DType().Size())
+}
+
+// packed reports whether a side is quantised.
+func (p *pair) packed() bool { return p.ref.t.Packing() != "" || p.cand.t.Packing() != "" }
+
+// nearer reports whether a step s explains a weight better than another. Where most elements differ,
+// as those of a quantised weight, the size of the error tells, not their number.
+func nearer(f, than *figures, s *step) bool {
+	if 2*min(f.Mismatches, than.Mismatches) >= f.looked {
+		return f.RelL2 < better(s)*than.RelL2
+	}
+	return f.Mismatches < than.Mismatches || f.Mismatches == than.Mismatches && f.RelL2 < better(s)*than.RelL2
 }
 
 // better is by how much the error of a step has to be less than that of those before it, where
@@ -118,11 +227,29 @@ func (p *pair) whole(i int) *figures {
 // stepNamed returns the step with a name; −1 if there is none that might hold.
 func (p *pair) stepNamed(name string) int {
 	for i := range p.steps {
-		if p.steps[i].name() == name && p.seen[i] != nil && p.seen[i].Mismatches == 0 {
-			return i
+		if p.steps[i].name() == name {
+			if p.seen[i] == nil {
+				if c := newComparer(p.ref.t, p.cand.t, &p.steps[i]); c != nil {
+					p.seen[i] = c.sample()
+				}
+			}
+			if f := p.seen[i]; f != nil && (f.Mismatches == 0 || slices.Contains(p.near, i)) {
+				return i
+			}
 		}
 	}
 	return -1
+}
+
+// has reports whether a weight may be the reference's with a step.
+func (p *pair) has(i int) bool { return slices.Contains(p.near, i) || p.holds(i) }
+
+// fit is the plainest step with which a weight is, or may be, the reference's.
+func (p *pair) fit() int {
+	if len(p.fits) > 0 {
+		return p.fits[0]
+	}
+	return p.near[0]
 }
 
 // agree makes the weights of a role have the same steps where they can, and names those that have
@@ -138,24 +265,28 @@ func (j *judge) agree(pairs []*pair) {
 		families[key] = append(families[key], p)
 	}
 	for _, key := range order {
-		members := slices.DeleteFunc(slices.Clone(families[key]), func(p *pair) bool { return len(p.fits) == 0 })
+		members := slices.DeleteFunc(slices.Clone(families[key]), func(p *pair) bool { return len(p.fits)+len(p.near) == 0 })
 		if len(members) == 0 {
 			continue
 		}
 		// The step that most have; of equally many, the one with fewer names.
-		votes := map[string]int{}
+		names := map[string]bool{}
 		for _, p := range members {
-			for i := range p.steps {
-				if p.seen[i] != nil && p.seen[i].Mismatches == 0 {
-					votes[p.steps[i].name()]++
+			for i, f := range p.seen {
+				if f != nil && (f.Mismatches == 0 || slices.Contains(p.near, i)) {
+					names[p.steps[i].name()] = true
 				}
 			}
 		}
-		names := []string{}
-		for name := range votes {
-			names = append(names, name)
+		votes := map[string]int{}
+		for name := range names {
+			for _, p := range members {
+				if p.stepNamed(name) >= 0 {
+					votes[name]++
+				}
+			}
 		}
-		slices.SortFunc(names, func(a, b string) int {
+		order := slices.SortedFunc(maps.Keys(names), func(a, b string) int {
 			if votes[a] != votes[b] {
 				return votes[b] - votes[a]
 			}
@@ -164,37 +295,39 @@ func (j *judge) agree(pairs []*pair) {
 			}
 			return strings.Compare(a, b)
 		})
-		for _, name := range names {
+		for k, name := range order {
 			holding := 0
 			for _, p := range members {
-				if i := p.stepNamed(name); i >= 0 && p.holds(i) {
+				if i := p.stepNamed(name); i >= 0 && p.has(i) {
 					holding++
 				}
 			}
-			if 2*holding <= len(members) && name != names[len(names)-1] {
+			if 2*holding < len(members) && k < len(order)-1 {
 				continue
 			}
 			for _, p := range members {
-				if i := p.stepNamed(name); i >= 0 && p.holds(i) {
+				switch i := p.stepNamed(name); {
+				case i < 0 || !p.has(i):
+					p.result.Detail = fmt.Sprintf("%s in this layer only: of %d weights of this role, %d are %s", said(p.steps[p.fit()].names),
+						len(members), holding, cmp.Or(name, "equal"))
+				case slices.Contains(p.near, i):
+					p.near, p.best = []int{i}, i
+				default:
 					p.fits, p.best = []int{i}, i
-				} else {
-					p.result.Detail = fmt.Sprintf("%s in this layer only: of %d weights of this role, %d are %s", said(p.steps[p.fits[0]].names),
-						len(members), holding, said(p.steps[first(members, name)].names))
+				}
+			}
+			// What another weight in the place of one is told by the role's step, too.
+			for _, p := range families[key] {
+				if len(p.fits)+len(p.near) == 0 {
+					if i := slices.IndexFunc(p.steps, func(s step) bool { return s.name() == name }); i >= 0 && p.seen[i] != nil {
+						p.best = i
+					}
 				}
 			}
 			break
 		}
 	}
 	j.alone(pairs)
-}
-
-func first(members []*pair, name string) int {
-	for _, p := range members {
-		if i := p.stepNamed(name); i >= 0 {
-			return i
-		}
-	}
-	return 0
 }
 
 func said(steps []string) string {
@@ -263,6 +396,14 @@ func constantly(p *pair) bool {
 func (j *judge) decide(p *pair, pairs []*pair) {
 	r := &p.result
 	r.Reference, r.Candidate = p.ref.name, p.cand.name
+	if len(p.near) > 0 && r.Detail == "" && !exactly(p, pairs) {
+		q := quantisation(p)
+		if p.q = &q; q.ok {
+			r.Status, r.Detail, r.Figures = Quantised, fmt.Sprintf("%s, %.2g %%", q.format, 100*q.RelL2), q.figures
+			r.Steps = append(slices.Concat(p.by, p.steps[p.best].names), "quantised")
+			return
+		}
+	}
 	f := p.whole(p.best)
 	if f == nil {
 		r.Status, r.Detail = Differs, fmt.Sprintf("shape %s, the reference has %s", tensor.FormatShape(p.cand.t.Shape()),
@@ -271,16 +412,17 @@ func (j *judge) decide(p *pair, pairs []*pair) {
 	}
 	r.Figures = f
 	steps := slices.Clone(p.by)
-	if p.ref.t.Packing() != "" || p.cand.t.Packing() != "" {
+	if p.packed() {
 		steps = append(steps, "dequantised")
 	}
 	steps = append(steps, p.steps[p.best].names...)
-	if f.cast || len(p.fits) > 0 && p.ref.t.DType() != p.cand.t.DType() && p.ref.t.Packing() == "" && p.cand.t.Packing() == "" {
+	if f.cast || len(p.fits) > 0 && p.ref.t.DType() != p.cand.t.DType() && !p.packed() {
 		steps = append(steps, "cast")
 	}
 	switch {
+	case r.Detail == "" && j.adapted(p):
 	case r.Detail != "":
-		r.Status = Differs
+		r.Status, r.Cause = Differs, causeStep
 	case p.folded:
 		r.Status, r.Steps = Step, []string{"folded into what reads it"}
 	case len(p.fits) > 0 && len(steps) == 0:
@@ -297,7 +439,7 @@ func (j *judge) differs(p *pair, f *figures, pairs []*pair) {
 	r := &p.result
 	r.Status = Differs
 	if f.Zeros && !f.refZeros {
-		r.Detail = "all zeros"
+		r.Detail, r.Cause = "all zeros", causeZero
 		return
 	}
 	if f.bad {
@@ -305,19 +447,22 @@ func (j *judge) differs(p *pair, f *figures, pairs []*pair) {
 		return
 	}
 	if other := j.another(p, pairs); other != "" {
-		r.Detail = "it is " + other
+		r.Detail, r.Cause = "it is "+other, causeOther
 		return
 	}
-	if !exactly(p, pairs) && (p.cand.t.Packing() != "" || p.ref.t.Packing() != "") {
-		if q := quantisation(p); q.ok {
-			r.Status, r.Detail = Quantised, fmt.Sprintf("%s, %.2g %%", q.format, 100*f.RelL2)
-			r.Steps = append(slices.Clone(p.by), p.steps[p.best].names...)
-			r.Steps = append(r.Steps, "quantised")
-			return
-		} else if q.why != "" {
-			r.Detail = q.why
-			return
-		}
+	if p.q != nil && p.q.why != "" {
+		r.Detail = p.q.why
+		return
+	}
+	eps := math.Max(p.ref.t.DType().Epsilon(), p.cand.t.DType().Epsilon())
+	if s := f.rc / f.rr; p.steps[p.best].moves() && f.sine < math.Max(sameDirection, eps) && math.Abs(s-1) > clearScale*f.sine {
+		r.Detail, r.Cause = fmt.Sprintf("every element is %.6g times the reference's", s), causeScale
+		return
+	}
+	if rank := rankOf(p, f); rank > 0 {
+		r.Detail, r.Cause = fmt.Sprintf("the difference has rank %d, as that of an adapter (LoRA) which one side has merged; rel. L2 %.3g",
+			rank, f.RelL2), causeLoRA
+		return
 	}
 	r.Detail = fmt.Sprintf("%d of %d elements in %d rows, rel. L2 %.3g, first at %v%s", f.Mismatches, f.N, f.rows, f.RelL2, f.First,
 		j.where(p))
@@ -359,21 +504,26 @@ func (j *judge) where(p *pair) string {
 
 // another names the weight of the reference that the candidate has in this place.
 func (j *judge) another(p *pair, pairs []*pair) string {
-	for _, o := range pairs {
-		if o == p || !slices.Equal(o.ref.t.Shape(), p.ref.t.Shape()) || p.best < 0 || constantly(o) {
-			continue
-		}
-		s := &p.steps[p.best]
-		if len(p.steps) == 0 {
-			s = &step{lay: asIs}
-		}
-		c := newComparer(o.ref.t, p.cand.t, s)
-		if c == nil {
-			continue
-		}
-		f := c.sample()
-		if f.Mismatches == 0 || (p.cand.t.Packing() != "" || p.ref.t.Packing() != "") && f.RelL2 < likely/2 && p.seen[p.best].RelL2 > likely {
-			return o.ref.name
+	if p.best < 0 || p.seen[p.best] == nil {
+		return ""
+	}
+	looked := 0
+	for _, sameRole := range []bool{true, false} {
+		for _, o := range pairs {
+			if o == p || (o.ref.family() == p.ref.family()) != sameRole || !slices.Equal(o.ref.t.Shape(), p.ref.t.Shape()) || constantly(o) {
+				continue
+			}
+			if looked++; looked > mostOthers {
+				return ""
+			}
+			c := newComparer(o.ref.t, p.cand.t, &p.steps[p.best])
+			if c == nil {
+				continue
+			}
+			f, own := c.sample(), p.seen[p.best].RelL2
+			if f.Mismatches == 0 || p.packed() && own > likely && f.RelL2 < min(likely, muchNearer*own) {
+				return o.ref.name
+			}
 		}
 	}
 	return ""

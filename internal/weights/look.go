@@ -2,8 +2,10 @@ package weights
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 
+	"github.com/goparity/goparity/internal/smallfloat"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -15,11 +17,14 @@ type figures struct {
 	First      []int   `json:"first,omitempty"` // index of the first mismatch
 	Zeros      bool    `json:"-"`               // the candidate's elements are all 0
 	refZeros   bool
+	looked     int // elements that were looked at
 	first      int
 	dd, rr     float64
-	bad        bool // a NaN or an infinity that the reference has not
-	rows       int  // that have a mismatch
-	cast       bool // equal only after rounding one side to the type of the other
+	cc, rc     float64 // Σ c², Σ r·c
+	sine       float64 // of the angle between the two
+	bad        bool    // a NaN or an infinity that the reference has not
+	rows       int     // that have a mismatch
+	cast       bool    // equal only after rounding one side to the type of the other
 }
 
 // comparer compares two tensors with equally many elements, in order.
@@ -37,6 +42,12 @@ func newComparer(ref, cand *tensor.Tensor, s *step) *comparer {
 		return nil
 	}
 	c := &comparer{ref: laid, cand: cand, step: s}
+	if s.turned && ref.Packing() != "" && cand.Packing() == "" {
+		// Columns of blocks need all of them: the other side's columns are read.
+		if x, err := cand.Transpose(); err == nil {
+			c.ref, c.cand = ref, x
+		}
+	}
 	switch coarse := coarser(ref.DType(), cand.DType()); {
 	case ref.DType() == cand.DType() && ref.Packing() == "" && cand.Packing() == "":
 	case coarse == cand.DType():
@@ -57,8 +68,9 @@ func coarser(a, b tensor.DType) tensor.DType {
 
 // pass compares elements from, from+1, … to−1 and adds them to f.
 func (c *comparer) pass(f *figures, from, to int) {
+	f.looked += to - from
 	width := max(c.cand.RowLen(), 1)
-	eps := ulps * math.Max(c.ref.DType().Epsilon(), c.cand.DType().Epsilon())
+	eps := cmp.Or(c.step.ulps, ulps) * math.Max(c.ref.DType().Epsilon(), c.cand.DType().Epsilon())
 	row := -1
 	for from < to {
 		n := min(chunk, to-from)
@@ -78,7 +90,7 @@ func (c *comparer) pass(f *figures, from, to int) {
 			}
 			if x == y || x != x && y != y {
 				if x*x <= math.MaxFloat64 {
-					f.rr += x * x
+					f.rr, f.cc, f.rc = f.rr+x*x, f.cc+x*x, f.rc+x*x
 				}
 				f.refZeros, f.Zeros = f.refZeros && x == 0, f.Zeros && y == 0
 				continue
@@ -89,7 +101,7 @@ func (c *comparer) pass(f *figures, from, to int) {
 				f.bad = true
 			} else {
 				f.dd += d * d
-				f.rr += x * x
+				f.rr, f.cc, f.rc = f.rr+x*x, f.cc+y*y, f.rc+x*y
 			}
 			same := false
 			switch {
@@ -142,9 +154,13 @@ func (c *comparer) all() *figures {
 		a, okA := c.ref.Bytes()
 		b, okB := c.cand.Bytes()
 		if okA && okB && bytes.Equal(a, b) {
-			f.N = c.cand.Len()
+			f.N, f.looked = c.cand.Len(), c.cand.Len()
 			return f
 		}
+	}
+	if cast, same := c.rounds(); same {
+		f.N, f.looked, f.cast = c.cand.Len(), c.cand.Len(), cast
+		return f
 	}
 	c.pass(f, 0, c.cand.Len())
 	f.finish(c)
@@ -152,14 +168,75 @@ func (c *comparer) all() *figures {
 }
 
 func (f *figures) finish(c *comparer) {
-	f.N = c.cand.Len()
+	f.N, f.sine = c.cand.Len(), 1
+	if f.rr > 0 && f.cc > 0 {
+		f.sine = math.Sqrt(math.Max(0, 1-f.rc/f.rr*(f.rc/f.cc)))
+	}
 	switch {
 	case f.rr > 0:
 		f.RelL2 = math.Sqrt(f.dd / f.rr)
 	case f.dd > 0:
 		f.RelL2 = math.MaxFloat64 // the reference is zero
 	}
+	f.RelL2 = math.Min(f.RelL2, math.MaxFloat64) // JSON has no infinity
 	if f.first >= 0 {
 		f.First = c.cand.Index(f.first)
 	}
+}
+
+// rounds reports whether all elements are equal, or the coarser type's nearest ones. It is pass for
+// the usual case, at the speed of memory.
+func (c *comparer) rounds() (cast, same bool) {
+	r, y := c.ref.DType(), c.cand.DType()
+	if !c.step.moves() || !r.IsFloat() || !y.IsFloat() || max(r.Size(), y.Size()) > 4 || min(r.Size(), y.Size()) < 2 {
+		return false, false
+	}
+	to, both := coarser(r, y), c.refTo == nil && c.candTo == nil
+	a, b := make([]float32, chunk), make([]float32, chunk)
+	for from, total := 0, c.cand.Len(); from < total; from += chunk {
+		n := min(chunk, total-from)
+		a, b := a[:n], b[:n]
+		c.ref.Float32s(a, from)
+		c.cand.Float32s(b, from)
+		if !both {
+			if c.candTo != nil {
+				a, b = b, a // the one that is rounded first
+			}
+			changed, ok := nearest(a, b, to)
+			if !ok {
+				return false, false
+			}
+			cast = cast || changed
+			continue
+		}
+		for i, v := range a {
+			if v != b[i] && (v == v || b[i] == b[i]) {
+				return false, false
+			}
+		}
+	}
+	return cast, true
+}
+
+// nearest reports whether b is a, rounded to a type, and whether that changes an element.
+func nearest(a, b []float32, to tensor.DType) (changed, ok bool) {
+	differ := false
+	for i, v := range a {
+		w := b[i]
+		if v == w {
+			continue
+		}
+		switch to {
+		case tensor.BF16:
+			bits := math.Float32bits(v)
+			v = math.Float32frombits((bits + 0x7fff + bits>>16&1) &^ 0xffff)
+		case tensor.F16:
+			v = smallfloat.RoundF16(v)
+		}
+		if v != w && (a[i] == a[i] || w == w) || v-v != 0 && a[i]-a[i] == 0 {
+			return false, false
+		}
+		differ = true
+	}
+	return differ, true
 }

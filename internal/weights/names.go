@@ -11,38 +11,62 @@ import (
 // words are the names of modules by what they are called in families and formats, folded as
 // match.Key folds them. Of layers without the list and the number.
 var words = map[string]string{
-	"embed":  "embedtokens tokenembd wte embedin wordembeddings tokembeddings embeddings.wordembeddings embedding",
+	"embed": "embedtokens tokenembd wte embedin wordembeddings tokembeddings embeddings.wordembeddings embedding " +
+		"embeddings.tokembeddings embeddings shared",
 	"pos":    "positionembd wpe embeddings.positionembeddings embedpositions",
 	"norm":   "norm outputnorm lnf finallayernorm finalnorm lnfinal",
 	"lmhead": "lmhead output embedout",
 
-	"attn.q": "selfattn.qproj attnq attention.wq attn.qproj attention.self.query attention.qlin attn.q selfattn.q",
-	"attn.k": "selfattn.kproj attnk attention.wk attn.kproj attention.self.key attention.klin attn.k selfattn.k",
-	"attn.v": "selfattn.vproj attnv attention.wv attn.vproj attention.self.value attention.vlin attn.v selfattn.v",
-	"attn.qkv": "selfattn.qkvproj attnqkv attn.cattn attn.wqkv attention.querykeyvalue " +
-		"selfattention.querykeyvalue attn.qkvproj attn.qkv selfattn.qkv attention.wqkv",
-	"attn.o": "selfattn.oproj attnoutput attention.wo attn.oproj attn.cproj attention.dense " +
-		"selfattention.dense attn.outproj selfattn.outproj attention.output.dense selfattn.dense attention.outlin",
-	"attn.qnorm": "selfattn.qnorm attnqnorm attn.qnorm",
-	"attn.knorm": "selfattn.knorm attnknorm attn.knorm",
-	"attn.sinks": "selfattn.sinks attnsinks",
-	"mlp.gate":   "mlp.gateproj ffngate feedforward.w1 mlp.w1 feedforward.gateproj",
-	"mlp.up": "mlp.upproj ffnup feedforward.w3 mlp.w3 mlp.cfc mlp.densehto4h " +
-		"mlp.fc1 fc1 intermediate.dense mlp.fcin ffn.lin1 feedforward.upproj",
-	"mlp.down": "mlp.downproj ffndown feedforward.w2 mlp.w2 mlp.cproj mlp.dense4htoh " +
-		"mlp.fc2 fc2 output.dense mlp.fcout ffn.lin2 feedforward.downproj",
-	"mlp.gateup": "mlp.gateupproj mlp.gateup feedforward.gateupproj ffngateup",
-	"norm1":      "inputlayernorm attnnorm attentionnorm ln1 attention.norm",
-	"norm2":      "postattentionlayernorm ln2",
-	"norm3":      "prefeedforwardlayernorm",
-	"norm4":      "postfeedforwardlayernorm postffwnorm",
-	"router":     "mlp.gate ffngateinp blocksparsemoe.gate mlp.router feedforward.router",
+	"attn.q": "selfattn.qproj attnq attention.wq attn.qproj attention.self.query attention.qlin attn.q selfattn.q " +
+		"attention.attention.query attention.qproj attn.attention.qproj selfattention.q",
+	"attn.k": "selfattn.kproj attnk attention.wk attn.kproj attention.self.key attention.klin attn.k selfattn.k " +
+		"attention.attention.key attention.kproj attn.attention.kproj selfattention.k",
+	"attn.v": "selfattn.vproj attnv attention.wv attn.vproj attention.self.value attention.vlin attn.v selfattn.v " +
+		"attention.attention.value attention.vproj attn.attention.vproj selfattention.v",
+	"attn.qkv": "selfattn.qkvproj attnqkv attn.cattn attn.wqkv attention.querykeyvalue selfattn.querykeyvalue " +
+		"selfattention.querykeyvalue attn.qkvproj attn.qkv selfattn.qkv attention.wqkv mixer.wqkv attention.qkvproj",
+	"attn.o": "selfattn.oproj attnoutput attention.wo attn.oproj attn.cproj attention.dense attention.oproj " +
+		"selfattention.dense attn.outproj selfattn.outproj attention.output.dense selfattn.dense attention.outlin " +
+		"attn.wo attn.attention.outproj selfattention.o",
+	"attn.qnorm":   "selfattn.qnorm attnqnorm attn.qnorm selfattn.qlayernorm",
+	"attn.knorm":   "selfattn.knorm attnknorm attn.knorm selfattn.klayernorm",
+	"attn.sinks":   "selfattn.sinks attnsinks",
+	"attn.qa":      "selfattn.qaproj attnqa",
+	"attn.qb":      "selfattn.qbproj attnqb",
+	"attn.qanorm":  "selfattn.qalayernorm attnqanorm",
+	"attn.kva":     "selfattn.kvaprojwithmqa attnkvamqa",
+	"attn.kvb":     "selfattn.kvbproj attnkvb",
+	"attn.kvanorm": "selfattn.kvalayernorm attnkvanorm",
+
+	"ffn.gate": "mlp.gateproj ffngate feedforward.w1 mlp.w1 feedforward.gateproj",
+	"ffn.up": "mlp.upproj ffnup feedforward.w3 mlp.w3 mlp.cfc mlp.densehto4h ffn.upproj " +
+		"mlp.fc1 fc1 intermediate.dense mlp.fcin ffn.lin1 feedforward.upproj mlp.wi",
+	"ffn.down": "mlp.downproj ffndown feedforward.w2 mlp.w2 mlp.cproj mlp.dense4htoh ffn.downproj " +
+		"mlp.fc2 fc2 output.dense mlp.fcout ffn.lin2 feedforward.downproj mlp.wo",
+	"ffn.gateup": "mlp.gateupproj mlp.gateup feedforward.gateupproj ffngateup",
+
+	"norm1": "inputlayernorm attnnorm attentionnorm ln1 attention.norm norm1",
+	"norm2": "postattentionlayernorm ln2 norm2",
+	"norm3": "prefeedforwardlayernorm",
+	"norm4": "postfeedforwardlayernorm postffwnorm",
+
+	"router": "mlp.gate ffngateinp blocksparsemoe.gate mlp.router feedforward.router feedforward.gate " +
+		"mlp.gate.gatescore blocksparsemoe.router.layer",
+	"router.correction": "mlp.gate.escorecorrection expprobsb mlp.escorecorrection",
 
 	"experts.gate": "ffngateexps mlp.switchmlp.gateproj " +
-		"blocksparsemoe.switchmlp.gateproj mlp.experts.gateproj mlp.experts.w1",
-	"experts.up": "ffnupexps mlp.switchmlp.upproj blocksparsemoe.switchmlp.upproj mlp.experts.upproj mlp.experts.w3",
+		"blocksparsemoe.switchmlp.gateproj mlp.experts.gateproj mlp.experts.w1 feedforward.experts.gateproj",
+	"experts.up": "ffnupexps mlp.switchmlp.upproj blocksparsemoe.switchmlp.upproj mlp.experts.upproj mlp.experts.w3 " +
+		"feedforward.experts.upproj",
 	"experts.down": "ffndownexps mlp.switchmlp.downproj " +
-		"blocksparsemoe.switchmlp.downproj mlp.experts.downproj mlp.experts.w2",
+		"blocksparsemoe.switchmlp.downproj mlp.experts.downproj mlp.experts.w2 feedforward.experts.downproj",
+	"experts.gateup": "ffngateupexps mlp.experts.gateupproj mlp.switchmlp.gateupproj feedforward.experts.gateupproj",
+
+	"shared.gate":   "mlp.sharedexpert.gateproj mlp.sharedexperts.gateproj ffngateshexp feedforward.sharedexpert.gateproj",
+	"shared.up":     "mlp.sharedexpert.upproj mlp.sharedexperts.upproj ffnupshexp feedforward.sharedexpert.upproj",
+	"shared.down":   "mlp.sharedexpert.downproj mlp.sharedexperts.downproj ffndownshexp feedforward.sharedexpert.downproj",
+	"shared.gateup": "mlp.sharedexpert.gateupproj mlp.sharedexperts.gateupproj",
+	"shared.router": "mlp.sharedexpertgate ffngateinpshexp",
 }
 
 // called is words the other way round.
@@ -58,8 +82,8 @@ var called = func() map[string]string {
 }()
 
 var (
-	inList = regexp.MustCompile(`^(?:(?:encoder|decoder)\.)?(?:layers?|h|blk|blocks?)\.(\d+)\.(.+)$`)
-	expert = regexp.MustCompile(`^(?:mlp|blocksparsemoe|feedforward)\.experts\.(\d+)\.(gateproj|upproj|downproj|w1|w2|w3)$`)
+	inList = regexp.MustCompile(`^(?:(encoder|decoder|enc|dec)\.)?(?:layers?|h|blk|blocks?)\.(\d+)\.(.+)$`)
+	expert = regexp.MustCompile(`^(?:mlp|blocksparsemoe|feedforward)\.experts\.(\d+)\.(gateproj|upproj|downproj|gateupproj|w1|w2|w3)$`)
 	number = regexp.MustCompile(`\d+`)
 )
 
@@ -71,6 +95,8 @@ type weight struct {
 	role  string // "attn.q", or the folded name
 	param string // "weight", "bias", ""
 	index string // of an expert, ""
+
+	by []string // how it was cut out of another: "fused", "stacked"
 }
 
 // key is the same on both sides.
@@ -81,9 +107,8 @@ func (w *weight) key() string {
 // family is what all weights of a kind share.
 func (w *weight) family() string { return number.ReplaceAllString(w.role+"."+w.param, "*") }
 
-// place returns the place of a weight by its name. sandwich says that the model has norms before
-// and behind each part of a layer, as Gemma does.
-func place(t tensor.Named, sandwich bool) *weight {
+// place returns the place of a weight by its name, and what the names beside it tell.
+func place(t tensor.Named, have sideShape) *weight {
 	w := &weight{name: t.Name, t: t.Tensor}
 	key := match.Key(t.Name)
 	for _, p := range []string{"weight", "bias"} {
@@ -92,7 +117,13 @@ func place(t tensor.Named, sandwich bool) *weight {
 		}
 	}
 	if m := inList.FindStringSubmatch(key); m != nil {
-		w.layer, key = "layers."+m[1], m[2]
+		w.layer, key = "layers."+m[2], m[3]
+		if have.encoder && have.decoder {
+			w.layer = m[1][:min(len(m[1]), 3)] + "." + w.layer
+		}
+	}
+	if base, ok := strings.CutSuffix(key, "projbias"); ok && strings.Contains(key, "experts.") {
+		key, w.param = base+"proj", "bias" // gpt-oss
 	}
 	if m := expert.FindStringSubmatch(key); m != nil {
 		w.index, key = m[1], "mlp.experts."+m[2]
@@ -107,7 +138,7 @@ func place(t tensor.Named, sandwich bool) *weight {
 			w.role = "norm2"
 		case "ffnnorm":
 			w.role = "norm2"
-			if sandwich {
+			if have.sandwich {
 				w.role = "norm3"
 			}
 		case "output", "norm", "embedding":
@@ -120,16 +151,30 @@ func place(t tensor.Named, sandwich bool) *weight {
 	return w
 }
 
+// sideShape is what the names of a side say of all of its weights.
+type sideShape struct {
+	sandwich         bool // norms before and behind each part of a layer, as Gemma has them
+	encoder, decoder bool // lists of layers that are called so
+}
+
+func shapeOf(s *Side) (h sideShape) {
+	for _, t := range s.Tensors {
+		h.sandwich = h.sandwich || strings.Contains(t.Name, "post_ffw_norm")
+		if m := inList.FindStringSubmatch(match.Key(t.Name)); m != nil {
+			h.encoder = h.encoder || strings.HasPrefix(m[1], "enc")
+			h.decoder = h.decoder || strings.HasPrefix(m[1], "dec")
+		}
+	}
+	return h
+}
+
 // placed returns all weights of a side by their keys, those with the same key under their own
 // names.
 func placed(s *Side) map[string]*weight {
-	sandwich := false
-	for _, t := range s.Tensors {
-		sandwich = sandwich || strings.Contains(t.Name, "post_ffw_norm")
-	}
+	have := shapeOf(s)
 	out, twice := map[string]*weight{}, map[string]bool{}
 	for _, t := range s.Tensors {
-		w := place(t, sandwich)
+		w := place(t, have)
 		key := w.key()
 		if o := out[key]; o != nil || twice[key] {
 			if o != nil {

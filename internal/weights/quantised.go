@@ -11,40 +11,63 @@ import (
 
 // quantised is what is known of the quantisation of a pair.
 type quantised struct {
+	*figures
 	ok     bool
 	format string
-	why    string // it is none
+	why    string  // it is none
+	made   bool    // rounded to nearest: no wrong element
+	gain   float64 // Σ x·v / Σ v² of the elements x of the other side and those of the codes v
+	spread bool    // wrong elements are everywhere: ok where a quantiser makes up for other errors
 }
 
 // quantisation reports whether the quantised weight is as near to the other one as its format can
-// have it: no other code of the same scale is nearer to any element.
+// have it: no other code of the same scale is nearer to any element. Where both are quantised, both
+// may have moved it.
 func quantisation(p *pair) quantised {
-	f := p.whole(p.best)
-	packed, other := p.cand.t, p.ref.t
 	s := &p.steps[p.best]
-	laid, ok := s.lay(other)
+	packed := p.cand.t
+	laid, ok := s.lay(p.ref.t)
 	if packed.Packing() == "" {
-		packed, other = p.ref.t, p.cand.t
-		laid, ok = other, s.names == nil
+		packed, ok = p.ref.t, s.undo != nil && s.moves()
+		if ok {
+			laid, ok = s.undo(p.cand.t)
+		}
 	}
 	q := quantised{format: packed.Packing()}
-	g := newGridder(packed)
-	if !ok || g == nil { // codes that stand for several elements, or both sides are quantised
-		q.ok = f.RelL2 < likely/2
+	var g, other *gridder
+	if ok && s.column == nil {
+		g = newGridder(packed)
+		if laid.Packing() != "" {
+			if other = newGridder(laid); other == nil {
+				g = nil
+			}
+		}
+	}
+	if g == nil { // codes that stand for several elements
+		q.figures = p.whole(p.best)
+		q.ok = q.figures.RelL2 < likely/2
 		return q
 	}
 	x := make([]float64, chunk)
 	for from := 0; from < packed.Len(); from += chunk {
 		part := x[:min(chunk, packed.Len()-from)]
 		laid.Float64s(part, from)
+		if other != nil {
+			laid.Grid(other.low[:len(part)], other.high[:len(part)], from)
+		}
 		if s.number != nil {
 			for i := range part {
 				part[i] = s.number(part[i])
 			}
 		}
-		g.look(part, from)
+		g.look(part, from, other)
 	}
-	return g.verdict(q, p)
+	q.figures = newFigures()
+	q.figures.N, q.figures.Mismatches = g.n, g.n-g.same
+	if q.figures.RelL2 = math.Sqrt(g.dd / g.xx); packed == p.ref.t {
+		q.figures.RelL2 = math.Sqrt(g.dd / g.vv)
+	}
+	return g.verdict(q)
 }
 
 // gridder looks whether elements are rounded to the nearest number of their grids.
@@ -57,6 +80,9 @@ type gridder struct {
 
 	n, wrong  int
 	equal     int     // elements that are equal, and not 0
+	same      int     // elements that are equal
+	xv, vv    float64 // Σ x·v and Σ v² of elements x of the other side and those of the codes v
+	xx, dd    float64 // Σ x² and Σ (x − v)²
 	square    float64 // Σ of squared distances from the code, in steps
 	first     int
 	part, bad int // the last part, the last with a wrong element
@@ -81,8 +107,9 @@ func newGridder(t *tensor.Tensor) *gridder {
 	return g
 }
 
-// look adds elements x, that begin at element from.
-func (g *gridder) look(x []float64, from int) {
+// look adds elements x, that begin at element from. other has their own grid, if they are quantised,
+// too.
+func (g *gridder) look(x []float64, from int, other *gridder) {
 	v := g.v[:len(x)]
 	g.t.Float64s(v, from)
 	g.t.Grid(g.low[:len(x)], g.high[:len(x)], from)
@@ -91,19 +118,39 @@ func (g *gridder) look(x []float64, from int) {
 		for end < len(x) && g.low[end] == g.low[at] && g.high[end] == g.high[at] {
 			end++
 		}
-		g.group(x[at:end], v[at:end], float64(g.low[at]), float64(g.high[at]), from+at)
+		var more []float64
+		if other != nil {
+			more = other.steps(at, end)
+		}
+		g.group(x[at:end], v[at:end], float64(g.low[at]), float64(g.high[at]), from+at, more)
 		at = end
 	}
 }
 
-// group adds elements with one scale, that begin at element from.
-func (g *gridder) group(x, v []float64, low, high float64, from int) {
+// steps returns how far elements at … end−1 of the chunk may have been moved by their own rounding.
+func (g *gridder) steps(at, end int) []float64 {
+	values := g.grid.Values
+	most := float32(0)
+	for i := 1; i < len(values); i++ {
+		most = max(most, values[i]-values[i-1])
+	}
+	share := float64(most) / float64(values[len(values)-1]-values[0]) * math.Max(0.5+slack, g.grid.Clip)
+	out := g.v[:0:0]
+	for i := at; i < end; i++ {
+		out = append(out, share*math.Abs(float64(g.high[i])-float64(g.low[i])))
+	}
+	return out
+}
+
+// group adds elements with one scale, that begin at element from; more is how far each may be moved
+// beside that.
+func (g *gridder) group(x, v []float64, low, high float64, from int, more []float64) {
 	values := g.grid.Values
 	bottom := float64(values[0])
 	scale := (high - low) / (float64(values[len(values)-1]) - bottom)
 	none := scale == 0 || scale-scale != 0
 	moved, stretched := 0.0, 1.0
-	if !none && g.whole {
+	if !none && g.whole && more == nil {
 		moved, stretched = g.fit(x, v, low, scale)
 	}
 	for i, y := range x {
@@ -112,7 +159,10 @@ func (g *gridder) group(x, v []float64, low, high float64, from int) {
 			g.parts++
 		}
 		g.n++
-		if y == v[i] {
+		d := y - v[i]
+		g.xv, g.vv, g.xx, g.dd = g.xv+y*v[i], g.vv+v[i]*v[i], g.xx+y*y, g.dd+d*d
+		if d == 0 {
+			g.same++
 			if y != 0 {
 				g.equal++
 			}
@@ -122,7 +172,11 @@ func (g *gridder) group(x, v []float64, low, high float64, from int) {
 		if !none {
 			at, code := (y-low)/scale+bottom, (v[i]-low)/scale+bottom
 			g.square += (at - code) * (at - code)
-			right = g.near(at, code, g.room(y, v[i], low)/math.Abs(scale))
+			room := g.room(y, v[i], low)
+			if more != nil {
+				room += more[i]
+			}
+			right = g.near(at, code, room/math.Abs(scale))
 			if right && stretched != 1 {
 				right = g.near((at-moved)/stretched, code, fitSlack+g.grid.Epsilon*math.Abs(y/scale))
 			}
@@ -212,20 +266,47 @@ func (g *gridder) near(at, code, room float64) bool {
 
 // verdict says what that means. A few wrong elements, or some wrong groups, are a fault; where a
 // quantiser makes up for the errors of other inputs, as GPTQ does, all groups have such elements.
-func (g *gridder) verdict(q quantised, p *pair) quantised {
-	f := p.whole(p.best)
+func (g *gridder) verdict(q quantised) quantised {
 	onGrid := float64(g.equal) > 0.9*float64(g.n)
 	compensates := strings.HasPrefix(q.format, "gptq") || strings.HasPrefix(q.format, "int") || strings.HasPrefix(q.format, "awq")
 	switch {
 	case onGrid:
 		return q // all others are equal: the reference is this weight, dequantised
 	case g.wrong == 0:
-		q.ok = true
-	case compensates && float64(g.spread) > 0.9*float64(g.parts) && g.square < float64(g.n):
-		q.ok = true
+		q.ok, q.made = true, true
 	default:
+		q.spread = compensates && float64(g.spread) > 0.9*float64(g.parts) && g.square < float64(g.n) && q.RelL2 < likely
+		q.gain = g.xv / g.vv
+		q.ok = q.spread
 		q.why = fmt.Sprintf("%d of %d elements are not rounded to the nearest number of %s, in %d of %d parts, first at %v; rel. L2 %.3g",
-			g.wrong, g.n, q.format, g.spread, g.parts, g.t.Index(g.first), f.RelL2)
+			g.wrong, g.n, q.format, g.spread, g.parts, g.t.Index(g.first), q.RelL2)
 	}
 	return q
+}
+
+// compensating looks at weights that are not rounded to nearest, which those of a quantiser are not
+// that makes up for the errors of other inputs. It did not make this one if it made none of the
+// others so, or if the gain of this one is another than theirs.
+func (j *judge) compensating(pairs []*pair) {
+	byFormat := map[string][]*pair{}
+	for _, p := range pairs {
+		if p.q != nil && (p.q.made || p.q.spread) {
+			byFormat[p.q.format] = append(byFormat[p.q.format], p)
+		}
+	}
+	for _, members := range byFormat {
+		var gains []float64
+		for _, p := range members {
+			if p.q.spread {
+				gains = append(gains, p.q.gain)
+			}
+		}
+		slices.Sort(gains)
+		few := 2*len(gains) <= len(members)
+		for _, p := range members {
+			if p.q.spread && (few || math.Abs(p.q.gain/gains[len(gains)/2]-1) > mostGain || math.Abs(p.q.gain-1) > 2*mostGain) {
+				p.result.Status, p.result.Detail, p.result.Steps = Differs, p.q.why, nil
+			}
+		}
+	}
 }

@@ -1,12 +1,14 @@
 package weights
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/foreign"
 )
 
@@ -21,6 +23,18 @@ const (
 	Ignored   = "ignored" // a buffer that engines calculate
 )
 
+// What is proven of a weight that differs, by numbers of both sides.
+const (
+	causeZero  = "weights/zero"  // the candidate's is zeros
+	causeScale = "weights/scale" // it is the reference's, times a number
+	causeOther = "weights/other" // it is another weight of the reference
+	causeStep  = "weights/step"  // it has a step that the others of its role have not
+	causeLoRA  = "weights/lora"  // one side has an adapter that the other has not
+)
+
+// IDs lists the causes that are proven by weights.
+func IDs() []string { return []string{causeZero, causeScale, causeOther, causeStep, causeLoRA} }
+
 // Result is what is known of one weight.
 type Result struct {
 	Status    string   `json:"status"`
@@ -28,21 +42,38 @@ type Result struct {
 	Reference string   `json:"reference,omitempty"`
 	Candidate string   `json:"candidate,omitempty"`
 	Detail    string   `json:"detail,omitempty"` // what differs and where
+	Cause     string   `json:"cause,omitempty"`  // "weights/zero": what is proven of one that differs
 	Figures   *figures `json:"figures,omitempty"`
 }
 
 // Report is the comparison of two sides.
 type Report struct {
-	Schema    int      `json:"schema"` // 1
-	Reference string   `json:"reference"`
-	Candidate string   `json:"candidate"`
-	Pass      bool     `json:"pass"`
-	Weights   []Result `json:"weights"`
+	Schema    int                     `json:"schema"` // 1
+	Reference string                  `json:"reference"`
+	Candidate string                  `json:"candidate"`
+	Pass      bool                    `json:"pass"`
+	Config    []checkpoint.Difference `json:"config"` // what the sides' configs read otherwise; null if one is not known
+	Weights   []Result                `json:"weights"`
 }
 
 // good reports whether a status is no fault.
 func good(status string) bool {
 	return slices.Contains([]string{Equal, Step, Quantised, Ignored}, status)
+}
+
+// Good reports whether a weight is the reference's, or need not be.
+func (w *Result) Good() bool { return good(w.Status) }
+
+// String is "NAME: DETAIL", with both names where they differ.
+func (w *Result) String() string {
+	name := w.Reference
+	switch {
+	case name == "":
+		name = w.Candidate
+	case w.Candidate != "" && w.Candidate != name:
+		name += " = " + w.Candidate
+	}
+	return name + ": " + cmp.Or(w.Detail, w.Status)
 }
 
 // Text writes what a person wants to see: the verdict, each fault, and how many weights have which
@@ -88,6 +119,9 @@ func (r *Report) Text(w io.Writer) error {
 	}
 	if err := tw.Flush(); err != nil {
 		return err
+	}
+	for _, d := range r.Config {
+		fmt.Fprintf(w, "  config   %s\n", foreign.Line(d.String()))
 	}
 	for _, k := range kinds {
 		fmt.Fprintf(w, "  %d %s\n", counts[k], k)

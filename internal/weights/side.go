@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/goparity/goparity/internal/checkpoint"
@@ -53,6 +54,35 @@ func Open(path, config string) (*Side, error) {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
+}
+
+// Of is a set of weights that are open. The tensors must outlive it.
+func Of(name string, tensors []tensor.Named, config checkpoint.Config) *Side {
+	s := &Side{Path: name, Tensors: tensors, Config: config, close: func() error { return nil }}
+	label.Sort(s.Tensors, func(t tensor.Named) string { return t.Name })
+	return s
+}
+
+// OpenFiles opens files that together are one set of weights.
+func OpenFiles(name string, paths []string) (*Side, error) {
+	all := &Side{Path: name, close: func() error { return nil }}
+	for _, path := range paths {
+		s := &Side{close: func() error { return nil }}
+		err := s.load(path)
+		before := all.close
+		all.close = func() error { return errors.Join(before(), s.close()) }
+		if err != nil {
+			return nil, errors.Join(err, all.close())
+		}
+		for _, t := range s.Tensors {
+			if slices.ContainsFunc(all.Tensors, func(o tensor.Named) bool { return o.Name == t.Name }) {
+				return nil, errors.Join(fmt.Errorf("%s: %s is also in another of the files", path, t.Name), all.close())
+			}
+		}
+		all.Tensors = append(all.Tensors, s.Tensors...)
+	}
+	label.Sort(all.Tensors, func(t tensor.Named) string { return t.Name })
+	return all, nil
 }
 
 func (s *Side) load(path string) error {

@@ -17,52 +17,120 @@ type step struct {
 	names []string // none for the weight as it is
 	// lay returns the reference as the candidate lays it out; false if the shapes do not fit.
 	lay func(ref *tensor.Tensor) (*tensor.Tensor, bool)
+	// undo is lay the other way round; nil if that is not known.
+	undo func(cand *tensor.Tensor) (*tensor.Tensor, bool)
 	// number calculates an element; nil if it is only moved.
 	number func(v float64) float64
+	base   int       // of a calculated one: the index of the step that only moves
+	turned bool      // the last two axes are exchanged, and nothing else
+	ulps   float64   // units of rounding that it may be off; 0 for the usual
 	column []float64 // that each column is multiplied by; nil for none
 }
 
 func (s *step) name() string { return strings.Join(s.names, ", ") }
 
+// moves reports whether elements are at most moved.
+func (s *step) moves() bool { return s.number == nil && s.column == nil }
+
+// plain reports whether elements are neither moved nor calculated.
+func (s *step) plain() bool { return s.names == nil }
+
 func asIs(ref *tensor.Tensor) (*tensor.Tensor, bool) { return ref, true }
 
 // stepsOf lists the steps by which a weight can have the candidate's shape, the fewest first.
-func stepsOf(role, param string, ref, cand *tensor.Tensor, configs ...checkpoint.Config) []step {
+func stepsOf(w *weight, cand *tensor.Tensor, configs ...checkpoint.Config) []step {
+	role, param, ref := w.role, w.param, w.t
 	var lays []step
-	if slices.Equal(squeezed(ref.Shape()), squeezed(cand.Shape())) {
-		lays = append(lays, step{lay: asIs})
+	if merges(ref.Shape(), cand.Shape()) || merges(cand.Shape(), ref.Shape()) {
+		lays = append(lays, step{lay: asIs, undo: asIs})
 	}
-	if x, err := ref.Transpose(); err == nil && slices.Equal(squeezed(x.Shape()), squeezed(cand.Shape())) {
-		lays = append(lays, step{names: []string{"transposed"}, lay: func(t *tensor.Tensor) (*tensor.Tensor, bool) {
-			x, err := t.Transpose()
-			return x, err == nil
-		}})
-	}
-	if rows := firstAxis(ref); len(lays) > 0 && lays[0].names == nil && (role == "attn.q" || role == "attn.k") {
+	rows := rowCount(w)
+	if len(lays) > 0 && lays[0].names == nil && (role == "attn.q" || role == "attn.k") {
 		for _, n := range headCounts(role, rows, configs...) {
 			for _, into := range []bool{true, false} {
 				name := fmt.Sprintf("interleaved in %d heads", n)
 				if !into {
 					name = fmt.Sprintf("interleaving of %d heads undone", n)
 				}
-				lays = append(lays, step{names: []string{name}, lay: interleave(n, into)})
+				lays = append(lays, step{names: []string{name}, lay: interleave(n, rows, into), undo: interleave(n, rows, !into)})
 			}
 		}
 	}
+	lays = append(lays, turns(ref, cand)...)
 	out := slices.Clone(lays)
-	for _, l := range lays {
+	for k, l := range lays {
 		add := func(name string, f func(v float64) float64) {
-			out = append(out, step{names: append(slices.Clone(l.names), name), lay: l.lay, number: f})
+			out = append(out, step{names: append(slices.Clone(l.names), name), lay: l.lay, undo: l.undo, turned: l.turned, number: f, base: k})
 		}
 		if len(squeezed(ref.Shape())) == 1 && strings.Contains(role, "norm") && param == "weight" {
 			add("norm + 1", func(v float64) float64 { return v + 1 })
 			add("norm − 1", func(v float64) float64 { return v - 1 })
 		}
-		for _, k := range scalesOf(role, firstAxis(ref), configs...) {
+		for _, k := range scalesOf(role, rows, configs...) {
 			add("scale "+k.name, func(v float64) float64 { return v * k.value })
+		}
+		if strings.HasSuffix(role, "alog") || strings.HasSuffix(role, "ssma") {
+			add("−exp", func(v float64) float64 { return -math.Exp(v) }) // of a state space model's decay
+			add("log −", func(v float64) float64 { return math.Log(-v) })
+			for i := len(out) - 2; i < len(out); i++ {
+				out[i].ulps = expUlps
+			}
 		}
 	}
 	return out
+}
+
+// turns lists the orders of axes in which the reference has the candidate's shape: the last two
+// exchanged, or those of a convolution, whose inputs come last in some engines.
+func turns(ref, cand *tensor.Tensor) (out []step) {
+	add := func(name string, order ...int) {
+		x, err := ref.Transpose(order...)
+		if err != nil || !slices.Equal(squeezed(x.Shape()), squeezed(cand.Shape())) {
+			return
+		}
+		s := step{names: []string{name}, turned: order == nil, lay: func(t *tensor.Tensor) (*tensor.Tensor, bool) {
+			x, err := t.Transpose(order...)
+			return x, err == nil
+		}}
+		if s.turned {
+			s.undo = s.lay
+		}
+		out = append(out, s)
+	}
+	n := len(ref.Shape())
+	add("transposed")
+	if n >= 4 {
+		last, first := []int{0}, []int{0, n - 1}
+		for i := 2; i < n; i++ {
+			last, first = append(last, i), append(first, i-1)
+		}
+		add("channels last", append(last, 1)...)
+		add("channels first", first...)
+	}
+	return out
+}
+
+// merges reports whether joining neighbouring axes of a gives b. Axes of one element do not count.
+func merges(a, b []int) bool {
+	a = squeezed(a)
+	for _, d := range squeezed(b) {
+		have := 1
+		for have < d && len(a) > 0 {
+			have, a = have*a[0], a[1:]
+		}
+		if have != d {
+			return false
+		}
+	}
+	return len(a) == 0
+}
+
+// rowCount is the number of outputs of a weight, also of parts of one whose rows have two axes.
+func rowCount(w *weight) int {
+	if w.param == "bias" || len(squeezed(w.t.Shape())) < 2 {
+		return w.t.Len()
+	}
+	return w.t.Len() / max(w.t.RowLen(), 1)
 }
 
 // squeezed leaves out axes of one element.
@@ -79,9 +147,8 @@ func firstAxis(t *tensor.Tensor) int {
 
 // interleave returns the step between the halves of each head, as Hugging Face has them, and their
 // pairs, as llama.cpp has them: row 2j+s of a head is row s·d/2+j.
-func interleave(heads int, into bool) func(*tensor.Tensor) (*tensor.Tensor, bool) {
+func interleave(heads, rows int, into bool) func(*tensor.Tensor) (*tensor.Tensor, bool) {
 	return func(t *tensor.Tensor) (*tensor.Tensor, bool) {
-		rows := firstAxis(t)
 		split := []int{heads, 2, rows / heads / 2, -1}
 		if !into {
 			split[1], split[2] = split[2], 2

@@ -146,7 +146,7 @@ func compare(t *testing.T, ref, cand string) *weights.Report {
 	b, err := weights.Open(cand, "")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, b.Close()) }()
-	r, err := weights.Compare(t.Context(), a, b)
+	r, err := weights.Compare(t.Context(), a, b, weights.Options{})
 	require.NoError(t, err)
 	return r
 }
@@ -261,6 +261,150 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// perHead has the rows of q, k and v of each head together, as GPT-NeoX has them.
+func perHead(heads int, parts ...matrix) matrix {
+	out := matrix{nil, parts[0].width}
+	for h := range heads {
+		for _, p := range parts {
+			n := len(p.v) / heads
+			out.v = append(out.v, p.v[h*n:(h+1)*n]...)
+		}
+	}
+	return out
+}
+
+// TestPerHead compares weights of q, k and v that lie together, in either order.
+func TestPerHead(t *testing.T) {
+	qkv := func(join func(q, k, v matrix) matrix) model {
+		m := llama()
+		for i := range layers {
+			at := "model.layers." + string(rune('0'+i)) + ".self_attn."
+			m[at+"qkv_proj.weight"] = join(m[at+"q_proj.weight"], m[at+"k_proj.weight"], m[at+"v_proj.weight"])
+			for _, c := range "qkv" {
+				delete(m, at+string(c)+"_proj.weight")
+			}
+		}
+		return m
+	}
+	byHead := func(q, k, v matrix) matrix { return perHead(2, q, k, v) } // two heads of k and v, four of q
+	whole := func(q, k, v matrix) matrix { return matrix{slices.Concat(q.v, k.v, v.v), q.width} }
+	const changed = "model.layers.1.self_attn.qkv_proj.weight"
+	for _, r := range []struct {
+		ref, cand model
+		step      string
+		reason    string
+	}{
+		{llama(), qkv(byHead), "fused per head", "the candidate has them together"},
+		{qkv(byHead), llama(), "split per head", "the reference has"},
+		{qkv(byHead), qkv(whole), "regrouped per head", "GPT-NeoX to GGUF"},
+		{qkv(whole), qkv(byHead), "regrouped per head", "and back"},
+		{qkv(byHead), qkv(byHead), "", "the same"},
+	} {
+		t.Run(r.reason, func(t *testing.T) {
+			got := compare(t, r.ref.write(t, tensor.F32), r.cand.write(t, tensor.F32))
+			require.True(t, got.Pass, r.reason)
+			var steps []string
+			for _, w := range got.Weights {
+				steps = append(steps, w.Steps...)
+			}
+			if r.step == "" {
+				require.Empty(t, steps)
+				return
+			}
+			require.Contains(t, steps, r.step)
+			for name := range r.cand {
+				if name == changed || name == query {
+					r.cand[name].v[300] += 0.5
+				}
+			}
+			got = compare(t, r.ref.write(t, tensor.F32), r.cand.write(t, tensor.F32))
+			require.False(t, got.Pass, "one element is another")
+		})
+	}
+}
+
+// TestRoleByNumber joins what is called otherwise by the numbers in the names, also where one differs.
+func TestRoleByNumber(t *testing.T) {
+	m := llama()
+	for i := range layers {
+		at := "model.layers." + string(rune('0'+i)) + ".mlp.down_proj.weight"
+		m["blocks."+string(rune('0'+i))+".shrink.matrix"] = m[at]
+		delete(m, at)
+	}
+	require.True(t, compare(t, llama().write(t, tensor.F32), m.write(t, tensor.F32)).Pass)
+	m["blocks.1.shrink.matrix"], m["blocks.2.shrink.matrix"] = m["blocks.2.shrink.matrix"], m["blocks.1.shrink.matrix"]
+	r := compare(t, llama().write(t, tensor.F32), m.write(t, tensor.F32))
+	require.False(t, r.Pass, "two are exchanged: they are not joined crosswise")
+	wrong := slices.DeleteFunc(r.Weights, func(w weights.Result) bool { return w.Good() })
+	require.Len(t, wrong, 2)
+	require.Equal(t, "weights/other", wrong[0].Cause)
+}
+
+// TestAdapter tells a candidate that lacks the adapter which the reference has.
+func TestAdapter(t *testing.T) {
+	const rank, scale = 4, 2.0
+	rng := rand.New(rand.NewPCG(5, 6))
+	random := func(n int) []float32 {
+		v := make([]float32, n)
+		for i := range v {
+			v[i] = float32(0.05 * rng.NormFloat64())
+		}
+		return v
+	}
+	a, b := random(rank*hidden), random(hidden*rank)
+	merged := llama()
+	merged[query] = mapped(func(v float32) float32 { return v })(merged[query])
+	for i := range hidden {
+		for k := range rank {
+			for j := range hidden {
+				merged[query].v[i*hidden+j] += scale * b[i*rank+k] * a[k*hidden+j]
+			}
+		}
+	}
+	dir := t.TempDir()
+	name := "base_model.model." + strings.TrimSuffix(query, ".weight")
+	lora := model{name + ".lora_A.weight": {a, hidden}, name + ".lora_B.weight": {b, rank}}
+	from := lora.write(t, tensor.F32)
+	data, err := os.ReadFile(filepath.Join(from, "model.safetensors"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "adapter_model.safetensors"), data, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "adapter_config.json"), []byte(`{"peft_type": "LORA", "lora_alpha": 8, "r": 4}`), 0o600))
+	adapter, err := weights.OpenAdapter(dir)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, adapter.Close()) }()
+	for _, r := range []struct {
+		ref, cand model
+		adapter   *weights.Adapter
+		pass      bool
+		says      string
+		reason    string
+	}{
+		{llama(), merged, adapter, true, "LoRA merged", "as it should be"},
+		{llama(), llama(), adapter, false, "without the adapter: 2·B·A of rank 4", "forgotten"},
+		{merged, llama(), nil, false, "rank 4", "no adapter is at hand: its rank tells"},
+	} {
+		ref, err := weights.Open(r.ref.write(t, tensor.F32), "")
+		require.NoError(t, err)
+		cand, err := weights.Open(r.cand.write(t, tensor.F32), "")
+		require.NoError(t, err)
+		got, err := weights.Compare(t.Context(), ref, cand, weights.Options{Adapter: r.adapter})
+		require.NoError(t, err)
+		assert.Equal(t, r.pass, got.Pass, r.reason)
+		i := slices.IndexFunc(got.Weights, func(w weights.Result) bool { return w.Reference == query })
+		assert.Contains(t, strings.Join(got.Weights[i].Steps, ", ")+got.Weights[i].Detail, r.says, r.reason)
+		if !r.pass {
+			assert.Equal(t, "weights/lora", got.Weights[i].Cause, r.reason)
+		}
+		require.NoError(t, ref.Close())
+		require.NoError(t, cand.Close())
+	}
+	_, err = weights.OpenAdapter(from)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "adapter_config.json"), []byte(`{"peft_type": "LORA", "lora_alpha": 8, "use_dora": true}`), 0o600))
+	_, err = weights.OpenAdapter(dir)
+	require.ErrorContains(t, err, "only LoRA is read")
+}
+
 // TestCast rounds to nearest in both directions; a truncated weight is none.
 func TestCast(t *testing.T) {
 	wide, narrow := llama().write(t, tensor.F32), llama().write(t, tensor.BF16)
@@ -303,6 +447,6 @@ func TestErrors(t *testing.T) {
 	b, err := weights.Open(model{"x": {[]float32{1, 2}, 0}}.write(t, tensor.F32), "")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, b.Close()) }()
-	_, err = weights.Compare(t.Context(), a, b)
+	_, err = weights.Compare(t.Context(), a, b, weights.Options{})
 	require.ErrorContains(t, err, "no weight of")
 }

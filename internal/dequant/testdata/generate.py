@@ -215,3 +215,22 @@ want = {"experts.gate_up_proj": _convert_moe_packed_tensors(blocks, e, dtype=tor
 bias = {"experts.gate_up_proj_bias": torch.ones(2, 6)}
 folder("gptoss", {"experts.gate_up_proj_blocks": blocks, "experts.gate_up_proj_scales": e} | bias, want | bias,
        {"quantization_config": {"quant_method": "mxfp4", "modules_to_not_convert": ["model.norm"]}})
+
+# AWQ: AutoAWQ's WQLinear_GEMV. Rows of words in sequence; zero points and scales are padded to whole words.
+
+gemv = np.random.default_rng(7)
+q, z = (torch.from_numpy(gemv.integers(0, 16, shape)) for shape in [(24, 192), (24, 8)])
+s = torch.from_numpy(gemv.random((24, 8)) * 0.02 + 1e-3).half()
+
+
+def stream(codes):
+    words = torch.zeros(codes.shape[0], codes.shape[1] // 8, dtype=torch.int64)
+    for i in range(8):
+        words |= codes[:, i::8] << (4 * i)
+    return torch.from_numpy(words.numpy().astype(np.uint32).view(np.int32))
+
+
+each = torch.arange(192) // 64  # 3 groups, the scales of 5 more mean nothing
+folder("awq_gemv", {"l.qweight": stream(q), "l.qzeros": stream(z), "l.scales": s},
+       {"l.weight": (q - z[:, each]).float() * s[:, each].float()},
+       {"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 64, "zero_point": True, "version": "gemv"}})

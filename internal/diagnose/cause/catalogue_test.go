@@ -17,6 +17,7 @@ import (
 
 	"github.com/goparity/goparity/internal/diagnose/cause"
 	"github.com/goparity/goparity/internal/serving"
+	"github.com/goparity/goparity/internal/weights"
 )
 
 // The catalogue has a row for each id, in the section of its family, and no other; and the code
@@ -24,7 +25,7 @@ import (
 func TestCatalogue(t *testing.T) {
 	ids := map[string]bool{}
 	families := map[string]bool{}
-	for _, id := range slices.Concat(cause.IDs(), serving.IDs()) {
+	for _, id := range slices.Concat(cause.IDs(), serving.IDs(), weights.IDs()) {
 		assert.False(t, ids[id], "%s is listed twice", id)
 		ids[id] = true
 		family, _, _ := strings.Cut(id, "/")

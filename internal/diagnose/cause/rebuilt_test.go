@@ -652,6 +652,15 @@ func plantedFaults() []planted {
 		{"decoder", "norm/weight", twist{weights: swap(block+".input_layernorm.weight", block+".post_attention_layernorm.weight")}, true, "another norm's"},
 		{"decoder", "linear/transposed", at(block+".self_attn.o_proj", transposed), true, "x·W"},
 		{"encoder", "linear/bias-missing", at("encoder.layer.1.attention.self.value", func(x, w grid, _ []float64) grid { return plain(x, w, nil) }), true, "no bias"},
+		{"encoder", "linear/weight-zero", at("encoder.layer.1.attention.self.value", func(x, w grid, b []float64) grid {
+			return plain(x, zeros(w.rows(), w.width), b)
+		}), true, "its bias alone"},
+		{"encoder", "linear/weight-scale", at("encoder.layer.1.attention.self.value", func(x, w grid, b []float64) grid {
+			return plain(x, w.scaled(0.5), b)
+		}), true, "half, with the right bias"},
+		{"encoder", "linear/weight-scale", at("encoder.layer.1.output.dense", func(x, w grid, b []float64) grid {
+			return plain(x, w.scaled(-0.3), b)
+		}), true, "a factor that nobody knows: fitted"},
 		{"encoder", "linear/bias-twice", at("encoder.layer.1.output.dense", func(x, w grid, b []float64) grid {
 			return plain(x, w, grid{len(b), b}.scaled(2).data)
 		}), true, "2·b"},
@@ -791,7 +800,8 @@ func TestSparseCandidate(t *testing.T) {
 		return strings.Count(layer, ".") == 2 && strings.Contains(layer, "layer") && !strings.Contains(layer, "norm") || strings.HasSuffix(layer, "embed_tokens") || layer == "embeddings"
 	}
 	for _, p := range plantedFaults() {
-		if p.kind == "diffusion" || p.id == "output/tied" || strings.HasPrefix(p.id, "quant") || p.id == "linear/corrupt" || p.reason == "another norm's" {
+		if p.kind == "diffusion" || p.id == "output/tied" || strings.HasPrefix(p.id, "quant") || p.id == "linear/corrupt" || p.reason == "another norm's" ||
+			p.reason == "a factor that nobody knows: fitted" {
 			continue
 		}
 		t.Run(p.id+"/"+p.kind+"/"+p.reason, func(t *testing.T) {

@@ -17,6 +17,7 @@ const (
 	longestCache  = 1 << 14 // tokens up to which other caches are tried
 	everyPosition = 64      // tokens up to which a step is tried at every position
 	everyWindow   = 64      // tokens up to which every sliding window is tried; above, powers of 2
+	leastSumGroup = 16      // inputs of a group whose sum is taken, at least
 	maxGroups     = 64      // groups of which each gets a fitted scale, at most
 	damageRows    = 128     // rows on which a damaged weight is looked for
 	maxTiles      = 64      // tiles of one size that are tried, at most

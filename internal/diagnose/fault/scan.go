@@ -18,7 +18,7 @@ func Scan(o *rebuild.Scan) (out List) {
 	add := func(id string, text string, change func(s *rebuild.Scan)) {
 		out.add(with(o, change), 0, "%s", text).ID = id
 	}
-	gate, silu := func(y, skip, z float64) float64 { return y + skip }, func(float64) float64 { return 1 }
+	gate, silu := func(y, skip, _ float64) float64 { return y + skip }, func(float64) float64 { return 1 }
 	if o.IsGated() {
 		silu = op.Silu
 		gate = func(y, skip, z float64) float64 { return (y + skip) * op.Silu(z) }

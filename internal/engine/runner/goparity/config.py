@@ -94,3 +94,11 @@ class Limits:
         rope = next((c[k] for c in (text, config) for k in ("rope_parameters", "rope_scaling") if isinstance(c.get(k), dict)), {})
         if (rope.get("rope_type") or rope.get("type")) == "dynamic":
             self.longest = 0  # it is where the angles begin to stretch
+
+
+def read_by(settings):
+    """What transformers reads of a config.json, defaults included, as JSON values."""
+    try:
+        return json.loads(settings.to_json_string(use_diff=False))
+    except (AttributeError, TypeError, ValueError):
+        return {}

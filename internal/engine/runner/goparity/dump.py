@@ -28,6 +28,7 @@ class Output:
         self.clock = Clock()
         self.versions = {}
         self.about = {}  # of the model, in every run.json
+        self.has_weights = False  # a case has those that were loaded
         self.tmp = job.out + ".tmp"
         self._cases = []
 

@@ -33,7 +33,9 @@ class Job:
         self.config = get("engine_config") or {}
         self.injected = get("mode") == "injected"
         self.observer = get("observer", "")
+        self.activations = get("activations")  # how the inputs of products are rounded
         self.kv_cache = get("kv_cache", False)  # record the keys and values that the cache holds
+        self.weights = get("weights", 0)  # how many bytes of weights are kept in the dump at most; less than 0: all
         self.style, self.precision = get("print") or "max-checkpoint", get("precision") or 6
         self.load_audit = {"missing": [], "unused": [], "allowed": []}
         self.sanity = get("sanity_tokens", 0)
@@ -67,6 +69,8 @@ class Job:
             raise UsageError(f"unknown observer {self.observer!r}", f"{SEEN} and {BLIND} are known")
         if self.kv_cache and self.task != "text-generation":
             raise UsageError(f"a model of task {self.task} has no KV cache")
+        if self.activations and (self.engine != "torch" or self.oracle):
+            raise UsageError("activations are rounded in models that torch loads from a folder")
         if self.injected and not all(c.get("golden") for c in self.cases):
             raise UsageError("an injected run needs the golden inputs of each case")
         if self.task == "module" and not self.oracle:

@@ -17,6 +17,7 @@ class Prepared:
         self.tokenizer = tokens.tokenizer_of(job)
         self.ids = [tokens.encode(job, c, self.tokenizer) for c in job.cases]
         self.settings = _settings(job, limits, self.ids)
+        self.config = config.load(folder) if os.path.isdir(folder) else {}
 
 
 def _limits(folder, job):

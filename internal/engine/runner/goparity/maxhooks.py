@@ -25,6 +25,7 @@ class Capture:
     def __init__(self, printer, wants=lambda layer, port: True, audit=lambda missing, unused: None, injector=None):
         self.printer, self.wants, self.injector = printer, wants, injector
         self.labels, self.models, self.uncaptured = [], [], {}  # labels: (layer, port, label)
+        self.registry = {}  # weights that were bound to graphs, by name
         self._audit, self._asked, self._shown = audit, set(), set()
         self._calls = Calls(self, injector) if injector else None
         self._undo = []
@@ -39,6 +40,8 @@ class Capture:
             self.patch(max.engine.InferenceSession, "__init__", self._session)
             self.patch(Module, "load_state_dict", self._load)
             self._patch_v3()
+            if hasattr(max.engine.InferenceSession, "init_all"):
+                self.patch(max.engine.InferenceSession, "init_all", self._bound)
             if self._calls:
                 self.patch(max.engine.InferenceSession, "init_all", self._calls.bind)
         except BaseException:
@@ -79,6 +82,14 @@ class Capture:
             self.printer.add(session)
 
         return init
+
+    def _bound(self, original):
+        def init_all(session, compiled, *, weights_registry=None):
+            result = original(session, compiled, weights_registry=weights_registry)
+            self.registry.update({n: w for n, w in (weights_registry or {}).items() if not n.startswith("parity_golden.")})
+            return result
+
+        return init_all
 
     def _load(self, original):
         def load_state_dict(module, state_dict, *args, **kwargs):

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from . import config, installed, maxcache, maxpaths, oracle, texts, tokens
+from . import config, installed, loaded, maxcache, maxpaths, oracle, texts, tokens
 from .errors import ModelError, UsageError
 from .maxbuild import Prepared, build, capture
 from .progress import warn
@@ -71,6 +71,12 @@ def _returned(dump, step, values):
         dump.returned(step, [(_DTYPES[a.dtype.name], a.shape, a.tobytes()) for a in arrays])
 
 
+def _weigh(job, dump, hooks):
+    """Keeps the weights that were loaded, if the job asks for them."""
+    if job.weights:
+        loaded.keep(job, dump, loaded.of_max(hooks.registry))
+
+
 def _describe(out, models):
     if models:
         out.about.update(installed.about(type(models[-1])))
@@ -85,6 +91,7 @@ def generate(job, out):
     with config.overridden_folder(job) as folder:
         with out.clock.phase("load"):
             prepared = Prepared(job, folder)
+            out.about["config"] = prepared.config
             settings = {"use_subgraphs": False, **prepared.settings}
             if maxpaths.wants_prefix_cache(job):
                 settings["enable_prefix_caching"] = True
@@ -101,6 +108,7 @@ def generate(job, out):
                 reader = maxcache.Reader(getattr(model.pipeline, "kv_manager", None), hooks.labels, job.wants) if job.kv_cache else None
                 for case, ids in cases:
                     dump = out.case(case)
+                    _weigh(job, dump, hooks)
                     if case.get("passes"):
                         with out.clock.phase("forward"):
                             maxpaths.generate(model, hooks, dump, case, reader, lambda k, folder, dump=dump: _keep(dump, k, hooks, folder))
@@ -184,6 +192,7 @@ def embed(job, out):
     with config.overridden_folder(job) as folder:
         with out.clock.phase("load"):
             prepared = Prepared(job, folder)
+            out.about["config"] = prepared.config
             settings = {"enable_prefix_caching": False, "pool_embeddings": False, **prepared.settings}
         spec = DeviceSpec.accelerator() if job.device == "gpu" else DeviceSpec.cpu()
 
@@ -210,6 +219,7 @@ def _embed_case(out, hooks, engine_tokenizer, pipeline, folder, case, ids):
     from max.pipelines.modeling.types import EmbeddingsGenerationInputs, RequestID, TextGenerationRequest
 
     dump = out.case(case)
+    _weigh(out.job, dump, hooks)
 
     def contexts_of(prompts):
         contexts = {}
@@ -264,13 +274,14 @@ def modules(job, out):
                 if not v3 and not any(m is module for m in hooks.models):
                     module.load_state_dict(weights, weight_alignment=1)
             device = _device(job)
-            loaded = build(job, out.clock, hooks, partial(_Loaded.of, module, types, weights, device, hooks, kept))
-            if loaded not in kept and not job.injected:
-                kept.append(loaded)
+            built = build(job, out.clock, hooks, partial(_Loaded.of, module, types, weights, device, hooks, kept))
+            if built not in kept and not job.injected:
+                kept.append(built)
             _describe(out, [module])
-            with out.clock.phase("forward"), loaded.hooks.printer.into(dump.step(0)) as step:
-                made = loaded.execute(*[_buffer(i, device, v3) for i in inputs])
-            _keep(dump, 0, loaded.hooks, step)
+            _weigh(job, dump, built.hooks)
+            with out.clock.phase("forward"), built.hooks.printer.into(dump.step(0)) as step:
+                made = built.execute(*[_buffer(i, device, v3) for i in inputs])
+            _keep(dump, 0, built.hooks, step)
             _returned(dump, 0, made if isinstance(made, (list, tuple)) else [made])
 
 

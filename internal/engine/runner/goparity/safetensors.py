@@ -27,10 +27,26 @@ def write(path, tensors):
     for name, dtype, shape, data in tensors:
         entries[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [at, at + len(data)]}
         at += len(data)
-    text = json.dumps(entries, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
     with open(path, "wb") as f:
-        f.write(len(text).to_bytes(8, "little"))
-        f.write(text)
+        _header(f, entries)
         for *_, data in tensors:
             f.write(data)
+
+
+def _header(file, entries):
+    text = json.dumps(entries, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    file.write(len(text).to_bytes(8, "little"))
+    file.write(text)
+
+
+def write_each(path, tensors):
+    """Writes a list of (name, dtype, shape, size, function that returns the bytes), one after the other."""
+    entries, at = {}, 0
+    for name, dtype, shape, size, _ in tensors:
+        entries[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [at, at + size]}
+        at += size
+    with open(path, "wb") as f:
+        _header(f, entries)
+        for *_, data in tensors:
+            f.write(data())

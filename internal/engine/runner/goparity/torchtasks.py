@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import torch
 
-from . import config, installed, oracle, texts, tokens, torchcache, torchhooks, torchpaths, torchsanity, weights
+from . import config, installed, loaded, oracle, texts, tokens, torchcache, torchhooks, torchint8, torchpaths, torchsanity, weights
 from .errors import ModelError, UsageError
 from .job import BLIND
 from .progress import warn
@@ -19,6 +19,8 @@ AUTO = {"text-generation": "AutoModelForCausalLM", "embeddings": "AutoModel", "t
 def pretrained(job, out, device, dtype):
     with out.clock.phase("load"):
         model = _load(job, dtype).to(device)
+        if job.activations:
+            out.about["activations"] = torchint8.install(model, job.activations)
         tokenizer = tokens.tokenizer_of(job)
         ids_by_case = [tokens.encode(job, c, tokenizer) for c in job.cases]
     known = tokens.known_ids(tokenizer) if job.task == "text-generation" else None
@@ -27,6 +29,7 @@ def pretrained(job, out, device, dtype):
     if isinstance(kernel, str):
         out.about["attn_implementation"] = kernel
     limits = config.Limits(model.config.to_dict())
+    out.about["config"] = config.read_by(model.config)
     for case, ids in zip(job.cases, ids_by_case):
         steps = case.get("steps") or 1
         tokens.check(case, ids, limits.vocab, limits.longest, steps)
@@ -35,6 +38,8 @@ def pretrained(job, out, device, dtype):
     state = State(model)
     for case, ids in zip(job.cases, ids_by_case):
         dump = out.case(case)
+        if job.weights:
+            loaded.keep(job, dump, loaded.of_torch(model))
         if case.get("passes"):
             with _recorded(job, dump, model) as save, out.clock.phase("forward"):
                 torchpaths.run(model, state, device, job, case, dump, save)
@@ -183,6 +188,8 @@ def modules(job, out, device, dtype):
                 args = (torch.tensor(case["token_ids"]),)
             model = model.to(dtype)
             args, kwargs = [_to(a, device, dtype) for a in args], {k: _to(v, device, dtype) for k, v in kwargs.items()}
+            if job.weights:
+                loaded.keep(job, dump, loaded.of_torch(model))
         out.about.update(installed.about(type(model)))
         with _recorded(job, dump, model) as save:
             with out.clock.phase("forward"):

@@ -1,0 +1,268 @@
+package checkpoint
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Difference is a setting that two configs read otherwise.
+type Difference struct {
+	Setting   string   `json:"setting"`             // "theta"
+	Reference string   `json:"reference"`           // what holds there
+	Candidate string   `json:"candidate"`           //
+	Defaults  []string `json:"defaults,omitempty"`  // the sides that say nothing, so that a default holds: "reference", "candidate"
+	Depend    []string `json:"depend_on,omitempty"` // the kinds of layers that depend on it: "norm", "attention", "mlp", "embedding", "head"
+}
+
+// String is "theta is 500000, the candidate has 10000 (by default)".
+func (d Difference) String() string {
+	by := func(side string) string {
+		if slices.Contains(d.Defaults, side) {
+			return " (by default: its config does not say)"
+		}
+		return ""
+	}
+	return fmt.Sprintf("%s is %s%s, the candidate has %s%s", d.Setting, d.Reference, by("reference"), d.Candidate, by("candidate"))
+}
+
+// Concerns reports whether a layer of this name depends on the setting.
+func (d Difference) Concerns(layer string) bool {
+	words := map[string][]string{"norm": {"norm", "ln_", "ln1", "ln2"}, "attention": {"attn", "attention", "rotary", "rope"},
+		"mlp": {"mlp", "ffn", "feed_forward", "act"}, "embedding": {"embed", "wte"}, "head": {"head", "logits", "score"}}
+	layer = strings.ToLower(layer)
+	for _, kind := range d.Depend {
+		if slices.ContainsFunc(words[kind], func(w string) bool { return strings.Contains(layer, w) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// setting is something that decides what a model computes.
+type setting struct {
+	name   string
+	depend []string
+	read   func(c Config) any // a number, a string or a bool; nil if the config does not say
+	// usual is what holds then, in transformers; nil if nothing is known.
+	usual func(c Config) any
+}
+
+func numbers(keys ...string) func(c Config) any {
+	return func(c Config) any {
+		if v, ok := c.Float(keys...); ok {
+			return v
+		}
+		return nil
+	}
+}
+
+func texts(keys ...string) func(c Config) any {
+	return func(c Config) any {
+		if s := c.String(keys...); s != "" {
+			return s
+		}
+		return nil
+	}
+}
+
+func positive(n int) any {
+	if n > 0 {
+		return float64(n)
+	}
+	return nil
+}
+
+// settings lists what is compared.
+var settings = []setting{
+	{"eps", []string{"norm"}, numbers("rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_epsilon", "norm_eps"), ofType("eps")},
+	{"theta", []string{"attention"}, numbers("rope_theta", "rotary_emb_base"), ofType("theta")},
+	{"rope scaling", []string{"attention"}, scaling, func(c Config) any { return "none" }},
+	{"rope factor", []string{"attention"}, func(c Config) any { return inner(c, "factor") }, nil},
+	{"heads", []string{"attention"}, func(c Config) any { return positive(c.Heads()) }, nil},
+	{"kv heads", []string{"attention"}, numbers("num_key_value_heads", "num_kv_heads"), func(c Config) any { return positive(c.Heads()) }},
+	{"head size", []string{"attention"}, numbers("head_dim"), func(c Config) any {
+		if n := c.Heads(); n > 0 && c.Hidden() > 0 {
+			return float64(c.Hidden() / n)
+		}
+		return nil
+	}},
+	{"hidden size", []string{"norm", "attention", "mlp", "embedding", "head"}, func(c Config) any { return positive(c.Hidden()) }, nil},
+	{"layers", nil, numbers("num_hidden_layers", "n_layer", "n_layers"), nil},
+	{"window", []string{"attention"}, window, ofType("window")},
+	{"attention softcap", []string{"attention"}, numbers("attn_logit_softcapping"), ofType("softcap")},
+	{"logit softcap", []string{"head"}, numbers("final_logit_softcapping"), ofType("logits")},
+	{"activation", []string{"mlp"}, texts("hidden_act", "hidden_activation", "activation_function"), ofType("activation")},
+	{"tied", []string{"embedding", "head"}, func(c Config) any {
+		if b, ok := c["tie_word_embeddings"].(bool); ok {
+			return b
+		}
+		return nil
+	}, ofType("tied")},
+	{"vocabulary", []string{"embedding", "head"}, numbers("vocab_size"), nil},
+	{"BOS", nil, token("bos_token_id"), nil},
+	{"EOS", nil, token("eos_token_id"), nil},
+}
+
+// token reads one token id, or several as a text.
+func token(key string) func(c Config) any {
+	return func(c Config) any {
+		switch v := c[key].(type) {
+		case float64:
+			return v
+		case []any:
+			if len(v) == 1 {
+				return v[0]
+			}
+			return fmt.Sprint(v)
+		}
+		return nil
+	}
+}
+
+// inner reads a number of rope_scaling.
+func inner(c Config, key string) any {
+	for _, outer := range []string{"rope_scaling", "rope_parameters"} {
+		if m, ok := c[outer].(map[string]any); ok {
+			if v, ok := m[key].(float64); ok {
+				return v
+			}
+		}
+	}
+	return numbers("rope_scaling_" + key)(c)
+}
+
+// scaling reads the kind of rope scaling. A .gguf file has some of them as tensors.
+func scaling(c Config) any {
+	kind := c.String("rope_scaling_type")
+	for _, outer := range []string{"rope_scaling", "rope_parameters"} {
+		if m, ok := c[outer].(map[string]any); ok && kind == "" {
+			kind = Config(m).String("rope_type", "type")
+		}
+	}
+	switch kind {
+	case "":
+		return nil
+	case "default":
+		return "none"
+	}
+	return kind
+}
+
+func window(c Config) any {
+	if use, ok := c["use_sliding_window"].(bool); ok && !use {
+		return 0.0
+	}
+	if v, said := c["sliding_window"]; said && v == nil {
+		return 0.0
+	}
+	return numbers("sliding_window")(c)
+}
+
+// usual has the defaults of transformers 5 by model_type, where they are not those of "".
+var usual = map[string]map[string]any{
+	"":        {"eps": 1e-6, "theta": 1e4, "window": 0.0, "activation": "silu", "tied": false},
+	"mistral": {"window": 4096.0},
+	"mixtral": {"eps": 1e-5, "theta": 1e6},
+	"gemma":   {"activation": "gelu_pytorch_tanh", "tied": true},
+	"gemma2": {"activation": "gelu_pytorch_tanh", "tied": true, "window": 4096.0, "logits": 30.0,
+		"softcap": 50.0},
+	"gemma3_text": {"activation": "gelu_pytorch_tanh", "tied": true, "window": 4096.0, "theta": 1e6},
+	"olmo2":       {"eps": 1e-5},
+	"starcoder2":  {"eps": 1e-5, "activation": "gelu_pytorch_tanh", "tied": true},
+	"cohere":      {"eps": 1e-5, "theta": 5e5, "tied": true},
+	"stablelm":    {"eps": 1e-5},
+	"phi3":        {"eps": 1e-5},
+	"phi":         {"eps": 1e-5, "activation": "gelu_new"},
+	"gpt_oss":     {"eps": 1e-5, "theta": 1.5e5, "window": 128.0},
+	"gpt2":        {"eps": 1e-5, "activation": "gelu_new", "tied": true, "theta": nil},
+	"gpt_neox":    {"eps": 1e-5, "activation": "gelu"},
+	"falcon":      {"eps": 1e-5, "activation": "gelu", "tied": true},
+	"bloom":       {"eps": 1e-5, "activation": "gelu", "tied": true, "theta": nil},
+	"opt":         {"eps": 1e-5, "activation": "relu", "tied": true, "theta": nil},
+	"gptj":        {"eps": 1e-5, "activation": "gelu_new", "theta": nil},
+	"bert":        {"eps": 1e-12, "activation": "gelu", "tied": true, "theta": nil},
+	"roberta":     {"eps": 1e-12, "activation": "gelu", "tied": true, "theta": nil},
+	"distilbert":  {"eps": 1e-12, "activation": "gelu", "tied": true, "theta": nil},
+	"smollm3":     {"theta": 2e6, "tied": true},
+	"glm4":        {"eps": 1.5625e-7},
+}
+
+// likeLlama are the types whose defaults are those of "".
+var likeLlama = []string{"llama", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "granite", "deepseek_v3"}
+
+// ofType is the default of the model's type. A .gguf file says all that llama.cpp asks of it, but for
+// theta, whose default is 10000 there.
+func ofType(name string) func(c Config) any {
+	return func(c Config) any {
+		if c.isGGUF() {
+			if name == "theta" {
+				return 1e4
+			}
+			return nil
+		}
+		kind := c.String("model_type")
+		own, known := usual[kind]
+		if v, is := own[name]; is {
+			return v
+		}
+		if !known && !slices.Contains(likeLlama, kind) {
+			return nil
+		}
+		return usual[""][name]
+	}
+}
+
+// isGGUF reports whether a config is the metadata of a .gguf file.
+func (c Config) isGGUF() bool { return c[ggufMark] == true }
+
+// sameActivation are names of one function.
+var sameActivation = [][]string{{"silu", "swish"}, {"gelu_new", "gelu_pytorch_tanh", "gelu_fast", "gelu_tanh"}}
+
+// Diff lists what two configs read otherwise. A setting that a config does not say has its default;
+// where that is not known it is not compared.
+func Diff(ref, cand Config) (out []Difference) {
+	if ref == nil || cand == nil {
+		return nil
+	}
+	for _, s := range settings {
+		d := Difference{Setting: s.name, Depend: s.depend}
+		value := func(c Config, side string) any {
+			v := s.read(c)
+			if v == nil && s.usual != nil && !(c.isGGUF() && s.name == "rope scaling") {
+				if v = s.usual(c); v != nil {
+					d.Defaults = append(d.Defaults, side)
+				}
+			}
+			return v
+		}
+		a, b := value(ref, "reference"), value(cand, "candidate")
+		if a == nil || b == nil || same(a, b) {
+			continue
+		}
+		d.Reference, d.Candidate = shown(a), shown(b)
+		out = append(out, d)
+	}
+	return out
+}
+
+func shown(v any) string {
+	if f, ok := v.(float64); ok {
+		return fmt.Sprintf("%.7g", f)
+	}
+	return fmt.Sprint(v)
+}
+
+// same compares two settings; numbers as float32 has them, in which .gguf files keep them.
+func same(a, b any) bool {
+	switch x := a.(type) {
+	case float64:
+		y, ok := b.(float64)
+		return ok && (x == y || math.Abs(x-y) <= 1e-6*math.Abs(x))
+	case string:
+		y, ok := b.(string)
+		return ok && (x == y || slices.ContainsFunc(sameActivation, func(s []string) bool { return slices.Contains(s, x) && slices.Contains(s, y) }))
+	}
+	return a == b
+}

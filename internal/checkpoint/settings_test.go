@@ -1,0 +1,54 @@
+package checkpoint_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/checkpoint"
+)
+
+func TestDiff(t *testing.T) {
+	config := func(text string) checkpoint.Config {
+		c := checkpoint.Config{}
+		require.NoError(t, json.Unmarshal([]byte(text), &c))
+		return checkpoint.Flat(c)
+	}
+	llamaGGUF := checkpoint.GGUFConfig(map[string]string{"general.architecture": "llama", "llama.attention.head_count": "4",
+		"llama.embedding_length": "64", "llama.attention.layer_norm_rms_epsilon": "9.99999974738e-06"})
+	for _, r := range []struct {
+		ref, cand checkpoint.Config
+		want      []string
+		reason    string
+	}{
+		{config(`{"model_type": "llama", "rope_theta": 5e5}`), config(`{"model_type": "llama"}`),
+			[]string{"theta is 500000, the candidate has 10000 (by default: its config does not say)"}, "a default"},
+		{config(`{"model_type": "llama", "rope_theta": 1e4}`), config(`{"model_type": "llama"}`), nil, "the default is said"},
+		{config(`{"model_type": "llama", "rope_parameters": {"rope_theta": 5e5, "rope_type": "llama3", "factor": 8}}`),
+			config(`{"model_type": "llama", "rope_theta": 5e5}`), []string{"rope scaling is llama3, the candidate has none " +
+				"(by default: its config does not say)"}, "scaling is left out"},
+		{config(`{"model_type": "mystery"}`), config(`{"model_type": "mystery", "rms_norm_eps": 1e-5}`), nil, "no default is known"},
+		{config(`{"model_type": "mixtral"}`), config(`{"model_type": "mixtral", "rms_norm_eps": 1e-6}`),
+			[]string{"eps is 1e-05 (by default: its config does not say), the candidate has 1e-06"}, "the type's own default"},
+		{config(`{"model_type": "llama", "rms_norm_eps": 1e-5, "num_attention_heads": 4, "hidden_size": 64, "rope_theta": 5e5}`), llamaGGUF,
+			[]string{"theta is 500000, the candidate has 10000 (by default: its config does not say)"}, "a .gguf file without rope.freq_base"},
+		{config(`{"hidden_act": "gelu_new"}`), config(`{"hidden_act": "gelu_pytorch_tanh"}`), nil, "two names of one function"},
+		{config(`{"num_attention_heads": 8, "num_key_value_heads": 2}`), config(`{"num_attention_heads": 8}`),
+			[]string{"kv heads is 2, the candidate has 8 (by default: its config does not say)"}, "as many as heads"},
+		{config(`{"sliding_window": 4096, "use_sliding_window": false}`), config(`{"sliding_window": null}`), nil, "no window twice"},
+		{config(`{"eos_token_id": [1, 2]}`), config(`{"eos_token_id": 1}`), []string{"EOS is [1 2], the candidate has 1"}, "one of two"},
+		{nil, config(`{"rope_theta": 1}`), nil, "no config, nothing to compare"},
+	} {
+		var got []string
+		for _, d := range checkpoint.Diff(r.ref, r.cand) {
+			got = append(got, d.String())
+		}
+		assert.Equal(t, r.want, got, r.reason)
+	}
+	d := checkpoint.Diff(config(`{"rope_theta": 1}`), config(`{"rope_theta": 2}`))
+	require.Len(t, d, 1)
+	assert.True(t, d[0].Concerns("model.layers.3.self_attn"), "rotates")
+	assert.False(t, d[0].Concerns("model.layers.3.mlp.down_proj"), "does not")
+}

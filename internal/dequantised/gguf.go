@@ -1,0 +1,168 @@
+package dequantised
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goparity/goparity/tensor"
+)
+
+// family is how llama.cpp writes the models of an architecture.
+type family struct {
+	interleaved bool              // the rows of each head of q and k stand in pairs: i, i + d/2
+	plusOne     bool              // norms hold 1 + w
+	names       map[string]string // that differ
+}
+
+// sandwich are the norms of a model that has them before and behind each part of a layer.
+var sandwich = map[string]string{"post_attention_norm": "post_attention_layernorm", "ffn_norm": "pre_feedforward_layernorm",
+	"post_ffw_norm": "post_feedforward_layernorm"}
+
+// families are those whose weights have one name each in both, by general.architecture.
+var families = map[string]family{
+	"llama":  {interleaved: true},
+	"qwen2":  {},
+	"qwen3":  {},
+	"gemma":  {plusOne: true},
+	"gemma2": {plusOne: true, names: sandwich},
+	"gemma3": {plusOne: true, names: sandwich},
+	"phi3":   {names: map[string]string{"attn_qkv": "self_attn.qkv_proj", "ffn_up": "mlp.gate_up_proj"}},
+}
+
+// inLayer and outside are the names of modules by those of llama.cpp.
+var (
+	inLayer = map[string]string{
+		"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm",
+		"attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj", "attn_output": "self_attn.o_proj",
+		"attn_q_norm": "self_attn.q_norm", "attn_k_norm": "self_attn.k_norm",
+		"ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj",
+	}
+	outside = map[string]string{"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
+
+	block = regexp.MustCompile(`^blk\.(\d+)\.(\w+)\.(weight|bias)$`)
+)
+
+// fromGGUF returns the weights of a .gguf file as Hugging Face has them.
+func fromGGUF(f *tensor.File, file string) ([]tensor.Named, error) {
+	arch := f.Metadata["general.architecture"]
+	fam, ok := families[arch]
+	if !ok {
+		return nil, fmt.Errorf("%s: it is a model of the architecture %q, and names are known of %s: give a folder of Hugging Face with "+
+			"the weights", file, arch, strings.Join(slices.Sorted(maps.Keys(families)), ", "))
+	}
+	var out []tensor.Named
+	for _, t := range f.Tensors {
+		if t.Name == "rope_freqs.weight" {
+			continue // computed from the config
+		}
+		module, param, heads := "", "", 0
+		if m := block.FindStringSubmatch(t.Name); m != nil {
+			name := fam.names[m[2]]
+			if name == "" {
+				name = inLayer[m[2]]
+			}
+			if name != "" {
+				module, param = "model.layers."+m[1]+"."+name, m[3]
+			}
+			heads = headsOf(f.Metadata, arch, m[2])
+		} else if base, p, cut := cutLast(t.Name); cut {
+			module, param = outside[base], p
+		}
+		if module == "" {
+			return nil, fmt.Errorf("%s: %s is none of the weights that are known of %s", file, t.Name, arch)
+		}
+		w := t.Tensor
+		switch {
+		case fam.interleaved && heads != 0:
+			if heads < 0 || w.Shape()[0]%(2*heads) != 0 {
+				return nil, fmt.Errorf("%s: %s has %d rows, for %d heads by its metadata", file, t.Name, w.Shape()[0], heads)
+			}
+			w = halves(w, heads)
+		case fam.plusOne && strings.HasSuffix(module, "norm"):
+			w = mapped(w, func(x float32) float32 { return x - 1 })
+		}
+		out = append(out, tensor.Named{Name: module + "." + param, Tensor: w})
+	}
+	return out, nil
+}
+
+func cutLast(name string) (before, after string, found bool) {
+	at := strings.LastIndex(name, ".")
+	if at < 0 {
+		return name, "", false
+	}
+	return name[:at], name[at+1:], true
+}
+
+// headsOf returns the number of heads of a projection to queries or keys, 0 for another weight, −1
+// if the metadata do not say it.
+func headsOf(metadata map[string]string, arch, name string) int {
+	key := ""
+	switch name {
+	case "attn_q":
+		key = ".attention.head_count"
+	case "attn_k":
+		if key = ".attention.head_count_kv"; metadata[arch+key] == "" {
+			key = ".attention.head_count"
+		}
+	default:
+		return 0
+	}
+	n, err := strconv.Atoi(metadata[arch+key])
+	if err != nil || n < 1 {
+		return -1
+	}
+	return n
+}
+
+// halves puts rows 2i and 2i + 1 of each head to i and i + d/2.
+func halves(t *tensor.Tensor, heads int) *tensor.Tensor {
+	n := t.Len() / t.Shape()[0]
+	d := t.Shape()[0] / heads
+	// rows calls f for parts of rows, with where they are in t.
+	rows := func(from, count int, f func(at, done, k int)) {
+		for done := 0; done < count; {
+			row, at := (from+done)/n, (from+done)%n
+			head, i := row/d, row%d
+			k := min(count-done, n-at)
+			f((head*d+i%(d/2)*2+i/(d/2))*n+at, done, k)
+			done += k
+		}
+	}
+	packing := tensor.Packing{Name: t.Packing(), Unpack: func(dst []float32, _ []byte, from int) {
+		rows(from, len(dst), func(at, done, k int) { t.Float32s(dst[done:done+k], at) })
+	}}
+	if one := make([]float32, 1); t.Len() > 0 {
+		if g := t.Grid(one, one, 0); g != nil {
+			grid := *g
+			grid.Ends = func(low, high []float32, _ []byte, from int) {
+				rows(from, len(low), func(at, done, k int) { t.Grid(low[done:done+k], high[done:done+k], at) })
+			}
+			packing.Grid = &grid
+		}
+	}
+	return computed(t, packing)
+}
+
+// mapped applies a function to each element.
+func mapped(t *tensor.Tensor, f func(float32) float32) *tensor.Tensor {
+	return computed(t, tensor.Packing{Unpack: func(dst []float32, _ []byte, from int) {
+		t.Float32s(dst, from)
+		for i, x := range dst {
+			dst[i] = f(x)
+		}
+	}})
+}
+
+// computed is a tensor like t whose elements are computed when they are read.
+func computed(t *tensor.Tensor, packing tensor.Packing) *tensor.Tensor {
+	out, err := tensor.FromSpec(tensor.Spec{DType: tensor.F32, Shape: t.Shape(), Place: t.Place(), Packing: &packing})
+	if err != nil {
+		panic(err) // the shape is one that t has
+	}
+	return out
+}

@@ -1,0 +1,64 @@
+"""The weights that an engine really loaded: a file of them in the dump, weights.safetensors."""
+
+import os
+
+from . import safetensors
+from .progress import warn
+
+FILE = "weights.safetensors"
+
+# Dtypes by their names in torch, MAX and numpy, as .safetensors names them.
+_DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
+           "int64": "I64", "int32": "I32", "int16": "I16", "int8": "I8", "uint8": "U8", "uint32": "U32", "bool": "BOOL"}  # fmt: skip
+
+
+def keep(job, dump, tensors):
+    """Writes weights, a list of (name, dtype, shape, size in bytes, function that returns the bytes).
+
+    One that is larger than the job allows is not written, and a warning says so. The others of a job's
+    cases are of the same model: only its first dump has them.
+    """
+    if not job.weights or dump.out.has_weights:
+        return
+    dump.out.has_weights = True
+    known = [(n, _DTYPES[d], shape, size, data) for n, d, shape, size, data in tensors if d in _DTYPES]
+    total = sum(t[3] for t in known)
+    if not known or 0 < job.weights < total:
+        if known:
+            warn(f"the weights that were loaded, {total / 1e9:.1f} GB, are not kept: they are more than {job.weights / 1e9:.1f} GB")
+        return
+    safetensors.write_each(os.path.join(dump.path, FILE), known)
+    dump.info["weights"] = [FILE]
+
+
+def of_torch(model):
+    """The state dict of a torch module, tensors that share memory once."""
+    import torch
+
+    def data(t):
+        return lambda: t.detach().contiguous().cpu().reshape(-1).view(torch.uint8).numpy().tobytes()
+
+    out, seen = [], set()
+    for name, t in model.state_dict().items():
+        at = (t.data_ptr(), tuple(t.shape), tuple(t.stride()))
+        if t.numel() and at not in seen:
+            seen.add(at)
+            out.append((name, str(t.dtype).removeprefix("torch."), list(t.shape), t.numel() * t.element_size(), data(t)))
+    return out
+
+
+def of_max(registry):
+    """What was bound to a graph of MAX, by name: buffers, or arrays that it takes as such."""
+    from max.driver import Buffer
+    from max.dtype import DType
+
+    def data(buffer, size):
+        return lambda: buffer.view(DType.uint8, (size,)).to_numpy().tobytes()
+
+    out = []
+    for name, value in registry.items():
+        buffer = value if isinstance(value, Buffer) else Buffer.from_dlpack(value)
+        size = buffer.num_elements * buffer.dtype.size_in_bytes
+        if size:
+            out.append((name, buffer.dtype.name, [int(d) for d in buffer.shape], size, data(buffer, size)))
+    return out

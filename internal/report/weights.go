@@ -1,0 +1,76 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/weights"
+)
+
+var nan = Float(math.NaN())
+
+// KindWeights is the kind of a verdict about the weights that an engine loaded.
+const KindWeights = "weights"
+
+// Weighs adds the comparison of weights to a report. A wrong one is the verdict, unless the runs were
+// given other texts or tokens; what the tensors show follows from it.
+func (r *Report) Weighs(list []weights.Result) {
+	r.Weights = list
+	if len(r.wrongWeights()) == 0 || r.otherPrompt() || r.Verdict == Error && r.Error != NothingCompared {
+		return
+	}
+	r.Verdict, r.Kind, r.Error = Fail, KindWeights, ""
+	var causes []Cause
+	for _, w := range r.wrongWeights() {
+		if w.Cause != "" && len(causes) < maxCauses {
+			causes = append(causes, Cause{ID: w.Cause, Layer: strings.TrimSuffix(strings.TrimSuffix(w.Reference, ".weight"), ".bias"), Proven: true,
+				Fit: nan, FitGolden: nan, Text: "the loaded weight " + w.String()})
+		}
+	}
+	r.Causes = append(causes, r.Causes...)
+	if r.Causes == nil {
+		r.Causes = []Cause{}
+	}
+}
+
+// wrongWeights are those that are not the reference's.
+func (r *Report) wrongWeights() []weights.Result {
+	return slices.DeleteFunc(slices.Clone(r.Weights), func(w weights.Result) bool { return w.Good() })
+}
+
+// weightStage is what came of the stage, "" if it was not judged.
+func (r *Report) weightStage() Status {
+	switch {
+	case len(r.Weights) == 0:
+		return ""
+	case len(r.wrongWeights()) > 0:
+		return StatusFail
+	}
+	return StatusPass
+}
+
+// weighed is what came of the weights in a line: "2 of 30 weights are not the reference's: a: all
+// zeros".
+func (r *Report) weighed() string {
+	wrong := r.wrongWeights()
+	if len(wrong) == 0 {
+		return fmt.Sprintf("%d of %s are the reference's", len(r.Weights), count(len(r.Weights), "weight"))
+	}
+	return fmt.Sprintf("%d of %s not the reference's, first %s", len(wrong), several(len(r.Weights), "weight", "s are"), Clean(wrong[0].String()))
+}
+
+// weights lists the weights that are wrong.
+func (p *printer) weights(r *Report) {
+	wrong := r.wrongWeights()
+	if len(wrong) == 0 {
+		return
+	}
+	p.heading(fmt.Sprintf("Weights that the engine loaded and that are not the reference's: %d of %d", len(wrong), len(r.Weights)))
+	n := p.shown(len(wrong), maxNotes)
+	for _, w := range wrong[:n] {
+		p.prose("  ", "", Clean(w.String()))
+	}
+	p.more(len(wrong)-n, ", all in report.json")
+}

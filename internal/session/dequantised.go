@@ -1,0 +1,112 @@
+package session
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/goparity/goparity/golden"
+	"github.com/goparity/goparity/internal/checkpoint"
+	"github.com/goparity/goparity/internal/dequantised"
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/fixture"
+)
+
+// reference is the job that runs a variant of the reference, without its cases' tokens.
+func (u *update) reference(variant string) (engine.Job, error) {
+	job := u.yaml.Job(engine.Torch, engine.CPU)
+	r, _ := u.yaml.Variant(variant)
+	job.Encoding = r.DType
+	if !r.IsDequantised() {
+		return job, nil
+	}
+	if u.dequantised == "" {
+		if err := u.dequantise(); err != nil {
+			return job, fmt.Errorf("references: %s: %w", variant, err)
+		}
+	}
+	job.Model, job.Local, job.Revision = u.dequantised, true, ""
+	if r.Activations > 0 {
+		job.Activations = &engine.Activations{Block: r.Activations, Weights: u.quantised}
+	}
+	return job, nil
+}
+
+// dequantise writes the model's folder with the numbers that the quantised weights stand for. It is
+// removed when the session ends.
+func (u *update) dequantise() error {
+	model, err := u.modelDir()
+	if err != nil {
+		return err
+	}
+	path := u.yaml.QuantisedWeights()
+	if path == "" {
+		path = model
+	}
+	c, err := dequantised.Open(path)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	dir, err := u.tempDir()
+	if err != nil {
+		return err
+	}
+	dir = filepath.Join(dir, "model")
+	if err := c.Write(dir, model); err != nil {
+		return err
+	}
+	u.dequantised, u.quantised = dir, c.Quantised
+	return nil
+}
+
+// checkActivations refuses a run that rounded the inputs of products otherwise than a reference does.
+func checkActivations(r *golden.Run, ref fixture.Reference) error {
+	var how dump.Activations
+	if r.Activations != nil {
+		if err := json.Unmarshal(r.Activations, &how); err != nil {
+			return fmt.Errorf("%s: activations: %w", r.From, err)
+		}
+	}
+	if how.Block != ref.Activations {
+		return fmt.Errorf("%s: it rounded the inputs of products in blocks of %d (0: not at all), and %s does so in blocks of %d",
+			r.From, how.Block, ref.Variant, ref.Activations)
+	}
+	return nil
+}
+
+// modelDir is the folder with the model's config.json and tokenizer.
+func (r *runner) modelDir() (string, error) {
+	m := r.yaml.Model
+	if m.Local() {
+		return filepath.Join(r.dir, m.Path), nil
+	}
+	if dir := checkpoint.Snapshot(m.Path, m.Revision); dir != "" {
+		return dir, nil
+	}
+	return "", fmt.Errorf("%s is not in the hub's cache of this machine, and its config.json is needed", m.Path)
+}
+
+// weightPath is the setting of MAX that names the files of the weights.
+const weightPath = "weight_path"
+
+// quantisedFile gives MAX the .gguf file that the dequantised references stand for, unless the
+// fixture names files itself.
+func quantisedFile(job *engine.Job, y *fixture.Fixture) error {
+	path := y.QuantisedWeights()
+	if job.Engine != engine.MAX || !strings.EqualFold(filepath.Ext(path), ".gguf") || job.Config[weightPath] != nil {
+		return nil
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	config := map[string]any{weightPath: []string{abs}}
+	for k, v := range job.Config {
+		config[k] = v
+	}
+	job.Config = config
+	return nil
+}

@@ -1,0 +1,162 @@
+package session_test
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/golden"
+	"github.com/goparity/goparity/internal/dequantised"
+	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/fixture"
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/session"
+	"github.com/goparity/goparity/internal/setting"
+)
+
+// quantisedFixture makes a fixture of a model and a .gguf file, and its goldens.
+func quantisedFixture(t *testing.T, model, file, encoding string) (dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "live")
+	require.NoError(t, os.CopyFS(filepath.Join(dir, "model"), os.DirFS(model)))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, fixture.FileName), fmt.Appendf(nil, `
+model: {path: ./model, task: text-generation, skip_sanity: the weights are random, encodings: {cpu: {candidate: %s}}}
+references:
+  - float32
+  - {variant: dequantised, weights: ./model/%s}
+  - {variant: dequantised, weights: ./model/%s, activations: int8/256}
+cases:
+  one: {token_ids: [72, 101, 108, 108, 111, 44, 32, 119, 111, 114, 108, 100]}
+`, encoding, file, file), 0o644))
+	s, err := session.Start(session.Config{Fixtures: []string{dir}, Update: setting.UpdateAll})
+	require.NoError(t, err)
+	require.NoError(t, s.Update(t.Output()))
+	require.NoError(t, s.Close())
+	return dir
+}
+
+func quantisedModel(t *testing.T, kinds ...string) (model string) {
+	t.Helper()
+	interpreter, err := engine.Interpreter(os.Getenv, ".")
+	require.NoError(t, err)
+	t.Setenv("PARITY_PYTHON", interpreter)
+	model = filepath.Join(t.TempDir(), "model")
+	cmd := exec.CommandContext(t.Context(), interpreter,
+		append([]string{filepath.Join("..", "engine", "testdata", "quantised.py"), model}, kinds...)...)
+	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
+	require.NoError(t, cmd.Run())
+	return model
+}
+
+// judgeQuantised judges a run, or the engine live if replay is "".
+func judgeQuantised(t *testing.T, dir, replay, record string) *report.Report {
+	t.Helper()
+	config := session.Config{Fixtures: []string{dir}, Replay: replay, Record: record}
+	if replay == "" {
+		config.Run = setting.RunCPU
+	}
+	s, err := session.Start(config)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	r, err := s.Default().Report()
+	require.NoError(t, err)
+	assert.Empty(t, s.Default().Problems())
+	require.NoError(t, s.Finish(io.Discard))
+	return r
+}
+
+// The reference on dequantised weights that rounds its inputs judges; what quantisation and rounding
+// cost it is told by the others. A candidate with a weight that is too large is wrong there.
+func TestLiveDequantised(t *testing.T) {
+	if os.Getenv("PARITY_LIVE") != "1" {
+		t.Skip("runs torch: PARITY_LIVE=1, and PARITY_PYTHON with it")
+	}
+	model := quantisedModel(t, "q6_k", "q6_k*model.layers.1.mlp.down_proj.weight")
+	dir := quantisedFixture(t, model, "q6_k.gguf", "q6_k")
+	store, err := golden.Open(filepath.Join(dir, "golden"))
+	require.NoError(t, err)
+	uses := map[string]string{}
+	for _, p := range store.Passes() {
+		uses[p.Variant] = p.Provenance.Use
+		assert.Equal(t, p.Variant == "dequantised-int8-256", p.Provenance.Activations != nil, p.Variant)
+	}
+	require.NoError(t, store.Close())
+	assert.Equal(t, map[string]string{"float32": golden.UseCost, "dequantised": golden.UseCost,
+		"dequantised-int8-256": golden.UseJudge}, uses)
+
+	y, err := fixture.Load(dir)
+	require.NoError(t, err)
+	for _, tt := range []struct{ file, wrong string }{
+		{"q6_k.gguf", ""},
+		{"q6_k-wrong.gguf", "model.model.layers.1.mlp.down_proj"},
+	} {
+		// The candidate: torch with another kernel of the attention, so that some inputs are rounded
+		// another way.
+		weights, err := dequantised.Open(filepath.Join(model, tt.file))
+		require.NoError(t, err)
+		job := y.Job(engine.Torch, engine.CPU)
+		job.Model, job.Out = filepath.Join(t.TempDir(), "model"), filepath.Join(t.TempDir(), "dump")
+		require.NoError(t, weights.Write(job.Model, model))
+		job.Encoding, job.Config = "float32", map[string]any{engine.AttnImplementation: "sdpa"}
+		job.Activations = &engine.Activations{Block: 256, Weights: weights.Quantised}
+		require.NoError(t, weights.Close())
+		made, err := engine.Run(t.Context(), job, engine.Options{Python: os.Getenv("PARITY_PYTHON")})
+		require.NoError(t, err)
+		require.NoError(t, made.Close())
+
+		r := judgeQuantised(t, dir, job.Out, "")
+		if tt.wrong != "" {
+			assert.Equal(t, report.Fail, r.Verdict, report.Headline(r))
+			require.NotNil(t, r.FirstDivergence)
+			assert.Equal(t, tt.wrong, r.FirstDivergence.Layer)
+			continue
+		}
+		assert.Equal(t, report.Pass, r.Verdict, report.Headline(r))
+		told := 0
+		for _, l := range r.Layers {
+			if q := l.Quantisation; q != nil && strings.HasPrefix(l.Layer, "model.model.layers") {
+				told++
+				assert.Greater(t, float64(q.Cost), 0.0, l.Layer)
+				assert.NotNil(t, q.Activations, l.Layer)
+			}
+		}
+		assert.Greater(t, told, 20)
+	}
+}
+
+// MAX with weights in K-quants against torch on what they stand for: what it adds is rounding alone.
+// Against the reference of another file it is wrong where that is.
+func TestLiveQuantisedMAX(t *testing.T) {
+	if os.Getenv("PARITY_LIVE") != "1" {
+		t.Skip("runs torch and MAX: PARITY_LIVE=1, and PARITY_PYTHON with it")
+	}
+	const wrong = "model.layers.1.mlp.down_proj"
+	for _, kind := range []string{"q4_k", "q6_k"} {
+		t.Run(kind, func(t *testing.T) {
+			model := quantisedModel(t, kind, kind+"*"+wrong+".weight")
+			dir := quantisedFixture(t, model, kind+".gguf", kind)
+			r := judgeQuantised(t, dir, "", "max")
+			assert.Equal(t, report.Pass, r.Verdict, report.Headline(r))
+			alone := 0 // outputs before any input that was rounded another way
+			for _, l := range r.Layers {
+				if l.Standard != nil && !l.Benign && float64(l.Standard.RowRelL2) < 1e-5 {
+					alone++
+				}
+			}
+			assert.Greater(t, alone, 10)
+
+			other := quantisedFixture(t, model, kind+"-wrong.gguf", kind)
+			r = judgeQuantised(t, other, filepath.Join(dir, "runs", "max", "standard"), "")
+			assert.Equal(t, report.Fail, r.Verdict, report.Headline(r))
+			require.NotNil(t, r.FirstDivergence)
+			assert.Equal(t, "model."+wrong, r.FirstDivergence.Layer)
+		})
+	}
+}

@@ -1,0 +1,368 @@
+package weights
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/checkpoint"
+	"github.com/goparity/goparity/tensor"
+)
+
+// fused are the roles of weights that some engines store as one.
+var fused = map[string][]string{
+	"attn.qkv":       {"attn.q", "attn.k", "attn.v"},
+	"ffn.gateup":     {"ffn.gate", "ffn.up"},
+	"shared.gateup":  {"shared.gate", "shared.up"},
+	"experts.gateup": {"experts.gate", "experts.up"},
+}
+
+// cutting is a way in which a weight holds the rows of several others.
+type cutting struct {
+	how        string // "per head"; "" for one part after the other
+	transposed bool   // the last two axes
+	groups     int    // each holds some rows of every part; 1 for one part after the other
+}
+
+// names are the steps, where by is "fused" or "split": "fused per head", "transposed".
+func (c cutting) names(by string) []string {
+	if c.how != "" {
+		by += " " + c.how
+	}
+	if c.transposed {
+		return []string{by, "transposed"}
+	}
+	return []string{by}
+}
+
+// part returns the rows of part i, where parts have as many rows as rows says; false if they do not
+// fit. stacked says that the first axis counts experts.
+func (c cutting) part(t *tensor.Tensor, rows []int, i int, stacked bool) (*tensor.Tensor, bool) {
+	axis := 0
+	if stacked {
+		axis = 1
+	}
+	if c.transposed {
+		x, err := t.Transpose()
+		if err != nil || len(t.Shape()) != axis+2 {
+			return nil, false
+		}
+		t = x
+	}
+	all, before := 0, 0
+	for k, r := range rows {
+		if r%c.groups != 0 {
+			return nil, false
+		}
+		if k < i {
+			before += r
+		}
+		all += r
+	}
+	if len(t.Shape()) <= axis || t.Shape()[axis] != all {
+		return nil, false
+	}
+	if c.groups == 1 {
+		x, err := t.Slice(axis, before, before+rows[i])
+		return x, err == nil
+	}
+	shape := slices.Concat(t.Shape()[:axis], []int{c.groups, all / c.groups}, t.Shape()[axis+1:])
+	x, err := t.Reshape(shape...)
+	if err == nil {
+		x, err = x.Slice(axis+1, before/c.groups, (before+rows[i])/c.groups)
+	}
+	return x, err == nil
+}
+
+// cuttings lists the ways in which a weight may hold parts with so many rows, the plainest first.
+func (n *joiner) cuttings(w *weight, rows []int) (out []cutting) {
+	groups := []int{1}
+	switch {
+	case w.role == "attn.qkv":
+		groups = append(groups, n.headGroups(rows)...)
+	default:
+		groups = append(groups, rows[0]) // gate and up in turn
+	}
+	for _, transposed := range []bool{false, true} {
+		for _, g := range groups {
+			c := cutting{transposed: transposed, groups: g}
+			switch {
+			case g == 1:
+			case w.role == "attn.qkv":
+				c.how = "per head"
+			default:
+				c.how = "in turn"
+			}
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// headGroups are the numbers of groups in which q, k and v of heads may lie together: each group
+// has a head of k and of v.
+func (n *joiner) headGroups(rows []int) (out []int) {
+	for _, configs := range [][]checkpoint.Config{{n.j.ref.Config, n.j.cand.Config}, nil} {
+		for _, role := range []string{"attn.k", "attn.q"} {
+			for _, g := range headCounts(role, rows[1], configs...) {
+				if g > 1 && rows[0]%g == 0 && rows[2]%g == 0 && !slices.Contains(out, g) {
+					out = append(out, g)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// whole is a weight of one side that holds several of the other.
+type whole struct {
+	w     *weight
+	key   string
+	parts []*weight
+	rows  []int
+}
+
+// cut pairs weights that one side has in one.
+func (n *joiner) cut() {
+	for _, from := range []struct {
+		whole, parts map[string]*weight
+		by           string
+	}{{n.cand, n.ref, "fused"}, {n.ref, n.cand, "split"}} {
+		families := map[string][]whole{}
+		for _, key := range slices.Sorted(maps.Keys(from.whole)) {
+			w := from.whole[key]
+			x := whole{w: w, key: key}
+			for _, role := range fused[w.role] {
+				p := *w
+				p.role = role
+				if o := from.parts[p.key()]; o != nil {
+					x.parts = append(x.parts, o)
+					x.rows = append(x.rows, rowsOf(o))
+				}
+			}
+			if fused[w.role] != nil && len(x.parts) == len(fused[w.role]) {
+				families[w.family()] = append(families[w.family()], x)
+			}
+		}
+		for _, family := range slices.Sorted(maps.Keys(families)) {
+			members := families[family]
+			way, ok := n.way(members)
+			if !ok {
+				continue
+			}
+			for _, x := range members {
+				for i, p := range x.parts {
+					t, ok := way.part(x.w.t, x.rows, i, isStack(x.w))
+					if !ok {
+						continue
+					}
+					v := *x.w
+					v.t, v.role = t, p.role
+					v.name = fmt.Sprintf("%s[%s]", x.w.name, partName(way, x.rows, i))
+					if by := way.names(from.by); from.by == "fused" {
+						n.pair(p, &v, by...)
+					} else {
+						n.pair(&v, p, by...)
+					}
+					delete(from.parts, keyOf(from.parts, p))
+				}
+				delete(from.whole, x.key)
+			}
+		}
+	}
+}
+
+func partName(c cutting, rows []int, i int) string {
+	from := 0
+	for _, r := range rows[:i] {
+		from += r
+	}
+	if c.groups == 1 {
+		return fmt.Sprintf("%d:%d", from, from+rows[i])
+	}
+	all := 0
+	for _, r := range rows {
+		all += r
+	}
+	return fmt.Sprintf("%d:%d of every %d", from/c.groups, (from+rows[i])/c.groups, all/c.groups)
+}
+
+// way chooses how the members of a family hold their parts: as most samples say, else in the
+// plainest way that fits.
+func (n *joiner) way(members []whole) (best cutting, ok bool) {
+	most := -1
+	for _, c := range n.cuttings(members[0].w, members[0].rows) {
+		fit := 0
+		for _, x := range members[:min(len(members), mostLooked)] {
+			for i, p := range x.parts {
+				t, fits := c.part(x.w.t, x.rows, i, isStack(x.w))
+				if !fits {
+					fit = -1
+					break
+				}
+				v := *x.w
+				v.t, v.role = t, p.role
+				if n.alike(p, &v) {
+					fit++
+				}
+			}
+			if fit < 0 {
+				break
+			}
+		}
+		if fit > most {
+			best, most = c, fit
+		}
+	}
+	return best, most >= 0
+}
+
+// isStack reports whether the first axis of a weight counts experts.
+func isStack(w *weight) bool {
+	axes := 3
+	if w.param == "bias" {
+		axes = 2
+	}
+	return strings.HasPrefix(w.role, "experts.") && w.index == "" && len(w.t.Shape()) == axes
+}
+
+// rowsOf is the number of outputs of a weight.
+func rowsOf(w *weight) int {
+	if isStack(w) {
+		return w.t.Shape()[1]
+	}
+	return firstAxis(w.t)
+}
+
+// unstack takes apart the experts that one side has in a tensor of three axes and the other one by
+// one.
+func (n *joiner) unstack() {
+	for _, from := range []struct {
+		whole, parts map[string]*weight
+		by           string
+	}{{n.cand, n.ref, "stacked"}, {n.ref, n.cand, "unstacked"}} {
+		for _, key := range slices.Sorted(maps.Keys(from.whole)) {
+			w := from.whole[key]
+			if !isStack(w) || !oneByOne(from.parts, w) {
+				continue
+			}
+			delete(from.whole, key)
+			for e := range firstAxis(w.t) {
+				t, err := w.t.Slice(0, e, e+1)
+				if err == nil {
+					t, err = t.Reshape(w.t.Shape()[1:]...)
+				}
+				if err != nil {
+					continue
+				}
+				one := *w
+				one.t, one.index, one.by = t, fmt.Sprint(e), []string{from.by}
+				one.name = fmt.Sprintf("%s[%d]", w.name, e)
+				from.whole[one.key()] = &one
+			}
+		}
+	}
+}
+
+// oneByOne reports whether a side has the first expert of a stack, or of what it holds, by itself.
+func oneByOne(side map[string]*weight, w *weight) bool {
+	for _, role := range append(holders(w.role), w.role) {
+		one := *w
+		one.role, one.index = role, "0"
+		if side[one.key()] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// holders are the roles of the parts of a role, and of what it is a part of.
+func holders(role string) []string {
+	out := slices.Clone(fused[role])
+	for holder, parts := range fused {
+		if slices.Contains(parts, role) {
+			out = append(out, holder)
+		}
+	}
+	return out
+}
+
+// regroup pairs the parts of weights that both sides have in one, each in a way of its own: the
+// rows of each head together, as GPT-NeoX, BLOOM and Falcon have them, or all of q, then k, then v.
+func (n *joiner) regroup() {
+	var members []*pair
+	for _, p := range n.pairs {
+		if p.ref.role == "attn.qkv" && p.cand.role == "attn.qkv" && p.ref.t.Len() == p.cand.t.Len() {
+			members = append(members, p)
+		}
+	}
+	if len(members) == 0 {
+		return
+	}
+	type view struct {
+		ref, cand cutting
+	}
+	fits := func(v view, p *pair, rows []int) (parts []*pair) {
+		for i, role := range fused["attn.qkv"] {
+			r, okR := v.ref.part(p.ref.t, rows, i, false)
+			c, okC := v.cand.part(p.cand.t, rows, i, false)
+			if !okR || !okC {
+				return nil
+			}
+			x, y := *p.ref, *p.cand
+			x.t, x.role, x.name = r, role, fmt.Sprintf("%s[%s]", p.ref.name, partName(v.ref, rows, i))
+			y.t, y.role, y.name = c, role, fmt.Sprintf("%s[%s]", p.cand.name, partName(v.cand, rows, i))
+			parts = append(parts, &pair{ref: &x, cand: &y, by: []string{"regrouped per head"}})
+		}
+		return parts
+	}
+	same, most, best := 0, 0, view{}
+	for _, p := range members[:min(len(members), 2*mostLooked)] {
+		if n.alike(p.ref, p.cand) {
+			same++
+		}
+	}
+	for _, g := range n.headGroups(n.qkvRows(members[0])) {
+		for _, v := range []view{{cutting{groups: g}, cutting{groups: 1}}, {cutting{groups: 1}, cutting{groups: g}}} {
+			fit := 0
+			for _, p := range members[:min(len(members), 2*mostLooked)] {
+				parts := fits(v, p, n.qkvRows(p))
+				if parts != nil && !slices.ContainsFunc(parts, func(p *pair) bool { return !n.alike(p.ref, p.cand) }) {
+					fit++
+				}
+			}
+			if fit > most {
+				most, best = fit, v
+			}
+		}
+	}
+	if most <= same {
+		return
+	}
+	var pairs []*pair
+	for _, p := range n.pairs {
+		if slices.Contains(members, p) {
+			if parts := fits(best, p, n.qkvRows(p)); parts != nil {
+				pairs = append(pairs, parts...)
+				continue
+			}
+		}
+		pairs = append(pairs, p)
+	}
+	n.pairs = pairs
+}
+
+// qkvRows are the rows of q, k and v in a weight that holds them. What the output projections read
+// says how many those of q are.
+func (n *joiner) qkvRows(p *pair) []int {
+	all := firstAxis(p.ref.t)
+	q := all / 3
+	for _, o := range n.pairs {
+		if in := o.ref.t.RowLen(); o.ref.role == "attn.o" && o.ref.param == "weight" && in < all && (all-in)%2 == 0 {
+			q = in
+			break
+		}
+	}
+	return []int{q, (all - q) / 2, (all - q) / 2}
+}

@@ -1,0 +1,234 @@
+package weights
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/safetensors"
+)
+
+// The files of an adapter, as the package peft writes them.
+const (
+	adapterFile   = "adapter_model.safetensors"
+	adapterConfig = "adapter_config.json"
+)
+
+// Adapter is a LoRA: to some weights W of a model it adds s·B·A, of low rank.
+type Adapter struct {
+	Path  string
+	pairs map[string]*lowRank // by the name of the weight
+	file  *tensor.File
+}
+
+// lowRank is s·B·A, with A [r, in] and B [out, r].
+type lowRank struct {
+	a, b  []float64
+	rank  int
+	in    int
+	scale float64
+}
+
+// OpenAdapter opens the folder of an adapter. The error is for one without its files, or that is not
+// LoRA.
+func OpenAdapter(dir string) (a *Adapter, err error) {
+	data, err := mapfile.Read(filepath.Join(dir, adapterConfig), mapfile.MaxConfig)
+	if err != nil {
+		return nil, err
+	}
+	var config struct {
+		Alpha  *float64       `json:"lora_alpha"`
+		Type   string         `json:"peft_type"`
+		Rank   bool           `json:"use_rslora"`
+		Alphas map[string]any `json:"alpha_pattern"`
+		Turned bool           `json:"fan_in_fan_out"`
+		DoRA   bool           `json:"use_dora"`
+	}
+	if err := json.Unmarshal(data, &config); err != nil {
+		return nil, fmt.Errorf("%s: want a JSON object, as peft writes it: %w", filepath.Join(dir, adapterConfig), err)
+	}
+	switch {
+	case config.Type != "" && config.Type != "LORA" || config.DoRA || config.Turned || len(config.Alphas) > 0:
+		return nil, fmt.Errorf("%s: only LoRA is read, without use_dora, fan_in_fan_out and alpha_pattern", filepath.Join(dir, adapterConfig))
+	case config.Alpha == nil:
+		return nil, fmt.Errorf("%s: it has no lora_alpha", filepath.Join(dir, adapterConfig))
+	}
+	f, err := safetensors.Open(filepath.Join(dir, adapterFile))
+	if err != nil {
+		return nil, err
+	}
+	a = &Adapter{Path: dir, pairs: map[string]*lowRank{}, file: f}
+	for _, t := range f.Tensors {
+		base, ok := strings.CutSuffix(t.Name, ".lora_A.weight")
+		if !ok {
+			continue
+		}
+		b, ok := f.Lookup(base + ".lora_B.weight")
+		if !ok || len(t.Tensor.Shape()) != 2 || len(b.Shape()) != 2 || b.RowLen() != t.Tensor.Shape()[0] {
+			return nil, errors.Join(fmt.Errorf("%s: %s: want lora_A [r, in] and lora_B [out, r]", filepath.Join(dir, adapterFile), base), f.Close())
+		}
+		l := &lowRank{a: numbers(t.Tensor), b: numbers(b), rank: b.RowLen(), in: t.Tensor.RowLen()}
+		l.scale = *config.Alpha / float64(l.rank)
+		if config.Rank {
+			l.scale = *config.Alpha / math.Sqrt(float64(l.rank))
+		}
+		a.pairs[strings.TrimPrefix(base, "base_model.model.")+".weight"] = l
+	}
+	if len(a.pairs) == 0 {
+		return nil, errors.Join(fmt.Errorf("%s: no lora_A and lora_B", filepath.Join(dir, adapterFile)), f.Close())
+	}
+	return a, nil
+}
+
+// FindAdapter opens the adapter in the folder of a model; nil if there is none.
+func FindAdapter(paths ...string) (*Adapter, error) {
+	for _, path := range paths {
+		if _, err := os.Stat(filepath.Join(path, adapterConfig)); errors.Is(err, fs.ErrNotExist) || err != nil {
+			continue
+		}
+		return OpenAdapter(path)
+	}
+	return nil, nil
+}
+
+// Close closes the files.
+func (a *Adapter) Close() error { return a.file.Close() }
+
+// of returns what is added to a weight; nil for nothing. Names may lack the first modules.
+func (a *Adapter) of(name string) *lowRank {
+	if a == nil {
+		return nil
+	}
+	if l := a.pairs[name]; l != nil {
+		return l
+	}
+	for key, l := range a.pairs {
+		if strings.HasSuffix(key, "."+name) || strings.HasSuffix(name, "."+key) {
+			return l
+		}
+	}
+	return nil
+}
+
+// row adds row i of s·B·A to dst, times by.
+func (l *lowRank) row(dst []float64, i int, by float64) {
+	for k := range l.rank {
+		f := by * l.scale * l.b[i*l.rank+k]
+		for j, v := range l.a[k*l.in : (k+1)*l.in] {
+			dst[j] += f * v
+		}
+	}
+}
+
+// adapted judges a pair by the adapter: the candidate must have it. It reports whether it has said
+// what there is to say.
+func (j *judge) adapted(p *pair) bool {
+	l := j.adapter.of(base(p.ref.name))
+	if l == nil || p.packed() || p.best < 0 || !p.steps[p.best].plain() || p.ref.t.RowLen() != l.in || p.ref.t.Len() != l.in*len(l.b)/l.rank {
+		return false
+	}
+	r := &p.result
+	merged, without := l.matches(p, 1), l.matches(p, 0)
+	switch {
+	case merged:
+		r.Status, r.Steps = Step, append(slices.Clone(p.by), "LoRA merged")
+	case without:
+		r.Status, r.Cause = Differs, causeLoRA
+		r.Detail = fmt.Sprintf("it is without the adapter: %.4g·B·A of rank %d was not added", l.scale, l.rank)
+	default:
+		return false
+	}
+	return true
+}
+
+// matches reports whether the candidate is the reference plus by times s·B·A, rounded to its type.
+func (l *lowRank) matches(p *pair, by float64) bool {
+	eps := mergeUlps * math.Max(p.ref.t.DType().Epsilon(), p.cand.t.DType().Epsilon())
+	w, c := make([]float64, l.in), make([]float64, l.in)
+	for i := range len(l.b) / l.rank {
+		p.ref.t.Float64s(w, i*l.in)
+		p.cand.t.Float64s(c, i*l.in)
+		l.row(w, i, by)
+		size := 0.0
+		for _, v := range w {
+			size = math.Max(size, math.Abs(v))
+		}
+		for k, v := range w {
+			if !(math.Abs(c[k]-v) <= eps*size) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// rankOf is the rank of the difference of a pair in which nearly all elements differ, if it is low; 0
+// if it is not. A few random products with the difference D tell: D·Ω has the rank of D.
+func rankOf(p *pair, f *figures) int {
+	t := p.cand.t
+	if p.packed() || len(t.Shape()) != 2 || f == nil || 2*f.Mismatches < f.N || f.N > mostSketched || f.bad || !p.steps[p.best].moves() {
+		return 0
+	}
+	rows, in := t.Shape()[0], t.RowLen()
+	k := sketch
+	if 2*k > min(rows, in) {
+		k = min(rows, in) / 2
+	}
+	laid, ok := p.steps[p.best].lay(p.ref.t)
+	if !ok || k < 4 {
+		return 0
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	omega := make([]float64, in*k)
+	for i := range omega {
+		omega[i] = rng.NormFloat64()
+	}
+	gram := mat.NewSymDense(k, nil)
+	a, b, y := make([]float64, in), make([]float64, in), make([]float64, k)
+	for i := range rows {
+		laid.Float64s(a, i*in)
+		t.Float64s(b, i*in)
+		clear(y)
+		for c, v := range b {
+			d := v - a[c]
+			for m, o := range omega[c*k : (c+1)*k] {
+				y[m] += d * o
+			}
+		}
+		gram.SymRankOne(gram, 1, mat.NewVecDense(k, y))
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(gram, false) {
+		return 0
+	}
+	values := eigen.Values(nil) // ascending: squares of the singular values
+	slices.Reverse(values)
+	all, best, at := 0.0, 0.0, 0
+	for i, v := range values {
+		all += math.Max(v, 0)
+		if i+1 < len(values)-1 {
+			if gap := v / math.Max(values[i+1], 1e-18*values[0]); gap > best {
+				best, at = gap, i+1
+			}
+		}
+	}
+	explained := 0.0
+	for _, v := range values[:at] {
+		explained += v
+	}
+	if best < leastGap || explained < 0.9*all || 2*at > k {
+		return 0
+	}
+	return at
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
+	"github.com/goparity/goparity/internal/structure"
 )
 
 // Diagnosis is what the search for causes is given besides the runs.
@@ -98,6 +99,10 @@ func (c *Comparison) scenes(run *diagnose.Run, known map[*Port]*diagnose.Port) [
 	partial := c.partial(v)
 	first := &diagnose.Scene{Run: run, Kind: v.Kind, Case: v.Case, Step: v.Step, Layer: v.Layer, After: v.After, Before: v.Before,
 		Open: v.Open || partial}
+	if out := c.reordered(target); out != nil {
+		target = out
+		first.Kind, first.Layer, first.Open = localise.KindBetween, out.Layer, partial
+	}
 	if target != nil {
 		first.Case, first.Step, first.Target = target.Case, target.Step, known[target]
 		if in := target.Injected; v.Open && v.Proven && in != nil && in.frame != nil && !in.agrees && c.takes(target) {
@@ -124,6 +129,29 @@ func (c *Comparison) scenes(run *diagnose.Run, known map[*Port]*diagnose.Port) [
 			s.Run, s.Target = run.Injected(known[p])
 		}
 		out = append(out, s)
+	}
+	return out
+}
+
+// reordered returns the output of a layer of experts inside of which a target lies whose rows stand in
+// another order, or are others: experts may take their tokens in any, each by itself or all at once, so
+// what is wrong shows behind them. nil for other targets, where nothing is wrong there, and where the
+// experts were given something else, or what they were given is not known.
+func (c *Comparison) reordered(target *Port) *Port {
+	if target == nil || !module.Routed(target.Layer) || !target.misfit() && rewritten([]*Port{target}).Kind != structure.MapOrder {
+		return nil
+	}
+	var out *Port
+	for _, p := range c.Ports {
+		if p.Case != target.Case || p.Step != target.Step || !label.Inside(target.Layer, p.Layer) || !module.Routed(p.Layer) {
+			continue
+		}
+		switch {
+		case !p.Judged() && !p.Agrees:
+			return nil
+		case p.Judged() && p.comparable() && !p.Agrees && out == nil:
+			out = p
+		}
 	}
 	return out
 }

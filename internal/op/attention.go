@@ -33,6 +33,26 @@ type Columns struct {
 	Part    int  // of a fused projection: 0, 1 or 2
 	Grouped bool // fused as [heads, 3, elements], and not as [3, heads, elements]
 	Order   Order
+	Roll    int // heads: each is read so many further on
+}
+
+// Grouping says which head of K, or of V, a head uses: h/(Heads/KV) if it is zero.
+type Grouping struct {
+	Tiled bool // h mod KV
+	One   bool // always 0
+	Shift int  // that of the head so many further on
+	Roll  int  // so many heads of K or V further on
+}
+
+func (g Grouping) of(h, heads, kv int) int {
+	h = (h + g.Shift) % heads
+	switch {
+	case g.One:
+		return 0
+	case g.Tiled:
+		return h % kv
+	}
+	return (h/(heads/kv) + g.Roll) % kv
 }
 
 // Attention is the context of Sequences of Tokens each, in each head
@@ -56,10 +76,7 @@ type Attention struct {
 	Relative          *RelativeBias // is added to the scores; nil for none
 	Axis              Axis
 
-	// Which head of K and V a head uses: h/(Heads/KV) if all are zero.
-	Tiled  bool // h mod KV
-	RollKV int  // so many further
-	OneKV  bool // always 0
+	OfK, OfV Grouping
 	// Roll moves the heads of the context.
 	Roll int
 	// Rounded is what is kept in a type of fewer bits; nil for nothing.
@@ -71,8 +88,8 @@ type Attention struct {
 
 // Rounded says what of an attention is kept in a type of fewer bits.
 type Rounded struct {
-	To                              func(float64) float64
-	Inputs, Scores, Weights, Result bool // q, k and v, rotated; the scores; the weights; the context
+	To                             func(float64) float64
+	QK, V, Scores, Weights, Result bool // q and k, rotated; v; the scores; the weights; the context
 }
 
 // Width is the number of columns of the context.
@@ -113,9 +130,6 @@ func (a *Attention) heads(x []float64, tokens int, c Columns, n, d int, r Rotati
 		return nil
 	}
 	f := &heads{tokens: tokens, x: x, width: width, n: n, d: d, columns: c, angles: r.angles(tokens), known: make([][]float64, a.Sequences*tokens*n)}
-	if a.Rounded != nil && a.Rounded.Inputs {
-		f.to = a.Rounded.To
-	}
 	return f
 }
 
@@ -137,6 +151,7 @@ func (f *heads) of(b, h, t int) []float64 {
 
 func (f *heads) read(b, h, t int) []float64 {
 	c, d := f.columns, f.d
+	h = (h + c.Roll) % f.n
 	first, own := b*f.tokens, f.n*d
 	switch {
 	case c.Grouped:
@@ -192,7 +207,7 @@ type Weighed struct {
 
 // Weigh reads the projections; nil if they cannot be read so.
 func (a *Attention) Weigh(q, k, v []float64) *Weighed {
-	if a.KV == 0 || a.Heads%a.KV != 0 {
+	if a.KV == 0 || a.Heads%a.KV != 0 || a.Sinks != nil && len(a.Sinks) != a.Heads {
 		return nil
 	}
 	w := &Weighed{a: a, contexts: map[[3]int][]float64{}, over: map[[2]int][][]float64{}}
@@ -202,22 +217,19 @@ func (a *Attention) Weigh(q, k, v []float64) *Weighed {
 	if w.q == nil || w.k == nil || w.v == nil {
 		return nil
 	}
+	if r := a.Rounded; r != nil && r.QK {
+		w.q.to, w.k.to = r.To, r.To
+	}
+	if r := a.Rounded; r != nil && r.V {
+		w.v.to = r.To
+	}
 	return w
 }
 
-func (w *Weighed) kvHead(h int) int {
-	switch a := w.a; {
-	case a.OneKV:
-		return 0
-	case a.Tiled:
-		return h % a.KV
-	default:
-		return (h/(a.Heads/a.KV) + a.RollKV) % a.KV
-	}
-}
-
 // Value returns what head h takes from a key.
-func (w *Weighed) Value(b, h, key int) []float64 { return w.v.at(w.a.ValueAt, b, w.kvHead(h), key) }
+func (w *Weighed) Value(b, h, key int) []float64 {
+	return w.v.at(w.a.ValueAt, b, w.a.OfV.of(h, w.a.Heads, w.a.KV), key)
+}
 
 // at is of, with what lies there.
 func (f *heads) at(moved func(b, s int) (int, int), b, h, s int) []float64 {
@@ -232,7 +244,7 @@ func (f *heads) at(moved func(b, s int) (int, int), b, h, s int) []float64 {
 // scores are those of one query, −Inf where it must not look. A query that may look nowhere looks
 // everywhere: the lowest number, which masks add, swallows all scores.
 func (w *Weighed) scores(b, h, t int) []float64 {
-	a, m, q, kv := w.a, w.a.Mask, w.q.of(b, h, t), w.kvHead(h)
+	a, m, q, kv := w.a, w.a.Mask, w.q.of(b, h, t), w.a.OfK.of(h, w.a.Heads, w.a.KV)
 	out := make([]float64, a.keys())
 	any := false
 	for s := range out {
@@ -293,6 +305,9 @@ func (w *Weighed) Weights(b, h, t int) []float64 {
 	}
 	return out
 }
+
+// Norm is the logarithm of the sum of the exponentials of a query's scores.
+func (w *Weighed) Norm(b, h, t int) float64 { return floats.LogSumExp(w.scores(b, h, t)) }
 
 // softmaxOver returns n rows with the softmax over each column. A column of −Inf is spread evenly.
 func softmaxOver(n int, row func(i int) []float64) [][]float64 {

@@ -110,10 +110,12 @@ type Experts struct {
 	Gate          func(gate, up float64) float64
 
 	// What goes wrong.
-	Weights func(e int) int                  // whose weights expert e has; nil for its own
-	Share   func(shares []float64) []float64 // other shares; nil for the right ones
-	OnInput bool                             // the share multiplies the input, and not the output
-	Without int                              // the number of chosen experts that are left out, from the last on
+	Weights  func(e int) int                  // whose weights expert e has; nil for its own
+	Share    func(shares []float64) []float64 // other shares; nil for the right ones
+	Round    func(float64) float64            // of the input; nil for as it is
+	OnInput  bool                             // the share multiplies the input, and not the output
+	Unshared bool                             // the bias of the last product is added without the share
+	Without  int                              // the number of chosen experts that are left out, from the last on
 }
 
 func (x *Experts) weights(e int) int {
@@ -171,7 +173,7 @@ func (x *Experts) expert(e int, in []float64) []float64 {
 		gate[i] = x.Gate(gate[i], up[i])
 	}
 	var bias []float64
-	if x.DownBias != nil {
+	if x.DownBias != nil && !x.Unshared {
 		bias = x.DownBias(x.weights(e))
 	}
 	return product(gate, w, x.Inner, x.Hidden, x.Conv, bias)
@@ -191,6 +193,9 @@ func (x *Experts) Of(in []float64, chosen [][]int, shares [][]float64) []float64
 		given := make([]float64, 0, len(at)*h)
 		for _, p := range at {
 			row := slices.Clone(in[p[0]*h : (p[0]+1)*h])
+			if x.Round != nil {
+				row = Map(row, x.Round)
+			}
 			if x.OnInput {
 				floats.Scale(x.share(shares[p[0]])[p[1]], row)
 			}
@@ -205,7 +210,11 @@ func (x *Experts) Of(in []float64, chosen [][]int, shares [][]float64) []float64
 			if !x.OnInput {
 				f = x.share(shares[p[0]])[p[1]]
 			}
-			floats.AddScaled(out[p[0]*h:(p[0]+1)*h], f, y[i*h:(i+1)*h])
+			row := out[p[0]*h : (p[0]+1)*h]
+			floats.AddScaled(row, f, y[i*h:(i+1)*h])
+			if x.Unshared && x.DownBias != nil {
+				floats.Add(row, x.DownBias(x.weights(e)))
+			}
 		}
 	}
 	return out

@@ -99,3 +99,51 @@ func TestAttentionElsewhere(t *testing.T) {
 	a.ValueAt = func(b, s int) (int, int) { return b, -1 }
 	assert.Equal(t, []float64{0, 0, 0, 0}, a.Of(q, k, v, []int{0, 1}), "of empty slots")
 }
+
+// The numbers are those of torch.nn.functional.interpolate.
+func TestResizing(t *testing.T) {
+	x := []float64{1, 2, 4, 3, 0, 5, 2, 7, 1}
+	for _, c := range []struct {
+		way  op.Resizing
+		want []float64
+	}{
+		{op.Resizing{Kind: "bicubic"}, []float64{1.085314, 3.569134, 1.656652, 3.831722, 2.685247, 3.339466, 3.429827, 2.447117}},
+		{op.Resizing{Kind: "bicubic", Aligned: true}, []float64{1, 4, 2.481482, 5.129631, 2.907407, 3.851851, 2, 1}},
+		{op.Resizing{Kind: "bilinear"}, []float64{1.25, 3.5, 1.875, 3.65625, 2.625, 3.28125, 3.25, 2.5}},
+		{op.Resizing{Kind: "bilinear", Aligned: true}, []float64{1, 4, 2.333333, 4.666667, 2.666667, 3.666667, 2, 1}},
+		{op.Resizing{Kind: "nearest"}, []float64{1, 2, 1, 2, 3, 0, 2, 7}},
+		{op.Resizing{Kind: "nearest-exact"}, []float64{1, 4, 3, 5, 3, 5, 2, 1}},
+	} {
+		assert.InDeltaSlice(t, c.want, c.way.Of(x, 3, 3, 4, 2, 1), 1e-5, c.way.String())
+	}
+}
+
+// A linear attention is what its definition says, whatever the size of the keys.
+func TestWKV(t *testing.T) {
+	w := op.WKV{Decay: []float64{-0.5}, First: []float64{0.3}}
+	k, v := []float64{0.1, -2, 1}, []float64{1, 2, 3}
+	var want []float64
+	for i := range k {
+		p, q := math.Exp(0.3+k[i])*v[i], math.Exp(0.3+k[i])
+		for j := range i {
+			e := math.Exp(k[j] - 0.5*float64(i-1-j))
+			p, q = p+e*v[j], q+e
+		}
+		want = append(want, p/q)
+	}
+	assert.InDeltaSlice(t, want, w.Of(k, v), 1e-12)
+	large := []float64{900.1, 898, 901}
+	assert.InDeltaSlice(t, want, w.Of(large, v), 1e-9, "only differences of keys count")
+	w.Fresh = true
+	assert.InDeltaSlice(t, v, w.Of(k, v), 1e-12, "nothing is kept")
+}
+
+// Heads of a group share B and C.
+func TestScanGroups(t *testing.T) {
+	s := op.Scan{Channels: 2, States: 1, Heads: 2, Groups: 2, ALog: []float64{0, 0}, D: []float64{0, 0}, Step: func(dt float64) float64 { return dt }}
+	x, dt, b, c := []float64{1, 1, 1, 1}, []float64{1, 1, 1, 1}, []float64{1, 10, 1, 10}, []float64{1, 1, 1, 1}
+	e := math.Exp(-1)
+	assert.InDeltaSlice(t, []float64{1, 10, 1 + e, 10 * (1 + e)}, s.Of(x, dt, nil, b, c), 1e-12)
+	s.OfB.Roll = 1
+	assert.InDeltaSlice(t, []float64{10, 1, 10 * (1 + e), 1 + e}, s.Of(x, dt, nil, b, c), 1e-12, "B of the other group")
+}

@@ -138,7 +138,7 @@ func TestAttention(t *testing.T) {
 		{func(a *op.Attention) { a.Scale = 1 }, 1, "one key has no softmax"},
 		{func(a *op.Attention) { a.Mask = op.Windowed(3) }, 3, "the window is reached"},
 		{func(a *op.Attention) { a.Mask = &op.Mask{} }, 0, "every token sees the last"},
-		{func(a *op.Attention) { a.Tiled = true }, 0, "other heads of v"},
+		{func(a *op.Attention) { a.OfK.Tiled, a.OfV.Tiled = true, true }, 0, "other heads of v"},
 		{func(a *op.Attention) { a.Rope.Q = op.Rotation{Freqs: []float64{1}, Step: 1, Size: 1} }, 1, "position 0 has no angle"},
 		{func(a *op.Attention) { a.Axis = op.OverQueries }, 0, "the last query sees all keys"},
 		{func(a *op.Attention) { a.Sinks = []float64{0, 0, 0, 0} }, 0, "a sink takes some of each"},

@@ -20,8 +20,11 @@ func (r *RelativeBias) Of(h, t, s int) float64 {
 	if r.Turned {
 		d = -d
 	}
-	if r.Table == nil {
+	if r.Table == nil && h < len(r.Slopes) {
 		return r.Slopes[h] * float64(d)
+	}
+	if r.Table == nil {
+		return math.NaN()
 	}
 	if row := r.Table[r.Bucket(d)]; h < len(row) {
 		return row[h]

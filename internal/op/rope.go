@@ -32,7 +32,9 @@ type Rotation struct {
 	Size        float64               // 1; YaRN scales cosine and sine
 	At          []float64             // the position of each token, or of those of all sequences, where it is not its place; nil: the place
 	To          func(float64) float64 // cosine and sine are rounded; nil for as they are
-	By          [][]float64           // for each pair the positions of the tokens, where these differ (M-RoPE); nil: At
+	// Mix is p' and q' of p, q, cos a and sin a; nil for the above.
+	Mix func(p, q, cos, sin float64) (float64, float64)
+	By  [][]float64 // for each pair the positions of the tokens, where these differ (M-RoPE); nil: At
 }
 
 // Rope is how q, k and v are rotated.
@@ -91,6 +93,10 @@ func (a *angles) turn(in []float64, token int) []float64 {
 			x, y = in[2*i], in[2*i+1]
 		}
 		c, s := a.cos[token*n+i], a.sin[token*n+i]
+		if a.Mix != nil {
+			out[p], out[q] = a.Mix(x, y, c, s)
+			continue
+		}
 		out[p], out[q] = x*c-y*s, x*s+y*c
 	}
 	return out

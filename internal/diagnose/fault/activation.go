@@ -1,6 +1,8 @@
 package fault
 
 import (
+	"fmt"
+
 	"github.com/goparity/goparity/internal/diagnose/rebuild"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/op"
@@ -81,6 +83,11 @@ func SoftCap(o *rebuild.Capped) (out List) {
 		return in.Then(func(x []float64) []float64 { return op.Map(x, f) })
 	}
 	c := o.Limit
+	other := func(x float64) rebuild.Eval { return each(func(v float64) float64 { return op.SoftCap(v, x) }) }
+	for _, f := range []float64{2, 0.5} {
+		out.add(other(f*c), 1, "the soft cap of the logits is %g and not %g", f*c, c)
+	}
+	out = append(out, o.Out.Searched(fmt.Sprintf("the soft cap of the logits is another number than %g", c), c/scaleReach, c*scaleReach, nil, other))
 	out.add(in, 0, "the soft cap of the logits, %g, is missing", c)
 	out.add(each(func(x float64) float64 { return op.Clip(x, c) }), 1, "the logits are cut at %g, and not bent", c)
 	out.add(rebuild.Eval(o.Eval).Times(1/c), 1, "tanh(x/%g) is not multiplied by %g again", c, c)

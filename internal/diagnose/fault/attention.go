@@ -1,12 +1,15 @@
 package fault
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
 	"github.com/goparity/goparity/internal/diagnose/rebuild"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/op"
+	"github.com/goparity/goparity/tensor"
 )
 
 // AttentionScale is attention whose scores have another scale.
@@ -34,6 +37,7 @@ func AttentionScale(o *rebuild.Attention) (out List) {
 		{"head_dim^(−1/4)", math.Pow(d, -0.25), 1},
 		{"twice the right one", 2 * o.Scale, 1},
 		{"half the right one", o.Scale / 2, 1},
+		{"the right one twice over", o.Scale * o.Scale, 1},
 		{"1/√(kv heads·head_dim)", 1 / math.Sqrt(kv*d), 1},
 	} {
 		if math.Abs(s.scale/o.Scale-1) > sameScale {
@@ -47,18 +51,55 @@ func AttentionScale(o *rebuild.Attention) (out List) {
 		}))
 }
 
-// Scores is attention without the soft cap of its scores, or without the learned sinks.
+// Scores is attention whose scores are bent otherwise, or with other learned sinks.
 func Scores(o *rebuild.Attention) (out List) {
-	if o.Sinks != nil {
-		out.add(with(o, func(a *rebuild.Attention) { a.Sinks = nil }), 0,
-			"the learned sinks are left out of the softmax")
+	sinks := func(rank int, text string, x []float64) {
+		out.add(with(o, func(a *rebuild.Attention) { a.Sinks = x }), rank, "%s", text)
 	}
-	if o.Cap > 0 {
-		out.add(with(o, func(a *rebuild.Attention) { a.Cap = 0 }), 0, "the soft cap of the scores is missing").ID =
-			"config/attn_logit_softcapping"
+	if n := len(o.Sinks); n > 0 {
+		sinks(0, "the learned sinks are left out of the softmax", nil)
+		sinks(0, "the learned sinks are zeros", make([]float64, n))
+		sinks(0, "the learned sinks have the other sign", op.Scaled(o.Sinks, -1))
+		sinks(1, "the learned sinks are multiplied by the scale of the scores", op.Scaled(o.Sinks, o.Scale))
+		if n > 1 {
+			sinks(0, "each head has the learned sink of the next", slices.Concat(o.Sinks[1:], o.Sinks[:1]))
+			sinks(0, "each head has the learned sink of the one before", slices.Concat(o.Sinks[n-1:], o.Sinks[:n-1]))
+			sinks(0, "all heads have the learned sink of the first", slices.Repeat(o.Sinks[:1], n))
+		}
+		keys := o.Scene().Weights.Keys(func(key string, w *tensor.Tensor) bool { return label.Last(key) == "sinks" && w.Len() == n })
+		for _, key := range keys[:min(len(keys), otherNorms)] {
+			if x := op.ReadAll(o.Scene().Weights[key]); !slices.Equal(x, o.Sinks) {
+				sinks(1, "the learned sinks are those of "+label.Parent(key), x)
+			}
+		}
+	} else if o.Axis == op.OverKeys {
+		sinks(1, "the softmax has one more score, 0, which the reference has not got", make([]float64, o.Heads))
 	}
-	return out
+	capped := func(rank int, text string, limit float64) {
+		out.add(with(o, func(a *rebuild.Attention) { a.Cap = limit }), rank, "%s", text).ID = capID
+	}
+	if o.Cap == 0 {
+		for _, c := range []float64{50, 30} {
+			capped(1, fmt.Sprintf("the scores have a soft cap, %g, which the reference has not got", c), c)
+		}
+		return out
+	}
+	capped(0, "the soft cap of the scores is missing", 0)
+	capped(0, fmt.Sprintf("the soft cap of the scores, %.4g, is applied before they are scaled", o.Cap), o.Cap*o.Scale)
+	for _, f := range []float64{2, 0.5} {
+		capped(0, fmt.Sprintf("the soft cap of the scores is %.4g and not %.4g", f*o.Cap, o.Cap), f*o.Cap)
+	}
+	if c, ok := o.Scene().Config.Float("final_logit_softcapping"); ok && c > 0 && c != o.Cap {
+		capped(0, fmt.Sprintf("the soft cap of the scores is that of the logits, %.4g", c), c)
+	}
+	f := o.Out.Searched(fmt.Sprintf("the soft cap of the scores is another number than %.4g", o.Cap), o.Cap/scaleReach, o.Cap*scaleReach, o.Work,
+		func(x float64) rebuild.Eval { return with(o, func(a *rebuild.Attention) { a.Cap = x }) })
+	f.ID = capID
+	return append(out, f)
 }
+
+// capID is the cause of a wrong soft cap of the scores.
+const capID = "config/attn_logit_softcapping"
 
 // SoftmaxAxis is a softmax over another axis than the keys.
 func SoftmaxAxis(o *rebuild.Attention) (out List) {
@@ -69,32 +110,43 @@ func SoftmaxAxis(o *rebuild.Attention) (out List) {
 	return out
 }
 
-// Groups is attention whose heads use other heads of k and v.
+// Groups is attention whose heads use other heads of k, of v, or of both.
 func Groups(o *rebuild.Attention) (out List) {
-	one := with(o, func(a *rebuild.Attention) { a.OneKV = true })
+	if o.Heads == 1 || o.ValueDim != 0 {
+		return nil
+	}
+	add := func(rank int, text string, g op.Grouping) {
+		for i, of := range []string{"k and v", "k alone", "v alone"} {
+			out.add(with(o, func(a *rebuild.Attention) {
+				if i != 2 {
+					a.OfK = g
+				}
+				if i != 1 {
+					a.OfV = g
+				}
+			}), rank+min(i, 1), "%s, of %s", text, of)
+		}
+	}
 	const first = "all heads use the first kv head"
 	switch {
 	case o.KV < o.Heads && o.KV > 1:
-		ways := []string{"each in a row (0 0 … 1 1 …)", "in turn (0 1 … 0 1 …)"}
-		if o.Tiled {
-			slices.Reverse(ways)
-		}
-		out.add(with(o, func(a *rebuild.Attention) { a.Tiled = !a.Tiled }), 0,
-			"the kv heads are repeated %s and not %s", ways[1], ways[0])
-		out.add(one, 0, first)
+		add(0, "the kv heads are repeated in turn (0 1 … 0 1 …) and not each in a row (0 0 … 1 1 …)", op.Grouping{Tiled: true})
+		add(0, first, op.Grouping{One: true})
 		for roll := 1; roll < o.KV; roll += max(o.KV-2, 1) {
-			out.add(with(o, func(a *rebuild.Attention) { a.RollKV = roll }), 0,
-				"each group of heads uses the kv head %+d", roll)
+			add(0, fmt.Sprintf("each group of heads uses the kv head %+d", roll), op.Grouping{Roll: roll})
 		}
-	case o.KV == o.Heads && o.Heads > 1:
-		out.add(one, 1, first)
+	case o.KV == o.Heads:
+		add(1, first, op.Grouping{One: true})
 		for kv := 2; kv < o.Heads; kv *= 2 {
 			if o.Heads%kv == 0 {
 				out.add(with(o, func(a *rebuild.Attention) { a.KV = kv }), 1, "only the first %d kv heads are used", kv)
-				out.add(with(o, func(a *rebuild.Attention) { a.KV, a.Tiled = kv, true }), 1,
+				out.add(with(o, func(a *rebuild.Attention) { a.KV, a.OfK.Tiled, a.OfV.Tiled = kv, true, true }), 1,
 					"only the first %d kv heads are used, in turn", kv)
 			}
 		}
+	}
+	for _, shift := range slices.Compact([]int{1, o.Heads - 1}) {
+		add(1, fmt.Sprintf("each head uses the kv head of the head %+d", shift), op.Grouping{Shift: shift})
 	}
 	return out
 }
@@ -128,6 +180,7 @@ func Heads(o *rebuild.Attention) (out List) {
 	}
 	add(0, "the heads of the context are written as [d, heads]", h, h, h, c)
 	for roll := 1; roll < min(o.Heads, maxRoll+1); roll++ {
+		out.add(with(o, func(a *rebuild.Attention) { a.Q.Roll = roll }), 1, "each head uses the q of the head %d further on", roll)
 		out.add(with(o, func(a *rebuild.Attention) { a.Roll = roll }), 1, "the heads of the context are moved by %d", roll)
 	}
 	return out
@@ -167,11 +220,49 @@ func QKVOrder(o *rebuild.Attention) (out List) {
 			a.Projections = [3]*rebuild.Value{projections[p[0]], projections[p[1]], projections[p[2]]}
 		}), 0, "q, k and v are exchanged in the attention")
 	}
+	if projections[0] == projections[1] && projections[0].Width == 3*o.Heads*o.Dim {
+		is, not := "[3, heads, elements]", "[heads, 3, elements]"
+		if !o.Q.Grouped {
+			is, not = not, is
+		}
+		out.add(with(o, func(a *rebuild.Attention) {
+			a.Q.Grouped, a.K.Grouped, a.V.Grouped = !o.Q.Grouped, !o.K.Grouped, !o.V.Grouped
+		}), 0, "the columns of q, k and v are read as %s and not as %s", is, not)
+	}
 	return out
 }
 
 // permutations are the other orders of q, k and v.
 var permutations = [][]int{{0, 2, 1}, {1, 0, 2}, {2, 1, 0}, {1, 2, 0}, {2, 0, 1}}
+
+// Shifted is attention whose keys or values lie one place late or early.
+func Shifted(o *rebuild.Attention) (out List) {
+	n := cmp.Or(o.Keys, o.Tokens)
+	if o.Latent != nil || n < 2 {
+		return nil
+	}
+	for _, by := range []int{-1, 1} {
+		place := "late"
+		if by > 0 {
+			place = "early"
+		}
+		for i, edge := range []string{"with zeros at the end", "round the end"} {
+			at := func(b, s int) (int, int) {
+				switch to := s + by; {
+				case to >= 0 && to < n:
+					return b, to
+				case i == 1:
+					return b, (to + n) % n
+				}
+				return b, -1
+			}
+			out.add(with(o, func(a *rebuild.Attention) { a.KeyAt, a.ValueAt = at, at }), 1, "keys and values lie one place %s, %s", place, edge)
+			out.add(with(o, func(a *rebuild.Attention) { a.KeyAt = at }), 1, "the keys lie one place %s, %s", place, edge)
+			out.add(with(o, func(a *rebuild.Attention) { a.ValueAt = at }), 1, "the values lie one place %s, %s", place, edge)
+		}
+	}
+	return out
+}
 
 // Stale is attention on the q, k or v of the block before.
 func Stale(o *rebuild.Attention) (out List) {

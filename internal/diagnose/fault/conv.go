@@ -2,7 +2,7 @@ package fault
 
 import (
 	"fmt"
-	"math"
+	"slices"
 
 	"github.com/goparity/goparity/internal/diagnose/rebuild"
 	"github.com/goparity/goparity/internal/label"
@@ -59,6 +59,19 @@ func Conv(o *rebuild.Conv) (out List) {
 	for k := range min(o.KernelWidth, fewTaps) {
 		add(padding, 1, fmt.Sprintf("column %d of the kernel is left out", k), func(c *rebuild.Conv) { c.Skip = k + 1 })
 	}
+	if t := o.Scene().Target; o.Out.IsTarget() && len(o.W) <= roundedWeight {
+		for _, n := range op.NarrowerThan(t.Golden.DType(), t.Actual.DType()) {
+			const id = "dtype/downcast"
+			round := func(x []float64) []float64 { return op.Map(x, n.Round) }
+			weight := with(o, func(c *rebuild.Conv) { c.W = round(o.W) })
+			out.add(o.Of(round), 2, "the input is rounded to %s", n.Name).ID = id
+			out.add(weight, 2, "the weight is rounded to %s", n.Name).ID = id
+			both := *o
+			both.W = round(o.W)
+			out.add(both.Of(round), 2, "input and weight are rounded to %s", n.Name).ID = id
+			out.add(both.Of(round).Then(round), 2, "input, weight and result are rounded to %s", n.Name).ID = id
+		}
+	}
 	others := o.Scene().Weights.Keys(func(key string, _ *tensor.Tensor) bool { return key != o.Key && label.Last(key) == label.Last(o.Key) })
 	n := 0
 	for _, key := range others {
@@ -106,6 +119,9 @@ func weightOrders(o *rebuild.Conv) (all []struct {
 	if in == 3 {
 		add("the channels of the weight are taken in the other order", func(i int) int { return i/(3*k)*3*k + (2-i/k%3)*k + i%k })
 	}
+	if in > 3 || in == 2 {
+		add("the input channels of the weight are taken in turned order", func(i int) int { return i/(in*k)*in*k + (in-1-i/k%in)*k + i%k })
+	}
 	if in == o.OutChannels && in > 1 {
 		add("inputs and outputs of the weight are exchanged", func(i int) int { return (i/k%in*in+i/(in*k))*k + i%k })
 	}
@@ -125,53 +141,6 @@ func moved(x []float64, from func(i int) int) []float64 {
 func channels(o *rebuild.Conv, order []int) func(i int) int {
 	n, c := o.Height*o.Width, len(order)
 	return func(i int) int { return i/(c*n)*c*n + order[i/n%c]*n + i%n }
-}
-
-// Scan is a selective scan with something left out, or made otherwise.
-func Scan(o *rebuild.Scan) (out List) {
-	add := func(id string, text string, change func(s *rebuild.Scan)) {
-		out.add(with(o, change), 0, "%s", text).ID = id
-	}
-	const skip, step, decay, gate, state = "ssm/skip", "ssm/step", "ssm/decay", "ssm/gate", "ssm/state"
-	gated := func(text, id string, of func(y, skip, z float64) float64) {
-		add(id, text, func(s *rebuild.Scan) { s.Output = of })
-	}
-	silu := op.Silu
-	gated("D·x is not added", skip, func(y, _, z float64) float64 { return y * silu(z) })
-	gated("D·x is added twice", skip, func(y, x, z float64) float64 { return (y + 2*x) * silu(z) })
-	gated("D·x is subtracted", skip, func(y, x, z float64) float64 { return (y - x) * silu(z) })
-	gated("D·x is added behind the gate", skip, func(y, x, z float64) float64 { return y*silu(z) + x })
-	gated("the scan is left out: only D·x is there", state, func(_, x, z float64) float64 { return x * silu(z) })
-	gated("the gate is missing", gate, func(y, x, _ float64) float64 { return y + x })
-	gated("the gate has no activation", gate, func(y, x, z float64) float64 { return (y + x) * z })
-	gated("the gate is σ(z) and not z·σ(z)", gate, func(y, x, z float64) float64 { return (y + x) * op.Sigmoid(z) })
-	add(skip, "D is 1 for every channel", func(s *rebuild.Scan) { s.D = op.Map(o.D, func(float64) float64 { return 1 }) })
-	add(step, "Δ is dt itself: the softplus is missing", func(s *rebuild.Scan) { s.Step = func(dt float64) float64 { return dt } })
-	add(step, "Δ is exp(dt) and not softplus(dt)", func(s *rebuild.Scan) { s.Step = math.Exp })
-	add(step, "Δ is σ(dt) and not softplus(dt)", func(s *rebuild.Scan) { s.Step = op.Sigmoid })
-	add(step, "Δ is max(dt, 0) and not softplus(dt)", func(s *rebuild.Scan) { s.Step = func(dt float64) float64 { return max(dt, 0) } })
-	if b := o.DtBias(); len(b) == o.Channels {
-		for _, f := range []float64{-1, 1} {
-			text := "the bias of dt is missing"
-			if f > 0 {
-				text = "the bias of dt is added twice"
-			}
-			out.add(o.Stepped(func(k int, dt float64) float64 { return dt + f*b[k] }), 0, "%s", text).ID = step
-		}
-	}
-	add(decay, "A is A_log itself, and not −exp(A_log)", func(s *rebuild.Scan) { s.Decay = func(a float64) float64 { return a } })
-	add(decay, "A is −A_log, and not −exp(A_log)", func(s *rebuild.Scan) { s.Decay = func(a float64) float64 { return -a } })
-	add(decay, "A is exp(A_log), without the minus", func(s *rebuild.Scan) { s.Decay = math.Exp })
-	add(decay, "the state does not decay", func(s *rebuild.Scan) { s.Decay = func(float64) float64 { return 0 } })
-	into := func(text string, of func(step, b, x float64) float64) {
-		add(step, text, func(s *rebuild.Scan) { s.Into = of })
-	}
-	into("what enters the state is B·x, without Δ", func(_, b, x float64) float64 { return b * x })
-	into("what enters the state is Δ·x, without B", func(step, _, x float64) float64 { return step * x })
-	add(state, "the state is not kept from token to token", func(s *rebuild.Scan) { s.Fresh = true })
-	add(state, "the tokens are taken from the last to the first", func(s *rebuild.Scan) { s.Back = true })
-	add(state, "B and C are exchanged", func(s *rebuild.Scan) { s.Exchanged = true })
-	return out
 }
 
 // Patches is the tokens of an image with other positions, or in another order.
@@ -222,6 +191,20 @@ func Patches(o *rebuild.Patches) (out List) {
 				}
 				return -1
 			}, same, 1)
+		}
+	}
+	if g := o.Grid; g != nil {
+		other := func(text string, table []float64) {
+			out.add(with(o, func(p *rebuild.Patches) { p.Table = table }), 0, "%s", text).ID = position
+		}
+		for _, way := range op.Resizings {
+			if way != g.Way {
+				other(fmt.Sprintf("the positions are brought to the size of the image in another way: %s, and not %s", way, g.Way), o.Resized(way))
+			}
+		}
+		if o.Height*o.Columns <= g.Size*g.Size {
+			other("the positions are not brought to the size of the image: the first rows are taken",
+				slices.Concat(g.Class, g.Rows[:o.Height*o.Columns*o.Out.Width]))
 		}
 	}
 	if front > 0 {

@@ -73,6 +73,13 @@ func (d *damage) change(text string, to func(w [][]float64)) *rebuild.Fault {
 func (d *damage) multiplied() {
 	type span struct{ from, to int }
 	spans := []span{{0, d.in}}
+	for _, parts := range []int{2, 4} {
+		for k := range parts {
+			if (!d.whole() || parts == 2) && d.in%parts == 0 && d.in/parts > tiles[len(tiles)-1]/parts {
+				spans = append(spans, span{k * d.in / parts, (k + 1) * d.in / parts})
+			}
+		}
+	}
 	for _, tile := range tiles {
 		for from := 0; from+tile <= d.in && d.in/tile <= maxTiles; from += tile {
 			spans = append(spans, span{from, from + tile})

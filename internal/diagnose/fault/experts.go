@@ -48,6 +48,13 @@ func Routing(o *rebuild.Routing) (out List) {
 	}
 	k := o.Out.Width
 	right := rebuild.Eval(o.Eval)
+	out.add(right.Then(func(x []float64) []float64 {
+		x = slices.Clone(x)
+		for i := 0; i < len(x); i += k {
+			op.Softmax(x[i : i+k])
+		}
+		return x
+	}), 0, "a softmax is taken of the shares again").ID = "moe/scores"
 	each := func(id, text string, of func(row []float64)) {
 		out.add(right.Then(func(x []float64) []float64 {
 			x = slices.Clone(x)
@@ -65,6 +72,21 @@ func Routing(o *rebuild.Routing) (out List) {
 				row[i] = mean
 			}
 		})
+	}
+	for n := 1; n < k; n++ {
+		for _, again := range []bool{true, false} {
+			text := fmt.Sprintf("only the first %d of %d chosen experts have a share", n, k)
+			if !again {
+				text += ", which is that of all together"
+			}
+			each("moe/k", text, func(row []float64) {
+				sum := floats.Sum(row)
+				clear(row[n:])
+				if !again {
+					floats.Scale(sum/floats.Sum(row), row)
+				}
+			})
+		}
 	}
 	each("moe/shares", "the shares are left out: each is 1", func(row []float64) {
 		for i := range row {
@@ -139,7 +161,11 @@ func Experts(o *rebuild.Experts) (out List) {
 			}
 		})
 	}
-	expertGates(o, add)
+	if o.DownBias != nil {
+		add("moe/shares", 0, "the bias of the experts' last product is not multiplied by the share", func(x *rebuild.Experts) { x.Unshared = true })
+	}
+	roundedExperts(o, &out)
+	expertGates(o, &out, add)
 	orders(o.Count, func(rank int, text string, of func(e int) int) {
 		add("moe/expert-order", rank, text, func(x *rebuild.Experts) { x.Weights = of })
 		add("moe/expert-order", rank+1, text+", their last product alone", func(x *rebuild.Experts) {
@@ -152,8 +178,32 @@ func Experts(o *rebuild.Experts) (out List) {
 	return out
 }
 
+// roundedExperts adds experts of which a part is kept in a type of fewer bits.
+func roundedExperts(o *rebuild.Experts, out *List) {
+	t := o.Scene().Target
+	for _, n := range op.NarrowerThan(t.Golden.DType(), t.Actual.DType()) {
+		round := func(of func(e int) []float64) func(e int) []float64 {
+			return func(e int) []float64 { return op.Map(of(e), n.Round) }
+		}
+		add := func(text string, change func(x *rebuild.Experts)) {
+			out.add(with(o, change), 2, "%s rounded to %s", text, n.Name).ID = "dtype/downcast"
+		}
+		weights := func(x *rebuild.Experts) { x.GateUp, x.Down = round(o.GateUp), round(o.Down) }
+		add("the input of the experts is", func(x *rebuild.Experts) { x.Round = n.Round })
+		add("the weights of the experts are", weights)
+		add("input and weights of the experts are", func(x *rebuild.Experts) { weights(x); x.Round = n.Round })
+		add("what the gate of the experts makes is", func(x *rebuild.Experts) {
+			x.Gate = func(g, u float64) float64 { return n.Round(o.Gate(g, u)) }
+		})
+		add("all operands of the experts are", func(x *rebuild.Experts) {
+			weights(x)
+			x.Round, x.Gate = n.Round, func(g, u float64) float64 { return n.Round(o.Gate(n.Round(g), n.Round(u))) }
+		})
+	}
+}
+
 // expertGates adds what is done inside an expert.
-func expertGates(o *rebuild.Experts, add func(id string, rank int, text string, change func(x *rebuild.Experts))) {
+func expertGates(o *rebuild.Experts, out *List, add func(id string, rank int, text string, change func(x *rebuild.Experts))) {
 	right := o.Gate
 	const order = "linear/gate-up"
 	add(order, 0, "gate and up of the experts are exchanged", func(x *rebuild.Experts) {
@@ -175,6 +225,14 @@ func expertGates(o *rebuild.Experts, add func(id string, rank int, text string, 
 		add(one, 0, "the 1 + of the experts' gate is missing: g·σ(1.702·g)·u", func(x *rebuild.Experts) {
 			x.Gate = func(g, u float64) float64 { return right(g, u-1) }
 		})
+		cut := o.Out.Searched("gate and up of the experts are cut at another number", leastCut, mostCut, func(n int) float64 { return o.Work(n, o.Shares.Width) },
+			func(c float64) rebuild.Eval {
+				return with(o, func(x *rebuild.Experts) {
+					x.Gate = func(g, u float64) float64 { g = min(g, c); return g * op.Sigmoid(1.702*g) * (op.Clip(u, c) + 1) }
+				})
+			})
+		cut.ID = clamp
+		*out = append(*out, cut)
 		add(clamp, 0, "gate and up of the experts are not cut", func(x *rebuild.Experts) {
 			x.Gate = func(g, u float64) float64 { return g / (1 + math.Exp(-1.702*g)) * (u + 1) }
 		})
@@ -201,6 +259,49 @@ func Expert(o *rebuild.Expert) (out List) {
 		}
 	})
 	own := func(e int) int { return e }
+	if o.Out.IsTarget() {
+		fitting := o.Fitting()
+		if fitting != nil && !slices.Equal(fitting, op.Sequence(o.Count)) {
+			out.add(o.Part(func(e int) int { return fitting[e] }, false), 1,
+				"the experts 0, 1, … have the weights of %v", fitting).ID = "moe/expert-order"
+		}
+	}
+	for e := range min(o.Count, fewExperts) {
+		if slices.Contains(o.Numbers, e) {
+			right := o.GateUp
+			out.add(with(o, func(x *rebuild.Expert) {
+				x.GateUp = func(n int) []float64 {
+					if n == e {
+						return make([]float64, 2*o.Inner*o.Hidden)
+					}
+					return right(n)
+				}
+			}), 0, "expert %d has no weights: zeros", e).ID = "moe/expert-order"
+		}
+	}
+	out.add(with(o, func(x *rebuild.Expert) {
+		x.Given = func(x, shares []float64) []float64 {
+			for i := range x {
+				x[i] *= shares[i/o.Hidden]
+			}
+			return x
+		}
+	}), 0, "the input of each expert is multiplied by its share, and not its output").ID = "moe/shares"
+	t := o.Scene().Target
+	for _, n := range op.NarrowerThan(t.Golden.DType(), t.Actual.DType()) {
+		round := func(x []float64) []float64 { return op.Map(x, n.Round) }
+		input := func(x, _ []float64) []float64 { return round(x) }
+		weights := func(of func(e int) []float64) func(e int) []float64 {
+			return func(e int) []float64 { return round(of(e)) }
+		}
+		const id = "dtype/downcast"
+		out.add(with(o, func(x *rebuild.Expert) { x.Given = input }), 2, "the input of the experts is rounded to %s", n.Name).ID = id
+		out.add(with(o, func(x *rebuild.Expert) { x.GateUp = weights(o.GateUp) }), 2, "gate and up of the experts are rounded to %s", n.Name).ID = id
+		out.add(with(o, func(x *rebuild.Expert) { x.Given, x.GateUp = input, weights(o.GateUp) }), 2,
+			"the input of the experts, and their gate and up, are rounded to %s", n.Name).ID = id
+		out.add(rebuild.Eval(with(o, func(x *rebuild.Expert) { x.Given, x.GateUp = input, weights(o.GateUp) })).Then(round), 2,
+			"the first product of the experts is in %s", n.Name).ID = id
+	}
 	out.add(o.Part(own, true), 0, "the activation of the experts is given up and not gate").ID = "linear/gate-up"
 	read := "in turn, and not as halves"
 	if o.InTurn {
@@ -225,6 +326,9 @@ func SharedExpert(o *rebuild.Gated) (out List) {
 	out.add(o.By(1, 1, one), 0, "%s is added without its gate", o.B)
 	out.add(o.By(1, 1, func(g float64) float64 { return g }), 0, "the gate of %s is not put through a sigmoid", o.B)
 	out.add(o.By(1, 2, sigmoid), 1, "%s is added twice", o.B)
+	for _, a := range op.Activations {
+		out.add(o.By(1, 1, a.F), 1, "the gate of %s is put through %s and not through a sigmoid", o.B, a.Name)
+	}
 	out.add(func(e *rebuild.Evaluation, rows []int) []float64 {
 		x, g, w := o.By(1, 1, one)(e, rows), e.Beside(o.G, o.Out, rows), o.Out.Width
 		if x == nil || len(g) != len(rows) {

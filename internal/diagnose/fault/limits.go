@@ -15,6 +15,7 @@ const (
 	maxHeads      = 256     // the largest number of heads that is tried
 	maxRoll       = 8       // how far heads are moved
 	longestCache  = 1 << 14 // tokens up to which other caches are tried
+	everyPosition = 64      // tokens up to which a step is tried at every position
 	everyWindow   = 64      // tokens up to which every sliding window is tried; above, powers of 2
 	leastSumGroup = 16      // inputs of a group whose sum is taken, at least
 	maxGroups     = 64      // groups of which each gets a fitted scale, at most
@@ -27,6 +28,8 @@ const (
 	scaleReach    = 64      // factor, up or down, within which a scale is searched for
 	leastEps      = 1e-13   // the lower bound of the search for an eps
 	mostEps       = 100     // the upper one
+	leastCut      = 0.01    // the lower bound of the search for where a gate is cut
+	mostCut       = 1e3     // the upper one
 	maxFactor     = 4       // the largest factor of a term
 	guessRank     = 3       // of guesses about weights
 	unsureRank    = 2       // is added for a quantisation that neither config nor weight tell

@@ -241,7 +241,25 @@ func (r rounding) compute(l op.Linear, n op.Narrow, x []float64, weight *op.Matr
 }
 
 // FusedLinear is a fused projection whose parts stand in another order.
-func FusedLinear(o *rebuild.Linear) List { return fused(o.From, o.Eval) }
+func FusedLinear(o *rebuild.Linear) List {
+	out := fused(o.From, o.Eval)
+	if o.B == nil {
+		return out
+	}
+	plain, b := with(o, func(l *rebuild.Linear) { l.B = nil }), op.Scaled(o.B, o.Biases)
+	for _, f := range fused(o.From, plain) {
+		f.Text += ", the bias as it should"
+		f.Rank++
+		f.Eval = f.Eval.Then(func(x []float64) []float64 {
+			for i := 0; i < len(x); i += len(b) {
+				floats.Add(x[i:i+len(b)], b)
+			}
+			return x
+		})
+		out = append(out, f)
+	}
+	return out
+}
 
 // FusedGiven is FusedLinear of a layer without weights.
 func FusedGiven(o *rebuild.Given) List { return fused(o.From, o.Eval) }

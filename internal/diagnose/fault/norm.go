@@ -2,6 +2,7 @@ package fault
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -35,6 +36,23 @@ func NormKind(o *rebuild.Norm) (out List) {
 	} else {
 		out.add(with(o, func(n *rebuild.Norm) { n.Center = true }), 0, "a layer norm in place of an RMS norm")
 	}
+	if heads := o.Heads(); heads > 1 {
+		out.add(func(e *rebuild.Evaluation, rows []int) []float64 {
+			y, x := o.Eval(e, rows), e.Get(o.In, rows)
+			for i, r := range rows {
+				own, all := op.RootMeanSquare(x[i*o.Width:(i+1)*o.Width]), 0.0
+				for h := range heads {
+					row := e.Get(o.In, []int{r - r%heads + h})
+					if row == nil {
+						return nil
+					}
+					all += floats.Dot(row, row) / float64(heads*o.Width)
+				}
+				floats.Scale(math.Sqrt((own*own+o.Eps)/(all+o.Eps)), y[i*o.Width:(i+1)*o.Width])
+			}
+			return y
+		}, 1, "the norm goes over all heads of a token together, and not over each")
+	}
 	return out
 }
 
@@ -45,6 +63,9 @@ func NormWeight(o *rebuild.Norm) (out List) {
 		out.add(with(o, func(n *rebuild.Norm) { n.Weight, n.Bias = nil, nil }), 1, "weight and bias are missing")
 		if o.OnePlus {
 			out.add(with(o, func(n *rebuild.Norm) { n.OnePlus = false }), 0, "the weight is w and not 1 + w")
+			out.add(with(o, func(n *rebuild.Norm) {
+				n.Weight = op.Map(n.Weight, func(w float64) float64 { return w + 1 })
+			}), 0, "the weight is 2 + w and not 1 + w: 1 is added twice")
 		} else {
 			out.add(with(o, func(n *rebuild.Norm) { n.OnePlus = true }), 0, "the weight is 1 + w and not w")
 			out.add(with(o, func(n *rebuild.Norm) { n.Norm = n.WithoutOne() }), 0,
@@ -53,6 +74,11 @@ func NormWeight(o *rebuild.Norm) (out List) {
 	}
 	if o.Bias != nil {
 		out.add(with(o, func(n *rebuild.Norm) { n.Bias = nil }), 0, "the bias is missing")
+	}
+	learned := o.LearnedNorms()
+	for _, layer := range slices.Sorted(maps.Keys(learned)) {
+		out.add(with(o, func(n *rebuild.Norm) { n.Weight, n.Bias, n.OnePlus = learned[layer].Weight, learned[layer].Bias, false }), 1,
+			"the weights are those of %s", layer)
 	}
 	others := weights(o.Made, []int{o.Width}, func(_, m string) bool {
 		return !strings.HasSuffix("."+label.Name(o.Layer), "."+m)
@@ -78,6 +104,54 @@ func NormWeight(o *rebuild.Norm) (out List) {
 // NormLeftOut is no norm at all.
 func NormLeftOut(o *rebuild.Norm) (out List) {
 	out.add(rebuild.Same(o.In), 1, "the norm is left out")
+	return out
+}
+
+// NormRounded is a norm of which a part is kept in a type of fewer bits.
+func NormRounded(o *rebuild.Norm) (out List) {
+	t := o.Scene().Target
+	if !o.Out.IsTarget() {
+		return nil
+	}
+	plain := o.Norm
+	plain.Weight, plain.Bias, plain.OnePlus = nil, nil, false
+	for _, n := range op.NarrowerThan(t.Golden.DType(), t.Actual.DType()) {
+		round := func(x []float64) []float64 { return op.Map(x, n.Round) }
+		add := func(text string, of func(x []float64) []float64) {
+			out.add(rebuild.Same(o.In).Then(of), 2, "%s rounded to %s", text, n.Name)
+		}
+		weighed := func(x []float64, w []float64) []float64 {
+			y := slices.Clone(x)
+			for i := range y {
+				switch c := i % o.Width; {
+				case w != nil && o.OnePlus:
+					y[i] *= 1 + w[c]
+				case w != nil:
+					y[i] *= w[c]
+				}
+				if o.Bias != nil {
+					y[i] += o.Bias[i%o.Width]
+				}
+			}
+			return y
+		}
+		add("the input is", func(x []float64) []float64 { return o.Of(round(x)) })
+		add("input and result are", func(x []float64) []float64 { return round(o.Of(round(x))) })
+		add("what is multiplied by the weight is", func(x []float64) []float64 { return weighed(round(plain.Of(x)), o.Weight) })
+		add("what is multiplied by the weight, and the result, are", func(x []float64) []float64 { return round(weighed(round(plain.Of(x)), o.Weight)) })
+		if o.Weight == nil {
+			continue
+		}
+		w := round(o.Weight)
+		add("the weight is", func(x []float64) []float64 { return weighed(plain.Of(x), w) })
+		add("input, weight and result are", func(x []float64) []float64 { return round(weighed(plain.Of(round(x)), w)) })
+		add("input, what is multiplied by the weight, weight and result are", func(x []float64) []float64 {
+			return round(weighed(round(plain.Of(round(x))), w))
+		})
+		add("input and what is multiplied by the weight are", func(x []float64) []float64 {
+			return weighed(round(plain.Of(round(x))), o.Weight)
+		})
+	}
 	return out
 }
 

@@ -41,13 +41,30 @@ func RopeLayout(o *rebuild.Attention) (out List) {
 	out.add(both(o, back), 0, "q and k are rotated the other way round (the sign of the sine)")
 	out.add(rotated(o, func(r *op.Rope) { back(&r.Q) }), 1, "q is rotated the other way round")
 	out.add(rotated(o, func(r *op.Rope) { back(&r.K) }), 1, "k is rotated the other way round")
+	for _, m := range []struct {
+		text string
+		mix  func(p, q, c, s float64) (float64, float64)
+	}{
+		{"the halves are exchanged without a minus (p·cos + q·sin, q·cos + p·sin)",
+			func(p, q, c, s float64) (float64, float64) { return p*c + q*s, q*c + p*s }},
+		{"cosine and sine are exchanged", func(p, q, c, s float64) (float64, float64) { return p*s - q*c, q*s + p*c }},
+		{"what is multiplied by the sine is left out", func(p, q, c, _ float64) (float64, float64) { return p * c, q * c }},
+		{"what is multiplied by the sine is not turned (x·cos + x·sin)",
+			func(p, q, c, s float64) (float64, float64) { return p * (c + s), q * (c + s) }},
+	} {
+		out.add(both(o, func(r *op.Rotation) { r.Mix = m.mix }), 1, "%s", m.text)
+	}
 	return out
 }
 
 // RopeApplied is a rotation of something else than q and k, or of another part of each head.
 func RopeApplied(o *rebuild.Attention) (out List) {
 	if !isRotated(o) {
-		for _, theta := range []float64{1e4, 5e5, 1e6} {
+		thetas := []float64{1e4, 5e5, 1e6}
+		if t := o.Scene().Config.Theta(); t > 0 && !slices.Contains(thetas, t) {
+			thetas = append([]float64{t}, thetas...)
+		}
+		for _, theta := range thetas {
 			for _, interleaved := range []bool{false, true} {
 				out.add(both(o, func(r *op.Rotation) {
 					*r = op.Rotation{Freqs: op.Frequencies(theta, o.Dim), Interleaved: interleaved, Step: 1, Size: 1}

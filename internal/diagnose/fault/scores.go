@@ -106,10 +106,6 @@ func Buckets(s *diagnose.Scene) (out []diagnose.Prediction) {
 	if !ok {
 		buckets = 32
 	}
-	far, ok := s.Config.Int("relative_attention_max_distance")
-	if !ok {
-		far = 128
-	}
 	made := func(r op.RelativeBias, buckets int) []float64 {
 		r.Table = make([][]float64, buckets)
 		x := make([]float64, n*n)
@@ -122,8 +118,14 @@ func Buckets(s *diagnose.Scene) (out []diagnose.Prediction) {
 		}
 		return x
 	}
-	for _, both := range []bool{false, true} {
-		own := op.RelativeBias{Far: far, Both: both}
+	if s.Config == nil {
+		buckets = 1
+		for buckets <= int(slices.Max(golden)) {
+			buckets *= 2
+		}
+	}
+	for _, own := range distances(s) {
+		far, both := own.Far, own.Both
 		if !slices.Equal(made(own, buckets), golden) {
 			continue
 		}
@@ -144,6 +146,16 @@ func Buckets(s *diagnose.Scene) (out []diagnose.Prediction) {
 		}
 		for _, b := range []int{buckets / 2, 2 * buckets} {
 			try(fmt.Sprintf("relative_attention_num_buckets is %d and not %d", b, buckets), own, b)
+		}
+	}
+	return out
+}
+
+// distances are the ways in which the reference may take distances apart.
+func distances(s *diagnose.Scene) (out []op.RelativeBias) {
+	for _, far := range rebuild.Distances(s.Config) {
+		for _, both := range []bool{false, true} {
+			out = append(out, op.RelativeBias{Far: far, Both: both})
 		}
 	}
 	return out
@@ -229,9 +241,12 @@ func Rounded(o *rebuild.Attention) (out List) {
 		add("the weights of attention are rounded to", op.Rounded{Weights: true})
 		add("the scores are rounded to", op.Rounded{Scores: true})
 		add("scores and weights are rounded to", op.Rounded{Scores: true, Weights: true})
-		add("q, k and v are rounded to", op.Rounded{Inputs: true})
-		add("all of attention is rounded to", op.Rounded{Inputs: true, Scores: true, Weights: true, Result: true})
-		add("all of attention but scores and weights is rounded to", op.Rounded{Inputs: true, Result: true})
+		add("q, k and v are rounded to", op.Rounded{QK: true, V: true})
+		add("q and k are rounded to", op.Rounded{QK: true})
+		add("v is rounded to", op.Rounded{V: true})
+		add("weights and v are rounded to", op.Rounded{Weights: true, V: true})
+		add("all of attention is rounded to", op.Rounded{QK: true, V: true, Scores: true, Weights: true, Result: true})
+		add("all of attention but scores and weights is rounded to", op.Rounded{QK: true, V: true, Result: true})
 		if isRotated(o) {
 			out.add(both(o, func(r *op.Rotation) { r.To = n.Round }), 1, "cosines and sines are rounded to %s", n.Name)
 			out.add(both(o, func(r *op.Rotation) { r.Freqs = op.Map(r.Freqs, n.Round) }), 1, "the frequencies of the rotation are rounded to %s", n.Name)

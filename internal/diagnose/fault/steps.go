@@ -70,6 +70,12 @@ func Steps(o *rebuild.Attention) (out List) {
 		}
 		return s
 	})
+	lies(1, "the first slot holds zeros", func(s int) int {
+		if s == 0 {
+			return -1
+		}
+		return s
+	})
 	seen := func(text string, allows func(t, s int) bool) {
 		right := o.Mask
 		out.add(with(o, func(a *rebuild.Attention) {
@@ -89,7 +95,7 @@ func stepPositions(o *rebuild.Attention, from int, out *List) {
 	if !isRotated(o) {
 		return
 	}
-	add := func(rank int, text string, of func(right float64, t int) float64) {
+	each := func(rank int, text string, of func(right float64, t int) float64, alone bool) {
 		at := make([]float64, max(o.Tokens, len(o.Rope.Q.At)))
 		for i := range at {
 			t, right := i%o.Tokens, float64(i%o.Tokens)
@@ -103,9 +109,13 @@ func stepPositions(o *rebuild.Attention, from int, out *List) {
 		q := func(r *op.Rope) { r.Q.At, r.Q.By = at, nil }
 		k := func(r *op.Rope) { r.K.At, r.K.By = at, nil }
 		out.add(rotated(o, func(r *op.Rope) { q(r); k(r) }), rank-1, "%s", text).ID = "rope/offset"
+		if !alone {
+			return
+		}
 		out.add(rotated(o, q), rank+1, "%s, those of q alone", text).ID = "rope/offset"
 		out.add(rotated(o, k), rank+1, "%s, those of k alone", text).ID = "rope/offset"
 	}
+	add := func(rank int, text string, of func(right float64, t int) float64) { each(rank, text, of, true) }
 	if o.Rope.Q.At != nil {
 		add(0, "the positions of the step count the padding", func(_ float64, t int) float64 { return float64(t) })
 	}
@@ -113,6 +123,11 @@ func stepPositions(o *rebuild.Attention, from int, out *List) {
 	for _, by := range []int{1, -1, 2, -2, 3, -3} {
 		if by != -from {
 			add(1, fmt.Sprintf("the positions of the step are off by %+d", by), func(right float64, _ int) float64 { return right + float64(by) })
+		}
+	}
+	for p := range 2*from + 4 {
+		if o.Tokens <= everyPosition {
+			each(2, fmt.Sprintf("the position of the step is %d, whatever its place", p), func(float64, int) float64 { return float64(p) }, false)
 		}
 	}
 }

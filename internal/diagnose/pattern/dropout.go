@@ -78,7 +78,7 @@ func DroppedWeights(s *diagnose.Scene) []diagnose.Prediction {
 		return nil
 	}
 	o, ok := g.Explain(g.Target).(*rebuild.Attention)
-	if !ok || o.Write != op.ByHead || o.Roll != 0 || o.ValueDim != 0 || o.Keys != 0 || o.Tokens > o.Dim || o.Width() != g.Target.Width {
+	if !ok || o.OfWeights || o.Write != op.ByHead || o.Roll != 0 || o.ValueDim != 0 || o.Keys != 0 || o.Tokens > o.Dim || o.Width() != g.Target.Width {
 		return nil
 	}
 	w := o.Weigh(g.With(g.Target, nil))

@@ -82,7 +82,7 @@ func (p *Pair) noiseOf() (name string, rel float64) {
 			name = size.name
 		}
 	}
-	if name == "" || len(p.Actual) < noiseLeast || p.Target.Actual.DType() != tensor.F32 {
+	if name == "" || len(p.Actual) < noiseLeast || len(p.rows) < noiseRows || p.Target.Actual.DType() != tensor.F32 {
 		return "", 0
 	}
 	if _, w := p.Weights.Of(p.Target.Layer, "weight"); w != nil {

@@ -42,14 +42,17 @@ func Places(s *diagnose.Scene) (out []diagnose.Prediction) {
 		if id == "" {
 			continue
 		}
+		if strings.HasPrefix(f.Kind, "rows/") && slices.Contains(strings.Split(label.Parent(t.Layer), "."), "experts") {
+			continue // the rows of an expert
+		}
 		if padded && strings.HasPrefix(f.Kind, "rows/") {
 			f.Text += ", counted without padding"
 		}
-		// Attention makes such an error of many causes: mask, rotary embedding, positions. So does code
-		// between layers. There the place of an error is no cause.
+		// Attention makes such an error of many causes: mask, rotary embedding, positions, groups of heads.
+		// So does code between layers. There the place of an error is no cause.
 		// Nor are all rows but the first one: that is what token 0 tells.
-		rows := id == "rows/from" || id == "rows/set"
-		if !rows || s.Kind != localise.KindBetween && !mixesRows(s) && (id != "rows/from" || f.From > 1) {
+		between, rows := s.Kind == localise.KindBetween, id == "rows/from" || id == "rows/set"
+		if rows && !between && !mixesRows(s) && (id != "rows/from" || f.From > 1) || !rows && (!between || id != "columns/set") {
 			out = append(out, guess(id, rank, "%s", f.Text))
 		}
 		if p != nil && (t.PadRows != nil || p.marks == nil) {

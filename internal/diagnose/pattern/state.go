@@ -111,7 +111,7 @@ func Cached(s *diagnose.Scene) []diagnose.Prediction {
 		return nil
 	}
 	o, ok := g.Explain(g.Target).(*rebuild.Attention)
-	if !ok || o.Keys != 0 || o.Axis != op.OverKeys {
+	if !ok || o.OfWeights || o.Keys != 0 || o.Axis != op.OverKeys {
 		return nil
 	}
 	want := []int{o.Sequences, o.Heads, o.Tokens, o.Tokens}

@@ -5,16 +5,20 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/op"
 )
 
-// Attention is the op of that name, of recorded projections.
+// Attention is the op of that name, of recorded projections: the context, or with OfWeights what the
+// softmax gives, [sequences, heads, tokens, keys].
 type Attention struct {
 	Made
 	op.Attention
+	OfWeights   bool
 	Projections [3]*Value // that hold q, k and v; one may hold several
 	Masked      *Value    // that holds the mask; nil where none was recorded
 	Layer       string
@@ -34,11 +38,26 @@ func (o *Attention) Inputs() []*Value { return o.Projections[:] }
 
 func (o *Attention) Eval(e *Evaluation, rows []int) []float64 {
 	need := o.Work(len(rows))
-	if o.Width() != o.Out.Width || need > workLimit/attentionShare || !e.g.Spend(need) {
+	if !o.OfWeights && o.Width() != o.Out.Width || need > workLimit/attentionShare || !e.g.Spend(need) {
 		return nil
+	}
+	if o.OfWeights {
+		return o.weights(e, rows)
 	}
 	q, k, v := o.read(e)
 	return o.Of(q, k, v, rows)
+}
+
+// weights are rows of those, as numbers of all sequences, heads and tokens.
+func (o *Attention) weights(e *Evaluation, rows []int) (out []float64) {
+	w, n := o.Weigh(e), o.Tokens
+	if w == nil || o.Heads*o.Sequences*n != o.Out.Rows {
+		return nil
+	}
+	for _, r := range rows {
+		out = append(out, w.Weights(r/(n*o.Heads), r/n%o.Heads, r%n)...)
+	}
+	return out
 }
 
 // Weigh is the attention on the candidate's projections; nil if they are not known.
@@ -88,10 +107,16 @@ func (g *Graph) HeadCounts(width int) []int {
 		return []int{n}
 	}
 	var out []int
-	for _, d := range []int{64, 128, 32, 16, 80, 96, 256, 8, 40, 48, 72, 112, 160, 192, 4} {
-		if width%d == 0 {
-			out = append(out, width/d)
+	add := func(d int) {
+		if n := width / d; width%d == 0 && !slices.Contains(out, n) {
+			out = append(out, n)
 		}
+	}
+	for _, d := range []int{64, 128, 32, 16, 80, 96, 256, 8, 40, 48, 72, 112, 160, 192} {
+		add(d)
+	}
+	for d := 4; d <= min(width, widestHead); d++ {
+		add(d)
 	}
 	return out
 }
@@ -100,12 +125,15 @@ func (g *Graph) HeadCounts(width int) []int {
 // them.
 func findAttention(g *Graph, v *Value) []Op {
 	shape := v.golden.Shape()
-	if len(shape) < 2 || len(shape) > 3 {
+	o := &Attention{Made: Made{v}, OfWeights: areWeights(v)}
+	if len(shape) < 2 || len(shape) > 3 && !o.OfWeights {
 		return nil
 	}
-	o := &Attention{Made: Made{v}}
 	o.Tokens = Length(shape)
 	o.Sequences = v.Rows / o.Tokens
+	if o.OfWeights {
+		o.Sequences = shape[0]
+	}
 	scope := g.projections(v, o)
 	if scope == "" || o.Tokens < 2 {
 		return nil
@@ -122,7 +150,7 @@ func findAttention(g *Graph, v *Value) []Op {
 			windows = append(windows, mask{op.Windowed(w), nil})
 		}
 		var more []*Attention
-		found, more = g.search(o, ways[:min(len(ways), settingsTried)], windows)
+		found, more = g.search(o, nearestWays(near), windows)
 		near = append(near, more...)
 	}
 	if g.Scene.Config == nil && (found == nil || found.miss > v.Noise()/freely) {
@@ -130,10 +158,83 @@ func findAttention(g *Graph, v *Value) []Op {
 			found = fitted
 		}
 	}
+	if found == nil && len(g.Scene.Weights) == 0 && !o.OfWeights {
+		found = g.learnSinks(near)
+	}
 	if found == nil {
 		return nil
 	}
 	return []Op{found}
+}
+
+// nearestWays are the ways of attention that came nearest, whatever their masks.
+func nearestWays(tried []*Attention) (out []op.Attention) {
+	tried = slices.Clone(tried)
+	slices.SortStableFunc(tried, func(a, b *Attention) int { return cmp.Compare(a.miss, b.miss) })
+	for _, t := range tried[:min(len(tried), settingsTried)] {
+		out = append(out, t.Attention)
+	}
+	return out
+}
+
+// learnSinks finds the learned sinks that bring one of the ways of attention to the golden context, where
+// the weights are not given: they take the same share from all that a query takes in a head,
+//
+//	s = ln(Z·(1/f − 1)), f being the factor of the context, Z the sum of the exponentials of the scores
+func (g *Graph) learnSinks(tried []*Attention) *Attention {
+	tried = slices.Clone(tried)
+	slices.SortStableFunc(tried, func(a, b *Attention) int { return cmp.Compare(a.miss, b.miss) })
+	for _, near := range tried[:min(len(tried), attentionsFitted)] {
+		if g.isOver() || near.Latent != nil {
+			return nil
+		}
+		try := *near
+		o, v := &try, near.Out
+		rows := v.some(attentionRows)
+		golden, made := v.Golden(rows), o.Eval(g.goldenly(), rows)
+		o.Sinks = make([]float64, o.Heads)
+		plain := near.Weigh(g.goldenly())
+		if made == nil || plain == nil {
+			continue
+		}
+		for h := range o.Heads {
+			var all []float64
+			for i, r := range rows {
+				at := i*v.Width + h*o.Dim
+				x, y := made[at:at+o.Dim], golden[at:at+o.Dim]
+				if f := op.Project(x, y); f > 0 && f < 1 {
+					all = append(all, plain.Norm(r/o.Tokens, h, r%o.Tokens)+math.Log(1/f-1))
+				}
+			}
+			if len(all) == 0 {
+				all = []float64{math.Inf(-1)}
+			}
+			slices.Sort(all)
+			o.Sinks[h] = all[len(all)/2]
+		}
+		if o.miss = op.Relative(o.Eval(g.goldenly(), rows), golden); o.miss <= v.Noise() {
+			return o
+		}
+	}
+	return nil
+}
+
+// areWeights reports whether a value may be the weights of an attention: a share of each key for each
+// sequence, head and token.
+func areWeights(v *Value) bool {
+	shape := v.golden.Shape()
+	if len(shape) != 4 || v.Width < 2 {
+		return false
+	}
+	rows := v.some(attentionRows)
+	x := v.Golden(rows)
+	for i := range rows {
+		row := x[i*v.Width : (i+1)*v.Width]
+		if !op.All(row, func(x float64) bool { return x >= 0 }) || math.Abs(floats.Sum(row)-1) > v.Noise()+shareOfOne {
+			return false
+		}
+	}
+	return true
 }
 
 // Unseen names the mask of the padding if the candidate recorded neither it nor another one that
@@ -175,7 +276,7 @@ func (g *Graph) search(o *Attention, ways []op.Attention, masks []mask) (found *
 	rows := v.some(attentionRows)
 	golden, best := v.Golden(rows), v.Noise()
 	layouts := []bool{false}
-	if q := o.Projections[0]; q == o.Projections[1] && q.Width == 3*v.Width {
+	if q := o.Projections[0]; q == o.Projections[1] && q.Width == 3*o.K.At {
 		layouts = append(layouts, true)
 	}
 	for _, m := range masks {
@@ -262,6 +363,13 @@ func (g *Graph) projections(v *Value, o *Attention) string {
 			}
 		}
 		q, k, val, fused := found[0], found[1], found[2], found[5]
+		width := v.Width // of the context
+		switch {
+		case o.OfWeights && q != nil:
+			width = q.Width * q.Rows / n
+		case o.OfWeights && fused != nil:
+			width = fused.Width / 3
+		}
 		switch {
 		case q != nil && found[6] != nil && found[7] != nil:
 			if o.Latent = g.latent(v, q, found[6], found[7]); o.Latent == nil {
@@ -269,18 +377,23 @@ func (g *Graph) projections(v *Value, o *Attention) string {
 			}
 			o.Projections = [3]*Value{q, found[7], found[6]}
 			return scope
-		case q != nil && k != nil && val != nil && q.Rows == n && q.Width == v.Width && k.Rows == val.Rows && k.Rows != n &&
+		case q != nil && k != nil && val != nil && q.Rows == n && q.Width == width && k.Rows == val.Rows && k.Rows != n &&
 			len(k.golden.Shape()) == 3: // cross attention
 			o.Projections, o.Keys = [3]*Value{q, k, val}, k.Rows/o.Sequences
 			return scope
 		case k != nil && k.Rows%n != 0 || val != nil && val.Rows%n != 0:
-		case q != nil && k != nil && val != nil && q.Width*q.Rows/n == v.Width:
+		case q != nil && k != nil && val != nil && q.Width*q.Rows/n == width:
 			o.Projections = [3]*Value{cmp.Or(found[3], q), cmp.Or(found[4], k), val}
 			return scope
-		case fused != nil && fused.Rows == n && fused.Width > v.Width:
+		case fused != nil && fused.Rows == n && fused.Width == 3*width && found[3] != nil && found[4] != nil &&
+			found[3].Rows*found[3].Width == n*width && found[4].Rows*found[4].Width == n*width: // q and k are normed
+			o.Projections = [3]*Value{found[3], found[4], fused}
+			o.V = op.Columns{At: 2 * width}
+			return scope
+		case fused != nil && fused.Rows == n && fused.Width > width:
 			o.Projections = [3]*Value{fused, fused, fused}
-			o.K = op.Columns{Part: 1, At: v.Width}
-			o.V = op.Columns{Part: 2, At: v.Width + (fused.Width-v.Width)/2}
+			o.K = op.Columns{Part: 1, At: width}
+			o.V = op.Columns{Part: 2, At: width + (fused.Width-width)/2}
 			return scope
 		}
 		if b := label.Block(scope); b == "" || b == scope {
@@ -324,9 +437,19 @@ func (g *Graph) ways(v *Value, o *Attention) []op.Attention {
 		}
 		return out
 	}
-	relatives := append(g.relatives(o), nil)
-	for _, h := range g.HeadCounts(v.Width) {
-		d := v.Width / h
+	width, counts := v.Width, g.HeadCounts(v.Width)
+	if o.OfWeights {
+		width, counts = o.Projections[0].Width*o.Projections[0].Rows/(o.Sequences*o.Tokens), []int{v.golden.Shape()[1]}
+		if k == o.Projections[0] {
+			width = o.K.At
+		}
+	}
+	for _, h := range counts {
+		d := width / h
+		if width%h != 0 {
+			continue
+		}
+		relatives := append(g.relatives(o, h), nil)
 		if kvWidth%d != 0 || kvWidth/d == 0 || h%(kvWidth/d) != 0 {
 			continue
 		}
@@ -350,6 +473,9 @@ func scales(c checkpoint.Config, layer string, d int) (out []float64) {
 		out = append(out, 1/math.Sqrt(x))
 	}
 	root := 1 / math.Sqrt(float64(d))
+	if n, ok := blockNumber(layer); ok && c["scale_attn_by_inverse_layer_idx"] == true { // GPT-2
+		out = append(out, root/float64(n+1))
+	}
 	if s := scaling(c, layer); s.Kind == "yarn" && s.AllDim > 0 { // DeepSeek
 		m := op.Mscale(s.Factor, s.AllDim)
 		out = append(out, root*m*m)

@@ -72,7 +72,7 @@ func (r *Rows) Len() int { return len(r.data) / max(r.width, 1) }
 // returns nil where it cannot.
 func (o *Attention) Over(of func(k, v *Rows) *Cache) Eval {
 	return func(e *Evaluation, rows []int) []float64 {
-		if o.Latent != nil || o.Keys != 0 || o.Relative != nil {
+		if o.Latent != nil || o.Keys != 0 || o.Relative != nil || o.OfWeights {
 			return nil
 		}
 		q := rowsOf(o.tokens(e, o.Projections[0], o.Tokens), o.Tokens)

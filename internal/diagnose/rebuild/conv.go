@@ -6,7 +6,6 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/op"
 	"github.com/goparity/goparity/tensor"
@@ -67,6 +66,51 @@ func findConv(from From, key string, w, b *tensor.Tensor) (ops []Op) {
 	return ops
 }
 
+// learnConv finds the kernels of a causal convolution with one for each channel, by least squares of the
+// golden tensors, where there are clearly more tokens than taps: [batch, channels, tokens].
+func learnConv(g *Graph, from From) []Op {
+	in, out := from.In.golden.Shape(), from.Out.golden.Shape()
+	if len(in) != 3 || len(out) != 3 || in[0] != out[0] || in[1] != out[1] || out[2] <= in[2] || from.In.golden.Len() > op.DecodeMax {
+		return nil
+	}
+	k, channels, tokens := out[2]-in[2]+1, in[1], out[2]
+	n := in[0] * tokens
+	if n < 2*(k+1) || k > widestKernel || !g.Spend(float64(channels*n*k*k)) {
+		return nil
+	}
+	x, y := op.ReadAll(from.In.golden), op.ReadAll(from.Out.golden)
+	c := op.Conv{InChannels: channels, OutChannels: channels, Height: 1, OutHeight: 1, KernelHeight: 1, Width: in[2], OutWidth: tokens,
+		KernelWidth: k, Groups: channels, Stride: [2]int{1, 1}, Pad: [2]int{0, k - 1}, Biases: 1}
+	for ch := range channels {
+		rows, values := make([]float64, 0, n*k), make([]float64, 0, n)
+		for b := range in[0] {
+			for t := range tokens {
+				for j := range k {
+					v := 0.0
+					if at := t - (k - 1) + j; at >= 0 && at < in[2] {
+						v = x[(b*channels+ch)*in[2]+at]
+					}
+					rows = append(rows, v)
+				}
+				values = append(values, y[(b*channels+ch)*tokens+t])
+			}
+		}
+		l, ok := op.FitLinear(rows, values, n, k, 1)
+		if !ok {
+			return nil
+		}
+		bias := 0.0
+		if l.B != nil {
+			bias = l.B[0]
+		}
+		c.W, c.B = append(c.W, op.ReadAll(l.W.Tensor)...), append(c.B, bias)
+	}
+	if op.MaxAbs(c.B) == 0 {
+		c.B = nil
+	}
+	return []Op{&Conv{from, "", c}}
+}
+
 // strides lists the strides and paddings that make out places of n with a kernel of k.
 func strides(n, out, k int) (all [][2]int) {
 	for s := 1; s <= max(k, 2); s++ {
@@ -79,82 +123,6 @@ func strides(n, out, k int) (all [][2]int) {
 	return all
 }
 
-// Scan is the op of that name, of what the layers of a mixer put out.
-type Scan struct {
-	Made
-	X, Dt, BC, Gate *Value // all [tokens, width]; Gate's last columns
-	op.Scan
-	dt func(channel int, dt float64) float64 // nil for dt as it is
-}
-
-func (o *Scan) Inputs() []*Value { return []*Value{o.X, o.Dt, o.BC, o.Gate} }
-
-func (o *Scan) Eval(e *Evaluation, rows []int) []float64 {
-	x, dt, bc, gate := e.all(o.X), e.all(o.Dt), e.all(o.BC), e.all(o.Gate)
-	d, n := o.Channels, o.States
-	if x == nil || dt == nil || bc == nil || gate == nil || !e.g.Spend(o.Work(o.Out.Rows)) {
-		return nil
-	}
-	if o.dt != nil {
-		dt = slices.Clone(dt)
-		for i := range dt {
-			dt[i] = o.dt(i%d, dt[i])
-		}
-	}
-	z := part(gate, o.Gate.Width, o.Gate.Width-d, d)
-	b, c := part(bc, o.BC.Width, o.BC.Width-2*n, n), part(bc, o.BC.Width, o.BC.Width-n, n)
-	tokens := Length(o.Out.golden.Shape())
-	var all []float64
-	for t := 0; t < o.Out.Rows; t += tokens {
-		all = append(all, o.Of(x[t*d:(t+tokens)*d], dt[t*d:(t+tokens)*d], z[t*d:(t+tokens)*d], b[t*n:(t+tokens)*n], c[t*n:(t+tokens)*n])...)
-	}
-	out := make([]float64, 0, len(rows)*d)
-	for _, r := range rows {
-		out = append(out, all[r*d:(r+1)*d]...)
-	}
-	return out
-}
-
-// Stepped is Eval with dt of each channel changed.
-func (o *Scan) Stepped(change func(channel int, dt float64) float64) Eval {
-	return func(e *Evaluation, rows []int) []float64 {
-		c := *o
-		c.dt = change
-		return c.Eval(e, rows)
-	}
-}
-
-// DtBias is the bias of what dt comes from; nil for none.
-func (o *Scan) DtBias() []float64 {
-	_, b := o.Scene().Weights.Of(o.Dt.Layer(), "bias")
-	return op.ReadAll(b)
-}
-
-// findScan takes v for what the last projection of a mixer is given.
-func findScan(g *Graph, v *Value) []Op {
-	scope := label.Parent(label.Name(v.Taker()))
-	_, aLog := g.Scene.Weights.Of(scope, "A_log")
-	_, skip := g.Scene.Weights.Of(scope, "D")
-	if aLog == nil || skip == nil || len(aLog.Shape()) != 2 || skip.Len() != v.Width || aLog.Shape()[0] != v.Width {
-		return nil
-	}
-	o := &Scan{Made: Made{v}, X: g.InputOf(scope + ".x_proj")}
-	find := func(layer string, width int) *Value {
-		p := g.Scene.Output(scope + "." + layer)
-		if p == nil || p.Rows() != v.Rows || p.Width() < width {
-			return nil
-		}
-		return g.find(p)
-	}
-	o.Channels, o.States = v.Width, aLog.Shape()[1]
-	o.ALog, o.D = op.ReadAll(aLog), op.ReadAll(skip)
-	o.Dt, o.BC, o.Gate = find("dt_proj", v.Width), find("x_proj", 2*o.States), find("in_proj", 2*v.Width)
-	if o.X == nil || !o.X.IsLike(v) || o.Dt == nil || !o.Dt.IsLike(v) || o.BC == nil || o.Gate == nil {
-		return nil
-	}
-	return []Op{o}
-}
-
 // Patches is a sequence of tokens of an image: Class tokens in front, then its patches, and a table of
 // positions on all of them.
 type Patches struct {
@@ -165,6 +133,22 @@ type Patches struct {
 	Table   []float64 // a row for each token; nil for none
 	Height  int       // of the grid of patches
 	Columns int
+	Grid    *Grid // of which the positions of the patches were made; nil where they are as the weights have them
+}
+
+// Grid is a table of positions of another size than an image has: rows of the class tokens, then a square
+// of patches.
+type Grid struct {
+	Size  int
+	Class []float64
+	Rows  []float64
+	Way   op.Resizing
+}
+
+// Resized is the table for an image of the size of the patches.
+func (o *Patches) Resized(way op.Resizing) []float64 {
+	g := o.Grid
+	return slices.Concat(g.Class, way.Of(g.Rows, g.Size, g.Size, o.Height, o.Columns, o.Out.Width))
 }
 
 func (o *Patches) Eval(e *Evaluation, rows []int) []float64 {
@@ -212,11 +196,16 @@ func findPatches(g *Graph, v *Value) (ops []Op) {
 		return nil
 	}
 	tokens, w := shape[1], v.Width
-	tables := [][]float64{nil}
+	var tables, grids [][]float64
 	for _, key := range g.Scene.Weights.Keys(func(key string, t *tensor.Tensor) bool {
-		return strings.Contains(key, "pos") && t.RowLen() == w && t.Len() == tokens*w
+		return strings.Contains(key, "pos") && t.RowLen() == w && t.Len() <= op.DecodeMax
 	}) {
-		tables = append(tables, op.ReadAll(g.Scene.Weights[key]))
+		switch x := op.ReadAll(g.Scene.Weights[key]); {
+		case len(x) == tokens*w:
+			tables = append(tables, x)
+		default:
+			grids = append(grids, x)
+		}
 	}
 	for _, x := range g.before(v) {
 		if x.golden.Len() == tokens*w && x.Width == w && module.Positions.Has(x.Layer()) {
@@ -236,12 +225,44 @@ func findPatches(g *Graph, v *Value) (ops []Op) {
 		}
 		n := x.golden.Len() / (shape[0] * w)
 		first := op.Sequence(tokens - n)
-		for _, o.Table = range tables {
+		add := func(table []float64, grid *Grid) {
 			o := o
+			o.Table, o.Grid = table, grid
 			o.Class = slices.Clone(v.Golden(first))
-			if o.Table != nil && len(first) > 0 {
-				floats.Sub(o.Class, o.Table[:len(o.Class)])
+			if table != nil && len(first) > 0 {
+				floats.Sub(o.Class, table[:len(o.Class)])
 			}
+			ops = append(ops, &o)
+		}
+		add(nil, nil)
+		for _, table := range tables {
+			add(table, nil)
+		}
+		for _, rows := range grids {
+			front := (tokens - n) * w
+			size, _ := square((len(rows) - front) / w)
+			if o.Height == 0 || len(rows) <= front || size == 0 {
+				continue
+			}
+			grid := &Grid{Size: size, Class: rows[:front], Rows: rows[front:]}
+			for _, grid.Way = range op.Resizings {
+				own := *grid
+				with := o
+				with.Grid = &own
+				add(with.Resized(grid.Way), &own)
+			}
+		}
+		if len(g.Scene.Weights) == 0 && len(tables) == 0 { // what the reference adds, the positions of the class tokens aside
+			o := o
+			zero := o
+			zero.Class = make([]float64, len(first)*w)
+			own := zero.With(0, same, same, 0)(g.goldenly(), op.Sequence(tokens))
+			if own == nil {
+				continue
+			}
+			table := op.Minus(v.Golden(op.Sequence(tokens)), own)
+			clear(table[:len(first)*w])
+			o.Table, o.Class = table, v.Golden(first)
 			ops = append(ops, &o)
 		}
 	}

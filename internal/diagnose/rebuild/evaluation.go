@@ -128,7 +128,8 @@ func hashOf(rows []int) uint64 {
 // finders look for the ops that may make a value, in the order in which they are tried.
 var finders = []func(*Graph, *Value) []Op{
 	findLeaf, findExperts, findShares, // these of layers without layers inside, too
-	findAlias, findSum, findProduct, findGated, findModulation, findAddedTable, findPatches, findUnary, findRow, findScan, findAttention,
+	findAlias, findSum, findProduct, findGated, findModulation, findAddedTable, findPatches, findUnary, findTurned, findRow, findScan, findRWKV,
+	findAttention, findSplit, findPart, findChannelSum, findUpsampled, findTimes,
 	findAddedRow,
 }
 

@@ -150,6 +150,8 @@ type Expert struct {
 	Experts
 	Numbers []int // the expert of each row
 	Tokens  []int // and the row of x
+	// Given changes what an expert is given: rows of x, and the share of each; nil for the rows.
+	Given func(x, shares []float64) []float64
 }
 
 func (o *Expert) Eval(e *Evaluation, rows []int) []float64 { return o.Part(same, false)(e, rows) }
@@ -164,6 +166,13 @@ func (o *Expert) Part(number func(e int) int, up bool) Eval {
 		x := e.Get(o.In, own)
 		if x == nil || !e.g.Spend(o.Work(len(rows), 1)) {
 			return nil
+		}
+		if o.Given != nil {
+			shares := o.shares(e, rows, own)
+			if shares == nil {
+				return nil
+			}
+			x = o.Given(slices.Clone(x), shares)
 		}
 		out := make([]float64, len(rows)*o.Inner)
 		for first := 0; first < len(rows); {
@@ -182,6 +191,46 @@ func (o *Expert) Part(number func(e int) int, up bool) Eval {
 		}
 		return out
 	}
+}
+
+// shares are those of the expert of each row, of the rows of x that belong to them.
+func (o *Expert) shares(e *Evaluation, rows, tokens []int) []float64 {
+	all, chosen, k := e.Get(o.Shares, tokens), e.choices(o.Chosen, tokens, o.Count), o.Shares.Width
+	if all == nil || chosen == nil {
+		return nil
+	}
+	out := make([]float64, len(rows))
+	for i, r := range rows {
+		j := slices.Index(chosen[i], o.Numbers[r])
+		if j < 0 {
+			return nil
+		}
+		out[i] = all[i*k+j]
+	}
+	return out
+}
+
+// Fitting returns for each expert the one whose weights bring its rows nearest to the candidate's.
+func (o *Expert) Fitting() []int {
+	out := op.Sequence(o.Count)
+	v, g := o.Out, o.Graph()
+	for n := range out {
+		rows := slices.DeleteFunc(op.Sequence(v.Rows), func(r int) bool { return o.Numbers[r] != n })
+		if rows = rows[:min(len(rows), ProbeRows)]; len(rows) == 0 {
+			continue
+		}
+		actual, least := v.Wrong(rows), math.Inf(1)
+		for k := range out {
+			made := o.Part(func(int) int { return k }, false)(g.With(v, nil), rows)
+			if made == nil {
+				return nil
+			}
+			if d := op.Relative(made, actual); d < least {
+				least, out[n] = d, k
+			}
+		}
+	}
+	return out
 }
 
 // experts are those of a layer whose weights have an axis of them, with what it was given; nil for
@@ -323,7 +372,7 @@ func (g *Graph) findExpert(v *Value) (ops []Op) {
 		}
 		for _, conv := range storedWays(base) {
 			for _, turn := range []bool{false, true} {
-				o := &Expert{*base, numbers, tokens}
+				o := &Expert{Experts: *base, Numbers: numbers, Tokens: tokens}
 				o.Conv, o.InTurn = conv, turn
 				o.arrange()
 				ops = append(ops, o)

@@ -49,7 +49,10 @@ func (g *Graph) Predict(faults func(*Value) []Fault) []diagnose.Prediction {
 	probe := g.worst(sample)
 	actual := g.Target.Wrong(probe)
 	far := op.Relative(actual, g.Target.Golden(probe))
-	for _, v := range g.cone() {
+	cone := g.cone()
+	reserve := g.work / fullShare // for what looks good
+	g.work -= reserve
+	for _, v := range cone {
 		all := faults(v)
 		for i := 0; i < len(all) && !g.isOver(); i++ {
 			f := all[i]
@@ -69,6 +72,7 @@ func (g *Graph) Predict(faults func(*Value) []Fault) []diagnose.Prediction {
 			}
 		}
 	}
+	g.work = max(g.work, 0) + reserve
 	if g.Target.Op == nil && isFront(g.Target) {
 		out = append(out, g.unadded(probe)...)
 	}

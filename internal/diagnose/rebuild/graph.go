@@ -179,7 +179,8 @@ func (g *Graph) Spend(n float64) bool {
 // isOver reports whether no work or no time is left.
 func (g *Graph) isOver() bool { return g.work <= 0 || g.Scene.Late() }
 
-// isFront reports whether v is made in front of the blocks.
+// isFront reports whether v is made in front of the blocks: nothing in a block is made before it.
 func isFront(v *Value) bool {
-	return slices.ContainsFunc(v.ports, func(p *diagnose.Port) bool { return label.Block(p.Layer) == "" })
+	return slices.ContainsFunc(v.ports, func(p *diagnose.Port) bool { return label.Block(p.Layer) == "" }) ||
+		!slices.ContainsFunc(v.g.values, func(x *Value) bool { return x != v && x.at < v.at && label.Block(x.Layer()) != "" })
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/goparity/goparity/internal/checkpoint"
+	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/op"
 	"github.com/goparity/goparity/tensor"
@@ -97,15 +99,26 @@ func (s *Sections) By(sizes, order []int) (out [][]float64) {
 	return out
 }
 
+// Of are the sizes for so many pairs: those of the config, or where none is given those of Qwen2-VL.
+func (s *Sections) Of(pairs int) []int {
+	if slices.Max(s.Sizes) == 0 && pairs%8 == 0 {
+		return []int{pairs / 4, 3 * pairs / 8, 3 * pairs / 8}
+	}
+	return s.Sizes
+}
+
+// kindsOfPositions are time, height and width.
+const kindsOfPositions = 3
+
 // sections gives rotations the positions that a config with sections asks for; nil for other configs.
 func (g *Graph) sections(o *Attention, ropes []op.Rope) (out []op.Rope) {
 	s := g.Sections()
 	if s == nil || o.Sequences != 1 || len(s.Positions[0]) != o.Tokens {
 		return nil
 	}
-	by := s.By(s.Sizes, op.Sequence(len(s.Sizes)))
 	for _, r := range ropes {
-		if len(r.Q.Freqs) == len(by) {
+		sizes := s.Of(len(r.Q.Freqs))
+		if by := s.By(sizes, op.Sequence(len(sizes))); len(r.Q.Freqs) == len(by) && len(by) > 0 {
 			r.Q.By, r.K.By = by, by
 			out = append(out, r)
 		}
@@ -117,18 +130,23 @@ func (g *Graph) sectionsOf(r op.Rope) *Sections {
 	if r.Q.By == nil {
 		return nil
 	}
-	return g.Sections()
+	s := g.Sections()
+	s.Sizes = s.Of(len(r.Q.Freqs))
+	return s
 }
 
 // Sections are those of the config, with the positions that the reference recorded; nil for none.
 func (g *Graph) Sections() *Sections {
 	list, ok := ropeConfig(g.Scene.Config, "")["mrope_section"].([]any)
-	if !ok {
+	if !ok && g.Scene.Config != nil {
 		return nil
 	}
 	s := &Sections{}
 	for _, n := range numbers(list) {
 		s.Sizes = append(s.Sizes, int(n))
+	}
+	if !ok {
+		s.Sizes = make([]int, kindsOfPositions)
 	}
 	for _, x := range g.values {
 		shape := x.golden.Shape()
@@ -143,14 +161,12 @@ func (g *Graph) Sections() *Sections {
 	return nil
 }
 
-// relatives are the biases that the scores of an attention may have: a table of buckets among the
-// weights, or slopes.
-func (g *Graph) relatives(o *Attention) (out []*op.RelativeBias) {
+// relatives are the biases that the scores of an attention of so many heads may have: a table of
+// buckets among the weights, or slopes.
+func (g *Graph) relatives(o *Attention, heads int) (out []*op.RelativeBias) {
 	c := g.Scene.Config
-	if kind := c.String("model_type"); kind == "bloom" || kind == "mpt" || c["alibi"] == true {
-		if n := c.Heads(); n > 0 {
-			out = append(out, &op.RelativeBias{Slopes: op.Slopes(n)})
-		}
+	if kind := c.String("model_type"); kind == "bloom" || kind == "mpt" || c["alibi"] == true || g.givenSlopes(o) {
+		out = append(out, &op.RelativeBias{Slopes: op.Slopes(heads)})
 	}
 	if o.Keys != 0 {
 		return out
@@ -159,11 +175,30 @@ func (g *Graph) relatives(o *Attention) (out []*op.RelativeBias) {
 	if table == nil {
 		return out
 	}
-	far, ok := c.Int("relative_attention_max_distance")
-	if !ok {
-		far = usualFar
+	for _, far := range Distances(c) {
+		out = append(out, &op.RelativeBias{Table: table, Far: far, Both: true}, &op.RelativeBias{Table: table, Far: far})
 	}
-	return append(out, &op.RelativeBias{Table: table, Far: far, Both: true}, &op.RelativeBias{Table: table, Far: far})
+	return out
+}
+
+// Distances are what relative_attention_max_distance may be: that of the config, or the usual ones.
+func Distances(c checkpoint.Config) []int {
+	if far, ok := c.Int("relative_attention_max_distance"); ok {
+		return []int{far}
+	}
+	if c != nil {
+		return usualDistances[:1]
+	}
+	return usualDistances
+}
+
+// givenSlopes reports whether an attention is given a bias with the names of slopes.
+func (g *Graph) givenSlopes(o *Attention) bool {
+	return slices.ContainsFunc(g.values, func(x *Value) bool {
+		return x.IsFloat() && slices.ContainsFunc(x.ports, func(p *diagnose.Port) bool {
+			return p.IsInput() && label.Within(p.Layer, o.Layer) && (strings.Contains(p.Port, "alibi") || strings.Contains(p.Port, "position_bias"))
+		})
+	})
 }
 
 // buckets is the table of relative positions of the stack in which a layer lies; nil for none. It is
@@ -222,5 +257,5 @@ func (g *Graph) bucketCount(ids []float64) int {
 	return n
 }
 
-// usualFar is relative_attention_max_distance where no config says it.
-const usualFar = 128
+// usualDistances are those of models without a config, the default first.
+var usualDistances = []int{128, 20, 16, 32, 64, 256}

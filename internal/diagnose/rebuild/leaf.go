@@ -2,7 +2,9 @@ package rebuild
 
 import (
 	"slices"
+	"strings"
 
+	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/op"
@@ -16,6 +18,70 @@ type Norm struct {
 }
 
 func (o *Norm) Eval(e *Evaluation, rows []int) []float64 { return o.Of(e.Get(o.In, rows)) }
+
+// Heads is the number of heads that are normed each by itself; 0 where rows are tokens, and for layer
+// norms.
+func (o *Norm) Heads() int {
+	if shape := o.Out.golden.Shape(); len(shape) == 4 && !o.Center {
+		return shape[2]
+	}
+	return 0
+}
+
+// GatedNorm is a norm of in·silu(Gate), or with Behind the norm of in, times silu(Gate): that of Mamba-2.
+type GatedNorm struct {
+	From
+	Gate   *Value
+	Behind bool
+	F      func(float64) float64 // in place of silu; nil for that
+	op.Norm
+}
+
+func (o *GatedNorm) Inputs() []*Value { return []*Value{o.In, o.Gate} }
+
+func (o *GatedNorm) Eval(e *Evaluation, rows []int) []float64 {
+	x, gate := e.Get(o.In, rows), e.Get(o.Gate, rows)
+	if x == nil || len(gate) != len(x) {
+		return nil
+	}
+	f := o.F
+	if f == nil {
+		f = op.Silu
+	}
+	if gate = op.Map(gate, f); o.Behind {
+		return op.Times(o.Of(x), gate)
+	}
+	return o.Of(op.Times(x, gate))
+}
+
+// findGatedNorm tries the other inputs of a norm's layer as its gate.
+func findGatedNorm(g *Graph, from From, w *tensor.Tensor) (ops []Op) {
+	v := from.Out
+	learned := op.Spread(v.Rows, learnRows)
+	if w != nil && (len(w.Shape()) != 1 || w.Len() != v.Width) || w == nil && (len(g.Scene.Weights) > 0 || len(learned) < learnLeast) {
+		return nil
+	}
+	n := op.Norm{Width: v.Width, Weight: op.ReadAll(w)}
+	for _, x := range g.Alikes(from.Out) {
+		if x == from.In || !slices.ContainsFunc(x.ports, func(p *diagnose.Port) bool { return p.Layer == from.Layer && p.IsInput() }) {
+			continue
+		}
+		for _, n.Eps = range g.epsilons() {
+			for _, behind := range []bool{false, true} {
+				o := &GatedNorm{From: from, Gate: x, Behind: behind, Norm: n}
+				if w == nil {
+					made, weight := o.Eval(g.goldenly(), learned), make([]float64, v.Width)
+					for c := range weight {
+						weight[c] = op.Project(op.Select(made, v.Width, []int{c}), op.Select(v.Golden(learned), v.Width, []int{c}))
+					}
+					o.Weight = weight
+				}
+				ops = append(ops, o)
+			}
+		}
+	}
+	return ops
+}
 
 // Linear is the op of that name.
 type Linear struct {
@@ -70,6 +136,9 @@ func findLeaf(g *Graph, v *Value) []Op {
 		return ops
 	}
 	base := From{Made{v}, in, layer}
+	if g.Scene.IsSame(in.golden, v.golden) {
+		return append(ops, &Alias{base}) // a dropout that is off, and no activation of what is positive
+	}
 	key, w := g.Scene.Weights.Of(layer, "weight")
 	_, b := g.Scene.Weights.Of(layer, "bias")
 	if w == nil && module.Head.Has(layer) {
@@ -92,12 +161,16 @@ func findLeaf(g *Graph, v *Value) []Op {
 		}
 	case in.IsFloat() && in.IsLike(v):
 		ops = append(ops, findNorm(g, base, w, b)...)
+		ops = append(ops, findGatedNorm(g, base, w)...)
+		ops = append(ops, findColumns(g, base)...)
+		ops = append(ops, findGroupNorm(g, base, w, b)...)
 		if w == nil {
 			ops = append(ops, unaries(base)...)
 		}
 	}
 	if w == nil && in.IsFloat() && in.Rows == v.Rows {
 		ops = append(ops, learn(g, base)...)
+		ops = append(ops, learnConv(g, base)...)
 	}
 	return ops
 }
@@ -115,6 +188,68 @@ func (g *Graph) embedding(vocab, width int) (string, *tensor.Tensor) {
 	return key, g.Scene.Weights[key]
 }
 
+// epsilons are that of the config, and the usual ones.
+func (g *Graph) epsilons() []float64 {
+	if e, ok := g.Scene.Config.Float("rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_eps",
+		"norm_epsilon", "layernorm_epsilon"); ok {
+		return append([]float64{e}, op.Epsilons...)
+	}
+	return op.Epsilons
+}
+
+// Columns is out = in·Factors, a factor for each column: the layer scale of a vision model.
+type Columns struct {
+	From
+	Factors []float64
+	Others  map[string][]float64 // of other layers, by their names
+}
+
+func (o *Columns) Eval(e *Evaluation, rows []int) []float64 {
+	x := e.Get(o.In, rows)
+	if x == nil {
+		return nil
+	}
+	out, w := make([]float64, len(x)), o.Out.Width
+	for i := range out {
+		out[i] = x[i] * o.Factors[i%w]
+	}
+	return out
+}
+
+// findColumns tries a layer's weights of one axis, or what the golden tensors show.
+func findColumns(g *Graph, from From) (ops []Op) {
+	v := from.Out
+	if strings.Contains(from.Layer, "norm") {
+		return nil
+	}
+	layer := "." + strings.TrimPrefix(label.Name(from.Layer), "model.") + "."
+	own, others := []float64(nil), map[string][]float64{}
+	for _, key := range g.Scene.Weights.Keys(func(key string, w *tensor.Tensor) bool { return w.Len() == v.Width && strings.Contains(key, "scale") }) {
+		x := op.ReadAll(g.Scene.Weights[key])
+		if strings.Contains("."+key, layer) && strings.Count("."+key, ".") == strings.Count(layer, ".") {
+			own = x
+		} else if len(others) < mostBiases {
+			others[label.Parent(key)] = x
+		}
+	}
+	if own != nil {
+		return []Op{&Columns{from, own, others}}
+	}
+	rows := op.Spread(v.Rows, learnRows)
+	if len(g.Scene.Weights) > 0 || len(rows) < learnLeast {
+		return nil
+	}
+	x, y, own := from.In.Golden(rows), v.Golden(rows), make([]float64, v.Width)
+	for c := range own {
+		var xx, xy float64
+		for i := c; i < len(x); i += v.Width {
+			xx, xy = xx+x[i]*x[i], xy+x[i]*y[i]
+		}
+		own[c] = xy / xx
+	}
+	return []Op{&Columns{from, own, nil}}
+}
+
 // findNorm tries the kinds of norm with the weights, or with those that the golden tensors show.
 func findNorm(g *Graph, from From, w, b *tensor.Tensor) []Op {
 	v := from.Out
@@ -124,11 +259,7 @@ func findNorm(g *Graph, from From, w, b *tensor.Tensor) []Op {
 	if b != nil && b.Len() != v.Width {
 		b = nil
 	}
-	all := op.Epsilons
-	if e, ok := g.Scene.Config.Float("rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_eps",
-		"norm_epsilon", "layernorm_epsilon"); ok {
-		all = append([]float64{e}, all...)
-	}
+	all := g.epsilons()
 	learned := op.Spread(v.Rows, learnRows)
 	var ops []Op
 	for _, center := range []bool{false, true} {
@@ -143,6 +274,33 @@ func findNorm(g *Graph, from From, w, b *tensor.Tensor) []Op {
 		}
 	}
 	return ops
+}
+
+// LearnedNorms are the weights of the other norms of the width of a norm, by their layers, as the golden
+// tensors show them; nil where the weights are given.
+func (o *Norm) LearnedNorms() map[string]op.Norm {
+	s := o.Scene()
+	if len(s.Weights) > 0 {
+		return nil
+	}
+	out := map[string]op.Norm{}
+	for _, p := range s.Pass() {
+		in := s.Input(p.Layer)
+		if !module.IsNorm(p.Layer) || label.Name(p.Layer) == label.Name(o.Layer) || s.Output(p.Layer) != p || in == nil || p.Width() != o.Width ||
+			in.Golden.Len() != p.Golden.Len() || len(out) == normsLearned {
+			continue
+		}
+		rows := op.Spread(p.Rows(), learnRows)
+		if len(rows) < learnLeast {
+			continue
+		}
+		n := op.Norm{Width: o.Width, Center: o.Center, Eps: o.Eps}
+		x, y := op.Read(in.Golden, o.Width, rows), op.Read(p.Golden, o.Width, rows)
+		if n = n.Fitted(x, y); op.Relative(n.Of(x), y) <= max(p.Floor.RelL2, o.Out.Rounding()) {
+			out[p.Layer] = n
+		}
+	}
+	return out
 }
 
 // learn finds W and B by least squares of the golden rows, where there are clearly more of them

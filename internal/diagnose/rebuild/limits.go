@@ -2,38 +2,46 @@ package rebuild
 
 // The limits of the work at one scene.
 const (
-	workLimit        = 6e9  // multiplications that a scene may cost: some seconds
-	attentionShare   = 4    // part of them that one attention may cost
-	searchShare      = 8    // part of them that one search for a number may cost
-	searchSteps      = 80   // evaluations of a search for a number
-	searchRows       = 6    // rows on which a number is searched for
-	rightWork        = 1e9  // multiplications of the right product, to compare with
-	SampleRows       = 256  // rows on which a number is fitted
-	ProbeRows        = 16   // rows on which a prediction must look good before it is made in full
-	inFull           = 12   // predictions that are made in full
-	sameID           = 3    // of them those of one cause
-	coneSize         = 48   // values that are explained on the way to a target
-	attentionRows    = 6    // rows on which an attention is looked for
-	threeTerms       = 40   // values up to which three that add up to one are looked for inside of a block
-	termRows         = 12   // rows that tell which tensors make up another
-	termColumns      = 24   // columns that do
-	modulationRows   = 6    // rows that tell a modulation
-	learnRows        = 64   // rows of which a norm's weight is learned
-	learnLeast       = 6    // rows without which it is not
-	learnInputs      = 512  // inputs of a learned linear layer, at most
-	learnOutputs     = 2048 // outputs of one, at most
-	masksTried       = 6    // tensors that are tried as a mask
-	windowsTried     = 128  // the widest sliding window that is tried where no mask was recorded
-	settingsTried    = 24   // ways of attention that are tried with windows
-	attentionsFitted = 12   // ways of attention whose scale is fitted, the nearest first
-	fitRounds        = 24   // of fitting the scale and what bends the scores in turn
-	gatedMost        = 40   // values up to which products with an activation are tried
-	partsLeast       = 2    // parts of an adaLN projection
-	partsMost        = 12   // parts of one, at most
-	mostClass        = 8    // tokens in front of the patches of an image, at most
-	mostBiases       = 64   // weights up to which a bias without a layer is looked for
-	mostArranged     = 512  // rows of an expert up to which their tokens are looked for
-	mostChosen       = 64   // experts that a row may choose, at most
+	workLimit        = 6e9     // multiplications that a scene may cost: some seconds
+	fullShare        = 3       // part of what is left that is kept for predictions in full
+	attentionShare   = 4       // part of them that one attention may cost
+	searchShare      = 8       // part of them that one search for a number may cost
+	searchSteps      = 80      // evaluations of a search for a number
+	searchRows       = 6       // rows on which a number is searched for
+	rightWork        = 1e9     // multiplications of the right product, to compare with
+	SampleRows       = 256     // rows on which a number is fitted
+	ProbeRows        = 16      // rows on which a prediction must look good before it is made in full
+	inFull           = 12      // predictions that are made in full
+	sameID           = 3       // of them those of one cause
+	coneSize         = 48      // values that are explained on the way to a target
+	attentionRows    = 6       // rows on which an attention is looked for
+	threeTerms       = 40      // values up to which three that add up to one are looked for inside of a block
+	termRows         = 12      // rows that tell which tensors make up another
+	termColumns      = 24      // columns that do
+	modulationRows   = 6       // rows that tell a modulation
+	learnRows        = 64      // rows of which a norm's weight is learned
+	learnLeast       = 6       // rows without which it is not
+	learnPlane       = 1 << 20 // elements of an image up to which the weights of a group norm are learned
+	normsLearned     = 32      // other norms whose weights are learned
+	learnInputs      = 512     // inputs of a learned linear layer, at most
+	learnOutputs     = 2048    // outputs of one, at most
+	masksTried       = 6       // tensors that are tried as a mask
+	windowsTried     = 128     // the widest sliding window that is tried where no mask was recorded
+	settingsTried    = 24      // ways of attention that are tried with windows
+	attentionsFitted = 12      // ways of attention whose scale is fitted, the nearest first
+	fitRounds        = 24      // of fitting the scale and what bends the scores in turn
+	gatedMost        = 40      // values up to which products with an activation are tried
+	partsLeast       = 2       // parts of an adaLN projection
+	partsMost        = 12      // parts of one, at most
+	mostBend         = 64      // how many times the largest logit a soft cap of them may be
+	partialThetas    = 2       // thetas that are tried where a part of each head may be rotated
+	turnedElements   = 24      // elements that tell whether a value is another one with its axes exchanged
+	widestHead       = 32      // elements of a head up to which every number is tried
+	widestKernel     = 16      // of a causal convolution, whose input is that much longer than what it makes
+	mostClass        = 8       // tokens in front of the patches of an image, at most
+	mostBiases       = 64      // weights up to which a bias without a layer is looked for
+	mostArranged     = 512     // rows of an expert up to which their tokens are looked for
+	mostChosen       = 64      // experts that a row may choose, at most
 )
 
 // Sizes of errors, relative to what they are of. Measured in the zoo, November 2026:
@@ -68,6 +76,8 @@ const (
 	anglePrecision = 1e-3    // of angles that are repeated; not measured
 	sineAtZero     = 1e-6    // the largest sine of position 0: 0 in the zoo
 	unitFrequency  = 0.01    // distance from 1 of the first frequency without a scale; not measured
+	mixerEps       = 1e-6    // the eps of the norms in a mixer of FalconMamba
+	shareOfOne     = 1e-4    // how far the weights of a query add up to another number than 1; not measured
 	leastFrequency = 0.9     // the first frequency below which all are scaled; not measured
 	configTheta    = 0.1     // of the config's theta and one of rounded angles; not measured
 	cosineMost     = 1.01    // the largest cosine, with rounding; not measured

@@ -195,10 +195,16 @@ func ropeConfig(c checkpoint.Config, layer string) checkpoint.Config {
 // layerType is the type of a layer's block, as "sliding_attention"; "" where the config has none.
 func layerType(c checkpoint.Config, layer string) string {
 	types, _ := c["layer_types"].([]any)
-	n, err := strconv.Atoi(label.Last(label.Block(layer)))
-	if err != nil || n >= len(types) {
+	n, ok := blockNumber(layer)
+	if !ok || n >= len(types) {
 		return ""
 	}
 	s, _ := types[n].(string)
 	return s
+}
+
+// blockNumber is the number of a layer's block.
+func blockNumber(layer string) (n int, ok bool) {
+	n, err := strconv.Atoi(label.Last(label.Block(layer)))
+	return n, err == nil && n >= 0
 }

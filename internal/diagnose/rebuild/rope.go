@@ -69,6 +69,13 @@ func (g *Graph) ropes(v *Value, o *Attention, d int) []op.Rope {
 		for _, theta := range op.Thetas {
 			add(op.Frequencies(theta, dim), 1, theta)
 		}
+		for _, part := range []int{2, 4} { // partial rotation
+			for _, theta := range op.Thetas[:partialThetas] {
+				if c == nil && dim%(2*part) == 0 {
+					add(op.Frequencies(theta, dim/part), 1, theta)
+				}
+			}
+		}
 	}
 	return out
 }

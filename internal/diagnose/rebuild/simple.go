@@ -1,6 +1,7 @@
 package rebuild
 
 import (
+	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
@@ -104,9 +105,22 @@ func findUnary(g *Graph, v *Value) []Op {
 		ops = append(ops, &Sum{from.Made, []*Value{x}, []float64{floats.Dot(in, v.Golden(some)) / floats.Dot(in, in)}})
 		if c, ok := g.Scene.Config.Float("final_logit_softcapping"); ok && c > 0 {
 			ops = append(ops, &Capped{from, c})
+		} else if g.Scene.Config == nil && module.Head.Has(x.Layer()) {
+			ops = append(ops, &Capped{from, capOf(in, v.Golden(some))})
 		}
 	}
 	return ops
+}
+
+// capOf is the limit whose soft cap brings in nearest to out.
+func capOf(in, out []float64) float64 {
+	most := op.MaxAbs(out)
+	if most == 0 || !op.All(out, op.IsFinite) {
+		return 1
+	}
+	return math.Exp(op.Minimum(math.Log(most), math.Log(most*mostBend), func(c float64) float64 {
+		return op.Relative(op.Map(in, func(x float64) float64 { return op.SoftCap(x, math.Exp(c)) }), out)
+	}))
 }
 
 // Row is one row of each sequence of Tokens: the last token's for a head, the first one's for a
@@ -146,6 +160,124 @@ func findRow(g *Graph, v *Value) (ops []Op) {
 		}
 		if !slices.Contains(o.At, -1) {
 			ops = append(ops, o)
+		}
+	}
+	return ops
+}
+
+// Turned is out = F(in) with the axes of tokens and channels exchanged, as around a convolution of one
+// dimension: columns, or rows, from First on, and the tokens from Shift on.
+type Turned struct {
+	From
+	op.Activation
+	First, Shift int
+	Channels     bool // in is [batch, channels, tokens], and out [batch, tokens, channels]; else the other way
+	Cut          bool // both are [batch, channels, tokens], and out has fewer tokens
+}
+
+func (o *Turned) Eval(e *Evaluation, rows []int) []float64 {
+	in, w := o.In.golden.Shape(), o.Out.Width
+	x, n := e.all(o.In), o.Out.golden.Shape()[1]
+	if x == nil || !e.g.Spend(float64(len(x))) {
+		return nil
+	}
+	out := make([]float64, 0, len(rows)*w)
+	for _, r := range rows {
+		for c := range w {
+			y := 0.0
+			if at := o.at(in, r/n, r%n, c); at >= 0 {
+				y = o.F(x[at])
+			}
+			out = append(out, y)
+		}
+	}
+	return out
+}
+
+// at is where element c of row i of image b is taken from an input of a shape; −1 for beyond its ends.
+func (o *Turned) at(in []int, b, i, c int) int {
+	channel, t, tokens := c+o.First, i+o.Shift, in[2]
+	switch {
+	case o.Cut:
+		channel, t = i, c+o.Shift
+	case !o.Channels:
+		channel, t, tokens = o.First+i, c+o.Shift, in[1]
+	}
+	switch {
+	case t < 0 || t >= tokens:
+		return -1
+	case o.Channels || o.Cut:
+		return (b*in[1]+channel)*in[2] + t
+	}
+	return (b*in[1]+t)*in[2] + channel
+}
+
+// element is one of the value, made of the golden input.
+func (o *Turned) element(k int) float64 {
+	shape, w := o.Out.golden.Shape(), o.Out.Width
+	if at := o.at(o.In.golden.Shape(), k/w/shape[1], k/w%shape[1], k%w); at >= 0 {
+		return o.F(o.In.golden.At(at))
+	}
+	return 0
+}
+
+// Size is the number of channels, and Parts how many times as wide the input is.
+func (o *Turned) Size() int {
+	if o.Channels {
+		return o.Out.Width
+	}
+	return o.Out.golden.Shape()[1]
+}
+
+// Parts is how many values of the size of this one the input has side by side.
+func (o *Turned) Parts() int {
+	if o.Channels || o.Cut {
+		return 1
+	}
+	return o.In.Width / o.Size()
+}
+
+// findTurned tries the values with as many tokens, or some more, and as many channels.
+func findTurned(g *Graph, v *Value) (ops []Op) {
+	shape := v.golden.Shape()
+	if len(shape) != 3 || v.golden.Len() > op.DecodeMax {
+		return nil
+	}
+	// likely looks at some elements, which are cheap to read.
+	likely := func(o *Turned) bool {
+		for _, at := range op.Spread(v.golden.Len(), turnedElements) {
+			want, got := v.golden.At(at), o.element(at)
+			if math.Abs(got-want) > v.Noise()*(1+math.Abs(want)) {
+				return false
+			}
+		}
+		return true
+	}
+	for _, x := range g.before(v) {
+		s := x.golden.Shape()
+		if len(s) != 3 || s[0] != shape[0] || x.golden.Len() > op.DecodeMax || slices.Equal(s, shape) && s[1] != s[2] {
+			continue
+		}
+		base := Turned{From: From{Made{v}, x, ""}}
+		add := func(o Turned) {
+			for _, o.Activation = range append([]op.Activation{op.Identity}, op.Activations...) {
+				if own := o; likely(&own) {
+					ops = append(ops, &own)
+				}
+			}
+		}
+		cut, channels := base, base
+		cut.Cut, channels.Channels = true, true
+		if s[1] == shape[1] && s[2] > shape[2] && s[2]-shape[2] < widestKernel {
+			add(cut)
+		}
+		if s[1] == shape[2] && s[2] >= shape[1] && s[2]-shape[1] < widestKernel {
+			add(channels)
+		}
+		if s[1] == shape[2] && s[2]%shape[1] == 0 {
+			for base.First = 0; base.First < s[2]; base.First += shape[1] {
+				add(base)
+			}
 		}
 	}
 	return ops

@@ -1,13 +1,16 @@
-"""The architectures: tiny configurations of transformers' models, and what each of them is asked."""
+"""The architectures: tiny configurations of transformers' models, a U-Net, and what each of them is asked."""
 
 import dataclasses
 
+import torch
 import transformers
+
+import diffusion
 
 
 @dataclasses.dataclass
 class Arch:
-    kind: str  # causal, encoder, seq2seq, vision or audio: what goes in
+    kind: str  # causal, encoder, seq2seq, vision, audio or diffusion: what goes in
     model: str  # the class
     config: dict
     moe: bool = False
@@ -15,6 +18,9 @@ class Arch:
 
     def build(self, seed, **changes):
         """The model with random weights (see weights.py), in float32, eager."""
+        if self.kind == "diffusion":
+            torch.manual_seed(seed)
+            return getattr(diffusion, self.model)().eval()
         cls = getattr(transformers, self.model)
         config = cls.config_class(**{**self.config, **changes})
         config._attn_implementation = "eager"
@@ -117,4 +123,9 @@ ARCHS = {
                                                "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1},
                     sizes="encoder_layers"),
     "qwen2vl": Arch("mrope", "Qwen2VLTextModel", {**LM, "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 3, 3]}}),
+    "unet": Arch("diffusion", "UNet", {}),
+    "mpt": Arch("causal", "MptForCausalLM", {"vocab_size": 128, "d_model": 64, "n_layers": 2, "n_heads": 4, "max_seq_len": 128, "expansion_ratio": 2,
+                                              "pad_token_id": 0}, sizes="n_layers"),
+    "rwkv": Arch("causal", "RwkvForCausalLM", {"vocab_size": 128, "hidden_size": 48, "attention_hidden_size": 48, "num_hidden_layers": 2,
+                                                "intermediate_size": 96, "context_length": 64, "pad_token_id": 0}),
 }  # fmt: skip

@@ -5,6 +5,7 @@ import zlib
 
 import bugs
 import field
+import graphs
 import rewrites
 from archs import ARCHS
 
@@ -66,8 +67,9 @@ HAVE = {
     "t5": ["norms32", "residual32", "sums32"],
     "bart": ["norms32", "attention32", "logits32"],
     "whisper": ["norms32", "attention32"],
+    **dict.fromkeys(["unet", "mpt", "rwkv"], []),
 }  # fmt: skip
-NO_SDPA = {"gemma2", "gptoss", "gptj", "bloom", "nemotron", "mamba", "mamba2", "falconmamba", "t5"}
+NO_SDPA = {"unet", "mpt", "rwkv", "gemma2", "gptoss", "gptj", "bloom", "nemotron", "mamba", "mamba2", "falconmamba", "t5"}
 KEEPS = ["all", "norope", "all", "outputs", "norope", "all"]
 
 
@@ -124,7 +126,7 @@ def rewritten():
 
 
 def faulty():
-    return [Case(f"{kind}_{n}", **about) for kind, table in (("bug", bugs.TABLE), ("field", field.TABLE)) for n, about in table.items()]
+    return [Case(f"{kind}_{n}", **about) for kind, table in (("bug", bugs.TABLE), ("field", field.TABLE), ("graph", graphs.TABLE)) for n, about in table.items()]
 
 
 def cases():

@@ -32,6 +32,9 @@ def feed(arch, model, seed, steps=1, pad=(), batch=1):
     if arch.kind == "vision":
         size = model.config.image_size
         return Feed([Inputs(pixel_values=torch.randn(batch, 3, size, size, generator=g))], {})
+    if arch.kind == "diffusion":
+        times = torch.randint(1, 1000, (2,), generator=g)
+        return Feed([Inputs(sample=torch.randn(2, 4, 8, 8, generator=g), timestep=times)], {})
     if arch.kind == "audio":
         x = torch.randn(batch, model.config.num_mel_bins, 2 * model.config.max_source_positions, generator=g)
         return Feed([Inputs(input_features=x, decoder_input_ids=tokens(seq))], {"use_cache": False})
@@ -59,7 +62,7 @@ def feed(arch, model, seed, steps=1, pad=(), batch=1):
 
 def causal(model, ids, mask, steps, padded, g):
     ssm = "mamba" in model.config.model_type
-    name = "cache_params" if ssm else "past_key_values"
+    name = "cache_params" if ssm else "state" if model.config.model_type == "rwkv" else "past_key_values"
     out, n = [], ids.shape[1]
     for i in range(steps):
         x = Inputs(input_ids=ids if i == 0 else torch.randint(4, 128, (len(ids), 1), generator=g))

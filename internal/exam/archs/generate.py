@@ -56,7 +56,10 @@ def build(case, seed):
         weights.q4(model, s)
     elif case.prepare == "final_bias":
         weights.final_bias(model, s)
-    return model, feeds.feed(arch, model, s, case.steps, case.pad, case.batch)
+    feed = feeds.feed(arch, model, s, case.steps, case.pad, case.batch)
+    if case.prepare == "larger":
+        weights.larger(feed, model, s)
+    return model, feed
 
 
 def candidate(case, model, wrong=True):

@@ -1,8 +1,9 @@
 """Attention as engines write it: other kernels behind transformers' attention interface, and places to plant faults.
 
 A module's attribute exam is a dict of what its attention does otherwise than the reference:
-scale (a factor), mask (a function of the mask and its module), groups ("tile"), heads (a permutation), softcap and sinks
-(False: left out), keys (a function of k and v), out32 (the output stays float32).
+scale (a factor), mask (a function of the mask and its module), groups ("tile", or "k" or "v" for one alone), heads (a
+permutation), queries (a function of q), softcap (False: left out; or the number) and sinks (False, or a function of them), keys
+(a function of k and v), weights16 and v16 (a type in which they are kept), out32 (the output stays float32).
 """
 
 import torch
@@ -18,9 +19,12 @@ def attention(module, query, key, value, attention_mask, scaling=None, dropout=0
         k, v = do["keys"](k, v)
     if k.shape[1] != q.shape[1]:
         n = q.shape[1] // k.shape[1]
-        k, v = (x.repeat(1, n, 1, 1) if do.get("groups") == "tile" else x.repeat_interleave(n, 1) for x in (k, v))
+        tiled = do.get("groups") or ""
+        k, v = (x.repeat(1, n, 1, 1) if tiled in ("tile", name) else x.repeat_interleave(n, 1) for x, name in ((k, "k"), (v, "v")))
+    q, v = do.get("queries", lambda q: q)(q), v.to(do.get("v16", v.dtype)).float()
     scores = q @ k.transpose(2, 3) * ((scaling or q.shape[-1] ** -0.5) * do.get("scale", 1))
-    if softcap is not None and do.get("softcap", True):
+    softcap = do.get("softcap", softcap)
+    if softcap:
         scores = torch.tanh(scores / softcap) * softcap
     bias = kwargs.get("position_bias")
     if bias is not None:
@@ -32,11 +36,13 @@ def attention(module, query, key, value, attention_mask, scaling=None, dropout=0
         mask = mask[..., : scores.shape[-1]]
         scores = scores.masked_fill(~mask, -1e30) if mask.dtype == torch.bool else scores + mask.float().clamp(min=-1e30)
     sinks = getattr(module, "sinks", s_aux)
-    if sinks is not None and do.get("sinks", True):
-        extra = sinks.float().reshape(1, -1, 1, 1).expand(scores.shape[0], -1, scores.shape[2], 1)
+    change = do.get("sinks", lambda x: x)
+    if sinks is not None and change:
+        extra = change(sinks.float()).reshape(1, -1, 1, 1).expand(scores.shape[0], -1, scores.shape[2], 1)
         weights = torch.cat([scores, extra], -1).softmax(-1)[..., :-1]
     else:
         weights = scores.softmax(-1)
+    weights = weights.to(do.get("weights16", weights.dtype)).float()
     out = (weights @ v).transpose(1, 2)
     if "heads" in do:
         out = out[:, :, do["heads"]]

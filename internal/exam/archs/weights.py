@@ -20,6 +20,10 @@ def randomize(model, seed):
                 p.mul_(1 + 0.1 * noise(p))
             elif re.search(r"(sinks|cls_token|class_embedding|lambda1|layer_scale)", name):
                 p.add_(0.3 * noise(p))
+            elif "time_mix" in name:
+                p.copy_(torch.rand(p.shape, generator=g))
+            elif re.search(r"time_(first|decay)", name):
+                p.copy_(0.7 * noise(p))
             elif "e_score" in name:
                 p.copy_(0.1 * noise(p))
             elif p.dim() == 1:
@@ -78,6 +82,13 @@ def ties(model, seed):
             if re.search(r"(gate|router)\.weight$", name) and p.dim() == 2 and 2 < len(p) < 16:
                 p[1] = p[0] + 0.002 * torch.randn(p[0].shape, generator=g)
     return model
+
+
+def larger(feed, model, seed):
+    """Images that are larger than those that the positions of a model were made for."""
+    g = torch.Generator().manual_seed(seed + 17)
+    size = model.config.image_size + 2 * model.config.patch_size
+    feed.steps[0]["pixel_values"] = torch.randn(1, 3, size, size, generator=g)
 
 
 def final_bias(model, seed):

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -90,6 +91,33 @@ func TestDiagnosis(t *testing.T) {
 	assert.Equal(t,
 		report.Cause{ID: "house/rule", Layer: r.FirstDivergence.Layer, Proven: true, Fit: 0,
 			FitGolden: r.Causes[0].FitGolden, Text: "what the house knows"}, r.Causes[0])
+}
+
+// What an engine read otherwise than the config at hand stands in the notes, and with the cause of a layer
+// that depends on it.
+func TestSettings(t *testing.T) {
+	for _, tt := range []struct {
+		read   map[string]any
+		want   string
+		cause  bool
+		reason string
+	}{
+		{nil, "", false, "the run does not say"},
+		{map[string]any{"hidden_act": "gelu", "layer_norm_eps": 1e-12}, "", false, "the same"},
+		{map[string]any{"hidden_act": "quick_gelu", "layer_norm_eps": 1e-12}, "config: activation is gelu, the candidate has quick_gelu", true, "the layer's own"},
+		{map[string]any{"hidden_act": "gelu", "layer_norm_eps": 1e-3}, "config: eps", false, "another layer's"},
+	} {
+		c := recorded(t, "quick-gelu/ref", "quick-gelu/cand", judge.Diagnosis{
+			Evidence: func() (checkpoint.Weights, checkpoint.Config, error) {
+				return nil, checkpoint.Config{"hidden_act": "gelu", "layer_norm_eps": 1e-12}, nil
+			}})
+		c.Cases[0].Actual.Info.Config = tt.read
+		r := c.Report("x", true)
+		notes := strings.Join(r.Notes, "\n")
+		assert.Equal(t, tt.want != "", strings.Contains(notes, "config: "), "%s: %s", tt.reason, notes)
+		assert.Contains(t, notes, tt.want, tt.reason)
+		assert.Equal(t, tt.cause, strings.Contains(r.Causes[0].Text, "the configs differ: "), "%s: %s", tt.reason, r.Causes[0].Text)
+	}
 }
 
 func TestTrials(t *testing.T) {

@@ -40,8 +40,15 @@ type runFlags struct {
 	dequantised, activations              string
 	prompts, ids, filter, allow, config   []string
 	steps, precision                      int
-	remoteCode, online, force, weights    bool
+	remoteCode, online, force             bool
+	weights                               string
 }
+
+// What --weights keeps.
+const (
+	weightBytes  = "bytes"
+	weightHashes = "hashes"
+)
 
 func newRun() *cobra.Command {
 	var f runFlags
@@ -92,7 +99,9 @@ func newRun() *cobra.Command {
 	fl.BoolVar(&f.remoteCode, "trust-remote-code", false, "let the model's folder bring its own Python code")
 	fl.BoolVar(&f.online, "online", false, "let the engine download from the hub; else only its cache is used")
 	fl.StringVarP(&f.out, "output", "o", "", "`folder` to write (default torch_dump or max_dump)")
-	fl.BoolVar(&f.weights, "weights", false, "keep the weights that the engine loaded, too: weights in run.json")
+	fl.StringVar(&f.weights, "weights", "", "keep the weights that the engine loaded, too, or with `=hashes` what tells whether they are the checkpoint's:\n"+
+		"weights in run.json")
+	fl.Lookup("weights").NoOptDefVal = weightBytes
 	fl.BoolVar(&f.force, "force", false, "replace a dump that is there already")
 	return c
 }
@@ -217,8 +226,14 @@ func (f *runFlags) job() (job engine.Job, why string, err error) {
 		TrustRemoteCode: f.remoteCode, Oracle: f.oracle,
 		Device: f.device, Encoding: f.encoding, AllowMissing: f.allow, Online: f.online,
 		Capture: engine.Capture{Layers: f.filter}}
-	if f.weights {
+	switch f.weights {
+	case "":
+	case weightBytes:
 		job.Weights = -1
+	case weightHashes:
+		job.WeightHashes = true
+	default:
+		return job, "", usage("run: --weights=%s: want --weights, or --weights=%s", f.weights, weightHashes)
 	}
 	if err := f.checkModel(); err != nil {
 		return job, "", err

@@ -85,6 +85,8 @@ type Job struct {
 	// Weights keeps what was loaded in the first case's dump, if it is at most so many bytes; less than 0
 	// always, 0 never.
 	Weights int64 `json:"weights,omitempty"`
+	// WeightHashes keeps their hashes instead, however large they are.
+	WeightHashes bool `json:"weight_hashes,omitempty"`
 	// Observer is Seen or Blind, to find out whether hooks change what the model computes.
 	Observer string `json:"observer,omitempty"`
 	// SanityTokens is how many tokens the reference generates first, to check that it makes sense;

@@ -55,9 +55,38 @@ func (c *Comparison) weigh() (list []weights.Result, err error) {
 	if ref == nil {
 		return nil, fmt.Errorf("%s: no weights of the reference are known: --weights, or a fixture's model folder", what)
 	}
-	cand, err := openLoaded(k.Actual)
-	if err != nil {
+	if list, err = c.weighAgainst(ref, k.Actual); err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	for i := range list {
+		w := &list[i]
+		switch w.Status {
+		case weights.Missing:
+			w.Status, w.Detail = weights.Ignored, "the engine loaded none that is called so"
+		case weights.Unused:
+			w.Status, w.Detail = weights.Ignored, "no weight of the reference is called so"
+		}
+	}
+	return list, nil
+}
+
+// hashed reports whether a run has no weights but their hashes.
+func hashed(r *dump.Run) bool {
+	return len(r.Info.Weights) == 1 && filepath.Ext(r.Info.Weights[0]) == ".json"
+}
+
+// weighAgainst compares the weights that a run's engine loaded, or the hashes of them, with others.
+func (c *Comparison) weighAgainst(ref *weights.Side, run *dump.Run) ([]weights.Result, error) {
+	if hashed(run) {
+		hashes, err := weights.ReadHashes(filepath.Join(run.Path, filepath.FromSlash(run.Info.Weights[0])))
+		if err != nil {
+			return nil, err
+		}
+		return weights.CompareHashes(c.ctx, ref, hashes)
+	}
+	cand, err := openLoaded(run)
+	if err != nil {
+		return nil, err
 	}
 	defer cand.Close()
 	cand.Config = ref.Config
@@ -65,25 +94,16 @@ func (c *Comparison) weigh() (list []weights.Result, err error) {
 	cand.Tensors = slices.DeleteFunc(cand.Tensors, func(t tensor.Named) bool { return !t.Tensor.DType().IsFloat() })
 	r, err := weights.Compare(c.ctx, ref, cand, weights.Options{})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", what, err)
+		return nil, err
 	}
-	for _, w := range r.Weights {
-		switch w.Status {
-		case weights.Missing:
-			w.Status, w.Detail = weights.Ignored, "the engine loaded none that is called so"
-		case weights.Unused:
-			w.Status, w.Detail = weights.Ignored, "no weight of the reference is called so"
-		}
-		list = append(list, w)
-	}
-	return list, nil
+	return r.Weights, nil
 }
 
 // referenceWeights are those that the reference's engine loaded, or else the checkpoint's; nil if
 // none are known.
 func (c *Comparison) referenceWeights() (*weights.Side, func() error, error) {
 	for _, k := range c.Cases {
-		if len(k.Golden.Info.Weights) > 0 {
+		if len(k.Golden.Info.Weights) > 0 && !hashed(k.Golden) {
 			s, err := openLoaded(k.Golden)
 			if err != nil {
 				return nil, nil, err

@@ -38,9 +38,9 @@ func changed(t *testing.T, x *tensor.Tensor, f func(index []int, v float64) floa
 	return of(t, v, x.Shape()...)
 }
 
-// weights are causal ones of two heads of n tokens: how much more than the others the first key gets, by
+// attentionOf are causal ones of two heads of n tokens: how much more than the others the first key gets, by
 // head.
-func weights(t *testing.T, n int, first ...float64) *tensor.Tensor {
+func attentionOf(t *testing.T, n int, first ...float64) *tensor.Tensor {
 	t.Helper()
 	var v []float32
 	for _, f := range first {
@@ -98,9 +98,9 @@ func TestEvidence(t *testing.T) {
 		actual, also  *tensor.Tensor
 		want, not     []string
 	}{
-		{reason: "token 0 is right", layer: attn, golden: y, actual: from(1, off), more: weights(t, 12, 3, 5), also: weights(t, 12, 3, 5),
+		{reason: "token 0 is right", layer: attn, golden: y, actual: from(1, off), more: attentionOf(t, 12, 3, 5), also: attentionOf(t, 12, 3, 5),
 			want: []string{"token 0 is right, 11 of 11 later tokens are wrong: the mask is causal"}},
-		{reason: "token 0 is wrong, too", layer: attn, golden: y, actual: from(0, off), more: weights(t, 12, 3, 5), also: weights(t, 12, 3, 5),
+		{reason: "token 0 is wrong, too", layer: attn, golden: y, actual: from(0, off), more: attentionOf(t, 12, 3, 5), also: attentionOf(t, 12, 3, 5),
 			want: []string{"token 0 is wrong, too: the mask is causal", "no row, column or head stands out"}},
 		{reason: "without weights it is not known whether attention is causal", layer: attn, golden: y, actual: from(1, off),
 			want: []string{"token 0 is right, 11 of 11 later tokens are wrong: under a causal mask"}},
@@ -113,7 +113,7 @@ func TestEvidence(t *testing.T) {
 			}
 			return v
 		}), want: []string{"token 0 alone is wrong", "wrong: row 0, of 12"}},
-		{reason: "an anchor that is lost", layer: attn, golden: y, actual: from(1, off), more: weights(t, 12, 2, 100), also: weights(t, 12, 2, 1),
+		{reason: "an anchor that is lost", layer: attn, golden: y, actual: from(1, off), more: attentionOf(t, 12, 2, 100), also: attentionOf(t, 12, 2, 1),
 			want: []string{"the anchor at key 0 is lost: it gets 0.94 of head 1 in the golden, 0.19 in the candidate",
 				"golden head 1 0.31 nats, 0.16 of ln n, candidate 1.82 nats, 1.00 of ln n (uniform); 1 of 2 heads are alike"}},
 		{reason: "a spike that is lost", layer: up, golden: spike, actual: y,

@@ -37,6 +37,8 @@ func (c Cause) Evidence() string {
 	switch {
 	case strings.HasPrefix(c.ID, KindText+"/"):
 		return "told by the text and its token ids, no tensor is looked at"
+	case strings.HasPrefix(c.ID, KindWeights+"/"):
+		return "told by the weights themselves"
 	case !math.IsNaN(float64(c.Fit)):
 		text := fmt.Sprintf("fits the candidate to %s, the golden only to %s", num(c.Fit), num(c.FitGolden))
 		switch {

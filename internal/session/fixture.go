@@ -197,7 +197,11 @@ func (f *Fixture) live(paths []*Path) ([]*dump.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !f.yaml.Unweighed {
+	switch f.yaml.Weights {
+	case fixture.WeightsOff:
+	case fixture.WeightsHashes:
+		job.WeightHashes = true
+	default:
 		job.Weights = mostWeights
 	}
 	job.Cases = append(append(job.Cases, pathCases(paths)...), generationCases(f.answers)...)

@@ -36,6 +36,7 @@ class Job:
         self.activations = get("activations")  # how the inputs of products are rounded
         self.kv_cache = get("kv_cache", False)  # record the keys and values that the cache holds
         self.weights = get("weights", 0)  # how many bytes of weights are kept in the dump at most; less than 0: all
+        self.weight_hashes = get("weight_hashes", False)  # their hashes are
         self.style, self.precision = get("print") or "max-checkpoint", get("precision") or 6
         self.load_audit = {"missing": [], "unused": [], "allowed": []}
         self.sanity = get("sanity_tokens", 0)

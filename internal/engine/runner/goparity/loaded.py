@@ -1,11 +1,14 @@
-"""The weights that an engine really loaded: a file of them in the dump, weights.safetensors."""
+"""The weights that an engine really loaded: a file of them in the dump, or of their hashes."""
 
+import hashlib
+import json
 import os
 
 from . import safetensors
 from .progress import warn
 
 FILE = "weights.safetensors"
+HASHES = "weights.json"
 
 # Dtypes by their names in torch, MAX and numpy, as .safetensors names them.
 _DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
@@ -13,19 +16,28 @@ _DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF
 
 
 def keep(job, dump, tensors):
-    """Writes weights, a list of (name, dtype, shape, size in bytes, function that returns the bytes).
+    """Writes what the job asks for of weights: tensors returns a list of (name, dtype, shape, size in bytes,
+    function that returns the bytes).
 
-    One that is larger than the job allows is not written, and a warning says so. The others of a job's
+    If they are larger than the job allows they are not written, and a warning says so. The others of a job's
     cases are of the same model: only its first dump has them.
     """
-    if not job.weights or dump.out.has_weights:
+    if not (job.weights or job.weight_hashes) or dump.out.has_weights:
         return
     dump.out.has_weights = True
-    known = [(n, _DTYPES[d], shape, size, data) for n, d, shape, size, data in tensors if d in _DTYPES]
+    found = [t for t in tensors() if t[1] in _DTYPES]
+    if job.weight_hashes and found:
+        hashes = [{"name": n, "dtype": d, "shape": shape, "sha256": hashlib.sha256(data()).hexdigest()} for n, d, shape, _, data in found]
+        with open(os.path.join(dump.path, HASHES), "w", encoding="utf-8") as f:
+            json.dump({"weights": hashes}, f, indent=1)
+        dump.info["weights"] = [HASHES]
+        return
+    known = [(n, _DTYPES[d], shape, size, data) for n, d, shape, size, data in found]
     total = sum(t[3] for t in known)
     if not known or 0 < job.weights < total:
         if known:
-            warn(f"the weights that were loaded, {total / 1e9:.1f} GB, are not kept: they are more than {job.weights / 1e9:.1f} GB")
+            sizes = f"{total / 1e9:.1f} GB, are not kept: they are more than {job.weights / 1e9:.1f} GB"
+            warn(f"the weights that were loaded, {sizes}; weights: hashes in fixture.yaml keeps their hashes")
         return
     safetensors.write_each(os.path.join(dump.path, FILE), known)
     dump.info["weights"] = [FILE]

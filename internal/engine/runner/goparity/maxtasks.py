@@ -73,8 +73,7 @@ def _returned(dump, step, values):
 
 def _weigh(job, dump, hooks):
     """Keeps the weights that were loaded, if the job asks for them."""
-    if job.weights:
-        loaded.keep(job, dump, loaded.of_max(hooks.registry))
+    loaded.keep(job, dump, lambda: loaded.of_max(hooks.registry))
 
 
 def _describe(out, models):

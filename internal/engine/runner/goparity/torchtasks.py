@@ -38,8 +38,7 @@ def pretrained(job, out, device, dtype):
     state = State(model)
     for case, ids in zip(job.cases, ids_by_case):
         dump = out.case(case)
-        if job.weights:
-            loaded.keep(job, dump, loaded.of_torch(model))
+        loaded.keep(job, dump, lambda: loaded.of_torch(model))
         if case.get("passes"):
             with _recorded(job, dump, model) as save, out.clock.phase("forward"):
                 torchpaths.run(model, state, device, job, case, dump, save)
@@ -188,8 +187,7 @@ def modules(job, out, device, dtype):
                 args = (torch.tensor(case["token_ids"]),)
             model = model.to(dtype)
             args, kwargs = [_to(a, device, dtype) for a in args], {k: _to(v, device, dtype) for k, v in kwargs.items()}
-            if job.weights:
-                loaded.keep(job, dump, loaded.of_torch(model))
+            loaded.keep(job, dump, lambda: loaded.of_torch(model))
         out.about.update(installed.about(type(model)))
         with _recorded(job, dump, model) as save:
             with out.clock.phase("forward"):

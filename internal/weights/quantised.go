@@ -149,6 +149,7 @@ func (g *gridder) group(x, v []float64, low, high float64, from int, more []floa
 	bottom := float64(values[0])
 	scale := (high - low) / (float64(values[len(values)-1]) - bottom)
 	none := scale == 0 || scale-scale != 0
+	inverse := 1 / scale
 	moved, stretched := 0.0, 1.0
 	if !none && g.whole && more == nil {
 		moved, stretched = g.fit(x, v, low, scale)
@@ -170,15 +171,17 @@ func (g *gridder) group(x, v []float64, low, high float64, from int, more []floa
 		}
 		right := none && math.Abs(y) <= 1e-7 // nothing but zeros has such a scale
 		if !none {
-			at, code := (y-low)/scale+bottom, (v[i]-low)/scale+bottom
+			at, code := (y-low)*inverse+bottom, (v[i]-low)*inverse+bottom
 			g.square += (at - code) * (at - code)
-			room := g.room(y, v[i], low)
-			if more != nil {
-				room += more[i]
+			if right = g.inside(at, code); !right {
+				room := g.room(y, v[i], low)
+				if more != nil {
+					room += more[i]
+				}
+				right = g.near(at, code, room/math.Abs(scale))
 			}
-			right = g.near(at, code, room/math.Abs(scale))
-			if right && stretched != 1 {
-				right = g.near((at-moved)/stretched, code, fitSlack+g.grid.Epsilon*math.Abs(y/scale))
+			if fitted := (at - moved) / stretched; right && stretched != 1 && !g.inside(fitted, code) {
+				right = g.near(fitted, code, fitSlack+g.grid.Epsilon*math.Abs(y/scale))
 			}
 		}
 		if !right {
@@ -201,9 +204,10 @@ func (g *gridder) fit(x, v []float64, low, scale float64) (moved, stretched floa
 	if g.grid.Epsilon*top < leastFit || top > mostFit || len(x) < leastGroup {
 		return 0, 1
 	}
+	inverse := 1 / scale
 	var n, sk, sp, skk, skp float64
 	for i, y := range x {
-		k, p := math.Round((v[i]-low)/scale), (y-low)/scale
+		k, p := math.RoundToEven((v[i]-low)*inverse), (y-low)*inverse
 		if k > 0 && k < top && math.Abs(p-k) < 1 {
 			n, sk, sp, skk, skp = n+1, sk+k, sp+p, skk+k*k, skp+k*p
 		}
@@ -230,10 +234,17 @@ func (g *gridder) room(x, v, low float64) float64 {
 	return g.grid.Epsilon * r
 }
 
+// inside reports whether a number is surely rounded to a code: it lies within half a step of one that is
+// not the first or last. Most do, and need no other look.
+func (g *gridder) inside(at, code float64) bool {
+	k := math.RoundToEven(code)
+	return g.whole && k > 0 && k < float64(len(g.grid.Values)-1) && math.Abs(at-k) <= 0.5
+}
+
 // near reports whether a number is rounded to a code, both in units of the values.
 func (g *gridder) near(at, code, room float64) bool {
 	values := g.grid.Values
-	k := int(math.Round(code))
+	k := int(math.RoundToEven(code))
 	if !g.whole {
 		k, _ = slices.BinarySearch(values, float32(code))
 		if k > 0 && (k == len(values) || code-float64(values[k-1]) < float64(values[k])-code) {

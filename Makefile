@@ -119,6 +119,11 @@ archs: .venv/installed ## judge tiny models of fifty architectures in 16 bits: n
 	@rm -rf out/archs; mkdir -p out; $(ARCHMAKER) out/archs >out/archs.txt
 	@$(MAKE) zoo ZOO=out/archs ZOOFLAGS="-clean -score $(ARCHSCORE) $(SCOREFLAGS)"
 
+.PHONY: weights
+weights: .venv/installed .bin/parity ## judge parity weights by some 1400 pairs of checkpoints, right and wrong: all answers must be right
+	@mkdir -p out; code=0; .venv/bin/python -B internal/exam/weights/exam.py --parity .bin/parity >out/weights.txt || code=$$?; \
+	grep -v '^ok ' out/weights.txt; exit $$code
+
 # Runs along execution paths. make score-update keeps the score of these, too.
 PATHSCORE := internal/exam/paths/score.txt
 PATHMAKER := .venv/bin/python -B internal/exam/paths/generate.py

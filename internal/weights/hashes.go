@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash"
+	"maps"
 	"math"
 	"slices"
 
@@ -65,11 +66,7 @@ func CompareHashes(ctx context.Context, ref *Side, cand []Hash) ([]Result, error
 		byName[h.Name] = h
 	}
 	refs, list := placed(ref), placed(places)
-	var keys []string
-	for key := range list {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
+	keys := slices.Sorted(maps.Keys(list))
 	out := make([]Result, len(keys))
 	err := each.Do(ctx, len(keys), func(i int) error {
 		w := list[keys[i]]
@@ -82,9 +79,12 @@ func CompareHashes(ctx context.Context, ref *Side, cand []Hash) ([]Result, error
 // ofHash judges one weight. r is the reference's of its place, or nil.
 func ofHash(refs map[string]*weight, r *weight, h Hash) Result {
 	out := Result{Status: Ignored, Candidate: h.Name, Detail: "no weight of the reference is called so"}
-	zeros := h.SHA256 == zeroHash(h)
 	if r != nil {
 		out.Reference = r.name
+		out.Detail = "its bytes are not the checkpoint's: keep the weights themselves to see whether that is a step or a fault (parity run --weights)"
+		if r.t.Len() != elements(h.Shape) {
+			return out
+		}
 		switch own := hashAs(r.t, h.DType); {
 		case own == h.SHA256 && r.t.DType() == h.DType:
 			out.Status, out.Detail = Equal, ""
@@ -92,23 +92,21 @@ func ofHash(refs map[string]*weight, r *weight, h Hash) Result {
 		case own == h.SHA256:
 			out.Status, out.Steps, out.Detail = Step, []string{"cast"}, ""
 			return out
-		case zeros:
+		case h.SHA256 == zeroHash(h):
 			out.Status, out.Cause, out.Detail = Differs, causeZero, "all zeros, the reference's is not"
 			return out
 		}
-		out.Detail = "its bytes are not the checkpoint's: keep the weights themselves to see whether that is a step or a fault (parity run --weights)"
 	}
-	if zeros {
-		return out // so are many
-	}
-	for _, o := range refs {
+	for _, key := range slices.Sorted(maps.Keys(refs)) {
+		o := refs[key]
 		if o == r || o.t.Len() != elements(h.Shape) || hashAs(o.t, h.DType) != h.SHA256 {
 			continue
 		}
-		if r == nil {
-			out.Status, out.Reference, out.Steps, out.Detail = Step, o.name, []string{"renamed"}, ""
-		} else {
+		switch {
+		case r != nil:
 			out.Status, out.Cause, out.Detail = Differs, causeOther, "it is "+o.name
+		case h.SHA256 != zeroHash(h): // so are many
+			out.Status, out.Reference, out.Steps, out.Detail = Step, o.name, []string{"renamed"}, ""
 		}
 		break
 	}

@@ -16,6 +16,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
+const emptySum = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" // of no bytes
+
 // hashOf is the hash that a runner writes of a tensor.
 func hashOf(t *testing.T, name string, x *tensor.Tensor) weights.Hash {
 	t.Helper()
@@ -49,7 +51,9 @@ func TestCompareHashes(t *testing.T) {
 	zeros, err := tensor.Of(make([]float32, 24), 4, 6)
 	require.NoError(t, err)
 	const q, k, own = "model.layers.0.self_attn.q_proj.weight", "model.layers.0.self_attn.k_proj.weight", "extra"
-	ref := weights.Of("ref", []tensor.Named{{Name: q, Tensor: of(1)}, {Name: k, Tensor: of(2)}}, nil)
+	ref := weights.Of("ref", []tensor.Named{{Name: q, Tensor: of(1)}, {Name: k, Tensor: of(2)}, {Name: "zero", Tensor: zeros}}, nil)
+	huge := hashOf(t, q, of(1))
+	huge.Shape = []int{1 << 40}
 	for _, tt := range []struct {
 		hash                          weights.Hash
 		status, step, cause, ref, why string
@@ -64,6 +68,7 @@ func TestCompareHashes(t *testing.T) {
 		{hashOf(t, own, of(2)), weights.Step, "renamed", "", k, "another name"},
 		{hashOf(t, own, of(3)), weights.Ignored, "", "", "", "the engine's own"},
 		{hashOf(t, own, zeros), weights.Ignored, "", "", "", "zeros are no one's"},
+		{huge, weights.Ignored, "", "", q, "a shape that no one has is not hashed"},
 	} {
 		list, err := weights.CompareHashes(t.Context(), ref, []weights.Hash{tt.hash})
 		require.NoError(t, err)
@@ -83,8 +88,27 @@ func TestCompareHashes(t *testing.T) {
 	assert.Empty(t, list, "codes say nothing")
 }
 
+func FuzzReadHashes(f *testing.F) {
+	f.Add([]byte(`{"weights": [{"name": "model.layers.0.mlp.up_proj.weight", "dtype": "bfloat16", "shape": [2, 3], "sha256": "` + emptySum + `"}]}`))
+	f.Add([]byte(`{"weights": [{"name": "a", "dtype": "i8", "shape": [9223372036854775807, 2], "sha256": "` + emptySum + `"}]}`))
+	one, err := tensor.Of([]float32{1, 2, 3, 4, 5, 6}, 2, 3)
+	require.NoError(f, err)
+	ref := weights.Of("ref", []tensor.Named{{Name: "model.layers.0.mlp.up_proj.weight", Tensor: one}}, nil)
+	path := filepath.Join(f.TempDir(), "weights.json")
+	f.Fuzz(func(t *testing.T, data []byte) {
+		require.NoError(t, os.WriteFile(path, data, 0o644))
+		list, err := weights.ReadHashes(path)
+		if err != nil {
+			return
+		}
+		results, err := weights.CompareHashes(t.Context(), ref, list)
+		require.NoError(t, err)
+		assert.LessOrEqual(t, len(results), len(list))
+	})
+}
+
 func TestReadHashes(t *testing.T) {
-	const sum = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+	const sum = emptySum
 	for _, tt := range []struct{ text, want, reason string }{
 		{`{"weights": [{"name": "a", "dtype": "bfloat16", "shape": [2, 3], "sha256": "` + sum + `"}]}`, "", "as runners write it"},
 		{`{"weights": []}`, "no weights", "empty"},

@@ -53,7 +53,7 @@ func TestCompareHashes(t *testing.T) {
 	const q, k, own = "model.layers.0.self_attn.q_proj.weight", "model.layers.0.self_attn.k_proj.weight", "extra"
 	ref := weights.Of("ref", []tensor.Named{{Name: q, Tensor: of(1)}, {Name: k, Tensor: of(2)}, {Name: "zero", Tensor: zeros}}, nil)
 	huge := hashOf(t, q, of(1))
-	huge.Shape = []int{1 << 40}
+	huge.Shape = []int{1 << 28}
 	for _, tt := range []struct {
 		hash                          weights.Hash
 		status, step, cause, ref, why string
@@ -68,7 +68,7 @@ func TestCompareHashes(t *testing.T) {
 		{hashOf(t, own, of(2)), weights.Step, "renamed", "", k, "another name"},
 		{hashOf(t, own, of(3)), weights.Ignored, "", "", "", "the engine's own"},
 		{hashOf(t, own, zeros), weights.Ignored, "", "", "", "zeros are no one's"},
-		{huge, weights.Ignored, "", "", q, "a shape that no one has is not hashed"},
+		{huge, weights.Ignored, "", "", q, "a shape that no one has"},
 	} {
 		list, err := weights.CompareHashes(t.Context(), ref, []weights.Hash{tt.hash})
 		require.NoError(t, err)

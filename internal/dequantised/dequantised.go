@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -147,23 +146,9 @@ func copyBeside(dir, model string) error {
 		if st, err := os.Stat(filepath.Join(model, name)); err != nil || !st.Mode().IsRegular() { // a link into the hub's cache is one
 			continue
 		}
-		if err := copyFile(filepath.Join(dir, name), filepath.Join(model, name)); err != nil {
+		if err := mapfile.Copy(filepath.Join(dir, name), filepath.Join(model, name)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func copyFile(to, from string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.Create(to)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
 }

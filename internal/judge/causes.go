@@ -249,9 +249,10 @@ func (c *Comparison) reportCauses(r *report.Report) {
 		return
 	}
 	r.Causes = []report.Cause{}
+	settings := c.settings()
 	for _, k := range causes {
 		text := k.Text
-		for _, d := range c.settings() {
+		for _, d := range settings {
 			if d.Concerns(k.Layer) {
 				text += "; the configs differ: " + d.String()
 			}

@@ -175,3 +175,15 @@ func TestRead(t *testing.T) {
 	require.ErrorAs(t, err, &size, "a file that grows while it is read")
 	require.NoError(t, f.Close())
 }
+
+func TestCopy(t *testing.T) {
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
+	require.NoError(t, os.WriteFile(from, []byte("new"), 0o644))
+	require.NoError(t, os.WriteFile(to, []byte("what was there"), 0o644))
+	require.NoError(t, mapfile.Copy(to, from))
+	data, err := os.ReadFile(to)
+	require.NoError(t, err)
+	assert.Equal(t, "new", string(data))
+	assert.ErrorIs(t, mapfile.Copy(to, dir), mapfile.ErrNotRegular)
+}

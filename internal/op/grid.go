@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -124,10 +126,7 @@ var tops = []float64{3, 7, 15, 31, 63, 127, 255}
 
 // multiples takes the numbers of a group as multiples of a scale.
 func multiples(group []float64) (scale, zero float64, q []float64) {
-	most := 0.0
-	for _, x := range group {
-		most = max(most, math.Abs(x))
-	}
+	most := floats.Norm(group, math.Inf(1))
 	if most == 0 {
 		return 1, 0, make([]float64, len(group))
 	}
@@ -204,10 +203,7 @@ var e2m1 = []float64{0, 0.5, 1, 1.5, 2, 3, 4, 6}
 
 // fp4 takes them as floats of 4 bits times a power of 2.
 func fp4(group []float64) (scale, zero float64, q []float64) {
-	most := 0.0
-	for _, x := range group {
-		most = max(most, math.Abs(x))
-	}
+	most := floats.Norm(group, math.Inf(1))
 	if most == 0 {
 		return 1, 0, make([]float64, len(group))
 	}

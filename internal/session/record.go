@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -123,22 +122,8 @@ func keepOthers(dir, to string) error {
 		case e.IsDir():
 			err = os.CopyFS(to, os.DirFS(from))
 		default:
-			err = copyFile(from, to)
+			err = mapfile.Copy(to, from)
 		}
 	}
 	return err
-}
-
-func copyFile(from, to string) error {
-	in, err := mapfile.Regular(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.Create(to)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
 }

@@ -7,10 +7,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"hash"
 	"maps"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/mapfile"
@@ -67,17 +67,42 @@ func CompareHashes(ctx context.Context, ref *Side, cand []Hash) ([]Result, error
 	}
 	refs, list := placed(ref), placed(places)
 	keys := slices.Sorted(maps.Keys(list))
+	known := &hashed{refs: refs, sums: map[hashKey]func() string{}}
 	out := make([]Result, len(keys))
 	err := each.Do(ctx, len(keys), func(i int) error {
 		w := list[keys[i]]
-		out[i] = ofHash(refs, refs[keys[i]], byName[w.name])
+		out[i] = known.judge(refs[keys[i]], byName[w.name])
 		return nil
 	})
 	return out, err
 }
 
-// ofHash judges one weight. r is the reference's of its place, or nil.
-func ofHash(refs map[string]*weight, r *weight, h Hash) Result {
+// hashed are the hashes of a reference's weights, each calculated once. It is safe for concurrent use.
+type hashed struct {
+	refs map[string]*weight
+	mu   sync.Mutex
+	sums map[hashKey]func() string
+}
+
+type hashKey struct {
+	of *weight
+	as tensor.DType
+}
+
+// sum is the hash of a weight's numbers rounded to a type; "" for a type that is not known.
+func (s *hashed) sum(w *weight, d tensor.DType) string {
+	s.mu.Lock()
+	sum := s.sums[hashKey{w, d}]
+	if sum == nil {
+		sum = sync.OnceValue(func() string { return hashAs(w.t, d) })
+		s.sums[hashKey{w, d}] = sum
+	}
+	s.mu.Unlock()
+	return sum()
+}
+
+// judge judges one weight. r is the reference's of its place, or nil.
+func (s *hashed) judge(r *weight, h Hash) Result {
 	out := Result{Status: Ignored, Candidate: h.Name, Detail: "no weight of the reference is called so"}
 	if r != nil {
 		out.Reference = r.name
@@ -85,7 +110,7 @@ func ofHash(refs map[string]*weight, r *weight, h Hash) Result {
 		if r.t.Len() != elements(h.Shape) {
 			return out
 		}
-		switch own := hashAs(r.t, h.DType); {
+		switch own := s.sum(r, h.DType); {
 		case own == h.SHA256 && r.t.DType() == h.DType:
 			out.Status, out.Detail = Equal, ""
 			return out
@@ -97,9 +122,9 @@ func ofHash(refs map[string]*weight, r *weight, h Hash) Result {
 			return out
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(refs)) {
-		o := refs[key]
-		if o == r || o.t.Len() != elements(h.Shape) || hashAs(o.t, h.DType) != h.SHA256 {
+	for _, key := range slices.Sorted(maps.Keys(s.refs)) {
+		o := s.refs[key]
+		if o == r || o.t.Len() != elements(h.Shape) || s.sum(o, h.DType) != h.SHA256 {
 			continue
 		}
 		switch {
@@ -166,14 +191,9 @@ func putter(d tensor.DType) func(data []byte, v float32) []byte {
 // zeroHash is the hash of as many zeros.
 func zeroHash(h Hash) string {
 	n, _ := tensor.NumBytes(h.DType, h.Shape)
-	sum := sha256.New()
-	writeZeros(sum, n)
-	return hex.EncodeToString(sum.Sum(nil))
-}
-
-func writeZeros(sum hash.Hash, n int) {
-	zeros := make([]byte, 1<<16)
+	sum, zeros := sha256.New(), make([]byte, 1<<16)
 	for ; n > 0; n -= len(zeros) {
 		sum.Write(zeros[:min(n, len(zeros))])
 	}
+	return hex.EncodeToString(sum.Sum(nil))
 }

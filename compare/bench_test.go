@@ -111,21 +111,89 @@ func BenchmarkLayers(b *testing.B) {
 // BenchmarkKernel measures the kernels on one core, with tensors in its cache and without searching
 // for indices.
 func BenchmarkKernel(b *testing.B) {
-	for name, isa := range compare.ISAs() {
+	for _, assembly := range []bool{true, false} {
 		for _, d := range []tensor.DType{tensor.F32, tensor.BF16, tensor.F16, tensor.F64} {
 			for _, cols := range []int{64, 1024} {
-				for _, tol := range []struct {
-					name string
-					compare.Tolerance
-				}{{"within", within}, {"mismatches", compare.Tolerance{Atol: 1e-3, Rtol: 1e-3}}} {
-					b.Run(fmt.Sprintf("%s/%s/rows%d/%s", d, name, cols, tol.name), func(b *testing.B) {
-						defer compare.SetISA(compare.SetISA(isa))
-						g, a := pairOf(b, d, 5*compare.PieceLen/cols, cols)
-						again := compare.Again(g, a, tol.Tolerance)
-						best(b, 2*4*compare.PieceLen*d.Size(), again)
-					})
-				}
+				b.Run(fmt.Sprintf("%s/rows%d/%s", map[bool]string{true: "assembly", false: "go"}[assembly], cols, d), func(b *testing.B) {
+					if assembly && !compare.Assembly() {
+						b.Skip("this CPU has no AVX2")
+					}
+					defer compare.UseAssembly(compare.UseAssembly(assembly))
+					g, a := pairOf(b, d, 5*compare.PieceLen/cols, cols)
+					best(b, 2*4*compare.PieceLen*d.Size(), compare.Again(g, a, within))
+				})
 			}
+		}
+	}
+}
+
+// BenchmarkWrong compares pairs that differ by more than noise, or are stored otherwise, beside a
+// good one of the same size: docs/performance.md has their ratios.
+func BenchmarkWrong(b *testing.B) {
+	const n = 1 << 20 // bytes of a side
+	for _, d := range []tensor.DType{tensor.F32, tensor.BF16} {
+		rows := n / d.Size() / 1024
+		edited := func(b *testing.B, edit func(i int, g, a float64) (float64, float64)) (x, y *tensor.Tensor) {
+			g, a := pairOf(b, d, rows, 1024)
+			var gb, ab []byte
+			for i := range g.Len() {
+				gv, av := edit(i, g.At(i), a.At(i))
+				gb, ab = appendValue(gb, d, gv), appendValue(ab, d, av)
+			}
+			x, err := tensor.New(d, g.Shape(), gb)
+			require.NoError(b, err)
+			y, err = tensor.New(d, g.Shape(), ab)
+			require.NoError(b, err)
+			return x, y
+		}
+		for _, bench := range []struct {
+			name string
+			pair func(b *testing.B) (g, a *tensor.Tensor)
+		}{
+			{"good", func(b *testing.B) (g, a *tensor.Tensor) { return pairOf(b, d, rows, 1024) }},
+			{"some NaN", func(b *testing.B) (g, a *tensor.Tensor) {
+				return edited(b, func(i int, g, a float64) (float64, float64) {
+					if i%1000 == 0 {
+						a = math.NaN()
+					}
+					return g, a
+				})
+			}},
+			{"all NaN", func(b *testing.B) (g, a *tensor.Tensor) {
+				return edited(b, func(_ int, g, _ float64) (float64, float64) { return g, math.NaN() })
+			}},
+			{"constant offset", func(b *testing.B) (g, a *tensor.Tensor) {
+				return edited(b, func(_ int, g, _ float64) (float64, float64) { return g, g + 0.5 })
+			}},
+			{"constant factor", func(b *testing.B) (g, a *tensor.Tensor) {
+				return edited(b, func(_ int, g, _ float64) (float64, float64) { return g, 1.01 * g })
+			}},
+			{"zeros", func(b *testing.B) (g, a *tensor.Tensor) {
+				return edited(b, func(_ int, g, _ float64) (float64, float64) { return g, 0 })
+			}},
+			{"rows of one", func(b *testing.B) (g, a *tensor.Tensor) { return pairOf(b, d, 1024*rows, 1) }},
+			{"rows of three", func(b *testing.B) (g, a *tensor.Tensor) { return pairOf(b, d, 1024*rows/3, 3) }},
+			{"Fortran order", func(b *testing.B) (g, a *tensor.Tensor) {
+				g, a = pairOf(b, d, rows, 1024)
+				turned, err := a.Transpose()
+				require.NoError(b, err)
+				turned, err = turned.Copy().Transpose()
+				require.NoError(b, err)
+				return g, turned
+			}},
+			{"equal int32", func(b *testing.B) (g, a *tensor.Tensor) {
+				g, _ = pairOf(b, tensor.I32, n/4/1024, 1024)
+				return g, g.Copy()
+			}},
+			{"unequal int32", func(b *testing.B) (g, a *tensor.Tensor) { return pairOf(b, tensor.I32, n/4/1024, 1024) }},
+		} {
+			b.Run(fmt.Sprint(d, "/", bench.name), func(b *testing.B) {
+				g, a := bench.pair(b)
+				best(b, 2*n, func() {
+					_, err := compare.Tensors(g, a, compare.Tolerance{})
+					require.NoError(b, err)
+				})
+			})
 		}
 	}
 }

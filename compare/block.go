@@ -1,24 +1,28 @@
 package compare
 
-import "math"
+import (
+	"math"
+
+	"github.com/goparity/goparity/tensor"
+)
 
 // tally has the figures of one block of pairs.
 type tally struct {
 	dd, gg, aa, ab       float64 // Σd², Σg², Σa², Σa·g, scaled
-	abs, rel             float64 // largest |d| and |d|/max(|g|, relFloor); −1 if none is known, see kernel
+	abs, rel             float64 // largest |d| and |d|/max(|g|, relFloor), see rule.narrow; −1 if no pair is finite
 	wide                 wide    // the largest distance of 64-bit integers, exact
 	mismatches           int
 	finite, badNonFinite int // pairs of finite values; mismatches among the others
 	nan, inf             [2]int
 }
 
-// rowFigures is the part of a block that belongs to one row. The kernels in assembly write it.
-type rowFigures struct {
+// rowSums are the sums of a row, or of its piece in a block. The kernels in assembly write it.
+type rowSums struct {
 	dd, gg float64 // Σd², Σg², scaled
 }
 
 // addRows adds the sums of rows.
-func (f *tally) addRows(rows []rowFigures) {
+func (f *tally) addRows(rows []rowSums) {
 	for i := range rows {
 		f.dd += rows[i].dd
 		f.gg += rows[i].gg
@@ -28,33 +32,41 @@ func (f *tally) addRows(rows []rowFigures) {
 // rule says which pairs of a block are mismatches.
 type rule struct {
 	tol      Tolerance
-	exact    bool // integers on both sides: any difference is a mismatch
+	exact    bool // integers on a side: any difference is a mismatch
+	narrow   bool // both types are exact in float32, in which the maxima of blocks are compared
 	scale    scale
 	unsigned [2]bool // golden, actual are uint64
 }
 
-// rowOf adds a piece of one row, which is not empty, to the figures of its block. It is the
-// readable reference for the other kernels: their counters and maxima must equal its own exactly,
-// their sums up to rounding.
-//
-// The fast loop assumes that all values are finite. If one is not, or a square overflows, Σd² is
-// not finite, and careful reads the piece again.
-func (f *tally) rowOf(g, a []float64, ru *rule) rowFigures {
+// rowsOf adds up a block of rows, which are not empty. It is the readable reference for the kernels in
+// assembly: their counters and maxima must equal its own exactly, their sums up to rounding.
+func rowsOf[T float32 | float64](rows []rowSums, g, a []T, cols int, ru *rule) tally {
+	f := tally{abs: -1, rel: -1}
+	for i := range rows {
+		rows[i] = rowOf(&f, g[i*cols:][:cols], a[i*cols:][:cols], ru)
+	}
+	f.addRows(rows)
+	return f
+}
+
+// rowOf adds a row. The fast loop assumes that all values are finite. If one is not, or a square
+// overflows, Σd² is not finite, and anyRow reads the row again.
+func rowOf[T float32 | float64](f *tally, g, a []T, ru *rule) rowSums {
 	if !ru.scale.zero() {
-		return f.careful(g, a, ru)
+		return anyRow(f, g, a, ru)
 	}
 	atol, rtol := ru.tol.Atol, ru.tol.Rtol
 	var most uint64 // bits of the largest |d|; they order like the numbers, and need no branch
 	a = a[:len(g)]
-	rel := f.rel
-	if rel < 0 {
-		rel = math.Abs(a[0]-g[0]) / max(math.Abs(g[0]), relFloor)
+	rel, bound := f.rel, -1.0
+	if rel >= 0 {
+		bound = rel * (1 - 0x1p-22) // |d| ≤ bound·|g| ⇒ |d|/max(|g|, relFloor) ≤ rel, however it is rounded
 	}
-	bound := rel * (1 - 1e-15) // |d| ≤ bound·|g| ⇒ |d|/max(|g|, relFloor) ≤ rel, however it is rounded
 	var dd, gg, aa, ab float64 // locals stay in registers
 	mismatches := 0
-	for i, gv := range g {
-		av := a[i]
+	for i, x := range g {
+		y := a[i]
+		gv, av := float64(x), float64(y)
 		d := av - gv
 		// The conversions keep compilers from fusing multiply and add: sums are the same on every
 		// machine.
@@ -62,46 +74,57 @@ func (f *tally) rowOf(g, a []float64, ru *rule) rowFigures {
 		gg += float64(gv * gv)
 		aa += float64(av * av)
 		ab += float64(av * gv)
-		d, ag := math.Abs(d), math.Abs(gv)
-		most = max(most, math.Float64bits(d))
-		if d > bound*ag { // rare; the division decides
-			if r := d / max(ag, relFloor); r > rel {
+		ag, size := math.Abs(gv), math.Abs(float64(y-x))
+		most = max(most, math.Float64bits(size))
+		if size > bound*ag { // rare; the division decides
+			if r := ratio(T(size), T(ag)); r > rel {
 				rel = r
-				bound = rel * (1 - 1e-15)
+				bound = rel * (1 - 0x1p-22)
 			}
 		}
 		bad := 1
-		if d <= atol+float64(rtol*ag) {
+		if math.Abs(d) <= atol+float64(rtol*ag) {
 			bad = 0
 		}
 		mismatches += bad
 	}
 	if dd-dd != 0 {
-		return f.careful(g, a, ru)
+		return anyRow(f, g, a, ru)
 	}
 	f.aa += aa
 	f.ab += ab
 	f.finite += len(g)
 	f.mismatches += mismatches
-	f.abs, f.rel = max(f.abs, math.Float64frombits(most)), rel
-	return rowFigures{dd, gg}
+	f.abs, f.rel = max(f.abs, math.Float64frombits(most)), max(rel, 0)
+	return rowSums{dd, gg}
 }
 
-// careful is rowOf for any values.
-func (f *tally) careful(g, a []float64, ru *rule) (r rowFigures) {
-	for i, gv := range g {
-		if av := a[i]; finite(gv) && finite(av) {
+// ratio is |d| of |g|; in float32 rounded up, so that known·|g| ≥ |d| says that it is not above the
+// known one.
+func ratio[T float32 | float64](d, g T) float64 {
+	g = max(g, relFloor)
+	r := d / g
+	if r32, ok := any(r).(float32); ok && float64(r32)*float64(g) < float64(d) {
+		return float64(math.Nextafter32(r32, math.MaxFloat32))
+	}
+	return float64(r)
+}
+
+// anyRow is rowOf for any values.
+func anyRow[T float32 | float64](f *tally, g, a []T, ru *rule) (r rowSums) {
+	for i, x := range g {
+		if gv, av := float64(x), float64(a[i]); finite(gv) && finite(av) {
 			f.pair(&r, gv, av, av-gv, ru)
 		}
 	}
-	f.nonFinite(g, a, ru)
+	countNonFinite(f, g, a, ru)
 	return r
 }
 
-// nonFinite counts the pairs that are not finite.
-func (f *tally) nonFinite(g, a []float64, ru *rule) {
-	for i, gv := range g {
-		av := a[i]
+// countNonFinite counts the pairs that are not finite.
+func countNonFinite[T float32 | float64](f *tally, g, a []T, ru *rule) {
+	for i, x := range g {
+		gv, av := float64(x), float64(a[i])
 		if finite(gv) && finite(av) {
 			continue
 		}
@@ -115,13 +138,13 @@ func (f *tally) nonFinite(g, a []float64, ru *rule) {
 }
 
 // pair adds one pair of finite values. d is their difference.
-func (f *tally) pair(r *rowFigures, gv, av, d float64, ru *rule) {
+func (f *tally) pair(r *rowSums, gv, av, d float64, ru *rule) {
 	f.finite++
 	sd, sg, sa := d, gv, av
 	if !ru.scale.zero() {
 		sd, sg, sa = math.Ldexp(d, -ru.scale.d), math.Ldexp(gv, -ru.scale.g), math.Ldexp(av, -ru.scale.a)
 		if math.IsInf(d, 0) {
-			sd = math.Ldexp(av/2-gv/2, 1-ru.scale.d)
+			sd = math.Ldexp(float64(av/2)-float64(gv/2), 1-ru.scale.d)
 		}
 	}
 	r.dd += float64(sd * sd)
@@ -129,8 +152,12 @@ func (f *tally) pair(r *rowFigures, gv, av, d float64, ru *rule) {
 	f.aa += float64(sa * sa)
 	f.ab += float64(sa * sg)
 	d, ag := math.Abs(d), math.Abs(gv)
-	f.abs = max(f.abs, d)
-	f.rel = max(f.rel, d/max(ag, relFloor))
+	if ru.narrow {
+		x := math.Abs(float64(float32(av) - float32(gv)))
+		f.abs, f.rel = max(f.abs, x), max(f.rel, ratio(float32(x), float32(ag)))
+	} else {
+		f.abs, f.rel = max(f.abs, d), max(f.rel, ratio(d, ag))
+	}
 	if ru.exact && d != 0 || !ru.exact && !ru.tol.within(d, ag) {
 		f.mismatches++
 	}
@@ -158,5 +185,8 @@ func (t Tolerance) matches(g, a float64) bool {
 		return g == a // an infinity matches only itself
 	}
 }
+
+// narrow reports whether all values of a type are exact in float32.
+func narrow(d tensor.DType) bool { return d.Size() <= 2 || d == tensor.F32 }
 
 func finite(x float64) bool { return x-x == 0 }

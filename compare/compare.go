@@ -21,7 +21,8 @@ import (
 )
 
 // Extreme is the largest value of a figure over the finite pairs, and where it is. Of equal ones it
-// is the first.
+// is the first. Unless a side has float64 or wide integers, elements are told apart in float32: the
+// largest may be larger by 1e-7 of it.
 type Extreme struct {
 	Value          float64
 	Index          int // row-major element number, −1 if no pair is finite
@@ -168,15 +169,10 @@ func (p *pass) result(t *part) Result {
 		NaNGolden:      t.nan[0], NaNActual: t.nan[1], InfGolden: t.inf[0], InfActual: t.inf[1],
 	}
 	if t.mismatches > 0 {
-		r.FirstMismatch = p.find(t, t.bad, p.tol, func(f *tally) bool { return f.mismatches > 0 },
-			func(x pair, _ wide) bool { return x.mismatch(p.tol, p.exact) })
+		r.FirstMismatch = p.firstMismatch(t)
 	}
 	if t.finite > 0 {
-		r.MaxAbs = p.extreme(t, t.abs, t.absIn, Tolerance{Atol: t.abs},
-			func(f *tally) bool { return f.abs == t.abs && f.wide == t.wide },
-			func(x pair, w wide) bool { return x.finite && x.d == t.abs && w == t.wide })
-		r.MaxRel = p.extreme(t, t.rel, t.relIn, Tolerance{Rtol: t.rel}, func(f *tally) bool { return f.rel == t.rel },
-			func(x pair, _ wide) bool { return x.finite && x.d/max(math.Abs(x.g), relFloor) == t.rel })
+		r.MaxAbs, r.MaxRel = p.maxAbs(t), p.maxRel(t)
 	}
 	f := rowFloor(p.rowLen)
 	worst, square := t.rows.result(f * f * gg / float64(r.Rows))
@@ -188,18 +184,42 @@ func (p *pass) result(t *part) Result {
 	case r.WorstRow.Index == r.WorstRow.MaxAbsRow:
 		r.WorstRow.MaxAbs = r.MaxAbs.Value
 	case r.WorstRow.Index >= 0:
-		r.WorstRow.MaxAbs = p.rowAbs(worst.row)
+		r.WorstRow.MaxAbs = p.largestOfRow(worst.row)
 	}
 	return r
 }
 
-func (p *pass) extreme(t *part, v float64, in span, low Tolerance, some func(*tally) bool,
-	is func(pair, wide) bool) Extreme {
-	i := p.find(t, in, low, some, is)
-	if i < 0 { // the file has changed meanwhile
-		return Extreme{Index: -1}
-	}
-	return Extreme{Value: v, Index: i, Golden: p.golden.At(i), Actual: p.actual.At(i)}
+// firstMismatch returns the index of the first mismatch, −1 if the file has changed meanwhile.
+func (p *pass) firstMismatch(t *part) int {
+	first := -1
+	p.find(t.bad, func(f *tally) bool { return f.mismatches > 0 }, func(i int, x pair, _ wide) {
+		if first < 0 && x.mismatch(p.tol, p.exact) {
+			first = i
+		}
+	})
+	return first
+}
+
+// maxAbs finds the largest |d|, in float64, among the elements that have it as their blocks' maxima
+// tell it.
+func (p *pass) maxAbs(t *part) Extreme {
+	e, most := Extreme{Index: -1}, wide{}
+	p.find(t.absIn, func(f *tally) bool { return f.abs == t.abs && f.wide == t.wide }, func(i int, x pair, d wide) {
+		if x.finite && (e.Index < 0 || most.less(d) || !d.less(most) && x.d > e.Value) {
+			e, most = Extreme{x.d, i, x.g, x.a}, d
+		}
+	})
+	return e
+}
+
+func (p *pass) maxRel(t *part) Extreme {
+	e := Extreme{Index: -1}
+	p.find(t.relIn, func(f *tally) bool { return f.rel == t.rel }, func(i int, x pair, _ wide) {
+		if r := ratio(x.d, math.Abs(x.g)); x.finite && (e.Index < 0 || r > e.Value) {
+			e = Extreme{r, i, x.g, x.a}
+		}
+	})
+	return e
 }
 
 func snr(dd, gg float64, e scale) float64 {
@@ -209,7 +229,7 @@ func snr(dd, gg float64, e scale) float64 {
 	case gg == 0:
 		return math.Inf(-1)
 	}
-	return 10*(math.Log10(gg)-math.Log10(dd)) + 20*(math.Ln2/math.Ln10)*float64(e.g-e.d)
+	return float64(10*(float64(math.Log10(gg))-float64(math.Log10(dd)))) + float64(20*(math.Ln2/math.Ln10)*float64(e.g-e.d))
 }
 
 // cosineDistance computes 1 − cos of two vectors from their sums. 1 − ab/(na·nb) would lose all
@@ -227,11 +247,11 @@ func cosineDistance(dd, gg, aa, ab float64, e scale) float64 {
 	common := max(e.g, e.a)
 	dd, sg, sa := math.Ldexp(dd, 2*(e.d-common)), math.Ldexp(ng, e.g-common), math.Ldexp(na, e.a-common)
 	if dd <= sg*sa {
-		norms := (sa*sa - sg*sg) / (sa + sg)
+		norms := (float64(sa*sa) - float64(sg*sg)) / (sa + sg)
 		if e.zero() {
 			norms = (aa - gg) / (na + ng)
 		}
-		c = (dd - norms*norms) / (2 * sg * sa)
+		c = (dd - float64(norms*norms)) / (2 * sg * sa)
 	}
 	return min(max(c, 0), 2)
 }

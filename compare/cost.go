@@ -16,6 +16,45 @@ type References struct {
 	Encoded *tensor.Tensor // in the encoding of the candidate, for [Cost]
 	// Encoding is that encoding: Encoded itself may be wider, as float32 logits of a bfloat16 run.
 	Encoding tensor.DType
+	// RowNorm returns the RMS norm of the rows that the golden's are some of, as those of one forward
+	// pass among those of all: a row alone may be near zero by chance. It is asked for short rows only;
+	// nil says that the golden has all.
+	RowNorm func() float64
+}
+
+// rowNorm is RowNorm where it counts, else 0.
+func (r References) rowNorm(rowLen int) float64 {
+	if r.RowNorm == nil || rowLen >= shortRow {
+		return 0
+	}
+	return r.RowNorm()
+}
+
+// among measures short rows, and a tensor of them, against those that they are some of.
+func (r References) among(golden, actual *tensor.Tensor, res Result) Result {
+	norm := r.rowNorm(res.RowLen)
+	if all := norm * math.Sqrt(float64(res.Rows)); all > res.NormGolden {
+		res.RelL2 = res.NormDiff / all
+	} else {
+		return res
+	}
+	rd := newRowReader(golden, actual)
+	worst := Row{Index: -1, RelL2: -1, MaxAbsRow: res.WorstRow.MaxAbsRow}
+	for i := range res.Rows {
+		dd, gg, most := 0.0, 0.0, 0.0
+		rd.read(i, func(_ int, v [][]float64) {
+			for j, g := range v[0] {
+				if d := math.Abs(v[1][j] - g); finite(g) && finite(v[1][j]) {
+					dd, gg, most = dd+float64(d*d), gg+float64(g*g), max(most, d)
+				}
+			}
+		})
+		if x := math.Sqrt(dd) / max(math.Sqrt(gg), norm); x > worst.RelL2 {
+			worst.Index, worst.RelL2, worst.MaxAbs = i, x, most
+		}
+	}
+	res.WorstRow = worst
+	return res
 }
 
 // costRule is the rule of [Cost] for a row, and for the tensor as one.
@@ -79,7 +118,8 @@ func costOf(golden, actual *tensor.Tensor, refs References, r Result) *Costs {
 		return c
 	}
 	eps, most := refs.Encoding.Epsilon(), Drift(refs.Encoding)
-	all := math.Sqrt(norm.value())
+	kept := r.Rows - c.LeftOut
+	all := max(math.Sqrt(norm.value()), scaled(refs.rowNorm(r.RowLen), u)*math.Sqrt(float64(kept)))
 	relative := 0.0
 	if all > 0 {
 		relative = math.Sqrt(delta.value()) / all
@@ -90,7 +130,6 @@ func costOf(golden, actual *tensor.Tensor, refs References, r Result) *Costs {
 		}
 		return 0
 	}
-	kept := r.Rows - c.LeftOut
 	if n < shortRow {
 		most.RelL2 = most.RowRelL2 // as uncertain as a row
 	}

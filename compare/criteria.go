@@ -114,14 +114,15 @@ func (c Criteria) Judge(golden, actual *tensor.Tensor, refs References) (v Verdi
 	if v.Result, err = Tensors(golden, actual, v.Tolerance); err != nil {
 		return Verdict{}, err
 	}
-	if _, asked := c[Cost]; asked && v.Result.N > 0 {
-		err := guard(func() (err error) {
+	_, asked := c[Cost]
+	err = guard(func() (err error) {
+		if v.Result = refs.among(golden, actual, v.Result); asked && v.Result.N > 0 {
 			v.Result.Cost, err = refs.costs(golden, actual, v.Result)
-			return err
-		}, golden, actual, refs.Encoded)
-		if err != nil {
-			return Verdict{}, err
 		}
+		return err
+	}, golden, actual, refs.Encoded)
+	if err != nil {
+		return Verdict{}, err
 	}
 	p := Pair{Result: v.Result, Counted: v.Tolerance, Asked: v.Tolerance, Exact: exact(golden, actual),
 		Golden: golden, Actual: actual, Refs: refs}

@@ -2,8 +2,8 @@
 
 package compare
 
-// ISAs are the instruction sets for which there are kernels, by name.
-func ISAs() map[string]int { return map[string]int{"go": 0} }
+// Assembly says whether this machine has kernels in assembly.
+func Assembly() bool { return false }
 
-// SetISA does nothing, since there is only one kernel.
-func SetISA(int) (before int) { return 0 }
+// UseAssembly does nothing, since there is only one kernel.
+func UseAssembly(bool) (before bool) { return false }

@@ -56,7 +56,7 @@ func is64(d tensor.DType) bool { return d == tensor.I64 || d == tensor.U64 }
 
 // intRowOf is rowOf for integers on both sides, of 64 bits on at least one: float64 would round
 // them.
-func (f *tally) intRowOf(g, a []int64, ru *rule) (r rowFigures) {
+func (f *tally) intRowOf(g, a []int64, ru *rule) (r rowSums) {
 	for i, gv := range g {
 		d := intDistance(gv, a[i], ru.unsigned)
 		f.pair(&r, toFloat(gv, ru.unsigned[0]), toFloat(a[i], ru.unsigned[1]), d.float(), ru)

@@ -1,9 +1,7 @@
 package compare
 
 import (
-	"bytes"
 	"math"
-	"math/bits"
 	"unsafe"
 
 	"golang.org/x/sys/cpu"
@@ -16,497 +14,306 @@ import (
 type call struct {
 	golden, actual     unsafe.Pointer
 	rows, cols         int
-	out                *rowFigures
+	out                *rowSums
 	_                  [3]uint64
-	atol, rtol, bound  [4]float64
+	atol, rtol         [4]float64
 	lowAtol, lowRtol   [8]float32
 	highAtol, highRtol [8]float32
-	bound32            [8]float32
 	answer
+	wide     [3][4]float64 // sums of quick
+	nanEqual [8]uint32     // all bits, where NaN matches NaN
+	known    [8]float32    // the largest ratio so far
+	count2   vector        // of count: above the high tolerance
 }
 
 // answer has lanes of figures. What a kernel does not fill is zero.
 type answer struct {
-	aa, ab, gd    [8]float64 // Σa², Σa·g, Σg·d; aa and ab are of exact forms, gd of the others
-	above, most   [8]float64 // most is the largest |d|; of forms in float32: [16]float32
-	count, count2 [8]int64   // of forms in float32: [16]int32
-	found         uint32     // by reach: a bit for each of the last elements
+	aa, ab               [4]float64 // Σa², Σa·g; ab of careful alone
+	most, ratio          vector     // the largest |d| and |d|/max(|g|, 1e-10)
+	count, doubt, finite vector     // count of quick is above the low tolerance
+	odd                  [4]vector  // NaN and infinities of golden, and of actual
+	bad                  vector     // pairs with one that do not match
 }
 
-var _ [unsafe.Offsetof(call{}.answer)]struct{} = [320]struct{}{}
+var _ [unsafe.Offsetof(call{}.answer)]struct{} = [256]struct{}{}
+var _ [unsafe.Offsetof(call{}.nanEqual)]struct{} = [736]struct{}{}
 
-// isa is the instruction set that kernels may use: 0 for none, avx2 or avx512.
-var isa = func() int {
-	x := &cpu.X86
-	switch {
-	case !x.HasAVX2 || !x.HasFMA || !x.HasF16C:
-		return 0
-	case x.HasAVX512 && x.HasAVX512F && x.HasAVX512DQ && x.HasAVX512BW && x.HasAVX512VL:
-		return avx512
-	default:
-		return avx2
+// vector has 4 lanes of 64 bits, or 8 of 32.
+type vector [4]uint64
+
+func (v *vector) lanes() *[8]uint32 { return (*[8]uint32)(unsafe.Pointer(v)) }
+
+func (v *vector) sum64() int { return int(v[0] + v[1] + v[2] + v[3]) }
+
+func (v *vector) sum32() (n int) {
+	for _, x := range v.lanes() {
+		n += int(x)
 	}
-}()
+	return n
+}
 
-const (
-	avx2   = 2
-	avx512 = 5
-)
+// max returns the largest number of a type. The bits of numbers ≥ 0 order like the numbers.
+func (v *vector) max(d tensor.DType) float64 {
+	if d == tensor.F64 {
+		return math.Float64frombits(max(v[0], v[1], v[2], v[3]))
+	}
+	most := uint32(0)
+	for _, x := range v.lanes() {
+		most = max(most, x)
+	}
+	return float64(math.Float32frombits(most))
+}
 
-// exactStep is the shortest row of the exact forms.
-const exactStep = 4
+// assembly says that kernels in assembly may be used.
+var assembly = cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasF16C
 
-// forms are the kernels of one pair of types.
+// forms are kernels in assembly for two sides of one type, in rows of step elements or more.
 type forms struct {
-	exact, reach func(*byte) // reach is nil for float64
-	count, fast  isas        // fast is nil for float64
-	same         isas        // for equal bytes on both sides, of one type
+	call, count func(*byte)
+	step        int
 }
 
-type isas struct{ avx2, avx512 func(*byte) }
+// quick has the forms for values that are all finite, careful those for any values.
+var (
+	quick = map[tensor.DType]forms{tensor.F32: {quickF32, countF32, 8}, tensor.BF16: {quickBF16, countBF16, 16},
+		tensor.F16: {quickF16, countF16, 16}}
 
-var assembly = map[[2]tensor.DType]forms{
-	{tensor.F64, tensor.F64}: {exactF64F64AVX2, nil, isas{countF64F64AVX2, countF64F64AVX512}, isas{},
-		isas{sameF64F64AVX2, sameF64F64AVX512}},
-	{tensor.F32, tensor.F32}: {exactF32F32AVX2, reachF32F32AVX2,
-		isas{countF32F32AVX2, countF32F32AVX512}, isas{fastF32F32AVX2, fastF32F32AVX512},
-		isas{sameF32F32AVX2, sameF32F32AVX512}},
-	{tensor.BF16, tensor.BF16}: {exactBF16BF16AVX2, reachBF16BF16AVX2,
-		isas{countBF16BF16AVX2, countBF16BF16AVX512}, isas{fastBF16BF16AVX2, fastBF16BF16AVX512},
-		isas{sameBF16BF16AVX2, sameBF16BF16AVX512}},
-	{tensor.F16, tensor.F16}: {exactF16F16AVX2, reachF16F16AVX2,
-		isas{countF16F16AVX2, countF16F16AVX512}, isas{fastF16F16AVX2, fastF16F16AVX512},
-		isas{sameF16F16AVX2, sameF16F16AVX512}},
-	{tensor.BF16, tensor.F32}: {exactBF16F32AVX2, reachBF16F32AVX2, isas{countBF16F32AVX2, countBF16F32AVX512},
-		isas{fastBF16F32AVX2, fastBF16F32AVX512}, isas{}},
-	{tensor.F32, tensor.BF16}: {exactF32BF16AVX2, reachF32BF16AVX2, isas{countF32BF16AVX2, countF32BF16AVX512},
-		isas{fastF32BF16AVX2, fastF32BF16AVX512}, isas{}},
-	{tensor.F16, tensor.F32}: {exactF16F32AVX2, reachF16F32AVX2, isas{countF16F32AVX2, countF16F32AVX512},
-		isas{fastF16F32AVX2, fastF16F32AVX512}, isas{}},
-	{tensor.F32, tensor.F16}: {exactF32F16AVX2, reachF32F16AVX2, isas{countF32F16AVX2, countF32F16AVX512},
-		isas{fastF32F16AVX2, fastF32F16AVX512}, isas{}},
-}
+	careful = map[tensor.DType]forms{tensor.F32: {call: carefulF32, step: 8}, tensor.F64: {call: carefulF64, step: 4}}
 
-// best returns the form for this machine.
-func (f isas) best() func(*byte) {
-	if isa == avx512 {
-		return f.avx512
-	}
-	return f.avx2
-}
+	odd   = map[tensor.DType]func(*byte){tensor.F32: oddF32, tensor.F64: oddF64}
+	widen = map[tensor.DType]func(*byte){tensor.BF16: widenBF16, tensor.F16: widenF16}
+)
 
 // simd is the kernel in assembly for one pair of types.
 type simd struct {
-	forms
-	types     [2]tensor.DType // types in which golden and actual are passed
-	shortest  int             // length of the shortest row for all forms but exact
-	sums32    bool            // adds in float32
-	low, high tolerance32     // the tolerance, slightly too low and too high; float64 decides between
-	ok        bool            // both fit into float32
-	exactTo   float64         // differences up to this are exact in float32
+	types     [2]tensor.DType // what quick and careful read
+	quick     forms
+	careful   forms
+	sums32    bool        // quick adds in float32
+	low, high tolerance32 // the tolerance, slightly too low and too high; careful decides between
 }
 
 // tolerance32 is atol + rtol·max(|g|, floor32) in float32.
 type tolerance32 struct{ atol, rtol float32 }
 
+// floor32 is relFloor in float32.
+const floor32 = float32(relFloor)
+
 // fastest returns the fastest kernel for a pair of types.
-func fastest(golden, actual tensor.DType, tol Tolerance) kernel {
-	if isa == 0 {
+func fastest(p *pass) kernel {
+	if !assembly {
 		return reference{}
 	}
-	types := [2]tensor.DType{carrier(golden), carrier(actual)}
-	k, found := assembly[types]
-	switch {
-	case found:
-	case types[0] == tensor.F64 || types[1] == tensor.F64:
-		types = [2]tensor.DType{tensor.F64, tensor.F64}
-	default:
-		types = [2]tensor.DType{tensor.F32, tensor.F32}
+	arithmetic := tensor.F64
+	if p.narrow {
+		arithmetic = tensor.F32
 	}
-	if !found {
-		k = assembly[types]
+	k := &simd{types: [2]tensor.DType{arithmetic, arithmetic}, careful: careful[arithmetic]}
+	low, high, ok := around(p.tol.Atol, p.tol.Rtol)
+	if !ok {
+		return k
 	}
-	s := &simd{forms: k, types: types, shortest: 16}
-	if types[0].Size()+types[1].Size() == 4 {
-		s.sums32, s.shortest = true, 32
+	k.low, k.high = low, high
+	d := p.golden.DType()
+	q, found := quick[d]
+	if !found || p.actual.DType() != d {
+		d, q = arithmetic, quick[arithmetic]
 	}
-	s.low, s.high, s.ok = around(tol.Atol, tol.Rtol)
-	s.exactTo = (1<<24 - 1) * min(step(golden), step(actual))
-	return s
+	k.types[0], k.quick, k.sums32 = d, q, d.Size() == 2
+	return k
 }
-
-// step returns a number of which all values of a type are multiples, or 0.
-func step(d tensor.DType) float64 {
-	switch {
-	case !d.IsFloat():
-		return 1
-	case d == tensor.F16:
-		return 0x1p-24
-	case d == tensor.F8E5M2 || d == tensor.F8E5M2FNUZ:
-		return 0x1p-17
-	case d == tensor.F8E4M3FN || d == tensor.F8E4M3FNUZ:
-		return 0x1p-10
-	default:
-		return 0
-	}
-}
-
-// carrier returns the type in which a kernel reads values of a type.
-func carrier(d tensor.DType) tensor.DType {
-	switch {
-	case d == tensor.F64 || d == tensor.F32 || d == tensor.BF16 || d == tensor.F16:
-		return d
-	case d.Size() <= 2:
-		return tensor.F32
-	default:
-		return tensor.F64
-	}
-}
-
-// floor32 is the least |g| in products of the forms in float32. It is less than relFloor, and a
-// power of two.
-const floor32 = 0x1p-34
 
 // around returns a tolerance that is slightly lower, and one that is slightly higher, so that
 // roundings of less than 2^−22 of the numbers do not matter. What floor32 adds to the lower one is
 // subtracted from its atol; then no |g| is so small that its rounding matters.
 func around(atol, rtol float64) (low, high tolerance32, ok bool) {
 	const margin = 0x1p-20
-	ok = true
 	for _, v := range []float64{atol, rtol} {
-		ok = ok && (v == 0 || v > 0x1p-60 && v < 0x1p60)
+		if v != 0 && !(v > 0x1p-60 && v < 0x1p60) {
+			return low, high, false
+		}
 	}
 	low.rtol = float32(rtol * (1 - margin))
-	atLow := atol*(1-margin) - float64(low.rtol)*floor32
+	atLow := atol*(1-margin) - float64(low.rtol)*float64(floor32)
 	if low.atol = float32(atLow); float64(low.atol) > atLow {
 		low.atol = math.Nextafter32(low.atol, float32(math.Inf(-1)))
 	}
-	return low, tolerance32{float32(atol * (1 + margin)), float32(rtol * (1 + margin))}, ok
+	return low, tolerance32{float32(atol * (1 + margin)), float32(rtol * (1 + margin))}, true
 }
 
-// block takes the sums of the fast forms whenever these are right, whatever the maxima so far. So
-// sums do not depend on which core was first, and those of fast and count are equal. If a form in
-// float32 is not sure of maxima and counters, block looks for the elements that matter, or calls
-// the exact form.
-func (k *simd) block(p *pass, s *scratch, b span, thorough bool) tally {
-	if b.cols < exactStep {
-		return reference{}.block(p, s, b, thorough)
+// block calls quick, and careful where quick is not sure. Rows that are too short for either are
+// one row for them; their own sums are added in Go. Whether the block before, in a chunk, had NaN or
+// infinities says what to expect, and known, which other cores tell, says nothing: so sums do not depend on
+// which core was first. The first block is not added in float32, so that small tensors have all digits.
+func (k *simd) block(p *pass, s *scratch, b span, known float64) tally {
+	rows, shape := grow(&s.rows, b.rows), b
+	if b.cols < k.careful.step {
+		shape = span{b.start, 1, b.len()}
 	}
-	c := &s.call
-	k.aim(p, s, b)
-	if s.calls != p {
+	if shape.cols < k.careful.step {
+		return reference{}.block(p, s, b, known)
+	}
+	if c := &s.call; s.calls != p {
 		s.calls = p
-		fill4(&c.atol, p.tol.Atol)
-		fill4(&c.rtol, p.tol.Rtol)
-	}
-	rows := grow(&s.rows, b.rows)
-	if thorough || b.cols < k.shortest || b.start == 0 { // for the first block no maxima are known
-		return k.careful(p, s, b, rows)
-	}
-	if same := k.same.best(); same != nil {
-		n := b.len() * k.types[0].Size()
-		if bytes.Equal(unsafe.Slice((*byte)(c.golden), n), unsafe.Slice((*byte)(c.actual), n)) {
-			if f, ok := k.equal(same, c, rows); ok {
-				return f
-			}
+		fill(c.atol[:], p.tol.Atol)
+		fill(c.rtol[:], p.tol.Rtol)
+		fill(c.lowAtol[:], k.low.atol)
+		fill(c.lowRtol[:], k.low.rtol)
+		fill(c.highAtol[:], k.high.atol)
+		fill(c.highRtol[:], k.high.rtol)
+		fill(c.nanEqual[:], 0)
+		if p.tol.EqualNaN {
+			fill(c.nanEqual[:], math.MaxUint32)
 		}
 	}
-	most := maxima{p.abs.value(), p.rel.value()}
-	c.out, c.answer = &rows[0], answer{}
-	if k.fast.avx2 == nil {
-		f, sums, sure := k.call64(k.count.best(), c, rows, most)
-		switch {
-		case !sums:
-			return k.careful(p, s, b, rows)
-		case !sure:
-			f.takeExact(k.careful(p, s, b, grow(&s.rows2, b.rows)))
-		}
-		return f
+	var f tally
+	sums, sure := false, false
+	if k.quick.call != nil && shape.cols >= k.quick.step && !s.notFinite && b.start > 0 {
+		fill(s.call.known[:], float32(known))
+		f, sums, sure = k.runQuick(p, s, shape, rows)
 	}
-	form := k.fast.best()
-	if s.mismatching {
-		form = k.count.best()
-	}
-	f, sums, doubt := k.call32(form, s.mismatching, c, rows, most)
 	switch {
 	case !sums:
-		f = k.careful(p, s, b, rows)
-	case !doubt.any():
-		s.crowded = false
-	case s.crowded || !k.settle(p, s, b, &f, most, doubt):
-		s.crowded = true
-		f.takeExact(k.careful(p, s, b, grow(&s.rows2, b.rows)))
+		f = k.runCareful(p, s, shape, rows)
+	case !sure:
+		exact := k.runCareful(p, s, shape, grow(&s.rows2, b.rows))
+		f.abs, f.rel, f.mismatches = exact.abs, exact.rel, exact.mismatches
 	}
-	s.mismatching = f.mismatches > 0
+	if shape != b {
+		k.shortRows(p, s, b, rows)
+	}
 	return f
 }
 
-// aim sets the addresses and sizes that a call reads.
-func (k *simd) aim(p *pass, s *scratch, b span) {
+// aim sets the addresses and sizes that a call reads, in a type, and where it writes rows.
+func (k *simd) aim(p *pass, s *scratch, b span, rows []rowSums, as tensor.DType) *call {
 	c := &s.call
-	c.golden, c.actual = k.data(0, p.golden, s, b), k.data(1, p.actual, s, b)
-	c.rows, c.cols = b.rows, b.cols
+	c.golden, c.actual = data(0, p.golden, s, b, as), data(1, p.actual, s, b, as)
+	c.rows, c.cols, c.out, c.answer = b.rows, b.cols, &rows[0], answer{}
+	return c
 }
 
-// takeExact takes maxima and the counter of mismatches.
-func (f *tally) takeExact(o tally) { f.abs, f.rel, f.mismatches = o.abs, o.rel, o.mismatches }
-
-// maxima are the largest |d| and relative error of all blocks so far, or −1 if there are none.
-type maxima struct{ abs, rel float64 }
-
-// call64 calls a form in float64. sums says that the sums are right, because all values are finite.
-// sure says that no relative error is above the largest so far.
-func (k *simd) call64(form func(*byte), c *call, rows []rowFigures, so maxima) (f tally, sums, sure bool) {
-	// |d| ≤ bound·max(|g|, relFloor) means that the relative error is not above rel, however it is
-	// rounded, also for subnormal numbers.
-	fill4(&c.bound, 0)
-	if so.rel >= 1e-200 {
-		fill4(&c.bound, so.rel*(1-1e-15))
+// runQuick reports whether the sums are right, because all values are finite and nothing was lost to
+// the small range of float32; and whether the rest is, because no ratio is above the largest so far,
+// and float32 decides about the tolerance.
+func (k *simd) runQuick(p *pass, s *scratch, b span, rows []rowSums) (f tally, sums, sure bool) {
+	c := k.aim(p, s, b, rows, k.types[0])
+	call, counted := k.quick.call, s.mismatching
+	if counted {
+		call = k.quick.count
 	}
-	form((*byte)(unsafe.Pointer(c)))
-	f, sums = k.sums(c, rows)
-	sure = so.rel >= 0
-	for i, v := range c.above {
-		f.abs = max(f.abs, c.most[i])
-		sure = sure && v <= 0
-		f.mismatches += int(c.count[i])
+	call((*byte)(unsafe.Pointer(c)))
+	f = tally{finite: b.len(), abs: c.most.max(tensor.F32), rel: -1, mismatches: c.count.sum32(), aa: total(&c.aa)}
+	f.addRows(rows[:b.rows])
+	// Σa·g cancels where one side is much smaller than the other.
+	f.ab = (f.gg + f.aa - f.dd) / 2
+	apart := f.aa < f.gg/64 || f.gg < f.aa/64
+	sums = finite(f.dd) && finite(f.aa) && (!apart || f.ab == 0)
+	for _, r := range rows[:b.rows] {
+		sums = sums && (!k.sums32 || squarable32(r.gg) && squarable32(f.aa) && (squarable32(r.dd) || r.dd == 0 && f.abs == 0))
+	}
+	sure = true
+	if s.mismatching = f.mismatches > 0 && k.low != k.high; s.mismatching && sums {
+		if !counted {
+			k.quick.count((*byte)(unsafe.Pointer(k.aim(p, s, b, rows, k.types[0]))))
+		}
+		sure = c.count2 == c.count
+	}
+	for _, x := range c.doubt.lanes() {
+		sure = sure && x>>31 == 0
 	}
 	return f, sums, sure
 }
 
-// doubt is what a form in float32 cannot decide for a block: whether a |d| is above the largest so
-// far (if so, it is about abs), whether a relative error is, and how many mismatches there are.
-type doubt struct {
-	abs             float64
-	rel, mismatches bool
-}
-
-func (d doubt) any() bool { return d.abs > 0 || d.rel || d.mismatches }
-
-// call32 calls a form in float32. sums says that the sums are right, because all values are finite,
-// and nothing was lost to the small range of float32.
-func (k *simd) call32(form func(*byte), counts bool, c *call, rows []rowFigures,
-	so maxima) (f tally, sums bool, in doubt) {
-	k.setTolerances(c, k.low, k.high)
-	bound := float32(0)
-	if so.rel >= 0x1p-60 {
-		bound = float32(min(so.rel, 0x1p100) * (1 - 0x1p-20))
-	}
-	if c.bound32[0] != bound {
-		fill8(&c.bound32, bound)
-	}
-	form((*byte)(unsafe.Pointer(c)))
-	f, sums = k.sums(c, rows)
-	above, low, high := (*[16]uint32)(unsafe.Pointer(&c.above)), (*[16]int32)(unsafe.Pointer(&c.count)),
-		(*[16]int32)(unsafe.Pointer(&c.count2))
-	abs := float32(0)
-	in.rel, in.mismatches = so.rel < 0, !k.ok
-	for i, v := range (*[16]float32)(unsafe.Pointer(&c.most)) {
-		abs = max(abs, v)
-		in.rel = in.rel || above[i]>>31 != 0
-		if counts {
-			in.mismatches = in.mismatches || low[i] != high[i]
-			f.mismatches += int(high[i])
-		} else { // a sign
-			in.mismatches = in.mismatches || low[i] < 0
-		}
-	}
-	f.abs = float64(abs)
-	if f.abs > k.exactTo {
-		if f.abs >= so.abs*(1-0x1p-22) {
-			in.abs = f.abs
-		}
-		f.abs = -1
-	}
-	return f, sums, in
-}
-
-// maxSettled is how many elements of a block are examined one by one. For more, the exact form is
-// faster.
-const maxSettled = 64
-
-// settle resolves doubts by examining the elements that matter, if these are few.
-func (k *simd) settle(p *pass, s *scratch, b span, f *tally, so maxima, in doubt) bool {
-	if so.rel < 0 || !k.ok {
-		return false
-	}
-	k.aim(p, s, b)
-	left := maxSettled
-	each := func(low, high tolerance32, do func(d, ag float64)) bool {
-		for i := 0; ; i++ {
-			if i = k.next(&s.call, b.len(), i, low, high); i == b.len() {
-				return true
-			}
-			if left--; left < 0 {
-				return false
-			}
-			g := p.golden.At(b.start + i)
-			do(math.Abs(p.actual.At(b.start+i)-g), math.Abs(g))
-		}
-	}
-	if in.abs > 0 {
-		low, _, ok := around(in.abs, 0)
-		if !ok || !each(low, unlimited, func(d, _ float64) { f.abs = max(f.abs, d) }) {
-			return false
-		}
-	}
-	if in.rel {
-		low, _, ok := around(0, so.rel)
-		if !ok || !each(low, unlimited, func(d, ag float64) { f.rel = max(f.rel, d/max(ag, relFloor)) }) {
-			return false
-		}
-	}
-	count := func(d, ag float64) {
-		if !p.tol.within(d, ag) {
-			f.mismatches++
-		}
-	}
-	switch {
-	case in.mismatches && s.mismatching: // f counts the elements above the high tolerance
-		return each(k.low, k.high, count)
-	case in.mismatches:
-		return each(k.low, unlimited, count)
-	}
-	return true
-}
-
-// unlimited is a tolerance above all differences.
-var unlimited = tolerance32{atol: float32(math.Inf(1))}
-
-// find implements finder.
-func (k *simd) find(p *pass, s *scratch, b span, low Tolerance, is func(pair) bool) (at int, ok bool) {
-	from, _, ok := around(low.Atol, low.Rtol)
-	if !ok || k.reach == nil || b.len() < exactStep*2 {
-		return -1, false
-	}
-	k.aim(p, s, b)
-	for i := 0; ; i++ {
-		if i = k.next(&s.call, b.len(), i, from, unlimited); i == b.len() {
-			return -1, true
-		}
-		at := b.start + i
-		g, a := p.golden.At(at), p.actual.At(at)
-		if is(pair{g: g, a: a, d: math.Abs(a - g), finite: true}) {
-			return at, true
-		}
-	}
-}
-
-// next returns the first of n elements, from the i-th on, whose |d| may be between two tolerances,
-// or n if there is none. c aims at element 0. All elements are finite.
-func (k *simd) next(c *call, n, i int, low, high tolerance32) int {
-	if low == (tolerance32{}) {
-		low.atol = math.SmallestNonzeroFloat32
-	}
-	k.setTolerances(c, low, high)
-	golden, actual := c.golden, c.actual
-	defer func() { c.golden, c.actual = golden, actual }()
-	for i < n {
-		from := min(i, n-8) // the last 8 may have been examined
-		c.golden, c.actual = unsafe.Add(golden, from*k.types[0].Size()), unsafe.Add(actual, from*k.types[1].Size())
-		c.cols = (n - from) &^ 7
-		end := from + c.cols
-		k.reach((*byte)(unsafe.Pointer(c)))
-		at := end - c.cols - 8 // of the last that were examined
-		if found := c.found >> max(i-at, 0) << max(i-at, 0); found != 0 {
-			return at + bits.TrailingZeros32(found)
-		}
-		i = end
-	}
-	return n
-}
-
-// setTolerances sets the tolerances of a call in float32.
-func (k *simd) setTolerances(c *call, low, high tolerance32) {
-	if c.lowAtol[0] != low.atol || c.lowRtol[0] != low.rtol {
-		fill8(&c.lowAtol, low.atol)
-		fill8(&c.lowRtol, low.rtol)
-	}
-	if c.highAtol[0] != high.atol || c.highRtol[0] != high.rtol {
-		fill8(&c.highAtol, high.atol)
-		fill8(&c.highRtol, high.rtol)
-	}
-}
-
-// sums completes the sums of a form other than exact, and reports whether they are right.
-func (k *simd) sums(c *call, rows []rowFigures) (f tally, ok bool) {
-	f = tally{finite: c.rows * c.cols, rel: -1}
-	ok = true
-	for i := range rows {
-		r := &rows[i]
-		f.dd += r.dd
-		f.gg += r.gg
-		if k.sums32 && !(squarable32(r.gg) && (squarable32(r.dd) || r.dd == 0 && c.equalRow(i))) {
-			ok = false
-		}
-	}
-	gd := total(&c.gd)
-	f.ab = f.gg + gd
-	f.aa = f.gg + 2*gd + f.dd
-	// Σa² cancels if a is small next to g: down to 1/64 it loses at most 6 bits.
-	least := (f.gg + f.dd) / 64
-	if k.sums32 {
-		least = max((f.gg+f.dd)/4, least32)
-	}
-	return f, ok && finite(f.dd) && f.aa >= least
-}
-
-// equal calls a form for equal bytes on both sides. ok says that all values are finite, and nothing
-// was lost to the small range of float32.
-func (k *simd) equal(form func(*byte), c *call, rows []rowFigures) (f tally, ok bool) {
-	c.out = &rows[0]
-	form((*byte)(unsafe.Pointer(c)))
-	least, most := 0.0, math.MaxFloat64
-	if k.sums32 {
-		least, most = least32, most32
-	}
-	f.finite = c.rows * c.cols
-	for i := range rows {
-		if gg := rows[i].gg; !(gg >= least && gg <= most) {
-			return f, false
-		}
-		f.gg += rows[i].gg
-	}
-	f.aa, f.ab = f.gg, f.gg
-	return f, true
-}
-
-// Sums of squares in float32 are right between these limits.
-const least32, most32 = 0x1p-90, 0x1p127
-
-// equalRow reports whether row i has the same bytes on both sides, whose elements have 16 bits.
-func (c *call) equalRow(i int) bool {
-	n := 2 * c.cols
-	return bytes.Equal(unsafe.Slice((*byte)(unsafe.Add(c.golden, i*n)), n),
-		unsafe.Slice((*byte)(unsafe.Add(c.actual, i*n)), n))
-}
-
-// squarable32 reports whether x is between them. The bits of numbers ≥ 0 order like the numbers.
+// squarable32 reports whether a sum of squares in float32 is right for x: between 2^-90 and 2^127. The bits
+// of numbers ≥ 0 order like the numbers.
 func squarable32(x float64) bool {
 	return math.Float64bits(x)-(1023-90)<<52 <= (127+90)<<52
 }
 
-// careful calls the exact form. Pairs that are not finite are counted separately.
-func (k *simd) careful(p *pass, s *scratch, b span, rows []rowFigures) tally {
-	c := &s.call
-	k.aim(p, s, b)
-	c.out, c.answer = &rows[0], answer{}
-	k.exact((*byte)(unsafe.Pointer(c)))
-	f := tally{aa: total(&c.aa), ab: total(&c.ab), abs: -1, rel: -1}
-	for i := range c.count {
-		f.mismatches += int(c.count[i])
-		f.finite += int(c.count2[i])
+// runCareful counts pairs that are not finite separately.
+func (k *simd) runCareful(p *pass, s *scratch, b span, rows []rowSums) tally {
+	as := k.types[1]
+	c := k.aim(p, s, b, rows, as)
+	k.careful.call((*byte)(unsafe.Pointer(c)))
+	f := tally{aa: total(&c.aa), ab: total(&c.ab), abs: -1, rel: -1, mismatches: c.count.sum64()}
+	f.addRows(rows[:b.rows])
+	count := (*vector).sum64
+	if as == tensor.F32 {
+		count = (*vector).sum32
 	}
-	f.addRows(rows)
-	if f.finite > 0 {
-		f.abs = max(c.most[0], c.most[1], c.most[2], c.most[3])
-		f.rel = max(c.above[0], c.above[1], c.above[2], c.above[3])
+	if f.finite = count(&c.finite); f.finite > 0 {
+		f.abs, f.rel = c.most.max(as), c.ratio.max(as)
 	}
-	if f.finite < b.len() {
-		g, a := s.decode(p, b)
-		f.nonFinite(g, a, &p.rule)
+	s.notFinite = f.finite < b.len()
+	if !s.notFinite {
+		return f
+	}
+	n := b.len() / k.careful.step * k.careful.step
+	c.rows, c.cols = 1, n
+	c.answer = answer{}
+	odd[as]((*byte)(unsafe.Pointer(c)))
+	f.nan, f.inf = [2]int{count(&c.odd[0]), count(&c.odd[2])}, [2]int{count(&c.odd[1]), count(&c.odd[3])}
+	f.badNonFinite = count(&c.bad)
+	f.mismatches += f.badNonFinite
+	if rest := b.len() - n; rest > 0 {
+		var g, a [8]float64
+		p.golden.Float64s(g[:rest], b.start+n)
+		p.actual.Float64s(a[:rest], b.start+n)
+		countNonFinite(&f, g[:rest], a[:rest], &p.rule)
 	}
 	return f
+}
+
+// shortRows adds the sums of rows. Their elements are those that were read last.
+func (k *simd) shortRows(p *pass, s *scratch, b span, rows []rowSums) {
+	as := k.types[1]
+	c := k.aim(p, s, b, rows, as)
+	if as == tensor.F32 {
+		sumRows(rows, unsafe.Slice((*float32)(c.golden), b.len()), unsafe.Slice((*float32)(c.actual), b.len()), b.cols)
+		return
+	}
+	sumRows(rows, unsafe.Slice((*float64)(c.golden), b.len()), unsafe.Slice((*float64)(c.actual), b.len()), b.cols)
+}
+
+func sumRows[T float32 | float64](rows []rowSums, g, a []T, cols int) {
+	a = a[:len(g)]
+	for i := range rows {
+		if cols == 1 { // which need not be sliced
+			gv, av := float64(g[i]), float64(a[i])
+			if d := av - gv; d-d == 0 {
+				rows[i] = rowSums{d * d, gv * gv}
+				continue
+			}
+		}
+		var r rowSums
+		a := a[i*cols:][:cols]
+		for j, x := range g[i*cols:][:cols] {
+			gv, av := float64(x), float64(a[j])
+			d := av - gv
+			if d-d == 0 || finite(gv) && finite(av) {
+				r.dd += d * d
+				r.gg += gv * gv
+			}
+		}
+		rows[i] = r
+	}
+}
+
+// squares returns Σx² of integers of 32 bits, or ok = false for another type.
+func squares(d tensor.DType, data []byte) (sum float64, ok bool) {
+	n := len(data) / 4 &^ 7
+	if d != tensor.I32 || !assembly || n == 0 {
+		return 0, false
+	}
+	c := call{golden: unsafe.Pointer(&data[0]), cols: n}
+	squaresI32((*byte)(unsafe.Pointer(&c)))
+	sum = total(&c.aa)
+	for i := n; i < len(data)/4; i++ {
+		v := float64(*(*int32)(unsafe.Pointer(&data[4*i])))
+		sum += v * v
+	}
+	return sum, true
 }
 
 // window is a copy of a part of a tensor whose elements are not stored in order.
@@ -532,19 +339,34 @@ func (w *window) fill(t *tensor.Tensor, b span) {
 	t.Gather(grow(&w.data, (end-from)*size), from)
 }
 
-// data returns the elements of a block in the type that the kernel reads: where they are stored if
-// possible, or else in a buffer.
-func (k *simd) data(side int, t *tensor.Tensor, s *scratch, b span) unsafe.Pointer {
-	if t.DType() != k.types[side] {
-		if k.types[side] == tensor.F32 {
-			v := grow(&s.float32[side], b.len())
-			t.Float32s(v, b.start)
-			return unsafe.Pointer(&v[0])
-		}
+// data returns the elements of a block in a type: where they are stored if possible, or else in a
+// buffer.
+func data(side int, t *tensor.Tensor, s *scratch, b span, as tensor.DType) unsafe.Pointer {
+	switch d := t.DType(); {
+	case d == as:
+		return stored(side, t, s, b)
+	case as == tensor.F64:
 		v := grow(&s.floats[side], b.len())
 		t.Float64s(v, b.start)
 		return unsafe.Pointer(&v[0])
+	default:
+		v := grow(&s.float32[side], b.len())
+		n := 0
+		if w := widen[d]; w != nil && b.len() >= 8 {
+			n = b.len() &^ 7
+			c := &s.widening
+			c.golden, c.actual, c.cols = stored(side, t, s, b), unsafe.Pointer(&v[0]), n
+			w((*byte)(unsafe.Pointer(c)))
+		}
+		if n < len(v) {
+			t.Float32s(v[n:], b.start+n)
+		}
+		return unsafe.Pointer(&v[0])
 	}
+}
+
+// stored returns the elements of a block in their own type.
+func stored(side int, t *tensor.Tensor, s *scratch, b span) unsafe.Pointer {
 	size := t.DType().Size()
 	if data, ok := t.Bytes(); ok {
 		return unsafe.Pointer(&data[b.start*size])
@@ -556,10 +378,10 @@ func (k *simd) data(side int, t *tensor.Tensor, s *scratch, b span) unsafe.Point
 	return unsafe.Pointer(&w.data[(b.start-w.start)*size])
 }
 
-func total(v *[8]float64) float64 {
-	return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]))
+func total(v *[4]float64) float64 { return (v[0] + v[2]) + (v[1] + v[3]) }
+
+func fill[T any](v []T, x T) {
+	for i := range v {
+		v[i] = x
+	}
 }
-
-func fill4(v *[4]float64, x float64) { *v = [4]float64{x, x, x, x} }
-
-func fill8(v *[8]float32, x float32) { *v = [8]float32{x, x, x, x, x, x, x, x} }

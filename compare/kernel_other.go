@@ -10,4 +10,6 @@ type call struct{}
 // window is what such kernels need for views.
 type window struct{ of *tensor.Tensor }
 
-func fastest(golden, actual tensor.DType, tol Tolerance) kernel { return reference{} }
+func fastest(*pass) kernel { return reference{} }
+
+func squares(tensor.DType, []byte) (sum float64, ok bool) { return 0, false }

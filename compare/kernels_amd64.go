@@ -4,344 +4,80 @@
 
 package compare
 
-// fastF32F32AVX2 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
+// quickF32 takes rows of 8 elements or more, all finite. count is the number of |d| above the low tolerance; doubt has a sign where one is above known times |g|.
 // c is a *call.
 //
 //go:noescape
-func fastF32F32AVX2(c *byte)
+func quickF32(c *byte)
 
-// countF32F32AVX2 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
+// countF32 is quick, and count2 is the number above the high tolerance.
 // c is a *call.
 //
 //go:noescape
-func countF32F32AVX2(c *byte)
+func countF32(c *byte)
 
-// sameF32F32AVX2 takes rows of 8 elements or more, and of golden alone: only Σg² of rows is not zero.
+// quickBF16 takes rows of 16 elements or more, all finite. count is the number of |d| above the low tolerance; doubt has a sign where one is above known times |g|.
 // c is a *call.
 //
 //go:noescape
-func sameF32F32AVX2(c *byte)
+func quickBF16(c *byte)
 
-// fastF32F32AVX512 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
+// countBF16 is quick, and count2 is the number above the high tolerance.
 // c is a *call.
 //
 //go:noescape
-func fastF32F32AVX512(c *byte)
+func countBF16(c *byte)
 
-// countF32F32AVX512 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
+// quickF16 takes rows of 16 elements or more, all finite. count is the number of |d| above the low tolerance; doubt has a sign where one is above known times |g|.
 // c is a *call.
 //
 //go:noescape
-func countF32F32AVX512(c *byte)
+func quickF16(c *byte)
 
-// sameF32F32AVX512 takes rows of 16 elements or more, and of golden alone: only Σg² of rows is not zero.
+// countF16 is quick, and count2 is the number above the high tolerance.
 // c is a *call.
 //
 //go:noescape
-func sameF32F32AVX512(c *byte)
+func countF16(c *byte)
 
-// exactF32F32AVX2 takes rows of 4 elements or more, of any values. count2 are the finite pairs.
+// carefulF32 takes rows of 8 elements or more, of any values: pairs that are not finite are left out. finite is the number of the others, and count of those outside the tolerance.
 // c is a *call.
 //
 //go:noescape
-func exactF32F32AVX2(c *byte)
+func carefulF32(c *byte)
 
-// reachF32F32AVX2 sets found to the lanes of the first 8 elements whose |d| is neither below the low tolerance nor above the high one, or to 0, and cols to what is left then; that is 8 times a number.
+// carefulF64 takes rows of 4 elements or more, of any values: pairs that are not finite are left out. finite is the number of the others, and count of those outside the tolerance.
 // c is a *call.
 //
 //go:noescape
-func reachF32F32AVX2(c *byte)
+func carefulF64(c *byte)
 
-// countF64F64AVX2 takes rows of 8 elements or more. above > 0 where |d| > bound·max(|g|, 1e-10).
+// oddF32 takes cols elements, a multiple of 8, in one row: NaN and infinities of both sides, and in bad the pairs with one that do not match.
 // c is a *call.
 //
 //go:noescape
-func countF64F64AVX2(c *byte)
+func oddF32(c *byte)
 
-// sameF64F64AVX2 takes rows of 8 elements or more, and of golden alone: only Σg² of rows is not zero.
+// oddF64 takes cols elements, a multiple of 4, in one row: NaN and infinities of both sides, and in bad the pairs with one that do not match.
 // c is a *call.
 //
 //go:noescape
-func sameF64F64AVX2(c *byte)
+func oddF64(c *byte)
 
-// countF64F64AVX512 takes rows of 16 elements or more. above > 0 where |d| > bound·max(|g|, 1e-10).
+// widenBF16 makes float32, at actual, of cols elements at golden, a multiple of 8.
 // c is a *call.
 //
 //go:noescape
-func countF64F64AVX512(c *byte)
+func widenBF16(c *byte)
 
-// sameF64F64AVX512 takes rows of 16 elements or more, and of golden alone: only Σg² of rows is not zero.
+// widenF16 makes float32, at actual, of cols elements at golden, a multiple of 8.
 // c is a *call.
 //
 //go:noescape
-func sameF64F64AVX512(c *byte)
+func widenF16(c *byte)
 
-// exactF64F64AVX2 takes rows of 4 elements or more, of any values. count2 are the finite pairs.
+// squaresI32 adds the squares of cols elements at golden, a multiple of 8.
 // c is a *call.
 //
 //go:noescape
-func exactF64F64AVX2(c *byte)
-
-// fastBF16BF16AVX2 takes rows of 32 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
-// c is a *call.
-//
-//go:noescape
-func fastBF16BF16AVX2(c *byte)
-
-// countBF16BF16AVX2 takes rows of 32 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
-// c is a *call.
-//
-//go:noescape
-func countBF16BF16AVX2(c *byte)
-
-// sameBF16BF16AVX2 takes rows of 16 elements or more, and of golden alone: only Σg² of rows is not zero.
-// c is a *call.
-//
-//go:noescape
-func sameBF16BF16AVX2(c *byte)
-
-// fastBF16BF16AVX512 takes rows of 32 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
-// c is a *call.
-//
-//go:noescape
-func fastBF16BF16AVX512(c *byte)
-
-// countBF16BF16AVX512 takes rows of 32 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
-// c is a *call.
-//
-//go:noescape
-func countBF16BF16AVX512(c *byte)
-
-// sameBF16BF16AVX512 takes rows of 32 elements or more, and of golden alone: only Σg² of rows is not zero.
-// c is a *call.
-//
-//go:noescape
-func sameBF16BF16AVX512(c *byte)
-
-// exactBF16BF16AVX2 takes rows of 4 elements or more, of any values. count2 are the finite pairs.
-// c is a *call.
-//
-//go:noescape
-func exactBF16BF16AVX2(c *byte)
-
-// reachBF16BF16AVX2 sets found to the lanes of the first 8 elements whose |d| is neither below the low tolerance nor above the high one, or to 0, and cols to what is left then; that is 8 times a number.
-// c is a *call.
-//
-//go:noescape
-func reachBF16BF16AVX2(c *byte)
-
-// fastF16F16AVX2 takes rows of 32 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
-// c is a *call.
-//
-//go:noescape
-func fastF16F16AVX2(c *byte)
-
-// countF16F16AVX2 takes rows of 32 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
-// c is a *call.
-//
-//go:noescape
-func countF16F16AVX2(c *byte)
-
-// sameF16F16AVX2 takes rows of 16 elements or more, and of golden alone: only Σg² of rows is not zero.
-// c is a *call.
-//
-//go:noescape
-func sameF16F16AVX2(c *byte)
-
-// fastF16F16AVX512 takes rows of 32 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
-// c is a *call.
-//
-//go:noescape
-func fastF16F16AVX512(c *byte)
-
-// countF16F16AVX512 takes rows of 32 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
-// c is a *call.
-//
-//go:noescape
-func countF16F16AVX512(c *byte)
-
-// sameF16F16AVX512 takes rows of 32 elements or more, and of golden alone: only Σg² of rows is not zero.
-// c is a *call.
-//
-//go:noescape
-func sameF16F16AVX512(c *byte)
-
-// exactF16F16AVX2 takes rows of 4 elements or more, of any values. count2 are the finite pairs.
-// c is a *call.
-//
-//go:noescape
-func exactF16F16AVX2(c *byte)
-
-// reachF16F16AVX2 sets found to the lanes of the first 8 elements whose |d| is neither below the low tolerance nor above the high one, or to 0, and cols to what is left then; that is 8 times a number.
-// c is a *call.
-//
-//go:noescape
-func reachF16F16AVX2(c *byte)
-
-// fastBF16F32AVX2 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
-// c is a *call.
-//
-//go:noescape
-func fastBF16F32AVX2(c *byte)
-
-// countBF16F32AVX2 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
-// c is a *call.
-//
-//go:noescape
-func countBF16F32AVX2(c *byte)
-
-// fastBF16F32AVX512 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
-// c is a *call.
-//
-//go:noescape
-func fastBF16F32AVX512(c *byte)
-
-// countBF16F32AVX512 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
-// c is a *call.
-//
-//go:noescape
-func countBF16F32AVX512(c *byte)
-
-// exactBF16F32AVX2 takes rows of 4 elements or more, of any values. count2 are the finite pairs.
-// c is a *call.
-//
-//go:noescape
-func exactBF16F32AVX2(c *byte)
-
-// reachBF16F32AVX2 sets found to the lanes of the first 8 elements whose |d| is neither below the low tolerance nor above the high one, or to 0, and cols to what is left then; that is 8 times a number.
-// c is a *call.
-//
-//go:noescape
-func reachBF16F32AVX2(c *byte)
-
-// fastF32BF16AVX2 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
-// c is a *call.
-//
-//go:noescape
-func fastF32BF16AVX2(c *byte)
-
-// countF32BF16AVX2 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
-// c is a *call.
-//
-//go:noescape
-func countF32BF16AVX2(c *byte)
-
-// fastF32BF16AVX512 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
-// c is a *call.
-//
-//go:noescape
-func fastF32BF16AVX512(c *byte)
-
-// countF32BF16AVX512 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
-// c is a *call.
-//
-//go:noescape
-func countF32BF16AVX512(c *byte)
-
-// exactF32BF16AVX2 takes rows of 4 elements or more, of any values. count2 are the finite pairs.
-// c is a *call.
-//
-//go:noescape
-func exactF32BF16AVX2(c *byte)
-
-// reachF32BF16AVX2 sets found to the lanes of the first 8 elements whose |d| is neither below the low tolerance nor above the high one, or to 0, and cols to what is left then; that is 8 times a number.
-// c is a *call.
-//
-//go:noescape
-func reachF32BF16AVX2(c *byte)
-
-// fastF16F32AVX2 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
-// c is a *call.
-//
-//go:noescape
-func fastF16F32AVX2(c *byte)
-
-// countF16F32AVX2 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
-// c is a *call.
-//
-//go:noescape
-func countF16F32AVX2(c *byte)
-
-// fastF16F32AVX512 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
-// c is a *call.
-//
-//go:noescape
-func fastF16F32AVX512(c *byte)
-
-// countF16F32AVX512 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
-// c is a *call.
-//
-//go:noescape
-func countF16F32AVX512(c *byte)
-
-// exactF16F32AVX2 takes rows of 4 elements or more, of any values. count2 are the finite pairs.
-// c is a *call.
-//
-//go:noescape
-func exactF16F32AVX2(c *byte)
-
-// reachF16F32AVX2 sets found to the lanes of the first 8 elements whose |d| is neither below the low tolerance nor above the high one, or to 0, and cols to what is left then; that is 8 times a number.
-// c is a *call.
-//
-//go:noescape
-func reachF16F32AVX2(c *byte)
-
-// fastF32F16AVX2 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
-// c is a *call.
-//
-//go:noescape
-func fastF32F16AVX2(c *byte)
-
-// countF32F16AVX2 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
-// c is a *call.
-//
-//go:noescape
-func countF32F16AVX2(c *byte)
-
-// fastF32F16AVX512 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34), count where |d| > the low tolerance.
-// c is a *call.
-//
-//go:noescape
-func fastF32F16AVX512(c *byte)
-
-// countF32F16AVX512 takes rows of 16 elements or more. above has a sign where |d| > bound32·max(|g|, 2^-34); count and count2 are those above the low and the high tolerance.
-// c is a *call.
-//
-//go:noescape
-func countF32F16AVX512(c *byte)
-
-// exactF32F16AVX2 takes rows of 4 elements or more, of any values. count2 are the finite pairs.
-// c is a *call.
-//
-//go:noescape
-func exactF32F16AVX2(c *byte)
-
-// reachF32F16AVX2 sets found to the lanes of the first 8 elements whose |d| is neither below the low tolerance nor above the high one, or to 0, and cols to what is left then; that is 8 times a number.
-// c is a *call.
-//
-//go:noescape
-func reachF32F16AVX2(c *byte)
-
-// statsF32AVX2 adds up a multiple of 8 elements; bad has a bit set where one is not finite.
-// c is a *statsCall.
-//
-//go:noescape
-func statsF32AVX2(c *byte)
-
-// statsF64AVX2 adds up a multiple of 8 elements; bad has a bit set where one is not finite.
-// c is a *statsCall.
-//
-//go:noescape
-func statsF64AVX2(c *byte)
-
-// statsBF16AVX2 adds up a multiple of 8 elements; bad has a bit set where one is not finite.
-// c is a *statsCall.
-//
-//go:noescape
-func statsBF16AVX2(c *byte)
-
-// statsF16AVX2 adds up a multiple of 8 elements; bad has a bit set where one is not finite.
-// c is a *statsCall.
-//
-//go:noescape
-func statsF16AVX2(c *byte)
+func squaresI32(c *byte)

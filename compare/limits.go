@@ -81,6 +81,10 @@ func Drift(d tensor.DType) Limits {
 	return Limits{drift * l.RelL2, drift * l.RowRelL2}
 }
 
+// vacuousElements is how much of a tensor is looked at for limits that anything keeps, in whole rows, and
+// leastVacuousRows how many rows at least. More take time. By reason, not measured.
+const vacuousElements, leastVacuousRows = 1 << 14, 3
+
 // maxLines is the most rows, or columns, that get figures of their own: 100 bytes each.
 const maxLines = 1 << 20
 

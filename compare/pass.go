@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"bytes"
 	"cmp"
 	"math"
 	"runtime"
@@ -32,13 +33,13 @@ type pass struct {
 	golden, actual *tensor.Tensor
 	n, rowLen      int
 	kernel         kernel
-	abs, rel       atomicMax // largest so far, on all cores
+	rel            atomic.Uint64 // bits of the largest so far, on all cores
 }
 
-// kernel returns the figures of a block, and writes those of its rows to s.rows. abs and rel need
-// only be right if they are above those of p, or if thorough is set.
+// kernel returns the figures of a block, and writes those of its rows to s.rows. rel need only be
+// right if it is above the one that is known.
 type kernel interface {
-	block(p *pass, s *scratch, b span, thorough bool) tally
+	block(p *pass, s *scratch, b span, known float64) tally
 }
 
 // span is a number of successive rows of cols elements each, from element start. A single row may
@@ -49,13 +50,10 @@ func (b span) len() int { return b.rows * b.cols }
 
 func newPass(golden, actual *tensor.Tensor, tol Tolerance, s scale) *pass {
 	p := &pass{golden: golden, actual: actual, n: golden.Len(), rowLen: golden.RowLen()}
-	p.rule = rule{tol: tol, exact: exact(golden, actual), scale: s,
+	p.rule = rule{tol: tol, exact: exact(golden, actual), narrow: narrow(golden.DType()) && narrow(actual.DType()), scale: s,
 		unsigned: [2]bool{golden.DType() == tensor.U64, actual.DType() == tensor.U64}}
 	if p.exact {
 		p.tol.Atol, p.tol.Rtol = 0, 0
-	}
-	for _, m := range []*atomicMax{&p.abs, &p.rel} {
-		m.bits.Store(math.Float64bits(-1))
 	}
 	switch {
 	case whole(golden, actual):
@@ -63,25 +61,14 @@ func newPass(golden, actual *tensor.Tensor, tol Tolerance, s scale) *pass {
 	case mixed(golden, actual):
 		p.kernel = mixedNumbers{}
 	case s.zero():
-		p.kernel = fastest(golden.DType(), actual.DType(), p.tol)
+		p.kernel = fastest(p)
 	default:
 		p.kernel = reference{}
 	}
-	return p
-}
-
-// atomicMax is the largest number to which it was raised.
-type atomicMax struct{ bits atomic.Uint64 }
-
-func (m *atomicMax) value() float64 { return math.Float64frombits(m.bits.Load()) }
-
-func (m *atomicMax) raise(v float64) {
-	for {
-		old := m.bits.Load()
-		if math.Float64frombits(old) >= v || m.bits.CompareAndSwap(old, math.Float64bits(v)) {
-			return
-		}
+	if golden.DType() == actual.DType() && !golden.DType().IsFloat() {
+		p.kernel = equalInts{p.kernel}
 	}
+	return p
 }
 
 // part has the figures of a chunk: of whole rows, or of a piece of a row that is longer than
@@ -124,6 +111,7 @@ func (p *pass) chunk(i int, s *scratch) *part {
 	for _, x := range []*tensor.Tensor{p.golden, p.actual} {
 		readAhead(x, (i+chunksAhead)*chunkLen, chunkLen)
 	}
+	s.notFinite = false
 	t := &part{tally: tally{abs: -1, rel: -1}}
 	per, pieces := p.perChunk()
 	if per == 0 {
@@ -176,15 +164,27 @@ func (p *pass) piece(t *part, s *scratch, start, n int) {
 
 // add reads a block.
 func (p *pass) add(t *part, s *scratch, b span) tally {
-	f := p.kernel.block(p, s, b, false)
-	p.abs.raise(f.abs)
-	p.rel.raise(f.rel)
+	// The first block with the largest ratio counts. One that has it as another core has it is earlier,
+	// or is not; of this part, it is later.
+	shared := math.Float64frombits(p.rel.Load())
+	f := p.kernel.block(p, s, b, max(t.rel, below(shared)))
+	for f.rel > shared && !p.rel.CompareAndSwap(math.Float64bits(shared), math.Float64bits(f.rel)) {
+		shared = math.Float64frombits(p.rel.Load())
+	}
 	t.dd.add(f.dd)
 	t.gg.add(f.gg)
 	t.aa.add(f.aa)
 	t.ab.add(f.ab)
 	t.take(&f, b, b, b)
 	return f
+}
+
+// below is the number before x ≥ 0 in float32, at least −1.
+func below(x float64) float64 {
+	if x == 0 {
+		return -1
+	}
+	return float64(math.Nextafter32(float32(x), -1))
 }
 
 // take adds the counters of t, which is the next part, and takes its maxima if they are larger.
@@ -303,17 +303,15 @@ func claimCore() bool {
 
 // scratch has the buffers of one core.
 type scratch struct {
-	rows    []rowFigures
-	rows2   []rowFigures
-	floats  [2][]float64
-	ints    [2][]int64
-	float32 [2][]float32
-	windows [2]window
-	call    call
-	calls   *pass // the pass whose tolerances are set in call
-	// What was true of the last block is expected of the next: it had mismatches, or too many of
-	// its elements mattered.
-	mismatching, crowded bool
+	rows, rows2    []rowSums
+	floats         [2][]float64
+	ints           [2][]int64
+	float32        [2][]float32
+	windows        [2]window
+	call, widening call
+	calls          *pass // the pass whose tolerances are set in call
+	// What was true of the last block is expected of the next: it had NaN or infinities, or mismatches.
+	notFinite, mismatching bool
 }
 
 // release prepares the buffers for other tensors.
@@ -343,23 +341,25 @@ func (s *scratch) decode(p *pass, b span) (g, a []float64) {
 	return g, a
 }
 
-// reference is the kernel in Go, for all other types.
+// reference is the kernel in Go.
 type reference struct{}
 
-func (reference) block(p *pass, s *scratch, b span, _ bool) tally {
-	f := tally{abs: -1, rel: -1}
-	g, a := s.decode(p, b)
-	for i := range grow(&s.rows, b.rows) {
-		s.rows[i] = f.rowOf(g[i*b.cols:][:b.cols], a[i*b.cols:][:b.cols], &p.rule)
+func (reference) block(p *pass, s *scratch, b span, _ float64) tally {
+	rows := grow(&s.rows, b.rows)
+	if p.narrow {
+		g, a := grow(&s.float32[0], b.len()), grow(&s.float32[1], b.len())
+		p.golden.Float32s(g, b.start)
+		p.actual.Float32s(a, b.start)
+		return rowsOf(rows, g, a, b.cols, &p.rule)
 	}
-	f.addRows(s.rows[:b.rows])
-	return f
+	g, a := s.decode(p, b)
+	return rowsOf(rows, g, a, b.cols, &p.rule)
 }
 
 // wholeNumbers is the kernel for integers on both sides, of 64 bits on at least one.
 type wholeNumbers struct{}
 
-func (wholeNumbers) block(p *pass, s *scratch, b span, _ bool) tally {
+func (wholeNumbers) block(p *pass, s *scratch, b span, _ float64) tally {
 	f := tally{abs: -1, rel: -1}
 	g, a := grow(&s.ints[0], b.len()), grow(&s.ints[1], b.len())
 	p.golden.Int64s(g, b.start)
@@ -374,80 +374,87 @@ func (wholeNumbers) block(p *pass, s *scratch, b span, _ bool) tally {
 // mixedNumbers is the kernel for integers of 64 bits on one side and floats on the other.
 type mixedNumbers struct{}
 
-func (mixedNumbers) block(p *pass, s *scratch, b span, _ bool) tally {
+func (mixedNumbers) block(p *pass, s *scratch, b span, _ float64) tally {
 	f := tally{abs: -1, rel: -1}
 	g, a := s.decode(p, b)
 	more := remainders(p.golden, p.actual, b.start, b.len())
 	for i := range grow(&s.rows, b.rows) {
-		s.rows[i] = rowFigures{}
+		s.rows[i] = rowSums{}
 		for j := i * b.cols; j < (i+1)*b.cols; j++ {
 			if finite(g[j]) && finite(a[j]) {
 				f.pair(&s.rows[i], g[j], a[j], a[j]-g[j]+more[j], &p.rule)
 			}
 		}
 	}
-	f.nonFinite(g, a, &p.rule)
+	countNonFinite(&f, g, a, &p.rule)
 	f.addRows(s.rows[:b.rows])
 	return f
 }
 
-// rowAbs returns the largest |d| of a row.
-func (p *pass) rowAbs(row int) float64 {
-	s := scratches.Get().(*scratch)
-	defer s.release()
-	q := newPass(p.golden, p.actual, p.tol, p.scale) // which has its own maxima
-	q.rel.raise(math.Inf(1))
-	most := 0.0
-	for from := 0; from < p.rowLen; from += pieceLen {
-		f := q.kernel.block(q, s, span{row*p.rowLen + from, 1, min(pieceLen, p.rowLen-from)}, false)
-		q.abs.raise(f.abs)
-		most = max(most, f.abs)
+// equalInts is the kernel for integers of one type: of blocks with the same bytes on both sides only
+// the squares are added.
+type equalInts struct{ other kernel }
+
+func (k equalInts) block(p *pass, s *scratch, b span, known float64) tally {
+	size := p.golden.DType().Size()
+	g, okG := p.golden.Bytes()
+	a, okA := p.actual.Bytes()
+	if !okG || !okA {
+		return k.other.block(p, s, b, known)
 	}
-	return most
-}
-
-// finder is a kernel that finds the first element of a block for which is holds, or −1. It may
-// assume that is holds for no element whose |d| is below low, and that all values are finite. ok is
-// false if it cannot.
-type finder interface {
-	find(p *pass, s *scratch, b span, low Tolerance, is func(pair) bool) (at int, ok bool)
-}
-
-// find returns the first element of a block for which is holds. some says, by the figures of a part
-// of the block, whether it is in that part. is holds for no element whose |d| is below the
-// tolerance low.
-func (p *pass) find(t *part, b span, low Tolerance, some func(*tally) bool, is func(pair, wide) bool) int {
-	s := scratches.Get().(*scratch)
-	defer s.release()
-	if f, ok := p.kernel.(finder); ok && t.finite == p.n && (low.Atol > 0 || low.Rtol > 0) {
-		if at, ok := f.find(p, s, b, low, func(x pair) bool { return is(x, wide{}) }); ok {
-			return at
+	g, a = g[b.start*size:][:b.len()*size], a[b.start*size:][:b.len()*size]
+	if !bytes.Equal(g, a) {
+		return k.other.block(p, s, b, known)
+	}
+	clear(grow(&s.rows, b.rows)) // without a difference the size of a row does not matter
+	f := tally{finite: b.len()}
+	sum, ok := squares(p.golden.DType(), g)
+	if !ok {
+		v := grow(&s.floats[0], b.len())
+		p.golden.Float64s(v, b.start)
+		for _, x := range v {
+			sum += float64(x * x)
 		}
 	}
+	f.gg, f.aa, f.ab = sum, sum, sum
+	return f
+}
+
+// largestOfRow returns the largest |d| of a row.
+func (p *pass) largestOfRow(row int) float64 {
+	s := scratches.Get().(*scratch)
+	defer s.release()
+	t := &part{tally: tally{abs: -1, rel: -1}}
+	for from := 0; from < p.rowLen; from += pieceLen {
+		p.add(t, s, span{row*p.rowLen + from, 1, min(pieceLen, p.rowLen-from)})
+	}
+	return max(p.maxAbs(t).Value, 0)
+}
+
+// find calls is for the elements of the first part of a block whose figures are such that some holds.
+func (p *pass) find(b span, some func(*tally) bool, each func(i int, x pair, d wide)) {
+	s := scratches.Get().(*scratch)
+	defer s.release()
 	for from := 0; from < b.len(); from += stepLen {
 		step := span{b.start + from, 1, min(stepLen, b.len()-from)}
-		if f := p.kernel.block(p, s, step, true); some(&f) {
-			if at := p.first(s, step, is); at >= 0 {
-				return at
-			}
+		if f := p.kernel.block(p, s, step, -1); some(&f) {
+			p.elements(s, step, each)
+			return
 		}
 	}
-	return -1
 }
 
-// first is find for one step.
-func (p *pass) first(s *scratch, b span, is func(pair, wide) bool) int {
-	if _, ok := p.kernel.(wholeNumbers); ok {
+// elements calls a function for each element of a span.
+func (p *pass) elements(s *scratch, b span, each func(i int, x pair, d wide)) {
+	if whole(p.golden, p.actual) {
 		g, a := grow(&s.ints[0], b.len()), grow(&s.ints[1], b.len())
 		p.golden.Int64s(g, b.start)
 		p.actual.Int64s(a, b.start)
 		for i, gv := range g {
 			d := intDistance(gv, a[i], p.unsigned)
-			if is(pair{g: toFloat(gv, p.unsigned[0]), a: toFloat(a[i], p.unsigned[1]), d: d.float(), finite: true}, d) {
-				return b.start + i
-			}
+			each(b.start+i, pair{g: toFloat(gv, p.unsigned[0]), a: toFloat(a[i], p.unsigned[1]), d: d.float(), finite: true}, d)
 		}
-		return -1
+		return
 	}
 	g, a := s.decode(p, b)
 	var more []float64
@@ -455,9 +462,6 @@ func (p *pass) first(s *scratch, b span, is func(pair, wide) bool) int {
 		more = remainders(p.golden, p.actual, b.start, b.len())
 	}
 	for i := range g {
-		if is(floatPair(g, a, more, i), wide{}) {
-			return b.start + i
-		}
+		each(b.start+i, floatPair(g, a, more, i), wide{})
 	}
-	return -1
 }

@@ -27,6 +27,7 @@ type worstRow struct {
 type rowError struct {
 	row       int
 	ratio, dd float64 // dd/gg, dd
+	most      float64 // of a sorted row: the largest ratio of the rows up to it
 }
 
 // beats reports that add would drop such a row, because an earlier one is worse in both figures. It
@@ -52,10 +53,11 @@ func (w *worstRow) insert(e rowError) {
 	case w.beater.dd >= e.dd && w.beater.ratio >= e.ratio:
 		return
 	}
-	// Of the sorted rows whose dd is not less, the last has the largest ratio.
 	at := sort.Search(w.sorted, func(i int) bool { return w.rows[i].dd < e.dd })
-	if at > 0 && w.rows[at-1].ratio >= e.ratio {
-		w.beater = w.rows[at-1]
+	if at > 0 && w.rows[at-1].most >= e.ratio {
+		for at--; w.rows[at].ratio < e.ratio; at-- {
+		}
+		w.beater = w.rows[at]
 		return
 	}
 	w.rows = append(w.rows, e)
@@ -75,10 +77,11 @@ func (w *worstRow) drop() {
 	best := rowError{ratio: -1}
 	for _, e := range w.rows {
 		if e.ratio > best.ratio || e.ratio == best.ratio && e.row < best.row || e.dd == best.dd && e.row < best.row {
-			kept = append(kept, e)
 			if e.ratio >= best.ratio {
 				best = e
 			}
+			e.most = best.ratio
+			kept = append(kept, e)
 		}
 	}
 	w.rows, w.sorted = kept, len(kept)

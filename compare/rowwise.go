@@ -67,15 +67,21 @@ func worstCosine(golden, actual *tensor.Tensor, r Result) (row int, distance flo
 }
 
 // topK counts the rows whose k largest elements are in other places, and returns the first of these
-// rows.
+// rows. A constant row has no largest elements: it is another one than a row that has.
 func topK(golden, actual *tensor.Tensor, k int) (bad, first int) {
 	first = -1
 	rd := newRowReader(golden, actual)
 	gs, as := make([]ranked, 0, k+1), make([]ranked, 0, k+1)
 	for row := range rd.rows() {
 		gs, as = gs[:0], as[:0]
+		var g0, a0 float64
+		flatGolden, flatActual := true, true
 		rd.read(row, func(start int, v [][]float64) {
+			if start == 0 {
+				g0, a0 = v[0][0], v[1][0]
+			}
 			for j := range v[0] {
+				flatGolden, flatActual = flatGolden && v[0][j] == g0, flatActual && v[1][j] == a0
 				gs = insert(gs, ranked{v[0][j], start + j}, k)
 				as = insert(as, ranked{v[1][j], start + j}, k)
 			}
@@ -96,7 +102,7 @@ func topK(golden, actual *tensor.Tensor, k int) (bad, first int) {
 				below++
 			}
 		}
-		if found < above || below > 0 {
+		if found < above || below > 0 || flatActual && !flatGolden {
 			bad++
 			if first < 0 {
 				first = row

@@ -30,10 +30,9 @@ func statsOf(t *tensor.Tensor) Stats {
 	var all spread
 	all.pivot = firstFinite(t)
 	all.min, all.max = math.Inf(1), math.Inf(-1)
-	n := t.Len()
-	read := all.reader(t)
-	for at := 0; at < n; at += pieceLen {
-		read(at, min(pieceLen, n-at))
+	values := make([]float64, min(t.Len(), pieceLen))
+	for at := 0; at < t.Len(); at += pieceLen {
+		all.add(values[:t.Float64s(values, at)])
 	}
 	most := max(-all.min, all.max)
 	if all.finite > 0 && most > 0 && !(squarable(all.xx.value()) && all.dd.value() <= math.MaxFloat64) {
@@ -51,7 +50,6 @@ type spread struct {
 	min, max float64
 	finite   int
 	nan, inf int
-	values   []float64 // of a block
 }
 
 // add adds a block of any values.
@@ -66,10 +64,10 @@ func (m *spread) add(values []float64) {
 		default:
 			m.finite++
 			m.min, m.max = min(m.min, x), max(m.max, x)
-			xx += x * x
+			xx += float64(x * x)
 			x -= m.pivot
 			d += x
-			dd += x * x
+			dd += float64(x * x)
 		}
 	}
 	m.d.add(d)
@@ -85,7 +83,7 @@ func (m *spread) stats() Stats {
 	n := float64(m.finite)
 	mean := m.d.value() / n
 	s.Min, s.Max, s.Mean = m.min, m.max, m.pivot+mean
-	s.Std = math.Sqrt(max(m.dd.value()/n-mean*mean, 0))
+	s.Std = math.Sqrt(max(m.dd.value()/n-float64(mean*mean), 0))
 	s.L2 = math.Sqrt(m.xx.value())
 	return s
 }
@@ -93,7 +91,7 @@ func (m *spread) stats() Stats {
 // scaled reads again, all values times 2^−exp, so that no square leaves the range.
 func (m *spread) scaled(t *tensor.Tensor, exp int) Stats {
 	small := spread{pivot: math.Ldexp(m.pivot, -exp), min: math.Inf(1), max: math.Inf(-1)}
-	values := grow(&small.values, min(t.Len(), pieceLen))
+	values := make([]float64, min(t.Len(), pieceLen))
 	for at := 0; at < t.Len(); at += pieceLen {
 		block := values[:t.Float64s(values, at)]
 		for i := range block {
@@ -106,15 +104,6 @@ func (m *spread) scaled(t *tensor.Tensor, exp int) Stats {
 	s.Mean, s.Std = math.Ldexp(s.Mean, exp), math.Ldexp(s.Std, exp)
 	s.L2 = min(math.Ldexp(s.L2, exp), math.MaxFloat64)
 	return s
-}
-
-// decoded returns the function that adds n elements from at, decoded to float64.
-func (m *spread) decoded(t *tensor.Tensor) func(at, n int) {
-	return func(at, n int) {
-		values := grow(&m.values, n)
-		t.Float64s(values, at)
-		m.add(values)
-	}
 }
 
 // firstFinite returns the first finite value, 0 if there is none.

@@ -6,6 +6,7 @@ import "math"
 type sum struct{ s, c float64 }
 
 func (s *sum) add(x float64) {
+	x = float64(x) // where x is a product, arm64 would add it unrounded
 	t := s.s + x
 	if math.Abs(s.s) >= math.Abs(x) {
 		s.c += (s.s - t) + x

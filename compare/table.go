@@ -126,7 +126,7 @@ func cosines(p Pair, _ float64) ([]Figure, error) {
 	if p.Golden == nil {
 		// 1 − cosine of any row, with this weight, is at most 2·RelL2² of the worst row.
 		row := p.Result.WorstRow.RelL2
-		return []Figure{whole, {Key: "row_cosine", Value: 1 - 2*row*row, Bound: true,
+		return []Figure{whole, {Key: "row_cosine", Value: 1 - float64(2*row*row), Bound: true,
 			Text: "the cosine of the worst row is not among the figures"}}, nil
 	}
 	row, distance := worstCosine(p.Golden, p.Actual, p.Result)

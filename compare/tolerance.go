@@ -57,12 +57,15 @@ func within(p Pair, _ float64) ([]Figure, error) {
 	return []Figure{f}, nil
 }
 
+// nearest32 is how much larger than an [Extreme] the largest value may be.
+const nearest32 = 0x1p-20
+
 // recalled decides |a−g| ≤ atol + rtol·|g| if the figures of a report are enough: its mismatches
 // were counted with another tolerance, and only two extreme elements are known.
 func recalled(p Pair) ([]Figure, error) {
 	r, tol := p.Result, p.Asked
 	outside := func(x Extreme) bool {
-		return x.Index >= 0 && math.Abs(x.Actual-x.Golden) > tol.Atol+tol.Rtol*math.Abs(x.Golden)
+		return x.Index >= 0 && math.Abs(x.Actual-x.Golden) > tol.Atol+float64(tol.Rtol*math.Abs(x.Golden))
 	}
 	say := func(what string) string {
 		return fmt.Sprintf("max |a−g| is %.3g: %s within atol %g + rtol %g·|golden|",
@@ -73,8 +76,9 @@ func recalled(p Pair) ([]Figure, error) {
 	case r.Mismatches > 0 && tol.Atol <= p.Counted.Atol && tol.Rtol <= p.Counted.Rtol, outside(r.MaxAbs),
 		outside(r.MaxRel):
 		return []Figure{f}, nil
-	case r.Mismatches == 0 && tol.Atol >= p.Counted.Atol && tol.Rtol >= p.Counted.Rtol, r.MaxAbs.Value <= tol.Atol,
-		r.MaxRel.Value*(1+1e-12) <= tol.Rtol &&
+	case r.Mismatches == 0 && tol.Atol >= p.Counted.Atol && tol.Rtol >= p.Counted.Rtol,
+		r.MaxAbs.Value*(1+nearest32) <= tol.Atol,
+		r.MaxRel.Value*(1+nearest32) <= tol.Rtol &&
 			tol.Rtol*relFloor <= tol.Atol: // the denominator of MaxRel is at least relFloor
 		return nil, nil
 	}

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io/fs"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/spf13/afero"
@@ -153,11 +155,11 @@ func TestManifestErrors(t *testing.T) {
 	tests := []struct{ from, to, want, reason string }{
 		{good, "", "manifest.json: line 1: unexpected end of JSON input", "empty"},
 		{good, "version https://git-lfs.github.com/spec/v1\n", "run git lfs pull", "pointer"},
-		{good, "{}", "has no schema, this version of goparity reads 1 to 6", "no schema"},
-		{`"schema": 6`, `"schema": 7`,
-			"has schema 7, this version of goparity reads 1 to 6: use the version that wrote it", "a later version"},
-		{`"schema": 6`, `"schema": 0`, "has schema 0, this version of goparity reads 1 to 6", "below the first version"},
-		{`"schema": 6`, `"schema": 6, "shcema": 1`, `unknown field "shcema"`, "unknown key"},
+		{good, "{}", "has no schema, this version of goparity reads 1 to 7", "no schema"},
+		{`"schema": 7`, `"schema": 8`,
+			"has schema 8, this version of goparity reads 1 to 7: use the version that wrote it", "a later version"},
+		{`"schema": 7`, `"schema": 0`, "has schema 0, this version of goparity reads 1 to 7", "below the first version"},
+		{`"schema": 7`, `"schema": 7, "shcema": 1`, `unknown field "shcema"`, "unknown key"},
 		{"]\n}\n", "]\n}\n{}", "line 11: invalid character '{' after top-level value", "trailing"},
 		{"]}", "]", "line 9: invalid character", "broken"},
 		{`"variant":"float32"`, `"variant":"../x"`, `variant "../x": want letters`, "leaves the folder"},
@@ -227,4 +229,26 @@ func FuzzManifest(f *testing.F) {
 		}
 		golden.Diff(s, s)
 	})
+}
+
+// full is a disk on which no more files with some ending can be open.
+type full struct {
+	afero.Fs
+	end string
+}
+
+func (f full) Open(name string) (afero.File, error) {
+	if strings.HasSuffix(name, f.end) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.EMFILE}
+	}
+	return f.Fs.Open(name)
+}
+
+// A store that cannot keep its files open says so when it is opened, not when something else fails.
+func TestNoDescriptorsLeft(t *testing.T) {
+	fsys := afero.NewMemMapFs()
+	importRun(t, fsys, "golden", golden.ImportOptions{Runs: runs("a", ports("l", "output", f32(t, 1, 2)))})
+	_, err := golden.OpenOn(full{fsys, ".safetensors"}, "golden")
+	require.ErrorIs(t, err, syscall.EMFILE)
+	assert.ErrorContains(t, err, "raise the limit, ulimit -n")
 }

@@ -14,6 +14,8 @@ type Delta struct {
 	Moved          []Moved // the largest RelL2 first
 	Added, Removed []Key   // in the order of their store
 	Same           int     // tensors that are equal bit for bit
+	// Programs says which programs differ: "program of case short: changed".
+	Programs []string
 }
 
 // Moved is a golden tensor whose values differ: old g, new a.
@@ -62,6 +64,7 @@ func diff(old, now *Store, want func(*Pass) bool) *Delta {
 			d.Removed = append(d.Removed, k)
 		}
 	}
+	d.Programs = programsDiffer(old, now, want)
 	slices.SortStableFunc(d.Moved, func(a, b Moved) int {
 		return cmp.Or(cmp.Compare(b.RelL2, a.RelL2), cmp.Compare(b.MaxAbs, a.MaxAbs), cmp.Compare(b.Changed, a.Changed))
 	})
@@ -111,4 +114,33 @@ func moved(k Key, was, now Entry) Moved {
 		m.Note = fmt.Sprintf("was %s, is %s; rel. L2 %.3g", g, a, m.RelL2)
 	}
 	return m
+}
+
+// programsDiffer lists the programs of the wanted passes that two stores do not have alike.
+func programsDiffer(old, now *Store, want func(*Pass) bool) (out []string) {
+	wanted := func(p Program) bool { return want(&Pass{Variant: p.Variant, Case: p.Case, Step: "0"}) }
+	before := map[string]Program{}
+	for _, p := range old.manifest.Programs {
+		if wanted(p) {
+			before[p.Case] = p
+		}
+	}
+	say := func(p Program, what string) { out = append(out, fmt.Sprintf("program of case %s: %s", p.Case, what)) }
+	for _, p := range now.manifest.Programs {
+		was, had := before[p.Case]
+		delete(before, p.Case)
+		switch {
+		case !wanted(p):
+		case !had:
+			say(p, "new")
+		case !slices.Equal(was.Files, p.Files):
+			say(p, "changed")
+		}
+	}
+	for _, p := range old.manifest.Programs {
+		if _, gone := before[p.Case]; gone {
+			say(p, "gone")
+		}
+	}
+	return out
 }

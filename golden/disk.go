@@ -2,9 +2,11 @@ package golden
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/whole"
@@ -80,14 +82,19 @@ func hold(d disk, dir string) *snapshot {
 }
 
 // add keeps a file open. One that cannot be opened is looked for again when it is read, and its
-// hash tells whether it is the right one.
-func (s *snapshot) add(name string) {
+// hash tells whether it is the right one; but where there are no descriptors left, none of the
+// others is kept either, and nothing else can be opened.
+func (s *snapshot) add(name string) error {
 	f, err := s.disk.Open(name)
+	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+		return fmt.Errorf("%w: a store keeps a file open for each of its passes: raise the limit, ulimit -n", err)
+	}
 	if real, ok := f.(*os.File); err == nil && ok {
 		s.files[name] = real
 	} else if err == nil {
 		f.Close()
 	}
+	return nil
 }
 
 func (s *snapshot) Open(name string) (file, error) {

@@ -31,6 +31,9 @@ type ImportOptions struct {
 	Provenance Provenance
 	Paths      []Path           // how the reference does along execution paths
 	Now        func() time.Time // for the date; nil is time.Now
+	// Accept is told what changes before it does: an error of it leaves the store as it is. nil
+	// accepts all.
+	Accept func(*Delta) error
 }
 
 // Import writes goldens of some cases and one variant to the store in dir, which it makes if there
@@ -90,7 +93,13 @@ func importRuns(ctx context.Context, d disk, dir string, opts []ImportOptions) (
 		}
 		now := newStore(d, dir, tmp, m)
 		for _, opt := range opts {
-			deltas = append(deltas, diff(old, now, opt.replaces))
+			delta := diff(old, now, opt.replaces)
+			if opt.Accept != nil {
+				if err := opt.Accept(delta); err != nil {
+					return errors.Join(err, now.Close(), old.Close())
+				}
+			}
+			deltas = append(deltas, delta)
 		}
 		// Neither folder may be open while it is renamed: Windows refuses that.
 		return errors.Join(now.Close(), old.Close(), ctx.Err())
@@ -126,8 +135,12 @@ func (opt *ImportOptions) replaces(p *Pass) bool {
 
 // writeAll writes a store with new goldens and the other ones of old to the folder tmp.
 func writeAll(ctx context.Context, d disk, old *Store, tmp string, opts []ImportOptions) (*manifest, error) {
-	m := &manifest{Paths: pathsAfter(old.manifest.Paths, opts)}
+	m := &manifest{Paths: pathsAfter(old.manifest.Paths, opts), Programs: programsAfter(old.manifest.Programs, opts)}
 	gone := map[string]bool{manifestFile: true}
+	kept := filesOf(m.Programs)
+	for _, file := range filesOf(old.manifest.Programs) {
+		gone[file] = !slices.Contains(kept, file)
+	}
 	for _, p := range old.manifest.Passes {
 		if slices.ContainsFunc(opts, func(opt ImportOptions) bool { return opt.replaces(&p) }) {
 			gone[p.File] = true
@@ -145,8 +158,19 @@ func writeAll(ctx context.Context, d disk, old *Store, tmp string, opts []Import
 				gone[p.File] = true
 			}
 			m.Passes = append(m.Passes, passes...)
+			if from := opt.Runs[name].Program; from != "" {
+				p, err := writeProgram(ctx, d, tmp, opt.Variant, name, from)
+				if err != nil {
+					return nil, err
+				}
+				for _, f := range programFiles(name) {
+					gone[f] = true
+				}
+				m.Programs = append(m.Programs, p)
+			}
 		}
 	}
+	sortPrograms(m.Programs)
 	slices.SortStableFunc(m.Passes, func(a, b Pass) int {
 		return cmp.Or(cmp.Compare(a.Variant, b.Variant), cmp.Compare(a.Case, b.Case), label.Natural(a.Step, b.Step))
 	})
@@ -195,6 +219,7 @@ func writeCase(ctx context.Context, d disk, dir, name string, opt ImportOptions)
 	prov.Engine = cmp.Or(prov.Engine, run.Engine)
 	prov.Device = cmp.Or(prov.Device, run.Device)
 	prov.Attention = cmp.Or(prov.Attention, run.Attention)
+	prov.Nonce = run.Nonce
 	if prov.Versions == nil {
 		prov.Versions = run.Versions
 	}

@@ -19,7 +19,7 @@ var hashLine = regexp.MustCompile(`(?m)^ "sha256": "[0-9a-f]{64}",\n`)
 
 // unsealed returns a manifest as an older version wrote it, without a hash of what it lists.
 func unsealed(manifest string) string {
-	return strings.Replace(hashLine.ReplaceAllString(manifest, ""), `"schema": 6`, `"schema": 1`, 1)
+	return strings.Replace(hashLine.ReplaceAllString(manifest, ""), `"schema": 7`, `"schema": 1`, 1)
 }
 
 // listed imports two variants of two cases, of which one tensor is another one's twin, and returns
@@ -63,7 +63,7 @@ func TestAManifestThatListsLess(t *testing.T) {
 		{"a layer has another place in the order of execution", cut(`"index":2`, `"index":3`), ""},
 		{"a golden is no longer blessed", cut(`"engine":"torch"`, `"engine":"other"`), ""},
 		{"the hash is gone", func(s string) string { return hashLine.ReplaceAllString(s, "") }, "-"},
-		{"the schema is that of the old form", cut(`"schema": 6`, `"schema": 1`), "-"},
+		{"the schema is that of the old form", cut(`"schema": 7`, `"schema": 1`), "-"},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
 			fsys := afero.NewMemMapFs()

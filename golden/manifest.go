@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -24,7 +25,7 @@ const manifestFile = "manifest.json"
 // schema is the version of the manifest that is written. Versions 1 to schema are read; sealed is
 // the first that has a hash of what it lists.
 const (
-	schema = 6 // 3 has use, formula and attn_implementation; 4 has paths; 5 has text; 6 has activations
+	schema = 7 // 3 has use, formula and attn_implementation; 4 has paths; 5 has text; 6 has activations; 7 has programs
 	sealed = 2
 )
 
@@ -37,10 +38,11 @@ const (
 
 // manifest is manifest.json.
 type manifest struct {
-	Schema int    `json:"schema"`
-	SHA256 string `json:"sha256,omitempty"` // of all the rest, see package seal
-	Passes []Pass `json:"passes"`           // sorted by variant, case and step
-	Paths  []Path `json:"paths,omitempty"`
+	Schema   int       `json:"schema"`
+	SHA256   string    `json:"sha256,omitempty"` // of all the rest, see package seal
+	Passes   []Pass    `json:"passes"`           // sorted by variant, case and step
+	Paths    []Path    `json:"paths,omitempty"`
+	Programs []Program `json:"programs,omitempty"` // sorted by case
 }
 
 // Pass has the goldens of one forward pass, which are in one file.
@@ -108,6 +110,7 @@ type Provenance struct {
 	Use       string `json:"use,omitempty"`     // UseJudge, UseNoise or UseCost; empty where no one said
 	Formula   string `json:"formula,omitempty"` // of UseCost: what it judges by
 	Date      string `json:"date,omitempty"`    // RFC 3339
+	Nonce     string `json:"nonce,omitempty"`   // of the recording from which they were made
 	Command   string `json:"command,omitempty"`
 	Blessed   string `json:"blessed,omitempty"` // why the candidate's output became golden
 	// Inputs is what the goldens depend on, by key: of a fixture the model, the case, what is
@@ -205,6 +208,11 @@ func parseManifest(name string, data []byte) (*manifest, error) {
 	for i := range m.Paths {
 		if err := m.Paths[i].check(); err != nil {
 			return nil, corrupt("%s: paths[%d]: %v", name, i, err)
+		}
+	}
+	for i := range m.Programs {
+		if err := m.Programs[i].check(seen); err != nil {
+			return nil, corrupt("%s: programs[%d]: %v", name, i, err)
 		}
 	}
 	if m.Schema >= sealed || m.SHA256 != "" {
@@ -309,19 +317,28 @@ func (m *manifest) marshalLists() ([]byte, error) {
 		b.WriteString("\n  ]}")
 	}
 	b.WriteString("\n ]")
-	if len(m.Paths) > 0 {
-		b.WriteString(",\n \"paths\": [")
-		for i, p := range m.Paths {
-			line, err := marshalPlain(p)
-			if err != nil {
-				return nil, err
-			}
-			fmt.Fprintf(&b, "%s\n  %s", comma(i), line)
-		}
-		b.WriteString("\n ]")
+	if err := errors.Join(writeList(&b, "paths", m.Paths), writeList(&b, "programs", m.Programs)); err != nil {
+		return nil, err
 	}
 	b.WriteString("\n}\n")
 	return b.Bytes(), nil
+}
+
+// writeList writes a further list of the manifest, unless it is empty.
+func writeList[E any](b *bytes.Buffer, key string, list []E) error {
+	if len(list) == 0 {
+		return nil
+	}
+	fmt.Fprintf(b, ",\n %q: [", key)
+	for i, e := range list {
+		line, err := marshalPlain(e)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(b, "%s\n  %s", comma(i), line)
+	}
+	b.WriteString("\n ]")
+	return nil
 }
 
 func comma(i int) string {

@@ -50,6 +50,16 @@ func prune(ctx context.Context, d disk, dir string, opt PruneOptions) ([]string,
 	m := &manifest{Paths: slices.DeleteFunc(slices.Clone(s.manifest.Paths), func(p Path) bool {
 		return opt.Keep != nil && (p.Own && !opt.Keep(p.Variant, p.Golden(), "0") || p.Case != "" && !opt.Keep(p.Variant, p.Case, "0"))
 	})}
+	for _, p := range s.manifest.Programs {
+		if opt.Keep == nil || opt.Keep(p.Variant, p.Case, "0") {
+			m.Programs = append(m.Programs, p)
+			continue
+		}
+		for _, f := range p.Files {
+			gone[f.File] = true
+			files = append(files, f.File)
+		}
+	}
 	for _, p := range s.manifest.Passes {
 		if opt.Keep == nil || opt.Keep(p.Variant, p.Case, p.Step) {
 			m.Passes = append(m.Passes, p)
@@ -75,7 +85,7 @@ func prune(ctx context.Context, d disk, dir string, opt PruneOptions) ([]string,
 	if !opt.Apply || len(files) == 0 && s.Sealed() {
 		return files, nil
 	}
-	if len(m.Passes) == 0 {
+	if len(m.Passes)+len(m.Programs) == 0 {
 		return nil, fmt.Errorf("golden: prune %s: the fixture wants none of its goldens, nothing would be left: "+
 			"delete the folder if that is meant", dir)
 	}

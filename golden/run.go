@@ -20,6 +20,7 @@ type Run struct {
 	Encoding string // dtype in which it ran, "float32"; "" if unknown
 	// Attention is the kernel of the attention: "eager", "sdpa"; "" if unknown.
 	Attention string
+	Nonce     string          // tells this recording from all others; "" if unknown
 	TokenIDs  json.RawMessage // of each step and sequence, as in the dump
 	PadMask   [][]int         // [batch][token] of the first step, 0 for padding; nil without padding
 	Text      string          // what the reference generated for the case
@@ -30,8 +31,11 @@ type Run struct {
 	PadMasks map[string][][]int
 	// Activations says which layers rounded their inputs and how, as in run.json; nil: none did.
 	Activations json.RawMessage
-	Injected    bool   // its layers got inputs of another run, so it cannot be golden
-	Ports       []Port // in execution order
+	Injected    bool // its layers got inputs of another run, so it cannot be golden
+	// Program is the file of the program that was recorded with it (package program), whose constants
+	// lie beside it; "" for none.
+	Program string
+	Ports   []Port // in execution order
 
 	changed func() error // of a dump: whether its files are as they were when it was opened
 }
@@ -64,9 +68,12 @@ func (r *Run) Steps() []string {
 
 // fromDump returns a run with the tensors of r, which must stay open.
 func fromDump(r *dump.Run) (*Run, error) {
+	if why := r.Info.Unfinished; why != "" {
+		return nil, fmt.Errorf("golden: %s: the run did not come to its end (%s): what it has makes no goldens: run the reference again", r.Path, why)
+	}
 	out := &Run{From: r.Path, Engine: r.Info.Engine, Versions: r.Info.Versions, Device: r.Info.Device,
-		Encoding: r.Info.Encoding.String(), Attention: r.Info.Attention, TokenIDs: json.RawMessage(r.Info.TokenIDs),
-		PadMask: r.Info.PadMask, Text: r.Info.ReferenceText, Injected: r.Info.Mode == dump.Injected, changed: r.Changed}
+		Encoding: r.Info.Encoding.String(), Attention: r.Info.Attention, Nonce: r.Info.Nonce, TokenIDs: json.RawMessage(r.Info.TokenIDs),
+		PadMask: r.Info.PadMask, Text: r.Info.ReferenceText, Injected: r.Info.Mode == dump.Injected, Program: r.Program, changed: r.Changed}
 	if r.Info.AlongPath() {
 		passes, err := json.Marshal(r.Info.Passes)
 		if err != nil {

@@ -25,7 +25,7 @@ type Store struct {
 	manifest *manifest
 
 	mu   sync.Mutex
-	open map[string]*tensor.File // by Pass.File
+	open map[string]*tensor.File // by Pass.File and ProgramFile.File
 }
 
 // Open reads the manifest of the store in dir. The store is a snapshot: whatever an [Import] or a
@@ -66,8 +66,14 @@ func openNow(d disk, dir string) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	for i := range s.manifest.Passes {
-		s.disk.add(s.path(&s.manifest.Passes[i]))
+	files := filesOf(s.manifest.Programs)
+	for _, p := range s.manifest.Passes {
+		files = append(files, p.File)
+	}
+	for _, file := range files {
+		if err := s.disk.add(s.pathOf(file)); err != nil {
+			return nil, errors.Join(fmt.Errorf("golden: open %q: %w", dir, err), s.Close())
+		}
 	}
 	return s, nil
 }
@@ -95,11 +101,9 @@ func (s *Store) Close() error {
 func (s *Store) Changed() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, p := range s.manifest.Passes {
-		if f := s.open[p.File]; f != nil {
-			if err := f.Changed(); err != nil {
-				return &classError{class: ErrCorrupt, cause: err, msg: err.Error()}
-			}
+	for _, f := range s.open {
+		if err := f.Changed(); err != nil {
+			return &classError{class: ErrCorrupt, cause: err, msg: err.Error()}
 		}
 	}
 	return nil
@@ -196,7 +200,7 @@ func (e Entry) Verify() error {
 	return nil
 }
 
-func (s *Store) path(p *Pass) string { return filepath.Join(s.dir, filepath.FromSlash(p.File)) }
+func (s *Store) path(p *Pass) string { return s.pathOf(p.File) }
 
 // file opens the file of a pass once.
 func (s *Store) file(p *Pass) (*tensor.File, error) {

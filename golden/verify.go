@@ -18,7 +18,7 @@ import (
 
 // Verify reads everything and returns the problems that it finds. It compares with the manifest the
 // sha256 and the header of each file, and the sha256 and statistics of each tensor, and looks for
-// .safetensors files that belong to no golden. The error is for a context that ended, or a folder
+// .safetensors files and programs that belong to no golden. The error is for a context that ended, or a folder
 // that cannot be read.
 func (s *Store) Verify(ctx context.Context) ([]Problem, error) {
 	var out []Problem
@@ -30,6 +30,11 @@ func (s *Store) Verify(ctx context.Context) ([]Problem, error) {
 		}
 		out = append(out, problems...)
 	}
+	problems, err := s.verifyPrograms(ctx)
+	if err != nil {
+		return out, err
+	}
+	out = append(out, problems...)
 	extra, err := s.extra()
 	if err != nil {
 		return out, err
@@ -122,12 +127,15 @@ func checkHash(t *tensor.Tensor, r Record) error {
 	return err
 }
 
-// extra lists the .safetensors files that are not in the manifest, relative to the store. Where an
-// update has replaced the folder since it was opened, there are none.
+// extra lists the .safetensors files and the programs that are not in the manifest, relative to the
+// store. Where an update has replaced the folder since it was opened, there are none.
 func (s *Store) extra() ([]string, error) {
 	known := map[string]bool{}
 	for _, p := range s.manifest.Passes {
 		known[p.File] = true
+	}
+	for _, file := range filesOf(s.manifest.Programs) {
+		known[file] = true
 	}
 	var out []string
 	err := s.disk.Walk(s.dir, func(name string, info fs.FileInfo, err error) error {
@@ -139,7 +147,8 @@ func (s *Store) extra() ([]string, error) {
 			return err
 		}
 		rel = filepath.ToSlash(rel)
-		if !info.IsDir() && strings.EqualFold(path.Ext(rel), ".safetensors") && !known[rel] {
+		ours := strings.EqualFold(path.Ext(rel), ".safetensors") || path.Dir(rel) == programFolder && path.Ext(rel) == ".json"
+		if !info.IsDir() && ours && !known[rel] {
 			out = append(out, rel)
 		}
 		return nil

@@ -17,8 +17,7 @@
 // hold, and ends in a terminal: Within for numpy's rule |a − g| ≤ atol + rtol·|g|, Check for the
 // fixture's tolerances. A forgotten terminal fails the test.
 //
-// A run that fails says why where the cause is known (docs/causes.md); [Hypothesis] adds your own,
-// and [Try] tests a calculation of yours.
+// A run that fails says why where the cause is known (docs/causes.md).
 //
 // A test fails where nothing was compared: an unknown layer, a filter that hits no layer, a layer
 // that the candidate did not record.

@@ -46,6 +46,7 @@ import (
 //	[!] gotest [flags] [PACKAGE]        go test of one package, without linking it again
 //	[!] rerun [-go] [args]              run the first command that the last output calls "rerun:",
 //	                                    as gotest does, or with -go by go itself
+//	next                                run what parity explain prints for out/report.json: it must judge the same
 //
 // Where go test itself is the point (its cache, -json, -tags, several packages), exec go test.
 func TestScripts(t *testing.T) {
@@ -98,7 +99,7 @@ func TestScripts(t *testing.T) {
 			"mkdump": cmdMkdump, "golden": cmdGolden, "record": cmdRecord, "flip": cmdFlip, "replace": cmdReplace,
 			"age": cmdAge, "cut": cmdCut, "drop": cmdDrop, "unseal": cmdUnseal,
 			"mkserved": cmdMkserved, "stub": cmdStub,
-			"gotest": user.gotest, "rerun": user.rerun,
+			"gotest": user.gotest, "rerun": user.rerun, "next": user.next,
 		},
 	})
 }

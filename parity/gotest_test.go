@@ -2,14 +2,19 @@ package parity_test
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"flag"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/report/brief"
 )
 
 // userTests runs the tests of users' packages as go test does. Linking a test binary takes far
@@ -106,4 +111,35 @@ func (u *userTests) rerun(ts *testscript.TestScript, neg bool, args []string) {
 		err = u.run(ts, pkg, flags)
 	}
 	ended(ts, neg, err)
+}
+
+// next runs what parity explain prints for the report in out, and wants the verdict and the kind that
+// the report has.
+func (u *userTests) next(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: next")
+	}
+	file := ts.MkAbs("out/report.json")
+	judged := func() (*report.Report, string) {
+		var r report.Report
+		ts.Check(json.Unmarshal([]byte(ts.ReadFile(file)), &r))
+		return &r, fmt.Sprintf("verdict %s, kind %q", r.Verdict, r.Kind)
+	}
+	r, want := judged()
+	line := brief.Of(r, "out/report.json").Next
+	if line == nil {
+		ts.Fatalf("there is no next command for %s", want)
+	}
+	command, ok := strings.CutPrefix(*line, "go test example.com/user")
+	if !ok {
+		ts.Fatalf("the next command is %s", *line)
+	}
+	ts.Logf("%s", *line)
+	ts.Check(os.Remove(file))
+	ts.Check(ts.Exec("sh", "-c", `printf '%s\n' .`+command))
+	pkg, flags := binaryArgs(strings.Split(strings.TrimSuffix(ts.ReadFile("stdout"), "\n"), "\n"))
+	ended(ts, r.Verdict != report.Pass, u.run(ts, pkg, flags))
+	if _, got := judged(); got != want {
+		ts.Fatalf("%s: %s, want %s", *line, got, want)
+	}
 }

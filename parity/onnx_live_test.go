@@ -16,8 +16,8 @@ import (
 
 var codeBlock = regexp.MustCompile("(?s)```(yaml|python)\n(.*?)```")
 
-// TestLiveONNX is a user who follows docs/your-engine.md: a real MiniLM in ONNX Runtime, by a
-// program of his own, against the recorded goldens of torch.
+// TestLiveONNX is a user who follows docs/your-engine.md: a real MiniLM in ONNX Runtime, by an
+// engine file of his own, against the recorded goldens of torch.
 func TestLiveONNX(t *testing.T) {
 	interpreter := livePython(t)
 	root, err := filepath.Abs("..")

@@ -116,14 +116,20 @@ func (p *PathsAssertion) layer(t *testing.T, c *judge.Comparison, layer, inherit
 			t.Helper()
 			if inherited != "" && slices.ContainsFunc(passes, func(r judge.LayerRun) bool { return fails(r) }) {
 				p.a.scope.ran++
-				inherit(t, inherited)
+				p.a.inherit(t, inherited)
 				return
 			}
+			left, why := 0, ""
 			for _, r := range passes {
-				p.a.judge(t, c, r, nil)
-				if t.Failed() || t.Skipped() {
-					break // later passes follow from this one
+				if w := p.a.judge(t, c, r, nil); w != "" {
+					left, why = left+1, w
 				}
+				if t.Failed() || t.Skipped() {
+					return // later passes follow from this one
+				}
+			}
+			if left == len(passes) {
+				t.Skip(foreign.Line(why))
 			}
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
+	"github.com/goparity/goparity/internal/subtest"
 )
 
 // run is what both terminals do: a subtest for each chosen layer. within is nil for Check.
@@ -65,25 +66,46 @@ func (a *Assertion) layer(t *testing.T, c *judge.Comparison, layer string, withi
 	if len(runs) == 0 {
 		t.Fatal(foreign.Text(c.Layers.Missing(layer)))
 	}
+	left := 0
 	for _, r := range runs {
 		if !c.Layers.Several() {
-			a.judge(t, c, r, within)
+			a.unjudged(t, layer, a.judge(t, c, r, within))
 			continue
 		}
 		t.Run(foreign.Name(r.Case+"."+r.Step), func(t *testing.T) {
 			t.Helper()
-			a.judge(t, c, r, within)
+			if why := a.judge(t, c, r, within); why != "" {
+				left++
+				t.Skip(foreign.Line(why))
+			}
 		})
+	}
+	if left == len(runs) {
+		a.unjudged(t, layer, "nothing of it can be judged in any forward pass")
 	}
 }
 
-// judge compares the outputs of one layer in one forward pass.
-func (a *Assertion) judge(t *testing.T, c *judge.Comparison, run judge.LayerRun, within compare.Criteria) {
+// unjudged ends the subtest of a layer of which nothing can be judged, for a reason that is not "". A
+// test that asks for it by its name fails; whether that leaves too little elsewhere, the coverage says.
+func (a *Assertion) unjudged(t *testing.T, layer, why string) {
+	t.Helper()
+	switch {
+	case why != "" && a.named:
+		t.Error(foreign.Text(layer + ": " + why))
+	case why != "":
+		t.Skip(foreign.Line(why))
+	}
+}
+
+// judge compares the outputs of one layer in one forward pass. Where none of them can be judged it
+// returns why, else "".
+func (a *Assertion) judge(t *testing.T, c *judge.Comparison, run judge.LayerRun, within compare.Criteria) (unjudged string) {
 	t.Helper()
 	a.scope.ran++
 	var worst *judge.Decision
 	var first *report.Row // of a run along an execution path
-	var texts, inherited []string
+	var texts, inherited, left []string
+	found := &report.Report{} // filled only if an output is wrong
 	for _, p := range run.Judged {
 		decide := p.Decide
 		if a.named {
@@ -99,38 +121,48 @@ func (a *Assertion) judge(t *testing.T, c *judge.Comparison, run judge.LayerRun,
 		from := c.Blame(p)
 		switch {
 		case j.Row.Status == report.StatusPass:
+		case j.Row.Status == report.StatusIgnored:
+			left = append(left, fmt.Sprintf("%s is not judged: %s", p.Port, j.Row.Note))
 		case j.Row.Status == report.StatusFail && from != "":
 			inherited = append(inherited, from)
 		default:
+			if j.Row.Status == report.StatusFail {
+				found = a.scope.finding(t, c)
+			}
 			j.Explain()
 			j.By(t.Name())
 			row := c.RowOf(p)
 			if first == nil {
 				first = row
 			}
-			texts = append(texts, j.Text()+along(row))
+			texts = append(texts, j.Text(found.Diagnosis(), a.scope.tell(found)...)+along(row))
 		}
 	}
 	attributes(t, worst)
 	attributesOf(t, first)
 	for i, text := range texts {
 		if i == len(texts)-1 { // it is the same for all
-			text += where(c, run) + rerun(t, c, worst.Row.Layer)
+			text += where(run) + rerun(t, c, worst.Row.Layer)
 		}
 		t.Error(foreign.Text(text))
 	}
 	if len(texts) == 0 && len(inherited) > 0 {
-		inherit(t, inherited[0])
+		a.inherit(t, inherited[0])
 	}
+	if len(left) == len(run.Judged) {
+		return strings.Join(left, "; ")
+	}
+	return ""
 }
 
-// inherit fails a layer that made no error, in one line: one bug makes everything after it differ.
-func inherit(t *testing.T, from string) {
+// inherit skips a layer that made no error, since one bug makes everything after it differ, or fails it in one line:
+// where it was asked for by name, by the test or by the subtests that -run chooses.
+func (a *Assertion) inherit(t *testing.T, from string) {
 	t.Helper()
 	from = foreign.Line(from)
 	t.Attr("parity.blame", from)
 	line := "inherited from " + from
-	if session.Current().SkipsInherited() {
+	if !a.named && !subtest.Narrowed() && session.Current().SkipsInherited() {
 		t.Skip(line)
 	}
 	t.Error(line)
@@ -178,8 +210,8 @@ func attributesOf(t *testing.T, row *report.Row) {
 	}
 }
 
-// where says which inputs of the layer agree, and where the run leaves the reference.
-func where(c *judge.Comparison, run judge.LayerRun) string {
+// where says which inputs of the layer agree.
+func where(run judge.LayerRun) string {
 	var b strings.Builder
 	for _, p := range run.Inputs {
 		state := "agrees"
@@ -188,12 +220,29 @@ func where(c *judge.Comparison, run judge.LayerRun) string {
 		}
 		fmt.Fprintf(&b, "  %s %s (rel. L2 %.2g)\n", p.Port, state, p.Base.Result.RelL2)
 	}
-	if v := c.Verdict; v != nil {
-		at := v.Layer + ": "
-		if v.Place != "" {
-			at = "" // the sentence begins with it
-		}
-		fmt.Fprintf(&b, "  first divergence: %s%s\n", at, v.Text)
-	}
 	return b.String()
+}
+
+// finding is the first divergence of a comparison and its causes, looked for once a test.
+func (s *scope) finding(t *testing.T, c *judge.Comparison) *report.Report {
+	if s.findings[c] == nil {
+		r := &report.Report{}
+		if err := c.Found(r); err != nil {
+			t.Log(foreign.Text(err.Error()))
+		}
+		if s.findings == nil {
+			s.findings = map[*judge.Comparison]*report.Report{}
+		}
+		s.findings[c] = r
+	}
+	return s.findings[c]
+}
+
+// tell says once a test what was found: the summary at its end need not say it again.
+func (s *scope) tell(found *report.Report) []string {
+	if s.told || found.FirstDivergence == nil {
+		return nil
+	}
+	s.told = true
+	return found.Told()
 }

@@ -1,7 +1,6 @@
 package parity
 
 import (
-	"flag"
 	"fmt"
 	"path/filepath"
 	"sync"
@@ -11,6 +10,7 @@ import (
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
+	"github.com/goparity/goparity/internal/subtest"
 )
 
 // scope is what one test asserts: it lives from the first call with its *testing.T to the end of
@@ -26,6 +26,8 @@ type scope struct {
 	declared int // layer subtests that were asked for
 	ran      int // forward passes of them that -run let through
 	failed   bool
+	told     bool // what was found, by a failing layer
+	findings map[*judge.Comparison]*report.Report
 }
 
 var (
@@ -95,7 +97,7 @@ func (s *scope) open() *judge.Comparison {
 	}
 	if !s.opened {
 		s.opened = true
-		for _, p := range s.fixture.Problems() {
+		for _, p := range s.fixture.Problems(s.c) {
 			s.problem(p)
 		}
 	}
@@ -124,19 +126,22 @@ func (s *scope) problem(p session.Problem) {
 func (s *scope) end() {
 	s.t.Helper()
 	forget(s.t)
+	if s.fixture != nil {
+		s.fixture.Tested(s.c, s.t.Name())
+	}
 	if s.t.Skipped() {
 		return
 	}
 	if s.declared > 0 && s.ran == 0 && !s.failed {
 		why := "the filter of go test -run hits none"
-		if f := flag.Lookup("test.failfast"); f != nil && f.Value.String() == "true" {
+		if subtest.Flag("test.failfast") == "true" {
 			why = "-failfast ended the tests before any, or " + why
 		}
 		s.t.Errorf("parity: %s of the %d layers of %s: nothing was compared", why, s.declared, s.t.Name())
 		return
 	}
 	if s.failed && s.c != nil {
-		fmt.Fprintf(s.t.Output(), "\n%s", s.fixture.Summary(s.c))
+		fmt.Fprintf(s.t.Output(), "\n%s", s.fixture.Summary(s.c, s.told))
 	} else if s.failed && len(s.served) > 0 {
 		fmt.Fprintf(s.t.Output(), "\n%s", s.fixture.ServeSummary())
 	}

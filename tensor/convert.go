@@ -69,7 +69,7 @@ func (t *Tensor) Gather(dst []byte, start int) int {
 // gatherTurned copies whole rows of a matrix that is stored by columns. It goes tile by tile,
 // because neighbours in a column share a cache line.
 func (t *Tensor) gatherTurned(dst, data []byte, start int) (done int) {
-	const together, tile = 64, 64
+	const together, tile = 64, 16
 	size, rank, cols := t.dtype.Size(), len(t.shape), t.RowLen()
 	total := min(len(dst)/size, t.Len()-start) / cols * cols
 	for done < total {

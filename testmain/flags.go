@@ -4,10 +4,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"strings"
 
+	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
+	"github.com/goparity/goparity/internal/subtest"
 )
 
 // registerFlags binds each setting of c to its flag, whose default is its environment variable; the
@@ -44,7 +45,7 @@ func registerFlags(fs *flag.FlagSet, c *session.Config, getenv func(string) stri
 		"`standard`, or both: the candidate runs once more with golden inputs for each layer, to tell who made an "+
 			"error (env PARITY_MODE)")
 	word(&c.Inherited, "parity.inherited", "PARITY_INHERITED",
-		"what a test does whose layer only passes on an error: `fail`, in one line, or skip (env PARITY_INHERITED)")
+		"what parity.All and parity.Layers do with a layer that only passes on an error: `skip`, or fail, in one line (env PARITY_INHERITED)")
 	word(&c.Update, "parity.update", "PARITY_UPDATE",
 		"renew goldens from the reference: `none`, new or all (env PARITY_UPDATE)")
 	word(&c.Diagnose, "parity.diagnose", "PARITY_DIAGNOSE",
@@ -59,6 +60,9 @@ func registerFlags(fs *flag.FlagSet, c *session.Config, getenv func(string) stri
 		"make the candidate's run golden, for this `reason`, which every report repeats: the run that would be "+
 			"judged, or -parity.dump")
 	text(&c.Out, "parity.out", "PARITY_OUT", "write report.json and report.txt into this `folder`, below it into that of the package (env PARITY_OUT)")
+	if fs.Lookup("parity.prune") == nil {
+		fs.BoolVar(&c.Prune, "parity.prune", false, "an update removes goldens that the reference's run has no more")
+	}
 	if fs.Lookup("update") == nil {
 		fs.Bool("update", false, "renew goldens from the reference (-parity.update=all)")
 	}
@@ -76,6 +80,9 @@ func configure(fs *flag.FlagSet, c *session.Config, getenv func(string) string) 
 	}
 	if c.Update == setting.UpdateNone && c.Bless != "" {
 		return errors.New("-parity.bless makes goldens, and the update mode is none: leave one of them out")
+	}
+	if c.Prune && c.Update == setting.UpdateNone {
+		return errors.New("-parity.prune is for an update, and nothing is updated: add -update, or run parity golden prune FIXTURE")
 	}
 	if c.Update != setting.UpdateNone {
 		if err := mayUpdate(getenv); err != nil {
@@ -97,13 +104,22 @@ func configure(fs *flag.FlagSet, c *session.Config, getenv func(string) string) 
 	return nil
 }
 
+// settings are what flags and variables asked for, of what chooses the run that is judged.
+func settings(c *session.Config, getenv func(string) string) report.Settings {
+	s := report.Settings{Tags: subtest.Tags(), Replay: c.Replay, Mode: string(c.Mode), Inherited: string(c.Inherited)}
+	if c.Replay == "" && (c.Run != setting.DefaultRun || getenv("PARITY_RUN") != "") {
+		s.Run = string(c.Run)
+	}
+	return s
+}
+
 // mayUpdate refuses updates that no one would see, or that would renew a part of a forward pass.
 func mayUpdate(getenv func(string) string) error {
 	if err := setting.MayUpdate(getenv); err != nil {
 		return err
 	}
-	if run := testFlag("test.run"); strings.Contains(run, "/") {
-		return fmt.Errorf("-run %s narrows to layers, but an update renews whole forward passes: name tests only", run)
+	if subtest.Narrowed() {
+		return fmt.Errorf("-run %s narrows to layers, but an update renews whole forward passes: name tests only", subtest.Flag("test.run"))
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package testmain
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -55,11 +56,12 @@ func run(m TestingM, stdout, stderr io.Writer, opts []Option) int {
 	if err != nil {
 		return fail(stderr, err)
 	}
+	cfg.Settings = settings(&cfg, os.Getenv)
 	if cfg.Package = subtest.ImportPath(); cfg.Out != "" {
 		cfg.Out = outOf(cfg.Out)
 	}
 	cfg.Started = time.Now()
-	if d, err := time.ParseDuration(testFlag("test.timeout")); err == nil {
+	if d, err := time.ParseDuration(subtest.Flag("test.timeout")); err == nil {
 		cfg.Timeout = d
 	}
 	s, err := session.Start(cfg)
@@ -86,13 +88,8 @@ func run(m TestingM, stdout, stderr io.Writer, opts []Option) int {
 	if unused := s.Unused(); code == 0 && unfiltered() && len(unused) > 0 {
 		return fail(stderr, fmt.Errorf("no test compared anything of %s: call parity.All(t).Check() in a test", strings.Join(unused, ", ")))
 	}
-	if names := s.UnjudgedPaths(); code == 0 && unfiltered() && len(names) > 0 {
-		return fail(stderr, fmt.Errorf("no test judged the execution paths of %s: call parity.Paths(t).Check() in a test, "+
-			"or take paths out of its fixture.yaml", strings.Join(names, ", ")))
-	}
-	if names := s.UnjudgedTexts(); code == 0 && unfiltered() && len(names) > 0 {
-		return fail(stderr, fmt.Errorf("no test judged the generation of %s: call parity.Generation(t).Check() in a test, "+
-			"or take generation out of its fixture.yaml", strings.Join(names, ", ")))
+	if what := s.Unjudged(); code == 0 && unfiltered() && len(what) > 0 {
+		return fail(stderr, errors.New(strings.Join(what, "\n")))
 	}
 	return code
 }
@@ -113,26 +110,19 @@ func fail(w io.Writer, err error) int {
 }
 
 // listing reports whether go test only wants names.
-func listing() bool { return testFlag("test.list") != "" }
+func listing() bool { return subtest.Flag("test.list") != "" }
 
 // unfiltered reports whether all tests of the package were asked for.
 func unfiltered() bool {
-	return testFlag("test.run") == "" && testFlag("test.skip") == "" && testFlag("test.short") != "true" &&
-		testFlag("test.count") != "0"
-}
-
-func testFlag(name string) string {
-	if f := flag.Lookup(name); f != nil {
-		return f.Value.String()
-	}
-	return ""
+	return subtest.Flag("test.run") == "" && subtest.Flag("test.skip") == "" && subtest.Flag("test.short") != "true" &&
+		subtest.Flag("test.count") != "0"
 }
 
 // neverCache keeps go test from serving this result again: it cannot see dumps outside the module,
 // nor what was read before the tests ran. Without its log of opened files it stores no result
 // (cmd/go: "reading testlog: no such file").
 func neverCache() {
-	if log := testFlag("test.testlogfile"); log != "" {
+	if log := subtest.Flag("test.testlogfile"); log != "" {
 		os.Remove(log)
 	}
 }

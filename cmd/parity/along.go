@@ -8,6 +8,9 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/paths"
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/report"
 )
 
@@ -47,14 +50,32 @@ func (f *inputFlags) comparePaths(ctx context.Context, stderr io.Writer, name st
 		return nil, err
 	}
 	defer closeEvidence()
+	for _, g := range runs.Golden {
+		if err := f.sameModel(evidence, g); err != nil {
+			return nil, err
+		}
+	}
 	opt.Diagnosis = judge.Diagnosis{Mode: f.diagnose, Evidence: evidence}
 	bar := newProgress(stderr)
 	defer bar.done()
 	opt.Progress = bar.set
+	if f.Golden == "" {
+		of, done, err := f.alone(stderr, runs.Programs, &opt)
+		if err != nil {
+			return nil, err
+		}
+		defer done()
+		undo, err := reference.Keep(&of)
+		if err != nil {
+			return nil, err
+		}
+		defer undo()
+		runs.Alone = &of
+	}
 	var r *report.Report
 	for _, along := range byPath(runs.Actual) {
 		runs.Actual = along
-		p, err := judge.ComparePaths(ctx, runs, opt)
+		p, err := paths.Compare(ctx, runs, opt)
 		if scope := (*judge.ScopeError)(nil); errors.As(err, &scope) {
 			return nil, usage("%v", err)
 		} else if err != nil {
@@ -83,7 +104,7 @@ func byPath(runs []*dump.Run) (groups [][]*dump.Run) {
 }
 
 // openPaths opens the dumps of the command line, at least one of which is along an execution path.
-func (f *inputFlags) openPaths() (runs judge.PathRuns, closeAll func(), err error) {
+func (f *inputFlags) openPaths() (runs paths.Runs, closeAll func(), err error) {
 	if f.Unquantised != "" {
 		return runs, nil, usage("compare: --unquantised is of one pass, and --actual ran along an execution path")
 	}
@@ -102,6 +123,11 @@ func (f *inputFlags) openPaths() (runs judge.PathRuns, closeAll func(), err erro
 		}
 		opened = append(opened, *d.to...)
 	}
+	for _, r := range runs.Actual {
+		if !slices.ContainsFunc(runs.Golden, func(g *dump.Run) bool { return !r.OtherPadding(g) }) {
+			r.AlongPadding(runs.Golden...)
+		}
+	}
 	if !slices.ContainsFunc(opened, func(r *dump.Run) bool { return r.Info.AlongPath() }) {
 		err = usage("compare: --one-pass stands beside a run along an execution path: run.json of --actual has no passes")
 	}
@@ -112,12 +138,27 @@ func (f *inputFlags) openPaths() (runs judge.PathRuns, closeAll func(), err erro
 	if err == nil {
 		err = f.asked(cases)
 	}
-	if err == nil {
+	if err == nil && f.Golden != "" {
 		err = f.remarks(runs.Actual[0])
 	}
 	if err != nil {
 		closeAll()
 		return runs, nil, err
 	}
-	return runs, closeAll, nil
+	closePrograms := func() {
+		for _, p := range runs.Programs {
+			p.Close()
+		}
+	}
+	if f.Golden == "" {
+		runs.Programs, err = f.programsOf(runs.Actual)
+	} else {
+		runs.Programs = make([]*program.Program, len(runs.Golden))
+		closePrograms, err = f.programs(runs.Golden, func(i int, p *program.Program) { runs.Programs[i] = p })
+	}
+	if err != nil {
+		closeAll()
+		return runs, nil, err
+	}
+	return runs, func() { closePrograms(); dump.CloseAll(opened) }, nil
 }

@@ -85,9 +85,9 @@ func runOf(r *dump.Run, weights checkpoint.Weights, config checkpoint.Config) *d
 func (f *attentionFlags) two(ctx context.Context, args []string, shown *attentionTable, stderr io.Writer) error {
 	f.Golden, f.Actual, f.diagnose = args[0], args[1], setting.DiagnoseOff
 	return f.compare(ctx, stderr, func(c compared) error {
-		golden, candidate, err := c.Attentions(ctx)
+		run, err := c.Evidence()
 		if shown.cases = len(c.Cases) > 1; err == nil {
-			shown.add(golden, candidate)
+			shown.add(attention.Beside(ctx, run))
 		}
 		return err
 	})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,8 @@ func newCompare() *cobra.Command {
 			"diverge. A dump is a folder with files named <layer>-<port> and " + dump.Formats() + ",\n" +
 			"with or without step folders and run.json, or one file. Without --atol or --rtol the defaults judge:\n" +
 			"relative L2 of the tensor and of its worst row. A candidate whose run.json has passes ran along an\n" +
-			"execution path (chunks, a batch, one token at a time): each row is judged by the golden's one pass.",
+			"execution path (chunks, a batch, one token at a time): each row is judged by the golden's one pass.\n\n" +
+			"Without --golden, --program and --weights judge: parity program MODEL --for B records the program.",
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.positional("compare", args); err != nil {
@@ -45,11 +47,15 @@ func newCompare() *cobra.Command {
 	f.more(c)
 	fl.StringVar(&f.OnePass, "one-pass", "", "the candidate's own `dump` of one pass, where --actual ran along an execution path")
 	f.model(c)
+	fl.StringVar(&f.Program, "program", "", "what the reference ran, a `program.json` (default: the one beside the golden's run.json); without --golden\nit judges alone, with --weights: each tensor is held against what the program makes of those before it")
+	fl.StringVar(&f.Layers, "layers", "", "without --golden: only these blocks, as `0,1,last`")
 	f.format(c)
 	fl.StringVar(&f.Injection, "injection", "", "form of the injected run: nested or isolated (default: as recorded)")
 	fl.Var(number{&f.Atol}, "atol", "absolute tolerance of |a − g| ≤ atol + rtol·|g|")
 	fl.Var(number{&f.Rtol}, "rtol", "relative tolerance")
 	fl.BoolVar(&f.EqualNaN, "equal-nan", false, "NaN matches NaN")
+	fl.BoolVar(&f.Vacuous, "allow-vacuous", false, "let limits be so wide that zeros, other rows or the next layer's tensor would pass, too")
+	fl.BoolVar(&f.Strict, "strict", false, "with a program: an error that a layer makes by itself fails within the tolerances, too")
 	fl.BoolVar(&f.Reshape, "allow-reshape", false,
 		"compare ports of one layer that have equally many elements in another shape")
 	fl.StringVar(&f.json, "json", "", "write report.json to this `file` (- for standard output)")
@@ -65,13 +71,13 @@ func (f *compareFlags) run(ctx context.Context, stdout, stderr io.Writer) error 
 	if err != nil {
 		return err
 	}
-	r, err := f.report(ctx, stderr, f.Golden)
+	r, err := f.report(ctx, stderr, cmp.Or(f.Golden, f.Program))
 	var e *exitError
 	if errors.As(err, &e) && e.code == exitUsage {
 		return err
 	}
 	if r == nil {
-		r = failed(f.Golden, err)
+		r = failed(cmp.Or(f.Golden, f.Program), err)
 	}
 	r.Made = made
 	return f.write(r, stdout, err)

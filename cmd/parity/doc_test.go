@@ -2,8 +2,8 @@ package main
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -101,6 +102,53 @@ func TestDocumentFlags(t *testing.T) {
 	assert.Error(t, wrongCommand([]string{"explain", "a", "b"}))
 }
 
+// mention is a command within a sentence, up to its end.
+var mention = regexp.MustCompile("^([a-z]+)((?: (?:--?)?[A-Za-z0-9_./<>|=…%-]+)*)")
+
+// Every command that the program, a page or a comment of a test's user mentions is there, and has the
+// flags that are mentioned with it.
+func TestMentionedFlags(t *testing.T) {
+	known, group := map[string]*cobra.Command{}, map[string]bool{}
+	for _, c := range newRoot().Commands() {
+		known[c.Name()] = c
+		group[c.Name()] = c.HasSubCommands()
+	}
+	flag := regexp.MustCompile(` --([a-z0-9-]+)`)
+	looked := 0
+	look := func(where, text string) {
+		for _, part := range strings.Split(text, "parity ")[1:] {
+			m := mention.FindStringSubmatch(part)
+			if m == nil || known[m[1]] == nil || group[m[1]] {
+				continue
+			}
+			c := known[m[1]]
+			for _, f := range flag.FindAllStringSubmatch(m[2], -1) {
+				looked++
+				assert.NotNil(t, c.Flags().Lookup(f[1]), "%s: %s: parity %s has no flag --%s", where, m[0], m[1], f[1])
+			}
+		}
+	}
+	root := filepath.Join("..", "..")
+	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	require.NoError(t, err)
+	for _, page := range append(pages, filepath.Join(root, "README.md"), filepath.Join(root, "SKILL.md"), filepath.Join(root, "CONTRIBUTING.md")) {
+		data, err := os.ReadFile(page)
+		require.NoError(t, err)
+		look(page, strings.ReplaceAll(string(data), "\n", " "))
+	}
+	for _, dir := range []string{"cmd", "golden", "internal", "parity", "testmain"} {
+		require.NoError(t, filepath.WalkDir(filepath.Join(root, dir), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			data, err := os.ReadFile(path)
+			look(path, string(data))
+			return err
+		}))
+	}
+	assert.Greater(t, looked, 100, "flags that were looked up")
+}
+
 // wrongCommand says what keeps parity from understanding a command line.
 func wrongCommand(args []string) error {
 	c, rest, err := newRoot().Find(args)
@@ -119,8 +167,8 @@ func wrongCommand(args []string) error {
 // The document installs what goparity is tried with.
 func TestDocumentVersions(t *testing.T) {
 	install := regexp.MustCompile(`(?m)^\.venv/bin/pip install .*$`).FindString(readPage(t, ownModel))
-	for _, e := range engines {
-		assert.Contains(t, strings.Fields(strings.ReplaceAll(install, `"`, "")), requirement(e.engine, e.pkg))
+	for pkg, name := range map[string]string{"torch": engine.Torch, "transformers": engine.Torch, "max": engine.MAX} {
+		assert.Contains(t, strings.Fields(strings.ReplaceAll(install, `"`, "")), requirement(name, pkg))
 	}
 }
 
@@ -240,10 +288,10 @@ func TestPort(t *testing.T) { parity.All(t).Check() }
 
 // wanted is what the commands of docs/agents.md print, by their beginnings.
 var wanted = map[string]string{
-	"parity explain --json report.json": `stdout '"cause":{"id":"rope/theta",'`,
-	"parity try ":                       `stdout '(?s)it explains the candidate.*it is right'`,
-	"sh loop.sh":                        `stdout '^round 2: pass$'`,
-	"parity explain --json out":         `stdout '"verdict":"pass"'`,
+	"parity explain --json report.json":                               `stdout '"cause":{"id":"rope/theta",'`,
+	"parity try --golden ref --actual cand --names names.yaml --edit": `stdout 'then: 18 of 18 tensors'`,
+	"sh loop.sh":                `stdout '^round 2: pass$'`,
+	"parity explain --json out": `stdout '"verdict":"pass"'`,
 }
 
 // The commands run one after another, over testdata/rope.
@@ -251,17 +299,11 @@ func TestAgentsDocument(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the document's commands are for a POSIX shell")
 	}
-	python, err := engine.Interpreter(os.Getenv, ".")
-	numpy := err == nil && exec.Command(python, "-c", "import numpy").Run() == nil
 	b := strings.Builder{}
-	fmt.Fprintf(&b, "env PARITY_PYTHON=%s\n%s", python, agentsBefore)
+	b.WriteString(agentsBefore)
 	files, looked := agentsFiles, 0
 	for _, s := range readDocument(t, agents) {
 		for _, c := range s.commands {
-			if strings.HasPrefix(c, "parity try ") && !numpy {
-				t.Logf("not run without numpy: %s", c)
-				continue
-			}
 			b.WriteString(scripted(c))
 			for start, want := range wanted {
 				if strings.HasPrefix(c, start) {

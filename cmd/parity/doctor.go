@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,18 +29,18 @@ import (
 func newDoctor() *cobra.Command {
 	var self bool
 	c := &cobra.Command{
-		Use:   "doctor",
+		Use:   "doctor [ENGINE.py …]",
 		Short: "what is installed, what is missing, and how to get it; --selftest runs both engines",
-		Long: "doctor looks for what the engines need. Recorded runs are judged without any of it.\n" +
+		Long: "doctor looks for what the engines need, and says what each can do: those of goparity, and files of your own.\n" +
+			"Recorded runs are judged without any of it.\n" +
 			"--selftest makes a tiny model, runs it in torch and in MAX, and compares the two dumps: every output\n" +
 			"must agree.",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, files []string) error {
 			if self {
 				return selftest(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
 			tw := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			for _, c := range checks(cmd.Context()) {
+			for _, c := range checks(cmd.Context(), files) {
 				mark := "ok"
 				if !c.ok {
 					mark = "missing"
@@ -61,12 +62,12 @@ type check struct {
 }
 
 // checks looks at what replaying needs (Go alone) and at what running the engines needs besides.
-func checks(ctx context.Context) []check {
+func checks(ctx context.Context, files []string) []check {
 	out := []check{{"parity", true, version()}}
 	out = append(out, tool(ctx, "go", "runs the tests: https://go.dev/dl", "version"))
 	out = append(out, tool(ctx, "gotestsum", "writes JUnit: go install gotest.tools/gotestsum@v1.13.0", "--version"))
 	out = append(out, processor())
-	out = append(out, python(ctx)...)
+	out = append(out, python(ctx, files)...)
 	out = append(out, caches()...)
 	if o, err := transformers.Find("."); err != nil {
 		out = append(out, check{"edited copy", false, err.Error()})
@@ -75,11 +76,14 @@ func checks(ctx context.Context) []check {
 	}
 	ended, how := supervise.Daemons()
 	out = append(out, check{"processes", ended, how})
-	device, err := gpu.Pick(ctx, gpu.System())
+	devices, err := gpu.Pick(ctx, gpu.System(), os.Environ())
 	if err != nil {
 		return append(out, check{"gpu", false, err.Error()})
 	}
-	return append(out, check{"gpu", true, device.String()})
+	for _, d := range devices {
+		out = append(out, check{"gpu", true, d.String()})
+	}
+	return out
 }
 
 // processor says whether MAX runs on this one.
@@ -101,32 +105,36 @@ const (
 )
 
 // probe asks the interpreter for all at once: it takes a second to start.
-const probe = `import importlib.metadata as m, json, platform
-def version(p):
-    try:
-        return m.version(p)
-    except m.PackageNotFoundError:
-        return ""
-print(json.dumps({"python": platform.python_version(), "glibc": platform.libc_ver()[1],
-    "packages": {p: version(p) for p in ("torch", "transformers", "max")}}))`
+const probe = `import platform, sys
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv[1])
+from goparity import engines
+import json
+print(json.dumps({"python": platform.python_version(), "glibc": platform.libc_ver()[1], "engines": json.loads(engines.table(sys.argv[2:]))}))`
 
-// engines are the packages that run models, and the requirements that they are in.
-var engines = []struct{ pkg, engine, does string }{
-	{"torch", engine.Torch, "makes goldens"},
-	{"transformers", engine.Torch, "builds models in torch"},
-	{"max", engine.MAX, "runs candidates"},
+// runner is an engine as its own table describes it.
+type runner struct {
+	Name, Does string
+	Packages   []string // what it needs; the first is what it is known by
+	Tasks      []string
+	Paths      []string
+	Records    []string
+	Versions   map[string]string // of the packages that are installed
 }
 
 // python looks at the interpreter and the packages that the engines need.
-func python(ctx context.Context) []check {
+func python(ctx context.Context, files []string) []check {
 	var has struct {
 		Python, Glibc string
-		Packages      map[string]string
+		Engines       []runner
 	}
 	interpreter, err := engine.Interpreter(os.Getenv, ".")
 	if err == nil {
-		var text string
-		if text, err = output(ctx, interpreter, "-c", probe); err != nil {
+		var text, folder string
+		if folder, err = engine.Unpack(); err == nil {
+			text, err = output(ctx, interpreter, append([]string{"-c", probe, folder}, files...)...)
+		}
+		if err != nil {
 			err = fmt.Errorf("%s: %w: %s", interpreter, err, text)
 		} else if err = json.Unmarshal([]byte(text), &has); err != nil {
 			err = fmt.Errorf("%s printed %.80q", interpreter, text)
@@ -151,18 +159,47 @@ func python(ctx context.Context) []check {
 		}
 		out = append(out, c)
 	}
-	for _, e := range engines {
-		want := requirement(e.engine, e.pkg)
-		v := has.Packages[e.pkg]
-		c := check{e.pkg, v != "", v}
-		if !c.ok {
-			c.text = fmt.Sprintf("%s: uv pip install %q", e.does, want)
-		} else if !strings.HasSuffix(want, "=="+v) {
-			c.text += " (tested with " + want + ")"
+	for _, e := range has.Engines {
+		out = append(out, e.check())
+	}
+	if has.Engines == nil { // there is no Python to ask
+		for _, name := range slices.Sorted(maps.Keys(engine.Requirements)) {
+			out = append(out, check{name, false, "needs Python, and uv pip install " + strings.Join(requirements(name), " ")})
 		}
-		out = append(out, c)
 	}
 	return out
+}
+
+// requirements lists what an engine needs, quoted for a shell.
+func requirements(name string) (out []string) {
+	for line := range strings.Lines(engine.Requirements[name]) {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			out = append(out, fmt.Sprintf("%q", line))
+		}
+	}
+	return out
+}
+
+// check says whether the packages of an engine are installed, in the versions that work, and what it can do.
+func (r runner) check() check {
+	var have, lacking []string
+	for _, p := range r.Packages {
+		v, want := r.Versions[p], requirement(r.Name, p)
+		switch _, works, pinned := strings.Cut(want, "=="); {
+		case v == "":
+			lacking = append(lacking, fmt.Sprintf("%q", want))
+		case pinned && v != works:
+			have = append(have, fmt.Sprintf("%s %s (tested with %s)", p, v, works))
+		default:
+			have = append(have, p+" "+v)
+		}
+	}
+	text := fmt.Sprintf("%s; %s; tasks: %s; paths: %s; records: tensors, %s", r.Does, strings.Join(have, ", "), strings.Join(r.Tasks, ", "),
+		strings.Join(r.Paths, ", "), strings.Join(r.Records, ", "))
+	if len(lacking) > 0 {
+		text = fmt.Sprintf("%s: uv pip install %s", r.Does, strings.Join(lacking, " "))
+	}
+	return check{r.Name, len(lacking) == 0, text}
 }
 
 // requirement is the line of an engine's requirements for a package: "torch==2.15.0",

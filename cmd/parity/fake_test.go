@@ -34,7 +34,9 @@ func fakePython() {
 const fakeLayers = 16
 
 type fakeJob struct {
-	Engine, Out, Nonce, Encoding, Device, Task, Oracle, Observer string
+	Engine, Out, Nonce, Encoding, Device, Task, Oracle, Observer, Mode, Frames string
+
+	Program bool
 
 	Cases []struct {
 		Name     string
@@ -42,6 +44,8 @@ type fakeJob struct {
 		TokenIDs [][]int `json:"token_ids"`
 		Steps    int
 		Forced   [][]int
+		Path     string
+		Passes   [][]dump.PassItem
 	}
 }
 
@@ -87,7 +91,32 @@ func fakeEngine(file string) int {
 			ids = [][]int{{1, 2, 3}} // an oracle makes its own input
 		}
 		dir := filepath.Join(job.Out, c.Name)
-		if err := fakeRun(job, dir, c.Name, ids, max(c.Steps, 1), c.Forced, mood); err != nil {
+		if job.Program && mood != "unrecorded" {
+			if err := fakeProgram(dir, c.Name, job.Frames, ids, max(c.Steps, 1), c.Forced); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				return 9
+			}
+		}
+		if c.Path == dump.Prefix {
+			hit := &c.Passes[1][0]
+			hit.From, hit.CachedTokens = hit.To-1, hit.To-1
+		}
+		var passes [][]int // the tokens of each, one row after the other
+		for _, items := range c.Passes {
+			var fed []int
+			for _, item := range items {
+				fed = append(fed, ids[item.Sequence][item.From:item.To]...)
+			}
+			passes = append(passes, fed)
+		}
+		if passes == nil {
+			passes = fakePasses(ids, max(c.Steps, 1), c.Forced)
+		}
+		if err := fakeRun(job, dir, c.Name, ids, passes, max(c.Steps, 1), c.Forced, mood); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 9
+		}
+		if err := fakePath(dir, c.Path, c.Passes); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 9
 		}
@@ -96,8 +125,46 @@ func fakeEngine(file string) int {
 	return 0
 }
 
-// fakeRun writes one case: the token decoded in step s is 200 + s.
-func fakeRun(job fakeJob, dir, name string, ids [][]int, steps int, forced [][]int, mood string) error {
+// fakePasses are the tokens of the prefill and of each decode step of one pass.
+func fakePasses(ids [][]int, steps int, forced [][]int) [][]int {
+	passes := [][]int{slices.Concat(ids...)}
+	for s := 1; s < steps; s++ {
+		var fed []int
+		for i := range ids {
+			token := 200 + s - 1
+			if i < len(forced) && s <= len(forced[i]) {
+				token = forced[i][s-1]
+			}
+			fed = append(fed, token)
+		}
+		passes = append(passes, fed)
+	}
+	return passes
+}
+
+// fakePath adds to a run.json which execution path it was run along.
+func fakePath(dir, path string, passes [][]dump.PassItem) error {
+	if path == "" {
+		return nil
+	}
+	file := filepath.Join(dir, "run.json")
+	var run map[string]any
+	data, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(data, &run)
+	}
+	if err != nil {
+		return err
+	}
+	run["path"], run["passes"] = path, passes
+	if data, err = json.Marshal(run); err != nil {
+		return err
+	}
+	return os.WriteFile(file, data, 0o644)
+}
+
+// fakeRun writes one case, a folder for each pass: the token decoded in step s is 200 + s.
+func fakeRun(job fakeJob, dir, name string, ids, passes [][]int, steps int, forced [][]int, mood string) error {
 	sequence := make([][]int, len(ids))
 	for i, row := range ids {
 		sequence[i] = slices.Clone(row)
@@ -113,15 +180,10 @@ func fakeRun(job fakeJob, dir, name string, ids [][]int, steps int, forced [][]i
 	if os.Getenv("PARITY_TRANSFORMERS") != "" {
 		versions["transformers"] += " (edited copy)"
 	}
-	var order []dump.OrderEntry
-	for s := range steps {
-		var at []int
-		for i, row := range ids {
-			if s == 0 {
-				at = append(at, row...)
-			} else {
-				at = append(at, sequence[i][len(row)+s-1])
-			}
+	order := []dump.OrderEntry{}
+	for s, at := range passes {
+		if job.Mode == engine.ProgramMode {
+			break
 		}
 		var named []tensor.Named
 		add := func(layer, port string, t *tensor.Tensor, err error) error {
@@ -131,7 +193,11 @@ func fakeRun(job fakeJob, dir, name string, ids [][]int, steps int, forced [][]i
 					Name: layer + "-" + port})
 			return err
 		}
-		width := len(at) / len(ids)
+		batch := len(ids)
+		if len(at)%batch != 0 || len(passes) != steps { // along a path: ragged
+			batch = 1
+		}
+		width := len(at) / batch
 		tokens := make([]int64, len(at))
 		values := make([]float32, 4*len(at))
 		for i, id := range at {
@@ -140,7 +206,7 @@ func fakeRun(job fakeJob, dir, name string, ids [][]int, steps int, forced [][]i
 				values[4*i+k] = float32(id*(k+1)%17) - 8
 			}
 		}
-		t, err := tensor.Of(tokens, len(ids), width)
+		t, err := tensor.Of(tokens, batch, width)
 		if err := add("model.model.embed_tokens", "input_0", t, err); err != nil {
 			return err
 		}
@@ -148,7 +214,7 @@ func fakeRun(job fakeJob, dir, name string, ids [][]int, steps int, forced [][]i
 			if l == 5 && mood == "wrong" && job.Engine == "max" {
 				values[0] += 3
 			}
-			t, err := tensor.Of(slices.Clone(values), len(ids), width, 4)
+			t, err := tensor.Of(slices.Clone(values), batch, width, 4)
 			layer := fmt.Sprintf("model.model.layers.%d", l-1)
 			if l == 0 {
 				layer = "model.model.embed_tokens"
@@ -188,6 +254,9 @@ func fakeRun(job fakeJob, dir, name string, ids [][]int, steps int, forced [][]i
 		"case": name, "token_ids": ids, "sequence": sequence, "order": order, "nonce": job.Nonce,
 		"model_class": "fake.Model", "model_file": "model.py",
 		"seconds": map[string]float64{"import": 1.5, "forward": 0.25}, "peak_rss_bytes": 100 << 20}
+	if mood == "unrecorded" {
+		run["program_error"] = "an operator without a schema"
+	}
 	if job.Engine == "torch" && job.Task == "text-generation" {
 		run["reference_text"] = "and on it goes"
 	}
@@ -207,4 +276,91 @@ func fakeFile(dir, name string, tensors ...tensor.Named) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, name), b.Bytes(), 0o644)
+}
+
+// fakeVocab is how many rows the embedding has, whose weight is fakeWeight.
+const (
+	fakeVocab  = 300
+	fakeWeight = "model.embed_tokens.weight"
+)
+
+// fakeWeights writes the weights of the fake model: fakeweights FILE
+func fakeWeights() {
+	values := make([]float32, 4*fakeVocab)
+	for i := range values {
+		values[i] = float32(i/4*(i%4+1)%17) - 8
+	}
+	t, err := tensor.Of(values, fakeVocab, 4)
+	if err == nil {
+		err = fakeFile(filepath.Dir(os.Args[1]), filepath.Base(os.Args[1]), tensor.Named{Name: fakeWeight, Tensor: t})
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// fakeProgram writes what the fake model runs: an embedding, and in each layer an addition.
+func fakeProgram(dir, name, frames string, ids [][]int, steps int, forced [][]int) error {
+	type object = map[string]any
+	values := []object{{"id": 0, "shape": []int{fakeVocab, 4}, "dtype": "float32", "from": object{"weight": fakeWeight}}}
+	var ops, passes []object
+	value := func(shape []int, dtype string, from object) string {
+		values = append(values, object{"id": len(values), "shape": shape, "dtype": dtype, "from": from})
+		return fmt.Sprintf("%%%d", len(values)-1)
+	}
+	text := "hidden + step"
+	if frames == engine.FramesLines {
+		text = ""
+	}
+	var inputs []tensor.Named
+	for s := range steps {
+		shape, first := []int{len(ids), len(ids[0])}, len(ops)
+		if s > 0 {
+			shape[1] = 1
+		}
+		given := make([]int64, 0, len(ids)*shape[1])
+		for i, row := range ids {
+			for k := range shape[1] {
+				if id := int64(200 + s - 1); s > 0 && i < len(forced) && s <= len(forced[i]) {
+					given = append(given, int64(forced[i][s-1]))
+				} else if s > 0 {
+					given = append(given, id)
+				} else {
+					given = append(given, int64(row[k]))
+				}
+			}
+		}
+		t, err := tensor.Of(given, shape...)
+		if err != nil {
+			return err
+		}
+		inputs = append(inputs, tensor.Named{Name: fmt.Sprintf("input:%d:input_ids", s), Tensor: t})
+		x := value(shape, "int64", object{"input": "input_ids", "step": fmt.Sprint(s)})
+		hidden := append(slices.Clone(shape), 4)
+		ports := object{"model.model.embed_tokens-input_0": []any{x, first, first + 1}}
+		for l := range fakeLayers {
+			op := object{"op": "aten.add.Tensor", "args": object{"self": x, "other": object{"float": fmt.Sprint(float64((l-1)%3) - 1.5)}, "alpha": 1}}
+			layer := fmt.Sprintf("model.model.layers.%d", l-1)
+			if l == 0 {
+				layer = "model.model.embed_tokens"
+				op = object{"op": "aten.embedding.default", "args": object{"weight": "%0", "indices": x, "padding_idx": -1,
+					"scale_grad_by_freq": false, "sparse": false}}
+			}
+			x = value(hidden, "float32", object{"op": len(ops)})
+			op["out"], op["layer"], op["call"], op["stack"] = []string{x}, layer, 1, 0
+			ops = append(ops, op)
+			ports[layer+"-output"] = []any{x, len(ops), len(ops)}
+		}
+		passes = append(passes, object{"step": fmt.Sprint(s), "ops": []int{first, len(ops)}, "ports": ports})
+	}
+	data, err := json.Marshal(object{"schema": 1, "engine": "torch 2.15.0", "case": name, "frames": []any{[]any{"fake.py", 7, 8, 21, text}},
+		"stacks": [][]int{{0}}, "values": values, "ops": ops, "passes": passes})
+	if err == nil {
+		err = fakeFile(dir, dump.ConstantsFile, inputs...)
+	}
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, dump.ProgramFile), data, 0o644)
 }

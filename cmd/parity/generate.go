@@ -17,10 +17,7 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-type generateFlags struct {
-	compareFlags
-	tokens int
-}
+type generateFlags struct{ compareFlags }
 
 func newGenerate() *cobra.Command {
 	var f generateFlags
@@ -45,7 +42,7 @@ func newGenerate() *cobra.Command {
 	fl.StringVar(&f.Golden, "golden", "", "the reference's `dump`, or JSON of its logits")
 	fl.StringVar(&f.Actual, "actual", "", "the candidate's `dump`, JSON or response")
 	fl.StringVar(&f.Names, "names", "", "YAML `file` with names and ignore as in fixture.yaml: which layers belong together")
-	fl.IntVar(&f.tokens, "tokens", 0, "judge the first `n` tokens only")
+	fl.IntVar(&f.Tokens, "tokens", 0, "judge the first `n` tokens only")
 	fl.TextVar(&f.diagnose, "diagnose", f.diagnose, "time for the search of causes when a token is wrong: `off`, fast or full")
 	f.model(c)
 	f.format(c)
@@ -55,8 +52,8 @@ func newGenerate() *cobra.Command {
 }
 
 func (f *generateFlags) run(ctx context.Context, stdout io.Writer) error {
-	if f.tokens < 0 {
-		return usage("--tokens %d: want how many tokens are judged", f.tokens)
+	if f.Tokens < 0 {
+		return usage("--tokens %d: want how many tokens are judged", f.Tokens)
 	}
 	if err := f.keeps(f.json); err != nil {
 		return err
@@ -126,7 +123,7 @@ func (f *generateFlags) generation() (opt continuation.Options, err error) {
 	if opt.Judge, err = f.options(); err != nil {
 		return opt, err
 	}
-	opt.Tokens = f.tokens
+	opt.Tokens = f.Tokens
 	if f.Encoding != "" {
 		if opt.Encoding, err = tensor.ParseDType(f.Encoding); err != nil || !opt.Encoding.IsFloat() {
 			return opt, usage("--encoding %s: want a float, such as bfloat16", f.Encoding)

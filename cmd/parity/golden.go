@@ -76,6 +76,11 @@ func goldenLs(w io.Writer, s *golden.Store, long bool) error {
 				tensor.FormatShape(t.Shape), t.Length, t.Min, t.Max, t.SHA256)
 		}
 	}
+	for _, p := range s.Programs() {
+		for _, f := range p.Files {
+			fmt.Fprintf(tw, "%s\t\t%d\tof %s\t\n", report.Clean(f.File), f.Size, report.Clean(p.Variant))
+		}
+	}
 	return tw.Flush()
 }
 
@@ -107,7 +112,7 @@ func goldenVerify(ctx context.Context, w io.Writer, dir string) (bad int, err er
 		return 0, err
 	}
 	defer s.Close()
-	if len(s.Passes()) == 0 {
+	if len(s.Passes())+len(s.Programs()) == 0 {
 		return 0, fmt.Errorf("%s has no goldens: nothing was verified", dir)
 	}
 	problems, err := s.Verify(ctx)
@@ -134,9 +139,20 @@ func goldenVerify(ctx context.Context, w io.Writer, dir string) (bad int, err er
 		for _, p := range s.Passes() {
 			n += len(p.Tensors)
 		}
-		fmt.Fprintf(w, "%s: %d goldens in %d files are what the manifest says\n", dir, n, len(s.Passes()))
+		fmt.Fprintf(w, "%s: %d goldens in %d files%s are what the manifest says\n", dir, n, len(s.Passes()), programs(len(s.Programs())))
 	}
 	return bad, nil
+}
+
+// programs says how many programs there are.
+func programs(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return " and a program"
+	}
+	return fmt.Sprintf(" and %d programs", n)
 }
 
 // goldensLacking lists what the fixture in dir asks for and the store lacks; nothing where dir is a
@@ -149,7 +165,7 @@ func goldensLacking(dir string, s *golden.Store) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return y.Lacking(func(variant, caseName string) int { return len(s.Steps(variant, caseName)) }), nil
+	return append(y.Lacking(func(variant, caseName string) int { return len(s.Steps(variant, caseName)) }), y.LackingPrograms(s.HasProgram)...), nil
 }
 
 func newGoldenDiff() *cobra.Command {
@@ -182,9 +198,12 @@ func newGoldenDiff() *cobra.Command {
 			for _, k := range d.Removed {
 				fmt.Fprintf(w, "%s: gone\n", report.Clean(k.String()))
 			}
+			for _, p := range d.Programs {
+				fmt.Fprintln(w, report.Clean(p))
+			}
 			fmt.Fprintf(w, "%d unchanged, %d moved, %d new, %d gone\n", d.Same, len(d.Moved), len(d.Added),
 				len(d.Removed))
-			if len(d.Moved)+len(d.Added)+len(d.Removed) > 0 {
+			if len(d.Moved)+len(d.Added)+len(d.Removed)+len(d.Programs) > 0 {
 				return &exitError{code: exitMismatch}
 			}
 			return nil

@@ -13,6 +13,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/npy"
 )
 
 // said runs the command and returns its exit code and everything that it wrote.
@@ -148,4 +151,14 @@ func TestVerifyReplacesLinks(t *testing.T) {
 	found, err := os.ReadDir(mine)
 	require.NoError(t, err)
 	assert.Len(t, found, 1)
+}
+
+func writeNPY(t *testing.T, path string, values []float32, shape ...int) {
+	t.Helper()
+	x, err := tensor.Of(values, shape...)
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	var b bytes.Buffer
+	require.NoError(t, npy.Write(&b, x))
+	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o644))
 }

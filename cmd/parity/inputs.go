@@ -10,6 +10,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -24,6 +26,8 @@ import (
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/match"
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/tensor"
@@ -60,6 +64,8 @@ func (f *inputFlags) format(c *cobra.Command) {
 func (f *inputFlags) positional(command string, args []string) error {
 	for _, a := range args {
 		switch {
+		case f.Golden == "" && f.Program != "" && f.Actual == "" && len(args) == 1:
+			f.Actual = a
 		case f.Golden == "":
 			f.Golden = a
 		case f.Actual == "":
@@ -69,7 +75,7 @@ func (f *inputFlags) positional(command string, args []string) error {
 		}
 	}
 	switch {
-	case f.Golden == "":
+	case f.Golden == "" && f.Program == "":
 		return usage("%s: --golden is missing: the reference's dump", command)
 	case f.Actual == "":
 		return usage("%s: --actual is missing: the candidate's dump", command)
@@ -145,9 +151,36 @@ func (f *inputFlags) compare(ctx context.Context, stderr io.Writer, done func(co
 		return err
 	}
 	defer closeEvidence()
+	for _, k := range cases {
+		if err := f.sameModel(evidence, k.Golden); err != nil {
+			return err
+		}
+	}
 	opt.Diagnosis = judge.Diagnosis{Mode: f.diagnose, Evidence: evidence}
 	bar := newProgress(stderr)
 	opt.Progress = bar.set
+	if f.Golden == "" {
+		var programs []*program.Program
+		for _, k := range cases {
+			programs = append(programs, k.Program)
+		}
+		of, done, err := f.alone(stderr, programs, &opt)
+		if err != nil {
+			return err
+		}
+		made, undo, err := reference.Alone(ctx, cases, of)
+		done()
+		if err != nil {
+			return err
+		}
+		defer undo()
+		cases = made
+	}
+	var joined string
+	err = mapfile.Guard(func() error { joined = f.byValue(cases, &opt.Match); return nil })
+	if err != nil {
+		return err
+	}
 	c, err := judge.Compare(ctx, cases, opt)
 	bar.done()
 	if scope := (*judge.ScopeError)(nil); errors.As(err, &scope) {
@@ -155,7 +188,43 @@ func (f *inputFlags) compare(ctx context.Context, stderr io.Writer, done func(co
 	} else if err != nil {
 		return err
 	}
+	if joined != "" {
+		c.Notes = append([]string{joined}, c.Notes...)
+	}
+	for _, n := range checkpoint.Unread(f.Weights...) {
+		c.Note(n)
+	}
 	return done(compared{c, evidence})
+}
+
+// mostMemory is from how many bytes on memory is collected more often while layers of large models are
+// replayed.
+const mostMemory = 3 << 29
+
+// alone says how goldens are made of programs and the candidate's own tensors. done ends the progress
+// that is shown.
+func (f *inputFlags) alone(stderr io.Writer, programs []*program.Program, opt *judge.Options) (of judge.AloneOptions, done func(), err error) {
+	of.Options = *opt
+	if f.Layers != "" {
+		wants, blocks, err := reference.Blocks(f.Layers, programs)
+		if err != nil {
+			return of, nil, usage("--layers %v", err)
+		}
+		of.Wants = wants
+		for _, b := range blocks {
+			p, err := glob.Compile(b)
+			if err != nil {
+				return of, nil, usage("--layers: %v", err)
+			}
+			opt.Scope = append(opt.Scope, p)
+		}
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(mostMemory)
+	}
+	bar := newReplaying(stderr)
+	of.Progress = bar.set
+	return of, bar.done, nil
 }
 
 // options are what the flags ask of package judge.
@@ -165,10 +234,14 @@ func (f *inputFlags) options() (opt judge.Options, err error) {
 		return opt, usage("--injection %s: want nested or isolated", f.Injection)
 	case f.Unrounded != "" && f.Unquantised == "":
 		return opt, usage("--unrounded is beside --unquantised, which is missing")
+	case f.Golden == "" && (f.Injected != "" || f.Golden64 != "" || f.Noise != "" || f.Unquantised != "" || f.OnePass != ""):
+		return opt, usage("--injected, --golden64, --noise, --unquantised and --one-pass stand beside --golden, which is missing")
+	case f.Golden != "" && f.Layers != "":
+		return opt, usage("--layers is for a run without --golden")
 	case f.Injection != "" && f.Injected == "":
 		return opt, usage("--injection is the form of --injected, which is missing")
 	}
-	opt.Match.AllowReshape = f.Reshape
+	opt.Match.AllowReshape, opt.Strict, opt.Vacuous = f.Reshape, f.Strict, f.Vacuous
 	if opt.Criteria, err = f.criteria(); err != nil {
 		return opt, err
 	}
@@ -250,6 +323,9 @@ func (f *inputFlags) open() (cases []judge.Case, closeAll func(), err error) {
 		}
 		return runs, err
 	}
+	if f.Golden == "" {
+		return f.openAlone(open)
+	}
 	golden, err := open(f.Golden, dump.Options{})
 	if err != nil {
 		return nil, nil, err
@@ -282,7 +358,87 @@ func (f *inputFlags) open() (cases []judge.Case, closeAll func(), err error) {
 		return nil, nil, err
 	}
 	f.alike(cases)
-	return cases, func() { dump.CloseAll(opened) }, f.remarks(cases[0].Actual)
+	for _, k := range cases {
+		if k.Actual.OtherPadding(k.Golden) && k.Actual.AlongPadding(k.Golden) {
+			return nil, nil, fmt.Errorf("%s is padded: %w", f.Actual, dump.ErrUnjudged)
+		}
+	}
+	closePrograms, err := f.programs(golden, func(i int, p *program.Program) { cases[i].Program = p })
+	if err != nil {
+		return nil, nil, err
+	}
+	return cases, func() { closePrograms(); dump.CloseAll(opened) }, f.remarks(cases[0].Actual)
+}
+
+// openAlone opens the candidate's dump, and the program for each of its cases.
+func (f *inputFlags) openAlone(open func(string, dump.Options) ([]*dump.Run, error)) (cases []judge.Case, closeAll func(), err error) {
+	runs, err := open(f.Actual, dump.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	closeAll = func() {
+		for _, k := range cases {
+			k.Program.Close()
+		}
+		dump.CloseAll(runs)
+	}
+	programs, err := f.programsOf(runs)
+	if err != nil {
+		closeAll()
+		return nil, nil, err
+	}
+	for i, r := range runs {
+		cases = append(cases, judge.Case{Name: cmp.Or(r.Info.Case, filepath.Base(filepath.Clean(f.Actual))), Actual: r, Program: programs[i]})
+	}
+	if err := f.asked(cases); err != nil {
+		closeAll()
+		return nil, nil, err
+	}
+	return cases, closeAll, nil
+}
+
+// programsOf opens the program for each case of a candidate.
+func (f *inputFlags) programsOf(runs []*dump.Run) (opened []*program.Program, err error) {
+	for _, r := range runs {
+		p, err := reference.OfCase(f.Program, r, len(runs) == 1)
+		if err != nil {
+			for _, p := range opened {
+				p.Close()
+			}
+			return nil, fmt.Errorf("--program: %w", err)
+		}
+		opened = append(opened, p)
+	}
+	return opened, nil
+}
+
+// programs opens what the reference ran for each golden: the program beside it, or that of --program.
+func (f *inputFlags) programs(golden []*dump.Run, to func(i int, p *program.Program)) (closeAll func(), err error) {
+	var opened []*program.Program
+	closeAll = func() {
+		for _, p := range opened {
+			p.Close()
+		}
+	}
+	for i, g := range golden {
+		var p *program.Program
+		switch {
+		case f.Program == "":
+			p = reference.Beside(g)
+		case len(golden) > 1:
+			closeAll()
+			return nil, usage("--program is of one case, and --golden has %d: lay each beside the run.json of its case, as %s", len(golden), dump.ProgramFile)
+		default:
+			if p, err = reference.Open(f.Program, g.Entries); err != nil {
+				return nil, fmt.Errorf("--program: %w", err)
+			}
+		}
+		if p != nil {
+			opened = append(opened, p)
+			to(i, p)
+		}
+	}
+	return closeAll, nil
 }
 
 // runs opens a dump. Headerless files are read as the flags say, or else as those of the first dump.
@@ -403,6 +559,27 @@ func (f *inputFlags) evidence() (give func() (checkpoint.Weights, checkpoint.Con
 	}
 	give = func() (checkpoint.Weights, checkpoint.Config, error) { return weights, config, nil }
 	return give, func() { closeWeights() }, nil
+}
+
+// sameModel refuses weights that are of another model than the golden: a layer that puts out more or fewer numbers
+// than the weight of its name has rows or columns.
+func (f *inputFlags) sameModel(evidence func() (checkpoint.Weights, checkpoint.Config, error), golden *dump.Run) error {
+	weights, _, err := evidence()
+	if err != nil || golden == nil || len(weights) == 0 {
+		return err
+	}
+	for _, e := range golden.Entries {
+		shape := e.Tensor.Shape()
+		if e.Port != "output" || !e.Tensor.DType().IsFloat() || len(shape) < 2 {
+			continue
+		}
+		key, w := weights.Of(e.Layer, "weight")
+		if w != nil && len(w.Shape()) == 2 && !slices.Contains(w.Shape(), shape[len(shape)-1]) {
+			return fmt.Errorf("--weights: %s is of another model: %s of the golden puts out %d numbers, and %s is %s",
+				label.Few(f.Weights), e.Layer, shape[len(shape)-1], key, tensor.FormatShape(w.Shape()))
+		}
+	}
+	return nil
 }
 
 func sameFile(a, b string) (bool, error) {

@@ -24,8 +24,8 @@ func newJUnit() *cobra.Command {
 	var absolute bool
 	c := &cobra.Command{
 		Use:   "junit --report DIR junit.xml",
-		Short: "add the reports of failing layers to a JUnit file, and write a step summary",
-		Long: "junit adds [[ATTACHMENT|path]] lines to the test cases of failing layers, which GitLab, Jenkins and\n" +
+		Short: "add the reports of failed tests to a JUnit file, and write a step summary",
+		Long: "junit adds [[ATTACHMENT|path]] lines to the failed tests that judged a report, which GitLab, Jenkins and\n" +
 			"Azure DevOps show, and appends a Markdown summary to --summary (default: $GITHUB_STEP_SUMMARY). On\n" +
 			"GitHub it prints up to ten annotations. DIR is the folder that PARITY_OUT names: every report.json in it\n" +
 			"and below it counts.",

@@ -17,10 +17,12 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/nearest"
+	"github.com/goparity/goparity/internal/subtest"
 )
 
 // Exit codes.
@@ -81,7 +83,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "parity: %s\n", foreign.Text(msg))
 	}
 	if code == exitUsage {
-		fmt.Fprintln(stderr, "run 'parity help' or 'parity COMMAND --help' for usage")
+		fmt.Fprintf(stderr, "run '%s' or '%s' for usage\n", subtest.Command("parity", "help"), subtest.Command("parity", "COMMAND", "--help"))
 	}
 	return code
 }
@@ -95,12 +97,13 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       version(),
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: subtest.Command("parity")},
 		RunE:          group,
 	}
 	root.Flags().Bool("version", false, "version, commit and Go of this build")
 	root.SetVersionTemplate("parity {{.Version}}\n")
 	root.AddCommand(newRun(), newCompare(), newGenerate(), newVerify(), newReport(), newUpdate(), newTransformers(), newShow(),
-		newGolden(), newDoctor(), newJUnit(), newTry(), newNames(), newExplain(), newServe(), newWeights())
+		newGolden(), newDoctor(), newJUnit(), newTry(), newNames(), newExplain(), newCause(), newServe(), newWeights(), newProgram(), newPlan(), newInit())
 	strict(root)
 	return root
 }
@@ -129,7 +132,18 @@ func unknown(root *cobra.Command, args []string) error {
 	if near, ok := nearest.Nearest(rest[0], names); ok {
 		meant = fmt.Sprintf(", did you mean %q?", near)
 	}
-	return usage("unknown command %q%s", strings.TrimPrefix(c.CommandPath()+" "+rest[0], "parity "), meant)
+	return usage("unknown command %q%s", strings.TrimPrefix(c.CommandPath()+" "+rest[0], root.CommandPath()+" "), meant)
+}
+
+// notEmpty returns an error for a flag that was given without a value, as --names="$UNSET" is: it
+// would not be used, silently.
+func notEmpty(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Value.Type() == "string" && f.Value.String() == "" && err == nil {
+			err = usage("--%s has no value", f.Name)
+		}
+	})
+	return err
 }
 
 // strict makes wrong flags and arguments usage errors.
@@ -141,6 +155,14 @@ func strict(c *cobra.Command) {
 				return &exitError{exitUsage, fmt.Errorf("%s: %w", cmd.CommandPath(), err)}
 			}
 			return nil
+		}
+	}
+	if runs := c.RunE; runs != nil {
+		c.RunE = func(cmd *cobra.Command, a []string) error {
+			if err := notEmpty(cmd); err != nil {
+				return err
+			}
+			return runs(cmd, a)
 		}
 	}
 	for _, sub := range c.Commands() {

@@ -33,8 +33,9 @@ func TestMain(m *testing.M) {
 		"parity": main,
 		"mk":     mk,
 
-		"fakepython": fakePython,
-		"stubserver": stubServer,
+		"fakepython":  fakePython,
+		"fakeweights": fakeWeights,
+		"stubserver":  stubServer,
 	})
 }
 

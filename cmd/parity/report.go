@@ -115,6 +115,9 @@ func (f *reportFlags) run(ctx context.Context, path string, changed func(string)
 	if changed("mode") && f.png == "" {
 		return usage("report: --mode is of the plot: give --png too")
 	}
+	if err := oneOutput("report", "--json", f.json, "--png", f.png, "--html", f.html, "--markdown", f.markdown); err != nil {
+		return err
+	}
 	criteria, err := f.criteria(changed)
 	if err != nil {
 		return err
@@ -145,7 +148,7 @@ func (f *reportFlags) run(ctx context.Context, path string, changed func(string)
 	}{
 		{f.json, func(w io.Writer) error { return report.Write(w, r) }},
 		{f.png, func(w io.Writer) error { return plot.PNG(w, r, mode) }},
-		{f.html, func(w io.Writer) error { return html.Write(w, r) }},
+		{f.html, func(w io.Writer) error { return html.Write(w, r, file) }},
 		{f.markdown, func(w io.Writer) error { return report.Markdown(w, r) }},
 	} {
 		if out.path == "" {
@@ -174,6 +177,21 @@ func (f *reportFlags) run(ctx context.Context, path string, changed func(string)
 		return err
 	}
 	return exitOf(r)
+}
+
+// oneOutput refuses that two documents go to standard output: each flag is followed by its file.
+func oneOutput(command string, outputs ...string) error {
+	first := ""
+	for i := 0; i < len(outputs); i += 2 {
+		switch flag := outputs[i]; {
+		case outputs[i+1] != "-":
+		case first != "":
+			return usage("%s: %s - and %s - would mix two documents: write one of them to a file", command, first, flag)
+		default:
+			first = flag
+		}
+	}
+	return nil
 }
 
 // again compares the dumps of a report by --names and --scope.

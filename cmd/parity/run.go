@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/goparity/goparity/internal/battery"
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/dequantised"
 	"github.com/goparity/goparity/internal/dump"
@@ -25,6 +26,7 @@ import (
 	"github.com/goparity/goparity/internal/gpu"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/path"
+	"github.com/goparity/goparity/internal/subtest"
 	"github.com/goparity/goparity/internal/supervise"
 	"github.com/goparity/goparity/internal/whole"
 )
@@ -41,7 +43,7 @@ type runFlags struct {
 	prompts, ids, filter, allow, config   []string
 	steps, precision                      int
 	remoteCode, online, force             bool
-	weights                               string
+	weights, program                      string
 }
 
 // What --weights keeps.
@@ -53,11 +55,13 @@ const (
 func newRun() *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
-		Use:   "run --engine torch|max --model MODEL --prompt TEXT -o DIR",
+		Use:   "run --engine torch|max --model MODEL [--prompt TEXT] -o DIR",
 		Short: "run a model in one engine and dump what every layer gets and gives",
-		Long: "run loads a model, a folder or a hub id, in torch (the reference) or in Modular MAX, runs a prompt\n" +
+		Long: "run loads a model, a folder or a hub id, in torch (the reference), Modular MAX or mlx-lm, runs a prompt\n" +
 			"through it, and writes every layer's inputs and outputs as a dump. parity compare judges two dumps.\n" +
-			"PARITY_PYTHON is the interpreter that has the engines, else .venv next to go.mod, else python3.",
+			"Without a prompt it runs the cases that parity plan lists, a folder for each.\n" +
+			"PARITY_PYTHON is the interpreter that has the engines, else that of .venv next to go.mod, of the active\n" +
+			"environment, of the one that the wheel was installed into, or python3.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd.Flags().Changed); err != nil {
@@ -67,7 +71,7 @@ func newRun() *cobra.Command {
 		},
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.engine, "engine", "", "`torch` or max")
+	fl.StringVar(&f.engine, "engine", "", "`torch`, max, mlx, or a file: docs/your-engine.md")
 	fl.StringVar(&f.model, "model", "", "model `folder` or hub id")
 	fl.StringVar(&f.revision, "revision", "", "`revision` of a hub id")
 	fl.StringVar(&f.task, "task", "",
@@ -102,6 +106,9 @@ func newRun() *cobra.Command {
 	fl.StringVar(&f.weights, "weights", "", "keep the weights that the engine loaded, too, or with `=hashes` what tells whether they are the checkpoint's:\n"+
 		"weights in run.json")
 	fl.Lookup("weights").NoOptDefVal = weightBytes
+	fl.StringVar(&f.program, "program", "",
+		"record what torch runs, too, which says where a candidate goes wrong: `on` (the default in float32), lines (without\n"+
+			"the text of source lines) or off")
 	fl.BoolVar(&f.force, "force", false, "replace a dump that is there already")
 	return c
 }
@@ -166,23 +173,28 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 		return err
 	}
 	tail(stdout, job, r, model)
-	from := filepath.Join(job.Out, dump.RunCase)
+	from := job.Out
+	if len(job.Cases) == 1 {
+		from = filepath.Join(job.Out, job.Cases[0].Name)
+	}
 	if err := errors.Join(r.Close(), whole.Swap(whole.OS{}, from, out, filepath.Join(tmp, "old"))); err != nil {
 		return err
 	}
 	os.Remove(logFile)
 	fmt.Fprintf(stdout, "dump      %s\n", f.out)
+	next := ""
 	switch {
 	case f.path != "":
-		fmt.Fprintf(stdout, "next      parity compare --golden %s --actual %s\n", cmp.Or(f.follow, "GOLDEN"), f.out)
+		next = subtest.Command("parity", "compare", "--golden", cmp.Or(f.follow, "GOLDEN"), "--actual", f.out)
 	case job.Engine != engine.Torch:
 	case f.follow != "" && f.encoding != "":
-		fmt.Fprintf(stdout,
-			"next      parity compare --golden %s --noise %s --actual DUMP, a run of another engine in %s\n", f.follow, f.out, f.encoding)
+		next = subtest.Command("parity", "compare", "--golden", f.follow, "--noise", f.out, "--actual", "DUMP") + ", a run of another engine in " + f.encoding
 	default:
-		fmt.Fprintf(stdout,
-			"next      parity run --engine max … --follow %s, then parity compare --golden %s --actual max_dump\n",
-			f.out, f.out)
+		next = subtest.Command("parity", "run", "--engine") + " max … --follow " + subtest.Command(f.out) + ", then " +
+			subtest.Command("parity", "compare", "--golden", f.out, "--actual", "max_dump")
+	}
+	if next != "" {
+		fmt.Fprintf(stdout, "next      %s\n", next)
 	}
 	return nil
 }
@@ -216,13 +228,13 @@ func (f *runFlags) dequantise(job *engine.Job, dir string) error {
 
 // job says what the flags ask of the engine, and how the task was found.
 func (f *runFlags) job() (job engine.Job, why string, err error) {
-	if f.engine != engine.Torch && f.engine != engine.MAX {
-		return job, "", usage("run: --engine %q: want torch or max", f.engine)
+	if !job.Use(f.engine) {
+		return job, "", usage("run: --engine %q: want %s, or a file of yours, ./engine.py", f.engine, engine.Names())
 	}
 	if f.device != engine.CPU && f.device != engine.GPU {
 		return job, "", usage("run: --device %q: want cpu or gpu", f.device)
 	}
-	job = engine.Job{Engine: f.engine, Model: f.model, Revision: f.revision, Task: f.task,
+	job = engine.Job{Engine: job.Engine, EngineFile: job.EngineFile, Model: f.model, Revision: f.revision, Task: f.task,
 		TrustRemoteCode: f.remoteCode, Oracle: f.oracle,
 		Device: f.device, Encoding: f.encoding, AllowMissing: f.allow, Online: f.online,
 		Capture: engine.Capture{Layers: f.filter}}
@@ -236,6 +248,9 @@ func (f *runFlags) job() (job engine.Job, why string, err error) {
 		return job, "", usage("run: --weights=%s: want --weights, or --weights=%s", f.weights, weightHashes)
 	}
 	if err := f.checkModel(); err != nil {
+		return job, "", err
+	}
+	if err := f.records(&job); err != nil {
 		return job, "", err
 	}
 	if f.model != "" {
@@ -276,12 +291,31 @@ func (f *runFlags) job() (job engine.Job, why string, err error) {
 	if err := f.values(&job); err != nil {
 		return job, "", err
 	}
-	c, err := f.input(job.Task)
-	if err == nil && f.path != "" {
-		c, err = f.along(job, c)
-	}
-	job.Cases = []engine.Case{c}
+	job.Cases, err = f.cases(&job)
 	return job, why, err
+}
+
+// records says whether the program that runs is recorded, and how.
+func (f *runFlags) records(job *engine.Job) error {
+	switch f.program {
+	case "":
+		if f.engine == engine.Torch && f.path == "" && (f.encoding == "" || f.encoding == "float32") {
+			fixture.RecordProgram(job, fixture.ProgramOn)
+		}
+		return nil
+	case fixture.ProgramOff:
+		return nil
+	case fixture.ProgramOn, fixture.ProgramLines:
+		if f.engine != engine.Torch {
+			return usage("run: --program is for --engine torch: the reference's program judges")
+		}
+		if f.path != "" {
+			return usage("run: --program and --path: the program of one pass judges all paths")
+		}
+		fixture.RecordProgram(job, f.program)
+		return nil
+	}
+	return usage("run: --program %q: want on, lines or off", f.program)
 }
 
 // along plans the forward passes of an execution path.
@@ -371,18 +405,34 @@ func (f *runFlags) values(job *engine.Job) error {
 	return nil
 }
 
-// input is the one case: a prompt, token ids, or what another run was given.
-func (f *runFlags) input(task string) (c engine.Case, err error) {
-	c = engine.Case{Name: dump.RunCase, Prompts: f.prompts, Steps: f.steps}
+// cases are what is run: a prompt, token ids, what another run was given, or what is planned from the model.
+func (f *runFlags) cases(job *engine.Job) ([]engine.Case, error) {
 	given := 0
 	for _, is := range []bool{len(f.prompts) > 0, len(f.ids) > 0, f.follow != ""} {
 		if is {
 			given++
 		}
 	}
-	if given > 1 || given == 0 && task != fixture.Module {
-		return c, usage("run: want one of --prompt, --token-ids and --follow")
+	switch {
+	case given > 1:
+		return nil, usage("run: want one of --prompt, --token-ids and --follow")
+	case given == 0 && job.Task != fixture.Module:
+		return f.planned(job)
+	case f.follow != "":
+		if cases, err := followAll(f.follow); cases != nil || err != nil {
+			return cases, err
+		}
 	}
+	c, err := f.input(job.Task)
+	if err == nil && f.path != "" {
+		c, err = f.along(*job, c)
+	}
+	return []engine.Case{c}, err
+}
+
+// input is the one case: a prompt, token ids, or what another run was given.
+func (f *runFlags) input(task string) (c engine.Case, err error) {
+	c = engine.Case{Name: dump.RunCase, Prompts: f.prompts, Steps: f.steps}
 	if f.steps < 1 || f.steps > 1 && task != fixture.TextGeneration {
 		return c, usage("run: --num-steps %d: a task %s has one step, only text-generation has more", f.steps, task)
 	}
@@ -436,7 +486,7 @@ func follow(c *engine.Case, dir string) error {
 
 // output is the absolute folder to write, which must be free; with --force it may be a dump.
 func (f *runFlags) output() (string, error) {
-	f.out = cmp.Or(f.out, f.engine+"_dump")
+	f.out = cmp.Or(f.out, strings.TrimSuffix(filepath.Base(f.engine), ".py")+"_dump")
 	out, err := filepath.Abs(f.out)
 	if err != nil {
 		return "", err
@@ -444,6 +494,9 @@ func (f *runFlags) output() (string, error) {
 	if _, err := os.Lstat(out); err == nil {
 		if !f.force {
 			return "", usage("run: %s exists: --force replaces a dump, -o writes another one", f.out)
+		}
+		if names, _ := filepath.Glob(filepath.Join(out, battery.Prefix+"*", dump.RunFile)); len(names) > 0 {
+			return out, nil
 		}
 		if _, err := os.Stat(filepath.Join(out, dump.RunFile)); err != nil {
 			return "", usage("run: %s is not replaced: it has no %s, so it is no dump of parity run", f.out,
@@ -466,17 +519,30 @@ func head(w io.Writer, job engine.Job, model, why string) {
 		fmt.Fprintf(w, "oracle    %s\n", job.Oracle)
 	}
 	fmt.Fprintf(w, "task      %s%s\n", job.Task, why)
-	for _, p := range job.Cases[0].Prompts {
-		fmt.Fprintf(w, "prompt    %q\n", p)
+	for _, c := range job.Cases {
+		for _, p := range c.Prompts {
+			fmt.Fprintf(w, "prompt    %q\n", p)
+		}
 	}
 }
 
 // tail says what came of it.
 func tail(w io.Writer, job engine.Job, r *engine.Result, model engine.EventModel) {
-	run, about := r.Runs[0], r.About[0]
+	about := r.About[0]
 	fmt.Fprintf(w, "class     %s\n", foreign.Line(cmp.Or(model.Class, about.ModelClass)))
 	if file := cmp.Or(model.File, about.ModelFile); file != "" {
 		fmt.Fprintf(w, "source    %s\n", foreign.Line(file))
+	}
+	for i := range r.Runs {
+		tailOfCase(w, job, r, i)
+	}
+}
+
+// tailOfCase says what came of one case.
+func tailOfCase(w io.Writer, job engine.Job, r *engine.Result, i int) {
+	run, about := r.Runs[i], r.About[i]
+	if len(r.Runs) > 1 {
+		fmt.Fprintf(w, "case      %s\n", run.Info.Case)
 	}
 	for _, s := range run.Info.Tokens() {
 		fmt.Fprintf(w, "tokens    %s\n", numbers(s))
@@ -484,7 +550,7 @@ func tail(w io.Writer, job engine.Job, r *engine.Result, model engine.EventModel
 	if run.Info.ReferenceText != "" {
 		fmt.Fprintf(w, "goes on   %q\n", run.Info.ReferenceText)
 	}
-	if made, err := r.Generated(0); err == nil && job.Task == fixture.TextGeneration {
+	if made, err := r.Generated(i); err == nil && job.Task == fixture.TextGeneration {
 		for _, s := range made {
 			fmt.Fprintf(w, "decoded   %s\n", numbers(s))
 		}
@@ -502,6 +568,11 @@ func tail(w io.Writer, job engine.Job, r *engine.Result, model engine.EventModel
 		if e.Tensor != nil {
 			bytes += e.Tensor.Len() * e.Tensor.DType().Size()
 		}
+	}
+	if about.NoProgram != "" {
+		fmt.Fprintf(w, "program   none: %s\n", foreign.Line(about.NoProgram))
+	} else if run.Program != "" {
+		fmt.Fprintf(w, "program   %s\n", dump.ProgramFile)
 	}
 	fmt.Fprintf(w, "recorded  %d tensors of %d layers in %d steps, %.1f MB\n", len(run.Entries), len(layers),
 		len(run.Steps()), float64(bytes)/1e6)

@@ -39,14 +39,15 @@ func TestRunUsage(t *testing.T) {
 		args         []string
 		want, reason string
 	}{
-		{[]string{}, `--engine "": want torch or max`, "no engine"},
-		{[]string{"--engine", "jax"}, `want torch or max`, "an engine that is not there"},
+		{[]string{}, `--engine "": want max, mlx or torch`, "no engine"},
+		{[]string{"--engine", "jax"}, `want max, mlx or torch`, "an engine that is not there"},
 		{[]string{"--engine", "max"}, "--model is missing", "no model"},
 		{[]string{"--engine", "max", "--task", "module", "--model", llama}, "needs --oracle",
 			"someone has to build the module"},
 		{[]string{"--engine", "max", "--oracle", "gone.py"}, "there is no oracle file gone.py",
 			"a file that is not there"},
-		{[]string{"--engine", "torch", "--model", llama}, "want one of --prompt", "nothing to run"},
+		{[]string{"--engine", "torch", "--model", llama, "--task", "image-generation"}, "want one of --prompt", "nothing to run"},
+		{[]string{"--engine", "torch", "--model", llama, "--path", "decode:2"}, "want --token-ids or --follow", "a path of nothing"},
 		{with("--token-ids", "1"), "want one of --prompt", "two inputs"},
 		{with("--follow", other), "want one of --prompt", "two inputs"},
 		{with("--device", "tpu"), "want cpu or gpu", "a device that is not there"},
@@ -98,6 +99,11 @@ func TestRunUsage(t *testing.T) {
 		{[]string{"--engine", "torch", "--model", llama, "--follow", empty}, "a dump that parity run wrote", "no dump"},
 		{[]string{"--engine", "torch", "--model", llama, "--follow", other}, "but not the tokens",
 			"its decode steps are not listed"},
+		{[]string{"--engine", "max", "--model", llama, "--prompt", "a", "--program", "on"}, "--program is for --engine torch",
+			"the candidate's program judges nothing"},
+		{with("--program", "text"), `--program "text": want on, lines or off`, "no such setting"},
+		{[]string{"--engine", "torch", "--model", llama, "--token-ids", "1,2,3", "--path", "repeat:2", "--program", "lines"},
+			"the program of one pass judges all paths", "a path has none"},
 		{with("-o", other), "--force replaces a dump", "a dump that is there"},
 		{with("-o", full, "--force"), "it is no dump", "force is for dumps, not for any folder"},
 	} {
@@ -138,6 +144,26 @@ func TestRunJob(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, map[string]any{engine.AttnImplementation: "sdpa"}, job.Config)
 
+	for _, tt := range []struct {
+		program, encoding string
+		want              bool
+		frames, reason    string
+	}{
+		{"", "", true, "", "by default"},
+		{"on", "", true, "", "as by default"},
+		{"lines", "", true, engine.FramesLines, "without the source text"},
+		{"off", "", false, "", "without"},
+		{"", "float32", true, "", "the type of references"},
+		{"", "bfloat16", false, "", "what an encoding costs is no program"},
+		{"on", "bfloat16", true, "", "if someone asks for it"},
+	} {
+		f.program, f.encoding = tt.program, tt.encoding
+		job, _, err = f.job()
+		require.NoError(t, err)
+		assert.Equal(t, tt.want, job.Program, tt.reason)
+		assert.Equal(t, tt.frames, job.Frames, tt.reason)
+	}
+
 	f = runFlags{engine: engine.MAX, model: "org/other", task: "text-generation", device: engine.GPU, layers: "2",
 		print: engine.PrintFull, precision: 3,
 		ids: []string{"1 2"}, steps: 2, overrides: `{"rope_theta": 1}`,
@@ -146,6 +172,7 @@ func TestRunJob(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, why)
 	assert.Empty(t, job.Encoding, "MAX chooses on the GPU")
+	assert.False(t, job.Program, "of torch")
 	assert.Equal(t, 2, job.MaxLayers)
 	assert.Equal(t, "full", job.Print)
 	assert.Equal(t, 3, job.Precision)

@@ -39,16 +39,18 @@ func sed(ts *testscript.TestScript, _ bool, args []string) {
 
 // stubServer is a server with a fault, and with a child that would outlive it: stubserver MOOD PORT
 func stubServer() {
-	known()
 	if os.Args[1] == "child" {
 		time.Sleep(time.Minute)
 		return
 	}
+	known(os.Getpid())
 	exe, err := os.Executable()
 	if err == nil {
 		child := exec.Command(exe, "child")
 		child.Args[0] = os.Args[0]
-		err = child.Start()
+		if err = child.Start(); err == nil {
+			known(child.Process.Pid) // it may be ended before it could say so itself
+		}
 	}
 	if err != nil {
 		panic(err)
@@ -67,11 +69,11 @@ func stubServer() {
 	panic(http.Serve(l, servingtest.Named(os.Args[1]).Handler()))
 }
 
-// known adds this process to those that alive looks for.
-func known() {
+// known adds a process to those that alive looks for.
+func known(pid int) {
 	f, err := os.OpenFile(os.Getenv("PIDS"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err == nil {
-		fmt.Fprintln(f, os.Getpid())
+		fmt.Fprintln(f, pid)
 		err = f.Close()
 	}
 	if err != nil {

@@ -38,10 +38,12 @@ func terminal(w io.Writer) (fd int, ok bool) {
 
 // progress shows how far a comparison of more than a gigabyte is, on terminals only.
 type progress struct {
-	w    io.Writer
-	mu   sync.Mutex
-	line string
-	at   int64 // per cent
+	w     io.Writer
+	least int64 // of a total that is worth a line
+	text  func(total, percent int64) string
+	mu    sync.Mutex
+	line  string
+	at    int64 // per cent
 }
 
 const worthALine = 1 << 30 // bytes; less is done before one could read it
@@ -50,18 +52,27 @@ func newProgress(w io.Writer) *progress {
 	if _, ok := terminal(w); !ok {
 		w = nil
 	}
-	return &progress{w: w}
+	return &progress{w: w, least: worthALine, text: func(total, percent int64) string {
+		return fmt.Sprintf("comparing %.1f GB: %d %%", float64(total)/1e9, percent)
+	}}
+}
+
+// newReplaying is newProgress of pieces that are replayed.
+func newReplaying(w io.Writer) *progress {
+	p := newProgress(w)
+	p.least, p.text = 0, func(total, percent int64) string { return fmt.Sprintf("replaying %d tensors: %d %%", total, percent) }
+	return p
 }
 
 func (p *progress) set(done, total int64) {
-	if p.w == nil || total < worthALine {
+	if p.w == nil || total < p.least {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if at := 100 * done / total; at > p.at { // workers report out of order
 		p.at = at
-		p.line = fmt.Sprintf("comparing %.1f GB: %d %%", float64(total)/1e9, at)
+		p.line = p.text(total, at)
 		fmt.Fprintf(p.w, "\r%s", p.line)
 	}
 }

@@ -64,7 +64,7 @@ func (t tree) write(r *report.Report, cases []judge.Case) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
 	files := map[string]func(io.Writer) error{
 		"report.json": func(w io.Writer) error { return report.Write(w, r) },
-		"report.html": func(w io.Writer) error { return html.Write(w, r) },
+		"report.html": func(w io.Writer) error { return html.Write(w, r, filepath.Join(t.dir, "report.json")) },
 		"summary.txt": func(w io.Writer) error { return report.Modes(w, r) },
 		marker: func(w io.Writer) error {
 			_, err := fmt.Fprintln(w, "parity verify wrote this folder and replaces its own files in it")

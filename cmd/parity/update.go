@@ -26,6 +26,7 @@ type updateFlags struct {
 	dump, bless string
 	run         setting.Run
 	onlyNew     bool
+	prune       bool
 }
 
 func newUpdate() *cobra.Command {
@@ -44,6 +45,7 @@ func newUpdate() *cobra.Command {
 	}
 	fl := c.Flags()
 	fl.BoolVar(&f.onlyNew, "new", false, "only what has no golden yet")
+	fl.BoolVar(&f.prune, "prune", false, "remove goldens that the reference's run has no more, too")
 	fl.StringVar(&f.dump, "dump", "", "the reference's dump `folder` to import, in place of a run")
 	fl.StringVar(&f.bless, "bless", "",
 		"make the candidate's run golden, for this `reason`, which every report repeats")
@@ -133,7 +135,7 @@ func (f *updateFlags) mode() setting.Update {
 // fixture updates one fixture here and judges its recorded run.
 func (f *updateFlags) fixture(ctx context.Context, dir string, stdout, stderr io.Writer) (j judged, err error) {
 	s, err := session.Start(session.Config{Fixtures: []string{dir}, Update: f.mode(), GoldenDump: f.dump,
-		Bless: f.bless, Run: f.run, Console: consoles(stderr), Context: ctx})
+		Bless: f.bless, Prune: f.prune, Run: f.run, Console: consoles(stderr), Context: ctx})
 	if err != nil {
 		return j, err
 	}
@@ -157,11 +159,12 @@ func (f *updateFlags) fixture(ctx context.Context, dir string, stdout, stderr io
 		return j, err
 	}
 	r := c.Report(fx.Name(), true)
-	for _, p := range fx.Problems() {
+	problems := fx.Problems(c)
+	for _, p := range problems {
 		fmt.Fprintf(stdout, "parity: %s: %s: %s\n", fx.Name(), p.Name, foreign.Text(p.Text))
 	}
 	fmt.Fprintf(stdout, "parity: %s: %s: %s\n", fx.Name(), strings.ToUpper(string(r.Verdict)), report.Headline(r))
-	return judged{failed: r.Verdict != report.Pass || len(fx.Problems()) > 0}, nil
+	return judged{failed: r.Verdict != report.Pass || len(problems) > 0}, nil
 }
 
 // packages updates the fixtures of test packages, and then runs their tests.
@@ -169,6 +172,9 @@ func (f *updateFlags) packages(ctx context.Context, packages []string, stdout, s
 	fmt.Fprintf(stderr, "parity: update %s\n", strings.Join(packages, " "))
 	args := append([]string{"test", "-count=1", "-timeout=0", "-v", "-run=^$"}, packages...)
 	args = append(args, "-parity.update="+string(f.mode()))
+	if f.prune {
+		args = append(args, "-parity.prune")
+	}
 	if f.dump != "" {
 		abs, err := filepath.Abs(f.dump)
 		if err != nil {

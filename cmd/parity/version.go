@@ -1,15 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"runtime"
 	"runtime/debug"
 	"strings"
 )
 
+// stamp is version and commit of a build of the Makefile, which builds without -buildvcs: that fails
+// where git refuses the checkout, and knows nothing in a worktree.
+var stamp string
+
 // version says which build of parity this is: version, commit, Go and platform.
 func version() string {
 	info, _ := debug.ReadBuildInfo()
-	return buildText(info) + ", " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH
+	return cmp.Or(stamp, buildText(info)) + ", " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH
 }
 
 // buildText returns version and commit of a build. go install …@latest knows the module's version,

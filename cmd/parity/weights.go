@@ -8,11 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/weights"
 	"github.com/goparity/goparity/internal/whole"
 )
 
-type weightsFlags struct{ config, candConfig, json, adapter string }
+type weightsFlags struct{ config, candConfig, json, adapter, names string }
 
 func newWeights() *cobra.Command {
 	var f weightsFlags
@@ -43,6 +44,7 @@ func newWeights() *cobra.Command {
 	}
 	c.Flags().StringArrayVar(&configs, "config", nil, "config.json `file` of REF, given twice: of CAND, too")
 	c.Flags().StringVar(&f.adapter, "adapter", "", "`folder` of a LoRA adapter that CAND must have merged (default: the one in the folder REF)")
+	c.Flags().StringVar(&f.names, "names", "", "YAML `file` with names as in fixture.yaml: which layers belong together, where names and values do not tell")
 	c.Flags().StringVar(&f.json, "json", "", "write the result as JSON to this `file` (- for standard output)")
 	return c
 }
@@ -70,8 +72,17 @@ func (f *weightsFlags) run(cmd *cobra.Command, refPath, candPath string) (err er
 	if adapter != nil {
 		defer func() { err = errors.Join(err, adapter.Close()) }()
 	}
+	opt := weights.Options{Adapter: adapter}
+	if f.names != "" {
+		m, err := fixture.LoadMatching(f.names)
+		if err != nil {
+			return err
+		}
+		opt.Rules = m.MatchRules()
+	}
 	bar := newProgress(cmd.ErrOrStderr())
-	report, err := weights.Compare(cmd.Context(), ref, cand, weights.Options{Adapter: adapter, Progress: bar.set})
+	opt.Progress = bar.set
+	report, err := weights.Compare(cmd.Context(), ref, cand, opt)
 	bar.done()
 	if err != nil {
 		return err
@@ -84,8 +95,11 @@ func (f *weightsFlags) run(cmd *cobra.Command, refPath, candPath string) (err er
 	if err := f.write(cmd.OutOrStdout(), report); err != nil {
 		return err
 	}
-	if !report.Pass {
+	switch {
+	case report.Wrong():
 		return &exitError{exitMismatch, nil}
+	case !report.Pass:
+		return &exitError{exitInfra, nil}
 	}
 	return nil
 }

@@ -22,20 +22,17 @@ type pkg struct {
 	tests       bool     // it has test files
 }
 
-// readModule reads the imports of all packages below root, by their path in it ("tensor/npy"). It
+// readModule reads the imports of all packages in folders of root, by their path in it ("tensor/npy"). It
 // reads the files, and does not call go list, so that Go's test cache knows what the result depends
 // on.
-func readModule(root string) (map[string]*pkg, error) {
+func readModule(root string, folders []string) (map[string]*pkg, error) {
 	packages := map[string]*pkg{}
-	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+	err := walkModule(root, folders, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		name := d.Name()
 		if d.IsDir() {
-			if file == root {
-				return nil
-			}
 			_, err := os.Stat(filepath.Join(file, "go.mod"))
 			if err == nil || name == "testdata" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
 				return fs.SkipDir // another module, or no Go packages
@@ -68,6 +65,29 @@ func readModule(root string) (map[string]*pkg, error) {
 		return nil
 	})
 	return packages, err
+}
+
+// folders are those in the module's root that the table of packages names.
+func folders() (all []string) {
+	for _, row := range line {
+		for _, dir := range row {
+			if dir, _, _ = strings.Cut(dir, "/"); !slices.Contains(all, dir) {
+				all = append(all, dir)
+			}
+		}
+	}
+	return all
+}
+
+// walkModule visits some folders of the module below root. It lists neither root nor what make
+// writes there: Go would run these tests again after every make.
+func walkModule(root string, folders []string, visit fs.WalkDirFunc) error {
+	for _, dir := range folders {
+		if err := filepath.WalkDir(filepath.Join(root, dir), visit); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // importsOf lists a file's imports. ignored says that the file is a script with the build tag

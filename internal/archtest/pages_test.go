@@ -92,11 +92,9 @@ func TestPathsOfContributing(t *testing.T) {
 
 func TestLinksOfThePages(t *testing.T) {
 	root := os.DirFS(filepath.Join("..", ".."))
-	pages, err := fs.Glob(root, "*.md")
+	pages, err := fs.Glob(root, "docs/*.md")
 	require.NoError(t, err)
-	more, err := fs.Glob(root, "docs/*.md")
-	require.NoError(t, err)
-	pages = append(append(pages, more...), "internal/exam/README.md")
+	pages = append(pages, "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SKILL.md", "internal/exam/README.md")
 	require.Greater(t, len(pages), 10)
 	wrong, err := wrongPageLinks(root, pages)
 	require.NoError(t, err)

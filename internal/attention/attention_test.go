@@ -120,28 +120,3 @@ func TestRecorded(t *testing.T) {
 		assert.Equal(t, tt.want, attention.Recorded(tt.w), tt.reason)
 	}
 }
-
-func TestCompare(t *testing.T) {
-	heads := func(f ...func(q, k int) float32) []attention.Head {
-		return attention.Of(of(t, causal(12, f...), 1, len(f), 12, 12), nil)
-	}
-	nan := attention.Of(of(t, make([]float32, 2*144), 1, 2, 12, 12), nil)
-	for _, tt := range []struct {
-		reason            string
-		golden, candidate []attention.Head
-		want              []string
-	}{
-		{"alike", heads(flat, first), heads(flat, first), nil},
-		{"an anchor that is lost", heads(flat, first), heads(flat, flat), []string{
-			"attention of l: the anchor at key 0 is lost: it gets 0.94 of head 1 in the golden, 0.19 in the candidate (heads 1)",
-			"attention of l, mean entropy of the queries: golden head 1 0.31 nats, 0.16 of ln n, candidate 1.82 nats, 1.00 of ln n (uniform); 1 of 2 heads are alike"}},
-		{"a new one", heads(flat, flat), heads(flat, first), []string{
-			"attention of l, mean entropy of the queries: golden head 1 1.82 nats, 1.00 of ln n (uniform), candidate 0.31 nats, 0.16 of ln n; 1 of 2 heads are alike"}},
-		{"no weights", heads(flat, flat), nan, []string{
-			"attention of l, mean entropy of the queries: golden head 0 1.82 nats, 1.00 of ln n (uniform), candidate without a query that has weights; " +
-				"golden head 1 1.82 nats, 1.00 of ln n (uniform), candidate without a query that has weights"}},
-		{"another number of heads", heads(flat), heads(flat, first), nil},
-	} {
-		assert.Equal(t, tt.want, attention.Compare("l", tt.golden, tt.candidate), tt.reason)
-	}
-}

@@ -12,13 +12,10 @@ const (
 	anchor = 0.4
 	// leastQueries is how many queries tell how a head looks. By reason.
 	leastQueries = 4
-	// differs is by how much the parts of two sides differ that are worth a word. By reason.
-	differs = 0.05
 	// sumError is how far the weights of a query may sum up beside 1: rounding in 8 bits of significand.
 	sumError = 0.02
 	// wholeRows is the part of the queries whose weights have to sum to 1, where learned sinks take some.
 	wholeRows = 0.5
 
 	mostContext = 1 << 24 // elements of a context of which the weights are calculated
-	shownHeads  = 4       // heads of which a sentence has figures
 )

@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/tensor"
@@ -47,4 +48,18 @@ func zeros(row []float64) bool {
 		}
 	}
 	return true
+}
+
+// OfFirst has the heads of each attention of which a run has recorded the weights in its first step.
+func OfFirst(run *dump.Run) map[string][]Head {
+	out := map[string][]Head{}
+	for _, e := range run.Entries {
+		if e.Step != run.Entries[0].Step || e.Tensor == nil || len(e.Tensor.Shape()) != 4 || out[e.Layer] != nil {
+			continue
+		}
+		if Named(e.Layer, e.Port) && Recorded(e.Tensor) {
+			_ = mapfile.Guard(func() error { out[e.Layer] = Of(e.Tensor, nil); return nil })
+		}
+	}
+	return out
 }

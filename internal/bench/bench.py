@@ -169,21 +169,13 @@ def own_memory(pid):
         return 0
 
 
-def has_avx512():
-    """Reports whether parity has a choice other than AVX2 here."""
-    try:
-        return " avx512bw " in pathlib.Path("/proc/cpuinfo").read_text()
-    except OSError:
-        return False
-
-
 def cpu_model():
     try:
         text = pathlib.Path("/proc/cpuinfo").read_text()
         flags = re.search(r"^flags\s*:\s*(.*)$", text, re.M)[1].split()
         name = re.search(r"^model name\s*:\s*(.*)$", text, re.M)[1]
         family, model = (re.search(rf"^{k}\s*:\s*(\d+)$", text, re.M)[1] for k in ("cpu family", "model"))
-        isa = "AVX-512" if has_avx512() else "AVX2" if "avx2" in flags else "no AVX2"
+        isa = "AVX2" if "avx2" in flags else "no AVX2"
         return f"{name} (family {family}, model {model}, {isa})"
     except (OSError, TypeError):
         return platform.processor() or platform.machine()
@@ -216,7 +208,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         folder = pathlib.Path(directory)
         arrays = write_files(folder, args.megabytes)
-        go, avx2, others = {}, {}, {}
+        go, others = {}, {}
         tools = {
             "numpy, whole": numpy_whole,
             "numpy, blocked": numpy_blocked,
@@ -225,8 +217,8 @@ def main():
         }
         for _ in range(args.rounds):
             merge(go, go_benchmarks(binary, "Limit|Files", cpus, folder, "500ms"))
-            merge(avx2, go_benchmarks(binary, "Files", cpus, folder, "500ms", GODEBUG="cpu.avx512=off"))
-            merge(go, go_benchmarks(binary, "Kernel//avx", [1], folder, "100ms"))
+            merge(go, go_benchmarks(binary, "Kernel", [1], folder, "100ms"))
+            merge(go, go_benchmarks(binary, "Wrong", [1], folder, "200ms"))
             for name, dtype in arrays.items():
                 g, a = read(folder, name, dtype)
                 size = 2 * g.numel() * g.element_size()
@@ -249,24 +241,22 @@ def main():
             *(f"× {t}" for t in tools),
         )
         row(*["---"] * (3 + len(tools)))
-        narrow = [(n, n + ", AVX2 alone", avx2) for n in arrays if has_avx512()]
-        for name, label, speeds in [(n, n, go) for n in arrays] + narrow:
-            mine = {n: speeds[f"Files/{name}", n] for n in cpus}
-            row(label, ", ".join(f"{mine[n]:.1f}" for n in cpus),
+        for name in arrays:
+            mine = {n: go[f"Files/{name}", n] for n in cpus}
+            row(name, ", ".join(f"{mine[n]:.1f}" for n in cpus),
                 ", ".join(f"{100 * mine[n] / limit[n]:.0f} %" for n in cpus),
                 *(f"{mine[1] / others[t, name]:.0f} ({others[t, name]:.2f} GB/s)" for t in tools))  # fmt: skip
         lines.append("")
-        columns = [(c, what) for c in (64, 1024) for what in ("within", "mismatches")]
-        row(
-            "in cache, one core, GB/s",
-            *(f"rows of {c}" + ", some above the tolerance" * (what == "mismatches") for c, what in columns),
-        )
-        row(*["---"] * (1 + len(columns)))
-        for isa in ("avx2", "avx512"):
-            for name in [*arrays, "float64"]:
-                cells = [go.get((f"Kernel/{name}/{isa}/rows{c}/{what}", 1)) for c, what in columns]
-                if all(cells):
-                    row(f"{name}, {isa}", *(f"{v:.1f}" for v in cells))
+        row("in cache, one core, GB/s", "rows of 64", "rows of 1024", "rows of 1024, in Go")
+        row(*["---"] * 4)
+        for name in [*arrays, "float64"]:
+            row(name, *(f"{go[f'Kernel/{k}/{name}', 1]:.1f}" for k in ("assembly/rows64", "assembly/rows1024", "go/rows1024")))
+        lines.append("")
+        row("times as long as a good pair", *arrays)
+        row(*["---"] * (1 + len(arrays)))
+        for what in dict.fromkeys(k[0].split("/")[2] for k in go if k[0].startswith("Wrong/")):
+            ratios = [(go.get((f"Wrong/{n}/good", 1)), go.get((f"Wrong/{n}/{what}", 1))) for n in arrays]
+            row(what.replace("_", " "), *(f"{good / it:.1f}" if good and it else "" for good, it in ratios))
         lines.append("")
         row("layers of 64 kB a side, one after the other", "µs a layer", "allocations a layer")
         row("---", "---", "---")

@@ -1,18 +1,14 @@
 package checkpoint
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/goparity/goparity/internal/dequant"
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
@@ -69,9 +65,13 @@ func Open(paths ...string) (w *Files, err error) {
 		}
 	}()
 	for _, path := range paths {
-		parts, err := weightFiles(path)
-		if err == nil {
-			err = w.add(parts)
+		at, err := Locate(path)
+		switch {
+		case err != nil:
+		case at.GGUF != "":
+			err = fmt.Errorf("%s: want .safetensors files, an index of them, or a folder with either", at.GGUF)
+		default:
+			err = w.add(at.Files)
 		}
 		if err != nil {
 			return w, err
@@ -125,70 +125,4 @@ func (w *Files) Close() error {
 		errs = append(errs, f.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// weightFiles lists the .safetensors files that a path stands for.
-func weightFiles(path string) ([]string, error) {
-	st, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case st.IsDir():
-		// An index says which files belong together: a folder may have the same weights twice.
-		dir := globQuote(path)
-		index, err := filepath.Glob(filepath.Join(dir, "*.safetensors.index.json"))
-		if err != nil {
-			return nil, err
-		}
-		if len(index) == 1 {
-			return indexed(index[0])
-		}
-		files, err := filepath.Glob(filepath.Join(dir, "*.safetensors"))
-		if len(files) > 1 { // an adapter is no part of the model
-			files = slices.DeleteFunc(files, func(f string) bool { return filepath.Base(f) == "adapter_model.safetensors" })
-		}
-		if err != nil || len(files) > 0 {
-			return files, err
-		}
-		return nil, fmt.Errorf("%s: no .safetensors file in this folder: %w", path, fs.ErrNotExist)
-	case strings.HasSuffix(path, ".json"):
-		return indexed(path)
-	}
-	return []string{path}, nil
-}
-
-// globQuote quotes a path for filepath.Glob, such as a folder with brackets in its name.
-func globQuote(path string) string {
-	if filepath.Separator == '\\' {
-		return path // the backslash is a separator there and cannot quote
-	}
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
-}
-
-// indexed lists the files that an index names, which are next to it.
-func indexed(path string) ([]string, error) {
-	data, err := mapfile.Read(path, mapfile.MaxListing)
-	if err != nil {
-		return nil, err
-	}
-	var index struct {
-		Map map[string]string `json:"weight_map"`
-	}
-	if err := json.Unmarshal(data, &index); err != nil {
-		return nil, fmt.Errorf("%s: want an index with a weight_map: %w", path, err)
-	}
-	var out []string
-	for key, name := range index.Map {
-		if name != filepath.Base(name) || !filepath.IsLocal(name) {
-			return nil, fmt.Errorf("%s: %s lies in %q: want the name of a file next to the index", path, key, name)
-		}
-		if part := filepath.Join(filepath.Dir(path), name); !slices.Contains(out, part) {
-			out = append(out, part)
-		}
-	}
-	if len(out) == 0 {
-		return nil, fmt.Errorf("%s: the weight_map is empty: give the .safetensors files themselves", path)
-	}
-	slices.Sort(out)
-	return out, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/goparity/goparity/internal/generation"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/internal/paths"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/tensor"
 )
@@ -24,6 +25,7 @@ type Outcome struct {
 	generation.Result
 
 	Notes          []string
+	left           int            // tokens of the golden that no one asked for
 	golden, actual []float64      // see stack
 	layers         *report.Report // what the layers of the runs say, where the candidate is wrong; nil if nothing
 }
@@ -88,12 +90,27 @@ func compareSides(golden, actual *Side, opt Options) (*Outcome, error) {
 		}
 		positions = append(positions, p)
 	}
+	if err := o.cutShort(positions); err != nil {
+		return nil, err
+	}
 	limits := LimitsOf(o.Encoding)
 	if opt.Limits != nil {
 		limits = *opt.Limits
 	}
 	o.Result = generation.Judge(positions, o.Encoding, limits)
 	return o, nil
+}
+
+// cutShort returns an error where two texts part behind a token that both sides chose alike: one of them does
+// not follow its own choices, and the rest of the text cannot be judged.
+func (o *Outcome) cutShort(positions []generation.Position) error {
+	k := len(positions) - 1
+	want, have := o.Golden.fed(), o.Actual.fed()
+	if k < 0 || k >= len(want)-1 || k >= len(have) || want[k] == have[k] || positions[k].Choice != generation.Same {
+		return nil
+	}
+	return unjudged("the two texts part at token %d, %d in %s and %d in %s, though both sides' logits choose %d there: run both greedily, or force "+
+		"the candidate along the reference's text", k, want[k], o.Golden.From, have[k], o.Actual.From, positions[k].Reference)
 }
 
 // LimitsOf are the default limits of logits in an encoding: those of [compare.Default], and in 16 bits
@@ -141,7 +158,7 @@ func (o *Outcome) tokens(asked int) (int, error) {
 	}
 	n := have
 	if asked > 0 {
-		n = asked
+		n, o.left = asked, have-asked
 	}
 	n, err := o.sameText(n)
 	if err != nil {
@@ -181,10 +198,12 @@ func (o *Outcome) sameText(n int) (int, error) {
 		return 0, unjudged("another text: the prompts of %s and %s differ", g.From, a.From)
 	}
 	want, have := g.fed(), a.fed()
-	for k := range min(n-1, len(want)) {
+	for k := range min(n, len(want)) {
 		switch {
-		case k >= len(have) && a.Free:
+		case k >= len(have) && a.Stopped && k == len(want)-1:
+			o.note("the candidate ended the text where the golden has token %d: that one was not judged", want[k])
 			return len(have), nil
+		case k == n-1: // nothing follows that it is fed
 		case k >= len(have):
 			return 0, unjudged("rows missing: the continuation of %s ends after %d tokens, that of %s has %d", a.From, len(have), g.From, len(want))
 		case have[k] == want[k]:
@@ -234,8 +253,10 @@ func (o *Outcome) position(k int) (p generation.Position, err error) {
 	}
 	o.stack(golden, actual)
 	said := -1
-	if k < len(o.Actual.Choices) {
+	if own, fed := o.Actual.fed(), o.Golden.fed(); k < len(o.Actual.Choices) {
 		said = o.Actual.Choices[k]
+	} else if o.Actual.Free && k < min(len(own), len(fed)) && own[k] != fed[k] {
+		said = own[k] // it was not forced: it went on with a choice of its own
 	}
 	p = generation.Compare(golden, actual, reference, said, o.Encoding)
 	if fed := o.Golden.fed(); p.Choice == generation.Diverged && k < len(fed) && fed[k] == p.Candidate && p.Said < 0 {
@@ -299,7 +320,7 @@ func (o *Outcome) locate(ctx context.Context, opt judge.Options, noLayers bool) 
 			"goldens (go test ./... -update), and run the engine again", max(o.At, 0)+1)
 		return nil
 	}
-	p, err := judge.ComparePaths(ctx, judge.PathRuns{Golden: []*dump.Run{o.Golden.Run}, Actual: []*dump.Run{o.Actual.Run}, Forced: true, Measured: true}, opt)
+	p, err := paths.Compare(ctx, paths.Runs{Golden: []*dump.Run{o.Golden.Run}, Actual: []*dump.Run{o.Actual.Run}, Forced: true, Measured: true}, opt)
 	if err != nil {
 		if ctx.Err() != nil {
 			return err

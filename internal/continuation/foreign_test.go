@@ -76,6 +76,13 @@ func TestForeign(t *testing.T) {
 		{"token": "c", "logprob": -0.06587137, "top_logprobs": []}]}}]}`)
 	vllm := write("vllm.json", `{"choices": [{"logprobs": {"tokens": ["token_id:1", "token_id:2"], "token_logprobs": [-0.16984602, -0.06587137], "top_logprobs": null}}]}`)
 	texts := write("texts.json", `{"choices": [{"logprobs": {"tokens": ["b", "c"], "token_logprobs": [-0.1, -0.2], "top_logprobs": [{"b": -0.1}, {"c": -0.2, "d": -3}]}}]}`)
+	contradicts := write("contradicts.json", `[{"prompt": "Hi", "values": [{"next_token": 2, "logits": [0, 3, 1]}, {"next_token": 2, "logits": [0, 1, 4]}]}]`)
+	late := write("late.json", `[{"prompt": "Hi", "values": [{"next_token": 1, "logits": [0, 3, 1]}, {"next_token": 1, "logits": [0, 1, 4]}]}]`)
+	sampled := write("sampled.json", `[{"prompt": "Hi", "values": [{"next_token": 0, "logits": [0, 3, 1]}, {"next_token": 2, "logits": [0, 1, 4]}]}]`)
+	short := write("short.json", `[{"prompt": "Hi", "values": [{"next_token": 1, "logits": [0, 3, 1]}]}]`)
+	one := `{"token_ids": [1], "logprobs": {"content": [{"token": "b", "logprob": -0.16984602, "top_logprobs": [{"token": "c", "logprob": -2.16984602}]}]}`
+	stopped := write("stopped.json", `{"choices": [`+one+`, "finish_reason": "stop"}]}`)
+	ended := write("ended.json", `{"choices": [`+one+`, "finish_reason": "length"}]}`)
 	llama := write("llama.kld", string(saved()))
 	for _, tt := range []struct {
 		golden, actual string
@@ -90,6 +97,13 @@ func TestForeign(t *testing.T) {
 		{texts, texts, generation.Identical, 2, "", "texts on both sides"},
 		{llama, llama, generation.Identical, 1, "", "llama-perplexity"},
 		{lists, other, generation.Divergent, 1, "", "a free-running text is judged up to its first other token"},
+		{lists, contradicts, generation.Divergent, 1, "", "it went on with another token than its logits choose"},
+		{lists, late, generation.Divergent, 2, "", "the last one, too"},
+		{sampled, lists, "", 0, "the two texts part at token 0, 0 in", "the golden's text is not its greedy one"},
+		{sampled, sampled, generation.Identical, 2, "", "and may be forced"},
+		{lists, short, "", 0, "rows missing", "a run that stopped early"},
+		{lists, ended, "", 0, "rows missing", "a server that was asked for fewer"},
+		{lists, stopped, generation.Identical, 1, "", "the token that ends a text is not shown"},
 		{lists, prompt, "", 0, "another text: the prompts of", "another prompt"},
 		{lists, texts, "", 0, "the golden has ids", "texts beside ids"},
 	} {
@@ -108,6 +122,42 @@ func TestForeign(t *testing.T) {
 		assert.Equal(t, tt.want, o.Verdict, tt.reason)
 		assert.Len(t, o.Positions, tt.tokens, tt.reason)
 	}
+}
+
+// The choices of a response are those of their index, and prompts may be lists of one.
+func TestChoicesOfAResponse(t *testing.T) {
+	choice := func(index, id int) string {
+		return fmt.Sprintf(`{"index": %d, "token_ids": [%d], "logprobs": {"token_logprobs": [-1]}}`, index, id)
+	}
+	in := `{"prompt_token_ids": [[5, 6]], "choices": [` + choice(1, 8) + "," + choice(0, 7) + `]}`
+	sides, err := continuation.Decode("f", []byte(in), nil)
+	require.NoError(t, err)
+	require.Len(t, sides, 2)
+	assert.Equal(t, []int{5, 6, 7}, sides[0].Text)
+	assert.Equal(t, []int{5, 6, 8}, sides[1].Text)
+	assert.Equal(t, 2, sides[0].Prompt)
+	sides, err = continuation.Decode("f", []byte(strings.Replace(in, "[[5, 6]]", "[[5, 6], [9]]", 1)), nil)
+	require.NoError(t, err)
+	assert.Equal(t, []int{9, 8}, sides[1].Text, "a list for each choice")
+	for _, tt := range []struct{ from, to, want, reason string }{
+		{"[[5, 6]]", "[[5], [6], [7]]", "prompt_token_ids has 3 lists", "as many prompts as nothing"},
+		{`"index": 0`, `"index": 1`, "two choices have the index 1", "twice"},
+	} {
+		_, err = continuation.Decode("f", []byte(strings.Replace(in, tt.from, tt.to, 1)), nil)
+		assert.ErrorContains(t, err, tt.want, tt.reason)
+	}
+}
+
+// Tokens that no one asked for are listed.
+func TestFewerTokens(t *testing.T) {
+	in := []byte(`[{"values": [{"next_token": 1, "logits": [0, 3, 1]}, {"next_token": 2, "logits": [0, 1, 4]}]}]`)
+	golden, err := continuation.Decode("g", in, nil)
+	require.NoError(t, err)
+	actual, err := continuation.Decode("a", in, nil)
+	require.NoError(t, err)
+	o, err := continuation.Compare(t.Context(), golden[0], actual[0], continuation.Options{Tokens: 1})
+	require.NoError(t, err)
+	assert.Contains(t, strings.Join(o.Report("x").NotJudged, "; "), "the last 1 of 2 tokens of the golden")
 }
 
 func FuzzForeign(f *testing.F) {

@@ -43,6 +43,9 @@ func (o *Outcome) Report(name string) *report.Report {
 		r.Verdict, r.Coverage.Open = report.Incomplete, []string{text}
 	}
 	r.NotJudged = slices.DeleteFunc(slices.Clone(r.NotJudged), func(what string) bool { return strings.HasPrefix(what, "generation (") })
+	if n := len(o.Positions); o.left > 0 {
+		r.NotJudged = append(r.NotJudged, fmt.Sprintf("the last %d of %d tokens of the golden (%s): the first %d were asked for", o.left, n+o.left, o.Case, n))
+	}
 	if r.Source.Golden.Name == "" {
 		r.Source = report.Source{Golden: engineOf(o.Golden), Actual: engineOf(o.Actual)}
 	}

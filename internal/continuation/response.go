@@ -16,16 +16,57 @@ import (
 
 // reply is a response of an OpenAI-compatible server, of completions or of chat.
 type reply struct {
-	Choices []struct {
-		Index    int       `json:"index"`
-		Text     string    `json:"text"`
-		Message  *message  `json:"message"`
-		LogProbs *logProbs `json:"logprobs"`
-		TokenIDs []int     `json:"token_ids"`
-		Prompt   []int     `json:"prompt_token_ids"`
-	} `json:"choices"`
-	Prompt []int           `json:"prompt_token_ids"`
-	Error  json.RawMessage `json:"error"`
+	Choices []choice        `json:"choices"`
+	Prompt  promptIDs       `json:"prompt_token_ids"`
+	Error   json.RawMessage `json:"error"`
+}
+
+type choice struct {
+	Index    int       `json:"index"`
+	Text     string    `json:"text"`
+	Message  *message  `json:"message"`
+	LogProbs *logProbs `json:"logprobs"`
+	TokenIDs []int     `json:"token_ids"`
+	Prompt   promptIDs `json:"prompt_token_ids"`
+	Finish   string    `json:"finish_reason"`
+}
+
+// promptIDs are the tokens of a prompt, which some servers wrap in a list of one for each choice.
+type promptIDs [][]int
+
+func (p *promptIDs) UnmarshalJSON(data []byte) error {
+	var one []int
+	if json.Unmarshal(data, &one) == nil {
+		if *p = nil; one != nil {
+			*p = promptIDs{one}
+		}
+		return nil
+	}
+	return json.Unmarshal(data, (*[][]int)(p))
+}
+
+// of returns those of choice i of n; nil where the response does not say them.
+func (p promptIDs) of(i, n int) ([]int, error) {
+	switch len(p) {
+	case 0:
+		return nil, nil
+	case 1:
+		return p[0], nil
+	case n:
+		return p[i], nil
+	}
+	return nil, unjudged("prompt_token_ids has %d lists, and there are %d choices", len(p), n)
+}
+
+// inOrder puts the choices in the order of their index. Where no choice has one they are in order.
+func (r *reply) inOrder() error {
+	slices.SortStableFunc(r.Choices, func(a, b choice) int { return a.Index - b.Index })
+	for i, c := range r.Choices {
+		if i > 0 && c.Index == r.Choices[i-1].Index && (c.Index != 0 || r.Choices[len(r.Choices)-1].Index != 0) {
+			return unjudged("two choices have the index %d", c.Index)
+		}
+	}
+	return nil
 }
 
 type message struct {
@@ -80,13 +121,16 @@ func response(path string, data []byte, golden []*Side) ([]*Side, error) {
 		}
 		return nil, unjudged("the response has %s: want one with choices and logprobs", what)
 	}
+	if err := r.inOrder(); err != nil {
+		return nil, err
+	}
 	known := words{}
 	if len(golden) > 0 && golden[0].words != nil {
 		known = golden[0].words
 	}
 	var sides []*Side
 	for i, c := range r.Choices {
-		s := &Side{Case: fmt.Sprintf("choice-%d", i), From: path, Prompt: -1, Free: true, Shown: c.Text, words: known}
+		s := &Side{Case: fmt.Sprintf("choice-%d", i), From: path, Prompt: -1, Free: true, Stopped: c.Finish == "stop", Shown: c.Text, words: known}
 		if c.Message != nil {
 			s.Shown = c.Message.Content
 		}
@@ -96,6 +140,10 @@ func response(path string, data []byte, golden []*Side) ([]*Side, error) {
 		if c.Prompt == nil {
 			c.Prompt = r.Prompt
 		}
+		prompt, err := c.Prompt.of(i, len(r.Choices))
+		if err != nil {
+			return nil, err
+		}
 		rows, tokens, err := c.LogProbs.rows(known, c.TokenIDs)
 		if err != nil {
 			return nil, unjudged("choices[%d].logprobs: %v", i, err)
@@ -104,8 +152,8 @@ func response(path string, data []byte, golden []*Side) ([]*Side, error) {
 			return nil, unjudged("choices[%d] has the texts of tokens alone, and the golden has ids: ask for \"return_token_ids\": true", i)
 		}
 		s.logits, s.Fed, s.Choices = &listed{rows, "logprobs", tensor.F32}, tokens, tokens
-		if c.Prompt != nil {
-			s.Prompt, s.Text = len(c.Prompt), slices.Concat(c.Prompt, tokens)
+		if prompt != nil {
+			s.Prompt, s.Text = len(prompt), slices.Concat(prompt, tokens)
 		}
 		sides = append(sides, s)
 	}

@@ -30,7 +30,10 @@ type Side struct {
 	Asked string // the prompt as a text
 	Fed   []int  // the continuation, where the tokens of the prompt are not known
 	Free  bool   // it was not forced: behind the first other token, it has another text
-	words words  // of the texts of tokens; nil where tokens are ids
+	// Stopped says that the engine ended the text, which may then be one token short: most do not show the
+	// one that ends it.
+	Stopped bool
+	words   words // of the texts of tokens; nil where tokens are ids
 
 	logits logits
 }

@@ -26,8 +26,8 @@ type Config struct {
 	block       []int  // of FP8
 	asymmetric  bool   // of compressed-tensors: there are zero points
 	schemes     []scheme
-	modules     map[string]scheme // of MLX, by the module's name
-	ignored     []string          // names and patterns of modules that are not quantised
+	modules     map[string]scheme          // of MLX, by the module's name
+	ignored     []func(module string) bool // of modules that are not quantised
 }
 
 // scheme is how some weights are quantised.
@@ -106,7 +106,7 @@ func parseConfig(path string, m map[string]any) (*Config, error) {
 	for _, key := range []string{"ignore", "modules_to_not_convert", "exclude_modules"} {
 		for _, v := range list(m[key]) {
 			if s, ok := v.(string); ok {
-				c.ignored = append(c.ignored, s)
+				c.ignored = append(c.ignored, ignoring(s))
 			}
 		}
 	}
@@ -170,10 +170,15 @@ func (c *Config) of(module string) scheme {
 	if c == nil {
 		return scheme{}
 	}
-	for name, s := range c.modules {
-		if name == module || strings.HasSuffix(module, "."+name) || strings.HasSuffix(name, "."+module) {
-			return s
+	best := ""
+	for name := range c.modules {
+		fits := name == module || strings.HasSuffix(module, "."+name) || strings.HasSuffix(name, "."+module)
+		if fits && (len(name) > len(best) || len(name) == len(best) && name < best) { // the most specific one
+			best = name
 		}
+	}
+	if best != "" {
+		return c.modules[best]
 	}
 	return scheme{bits: c.bits, group: c.group, mode: c.mode}
 }
@@ -183,9 +188,5 @@ func (c *Config) says(module string, methods ...string) bool {
 	if c == nil || !slices.Contains(methods, c.Method) || c.of(module).off {
 		return false
 	}
-	return !slices.ContainsFunc(c.ignored, func(s string) bool {
-		s = strings.TrimPrefix(s, "re:")
-		s = strings.Trim(strings.ReplaceAll(s, "\\", ""), ".*^$")
-		return s != "" && (module == s || strings.HasSuffix(module, "."+s) || strings.Contains(module, s))
-	})
+	return !slices.ContainsFunc(c.ignored, func(leaves func(string) bool) bool { return leaves(module) })
 }

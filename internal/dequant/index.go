@@ -1,22 +1,41 @@
 package dequant
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/goparity/goparity/internal/mapfile"
 )
 
+// IndexEnd is the end of the name of an index of .safetensors files.
+const IndexEnd = ".safetensors.index.json"
+
 // Elsewhere returns what tells the tensors that an index in the folder
-// (model.safetensors.index.json) has in other files than this one. It is nil if there is no such
-// index, or it does not name the file.
+// (model.safetensors.index.json) has in other files than this one. It is nil if no index there
+// names the file.
 func Elsewhere(dir, file string) (func(name string) bool, error) {
-	found, err := filepath.Glob(filepath.Join(dir, "*.safetensors.index.json"))
-	if err != nil || len(found) == 0 {
-		return nil, nil // a folder whose name is a pattern has none
+	entries, err := os.ReadDir(cmp.Or(dir, "."))
+	if err != nil {
+		return nil, err
 	}
-	data, err := mapfile.Read(found[0], mapfile.MaxListing)
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), IndexEnd) {
+			continue
+		}
+		if elsewhere, err := elsewhereBy(filepath.Join(dir, e.Name()), file); elsewhere != nil || err != nil {
+			return elsewhere, err
+		}
+	}
+	return nil, nil
+}
+
+// elsewhereBy is Elsewhere by one index.
+func elsewhereBy(path, file string) (func(name string) bool, error) {
+	data, err := mapfile.Read(path, mapfile.MaxListing)
 	if err != nil {
 		return nil, err
 	}
@@ -24,7 +43,7 @@ func Elsewhere(dir, file string) (func(name string) bool, error) {
 		Map map[string]string `json:"weight_map"`
 	}
 	if err := json.Unmarshal(data, &index); err != nil {
-		return nil, fmt.Errorf("%s: want an index with a weight_map: %w", found[0], err)
+		return nil, fmt.Errorf("%s: want an index with a weight_map: %w", path, err)
 	}
 	for _, f := range index.Map {
 		if f == file {

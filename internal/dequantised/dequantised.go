@@ -25,10 +25,16 @@ type Checkpoint struct {
 }
 
 // Weights opens the weights of a model, quantised or not, as [checkpoint.Open] does, or of one .gguf
-// file.
+// file, or of a folder with nothing but that.
 func Weights(paths ...string) (tensors checkpoint.Weights, closeAll func() error, err error) {
-	if len(paths) == 1 && isGGUF(paths[0]) {
-		return openGGUF(paths[0])
+	if len(paths) == 1 {
+		at, err := checkpoint.Locate(paths[0])
+		if err != nil {
+			return nil, nil, err
+		}
+		if at.GGUF != "" {
+			return openGGUF(at.GGUF)
+		}
 	}
 	for _, p := range paths {
 		if isGGUF(p) {

@@ -2,7 +2,6 @@ package diagnose
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 
@@ -56,16 +55,11 @@ type Prediction struct {
 	Rank int
 }
 
-// Diagnose looks for the cause at one place, until ctx ends. The user's hypotheses are tried first.
-// The causes come best first; the first may be proven.
-func Diagnose(ctx context.Context, s *Scene, hypotheses []Hypothesis, users ...Hypothesis) []Cause {
+// Diagnose looks for the cause at one place, until ctx ends. The causes come best first; the first
+// may be proven.
+func Diagnose(ctx context.Context, s *Scene, hypotheses []Hypothesis) []Cause {
 	var causes []Cause
 	s.ctx, s.unshown = ctx, nil
-	for _, h := range users {
-		if !s.Late() {
-			causes = append(causes, s.tryUsers(h)...)
-		}
-	}
 	for _, h := range hypotheses {
 		if !s.Late() {
 			causes = append(causes, s.try(h)...)
@@ -102,27 +96,6 @@ func (s *Scene) isRight(hypotheses []Hypothesis) (right bool) {
 	return false
 }
 
-// Miss is how far the candidate's target is from what the reference's operation makes of the
-// candidate's own inputs: the relative L2 over the rows that are not padding. ok is false where that
-// operation is not known.
-func (s *Scene) Miss(ctx context.Context, hypotheses []Hypothesis) (miss float64, ok bool) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if e := recover(); e != nil {
-			s.fail(fmt.Errorf("a hypothesis failed: %v", e))
-		}
-	}()
-	s.ctx = ctx
-	for _, h := range hypotheses {
-		if f, is := h.(FaultFree); is && s.Target != nil && s.Target.Actual != nil {
-			if p := f.FaultFree(s); p != nil {
-				return s.missed(*p)
-			}
-		}
-	}
-	return 0, false
-}
-
 // try judges the predictions of one hypothesis. One that panics predicts nothing: it must not take
 // the report with it, nor must a file that was truncated under a mapped tensor.
 func (s *Scene) try(h Hypothesis) (causes []Cause) {
@@ -147,34 +120,4 @@ func (s *Scene) fail(err error) {
 	if err != nil && s.Failed != nil {
 		s.Failed(err)
 	}
-}
-
-// tryUsers tries a hypothesis of the user in a goroutine and on a scene of its own: one that never
-// ends is left alone when the time is over.
-func (s *Scene) tryUsers(h Hypothesis) []Cause {
-	type result struct {
-		causes, unshown []Cause
-		err             error
-	}
-	own := &Scene{Run: s.Run, Kind: s.Kind, Case: s.Case, Step: s.Step, Layer: s.Layer,
-		After: s.After, Before: s.Before, Target: s.Target, Open: s.Open, ctx: s.ctx}
-	done := make(chan result, 1)
-	go func() {
-		r := result{err: fmt.Errorf("a hypothesis of yours, %T, ended its goroutine", h)}
-		defer func() { done <- r }()
-		var failed error
-		own.Failed = func(err error) { failed = errors.Join(failed, err) }
-		r.causes = own.try(h)
-		r.err, r.unshown = failed, own.unshown
-	}()
-	var r result
-	select {
-	case r = <-done:
-	case <-s.ctx.Done():
-		r.err = fmt.Errorf("a hypothesis of yours, %T, did not end within the time for causes: "+
-			"those that are built in were not all tried", h)
-	}
-	s.fail(r.err)
-	s.unshown = append(s.unshown, r.unshown...)
-	return r.causes
 }

@@ -2,9 +2,7 @@ package diagnose
 
 import (
 	"cmp"
-	"fmt"
 	"math"
-	"slices"
 
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/tensor"
@@ -91,12 +89,6 @@ func (s *Scene) fits(p Prediction) bool {
 	return ok && r.Agrees(s.Target.Floor)
 }
 
-// missed is how far a prediction is from the candidate's target.
-func (s *Scene) missed(p Prediction) (float64, bool) {
-	r, ok := s.against(p)
-	return distance(r), ok
-}
-
 // against compares the candidate's target with a prediction.
 func (s *Scene) against(p Prediction) (r compare.Result, ok bool) {
 	t := s.Target
@@ -151,48 +143,4 @@ func marked(rows []bool) (n int) {
 		}
 	}
 	return n
-}
-
-// Fits says how well somebody's own calculation of a layer's output fits: relative L2 over the rows
-// that are not padding.
-type Fits struct {
-	Candidate float64 // ‖c − p(x_c)‖ / ‖p(x_c)‖: calculated from the candidate's inputs, against its output
-	Golden    float64 // ‖p(x_g) − g‖ / ‖g‖: calculated from the golden inputs, against the golden
-	Between   float64 // ‖c − g‖ / ‖g‖: the candidate against the golden
-	Proven    bool    // the calculation explains the candidate: the rule by which causes are proven
-	Right     bool    // the calculation does what the reference does, within the noise floor
-}
-
-// Judge compares a calculation with both sides of a port: onActual was made of the candidate's
-// inputs, onGolden of the golden ones.
-func (p *Port) Judge(onActual, onGolden *tensor.Tensor) (f Fits, err error) {
-	shape := p.Golden.Shape()
-	made := []*tensor.Tensor{onActual, onGolden}
-	for i, t := range made {
-		if t.Len() != p.Golden.Len() {
-			return f, fmt.Errorf("the calculation gave %s, the layer's output is %s",
-				tensor.FormatShape(t.Shape()), tensor.FormatShape(shape))
-		}
-		if made[i], err = t.Reshape(shape...); err != nil {
-			return f, err
-		}
-	}
-	if p.Actual == nil || !slices.Equal(p.Actual.Shape(), shape) {
-		return f, fmt.Errorf("the candidate has no %s %s of shape %s", p.Layer, p.Port, tensor.FormatShape(shape))
-	}
-	all := []*tensor.Tensor{p.Golden, p.Actual, made[0], made[1]}
-	for i, t := range all {
-		if all[i] = SelectRows(t, p.Kept(nil)); all[i] == nil {
-			return f, fmt.Errorf("%s %s has nothing but padding", p.Layer, p.Port)
-		}
-	}
-	measured := func(want, got int, nan bool) (r compare.Result) {
-		if err == nil {
-			r, err = compare.Tensors(all[want], all[got], compare.Tolerance{EqualNaN: nan})
-		}
-		return r
-	}
-	between, explains, right := measured(0, 1, true), measured(2, 1, true), measured(0, 3, false)
-	return Fits{Candidate: distance(explains), Golden: distance(right), Between: distance(between),
-		Proven: proves(explains, between, p.Floor), Right: right.Agrees(p.Floor)}, err
 }

@@ -140,7 +140,6 @@ type Fed struct {
 	From    int     // the first token of the forward pass with the error
 	Steps   bool    // the forward passes are the steps of a run without a path: the others are not known
 	Padding int     // rows of padding beside the tokens of that pass
-	Pads    []bool  // rows of Steps that are padding; nil if there are none
 	Others  []Other // what else a cache or a batch may hold
 }
 

@@ -1,4 +1,5 @@
-// Package dtype decides which of two element types sets the tolerances of a pair of tensors.
+// Package dtype decides which of two element types sets the tolerances of a pair of tensors, and which
+// have 16 bits.
 package dtype
 
 import "github.com/goparity/goparity/tensor"
@@ -17,3 +18,7 @@ func Coarser(golden, actual tensor.DType) tensor.DType {
 		return actual
 	}
 }
+
+// Has16Bits reports whether a type is a float of 16 bits: the errors of its roundings are as large as
+// small faults.
+func Has16Bits(d tensor.DType) bool { return d == tensor.F16 || d == tensor.BF16 }

@@ -153,6 +153,9 @@ func list(dir string) (files, folders []string, err error) {
 			files = append(files, e.Name())
 		}
 	}
+	if slices.Contains(files, ProgramFile) { // its constants are no tensors of the dump
+		files = slices.DeleteFunc(files, func(f string) bool { return f == ConstantsFile })
+	}
 	for _, l := range [][]string{files, folders} {
 		slices.SortFunc(l, label.Natural)
 	}

@@ -36,6 +36,7 @@ type Run struct {
 	Entries []Entry
 	Notes   []string // remarks on the reading, for the report
 	Joined  Joined   // of a recording; nil if it does not say
+	Program string   // the file of the program that was recorded with it; "" for none
 	files   []*tensor.File
 	changed []func() error // of files that others opened, see Watch
 }

@@ -297,15 +297,21 @@ func TestCaseFolders(t *testing.T) {
 func TestNameInMaxFile(t *testing.T) {
 	x, err := tensor.Of([]float32{1}, 1)
 	require.NoError(t, err)
-	for _, tt := range []struct{ key, note, err, reason string }{
-		{"model.layers.1.mlp-output", "", "", "as it was written"},
-		{"model.layers.0.mlp-output", "", "calls its tensor", "another layer's tensor in this file"},
-		{"model.layers.1.mlP-output", "", "calls its tensor", "a flipped bit"},
-		{"tapped", `calls its tensor "tapped"`, "", "a renamed file"},
+	for _, tt := range []struct{ key, beside, note, err, reason string }{
+		{"model.layers.1.mlp-output", "", "", "", "as it was written"},
+		{"model.layers.0.mlp-output", "model.layers.0.mlp-output", "", "calls its tensor", "another layer's tensor in this file"},
+		{"model.layers.0.mlp-output", "", `calls its tensor "model.layers.0.mlp-output"`, "", "a file that was renamed to another layer"},
+		{"model.layers.1.mlP-output", "", "", "calls its tensor", "a flipped bit"},
+		{"tapped", "", `calls its tensor "tapped"`, "", "a renamed file"},
 	} {
-		var b bytes.Buffer
+		var b, other bytes.Buffer
 		require.NoError(t, maxckpt.Write(&b, tt.key, x))
-		r, err := dump.Open(folder(t, map[string]any{"model.layers.1.mlp-output.max": b.String()}), dump.Options{})
+		files := map[string]any{"model.layers.1.mlp-output.max": b.String()}
+		if tt.beside != "" {
+			require.NoError(t, maxckpt.Write(&other, tt.beside, x))
+			files[tt.beside+".max"] = other.String()
+		}
+		r, err := dump.Open(folder(t, files), dump.Options{})
 		if tt.err != "" {
 			require.ErrorContains(t, err, tt.err, tt.reason)
 			require.ErrorIs(t, err, tensor.ErrCorrupt)

@@ -4,6 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
+
+	"github.com/goparity/goparity/internal/nearest"
+	"github.com/goparity/goparity/tensor"
 )
 
 // Encoding is the type in which a run was asked to compute. A port may be recorded in a wider one.
@@ -50,4 +54,40 @@ func (e *Encoding) UnmarshalJSON(data []byte) error {
 	}
 	*e = Encoding(o)
 	return nil
+}
+
+// check refuses a type that is a slip of a known one: its run would be judged by other limits. Engines
+// have names of their own for quantised ones.
+func (e Encoding) check() error {
+	for _, name := range []string{e.Compute, e.KVCache} {
+		if want := meantType(name); want != "" {
+			return fmt.Errorf("encoding is %q: did you mean %q?", name, want)
+		}
+	}
+	return nil
+}
+
+// meantType is the type of floats whose name was probably meant; "" for its own name, and for others.
+func meantType(name string) string {
+	if _, err := tensor.ParseDType(name); err == nil || name == "" {
+		return ""
+	}
+	if bits, ok := strings.CutPrefix(strings.ToLower(name), "fp"); ok {
+		if d, err := tensor.ParseDType("float" + bits); err == nil {
+			return d.String()
+		}
+	}
+	var floats []string
+	for d := tensor.Bool; d.String() != ""; d++ {
+		if _, err := tensor.ParseDType(d.String()); err != nil {
+			break
+		}
+		if d.IsFloat() {
+			floats = append(floats, d.String())
+		}
+	}
+	if want, near := nearest.Slip(name, floats); near {
+		return want
+	}
+	return ""
 }

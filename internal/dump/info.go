@@ -9,6 +9,13 @@ import (
 // RunFile is the name of the file that describes a dump.
 const RunFile = "run.json"
 
+// ProgramFile is the program that the reference ran, in the folder of a dump, and ConstantsFile its
+// tensors: see package program.
+const (
+	ProgramFile   = "program.json"
+	ConstantsFile = "program.safetensors"
+)
+
 // Schema is the version of run.json that is written. Versions 1 to Schema are read.
 const Schema = 2
 
@@ -60,6 +67,49 @@ type Info struct {
 	Config     map[string]any     `json:"config,omitempty"`  // the model's settings as the engine read them, by the keys of config.json
 
 	Activations *Activations `json:"activations,omitempty"` // how inputs of products were rounded; nil: they were not
+
+	Modules map[string]Module `json:"modules,omitempty"` // by layer
+	Costs   map[string]Cost   `json:"costs,omitempty"`   // by layer
+
+	Unfinished string `json:"unfinished,omitempty"` // why the run ended before its end; empty: it did not
+}
+
+// Cost is what a layer took in one forward pass, all its calls.
+type Cost struct {
+	Seconds float64
+	Bytes   int64 // the most of a call, beyond what was held before it
+}
+
+// MarshalJSON writes the list that docs/run-json.md asks for.
+func (c Cost) MarshalJSON() ([]byte, error) { return json.Marshal([]any{c.Seconds, c.Bytes}) }
+
+// UnmarshalJSON reads [seconds, bytes], neither of them negative.
+func (c *Cost) UnmarshalJSON(b []byte) error {
+	var l []json.RawMessage
+	if err := json.Unmarshal(b, &l); err != nil || len(l) != 2 || json.Unmarshal(l[0], &c.Seconds) != nil ||
+		json.Unmarshal(l[1], &c.Bytes) != nil || c.Seconds < 0 || c.Bytes < 0 {
+		return fmt.Errorf("cost %.80s is not [seconds, bytes]", b)
+	}
+	return nil
+}
+
+// Module is the class of a layer, and the line at which it is defined.
+type Module struct {
+	Class, File string
+	Line        int
+}
+
+// MarshalJSON writes the list that docs/run-json.md asks for.
+func (m Module) MarshalJSON() ([]byte, error) { return json.Marshal([]any{m.Class, m.File, m.Line}) }
+
+// UnmarshalJSON reads ["class","file",line].
+func (m *Module) UnmarshalJSON(b []byte) error {
+	var l []json.RawMessage
+	if err := json.Unmarshal(b, &l); err != nil || len(l) != 3 ||
+		json.Unmarshal(l[0], &m.Class) != nil || json.Unmarshal(l[1], &m.File) != nil || json.Unmarshal(l[2], &m.Line) != nil {
+		return fmt.Errorf(`module %.80s is not ["class","file",line]`, b)
+	}
+	return nil
 }
 
 // Activations says that layers round what they are given to int8, in blocks with a scale each. What

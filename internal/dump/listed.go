@@ -29,6 +29,9 @@ func ReadInfo(dir string) (Info, error) {
 
 // openFolder opens a folder with or without run.json.
 func (r *Run) openFolder(opt Options) error {
+	if name := filepath.Join(r.Path, ProgramFile); isFile(name) {
+		r.Program = name
+	}
 	data, err := mapfile.Read(filepath.Join(r.Path, RunFile), mapfile.MaxListing)
 	if errors.Is(err, fs.ErrNotExist) {
 		if found, err := r.openStepOf(opt); found {
@@ -101,6 +104,9 @@ func (r *Run) openStepOf(opt Options) (found bool, err error) {
 	}
 	r.Info.Order = slices.DeleteFunc(r.Info.Order, func(o OrderEntry) bool { return !ofStep(o) })
 	r.note("one step of a dump: order and versions are those of the run.json above it")
+	if name := filepath.Join(dir, ProgramFile); r.Program == "" && isFile(name) {
+		r.Program = name
+	}
 	given := r.Path
 	r.Path = filepath.Clean(dir)
 	defer func() { r.Path = given }()

@@ -3,6 +3,7 @@ package dump
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -120,18 +121,21 @@ func (r *Run) load(path, file string, opt Options) ([]tensor.Named, error) {
 
 // checkKey compares the name inside a .max file with the file's. A file may have been renamed,
 // which is noted; a name that differs in one or two bytes is damage, or a tensor that was written
-// over another one.
+// over another one, unless it is the number of a block of which there is no file.
 func (r *Run) checkKey(path, stem, key string) error {
 	if key == stem || key == "" {
 		return nil
 	}
-	differ := 0
+	differ, numbers := 0, true
 	for i := 0; i < len(key) && len(key) == len(stem); i++ {
 		if key[i] != stem[i] {
 			differ++
+			numbers = numbers && isDigit(key[i]) && isDigit(stem[i])
 		}
 	}
-	if len(key) == len(stem) && differ <= slip {
+	_, err := os.Stat(filepath.Join(filepath.Dir(path), key+filepath.Ext(path)))
+	renamed := numbers && errors.Is(err, fs.ErrNotExist) // a block that has another number now, and no file of its own
+	if len(key) == len(stem) && differ <= slip && !renamed {
 		return &tensor.FormatError{Format: "maxckpt", File: path, Offset: -1, Err: tensor.ErrCorrupt,
 			Msg: fmt.Sprintf("the file calls its tensor %q: it is damaged, or another tensor was written "+
 				"here: dump it again", key)}
@@ -139,6 +143,8 @@ func (r *Run) checkKey(path, stem, key string) error {
 	r.note(fmt.Sprintf("%s calls its tensor %q: the file's name counts", filepath.Base(path), key))
 	return nil
 }
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 func openRaw(path, label string, opt Options) (*tensor.File, error) {
 	size, err := fileSize(path)

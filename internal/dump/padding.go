@@ -7,6 +7,7 @@ import (
 
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/mask"
+	"github.com/goparity/goparity/tensor"
 )
 
 // RealTokens returns, for each sequence of a batch, which tokens are real and which are padding
@@ -15,7 +16,8 @@ import (
 //
 // Two kinds of inputs are masks: an attention_mask of integers [batch, token], 1 for a real token;
 // and what models make of it, [batch, 1, 1 or queries, token], where a token that no query may see
-// is padding.
+// is padding. A mask of bools may say either what a query may see or what it may not: a query that saw
+// others and not its own token is none.
 func (r *Run) RealTokens() [][]bool {
 	if r.Info.PadMask == nil {
 		return r.maskedTokens()
@@ -56,41 +58,58 @@ func (r *Run) maskedTokens() [][]bool {
 // maskOf returns the tokens that some query may see by this input. It returns nil if the input is
 // not a mask, or if it hides all tokens of a sequence.
 func maskOf(e Entry) [][]bool {
-	t, shape := e.Tensor, e.Tensor.Shape()
-	queries := 1
-	var allows func(x float64) (allowed, isMask bool)
-	switch {
-	case len(shape) == 2 && !t.DType().IsFloat() && strings.Contains(e.Port, "attention_mask"),
-		len(shape) == 4 && shape[1] == 1 && !t.DType().IsFloat():
-		allows = func(x float64) (bool, bool) { return x == 1, x == 0 || x == 1 }
+	shape := e.Tensor.Shape()
+	allows := func(x float64) (bool, bool) { return x == 1, x == 0 || x == 1 }
+	switch whole := !e.Tensor.DType().IsFloat(); {
+	case len(shape) == 2 && whole && strings.Contains(e.Port, "attention_mask"):
+	case len(shape) == 4 && shape[1] == 1 && whole:
+		if m, itself := seen(e.Tensor, allows); itself {
+			return m
+		}
+		allows = func(x float64) (bool, bool) { return x == 0, x == 0 || x == 1 }
 	case len(shape) == 4 && shape[1] == 1:
 		allows = func(x float64) (bool, bool) { return x == 0, x == 0 || mask.Denies(x) }
 	default:
 		return nil
 	}
+	m, _ := seen(e.Tensor, allows)
+	return m
+}
+
+// seen returns the tokens that some query may see by a mask [batch, token] or [batch, 1, queries, token], and
+// whether each of these is seen by its own query, the last one being that of the last token. It returns
+// nil for what is no mask, or hides all tokens of a sequence.
+func seen(t *tensor.Tensor, allows func(x float64) (allowed, isMask bool)) (_ [][]bool, itself bool) {
+	shape, queries := t.Shape(), 1
 	if len(shape) == 4 {
 		queries = shape[2]
 	}
 	tokens := shape[len(shape)-1]
 	if shape[0] == 0 || tokens < 2 || t.Len() != shape[0]*queries*tokens {
-		return nil
+		return nil, true
 	}
+	itself = true
 	mask, keys := make([][]bool, shape[0]), make([]float64, tokens)
 	for b := range mask {
 		mask[b] = make([]bool, tokens)
+		own := make([]bool, tokens)
 		for q := range queries {
 			t.Float64s(keys, (b*queries+q)*tokens)
 			for i, x := range keys {
 				allowed, isMask := allows(x)
 				if !isMask {
-					return nil
+					return nil, true
 				}
 				mask[b][i] = mask[b][i] || allowed
+				own[i] = own[i] || allowed && i == q+tokens-queries
 			}
 		}
 		if !slices.Contains(mask[b], true) {
-			return nil
+			return nil, true
+		}
+		for i := range tokens {
+			itself = itself && (!mask[b][i] || own[i] || i < tokens-queries || queries == 1)
 		}
 	}
-	return mask
+	return mask, itself
 }

@@ -44,6 +44,7 @@ func decodeInfo(data []byte) (info Info, notes []string, err error) {
 		Config     json.RawMessage `json:"config"`
 
 		Activations json.RawMessage `json:"activations"`
+		Unfinished  json.RawMessage `json:"unfinished"`
 	}
 	var keys map[string]json.RawMessage
 	err = json.Unmarshal(data, &raw)
@@ -65,7 +66,13 @@ func decodeInfo(data []byte) (info Info, notes []string, err error) {
 	if info.Schema < 1 || info.Schema > Schema {
 		return info, nil, fmt.Errorf("schema is %d, this version reads 1 to %d", info.Schema, Schema)
 	}
+	if key := twice(data); key != "" {
+		return info, nil, fmt.Errorf("%s is there twice: which of them holds?", key)
+	}
 	if info.Schema == 1 {
+		if key := ofSchema2(keys); key != "" {
+			return info, nil, fmt.Errorf("%s is a key of schema 2, and would not be judged: write \"schema\": 2", key)
+		}
 		if bytes.HasPrefix(keys["encoding"], []byte("{")) {
 			return info, nil, errors.New(`encoding is an object: in schema 1 want a string, or write "schema": 2`)
 		}
@@ -110,7 +117,48 @@ func since2(info *Info) []field {
 		{"weights", `a list of files in the dump's folder, ["weights.safetensors"]`, &info.Weights},
 		{"config", `an object, the model's config.json as the engine read it`, &info.Config},
 		{"activations", `{"block": 256, "layers": ["model.layers.0.mlp.up_proj"]}`, &info.Activations},
+		{"modules", `class, file and line by layer, {"model.layers.0.mlp": ["MLP", "llama.py", 88]}`, &info.Modules},
+		{"unfinished", `why the run ended early, "MemoryError: …"`, &info.Unfinished},
+		{"costs", `seconds and bytes by layer, {"model.layers.0.mlp": [0.002, 1048576]}`, &info.Costs},
 	}
+}
+
+// twice returns a key of the file that is there more than once, of which JSON would keep the last.
+func twice(data []byte) string {
+	d := json.NewDecoder(bytes.NewReader(data))
+	if _, err := d.Token(); err != nil {
+		return ""
+	}
+	seen := map[string]bool{}
+	for d.More() {
+		token, err := d.Token()
+		key, ok := token.(string)
+		var value json.RawMessage
+		if err != nil || !ok || d.Decode(&value) != nil {
+			return ""
+		}
+		if seen[key] {
+			return key
+		}
+		seen[key] = true
+	}
+	return ""
+}
+
+// ofSchema2 returns a key of a file of schema 1 that says how the tokens were run in the form of
+// schema 2: it was meant to be judged. What has another form is the engine's own.
+func ofSchema2(keys map[string]json.RawMessage) string {
+	var info Info
+	for _, f := range since2(&info) {
+		value, ok := keys[f.key]
+		if !ok || !slices.Contains([]string{"path", "passes", "pad_masks", "generation"}, f.key) || string(value) == "null" || strict(value, f.to) != nil {
+			continue
+		}
+		if _, err := ParsePath(info.Path); err == nil {
+			return f.key
+		}
+	}
+	return ""
 }
 
 // strict decodes a value in which every key must be known.
@@ -193,6 +241,9 @@ func (i *Info) check() error {
 
 // checkRun checks the keys of schema 2 that say how the tokens were run.
 func (i *Info) checkRun() error {
+	if err := i.Encoding.check(); err != nil {
+		return err
+	}
 	if err := i.checkTokenIDs(); err != nil {
 		return err
 	}

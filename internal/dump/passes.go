@@ -124,6 +124,9 @@ func checkMask(key string, mask [][]int) error {
 			}
 		}
 	}
+	if len(mask) > 0 && !slices.ContainsFunc(mask, func(row []int) bool { return slices.Contains(row, 1) }) {
+		return fmt.Errorf("%s has no token, only padding: want 1 for each token that was run", key)
+	}
 	return nil
 }
 

@@ -30,7 +30,9 @@ const full = `{
  "pad_masks": {"1": [[1, 1, 1], [0, 0, 1]]},
  "text": [{"path": "completion", "prompt": "Hello", "token_ids": [1, 15]},
           {"path": "chat", "messages": [{"role": "user", "content": "Hello"}], "rendered": "<u>Hello", "token_ids": [1, 3, 15]}],
- "weights": ["weights.safetensors"], "config": {"rope_theta": 10000}, "activations": {"block": 256, "layers": ["a"]}
+ "weights": ["weights.safetensors"], "config": {"rope_theta": 10000}, "activations": {"block": 256, "layers": ["a"]},
+ "modules": {"a": ["MLP", "llama.py", 88]}, "unfinished": "MemoryError",
+ "costs": {"a": [0.25, 4096]}
 }`
 
 func TestRoundTrip(t *testing.T) {
@@ -122,6 +124,9 @@ func TestSchema2Refused(t *testing.T) {
 		{"path without its number", with(`"path": "chunked"`), `path is "chunked": want`, "chunks of what?"},
 		{"path of nothing", with(`"path": "repeat:0"`), `path is "repeat:0": want`, "N is from 1"},
 		{"path side", with(`"path": "padding:top"`), `path is "padding:top": want`, "left or right"},
+		{"a cost without bytes", with(`"costs": {"a": [0.5]}`), `cost [0.5] is not [seconds, bytes]`, "both are measured"},
+		{"a negative cost", with(`"costs": {"a": [-1, 5]}`), `cost [-1, 5] is not [seconds, bytes]`, "time goes on"},
+		{"a module without a line", with(`"modules": {"a": ["MLP", "llama.py"]}`), `module ["MLP", "llama.py"] is not ["class","file",line]`, "the line is a number"},
 		{"a block of 0 inputs", with(`"activations": {"block": 0, "layers": ["a"]}`), "activations: blocks of 0 inputs: want 32 or 256", "nothing can be divided by it"},
 		{"kernel by layer", with(`"attn_implementation": {"text_config": "eager"}`), `attn_implementation: it is a JSON object: want a string`, "one for all"},
 		{"path number", with(`"path": 4`), `path: it is a JSON number: want a string`,
@@ -138,6 +143,10 @@ func TestSchema2Refused(t *testing.T) {
 			"no key is passed over"},
 		{"text as ids", `{"schema": 2, "token_ids": "1 2"}`, `token_ids is "1 2": want a list for each sequence`,
 			"they could not be compared"},
+		{"no id of a sequence", `{"schema": 2, "token_ids": [[]]}`, "token_ids[0] has no tokens", "that were run"},
+		{"nothing but padding", `{"schema": 2, "token_ids": [[1, 2]], "pad_mask": [[0, 0]]}`, "pad_mask has no token, only padding", "want 1 for each"},
+		{"a mask of other tokens", `{"schema": 2, "token_ids": [[1, 2, 3]], "pad_mask": [[1, 1, 0, 0, 0]]}`,
+			"pad_mask[0] is of 5 tokens, 2 of them no padding, and token_ids[0] has 3", "want a 0 or 1"},
 		{"half an id", `{"schema": 2, "token_ids": [[1, 1.5]]}`, "token_ids is [[1, 1.5]]: want a list", "no id"},
 		{"no ids", `{"schema": 2, "passes": [[{"sequence": 0, "from": 0, "to": 4}]]}`, "passes: token_ids is missing",
 			"what was fed is unknown"},
@@ -442,5 +451,30 @@ func TestDocumented(t *testing.T) {
 		_, notes, err := dump.ParseInfo("docs/run-json.md", []byte(text))
 		require.NoError(t, err, text)
 		assert.Empty(t, notes)
+	}
+}
+
+// What would be judged in another way than it says is refused, with the right form.
+func TestClaims(t *testing.T) {
+	for _, tt := range []struct{ text, want, reason string }{
+		{`{"schema": 2, "token_ids": [[1]], "engine": "max", "token_ids": [[2]]}`, "token_ids is there twice", "JSON would keep the last"},
+		{`{"schema": 1, "passes": [[{"sequence": 0, "from": 0, "to": 1}]]}`, `passes is a key of schema 2, and would not be judged: write "schema": 2`, "it has the form of schema 2"},
+		{`{"schema": 1, "path": "chunked:4"}`, "path is a key of schema 2", "a path"},
+		{`{"schema": 1, "path": "/models/x"}`, "", "an engine's own key"},
+		{`{"schema": 1, "generation": {"from": 2, "tokens": [1, 2]}}`, "generation is a key of schema 2", "a generation"},
+		{`{"schema": 1, "generation": "greedy"}`, "", "an engine's own key"},
+		{`{"schema": 2, "encoding": "fp32"}`, `encoding is "fp32": did you mean "float32"?`, "another name"},
+		{`{"schema": 2, "encoding": "bflaot16"}`, `did you mean "bfloat16"?`, "a slip"},
+		{`{"schema": 2, "encoding": {"compute": "bfloat16", "kv_cache": "flaot8_e4m3fn"}}`, `did you mean "float8_e4m3fn"?`, "of the cache"},
+		{`{"schema": 2, "encoding": "q4_k"}`, "", "an engine's own name of a quantised one"},
+		{`{"schema": 2, "encoding": "gptq"}`, "", "another"},
+		{`{"schema": 2, "encoding": "bf16"}`, "", "a short name"},
+	} {
+		_, _, err := dump.ParseInfo(dump.RunFile, []byte(tt.text))
+		if tt.want == "" {
+			assert.NoError(t, err, tt.reason)
+		} else {
+			assert.ErrorContains(t, err, tt.want, tt.reason)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package dump
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/goparity/goparity/internal/label"
@@ -23,10 +24,76 @@ func (i *Info) Tokens() (sequences [][]int) {
 
 // checkTokenIDs requires ids of a form that Tokens reads.
 func (i *Info) checkTokenIDs() error {
-	if text := string(i.TokenIDs); text == "" || text == "null" || i.Tokens() != nil {
+	if text := string(i.TokenIDs); text == "" || text == "null" {
 		return nil
 	}
+	if tokens := i.Tokens(); tokens != nil {
+		return i.checkTokens(tokens)
+	}
 	return fmt.Errorf("token_ids is %.40s: want a list for each sequence, [[1, 15, 7], …]", i.TokenIDs)
+}
+
+// checkTokens requires tokens in each sequence, and a mask of padding that is of these sequences.
+func (i *Info) checkTokens(tokens [][]int) error {
+	for k, ids := range tokens {
+		if len(ids) == 0 {
+			return fmt.Errorf("token_ids[%d] has no tokens: want those that were run, or leave token_ids out", k)
+		}
+		if k >= len(i.PadMask) || i.Passes != nil {
+			continue
+		}
+		real := 0
+		for _, v := range i.PadMask[k] {
+			real += v
+		}
+		if n := len(i.PadMask[k]); n > len(ids) && real != len(ids) {
+			return fmt.Errorf("pad_mask[%d] is of %d tokens, %d of them no padding, and token_ids[%d] has %d: want a 0 or 1 for each, padding included",
+				k, n, real, k, len(ids))
+		}
+	}
+	return nil
+}
+
+// AlongPadding reports whether a run is one padded forward pass that its run.json calls no path, of sequences that
+// a golden has as a whole, and makes it the path padding: which token each row is follows from the mask. A mask that
+// hides tokens of the golden is another input.
+func (r *Run) AlongPadding(golden ...*Run) bool {
+	i := &r.Info
+	tokens := i.Unpadded()
+	if !i.padded() || i.Path != "" || i.Passes != nil || len(r.Steps()) != 1 || r.Steps()[0] != "0" || len(tokens) != len(i.PadMask) {
+		return false
+	}
+	ids, err := json.Marshal(tokens)
+	if err != nil {
+		return false
+	}
+	side, pass := Right, []PassItem(nil)
+	isWhole := func(t []int) bool {
+		return slices.ContainsFunc(golden, func(g *Run) bool {
+			return slices.ContainsFunc(g.Info.Unpadded(), func(s []int) bool { return slices.Equal(s, t) })
+		})
+	}
+	for k, t := range tokens {
+		if !isWhole(t) {
+			return false
+		}
+		if i.PadMask[k][0] == 0 {
+			side = Left
+		}
+		pass = append(pass, PassItem{Sequence: k, To: len(t)})
+	}
+	i.TokenIDs, i.Path, i.Passes = ids, Padding+":"+side, [][]PassItem{pass}
+	return true
+}
+
+// padded reports whether the first step has padding.
+func (i *Info) padded() bool {
+	return slices.ContainsFunc(i.PadMask, func(row []int) bool { return slices.Contains(row, 0) })
+}
+
+// OtherPadding reports whether this run's first step is padded and another one's is not, or otherwise.
+func (r *Run) OtherPadding(other *Run) bool {
+	return r.Info.padded() && !slices.EqualFunc(r.RealTokens(), other.RealTokens(), slices.Equal)
 }
 
 // Asked is Tokens without padding, and without the forced continuation of a generation: what the

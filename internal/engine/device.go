@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/goparity/goparity/internal/gpu"
@@ -23,15 +24,18 @@ func RunOnDevice(ctx context.Context, job Job, opt Options, say func(line string
 		opt.Env = os.Environ()
 	}
 	job.Device = cmp.Or(job.Device, CPU)
-	lock := job.Device + ":0"
+	locks := []string{job.Device + ":0"}
 	if job.Device == GPU {
-		device, err := gpu.Pick(ctx, gpu.System())
+		devices, err := gpu.Pick(ctx, gpu.System(), opt.Env)
 		if err != nil {
 			return nil, err
 		}
-		say("runs on " + device.String())
-		lock = fmt.Sprintf("%s:%d", GPU, device.Index)
-		opt.Env = device.Environ(opt.Env)
+		locks = nil
+		for _, d := range devices {
+			say("runs on " + d.String())
+			locks = append(locks, GPU+":"+d.ID())
+		}
+		opt.Env = gpu.Environ(devices, opt.Env)
 	}
 	if len(opt.Program) == 0 {
 		overlay, err := transformers.Find(".")
@@ -43,7 +47,7 @@ func RunOnDevice(ctx context.Context, job Job, opt Options, say func(line string
 			opt.Env = overlay.Environ(opt.Env)
 		}
 	}
-	unlock, waited, err := alone(ctx, job, lock, say)
+	unlock, waited, err := alone(ctx, job, locks, say)
 	if err != nil {
 		return nil, err
 	}
@@ -64,11 +68,11 @@ func RunOnDevice(ctx context.Context, job Job, opt Options, say func(line string
 // lockKey switches the locks of devices off.
 const lockKey = "PARITY_LOCK"
 
-// alone waits until no other process of this user runs an engine on the device. waited says for
-// whom and how long, if that took time. torch and MAX take all cores and the memory that there is;
-// another program, which may do anything, is kept from others on a GPU only. Nothing is locked if
-// PARITY_LOCK is off.
-func alone(ctx context.Context, job Job, lock string, say func(string)) (unlock func(), waited string, err error) {
+// alone waits until no other process of this user runs an engine on the devices of these locks.
+// waited says for whom and how long, if that took time. torch, MAX and MLX take all cores and the
+// memory that there is; another program, which may do anything, is kept from others on a GPU only. Nothing
+// is locked if PARITY_LOCK is off.
+func alone(ctx context.Context, job Job, locks []string, say func(string)) (unlock func(), waited string, err error) {
 	switch v := os.Getenv(lockKey); v {
 	case "", "on":
 	case "off":
@@ -76,21 +80,19 @@ func alone(ctx context.Context, job Job, lock string, say func(string)) (unlock 
 	default:
 		return nil, "", &UsageError{Msg: fmt.Sprintf("%s is %q", lockKey, v), Hint: "want on or off"}
 	}
-	if job.Engine != Torch && job.Engine != MAX && job.Device != GPU {
+	if Requirements[job.Engine] == "" && job.Device != GPU {
 		return func() {}, "", nil
 	}
 	began, first := time.Now(), ""
-	unlock, err = supervise.Lock(ctx, lock, func(holder string) {
-		if first == "" {
-			first = holder
-		}
+	waiting := func(holder string) {
+		first = cmp.Or(first, holder)
 		left := ""
 		if deadline, ok := ctx.Deadline(); ok {
 			left = fmt.Sprintf("; %s are left until the deadline of this test", time.Until(deadline).Round(time.Second))
 		}
 		say(fmt.Sprintf("waits for the %s, which %s uses%s (%s=off does not wait)", job.Device, holder, left, lockKey))
-	})
-	if err != nil {
+	}
+	if unlock, err = lockAll(ctx, locks, waiting); err != nil {
 		return nil, "", fmt.Errorf("%w: %s=off does not wait", err, lockKey)
 	}
 	if first != "" {
@@ -99,4 +101,24 @@ func alone(ctx context.Context, job Job, lock string, say func(string)) (unlock 
 		say(waited)
 	}
 	return unlock, waited, nil
+}
+
+// lockAll takes several locks, always in the same order, so that two processes never wait for each
+// other.
+func lockAll(ctx context.Context, names []string, waiting func(holder string)) (unlock func(), err error) {
+	var taken []func()
+	unlock = func() {
+		for _, u := range taken {
+			u()
+		}
+	}
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		u, err := supervise.Lock(ctx, name, waiting)
+		if err != nil {
+			unlock()
+			return nil, err
+		}
+		taken = append(taken, u)
+	}
+	return unlock, nil
 }

@@ -1,8 +1,9 @@
 // Package engine runs a model in an engine, in a child process, and returns the dump that it wrote.
 //
-// The engines torch (the reference) and max (the candidate) are Python programs that are embedded
-// in this package. They are unpacked to a folder named by their hash and run by the user's
-// interpreter, see [Interpreter]. Any other program can be an engine, see [Options]. [RunOnDevice]
+// The engines torch (the reference), max and mlx (candidates) are Python files that are embedded in this
+// package, with a table of what each can do; so is one of the user's own, see [Job]. They are unpacked to
+// a folder named by their hash and run by the user's interpreter, see [Interpreter]. Any other program can
+// be an engine, see [Options]. [RunOnDevice]
 // runs a job alone on its device.
 //
 // The protocol: the program gets the path of one JSON file, a [Job], as its last argument. It

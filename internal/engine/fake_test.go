@@ -31,6 +31,7 @@ func fakeEngine(mood, jobFile string) int {
 	var job struct {
 		Schema                    int
 		Engine, Out, Nonce, Model string
+		Mode                      string
 		Cases                     []struct {
 			Name  string
 			Steps int
@@ -91,6 +92,12 @@ func fakeEngine(mood, jobFile string) int {
 		job.Cases = job.Cases[1:]
 	}
 	for _, c := range job.Cases {
+		if job.Mode == "program" {
+			if err := fakeProgram(filepath.Join(job.Out, c.Name), job.Nonce, c.Name, mood); err != nil {
+				return 9
+			}
+			continue
+		}
 		if err := fakeDump(filepath.Join(job.Out, c.Name), job.Engine, job.Nonce, c.Name, max(c.Steps, 1)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 9
@@ -121,4 +128,18 @@ func fakeDump(dir, engine, nonce, name string, steps int) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, "run.json"), run, 0o644)
+}
+
+// fakeProgram writes a program that does nothing, and no tensor.
+func fakeProgram(dir, nonce, name, mood string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if mood != "no program" {
+		if err := os.WriteFile(filepath.Join(dir, "program.json"), []byte(`{"schema":1}`), 0o644); err != nil {
+			return err
+		}
+	}
+	run := fmt.Sprintf(`{"schema":2,"engine":"torch","nonce":%q,"case":%q,"token_ids":[[5,6]]}`, nonce, name)
+	return os.WriteFile(filepath.Join(dir, "run.json"), []byte(run), 0o644)
 }

@@ -9,7 +9,8 @@ import (
 )
 
 // Interpreter finds the Python that runs the engines: PARITY_PYTHON, or else the virtual
-// environment .venv next to a go.mod in dir or in a folder above it, or else python3 in PATH. The
+// environment .venv next to a go.mod in dir or in a folder above it, the one that is active
+// (VIRTUAL_ENV), the one that this command was installed into as a wheel, or python3 in PATH. The
 // error is an *InfraError.
 func Interpreter(getenv func(string) string, dir string) (string, error) {
 	if python := getenv("PARITY_PYTHON"); python != "" {
@@ -20,9 +21,9 @@ func Interpreter(getenv func(string) string, dir string) (string, error) {
 		}
 		return filepath.Abs(path)
 	}
-	inVenv := filepath.Join(".venv", "bin", "python")
+	inVenv := filepath.Join("bin", "python")
 	if runtime.GOOS == "windows" {
-		inVenv = filepath.Join(".venv", "Scripts", "python.exe")
+		inVenv = filepath.Join("Scripts", "python.exe")
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -30,12 +31,17 @@ func Interpreter(getenv func(string) string, dir string) (string, error) {
 	}
 	for ; ; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			if python := filepath.Join(dir, inVenv); isFile(python) {
+			if python := filepath.Join(dir, ".venv", inVenv); isFile(python) {
 				return python, nil
 			}
 		}
 		if dir == filepath.Dir(dir) {
 			break
+		}
+	}
+	for _, venv := range []string{getenv("VIRTUAL_ENV"), ownVenv()} {
+		if python := filepath.Join(venv, inVenv); venv != "" && isFile(python) {
+			return python, nil
 		}
 	}
 	for _, name := range []string{"python3", "python"} {
@@ -46,6 +52,19 @@ func Interpreter(getenv func(string) string, dir string) (string, error) {
 	return "", &InfraError{Msg: "there is no Python", Err: exec.ErrNotFound,
 		Hint: "make a virtual environment .venv next to go.mod with the engines, " +
 			"or point PARITY_PYTHON to an interpreter that has them"}
+}
+
+// ownVenv returns the virtual environment whose scripts this program is one of; "" if it is none.
+func ownVenv() string {
+	self, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	venv := filepath.Dir(filepath.Dir(self))
+	if !isFile(filepath.Join(venv, "pyvenv.cfg")) {
+		return ""
+	}
+	return venv
 }
 
 func isFile(path string) bool {

@@ -7,15 +7,17 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/glob"
 )
 
-// Engines: the two that this package embeds, and any other program.
+// Engines: those that this package embeds, and any other program.
 const (
 	Torch   = "torch"
 	MAX     = "max"
+	MLX     = "mlx"
 	Command = "command" // Options.Program
 )
 
@@ -45,15 +47,27 @@ const (
 	Blind = "blind"
 )
 
+// What a program says of the lines of source that made an operator.
+const (
+	FramesText  = "text"  // place and expression
+	FramesLines = "lines" // place alone
+)
+
+// ProgramMode is the mode of a job of torch that records programs alone, of token ids, under fake
+// tensors: no weights are read, and the dump has no tensors.
+const ProgramMode = "program"
+
 // schema is the version of the job file.
 const schema = 1
 
 // Job is what an engine is told to do: one model, several cases. The engine loads and compiles the
 // model once for all cases.
 type Job struct {
-	Engine string `json:"engine"` // Torch, MAX or Command
-	Out    string `json:"out"`    // folder to write; it must not exist yet
-	Nonce  string `json:"nonce"`  // Run makes one if it is empty
+	Engine string `json:"engine"` // Torch, MAX, MLX, a file of [File], or Command
+	// EngineFile is the Python file of an engine of the user's own; empty for those of this package.
+	EngineFile string `json:"engine_file,omitempty"`
+	Out        string `json:"out"`   // folder to write; it must not exist yet
+	Nonce      string `json:"nonce"` // Run makes one if it is empty
 
 	Model           string `json:"model,omitempty"` // hub id, or a folder if Local
 	Local           bool   `json:"local,omitempty"`
@@ -73,7 +87,7 @@ type Job struct {
 	AllowMissing []string `json:"allow_missing,omitempty"`
 
 	Capture   Capture `json:"capture,omitzero"`
-	Mode      string  `json:"mode,omitempty"`      // dump.Standard if empty; dump.Injected needs Golden in each case
+	Mode      string  `json:"mode,omitempty"`      // dump.Standard if empty; dump.Injected needs Golden in each case; or ProgramMode
 	Print     string  `json:"print,omitempty"`     // MAX: a Print constant, PrintCheckpoint if empty
 	Precision int     `json:"precision,omitempty"` // digits of PrintFull; 0 is 6
 	// Activations rounds the inputs of products, as engines do whose products have quantised weights;
@@ -87,6 +101,10 @@ type Job struct {
 	Weights int64 `json:"weights,omitempty"`
 	// WeightHashes keeps their hashes instead, however large they are.
 	WeightHashes bool `json:"weight_hashes,omitempty"`
+	// Program records what the reference ran (package program), as dump.ProgramFile beside each run.json.
+	// Of torch, and of cases without Passes. Frames is what it says of the source: FramesText if empty.
+	Program bool   `json:"program,omitempty"`
+	Frames  string `json:"frames,omitempty"`
 	// Observer is Seen or Blind, to find out whether hooks change what the model computes.
 	Observer string `json:"observer,omitempty"`
 	// SanityTokens is how many tokens the reference generates first, to check that it makes sense;
@@ -206,8 +224,10 @@ func (j *Job) prepare() error {
 	if j.Local {
 		paths = append(paths, &j.Model)
 	}
-	if j.Oracle != "" {
-		paths = append(paths, &j.Oracle)
+	for _, file := range []*string{&j.Oracle, &j.EngineFile} {
+		if *file != "" {
+			paths = append(paths, file)
+		}
 	}
 	// The caller's cases are not changed.
 	j.Cases = slices.Clone(j.Cases)
@@ -237,6 +257,17 @@ func (j *Job) prepare() error {
 		j.Nonce = rand.Text()
 	}
 	return nil
+}
+
+// Use sets the engine: one of [Names], or a Python file of an engine, which ends in .py. It returns false
+// for another name.
+func (j *Job) Use(name string) bool {
+	if strings.HasSuffix(name, ".py") {
+		j.Engine, j.EngineFile = strings.TrimSuffix(filepath.Base(name), ".py"), name
+		return true
+	}
+	j.Engine = name
+	return Requirements[name] != ""
 }
 
 // write writes the job to a new file next to the output folder.

@@ -107,6 +107,9 @@ func TestLiveTinyLlama(t *testing.T) {
 	j.Cases[0].Forced = forced
 	actual := run(t, interpreter, j)
 	assert.Contains(t, actual.About[0].ModelClass, "Llama3")
+	mlp := actual.Runs[0].Info.Modules["model.layers.layers.0.mlp"]
+	assert.Equal(t, "MLP", mlp.Class)
+	assert.Positive(t, mlp.Line, mlp.File)
 	assert.Equal(t, golden.About[0].Sequence, actual.About[0].Sequence)
 	assert.JSONEq(t, string(golden.Runs[1].Info.TokenIDs), string(actual.Runs[1].Info.TokenIDs))
 	c, judged, failed := judgeRuns(t, golden, actual)
@@ -148,7 +151,7 @@ func TestLiveWrongWeight(t *testing.T) {
 		{"integers", "dtype", "", "torch would cast them"},
 	} {
 		j := generation(tinyLlama(t, interpreter, tt.change, wrong))
-		for _, j.Engine = range []string{engine.Torch, engine.MAX} {
+		for _, j.Engine = range []string{engine.Torch, engine.MAX, engine.MLX} {
 			var e *engine.ModelError
 			_, err := tryRun(t, interpreter, j)
 			require.ErrorAs(t, err, &e, "%s: %s", j.Engine, tt.reason)
@@ -176,7 +179,7 @@ func TestLiveRefusals(t *testing.T) {
 		{func(j *engine.Job) { j.Overrides = map[string]any{"rms_norm_ep": 1} }, "did you mean rms_norm_eps?",
 			"the model has no such key"},
 	} {
-		for _, name := range []string{engine.Torch, engine.MAX} {
+		for _, name := range []string{engine.Torch, engine.MAX, engine.MLX} {
 			j := j
 			j.Engine, j.Cases = name, []engine.Case{j.Cases[0]}
 			tt.change(&j)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,7 +29,8 @@ type About struct {
 	Sequence   [][]int `json:"sequence"` // by sequence, the tokens of the prompt and the generated ones
 	ModelClass string  `json:"model_class"`
 	ModelFile  string  `json:"model_file"`
-	Known      int     `json:"known_tokens"` // how many ids the tokenizer has: the others are never chosen; 0: not known
+	NoProgram  string  `json:"program_error"` // why there is no program, where the job asks for one
+	Known      int     `json:"known_tokens"`  // how many ids the tokenizer has: the others are never chosen; 0: not known
 }
 
 // Close closes the files of the runs. The folder stays.
@@ -56,6 +58,9 @@ func (r *Result) Returned(i int, step string) (*tensor.File, error) {
 
 // open opens the dump that a job should have written.
 func open(job Job) (*Result, error) {
+	if job.Mode == ProgramMode {
+		return openPrograms(job)
+	}
 	runs, err := dump.OpenCases(job.Out, dump.Options{Unjudged: slices.ContainsFunc(job.Cases, func(c Case) bool { return c.Passes != nil })})
 	if err != nil {
 		return nil, fmt.Errorf("engine %s succeeded, but left no dump that can be judged: %w", job.Engine, err)
@@ -75,6 +80,38 @@ func open(job Job) (*Result, error) {
 	return r, nil
 }
 
+// openPrograms opens what a job of ProgramMode should have written: runs with a program, and without
+// tensors.
+func openPrograms(job Job) (*Result, error) {
+	r := &Result{Dir: job.Out}
+	for _, c := range job.Cases {
+		dir := filepath.Join(job.Out, c.Name)
+		info, err := dump.ReadInfo(dir)
+		if err != nil {
+			return nil, fmt.Errorf("engine %s succeeded, but left no program of case %s: %w", job.Engine, c.Name, err)
+		}
+		if info.Nonce != job.Nonce {
+			return nil, foreignNonce(job, dir, info)
+		}
+		run := dump.New(dir, info, dump.OrderRunFile, nil)
+		run.Program = filepath.Join(dir, dump.ProgramFile)
+		if _, err := os.Stat(run.Program); err != nil {
+			return nil, fmt.Errorf("engine %s succeeded, but left no program of case %s: %w", job.Engine, c.Name, err)
+		}
+		about, err := readAbout(run)
+		if err != nil {
+			return nil, err
+		}
+		r.Runs, r.About = append(r.Runs, run), append(r.About, about)
+	}
+	return r, nil
+}
+
+func foreignNonce(job Job, dir string, info dump.Info) error {
+	return fmt.Errorf("engine %s: %s has the nonce %q instead of %q: it is the dump of another run",
+		job.Engine, filepath.Join(dir, dump.RunFile), info.Nonce, job.Nonce)
+}
+
 // find returns the run of a case. It refuses one that belongs to another job or has another number
 // of steps.
 func find(runs []*dump.Run, job Job, c Case) (*dump.Run, error) {
@@ -87,8 +124,7 @@ func find(runs []*dump.Run, job Job, c Case) (*dump.Run, error) {
 	run := runs[i]
 	run.Info.Case = c.Name
 	if run.Info.Nonce != job.Nonce {
-		return nil, fmt.Errorf("engine %s: %s has the nonce %q instead of %q: it is the dump of another run",
-			job.Engine, filepath.Join(run.Path, dump.RunFile), run.Info.Nonce, job.Nonce)
+		return nil, foreignNonce(job, run.Path, run.Info)
 	}
 	want := max(c.Steps, 1, len(c.Passes))
 	if steps := run.Steps(); len(steps) != want {

@@ -82,9 +82,9 @@ func command(job Job, opt Options) (supervise.Command, error) {
 		cmd.Path, cmd.Args, cmd.Dir, cmd.Env = opt.Program[0], slices.Clone(opt.Program[1:]), opt.Dir, env
 		return cmd, nil
 	}
-	if job.Engine != Torch && job.Engine != MAX {
+	if Requirements[job.Engine] == "" && job.EngineFile == "" {
 		return cmd, &UsageError{Msg: fmt.Sprintf("unknown engine %q", job.Engine),
-			Hint: "torch and max are known, others need a program"}
+			Hint: Names() + " is known, others need a program"}
 	}
 	if cmd.Path = opt.Python; cmd.Path == "" {
 		var err error

@@ -75,6 +75,30 @@ func TestRunFails(t *testing.T) {
 	}
 }
 
+// A job for programs alone has no tensors.
+func TestProgramsOnly(t *testing.T) {
+	j := job(t)
+	j.Mode = engine.ProgramMode
+	r, err := engine.Run(t.Context(), j, fake(t, "good"))
+	require.NoError(t, err)
+	defer r.Close()
+	require.Len(t, r.Runs, 2)
+	for i, name := range []string{"a", "b"} {
+		assert.Equal(t, filepath.Join(j.Out, name, "program.json"), r.Runs[i].Program)
+		assert.Equal(t, [][]int{{5, 6}}, r.Runs[i].Info.Tokens())
+		assert.Empty(t, r.Runs[i].Entries)
+	}
+	for _, tt := range []struct{ mood, want, reason string }{
+		{"nothing", "left no program of case a", "an engine that does nothing"},
+		{"no program", "left no program of case a", "a run without one"},
+		{"other run", "dump of another run", "the nonce is not the job's"},
+	} {
+		j.Out = filepath.Join(t.TempDir(), "run")
+		_, err := engine.Run(t.Context(), j, fake(t, tt.mood))
+		require.ErrorContains(t, err, tt.want, tt.reason)
+	}
+}
+
 func TestRunSaysWhoIsToBlame(t *testing.T) {
 	run := func(mood string) error {
 		_, err := engine.Run(t.Context(), job(t), fake(t, mood))

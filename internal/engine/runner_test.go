@@ -75,9 +75,12 @@ func TestVersions(t *testing.T) {
 	require.NoError(t, err)
 	_, table, _ := strings.Cut(string(text), "WORKS = {")
 	table, _, _ = strings.Cut(table, "}")
-	found := regexp.MustCompile(`"(\w+)": "([\d.]+)"`).FindAllStringSubmatch(table, -1)
-	require.Len(t, found, 3)
-	all := engine.Requirements[engine.Torch] + strings.ReplaceAll(engine.Requirements[engine.MAX], "[serve]", "")
+	found := regexp.MustCompile(`"([\w-]+)": "([\d.]+)"`).FindAllStringSubmatch(table, -1)
+	require.Len(t, found, 5)
+	all := ""
+	for _, text := range engine.Requirements {
+		all += regexp.MustCompile(`\[\w+\]`).ReplaceAllString(text, "")
+	}
 	for _, f := range found {
 		assert.Contains(t, strings.Fields(all), f[1]+"=="+f[2])
 	}

@@ -93,6 +93,17 @@ func TestLiveTorchFloat64(t *testing.T) {
 	assert.Equal(t, "float64", r.Info.Encoding.Compute)
 }
 
+// What torch has no float64 for is no crash, and nothing is computed in a coarser type in secret.
+func TestLiveTorchHasNoFloat64(t *testing.T) {
+	live(t)
+	j := engine.Job{Task: "module", Oracle: "testdata/grouped.py", Encoding: "float64", Cases: []engine.Case{{Name: "a"}}}
+	_, err := reference(t, j)
+	var model *engine.ModelError
+	require.ErrorAs(t, err, &model)
+	assert.ErrorContains(t, err, "grouped_mm in float64")
+	assert.ErrorContains(t, err, "take float64 out of references")
+}
+
 // The model returns the same with and without hooks; without them nothing else is recorded.
 func TestLiveTorchObserver(t *testing.T) {
 	j := engine.Job{Task: "module", Oracle: "testdata/oracle.py",
@@ -247,7 +258,7 @@ func TestLiveTorchTooOld(t *testing.T) {
 		var infra *engine.InfraError
 		require.ErrorAs(t, err, &infra, tt.reason)
 		assert.Contains(t, infra.Msg, tt.want)
-		assert.Contains(t, infra.Hint, "pip install "+tt.name+"==")
+		assert.Contains(t, infra.Hint, "pip install '"+tt.name+"==")
 	}
 }
 

@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/whole"
@@ -19,13 +22,23 @@ import (
 var embedded embed.FS
 
 // Requirements lists, by engine, the packages that it needs, in pip's format.
-var Requirements = map[string]string{Torch: requirementsTorch, MAX: requirementsMAX}
+var Requirements = map[string]string{Torch: requirementsTorch, MAX: requirementsMAX, MLX: requirementsMLX}
+
+// Names lists the engines of this package: "max, mlx or torch".
+func Names() string {
+	names := slices.Sorted(maps.Keys(Requirements))
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
 
 //go:embed requirements.txt
 var requirementsTorch string
 
 //go:embed requirements-max.txt
 var requirementsMAX string
+
+//go:embed requirements-mlx.txt
+var requirementsMLX string
 
 // Unpack writes the Python runners to a folder in the user's cache that is named by their hash, and
 // returns that folder. It rewrites only files that are missing or damaged; several processes may

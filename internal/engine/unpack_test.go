@@ -61,13 +61,22 @@ func TestInterpreter(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(inner, "go.mod"), nil, 0o644))
 	onPath := program(root, "bin", "python3")
 	t.Setenv("PATH", filepath.Dir(onPath))
-	for _, tt := range []struct{ parity, dir, want, reason string }{
-		{own, inside, own, "the variable has precedence"},
-		{"", inside, venv, "the virtual environment of the module"},
-		{"", inner, venv, "that of the outer module, if a nested module has none"},
-		{"", root, onPath, "or else that in PATH"},
+	active := program(root, "active", "bin", "python")
+	for _, tt := range []struct{ parity, active, dir, want, reason string }{
+		{own, "active", inside, own, "the variable has precedence"},
+		{"", "active", inside, venv, "the virtual environment of the module"},
+		{"", "", inner, venv, "that of the outer module, if a nested module has none"},
+		{"", "active", root, active, "the active one"},
+		{"", "gone", root, onPath, "an active one that is gone is none"},
+		{"", "", root, onPath, "or else that in PATH"},
 	} {
-		got, err := engine.Interpreter(func(string) string { return tt.parity }, tt.dir)
+		getenv := func(key string) string {
+			if key == "VIRTUAL_ENV" && tt.active != "" {
+				return filepath.Join(root, tt.active)
+			}
+			return map[string]string{"PARITY_PYTHON": tt.parity}[key]
+		}
+		got, err := engine.Interpreter(getenv, tt.dir)
 		require.NoError(t, err, tt.reason)
 		assert.Equal(t, tt.want, got, tt.reason)
 	}

@@ -174,7 +174,18 @@ func TestJudge(t *testing.T) {
 	}{
 		{20, func(int, *generation.Position) {}, generation.Identical, -1, "all the same"},
 		{20, func(k int, p *generation.Position) { p.Flat = k < 4 }, generation.Identical, -1, "a fifth within the noise is not flat"},
-		{20, func(k int, p *generation.Position) { p.Flat = k < 5 }, generation.TooFlat, -1, "a quarter is"},
+		{20, func(k int, p *generation.Position) { p.Flat = k < 7 }, generation.Identical, -1, "a third, and every other token is the reference's"},
+		{20, func(k int, p *generation.Position) {
+			if p.Flat = k < 7; k == 3 {
+				p.Choice = generation.Tie
+			}
+		}, generation.Ties, 3, "one of them a tie"},
+		{20, func(k int, p *generation.Position) {
+			if p.Flat = k < 7; k == 9 {
+				p.Choice = generation.Tie
+			}
+		}, generation.TooFlat, -1, "a token that the golden decides is none"},
+		{20, func(k int, p *generation.Position) { p.Flat = k < 8 }, generation.TooFlat, -1, "more than that"},
 		{20, func(k int, p *generation.Position) {
 			p.Flat = true
 			if k == 4 {
@@ -221,4 +232,16 @@ func TestPerplexity(t *testing.T) {
 	r := generation.Judge([]generation.Position{{Choice: generation.Same, LogProb: half, CandidateLogProb: 2 * half}}, tensor.F32, compare.Limits{RelL2: 1, RowRelL2: 1})
 	assert.InDelta(t, 2, r.Perplexity[0], 1e-12, "a token with half of the probability")
 	assert.InDelta(t, 4, r.Perplexity[1], 1e-12, "with a quarter")
+}
+
+// A row of equal logits chooses no token, so that it is never the reference's choice.
+func TestConstantRow(t *testing.T) {
+	level := make([]float64, 200)
+	golden := generation.NewRow(logits(200, map[int]float64{0: 9}))
+	for _, row := range []generation.Row{generation.NewRow(level), generation.NewRow(level).Keep()} {
+		assert.True(t, row.Constant())
+		assert.Equal(t, generation.Diverged, generation.Compare(golden, row, 0, -1, tensor.F32).Choice)
+	}
+	assert.False(t, golden.Constant())
+	assert.False(t, generation.NewRow([]float64{math.Inf(-1), 3, math.Inf(-1)}).Constant(), "one token is allowed")
 }

@@ -52,7 +52,7 @@ func Judge(positions []Position, d tensor.DType, limits compare.Limits) Result {
 	r := Result{Positions: positions, At: -1, Limits: limits}
 	var logProb, candidate, squares float64
 	first := map[Choice]int{}
-	flats := 0
+	flats, decided := 0, true // every position that the golden decides has its token
 	for k := range positions {
 		p := &positions[k]
 		if _, ok := first[p.Choice]; !ok {
@@ -66,6 +66,8 @@ func Judge(positions []Position, d tensor.DType, limits compare.Limits) Result {
 		}
 		if p.Flat {
 			flats++
+		} else {
+			decided = decided && p.Choice == Same
 		}
 		logProb, candidate = logProb-p.LogProb, candidate-p.CandidateLogProb
 		r.KL = max(r.KL, p.KL)
@@ -84,8 +86,9 @@ func Judge(positions []Position, d tensor.DType, limits compare.Limits) Result {
 		fails = r.Worst
 	}
 	diverged := r.Agree+r.Ties < len(positions)
+	enough := r.Flat <= flat || r.Flat <= flatAgreeing && decided && !diverged
 	switch _, ties := first[Tie]; {
-	case r.Flat > flat && fails < 0: // wrong logits are wrong however little they decide
+	case !enough && fails < 0: // wrong logits are wrong however little they decide
 		r.Verdict = TooFlat
 	case diverged:
 		r.Verdict, r.At = Divergent, first[Diverged]

@@ -93,6 +93,9 @@ func Compare(golden, actual Row, reference, said int, d tensor.DType) Position {
 		p.Candidate = reference // the first of equal ones is no other choice
 	}
 	p.Choice = Decide(golden, actual, reference, p.Candidate, d)
+	if actual.Constant() && !golden.Constant() {
+		p.Choice = Diverged
+	}
 	p.say(golden, actual, said, d)
 	p.measure(golden, actual, d)
 	p.KL = divergence(golden, actual)

@@ -130,6 +130,12 @@ func (r Row) Gap() float64 {
 	return r.Top[0].Value - r.Top[1].Value
 }
 
+// Constant reports whether all logits are equal: such a row chooses no token.
+func (r Row) Constant() bool {
+	n := len(r.Top)
+	return n > 1 && r.Top[0].Value == r.Top[n-1].Value && (r.all == nil || r.Spread == 0)
+}
+
 // Noise is by how much the difference of two logits of the row may err in an encoding: see [tie.Noise].
 func (r Row) Noise(d tensor.DType, a, b float64) float64 {
 	return tie.Noise(d, r.Spread, max(math.Abs(a), math.Abs(b)))

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -48,42 +47,37 @@ func IsInfra(err error) bool {
 		errors.Is(err, ErrTool)
 }
 
-// Environ adds to env the variable by which an engine sees only this device. A choice of the user's
-// is kept.
-func (d Device) Environ(env []string) []string {
-	visible := visibleKeys[d.Vendor]
-	if slices.ContainsFunc(env, func(kv string) bool {
-		return slices.ContainsFunc(visible, func(key string) bool { return strings.HasPrefix(kv, key+"=") })
-	}) {
-		return env
-	}
-	env = slices.Clone(env)
-	if d.UUID != "" {
-		return append(env, visible[0]+"="+d.UUID)
-	}
-	return append(env, visible[0]+"="+strconv.Itoa(d.Index))
+// ID is what names a device to an engine and to a lock: its UUID, or its index if it has none.
+func (d Device) ID() string {
+	return cmp.Or(d.UUID, strconv.Itoa(d.Index))
 }
 
-// visibleKeys are the variables that select devices, by vendor. Environ sets the first.
-var visibleKeys = map[string][]string{"NVIDIA": {"CUDA_VISIBLE_DEVICES"},
-	"AMD": {"ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"}}
-
-// Pick chooses the device with the most free memory. The errors say what is missing and what to do.
-func Pick(ctx context.Context, d Driver) (Device, error) {
+// Pick chooses what a process with the environment env runs on: the devices that a variable such as
+// CUDA_VISIBLE_DEVICES names, in its order, else the one with the most free memory. All that are
+// named must be free. The errors say what is missing and what to do.
+func Pick(ctx context.Context, d Driver, env []string) ([]Device, error) {
 	all, err := d.Devices(ctx)
 	if err != nil {
-		return Device{}, err
+		return nil, err
 	}
 	if len(all) == 0 {
-		return Device{}, fmt.Errorf("%w: the driver lists no device: "+
+		return nil, fmt.Errorf("%w: the driver lists no device: "+
 			"is it passed through to this machine or container?", ErrNoDevice)
 	}
-	best := slices.MaxFunc(all, func(a, b Device) int { return a.FreeMiB - b.FreeMiB })
-	if best.TotalMiB > 0 && float64(best.FreeMiB) < minFree*float64(best.TotalMiB) {
-		return best, fmt.Errorf("%w: %s: another process holds its memory: wait for it, or choose another machine",
-			ErrBusy, best)
+	picked, named, err := visible(all, env)
+	if err != nil {
+		return nil, err
 	}
-	return best, nil
+	if !named {
+		picked = []Device{slices.MaxFunc(all, func(a, b Device) int { return a.FreeMiB - b.FreeMiB })}
+	}
+	for _, d := range picked {
+		if d.TotalMiB > 0 && float64(d.FreeMiB) < minFree*float64(d.TotalMiB) {
+			return picked, fmt.Errorf("%w: %s: another process holds its memory: wait for it, or choose another device or machine",
+				ErrBusy, d)
+		}
+	}
+	return picked, nil
 }
 
 // System asks the tools of the drivers: nvidia-smi, then rocm-smi.
@@ -149,7 +143,8 @@ func (t Tools) nvidia(ctx context.Context) (devices []Device, err error) {
 }
 
 func (t Tools) amd(ctx context.Context) ([]Device, error) {
-	out, err := t(ctx, "rocm-smi", "--showproductname", "--showdriverversion", "--showmeminfo", "vram", "--json")
+	out, err := t(ctx, "rocm-smi", "--showproductname", "--showdriverversion", "--showuniqueid",
+		"--showmeminfo", "vram", "--json")
 	if err != nil {
 		return nil, toolError("rocm-smi", err)
 	}
@@ -159,8 +154,7 @@ func (t Tools) amd(ctx context.Context) ([]Device, error) {
 	}
 	var devices []Device
 	driver := cards["system"]["Driver version"]
-	for _, name := range slices.Sorted(maps.Keys(cards)) {
-		card := cards[name]
+	for name, card := range cards {
 		index, _ := strconv.Atoi(strings.TrimPrefix(name, "card"))
 		total, err := strconv.Atoi(card["VRAM Total Memory (B)"])
 		if err != nil {
@@ -172,9 +166,18 @@ func (t Tools) amd(ctx context.Context) ([]Device, error) {
 		}
 		devices = append(devices, Device{Vendor: "AMD", Name: cmp.Or(card["Card Series"], card["Card series"]),
 			Driver:   driver,
-			TotalMiB: total >> 20, FreeMiB: (total - used) >> 20, Index: index})
+			TotalMiB: total >> 20, FreeMiB: (total - used) >> 20, Index: index, UUID: rocmUUID(card["Unique ID"])})
 	}
+	slices.SortFunc(devices, func(a, b Device) int { return cmp.Compare(a.Index, b.Index) })
 	return devices, nil
+}
+
+// rocmUUID makes rocm-smi's "0x1b2c…" what ROCR_VISIBLE_DEVICES takes; a card without an id has "N/A".
+func rocmUUID(id string) string {
+	if hex, ok := strings.CutPrefix(id, "0x"); ok {
+		return "GPU-" + hex
+	}
+	return ""
 }
 
 // toolError tells a tool that is not installed from one that failed.

@@ -70,7 +70,7 @@ func TestPick(t *testing.T) {
 			"unknown output is quoted"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d, err := gpu.Pick(context.Background(), tt.driver)
+			d, err := gpu.Pick(context.Background(), tt.driver, nil)
 			if tt.text != "" {
 				require.ErrorContains(t, err, tt.text, tt.reason)
 				assert.ErrorIs(t, err, tt.err, tt.reason)
@@ -78,7 +78,7 @@ func TestPick(t *testing.T) {
 				return
 			}
 			require.NoError(t, err, tt.reason)
-			assert.Equal(t, tt.want, fmt.Sprint(d), tt.reason)
+			assert.Equal(t, "["+tt.want+"]", fmt.Sprint(d), tt.reason)
 		})
 	}
 }
@@ -91,19 +91,48 @@ func TestSupports(t *testing.T) {
 	assert.ErrorContains(t, gpu.Supports("gpu", "q4_k"), "bfloat16")
 }
 
-func TestEnviron(t *testing.T) {
-	nvidia, amd := gpu.Device{Vendor: "NVIDIA", Index: 1, UUID: "GPU-2"}, gpu.Device{Vendor: "AMD", Index: 1}
+// What is picked, and so locked, is what a process sees of the variables that are set for it.
+func TestPickIsWhatTheEngineSees(t *testing.T) {
+	nvidia := tools(map[string]string{"nvidia-smi": "A, 1, 100, 95, 0, GPU-aa\nB, 1, 100, 90, 1, GPU-ab\nC, 1, 100, 10, 2, GPU-b\n"}, nil)
+	const card = `"card%d": {"Card Series": "MI", "VRAM Total Memory (B)": "1048576", "VRAM Total Used Memory (B)": "%d", "Unique ID": "%s"}`
+	amd := tools(map[string]string{"rocm-smi": "{" + fmt.Sprintf(card, 10, 0, "0x10") + "," + fmt.Sprintf(card, 2, 0, "0x2") + "," +
+		fmt.Sprintf(card, 3, 0, "N/A") + "}"}, nil)
 	for _, tt := range []struct {
-		device    gpu.Device
-		env, want []string
-		reason    string
+		env    []string
+		driver gpu.Driver
+		want   string // the engine's environment
+		err    string
+		reason string
 	}{
-		{nvidia, []string{"A=1"}, []string{"A=1", "CUDA_VISIBLE_DEVICES=GPU-2"},
-			"the engine's first device is the one that was chosen"},
-		{nvidia, []string{"CUDA_VISIBLE_DEVICES=0"}, []string{"CUDA_VISIBLE_DEVICES=0"}, "the user has chosen"},
-		{amd, nil, []string{"ROCR_VISIBLE_DEVICES=1"}, "ROCm counts"},
-		{amd, []string{"HIP_VISIBLE_DEVICES=0"}, []string{"HIP_VISIBLE_DEVICES=0"}, "two variables would choose twice"},
+		{[]string{"A=1"}, nvidia, "A=1 CUDA_VISIBLE_DEVICES=GPU-aa", "", "the freest, which is then the engine's first"},
+		{[]string{"CUDA_VISIBLE_DEVICES=1"}, nvidia, "CUDA_VISIBLE_DEVICES=GPU-ab", "", "the user's choice, not the freest"},
+		{[]string{"CUDA_VISIBLE_DEVICES=1, 0"}, nvidia, "CUDA_VISIBLE_DEVICES=GPU-ab,GPU-aa", "", "an engine may use all that it sees"},
+		{[]string{"CUDA_VISIBLE_DEVICES=0", "B=", "CUDA_VISIBLE_DEVICES=1"}, nvidia, "B= CUDA_VISIBLE_DEVICES=GPU-ab", "", "the last one counts"},
+		{[]string{"CUDA_VISIBLE_DEVICES=GPU-ab"}, nvidia, "CUDA_VISIBLE_DEVICES=GPU-ab", "", "by UUID"},
+		{[]string{"CUDA_VISIBLE_DEVICES=1,GPU-ab"}, nvidia, "CUDA_VISIBLE_DEVICES=GPU-ab", "", "one device twice"},
+		{[]string{"CUDA_VISIBLE_DEVICES=MIG-7"}, nvidia, "CUDA_VISIBLE_DEVICES=MIG-7", "", "an instance is not in the driver's table"},
+		{[]string{"HIP_VISIBLE_DEVICES=2"}, nvidia, "HIP_VISIBLE_DEVICES=2 CUDA_VISIBLE_DEVICES=GPU-aa", "", "of another vendor"},
+		{[]string{"CUDA_VISIBLE_DEVICES=2"}, nvidia, "", "the GPU is busy: NVIDIA C", "the chosen one is"},
+		{[]string{"CUDA_VISIBLE_DEVICES=0,2"}, nvidia, "", "the GPU is busy: NVIDIA C", "one of those chosen is"},
+		{[]string{"CUDA_VISIBLE_DEVICES=3"}, nvidia, "", `no GPU: CUDA_VISIBLE_DEVICES is "3": "3" is none of the 3 devices`, "there is none"},
+		{[]string{"CUDA_VISIBLE_DEVICES=-1"}, nvidia, "", `"-1" is none`, "CUDA's word for none"},
+		{[]string{"CUDA_VISIBLE_DEVICES="}, nvidia, "", `"" is none`, "all are hidden"},
+		{[]string{"CUDA_VISIBLE_DEVICES=GPU-a"}, nvidia, "", `"GPU-a" is none`, "two begin so"},
+		{nil, amd, "ROCR_VISIBLE_DEVICES=GPU-2", "", "the first of equals, in the order of numbers"},
+		{[]string{"ROCR_VISIBLE_DEVICES=1,2", "HIP_VISIBLE_DEVICES=1"}, amd, "ROCR_VISIBLE_DEVICES=GPU-10", "", "HIP counts what ROCm left"},
+		{[]string{"ROCR_VISIBLE_DEVICES=1"}, amd, "ROCR_VISIBLE_DEVICES=3", "", "a card without an id goes by its number"},
+		{[]string{"CUDA_VISIBLE_DEVICES=2"}, amd, "ROCR_VISIBLE_DEVICES=GPU-10", "", "HIP reads CUDA's variable, too"},
+		{[]string{"CUDA_VISIBLE_DEVICES=2", "HIP_VISIBLE_DEVICES=0"}, amd, "ROCR_VISIBLE_DEVICES=GPU-2", "", "and its own first"},
 	} {
-		assert.Equal(t, tt.want, tt.device.Environ(tt.env), tt.reason)
+		t.Run(strings.Join(tt.env, " "), func(t *testing.T) {
+			devices, err := gpu.Pick(t.Context(), tt.driver, tt.env)
+			if tt.err != "" {
+				require.ErrorContains(t, err, tt.err, tt.reason)
+				assert.True(t, gpu.IsInfra(err), "it is not the model's fault")
+				return
+			}
+			require.NoError(t, err, tt.reason)
+			assert.Equal(t, tt.want, strings.Join(gpu.Environ(devices, tt.env), " "), tt.reason)
+		})
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/names"
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/trace"
 )
 
 // Case is one prompt: the reference's run and the candidate's.
@@ -21,7 +23,13 @@ type Case struct {
 	// Of a golden on dequantised weights: the reference on the weights as they were, and on the same
 	// weights without rounding the inputs of products; nil if there is none.
 	Unquantised, Unrounded *dump.Run
-	Along                  *Along // how the rows were fed, where the candidate ran along an execution path; else nil
+	// Program is what the reference ran for the golden; nil where that was not recorded.
+	Program *program.Program
+
+	unjudged map[trace.Key]string // ports of which it is not known what is right, and why; see Alone
+	alone    bool                 // it has no golden of its own
+	opaque   int                  // how many of them were asked for, and are outputs
+	Along    *Along               // how the rows were fed, where the candidate ran along an execution path; else nil
 }
 
 // standard refuses runs on golden inputs in the place of what an engine computed by itself: no error

@@ -22,7 +22,6 @@ type Diagnosis struct {
 	Mode setting.Diagnose
 	// Evidence opens weights and config if a run fails; nil for none. Compare's caller closes them.
 	Evidence func() (checkpoint.Weights, checkpoint.Config, error)
-	Extra    []diagnose.Hypothesis
 }
 
 // search finds the causes once, when the report of a failing run asks for them.
@@ -30,7 +29,7 @@ type search struct {
 	Diagnosis
 	once   sync.Once
 	causes []diagnose.Cause
-	looks  []string // what the error looks like, see symptoms
+	edits  edits // of the reference's program
 	notes  []string
 }
 
@@ -41,55 +40,45 @@ func (c *Comparison) Causes() []diagnose.Cause {
 		v := c.Verdict
 		if c.search.Mode != setting.DiagnoseOff && v != nil && (v.Kind != localise.KindInput || v.Layer != "") { // another prompt is the cause
 			c.search.run(c)
+			var err error
+			if c.search.edits, err = c.edited(); err != nil {
+				c.search.notes = append(c.search.notes, "no edit of the reference's program was looked for: "+err.Error())
+			}
 		}
 	})
 	return c.search.causes
 }
 
 func (s *search) run(c *Comparison) {
-	run := &diagnose.Run{Trace: c.traced, TokenIDs: c.tokenIDs}
-	if s.Evidence != nil {
-		var err error
-		if run.Weights, run.Config, err = s.Evidence(); err != nil {
-			s.notes = append(s.notes, "the cause was looked for without weights or config: "+err.Error())
-		}
-	}
-	known := map[*Port]*diagnose.Port{}
-	for _, p := range c.Ports {
-		d := p.evidence()
-		known[p] = d
-		run.Ports = append(run.Ports, d)
+	run, known, err := c.evidence(true)
+	if err != nil {
+		s.notes = append(s.notes, "the cause was looked for without weights or config: "+err.Error())
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, s.Mode.Budget())
 	defer cancel()
 	s.find(ctx, c, run, known)
-	if target := known[c.target()]; target != nil {
-		look := &symptoms{Comparison: c, run: run, target: target, proven: len(s.causes) > 0 && s.causes[0].Proven}
-		var err error
-		if s.looks, err = look.safely(ctx); err != nil {
-			s.notes = append(s.notes, err.Error())
-		}
-	}
 }
 
-// find diagnoses the places, and what is behind a proven cause.
+// find diagnoses the places.
 func (s *search) find(ctx context.Context, c *Comparison, run *diagnose.Run, known map[*Port]*diagnose.Port) {
 	s.causes = []diagnose.Cause{}
 	for i, scene := range c.scenes(run, known) {
 		scene.Failed = func(err error) { s.notes = append(s.notes, err.Error()) }
-		causes := diagnose.Diagnose(ctx, scene, cause.For(scene.Kind), s.Extra...)
+		causes := diagnose.Diagnose(ctx, scene, cause.For(scene.Kind))
 		if i > 0 {
 			// A later place may follow from the first one: only a proof is worth reading.
 			causes = slices.DeleteFunc(causes, func(k diagnose.Cause) bool { return !k.Proven })
 		}
 		s.causes = append(s.causes, causes...)
-		if first := c.Verdict.Kind; first != localise.KindLocal && first != localise.KindBetween {
-			return // the other kinds concern the whole run: what is wrong elsewhere may follow from them
+		if c.ofWholeRun() {
+			return
 		}
 	}
-	if k := c.caseOf(c.Verdict.Case); len(s.causes) > 0 && s.causes[0].Proven && c.target() != nil && (k == nil || k.Along == nil) {
-		s.second(ctx, c, run, known)
-	}
+}
+
+// ofWholeRun reports whether the fault is no layer's own: what is wrong elsewhere may follow from it.
+func (c *Comparison) ofWholeRun() bool {
+	return c.Verdict.Kind != localise.KindLocal && c.Verdict.Kind != localise.KindBetween
 }
 
 // scenes returns the place of the verdict first, then other places that do not follow from it.
@@ -110,21 +99,23 @@ func (c *Comparison) scenes(run *diagnose.Run, known map[*Port]*diagnose.Port) [
 			first.Open = partial
 		}
 	}
-	if k := c.caseOf(v.Case); k != nil && k.Along != nil && target != nil {
-		if s := c.unfolding(k).scene(v, target, run); s != nil {
-			return []*diagnose.Scene{s}
+	if s := c.unfolded(v, target, run); s != nil {
+		if s.Fed.Steps {
+			s.Kind, s.Open = first.Kind, v.Open
 		}
-	}
-	if s := unfoldSteps(first, v); s != nil {
-		first = s
+		return []*diagnose.Scene{s}
 	}
 	out := []*diagnose.Scene{first}
-	for _, p := range c.alone(v) {
+	for _, o := range c.otherFaults() {
+		p := c.targetOf(o)
 		if len(out) == maxPlaces {
 			break
 		}
-		s := &diagnose.Scene{Run: run, Kind: localise.KindLocal, Case: p.Case, Step: p.Step, Layer: p.Layer, Target: known[p],
-			Open: p.Injected == nil && !v.Closed(p.Layer, p.Port) || partial}
+		if !p.Judged() {
+			continue // what a layer was given may be the first fault again, seen from another side
+		}
+		s := &diagnose.Scene{Run: run, Kind: o.Kind, Case: p.Case, Step: p.Step, Layer: o.Layer, After: o.After, Before: o.Before,
+			Target: known[p], Open: p.Injected == nil && o.Open || partial}
 		if p.Injected != nil {
 			s.Run, s.Target = run.Injected(known[p])
 		}
@@ -138,7 +129,7 @@ func (c *Comparison) scenes(run *diagnose.Run, known map[*Port]*diagnose.Port) [
 // what is wrong shows behind them. nil for other targets, where nothing is wrong there, and where the
 // experts were given something else, or what they were given is not known.
 func (c *Comparison) reordered(target *Port) *Port {
-	if target == nil || !module.Routed(target.Layer) || !target.misfit() && rewritten([]*Port{target}).Kind != structure.MapOrder {
+	if target == nil || !module.Routed(target.Layer) || !target.misfit() && rewritten(target).Kind != structure.MapOrder {
 		return nil
 	}
 	var out *Port
@@ -149,7 +140,7 @@ func (c *Comparison) reordered(target *Port) *Port {
 		switch {
 		case !p.Judged() && !p.Agrees:
 			return nil
-		case p.Judged() && p.comparable() && !p.Agrees && out == nil:
+		case p.Judged() && p.Comparable() && !p.Agrees && out == nil:
 			out = p
 		}
 	}
@@ -192,37 +183,6 @@ func (c *Comparison) targetOf(v *localise.Verdict) *Port {
 	return found
 }
 
-// alone lists the outputs of layers that are wrong although the layers ran on the golden inputs:
-// each is an error of its own. The verdict's layer, those around it and those that hold another
-// such layer are left out. Without a run on golden inputs it lists those of the frontier, whose
-// recorded inputs agree.
-func (c *Comparison) alone(v *localise.Verdict) []*Port {
-	var wrong []*Port
-	frontier := map[string]bool{}
-	for _, l := range v.Frontier {
-		frontier[l] = true
-	}
-	for _, p := range c.Ports {
-		if !p.Judged() || !p.comparable() || p.Case != v.Case || p.Step != v.Step {
-			continue
-		}
-		if in := p.Injected; in != nil && in.frame != nil && !in.agrees || in == nil && !p.Agrees && frontier[p.Layer] {
-			wrong = append(wrong, p)
-		}
-	}
-	flow := c.traced.Pass(v.Case, v.Step)
-	within := func(inner, outer string) bool { return inner == outer || flow.Inside(inner, outer) }
-	holds := map[string]bool{} // layers with another one of wrong inside
-	for _, o := range wrong {
-		for _, l := range flow.Around(o.Layer) {
-			holds[l] = true
-		}
-	}
-	return slices.DeleteFunc(wrong, func(p *Port) bool {
-		return within(v.Layer, p.Layer) || p.Layer == v.Before || holds[p.Layer]
-	})
-}
-
 // tokenIDs returns the ids of the reference's prompt, by sequence; nil if they were not recorded.
 func (c *Comparison) tokenIDs(name string) (ids [][]int) {
 	for _, p := range c.Ports {
@@ -244,7 +204,6 @@ func (c *Comparison) tokenIDs(name string) (ids [][]int) {
 func (c *Comparison) reportCauses(r *report.Report) {
 	causes := c.Causes()
 	r.Notes = slices.Concat(r.Notes, c.search.notes)
-	r.FirstDivergence.Evidence = slices.Concat(r.FirstDivergence.Evidence, c.search.looks)
 	if causes == nil {
 		return
 	}
@@ -260,4 +219,13 @@ func (c *Comparison) reportCauses(r *report.Report) {
 		r.Causes = append(r.Causes, report.Cause{ID: k.ID, Layer: k.Layer, Proven: k.Proven,
 			Fit: report.Float(k.Fit), FitGolden: report.Float(k.FitGolden), Next: k.Next, NextFit: report.Float(k.NextFit), Text: text})
 	}
+	r.Causes = withEdits(r.Causes, c.search.edits)
+}
+
+// rewritten returns the map that makes of a port's golden what the candidate has.
+func rewritten(p *Port) structure.Map {
+	if p.misfit() || p.printed != nil {
+		return structure.Map{}
+	}
+	return structure.Rewritten(p.Golden, p.Actual, p.Floor)
 }

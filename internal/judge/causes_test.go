@@ -11,12 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/checkpoint"
-	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
-	"github.com/goparity/goparity/tensor"
 )
 
 // recorded compares two dumps of testdata/causes: blocks of small models with one planted bug, as
@@ -79,18 +77,6 @@ func TestDiagnosis(t *testing.T) {
 	}).Report("x", true)
 	assert.Equal(t, "activation/quick-gelu", lost.Causes[0].ID, "found without weights too")
 	assert.Contains(t, lost.Notes, "the cause was looked for without weights or config: the disk is gone")
-
-	own := diagnose.Func(func(s *diagnose.Scene) []diagnose.Prediction {
-		return []diagnose.Prediction{{ID: "house/rule", Text: "what the house knows", Rank: -10,
-			Value: s.Array(s.Target.Actual)}}
-	})
-	broken := diagnose.Func(func(*diagnose.Scene) []diagnose.Prediction { panic("no") })
-	r := recorded(t, "quick-gelu/ref", "quick-gelu/cand",
-		judge.Diagnosis{Extra: []diagnose.Hypothesis{broken, own}}).Report("x", true)
-	assert.Contains(t, r.Notes, "a hypothesis failed: no", "a hypothesis that panics is reported, and the others go on")
-	assert.Equal(t,
-		report.Cause{ID: "house/rule", Layer: r.FirstDivergence.Layer, Proven: true, Fit: 0,
-			FitGolden: r.Causes[0].FitGolden, Text: "what the house knows"}, r.Causes[0])
 }
 
 // What an engine read otherwise than the config at hand stands in the notes, and with the cause of a layer
@@ -118,32 +104,6 @@ func TestSettings(t *testing.T) {
 		assert.Contains(t, notes, tt.want, tt.reason)
 		assert.Equal(t, tt.cause, strings.Contains(r.Causes[0].Text, "the configs differ: "), "%s: %s", tt.reason, r.Causes[0].Text)
 	}
-}
-
-func TestTrials(t *testing.T) {
-	c := recorded(t, "missing-residual/ref", "missing-residual/cand", judge.Diagnosis{Mode: setting.DiagnoseOff})
-	trials, err := c.Trials("self_attn.o_proj", "")
-	require.NoError(t, err)
-	require.Len(t, trials, 1)
-	in := trials[0].Inputs(trials[0].ActualRun)
-	require.Len(t, in, 1)
-	assert.Equal(t, trials[0].Golden.Shape()[:2], in["input_0"].Shape()[:2], "MAX's ragged rows in the golden's shape")
-	assert.Contains(t, trials[0].GoldenRun, "model.model.layers.2.self_attn.q_proj-output", "siblings are there")
-	f, err := trials[0].Judge(trials[0].Actual, trials[0].Golden)
-	require.NoError(t, err)
-	assert.True(t, f.Right)
-	assert.False(t, f.Proven, "the layer is clean: nothing is explained")
-	_, err = trials[0].Judge(in["input_0"], trials[0].Golden)
-	assert.NoError(t, err, "another width is no error where the sizes are equal")
-	small, err := tensor.Of([]float64{1}, 1)
-	require.NoError(t, err)
-	_, err = trials[0].Judge(small, small)
-	assert.ErrorContains(t, err, "the calculation gave [1]")
-
-	_, err = c.Trials("self_attn.o_proj", "output_7")
-	assert.ErrorContains(t, err, `no output "output_7" that both sides recorded: the golden has output`)
-	_, err = c.Trials("nothing", "")
-	assert.ErrorContains(t, err, "the golden has no layer")
 }
 
 // ALBERT runs one layer three times; the candidates are torch with an edited copy of its code,

@@ -45,6 +45,10 @@ type Options struct {
 	// Progress, if any, is told from several goroutines how many of all bytes have been compared.
 	Progress  func(done, total int64)
 	Diagnosis Diagnosis
+	// Strict lets a local fault within the limits of its criteria fail: every piece of a program is replayed.
+	Strict bool
+	// Vacuous allows limits that other tensors than the golden keep, too, see [compare.Criteria.Vacuous].
+	Vacuous bool
 	// Scope says what must be compared for a pass, by patterns of golden layers; none: see
 	// [Comparison.Demand]. Each must match a layer.
 	Scope []*glob.Pattern
@@ -65,17 +69,18 @@ type Comparison struct {
 	Verdict *localise.Verdict // where the candidate leaves the reference; nil if nothing fails, or no place is known
 	Live    bool              // the candidate ran now
 
-	encodings  map[string]encoding // by case
-	scope      []*glob.Pattern
-	lookalikes []*lookalike
-	open       []string // what was demanded and is not covered
+	encodings map[string]encoding // by case
+	scope     []*glob.Pattern
+	strict    bool
+	open      []string // what was demanded and is not covered
 
-	match  match.Options   // of all cases
-	advise sync.Once       // see suggest
-	ctx    context.Context // of Compare; it also ends what is looked at later
-	traced *trace.Trace    // set by flow
-	search search          // for causes
-	loaded loaded          // weights
+	match   match.Options   // of all cases
+	advise  sync.Once       // see suggest
+	ctx     context.Context // of Compare; it also ends what is looked at later
+	traced  *trace.Trace    // set by flow
+	search  search          // for causes
+	replays []*replayed     // of the cases that have a program, once something fails
+	loaded  loaded          // weights
 
 	copied string // a doubt about a run in which nothing is wrong
 	within string // why a run in which something is wrong has no place
@@ -125,13 +130,14 @@ func compareRuns(ctx context.Context, cases []Case, opt Options) (*Comparison, e
 	if err != nil {
 		return nil, err
 	}
-	c := &Comparison{Cases: cases, joins: *js, ctx: ctx, search: search{Diagnosis: opt.Diagnosis}, scope: opt.Scope,
+	c := &Comparison{Cases: cases, joins: *js, ctx: ctx, search: search{Diagnosis: opt.Diagnosis}, scope: opt.Scope, strict: opt.Strict,
 		match: opt.Match}
 	c.encodings = map[string]encoding{}
 	for _, k := range cases {
 		c.encodings[k.Name] = k.encoding()
 	}
 	c.Layers = &Layers{ports: c.Ports, missing: c.missing}
+	c.setBeside(opt.Vacuous)
 	if err := c.checkScope(); err != nil {
 		return nil, err
 	}
@@ -144,16 +150,7 @@ func compareRuns(ctx context.Context, cases []Case, opt Options) (*Comparison, e
 	if err := c.measure(opt); err != nil {
 		return nil, err
 	}
-	if err := c.poolRows(); err != nil {
-		return nil, err
-	}
-	if err := c.widenSoftmax(); err != nil {
-		return nil, err
-	}
 	c.judgeTokens()
-	if err := c.compareSuspects(opt); err != nil {
-		return nil, err
-	}
 	for _, k := range cases {
 		if err := c.inject(k, opt.Match); err != nil {
 			return nil, err

@@ -3,18 +3,14 @@ package judge
 import (
 	"cmp"
 	"errors"
-	"fmt"
-	"math"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/mapfile"
-	"github.com/goparity/goparity/internal/mask"
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/structure"
-	"github.com/goparity/goparity/tensor"
 )
 
 // Decision is a port as criteria decided it: a row of the report.
@@ -24,7 +20,8 @@ type Decision struct {
 	err     error
 	crit    compare.Criteria
 	verdict compare.Verdict
-	outside int // of a failure: elements outside the elementwise tolerance, or without one the noise
+	vacuous string // what keeps the limits, too, where that is allowed; else ""
+	outside int    // of a failure: elements outside the elementwise tolerance, or without one the noise
 
 	mu sync.Mutex // guards Row.Detail: parallel tests share decisions
 }
@@ -63,6 +60,14 @@ func (p *Port) decision() *Decision {
 	return p.decided
 }
 
+// Decided reports whether a test decided an output of which there was something to compare.
+func (c *Comparison) Decided() bool {
+	return slices.ContainsFunc(c.Ports, func(p *Port) bool {
+		j := p.decision()
+		return j != nil && p.Judged() && j.Row.Status != report.StatusIgnored
+	})
+}
+
 // consider judges a port without recording the decision. excuse is why it passes all the same, "" for
 // nothing.
 func (p *Port) consider(c compare.Criteria, source, excuse string) *Decision {
@@ -93,6 +98,12 @@ func (p *Port) consider(c compare.Criteria, source, excuse string) *Decision {
 	if v.Result.N == 0 {
 		j.Row.Status, j.Row.Note = report.StatusIgnored, "empty: there is nothing to compare"
 		return j
+	}
+	if v.Pass && (c != nil || !p.byDefault) {
+		if j.vacuous, j.err = p.vacuous(crit, source); j.err != nil {
+			j.Row.Status, j.Row.Note = report.StatusError, j.err.Error()
+			return j
+		}
 	}
 	if v.Pass || p.Benign != "" || excuse != "" {
 		j.Row.Status = report.StatusPass
@@ -131,6 +142,10 @@ func (j *Decision) row() report.Layer {
 func (p *Port) newRow() *report.Layer {
 	row := &report.Layer{Layer: p.Layer, Port: p.Port, Kind: label.RoleOf(p.Port).String(), Case: p.Case, Step: p.Step, Order: p.Seq,
 		Golden: p.GoldenSide, Actual: p.ActualSide, Note: p.Note, Quantisation: p.quantisation}
+	if l := p.Local; l != nil && l.Opaque == "" {
+		e, n := report.Float(l.Error), report.Float(l.Noise)
+		row.LocalError, row.Noise = &e, &n
+	}
 	if in := p.Injected; in != nil {
 		row.Injected = report.MetricsOf(in.result, p.Golden.Shape())
 		if in.hasSplit {
@@ -180,8 +195,10 @@ func (j *Decision) By(test string) {
 	j.Row.Test = test
 }
 
-// Text returns the failure of one port, without the upstream verdict.
-func (j *Decision) Text() string { return j.Row.FailureText() }
+// Text returns the failure of one port, see [report.Layer.FailureText].
+func (j *Decision) Text(found string, told ...string) string {
+	return j.Row.FailureText(found, told...)
+}
 
 // Explain adds to the row of a failing pair where it differs, how much, and what would pass. It
 // reads the tensors again, many times slower than the comparison.
@@ -192,65 +209,10 @@ func (j *Decision) Explain() {
 		return
 	}
 	err := mapfile.Guard(func() error {
-		j.Row.Detail, j.outside = j.port.explain(j.crit, j.verdict, j.Row)
+		j.outside = j.Row.Explain(j.port.Golden, j.port.Actual, j.crit, j.verdict, j.port.DType, j.port.Floor)
 		return nil
 	})
 	if err != nil {
 		j.Row.Detail = []string{err.Error()}
 	}
-}
-
-func (p *Port) explain(c compare.Criteria, v compare.Verdict, row *report.Layer) (lines []string, outside int) {
-	tol := v.Tolerance
-	_, elementwise := c.Tolerance()
-	if !elementwise {
-		// Without an elementwise tolerance, outside is what the noise of the type cannot explain.
-		tol.Rtol = compare.Floor(p.DType).RowRelL2
-		if cost := v.Result.Cost; cost != nil && cost.Row > 0 && !math.IsInf(cost.Row, 0) { // what the worst row may be off
-			tol.Rtol = v.Result.WorstRow.RelL2 * c[compare.Cost] / cost.Row
-		}
-		tol.Atol = tol.Rtol * v.Result.NormGolden / math.Sqrt(float64(max(v.Result.Finite, 1)))
-	}
-	d, err := compare.Explain(p.Golden, p.Actual, tol)
-	if err != nil {
-		return []string{err.Error()}, 0
-	}
-	r := v.Result
-	row.Histogram = report.HistogramOf(d)
-	row.Rows = report.RowsOf(d.Rows)
-	m := r.MaxAbs
-	integers := !p.Golden.DType().IsFloat() || !p.Actual.DType().IsFloat()
-	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	if m.Index >= 0 {
-		add("worst element %s: golden %.9g, actual %.9g, |a−g| %.4g", tensor.FormatShape(p.Golden.Index(m.Index)), m.Golden, m.Actual, m.Value)
-	}
-	if n, isMask := mask.Differ(p.Golden, p.Actual); isMask {
-		add("masks: the golden holds %s, the candidate %s; %d of %d elements allow something else", mask.Constants(p.Golden),
-			mask.Constants(p.Actual), n, r.N)
-		return lines, n
-	}
-	if r.NormActual == 0 && r.NormGolden > 0 && r.Finite == r.N {
-		add("it is all zero in the candidate: is a weight missing? MAX reads a missing one as zeros")
-	}
-	if integers {
-		add("%s, %s", d.BadRows.Text("row"), d.BadColumns.Text("column"))
-		return lines, d.Mismatches
-	}
-	add("outside %.3g + %.3g·|g|: %d of %d elements; %s, %s", tol.Atol, tol.Rtol, d.Mismatches, r.N, d.BadRows.Text("row"), d.BadColumns.Text("column"))
-	if !math.IsInf(d.SmallestAtol, 0) {
-		add("elementwise it would pass with atol %.4g at rtol %.3g", d.SmallestAtol, tol.Rtol)
-	}
-	if !math.IsInf(d.SmallestRtol, 0) {
-		add("or with rtol %.4g at atol %.3g", d.SmallestRtol, tol.Atol)
-	}
-	if need, below := tol.BelowRounding(p.Actual.DType()); below && elementwise {
-		add("the tolerance is below the rounding of %s itself: no rtol under %.3g can be kept", p.Actual.DType(), need)
-	}
-	if d.ULP.Max > 0 {
-		add("largest distance %.4g ULP of %s", d.ULP.Max, p.Actual.DType())
-	}
-	for _, f := range structure.OfLines(p.Golden, p.Actual, d.Rows, d.Columns, p.Floor, 0) {
-		add("%s", f.Text)
-	}
-	return lines, d.Mismatches
 }

@@ -6,50 +6,36 @@ import (
 
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/trace"
-	"github.com/goparity/goparity/tensor"
 )
 
-// noteDoubts notes what makes a comparison worth less than it looks, whatever its verdict: tensors
-// that cannot show an error, and a dump that is a copy of the other.
+// noteDoubts notes what makes a comparison worth less than it looks, whatever its verdict: goldens that
+// cannot show an error, and a dump that is a copy of the other.
 func (c *Comparison) noteDoubts() {
-	var zero, nan, dead, constant, strange []string
+	var nan, strange []string
 	outputs, equal := 0, 0
 	for _, p := range c.Ports {
-		if !p.comparable() || !p.Judged() || !p.Golden.DType().IsFloat() || p.Golden.Len() < trace.LeastFloats {
+		if !p.Comparable() || !p.Judged() || !p.Golden.DType().IsFloat() || p.Golden.Len() < trace.LeastFloats {
 			continue
 		}
-		r := p.Base.Result
 		outputs++
+		if r := p.Base.Result; r.MaxAbs.Value == 0 && r.BadNonFinite == 0 {
+			equal++
+		}
+		if p.Base.Result.NaNGolden > 0 {
+			nan = append(nan, p.Layer+" "+p.Port)
+		}
 		if p.strange != nil {
 			strange = append(strange, p.Layer+" "+p.Port)
 		}
-		if r.MaxAbs.Value == 0 && r.BadNonFinite == 0 {
-			equal++
-		}
-		switch name := p.Layer + " " + p.Port; {
-		case r.NaNGolden > 0:
-			nan = append(nan, name)
-		case r.NormGolden == 0 && r.InfGolden == 0:
-			zero = append(zero, name)
-		case p.Agrees:
-		case r.NormActual == 0 && r.Finite == r.N:
-			dead = append(dead, name)
-		case isConstant(p.Actual) && !isConstant(p.Golden):
-			constant = append(constant, name)
-		}
 	}
-	list := func(names []string, text string) {
-		if len(names) > 0 {
-			c.Note(fmt.Sprintf(text, label.Few(names)))
-		}
+	if len(nan) > 0 {
+		c.Note("the golden itself has NaN, so that nothing after it can be judged: " + label.Few(nan))
 	}
-	list(nan, "the golden itself has NaN, so that nothing after it can be judged: %s")
-	list(zero, "the golden is all zero, where a layer that does nothing passes too: %s")
-	list(strange, "the float64 golden is not of this run, or not finite, and was not used: %s")
-	list(dead, "all zero in the candidate, and not in the golden: %s")
-	list(constant, "one value everywhere in the candidate, and not in the golden: %s")
+	if len(strange) > 0 {
+		c.Note("the float64 golden is not of this run, or not finite, and was not used: " + label.Few(strange))
+	}
 	switch {
-	case outputs <= 1 || equal < outputs:
+	case outputs <= 1 || equal < outputs || c.Cases[0].alone || c.otherRecordings():
 	case c.otherEngines():
 		c.copied = fmt.Sprintf("all %d compared outputs are equal bit for bit, though the engines are not: is one dump a copy of the other?", outputs)
 	case c.Cases[0].Golden.Path != c.Cases[0].Actual.Path: // else that is noted
@@ -58,8 +44,8 @@ func (c *Comparison) noteDoubts() {
 }
 
 // IsCopy reports whether the candidate may be the golden itself: nothing tells the two apart, every
-// output of floats is equal bit for bit, and no run names another engine than the other. One output
-// is enough where both name the same.
+// output of floats is equal bit for bit, and the runs name neither two engines nor two recordings. One
+// output is enough where both name the same engine.
 func (c *Comparison) IsCopy() bool {
 	least := 1
 	for _, k := range c.Cases {
@@ -69,7 +55,7 @@ func (c *Comparison) IsCopy() bool {
 	}
 	outputs := 0
 	for _, p := range c.Ports {
-		if !p.comparable() || !p.Judged() || !p.Golden.DType().IsFloat() || p.Golden.Len() == 0 {
+		if !p.Comparable() || !p.Judged() || !p.Golden.DType().IsFloat() || p.Golden.Len() == 0 {
 			continue
 		}
 		if r := p.Base.Result; r.MaxAbs.Value != 0 || r.BadNonFinite > 0 {
@@ -77,7 +63,18 @@ func (c *Comparison) IsCopy() bool {
 		}
 		outputs++
 	}
-	return outputs >= least && !c.otherEngines()
+	return outputs >= least && !c.otherEngines() && !c.otherRecordings()
+}
+
+// otherRecordings reports whether both sides say which recording they are, and it is not the same: the
+// candidate ran, whatever it is equal to.
+func (c *Comparison) otherRecordings() bool {
+	for _, k := range c.Cases {
+		if g, a := k.Golden.Info.Nonce, k.Actual.Info.Nonce; g != "" && a != "" && g != a {
+			return true
+		}
+	}
+	return false
 }
 
 // otherEngines reports whether both sides name their engine and the two differ.
@@ -88,9 +85,4 @@ func (c *Comparison) otherEngines() bool {
 		}
 	}
 	return false
-}
-
-func isConstant(t *tensor.Tensor) bool {
-	_, ok := t.Bytes()
-	return ok && !trace.Telling(t)
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/goparity/goparity/internal/dtype"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -26,12 +25,17 @@ func (k Case) encoding() encoding {
 	return a
 }
 
-// encodingOf returns what the run says of itself. A name that is no type, as that of a quantised
+// encodingOf returns what the run says of itself. Keys and values that are kept in 8 bits are averaged before
+// anything is made of them: they cost a run no more than 16 bits do, and never excuse 8. A name that is no type, as that of a quantised
 // encoding, says nothing of what is computed with: then it is the type of most outputs of floats.
 func encodingOf(who string, r *dump.Run) encoding {
 	var e encoding
-	for _, name := range []string{r.Info.Encoding.Compute, r.Info.Encoding.KVCache} {
-		if d, err := tensor.ParseDType(name); err == nil && d.IsFloat() && (e.dtype == tensor.Invalid || dtype.Coarser(e.dtype, d) == d) {
+	for i, name := range []string{r.Info.Encoding.Compute, r.Info.Encoding.KVCache} {
+		d, err := tensor.ParseDType(name)
+		if i == 1 && err == nil && d.Size() == 1 {
+			d = tensor.BF16
+		}
+		if err == nil && d.IsFloat() && (e.dtype == tensor.Invalid || dtype.Coarser(e.dtype, d) == d) {
 			e = encoding{d, fmt.Sprintf("the %s's run says that its encoding is %s", who, r.Info.Encoding)}
 		}
 	}
@@ -54,30 +58,11 @@ func encodingOf(who string, r *dump.Run) encoding {
 	return e
 }
 
-// narrowed says that the candidate's float32 numbers are those of a narrower type, where most of what
-// differs shows it: as of a run that was recorded in a wider type than it computed in.
-func narrowed(records []localise.Record) []string {
-	count, n := map[float64]int{}, 0
-	for _, r := range records {
-		if r.Joined && !r.Agrees && !r.Integer {
-			n++
-			count[r.Grid]++
-		}
-	}
-	for _, d := range []tensor.DType{tensor.BF16, tensor.F16} {
-		if 2*count[d.Epsilon()] > n {
-			return []string{fmt.Sprintf("%d of %d tensors that differ hold nothing but numbers of %s: if that is what was asked for, say so, "+
-				"by encoding in run.json or parity compare --encoding %s", count[d.Epsilon()], n, d, d)}
-		}
-	}
-	return nil
-}
-
 // noteEncoding notes which type judges, where single outputs have another one.
 func (c *Comparison) noteEncoding() {
 	others := map[string]map[tensor.DType]bool{}
 	for _, p := range c.Ports {
-		if p.comparable() && p.Judged() && p.DType.IsFloat() {
+		if p.Comparable() && p.Judged() && p.DType.IsFloat() {
 			if d := p.Actual.DType(); d != p.DType {
 				if others[p.Case] == nil {
 					others[p.Case] = map[tensor.DType]bool{}
@@ -89,6 +74,11 @@ func (c *Comparison) noteEncoding() {
 	for _, k := range c.Cases {
 		if e := c.encodings[k.Name]; len(others[k.Name]) > 0 {
 			c.Note(fmt.Sprintf("outputs are judged as %s, whatever wider type single ones have: %s", e.dtype, e.why))
+		}
+		if held := k.Actual.Info.Encoding.KVCache; held != "" && held != k.Golden.Info.Encoding.KVCache {
+			if d, err := tensor.ParseDType(held); err != nil || d == tensor.Invalid {
+				c.Note(fmt.Sprintf("the candidate keeps keys and values in %s, which the reference does not and no limit allows for: what that costs is not told from a fault", held))
+			}
 		}
 	}
 }
@@ -115,8 +105,5 @@ func (p *Port) typed(asked tensor.DType, declared func(layer, port string, d ten
 	p.downcast = p.DType
 	p.DType = dtype.Coarser(asked, g)
 }
-
-// rounds reports whether a type has 16 bits: the errors of its roundings are as large as small faults.
-func rounds(d tensor.DType) bool { return d == tensor.F16 || d == tensor.BF16 }
 
 func finer(d, than tensor.DType) bool { return d.Epsilon() < than.Epsilon() }

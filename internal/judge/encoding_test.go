@@ -3,6 +3,7 @@ package judge_test
 import (
 	"context"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -86,8 +87,14 @@ func TestEncodingJudges(t *testing.T) {
 			[3]port{same, whole, same}, [3]port{same, wholeHalf, same}, 0, "", "float32"},
 		{"eight bits in a bfloat16 run, within its limits", dump.Encoding{}, dump.Encoding{Compute: "bfloat16"},
 			[3]port{same, same, same}, [3]port{half, coarse, half}, 0, "m.b", "bfloat16"},
-		{"a cache of eight bits makes the run one of eight", dump.Encoding{}, dump.Encoding{Compute: "bfloat16", KVCache: "float8_e4m3fn"},
-			[3]port{same, same, same}, [3]port{half, coarse, half}, 0, "", "float8_e4m3fn"},
+		{"a cache of eight bits makes no run one of eight", dump.Encoding{}, dump.Encoding{Compute: "bfloat16", KVCache: "float8_e4m3fn"},
+			[3]port{same, same, same}, [3]port{half, coarse, half}, 0, "m.b", "bfloat16"},
+		{"a cache of eight bits costs what 16 do", dump.Encoding{}, dump.Encoding{Compute: "float32", KVCache: "int8"},
+			[3]port{same, same, same}, [3]port{same, same, island}, 0, "", "bfloat16"},
+		{"and hides no error beyond that", dump.Encoding{}, dump.Encoding{Compute: "float32", KVCache: "int8"},
+			[3]port{same, same, same}, [3]port{same, same, wrong}, 0, "m.c", "bfloat16"},
+		{"one of four bits has no limits: it is said", dump.Encoding{}, dump.Encoding{Compute: "float32", KVCache: "int4"},
+			[3]port{same, same, same}, [3]port{same, same, island}, 0, "m.c", "float32"},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
 			k := judge.Case{Name: "short"}
@@ -105,6 +112,7 @@ func TestEncodingJudges(t *testing.T) {
 				Coarser: func(layer, _ string, d tensor.DType) bool { return layer == "m.b" && d == tt.coarser }})
 			require.NoError(t, err)
 			r := c.Report("toy", true)
+			assert.Equal(t, tt.actual.KVCache == "int4", strings.Contains(strings.Join(r.Notes, "\n"), "keeps keys and values in int4"))
 			assert.Equal(t, tt.judged, find(t, c, "m.c-output").DType.String())
 			if tt.bad == "" {
 				assert.Equal(t, report.Pass, r.Verdict, "%v", r.FirstDivergence)

@@ -2,9 +2,8 @@ package judge
 
 import (
 	"bytes"
-	"hash/maphash"
+	"slices"
 
-	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/trace"
 	"github.com/goparity/goparity/tensor"
 )
@@ -56,68 +55,22 @@ func (c *Comparison) twins(flow *trace.Trace) (map[int]string, error) {
 			copies[k] = append(copies[k], i)
 		}
 	}
+	differ := func(i, j int) bool {
+		same := flow.Entries[i].Same
+		return (same == 0 || same != flow.Entries[j].Same) && !equalBytes(c.Ports[i].Golden, c.Ports[j].Golden)
+	}
 	twins := map[int]string{}
-	seed := maphash.MakeSeed()
 	for _, ports := range copies {
-		if len(ports) < 2 {
-			continue
-		}
-		contents := make([]golden, len(ports))
-		err := each.Do(c.ctx, len(ports), func(n int) error {
-			i := ports[n]
-			contents[n] = golden{same: flow.Entries[i].Same, port: i}
-			if data, ok := c.Ports[i].Golden.Bytes(); ok {
-				contents[n].hash, contents[n].port = maphash.Bytes(seed, data), -1
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-		few := c.fewOfEach(ports, contents)
-		for n, i := range ports {
-			for _, m := range few {
-				if j := ports[m]; c.Ports[j].ActualSide.Name != c.Ports[i].ActualSide.Name && contents[n].differs(contents[m]) {
-					twins[i] = c.Ports[j].Layer
-					break
-				}
+		for _, i := range ports {
+			of := slices.IndexFunc(ports, func(j int) bool {
+				return c.Ports[j].Judged() && c.Ports[j].ActualSide.Name != c.Ports[i].ActualSide.Name && differ(i, j)
+			})
+			if of >= 0 {
+				twins[i] = c.Ports[ports[of]].Layer
 			}
 		}
 	}
 	return twins, nil
-}
-
-// golden is the content of a golden tensor.
-type golden struct {
-	same int    // trace.Entry.Same
-	hash uint64 // of its bytes
-	port int    // where it has no bytes in order, so that it is like no other; else −1
-}
-
-func (g golden) differs(o golden) bool {
-	return (g.same == 0 || g.same != o.same) && (g.hash != o.hash || g.port != o.port)
-}
-
-// fewOfEach returns the indices of the first two outputs of each content that were joined with
-// different tensors of the candidate: a twin of any port is among them.
-func (c *Comparison) fewOfEach(ports []int, contents []golden) (few []int) {
-	first, second := map[golden]string{}, map[golden]bool{}
-	for n, i := range ports {
-		name := c.Ports[i].ActualSide.Name
-		if !c.Ports[i].Judged() {
-			continue
-		}
-		switch known, ok := first[contents[n]]; {
-		case !ok:
-			first[contents[n]] = name
-		case known == name || second[contents[n]]:
-			continue
-		default:
-			second[contents[n]] = true
-		}
-		few = append(few, n)
-	}
-	return few
 }
 
 func equalBytes(a, b *tensor.Tensor) bool {

@@ -2,8 +2,12 @@ package judge
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"sync"
+
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/layout"
@@ -32,7 +36,9 @@ type Join struct {
 	entry    *tensor.Tensor        // the golden's first tensor as it was recorded
 	recorded *tensor.Tensor        // the candidate's; nil where it has none or several
 	downcast tensor.DType          // the candidate's, where it is coarser than what was asked for; else Invalid
+	spread   func() (frame, bool)  // see ownShape; nil where several goldens are joined
 	frame    func() (frame, error) // both sides for hypotheses; nil where nothing can be compared
+	rowNorm  func() float64        // the RMS norm of the golden's rows in all forward passes; nil of a single one
 }
 
 // Joined reports whether both sides have the port and can be compared.
@@ -45,14 +51,13 @@ type joins struct {
 	Order     *report.Order
 	Notes     []string
 
-	missing  map[string]string // golden layer that was not joined → why
-	noted    map[string]bool   // Notes
-	suspects []suspect
-	gaps     []gap
+	missing map[string]string      // golden layer that was not joined → why
+	noted   map[string]bool        // Notes
+	gaps    map[string][]match.Gap // by case
 }
 
 func joinAll(cases []Case, opt match.Options) (*joins, error) {
-	js := &joins{missing: map[string]string{}, noted: map[string]bool{}}
+	js := &joins{missing: map[string]string{}, noted: map[string]bool{}, gaps: map[string][]match.Gap{}}
 	for _, k := range cases {
 		if err := js.add(k, opt); err != nil {
 			return nil, err
@@ -83,13 +88,11 @@ func (js *joins) add(k Case, opt match.Options) error {
 		ports = append(ports, p)
 	}
 	ports = append(ports, js.leftOver(k, res)...)
-	for _, s := range res.Suspects {
-		js.suspects = append(js.suspects, suspect{k, s})
-	}
 	if opt.GoldenByName && !opt.ActualByName {
 		borrowOrder(ports, res, k)
 	}
 	slices.SortStableFunc(ports, func(a, b *Port) int { return a.Seq - b.Seq })
+	overPasses(ports)
 	js.Ports = append(js.Ports, ports...)
 	switch {
 	case opt.GoldenByName:
@@ -101,6 +104,46 @@ func (js *joins) add(k Case, opt match.Options) error {
 		js.Order = &report.Order{Same: same, N: n, Differences: first}
 	}
 	return nil
+}
+
+// overPasses gives the ports of a case the norm of the golden's rows in all forward passes.
+func overPasses(ports []*Port) {
+	passes := map[trace.Key][]*Port{}
+	for _, p := range ports {
+		key := p.Key
+		key.Step = ""
+		passes[key] = append(passes[key], p)
+	}
+	for _, all := range passes {
+		var goldens []*tensor.Tensor
+		for _, p := range all {
+			if p.Joined() && p.Golden.DType().IsFloat() {
+				goldens = append(goldens, p.Golden)
+			}
+		}
+		if len(goldens) < 2 {
+			continue
+		}
+		norm := sync.OnceValue(func() float64 { return rowNorm(goldens) })
+		for _, p := range all {
+			p.rowNorm = norm
+		}
+	}
+}
+
+// rowNorm is the RMS norm of the rows of tensors, as far as they are finite.
+func rowNorm(tensors []*tensor.Tensor) float64 {
+	squares, rows := 0.0, 0
+	for _, t := range tensors {
+		x := make([]float64, t.RowLen())
+		for i := 0; i < t.Len(); i += len(x) {
+			t.Float64s(x, i)
+			if n := floats.Norm(x, 2); !math.IsNaN(n) && !math.IsInf(n, 0) {
+				squares, rows = squares+n*n, rows+1
+			}
+		}
+	}
+	return math.Sqrt(squares / float64(max(rows, 1)))
 }
 
 func (js *joins) noteRuns(k Case, res *match.Result, opt match.Options) {
@@ -167,7 +210,7 @@ func (js *joins) leftOver(k Case, res *match.Result) (ports []*Port) {
 	}
 	for _, g := range res.Gaps {
 		js.Note(g.String())
-		js.gaps = append(js.gaps, gap{k, g})
+		js.gaps[k.Name] = append(js.gaps[k.Name], g)
 	}
 	return ports
 }
@@ -199,10 +242,7 @@ func newPort(k Case, pair match.Pair, refs *references) (*Port, error) {
 	p := &Port{Key: trace.Key{Case: k.Name, Step: first.Step, Layer: first.Layer, Port: first.Port}, Seq: first.Seq,
 		Join: Join{Note: pair.Note, Problem: pair.Problem, Mask: pair.Mask, Golden: first.Tensor, Actual: actual, entry: first.Tensor,
 			GoldenSide: joinedSide(k.Golden, pair.Golden), ActualSide: joinedSide(k.Actual, pair.Actual)}}
-	p.encodedBy = refs.encodedBy
-	if k.Along != nil && k.Along.Path.Kind != dump.OnePass {
-		p.few = len(k.Along.Pass(p.Step).Rows) < fewRows
-	}
+	p.encodedBy, p.Elsewhere = refs.encodedBy, k.unjudged[p.Key]
 	if len(pair.Actual) == 1 {
 		p.recorded = actual
 	}
@@ -216,6 +256,10 @@ func newPort(k Case, pair match.Pair, refs *references) (*Port, error) {
 	}
 	if p.Actual, err = view(k.Actual, pair.Actual, pair.ActualView, pair.RowMask); err != nil {
 		return nil, err
+	}
+	if len(pair.Golden) == 1 {
+		actual := p.Actual
+		p.spread = func() (frame, bool) { return spread(first.Tensor, pair.GoldenView, pair.RowMask, actual) }
 	}
 	if p.printed = printedOf(k, pair); p.printed != nil {
 		return p, p.printed.gather(&p.Join, pair)

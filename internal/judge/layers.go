@@ -78,15 +78,6 @@ func (l *Layers) Runs(layer string) []LayerRun {
 	return l.runs[layer]
 }
 
-// run returns a layer in one forward pass; it has no ports if the layer cannot be judged there.
-func (l *Layers) run(layer, caseName, step string) LayerRun {
-	l.indexing.Do(l.index)
-	if r := l.at[layerPass{layer, caseName, step}]; r != nil && len(r.Judged) > 0 {
-		return *r
-	}
-	return LayerRun{}
-}
-
 func (l *Layers) index() {
 	l.runs, l.at, l.ends, l.lacks = map[string][]LayerRun{}, map[layerPass]*LayerRun{}, map[string][]string{}, map[string][]*Port{}
 	l.known, l.continued = map[string]bool{}, map[string]bool{}

@@ -16,66 +16,22 @@ import (
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
-	"github.com/goparity/goparity/internal/structure"
-	"github.com/goparity/goparity/internal/trace"
 )
 
 // locate finds the first divergence. A run in which every judged port passes has none, and costs
 // nothing more.
 func (c *Comparison) locate() error {
-	if !slices.ContainsFunc(c.Ports, func(p *Port) bool { return p.Joined() && !p.passes() || p.misfit() }) {
+	if c.clean() {
 		c.Verdict = c.OtherPrompt()
-		return nil
+		return c.warn()
 	}
 	if err := c.identify(); err != nil {
 		return err
 	}
-	flow := c.flow()
-	if err := c.settleTies(); err != nil {
+	if err := c.replayAll(); err != nil {
 		return err
 	}
-	c.excuseRewrites()
-	twins, err := c.twins(flow)
-	if err != nil {
-		return err
-	}
-	if err := c.widen(flow); err != nil {
-		return err
-	}
-	held := c.held()
-	in := localise.Run{Trace: flow, Excess: c.excess, FewRows: c.fewRows, Unordered: c.unordered(), Given: c.given()}
-	for _, k := range c.Cases {
-		in.Nested = in.Nested || k.Injected != nil && k.Injected.Info.Injection == dump.Nested
-	}
-	for i, p := range c.Ports {
-		r := p.record()
-		if r.Joined && !r.Agrees {
-			r.Twin = twins[i]
-			r.Held, r.Shown = held[p].Text, held[p].Proven
-		}
-		in.Records = append(in.Records, r)
-	}
-	rounding := false
-	in.Rounding = func(v *localise.Verdict) bool {
-		rounding = c.onlyRounding(v) || c.onlyTF32(1)
-		return rounding
-	}
-	if c.Verdict = localise.First(in); c.Verdict != nil && c.Verdict.Kind == localise.KindLocal && c.onlyTF32(severalProducts) {
-		c.Verdict, rounding = nil, true
-	}
-	if c.Verdict == nil {
-		c.Verdict = c.OtherPrompt()
-	}
-	if c.Verdict != nil {
-		c.Verdict.Evidence = append(c.Verdict.Evidence, narrowed(in.Records)...)
-	}
-	switch {
-	case c.Verdict != nil:
-		c.Verdict.Evidence = append(c.Verdict.Evidence, c.others()...)
-	case !rounding:
-		c.within = "what fails is within the noise of its type: the tolerance asks for more than two right implementations reach, so no place is named"
-	}
-	return nil
+	return c.placeFaults()
 }
 
 const neighbour = "capture/neighbour"
@@ -83,17 +39,10 @@ const neighbour = "capture/neighbour"
 // held says of outputs that the recording is wrong there, and not the model: see [pattern.HeldBy]. It
 // is empty for a forward pass in which anything else is wrong, too.
 func (c *Comparison) held() map[*Port]pattern.Held {
-	run, of := &diagnose.Run{}, map[*diagnose.Port]*Port{}
-	if c.search.Evidence != nil && c.search.Mode != setting.DiagnoseOff {
-		if weights, _, err := c.search.Evidence(); err == nil {
-			run.Weights = weights
-		}
-	}
-	wrong := map[[2]string][]*Port{} // by case and step
+	run, ports, _ := c.evidence(c.search.Mode != setting.DiagnoseOff) // its error is told where causes are looked for
+	of, wrong := map[*diagnose.Port]*Port{}, map[[2]string][]*Port{}  // wrong: by case and step
 	for _, p := range c.Ports {
-		d := p.evidence()
-		of[d] = p
-		run.Ports = append(run.Ports, d)
+		of[ports[p]] = p
 		if p.Judged() && p.Joined() && !p.Agrees {
 			pass := [2]string{p.Case, p.Step}
 			wrong[pass] = append(wrong[pass], p)
@@ -114,6 +63,31 @@ func (c *Comparison) held() map[*Port]pattern.Held {
 	return out
 }
 
+// Evidence returns the runs as hypotheses see them, with weights and config where these are known. Where
+// they cannot be read it is without them.
+func (c *Comparison) Evidence() (*diagnose.Run, error) {
+	run, _, err := c.evidence(true)
+	if err != nil {
+		err = fmt.Errorf("weights or config: %w", err)
+	}
+	return run, err
+}
+
+func (c *Comparison) evidence(weights bool) (run *diagnose.Run, ports map[*Port]*diagnose.Port, err error) {
+	run, ports = &diagnose.Run{TokenIDs: c.tokenIDs}, map[*Port]*diagnose.Port{}
+	if c.traced != nil && c.traced.Identity != nil {
+		run.Trace = c.traced
+	}
+	if weights && c.search.Evidence != nil {
+		run.Weights, run.Config, err = c.search.Evidence()
+	}
+	for _, p := range c.Ports {
+		ports[p] = p.evidence()
+		run.Ports = append(run.Ports, ports[p])
+	}
+	return run, ports, err
+}
+
 // OtherPrompt returns the verdict about the first case whose runs were not given the same tokens;
 // nil if there is none. Whatever agrees then proves nothing.
 func (c *Comparison) OtherPrompt() *localise.Verdict {
@@ -125,56 +99,47 @@ func (c *Comparison) OtherPrompt() *localise.Verdict {
 	return nil
 }
 
-// others says in figures which other layers make an error of their own.
+// others says in figures what else makes an error of its own.
 func (c *Comparison) others() (out []string) {
-	v := c.Verdict
-	if v.Kind == localise.KindUnordered {
-		return nil // any of them may be the first
+	others := c.otherFaults()
+	for _, o := range others[:min(len(others), maxOthers)] {
+		out = append(out, report.AlsoWrong(cmp.Or(o.Before, o.Layer))+c.ownError(c.targetOf(o)))
 	}
-	flow := c.flow().Pass(v.Case, v.Step)
-	n := 0
-	for _, layer := range v.Frontier {
-		if layer == v.Layer || layer == v.Before || flow.Inside(layer, v.Layer) || flow.Inside(v.Layer, layer) {
-			continue
-		}
-		text := c.ownError(flow, layer)
-		if text == "" {
-			continue
-		}
-		if n++; n <= maxOthers {
-			out = append(out, report.AlsoWrong(layer)+text)
-		}
-	}
-	if n > maxOthers {
-		out = append(out, fmt.Sprintf("and %d more layers are, see the frontier", n-maxOthers))
+	if n := len(others) - maxOthers; n > 0 {
+		out = append(out, fmt.Sprintf("and %d more layers are, see the frontier", n))
 	}
 	return out
 }
 
-// ownError says in figures what a layer of the frontier does wrong: what it returns, or what its own
-// code gives to a layer inside of it.
-func (c *Comparison) ownError(flow *trace.Pass, layer string) string {
-	off := func(r compare.Result, why string) string {
-		return fmt.Sprintf(" is off by relative L2 %.3g %s, its worst row by %.3g", r.RelL2, why, r.WorstRow.RelL2)
-	}
-	const alone = "on the golden inputs"
-	run := ""
-	for _, p := range c.Layers.run(layer, flow.Case, flow.Step).Judged {
-		if p.Agrees || !p.comparable() {
+// otherFaults lists what else is wrong by itself in the forward pass of the verdict, a layer once, and
+// neither inside of its layer nor around it.
+func (c *Comparison) otherFaults() (out []*localise.Verdict) {
+	v := c.Verdict
+	flow := c.flow().Pass(v.Case, v.Step)
+	seen := map[string]bool{v.Layer: true, v.Before: true}
+	for _, o := range v.Others {
+		layer := cmp.Or(o.Before, o.Layer)
+		if o.Kind == localise.KindUnordered || seen[layer] || flow.Inside(layer, v.Layer) || flow.Inside(v.Layer, layer) || c.targetOf(o) == nil {
 			continue
 		}
-		if p.Injected != nil && !p.Injected.agrees {
-			return "whose " + p.Port + off(p.Injected.result, alone)
-		}
-		run = cmp.Or(run, "whose "+p.Port+off(p.Base.Result, "although its inputs agree"))
+		seen[layer] = true
+		out = append(out, o)
 	}
-	for _, e := range flow.Events {
-		p := c.Ports[e.Index]
-		if e.Input && p.Injected != nil && !p.Injected.agrees && flow.Container(p.Layer) == layer {
-			return "whose code gives " + p.Layer + " an " + p.Port + " that" + off(p.Injected.result, alone)
-		}
+	return out
+}
+
+// ownError says in figures what a port is off by itself.
+func (c *Comparison) ownError(p *Port) string {
+	r, why := p.Base.Result, "although its inputs agree"
+	switch l := p.Local; {
+	case p.misfit():
+		return "whose " + p.Port + " does not fit"
+	case p.Injected != nil && !p.Injected.agrees:
+		r, why = p.Injected.result, "on the golden inputs"
+	case l != nil && l.Opaque == "":
+		return fmt.Sprintf("whose %s is off by relative L2 %.3g replayed from the candidate's own tensors, its worst row by %.3g", p.Port, l.Error, l.RowError)
 	}
-	return run
+	return fmt.Sprintf("whose %s is off by relative L2 %.3g %s, its worst row by %.3g", p.Port, r.RelL2, why, r.WorstRow.RelL2)
 }
 
 // given collects what the runs say of themselves.
@@ -217,29 +182,20 @@ func (c *Comparison) unordered() map[string]bool {
 
 // record returns the port as the localiser sees it.
 func (p *Port) record() localise.Record {
-	r := localise.Record{Joined: p.Elsewhere == "" && (p.comparable() || p.misfit()), Agrees: p.Agrees && !p.misfit(), Integer: !p.Golden.DType().IsFloat(), Len: p.Golden.Len()}
+	r := localise.Record{Joined: p.Elsewhere == "" && (p.Comparable() || p.misfit()), Agrees: p.Agrees && !p.misfit(),
+		Len: p.Golden.Len()}
+	integer := !p.Golden.DType().IsFloat()
 	if in := p.Injected; in != nil {
-		r.Alone = &localise.Alone{Agrees: in.agrees, Error: worst(in.result) / max(p.pooled, 1)}
+		r.Alone = &localise.Alone{Agrees: in.agrees, Error: worst(in.result)}
 	}
 	switch {
 	case p.misfit():
 		r.Error = math.Inf(1)
-	case r.Joined:
-		b := p.Base.Result
-		r.Beyond = p.isDowncast(b) || p.beyondCost()
-		r.Error, r.Whole, r.Epsilon = worst(b), b.RelL2, 2*p.DType.Epsilon()
-		if p.pooled > 0 {
-			r.Error, r.Whole = r.Error/p.pooled, r.Whole/p.pooled
-		}
-		if p.Benign != "" || p.Rewrite != "" || r.Integer && r.Agrees {
-			r.Error = 0
-		} else if r.Integer {
-			r.Error = math.Inf(1)
-		}
-		r.Along = p.along()
-		if !r.Agrees && !r.Integer {
-			r.Grid = structure.Grid(p.Golden, p.Actual)
-		}
+	case !r.Joined || p.Benign != "" || p.Rewrite != "" || integer && r.Agrees:
+	case integer:
+		r.Error = math.Inf(1)
+	default:
+		r.Error = worst(p.Base.Result)
 	}
 	return r
 }

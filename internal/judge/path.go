@@ -15,6 +15,12 @@ import (
 	"github.com/goparity/goparity/internal/report"
 )
 
+// KindPath is the kind of a verdict about an execution path.
+const KindPath = localise.KindPath
+
+// OtherTokens is the verdict about runs that were given other tokens, as an error says.
+func OtherTokens(err error) *localise.Verdict { return localise.OtherPrompt("", "0", err.Error()) }
+
 // ofPath says why an error is that of the execution path; "" if nothing shows that the candidate is
 // right in one pass.
 func (c *Comparison) ofPath(v *localise.Verdict) string {
@@ -68,7 +74,7 @@ func (c *Comparison) agreesIn(caseName string, along *Along, pass *path.Pass, it
 			continue
 		}
 		compared = true
-		if p.passes() {
+		if p.Passes() {
 			continue
 		}
 		rows, ok := along.rows(p)
@@ -96,7 +102,7 @@ type fedRow struct {
 // to.
 func (a *Along) rows(p *Port) (rows []fedRow, ok bool) {
 	pass := a.Pass(p.Step)
-	if pass == nil || !p.comparable() {
+	if pass == nil || !p.Comparable() {
 		return nil, false
 	}
 	shape := p.Golden.Shape()
@@ -179,7 +185,9 @@ func (a *Along) row(p *Port, step string) *report.Row {
 	pass := a.Pass(step)
 	out := &report.Row{Path: a.Name, Pass: a.Index(step)}
 	first := pass.Rows[0]
-	if p != nil {
+	if known, ok := a.wrong[p]; ok {
+		first = known
+	} else if p != nil {
 		if rows, ok := a.rows(p); ok && len(rows) > 0 {
 			worst := slices.MaxFunc(rows, func(x, y fedRow) int { return cmp.Compare(x.error, y.error) }).error
 			limit := p.floor().RowRelL2
@@ -222,6 +230,15 @@ func (c *Comparison) caseOf(name string) *Case {
 		if c.Cases[i].Name == name {
 			return &c.Cases[i]
 		}
+	}
+	return nil
+}
+
+// RowOf is the first wrong row of a port of a run along an execution path; nil for a run that is
+// along none, and for a forward pass that was not judged.
+func (c *Comparison) RowOf(p *Port) *report.Row {
+	if k := c.caseOf(p.Case); k != nil && k.Along != nil && k.Along.Pass(p.Step) != nil {
+		return k.Along.row(p, p.Step)
 	}
 	return nil
 }

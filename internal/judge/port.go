@@ -7,7 +7,9 @@ import (
 
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/internal/dtype"
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/judge/piece"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/layout"
 	"github.com/goparity/goparity/internal/mask"
@@ -27,14 +29,17 @@ type Port struct {
 
 	mu      sync.Mutex
 	decided *Decision // by a test; nil if none did
+
+	beside       []*Port // of the blocks before and behind, in the same shape
+	allowVacuous bool
 }
 
 // Judged reports whether the port decides over its layer: outputs and taps do, inputs are evidence
 // of where an error came from.
 func (p *Port) Judged() bool { return !label.IsInput(p.Port) }
 
-// comparable reports whether figures of both sides are known.
-func (p *Port) comparable() bool { return p.Joined() && p.Err == nil }
+// Comparable reports whether figures of both sides are known.
+func (p *Port) Comparable() bool { return p.Joined() && p.Err == nil }
 
 // misfit reports whether the shapes do not fit where they must: of an output, or of token ids. An
 // input of floats that does not fit is another tensor.
@@ -52,21 +57,21 @@ type Figures struct {
 	Benign    string           // why a difference does not count
 	Elsewhere string           // why nothing of it can be judged
 	Rewrite   string           // the map that makes the golden the candidate's, where that is undone behind it
+	Local     *piece.Local     // what replay says of its piece; nil where it was not replayed
 	Injected  *injected        // of the run on golden inputs, nil without one
 	Err       error            // the comparison failed
 
 	quantisation *report.Quantisation // what it costs; nil if that is not known
 
-	few       bool    // of few tokens of a path
-	measured  bool    // by what the encoding costs the reference
-	pooled    float64 // by how much poolRows widened its limits; 0 if it did not
-	byDefault bool    // no one wrote any criteria
-	lost      []bool  // rows that were left out behind a tie; nil for none
-	strange   error   // why the float64 golden said nothing
+	measured  bool   // by what the encoding costs the reference
+	byDefault bool   // no one wrote any criteria
+	lost      []bool // rows that were left out, in which the reference overflows; nil for none
+	tied      bool   // it hangs on a choice that may come either way
+	strange   error  // why the float64 golden said nothing
 }
 
-// passes reports whether the fixture's criteria hold.
-func (f *Figures) passes() bool {
+// Passes reports whether the fixture's criteria hold.
+func (f *Figures) Passes() bool {
 	return f.Err == nil && (f.Base.Pass || f.Benign != "" || f.Elsewhere != "" || f.Rewrite != "")
 }
 
@@ -81,6 +86,9 @@ func (p *Port) measure(opt Options, asked tensor.DType) {
 	p.judgeBase()
 	if p.Err == nil {
 		p.Err = p.onlyFinite()
+	}
+	if p.Err == nil && p.Judged() && p.Golden.DType().IsFloat() && !p.Actual.DType().IsFloat() && !p.Base.Pass {
+		p.Err = fmt.Errorf("it is %s, the golden's is %s: whole numbers in place of floats, which no rounding explains", p.Actual.DType(), p.Golden.DType())
 	}
 	if p.Err == nil {
 		p.costOfWeights()
@@ -102,25 +110,6 @@ func (p *Port) judgeBase() {
 	p.Agrees = p.Err == nil && p.agrees()
 }
 
-// beyondCost reports whether an error is no noise by what the encoding costs the reference: that of
-// the whole tensor is more than may be, or that of a row more than twice that. A row in between has to
-// show where its error was made, as without that measure: channels that are far larger than the
-// others make single rows as uncertain.
-func (p *Port) beyondCost() bool {
-	costs := p.Base.Result.Cost
-	return p.measured && !p.Agrees && costs != nil && (costs.Tensor > compare.MostCost || costs.Row > 2*compare.MostCost)
-}
-
-// asRow lets a tensor of few elements, or of the few tokens of a forward pass, be off as far as a row
-// may.
-func (p *Port) asRow() {
-	if p.byDefault && !p.measured && (p.few || p.Golden.Len() < fewElements) && rounds(p.DType) {
-		l := p.Criteria.Limits()
-		p.Criteria = compare.Limits{RelL2: max(l.RelL2, l.RowRelL2), RowRelL2: l.RowRelL2}.Criteria()
-		p.Floor.RelL2 = max(p.Floor.RelL2, p.Floor.RowRelL2)
-	}
-}
-
 // base judges by the fixture's criteria. Without any, an output that is coarser than the encoding
 // that was asked for fails, however near it is, unless its numbers need no more bits.
 func (p *Port) base(c compare.Criteria) (compare.Verdict, error) {
@@ -138,16 +127,7 @@ func (p *Port) isDowncast(r compare.Result) bool {
 }
 
 func (p *Port) judge(c compare.Criteria) (compare.Verdict, error) {
-	return c.Judge(p.Golden, p.Actual, compare.References{Float64: p.Golden64, Encoded: p.Encoded, Encoding: p.DType})
-}
-
-// again judges by other criteria. The figures change only if that succeeds.
-func (p *Port) again(c compare.Criteria, source string) error {
-	v, err := p.base(c)
-	if err == nil {
-		p.Criteria, p.Base, p.Source = c, v, source
-	}
-	return err
+	return c.Judge(p.Golden, p.Actual, compare.References{Float64: p.Golden64, Encoded: p.Encoded, Encoding: p.DType, RowNorm: p.rowNorm})
 }
 
 // agrees reports whether the two sides are within the noise floor. It decides where an error is;
@@ -213,7 +193,6 @@ func (p *Port) limit(criteria CriteriaFunc) {
 		p.Source = fmt.Sprintf("%d × what %s costs the reference%s", compare.MostCost, p.DType, p.encodedBy)
 		p.measured = true
 	}
-	p.asRow()
 	if p.Golden64 == nil || !p.DType.IsFloat() {
 		return
 	}
@@ -235,7 +214,7 @@ func (p *Port) floor() compare.Limits { return p.Floor.Max(compare.Floor(p.DType
 
 // measurable reports whether the reference was run in the encoding that judges.
 func (p *Port) measurable() bool {
-	return p.Encoded != nil && p.printed == nil && rounds(p.DType) && slices.Equal(p.Encoded.Shape(), p.Golden.Shape())
+	return p.Encoded != nil && p.printed == nil && dtype.Has16Bits(p.DType) && slices.Equal(p.Encoded.Shape(), p.Golden.Shape())
 }
 
 // evidence returns the port as hypotheses see it: whole tensors in the golden's own shape, padding
@@ -299,4 +278,17 @@ func frameOf(golden, actual *dump.Run, pair match.Pair) (f frame, err error) {
 		}
 	}
 	return f, nil
+}
+
+// ownShape returns the frame of a pair in the golden's own shape, whatever part of that the candidate
+// has; the lines that it lacks are padding. It is false where that cannot be.
+func (p *Port) ownShape() (f frame, ok bool) {
+	f, err := p.frame()
+	if err == nil && slices.Equal(f.actual.Shape(), p.entry.Shape()) {
+		return f, true
+	}
+	if p.spread == nil {
+		return frame{}, false
+	}
+	return p.spread()
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/dtype"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/tensor"
@@ -38,7 +39,7 @@ func (k Case) checkEncoded() error {
 	switch {
 	case r.Path == k.Actual.Path || k.Actual.Info.Nonce != "" && r.Info.Nonce == k.Actual.Info.Nonce:
 		return wrong("it is the candidate's own run")
-	case !rounds(want.dtype):
+	case !dtype.Has16Bits(want.dtype):
 		return wrong("the runs are judged as %s, and only what 16 bits cost is measured: %s", want.dtype, want.why)
 	case encodingOf("golden", k.Golden).dtype == want.dtype:
 		return wrong("the golden is in %s itself", want.dtype)
@@ -103,7 +104,7 @@ func (c *Comparison) noteCosts() {
 		}
 		measured, all, out := 0, 0, 0
 		for _, p := range c.Ports {
-			if p.Case != k.Name || !p.comparable() || !p.Judged() || !p.DType.IsFloat() {
+			if p.Case != k.Name || !p.Comparable() || !p.Judged() || !p.DType.IsFloat() {
 				continue
 			}
 			all++
@@ -124,4 +125,36 @@ func (c *Comparison) noteCosts() {
 		}
 		c.Note(text)
 	}
+}
+
+// leaveOut judges a port without some of its rows. Without any row left it is not judged. why says
+// what became of them.
+func (p *Port) leaveOut(lost []bool, why string) error {
+	n := 0
+	keep := make([]bool, len(lost))
+	for i, l := range lost {
+		if keep[i] = !l; l {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	p.lost = lost
+	if n == len(lost) || p.misfit() || p.printed != nil {
+		p.Problem, p.Agrees, p.Elsewhere = "", true, "all rows "+why
+		return nil
+	}
+	for _, t := range []**tensor.Tensor{&p.Golden, &p.Actual, &p.Golden64, &p.Encoded} {
+		if *t == nil {
+			continue
+		}
+		var err error
+		if *t, err = (*t).SelectRows(keep); err != nil {
+			return err
+		}
+	}
+	p.Note = strings.TrimPrefix(fmt.Sprintf("%s; %d of %d rows %s, and are left out", p.Note, n, len(lost), why), "; ")
+	p.judgeBase()
+	return nil
 }

@@ -26,6 +26,7 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 	r := &report.Report{Fixture: name, Order: c.Order, Notes: c.Notes, Unmatched: c.Unmatched, Source: c.source()}
 	other := c.OtherPrompt()
 	wrong, decided := other != nil, map[string]bool{}
+	var decisions []*Decision
 	if other != nil && c.Verdict.Kind != localise.KindInput {
 		r.Notes = append([]string{fmt.Sprintf("case %s: %s", other.Case, other.Text)}, r.Notes...)
 	}
@@ -38,10 +39,12 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 			j = p.Decide(nil, "")
 		}
 		if j != nil && j.Row.Status != report.StatusIgnored {
+			decisions = append(decisions, j)
 			decided[p.Layer] = true
 			wrong = wrong || j.failed()
 		}
 	}
+	r.Notes = append(slices.Clip(r.Notes), allowedVacuous(decisions)...)
 	r.NotJudged = c.notJudged()
 	if all {
 		c.Demand()
@@ -50,7 +53,7 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 	var failing []*Decision
 	var rows []int // of failing
 	absent := c.Layers.lacking()
-	for _, p := range c.inOrder() {
+	for _, p := range c.InOrder() {
 		if p.Actual == nil {
 			if absent[p] {
 				r.Layers = append(r.Layers, c.Layers.missingRow(p))
@@ -101,25 +104,19 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 	if note != "" {
 		r.Notes = append(slices.Clip(r.Notes), note)
 	}
-	if v := c.Verdict; v != nil && wrong {
-		r.Kind, r.Frontier = v.Kind, append([]string{}, v.Frontier...)
-		r.FirstDivergence = &report.Divergence{Layer: v.Layer, Port: v.Port, Case: v.Case, Step: v.Step, After: v.After, Before: v.Before,
-			Place: v.Place, Proven: v.Proven, Text: v.Text, Evidence: v.Evidence, Row: c.firstRow(v)}
-		for _, g := range v.Growth {
-			r.FirstDivergence.Growth = append(r.FirstDivergence.Growth, report.Growth{Layer: g.Layer, Error: report.Float(g.Error), Alone: report.Float(g.Alone)})
-		}
-		if !v.Proven {
-			r.FirstDivergence.Uncaptured = v.Gaps
-		}
-		if err := mapfile.Guard(func() error { c.reportCauses(r); return nil }); err != nil {
+	if wrong {
+		if err := c.Found(r); err != nil {
 			r.Verdict, r.Error = report.Error, err.Error()
 		}
-	}
-	if wrong {
 		r.Notes = append(slices.Clip(r.Notes), c.noteSettings()...)
 	}
+	r.Stretches = c.stretches()
+	for _, k := range c.Cases {
+		r.Costs = append(r.Costs, report.CostsOf(k.Name, k.Actual)...)
+	}
 	r.Tokens = c.tokens()
-	c.texts(r)
+	prompts, causes := c.Texts()
+	r.Reads(prompts, causes, !slices.ContainsFunc(c.Cases, func(k Case) bool { return len(k.Golden.Entries) > 0 || len(k.Actual.Entries) > 0 }))
 	c.weights(r)
 	if err := c.Changed(); err != nil {
 		r.Verdict, r.Error = report.Error, err.Error()
@@ -130,9 +127,29 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 	return r
 }
 
-// inOrder lists the ports in the order in which their values existed: a layer had its inputs before
+// Found adds the first divergence and its causes to a report of a run that is wrong.
+func (c *Comparison) Found(r *report.Report) error {
+	v := c.Verdict
+	if v == nil {
+		return nil
+	}
+	r.Kind, r.Frontier = v.Kind, append([]string{}, v.Frontier...)
+	d := &report.Divergence{Layer: v.Layer, Port: v.Port, Case: v.Case, Step: v.Step, After: v.After, Before: v.Before,
+		Place: v.Place, Proven: v.Proven, Text: v.Text, Evidence: v.Evidence, Row: c.firstRow(v)}
+	for _, g := range v.Growth {
+		d.Growth = append(d.Growth, report.Growth{Layer: g.Layer, Error: report.Float(g.Error), Alone: report.Float(g.Alone)})
+	}
+	if !v.Proven {
+		d.Uncaptured = v.Gaps
+	}
+	r.FirstDivergence = d
+	c.code(v, d)
+	return mapfile.Guard(func() error { c.reportCauses(r); return nil })
+}
+
+// InOrder lists the ports in the order in which their values existed: a layer had its inputs before
 // anything inside it ran, and its outputs after.
-func (c *Comparison) inOrder() (ports []*Port) {
+func (c *Comparison) InOrder() (ports []*Port) {
 	for _, pass := range c.flow().Passes {
 		for _, e := range pass.Events {
 			ports = append(ports, c.Ports[e.Index])

@@ -38,13 +38,13 @@ func TestStatusOfRows(t *testing.T) {
 	}{
 		{[4]float64{1, 1, 1, 1}, nil, report.Pass, [4]report.Status{pass, pass, pass, pass}, "all is equal"},
 		{[4]float64{1, 1, 1, 1.1}, nil, report.Fail, [4]report.Status{pass, pass, pass, fail}, "an output is wrong"},
-		{[4]float64{1, 1, 1.1, 1}, nil, report.Pass, [4]report.Status{pass, pass, ignored, pass},
+		{[4]float64{1, 1, 1.1, 1}, nil, report.Pass, [4]report.Status{pass, pass, pass, pass},
 			"an input never fails alone"},
 		{[4]float64{1, 1, 1.1, 1.1}, nil, report.Fail, [4]report.Status{pass, pass, fail, fail},
 			"next to a wrong output it is evidence"},
 		{[4]float64{1, 1, 1, 1.1}, []string{"m.a"}, report.Pass, [4]report.Status{pass, pass, ignored, ignored},
 			"no one asked for b"},
-		{[4]float64{1, 1.1, 1, 1}, []string{"m.a"}, report.Fail, [4]report.Status{pass, fail, ignored, ignored},
+		{[4]float64{1, 1.1, 1.1, 1.1}, []string{"m.a"}, report.Fail, [4]report.Status{pass, fail, ignored, ignored},
 			"a was asked for"},
 		{[4]float64{1, 1, 1, 1}, []string{}, report.Error, [4]report.Status{ignored, ignored, ignored, ignored},
 			"nothing was judged: no pass"},
@@ -79,11 +79,11 @@ func TestDecisions(t *testing.T) {
 		source string
 		reason string
 	}{
-		{[]float64{10}, report.StatusPass, "a_test.go:0", "wider than the default"},
+		{[]float64{1.5}, report.StatusPass, "a_test.go:0", "wider than the default"},
 		{[]float64{1e-9}, report.StatusFail, "a_test.go:0", "narrower"},
-		{[]float64{1e-9, 10}, report.StatusFail, "a_test.go:0", "the failure first"},
-		{[]float64{10, 1e-9}, report.StatusFail, "a_test.go:1", "the failure last"},
-		{[]float64{10, 5}, report.StatusPass, "a_test.go:1", "of two passes the last"},
+		{[]float64{1e-9, 1.5}, report.StatusFail, "a_test.go:0", "the failure first"},
+		{[]float64{1.5, 1e-9}, report.StatusFail, "a_test.go:1", "the failure last"},
+		{[]float64{1.5, 1.4}, report.StatusPass, "a_test.go:1", "of two passes the last"},
 	} {
 		cmp := chain(t, 1, 1, 1, 1.1)
 		for i, atol := range c.atol {

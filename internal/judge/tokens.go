@@ -1,15 +1,12 @@
 package judge
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/goparity/goparity/compare"
-	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/generation"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
@@ -64,7 +61,7 @@ func (p *Port) decidesTokens(k Case) bool {
 func (c *Comparison) logits(pass *trace.Pass) *Port {
 	for _, e := range slices.Backward(pass.Events) {
 		p := c.Ports[e.Index]
-		if !e.Input && p.comparable() && p.printed == nil && module.IsLogits(p.Layer, p.Port) && p.Golden.DType().IsFloat() &&
+		if !e.Input && p.Comparable() && p.printed == nil && module.IsLogits(p.Layer, p.Port) && p.Golden.DType().IsFloat() &&
 			p.Actual.DType().IsFloat() && p.Golden.RowLen() > 1 && slices.Equal(p.Golden.Shape(), p.Actual.Shape()) {
 			return p
 		}
@@ -72,23 +69,10 @@ func (c *Comparison) logits(pass *trace.Pass) *Port {
 	return nil
 }
 
-// add compares the rows of a forward pass, on all cores.
+// add compares the rows of a forward pass.
 func (t *tokens) add(p *Port) {
 	t.where = p.Layer + " " + p.Port
-	n := p.Golden.RowLen()
-	rows := p.Golden.Len() / n
-	positions := make([]*generation.Position, rows)
-	parts := min(rows, tokenParts)
-	each.Do(context.Background(), parts, func(part int) error {
-		g, a := make([]float64, n), make([]float64, n)
-		for row := part; row < rows; row += parts {
-			p.Golden.Float64s(g, row*n)
-			p.Actual.Float64s(a, row*n)
-			positions[row] = position(g, a, p.DType)
-		}
-		return nil
-	})
-	for row, pos := range positions {
+	for row, pos := range generation.Positions(p.Golden, p.Actual, p.DType) {
 		if pos == nil {
 			continue
 		}
@@ -100,53 +84,12 @@ func (t *tokens) add(p *Port) {
 			t.ties++
 		}
 		if pos.Choice != generation.Same && t.first == "" {
-			t.first = fmt.Sprintf("in row %d of step %s it is %d, the golden has %d, %s", row, p.Step, pos.Candidate, pos.Reference, ahead(pos))
+			t.first = fmt.Sprintf("in row %d of step %s it is %d, the golden has %d, %s", row, p.Step, pos.Candidate, pos.Reference, pos.Ahead())
 		}
 		if len(pos.Outliers) > 0 && p.Base.Pass && p.Elsewhere == "" {
 			p.exchanged(row, pos.Outliers)
 		}
 	}
-}
-
-// position compares two rows of logits; nil where the golden's decides nothing. Most rows have the same
-// largest logit and no error that stands out, which one look shows: of n logits of which four alone are
-// off, these have √n/2 times the error of the row.
-func position(g, a []float64, d tensor.DType) *generation.Position {
-	var sum, squares, most float64
-	top, own := 0, 0
-	for i, x := range g {
-		e := a[i] - x
-		sum += e
-		squares += e * e
-		most = max(most, math.Abs(e))
-		if x > g[top] {
-			top = i
-		}
-		if a[i] > a[own] {
-			own = i
-		}
-	}
-	n := float64(len(g))
-	spread := math.Sqrt(max(squares/n-sum/n*sum/n, 0))
-	if top == own && !math.IsInf(g[top], 0) && most+math.Abs(sum/n) <= min(standsOut, math.Sqrt(n)/2.2)*spread || most == 0 {
-		return &generation.Position{Choice: generation.Same, Reference: top, Candidate: top, Said: -1}
-	}
-	golden := generation.NewRow(g)
-	if golden.Bad() > 0 || len(golden.Top) == 0 {
-		return nil
-	}
-	pos := generation.Compare(golden, generation.NewRow(a), golden.Top[0].Token, -1, d)
-	return &pos
-}
-
-func ahead(p *generation.Position) string {
-	switch {
-	case math.IsNaN(p.Gap):
-		return "and the candidate's logits are not finite"
-	case p.Choice == generation.Tie:
-		return fmt.Sprintf("ahead by %.2g of the noise: a tie", p.Gap)
-	}
-	return fmt.Sprintf("ahead by %.3g times the noise", p.Gap)
 }
 
 // exchanged fails a port of which single logits alone are off.
@@ -178,22 +121,12 @@ func (t *tokens) text(name string, several bool) string {
 // labels says so where the logits of a few labels are all but equal: those of a head that was not loaded
 // are, for it is zero, or what a library made up.
 func labels(p *Port) (notes []string) {
-	n := p.Golden.RowLen()
-	x := make([]float64, n)
 	for _, side := range []struct {
-		who  string
-		read func([]float64, int) int
-	}{{"golden", p.Golden.Float64s}, {"candidate", p.Actual.Float64s}} {
-		most := 0.0
-		for row := range p.Golden.Len() / n {
-			side.read(x, row*n)
-			r := generation.NewRow(x)
-			if r.Bad() > 0 || len(r.Top) == 0 {
-				return nil
-			}
-			most = max(most, math.Exp(r.LogProb(r.Top[0].Token)))
-		}
-		if most < 1/float64(n)+surelyLabel {
+		who    string
+		logits *tensor.Tensor
+	}{{"golden", p.Golden}, {"candidate", p.Actual}} {
+		n := p.Golden.RowLen()
+		if most := generation.Surest(side.logits); most < 1/float64(n)+surelyLabel {
 			notes = append(notes, fmt.Sprintf("the %s's logits of %d labels (%s %s) are all but equal, the largest probability is %.3g: "+
 				"was its classification head loaded? One that a checkpoint lacks is zero, or made up", side.who, n, p.Layer, p.Port, most))
 		}
@@ -219,14 +152,10 @@ func (c *Comparison) Answer(caseName string) (a Answer, err error) {
 			if p == nil {
 				break
 			}
-			n := p.Actual.RowLen()
-			v := make([]float64, n)
-			p.Actual.Float64s(v, p.Actual.Len()-n)
-			r := generation.NewRow(v)
-			if r.Bad() > 0 || len(r.Top) == 0 {
-				return fmt.Errorf("the candidate's logits (%s %s) are not finite", p.Layer, p.Port)
+			a.Where = p.Layer + " " + p.Port
+			if a.Argmax, a.Confidence, err = generation.Last(p.Actual); err != nil {
+				return fmt.Errorf("the candidate's logits (%s) %w", a.Where, err)
 			}
-			a = Answer{r.Top[0].Token, math.Exp(r.LogProb(r.Top[0].Token)), p.Layer + " " + p.Port}
 			return nil
 		}
 		return errors.New("no output of both sides is logits by its name (lm_head, classifier, logits): nothing is answered")

@@ -52,6 +52,7 @@ func TestLargestLogits(t *testing.T) {
 			"ahead by", "a near-tie that turned"},
 		{"bfloat16", swap(2, 20, 500), report.Fail, "the first other one: in row 2 of step 0 it is 500, the golden has 20, ahead by", "the largest exchanged with another"},
 		{"bfloat16", swap(2, largestIn(golden, 2, 20), 501), report.Fail, "the same in 5 of 5 rows", "two that decide nothing, exchanged"},
+		{"float32", func(int, int) float64 { return 0 }, report.Fail, "the same in 0 of 5 rows", "equal logits have no largest one, in row 0 neither"},
 		{"float32", swap(3, 30, 99), report.Fail, "it is 99, the golden has 30", "no near-tie in float32"},
 	} {
 		side := func(engine string, x *tensor.Tensor) *dump.Run {

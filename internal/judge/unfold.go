@@ -1,11 +1,13 @@
 package judge
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/path"
@@ -30,6 +32,68 @@ func (c *Comparison) unfolding(k *Case) *unfolding {
 		}
 	}
 	return u
+}
+
+// unfolded is the scene of the verdict, laid out as in one pass, of a run along a path or in steps, each of
+// which feeds the next tokens; nil for other runs, and where that is not known.
+func (c *Comparison) unfolded(v *localise.Verdict, target *Port, run *diagnose.Run) *diagnose.Scene {
+	k := c.caseOf(v.Case)
+	switch {
+	case target == nil || k == nil:
+		return nil
+	case k.Along != nil:
+		return c.unfolding(k).scene(v, target, run)
+	case v.Kind != localise.KindBetween && v.Kind != localise.KindLocal || v.Step == k.Golden.Steps()[0]:
+		return nil
+	}
+	along, err := c.asPath(k)
+	if err != nil { // the steps do not tell their tokens
+		return nil
+	}
+	port := along.byKey()[target.Key]
+	if port == nil { // its rows are not those of the path
+		return nil
+	}
+	s := along.unfolding(&along.Cases[0]).scene(v, port, run)
+	if s != nil {
+		s.Fed.Steps, s.Fed.Others = true, nil
+	}
+	return s
+}
+
+// asPath joins the steps of a case as those of an execution path.
+func (c *Comparison) asPath(k *Case) (*Comparison, error) {
+	golden, err := path.New(c.told(k.Golden, k.Name), nil)
+	if err != nil {
+		return nil, err
+	}
+	actual, err := path.New(c.told(k.Actual, k.Name), golden)
+	if err != nil {
+		return nil, err
+	}
+	one, _, err := Goldens{Standard: []*path.Sheet{golden}}.Case(c.ctx, k.Name, actual, nil)
+	if err != nil {
+		return nil, err
+	}
+	cases := []Case{one}
+	opt := Options{Match: c.match}
+	opt.Match.Cut = true
+	joined, err := joinAll(cases, opt.Match)
+	if err != nil {
+		return nil, err
+	}
+	along := &Comparison{Cases: cases, joins: *joined, ctx: c.ctx, encodings: c.encodings}
+	return along, along.measure(opt)
+}
+
+// told is a run that says the tokens of its prompt, as its embedding was given them.
+func (c *Comparison) told(r *dump.Run, caseName string) *dump.Run {
+	info := r.Info
+	if len(info.TokenIDs) == 0 {
+		info.TokenIDs, _ = json.Marshal(c.tokenIDs(caseName)) // of numbers
+	}
+	info.Case = caseName
+	return dump.New(r.Path, info, r.OrderBy, r.Entries)
 }
 
 // scene is the verdict's place in its sequence, unfolded; nil where that is not known, or where the

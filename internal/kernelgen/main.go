@@ -8,23 +8,25 @@ import (
 
 // Offsets in compare.call.
 const (
-	golden, actual = 0, 8
-	rows, cols     = 16, 24
-	out            = 32
-	atol, rtol     = 64, 96        // [4]float64
-	bound          = 128           // [4]float64
-	lowAtol        = 160           // [8]float32
-	lowRtol        = 192           // [8]float32
-	highAtol       = 224           // [8]float32
-	highRtol       = 256           // [8]float32
-	bound32        = 288           // [8]float32
-	aa, ab, gd     = 320, 384, 448 // [8]float64
-	above, most    = 512, 576      // [8]float64 or [16]float32
-	count, count2  = 640, 704      // [8]int64 or [16]int32
-	found          = 768           // uint32
+	golden, actual   = 0, 8
+	rows, cols       = 16, 24
+	out              = 32
+	atol, rtol       = 64, 96   // [4]float64
+	lowAtol, lowRtol = 128, 160 // [8]float32
+	highAtol         = 192      // [8]float32
+	highRtol         = 224      // [8]float32
+	aa, ab           = 256, 288 // [4]float64
+	most, ratio      = 320, 352 // [8]float32, or [4]float64
+	count            = 384      // [8]int32, or [4]int64
+	doubt            = 416      // [8]int32
+	finite           = 448      // [8]int32, or [4]int64
+	nanG, infG, nanA = 480, 512, 544
+	infA, bad        = 576, 608 // [8]int32, or [4]int64
+	wide, nanEqual   = 640, 736 // [3][4]float64; [8]uint32
+	known, count2    = 768, 800 // [8]float32; [8]int32
 )
 
-// rowSize is the size of compare.rowFigures: Σd², Σg².
+// rowSize is the size of compare.rowSums: Σd², Σg².
 const rowSize = 16
 
 // terms is how many vectors a float32 sum takes before it goes to float64. Its relative error is
@@ -37,10 +39,10 @@ const ahead = 2048
 
 // Predicates of comparisons.
 const (
-	greater    = 30
-	ordered    = 7
-	notLess    = 21
-	notGreater = 26
+	equal     = 0
+	unordered = 3
+	ordered   = 7
+	greater   = 30
 )
 
 type source struct {
@@ -56,7 +58,7 @@ var (
 )
 
 // Constants in memory.
-var absMask64, absMask32, highHalf, floor, floor32, one64, one32, tail Mem
+var absMask64, absMask32, infinity64, infinity32, highHalf, floor64, floor32, tail Mem
 
 func main() {
 	ConstraintExpr("amd64")
@@ -69,34 +71,24 @@ func main() {
 	}
 	absMask64 = data("absMask64", repeat(4, U64(1<<63-1))...)
 	absMask32 = data("absMask32", repeat(8, U32(1<<31-1))...)
+	infinity64 = data("infinity64", repeat(4, U64(0x7ff<<52))...)
+	infinity32 = data("infinity32", repeat(8, U32(0xff<<23))...)
 	highHalf = data("highHalf", repeat(8, U32(0xffff0000))...)
-	floor = data("floor", repeat(4, F64(1e-10))...)
-	floor32 = data("floor32", repeat(8, F32(0x1p-34))...) // less than 1e-10, and exact in products
-	one64 = data("one64", U64(1))
-	one32 = data("one32", U32(1))
+	floor64 = data("floor64", repeat(4, F64(1e-10))...)
+	floor32 = data("floor32", repeat(8, F32(1e-10))...)
 	tail = data("tailMask", append(repeat(16, U64(0)), repeat(16, U64(1<<64-1))...)...)
 
-	for _, p := range [][2]source{{f32, f32}, {f64, f64}, {bf16, bf16}, {f16, f16}, {bf16, f32}, {f32, bf16},
-		{f16, f32}, {f32, f16}} {
-		for _, w := range []width{ymm, zmm} {
-			if p[0] == f64 {
-				count64(p, w)
-			} else {
-				fast(p, w, false)
-				fast(p, w, true)
-			}
-			if p[0] == p[1] {
-				same(p, w)
-			}
-		}
-		exact(p)
-		if p[0] != f64 {
-			reach(p)
-		}
+	for _, s := range []source{f32, bf16, f16} {
+		quick(s, false)
+		quick(s, true)
 	}
-	for _, src := range []source{f32, f64, bf16, f16} {
-		stats(src)
-	}
+	careful32()
+	careful64()
+	odd(f32)
+	odd(f64)
+	widen(bf16)
+	widen(f16)
+	squares()
 	Generate()
 }
 

@@ -1,24 +1,26 @@
-// Package localise finds the first place at which a candidate computes something other than the
-// reference, from the results of all matched ports of the standard run and, where there is one, of
-// the run on golden inputs.
+// Package localise says where a candidate computes something other than the reference: it turns what
+// replay found wrong (Fault) into a place (Verdict), by the trace of the reference's run.
 //
-// A port agrees if its worst row is within the noise floor (compare.Floor), which is not the
-// tolerance that decides pass or fail. The ports are visited in the order in which the reference
-// had them: the inputs of a layer before everything inside it, its outputs after. The first one
-// that disagrees tells the place:
+// A fault is an entry of the trace whose piece of the reference's program makes something else of
+// what the candidate had there; package internal/judge/piece finds them. Of each:
 //
-//	an input of the whole model                              → input
-//	an output that agrees wherever it is used afterwards     → capture, and the next one is looked at
-//	no more error than came in, or every block rounds alike  → drift
-//	one of several, and no order of execution is known       → unordered
-//	an output of a layer without matched children            → local, in that layer
-//	an output of a container, children agreeing              → between the last child and the container's end
-//	an input of any other layer                              → between the last agreeing output before it and this layer
-//	local or between, but right on the golden inputs         → interaction
+//	the recording is wrong, and not the model            → capture
+//	an input of the model itself                         → input, in the innermost layer that takes it
+//	an input of a layer                                  → between, in the container whose code made it
+//	an output of a module that returns what it was given → between, in its container
+//	an output of a container with recorded children      → between its last child and its end
+//	an output of any other layer                         → local, in that layer
+//	local or between, but right on the golden inputs     → interaction
+//	judged by the golden, and no order of execution      → unordered
 //
-// What came in is the largest error of the inputs, relative to their rows. Where large terms cancel
-// that is too little: a layer with one input is then asked for its excess, row by row (Run.Excess),
-// and one that makes no more of its input's error than its gain and rounding do is not accused.
+// The first fault in the order of execution is the place, all are the frontier, and what else differs
+// has it from them (Verdict.Blame). A wrong recording is the place only where nothing else is wrong.
+// Where what the piece is made of lies outside of the layer, the place is open: in that layer, or
+// between it and the last one that is known to be right.
+//
+// What the runs say of themselves comes on top (Given): other prompts, weights that were not loaded,
+// an execution path that is wrong where one pass is right. Where something fails and there is no
+// fault, errors add up (Drift), and no layer is accused.
 //
 // Which tensor is which comes from bytes: records of one Same number hold equal bytes in the
 // reference, so that one's output is the other's input. Where bytes do not tell, the order of

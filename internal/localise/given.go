@@ -61,11 +61,9 @@ func (r *Run) path(v *Verdict) {
 		return
 	}
 	if v.Kind == KindLocal && v.Open && r.Given.Stateless(v.Layer) {
-		layer, gaps := v.Layer, v.Gaps
-		v.between(v.pass, v.pass.Container(layer), layer, v.at)
-		v.opened(v.pass, v.at)
-		v.Gaps = gaps
-		v.Text = fmt.Sprintf("%s: %s gives the first wrong output, and makes each row of one row, so what it is given is wrong", v.Place, layer)
+		layer := v.Layer
+		v.Layer, v.Before, v.Place = v.pass.Container(layer), layer, ""
+		v.Text = fmt.Sprintf("%s makes each row of one row, and its first output is wrong, so what it is given is: %s", layer, v.Text)
 	}
 	v.Kind, v.Text = KindPath, why+": "+v.Text
 }

@@ -19,7 +19,7 @@ func (p *pass) rivals(i int) (layers []string) {
 	if j := p.Producer(i); e.Input && j >= 0 && p.events[j].known() {
 		return nil
 	}
-	if !e.Input && p.inputsOf(e.Layer).joined > 0 {
+	if !e.Input && p.sides[1][e.Layer].joined > 0 {
 		return nil
 	}
 	seen := map[string]bool{}
@@ -28,7 +28,7 @@ func (p *pass) rivals(i int) (layers []string) {
 		if !o.differs() || seen[o.Layer] || label.Ordered(e.Layer, o.Layer) {
 			continue
 		}
-		if o.Input && p.Producer(j) < 0 || !o.Input && p.inputsOf(o.Layer).wrong == 0 {
+		if o.Input && p.Producer(j) < 0 || !o.Input && p.sides[1][o.Layer].wrong == 0 {
 			seen[o.Layer] = true
 			layers = append(layers, o.Layer)
 		}

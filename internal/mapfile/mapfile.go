@@ -108,7 +108,8 @@ func (m *File) mapped(f *os.File, limit int64) bool {
 		release()
 		return false
 	}
-	m.Data, m.end = data, func() error { release(); return unmap() }
+	leave := enter(data)
+	m.Data, m.end = data, func() error { leave(); release(); return unmap() }
 	return true
 }
 

@@ -34,3 +34,11 @@ func readAhead(data []byte) {
 		_ = unix.Madvise(data[skip:], unix.MADV_WILLNEED) // only advice: errors do not matter
 	}
 }
+
+func forget(data []byte) {
+	page := os.Getpagesize()
+	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(data)))) & (page - 1)
+	if n := (len(data) - skip) / page * page; n > 0 {
+		_ = unix.Madvise(data[skip:skip+n], unix.MADV_DONTNEED)
+	}
+}

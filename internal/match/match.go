@@ -82,7 +82,6 @@ type Result struct {
 	Ignored         []Ignored
 	Notes           []string // how names and layouts were joined, for the report
 	Gaps            []Gap
-	Suspects        []Suspect
 }
 
 // Runs finds out which port of the actual run is which of the golden one, step by step. Errors are:

@@ -12,17 +12,16 @@ import (
 // layerReasons say why a layer is found on one side only, by the folded last segment of its label.
 // They are said of layers that were not joined.
 var layerReasons = []layerReason{
-	{"*dropout# drop# droppath#", "dropout does nothing in inference: %s does not call it as a layer", true},
+	{"*dropout# drop# droppath#", "dropout does nothing in inference: %s does not call it as a layer"},
 	{"*act *actfn *activation *activationfn gelu silu relu tanh sigmoid",
-		"an activation: %s does not call it as a layer", false},
-	{"rotaryemb* rope rotary rotarypos*", "rotary embeddings: %s does not compute them in a layer", false},
-	{"identity flatten", "it computes nothing: %s does not call it as a layer", true},
-	{"*sampler#", "a sampler: %s does not sample in a layer", false},
+		"an activation: %s does not call it as a layer"},
+	{"rotaryemb* rope rotary rotarypos*", "rotary embeddings: %s does not compute them in a layer"},
+	{"identity flatten", "it computes nothing: %s does not call it as a layer"},
+	{"*sampler#", "a sampler: %s does not sample in a layer"},
 }
 
 type layerReason struct {
 	names, text string
-	idle        bool // its output is its input
 }
 
 // portReasons say why an input or output of a joined layer is found on one side only. What is own is

@@ -37,7 +37,7 @@ func (m *matcher) result() *Result {
 	}
 	r.UnmatchedGolden = m.unmatched(m.golden)
 	r.UnmatchedActual = m.unmatched(m.actual)
-	r.Gaps, r.Suspects = m.gaps(), m.suspects()
+	r.Gaps = m.gaps()
 	r.Notes = m.notes.list()
 	return r
 }

@@ -88,6 +88,21 @@ func (r *Rule) wrong() string {
 	return ""
 }
 
+// Expand returns what the names of a rule stand for where the first Golden is this layer.
+func (r *Rule) Expand(layer string) (golden, candidate []string, ok bool) {
+	found := capturing(r.Golden[0]).FindStringSubmatch(layer)
+	if found == nil {
+		return nil, nil, false
+	}
+	fill := func(names []string) (out []string) {
+		for _, name := range names {
+			out = append(out, substitute(name, found[1:]))
+		}
+		return out
+	}
+	return fill(r.Golden), fill(r.Candidate), true
+}
+
 // others are all names but the first golden one.
 func (r *Rule) others() []string { return slices.Concat(r.Golden[1:], r.Candidate) }
 

@@ -55,4 +55,7 @@ const (
 
 	// maxOpen is how many layers without partner are searched for others in another layout.
 	maxOpen = 256
+
+	// maxRules is how many of the rules that would join what is left are shown.
+	maxRules = 6
 )

@@ -9,13 +9,6 @@ type Conv struct {
 	Groups                           int
 	Stride, Pad                      [2]int    // of height and width
 	W, B                             []float64 // B is nil for none
-	Biases                           float64   // how often B is added: 1
-
-	// What goes wrong.
-	Flipped [2]bool // the kernel is read backwards along height, width
-	Shift   [2]int  // the input lies so many places further on
-	Edge    bool    // what lies around is not zero, but the next element
-	Skip    int     // 1 + the number of the kernel's column that is left out; 0 for none
 }
 
 // Work is the number of multiplications for n rows of the output.
@@ -34,25 +27,14 @@ func (c *Conv) Row(x []float64, channel, y int) []float64 {
 		plane := x[(first+k)*c.Height*c.Width:][:c.Height*c.Width]
 		w := c.W[(channel*in+k)*size:][:size]
 		for i := range c.KernelHeight {
-			row, ok := c.place(y*c.Stride[0]-c.Pad[0]+i-c.Shift[0], c.Height)
-			if !ok {
+			row := y*c.Stride[0] - c.Pad[0] + i
+			if row < 0 || row >= c.Height {
 				continue
 			}
-			a := i
-			if c.Flipped[0] {
-				a = c.KernelHeight - 1 - i
-			}
 			for j := range c.KernelWidth {
-				b := j
-				if c.Flipped[1] {
-					b = c.KernelWidth - 1 - j
-				}
-				if j+1 == c.Skip {
-					continue
-				}
-				f := w[a*c.KernelWidth+b]
+				f := w[i*c.KernelWidth+j]
 				for o := range out {
-					if at, ok := c.place(o*c.Stride[1]-c.Pad[1]+j-c.Shift[1], c.Width); ok {
+					if at := o*c.Stride[1] - c.Pad[1] + j; at >= 0 && at < c.Width {
 						out[o] += f * plane[row*c.Width+at]
 					}
 				}
@@ -61,16 +43,8 @@ func (c *Conv) Row(x []float64, channel, y int) []float64 {
 	}
 	if c.B != nil {
 		for o := range out {
-			out[o] += c.Biases * c.B[channel]
+			out[o] += c.B[channel]
 		}
 	}
 	return out
-}
-
-// place is an index, or where it lies beyond the ends that of the last element; false for zero.
-func (c *Conv) place(at, n int) (int, bool) {
-	if at >= 0 && at < n {
-		return at, true
-	}
-	return min(max(at, 0), n-1), c.Edge
 }

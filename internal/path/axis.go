@@ -25,7 +25,7 @@ type shaped struct {
 // fits reports whether a shape may be read in this way.
 func (a axis) fits(s shaped, float bool) bool {
 	n, shape := len(s.pass.Rows), s.shape
-	batch, tokens := s.pass.size()
+	batch, tokens := s.pass.Size()
 	switch a {
 	case lastRows:
 		return (len(shape) == 2 || len(shape) == 3 && shape[1] == 1) && shape[0] == len(s.pass.Items)
@@ -80,7 +80,7 @@ func (a axis) overKeys(port string, in []shaped) bool {
 		return false
 	}
 	return !slices.ContainsFunc(in, func(s shaped) bool {
-		_, tokens := s.pass.size()
+		_, tokens := s.pass.Size()
 		last := s.shape[len(s.shape)-1]
 		return last != s.pass.keys() && last != tokens
 	})
@@ -92,7 +92,7 @@ func (a axis) lay(t *tensor.Tensor, p *Pass) (*tensor.Tensor, error) {
 	if a <= 0 || shape[0] == 1 && shape[a] == len(p.Rows) {
 		return t, nil
 	}
-	batch, tokens := p.size()
+	batch, tokens := p.Size()
 	order := []int{0, 1, 2, 3}
 	if a == 2 {
 		var err error

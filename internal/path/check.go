@@ -2,6 +2,7 @@ package path
 
 import (
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"strings"
 
@@ -50,9 +51,15 @@ func (s *Sheet) lacks() string {
 		if !s.any(func(i dump.PassItem) bool { return i.From > 0 && i.To-i.From == 1 }) {
 			return "forward passes of a single token behind a prefill"
 		}
+		if n := s.Path.Numbers; n != nil && s.steps() < n[0] {
+			return fmt.Sprintf("%d forward passes of a single token behind a prefill", n[0])
+		}
 	case dump.Chunked:
 		if !s.any(func(i dump.PassItem) bool { return i.From > 0 && i.To-i.From > 1 }) {
 			return "a chunk of two tokens or more behind another one"
+		}
+		if n := s.Path.Numbers[0]; s.otherChunk(n) {
+			return fmt.Sprintf("chunks of %d tokens, of which only the last of a sequence is shorter", n)
 		}
 	case dump.Batch:
 		if !slices.ContainsFunc(s.Passes, func(p *Pass) bool { return len(p.Items) > 1 }) {
@@ -66,6 +73,7 @@ func (s *Sheet) lacks() string {
 		if !s.any(func(i dump.PassItem) bool { return i.CachedTokens > 0 }) {
 			return "a hit, an item with cached_tokens: no hit"
 		}
+		return s.lacksCached()
 	case dump.Repeat:
 		if n := max(s.Path.Numbers[0], 2); s.runs() < n {
 			return fmt.Sprintf("%d runs of one sequence from its first token on, each with an empty cache", n)
@@ -82,6 +90,68 @@ func (s *Sheet) lacks() string {
 
 func (s *Sheet) any(is func(dump.PassItem) bool) bool {
 	return slices.ContainsFunc(s.Passes, func(p *Pass) bool { return slices.ContainsFunc(p.Items, is) })
+}
+
+// steps is how many passes of a single token the sequence had that had the most of them, behind its
+// first token.
+func (s *Sheet) steps() (most int) {
+	n := map[int]int{}
+	for _, p := range s.Passes {
+		for _, i := range p.Items {
+			if i.From > 0 && i.To-i.From == 1 {
+				n[i.Sequence]++
+				most = max(most, n[i.Sequence])
+			}
+		}
+	}
+	return most
+}
+
+// otherChunk reports whether a chunk behind which the sequence had another one has not n tokens, or
+// the last one more. Passes of a single token behind them are steps, not chunks.
+func (s *Sheet) otherChunk(n int) bool {
+	last := map[int]int{} // by sequence, the size of its last chunk
+	for _, p := range s.Passes {
+		for _, i := range p.Items {
+			size := i.To - i.From
+			if before := last[i.Sequence]; i.From > 0 && size > 1 && before != n || size > n {
+				return true
+			}
+			if size > 1 {
+				last[i.Sequence] = size
+			}
+		}
+	}
+	return false
+}
+
+// lacksCached names tokens that were taken from a cache and that no pass before had fed.
+func (s *Sheet) lacksCached() string {
+	begins := make([][]uint64, len(s.Tokens)) // hashes of the first 0, 1, 2 … tokens of each sequence
+	for i, ids := range s.Tokens {
+		h := fnv.New64a()
+		begins[i] = append(begins[i], h.Sum64())
+		for _, id := range ids {
+			fmt.Fprint(h, id, " ")
+			begins[i] = append(begins[i], h.Sum64())
+		}
+	}
+	fed := map[uint64]bool{begins[0][0]: true}
+	for _, p := range s.Passes {
+		for _, i := range p.Items {
+			if !fed[begins[i.Sequence][i.CachedTokens]] {
+				return fmt.Sprintf("a pass that fed the %d tokens which step %s took from the cache", i.CachedTokens, p.Step)
+			}
+		}
+		for _, i := range p.Items {
+			if b := begins[i.Sequence]; fed[b[i.From]] {
+				for at := i.From; at < i.To; at++ {
+					fed[b[at+1]] = true
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // pads reports whether a sequence has padding on a side, where others have tokens.

@@ -20,11 +20,19 @@ type found struct {
 	sequence int
 }
 
+// At is the sheet that has a sequence of the run, and the sequence there; nil where none has.
+func (f *Found) At(sequence int) (s *Sheet, there int) {
+	at := f.at[sequence]
+	return at.sheet, at.sequence
+}
+
 // Found says how the rows of a run were found.
 type Found struct {
 	Run     *dump.Run
 	Assumed bool     // a sequence is the beginning of a longer one, whose rows are right only if the model is causal
 	Skipped []string // forward passes of tokens that no golden has, which repeat puts between its runs
+
+	at map[int]found // by sequence
 }
 
 // From puts the rows of other sheets in the order in which s fed them: a run with a step for each of
@@ -34,25 +42,15 @@ func (s *Sheet) From(others ...*Sheet) (*Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Found{}
+	out := &Found{at: at}
 	for i, f := range at {
 		out.Assumed = out.Assumed || f.sheet != nil && len(s.Tokens[i]) < len(f.sheet.Tokens[f.sequence])
 	}
-	var entries []dump.Entry
-	for _, p := range s.Passes {
-		if slices.ContainsFunc(p.Items, func(i dump.PassItem) bool { return at[i.Sequence].sheet == nil }) {
-			out.Skipped = append(out.Skipped, p.Step)
-			continue
-		}
-		of, err := p.from(at)
-		if err != nil {
-			return nil, err
-		}
-		entries = append(entries, of...)
+	entries, skipped, err := s.gather(others[0].Run.Path, func(_ *Pass, i dump.PassItem) found { return at[i.Sequence] })
+	if err != nil {
+		return nil, err
 	}
-	if len(entries) == 0 {
-		return nil, fmt.Errorf("no port of %s has the rows that %s fed", others[0].Run.Path, s.Run.Path)
-	}
+	out.Skipped = skipped
 	first := others[0].Run
 	info := first.Info
 	if info.TokenIDs, err = json.Marshal(s.Tokens); err != nil {
@@ -69,6 +67,41 @@ func (s *Sheet) From(others ...*Sheet) (*Found, error) {
 		}
 	}
 	return out, nil
+}
+
+// With returns the run with the rows of sheets that have the tokens of those where they were found: of each
+// item of a forward pass another one, nil for none.
+func (f *Found) With(s *Sheet, of func(*Pass, dump.PassItem) *Sheet) (*dump.Run, error) {
+	entries, _, err := s.gather(f.Run.Path, func(p *Pass, i dump.PassItem) found { return found{of(p, i), f.at[i.Sequence].sequence} })
+	if err != nil {
+		return nil, err
+	}
+	return dump.New(f.Run.Path, f.Run.Info, f.Run.OrderBy, entries), nil
+}
+
+// gather makes the entries of all forward passes that were found. The others are skipped.
+func (s *Sheet) gather(path string, of func(*Pass, dump.PassItem) found) (entries []dump.Entry, skipped []string, err error) {
+	for _, p := range s.Passes {
+		at := map[int]found{}
+		for _, i := range p.Items {
+			if f := of(p, i); f.sheet != nil {
+				at[i.Sequence] = f
+			}
+		}
+		if slices.ContainsFunc(p.Items, func(i dump.PassItem) bool { return at[i.Sequence].sheet == nil }) {
+			skipped = append(skipped, p.Step)
+			continue
+		}
+		of, err := p.from(at)
+		if err != nil {
+			return nil, nil, err
+		}
+		entries = append(entries, of...)
+	}
+	if len(entries) == 0 {
+		return nil, nil, fmt.Errorf("no port of %s has the rows that %s fed", path, s.Run.Path)
+	}
+	return entries, skipped, nil
 }
 
 // find finds each sequence that was fed: the one with its tokens, or else the shortest that begins

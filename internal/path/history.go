@@ -26,7 +26,7 @@ func (s *Sheet) History(sequence, pass int) (list []Segment) {
 			continue
 		}
 		item := p.Items[i]
-		list = append(list, Segment{p, item.From, item.To, p.offset(i)})
+		list = append(list, Segment{p, item.From, item.To, p.Offset(i)})
 		if item.CachedTokens > 0 {
 			list = append(list, s.cached(sequence, k, item.CachedTokens)...)
 			break
@@ -69,8 +69,8 @@ func (s *Sheet) cached(sequence, pass, n int) (list []Segment) {
 	return nil
 }
 
-// offset is the first row of an item.
-func (p *Pass) offset(item int) (at int) {
+// Offset is the first row of an item.
+func (p *Pass) Offset(item int) (at int) {
 	for _, i := range p.Items[:item] {
 		at += i.To - i.From
 	}

@@ -1,6 +1,7 @@
 package path
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,6 +11,11 @@ import (
 
 // Row is the token that a row belongs to: its sequence in token_ids, and its place there.
 type Row struct{ Sequence, Position int }
+
+// Compare orders rows by sequence, then by position.
+func (r Row) Compare(other Row) int {
+	return cmp.Or(cmp.Compare(r.Sequence, other.Sequence), cmp.Compare(r.Position, other.Position))
+}
 
 // Pass is a forward pass.
 type Pass struct {
@@ -27,6 +33,12 @@ func (p *Pass) Whole() bool { return len(p.Items) == 1 && p.Items[0].From == 0 }
 // Index is the index of the item of a sequence; −1 if the pass did not feed it.
 func (p *Pass) Index(sequence int) int {
 	return slices.IndexFunc(p.Items, func(i dump.PassItem) bool { return i.Sequence == sequence })
+}
+
+// NewPass returns a forward pass without padding.
+func NewPass(step string, items []dump.PassItem) *Pass {
+	p, _ := newPass(step, items, nil) // only a mask can be wrong
+	return p
 }
 
 // newPass counts the rows of a pass. mask is that of the padded tensors, nil if nothing is padded.
@@ -72,10 +84,10 @@ func real(row []bool) (n int) {
 	return n
 }
 
-// size returns the lengths of the first two axes of tensors that have a row for each sequence,
+// Size returns the lengths of the first two axes of tensors that have a row for each sequence,
 // padded to one length; 0 if the sequences have several lengths and nothing says how they are
 // padded.
-func (p *Pass) size() (sequences, tokens int) {
+func (p *Pass) Size() (sequences, tokens int) {
 	if p.grid != nil {
 		return len(p.grid), len(p.grid[0])
 	}
@@ -85,6 +97,25 @@ func (p *Pass) size() (sequences, tokens int) {
 		}
 	}
 	return len(p.Items), p.Items[0].To - p.Items[0].From
+}
+
+// Padded reports whether some rows of the pass are padding.
+func (p *Pass) Padded() bool { return p.grid != nil }
+
+// Place is where the i-th token of an item lies in tensors of [Pass.Size].
+func (p *Pass) Place(item, i int) (line, row int) {
+	if p.grid == nil {
+		return item, i
+	}
+	fed := sequences(p.grid)[item]
+	line = slices.IndexFunc(p.grid, func(row []bool) bool { return &row[0] == &fed[0] })
+	for ; ; row++ {
+		if fed[row] {
+			if i--; i < 0 {
+				return line, row
+			}
+		}
+	}
 }
 
 // Lengths are the numbers of tokens of the items.
@@ -113,8 +144,8 @@ func whole(tokens [][]int) (items []dump.PassItem) {
 	return items
 }
 
-// passes lists the forward passes of a run, and the tokens of its sequences.
-func passes(r *dump.Run) (list []*Pass, tokens [][]int, err error) {
+// Passes lists the forward passes of a run, and the tokens of its sequences.
+func Passes(r *dump.Run) (list []*Pass, tokens [][]int, err error) {
 	steps := r.Steps()
 	if r.Info.Passes == nil {
 		return plainPasses(r)

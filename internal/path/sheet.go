@@ -19,11 +19,12 @@ type Sheet struct {
 	Left   []string // labels of the ports that have no such rows
 	Exact  bool     // rows may depend on later tokens: they hold for whole sequences alone
 
-	raw   *dump.Run        // as it was recorded
-	plain bool             // the run does not say its passes
-	of    map[string]*Pass // by step
-	ports map[portKey]*tensor.Tensor
-	axes  map[nameKey]axis
+	raw      *dump.Run // as it was recorded
+	recorded map[portKey]*tensor.Tensor
+	plain    bool             // the run does not say its passes
+	of       map[string]*Pass // by step
+	ports    map[portKey]*tensor.Tensor
+	axes     map[nameKey]axis
 }
 
 type nameKey struct{ layer, port string }
@@ -36,7 +37,7 @@ type portKey struct {
 // New lays out a run. The sheet of the other side, if there is one, tells what shapes alone do not.
 func New(r *dump.Run, other *Sheet) (*Sheet, error) {
 	s := &Sheet{Name: r.Info.Path, of: map[string]*Pass{}, ports: map[portKey]*tensor.Tensor{}, axes: map[nameKey]axis{},
-		plain: r.Info.Passes == nil, raw: r}
+		plain: r.Info.Passes == nil, raw: r, recorded: map[portKey]*tensor.Tensor{}}
 	if s.Name == "" {
 		s.Name = dump.OnePass
 	}
@@ -44,7 +45,7 @@ func New(r *dump.Run, other *Sheet) (*Sheet, error) {
 	if s.Path, err = dump.ParsePath(s.Name); err != nil {
 		return nil, err
 	}
-	if s.Passes, s.Tokens, err = passes(r); err != nil {
+	if s.Passes, s.Tokens, err = Passes(r); err != nil {
 		return nil, err
 	}
 	for _, p := range s.Passes {
@@ -57,6 +58,7 @@ func New(r *dump.Run, other *Sheet) (*Sheet, error) {
 	var entries []dump.Entry
 	for _, e := range r.Entries {
 		p, key := s.of[e.Step], nameKey{e.Layer, e.Port}
+		s.recorded[portKey{e.Step, key}] = e.Tensor
 		if p == nil || s.axes[key] == none {
 			continue
 		}
@@ -72,6 +74,11 @@ func New(r *dump.Run, other *Sheet) (*Sheet, error) {
 	}
 	s.Run = laid(r, entries)
 	return s, nil
+}
+
+// With returns the sheet of the same run with other tensors.
+func (s *Sheet) With(entries []dump.Entry, other *Sheet) (*Sheet, error) {
+	return New(dump.New(s.raw.Path, s.raw.Info, s.raw.OrderBy, entries), other)
 }
 
 // ran are the tokens of each sequence without those behind the last that a forward pass fed: the last
@@ -128,6 +135,12 @@ func (s *Sheet) findAxes(r *dump.Run, other *Sheet) {
 			s.Left = append(s.Left, label.Join(key.layer, key.port))
 		}
 	}
+}
+
+// Recorded returns a port of a forward pass as it was recorded, whether or not it has rows; nil if it
+// was not.
+func (s *Sheet) Recorded(step, layer, port string) *tensor.Tensor {
+	return s.recorded[portKey{step, nameKey{layer, port}}]
 }
 
 // Pass returns the forward pass of a step; nil if there is none.

@@ -19,21 +19,6 @@ func q8_0AVX2(dst *float32, src *byte, blocks int)
 //go:noescape
 func affine4AVX2(dst *float32, q *byte, scales *float32)
 
-// affine2F32AVX2 writes at least one group of n numbers, a positive multiple of 32.
-//
-//go:noescape
-func affine2F32AVX2(dst *float32, codes *byte, n int, groups int, scales *float32, biases *float32)
-
-// affine2F16AVX2 writes at least one group of n numbers, a positive multiple of 32.
-//
-//go:noescape
-func affine2F16AVX2(dst *float32, codes *byte, n int, groups int, scales *float32, biases *float32)
-
-// affine2BF16AVX2 writes at least one group of n numbers, a positive multiple of 32.
-//
-//go:noescape
-func affine2BF16AVX2(dst *float32, codes *byte, n int, groups int, scales *float32, biases *float32)
-
 // affine4F32AVX2 writes at least one group of n numbers, a positive multiple of 32.
 //
 //go:noescape

@@ -20,7 +20,7 @@ func q2_k(dst []float32, src []byte) {
 	for ; len(src) >= 84; src, dst = src[84:], dst[256:] {
 		q, d, e := src[16:80], half(src[80:]), half(src[82:])
 		for g := range 16 { // a group
-			dl, ml := d*float32(src[g]&15), e*float32(src[g]>>4)
+			dl, ml := d*float32(src[g]&15), float32(e*float32(src[g]>>4))
 			out, codes := dst[16*g:16*g+16], q[g/8*32+g%2*16:]
 			shift := g / 2 % 4 * 2
 			for i := range out {
@@ -62,7 +62,7 @@ func q4_k(dst []float32, src []byte) {
 			s0, m0 := scaleMin(sm, g)
 			s1, m1 := scaleMin(sm, g+1)
 			q, out := (*[32]byte)(src[16+16*g:]), (*[64]float32)(dst[32*g:])
-			scales = [4]float32{d * float32(s0), e * float32(m0), d * float32(s1), e * float32(m1)}
+			scales = [4]float32{d * float32(s0), float32(e * float32(m0)), d * float32(s1), float32(e * float32(m1))}
 			affine4(out, q, &scales)
 		}
 	}
@@ -85,7 +85,7 @@ func q5_k(dst []float32, src []byte) {
 		d, e, sm, high := half(src), half(src[2:]), src[4:16], (*[32]byte)(src[16:])
 		for g := range 8 {
 			s, m := scaleMin(sm, g)
-			dl, ml := d*float32(s), e*float32(m)
+			dl, ml := d*float32(s), float32(e*float32(m))
 			q, out, shift := (*[32]byte)(src[48+g/2*32:]), (*[32]float32)(dst[32*g:]), g%2*4
 			for i, b := range q {
 				out[i] = float32(dl*float32(b>>shift&15|high[i]>>g&1<<4)) - ml

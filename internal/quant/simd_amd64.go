@@ -37,7 +37,6 @@ func vectorAffine4(out *[64]float32, q *[32]byte, scales *[4]float32) bool {
 type affineKernel = func(dst *float32, codes *byte, n, groups int, scales, biases *float32)
 
 var affineKernels = map[int]map[tensor.DType]affineKernel{
-	2: {tensor.F32: affine2F32AVX2, tensor.F16: affine2F16AVX2, tensor.BF16: affine2BF16AVX2},
 	4: {tensor.F32: affine4F32AVX2, tensor.F16: affine4F16AVX2, tensor.BF16: affine4BF16AVX2},
 	8: {tensor.F32: affine8F32AVX2, tensor.F16: affine8F16AVX2, tensor.BF16: affine8BF16AVX2},
 }

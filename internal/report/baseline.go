@@ -28,6 +28,9 @@ const (
 	New    Class = "new"    // was not judged, and is
 )
 
+// classes are in the order in which they are shown.
+var classes = []Class{Worse, Gone, Better, New}
+
 // Bad reports whether the change is one for the worse: a row that is no longer compared may hide
 // what became wrong.
 func (c Class) Bad() bool { return c == Worse || c == Gone }
@@ -60,9 +63,8 @@ func Changes(old, now *Report) []Change {
 			changes = append(changes, Change{o, nil, Gone})
 		}
 	}
-	rank := []Class{Worse, Gone, Better, New}
 	slices.SortStableFunc(changes, func(a, b Change) int {
-		return cmp.Compare(slices.Index(rank, a.Class), slices.Index(rank, b.Class))
+		return cmp.Compare(slices.Index(classes, a.Class), slices.Index(classes, b.Class))
 	})
 	return changes
 }
@@ -126,22 +128,35 @@ func Baseline(w io.Writer, old, now *Report, opt TextOptions) (worse bool, err e
 		byClass[c.Class] = append(byClass[c.Class], c)
 		worse = worse || c.Class.Bad()
 	}
+	stages := map[Class][]StageChange{}
+	for _, c := range StageChanges(old, now) {
+		stages[c.Class] = append(stages[c.Class], c)
+		worse = worse || c.Class.Bad()
+	}
 	worse = worse || old.Verdict == Pass && now.Verdict != Pass
 	var parts []string
-	for _, c := range []Class{Worse, Gone, Better, New} {
-		parts = append(parts, fmt.Sprintf("%d %s", len(byClass[c]), c))
+	for _, c := range classes {
+		parts = append(parts, fmt.Sprintf("%d %s", len(byClass[c])+len(stages[c]), c))
 	}
 	p.linef("Against the baseline: %s", strings.Join(parts, ", "))
 	p.linef("  was %s: %s", old.Verdict, Headline(old))
 	p.linef("  is  %s: %s", now.Verdict, Headline(now))
-	for _, class := range []Class{Worse, Gone, Better, New} {
+	for _, class := range classes {
 		list := byClass[class]
-		if len(list) == 0 {
+		if len(list)+len(stages[class]) == 0 {
 			continue
 		}
 		p.heading(strings.ToUpper(string(class[:1])) + string(class[1:]))
+		n := p.shown(len(stages[class]), maxFailing)
+		for _, c := range stages[class][:n] {
+			p.prose("  ", "", Clean(c.String()))
+		}
+		p.more(len(stages[class])-n, "")
+		if len(list) == 0 {
+			continue
+		}
 		table := [][]string{{"layer", "was", "is", "factor", ""}}
-		n := p.shown(len(list), maxFailing)
+		n = p.shown(len(list), maxFailing)
 		for _, c := range list[:n] {
 			l := c.New
 			if l == nil {

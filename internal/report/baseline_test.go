@@ -9,6 +9,7 @@ import (
 
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/weights"
 )
 
 func TestChanges(t *testing.T) {
@@ -63,4 +64,66 @@ func TestBaselineText(t *testing.T) {
 	worse, err = report.Baseline(&b, passing(), passing(), report.TextOptions{})
 	require.NoError(t, err)
 	assert.False(t, worse, "the same")
+}
+
+// Every stage has its changes: a server that became wrong beside an old failure is worse.
+func TestStageChanges(t *testing.T) {
+	served := func(status report.Status) *report.Report {
+		return &report.Report{Serving: &report.Serving{Requests: []report.ServedRequest{{Case: "first", As: "ids", Way: "alone", Status: status}}}}
+	}
+	text := func(status report.Status) *report.Report {
+		return &report.Report{Texts: []report.Prompt{{Case: "talk", Path: "chat", Status: status}}}
+	}
+	made := func(verdict string, tokens int) *report.Report {
+		return &report.Report{Generations: []report.Generation{{Case: "a", Verdict: verdict, Tokens: tokens}}}
+	}
+	loaded := func(status string) *report.Report {
+		return &report.Report{Weights: []weights.Result{{Reference: "w", Status: status}}}
+	}
+	along := func(holds bool) *report.Report {
+		return &report.Report{Paths: []report.Path{{Case: "a", Path: "decode:8", Matches: &report.Agreement{Holds: holds, Outputs: 3}}}}
+	}
+	none := &report.Report{}
+	for _, c := range []struct {
+		old, now *report.Report
+		want     report.Class
+		reason   string
+	}{
+		{served(report.StatusPass), served(report.StatusFail), report.Worse, "a server"},
+		{served(report.StatusFail), served(report.StatusPass), report.Better, "and the other way round"},
+		{served(report.StatusPass), served(report.StatusError), report.Gone, "no answer"},
+		{served(report.StatusPass), none, report.Gone, "no server was asked"},
+		{none, served(report.StatusFail), report.Worse, "a new failure"},
+		{none, served(report.StatusPass), report.New, "new"},
+		{served(report.StatusFail), served(report.StatusFail), "", "wrong as before"},
+		{text(report.StatusPass), text(report.StatusFail), report.Worse, "a tokenizer"},
+		{text(report.StatusPass), text(report.NotJudged), report.Gone, "a text that is told no more"},
+		{made("identical", 32), made("diverged", 32), report.Worse, "a generation"},
+		{made("identical", 32), made("identical", 8), report.Gone, "fewer tokens"},
+		{made("tie", 32), made("identical", 32), "", "a tie passes, too"},
+		{made("identical", 32), made("too flat", 32), report.Gone, "nothing was decided"},
+		{loaded("equal"), loaded("differs"), report.Worse, "a weight"},
+		{along(true), along(false), report.Worse, "a path"},
+		{&report.Report{Tokens: report.StatusPass}, &report.Report{Tokens: report.StatusFail}, report.Worse, "tokens"},
+	} {
+		changes := report.StageChanges(c.old, c.now)
+		if c.want == "" {
+			assert.Empty(t, changes, c.reason)
+			continue
+		}
+		require.Len(t, changes, 1, c.reason)
+		assert.Equal(t, c.want, changes[0].Class, c.reason)
+	}
+	old, now := failing(), failing()
+	old.Serving, now.Serving = served(report.StatusPass).Serving, served(report.StatusFail).Serving
+	for _, r := range []*report.Report{old, now} {
+		r.Serving.Verdict, r.Serving.Causes = report.Fail, []report.Cause{}
+	}
+	old.Serving.Verdict = report.Pass
+	var b bytes.Buffer
+	worse, err := report.Baseline(&b, old, now, report.TextOptions{})
+	require.NoError(t, err)
+	assert.True(t, worse)
+	assert.Contains(t, b.String(), "1 worse")
+	assert.Contains(t, b.String(), "serving first as ids, alone: pass → fail")
 }

@@ -21,6 +21,20 @@ type Cause struct {
 	// its relative L2.
 	Next    string `json:"next,omitempty"`
 	NextFit Float  `json:"next_fit,omitempty"`
+	Edit    *Edit  `json:"edit,omitempty"` // of the reference's program, that makes what the candidate has
+}
+
+// Edit is a change of the reference's program.
+type Edit struct {
+	Kind     string   `json:"kind"`
+	Operator string   `json:"operator,omitempty"` // "aten.mul.Tensor"
+	At       string   `json:"at,omitempty"`       // "layers.3.mixer:17", as parity try takes it
+	Text     string   `json:"text"`
+	Lines    []string `json:"lines,omitempty"` // of the reference's source
+	Weight   string   `json:"weight,omitempty"`
+	Fit      Float    `json:"fit"`
+	Twins    []int    `json:"twins,omitempty"`  // in how many layers it is found, of how many that have this code
+	Others   []string `json:"others,omitempty"` // edits that fit as well
 }
 
 // Word is "proven" or "guess".
@@ -51,6 +65,8 @@ func (c Cause) Evidence() string {
 			text += fmt.Sprintf(", the next best, %s, %s", c.Next, c.share(c.NextFit))
 		}
 		return text
+	case c.Proven:
+		return "proven without numbers: by what was recorded"
 	case !math.IsNaN(float64(c.FitGolden)) && c.FitGolden > 0:
 		return fmt.Sprintf("unproven: it predicts no numbers; the golden fits the candidate to %s", num(c.FitGolden))
 	}

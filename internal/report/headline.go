@@ -7,7 +7,7 @@ import (
 
 // Headline is the verdict in one line, without the word pass, fail, incomplete or error.
 func Headline(r *Report) string {
-	if text, wrong := r.generated(); text != "" && r.Error == "" && (wrong || r.Made != nil && r.Made.Command == Generate) {
+	if text, wrong := r.generated(); text != "" && r.Error == "" && (wrong && r.generates() || r.ofGeneration()) {
 		if d := r.FirstDivergence; r.Verdict == Fail && d != nil && d.Layer != "" {
 			text += "; first divergence " + d.Where() + d.At()
 		}
@@ -25,10 +25,11 @@ func Headline(r *Report) string {
 		}
 		return compared + ", which hold; " + Clean(open[0]) + rest
 	case Pass:
-		if len(r.Layers) == 0 {
+		worst := r.worst()
+		if len(worst) == 0 { // there is no row, or all are ignored
 			return count(len(r.Texts), "text") + " as the reference makes it; " + compared
 		}
-		w := r.worst()[0]
+		w := worst[0]
 		line := fmt.Sprintf("%s, worst row rel. L2 %s at %s", compared, num(w.figures().RowRelL2), n.row(w))
 		if w.Limit() != "" {
 			line += ", limit " + strings.TrimPrefix(w.Limit(), "row ")
@@ -76,6 +77,12 @@ func Headline(r *Report) string {
 		return fmt.Sprintf("%s %s: %s", n.row(l), failWord[l.Status], Clean(l.why()))
 	}
 	return "nothing was compared"
+}
+
+// generates reports whether the verdict is that of the generations: no earlier stage differs.
+func (r *Report) generates() bool {
+	stage := r.FailedStage()
+	return stage == "" || stage == StageGeneration
 }
 
 // along names the execution path of the first divergence, and those that fail alike: "decode:8 and
@@ -149,12 +156,56 @@ var kinds = map[string]string{
 const open = "This is the first output or input that differs, and what it is made of was not recorded on both sides: " +
 	"the error is here or before it."
 
-// KindText explains the kind of the first divergence in a sentence; empty for an unknown kind or none.
+// KindText explains the kind of the first divergence in a sentence; empty for an unknown kind or none, and
+// where the sentence of the place says what replay found there.
 func (r *Report) KindText() string {
-	if d := r.FirstDivergence; d != nil && d.Place != "" && r.Kind != "path" {
+	d := r.FirstDivergence
+	switch {
+	case d != nil && d.Place != "" && r.Kind != "path":
 		return open
+	case d != nil && d.Piece != nil && (r.Kind == "local" || r.Kind == "between"):
+		return ""
 	}
 	return kinds[r.Kind]
+}
+
+// what explains the first divergence: its kind, and what happened at the place.
+func (r *Report) what() string {
+	return strings.TrimSpace(r.KindText() + " " + r.FirstDivergence.Sentence())
+}
+
+// Told says what was found, below a failing test's first line: the best cause, the place and its code, a line each.
+func (r *Report) Told() (lines []string) {
+	if causes := r.layerCauses(); len(causes) > 0 && causes[0].Text != "" {
+		lines = append(lines, causes[0].Sentence()+" See "+causes[0].Doc()+".")
+	}
+	return append(lines, r.Found()...)
+}
+
+// Found says what is wrong at the first divergence, and where that is in the code of both sides, a line each.
+func (r *Report) Found() (lines []string) {
+	d := r.FirstDivergence
+	if d == nil {
+		return nil
+	}
+	if what := r.what(); what != "" || r.Kind != "" {
+		lines = append(lines, strings.TrimSuffix(r.Kind+": "+what, ": "))
+	}
+	return append(lines, d.Code()...)
+}
+
+// Diagnosis is the place of the first divergence and its best cause, for the first line of a failing test;
+// empty where there is none.
+func (r *Report) Diagnosis() string {
+	d := r.FirstDivergence
+	if d == nil || d.Layer == "" {
+		return ""
+	}
+	text := d.Where() + d.At()
+	if causes := r.layerCauses(); len(causes) > 0 {
+		text += fmt.Sprintf(": %s (%s)", Clean(causes[0].ID), causes[0].Word())
+	}
+	return text
 }
 
 // Where names the place: "c, between a and b", "c, after a", "c", or "b, or between a and b".
@@ -181,23 +232,33 @@ func (d *Divergence) interval() string {
 // Sentence is what happened at the place.
 func (d *Divergence) Sentence() string { return sentence(d.Text, d.Layer, d.After, d.Before) }
 
+// Code says where the place is in the code of both sides, and what its piece was replayed from, a line each.
+func (d *Divergence) Code() (lines []string) {
+	if d.Reference != "" {
+		lines = append(lines, "reference: "+d.Reference)
+	}
+	if d.Candidate != "" {
+		lines = append(lines, "candidate: "+d.Candidate)
+	}
+	if d.Piece != nil && len(d.Piece.From) > 0 {
+		lines = append(lines, "replayed from the candidate's "+few(d.Piece.From, min(len(d.Piece.From), maxUnmatched)))
+	}
+	return lines
+}
+
 // AlsoWrong is how evidence begins that another layer makes an error of its own.
 func AlsoWrong(layer string) string { return "also wrong by itself: " + layer + ", " }
 
-// Growing is the growth of a drift in one line, from block to block; empty if there is none.
+// Growing is the growth of a drift in one line, of some blocks, the first and the last among them; empty if
+// there is none.
 func (d *Divergence) Growing() string {
 	if len(d.Growth) < 2 {
 		return ""
 	}
-	return growth(d.Growth)
-}
-
-// growth shows some of the blocks, the first and the last among them.
-func growth(g []Growth) string {
 	var parts []string
-	step := max(1, (len(g)+4)/6)
-	for i, b := range g {
-		if i%step == 0 || i == len(g)-1 {
+	step := max(1, (len(d.Growth)+4)/6)
+	for i, b := range d.Growth {
+		if i%step == 0 || i == len(d.Growth)-1 {
 			parts = append(parts, fmt.Sprintf("%s %s", num(b.Error), Clean(b.Layer)))
 		}
 	}

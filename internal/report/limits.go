@@ -16,6 +16,7 @@ const nearlyAll = 0.995
 const (
 	maxFailing     = 20  // failing rows
 	maxPassing     = 5   // rows of a report that passes
+	maxCosts       = 6   // layers, by what they took
 	maxUnmatched   = 8   // tensors that only one side has, and layers of the frontier
 	maxCauses      = 5   // causes
 	maxNotes       = 8   // notes, and differences of the order

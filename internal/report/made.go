@@ -6,8 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Made says how parity compare or parity verify made a report of two dumps: enough to compare them
@@ -21,7 +23,8 @@ type Made struct {
 // Generate is the command that judges a generation.
 const Generate = "generate"
 
-// Inputs are what two dumps are compared by, as the flags of parity compare have it.
+// Inputs are what two dumps are compared by, as the flags of parity compare and parity generate have
+// it: a key is a flag with "_" for "-".
 type Inputs struct {
 	Golden      string   `json:"golden"`
 	Actual      string   `json:"actual"`
@@ -32,6 +35,10 @@ type Inputs struct {
 	Unquantised string   `json:"unquantised,omitempty"`
 	Unrounded   string   `json:"unrounded,omitempty"`
 	OnePass     string   `json:"one_pass,omitempty"`
+	Program     string   `json:"program,omitempty"`
+	Layers      string   `json:"layers,omitempty"`
+	Strict      bool     `json:"strict,omitempty"`
+	Vacuous     bool     `json:"allow_vacuous,omitempty"`
 	Weights     []string `json:"weights,omitempty"`
 	Config      string   `json:"config,omitempty"`
 	PadMask     string   `json:"pad_mask,omitempty"`
@@ -44,6 +51,7 @@ type Inputs struct {
 	Rtol        *float64 `json:"rtol,omitempty"`
 	EqualNaN    bool     `json:"equal_nan,omitempty"`
 	Reshape     bool     `json:"allow_reshape,omitempty"`
+	Tokens      int      `json:"tokens,omitempty"` // of parity generate
 }
 
 // Files lists the files and folders that are read.
@@ -56,7 +64,7 @@ func (in Inputs) Files() (paths []string) {
 
 // paths are where the paths that are given stand.
 func (in *Inputs) paths() (paths []*string) {
-	all := []*string{&in.Golden, &in.Actual, &in.Injected, &in.Golden64, &in.Noise, &in.Unquantised, &in.Unrounded, &in.OnePass, &in.Config, &in.PadMask, &in.Names}
+	all := []*string{&in.Golden, &in.Actual, &in.Injected, &in.Golden64, &in.Noise, &in.Unquantised, &in.Unrounded, &in.OnePass, &in.Program, &in.Config, &in.PadMask, &in.Names}
 	for i := range in.Weights {
 		all = append(all, &in.Weights[i])
 	}
@@ -73,8 +81,8 @@ func (in *Inputs) paths() (paths []*string) {
 // is in neither.
 func (m *Made) Here() (Inputs, error) {
 	in := m.Inputs
-	if in.Golden == "" || in.Actual == "" {
-		return in, errors.New("made says not which two dumps were compared")
+	if in.Golden == "" && in.Program == "" || in.Actual == "" {
+		return in, errors.New("made says not which two dumps, or which program and dump, were compared")
 	}
 	in.Weights = slices.Clone(in.Weights)
 	for _, p := range in.paths() {
@@ -96,45 +104,34 @@ func exists(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// Args returns the inputs as arguments of parity compare.
-func (in Inputs) Args() (args []string) {
-	add := func(flag string, values ...string) {
-		for _, v := range values {
-			if v != "" {
-				args = append(args, "--"+flag, v)
+// Args returns the inputs as arguments of the command that made the report; with names only what
+// these flags say.
+func (in Inputs) Args(names ...string) (args []string) {
+	v := reflect.ValueOf(in)
+	for i := range v.NumField() {
+		name := strings.ReplaceAll(jsonKey(v.Type().Field(i)), "_", "-")
+		if len(names) > 0 && !slices.Contains(names, name) || v.Field(i).IsZero() {
+			continue
+		}
+		flag := "--" + name
+		switch f := v.Field(i).Interface().(type) {
+		case bool:
+			args = append(args, flag)
+		case []string:
+			for _, s := range f {
+				args = append(args, flag, s)
 			}
+		case *float64:
+			args = append(args, flag, strconv.FormatFloat(*f, 'g', -1, 64))
+		default:
+			args = append(args, flag, fmt.Sprint(f))
 		}
-	}
-	number := func(v *float64) string {
-		if v == nil {
-			return ""
-		}
-		return strconv.FormatFloat(*v, 'g', -1, 64)
-	}
-	add("golden", in.Golden)
-	add("actual", in.Actual)
-	add("injected", in.Injected)
-	add("injection", in.Injection)
-	add("golden64", in.Golden64)
-	add("noise", in.Noise)
-	add("unquantised", in.Unquantised)
-	add("unrounded", in.Unrounded)
-	add("one-pass", in.OnePass)
-	add("weights", in.Weights...)
-	add("config", in.Config)
-	add("pad-mask", in.PadMask)
-	add("names", in.Names)
-	add("scope", in.Scope...)
-	add("encoding", in.Encoding)
-	add("raw", in.Raw)
-	add("fp8", in.FP8)
-	add("atol", number(in.Atol))
-	add("rtol", number(in.Rtol))
-	if in.EqualNaN {
-		args = append(args, "--equal-nan")
-	}
-	if in.Reshape {
-		args = append(args, "--allow-reshape")
 	}
 	return args
+}
+
+// jsonKey is the name of a field in report.json.
+func jsonKey(f reflect.StructField) string {
+	key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return key
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -45,10 +46,10 @@ func Markdown(w io.Writer, r *Report) error {
 				fmt.Fprintf(&b, "%s\n\n", mdText(text))
 			}
 		}
-		for _, e := range d.Evidence {
+		for _, e := range slices.Concat(d.Code(), d.Evidence) {
 			fmt.Fprintf(&b, "- %s\n", mdText(e))
 		}
-		if len(d.Evidence) > 0 {
+		if len(d.Code())+len(d.Evidence) > 0 {
 			b.WriteByte('\n')
 		}
 	}
@@ -86,6 +87,13 @@ func Markdown(w io.Writer, r *Report) error {
 		}
 		if n := len(rows) - maxSummaryRows; n > 0 {
 			fmt.Fprintf(&b, "\n… and %d more, all in report.json\n", n)
+		}
+		b.WriteByte('\n')
+	}
+	if lines := r.Benign(); len(lines) > 0 {
+		fmt.Fprintf(&b, "%s:\n\n", benignHead)
+		for _, line := range lines {
+			fmt.Fprintf(&b, "- %s\n", mdText(line))
 		}
 		b.WriteByte('\n')
 	}

@@ -15,7 +15,7 @@ func Modes(w io.Writer, r *Report) error {
 	p := newPrinter(TextOptions{Width: 120}, r.Layers)
 	p.linef("%s: %s", strings.ToUpper(string(r.Verdict)), Headline(r))
 	if d := r.FirstDivergence; d != nil {
-		p.prose("  ", "", strings.TrimSpace(r.KindText()+" "+d.Sentence()))
+		p.prose("  ", "", r.what())
 	}
 	points := Depth(r)
 	standard, injected := StatisticsOf(points, Standard, ""), StatisticsOf(points, Injected, "")

@@ -213,6 +213,46 @@ func TestAddPath(t *testing.T) {
 	assert.Equal(t, report.Fail, r.Verdict, "the first that is wrong")
 }
 
+// The verdict of several parts does not depend on their order, and what was compared before is kept.
+func TestJoined(t *testing.T) {
+	open := &report.Coverage{Compared: 20, Outputs: 29, Open: []string{"layers.4"}}
+	part := func(v report.Verdict, cov *report.Coverage) *report.Report {
+		return &report.Report{Verdict: v, Coverage: cov, Layers: []report.Layer{row("a", 0, report.StatusPass, metrics(1e-7, 0))}}
+	}
+	one := &report.Coverage{Compared: 1, Outputs: 1}
+	for _, tt := range []struct {
+		first, then *report.Report
+		want        report.Verdict
+		coverage    *report.Coverage
+		reason      string
+	}{
+		{part(report.Error, nil), part(report.Fail, one), report.Fail, one, "a fault stands before what could not be judged"},
+		{part(report.Fail, one), part(report.Error, nil), report.Fail, one, "in any order"},
+		{part(report.Incomplete, open), part(report.Fail, one), report.Fail, open, "a later part compares another thing"},
+		{part(report.Pass, one), part(report.Incomplete, open), report.Incomplete, &report.Coverage{Compared: 1, Outputs: 1, Open: open.Open},
+			"what the later part leaves open is said"},
+		{&report.Report{Verdict: report.Error, Error: report.NothingCompared}, part(report.Pass, one), report.Pass, one, "nothing came before"},
+	} {
+		for name, add := range map[string]func(r, other *report.Report){
+			"path": func(r, other *report.Report) { r.AddPath("decode", other) }, "generation": (*report.Report).AddGeneration} {
+			r := *tt.first
+			add(&r, tt.then)
+			assert.Equal(t, tt.want, r.Verdict, "%s: %s", name, tt.reason)
+			assert.Equal(t, tt.coverage, r.Coverage, "%s: %s", name, tt.reason)
+		}
+	}
+}
+
+// A text that diverged is not the headline where an earlier stage differs.
+func TestHeadlineOfStages(t *testing.T) {
+	diverged := []report.Generation{{Case: "c", Verdict: "diverged", Text: "DIVERGED at token 3"}}
+	r := &report.Report{Verdict: report.Fail, Kind: "generation", Generations: diverged}
+	assert.Contains(t, report.Headline(r), "DIVERGED")
+	r = &report.Report{Verdict: report.Fail, Kind: report.KindText, Generations: diverged, FirstDivergence: &report.Divergence{Text: "no BOS"},
+		Texts: []report.Prompt{{Case: "c", Status: report.StatusFail, Text: "no BOS"}}}
+	assert.Contains(t, report.Headline(r), "another text or other tokens")
+}
+
 // Other limits decide over the paths whose rows the report has.
 func TestRejudgePaths(t *testing.T) {
 	wrong := row("model.a", 0, report.StatusFail, metrics(0.02, 1))

@@ -30,8 +30,8 @@ type PathError struct {
 // output in all forward passes, in units of the limit ([Layer.Units]).
 func (d *PathDepth) Add(path, caseName string, rows []Layer) {
 	errors := map[string]Float{}
-	var order []string
-	pass, last := "", ""
+	order := newChain(nil)
+	pass, last := "", head
 	for i := range rows {
 		l := &rows[i]
 		units := l.Units()
@@ -39,14 +39,12 @@ func (d *PathDepth) Add(path, caseName string, rows []Layer) {
 			continue
 		}
 		if at := l.Case + "\x00" + l.Step; at != pass {
-			pass, last = at, ""
+			pass, last = at, head
 		}
-		if _, known := errors[l.Layer]; !known {
-			order = slices.Insert(order, slices.Index(order, last)+1, l.Layer)
-		}
-		errors[l.Layer], last = max(errors[l.Layer], units), l.Layer
+		last = order.after(last, l.Layer)
+		errors[l.Layer] = max(errors[l.Layer], units)
 	}
-	d.add(path, caseName, order, errors)
+	d.add(path, caseName, order.list(), errors)
 }
 
 // Join adds the runs of another report, but for those that are there.
@@ -69,17 +67,26 @@ func (d *PathDepth) Join(other *PathDepth) {
 
 // add adds a run. A layer that is new stands behind the one that it follows.
 func (d *PathDepth) add(path, caseName string, order []string, errors map[string]Float) {
-	at := 0
+	layers := newChain(d.Layers)
+	last := head
 	for _, layer := range order {
-		if i := slices.Index(d.Layers, layer); i >= 0 {
-			at = i + 1
-			continue
+		last = layers.after(last, layer)
+	}
+	before := make(map[string]int, len(d.Layers))
+	for i, layer := range d.Layers {
+		before[layer] = i
+	}
+	d.Layers = layers.list()
+	for k := range d.Runs {
+		errors := make([]Float, len(d.Layers))
+		for i, layer := range d.Layers {
+			if was, known := before[layer]; known && was < len(d.Runs[k].Errors) {
+				errors[i] = d.Runs[k].Errors[was]
+			} else {
+				errors[i] = Float(math.NaN())
+			}
 		}
-		d.Layers = slices.Insert(d.Layers, at, layer)
-		for i := range d.Runs {
-			d.Runs[i].Errors = slices.Insert(d.Runs[i].Errors, at, Float(math.NaN()))
-		}
-		at++
+		d.Runs[k].Errors = errors
 	}
 	run := PathError{Path: path, Case: caseName, Errors: make([]Float, len(d.Layers))}
 	for i, layer := range d.Layers {
@@ -89,6 +96,43 @@ func (d *PathDepth) add(path, caseName string, order []string, errors map[string
 		}
 	}
 	d.Runs = append(d.Runs, run)
+}
+
+// chain is a list of layers into which others are inserted, in constant time. Links are indices of
+// names.
+type chain struct {
+	names []string // names[head] is none
+	next  []int
+	at    map[string]int
+}
+
+const head = 0
+
+func newChain(layers []string) *chain {
+	c := &chain{names: make([]string, 1, len(layers)+1), next: make([]int, 1, len(layers)+1), at: make(map[string]int, len(layers))}
+	last := head
+	for _, layer := range layers {
+		last = c.after(last, layer)
+	}
+	return c
+}
+
+// after inserts a layer behind another one, if it is not there, and returns where it is.
+func (c *chain) after(last int, layer string) int {
+	if i, known := c.at[layer]; known {
+		return i
+	}
+	i := len(c.names)
+	c.names, c.next = append(c.names, layer), append(c.next, c.next[last])
+	c.next[last], c.at[layer] = i, i
+	return i
+}
+
+func (c *chain) list() (layers []string) {
+	for i := c.next[head]; i != head; i = c.next[i] {
+		layers = append(layers, c.names[i])
+	}
+	return layers
 }
 
 // Units is by how much a row is off, in units of its limit: max(rel_l2/limit, row_rel_l2/limit), or

@@ -55,9 +55,11 @@ var statuses = []Status{StatusPass, StatusFail, StatusInherited, StatusMissing, 
 // An empty list means that it was asked and there is none.
 type Report struct {
 	Schema          int              `json:"schema"`
-	Fixture         string           `json:"fixture"`           // name or path of what was judged
-	Package         string           `json:"package,omitempty"` // import path of the tests that judged; empty: no tests did
-	Made            *Made            `json:"made,omitempty"`    // of two dumps; null of a fixture, and of older reports
+	Fixture         string           `json:"fixture"`            // name or path of what was judged
+	Package         string           `json:"package,omitempty"`  // import path of the tests that judged; empty: no tests did
+	Tests           []string         `json:"tests,omitempty"`    // names of the tests that judged, without those of their subtests
+	Settings        *Settings        `json:"settings,omitempty"` // of those tests, null if all were left to their defaults
+	Made            *Made            `json:"made,omitempty"`     // of two dumps; null of a fixture, and of older reports
 	Verdict         Verdict          `json:"verdict"`
 	Kind            string           `json:"kind"`            // of the first divergence, see KindText; or empty
 	Error           string           `json:"error,omitempty"` // verdict error: what happened and what to do
@@ -78,6 +80,8 @@ type Report struct {
 	Serving         *Serving         `json:"serving,omitempty"`    // what a server answered; null if none was asked
 	NotJudged       []string         `json:"not_judged,omitempty"` // what a pass does not cover
 	Bisect          *Bisect          `json:"bisect,omitempty"`     // of a wrong token; set by Write
+	Stretches       []Stretch        `json:"stretches,omitempty"`  // other ways to write the same, which replay found
+	Costs           []Cost           `json:"costs,omitempty"`      // of the candidate's layers, where its engine measures them
 	Notes           []string         `json:"notes"`                // how names and layouts were joined, what was left out
 	Unmatched       Unmatched        `json:"unmatched"`
 	Layers          []Layer          `json:"layers"` // one row a port, in the order in which the golden's values existed
@@ -112,6 +116,26 @@ type Divergence struct {
 	Text       string   `json:"text,omitempty"`       // one sentence
 	Evidence   []string `json:"evidence,omitempty"`   // what else speaks for it, one sentence each
 	Growth     []Growth `json:"growth,omitempty"`     // of drift, where Layer is empty: the error along the depth
+
+	Reference string `json:"reference,omitempty"` // its code in the reference: "x.py:12 a * b to x.py:14 c + d", or "x.py:10 MLP", its class
+	Candidate string `json:"candidate,omitempty"` // the class of the candidate's layer: "llama.py:88 MLP"
+	Piece     *Piece `json:"piece,omitempty"`     // what replay found there; nil where the golden told
+}
+
+// Piece is the reference's code of a place, run on what the candidate had before it.
+type Piece struct {
+	Error    Float    `json:"local_error"` // relative L2 of what it makes and what the candidate has
+	RowError Float    `json:"row_error"`   // of the worst row
+	Noise    Float    `json:"noise"`       // how far rounding moves it
+	From     []string `json:"from"`        // labels of the candidate's tensors that it took, in order
+}
+
+// Stretch is a part of the model that the candidate writes in another way: its tensors are others, and
+// what is made of them is the same.
+type Stretch struct {
+	Case  string   `json:"case"`
+	Ports []string `json:"ports"` // labels of the first forward pass that has them, in order
+	Text  string   `json:"text"`  // one sentence
 }
 
 // Growth is the error of one of several blocks that are built alike: relative L2 of the worst row.
@@ -180,6 +204,11 @@ type Layer struct {
 	Blame  string `json:"blame,omitempty"`  // inherited: the layer that made the error
 	Benign bool   `json:"benign,omitempty"` // pass: the figures differ, what they mean does not, and Note says why
 	Note   string `json:"note,omitempty"`   // how this row was joined, why it is ignored, what the error was
+
+	// Local error and noise are of the reference's piece before the port, replayed from the candidate's
+	// own tensors: relative L2 of the tensor. null where it was not replayed.
+	LocalError *Float `json:"local_error,omitempty"`
+	Noise      *Float `json:"noise,omitempty"`
 
 	Standard             *Metrics      `json:"standard"`
 	Injected             *Metrics      `json:"injected"`

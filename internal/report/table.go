@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -49,6 +50,13 @@ func (p *printer) table(r *Report) {
 	if len(rows) == 0 {
 		rows, limit, title = r.worst(), maxPassing, "Worst rows"
 	}
+	var inherited []string // after rows that are wrong by themselves they take one line
+	if i := slices.IndexFunc(rows, func(l *Layer) bool { return l.Status == StatusInherited }); i > 0 && !p.opt.Verbose {
+		for _, l := range rows[i:] {
+			inherited = append(inherited, p.names.row(l))
+		}
+		rows = rows[:i]
+	}
 	if p.opt.Verbose {
 		rows, title = nil, "All rows, in the order in which the values existed"
 		for i := range r.Layers {
@@ -62,6 +70,9 @@ func (p *printer) table(r *Report) {
 	p.heading(title)
 	p.rows(rows[:n], r.divergent(), r.FirstDivergence == nil || r.FirstDivergence.Layer != "")
 	p.more(len(rows)-n, "")
+	if len(inherited) > 0 {
+		p.group(inherited, "only pass the error on")
+	}
 }
 
 func (p *printer) rows(rows []*Layer, mark *Layer, placed bool) {
@@ -122,7 +133,7 @@ func (p *printer) rows(rows []*Layer, mark *Layer, placed bool) {
 			p.linef("%s", line)
 			p.prose(belowRow, "", l.why())
 		}
-		p.below(l, l == mark)
+		p.below(l, l == mark && !p.opt.Found)
 	}
 }
 

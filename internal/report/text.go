@@ -1,10 +1,14 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/goparity/goparity/internal/subtest"
 )
 
 // Text writes the summary that a person reads: the verdict first, then the place and why, the rows,
@@ -14,17 +18,24 @@ func Text(w io.Writer, r *Report, opt TextOptions) error {
 		return err
 	}
 	p := newPrinter(opt, r.Layers)
+	p.title(r)
+	if !opt.Found {
+		p.found(r)
+		if r.Kind != KindServing && p.causes(r) {
+			p.heading("What was judged")
+		}
+	}
 	p.verdict(r)
 	p.serving(r.Serving)
 	if r.Kind != KindServing {
 		p.weights(r)
-		p.causes(r)
 	}
 	p.table(r)
 	p.benign(r)
+	p.costs(r)
 	p.unmatched("golden", r.Unmatched.Golden)
 	p.unmatched("candidate", r.Unmatched.Actual)
-	p.hints(r.Unmatched)
+	p.hints(r)
 	p.order(r.Order, r.Verdict)
 	p.list("Notes", r.Notes, maxNotes)
 	if r.hasSource() {
@@ -35,7 +46,8 @@ func Text(w io.Writer, r *Report, opt TextOptions) error {
 	return err
 }
 
-func (p *printer) verdict(r *Report) {
+// title is the verdict in a line.
+func (p *printer) title(r *Report) {
 	word, code := strings.ToUpper(string(r.Verdict)), red
 	switch r.Verdict {
 	case Pass:
@@ -55,6 +67,40 @@ func (p *printer) verdict(r *Report) {
 		}
 		first = false
 	}
+}
+
+// found says what is wrong at the first divergence, and where that is in the code of both sides.
+func (p *printer) found(r *Report) {
+	for _, line := range r.Found() {
+		p.prose("  ", "", line)
+	}
+	d := r.FirstDivergence
+	if d == nil {
+		return
+	}
+	for _, e := range d.Evidence {
+		p.prose("  ", "- ", e)
+	}
+	if g := d.Growing(); g != "" {
+		p.prose("  ", "grows: ", g)
+	}
+	if n := p.shown(len(d.Uncaptured), maxUnmatched); n > 0 {
+		p.prose("  ", "not recorded, so not compared: ", few(d.Uncaptured, n))
+	}
+	if d.Port != "" {
+		at := "port " + d.Port
+		if d.Case != "" {
+			at += ", case " + d.Case
+		}
+		if d.Step != "" {
+			at += ", step " + d.Step
+		}
+		p.prose("  ", "", at)
+	}
+}
+
+// verdict says what the verdict is about, and what not.
+func (p *printer) verdict(r *Report) {
 	p.generations(r)
 	p.paths(r)
 	p.prose("  ", "stages: ", r.StageLine())
@@ -62,7 +108,8 @@ func (p *printer) verdict(r *Report) {
 		p.prose("  ", "", line)
 	}
 	for _, t := range r.Texts {
-		if t.Status != StatusPass && (r.Kind != KindText || r.FirstDivergence.Text != t.Text) {
+		said := r.Kind == KindText && r.FirstDivergence != nil && r.FirstDivergence.Text == t.Text
+		if t.Status != StatusPass && !said {
 			p.prose("  ", "text of "+Clean(t.Case)+": ", t.Text)
 		}
 	}
@@ -77,35 +124,6 @@ func (p *printer) verdict(r *Report) {
 		p.prose("  ", "weights: ", r.weighed())
 	}
 	p.uncovered(r, "  ")
-	if d := r.FirstDivergence; d != nil {
-		if why := r.KindText(); why != "" {
-			p.prose("  ", r.Kind+": ", why)
-		} else if r.Kind != "" {
-			p.linef("  %s", Clean(r.Kind))
-		}
-		if d.Text != "" {
-			p.prose("  ", "", d.Sentence())
-		}
-		for _, e := range d.Evidence {
-			p.prose("  ", "- ", e)
-		}
-		if n := len(d.Growth); n > 1 {
-			p.prose("  ", "grows: ", growth(d.Growth))
-		}
-		if n := p.shown(len(d.Uncaptured), maxUnmatched); n > 0 {
-			p.prose("  ", "not recorded, so not compared: ", few(d.Uncaptured, n))
-		}
-		if d.Port != "" {
-			at := "port " + d.Port
-			if d.Case != "" {
-				at += ", case " + d.Case
-			}
-			if d.Step != "" {
-				at += ", step " + d.Step
-			}
-			p.prose("  ", "", at)
-		}
-	}
 	if len(r.Frontier) > 1 {
 		p.prose("  ", "frontier: ", few(r.Frontier, p.shown(len(r.Frontier), maxUnmatched)))
 	}
@@ -150,21 +168,25 @@ func (p *printer) uncovered(r *Report, indent string) {
 	}
 }
 
-func (p *printer) causes(r *Report) {
+// causes writes what explains the first divergence, and reports whether there was anything to say.
+func (p *printer) causes(r *Report) bool {
 	causes := r.Causes
 	if causes == nil || len(causes) == 0 && (r.FirstDivergence == nil || r.FirstDivergence.Layer == "") {
-		return // no one asked, or there is no place to find a cause of
+		return false // no one asked, or there is no place to find a cause of
 	}
 	p.heading("Causes")
 	if d := r.FirstDivergence; len(causes) == 0 && d != nil && d.Place != "" {
 		p.prose("  ", "", "none can be told from what was recorded: dump the inputs of layers too, and the layers that are missing; join those with other names (parity names)")
-		return
+		return true
 	}
 	if len(causes) == 0 {
 		p.prose("  ", "",
-			"unproven: no known cause explains most of the error. Write down what you suspect and try it, parity try --layer "+
-				r.FirstDivergence.Layer+" fix.py, see "+CauseDoc)
-		return
+			"unproven: no known cause explains most of the error. Change the reference's program as you suspect, parity try --layer "+
+				r.FirstDivergence.Layer+" lists it; see "+CauseDoc)
+		return true
+	}
+	if causes[0].Proven && !p.opt.Verbose { // what fits worse at that place is no news
+		causes = slices.DeleteFunc(slices.Clone(causes), func(c Cause) bool { return !c.Proven && c.Layer == causes[0].Layer })
 	}
 	n := p.shown(len(causes), maxCauses)
 	for _, c := range causes[:n] {
@@ -178,34 +200,56 @@ func (p *printer) causes(r *Report) {
 			p.prose("          ", "", c.Sentence())
 		}
 	}
-	p.more(len(causes)-n, "")
+	p.more(len(r.Causes)-n, "")
 	p.prose("  ", "", "what they mean and what to do: "+docs(causes[:n]))
+	return true
 }
 
-// benign lists by their notes the rows that pass although their figures differ. A verbose table has
-// them.
+// benignHead stands above the rows that pass although their figures differ.
+const benignHead = "Differ in their figures and not in what they mean, so they pass"
+
+// benign lists the rows that pass although their figures differ. A verbose table has them.
 func (p *printer) benign(r *Report) {
-	var notes []string
-	byNote := map[string][]string{}
-	for i := range r.Layers {
-		l := &r.Layers[i]
-		if l.Status != StatusPass || !l.Benign || p.opt.Verbose {
-			continue
-		}
-		if byNote[l.Note] == nil {
-			notes = append(notes, l.Note)
-		}
-		byNote[l.Note] = append(byNote[l.Note], p.names.row(l))
-	}
-	if len(notes) == 0 {
+	notes, byNote := r.benign(p.names.row)
+	if len(notes) == 0 || p.opt.Verbose {
 		return
 	}
-	p.heading("Differ in their figures and not in what they mean, so they pass")
+	p.heading(benignHead)
 	n := p.shown(len(notes), maxNotes)
 	for _, note := range notes[:n] {
 		p.group(byNote[note], note)
 	}
 	p.more(len(notes)-n, "")
+}
+
+// benign returns why rows pass although their figures differ, in the order of the rows, and the rows by that.
+func (r *Report) benign(name func(*Layer) string) (notes []string, byNote map[string][]string) {
+	byNote = map[string][]string{}
+	for i := range r.Layers {
+		l := &r.Layers[i]
+		if l.Status != StatusPass || !l.Benign {
+			continue
+		}
+		if byNote[l.Note] == nil {
+			notes = append(notes, l.Note)
+		}
+		byNote[l.Note] = append(byNote[l.Note], name(l))
+	}
+	return notes, byNote
+}
+
+// Benign says of how many rows, and of which, why they pass although their figures differ: a line for each
+// reason, of some reasons.
+func (r *Report) Benign() (lines []string) {
+	notes, byNote := r.benign(func(l *Layer) string { return Clean(l.Layer + " " + l.Port) })
+	for i, note := range notes {
+		if i == maxNotes {
+			return append(lines, fmt.Sprintf("… and %d more", len(notes)-i))
+		}
+		names := byNote[note]
+		lines = append(lines, fmt.Sprintf("%d: %s: %s", len(names), Clean(note), few(names, min(len(names), 2))))
+	}
+	return lines
 }
 
 // group says of how many names something holds, and gives the first.
@@ -260,10 +304,10 @@ func (p *printer) unmatched(side string, lones []Lone) {
 }
 
 // hints writes the lines to paste, each once.
-func (p *printer) hints(u Unmatched) {
+func (p *printer) hints(r *Report) {
 	seen := map[string]bool{}
 	var hints []string
-	for _, l := range append(append([]Lone{}, u.Golden...), u.Actual...) {
+	for _, l := range slices.Concat(r.Unmatched.Golden, r.Unmatched.Actual) {
 		if l.Hint != "" && !seen[l.Hint] {
 			seen[l.Hint] = true
 			hints = append(hints, l.Hint)
@@ -280,6 +324,11 @@ func (p *printer) hints(u Unmatched) {
 		}
 	}
 	p.more(len(hints)-n, "")
+	if m := r.Made; m != nil && m.Command == "compare" && m.Golden != "" && slices.ContainsFunc(hints, func(h string) bool { return strings.HasPrefix(h, "names:") }) {
+		p.linef("  written to a file, and judged by it:")
+		p.linef("    %s", subtest.Command("parity", "names", m.Golden, m.Actual, "-o", "names.yaml"))
+		p.linef("    %s", subtest.Command("parity", "compare", m.Golden, m.Actual, "--names", "names.yaml"))
+	}
 }
 
 // order says that the two sides' orders differ; how, only where something fails.
@@ -298,10 +347,14 @@ func (p *printer) order(o *Order, verdict Verdict) {
 }
 
 // FailureText says in a few lines why one port fails: what is violated, where and how much, what
-// was asked and where that was written, how the two sides were joined.
-func (l *Layer) FailureText() string {
+// was asked and where that was written, how the two sides were joined. It begins with the place and
+// the cause that were found in the whole run, and what is told of them, where they are known.
+func (l *Layer) FailureText(found string, told ...string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s: %s\n", l.Layer, l.Port, strings.ToUpper(string(l.Status)))
+	fmt.Fprintf(&b, "%s %s: %s\n", l.Layer, l.Port, cmp.Or(found, strings.ToUpper(string(l.Status))))
+	for _, line := range told {
+		fmt.Fprintf(&b, "  %s\n", line)
+	}
 	if l.Status == StatusError {
 		fmt.Fprintf(&b, "  %s\n", l.Note)
 		return b.String()

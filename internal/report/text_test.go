@@ -168,4 +168,23 @@ Differ in their figures and not in what they mean, so they pass
      1  masks allow the same: model.encoder.layer.5 output hello.0
 `)
 	assert.NotContains(t, text(report.TextOptions{Verbose: true}), "so they pass", "the table of all rows has them")
+	var md bytes.Buffer
+	require.NoError(t, report.Markdown(&md, r))
+	assert.Contains(t, md.String(), "- 4: the columns are in another order: model.encoder.layer.0 output, model.encoder.layer.1 output, … and 2 more")
+}
+
+// The code of a place is named in all forms, whatever it is called.
+func TestCode(t *testing.T) {
+	d := &report.Divergence{Layer: "m.mlp", Text: "m.mlp computes something else", Reference: "modeling_x.py:12 a * b", Candidate: "llama.py:88 MLP\x1b[31m",
+		Piece: &report.Piece{From: []string{"a", "b", "c", "d", "e", "f", "g", "h", "i"}}}
+	r := &report.Report{Schema: 1, Verdict: report.Fail, Kind: "local", FirstDivergence: d}
+	var text, md bytes.Buffer
+	require.NoError(t, report.Text(&text, r, report.TextOptions{Width: 100}))
+	require.NoError(t, report.Markdown(&md, r))
+	for _, s := range []string{text.String(), md.String()} {
+		assert.Contains(t, s, "reference: modeling")
+		assert.Contains(t, s, "candidate: llama.py:88 MLP")
+		assert.Contains(t, s, "a, b, c, d, e, f, g, h, … and 1 more")
+		assert.NotContains(t, s, "\x1b")
+	}
 }

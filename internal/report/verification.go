@@ -41,7 +41,7 @@ func (p *printer) verificationVerdict(r *Report, mode Mode) {
 	p.linef("Mode:    %s", modeText[mode])
 	p.prose("", "Verdict: ", strings.ToUpper(string(r.Verdict))+": "+Headline(r))
 	if d := r.FirstDivergence; d != nil {
-		p.prose("         ", "", strings.TrimSpace(r.KindText()+" "+d.Sentence()))
+		p.prose("         ", "", r.what())
 		for _, e := range d.Evidence {
 			p.prose("         ", "", e)
 		}

@@ -40,10 +40,20 @@ func (r *Report) wrongWeights() []weights.Result {
 	return slices.DeleteFunc(slices.Clone(r.Weights), func(w weights.Result) bool { return w.Good() })
 }
 
+// judgedWeights is of how many the comparison says anything.
+func (r *Report) judgedWeights() (n int) {
+	for _, w := range r.Weights {
+		if w.Judged() {
+			n++
+		}
+	}
+	return n
+}
+
 // weightStage is what came of the stage, "" if it was not judged.
 func (r *Report) weightStage() Status {
 	switch {
-	case len(r.Weights) == 0:
+	case r.judgedWeights() == 0:
 		return ""
 	case len(r.wrongWeights()) > 0:
 		return StatusFail
@@ -55,8 +65,11 @@ func (r *Report) weightStage() Status {
 // zeros".
 func (r *Report) weighed() string {
 	wrong := r.wrongWeights()
-	if len(wrong) == 0 {
-		return fmt.Sprintf("%d of %s are the reference's", len(r.Weights), count(len(r.Weights), "weight"))
+	switch n := r.judgedWeights(); {
+	case n == 0:
+		return fmt.Sprintf("none of %s could be judged", count(len(r.Weights), "weight"))
+	case len(wrong) == 0:
+		return fmt.Sprintf("%d of %s are the reference's", n, count(n, "weight"))
 	}
 	return fmt.Sprintf("%d of %s not the reference's, first %s", len(wrong), several(len(r.Weights), "weight", "s are"), Clean(wrong[0].String()))
 }

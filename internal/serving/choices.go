@@ -1,6 +1,7 @@
 package serving
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -31,8 +32,7 @@ func (d *doctor) repeat(q *request) *finding {
 	}
 	switch {
 	case !d.alike(q.ref, got):
-		return proven(causeSampling, "%s: asked %d times more, alone and at temperature 0, the server gives different answers, %d of them right",
-			q.where(), len(got), right)
+		return d.varies(q, fmt.Sprintf("asked %d times more, alone and at temperature 0, the server gives different answers, %d of them right", len(got), right))
 	case right == 0 && d.agree(q.ref, &q.answer, &got[0].answer):
 		return nil // it is always wrong in the same way
 	case right == 0:
@@ -48,9 +48,50 @@ func (d *doctor) repeat(q *request) *finding {
 		}
 	}
 	if !d.rightAgain(q) {
-		return proven(causeSampling, "%s: asked again, alone and at temperature 0, it is right sometimes", q.where())
+		return d.varies(q, "asked again, alone and at temperature 0, it is right sometimes")
 	}
 	return nil
+}
+
+// varies is what is behind answers that vary: a choice by chance, or what the server keeps sometimes, as
+// a cache that evicts.
+func (d *doctor) varies(q *request, how string) *finding {
+	if d.cures(q, "top_k 1", func(int) Ask { return q.ask.with("top_k", 1) }) {
+		return proven(causeSampling, "%s: %s; with top_k 1 it is right each time, and without, asked in between, it is not", q.where(), how)
+	}
+	salted := func(n int) Ask { return q.ask.with("cache_salt", fmt.Sprintf("goparity-%s-%d", q.ref.Case, n)) }
+	if d.cures(q, "a cache_salt of its own", salted) {
+		return proven(causeCache, "%s: %s; with a cache_salt of its own it is right each time, and without, asked in between, it is not", q.where(), how)
+	}
+	return guess(causeSampling, "%s: %s: it chooses by chance, or keeps something only sometimes", q.where(), how)
+}
+
+// cures reports whether a request that is right sometimes is right each time in another form, while it is
+// wrong in between as it was, so often that it is no chance. The two do not take turns: what a server
+// keeps may.
+func (d *doctor) cures(q *request, with string, form func(n int) Ask) bool {
+	wrong := 0
+	for n := range cured {
+		if p, ok := d.try(q.where()+", with "+with, q.ref, form(n)); !ok || !p.right {
+			return false
+		}
+		for range 1 + n%2 {
+			p, ok := d.try(q.where()+", as before", q.ref, q.ask)
+			if !ok {
+				return false
+			}
+			if !p.right {
+				wrong++
+			}
+		}
+	}
+	return wrong >= uncured
+}
+
+// still reports whether a request is answered as it was, wrong.
+func (d *doctor) still(q *request) bool {
+	p, ok := d.try(q.where()+", as before", q.ref, q.ask)
+	return ok && !p.right && d.agree(q.ref, &q.answer, &p.answer)
 }
 
 // before is the request that was sent before another, nil if it was the first.
@@ -220,7 +261,7 @@ func (d *doctor) swapped(q *request) *finding {
 // sampled: another seed gives another answer, or settings that leave no choice give the right one.
 func (d *doctor) sampled(q *request) *finding {
 	for _, seed := range []int{1, 2} {
-		if p, ok := d.try(q.where()+", with a seed", q.ref, q.ask.with("seed", seed)); ok && !d.agree(q.ref, &q.answer, &p.answer) {
+		if p, ok := d.try(q.where()+", with a seed", q.ref, q.ask.with("seed", seed)); ok && !d.agree(q.ref, &q.answer, &p.answer) && d.still(q) {
 			return proven(causeSampling, "%s: at temperature 0 the answer depends on the seed", q.where())
 		}
 	}
@@ -230,7 +271,7 @@ func (d *doctor) sampled(q *request) *finding {
 		ask  Ask
 	}{{"top_k 1", q.ask.with("top_k", 1)}, {"no frequency and presence penalty", penalties},
 		{"repetition_penalty 1", q.ask.with("repetition_penalty", 1)}} {
-		if p, ok := d.try(q.where()+", with "+of.what, q.ref, of.ask); ok && p.right {
+		if p, ok := d.try(q.where()+", with "+of.what, q.ref, of.ask); ok && p.right && d.still(q) {
 			return proven(causeSampling, "%s: with %s it is right: the server has another default at temperature 0", q.where(), of.what)
 		}
 	}

@@ -35,6 +35,10 @@ const (
 	// repeats is how many times a wrong request is sent again: a server that samples gives one of its
 	// wrong answers in half of the cases, and then hides with a probability of 1 in 16.
 	repeats = 4
+	// cured is how many times a setting has to make a request right, while it is asked without half as
+	// many times more, and is wrong uncured times: that all of these are without by chance happens to one
+	// in a hundred.
+	cured, uncured = 8, 7
 )
 
 // stopGrace is how long a server may take to end after SIGTERM: MAX took up to 11 s.

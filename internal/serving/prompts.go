@@ -1,6 +1,7 @@
 package serving
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -153,7 +154,7 @@ func (d *doctor) crowded(q *request) *finding {
 		}
 		return proven(causeConcurrency, "%s: wrong among %d requests%s; alone it is right each time", q.where(), d.parallel, of)
 	case right > 0:
-		return proven(causeSampling, "%s: asked %d times alone, it is right %d times: the server draws at temperature 0", q.where(), len(got), right)
+		return d.varies(q, fmt.Sprintf("asked %d times alone, it is right %d times", len(got), right))
 	case q.twin != nil && d.alike(q.ref, got):
 		return proven(causeCache, "%s: right the first time, and wrong each time after, alone too: what the server kept of the prompt is not what it "+
 			"computed", q.where())

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -222,6 +223,8 @@ func TestFaultsAndTheirCauses(t *testing.T) {
 		{"samples, no ids", &servingtest.Stub{Choose: func(row []float64, k int, r *rand.Rand) int { return servingtest.Ranked(row)[r.IntN(3)] }, NoIDs: true},
 			[]string{"sampling"}, true},
 		{"always samples alike", &servingtest.Stub{Choose: func(row []float64, k int, _ *rand.Rand) int { return servingtest.Ranked(row)[k%2] }}, []string{"sampling"}, true},
+		{"a wrong cache that evicts", &servingtest.Stub{Prompt: evicting(3)}, []string{"sampling?"}, true},
+		{"a wrong cache that evicts more seldom", &servingtest.Stub{Prompt: evicting(5)}, []string{"sampling?"}, true},
 		{"shifted by one", &servingtest.Stub{Scored: scored(func(i int, p []float64) float64 { return p[(i+1)%len(p)] })}, nil, true},
 		{"the next token's", &servingtest.Stub{Scored: scored(func(i int, p []float64) float64 {
 			if i+1 < len(p) {
@@ -272,5 +275,25 @@ func TestFaultsAndTheirCauses(t *testing.T) {
 				assert.Empty(t, cause.Layer, "no layer is accused")
 			}
 		})
+	}
+}
+
+// evicting is a server that takes the wrong prompt for one that it has seen, and forgets all of them each
+// time it was asked so often.
+func evicting(every int) func(string, []int) []int {
+	var mu sync.Mutex
+	seen, n := map[string]bool{}, 0
+	return func(_ string, ids []int) []int {
+		mu.Lock()
+		defer mu.Unlock()
+		if n++; n%every == 0 {
+			clear(seen)
+		}
+		key := fmt.Sprint(ids[:min(3, len(ids))])
+		hit := seen[key]
+		if seen[key] = true; hit {
+			return ids[:len(ids)-1]
+		}
+		return ids
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/golden"
-	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/dequantised"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
@@ -79,14 +78,10 @@ func checkActivations(r *golden.Run, ref fixture.Reference) error {
 
 // modelDir is the folder with the model's config.json and tokenizer.
 func (r *runner) modelDir() (string, error) {
-	m := r.yaml.Model
-	if m.Local() {
-		return filepath.Join(r.dir, m.Path), nil
-	}
-	if dir := checkpoint.Snapshot(m.Path, m.Revision); dir != "" {
+	if dir := r.modelFolder(); dir != "" {
 		return dir, nil
 	}
-	return "", fmt.Errorf("%s is not in the hub's cache of this machine, and its config.json is needed", m.Path)
+	return "", fmt.Errorf("%s is not in the hub's cache of this machine, and its config.json is needed", r.yaml.Model.Path)
 }
 
 // weightPath is the setting of MAX that names the files of the weights.

@@ -1,35 +1,58 @@
 package session
 
 import (
+	"errors"
+	"io/fs"
 	"path/filepath"
 
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/dequantised"
 )
 
-// config reads the model's config.json; a model from the hub has none here.
-func (r *runner) config() (checkpoint.Config, error) {
-	if !r.yaml.Model.Local() {
-		return nil, nil
+// modelFolder is the folder of the fixture's model, or that in the hub's cache of this machine; "" where
+// it is not there.
+func (r *runner) modelFolder() string {
+	if r.yaml.Model.Local() {
+		return filepath.Join(r.dir, r.yaml.Model.Path)
 	}
-	return checkpoint.ReadConfig(filepath.Join(r.dir, r.yaml.Model.Path, "config.json"))
+	if r.yaml.Model.Path == "" {
+		return ""
+	}
+	return checkpoint.Snapshot(r.yaml.Model.Path, r.yaml.Model.Revision)
 }
 
-// evidence opens the weights and the config in the fixture's model folder, or the quantised weights on
-// which the judging reference ran, once. A model from the hub has none here.
+// config reads the model's config.json; nil where a model of the hub is not on this machine.
+func (r *runner) config() (checkpoint.Config, error) {
+	dir := r.modelFolder()
+	if dir == "" {
+		return nil, nil
+	}
+	config, err := checkpoint.ReadConfig(filepath.Join(dir, "config.json"))
+	if !r.yaml.Model.Local() && errors.Is(err, fs.ErrNotExist) { // a part of the model is in the cache
+		return nil, nil
+	}
+	return config, err
+}
+
+// evidence opens the weights and the config of the fixture's model, or the quantised weights on which
+// the judging reference ran, once. Of a model from the hub they are those in its cache, or none.
 func (f *Fixture) evidence() (checkpoint.Weights, checkpoint.Config, error) {
 	config, err := f.config()
 	if config == nil || err != nil {
 		return nil, nil, err
 	}
-	path := filepath.Join(f.dir, f.yaml.Model.Path)
+	path := f.modelFolder()
 	if r, _ := f.yaml.Variant(f.yaml.Reference(string(f.cfg.Run))); r.IsDequantised() {
 		path = f.yaml.QuantisedWeights()
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.weights == nil {
-		if f.weights, f.closeWeights, err = dequantised.Weights(path); err != nil {
+		f.weights, f.closeWeights, err = dequantised.Weights(path)
+		if !f.yaml.Model.Local() && errors.Is(err, fs.ErrNotExist) {
+			return nil, config, nil
+		}
+		if err != nil {
 			return nil, config, err
 		}
 	}

@@ -10,16 +10,25 @@ import (
 	"github.com/goparity/goparity/internal/judge"
 )
 
-// unexpected says what the model answers other than the fixture expects.
-func (f *Fixture) unexpected(c *judge.Comparison) (out []string) {
+// unexpected says what the model answers other than the fixture expects. A function without logits
+// answers nothing.
+func (f *Fixture) unexpected(c *judge.Comparison, isFunc bool) (out []string) {
+	answered := true
 	for _, y := range f.yaml.Cases {
 		if y.Expect == nil {
+			continue
+		}
+		if _, err := c.Answer(y.Name); err != nil && isFunc && y.Expect.OfLogits() {
+			answered = false
 			continue
 		}
 		for _, text := range f.unlike(c, y) {
 			out = append(out, fmt.Sprintf("%s:%d: case %s: %s", f.yaml.File, y.Expect.Pos.Line, y.Name, text))
 		}
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.answered = f.answered || answered
 	return out
 }
 
@@ -38,7 +47,7 @@ func (f *Fixture) unlike(c *judge.Comparison, y fixture.Case) (out []string) {
 			say("expect: text %q is not in what the reference says, %q", e.Text, said)
 		}
 	}
-	if e.Argmax < 0 && e.Label == "" && e.MinConfidence == 0 {
+	if !e.OfLogits() {
 		return out
 	}
 	answer, err := c.Answer(y.Name)

@@ -22,13 +22,17 @@ func (s *Session) Finish(stdout io.Writer) error {
 	var errs []error
 	for _, f := range s.fixtures {
 		for i, c := range f.compared {
-			errs = append(errs, s.write(stdout, f, f.report(c), i), c.Changed())
+			r := f.report(c)
+			r.Tests = f.tests.of(c)
+			errs = append(errs, s.write(stdout, f, r, i), c.Changed())
 		}
 		if r := f.serveReport(); r != nil && len(f.compared) == 0 && f.err == nil {
+			r.Tests = f.tests.of(nil)
 			errs = append(errs, s.write(stdout, f, r, 0))
 		}
 		if f.err != nil {
-			errs = append(errs, s.write(stdout, f, &report.Report{Fixture: f.name, Verdict: report.Error, Error: infra.Message(f.err)}, len(f.compared)))
+			r := &report.Report{Fixture: f.name, Verdict: report.Error, Error: infra.Message(f.err), Tests: f.tests.of(nil)}
+			errs = append(errs, s.write(stdout, f, r, len(f.compared)))
 		}
 		if s.cfg.Record != "" && f.c != nil {
 			errs = append(errs, f.record(s.cfg.Record))
@@ -50,6 +54,8 @@ func (s *Session) write(stdout io.Writer, f *Fixture, r *report.Report, i int) e
 	if i > 0 {
 		dir = filepath.Join(dir, strconv.Itoa(i)) // tests with functions of their own
 	}
-	r.Package = s.cfg.Package
+	if r.Package = s.cfg.Package; s.cfg.Settings != (report.Settings{}) {
+		r.Settings = &s.cfg.Settings
+	}
 	return errors.Join(report.Save(dir, r), infra.WriteStatus(dir, f.name, errors.Join(f.err, f.servedErr)))
 }

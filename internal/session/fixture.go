@@ -57,14 +57,17 @@ type Fixture struct {
 	injected  []*dump.Run   // the candidate's on golden inputs; nil if there are none
 	c         *judge.Comparison
 	err       error
-	problems  []Problem
 
-	mu        sync.Mutex
-	compared  []*judge.Comparison // what is reported: c, or those of functions
-	along     map[*judge.Comparison][]*Path
-	texts     map[*judge.Comparison][]*Generation
-	served    []*report.Serving
-	servedErr error
+	mu          sync.Mutex
+	problems    map[*judge.Comparison][]Problem
+	answered    bool // something judged what the fixture expects
+	tests       tests
+	compared    []*judge.Comparison // what is reported: c, or those of functions
+	along       map[*judge.Comparison][]*Path
+	texts       map[*judge.Comparison][]*Generation
+	served      []*report.Serving
+	servedErr   error
+	servedLater bool // a test asks the server in a live run
 
 	weights      checkpoint.Weights // opened when a cause is looked for
 	closeWeights func() error
@@ -110,7 +113,7 @@ func (f *Fixture) CompareFunc(run engine.Func) (*judge.Comparison, error) {
 	}
 	var runs []*dump.Run
 	for _, y := range f.yaml.Cases {
-		g, err := f.goldens.run(f.yaml.Reference(""), y.Name)
+		g, err := f.asked("", y.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -124,15 +127,20 @@ func (f *Fixture) CompareFunc(run engine.Func) (*judge.Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := judge.Compare(f.cfg.context(), cases, f.compareOptions())
+	c, err := f.compare(cases)
 	if err == nil {
 		f.keep(c, f.funcPaths(run, runs), f.funcTexts(run))
+		f.inspect(c, true)
 	}
 	return c, err
 }
 
-// Problems lists what is wrong with the fixture although it could be compared.
-func (f *Fixture) Problems() []Problem { return f.problems }
+// Problems lists what is wrong with the fixture although it could be compared, as a comparison shows it.
+func (f *Fixture) Problems(c *judge.Comparison) []Problem {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.problems[c]
+}
 
 // open opens the goldens.
 func (f *Fixture) open() error {
@@ -172,13 +180,16 @@ func (f *Fixture) load() (*judge.Comparison, error) {
 	if err := f.addInjected(cases); err != nil {
 		return nil, err
 	}
-	c, err := judge.Compare(f.cfg.context(), cases, f.compareOptions())
+	c, err := f.compare(cases)
 	if err != nil {
 		return nil, err
 	}
 	c.Live = f.isLive()
-	for _, n := range f.notes {
+	for _, n := range slices.Concat(f.notes, checkpoint.Unread(f.modelFolder())) {
 		c.Note(n)
+	}
+	if len(f.yaml.NotTried) > 0 {
+		c.Note("not tried: " + strings.Join(f.yaml.NotTried, "; "))
 	}
 	if !f.goldens.store.Sealed() {
 		c.Note(fmt.Sprintf("no hash covers what the manifest in %s lists, an older version wrote it: parity golden prune --apply %s",
@@ -187,13 +198,13 @@ func (f *Fixture) load() (*judge.Comparison, error) {
 	if f.goldenDump != "" && f.cfg.Update == setting.UpdateNone {
 		c.Note("PARITY_GOLDEN_DUMP was not read: only an update imports it, the fixture's goldens judged")
 	}
-	f.inspect(c)
+	f.inspect(c, false)
 	return c, nil
 }
 
 // live runs the candidate, all cases in one process, and opens its dump.
 func (f *Fixture) live(paths []*Path) ([]*dump.Run, error) {
-	job, err := f.candidate(f.goldens)
+	job, err := f.candidate(f.asked)
 	if err != nil {
 		return nil, err
 	}
@@ -295,7 +306,17 @@ func (f *Fixture) cases(runs []*dump.Run) ([]judge.Case, error) {
 		k.Actual = runs[i]
 		variant := f.yaml.Reference(k.Actual.Info.Device)
 		var err error
+		if f.yaml.Alone {
+			if k.Program, err = f.alone(y.Name); err != nil {
+				return nil, err
+			}
+			out = append(out, k)
+			continue
+		}
 		if k.Golden, err = f.goldens.run(variant, y.Name); err != nil {
+			return nil, err
+		}
+		if k.Program, err = f.goldens.program(f.cfg.context(), variant, y.Name); err != nil {
 			return nil, err
 		}
 		if err := f.addBeside(&k, variant); err != nil {
@@ -325,50 +346,60 @@ func (f *Fixture) addBeside(k *judge.Case, judging string) (err error) {
 }
 
 func (f *Fixture) compareOptions() judge.Options {
-	opt := judge.Options{Criteria: f.yaml.Criteria, Coarser: f.yaml.Coarser, Diagnosis: judge.Diagnosis{Mode: f.cfg.Diagnose, Evidence: f.evidence, Extra: f.cfg.Hypotheses},
-		Match: match.Options{Rules: f.yaml.MatchRules(), Ignore: f.yaml.MatchIgnores()}, Scope: f.yaml.Patterns()}
+	opt := judge.Options{Criteria: f.yaml.Criteria, Coarser: f.yaml.Coarser, Diagnosis: judge.Diagnosis{Mode: f.cfg.Diagnose, Evidence: f.evidence},
+		Match: match.Options{Rules: f.yaml.MatchRules(), Ignore: f.yaml.MatchIgnores()}, Scope: f.yaml.Patterns(), Strict: f.yaml.Strict, Vacuous: f.yaml.Vacuous != ""}
 	opt.Match.Generating = f.yaml.Model.Task == fixture.TextGeneration
 	return opt
 }
 
-// inspect looks for what makes a result worth less than it seems.
-func (f *Fixture) inspect(c *judge.Comparison) {
-	for _, text := range f.staleGoldens() {
-		f.problem("parity:stale", text)
-	}
-	if f.replay == "" && !f.isLive() {
-		for _, text := range f.staleRuns() {
-			f.problem("parity:stale", text)
+// inspect looks for what makes a result worth less than it seems. A function may be a single layer: what
+// the fixture's own run must have is not asked of it.
+func (f *Fixture) inspect(c *judge.Comparison, isFunc bool) {
+	problem := func(name string, texts ...string) {
+		for _, text := range texts {
+			f.problem(c, name, text)
 		}
 	}
-	if f.isSelf(c) {
-		f.problem("parity:self", fmt.Sprintf("the reference is compared with itself: %s is the dump from which the goldens were made, "+
-			"or a copy of them: all outputs are equal bit for bit. Point PARITY_REPLAY to a run of the candidate; "+
-			"if this is one, its run.json must name another engine", filepath.ToSlash(c.Cases[0].Actual.Path)))
+	problem("parity:stale", slices.Concat(f.staleGoldens(), f.stalePrograms())...)
+	if f.replay == "" && !f.isLive() && !isFunc {
+		problem("parity:stale", f.staleRuns()...)
 	}
+	if !isFunc && f.isSelf(c) {
+		problem("parity:self", fmt.Sprintf("the reference is compared with itself: %s is the dump from which the goldens were made, "+
+			"or a copy of them: all outputs are equal bit for bit. Point PARITY_REPLAY to a run of the candidate; "+
+			"if this is one, its run.json must name another engine, or have a nonce of its own", filepath.ToSlash(c.Cases[0].Actual.Path)))
+	}
+	f.inspectGiven(c, problem)
+	names := c.Names()
+	if isFunc {
+		names = append(names, f.recordedNames()...)
+	}
+	if err := f.yaml.CheckLayers(names); err != nil {
+		problem("parity:fixture", err.Error())
+	}
+	problem("parity:expect", f.unexpected(c, isFunc)...)
+	problem("parity:missing", f.lackingGoldens()...)
+	if !isFunc {
+		problem("parity:missing", f.lackingLayers(c)...)
+	}
+}
+
+// inspectGiven looks at what the candidate was given: texts, weights, tokens.
+func (f *Fixture) inspectGiven(c *judge.Comparison, problem func(name string, texts ...string)) {
 	rows, _ := c.Texts()
 	for _, row := range rows {
 		if row.Status == report.StatusFail {
-			f.problem("parity:text", fmt.Sprintf("case %s: %s", row.Case, row.Text))
+			problem("parity:text", fmt.Sprintf("case %s: %s", row.Case, row.Text))
 		}
 	}
 	list, _ := c.Loaded()
 	for _, w := range list {
 		if !w.Good() {
-			f.problem("parity:weights", w.String())
+			problem("parity:weights", w.String())
 		}
 	}
 	if v := c.OtherPrompt(); v != nil {
-		f.problem("parity:input", fmt.Sprintf("case %s: %s", v.Case, v.Text))
-	}
-	if err := f.yaml.CheckLayers(c.Names()); err != nil {
-		f.problem("parity:fixture", err.Error())
-	}
-	for _, text := range f.unexpected(c) {
-		f.problem("parity:expect", text)
-	}
-	for _, text := range f.lacking(c) {
-		f.problem("parity:missing", text)
+		problem("parity:input", fmt.Sprintf("case %s: %s", v.Case, v.Text))
 	}
 }
 
@@ -376,7 +407,7 @@ func (f *Fixture) inspect(c *judge.Comparison) {
 // wanted where a fixture's own program may be the reference's engine, and where the goldens are
 // blessed: reports say so.
 func (f *Fixture) isSelf(c *judge.Comparison) bool {
-	if f.isLive() || f.yaml.Model.Command != nil {
+	if f.isLive() || f.yaml.Model.Command != nil || f.yaml.Alone {
 		return false
 	}
 	for _, p := range f.goldens.store.Passes() {
@@ -443,14 +474,18 @@ func (f *Fixture) staleRuns() (out []string) {
 	return out
 }
 
-func (f *Fixture) problem(name, text string) {
-	for i, p := range f.problems {
-		if p.Name == name {
-			f.problems[i].Text += "\n" + text
-			return
-		}
+func (f *Fixture) problem(c *judge.Comparison, name, text string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.problems == nil {
+		f.problems = map[*judge.Comparison][]Problem{}
 	}
-	f.problems = append(f.problems, Problem{Name: name, Text: text})
+	list := f.problems[c]
+	if i := slices.IndexFunc(list, func(p Problem) bool { return p.Name == name }); i >= 0 {
+		list[i].Text += "\n" + text
+		return
+	}
+	f.problems[c] = append(list, Problem{Name: name, Text: text})
 }
 
 // report returns the report of what tests decided. A fixture with a problem never passes.
@@ -459,7 +494,8 @@ func (f *Fixture) report(c *judge.Comparison) *report.Report {
 	f.addPaths(r, c)
 	f.addGenerations(r, c)
 	f.addServing(r)
-	return f.problematic(r)
+	f.addUnjudged(r, true)
+	return f.problematic(r, c)
 }
 
 // Report returns the report of all ports and all execution paths, judged by the fixture's tolerances.
@@ -477,12 +513,13 @@ func (f *Fixture) Report() (*report.Report, error) {
 	r := c.Report(f.name, true)
 	f.addPaths(r, c)
 	f.addGenerations(r, c)
-	return f.problematic(r), nil
+	f.addUnjudged(r, false)
+	return f.problematic(r, c), nil
 }
 
 // problematic adds what is wrong with the fixture itself.
-func (f *Fixture) problematic(r *report.Report) *report.Report {
-	for _, p := range f.problems {
+func (f *Fixture) problematic(r *report.Report, c *judge.Comparison) *report.Report {
+	for _, p := range f.Problems(c) {
 		r.Notes = append([]string{p.Name + ": " + p.Text}, r.Notes...)
 		if r.Verdict == report.Pass || r.Verdict == report.Incomplete {
 			r.Verdict = report.Fail
@@ -491,14 +528,14 @@ func (f *Fixture) problematic(r *report.Report) *report.Report {
 	return r
 }
 
-// Summary returns the text of the report of what was decided so far. Where very many tests fail,
-// only some of them get it: each takes a look at all ports.
-func (f *Fixture) Summary(c *judge.Comparison) string {
+// Summary returns the text of the report of what was decided so far, less what a failing test told
+// already. Where very many tests fail, only some of them get it: each takes a look at all ports.
+func (f *Fixture) Summary(c *judge.Comparison, told bool) string {
 	if n := f.summaries.Add(1); n > allSummaries && n&(n-1) != 0 {
 		return "parity: more than " + strconv.Itoa(allSummaries) + " tests failed: the report so far is printed again after twice as many\n"
 	}
 	var b strings.Builder
-	if err := report.Text(&b, f.report(c), report.TextOptions{}); err != nil {
+	if err := report.Text(&b, f.report(c), report.TextOptions{Found: told}); err != nil {
 		return err.Error()
 	}
 	return b.String()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -186,16 +185,10 @@ func (f *Fixture) funcTexts(run engine.Func) []*Generation {
 
 // addGenerations adds what came of the texts of a comparison to its report.
 func (f *Fixture) addGenerations(r *report.Report, c *judge.Comparison) {
-	var unjudged []string
 	for _, g := range f.Generations(c) {
 		if of := g.Report(); of != nil {
 			r.AddGeneration(of)
-		} else {
-			unjudged = append(unjudged, g.Case)
 		}
-	}
-	if len(unjudged) > 0 {
-		r.NotJudged = append(r.NotJudged, "the generation of "+strings.Join(unjudged, ", ")+": no test judged it with parity.Generation(t).Check()")
 	}
 }
 

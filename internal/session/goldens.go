@@ -11,6 +11,8 @@ import (
 	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/each"
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -18,8 +20,35 @@ import (
 type goldens struct {
 	store *golden.Store
 
-	mu   sync.Mutex
-	runs map[[2]string]*dump.Run // by variant and case
+	mu       sync.Mutex
+	runs     map[[2]string]*dump.Run        // by variant and case
+	programs map[[2]string]*program.Program // alike; nil where there is none
+}
+
+// program returns what the reference ran for the goldens of a case; nil if that was not recorded, or
+// cannot be used.
+func (g *goldens) program(ctx context.Context, variant, caseName string) (*program.Program, error) {
+	run, err := g.run(variant, caseName)
+	if err != nil {
+		return nil, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	key := [2]string{variant, caseName}
+	p, known := g.programs[key]
+	if !known {
+		p = reference.InStore(ctx, g.store, variant, caseName, run)
+		if g.programs == nil {
+			g.programs = map[[2]string]*program.Program{}
+		}
+		g.programs[key] = p
+	}
+	return p, nil
+}
+
+// GoldenRun returns the goldens of a case of a variant as a run, whose tensors are those of the store.
+func GoldenRun(store *golden.Store, variant, caseName string) (*dump.Run, error) {
+	return (&goldens{store: store}).run(variant, caseName)
 }
 
 // run returns the goldens of a variant and case.
@@ -60,7 +89,7 @@ func (g *goldens) read(variant, caseName string) (*dump.Run, error) {
 		}
 		p := pass.Provenance
 		note = blessed(p.Engine, p.Date, p.Blessed)
-		info = dump.Info{Engine: p.Engine, Versions: p.Versions, Device: p.Device, Encoding: dump.Encoding{Compute: variant}, Attention: p.Attention, Case: caseName, ReferenceText: p.Text, TokenIDs: p.TokenIDs, PadMask: p.PadMask, Date: p.Date, Mode: dump.Standard,
+		info = dump.Info{Engine: p.Engine, Versions: p.Versions, Device: p.Device, Encoding: dump.Encoding{Compute: variant}, Attention: p.Attention, Case: caseName, ReferenceText: p.Text, TokenIDs: p.TokenIDs, PadMask: p.PadMask, Date: p.Date, Nonce: p.Nonce, Mode: dump.Standard,
 			Path: p.Path, PadMasks: p.PadMasks}
 		if p.Passes != nil {
 			if err := json.Unmarshal(p.Passes, &info.Passes); err != nil {

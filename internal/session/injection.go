@@ -151,9 +151,12 @@ func (f *Fixture) runInputs(run dump.Info) fixture.Inputs {
 // liveInjected runs the candidate once more, each layer on golden inputs, and adds what it computed
 // to the cases.
 func (f *Fixture) liveInjected(cases []judge.Case) error {
-	job, err := f.candidate(f.goldens)
+	job, err := f.candidate(f.asked)
 	if err != nil {
 		return err
+	}
+	if f.yaml.Alone {
+		return fmt.Errorf("%s: an injected run is given golden inputs, and reference: program has none: -parity.mode=standard", f.yaml.File)
 	}
 	if job.Engine != engine.MAX {
 		return fmt.Errorf("%s: only MAX makes injected runs, the candidate is %s: -parity.mode=standard", f.yaml.File, job.Engine)

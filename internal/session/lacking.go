@@ -10,13 +10,17 @@ import (
 	"github.com/goparity/goparity/internal/label"
 )
 
-// lacking says what should have been compared and is not there: goldens that the fixture asks for,
-// and layers that were compared when the run was recorded.
-func (f *Fixture) lacking(c *judge.Comparison) (out []string) {
+// lackingGoldens lists the goldens and programs that the fixture asks for and that are not there.
+func (f *Fixture) lackingGoldens() (out []string) {
 	for _, what := range f.yaml.Lacking(func(variant, caseName string) int { return len(f.goldens.store.Steps(variant, caseName)) }) {
 		out = append(out, fmt.Sprintf("golden: %s lacks %s, which %s asks for: make it: parity update %s",
 			f.goldens.store.Dir(), what, f.yaml.File, f.dir))
 	}
+	return append(out, f.lackingPrograms()...)
+}
+
+// lackingLayers says which layers were compared when the run was recorded, and are not now.
+func (f *Fixture) lackingLayers(c *judge.Comparison) (out []string) {
 	joined, err := f.joined()
 	if err != nil {
 		return append(out, err.Error())
@@ -34,6 +38,24 @@ func (f *Fixture) lacking(c *judge.Comparison) (out []string) {
 			n, f.yaml.Replay, label.Few(gone), f.goldens.store.Dir(), f.yaml.Replay))
 	}
 	return out
+}
+
+// recordedNames lists the layers of the run that the fixture names, if it is there.
+func (f *Fixture) recordedNames() (names []string) {
+	if f.yaml.Replay == "" {
+		return nil
+	}
+	runs, err := dump.OpenCases(f.runDir(f.yaml.Replay, dump.Standard), dump.Options{})
+	if err != nil {
+		return nil
+	}
+	defer dump.CloseAll(runs)
+	for _, r := range runs {
+		for _, e := range r.Entries {
+			names = append(names, e.Layer)
+		}
+	}
+	return names
 }
 
 // joined lists what was compared when the run that the fixture names was recorded; a recording of
@@ -59,7 +81,7 @@ func (f *Fixture) joined() (all map[string]dump.Joined, err error) {
 			all[r.Info.Case] = r.Joined
 		}
 	}
-	if len(all) > 0 {
+	if len(all) > 0 || f.yaml.Alone {
 		return all, nil
 	}
 	cases, err := f.cases(recorded)

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,12 +40,14 @@ func (r *runner) readYAML() (err error) {
 
 // candidate says what the fixture asks of the candidate's engine, which is forced to take the
 // tokens of the goldens.
-func (r *runner) candidate(g *goldens) (engine.Job, error) {
+func (r *runner) candidate(asked func(device, caseName string) (*dump.Run, error)) (engine.Job, error) {
 	device := string(r.cfg.Run)
 	encoding := r.yaml.Model.Encodings[device].Candidate
-	name := engine.Command
-	if r.yaml.Model.Command == nil {
-		name = engine.MAX
+	name := cmp.Or(r.yaml.Model.Candidate, engine.MAX)
+	if r.yaml.Model.Command != nil {
+		name = engine.Command
+	}
+	if name == engine.MAX {
 		if err := gpu.Supports(device, encoding); err != nil {
 			return engine.Job{}, fmt.Errorf("%s: %w: write encodings: {%s: {candidate: …}}", r.yaml.File, err, device)
 		}
@@ -58,7 +61,7 @@ func (r *runner) candidate(g *goldens) (engine.Job, error) {
 		return job, nil // what it computes becomes golden, with the tokens that it chooses by itself
 	}
 	for i, y := range r.yaml.Cases {
-		run, err := g.run(r.yaml.Reference(device), y.Name)
+		run, err := asked(device, y.Name)
 		if err != nil {
 			return engine.Job{}, err
 		}

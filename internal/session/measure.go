@@ -11,6 +11,7 @@ import (
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/path"
+	"github.com/goparity/goparity/internal/paths"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -18,6 +19,7 @@ import (
 type measured struct {
 	dir   string        // of the runs, by case
 	paths []golden.Path // with the figures
+	cases []engine.Case // as they were run
 }
 
 // measure runs a variant of the reference along the paths, and compares each with its own runs of
@@ -40,6 +42,9 @@ func (u *update) measure(variant string, onePass *engine.Result) (*measured, err
 			return nil, fmt.Errorf("%s:%d: %w", u.yaml.File, y.Pos.Line, err)
 		}
 		for _, text := range left {
+			if u.yaml.Auto != nil {
+				break // planned for the longest case
+			}
 			fmt.Fprintf(u.out, "parity: update %s: %s\n", u.name, text)
 		}
 		all = append(all, plans)
@@ -60,7 +65,7 @@ func (u *update) measure(variant string, onePass *engine.Result) (*measured, err
 		return nil, fmt.Errorf("the reference along paths: %w", err)
 	}
 	defer r.Close()
-	m := &measured{dir: r.Dir}
+	m := &measured{dir: r.Dir, cases: job.Cases}
 	for _, plans := range all {
 		paths, err := u.compareOwn(variant, plans, onePass.Runs, r.Runs)
 		if err != nil {
@@ -69,6 +74,42 @@ func (u *update) measure(variant string, onePass *engine.Result) (*measured, err
 		m.paths = append(m.paths, paths...)
 	}
 	return m, nil
+}
+
+// costsAlong runs the variants that say what an encoding costs along the paths that keep goldens of
+// their own: of one pass that is not known there.
+func (u *update) costsAlong(along map[string]*measured) error {
+	judging := along[u.yaml.Reference("")]
+	if judging == nil {
+		return nil
+	}
+	for _, variant := range u.yaml.Variants() {
+		m := &measured{}
+		for _, p := range judging.paths {
+			if p.Own && u.yaml.Use(variant) == golden.UseCost && u.yaml.WantsPath(p.Golden()) {
+				p.Variant = variant
+				m.paths = append(m.paths, p)
+				m.cases = append(m.cases, judging.cases[slices.IndexFunc(judging.cases, func(c engine.Case) bool { return c.Name == p.Golden() })])
+			}
+		}
+		if len(m.cases) == 0 {
+			continue
+		}
+		job, err := u.reference(variant)
+		if err != nil {
+			return err
+		}
+		job.Cases = m.cases
+		r, err := u.run(job)
+		if err != nil {
+			return fmt.Errorf("the reference in %s along paths: %w", variant, err)
+		}
+		m.dir, along[variant] = r.Dir, m
+		if err := r.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // cuts are plans of the first two thirds of each sequence, run alone.
@@ -90,7 +131,7 @@ func (u *update) compareOwn(variant string, plans []path.Plan, onePass, runs []*
 	own := false
 	for _, plan := range plans {
 		i := slices.IndexFunc(runs, func(r *dump.Run) bool { return r.Info.Case == plan.Name() })
-		p, err := judge.ComparePaths(u.cfg.context(), judge.PathRuns{Golden: onePass, Actual: runs[i : i+1], Exact: !u.yaml.Causal()}, judge.Options{})
+		p, err := paths.Compare(u.cfg.context(), paths.Runs{Golden: onePass, Actual: runs[i : i+1], Exact: !u.yaml.Causal()}, judge.Options{})
 		if err != nil {
 			return nil, fmt.Errorf("the reference along path %s: %w", plan.Path, err)
 		}

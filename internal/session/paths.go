@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -15,6 +14,8 @@ import (
 	"github.com/goparity/goparity/internal/infra"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/path"
+	"github.com/goparity/goparity/internal/paths"
+	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/tensor"
 )
@@ -35,12 +36,12 @@ type Path struct {
 	own     []*dump.Run  // the candidate's runs of one pass
 	run     func() error // sets runs; nil if they are there
 	judging sync.Once    // guards the rest
-	paths   *judge.Paths
+	paths   *paths.Paths
 	judged  atomic.Bool
 }
 
 // Judge compares the candidate's runs along the path, once.
-func (p *Path) Judge() (*judge.Paths, error) {
+func (p *Path) Judge() (*paths.Paths, error) {
 	p.judging.Do(func() {
 		if p.err == nil && p.run != nil {
 			p.err = p.run()
@@ -69,13 +70,16 @@ func (p *Path) Report() *report.Report {
 	return r
 }
 
-func (p *Path) compare() (*judge.Paths, error) {
+func (p *Path) compare() (*paths.Paths, error) {
 	f := p.fixture
-	runs := judge.PathRuns{Actual: p.runs, Exact: !f.yaml.Causal()}
+	runs := paths.Runs{Actual: p.runs, Exact: !f.yaml.Causal()}
 	for _, r := range p.own {
 		if len(r.Info.Unpadded()) > 0 {
 			runs.OnePass = append(runs.OnePass, r)
 		}
+	}
+	if f.yaml.Alone {
+		return p.alone(runs)
 	}
 	variant := f.yaml.Reference(p.runs[0].Info.Device)
 	known, own := p.known(variant)
@@ -86,31 +90,37 @@ func (p *Path) compare() (*judge.Paths, error) {
 			return nil, err
 		}
 		runs.Golden = append(runs.Golden, g)
+		ran, err := f.goldens.program(f.cfg.context(), variant, y.Name)
+		if err != nil {
+			return nil, err
+		}
+		runs.Programs = append(runs.Programs, ran)
 	}
+	names := f.yaml.CaseNames()
 	if own {
-		runs.OnePassGolden, runs.Golden = runs.Golden, nil
+		runs.OnePassGolden, runs.Golden, runs.Programs, names = runs.Golden, nil, nil, nil
 		for _, plan := range p.plans {
 			g, err := f.goldens.run(variant, plan.Name())
 			if err != nil {
 				return nil, err
 			}
-			runs.Golden = append(runs.Golden, g)
+			runs.Golden, names = append(runs.Golden, g), append(names, plan.Name())
 		}
-		return judge.ComparePaths(f.cfg.context(), runs, f.compareOptions())
 	}
 	if r, _ := f.yaml.Variant(variant); r.IsDequantised() {
-		return judge.ComparePaths(f.cfg.context(), runs, f.compareOptions()) // the others are of other weights
+		return paths.Compare(f.cfg.context(), runs, f.compareOptions()) // the others are of other weights
 	}
-	for i, y := range f.yaml.Cases {
-		k := judge.Case{Golden: runs.Golden[i], Actual: p.runs[0]}
-		for _, beside := range []struct {
-			dtype tensor.DType
-			to    *[]*dump.Run
-		}{{tensor.F64, &runs.Golden64}, {k.Encoding(), &runs.Encoded}} {
-			if beside.to == &runs.Encoded && beside.dtype.Size() != 2 {
-				continue
-			}
-			g, err := f.goldens.beside(variant, beside.dtype, y.Name)
+	encoding := judge.Case{Golden: runs.Golden[0], Actual: p.runs[0]}.Encoding()
+	if encoding.Size() != 2 {
+		encoding = tensor.Invalid
+	}
+	for _, beside := range []struct {
+		dtype tensor.DType
+		names []string
+		to    *[]*dump.Run
+	}{{tensor.F64, names, &runs.Golden64}, {encoding, names, &runs.Encoded}, {encoding, f.yaml.CaseNames(), &runs.OnePassEncoded}} {
+		for _, name := range beside.names {
+			g, err := f.goldens.beside(variant, beside.dtype, name)
 			if err != nil {
 				return nil, err
 			}
@@ -119,7 +129,30 @@ func (p *Path) compare() (*judge.Paths, error) {
 			}
 		}
 	}
-	return judge.ComparePaths(f.cfg.context(), runs, f.compareOptions())
+	return paths.Compare(f.cfg.context(), runs, f.compareOptions())
+}
+
+// alone compares with what the programs of one pass make of the runs.
+func (p *Path) alone(runs paths.Runs) (*paths.Paths, error) {
+	f := p.fixture
+	opt := f.compareOptions()
+	of := judge.AloneOptions{Options: opt}
+	for _, y := range f.yaml.Cases {
+		ran, err := f.alone(y.Name)
+		if err != nil {
+			return nil, err
+		}
+		runs.Programs = append(runs.Programs, ran)
+	}
+	undo, err := reference.Keep(&of)
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	f.remove = append(f.remove, undo)
+	f.mu.Unlock()
+	runs.Alone = &of
+	return paths.Compare(f.cfg.context(), runs, opt)
 }
 
 // known reports whether the reference was run along the path, and whether the path has goldens of
@@ -149,7 +182,7 @@ func (f *Fixture) newPaths() (paths []*Path) {
 	var inputs []path.Input
 	var missing error
 	for _, y := range f.yaml.Cases {
-		g, err := f.goldens.run(f.yaml.Reference(string(f.cfg.Run)), y.Name)
+		g, err := f.asked(string(f.cfg.Run), y.Name)
 		if err == nil && len(g.Info.Unpadded()) == 0 {
 			err = fmt.Errorf("the golden of case %s has no token ids: no path can be planned, make it again: parity update %s", y.Name, f.dir)
 		}
@@ -162,7 +195,10 @@ func (f *Fixture) newPaths() (paths []*Path) {
 	for _, y := range f.yaml.Paths {
 		p := &Path{Name: y.Name, fixture: f, err: missing}
 		if missing == nil {
-			if p.plans, p.left, p.err = path.Plans(y.Name, inputs, f.about()); p.err != nil {
+			if p.plans, p.left, p.err = path.Plans(y.Name, inputs, f.about()); f.yaml.Auto != nil {
+				p.left = nil // planned for the longest case, and the others are short on purpose
+			}
+			if p.err != nil {
 				p.err = fmt.Errorf("%s:%d: %w", f.yaml.File, y.Pos.Line, p.err)
 			}
 		}
@@ -248,32 +284,9 @@ func (f *Fixture) funcPaths(run engine.Func, own []*dump.Run) []*Path {
 
 // addPaths adds what came of the paths of a comparison to its report.
 func (f *Fixture) addPaths(r *report.Report, c *judge.Comparison) {
-	var unjudged []string
 	for _, p := range f.Paths(c) {
-		along := p.Report()
-		if along == nil {
-			unjudged = append(unjudged, p.Name)
-			continue
+		if along := p.Report(); along != nil {
+			r.AddPath(p.Name, along)
 		}
-		r.AddPath(p.Name, along)
 	}
-	if len(unjudged) > 0 {
-		r.NotJudged = append(r.NotJudged, "the execution paths "+strings.Join(unjudged, ", ")+": no test judged them with parity.Paths(t).Check()")
-	}
-}
-
-// unjudged reports whether the fixture was compared and asks for what no test judged: execution paths,
-// or texts.
-func (f *Fixture) unjudged() (paths, texts bool) {
-	if !f.used.Load() || f.yaml == nil {
-		return false, false
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	paths, texts = len(f.yaml.Paths) > 0, f.yaml.Generation > 0
-	for c := range f.along {
-		paths = paths && !slices.ContainsFunc(f.along[c], func(p *Path) bool { return p.judged.Load() })
-		texts = texts && !slices.ContainsFunc(f.texts[c], func(g *Generation) bool { return g.judged.Load() })
-	}
-	return paths, texts
 }

@@ -67,7 +67,7 @@ func judgeQuantised(t *testing.T, dir, replay, record string) *report.Report {
 	defer func() { require.NoError(t, s.Close()) }()
 	r, err := s.Default().Report()
 	require.NoError(t, err)
-	assert.Empty(t, s.Default().Problems())
+	assert.Empty(t, problems(s))
 	require.NoError(t, s.Finish(io.Discard))
 	return r
 }

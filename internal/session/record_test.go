@@ -76,7 +76,7 @@ func TestRecordAndOpen(t *testing.T) {
 	s, dir := start(t, func(c *session.Config) { c.Record = "max-cpu" })
 	_, err := s.Default().Comparison()
 	require.NoError(t, err)
-	assert.Empty(t, s.Default().Problems())
+	assert.Empty(t, problems(s))
 	require.NoError(t, s.Finish(io.Discard))
 
 	folder := filepath.Join(dir, "runs", "max-cpu", dump.Standard)
@@ -213,4 +213,10 @@ func TestFunctionAsCandidate(t *testing.T) {
 	for _, p := range c.Ports {
 		assert.True(t, p.Agrees, "%s %s", p.Layer, p.Port)
 	}
+}
+
+// problems are what is wrong with the only fixture of a session.
+func problems(s *session.Session) []session.Problem {
+	c, _ := s.Default().Comparison()
+	return s.Default().Problems(c)
 }

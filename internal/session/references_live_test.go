@@ -22,7 +22,7 @@ import (
 
 // The reference in float32 and in 16 bits, both with the eager attention; the candidate is torch in
 // 16 bits with SDPA. It passes by what the encoding costs the reference, decode steps included. A
-// weight that is 5 % too large is found by that, and not by the defaults.
+// weight that is 5 % too large is found by that, and by the defaults.
 func TestLiveMeasuredFloor(t *testing.T) {
 	if os.Getenv("PARITY_LIVE") != "1" {
 		t.Skip("runs torch: PARITY_LIVE=1, and PARITY_PYTHON with it")
@@ -80,7 +80,7 @@ cases:
 				require.NoError(t, err)
 				r, err = s.Default().Report()
 				require.NoError(t, err)
-				assert.Empty(t, s.Default().Problems())
+				assert.Empty(t, problems(s))
 				var plain []judge.Case
 				for _, k := range c.Cases {
 					require.NotNil(t, k.Encoded)
@@ -110,10 +110,12 @@ cases:
 			}
 			model("wrong", "scale", tt.guilty+".weight", "1.05")
 			c, byDefault, r := judged("wrong")
-			assert.Equal(t, report.Pass, byDefault.Report("live", true).Verdict, "the defaults do not see it")
 			assert.Equal(t, report.Fail, r.Verdict)
-			require.NotNil(t, c.Verdict)
-			assert.Equal(t, "model."+tt.guilty, c.Verdict.Layer)
+			for name, by := range map[string]*judge.Comparison{"the measured cost": c, "the defaults": byDefault} {
+				if assert.NotNil(t, by.Verdict, name) {
+					assert.Equal(t, "model."+tt.guilty, by.Verdict.Layer, name)
+				}
+			}
 		})
 	}
 }

@@ -45,6 +45,7 @@ func (f *Fixture) Serve(s Serving) (*report.Serving, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if errors.Is(err, ErrNotLive) {
+		f.servedLater = true
 		return nil, err
 	}
 	if err != nil {

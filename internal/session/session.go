@@ -12,9 +12,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
+	"github.com/goparity/goparity/internal/subtest"
 )
 
 // Config is what TestMain, flags and environment ask for.
@@ -23,18 +24,19 @@ type Config struct {
 	Replay     string   // dump or recording to judge instead of the fixture's own
 	Record     string   // name under which the replayed run is kept
 	Update     setting.Update
-	GoldenDump string      // the reference's dump
-	Goldens    string      // folder of the goldens in place of the fixture's own
-	Bless      string      // why an update takes the candidate's run in place of the reference's; empty: it does not
-	Out        string      // folder of the reports, of this package alone
-	Package    string      // import path of the tests, for the reports
-	Run        setting.Run // empty is setting.RunReplay
-	Observer   bool        // engines run once more without hooks, to tell whether these change what a model returns
+	GoldenDump string          // the reference's dump
+	Goldens    string          // folder of the goldens in place of the fixture's own
+	Bless      string          // why an update takes the candidate's run in place of the reference's; empty: it does not
+	Prune      bool            // an update may remove goldens
+	Out        string          // folder of the reports, of this package alone
+	Package    string          // import path of the tests, for the reports
+	Run        setting.Run     // empty is setting.RunReplay
+	Settings   report.Settings // what of this the user asked for, to repeat the run
+	Observer   bool            // engines run once more without hooks, to tell whether these change what a model returns
 	Inherited  setting.Inherited
 	Mode       setting.Mode
 
-	Diagnose   setting.Diagnose
-	Hypotheses []diagnose.Hypothesis // of the user
+	Diagnose setting.Diagnose
 
 	// Console shows what an engine is doing, and lines that a person should read; nil for plain
 	// lines on standard error.
@@ -68,8 +70,13 @@ func (s *Session) Wrong() []string { return s.wrong }
 // current is the one session of the process: parity's functions take a *testing.T and nothing else.
 var current atomic.Pointer[Session]
 
-// SkipsInherited reports whether tests of layers that only pass on an error are skipped.
-func (s *Session) SkipsInherited() bool { return s.cfg.Inherited == setting.InheritedSkip }
+// SkipsInherited reports whether tests of layers that only pass on an error are skipped, unless they name them.
+func (s *Session) SkipsInherited() bool { return s.cfg.Inherited != setting.InheritedFail }
+
+// GoTest is the command that runs tests of this package again, by the settings of this run.
+func (s *Session) GoTest(which ...string) string {
+	return subtest.Command(s.cfg.Settings.GoTest(subtest.Package(), which...)...)
+}
 
 // Current returns the session that TestMain started; nil without one.
 func Current() *Session { return current.Load() }
@@ -172,26 +179,6 @@ func (s *Session) Find(name string) (*Fixture, error) {
 func (s *Session) Unused() (names []string) {
 	for _, f := range s.fixtures {
 		if !f.used.Load() {
-			names = append(names, f.name)
-		}
-	}
-	return names
-}
-
-// UnjudgedPaths lists the fixtures that were compared and whose execution paths no test judged.
-func (s *Session) UnjudgedPaths() (names []string) {
-	for _, f := range s.fixtures {
-		if paths, _ := f.unjudged(); paths {
-			names = append(names, f.name)
-		}
-	}
-	return names
-}
-
-// UnjudgedTexts lists those whose generation no test judged.
-func (s *Session) UnjudgedTexts() (names []string) {
-	for _, f := range s.fixtures {
-		if _, texts := f.unjudged(); texts {
 			names = append(names, f.name)
 		}
 	}

@@ -12,8 +12,10 @@ import (
 	"github.com/goparity/goparity/internal/continuation"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/infra"
+	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/subtest"
 	"github.com/goparity/goparity/internal/transformers"
@@ -49,8 +51,18 @@ type update struct {
 // renew imports each variant that the dump folder has: DUMP/<variant>/… or, for a single one, DUMP
 // itself (see dump.OpenCases).
 func (u *update) renew() error {
+	if u.goldenDump == "" {
+		if changed, err := fixture.RenewAuto(u.dir); err != nil {
+			return err
+		} else if changed {
+			fmt.Fprintf(u.out, "parity: update %s: %s is written: cases: auto as the model's config.json wants them\n", u.name, fixture.AutoFile)
+		}
+	}
 	if err := u.readYAML(); err != nil {
 		return err
+	}
+	if u.yaml.Alone {
+		return u.recordPrograms()
 	}
 	if u.cfg.Bless != "" {
 		return u.bless()
@@ -70,6 +82,12 @@ func (u *update) renew() error {
 	for _, v := range u.yaml.Variants() {
 		if dirs[v] == "" {
 			fmt.Fprintf(u.out, "parity: update %s: the dump has no %s: its goldens stay as they are\n", u.name, v)
+		}
+	}
+	for _, dir := range dirs {
+		if dump.IsRecording(dir) {
+			return fmt.Errorf("%s is a recorded run of the candidate: goldens come from the reference; if it is meant all the same, "+
+				"-parity.bless=REASON makes it golden, and every report says so", filepath.ToSlash(dir))
 		}
 	}
 	return u.importAll(dirs, nil, nil)
@@ -97,6 +115,9 @@ func (u *update) fromReference() error {
 		for i := range forced {
 			job.Cases[i].Forced = forced[i]
 		}
+		if u.hasProgram(variant) {
+			fixture.RecordProgram(&job, u.yaml.Programs)
+		}
 		run := u.run
 		if n == 0 {
 			run = u.observed
@@ -104,6 +125,11 @@ func (u *update) fromReference() error {
 		r, err := run(job)
 		if err != nil {
 			return fmt.Errorf("%w; a dump of the reference will do as well: PARITY_GOLDEN_DUMP", err)
+		}
+		for i, about := range r.About {
+			if about.NoProgram != "" {
+				fmt.Fprintf(u.out, "parity: update %s: case %s: no program was recorded: %s\n", u.name, u.yaml.Cases[i].Name, foreign.Line(about.NoProgram))
+			}
 		}
 		if n == 0 {
 			if forced, err = u.chosen(r); err != nil {
@@ -125,7 +151,16 @@ func (u *update) fromReference() error {
 		}
 		dirs[variant] = r.Dir
 	}
+	if err := u.costsAlong(along); err != nil {
+		return err
+	}
 	return u.importAll(dirs, along, texts)
+}
+
+// hasProgram reports whether the program that the reference ran is kept beside the goldens of a
+// variant: of the one that judges.
+func (u *update) hasProgram(variant string) bool {
+	return variant == u.yaml.Reference("") && u.cfg.Bless == "" && u.yaml.Programs != fixture.ProgramOff
 }
 
 // chosen shows how the reference goes on, and returns the tokens of its decode steps, by case.
@@ -181,14 +216,8 @@ func (u *update) importAll(dirs map[string]string, along map[string]*measured, t
 	if len(opts) == 0 {
 		return nil
 	}
-	deltas, err := golden.ImportAll(u.cfg.context(), u.goldenDir(), opts, u.waits(u.goldenDir()))
-	if err != nil {
-		return err
-	}
-	for i, delta := range deltas {
-		printDelta(u.out, u.name+": "+opts[i].Variant, delta)
-	}
-	return nil
+	_, err := golden.ImportAll(u.cfg.context(), u.goldenDir(), opts, u.waits(u.goldenDir()))
+	return err
 }
 
 // addOwn adds what was measured along paths, and the goldens that some of them keep.
@@ -212,7 +241,7 @@ func (u *update) addOwn(opt *golden.ImportOptions, m *measured) (closeAll func()
 func (u *update) options(variant string, d *golden.Dump) (opt golden.ImportOptions, err error) {
 	ref, _ := u.yaml.Variant(variant)
 	opt = golden.ImportOptions{Variant: variant, DType: ref.DType, Runs: map[string]*golden.Run{}, Inputs: map[string]map[string]string{},
-		Keep: u.keeps, Provenance: golden.Provenance{Command: "go test " + subtest.Package() + " -update", Blessed: u.cfg.Bless}}
+		Keep: u.keeps, Accept: u.accept(variant), Provenance: golden.Provenance{Command: "go test " + subtest.Package() + " -update", Blessed: u.cfg.Bless}}
 	opt.Provenance.Use, opt.Provenance.Formula = u.yaml.Use(variant), u.formula(variant)
 	have, err := u.have(u.goldenDir(), variant)
 	if err != nil {
@@ -238,10 +267,31 @@ func (u *update) options(variant string, d *golden.Dump) (opt golden.ImportOptio
 		if u.mode == setting.UpdateNew && slices.Contains(have, y.Name) {
 			continue
 		}
+		u.checkProgram(variant, y.Name, r)
 		opt.Runs[y.Name] = r
 		opt.Inputs[y.Name] = u.yaml.GoldenInputs(variant, y.Name)
 	}
 	return opt, nil
+}
+
+// checkProgram leaves out the program of a run that is not kept, or cannot be used.
+func (u *update) checkProgram(variant, caseName string, r *golden.Run) {
+	if r.Program == "" || !u.hasProgram(variant) {
+		r.Program = ""
+		return
+	}
+	var entries []dump.Entry
+	for _, t := range r.Ports {
+		entries = append(entries, dump.Entry{Step: t.Step, Layer: t.Layer, Port: t.Port, Tensor: t.Tensor})
+	}
+	p, err := reference.Open(r.Program, entries)
+	if err == nil {
+		err = p.Close()
+	}
+	if err != nil {
+		fmt.Fprintf(u.out, "parity: update %s: case %s: its program is left out: %s\n", u.name, caseName, foreign.Line(err.Error()))
+		r.Program = ""
+	}
 }
 
 // keeps reports whether a port becomes golden: what is captured, and what is kept of a generation.
@@ -287,16 +337,43 @@ func (u *update) bless() error {
 	return u.importAll(map[string]string{u.yaml.Variants()[0]: dir}, nil, nil)
 }
 
-// printDelta says how far the goldens moved, the furthest first.
+// printDelta says what changes: which goldens are new and gone, and how far others moved, the
+// furthest first.
 func printDelta(w io.Writer, what string, d *golden.Delta) {
 	fmt.Fprintf(w, "parity: update %s: %d unchanged, %d moved, %d new, %d gone\n", what, d.Same, len(d.Moved), len(d.Added), len(d.Removed))
-	const most = 20
-	for i, m := range d.Moved {
-		if i == most {
-			fmt.Fprintf(w, "  … and %d that moved less\n", len(d.Moved)-most)
-			break
+	var moved, added, removed []string
+	for _, m := range d.Moved {
+		moved = append(moved, m.String())
+	}
+	for _, k := range d.Removed {
+		removed = append(removed, "gone: "+k.String())
+	}
+	if d.Same+len(moved)+len(removed) > 0 { // of a first update all are new
+		for _, k := range d.Added {
+			added = append(added, "new: "+k.String())
 		}
-		fmt.Fprintf(w, "  %s\n", foreign.Line(m.String()))
+	}
+	for _, lines := range [][]string{removed, added, moved} {
+		for i, line := range lines {
+			if i == mostChanges {
+				fmt.Fprintf(w, "  … and %d more\n", len(lines)-i)
+				break
+			}
+			fmt.Fprintf(w, "  %s\n", foreign.Line(line))
+		}
+	}
+}
+
+// accept shows what changes, and refuses that goldens go which no one said may go: a dump with other
+// names, or of fewer layers, would leave a test that compares less.
+func (u *update) accept(variant string) func(*golden.Delta) error {
+	return func(d *golden.Delta) error {
+		printDelta(u.out, u.name+": "+variant, d)
+		if len(d.Removed) > 0 && !u.cfg.Prune {
+			return fmt.Errorf("%s: %d goldens would go, see above, the first is %s: nothing is written; -parity.prune, or parity update --prune, lets them go",
+				variant, len(d.Removed), foreign.Line(d.Removed[0].String()))
+		}
+		return nil
 	}
 }
 

@@ -1,13 +1,13 @@
 package setting
 
-// Inherited says what the test of a layer does that only passes on an error. The default is
-// InheritedFail.
+// Inherited says what the test of a layer does that only passes on an error, where All or Layers chose it. The
+// default is InheritedSkip. A layer that a test or -run names fails, in one line.
 type Inherited string
 
 // The values of [Inherited].
 const (
-	InheritedFail Inherited = "fail" // with one line
 	InheritedSkip Inherited = "skip"
+	InheritedFail Inherited = "fail" // in one line
 )
 
 // MarshalText returns i's word.
@@ -15,5 +15,5 @@ func (i Inherited) MarshalText() ([]byte, error) { return []byte(i), nil }
 
 // UnmarshalText reads a word.
 func (i *Inherited) UnmarshalText(text []byte) error {
-	return parse(i, text, InheritedFail, InheritedSkip)
+	return parse(i, text, InheritedSkip, InheritedFail)
 }

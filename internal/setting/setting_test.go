@@ -19,7 +19,7 @@ func TestWords(t *testing.T) {
 	}{
 		{new(setting.Run), []string{"replay", "cpu", "gpu"}, "want replay, cpu or gpu", "run"},
 		{new(setting.Mode), []string{"standard", "both"}, "want standard or both", "mode"},
-		{new(setting.Inherited), []string{"fail", "skip"}, "want fail or skip", "inherited"},
+		{new(setting.Inherited), []string{"skip", "fail"}, "want skip or fail", "inherited"},
 		{new(setting.Update), []string{"none", "new", "all"}, "want none, new or all", "update"},
 		{new(setting.Diagnose), []string{"off", "fast", "full"}, "want off, fast or full", "diagnose"},
 	} {

@@ -2,9 +2,12 @@ package smallfloat_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/x448/float16"
 
 	"github.com/goparity/goparity/internal/smallfloat"
 	_ "github.com/goparity/goparity/internal/updateflag"
@@ -40,4 +43,40 @@ func TestValues(t *testing.T) {
 		assert.Equal(t, r.want, float64(r.got), r.reason)
 	}
 	assert.True(t, math.Signbit(float64(smallfloat.E2M1[8])), "−0")
+}
+
+// x448/float16, which others use, is the judge of binary16: of every value, of numbers beside each of
+// them and each middle between two, and of random ones.
+func TestAnotherLibraryAgrees(t *testing.T) {
+	same := func(want, got float32) bool {
+		return math.Float32bits(want) == math.Float32bits(got) || want != want && got != got
+	}
+	table := smallfloat.F16()
+	for i, v := range table {
+		require.True(t, same(float16.Frombits(uint16(i)).Float32(), v), "%#x is %v", i, v)
+	}
+	check := func(v float32) {
+		want := float16.Fromfloat32(v)
+		got := smallfloat.RoundF16(v)
+		require.True(t, same(want.Float32(), got), "%v is rounded to %v, not to %v", v, got, want)
+		if v == v {
+			require.Equal(t, want.Bits(), smallfloat.PutF16(got), "bits of %v", v)
+		}
+	}
+	for i := range table[:0x7c00] {
+		middle := (table[i] + table[i+1]) / 2
+		if i == 0x7bff {
+			middle = 65520 // on the way to infinity
+		}
+		for _, v := range []float32{table[i], middle} {
+			for _, w := range []float32{math.Nextafter32(v, -1), v, math.Nextafter32(v, math.MaxFloat32)} {
+				check(w)
+				check(-w)
+			}
+		}
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 100_000 {
+		check(math.Float32frombits(r.Uint32()))
+	}
 }

@@ -10,14 +10,6 @@ const (
 	// of the zoo are wrong in all of their columns or in none; with half of them it is no head.
 	headPart = 0.9
 
-	gridSample = 4096 // elements of which the grid of a narrower type is told
-	gridLeast  = 16   // of them that are not zero, at least: by chance they lie on it with 2^-256
-
-	spikeRatio  = 100     // times the median |x| from which an element is a spike; not measured
-	sameSpike   = 2       // ratio up to which both sides have it: 1.86 and 2.07 of real ones
-	maxSpikes   = 16      // spikes of a tensor; more are its way
-	spikeSample = 1 << 16 // elements of which the median is taken
-
 	turned     = 0.999 // cosine of a row below which directions are shown
 	cosineRows = 8     // rows from which columns have a direction
 
@@ -31,14 +23,10 @@ const (
 	// leastRows is how many rows, or columns, one number of a map has to explain, and leastMapped
 	// how many elements one factor. By reason: fewer would be explained by anything.
 	leastRows, leastMapped = 3, 32
-	// otherRows is the part, one in so many, of the rows that may hold other integers than a renaming
-	// says, as after a tie. By reason.
-	otherRows = 8
 	// explains is how many times nearer a map must come than no map: numbers that are fitted to noise
 	// come a little nearer, too. Rewrites ≥ 10 in bfloat16.
 	explains = 4
 
-	longestChoice = 1024 // experts, or tokens, of which a row has the order
 	// widestShadow is how many times the floor two lines may be apart in one direction: noise of n
 	// elements is as large there as its norm, in one case of three.
 	widestShadow = 6

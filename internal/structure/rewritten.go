@@ -3,16 +3,12 @@ package structure
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/tensor"
 )
-
-// Pair is one tensor of both sides.
-type Pair struct{ Golden, Actual *tensor.Tensor }
 
 // Map is a known way from the golden tensors to the candidate's.
 type Map struct {
@@ -30,34 +26,24 @@ const (
 	MapFactor              // one for all elements
 	MapInterleaved         // halves of heads
 	MapColumns             // a factor of each column
-	MapOrder               // columns, rows or the values of each row in another order
-	MapNames               // integers that stand for each other
+	MapOrder               // columns or rows in another order
 )
 
-// Rewritten returns the known map that makes the golden tensors the candidate's, up to a floor. The
-// tensors are one port in all forward passes, and the same map, with the same numbers, has to hold in
-// all of them: a factor, a factor of each column, halves of heads that are interleaved, columns in
-// another order (with factors, too), or, in each tensor by itself, its rows or the values of each
-// row. Of integers it is an order or a renaming.
+// Rewritten returns the known map that makes the golden tensor the candidate's, up to a floor: a factor, a
+// factor of each column, halves of heads that are interleaved, or columns or rows in another order.
 //
 // These are what a port may fold into a product or undo behind it: 1/√d into q, a norm's weight into
-// the next matrix, the order of channels, experts, heads or of a top-k. Whether it is undone the map
-// does not tell. A NaN or an infinity has none.
-func Rewritten(pairs []Pair, floor compare.Limits) Map {
-	r := &rewriting{pairs: pairs, floor: floor}
-	if !r.read() {
+// the next matrix, the order of channels, experts or heads. Whether it is undone the map does not tell.
+// A NaN or an infinity has none, and integers have none.
+func Rewritten(golden, actual *tensor.Tensor, floor compare.Limits) Map {
+	r := &rewriting{floor: floor}
+	if !r.read(golden, actual) {
 		return Map{}
 	}
-	type way struct {
+	for _, w := range []struct {
 		kind MapKind
 		find func() string
-	}
-	ways := []way{{MapFactor, r.factor}, {MapInterleaved, r.interleaved}, {MapColumns, r.columnFactors}, {MapOrder, r.columns},
-		{MapOrder, r.scaledColumns}, {MapOrder, r.rows}, {MapOrder, r.withinRows}}
-	if r.exact {
-		ways = []way{{MapOrder, r.withinRows}, {MapOrder, r.rows}, {MapNames, r.renamed}}
-	}
-	for _, w := range ways {
+	}{{MapFactor, r.factor}, {MapInterleaved, r.interleaved}, {MapColumns, r.columnFactors}, {MapOrder, r.columns}, {MapOrder, r.rows}} {
 		if text := w.find(); text != "" {
 			return Map{Kind: w.kind, Text: text, Factor: r.by}
 		}
@@ -65,81 +51,53 @@ func Rewritten(pairs []Pair, floor compare.Limits) Map {
 	return Map{}
 }
 
-// rewriting has rows of all pairs: all of them where these are few, else some of each.
+// rewriting has the rows of a pair: all of them where these are few, else some.
 type rewriting struct {
-	pairs []Pair
-	floor compare.Limits
-	exact bool // integers
-
-	width int
-	g, a  [][]float64 // rows
-	whole bool        // they are all rows
-	of    []int       // the pair of each
-	by    float64     // of factor
+	floor  compare.Limits
+	width  int
+	g, a   [][]float64    // rows
+	actual *tensor.Tensor // of a
+	off    float64        // the norm of the difference
+	whole  bool           // they are all rows
+	by     float64        // of factor
 }
 
-func (r *rewriting) read() bool {
-	rows, elements := 0, 0
-	for _, p := range r.pairs {
-		if p.Golden.RowLen() != r.pairs[0].Golden.RowLen() || !slices.Equal(p.Golden.Shape(), p.Actual.Shape()) {
-			return false
-		}
-		r.exact = r.exact || !p.Golden.DType().IsFloat() || !p.Actual.DType().IsFloat()
-		elements += p.Golden.Len()
-	}
-	if r.width = r.pairs[0].Golden.RowLen(); r.width == 0 || elements == 0 {
+func (r *rewriting) read(golden, actual *tensor.Tensor) bool {
+	r.width = golden.RowLen()
+	if r.width == 0 || golden.Len() == 0 || !slices.Equal(golden.Shape(), actual.Shape()) || !golden.DType().IsFloat() || !actual.DType().IsFloat() {
 		return false
 	}
-	rows = elements / r.width
-	r.whole = elements <= mostRewritten
-	every := 1
-	if !r.whole {
+	rows, every := golden.Len()/r.width, 1
+	if r.whole = golden.Len() <= mostRewritten; !r.whole {
 		every = (rows + rewrittenRows - 1) / rewrittenRows
 	}
-	n := 0
-	for at, p := range r.pairs {
-		for row := range p.Golden.Len() / r.width {
-			if n++; n%every != 0 {
-				continue
+	for row := 0; row < rows; row += every {
+		g, a := make([]float64, r.width), make([]float64, r.width)
+		golden.Float64s(g, row*r.width)
+		actual.Float64s(a, row*r.width)
+		for i, x := range g {
+			d := a[i] - x
+			if math.IsNaN(d) || math.IsInf(d, 0) {
+				return false
 			}
-			g, a := make([]float64, r.width), make([]float64, r.width)
-			p.Golden.Float64s(g, row*r.width)
-			p.Actual.Float64s(a, row*r.width)
-			for i, x := range g {
-				if d := a[i] - x; math.IsNaN(d) || math.IsInf(d, 0) {
-					return false
-				}
-			}
-			r.g, r.a, r.of = append(r.g, g), append(r.a, a), append(r.of, at)
+			r.off += d * d
 		}
+		r.g, r.a = append(r.g, g), append(r.a, a)
 	}
-	return len(r.g) > 0
+	r.off = math.Sqrt(r.off)
+	var err error
+	r.actual, err = tensor.Of(slices.Concat(r.a...), len(r.a), r.width)
+	return err == nil
 }
 
 // fits reports whether predicted rows are the candidate's.
 func (r *rewriting) fits(predicted [][]float64) bool {
-	shape := []int{len(r.a), r.width}
-	p, err := tensor.Of(slices.Concat(predicted...), shape...)
+	p, err := tensor.Of(slices.Concat(predicted...), len(r.a), r.width)
 	if err != nil {
 		return false
 	}
-	a, err := tensor.Of(slices.Concat(r.a...), shape...)
-	if err != nil {
-		return false
-	}
-	result, err := compare.Tensors(p, a, compare.Tolerance{})
-	switch {
-	case err != nil:
-		return false
-	case r.exact:
-		return result.Mismatches == 0
-	}
-	g, err := tensor.Of(slices.Concat(r.g...), shape...)
-	if err != nil {
-		return false
-	}
-	without, err := compare.Tensors(g, a, compare.Tolerance{})
-	return err == nil && result.Agrees(r.floor) && without.NormDiff >= explains*result.NormDiff
+	result, err := compare.Tensors(p, r.actual, compare.Tolerance{})
+	return err == nil && result.Agrees(r.floor) && r.off >= explains*result.NormDiff
 }
 
 // mapped predicts each element of the candidate from the golden one of the same place.
@@ -170,18 +128,16 @@ func (r *rewriting) factor() string {
 	return fmt.Sprintf("every element is multiplied by %.6g", by)
 }
 
+// interleaved finds heads of which the halves are interleaved on one side: 0 1 2 3 4 5 6 7 is 0 4 1 5 2 6 3 7
+// there. Rows are cut into heads of an even width of 4 or more.
 func (r *rewriting) interleaved() string {
-	shape := []int{len(r.g), r.width}
-	g, err := tensor.Of(slices.Concat(r.g...), shape...)
-	if err != nil {
-		return ""
-	}
-	a, err := tensor.Of(slices.Concat(r.a...), shape...)
-	if err != nil {
-		return ""
-	}
-	if d := Interleaved(g, a, r.floor); d > 0 {
-		return fmt.Sprintf("the halves of each head of %d are interleaved", d)
+	for d := 4; d <= r.width; d += 2 {
+		for _, n := range []int{2, d / 2} {
+			from := func(k int) int { return k - k%d + k%d%n*(d/n) + k%d/n }
+			if r.width%d == 0 && r.mapped(func(i, k int, _ float64) float64 { return r.g[i][from(k)] }) {
+				return fmt.Sprintf("the halves of each head of %d are interleaved", d)
+			}
+		}
 	}
 	return ""
 }
@@ -220,113 +176,16 @@ func (r *rewriting) columns() string {
 	return "the columns are in another order" + example(from, "column")
 }
 
-// scaledColumns are columns in another order, each with a positive factor of its own, as channels
-// before a ReLU may have.
-func (r *rewriting) scaledColumns() string {
-	if len(r.g) < leastRows {
-		return ""
-	}
-	golden, actual := transposed(r.g), transposed(r.a)
-	size := func(lines [][]float64) []float64 {
-		out := make([]float64, len(lines))
-		for k, line := range lines {
-			for _, x := range line {
-				out[k] += x * x
-			}
-			if out[k] = math.Sqrt(out[k]); out[k] == 0 {
-				out[k] = 1
-			}
-			for i := range line {
-				line[i] /= out[k]
-			}
-		}
-		return out
-	}
-	g, a := size(golden), size(actual)
-	from := r.assigned(golden, actual)
-	if from == nil || !r.mapped(func(i, k int, _ float64) float64 { return r.g[i][from[k]] / g[from[k]] * a[k] }) {
-		return ""
-	}
-	return "the columns are in another order, each with a factor of its own" + example(from, "column")
-}
-
-// rows are in an order of their own in each tensor.
+// rows are in another order.
 func (r *rewriting) rows() string {
-	if !r.whole || r.width < leastRows && !r.exact {
+	if !r.whole || r.width < leastRows {
 		return ""
 	}
-	out, text := make([][]float64, len(r.g)), ""
-	for first := 0; first < len(r.of); {
-		end := first
-		for end < len(r.of) && r.of[end] == r.of[first] {
-			end++
-		}
-		from := r.assigned(r.g[first:end], r.a[first:end])
-		for i := first; i < end; i++ {
-			out[i] = r.g[i]
-			if from != nil {
-				out[i] = r.g[first+from[i-first]]
-			}
-		}
-		if from != nil && text == "" {
-			text = "the rows are in another order" + example(from, "row")
-		}
-		first = end
-	}
-	if text == "" || !r.fits(out) {
+	from := r.assigned(r.g, r.a)
+	if from == nil || !r.mapped(func(i, k int, _ float64) float64 { return r.g[from[i]][k] }) {
 		return ""
 	}
-	return text
-}
-
-// withinRows are the same values of each row in another order, as a top-k may return them.
-func (r *rewriting) withinRows() string {
-	if r.width < 2 || r.width > longestChoice {
-		return ""
-	}
-	out := make([][]float64, len(r.g))
-	for i, g := range r.g {
-		out[i] = make([]float64, r.width)
-		sorted, at := slices.Sorted(slices.Values(g)), sequence(r.width)
-		slices.SortStableFunc(at, func(x, y int) int { return cmp.Compare(r.a[i][x], r.a[i][y]) })
-		for k, place := range at {
-			out[i][place] = sorted[k]
-		}
-	}
-	if !r.fits(out) {
-		return ""
-	}
-	return "each row holds the same values in another order"
-}
-
-// renamed are integers that stand for the same: for each golden one the most frequent of the
-// candidate's, but for a few rows, where a tie may have been decided otherwise.
-func (r *rewriting) renamed() string {
-	seen := map[[2]float64]int{}
-	for i, g := range r.g {
-		for k, x := range g {
-			seen[[2]float64{x, r.a[i][k]}]++
-		}
-	}
-	pairs := slices.SortedFunc(maps.Keys(seen), func(x, y [2]float64) int {
-		return cmp.Or(seen[y]-seen[x], slices.Compare(x[:], y[:]))
-	})
-	to, taken := map[float64]float64{}, map[float64]bool{}
-	for _, p := range pairs {
-		if _, known := to[p[0]]; !known && !taken[p[1]] {
-			to[p[0]], taken[p[1]] = p[1], true
-		}
-	}
-	others := 0
-	for i, g := range r.g {
-		if slices.ContainsFunc(sequence(r.width), func(k int) bool { return to[g[k]] != r.a[i][k] }) {
-			others++
-		}
-	}
-	if len(to) < 2 || len(r.g)*r.width < 2*len(to) || others > max(1, len(r.g)/otherRows) {
-		return ""
-	}
-	return fmt.Sprintf("the %d numbers stand for each other", len(to))
+	return "the rows are in another order" + example(from, "row")
 }
 
 // assigned returns for each line of the candidate the golden line of the same values; nil if there

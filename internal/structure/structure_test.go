@@ -163,45 +163,6 @@ func TestNaNIsWrong(t *testing.T) {
 	assert.Empty(t, find(t, g, a, 0, 16, 64), "an infinity matches itself")
 }
 
-func TestSpikes(t *testing.T) {
-	const at, other = 2*64 + 7, 9*64 + 30
-	for _, c := range []struct {
-		golden, actual map[int]float64
-		kind           string
-		text           string
-		reason         string
-	}{
-		{map[int]float64{at: 500}, map[int]float64{at: 1, other: 20}, structure.SpikeMissing,
-			"spikes: the golden has 500 at token 2, channel 7, its largest value; the candidate is flat there: 1, its largest is 20", "the sink is gone"},
-		{map[int]float64{at: 500}, map[int]float64{at: 240}, structure.SpikeMissing,
-			"spikes: the golden has 500 at token 2, channel 7, its largest value; the candidate has only 240 there", "half of it"},
-		{map[int]float64{at: 1}, map[int]float64{at: 500}, structure.SpikeNew,
-			"spikes: the candidate has 500 at token 2, channel 7, its largest value; the golden is flat there: 1, its largest is", "one of its own"},
-		{map[int]float64{at: 500, other: 1}, map[int]float64{at: 1, other: 500}, structure.SpikeMoved,
-			"; instead it has 500 at token 9, channel 30 (golden 1)", "elsewhere"},
-		{map[int]float64{at: 500}, map[int]float64{at: math.NaN()}, "", "", "a NaN is no flat value"},
-		{map[int]float64{at: 500}, map[int]float64{at: 450}, "", "", "there, a bit smaller"},
-		{map[int]float64{at: 500}, map[int]float64{at: -500}, "", "", "there, with another sign: the place is the same"},
-	} {
-		g, a := pair(9, 16*64)
-		for i, x := range c.golden {
-			g[i] = x
-		}
-		for i, x := range c.actual {
-			a[i] = x
-		}
-		found := find(t, g, a, 0, 16, 64)
-		for _, kind := range []string{structure.SpikeMissing, structure.SpikeNew, structure.SpikeMoved} {
-			if kind == c.kind {
-				assert.Contains(t, found, kind, c.reason)
-				assert.Contains(t, found[kind].Text, c.text, c.reason)
-			} else {
-				assert.NotContains(t, found, kind, c.reason)
-			}
-		}
-	}
-}
-
 func TestCosine(t *testing.T) {
 	g, a := pair(2, 16*64)
 	for i := range 64 {

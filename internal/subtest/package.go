@@ -45,6 +45,18 @@ func ImportPath() string {
 	return path
 }
 
+// Tags returns the build tags of this binary, comma-separated.
+func Tags() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "-tags" {
+				return s.Value
+			}
+		}
+	}
+	return ""
+}
+
 // above finds the nearest folder that holds a file, from the working folder upwards, and what is
 // below it.
 func above(file string) (root, rel string, ok bool) {

@@ -3,6 +3,8 @@
 package subtest
 
 import (
+	"cmp"
+	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -43,17 +45,21 @@ func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + 
 // plain is a word that a POSIX shell takes as it stands.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
-// Command returns words as one types them into a POSIX shell, quoted where that is needed.
+// CommandKey is the variable that says how the command parity was called, as "uvx goparity".
+const CommandKey = "PARITY_COMMAND"
+
+// Command returns words as one types them into a POSIX shell, quoted where that is needed. A first word
+// parity is what the user typed in its place.
 func Command(words ...string) string {
-	var b strings.Builder
+	var list []string
 	for i, w := range words {
-		if !plain.MatchString(w) {
+		switch {
+		case i == 0 && w == "parity":
+			w = cmp.Or(os.Getenv(CommandKey), w)
+		case !plain.MatchString(w):
 			w = Quote(w)
 		}
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(w)
+		list = append(list, w)
 	}
-	return b.String()
+	return strings.Join(list, " ")
 }

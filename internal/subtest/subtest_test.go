@@ -72,4 +72,7 @@ func TestQuote(t *testing.T) {
 func TestCommand(t *testing.T) {
 	assert.Equal(t, "go test ./a -run '^T$/^b c$'", subtest.Command("go", "test", "./a", "-run", "^T$/^b c$"), "quoted only where needed")
 	assert.Equal(t, "echo ''", subtest.Command("echo", ""), "an empty word is a word")
+	assert.Equal(t, "parity show parity", subtest.Command("parity", "show", "parity"))
+	t.Setenv(subtest.CommandKey, "uvx goparity")
+	assert.Equal(t, "uvx goparity show parity", subtest.Command("parity", "show", "parity"), "as it was typed")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sort"
+	"strings"
 
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
@@ -24,7 +25,8 @@ type Event struct {
 	*Entry
 	Index int // of the entry among those given to New
 	Input bool
-	At    int // execution index; an input exists before anything inside its layer
+	Given bool // an input of the model itself
+	At    int  // execution index; an input exists before anything inside its layer
 }
 
 // Trace is the dataflow of all forward passes of a run.
@@ -87,7 +89,7 @@ type Pass struct {
 	same  map[int][]int    // events by Entry.Same
 	maker map[int]int      // event → the latest output before it that holds the same bytes
 	ports map[string][]int // events by layer
-	asked []int            // events: inputs of roots
+	asked []int            // events: what the model was given
 }
 
 func newPass(entries []Entry, indices []int) *Pass {
@@ -112,12 +114,22 @@ func newPass(entries []Entry, indices []int) *Pass {
 		}
 		return a.Seq < b.Seq
 	})
+	holds := map[string]bool{} // roots that hold other layers
+	for i := range p.Events {
+		if name := label.Name(p.Events[i].Layer); !label.IsRoot(name) {
+			root, _, _ := strings.Cut(name, ".")
+			holds[root] = true
+		}
+	}
+	ran := false // a layer that is no part of the model is a root, too: nothing ran before the model itself
 	for i := range p.Events {
 		e := &p.Events[i]
 		p.ports[e.Layer] = append(p.ports[e.Layer], i)
-		if e.Input && label.IsRoot(e.Layer) {
+		if e.Input && label.IsRoot(e.Layer) && (!ran || holds[label.Name(e.Layer)]) {
+			e.Given = true
 			p.asked = append(p.asked, i)
 		}
+		ran = ran || !e.Input
 	}
 	p.indexSame()
 	return p

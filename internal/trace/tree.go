@@ -120,14 +120,6 @@ func (t *tree) Around(layer string) (out []string) {
 	return out
 }
 
-// Listed returns a layer as Around lists it.
-func (t *tree) Listed(layer string) string {
-	if name := label.Name(layer); len(t.calls[name]) == 0 {
-		return name
-	}
-	return layer
-}
-
 // Inside reports whether a layer ran inside another one. Of a container that was called several
 // times only the call counts in which it ran.
 func (t *tree) Inside(layer, outer string) bool {

@@ -118,7 +118,6 @@ func (n *joiner) headGroups(rows []int) (out []int) {
 // whole is a weight of one side that holds several of the other.
 type whole struct {
 	w     *weight
-	key   string
 	parts []*weight
 	rows  []int
 }
@@ -132,44 +131,53 @@ func (n *joiner) cut() {
 		families := map[string][]whole{}
 		for _, key := range slices.Sorted(maps.Keys(from.whole)) {
 			w := from.whole[key]
-			x := whole{w: w, key: key}
+			x := whole{w: w}
 			for _, role := range fused[w.role] {
 				p := *w
 				p.role = role
-				if o := from.parts[p.key()]; o != nil {
-					x.parts = append(x.parts, o)
-					x.rows = append(x.rows, rowsOf(o))
-				}
+				x.add(from.parts[p.key()])
 			}
 			if fused[w.role] != nil && len(x.parts) == len(fused[w.role]) {
 				families[w.family()] = append(families[w.family()], x)
 			}
 		}
 		for _, family := range slices.Sorted(maps.Keys(families)) {
-			members := families[family]
-			way, ok := n.way(members)
+			n.apart(families[family], from.whole, from.parts, from.by)
+		}
+	}
+}
+
+// add adds a part; nil is none.
+func (x *whole) add(p *weight) {
+	if p != nil {
+		x.parts, x.rows = append(x.parts, p), append(x.rows, rowsOf(p))
+	}
+}
+
+// apart pairs the parts of a family of weights that hold several of the other side. by says "fused" of those
+// that the candidate has in one, "split" of the reference's.
+func (n *joiner) apart(members []whole, wholes, parts map[string]*weight, by string, also ...string) {
+	way, ok := n.way(members)
+	if !ok {
+		return
+	}
+	for _, x := range members {
+		for i, p := range x.parts {
+			t, ok := way.part(x.w.t, x.rows, i, isStack(x.w))
 			if !ok {
 				continue
 			}
-			for _, x := range members {
-				for i, p := range x.parts {
-					t, ok := way.part(x.w.t, x.rows, i, isStack(x.w))
-					if !ok {
-						continue
-					}
-					v := *x.w
-					v.t, v.role = t, p.role
-					v.name = fmt.Sprintf("%s[%s]", x.w.name, partName(way, x.rows, i))
-					if by := way.names(from.by); from.by == "fused" {
-						n.pair(p, &v, by...)
-					} else {
-						n.pair(&v, p, by...)
-					}
-					delete(from.parts, keyOf(from.parts, p))
-				}
-				delete(from.whole, x.key)
+			v := *x.w
+			v.t, v.role = t, p.role
+			v.name = fmt.Sprintf("%s[%s]", x.w.name, partName(way, x.rows, i))
+			if names := slices.Concat(also, way.names(by)); by == "fused" {
+				n.pair(p, &v, names...)
+			} else {
+				n.pair(&v, p, names...)
 			}
+			delete(parts, keyOf(parts, p))
 		}
+		delete(wholes, keyOf(wholes, x.w))
 	}
 }
 

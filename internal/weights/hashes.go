@@ -156,12 +156,12 @@ func hashAs(t *tensor.Tensor, d tensor.DType) string {
 	if put == nil || !t.DType().IsFloat() {
 		return ""
 	}
-	values, data := make([]float32, 1<<14), make([]byte, 0, 1<<16)
+	values, data := make([]float64, 1<<14), make([]byte, 0, 1<<16)
 	for at := 0; at < t.Len(); {
-		n := t.Float32s(values[:min(len(values), t.Len()-at)], at)
+		n := t.Float64s(values[:min(len(values), t.Len()-at)], at)
 		data = data[:0]
 		for _, v := range values[:n] {
-			data = put(data, v)
+			data = put(data, float32(v))
 		}
 		sum.Write(data)
 		at += n
@@ -178,7 +178,7 @@ func putter(d tensor.DType) func(data []byte, v float32) []byte {
 		}
 	case tensor.F16:
 		return func(data []byte, v float32) []byte {
-			return binary.LittleEndian.AppendUint16(data, smallfloat.PutF16(v))
+			return binary.LittleEndian.AppendUint16(data, smallfloat.PutF16(smallfloat.RoundF16(v)))
 		}
 	case tensor.BF16:
 		return func(data []byte, v float32) []byte {

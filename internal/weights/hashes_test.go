@@ -41,7 +41,7 @@ func TestCompareHashes(t *testing.T) {
 	rounded := func(x *tensor.Tensor) *tensor.Tensor {
 		data := make([]byte, 0, 2*x.Len())
 		for i := range x.Len() {
-			bits := smallfloat.PutF16(float32(x.At(i)))
+			bits := smallfloat.PutF16(smallfloat.RoundF16(float32(x.At(i))))
 			data = append(data, byte(bits), byte(bits>>8))
 		}
 		y, err := tensor.New(tensor.F16, x.Shape(), data)
@@ -51,7 +51,13 @@ func TestCompareHashes(t *testing.T) {
 	zeros, err := tensor.Of(make([]float32, 24), 4, 6)
 	require.NoError(t, err)
 	const q, k, own = "model.layers.0.self_attn.q_proj.weight", "model.layers.0.self_attn.k_proj.weight", "extra"
-	ref := weights.Of("ref", []tensor.Named{{Name: q, Tensor: of(1)}, {Name: k, Tensor: of(2)}, {Name: "zero", Tensor: zeros}}, nil)
+	doubles := make([]float64, 24)
+	for i := range doubles {
+		doubles[i] = of(4).At(i)
+	}
+	double, err := tensor.Of(doubles, 4, 6)
+	require.NoError(t, err)
+	ref := weights.Of("ref", []tensor.Named{{Name: "double", Tensor: double}, {Name: q, Tensor: of(1)}, {Name: k, Tensor: of(2)}, {Name: "zero", Tensor: zeros}}, nil)
 	huge := hashOf(t, q, of(1))
 	huge.Shape = []int{1 << 28}
 	for _, tt := range []struct {
@@ -61,6 +67,7 @@ func TestCompareHashes(t *testing.T) {
 		{hashOf(t, q, of(1)), weights.Equal, "", "", q, "the same bytes"},
 		{hashOf(t, "blk.0.attn_q.weight", of(1)), weights.Equal, "", "", q, "the words of GGUF"},
 		{hashOf(t, q, rounded(of(1))), weights.Step, "cast", "", q, "rounded to float16"},
+		{hashOf(t, "double", of(4)), weights.Step, "cast", "", "double", "a reference in float64"},
 		{hashOf(t, q, zeros), weights.Differs, "", "weights/zero", q, "not loaded"},
 		{hashOf(t, q, of(2)), weights.Differs, "", "weights/other", q, "that of k"},
 		{hashOf(t, q, rounded(of(2))), weights.Differs, "", "weights/other", q, "that of k, rounded"},

@@ -1,6 +1,7 @@
 package weights
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -16,8 +17,11 @@ type joiner struct {
 }
 
 // join pairs the weights of both sides. rest are those that have no partner.
-func (j *judge) join() (pairs []*pair, rest []Result) {
+func (j *judge) join() (pairs []*pair, rest []Result, err error) {
 	n := &joiner{j: j, ref: placed(j.ref), cand: placed(j.cand)}
+	if err := n.byRule(j.rules); err != nil {
+		return nil, nil, err
+	}
 	n.byKey()
 	n.unstack()
 	n.byKey()
@@ -25,7 +29,11 @@ func (j *judge) join() (pairs []*pair, rest []Result) {
 	n.regroup()
 	n.tie(j)
 	n.byNumber()
+	n.byTiles()
 	n.byValue()
+	n.byConstant()
+	n.mergeNorms()
+	n.absent()
 	for _, s := range [2]struct {
 		left   map[string]*weight
 		status string
@@ -39,6 +47,8 @@ func (j *judge) join() (pairs []*pair, rest []Result) {
 			}
 			if unjudged.MatchString(w.name) {
 				r.Status = Ignored
+			} else if s.status == Missing && w.isIdentity() {
+				r.Status, r.Detail = Ignored, "it changes nothing: all ones of a norm, or zeros of a bias"
 			}
 			rest = append(rest, r)
 		}
@@ -48,7 +58,46 @@ func (j *judge) join() (pairs []*pair, rest []Result) {
 		order[t.Name] = i
 	}
 	slices.SortStableFunc(n.pairs, func(a, b *pair) int { return order[base(a.ref.name)] - order[base(b.ref.name)] })
-	return n.pairs, rest
+	return n.pairs, rest, nil
+}
+
+// isIdentity reports whether a model computes the same without a weight: a norm's of ones, or a bias of zeros. One
+// number alone says nothing.
+func (w *weight) isIdentity() bool {
+	n := w.t.Len()
+	want := 0.0
+	if isNorm := strings.Contains(w.role, "norm") && w.param == "weight"; n < 2 || !isNorm && w.param != "bias" {
+		return false
+	} else if isNorm {
+		want = 1
+	}
+	v := make([]float64, min(n, chunk))
+	for at := 0; at < n; at += len(v) {
+		got := v[:w.t.Float64s(v, at)]
+		if slices.ContainsFunc(got, func(x float64) bool { return x != want }) {
+			return false
+		}
+	}
+	return true
+}
+
+// absent pairs norms that the candidate has not with ones: they may be folded into what reads them.
+func (n *joiner) absent() {
+	for _, key := range slices.Sorted(maps.Keys(n.ref)) {
+		w := n.ref[key]
+		if consumers[w.role] == nil || w.param != "weight" || w.isIdentity() || !w.t.DType().IsFloat() {
+			continue
+		}
+		ones, err := tensor.Of([]float32{1}, 1)
+		if err == nil {
+			ones, err = ones.Broadcast(w.t.Shape()...)
+		}
+		if err != nil {
+			continue
+		}
+		n.pairs = append(n.pairs, &pair{ref: w, cand: &weight{t: ones, layer: w.layer, role: w.role, param: w.param}, absent: true})
+		delete(n.ref, key)
+	}
 }
 
 // base is the name of a weight without the part of it that is meant.
@@ -58,7 +107,28 @@ func base(name string) string {
 }
 
 func (n *joiner) pair(ref, cand *weight, by ...string) {
+	if padded := unpadded(ref, cand); padded != nil {
+		cand, by = padded, append(slices.Clone(by), "padded")
+	}
 	n.pairs = append(n.pairs, &pair{ref: ref, cand: cand, by: slices.Concat(ref.by, cand.by, by)})
+}
+
+// unpadded is an embedding or a head without rows of zeros behind the reference's, which no token has; nil where
+// it has none.
+func unpadded(ref, cand *weight) *weight {
+	r, c := ref.t.Shape(), cand.t.Shape()
+	if ref.role != "embed" && ref.role != "lmhead" || len(r) == 0 || len(r) != len(c) || c[0] <= r[0] || !slices.Equal(r[1:], c[1:]) {
+		return nil
+	}
+	more, err := cand.t.Slice(0, r[0], c[0])
+	if err != nil || slices.ContainsFunc(numbers(more), func(v float64) bool { return v != 0 }) {
+		return nil
+	}
+	cut := *cand
+	if cut.t, err = cand.t.Slice(0, 0, r[0]); err != nil {
+		return nil
+	}
+	return &cut
 }
 
 // byKey pairs weights with the same place in the model.
@@ -224,6 +294,31 @@ func (n *joiner) byValue() {
 			n.pair(n.ref[key], n.cand[c], "renamed")
 			delete(n.ref, key)
 			delete(n.cand, c)
+		}
+	}
+}
+
+// byConstant pairs weights that are one number throughout, if both sides have as many of a shape and number left.
+func (n *joiner) byConstant() {
+	kinds := func(side map[string]*weight) map[string][]*weight {
+		out := map[string][]*weight{}
+		for _, w := range sorted(side) {
+			if v := numbers(w.t); len(v) > 1 && !slices.ContainsFunc(v, func(x float64) bool { return x != v[0] }) {
+				kind := fmt.Sprint(w.t.Shape(), v[0])
+				out[kind] = append(out[kind], w)
+			}
+		}
+		return out
+	}
+	refs, cands := kinds(n.ref), kinds(n.cand)
+	for _, kind := range slices.Sorted(maps.Keys(refs)) {
+		if len(refs[kind]) != len(cands[kind]) {
+			continue
+		}
+		for i, r := range refs[kind] {
+			n.pair(r, cands[kind][i], "renamed")
+			delete(n.ref, keyOf(n.ref, r))
+			delete(n.cand, keyOf(n.cand, cands[kind][i]))
 		}
 	}
 }

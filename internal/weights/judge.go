@@ -12,6 +12,7 @@ import (
 
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/each"
+	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/places"
 	"github.com/goparity/goparity/tensor"
 )
@@ -27,27 +28,34 @@ type pair struct {
 	full      map[int]*figures
 	best      int // the step of which is told
 	q         *quantised
-	folded    bool // a norm that is multiplied into what reads it
+	folded    bool  // a norm that is multiplied into what reads it
+	also      *step // a normalisation that is folded into it; nil for none
+	merged    bool  // a part of such a normalisation
+	absent    bool  // the candidate has none, but may have folded it
 	result    Result
 }
 
 // Options is what a comparison is given besides the two sides.
 type Options struct {
 	Adapter  *Adapter                // that the reference is to be read with; nil for none
+	Rules    []match.Rule            // which layers belong together, where names and values do not tell
 	Progress func(done, total int64) // told how many bytes were looked at, in no order; nil for no one
 }
 
 // Compare judges the candidate by the reference.
 func Compare(ctx context.Context, ref, cand *Side, opt Options) (*Report, error) {
-	j := &judge{ref: ref, cand: cand, adapter: opt.Adapter}
-	pairs, rest := j.join()
+	j := &judge{ref: ref, cand: cand, adapter: opt.Adapter, rules: opt.Rules}
+	pairs, rest, err := j.join()
+	if err != nil {
+		return nil, err
+	}
 	j.folded = findFolded(pairs)
 	var done atomic.Int64
 	total := int64(0)
 	for _, p := range pairs {
 		total += p.bytes()
 	}
-	err := each.Do(ctx, len(pairs), func(i int) error {
+	err = each.Do(ctx, len(pairs), func(i int) error {
 		err := j.look(pairs[i])
 		if at := done.Add(pairs[i].bytes()); opt.Progress != nil {
 			opt.Progress(at, total)
@@ -58,21 +66,23 @@ func Compare(ctx context.Context, ref, cand *Side, opt Options) (*Report, error)
 		return nil, err
 	}
 	j.agree(pairs)
+	j.together(pairs)
 	j.foldedNorms(pairs)
+	j.exact = exactPackings(pairs)
 	err = each.Do(ctx, len(pairs), func(i int) error { j.decide(pairs[i], pairs); return nil })
 	if err != nil {
 		return nil, err
 	}
 	j.compensating(pairs)
-	r := &Report{Schema: 1, Config: diff(ref, cand), Reference: ref.Path, Candidate: cand.Path, Pass: true}
+	r := &Report{Schema: 1, Config: diff(ref, cand), Reference: ref.Path, Candidate: cand.Path,
+		Notes: slices.Concat(ref.Notes, cand.Notes, unseenNotes(pairs))}
 	for _, p := range pairs {
 		r.Weights = append(r.Weights, p.result)
 	}
 	r.Weights = append(r.Weights, rest...)
-	for _, w := range r.Weights {
-		r.Pass = r.Pass && good(w.Status)
-	}
-	if len(pairs) == 0 {
+	isBlank := func(w Result) bool { return w.Status == Blank }
+	r.Pass = !r.Wrong() && !slices.ContainsFunc(r.Weights, isBlank) && slices.ContainsFunc(r.Weights, func(w Result) bool { return w.Judged() })
+	if !slices.ContainsFunc(pairs, func(p *pair) bool { return !p.absent }) {
 		return nil, fmt.Errorf("no weight of %s is one of %s by its name, or by its values", cand.Path, ref.Path)
 	}
 	return r, nil
@@ -88,7 +98,9 @@ func diff(ref, cand *Side) []checkpoint.Difference {
 
 type judge struct {
 	ref, cand *Side
-	adapter   *Adapter                 // nil for none
+	adapter   *Adapter // nil for none
+	rules     []match.Rule
+	exact     map[packings]bool        // see exactPackings
 	folded    map[[2]string]foldedNorm // by layer and role
 }
 
@@ -96,6 +108,7 @@ type judge struct {
 func (j *judge) look(p *pair) error {
 	p.steps = stepsOf(p.ref, p.cand.t, j.ref.Config, j.cand.Config)
 	j.withFolded(p)
+	p.withMerged()
 	p.full, p.best = map[int]*figures{}, -1
 	p.seen = make([]*figures, len(p.steps))
 	for i := range p.steps {
@@ -392,17 +405,35 @@ func constantly(p *pair) bool {
 	return true
 }
 
+// isBlank reports whether a weight is equal to any other that was lost, too: one without elements, of nothing
+// but NaN, or a matrix of zeros. A bias of zeros is usual.
+func isBlank(w *weight) bool {
+	t := w.t
+	isZero, isNaN := w.param != "bias" && len(squeezed(t.Shape())) > 1, true
+	v := make([]float64, min(t.Len(), chunk))
+	for at := 0; at < t.Len() && (isZero || isNaN); at += len(v) {
+		for _, x := range v[:t.Float64s(v, at)] {
+			isZero, isNaN = isZero && x == 0, isNaN && x != x
+		}
+	}
+	return isZero || isNaN
+}
+
 // decide sets the result of a pair.
 func (j *judge) decide(p *pair, pairs []*pair) {
 	r := &p.result
 	r.Reference, r.Candidate = p.ref.name, p.cand.name
-	if len(p.near) > 0 && r.Detail == "" && !exactly(p, pairs) {
+	if len(p.near) > 0 && r.Detail == "" && !j.exact[packingsOf(p)] {
 		q := quantisation(p)
 		if p.q = &q; q.ok {
 			r.Status, r.Detail, r.Figures = Quantised, fmt.Sprintf("%s, %.2g %%", q.format, 100*q.RelL2), q.figures
 			r.Steps = append(slices.Concat(p.by, p.steps[p.best].names), "quantised")
 			return
 		}
+	}
+	if (len(p.fits) > 0 || p.ref.t.Len() == 0 && p.cand.t.Len() == 0) && !unjudged.MatchString(r.Reference) && isBlank(p.ref) {
+		r.Status, r.Detail = Blank, "equal, and it says nothing: no elements on both sides, or nothing but zeros, or NaN"
+		return
 	}
 	f := p.whole(p.best)
 	if f == nil {
@@ -420,6 +451,12 @@ func (j *judge) decide(p *pair, pairs []*pair) {
 		steps = append(steps, "cast")
 	}
 	switch {
+	case p.merged:
+		r.Status, r.Candidate, r.Steps, r.Figures = Step, "", []string{"folded into the layer before it"}, nil
+	case p.absent && !p.folded:
+		r.Status, r.Figures = Missing, nil
+	case len(p.fits) > 0 && unjudged.MatchString(r.Reference):
+		r.Status = Ignored
 	case r.Detail == "" && j.adapted(p):
 	case r.Detail != "":
 		r.Status, r.Cause = Differs, causeStep
@@ -468,19 +505,24 @@ func (j *judge) differs(p *pair, f *figures, pairs []*pair) {
 		j.where(p))
 }
 
-// exactly reports whether most other weights of this packing are equal to the reference's: then
-// that is dequantised, and this one has to be, too.
-func exactly(p *pair, pairs []*pair) bool {
-	same, equal := 0, 0
-	for _, o := range pairs {
-		if o.cand.t.Packing() == p.cand.t.Packing() && o.ref.t.Packing() == p.ref.t.Packing() {
-			same++
-			if len(o.fits) > 0 {
-				equal++
-			}
+// packings are those of both sides of a pair.
+type packings struct{ ref, cand string }
+
+func packingsOf(p *pair) packings { return packings{p.ref.t.Packing(), p.cand.t.Packing()} }
+
+// exactPackings are those of which a weight is equal to the reference's: then that is dequantised,
+// and every weight of this packing has to be, too.
+func exactPackings(pairs []*pair) map[packings]bool {
+	exact := map[packings]bool{}
+	for _, p := range pairs {
+		if !p.packed() || len(p.fits) == 0 {
+			continue
+		}
+		if k := packingsOf(p); !exact[k] {
+			exact[k] = !constantly(p)
 		}
 	}
-	return 2*equal > same
+	return exact
 }
 
 // where says which rows or columns of a matrix differ.

@@ -31,6 +31,9 @@ const (
 	ulps = 2
 	// expUlps is that of an exponential or a logarithm: numpy's is off by 3.
 	expUlps = 4
+	// normUlps is that of a normalisation by running statistics, whose factor is a quotient and a root: 3 of
+	// torch's own folding.
+	normUlps = 6
 	// sameDirection is the sine of the angle between a weight and another one below which it is that
 	// one times a number, or that of the type's rounding. Clean, float32: 5e-7; bfloat16: 2e-3.
 	sameDirection = 1e-5

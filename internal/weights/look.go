@@ -71,6 +71,7 @@ func (c *comparer) pass(f *figures, from, to int) {
 	f.looked += to - from
 	width := max(c.cand.RowLen(), 1)
 	eps := cmp.Or(c.step.ulps, ulps) * math.Max(c.ref.DType().Epsilon(), c.cand.DType().Epsilon())
+	least := cmp.Or(c.step.ulps, ulps) * math.Max(subnormal(c.ref.DType()), subnormal(c.cand.DType()))
 	row := -1
 	for from < to {
 		n := min(chunk, to-from)
@@ -82,8 +83,14 @@ func (c *comparer) pass(f *figures, from, to int) {
 		c.cand.Float64s(b, from)
 		for i, y := range b {
 			x := a[i]
+			size := math.Abs(x)
 			if c.step.column != nil {
 				x *= c.step.column[(from+i)%width]
+			}
+			if c.step.row != nil {
+				r := c.step.row[(from+i)*len(c.step.row)/c.cand.Len()]
+				size = math.Abs(x*r.scale) + r.size
+				x = x*r.scale + r.shift
 			}
 			if c.step.number != nil {
 				x = c.step.number(x)
@@ -105,8 +112,12 @@ func (c *comparer) pass(f *figures, from, to int) {
 			}
 			same := false
 			switch {
-			case c.step.number != nil || c.step.column != nil:
-				same = math.Abs(d) <= eps*math.Max(math.Abs(x), math.Abs(a[i]))
+			case !c.step.moves():
+				near := max(eps*math.Max(math.Abs(x), size), least)
+				if c.step.number != nil {
+					near = min(near, math.Abs(x-a[i])/4) // a step that moves less than that is not seen
+				}
+				same = math.Abs(d) <= near || c.rounded(x) == y
 			case c.refTo != nil:
 				same = c.refTo(x) == y && !math.IsInf(y, 0)
 			case c.candTo != nil:
@@ -127,6 +138,22 @@ func (c *comparer) pass(f *figures, from, to int) {
 		}
 		from += n
 	}
+}
+
+// rounded is a number in the coarser type.
+func (c *comparer) rounded(v float64) float64 {
+	if round := caster(coarser(c.ref.DType(), c.cand.DType())); round != nil {
+		return round(v)
+	}
+	return v
+}
+
+// subnormal is the smallest number of a type, the distance of those that are nearly 0.
+func subnormal(d tensor.DType) float64 {
+	if d == tensor.F16 {
+		return 0x1p-24
+	}
+	return 0
 }
 
 func newFigures() *figures { return &figures{Zeros: true, refZeros: true, first: -1} }
@@ -150,7 +177,7 @@ func (c *comparer) sample() *figures {
 // all looks at everything.
 func (c *comparer) all() *figures {
 	f := newFigures()
-	if c.step.number == nil && c.step.column == nil && c.ref.DType() == c.cand.DType() {
+	if c.step.moves() && c.ref.DType() == c.cand.DType() {
 		a, okA := c.ref.Bytes()
 		b, okB := c.cand.Bytes()
 		if okA && okB && bytes.Equal(a, b) {

@@ -135,7 +135,7 @@ func (l *lowRank) row(dst []float64, i int, by float64) {
 // what there is to say.
 func (j *judge) adapted(p *pair) bool {
 	l := j.adapter.of(base(p.ref.name))
-	if l == nil || p.packed() || p.best < 0 || !p.steps[p.best].plain() || p.ref.t.RowLen() != l.in || p.ref.t.Len() != l.in*len(l.b)/l.rank {
+	if l == nil || p.packed() || len(p.steps) == 0 || !p.steps[0].plain() || p.ref.t.RowLen() != l.in || p.ref.t.Len() != l.in*len(l.b)/l.rank {
 		return false
 	}
 	r := &p.result

@@ -2,6 +2,7 @@ package weights
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ type quantised struct {
 	ok     bool
 	format string
 	why    string  // it is none
+	unseen bool    // its codes stand for several elements: only the size of the whole error is known
 	made   bool    // rounded to nearest: no wrong element
 	gain   float64 // Σ x·v / Σ v² of the elements x of the other side and those of the codes v
 	spread bool    // wrong elements are everywhere: ok where a quantiser makes up for other errors
@@ -44,7 +46,7 @@ func quantisation(p *pair) quantised {
 		}
 	}
 	if g == nil { // codes that stand for several elements
-		q.figures = p.whole(p.best)
+		q.figures, q.unseen = p.whole(p.best), true
 		q.ok = q.figures.RelL2 < likely/2
 		return q
 	}
@@ -68,6 +70,21 @@ func quantisation(p *pair) quantised {
 		q.figures.RelL2 = math.Sqrt(g.dd / g.vv)
 	}
 	return g.verdict(q)
+}
+
+// unseenNotes says of formats how large damage is that was not seen: the exact reference shows any.
+func unseenNotes(pairs []*pair) (notes []string) {
+	formats := map[string]int{}
+	for _, p := range pairs {
+		if p.q != nil && p.q.ok && p.q.unseen && p.result.Status == Quantised {
+			formats[p.q.format]++
+		}
+	}
+	for _, f := range slices.Sorted(maps.Keys(formats)) {
+		notes = append(notes, fmt.Sprintf("%d weights of %s: a code stands for several elements, so that damage below rel. L2 %.2g of a weight is not seen; "+
+			"a reference of the dequantised weights shows any", formats[f], f, likely/2))
+	}
+	return notes
 }
 
 // gridder looks whether elements are rounded to the nearest number of their grids.

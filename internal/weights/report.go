@@ -21,6 +21,7 @@ const (
 	Missing   = "missing"
 	Unused    = "unused"
 	Ignored   = "ignored" // a buffer that engines calculate
+	Blank     = "blank"   // equal, and it says nothing: no elements, or nothing but zeros or NaN
 )
 
 // What is proven of a weight that differs, by numbers of both sides.
@@ -54,12 +55,16 @@ type Report struct {
 	Pass      bool                    `json:"pass"`
 	Config    []checkpoint.Difference `json:"config"` // what the sides' configs read otherwise; null if one is not known
 	Weights   []Result                `json:"weights"`
+	Notes     []string                `json:"notes,omitempty"`
 }
 
 // good reports whether a status is no fault.
 func good(status string) bool {
-	return slices.Contains([]string{Equal, Step, Quantised, Ignored}, status)
+	return slices.Contains([]string{Equal, Step, Quantised, Ignored, Blank}, status)
 }
+
+// Judged reports whether the comparison of a weight says anything.
+func (w *Result) Judged() bool { return w.Status != Ignored && w.Status != Blank }
 
 // Good reports whether a weight is the reference's, or need not be.
 func (w *Result) Good() bool { return good(w.Status) }
@@ -76,21 +81,27 @@ func (w *Result) String() string {
 	return name + ": " + cmp.Or(w.Detail, w.Status)
 }
 
+// Wrong reports whether a weight is not the reference's. Without one, and without a pass, too little could be
+// compared.
+func (r *Report) Wrong() bool {
+	return slices.ContainsFunc(r.Weights, func(w Result) bool { return !w.Good() })
+}
+
 // Text writes what a person wants to see: the verdict, each fault, and how many weights have which
 // steps.
 func (r *Report) Text(w io.Writer) error {
 	counts := map[string]int{}
 	var kinds []string
-	faults := 0
+	shown, judged := 0, 0
 	for _, x := range r.Weights {
-		if !good(x.Status) {
-			faults++
+		if x.Status != Ignored {
+			judged++
+		}
+		if !good(x.Status) || x.Status == Blank {
+			shown++
 			continue
 		}
 		kind := x.Status
-		if x.Status == Quantised {
-			kind = Quantised
-		}
 		if len(x.Steps) > 0 {
 			kind += ": " + strings.Join(x.Steps, ", ")
 		}
@@ -100,13 +111,16 @@ func (r *Report) Text(w io.Writer) error {
 		counts[kind]++
 	}
 	verdict := "PASS"
-	if !r.Pass {
+	switch {
+	case r.Wrong():
 		verdict = "FAIL"
+	case !r.Pass:
+		verdict = "INCOMPLETE"
 	}
-	fmt.Fprintf(w, "%s: %d of %d weights are the reference's\n", verdict, len(r.Weights)-faults, len(r.Weights))
+	fmt.Fprintf(w, "%s: %d of %d weights are the reference's\n", verdict, judged-shown, judged)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, x := range r.Weights {
-		if good(x.Status) {
+		if good(x.Status) && x.Status != Blank {
 			continue
 		}
 		name := x.Reference
@@ -122,6 +136,9 @@ func (r *Report) Text(w io.Writer) error {
 	}
 	for _, d := range r.Config {
 		fmt.Fprintf(w, "  config   %s\n", foreign.Line(d.String()))
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(w, "  note     %s\n", foreign.Line(n))
 	}
 	for _, k := range kinds {
 		fmt.Fprintf(w, "  %d %s\n", counts[k], k)

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/goparity/goparity/internal/checkpoint"
@@ -20,6 +19,7 @@ type Side struct {
 	Path    string
 	Tensors []tensor.Named    // in natural order
 	Config  checkpoint.Config // nil if nothing is known
+	Notes   []string          // what of a folder was not read
 	close   func() error
 }
 
@@ -34,8 +34,10 @@ func Open(path, config string) (*Side, error) {
 	dir := path
 	if !st.IsDir() {
 		dir = filepath.Dir(path)
-	} else if only, _ := filepath.Glob(filepath.Join(dir, "*.gguf")); len(only) == 1 { // a pattern in the name: none
-		path = only[0]
+	} else if at, err := checkpoint.Locate(path); err == nil && at.GGUF != "" {
+		s.Notes, path = checkpoint.Unread(path), at.GGUF
+	} else if err == nil {
+		s.Notes = checkpoint.Unread(path)
 	}
 	if err := s.load(path); err != nil {
 		return nil, errors.Join(err, s.close())
@@ -66,6 +68,7 @@ func Of(name string, tensors []tensor.Named, config checkpoint.Config) *Side {
 // OpenFiles opens files that together are one set of weights.
 func OpenFiles(name string, paths []string) (*Side, error) {
 	all := &Side{Path: name, close: func() error { return nil }}
+	seen := map[string]bool{}
 	for _, path := range paths {
 		s := &Side{close: func() error { return nil }}
 		err := s.load(path)
@@ -75,9 +78,12 @@ func OpenFiles(name string, paths []string) (*Side, error) {
 			return nil, errors.Join(err, all.close())
 		}
 		for _, t := range s.Tensors {
-			if slices.ContainsFunc(all.Tensors, func(o tensor.Named) bool { return o.Name == t.Name }) {
+			if seen[t.Name] {
 				return nil, errors.Join(fmt.Errorf("%s: %s is also in another of the files", path, t.Name), all.close())
 			}
+		}
+		for _, t := range s.Tensors { // a file that has a name twice is another error
+			seen[t.Name] = true
 		}
 		all.Tensors = append(all.Tensors, s.Tensors...)
 	}

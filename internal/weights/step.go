@@ -25,12 +25,14 @@ type step struct {
 	turned bool      // the last two axes are exchanged, and nothing else
 	ulps   float64   // units of rounding that it may be off; 0 for the usual
 	column []float64 // that each column is multiplied by; nil for none
+	row    []affine  // what is done to each row; nil for nothing
+	factor constant  // that each element is multiplied by; none if its value is 0
 }
 
 func (s *step) name() string { return strings.Join(s.names, ", ") }
 
 // moves reports whether elements are at most moved.
-func (s *step) moves() bool { return s.number == nil && s.column == nil }
+func (s *step) moves() bool { return s.number == nil && s.column == nil && s.row == nil }
 
 // plain reports whether elements are neither moved nor calculated.
 func (s *step) plain() bool { return s.names == nil }
@@ -68,6 +70,7 @@ func stepsOf(w *weight, cand *tensor.Tensor, configs ...checkpoint.Config) []ste
 		}
 		for _, k := range scalesOf(role, rows, configs...) {
 			add("scale "+k.name, func(v float64) float64 { return v * k.value })
+			out[len(out)-1].factor = k
 		}
 		if strings.HasSuffix(role, "alog") || strings.HasSuffix(role, "ssma") {
 			add("−exp", func(v float64) float64 { return -math.Exp(v) }) // of a state space model's decay
@@ -187,14 +190,16 @@ func headCounts(role string, rows int, configs ...checkpoint.Config) (out []int)
 type constant struct {
 	name  string
 	value float64
+	width float64 // of a head, of which it is a power; 0 for another
 }
 
 // scalesOf are the scales that are folded into weights: those of attention into q, k and norms of
 // theirs, that of the embedding into it.
 func scalesOf(role string, rows int, configs ...checkpoint.Config) (out []constant) {
+	width := 0.0
 	add := func(name string, v float64) {
 		if v > 0 && v != 1 && !slices.ContainsFunc(out, func(c constant) bool { return c.value == v }) {
-			out = append(out, constant{name, v})
+			out = append(out, constant{name, v, width})
 		}
 	}
 	switch role {
@@ -215,6 +220,7 @@ func scalesOf(role string, rows int, configs ...checkpoint.Config) (out []consta
 			}
 		}
 		for _, d := range sizes {
+			width = float64(d)
 			for _, p := range []struct {
 				text string
 				e    float64
@@ -224,6 +230,7 @@ func scalesOf(role string, rows int, configs ...checkpoint.Config) (out []consta
 				add(fmt.Sprintf("%d%s·log₂e", d, p.text), v*math.Log2E)
 			}
 		}
+		width = 0
 		add("log₂e", math.Log2E)
 		add("ln 2", math.Ln2)
 	case "embed", "lmhead":

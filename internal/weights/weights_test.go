@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goparity/goparity/internal/match"
 	_ "github.com/goparity/goparity/internal/updateflag"
 	"github.com/goparity/goparity/internal/weights"
 	"github.com/goparity/goparity/tensor"
@@ -185,6 +186,15 @@ func TestCompare(t *testing.T) {
 		{func(m model) { m.each("q_proj", interleaved(4)); m.each("k_proj", interleaved(2)) }, nil, "interleaved in 4 heads",
 			"as llama.cpp"},
 		{func(m model) { m[query] = interleaved(4)(m[query]) }, []string{query}, "in this layer only", "one is a fault"},
+		{func(m model) { m.each("q_proj", interleaved(4)) }, []string{"model.layers.0.self_attn.q_proj.weight", query, "model.layers.2.self_attn.q_proj.weight",
+			"model.layers.0.self_attn.k_proj.weight", "model.layers.1.self_attn.k_proj.weight", "model.layers.2.self_attn.k_proj.weight"},
+			"rows that belong together no longer meet", "q and not k"},
+		{func(m model) { m.each("o_proj", transposed) }, []string{"model.layers.0.self_attn.o_proj.weight", "model.layers.1.self_attn.o_proj.weight",
+			"model.layers.2.self_attn.o_proj.weight"}, "transposed, and the other matrices of this module are not", "a square one alone"},
+		{func(m model) { m.each("self_attn", transposed) }, nil, "transposed", "a module that is stored by columns"},
+		{func(m model) { m.each("embed", times(8)) }, nil, "scale √64", "of an embedding"},
+		{func(m model) { m.each("lm_head", times(8)) }, []string{"lm_head.weight"}, "that is the scale of embeddings", "of the head alone"},
+		{func(m model) { m.each("lm_head", times(0.125)) }, nil, "scale 1/√64", "T5 divides its logits"},
 		{fuse, nil, "fused", "q, k and v in one"},
 		{func(m model) { fuse(m); m["model.layers.1.self_attn.qkv_proj.weight"].v[70*hidden] += 0.01 },
 			[]string{"model.layers.1.self_attn.k_proj.weight"}, "1 of 2048 elements in 1 rows", "its part is named"},
@@ -195,6 +205,24 @@ func TestCompare(t *testing.T) {
 		{func(m model) { m.each("q_proj", times(0.3)) }, []string{"model.layers.0.self_attn.q_proj.weight", query,
 			"model.layers.2.self_attn.q_proj.weight"}, "rel. L2", "a scale of no list"},
 		{func(m model) { m[query] = times(0.25)(m[query]) }, []string{query}, "scale 16^-1/2 in this layer only", ""},
+		{func(m model) { m.each("q_proj", times(0.5)); m.each("k_proj", times(0.5)) }, nil, "scale 16^-1/4", "d^-1/4 in q and k"},
+		{func(m model) { m.each("k_proj", times(0.5)) }, []string{"model.layers.0.self_attn.k_proj.weight",
+			"model.layers.1.self_attn.k_proj.weight", "model.layers.2.self_attn.k_proj.weight"}, "no engine makes up for that", "d^-1/4 in k alone"},
+		{func(m model) { m.each("q_proj", times(0.25)); m.each("k_proj", times(0.25)) }, []string{"model.layers.0.self_attn.q_proj.weight", query,
+			"model.layers.2.self_attn.q_proj.weight", "model.layers.0.self_attn.k_proj.weight", "model.layers.1.self_attn.k_proj.weight",
+			"model.layers.2.self_attn.k_proj.weight"}, "no engine makes up for that", "1/√d in q and again in k"},
+		{func(m model) {
+			for name, x := range m {
+				if strings.Contains(name, "lm_head") || strings.Contains(name, "embed") {
+					m[name] = matrix{append(slices.Clone(x.v), make([]float32, 14*hidden)...), hidden}
+				}
+			}
+		}, nil, "padded", "a vocabulary that is filled up with zeros"},
+		{func(m model) {
+			m["lm_head.weight"] = matrix{append(slices.Clone(m["lm_head.weight"].v), make([]float32, hidden-1)...), hidden}
+			m["lm_head.weight"] =
+				matrix{append(m["lm_head.weight"].v, 1), hidden}
+		}, []string{"lm_head.weight"}, "shape", "or with something else"},
 		{func(m model) { delete(m, gate1) }, []string{gate1}, "", "missing"},
 		{func(m model) { m["model.extra.weight"] = m[final] }, []string{"model.extra.weight"}, "", "unused"},
 		{func(m model) { m["model.rotary_emb.inv_freq"] = m[final] }, nil, "", "engines calculate it"},
@@ -342,12 +370,18 @@ func TestRoleByNumber(t *testing.T) {
 
 // TestAdapter tells a candidate that lacks the adapter which the reference has.
 func TestAdapter(t *testing.T) {
+	for _, size := range []float64{0.05, 1} { // the second makes B·A larger than the weight
+		testAdapter(t, size)
+	}
+}
+
+func testAdapter(t *testing.T, size float64) {
 	const rank, scale = 4, 2.0
 	rng := rand.New(rand.NewPCG(5, 6))
 	random := func(n int) []float32 {
 		v := make([]float32, n)
 		for i := range v {
-			v[i] = float32(0.05 * rng.NormFloat64())
+			v[i] = float32(size * rng.NormFloat64())
 		}
 		return v
 	}
@@ -449,4 +483,207 @@ func TestErrors(t *testing.T) {
 	defer func() { require.NoError(t, b.Close()) }()
 	_, err = weights.Compare(t.Context(), a, b, weights.Options{})
 	require.ErrorContains(t, err, "no weight of")
+}
+
+// Names that say nothing, and weights that are fused: the rows of one are those of the others.
+func TestRenamedAndFused(t *testing.T) {
+	names := strings.NewReplacer("model.", "net.", "layers", "stage", "self_attn.o_proj", "mix.out", "mlp.down_proj", "ff.narrow", "input_layernorm", "a",
+		"post_attention_layernorm", "b", "embed_tokens", "table", "lm_head", "words")
+	port := func(change func(m model)) model {
+		m, out := llama(), model{}
+		m[final] = mapped(func(float32) float32 { return 1 })(m[final])
+		change(m)
+		for i := range layers {
+			at := "model.layers." + string(rune('0'+i)) + "."
+			for whole, parts := range map[string][]string{"mix.in": {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"},
+				"ff.wide": {"mlp.gate_proj", "mlp.up_proj"}} {
+				one := matrix{nil, hidden}
+				for _, p := range parts {
+					one.v = append(one.v, m[at+p+".weight"].v...)
+					delete(m, at+p+".weight")
+				}
+				out[names.Replace(at)+whole+".weight"] = one
+			}
+		}
+		for name, x := range m {
+			out[names.Replace(name)] = x
+		}
+		return out
+	}
+	for _, tt := range []struct {
+		change func(m model)
+		dtype  tensor.DType
+		wrong  []string
+		reason string
+	}{
+		{func(model) {}, tensor.F32, nil, "a right port"},
+		{func(model) {}, tensor.BF16, nil, "one of 16 bits"},
+		{func(m model) { m[gate1].v[77]++ }, tensor.F32, []string{gate1}, "a part of a layer is wrong: the others tell its name"},
+		{func(m model) { m[gate0], m[gate1] = m[gate1], m[gate0] }, tensor.F32, []string{gate0, gate1}, "parts of two layers are exchanged"},
+	} {
+		ref := llama()
+		ref[final] = mapped(func(float32) float32 { return 1 })(ref[final])
+		got := compare(t, ref.write(t, tensor.F32), port(tt.change).write(t, tt.dtype))
+		var wrong []string
+		for _, w := range got.Weights {
+			if !w.Good() {
+				wrong = append(wrong, w.Reference)
+			}
+		}
+		assert.ElementsMatch(t, tt.wrong, wrong, tt.reason)
+		assert.Equal(t, len(tt.wrong) == 0, got.Pass, tt.reason)
+	}
+}
+
+// What is equal and says nothing is no pass, and no fault.
+func TestBlank(t *testing.T) {
+	fill := func(v float32) func(m model) {
+		return func(m model) { m["lm_head.weight"] = mapped(func(float32) float32 { return v })(m["lm_head.weight"]) }
+	}
+	for _, tt := range []struct {
+		change func(m model)
+		pass   bool
+		reason string
+	}{
+		{fill(0), false, "a head of zeros on both sides"},
+		{fill(float32(math.NaN())), false, "a head of NaN on both sides"},
+		{func(m model) { m["lm_head.weight"] = matrix{nil, hidden} }, false, "a head without rows"},
+		{func(m model) { m.each("", mapped(func(float32) float32 { return 0 })) }, false, "nothing but zeros"},
+		{func(m model) { clear(m); m["model.rotary_emb.inv_freq"] = matrix{[]float32{1, 2}, 0} }, false, "nothing but what engines calculate"},
+		{func(m model) { m["model.layers.0.self_attn.q_proj.bias"] = matrix{make([]float32, hidden), 0} }, true, "a bias of zeros is usual"},
+		{func(m model) {
+			m["model.layers.0.mlp.experts.down_proj.bias"] = matrix{make([]float32, 4*hidden), hidden}
+		}, true, "also of experts"},
+	} {
+		m := llama()
+		tt.change(m)
+		got := compare(t, m.write(t, tensor.F32), m.write(t, tensor.F32))
+		assert.Equal(t, tt.pass, got.Pass, tt.reason)
+		assert.False(t, got.Wrong(), tt.reason)
+	}
+}
+
+// Where one unit of rounding is more than what a step does, the step is not seen.
+func TestStepsBelowRounding(t *testing.T) {
+	large := func(by float32) string {
+		m := llama()
+		m.each("norm", mapped(func(v float32) float32 { return 300 * v * by }))
+		return m.write(t, tensor.BF16)
+	}
+	assert.False(t, compare(t, large(1), large(1.0047)).Pass, "norms that are off by a unit of rounding are no norm + 1")
+}
+
+// A norm that is folded into what reads it need not be there; one of ones need not, either.
+func TestFoldedNormsAreLeftOut(t *testing.T) {
+	for _, fold := range []bool{true, false} {
+		m := llama()
+		for name, n := range m {
+			at, ok := strings.CutSuffix(name, "input_layernorm.weight")
+			if !ok {
+				continue
+			}
+			delete(m, name)
+			for _, c := range "qkv" {
+				x := m[at+"self_attn."+string(c)+"_proj.weight"]
+				for i := range x.v {
+					if fold {
+						x.v[i] *= n.v[i%hidden]
+					}
+				}
+			}
+		}
+		assert.Equal(t, fold, compare(t, llama().write(t, tensor.F32), m.write(t, tensor.F32)).Pass, "folded: %v", fold)
+	}
+}
+
+// A normalisation by running statistics, folded into the layer before it.
+func TestBatchNorm(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	some := func(n, width int, from float32) (x matrix) {
+		for range n * max(width, 1) {
+			x.v = append(x.v, from+rng.Float32())
+		}
+		x.width = width
+		return x
+	}
+	ref := model{"fc.weight": some(5, 8, -0.5), "conv.weight": some(8, 27, -0.5), "conv.bias": some(8, 0, -0.5), "bn.weight": some(8, 0, 0.5),
+		"bn.bias": some(8, 0, -0.5), "bn.running_mean": some(8, 0, -0.5), "bn.running_var": some(8, 0, 0.5)}
+	for _, tt := range []struct {
+		wrong  string
+		by     float32
+		reason string
+	}{
+		{"", 1, "folded"},
+		{"conv.weight", 1.01, "its weight is off"},
+		{"conv.bias", 1.01, "its bias is off"},
+	} {
+		port := model{"fc.weight": ref["fc.weight"], "conv.weight": {nil, 27}, "conv.bias": {}}
+		for r := range 8 {
+			s := ref["bn.weight"].v[r] / float32(math.Sqrt(float64(ref["bn.running_var"].v[r]+1e-5)))
+			for _, v := range ref["conv.weight"].v[r*27 : (r+1)*27] {
+				port.push("conv.weight", v*s)
+			}
+			port.push("conv.bias", (ref["conv.bias"].v[r]-ref["bn.running_mean"].v[r])*s+ref["bn.bias"].v[r])
+		}
+		if tt.wrong != "" {
+			port[tt.wrong] = mapped(func(v float32) float32 { return v * tt.by })(port[tt.wrong])
+		}
+		assert.Equal(t, tt.wrong == "", compare(t, ref.write(t, tensor.F32), port.write(t, tensor.F32)).Pass, tt.reason)
+	}
+}
+
+func (m model) push(name string, v float32) {
+	x := m[name]
+	x.v = append(x.v, v)
+	m[name] = x
+}
+
+// Rules join what neither names nor values tell.
+func TestRules(t *testing.T) {
+	m := llama()
+	m[gate0].v[5]++
+	m[gate1].v[5]++
+	other := model{}
+	for name, x := range m {
+		other[strings.ReplaceAll(name, "gate_proj", "a")] = x
+	}
+	got := func(rules ...match.Rule) (*weights.Report, error) {
+		a, err := weights.Open(llama().write(t, tensor.F32), "")
+		require.NoError(t, err)
+		defer func() { require.NoError(t, a.Close()) }()
+		b, err := weights.Open(other.write(t, tensor.F32), "")
+		require.NoError(t, err)
+		defer func() { require.NoError(t, b.Close()) }()
+		return weights.Compare(t.Context(), a, b, weights.Options{Rules: rules})
+	}
+	r, err := got(match.Rule{Golden: []string{"mlp.gate_proj"}, Candidate: []string{"mlp.a"}})
+	require.ErrorContains(t, err, "joins no weights", "%v: without a wildcard it is one layer", r)
+	r, err = got(match.Rule{Golden: []string{"layers.*.mlp.gate_proj"}, Candidate: []string{"layers.*.mlp.a"}})
+	require.NoError(t, err)
+	for _, w := range r.Weights {
+		assert.Equal(t, w.Reference != gate0 && w.Reference != gate1, w.Good(), w.Reference)
+		assert.NotEqual(t, weights.Missing, w.Status, w.Reference)
+	}
+}
+
+// What changes nothing need not be there: a norm of ones, a bias of zeros. What does is missing.
+func TestIdentityMayBeMissing(t *testing.T) {
+	for _, tt := range []struct {
+		norm, bias float32
+		pass       bool
+		reason     string
+	}{
+		{1, 0, true, "ones and zeros"},
+		{0.5, 0, false, "a norm that is not 1"},
+		{1, 0.1, false, "a bias that is not 0"},
+	} {
+		m := llama()
+		const bias = "model.layers.0.self_attn.q_proj.bias"
+		m[final] = mapped(func(float32) float32 { return tt.norm })(m[final])
+		m[bias] = mapped(func(float32) float32 { return tt.bias })(matrix{make([]float32, hidden), 0})
+		ref := m.write(t, tensor.F32)
+		delete(m, final)
+		delete(m, bias)
+		assert.Equal(t, tt.pass, compare(t, ref, m.write(t, tensor.F32)).Pass, tt.reason)
+	}
 }

@@ -84,8 +84,6 @@ var catalogue = []Cause{
 	{ID: "state/position", Op: of(fault.FedAddedTable)},
 	{ID: "state/position", Op: of(fault.FedAngles)},
 
-	{ID: "conv/flipped", Also: []string{"conv/layout", "conv/padding", "image/channels", "image/layout", "linear/bias-missing",
-		"linear/bias-twice", "linear/other-layer", "dtype/downcast"}, Op: of(fault.Conv)},
 	{ID: "ssm/skip", Also: []string{"ssm/step", "ssm/decay", "ssm/gate", "ssm/state", "dtype/downcast"}, Op: of(fault.Scan)},
 	{ID: "ssm/skip", Also: []string{"ssm/decay", "ssm/gate", "ssm/state"}, Op: of(fault.WKV)},
 	{ID: "ssm/state", Op: of(fault.TimeMix)},
@@ -99,7 +97,6 @@ var catalogue = []Cause{
 	{ID: "linear/qkv-order", Op: of(fault.Split)},
 	{ID: "linear/gate-up", Also: []string{"linear/qkv-order", "ssm/state"}, Op: of(fault.Part)},
 	{ID: "embedding/position", Also: []string{"layout/permuted", "image/class-token"}, Op: of(fault.Patches)},
-	{ID: "linear/bias-missing", Also: []string{"linear/bias-twice"}, Op: of(fault.AddedRow)},
 	{ID: "linear/weight-zero", Op: of(fault.WeightZero)},
 	{ID: "linear/weight-scale", Op: of(fault.WeightScale)},
 	{ID: "linear/transposed", Op: of(fault.Transposed)},
@@ -115,9 +112,6 @@ var catalogue = []Cause{
 	{ID: "dtype/downcast", Op: of(fault.ScaledOperands)},
 	{ID: "linear/qkv-order", Also: []string{"linear/gate-up"}, Op: of(fault.Sibling)},
 	{ID: "linear/qkv-order", Also: []string{"linear/gate-up"}, Op: of(fault.FusedGiven)},
-	{ID: "linear/bias-missing", Also: []string{"linear/bias-twice"}, Op: of(fault.ConstantRow)},
-	{ID: "quant/zero-point", Also: []string{"quant/order"}, Op: of(fault.GroupSums)},
-	{ID: "linear/other-layer", Op: of(fault.Unweighed)}, // guesses, each with its own id
 
 	{ID: "embedding/index", Also: append(tables(), "embedding/scale"), Op: of(fault.Table)},
 	{ID: "embedding/position", Op: of(fault.AddedTable)},

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/diagnose/cause"
+	"github.com/goparity/goparity/internal/edit"
 	"github.com/goparity/goparity/internal/serving"
 	"github.com/goparity/goparity/internal/weights"
 )
@@ -25,7 +26,7 @@ import (
 func TestCatalogue(t *testing.T) {
 	ids := map[string]bool{}
 	families := map[string]bool{}
-	for _, id := range slices.Concat(cause.IDs(), serving.IDs(), weights.IDs()) {
+	for _, id := range slices.Concat(cause.IDs(), serving.IDs(), weights.IDs(), edit.IDs()) {
 		assert.False(t, ids[id], "%s is listed twice", id)
 		ids[id] = true
 		family, _, _ := strings.Cut(id, "/")
@@ -94,4 +95,19 @@ func idsInCode(t *testing.T, families map[string]bool) []string {
 		})
 	}
 	return out
+}
+
+// Names that edits get by what stands around them are those of the page, too.
+func TestLabelsAreDocumented(t *testing.T) {
+	var found [][][]byte
+	for _, name := range []string{"label.go", "around.go"} {
+		source, err := os.ReadFile(filepath.Join("..", "..", "edit", name))
+		require.NoError(t, err)
+		found = append(found, regexp.MustCompile(`return "([a-z]+/[a-z0-9-]+)"`).FindAllSubmatch(source, -1)...)
+	}
+	ids := slices.Concat(cause.IDs(), edit.IDs())
+	require.Greater(t, len(found), 30)
+	for _, m := range found {
+		assert.Contains(t, ids, string(m[1]))
+	}
 }

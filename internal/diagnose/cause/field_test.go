@@ -186,36 +186,6 @@ func TestChoiceOfOtherScores(t *testing.T) {
 	}
 }
 
-func TestConvolutions(t *testing.T) {
-	const channels, length, kernel = 3, 16, 4
-	x, w := gaussian(30, channels*length), gaussian(31, channels*kernel)
-	conv := op.Conv{InChannels: channels, OutChannels: channels, Groups: channels, Height: 1, OutHeight: 1, KernelHeight: 1, Width: length,
-		OutWidth: length + kernel - 1, KernelWidth: kernel, Stride: [2]int{1, 1}, Pad: [2]int{0, kernel - 1}, W: w, Biases: 1, B: values{0.1, 0.2, 0.3}}
-	of := func(change func(c *op.Conv)) (out values) {
-		c := conv
-		change(&c)
-		for k := range channels {
-			out = append(out, c.Row(x, k, 0)...)
-		}
-		return out
-	}
-	for _, c := range []struct {
-		id     string
-		change func(c *op.Conv)
-		reason string
-	}{
-		{"conv/flipped", func(c *op.Conv) { c.Flipped[1] = true }, "the kernel read backwards"},
-		{"conv/padding", func(c *op.Conv) { c.Shift[1] = 1 }, "a place further on"},
-		{"linear/bias-missing", func(c *op.Conv) { c.B = nil }, "no bias"},
-	} {
-		s := runOf(t, "local",
-			made{"m.mixer.conv1d", "input_0", []int{1, channels, length}, x, x, false},
-			made{"m.mixer.conv1d", "output", []int{1, channels, length + kernel - 1}, of(func(*op.Conv) {}), of(c.change), false})
-		s.Weights = checkpoint.Weights{"m.mixer.conv1d.weight": w.tensor(t, channels, 1, kernel), "m.mixer.conv1d.bias": values(conv.B).tensor(t, channels)}
-		proven(t, s, c.id, c.reason)
-	}
-}
-
 func TestScan(t *testing.T) {
 	const tokens, d, n = 10, 4, 3
 	x, dt, bc, in := gaussian(40, tokens*d), gaussian(41, tokens*d), gaussian(42, tokens*(2+2*n)), gaussian(43, tokens*2*d)

@@ -136,6 +136,12 @@ func TestCausesOfOtherPlaces(t *testing.T) {
 			made{"m.lm_head", "input_0", []int{1, 1, w}, x[(n-1)*w:], noisyOf(x)[:w], false}), "row 0 for the last"},
 		{"other tokens", "input", "input/tokens", false, runOf(t, "input",
 			made{"m.embed_tokens", "input_0", []int{1, n}, ids, ids.each(func(x float64) float64 { return math.Mod(x+1, 8) }), true}), "exact: few numbers, so that no proof by fit is asked"},
+		{"other positions, called an input", "input", "rope/offset", false, func() *diagnose.Scene {
+			s := runOf(t, "input",
+				made{"m.rotary_emb", "input_1", []int{1, n}, positions, positions.each(func(x float64) float64 { return x + 1 }), true})
+			s.TokenIDs = func(string) [][]int { return [][]int{{7, 3, 3, 1}} }
+			return s
+		}(), "they count on, and are no tokens of the prompt"},
 		{"other mask", "input", "input/mask", false, runOf(t, "input",
 			made{"m", "input_attention_mask", []int{1, n}, positions.each(func(x float64) float64 { return min(x, 1) }), positions.each(func(float64) float64 { return 1 }), true}), "by the port's name"},
 		{"wrong dump", "capture", "capture/wrong-tensor", true, runOf(t, "capture",

@@ -9,7 +9,6 @@ const (
 	fewRows       = 16      // rows up to which each row of a table is tried for every index
 	fewExperts    = 16      // experts of which each pair is tried exchanged
 	firstRows     = 8       // rows of a weight that tell whether it may lie on a grid
-	fewTaps       = 8       // columns of a kernel of which each is tried left out
 	fewSections   = 16      // pairs up to which all sections of M-RoPE are tried
 	fewSequences  = 16      // sequences of a batch of which each pair is tried exchanged
 	maxHeads      = 256     // the largest number of heads that is tried
@@ -17,7 +16,6 @@ const (
 	longestCache  = 1 << 14 // tokens up to which other caches are tried
 	everyPosition = 64      // tokens up to which a step is tried at every position
 	everyWindow   = 64      // tokens up to which every sliding window is tried; above, powers of 2
-	leastSumGroup = 16      // inputs of a group whose sum is taken, at least
 	maxGroups     = 64      // groups of which each gets a fitted scale, at most
 	damageRows    = 128     // rows on which a damaged weight is looked for
 	maxTiles      = 64      // tiles of one size that are tried, at most
@@ -31,7 +29,6 @@ const (
 	leastCut      = 0.01    // the lower bound of the search for where a gate is cut
 	mostCut       = 1e3     // the upper one
 	maxFactor     = 4       // the largest factor of a term
-	guessRank     = 3       // of guesses about weights
 	unsureRank    = 2       // is added for a quantisation that neither config nor weight tell
 )
 
@@ -47,16 +44,10 @@ const (
 	// unexplained is the share of it that fitted numbers may leave. Right ones ≤ 1.4e-13, wrong
 	// ones ≥ 2.6e-3.
 	unexplained = 1e-4
-	// clearNoise is by how many noises a column is off that is called wrong in a guess. Right
-	// columns in float32 ≤ 2.5e-6, wrong ones ≥ 6.9e-4; in 16 bits of few rows there is no gap.
-	clearNoise = 5
-	// clearGap is how many times the noise of a column that is wrong that of the right ones must be below
-	// it, for a guess. By reason.
-	clearGap = 4
 	// otherHead is the cosine of logits up to which they may be those of other weights. Not measured.
 	otherHead = 0.6
 	// smallColumn is the size of a column, of the usual one, below which its noise is measured by
-	// that. Measured with clearNoise.
+	// that.
 	smallColumn = 0.2
 
 	sameTheta    = 1e-6  // thetas of a config, which are exact; not measured

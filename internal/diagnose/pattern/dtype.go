@@ -8,18 +8,27 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/op"
 	"github.com/goparity/goparity/tensor"
 )
 
 // Downcast is a result that went through a type of fewer bits. It is proven if every number of the
-// candidate is one of that type, and those of the reference are not.
+// candidate is one of that type, and those of the reference are not. Where the other blocks do so, too,
+// it is how the run computes, whose errors add up, and no fault of this layer is proven.
 func Downcast(p *Pair) (out []diagnose.Prediction) {
 	const id = "dtype/downcast"
 	if !op.All(p.Actual, op.IsFinite) {
 		return nil
 	}
-	for _, n := range op.NarrowerThan(p.Target.Actual.DType(), p.Target.Golden.DType()) {
+	types := op.NarrowerThan(p.Target.Actual.DType(), p.Target.Golden.DType())
+	for _, n := range types {
+		if p.varied() && op.All(p.Actual, n.Holds) && !op.All(p.Right, n.Holds) && p.inTwins(n) {
+			return []diagnose.Prediction{guess(id, 0, "every number is a %s, of %d bits of significand, here and in the other blocks: "+
+				"it is how the run computes", n.Name, n.Bits)}
+		}
+	}
+	for _, n := range types {
 		out = append(out, p.says(id, op.Map(p.Right, n.Round), 0, 1, "the result is rounded to %s", n.Name))
 		if p.heldBy(n) {
 			out = append(out, p.says(id, p.Actual, 0, 0,
@@ -31,6 +40,18 @@ func Downcast(p *Pair) (out []diagnose.Prediction) {
 			"any other noise of that size looks so", rel, name))
 	}
 	return out
+}
+
+// varied reports whether the candidate has enough different numbers for their type to say anything: a mask
+// of zeros and ones is of any type.
+func (p *Pair) varied() bool {
+	different := map[float64]bool{}
+	for _, x := range p.Actual {
+		if different[x] = true; len(different) > diagnose.PerParam {
+			return true
+		}
+	}
+	return false
 }
 
 // heldBy reports whether all of the candidate's numbers are of the type, the reference's are not,
@@ -51,6 +72,20 @@ func (p *Pair) heldBy(n op.Narrow) bool {
 		}
 	}
 	return true
+}
+
+// inTwins reports whether the same output of every other block holds numbers of the type alone, too.
+func (p *Pair) inTwins(n op.Narrow) bool {
+	twins := 0
+	for _, q := range p.Pass() {
+		if q == p.Target || q.Port != p.Target.Port || q.Layer == p.Target.Layer || label.Stars(q.Layer) != label.Stars(p.Target.Layer) || !q.IsRecorded() {
+			continue
+		}
+		if twins++; !op.All(p.Part(q.Actual).Data, n.Holds) {
+			return false
+		}
+	}
+	return twins > 0
 }
 
 // evenly reports whether the candidate's numbers show a grid with one step for all, as integers have it:

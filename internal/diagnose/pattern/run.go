@@ -23,7 +23,7 @@ func Asked(s *diagnose.Scene) []diagnose.Prediction {
 	switch {
 	case module.Positions.Has(t.Layer):
 		id = "embedding/position"
-	case strings.Contains(t.Port, "position_ids"):
+	case strings.Contains(t.Port, "position_ids") || countsUp(s, t.Golden):
 		id = "rope/offset"
 		if slices.ContainsFunc(s.Pass(), func(p *diagnose.Port) bool { return module.Positions.Has(p.Layer) }) {
 			id = "embedding/position" // a table of them
@@ -62,6 +62,34 @@ func Asked(s *diagnose.Scene) []diagnose.Prediction {
 	// The input is recorded on both sides: what the candidate was given is what it has.
 	out.Value = a
 	return []diagnose.Prediction{out}
+}
+
+// countsUp reports whether whole numbers are positions, and no tokens, whatever they are called: each
+// row counts on by one, or has one number, and the prompt has none of these in this order.
+func countsUp(s *diagnose.Scene, t *tensor.Tensor) bool {
+	if t.DType().IsFloat() || s.TokenIDs == nil {
+		return false
+	}
+	prompts, w := s.TokenIDs(s.Case), t.RowLen()
+	if len(prompts) == 0 || w == 0 {
+		return false
+	}
+	x := s.Array(t).Data
+	for at := 0; at < len(x); at += w {
+		for i := at + 1; i < at+w; i++ {
+			if x[i] != x[i-1]+1 {
+				return false
+			}
+		}
+		for _, ids := range prompts {
+			for from := 0; from+w <= len(ids); from++ {
+				if slices.EqualFunc(ids[from:from+w], x[at:at+w], func(id int, v float64) bool { return float64(id) == v }) {
+					return false
+				}
+			}
+		}
+	}
+	return len(x) > 0
 }
 
 // imageOf says how another image, [batch, 3, height, width], comes of the right one; "" for other

@@ -190,7 +190,7 @@ func (g *Graph) learnSinks(tried []*Attention) *Attention {
 		}
 		try := *near
 		o, v := &try, near.Out
-		rows := v.some(attentionRows)
+		rows := op.Spread(v.Rows, attentionRows)
 		golden, made := v.Golden(rows), o.Eval(g.goldenly(), rows)
 		o.Sinks = make([]float64, o.Heads)
 		plain := near.Weigh(g.goldenly())
@@ -226,7 +226,7 @@ func areWeights(v *Value) bool {
 	if len(shape) != 4 || v.Width < 2 {
 		return false
 	}
-	rows := v.some(attentionRows)
+	rows := op.Spread(v.Rows, attentionRows)
 	x := v.Golden(rows)
 	for i := range rows {
 		row := x[i*v.Width : (i+1)*v.Width]
@@ -273,7 +273,7 @@ func (o *Attention) pads(x *Value, padded func(b, s int) bool) bool {
 // with how far they were off.
 func (g *Graph) search(o *Attention, ways []op.Attention, masks []mask) (found *Attention, tried []*Attention) {
 	v := o.Out
-	rows := v.some(attentionRows)
+	rows := op.Spread(v.Rows, attentionRows)
 	golden, best := v.Golden(rows), v.Noise()
 	layouts := []bool{false}
 	if q := o.Projections[0]; q == o.Projections[1] && q.Width == 3*o.K.At {
@@ -313,7 +313,7 @@ func (g *Graph) fitAttention(tried []*Attention) *Attention {
 	for _, near := range tried[:min(len(tried), attentionsFitted)] {
 		try := *near // the one that was found is among them
 		o, v := &try, near.Out
-		rows := v.some(attentionRows)
+		rows := op.Spread(v.Rows, attentionRows)
 		golden := v.Golden(rows)
 		miss := func() float64 {
 			if g.isOver() {

@@ -49,7 +49,7 @@ func findConv(from From, key string, w, b *tensor.Tensor) (ops []Op) {
 		return nil
 	}
 	base := op.Conv{InChannels: in[1], OutChannels: out[1], Height: 1, OutHeight: 1, KernelHeight: 1, Width: in[axes-1], OutWidth: out[axes-1],
-		KernelWidth: kernel[axes-1], Groups: in[1] / kernel[1], W: op.ReadAll(w), B: op.ReadAll(b), Biases: 1}
+		KernelWidth: kernel[axes-1], Groups: in[1] / kernel[1], W: op.ReadAll(w), B: op.ReadAll(b)}
 	if axes == 4 {
 		base.Height, base.OutHeight, base.KernelHeight = in[2], out[2], kernel[2]
 	}
@@ -80,7 +80,7 @@ func learnConv(g *Graph, from From) []Op {
 	}
 	x, y := op.ReadAll(from.In.golden), op.ReadAll(from.Out.golden)
 	c := op.Conv{InChannels: channels, OutChannels: channels, Height: 1, OutHeight: 1, KernelHeight: 1, Width: in[2], OutWidth: tokens,
-		KernelWidth: k, Groups: channels, Stride: [2]int{1, 1}, Pad: [2]int{0, k - 1}, Biases: 1}
+		KernelWidth: k, Groups: channels, Stride: [2]int{1, 1}, Pad: [2]int{0, k - 1}}
 	for ch := range channels {
 		rows, values := make([]float64, 0, n*k), make([]float64, 0, n)
 		for b := range in[0] {

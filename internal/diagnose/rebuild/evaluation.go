@@ -141,7 +141,7 @@ func (g *Graph) Explain(v *Value) Op {
 		return v.Op
 	}
 	v.tried = true
-	best, find, rows := v.Noise(), finders, v.some(ProbeRows)
+	best, find, rows := v.Noise(), finders, op.Spread(v.Rows, ProbeRows)
 	golden := v.Golden(rows)
 	if p := v.ports[0]; !p.IsInput() && g.IsLeaf(p.Layer) {
 		find = find[:leafFinders]

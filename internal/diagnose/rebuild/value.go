@@ -2,7 +2,6 @@ package rebuild
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/op"
@@ -90,21 +89,6 @@ func (v *Value) String() string {
 		return "the output of " + layer
 	}
 	return "the input of " + v.Taker()
-}
-
-// some lists n rows, spread evenly, on which an op is looked for: what padding looks at is no matter,
-// and depends on how many tokens a step saw.
-func (v *Value) some(n int) []int {
-	fed := v.g.Scene.Fed
-	if fed == nil || len(fed.Pads) != v.Rows {
-		return op.Spread(v.Rows, n)
-	}
-	real := slices.DeleteFunc(op.Sequence(v.Rows), func(r int) bool { return fed.Pads[r] })
-	out := op.Spread(len(real), n)
-	for i, at := range out {
-		out[i] = real[at]
-	}
-	return out
 }
 
 // Noise is the relative error that a right op may have on the golden tensors: they were rounded on

@@ -3,7 +3,7 @@
 import sys
 
 from goparity import safetensors
-from goparity.dump import Output
+from goparity.output import Output
 from goparity.job import Job
 
 *labels, file = sys.argv[1:]

@@ -6,8 +6,8 @@ import tempfile
 import unittest
 from types import SimpleNamespace
 
-from goparity import config, maxgraph, safetensors, tokens, weights
-from goparity.dump import Output
+from goparity import config, engines, maxgraph, safetensors, tokens, weights
+from goparity.output import Output
 from goparity.errors import ModelError, UsageError
 from goparity.job import Job
 
@@ -30,6 +30,51 @@ class Paths(unittest.TestCase):
             with self.subTest(reason), self.assertRaisesRegex(UsageError, want):
                 job(**keys)
         self.assertTrue(job(task="text-generation", kv_cache=True, cases=[case]).kv_cache)
+
+
+ENGINE = """
+CAN = {"does": "nothing", "packages": ["json"], "tasks": ["embeddings"], "encodings": ["float32"], "paths": ["batch"], "settings": ["fast"], "records": []}
+def check(job): pass
+def load(job, out, cases): return {"w": [1.5, 2.5]}
+def run(model, dump, case): dump.tensors(0, {"m.a-output": dump.token_ids(), "m.b-input_0": [1]})
+def weights(model): return []
+"""
+
+
+class Engines(unittest.TestCase):
+    def test_table(self):
+        rows = {row["name"]: row for row in json.loads(engines.table([]))}
+        self.assertEqual(["max", "mlx", "torch"], sorted(rows))
+        for name, row in rows.items():
+            self.assertTrue(row["does"] and row["tasks"] and row["paths"], name)
+
+    def test_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "mine.py")
+            for text, want, reason in [
+                (ENGINE.replace("def check", "def chek"), "mine.py is no engine: it lacks check", "a function is missing"),
+                (ENGINE.replace("CAN =", "CAM ="), "it lacks the table CAN", "the table is missing"),
+                (ENGINE.replace('"paths"', '"pathes"'), "CAN lacks, or does not know, pathes, paths", "a key is wrong"),
+            ]:
+                with open(file, "w") as f:
+                    f.write(text)
+                with self.subTest(reason), self.assertRaisesRegex(UsageError, want):
+                    engines.engine("mine", file)
+            with open(file, "w") as f:
+                f.write(ENGINE)
+            module = engines.engine("mine", file)
+            passes = {"name": "a", "token_ids": [[1]], "passes": [[{"sequence": 0, "from": 0, "to": 1}]]}
+            for keys, want, reason in [
+                ({"task": "text-generation"}, "mine has no task 'text-generation'", "another task"),
+                ({"encoding": "bfloat16"}, "mine has no encoding 'bfloat16'", "another type"),
+                ({"engine_config": {"slow": 1}}, "mine has no setting slow", "another setting"),
+                ({"mode": "injected", "cases": [{"name": "a", "golden": "g"}]}, "mine has no injected runs", "no injection"),
+                ({"cases": [{"name": "a", "steps": 2}]}, "mine has no decode steps", "no cache"),
+                ({"cases": [passes | {"path": "repeat:2"}]}, "mine has no path repeat:2", "another path"),
+            ]:
+                with self.subTest(reason), self.assertRaisesRegex(UsageError, want):
+                    engines.check(module, job(**{"engine": "mine", "engine_file": file, "task": "embeddings"} | keys))
+            engines.check(module, job(engine="mine", task="embeddings", engine_config={"fast": 1}, cases=[passes | {"path": "batch"}]))
 
 
 class Config(unittest.TestCase):

@@ -116,6 +116,7 @@ def write(case, root, seed):
     keep = KEEPS[case.keep]
     encoding = record.ENCODINGS[DTYPES[case.dtype]]
     record.write(folder / "ref", case.name, golden, record.ENCODINGS[DTYPES[case.reference]])
+    record.write_program(folder / "ref", case.name, reference, feed)
     record.write(folder / "cand", case.name, standard, encoding if case.encoding else None, keep)
     record.write(folder / "cand_injected", case.name, injected, encoding if case.encoding else None, keep, injected=True)
     rounded = golden

@@ -8,6 +8,7 @@ import torch
 from safetensors.torch import save_file
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "engine" / "runner"))
+from goparity import program  # noqa: E402
 from goparity.torchhooks import Recorder  # noqa: E402
 
 ENCODINGS = {torch.float32: "float32", torch.bfloat16: "bfloat16", torch.float16: "float16"}
@@ -17,19 +18,34 @@ def run(model, feed, golden=None):
     """The records of each step: [(layer, port, tensor)]. With a golden run, every module is given the inputs it had there."""
     inject = Injector(model, golden) if golden else None
     recorder = Recorder(model)
-    steps, past = [], None
+    steps = []
+    for _ in forward(model, feed, inject):
+        steps.append(recorder.take())
+    recorder.remove()
+    if inject:
+        inject.remove()
+    return steps
+
+
+def forward(model, feed, inject=None):
+    """Runs the steps, each with the cache of the one before, and yields after each."""
+    past = None
     with torch.no_grad():
         for i, inputs in enumerate(feed.steps):
             if inject:
                 inject.begin(i)
             cache = {feed.cache_name: past} if i else {}
             out = model(**inputs.to(dtype_of(model)), **cache, **feed.settings)
-            steps.append(recorder.take())
+            yield
             past = out[feed.cache_name] if len(feed.steps) > 1 else None
-    recorder.remove()
-    if inject:
-        inject.remove()
-    return steps
+
+
+def write_program(folder, case, model, feed):
+    """Writes the program of the steps: the operators that the model runs."""
+    with program.Recorder(model, case) as p:
+        for _ in forward(model, feed):
+            pass
+    p.save(folder)
 
 
 def dtype_of(model):

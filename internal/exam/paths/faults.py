@@ -124,6 +124,23 @@ class Overwritten(Fault):
                 t[:, :, 0] = t[:, :, -1].clone()
 
 
+class Cache(Fault):
+    """In later passes the keys of a layer are changed: those that it reads, or only what is recorded of them."""
+
+    def __init__(self, layer, how, read):
+        self.layer, self.read = layer, read
+        self.change = {"rolled": lambda t, axis: t.roll(1, axis), "negated": lambda t, axis: -t, "scaled": lambda t, axis: t * 1.25}[how]
+
+    def prepare(self, p, machine):
+        if self.read and p.past:
+            p.past[self.layer][0] = self.change(p.past[self.layer][0], 2)
+
+    def recorded(self, k, cache):
+        if self.read or k == 0:
+            return cache
+        return [(layer, port, self.change(t, 1) if f".{self.layer}." in layer and port == "key_cache" else t) for layer, port, t in cache]
+
+
 class Stale(Fault):
     """The cache of a layer is not cleared when a sequence begins again: old values stay in the first slots."""
 

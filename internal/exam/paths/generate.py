@@ -25,6 +25,7 @@ import archs  # noqa: E402
 import faults as f  # noqa: E402
 import weights  # noqa: E402
 from machine import Item, Machine  # noqa: E402
+from goparity import program  # noqa: E402
 
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 ENCODINGS = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}
@@ -46,6 +47,7 @@ class Case:
     model: object = None  # a change of the candidate, in one pass too
     kind: str = "path"
     cause: str = ""  # its id, if it is known
+    caches: bool = False  # they are recorded
     short: str = ""  # what the run lacks, so that it cannot be judged or is incomplete
 
 
@@ -169,6 +171,11 @@ def dump(folder, case, machine, tokens, passes, path, dtype):
     write(folder, about, records)
 
 
+def loaded(file, model):
+    """Writes the weights of a model, one of several that are tied once."""
+    save_file({name: t.detach().clone().contiguous() for name, t in model.named_parameters()}, file)
+
+
 def generate(case, root):
     model, tokens, causal = build(case)
     used, passes = plan(case.path, causal, tokens, isinstance(case.fault, f.Stale))
@@ -177,23 +184,26 @@ def generate(case, root):
     whole = [[Item(i, 0, len(t))] for i, t in enumerate(tokens)]
     plain = Case("", case.arch, "one-pass")
     goldens = tokens if len(used) > 1 and used[1] in tokens else tokens[:1]
-    if len(goldens) > 1 and case.name.startswith("ok") and case.layout == "padded":
-        plain.layout = "padded"
-        together(folder / "ref", plain, model, causal, goldens)
-    else:
-        dump(folder / "ref", plain, Machine(model, causal), goldens, whole[: len(goldens)], "one-pass", "f32")
+    with program.Recorder(model, "c") as p:
+        if len(goldens) > 1 and case.name.startswith("ok") and case.layout == "padded":
+            plain.layout = "padded"
+            together(folder / "ref", plain, model, causal, goldens)
+        else:
+            dump(folder / "ref", plain, Machine(model, causal, program=p, caches=case.caches), goldens, whole[: len(goldens)], "one-pass", "f32")
+    p.save(folder / "ref")
+    loaded(folder / "weights.safetensors", model)
     candidate = copy.deepcopy(model)
     if case.model:
         case.model(candidate)
     candidate = weights.cast(candidate, DTYPES[case.dtype])
     plain.layout = case.layout if case.layout in ("max", "last") else "ragged"
-    dump(folder / "one_pass", plain, Machine(copy.deepcopy(candidate), causal), goldens, whole[: len(goldens)], "one-pass", case.dtype)
+    dump(folder / "one_pass", plain, Machine(copy.deepcopy(candidate), causal, caches=case.caches), goldens, whole[: len(goldens)], "one-pass", case.dtype)
     padding = case.path.partition(":")[2] if case.path.startswith("padding") else "right" if case.layout == "padded" else None
-    machine = Machine(candidate, causal, copy.deepcopy(case.fault), padding)
+    machine = Machine(candidate, causal, copy.deepcopy(case.fault), padding, caches=case.caches)
     if case.path == "prefix":  # the second sequence begins with what the first left behind
         machine.run = prefixed(machine, machine.run)
     dump(folder / "cand", case, machine, used, passes, case.path, case.dtype)
-    (folder / "case.json").write_text(json.dumps({"case": case.name, "family": case.arch, "path": case.path, "candidate_dtype": case.dtype}))
+    (folder / "case.json").write_text(json.dumps({"case": case.name, "family": case.arch, "path": case.path, "candidate_dtype": case.dtype, "reference_weights": "weights.safetensors"}))
     truth = {"case": case.name, "verdict": "pass", "kind": None}
     if case.fault or case.model:
         name = BLOCK.get(case.arch, "model.model.layers.{}.self_attn").format(case.layer)
@@ -288,6 +298,11 @@ def cases():
             layout = "padded" if path.startswith("padding") or name == "exchanged" else layouts[n % 3]
             out.append(Case(f"{name}_{arch}", arch, path, dtypes[n % 4], layout, fault, layer, first, also, None, "input" if name == "tokens" else "path", cause))
             n += 1
+        for how, cause in (("rolled", "layout/permuted"), ("negated", "value/sign"), ("scaled", "value/scale")):
+            for read in (True, False):
+                name = f"{how}_{'cache' if read else 'record'}_{arch}"
+                out.append(Case(name, arch, "chunked:5", dtypes[n % 4], "max", f.Cache(1, how, read), 1, (1, 0, 5), cause="" if read else cause, caches=True))
+                n += 1
         norm = {"gpt2": "model.transformer.h.0.ln_1"}.get(arch, "model.model.layers.0.input_layernorm")
         for path in ("decode:4", "padding:left"):
             out.append(Case(f"one_{arch}_{path.replace(':', '-')}", arch, path, "f32", "padded" if "pad" in path else "max", None, 0, (), (norm,), eps, "local"))
@@ -299,6 +314,8 @@ def cases():
     out.append(Case("padpos_bert", "bert", "padding:left", "f32", "padded", f.PaddedPositions(), 0, (0, 1, 0), inputs("bert"), cause="state/position"))
     out.append(Case("unsteady_llama", "llama", "repeat:2", "f32", "ragged", f.Unsteady("model.layers.1.mlp.down_proj.weight", 1 + 2e-7), 1, (), ("model.model.layers.1.mlp.down_proj",), cause="state/nondeterministic"))
     out.append(Case("unsteady_qwen3", "qwen3", "repeat:2", "f32", "max", f.Unsteady("model.layers.0.mlp.up_proj.weight", 1.5), 0, (2, 0, 0), ("model.model.layers.0.mlp.up_proj",), cause="state/nondeterministic"))
+    out += [Case(f"ok_{arch}_{path.replace(':', '-')}_caches", arch, path, dtype, "ragged", caches=True)
+            for arch, path, dtype in (("llama", "decode:4", "f32"), ("gpt2", "chunked:5", "bf16"), ("qwen3", "batch", "f32"), ("llama", "prefix", "f16"))]
     for short, paths in {"folder": ("decode:4", "batch"), "rows": ("decode:4", "chunked:5"), "path": ("decode:4", "batch", "chunked:5"),
                          "hit": ("prefix",), "blocks": ("decode:4", "chunked:5")}.items():  # fmt: skip
         out += [Case(f"short_{short}_{p.replace(':', '-')}", "llama", p, "f32", "max", short=short) for p in paths]

@@ -8,6 +8,7 @@ import torch
 from transformers import DynamicCache
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "engine" / "runner"))
+from goparity import torchcache  # noqa: E402
 from goparity.torchhooks import Recorder  # noqa: E402
 
 
@@ -65,14 +66,20 @@ class Fault:
         """Hooks for this pass."""
         return []
 
+    def recorded(self, k, cache):
+        """Changes what is recorded of the cache in a pass: (layer, port, tensor)."""
+        return cache
+
 
 class Machine:
-    def __init__(self, model, causal=True, fault=None, padding=None, side="right"):
+    def __init__(self, model, causal=True, fault=None, padding=None, side="right", program=None, caches=False):
+        """program is told of the caches that are recorded."""
         self.model, self.causal, self.fault, self.padding, self.side = model, causal, fault or Fault(), padding, side
         c = model.config
         self.layers = getattr(c, "num_hidden_layers", None) or c.n_layer
         self.kinds = getattr(c, "layer_types", None)
         self.window = getattr(c, "sliding_window", None) or 0
+        self.program, self.caches = program, caches
         self.past = {}  # of each sequence, (k, v) of each layer: [h, tokens, d]
         self.dtype = next(p.dtype for p in model.parameters() if p.is_floating_point())
 
@@ -87,7 +94,9 @@ class Machine:
             parts, mask = [], None
             for batch in batches:
                 mask = self.forward(k, tokens, batch)
-                parts.append((batch, recorder.take()))
+                records = recorder.take()
+                torchcache.place(self.fault.recorded(k, self.held), records)
+                parts.append((batch, records))
             steps.append((items, parts, mask))
         recorder.remove()
         return steps
@@ -145,6 +154,10 @@ class Machine:
         hooks = self.wrong_layers(p) + self.fault.hook(p, self)
         with torch.no_grad():
             self.model(**kwargs)
+            self.held = torchcache.ports(self.model, cache, p.ids.shape[1], lambda layer, port: True) if self.caches else []
+        if self.program:
+            for port in self.held:
+                self.program.port(*port)
         for h in hooks:
             h.remove()
         if cache is None:

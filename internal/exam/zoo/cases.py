@@ -1451,17 +1451,17 @@ def accumulations():
 
         return plant
 
-    drift = lambda size, *ends: f.Bug(
-        noisy(size, ends), "drift", None, "drift", "accumulated rounding, no single layer is wrong",
-        where="grows with depth", seen="standard"
+    drift = lambda size, kind, first, *ends: f.Bug(
+        noisy(size, ends), kind, first, "dtype/downcast", "what layers put out is rounded to fewer bits than the run says",
+        where="grows with depth", also_cause=("drift",)
     )
     blocks = [f"layers.{i}" for i in range(12)]
-    yield C("drift_blocks", LLAMA, drift(2e-4, *blocks), 401, layers=6,
+    yield C("drift_blocks", LLAMA, drift(2e-4, "between", llama(0).block, *blocks), 401, layers=6,
         note="each block's output is rounded to about 11 bits")
-    yield C("drift_blocks_bert", BERT, drift(2e-4, *[f"layer.{i}" for i in range(8)]), 402, layers=8, names="max",
+    yield C("drift_blocks_bert", BERT, drift(2e-4, "between", bert(0).block, *[f"layer.{i}" for i in range(8)]), 402, layers=8, names="max",
         **PADDED)
-    yield C("drift_linears", LLAMA, drift(6e-5, "_proj"), 403, layers=12, names="max",
-        note="every matrix product at 6e-5: reduced-precision float32")
+    yield C("drift_linears", LLAMA, drift(2e-4, "local", llama(0).q, "_proj"), 403, layers=12, names="max",
+        note="every matrix product at 2e-4: reduced-precision float32")
 
 
 def interactions():

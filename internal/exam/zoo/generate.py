@@ -217,11 +217,12 @@ def write(case, root):
         case.bug.plant(cand)
     standard = cand.standard(x)
     alone = cand.alone(reference, standard)
-    double = models.record(model.double(), [t.double() if t.dtype == dtype else t for t in x])
-
     folder = root / case.name
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "ref").mkdir(parents=True)
+    models.write_program(folder / "ref", model, x)
+    double = models.record(model.double(), [t.double() if t.dtype == dtype else t for t in x])
+
     hidden = [n for n in reference if any(re.fullmatch(p, n) for p in case.drop_reference)]
     keep = torch.tensor(pad_mask(case)).bool() if case.pad else None
     measured = audit(case, reference, double, standard, alone, keep)

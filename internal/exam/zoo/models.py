@@ -2,10 +2,15 @@
 
 import collections
 import math
+import pathlib
+import sys
 
 import torch
 import torch.nn.functional as F
 from torch import nn
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "engine" / "runner"))
+from goparity import program  # noqa: E402
 
 ACTIVATIONS = {
     "gelu": F.gelu,
@@ -462,6 +467,13 @@ def record(model, inputs):
     for h in handles:
         h.remove()
     return records
+
+
+def write_program(folder, model, inputs):
+    """Writes the program of one forward pass: the operators that the model runs."""
+    with program.Recorder(model) as p, torch.no_grad():
+        model(*inputs)
+    p.save(folder)
 
 
 def outputs(out):

@@ -9,11 +9,11 @@ import (
 
 // Constants in memory.
 var (
-	low4, eight   Mem         // 15 and 8 in each lane
-	half, one     Mem         // 0x7fff and 1 in each lane
-	upper         Mem         // 0xffff0000 in each lane
-	shifts, masks map[int]Mem // by bits: what moves code i of a word down, and its mask
-	types         = []string{"F32", "F16", "BF16"}
+	low4, eight Mem // 15 and 8 in each lane
+	half, one   Mem // 0x7fff and 1 in each lane
+	upper       Mem // 0xffff0000 in each lane
+	shift       Mem // what moves code i of a word down
+	types       = []string{"F32", "F16", "BF16"}
 )
 
 func main() {
@@ -30,14 +30,12 @@ func main() {
 	half = words("halfway", func(int) uint32 { return 0x7fff })
 	one = words("one", func(int) uint32 { return 1 })
 	upper = words("upper", func(int) uint32 { return 0xffff0000 })
-	shifts = map[int]Mem{2: words("shifts2", func(i int) uint32 { return uint32(2 * i) }),
-		4: words("shifts4", func(i int) uint32 { return uint32(4 * i) })}
-	masks = map[int]Mem{2: words("low2", func(int) uint32 { return 3 }), 4: low4}
+	shift = words("shifts4", func(i int) uint32 { return uint32(4 * i) })
 
 	q4_0()
 	q8_0()
 	affine4()
-	for _, bits := range []int{2, 4, 8} {
+	for _, bits := range []int{4, 8} {
 		for _, t := range types {
 			affine(bits, t)
 		}
@@ -155,13 +153,13 @@ func affine4() {
 
 // affine writes the kernel of MLX's codes of some bits: round(round(q·s) + b).
 func affine(bits int, t string) {
-	name := map[int]string{2: "affine2", 4: "affine4", 8: "affine8"}[bits] + t + "AVX2"
+	name := map[int]string{4: "affine4", 8: "affine8"}[bits] + t + "AVX2"
 	p := function(name, "func(dst *float32, codes *byte, n, groups int, scales, biases *float32)",
 		"writes at least one group of n numbers, a positive multiple of 32.", "dst", "codes", "n", "groups", "scales", "biases")
 	s, b := YMM(), YMM()
-	var shift, mask VecVirtual
+	var down, mask VecVirtual
 	if bits < 8 {
-		shift, mask = load(shifts[bits]), load(masks[bits])
+		down, mask = load(shift), load(low4)
 	}
 	var c [3]VecVirtual
 	if t == "BF16" {
@@ -180,12 +178,7 @@ func affine(bits int, t string) {
 			VPMOVZXBD(code, v)
 		case 4:
 			VPBROADCASTD(code, v)
-		case 2:
-			VPBROADCASTW(code, v)
-			// The upper half of a lane is the same word again: it is masked.
-		}
-		if bits < 8 {
-			VPSRLVD(shift, v, v)
+			VPSRLVD(down, v, v)
 			VPAND(mask, v, v)
 		}
 		VCVTDQ2PS(v, v)
@@ -227,14 +220,14 @@ func round(t string, v VecVirtual, c [3]VecVirtual) {
 func chosen() {
 	p := function("chosenAVX2", "func(dst *float32, codes *byte, n int, table *float32)",
 		"is chosen for n numbers, a positive multiple of 8.", "dst", "codes", "n", "table")
-	shift := load(shifts[4])
+	down := load(shift)
 	first, second := YMM(), YMM()
 	VMOVUPS(Mem{Base: p[3]}, first)
 	VMOVUPS(Mem{Base: p[3], Disp: 32}, second)
 	Label("loop")
 	v, a, b := YMM(), YMM(), YMM()
 	VPBROADCASTD(Mem{Base: p[1]}, v)
-	VPSRLVD(shift, v, v)
+	VPSRLVD(down, v, v)
 	VPERMPS(first, v, a) // by the lowest three bits
 	VPERMPS(second, v, b)
 	VPSLLD(Imm(28), v, v)

@@ -44,6 +44,9 @@ type Place struct {
 	Proven bool   `json:"proven"`
 	Text   string `json:"text"`
 
+	Reference string `json:"reference,omitempty"` // the code of the place, as in report.json
+	Candidate string `json:"candidate,omitempty"`
+
 	*report.Row          // of a run along an execution path
 	Alike       []string `json:"alike,omitempty"` // other paths that fail at this layer with this cause
 }
@@ -74,7 +77,7 @@ func Of(r *report.Report, file string) *Brief {
 	if d := r.FirstDivergence; d != nil {
 		b.First = &Place{Layer: report.Clean(d.Layer), Port: report.Clean(d.Port), Case: report.Clean(d.Case),
 			Step: report.Clean(d.Step), Place: report.Clean(d.Place), After: report.Clean(d.After),
-			Before: report.Clean(d.Before), Proven: d.Proven, Text: report.Clean(d.Text)}
+			Before: report.Clean(d.Before), Proven: d.Proven, Text: report.Clean(d.Text), Reference: report.Clean(d.Reference), Candidate: report.Clean(d.Candidate)}
 		if d.Row != nil {
 			row := *d.Row
 			row.Path = report.Clean(row.Path)

@@ -51,7 +51,7 @@ func (b *Brief) cut(l level) *Brief {
 	if p := b.First; p != nil {
 		out.First = &Place{Layer: middle(p.Layer, l.name), Port: middle(p.Port, l.label), Case: middle(p.Case, l.label),
 			Step: middle(p.Step, l.label), Place: middle(p.Place, l.name), After: middle(p.After, l.name),
-			Before: middle(p.Before, l.name), Proven: p.Proven, Text: cut(p.Text, l.text)}
+			Before: middle(p.Before, l.name), Proven: p.Proven, Text: cut(p.Text, l.text), Reference: cut(p.Reference, l.text), Candidate: cut(p.Candidate, l.text)}
 		if r := p.Row; r != nil {
 			row := *r
 			row.Path = middle(r.Path, l.label)

@@ -85,13 +85,16 @@ func (n next) again(more ...string) commands {
 	switch {
 	case n.r.Package != "":
 		return commands{n.gotest()}
-	case n.in != nil && n.r.Made.Command == report.Generate:
-		return commands{append([]string{"parity", "generate"}, n.in.Args()...)}
+	case n.generated():
+		return commands{append(append([]string{"parity", "generate"}, n.in.Args()...), more...)}
 	case n.in != nil:
 		return commands{append(append([]string{"parity", "compare"}, n.in.Args()...), more...)}
 	}
 	return nil
 }
+
+// generated reports whether parity generate made the report of two dumps that are there.
+func (n next) generated() bool { return n.in != nil && n.r.Made.Command == report.Generate }
 
 // anew is the same judgement once more, or where that cannot be made the report of it.
 func (n next) anew() commands {
@@ -115,7 +118,6 @@ func (n next) gotest() []string {
 			test, _, _ = strings.Cut(l.Test, "/")
 		}
 	}
-	words := []string{"go", "test", operand(n.r.Package)}
 	pattern := ""
 	if test != "" {
 		pattern = subtest.Pattern(test)
@@ -127,10 +129,15 @@ func (n next) gotest() []string {
 			pattern = subtest.Pattern(root) + pattern
 		}
 	}
+	var which []string
 	if pattern != "" {
-		words = append(words, "-run", pattern)
+		which = []string{"-run", pattern}
 	}
-	return append(words, "-count=1")
+	var by report.Settings
+	if n.r.Settings != nil {
+		by = *n.r.Settings
+	}
+	return by.GoTest(operand(n.r.Package), which...)
 }
 
 // paths is the element of -run that selects the execution paths of the first divergence,
@@ -184,10 +191,13 @@ func (n next) tokens() (commands, string) {
 		return nil, ""
 	}
 	const why = "the two runs were not given the same input: record the candidate on the tokens of the golden"
-	if n.in == nil {
+	if n.in == nil || n.in.Golden == "" {
 		return n.anew(), why
 	}
-	golden, actual := []string{"parity", "show", operand(n.in.Golden)}, []string{"parity", "show", operand(n.in.Actual)}
+	show := func(dump string) []string {
+		return append([]string{"parity", "show", operand(dump)}, n.in.Args("raw")...)
+	}
+	golden, actual := show(n.in.Golden), show(n.in.Actual)
 	for _, l := range n.r.Layers {
 		if d := n.r.FirstDivergence; l.Layer == d.Layer && l.Port == d.Port && l.Golden != nil && l.Actual != nil &&
 			!strings.Contains(l.Golden.Name+l.Actual.Name, " + ") {
@@ -252,7 +262,7 @@ func (n next) nameless() bool {
 		}
 		return false
 	}
-	return n.in != nil && n.in.Names == "" && lonely(n.r.Unmatched.Golden) && lonely(n.r.Unmatched.Actual)
+	return n.in != nil && n.in.Golden != "" && n.in.Names == "" && lonely(n.r.Unmatched.Golden) && lonely(n.r.Unmatched.Actual)
 }
 
 // names: layers of both sides have no partner, and may be one.
@@ -260,7 +270,8 @@ func (n next) names() (commands, string) {
 	if !n.nameless() {
 		return nil, ""
 	}
-	return commands{{"parity", "names", "--golden", n.in.Golden, "--actual", n.in.Actual, "-o", "names.yaml"}},
+	args := n.in.Args("golden", "actual", "pad-mask", "encoding", "raw", "fp8")
+	return commands{append(append([]string{"parity", "names"}, args...), "-o", "names.yaml")},
 		"layers of both sides have no partner: this looks for those that are one by values, shapes and order; then compare with " +
 			"--names names.yaml"
 }
@@ -283,6 +294,9 @@ func (n next) open() (commands, string) {
 	if n.in == nil {
 		return n.anew(), why
 	}
+	if n.generated() { // it has no --scope
+		return n.again("-v"), why
+	}
 	scope := glob.Quote(d.Layer)
 	if _, err := glob.Compile(scope); err != nil {
 		return n.report(), why
@@ -302,6 +316,6 @@ func (n next) details() (commands, string) {
 	case n.r.Causes == nil && n.r.FirstDivergence != nil && n.in != nil:
 		return n.again(), "no cause was looked for"
 	}
-	return n.report(), "no cause is proven: the report has where and by how much each tensor is off; write down what you suspect " +
-		"and try it, parity try"
+	return n.report(), "no cause is proven: the report has where and by how much each tensor is off; change the reference's " +
+		"program as you suspect, parity try"
 }

@@ -37,6 +37,12 @@ func (b *Brief) text() []byte {
 		if p.Text != "" {
 			line("  %s", p.Text)
 		}
+		if p.Reference != "" {
+			line("  reference: %s", p.Reference)
+		}
+		if p.Candidate != "" {
+			line("  candidate: %s", p.Candidate)
+		}
 		if p.Port+p.Case+p.Step != "" {
 			line("  port %s, case %s, step %s", orNone(p.Port), orNone(p.Case), orNone(p.Step))
 		}

@@ -8,13 +8,11 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 	"unicode"
 
-	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/subtest"
 )
 
 // Path writes file as JUnit readers want it: relative to root (the project's folder) with forward
@@ -36,10 +34,9 @@ func Path(file, root string, absolute bool) (string, error) {
 }
 
 // Attach puts the lines [[ATTACHMENT|path]] into the <system-out> of the failed test cases that
-// belong to r: the subtests of its failing layers, along execution paths too, the tests that hold
-// them, and the subtests path:… and parity:… of the plugin itself. GitLab, Jenkins and Azure DevOps
-// show them as links. All other bytes stay as they are, and lines that are there already are not
-// added again. paths are written as they are, see [Path].
+// belong to r: the tests that judged it, what is below them, and the tests that hold them. GitLab,
+// Jenkins and Azure DevOps show them as links. All other bytes stay as they are, and lines that are
+// there already are not added again. paths are written as they are, see [Path].
 //
 // A file that is not well-formed XML is an error that names the line.
 func Attach(junit []byte, r *report.Report, paths ...string) ([]byte, error) {
@@ -142,43 +139,24 @@ func attr(t xml.StartElement, name string) string {
 	return ""
 }
 
-// belonging picks the failed test cases of r's failing layers, in the order of the file: of r's own
-// package, if both the report and the file say which that is.
-func belonging(cases []testcase, r *report.Report) []testcase {
+// belonging picks the failed test cases of the tests that judged r, in the order of the file: of r's
+// own package, if both the report and the file say which that is.
+func belonging(cases []testcase, r *report.Report) (picked []testcase) {
 	if own := ofPackage(cases, r.Package); len(own) > 0 {
 		cases = own
 	}
-	layers := map[string]bool{}
-	for _, l := range r.Failing() {
-		layers[subtest.Name(foreign.Name(l.Layer))] = true
-	}
-	type test struct{ class, name string }
-	mine := func(c testcase) (test, bool) {
-		root, rest, ok := strings.Cut(c.name, "/")
-		if !ok || !c.failed {
-			return test{}, false
-		}
-		if path, below, deeper := strings.Cut(rest, "/"); strings.HasPrefix(path, "path:") {
-			rest = below
-			if !deeper {
-				return test{c.class, root}, true // the path itself
-			}
-		}
-		return test{c.class, root}, strings.HasPrefix(rest, "parity:") || namesLayer(rest, layers)
-	}
-	parents := map[test]bool{}
 	for _, c := range cases {
-		if t, ok := mine(c); ok {
-			parents[t] = true
-		}
-	}
-	var picked []testcase
-	for _, c := range cases {
-		if _, ok := mine(c); ok || c.failed && parents[test{c.class, c.name}] {
+		if c.failed && slices.ContainsFunc(r.Tests, func(test string) bool { return holds(test, c.name) || holds(c.name, test) }) {
 			picked = append(picked, c)
 		}
 	}
 	return picked
+}
+
+// holds reports whether a test is the other one, or is inside of it.
+func holds(outer, inner string) bool {
+	rest, ok := strings.CutPrefix(inner, outer)
+	return ok && (rest == "" || rest[0] == '/')
 }
 
 // ofPackage picks the test cases of a package: their class is its import path, or the end of it.
@@ -189,23 +167,6 @@ func ofPackage(cases []testcase, path string) (own []testcase) {
 		}
 	}
 	return own
-}
-
-// namesLayer reports whether a subtest's name is a layer's, or that of a subtest below it: "layer",
-// "layer#01", "layer/short.0". Labels may hold slashes themselves.
-func namesLayer(rest string, layers map[string]bool) bool {
-	for end := len(rest); end > 0; end = strings.LastIndexByte(rest[:end], '/') {
-		name := rest[:end]
-		if i := strings.LastIndexByte(name, '#'); i > 0 && !layers[name] {
-			if _, err := strconv.Atoi(name[i+1:]); err == nil {
-				name = name[:i]
-			}
-		}
-		if layers[name] {
-			return true
-		}
-	}
-	return false
 }
 
 // attach copies junit from at on, with the lines that c lacks, and returns up to where it has

@@ -39,18 +39,9 @@ func parseJUnit(t *testing.T, data []byte) map[string]junitCase {
 	return cases
 }
 
-// junitReport has the layers that fail in testdata/junit.xml, which gotestsum 1.13.0 wrote, but for
-// layers.10.
+// junitReport is of a test that fails in testdata/junit.xml, which gotestsum 1.13.0 wrote.
 func junitReport() *report.Report {
-	r := &report.Report{Verdict: report.Fail}
-	for label, status := range map[string]report.Status{
-		"layers.1": report.StatusFail, "odd name/with <slash> & \u00ad": report.StatusFail,
-		"layers.3.norm": report.StatusFail,
-		"lm_head":       report.StatusMissing, "layers.0": report.StatusPass, "something": report.StatusPass,
-	} {
-		r.Layers = append(r.Layers, report.Layer{Layer: label, Port: "output", Status: status})
-	}
-	return r
+	return &report.Report{Verdict: report.Fail, Tests: []string{"TestMiniLM", "TestX"}}
 }
 
 func TestAttachToAFileOfGotestsum(t *testing.T) {
@@ -65,6 +56,7 @@ func TestAttachToAFileOfGotestsum(t *testing.T) {
 	for _, c := range []struct{ name, reason string }{
 		{"TestMiniLM/layers.1", "a failing layer"},
 		{"TestMiniLM/layers.1/hello.0", "its case"},
+		{"TestMiniLM/layers.10", "what only passes on an error"},
 		{"TestMiniLM/lm_head", "a missing layer"},
 		{"TestMiniLM/layers.3.norm", "a failing layer"},
 		{`TestMiniLM/odd_name/with_<slash>_&_\u00ad`, "package testing has rewritten the label"},
@@ -75,7 +67,7 @@ func TestAttachToAFileOfGotestsum(t *testing.T) {
 		delete(is, c.name)
 	}
 	for _, c := range is {
-		assert.Empty(t, c.Out, "%s is not one of the report's failing layers", c.Name)
+		assert.Empty(t, c.Out, "%s has not failed, or is of another test", c.Name)
 	}
 	added := "\t<system-out>\n[[ATTACHMENT|out/minilm/report.json]]\n[[ATTACHMENT|out/a &amp; " +
 		"b.txt]]\n</system-out>\n\t\t"
@@ -121,26 +113,27 @@ func TestAttachForms(t *testing.T) {
 }
 
 func TestAttachNames(t *testing.T) {
+	of := func(tests ...string) *report.Report { return &report.Report{Verdict: report.Fail, Tests: tests} }
 	for _, c := range []struct {
 		name   string
+		r      *report.Report
 		want   bool
 		reason string
 	}{
-		{"TestX/layers.1", true, "the layer"},
-		{"TestX/layers.1#01", true, "the second of that name, under -count=2 as well"},
-		{"TestX/layers.1/short.0", true, "a case of it"},
-		{"TestX/layers.1#01/short.0", true, "both"},
-		{"TestX/layers.10", false, "another layer"},
-		{"TestX/layers.1.mlp", false, "a child is a layer of its own"},
-		{"layers.1", false, "a test, not a subtest"},
-		{"TestX/sub/layers.1", false, "another test's"},
-		{"TestX/path:decode-8", true, "an execution path"},
-		{"TestX/path:decode-8/layers.1/short", true, "the layer along it"},
-		{"TestX/path:decode-8/layers.2/short", false, "another layer along it"},
-		{"TestX/path:decode-8/parity:path", true, "what no layer shows by itself"},
+		{"TestX", of("TestX"), true, "the test"},
+		{"TestX/layers.1", of("TestX"), true, "a layer of it"},
+		{"TestX/layers.1#01/short.0", of("TestX"), true, "a case of one"},
+		{"TestX/path:decode-8/layers.1/short", of("TestX"), true, "an execution path"},
+		{"TestX/weights/a", of("TestX"), true, "any stage"},
+		{"TestX/parity:infra", of("TestX"), true, "what the plugin says"},
+		{"TestY/layers.1", of("TestX"), false, "another fixture's test has the same layer"},
+		{"TestY/parity:infra", of("TestX"), false, "or another trouble"},
+		{"TestXY", of("TestX"), false, "another name"},
+		{"TestX", of("TestX/a"), true, "the test that holds it"},
+		{"TestX/b/layers.1", of("TestX/a"), false, "a sibling"},
+		{"TestX/layers.1", of(), false, "no test made the report"},
 	} {
-		got, err := junit.Attach([]byte(`<testsuite><testcase name="`+c.name+`"><failure/></testcase></testsuite>`),
-			junitReport(), "r.json")
+		got, err := junit.Attach([]byte(`<testsuite><testcase name="`+c.name+`"><failure/></testcase></testsuite>`), c.r, "r.json")
 		require.NoError(t, err)
 		assert.Equal(t, c.want, strings.Contains(string(got), "[[ATTACHMENT|r.json]]"), "%s: %s", c.name, c.reason)
 	}

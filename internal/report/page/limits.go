@@ -11,5 +11,6 @@ const (
 	maxNotes     = 50   // notes
 	maxPaths     = 100  // runs along execution paths
 	maxServed    = 60   // answers of a server, causes and notes
+	maxCosts     = 1000 // layers with what they took
 	maxUnmatched = 300  // tensors that only one side has, of each
 )

@@ -9,9 +9,12 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 
+	"github.com/goparity/goparity/docs"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/report/brief"
 )
 
 // uPlot 1.6.32, MIT licence: assets/uPlot.LICENSE. A minified file keeps no comment, so that the
@@ -31,7 +34,7 @@ var (
 	pageHTML string
 )
 
-var page = template.Must(template.New("page").Funcs(template.FuncMap{"upper": upper}).Parse(pageHTML))
+var page = template.Must(template.New("page").Funcs(template.FuncMap{"upper": upper, "about": about}).Parse(pageHTML))
 
 // content is what the template takes.
 type content struct {
@@ -41,9 +44,10 @@ type content struct {
 	Data    template.JS // JSON, in which Go escapes <, > and &
 
 	Title, Headline, Counts, Source, Kind, Growing, Licence string
+	Next, Why                                               string
 	Report                                                  *report.Report
 	Paths                                                   []alongRow
-	Findings, OnePass                                       []string
+	Findings, OnePass, Benign                               []string
 	Texts                                                   []textChart
 	Serving                                                 string
 	Served                                                  []string
@@ -65,9 +69,9 @@ func alongRows(r *report.Report) (rows []alongRow) {
 	return rows
 }
 
-// Write writes the page. Reports of more than 8,000 rows are shown in part: the failing ones first,
+// Write writes the page of the report that lies in file, which the next command names. Reports of more than 8,000 rows are shown in part: the failing ones first,
 // then outputs.
-func Write(w io.Writer, r *report.Report) error {
+func Write(w io.Writer, r *report.Report, file string) error {
 	d := dataOf(r)
 	data, err := json.Marshal(d)
 	if err != nil {
@@ -82,9 +86,13 @@ func Write(w io.Writer, r *report.Report) error {
 	for _, f := range r.Findings() {
 		c.Findings = append(c.Findings, text(f.String()))
 	}
-	c.Findings, c.OnePass = texts(c.Findings, maxNotes), texts(r.OnePass(), maxNotes)
+	c.Findings, c.OnePass, c.Benign = texts(c.Findings, maxNotes), texts(r.OnePass(), maxNotes), texts(r.Benign(), maxNotes)
 	if s := r.Serving; s != nil {
 		c.Serving, c.Served = text(s.Title()), texts(s.Lines(), maxServed)
+	}
+	short := brief.Of(r, file)
+	if c.Why = text(short.WhyNext); short.Next != nil {
+		c.Next = *short.Next // a command is shown whole
 	}
 	if f := r.FirstDivergence; f != nil {
 		c.Growing = text(f.Growing())
@@ -107,6 +115,14 @@ func Write(w io.Writer, r *report.Report) error {
 func hash(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// about is what docs/causes.md says about a cause, but for its ids.
+func about(id string) []docs.Part {
+	if parts := docs.Cause(id); parts != nil {
+		return parts[1:]
+	}
+	return nil
 }
 
 func upper(v report.Verdict) string { return strings.ToUpper(string(v)) }
@@ -141,7 +157,7 @@ func cleaned(r *report.Report) *report.Report {
 		out.FirstDivergence = &report.Divergence{Layer: text(d.Layer), Port: text(d.Port), Case: text(d.Case),
 			Step: text(d.Step), After: text(d.After), Before: text(d.Before),
 			Proven: d.Proven, Text: text(d.Sentence()), Uncaptured: texts(d.Uncaptured, maxFrontier),
-			Evidence: texts(d.Evidence, maxNotes)}
+			Evidence: slices.Concat(texts(d.Code(), maxNotes), texts(d.Evidence, maxNotes))}
 		if d.Row != nil {
 			row := *d.Row
 			row.Path = text(row.Path)
@@ -157,6 +173,10 @@ func cleaned(r *report.Report) *report.Report {
 		}
 		c.ID, c.Layer, c.Text = text(c.ID), text(c.Layer), text(c.Sentence())
 		out.Causes = append(out.Causes, c)
+	}
+	for _, c := range r.Costs[:min(len(r.Costs), maxCosts)] {
+		c.Layer = text(c.Layer)
+		out.Costs = append(out.Costs, c)
 	}
 	for side, from := range map[*[]report.Lone][]report.Lone{&out.Unmatched.Golden: r.Unmatched.Golden,
 		&out.Unmatched.Actual: r.Unmatched.Actual} {

@@ -18,20 +18,26 @@ import (
 func write(t *testing.T, r *report.Report) string {
 	t.Helper()
 	var b bytes.Buffer
-	require.NoError(t, page.Write(&b, r))
+	require.NoError(t, page.Write(&b, r, "report.json"))
 	return b.String()
 }
 
 func TestPage(t *testing.T) {
-	html := write(t, reporttest.Deep(77, 20)) // 1,000 layers
+	r := reporttest.Deep(77, 20) // 1,000 layers
+	r.Costs = []report.Cost{{Layer: "m.0.attn", Seconds: 0.25, PeakBytes: 3 << 20, Entropy: []report.Entropy{{Nats: 1, Part: 0.5}}}}
+	html := write(t, r)
 	assert.Less(t, len(html), 3<<20, "small enough to attach to anything")
 	for _, want := range []string{"<span class=\"word\">FAIL</span>", "first divergence model.layers.20.self_attn",
-		"rope/layout", "proven", "max 26.7.0, gpu"} {
+		"rope/layout", "proven", "max 26.7.0, gpu",
+		`<th scope="row"><code>m.0.attn</code></th><td>3.0 MiB</td><td>0.25 s</td><td>1 nats, 0.50 of ln n</td>`} {
 		assert.Contains(t, html, want)
 	}
 	assert.NotRegexp(t, regexp.MustCompile(`(?i)<(link|img|iframe|object|embed|base)\b|\bsrc=|\burl\(|@import`),
 		withoutScripts(html), "nothing is loaded")
 	assert.NotContains(t, html, "ZgotmplZ", "the template dropped something")
+
+	r.Kind, r.FirstDivergence.Text, r.FirstDivergence.Piece = "between", "it computes something else", &report.Piece{}
+	assert.Contains(t, write(t, r), "<b>between</b>: It computes something else.", "what replay found says what the kind means")
 
 	empty := write(t, &report.Report{Verdict: report.Error, Error: "the file ends early"})
 	assert.Contains(t, empty, "the file ends early")
@@ -64,9 +70,11 @@ func TestHostileNames(t *testing.T) {
 	}
 	r.Paths[0].First.Layer, r.Paths[0].First.Path = evil, evil
 	r.FirstDivergence.Layer, r.FirstDivergence.Text, r.FirstDivergence.Port = evil, evil, evil
+	r.FirstDivergence.Reference, r.FirstDivergence.Candidate, r.FirstDivergence.Piece = evil, evil, &report.Piece{From: []string{evil}}
+	r.Layers[0].Status, r.Layers[0].Benign, r.Layers[0].Note = report.StatusPass, true, evil
 	r.Frontier = []string{evil, evil}
 	r.Causes[0].ID, r.Causes[0].Text = evil, evil
-	r.Notes, r.NotJudged = []string{evil}, []string{evil}
+	r.Notes, r.NotJudged, r.Costs = []string{evil}, []string{evil}, []report.Cost{{Layer: evil}}
 	r.Unmatched.Golden = []report.Lone{{Name: evil, Reason: evil, Nearest: evil}}
 	r.Order = &report.Order{Differences: []string{evil}}
 	r.Source.Actual.Name = evil
@@ -99,7 +107,7 @@ func FuzzNames(f *testing.F) {
 	}
 	var plain bytes.Buffer
 	r := reporttest.Deep(1, 0)
-	if err := page.Write(&plain, r); err != nil {
+	if err := page.Write(&plain, r, "report.json"); err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -118,7 +126,7 @@ func BenchmarkWrite(b *testing.B) {
 	r := reporttest.Deep(77, 20)
 	for b.Loop() {
 		var out bytes.Buffer
-		if err := page.Write(&out, r); err != nil {
+		if err := page.Write(&out, r, "report.json"); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -130,7 +138,7 @@ func TestTexts(t *testing.T) {
 		Positions: []report.Token{{Reference: 5, Candidate: 5, Choice: "same", Gap: 100, OwnGap: 90, KL: 1e-6},
 			{Reference: 6, Candidate: 7, Choice: "diverged", Gap: 100, OwnGap: -3, KL: 1}}}}}
 	var b bytes.Buffer
-	require.NoError(t, page.Write(&b, r))
+	require.NoError(t, page.Write(&b, r, "report.json"))
 	html := b.String()
 	assert.Contains(t, html, `<h3>&lt;b&gt;</h3>`)
 	assert.Contains(t, html, `<title>token 1: 6, candidate 7, ahead by 100 × the noise`)

@@ -51,7 +51,7 @@ func open(t *testing.T, r *report.Report, dark bool, width, height int64) *tab {
 	file := filepath.Join(t.TempDir(), "report.html")
 	out, err := os.Create(file)
 	require.NoError(t, err)
-	require.NoError(t, page.Write(out, r))
+	require.NoError(t, page.Write(out, r, "report.json"))
 	require.NoError(t, out.Close())
 
 	// Chromium refuses to run as root with its sandbox, and containers have little shared memory.
@@ -279,5 +279,27 @@ func TestPaths(t *testing.T) {
 		assert.Greater(t, high[1], 150, "a high one beyond it")
 		x.shoot(t, name)
 		x.clean(t)
+	}
+}
+
+// Each mark of a generation has the colour that its caption names, and nothing of the table is cut
+// at the widths of common screens.
+func TestWhatIsShownIsSeen(t *testing.T) {
+	r := reporttest.Deep(12, 3)
+	r.Generations = []report.Generation{{Case: "a", Verdict: "diverged", Text: "DIVERGED at token 2 of 3", Positions: []report.Token{
+		{Choice: "same", Gap: 100, OwnGap: 90, KL: 1e-6}, {Choice: "tie", Gap: 2, OwnGap: -1, KL: 1e-3}, {Choice: "diverged", Gap: 100, OwnGap: 80, KL: 1}}}}
+	for _, width := range []int64{1280, 1440, 1920} {
+		x := open(t, r, false, width, 900)
+		fills := get[[]string](t, x, `Array.from(document.querySelectorAll("svg.tokens rect"), r => getComputedStyle(r).fill)`)
+		for _, want := range []string{"rgb(111, 159, 200)", "rgb(230, 159, 0)", "rgb(160, 16, 32)", "rgb(136, 136, 136)", "rgb(192, 16, 16)"} {
+			assert.Contains(t, fills, want)
+		}
+		assert.LessOrEqual(t, get[float64](t, x, `(() => { const box = document.querySelector("#table, .scroll:has(td.why)"); return box.scrollWidth - box.clientWidth })()`),
+			0.0, "at %d px the table has more columns than are seen", width)
+		assert.Empty(t, get[[]string](t, x, `Array.from(document.querySelectorAll("td.why")).filter(c => c.scrollWidth > c.clientWidth).map(c => c.innerText)`),
+			"at %d px a limit or reason is cut", width)
+		assert.Contains(t, get[string](t, x, `document.getElementById("next").innerText`), "parity report report.json")
+		x.clean(t)
+		x.shoot(t, fmt.Sprint("wide", width))
 	}
 }

@@ -21,6 +21,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[3] / "internal" / "engine" / "runner"))
+from goparity import program  # noqa: E402
 from goparity.torchhooks import Recorder  # noqa: E402
 
 LOST = 10000.0  # what Llama's config has where it says nothing
@@ -52,6 +53,13 @@ def reference(model):
     records = recorder.take()
     recorder.remove()
     return records
+
+
+def record_program(model):
+    """Writes the reference's program: the operators that the model runs."""
+    with program.Recorder(model, "run") as p, torch.no_grad():
+        model(TOKENS, use_cache=False)
+    p.save(HERE / "ref")
 
 
 def rotate(x, theta):
@@ -113,6 +121,7 @@ def main():
     weights(model)
     records = reference(model)
     write(HERE / "ref", "torch", records)
+    record_program(model)
     config = {k: v for k, v in CONFIG.to_dict().items() if k in ("model_type", "hidden_size", "num_attention_heads", "num_key_value_heads", "head_dim", "rms_norm_eps", "rope_parameters")}
     (HERE / "config.json").write_text(json.dumps(config, indent=1) + "\n")
     golden = records_of(records, "model.lm_head", "output")

@@ -4,28 +4,25 @@ import os
 import sys
 import traceback
 
-from . import errors, installed, tokens
-from .dump import Output
+from . import engines, errors, installed, tokens
+from .output import Output
 from .job import Job
 from .progress import emit
 
 
 def main(args):
+    if args[:1] == ["--engines"]:
+        print(engines.table(args[1:]))
+        return 0
     if len(args) != 1:
-        print("usage: python RUNNER JOB.json", file=sys.stderr)
+        print("usage: python RUNNER JOB.json, or --engines [FILE…]", file=sys.stderr)
         return 2
     job = None
     try:
         job = Job.load(args[0])
         tokens.check_early(job)
-        if job.engine == "torch":
-            from . import torchrun as runner
-        elif job.engine == "max":
-            from . import maxrun as runner
-        else:
-            raise errors.UsageError(f"unknown engine {job.engine!r}", "torch and max are known here")
         with Output(job) as out:
-            runner.run(job, out)
+            engines.run(job, out)
         return 0
     except BaseException as e:
         traceback.print_exc()

@@ -6,7 +6,6 @@ import os
 import tempfile
 from contextlib import contextmanager
 
-from .dump import write_json
 from .errors import ModelError, UsageError
 
 LAYER_KEYS = ["num_hidden_layers", "n_layer", "num_layers", "n_layers", "depth", "encoder_layers", "decoder_layers",
@@ -80,7 +79,8 @@ def overridden_folder(job):
         for name in os.listdir(source):
             if name != "config.json":
                 os.symlink(os.path.abspath(os.path.join(source, name)), os.path.join(folder, name))
-        write_json(os.path.join(folder, "config.json"), override(load(source), job))
+        with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as f:
+            json.dump(override(load(source), job), f)
         yield folder
 
 

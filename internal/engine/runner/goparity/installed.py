@@ -1,5 +1,6 @@
 """What is installed, and what was loaded of it."""
 
+import functools
 import importlib.metadata
 import importlib.util
 import inspect
@@ -9,8 +10,11 @@ import sys
 from .errors import InfraError
 from .progress import emit
 
-# The versions with which goparity was tried, as in requirements.txt and requirements-max.txt.
-WORKS = {"max": "26.7.0", "torch": "2.15.0", "transformers": "5.12.1"}
+# The versions with which goparity was tried, as in requirements*.txt.
+WORKS = {"max": "26.7.0", "torch": "2.15.0", "transformers": "5.12.1", "mlx": "0.32.4", "mlx-lm": "0.32.2"}
+
+# What pip installs a package with.
+_EXTRAS = {"max": "[serve]", "mlx": "[cpu]"}
 
 
 def versions(*packages):
@@ -28,7 +32,8 @@ def versions(*packages):
 
 def how(package):
     """The command that installs the version that works."""
-    return f"pip install 'max[serve]=={WORKS['max']}'" if package == "max" else f"pip install {package}=={WORKS[package]}"
+    package = package.replace("_", "-")
+    return f"pip install '{package}{_EXTRAS.get(package, '')}=={WORKS[package]}'"
 
 
 def need(package):
@@ -52,3 +57,19 @@ def about(cls):
     name = f"{cls.__module__}.{cls.__qualname__}"
     emit(model={"class": name, "file": file})
     return {"model_class": name, "model_file": os.path.basename(file)}
+
+
+def places(classes):
+    """Of each layer by its class: [class, file, line], as run.json's modules have it.
+
+    A class without source has no entry.
+    """
+    return {layer: place for layer, cls in classes.items() if (place := _place(cls))}
+
+
+@functools.cache
+def _place(cls):
+    try:
+        return [cls.__qualname__, os.path.basename(inspect.getsourcefile(cls)), inspect.getsourcelines(cls)[1]]
+    except (OSError, TypeError):
+        return None

@@ -17,6 +17,7 @@ class Job:
     def __init__(self, raw):
         get = raw.get
         self.engine = get("engine", "")
+        self.engine_file = get("engine_file", "")  # of the user's own
         self.nonce = get("nonce", "")
         self.out = get("out", "")
         self.model = get("model", "")
@@ -32,6 +33,9 @@ class Job:
         self.overrides = get("hf_config_overrides") or {}
         self.config = get("engine_config") or {}
         self.injected = get("mode") == "injected"
+        self.programs_only = get("mode") == "program"  # of token ids, without weights
+        self.program = get("program", False) or self.programs_only  # record what the reference runs
+        self.frames = {"none": None}.get(get("frames"), get("frames") or "text")  # of the source that ran
         self.observer = get("observer", "")
         self.activations = get("activations")  # how the inputs of products are rounded
         self.kv_cache = get("kv_cache", False)  # record the keys and values that the cache holds
@@ -70,8 +74,12 @@ class Job:
             raise UsageError(f"unknown observer {self.observer!r}", f"{SEEN} and {BLIND} are known")
         if self.kv_cache and self.task != "text-generation":
             raise UsageError(f"a model of task {self.task} has no KV cache")
-        if self.activations and (self.engine != "torch" or self.oracle):
+        if self.activations and self.oracle:
             raise UsageError("activations are rounded in models that torch loads from a folder")
+        if self.frames not in ("text", "lines", None):
+            raise UsageError(f"unknown frames {self.frames!r}", "text, lines and none are known")
+        if self.programs_only:
+            self._check_program()
         if self.injected and not all(c.get("golden") for c in self.cases):
             raise UsageError("an injected run needs the golden inputs of each case")
         if self.task == "module" and not self.oracle:
@@ -91,6 +99,17 @@ class Job:
                 raise ModelError(f"there is no model folder {self.model}", "model.path is relative to fixture.yaml")
             if not os.path.isfile(os.path.join(self.model, "config.json")):
                 raise ModelError(f"{self.model} has no config.json", "a model folder holds config.json, *.safetensors and the tokenizer's files")
+
+    def _check_program(self):
+        for c in self.cases:
+            if c.get("passes"):
+                raise UsageError(f"case {c['name']}: a program is recorded of one forward pass over a whole sequence, not of passes")
+            if self.task == "module":
+                continue
+            if not c.get("token_ids"):
+                raise UsageError(f"case {c['name']} has no token_ids, of which its program is recorded")
+            if (c.get("steps") or 1) > 1 and not c.get("forced"):
+                raise UsageError(f"case {c['name']}: decode steps need forced tokens: a program without weights chooses none")
 
     def wants(self, layer, port):
         """Whether a port is to be recorded.

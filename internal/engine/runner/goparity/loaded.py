@@ -5,6 +5,7 @@ import json
 import os
 
 from . import safetensors
+from .output import write_json
 from .progress import warn
 
 FILE = "weights.safetensors"
@@ -12,7 +13,9 @@ HASHES = "weights.json"
 
 # Dtypes by their names in torch, MAX and numpy, as .safetensors names them.
 _DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
-           "int64": "I64", "int32": "I32", "int16": "I16", "int8": "I8", "uint8": "U8", "uint32": "U32", "bool": "BOOL"}  # fmt: skip
+           "float8_e4m3fnuz": "F8_E4M3FNUZ", "float8_e5m2fnuz": "F8_E5M2FNUZ", "float8_e8m0fnu": "F8_E8M0",
+           "int64": "I64", "int32": "I32", "int16": "I16", "int8": "I8", "uint8": "U8", "uint16": "U16", "uint32": "U32", "uint64": "U64",
+           "bool": "BOOL"}  # fmt: skip
 
 
 def keep(job, dump, tensors):
@@ -25,7 +28,10 @@ def keep(job, dump, tensors):
     if not (job.weights or job.weight_hashes) or dump.out.has_weights:
         return
     dump.out.has_weights = True
-    found = [t for t in tensors() if t[1] in _DTYPES]
+    loaded = tensors()
+    found, strange = [t for t in loaded if t[1] in _DTYPES], [f"{t[0]} ({t[1]})" for t in loaded if t[1] not in _DTYPES]
+    if strange:
+        warn(f"{len(strange)} of {len(loaded)} loaded weights are not kept, nor judged: their types are not known: {', '.join(strange[:3])}")
     if job.weight_hashes and found:
         hashes = [{"name": n, "dtype": d, "shape": shape, "sha256": hashlib.sha256(data()).hexdigest()} for n, d, shape, _, data in found]
         with open(os.path.join(dump.path, HASHES), "w", encoding="utf-8") as f:
@@ -40,6 +46,8 @@ def keep(job, dump, tensors):
             warn(f"the weights that were loaded, {sizes}; weights: hashes in fixture.yaml keeps their hashes")
         return
     safetensors.write_each(os.path.join(dump.path, FILE), known)
+    if quantised := (dump.out.about.get("config") or {}).get("quantization"):  # how many bits and groups, which no tensor says
+        write_json(os.path.join(dump.path, "config.json"), {"quantization": quantised})
     dump.info["weights"] = [FILE]
 
 
@@ -74,3 +82,13 @@ def of_max(registry):
         if size:
             out.append((name, buffer.dtype.name, [int(d) for d in buffer.shape], size, data(buffer, size)))
     return out
+
+
+def of_mlx(model):
+    """The parameters of an MLX module, quantised ones as they are: weight, scales, biases."""
+    from mlx.utils import tree_flatten
+
+    from .mlxhooks import raw
+
+    return [(n, str(t.dtype).rpartition(".")[2].rstrip("_"), list(t.shape), t.nbytes, lambda t=t: bytes(raw(t)[2]))
+            for n, t in tree_flatten(model.parameters()) if t.size]  # fmt: skip

@@ -15,8 +15,8 @@ class Prepared:
     def __init__(self, job, folder):
         limits = _limits(folder, job)
         self.tokenizer = tokens.tokenizer_of(job)
-        self.ids = [tokens.encode(job, c, self.tokenizer) for c in job.cases]
-        self.settings = _settings(job, limits, self.ids)
+        self.ids = {c["name"]: tokens.encode(job, c, self.tokenizer) for c in job.cases}
+        self.settings = _settings(job, limits, list(self.ids.values()))
         self.config = config.load(folder) if os.path.isdir(folder) else {}
 
 

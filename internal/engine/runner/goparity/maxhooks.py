@@ -6,7 +6,7 @@ Usable on its own: with Capture(Printer(folder)) as c: build the model; with c.p
 import inspect
 import os
 
-from . import tap
+from . import installed, tap
 from .maxcalls import Calls
 from .maxgraph import holds_tensors, plain_name, split_label
 
@@ -62,6 +62,10 @@ class Capture:
         original = getattr(owner, name)
         setattr(owner, name, make(original))
         self._undo.append(lambda: setattr(owner, name, original))
+
+    def modules(self):
+        """Of each layer, its class and where that is defined: see installed.places."""
+        return installed.places({info.layer_name: type(layer) for layer, info in self._hook._known_layers.items()})
 
     def call_name(self, layer):
         """The name of the present call of a layer, None if it has none."""

@@ -1,12 +1,27 @@
 """The candidate: a model in Modular MAX, in this process, every layer recorded. Needs no torch."""
 
-from . import installed, maxpaths
-from .errors import InfraError, ModelError, UsageError
+from . import installed, loaded
+from .errors import InfraError, ModelError
 
 
-def run(job, out):
-    installed.need("max")
+CAN = {
+    "does": "a candidate: Modular MAX",
+    "packages": ["max", "max-core", "mojo-compiler", "transformers", "tokenizers", "numpy"],
+    "tasks": ["text-generation", "embeddings", "module"],
+    "encodings": [],
+    "paths": ["decode", "chunked", "batch", "padding", "prefix", "repeat", "lengths", "mask"],
+    "settings": None,
+    "records": ["steps", "text", "kv_cache", "weights", "injected"],
+}
+
+
+def check(job):
+    from . import maxpaths
+
     maxpaths.check(job)
+
+
+def load(job, out, cases):
     with out.clock.phase("import"):
         try:
             import max.driver
@@ -16,15 +31,20 @@ def run(job, out):
                 import max.pipelines  # noqa: F401
         except ImportError as e:
             raise InfraError(f"MAX cannot be imported: {e}", f"{installed.how('max')}; it needs glibc 2.34 and a CPU with AVX2") from e
-    out.versions = installed.versions("max", "max-core", "mojo-compiler", "transformers", "tokenizers", "numpy")
     _check_api(job)
     _check_device(max.driver, job)
     from . import maxtasks
 
     tasks = {"text-generation": maxtasks.generate, "embeddings": maxtasks.embed, "module": maxtasks.modules}
-    if job.task not in tasks:
-        raise UsageError(f"MAX runs no task {job.task!r} here", "text-generation, embeddings, or module with an oracle file")
-    tasks[job.task](job, out)
+    return tasks[job.task](job, out, cases)
+
+
+def run(model, dump, case):
+    model.run(dump, case)
+
+
+def weights(model):
+    return loaded.of_max(model.hooks.registry)
 
 
 def _check_api(job):

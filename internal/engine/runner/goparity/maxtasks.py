@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from . import config, installed, loaded, maxcache, maxpaths, oracle, texts, tokens
+from . import config, installed, maxcache, maxpaths, oracle, texts, tokens
 from .errors import ModelError, UsageError
 from .maxbuild import Prepared, build, capture
 from .progress import warn
@@ -28,13 +28,11 @@ def _captured(job, out, golden=None):
         shutil.rmtree(outside, ignore_errors=True)
 
 
-def _rounds(job, ids_by_case):
-    """The cases, with their ids, by the model that runs them, and whose goldens it gets.
+class _Ready:
+    """A model that was built: run(dump, case) runs a case, hooks are those that it was built with."""
 
-    One model runs all cases. Injected, one runs each: the goldens are bound to it.
-    """
-    cases = list(zip(job.cases, ids_by_case))
-    return [([c], c[0]) for c in cases] if job.injected else [(cases, None)]
+    def __init__(self, hooks=None, run=None):
+        self.hooks, self.run = hooks, run
 
 
 def _keep(dump, step, hooks, folder):
@@ -52,7 +50,7 @@ def _keep(dump, step, hooks, folder):
     for name in os.listdir(folder):
         if name not in known:
             os.remove(os.path.join(folder, name))
-    dump.info["uncaptured"] = hooks.uncaptured
+    dump.info["uncaptured"], dump.info["modules"] = hooks.uncaptured, hooks.modules()
     if raw := hooks.printer.raw:
         dump.info.setdefault("raw", {}).update({f"{step}/{file}": spec for file, spec in raw.items() if file in known})
     if hooks.injector:
@@ -71,11 +69,6 @@ def _returned(dump, step, values):
         dump.returned(step, [(_DTYPES[a.dtype.name], a.shape, a.tobytes()) for a in arrays])
 
 
-def _weigh(job, dump, hooks):
-    """Keeps the weights that were loaded, if the job asks for them."""
-    loaded.keep(job, dump, lambda: loaded.of_max(hooks.registry))
-
-
 def _describe(out, models):
     if models:
         out.about.update(installed.about(type(models[-1])))
@@ -84,7 +77,8 @@ def _describe(out, models):
 # --- text generation
 
 
-def generate(job, out):
+@contextmanager
+def generate(job, out, cases):
     from max.pipelines import PIPELINE_REGISTRY, AutoModel
 
     with config.overridden_folder(job) as folder:
@@ -96,28 +90,28 @@ def generate(job, out):
                 settings["enable_prefix_caching"] = True
             if any(c.get("forced") for c in job.cases):
                 known = tokens.known_ids(prepared.tokenizer)
-                for case, ids in zip(job.cases, prepared.ids):
-                    _check_forced(case, len(ids), known)
-        for cases, golden in _rounds(job, prepared.ids):
-            with _captured(job, out, golden) as hooks:
-                model = build(job, out.clock, hooks, lambda: AutoModel(folder, devices="cpu" if job.device == "cpu" else "gpu:0", **settings))
-                _describe(out, hooks.models)
-                settled = getattr(model, "_pipeline_config", None)
-                engine_tokenizer = PIPELINE_REGISTRY.retrieve_tokenizer(settled) if settled and any(map(texts.asked, job.cases)) else None
-                reader = maxcache.Reader(getattr(model.pipeline, "kv_manager", None), hooks.labels, job.wants) if job.kv_cache else None
-                for case, ids in cases:
-                    dump = out.case(case)
-                    _weigh(job, dump, hooks)
-                    if case.get("passes"):
-                        with out.clock.phase("forward"):
-                            maxpaths.generate(model, hooks, dump, case, reader, lambda k, folder, dump=dump: _keep(dump, k, hooks, folder))
-                        continue
-                    dump.info["token_ids"] = ids
-                    _texts(dump, engine_tokenizer, case, folder)
-                    maxpaths.forget_prefixes(model.pipeline)
+                for case in job.cases:
+                    _check_forced(case, len(prepared.ids[case["name"]]), known)
+        with _captured(job, out, cases[0] if job.injected else None) as hooks:
+            model = build(job, out.clock, hooks, lambda: AutoModel(folder, devices="cpu" if job.device == "cpu" else "gpu:0", **settings))
+            _describe(out, hooks.models)
+            settled = getattr(model, "_pipeline_config", None)
+            engine_tokenizer = PIPELINE_REGISTRY.retrieve_tokenizer(settled) if settled and any(map(texts.asked, job.cases)) else None
+            reader = maxcache.Reader(getattr(model.pipeline, "kv_manager", None), hooks.labels, job.wants) if job.kv_cache else None
+
+            def run(dump, case):
+                if case.get("passes"):
                     with out.clock.phase("forward"):
-                        dump.info["sequence"] = _decode(model, hooks, dump, case, ids, reader)
-                model.close()
+                        maxpaths.generate(model, hooks, dump, case, reader, lambda k, folder: _keep(dump, k, hooks, folder))
+                    return
+                dump.info["token_ids"] = ids = prepared.ids[case["name"]]
+                _texts(dump, engine_tokenizer, case, folder)
+                maxpaths.forget_prefixes(model.pipeline)
+                with out.clock.phase("forward"):
+                    dump.info["sequence"] = _decode(model, hooks, dump, case, ids, reader)
+
+            yield _Ready(hooks, run)
+            model.close()
 
 
 def _decode(model, hooks, dump, case, ids, reader):
@@ -183,7 +177,8 @@ def _force(it, forced):
 # --- embeddings
 
 
-def embed(job, out):
+@contextmanager
+def embed(job, out, cases):
     from max.driver import DeviceSpec
     from max.pipelines import PIPELINE_REGISTRY, PipelineArgs, PipelineConfig
     from max.pipelines.modeling.types import PipelineTask
@@ -199,26 +194,25 @@ def embed(job, out):
             args = PipelineArgs.from_flat_kwargs(model_path=folder, device_specs=[spec], task=PipelineTask.EMBEDDINGS_GENERATION, **settings)
             return PIPELINE_REGISTRY.retrieve(PipelineConfig.from_args(args), task=PipelineTask.EMBEDDINGS_GENERATION)
 
-        for cases, golden in _rounds(job, prepared.ids):
-            with _captured(job, out, golden) as hooks:
-                engine_tokenizer, pipeline = build(job, out.clock, hooks, make)
-                _describe(out, hooks.models)
-                for case, ids in cases:
-                    if (case.get("steps") or 1) != 1:
-                        raise UsageError(f"case {case['name']}: an embedding has one step")
-                    _embed_case(out, hooks, engine_tokenizer, pipeline, folder, case, ids)
+        with _captured(job, out, cases[0] if job.injected else None) as hooks:
+            engine_tokenizer, pipeline = build(job, out.clock, hooks, make)
+            _describe(out, hooks.models)
+
+            def run(dump, case):
+                if (case.get("steps") or 1) != 1:
+                    raise UsageError(f"case {case['name']}: an embedding has one step")
+                _embed_case(out, hooks, engine_tokenizer, pipeline, folder, dump, case, prepared.ids[case["name"]])
+
+            yield _Ready(hooks, run)
 
 
-def _embed_case(out, hooks, engine_tokenizer, pipeline, folder, case, ids):
+def _embed_case(out, hooks, engine_tokenizer, pipeline, folder, dump, case, ids):
     """Runs one case.
 
     The engine's own tokenizer reads a prompt, so that what it makes of it is compared with the
     reference's input.
     """
     from max.pipelines.modeling.types import EmbeddingsGenerationInputs, RequestID, TextGenerationRequest
-
-    dump = out.case(case)
-    _weigh(out.job, dump, hooks)
 
     def contexts_of(prompts):
         contexts = {}
@@ -247,20 +241,19 @@ def _embed_case(out, hooks, engine_tokenizer, pipeline, folder, case, ids):
 # --- modules of an oracle file
 
 
-def modules(job, out):
-    """Runs the cases, each with the module that the oracle makes for it.
+def modules(job, out, cases):
+    """Runs each case with the module that the oracle makes for it.
 
     Cases whose modules make the same graph of the same weights share what was loaded for the first
     of them. Injected, each case has a graph of its own: its goldens are bound to it.
     """
     from max.nn.layer import Module
 
-    candidate = oracle.load(job, "candidate")
-    kept = []  # what was loaded
-    for case in job.cases:
+    candidate, kept, ready = oracle.load(job, "candidate"), [], _Ready()  # kept: what was loaded
+
+    def run(dump, case):
         if (case.get("steps") or 1) != 1:
             raise UsageError(f"case {case['name']}: a module has one step")
-        dump = out.case(case)
         dump.info["token_ids"] = case.get("token_ids") or []
         with _captured(job, out, case if job.injected else None) as hooks:
             with out.clock.phase("load"):
@@ -277,11 +270,14 @@ def modules(job, out):
             if built not in kept and not job.injected:
                 kept.append(built)
             _describe(out, [module])
-            _weigh(job, dump, built.hooks)
+            ready.hooks = built.hooks
             with out.clock.phase("forward"), built.hooks.printer.into(dump.step(0)) as step:
                 made = built.execute(*[_buffer(i, device, v3) for i in inputs])
             _keep(dump, 0, built.hooks, step)
             _returned(dump, 0, made if isinstance(made, (list, tuple)) else [made])
+
+    ready.run = run
+    return ready
 
 
 class _Loaded:

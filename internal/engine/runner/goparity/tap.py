@@ -14,3 +14,8 @@ def set_recorder(recorder):
     """Sets the function (name, value) that keeps what is tapped; None switches taps off."""
     global _recorder
     _recorder = recorder
+
+
+def recorder():
+    """The function that keeps what is tapped now; None where taps are off."""
+    return _recorder

@@ -144,3 +144,32 @@ def of_max(engine_tokenizer, case, model_name):
             entry["pieces"] = _pieces(delegate, entry["token_ids"])
         out.append(entry)
     return out
+
+
+# --- mlx-lm
+
+
+def of_mlx(folder, case):
+    """Returns the texts of a case as mlx_lm.generate makes them of its own tokenizer."""
+    if case.get("chat_template") or not asked(case):
+        return []
+    from pathlib import Path
+
+    from mlx_lm.tokenizer_utils import load
+
+    tok, out = load(Path(folder)), []
+    for path, key, value in asked(case):
+        entry = {"path": path, key: value}
+        if key == "messages":
+            entry["rendered"] = tok.apply_chat_template(value, add_generation_prompt=True, tokenize=False)
+            entry["token_ids"] = _of_template(tok.apply_chat_template(value, add_generation_prompt=True))
+        else:
+            special = tok.bos_token is None or not value.startswith(tok.bos_token)
+            entry["token_ids"] = list(map(int, tok.encode(value, add_special_tokens=special)))
+        entry["pieces"] = _pieces(tok, entry["token_ids"])
+        out.append(entry)
+    return out
+
+
+def _of_template(ids):
+    return list(map(int, ids["input_ids"] if hasattr(ids, "keys") else ids))

@@ -7,25 +7,29 @@ from .progress import warn
 _ATTENTION = re.compile(r"attn|attention", re.I)
 
 
-def ports(model, past, n, wants, records):
-    """Puts key_cache and value_cache behind what each attention layer has recorded.
+def ports(model, past, n, wants):
+    """key_cache and value_cache of each attention layer: [(layer, port, tensor on the model's device)].
 
     They have the rows of the last n tokens of each sequence, [batch, n, heads, width]. A layer whose
     cache does not hold that many, as of a sliding window, is left out.
     """
-    held = _held(past)
+    held, found = _held(past), []
     for index, layer in sorted(_layers(model).items()):
         keys, values = held.get(index, (None, None))
         if keys is None or keys.dim() != 4 or keys.shape[2] < n:
             continue
-        at = max((i for i, r in enumerate(records) if r[0] == layer), default=None)
-        if at is None:
-            continue  # it is not captured
-        rows = [(layer, port, t[:, :, -n:].transpose(1, 2).detach().to("cpu").contiguous())
-                for port, t in (("key_cache", keys), ("value_cache", values)) if wants(layer, port)]  # fmt: skip
-        records[at + 1 : at + 1] = rows
+        found += [(layer, port, t[:, :, -n:].transpose(1, 2).detach()) for port, t in (("key_cache", keys), ("value_cache", values)) if wants(layer, port)]
     if past is not None and not held:
         warn(f"the keys and values of {type(past).__name__} are not recorded: it has no layers with keys and values")
+    return found
+
+
+def place(found, records):
+    """Puts the ports behind what their layers have recorded. One that is not captured is left out."""
+    for layer in dict.fromkeys(layer for layer, *_ in found):
+        at = max((i for i, r in enumerate(records) if r[0] == layer), default=None)
+        if at is not None:
+            records[at + 1 : at + 1] = [(name, port, t.to("cpu", copy=True).contiguous()) for name, port, t in found if name == layer]
 
 
 def _held(past):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import torch
 
-from . import safetensors, tap
+from . import installed, safetensors, tap
 from .errors import ModelError
 from .progress import warn
 
@@ -21,7 +21,7 @@ for _name, _code in {"uint16": "U16", "uint32": "U32", "uint64": "U64", "float8_
     if hasattr(torch, _name):
         DTYPES[getattr(torch, _name)] = _code
 
-_DEPTH = 4  # of tuples in tuples
+DEPTH = 4  # of tuples in tuples
 
 
 class Recorder:
@@ -43,8 +43,13 @@ class Recorder:
 
     def take(self):
         """Returns what was recorded since the last call, and begins a new step."""
-        records, self.records, self._calls, self._waiting = self.records, [], {}, []
+        records, self.records = self.records, []
+        self.next_step()
         return records
+
+    def next_step(self):
+        """Counts calls anew."""
+        self._calls, self._waiting = {}, []
 
     def remove(self):
         for h in self._handles:
@@ -57,28 +62,29 @@ class Recorder:
             inputs = []
             for port, value in [(f"input_{i}", a) for i, a in enumerate(args)] + [(f"input_{k}", a) for k, a in kwargs.items()]:
                 self._walk(inputs, layer, port, value)
-            self._waiting.append(inputs)
+            self._waiting.append((layer, inputs))
 
         return hook
 
     def _after(self, layer):
         def hook(module, args, kwargs, output):
-            records = self._waiting.pop()
+            _, records = self._waiting.pop()
             if isinstance(output, torch.Tensor) or not self.fields(output):
                 self._walk(records, layer, "output", output)
             else:
                 for key, value in self.fields(output):
                     self._walk(records, layer, f"output_{key}", value)
-            name = self._count(layer)
-            self.records += [(name, port, t) for port, t in records]
+            self._keep(self._count(layer), records)
 
         return hook
+
+    def _keep(self, layer, records):
+        self.records += [(layer, port, t) for port, t in records]
 
     def _tap(self, name, value):
         records = []
         self._walk(records, name, "tap", value)
-        name = self._count(name)
-        self.records += [(name, port, t) for port, t in records]
+        self._keep(self._count(name), records)
 
     def _count(self, layer):
         self._calls[layer] = n = self._calls.get(layer, 0) + 1
@@ -90,7 +96,7 @@ class Recorder:
                 t = self._copy(layer, port, value)
                 if t is not None:
                     into.append((port, t))
-        elif depth < _DEPTH:
+        elif depth < DEPTH:
             for key, v in self.fields(value):
                 self._walk(into, layer, f"{port}.{key}", v, depth + 1)
 
@@ -108,19 +114,37 @@ class Recorder:
         return []
 
     def _copy(self, layer, port, t):
-        t = t.detach()
-        if t.layout != torch.strided:
-            t = t.to_dense()
-        if t.is_quantized:
-            t = t.dequantize()
-        if t.is_complex():
-            t = torch.view_as_real(t.resolve_conj())  # one more axis: real and imaginary part
-        if t.is_meta or t.dtype not in DTYPES:
-            if (layer, port) not in self._skipped:
-                self._skipped.add((layer, port))
-                warn(f"{layer}-{port} is not recorded: a tensor of {t.dtype} on {t.device}")
-            return None
-        return t.to("cpu", copy=True, memory_format=torch.contiguous_format)
+        kept = plain(t)
+        if kept is None and (layer, port) not in self._skipped:
+            self._skipped.add((layer, port))
+            warn(f"{layer}-{port} is not recorded: a tensor of {t.dtype} on {t.device}")
+        return kept
+
+
+def plain(t):
+    """A copy of a tensor on the CPU, dense and contiguous; None for one that .safetensors cannot have."""
+    if type(t) not in (torch.Tensor, torch.nn.Parameter):
+        return _plain(t)
+    with torch._C._DisableTorchDispatch():  # a recorder of programs need not see what is done beside the model
+        return _plain(t)
+
+
+def _plain(t):
+    t = t.detach()
+    if t.layout != torch.strided:
+        t = t.to_dense()
+    if t.is_quantized:
+        t = t.dequantize()
+    if t.is_complex():
+        t = torch.view_as_real(t.resolve_conj())  # one more axis: real and imaginary part
+    if t.is_meta or t.dtype not in DTYPES:
+        return None
+    return t.to("cpu", copy=True, memory_format=torch.contiguous_format)
+
+
+def modules(model):
+    """Of each layer, its class and where that is defined: see installed.places."""
+    return installed.places({f"model.{name}" if name else "model": type(module) for name, module in model.named_modules()})
 
 
 def raw(t):

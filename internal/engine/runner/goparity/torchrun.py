@@ -2,33 +2,46 @@
 
 import importlib
 import re
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 
-from . import installed
-from .errors import InfraError, UsageError
+from . import installed, loaded
+from .errors import InfraError, ModelError
 
 OLDEST = {"torch": (2, 5), "transformers": (4, 56)}  # torch.OutOfMemoryError; from_pretrained(dtype=…)
 
 
-def run(job, out):
-    clock = out.clock
-    packages = ["torch"] if job.task == "module" else ["torch", "transformers"]
-    for p in packages:
+CAN = {
+    "does": "the reference: makes goldens",
+    "packages": ["torch", "transformers", "tokenizers", "safetensors", "numpy"],
+    "tasks": ["text-generation", "embeddings", "text-classification", "module"],
+    "encodings": ["float32", "float64", "bfloat16", "float16"],
+    "paths": ["decode", "chunked", "batch", "padding", "prefix", "repeat", "lengths", "mask"],
+    "settings": ["attn_implementation"],
+    "records": ["steps", "text", "kv_cache", "weights", "attention", "program", "activations"],
+}
+
+
+def check(job):
+    for p in _packages(job):
         _need(p)
-    with clock.phase("import"):
-        try:
-            for p in packages:
+
+
+def _packages(job):
+    return ["torch"] if job.task == "module" else ["torch", "transformers"]
+
+
+@contextmanager
+def load(job, out, cases):
+    with out.clock.phase("import"):
+        for p in _packages(job):
+            try:
                 importlib.import_module(p)
-        except (ImportError, OSError) as e:
-            raise InfraError(f"{p} cannot be imported: {e}", installed.how(p)) from e
+            except (ImportError, OSError) as e:
+                raise InfraError(f"{p} cannot be imported: {e}", installed.how(p)) from e
         import torch
 
         from . import torchtasks
-    out.versions = installed.versions("torch", "transformers", "tokenizers", "numpy", "safetensors")
-    dtype = getattr(torch, job.encoding or "float32", None)
-    if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
-        raise UsageError(f"unknown dtype {job.encoding!r} of the reference", "float32, float64, bfloat16 and float16 are known")
-    device = _device(torch, job)
+    dtype, device = getattr(torch, job.encoding or "float32"), _device(torch, job)
     torch.manual_seed(0)
     torch.use_deterministic_algorithms(True, warn_only=True)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
@@ -36,12 +49,17 @@ def run(job, out):
     torch.backends.cudnn.benchmark = False
     try:
         with torch.no_grad(), _throughout(torch, dtype):
-            if job.task == "module":
-                torchtasks.modules(job, out, device, dtype)
-            else:
-                torchtasks.pretrained(job, out, device, dtype)
+            yield (torchtasks.Modules if job.task == "module" else torchtasks.Pretrained)(job, out, device, dtype)
     except torch.OutOfMemoryError as e:
         raise InfraError(f"out of memory on {device}: {e}", "use fewer layers, a shorter case, or another dtype") from e
+
+
+def run(model, dump, case):
+    model.run(dump, case)
+
+
+def weights(model):
+    return loaded.of_torch(model.model)
 
 
 def _need(package):
@@ -72,7 +90,12 @@ def _throughout(torch, dtype):
             elif name != "view":  # which reads the same bytes in another way
                 args = [torch.float64 if a is torch.float32 else a for a in args]
                 kwargs = {k: torch.float64 if v is torch.float32 else v for k, v in kwargs.items()}
-            return func(*args, **kwargs)
+            try:
+                return func(*args, **kwargs)
+            except RuntimeError as e:
+                if "double" not in str(e).lower():
+                    raise
+                raise ModelError(f"torch has no {name} in float64: {e}", "take float64 out of references, or give the model another kernel") from e
 
     return Float64()
 

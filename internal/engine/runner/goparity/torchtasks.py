@@ -1,10 +1,10 @@
 """The tasks of torch: Hugging Face models, and modules of an oracle file."""
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import torch
 
-from . import config, installed, loaded, oracle, texts, tokens, torchcache, torchhooks, torchint8, torchpaths, torchsanity, weights
+from . import config, installed, oracle, texts, tokens, torchcache, torchhooks, torchint8, torchpaths, torchprogram, torchsanity, weights
 from .errors import ModelError, UsageError
 from .job import BLIND
 from .progress import warn
@@ -16,54 +16,60 @@ AUTO = {"text-generation": "AutoModelForCausalLM", "embeddings": "AutoModel", "t
 # --- Hugging Face models
 
 
-def pretrained(job, out, device, dtype):
-    with out.clock.phase("load"):
-        model = _load(job, dtype).to(device)
-        if job.activations:
-            out.about["activations"] = torchint8.install(model, job.activations)
-        tokenizer = tokens.tokenizer_of(job)
-        ids_by_case = [tokens.encode(job, c, tokenizer) for c in job.cases]
-    known = tokens.known_ids(tokenizer) if job.task == "text-generation" else None
-    out.about.update(installed.about(type(model)))
-    kernel = getattr(model.config, "_attn_implementation", None)
-    if isinstance(kernel, str):
-        out.about["attn_implementation"] = kernel
-    limits = config.Limits(model.config.to_dict())
-    out.about["config"] = config.read_by(model.config)
-    for case, ids in zip(job.cases, ids_by_case):
-        steps = case.get("steps") or 1
-        tokens.check(case, ids, limits.vocab, limits.longest, steps)
-        if steps > 1 and job.task != "text-generation":
-            raise UsageError(f"case {case['name']}: {steps} steps, but task {job.task} has one forward pass")
-    state = State(model)
-    for case, ids in zip(job.cases, ids_by_case):
-        dump = out.case(case)
-        loaded.keep(job, dump, lambda: loaded.of_torch(model))
+class Pretrained:
+    """A model of a folder or the hub, ready to run the cases of a job."""
+
+    def __init__(self, job, out, device, dtype):
+        self.job, self.out, self.device = job, out, device
+        with out.clock.phase("load"):
+            self.model = model = torchprogram.built(job, dtype, _settings(job), AUTO) if job.programs_only and not job.oracle else _load(job, dtype).to(device)
+            if job.activations:
+                out.about["activations"] = torchint8.install(model, job.activations)
+            self.tokenizer = tokens.tokenizer_of(job)
+            self.ids = {c["name"]: tokens.encode(job, c, self.tokenizer) for c in job.cases}
+        self.known = tokens.known_ids(self.tokenizer) if job.task == "text-generation" and not job.programs_only else None
+        out.about.update(installed.about(type(model)), modules=torchhooks.modules(model))
+        kernel = getattr(model.config, "_attn_implementation", None)
+        if isinstance(kernel, str):
+            out.about["attn_implementation"] = kernel
+        limits = config.Limits(model.config.to_dict())
+        out.about["config"] = config.read_by(model.config)
+        for case in job.cases:
+            steps = case.get("steps") or 1
+            tokens.check(case, self.ids[case["name"]], limits.vocab, limits.longest, steps)
+            if steps > 1 and job.task != "text-generation":
+                raise UsageError(f"case {case['name']}: {steps} steps, but task {job.task} has one forward pass")
+        self.state = State(model)
+
+    def run(self, dump, case):
+        job, model, ids = self.job, self.model, self.ids[case["name"]]
         if case.get("passes"):
-            with _recorded(job, dump, model) as save, out.clock.phase("forward"):
-                torchpaths.run(model, state, device, job, case, dump, save)
-            continue
+            with _recorded(job, dump, model) as save, self.out.clock.phase("forward"):
+                torchpaths.run(model, self.state, self.device, job, case, dump, save)
+            return
         dump.info["token_ids"] = ids
-        if text := texts.reference(case, tokenizer):
+        if not job.programs_only and (text := texts.reference(case, self.tokenizer)):
             dump.info["text"] = text
-        if job.task == "text-generation" and job.sanity and getattr(model, "can_generate", lambda: False)():
-            with out.clock.phase("sanity"):
-                dump.info["reference_text"] = torchsanity.generated(model, device, case, ids, job, tokenizer)
-        state.restore()
-        with _recorded(job, dump, model) as save, out.clock.phase("forward"):
-            dump.info["sequence"] = _steps(model, device, job, case, ids, dump.info, known, save)
+        if job.task == "text-generation" and job.sanity and not job.programs_only and getattr(model, "can_generate", lambda: False)():
+            with self.out.clock.phase("sanity"):
+                dump.info["reference_text"] = torchsanity.generated(model, self.device, case, ids, job, self.tokenizer)
+
+        def run(save):
+            self.state.restore()
+            return _steps(model, self.device, job, case, ids, dump.info, self.known, save)
+
+        with _recorded(job, dump, model, run) as save, self.out.clock.phase("forward"):
+            dump.info["sequence"] = run(save)
 
 
-def _load(job, dtype):
+def _settings(job):
+    """The configuration of a model, with what the job changes of it."""
     import transformers
 
-    if job.oracle:
-        return _module(job, oracle.load(job, "reference")(oracle.Spec(job, job.cases[0])))[0].to(dtype).eval()
     if job.task not in AUTO:
         raise UsageError(f"task {job.task!r} needs an oracle file", f"without one, {', '.join(AUTO)} are known")
-    source = {"revision": job.revision, "trust_remote_code": job.trust_remote_code}
     try:
-        settings = transformers.AutoConfig.from_pretrained(job.model, **source)
+        settings = transformers.AutoConfig.from_pretrained(job.model, revision=job.revision, trust_remote_code=job.trust_remote_code)
     except (OSError, ValueError) as e:
         hint = "" if job.local else "the hub is not asked unless you say so: set HF_HUB_OFFLINE=0 for the first run, which fills its cache"
         raise ModelError(f"{job.model}: {e}", hint) from e
@@ -71,10 +77,20 @@ def _load(job, dtype):
         settings = type(settings).from_dict(config.override(settings.to_dict(), job))
     if not getattr(settings, "architectures", None):
         warn(f"config.json of {job.model} names no architectures: taken as {AUTO[job.task]}")
+    return settings
+
+
+def _load(job, dtype):
+    import transformers
+
+    if job.oracle:
+        return _module(job, oracle.load(job, "reference")(oracle.Spec(job, job.cases[0])))[0].to(dtype).eval()
+    settings = _settings(job)
     auto = getattr(transformers, AUTO[job.task])
     try:
         model, info = auto.from_pretrained(job.model, config=settings, dtype=dtype, output_loading_info=True, ignore_mismatched_sizes=True,
-                                           attn_implementation=job.config.get("attn_implementation", "eager"), **source)  # fmt: skip
+                                           attn_implementation=job.config.get("attn_implementation", "eager"),
+                                           revision=job.revision, trust_remote_code=job.trust_remote_code)  # fmt: skip
     except (OSError, ValueError, ImportError) as e:  # ImportError: a kernel that is not installed
         raise ModelError(f"{job.model}: {e}") from e
     # Transformers would make them up; without ignore_mismatched_sizes it names them in its log alone.
@@ -83,32 +99,41 @@ def _load(job, dtype):
         raise ModelError("weights of the wrong shape: " + "; ".join(wrong[:8]), "config.json and the checkpoint are of different models")
     weights.audit(job, info["missing_keys"], info["unexpected_keys"], "torch")
     weights.audit_kinds(job, {n for n, p in model.named_parameters() if p.is_floating_point()})
+    if dtype == torch.float64 and hasattr(model, "set_experts_implementation"):
+        with suppress(ValueError):  # it has no experts
+            model.set_experts_implementation("eager")  # the grouped product takes no float64
     return model.eval()
 
 
 @contextmanager
-def _recorded(job, dump, model):
+def _recorded(job, dump, model, again=None):
     """Hooks a model, and yields the function that saves a step: save(step, result, n).
 
     n is how many tokens of each sequence the step fed, padding included. A blind observer hooks
-    nothing.
+    nothing. With the job's program, the run is recorded as a program, too; again(save) runs it once more.
     """
-    recorder = None if job.observer == BLIND else torchhooks.Recorder(model, job.wants)
+    recorder = None if job.observer == BLIND or job.programs_only else torchhooks.Recorder(model, job.wants)
+    program = torchprogram.Recording(job, dump, model)
 
     def save(step, result, n=0):
+        cache = []
+        if job.kv_cache and job.observer != BLIND:
+            cache = torchcache.ports(model, getattr(result, "past_key_values", None), n, job.wants)
+            program.ports(cache)
         if recorder:
             records = recorder.take()
-            if job.kv_cache:
-                torchcache.ports(model, getattr(result, "past_key_values", None), n, job.wants, records)
+            torchcache.place(cache, records)
             torchhooks.save(dump, step, records)
         if job.observer:
             dump.returned(step, torchhooks.returned(result))
 
     try:
-        yield save
+        with program:
+            yield save
     finally:
         if recorder:
             recorder.remove()
+    program.save(again)
 
 
 def _steps(model, device, job, case, ids, info, known, save):
@@ -132,7 +157,8 @@ def _steps(model, device, job, case, ids, info, known, save):
         info["pad_mask"] = mask.tolist()
     if job.task != "text-generation":
         result = model(input_ids=x, **args)
-        torchsanity.check_output(job, case, result)
+        if not job.programs_only:
+            torchsanity.check_output(job, case, result)
         save(0, result)
         return ids
     sequence, past = [list(s) for s in ids], None
@@ -143,11 +169,14 @@ def _steps(model, device, job, case, ids, info, known, save):
         if steps > 1 or job.kv_cache:
             args.update(use_cache=True, past_key_values=past)
         result = model(input_ids=x, **args)
-        torchsanity.check_output(job, case, result.logits[:, -1])
+        if not job.programs_only:
+            torchsanity.check_output(job, case, result.logits[:, -1])
         save(step, result, x.shape[1])
         past = getattr(result, "past_key_values", None)
         if steps > 1 and past is None:
             raise ModelError(f"{type(model).__name__} keeps no cache: it has no decode steps", "set steps: 1")
+        if job.programs_only and step == steps - 1:
+            break  # there are no logits to choose by
         following = [f[step] for f in forced] if forced and step < len(forced[0]) else result.logits[:, -1, :known].argmax(-1).tolist()
         for s, t in zip(sequence, following):
             s.append(int(t))
@@ -168,29 +197,33 @@ def _pad(model, device, ids, width, left):
 # --- modules of an oracle file
 
 
-def modules(job, out, device, dtype):
-    with out.clock.phase("load"):
-        reference = oracle.load(job, "reference")
-    for case in job.cases:
+class Modules:
+    """The modules that an oracle file makes, one for each case."""
+
+    def __init__(self, job, out, device, dtype):
+        self.job, self.out, self.device, self.dtype, self.model = job, out, device, dtype, None
+        with out.clock.phase("load"):
+            self.reference = oracle.load(job, "reference")
+
+    def run(self, dump, case):
+        job, device, dtype = self.job, self.device, self.dtype
         if (case.get("steps") or 1) != 1:
             raise UsageError(f"case {case['name']}: a module has one step")
-        dump = out.case(case)
         dump.info["token_ids"] = case.get("token_ids") or []
-        with out.clock.phase("load"):
+        with self.out.clock.phase("load"):
             torch.manual_seed(0)
-            model, args, kwargs = _module(job, reference(oracle.Spec(job, case)))
+            model, args, kwargs = _module(job, self.reference(oracle.Spec(job, case)))
             model = model.to(device).eval()
             if args is None:
                 if not case.get("token_ids"):
                     raise UsageError(f"reference(spec) returned no inputs, and case {case['name']} has no token_ids",
                                      "return (model, inputs) with a tuple of arguments or a dict of named ones")  # fmt: skip
                 args = (torch.tensor(case["token_ids"]),)
-            model = model.to(dtype)
+            self.model = model = model.to(dtype)
             args, kwargs = [_to(a, device, dtype) for a in args], {k: _to(v, device, dtype) for k, v in kwargs.items()}
-            loaded.keep(job, dump, lambda: loaded.of_torch(model))
-        out.about.update(installed.about(type(model)))
+        self.out.about.update(installed.about(type(model)), modules=torchhooks.modules(model))
         with _recorded(job, dump, model) as save:
-            with out.clock.phase("forward"):
+            with self.out.clock.phase("forward"):
                 result = model(*args, **kwargs)
                 torchsanity.check_output(job, case, result)
             save(0, result)

@@ -1,0 +1,108 @@
+package compare_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/tensor"
+)
+
+// around makes numbers around a mean.
+func around(t *testing.T, seed uint64, mean, width float64, shape ...int) *tensor.Tensor {
+	t.Helper()
+	n, err := tensor.NumElems(shape)
+	require.NoError(t, err)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	v := make([]float32, n)
+	for i := range v {
+		v[i] = float32(mean + width*rng.NormFloat64())
+	}
+	out, err := tensor.Of(v, shape...)
+	require.NoError(t, err)
+	return out
+}
+
+func TestVacuous(t *testing.T) {
+	const next = "the tensor of layers.1"
+	plain := around(t, 1, 0, 1, 2, 9, 64)
+	stream := around(t, 2, 0, 1, 2, 9, 64)
+	grown := make([]float32, stream.Len())
+	for i := range grown {
+		grown[i] = float32(stream.At(i) + 0.2*plain.At(i))
+	}
+	later, err := tensor.Of(grown, stream.Shape()...)
+	require.NoError(t, err)
+	beside := []compare.Beside{{Name: next, Tensor: later}}
+	for _, tt := range []struct {
+		golden   *tensor.Tensor
+		criteria compare.Criteria
+		beside   []compare.Beside
+		want     string
+		reason   string
+	}{
+		{plain, compare.Criteria{compare.Atol: 1e-3, compare.Rtol: 1e-3}, nil, "", "a limit that means something"},
+		{plain, compare.Criteria{compare.RelL2: 0.3}, nil, "", "a wide one that is none of the others"},
+		{plain, compare.Criteria{compare.Atol: 10, compare.Rtol: 0}, nil, "zeros", "wider than the numbers"},
+		{around(t, 3, 0, 1e-4, 4, 16), compare.Criteria{compare.Atol: 1e-3, compare.Rtol: 1e-3}, nil, "zeros", "small numbers"},
+		{plain, compare.Criteria{compare.MSE: 2}, nil, "zeros", "the mean square of the golden is 1"},
+		{plain, compare.Criteria{compare.SNR: 1e-9}, nil, "one number everywhere, its mean,", "zeros have 0 dB, the mean a little more"},
+		{around(t, 4, 5, 1, 4, 64), compare.Criteria{compare.RelL2: 0.5}, nil, "one number everywhere, its mean,", "a large mean"},
+		{around(t, 4, 5, 1, 4, 64), compare.Criteria{compare.Cosine: 0.9}, nil, "one number everywhere, its mean,", "a cosine of the mean"},
+		{around(t, 5, 0, 1e-3, 4, 16), compare.Criteria{compare.KL: 0.01}, nil, "zeros", "flat logits"},
+		{around(t, 6, 1, 0.02, 1, 64), compare.Criteria{compare.ULP: 1 << 22}, nil, "one number everywhere, its mean,", "steps of half an octave"},
+		{stream, compare.Criteria{compare.RelL2: 0.3}, beside, next, "a residual stream changes by less"},
+		{stream, compare.Criteria{compare.RelL2: 0.1}, beside, "", "and by more than that"},
+		{around(t, 7, 0, 0, 4, 16), compare.Criteria{compare.Atol: 1, compare.Rtol: 0}, nil, "", "a golden of zeros: the defaults take zeros, too"},
+		{around(t, 7, 3, 0, 4, 16), compare.Criteria{compare.RelL2: 0.5}, []compare.Beside{{Name: next, Tensor: around(t, 7, 3, 0, 4, 16)}}, "",
+			"a constant golden, and a layer that does nothing"},
+		{around(t, 8, 0, 1, 3000, 64), compare.Criteria{compare.Atol: 10, compare.Rtol: 0}, nil, "zeros", "a part of a large tensor"},
+		{around(t, 9, 1, 1e-3, 1, 1), compare.Criteria{compare.Atol: 0.5, compare.Rtol: 0}, nil, "", "one number"},
+		{around(t, 9, 1, 1e-3, 1, 1), compare.Criteria{compare.Atol: 2, compare.Rtol: 0}, nil, "zeros", "one number, and none"},
+	} {
+		got, err := tt.criteria.Vacuous(tt.golden, tt.golden, compare.References{}, tt.beside)
+		require.NoError(t, err, tt.reason)
+		assert.Equal(t, tt.want, got, tt.reason)
+	}
+}
+
+// Rows that are alike but for their order, and elements of them.
+func TestVacuousOrders(t *testing.T) {
+	row, column := make([]float32, 8*16), make([]float32, 8*16)
+	for i := range row {
+		row[i] = float32(math.Sin(float64(i/16+1)) + 2) // a number for each row
+		column[i] = float32(math.Sin(float64(i%16+1)) + 2)
+	}
+	for _, tt := range []struct {
+		values []float32
+		want   string
+		reason string
+	}{
+		{row, "its rows in another order", "rows of one number each"},
+		{column, "the elements of its rows in another order", "equal rows"},
+	} {
+		g, err := tensor.Of(tt.values, 8, 16)
+		require.NoError(t, err)
+		got, err := compare.Criteria{compare.MSE: 0.9}.Vacuous(g, g, compare.References{}, nil)
+		require.NoError(t, err)
+		assert.Contains(t, []string{"one number everywhere, its mean,", tt.want}, got, tt.reason)
+		got, err = compare.Criteria{compare.ULP: 1 << 25}.Vacuous(g, g, compare.References{}, nil)
+		require.NoError(t, err)
+		assert.NotEmpty(t, got, tt.reason)
+	}
+	_, err := compare.Criteria{compare.TopK: 99}.Vacuous(around(t, 1, 0, 1, 2, 8), around(t, 1, 0, 1, 2, 8), compare.References{}, nil)
+	var misuse *compare.MisuseError
+	assert.ErrorAs(t, err, &misuse)
+}
+
+func TestVacuousIntegers(t *testing.T) {
+	g, err := tensor.Of([]int64{1, 2, 3}, 3)
+	require.NoError(t, err)
+	got, err := compare.Criteria{compare.Atol: 10, compare.Rtol: 0}.Vacuous(g, g, compare.References{}, nil)
+	require.NoError(t, err)
+	assert.Empty(t, got, "they are compared exactly")
+}

@@ -1,8 +1,0 @@
-package m
-
-import (
-	"fmt"
-	_ "github.com/goparity/goparity/a"
-)
-
-var _ = fmt.Sprint

@@ -1,0 +1,147 @@
+package battery_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/battery"
+	"github.com/goparity/goparity/internal/checkpoint"
+	_ "github.com/goparity/goparity/internal/updateflag"
+)
+
+var allPaths = []string{"decode", "chunked", "batch", "padding", "prefix", "repeat", "lengths", "mask"}
+
+func config(with map[string]any) checkpoint.Config {
+	c := checkpoint.Config{"hidden_size": 64.0, "intermediate_size": 128.0, "num_hidden_layers": 4.0, "vocab_size": 320.0,
+		"max_position_embeddings": 4096.0, "bos_token_id": 0.0, "eos_token_id": 150.0}
+	for k, v := range with {
+		c[k] = v
+	}
+	return c
+}
+
+func TestBoundaries(t *testing.T) {
+	for _, tt := range []struct {
+		config map[string]any
+		want   string
+		reason string
+	}{
+		{map[string]any{"sliding_window": 24.0}, "sliding_window 24", "a window"},
+		{map[string]any{"attention_chunk_size": 40.0}, "attention_chunk_size 40", "attention in chunks"},
+		{map[string]any{"index_topk": 48.0}, "index_topk 48", "keys that a sparse attention chooses"},
+		{map[string]any{"rope_scaling": map[string]any{"original_max_position_embeddings": 512.0}}, "original_max_position_embeddings 512", "nested"},
+		{map[string]any{"rope_parameters": map[string]any{"full_attention": map[string]any{"original_max_position_embeddings": 96.0}}},
+			"original_max_position_embeddings 96", "by the kind of attention"},
+		{map[string]any{"text_config": map[string]any{"sliding_window": 33.0}}, "sliding_window 33", "the text's part of a model with images"},
+		{nil, "max_position_embeddings 4096", "the last position"},
+		{nil, "tiles and pages of 128 tokens", "a page of MAX's cache"},
+	} {
+		var got []string
+		for _, b := range battery.Boundaries(config(tt.config)) {
+			got = append(got, b.String())
+		}
+		assert.Contains(t, got, tt.want, tt.reason)
+	}
+	for _, tt := range []struct {
+		config map[string]any
+		not    string
+		reason string
+	}{
+		{map[string]any{"sliding_window": 24.0, "use_sliding_window": false}, "sliding_window", "switched off"},
+		{map[string]any{"sliding_window": nil}, "sliding_window", "null"},
+		{map[string]any{"vision_config": map[string]any{"window_size": 8.0}}, "window_size", "of images"},
+		{map[string]any{"max_position_embeddings": 100.0}, "128", "a tile behind the last position"},
+	} {
+		for _, b := range battery.Boundaries(config(tt.config)) {
+			assert.NotContains(t, b.String(), tt.not, tt.reason)
+		}
+	}
+}
+
+func TestKinds(t *testing.T) {
+	for _, tt := range []struct {
+		config checkpoint.Config
+		layers int
+		want   int
+		reason string
+	}{
+		{checkpoint.Config{}, 32, 2, "all alike: an error of one must reach another"},
+		{checkpoint.Config{}, 1, 1, "there is one"},
+		{checkpoint.Config{"layer_types": []any{"s", "s", "s", "f", "s", "f"}}, 6, 4, "a list of kinds"},
+		{checkpoint.Config{"first_k_dense_replace": 3.0}, 60, 4, "dense ones first"},
+		{checkpoint.Config{"full_attention_interval": 4.0}, 48, 5, "every fourth"},
+		{checkpoint.Config{"num_kv_shared_layers": 10.0}, 30, 2, "not a place of a kind"},
+		{checkpoint.Config{"attn_layer_period": 8.0}, 4, 2, "there are fewer blocks"},
+	} {
+		assert.Equal(t, tt.want, battery.Kinds(tt.config, tt.layers), tt.reason)
+	}
+}
+
+func TestNew(t *testing.T) {
+	generates := battery.Options{Generates: true, Text: true, Paths: allPaths}
+	p := battery.New(config(map[string]any{"sliding_window": 24.0}), generates)
+	names := []string{}
+	for _, c := range p.Cases {
+		names = append(names, c.Name)
+		assert.NotEmpty(t, c.For)
+		assert.NotContains(t, c.TokenIDs, 150, "the end of a text is no token of it")
+		for _, id := range c.TokenIDs {
+			assert.True(t, id >= 0 && id < 320, id)
+		}
+		if c.TokenIDs != nil {
+			assert.Zero(t, c.TokenIDs[0], "begins as texts do")
+		}
+	}
+	assert.Equal(t, []string{"auto-long", "auto-few", "auto-one", "auto-across", "auto-text"}, names)
+	assert.Len(t, p.Cases[3].TokenIDs, 22, "its fifth step is behind the window of 24")
+	i := slices.IndexFunc(p.Paths, func(x battery.Path) bool { return strings.HasPrefix(x.Name, "lengths:") })
+	require.GreaterOrEqual(t, i, 0)
+	for _, n := range []string{",23,", ",24,", ",25,", ",48,", ",127,", ",129,"} {
+		assert.Contains(t, p.Paths[i].Name, n)
+	}
+	assert.Equal(t, p, battery.New(config(map[string]any{"sliding_window": 24.0}), generates), "the same for the same config")
+	assert.LessOrEqual(t, p.Cost.Time, battery.DefaultBudget)
+	assert.LessOrEqual(t, p.Cost.Bytes, int64(battery.DefaultBytes))
+
+	generates.Budget = 25 * time.Second
+	less := battery.New(config(map[string]any{"sliding_window": 24.0}), generates)
+	assert.Less(t, len(less.Cases[0].TokenIDs), len(p.Cases[0].TokenIDs), "a smaller budget")
+	assert.Contains(t, strings.Join(less.NotTried, "\n"), "4096 tokens (max_position_embeddings 4096): would take")
+}
+
+func TestNewOfLargeModel(t *testing.T) {
+	large := config(map[string]any{"hidden_size": 4096.0, "intermediate_size": 11008.0, "num_hidden_layers": 32.0, "vocab_size": 32000.0})
+	p := battery.New(large, battery.Options{Generates: true, Paths: allPaths})
+	assert.Equal(t, 2, p.MaxLayers)
+	assert.Contains(t, p.NotTried, "blocks 2 to 31: the first 2 have one of each kind")
+	given := battery.New(large, battery.Options{Generates: true, Paths: allPaths, MaxLayers: 32})
+	assert.Zero(t, given.MaxLayers, "who says how many blocks run is obeyed")
+}
+
+func TestNewOfEncoder(t *testing.T) {
+	roberta := config(map[string]any{"max_position_embeddings": 514.0, "pad_token_id": 1.0})
+	p := battery.New(roberta, battery.Options{Paths: []string{"batch", "padding:right", "lengths", "repeat", "mask"}})
+	assert.Len(t, p.Cases[0].TokenIDs, 512, "positions are counted from behind the token of padding")
+	for _, c := range p.Cases {
+		assert.Equal(t, 1, c.Steps)
+	}
+	var paths []string
+	for _, x := range p.Paths {
+		kind, _, _ := strings.Cut(x.Name, ":")
+		paths = append(paths, kind)
+	}
+	assert.Equal(t, []string{"lengths", "batch", "padding", "repeat", "mask"}, paths)
+	assert.Empty(t, p.NotTried)
+}
+
+func TestNotTried(t *testing.T) {
+	p := battery.New(config(map[string]any{"max_position_embeddings": 64.0, "vision_config": map[string]any{}}), battery.Options{Generates: true, Paths: []string{"lengths", "prefix"}})
+	assert.Equal(t, []string{"images: give a case some", "the execution path decode: the engine has none", "the execution path chunked: the engine has none",
+		"the execution path batch: the engine has none", "the execution path padding: the engine has none",
+		"the execution path prefix: no case is long enough", "the execution path repeat: the engine has none"}, p.NotTried)
+}

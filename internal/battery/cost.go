@@ -1,0 +1,97 @@
+package battery
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/goparity/goparity/internal/checkpoint"
+	"github.com/goparity/goparity/internal/dump"
+)
+
+// Cost is what trying something takes, about: the constants are measured on one machine.
+type Cost struct {
+	Tokens int   // fed in all forward passes
+	Passes int   // forward passes of one side
+	Bytes  int64 // of goldens in float32
+	Time   time.Duration
+}
+
+func (c Cost) String() string {
+	return fmt.Sprintf("about %s and %s", c.Time.Round(time.Second), megabytes(c.Bytes))
+}
+
+func (c *Cost) add(o Cost) {
+	c.Tokens += o.Tokens
+	c.Passes += o.Passes
+	c.Bytes += o.Bytes
+	c.Time += o.Time
+}
+
+func megabytes(n int64) string {
+	if n >= 1e9 {
+		return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+}
+
+// size has the widths of a model.
+type size struct{ hidden, inner, layers, vocab, experts, active int }
+
+func sizeOf(c checkpoint.Config) size {
+	first := func(otherwise int, keys ...string) int {
+		if n, ok := c.Int(keys...); ok && n > 0 {
+			return n
+		}
+		return otherwise
+	}
+	s := size{hidden: c.Hidden()}
+	if s.hidden == 0 {
+		s.hidden = first(defaultVocab, "dim", "model_dim", "embedding_size")
+	}
+	s.inner = first(defaultExpand*s.hidden, "intermediate_size", "ffn_dim", "n_inner", "d_ff", "ffn_hidden_size", "hidden_dim")
+	s.layers = first(1, "num_hidden_layers", "n_layer", "num_layers", "n_layers", "num_decoder_layers")
+	s.vocab = first(defaultVocab, "vocab_size")
+	s.experts, s.active = 1, 1
+	if n := first(0, "num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"); n > 0 {
+		s.experts, s.active = n, first(1, "num_experts_per_tok", "moe_top_k", "top_k_experts", "num_experts_per_token")
+		s.inner = first(s.inner, "moe_intermediate_size", "expert_ffn_hidden_size")
+	}
+	return s
+}
+
+// load is the time in which both sides load the weights of so many blocks.
+func (s size) load(layers int) time.Duration {
+	weights := float64(layers)*(4*sq(s.hidden)+3*float64(s.hidden)*float64(s.inner)*float64(s.experts)) + 2*float64(s.hidden)*float64(s.vocab)
+	return seconds(startSeconds + 2*4*weights/weightsPerSec)
+}
+
+// bytes are those recorded of one token.
+func (s size) bytes(layers int) float64 {
+	return 4 * (float64(layers)*(portsPerHidden*float64(s.hidden)+portsPerInner*float64(s.inner)*float64(s.active)) + 2*float64(s.vocab))
+}
+
+// of is the cost of forward passes over so many layers, all sides together; kept: their tensors are goldens.
+// A token costs 4h² + 3hi·active products in each block and hV in the head, and two for each key
+// that it sees and each unit of width.
+func (s size) of(passes [][]dump.PassItem, layers int, kept bool) (c Cost) {
+	macs := 0.0
+	for _, items := range passes {
+		for _, item := range items {
+			n := item.To - item.From
+			c.Tokens += n
+			block := 4*sq(s.hidden) + 3*float64(s.hidden)*float64(s.inner)*float64(s.active) + 2*float64(item.To)*float64(s.hidden)
+			macs += float64(n) * (float64(layers)*block + float64(s.hidden)*float64(s.vocab))
+		}
+	}
+	c.Passes = len(passes)
+	recorded := s.bytes(layers) * float64(c.Tokens)
+	if kept {
+		c.Bytes = int64(recorded)
+	}
+	c.Time = seconds(sides * (macs/macsPerSecond + recorded/bytesPerSecond + passSeconds*float64(c.Passes*layers)))
+	return c
+}
+
+func sq(n int) float64 { return float64(n) * float64(n) }
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

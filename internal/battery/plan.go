@@ -1,0 +1,319 @@
+package battery
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goparity/goparity/internal/checkpoint"
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/path"
+)
+
+// Prefix begins the name of each case that is planned.
+const Prefix = "auto-"
+
+// Text is the prompt of the case of a text: words, numbers, an accent, other scripts, code.
+const Text = "The quick brown fox paid 3,141.59 for a naïve café in 東京 🙂.\n\n\tdef area(r): return 3.14 * r**2  # Привет"
+
+// Options say what is planned for.
+type Options struct {
+	Generates bool          // the model generates text: it has a cache, and rows depend on the tokens before them alone
+	Text      bool          // there is a tokenizer
+	Paths     []string      // names of the execution paths that the candidate can run, without numbers
+	MaxLayers int           // the number of blocks that run; 0 leaves it to the plan
+	Budget    time.Duration // DefaultBudget if 0
+	Bytes     int64         // of goldens; DefaultBytes if 0
+}
+
+// Case is an input and what it is for.
+type Case struct {
+	Name, For string
+	TokenIDs  []int
+	Prompt    string
+	Steps     int
+	Cost      Cost
+}
+
+// Path is an execution path of the cases and what it is for.
+type Path struct {
+	Name, For string
+	Cost      Cost
+}
+
+// Plan is what a model is tried with.
+type Plan struct {
+	Cases     []Case
+	Paths     []Path
+	MaxLayers int // the first blocks that run; 0 for all
+	Cost      Cost
+	NotTried  []string // and why
+}
+
+// New plans for the model of a config. Tokens are the same for the same config: drawn from the middle
+// of the vocabulary, without those that the config names, behind the one that begins a text if it names
+// one. Of a model that is too large for the budget the first blocks run, one of each kind. If even its
+// shortest plan is beyond the budget, it is returned all the same.
+func New(c checkpoint.Config, o Options) Plan {
+	o.Budget, o.Bytes = cmp.Or(o.Budget, DefaultBudget), cmp.Or(o.Bytes, DefaultBytes)
+	p := planner{config: c, options: o, size: sizeOf(c), boundaries: Boundaries(c)}
+	layers := p.size.layers
+	if o.MaxLayers > 0 {
+		layers = min(layers, o.MaxLayers)
+	}
+	best := p.longest(layers)
+	if few := Kinds(c, p.size.layers); o.MaxLayers == 0 && few < layers {
+		if part := p.longest(few); part.longest() > best.longest() {
+			part.MaxLayers = few
+			best = part
+		}
+	}
+	best.NotTried = p.notTried(best)
+	return best
+}
+
+func (p Plan) longest() (n int) {
+	for _, c := range p.Cases {
+		n = max(n, len(c.TokenIDs))
+	}
+	return n
+}
+
+type planner struct {
+	config     checkpoint.Config
+	options    Options
+	size       size
+	boundaries []Boundary
+}
+
+// longest returns the plan within the budget that reaches the longest length.
+func (p *planner) longest(layers int) (best Plan) {
+	for i, n := range p.lengths() {
+		plan := p.plan(n, layers)
+		if i > 0 && !p.affords(plan.Cost) {
+			break
+		}
+		best = plan
+	}
+	return best
+}
+
+func (p *planner) affords(c Cost) bool {
+	return c.Time <= p.options.Budget && c.Bytes <= p.options.Bytes
+}
+
+// lengths are those that cross boundaries, the shortest first.
+func (p *planner) lengths() (out []int) {
+	for _, b := range p.boundaries {
+		out = append(out, p.crossing(b)...)
+	}
+	slices.Sort(out)
+	return slices.DeleteFunc(slices.Compact(out), func(n int) bool { return n < fewTokens })
+}
+
+// crossing are the lengths that cross a boundary: a token less, as many, one more, and twice as many of
+// what the config says, which is crossed again; or the last length that there is.
+func (p *planner) crossing(b Boundary) []int {
+	out := []int{b.At - 1, b.At, b.At + 1}
+	switch {
+	case b.Max:
+		out = []int{p.most()}
+	case b.Key != "":
+		out = append(out, 2*b.At)
+	}
+	return slices.DeleteFunc(out, func(n int) bool { return n > p.most() })
+}
+
+// most is the number of tokens that the model has positions for. Encoders count them from behind the
+// token of padding where that is not the first (RoBERTa).
+func (p *planner) most() int {
+	for _, b := range p.boundaries {
+		if b.Max {
+			pad, _ := p.config.Int("pad_token_id")
+			if p.options.Generates || pad < 1 {
+				return b.At
+			}
+			return b.At - pad - 1
+		}
+	}
+	return 1 << 30
+}
+
+// plan is the plan whose lengths go up to longest.
+func (p *planner) plan(longest, layers int) (out Plan) {
+	n := min(longest+extra, p.most())
+	out.Cases = p.cases(n)
+	out.Cost.Time = p.size.load(layers)
+	var inputs []path.Input
+	for i := range out.Cases {
+		c := &out.Cases[i]
+		tokens := max(len(c.TokenIDs), len(c.Prompt)/3)
+		c.Cost = p.size.of(steps(tokens, c.Steps), layers, true)
+		out.Cost.add(c.Cost)
+		if c.TokenIDs != nil {
+			inputs = append(inputs, path.Input{Case: c.Name, Tokens: [][]int{c.TokenIDs}})
+		}
+	}
+	window, _ := p.config.Int("sliding_window")
+	for _, x := range p.paths(n, longest) {
+		plans, _, err := path.Plans(x.Name, inputs, path.About{Window: window})
+		if err != nil {
+			continue // no case is long enough
+		}
+		for _, plan := range plans {
+			x.Cost.add(p.size.of(plan.Passes, layers, false))
+		}
+		out.Cost.add(x.Cost)
+		out.Paths = append(out.Paths, x)
+	}
+	return out
+}
+
+// steps are the forward passes of a case.
+func steps(tokens, n int) (passes [][]dump.PassItem) {
+	passes = append(passes, []dump.PassItem{{To: tokens}})
+	for k := 1; k < n; k++ {
+		passes = append(passes, []dump.PassItem{{From: tokens + k - 1, To: tokens + k}})
+	}
+	return passes
+}
+
+func (p *planner) cases(n int) (out []Case) {
+	long := Case{Name: Prefix + "long", TokenIDs: p.tokens(1, n), Steps: 1, For: "every length up to it, with lengths; its end behind a cache, with decode"}
+	few := Case{Name: Prefix + "few", TokenIDs: p.tokens(2, min(fewTokens, n)), Steps: 1, For: "a second, shorter sequence: batch, repeat"}
+	out = append(out, long, few)
+	if p.options.Generates {
+		out[1].Steps, out[1].For = 3, "a second, shorter sequence: batch, repeat; tokens of its own behind few"
+		out = append(out, Case{Name: Prefix + "one", TokenIDs: p.tokens(3, 1), Steps: 3, For: "tokens behind a single one"})
+		if b, ok := p.first(n); ok {
+			across := p.tokens(4, b.At-2)
+			out = append(out, Case{Name: Prefix + "across", TokenIDs: across, Steps: 5, For: "tokens of its own across " + b.String()})
+		}
+	}
+	if p.options.Text {
+		out = append(out, Case{Name: Prefix + "text", Prompt: Text, Steps: 1, For: "a text: the tokenizer, and the token that begins it"})
+	}
+	return out
+}
+
+// first is the lowest boundary of the config itself that tokens of n cross.
+func (p *planner) first(n int) (Boundary, bool) {
+	i := slices.IndexFunc(p.boundaries, func(b Boundary) bool { return b.Key != "" && !b.Max && b.At > fewTokens })
+	if i < 0 || p.boundaries[i].At+extra > n {
+		return Boundary{}, false
+	}
+	return p.boundaries[i], true
+}
+
+// paths are those that the candidate can run of cases with n tokens at most, and lengths up to longest.
+func (p *planner) paths(n, longest int) (out []Path) {
+	var lengths []string
+	for _, k := range append([]int{1, 2}, p.lengths()...) {
+		if k <= longest {
+			lengths = append(lengths, fmt.Sprint(k))
+		}
+	}
+	chunk := min(max(n/3, 2), mostChunk)
+	for _, x := range []Path{
+		{Name: dump.Lengths + ":" + strings.Join(lengths, ","), For: "each boundary: a token before it, at it, behind it"},
+		{Name: fmt.Sprintf("%s:%d", dump.Decode, decoded), For: "the last tokens one at a time, across the longest boundary"},
+		{Name: fmt.Sprintf("%s:%d", dump.Chunked, chunk), For: "chunked prefill, whose last chunk is not whole"},
+		{Name: dump.Batch, For: "sequences of several lengths together, in both orders"},
+		{Name: dump.Padding + ":" + dump.Left, For: "padding before a sequence"},
+		{Name: dump.Padding + ":" + dump.Right, For: "padding behind a sequence"},
+		{Name: dump.Prefix, For: "a prompt whose beginning is in the cache"},
+		{Name: dump.Repeat + ":3", For: "the same prompt again, another one between"},
+		{Name: dump.Mask, For: "tokens that the mask hides"},
+	} {
+		kind, _, _ := strings.Cut(x.Name, ":")
+		if slices.Contains(p.options.Paths, kind) || slices.Contains(p.options.Paths, x.Name) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// tokens draws n token ids, other ones for each seed.
+func (p *planner) tokens(seed uint64, n int) []int {
+	named := map[int]bool{}
+	var walk func(v any)
+	note := func(v any) {
+		if id, ok := v.(float64); ok {
+			named[int(id)] = true
+		}
+	}
+	walk = func(v any) {
+		in, _ := v.(map[string]any)
+		for key, value := range in {
+			if list, ok := value.([]any); ok && strings.Contains(key, "token") {
+				for _, id := range list {
+					note(id)
+				}
+			} else if strings.Contains(key, "token_id") || strings.Contains(key, "token_index") {
+				note(value)
+			}
+			walk(value)
+		}
+	}
+	walk(map[string]any(p.config))
+	low, high := p.size.vocab/8, p.size.vocab-p.size.vocab/8
+	out := make([]int, 0, n)
+	if bos, ok := p.config.Int("bos_token_id"); ok && bos >= 0 && bos < p.size.vocab && p.options.Generates {
+		out = append(out, bos)
+	}
+	x := seed
+	for tried := 0; len(out) < n; tried++ {
+		x = x*6364136223846793005 + 1442695040888963407 // Knuth's linear congruential generator
+		id := low + int((x>>33)%uint64(max(high-low, 1)))
+		if !named[id] || tried > 100*n {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// notTried says which boundaries the plan does not cross, and what that would take.
+func (p *planner) notTried(plan Plan) (out []string) {
+	if plan.MaxLayers > 0 {
+		out = append(out, fmt.Sprintf("blocks %d to %d: the first %d have one of each kind", plan.MaxLayers, p.size.layers-1, plan.MaxLayers))
+	}
+	layers := cmp.Or(plan.MaxLayers, p.options.MaxLayers, p.size.layers)
+	reached := plan.longest() - extra
+	if plan.longest() == p.most() {
+		reached = p.most()
+	}
+	for _, b := range p.boundaries {
+		for _, n := range p.crossing(b) {
+			if n > reached {
+				out = append(out, fmt.Sprintf("%d tokens (%s): would take %s of goldens", n, b, p.plan(n, layers).Cost))
+				break
+			}
+		}
+	}
+	if p.config["vision_config"] != nil {
+		out = append(out, "images: give a case some")
+	}
+	for _, kind := range p.kinds() {
+		if !slices.ContainsFunc(plan.Paths, func(x Path) bool { k, _, _ := strings.Cut(x.Name, ":"); return k == kind }) {
+			out = append(out, "the execution path "+kind+": "+p.lacks(kind))
+		}
+	}
+	return out
+}
+
+// kinds are the kinds of execution paths that a model of the task has.
+func (p *planner) kinds() []string {
+	if p.options.Generates {
+		return []string{dump.Lengths, dump.Decode, dump.Chunked, dump.Batch, dump.Padding, dump.Prefix, dump.Repeat}
+	}
+	return []string{dump.Lengths, dump.Batch, dump.Padding, dump.Repeat, dump.Mask}
+}
+
+func (p *planner) lacks(kind string) string {
+	if slices.ContainsFunc(p.options.Paths, func(name string) bool { k, _, _ := strings.Cut(name, ":"); return k == kind }) {
+		return "no case is long enough"
+	}
+	return "the engine has none"
+}

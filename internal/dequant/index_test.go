@@ -1,0 +1,28 @@
+package dequant_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/dequant"
+)
+
+func TestElsewhereByIndex(t *testing.T) {
+	for _, name := range []string{"plain", "m[1]"} {
+		dir := filepath.Join(t.TempDir(), name)
+		require.NoError(t, os.Mkdir(dir, 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "model.safetensors.index.json"), []byte(`{"weight_map": {"a": "1", "b": "2"}}`), 0o644))
+		elsewhere, err := dequant.Elsewhere(dir, "1")
+		require.NoError(t, err, name)
+		require.NotNil(t, elsewhere, name)
+		assert.False(t, elsewhere("a"), name)
+		assert.True(t, elsewhere("b"), name)
+		elsewhere, err = dequant.Elsewhere(dir, "3")
+		require.NoError(t, err, name)
+		assert.Nil(t, elsewhere, "no index names it")
+	}
+}

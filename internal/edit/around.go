@@ -1,0 +1,213 @@
+package edit
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/program"
+)
+
+// compares are operators that make a mask of two numbers.
+var compares = []string{"lt", "le", "gt", "ge"}
+
+// ofMask names edits of what compares positions, and of what hides scores by that.
+func ofMask(c *context) string {
+	comparison := slices.Contains(compares, c.op.Name)
+	toComparison := slices.ContainsFunc(compares, func(n string) bool { return c.near(n, toCompare) })
+	hides := c.Kind == "drop" && c.op.Name == "add" && c.near("_softmax", 2) && c.compared()
+	switch {
+	case c.Kind == "mask" && c.near("bitwise_and", toCompare) && c.after("sub", toCompare): // a window: other masks stay
+		return "attention/mask"
+	case c.Kind == "mask" && strings.Contains(c.Text, "lower triangle"), c.Kind == "mask" && strings.Contains(c.Text, "everywhere") && c.compared(), hides:
+		return "attention/causal"
+	case (comparison || toComparison) && c.reaches("_softmax"):
+		for _, n := range []string{"sub", "add"} { // a number away: a window
+			if c.after(n, 1) || c.near(n, 1) || c.op.Name == n {
+				return "attention/mask"
+			}
+		}
+		return "attention/causal"
+	}
+	return ""
+}
+
+// compared reports whether the edited operator compares positions, or takes what comes of that.
+func (c *context) compared() bool {
+	is := func(o program.Op) bool { return slices.Contains(compares, o.Name) }
+	return is(c.op) || c.afterAny(toScores, is)
+}
+
+// attended reports whether what is changed goes into an attention.
+func (c *context) attended() bool {
+	return c.reaches("_softmax") || slices.ContainsFunc(c.Ops, func(o program.Op) bool { return strings.Contains(o.Name, "scaled_dot_product") && c.reaches(o.Name) })
+}
+
+// ofHeads names edits of the order of heads and sequences in front of an attention.
+func ofHeads(c *context) string {
+	if c.Kind != "layout" || len(c.At) == 0 || len(c.op.Out) != 1 || len(c.Values[c.op.Out[0]].Shape) < 4 || !c.attended() {
+		return ""
+	}
+	spread := func(o program.Op) bool {
+		return o.Name == "expand" || o.Name == "repeat_interleave" || o.Name == "repeat"
+	}
+	switch {
+	case strings.HasPrefix(c.Text, "axis 0 rolled"):
+		return "state/sequence"
+	case (spread(c.op) || c.afterAny(toCompare, spread)) && (strings.HasPrefix(c.Text, "axes 1 and 2") || strings.HasPrefix(c.Text, "axis 1 ")):
+		return "attention/gqa"
+	}
+	return ""
+}
+
+// ofScan names edits of what stands beside the scan of a state: its decays are exponentials.
+func ofScan(c *context) string {
+	if c.op.Name != "add" || !c.takesTwo() || c.Kind != "drop" && c.Kind != "twice" {
+		return ""
+	}
+	weighed := func(o program.Op) bool { return o.Name == "mul" && c.factor(o) }
+	if c.has("exp") && c.has("softplus") && c.afterAny(1, weighed) || c.learned() == 1 && c.near("maximum", 1) {
+		return "ssm/skip"
+	}
+	return ""
+}
+
+// factor reports whether an operand is a weight, or a view of one.
+func (c *context) factor(o program.Op) bool {
+	own := c.op
+	defer func() { c.op = own }()
+	c.op = o
+	return c.learned() > 0
+}
+
+// reaches reports whether what an edit changes comes to an operator at last.
+func (c *context) reaches(name string) bool {
+	seen := map[program.ID]bool{}
+	for _, id := range c.made {
+		seen[id] = true
+	}
+	for _, o := range c.Ops {
+		if !slices.ContainsFunc(o.Operands(), func(id program.ID) bool { return seen[id] }) {
+			continue
+		}
+		if o.Name == name {
+			return true
+		}
+		for _, id := range o.Out {
+			seen[id] = true
+		}
+	}
+	return false
+}
+
+// afterAny reports whether the edited operator takes what another one made that is of some kind, within some
+// operators.
+func (c *context) afterAny(within int, is func(o program.Op) bool) bool {
+	return c.makes(c.op, within, is)
+}
+
+func (c *context) makes(of program.Op, within int, is func(o program.Op) bool) bool {
+	taken := of.Operands()
+	for range within {
+		var next []program.ID
+		for _, id := range taken {
+			i := c.Maker(id)
+			if i < 0 {
+				continue
+			}
+			if is(c.Ops[i]) {
+				return true
+			}
+			next = append(next, c.Ops[i].Operands()...)
+		}
+		taken = next
+	}
+	return false
+}
+
+func (c *context) makesNamed(of program.Op, within int, name string) bool {
+	return c.makes(of, within, func(o program.Op) bool { return o.Name == name })
+}
+
+// rotates reports whether an operator adds what is turned by a sine to what is turned by a cosine: x·cos + (−b, a)·sin.
+func (c *context) rotates(o program.Op) bool {
+	return o.Name == "add" && len(o.Operands()) > 1 && c.makesNamed(o, 1, "mul") && c.makes(o, 2, func(o program.Op) bool {
+		return o.Name == "cat" && c.makesNamed(o, 1, "neg")
+	})
+}
+
+// gains reports whether an operator makes, of a weight of one axis, the factor of what was normed; or takes that
+// factor.
+func (c *context) gains() bool {
+	ofWeight := func(o program.Op) bool {
+		return slices.ContainsFunc(o.Operands(), func(id program.ID) bool { v := c.Values[id]; return v.Weight != "" && len(v.Shape) == 1 })
+	}
+	rooted := func(o program.Op) bool { return o.Name == "mul" && c.makesNamed(o, toRoot, "rsqrt") }
+	switch {
+	case !slices.Contains([]string{"add", "mul"}, c.op.Name):
+		return false
+	case rooted(c.op): // without a weight it is the norm itself
+		return c.makes(c.op, 1, func(o program.Op) bool { return o.Name == "add" && ofWeight(o) })
+	}
+	return ofWeight(c.op) && slices.ContainsFunc(c.Ops, func(o program.Op) bool {
+		return rooted(o) && slices.ContainsFunc(o.Operands(), func(id program.ID) bool { return slices.Contains(c.op.Out, id) })
+	})
+}
+
+// isBias reports whether what is changed is added as it stands.
+func (c *context) isBias() bool {
+	return slices.ContainsFunc(c.Ops, func(o program.Op) bool {
+		return slices.ContainsFunc(o.Args, func(a program.Arg) bool {
+			id, ok := a.Value.(program.ID)
+			return ok && slices.Contains(c.made, id) && (o.Name == "add" || a.Name == "bias" && !isNorm(o.Name) || o.Name == "addmm" && a.Name == "self")
+		})
+	})
+}
+
+// summed reports whether what is changed is added to something as it stands.
+func (c *context) summed() bool {
+	return slices.ContainsFunc(c.Ops, func(o program.Op) bool {
+		ids := o.Operands()
+		return o.Name == "add" && len(ids) > 1 && slices.ContainsFunc(ids, func(id program.ID) bool { return slices.Contains(c.made, id) })
+	})
+}
+
+func (c *context) hasFused() bool {
+	return slices.ContainsFunc(c.Ops, func(o program.Op) bool { return strings.Contains(o.Name, "scaled_dot_product") })
+}
+
+// ofAllHeads reports whether what is changed has no axis of heads: of the scores of an attention it is the same for all.
+func (c *context) ofAllHeads() bool {
+	if len(c.made) != 1 || int(c.made[0]) >= len(c.Values) {
+		return false
+	}
+	s := c.Values[c.made[0]].Shape
+	return len(s) == 2 || len(s) == 4 && s[1] == 1
+}
+
+// ofModulation names edits of factors, shifts and gates that are the same for all tokens.
+func ofModulation(c *context) string {
+	parts := c.op.Name == "split_with_sizes" || c.op.Name == "split" || c.op.Name == "slice"
+	switch {
+	case c.modulates(c.op) && (c.Kind == "drop" || c.Kind == "bypass"):
+		return "modulation/missing"
+	case c.modulates(c.op) && c.Kind == "source", parts && c.Kind == "slice" && slices.ContainsFunc(c.Ops, func(o program.Op) bool {
+		return c.modulates(o) && c.makes(o, 1, func(of program.Op) bool { return slices.Equal(of.Out, c.op.Out) })
+	}):
+		return "modulation/order"
+	}
+	return ""
+}
+
+// modulates reports whether an operator multiplies rows with numbers that are the same for all of them, or adds these,
+// and they are no weight.
+func (c *context) modulates(o program.Op) bool {
+	if o.Name != "mul" && o.Name != "add" || len(o.Out) != 1 || c.reaches("_softmax") {
+		return false
+	}
+	all := c.Values[o.Out[0]].Shape
+	n := len(all)
+	return n > 2 && slices.ContainsFunc(o.Operands(), func(id program.ID) bool {
+		v := c.Values[id]
+		return v.Weight == "" && len(v.Shape) == n && v.Shape[n-1] == all[n-1] && v.Shape[n-2] == 1 && all[n-2] > 1
+	})
+}

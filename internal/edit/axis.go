@@ -1,0 +1,142 @@
+package edit
+
+import (
+	"slices"
+
+	"github.com/goparity/goparity/internal/program"
+)
+
+// axes makes an operator work along others.
+func axes(s *site) {
+	o := s.first()
+	_, ids := tensors(o)
+	if len(ids) == 0 {
+		return
+	}
+	rank := len(s.shape(ids[0]))
+	for _, a := range o.Args {
+		if a.Name != "dim" && a.Name != "dim0" && a.Name != "dim1" {
+			continue
+		}
+		set := func(v any) {
+			s.add("axis", 2, text("%s of %s: %v → %v", a.Name, o.Name, a.Value, v), func(w *writer, o program.Op) { w.run(o, o.Name, with(o.Args, a.Name, v)) })
+		}
+		for d := range rank {
+			if _, list := a.Value.([]int); list {
+				set([]int{d})
+				for e := range d {
+					set([]int{e, d})
+				}
+			} else if v, ok := a.Value.(int); ok && d != v && d != v+rank {
+				set(d)
+			}
+		}
+	}
+}
+
+// parts takes others of a tensor: of a slice, a selection, a split.
+func parts(s *site) {
+	o := s.first()
+	_, ids := tensors(o)
+	if len(ids) == 0 {
+		return
+	}
+	whole := s.shape(ids[0])
+	d, _ := o.Args.Get("dim").(int)
+	if d < 0 {
+		d += len(whole)
+	}
+	if d < 0 || d >= len(whole) {
+		return
+	}
+	switch o.Name {
+	case "slice":
+		s.slices(o, d, whole[d])
+	case "select":
+		index, _ := o.Args.Get("index").(int)
+		for _, i := range []int{0, 1, 2, 3, index - 1, index + 1, whole[d] - 1} {
+			if i != index && i >= 0 && i < whole[d] && i != index+whole[d] {
+				s.add("slice", 2, text("index %d → %d", index, i), func(w *writer, o program.Op) { w.run(o, o.Name, with(o.Args, "index", i)) })
+			}
+		}
+	case "split", "split_with_sizes", "unbind":
+		if len(o.Out) < 2 || len(o.Out) > mostParts || slices.Contains(o.Out, program.None) {
+			return
+		}
+		for _, p := range permutations(len(o.Out)) {
+			s.add("slice", 2, text("parts in the order %v", p), func(w *writer, o program.Op) { w.reordered(o, d, p) })
+		}
+		if whole[d]%len(o.Out) == 0 && o.Name != "unbind" {
+			s.add("slice", 2, "parts one after the other → interleaved", func(w *writer, o program.Op) {
+				for i, id := range o.Out {
+					w.slice(o, d, i, whole[d], len(o.Out), id)
+				}
+			})
+		}
+	}
+}
+
+// slices takes as much from elsewhere along an axis of n.
+func (s *site) slices(o program.Op, d, n int) {
+	v, _ := s.result(o)
+	if d >= len(v.Shape) || v.Shape[d] == 0 {
+		return
+	}
+	length, from := v.Shape[d], 0
+	if f, ok := o.Args.Get("start").(int); ok && f >= 0 {
+		from = f
+	}
+	take := func(what string, from, to, step int) {
+		if from >= 0 && to <= n {
+			s.add("slice", 2, what, func(w *writer, o program.Op) {
+				w.run(o, o.Name, with(with(with(o.Args, "start", from), "end", to), "step", step))
+			})
+		}
+	}
+	starts := []int{0, n - length, from + 1, from - 1, from + 2, from - 2}
+	for at := 0; at < n; at += length {
+		starts = append(starts, at)
+	}
+	slices.Sort(starts)
+	for _, at := range slices.Compact(starts) {
+		if at != from {
+			take(text("from %d → from %d", from, at), at, at+length, 1)
+		}
+	}
+	if n%length != 0 || n == length {
+		return
+	}
+	q := n / length
+	for at := range q {
+		take(text("from %d → every %dth from %d", from, q, at), at, n, q)
+	}
+}
+
+// slice writes an operator that takes a part of what another one takes.
+func (w *writer) slice(o program.Op, d, start, end, step int, out program.ID) {
+	w.ops = append(w.ops, program.Op{Name: "slice", Full: full("slice"), Stack: o.Stack, Layer: o.Layer, Out: []program.ID{out},
+		Args: argsOf([]any{"self", o.Args.Get("self"), "dim", d, "start", start, "end", end, "step", step})})
+}
+
+// reordered cuts a tensor into the same parts, which stand there in another order.
+func (w *writer) reordered(o program.Op, d int, order []int) {
+	if len(o.Out) != len(order) {
+		w.failed = true
+		return
+	}
+	if o.Name == "unbind" {
+		out := slices.Clone(o.Out)
+		for i, k := range order {
+			out[k] = o.Out[i]
+		}
+		o.Out = out
+		w.ops = append(w.ops, o)
+		return
+	}
+	at := 0
+	for _, k := range order {
+		n := w.s.Values[o.Out[k]].Shape[d]
+		w.slice(o, d, at, at+n, 1, o.Out[k])
+		at += n
+	}
+}

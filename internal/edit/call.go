@@ -1,0 +1,115 @@
+package edit
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/tensor"
+)
+
+// call is what ran while one expression of the model's source, which is no innermost one, was evaluated: a function's or
+// a module's call.
+type call struct {
+	frame   int
+	at      []int        // operators
+	in, out []program.ID // what it takes of others, and others of it
+}
+
+// called lists the calls of a piece.
+func (s *site) called() (out []call) {
+	index := map[int]int{}
+	for i, o := range s.Ops {
+		if o.Stack < 0 || o.Stack >= len(s.Stacks) || len(s.Stacks[o.Stack]) == 0 {
+			continue
+		}
+		for _, frame := range s.Stacks[o.Stack][1:] {
+			k, ok := index[frame]
+			if !ok {
+				k = len(out)
+				index[frame], out = k, append(out, call{frame: frame})
+			}
+			out[k].at = append(out[k].at, i)
+		}
+	}
+	out = slices.DeleteFunc(out, func(c call) bool { return len(c.at) < 2 })
+	for i := range out {
+		out[i].in, out[i].out = s.border(out[i].at)
+	}
+	return out
+}
+
+// calls leaves out what a call does, or rounds all of it.
+func calls(s *site) {
+	for _, c := range s.calls {
+		if pass := s.passed(c); pass != nil {
+			s.ofCall(c, "drop", 0, "left out", func(w *writer, o program.Op) {
+				if len(o.Out) == 1 {
+					if id, ok := pass[o.Out[0]]; ok {
+						w.pass(o, id)
+						return
+					}
+				}
+				w.ops = append(w.ops, o)
+			})
+		}
+		for _, d := range narrow {
+			s.ofCall(c, "rounding", 6, "in "+d.String(), func(w *writer, o program.Op) { w.narrowed(o, d, false) })
+		}
+	}
+}
+
+func (s *site) ofCall(c call, kind string, cost int, what string, rewrite func(w *writer, o program.Op)) {
+	name := strings.TrimSpace(s.Frames[c.frame].Text)
+	if e := s.addAt(kind, cost, text("%s %s", name, what), c.at, rewrite); e.Kind != "" {
+		e.Frame = c.frame + 1
+	}
+}
+
+// passed says what each result of a call is made of that has its shape; nil if that is not plain.
+func (s *site) passed(c call) map[program.ID]program.ID {
+	pass, used := map[program.ID]program.ID{}, map[program.ID]bool{}
+	for _, out := range c.out {
+		i := slices.IndexFunc(c.in, func(in program.ID) bool {
+			a, b := s.Values[in], s.Values[out]
+			return !used[in] && a.Weight == "" && isFloat(a) && isFloat(b) && slices.Equal(a.Shape, b.Shape)
+		})
+		if i < 0 {
+			return nil
+		}
+		used[c.in[i]], pass[out] = true, c.in[i]
+	}
+	return pass
+}
+
+// narrow are the types to which a calculation may be rounded.
+var narrow = []tensor.DType{tensor.BF16, tensor.F16}
+
+// narrowed runs an operator on rounded operands, and rounds what it makes. A product may add its bias as it is.
+func (w *writer) narrowed(o program.Op, d tensor.DType, bias bool) {
+	o.Args = slices.Clone(o.Args)
+	for i, a := range o.Args {
+		id, ok := a.Value.(program.ID)
+		if ok && id != program.None && isFloat(*w.value(id)) && !(bias && isBias(o, a.Name)) {
+			o.Args[i].Value = w.rounded(id, d)
+		}
+	}
+	if len(o.Out) == 0 || o.Out[0] == program.None || !isFloat(w.s.Values[o.Out[0]]) {
+		w.ops = append(w.ops, o)
+		return
+	}
+	w.after(o, func(id program.ID) program.ID { return w.rounded(id, d) })
+}
+
+// isBias reports whether an operand of a product is what is added to it.
+func isBias(o program.Op, arg string) bool {
+	return arg == "bias" || o.Name == "addmm" && arg == "self"
+}
+
+// rounded is a value that went through another type.
+func (w *writer) rounded(id program.ID, d tensor.DType) program.ID {
+	v := *w.value(id)
+	x := w.make(v.Shape, d)
+	w.ops = append(w.ops, program.Op{Name: "_to_copy", Full: full("_to_copy"), Args: argsOf([]any{"self", id, "dtype", d.String()}), Out: []program.ID{x}, Stack: -1})
+	return w.call("_to_copy", id, nil, "self", x, "dtype", v.DType.String())
+}

@@ -1,0 +1,81 @@
+package edit
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/program"
+)
+
+// spreads are operators of two operands, of which the smaller is spread over the other.
+var spreads = []string{"add", "sub", "mul", "div", "maximum", "minimum", "where", "masked_fill"}
+
+// drop leaves an operator out, or one of its optional operands.
+func drop(s *site) {
+	o := s.first()
+	v, single := s.result(o)
+	if slices.Contains([]string{"clone", "alias", "detach", "view", "expand"}, o.Name) {
+		return
+	}
+	names, ids := tensors(o)
+	for k, id := range ids {
+		shape, name := s.shape(id), names[k]
+		if single && isFloat(v) == isFloat(s.Values[id]) && (slices.Equal(shape, v.Shape) || slices.Contains(spreads, o.Name) && len(shape) <= len(v.Shape)) {
+			s.add("drop", 0, text("%s left out", o.Name), func(w *writer, o program.Op) { w.pass(o, o.Args.Get(name).(program.ID)) })
+		}
+		if name == "weight" && o.Name != "embedding" && o.Name != "convolution" || name == "bias" {
+			s.add("drop", 0, text("%s of %s left out", name, o.Name), func(w *writer, o program.Op) { w.run(o, o.Name, with(o.Args, name, nil)) })
+		}
+	}
+	switch o.Name {
+	case "addmm":
+		s.add("drop", 0, "bias left out", func(w *writer, o program.Op) {
+			w.run(o, "mm", argsOf([]any{"self", o.Args.Get("mat1"), "mat2", o.Args.Get("mat2")}))
+		})
+	case "native_layer_norm", "native_group_norm", "_native_batch_norm_legit_no_training", "native_batch_norm":
+		s.add("drop", 0, "norm left out", func(w *writer, o program.Op) { w.pass(o, o.Args.Get("input").(program.ID)) })
+	}
+}
+
+// twice runs an operator again on its own result.
+func twice(s *site) {
+	o := s.first()
+	names, ids := tensors(o)
+	if v, ok := s.result(o); !ok || len(ids) == 0 || !isFloat(v) || !slices.Equal(s.shape(ids[0]), v.Shape) || strings.HasPrefix(o.Name, "index") || strings.HasPrefix(o.Name, "scatter") {
+		return
+	}
+	s.add("twice", 3, o.Name+" twice", func(w *writer, o program.Op) {
+		w.after(o, func(id program.ID) program.ID {
+			out := w.make(w.value(id).Shape, w.value(id).DType)
+			again := o
+			again.Args, again.Out = with(o.Args, names[0], id), []program.ID{out}
+			w.ops = append(w.ops, again)
+			return out
+		})
+	})
+}
+
+// order runs an operator before the one that made its operand.
+func order(s *site) {
+	o := s.first()
+	names, ids := tensors(o)
+	v, ok := s.result(o)
+	if !ok || len(ids) == 0 || len(s.group) > 1 || s.Maker(ids[0]) < 0 {
+		return
+	}
+	before := s.Ops[s.Maker(ids[0])]
+	first, operands := tensors(before)
+	if len(operands) == 0 || len(before.Out) != 1 || slices.Contains([]string{"clone", "detach", "alias"}, before.Name) ||
+		!slices.Equal(s.shape(operands[0]), v.Shape) || !slices.Equal(s.shape(ids[0]), v.Shape) {
+		return
+	}
+	s.add("order", 3, text("%s before %s", o.Name, before.Name), func(w *writer, o program.Op) {
+		id := w.make(v.Shape, v.DType)
+		early := o
+		early.Args, early.Out = with(o.Args, names[0], operands[0]), []program.ID{id}
+		w.ops = append(w.ops, early)
+		late := before
+		late.Args, late.Out = with(before.Args, first[0], id), o.Out
+		w.ops = append(w.ops, late)
+	})
+}

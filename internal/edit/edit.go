@@ -1,0 +1,269 @@
+package edit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/replay"
+	"github.com/goparity/goparity/tensor"
+)
+
+// Edit is one change of a piece.
+type Edit struct {
+	Kind   string
+	Text   string  // what is changed: "silu → gelu"
+	Cost   int     // those of a lower cost are tried first, and say the same with less
+	At     []int   // operators that are changed, by index in the piece; none where what comes from outside is
+	Frame  int     // 1 + the expression that is changed, where it is a call; 0 for one of an operator
+	Apart  bool    // it takes what was recorded elsewhere
+	Takers []int   // operators that take what comes from outside and is changed
+	Number float64 // that stands in the place of another; 0 for other kinds
+	// Weight names the weight that is changed, or in whose place another is read.
+	Weight string
+	Patch  replay.Patch
+}
+
+// Places are the operators whose lines of code the edit is about.
+func (e *Edit) Places() []int {
+	if len(e.At) > 0 {
+		return e.At
+	}
+	return e.Takers
+}
+
+// Key is the same for the same edit of the same code, in whatever layer.
+func Key(p *program.Piece, e Edit) string {
+	key := e.Kind + " " + strings.ReplaceAll(e.Text, e.Weight, role(e.Weight))
+	for _, i := range e.Places() {
+		key += fmt.Sprint(" ", Frame(p, i), p.Ops[i].Name)
+	}
+	return key
+}
+
+// kinds are all kinds of edits. Each lists those of a group of operators that are changed alike.
+var kinds = []func(*site){drop, sibling, swap, flag, masks, axes, parts, numbers, integers, bypass, source, nearer, spread, order, twice, results, roundings, clamps, convolutions, tables}
+
+// wholes are kinds that are about the whole piece.
+var wholes = []func(*site){given, ofLine, exchange, calls, helpers, records}
+
+// site is a group of operators, and what an edit of them may use.
+type site struct {
+	*replay.Base
+	weights []Weight
+	group   []int
+	tables  []bool // by operator: it is made of constants alone, as a table of positions
+	sizes   []int  // of axes in the piece: numbers often come from them
+	calls   []call
+	looped  []bool // by operator: it runs several times in a loop
+	out     []Edit
+}
+
+// Weight is a weight of the model that the piece itself may not take, or what the candidate has for a port that comes
+// before it: then Record is that of [program.Value].
+type Weight struct {
+	Name   string
+	Shape  []int
+	DType  tensor.DType
+	Record int
+}
+
+// List lists the edits of a piece, those of the lowest cost first. weights are those of the model that
+// may be read in place of another.
+func List(b *replay.Base, weights []Weight) []Edit {
+	s := newSite(b, weights)
+	s.calls = s.called()
+	for _, s.group = range groups(b.Piece) {
+		for _, kind := range kinds {
+			kind(s)
+		}
+	}
+	for _, kind := range wholes {
+		kind(s)
+	}
+	slices.SortStableFunc(s.out, func(a, b Edit) int { return a.Cost - b.Cost })
+	return s.out
+}
+
+func newSite(b *replay.Base, weights []Weight) *site {
+	s := &site{Base: b, weights: weights}
+	for _, v := range b.Values {
+		s.sizes = append(s.sizes, v.Shape...)
+	}
+	slices.Sort(s.sizes)
+	s.sizes = slices.DeleteFunc(slices.Compact(s.sizes), func(n int) bool { return n < leastSize || n > mostSize })
+	s.tables = make([]bool, len(b.Ops))
+	for i := range b.Ops {
+		s.tables[i] = !slices.ContainsFunc(b.Operands(i), func(id program.ID) bool {
+			v, m := b.Values[id], b.Maker(id)
+			return v.Weight != "" || v.Record > 0 || v.Input != "" || m >= 0 && !s.tables[m]
+		})
+	}
+	s.looped = make([]bool, len(b.Ops))
+	for _, g := range groups(b.Piece) {
+		for _, i := range g {
+			s.looped[i] = s.looped[i] || len(g) >= leastLoop && b.Ops[i].Stack >= 0 && b.Ops[i].Stack == b.Ops[g[0]].Stack && b.Ops[i].Stack == b.Ops[g[len(g)-1]].Stack
+		}
+	}
+	return s
+}
+
+// first is the operator that says what can be changed in its group.
+func (s *site) first() program.Op { return s.Ops[s.group[0]] }
+
+// result is what an operator makes; ok is false for none or several.
+func (s *site) result(o program.Op) (v program.Value, ok bool) {
+	if len(o.Out) == 0 || o.Out[0] == program.None {
+		return v, false
+	}
+	return s.Values[o.Out[0]], len(o.Out) == 1
+}
+
+func (s *site) shape(id program.ID) []int { return s.Values[id].Shape }
+
+func isFloat(v program.Value) bool { return v.DType != tensor.Invalid && v.DType.IsFloat() }
+
+// add appends an edit that rewrites each operator of the group.
+func (s *site) add(kind string, cost int, text string, rewrite func(w *writer, o program.Op)) *Edit {
+	return s.addAt(kind, cost, text, s.group, rewrite)
+}
+
+func (s *site) addAt(kind string, cost int, text string, at []int, rewrite func(w *writer, o program.Op)) *Edit {
+	if s.tables[at[0]] && !slices.Contains(ofTables, kind) {
+		cost += tableCost
+	}
+	if len(at) == 1 && s.looped[at[0]] {
+		cost += loopCost
+	}
+	e := Edit{Kind: kind, Cost: cost, Text: text, At: at, Patch: replay.Patch{Ops: map[int][]program.Op{}}}
+	w := &writer{s: s, e: &e}
+	for _, i := range at {
+		w.ops = nil
+		rewrite(w, s.Ops[i])
+		if w.failed {
+			return &Edit{}
+		}
+		e.Patch.Ops[i] = w.ops
+	}
+	s.out = append(s.out, e)
+	return &s.out[len(s.out)-1]
+}
+
+// ofTables are the kinds by which people get tables wrong. Others that fit there do so by chance: a table that is zero
+// turns nothing, whatever made it so.
+var ofTables = []string{"scalar", "integer", "table", "mask", "rounding"}
+
+// writer writes the operators that stand in the place of one.
+type writer struct {
+	s      *site
+	e      *Edit
+	ops    []program.Op
+	failed bool
+}
+
+// value returns a value of the piece, or of the patch.
+func (w *writer) value(id program.ID) *program.Value {
+	if int(id) < len(w.s.Values) {
+		return &w.s.Values[id]
+	}
+	return &w.e.Patch.Made[int(id)-len(w.s.Values)]
+}
+
+// run writes an operator with other arguments, which makes what the one in its place makes.
+func (w *writer) run(o program.Op, name string, args program.Args) {
+	o.Args = args
+	if strings.HasPrefix(o.Name, "native_") && len(o.Out) > 1 { // its statistics may have another shape
+		o.Out = o.Out[:1]
+	}
+	if name != o.Name {
+		o.Name, o.Full = name, full(name)
+	}
+	w.ops = append(w.ops, o)
+}
+
+// full is the name of an operator without an overload, as replay knows it.
+func full(name string) string {
+	if name == replay.AsIs {
+		return name
+	}
+	return "aten." + name
+}
+
+// make adds a value to the patch.
+func (w *writer) make(shape []int, dtype tensor.DType) program.ID {
+	w.e.Patch.Made = append(w.e.Patch.Made, program.Value{Shape: shape, DType: dtype})
+	return program.ID(len(w.s.Values) + len(w.e.Patch.Made) - 1)
+}
+
+// call writes an operator and returns its result, of the type of a value, and of its shape if none is said.
+func (w *writer) call(name string, like program.ID, shape []int, args ...any) program.ID {
+	if shape == nil {
+		shape = w.value(like).Shape
+	}
+	id := w.make(shape, w.value(like).DType)
+	w.ops = append(w.ops, program.Op{Name: name, Full: full(name), Args: argsOf(args), Out: []program.ID{id}, Stack: -1})
+	return id
+}
+
+func argsOf(list []any) (args program.Args) {
+	for i := 0; i+1 < len(list); i += 2 {
+		args = append(args, program.Arg{Name: list[i].(string), Value: list[i+1]})
+	}
+	return args
+}
+
+// with returns arguments of which one is another.
+func with(args program.Args, name string, value any) program.Args {
+	out := slices.Clone(args)
+	for i := range out {
+		if out[i].Name == name {
+			out[i].Value = value
+			return out
+		}
+	}
+	return append(out, program.Arg{Name: name, Value: value})
+}
+
+// pass makes a value the result of an operator, spread where it is smaller.
+func (w *writer) pass(o program.Op, id program.ID) {
+	w.run(o, "expand", argsOf([]any{"self", id, "size", w.s.Values[o.Out[0]].Shape}))
+}
+
+// after runs an operator, and something on its first result.
+func (w *writer) after(o program.Op, f func(id program.ID) program.ID) {
+	own := o.Out[0]
+	v := w.s.Values[own]
+	o.Out = slices.Clone(o.Out)
+	o.Out[0] = w.make(v.Shape, v.DType)
+	w.ops = append(w.ops, o)
+	id := f(o.Out[0])
+	w.ops = append(w.ops, program.Op{Name: "view", Full: full("view"), Args: argsOf([]any{"self", id}), Out: []program.ID{own}, Stack: -1})
+}
+
+// tensors lists the operands of an operator that are tensors by themselves.
+func tensors(o program.Op) (names []string, ids []program.ID) {
+	for _, a := range o.Args {
+		if id, ok := a.Value.(program.ID); ok && id != program.None {
+			names, ids = append(names, a.Name), append(ids, id)
+		}
+	}
+	return names, ids
+}
+
+func text(format string, args ...any) string { return fmt.Sprintf(format, args...) }
+
+// Name says what a value is: its weight, the port it was recorded as, or the expression that makes it.
+func Name(p *program.Piece, id program.ID) string {
+	v := p.Values[id]
+	if v.Weight != "" {
+		return v.Weight
+	}
+	if v.Record > 0 {
+		return "what was recorded"
+	}
+	if i := p.Maker(id); i >= 0 {
+		return "the " + p.Ops[i].Name + " before"
+	}
+	return "a constant"
+}

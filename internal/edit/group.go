@@ -1,0 +1,72 @@
+package edit
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/goparity/goparity/internal/program"
+)
+
+// groups are the operators that an edit changes alike: those of one call site (in a loop), those of one
+// line (of a helper that is called for q and for k), those with one number, and each by itself.
+func groups(p *program.Piece) (out [][]int) {
+	type key struct {
+		name, layer string
+		stack, nth  int
+		number      float64
+	}
+	index := map[key]int{}
+	add := func(at int, k key) {
+		i, ok := index[k]
+		if !ok {
+			i = len(out)
+			index[k], out = i, append(out, nil)
+		}
+		if !slices.Contains(out[i], at) {
+			out[i] = append(out[i], at)
+		}
+	}
+	for i, o := range p.Ops {
+		add(i, key{o.Name, o.Layer, o.Stack, ordinal(p, i), 0})
+	}
+	for i, o := range p.Ops {
+		if f := Frame(p, i); f >= 0 {
+			add(i, key{o.Name, "", -2 - f, ordinal(p, i), 0})
+		}
+	}
+	for i, o := range p.Ops {
+		for _, a := range o.Args {
+			if c, ok := a.Value.(float64); ok && c != 0 && math.Abs(c) != 1 {
+				add(i, key{o.Name, "", 0, 0, math.Abs(c)})
+			}
+		}
+	}
+	for i := 0; i < len(p.Ops) && len(p.Ops) <= mostSingle; i++ {
+		add(i, key{"", "", 0, i, 0})
+	}
+	seen := map[string]bool{}
+	return slices.DeleteFunc(out, func(g []int) bool {
+		k := fmt.Sprint(g)
+		was := seen[k]
+		seen[k] = true
+		return was
+	})
+}
+
+// Frame returns the index of the expression that made an operator of a piece, −1 if it is not known.
+func Frame(p *program.Piece, op int) int {
+	s := p.Ops[op].Stack
+	if s < 0 || s >= len(p.Stacks) || len(p.Stacks[s]) == 0 {
+		return -1
+	}
+	return p.Stacks[s][0]
+}
+
+// ordinal counts the operators of one expression in a row.
+func ordinal(p *program.Piece, i int) (n int) {
+	for n < ordinalUpTo && i-n-1 >= 0 && p.Origin[i-n-1] == p.Origin[i]-n-1 && p.Ops[i-n-1].Stack == p.Ops[i].Stack && p.Ops[i-n-1].Layer == p.Ops[i].Layer {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,476 @@
+package edit
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/replay"
+	"github.com/goparity/goparity/tensor"
+)
+
+// Label names an edit for people by what stands around it: "rope/layout", "norm/eps". It is never needed to
+// find one. What has no name of its own is "edit/" and its kind.
+func Label(p *program.Piece, e Edit) string {
+	c := &context{Piece: p, Edit: e}
+	if len(e.At) > 0 {
+		c.op = p.Ops[e.At[0]]
+		c.made = c.op.Out
+	} else if o := e.Patch.Ops[replay.Outside]; len(o) > 0 {
+		c.made = o[len(o)-1].Out
+	}
+	for _, l := range labels {
+		if id := l(c); id != "" {
+			return id
+		}
+	}
+	return "edit/" + e.Kind
+}
+
+// IDs lists the names of edits: those by what stands around them that nothing else has, and their kinds.
+func IDs() (ids []string) {
+	for _, kind := range []string{"drop", "sibling", "swap", "exchange", "flag", "axis", "slice", "scalar", "integer", "table", "mask", "bypass", "source",
+		"weight", "order", "twice", "value", "rounding", "layout", "conjugation", "term"} {
+		ids = append(ids, "edit/"+kind)
+	}
+	return append(ids, "conv/layout")
+}
+
+type context struct {
+	*program.Piece
+	Edit
+	op   program.Op   // none where what comes from outside is changed
+	made []program.ID // what is changed
+}
+
+// labels are the rules by which edits are named; the first that has a name decides.
+var labels = []func(c *context) string{ofActivation, ofNorm, ofWeight, ofMask, ofHeads, ofScan, ofModulation, ofRotation, ofAttention, ofExperts, ofSum, ofProduct, ofEmbedding, ofOrder, ofValue}
+
+var activations = map[string]string{"silu": "silu", "gelu (none)": "gelu", "gelu (tanh)": "gelu-tanh", "gelu": "gelu", "relu": "relu", "relu²": "relu2",
+	"x·sigmoid(1.702·x)": "quick-gelu", "sigmoid": "sigmoid", "tanh": "tanh", "leaky_relu": "leaky-relu", "elu": "elu", "mish": "mish", "softplus": "softplus"}
+
+func isActivation(name string) bool {
+	return slices.Contains([]string{"silu", "gelu", "relu", "mish", "hardswish", "leaky_relu", "elu"}, name)
+}
+
+func ofActivation(c *context) string {
+	if c.op.Name == "pow" && c.Kind == "drop" && c.after("relu", 1) {
+		return "activation/relu"
+	}
+	if c.op.Name == "mul" && (c.Kind == "drop" || c.Kind == "scalar") && c.gatesItself() {
+		return "activation/silu"
+	}
+	if c.Frame > 0 {
+		return c.ofCall()
+	}
+	if _, to, _ := strings.Cut(c.Text, " → "); c.Kind == "sibling" && activations[to] != "" && slices.Contains([]string{"sigmoid", "tanh", "softplus"}, c.op.Name) {
+		return "activation/" + activations[to]
+	}
+	if !isActivation(c.op.Name) {
+		return ""
+	}
+	switch c.Kind {
+	case "drop", "bypass":
+		return "activation/missing"
+	case "sibling":
+		_, to, _ := strings.Cut(c.Text, " → ")
+		if name := activations[to]; name != "" {
+			return "activation/" + name
+		}
+		return "edit/sibling"
+	case "order":
+		return "norm/order"
+	}
+	return ""
+}
+
+// ofCall names a call that is left out by what it does.
+func (c *context) ofCall() string {
+	does := func(is func(o program.Op) bool) bool {
+		return slices.ContainsFunc(c.At, func(i int) bool { return is(c.Ops[i]) })
+	}
+	switch {
+	case c.Kind == "rounding":
+		return "dtype/downcast"
+	case does(func(o program.Op) bool {
+		return strings.HasSuffix(o.Name, "mm") || o.Name == "convolution" || o.Name == "_softmax"
+	}):
+		return ""
+	case does(c.rotates):
+		return "rope/applied"
+	case does(func(o program.Op) bool { return o.Name == "rsqrt" || isNorm(o.Name) || o.Name == "linalg_vector_norm" }):
+		return "norm/missing"
+	case does(func(o program.Op) bool { return isActivation(o.Name) }):
+		return "activation/missing"
+	}
+	return ""
+}
+
+// gatesItself reports whether a factor stands in x·sigmoid(a·x).
+func (c *context) gatesItself() bool {
+	for _, o := range c.Ops {
+		if o.Name != "mul" {
+			continue
+		}
+		m := &context{Piece: c.Piece, op: o}
+		if m.takesOne(c.op.Operands()) && slices.ContainsFunc(o.Operands(), func(id program.ID) bool {
+			i := c.Maker(id)
+			return i >= 0 && c.Ops[i].Name == "sigmoid" && (&context{Piece: c.Piece, op: c.Ops[i]}).takesOne(c.op.Out)
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// takesOne reports whether the operator takes one of some values.
+func (c *context) takesOne(ids []program.ID) bool {
+	return slices.ContainsFunc(c.op.Operands(), func(id program.ID) bool { return slices.Contains(ids, id) })
+}
+
+func isNorm(name string) bool { return strings.Contains(name, "_norm") }
+
+func ofNorm(c *context) string {
+	near := c.op.Name == "rsqrt" || c.op.Name == "mean" || c.op.Name == "pow" || c.near("rsqrt", 2)
+	switch {
+	case c.gains() && (c.Kind == "drop" || c.Kind == "scalar" || c.Kind == "sibling" || c.Kind == "source" || c.Kind == "bypass"):
+		return "norm/weight"
+	case len(c.At) == 0 && c.Kind == "value" && strings.HasPrefix(c.Text, "without its mean") && c.near("rsqrt", toRoot):
+		return "norm/kind"
+	case isNorm(c.op.Name) && c.Kind == "scalar" && strings.HasPrefix(c.Text, "eps"), c.op.Name == "add" && c.Kind == "scalar" && c.near("rsqrt", 1),
+		c.op.Name == "add" && c.Kind == "drop" && c.near("rsqrt", 1):
+		return "norm/eps"
+	case isNorm(c.op.Name) && (c.Kind == "sibling" || c.Kind == "scalar"):
+		return "norm/kind"
+	case isNorm(c.op.Name) && strings.HasPrefix(c.Text, "weight"), isNorm(c.op.Name) && strings.HasPrefix(c.Text, "bias"):
+		return "norm/weight"
+	case isNorm(c.op.Name) && c.Kind == "drop", c.Kind == "bypass" && (near || c.after("rsqrt", 3)), c.op.Name == "mul" && c.Kind == "drop" && c.after("rsqrt", 1):
+		return "norm/missing"
+	case near && (c.Kind == "axis" || c.Kind == "value" || c.Kind == "sibling"):
+		return "norm/kind"
+	case c.op.Name == "mul" && c.Kind == "drop" && c.after("rsqrt", 3) && c.takesWeight():
+		return "norm/weight"
+	}
+	return ""
+}
+
+func ofWeight(c *context) string {
+	if c.Weight == "" {
+		return ""
+	}
+	switch {
+	case c.Kind == "layout" && c.near("embedding", 1):
+		return "embedding/index"
+	case c.Kind == "weight" && c.scales():
+		return "norm/weight"
+	case c.Kind == "weight":
+		return "linear/other-layer"
+	case c.Kind == "layout" && slices.ContainsFunc(c.Takers, func(i int) bool { return c.Ops[i].Name == "convolution" }):
+		return "conv/layout"
+	case c.Kind == "layout" && strings.Contains(c.Text, "exchanged"):
+		return "linear/transposed"
+	case c.Kind == "value" && c.near("cat", 2) && !c.near("_softmax", toScores):
+		return "image/class-token"
+	case c.Kind == "value" && strings.HasPrefix(c.Text, "0 times"):
+		return "linear/weight-zero"
+	case c.Kind == "value" && strings.HasPrefix(c.Text, "1 +"):
+		return "norm/weight"
+	case c.Kind == "value" && strings.HasPrefix(c.Text, "2 times") && c.isBias():
+		return "linear/bias-twice"
+	case c.Kind == "value":
+		return "linear/weight-scale"
+	case c.Kind == "layout":
+		return "layout/permuted"
+	}
+	return ""
+}
+
+// ofRotation names edits of sines and cosines, and of what is multiplied with them.
+func ofRotation(c *context) string {
+	turns := c.has("cos") && c.has("sin")
+	if c.op.Name == "pow" && (c.Kind == "scalar" || c.Kind == "table") && c.after("arange", toAngles) {
+		return "rope/theta" // a geometric sequence
+	}
+	if c.Kind == "drop" || c.Kind == "bypass" || c.Kind == "source" {
+		if c.rotates(c.op) || c.op.Name == "cat" && c.afterAny(1, c.rotates) {
+			return "rope/applied"
+		}
+	}
+	angle := c.near("cos", toAngles)
+	switch {
+	case angle && (c.op.Name == "add" || c.op.Name == "sub"):
+		return "rope/offset"
+	case angle && (c.op.Name == "mul" || c.op.Name == "div") && (c.Kind == "scalar" || c.Kind == "drop"), (c.after("cos", 1) || c.after("sin", 1)) && c.op.Name == "mul" && !c.takesTwo():
+		return "rope/scaling"
+	case (strings.HasPrefix(c.Text, "the numbers of") || strings.HasPrefix(c.Text, "the ratio of")) && c.reaches("cos"):
+		return "rope/scaling"
+	case c.Kind == "table" && strings.HasPrefix(c.Text, "base"):
+		return "rope/theta"
+	case c.Kind == "table":
+		return "rope/scaling"
+	case c.Kind == "conjugation":
+		return "rope/layout"
+	case turns && (c.Kind == "integer" || c.op.Name == "arange"):
+		return "rope/offset"
+	case c.op.Name == "neg" || c.op.Name == "cat" && c.Kind == "swap" && c.after("neg", 1):
+		return "rope/layout"
+	}
+	return ""
+}
+
+func ofAttention(c *context) string {
+	fused := strings.Contains(c.op.Name, "scaled_dot_product")
+	softmax := c.near("_softmax", 4)
+	switch {
+	case c.op.Name == "masked_fill" && (c.has("topk") || !softmax && !c.near("_softmax", 8)):
+		return ""
+	case fused && strings.HasPrefix(c.Text, "scale"), c.Kind == "order" && softmax, (c.op.Name == "mul" || c.op.Name == "div") && softmax && (c.Kind == "scalar" || c.Kind == "drop" || c.Kind == "twice"):
+		return "attention/scale"
+	case fused && strings.HasPrefix(c.Text, "is_causal"), c.op.Name == "tril" || c.op.Name == "triu":
+		return "attention/causal"
+	case c.Kind == "value" && strings.HasPrefix(c.Text, "divided by its sum") && c.after("_softmax", 1) && c.op.Name != "topk":
+		return "attention/anchor-missing" // what was beside them in the sum takes no part
+	case c.Kind == "exchange" && (c.has("_softmax") || c.hasFused()) && c.op.Name != "_softmax":
+		return "linear/qkv-order"
+	case c.masks() && c.near("_softmax", toScores):
+		return "attention/mask"
+	case strings.Contains(c.Text, "spread by turns") && (c.has("_softmax") || c.hasFused()):
+		return "attention/gqa"
+	case c.op.Name == "_softmax" && c.Kind == "axis":
+		return "attention/softmax-axis"
+	case len(c.At) == 0 && c.Weight == "" && c.scores() && c.ofAllHeads():
+		return "attention/mask"
+	case c.Kind == "value" && strings.HasPrefix(c.Text, "0 times") && c.near("cat", 2) && c.near("_softmax", toScores):
+		return "attention/anchor-missing"
+	case (c.Kind == "value" || c.Kind == "layout" || c.Kind == "scalar") && c.scores():
+		return "attention/bias"
+	case c.Kind == "mask" || c.op.Name == "masked_fill" || fused && strings.HasPrefix(c.Text, "attn_mask") || c.op.Name == "add" && c.Kind == "drop" && c.near("_softmax", 2):
+		return "attention/mask"
+	}
+	return ""
+}
+
+func ofExperts(c *context) string {
+	if !c.has("topk") {
+		return ""
+	}
+	switch {
+	case c.op.Name == "topk" && strings.HasPrefix(c.Text, "k of"), c.Kind == "sibling" && c.op.Name == "sum" && strings.Contains(c.Text, "the element"):
+		return "moe/k"
+	case c.op.Name == "gather" && (c.Kind == "bypass" || c.Kind == "source"):
+		return "moe/bias"
+	case c.Kind == "order" && c.op.Name == "mul":
+		return "moe/shares"
+	case c.Kind == "layout" && c.near("slice", 1) && (c.near("sigmoid", toCompare) || c.near("silu", toCompare)):
+		return "linear/gate-up"
+	case c.op.Name == "masked_fill":
+		return "moe/groups"
+	case c.op.Name == "div" && (c.Kind == "drop" || c.Kind == "bypass"), c.Kind == "value" && strings.HasPrefix(c.Text, "divided by its sum"):
+		return "moe/renorm"
+	case (c.op.Name == "_softmax" || c.op.Name == "sigmoid") && c.Kind == "sibling":
+		return "moe/scores"
+	case c.op.Name == "mul" && c.Kind == "scalar", c.op.Name == "mul" && c.Kind == "drop" && !c.takesTwo():
+		return "moe/scaling"
+	}
+	return ""
+}
+
+func ofSum(c *context) string {
+	if c.op.Name == "mul" && c.Kind == "drop" && (c.after("sigmoid", 1) || c.after("silu", 1) || c.after("tanh", 1)) ||
+		c.op.Name == "add" && c.Kind == "drop" && !c.takesTwo() && c.near("mul", 1) {
+		return "modulation/missing"
+	}
+	if c.Weight == "" && (c.Kind == "value" || c.op.Name == "mul" && !c.takesTwo() && (c.Kind == "scalar" || c.Kind == "drop")) && c.summed() {
+		return "residual/scale"
+	}
+	if c.op.Name == "mul" && c.Kind == "drop" && c.learned() == 1 {
+		return "residual/scale"
+	}
+	if c.op.Name != "add" || !c.takesTwo() {
+		return ""
+	}
+	if axes := c.learned(); c.Kind == "drop" && axes > 0 { // what is added is a weight: a bias, or a table
+		return map[bool]string{true: "linear/bias-missing", false: "embedding/position"}[axes == 1]
+	}
+	if c.Kind == "twice" && c.learned() == 1 {
+		return "linear/bias-twice"
+	}
+	switch c.Kind {
+	case "drop", "bypass":
+		return "residual/missing"
+	case "source":
+		return "residual/source"
+	case "sibling", "scalar", "value":
+		return "residual/scale"
+	}
+	return ""
+}
+
+func ofProduct(c *context) string {
+	switch {
+	case c.op.Name == "transpose" && c.Kind == "drop" && c.takesWeight() && (c.near("mm", 2) || c.near("addmm", 2) || c.near("bmm", 2)):
+		return "linear/transposed"
+	case c.op.Name == "addmm" && (strings.HasPrefix(c.Text, "bias") || strings.HasPrefix(c.Text, "self")):
+		return "linear/bias-missing"
+	case slices.Contains([]string{"mm", "bmm", "addmm"}, c.op.Name) && c.Kind == "swap":
+		return "linear/transposed"
+	case c.Kind == "layout" && strings.Contains(c.Text, "rolled") && c.has("glu"),
+		c.Kind == "slice" && strings.HasPrefix(c.Text, "parts") && (c.near("silu", 1) || c.near("gelu", 1) || c.near("sigmoid", 1)):
+		return "linear/gate-up"
+	case slices.Contains([]string{"split", "split_with_sizes", "slice"}, c.op.Name) && c.Kind == "slice" && strings.HasPrefix(c.Text, "parts"):
+		return "linear/qkv-order"
+	case c.op.Name == "convolution" && strings.HasPrefix(c.Text, "bias"):
+		return "linear/bias-missing"
+	case c.op.Name == "convolution" && strings.HasPrefix(c.Text, "bias"):
+		return "linear/bias-missing"
+	case c.op.Name == "convolution" && strings.HasPrefix(c.Text, "padding"):
+		return "conv/padding"
+	}
+	return ""
+}
+
+func ofEmbedding(c *context) string {
+	switch {
+	case (c.Kind == "integer" || c.op.Name == "arange") && c.has("embedding"):
+		return "embedding/index"
+	case c.Kind == "integer" || c.op.Name == "arange":
+		return "rope/offset"
+	case c.op.Name == "mul" && c.has("embedding") && (c.Kind == "scalar" || c.Kind == "drop"):
+		return "embedding/scale"
+	}
+	return ""
+}
+
+func ofOrder(c *context) string {
+	switch {
+	case c.Kind == "layout" && strings.Contains(c.Text, "exchanged"), c.Kind == "axis" && (c.op.Name == "transpose" || c.op.Name == "permute"):
+		return "layout/transposed"
+	case c.Kind == "layout" && (strings.Contains(c.Text, "rolled") || strings.Contains(c.Text, "shifted")):
+		return "layout/shifted"
+	case c.Kind == "layout", c.op.Name == "cat" && c.Kind == "swap":
+		return "layout/permuted"
+	case c.op.Name == "slice" && c.Kind == "slice":
+		return "layout/shifted"
+	case c.Kind == "rounding":
+		return "dtype/downcast"
+	}
+	return ""
+}
+
+func ofValue(c *context) string {
+	switch {
+	case strings.HasPrefix(c.Text, "a factor of the result"):
+		return "value/scale"
+	case c.Kind == "term" && strings.HasSuffix(c.Text, "is added to the result"):
+		return "residual/source"
+	case c.Kind == "value" && (strings.HasPrefix(c.Text, "0 times") || strings.HasPrefix(c.Text, "1 in place")):
+		return "value/constant"
+	case c.Kind == "value" && strings.HasPrefix(c.Text, "-1 times"), c.op.Name == "neg" && c.Kind == "drop":
+		return "value/sign"
+	case strings.HasPrefix(c.op.Name, "clamp"):
+		return "value/clipped"
+	case c.op.Name == "div" && c.Kind == "drop" && c.after("linalg_vector_norm", 3):
+		return "norm/missing"
+	case c.op.Name == "add" && !c.takesTwo() && (c.Kind == "drop" || c.Kind == "scalar"):
+		return "value/offset"
+	case c.Kind == "value" && strings.Contains(c.Text, "times"), (c.Kind == "scalar" || c.Kind == "drop" && !c.takesTwo() || c.Kind == "sibling" && strings.Contains(c.Text, "mul")) && (c.op.Name == "mul" || c.op.Name == "div"):
+		return "value/scale"
+	}
+	return ""
+}
+
+// has reports whether the piece has an operator.
+func (c *context) has(name string) bool {
+	return slices.ContainsFunc(c.Ops, func(o program.Op) bool { return o.Name == name })
+}
+
+// near reports whether the result of the edited operator goes into another one, within some operators.
+func (c *context) near(name string, within int) bool {
+	made := slices.Clone(c.made)
+	for range within {
+		var next []program.ID
+		for _, o := range c.Ops {
+			if slices.ContainsFunc(o.Operands(), func(id program.ID) bool { return slices.Contains(made, id) }) {
+				if o.Name == name {
+					return true
+				}
+				next = append(next, o.Out...)
+			}
+		}
+		made = next
+	}
+	return false
+}
+
+// after reports whether the edited operator takes what another one made, within some operators.
+func (c *context) after(name string, within int) bool {
+	return c.afterAny(within, func(o program.Op) bool { return o.Name == name })
+}
+
+// scales reports whether the weight that is changed is that of a norm.
+func (c *context) scales() bool {
+	return slices.ContainsFunc(c.Ops, func(o program.Op) bool {
+		n := &context{Piece: c.Piece, op: o}
+		return n.takes(c.Weight) && (isNorm(o.Name) || n.after("rsqrt", toNorm))
+	})
+}
+
+// takes reports whether the operator takes a weight, maybe as another type.
+func (c *context) takes(weight string) bool {
+	return slices.ContainsFunc(c.op.Operands(), func(id program.ID) bool {
+		for c.Maker(id) >= 0 && slices.Contains([]string{"_to_copy", "add", "view"}, c.Ops[c.Maker(id)].Name) {
+			id = c.Ops[c.Maker(id)].Operands()[0]
+		}
+		return c.Values[id].Weight == weight
+	})
+}
+
+func (c *context) takesWeight() bool {
+	return slices.ContainsFunc(c.op.Operands(), func(id program.ID) bool { return c.Values[id].Weight != "" })
+}
+
+// learned returns how many axes a weight has that an operator takes as it stands, or by a view of it; 0 for none.
+func (c *context) learned() (axes int) {
+	for _, id := range c.op.Operands() {
+		for c.Maker(id) >= 0 && slices.Contains([]string{"view", "expand", "slice", "unsqueeze", "transpose", "_to_copy", "select"}, c.Ops[c.Maker(id)].Name) {
+			id = c.Ops[c.Maker(id)].Operands()[0]
+		}
+		if v := c.Values[id]; v.Weight != "" {
+			for _, n := range v.Shape {
+				if n > 1 {
+					axes++
+				}
+			}
+			return max(axes, 1)
+		}
+	}
+	return 0
+}
+
+// masks reports whether the operator makes a mask.
+func (c *context) masks() bool {
+	return len(c.op.Out) == 1 && c.op.Out[0] != program.None && c.Values[c.op.Out[0]].DType == tensor.Bool
+}
+
+// scores reports whether what an operator makes is added to the scores of an attention: it comes to a softmax through a
+// sum and through no product.
+func (c *context) scores() bool {
+	made, added := slices.Clone(c.made), false
+	for range toScores {
+		var next []program.ID
+		for _, o := range c.Ops {
+			if !slices.ContainsFunc(o.Operands(), func(id program.ID) bool { return slices.Contains(made, id) }) || strings.HasSuffix(o.Name, "mm") && o.Name != "baddbmm" {
+				continue
+			}
+			if o.Name == "_softmax" {
+				return added
+			}
+			added = added || o.Name == "add" || o.Name == "baddbmm"
+			next = append(next, o.Out...)
+		}
+		made = next
+	}
+	return false
+}
+
+func (c *context) takesTwo() bool { return len(c.op.Operands()) > 1 }

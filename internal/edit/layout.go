@@ -1,0 +1,265 @@
+package edit
+
+import (
+	"math"
+	"slices"
+
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/replay"
+)
+
+// layouts put the elements of a value in another order.
+func (s *site) layouts(v program.Value, add func(what string, f change)) {
+	for d, n := range v.Shape {
+		if n < 2 || n > mostWidth {
+			continue
+		}
+		shifts := []int{1, -1}
+		for _, q := range []int{2, 3} {
+			if n%q == 0 && n > q {
+				shifts = append(shifts, n/q, -n/q)
+			}
+		}
+		for _, k := range shifts {
+			add(text("axis %d rolled by %d", d, k), func(w *writer, id program.ID) program.ID {
+				return w.call("roll", id, nil, "self", id, "shifts", []int{k}, "dims", []int{d})
+			})
+		}
+		for _, k := range []int{1, -1} {
+			add(text("axis %d shifted by %d", d, k), func(w *writer, id program.ID) program.ID {
+				pad := make([]int, max(2*(len(w.value(id).Shape)-d), 2))
+				pad[len(pad)-2], pad[len(pad)-1] = k, -k
+				return w.call("constant_pad_nd", id, nil, "self", id, "pad", pad, "value", 0)
+			})
+		}
+		add(text("axis %d flipped", d), func(w *writer, id program.ID) program.ID {
+			return w.call("flip", id, nil, "self", id, "dims", []int{d})
+		})
+		for _, a := range s.factors(n) {
+			add(text("axis %d as %d×%d → %d×%d", d, a, n/a, n/a, a), func(w *writer, id program.ID) program.ID { return w.turn(id, d, a) })
+		}
+		for _, q := range s.triples(n) {
+			add(text("axis %d as %d×%d×%d → %d×%d×%d", d, q[0], q[1], n/q[0]/q[1], q[1], q[0], n/q[0]/q[1]), func(w *writer, id program.ID) program.ID { return w.turnOuter(id, d, q[0], q[1]) })
+		}
+		if d > 0 && v.Shape[d-1] > 1 && v.Shape[d-1] != n {
+			add(text("axes %d and %d exchanged, and read in the old shape,", d-1, d), func(w *writer, id program.ID) program.ID {
+				shape := w.value(id).Shape
+				id = w.transpose(id, d-1, d)
+				return w.call("view", id, shape, "self", id, "size", shape)
+			})
+		}
+		for e := range d {
+			if v.Shape[e] == n {
+				add(text("axes %d and %d exchanged", e, d), func(w *writer, id program.ID) program.ID { return w.transpose(id, e, d) })
+			}
+		}
+	}
+}
+
+// factors are those of n that an axis of n may be made of.
+func (s *site) factors(n int) (out []int) {
+	all := append([]int{2, 3, 4, n / 2}, s.sizes...)
+	for i, a := range all {
+		if a > 1 && a < n && n%a == 0 && slices.Index(all, a) == i {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// triples are pairs of outer factors of n, of which one is small, with something behind them.
+func (s *site) triples(n int) (out [][2]int) {
+	for _, a := range s.factors(n) {
+		for _, b := range []int{2, 3} {
+			if n/a%b == 0 && n/a/b > 1 && a != b {
+				out = append(out, [2]int{a, b}, [2]int{b, a})
+			}
+		}
+	}
+	return out
+}
+
+// turnOuter reads an axis of a·b·c as [a, b, c], and writes it as [b, a, c].
+func (w *writer) turnOuter(id program.ID, d, a, b int) program.ID {
+	shape := w.value(id).Shape
+	if w.failed = w.failed || d >= len(shape) || shape[d]%(a*b) != 0; w.failed {
+		return id
+	}
+	split := slices.Concat(shape[:d], []int{a, b, shape[d] / a / b}, shape[d+1:])
+	x := w.call("view", id, split, "self", id, "size", split)
+	x = w.transpose(x, d, d+1)
+	return w.call("view", x, shape, "self", x, "size", shape)
+}
+
+// spread gives each element of an operand that is spread over an axis to others: by turns, not one after the other, as a
+// tiled tensor for a repeated one.
+func spread(s *site) {
+	o := s.first()
+	v, ok := s.result(o)
+	if !ok || !slices.Contains(spreads, o.Name) && o.Name != "expand" || !isFloat(v) {
+		return
+	}
+	names, ids := tensors(o)
+	for i, id := range ids {
+		shape := s.shape(id)
+		for d := 1; d < len(shape) && len(shape) == len(v.Shape); d++ {
+			if shape[d] != 1 || v.Shape[d] == 1 || shape[d-1] == 1 || shape[d-1] != v.Shape[d-1] {
+				continue
+			}
+			s.add("layout", 4, text("%s of %s spread by turns over axis %d", names[i], o.Name, d), func(w *writer, o program.Op) {
+				x, out := o.Args.Get(names[i]).(program.ID), w.s.Values[o.Out[0]].Shape
+				if w.failed = w.failed || len(w.value(x).Shape) != len(out); w.failed {
+					return
+				}
+				x = w.call("expand", x, out, "self", x, "size", out)
+				x = w.transpose(x, d-1, d)
+				x = w.call("view", x, out, "self", x, "size", out)
+				if o.Name == "expand" {
+					w.run(o, "view", argsOf([]any{"self", x}))
+					return
+				}
+				w.run(o, o.Name, with(o.Args, names[i], x))
+			})
+		}
+	}
+}
+
+// turn reads an axis of a·b as [a, b], and writes it as [b, a].
+func (w *writer) turn(id program.ID, d, a int) program.ID {
+	shape := w.value(id).Shape
+	if w.failed = w.failed || d >= len(shape) || shape[d]%a != 0; w.failed {
+		return id
+	}
+	b := shape[d] / a
+	split := slices.Concat(shape[:d], []int{a, b}, shape[d+1:])
+	x := w.call("view", id, split, "self", id, "size", split)
+	x = w.transpose(x, d, d+1)
+	return w.call("view", x, shape, "self", x, "size", shape)
+}
+
+// helpers puts what goes into one call of a function in another order, and what comes out of it back: the
+// function that the candidate has works on neighbours, say, where the reference's works on halves.
+func helpers(s *site) {
+	for _, c := range s.calls {
+		for _, id := range c.in {
+			v := s.Values[id]
+			if len(v.Shape) < 3 || !isFloat(v) {
+				continue
+			}
+			n := v.Shape[len(v.Shape)-1]
+			like := func(ids []program.ID) []program.ID {
+				return slices.DeleteFunc(slices.Clone(ids), func(x program.ID) bool {
+					y := s.Values[x] // heads may differ
+					return len(y.Shape) != len(v.Shape) || y.Shape[len(y.Shape)-1] != n || !isFloat(y)
+				})
+			}
+			ins, outs := like(c.in), like(c.out)
+			if len(ins) == 0 || ins[0] != id || len(outs) == 0 {
+				continue
+			}
+			for _, a := range []int{2, n / 2} {
+				if a > 1 && a < n && n%a == 0 {
+					s.conjugate(c.at, ins, outs, a, text("what goes in, as %d×%d → %d×%d, and back behind it", a, n/a, n/a, a))
+				}
+			}
+		}
+	}
+}
+
+// border lists what operators take from elsewhere, and what others take of them.
+func (s *site) border(at []int) (in, out []program.ID) {
+	inside := func(i int) bool { return slices.Contains(at, i) }
+	take := func(id program.ID, within bool) {
+		switch m := s.Maker(id); {
+		case within && !inside(m) && !slices.Contains(in, id):
+			in = append(in, id)
+		case !within && inside(m) && !slices.Contains(out, id):
+			out = append(out, id)
+		}
+	}
+	for i := range s.Ops {
+		for _, id := range s.Ops[i].Operands() {
+			take(id, inside(i))
+		}
+	}
+	take(s.Out, false)
+	return in, out
+}
+
+func (s *site) conjugate(at []int, in, out []program.ID, a int, what string) {
+	turned := map[program.ID]program.ID{}
+	s.addAt("conjugation", 5, what, at, func(w *writer, o program.Op) {
+		o.Args = o.Args.Map(func(id program.ID) program.ID {
+			if !slices.Contains(in, id) {
+				return id
+			}
+			if _, ok := turned[id]; !ok {
+				turned[id] = w.turn(id, len(w.value(id).Shape)-1, a)
+			}
+			return turned[id]
+		})
+		if len(o.Out) == 1 && slices.Contains(out, o.Out[0]) {
+			w.after(o, func(id program.ID) program.ID {
+				n := w.value(id).Shape
+				return w.turn(id, len(n)-1, n[len(n)-1]/a)
+			})
+			return
+		}
+		w.ops = append(w.ops, o)
+	})
+}
+
+// A table that grows geometrically, as the frequencies of a rotary embedding: another base, another factor.
+var (
+	bases   = []float64{500, 1000, 2500, 5000, 10000, 20000, 50000, 100000, 150000, 200000, 250000, 500000, 1000000, 5000000, 10000000}
+	factors = []float64{2, 4, 8, 16, 32, 64, 0.5, 0.25, 0.125, 1.0 / 3, 3}
+)
+
+// tables makes of a constant or of a result of one axis that falls geometrically another such table.
+func tables(s *site) {
+	o := s.first()
+	v, ok := s.result(o)
+	if ok && isFloat(v) {
+		if x := s.Value(o.Out[0]); x != nil {
+			s.table(x, v, o.Name, func(kind, what string, f change) {
+				s.add(kind, 1, what, func(w *writer, o program.Op) { w.after(o, func(id program.ID) program.ID { return f(w, id) }) })
+			})
+		}
+	}
+	for _, a := range o.Args {
+		id, is := a.Value.(program.ID)
+		if !is || id == program.None || s.Maker(id) >= 0 || s.Value(id) == nil || !isFloat(s.Values[id]) {
+			continue
+		}
+		s.table(s.Value(id), s.Values[id], "the constant of "+o.Name, func(kind, what string, f change) {
+			s.add(kind, 1, what, func(w *writer, o program.Op) { w.run(o, o.Name, with(o.Args, a.Name, f(w, id))) })
+		})
+	}
+}
+
+// table lists other bases and factors of a geometric table x_i = f·b^(−i/n), and such a table in place of
+// one that is scaled.
+func (s *site) table(x *replay.Array, v program.Value, name string, add func(kind, what string, f change)) {
+	b, n, geometric, scaled := falling(x.Floats())
+	if scaled {
+		first := x.Floats()[:2]
+		add("table", text("%s without its scaling", name), func(w *writer, id program.ID) program.ID {
+			return w.constant(v, func(i int, _ float64) float64 { return first[0] * math.Pow(first[1]/first[0], float64(i%n)) }, x)
+		})
+	}
+	if !geometric {
+		return
+	}
+	for _, c := range bases {
+		if c != b {
+			add("table", text("base of %s: %.4g → %.4g", name, b, c), func(w *writer, id program.ID) program.ID {
+				return w.constant(v, func(i int, x float64) float64 { return rebased(x, i%n, n, b, c) }, x)
+			})
+		}
+	}
+	for _, f := range factors {
+		add("table", text("%s times %.4g", name, f), func(w *writer, id program.ID) program.ID {
+			return w.call("mul", id, nil, "self", id, "other", f)
+		})
+	}
+}

@@ -1,0 +1,104 @@
+package edit
+
+import (
+	"slices"
+
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/replay"
+)
+
+// records gives what takes a value one that was recorded elsewhere before, and adds such a value to what the piece makes,
+// or multiplies with it.
+func records(s *site) {
+	taken := map[int]bool{}
+	for _, v := range s.Values {
+		taken[v.Record] = true
+	}
+	n := 0
+	for _, r := range s.weights {
+		if r.Record == 0 || !r.DType.IsFloat() {
+			continue
+		}
+		value := program.Value{Shape: r.Shape, DType: r.DType, Record: r.Record}
+		for i, v := range s.Values {
+			id := program.ID(i)
+			if v.Record == r.Record || v.Weight != "" || !isFloat(v) || !slices.Equal(v.Shape, r.Shape) || s.only(id) {
+				continue
+			}
+			takers := s.takers(id)
+			groups := [][]int{takers}
+			if len(takers) > 1 && len(takers) <= mostTakers {
+				for _, t := range takers {
+					groups = append(groups, []int{t})
+				}
+			}
+			for _, at := range groups {
+				if len(at) == 0 {
+					continue
+				}
+				s.addAt("source", 3, text("%s takes %s in the place of %s", s.Ops[at[0]].Name, r.Name, Name(s.Piece, id)), at, func(w *writer, o program.Op) {
+					x := w.outside(value)
+					w.run(o, o.Name, o.Args.Map(func(a program.ID) program.ID {
+						if a == id {
+							return x
+						}
+						return a
+					}))
+				})
+			}
+		}
+		if taken[r.Record] || !s.isOutput(r.Shape) {
+			continue
+		}
+		if n++; n > mostRecords {
+			return
+		}
+		s.last("source", 3, text("the result is %s", r.Name), func(w *writer, _ program.ID) program.ID { return w.outside(value) })
+		s.last("term", 4, text("%s is added to the result", r.Name), func(w *writer, id program.ID) program.ID {
+			return w.call("add", id, nil, "self", id, "other", w.outside(value), "alpha", 1)
+		})
+		s.last("term", 4, text("the result is multiplied with %s", r.Name), func(w *writer, id program.ID) program.ID {
+			return w.call("mul", id, nil, "self", id, "other", w.outside(value))
+		})
+	}
+}
+
+// only reports whether a value hangs on constants alone.
+func (s *site) only(id program.ID) bool { i := s.Maker(id); return i >= 0 && s.tables[i] }
+
+// isOutput reports whether a shape is that of what the piece makes.
+func (s *site) isOutput(shape []int) bool {
+	return isFloat(s.Values[s.Out]) && slices.Equal(s.Values[s.Out].Shape, shape)
+}
+
+// last does something to what the piece makes.
+func (s *site) last(kind string, cost int, what string, f change) {
+	if m := s.Maker(s.Out); m >= 0 {
+		if len(s.Ops[m].Out) == 1 {
+			s.addAt(kind, cost, what, []int{m}, func(w *writer, o program.Op) {
+				w.after(o, func(id program.ID) program.ID { return f(w, id) })
+			})
+		}
+		return
+	}
+	s.outside(s.Out, kind, cost, what, f)
+}
+
+// outside adds a value that comes from outside to the patch.
+func (w *writer) outside(v program.Value) program.ID {
+	w.e.Apart = w.e.Apart || v.Record > 0
+	w.e.Patch.Made = append(w.e.Patch.Made, v)
+	return program.ID(len(w.s.Values) + len(w.e.Patch.Made) - 1)
+}
+
+// outside appends an edit of a value that comes from outside.
+func (s *site) outside(id program.ID, kind string, cost int, what string, f change) {
+	e := Edit{Kind: kind, Cost: cost, Text: what, Weight: s.Values[id].Weight, Takers: s.takers(id), Patch: replay.Patch{Ops: map[int][]program.Op{}}}
+	w := &writer{s: s, e: &e}
+	w.after(program.Op{Name: replay.AsIs, Full: replay.AsIs, Args: argsOf([]any{"self", id}), Out: []program.ID{id}, Stack: -1},
+		func(id program.ID) program.ID { return f(w, id) })
+	e.Patch.Ops[replay.Outside] = w.ops
+	if !w.failed {
+		s.out = append(s.out, e)
+	}
+}

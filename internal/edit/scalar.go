@@ -1,0 +1,117 @@
+package edit
+
+import (
+	"math"
+	"slices"
+
+	"github.com/goparity/goparity/internal/program"
+)
+
+// fixed are the arguments that are no numbers to change.
+var fixed = []string{"dim", "dim0", "dim1", "start", "end", "step", "index", "size", "N", "C", "HxW", "padding_idx", "split_size", "normalized_shape",
+	"momentum", "dims", "split_sizes", "repeats", "alpha", "beta", "ord", "storage_offset", "bins", "steps", "dtype"}
+
+// numbers changes a number that an operator is given.
+func numbers(s *site) {
+	o := s.first()
+	v, _ := s.result(o)
+	for _, a := range o.Args {
+		if slices.Contains(fixed, a.Name) && !(o.Name == "arange" && a.Name != "step") {
+			continue
+		}
+		set := func(x any) {
+			if x != a.Value {
+				cost := 3
+				if o.Name == "full" { // zeros that something is put into
+					cost = 5
+				}
+				e := s.add("scalar", cost, text("%s of %s: %v → %s", a.Name, o.Name, a.Value, number(x)), func(w *writer, o program.Op) { w.run(o, o.Name, with(o.Args, a.Name, x)) })
+				e.Number, _ = x.(float64)
+			}
+		}
+		switch c := a.Value.(type) {
+		case int:
+			if isFloat(v) && o.Name != "native_group_norm" && o.Name != "convolution" && o.Name != "arange" {
+				for _, x := range others(float64(c), s.sizes) {
+					set(x)
+				}
+			}
+			for _, x := range []int{c + 1, c - 1, c + 2, c - 2, 0, 1, 2, 4, 8, -c, 2 * c, c / 2, math.MaxInt32} {
+				if o.Name != "arange" || x-c < 3 && c-x < 3 { // its shape stays
+					set(x)
+				}
+			}
+		case float64:
+			for _, x := range others(c, s.sizes) {
+				set(x)
+			}
+		case []int:
+			for x := range 9 {
+				if o.Name == "convolution" && len(c) > 0 && !slices.Equal(c, slices.Repeat([]int{x}, len(c))) {
+					s.add("scalar", 3, text("%s of convolution: %v → %d", a.Name, c, x), func(w *writer, o program.Op) { w.run(o, o.Name, with(o.Args, a.Name, slices.Repeat([]int{x}, len(c)))) })
+				}
+			}
+		}
+	}
+	if o.Name == "arange" {
+		for _, by := range []int{1, -1} {
+			s.add("scalar", 3, text("arange: %+d", by), func(w *writer, o program.Op) {
+				start, _ := o.Args.Get("start").(int)
+				end, ok := o.Args.Get("end").(int)
+				if w.failed = w.failed || !ok; ok {
+					w.run(o, o.Name, with(with(o.Args, "start", start+by), "end", end+by))
+				}
+			})
+		}
+	}
+}
+
+// number writes a number as people do.
+func number(x any) string {
+	if f, ok := x.(float64); ok {
+		return text("%.6g", f)
+	}
+	return text("%v", x)
+}
+
+// others are what may stand in the place of a number: its multiples, powers and decades, what the sizes of
+// axes make, and what people write for an eps or a base.
+func others(c float64, sizes []int) []float64 {
+	out := []float64{0, 1, -c, c * c, c + 1, c - 1, 2 * c, c / 2, c / 3, 3 * c, 1 - c, 1 / c, math.Sqrt(math.Abs(c)), 1 / math.Sqrt(math.Abs(c))}
+	for k := -8.0; k <= 7; k++ {
+		out = append(out, c*math.Pow(10, k))
+	}
+	for _, n := range sizes {
+		d := float64(n)
+		out = append(out, math.Sqrt(d), 1/math.Sqrt(d), d, 1/d)
+	}
+	out = append(out, 1e-2, 1e-3, 1e-5, 1e-6, 1e-8, 1e-12, 1e4, 5e5, 1e6, quick)
+	return slices.DeleteFunc(out, func(x float64) bool { return x == c || math.IsInf(x, 0) || math.IsNaN(x) })
+}
+
+// integers moves whole numbers, as of positions and of tokens.
+func integers(s *site) {
+	o := s.first()
+	v, ok := s.result(o)
+	if !ok || v.DType.IsFloat() || v.DType.Size() < 4 || o.Name == "arange" {
+		return
+	}
+	most := 0.0
+	if a := s.Value(o.Out[0]); a != nil && a.Len() > 0 {
+		most = slices.Max(a.Floats())
+	}
+	for _, by := range []int{1, -1, 2} {
+		for _, max := range []any{nil, int(most)} {
+			what := text("the whole numbers of %s %+d", o.Name, by)
+			if max != nil {
+				what += text(", %d at most", max)
+			}
+			s.add("integer", 4, what, func(w *writer, o program.Op) {
+				w.after(o, func(id program.ID) program.ID {
+					x := w.call("add", id, nil, "self", id, "other", by, "alpha", 1)
+					return w.call("clamp", x, nil, "self", x, "min", 0, "max", max)
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package edit
+
+import (
+	"slices"
+
+	"github.com/goparity/goparity/internal/program"
+)
+
+// families are the operators that may be taken for one another.
+var families = [][]string{
+	{"silu", "gelu", "relu", "sigmoid", "tanh", "exp", "softplus", "abs", "neg", "rsqrt", "sqrt", "reciprocal", "sin", "cos", "log", "log1p",
+		"leaky_relu", "elu", "mish", "hardswish", "square", "erf", "expm1"},
+	{"add", "sub", "rsub", "mul", "div", "maximum", "minimum"},
+	{"lt", "le", "gt", "ge", "eq", "ne"},
+	{"bitwise_and", "bitwise_or", "bitwise_xor"},
+	{"tril", "triu"},
+	{"sum", "mean", "amax", "amin"},
+}
+
+// sibling puts another operator of the same family in its place.
+func sibling(s *site) {
+	o := s.first()
+	v, single := s.result(o)
+	switch o.Name {
+	case "_softmax":
+		s.add("sibling", 1, "softmax → sigmoid", func(w *writer, o program.Op) { w.run(o, "sigmoid", o.Args) })
+		return
+	case "native_layer_norm":
+		s.add("sibling", 1, "layer norm → RMS norm", func(w *writer, o program.Op) { rmsNorm(w, o) })
+		return
+	case "_native_batch_norm_legit_no_training":
+		s.add("sibling", 1, "batch norm by the statistics of the batch", func(w *writer, o program.Op) { batchStatistics(w, o) })
+		return
+	case "sum", "mean", "amax", "amin":
+		pooled(s, o)
+	}
+	i := slices.IndexFunc(families, func(f []string) bool { return slices.Contains(f, o.Name) })
+	if i < 0 || !single {
+		return
+	}
+	for _, n := range families[i] {
+		if n != o.Name {
+			s.add("sibling", 1, text("%s → %s", o.Name, n), func(w *writer, o program.Op) { w.run(o, n, o.Args) })
+		}
+	}
+	if i > 0 {
+		return
+	}
+	for _, a := range []string{"tanh", "none"} {
+		if o.Name != "gelu" && a == "none" || o.Name == "gelu" && o.Args.Get("approximate") == a {
+			continue
+		}
+		s.add("sibling", 1, text("%s → gelu (%s)", o.Name, a), func(w *writer, o program.Op) { w.run(o, "gelu", with(o.Args, "approximate", a)) })
+	}
+	s.add("sibling", 1, o.Name+" → x·sigmoid(1.702·x)", func(w *writer, o program.Op) {
+		x := o.Args.Get("self").(program.ID)
+		t := w.call("mul", x, w.value(x).Shape, "self", x, "other", quick)
+		t = w.call("sigmoid", x, w.value(x).Shape, "self", t)
+		w.run(o, "mul", argsOf([]any{"self", x, "other", t}))
+	})
+	for _, f := range approximations {
+		s.add("sibling", 1, o.Name+" → "+f.name, func(w *writer, o program.Op) {
+			x := o.Args.Get("self").(program.ID)
+			if f.scale != 1 {
+				x = w.call("mul", x, nil, "self", x, "other", f.scale)
+			}
+			if f.offset != 0 {
+				x = w.call("add", x, nil, "self", x, "other", f.offset, "alpha", 1)
+			}
+			if f.max == nil {
+				w.run(o, "view", argsOf([]any{"self", x}))
+				return
+			}
+			w.run(o, "clamp", argsOf([]any{"self", x, "min", f.min, "max", f.max}))
+		})
+	}
+	s.add("sibling", 1, o.Name+" → relu²", func(w *writer, o program.Op) {
+		x := o.Args.Get("self").(program.ID)
+		t := w.call("relu", x, w.value(x).Shape, "self", x)
+		w.run(o, "mul", argsOf([]any{"self", t, "other", t}))
+	})
+	for d := range v.Shape {
+		s.add("sibling", 2, text("%s → softmax over axis %d", o.Name, d), func(w *writer, o program.Op) { w.run(o, "_softmax", with(o.Args, "dim", d)) })
+	}
+}
+
+// approximations are the straight lines that people write in the place of a function: scale·x + offset within bounds.
+var approximations = []struct {
+	name          string
+	scale, offset float64
+	min, max      any
+}{
+	{"x within 0 and 1", 1, 0, 0.0, 1.0},
+	{"x within −1 and 1", 1, 0, -1.0, 1.0},
+	{"x within 0 and 6", 1, 0, 0.0, 6.0},
+	{"x/6 + ½ within 0 and 1", 1.0 / 6, 0.5, 0.0, 1.0},
+	{"1 + x", 1, 1, nil, nil},
+}
+
+// quick is the factor of the logistic approximation of GELU (Hendrycks and Gimpel, 2016).
+const quick = 1.702
+
+// rmsNorm divides by √(mean of squares + eps), without the mean taken off.
+func rmsNorm(w *writer, o program.Op) {
+	x, _ := o.Args.Get("input").(program.ID)
+	n, _ := o.Args.Get("normalized_shape").([]int)
+	shape := w.value(x).Shape
+	if len(n) != 1 || len(shape) == 0 {
+		w.failed = true
+		return
+	}
+	one := append(slices.Clone(shape[:len(shape)-1]), 1)
+	t := w.call("mul", x, shape, "self", x, "other", x)
+	t = w.call("mean", x, one, "self", t, "dim", []int{-1}, "keepdim", true)
+	t = w.call("add", x, one, "self", t, "other", o.Args.Get("eps"), "alpha", 1)
+	t = w.call("rsqrt", x, one, "self", t)
+	t = w.call("mul", x, shape, "self", x, "other", t)
+	for _, name := range []string{"weight", "bias"} {
+		if id, ok := o.Args.Get(name).(program.ID); ok {
+			t = w.call(map[string]string{"weight": "mul", "bias": "add"}[name], x, shape, "self", t, "other", id, "alpha", 1)
+		}
+	}
+	o.Out = o.Out[:1]
+	w.run(o, "view", argsOf([]any{"self", t}))
+}
+
+// pooled takes the first or the last of what is summed.
+func pooled(s *site, o program.Op) {
+	x, ok := o.Args.Get("self").(program.ID)
+	dims, _ := o.Args.Get("dim").([]int)
+	if !ok || len(dims) != 1 {
+		return
+	}
+	for _, at := range []int{0, -1} {
+		s.add("sibling", 2, text("%s → the element %d", o.Name, at), func(w *writer, o program.Op) {
+			x = o.Args.Get("self").(program.ID)
+			shape := slices.Clone(w.value(x).Shape)
+			d := dims[0]
+			if d < 0 {
+				d += len(shape)
+			}
+			start := at
+			if at < 0 {
+				start = shape[d] - 1
+			}
+			shape[d] = 1
+			t := w.call("slice", x, shape, "self", x, "dim", d, "start", start, "end", start+1, "step", 1)
+			w.run(o, "view", argsOf([]any{"self", t, "size", w.s.Values[o.Out[0]].Shape}))
+		})
+	}
+}
+
+// flag turns an argument that is true or false.
+func flag(s *site) {
+	for _, a := range s.first().Args {
+		if b, ok := a.Value.(bool); ok && !slices.Contains([]string{"keepdim", "implicit", "half_to_float", "sparse", "scale_grad_by_freq", "sparse_grad", "training"}, a.Name) {
+			s.add("flag", 2, text("%s of %s: %t → %t", a.Name, s.first().Name, b, !b), func(w *writer, o program.Op) { w.run(o, o.Name, with(o.Args, a.Name, !b)) })
+		}
+	}
+}

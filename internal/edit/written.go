@@ -1,0 +1,115 @@
+package edit
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/replay"
+)
+
+// Written is an edit as a person writes it: "layers.3.mixer:17 scalar 0.125".
+type Written struct {
+	Layer string // a pattern
+	Op    int    // the number of the operator among those of a call of the layer, from 1
+	Kind  string // as of Edit
+	What  string // a number, the name of a weight, or a part of Edit.Text
+}
+
+// Parse reads an edit.
+func Parse(text string) (w Written, err error) {
+	place, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+	w.Kind, w.What, _ = strings.Cut(strings.TrimSpace(rest), " ")
+	w.What = strings.TrimSpace(w.What)
+	at := strings.LastIndex(place, ":")
+	if at > 0 {
+		w.Layer = place[:at]
+		w.Op, err = strconv.Atoi(place[at+1:])
+	}
+	if at <= 0 || err != nil || w.Op < 1 || w.Kind == "" {
+		return w, fmt.Errorf("%q: want LAYER:OPERATOR KIND [WHAT], as in %q", text, "layers.3.mixer:17 scalar 0.125")
+	}
+	return w, nil
+}
+
+// Find returns the edit that is meant, of an operator of a piece. weights are those that may be read in place of
+// another.
+func (w Written) Find(b *replay.Base, weights []Weight, op int) (Edit, error) {
+	s := newSite(b, weights)
+	s.group = []int{op}
+	switch {
+	case w.Kind == "scalar" && w.scalar(s), w.Kind == "weight" && w.weight(s):
+		return s.out[0], nil
+	}
+	var have []string
+	for _, e := range List(b, weights) {
+		if !slices.Contains(e.At, op) {
+			continue
+		}
+		if e.Kind == w.Kind && strings.Contains(e.Text, w.What) {
+			return e, nil
+		}
+		if text := strconv.Quote(e.Kind + " " + e.Text); !slices.Contains(have, text) {
+			have = append(have, text)
+		}
+	}
+	about := func(text string) int { // those of the kind that was meant first
+		return map[bool]int{true: 0, false: 1}[strings.HasPrefix(text, `"`+w.Kind+" ")]
+	}
+	slices.SortStableFunc(have, func(a, b string) int { return cmp.Compare(about(a), about(b)) })
+	return Edit{}, fmt.Errorf("operator %d of %s, %s, has no edit %q: it has %s and %d others", w.Op, b.Ops[op].Layer, b.Ops[op].Full,
+		strings.TrimSpace(w.Kind+" "+w.What), strings.Join(have[:min(len(have), 8)], ", "), max(len(have)-8, 0))
+}
+
+// scalar gives an operator another number: its first one, or the argument that is named: "eps=1e-6".
+func (w Written) scalar(s *site) bool {
+	name, value, named := strings.Cut(w.What, "=")
+	if !named {
+		name, value = "", w.What
+	}
+	x, err := strconv.ParseFloat(value, 64)
+	if err != nil {
+		return false
+	}
+	for _, a := range s.first().Args {
+		var to any = x
+		switch a.Value.(type) {
+		case int:
+			if x == float64(int(x)) {
+				to = int(x)
+			}
+		case float64:
+		default:
+			continue
+		}
+		if named && a.Name != name || !named && slices.Contains(fixed, a.Name) {
+			continue
+		}
+		s.add("scalar", 0, text("%s of %s: %v → %s", a.Name, s.first().Name, a.Value, number(to)), func(w *writer, o program.Op) { w.run(o, o.Name, with(o.Args, a.Name, to)) })
+		return len(s.out) > 0
+	}
+	return false
+}
+
+// weight reads another weight in the place of the one that an operator takes.
+func (w Written) weight(s *site) bool {
+	for _, a := range s.first().Args {
+		id, ok := a.Value.(program.ID)
+		if !ok || id == program.None || s.Values[id].Weight == "" {
+			continue
+		}
+		v := s.Values[id]
+		if !slices.ContainsFunc(s.weights, func(x Weight) bool { return x.Name == w.What && slices.Equal(x.Shape, v.Shape) }) {
+			continue
+		}
+		s.add("weight", 0, text("%s → %s", v.Weight, w.What), func(to *writer, o program.Op) {
+			to.e.Patch.Made = append(to.e.Patch.Made, program.Value{Shape: v.Shape, DType: v.DType, Type: v.Type, Weight: w.What})
+			to.run(o, o.Name, with(o.Args, a.Name, program.ID(len(s.Values)+len(to.e.Patch.Made)-1)))
+		})
+		return len(s.out) > 0
+	}
+	return false
+}

@@ -1,0 +1,85 @@
+"""Execution paths in mlx-lm: the forward passes of a job, with its caches, batches and padding."""
+
+import copy
+
+import mlx.core as mx
+
+from . import mlxcache
+from .errors import UsageError
+
+
+def run(model, settings, job, case, dump, save):
+    """Runs the passes of a case, and keeps what was fed in run.json's path and passes.
+
+    Sequences of one pass run as one batch. Later passes go on with the caches of just that batch.
+    """
+    machine, fed, masks = _Machine(model, settings, case), [], {}
+    for k, items in enumerate(case["passes"]):
+        items, mask, result, held, width = machine.forward(k, items)
+        save(k, result, held, width)
+        mlxcache.quantise(held, settings)
+        fed.append(items)
+        if mask is not None:
+            masks[k] = mask
+    dump.info.update(token_ids=case["token_ids"], path=case["path"], passes=fed)
+    if 0 in masks:
+        dump.info["pad_mask"] = masks.pop(0)
+    if masks:
+        dump.info["pad_masks"] = {str(k): m for k, m in masks.items()}
+
+
+class _Machine:
+    def __init__(self, model, settings, case):
+        self.model, self.settings, self.case, self.tokens = model, settings, case, case["token_ids"]
+        self.prefix = case["path"] == "prefix"
+        self.batches = {}  # by sequence, (sequences, caches, lengths) of the batch that it ran in last
+
+    def forward(self, k, items):
+        """Returns the items as they were fed, the mask of the padding or None, what the model returned, the caches, the width."""
+        if all(i["from"] == 0 or i.get("fresh") for i in items):
+            items, held = self._hit(items) if self.prefix else (items, None)
+        else:
+            held = self._continued(k, items)
+        rows = [self.tokens[i["sequence"]][i["from"] : i["to"]] for i in items]
+        width = max(map(len, rows))
+        left = [width - len(r) for r in rows]
+        if held is None:
+            held = mlxcache.make(self.model, self.settings, left)
+        elif any(left):
+            raise UsageError(f"case {self.case['name']}: forward pass {k} feeds its sequences {[len(r) for r in rows]} tokens behind a cache",
+                             "mlx-lm goes on with a batch by equally many tokens of each sequence")  # fmt: skip
+        result = self.model(mx.array([[0] * n + r for n, r in zip(left, rows)]), cache=held)
+        sequences = [i["sequence"] for i in items]
+        for s in sequences:
+            self.batches[s] = (sequences, held, [i["to"] for i in items])
+        mask = [[0] * n + [1] * len(r) for n, r in zip(left, rows)] if any(left) else None
+        return items, mask, result, held, width
+
+    def _continued(self, k, items):
+        sequences, froms = [i["sequence"] for i in items], [i["from"] for i in items]
+        began, held, lengths = self.batches.get(sequences[0], (None, None, None))
+        if began != sequences or lengths != froms:
+            raise UsageError(f"case {self.case['name']}: forward pass {k} feeds sequences {sequences} from {froms}, which no earlier pass ran as one batch",
+                             "mlx-lm goes on with just the sequences that began together")  # fmt: skip
+        return held
+
+    def _hit(self, items):
+        """The caches of a sequence that began alike, cut behind what both share, as mlx-lm's server does."""
+        from mlx_lm.models import cache as caches
+
+        if len(items) != 1:
+            return items, None
+        item = items[0]
+        tokens = self.tokens[item["sequence"]]
+        for other, (sequences, held, lengths) in self.batches.items():
+            n = min(item["to"] - 1, lengths[0])
+            while n and self.tokens[other][:n] != tokens[:n]:
+                n -= 1
+            if len(sequences) != 1 or other == item["sequence"] or n < 1:
+                continue
+            if lengths[0] > n and not caches.can_trim_prompt_cache(held):
+                raise UsageError(f"case {self.case['name']}: the caches of {type(self.model).__name__} cannot be cut", "take prefix out of paths")
+            held = copy.deepcopy(held)
+            caches.trim_prompt_cache(held, lengths[0] - n)
+            return [{"sequence": item["sequence"], "from": n, "to": item["to"], "cached_tokens": n}], held
+        return items, None

@@ -1,0 +1,295 @@
+package judge
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/judge/piece"
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/internal/path"
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/replay"
+	"github.com/goparity/goparity/internal/trace"
+	"github.com/goparity/goparity/tensor"
+)
+
+// AloneOptions say how a golden is made of a program.
+type AloneOptions struct {
+	Options
+	// Wants reports whether the ports of a layer are judged; nil: all are. The others are sources alone.
+	Wants func(layer string) bool
+	// Keep stores what was replayed, so that it need not be in memory; nil keeps it there.
+	Keep func(*tensor.Tensor) (*tensor.Tensor, error)
+}
+
+// Alone completes a case that has a program and a candidate, and no golden. The golden of each port is
+// what its piece makes of the candidate's own tensors: the figures of a comparison are then local
+// errors. What cannot be replayed is not judged, and its golden is what the candidate has. The golden
+// notes how much that is. Progress is told of ports.
+func Alone(ctx context.Context, k Case, opt AloneOptions) (Case, error) {
+	blank, err := Blank(k.Name, k.Program)
+	if err != nil {
+		return k, err
+	}
+	k.Golden = blank
+	a, c, err := newAlone(ctx, &k, opt)
+	if err != nil {
+		return k, err
+	}
+	r := &replayed{Program: k.Program, ports: make([][]*Port, len(k.Program.Ports))}
+	o := &own{alone: a, replayed: r, records: make([]piece.Record, len(k.Program.Ports))}
+	byKey := c.byKey()
+	for i, at := range k.Program.Ports {
+		if p := byKey[trace.Key{Case: k.Name, Step: at.Step, Layer: at.Layer, Port: at.Name}]; p != nil {
+			r.ports[i] = []*Port{p}
+			p.replayRecord(&o.records[i], true)
+		}
+	}
+	if err := a.replay(o); err != nil {
+		return k, err
+	}
+	k.Golden = ofProgram(k.Name, k.Program, o.entries(func(at program.Port) *tensor.Tensor {
+		return byKey[trace.Key{Case: k.Name, Step: at.Step, Layer: at.Layer, Port: at.Name}].entry
+	}))
+	return k, a.finish(k.Program.Engine)
+}
+
+// aloneAlong does so for a run along execution paths, whose golden holds the places of the rows. They are
+// those of one pass of the program over what the candidate has, laid out as that.
+func aloneAlong(ctx context.Context, k *Case, opt AloneOptions) error {
+	a, c, err := newAlone(ctx, k, opt)
+	if err != nil {
+		return err
+	}
+	type turn struct { // of all sequences of a sheet
+		sheet *path.Sheet
+		n     int
+	}
+	var all []*own
+	turns := map[turn][]*own{}
+	err = c.eachLayout(k, func(sheet *path.Sheet, n int, r *replayed, records []piece.Record) error {
+		o := &own{alone: a, replayed: r, records: records}
+		all = append(all, o)
+		turns[turn{sheet, n}] = append(turns[turn{sheet, n}], o)
+		return nil
+	})
+	if err := cmp.Or(err, a.replay(all...)); err != nil {
+		return err
+	}
+	made := map[[2]int]*path.Sheet{} // by forward pass of the candidate, and sequence
+	for at, of := range turns {
+		s, err := at.sheet.With(laidEntries(at.sheet, of), k.Along.Sheet)
+		if err != nil {
+			return err
+		}
+		for _, o := range of {
+			for _, cell := range o.laid.Grid.Cells {
+				if cell.Run != nil {
+					for _, i := range cell.Run.Items {
+						made[[2]int{i.Pass, cell.Run.Sequence}] = s
+					}
+				}
+			}
+		}
+	}
+	notes := k.Golden.Notes
+	k.Golden, err = k.Along.found.With(k.Along.Sheet, func(p *path.Pass, i dump.PassItem) *path.Sheet {
+		return made[[2]int{k.Along.Index(p.Step), i.Sequence}]
+	})
+	if err != nil {
+		return err
+	}
+	k.Golden.Notes = notes
+	return a.finish(all[0].Engine)
+}
+
+// laidEntries are those of a golden whose passes were replayed; those of the others have no numbers.
+func laidEntries(sheet *path.Sheet, of []*own) (entries []dump.Entry) {
+	blank := func(at program.Port) *tensor.Tensor { return sheet.Recorded(at.Step, at.Layer, at.Name) }
+	laid := map[string]bool{}
+	for _, o := range of {
+		for _, e := range o.entries(blank) {
+			laid[e.Step] = true
+			entries = append(entries, e)
+		}
+	}
+	for _, at := range of[0].Ports {
+		if t := blank(at); !laid[at.Step] && t != nil {
+			entries = append(entries, dump.Entry{Step: at.Step, Layer: at.Layer, Port: at.Name, Tensor: t})
+		}
+	}
+	return entries
+}
+
+// alone makes the golden of one case.
+type alone struct {
+	AloneOptions
+	ctx     context.Context
+	k       *Case
+	reasons map[string]int // why pieces were not replayed
+	done    int            // how many were
+}
+
+// newAlone joins what the candidate has with a golden that has no numbers yet.
+func newAlone(ctx context.Context, k *Case, opt AloneOptions) (*alone, *Comparison, error) {
+	js, err := joinAll([]Case{*k}, opt.Match)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := &Comparison{Cases: []Case{*k}, joins: *js}
+	if !slices.ContainsFunc(c.Ports, func(p *Port) bool { return p.Comparable() || p.Problem != "" }) {
+		return nil, nil, &NothingError{js.Unmatched, c.whyNothing()}
+	}
+	k.alone, k.unjudged = true, map[trace.Key]string{}
+	return &alone{AloneOptions: opt, ctx: ctx, k: k, reasons: map[string]int{}}, c, nil
+}
+
+// replay replays the pieces of all layouts.
+func (a *alone) replay(all ...*own) error {
+	total, done := int64(0), int64(0)
+	for _, o := range all {
+		total += int64(len(o.records))
+	}
+	for _, o := range all {
+		load, loaded := outside(o.Program, a.Diagnosis.Evidence)
+		defer loaded()
+		o.golden, o.made = make([]*tensor.Tensor, len(o.records)), map[program.ID]*tensor.Tensor{}
+		for i := range o.records {
+			if err := mapfile.Guard(func() error { return o.port(i, load) }); err != nil {
+				return err
+			}
+			if done++; a.Progress != nil {
+				a.Progress(done, total)
+			}
+		}
+	}
+	return nil
+}
+
+// own is a program with what the candidate has for it, and what was made of that.
+type own struct {
+	*alone
+	*replayed
+	records []piece.Record
+	golden  []*tensor.Tensor              // by port of the program; nil where the candidate has nothing
+	made    map[program.ID]*tensor.Tensor // what was replayed, by value
+}
+
+// port replays the piece of a port.
+func (o *own) port(i int, load replay.Load) error {
+	r := &o.records[i]
+	ports := o.ports[i]
+	if !slices.ContainsFunc(ports, (*Port).Comparable) || slices.ContainsFunc(ports, (*Port).misfit) {
+		return nil
+	}
+	unjudged := func(why string) error {
+		for _, p := range ports {
+			o.k.unjudged[p.Key] = why
+		}
+		if r.Tensor == nil { // else the placeholder has the right shape
+			return nil
+		}
+		t, err := r.Tensor.Tensor()
+		o.golden[i] = t
+		return err
+	}
+	if o.Wants != nil && !o.Wants(ports[0].Layer) {
+		return unjudged("not asked for")
+	}
+	cut := o.Piece(i, func(j int) bool { return o.records[j].Tensor != nil })
+	made, err := replay.Run(o.ctx, cut, func(v *program.Value) (*replay.Array, error) {
+		if v.Record > 0 {
+			return o.records[v.Record-1].Tensor, nil
+		}
+		return load(v)
+	}, replay.Mode{})
+	if cause := context.Cause(o.ctx); cause != nil {
+		return cause
+	}
+	if err != nil {
+		o.reasons[reason(err)]++
+		if ports[0].Judged() {
+			o.k.opaque++
+		}
+		return unjudged("it cannot be replayed: " + err.Error())
+	}
+	o.done++
+	if r.Complete != nil && r.Tensor != nil {
+		if r.Tensor, err = r.Complete(made); err != nil {
+			return err
+		}
+	}
+	t, err := made.Tensor()
+	if err == nil && o.Keep != nil {
+		t, err = o.Keep(t)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", ports[0].Layer, err)
+	}
+	o.golden[i] = t
+	if id := o.Ports[i].Value; o.made[id] == nil {
+		o.made[id] = t
+	}
+	return nil
+}
+
+// entries are those of the golden. Of a port that the candidate lacks it is what was replayed for the same
+// value, or else a placeholder, which is compared with nothing.
+func (o *own) entries(blank func(program.Port) *tensor.Tensor) (entries []dump.Entry) {
+	for i, at := range o.Program.Ports {
+		if len(o.ports[i]) == 0 {
+			continue
+		}
+		t := cmp.Or(o.golden[i], o.made[at.Value])
+		if t == nil {
+			if label.RoleOf(at.Name) == label.RoleTap {
+				continue // such as a cache, which is recorded where someone asks for it
+			}
+			t = blank(at)
+		}
+		entries = append(entries, dump.Entry{Step: at.Step, Layer: at.Layer, Port: at.Name, Tensor: t})
+	}
+	return entries
+}
+
+// opaque says what was not judged of runs without a golden: an error there shows nowhere else.
+func (c *Comparison) opaque() (open []string) {
+	for _, k := range c.Cases {
+		if k.opaque > 0 {
+			open = append(open, fmt.Sprintf("%d outputs of case %s were not replayed, and without a golden nothing else shows an error there", k.opaque, k.Name))
+		}
+	}
+	return open
+}
+
+// reason is why a piece cannot be replayed, without its place.
+func reason(err error) string {
+	if e := (*replay.OpaqueError)(nil); errors.As(err, &e) && e.Op != "" {
+		return e.Op + ": " + e.Reason
+	}
+	return err.Error()
+}
+
+// finish says what was judged.
+func (a *alone) finish(engine string) error {
+	note := func(format string, args ...any) {
+		a.k.Golden.Notes = append(a.k.Golden.Notes, fmt.Sprintf("case %s: ", a.k.Name)+fmt.Sprintf(format, args...))
+	}
+	note("judged without a golden: %d of the candidate's tensors are held against what the reference's program (%s) makes of its own tensors before them; "+
+		"the model's output was not compared end to end", a.done, engine)
+	reasons := slices.Sorted(maps.Keys(a.reasons))
+	for _, why := range reasons {
+		note("%d tensors could not be replayed, and are not judged: %s", a.reasons[why], why)
+	}
+	if a.done == 0 {
+		return fmt.Errorf("case %s: %w: no piece could be replayed: %s", a.k.Name, ErrNothing, strings.Join(reasons, "; "))
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+// Package coarse has the ways in which engines round what products and tables take: to narrower floats,
+// and to whole numbers of 8 bits.
+package coarse
+
+import "github.com/goparity/goparity/internal/replay"
+
+// Scheme is one of them.
+type Scheme struct {
+	Text     string // in words, one of a kind
+	Operands func(*replay.Array, replay.Operand) *replay.Array
+	Sized    bool      // only the size of what it makes is known: kernels round in other ways, too
+	Also     []*Scheme // what single pieces of such a run have in its place
+}
+
+// And returns a scheme for products with another one for tables.
+func (s *Scheme) And(table *Scheme) *Scheme {
+	both := *s
+	both.Text += ", and " + table.Text
+	both.Also = nil
+	for _, a := range s.Also {
+		both.Also = append(both.Also, a.And(table))
+	}
+	both.Operands = func(a *replay.Array, o replay.Operand) *replay.Array {
+		if o.Table {
+			return table.Operands(a, o)
+		}
+		return s.Operands(a, o)
+	}
+	return &both
+}
+
+// Products are those that engines have, the exact ones first. A run that has numbers of 8 bits in
+// its records may round to steps that were fixed before: its ranges are not those of its numbers, and
+// only about as large.
+func Products(fixed bool) (all []*Scheme) {
+	for _, f := range narrow {
+		all = append(all, &Scheme{Text: "products round their operands to " + f.text, Operands: func(a *replay.Array, o replay.Operand) *replay.Array {
+			if o.Table {
+				return a
+			}
+			return each(a, f.round)
+		}})
+	}
+	sized := *all[len(all)-1]
+	sized.Sized = true
+	steps := &Scheme{Text: "products take 8 bits, of steps that were fixed before", Sized: true}
+	steps.Operands = func(a *replay.Array, o replay.Operand) *replay.Array {
+		if o.Table {
+			return a
+		}
+		return activationGrids[0].round(a, o.Sum)
+	}
+	for _, acts := range activationGrids {
+		for _, weights := range weightGrids {
+			if acts == nil && weights == nil {
+				continue
+			}
+			s := eightBits(acts, weights)
+			switch {
+			case acts != nil && weights != nil: // what was looked up in 8 bits is not rounded again; convolutions have one step for all
+				s.Also = []*Scheme{eightBits(nil, weights), eightBits(acts, weights.whole())}
+			case fixed:
+				s.Also = []*Scheme{steps}
+			}
+			all = append(all, s)
+		}
+	}
+	if all = append(all, &sized); fixed {
+		all = append(all, steps)
+	}
+	return all
+}
+
+// eightBits is the scheme of products with weights that has 8 bits for what they take, for the weights, or
+// both; nil for neither.
+func eightBits(acts, weights *grid) *Scheme {
+	s := &Scheme{Text: "products with weights take " + acts.String() + " times " + weights.String()}
+	s.Operands = func(a *replay.Array, o replay.Operand) *replay.Array {
+		switch {
+		case o.Table || !o.Weighted:
+			return a
+		case o.Weight:
+			return weights.round(a, o.Sum)
+		}
+		return acts.round(a, o.Sum)
+	}
+	return s
+}
+
+func Tables() (all []*Scheme) {
+	for _, g := range weightGrids {
+		if g == nil {
+			continue
+		}
+		all = append(all, &Scheme{Text: "embeddings are " + g.String(), Operands: func(a *replay.Array, o replay.Operand) *replay.Array {
+			if !o.Table {
+				return a
+			}
+			return g.round(a, o.Sum)
+		}})
+	}
+	return all
+}

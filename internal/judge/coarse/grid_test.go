@@ -1,0 +1,72 @@
+package coarse_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/judge/coarse"
+	"github.com/goparity/goparity/internal/replay"
+	_ "github.com/goparity/goparity/internal/updateflag"
+	"github.com/goparity/goparity/tensor"
+)
+
+func TestSchemes(t *testing.T) {
+	all := map[string]*coarse.Scheme{}
+	for _, s := range append(coarse.Products(true), coarse.Tables()...) {
+		if !s.Sized {
+			assert.NotContains(t, all, s.Text, "a text is one of a kind")
+			all[s.Text] = s
+		}
+	}
+	const whole, lines = "asymmetric 8 bits of the whole tensor (255 steps)", "symmetric 8 bits of each line (254 steps)"
+	weight := replay.Operand{Weight: true, Weighted: true}
+	for _, r := range []struct {
+		scheme, reason string
+		of             replay.Operand
+		in, want       []float64 // [2, 2]
+	}{
+		{"products round their operands to bfloat16", "to nearest, ties to even", replay.Operand{},
+			[]float64{1 + 1./256, 1 + 3./256, 3, -1. / 3}, []float64{1, 1 + 4./256, 3, -0.333984375}},
+		{"products round their operands to 10 bits of mantissa (TF32)", "cut", replay.Operand{},
+			[]float64{1 + 1./2048, 1 + 3./2048, 3, 0}, []float64{1, 1 + 2./2048, 3, 0}},
+		{"products round their operands to bfloat16", "tables are no operands", replay.Operand{Table: true},
+			[]float64{1 + 1./256, 1, 1, 1}, []float64{1 + 1./256, 1, 1, 1}},
+		{"products with weights take " + whole + " times float32", "from −51 to 204 in steps of 1", replay.Operand{Weighted: true, Sum: 1},
+			[]float64{-51, 204, 1.4, -1.6}, []float64{-51, 204, 1, -2}},
+		{"products with weights take " + whole + " times float32", "no weight is in the product", replay.Operand{Sum: 1},
+			[]float64{-51, 204, 1.4, -1.6}, []float64{-51, 204, 1.4, -1.6}},
+		{"products with weights take " + whole + " times float32", "zero is in the range", replay.Operand{Weighted: true, Sum: 1},
+			[]float64{100, 255, 101.4, 101.6}, []float64{100, 255, 101, 102}},
+		{"products with weights take float32 times " + lines, "a step for each column, which is summed over", weight,
+			[]float64{127, 254, 1.4, 3.2}, []float64{127, 254, 1, 4}},
+		{"products with weights take float32 times " + lines, "a line of zeros has no step", weight,
+			[]float64{0, 254, 0, 3.2}, []float64{0, 254, 0, 4}},
+		{"embeddings are " + lines, "a step for each row", replay.Operand{Weight: true, Table: true, Sum: 1},
+			[]float64{127, 1.4, 254, 3.2}, []float64{127, 1, 254, 4}},
+		{"embeddings are shifted 8 bits of each line (255 steps)", "from the least number of a row on", replay.Operand{Weight: true, Table: true, Sum: 1},
+			[]float64{100.25, 355.25, 1, 1.5}, []float64{100.25, 355.25, 1, 1.5}},
+	} {
+		s := all[r.scheme]
+		require.NotNil(t, s, r.scheme)
+		a, err := replay.Of(tensor.F32, []int{2, 2}, r.in)
+		require.NoError(t, err)
+		assert.InDeltaSlice(t, r.want, s.Operands(a, r.of).Floats(), 1e-6, "%s: %s", r.scheme, r.reason)
+	}
+}
+
+func TestSnapped(t *testing.T) {
+	grid := []float64{-4, -3, -2, -1, 0, 1, 2, 5, 5}
+	for _, r := range []struct {
+		reason             string
+		made, record, want []float64
+	}{
+		{"what rounds to the record's number, and beyond its ends", []float64{-9, -3.4, -1.6, -1, 0, 1, 2, 5.4, 7}, grid, grid},
+		{"what rounds to another one stays", []float64{-4, -3.6, -2, -1, 0, 1, 2, 5, 5}, grid, []float64{-4, -3.6, -2, -1, 0, 1, 2, 5, 5}},
+		{"numbers that are no steps apart", []float64{1, 2, 3, 4, 5, 6, 7, 8.1}, []float64{1, 2.1, 3, 4, 5, 6, 7, 8}, []float64{1, 2, 3, 4, 5, 6, 7, 8.1}},
+		{"too few numbers", []float64{1.1, 2}, []float64{1, 2}, []float64{1.1, 2}},
+	} {
+		assert.Equal(t, r.want, coarse.Snapped(r.made, r.record), r.reason)
+	}
+}

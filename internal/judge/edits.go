@@ -1,0 +1,274 @@
+package judge
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goparity/goparity/internal/edit"
+	"github.com/goparity/goparity/internal/judge/piece"
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/replay"
+	"github.com/goparity/goparity/internal/report"
+	editsearch "github.com/goparity/goparity/internal/search"
+)
+
+// mostOthers is how many other names of an edit are listed.
+const mostOthers = 5
+
+// edits are what was found by changing the reference's program.
+type edits struct {
+	first  *report.Cause   // at the place of the verdict; nil for none
+	others []*report.Cause // at other places that are wrong by themselves: proven ones alone
+	known  map[string]*twins
+	again  []string // layers in which a known one was found again
+}
+
+// twins are the layers in which the same edit of the same code is the cause.
+type twins struct {
+	cause  *report.Cause
+	layers map[string]bool
+}
+
+// withEdits puts edits among the causes that were found otherwise. That of the first place goes in front of those that are
+// not proven; an edit is the line of code of a cause that is. A place where a known edit is found again has no cause of
+// its own.
+func withEdits(causes []report.Cause, e edits) []report.Cause {
+	place := func(k *report.Cause) int {
+		return slices.IndexFunc(causes, func(x report.Cause) bool {
+			return x.Proven && (label.Within(x.Layer, k.Layer) || label.Within(k.Layer, x.Layer))
+		})
+	}
+	if e.first != nil {
+		switch proven := len(causes) > 0 && causes[0].Proven; {
+		case proven && e.first.Proven && isPlace(causes[0].ID):
+			causes[0] = *e.first
+		case proven:
+			addEdit(&causes[0], e.first)
+		default:
+			causes = slices.Insert(causes, 0, *e.first)
+		}
+	}
+	for _, k := range e.others {
+		if at := place(k); at >= 0 {
+			addEdit(&causes[at], k)
+		} else {
+			causes = append(causes, *k)
+		}
+	}
+	return slices.DeleteFunc(causes, func(x report.Cause) bool { return x.Edit == nil && slices.Contains(e.again, x.Layer) })
+}
+
+// isPlace reports whether a cause says no more than where the wrong numbers are.
+func isPlace(id string) bool {
+	family, _, _ := strings.Cut(id, "/")
+	return slices.Contains([]string{"rows", "columns", "head"}, family)
+}
+
+// addEdit says where in the reference's program a proven cause is.
+func addEdit(to, k *report.Cause) {
+	if to.Edit == nil {
+		to.Edit = k.Edit
+		to.Text = strings.TrimSuffix(to.Text, ".") + "; in the reference's program, " + k.Text
+	}
+}
+
+// edited looks for the edits at the place of the verdict, and at other places that are wrong by themselves.
+func (c *Comparison) edited() (found edits, err error) {
+	first := c.target()
+	if c.Verdict.Kind == localise.KindInteraction { // right alone: no change of the layer makes it so
+		return found, nil
+	}
+	for _, r := range c.replays {
+		if r.inferred {
+			continue
+		}
+		load, done := outside(r.Program, c.search.Evidence)
+		defer done()
+		at := slices.IndexFunc(r.ports, func(of []*Port) bool { return slices.Contains(of, first) })
+		if first == nil { // the golden is within its tolerance there
+			at = r.faultIn(c.Verdict)
+		}
+		if at >= 0 {
+			if found.first, err = c.editAt(r, at, load, &found, false); err != nil {
+				return found, err
+			}
+			if found.first != nil {
+				found.first.Layer = c.Verdict.Layer
+			}
+		}
+		for i, t := range r.result.Faults {
+			if t == at {
+				continue
+			}
+			k, err := c.editAt(r, t, load, &found, i >= maxPlaces || c.ofWholeRun())
+			if err != nil {
+				return found, err
+			}
+			if k != nil && k.Proven {
+				found.others = append(found.others, k)
+			}
+		}
+	}
+	for _, t := range found.known {
+		if n := t.cause.Edit.Twins; n[1] > 1 {
+			n[0] = len(t.layers)
+			t.cause.Text += fmt.Sprintf(" (%d of %d layers)", n[0], n[1])
+		}
+	}
+	return found, nil
+}
+
+// editAt looks for the edit at a port; nil where it was not replayed, or none fits. One that is known of another layer
+// is counted there. With twin, no other is looked for.
+func (c *Comparison) editAt(r *replayed, t int, load replay.Load, known *edits, twin bool) (*report.Cause, error) {
+	if twin && len(known.known) == 0 {
+		return nil, nil
+	}
+	site := r.result.Site(t, load)
+	if site == nil || len(r.ports[t]) == 0 {
+		return nil, nil
+	}
+	s := &editsearch.Site{Piece: site.Piece, Load: site.Load, Mode: site.Mode, Off: site.Off, Residual: site.Residual, Weights: slices.Concat(c.readable(r.Program), r.before(site, t)), KnownOnly: twin}
+	for key := range known.known {
+		s.Known = append(s.Known, key)
+	}
+	found, err := editsearch.Find(c.ctx, s)
+	if err != nil || len(found.Fits) == 0 {
+		if err == nil && known.first == nil && len(known.others) == 0 {
+			c.search.notes = append(c.search.notes, tried(found))
+		}
+		return nil, err
+	}
+	f := found.Fits[0]
+	key, layers := edit.Key(site.Piece, f.Edit), r.twins(site.Piece, f.Edit)
+	if found.Twin {
+		known.known[key].layers[layers[0]] = true
+		known.again = append(known.again, r.ports[t][0].Layer)
+		return nil, nil
+	}
+	k := c.causeOf(r, site.Piece, r.ports[t][0], found)
+	if f.Apart && (known.first != nil || len(known.others) > 0) { // what stands elsewhere may follow from the first fault
+		k.Proven = false
+	}
+	if k.Proven && len(layers) > 0 {
+		if known.known == nil {
+			known.known = map[string]*twins{}
+		}
+		k.Edit.Twins = []int{1, len(layers)}
+		known.known[key] = &twins{k, map[string]bool{layers[0]: true}}
+	}
+	return k, nil
+}
+
+// twins lists the layers that run the line of an edit, its own first.
+func (r *replayed) twins(of *program.Piece, e edit.Edit) (layers []string) {
+	places := e.Places()
+	if len(places) == 0 || edit.Frame(of, places[0]) < 0 {
+		return nil
+	}
+	own := of.Ops[places[0]]
+	layers = append(layers, own.Layer)
+	for _, o := range r.Ops {
+		if o.Name == own.Name && o.Stack >= 0 && len(r.Stacks[o.Stack]) > 0 && r.Stacks[o.Stack][0] == edit.Frame(of, places[0]) && !slices.Contains(layers, o.Layer) {
+			layers = append(layers, o.Layer)
+		}
+	}
+	return layers
+}
+
+// faultIn returns the first port that is wrong by itself in a verdict's layer; −1 for none.
+func (r *replayed) faultIn(v *localise.Verdict) int {
+	i := slices.IndexFunc(r.result.Faults, func(t int) bool {
+		return len(r.ports[t]) > 0 && slices.Contains([]string{v.Layer, v.Before}, r.ports[t][0].Layer) && r.ports[t][0].Step == v.Step
+	})
+	if i < 0 {
+		return -1
+	}
+	return r.result.Faults[i]
+}
+
+// before lists what the candidate recorded before a port, the latest first.
+func (r *replayed) before(site *piece.Site, t int) (list []edit.Weight) {
+	seen := map[program.ID]bool{r.Ports[t].Value: true}
+	for i := t - 1; i >= 0 && len(list) < mostBefore; i-- {
+		q := &r.Ports[i]
+		if v := r.Values[q.Value]; !seen[q.Value] && q.Step == r.Ports[t].Step && site.Has(i) {
+			seen[q.Value] = true
+			list = append(list, edit.Weight{Name: q.Layer + "-" + q.Name, Shape: v.Shape, DType: v.DType, Record: i + 1})
+		}
+	}
+	return list
+}
+
+// readable lists the weights of a program that may be read in place of one another.
+func (c *Comparison) readable(p *program.Program) (list []edit.Weight) {
+	seen := map[string]bool{}
+	for _, v := range p.Values {
+		if v.Weight != "" && !seen[v.Weight] {
+			seen[v.Weight] = true
+			list = append(list, edit.Weight{Name: v.Weight, Shape: v.Shape, DType: v.DType})
+		}
+	}
+	return list
+}
+
+// causeOf words what was found.
+func (c *Comparison) causeOf(r *replayed, of *program.Piece, p *Port, found *editsearch.Result) *report.Cause {
+	f := found.Fits[0]
+	k := &report.Cause{ID: edit.Label(of, f.Edit), Layer: p.Layer, Proven: found.Proven, Fit: report.Float(f.Relative), FitGolden: report.Float(found.Relative)}
+	if f.Kind == "rounding" && f.Overflows {
+		k.ID = "dtype/overflow"
+	}
+	k.Edit = &report.Edit{Kind: f.Kind, Text: f.Text, Weight: f.Weight, Fit: report.Float(f.Relative)}
+	if len(f.At) > 0 {
+		at := of.Origin[f.At[0]]
+		k.Edit.Operator, k.Edit.At = of.Ops[f.At[0]].Full, fmt.Sprintf("%s:%d", r.Ops[at].Layer, r.Ordinals()[at])
+	}
+	places := slices.Concat(f.Places(), found.AlsoAt())
+	if f.Frame > 0 {
+		k.Edit.Lines, places = append(k.Edit.Lines, r.line(f.Frame-1)), nil
+	}
+	for _, i := range places {
+		if at := r.frame(of.Origin[i]); at != "" && !slices.Contains(k.Edit.Lines, at) {
+			k.Edit.Lines = append(k.Edit.Lines, at)
+		}
+	}
+	others := map[string]bool{}
+	for _, o := range append(slices.Clone(found.Also), found.Fits[1:]...) {
+		others[o.Kind+": "+o.Text] = true
+	}
+	k.Edit.Others = slices.Sorted(maps.Keys(others))
+	if len(k.Edit.Others) > mostOthers {
+		k.Edit.Others = k.Edit.Others[:mostOthers]
+	}
+	k.Text = fmt.Sprintf("%s: %q reproduces the candidate to %.1g", what(k.Edit), f.Text, f.Relative)
+	if len(k.Edit.Others) > 0 {
+		k.Text += "; so does " + strconv.Quote(k.Edit.Others[0])
+	}
+	return k
+}
+
+// tried says that no edit was found, and what comes nearest.
+func tried(found *editsearch.Result) string {
+	text := fmt.Sprintf("no single edit of the reference's program explains the error at the place: %d of %d were tried", found.Tried, found.Listed)
+	if found.Near != nil {
+		text += fmt.Sprintf("; %q leaves %.1g of its %.1g", found.Near.Text, found.Near.Relative, found.Relative)
+	}
+	return text
+}
+
+// what names the place of an edit.
+func what(e *report.Edit) string {
+	switch {
+	case len(e.Lines) > 0:
+		return strings.Join(e.Lines[:min(2, len(e.Lines))], " and ")
+	case e.Weight != "":
+		return e.Weight
+	}
+	return "the input"
+}

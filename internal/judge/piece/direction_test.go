@@ -1,0 +1,66 @@
+package piece_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/judge/piece"
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/replay"
+	"github.com/goparity/goparity/tensor"
+)
+
+// twice is x → y = 2x → z = 0.5 y, 16 rows of 16.
+const twice = `{"schema":1,"engine":"torch","case":"c","frames":[],"stacks":[],
+"values":[{"id":0,"shape":[16,16],"dtype":"float32","from":{"input":"x","step":"0"}},
+{"id":1,"shape":[16,16],"dtype":"float32","from":{"op":0}},{"id":2,"shape":[16,16],"dtype":"float32","from":{"op":1}}],
+"ops":[{"op":"aten.mul.Tensor","args":{"self":"%0","other":2},"out":["%1"],"layer":"y","call":1},
+{"op":"aten.mul.Tensor","args":{"self":"%1","other":0.5},"out":["%2"],"layer":"z","call":1}],
+"passes":[{"step":"0","ops":[0,2],"ports":{"model-input_x":["%0",0,2],"y-output":["%1",1,1],"z-output":["%2",2,2]}}]}`
+
+// A tensor that is larger throughout is wrong in 16 bits, although its error is within that of rounding.
+func TestLarger(t *testing.T) {
+	p, err := program.Parse("p", []byte(twice), nil)
+	require.NoError(t, err)
+	x := make([]float64, 256)
+	for i := range x {
+		x[i] = math.Sin(float64(i)*1.7) * (1 + float64(i%7))
+	}
+	array := func(d tensor.DType, f func(i int) float64) *replay.Array {
+		v := make([]float64, len(x))
+		for i := range v {
+			v[i] = f(i)
+		}
+		a, err := replay.Of(d, []int{16, 16}, v)
+		require.NoError(t, err)
+		return a
+	}
+	x = array(tensor.BF16, func(i int) float64 { return x[i] }).Floats()
+	for _, r := range []struct {
+		encoding tensor.DType
+		y        func(i int, y float64) float64
+		larger   float64
+		reason   string
+	}{
+		{tensor.BF16, func(_ int, y float64) float64 { return y }, 0, "right"},
+		{tensor.BF16, func(_ int, y float64) float64 { return y * 1.003 }, 0, "a constant may be a rounding off"},
+		{tensor.BF16, func(_ int, y float64) float64 { return y * 1.01 }, 0.01, "1 % is less than twice the floor, and throughout"},
+		{tensor.BF16, func(_ int, y float64) float64 { return y * 0.985 }, -0.015, "smaller"},
+		{tensor.BF16, func(i int, y float64) float64 { return y * (1 + 0.01*float64(1-i%2*2)) }, 0, "as often too large as too small"},
+		{tensor.BF16, func(i int, y float64) float64 { return y * (1 + 0.01*float64(1-i/16%2*2)) }, 0, "by rows"},
+		{tensor.F16, func(_ int, y float64) float64 { return y * 1.001 }, 0.001, "float16 is finer"},
+	} {
+		records := []piece.Record{{Tensor: array(r.encoding, func(i int) float64 { return x[i] })},
+			{Tensor: array(r.encoding, func(i int) float64 { return r.y(i, 2*x[i]) })},
+			{Tensor: array(r.encoding, func(i int) float64 { return r.y(i, 2*x[i]) / 2 })}}
+		got, err := piece.Judge(t.Context(), &piece.Run{Program: p, Records: records, Encoding: r.encoding})
+		require.NoError(t, err)
+		assert.InDelta(t, r.larger, got.Local[1].Larger, 5e-4, r.reason)
+		if r.larger != 0 {
+			assert.Equal(t, []int{1}, got.Faults, "%s: what follows is right, and does not excuse it", r.reason)
+		}
+	}
+}

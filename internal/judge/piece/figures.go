@@ -1,0 +1,124 @@
+package piece
+
+import (
+	"math"
+
+	"github.com/goparity/goparity/internal/mask"
+)
+
+// figures are the relative L2 error of a tensor and of its worst row.
+type figures struct{ whole, row float64 }
+
+func (f figures) max(g figures) figures {
+	return figures{math.Max(f.whole, g.whole), math.Max(f.row, g.row)}
+}
+
+func (f figures) exceeds(limit figures) bool { return !(f.whole <= limit.whole && f.row <= limit.row) }
+
+// numbers are the elements of a tensor, in rows along its last axis.
+type numbers struct {
+	x     []float64
+	width int
+}
+
+func (n numbers) rows() int {
+	if n.width == 0 {
+		return 0
+	}
+	return len(n.x) / n.width
+}
+
+func (n numbers) row(i int) []float64 { return n.x[i*n.width : (i+1)*n.width] }
+
+// meaning returns an additive mask as what it denies, and other numbers as they are: −1e4 and −inf
+// deny the same.
+func (n numbers) meaning() numbers {
+	denies := false
+	for _, v := range n.x {
+		if v != 0 && !mask.Denies(v) {
+			return n
+		}
+		denies = denies || v != 0
+	}
+	if !denies {
+		return n
+	}
+	x := make([]float64, len(n.x))
+	for i, v := range n.x {
+		if v != 0 {
+			x[i] = 1
+		}
+	}
+	return numbers{x, n.width}
+}
+
+// apart returns the difference of two elements, and what the second adds to a norm. Equal numbers,
+// two NaN, and two that are as good as infinite do not differ; of the latter nothing is added.
+func apart(a, b float64) (diff, norm float64) {
+	if math.Abs(b) > huge {
+		if a == b || math.Abs(a) > huge && math.Signbit(a) == math.Signbit(b) {
+			return 0, 0
+		}
+		return math.Inf(1), 0
+	}
+	if a == b || a != a && b != b {
+		if b != b {
+			b = 0
+		}
+		return 0, b
+	}
+	return a - b, b
+}
+
+// rowErrors returns ‖a−b‖ and ‖b‖ of each row of b. a may have the same elements in another shape.
+func rowErrors(a, b numbers) (diffs, norms []float64) {
+	a.width = b.width
+	diffs, norms = make([]float64, b.rows()), make([]float64, b.rows())
+	for i := range diffs {
+		x, y := a.row(i), b.row(i)
+		var d2, n2 float64
+		for k := range y {
+			d, n := apart(x[k], y[k])
+			d2 += d * d
+			n2 += n * n
+		}
+		diffs[i], norms[i] = math.Sqrt(d2), math.Sqrt(n2)
+	}
+	return diffs, norms
+}
+
+// difference returns the error of a, relative to b, over the rows that count; nil: all. A row is
+// measured by its own norm, or leastRow of the RMS of all if that is larger; what has no norm, by 1.
+// A NaN or an infinity without a partner makes it infinite.
+func difference(a, b numbers, counts func(row int) bool) figures {
+	a, b = a.meaning(), b.meaning()
+	diffs, norms := rowErrors(a, b)
+	var d2, n2 float64
+	n := 0
+	for i := range diffs {
+		if counts == nil || counts(i) {
+			d2, n2, n = d2+diffs[i]*diffs[i], n2+norms[i]*norms[i], n+1
+		}
+	}
+	if n == 0 {
+		return figures{}
+	}
+	f := figures{whole: relative(math.Sqrt(d2), math.Sqrt(n2))}
+	least := leastRow * math.Sqrt(n2/float64(n))
+	for i := range diffs {
+		if counts == nil || counts(i) {
+			f.row = math.Max(f.row, relative(diffs[i], math.Max(norms[i], least)))
+		}
+	}
+	return f
+}
+
+func relative(diff, norm float64) float64 {
+	switch {
+	case diff != diff:
+		return math.Inf(1)
+	case norm == 0:
+		return diff
+	}
+	return diff / norm
+}

@@ -1,0 +1,105 @@
+package piece_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/judge/piece"
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/replay"
+	_ "github.com/goparity/goparity/internal/updateflag"
+	"github.com/goparity/goparity/tensor"
+)
+
+// doubled is x → a = 2x → b = a + 1 → c = 3b, four rows of two.
+const doubled = `{"schema":1,"engine":"torch","case":"c","frames":[],"stacks":[],
+"values":[{"id":0,"shape":[1,4,2],"dtype":"float32","from":{"input":"x","step":"0"}},
+{"id":1,"shape":[1,4,2],"dtype":"float32","from":{"op":0}},{"id":2,"shape":[1,4,2],"dtype":"float32","from":{"op":1}},
+{"id":3,"shape":[1,4,2],"dtype":"float32","from":{"op":2}}],
+"ops":[{"op":"aten.mul.Tensor","args":{"self":"%0","other":2},"out":["%1"],"layer":"a","call":1},
+{"op":"aten.add.Tensor","args":{"self":"%1","other":1,"alpha":1},"out":["%2"],"layer":"b","call":1},
+{"op":"aten.mul.Tensor","args":{"self":"%2","other":3},"out":["%3"],"layer":"c","call":1}],
+"passes":[{"step":"0","ops":[0,3],"ports":{"model-input_x":["%0",0,3],"a-output":["%1",1,1],"b-output":["%2",2,2],"c-output":["%3",3,3]}}]}`
+
+// rows is a record of which the candidate has some rows.
+func rows(t *testing.T, x []float64, own ...bool) piece.Record {
+	for i, is := range own {
+		if !is {
+			x[2*i], x[2*i+1] = 0, 0
+		}
+	}
+	have, err := replay.Of(tensor.F32, []int{1, 4, 2}, x)
+	require.NoError(t, err)
+	return piece.Record{Tensor: have, Rows: &piece.Rows{Axis: 1, Batch: 1, Length: 4, Own: own},
+		Complete: func(made *replay.Array) (*replay.Array, error) {
+			out := made.Floats()
+			for i, is := range own {
+				if is {
+					copy(out[2*i:2*i+2], x[2*i:2*i+2])
+				}
+			}
+			return replay.Of(tensor.F32, []int{1, 4, 2}, out)
+		}}
+}
+
+// Rows that no forward pass recorded are made by replay, and are no witness: a stretch closes only by
+// ports that have rows of those that are wrong.
+func TestRows(t *testing.T) {
+	type port = struct {
+		x   []float64
+		own []bool
+	}
+	all := []bool{true, true, true, true}
+	begins, ends := []bool{true, true, false, false}, []bool{false, false, true, true}
+	right := map[string]port{
+		"model": {[]float64{1, 2, 3, 4, 5, 6, 7, 8}, all}, "a": {[]float64{2, 4, 6, 8, 10, 12, 14, 16}, all},
+		"b": {[]float64{3, 5, 7, 9, 11, 13, 15, 17}, all}, "c": {[]float64{9, 15, 21, 27, 33, 39, 45, 51}, all},
+	}
+	wrong := []float64{2, 4, 6, 8, 10, 12, 28, 32} // the last row of a
+	tests := []struct {
+		name    string
+		change  map[string]port
+		faults  []string
+		rows    []int
+		stretch bool
+		reason  string
+	}{
+		{"right", nil, nil, nil, false, "all rows"},
+		{"last rows alone", map[string]port{"c": {right["c"].x, ends}, "b": {right["b"].x, begins}}, nil, nil, false, "others are made"},
+		{"written otherwise", map[string]port{"a": {wrong, all}}, nil, nil, true, "b has the row that is wrong in a, and has it right"},
+		{"no witness", map[string]port{"a": {wrong, all}, "b": {right["b"].x, begins}, "c": {right["c"].x, begins}}, []string{"a"}, []int{3}, false,
+			"nothing behind a has its last row"},
+		{"a later witness", map[string]port{"a": {wrong, all}, "b": {right["b"].x, begins}}, nil, nil, true,
+			"c has it; what was made of b is made anew without a"},
+		{"wrong", map[string]port{"a": {wrong, all}, "b": {[]float64{3, 5, 7, 9, 11, 13, 29, 33}, all}, "c": {right["c"].x, begins}}, []string{"a"}, []int{3}, false,
+			"b follows from a"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p, err := program.Parse("p", []byte(doubled), nil)
+			require.NoError(t, err)
+			run := &piece.Run{Program: p, Encoding: tensor.F32, Load: func(*program.Value) (*replay.Array, error) {
+				return replay.Of(tensor.F32, []int{1, 4, 2}, right["model"].x)
+			}}
+			for _, at := range p.Ports {
+				have, changed := tt.change[at.Layer]
+				if !changed {
+					have = right[at.Layer]
+				}
+				run.Records = append(run.Records, rows(t, append([]float64{}, have.x...), have.own...))
+			}
+			r, err := piece.Judge(context.Background(), run)
+			require.NoError(t, err)
+			var faults []string
+			for _, f := range r.Faults {
+				faults = append(faults, p.Ports[f].Layer)
+				assert.Equal(t, tt.rows, r.Local[f].Rows, tt.reason)
+			}
+			assert.Equal(t, tt.faults, faults, tt.reason)
+			assert.Equal(t, tt.stretch, len(r.Stretches) > 0, tt.reason)
+		})
+	}
+}

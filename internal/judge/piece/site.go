@@ -1,0 +1,92 @@
+package piece
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/replay"
+)
+
+// Site is the piece of a port that is wrong, with what it takes and what the candidate has in its place.
+type Site struct {
+	Piece *program.Piece
+	Load  replay.Load
+	Mode  replay.Mode // in which the run computes
+	// Off is how far a result of the piece is off: in units of the limit up to which it would be right, and as
+	// relative L2 of the whole.
+	Off func(*replay.Array) (units, relative float64)
+	// Residual is what is too much in each number; nil where there are others.
+	Residual func(*replay.Array) []float64
+	// Has reports whether the candidate recorded a port in the reference's shape.
+	Has func(port int) bool
+}
+
+// Site returns the piece of a wrong port, nil where it was not replayed. load opens what is no record: that of
+// the run may be closed.
+func (r *Result) Site(port int, load replay.Load) *Site {
+	l, j := r.Local[port], *r.judge
+	if l == nil || l.Opaque != "" || !l.Wrong || j.Records[port].Tensor == nil || j.Records[port].Misfit {
+		return nil
+	}
+	run := *j.Run
+	run.Load = load
+	j.Run, j.memo = &run, map[replayKey][]*replayed{}
+	rec := &j.Records[port]
+	have, _ := rec.arrange(rec.Tensor)
+	f := floor(j.Encoding)
+	limit := figures{f, perRow * f}.max(figures{l.Limit, l.RowLimit})
+	var m replay.Mode
+	if len(j.schemes) > 0 && !j.schemes[0].scheme.Sized {
+		m.Operands = j.schemes[0].scheme.Operands
+	}
+	return &Site{Piece: j.piece(port), Mode: m,
+		Has: func(i int) bool { return j.Records[i].Tensor != nil && !j.Records[i].Misfit },
+		Residual: func(a *replay.Array) []float64 {
+			made, _ := rec.arrange(a)
+			if len(made.x) != len(have.x) {
+				return nil
+			}
+			r := make([]float64, len(have.x))
+			for i, x := range made.x {
+				r[i] = x - have.x[i]
+			}
+			return r
+		},
+		Load: func(v *program.Value) (*replay.Array, error) { return j.source(v, j.excluding, plain, newBasis()) },
+		Off: func(a *replay.Array) (units, relative float64) {
+			made, _ := rec.arrange(a)
+			if len(made.x) != len(have.x) {
+				return inf, inf
+			}
+			e := difference(made, have, nil)
+			return math.Max(e.whole/limit.whole, e.row/limit.row), e.whole
+		}}
+}
+
+// By judges the same records by another program, with as many ports in the same order. What the golden of the one
+// says tells nothing of the other, and is left out.
+func (r *Result) By(ctx context.Context, p *program.Program, load replay.Load) (*Result, error) {
+	run := *r.judge.Run
+	run.Program, run.Load, run.Records = p, load, slices.Clone(run.Records)
+	for i := range run.Records {
+		run.Records[i].Golden = Golden{Tied: run.Records[i].Golden.Tied}
+	}
+	return Judge(ctx, &run)
+}
+
+// Holding returns a piece that has an operator of the program, and what opens its values; nil for none that is
+// replayed.
+func (r *Result) Holding(op int, load replay.Load) (*program.Piece, replay.Load) {
+	j := *r.judge
+	run := *j.Run
+	run.Load = load
+	j.Run, j.memo = &run, map[replayKey][]*replayed{}
+	for _, t := range j.order {
+		if l := r.Local[t]; l != nil && l.Opaque == "" && l.First <= op && op <= l.Last && slices.Contains(j.piece(t).Origin, op) {
+			return j.piece(t), func(v *program.Value) (*replay.Array, error) { return j.source(v, j.excluding, plain, newBasis()) }
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,323 @@
+package judge
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/goparity/goparity/internal/judge/piece"
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/mask"
+	"github.com/goparity/goparity/internal/onepass"
+	"github.com/goparity/goparity/internal/path"
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/replay"
+	"github.com/goparity/goparity/internal/trace"
+	"github.com/goparity/goparity/tensor"
+)
+
+// laidOut are runs of a candidate along an execution path, on a forward pass of the reference.
+type laidOut struct {
+	*onepass.Layout
+	at map[int]int // by port of the program: that of the layout
+}
+
+// replayAlong replays the program of each forward pass of the reference on the runs of its sequences,
+// laid out as that pass. It reports false where no program is known.
+func (c *Comparison) replayAlong(k *Case) (bool, error) {
+	err := c.eachLayout(k, func(_ *path.Sheet, _ int, r *replayed, records []piece.Record) error {
+		return c.replayRuns(k, r, records)
+	})
+	return len(k.Along.programs) > 0, err
+}
+
+// eachLayout lays the runs of a case out as the forward passes of each program.
+func (c *Comparison) eachLayout(k *Case, do func(sheet *path.Sheet, turn int, r *replayed, records []piece.Record) error) error {
+	a := k.Along
+	in := onepass.New(a.Tokens, a.Passes, c.recorded(k))
+	for _, sheet := range a.sheets() {
+		p := a.programs[sheet]
+		if p == nil {
+			continue
+		}
+		origins := lineages(p)
+		for _, pass := range sheet.Passes {
+			for turn, runs := range a.turns(in, sheet, pass) {
+				r, records := c.layRuns(k, p, origins, pass.Step, in, onepass.NewGrid(pass, runs))
+				if err := do(sheet, turn, r, records); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// sheets lists those of the golden that have a sequence of the run.
+func (a *Along) sheets() (list []*path.Sheet) {
+	for i := range a.Tokens {
+		if s, _ := a.found.At(i); s != nil && !slices.Contains(list, s) {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// turns lists which runs of the candidate lie on a forward pass of the reference, by its items: the
+// first runs of each sequence, then the second ones, and so on. It is empty for a pass that goes on
+// where another one ended.
+func (a *Along) turns(in *onepass.Input, sheet *path.Sheet, pass *path.Pass) (turns [][]*onepass.Run) {
+	for j, item := range pass.Items {
+		if item.From > 0 {
+			return nil
+		}
+		n := 0
+		for _, r := range in.Runs {
+			if s, there := a.found.At(r.Sequence); s != sheet || there != item.Sequence {
+				continue
+			}
+			if n == len(turns) {
+				turns = append(turns, make([]*onepass.Run, len(pass.Items)))
+			}
+			turns[n][j] = r
+			n++
+		}
+	}
+	return turns
+}
+
+// recorded returns what the candidate has for a port of the golden, in a layout like the golden's. Ports
+// whose rows are no tokens, as caches, are those of the same label.
+func (c *Comparison) recorded(k *Case) onepass.Record {
+	byKey := c.byKey()
+	return func(pass int, layer, port string) *tensor.Tensor {
+		step := k.Along.Passes[pass].Step
+		p := byKey[trace.Key{Case: k.Name, Step: step, Layer: layer, Port: port}]
+		if p == nil && slices.Contains(k.Along.Left, label.Join(layer, port)) {
+			return k.Along.Recorded(step, layer, port)
+		}
+		if p == nil || p.misfit() || !p.Comparable() || p.printed != nil {
+			return nil
+		}
+		if p.frame != nil {
+			if f, err := p.frame(); err == nil && slices.Equal(f.actual.Shape(), p.entry.Shape()) && !slices.Contains(f.pad, true) {
+				return f.actual
+			}
+		}
+		return p.Actual
+	}
+}
+
+// layRuns lays the runs on a grid out as the program's pass of a step.
+func (c *Comparison) layRuns(k *Case, p *program.Program, origins []lineage, step string, in *onepass.Input, grid *onepass.Grid) (*replayed, []piece.Record) {
+	laid := &laidOut{at: map[int]int{}}
+	var ports []onepass.Port
+	for i, at := range p.Ports {
+		if at.Step == step {
+			laid.at[i] = len(ports)
+			ports = append(ports, onepass.Port{Layer: at.Layer, Name: at.Name, Shape: p.Values[at.Value].Shape,
+				Fed: origins[at.Value].fed, Sorted: origins[at.Value].sorted})
+		}
+	}
+	laid.Layout = in.Lay(ports, grid)
+	r := &replayed{Program: p, ports: make([][]*Port, len(p.Ports)), alone: k.alone, laid: laid}
+	records := make([]piece.Record, len(p.Ports))
+	byKey := c.byKey()
+	for i, at := range laid.at {
+		key := trace.Key{Case: k.Name, Layer: p.Ports[i].Layer, Port: p.Ports[i].Name}
+		for n, pass := range k.Along.Passes {
+			key.Step = pass.Step
+			if q := byKey[key]; q != nil && laid.feeds(n) {
+				r.ports[i] = append(r.ports[i], q)
+			}
+		}
+		if len(r.ports[i]) == 0 {
+			continue // it has no place in a report
+		}
+		laid.record(&records[i], laid.Ports[at], r.ports[i])
+		if k.alone { // its golden is made of it
+			records[i].Golden = piece.Golden{}
+		}
+	}
+	return r, records
+}
+
+// replayRuns judges the runs on a grid by the program's pass of a step.
+func (c *Comparison) replayRuns(k *Case, r *replayed, records []piece.Record) (err error) {
+	load, done := outside(r.Program, c.search.Evidence)
+	defer done()
+	run := &piece.Run{Program: r.Program, Records: records, Encoding: c.encodings[k.Name].dtype, Load: load}
+	if r.result, err = piece.Judge(c.ctx, run); err != nil {
+		return err
+	}
+	for i, l := range r.result.Local {
+		r.spread(k, i, l)
+	}
+	c.replays = append(c.replays, r)
+	c.noteLayout(r)
+	return nil
+}
+
+// feeds reports whether a forward pass feeds a run of the grid.
+func (l *laidOut) feeds(pass int) bool {
+	return slices.ContainsFunc(l.Grid.Cells, func(c onepass.Cell) bool {
+		return c.Run != nil && slices.ContainsFunc(c.Run.Items, func(i onepass.Item) bool { return i.Pass == pass })
+	})
+}
+
+// record sets what the candidate has for a port, as replay takes it.
+func (l *laidOut) record(r *piece.Record, laid *onepass.Laid, ports []*Port) {
+	r.Misfit = slices.ContainsFunc(ports, (*Port).misfit)
+	if r.Misfit {
+		return
+	}
+	r.Golden.Agrees = true
+	for _, p := range ports {
+		if p.Comparable() {
+			r.Golden.Known, r.Golden.Agrees = true, r.Golden.Agrees && p.Agrees
+			r.Golden.Error = max(r.Golden.Error, p.inFloors())
+		}
+	}
+	if laid == nil {
+		return // the golden tells
+	}
+	var err error
+	if r.Tensor, err = replay.FromTensor(laid.Tensor); err != nil {
+		r.Tensor = nil
+		return
+	}
+	axis, length := laid.RowAxis()
+	if axis >= 0 || l.Grid.Lines > 1 && slices.Contains(laid.Have, false) {
+		r.Rows = &piece.Rows{Axis: max(axis, 0), Batch: l.Grid.Lines, Length: length}
+		for line := range l.Grid.Lines {
+			for row := range length {
+				cell := line*l.Grid.Rows + row
+				r.Rows.Own = append(r.Rows.Own, row < l.Grid.Rows && laid.Own[cell])
+			}
+		}
+	}
+	if !laid.Whole() {
+		r.Complete = completed(r.Tensor, laid)
+	}
+}
+
+// completed puts what the candidate has of a port into a replayed one. Keys that a forward pass did not
+// have are denied there, or have no weight.
+func completed(have *replay.Array, laid *onepass.Laid) func(*replay.Array) (*replay.Array, error) {
+	return func(made *replay.Array) (*replay.Array, error) {
+		x, own, cells := made.Floats(), have.Floats(), laid.Cells()
+		if len(x) != len(own) {
+			return have, nil
+		}
+		denied := 0.0
+		if least := slices.Min(x); have.DType().IsFloat() && mask.Denies(least) {
+			denied = least
+		}
+		for i, cell := range cells {
+			switch {
+			case cell < 0 || !laid.Have[cell]:
+			case laid.Keys != nil && !laid.Keys[i]:
+				x[i] = denied
+			default:
+				x[i] = own[i]
+			}
+		}
+		return replay.Of(have.DType(), have.Shape(), x)
+	}
+}
+
+// spread says of each forward pass what replay says of a port that was laid out.
+func (r *replayed) spread(k *Case, port int, l *piece.Local) {
+	wrong := map[int]path.Row{} // by forward pass
+	laid := r.laid.Ports[r.laid.at[port]]
+	for _, at := range l.Rows {
+		_, length := laid.RowAxis()
+		cell := at/length*r.laid.Grid.Rows + at%length
+		row := path.Row{Sequence: r.laid.Grid.Cells[cell].Run.Sequence, Position: r.laid.Grid.Cells[cell].Position}
+		if first, ok := wrong[laid.Pass[cell]]; !ok || row.Compare(first) < 0 {
+			wrong[laid.Pass[cell]] = row
+		}
+	}
+	for _, p := range r.ports[port] {
+		own := *l
+		own.Rows = nil
+		row, is := wrong[k.Along.Index(p.Step)]
+		own.Wrong = l.Wrong && (is || len(wrong) == 0)
+		if is {
+			if first, ok := k.Along.wrong[p]; !ok || row.Compare(first) < 0 {
+				k.Along.wrong[p] = row
+			}
+		}
+		if p.Local == nil || own.Wrong || own.Opaque != "" && !p.Local.Wrong {
+			p.Local = &own
+			p.leaveOutDrawn()
+		}
+	}
+}
+
+// noteLayout says what could not be laid out, and what forward passes changed.
+func (c *Comparison) noteLayout(r *replayed) {
+	for _, n := range r.laid.Notes {
+		c.Note(n)
+	}
+	of := map[int]int{} // by port of the layout: that of the program
+	for i, at := range r.laid.at {
+		of[at] = i
+	}
+	var left []string
+	for _, u := range r.laid.Unlaid {
+		if i := of[u.Port]; len(r.ports[i]) > 0 {
+			left = append(left, label.Join(r.Ports[i].Layer, r.Ports[i].Name))
+		}
+	}
+	if slices.Sort(left); len(left) > 0 {
+		c.Note(fmt.Sprintf("not laid out as one pass, so not replayed: %s", label.Few(left)))
+	}
+	said := map[int]bool{}
+	for _, change := range r.laid.Changes {
+		if said[change.Port] {
+			continue // the first is enough
+		}
+		said[change.Port] = true
+		at := r.Ports[of[change.Port]]
+		text := fmt.Sprintf("forward pass %d, sequence %d, position %d: %s %s %s", change.Pass, change.Sequence, change.Position, at.Layer, at.Name, change.Text)
+		if !math.IsNaN(change.RelL2) {
+			text += fmt.Sprintf(", off by relative L2 %.3g", change.RelL2)
+		}
+		c.Note(text)
+	}
+}
+
+// lineage is what the program says of a value.
+type lineage struct{ fed, sorted, order bool }
+
+// lineages says of each value whether it hangs on the model's inputs, and whether its rows may lie in an
+// order that was sorted from data.
+func lineages(p *program.Program) []lineage {
+	out := make([]lineage, len(p.Values))
+	for i, v := range p.Values {
+		out[i].fed = v.Input != ""
+	}
+	for i := range p.Ops {
+		o := &p.Ops[i]
+		var h lineage
+		for _, id := range o.Operands() {
+			h.fed = h.fed || out[id].fed
+			h.sorted = h.sorted || out[id].sorted || out[id].order && slices.Contains(selections, o.Name)
+			h.order = h.order || out[id].order
+		}
+		h.order = h.order || slices.Contains(sorts, o.Name) && h.fed
+		for _, id := range o.Out {
+			if id != program.None {
+				out[id] = h
+			}
+		}
+	}
+	return out
+}
+
+// sorts make orders, and selections put rows in an order that they are given.
+var (
+	sorts      = []string{"sort", "argsort"}
+	selections = []string{"index", "index_select", "gather"}
+)

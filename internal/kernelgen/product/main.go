@@ -1,0 +1,63 @@
+// Product writes the assembly of package internal/replay: run make kernel.
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// Rows of a tile: with two vectors of columns these are 12 sums, which with their operands fill the
+// sixteen registers.
+const rows = 6
+
+func main() {
+	ConstraintExpr("amd64")
+	tile("tile32AVX2", "float32", 4, VBROADCASTSS, VFMADD231PS, VADDPS)
+	tile("tile64AVX2", "float64", 8, VBROADCASTSD, VFMADD231PD, VADDPD)
+	Generate()
+}
+
+// tile writes dst += aᵀ·b of rows × two vectors.
+func tile(name, number string, bytes int, broadcast, multiply, add func(...Op)) {
+	TEXT(name, NOSPLIT, "func(dst *"+number+", stride int, a *"+number+", b *"+number+", k int)")
+	Doc(name + " is tile in assembly.")
+	Pragma("noescape")
+	load := func(p string) Register { return Load(Param(p), GP64()) }
+	dst, stride, a, b, k := load("dst"), load("stride"), load("a"), load("b"), load("k")
+	var sums [rows][2]VecVirtual
+	for i := range sums {
+		for j := range sums[i] {
+			sums[i][j] = YMM()
+			VXORPS(sums[i][j], sums[i][j], sums[i][j])
+		}
+	}
+	y := [2]VecVirtual{YMM(), YMM()}
+	Label("loop")
+	for j, v := range y {
+		VMOVUPS(Mem{Base: b, Disp: 32 * j}, v)
+	}
+	for i := range sums {
+		x := YMM()
+		broadcast(Mem{Base: a, Disp: bytes * i}, x)
+		for j, v := range y {
+			multiply(v, x, sums[i][j])
+		}
+	}
+	ADDQ(Imm(uint64(rows*bytes)), a)
+	ADDQ(Imm(64), b)
+	DECQ(k)
+	JNZ(LabelRef("loop"))
+	for i := range sums {
+		for j, v := range sums[i] {
+			at := Mem{Base: dst, Disp: 32 * j}
+			add(at, v, v)
+			VMOVUPS(v, at)
+		}
+		if i < rows-1 {
+			LEAQ(Mem{Base: dst, Index: stride, Scale: uint8(bytes)}, dst)
+		}
+	}
+	VZEROUPPER()
+	RET()
+}

@@ -1,0 +1,277 @@
+package localise
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/goparity/goparity/internal/label"
+)
+
+// Fault is an entry of the trace whose piece of the reference's program makes something else of what
+// the candidate had there.
+type Fault struct {
+	Index  int    // of trace.Entry
+	Found  string // local error and noise, in words
+	Lone   bool   // an input of the model itself
+	Passed bool   // the module returns what it was given: the code around made the difference
+	Held   string // why the recording is wrong and not the model; "" where the model is
+	Open   bool   // it was judged by the golden: not all that goes into the place is known
+	From   []int  // entries that the piece is made of
+}
+
+// Placed is the verdict of faults that replay found: the earliest is the place, all are the frontier,
+// and what else differs has it from them. It is nil without faults.
+func Placed(r Run, faults []Fault) *Verdict {
+	var first, capture *Verdict
+	blame := map[passLayer]string{}
+	var frontier []string
+	for _, pass := range r.Trace.Passes {
+		p := newPass(&r, pass)
+		var found *Verdict
+		for _, f := range p.faults(faults) {
+			v := p.placed(f.at, f.Fault)
+			v.Case, v.Step, v.pass = pass.Case, pass.Step, p
+			if v.Kind == KindCapture {
+				if capture == nil {
+					capture = v
+				}
+				continue
+			}
+			if found == nil {
+				found = v
+			} else {
+				found.Others = append(found.Others, v)
+			}
+			for _, l := range v.accused() {
+				if !slices.Contains(frontier, l) {
+					frontier = append(frontier, l)
+				}
+			}
+		}
+		if found != nil && (first == nil || first.Step == found.Step && found.at < first.at) {
+			first = found
+		}
+	}
+	switch {
+	case first == nil && capture == nil:
+		return nil
+	case first == nil:
+		first = capture
+	case capture != nil:
+		first.Evidence = append(first.Evidence, capture.Text)
+	}
+	if first.Kind != KindUnordered {
+		first.Frontier = frontier
+	}
+	if first.Kind != KindCapture {
+		for _, pass := range r.Trace.Passes {
+			newPass(&r, pass).behind(first, frontier, blame)
+		}
+	}
+	first.blame = blame
+	r.given(first)
+	return first
+}
+
+// accused lists the layers of the frontier that the verdict about one fault adds.
+func (v *Verdict) accused() []string {
+	if v.Kind == KindUnordered {
+		return v.Frontier
+	}
+	return []string{cmp.Or(v.Before, v.Layer)}
+}
+
+type faultAt struct {
+	Fault
+	at int // index of the event
+}
+
+// faults lists those of a pass, in the order in which their values existed.
+func (p *pass) faults(all []Fault) (out []faultAt) {
+	of := map[int]Fault{}
+	for _, f := range all {
+		of[f.Index] = f
+	}
+	for i := range p.events {
+		if f, ok := of[p.events[i].Index]; ok {
+			out = append(out, faultAt{f, i})
+		}
+	}
+	return out
+}
+
+// placed says where the fault of an event is: in the layer that put it out, or in the code of the
+// container that gave it to a layer.
+func (p *pass) placed(i int, f Fault) *Verdict {
+	e := &p.events[i]
+	v := &Verdict{Kind: KindBetween, Layer: e.Layer, Port: e.Port, Proven: true, at: i}
+	switch {
+	case f.Held != "":
+		v.Kind, v.Text = KindCapture, f.Held
+		return v
+	case f.Lone:
+		v.Kind, v.Proven = KindInput, !f.Open
+		v.Layer, v.Port = p.consumer(i)
+		v.Text = fmt.Sprintf("the two runs were not given the same input: %s of %s differs", e.Port, e.Layer)
+		return v
+	case e.Input || f.Passed:
+		v.Layer, v.Before = p.Container(e.Layer), e.Layer
+	case !p.hasJoinedChild(e.Layer):
+		v.Kind = KindLocal
+	}
+	if v.Kind == KindBetween {
+		v.After = p.last(v.Layer, i)
+	}
+	if outer, open := p.reaches(v.Layer, f, v.Kind == KindLocal); open && v.After == "" {
+		v.open(p, i, outer, f.Open)
+	}
+	v.Text = v.sentence() + ": " + f.Found
+	if v.Kind == KindLocal || !p.run.Nested { // golden inputs inside hide what the code between layers does
+		v.interaction(p, i)
+	}
+	if rivals := p.rivals(i); f.Open && len(rivals) > 0 {
+		return p.unplaced(i, rivals)
+	}
+	return v
+}
+
+// last returns the layer inside a container that put something out last before event i; "" for none.
+func (p *pass) last(container string, i int) string {
+	if j := p.Producer(i); j >= 0 && p.events[i].Input && p.events[j].Joined && p.Inside(p.events[j].Layer, container) {
+		return p.events[j].Layer
+	}
+	for j := i - 1; j >= 0; j-- {
+		if e := &p.events[j]; e.Joined && !e.Input && p.Inside(e.Layer, container) {
+			return e.Layer
+		}
+	}
+	return ""
+}
+
+// reaches reports whether what a fault is made of lies outside of a layer, for layers in between
+// recorded nothing: the place may be any of them. outer is the last layer whose output that is. A layer
+// that recorded something it took is the place by its program.
+func (p *pass) reaches(layer string, f Fault, leaf bool) (outer string, open bool) {
+	inside, outside := false, false
+	from := map[int]bool{}
+	for _, index := range f.From {
+		from[index] = true
+	}
+	for i := range p.events {
+		switch e := &p.events[i]; {
+		case !from[e.Index]:
+		case e.Layer == layer || p.Inside(e.Layer, layer):
+			inside = true
+		default:
+			outside = true
+			if !e.Input {
+				outer = e.Layer
+			}
+		}
+	}
+	if f.Open {
+		return outer, outside || !inside
+	}
+	return outer, leaf && outer != "" && !inside
+}
+
+// open sets an interval that the records leave open: from the output of outer, or the beginning, up to
+// event i. Golden inputs tell more of what was judged by the golden.
+func (v *Verdict) open(p *pass, i int, outer string, byGolden bool) {
+	alone := p.events[i].Alone
+	v.Open = true
+	if byGolden && v.Kind == KindLocal && alone != nil && !alone.Agrees {
+		return // it is the layer, whatever it was given
+	}
+	for _, e := range p.inputs(v.Layer) {
+		if v.Kind == KindLocal && !e.Joined {
+			v.Gaps = append(v.Gaps, e.Port)
+		}
+	}
+	if v.Kind == KindBetween {
+		v.Gaps = p.missed(outer, i)
+	}
+	if byGolden && v.Kind == KindLocal && alone != nil { // right on what it should have got: it got something else
+		v.Kind, v.Layer, v.Before = KindBetween, p.Container(v.Layer), v.Layer
+	}
+	v.Proven, v.After = false, outer
+	end := cmp.Or(v.Before, v.Layer)
+	switch {
+	case v.Kind == KindLocal && outer == "":
+		v.Place = fmt.Sprintf("in %s, or before it", end)
+	case v.Kind == KindLocal:
+		v.Place = fmt.Sprintf("in %s, or between %s and %s", end, outer, end)
+	case outer == "":
+		v.Place = "before " + end
+	default:
+		v.Place = fmt.Sprintf("between %s and %s", outer, end)
+	}
+}
+
+// missed lists the layers that ran between the last output of a layer and event i, and of which the
+// candidate recorded no output.
+func (p *pass) missed(after string, i int) (layers []string) {
+	for j := i - 1; j >= 0 && p.events[j].Layer != after; j-- {
+		if e := &p.events[j]; !e.Joined && !e.Input && !slices.Contains(layers, e.Layer) {
+			layers = append(layers, e.Layer)
+		}
+	}
+	slices.Reverse(layers)
+	return layers
+}
+
+// sentence is what a verdict of code says of its place.
+func (v *Verdict) sentence() string {
+	switch {
+	case v.Place != "":
+		return v.Place
+	case v.Kind == KindBetween:
+		return fmt.Sprintf("the code of %s between %s and %s computes something else", v.Layer, cmp.Or(v.After, "its beginning"), cmp.Or(v.Before, "its end"))
+	case v.Open:
+		return v.Layer + " computes something else, on the golden inputs, too"
+	}
+	return v.Layer + " computes something else"
+}
+
+// behind notes for each layer that differs where that comes from: the first fault inside it, else the
+// place. The model's own output is never excused.
+func (p *pass) behind(v *Verdict, frontier []string, blame map[passLayer]string) {
+	own := map[string]bool{v.Layer: v.Before == "", v.Before: true}
+	holds := map[string]string{}
+	for _, l := range frontier {
+		own[l] = true
+		for _, around := range p.Around(l) {
+			holds[around] = cmp.Or(holds[around], l)
+		}
+	}
+	for i := range p.events {
+		e := &p.events[i]
+		if !e.Input && e.differs() && !label.IsRoot(e.Layer) && !own[e.Layer] {
+			blame[passLayer{p.Case, p.Step, e.Layer}] = cmp.Or(holds[e.Layer], v.Layer)
+		}
+	}
+}
+
+// Drift is the verdict about a case in which errors add up, and none of what was judged by itself made
+// them: no layer is accused. Its growth is that of the blocks.
+func Drift(r Run, caseName, step, text string) *Verdict {
+	v := &Verdict{Kind: KindDrift, Case: caseName, Step: step, Text: text, Frontier: []string{}}
+	if t := r.Trace.Pass(caseName, step); t != nil {
+		v.pass = newPass(&r, t)
+		for i := range v.pass.events {
+			e := &v.pass.events[i]
+			if e.Input || !e.Joined || !label.IsNumber(label.Last(label.Name(e.Layer))) {
+				continue
+			}
+			alone := math.NaN()
+			if e.Alone != nil {
+				alone = e.Alone.Error
+			}
+			v.Growth = append(v.Growth, Growth{e.Layer, e.Error, alone})
+		}
+	}
+	r.given(v)
+	return v
+}

@@ -1,0 +1,143 @@
+package onepass
+
+import (
+	"slices"
+
+	"github.com/goparity/goparity/internal/path"
+)
+
+// block is a tensor seen as [lines, outer, rows, inner].
+type block struct{ lines, outer, rows, inner int }
+
+// at is the first element of a row behind an index of outer.
+func (b block) at(line, outer, row int) int {
+	return ((line*b.outer+outer)*b.rows + row) * b.inner
+}
+
+// axes say where a port of the reference's pass has its rows and its keys.
+type axes struct {
+	row  int  // −1 for none
+	each int  // elements of that axis for each row: the chosen experts of a token, its heads
+	tail int  // elements behind those of all rows, as of a convolution that is cut later
+	line bool // axis 0 counts the lines of the grid
+	keys bool // the last axis counts keys
+}
+
+// possible lists the axes that a shape may have on a grid, the likeliest first.
+func possible(shape []int, g *Grid) (list []axes) {
+	lined := len(shape) > 0 && shape[0] == g.Lines
+	add := func(a axes) {
+		list = append(list, a)
+		if last := len(shape) - 1; a.row < last && a.each == 1 && shape[last] == g.Rows {
+			a.keys = true
+			list = append(list, a)
+		}
+	}
+	for i := 1; i < len(shape); i++ {
+		if shape[i] == g.Rows && (lined || g.Lines == 1) {
+			add(axes{row: i, each: 1, line: lined})
+		}
+	}
+	if n := g.Lines * g.Rows; len(shape) > 0 && shape[0] > 0 && shape[0]%n == 0 {
+		add(axes{row: 0, each: shape[0] / n})
+	}
+	for i := 1; i < len(shape); i++ {
+		if tail := shape[i] - g.Rows; tail > 0 && tail <= maxTail && lined {
+			list = append(list, axes{row: i, each: 1, tail: tail, line: true})
+		}
+	}
+	return list
+}
+
+// of is a port of the reference's pass as a block.
+func (a axes) of(shape []int, g *Grid) block {
+	outer, inner := a.split(shape)
+	b := block{g.Lines, product(outer), 0, product(inner)}
+	if a.row < 0 {
+		if !a.line {
+			b.lines = 1
+		}
+		b.rows = 1
+		return b
+	}
+	b.rows = g.Rows + a.tail
+	b.inner *= a.each
+	return b
+}
+
+// split returns the sizes in front of the row axis, without that of the lines, and behind it.
+func (a axes) split(shape []int) (outer, inner []int) {
+	from := 0
+	if a.line {
+		from = 1
+	}
+	if a.row < 0 {
+		return nil, shape[from:]
+	}
+	return shape[from:max(a.row, from)], shape[a.row+1:]
+}
+
+// record is how a tensor of a forward pass lies.
+type record struct {
+	block
+	last  bool                              // it has the last row of each item only
+	place func(item, i int) (line, row int) // where the i-th token of an item lies
+	width int                               // of its key axis
+}
+
+// fit finds how a tensor of a forward pass lies by the axes that the reference's has; false if it does
+// not. Rows may lie padded, or evenly, in lines; one after the other; or be the last of each item only.
+// Axes of one element come and go, and those of lines and rows may be one.
+func (a axes) fit(reference, shape []int, pass *path.Pass) (r record, ok bool) {
+	n := len(pass.Items)
+	ways := []record{{block: block{lines: 1, rows: len(pass.Rows)}, place: func(item, i int) (int, int) { return 0, pass.Offset(item) + i }}}
+	if lines, rows := pass.Size(); lines > 0 {
+		ways = append(ways, record{block: block{lines: lines, rows: rows}, place: pass.Place})
+	}
+	if a.tail == 0 && a.each == 1 {
+		ways = append(ways, record{block: block{lines: n, rows: 1}, place: func(item, _ int) (int, int) { return item, 0 }, last: true})
+	}
+	for _, w := range ways {
+		outer, inner := a.split(reference)
+		if a.keys && len(inner) > 0 && len(shape) > 0 {
+			w.width = shape[len(shape)-1]
+			inner = append(slices.Clone(inner[:len(inner)-1]), w.width)
+		}
+		w.outer, w.inner = product(outer), product(inner)*a.each
+		if slices.ContainsFunc(a.shapes(w.lines, w.rows, outer, inner), func(s []int) bool { return slices.Equal(s, shape) }) {
+			w.rows += a.tail
+			return w, true
+		}
+	}
+	return record{}, false
+}
+
+// shapes lists those that lines of rows may have.
+func (a axes) shapes(lines, rows int, outer, inner []int) (list [][]int) {
+	if a.each > 1 {
+		return [][]int{slices.Concat([]int{lines * rows * a.each}, inner)}
+	}
+	full := slices.Concat(outer, []int{rows + a.tail}, inner)
+	list = append(list, slices.Concat([]int{lines}, full))
+	if lines == 1 {
+		list = append(list, full)
+	}
+	if a.tail > 0 {
+		return list
+	}
+	if len(outer) == 0 {
+		list = append(list, slices.Concat([]int{lines * rows}, inner))
+	}
+	if rows == 1 && len(outer)+len(inner) > 0 {
+		list = append(list, slices.Concat([]int{lines}, outer, inner))
+	}
+	return list
+}
+
+func product(sizes []int) int {
+	n := 1
+	for _, s := range sizes {
+		n *= s
+	}
+	return n
+}

@@ -1,0 +1,357 @@
+package onepass
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/goparity/goparity/tensor"
+)
+
+// Port is one of the reference's pass.
+type Port struct {
+	Layer, Name string
+	Shape       []int
+	Fed         bool // it hangs on the tokens
+	Sorted      bool // its rows may lie in an order that data upstream tells, as those sorted by expert
+}
+
+// Laid is a port in the reference's shape.
+type Laid struct {
+	Port
+	Tensor *tensor.Tensor // of the candidate's type; zero where it has nothing
+
+	// By cell of the grid. Have are the rows that the candidate has, Own those that its runs computed
+	// themselves and that are to be judged; the others are sources alone. Pass is the forward pass of
+	// each row, −1 for none.
+	Have, Own []bool
+	Pass      []int
+
+	// Keys are, by element, those keys of the rows that their forward pass had; nil for a port without
+	// keys. Those that are missing from a row that is there are denied, or have no weight.
+	Keys []bool
+
+	grid *Grid
+	axes axes
+	to   block
+}
+
+// RowAxis is the axis of the rows of each line, and how many elements each has there for a line: as
+// many as the grid has rows, or more behind them. It is −1 and 1 for a port without rows, whose cells
+// of a line are all alike. Axis 0 may count the lines, too, and several elements for each row.
+func (l *Laid) RowAxis() (axis, length int) {
+	if l.axes.row < 0 {
+		return -1, 1
+	}
+	return l.axes.row, l.grid.Rows + l.axes.tail
+}
+
+// Whole reports whether nothing of the port is missing.
+func (l *Laid) Whole() bool {
+	return l.Keys == nil && l.axes.tail == 0 && !slices.Contains(l.Have, false)
+}
+
+// Cells returns the cell of each element; −1 for those behind all rows.
+func (l *Laid) Cells() []int {
+	out := make([]int, l.Tensor.Len())
+	b := l.to
+	for i := range out {
+		line, row := i/(b.outer*b.rows*b.inner), i/b.inner%b.rows
+		switch {
+		case row < l.grid.Rows:
+			out[i] = line*l.grid.Rows + row
+		default:
+			out[i] = -1
+		}
+	}
+	return out
+}
+
+// Layout is a pass of the reference as the candidate ran it.
+type Layout struct {
+	Grid    *Grid
+	Ports   []*Laid  // as the ports that were asked for; nil for one that is not there
+	Unlaid  []Unlaid // ports that the candidate recorded, and that could not be laid out
+	Changes []Change // in the order of the forward passes
+	Notes   []string
+}
+
+// Unlaid says why a port could not be laid out.
+type Unlaid struct {
+	Port int
+	Why  string
+}
+
+// Change is a finding that needs no reference: something in a forward pass is not as it was before.
+type Change struct {
+	Port               int
+	Pass               int
+	Sequence, Position int
+	RelL2              float64 // NaN for none
+	Text               string
+}
+
+// layer lays the ports of one grid out.
+type layer struct {
+	*Input
+	grid *Grid
+	out  *Layout
+	seen []bool // by forward pass: it recorded something
+}
+
+// Lay lays the ports of a pass of the reference out, whose rows are those of the grid.
+func (in *Input) Lay(ports []Port, grid *Grid) *Layout {
+	l := &layer{in, grid, &Layout{Grid: grid, Ports: make([]*Laid, len(ports)), Notes: slices.Clone(in.Notes)}, make([]bool, len(in.Passes))}
+	for i, p := range ports {
+		l.lay(i, p)
+	}
+	for _, r := range grid.runs() {
+		for _, i := range r.Items {
+			if !l.seen[i.Pass] {
+				l.out.Notes = append(l.out.Notes, fmt.Sprintf("forward pass %s recorded nothing: sequence %d lacks its rows %d–%d",
+					in.Passes[i.Pass].Step, r.Sequence, i.From, i.To-1))
+			}
+		}
+	}
+	slices.SortStableFunc(l.out.Changes, func(a, b Change) int { return a.Pass - b.Pass })
+	return l.out
+}
+
+// parts are the records of a port by forward pass; nil for none.
+type parts []*tensor.Tensor
+
+func (l *layer) lay(i int, p Port) {
+	records, first := l.parts(p)
+	if first == nil {
+		return
+	}
+	for k, t := range records {
+		if t != nil && t.DType() != first.DType() {
+			l.unlaid(i, fmt.Sprintf("%s in forward pass %s, %s before", t.DType(), l.Passes[k].Step, first.DType()))
+			return
+		}
+	}
+	w := &writer{layer: l, port: i, records: records, laid: &Laid{Port: p, grid: l.grid}, dtype: first.DType(), size: first.DType().Size()}
+	ok := w.rows() || w.cache() || w.state()
+	if !ok {
+		l.unlaid(i, w.why(p))
+		return
+	}
+	t, err := tensor.New(first.DType(), p.Shape, w.data)
+	if err != nil {
+		l.unlaid(i, err.Error())
+		return
+	}
+	w.laid.Tensor = t
+	l.out.Ports[i] = w.laid
+}
+
+// parts returns the records of a port, and the first of them; nil for none. Floats of several types are
+// returned in float32.
+func (l *layer) parts(p Port) (records parts, first *tensor.Tensor) {
+	records = make(parts, len(l.Passes))
+	same, floats := true, true
+	for k := range records {
+		t := l.Record(k, p.Layer, p.Name)
+		if t == nil {
+			continue
+		}
+		records[k], l.seen[k] = t, true
+		if first == nil {
+			first = t
+		}
+		same, floats = same && t.DType() == first.DType(), floats && t.DType().IsFloat()
+	}
+	if same || !floats {
+		return records, first
+	}
+	for k, t := range records {
+		if t != nil {
+			records[k] = widened(t)
+		}
+	}
+	return records, widened(first)
+}
+
+// widened returns a tensor of floats in float32.
+func widened(t *tensor.Tensor) *tensor.Tensor {
+	x := make([]float32, t.Len())
+	t.Float32s(x, 0)
+	w, err := tensor.Of(x, t.Shape()...)
+	if err != nil {
+		return t
+	}
+	return w
+}
+
+func (l *layer) unlaid(i int, why string) { l.out.Unlaid = append(l.out.Unlaid, Unlaid{i, why}) }
+
+// writer writes what the candidate has of a port.
+type writer struct {
+	*layer
+	port    int
+	records parts
+	laid    *Laid
+	data    []byte
+	dtype   tensor.DType
+	size    int // of an element
+}
+
+// why says why a port has no rows, and notes keys that no sequence has.
+func (w *writer) why(p Port) string {
+	if p.Fed && w.whole() {
+		return "it has no rows, and is the reference's only where both end at the same token"
+	}
+	var shapes []string
+	for k, t := range w.records {
+		if t == nil {
+			continue
+		}
+		shape := t.Shape()
+		if len(shapes) < 3 {
+			shapes = append(shapes, fmt.Sprintf("%s in forward pass %s", tensor.FormatShape(shape), w.Passes[k].Step))
+		}
+		end := 0
+		for _, i := range w.Passes[k].Items {
+			end = max(end, i.To)
+		}
+		if n := len(shape); n == len(p.Shape) && n > 0 && p.Shape[n-1] == w.grid.Rows && shape[n-1] > end && !w.Passes[k].Padded() {
+			w.out.Notes = append(w.out.Notes, fmt.Sprintf("forward pass %s: %s %s has %d keys, and no sequence has more than %d tokens by then",
+				w.Passes[k].Step, p.Layer, p.Name, shape[n-1], end))
+		}
+	}
+	return fmt.Sprintf("%s of one pass is no axis of rows in %v", tensor.FormatShape(p.Shape), shapes)
+}
+
+// start makes an empty tensor.
+func (w *writer) start(a axes) {
+	n := w.grid.Lines * w.grid.Rows
+	w.laid.axes, w.laid.to = a, a.of(w.laid.Shape, w.grid)
+	w.laid.Have, w.laid.Own, w.laid.Pass = make([]bool, n), make([]bool, n), slices.Repeat([]int{-1}, n)
+	w.data = make([]byte, product(w.laid.Shape)*w.size)
+	w.laid.Keys = nil
+	if a.keys {
+		w.laid.Keys = make([]bool, product(w.laid.Shape))
+	}
+}
+
+// bytesOf are the elements of a tensor, in row-major order.
+func bytesOf(t *tensor.Tensor) []byte {
+	if b, ok := t.Bytes(); ok {
+		return b
+	}
+	b, _ := t.Copy().Bytes()
+	return b
+}
+
+// rows lays a port out that has a row for each token.
+func (w *writer) rows() bool {
+	for _, a := range possible(w.laid.Shape, w.grid) {
+		if !w.fits(a) {
+			continue
+		}
+		if a.each > 1 && w.laid.Sorted && !w.whole() {
+			return false
+		}
+		w.start(a)
+		for _, r := range w.grid.runs() {
+			at := w.grid.index(r)
+			for _, s := range r.sources() {
+				w.item(a, r, s, at)
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// whole reports whether all records have the reference's shape: then one pass is the one pass.
+func (w *writer) whole() bool {
+	return !slices.ContainsFunc(w.records, func(t *tensor.Tensor) bool { return t != nil && !slices.Equal(t.Shape(), w.laid.Shape) })
+}
+
+// fits reports whether all records lie by the axes.
+func (w *writer) fits(a axes) bool {
+	if a.tail > 0 && w.whole() {
+		return false // it may be any axis
+	}
+	for k, t := range w.records {
+		if t == nil {
+			continue
+		}
+		rec, ok := a.fit(w.laid.Shape, t.Shape(), w.Passes[k])
+		if !ok {
+			return false
+		}
+		for j := range w.Passes[k].Items {
+			if f := w.at[[2]int{k, j}]; a.keys && w.columns(f.Run, f.item, rec.width) == nil {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// item writes the rows of an item, at the cells of their positions.
+func (w *writer) item(a axes, r *Run, s source, at map[int]int) {
+	t := w.records[s.Pass]
+	if t == nil {
+		return
+	}
+	from, _ := a.fit(w.laid.Shape, t.Shape(), w.Passes[s.Pass])
+	data := bytesOf(t)
+	var keys []int
+	if a.keys {
+		f := w.at[[2]int{s.Pass, s.Index}]
+		keys = w.columns(f.Run, f.item, from.width)
+	}
+	fed := w.Passes[s.Pass].Items[s.Index]
+	for position := s.From; position < s.To; position++ {
+		cell, on := at[position]
+		if !on || from.last && position != fed.To-1 {
+			continue
+		}
+		w.laid.Have[cell], w.laid.Own[cell], w.laid.Pass[cell] = true, s.own, s.Pass
+		line, row := from.place(s.Index, position-fed.From)
+		for o := range w.laid.to.outer {
+			src, dst := from.at(line, o, row), w.laid.to.at(cell/w.grid.Rows, o, cell%w.grid.Rows)
+			if keys == nil {
+				copy(w.data[dst*w.size:], data[src*w.size:(src+from.inner)*w.size])
+				continue
+			}
+			if w.keys(data, src, dst, keys, at, from.inner/from.width) {
+				w.change(s.Pass, r.Sequence, position, "has weight on a key of padding", math.NaN())
+			}
+		}
+	}
+}
+
+// keys writes the keys of a row, lines of them, where the reference has them. It reports whether a
+// key of padding has weight.
+func (w *writer) keys(data []byte, src, dst int, keys []int, at map[int]int, lines int) (padding bool) {
+	for m := range lines {
+		for c, position := range keys {
+			e := src + m*len(keys) + c
+			if position < 0 {
+				padding = padding || w.weighs(data, e)
+				continue
+			}
+			if cell, ok := at[position]; ok {
+				to := dst + m*w.grid.Rows + cell%w.grid.Rows
+				copy(w.data[to*w.size:], data[e*w.size:(e+1)*w.size])
+				w.laid.Keys[to] = true
+			}
+		}
+	}
+	return padding
+}
+
+// weighs reports whether an element is more than no weight.
+func (w *writer) weighs(data []byte, at int) bool {
+	t, err := tensor.New(w.dtype, []int{1}, data[at*w.size:(at+1)*w.size])
+	return err == nil && w.dtype.IsFloat() && t.At(0) > paddingWeight
+}
+
+func (w *writer) change(pass, sequence, position int, text string, relL2 float64) {
+	w.out.Changes = append(w.out.Changes, Change{w.port, pass, sequence, position, relL2, text})
+}

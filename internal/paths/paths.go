@@ -1,0 +1,462 @@
+// Package paths judges runs along execution paths by runs of one pass: the place where a path leaves the
+// golden, whether the candidate is consistent with its own one pass, and whether a later run repeats the
+// first.
+package paths
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/glob"
+	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/label/module"
+	"github.com/goparity/goparity/internal/match"
+	"github.com/goparity/goparity/internal/path"
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/setting"
+)
+
+// Runs are those along execution paths, and the runs of one pass that say what is right. Each
+// sequence of the candidate is looked for in all goldens, by its tokens.
+type Runs struct {
+	Golden, Actual    []*dump.Run
+	OnePass           []*dump.Run         // the candidate's own runs of one pass; nil if there are none
+	Golden64, Encoded []*dump.Run         // the reference's other runs of one pass
+	Programs          []*program.Program  // what the reference ran for each of Golden, nil for one that was not recorded; nil for none
+	OnePassGolden     []*dump.Run         // what OnePass is judged by, where Golden is of the path itself; nil: Golden
+	OnePassEncoded    []*dump.Run         // beside OnePassGolden; not read without
+	Alone             *judge.AloneOptions // there is no Golden: what is right is made of Programs and the runs themselves; nil: there is
+
+	// Exact says that a row may depend on tokens behind it: a sequence is then judged by a golden of
+	// just its tokens, never by the beginning of a longer one.
+	Exact bool
+	// Forced says that the goldens were forced along the same text as the candidate, in whichever forward
+	// passes: their rows are then those of the text, as those of one pass are.
+	Forced bool
+	// Measured says that the golden's rows are known to hold along the path: the reference was run so.
+	Measured bool
+}
+
+// Paths is everything that is known of runs along execution paths.
+type Paths struct {
+	along      *judge.Comparison   // with the golden; nil if the runs were given other tokens
+	onePass    *judge.Comparison   // the candidate's own one pass with the golden; nil if it was not given
+	consistent *judge.Comparison   // with the candidate's own one pass; nil if it was not given
+	repeats    []*judge.Comparison // of each run along the path repeat, with its first run
+	exact      bool                // repeats have to be equal bit for bit
+	other      error               // how the tokens differ
+
+	once sync.Once
+	one  *report.Report // see oneReport
+}
+
+// Compare compares runs along execution paths with runs of one pass.
+func Compare(ctx context.Context, runs Runs, opt judge.Options) (*Paths, error) {
+	actual, err := sheets(runs.Actual, nil)
+	if err == nil && runs.Alone != nil {
+		runs.Golden, err = judge.Blanks(runs.Programs)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range actual {
+		if err := s.Check(); err != nil && !runs.Forced {
+			return nil, fmt.Errorf("%s: %w", s.Run.Path, err)
+		}
+	}
+	if err := hits(opt.Match.Ignore, slices.Concat(runs.Golden, runs.Actual)); err != nil {
+		return nil, err
+	}
+	opt.Match.Cut = true // of what is no row of a token
+	goldenSheets := goldenSheets
+	if runs.Forced {
+		goldenSheets = forcedSheets
+	}
+	golden, err := goldenSheets(runs.Golden, actual[0], runs.Exact)
+	if err != nil {
+		return nil, err
+	}
+	p := &Paths{exact: opt.Criteria == nil}
+	reference := judge.Goldens{Standard: golden, Measured: runs.Measured, Programs: map[*path.Sheet]*program.Program{}, Alone: runs.Alone}
+	for i, p := range runs.Programs {
+		if p != nil {
+			reference.Programs[golden[i]] = p
+		}
+	}
+	if reference.Float64, err = goldenSheets(runs.Golden64, actual[0], runs.Exact); err != nil {
+		return nil, err
+	}
+	if reference.Encoded, err = goldenSheets(runs.Encoded, actual[0], runs.Exact); err != nil {
+		return nil, err
+	}
+	own, err := onePassSheets(runs.OnePass, golden[0], runs.Exact)
+	if err != nil {
+		return nil, fmt.Errorf("the candidate's own one pass: %w", err)
+	}
+	if len(own) > 0 {
+		whole := reference
+		if len(runs.OnePassGolden) > 0 {
+			whole = judge.Goldens{Measured: true}
+			if whole.Standard, err = onePassSheets(runs.OnePassGolden, actual[0], runs.Exact); err != nil {
+				return nil, err
+			}
+			if whole.Encoded, err = onePassSheets(runs.OnePassEncoded, actual[0], runs.Exact); err != nil {
+				return nil, err
+			}
+		}
+		if p.onePass, err = compare(ctx, whole, own, nil, opt); err != nil {
+			return p.unlessOther(fmt.Errorf("the candidate's own one pass: %w", err))
+		}
+	}
+	if p.along, err = compare(ctx, reference, actual, p.onePassHolds(), opt); err != nil {
+		return p.unlessOther(err)
+	}
+	return p, p.compareOwn(ctx, actual, own, opt)
+}
+
+// hits returns an error if a pattern matches nothing in the runs, of which parts are left out later.
+func hits(ignores []match.Ignore, runs []*dump.Run) error {
+	for _, ig := range ignores {
+		p, err := glob.Compile(ig.Pattern)
+		if err != nil {
+			return fmt.Errorf("ignore %q: %w", ig.Pattern, err)
+		}
+		if !slices.ContainsFunc(runs, func(r *dump.Run) bool {
+			return slices.ContainsFunc(r.Entries, func(e dump.Entry) bool { return p.Match(e.Layer) || p.Match(e.Label()) })
+		}) {
+			return fmt.Errorf("ignore %q matches no layer or port of the runs", ig.Pattern)
+		}
+	}
+	return nil
+}
+
+// unlessOther makes other tokens a verdict in place of an error.
+func (p *Paths) unlessOther(err error) (*Paths, error) {
+	if !isOther(err) {
+		return nil, err
+	}
+	p.other = err
+	return p, nil
+}
+
+func isOther(err error) bool {
+	var other *path.OtherTokensError
+	return errors.As(err, &other)
+}
+
+// onePassHolds reports whether the candidate's own one pass holds; nil if it was not given.
+func (p *Paths) onePassHolds() *bool {
+	if p.onePass == nil {
+		return nil
+	}
+	v := p.oneReport().Verdict
+	holds := v == report.Pass || v == report.Incomplete
+	return &holds
+}
+
+// oneReport is the report of the candidate's own one pass. It is made once, and never changed.
+func (p *Paths) oneReport() *report.Report {
+	p.once.Do(func() { p.one = p.onePass.Report("", true) })
+	return p.one
+}
+
+// compareOwn compares the candidate with itself.
+func (p *Paths) compareOwn(ctx context.Context, actual, own []*path.Sheet, opt judge.Options) (err error) {
+	opt.Diagnosis, opt.Progress = judge.Diagnosis{Mode: setting.DiagnoseOff}, nil
+	opt.Scope, opt.Match.Rules, opt.Match.Ignore = nil, nil, nil
+	if len(own) > 0 {
+		if p.consistent, err = compare(ctx, judge.Goldens{Standard: own}, actual, p.onePassHolds(), opt); isOther(err) {
+			p.along.Note("it was not compared with its own one pass, which had other tokens: " + err.Error())
+		} else if err != nil {
+			return fmt.Errorf("with the candidate's own one pass: %w", err)
+		}
+	}
+	for _, s := range actual {
+		if s.Path.Kind != dump.Repeat {
+			continue
+		}
+		c, err := compare(ctx, judge.Goldens{Standard: []*path.Sheet{s}}, []*path.Sheet{s}, nil, opt)
+		if err != nil {
+			return fmt.Errorf("with the first run: %w", err)
+		}
+		p.repeats = append(p.repeats, c)
+	}
+	return nil
+}
+
+func sheets(runs []*dump.Run, other *path.Sheet) (out []*path.Sheet, err error) {
+	for _, r := range runs {
+		s, err := path.New(r, other)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+func onePassSheets(runs []*dump.Run, other *path.Sheet, exact bool) ([]*path.Sheet, error) {
+	out, err := sheets(runs, other)
+	for _, s := range out {
+		s.Exact = exact
+		err = cmp.Or(err, s.IsOnePass())
+	}
+	return out, err
+}
+
+// goldenSheets are those of one pass, or of runs along the candidate's own path: the reference's
+// rows there are right, whatever they depend on.
+func goldenSheets(runs []*dump.Run, actual *path.Sheet, exact bool) ([]*path.Sheet, error) {
+	if !slices.ContainsFunc(runs, func(r *dump.Run) bool { return r.Info.Path == "" || r.Info.Path != actual.Name }) {
+		return sheets(runs, actual)
+	}
+	return onePassSheets(runs, actual, exact)
+}
+
+func forcedSheets(runs []*dump.Run, actual *path.Sheet, _ bool) ([]*path.Sheet, error) {
+	return sheets(runs, actual)
+}
+
+// compare judges runs beside the rows of the goldens.
+func compare(ctx context.Context, g judge.Goldens, runs []*path.Sheet, onePass *bool, opt judge.Options) (*judge.Comparison, error) {
+	var cases []judge.Case
+	var notes []string
+	if g.Alone != nil {
+		of := *g.Alone
+		of.Match = opt.Match
+		g.Alone = &of
+	}
+	for _, s := range runs {
+		k, more, err := g.Case(ctx, name(s, cases), s, onePass)
+		if err != nil {
+			return nil, err
+		}
+		cases, notes = append(cases, k), append(notes, more...)
+	}
+	c, err := judge.Compare(ctx, cases, opt)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range notes {
+		c.Note(n)
+	}
+	return c, nil
+}
+
+// Along is the comparison with the golden; nil if the runs were given other tokens.
+func (p *Paths) Along() *judge.Comparison { return p.along }
+
+// OnePassHolds reports whether the candidate's own one pass, where it was given, agrees with the
+// golden. Where it does not, what is wrong along a path is not the path's.
+func (p *Paths) OnePassHolds() bool {
+	holds := p.onePassHolds()
+	return holds == nil || *holds
+}
+
+// Agreement says how far the candidate is from the golden along its paths, and whether all that was
+// compared is the same within the noise floor.
+func (p *Paths) Agreement() (a *report.Agreement, agrees bool) {
+	if p.along == nil {
+		return nil, false
+	}
+	for _, port := range p.along.Ports {
+		if port.Judged() && port.Comparable() && port.Elsewhere == "" && !port.Agrees {
+			return p.along.Agreement(""), false
+		}
+	}
+	return p.along.Agreement(""), true
+}
+
+// name is that of a run's case; of several runs of one case, along other paths, with the path.
+func name(s *path.Sheet, cases []judge.Case) string {
+	name := cmp.Or(s.Run.Info.Case, filepath.Base(filepath.Clean(s.Run.Path)))
+	taken := func(k judge.Case) bool { return k.Name == name }
+	if slices.ContainsFunc(cases, taken) {
+		name += " " + s.Name
+	}
+	for slices.ContainsFunc(cases, taken) {
+		name += "'"
+	}
+	return name
+}
+
+// Report returns report.json of the runs along paths. Where the candidate's own one pass is wrong
+// too, the report is about that: the path is not what is wrong.
+func (p *Paths) Report(name string) *report.Report {
+	if p.other != nil {
+		v := judge.OtherTokens(p.other)
+		return &report.Report{Fixture: name, Verdict: report.Fail, Kind: v.Kind, Frontier: []string{},
+			FirstDivergence: &report.Divergence{Step: v.Step, Proven: v.Proven, Text: v.Text}}
+	}
+	along := p.along.Report(name, true)
+	r := along
+	if holds := p.onePassHolds(); r.Verdict == report.Fail && holds != nil && !*holds {
+		one := *p.oneReport()
+		one.Fixture, r = name, &one
+		text := "the candidate's own one pass is wrong too, so this report is about that, and not about the path"
+		if d := along.FirstDivergence; d != nil && d.Row != nil {
+			text += fmt.Sprintf("; along %s the first divergence is %s%s", d.Path, d.Where(), d.At())
+		}
+		r.Notes = append([]string{text}, r.Notes...)
+	}
+	if own := p.unlikeItself(name); own != nil && (r.Verdict == report.Pass || r.Verdict == report.Incomplete) {
+		r = own
+	}
+	for _, k := range p.along.Cases {
+		r.Paths = append(r.Paths, p.path(k))
+	}
+	p.judgeRepeats(r)
+	r.PathDepth = p.depth(along)
+	p.places(r)
+	return r
+}
+
+// unlikeItself is the report of a candidate that is not consistent with its own one pass, where some
+// rows could not be judged by the golden: it chose other ways behind ties, and there only its own one
+// pass tells what is right. It is nil if there is nothing of that.
+func (p *Paths) unlikeItself(name string) *report.Report {
+	if p.consistent == nil || !slices.ContainsFunc(p.along.Ports, (*judge.Port).LeftOut) {
+		return nil
+	}
+	r := p.consistent.Report(name, true)
+	if r.Verdict != report.Fail || r.Kind != judge.KindPath {
+		return nil
+	}
+	r.Notes = append([]string{"the golden's choices behind ties are others, so this is what differs from the candidate's own one pass"}, r.Notes...)
+	return r
+}
+
+// path is the summary of a case.
+func (p *Paths) path(k judge.Case) report.Path {
+	out := report.Path{Case: k.Name, Path: k.Along.Name, Passes: len(k.Along.Passes), Matches: p.along.Agreement(k.Name)}
+	for _, pass := range k.Along.Passes {
+		out.Rows += len(pass.Rows)
+	}
+	if p.onePass != nil {
+		out.OnePass = p.onePass.Agreement("")
+	}
+	if p.consistent != nil {
+		out.Consistent = p.consistent.Agreement(k.Name)
+	}
+	for _, c := range p.repeats {
+		if c.Cases[0].Along.Sheet == k.Along.Sheet {
+			out.Repeats = c.Agreement("")
+			out.Repeats.Holds = out.Repeats.Holds && (out.Repeats.BitForBit || !p.exact)
+		}
+	}
+	return out
+}
+
+// judgeRepeats fails a report where a later run is not that of the first, and says so where the
+// first divergence is in a later run alone.
+func (p *Paths) judgeRepeats(r *report.Report) {
+	passes := r.Verdict == report.Pass || r.Verdict == report.Incomplete
+	if !passes && r.Kind != judge.KindPath {
+		return
+	}
+	for _, c := range p.repeats {
+		at := slices.IndexFunc(c.InOrder(), func(port *judge.Port) bool {
+			return port.Judged() && port.Comparable() && !port.Equal() && (p.exact || !passes || !port.Passes())
+		})
+		if at < 0 {
+			continue
+		}
+		port := c.InOrder()[at]
+		cause := unsteady(c, port)
+		if passes {
+			r.Verdict, r.Kind = report.Fail, judge.KindPath
+			r.FirstDivergence = &report.Divergence{Layer: port.Layer, Port: port.Port, Case: port.Case, Step: port.Step, Proven: true,
+				Row: c.RowOf(port), Text: fmt.Sprintf("%s %s is not what it was in the first run of the same tokens: "+
+					"its worst row is off by relative L2 %.3g", port.Layer, port.Port, port.WorstRow())}
+			r.Causes = append(r.Causes, cause)
+			return
+		}
+		first := r.FirstDivergence
+		known := slices.ContainsFunc(r.Causes, func(k report.Cause) bool { return k.Proven && strings.HasPrefix(k.ID, "state/") })
+		if cause.Proven && !known && first.Layer == port.Layer && first.Port == port.Port && first.Step == port.Step {
+			r.Causes = []report.Cause{cause} // what else fits says how the later run differs, and not why
+		}
+	}
+}
+
+// unsteady is the cause of the first output that is not what it was in the first run of the same
+// tokens: everything recorded before it is the same. It is proven where the layer reads no cache,
+// which may hold something else, and was given the same, bit for bit.
+func unsteady(c *judge.Comparison, output *judge.Port) report.Cause {
+	k := report.Cause{ID: "state/nondeterministic", Layer: output.Layer, Fit: report.Float(math.NaN()), FitGolden: report.Float(output.WorstRow()),
+		Text: "another result than in the first run of the same tokens"}
+	given := false
+	for _, p := range c.InOrder() {
+		if p == output {
+			break
+		}
+		if p.Case != output.Case || p.Step != output.Step || !p.Comparable() {
+			continue
+		}
+		if !p.Equal() {
+			return k
+		}
+		given = given || !p.Judged() && p.Layer == output.Layer
+	}
+	switch {
+	case module.InAttention(output.Layer):
+		k.Text += ", or the cache that it reads holds another content"
+	case given:
+		k.Proven = true
+		k.Text += ", though the layer was given the same, bit for bit"
+	default:
+		k.Proven = true
+		k.Text += ", though all that was recorded before it is the same, bit for bit"
+	}
+	return k
+}
+
+// depth is how far the runs are off along the depth of the model; along is the report of those
+// along paths.
+func (p *Paths) depth(along *report.Report) *report.PathDepth {
+	d := &report.PathDepth{}
+	if p.onePass != nil {
+		d.Add(report.OnePass, "", p.oneReport().Layers)
+	}
+	for _, k := range p.along.Cases {
+		d.Add(k.Along.Name, k.Name, slices.DeleteFunc(slices.Clone(along.Layers), func(l report.Layer) bool { return l.Case != k.Name }))
+	}
+	return d
+}
+
+// places says of each path of a report where it is wrong first: of that of the verdict as the
+// verdict does, of the others by the first output that is wrong by itself.
+func (p *Paths) places(r *report.Report) {
+	if r.Kind != judge.KindPath || r.FirstDivergence.Row == nil {
+		return
+	}
+	d := r.FirstDivergence
+	for i := range r.Paths {
+		path := &r.Paths[i]
+		if path.Case == d.Case {
+			path.First = &report.Place{Layer: d.Layer, Port: d.Port, Step: d.Step, Row: *d.Row}
+			if len(r.Causes) > 0 && r.Causes[0].Proven {
+				path.Cause = r.Causes[0].ID
+			}
+			continue
+		}
+		for _, port := range p.along.InOrder() {
+			if port.Case != path.Case || !port.Judged() || !port.Comparable() || port.Passes() {
+				continue
+			}
+			if row := p.along.RowOf(port); row != nil {
+				path.First = &report.Place{Layer: port.Layer, Port: port.Port, Step: port.Step, Row: *row}
+				break
+			}
+		}
+	}
+}

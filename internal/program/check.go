@@ -1,0 +1,144 @@
+package program
+
+import (
+	"fmt"
+
+	"github.com/goparity/goparity/tensor"
+)
+
+// Check refuses a graph that cannot be run: values that are used before they are made, made twice or
+// by none, ports, guards, frames and passes out of range, and sizes beyond the limits. It sorts the ports,
+// and makes what Maker, Records and Piece look up; [Read] has called it.
+func (p *Program) Check() error {
+	if len(p.Values) > maxValues || len(p.Ops) > maxOps || len(p.Ports) > maxPorts {
+		return fmt.Errorf("%d values, %d operators and %d ports: more than %d, %d and %d are not read",
+			len(p.Values), len(p.Ops), len(p.Ports), maxValues, maxOps, maxPorts)
+	}
+	maker := make([]int, len(p.Values)) // −1 for what comes from outside
+	for i := range p.Values {
+		if maker[i] = nowhere; p.Values[i].outside() > 0 {
+			maker[i] = -1
+		}
+		if err := p.Values[i].check(); err != nil {
+			return fmt.Errorf("values[%d]: %w", i, err)
+		}
+	}
+	for i := range p.Ops {
+		if err := p.checkOp(i, maker); err != nil {
+			return fmt.Errorf("ops[%d] (%s): %w", i, p.Ops[i].Full, err)
+		}
+	}
+	for i, at := range maker {
+		if at == nowhere {
+			return fmt.Errorf("values[%d] is made by no operator, and comes from nowhere", i)
+		}
+	}
+	if err := p.checkRanges(maker); err != nil {
+		return err
+	}
+	p.index()
+	return nil
+}
+
+// nowhere is the maker of a value that nothing has made yet.
+const nowhere = -2
+
+// outside counts what a value says of where from outside it comes.
+func (v *Value) outside() (n int) {
+	for _, is := range []bool{v.Weight != "", v.Input != "", v.Constant != "", v.Data != nil, v.Record > 0} {
+		if is {
+			n++
+		}
+	}
+	return n
+}
+
+func (v *Value) check() error {
+	n, err := tensor.NumElems(v.Shape)
+	switch {
+	case err != nil:
+		return err
+	case int64(n) > maxElements:
+		return fmt.Errorf("shape %s has more than %d elements", tensor.FormatShape(v.Shape), maxElements)
+	case v.Data != nil && v.DType != tensor.Invalid && len(v.Data) != n*v.DType.Size():
+		return fmt.Errorf("from.data has %d bytes, want %d of %s%s", len(v.Data), n*v.DType.Size(), v.DType, tensor.FormatShape(v.Shape))
+	case v.outside() > 1:
+		return fmt.Errorf("from has %d sources, want one", v.outside())
+	}
+	return nil
+}
+
+// checkOp takes the results of an operator as made.
+func (p *Program) checkOp(i int, maker []int) error {
+	o, n := &p.Ops[i], ID(len(maker))
+	if o.Stack < -1 || o.Stack >= len(p.Stacks) {
+		return fmt.Errorf("stack %d of %d", o.Stack, len(p.Stacks))
+	}
+	for _, id := range o.Operands() {
+		if id < 0 || id >= n {
+			return fmt.Errorf("takes %%%d of %d values", id, n)
+		}
+		if maker[id] == nowhere {
+			return fmt.Errorf("takes %%%d, which is not made before", id)
+		}
+	}
+	for _, id := range o.Out {
+		switch {
+		case id == None:
+		case id < 0 || id >= n:
+			return fmt.Errorf("makes %%%d of %d values", id, n)
+		case maker[id] != nowhere:
+			return fmt.Errorf("makes %%%d, which is made before", id)
+		default:
+			maker[id] = i
+		}
+	}
+	return nil
+}
+
+// checkRanges compares what names operators, values and frames with them: a value is recorded, or guards,
+// when it is there.
+func (p *Program) checkRanges(maker []int) error {
+	outside := func(first, end int) bool { return first < 0 || end < first || end > len(p.Ops) }
+	unknown := func(id ID) bool { return id < 0 || int(id) >= len(maker) }
+	for i, s := range p.Passes {
+		if outside(s.First, s.End) {
+			return fmt.Errorf("passes[%d].ops: [%d, %d] of %d operators", i, s.First, s.End, len(p.Ops))
+		}
+	}
+	for i := range p.Ports {
+		t := &p.Ports[i]
+		name := fmt.Sprintf("port %s-%s of step %s", t.Layer, t.Name, t.Step)
+		switch {
+		case unknown(t.Value):
+			return fmt.Errorf("%s: %%%d of %d values", name, t.Value, len(maker))
+		case outside(t.At, t.Until):
+			return fmt.Errorf("%s: recorded at %d until %d of %d operators", name, t.At, t.Until, len(p.Ops))
+		case maker[t.Value] >= t.At:
+			return fmt.Errorf("%s: recorded at %d, before operator %d makes it", name, t.At, maker[t.Value])
+		}
+	}
+	for i, g := range p.Guards {
+		switch {
+		case unknown(g.Value):
+			return fmt.Errorf("guards[%d]: %%%d of %d values", i, g.Value, len(maker))
+		case outside(g.First, g.End):
+			return fmt.Errorf("guards[%d].ops: [%d, %d] of %d operators", i, g.First, g.End, len(p.Ops))
+		case maker[g.Value] >= g.First:
+			return fmt.Errorf("guards[%d]: of operators from %d on, and operator %d makes its value", i, g.First, maker[g.Value])
+		}
+		switch g.Equal.(type) {
+		case nil, []int, []float64, []bool:
+		default:
+			return fmt.Errorf("guards[%d].equal: %v is no list of numbers", i, g.Equal)
+		}
+	}
+	for i, s := range p.Stacks {
+		for _, f := range s {
+			if f < 0 || f >= len(p.Frames) {
+				return fmt.Errorf("stacks[%d]: frame %d of %d", i, f, len(p.Frames))
+			}
+		}
+	}
+	return nil
+}

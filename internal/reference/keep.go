@@ -1,0 +1,56 @@
+package reference
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/tensor"
+)
+
+// Keeper holds the replayed tensors of a run: in memory, and what is more than that in a file.
+type Keeper struct {
+	name  string
+	file  *os.File
+	bytes int64 // in memory, or in the file
+}
+
+// NewKeeper writes to a file of that name, if it has to.
+func NewKeeper(name string) *Keeper { return &Keeper{name: name} }
+
+// Keep returns a tensor whose elements are not held in memory if there are many.
+func (k *Keeper) Keep(t *tensor.Tensor) (*tensor.Tensor, error) {
+	if k.file == nil {
+		if k.bytes += int64(t.Len() * t.DType().Size()); k.bytes <= inMemory {
+			return t, nil
+		}
+		file, err := os.OpenFile(k.name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return nil, fmt.Errorf("what is replayed: %w", err)
+		}
+		k.file, k.bytes = file, 0
+	}
+	at := k.bytes
+	n, err := t.WriteTo(k.file)
+	if err != nil {
+		return nil, fmt.Errorf("what is replayed: %w", err)
+	}
+	k.bytes += n
+	return t.Deferred(func([]byte) func() []byte {
+		return func() []byte {
+			data := make([]byte, n)
+			if _, err := k.file.ReadAt(data, at); err != nil {
+				panic(&mapfile.Fault{File: k.name, Err: err})
+			}
+			return data
+		}
+	}), nil
+}
+
+// Close closes the file. The tensors must not be used after it.
+func (k *Keeper) Close() error {
+	if k.file == nil {
+		return nil
+	}
+	return k.file.Close()
+}

@@ -1,0 +1,161 @@
+package replay
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/internal/program"
+)
+
+// Patch is a change of a piece. Operators stand in the place of others, and values are made that the piece
+// has not.
+type Patch struct {
+	Ops  map[int][]program.Op // by index in Piece.Ops; Outside runs before all others
+	Made []program.Value      // their ids follow those of Piece.Values
+}
+
+// Outside is where a patch changes what comes from outside of a piece.
+const Outside = -1
+
+// AsIs is the name of an operator of patches whose result is the value "self" as the piece itself makes it.
+const AsIs = "goparity.as_is"
+
+// Base is a piece that was run, with everything that it made, so that a change of it runs only what hangs
+// on that.
+type Base struct {
+	*program.Piece
+	ctx  context.Context
+	load Load
+	run  Call
+}
+
+// NewBase runs a piece and keeps what it makes. The errors are those of [Run].
+func NewBase(ctx context.Context, p *program.Piece, load Load, m Mode) (*Base, error) {
+	r := &runner{Piece: p, load: load, last: slices.Repeat([]int{len(p.Ops)}, len(p.Values))}
+	r.call = Call{values: p.Values, env: make([]*Array, len(p.Values)), mode: m, weights: make([]bool, len(p.Values))}
+	err := mapfile.Guard(func() error {
+		for i := range p.Ops {
+			if err := context.Cause(ctx); err != nil {
+				return err
+			}
+			if err := attempt(func() error { return r.step(i) }); err != nil {
+				return err
+			}
+		}
+		return attempt(func() error { return r.need(p.Out) })
+	})
+	return &Base{Piece: p, ctx: ctx, load: load, run: r.call}, err
+}
+
+// Value returns a value of the piece, nil for one that nothing takes.
+func (b *Base) Value(id program.ID) *Array { return b.run.env[id] }
+
+// Run returns what the piece makes with a patch. Values that the patch changes keep their shapes: the error is
+// an *OpaqueError where they do not, or an operator does not fit. The values of the piece stay as they are.
+func (b *Base) Run(p Patch) (*Array, error) {
+	var ops []program.Op
+	var origin []int
+	for _, i := range b.reached(p) {
+		run, ok := p.Ops[i]
+		if !ok {
+			run = b.Ops[i : i+1]
+		}
+		ops, origin = append(ops, run...), append(origin, slices.Repeat([]int{b.from(i)}, len(run))...)
+	}
+	values := slices.Concat(b.Values, p.Made)
+	r := &runner{Piece: &program.Piece{Program: b.With(values, ops), Origin: origin}, load: b.load,
+		last: slices.Repeat([]int{len(ops)}, len(values))}
+	r.call = Call{values: values, env: make([]*Array, len(values)), mode: b.run.mode, weights: make([]bool, len(values))}
+	copy(r.call.env, b.run.env)
+	copy(r.call.weights, b.run.weights)
+	for i := range ops {
+		if err := context.Cause(b.ctx); err != nil {
+			return nil, err
+		}
+		if ops[i].Full == AsIs {
+			r.call.env[ops[i].Out[0]] = b.run.env[ops[i].Args.Get("self").(program.ID)]
+			continue
+		}
+		if err := attempt(func() error { return r.step(i) }); err != nil {
+			return nil, err
+		}
+	}
+	return r.call.env[b.Out], nil
+}
+
+func (b *Base) from(i int) int {
+	if i < 0 {
+		return 0
+	}
+	return b.Origin[i]
+}
+
+// Work returns about how many multiply-adds the operators of a patch and what hangs on them take; another
+// element of a result counts as elementWork.
+func (b *Base) Work(p Patch) (work float64) {
+	for _, i := range b.reached(p) {
+		if i >= 0 {
+			work += b.workOf(i)
+		}
+	}
+	return work
+}
+
+// reached lists the operators that a patch replaces, and those that hang on what it makes, ascending.
+func (b *Base) reached(p Patch) (list []int) {
+	changed := make([]bool, len(b.Values)+len(p.Made))
+	for i := Outside; i < len(b.Ops); i++ {
+		run, ok := p.Ops[i]
+		if !ok {
+			if i < 0 || !slices.ContainsFunc(b.Operands(i), func(id program.ID) bool { return changed[id] }) {
+				continue
+			}
+			run = b.Ops[i : i+1]
+		}
+		list = append(list, i)
+		for _, o := range run {
+			for _, id := range o.Out {
+				if id != program.None {
+					changed[id] = true
+				}
+			}
+		}
+	}
+	return list
+}
+
+// Whole is Work of the piece itself.
+func (b *Base) Whole() (work float64) {
+	for i := range b.Ops {
+		work += b.workOf(i)
+	}
+	return work
+}
+
+// workOf counts what each element of the results takes: the terms of its sum in a product or a convolution, or
+// elementWork, and callWork for each operator.
+func (b *Base) workOf(i int) float64 {
+	o := &b.Ops[i]
+	n := 0
+	for _, id := range o.Out {
+		if id != program.None {
+			n += size(b.Values[id].Shape)
+		}
+	}
+	terms := elementWork
+	for _, a := range o.Args {
+		id, ok := a.Value.(program.ID)
+		if !ok || id == program.None || len(b.Values[id].Shape) == 0 {
+			continue
+		}
+		switch s := b.Values[id].Shape; {
+		case a.Name == "weight" && o.Name == "convolution":
+			terms += float64(size(s[1:]))
+		case strings.Contains(o.Name, "mm"), strings.Contains(o.Name, "attention"):
+			terms = max(terms, float64(s[len(s)-1]), float64(s[max(len(s)-2, 0)]))
+		}
+	}
+	return float64(n)*terms + callWork
+}

@@ -1,0 +1,9 @@
+package replay
+
+func init() {
+	Vector = func(on bool) func() {
+		before := vector
+		vector = on && before
+		return func() { vector = before }
+	}
+}

@@ -1,0 +1,118 @@
+package replay_test
+
+import (
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/replay"
+)
+
+// FuzzRun runs whatever can be read: a result of the recorded shape, or an error.
+func FuzzRun(f *testing.F) {
+	files, err := filepath.Glob("testdata/*/program.json")
+	require.NoError(f, err)
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		require.NoError(f, err)
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := program.Parse("program.json", data, nil)
+		if err != nil {
+			return
+		}
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		for i := range p.Ports {
+			piece := p.Piece(i, func(int) bool { return false })
+			a, err := replay.Run(ctx, piece, zeros, replay.Mode{})
+			if err == nil {
+				require.True(t, slices.Equal(piece.Values[piece.Out].Shape, a.Shape()))
+			}
+		}
+	})
+}
+
+func zeros(v *program.Value) (*replay.Array, error) {
+	n := 1
+	for _, d := range v.Shape {
+		n *= d
+	}
+	if n > 1<<16 {
+		return nil, os.ErrNotExist
+	}
+	return replay.Of(v.DType, v.Shape, make([]float64, n))
+}
+
+// TestForged runs each sampled operator with arguments that nobody recorded: none may crash, hang or
+// make another shape than recorded. Chains repeat what others have had.
+func TestForged(t *testing.T) {
+	for _, p := range samples(t) {
+		seen := map[string]int{}
+		for i := range p.Ops {
+			o := &p.Ops[i]
+			if seen[o.Full]++; seen[o.Full] > 25 {
+				continue
+			}
+			for k := range o.Args {
+				was := o.Args[k].Value
+				for _, v := range forged(was) {
+					o.Args[k].Value = v
+					for _, id := range o.Out {
+						if id == program.None {
+							continue
+						}
+						piece := alone(p, i, id)
+						if piece == nil {
+							continue
+						}
+						if a, err := replay.Run(t.Context(), piece, zeros, replay.Mode{}); err == nil {
+							assert.True(t, slices.Equal(piece.Values[piece.Out].Shape, a.Shape()), "%s with %s = %v", o.Full, o.Args[k].Name, v)
+						}
+					}
+				}
+				o.Args[k].Value = was
+			}
+		}
+	}
+}
+
+// forged are arguments of the kinds that an argument may have.
+func forged(v any) []any {
+	switch v := v.(type) {
+	case program.ID:
+		return []any{nil, program.ID(0), 3}
+	case []program.ID:
+		return []any{nil, []program.ID{}, []program.ID{program.None, v[0]}}
+	case nil, string:
+		return []any{7, "floor", []int{3, -1}}
+	case bool:
+		return []any{!v}
+	}
+	const huge = math.MaxInt >> 22
+	return []any{nil, -1, -7, 0, 5, huge, math.MinInt / 2, 1e300, []int{}, []int{-1}, []int{0, 0}, []int{huge, huge}, []int{9, -9, 9, 9, 9, 9, 9, 9}}
+}
+
+// alone is one operator of a program, with all that it takes from outside; nil where that is no program.
+func alone(p *program.Program, i int, out program.ID) *program.Piece {
+	q := &program.Program{Ops: slices.Clone(p.Ops[i : i+1]), Values: slices.Clone(p.Values), Ports: []program.Port{{Value: out, At: 1, Until: 1}}}
+	for id := range q.Values {
+		if m := p.Maker(program.ID(id)); m >= 0 && m != i {
+			q.Values[id].Weight = "w"
+		}
+	}
+	q.Ops[0].Stack = -1
+	if q.Check() != nil {
+		return nil
+	}
+	return q.Piece(0, func(int) bool { return false })
+}

@@ -1,0 +1,213 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/tensor"
+)
+
+// family is a table of kernels by the names of their operators.
+type family map[string]kernel
+
+// operator is a kernel, and whether it only moves numbers: then its results are not rounded.
+type operator struct {
+	kernel
+	moves bool
+}
+
+// operators are those of all families, of which the first two only move numbers.
+var operators = table(shapes, lookups, elementwise, reductions, norms, created, complexes, products, attentions,
+	convolutions, writes, orders, scans)
+
+func table(families ...family) map[string]operator {
+	all := map[string]operator{}
+	for i, f := range families {
+		for name, k := range f {
+			if all[name].kernel != nil {
+				panic("two operators " + name)
+			}
+			all[name] = operator{k, i < 2}
+		}
+	}
+	return all
+}
+
+// key returns the name of an operator in the table: without its overload, and without torch's own
+// namespace.
+func key(op string) string {
+	space, name, ok := strings.Cut(op, ".")
+	if !ok {
+		return op
+	}
+	name, _, _ = strings.Cut(name, ".")
+	if space == "aten" {
+		return name
+	}
+	return space + "." + name
+}
+
+// Known reports whether an operator can be run, by its name ("mul") or its full one
+// ("aten.mul.Tensor").
+func Known(op string) bool { return operators[key(op)].kernel != nil }
+
+// Multiplies reports whether an operator is a product of matrices or a convolution, by its name.
+func Multiplies(op string) bool { return products[key(op)] != nil || op == "aten.convolution.default" }
+
+// Load returns a value that comes from outside of a piece: a weight, a record, an input or a constant,
+// with the value's shape and type.
+type Load func(v *program.Value) (*Array, error)
+
+// OpaqueError says that a piece cannot be run: it has an operator that is unknown, or that does not
+// fit its operands.
+type OpaqueError struct {
+	Op, Layer string // of the operator, "" for none
+	Reason    string
+	Free      Freedom
+}
+
+func (e *OpaqueError) Error() string {
+	if e.Op == "" {
+		return "cannot be replayed: " + e.Reason
+	}
+	return fmt.Sprintf("cannot be replayed: %s in %q: %s", e.Op, e.Layer, e.Reason)
+}
+
+// attempt runs f, and returns its error or what it failed with. Files that cannot be read any more are left
+// to [mapfile.Guard].
+func attempt(f func() error) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case *OpaqueError:
+			err = r
+		case *mapfile.Fault, interface{ Addr() uintptr }:
+			panic(r)
+		default: // an index beyond an operand: a program that nobody recorded
+			err = &OpaqueError{Reason: fmt.Sprint("does not fit: ", r)}
+		}
+	}()
+	return f()
+}
+
+// Run runs a piece and returns what it makes, with the recorded shape and type. What is no longer
+// needed is freed on the way. Guards are looked at in the zero Mode; the others ask what rounding does to
+// a piece that passed them. The errors are *OpaqueError, those of load, and ctx's cause.
+func Run(ctx context.Context, p *program.Piece, load Load, m Mode) (*Array, error) {
+	if (m.Round == Nearest || m.Round == Zero) && m.To != tensor.BF16 && m.To != tensor.F16 {
+		return nil, fmt.Errorf("replay: no rounding to %s, only to bfloat16 and float16", m.To)
+	}
+	if m.isZero() {
+		if err := guarded(ctx, p, load); err != nil {
+			return nil, err
+		}
+	}
+	r := &runner{Piece: p, load: load, last: slices.Repeat([]int{-1}, len(p.Values))}
+	for i := range p.Ops {
+		for _, id := range p.Operands(i) {
+			r.last[id] = i
+		}
+	}
+	r.last[p.Out] = len(p.Ops)
+	r.call = Call{values: p.Values, env: make([]*Array, len(p.Values)), mode: m, weights: make([]bool, len(p.Values))}
+	err := mapfile.Guard(func() error {
+		for i := range p.Ops {
+			if err := context.Cause(ctx); err != nil {
+				return err
+			}
+			err := attempt(func() error { return r.step(i) })
+			if e, ok := errors.AsType[*OpaqueError](err); ok {
+				return &OpaqueError{Op: p.Ops[i].Full, Layer: p.Ops[i].Layer, Reason: e.Reason, Free: e.Free}
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return attempt(func() error { return r.need(p.Out) })
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r.call.env[p.Out], nil
+}
+
+type runner struct {
+	*program.Piece
+	load Load
+	last []int // by value: the last operator that takes it, −1 for none, one that never comes for the result
+	call Call
+}
+
+// need loads a value that comes from outside.
+func (r *runner) need(id program.ID) error {
+	if r.call.env[id] != nil {
+		return nil
+	}
+	v := &r.Values[id]
+	if r.Maker(id) >= 0 {
+		fail("takes a result that is not calculated")
+	}
+	a, err := r.load(v)
+	if err != nil {
+		return err
+	}
+	if v.DType == tensor.Invalid && len(a.shape) == len(v.Shape)+1 { // complex numbers, as pairs
+		a = a.asComplex()
+	}
+	if !slices.Equal(a.shape, v.Shape) {
+		fail("%v from outside is not %v", a.shape, v.Shape)
+	}
+	if !a.complex {
+		a = a.cast(v.DType, r.call.mode.Wide)
+	}
+	r.call.env[id], r.call.weights[id] = a, v.Weight != "" && len(v.Shape) > 1
+	return nil
+}
+
+// step runs an operator, and frees what only it still needed.
+func (r *runner) step(i int) error {
+	o, c := &r.Ops[i], &r.call
+	if o.Random {
+		panic(&OpaqueError{Reason: "it draws random numbers", Free: Drawn})
+	}
+	for _, id := range r.Operands(i) {
+		if err := r.need(id); err != nil {
+			return err
+		}
+	}
+	op := operators[key(o.Full)]
+	if op.kernel == nil {
+		fail("the operator is not known")
+	}
+	c.op = o
+	for k, a := range op.kernel(c) {
+		if a == nil || !c.wants(k) { // need says so where it is taken
+			continue
+		}
+		v := c.value(k)
+		if !slices.Equal(a.shape, v.Shape) { // of operands that have their shapes: it hangs on data
+			panic(&OpaqueError{Reason: fmt.Sprintf("makes %v, not %v as recorded", a.shape, v.Shape), Free: Other})
+		}
+		if !a.complex {
+			a = a.cast(v.DType, c.mode.Wide)
+		}
+		if !op.moves && !slices.ContainsFunc(r.Operands(i), func(id program.ID) bool { return a.shares(c.env[id]) }) {
+			c.mode.round(a, uint64(r.Origin[i]))
+		}
+		if r.last[o.Out[k]] >= 0 { // something takes it
+			c.env[o.Out[k]] = a
+			c.weights[o.Out[k]] = op.moves && !slices.ContainsFunc(r.Operands(i), func(id program.ID) bool { return !c.weights[id] })
+		}
+	}
+	for _, id := range r.Operands(i) {
+		if r.last[id] == i {
+			c.env[id] = nil
+		}
+	}
+	return nil
+}

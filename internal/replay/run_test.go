@@ -1,0 +1,127 @@
+package replay_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/replay"
+	_ "github.com/goparity/goparity/internal/updateflag"
+	"github.com/goparity/goparity/tensor"
+)
+
+// pieceOf is a program that makes its last value.
+func pieceOf(t testing.TB, values []program.Value, ops ...program.Op) *program.Piece {
+	p := &program.Program{Values: values, Ops: ops, Ports: []program.Port{{Value: program.ID(len(values) - 1), At: len(ops), Until: len(ops)}}}
+	require.NoError(t, p.Check())
+	return p.Piece(0, func(int) bool { return false })
+}
+
+func input(dtype tensor.DType, shape ...int) program.Value {
+	return program.Value{DType: dtype, Shape: shape, Input: "x"}
+}
+
+func made(dtype tensor.DType, shape ...int) program.Value {
+	return program.Value{DType: dtype, Shape: shape}
+}
+
+func op(full string, out program.ID, args ...any) program.Op {
+	o := program.Op{Full: full, Out: []program.ID{out}, Layer: "model", Stack: -1}
+	for i := 0; i < len(args); i += 2 {
+		o.Args = append(o.Args, program.Arg{Name: args[i].(string), Value: args[i+1]})
+	}
+	return o
+}
+
+// numbers loads the same for every value from outside.
+func numbers(t *testing.T, x ...float64) replay.Load {
+	return func(v *program.Value) (*replay.Array, error) {
+		n := 1
+		for _, d := range v.Shape {
+			n *= d
+		}
+		require.LessOrEqual(t, n, len(x))
+		return replay.Of(v.DType, v.Shape, x[:n])
+	}
+}
+
+func TestRun(t *testing.T) {
+	third := op("aten.div.Tensor", 1, "self", program.ID(0), "other", 3.0)
+	for _, r := range []struct {
+		mode   replay.Mode
+		in     []float64
+		want   []float64
+		reason string
+	}{
+		{replay.Mode{}, []float64{1, 2}, []float64{float64(float32(1) / 3), float64(float32(2) / 3)}, "float32 as recorded"},
+		{replay.Mode{Wide: true}, []float64{1, 2}, []float64{1. / 3, 2. / 3}, "no rounding"},
+		{replay.Mode{Round: replay.Nearest, To: tensor.BF16}, []float64{1, 2}, []float64{0.333984375, 0.66796875}, "to nearest"},
+		{replay.Mode{Round: replay.Zero, To: tensor.BF16}, []float64{1, 2}, []float64{0.33203125, 0.6640625}, "toward zero"},
+		{replay.Mode{Round: replay.Zero, To: tensor.F16}, []float64{1, -2}, []float64{0.333251953125, -0.66650390625}, "toward zero, negative, too"},
+		{replay.Mode{Round: replay.Nearest, To: tensor.BF16}, []float64{903, 9e30}, []float64{301, float64(float32(9e30) / 3)}, "whole numbers and what denies are exact"},
+	} {
+		p := pieceOf(t, []program.Value{input(tensor.F32, 2), made(tensor.F32, 2)}, third)
+		got, err := replay.Run(t.Context(), p, numbers(t, r.in...), r.mode)
+		require.NoError(t, err, r.reason)
+		assert.Equal(t, r.want, got.Floats(), r.reason)
+	}
+}
+
+// TestShake finds each result within half a unit, not all the same, and the same at each run.
+func TestShake(t *testing.T) {
+	x := make([]float64, 1000)
+	for i := range x {
+		x[i] = 1.9 + float64(i)/1e4
+	}
+	p := pieceOf(t, []program.Value{input(tensor.F32, 1000), made(tensor.F32, 1000)}, op("aten.sqrt.default", 1, "self", program.ID(0)))
+	run := func(m replay.Mode) []float64 {
+		a, err := replay.Run(t.Context(), p, numbers(t, x...), m)
+		require.NoError(t, err)
+		return a.Floats()
+	}
+	plain, shaken := run(replay.Mode{}), run(replay.Mode{Round: replay.Shake})
+	assert.Equal(t, shaken, run(replay.Mode{Round: replay.Shake}), "deterministic")
+	differ := 0
+	for i, v := range plain {
+		if shaken[i] != v {
+			differ++
+		}
+		assert.LessOrEqual(t, math.Abs(shaken[i]-v), 0x1p-22)
+	}
+	assert.Greater(t, differ, 100)
+}
+
+func TestOpaque(t *testing.T) {
+	two := []program.Value{input(tensor.F32, 2), made(tensor.F32, 2)}
+	for _, r := range []struct {
+		values []program.Value
+		op     program.Op
+		want   string
+		reason string
+	}{
+		{two, op("custom.thing.default", 1, "self", program.ID(0)), `custom.thing.default in "model": the operator is not known`, "an unknown operator"},
+		{two, op("aten.mul.Tensor", 1, "self", program.ID(0)), "no other", "a missing operand"},
+		{[]program.Value{input(tensor.F32, 2), made(tensor.F32, 3)}, op("aten.relu.default", 1, "self", program.ID(0)), "makes [2], not [3] as recorded", "another shape than recorded"},
+		{two, op("aten.slice.Tensor", 1, "self", program.ID(0), "dim", 4), "axis 4 of 1", "an axis that is not there"},
+		{[]program.Value{input(tensor.F32, 2), made(tensor.F32, 1<<16, 1<<14)}, op("aten.full.default", 1), "elements", "more than fits into memory"},
+		{[]program.Value{input(tensor.F32, 2), {Shape: []int{2}, Type: "quint4x2"}}, op("aten.relu.default", 1, "self", program.ID(0)), "without arithmetic", "a type that is not known"},
+	} {
+		_, err := replay.Run(t.Context(), pieceOf(t, r.values, r.op), numbers(t, 1, 2), replay.Mode{})
+		var e *replay.OpaqueError
+		require.True(t, errors.As(err, &e), r.reason)
+		assert.ErrorContains(t, err, r.want, r.reason)
+	}
+	_, err := replay.Run(t.Context(), pieceOf(t, two, op("aten.relu.default", 1, "self", program.ID(0))),
+		func(*program.Value) (*replay.Array, error) { return nil, errors.New("no weights") }, replay.Mode{})
+	assert.EqualError(t, err, "no weights")
+}
+
+func TestKnown(t *testing.T) {
+	assert.True(t, replay.Known("aten.mul.Tensor"))
+	assert.True(t, replay.Known("mul"))
+	assert.False(t, replay.Known("custom.mul.default"))
+}

@@ -1,0 +1,90 @@
+"""Operators that move numbers, and those that make tensors of nothing."""
+
+import torch
+
+F32, BF16, F64, I64, BOOL = torch.float32, torch.bfloat16, torch.float64, torch.int64, torch.bool
+a = torch.ops.aten
+
+
+def written(x, change):
+    """A write in place, through views."""
+    x = x.clone()
+    change(x)
+    return x * 1
+
+
+samples = [
+    ("view", lambda t: a.view(t(3, 4), [2, -1]) * 1),
+    ("view", lambda t: t(3, 4).t().reshape(2, 6) * 1),
+    ("view", lambda t: t(2, 3, 4).transpose(0, 1).reshape(3, 8) * 1),
+    ("view", lambda t: t(2, 3, 4)[:, 1:].reshape(2, 8) * 1),
+    ("view", lambda t: t(2, 1, 4).expand(2, 3, 4).reshape(6, 4) * 1),
+    ("view", lambda t: t(3, 0).reshape(0, 5) * 1),
+    ("view", lambda t: t(1).view([]) * 1),
+    ("view", lambda t: t(2, 6, 4)[:, ::2].view(2, 3, 2, 2) * 1),
+    ("transpose", lambda t: t(2, 3, 4).transpose(-1, 0) * 1),
+    ("permute", lambda t: t(2, 3, 4).permute(2, 0, -2) * 1),
+    ("unsqueeze", lambda t: t(3).unsqueeze(-1) * t(3).unsqueeze(0)),
+    ("squeeze", lambda t: a.squeeze(t(1, 3, 1)) * 1),
+    ("squeeze", lambda t: t(1, 3, 1).squeeze(-1) * 1),
+    ("squeeze", lambda t: t(1, 3, 1).squeeze(1) * 1),
+    ("squeeze", lambda t: a.squeeze.dims(t(1, 3, 1), [0, 2]) * 1),
+    ("expand", lambda t: t(3, 1).expand(2, -1, 4) * 1),
+    ("select", lambda t: t(3, 4).select(1, -2) * 1),
+    ("slice", lambda t: t(7, 4)[1:-1:2, -3:] * 1),
+    ("slice", lambda t: t(7)[5:2] * 1),
+    ("diagonal", lambda t: t(3, 4).diagonal(1) * 1),
+    ("diagonal", lambda t: t(3, 4).diagonal(-1) * 1),
+    ("diagonal", lambda t: t(2, 3, 3).diagonal(0, 1, 2) * 1),
+    ("as_strided", lambda t: t(4, 4).as_strided([2, 3], [5, 1], 2) * 1),
+    ("unfold", lambda t: t(9).unfold(0, 3, 2) * 1),
+    ("unfold", lambda t: t(2, 9).unfold(1, 4, 1) * 1),
+    ("unbind", lambda t: [x * 1 for x in t(3, 2).unbind(1)]),
+    ("split", lambda t: [x * 1 for x in t(7, 2).split(3)]),
+    ("split", lambda t: [x * 1 for x in t(2, 7).split([2, 1, 4], -1)]),
+    ("split", lambda t: [x * 1 for x in t(2, 7).chunk(3, 1)]),
+    *[("cat", lambda t, d=d: torch.cat([t(2, 3), t(2, 3).flip(0), t(3, 2).t()], d)) for d in [0, -1]],
+    ("cat", lambda t: torch.cat([t(0), t(2, 3)], 1)),
+    ("cat", lambda t: torch.cat([t(2), t(3, dtype=BF16)])),
+    ("cat", lambda t: torch.cat([t(2, dtype=I64), t(3)])),
+    ("cat", lambda t: torch.cat([t(2, 3, 2).transpose(0, 2), t(2, 1, 2)], 1)),
+    ("stack", lambda t: torch.stack([t(3), t(3)], -1)),
+    ("stack", lambda t: torch.stack([t(2, 3), t(3, 2).t()], 1)),
+    ("repeat", lambda t: t(2, 3).repeat(3, 1, 2)),
+    ("flip", lambda t: t(2, 3, 2).flip(0, -1)),
+    ("roll", lambda t: t(2, 5).roll(2, 1)),
+    ("roll", lambda t: t(3, 5).roll((-1, 7), (0, 1))),
+    ("roll", lambda t: t(3, 5).roll(4)),
+    ("roll", lambda t: t(6, dtype=I64).roll(1)),
+    ("tril", lambda t: t(2, 3, 4).tril(1)),
+    ("triu", lambda t: t(3, 4, dtype=BOOL).triu(-1)),
+    ("triu", lambda t: torch.full((3, 3), -float("inf")).triu(1)),
+    ("constant_pad_nd", lambda t: a.constant_pad_nd(t(2, 3), [1, 2], 0.5)),
+    ("constant_pad_nd", lambda t: a.constant_pad_nd(t(2, 3, 2), [0, 1, 2, -1])),
+    ("constant_pad_nd", lambda t: a.constant_pad_nd(t(2, 4, dtype=I64), [-1, -1], 7)),
+    ("reflection_pad1d", lambda t: a.reflection_pad1d(t(2, 5), [2, 3])),
+    ("reflection_pad2d", lambda t: a.reflection_pad2d(t(1, 4, 5), [2, 1, 3, 0])),
+    ("reflection_pad3d", lambda t: a.reflection_pad3d(t(1, 2, 3, 4), [2, 1, 1, 0, 0, 1])),
+    ("replication_pad1d", lambda t: a.replication_pad1d(t(2, 5), [2, 7])),
+    ("replication_pad2d", lambda t: a.replication_pad2d(t(1, 4, 5), [2, 1, 3, 0])),
+    ("replication_pad3d", lambda t: a.replication_pad3d(t(1, 2, 3, 4), [2, 1, 1, 0, 0, 1])),
+    ("slice_scatter", lambda t: a.slice_scatter(t(5, 3), t(2, 3), 0, 1, 5, 2)),
+    ("slice_scatter", lambda t: written(t(5, 3), lambda x: x[:, 1:].mul_(2))),
+    ("select_scatter", lambda t: a.select_scatter(t(2, 3), t(2), 1, -1)),
+    ("select_scatter", lambda t: written(t(5, 3), lambda x: x[2].copy_(torch.arange(3)))),
+    ("diagonal_scatter", lambda t: a.diagonal_scatter(t(3, 3), t(2), 1)),
+    ("as_strided_scatter", lambda t: a.as_strided_scatter(t(4, 4), t(2, 2), [2, 2], [8, 1], 1)),
+    *[("arange", lambda t, x=x: torch.arange(*x)) for x in [(5,), (2, 9, 3), (0, 1, 0.1), (5, 0, -2), (1.5, 4)]],
+    ("arange", lambda t: torch.arange(0, 8, 2, dtype=BF16)),
+    *[("linspace", lambda t, x=x: torch.linspace(*x)) for x in [(0, 1, 7), (-1, 1, 4), (3, 3, 1), (2, -5, 10)]],
+    ("linspace", lambda t: torch.linspace(0, 1, 5, dtype=F64)),
+    ("eye", lambda t: torch.eye(3)),
+    ("eye", lambda t: torch.eye(2, 4, dtype=I64)),
+    ("full", lambda t: torch.full((2, 3), 0.1)),
+    ("full", lambda t: torch.full((2,), True)),
+    ("full", lambda t: torch.full((), 3, dtype=I64)),
+    ("full", lambda t: torch.full((2,), -3.38e38, dtype=BF16)),
+    ("full", lambda t: torch.view_as_real(torch.full((2,), 1.5, dtype=torch.complex64))),
+    ("tril_indices", lambda t: torch.tril_indices(3, 4, 1)),
+    ("triu_indices", lambda t: torch.triu_indices(4, 3, -1)),
+]

@@ -1,0 +1,76 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/report/brief"
+	"github.com/goparity/goparity/internal/report/junit"
+	"github.com/goparity/goparity/internal/report/page"
+	"github.com/goparity/goparity/internal/report/plot"
+)
+
+// Every report that Read accepts can be written by every writer, whatever it lacks: here all ways to
+// put parts together, of which each is there or not.
+func TestWhatIsAcceptedIsWritten(t *testing.T) {
+	parts := [][]string{
+		{`"verdict":"pass"`, `"verdict":"fail"`, `"verdict":"incomplete"`, `"verdict":"error"`},
+		{``, `"kind":"text"`, `"kind":"input"`, `"kind":"weights"`, `"kind":"path"`, `"kind":"unordered"`, `"kind":"serving"`,
+			`"kind":"local"`, `"kind":"drift"`},
+		{``, `"first_divergence":{}`, `"first_divergence":{"layer":"a","port":"output","place":"in a","row":{}}`},
+		{``, `"layers":[{"layer":"a","port":"output","status":"ignored"}]`, `"layers":[{"layer":"a","port":"output","status":"pass","standard":{}}]`,
+			`"layers":[{"layer":"a","port":"output","status":"fail"}]`},
+		{``, `"texts":[{"case":"c","status":"pass"}]`, `"texts":[{"case":"c","status":"fail"}],"causes":[{}]`},
+		{``, `"serving":{"verdict":"pass","answers":[{"status":"pass"}]}`, `"generation":[{"case":"c","verdict":"diverged"}]`,
+			`"paths":[{"path":"decode:3"}],"path_depth":{}`, `"weights":[{}]`, `"coverage":{"open":["x"]}`},
+	}
+	accepted := 0
+	var put func(rest [][]string, keys []string)
+	put = func(rest [][]string, keys []string) {
+		if len(rest) > 0 {
+			for _, key := range rest[0] {
+				more := keys
+				if key != "" {
+					more = append(keys[:len(keys):len(keys)], key)
+				}
+				put(rest[1:], more)
+			}
+			return
+		}
+		data := "{" + strings.Join(append([]string{`"schema":1`}, keys...), ",") + "}"
+		r, err := report.Read(strings.NewReader(data))
+		if err != nil {
+			return
+		}
+		accepted++
+		require.NotPanics(t, func() { writeAll(t, r, accepted%50 == 0) }, data)
+	}
+	put(parts, nil)
+	assert.Greater(t, accepted, 1000, "reports that are accepted")
+}
+
+func writeAll(t *testing.T, r *report.Report, pictures bool) {
+	require.NoError(t, report.Text(io.Discard, r, report.TextOptions{Verbose: true}))
+	require.NoError(t, report.Markdown(io.Discard, r))
+	require.NoError(t, report.Annotations(io.Discard, r))
+	require.NoError(t, report.Modes(io.Discard, r))
+	require.NoError(t, report.Write(io.Discard, r))
+	b := brief.Of(r, "report.json")
+	assert.True(t, json.Valid(b.JSON()))
+	assert.NotEmpty(t, b.Text())
+	_, err := junit.Attach([]byte(`<testsuite><testcase name="TestX/a"><failure/></testcase></testsuite>`), r, "x")
+	require.NoError(t, err)
+	var html bytes.Buffer
+	require.NoError(t, page.Write(&html, r, "report.json"))
+	if pictures {
+		require.NoError(t, plot.PNG(io.Discard, r, report.Standard), fmt.Sprint(r.Verdict))
+	}
+}

@@ -1,0 +1,50 @@
+package search
+
+const (
+	// leastWork and mostWork bound how many multiply-adds the edits of one place may take: runs times what the
+	// piece itself takes. They are counted and never timed, so the result is the same on a loaded machine. A
+	// core does about 1e9 in a second, November 2026.
+	leastWork, mostWork, runs = 3e9, 4e10, 60
+
+	// small is up to which error roundings are tried first, as if they cost roundingRank.
+	small, roundingRank = 0.03, 1
+
+	// most is how much of the error an edit may leave to fit, whatever rounding makes: small errors
+	// are near to many things.
+	most = 0.3
+
+	// apart is how many times more of the error another edit has to leave than the best, to be no rival. GELU and
+	// its tanh form are 1.02 apart in bfloat16, GELU and its logistic form 1.8.
+	apart = 1.5
+
+	// classes is how many costs above that of the first fit are tried.
+	classes = 1
+
+	// nearer is how many times smaller an edit has to make the error to be told where none fits.
+	nearer = 10
+)
+
+const (
+	// exact is up to which part of the limit all fits are as good as exact.
+	exact = 0.2
+
+	// alike is up to which relative distance two results are of one function.
+	alike = 1e-6
+
+	// large is from which number on two of them that do the same are no cause: each makes something infinite.
+	large = 10
+
+	// mostPlaces is at how many places of a piece the simplest edits of one function may be, to be one cause: a
+	// factor may be left out of either operand.
+	mostPlaces = 3
+
+	// mostSlices is how many slices along an axis are put in order, and leastSlice how many numbers each has.
+	mostSlices, leastSlice = 4096, 2
+
+	// equations is how many numbers of the candidate there are for each that is found from them, steps how often it is
+	// found better, and step how far it is moved to see what hangs on it.
+	equations, steps, step = 32, 6, 1e-3
+
+	// converges is which part of the error a step may leave to go on.
+	converges = 0.7
+)

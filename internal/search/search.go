@@ -1,0 +1,254 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+
+	"github.com/goparity/goparity/internal/edit"
+	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/replay"
+)
+
+// Site is a piece that does not make what the candidate has.
+type Site struct {
+	Piece   *program.Piece
+	Load    replay.Load
+	Mode    replay.Mode   // in which the run computes
+	Weights []edit.Weight // of the model, for those that may be read in place of others
+	// Known has the keys of edits that were proven in other layers: one of them that fits here is the cause, too.
+	// With KnownOnly no other is tried.
+	Known     []string
+	KnownOnly bool
+	// Off is how far a result is off: in units of the limit up to which it is right, and as relative L2.
+	Off func(*replay.Array) (units, relative float64)
+	// Residual is what is too much in each number; nil where there are others.
+	Residual func(*replay.Array) []float64
+}
+
+// Fit is an edit that makes what the candidate has, or nearly.
+type Fit struct {
+	edit.Edit
+	Off, Relative float64 // as Site.Off
+	Overflows     bool    // its result has infinities
+	made          []float64
+}
+
+// Result is what the search for an edit found.
+type Result struct {
+	Off, Relative float64 // of the piece as it is
+	Fits          []Fit   // the simplest first; one function once
+	Also          []Fit   // edits that are the same function as Fits[0] there
+	Near          *Fit    // what leaves the least where none fits; nil if that is not clearly less
+	Proven        bool
+	Tried         int
+	Listed        int
+	Spent         bool // the work was spent before all were tried
+	Twin          bool // it is an edit that was known
+}
+
+// Find tries the edits of a piece, the simplest first, until its work is spent, or all are tried that are about
+// as simple as the first that fits. The error is that of the piece itself, or ctx's cause; an edit that cannot
+// be run does not fit.
+func Find(ctx context.Context, s *Site) (r *Result, err error) {
+	defer func() {
+		switch e := recover().(type) {
+		case nil:
+		case *mapfile.Fault, interface{ Addr() uintptr }:
+			panic(e)
+		case runtime.Error: // shapes and arguments that no operator has: a program that nobody recorded
+			r, err = nil, fmt.Errorf("search: the piece cannot be edited: %w", e)
+		default:
+			panic(e)
+		}
+	}()
+	base, err := replay.NewBase(ctx, s.Piece, s.Load, s.Mode)
+	if err != nil {
+		return nil, err
+	}
+	f := &finder{ctx: ctx, s: s, base: base, r: &Result{}}
+	made := base.Value(s.Piece.Out)
+	if f.r.Off, f.r.Relative = s.Off(made); !(f.r.Off > 1) {
+		return f.r, nil
+	}
+	f.limit = math.Min(1, most*f.r.Off)
+	f.work = min(max(leastWork, runs*base.Whole()), mostWork)
+	f.best = Fit{Off: f.r.Off}
+	if err := f.listed(); err != nil || f.r.Twin {
+		return f.r, err
+	}
+	if len(f.r.Fits) == 0 && !s.KnownOnly && s.Residual != nil {
+		if err := f.solved(s.Residual(made)); err != nil {
+			return nil, err
+		}
+	}
+	f.r.decide()
+	f.r.Twin = f.r.Proven && f.known(&f.r.Fits[0].Edit) // its numbers were solved again
+	if len(f.r.Fits) == 0 && f.best.Off*nearer <= f.r.Off {
+		f.r.Near = &f.best
+	}
+	return f.r, nil
+}
+
+// finder is the search at one place.
+type finder struct {
+	ctx   context.Context
+	s     *Site
+	base  *replay.Base
+	r     *Result
+	limit float64 // up to which an edit fits
+	work  float64 // that is left
+	best  Fit
+}
+
+// known reports whether an edit is one that was proven in another layer.
+func (f *finder) known(e *edit.Edit) bool {
+	return len(f.s.Known) > 0 && slices.Contains(f.s.Known, edit.Key(f.s.Piece, *e))
+}
+
+// listed tries the edits that can be listed.
+func (f *finder) listed() error {
+	edits := edit.List(f.base, f.s.Weights)
+	f.r.Listed = len(edits)
+	need := make(map[*edit.Edit]float64, len(edits))
+	byWork := make([]*edit.Edit, len(edits))
+	for i := range edits {
+		byWork[i] = &edits[i]
+		need[byWork[i]] = f.base.Work(edits[i].Patch)
+	}
+	rank := func(e *edit.Edit) int {
+		if e.Kind == "rounding" && f.r.Relative < small {
+			return roundingRank
+		}
+		return e.Cost
+	}
+	slices.SortStableFunc(byWork, func(a, b *edit.Edit) int { return cmp.Or(rank(a)-rank(b), cmp.Compare(need[a], need[b])) })
+	if twin := slices.IndexFunc(byWork, f.known); f.s.KnownOnly {
+		byWork = byWork[max(twin, 0):][:min(twin+1, 1)]
+	} else if twin >= 0 {
+		byWork = slices.Insert(byWork, 0, byWork[twin])
+	}
+	for _, e := range byWork {
+		if len(f.r.Fits) > 0 && rank(e) > rank(&f.r.Fits[0].Edit)+classes {
+			break
+		}
+		fits, err := f.try(e, need[e])
+		if err != nil {
+			return err
+		}
+		if fits && f.known(e) {
+			f.r.Proven, f.r.Twin = true, true
+			return nil
+		}
+	}
+	return nil
+}
+
+// try runs an edit, and keeps it if it fits.
+func (f *finder) try(e *edit.Edit, need float64) (fits bool, err error) {
+	a, err := f.run(e, need)
+	if a == nil || err != nil {
+		return false, err
+	}
+	x := Fit{Edit: *e}
+	x.Off, x.Relative = f.s.Off(a)
+	if x.Off < f.best.Off {
+		f.best = x
+	}
+	if !(x.Off <= f.limit) {
+		return false, nil
+	}
+	x.made = a.Floats()
+	x.Overflows = slices.ContainsFunc(x.made, func(v float64) bool { return math.IsInf(v, 0) })
+	f.r.Fits = append(f.r.Fits, x)
+	return true, nil
+}
+
+// run returns what the piece makes with an edit; nil where it cannot be run, or is too much work.
+func (f *finder) run(e *edit.Edit, need float64) (*replay.Array, error) {
+	if need > f.work {
+		f.r.Spent = true
+		return nil, nil
+	}
+	f.work -= need
+	f.r.Tried++
+	a, err := f.base.Run(e.Patch)
+	if cause := context.Cause(f.ctx); cause != nil {
+		return nil, cause
+	}
+	if _, ok := errors.AsType[*replay.OpaqueError](err); ok {
+		return nil, nil
+	}
+	return a, err
+}
+
+// decide puts the fits in order and says whether the first is proven: no other function does as well.
+func (r *Result) decide() {
+	if len(r.Fits) == 0 {
+		return
+	}
+	least := slices.MinFunc(r.Fits, func(a, b Fit) int { return cmp.Compare(a.Off, b.Off) })
+	near := math.Max(apart*least.Off, exact)
+	rivals := slices.DeleteFunc(slices.Clone(r.Fits), func(f Fit) bool { return f.Off > near })
+	slices.SortStableFunc(rivals, func(a, b Fit) int { return cmp.Or(cmp.Compare(a.Cost, b.Cost), cmp.Compare(len(b.At), len(a.At))) })
+	r.Fits = rivals[:1:1]
+	for _, f := range rivals[1:] {
+		if same(f.made, rivals[0].made) {
+			r.Also = append(r.Also, f)
+		} else {
+			r.Fits = append(r.Fits, f)
+		}
+	}
+	places := map[int]bool{} // of the simplest edits, the operators that they begin at
+	for _, f := range append(r.Fits[:1:1], r.Also...) {
+		if f.Cost == r.Fits[0].Cost {
+			places[first(f)] = true
+		}
+	}
+	others := slices.ContainsFunc(r.Fits[1:], func(f Fit) bool { return f.Cost <= r.Fits[0].Cost+1 })
+	r.Proven = !others && len(places) <= mostPlaces && !r.saturates() && !constant(r.Fits[0].made)
+}
+
+// AlsoAt lists the operators of the edits that are as simple as the first and the same function there.
+func (r *Result) AlsoAt() (at []int) {
+	for _, f := range r.Also {
+		if f.Cost == r.Fits[0].Cost {
+			at = append(at, f.Places()...)
+		}
+	}
+	return at
+}
+
+// saturates reports whether quite other numbers do the same in one place: then it is not the number that explains
+// the error, but that something becomes too large to matter.
+func (r *Result) saturates() bool {
+	n := r.Fits[0].Number
+	return n >= large && slices.ContainsFunc(r.Also, func(f Fit) bool { return slices.Equal(f.At, r.Fits[0].At) && f.Number >= large && f.Number != n })
+}
+
+// constant reports whether all numbers are the same: many things make zero.
+func constant(x []float64) bool {
+	return !slices.ContainsFunc(x, func(v float64) bool { return v != x[0] })
+}
+
+func first(f Fit) int {
+	if len(f.At) == 0 {
+		return -1
+	}
+	return f.At[0]
+}
+
+// same reports whether two results are the same numbers but for rounding.
+func same(a, b []float64) bool {
+	var d, n float64
+	for i := range a {
+		d += (a[i] - b[i]) * (a[i] - b[i])
+		n += b[i] * b[i]
+	}
+	return d <= alike*alike*n
+}

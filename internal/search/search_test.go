@@ -1,0 +1,460 @@
+package search_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/edit"
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/replay"
+	"github.com/goparity/goparity/internal/search"
+	_ "github.com/goparity/goparity/internal/updateflag"
+	"github.com/goparity/goparity/tensor"
+)
+
+// builder makes a piece.
+type builder struct {
+	values []program.Value
+	ops    []program.Op
+}
+
+func (b *builder) value(v program.Value) program.ID {
+	if v.DType == tensor.Invalid {
+		v.DType = tensor.F32
+	}
+	b.values = append(b.values, v)
+	return program.ID(len(b.values) - 1)
+}
+
+func (b *builder) weight(name string, shape ...int) program.ID {
+	return b.value(program.Value{Weight: name, Shape: shape})
+}
+
+func (b *builder) op(name string, shape []int, args ...any) program.ID {
+	out := b.value(program.Value{Shape: shape})
+	o := program.Op{Name: name, Full: "aten." + name, Out: []program.ID{out}, Stack: -1, Layer: "layer"}
+	for i := 0; i+1 < len(args); i += 2 {
+		o.Args = append(o.Args, program.Arg{Name: args[i].(string), Value: args[i+1]})
+	}
+	b.ops = append(b.ops, o)
+	return out
+}
+
+func (b *builder) piece(out program.ID) *program.Piece {
+	p := &program.Piece{Program: (&program.Program{}).With(b.values, b.ops), Out: out}
+	for i := range b.ops {
+		p.Origin = append(p.Origin, i)
+	}
+	return p
+}
+
+// block is x + down(silu(gate(n))·up(n)) with n the RMS norm of x.
+func block() *program.Piece {
+	var b builder
+	rows, wide, inner := []int{6, 8}, []int{6, 16}, 16
+	x := b.value(program.Value{Record: 1, Shape: rows})
+	n := b.op("pow", rows, "self", x, "exponent", 2)
+	n = b.op("mean", []int{6, 1}, "self", n, "dim", []int{-1}, "keepdim", true)
+	n = b.op("add", []int{6, 1}, "self", n, "other", 1e-6, "alpha", 1)
+	n = b.op("rsqrt", []int{6, 1}, "self", n)
+	n = b.op("mul", rows, "self", x, "other", n)
+	n = b.op("mul", rows, "self", b.weight("0.norm.weight", 8), "other", n)
+	project := func(name string, of program.ID, in, out int) program.ID {
+		w := b.op("transpose", []int{in, out}, "self", b.weight(name, out, in), "dim0", 0, "dim1", 1)
+		return b.op("mm", []int{6, out}, "self", of, "mat2", w)
+	}
+	gate := b.op("silu", wide, "self", project("0.gate.weight", n, 8, inner))
+	h := b.op("mul", wide, "self", gate, "other", project("0.up.weight", n, 8, inner))
+	return b.piece(b.op("add", rows, "self", x, "other", project("0.down.weight", h, inner, 8), "alpha", 1))
+}
+
+var weights = []edit.Weight{{Name: "0.up.weight", Shape: []int{16, 8}, DType: tensor.F32}, {Name: "1.up.weight", Shape: []int{16, 8}, DType: tensor.F32},
+	{Name: "1.norm.weight", Shape: []int{8}, DType: tensor.F32}}
+
+// load returns numbers that are the same for the same value.
+func load(v *program.Value) (*replay.Array, error) {
+	if v.Data != nil {
+		t, err := tensor.New(v.DType, v.Shape, v.Data)
+		if err != nil {
+			return nil, err
+		}
+		return replay.FromTensor(t)
+	}
+	seed := uint64(v.Record)
+	for _, c := range v.Weight {
+		seed = seed*31 + uint64(c)
+	}
+	rng := rand.New(rand.NewPCG(seed, 7))
+	n := 1
+	for _, d := range v.Shape {
+		n *= d
+	}
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = rng.NormFloat64()
+	}
+	return replay.Of(tensor.F32, v.Shape, x)
+}
+
+// site is a piece whose candidate is what a base makes with a patch.
+func site(t *testing.T, p *program.Piece, patch replay.Patch) *search.Site {
+	t.Helper()
+	base, err := replay.NewBase(context.Background(), p, load, replay.Mode{})
+	require.NoError(t, err)
+	a, err := base.Run(patch)
+	require.NoError(t, err)
+	want := a.Floats()
+	return &search.Site{Piece: p, Load: load, Weights: weights, Off: func(a *replay.Array) (units, relative float64) {
+		var d, n float64
+		for i, v := range a.Floats() {
+			d, n = d+(v-want[i])*(v-want[i]), n+want[i]*want[i]
+		}
+		e := math.Sqrt(d / n)
+		return e / 2e-6, e
+	}}
+}
+
+// Whatever edit a candidate has, the search finds it, or one of the same function.
+func TestFindsEveryEdit(t *testing.T) {
+	p := block()
+	base, err := replay.NewBase(t.Context(), p, load, replay.Mode{})
+	require.NoError(t, err)
+	edits := edit.List(base, weights)
+	require.Greater(t, len(edits), 500)
+	rng := rand.New(rand.NewPCG(1, 2))
+	tried := map[string]int{}
+	for _, i := range rng.Perm(len(edits)) {
+		e := edits[i]
+		if tried[e.Kind] == 6 {
+			continue
+		}
+		a, err := base.Run(e.Patch)
+		if err != nil || slices.ContainsFunc(a.Floats(), func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }) {
+			continue
+		}
+		s := site(t, p, e.Patch)
+		r, err := search.Find(t.Context(), s)
+		require.NoError(t, err)
+		if r.Off <= 1 {
+			continue // it changes nothing
+		}
+		tried[e.Kind]++
+		assert.Contains(t, edit.IDs(), "edit/"+e.Kind, "docs/causes.md has no such kind")
+		if assert.NotEmpty(t, r.Fits, "%s: %s", e.Kind, e.Text) {
+			assert.LessOrEqual(t, r.Fits[0].Cost, e.Cost, "%s: %s is found as %s", e.Kind, e.Text, r.Fits[0].Text)
+			assert.LessOrEqual(t, r.Fits[0].Off, 1.0)
+		}
+	}
+	assert.Greater(t, len(tried), 8, tried)
+}
+
+// attention is softmax(q·kᵀ + mask)·v + x, where q is turned, each token sees those before it, and the result is scaled.
+func attention() *program.Piece {
+	var b builder
+	rows, square, half := []int{6, 8}, []int{6, 6}, []int{6, 4}
+	x, cos, sin := b.value(program.Value{Record: 1, Shape: rows}), b.value(program.Value{Record: 2, Shape: rows}), b.value(program.Value{Record: 3, Shape: rows})
+	project := func(name string) program.ID {
+		w := b.op("transpose", []int{8, 8}, "self", b.weight(name, 8, 8), "dim0", 0, "dim1", 1)
+		return b.op("mm", rows, "self", x, "mat2", w)
+	}
+	q, k, v := project("q"), project("k"), project("v")
+	first := b.op("slice", half, "self", q, "dim", 1, "start", 0, "end", 4, "step", 1)
+	second := b.op("slice", half, "self", q, "dim", 1, "start", 4, "end", 8, "step", 1)
+	turned := b.op("cat", rows, "tensors", []program.ID{b.op("neg", half, "self", second), first}, "dim", 1)
+	q = b.op("add", rows, "self", b.op("mul", rows, "self", q, "other", cos), "other", b.op("mul", rows, "self", turned, "other", sin), "alpha", 1)
+	positions := func(shape ...int) program.ID {
+		n := b.op("arange", []int{6}, "start", 0, "end", 6, "step", 1)
+		b.values[n].DType = tensor.I64
+		id := b.op("view", shape, "self", n, "size", shape)
+		b.values[id].DType = tensor.I64
+		return id
+	}
+	sees := b.op("le", square, "self", positions(1, 6), "other", positions(6, 1))
+	b.values[sees].DType = tensor.Bool
+	hidden := b.op("bitwise_not", square, "self", sees)
+	b.values[hidden].DType = tensor.Bool
+	mask := b.op("masked_fill", square, "self", b.op("full", square, "size", square, "fill_value", 0.0), "mask", hidden, "value", -1e9)
+	scores := b.op("mm", square, "self", q, "mat2", b.op("transpose", []int{8, 6}, "self", k, "dim0", 0, "dim1", 1))
+	scores = b.op("add", square, "self", scores, "other", mask, "alpha", 1)
+	out := b.op("mm", rows, "self", b.op("_softmax", square, "self", scores, "dim", -1), "mat2", v)
+	out = b.op("add", rows, "self", out, "other", b.weight("bias", 8), "alpha", 1)
+	return b.piece(b.op("add", rows, "self", x, "other", b.op("mul", rows, "self", out, "other", 0.3), "alpha", 1))
+}
+
+// angles is the cosine of positions times frequencies.
+func angles(frequencies ...float32) *program.Piece {
+	var b builder
+	n := len(frequencies)
+	var data []byte
+	for _, f := range frequencies {
+		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(f))
+	}
+	table := b.value(program.Value{Data: data, Shape: []int{n}})
+	at := b.op("mul", []int{16, n}, "self", b.value(program.Value{Record: 1, Shape: []int{16, 1}}), "other", table)
+	return b.piece(b.op("cos", []int{16, n}, "self", at))
+}
+
+// routed is x times the shares of the two best of four experts, by a softmax over all.
+func routed() *program.Piece {
+	var b builder
+	all, chosen := []int{6, 4}, []int{6, 2}
+	shares := b.op("topk", chosen, "self", b.op("_softmax", all, "self", b.value(program.Value{Record: 1, Shape: all}), "dim", -1, "half_to_float", false),
+		"k", 2, "dim", -1, "largest", true, "sorted", true)
+	b.ops[1].Out = append(b.ops[1].Out, b.value(program.Value{Shape: chosen, DType: tensor.I64}))
+	return b.piece(b.op("mul", chosen, "self", shares, "other", b.value(program.Value{Record: 2, Shape: chosen})))
+}
+
+// window is a mask of those before a token, and not too far before it.
+func window() *program.Piece {
+	var b builder
+	rows, square := []int{6, 1}, []int{6, 6}
+	positions := func(shape ...int) program.ID {
+		n := b.op("arange", []int{6}, "start", 0, "end", 6, "step", 1)
+		id := b.op("view", shape, "self", n, "size", shape)
+		b.values[n].DType, b.values[id].DType = tensor.I64, tensor.I64
+		return id
+	}
+	q, k := positions(6, 1), positions(1, 6)
+	first := b.op("sub", rows, "self", q, "other", 3, "alpha", 1)
+	near := b.op("gt", square, "self", k, "other", first)
+	both := b.op("bitwise_and", square, "self", near, "other", b.op("le", square, "self", k, "other", q))
+	for _, o := range b.ops[4:] {
+		b.values[o.Out[0]].DType = tensor.Bool
+	}
+	b.values[first].DType = tensor.I64
+	return b.piece(b.op("mul", square, "self", b.value(program.Value{Record: 1, Shape: square}), "other", both))
+}
+
+// convolved is what a convolution makes, bounded above, through a function that is called.
+func convolved() *program.Piece {
+	var b builder
+	shape := []int{1, 4, 12}
+	x := b.op("convolution", shape, "input", b.value(program.Value{Record: 1, Shape: shape}), "weight", b.weight("c.weight", 4, 4, 3), "bias", b.weight("c.bias", 4),
+		"stride", []int{1}, "padding", []int{1}, "dilation", []int{1}, "transposed", false, "output_padding", []int{0}, "groups", 1)
+	x = b.op("clamp", shape, "self", x, "min", nil, "max", 0.5)
+	y := b.op("sigmoid", shape, "self", x)
+	y = b.op("silu", shape, "self", y)
+	for i := range b.ops {
+		b.ops[i].Stack = i
+	}
+	p := b.piece(b.op("mul", shape, "self", y, "other", 1.5))
+	p.Frames = []program.Frame{{Line: 1}, {Line: 2}, {Line: 3}, {Line: 4}, {Line: 5, Text: "gate(x)"}}
+	p.Stacks = [][]int{{0}, {1}, {2, 4}, {3, 4}}
+	return p
+}
+
+func TestLabels(t *testing.T) {
+	for _, tt := range []struct {
+		piece                  *program.Piece
+		kind, text, id, reason string
+	}{
+		{block(), "sibling", "silu → relu", "activation/relu", "another activation"},
+		{block(), "sibling", "silu → leaky_relu", "activation/leaky-relu", "whose name has two words"},
+		{block(), "sibling", "silu → gelu (tanh)", "activation/gelu-tanh", "another one, of two forms"},
+		{block(), "drop", "silu left out", "activation/missing", "no activation"},
+		{block(), "scalar", "other of add: 1e-06 → 0.01", "norm/eps", "what is added below the root"},
+		{block(), "weight", "0.up.weight → 1.up.weight", "linear/other-layer", "the same role in another layer"},
+		{block(), "weight", "0.norm.weight → 1.norm.weight", "norm/weight", "a weight of one axis"},
+		{attention(), "drop", "transpose left out", "linear/transposed", "a weight that is read as it lies"},
+		{attention(), "mask", "mask → lower triangle at -1", "attention/causal", "a token does not see itself"},
+		{attention(), "value", "2 times bias", "linear/bias-twice", "what is added"},
+		{attention(), "scalar", "other of mul: 0.3 → 3", "residual/scale", "a factor of what is added"},
+		{window(), "mask", "mask true everywhere", "attention/mask", "the window, one of two masks"},
+		{routed(), "value", "divided by its sum, the result of topk", "moe/renorm", "the first of two results"},
+		{angles(1, 0.1, 0.01, 0.001), "table", "base of the constant of mul: 1e+04 → 5e+05", "rope/theta", "other frequencies"},
+		{angles(1, 0.1, 0.002, 0.0001), "table", "the constant of mul without its scaling", "rope/scaling", "those for long contexts"},
+		{attention(), "bypass", "the result of add is the mm before", "rope/applied", "q as it came from its projection"},
+		{convolved(), "scalar", "padding of convolution: all before axis 0", "conv/padding", "what sees the past alone"},
+		{convolved(), "drop", "bias of convolution left out", "linear/bias-missing", "of a convolution"},
+		{convolved(), "layout", "axis 2 flipped of c.weight", "conv/layout", "the taps from behind"},
+		{convolved(), "scalar", "min of clamp: none → -0.5", "value/clipped", "bounded on both sides"},
+		{convolved(), "sibling", "sigmoid → tanh", "activation/tanh", "another gate"},
+		{convolved(), "drop", "gate(x) left out", "activation/missing", "a call that is left out"},
+	} {
+		base, err := replay.NewBase(t.Context(), tt.piece, load, replay.Mode{})
+		require.NoError(t, err)
+		edits := edit.List(base, weights)
+		i := slices.IndexFunc(edits, func(e edit.Edit) bool { return e.Kind == tt.kind && e.Text == tt.text })
+		if !assert.GreaterOrEqual(t, i, 0, tt.text) {
+			continue
+		}
+		r, err := search.Find(t.Context(), site(t, tt.piece, edits[i].Patch))
+		require.NoError(t, err)
+		require.NotEmpty(t, r.Fits, tt.reason)
+		assert.True(t, r.Proven, tt.reason)
+		assert.Equal(t, tt.id, edit.Label(tt.piece, r.Fits[0].Edit), "%s: %s", tt.reason, r.Fits[0].Text)
+	}
+}
+
+// The worked examples of docs/causes.md: what a port computes, and what is said of it.
+func TestExamplesOfThePage(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "causes.md"))
+	require.NoError(t, err)
+	var b strings.Builder
+	for _, tt := range []struct {
+		piece      *program.Piece
+		port       string
+		kind, text string
+	}{
+		{block(), "GELU for SiLU", "sibling", "silu → gelu"},
+		{block(), "no activation", "drop", "silu left out"},
+		{block(), "eps of another config", "scalar", "other of add: 1e-06 → 1e-05"},
+		{block(), "layer 1's weight in layer 0", "weight", "0.up.weight → 1.up.weight"},
+		{block(), "no norm", "drop", "mul left out"},
+		{attention(), "no causal mask", "mask", "mask false everywhere"},
+		{attention(), "a token does not see itself", "mask", "mask → lower triangle at -1"},
+		{attention(), "q is not rotated", "bypass", "the result of add is the mm before"},
+		{attention(), "the bias is added twice", "value", "2 times bias"},
+		{attention(), "a weight is not transposed", "drop", "transpose left out"},
+	} {
+		base, err := replay.NewBase(t.Context(), tt.piece, load, replay.Mode{})
+		require.NoError(t, err)
+		edits := edit.List(base, weights)
+		i := slices.IndexFunc(edits, func(e edit.Edit) bool { return e.Kind == tt.kind && e.Text == tt.text })
+		require.GreaterOrEqual(t, i, 0, tt.text)
+		r, err := search.Find(t.Context(), site(t, tt.piece, edits[i].Patch))
+		require.NoError(t, err)
+		require.NotEmpty(t, r.Fits, tt.text)
+		fmt.Fprintf(&b, "| %s | `%s` | %s |\n", tt.port, edit.Label(tt.piece, r.Fits[0].Edit), r.Fits[0].Text)
+		assert.True(t, r.Proven, tt.port)
+	}
+	assert.True(t, strings.Contains(string(page), b.String()), "docs/causes.md has other examples than these:\n%s", b.String())
+}
+
+func TestNothingFits(t *testing.T) {
+	p := block()
+	s := site(t, p, replay.Patch{})
+	r, err := search.Find(t.Context(), s)
+	require.NoError(t, err)
+	assert.Empty(t, r.Fits, "the piece is right as it is")
+
+	base, err := replay.NewBase(t.Context(), p, load, replay.Mode{})
+	require.NoError(t, err)
+	rng := rand.New(rand.NewPCG(3, 4))
+	noise := base.Value(p.Out).Floats()
+	for i := range noise {
+		noise[i] *= 1 + 0.1*rng.NormFloat64()
+	}
+	s.Off = func(a *replay.Array) (units, relative float64) {
+		var d float64
+		for i, v := range a.Floats() {
+			d += (v - noise[i]) * (v - noise[i])
+		}
+		return math.Sqrt(d) / 2e-6, math.Sqrt(d)
+	}
+	r, err = search.Find(t.Context(), s)
+	require.NoError(t, err)
+	assert.Empty(t, r.Fits, "noise is no edit")
+	assert.False(t, r.Proven)
+	assert.Nil(t, r.Near)
+	assert.Equal(t, r.Listed, r.Tried)
+
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(assert.AnError)
+	_, err = search.Find(ctx, s)
+	assert.ErrorIs(t, err, assert.AnError)
+
+	_, err = search.Find(t.Context(), &search.Site{Piece: p, Load: func(v *program.Value) (*replay.Array, error) {
+		if strings.Contains(v.Weight, "down") {
+			return nil, assert.AnError
+		}
+		return load(v)
+	}, Off: s.Off})
+	assert.ErrorIs(t, err, assert.AnError, "a weight that is not at hand")
+}
+
+// One line may work on values of several shapes: an edit of all of them is no reason to fail.
+func TestShapesOfOneLine(t *testing.T) {
+	var b builder
+	x, y := b.value(program.Value{Record: 1, Shape: []int{2, 3, 8}}), b.value(program.Value{Record: 2, Shape: []int{8}})
+	x, y = b.op("sin", []int{2, 3, 8}, "self", x), b.op("sin", []int{8}, "self", y)
+	for i, layer := range []string{"a", "b"} {
+		b.ops[i].Stack, b.ops[i].Layer = 0, layer
+	}
+	p := b.piece(b.op("mul", []int{2, 3, 8}, "self", x, "other", y))
+	p.Stacks, p.Frames = [][]int{{0}}, []program.Frame{{}}
+	base, err := replay.NewBase(t.Context(), p, load, replay.Mode{})
+	require.NoError(t, err)
+	edits := edit.List(base, nil)
+	i := slices.IndexFunc(edits, func(e edit.Edit) bool { return e.Text == "sin → cos" && len(e.At) == 2 })
+	require.GreaterOrEqual(t, i, 0)
+	r, err := search.Find(t.Context(), site(t, p, edits[i].Patch))
+	require.NoError(t, err)
+	require.NotEmpty(t, r.Fits)
+	assert.Equal(t, "sin → cos", r.Fits[0].Text)
+	assert.True(t, r.Proven)
+
+	s := site(t, p, replay.Patch{})
+	s.Off = func(a *replay.Array) (units, relative float64) {
+		for _, v := range a.Floats() {
+			units += math.Abs(v) * 1e6
+		}
+		return units, units
+	}
+	r, err = search.Find(t.Context(), s)
+	require.NoError(t, err)
+	require.NotEmpty(t, r.Fits)
+	assert.False(t, r.Proven, "many things make zero")
+}
+
+// What cannot be listed is solved: a factor that nobody writes, the order of columns, a record from elsewhere.
+func TestSolves(t *testing.T) {
+	p := block()
+	base, err := replay.NewBase(t.Context(), p, load, replay.Mode{})
+	require.NoError(t, err)
+	out := base.Value(p.Out).Floats()
+	x, err := load(&program.Value{Record: 7, Shape: []int{6, 8}})
+	require.NoError(t, err)
+	order := []int{3, 0, 1, 2, 5, 4, 7, 6}
+	for _, tt := range []struct {
+		make   func(i int, v float64) float64
+		kind   string
+		id     string
+		reason string
+	}{
+		{func(i int, v float64) float64 { return 1.3717 * v }, "scalar", "residual/scale", "a factor of the sum"},
+		{func(i int, v float64) float64 { return out[i-i%8+order[i%8]] }, "layout", "layout/permuted", "columns in another order"},
+		{func(i int, v float64) float64 { return v + x.Floats()[i] }, "term", "residual/source", "what another layer made, besides"},
+	} {
+		want := make([]float64, len(out))
+		for i, v := range out {
+			want[i] = tt.make(i, v)
+		}
+		residual := func(a *replay.Array) (d []float64) {
+			for i, v := range a.Floats() {
+				d = append(d, v-want[i])
+			}
+			return d
+		}
+		s := &search.Site{Piece: p, Load: load, Weights: append(slices.Clone(weights), edit.Weight{Name: "far", Shape: []int{6, 8}, DType: tensor.F32, Record: 7}),
+			Residual: residual, Off: func(a *replay.Array) (units, relative float64) {
+				var d, n float64
+				for i, v := range residual(a) {
+					d, n = d+v*v, n+want[i]*want[i]
+				}
+				return math.Sqrt(d/n) / 2e-6, math.Sqrt(d / n)
+			}}
+		r, err := search.Find(t.Context(), s)
+		require.NoError(t, err)
+		if assert.NotEmpty(t, r.Fits, tt.reason) {
+			assert.Equal(t, tt.kind, r.Fits[0].Kind, "%s: %s", tt.reason, r.Fits[0].Text)
+			assert.Equal(t, tt.id, edit.Label(p, r.Fits[0].Edit), tt.reason)
+			assert.False(t, r.Twin, tt.reason)
+			s.Known = []string{edit.Key(p, r.Fits[0].Edit)}
+			again, err := search.Find(t.Context(), s)
+			require.NoError(t, err)
+			assert.Equal(t, r.Proven, again.Twin, "%s, which was proven in another layer", tt.reason)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goparity/goparity/golden"
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/fixture"
+	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/reference"
+	"github.com/goparity/goparity/internal/setting"
+)
+
+// alone returns the program of a case that judges without goldens. One that cannot be used is an
+// error: nothing else judges.
+func (f *Fixture) alone(caseName string) (*program.Program, error) {
+	p, err := reference.Stored(f.cfg.context(), f.goldens.store, f.yaml.Reference(""), caseName)
+	if err == nil && p == nil {
+		err = fmt.Errorf("%s has no program of case %s: record it: parity update %s", f.goldens.store.Dir(), caseName, f.dir)
+	}
+	return p, err
+}
+
+// asked is what a case of the reference was given, where there is a golden or a program of it.
+func (f *Fixture) asked(device, caseName string) (*dump.Run, error) {
+	if !f.yaml.Alone {
+		return f.goldens.run(f.yaml.Reference(device), caseName)
+	}
+	p, err := f.alone(caseName)
+	if err != nil {
+		return nil, err
+	}
+	return judge.Blank(caseName, p)
+}
+
+// compare judges cases: by their goldens, or without any by the program and the model's weights.
+func (f *Fixture) compare(cases []judge.Case) (*judge.Comparison, error) {
+	opt := f.compareOptions()
+	if f.yaml.Alone {
+		made, undo, err := reference.Alone(f.cfg.context(), cases, judge.AloneOptions{Options: opt})
+		if err != nil {
+			return nil, err
+		}
+		f.remove = append(f.remove, undo)
+		cases = made
+	}
+	return judge.Compare(f.cfg.context(), cases, opt)
+}
+
+// recordPrograms renews the programs of a fixture that judge alone. No weights are needed.
+func (u *update) recordPrograms() error {
+	switch {
+	case u.cfg.Bless != "":
+		return errors.New("there are no goldens to bless: reference: program judges alone")
+	case u.goldenDump != "":
+		return errors.New("reference: program: a program is recorded, and no dump imported: take PARITY_GOLDEN_DUMP out")
+	}
+	variant := u.yaml.Reference("")
+	job, err := u.reference(variant)
+	if err != nil {
+		return err
+	}
+	job.Mode, job.Capture = engine.ProgramMode, engine.Capture{}
+	fixture.RecordProgram(&job, u.yaml.Programs)
+	have, err := u.havePrograms()
+	if err != nil {
+		return err
+	}
+	if u.mode == setting.UpdateNew {
+		job.Cases = slices.DeleteFunc(job.Cases, func(c engine.Case) bool { return slices.Contains(have, c.Name) })
+	}
+	if len(job.Cases) == 0 {
+		fmt.Fprintf(u.out, "parity: update %s: nothing is new\n", u.name)
+		return nil
+	}
+	r, err := u.run(job)
+	if err != nil {
+		return err
+	}
+	programs, from := map[string]string{}, map[string]golden.Provenance{}
+	for i, run := range r.Runs {
+		name := job.Cases[i].Name
+		p, err := program.Read(run.Program)
+		if err != nil {
+			return fmt.Errorf("case %s: %w", name, err)
+		}
+		if err := p.Close(); err != nil {
+			return err
+		}
+		programs[name] = run.Program
+		from[name] = golden.Provenance{Engine: run.Info.Engine, Versions: run.Info.Versions, TokenIDs: run.Info.TokenIDs,
+			Date: time.Now().UTC().Format(time.RFC3339), Inputs: u.yaml.GoldenInputs(variant, name)}
+	}
+	changed, err := golden.ImportPrograms(u.cfg.context(), u.goldenDir(), variant, programs, from, u.waits(u.goldenDir()))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(u.out, "parity: update %s: %d programs, %d of them changed\n", u.name, len(programs), len(changed))
+	for _, text := range changed {
+		fmt.Fprintf(u.out, "  %s\n", text)
+	}
+	return nil
+}
+
+// havePrograms lists the cases that have a program.
+func (u *update) havePrograms() (cases []string, err error) {
+	s, err := golden.Open(u.goldenDir())
+	if errors.Is(err, golden.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range s.Programs() {
+		cases = append(cases, p.Case)
+	}
+	return cases, s.Close()
+}
+
+// stalePrograms says what changed in the fixture since its programs were recorded.
+func (f *Fixture) stalePrograms() (out []string) {
+	if !f.yaml.Alone {
+		return nil
+	}
+	for _, p := range f.goldens.store.Programs() {
+		if _, err := f.yaml.Case(p.Case); err != nil || p.Provenance == nil {
+			continue
+		}
+		if changes := fixture.Changed(p.Provenance.Inputs, f.yaml.GoldenInputs(p.Variant, p.Case)); len(changes) > 0 {
+			out = append(out, fmt.Sprintf("golden: %s: the program of case %s is stale: %s; record it again: parity update %s",
+				filepath.ToSlash(f.goldens.store.Dir()), p.Case, strings.Join(changes, "; "), f.dir))
+		}
+	}
+	return out
+}
+
+// lackingPrograms says which cases have no program, where programs judge alone.
+func (f *Fixture) lackingPrograms() (out []string) {
+	for _, what := range f.yaml.LackingPrograms(f.goldens.store.HasProgram) {
+		out = append(out, fmt.Sprintf("golden: %s lacks the %s, which judges alone: record it: parity update %s",
+			filepath.ToSlash(f.goldens.store.Dir()), what, f.dir))
+	}
+	return out
+}

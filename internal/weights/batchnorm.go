@@ -1,0 +1,112 @@
+package weights
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// affine is v·scale + shift. size is how large the numbers are of which shift is the sum.
+type affine struct{ scale, shift, size float64 }
+
+// The parameters of a normalisation by running statistics, and the numbers that engines add to the variance.
+var (
+	running  = []string{".running_mean", ".running_var", ".weight", ".bias"}
+	epsilons = []float64{1e-5, 1e-3, 1e-6, 1e-4}
+)
+
+// mergeNorms pairs what the candidate has of a layer into which it folded a normalisation by running
+// statistics, of which it has nothing left.
+func (n *joiner) mergeNorms() {
+	for _, mean := range sorted(n.ref) {
+		layer, ok := strings.CutSuffix(mean.name, running[0])
+		if !ok {
+			continue
+		}
+		var stats [4][]float64
+		var folded []*weight
+		for i, param := range running {
+			if w := endsWith(n.ref, layer+param); w != nil && w.t.Len() == mean.t.Len() {
+				stats[i], folded = numbers(w.t), append(folded, w)
+			}
+		}
+		if stats[1] == nil || !n.mergedInto(stats) {
+			continue
+		}
+		for _, w := range folded {
+			one := *w
+			n.pairs = append(n.pairs, &pair{ref: w, cand: &one, merged: true})
+			delete(n.ref, keyOf(n.ref, w))
+		}
+	}
+}
+
+// mergedInto finds the layer whose rows have a normalisation in them, by its weight, and adds the step to it.
+func (n *joiner) mergedInto(stats [4][]float64) bool {
+	for _, p := range n.pairs {
+		if p.ref.param != "weight" || len(p.ref.t.Shape()) < 2 || firstAxis(p.ref.t) != len(stats[0]) || p.also != nil {
+			continue
+		}
+		for _, eps := range epsilons {
+			s := step{names: []string{"norm folded"}, lay: asIs, ulps: normUlps, row: rowsFolded(stats, eps, false)}
+			if c := newComparer(p.ref.t, p.cand.t, &s); c == nil || c.sample().Mismatches > 0 {
+				continue
+			}
+			p.also = &s
+			n.mergeBias(p, stats, eps)
+			return true
+		}
+	}
+	return false
+}
+
+// mergeBias adds the step to the bias of a layer. One that the reference has not is zeros.
+func (n *joiner) mergeBias(of *pair, stats [4][]float64, eps float64) {
+	s := &step{names: []string{"norm folded"}, lay: asIs, ulps: normUlps, row: rowsFolded(stats, eps, true)}
+	want := strings.TrimSuffix(of.ref.name, "weight") + "bias"
+	for _, p := range n.pairs {
+		if p.ref.name == want {
+			p.also = s
+			return
+		}
+	}
+	have := strings.TrimSuffix(of.cand.name, "weight") + "bias"
+	if c := endsWith(n.cand, have); c != nil {
+		zero := *c
+		zero.name = want
+		zero.t, _ = c.t.Slice(0, 0, firstAxis(c.t))
+		for i := range s.row {
+			s.row[i].scale = 0
+		}
+		n.pairs = append(n.pairs, &pair{ref: &zero, cand: c, also: s})
+		delete(n.cand, keyOf(n.cand, c))
+	}
+}
+
+// rowsFolded is what a normalisation does to each row of a weight, or of a bias.
+func rowsFolded(stats [4][]float64, eps float64, bias bool) []affine {
+	out := make([]affine, len(stats[0]))
+	for i, mean := range stats[0] {
+		a := affine{scale: 1 / math.Sqrt(stats[1][i]+eps)}
+		if stats[2] != nil {
+			a.scale *= stats[2][i]
+		}
+		if bias {
+			a.shift = -mean * a.scale
+			a.size = math.Abs(a.shift)
+			if stats[3] != nil {
+				a.shift += stats[3][i]
+				a.size += math.Abs(stats[3][i])
+			}
+		}
+		out[i] = a
+	}
+	return out
+}
+
+// withMerged adds the step by which a normalisation is folded into a layer.
+func (p *pair) withMerged() {
+	if p.also != nil {
+		p.steps = append(slices.Clone(p.steps), *p.also)
+	}
+}

@@ -1,0 +1,118 @@
+package weights
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/checkpoint"
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/tensor"
+)
+
+// Loaded compares the weights that the engine of the first candidate loaded of which run.json names
+// them, with those that the engine of a golden loaded, or else with the checkpoint, which evidence opens;
+// nil for none. It is nil if the candidates name none.
+//
+// A weight that only one side has fails nothing here: engines leave out what they do not need and
+// add what they calculate, and the audit of a run knows what a model lacks.
+func Loaded(ctx context.Context, goldens, candidates []*dump.Run, evidence func() (checkpoint.Weights, checkpoint.Config, error)) (list []Result, err error) {
+	i := slices.IndexFunc(candidates, func(r *dump.Run) bool { return len(r.Info.Weights) > 0 })
+	if i < 0 {
+		return nil, nil
+	}
+	run := candidates[i]
+	defer func() {
+		if err != nil {
+			list, err = nil, fmt.Errorf("the weights that the candidate loaded (%s): %w", strings.Join(run.Info.Weights, ", "), err)
+		}
+	}()
+	ref, err := ofReference(goldens, evidence)
+	if err != nil {
+		return nil, err
+	}
+	if ref == nil {
+		return nil, fmt.Errorf("no weights of the reference are known: --weights, or a fixture's model folder")
+	}
+	defer ref.Close()
+	if list, err = against(ctx, ref, run); err != nil {
+		return nil, err
+	}
+	for i := range list {
+		w := &list[i]
+		switch w.Status {
+		case Missing:
+			w.Status, w.Detail = Ignored, "the engine loaded none that is called so"
+		case Unused:
+			w.Status, w.Detail = Ignored, "no weight of the reference is called so"
+		}
+	}
+	return list, nil
+}
+
+// areHashes reports whether a run has no weights but their hashes.
+func areHashes(r *dump.Run) bool {
+	return len(r.Info.Weights) == 1 && filepath.Ext(r.Info.Weights[0]) == ".json"
+}
+
+// against compares the weights that a run's engine loaded, or the hashes of them, with others.
+func against(ctx context.Context, ref *Side, run *dump.Run) ([]Result, error) {
+	if areHashes(run) {
+		hashes, err := ReadHashes(filepath.Join(run.Path, filepath.FromSlash(run.Info.Weights[0])))
+		if err != nil {
+			return nil, err
+		}
+		return CompareHashes(ctx, ref, hashes)
+	}
+	cand, err := openLoaded(run)
+	if err != nil {
+		return nil, err
+	}
+	defer cand.Close()
+	cand.Config = ref.Config
+	// Codes of an engine's own packing say nothing without it.
+	cand.Tensors = slices.DeleteFunc(cand.Tensors, func(t tensor.Named) bool { return !t.Tensor.DType().IsFloat() })
+	r, err := Compare(ctx, ref, cand, Options{})
+	if err != nil {
+		return nil, err
+	}
+	return r.Weights, nil
+}
+
+// ofReference are the weights that the reference's engine loaded, or else the checkpoint's; nil if none are
+// known.
+func ofReference(goldens []*dump.Run, evidence func() (checkpoint.Weights, checkpoint.Config, error)) (*Side, error) {
+	var tensors checkpoint.Weights
+	var config checkpoint.Config
+	var unknown error
+	if evidence != nil {
+		tensors, config, unknown = evidence()
+	}
+	for _, r := range goldens {
+		if len(r.Info.Weights) > 0 && !areHashes(r) {
+			s, err := openLoaded(r)
+			if err == nil && unknown == nil && config != nil {
+				s.Config = config
+			}
+			return s, err
+		}
+	}
+	if unknown != nil || len(tensors) == 0 {
+		return nil, unknown
+	}
+	var named []tensor.Named
+	for name, t := range tensors {
+		named = append(named, tensor.Named{Name: name, Tensor: t})
+	}
+	return Of("the checkpoint", named, config), nil
+}
+
+func openLoaded(r *dump.Run) (*Side, error) {
+	var paths []string
+	for _, f := range r.Info.Weights {
+		paths = append(paths, filepath.Join(r.Path, filepath.FromSlash(f)))
+	}
+	return OpenFiles(r.Path, paths)
+}

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -159,7 +160,9 @@ func TestLiveWheel(t *testing.T) {
 	assert.Equal(t, 1, exit.ExitCode())
 	require.Len(t, page[""], 1, "the page shows the verdict")
 	assert.Contains(t, blocks(t, "README.md")[""], page[""][0], "README.md shows the same")
-	for line := range strings.Lines(page[""][0]) {
+	noise := regexp.MustCompile(`\de-\d+`) // what rounding makes differs from processor to processor
+	said = noise.ReplaceAllString(said, "noise")
+	for line := range strings.Lines(noise.ReplaceAllString(page[""][0], "noise")) {
 		assert.Contains(t, said, strings.TrimRight(line, "\n"), "a line of docs/record.md")
 	}
 }

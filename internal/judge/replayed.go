@@ -487,8 +487,9 @@ func (c *Comparison) settled() bool {
 			return false
 		}
 		l := p.Local
-		// In float32 no token goes another way: what is not judged there excuses nothing.
-		right := l != nil && !l.Wrong && (l.Opaque == "" || (l.Tied || p.tied && p.lost == nil) && dtype.Has16Bits(c.encodings[p.Case].dtype))
+		// In float32 no token goes another way, but equal numbers are sorted in any order: nothing else that is not
+		// judged there excuses.
+		right := l != nil && !l.Wrong && (l.Opaque == "" || l.AnyOrder || (l.Tied || p.tied && p.lost == nil) && dtype.Has16Bits(c.encodings[p.Case].dtype))
 		if !right && !(dtype.Has16Bits(p.DType) && !p.measured && p.Base.Result.BadNonFinite == 0 && p.Base.Result.Agrees(compare.Drift(p.DType))) {
 			return false
 		}
@@ -499,6 +500,8 @@ func (c *Comparison) settled() bool {
 		switch {
 		case p.Local != nil && p.Local.Opaque == "":
 			p.Benign = "rounding only: every piece of it is right"
+		case p.Local != nil && p.Local.AnyOrder:
+			p.Benign = "equal numbers do not tell the order of its rows"
 		case p.Local != nil && p.Local.Tied:
 			p.Benign = "not judged, a tie within rounding decides it"
 		default:

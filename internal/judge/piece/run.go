@@ -68,6 +68,7 @@ type Local struct {
 	Larger          float64 // by which part of itself it is larger throughout, in 16 bits; 0 for no more than rounding makes
 	Opaque          string  // why it was not replayed; then Wrong is what the golden says
 	Tied            bool    // its rows are in an order that equal numbers do not tell, or a choice went another way: it is not judged
+	AnyOrder        bool    // tied, and no more than the order of its rows: what they are is right
 	Drawn           bool    // it hangs on random numbers that the reference drew: it is not judged
 	Unjudged        bool    // opaque, and the golden does not tell either
 	Sources         []int   // ports that it is made of

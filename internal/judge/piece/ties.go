@@ -35,14 +35,14 @@ func (j *judge) ordered(port int, l *Local) *Local {
 			return without
 		}
 	}
-	if !j.unordered(port, out) || !j.reordered(port, out) {
+	if !j.reordered(port, out) && !(len(out) > 0 && j.reordered(port, nil)) {
 		return l
 	}
 	j.anyOrder[value] = true
 	if len(out) > 0 && !slices.ContainsFunc(j.piece(port).Ops, orders) {
 		return l // it was judged in the order that its sources have
 	}
-	return &Local{First: 1, Sources: l.Sources, Opaque: "its rows are in an order that equal numbers do not tell", Tied: true,
+	return &Local{First: 1, Sources: l.Sources, Opaque: "its rows are in an order that equal numbers do not tell", Tied: true, AnyOrder: true,
 		Unjudged: !j.Records[port].Golden.Agrees}
 }
 
@@ -52,42 +52,78 @@ func (j *judge) unordered(port int, out excluded) bool {
 	if len(out) == 0 && !slices.ContainsFunc(j.piece(port).Ops, orders) {
 		return false
 	}
+	a, b, ok := j.bothOrders(port, out)
+	f := floor(j.Encoding)
+	return ok && difference(b, a, nil).exceeds(figures{f, perRow * f})
+}
+
+// bothOrders is what a piece makes where equal numbers stay as they are, and where they are turned round.
+func (j *judge) bothOrders(port int, out excluded) (stay, turned numbers, ok bool) {
 	exact, err := j.replay(port, out, plain, newBasis())
 	if err != nil {
-		return false
+		return stay, turned, false
 	}
 	other, err := j.replay(port, out, mode{name: "ties", replay: replay.Mode{Ties: true}}, newBasis())
 	if err != nil {
-		return false
+		return stay, turned, false
 	}
-	r := &j.Records[port]
-	a, _ := r.arrange(exact)
-	b, _ := r.arrange(other)
-	f := floor(j.Encoding)
-	return difference(b, a, nil).exceeds(figures{f, perRow * f})
+	stay, _ = j.Records[port].arrange(exact)
+	turned, _ = j.Records[port].arrange(other)
+	return stay, turned, true
 }
 
-// reordered reports whether a record may be what its piece makes in another order: of rows, or within
-// rows. The norms of the rows are the same then.
+// reordered reports whether a record may be what its piece makes with equal numbers in another order: each
+// group of them, which is what is turned round by itself, must be the same rows, by their norms. Where the
+// rows stay and what is in them is turned, or there is one row alone, its numbers are compared.
 func (j *judge) reordered(port int, out excluded) bool {
-	made, err := j.replay(port, out, plain, newBasis())
-	if err != nil {
+	if !j.unordered(port, out) {
 		return false
 	}
+	stay, turned, _ := j.bothOrders(port, out)
 	r := &j.Records[port]
 	have, _ := r.arrange(r.Tensor)
-	want, _ := r.arrange(made)
-	a, b := norms(have), norms(want)
-	if len(a) != len(b) {
+	if len(have.x) != len(stay.x) {
 		return false
 	}
-	slices.Sort(a)
-	slices.Sort(b)
 	limit := otherOrder * floor(j.Encoding)
-	for i := range a {
-		if !(math.Abs(a[i]-b[i]) <= limit*math.Max(a[i], b[i])) {
+	if of := norms(stay); len(of) > 1 && !slices.Equal(of, norms(turned)) {
+		return inGroups(of, norms(turned), norms(have), limit)
+	}
+	for i := range stay.rows() {
+		if !inGroups(stay.row(i), turned.row(i), have.row(i), limit) {
 			return false
 		}
+	}
+	return true
+}
+
+// inGroups reports whether x has, group by group, the numbers of stay, in any order. turned has each group
+// in reverse, so that one ends where both have shown the same numbers.
+func inGroups(stay, turned, x []float64, limit float64) bool {
+	more, open, from := map[float64]int{}, 0, 0
+	count := func(v float64, by int) {
+		was := more[v]
+		more[v] += by
+		switch {
+		case was == 0:
+			open++
+		case more[v] == 0:
+			open--
+		}
+	}
+	for i := range stay {
+		count(stay[i], 1)
+		count(turned[i], -1)
+		if open > 0 && i < len(stay)-1 {
+			continue
+		}
+		a, b := slices.Sorted(slices.Values(stay[from:i+1])), slices.Sorted(slices.Values(x[from:i+1]))
+		for k := range a {
+			if !(math.Abs(a[k]-b[k]) <= limit*math.Max(math.Abs(a[k]), math.Abs(b[k]))) {
+				return false
+			}
+		}
+		from = i + 1
 	}
 	return true
 }

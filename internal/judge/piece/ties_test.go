@@ -1,0 +1,62 @@
+package piece_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/judge/piece"
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/replay"
+	"github.com/goparity/goparity/tensor"
+)
+
+// grouped is experts → the tokens in the order of their experts, and in which rows of x they are.
+const grouped = `{"schema":1,"engine":"torch","case":"c","frames":[],"stacks":[],
+"values":[{"id":0,"shape":[6],"dtype":"int64","from":{"input":"experts","step":"0"}},{"id":1,"shape":[6,2],"dtype":"float32","from":{"input":"x","step":"0"}},
+{"id":2,"shape":[6],"dtype":"int64","from":{"op":0}},{"id":3,"shape":[6],"dtype":"int64","from":{"op":0}},
+{"id":4,"shape":[6,2],"dtype":"float32","from":{"op":1}}],
+"ops":[{"op":"aten.sort.default","args":{"self":"%0","dim":0,"descending":false},"out":["%2","%3"],"layer":"router","call":1},
+{"op":"aten.index_select.default","args":{"self":"%1","dim":0,"index":"%3"},"out":["%4"],"layer":"router","call":1}],
+"passes":[{"step":"0","ops":[0,2],"ports":{"model-input_experts":["%0",0,2],"model-input_x":["%1",0,2],"router-output_0":["%3",2,2],"router-output_1":["%4",2,2]}}]}`
+
+// Tokens of the same expert come in any order, and those of another expert never come among them.
+func TestAnyOrder(t *testing.T) {
+	for _, tt := range []struct {
+		order  []float64
+		rows   []float64 // the tokens whose rows stand in output_1
+		wrong  []string
+		reason string
+	}{
+		{[]float64{1, 2, 5, 0, 4, 3}, []float64{1, 2, 5, 0, 4, 3}, nil, "as recorded"},
+		{[]float64{5, 2, 1, 4, 0, 3}, []float64{5, 2, 1, 4, 0, 3}, nil, "each group in reverse"},
+		{[]float64{2, 5, 1, 0, 4, 3}, []float64{2, 5, 1, 0, 4, 3}, nil, "one group turned"},
+		{[]float64{3, 0, 4, 1, 2, 5}, []float64{3, 0, 4, 1, 2, 5}, []string{"output_0", "output_1"}, "experts in descending order"},
+		{[]float64{1, 2, 0, 5, 4, 3}, []float64{1, 2, 0, 5, 4, 3}, []string{"output_0", "output_1"}, "two tokens at each other's expert"},
+		{[]float64{1, 2, 5, 0, 4, 3}, []float64{1, 2, 0, 5, 4, 3}, []string{"output_1"}, "the rows of two tokens are exchanged"},
+	} {
+		p, err := program.Parse("p", []byte(grouped), nil)
+		require.NoError(t, err)
+		x := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}
+		var chosen []float64
+		for _, r := range tt.rows {
+			chosen = append(chosen, x[2*int(r)], x[2*int(r)+1])
+		}
+		run := &piece.Run{Program: p, Encoding: tensor.F32}
+		for _, at := range p.Ports {
+			v := p.Values[at.Value]
+			have, err := replay.Of(v.DType, v.Shape, map[string][]float64{"input_experts": {1, 0, 0, 2, 1, 0}, "input_x": x, "output_0": tt.order, "output_1": chosen}[at.Name])
+			require.NoError(t, err)
+			run.Records = append(run.Records, piece.Record{Tensor: have})
+		}
+		r, err := piece.Judge(context.Background(), run)
+		require.NoError(t, err)
+		var wrong []string
+		for _, f := range r.Faults {
+			wrong = append(wrong, p.Ports[f].Name)
+		}
+		assert.Equal(t, tt.wrong, wrong, tt.reason)
+	}
+}

@@ -11,8 +11,9 @@ import (
 // Find returns a weight by the name that the model gives it: the key of that name, or of another name
 // of the same weight (aliases: such a name → the weight's), else the key that differs from one of them
 // by a prefix, as where a checkpoint is of the model with its head: "bert.pooler.dense.weight" for
-// "pooler.dense.weight". Of several keys the nearest counts. An error says that there is none.
-func (w Weights) Find(name string, aliases map[string]string) (*tensor.Tensor, error) {
+// "pooler.dense.weight". Of several keys the nearest counts. If there is none, it is a weight of all experts
+// of which the checkpoint has those of each, see [Weights.Stacked]. An error says that there is none either.
+func (w Weights) Find(name string, shape []int, aliases map[string]string) (*tensor.Tensor, error) {
 	names := []string{name}
 	for alias, of := range aliases {
 		if of == name {
@@ -27,6 +28,11 @@ func (w Weights) Find(name string, aliases map[string]string) (*tensor.Tensor, e
 	}
 	for _, n := range names {
 		if t := w[w.nearest(n)]; t != nil {
+			return t, nil
+		}
+	}
+	for _, n := range names {
+		if t := w.Stacked(n, shape); t != nil {
 			return t, nil
 		}
 	}

@@ -28,7 +28,7 @@ func TestFind(t *testing.T) {
 		{"head.weight", "", "the last word alone is no name of it"},
 		{"layers.1.norm.weight", "", "another layer"},
 	} {
-		got, err := w.Find(tt.name, aliases)
+		got, err := w.Find(tt.name, []int{1}, aliases)
 		if tt.want == "" {
 			assert.ErrorContains(t, err, "the checkpoint has no weight "+tt.name, tt.reason)
 			continue
@@ -68,6 +68,9 @@ func TestStacked(t *testing.T) {
 		{"b.experts.down", []int{2, 2, 1}, nil, "another layer"},
 	} {
 		got := w.Stacked(tt.name, tt.shape)
+		found, err := w.Find("model."+tt.name, tt.shape, map[string]string{tt.name: "model." + tt.name})
+		assert.Equal(t, got, found, "by another name: "+tt.reason)
+		assert.Equal(t, got == nil, err != nil, tt.reason)
 		if tt.want == nil {
 			assert.Nil(t, got, tt.reason)
 			continue

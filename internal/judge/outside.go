@@ -55,13 +55,7 @@ func weight(open func() (checkpoint.Weights, error), v *program.Value, aliases m
 	case len(weights) == 0:
 		return nil, errNoWeights
 	}
-	t, err := weights.Find(v.Weight, aliases)
-	if err != nil {
-		if all := weights.Stacked(v.Weight, v.Shape); all != nil {
-			return all, nil
-		}
-	}
-	return t, err
+	return weights.Find(v.Weight, v.Shape, aliases)
 }
 
 // recent are the tensors that were used last, and are in memory.

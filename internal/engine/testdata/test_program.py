@@ -264,6 +264,28 @@ class TestPrograms(unittest.TestCase):
             p.model(X)
         self.assertEqual(["input:0:0"], sorted(p.graph.constants), "no bytes of a weight are kept")
 
+    def test_checkpoint_names(self):
+        """Weights have the names that a checkpoint of transformers has for them, too; a part of a weight has none."""
+        import transformers
+
+        tiny = dict(hidden_size=16, intermediate_size=12, num_hidden_layers=1, num_attention_heads=2, vocab_size=9)
+        mixtral = transformers.MixtralForCausalLM(transformers.MixtralConfig(num_key_value_heads=1, num_local_experts=2, **tiny)).eval()
+        bert = transformers.BertModel(transformers.BertConfig(**tiny)).eval()
+        for model, want in (
+            (mixtral, {f"model.layers.0.block_sparse_moe.{k}": f"model.layers.0.mlp.{k}"
+                       for k in ("experts.gate_up_proj", "experts.down_proj", "gate.weight")}),
+            (bert, {f"{k}.LayerNorm.{old}": f"{k}.LayerNorm.{new}" for old, new in (("gamma", "weight"), ("beta", "bias"))
+                    for k in ("embeddings", "encoder.layer.0.attention.output", "encoder.layer.0.output")}),
+        ):  # fmt: skip
+            with torch.no_grad(), program.Recorder(model) as p:
+                model(input_ids=torch.tensor([[1, 2, 3]]))
+            self.assertEqual(want, p.graph.aliases)
+        nomic = transformers.NomicBertModel(transformers.NomicBertConfig(**tiny)).eval()
+        with torch.no_grad(), program.Recorder(nomic) as p:
+            nomic(input_ids=torch.tensor([[1, 2, 3]]))
+        self.assertEqual("layers.0.mlp.up_proj.weight", p.graph.aliases["encoder.layers.0.mlp.fc11.weight"])
+        self.assertFalse([k for k in p.graph.aliases if "Wqkv" in k])
+
     def test_nothing_kept(self):
         """No tensor lives longer, and what is recorded of one is not taken for another's."""
         model = Of(temporaries).eval()

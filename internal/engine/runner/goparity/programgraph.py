@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import math
+import sys
 import weakref
 
 import torch
@@ -12,6 +13,34 @@ from . import programcut, programops, torchhooks
 from .programframes import Frames
 
 INLINE = 64  # bytes of a constant that stands in program.json itself
+
+
+def renamings(model):
+    """What transformers does to the names of a checkpoint when it loads it, the other way round, and likewise with the
+    names of old checkpoints."""
+    transformers = sys.modules.get("transformers")
+    if transformers is None or not isinstance(model, transformers.PreTrainedModel):
+        return []
+    try:
+        from transformers.conversion_mapping import get_model_conversion_mapping
+    except ImportError:  # before version 5 nothing was renamed
+        return []
+    return [[t.reverse_transform() for t in reversed(get_model_conversion_mapping(model, add_legacy=old))] for old in (False, True)]
+
+
+def checkpoint_name(name, steps):
+    """What a weight is called in a checkpoint: "…LayerNorm.gamma". One of all experts is that of what holds them:
+    "…block_sparse_moe.experts.gate_up_proj". None: as in the model, or it is a part of a weight."""
+    renamed = name
+    for t in steps:
+        renamed, matched = t.rename_source_key(renamed)
+        if matched is None or not hasattr(t, "operations"):
+            continue
+        holder, experts, _ = renamed.partition(".*.")
+        if not experts:
+            return None
+        renamed = f"{holder}.{name.rpartition('.')[2]}"
+    return renamed if renamed != name else None
 
 
 class Node:
@@ -53,6 +82,12 @@ class Graph:
                 self.aliases[name] = first
             elif storage := storage_of(t):
                 self._storages.setdefault(storage, []).append(t)
+        own = {name for name, _ in self.weights.values()}
+        for steps in renamings(model):
+            for name in own:
+                alias = checkpoint_name(name, steps)
+                if alias and alias not in own:
+                    self.aliases.setdefault(alias, name)
 
     # --- values
 

@@ -212,7 +212,7 @@ exam: .venv/installed ## judge VARIANTS of the zoo and the architectures, with o
 # Each part runs even if another fails.
 .PHONY: nightly
 nightly: ## run what takes too long for every change: all under the race detector, exam, foreign-all, live tests, a minute of each fuzz target
-	$(MAKE) --keep-going race exam foreign-all live-full gallery fuzz FUZZTIME=1m
+	$(MAKE) --keep-going race exam foreign-all live-full fuzz FUZZTIME=1m
 
 .PHONY: browser
 browser: ## open the HTML report in Chromium (skipped where there is none); PARITY_SCREENSHOTS=DIR keeps pictures

@@ -3,12 +3,15 @@
     python examples/gallery/run.py [NAME …]
 
 Each bug: random weights by a config, the same tokens through both sides, every module recorded, `parity compare`. The bug
-must be placed where bugs.json says, and the sibling, whose config is healthy, must pass. Needs torch, transformers and
-mlx-lm (internal/engine/requirements*.txt), and the command parity: `make gallery` has all of them.
+must be placed where bugs.json says, and the sibling, whose config is healthy, must pass; without names the programs of the
+texts for upstream must print what stands there, too. Needs torch, transformers and mlx-lm
+(internal/engine/requirements*.txt), and the command parity: `make gallery` has all of them.
 """
 
 import json
+import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -42,6 +45,8 @@ def main(names):
         if not names or bug["name"] in names:
             with tempfile.TemporaryDirectory() as folder:
                 wrong += show(bug, table["small"], Path(folder))
+    if not names:
+        wrong += [line for text in sorted((HERE / "issues").glob("*.md")) for line in proven(text)]
     for line in wrong:
         print(f"NOT AS EXPECTED {line}")
     return 1 if wrong else 0
@@ -65,6 +70,20 @@ def show(bug, small, folder):
     if code != 0 or len(set(map(tuple, texts.values()))) > 1:
         wrong.append(f"{name}: its healthy sibling does not pass: {said.splitlines()[0]}")
     return wrong
+
+
+def proven(text):
+    """Runs the program of a text for upstream as it stands there, and returns what is not as the text says: numbers to 2 %."""
+    program, printed = re.search(r"```python\n(import .*?)```\n\n```\n(.*?)\n```", text.read_text(), re.DOTALL).groups()
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, encoding="utf-8")
+    said = done.stdout.strip()
+    print(f"== {text.name} prints {said}", flush=True)
+    number = re.compile(r"\d+(?:\.\d+)?(?:e-?\d+)?")
+    close = [math.isclose(float(a), float(b), rel_tol=0.02) for a, b in zip(number.findall(said), number.findall(printed), strict=False)]
+    if done.returncode or number.sub("#", said) != number.sub("#", printed) or not all(close):
+        return [f"{text.name}: prints {said!r} and not {printed!r} {done.stderr[-500:]}"]
+    return []
 
 
 def head(said):

@@ -105,9 +105,9 @@ const tokensShown = 64
 // show prints a run, and returns how many tensors it has whose label contains layer.
 func show(w io.Writer, r *dump.Run, layer, by string, first int) (shown int, err error) {
 	if r.HasInfo {
-		what := fmt.Sprintf("%s %s, %s, %s run", r.Info.Engine, r.Info.Versions[r.Info.Engine], r.Info.Encoding,
-			r.Info.Mode)
-		fmt.Fprintf(w, "%s: %s, order from %s\n", report.Clean(r.Path), report.Clean(what), r.OrderBy)
+		what := []string{strings.TrimSpace(r.Info.Engine + " " + r.Info.Versions[r.Info.Engine]), r.Info.Encoding.String(), r.Info.Mode + " run", "order from " + r.OrderBy}
+		what = slices.DeleteFunc(what, func(s string) bool { return s == "" })
+		fmt.Fprintf(w, "%s: %s\n", report.Clean(r.Path), report.Clean(strings.Join(what, ", ")))
 		for _, line := range r.Info.Describe() {
 			fmt.Fprintln(w, report.Clean(line))
 		}

@@ -11,7 +11,7 @@ from torch import nn
 
 import goparity
 from goparity import safetensors
-from goparity.errors import JobError
+from goparity.errors import JobError, UsageError
 from goparity.program import Recorder
 
 
@@ -186,6 +186,8 @@ class Dump(Folder):
             goparity.dump(self.path, {"a-b": numpy.ones(1)}, step=1)
         with self.assertRaisesRegex(JobError, "an array of object cannot be recorded"):
             goparity.dump(self.path, {"c": numpy.array([None])})
+        with self.assertRaisesRegex(UsageError, "no name"):
+            goparity.dump(self.path, {"": numpy.ones(1)})
 
     def test_taps(self):
         with goparity.record(None, self.path):

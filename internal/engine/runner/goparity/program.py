@@ -92,7 +92,7 @@ class Recorder:
         if self.error:
             raise ModelError(f"the program was not recorded: {type(self.error).__name__}: {self.error}") from self.error
         if not self.passes:
-            raise ModelError("no program was recorded", "call the model while its recorder is open")
+            raise ModelError("the model was not called while its recorder was open")
         program = self.program()
         kept = programcut.constants(program["values"])
         safetensors.write(os.path.join(folder, CONSTANTS), [(k, *torchhooks.raw(c)) for k, c in sorted(self.graph.constants.items()) if k in kept])

@@ -55,6 +55,8 @@ def dump(folder, tensors, step=0, **run):
     into = DumpFolder.reopen(folder)
     into.info.update(run)
     for name, value in tensors.items():
+        if not name:
+            raise UsageError("an array has no name: it is that of a layer, whose output it is")
         m = _PORT.fullmatch(name)  # at the last dash, as packages label splits it
         into.add(step, *(m.groups() if m else (name, "output")), *arrays.raw(value))
     into.close()

@@ -1,4 +1,4 @@
-"""tiny_llama.py DIR [drop NAME | cut NAME | integers NAME | scale NAME FACTOR]: a random Llama of 4 layers with a byte tokenizer, the same at each call."""
+"""tiny_llama.py DIR [drop NAME | cut NAME | integers NAME | scale NAME FACTOR | theta N]: a random Llama of 4 layers with a byte tokenizer, the same at each call."""
 
 import sys
 
@@ -16,6 +16,8 @@ weights = {n: torch.randn_like(p) * 0.1 + 1 if "norm" in n else torch.randn_like
 if change and change[0] == "scale":
     weights[change[1]] *= float(change[2])
 model.load_state_dict(weights)
+if change and change[0] == "theta":
+    model.config.rope_parameters["rope_theta"] = float(change[1])
 model.save_pretrained(folder)
 if change and change[0] in ("drop", "cut", "integers"):
     if change[0] == "drop":

@@ -18,6 +18,8 @@ func ofMask(c *context) string {
 	switch {
 	case c.Kind == "mask" && c.near("bitwise_and", toCompare) && c.after("sub", toCompare): // a window: other masks stay
 		return "attention/mask"
+	case (hides || c.Kind == "mask" && strings.Contains(c.Text, "everywhere")) && c.oneRow(): // it sees all that is there already
+		return "attention/mask"
 	case c.Kind == "mask" && strings.Contains(c.Text, "lower triangle"), c.Kind == "mask" && strings.Contains(c.Text, "everywhere") && c.compared(), hides:
 		return "attention/causal"
 	case (comparison || toComparison) && c.reaches("_softmax"):
@@ -29,6 +31,20 @@ func ofMask(c *context) string {
 		return "attention/causal"
 	}
 	return ""
+}
+
+// oneRow reports whether what is changed has one row, as the mask of a decode step has.
+func (c *context) oneRow() bool {
+	if len(c.op.Out) == 0 {
+		return false
+	}
+	s := c.Values[c.op.Out[0]].Shape
+	return len(s) > 1 && s[len(s)-2] == 1
+}
+
+// cut reports whether what is changed is cut into parts.
+func (c *context) cut() bool {
+	return slices.ContainsFunc([]string{"select", "slice", "split", "split_with_sizes", "unbind", "chunk"}, func(n string) bool { return c.near(n, 2) })
 }
 
 // compared reports whether the edited operator compares positions, or takes what comes of that.

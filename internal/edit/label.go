@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -33,7 +34,7 @@ func IDs() (ids []string) {
 		"weight", "order", "twice", "value", "rounding", "layout", "conjugation", "term"} {
 		ids = append(ids, "edit/"+kind)
 	}
-	return append(ids, "conv/layout")
+	return append(ids, "conv/layout", "conv/flipped")
 }
 
 type context struct {
@@ -44,7 +45,7 @@ type context struct {
 }
 
 // labels are the rules by which edits are named; the first that has a name decides.
-var labels = []func(c *context) string{ofActivation, ofNorm, ofWeight, ofMask, ofHeads, ofScan, ofModulation, ofRotation, ofAttention, ofExperts, ofSum, ofProduct, ofEmbedding, ofOrder, ofValue}
+var labels = []func(c *context) string{ofActivation, ofNorm, ofConvolution, ofWeight, ofMask, ofHeads, ofScan, ofModulation, ofRotation, ofAttention, ofExperts, ofSum, ofProduct, ofEmbedding, ofOrder, ofValue}
 
 var activations = map[string]string{"silu": "silu", "gelu (none)": "gelu", "gelu (tanh)": "gelu-tanh", "gelu": "gelu", "relu": "relu", "relu²": "relu2",
 	"x·sigmoid(1.702·x)": "quick-gelu", "sigmoid": "sigmoid", "tanh": "tanh", "leaky_relu": "leaky-relu", "elu": "elu", "mish": "mish", "softplus": "softplus"}
@@ -154,6 +155,24 @@ func ofNorm(c *context) string {
 	return ""
 }
 
+// ofConvolution names edits of the order in which the weight of a convolution lies, and of the channels that it takes.
+func ofConvolution(c *context) string {
+	if c.Kind != "layout" || !slices.ContainsFunc(c.Takers, func(i int) bool { return c.Ops[i].Name == "convolution" }) {
+		return ""
+	}
+	var axis int
+	_, err := fmt.Sscanf(c.Text, "axis %d flipped", &axis)
+	switch flipped := err == nil; {
+	case flipped && axis == 1:
+		return "image/channels"
+	case c.Weight == "":
+		return ""
+	case flipped && axis > 1:
+		return "conv/flipped"
+	}
+	return "conv/layout"
+}
+
 func ofWeight(c *context) string {
 	if c.Weight == "" {
 		return ""
@@ -165,8 +184,6 @@ func ofWeight(c *context) string {
 		return "norm/weight"
 	case c.Kind == "weight":
 		return "linear/other-layer"
-	case c.Kind == "layout" && slices.ContainsFunc(c.Takers, func(i int) bool { return c.Ops[i].Name == "convolution" }):
-		return "conv/layout"
 	case c.Kind == "layout" && strings.Contains(c.Text, "exchanged"):
 		return "linear/transposed"
 	case c.Kind == "value" && c.near("cat", 2) && !c.near("_softmax", toScores):
@@ -242,6 +259,8 @@ func ofAttention(c *context) string {
 		return "attention/mask"
 	case c.Kind == "value" && strings.HasPrefix(c.Text, "0 times") && c.near("cat", 2) && c.near("_softmax", toScores):
 		return "attention/anchor-missing"
+	case c.Kind == "layout" && c.scores() && c.cut():
+		return "linear/qkv-order"
 	case (c.Kind == "value" || c.Kind == "layout" || c.Kind == "scalar") && c.scores():
 		return "attention/bias"
 	case c.Kind == "mask" || c.op.Name == "masked_fill" || fused && strings.HasPrefix(c.Text, "attn_mask") || c.op.Name == "add" && c.Kind == "drop" && c.near("_softmax", 2):
@@ -319,8 +338,6 @@ func ofProduct(c *context) string {
 		return "linear/gate-up"
 	case slices.Contains([]string{"split", "split_with_sizes", "slice"}, c.op.Name) && c.Kind == "slice" && strings.HasPrefix(c.Text, "parts"):
 		return "linear/qkv-order"
-	case c.op.Name == "convolution" && strings.HasPrefix(c.Text, "bias"):
-		return "linear/bias-missing"
 	case c.op.Name == "convolution" && strings.HasPrefix(c.Text, "bias"):
 		return "linear/bias-missing"
 	case c.op.Name == "convolution" && strings.HasPrefix(c.Text, "padding"):

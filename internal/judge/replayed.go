@@ -278,7 +278,7 @@ func (c *Comparison) faults(twins map[int]string) (faults []localise.Fault) {
 	}
 	held := c.held()
 	for _, r := range c.replays {
-		known := r.explained()
+		known := r.explained(c)
 		twin := func(p *Port) string { return twins[index[p]] }
 		if r.folded(twin) {
 			twin = func(*Port) string { return "" }
@@ -293,7 +293,7 @@ func (c *Comparison) faults(twins map[int]string) (faults []localise.Fault) {
 			case !known[i]:
 				faults = append(faults, r.faults(s[0], index)...)
 			default:
-				r.excuse(s)
+				c.excuse(r, s)
 			}
 		}
 		for _, t := range r.result.Faults {
@@ -366,7 +366,7 @@ func (r *replayed) downcast(t int) bool {
 // explained lists for each stretch whether it is another way to write the same: replay has shown it or,
 // where it was opaque, its outputs are known maps of the golden's. A single one in a run may be a wrong
 // record, unless it is a map that attention undoes by itself.
-func (r *replayed) explained() []bool {
+func (r *replayed) explained(c *Comparison) []bool {
 	known := make([]bool, len(r.result.Stretches))
 	sure := make([]bool, len(known))
 	values := map[program.ID]bool{}
@@ -381,7 +381,7 @@ func (r *replayed) explained() []bool {
 				if p.Passes() || p.misfit() || !p.Judged() || !p.Golden.DType().IsFloat() {
 					continue
 				}
-				m := rewritten(p)
+				m := c.mapOf(p)
 				known[i] = known[i] && m.Kind != structure.MapNone
 				sure[i] = m.Kind == structure.MapInterleaved || m.Kind == structure.MapFactor && (ofHeads(m.Factor) || r.wentOnWith(t, p) != nil)
 				values[r.Ports[t].Value] = known[i]
@@ -516,16 +516,43 @@ func (r *replayed) one(ports []int) bool {
 	return !slices.ContainsFunc(ports, func(t int) bool { return r.Ports[t].Value != r.Ports[ports[0]].Value })
 }
 
+// mapOf returns the map that makes of a port's golden what the candidate has. A pass of few rows does not show it by
+// itself: then those of all passes do.
+func (c *Comparison) mapOf(p *Port) structure.Map {
+	m := rewritten(p)
+	if m.Kind != structure.MapNone {
+		return m
+	}
+	var golden, actual []*tensor.Tensor
+	for _, q := range c.Ports {
+		if q.Case != p.Case || q.Layer != p.Layer || q.Port != p.Port || !q.Comparable() || q.misfit() || q.printed != nil {
+			continue
+		}
+		rows := []int{q.Golden.Len() / max(q.Golden.RowLen(), 1), q.Golden.RowLen()}
+		g, err := q.Golden.Reshape(rows...)
+		a, err2 := q.Actual.Reshape(rows...)
+		if err == nil && err2 == nil {
+			golden, actual = append(golden, g), append(actual, a)
+		}
+	}
+	g, err := tensor.Concat(0, golden...)
+	a, err2 := tensor.Concat(0, actual...)
+	if len(golden) < 2 || err != nil || err2 != nil {
+		return m
+	}
+	return structure.Rewritten(g, a, p.Floor)
+}
+
 // excuse notes what is only written otherwise, and how, where its first tensor is a known map of the
 // golden's.
-func (r *replayed) excuse(stretch []int) {
+func (c *Comparison) excuse(r *replayed, stretch []int) {
 	first, how := r.Ports[stretch[0]], ""
 	for _, p := range r.ports[stretch[0]] {
 		if p.misfit() {
 			p.Problem, p.Agrees, p.Elsewhere = "", true, p.Problem+"; it is judged by what is made of it"
 			continue
 		}
-		if m := rewritten(p); m.Kind == structure.MapFactor && ofHeads(m.Factor) {
+		if m := c.mapOf(p); m.Kind == structure.MapFactor && ofHeads(m.Factor) {
 			how = fmt.Sprintf(" (1/√%.0f is folded in)", 1/(m.Factor*m.Factor))
 		} else if m.Kind != structure.MapNone {
 			how = " (" + m.Text + ")"

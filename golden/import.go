@@ -54,7 +54,7 @@ func Import(ctx context.Context, dir string, opt ImportOptions) (*Delta, error) 
 }
 
 // ImportAll is Import of several variants at one stroke. waiting, which may be nil, is told which
-// process imports at the moment, if ImportAll has to wait for one.
+// process imports at the moment, if ImportAll has to wait for one, and "" where the file system has no locks.
 func ImportAll(ctx context.Context, dir string, opts []ImportOptions, waiting func(holder string)) ([]*Delta, error) {
 	dir = whole.Target(dir)
 	unlock, err := whole.Lock(ctx, dir, waiting)

@@ -15,8 +15,8 @@ type PruneOptions struct {
 	Keep func(variant, caseName, step string) bool
 	// Apply removes the files; without it Prune only lists them.
 	Apply bool
-	// Waiting is told which process changes the store at the moment, if Prune has to wait for one;
-	// nil tells no one.
+	// Waiting is told which process changes the store at the moment, if Prune has to wait for one, and
+	// "" where the file system has no locks; nil tells no one.
 	Waiting func(holder string)
 }
 

@@ -41,7 +41,9 @@ func (v *Verdict) interaction(p *pass, i int) {
 const apart = 2
 
 // rightAlone reports whether an output is right on golden inputs, and clearly better than in the model.
-func (e *event) rightAlone() bool { return e.Alone != nil && e.Alone.Agrees && apart*e.Alone.Error <= e.Error }
+func (e *event) rightAlone() bool {
+	return e.Alone != nil && e.Alone.Agrees && apart*e.Alone.Error <= e.Error
+}
 
 // rightAlone reports whether the code of an interval gave the right result on golden inputs, seen at
 // the container's end.

@@ -80,7 +80,13 @@ func (r *runner) say(line string) {
 
 // waits says which process writes a folder that this one is about to write.
 func (r *runner) waits(dir string) func(holder string) {
-	return func(holder string) { r.say("waits for " + holder + ", which writes " + filepath.ToSlash(dir)) }
+	return func(holder string) {
+		if holder == "" {
+			r.say("the file system of " + filepath.ToSlash(dir) + " has no locks: let no other process write it meanwhile")
+			return
+		}
+		r.say("waits for " + holder + ", which writes " + filepath.ToSlash(dir))
+	}
 }
 
 // run runs a job under the test's own deadline, alone on its device. The dump lives until the

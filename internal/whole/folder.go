@@ -60,14 +60,18 @@ func isLink(dir string) bool {
 
 // Lock keeps other processes from replacing dir until unlock is called, or this process is dead.
 // The lock lies next to dir, so that containers which share the folder share the lock; readers need
-// none. While another process holds it, waiting is told which; waiting may be nil.
+// none. While another process holds it, waiting is told which; waiting may be nil. Where the file system
+// has no locks, it is told "" once, and the last one to write wins: dir is whole even so.
 func Lock(ctx context.Context, dir string, waiting func(holder string)) (unlock func(), err error) {
 	in, file := work(dir), LockFile(dir)
 	ignore := filepath.Join(in, ".gitignore")
 	l, err := flock.Take(ctx, file, waiting)
-	if errors.Is(err, errors.ErrUnsupported) { // some file systems have no locks
+	if errors.Is(err, errors.ErrUnsupported) {
 		os.Remove(file)
-		return func() {}, nil // the last one to write wins, and dir is whole even so
+		if waiting != nil {
+			waiting("")
+		}
+		return func() {}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", dir, err)

@@ -240,24 +240,29 @@ func namedIDs(texts []string) (ids []int) {
 }
 
 // readTop reads the most probable tokens of a position: an object by text, or a list. What is
-// neither tells nothing.
+// neither tells nothing, nor does null.
 func readTop(data json.RawMessage) map[string]float64 {
-	var byText map[string]float64
-	if json.Unmarshal(data, &byText) == nil {
-		return byText
+	var byText map[string]*float64
+	if json.Unmarshal(data, &byText) != nil {
+		var list []struct {
+			Token   string   `json:"token"`
+			LogProb *float64 `json:"logprob"`
+		}
+		if json.Unmarshal(data, &list) != nil {
+			return nil
+		}
+		byText = map[string]*float64{}
+		for _, t := range list {
+			byText[t.Token] = t.LogProb
+		}
 	}
-	var list []struct {
-		Token   string  `json:"token"`
-		LogProb float64 `json:"logprob"`
+	out := map[string]float64{}
+	for text, p := range byText {
+		if p != nil {
+			out[text] = *p
+		}
 	}
-	if json.Unmarshal(data, &list) != nil {
-		return nil
-	}
-	byText = map[string]float64{}
-	for _, t := range list {
-		byText[t.Token] = t.LogProb
-	}
-	return byText
+	return out
 }
 
 // same reports whether two answers say the same: the same tokens, or where one does not say which,

@@ -12,6 +12,9 @@ import (
 func (d *doctor) figures(q *request) *finding {
 	a := &q.answer
 	unnamed := a.Tokens == nil && !slices.Contains(q.j.judged, "text")
+	if q.j.fault == others {
+		return proven(causeLogProbs, "%s: %s", q.where(), q.j.what)
+	}
 	if q.j.fault != logProbs && !(q.j.fault == tokens && unnamed) {
 		return nil
 	}

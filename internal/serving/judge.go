@@ -1,12 +1,15 @@
 package serving
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/goparity/goparity/internal/foreign"
+	"github.com/goparity/goparity/internal/generation"
 )
 
 // fault is what is wrong with an answer, the first of these.
@@ -21,12 +24,13 @@ const (
 	long           // it did not end
 	texts          // the tokens are right, what it wrote of them is not
 	logProbs       // the tokens are right, their log-probabilities are not
+	others         // these are right, too, those of the tokens beside them are not
 )
 
 // judgement is what came of one answer.
 type judgement struct {
 	fault  fault
-	at     int    // of fault tokens, short, long and logProbs: the token, from 0
+	at     int    // of fault tokens, short, long, logProbs and others: the token, from 0
 	what   string // the fault, a sentence
 	right  int    // tokens that are the reference's, or tied with it
 	tie    int    // the first token that is not the reference's and may be, −1 if there is none
@@ -341,6 +345,40 @@ func (m *Model) logProbs(j *judgement, ref *Reference, a *Answer, ids []int) {
 		if off > noise {
 			j.fail(logProbs, k, "token %d is right, its log-probability is %.5g and not %.5g: %.2g off, noise %.2g", k, a.LogProbs[k], p,
 				off, noise)
+		}
+		m.others(j, ref, a, k)
+	}
+}
+
+// others compares the most probable tokens of a position. A server that names them by their texts returns one
+// of several with the same text: what it has is at most what the reference has at its rank, and is that
+// where it returned as many as were asked for.
+func (m *Model) others(j *judgement, ref *Reference, a *Answer, k int) {
+	if k >= len(a.Top) {
+		return
+	}
+	row, noise := ref.Rows[k], ref.Rows[k].shift+a.Rounding
+	is := slices.SortedFunc(maps.Values(a.Top[k]), func(a, b float64) int { return cmp.Compare(b, a) })
+	for i := range min(len(is), len(row.Top)) {
+		p := row.Top[i].Value - row.All
+		if is[i] > p+noise || len(is) >= topLogProbs && i < topLogProbs && is[i] < p-noise {
+			j.fail(others, k, "token %d is right, the log-probability of rank %d beside it is %.5g and not %.5g: %.2g off, noise %.2g", k, i+1,
+				is[i], p, math.Abs(is[i]-p), noise)
+			return
+		}
+	}
+	for _, l := range row.Top {
+		text, ok := m.token(l.Token)
+		p, told := a.Top[k][text]
+		shared := func(o generation.Logit) bool {
+			t, _ := m.token(o.Token)
+			return o.Token != l.Token && t == text
+		}
+		if want := l.Value - row.All; ok && told && math.Abs(p-want) > noise && !slices.ContainsFunc(row.Top, shared) &&
+			!strings.ContainsRune(text, '\uFFFD') && plain(text) != "" && p > row.Top[len(row.Top)-1].Value-row.All {
+			j.fail(others, k, "token %d is right, the log-probability of %s beside it is %.5g and not %.5g: %.2g off, noise %.2g", k,
+				m.name(l.Token), p, want, math.Abs(p-want), noise)
+			return
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package serving_test
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -237,6 +239,9 @@ func TestFaultsAndTheirCauses(t *testing.T) {
 			[]string{"logprobs"}, true},
 		{"base 10", &servingtest.Stub{Scored: scored(func(i int, p []float64) float64 { return p[i] / math.Ln10 })}, []string{"logprobs"}, true},
 		{"probabilities", &servingtest.Stub{Scored: scored(func(i int, p []float64) float64 { return math.Exp(p[i]) })}, []string{"logprobs"}, true},
+		{"another token beside each is too probable", &servingtest.Stub{Change: beside(func(top map[string]float64) { raise(top, 1, 0.3) })}, []string{"logprobs"}, true},
+		{"those beside each are of other tokens", &servingtest.Stub{Change: beside(func(top map[string]float64) { swapTop(top, 1, 3) })}, []string{"logprobs"}, true},
+		{"the last beside each is too improbable", &servingtest.Stub{Change: beside(func(top map[string]float64) { raise(top, 4, -2) })}, []string{"logprobs"}, true},
 		{"too few", &servingtest.Stub{Scored: func(p []float64) []float64 { return p[:len(p)/2] }}, []string{"logprobs"}, true},
 		{"words stick together", &servingtest.Stub{Written: func(ids []int) string { return strings.ReplaceAll(servingtest.Text(ids), " ", "") }}, []string{"detokenise"}, true},
 		{"words stick together, no ids", &servingtest.Stub{Written: func(ids []int) string { return strings.ReplaceAll(servingtest.Text(ids), " ", "") }, NoIDs: true},
@@ -296,4 +301,27 @@ func evicting(every int) func(string, []int) []int {
 		}
 		return ids
 	}
+}
+
+// beside changes the most probable tokens of each position of completions.
+func beside(change func(top map[string]float64)) func(*servingtest.Request, map[string]any, int, int) {
+	return func(_ *servingtest.Request, answer map[string]any, _, _ int) {
+		scores, _ := choice(answer)["logprobs"].(map[string]any)
+		tops, _ := scores["top_logprobs"].([]map[string]float64)
+		for _, top := range tops {
+			change(top)
+		}
+	}
+}
+
+// rank is the token of a rank among the most probable ones.
+func rank(top map[string]float64, i int) string {
+	return slices.SortedFunc(maps.Keys(top), func(a, b string) int { return cmp.Compare(top[b], top[a]) })[i]
+}
+
+func raise(top map[string]float64, i int, by float64) { top[rank(top, i)] += by }
+
+func swapTop(top map[string]float64, i, k int) {
+	a, b := rank(top, i), rank(top, k)
+	top[a], top[b] = top[b], top[a]
 }

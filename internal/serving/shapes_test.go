@@ -92,6 +92,20 @@ func TestShapesOfAnswers(t *testing.T) {
 				choice(a)["text"] = " " + choice(a)["text"].(string) + "</s>"
 			}
 		}, "prompt, tokens, text, logprobs", "what ends the text is written"},
+		{func(q *servingtest.Request, a map[string]any) {
+			beside(func(top map[string]float64) { delete(top, rank(top, 2)) })(q, a, 0, 0)
+		}, "prompt, tokens, text, logprobs", "two tokens of one text beside each"},
+		{func(q *servingtest.Request, a map[string]any) {
+			lp, _ := choice(a)["logprobs"].(map[string]any)
+			all, ok := lp["top_logprobs"].([]map[string]float64)
+			var tops []any
+			for _, top := range all {
+				tops = append(tops, map[string]any{rank(top, 0): nil, rank(top, 1): top[rank(top, 1)]})
+			}
+			if ok {
+				lp["top_logprobs"] = tops
+			}
+		}, "prompt, tokens, text, logprobs", "null among those beside"},
 		{func(q *servingtest.Request, a map[string]any) { choice(a)["index"] = 3 }, "prompt, tokens, text, logprobs", "another index"},
 		{func(q *servingtest.Request, a map[string]any) {
 			if u, ok := a["usage"].(map[string]any); ok {

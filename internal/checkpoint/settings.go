@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -221,7 +222,8 @@ func (c Config) isGGUF() bool { return c[ggufMark] == true }
 var sameActivation = [][]string{{"silu", "swish"}, {"gelu_new", "gelu_pytorch_tanh", "gelu_fast", "gelu_tanh"}}
 
 // Diff lists what two configs read otherwise. A setting that a config does not say has its default;
-// where that is not known it is not compared.
+// where that is not known it is not compared. Of keys that are not among the settings it lists those that both
+// have with other values, unless these are known to change no number.
 func Diff(ref, cand Config) (out []Difference) {
 	if ref == nil || cand == nil {
 		return nil
@@ -244,7 +246,7 @@ func Diff(ref, cand Config) (out []Difference) {
 		d.Reference, d.Candidate = shown(a), shown(b)
 		out = append(out, d)
 	}
-	return out
+	return append(out, others("", ref, cand)...)
 }
 
 func shown(v any) string {
@@ -264,5 +266,5 @@ func same(a, b any) bool {
 		y, ok := b.(string)
 		return ok && (x == y || slices.ContainsFunc(sameActivation, func(s []string) bool { return slices.Contains(s, x) && slices.Contains(s, y) }))
 	}
-	return a == b
+	return reflect.DeepEqual(a, b)
 }

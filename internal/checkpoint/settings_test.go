@@ -39,6 +39,14 @@ func TestDiff(t *testing.T) {
 			[]string{"kv heads is 2, the candidate has 8 (by default: its config does not say)"}, "as many as heads"},
 		{config(`{"sliding_window": 4096, "use_sliding_window": false}`), config(`{"sliding_window": null}`), nil, "no window twice"},
 		{config(`{"eos_token_id": [1, 2]}`), config(`{"eos_token_id": 1}`), []string{"EOS is [1 2], the candidate has 1"}, "one of two"},
+		{config(`{"norm_topk_prob": true, "use_cache": true, "attention_dropout": 0.1, "dtype": "float32", "_x": 1}`),
+			config(`{"norm_topk_prob": false, "use_cache": false, "attention_dropout": 0, "dtype": "bfloat16", "_x": 2}`),
+			[]string{"norm_topk_prob is true, the candidate has false"}, "a key that no table has, and those that change no number"},
+		{config(`{"rope_scaling": {"rope_type": "llama3", "low_freq_factor": 1, "factor": 8}, "layer_types": ["a", "b"]}`),
+			config(`{"rope_scaling": {"rope_type": "llama3", "low_freq_factor": 2, "factor": 8}, "layer_types": ["a", "a"]}`),
+			[]string{`layer_types is ["a","b"], the candidate has ["a","a"]`, "rope_scaling.low_freq_factor is 1, the candidate has 2"},
+			"lists, and keys of an object"},
+		{config(`{"mystery": 1, "none": null}`), config(`{"none": 2}`), nil, "what one of them does not say is not known"},
 		{nil, config(`{"rope_theta": 1}`), nil, "no config, nothing to compare"},
 	} {
 		var got []string

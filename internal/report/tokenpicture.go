@@ -32,7 +32,13 @@ func NewTokenPictures(r *Report) (out []TokenPicture) {
 	for i := range r.Generations[:min(len(r.Generations), maxTexts)] {
 		g := &r.Generations[i]
 		p := TokenPicture{Name: Clean(g.Case), Text: Clean(g.Text)}
-		for k, t := range g.Positions[:min(len(g.Positions), maxBins)] {
+		from := g.picturedFrom()
+		to := min(len(g.Positions), from+maxBins)
+		if to-from < len(g.Positions) {
+			p.Text += fmt.Sprintf(" (the picture has tokens %d to %d)", from, to-1)
+		}
+		for k, t := range g.Positions[from:to] {
+			k += from
 			p.Tokens = append(p.Tokens, TokenBar{Choice: t.Choice, Gap: gapHeight(float64(t.Gap)), OwnGap: gapHeight(math.Abs(float64(t.OwnGap))),
 				KL: share(float64(t.KL), -12, 1), Behind: t.OwnGap < 0,
 				Title: fmt.Sprintf("token %d: %d, candidate %d, ahead by %s × the noise, in the candidate %s; KL %s", k, t.Reference, t.Candidate,
@@ -41,6 +47,14 @@ func NewTokenPictures(r *Report) (out []TokenPicture) {
 		out = append(out, p)
 	}
 	return out
+}
+
+// picturedFrom is the first token in a picture, which has what the verdict is about.
+func (g *Generation) picturedFrom() int {
+	if g.At == nil {
+		return 0
+	}
+	return max(min(*g.At-maxBins/4, len(g.Positions)-maxBins), 0)
 }
 
 // gapHeight is a quarter for the noise.

@@ -406,7 +406,7 @@
       if (v > 0 && isFinite(v)) { low = Math.min(low, v); high = Math.max(high, v); }
     }
     if (low > high) { low = 1e-7; high = 1; }
-    const lo = Math.log10(Math.max(low, high * 1e-8)), hi = Math.max(Math.log10(high), lo + 1);
+    const hi = Math.log10(high), lo = Math.min(Math.log10(Math.max(low, high * 1e-8)), hi - 1);
     const t = x => { const v = Number(x); return v === 0 ? 0 : isNaN(v) || v === Infinity ? 1 : (Math.log10(v) - lo) / (hi - lo); };
     const bar = el("canvas", { role: "img", "aria-label": "colours from " + num(10 ** lo) + " to " + num(10 ** hi) });
     paint(bar, Array.from({ length: 100 }, (_, i) => 10 ** (lo + (hi - lo) * i / 99)), t);

@@ -280,7 +280,8 @@ func (c *Comparison) faults(twins map[int]string) (faults []localise.Fault) {
 	for _, r := range c.replays {
 		known := r.explained(c)
 		twin := func(p *Port) string { return twins[index[p]] }
-		if r.folded(twin) {
+		folded := r.folded(twin)
+		if folded != nil {
 			twin = func(*Port) string { return "" }
 		}
 		for i, s := range r.result.Stretches {
@@ -290,7 +291,7 @@ func (c *Comparison) faults(twins map[int]string) (faults []localise.Fault) {
 				faults = append(faults, r.faults(s[coarse], index)...)
 			case f != nil:
 				faults = append(faults, *f)
-			case !known[i]:
+			case !known[i] && !folded[r.Ports[s[0]].Layer]:
 				faults = append(faults, r.faults(s[0], index)...)
 			default:
 				c.excuse(r, s)
@@ -421,19 +422,27 @@ func (r *replayed) captured(stretch []int, index map[*Port]int, held map[*Port]p
 	return nil
 }
 
-// folded reports whether several layers hold the same bytes as another one each, which the reference's do
-// not, and all behind them is right: the candidate has folded the one into the other, as a norm into a
-// convolution. A recording is wrong in one layer.
-func (r *replayed) folded(twin func(*Port) string) bool {
-	layers := map[string]bool{}
-	for _, s := range r.result.Stretches {
-		for _, p := range r.ports[s[0]] {
-			if r.one(s) && p.Judged() && !p.Agrees && twin(p) != "" {
-				layers[p.Layer] = true
+// folded are the layers that hold the same bytes as another one each, which the reference's do not, while all
+// behind them is right. Where several layers have such a twin, the candidate has folded the one into the other, as a
+// norm into a convolution; in one layer it is the recording that is wrong, and folded is nil.
+func (r *replayed) folded(twin func(*Port) string) map[string]bool {
+	twins, layers := map[string]bool{}, map[string]bool{}
+	for _, ports := range r.ports {
+		for _, p := range ports {
+			if p.Judged() && !p.Agrees && twin(p) != "" {
+				twins[p.Layer] = true
 			}
 		}
 	}
-	return len(layers) > 1
+	if len(twins) < 2 {
+		return nil
+	}
+	for _, s := range r.result.Stretches {
+		if !slices.ContainsFunc(s, func(t int) bool { return !twins[r.Ports[t].Layer] }) {
+			layers[r.Ports[s[0]].Layer] = true
+		}
+	}
+	return layers
 }
 
 // recordedOtherwise says why the recording of an output is wrong; "" if nothing shows that. twin is what it

@@ -58,7 +58,7 @@ func TestFolded(t *testing.T) {
 		{[]int{0, 1}, report.Pass, "", "in both: bn is folded into dw"},
 	} {
 		x := wave(t, 1, 0.3, 1, 16)
-		one := func(fold []int) *dump.Run {
+		one := func(fold []int, shift float32) *dump.Run {
 			var ports []port
 			in := make([]float64, x.Len())
 			for i := range in {
@@ -67,7 +67,7 @@ func TestFolded(t *testing.T) {
 			for b := range 2 {
 				var dw, bn []float32
 				for _, v := range in {
-					dw, bn = append(dw, float32(v*v)), append(bn, 3*float32(v*v))
+					dw, bn = append(dw, float32(v*v)), append(bn, 3*float32(v*v)+shift)
 				}
 				for i, v := range bn {
 					in[i] = float64(v)
@@ -81,9 +81,12 @@ func TestFolded(t *testing.T) {
 			}
 			return run("torch", ports...)
 		}
-		c := compareRuns(t, one(nil), one(tt.folded), func(k *judge.Case) { k.Program = normed(t, x) })
+		c := compareRuns(t, one(nil, 0), one(tt.folded, 0), func(k *judge.Case) { k.Program = normed(t, x) })
 		r := c.Report("toy", true)
 		assert.Equal(t, tt.verdict, r.Verdict, tt.reason)
+		assert.Equal(t, tt.kind, string(r.Kind), tt.reason)
+		r = compareRuns(t, one(nil, 1), one(tt.folded, 1)).Report("toy", true)
+		assert.Equal(t, tt.verdict, r.Verdict, "without a program, and with a bias: %s", tt.reason)
 		assert.Equal(t, tt.kind, string(r.Kind), tt.reason)
 	}
 }

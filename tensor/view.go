@@ -202,14 +202,20 @@ func (t *Tensor) SelectRows(keep []bool) (*Tensor, error) {
 	if len(t.shape) == 0 || len(keep) != rows {
 		return nil, fmt.Errorf("tensor: select rows: %d flags for %s", len(keep), t)
 	}
-	src := t.Copy().data
-	w := n * t.dtype.Size()
-	var data []byte
-	kept := 0
+	src, lies := t.Bytes()
+	if !lies {
+		src = t.Copy().data
+	}
+	kept, w := 0, n*t.dtype.Size()
+	for _, k := range keep {
+		if k {
+			kept++
+		}
+	}
+	data := make([]byte, 0, kept*w)
 	for i, k := range keep {
 		if k {
 			data = append(data, src[i*w:(i+1)*w]...)
-			kept++
 		}
 	}
 	return New(t.dtype, []int{kept, n}, data)

@@ -27,5 +27,5 @@ const (
 	shownLoose  = 2       // of them those that fit but loosely
 	sampleFrom  = 1 << 20 // elements from which a target is sampled
 	sampleKeep  = 1 << 19 // elements that are kept then, in whole rows
-	sampleLeast = 128     // rows that are kept at least
+	sampleLeast = 32      // rows that are kept at least: of logits 32 are many megabytes
 )

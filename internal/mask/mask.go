@@ -163,32 +163,41 @@ func Allowed(golden, actual *tensor.Tensor) (g, a *tensor.Tensor, ok bool) {
 	if !golden.DType().IsFloat() || !actual.DType().IsFloat() || !slices.Equal(golden.Shape(), actual.Shape()) {
 		return nil, nil, false
 	}
-	gs, as := make([]float64, golden.Len()), make([]float64, golden.Len())
+	hidden, alike := false, true
 	err := mapfile.Guard(func() error {
-		golden.Float64s(gs, 0)
-		actual.Float64s(as, 0)
+		gs, as := make([]float64, blockLen), make([]float64, blockLen)
+		for start := 0; start < golden.Len() && alike; start += blockLen {
+			n := golden.Float64s(gs, start)
+			actual.Float64s(as, start)
+			for i, x := range gs[:n] {
+				alike = alike && Denies(x) == Denies(as[i])
+				hidden = hidden || Denies(x) && (lowest(x) || lowest(as[i]))
+			}
+		}
 		return nil
 	})
-	if err != nil {
+	if err != nil || !hidden || !alike {
 		return nil, nil, false
 	}
-	hidden := false
-	for i, x := range gs {
-		if Denies(x) != Denies(as[i]) {
-			return nil, nil, false
-		}
-		if Denies(x) {
-			hidden = hidden || lowest(x) || lowest(as[i])
-			gs[i], as[i] = 0, 0
-		}
-	}
-	if !hidden {
-		return nil, nil, false
-	}
-	if g, err = tensor.Of(gs, golden.Shape()...); err == nil {
-		a, err = tensor.Of(as, golden.Shape()...)
+	g, err = shown(golden)
+	if err == nil {
+		a, err = shown(actual)
 	}
 	return g, a, err == nil
+}
+
+// shown is a copy of an additive mask with zeros where it hides.
+func shown(t *tensor.Tensor) (*tensor.Tensor, error) {
+	x := make([]float64, t.Len())
+	if err := mapfile.Guard(func() error { t.Float64s(x, 0); return nil }); err != nil {
+		return nil, err
+	}
+	for i, v := range x {
+		if Denies(v) {
+			x[i] = 0
+		}
+	}
+	return tensor.Of(x, t.Shape()...)
 }
 
 // lowest reports whether a number is the least of a type, of 16 bits or more, or near it by what a

@@ -27,6 +27,10 @@ const (
 	// come a little nearer, too. Rewrites ≥ 10 in bfloat16.
 	explains = 4
 
+	// farOff is how many times the limit of a row its prediction may be off before the other rows are looked at:
+	// rows of few numbers are measured otherwise. By reason.
+	farOff = 100
+
 	// widestShadow is how many times the floor two lines may be apart in one direction: noise of n
 	// elements is as large there as its norm, in one case of three.
 	widestShadow = 6

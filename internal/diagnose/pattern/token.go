@@ -48,17 +48,25 @@ func LastToken(s *diagnose.Scene) (out []diagnose.Prediction) {
 	if !s.HasNumbers() {
 		return nil
 	}
-	t, g := s.Target, s.Array(s.Target.Golden)
+	t := s.Target
 	later := func(p *diagnose.Port) bool { return p.Seq > t.Seq && label.Block(p.Layer) != "" }
-	if n := rebuild.Length(g.Shape); n > 1 && !t.HasPadding() && !slices.ContainsFunc(s.Pass(), later) {
-		for _, k := range []int{n - 1, 0} {
-			p := guess("output/last-token", 1, "every row holds row %d", k)
-			p.Value = diagnose.NewArray(g.Shape...)
-			for r := range g.Rows() {
-				copy(p.Value.Row(r), g.Row(r-r%n+k))
-			}
-			out = append(out, p)
+	n := rebuild.Length(t.Golden.Shape())
+	if n < 2 || t.HasPadding() || slices.ContainsFunc(s.Pass(), later) {
+		return nil
+	}
+	rows, marks := s.Rows()
+	for _, k := range []int{n - 1, 0} {
+		ofEach := make([]bool, t.Rows()) // row k of each sequence
+		for r := k; r < len(ofEach); r += n {
+			ofEach[r] = true
 		}
+		held := diagnose.ArrayOf(diagnose.SelectRows(t.Golden, ofEach))
+		p := guess("output/last-token", 1, "every row holds row %d", k)
+		p.Rows, p.Value = marks, diagnose.NewArray(len(rows), t.Width())
+		for i, r := range rows {
+			copy(p.Value.Row(i), held.Row(r/n))
+		}
+		out = append(out, p)
 	}
 	return out
 }

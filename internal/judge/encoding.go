@@ -58,22 +58,30 @@ func encodingOf(who string, r *dump.Run) encoding {
 	return e
 }
 
-// noteEncoding notes which type judges, where single outputs have another one.
+// noteEncoding notes which type judges, where single outputs have another one, and which are of a wider type than the
+// reference has in the candidate's encoding.
 func (c *Comparison) noteEncoding() {
-	others := map[string]map[tensor.DType]bool{}
+	others, wider := map[string]bool{}, map[string][]string{} // by case
 	for _, p := range c.Ports {
-		if p.Comparable() && p.Judged() && p.DType.IsFloat() {
-			if d := p.Actual.DType(); d != p.DType {
-				if others[p.Case] == nil {
-					others[p.Case] = map[tensor.DType]bool{}
-				}
-				others[p.Case][d] = true
-			}
+		if !p.Comparable() || !p.Judged() || !p.DType.IsFloat() || p.printed != nil {
+			continue
+		}
+		is, right := p.Actual.DType(), p.Golden.DType()
+		others[p.Case] = others[p.Case] || is != p.DType
+		if p.Encoded != nil {
+			right = p.Encoded.DType()
+		}
+		if asked := c.encodings[p.Case].dtype; asked != tensor.Invalid && right == asked && finer(is, asked) {
+			wider[p.Case] = append(wider[p.Case], fmt.Sprintf("%s %s (%s)", p.Layer, p.Port, is))
 		}
 	}
 	for _, k := range c.Cases {
-		if e := c.encodings[k.Name]; len(others[k.Name]) > 0 {
+		e := c.encodings[k.Name]
+		if others[k.Name] {
 			c.Note(fmt.Sprintf("outputs are judged as %s, whatever wider type single ones have: %s", e.dtype, e.why))
+		}
+		if w := wider[k.Name]; len(w) > 0 {
+			c.Note(fmt.Sprintf("the reference has %s where the candidate has a wider type, so a cast is missing or elsewhere: %s", e.dtype, label.Few(w)))
 		}
 		if held := k.Actual.Info.Encoding.KVCache; held != "" && held != k.Golden.Info.Encoding.KVCache {
 			if d, err := tensor.ParseDType(held); err != nil || d == tensor.Invalid {

@@ -113,6 +113,7 @@ func TestEncodingJudges(t *testing.T) {
 			require.NoError(t, err)
 			r := c.Report("toy", true)
 			assert.Equal(t, tt.actual.KVCache == "int4", strings.Contains(strings.Join(r.Notes, "\n"), "keeps keys and values in int4"))
+			assert.Equal(t, tt.golden.Compute == "bfloat16", strings.Contains(strings.Join(r.Notes, "\n"), "a cast is missing or elsewhere: m.a output (float32), m.b output (float32)"))
 			assert.Equal(t, tt.judged, find(t, c, "m.c-output").DType.String())
 			if tt.bad == "" {
 				assert.Equal(t, report.Pass, r.Verdict, "%v", r.FirstDivergence)

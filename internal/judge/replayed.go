@@ -291,7 +291,7 @@ func (c *Comparison) faults(twins map[int]string) (faults []localise.Fault) {
 				faults = append(faults, r.faults(s[coarse], index)...)
 			case f != nil:
 				faults = append(faults, *f)
-			case !known[i] && !folded[r.Ports[s[0]].Layer]:
+			case !known[i] && !folded[r.Ports[s[0]].Value]:
 				faults = append(faults, r.faults(s[0], index)...)
 			default:
 				c.excuse(r, s)
@@ -422,15 +422,15 @@ func (r *replayed) captured(stretch []int, index map[*Port]int, held map[*Port]p
 	return nil
 }
 
-// folded are the layers that hold the same bytes as another one each, which the reference's do not, while all
-// behind them is right. Where several layers have such a twin, the candidate has folded the one into the other, as a
-// norm into a convolution; in one layer it is the recording that is wrong, and folded is nil.
-func (r *replayed) folded(twin func(*Port) string) map[string]bool {
-	twins, layers := map[string]bool{}, map[string]bool{}
-	for _, ports := range r.ports {
+// folded are values that hold the same bytes as another one each, which the reference's do not, while all behind
+// them is right. Where several values have such a twin, the candidate has folded the one into the other, as a norm
+// into a convolution; where one has, it is the recording that is wrong, and folded is nil.
+func (r *replayed) folded(twin func(*Port) string) map[program.ID]bool {
+	twins, values := map[program.ID]bool{}, map[program.ID]bool{}
+	for t, ports := range r.ports {
 		for _, p := range ports {
 			if p.Judged() && !p.Agrees && twin(p) != "" {
-				twins[p.Layer] = true
+				twins[r.Ports[t].Value] = true
 			}
 		}
 	}
@@ -438,11 +438,11 @@ func (r *replayed) folded(twin func(*Port) string) map[string]bool {
 		return nil
 	}
 	for _, s := range r.result.Stretches {
-		if !slices.ContainsFunc(s, func(t int) bool { return !twins[r.Ports[t].Layer] }) {
-			layers[r.Ports[s[0]].Layer] = true
+		if !slices.ContainsFunc(s, func(t int) bool { return !twins[r.Ports[t].Value] }) {
+			values[r.Ports[s[0]].Value] = true
 		}
 	}
-	return layers
+	return values
 }
 
 // recordedOtherwise says why the recording of an output is wrong; "" if nothing shows that. twin is what it

@@ -38,6 +38,9 @@ func (s *ServedAssertion) Timeout(d time.Duration) *ServedAssertion { s.s.Timeou
 // Parallel is how many requests are on their way at once, in the end; 4 if it is not set.
 func (s *ServedAssertion) Parallel(n int) *ServedAssertion { s.s.Parallel = n; return s }
 
+// Draws is how many tokens are drawn for each setting of sampling, from 50; none if neither it nor the fixture says.
+func (s *ServedAssertion) Draws(n int) *ServedAssertion { s.s.Draws = n; return s }
+
 // Check asks each case alone, then from the middle of its text, then all at once, and judges the
 // answers in subtests serving/CASE/alone, …/prefix and …/at-once. It reports whether all passed. A
 // server that gives no answer that can be judged fails as parity:infra.
@@ -108,7 +111,11 @@ func (s *ServedAssertion) ways(t *testing.T, out *report.Serving, requests []*re
 			t.Helper()
 			s.a.scope.ran++
 			for _, r := range by[way] {
-				if r.Status == report.StatusPass {
+				switch r.Status {
+				case report.StatusPass:
+					continue
+				case report.StatusIgnored:
+					t.Log(foreign.Text(r.String()))
 					continue
 				}
 				t.Attr("parity.token", strconv.Itoa(r.Right))

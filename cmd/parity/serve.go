@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/serving"
 	"github.com/goparity/goparity/internal/session"
@@ -39,6 +40,7 @@ func newServe() *cobra.Command {
 	fl.StringVar(&f.Model, "model", "", "`name` of the model that is asked (default: serve.model, the one called as the fixture's, or the first)")
 	fl.DurationVar(&f.Timeout, "timeout", serving.DefaultTimeout, "how long an answer may take")
 	fl.IntVar(&f.Parallel, "parallel", serving.DefaultParallel, "how many requests are on their way at once")
+	fl.IntVar(&f.Draws, "draws", 0, "how many tokens are drawn for each setting of sampling (default: serve.draws, or none)")
 	fl.DurationVar(&f.Start, "start-timeout", serving.DefaultStart, "how long a server that is started may take until it is ready")
 	fl.StringVar(&f.Device, "device", engine.CPU, "where the server computes, for the fixture's encodings: cpu or gpu")
 	fl.StringVar(&f.Encoding, "encoding", "", "`dtype` in which the server computes (default: by the fixture's encodings)")
@@ -53,6 +55,8 @@ func (f *serveFlags) run(ctx context.Context, dir string, stdout io.Writer) erro
 		return usage("serve: --timeout %s, --start-timeout %s: want a time, 30s", f.Timeout, f.Start)
 	case f.Parallel < 1:
 		return usage("serve: --parallel %d: want a number from 1", f.Parallel)
+	case f.Draws < 0 || f.Draws > 0 && f.Draws < fixture.MinDraws:
+		return usage("serve: --draws %d: want %d or more, 0 for none", f.Draws, fixture.MinDraws)
 	case f.Device != engine.CPU && f.Device != engine.GPU:
 		return usage("serve: --device %q: want cpu or gpu", f.Device)
 	}

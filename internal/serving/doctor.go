@@ -23,12 +23,13 @@ const (
 	causeDetokenise  = "serving/detokenise"
 	causeCache       = "serving/cache"
 	causeChoice      = "serving/choice"
+	causeDraws       = "serving/distribution"
 )
 
 // IDs lists all causes.
 func IDs() []string {
 	return []string{causeBOSTwice, causeBOSMissing, causeTemplate, causeStop, causeSampling, causeConcurrency, causeLogProbs,
-		causeDetokenise, causeCache, causeChoice}
+		causeDetokenise, causeCache, causeChoice, causeDraws}
 }
 
 // finding is a cause and what shows it. One that is not proven fits, and others may.

@@ -41,6 +41,20 @@ const (
 	cured, uncured = 8, 7
 )
 
+// Draws of tokens.
+const (
+	// leastEntropy is how uncertain a token has to be, in nats, for its draws to tell anything: of one in ten. By reason.
+	leastEntropy = 0.3
+	// coldest is the temperature below 1 that is asked, mostKept the most tokens that top_k leaves. By reason.
+	coldest, mostKept = 0.7, 8
+	// leastExpected is how many draws of a token are expected, at least, for a χ² of their number: Cochran's rule.
+	// smallestRest stands for what is expected of all others where that is nothing.
+	leastExpected, smallestRest = 5, 0.5
+	// surelyOther is the probability of a G below which draws are of another distribution, and perhapsOther that below
+	// which it is said. A run has five tests: one in 200,000 right servers is accused.
+	surelyOther, perhapsOther = 1e-6, 1e-3
+)
+
 // stopGrace is how long a server may take to end after SIGTERM: MAX took up to 11 s.
 const stopGrace = 20 * time.Second
 

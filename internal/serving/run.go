@@ -21,6 +21,7 @@ type Options struct {
 	Model    Model
 	Timeout  time.Duration // of each answer; 0: DefaultTimeout
 	Parallel int           // how many requests are on their way at once; 0: DefaultParallel
+	Draws    int           // how many tokens are drawn for each setting of sampling; 0: none
 	Command  []string      // what was started, for the report
 }
 
@@ -64,8 +65,8 @@ type run struct {
 func Run(ctx context.Context, refs []*Reference, opt Options) (*report.Serving, error) {
 	opt.Timeout = cmp.Or(opt.Timeout, DefaultTimeout)
 	opt.Parallel = cmp.Or(opt.Parallel, DefaultParallel)
-	if opt.Timeout < 0 || opt.Parallel < 0 {
-		return nil, fmt.Errorf("serving: a timeout of %s and %d at once: want more than none", opt.Timeout, opt.Parallel)
+	if opt.Timeout < 0 || opt.Parallel < 0 || opt.Draws < 0 {
+		return nil, fmt.Errorf("serving: a timeout of %s, %d at once and %d draws: want more than none", opt.Timeout, opt.Parallel, opt.Draws)
 	}
 	if len(refs) == 0 {
 		return nil, errors.New("serving: there is no case that a server can be asked")
@@ -91,7 +92,9 @@ func Run(ctx context.Context, refs []*Reference, opt Options) (*report.Serving, 
 		d.ends()
 	}
 	r.tell(out)
-	if out.Verdict == report.Fail {
+	if out.Verdict == report.Pass && opt.Draws > 0 {
+		r.sampled(ctx, opt.Draws, out)
+	} else if out.Verdict == report.Fail {
 		out.Causes = d.causes()
 		out.Harness = d.harness()
 	}

@@ -28,6 +28,7 @@ type Serving struct {
 	Model    string        // the name that is asked for, instead of the fixture's
 	Timeout  time.Duration // of each answer
 	Parallel int           // how many requests are on their way at once
+	Draws    int           // how many tokens are drawn for each setting of sampling, instead of the fixture's
 	Start    time.Duration // for how long a server that is started may not be ready
 	Encoding string        // in which the server computes; "" for what the fixture's encodings say of device
 	Device   string        // that of a live run, else cpu, if empty
@@ -88,7 +89,10 @@ func (f *Fixture) serve(s Serving) (*report.Serving, error) {
 	}
 	ctx, cancel := supervise.WithDeadline(ctx, time.Now(), f.cfg.Timeout, f.cfg.Started, supervise.DefaultGrace)
 	defer cancel()
-	opt := serving.Options{URL: s.URL, Name: s.Model, Like: f.modelPath(), Model: model, Timeout: s.Timeout, Parallel: s.Parallel}
+	opt := serving.Options{URL: s.URL, Name: s.Model, Like: f.modelPath(), Model: model, Timeout: s.Timeout, Parallel: s.Parallel, Draws: s.Draws}
+	if opt.Draws == 0 && y.Serve != nil {
+		opt.Draws = y.Serve.Draws
+	}
 	if opt.Name == "" && y.Serve != nil {
 		opt.Name = y.Serve.Model
 	}

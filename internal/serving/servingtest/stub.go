@@ -123,6 +123,7 @@ type Stub struct {
 	Prompt  func(as string, ids []int) []int                          // what it makes of the ids of a prompt
 	Render  func(messages []serving.Message) []int                    // in place of [Chat]
 	Choose  func(row []float64, k int, r *rand.Rand) int              // in place of the best
+	Heats   func(q *Request)                                          // what it makes of the settings of sampling
 	Scored  func(p []float64) []float64                               // in place of the log-probabilities
 	Written func(ids []int) string                                    // in place of [Text]
 	Cut     func(ids []int, r *Request) (out []int, finish string)    // what it returns, and why it ended
@@ -149,6 +150,9 @@ type Request struct {
 	Echo     bool              `json:"echo"`
 	NoEnd    bool              `json:"ignore_eos"`
 	TopK     int               `json:"top_k"`
+	Heat     float64           `json:"temperature"`
+	TopP     float64           `json:"top_p"`
+	MinP     float64           `json:"min_p"`
 	Salt     string            `json:"cache_salt"`
 	Seed     *uint64           `json:"seed"`
 	As       string            `json:"-"` // as package serving calls it
@@ -271,6 +275,9 @@ func (s *Stub) serve(w http.ResponseWriter, r *http.Request, isChat bool) {
 func (s *Stub) of(q *Request, most int, isChat bool) map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.Heats != nil && q.Heat > 0 {
+		s.Heats(q)
+	}
 	random := s.random
 	if q.Seed != nil {
 		random = rand.New(rand.NewPCG(*q.Seed, 0))
@@ -295,6 +302,9 @@ func (s *Stub) of(q *Request, most int, isChat bool) map[string]any {
 		best := argmax(row)
 		if s.Choose != nil && q.TopK != 1 {
 			best = s.Choose(row, k, random)
+		}
+		if s.Choose == nil && q.Heat > 0 {
+			best = drawn(row, q, random)
 		}
 		lse := logSumExp(row)
 		p = append(p, row[best]-lse)
@@ -350,6 +360,30 @@ func (s *Stub) wire(q *Request, made []int, p []float64, top []map[string]float6
 		out["usage"] = map[string]any{"prompt_tokens": len(q.Tokens), "completion_tokens": len(made)}
 	}
 	return out
+}
+
+// drawn is a token of the distribution that a request asks for.
+func drawn(row []float64, q *Request, r *rand.Rand) int {
+	order, p, all := Ranked(row), make([]float64, len(row)), 0.0
+	for _, id := range order {
+		p[id] = math.Exp((row[id] - row[order[0]]) / q.Heat)
+		all += p[id]
+	}
+	kept, mass := 0.0, 0.0
+	for i, id := range order {
+		if q.TopK > 0 && i >= q.TopK || q.TopP > 0 && mass/all >= q.TopP || p[id] < q.MinP {
+			p[id] = 0
+		}
+		mass += p[id]
+		kept += p[id]
+	}
+	x := r.Float64() * kept
+	for _, id := range order {
+		if x -= p[id]; x < 0 {
+			return id
+		}
+	}
+	return order[0]
 }
 
 // Ranked lists tokens by their logits, the largest first.

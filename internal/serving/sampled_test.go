@@ -1,0 +1,79 @@
+package serving_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/serving"
+	"github.com/goparity/goparity/internal/serving/servingtest"
+)
+
+// Draws are judged as a distribution, one setting at a time.
+func TestSampled(t *testing.T) {
+	known := serving.Model{EOS: []int{servingtest.EOS}, Vocab: tokenizer(t)}
+	for _, c := range []struct {
+		stub   *servingtest.Stub
+		model  serving.Model
+		wrong  string // the setting that is wrong; empty: none
+		says   string
+		reason string
+	}{
+		{&servingtest.Stub{}, known, "", "", "right"},
+		{&servingtest.Stub{NoIDs: true}, known, "", "", "by the texts of tokens"},
+		{&servingtest.Stub{NoIDs: true}, serving.Model{}, "", "which token it drew", "nothing tells the tokens"},
+		{&servingtest.Stub{Heats: func(q *servingtest.Request) { q.TopK = 0 }}, known, "top_k", "cannot come", "top_k is ignored"},
+		{&servingtest.Stub{Heats: func(q *servingtest.Request) { q.TopP = 0 }}, known, "top_p", "cannot come", "top_p is ignored"},
+		{&servingtest.Stub{Heats: func(q *servingtest.Request) { q.MinP = 0 }}, known, "min_p", "cannot come", "min_p is ignored"},
+		{&servingtest.Stub{Heats: func(q *servingtest.Request) { q.TopK = max(q.TopK-1, 0) }}, known, "top_k", "not of the reference's distribution", "one too few"},
+		{&servingtest.Stub{Heats: func(q *servingtest.Request) { q.Heat *= q.Heat }}, known, "temperature 0.7", "not of the reference's distribution", "temperature is applied twice"},
+		{&servingtest.Stub{Heats: func(q *servingtest.Request) { q.TopK = 1 }}, known, "temperature 1", "not of the reference's distribution", "always the best"},
+		{&servingtest.Stub{Heats: func(q *servingtest.Request) { *q.Seed = 5 }}, known, "temperature 1", "not of the reference's distribution", "one seed for all"},
+		{&servingtest.Stub{Refuses: func(body map[string]any) string {
+			if _, is := body["min_p"]; is {
+				return "min_p is not known"
+			}
+			return ""
+		}}, known, "", "min_p is not known", "a setting that it refuses"},
+		{&servingtest.Stub{Model: func(seen []int) []float64 {
+			row := servingtest.Logits(seen)
+			for i := range row {
+				row[i] += 1e-6 * math.Sin(float64(i))
+			}
+			return row
+		}}, known, "", "", "noise"},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			t.Parallel()
+			out := judge(t, c.stub, servingtest.Cases(tokensOfCases), serving.Options{Model: c.model, Draws: 700})
+			said := strings.Join(append(out.Notes, out.Error), "\n")
+			ways := map[string]report.Status{}
+			for _, r := range out.Requests {
+				if way, ok := strings.CutPrefix(r.Way, serving.Sampled+", "); ok {
+					ways[way] = r.Status
+					said += "\n" + r.String()
+				}
+			}
+			require.Len(t, ways, 5, said)
+			assert.Contains(t, said, c.says)
+			if c.wrong == "" {
+				assert.Equal(t, report.Pass, out.Verdict, said)
+				assert.NotContains(t, said, "suspect")
+				return
+			}
+			assert.Equal(t, report.Fail, out.Verdict)
+			assert.Equal(t, []string{"distribution"}, causes(out))
+			require.NotNil(t, out.First)
+			assert.Contains(t, out.First.Way, c.wrong)
+			assert.Contains(t, out.First.Where(), "sampled")
+		})
+	}
+	out := judge(t, &servingtest.Stub{}, servingtest.Cases(tokensOfCases), serving.Options{Model: known})
+	for _, r := range out.Requests {
+		assert.NotContains(t, r.Way, serving.Sampled, "no one asked for it")
+	}
+}

@@ -3,6 +3,7 @@ package judge
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -424,16 +425,18 @@ func (r *replayed) captured(stretch []int, index map[*Port]int, held map[*Port]p
 
 // folded are values that hold the same bytes as another one each, which the reference's do not, while all behind
 // them is right. Where several values have such a twin, the candidate has folded the one into the other, as a norm
-// into a convolution; where one has, it is the recording that is wrong, and folded is nil.
+// into a convolution; where one has, or another record of the value is right, it is the recording that is wrong, and
+// folded is nil.
 func (r *replayed) folded(twin func(*Port) string) map[program.ID]bool {
-	twins, values := map[program.ID]bool{}, map[program.ID]bool{}
+	twins, right, values := map[program.ID]bool{}, map[program.ID]bool{}, map[program.ID]bool{}
 	for t, ports := range r.ports {
 		for _, p := range ports {
-			if p.Judged() && !p.Agrees && twin(p) != "" {
-				twins[r.Ports[t].Value] = true
-			}
+			v := r.Ports[t].Value
+			right[v] = right[v] || p.Judged() && p.Comparable() && p.Agrees
+			twins[v] = twins[v] || p.Judged() && !p.Agrees && twin(p) != ""
 		}
 	}
+	maps.DeleteFunc(twins, func(v program.ID, is bool) bool { return !is || right[v] })
 	if len(twins) < 2 {
 		return nil
 	}

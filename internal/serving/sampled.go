@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -24,12 +25,24 @@ type share struct {
 	p  float64
 }
 
-// sampling is a setting of sampling, and what it makes of a distribution.
+// distribution is what tokens may be drawn, the largest first, and what is left for all others; 0: none may.
+type distribution struct {
+	shares []share
+	rest   float64
+}
+
+// sampling is a setting of sampling, what it makes of a distribution, and what that may be taken for.
 type sampling struct {
-	name   string
-	keys   map[string]any
-	shares []share // of the tokens that may be drawn, the largest first
-	rest   float64 // of all others; 0: no other one may be drawn
+	distribution
+	name     string
+	keys     map[string]any
+	mistakes []mistake
+}
+
+// mistake is what would be drawn if a setting were obeyed otherwise: "as if it were ignored".
+type mistake struct {
+	as string
+	distribution
 }
 
 // sampled draws the first token of one text many times for each setting, and judges how often each came. The
@@ -40,7 +53,7 @@ func (r *run) sampled(ctx context.Context, draws int, out *report.Serving) {
 		r.note("not judged: sampling: no case has logits and a token that is not all but certain")
 		return
 	}
-	for _, s := range samplings(ref.Rows[0]) {
+	for _, s := range samplings(ref.Rows[0], r.model.drawable) {
 		q := report.ServedRequest{Case: ref.Case, As: ref.Ask.As, Way: Sampled + ", " + s.name, Status: report.StatusPass,
 			Judged: []string{}, Tokens: draws, LogProb: report.Float(math.NaN())}
 		drawn, err := r.draw(ctx, ref, s, draws)
@@ -76,14 +89,14 @@ func (r *run) uncertain() (best *Reference) {
 		if len(ref.Rows) == 0 {
 			continue
 		}
-		if h := entropy(sharesOf(ref.Rows[0], 1)); h > most {
+		if h := entropy(sharesOf(ref.Rows[0], r.model.drawable, 1)); h > most {
 			best, most = ref, h
 		}
 	}
 	return best
 }
 
-func entropy(s sampling) (h float64) {
+func entropy(s distribution) (h float64) {
 	for _, x := range s.shares {
 		if x.p > 0 {
 			h -= x.p * math.Log(x.p)
@@ -92,51 +105,66 @@ func entropy(s sampling) (h float64) {
 	return h
 }
 
-// sharesOf is the distribution of a row at a temperature, of the tokens that are known.
-func sharesOf(row Row, temperature float64) (s sampling) {
+// drawable reports whether a token can be chosen: those that the tokenizer does not have cannot.
+func (m *Model) drawable(id int) bool {
+	_, ok := m.token(id)
+	return ok || m.Vocab == nil
+}
+
+// sharesOf is the distribution of a row at a temperature, of the tokens that are known and can be drawn.
+func sharesOf(row Row, drawable func(id int) bool, temperature float64) (s distribution) {
 	var logits []float64
 	add := func(id int, x float64) {
 		s.shares, logits = append(s.shares, share{id: id}), append(logits, x/temperature)
 	}
+	all := row.LSE
 	if row.Whole() {
 		for id := 0; ; id++ {
 			x, ok := row.Logit(id)
 			if !ok {
 				break
 			}
-			add(id, x)
+			if drawable(id) {
+				add(id, x)
+			}
 		}
+		all = floats.LogSumExp(logits)
 	} else {
 		for _, l := range row.Top {
 			add(l.Token, l.Value)
 		}
+		s.rest = 1
 	}
-	all := row.LSE
-	if row.Whole() {
-		all = floats.LogSumExp(logits)
-	}
-	s.rest = 1
 	for i, x := range logits {
 		s.shares[i].p = math.Exp(x - all)
-		s.rest -= s.shares[i].p
-	}
-	if s.rest = max(s.rest, 0); row.Whole() {
-		s.rest = 0
+		s.rest = max(s.rest-s.shares[i].p, 0)
 	}
 	slices.SortStableFunc(s.shares, func(a, b share) int { return cmp.Compare(b.p, a.p) })
 	return s
 }
 
+// first is the distribution of its first tokens alone.
+func (d distribution) first(n int) (out distribution) {
+	mass := 0.0
+	for _, x := range d.shares[:n] {
+		mass += x.p
+	}
+	for _, x := range d.shares[:n] {
+		out.shares = append(out.shares, share{x.id, x.p / mass})
+	}
+	return out
+}
+
 // samplings are the settings that are asked. Each that leaves tokens out does so where the gap between the last
 // that stays and the next is widest, so that no noise decides it.
-func samplings(row Row) (list []sampling) {
-	plain := sharesOf(row, 1)
-	plain.name, plain.keys = "temperature 1", map[string]any{"temperature": 1}
-	list = append(list, plain)
+func samplings(row Row, drawable func(id int) bool) (list []sampling) {
+	plain := sharesOf(row, drawable, 1)
+	greedy := mistake{"the best token were always taken", plain.first(1)}
+	ignored := mistake{"it were ignored", plain}
+	list = append(list, sampling{plain, "temperature 1", map[string]any{"temperature": 1}, []mistake{greedy}})
 	if row.Whole() {
-		cold := sharesOf(row, coldest)
-		cold.name, cold.keys = fmt.Sprintf("temperature %g", coldest), map[string]any{"temperature": coldest}
-		list = append(list, cold)
+		list = append(list, sampling{sharesOf(row, drawable, coldest), fmt.Sprintf("temperature %g", coldest), map[string]any{"temperature": coldest},
+			[]mistake{ignored, greedy, {"it were applied twice", sharesOf(row, drawable, coldest*coldest)}, {"logits were multiplied by it", sharesOf(row, drawable, 1/coldest)}}})
 	}
 	n, widest := 0, 4*row.noise
 	for k := 2; k <= mostKept && k < len(plain.shares); k++ {
@@ -147,22 +175,19 @@ func samplings(row Row) (list []sampling) {
 	if n == 0 {
 		return list
 	}
-	kept, mass := slices.Clone(plain.shares[:n]), 0.0
-	for _, x := range kept {
+	best, last, next, mass := plain.shares[0].p, plain.shares[n-1].p, plain.shares[n].p, 0.0
+	for _, x := range plain.shares[:n] {
 		mass += x.p
 	}
-	last := kept[n-1].p
-	for i := range kept {
-		kept[i].p /= mass
-	}
-	for _, s := range []sampling{
-		{name: fmt.Sprintf("top_k %d", n), keys: map[string]any{"top_k": n}},
-		{name: fmt.Sprintf("top_p %.3g", mass-last/2), keys: map[string]any{"top_p": mass - last/2}},
-		{name: fmt.Sprintf("min_p %.3g", math.Sqrt(last*plain.shares[n].p)/plain.shares[0].p),
-			keys: map[string]any{"min_p": math.Sqrt(last*plain.shares[n].p) / plain.shares[0].p}},
-	} {
-		s.keys["temperature"], s.shares = 1, kept
-		list = append(list, s)
+	fewer, more := mistake{"one token fewer were kept", plain.first(n - 1)}, mistake{"one token more were kept", plain.first(n + 1)}
+	for _, s := range []struct {
+		key   string
+		value float64
+		fewer string
+	}{{"top_k", float64(n), fewer.as}, {"top_p", mass - last/2, "the token at which the sum reaches it were left out"}, {"min_p", math.Sqrt(last*next) / best, fewer.as}} {
+		fewer.as = s.fewer
+		list = append(list, sampling{plain.first(n), fmt.Sprintf("%s %.3g", s.key, s.value), map[string]any{"temperature": 1, s.key: s.value},
+			[]mistake{ignored, greedy, fewer, more}})
 	}
 	return list
 }
@@ -210,13 +235,13 @@ func (r *run) drawnBy(a *Answer) (string, bool) {
 }
 
 // expected are the shares by the names that draws have: tokens of one text are one.
-func (r *run) expected(s sampling, drawn map[string]int) map[string]float64 {
+func (r *run) expected(d distribution, drawn map[string]int) map[string]float64 {
 	byText := false
 	for name := range drawn {
 		byText = byText || strings.HasPrefix(name, "text ")
 	}
 	out := map[string]float64{}
-	for _, x := range s.shares {
+	for _, x := range d.shares {
 		name := fmt.Sprint(x.id)
 		if byText {
 			text, _ := r.model.Vocab.Text([]int{x.id}, true)
@@ -227,68 +252,101 @@ func (r *run) expected(s sampling, drawn map[string]int) map[string]float64 {
 	return out
 }
 
-// judgeDraws judges counts by the reference's distribution: a token that may not come, or a G-test,
+// gTest compares counts with a distribution:
 //
 //	G = 2 Σ O ln(O/E)
 //
 // over the tokens that are expected fivefold, all others together being one, which is χ² with a degree of freedom for
-// each but one. The noise of the logits moves √G by √n · noise at most; that is allowed.
-func (r *run) judgeDraws(q *report.ServedRequest, ref *Reference, s sampling, drawn map[string]int) {
-	expected := r.expected(s, drawn)
-	n := 0
+// each but one. The noise of logits moves √G by √n · noise at most; that is allowed.
+type gTest struct {
+	g, tail    float64 // G, and how probable a larger one is
+	bins       int
+	impossible string // what was drawn and may not be
+}
+
+func test(expected map[string]float64, rest float64, drawn map[string]int, noise float64) (t gTest) {
+	n, never, as, certain, seen := 0, 0, "", 0.0, 0.0
 	for name, o := range drawn {
-		n += o
-		if expected[name] == 0 && s.rest == 0 {
-			q.Status, q.Text = report.StatusFail, fmt.Sprintf("%s: %d of %d draws are %s, which cannot come", s.name, o, q.Tokens, strings.TrimPrefix(name, "text "))
+		if n += o; expected[name] > 0 || rest > 0 {
+			continue
+		}
+		if never += o; drawn[as] < o || drawn[as] == o && name < as {
+			as = name
 		}
 	}
-	if q.Status == report.StatusFail {
-		return
+	if never > 0 {
+		t.impossible = fmt.Sprintf("%d are of tokens that cannot come, %d of them %s", never, drawn[as], strings.TrimPrefix(as, "text "))
 	}
-	var g, rest, seen float64
-	bins := 1
+	t.bins = 1
 	for name, p := range expected {
 		e, o := p*float64(n), float64(drawn[name])
 		if e < leastExpected {
 			continue
 		}
-		bins++
-		rest, seen = rest+e, seen+o
+		t.bins++
+		certain, seen = certain+e, seen+o
 		if o > 0 {
-			g += 2 * o * math.Log(o/e)
+			t.g += 2 * o * math.Log(o/e)
 		}
 	}
-	if e, o := float64(n)-rest, float64(n)-seen; o > 0 {
-		g += 2 * o * math.Log(o/max(e, smallestRest))
+	if o := float64(n) - seen; o > 0 {
+		t.g += 2 * o * math.Log(o/max(float64(n)-certain, smallestRest))
 	}
-	if bins < 3 {
+	root := max(math.Sqrt(max(t.g, 0))-math.Sqrt(float64(n))*noise, 0)
+	t.tail = distuv.ChiSquared{K: float64(max(t.bins-1, 1))}.Survival(root * root)
+	return t
+}
+
+// judgeDraws judges counts by the reference's distribution, and says what else they are.
+func (r *run) judgeDraws(q *report.ServedRequest, ref *Reference, s sampling, drawn map[string]int) {
+	n, noise := q.Tokens, ref.Rows[0].shift
+	expected := r.expected(s.distribution, drawn)
+	t := test(expected, s.rest, drawn, noise)
+	text := fmt.Sprintf("the %d draws are not of the reference's distribution: G = %.3g with %d degrees of freedom, which happens once in %.2g times; %s",
+		n, t.g, t.bins-1, 1/max(t.tail, 1e-300), furthest(expected, drawn, n))
+	if t.impossible != "" {
+		text = fmt.Sprintf("of %d draws %s", n, t.impossible)
+	}
+	switch {
+	case t.impossible != "", t.bins > 2 && t.tail < surelyOther:
+		for _, m := range s.mistakes {
+			if as := test(r.expected(m.distribution, drawn), m.rest, drawn, noise); as.impossible == "" && as.tail > perhapsOther {
+				text += ": as if " + m.as
+				break
+			}
+		}
+		q.Status, q.Text = report.StatusFail, s.name+": "+text
+	case t.bins < 3:
 		q.Status, q.Text = report.StatusIgnored, fmt.Sprintf("%d draws are too few for its distribution", n)
 		r.note("not judged: %s: %s", q.Way, q.Text)
-		return
+	default:
+		q.Right = n
+		q.Judged = append(q.Judged, fmt.Sprintf("distribution of %d draws, by which %.2g nats would show", n, shows(t.bins-1, n)))
+		if t.tail < perhapsOther {
+			r.note("suspect: %s: %s; draw more to tell", s.name, text)
+		}
 	}
-	chi := distuv.ChiSquared{K: float64(bins - 1)}
-	allowed := math.Sqrt(float64(n)) * ref.Rows[0].shift
-	tail := chi.Survival(sq(max(math.Sqrt(max(g, 0))-allowed, 0)))
-	q.Right = n
-	q.Judged = append(q.Judged, fmt.Sprintf("distribution of %d draws, by which %.2g nats would show", n, shows(chi, n)))
-	switch text := fmt.Sprintf("%s: the %d draws are not of the reference's distribution: G = %.3g with %d degrees of freedom, which happens once in %.2g times",
-		s.name, n, g, bins-1, 1/max(tail, 1e-300)); {
-	case tail < surelyOther:
-		q.Status, q.Right, q.Text = report.StatusFail, 0, text
-	case tail < perhapsOther:
-		r.note("suspect: %s; draw more to tell", text)
+}
+
+// furthest names the tokens whose counts are the furthest off.
+func furthest(expected map[string]float64, drawn map[string]int, n int) string {
+	off := func(name string) float64 { return math.Abs(float64(drawn[name]) - expected[name]*float64(n)) }
+	var list []string
+	for _, name := range slices.SortedFunc(maps.Keys(expected), func(a, b string) int { return cmp.Or(cmp.Compare(off(b), off(a)), cmp.Compare(a, b)) }) {
+		if len(list) < 3 {
+			list = append(list, fmt.Sprintf("%s came %d times, not %.3g", strings.TrimPrefix(name, "text "), drawn[name], expected[name]*float64(n)))
+		}
 	}
+	return strings.Join(list, ", ")
 }
 
 // shows is the Kullback-Leibler divergence, in nats, of a distribution that n draws tell from the reference's in 8 of
 // 10 cases: G is then normal, nearly, around df + 2n·KL with variance 2·(df + 4n·KL).
-func shows(chi distuv.ChiSquared, n int) float64 {
-	critical, z := chi.Quantile(1-surelyOther), 0.8416
-	lambda := 0.0
+func shows(df, n int) float64 {
+	chi, z := distuv.ChiSquared{K: float64(df)}, 0.8416
+	critical, lambda := chi.Quantile(1-surelyOther), 0.0
 	for chi.K+lambda-z*math.Sqrt(2*(chi.K+2*lambda)) < critical {
 		lambda += 0.1
 	}
 	return lambda / (2 * float64(n))
 }
-
-func sq(x float64) float64 { return x * x }

@@ -24,12 +24,13 @@ const (
 	causeCache       = "serving/cache"
 	causeChoice      = "serving/choice"
 	causeDraws       = "serving/distribution"
+	causeStream      = "serving/stream"
 )
 
 // IDs lists all causes.
 func IDs() []string {
 	return []string{causeBOSTwice, causeBOSMissing, causeTemplate, causeStop, causeSampling, causeConcurrency, causeLogProbs,
-		causeDetokenise, causeCache, causeChoice, causeDraws}
+		causeDetokenise, causeCache, causeChoice, causeDraws, causeStream}
 }
 
 // finding is a cause and what shows it. One that is not proven fits, and others may.

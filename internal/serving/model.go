@@ -46,6 +46,17 @@ var punctuation = strings.NewReplacer(" .", ".", " ?", "?", " !", "!", " ,", ","
 // plain leaves out the space around a text, which servers trim or not.
 func plain(text string) string { return strings.TrimSpace(text) }
 
+// unended is a text without what ends one, which may be written.
+func (m *Model) unended(text string) string {
+	is := plain(text)
+	for _, id := range m.EOS {
+		if end, ok := m.token(id); ok {
+			is = plain(strings.TrimSuffix(is, end))
+		}
+	}
+	return is
+}
+
 // text reports whether a text is that of tokens, and whether that is known: by the vocabulary, or by
 // the reference's own text, which may go on. Texts that break off in the middle of a character tell
 // nothing.
@@ -53,12 +64,7 @@ func (m *Model) text(ref *Reference, ids []int, text string) (right, known bool)
 	if strings.ContainsRune(text, '\uFFFD') {
 		return false, false
 	}
-	is := plain(text)
-	for _, id := range m.EOS { // it may be written
-		if end, ok := m.token(id); ok {
-			is = plain(strings.TrimSuffix(is, end))
-		}
-	}
+	is := m.unended(text)
 	texts := m.texts(ids)
 	if slices.Contains(texts, is) {
 		return true, true

@@ -92,8 +92,11 @@ func Run(ctx context.Context, refs []*Reference, opt Options) (*report.Serving, 
 		d.ends()
 	}
 	r.tell(out)
-	if out.Verdict == report.Pass && opt.Draws > 0 {
-		r.sampled(ctx, opt.Draws, out)
+	if out.Verdict == report.Pass {
+		r.streamed(ctx, out)
+		if out.Verdict == report.Pass && opt.Draws > 0 {
+			r.sampled(ctx, opt.Draws, out)
+		}
 	} else if out.Verdict == report.Fail {
 		out.Causes = d.causes()
 		out.Harness = d.harness()

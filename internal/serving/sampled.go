@@ -76,8 +76,7 @@ func (r *run) sampled(ctx context.Context, draws int, out *report.Serving) {
 		case q.Status == report.StatusFail && out.First == nil:
 			out.Verdict = report.Fail
 			out.First = &report.ServingPlace{Case: q.Case, As: q.As, Way: q.Way, Text: q.Text}
-			out.Causes = []report.Cause{{ID: causeDraws, Proven: true, Text: q.Text, Fit: report.Float(math.NaN()), FitGolden: report.Float(math.NaN()),
-				NextFit: report.Float(math.NaN())}}
+			out.Causes = []report.Cause{only(causeDraws, q.Text)}
 		}
 	}
 }

@@ -130,6 +130,8 @@ type Stub struct {
 	Answer  func(w http.ResponseWriter, r *Request, n, busy int) bool // of request n, with busy on their way; true if it has answered
 	Change  func(r *Request, answer map[string]any, n, busy int)      // the answer, before it is sent
 	Model   func(seen []int) []float64                                // in place of [Logits]
+	Pieces  func(events []string) []string                            // of a stream, in place of those that are right
+	Whole   bool                                                      // it knows no streams
 	Swap    func(mine *Request, others []*Request) *Request           // whose answer it gives
 
 	mu       sync.Mutex
@@ -148,6 +150,7 @@ type Request struct {
 	LogProbs any               `json:"logprobs"`
 	IDs      *bool             `json:"return_token_ids"`
 	Echo     bool              `json:"echo"`
+	Stream   bool              `json:"stream"`
 	NoEnd    bool              `json:"ignore_eos"`
 	TopK     int               `json:"top_k"`
 	Heat     float64           `json:"temperature"`
@@ -262,13 +265,46 @@ func (s *Stub) serve(w http.ResponseWriter, r *http.Request, isChat bool) {
 		of = s.Swap(&q, others)
 	}
 	out := s.of(of, q.Max, isChat)
-	if s.Change != nil {
+	if s.Change != nil && !q.Stream {
 		s.mu.Lock()
 		s.Change(&q, out, n, busy)
 		s.mu.Unlock()
 	}
+	if q.Stream && !s.Whole {
+		s.stream(w, out, isChat)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	json.NewEncoder(w).Encode(out)
+}
+
+// stream sends an answer in pieces of three bytes.
+func (s *Stub) stream(w http.ResponseWriter, answer map[string]any, isChat bool) {
+	choice := answer["choices"].([]any)[0].(map[string]any)
+	piece := func(text string, finish any) string {
+		c := map[string]any{"index": 0, "text": text, "finish_reason": finish}
+		if isChat {
+			c = map[string]any{"index": 0, "delta": map[string]any{"content": text}, "finish_reason": finish}
+		}
+		data, err := json.Marshal(map[string]any{"choices": []any{c}})
+		must(err)
+		return string(data)
+	}
+	text, _ := choice["text"].(string)
+	if isChat {
+		text = choice["message"].(map[string]any)["content"].(string)
+	}
+	var events []string
+	for part := range slices.Chunk([]byte(text), 3) {
+		events = append(events, piece(string(part), nil))
+	}
+	events = append(events, piece("", choice["finish_reason"]), "[DONE]")
+	if s.Pieces != nil {
+		events = s.Pieces(events)
+	}
+	for _, e := range events {
+		fmt.Fprintf(w, "data: %s\n\n", e)
+	}
 }
 
 // of answers a request.

@@ -1,6 +1,9 @@
 package serving
 
-import "fmt"
+import (
+	"fmt"
+	"maps"
+)
 
 // How a request is written.
 const (
@@ -42,12 +45,13 @@ func (a Ask) path() string {
 // ids asks the same number of tokens of other ids.
 func (a Ask) ids(ids []int) Ask { return Ask{As: AsIDs, IDs: ids, Tokens: a.Tokens} }
 
-// with adds a key to the request.
+// with sets a key of the request.
 func (a Ask) with(key string, value any) Ask {
-	extra := map[string]any{key: value}
-	for k, v := range a.extra {
-		extra[k] = v
+	extra := maps.Clone(a.extra)
+	if extra == nil {
+		extra = map[string]any{}
 	}
+	extra[key] = value
 	a.extra = extra
 	return a
 }

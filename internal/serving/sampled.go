@@ -53,10 +53,11 @@ func (r *run) sampled(ctx context.Context, draws int, out *report.Serving) {
 		r.note("not judged: sampling: no case has logits and a token that is not all but certain")
 		return
 	}
+	plain := r.undisturbed(ctx, ref)
 	for _, s := range samplings(ref.Rows[0], r.model.drawable) {
 		q := report.ServedRequest{Case: ref.Case, As: ref.Ask.As, Way: Sampled + ", " + s.name, Status: report.StatusPass,
 			Judged: []string{}, Tokens: draws, LogProb: report.Float(math.NaN())}
-		drawn, err := r.draw(ctx, ref, s, draws)
+		drawn, err := r.draw(ctx, ref, plain, s, draws)
 		switch e := (*AnswerError)(nil); {
 		case ctx.Err() != nil:
 			return
@@ -79,6 +80,22 @@ func (r *run) sampled(ctx context.Context, draws int, out *report.Serving) {
 			out.Causes = []report.Cause{only(causeDraws, q.Text)}
 		}
 	}
+}
+
+// undisturbed returns the keys that switch off what a server does to a distribution by default, as far as it takes them:
+// llama.cpp keeps 40 tokens and those above a twentieth of the best, others read generation_config.json.
+func (r *run) undisturbed(ctx context.Context, ref *Reference) map[string]any {
+	for _, keys := range []map[string]any{{"top_p": 1, "min_p": 0, "top_k": -1}, {"top_p": 1, "min_p": 0, "top_k": 0}, {"top_p": 1, "min_p": 0}, {"top_p": 1}} {
+		ask := ref.Ask
+		ask.Tokens = 1
+		for key, value := range keys {
+			ask = ask.with(key, value)
+		}
+		if _, err := r.client.ask(ctx, ask); !refused(err) {
+			return keys
+		}
+	}
+	return nil
 }
 
 // uncertain returns the reference whose first token is the least certain; nil where all are all but certain.
@@ -195,11 +212,13 @@ func samplings(row Row, drawable func(id int) bool) (list []sampling) {
 var errNameless = errors.New("the server does not say which token it drew, and no vocabulary does")
 
 // draw asks for one token so many times, each with a seed of its own, and counts what came by name.
-func (r *run) draw(ctx context.Context, ref *Reference, s sampling, draws int) (map[string]int, error) {
+func (r *run) draw(ctx context.Context, ref *Reference, plain map[string]any, s sampling, draws int) (map[string]int, error) {
 	ask := ref.Ask
 	ask.Tokens = 1
-	for key, value := range s.keys {
-		ask = ask.with(key, value)
+	for _, keys := range []map[string]any{plain, s.keys} {
+		for key, value := range keys {
+			ask = ask.with(key, value)
+		}
 	}
 	one := *ref
 	one.Tokens, one.Rows = ref.Tokens[:1], ref.Rows[:1]

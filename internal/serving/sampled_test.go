@@ -30,7 +30,11 @@ func TestSampled(t *testing.T) {
 		{&servingtest.Stub{Heats: func(q *servingtest.Request) { q.TopP = 0 }}, known, "top_p", "that cannot come", "top_p is ignored"},
 		{&servingtest.Stub{Heats: func(q *servingtest.Request) { q.MinP = 0 }}, known, "min_p", "that cannot come", "min_p is ignored"},
 		{&servingtest.Stub{Heats: func(q *servingtest.Request) { q.TopK = max(q.TopK-1, 0) }}, known, "top_k", "not of the reference's distribution", "one token fewer"},
-		{&servingtest.Stub{Heats: func(q *servingtest.Request) { q.TopP = max(q.TopP-0.05, 0) }}, known, "top_p", "as if the token at which the sum reaches it were left out", "top_p without the last"},
+		{&servingtest.Stub{Heats: func(q *servingtest.Request) {
+			if q.TopP < 1 {
+				q.TopP -= 0.05
+			}
+		}}, known, "top_p", "as if the token at which the sum reaches it were left out", "top_p without the last"},
 		{&servingtest.Stub{Heats: func(q *servingtest.Request) { q.Heat *= q.Heat }}, known, "temperature 0.7", "as if it were applied twice", "temperature is applied twice"},
 		{&servingtest.Stub{Heats: func(q *servingtest.Request) { q.TopK = 1 }}, known, "temperature 1", "as if the best token were always taken", "always the best"},
 		{&servingtest.Stub{Heats: func(q *servingtest.Request) { *q.Seed = 5 }}, known, "temperature 1", "not of the reference's distribution", "one seed for all"},
@@ -40,6 +44,11 @@ func TestSampled(t *testing.T) {
 			}
 			return ""
 		}}, known, "", "min_p is not known", "a setting that it refuses"},
+		{&servingtest.Stub{Heats: func(q *servingtest.Request) {
+			if q.TopK == 0 {
+				q.TopK = 5
+			}
+		}}, known, "", "", "a server that keeps five where nothing is said"},
 		{&servingtest.Stub{Model: func(seen []int) []float64 {
 			row := servingtest.Logits(seen)
 			for i := range row {

@@ -85,8 +85,10 @@ func run(m TestingM, stdout, stderr io.Writer, opts []Option) int {
 		return fail(stderr, fmt.Errorf("no test failed, but %s: all that differ were skipped as inherited, and no test asserts "+
 			"the layer that made the error: assert it, or run with -parity.inherited=fail", strings.Join(wrong, "; ")))
 	}
-	if what := noTest(); code == 0 && what != "" {
-		return fail(stderr, errors.New(what))
+	if code == 0 {
+		if what := noTest(); what != "" {
+			return fail(stderr, errors.New(what))
+		}
 	}
 	if unused := s.Unused(); code == 0 && unfiltered() && len(unused) > 0 {
 		return fail(stderr, fmt.Errorf("no test compared anything of %s: call parity.All(t).Check() in a test", strings.Join(unused, ", ")))

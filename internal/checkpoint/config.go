@@ -42,9 +42,15 @@ func (c Config) String(keys ...string) string {
 	return ""
 }
 
+// The keys of what several methods and settings read.
+var (
+	headKeys   = []string{"num_attention_heads", "n_head", "num_heads", "n_heads"}
+	hiddenKeys = []string{"hidden_size", "n_embd", "d_model"}
+)
+
 // Heads returns the number of attention heads, or 0 if the config does not say.
 func (c Config) Heads() int {
-	n, _ := c.Int("num_attention_heads", "n_head", "num_heads", "n_heads")
+	n, _ := c.Int(headKeys...)
 	return max(n, 0)
 }
 
@@ -58,7 +64,7 @@ func (c Config) KVHeads() int {
 
 // Hidden returns the width of the residual stream, or 0 if the config does not say.
 func (c Config) Hidden() int {
-	n, _ := c.Int("hidden_size", "n_embd", "d_model")
+	n, _ := c.Int(hiddenKeys...)
 	return max(n, 0)
 }
 
@@ -81,6 +87,9 @@ func ReadConfig(path string) (Config, error) {
 	return Flat(c), nil
 }
 
+// flattened hold keys that [Flat] moves out.
+var flattened = []string{"text_config", "rope_parameters"}
+
 // Flat is a config in which a key of text_config or rope_parameters counts if the outer level does not
 // have it; nil of an empty one. It changes c.
 func Flat(c Config) Config {
@@ -88,7 +97,7 @@ func Flat(c Config) Config {
 		return nil
 	}
 	// Since transformers 5, rope_theta is in rope_parameters.
-	for _, key := range []string{"text_config", "rope_parameters"} {
+	for _, key := range flattened {
 		if inner, ok := c[key].(map[string]any); ok {
 			for k, v := range inner {
 				if _, outer := c[k]; !outer {

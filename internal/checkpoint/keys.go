@@ -7,12 +7,11 @@ import (
 	"strings"
 )
 
-// read are the keys that settings are read of, and what holds keys of its own.
-var read = []string{"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_epsilon", "norm_eps", "rope_theta", "rotary_emb_base",
-	"rope_type", "type", "rope_scaling_type", "factor", "rope_scaling_factor", "num_attention_heads", "n_head", "num_heads", "n_heads",
-	"num_key_value_heads", "num_kv_heads", "head_dim", "hidden_size", "n_embd", "d_model", "num_hidden_layers", "n_layer", "n_layers",
-	"sliding_window", "use_sliding_window", "attn_logit_softcapping", "final_logit_softcapping", "hidden_act", "hidden_activation",
-	"activation_function", "tie_word_embeddings", "vocab_size", "bos_token_id", "eos_token_id", "text_config", "rope_parameters", ggufMark}
+// isRead reports whether a setting is read of a key, or it holds keys that [Flat] has moved out.
+func isRead(key string) bool {
+	return key == ggufMark || slices.Contains(flattened, key) ||
+		slices.ContainsFunc(settings, func(s setting) bool { return slices.Contains(s.keys, key) })
+}
 
 // harmless are keys that change nothing of what a forward pass computes for inference: names, types, which
 // encoding says, what training and generation read.
@@ -30,7 +29,7 @@ var harmless = []string{"architectures", "auto_map", "transformers_version", "na
 func others(path string, ref, cand map[string]any) (out []Difference) {
 	for _, key := range slices.Sorted(maps.Keys(ref)) {
 		a, b := ref[key], cand[key]
-		if a == nil || b == nil || slices.Contains(read, key) || slices.Contains(harmless, key) || strings.HasPrefix(key, "_") ||
+		if a == nil || b == nil || isRead(key) || slices.Contains(harmless, key) || strings.HasPrefix(key, "_") ||
 			strings.Contains(key, "dropout") || key == "model_type" && cand[ggufMark] != ref[ggufMark] {
 			continue
 		}
@@ -54,7 +53,7 @@ func asJSON(v any) string {
 		return "?"
 	}
 	if len(text) > most {
-		return string(text[:most]) + "…"
+		return strings.ToValidUTF8(string(text[:most]), "") + "…"
 	}
 	return string(text)
 }

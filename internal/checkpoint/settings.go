@@ -45,27 +45,33 @@ func (d Difference) Concerns(layer string) bool {
 type setting struct {
 	name   string
 	depend []string
-	read   func(c Config) any // a number, a string or a bool; nil if the config does not say
+	reading
 	// usual is what holds then, in transformers; nil if nothing is known.
 	usual func(c Config) any
 }
 
-func numbers(keys ...string) func(c Config) any {
-	return func(c Config) any {
+// reading is how a setting is read: of which keys, as a number, a string or a bool; nil if the config does not say.
+type reading struct {
+	keys []string
+	read func(c Config) any
+}
+
+func numbers(keys ...string) reading {
+	return reading{keys, func(c Config) any {
 		if v, ok := c.Float(keys...); ok {
 			return v
 		}
 		return nil
-	}
+	}}
 }
 
-func texts(keys ...string) func(c Config) any {
-	return func(c Config) any {
+func texts(keys ...string) reading {
+	return reading{keys, func(c Config) any {
 		if s := c.String(keys...); s != "" {
 			return s
 		}
 		return nil
-	}
+	}}
 }
 
 func positive(n int) any {
@@ -79,9 +85,9 @@ func positive(n int) any {
 var settings = []setting{
 	{"eps", []string{"norm"}, numbers("rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_epsilon", "norm_eps"), ofType("eps")},
 	{"theta", []string{"attention"}, numbers("rope_theta", "rotary_emb_base"), ofType("theta")},
-	{"rope scaling", []string{"attention"}, scaling, func(c Config) any { return "none" }},
-	{"rope factor", []string{"attention"}, func(c Config) any { return inner(c, "factor") }, nil},
-	{"heads", []string{"attention"}, func(c Config) any { return positive(c.Heads()) }, nil},
+	{"rope scaling", []string{"attention"}, reading{[]string{"rope_scaling_type", "rope_type", "type"}, scaling}, func(c Config) any { return "none" }},
+	{"rope factor", []string{"attention"}, reading{[]string{"factor", "rope_scaling_factor"}, func(c Config) any { return inner(c, "factor") }}, nil},
+	{"heads", []string{"attention"}, reading{headKeys, func(c Config) any { return positive(c.Heads()) }}, nil},
 	{"kv heads", []string{"attention"}, numbers("num_key_value_heads", "num_kv_heads"), func(c Config) any { return positive(c.Heads()) }},
 	{"head size", []string{"attention"}, numbers("head_dim"), func(c Config) any {
 		if n := c.Heads(); n > 0 && c.Hidden() > 0 {
@@ -89,26 +95,26 @@ var settings = []setting{
 		}
 		return nil
 	}},
-	{"hidden size", []string{"norm", "attention", "mlp", "embedding", "head"}, func(c Config) any { return positive(c.Hidden()) }, nil},
+	{"hidden size", []string{"norm", "attention", "mlp", "embedding", "head"}, reading{hiddenKeys, func(c Config) any { return positive(c.Hidden()) }}, nil},
 	{"layers", nil, numbers("num_hidden_layers", "n_layer", "n_layers"), nil},
-	{"window", []string{"attention"}, window, ofType("window")},
+	{"window", []string{"attention"}, reading{[]string{"sliding_window", "use_sliding_window"}, window}, ofType("window")},
 	{"attention softcap", []string{"attention"}, numbers("attn_logit_softcapping"), ofType("softcap")},
 	{"logit softcap", []string{"head"}, numbers("final_logit_softcapping"), ofType("logits")},
 	{"activation", []string{"mlp"}, texts("hidden_act", "hidden_activation", "activation_function"), ofType("activation")},
-	{"tied", []string{"embedding", "head"}, func(c Config) any {
+	{"tied", []string{"embedding", "head"}, reading{[]string{"tie_word_embeddings"}, func(c Config) any {
 		if b, ok := c["tie_word_embeddings"].(bool); ok {
 			return b
 		}
 		return nil
-	}, ofType("tied")},
+	}}, ofType("tied")},
 	{"vocabulary", []string{"embedding", "head"}, numbers("vocab_size"), nil},
 	{"BOS", nil, token("bos_token_id"), nil},
 	{"EOS", nil, token("eos_token_id"), nil},
 }
 
 // token reads one token id, or several as a text.
-func token(key string) func(c Config) any {
-	return func(c Config) any {
+func token(key string) reading {
+	return reading{[]string{key}, func(c Config) any {
 		switch v := c[key].(type) {
 		case float64:
 			return v
@@ -119,7 +125,7 @@ func token(key string) func(c Config) any {
 			return fmt.Sprint(v)
 		}
 		return nil
-	}
+	}}
 }
 
 // inner reads a number of rope_scaling.
@@ -131,7 +137,7 @@ func inner(c Config, key string) any {
 			}
 		}
 	}
-	return numbers("rope_scaling_" + key)(c)
+	return numbers("rope_scaling_" + key).read(c)
 }
 
 // scaling reads the kind of rope scaling. A .gguf file has some of them as tensors.
@@ -158,7 +164,7 @@ func window(c Config) any {
 	if v, said := c["sliding_window"]; said && v == nil {
 		return 0.0
 	}
-	return numbers("sliding_window")(c)
+	return numbers("sliding_window").read(c)
 }
 
 // usual has the defaults of transformers 5 by model_type, where they are not those of "".

@@ -46,12 +46,13 @@ func (a Ask) path() string {
 func (a Ask) ids(ids []int) Ask { return Ask{As: AsIDs, IDs: ids, Tokens: a.Tokens} }
 
 // with sets a key of the request.
-func (a Ask) with(key string, value any) Ask {
-	extra := maps.Clone(a.extra)
-	if extra == nil {
-		extra = map[string]any{}
-	}
-	extra[key] = value
+func (a Ask) with(key string, value any) Ask { return a.set(map[string]any{key: value}) }
+
+// set sets keys of the request.
+func (a Ask) set(keys map[string]any) Ask {
+	extra := map[string]any{}
+	maps.Copy(extra, a.extra)
+	maps.Copy(extra, keys)
 	a.extra = extra
 	return a
 }

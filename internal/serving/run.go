@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/goparity/goparity/internal/foreign"
@@ -178,12 +179,16 @@ func (r *run) failed() bool {
 
 func (r *run) inTurn(ctx context.Context, requests []*request) {
 	for _, q := range requests {
-		r.send(ctx, q)
-		var e *AnswerError
-		if errors.As(q.err, &e) && e.gone || ctx.Err() != nil {
+		if r.send(ctx, q); over(ctx, q) {
 			return
 		}
 	}
+}
+
+// over reports whether nothing more need be asked after a request: the server may be gone.
+func over(ctx context.Context, q *request) bool {
+	e, ok := errors.AsType[*AnswerError](q.err)
+	return ok && e.gone || ctx.Err() != nil
 }
 
 // atOnce sends requests, as many at once as were asked for.
@@ -195,11 +200,15 @@ func (r *run) atOnce(ctx context.Context, requests []*request) {
 	close(todo)
 	var all sync.WaitGroup
 	ready := make(chan struct{})
+	var stop atomic.Bool
 	for range min(r.parallel, len(requests)) {
 		all.Go(func() {
 			<-ready
 			for q := range todo {
-				r.send(ctx, q)
+				if !stop.Load() {
+					r.send(ctx, q)
+					stop.CompareAndSwap(false, over(ctx, q))
+				}
 			}
 		})
 	}

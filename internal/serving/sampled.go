@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/goparity/goparity/internal/report"
 )
@@ -58,26 +57,19 @@ func (r *run) sampled(ctx context.Context, draws int, out *report.Serving) {
 		q := report.ServedRequest{Case: ref.Case, As: ref.Ask.As, Way: Sampled + ", " + s.name, Status: report.StatusPass,
 			Judged: []string{}, Tokens: draws, LogProb: report.Float(math.NaN())}
 		drawn, err := r.draw(ctx, ref, plain, s, draws)
-		switch e := (*AnswerError)(nil); {
+		switch {
 		case ctx.Err() != nil:
 			return
-		case errors.As(err, &e) && !e.gone, errors.Is(err, errNameless):
-			q.Status, q.Text = report.StatusIgnored, err.Error()
-			r.note("not judged: %s: %s", q.Way, q.Text)
 		case err != nil:
-			q.Status, q.Text = report.StatusError, err.Error()
-			out.Verdict, out.Error = report.Error, fmt.Sprintf("no answer that can be judged: case %s, %s: %s", q.Case, q.Way, q.Text)
+			q.Status, q.Text = without(err), err.Error()
 		default:
 			r.judgeDraws(&q, ref, s, drawn)
 		}
-		out.Requests = append(out.Requests, q)
-		switch {
-		case out.Verdict == report.Error:
+		if q.Status == report.StatusIgnored {
+			r.note("not judged: %s: %s", q.Way, q.Text)
+		}
+		if tellMore(out, q, causeDraws); out.Verdict == report.Error {
 			return
-		case q.Status == report.StatusFail && out.First == nil:
-			out.Verdict = report.Fail
-			out.First = &report.ServingPlace{Case: q.Case, As: q.As, Way: q.Way, Text: q.Text}
-			out.Causes = []report.Cause{only(causeDraws, q.Text)}
 		}
 	}
 }
@@ -86,11 +78,8 @@ func (r *run) sampled(ctx context.Context, draws int, out *report.Serving) {
 // llama.cpp keeps 40 tokens and those above a twentieth of the best, others read generation_config.json.
 func (r *run) undisturbed(ctx context.Context, ref *Reference) map[string]any {
 	for _, keys := range []map[string]any{{"top_p": 1, "min_p": 0, "top_k": -1}, {"top_p": 1, "min_p": 0, "top_k": 0}, {"top_p": 1, "min_p": 0}, {"top_p": 1}} {
-		ask := ref.Ask
+		ask := ref.Ask.set(keys)
 		ask.Tokens = 1
-		for key, value := range keys {
-			ask = ask.with(key, value)
-		}
 		if _, err := r.client.ask(ctx, ask); !refused(err) {
 			return keys
 		}
@@ -213,20 +202,18 @@ var errNameless = errors.New("the server does not say which token it drew, and n
 
 // draw asks for one token so many times, each with a seed of its own, and counts what came by name.
 func (r *run) draw(ctx context.Context, ref *Reference, plain map[string]any, s sampling, draws int) (map[string]int, error) {
-	ask := ref.Ask
+	ask := ref.Ask.set(plain).set(s.keys)
 	ask.Tokens = 1
-	for _, keys := range []map[string]any{plain, s.keys} {
-		for key, value := range keys {
-			ask = ask.with(key, value)
-		}
-	}
 	one := *ref
 	one.Tokens, one.Rows = ref.Tokens[:1], ref.Rows[:1]
 	var requests []*request
 	for i := range draws {
 		requests = append(requests, &request{ref: &one, ask: ask.with("seed", i+1), way: Sampled})
 	}
-	r.atOnce(ctx, requests)
+	if r.inTurn(ctx, requests[:1]); requests[0].err != nil { // a setting that the server refuses is refused once
+		return nil, requests[0].err
+	}
+	r.atOnce(ctx, requests[1:])
 	drawn := map[string]int{}
 	for _, q := range requests {
 		if q.err != nil {
@@ -270,51 +257,6 @@ func (r *run) expected(d distribution, drawn map[string]int) map[string]float64 
 	return out
 }
 
-// gTest compares counts with a distribution:
-//
-//	G = 2 Σ O ln(O/E)
-//
-// over the tokens that are expected fivefold, all others together being one, which is χ² with a degree of freedom for
-// each but one. The noise of logits moves √G by √n · noise at most; that is allowed.
-type gTest struct {
-	g, tail    float64 // G, and how probable a larger one is
-	bins       int
-	impossible string // what was drawn and may not be
-}
-
-func test(expected map[string]float64, rest float64, drawn map[string]int, noise float64) (t gTest) {
-	n, never, as, certain, seen := 0, 0, "", 0.0, 0.0
-	for name, o := range drawn {
-		if n += o; expected[name] > 0 || rest > 0 {
-			continue
-		}
-		if never += o; drawn[as] < o || drawn[as] == o && name < as {
-			as = name
-		}
-	}
-	if never > 0 {
-		t.impossible = fmt.Sprintf("%d are of tokens that cannot come, %d of them %s", never, drawn[as], strings.TrimPrefix(as, "text "))
-	}
-	t.bins = 1
-	for name, p := range expected {
-		e, o := p*float64(n), float64(drawn[name])
-		if e < leastExpected {
-			continue
-		}
-		t.bins++
-		certain, seen = certain+e, seen+o
-		if o > 0 {
-			t.g += 2 * o * math.Log(o/e)
-		}
-	}
-	if o := float64(n) - seen; o > 0 {
-		t.g += 2 * o * math.Log(o/max(float64(n)-certain, smallestRest))
-	}
-	root := max(math.Sqrt(max(t.g, 0))-math.Sqrt(float64(n))*noise, 0)
-	t.tail = distuv.ChiSquared{K: float64(max(t.bins-1, 1))}.Survival(root * root)
-	return t
-}
-
 // judgeDraws judges counts by the reference's distribution, and says what else they are.
 func (r *run) judgeDraws(q *report.ServedRequest, ref *Reference, s sampling, drawn map[string]int) {
 	n, noise := q.Tokens, ref.Rows[0].shift
@@ -336,7 +278,6 @@ func (r *run) judgeDraws(q *report.ServedRequest, ref *Reference, s sampling, dr
 		q.Status, q.Text = report.StatusFail, s.name+": "+text
 	case t.bins < 3:
 		q.Status, q.Text = report.StatusIgnored, fmt.Sprintf("%d draws are too few for its distribution", n)
-		r.note("not judged: %s: %s", q.Way, q.Text)
 	default:
 		q.Right = n
 		q.Judged = append(q.Judged, fmt.Sprintf("distribution of %d draws, by which %.2g nats would show", n, shows(t.bins-1, n)))
@@ -356,15 +297,4 @@ func furthest(expected map[string]float64, drawn map[string]int, n int) string {
 		}
 	}
 	return strings.Join(list, ", ")
-}
-
-// shows is the Kullback-Leibler divergence, in nats, of a distribution that n draws tell from the reference's in 8 of
-// 10 cases: G is then normal, nearly, around df + 2n·KL with variance 2·(df + 4n·KL).
-func shows(df, n int) float64 {
-	chi, z := distuv.ChiSquared{K: float64(df)}, 0.8416
-	critical, lambda := chi.Quantile(1-surelyOther), 0.0
-	for chi.K+lambda-z*math.Sqrt(2*(chi.K+2*lambda)) < critical {
-		lambda += 0.1
-	}
-	return lambda / (2 * float64(n))
 }

@@ -35,44 +35,52 @@ func (r *run) streamed(ctx context.Context, out *report.Serving) {
 		if ctx.Err() != nil {
 			return
 		}
-		var e *AnswerError
 		switch {
-		case errors.As(err, &e) && !e.gone:
-			s.Status, s.Text = report.StatusIgnored, err.Error()
-			r.note("not judged: case %s as a stream: %s", q.ref.Case, s.Text)
 		case err != nil:
-			s.Status, s.Text = report.StatusError, err.Error()
-			out.Verdict, out.Error = report.Error, fmt.Sprintf("no answer that can be judged: case %s as a stream: %s", q.ref.Case, s.Text)
+			s.Status, s.Text = without(err), err.Error()
 		case !got.ended:
 			s.Status, s.Text = report.StatusFail, fmt.Sprintf("the stream breaks off after %d pieces, without finish_reason or [DONE]", got.pieces)
 		case r.model.unended(got.text) != r.model.unended(q.answer.Text):
 			again, err := r.client.ask(ctx, q.ask)
 			if err == nil && r.model.unended(again.Text) != r.model.unended(q.answer.Text) {
 				s.Status, s.Text = report.StatusIgnored, "the text is another each time"
-				r.note("not judged: case %s as a stream: %s", q.ref.Case, s.Text)
 				break
 			}
 			s.Status, s.Text = report.StatusFail, fmt.Sprintf("the pieces of the stream come to %s, the answer as a whole is %s", quoted(got.text), quoted(q.answer.Text))
 		}
+		if s.Status == report.StatusIgnored {
+			r.note("not judged: case %s as a stream: %s", q.ref.Case, s.Text)
+		}
 		if s.Status != report.StatusPass {
 			s.Judged, s.Right = []string{}, 0
 		}
-		out.Requests = append(out.Requests, s)
-		switch {
-		case out.Verdict == report.Error:
+		if tellMore(out, s, causeStream); out.Verdict == report.Error {
 			return
-		case s.Status == report.StatusFail && out.First == nil:
-			out.Verdict = report.Fail
-			out.First = &report.ServingPlace{Case: s.Case, As: s.As, Way: s.Way, Text: s.Text}
-			out.Causes = []report.Cause{only(causeStream, s.Text)}
 		}
 	}
 }
 
-// only is a cause that says what was seen.
-func only(id, text string) report.Cause {
-	nan := report.Float(math.NaN())
-	return report.Cause{ID: id, Proven: true, Text: text, Fit: nan, FitGolden: nan, NextFit: nan}
+// without is what comes of a request that got no answer: one that the server refuses is left out, one that may have
+// ended it is an error.
+func without(err error) report.Status {
+	if e, ok := errors.AsType[*AnswerError](err); ok && !e.gone || errors.Is(err, errNameless) {
+		return report.StatusIgnored
+	}
+	return report.StatusError
+}
+
+// tellMore adds what came of a request that is sent where all else is right; what is wrong with it has one cause.
+func tellMore(out *report.Serving, q report.ServedRequest, cause string) {
+	out.Requests = append(out.Requests, q)
+	switch {
+	case q.Status == report.StatusError:
+		out.Verdict, out.Error = report.Error, fmt.Sprintf("no answer that can be judged: case %s as %s, %s: %s", q.Case, q.As, q.Way, q.Text)
+	case q.Status == report.StatusFail && out.First == nil:
+		nan := report.Float(math.NaN())
+		out.Verdict = report.Fail
+		out.First = &report.ServingPlace{Case: q.Case, As: q.As, Way: q.Way, Text: q.Text}
+		out.Causes = []report.Cause{{ID: cause, Proven: true, Text: q.Text, Fit: nan, FitGolden: nan, NextFit: nan}}
+	}
 }
 
 // pieces are an answer that came as a stream.

@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"github.com/goparity/goparity/internal/label"
 	"slices"
 	"strings"
 
@@ -60,17 +61,25 @@ func (c *context) attended() bool {
 
 // ofHeads names edits of the order of heads and sequences in front of an attention.
 func ofHeads(c *context) string {
-	if c.Kind != "layout" || len(c.At) == 0 || len(c.op.Out) != 1 || len(c.Values[c.op.Out[0]].Shape) < 4 || !c.attended() {
+	if c.Kind != "layout" || len(c.At) == 0 || len(c.op.Out) != 1 || !c.attended() {
 		return ""
 	}
 	spread := func(o program.Op) bool {
 		return o.Name == "expand" || o.Name == "repeat_interleave" || o.Name == "repeat"
 	}
+	if c.op.Name == "view" && strings.HasPrefix(c.Text, "view of") {
+		return map[bool]string{true: "attention/gqa", false: "attention/heads"}[c.afterAny(2, spread)]
+	}
+	if len(c.Values[c.op.Out[0]].Shape) < 4 {
+		return ""
+	}
 	switch {
 	case strings.HasPrefix(c.Text, "axis 0 rolled"):
 		return "state/sequence"
-	case (spread(c.op) || c.afterAny(toCompare, spread)) && (strings.HasPrefix(c.Text, "axes 1 and 2") || strings.HasPrefix(c.Text, "axis 1 ")):
+	case (spread(c.op) || c.afterAny(toCompare, spread)) && (strings.HasPrefix(c.Text, "axes 1 and 2") || strings.HasPrefix(c.Text, "axis 1 ") || strings.Contains(c.Text, "spread by turns") || strings.Contains(c.Text, "of axis 1 everywhere")):
 		return "attention/gqa"
+	case strings.HasPrefix(c.Text, "axis 1 rolled"):
+		return "attention/heads"
 	}
 	return ""
 }
@@ -226,4 +235,75 @@ func (c *context) modulates(o program.Op) bool {
 		v := c.Values[id]
 		return v.Weight == "" && len(v.Shape) == n && v.Shape[n-1] == all[n-1] && v.Shape[n-2] == 1 && all[n-2] > 1
 	})
+}
+
+// ofSource names edits that take what was recorded elsewhere.
+func ofSource(c *context) string {
+	if c.Kind != "source" || c.From == "" {
+		return ""
+	}
+	is := c.Was
+	if is == "" && c.Target < len(c.Of) {
+		is = c.Of[c.Target].Layer
+	}
+	stream := is == label.Block(is) || label.Parent(is) == label.Block(is) // what blocks pass on
+	switch {
+	case !stream && role(c.From) == role(is) && c.From != is:
+		return "state/stale"
+	case !stream && is != "" && label.Beside(c.From, is):
+		return "linear/gate-up"
+	}
+	return "residual/source"
+}
+
+// ofRegion names edits of what is done to a value until it is one value again.
+func ofRegion(c *context) string {
+	switch {
+	case c.Kind == "twice" && strings.HasSuffix(c.Text, ", too") && slices.ContainsFunc(c.Ops, c.rotates):
+		return "rope/applied"
+	case c.Kind == "exchange" && isActivation(c.op.Name):
+		return "linear/gate-up"
+	case (c.Kind == "drop" || c.Kind == "bypass" || c.Kind == "scalar") && (c.op.Name == "tanh" || c.near("tanh", 1) || c.after("tanh", 1)) && (c.op.Name == "tanh" || c.op.Name == "div" || c.op.Name == "mul") && !c.takesTwo():
+		if c.reaches("_softmax") {
+			return "config/attn_logit_softcapping"
+		}
+		if !c.has("silu") && !c.has("sigmoid") && !c.has("gelu") {
+			return "config/final_logit_softcapping"
+		}
+	case c.op.Name == "add" && (c.Kind == "drop" || c.Kind == "bypass") && c.learned() == 1 && (c.near("topk", toCompare) || c.has("topk")):
+		return "moe/bias"
+	}
+	return ""
+}
+
+// ofRow names edits of which row of several a result is, where nothing else is done.
+func ofRow(c *context) string {
+	if c.Kind != "slice" && c.Kind != "layout" || slices.ContainsFunc(c.Ops, func(o program.Op) bool { return !slices.Contains(moves, o.Name) }) {
+		return ""
+	}
+	if slices.ContainsFunc(c.Ops, func(o program.Op) bool { return (&context{Piece: c.Piece, op: o}).ofOneRow() }) {
+		return "output/last-token"
+	}
+	return ""
+}
+
+// ofRecurrence names edits of a state that decays from row to row, as that of a state-space model.
+func ofRecurrence(c *context) string {
+	if !c.has("exp") || !c.has("softplus") && !c.has("cumsum") || c.reaches("_softmax") || c.has("topk") {
+		return ""
+	}
+	does := func(name string) bool {
+		return c.op.Name == name || slices.ContainsFunc(c.At, func(i int) bool { return c.Ops[i].Name == name })
+	}
+	switch {
+	case does("softplus") || c.near("softplus", 2):
+		return "ssm/step"
+	case does("exp") || c.near("exp", 2):
+		return "ssm/decay"
+	case does("silu") || c.after("silu", 2) || c.near("silu", 1):
+		return "ssm/gate"
+	case c.Kind == "slice" || c.Kind == "exchange" || c.Kind == "layout" || c.Kind == "source":
+		return "ssm/state"
+	}
+	return ""
 }

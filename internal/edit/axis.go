@@ -60,10 +60,10 @@ func parts(s *site) {
 			}
 		}
 	case "split", "split_with_sizes", "unbind":
-		if len(o.Out) < 2 || len(o.Out) > mostParts || slices.Contains(o.Out, program.None) {
+		if len(o.Out) < 2 || slices.Contains(o.Out, program.None) {
 			return
 		}
-		for _, p := range permutations(len(o.Out)) {
+		for _, p := range orders(len(o.Out)) {
 			s.add("slice", 2, text("parts in the order %v", p), func(w *writer, o program.Op) { w.reordered(o, d, p) })
 		}
 		if whole[d]%len(o.Out) == 0 && o.Name != "unbind" {
@@ -74,6 +74,24 @@ func parts(s *site) {
 			})
 		}
 	}
+}
+
+// orders are all orders of a few parts, and of many those in which two are exchanged.
+func orders(n int) (out [][]int) {
+	if n <= mostParts {
+		return permutations(n)
+	}
+	for i := range min(n, mostPairs) {
+		for k := range i {
+			order := make([]int, n)
+			for j := range order {
+				order[j] = j
+			}
+			order[i], order[k] = k, i
+			out = append(out, order)
+		}
+	}
+	return out
 }
 
 // slices takes as much from elsewhere along an axis of n.

@@ -59,6 +59,58 @@ func calls(s *site) {
 	}
 }
 
+// all rounds everything in a piece, and puts another function of one variable in the place of one that is written in
+// several operators.
+func all(s *site) {
+	if len(s.Ops) < 2 {
+		return
+	}
+	at := make([]int, len(s.Ops))
+	for i := range at {
+		at[i] = i
+	}
+	for _, d := range narrow {
+		s.addAt("rounding", 6, text("all of it in %s", d), at, func(w *writer, o program.Op) { w.narrowed(o, d, false) })
+	}
+	x, ok := s.variable()
+	if !ok {
+		return
+	}
+	last := s.Ops[len(s.Ops)-1]
+	for _, f := range unary {
+		s.addAt("sibling", 2, text("%s → %s", last.Name, f.name), []int{len(s.Ops) - 1}, func(w *writer, o program.Op) {
+			w.run(o, f.op, argsOf(append([]any{"self", x}, f.args...)))
+		})
+	}
+}
+
+// unary are functions of one variable.
+var unary = []struct {
+	name, op string
+	args     []any
+}{{"silu", "silu", nil}, {"gelu (none)", "gelu", []any{"approximate", "none"}}, {"gelu (tanh)", "gelu", []any{"approximate", "tanh"}}, {"relu", "relu", nil},
+	{"sigmoid", "sigmoid", nil}, {"tanh", "tanh", nil}}
+
+// variable is what a piece of elementwise operators is a function of; ok is false where it is of several, or no such one.
+func (s *site) variable() (x program.ID, ok bool) {
+	x = program.None
+	for i := range s.Ops {
+		for _, id := range s.Operands(i) {
+			if s.Maker(id) >= 0 || len(s.shape(id)) == 0 {
+				continue
+			}
+			if x != program.None && x != id {
+				return x, false
+			}
+			x = id
+		}
+		if n := s.Ops[i].Name; !slices.Contains(elementwise, n) && !isActivation(n) && !slices.Contains([]string{"sigmoid", "pow", "exp", "erf"}, n) {
+			return x, false
+		}
+	}
+	return x, x != program.None && slices.Equal(s.shape(x), s.shape(s.Out)) && s.Maker(s.Out) == len(s.Ops)-1
+}
+
 func (s *site) ofCall(c call, kind string, cost int, what string, rewrite func(w *writer, o program.Op)) {
 	name := strings.TrimSpace(s.Frames[c.frame].Text)
 	if e := s.addAt(kind, cost, text("%s %s", name, what), c.at, rewrite); e.Kind != "" {
@@ -108,6 +160,7 @@ func isBias(o program.Op, arg string) bool {
 
 // rounded is a value that went through another type.
 func (w *writer) rounded(id program.ID, d tensor.DType) program.ID {
+	w.e.To = d
 	v := *w.value(id)
 	x := w.make(v.Shape, d)
 	w.ops = append(w.ops, program.Op{Name: "_to_copy", Full: full("_to_copy"), Args: argsOf([]any{"self", id, "dtype", d.String()}), Out: []program.ID{x}, Stack: -1})

@@ -13,15 +13,19 @@ import (
 // Edit is one change of a piece.
 type Edit struct {
 	Kind   string
-	Text   string  // what is changed: "silu → gelu"
-	Cost   int     // those of a lower cost are tried first, and say the same with less
-	At     []int   // operators that are changed, by index in the piece; none where what comes from outside is
-	Frame  int     // 1 + the expression that is changed, where it is a call; 0 for one of an operator
-	Apart  bool    // it takes what was recorded elsewhere
-	Takers []int   // operators that take what comes from outside and is changed
-	Number float64 // that stands in the place of another; 0 for other kinds
+	Text   string       // what is changed: "silu → gelu"
+	Cost   int          // those of a lower cost are tried first, and say the same with less
+	At     []int        // operators that are changed, by index in the piece; none where what comes from outside is
+	Frame  int          // 1 + the expression that is changed, where it is a call; 0 for one of an operator
+	From   string       // the layer whose record it takes from elsewhere; "" for none
+	To     tensor.DType // to which a rounding rounds
+	Was    string       // the layer in the place of whose record it takes that
+	Takers []int        // operators that take what comes from outside and is changed
+	Fitted bool         // its numbers were found from what the candidate has
+	Number float64      // that stands in the place of another; 0 for other kinds
 	// Weight names the weight that is changed, or in whose place another is read.
 	Weight string
+	ID     string // its name for people, where what stands around it does not tell; see [Label]
 	Patch  replay.Patch
 }
 
@@ -43,10 +47,10 @@ func Key(p *program.Piece, e Edit) string {
 }
 
 // kinds are all kinds of edits. Each lists those of a group of operators that are changed alike.
-var kinds = []func(*site){drop, sibling, swap, flag, masks, axes, parts, numbers, integers, bypass, source, nearer, spread, order, twice, results, roundings, clamps, convolutions, tables}
+var kinds = []func(*site){drop, sibling, swap, flag, masks, axes, parts, numbers, integers, bypass, source, nearer, spread, refactored, order, twice, results, roundings, clamps, convolutions, tables}
 
 // wholes are kinds that are about the whole piece.
-var wholes = []func(*site){given, ofLine, exchange, calls, helpers, records}
+var wholes = []func(*site){given, ofLine, exchange, outsiders, calls, helpers, records, around, modules, experts, grids, all, states}
 
 // site is a group of operators, and what an edit of them may use.
 type site struct {
@@ -56,7 +60,9 @@ type site struct {
 	tables  []bool // by operator: it is made of constants alone, as a table of positions
 	sizes   []int  // of axes in the piece: numbers often come from them
 	calls   []call
-	looped  []bool // by operator: it runs several times in a loop
+	looped  []bool                   // by operator: it runs several times in a loop
+	fed     *Fed                     // nil where forward passes were not laid out as one
+	others  map[[2]int]program.Value // what others have, by value and owner
 	out     []Edit
 }
 
@@ -67,12 +73,14 @@ type Weight struct {
 	Shape  []int
 	DType  tensor.DType
 	Record int
+	Open   func() *tensor.Tensor // as it lies in the checkpoint; nil where that is not at hand
 }
 
 // List lists the edits of a piece, those of the lowest cost first. weights are those of the model that
-// may be read in place of another.
-func List(b *replay.Base, weights []Weight) []Edit {
+// may be read in place of another. fed says which forward pass is wrong, where several were laid out as one; else it is nil.
+func List(b *replay.Base, weights []Weight, fed *Fed) []Edit {
 	s := newSite(b, weights)
+	s.fed = fed
 	s.calls = s.called()
 	for _, s.group = range groups(b.Piece) {
 		for _, kind := range kinds {
@@ -87,7 +95,7 @@ func List(b *replay.Base, weights []Weight) []Edit {
 }
 
 func newSite(b *replay.Base, weights []Weight) *site {
-	s := &site{Base: b, weights: weights}
+	s := &site{Base: b, weights: weights, others: map[[2]int]program.Value{}}
 	for _, v := range b.Values {
 		s.sizes = append(s.sizes, v.Shape...)
 	}

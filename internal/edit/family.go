@@ -23,23 +23,28 @@ type Family struct {
 // the ratio of a geometric table, and each number of a short one.
 func Families(b *replay.Base) (out []Family) {
 	s := newSite(b, nil)
-	add := func(what string, n int, at []int, rewrite func(w *writer, o program.Op, p []float64)) {
+	of := func(cost int, what string, n int, at []int, said func(p []float64) string, rewrite func(w *writer, o program.Op, p []float64)) {
 		out = append(out, Family{what, n, func(p []float64) *Edit {
 			s.out = nil
-			e := s.addAt("scalar", fittedCost, text("%s: %s", what, fitted(p)), at, func(w *writer, o program.Op) { rewrite(w, o, p) })
+			e := s.addAt("scalar", cost, text("%s: %s", what, said(p)), at, func(w *writer, o program.Op) { rewrite(w, o, p) })
 			if e.Kind == "" {
 				return nil
 			}
+			e.Fitted = true
 			return e
 		}})
 	}
+	add := func(what string, n int, at []int, rewrite func(w *writer, o program.Op, p []float64)) {
+		of(fittedCost, what, n, at, fitted, rewrite)
+	}
+	more := func(p []float64) string { return fmt.Sprintf("%+.4g", p[0]) }
 	for _, g := range groups(s.Piece) {
 		o := s.Ops[g[0]]
 		for _, a := range o.Args {
 			if c, ok := a.Value.(float64); ok && c != 0 && !slices.Contains(fixed, a.Name) {
-				add(text("%s of %s", a.Name, o.Name), 1, g, func(w *writer, o program.Op, p []float64) {
-					w.run(o, o.Name, with(o.Args, a.Name, c*(1+p[0])))
-				})
+				what, cost := text("%s of %s", a.Name, o.Name), fittedCost-1 // the number is there
+				of(cost, what, 1, g, fitted, func(w *writer, o program.Op, p []float64) { w.run(o, o.Name, with(o.Args, a.Name, c*(1+p[0]))) })
+				of(cost, "a number more than "+what, 1, g, more, func(w *writer, o program.Op, p []float64) { w.run(o, o.Name, with(o.Args, a.Name, c+p[0])) })
 			}
 			if id, ok := a.Value.(program.ID); ok && id != program.None && s.Maker(id) < 0 && s.Values[id].Weight == "" && s.Values[id].Record == 0 {
 				s.unknownTable(id, a.Name+" of "+o.Name, func(what string, n int, f func(w *writer, id program.ID, p []float64) program.ID) {
@@ -54,7 +59,7 @@ func Families(b *replay.Base) (out []Family) {
 		add("a factor of the result of "+o.Name, 1, g, func(w *writer, o program.Op, p []float64) {
 			w.after(o, func(id program.ID) program.ID { return w.call("mul", id, nil, "self", id, "other", 1+p[0]) })
 		})
-		add("a number more than the result of "+o.Name, 1, g, func(w *writer, o program.Op, p []float64) {
+		of(fittedCost, "a number more than the result of "+o.Name, 1, g, more, func(w *writer, o program.Op, p []float64) {
 			w.after(o, func(id program.ID) program.ID { return w.call("add", id, nil, "self", id, "other", p[0], "alpha", 1) })
 		})
 		if s.tables[g[0]] {

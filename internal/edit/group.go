@@ -36,9 +36,15 @@ func groups(p *program.Piece) (out [][]int) {
 		}
 	}
 	for i, o := range p.Ops {
+		if n, repeats := iteration(p, i); repeats {
+			add(i, key{o.Name, o.Layer, o.Stack, n, -1})
+		}
+	}
+	for i, o := range p.Ops {
 		for _, a := range o.Args {
 			if c, ok := a.Value.(float64); ok && c != 0 && math.Abs(c) != 1 {
 				add(i, key{o.Name, "", 0, 0, math.Abs(c)})
+				add(i, key{"", "", -1, 0, math.Abs(c)})
 			}
 		}
 	}
@@ -69,4 +75,32 @@ func ordinal(p *program.Piece, i int) (n int) {
 		n++
 	}
 	return n
+}
+
+// iteration returns which operator of one run of an expression it is, where that runs several times in a row, as in a
+// comprehension.
+func iteration(p *program.Piece, i int) (n int, repeats bool) {
+	if p.Ops[i].Stack < 0 {
+		return 0, false
+	}
+	same := func(k int) bool {
+		return k >= 0 && k < len(p.Ops) && p.Origin[k]-p.Origin[i] == k-i && p.Ops[k].Stack == p.Ops[i].Stack && p.Ops[k].Layer == p.Ops[i].Layer
+	}
+	from, to := i, i+1
+	for same(from - 1) {
+		from--
+	}
+	for same(to) {
+		to++
+	}
+	for period := 2; 2*period <= to-from && period <= ordinalUpTo; period++ {
+		differs := (to-from)%period > 0
+		for k := from + period; k < to && !differs; k++ {
+			differs = p.Ops[k].Name != p.Ops[k-period].Name
+		}
+		if !differs {
+			return (i - from) % period, true
+		}
+	}
+	return 0, false
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
@@ -13,6 +14,9 @@ import (
 // Label names an edit for people by what stands around it: "rope/layout", "norm/eps". It is never needed to
 // find one. What has no name of its own is "edit/" and its kind.
 func Label(p *program.Piece, e Edit) string {
+	if e.ID != "" {
+		return e.ID
+	}
 	c := &context{Piece: p, Edit: e}
 	if len(e.At) > 0 {
 		c.op = p.Ops[e.At[0]]
@@ -45,7 +49,7 @@ type context struct {
 }
 
 // labels are the rules by which edits are named; the first that has a name decides.
-var labels = []func(c *context) string{ofActivation, ofNorm, ofConvolution, ofWeight, ofMask, ofHeads, ofScan, ofModulation, ofRotation, ofAttention, ofExperts, ofSum, ofProduct, ofEmbedding, ofOrder, ofValue}
+var labels = []func(c *context) string{ofSource, ofRegion, ofRow, ofRecurrence, ofActivation, ofNorm, ofConvolution, ofWeight, ofMask, ofHeads, ofScan, ofModulation, ofRotation, ofAttention, ofExperts, ofSum, ofProduct, ofEmbedding, ofOrder, ofValue}
 
 var activations = map[string]string{"silu": "silu", "gelu (none)": "gelu", "gelu (tanh)": "gelu-tanh", "gelu": "gelu", "relu": "relu", "relu²": "relu2",
 	"x·sigmoid(1.702·x)": "quick-gelu", "sigmoid": "sigmoid", "tanh": "tanh", "leaky_relu": "leaky-relu", "elu": "elu", "mish": "mish", "softplus": "softplus"}
@@ -99,6 +103,8 @@ func (c *context) ofCall() string {
 		return ""
 	case does(c.rotates):
 		return "rope/applied"
+	case c.Kind == "drop" && does(func(o program.Op) bool { return o.Name == "add" && (&context{Piece: c.Piece, op: o}).takesTwo() }):
+		return "residual/missing"
 	case does(func(o program.Op) bool { return o.Name == "rsqrt" || isNorm(o.Name) || o.Name == "linalg_vector_norm" }):
 		return "norm/missing"
 	case does(func(o program.Op) bool { return isActivation(o.Name) }):
@@ -139,7 +145,8 @@ func ofNorm(c *context) string {
 	case len(c.At) == 0 && c.Kind == "value" && strings.HasPrefix(c.Text, "without its mean") && c.near("rsqrt", toRoot):
 		return "norm/kind"
 	case isNorm(c.op.Name) && c.Kind == "scalar" && strings.HasPrefix(c.Text, "eps"), c.op.Name == "add" && c.Kind == "scalar" && c.near("rsqrt", 1),
-		c.op.Name == "add" && c.Kind == "drop" && c.near("rsqrt", 1):
+		c.op.Name == "add" && c.Kind == "drop" && c.near("rsqrt", 1), near && c.Kind == "scalar" && strings.HasPrefix(c.Text, "a number more"),
+		isNorm(c.op.Name) && strings.HasPrefix(c.Text, "a number more than eps"):
 		return "norm/eps"
 	case isNorm(c.op.Name) && (c.Kind == "sibling" || c.Kind == "scalar"):
 		return "norm/kind"
@@ -173,6 +180,25 @@ func ofConvolution(c *context) string {
 	return "conv/layout"
 }
 
+// ofSibling reports whether the weight that is read is one beside its own, in the same layer.
+func (c *context) ofSibling() bool {
+	from, to, ok := strings.Cut(c.Text, " → ")
+	return ok && role(from) != role(to) && slices.Equal(numbersIn(from), numbersIn(to))
+}
+
+// widens reports whether the piece makes more of each row than it takes, as gates do and queries do not.
+func (c *context) widens() bool {
+	out := c.Values[c.Out].Shape
+	return len(out) > 0 && slices.ContainsFunc(c.Values, func(v program.Value) bool {
+		return v.Record > 0 && len(v.Shape) == len(out) && v.Shape[len(v.Shape)-1] < out[len(out)-1]
+	})
+}
+
+// numbersIn lists the numbers in a name.
+func numbersIn(name string) []string {
+	return strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsDigit(r) })
+}
+
 func ofWeight(c *context) string {
 	if c.Weight == "" {
 		return ""
@@ -182,6 +208,12 @@ func ofWeight(c *context) string {
 		return "embedding/index"
 	case c.Kind == "weight" && c.scales():
 		return "norm/weight"
+	case c.Kind == "weight" && len(numbersIn(c.Text)) == 0: // outside of all blocks: the head, and the embedding
+		return "output/tied"
+	case c.Kind == "weight" && c.ofSibling() && c.widens():
+		return "linear/gate-up"
+	case c.Kind == "weight" && c.ofSibling():
+		return "linear/qkv-order"
 	case c.Kind == "weight":
 		return "linear/other-layer"
 	case c.Kind == "layout" && strings.Contains(c.Text, "exchanged"):
@@ -344,6 +376,17 @@ func ofProduct(c *context) string {
 		return "conv/padding"
 	}
 	return ""
+}
+
+// ofOneRow reports whether an operator takes one row of several.
+func (c *context) ofOneRow() bool {
+	x, ok := c.op.Args.Get("self").(program.ID)
+	if !ok || len(c.op.Out) != 1 || len(c.Values[x].Shape) < 2 {
+		return false
+	}
+	from, to := c.Values[x].Shape, c.Values[c.op.Out[0]].Shape
+	d, _ := c.op.Args.Get("dim").(int)
+	return d > 0 && d < len(from)-1 && from[d] > 1 && (len(to) < len(from) || to[d] == 1) && to[len(to)-1] == from[len(from)-1]
 }
 
 func ofEmbedding(c *context) string {

@@ -120,8 +120,57 @@ func spread(s *site) {
 				}
 				w.run(o, o.Name, with(o.Args, names[i], x))
 			})
+			s.add("layout", 4, text("%s of %s: the first of axis %d everywhere", names[i], o.Name, d-1), func(w *writer, o program.Op) {
+				x := o.Args.Get(names[i]).(program.ID)
+				all := w.value(x).Shape
+				if w.failed = w.failed || len(all) <= d; w.failed {
+					return
+				}
+				one := slices.Clone(all)
+				one[d-1] = 1
+				x = w.call("slice", x, one, "self", x, "dim", d-1, "start", 0, "end", 1, "step", 1)
+				w.run(o, o.Name, with(o.Args, names[i], w.call("expand", x, all, "self", x, "size", all)))
+			})
 		}
 	}
+}
+
+// refactored splits an axis into the same parts in the other order, or joins two that stand in the other order.
+func refactored(s *site) {
+	o := s.first()
+	v, ok := s.result(o)
+	x, is := o.Args.Get("self").(program.ID)
+	if !ok || !is || o.Name != "view" || !isFloat(v) {
+		return
+	}
+	from, to := s.shape(x), v.Shape
+	long, short, splits := to, from, true
+	if len(from) > len(to) {
+		long, short, splits = from, to, false
+	}
+	if len(long) != len(short)+1 {
+		return
+	}
+	d := 0
+	for d < len(short) && long[d] == short[d] {
+		d++
+	}
+	if d == len(short) || d+1 >= len(long) || long[d]*long[d+1] != short[d] || long[d] == 1 || long[d+1] == 1 {
+		return
+	}
+	a, b := long[d], long[d+1]
+	s.add("layout", 4, text("view of %d×%d as %d×%d", a, b, b, a), func(w *writer, o program.Op) {
+		x := o.Args.Get("self").(program.ID)
+		if w.failed = w.failed || len(w.value(x).Shape) != len(from); w.failed {
+			return
+		}
+		if splits {
+			x = w.turn(x, d, b)
+		} else {
+			x = w.transpose(x, d, d+1)
+		}
+		w.run(o, "view", with(o.Args, "self", x))
+	})
 }
 
 // turn reads an axis of a·b as [a, b], and writes it as [b, a].
@@ -246,6 +295,14 @@ func (s *site) table(x *replay.Array, v program.Value, name string, add func(kin
 		add("table", text("%s without its scaling", name), func(w *writer, id program.ID) program.ID {
 			return w.constant(v, func(i int, _ float64) float64 { return first[0] * math.Pow(first[1]/first[0], float64(i%n)) }, x)
 		})
+	}
+	if n > 0 && !geometric {
+		for _, c := range bases {
+			add("table", text("%s → a geometric one of base %.4g", name, c), func(w *writer, id program.ID) program.ID {
+				first := x.Floats()[0]
+				return w.constant(v, func(i int, _ float64) float64 { return first * math.Pow(c, -float64(i%n)/float64(n)) }, x)
+			})
+		}
 	}
 	if !geometric {
 		return

@@ -32,8 +32,8 @@ const (
 	// mostSingle is up to how many operators of a piece each is also changed by itself.
 	mostSingle = 300
 
-	// mostParts is of how many parts all orders are tried.
-	mostParts = 4
+	// mostParts is of how many parts all orders are tried, and mostPairs of how many more each two are exchanged.
+	mostParts, mostPairs = 4, 12
 
 	// mostAxes is how many axes a value may have whose elements are put in another order.
 	mostAxes = 5
@@ -57,6 +57,20 @@ const (
 	// toCompare is within how many operators positions come to where they are compared, and toRoot what is normed to
 	// its root.
 	toCompare, toRoot = 4, 5
+
+	// mostKeys is up to how many keys of an attention other masks of a forward pass are written, and near how far a
+	// cosine and a sine may be from one circle, as 16 bits have them.
+	mostKeys, near = 1024, 0.02
+
+	// mostGrid is up to how many numbers a weight may have to be read as another quantised one, and firstRows how many of
+	// its rows tell whether it is one.
+	mostGrid, firstRows = 1 << 24, 8
+
+	// mostStacked is up to how many weights that lie in one are put in another order.
+	mostStacked = 8
+
+	// mostRegion is how many operators may lie between a value and what is made of it alone.
+	mostRegion = 16
 
 	// ordinalUpTo is how far operators of one expression are counted, to tell those that repeat apart.
 	ordinalUpTo = 12

@@ -36,7 +36,7 @@ func records(s *site) {
 				if len(at) == 0 {
 					continue
 				}
-				s.addAt("source", 3, text("%s takes %s in the place of %s", s.Ops[at[0]].Name, r.Name, Name(s.Piece, id)), at, func(w *writer, o program.Op) {
+				s.addAt("source", 3, text("%s takes %s in the place of %s", s.Ops[at[0]].Name, r.Name, s.port(id)), at, func(w *writer, o program.Op) {
 					x := w.outside(value)
 					w.run(o, o.Name, o.Args.Map(func(a program.ID) program.ID {
 						if a == id {
@@ -44,7 +44,7 @@ func records(s *site) {
 						}
 						return a
 					}))
-				})
+				}).Was = s.layerOf(v)
 			}
 		}
 		if taken[r.Record] || !s.isOutput(r.Shape) {
@@ -54,13 +54,21 @@ func records(s *site) {
 			return
 		}
 		s.last("source", 3, text("the result is %s", r.Name), func(w *writer, _ program.ID) program.ID { return w.outside(value) })
-		s.last("term", 4, text("%s is added to the result", r.Name), func(w *writer, id program.ID) program.ID {
+		s.last("term", 5, text("%s is added to the result", r.Name), func(w *writer, id program.ID) program.ID {
 			return w.call("add", id, nil, "self", id, "other", w.outside(value), "alpha", 1)
 		})
-		s.last("term", 4, text("the result is multiplied with %s", r.Name), func(w *writer, id program.ID) program.ID {
+		s.last("term", 5, text("the result is multiplied with %s", r.Name), func(w *writer, id program.ID) program.ID {
 			return w.call("mul", id, nil, "self", id, "other", w.outside(value))
 		})
 	}
+}
+
+// layerOf is the layer that recorded a value; "" for none.
+func (s *site) layerOf(v program.Value) string {
+	if v.Record > 0 && v.Record <= len(s.Of) {
+		return s.Of[v.Record-1].Layer
+	}
+	return ""
 }
 
 // only reports whether a value hangs on constants alone.
@@ -86,7 +94,9 @@ func (s *site) last(kind string, cost int, what string, f change) {
 
 // outside adds a value that comes from outside to the patch.
 func (w *writer) outside(v program.Value) program.ID {
-	w.e.Apart = w.e.Apart || v.Record > 0
+	if v.Record > 0 {
+		w.e.From = w.s.layerOf(v)
+	}
 	w.e.Patch.Made = append(w.e.Patch.Made, v)
 	return program.ID(len(w.s.Values) + len(w.e.Patch.Made) - 1)
 }

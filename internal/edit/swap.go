@@ -80,6 +80,34 @@ func exchange(s *site) {
 	}
 }
 
+// outsiders gives two values that come from outside each other's place.
+func outsiders(s *site) {
+	for i, a := range s.Values {
+		for j := range i {
+			b, x, y := s.Values[j], program.ID(i), program.ID(j)
+			if s.Maker(x) >= 0 || s.Maker(y) >= 0 || a.Weight != "" || b.Weight != "" || !isFloat(a) || !slices.Equal(a.Shape, b.Shape) || a.DType != b.DType {
+				continue
+			}
+			at := slices.Concat(s.takers(x), s.takers(y))
+			slices.Sort(at)
+			if at = slices.Compact(at); len(at) == 0 {
+				continue
+			}
+			s.addAt("exchange", 3, text("%s and %s exchanged", s.port(x), s.port(y)), at, func(w *writer, o program.Op) {
+				w.run(o, o.Name, o.Args.Map(func(id program.ID) program.ID {
+					switch id {
+					case x:
+						return y
+					case y:
+						return x
+					}
+					return id
+				}))
+			})
+		}
+	}
+}
+
 // depends reports whether an operator is made of another one's result.
 func (s *site) depends(of, on int) bool {
 	made := map[program.ID]bool{}
@@ -121,4 +149,12 @@ func permutations(n int) (out [][]int) {
 	}
 	next()
 	return out
+}
+
+// port names a value that comes from outside by where it was recorded.
+func (s *site) port(id program.ID) string {
+	if r := s.Values[id].Record; r > 0 && r <= len(s.Of) {
+		return s.Of[r-1].Layer + "-" + s.Of[r-1].Name
+	}
+	return Name(s.Piece, id)
 }

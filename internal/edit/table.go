@@ -1,7 +1,6 @@
 package edit
 
 import (
-	"encoding/binary"
 	"math"
 
 	"github.com/goparity/goparity/internal/program"
@@ -40,10 +39,8 @@ func rebased(x float64, i, n int, b, other float64) float64 {
 // constant writes a value of numbers that are made of others.
 func (w *writer) constant(v program.Value, f func(i int, x float64) float64, of *replay.Array) program.ID {
 	x := of.Floats()
-	data := make([]byte, 4*len(x))
 	for i := range x {
-		binary.LittleEndian.PutUint32(data[4*i:], math.Float32bits(float32(f(i, x[i]))))
+		x[i] = f(i, x[i])
 	}
-	w.e.Patch.Made = append(w.e.Patch.Made, program.Value{Shape: v.Shape, DType: tensor.F32, Data: data})
-	return program.ID(len(w.s.Values) + len(w.e.Patch.Made) - 1)
+	return w.numbers(x, v.Shape, tensor.F32)
 }

@@ -164,6 +164,19 @@ func roundings(s *site) {
 // moves are operators that calculate nothing.
 var moves = []string{"detach", "clone", "alias", "view", "expand", "slice", "select", "transpose", "permute", "unsqueeze", "squeeze", "_to_copy", "cat", "stack"}
 
+// Root is the operator that calculated what one makes: that before it, where it only moves numbers; −1 for what comes from
+// outside.
+func Root(p *program.Piece, op int) int {
+	for op >= 0 && slices.Contains(moves, p.Ops[op].Name) {
+		ids := p.Ops[op].Operands()
+		if len(ids) == 0 || slices.ContainsFunc(ids, func(id program.ID) bool { return id != ids[0] && size(p.Values[id].Shape) > 0 }) {
+			return op
+		}
+		op = p.Maker(ids[0])
+	}
+	return op
+}
+
 // given does the same to what comes from outside: weights, and what was recorded, and reads other weights in
 // their place.
 func given(s *site) {
@@ -225,7 +238,8 @@ func (s *site) readable(v program.Value) (out []Weight) {
 		},
 		func(name string) bool {
 			return role(name) != role(v.Weight) && path.Dir(path.Dir(dots(name))) == path.Dir(path.Dir(dots(v.Weight)))
-		}} {
+		},
+		func(name string) bool { return len(numbersIn(name)) == 0 && len(numbersIn(v.Weight)) == 0 }} { // the head and the embedding
 		for _, x := range s.weights {
 			if x.Name != v.Weight && slices.Equal(x.Shape, v.Shape) && near(x.Name) && len(out) < mostWeights &&
 				!slices.ContainsFunc(out, func(y Weight) bool { return y.Name == x.Name }) {

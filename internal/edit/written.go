@@ -45,7 +45,7 @@ func (w Written) Find(b *replay.Base, weights []Weight, op int) (Edit, error) {
 		return s.out[0], nil
 	}
 	var have []string
-	for _, e := range List(b, weights) {
+	for _, e := range List(b, weights, nil) {
 		if !slices.Contains(e.At, op) {
 			continue
 		}

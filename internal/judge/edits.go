@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/edit"
 	"github.com/goparity/goparity/internal/judge/piece"
 	"github.com/goparity/goparity/internal/label"
@@ -15,6 +17,7 @@ import (
 	"github.com/goparity/goparity/internal/replay"
 	"github.com/goparity/goparity/internal/report"
 	editsearch "github.com/goparity/goparity/internal/search"
+	"github.com/goparity/goparity/tensor"
 )
 
 // mostOthers is how many other names of an edit are listed.
@@ -93,7 +96,7 @@ func (c *Comparison) edited() (found edits, err error) {
 		if first == nil { // the golden is within its tolerance there
 			at = r.faultIn(c.Verdict)
 		}
-		if at >= 0 {
+		if at >= 0 && found.first == nil {
 			if found.first, err = c.editAt(r, at, load, &found, false); err != nil {
 				return found, err
 			}
@@ -129,15 +132,15 @@ func (c *Comparison) editAt(r *replayed, t int, load replay.Load, known *edits, 
 	if twin && len(known.known) == 0 {
 		return nil, nil
 	}
-	site := r.result.Site(t, load)
+	site := r.result.Site(t, load, nil, false)
 	if site == nil || len(r.ports[t]) == 0 {
 		return nil, nil
 	}
-	s := &editsearch.Site{Piece: site.Piece, Load: site.Load, Mode: site.Mode, Off: site.Off, Residual: site.Residual, Weights: slices.Concat(c.readable(r.Program), r.before(site, t)), KnownOnly: twin}
-	for key := range known.known {
-		s.Known = append(s.Known, key)
+	found, err := c.findEdit(r, t, load, site, false, known, twin)
+	if err == nil && len(found.Fits) == 0 && site.AnyOrder {
+		site = r.result.Site(t, load, nil, true)
+		found, err = c.findEdit(r, t, load, site, true, known, twin)
 	}
-	found, err := editsearch.Find(c.ctx, s)
 	if err != nil || len(found.Fits) == 0 {
 		if err == nil && known.first == nil && len(known.others) == 0 {
 			c.search.notes = append(c.search.notes, tried(found))
@@ -152,7 +155,7 @@ func (c *Comparison) editAt(r *replayed, t int, load replay.Load, known *edits, 
 		return nil, nil
 	}
 	k := c.causeOf(r, site.Piece, r.ports[t][0], found)
-	if f.Apart && (known.first != nil || len(known.others) > 0) { // what stands elsewhere may follow from the first fault
+	if f.From != "" && (known.first != nil || len(known.others) > 0) { // what stands elsewhere may follow from the first fault
 		k.Proven = false
 	}
 	if k.Proven && len(layers) > 0 {
@@ -163,6 +166,20 @@ func (c *Comparison) editAt(r *replayed, t int, load replay.Load, known *edits, 
 		known.known[key] = &twins{k, map[string]bool{layers[0]: true}}
 	}
 	return k, nil
+}
+
+// findEdit looks for the edit of a site; where forward passes were laid out, of the rows of the first that is wrong.
+func (c *Comparison) findEdit(r *replayed, t int, load replay.Load, site *piece.Site, replayed bool, known *edits, twin bool) (*editsearch.Result, error) {
+	fed, rows := c.fed(r, t, site)
+	if fed != nil {
+		site = r.result.Site(t, load, rows, replayed)
+	}
+	s := &editsearch.Site{Piece: site.Piece, Load: site.Load, Mode: site.Mode, Off: site.Off, Numbers: site.Numbers, Residual: site.Residual,
+		Weights: slices.Concat(c.readable(r.Program), r.before(site, t), r.beside(site, t)), KnownOnly: twin, Fed: fed}
+	for key := range known.known {
+		s.Known = append(s.Known, key)
+	}
+	return editsearch.Find(c.ctx, s)
 }
 
 // twins lists the layers that run the line of an edit, its own first.
@@ -205,13 +222,48 @@ func (r *replayed) before(site *piece.Site, t int) (list []edit.Weight) {
 	return list
 }
 
+// beside lists what the candidate recorded shortly after a port, and what is not made of it: the reference may have run it
+// first as well.
+func (r *replayed) beside(site *piece.Site, t int) (list []edit.Weight) {
+	own := map[program.ID]bool{r.Ports[t].Value: true}
+	for i := range r.Ops {
+		if slices.ContainsFunc(r.Ops[i].Operands(), func(id program.ID) bool { return own[id] }) {
+			for _, id := range r.Ops[i].Out {
+				own[id] = id != program.None
+			}
+		}
+	}
+	parent := label.Parent(r.Ports[t].Layer)
+	for i := t + 1; i < min(len(r.Ports), t+1+mostBeside); i++ {
+		q := &r.Ports[i]
+		if v := r.Values[q.Value]; !own[q.Value] && q.Step == r.Ports[t].Step && label.Inside(q.Layer, parent) && site.Has(i) {
+			own[q.Value] = true
+			list = append(list, edit.Weight{Name: q.Layer + "-" + q.Name, Shape: v.Shape, DType: v.DType, Record: i + 1})
+		}
+	}
+	return list
+}
+
 // readable lists the weights of a program that may be read in place of one another.
 func (c *Comparison) readable(p *program.Program) (list []edit.Weight) {
 	seen := map[string]bool{}
+	open := sync.OnceValues(func() (checkpoint.Weights, error) {
+		if c.search.Evidence == nil {
+			return nil, nil
+		}
+		weights, _, err := c.search.Evidence()
+		return weights, err
+	})
 	for _, v := range p.Values {
 		if v.Weight != "" && !seen[v.Weight] {
 			seen[v.Weight] = true
-			list = append(list, edit.Weight{Name: v.Weight, Shape: v.Shape, DType: v.DType})
+			list = append(list, edit.Weight{Name: v.Weight, Shape: v.Shape, DType: v.DType, Open: func() *tensor.Tensor {
+				t, err := weight(open, &v, p.Aliases)
+				if err != nil {
+					return nil // replay says so
+				}
+				return t
+			}})
 		}
 	}
 	return list

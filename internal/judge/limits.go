@@ -21,6 +21,8 @@ const (
 
 	// mostBefore is how many tensors before a place are tried in the place of what it takes: the nearest.
 	mostBefore = 60
+	// mostBeside is among how many tensors behind it those are that may have been made first.
+	mostBeside = 12
 
 	// fewRows is below how many rows of a forward pass all passes together may show a map that it does not show by
 	// itself: one number for each column takes three. By reason.

@@ -32,6 +32,7 @@ type replayed struct {
 	alone    bool     // there is no golden
 	inferred bool     // the program stands for one that is not known: the golden alone shows what is right
 	laid     *laidOut // where forward passes were laid out as one; else nil
+	along    *Along   // the path of these
 }
 
 // replayAll replays the programs of all cases that have one.

@@ -19,7 +19,9 @@ import (
 // laidOut are runs of a candidate along an execution path, on a forward pass of the reference.
 type laidOut struct {
 	*onepass.Layout
-	at map[int]int // by port of the program: that of the layout
+	in    *onepass.Input
+	asked []onepass.Port
+	at    map[int]int // by port of the program: that of the layout
 }
 
 // replayAlong replays the program of each forward pass of the reference on the runs of its sequences,
@@ -110,17 +112,16 @@ func (c *Comparison) recorded(k *Case) onepass.Record {
 
 // layRuns lays the runs on a grid out as the program's pass of a step.
 func (c *Comparison) layRuns(k *Case, p *program.Program, origins []lineage, step string, in *onepass.Input, grid *onepass.Grid) (*replayed, []piece.Record) {
-	laid := &laidOut{at: map[int]int{}}
-	var ports []onepass.Port
+	laid := &laidOut{in: in, at: map[int]int{}}
 	for i, at := range p.Ports {
 		if at.Step == step {
-			laid.at[i] = len(ports)
-			ports = append(ports, onepass.Port{Layer: at.Layer, Name: at.Name, Shape: p.Values[at.Value].Shape,
+			laid.at[i] = len(laid.asked)
+			laid.asked = append(laid.asked, onepass.Port{Layer: at.Layer, Name: at.Name, Shape: p.Values[at.Value].Shape,
 				Fed: origins[at.Value].fed, Sorted: origins[at.Value].sorted})
 		}
 	}
-	laid.Layout = in.Lay(ports, grid)
-	r := &replayed{Program: p, ports: make([][]*Port, len(p.Ports)), alone: k.alone, laid: laid}
+	laid.Layout = in.Lay(laid.asked, grid)
+	r := &replayed{Program: p, ports: make([][]*Port, len(p.Ports)), alone: k.alone, laid: laid, along: k.Along}
 	records := make([]piece.Record, len(p.Ports))
 	byKey := c.byKey()
 	for i, at := range laid.at {

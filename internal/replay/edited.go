@@ -14,6 +14,8 @@ import (
 type Patch struct {
 	Ops  map[int][]program.Op // by index in Piece.Ops; Outside runs before all others
 	Made []program.Value      // their ids follow those of Piece.Values
+	// Late makes the numbers of some of Made when they are needed.
+	Late map[program.ID]func() (*Array, error)
 }
 
 // Outside is where a patch changes what comes from outside of a piece.
@@ -69,6 +71,13 @@ func (b *Base) Run(p Patch) (*Array, error) {
 		last: slices.Repeat([]int{len(ops)}, len(values))}
 	r.call = Call{values: values, env: make([]*Array, len(values)), mode: b.run.mode, weights: make([]bool, len(values))}
 	copy(r.call.env, b.run.env)
+	for id, of := range p.Late {
+		a, err := of()
+		if err != nil {
+			return nil, err
+		}
+		r.call.env[id] = a
+	}
 	copy(r.call.weights, b.run.weights)
 	for i := range ops {
 		if err := context.Cause(b.ctx); err != nil {

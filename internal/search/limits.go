@@ -31,6 +31,9 @@ const (
 	// alike is up to which relative distance two results are of one function.
 	alike = 1e-6
 
+	// alikeFitted is that where both have numbers that were found: eps of a norm at its root and at the mean before it are
+	// 2e-5 apart in bfloat16.
+	alikeFitted = 1e-3
 	// large is from which number on two of them that do the same are no cause: each makes something infinite.
 	large = 10
 

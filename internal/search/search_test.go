@@ -115,7 +115,7 @@ func site(t *testing.T, p *program.Piece, patch replay.Patch) *search.Site {
 	a, err := base.Run(patch)
 	require.NoError(t, err)
 	want := a.Floats()
-	return &search.Site{Piece: p, Load: load, Weights: weights, Off: func(a *replay.Array) (units, relative float64) {
+	return &search.Site{Piece: p, Load: load, Weights: weights, Numbers: (*replay.Array).Floats, Off: func(a *replay.Array) (units, relative float64) {
 		var d, n float64
 		for i, v := range a.Floats() {
 			d, n = d+(v-want[i])*(v-want[i]), n+want[i]*want[i]
@@ -130,7 +130,7 @@ func TestFindsEveryEdit(t *testing.T) {
 	p := block()
 	base, err := replay.NewBase(t.Context(), p, load, replay.Mode{})
 	require.NoError(t, err)
-	edits := edit.List(base, weights)
+	edits := edit.List(base, weights, nil)
 	require.Greater(t, len(edits), 500)
 	rng := rand.New(rand.NewPCG(1, 2))
 	tried := map[string]int{}
@@ -285,7 +285,7 @@ func TestLabels(t *testing.T) {
 	} {
 		base, err := replay.NewBase(t.Context(), tt.piece, load, replay.Mode{})
 		require.NoError(t, err)
-		edits := edit.List(base, weights)
+		edits := edit.List(base, weights, nil)
 		i := slices.IndexFunc(edits, func(e edit.Edit) bool { return e.Kind == tt.kind && e.Text == tt.text })
 		if !assert.GreaterOrEqual(t, i, 0, tt.text) {
 			continue
@@ -321,7 +321,7 @@ func TestExamplesOfThePage(t *testing.T) {
 	} {
 		base, err := replay.NewBase(t.Context(), tt.piece, load, replay.Mode{})
 		require.NoError(t, err)
-		edits := edit.List(base, weights)
+		edits := edit.List(base, weights, nil)
 		i := slices.IndexFunc(edits, func(e edit.Edit) bool { return e.Kind == tt.kind && e.Text == tt.text })
 		require.GreaterOrEqual(t, i, 0, tt.text)
 		r, err := search.Find(t.Context(), site(t, tt.piece, edits[i].Patch))
@@ -387,7 +387,7 @@ func TestShapesOfOneLine(t *testing.T) {
 	p.Stacks, p.Frames = [][]int{{0}}, []program.Frame{{}}
 	base, err := replay.NewBase(t.Context(), p, load, replay.Mode{})
 	require.NoError(t, err)
-	edits := edit.List(base, nil)
+	edits := edit.List(base, nil, nil)
 	i := slices.IndexFunc(edits, func(e edit.Edit) bool { return e.Text == "sin → cos" && len(e.At) == 2 })
 	require.GreaterOrEqual(t, i, 0)
 	r, err := search.Find(t.Context(), site(t, p, edits[i].Patch))

@@ -301,7 +301,7 @@ def cases():
         for how, cause in (("rolled", "layout/permuted"), ("negated", "value/sign"), ("scaled", "value/scale")):
             for read in (True, False):
                 name = f"{how}_{'cache' if read else 'record'}_{arch}"
-                out.append(Case(name, arch, "chunked:5", dtypes[n % 4], "max", f.Cache(1, how, read), 1, (1, 0, 5), cause="" if read else cause, caches=True))
+                out.append(Case(name, arch, "chunked:5", dtypes[n % 4], "max", f.Cache(1, how, read), 1, (1, 0, 5), cause={"rolled": "state/slot"}.get(how, "") if read else cause, caches=True))
                 n += 1
         norm = {"gpt2": "model.transformer.h.0.ln_1"}.get(arch, "model.model.layers.0.input_layernorm")
         for path in ("decode:4", "padding:left"):

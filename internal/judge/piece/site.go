@@ -2,6 +2,7 @@ package piece
 
 import (
 	"context"
+	"maps"
 	"math"
 	"slices"
 
@@ -17,15 +18,20 @@ type Site struct {
 	// Off is how far a result of the piece is off: in units of the limit up to which it would be right, and as
 	// relative L2 of the whole.
 	Off func(*replay.Array) (units, relative float64)
+	// Numbers are those of a result that are compared.
+	Numbers func(*replay.Array) []float64
 	// Residual is what is too much in each number; nil where there are others.
 	Residual func(*replay.Array) []float64
+	// AnyOrder says that rows of what it takes are in an order that nobody knows.
+	AnyOrder bool
 	// Has reports whether the candidate recorded a port in the reference's shape.
 	Has func(port int) bool
 }
 
 // Site returns the piece of a wrong port, nil where it was not replayed. load opens what is no record: that of
-// the run may be closed.
-func (r *Result) Site(port int, load replay.Load) *Site {
+// the run may be closed. Of a port with [Rows], those of rows are compared alone; nil for all that are its own. With
+// without, sources whose rows are in an order that nobody knows are replayed, too.
+func (r *Result) Site(port int, load replay.Load, rows []bool, without bool) *Site {
 	l, j := r.Local[port], *r.judge
 	if l == nil || l.Opaque != "" || !l.Wrong || j.Records[port].Tensor == nil || j.Records[port].Misfit {
 		return nil
@@ -34,6 +40,15 @@ func (r *Result) Site(port int, load replay.Load) *Site {
 	run.Load = load
 	j.Run, j.memo = &run, map[replayKey][]*replayed{}
 	rec := &j.Records[port]
+	if rec.Rows != nil && rows != nil {
+		some := *rec
+		some.Rows = &Rows{Axis: rec.Rows.Axis, Batch: rec.Rows.Batch, Length: rec.Rows.Length, Own: rows}
+		rec = &some
+	}
+	out := maps.Clone(j.excluding)
+	if without {
+		maps.Copy(out, j.anyOrder)
+	}
 	have, _ := rec.arrange(rec.Tensor)
 	f := floor(j.Encoding)
 	limit := figures{f, perRow * f}.max(figures{l.Limit, l.RowLimit})
@@ -41,8 +56,12 @@ func (r *Result) Site(port int, load replay.Load) *Site {
 	if len(j.schemes) > 0 && !j.schemes[0].scheme.Sized {
 		m.Operands = j.schemes[0].scheme.Operands
 	}
-	return &Site{Piece: j.piece(port), Mode: m,
+	return &Site{Piece: j.piece(port), Mode: m, AnyOrder: len(j.anyOrder) > 0,
 		Has: func(i int) bool { return j.Records[i].Tensor != nil && !j.Records[i].Misfit },
+		Numbers: func(a *replay.Array) []float64 {
+			made, _ := rec.arrange(a)
+			return made.x
+		},
 		Residual: func(a *replay.Array) []float64 {
 			made, _ := rec.arrange(a)
 			if len(made.x) != len(have.x) {
@@ -54,7 +73,7 @@ func (r *Result) Site(port int, load replay.Load) *Site {
 			}
 			return r
 		},
-		Load: func(v *program.Value) (*replay.Array, error) { return j.source(v, j.excluding, plain, newBasis()) },
+		Load: func(v *program.Value) (*replay.Array, error) { return j.source(v, out, plain, newBasis()) },
 		Off: func(a *replay.Array) (units, relative float64) {
 			made, _ := rec.arrange(a)
 			if len(made.x) != len(have.x) {

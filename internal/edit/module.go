@@ -1,0 +1,93 @@
+package edit
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/program"
+)
+
+// modules read all weights of a module from another one, which has all of them in the same shapes.
+func modules(s *site) {
+	own := map[string][]program.ID{}
+	var order []string
+	for i, v := range s.Values {
+		if m := moduleOf(v.Weight); m != "" && s.Maker(program.ID(i)) < 0 && len(s.takers(program.ID(i))) > 0 {
+			if own[m] == nil {
+				order = append(order, m)
+			}
+			own[m] = append(own[m], program.ID(i))
+		}
+	}
+	shapes := map[string]Weight{}
+	var others []string
+	for _, w := range s.weights {
+		shapes[w.Name] = w
+		if m := moduleOf(w.Name); m != "" && !slices.Contains(others, m) {
+			others = append(others, m)
+		}
+	}
+	for _, m := range order {
+		if len(own[m]) < 2 {
+			continue // its weight alone is tried elsewhere
+		}
+		n := 0
+		for _, other := range nearestFirst(m, others) {
+			to := map[program.ID]Weight{}
+			for _, id := range own[m] {
+				w, ok := shapes[other+strings.TrimPrefix(s.Values[id].Weight, m)]
+				if ok && slices.Equal(w.Shape, s.Values[id].Shape) {
+					to[id] = w
+				}
+			}
+			if other == m || len(to) < len(own[m]) || n == mostWeights {
+				continue
+			}
+			n++
+			s.weightsOf(m, other, to)
+		}
+	}
+}
+
+// weightsOf reads weights from another module.
+func (s *site) weightsOf(m, other string, to map[program.ID]Weight) {
+	var at []int
+	for id := range to {
+		at = append(at, s.takers(id)...)
+	}
+	slices.Sort(at)
+	e := s.addAt("weight", 3, text("%s → %s", m, other), slices.Compact(at), func(w *writer, o program.Op) {
+		w.run(o, o.Name, o.Args.Map(func(id program.ID) program.ID {
+			if x, ok := to[id]; ok {
+				return w.outside(program.Value{Shape: x.Shape, DType: x.DType, Weight: x.Name})
+			}
+			return id
+		}))
+	})
+	e.Weight = m
+}
+
+// moduleOf is the module that has a weight; "" for none.
+func moduleOf(weight string) string {
+	if weight == "" {
+		return ""
+	}
+	return label.Parent(weight)
+}
+
+// nearestFirst puts modules of the same role in other layers first, then those of the same parent.
+func nearestFirst(m string, others []string) []string {
+	rank := func(x string) int {
+		switch {
+		case role(x) == role(m):
+			return 0
+		case label.Parent(x) == label.Parent(m):
+			return 1
+		}
+		return 2
+	}
+	out := slices.Clone(others)
+	slices.SortStableFunc(out, func(a, b string) int { return rank(a) - rank(b) })
+	return out
+}

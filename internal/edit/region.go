@@ -1,0 +1,185 @@
+package edit
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/program"
+)
+
+// region is what is done to a value until it is one value again, of the same shape: a rotation, say.
+type region struct {
+	at      []int
+	in, out program.ID
+}
+
+// regions lists those of a piece, each with those that do the same behind it, as of keys after that of queries.
+func (s *site) regions() (groups [][]region) {
+	index := map[string]int{}
+	for i := range s.Values {
+		r, ok := s.region(program.ID(i))
+		if !ok {
+			continue
+		}
+		key := ""
+		for _, k := range r.at {
+			key += s.Ops[k].Name + " "
+		}
+		if n, seen := index[key]; seen {
+			groups[n] = append(groups[n], r)
+			continue
+		}
+		index[key], groups = len(groups), append(groups, []region{r})
+	}
+	return groups
+}
+
+// region is the one that begins at a value which is taken more than once.
+func (s *site) region(in program.ID) (r region, ok bool) {
+	v, takers := s.Values[in], s.takers(in)
+	if v.Weight != "" || !isFloat(v) || len(v.Shape) < 3 || len(takers) < 2 || s.only(in) {
+		return r, false
+	}
+	r.in = in
+	last := takers[len(takers)-1] // by then all that is open has to be one value
+	open := map[program.ID]bool{in: true}
+	for i := takers[0]; i < len(s.Ops) && len(r.at) < mostRegion; i++ {
+		o := s.Ops[i]
+		if !slices.ContainsFunc(s.Operands(i), func(id program.ID) bool { return open[id] }) {
+			continue
+		}
+		r.at = append(r.at, i)
+		for _, id := range o.Out {
+			if id == program.None {
+				continue
+			}
+			open[id] = true
+			if t := s.takers(id); id != s.Out && len(t) > 0 {
+				last = max(last, t[len(t)-1])
+			}
+		}
+		if closes := i >= last || slices.Equal(o.Out, s.openBehind(open, i)); closes && len(o.Out) == 1 {
+			r.out = o.Out[0]
+			return r, len(r.at) > 2 && slices.Equal(s.shape(r.out), v.Shape)
+		}
+	}
+	return r, false
+}
+
+// openBehind lists the values among some that operators behind one take.
+func (s *site) openBehind(of map[program.ID]bool, i int) (ids []program.ID) {
+	for k := i + 1; k < len(s.Ops); k++ {
+		for _, id := range s.Operands(k) {
+			if of[id] && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+// around leaves regions out, does them in another order of the last axis, or does one to another value, too.
+func around(s *site) {
+	for _, all := range s.regions() {
+		sets := [][]region{all}
+		if len(all) > 1 {
+			for _, r := range all {
+				sets = append(sets, []region{r})
+			}
+		}
+		for _, set := range sets {
+			s.left(set)
+			s.turnedAround(set)
+		}
+		s.alsoTo(all)
+	}
+}
+
+// name is the code of a region's last operator.
+func (s *site) name(r region) string {
+	last := r.at[len(r.at)-1]
+	if f := Frame(s.Piece, last); f >= 0 {
+		return strings.TrimSpace(s.Frames[f].Text)
+	}
+	return s.Ops[last].Name
+}
+
+func (s *site) left(set []region) {
+	var at []int
+	pass := map[program.ID]program.ID{}
+	for _, r := range set {
+		at = append(at, r.at[len(r.at)-1])
+		pass[r.out] = r.in
+	}
+	s.addAt("drop", 1, s.name(set[0])+" left out", at, func(w *writer, o program.Op) { w.pass(o, pass[o.Out[0]]) })
+}
+
+func (s *site) turnedAround(set []region) {
+	var at []int
+	var ins, outs []program.ID
+	for _, r := range set {
+		at, ins, outs = append(at, r.at...), append(ins, r.in), append(outs, r.out)
+	}
+	slices.Sort(at)
+	n := s.shape(ins[0])[len(s.shape(ins[0]))-1]
+	for _, a := range []int{2, n / 2} {
+		if a > 1 && a < n && n%a == 0 {
+			s.conjugate(slices.Compact(at), ins, outs, a, text("what goes into %s, as %d×%d → %d×%d, and back behind it", s.name(set[0]), a, n/a, n/a, a))
+		}
+	}
+}
+
+// alsoTo does a region to a value that lies as one of those to which it is done.
+func (s *site) alsoTo(all []region) {
+	done := map[program.ID]bool{}
+	for _, r := range all {
+		done[r.in], done[r.out] = true, true
+	}
+	for i, v := range s.Values {
+		id := program.ID(i)
+		m := s.Maker(id)
+		k := slices.IndexFunc(all, func(r region) bool {
+			return slices.Equal(v.Shape, s.shape(r.in)) && s.Maker(r.in) >= 0 && m >= 0 && s.Ops[m].Name == s.Ops[s.Maker(r.in)].Name
+		})
+		if k < 0 || done[id] || !isFloat(v) {
+			continue
+		}
+		r, takers := all[k], s.takers(id)
+		if len(takers) == 0 || takers[0] <= r.at[0] {
+			continue
+		}
+		s.addAt("twice", 3, s.name(r)+", to the "+s.Ops[m].Name+" behind it, too", takers, func(w *writer, o program.Op) {
+			to := w.again(r, id)
+			w.run(o, o.Name, o.Args.Map(func(x program.ID) program.ID {
+				if x == id {
+					return to
+				}
+				return x
+			}))
+		})
+	}
+}
+
+// again writes the operators of a region with another value that goes in, and returns what comes out.
+func (w *writer) again(r region, in program.ID) program.ID {
+	now := map[program.ID]program.ID{r.in: in}
+	for _, i := range r.at {
+		o := w.s.Ops[i]
+		o.Args = o.Args.Map(func(id program.ID) program.ID {
+			if to, ok := now[id]; ok {
+				return to
+			}
+			return id
+		})
+		out := slices.Clone(o.Out)
+		for k, id := range out {
+			if id != program.None {
+				out[k] = w.make(w.s.Values[id].Shape, w.s.Values[id].DType)
+				now[id] = out[k]
+			}
+		}
+		o.Out = out
+		w.ops = append(w.ops, o)
+	}
+	return now[r.out]
+}

@@ -1,0 +1,345 @@
+package edit
+
+import (
+	"math"
+	"slices"
+
+	"github.com/goparity/goparity/internal/mask"
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/tensor"
+)
+
+// states are what a forward pass gets wrong of those before it: keys and values that lie elsewhere, or are of others,
+// that are seen or not, other positions, and a state that it does not go on from.
+func states(s *site) {
+	for _, a := range s.attentions() {
+		if a.queries <= a.keys && (s.fed == nil || a.keys == s.fed.Rows && a.queries == a.keys) {
+			s.caches(a)
+		}
+	}
+	s.angles()
+	if s.fed != nil {
+		s.positions()
+		s.anew()
+		s.exchanged()
+	}
+}
+
+// fault is what attention looks at, in place of what it should.
+type fault struct {
+	id     string
+	rank   int
+	text   string
+	k, v   []slot                       // nil for those of the sequence
+	of     func(line int) int           // whose keys and values each sequence has; nil for its own
+	values bool                         // of is of the values alone
+	seen   func(line, t, slot int) bool // nil for what the mask allows
+	// hides is what a mask that is added takes off what is not seen; 0 for all of it.
+	hides float64
+}
+
+// cached writes attention with a fault, where its values are taken.
+func (s *site) cached(f *Fed, a attention, g fault) {
+	more := max(len(g.k), len(g.v), len(f.At)) - len(f.At)
+	s.addAt("state", g.rank, g.text, []int{a.v.op}, func(w *writer, _ program.Op) {
+		now := map[program.ID]program.ID{}
+		for _, i := range a.ops {
+			o := s.Ops[i]
+			o.Args = o.Args.Map(func(id program.ID) program.ID {
+				if to, ok := now[id]; ok {
+					return to
+				}
+				return id
+			})
+			if i == a.k.op && g.k != nil {
+				o.Args = with(o.Args, a.k.arg, w.moved(f, s.at(a.k), s.at(a.k), a.kAxis, g.k))
+			}
+			if i == a.v.op && g.v != nil {
+				o.Args = with(o.Args, a.v.arg, w.moved(f, s.at(a.v), s.at(a.v), a.vAxis, g.v))
+			}
+			if g.of != nil && i == a.k.op && !g.values {
+				o.Args = with(o.Args, a.k.arg, w.lines(o.Args.Get(a.k.arg).(program.ID), f.Lines, g.of))
+			}
+			if g.of != nil && i == a.v.op {
+				o.Args = with(o.Args, a.v.arg, w.lines(o.Args.Get(a.v.arg).(program.ID), f.Lines, g.of))
+			}
+			if i == a.hides() && g.seen != nil {
+				o = s.hiding(w, f, a, o, g, more)
+			}
+			if i != a.v.op {
+				v := s.Values[o.Out[0]]
+				o.Args = widened(o.Args, a.keys, more)
+				out := w.make(wider(v.Shape, a.keys, more), v.DType)
+				now[o.Out[0]], o.Out = out, []program.ID{out}
+			}
+			w.run(o, o.Name, o.Args)
+		}
+	}).ID = g.id
+}
+
+// wider is a shape whose last axis counts keys, with more of them.
+func wider(shape []int, keys, more int) []int {
+	shape = slices.Clone(shape)
+	if n := len(shape); n > 0 && shape[n-1] == keys {
+		shape[n-1] += more
+	}
+	return shape
+}
+
+// widened are arguments, with that done to sizes.
+func widened(args program.Args, keys, more int) program.Args {
+	out := slices.Clone(args)
+	for i, x := range out {
+		if shape, ok := x.Value.([]int); ok && x.Name == "size" {
+			out[i].Value = wider(shape, keys, more)
+		}
+	}
+	return out
+}
+
+// lines writes a value in which each sequence has what another one had.
+func (w *writer) lines(id program.ID, lines int, of func(line int) int) program.ID {
+	shape := w.value(id).Shape
+	each := shape[0] / lines
+	var index []float64
+	for i := range shape[0] {
+		index = append(index, float64(of(i/max(each, 1))*each+i%max(each, 1)))
+	}
+	return w.call("index_select", id, nil, "self", id, "dim", 0, "index", w.numbers(index, []int{len(index)}, tensor.I64))
+}
+
+// hides is the operator that is given the mask.
+func (a attention) hides() int {
+	if a.mask.op < 0 {
+		return a.softmax
+	}
+	return a.mask.op
+}
+
+// hiding is an operator of an attention that is given another mask.
+func (s *site) hiding(w *writer, f *Fed, a attention, o program.Op, g fault, more int) program.Op {
+	bools := a.softmax < 0 && !s.addsMask(a) || a.mask.op >= 0 && a.softmax >= 0 && !isFloat(s.Values[s.at(a.mask)])
+	shape := slices.Clone(s.scoresShape(f, a))
+	n := len(shape)
+	shape[n-1] += more
+	x := make([]float64, size(shape))
+	denied := -math.MaxFloat32
+	if g.hides > 0 {
+		denied = -g.hides
+	}
+	if bools {
+		denied = 0
+	}
+	was := s.maskOf(f, a)
+	rowOf := map[int]int{}
+	for t, row := range f.At {
+		rowOf[row] = t
+	}
+	invert := bools && a.softmax >= 0 && s.inverted(f, a)
+	cols := shape[n-1]
+	lines := size(shape[:n-2])
+	for i := range x {
+		line, row, col := i/(cols*shape[n-2])*f.Lines/lines, i/cols%shape[n-2], i%cols
+		t, own := rowOf[row+a.keys-a.queries]
+		own = own && (line == f.Line || s.fed == nil)
+		key := col
+		if col < f.Rows {
+			k, is := rowOf[col]
+			if key = k; !is {
+				key = -1
+			}
+		} else {
+			key = len(f.At) + col - f.Rows
+		}
+		allowed := false
+		value := 0.0
+		switch {
+		case own && key >= 0:
+			allowed = g.seen(line, t, key)
+		case col < f.Rows:
+			allowed, _ = was(line, row, col)
+		}
+		if col < f.Rows {
+			if is, old := was(line, row, col); is {
+				value = old
+			}
+		}
+		switch {
+		case bools && allowed != invert:
+			x[i] = 1
+		case bools:
+		case allowed:
+			x[i] = value
+		default:
+			x[i] = denied
+		}
+	}
+	dtype := tensor.F32
+	if bools {
+		dtype = tensor.Bool
+	}
+	id := w.numbers(x, shape, dtype)
+	switch {
+	case a.softmax < 0:
+		o.Args = with(with(o.Args, "attn_mask", id), "is_causal", false)
+	case a.mask.op >= 0:
+		o.Args = with(o.Args, a.mask.arg, id)
+	default:
+		in := o.Args.Get("self").(program.ID)
+		o.Args = with(o.Args, "self", w.call("add", in, nil, "self", in, "other", id, "alpha", 1))
+	}
+	return o
+}
+
+// linesOf is how many sequences an attention has, each of which may have a mask of its own.
+func (s *site) linesOf(a attention) int {
+	if a.softmax < 0 {
+		return max(s.shape(s.at(a.k))[0], 1)
+	}
+	if shape := s.shape(s.Ops[a.softmax].Out[0]); len(shape) == 4 {
+		return max(shape[0], 1)
+	}
+	return 1
+}
+
+// addsMask reports whether a fused attention adds its mask.
+func (s *site) addsMask(a attention) bool {
+	id, ok := s.Ops[a.k.op].Args.Get("attn_mask").(program.ID)
+	return ok && id != program.None && isFloat(s.Values[id])
+}
+
+// scoresShape is the shape that a mask is written in.
+func (s *site) scoresShape(f *Fed, a attention) []int {
+	if a.softmax < 0 {
+		return []int{f.Lines, 1, a.queries, a.keys}
+	}
+	shape := slices.Clone(s.shape(s.Ops[a.softmax].Out[0]))
+	if n := len(shape); n == 4 && (f.Lines == 1 || shape[0] == f.Lines) {
+		shape[0], shape[1] = f.Lines, 1
+	}
+	return shape
+}
+
+// maskOf returns whether a row sees a key, and what is added where it does.
+func (s *site) maskOf(f *Fed, a attention) func(line, row, col int) (bool, float64) {
+	causal, _ := s.Ops[a.k.op].Args.Get("is_causal").(bool)
+	var x []float64
+	var shape []int
+	isBool, invert := false, false
+	if a.mask.op >= 0 {
+		if id, ok := s.Ops[a.mask.op].Args.Get(a.mask.arg).(program.ID); ok && id != program.None && s.Value(id) != nil {
+			x, shape, isBool = s.Value(id).Floats(), s.Value(id).Shape(), !isFloat(s.Values[id])
+			invert = isBool && a.softmax >= 0 && s.inverted(f, a)
+		}
+	}
+	return func(line, row, col int) (bool, float64) {
+		if x == nil {
+			return !causal || col <= row+a.keys-a.queries, 0
+		}
+		n := len(shape)
+		at := col
+		if shape[n-2] > 1 {
+			at += row * shape[n-1]
+		}
+		if n > 2 && shape[0] > 1 {
+			at += line * size(shape) / f.Lines
+		}
+		if isBool {
+			return (x[at] != 0) != invert, 0
+		}
+		return !mask.Denies(x[at]), x[at]
+	}
+}
+
+// inverted reports whether a mask of bools hides where it is true: a token always sees itself.
+func (s *site) inverted(f *Fed, a attention) bool {
+	id := s.at(a.mask)
+	x, shape := s.Value(id).Floats(), s.Value(id).Shape()
+	at := f.At[0]
+	if n := len(shape); shape[n-2] > 1 {
+		at = f.At[0]*shape[n-1] + f.At[0] + a.keys - a.queries
+	}
+	return x[at] != 0
+}
+
+// anew leaves out what earlier forward passes gave, in what is not attention: a state that is empty again, or holds what
+// another left.
+func (s *site) anew() {
+	from := s.fed.From
+	for i, v := range s.Values {
+		id := program.ID(i)
+		if v.Weight != "" || !isFloat(v) || s.only(id) || s.Value(id) == nil || id == s.Out {
+			continue
+		}
+		takers := s.takers(id)
+		if !slices.ContainsFunc(takers, func(t int) bool {
+			return !slices.Contains(moves, s.Ops[t].Name) && !slices.Contains(elementwise, s.Ops[t].Name)
+		}) {
+			continue
+		}
+		for _, axis := range s.fed.rowAxes(v.Shape) {
+			put := func(id, text string, of int, known int) {
+				slots := own(len(s.fed.At))
+				for at := range min(from, known) {
+					slots[at] = slot{of, at}
+				}
+				s.replaced("state", 3, text+": "+Name(s.Piece, program.ID(i)), map[program.ID]int{program.ID(i): axis}, slots).ID = id
+			}
+			if from > 0 {
+				put("state/chunk", "a forward pass begins with an empty state", -1, from)
+				for k, o := range s.fed.Others {
+					put(o.ID, "a forward pass goes on from the state of "+o.Text, 1+k, o.Cached)
+				}
+			}
+		}
+	}
+}
+
+// replaced gives all operators that take a value another one, whose rows are those of slots.
+func (s *site) replaced(kind string, cost int, text string, axes map[program.ID]int, slots []slot) *Edit {
+	var at []int
+	for id := range axes {
+		at = append(at, s.takers(id)...)
+	}
+	slices.Sort(at)
+	return s.addAt(kind, cost, text, slices.Compact(at), func(w *writer, o program.Op) {
+		w.run(o, o.Name, o.Args.Map(func(x program.ID) program.ID {
+			axis, is := axes[x]
+			if !is {
+				return x
+			}
+			return w.moved(s.fed, x, x, axis, slots)
+		}))
+	})
+}
+
+// exchanged are rows of another sequence in the place of the result's own.
+func (s *site) exchanged() {
+	if !isFloat(s.Values[s.Out]) || s.Value(s.Out) == nil {
+		return
+	}
+	for _, axis := range s.fed.rowAxes(s.shape(s.Out)) {
+		for k, o := range s.fed.Others {
+			for _, by := range []int{0, s.fed.From - o.Cached} {
+				slots := own(len(s.fed.At))
+				for at := s.fed.From; at < s.fed.To; at++ {
+					if to := at - by; to >= 0 && to < o.Len {
+						slots[at] = slot{1 + k, to}
+					}
+				}
+				s.lastOf(o.ID, 1, "the result has the rows of "+o.Text, func(w *writer, id program.ID) program.ID {
+					return w.moved(s.fed, s.Out, id, axis, slots)
+				})
+			}
+		}
+	}
+}
+
+// lastOf does something to the result.
+func (s *site) lastOf(id string, cost int, text string, f change) {
+	if n := len(s.out); len(s.Ops) == 0 || s.Maker(s.Out) < 0 || len(s.Ops[s.Maker(s.Out)].Out) == 1 {
+		if s.last("state", cost, text, f); len(s.out) > n {
+			s.out[n].ID = id
+		}
+	}
+}

@@ -1,0 +1,378 @@
+package quant
+
+import (
+	"math"
+	"slices"
+
+	"github.com/goparity/goparity/tensor"
+)
+
+// Grid is a weight that was quantised: w = scale·(q − zero), with a scale and a zero point for each
+// group of inputs. q are whole numbers from 0 to Top (AWQ, arXiv 2306.00978; GPTQ, 2210.17323), or,
+// where Top is 0, floats of few bits with zero points 0 (MXFP4, FP8).
+type Grid struct {
+	Size, Groups int         // inputs of a group, groups of a row
+	Band         int         // rows that share their scales: 1, or more in blocks of both axes
+	Top          float64     // the largest whole number: 15 of 4 bits
+	Q            [][]float64 // by row and input
+	Scale, Zero  [][]float64 // by band of rows and group
+	Of           []int       // the group of each input; nil: consecutive ones
+	Whole        bool        // zero points are whole numbers
+}
+
+// Group is the group of an input.
+func (g *Grid) Group(input int) int {
+	if g.Of != nil {
+		return g.Of[input]
+	}
+	return input / g.Size
+}
+
+// Weight is the weight with other numbers: of gives scale, zero and q of an element.
+func (g *Grid) Weight(of func(row, group, input int) (scale, zero, q float64)) []float64 {
+	var out []float64
+	for r, row := range g.Q {
+		for c := range row {
+			s, z, q := of(r, g.Group(c), c)
+			out = append(out, s*(q-z))
+		}
+	}
+	return out
+}
+
+// Centred is the grid with one zero point for all, in the middle: as formats without zero points
+// have it. It is nil if some numbers would be negative, or are not whole.
+func (g *Grid) Centred() *Grid {
+	if !g.Whole || g.Top < 3 {
+		return nil
+	}
+	half := (g.Top + 1) / 2
+	c := *g
+	c.Q, c.Zero = nil, nil
+	for r, row := range g.Q {
+		q := make([]float64, len(row))
+		for i, n := range row {
+			q[i] = n - g.Zero[r/g.Band][g.Group(i)] + half
+			if q[i] < 0 || q[i] > g.Top {
+				return nil
+			}
+		}
+		c.Q = append(c.Q, q)
+	}
+	for _, zeros := range g.Zero {
+		c.Zero = append(c.Zero, slices.Repeat([]float64{half}, len(zeros)))
+	}
+	return &c
+}
+
+// GridOf finds the grid on which a weight lies, in groups of size inputs; nil for none. The smallest
+// number of a group that has negative ones is taken to be q = 0. If all numbers are multiples of the
+// scale, zero points are whole.
+func GridOf(w [][]float64, size int) *Grid {
+	if len(w) == 0 || len(w[0]) == 0 || len(w[0])%size != 0 {
+		return nil
+	}
+	for _, find := range []func([]float64) (scale, zero float64, q []float64){multiples, fromLowest} {
+		if g := gridBy(w, size, find); g != nil {
+			return g
+		}
+	}
+	return nil
+}
+
+// FloatGridOf is GridOf for floats of 4 bits times powers of 2.
+func FloatGridOf(w [][]float64, size int) *Grid {
+	if len(w) == 0 || len(w[0]) == 0 || len(w[0])%size != 0 {
+		return nil
+	}
+	return gridBy(w, size, fp4)
+}
+
+func gridBy(w [][]float64, size int, find func(group []float64) (scale, zero float64, q []float64)) *Grid {
+	g := &Grid{Size: size, Groups: len(w[0]) / size, Band: 1, Whole: true}
+	most := 0.0
+	for _, row := range w {
+		var q, scales, zeros []float64
+		for k := range g.Groups {
+			s, z, n := find(row[k*size : (k+1)*size])
+			if n == nil {
+				return nil
+			}
+			for _, x := range n {
+				most = max(most, x)
+				g.Whole = g.Whole && x == math.Trunc(x) && x >= 0
+			}
+			g.Whole = g.Whole && z == math.Trunc(z)
+			q, scales, zeros = append(q, n...), append(scales, s), append(zeros, z)
+		}
+		g.Q, g.Scale, g.Zero = append(g.Q, q), append(g.Scale, scales), append(g.Zero, zeros)
+	}
+	for _, top := range tops {
+		if most <= top {
+			g.Top = top
+			break
+		}
+	}
+	if slices.ContainsFunc(g.Q, func(q []float64) bool { return slices.Min(q) < 0 }) {
+		g.Top, g.Whole = 0, false // floats
+	}
+	return g
+}
+
+// GroupSizes are the sizes of groups of quantised weights in use, in inputs.
+var GroupSizes = []int{8, 16, 32, 64, 128, 256}
+
+const (
+	// nearWhole is the distance from whole numbers, in units of a grid of 4 bits, up to which a number lies on it.
+	nearWhole = 0.01
+	// gridTop is the largest number of a weight whose grid is found by its values.
+	gridTop = 63
+	// mostSteps is how many steps of a grid two neighbouring numbers of a group may be apart.
+	mostSteps = 4
+)
+
+// tops are the largest numbers of 2 to 8 bits.
+var tops = []float64{3, 7, 15, 31, 63, 127, 255}
+
+// multiples takes the numbers of a group as multiples of a scale.
+func multiples(group []float64) (scale, zero float64, q []float64) {
+	most := largest(group)
+	if most == 0 {
+		return 1, 0, make([]float64, len(group))
+	}
+	var steps []float64
+	tried, top := []float64{3, 4, 7, 8, 15, 16, 31, 32}, float64(gridTop)
+	if len(group) >= 32 { // of fewer, some are near whole numbers by chance
+		tried, top = append(tried, 127, 128), 255
+	}
+	for _, n := range tried {
+		steps = append(steps, most/n)
+	}
+	least := step(group)
+	for k := 1.0; k <= mostSteps; k++ {
+		steps = append(steps, least/k)
+	}
+	slices.SortFunc(steps, func(a, b float64) int { return -compareFloats(a, b) })
+	for _, s := range steps {
+		if q := wholes(group, 0, s); q != nil {
+			if zero = max(-slices.Min(q), 0); slices.Max(q)+zero > top {
+				return 0, 0, nil
+			}
+			for i := range q {
+				q[i] += zero
+			}
+			return s, zero, q
+		}
+	}
+	return 0, 0, nil
+}
+
+// fromLowest takes them as multiples of a scale from the smallest on.
+func fromLowest(group []float64) (scale, zero float64, q []float64) {
+	low, high := slices.Min(group), slices.Max(group)
+	if low == high {
+		if low == 0 {
+			return 1, 0, make([]float64, len(group))
+		}
+		return math.Abs(low), -low / math.Abs(low), make([]float64, len(group))
+	}
+	least := step(group)
+	for _, s := range []float64{(high - low) / 3, (high - low) / 7, (high - low) / 15, least, least / 2, (high - low) / 31, (high - low) / 63} {
+		if q := wholes(group, low, s); q != nil && slices.Max(q) <= gridTop {
+			return s, -low / s, q
+		}
+	}
+	return 0, 0, nil
+}
+
+func compareFloats(a, b float64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// wholes are the numbers of a group in steps from a point; nil if one is not whole.
+func wholes(group []float64, from, s float64) []float64 {
+	q := make([]float64, len(group))
+	for i, x := range group {
+		n := (x - from) / s
+		q[i] = math.Round(n)
+		if math.Abs(n-q[i]) > nearWhole*max(1, math.Abs(n)/16) {
+			return nil
+		}
+	}
+	return q
+}
+
+// fp4Sizes are the sizes of floats of 4 bits.
+var fp4Sizes = []float64{0, 0.5, 1, 1.5, 2, 3, 4, 6}
+
+// fp4 takes them as floats of 4 bits times a power of 2.
+func fp4(group []float64) (scale, zero float64, q []float64) {
+	most := largest(group)
+	if most == 0 {
+		return 1, 0, make([]float64, len(group))
+	}
+	_, e := math.Frexp(most)
+	for _, top := range []int{3, 2, 1} { // the largest is 4 or 6; 2 or 3; 1 or 1.5
+		s := math.Ldexp(1, e-top)
+		q = q[:0]
+		for _, x := range group {
+			if !slices.Contains(fp4Sizes, math.Abs(x)/s) {
+				break
+			}
+			q = append(q, x/s)
+		}
+		if len(q) == len(group) {
+			return s, 0, q
+		}
+	}
+	return 0, 0, nil
+}
+
+// PackedGrid is the grid of a weight that is quantised in its file; nil where that does not tell it.
+func PackedGrid(t *tensor.Tensor) *Grid {
+	if len(t.Shape()) != 2 || t.Len() == 0 {
+		return nil
+	}
+	rows, in := t.Shape()[0], t.Shape()[1]
+	low, high := make([]float32, in), make([]float32, in)
+	packing := t.Grid(low, high, 0)
+	if packing == nil || len(packing.Values) < 2 {
+		return nil
+	}
+	values := packing.Values
+	first, last := float64(values[0]), float64(values[len(values)-1])
+	g := &Grid{Band: 1, Whole: true}
+	if first == 0 && last == float64(len(values)-1) {
+		g.Top = last
+	}
+	scales, zeros := make([][]float64, rows), make([][]float64, rows)
+	x := make([]float64, in)
+	for r := range rows {
+		t.Grid(low, high, r*in)
+		t.Float64s(x, r*in)
+		q := make([]float64, in)
+		scales[r], zeros[r] = make([]float64, in), make([]float64, in)
+		for c := range in {
+			l, h := float64(low[c]), float64(high[c])
+			s := (h - l) / (last - first)
+			if s == 0 || math.IsNaN(s) || math.IsInf(s, 0) {
+				scales[r][c] = 0
+				q[c] = max(first, 0)
+				continue
+			}
+			z := first - l/s
+			if n := math.Round(z); math.Abs(z-n) < nearWhole {
+				z = n
+			}
+			scales[r][c], zeros[r][c] = s, z
+			q[c] = nearestOf(values, x[c]/s+z)
+		}
+		g.Q = append(g.Q, q)
+	}
+	g.Size = runs(scales, zeros)
+	g.Groups = in / g.Size
+	if packing.Groups != nil {
+		g.Of, g.Groups = make([]int, in), 0
+		for c, k := range packing.Groups {
+			g.Of[c] = int(k)
+			g.Groups = max(g.Groups, int(k)+1)
+		}
+		g.Size = max(in/max(g.Groups, 1), 1)
+	}
+	for r := range rows {
+		s, z := make([]float64, g.Groups), make([]float64, g.Groups)
+		for c := range in {
+			k := g.Group(c)
+			s[k], z[k] = scales[r][c], zeros[r][c]
+			g.Whole = g.Whole && z[k] == math.Trunc(z[k])
+		}
+		g.Scale, g.Zero = append(g.Scale, s), append(g.Zero, z)
+	}
+	g.Whole = g.Whole && g.Top > 0
+	for _, band := range []int{128, 64, 32} {
+		if g.sameIn(band) {
+			g.Band = band
+			var s, z [][]float64
+			for r := 0; r < rows; r += band {
+				s, z = append(s, g.Scale[r]), append(z, g.Zero[r])
+			}
+			g.Scale, g.Zero = s, z
+			break
+		}
+	}
+	return g
+}
+
+// sameIn reports whether the rows of each band share their scales.
+func (g *Grid) sameIn(band int) bool {
+	if len(g.Q) <= band {
+		return false
+	}
+	for r := range g.Q {
+		if !slices.Equal(g.Scale[r], g.Scale[r/band*band]) {
+			return false
+		}
+	}
+	return true
+}
+
+// runs is the largest number of neighbours that share scale and zero point in all rows.
+func runs(scales, zeros [][]float64) int {
+	in := len(scales[0])
+	size := in
+	for r := range scales {
+		from := 0
+		for c := 1; c < in; c++ {
+			if scales[r][c] != scales[r][from] || zeros[r][c] != zeros[r][from] {
+				size = gcd(size, c)
+				from = c
+			}
+		}
+	}
+	return size
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+func nearestOf(sorted []float32, x float64) float64 {
+	at, _ := slices.BinarySearch(sorted, float32(x))
+	best := float64(sorted[min(at, len(sorted)-1)])
+	if at > 0 && math.Abs(float64(sorted[at-1])-x) < math.Abs(best-x) {
+		best = float64(sorted[at-1])
+	}
+	return best
+}
+
+// step is the smallest difference of two numbers that are not the same.
+func step(group []float64) float64 {
+	x := slices.Sorted(slices.Values(group))
+	least, same := math.Inf(1), 1e-4*(x[len(x)-1]-x[0])
+	for i := 1; i < len(x); i++ {
+		if d := x[i] - x[i-1]; d > same {
+			least = min(least, d)
+		}
+	}
+	if math.IsInf(least, 1) {
+		return max(math.Abs(x[0]), 1)
+	}
+	return least
+}
+
+// largest is the size of the largest of some numbers.
+func largest(x []float64) (most float64) {
+	for _, v := range x {
+		most = math.Max(most, math.Abs(v))
+	}
+	return most
+}

@@ -12,7 +12,10 @@ import (
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/places"
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
 )
@@ -35,7 +38,7 @@ func (f *attentionFlags) run(ctx context.Context, args []string, stdout, stderr 
 	}
 	if shown.n == 0 {
 		return &exitError{exitInfra, fmt.Errorf("no attention can be shown of %s: record its weights (torch: attn_implementation=eager), "+
-			"or q, k, v and what the output projection is given; --config says how many heads there are", strings.Join(args, " and "))}
+			"or q, k, v, what the output projection is given, and the program beside them", strings.Join(args, " and "))}
 	}
 	if err := shown.w.Flush(); err != nil {
 		return err
@@ -64,10 +67,29 @@ func (f *attentionFlags) one(ctx context.Context, args []string, shown *attentio
 	}
 	defer dump.CloseAll(runs)
 	shown.cases = len(runs) > 1
+	programs, done := programsOf(runs, func(r *dump.Run) *program.Program { return reference.Beside(r) }, evidence)
+	defer done()
 	for _, r := range runs {
-		shown.add(attention.All(ctx, runOf(r, weights, config)), nil)
+		shown.add(attention.All(ctx, runOf(r, weights, config), programs), nil)
 	}
 	return nil
+}
+
+// programsOf are the programs of runs, by case, with what opens their weights.
+func programsOf(runs []*dump.Run, of func(*dump.Run) *program.Program, evidence func() (checkpoint.Weights, checkpoint.Config, error)) (programs map[string]attention.Program, done func()) {
+	programs = map[string]attention.Program{}
+	var ends []func()
+	for _, r := range runs {
+		if p := of(r); p != nil {
+			load, end := judge.Outside(p, evidence)
+			programs[r.Info.Case], ends = attention.Program{Program: p, Load: load}, append(ends, end)
+		}
+	}
+	return programs, func() {
+		for _, end := range ends {
+			end()
+		}
+	}
 }
 
 // runOf is a dump as the search for causes sees a reference.
@@ -87,7 +109,15 @@ func (f *attentionFlags) two(ctx context.Context, args []string, shown *attentio
 	return f.compare(ctx, stderr, func(c compared) error {
 		run, err := c.Evidence()
 		if shown.cases = len(c.Cases) > 1; err == nil {
-			shown.add(attention.Beside(ctx, run))
+			var goldens []*dump.Run
+			byRun := map[*dump.Run]*program.Program{}
+			for _, k := range c.Cases {
+				goldens = append(goldens, k.Golden)
+				byRun[k.Golden] = k.Program
+			}
+			programs, done := programsOf(goldens, func(r *dump.Run) *program.Program { return byRun[r] }, c.evidence)
+			defer done()
+			shown.add(attention.Beside(ctx, run, programs))
 		}
 		return err
 	})

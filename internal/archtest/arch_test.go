@@ -44,10 +44,9 @@ var line = [][]string{
 	{"internal/judge/coarse"},
 	{"internal/judge/piece"},
 	{"internal/localise"},
-	{"internal/op", "internal/checkpoint"},
+	{"internal/vec", "internal/checkpoint"},
 	{"internal/diagnose", "internal/dequantised", "internal/weights"},
-	{"internal/diagnose/rebuild"},
-	{"internal/diagnose/fault", "internal/attention"},
+	{"internal/attention"},
 	{"internal/diagnose/pattern"},
 	{"internal/diagnose/cause"},
 	{"internal/report"},
@@ -102,7 +101,7 @@ var only = map[string][]string{
 	"internal/dequant":    {"internal/mapfile", "internal/quant", "tensor"},
 
 	"internal/label/module": {"internal/label"},
-	"internal/op":           {"tensor"}, // arithmetic: no names, no causes
+	"internal/vec":           {"tensor"}, // arithmetic: no names, no causes
 
 	"internal/printlog":  {"tensor"},
 	"internal/archtest":  {},

@@ -10,7 +10,7 @@ import (
 // Beside lists the attentions of the golden, see [All], and what the candidate has for each, by the labels
 // of the golden: the tensor that belongs to recorded weights, whatever it holds, or else what can be
 // calculated of it; nil for nothing.
-func Beside(ctx context.Context, run *diagnose.Run) (golden []Weights, candidate []*Weights) {
+func Beside(ctx context.Context, run *diagnose.Run, programs map[string]Program) (golden []Weights, candidate []*Weights) {
 	other := &diagnose.Run{Weights: run.Weights, Config: run.Config}
 	for _, p := range run.Ports {
 		if p.IsRecorded() {
@@ -19,8 +19,8 @@ func Beside(ctx context.Context, run *diagnose.Run) (golden []Weights, candidate
 			other.Ports = append(other.Ports, &q)
 		}
 	}
-	golden = All(ctx, run)
-	own := All(ctx, other)
+	golden = All(ctx, run, programs)
+	own := All(ctx, other, programs)
 	for _, g := range golden {
 		w := g.In(own)
 		i := slices.IndexFunc(run.Ports, func(p *diagnose.Port) bool {

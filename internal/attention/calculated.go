@@ -1,14 +1,16 @@
 package attention
 
 import (
-	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/goparity/goparity/internal/diagnose"
-	"github.com/goparity/goparity/internal/diagnose/rebuild"
+	"github.com/goparity/goparity/internal/edit"
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/label/module"
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/replay"
+	"github.com/goparity/goparity/internal/vec"
 )
 
 // Weights are those of one attention in one forward pass.
@@ -42,30 +44,35 @@ func (w Weights) In(others []Weights) *Weights {
 	return &others[at]
 }
 
-// All lists the attentions of a run, in its order: weights that were recorded, and where they were
-// not, those that are calculated of q, k and v until ctx ends. Calculated weights are those with which
-// the recorded context comes out of the recorded v; where none do, the attention is not listed. Only
-// the ports' golden tensors are looked at.
-func All(ctx context.Context, run *diagnose.Run) (out []Weights) {
-	own := alone(run)
+// Program is what the reference ran in a case, with what opens what is no record of it: weights and constants.
+type Program struct {
+	*program.Program
+	Load replay.Load
+}
+
+// All lists the attentions of a run, in its order: weights that were recorded, and where they were not, those that the
+// program of the case makes of q, k and v until ctx ends. Calculated weights are those with which the recorded context
+// comes out of the recorded v; where it does not, the attention is not listed. Only the ports' golden tensors are looked
+// at. programs has those of the cases that have one.
+func All(ctx context.Context, run *diagnose.Run, programs map[string]Program) (out []Weights) {
 	at := map[*diagnose.Port]Weights{}
-	add := func(p *diagnose.Port, w *Weights) {
-		if w != nil {
-			at[p], out = *w, append(out, *w)
+	for _, p := range run.Ports {
+		if !p.IsInput() && (len(p.Golden.Shape()) == 4 || Named(p.Layer, p.Port) || len(run.Ports) == 1) && Recorded(p.Golden) {
+			w := Weights{p.Case, p.Step, p.Layer, p.Port, Of(p.Golden, nil)}
+			at[p], out = w, append(out, w)
 		}
 	}
-	for _, p := range own.Ports {
-		if !p.IsInput() && (len(p.Golden.Shape()) == 4 || Named(p.Layer, p.Port) || len(own.Ports) == 1) && Recorded(p.Golden) {
-			add(p, &Weights{p.Case, p.Step, p.Layer, p.Port, Of(p.Golden, nil)})
-		}
-	}
-	for _, p := range own.Ports {
-		if holdsContext(p, out) && ctx.Err() == nil {
-			add(p, calculated(ctx, own, p))
-		}
+	for _, name := range slices.Sorted(maps.Keys(programs)) {
+		calculated(ctx, run, name, programs[name], func(p *diagnose.Port, w Weights) {
+			if !slices.ContainsFunc(out, func(o Weights) bool {
+				return o.Case == w.Case && o.Step == w.Step && (label.Within(o.Layer, w.Layer) || label.Within(w.Layer, o.Layer))
+			}) {
+				at[p], out = w, append(out, w)
+			}
+		})
 	}
 	out = nil
-	for _, p := range own.Ports {
+	for _, p := range run.Ports {
 		if w, ok := at[p]; ok {
 			out = append(out, w)
 		}
@@ -73,45 +80,48 @@ func All(ctx context.Context, run *diagnose.Run) (out []Weights) {
 	return out
 }
 
-// alone is a run in which the candidate is the reference itself.
-func alone(run *diagnose.Run) *diagnose.Run {
-	out := &diagnose.Run{Weights: run.Weights, Config: run.Config}
-	for _, p := range run.Ports {
-		q := *p
-		q.Actual, q.Injected, q.Misfit, q.Agrees = p.Golden, nil, nil, true
-		out.Ports = append(out.Ports, &q)
+// calculated finds, for each attention of a program, the first port behind it, and the weights with which that comes out
+// of what was recorded before it.
+func calculated(ctx context.Context, run *diagnose.Run, name string, p Program, found func(*diagnose.Port, Weights)) {
+	ports := make([]*diagnose.Port, len(p.Ports))
+	for i, at := range p.Ports {
+		for _, q := range run.Ports {
+			if q.Case == name && q.Step == at.Step && q.Layer == at.Layer && q.Port == at.Name && slices.Equal(q.Golden.Shape(), p.Values[at.Value].Shape) {
+				ports[i] = q
+			}
+		}
 	}
-	return out
-}
-
-// holdsContext reports whether a port may hold the context of an attention of which no weights are
-// known.
-func holdsContext(p *diagnose.Port, known []Weights) bool {
-	if !module.InAttention(p.Layer) || module.QKV(p.Layer) != 0 || module.FusedQKV.Has(p.Layer) || module.IsNorm(p.Layer) ||
-		!p.IsFloat() || p.Golden.Len() == 0 || p.Golden.Len() > mostContext {
-		return false
+	load := func(v *program.Value) (*replay.Array, error) {
+		if v.Record > 0 {
+			return replay.FromTensor(ports[v.Record-1].Golden)
+		}
+		return p.Load(v)
 	}
-	return !slices.ContainsFunc(known, func(w Weights) bool {
-		return w.Case == p.Case && w.Step == p.Step && (label.Within(w.Layer, p.Layer) || label.Within(p.Layer, w.Layer))
-	})
-}
-
-// calculated are the weights with which a port's tensor comes out of q, k and v; nil for another one.
-func calculated(ctx context.Context, run *diagnose.Run, p *diagnose.Port) *Weights {
-	s := &diagnose.Scene{Run: run, Case: p.Case, Step: p.Step, Layer: p.Layer, Target: p}
-	g := rebuild.Of(s.Until(ctx))
-	if g == nil {
-		return nil
+	seen := map[int]bool{}
+	for i, port := range ports {
+		if port == nil || !port.IsFloat() || port.Golden.Len() > mostContext || ctx.Err() != nil {
+			continue
+		}
+		piece := p.Piece(i, func(k int) bool { return ports[k] != nil })
+		if !slices.ContainsFunc(piece.Ops, edit.Attends) || slices.ContainsFunc(piece.Origin, func(op int) bool { return seen[op] }) {
+			continue
+		}
+		base, err := replay.NewBase(ctx, piece, load, replay.Mode{})
+		if err != nil {
+			continue
+		}
+		for _, op := range piece.Origin {
+			seen[op] = true
+		}
+		has := vec.ReadAll(port.Golden)
+		if !(vec.Relative(has, base.Value(piece.Out).Floats()) <= max(port.Floor.RelL2, comesOut)) {
+			continue
+		}
+		for _, w := range edit.AttentionWeights(ctx, base) {
+			t, err := w.Array.Tensor()
+			if err == nil {
+				found(port, Weights{Case: name, Step: port.Step, Layer: w.Layer, Heads: Of(t, nil)})
+			}
+		}
 	}
-	o, ok := g.Explain(g.Target).(*rebuild.Attention)
-	if !ok {
-		return nil
-	}
-	w := o.Weigh(g.With(g.Target, nil))
-	if w == nil {
-		return nil
-	}
-	l := layout{batch: o.Sequences, heads: o.Heads, queries: o.Tokens, keys: cmp.Or(o.Keys, o.Tokens)}
-	heads := l.figures(func(b, h, t int, into []float64) { copy(into, w.Weights(b, h, t)) })
-	return &Weights{Case: p.Case, Step: p.Step, Layer: o.Layer, Heads: heads}
 }

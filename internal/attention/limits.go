@@ -17,5 +17,8 @@ const (
 	// wholeRows is the part of the queries whose weights have to sum to 1, where learned sinks take some.
 	wholeRows = 0.5
 
+	// comesOut is how far a context may be from what its weights make of the recorded values: rounding in 8 bits.
+	comesOut = 0.02
+
 	mostContext = 1 << 24 // elements of a context of which the weights are calculated
 )

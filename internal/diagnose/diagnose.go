@@ -22,14 +22,6 @@ type Func func(s *Scene) []Prediction
 // Predict calls the function.
 func (f Func) Predict(s *Scene) []Prediction { return f(s) }
 
-// A FaultFree hypothesis can also say what the target would be without any mistake, made of what the
-// candidate was given. Where the candidate has that, its layer is right, and no cause is proven.
-type FaultFree interface {
-	Hypothesis
-	// FaultFree returns nil where it is not known how the reference makes the target.
-	FaultFree(s *Scene) *Prediction
-}
-
 // Prediction is what a candidate with one mistake would have computed.
 type Prediction struct {
 	ID   string // of the cause: "activation/quick-gelu"
@@ -65,7 +57,7 @@ func Diagnose(ctx context.Context, s *Scene, hypotheses []Hypothesis) []Cause {
 			causes = append(causes, s.try(h)...)
 		}
 	}
-	if s.isRight(hypotheses) {
+	if s.isRight() {
 		for i := range causes {
 			causes[i].Proven = false
 		}
@@ -79,21 +71,18 @@ func Diagnose(ctx context.Context, s *Scene, hypotheses []Hypothesis) []Cause {
 
 // isRight reports whether the candidate's target is what the reference makes of the candidate's own
 // inputs, within the noise floor.
-func (s *Scene) isRight(hypotheses []Hypothesis) (right bool) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if e := recover(); e != nil {
-			s.fail(fmt.Errorf("a hypothesis failed: %v", e))
-		}
-	}()
-	for _, h := range hypotheses {
-		if f, ok := h.(FaultFree); ok && s.Target != nil && s.Target.Actual != nil {
-			if p := f.FaultFree(s); p != nil && s.fits(*p) {
-				return true
-			}
-		}
+func (s *Scene) isRight() bool {
+	t := s.Target
+	if s.Made == nil || t == nil || t.Actual == nil {
+		return false
 	}
-	return false
+	rows := t.Kept(nil)
+	made, actual := SelectRows(s.Made, rows), SelectRows(t.Actual, rows)
+	if made == nil || actual == nil {
+		return false
+	}
+	r, err := compare.Tensors(made, actual, compare.Tolerance{EqualNaN: true})
+	return err == nil && r.Agrees(t.Floor)
 }
 
 // try judges the predictions of one hypothesis. One that panics predicts nothing: it must not take

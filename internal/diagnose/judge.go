@@ -83,24 +83,6 @@ func refuted(golden, actual, value *tensor.Tensor, floor compare.Limits) bool {
 	return worse(was.Rows, is.Rows) || worse(was.Columns, is.Columns)
 }
 
-// fits reports whether a prediction is the candidate's target within the noise floor.
-func (s *Scene) fits(p Prediction) bool {
-	r, ok := s.against(p)
-	return ok && r.Agrees(s.Target.Floor)
-}
-
-// against compares the candidate's target with a prediction.
-func (s *Scene) against(p Prediction) (r compare.Result, ok bool) {
-	t := s.Target
-	rows := t.Kept(p.Rows)
-	actual, value := SelectRows(t.Actual, rows), p.tensor(t, rows)
-	if actual == nil || value == nil {
-		return r, false
-	}
-	r, err := compare.Tensors(value, actual, compare.Tolerance{EqualNaN: true})
-	return r, err == nil
-}
-
 // proves is the rule: made is the candidate against a prediction, base against the golden, from
 // which it must differ.
 func proves(made, base compare.Result, floor compare.Limits) bool {

@@ -117,9 +117,9 @@ type Scene struct {
 	// Open says that not all that the target is made of was recorded on both sides. Then nothing is
 	// proven, and what does not fit as well as a proof is not worth saying.
 	Open bool
-	// Fed says how the rows were fed, where the run is a sequence that several forward passes fed; else
-	// nil.
-	Fed *Fed
+	// Made is what the reference's program makes of what the candidate was given, in the shape of Target; nil where that
+	// is not known.
+	Made *tensor.Tensor
 	// Failed is told of a hypothesis that panicked; nil is silent.
 	Failed func(error)
 
@@ -133,40 +133,6 @@ type Scene struct {
 	parts   map[*tensor.Tensor]*Array
 	shared  map[reflect.Type]any
 }
-
-// Fed is a sequence that was fed along an execution path, laid out as in one pass. The rows of the
-// target in front of From belong to earlier forward passes and are not looked at.
-type Fed struct {
-	From    int     // the first token of the forward pass with the error
-	Steps   bool    // the forward passes are the steps of a run without a path: the others are not known
-	Padding int     // rows of padding beside the tokens of that pass
-	Others  []Other // what else a cache or a batch may hold
-}
-
-// Other is what a row may be taken for: another sequence of the run, the run before of the same one,
-// or padding.
-type Other struct {
-	Text string // "sequence 1"
-	Kind OtherKind
-	Same bool // its tokens are the same
-	// Cached is how many of its tokens were in a cache when the forward pass began.
-	Cached int
-	// Tensor is the candidate's tensor at a port of the reference; nil if there is none.
-	Tensor func(layer, port string) *tensor.Tensor
-	// Golden is the reference's.
-	Golden func(layer, port string) *tensor.Tensor
-}
-
-// OtherKind is what another row belongs to.
-type OtherKind int
-
-// The kinds of others.
-const (
-	Beside OtherKind = iota // a sequence of the same forward pass, or one whose cache is there too
-	Before                  // a sequence that ended before this one began
-	Left                    // padding in front of the tokens
-	Right                   // padding behind them
-)
 
 func (s *Scene) init() {
 	s.once.Do(func() {

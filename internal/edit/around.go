@@ -16,7 +16,10 @@ func ofMask(c *context) string {
 	comparison := slices.Contains(compares, c.op.Name)
 	toComparison := slices.ContainsFunc(compares, func(n string) bool { return c.near(n, toCompare) })
 	hides := c.Kind == "drop" && c.op.Name == "add" && c.near("_softmax", 2) && c.compared()
+	biases := c.Kind == "drop" && c.op.Name == "add" && c.near("_softmax", 2) && !c.compared() && c.after("mul", 3) && c.afterAny(toScores, func(o program.Op) bool { return o.Name == "arange" })
 	switch {
+	case biases: // by the distance
+		return "attention/bias"
 	case c.Kind == "mask" && c.near("bitwise_and", toCompare) && c.after("sub", toCompare): // a window: other masks stay
 		return "attention/mask"
 	case (hides || c.Kind == "mask" && strings.Contains(c.Text, "everywhere")) && c.oneRow(): // it sees all that is there already
@@ -76,7 +79,9 @@ func ofHeads(c *context) string {
 	switch {
 	case strings.HasPrefix(c.Text, "axis 0 rolled"):
 		return "state/sequence"
-	case (spread(c.op) || c.afterAny(toCompare, spread)) && (strings.HasPrefix(c.Text, "axes 1 and 2") || strings.HasPrefix(c.Text, "axis 1 ") || strings.Contains(c.Text, "spread by turns") || strings.Contains(c.Text, "of axis 1 everywhere")):
+	case spread(c.op) && c.takesWeight() && c.near("cat", 2):
+		return "attention/anchor-missing"
+	case (spread(c.op) || c.afterAny(toCompare, spread)) && (strings.Contains(c.Text, "axis 1 ") || strings.HasPrefix(c.Text, "axes 1 and 2") || strings.Contains(c.Text, "spread by turns")):
 		return "attention/gqa"
 	case strings.HasPrefix(c.Text, "axis 1 rolled"):
 		return "attention/heads"
@@ -243,8 +248,8 @@ func ofSource(c *context) string {
 		return ""
 	}
 	is := c.Was
-	if is == "" && c.Target < len(c.Of) {
-		is = c.Of[c.Target].Layer
+	if is == "" && c.Of != nil {
+		is = c.Of.Ports[c.Target].Layer
 	}
 	stream := is == label.Block(is) || label.Parent(is) == label.Block(is) // what blocks pass on
 	switch {
@@ -272,6 +277,14 @@ func ofRegion(c *context) string {
 		}
 	case c.op.Name == "add" && (c.Kind == "drop" || c.Kind == "bypass") && c.learned() == 1 && (c.near("topk", toCompare) || c.has("topk")):
 		return "moe/bias"
+	}
+	return ""
+}
+
+// ofStacked names edits of what experts get and give, where their weights lie in one.
+func ofStacked(c *context) string {
+	if c.has("_grouped_mm") || c.has("histc") {
+		return ofExperts(c)
 	}
 	return ""
 }

@@ -1,11 +1,14 @@
 package edit
 
 import (
+	std "context"
 	"slices"
 	"strings"
 
 	"github.com/goparity/goparity/internal/mask"
 	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/replay"
+	"github.com/goparity/goparity/tensor"
 )
 
 // operand is one of an operator.
@@ -138,6 +141,52 @@ func (s *site) scores(of any, within int) []int {
 		}
 	}
 	return nil
+}
+
+// Attends reports whether an operator makes the weights of an attention.
+func Attends(o program.Op) bool {
+	return strings.Contains(o.Name, "scaled_dot_product") || strings.HasSuffix(o.Name, "softmax")
+}
+
+// Weighed are the weights of one attention, [batch, heads, queries, keys] or [heads, queries, keys].
+type Weighed struct {
+	Layer string
+	Array *replay.Array
+}
+
+// AttentionWeights returns those of the attentions in a piece. A fused one is run on values that are 1 for one key each.
+func AttentionWeights(ctx std.Context, b *replay.Base) (out []Weighed) {
+	s := newSite(b, nil)
+	for _, a := range s.attentions() {
+		if a.softmax >= 0 {
+			out = append(out, Weighed{s.Ops[a.softmax].Layer, b.Value(s.Ops[a.softmax].Out[0])})
+			continue
+		}
+		o := s.Ops[a.k.op]
+		keys := s.shape(s.at(a.k))
+		n := len(keys)
+		eye := make([]float64, size(keys[:n-1])*a.keys)
+		for i := range size(keys[:n-1]) {
+			eye[i*a.keys+i%a.keys] = 1
+		}
+		shape := slices.Clone(s.shape(o.Args.Get("query").(program.ID)))
+		shape[n-1] = a.keys
+		values := append(slices.Clone(s.Values), constantOf(eye, append(slices.Clone(keys[:n-1]), a.keys), tensor.F32), program.Value{Shape: shape, DType: tensor.F32})
+		o.Args, o.Out = with(o.Args, "value", program.ID(len(values)-2)), []program.ID{program.ID(len(values) - 1)}
+		p := &program.Piece{Program: s.With(values, []program.Op{o}), Out: o.Out[0], Origin: []int{0}}
+		fused, err := replay.NewBase(ctx, p, func(v *program.Value) (*replay.Array, error) {
+			for i := range s.Values {
+				if v == &values[i] {
+					return b.Value(program.ID(i)), nil
+				}
+			}
+			return replay.Of(tensor.F32, v.Shape, eye)
+		}, replay.Mode{})
+		if err == nil {
+			out = append(out, Weighed{o.Layer, fused.Value(p.Out)})
+		}
+	}
+	return out
 }
 
 // isHiding reports whether a value says which keys are seen: bools, or zeros and what denies.

@@ -11,11 +11,11 @@ func (s *site) caches(a attention) {
 	if f == nil {
 		f = onePass(a.keys)
 		f.Lines = s.linesOf(a)
-		f.From = a.keys - a.queries
+		f.From = a.behind()
 	}
 	was := s.maskOf(f, a)
 	c := &cache{f: f, n: len(f.At), from: f.From, allows: func(line, t, key int) bool {
-		is, _ := was(line, f.At[t]-a.keys+a.queries, f.At[key])
+		is, _ := was(line, f.At[t]-a.behind(), f.At[key])
 		return is
 	}}
 	if c.from > 0 {
@@ -137,6 +137,7 @@ func (c *cache) elsewhere() {
 		return late(at)
 	})
 	put(1, "the slot of the last token that earlier forward passes fed holds zeros", from(last, zero))
+	put(1, "the first slot of the cache holds zeros", from(first, zero))
 	put(1, "the slots of the forward pass's own tokens hold zeros: they are not written before they are read", from(func(at int) bool { return at >= c.from }, zero))
 	put(1, "the first token of the forward pass is written over the last one before it", from(last, begin))
 	put(1, "the first token of the forward pass is written over the first one of the cache", from(first, begin))

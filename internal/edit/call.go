@@ -72,6 +72,19 @@ func all(s *site) {
 	for _, d := range narrow {
 		s.addAt("rounding", 6, text("all of it in %s", d), at, func(w *writer, o program.Op) { w.narrowed(o, d, false) })
 	}
+	var tables []int
+	for i, o := range s.Ops {
+		if o.Name == "cos" || o.Name == "sin" {
+			tables = append(tables, i)
+		}
+	}
+	for _, d := range narrow {
+		if len(tables) > 1 {
+			s.addAt("rounding", 6, text("%s: cosines and sines", d), tables, func(w *writer, o program.Op) {
+				w.after(o, func(id program.ID) program.ID { return w.rounded(id, d) })
+			})
+		}
+	}
 	x, ok := s.variable()
 	if !ok {
 		return

@@ -202,7 +202,9 @@ func (l *grid) others() {
 	}
 	groups(0, "read as [groups, rows]", func(r, k, _ int) (int, int) { at := k*rows + r; return at / n, at % n })
 	groups(0, "written as [groups, rows]", func(r, k, _ int) (int, int) { at := r*n + k; return at % rows, at / rows })
-	groups(0, "those of the first group of each row", func(r, _, _ int) (int, int) { return r, 0 })
+	l.add(quantScale, 0, "scales and zero points are those of the first group of each row", func(r, _, c int) (float64, float64, float64) {
+		return l.scaleOf(r, 0), l.zeroOf(r, 0), g.Q[r][c]
+	})
 	groups(1, "those of the row before", func(r, k, _ int) (int, int) { return (r + rows - 1) % rows, k })
 	groups(1, "those of the next row", func(r, k, _ int) (int, int) { return (r + 1) % rows, k })
 	for _, by := range slices.Compact([]int{1, n - 1}) {

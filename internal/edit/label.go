@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
 	"github.com/goparity/goparity/tensor"
@@ -32,13 +33,49 @@ func Label(p *program.Piece, e Edit) string {
 	return "edit/" + e.Kind
 }
 
-// IDs lists the names of edits: those by what stands around them that nothing else has, and their kinds.
+// kindNames are the kinds that edits have, and their names where nothing around them has one.
+var kindNames = []string{"drop", "sibling", "swap", "exchange", "flag", "axis", "slice", "scalar", "integer", "table", "mask", "bypass", "source",
+	"weight", "order", "twice", "value", "rounding", "layout", "conjugation", "term", "quant", "state"}
+
+// names are those that edits have by what stands around them, by family; activations have theirs, too.
+var names = map[string][]string{
+	"activation": {"missing"},
+	"attention":  {"anchor-missing", "bias", "causal", "gqa", "heads", "mask", "scale", "softmax-axis"},
+	"config":     {"<key>"},
+	"conv":       {"flipped", "layout", "padding"},
+	"dtype":      {"downcast", "overflow"},
+	"embedding":  {"index", "position", "scale"},
+	"image":      {"channels", "class-token"},
+	"layout":     {"permuted", "shifted", "transposed"},
+	"linear":     {"bias-missing", "bias-twice", "gate-up", "other-layer", "qkv-order", "transposed", "weight-scale", "weight-zero"},
+	"mask":       {"padding"},
+	"modulation": {"missing", "order"},
+	"moe":        {"bias", "expert-order", "groups", "k", "renorm", "scaling", "scores", "shares"},
+	"norm":       {"eps", "kind", "missing", "order", "weight"},
+	"output":     {"last-token", "tied"},
+	"quant":      {"group", "missing", "order", "scale", "zero-point"},
+	"residual":   {"missing", "scale", "source"},
+	"rope":       {"applied", "layout", "offset", "scaling", "theta"},
+	"ssm":        {"decay", "gate", "skip", "state", "step"},
+	"state":      {"chunk", "position", "sequence", "slot", "stale", "window"},
+	"value":      {"clipped", "constant", "offset", "scale", "sign"},
+}
+
+// IDs lists the names of edits.
 func IDs() (ids []string) {
-	for _, kind := range []string{"drop", "sibling", "swap", "exchange", "flag", "axis", "slice", "scalar", "integer", "table", "mask", "bypass", "source",
-		"weight", "order", "twice", "value", "rounding", "layout", "conjugation", "term"} {
+	for _, kind := range kindNames {
 		ids = append(ids, "edit/"+kind)
 	}
-	return append(ids, "conv/layout", "conv/flipped")
+	for family, own := range names {
+		for _, name := range own {
+			ids = append(ids, family+"/"+name)
+		}
+	}
+	for _, name := range activations {
+		ids = append(ids, "activation/"+name)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 type context struct {
@@ -49,7 +86,7 @@ type context struct {
 }
 
 // labels are the rules by which edits are named; the first that has a name decides.
-var labels = []func(c *context) string{ofSource, ofRegion, ofRow, ofRecurrence, ofActivation, ofNorm, ofConvolution, ofWeight, ofMask, ofHeads, ofScan, ofModulation, ofRotation, ofAttention, ofExperts, ofSum, ofProduct, ofEmbedding, ofOrder, ofValue}
+var labels = []func(c *context) string{ofSource, ofRegion, ofRow, ofRecurrence, ofStacked, ofActivation, ofNorm, ofConvolution, ofWeight, ofMask, ofHeads, ofScan, ofModulation, ofRotation, ofAttention, ofExperts, ofSum, ofProduct, ofEmbedding, ofOrder, ofValue}
 
 var activations = map[string]string{"silu": "silu", "gelu (none)": "gelu", "gelu (tanh)": "gelu-tanh", "gelu": "gelu", "relu": "relu", "relu²": "relu2",
 	"x·sigmoid(1.702·x)": "quick-gelu", "sigmoid": "sigmoid", "tanh": "tanh", "leaky_relu": "leaky-relu", "elu": "elu", "mish": "mish", "softplus": "softplus"}
@@ -68,7 +105,7 @@ func ofActivation(c *context) string {
 	if c.Frame > 0 {
 		return c.ofCall()
 	}
-	if _, to, _ := strings.Cut(c.Text, " → "); c.Kind == "sibling" && activations[to] != "" && slices.Contains([]string{"sigmoid", "tanh", "softplus"}, c.op.Name) {
+	if _, to, _ := strings.Cut(c.Text, " → "); c.Kind == "sibling" && activations[to] != "" && slices.Contains([]string{"sigmoid", "tanh", "softplus", "mul"}, c.op.Name) {
 		return "activation/" + activations[to]
 	}
 	if !isActivation(c.op.Name) {
@@ -94,6 +131,9 @@ func (c *context) ofCall() string {
 	does := func(is func(o program.Op) bool) bool {
 		return slices.ContainsFunc(c.At, func(i int) bool { return is(c.Ops[i]) })
 	}
+	if c.Kind == "drop" && c.ofBlock() {
+		return "config/num_hidden_layers"
+	}
 	switch {
 	case c.Kind == "rounding":
 		return "dtype/downcast"
@@ -111,6 +151,13 @@ func (c *context) ofCall() string {
 		return "activation/missing"
 	}
 	return ""
+}
+
+// ofBlock reports whether a numbered block is left out between what is recorded, and none of it was.
+func (c *context) ofBlock() bool {
+	block := label.Block(c.Ops[c.At[0]].Layer)
+	return block != "" && c.Of != nil && !label.Within(c.Of.Ports[c.Target].Layer, block) &&
+		!slices.ContainsFunc(c.At, func(i int) bool { return label.Block(c.Ops[i].Layer) != block })
 }
 
 // gatesItself reports whether a factor stands in x·sigmoid(a·x).
@@ -302,10 +349,20 @@ func ofAttention(c *context) string {
 }
 
 func ofExperts(c *context) string {
-	if !c.has("topk") {
+	if c.Kind == "sibling" && c.op.Name == "sum" && strings.Contains(c.Text, "the element") && c.after("mul", 3) {
+		return "moe/k"
+	}
+	stacked := c.has("_grouped_mm") || c.has("histc")
+	if !c.has("topk") && !stacked {
 		return ""
 	}
 	switch {
+	case stacked && c.op.Name == "add" && c.Kind == "drop" && c.learned() > 0:
+		return "linear/bias-missing"
+	case stacked && c.Weight == "" && (c.Kind == "layout" && len(c.At) == 0 || c.op.Name == "mul" && (c.Kind == "drop" || c.Kind == "bypass" || c.Kind == "order") || c.Kind == "order"):
+		return "moe/shares"
+	case stacked && c.Kind == "layout" && c.Weight == "" && len(c.At) > 0 && c.cut():
+		return "linear/gate-up"
 	case c.op.Name == "topk" && strings.HasPrefix(c.Text, "k of"), c.Kind == "sibling" && c.op.Name == "sum" && strings.Contains(c.Text, "the element"):
 		return "moe/k"
 	case c.op.Name == "gather" && (c.Kind == "bypass" || c.Kind == "source"):
@@ -337,7 +394,7 @@ func ofSum(c *context) string {
 	if c.op.Name == "mul" && c.Kind == "drop" && c.learned() == 1 {
 		return "residual/scale"
 	}
-	if c.op.Name != "add" || !c.takesTwo() {
+	if c.op.Name != "add" || !c.takesTwo() || c.rotates(c.op) {
 		return ""
 	}
 	if axes := c.learned(); c.Kind == "drop" && axes > 0 { // what is added is a weight: a bias, or a table
@@ -369,7 +426,7 @@ func ofProduct(c *context) string {
 		c.Kind == "slice" && strings.HasPrefix(c.Text, "parts") && (c.near("silu", 1) || c.near("gelu", 1) || c.near("sigmoid", 1)):
 		return "linear/gate-up"
 	case slices.Contains([]string{"split", "split_with_sizes", "slice"}, c.op.Name) && c.Kind == "slice" && strings.HasPrefix(c.Text, "parts"):
-		return "linear/qkv-order"
+		return map[bool]string{true: "linear/gate-up", false: "linear/qkv-order"}[len(c.op.Out) == 2 && !c.attended()]
 	case c.op.Name == "convolution" && strings.HasPrefix(c.Text, "bias"):
 		return "linear/bias-missing"
 	case c.op.Name == "convolution" && strings.HasPrefix(c.Text, "padding"):
@@ -389,13 +446,25 @@ func (c *context) ofOneRow() bool {
 	return d > 0 && d < len(from)-1 && from[d] > 1 && (len(to) < len(from) || to[d] == 1) && to[len(to)-1] == from[len(from)-1]
 }
 
+// takesFrom reports whether the operator takes what another one made, which the piece takes as it was recorded.
+func (c *context) takesFrom(name string) bool {
+	return slices.ContainsFunc(c.op.Operands(), func(id program.ID) bool {
+		r := c.Values[id].Record
+		if r == 0 || c.Of == nil {
+			return false
+		}
+		m := c.Of.Maker(c.Of.Ports[r-1].Value)
+		return m >= 0 && c.Of.Ops[m].Name == name
+	})
+}
+
 func ofEmbedding(c *context) string {
 	switch {
 	case (c.Kind == "integer" || c.op.Name == "arange") && c.has("embedding"):
 		return "embedding/index"
 	case c.Kind == "integer" || c.op.Name == "arange":
 		return "rope/offset"
-	case c.op.Name == "mul" && c.has("embedding") && (c.Kind == "scalar" || c.Kind == "drop"):
+	case c.op.Name == "mul" && (c.has("embedding") || c.takesFrom("embedding")) && (c.Kind == "scalar" || c.Kind == "drop"):
 		return "embedding/scale"
 	}
 	return ""

@@ -65,8 +65,8 @@ func records(s *site) {
 
 // layerOf is the layer that recorded a value; "" for none.
 func (s *site) layerOf(v program.Value) string {
-	if v.Record > 0 && v.Record <= len(s.Of) {
-		return s.Of[v.Record-1].Layer
+	if v.Record > 0 && s.Of != nil {
+		return s.Of.Ports[v.Record-1].Layer
 	}
 	return ""
 }

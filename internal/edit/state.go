@@ -13,7 +13,7 @@ import (
 // that are seen or not, other positions, and a state that it does not go on from.
 func states(s *site) {
 	for _, a := range s.attentions() {
-		if a.queries <= a.keys && (s.fed == nil || a.keys == s.fed.Rows && a.queries == a.keys) {
+		if s.fed == nil || a.keys == s.fed.Rows && a.queries == a.keys {
 			s.caches(a)
 		}
 	}
@@ -108,6 +108,9 @@ func (w *writer) lines(id program.ID, lines int, of func(line int) int) program.
 	return w.call("index_select", id, nil, "self", id, "dim", 0, "index", w.numbers(index, []int{len(index)}, tensor.I64))
 }
 
+// behind is how many keys lie in front of those of the first query.
+func (a attention) behind() int { return max(a.keys-a.queries, 0) }
+
 // hides is the operator that is given the mask.
 func (a attention) hides() int {
 	if a.mask.op < 0 {
@@ -140,7 +143,7 @@ func (s *site) hiding(w *writer, f *Fed, a attention, o program.Op, g fault, mor
 	lines := size(shape[:n-2])
 	for i := range x {
 		line, row, col := i/(cols*shape[n-2])*f.Lines/lines, i/cols%shape[n-2], i%cols
-		t, own := rowOf[row+a.keys-a.queries]
+		t, own := rowOf[row+a.behind()]
 		own = own && (line == f.Line || s.fed == nil)
 		key := col
 		if col < f.Rows {
@@ -234,7 +237,7 @@ func (s *site) maskOf(f *Fed, a attention) func(line, row, col int) (bool, float
 	}
 	return func(line, row, col int) (bool, float64) {
 		if x == nil {
-			return !causal || col <= row+a.keys-a.queries, 0
+			return !causal || col <= row+a.behind(), 0
 		}
 		n := len(shape)
 		at := col
@@ -257,7 +260,7 @@ func (s *site) inverted(f *Fed, a attention) bool {
 	x, shape := s.Value(id).Floats(), s.Value(id).Shape()
 	at := f.At[0]
 	if n := len(shape); shape[n-2] > 1 {
-		at = f.At[0]*shape[n-1] + f.At[0] + a.keys - a.queries
+		at = f.At[0]*shape[n-1] + f.At[0] + a.behind()
 	}
 	return x[at] != 0
 }

@@ -153,8 +153,8 @@ func permutations(n int) (out [][]int) {
 
 // port names a value that comes from outside by where it was recorded.
 func (s *site) port(id program.ID) string {
-	if r := s.Values[id].Record; r > 0 && r <= len(s.Of) {
-		return s.Of[r-1].Layer + "-" + s.Of[r-1].Name
+	if r := s.Values[id].Record; r > 0 && s.Of != nil {
+		return s.Of.Ports[r-1].Layer + "-" + s.Of.Ports[r-1].Name
 	}
 	return Name(s.Piece, id)
 }

@@ -158,7 +158,7 @@ func (a *alone) replay(all ...*own) error {
 		total += int64(len(o.records))
 	}
 	for _, o := range all {
-		load, loaded := outside(o.Program, a.Diagnosis.Evidence)
+		load, loaded := Outside(o.Program, a.Diagnosis.Evidence)
 		defer loaded()
 		o.golden, o.made = make([]*tensor.Tensor, len(o.records)), map[program.ID]*tensor.Tensor{}
 		for i := range o.records {

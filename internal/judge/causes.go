@@ -12,9 +12,11 @@ import (
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/replay"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/structure"
+	"github.com/goparity/goparity/tensor"
 )
 
 // Diagnosis is what the search for causes is given besides the runs.
@@ -62,6 +64,10 @@ func (s *search) run(c *Comparison) {
 // find diagnoses the places.
 func (s *search) find(ctx context.Context, c *Comparison, run *diagnose.Run, known map[*Port]*diagnose.Port) {
 	s.causes = []diagnose.Cause{}
+	if k := c.shifted(c.target()); k != nil { // whole numbers that were recorded tell by themselves
+		s.causes = append(s.causes, *k)
+		return
+	}
 	for i, scene := range c.scenes(run, known) {
 		scene.Failed = func(err error) { s.notes = append(s.notes, err.Error()) }
 		causes := diagnose.Diagnose(ctx, scene, cause.For(scene.Kind))
@@ -99,12 +105,7 @@ func (c *Comparison) scenes(run *diagnose.Run, known map[*Port]*diagnose.Port) [
 			first.Open = partial
 		}
 	}
-	if s := c.unfolded(v, target, run); s != nil {
-		if s.Fed.Steps {
-			s.Kind, s.Open = first.Kind, v.Open
-		}
-		return []*diagnose.Scene{s}
-	}
+	first.Made = c.made(target)
 	out := []*diagnose.Scene{first}
 	for _, o := range c.otherFaults() {
 		p := c.targetOf(o)
@@ -122,6 +123,32 @@ func (c *Comparison) scenes(run *diagnose.Run, known map[*Port]*diagnose.Port) [
 		out = append(out, s)
 	}
 	return out
+}
+
+// made returns what the reference's program makes of what the candidate was given, where a tensor is wrong; nil where that is
+// not known, and where forward passes were laid out as one.
+func (c *Comparison) made(target *Port) *tensor.Tensor {
+	for _, r := range c.replays {
+		t := slices.IndexFunc(r.ports, func(of []*Port) bool { return slices.Contains(of, target) })
+		if target == nil || t < 0 || r.inferred || r.laid != nil || target.misfit() {
+			continue
+		}
+		load, done := Outside(r.Program, c.search.Evidence)
+		defer done()
+		site := r.result.Site(t, load, nil, false)
+		if site == nil {
+			continue
+		}
+		base, err := replay.NewBase(c.ctx, site.Piece, site.Load, site.Mode)
+		if err != nil {
+			continue
+		}
+		made, err := base.Value(site.Piece.Out).Tensor()
+		if err == nil && slices.Equal(made.Shape(), target.Golden.Shape()) {
+			return made
+		}
+	}
+	return nil
 }
 
 // reordered returns the output of a layer of experts inside of which a target lies whose rows stand in

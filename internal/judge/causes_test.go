@@ -40,10 +40,6 @@ func TestCausesOfRecordedRuns(t *testing.T) {
 		proven         bool
 		reason         string
 	}{
-		{"quick-gelu", "activation/quick-gelu", "model.encoder.layer.1.intermediate.intermediate_act_fn", true,
-			"of the layer's own input and output"},
-		{"missing-residual", "residual/missing", "model.model.layers.2", true,
-			"of neighbours; real MAX, with its own names and ragged rows"},
 		{"rows-from", "rows/from", "model.model.layers.1.self_attn.o_proj", false,
 			"garbage: the place is known, no number is"},
 	} {
@@ -67,15 +63,15 @@ func TestCausesOfRecordedRuns(t *testing.T) {
 }
 
 func TestDiagnosis(t *testing.T) {
-	off := recorded(t, "quick-gelu/ref", "quick-gelu/cand", judge.Diagnosis{Mode: setting.DiagnoseOff})
+	off := recorded(t, "rows-from/ref", "rows-from/cand", judge.Diagnosis{Mode: setting.DiagnoseOff})
 	assert.Nil(t, off.Report("x", true).Causes, "no one asked")
 
-	lost := recorded(t, "quick-gelu/ref", "quick-gelu/cand", judge.Diagnosis{
+	lost := recorded(t, "rows-from/ref", "rows-from/cand", judge.Diagnosis{
 		Evidence: func() (checkpoint.Weights, checkpoint.Config, error) {
 			return nil, nil, errors.New("the disk is gone")
 		},
 	}).Report("x", true)
-	assert.Equal(t, "activation/quick-gelu", lost.Causes[0].ID, "found without weights too")
+	assert.Equal(t, "rows/from", lost.Causes[0].ID, "found without weights too")
 	assert.Contains(t, lost.Notes, "the cause was looked for without weights or config: the disk is gone")
 }
 
@@ -85,13 +81,12 @@ func TestSettings(t *testing.T) {
 	for _, tt := range []struct {
 		read   map[string]any
 		want   string
-		cause  bool
 		reason string
 	}{
-		{nil, "", false, "the run does not say"},
-		{map[string]any{"hidden_act": "gelu", "layer_norm_eps": 1e-12}, "", false, "the same"},
-		{map[string]any{"hidden_act": "quick_gelu", "layer_norm_eps": 1e-12}, "config: activation is gelu, the candidate has quick_gelu", true, "the layer's own"},
-		{map[string]any{"hidden_act": "gelu", "layer_norm_eps": 1e-3}, "config: eps", false, "another layer's"},
+		{nil, "", "the run does not say"},
+		{map[string]any{"hidden_act": "gelu", "layer_norm_eps": 1e-12}, "", "the same"},
+		{map[string]any{"hidden_act": "quick_gelu", "layer_norm_eps": 1e-12}, "config: activation is gelu, the candidate has quick_gelu", "the layer's own"},
+		{map[string]any{"hidden_act": "gelu", "layer_norm_eps": 1e-3}, "config: eps", "another layer's"},
 	} {
 		c := recorded(t, "quick-gelu/ref", "quick-gelu/cand", judge.Diagnosis{
 			Evidence: func() (checkpoint.Weights, checkpoint.Config, error) {
@@ -102,7 +97,6 @@ func TestSettings(t *testing.T) {
 		notes := strings.Join(r.Notes, "\n")
 		assert.Equal(t, tt.want != "", strings.Contains(notes, "config: "), "%s: %s", tt.reason, notes)
 		assert.Contains(t, notes, tt.want, tt.reason)
-		assert.Equal(t, tt.cause, strings.Contains(r.Causes[0].Text, "the configs differ: "), "%s: %s", tt.reason, r.Causes[0].Text)
 	}
 }
 

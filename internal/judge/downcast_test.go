@@ -48,3 +48,20 @@ func TestDowncastOfAllBlocks(t *testing.T) {
 		assert.Equal(t, c.proven, proven, "%s: %v", c.reason, r.Causes)
 	}
 }
+
+// decayed is a sequence of numbers that tell something, alike in all tests.
+func decayed(n int, phase float64) []float32 {
+	out := make([]float32, n)
+	for i := range out {
+		out[i] = float32(math.Sin(float64(i*i)*0.7+phase) * 2)
+	}
+	return out
+}
+
+func mapped(x []float32, f func(float64) float64) []float32 {
+	out := make([]float32, len(x))
+	for i, v := range x {
+		out[i] = float32(f(float64(v)))
+	}
+	return out
+}

@@ -48,7 +48,7 @@ func withEdits(causes []report.Cause, e edits) []report.Cause {
 	}
 	if e.first != nil {
 		switch proven := len(causes) > 0 && causes[0].Proven; {
-		case proven && e.first.Proven && isPlace(causes[0].ID):
+		case proven && e.first.Proven && isPlain(causes[0].ID) && !isPlain(e.first.ID):
 			causes[0] = *e.first
 		case proven:
 			addEdit(&causes[0], e.first)
@@ -66,10 +66,10 @@ func withEdits(causes []report.Cause, e edits) []report.Cause {
 	return slices.DeleteFunc(causes, func(x report.Cause) bool { return x.Edit == nil && slices.Contains(e.again, x.Layer) })
 }
 
-// isPlace reports whether a cause says no more than where the wrong numbers are.
-func isPlace(id string) bool {
+// isPlain reports whether a cause says no more than where the wrong numbers are, or what they look like.
+func isPlain(id string) bool {
 	family, _, _ := strings.Cut(id, "/")
-	return slices.Contains([]string{"rows", "columns", "head"}, family)
+	return slices.Contains([]string{"rows", "columns", "head", "value", "layout", "edit"}, family)
 }
 
 // addEdit says where in the reference's program a proven cause is.
@@ -90,7 +90,7 @@ func (c *Comparison) edited() (found edits, err error) {
 		if r.inferred {
 			continue
 		}
-		load, done := outside(r.Program, c.search.Evidence)
+		load, done := Outside(r.Program, c.search.Evidence)
 		defer done()
 		at := slices.IndexFunc(r.ports, func(of []*Port) bool { return slices.Contains(of, first) })
 		if first == nil { // the golden is within its tolerance there
@@ -275,6 +275,9 @@ func (c *Comparison) causeOf(r *replayed, of *program.Piece, p *Port, found *edi
 	k := &report.Cause{ID: edit.Label(of, f.Edit), Layer: p.Layer, Proven: found.Proven, Fit: report.Float(f.Relative), FitGolden: report.Float(found.Relative)}
 	if f.Kind == "rounding" && f.Overflows {
 		k.ID = "dtype/overflow"
+	}
+	if shape := of.Values[of.Out].Shape; f.Kind == "layout" && len(of.Ops) == 0 && len(shape) > 1 && f.Compared() == shape[len(shape)-1] {
+		k.ID = "output/last-token" // one row is compared, and it is another one
 	}
 	k.Edit = &report.Edit{Kind: f.Kind, Text: f.Text, Weight: f.Weight, Fit: report.Float(f.Relative)}
 	if len(f.At) > 0 {

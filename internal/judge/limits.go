@@ -21,6 +21,8 @@ const (
 
 	// mostBefore is how many tensors before a place are tried in the place of what it takes: the nearest.
 	mostBefore = 60
+	// mostBegin is the largest first position that models have: 2 in RoBERTa and BART.
+	mostBegin = 2
 	// mostBeside is among how many tensors behind it those are that may have been made first.
 	mostBeside = 12
 

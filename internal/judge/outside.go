@@ -14,9 +14,9 @@ import (
 // errNoWeights says why pieces with weights cannot be replayed.
 var errNoWeights = errors.New("its weights are not at hand")
 
-// outside returns what loads weights, constants and inputs of a program. Weights stay in memory up to
+// Outside returns what loads weights, constants and inputs of a program. Weights stay in memory up to
 // mostWeights bytes, until done: a model is larger, and its pieces take its layers one after the other.
-func outside(p *program.Program, evidence func() (checkpoint.Weights, checkpoint.Config, error)) (load replay.Load, done func()) {
+func Outside(p *program.Program, evidence func() (checkpoint.Weights, checkpoint.Config, error)) (load replay.Load, done func()) {
 	open := sync.OnceValues(func() (checkpoint.Weights, error) {
 		if evidence == nil {
 			return nil, nil

@@ -55,7 +55,7 @@ func (c *Comparison) replayAll() error {
 			}
 		}
 		r := &replayed{Program: prog, ports: make([][]*Port, len(prog.Ports)), alone: k.alone, inferred: prog != k.Program}
-		load, done := outside(prog, c.search.Evidence)
+		load, done := Outside(prog, c.search.Evidence)
 		defer done()
 		run := &piece.Run{Program: prog, Records: make([]piece.Record, len(prog.Ports)),
 			Encoding: c.encodings[k.Name].dtype, Load: load}

@@ -26,11 +26,11 @@ func (p *Port) compare(q *Port) int {
 // values of its own, of which those with a Record are recorded tensors.
 type Piece struct {
 	*Program
-	Target  int    // the port, in the whole program
-	Out     ID     // what it makes, a value of the piece
-	Origin  []int  // of Ops: the index in the whole program
-	Of      []Port // those of the whole program
-	Sources []int  // ports of the whole program that it is made of, each once, in order
+	Target  int      // the port, in the whole program
+	Out     ID       // what it makes, a value of the piece
+	Origin  []int    // of Ops: the index in the whole program
+	Of      *Program // that it was cut from
+	Sources []int    // ports of the whole program that it is made of, each once, in order
 	Guards  []Guarded
 }
 
@@ -100,7 +100,7 @@ type cutter struct {
 
 func newCutter(p *Program, target int, recorded func(port int) bool) *cutter {
 	return &cutter{p: p, target: target, recorded: recorded, made: map[ID]ID{}, taken: map[int]ID{},
-		piece: &Piece{Program: &Program{File: p.File, Engine: p.Engine, Case: p.Case, Frames: p.Frames, Stacks: p.Stacks}, Target: target, Of: p.Ports}}
+		piece: &Piece{Program: &Program{File: p.File, Engine: p.Engine, Case: p.Case, Frames: p.Frames, Stacks: p.Stacks}, Target: target, Of: p}}
 }
 
 // cut makes the piece of a value.

@@ -122,15 +122,6 @@ func gridBy(w [][]float64, size int, find func(group []float64) (scale, zero flo
 // GroupSizes are the sizes of groups of quantised weights in use, in inputs.
 var GroupSizes = []int{8, 16, 32, 64, 128, 256}
 
-const (
-	// nearWhole is the distance from whole numbers, in units of a grid of 4 bits, up to which a number lies on it.
-	nearWhole = 0.01
-	// gridTop is the largest number of a weight whose grid is found by its values.
-	gridTop = 63
-	// mostSteps is how many steps of a grid two neighbouring numbers of a group may be apart.
-	mostSteps = 4
-)
-
 // tops are the largest numbers of 2 to 8 bits.
 var tops = []float64{3, 7, 15, 31, 63, 127, 255}
 

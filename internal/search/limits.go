@@ -9,6 +9,9 @@ const (
 	// small is up to which error roundings are tried first, as if they cost roundingRank.
 	small, roundingRank = 0.03, 1
 
+	// mostF16 is the largest number of float16.
+	mostF16 = 65504
+
 	// most is how much of the error an edit may leave to fit, whatever rounding makes: small errors
 	// are near to many things.
 	most = 0.3

@@ -13,6 +13,7 @@ import (
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
+	"github.com/goparity/goparity/tensor"
 )
 
 // Site is a piece that does not make what the candidate has.
@@ -21,12 +22,15 @@ type Site struct {
 	Load    replay.Load
 	Mode    replay.Mode   // in which the run computes
 	Weights []edit.Weight // of the model, for those that may be read in place of others
+	Fed     *edit.Fed     // the forward pass that is wrong; nil where passes were not laid out as one
 	// Known has the keys of edits that were proven in other layers: one of them that fits here is the cause, too.
 	// With KnownOnly no other is tried.
 	Known     []string
 	KnownOnly bool
 	// Off is how far a result is off: in units of the limit up to which it is right, and as relative L2.
 	Off func(*replay.Array) (units, relative float64)
+	// Numbers are those of a result that are compared; nil for all.
+	Numbers func(*replay.Array) []float64
 	// Residual is what is too much in each number; nil where there are others.
 	Residual func(*replay.Array) []float64
 }
@@ -50,6 +54,7 @@ type Result struct {
 	Listed        int
 	Spent         bool // the work was spent before all were tried
 	Twin          bool // it is an edit that was known
+	piece         *program.Piece
 }
 
 // Find tries the edits of a piece, the simplest first, until its work is spent, or all are tried that are about
@@ -71,7 +76,7 @@ func Find(ctx context.Context, s *Site) (r *Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &finder{ctx: ctx, s: s, base: base, r: &Result{}}
+	f := &finder{ctx: ctx, s: s, base: base, r: &Result{piece: s.Piece}}
 	made := base.Value(s.Piece.Out)
 	if f.r.Off, f.r.Relative = s.Off(made); !(f.r.Off > 1) {
 		return f.r, nil
@@ -113,7 +118,7 @@ func (f *finder) known(e *edit.Edit) bool {
 
 // listed tries the edits that can be listed.
 func (f *finder) listed() error {
-	edits := edit.List(f.base, f.s.Weights)
+	edits := edit.List(f.base, f.s.Weights, f.s.Fed)
 	f.r.Listed = len(edits)
 	need := make(map[*edit.Edit]float64, len(edits))
 	byWork := make([]*edit.Edit, len(edits))
@@ -163,11 +168,32 @@ func (f *finder) try(e *edit.Edit, need float64) (fits bool, err error) {
 	if !(x.Off <= f.limit) {
 		return false, nil
 	}
-	x.made = a.Floats()
-	x.Overflows = slices.ContainsFunc(x.made, func(v float64) bool { return math.IsInf(v, 0) })
+	x.made = f.numbers(a)
+	x.Overflows = slices.ContainsFunc(x.made, func(v float64) bool { return math.IsInf(v, 0) }) || e.To == tensor.F16 && f.exceeds(e.At, mostF16)
 	f.r.Fits = append(f.r.Fits, x)
 	return true, nil
 }
+
+// exceeds reports whether operators of the piece make numbers beyond a limit.
+func (f *finder) exceeds(at []int, limit float64) bool {
+	return slices.ContainsFunc(at, func(i int) bool {
+		out := f.s.Piece.Ops[i].Out
+		if len(out) == 0 || out[0] == program.None || f.base.Value(out[0]) == nil {
+			return false
+		}
+		return slices.ContainsFunc(f.base.Value(out[0]).Floats(), func(v float64) bool { return math.Abs(v) > limit })
+	})
+}
+
+func (f *finder) numbers(a *replay.Array) []float64 {
+	if f.s.Numbers == nil {
+		return a.Floats()
+	}
+	return f.s.Numbers(a)
+}
+
+// Compared is how many numbers are.
+func (f *Fit) Compared() int { return len(f.made) }
 
 // run returns what the piece makes with an edit; nil where it cannot be run, or is too much work.
 func (f *finder) run(e *edit.Edit, need float64) (*replay.Array, error) {
@@ -198,7 +224,11 @@ func (r *Result) decide() {
 	slices.SortStableFunc(rivals, func(a, b Fit) int { return cmp.Or(cmp.Compare(a.Cost, b.Cost), cmp.Compare(len(b.At), len(a.At))) })
 	r.Fits = rivals[:1:1]
 	for _, f := range rivals[1:] {
-		if same(f.made, rivals[0].made) {
+		limit := alike
+		if f.Fitted && rivals[0].Fitted { // as far as their numbers are found
+			limit = alikeFitted
+		}
+		if same(f.made, rivals[0].made, limit) {
 			r.Also = append(r.Also, f)
 		} else {
 			r.Fits = append(r.Fits, f)
@@ -207,12 +237,22 @@ func (r *Result) decide() {
 	places := map[int]bool{} // of the simplest edits, the operators that they begin at
 	for _, f := range append(r.Fits[:1:1], r.Also...) {
 		if f.Cost == r.Fits[0].Cost {
-			places[first(f)] = true
+			places[edit.Root(r.piece, first(f))] = true
 		}
 	}
-	others := slices.ContainsFunc(r.Fits[1:], func(f Fit) bool { return f.Cost <= r.Fits[0].Cost+1 })
+	if len(places) > mostPlaces && r.roundsAlike() {
+		clear(places)
+	}
+	others := slices.ContainsFunc(r.Fits[1:], func(f Fit) bool { return f.Cost <= r.Fits[0].Cost+1 && !alikeRounded(f, r.Fits[0]) })
 	r.Proven = !others && len(places) <= mostPlaces && !r.saturates() && !constant(r.Fits[0].made)
 }
+
+// roundsAlike reports whether all of the simplest are roundings to one type: whichever it is, that is the cause.
+func (r *Result) roundsAlike() bool {
+	return !slices.ContainsFunc(append(r.Fits[:1:1], r.Also...), func(f Fit) bool { return f.Cost == r.Fits[0].Cost && !alikeRounded(f, r.Fits[0]) })
+}
+
+func alikeRounded(a, b Fit) bool { return a.Kind == "rounding" && b.Kind == a.Kind && a.To == b.To }
 
 // AlsoAt lists the operators of the edits that are as simple as the first and the same function there.
 func (r *Result) AlsoAt() (at []int) {
@@ -244,11 +284,11 @@ func first(f Fit) int {
 }
 
 // same reports whether two results are the same numbers but for rounding.
-func same(a, b []float64) bool {
+func same(a, b []float64, limit float64) bool {
 	var d, n float64
 	for i := range a {
 		d += (a[i] - b[i]) * (a[i] - b[i])
 		n += b[i] * b[i]
 	}
-	return d <= alike*alike*n
+	return d <= limit*limit*n
 }

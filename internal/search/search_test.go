@@ -115,7 +115,7 @@ func site(t *testing.T, p *program.Piece, patch replay.Patch) *search.Site {
 	a, err := base.Run(patch)
 	require.NoError(t, err)
 	want := a.Floats()
-	return &search.Site{Piece: p, Load: load, Weights: weights, Numbers: (*replay.Array).Floats, Off: func(a *replay.Array) (units, relative float64) {
+	return &search.Site{Piece: p, Load: load, Weights: weights, Off: func(a *replay.Array) (units, relative float64) {
 		var d, n float64
 		for i, v := range a.Floats() {
 			d, n = d+(v-want[i])*(v-want[i]), n+want[i]*want[i]

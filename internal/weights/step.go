@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/checkpoint"
-	"github.com/goparity/goparity/internal/op"
 	"github.com/goparity/goparity/internal/smallfloat"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -254,7 +254,7 @@ func caster(d tensor.DType) func(v float64) float64 {
 	case tensor.BF16:
 		return func(v float64) float64 { return float64(smallfloat.RoundBF16(float32(v))) }
 	case tensor.F8E4M3FN, tensor.F8E5M2:
-		for _, n := range op.Narrows {
+		for _, n := range vec.Narrows {
 			if n.Name == strings.TrimSuffix(d.String(), "fn") {
 				return n.Round
 			}

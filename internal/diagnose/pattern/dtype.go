@@ -9,7 +9,7 @@ import (
 
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/op"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -18,18 +18,18 @@ import (
 // it is how the run computes, whose errors add up, and no fault of this layer is proven.
 func Downcast(p *Pair) (out []diagnose.Prediction) {
 	const id = "dtype/downcast"
-	if !op.All(p.Actual, op.IsFinite) {
+	if !vec.All(p.Actual, vec.IsFinite) {
 		return nil
 	}
-	types := op.NarrowerThan(p.Target.Actual.DType(), p.Target.Golden.DType())
+	types := vec.NarrowerThan(p.Target.Actual.DType(), p.Target.Golden.DType())
 	for _, n := range types {
-		if p.varied() && op.All(p.Actual, n.Holds) && !op.All(p.Right, n.Holds) && p.inTwins(n) {
+		if p.varied() && vec.All(p.Actual, n.Holds) && !vec.All(p.Right, n.Holds) && p.inTwins(n) {
 			return []diagnose.Prediction{guess(id, 0, "every number is a %s, of %d bits of significand, here and in the other blocks: "+
 				"it is how the run computes", n.Name, n.Bits)}
 		}
 	}
 	for _, n := range types {
-		out = append(out, p.says(id, op.Map(p.Right, n.Round), 0, 1, "the result is rounded to %s", n.Name))
+		out = append(out, p.says(id, vec.Map(p.Right, n.Round), 0, 1, "the result is rounded to %s", n.Name))
 		if p.heldBy(n) {
 			out = append(out, p.says(id, p.Actual, 0, 0,
 				"every number is a %s, of %d bits of significand, and the error is of that size", n.Name, n.Bits))
@@ -57,15 +57,15 @@ func (p *Pair) varied() bool {
 // heldBy reports whether all of the candidate's numbers are of the type, the reference's are not,
 // and each lies within the rounding of the type from the reference's: a few units of the element,
 // or of the tensor where sums cancel.
-func (p *Pair) heldBy(n op.Narrow) bool {
-	different := op.Count(p.Actual[1:], func(x float64) bool { return x != p.Actual[0] })
-	if different < diagnose.PerParam || op.All(p.Right, n.Holds) || !op.All(p.Actual, n.Holds) || p.evenly(n) ||
-		op.Relative(p.Actual, p.Right) > ofTensor*n.Epsilon() {
+func (p *Pair) heldBy(n vec.Narrow) bool {
+	different := vec.Count(p.Actual[1:], func(x float64) bool { return x != p.Actual[0] })
+	if different < diagnose.PerParam || vec.All(p.Right, n.Holds) || !vec.All(p.Actual, n.Holds) || p.evenly(n) ||
+		vec.Relative(p.Actual, p.Right) > ofTensor*n.Epsilon() {
 		return false
 	}
 	// A product of rounded operands errs by some roundings of the largest terms: of the RMS for
 	// those that cancel.
-	rms := op.RootMeanSquare(p.Right)
+	rms := vec.RootMeanSquare(p.Right)
 	for i, x := range p.Right {
 		if math.Abs(p.Actual[i]-x) > ofElement*n.Epsilon()*(math.Abs(x)+rms) {
 			return false
@@ -75,13 +75,13 @@ func (p *Pair) heldBy(n op.Narrow) bool {
 }
 
 // inTwins reports whether the same output of every other block holds numbers of the type alone, too.
-func (p *Pair) inTwins(n op.Narrow) bool {
+func (p *Pair) inTwins(n vec.Narrow) bool {
 	twins := 0
 	for _, q := range p.Pass() {
 		if q == p.Target || q.Port != p.Target.Port || q.Layer == p.Target.Layer || label.Stars(q.Layer) != label.Stars(p.Target.Layer) || !q.IsRecorded() {
 			continue
 		}
-		if twins++; !op.All(p.Part(q.Actual).Data, n.Holds) {
+		if twins++; !vec.All(p.Part(q.Actual).Data, n.Holds) {
 			return false
 		}
 	}
@@ -91,7 +91,7 @@ func (p *Pair) inTwins(n op.Narrow) bool {
 // evenly reports whether the candidate's numbers show a grid with one step for all, as integers have it:
 // they are multiples of a step, also where a type of so many bits has a finer one. That is no rounding to
 // the type, unless it has no finer step itself.
-func (p *Pair) evenly(n op.Narrow) bool {
+func (p *Pair) evenly(n vec.Narrow) bool {
 	step := math.Inf(1)
 	for _, x := range p.Actual {
 		if x != 0 {
@@ -99,7 +99,7 @@ func (p *Pair) evenly(n op.Narrow) bool {
 		}
 	}
 	finer := math.Ldexp(step, n.Bits-2)
-	return n.Holds(step/2) && op.Count(p.Actual, func(x float64) bool { return x != 0 && math.Abs(x) < finer }) >= coarseLeast
+	return n.Holds(step/2) && vec.Count(p.Actual, func(x float64) bool { return x != 0 && math.Abs(x) < finer }) >= coarseLeast
 }
 
 // lowestBit is the largest power of two of which x is a multiple.
@@ -111,7 +111,7 @@ func lowestBit(x float64) float64 {
 // noiseOf returns the type whose rounding is as large as the error, if that has nothing to do with
 // the values, neither in proportion nor as any function of them, and is alike in all rows; "" for none.
 func (p *Pair) noiseOf() (name string, rel float64) {
-	rel = op.Relative(p.Actual, p.Right)
+	rel = vec.Relative(p.Actual, p.Right)
 	for _, size := range noiseSizes {
 		if rel > size.above && rel < size.below {
 			name = size.name
@@ -123,8 +123,8 @@ func (p *Pair) noiseOf() (name string, rel float64) {
 	if _, w := p.Weights.Of(p.Target.Layer, "weight"); w != nil {
 		return "", 0 // then rounded operands are tried, and proven
 	}
-	e := op.Minus(p.Actual, p.Right)
-	if op.FollowsValue(p.Right, e) > noiseFollows {
+	e := vec.Minus(p.Actual, p.Right)
+	if vec.FollowsValue(p.Right, e) > noiseFollows {
 		return "", 0
 	}
 	size, n := floats.Norm(e, 2), math.Sqrt(float64(len(e)))
@@ -134,7 +134,7 @@ func (p *Pair) noiseOf() (name string, rel float64) {
 	}
 	least, most := math.Inf(1), 0.0
 	for r := range p.rows {
-		f := op.RootMeanSquare(p.row(e, r)) / max(op.RootMeanSquare(p.row(p.Right, r)), math.SmallestNonzeroFloat64)
+		f := vec.RootMeanSquare(p.row(e, r)) / max(vec.RootMeanSquare(p.row(p.Right, r)), math.SmallestNonzeroFloat64)
 		least, most = min(least, f), max(most, f)
 	}
 	if most > alikeRows*least {
@@ -146,7 +146,7 @@ func (p *Pair) noiseOf() (name string, rel float64) {
 // Overflow is numbers that were too large for a type: infinite or cut at its largest number.
 func Overflow(p *Pair) (out []diagnose.Prediction) {
 	const id = "dtype/overflow"
-	for _, t := range op.Overflowing {
+	for _, t := range vec.Overflowing {
 		if n := p.beyond(t.Limit); n > 0 {
 			infinite := func(x float64) float64 {
 				if math.Abs(x) > t.Limit {
@@ -156,22 +156,22 @@ func Overflow(p *Pair) (out []diagnose.Prediction) {
 			}
 			out = append(out, p.says(id, p.clipped(t.Limit), 0, -1,
 				"%d elements are beyond %g, the largest number of %s, and cut there", n, t.Limit, t.Name),
-				p.says(id, op.Map(p.Right, infinite), 0, -1,
+				p.says(id, vec.Map(p.Right, infinite), 0, -1,
 					"%d elements are beyond %g, the largest number of %s, and became infinite", n, t.Limit, t.Name))
 		}
 	}
 	isInf := func(x float64) bool { return math.IsInf(x, 0) }
-	if n := op.Count(p.Actual, isInf); n > 0 && op.Count(p.Right, isInf) == 0 {
+	if n := vec.Count(p.Actual, isInf); n > 0 && vec.Count(p.Right, isInf) == 0 {
 		out = append(out, guess(id, -2, "%d of %d elements are infinite, and none in the reference, whose largest is %.4g",
-			n, len(p.Actual), op.MaxAbs(p.Right)))
+			n, len(p.Actual), vec.MaxAbs(p.Right)))
 	}
 	return out
 }
 
 // Clipped is numbers that are cut at one that no type explains.
 func Clipped(p *Pair) []diagnose.Prediction {
-	largest := op.MaxAbs(p.Actual)
-	at := op.Count(p.Actual, func(x float64) bool { return math.Abs(x) == largest })
+	largest := vec.MaxAbs(p.Actual)
+	at := vec.Count(p.Actual, func(x float64) bool { return math.Abs(x) == largest })
 	if n := p.beyond(largest); at > 1 && largest > 0 && n > 0 {
 		return []diagnose.Prediction{p.says("value/clipped", p.clipped(largest), 1, 0,
 			"%d elements are beyond ±%.6g and cut there", n, largest)}
@@ -180,17 +180,17 @@ func Clipped(p *Pair) []diagnose.Prediction {
 }
 
 func (p *Pair) beyond(limit float64) int {
-	return op.Count(p.Right, func(x float64) bool { return math.Abs(x) > limit })
+	return vec.Count(p.Right, func(x float64) bool { return math.Abs(x) > limit })
 }
 
 func (p *Pair) clipped(limit float64) []float64 {
-	return op.Map(p.Right, func(x float64) float64 { return op.Clip(x, limit) })
+	return vec.Map(p.Right, func(x float64) float64 { return vec.Clip(x, limit) })
 }
 
 // NaN is where the first NaN came from.
 func NaN(p *Pair) []diagnose.Prediction {
-	n := op.Count(p.Actual, math.IsNaN)
-	if n == 0 || op.Count(p.Right, math.IsNaN) > 0 {
+	n := vec.Count(p.Actual, math.IsNaN)
+	if n == 0 || vec.Count(p.Right, math.IsNaN) > 0 {
 		return nil
 	}
 	first := slices.IndexFunc(p.Actual, math.IsNaN)
@@ -202,7 +202,7 @@ func NaN(p *Pair) []diagnose.Prediction {
 	largest := 0.0
 	for _, q := range p.Pass() {
 		if q.Layer == p.Target.Layer && q.IsFloat() {
-			largest = max(largest, op.MaxAbs(p.Part(q.Golden).Data))
+			largest = max(largest, vec.MaxAbs(p.Part(q.Golden).Data))
 		}
 	}
 	if largest < mayOverflow && n < len(p.Actual) {

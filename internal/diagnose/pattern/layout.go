@@ -8,7 +8,7 @@ import (
 
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/label/module"
-	"github.com/goparity/goparity/internal/op"
+	"github.com/goparity/goparity/internal/vec"
 )
 
 // layouts tries the right elements in another order.
@@ -34,10 +34,10 @@ func Layout(s *diagnose.Scene) []diagnose.Prediction {
 	}
 	l := &layouts{Scene: s, g: s.Array(s.Target.Golden), a: s.Array(s.Target.Actual), w: s.Target.Width()}
 	same := func(x float64) bool { return x == l.g.Data[0] }
-	if !op.All(l.g.Data, op.IsFinite) || op.All(l.g.Data, same) {
+	if !vec.All(l.g.Data, vec.IsFinite) || vec.All(l.g.Data, same) {
 		return nil
 	}
-	l.tolerance = max(floors*s.Target.Floor.RowRelL2, leastTolerance) * op.RootMeanSquare(l.g.Data)
+	l.tolerance = max(floors*s.Target.Floor.RowRelL2, leastTolerance) * vec.RootMeanSquare(l.g.Data)
 	for i := range s.Target.Rows() {
 		if !s.Target.Pads(i) {
 			l.real = append(l.real, i)
@@ -206,7 +206,7 @@ func (l *layouts) transposed() {
 					rank = 1
 				}
 				l.try("layout/transposed", rank, fmt.Sprintf("%v is read with the axes %d and %d exchanged", shape, x, y),
-					op.Transposition(shape, x, y))
+					vec.Transposition(shape, x, y))
 			}
 		}
 	}
@@ -258,12 +258,12 @@ func (l *layouts) permuted() {
 	if from := l.assigned(l.w, len(l.real), func(c, k int) int { return l.real[k]*l.w + c }); from != nil {
 		id, text := "layout/permuted", "the columns are in another order"
 		switch { // whole parts of a fused projection
-		case module.FusedQKV.Has(l.Target.Layer) && op.Runs(from) <= 3:
+		case module.FusedQKV.Has(l.Target.Layer) && vec.Runs(from) <= 3:
 			id = "linear/qkv-order"
-		case module.FusedGateUp.Has(l.Target.Layer) && op.Runs(from) == 2:
+		case module.FusedGateUp.Has(l.Target.Layer) && vec.Runs(from) == 2:
 			id = "linear/gate-up"
 		}
-		if d := op.BlockSize(from); d > 1 {
+		if d := vec.BlockSize(from); d > 1 {
 			text = fmt.Sprintf("blocks of %d columns, as heads are, stand in another order", d)
 		}
 		text += fmt.Sprintf(": column 0 holds column %d, column 1 column %d", from[0], from[1])
@@ -273,7 +273,7 @@ func (l *layouts) permuted() {
 		return
 	}
 	if from := l.assigned(len(l.real), l.w, func(r, k int) int { return l.real[r]*l.w + k }); from != nil {
-		source := op.Sequence(l.Target.Rows())
+		source := vec.Sequence(l.Target.Rows())
 		for i, f := range from {
 			source[l.real[i]] = l.real[f]
 		}
@@ -299,7 +299,7 @@ func (l *layouts) assigned(n, length int, element func(line, k int) int) []int {
 		return out
 	}
 	golden, actual := lines(l.g), lines(l.a)
-	first := op.Sequence(n) // golden lines by their first value
+	first := vec.Sequence(n) // golden lines by their first value
 	slices.SortStableFunc(first, func(a, b int) int { return cmp.Compare(golden[a][0], golden[b][0]) })
 	from, taken := make([]int, n), make([]bool, n)
 	for i, a := range actual {
@@ -317,7 +317,7 @@ func (l *layouts) assigned(n, length int, element func(line, k int) int) []int {
 		}
 		taken[from[i]] = true
 	}
-	if slices.Equal(from, op.Sequence(n)) {
+	if slices.Equal(from, vec.Sequence(n)) {
 		return nil
 	}
 	return from
@@ -342,7 +342,7 @@ func (l *layouts) mixed() {
 		return out
 	}
 	golden, actual := order(l.g), order(l.a)
-	source := op.Sequence(len(l.g.Data))
+	source := vec.Sequence(len(l.g.Data))
 	var d, norm float64
 	for i, at := range actual {
 		source[at] = golden[i]

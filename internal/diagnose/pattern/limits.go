@@ -1,6 +1,10 @@
 package pattern
 
 // How far the search for a pattern goes.
+// hiddenScore is what is added to the score of a key that is hidden, or less: masks have −1e4 and below, biases of
+// positions are above −1e3.
+const hiddenScore = -1e3
+
 const (
 	placesMost      = 1 << 25 // elements up to which wrong places are looked for
 	layoutMost      = 1 << 22 // elements up to which other orders are tried
@@ -64,7 +68,7 @@ const (
 	byChance = 0.1
 
 	noiseBias = 0.02 // correlation with the values that noise is allowed besides; no gap
-	// noiseFollows is the part of noise that the values say (op.FollowsValue). Of 64, 256 and 1024 numbers
+	// noiseFollows is the part of noise that the values say (vec.FollowsValue). Of 64, 256 and 1024 numbers
 	// noise has 0.55, 0.47 and 0.17 at most, smooth functions 0.79, 0.97 and 0.99 at least, by simulation.
 	noiseFollows = 0.6
 	coarseLeast  = 8   // numbers that a type has a finer step for: by chance they are on a coarser one with 2^-8

@@ -12,7 +12,7 @@ import (
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
-	"github.com/goparity/goparity/internal/op"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -233,10 +233,10 @@ type fitted struct {
 // does within the port's noise floor.
 func (h *holding) norm(p *diagnose.Port, before, normed *tensor.Tensor) (f fitted, misses float64, ok bool) {
 	w, pad := p.Width(), p.Kept(nil)
-	rows := slices.DeleteFunc(op.Sequence(p.Rows()), func(r int) bool { return pad != nil && !pad[r] })
+	rows := slices.DeleteFunc(vec.Sequence(p.Rows()), func(r int) bool { return pad != nil && !pad[r] })
 	rows = rows[:min(len(rows), normRows)]
-	x, y := op.Read(before, w, rows), op.Read(normed, w, rows)
-	if len(rows) < leastNormRows || w < 2 || !op.All(x, op.IsFinite) || !op.All(y, op.IsFinite) {
+	x, y := vec.Read(before, w, rows), vec.Read(normed, w, rows)
+	if len(rows) < leastNormRows || w < 2 || !vec.All(x, vec.IsFinite) || !vec.All(y, vec.IsFinite) {
 		return f, 0, false
 	}
 	for _, kind := range []struct {
@@ -253,7 +253,7 @@ func (h *holding) norm(p *diagnose.Port, before, normed *tensor.Tensor) (f fitte
 		for c := range w {
 			f.weight[c] = column(z, y, made, c, w, kind.params == 2)
 		}
-		if misses = op.Relative(made, y); misses <= p.Floor.RelL2 {
+		if misses = vec.Relative(made, y); misses <= p.Floor.RelL2 {
 			return f, misses, true
 		}
 	}
@@ -271,7 +271,7 @@ func normalise(row []float64, center bool) {
 			row[i] -= mean
 		}
 	}
-	if rms := op.RootMeanSquare(row); rms > 0 {
+	if rms := vec.RootMeanSquare(row); rms > 0 {
 		for i := range row {
 			row[i] /= rms
 		}
@@ -305,9 +305,9 @@ func (h *holding) known(f fitted) string {
 		if len(t.Shape()) != 1 || t.Len() != len(f.weight) || label.Block(key) != "" {
 			continue
 		}
-		w := op.ReadAll(t)
-		one := op.Map(w, func(v float64) float64 { return 1 + v })
-		if min(op.Relative(f.weight, w), op.Relative(f.weight, one)) <= sameWeight {
+		w := vec.ReadAll(t)
+		one := vec.Map(w, func(v float64) float64 { return 1 + v })
+		if min(vec.Relative(f.weight, w), vec.Relative(f.weight, one)) <= sameWeight {
 			return key
 		}
 	}

@@ -1,13 +1,13 @@
 // Package pattern has the causes that wrong numbers show by themselves: a factor, another order of
 // the elements, zeros in some rows, the rounding of a narrow type, the tensor of another layer.
-// What an op done wrong explains is in package fault.
+// What is an edit of the reference's program is in package edit.
 //
 // A new one is a function in a file of its own, or beside its like, and a line in the catalogue, in
 // package cause:
 //
 //	// Negated is a tensor with the other sign.
 //	func Negated(p *Pair) []diagnose.Prediction {
-//		return []diagnose.Prediction{p.says("value/sign", op.Scaled(p.Right, -1), 0, 0, "the sign is wrong: −x")}
+//		return []diagnose.Prediction{p.says("value/sign", vec.Scaled(p.Right, -1), 0, 0, "the sign is wrong: −x")}
 //	}
 package pattern
 
@@ -15,8 +15,7 @@ import (
 	"fmt"
 
 	"github.com/goparity/goparity/internal/diagnose"
-	"github.com/goparity/goparity/internal/diagnose/rebuild"
-	"github.com/goparity/goparity/internal/op"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -45,9 +44,9 @@ func newPair(s *diagnose.Scene) *Pair {
 		return nil
 	}
 	p.Right = p.Golden
-	if g := rebuild.Of(s); g != nil {
-		right := g.Right(p.rows)
-		if op.Relative(right, p.Golden) < nearGolden*max(s.Target.Floor.RelL2, leastFloor) {
+	if s.Made != nil {
+		right := p.read(s.Made)
+		if vec.Relative(right, p.Golden) < nearGolden*max(s.Target.Floor.RelL2, leastFloor) {
 			p.Right = right
 		}
 	}
@@ -60,7 +59,7 @@ func (p *Pair) read(t *tensor.Tensor) []float64 {
 	if t.Len()/w != p.Target.Rows() {
 		return nil
 	}
-	return op.Read(t, w, p.rows)
+	return vec.Read(t, w, p.rows)
 }
 
 // row is row i of x, of the pair's width.
@@ -75,29 +74,4 @@ func (p *Pair) says(id string, data []float64, params, rank int, format string, 
 // guess names a cause without numbers.
 func guess(id string, rank int, format string, args ...any) diagnose.Prediction {
 	return diagnose.Prediction{ID: id, Rank: rank, Text: fmt.Sprintf(format, args...)}
-}
-
-// addition is a target that the reference makes as term + rest.
-type addition struct {
-	name, other string
-	term, rest  []float64 // the candidate's
-}
-
-// additions lists the two ways in which a residual connection makes the target; nil if none does.
-func (p *Pair) additions() []addition {
-	g := rebuild.Of(p.Scene)
-	if g == nil {
-		return nil
-	}
-	o, ok := g.Explain(g.Target).(*rebuild.Sum)
-	if !ok || len(o.Terms) != 2 || o.Factors[1] != 1 {
-		return nil
-	}
-	e := g.With(g.Target, nil)
-	x, y := e.Get(o.Terms[0], p.rows), e.Get(o.Terms[1], p.rows)
-	if len(x) != len(p.Right) || len(y) != len(p.Right) {
-		return nil
-	}
-	a, b := o.Terms[0].Owner(), o.Terms[1].Owner()
-	return []addition{{a, b, x, y}, {b, a, y, x}}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/localise"
-	"github.com/goparity/goparity/internal/op"
 	"github.com/goparity/goparity/internal/structure"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -134,8 +134,8 @@ func (p *Pair) place(id, where string) (out []diagnose.Prediction) {
 			wrong = append(wrong, i)
 		}
 	}
-	g, a := op.Select(p.Right, len(p.Right), wrong), op.Select(p.Actual, len(p.Right), wrong)
-	if len(a) == 0 || !op.All(a, op.IsFinite) {
+	g, a := vec.Select(p.Right, len(p.Right), wrong), vec.Select(p.Actual, len(p.Right), wrong)
+	if len(a) == 0 || !vec.All(a, vec.IsFinite) {
 		return nil
 	}
 	add := func(params, rank int, text string, value func(i int) float64) {
@@ -149,10 +149,10 @@ func (p *Pair) place(id, where string) (out []diagnose.Prediction) {
 		out = append(out, p.says(id, v, params, rank, "%s; there the candidate has %s", where, text))
 	}
 	add(0, -1, "zeros", func(int) float64 { return 0 })
-	if k := a[0]; k != 0 && op.All(a, func(x float64) bool { return x == k }) {
+	if k := a[0]; k != 0 && vec.All(a, func(x float64) bool { return x == k }) {
 		add(1, -1, fmt.Sprintf("%.6g everywhere", k), func(int) float64 { return k })
 	}
-	if f := op.Project(g, a); f != 0 {
+	if f := vec.Project(g, a); f != 0 {
 		add(1, -1, fmt.Sprintf("the right values times %.6g", f), func(i int) float64 { return f * p.Right[i] })
 	}
 	if by := p.sourceRow(slices.Index(wrongRow, true)); by != 0 {
@@ -184,7 +184,7 @@ func (p *Pair) wrongLines() (rows, columns []bool) {
 		dr[i/p.Width] += d * d
 		dc[i%p.Width] += d * d
 	}
-	limit := p.Target.Floor.RowRelL2 * op.RootMeanSquare(p.Right)
+	limit := p.Target.Floor.RowRelL2 * vec.RootMeanSquare(p.Right)
 	for r, d := range dr {
 		rows[r] = math.Sqrt(d/float64(len(columns))) > limit
 	}
@@ -198,7 +198,7 @@ func (p *Pair) wrongLines() (rows, columns []bool) {
 // none.
 func (p *Pair) sourceRow(r int) int {
 	for o := range p.rows {
-		if r >= 0 && o != r && op.Relative(p.row(p.Actual, r), p.row(p.Right, o)) < sameRow {
+		if r >= 0 && o != r && vec.Relative(p.row(p.Actual, r), p.row(p.Right, o)) < sameRow {
 			return o - r
 		}
 	}
@@ -288,8 +288,8 @@ func isSame(t, other *tensor.Tensor, within float64) bool {
 		return false
 	}
 	var x, y []float64
-	for _, at := range op.Spread(t.Len(), markElements) {
+	for _, at := range vec.Spread(t.Len(), markElements) {
 		x, y = append(x, t.At(at)), append(y, other.At(at))
 	}
-	return !op.All(x, func(v float64) bool { return v == x[0] }) && op.Relative(y, x) <= within
+	return !vec.All(x, func(v float64) bool { return v == x[0] }) && vec.Relative(y, x) <= within
 }

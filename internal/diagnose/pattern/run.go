@@ -9,7 +9,7 @@ import (
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/mask"
-	"github.com/goparity/goparity/internal/op"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -44,7 +44,7 @@ func Asked(s *diagnose.Scene) []diagnose.Prediction {
 		out.Value = a
 		return []diagnose.Prediction{out}
 	}
-	wrong := slices.DeleteFunc(op.Sequence(len(g.Data)), func(i int) bool {
+	wrong := slices.DeleteFunc(vec.Sequence(len(g.Data)), func(i int) bool {
 		return g.Data[i] == a.Data[i] || math.IsNaN(g.Data[i]) && math.IsNaN(a.Data[i])
 	})
 	if len(wrong) == 0 {
@@ -67,7 +67,7 @@ func Asked(s *diagnose.Scene) []diagnose.Prediction {
 // countsUp reports whether whole numbers are positions, and no tokens, whatever they are called: each
 // row counts on by one, or has one number, and the prompt has none of these in this order.
 func countsUp(s *diagnose.Scene, t *tensor.Tensor) bool {
-	if t.DType().IsFloat() || s.TokenIDs == nil {
+	if t.DType().IsFloat() || s.TokenIDs == nil || t.Len() < 2 {
 		return false
 	}
 	prompts, w := s.TokenIDs(s.Case), t.RowLen()
@@ -105,7 +105,7 @@ func imageOf(g, a *diagnose.Array) (id, text string) {
 		for i := range x {
 			x[i] = g.Data[from(i)]
 		}
-		return op.Relative(x, a.Data) <= sameImage
+		return vec.Relative(x, a.Data) <= sameImage
 	}
 	switch {
 	case same(func(i int) int { return i + (2-2*(i/n%3))*n }):
@@ -125,7 +125,7 @@ func imageOf(g, a *diagnose.Array) (id, text string) {
 			}
 		}
 		ones := slices.Repeat([]float64{1}, len(x))
-		f := op.LeastSquares([][]float64{x, ones}, y)
+		f := vec.LeastSquares([][]float64{x, ones}, y)
 		if f == nil {
 			return "", ""
 		}
@@ -136,7 +136,7 @@ func imageOf(g, a *diagnose.Array) (id, text string) {
 			}
 		}
 	}
-	if op.Relative(made, a.Data) > sameImage || len(made) < 6*diagnose.PerParam {
+	if vec.Relative(made, a.Data) > sameImage || len(made) < 6*diagnose.PerParam {
 		return "", ""
 	}
 	return "image/normalise", fmt.Sprintf("the channels of the image are the right ones times %.4g plus %.4g: another mean, deviation or range", factors, offsets)
@@ -145,7 +145,7 @@ func imageOf(g, a *diagnose.Array) (id, text string) {
 // isMask reports whether a tensor holds what attention masks hold.
 func isMask(p *diagnose.Port) bool {
 	for i := range min(p.Golden.Len(), maskElements) {
-		if x := p.Golden.At(i); x != 0 && x != 1 && x > op.HiddenScore {
+		if x := p.Golden.At(i); x != 0 && x != 1 && x > hiddenScore {
 			return false
 		}
 	}
@@ -174,7 +174,7 @@ func Interaction(s *diagnose.Scene) []diagnose.Prediction {
 	if t != nil && t.Injected != nil && t.InjectedAgrees && t.Actual != nil {
 		golden := s.Part(t.Golden).Data
 		text = fmt.Sprintf("alone on the golden inputs it is off by %.1e, in the model on the same inputs by %.1e",
-			op.Relative(s.Part(t.Injected).Data, golden), op.Relative(s.Part(t.Actual).Data, golden))
+			vec.Relative(s.Part(t.Injected).Data, golden), vec.Relative(s.Part(t.Actual).Data, golden))
 	}
 	return []diagnose.Prediction{guess("interaction", -9,
 		"%s: the graph, a buffer or a kernel, not the layer's arithmetic", text)}
@@ -190,7 +190,7 @@ func Drift(s *diagnose.Scene) []diagnose.Prediction {
 	}
 	text := "rounding that grows with the depth"
 	if n := len(ports); n > 1 {
-		off := func(p *diagnose.Port) float64 { return op.Relative(s.Array(p.Actual).Data, s.Array(p.Golden).Data) }
+		off := func(p *diagnose.Port) float64 { return vec.Relative(s.Array(p.Actual).Data, s.Array(p.Golden).Data) }
 		first, last := ports[0], ports[n-1]
 		text += fmt.Sprintf(": %s is off by %.1e, %s by %.1e", first.Layer, off(first), last.Layer, off(last))
 	}

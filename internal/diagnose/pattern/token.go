@@ -10,37 +10,29 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/goparity/goparity/internal/diagnose"
-	"github.com/goparity/goparity/internal/diagnose/fault"
-	"github.com/goparity/goparity/internal/diagnose/rebuild"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
-	"github.com/goparity/goparity/internal/op"
 	"github.com/goparity/goparity/internal/structure"
+	"github.com/goparity/goparity/internal/vec"
 )
 
-// NormOrder is a residual that is added after the norm and not before it. The norm's input then
-// lacks the residual, as it does where that is missing; but what comes after the norm has it.
-func NormOrder(p *Pair) (out []diagnose.Prediction) {
-	t := p.Target
-	norm := p.Output(t.Layer)
-	if !t.IsInput() || !module.IsNorm(t.Layer) || norm == nil || norm.Actual == nil {
-		return nil
+// length is the number of rows of one sequence.
+func length(shape []int) int {
+	if len(shape) < 2 {
+		return 1
 	}
-	made := p.read(norm.Actual)
-	for _, a := range p.additions() {
-		for _, q := range p.Pass() {
-			if q.Actual == nil || !p.IsSame(q.Golden, norm.Golden) {
-				continue
-			}
-			has := p.read(p.ActualTensor(q))
-			if len(made) == len(a.rest) && len(has) == len(made) &&
-				op.Relative(has, floats.AddTo(make([]float64, len(made)), made, a.rest)) <= max(t.Floor.RelL2, leastFloor/10) {
-				out = append(out, p.says("norm/order", a.term, 0, -5, "%s is added after the norm %s and not before it",
-					a.other, t.Layer))
-			}
-		}
+	return shape[len(shape)-2]
+}
+
+// tableID names what is wrong if a table of this name is read wrongly.
+func tableID(layer string) string {
+	switch {
+	case module.Positions.Has(layer):
+		return "embedding/position"
+	case module.Types.Has(layer):
+		return "embedding/type"
 	}
-	return out
+	return "embedding/index"
 }
 
 // LastToken is one row of each sequence in all its rows, at the end of a model.
@@ -50,7 +42,7 @@ func LastToken(s *diagnose.Scene) (out []diagnose.Prediction) {
 	}
 	t := s.Target
 	later := func(p *diagnose.Port) bool { return p.Seq > t.Seq && label.Block(p.Layer) != "" }
-	n := rebuild.Length(t.Golden.Shape())
+	n := length(t.Golden.Shape())
 	if n < 2 || t.HasPadding() || slices.ContainsFunc(s.Pass(), later) {
 		return nil
 	}
@@ -79,7 +71,7 @@ func Embedding(p *Pair) (out []diagnose.Prediction) {
 	if !t.IsOutput() || !module.Table.Has(t.Layer) || in == nil || in.IsFloat() || in.Golden.Len() != t.Rows() {
 		return nil
 	}
-	id := fault.TableID(t.Layer)
+	id := tableID(t.Layer)
 	all := p.Array(in.Golden).Data
 	ids, known := make([]int, len(p.rows)), map[int][]float64{}
 	for r, at := range p.rows {
@@ -121,11 +113,11 @@ func (p *Pair) otherRows(ids []int) bool {
 	shown, wrong := map[int][]float64{}, 0
 	for r, id := range ids {
 		row, right := p.row(p.Actual, r), p.row(p.Right, r)
-		if before := shown[id]; before != nil && op.Relative(row, before) > sameTableRow {
+		if before := shown[id]; before != nil && vec.Relative(row, before) > sameTableRow {
 			return false
 		}
 		shown[id] = row
-		if op.Relative(row, right) < sameTableRow {
+		if vec.Relative(row, right) < sameTableRow {
 			continue
 		}
 		if wrong++; math.Abs(floats.Dot(row, right)) > otherRow*floats.Norm(row, 2)*floats.Norm(right, 2) {
@@ -142,21 +134,21 @@ func (p *Pair) lookedUp(ids []int, known map[int][]float64) ([]float64, string) 
 	table := slices.Sorted(maps.Keys(known))
 	_, w := p.Weights.Of(p.Target.Layer, "weight")
 	if w != nil && len(w.Shape()) == 2 && w.RowLen() == p.Width {
-		table = append(table, op.Sequence(w.Shape()[0])...)
+		table = append(table, vec.Sequence(w.Shape()[0])...)
 	}
 	v := slices.Clone(p.Right)
 	var said []string
 	for r := range p.rows {
 		row := p.row(p.Actual, r)
-		if op.Relative(row, p.row(p.Right, r)) < sameTableRow {
+		if vec.Relative(row, p.row(p.Right, r)) < sameTableRow {
 			continue
 		}
 		at := slices.IndexFunc(table, func(i int) bool {
 			own := known[i]
 			if own == nil && math.Abs(w.At(i*p.Width)-row[0]) <= sameTableRow*math.Abs(row[0]) {
-				own = op.Read(w, p.Width, []int{i})
+				own = vec.Read(w, p.Width, []int{i})
 			}
-			return op.Relative(row, own) < sameTableRow && copy(p.row(v, r), own) > 0
+			return vec.Relative(row, own) < sameTableRow && copy(p.row(v, r), own) > 0
 		})
 		if at < 0 {
 			return nil, ""

@@ -7,9 +7,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/goparity/goparity/internal/diagnose"
-	"github.com/goparity/goparity/internal/diagnose/rebuild"
 	"github.com/goparity/goparity/internal/label/module"
-	"github.com/goparity/goparity/internal/op"
+	"github.com/goparity/goparity/internal/vec"
 )
 
 // Values is what is done to every element alike: one value everywhere, or a factor, an offset,
@@ -17,30 +16,27 @@ import (
 func Values(p *Pair) []diagnose.Prediction {
 	k := p.Actual[0]
 	switch {
-	case op.All(p.Actual, func(x float64) bool { return x == k }):
+	case vec.All(p.Actual, func(x float64) bool { return x == k }):
 		return []diagnose.Prediction{p.constant(k)}
-	case !op.All(p.Actual, op.IsFinite):
+	case !vec.All(p.Actual, vec.IsFinite):
 		return nil
 	}
 	const sign = "value/sign"
 	out := []diagnose.Prediction{
-		p.says(sign, op.Scaled(p.Right, -1), 0, 0, "the sign is wrong: −x"),
-		p.says(sign, op.Map(p.Right, math.Abs), 0, 0, "the sign is lost: |x|"),
-		p.says(sign, op.Scaled(op.Map(p.Right, math.Abs), -1), 0, 0, "the sign is lost: −|x|"),
+		p.says(sign, vec.Scaled(p.Right, -1), 0, 0, "the sign is wrong: −x"),
+		p.says(sign, vec.Map(p.Right, math.Abs), 0, 0, "the sign is lost: |x|"),
+		p.says(sign, vec.Scaled(vec.Map(p.Right, math.Abs), -1), 0, 0, "the sign is lost: −|x|"),
 	}
-	if f := op.Project(p.Right, p.Actual); f != 0 && math.Abs(f-1) > sameScale/10 {
-		id, rank, params := "value/scale", 0, 1
-		if p.ofEmbedding() {
-			id, rank = "embedding/scale", -1
-		}
+	if f := vec.Project(p.Right, p.Actual); f != 0 && math.Abs(f-1) > sameScale/10 {
+		params := 1
 		name, exact := nameOf(f, p)
 		if exact != 0 {
 			f, params = exact, 0
 		}
-		out = append(out, p.says(id, op.Scaled(p.Right, f), params, rank, "every element is multiplied by %s", name))
+		out = append(out, p.says("value/scale", vec.Scaled(p.Right, f), params, 0, "every element is multiplied by %s", name))
 	}
-	if o := floats.Sum(op.Minus(p.Actual, p.Right)) / float64(len(p.Actual)); o != 0 {
-		added := op.Map(p.Right, func(x float64) float64 { return x + o })
+	if o := floats.Sum(vec.Minus(p.Actual, p.Right)) / float64(len(p.Actual)); o != 0 {
+		added := vec.Map(p.Right, func(x float64) float64 { return x + o })
 		out = append(out, p.says("value/offset", added, 1, 0, "%.6g is added to every element", o))
 	}
 	return out
@@ -54,23 +50,7 @@ func (p *Pair) constant(k float64) diagnose.Prediction {
 			id, text = "embedding/type", "token types are not embedded: every element is 0"
 		}
 	}
-	return p.says(id, op.Map(p.Right, func(float64) float64 { return k }), params, 0, "%s", text)
-}
-
-// ofEmbedding reports whether the target is, in the reference, a table's output times a number:
-// what the first block is given.
-func (p *Pair) ofEmbedding() bool {
-	g := rebuild.Of(p.Scene)
-	if g == nil {
-		return false
-	}
-	switch o := g.Explain(g.Target).(type) {
-	case *rebuild.Sum:
-		return len(o.Terms) == 1 && module.Table.Has(o.Terms[0].Owner())
-	case *rebuild.Alias:
-		return module.Table.Has(o.In.Owner())
-	}
-	return false
+	return p.says(id, vec.Map(p.Right, func(float64) float64 { return k }), params, 0, "%s", text)
 }
 
 // nameOf says where a factor may come from: the sizes of the model, their roots, or a small whole

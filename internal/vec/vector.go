@@ -1,4 +1,4 @@
-package op
+package vec
 
 import (
 	"math"
@@ -97,33 +97,13 @@ func Scaled(x []float64, f float64) []float64 {
 	return Map(x, func(v float64) float64 { return f * v })
 }
 
-// Times returns x·y, element by element.
-func Times(x, y []float64) []float64 {
-	if len(x) == 0 || len(x) != len(y) {
-		return nil
-	}
-	return floats.MulTo(make([]float64, len(x)), x, y)
-}
-
 // Minus returns x − y.
 func Minus(x, y []float64) []float64 { return floats.SubTo(make([]float64, len(x)), x, y) }
-
-// Softmax replaces x by exp(x) / Σexp(x).
-func Softmax(x []float64) {
-	top, sum := floats.Max(x), 0.0
-	for i := range x {
-		x[i] = math.Exp(x[i] - top)
-		sum += x[i]
-	}
-	for i := range x {
-		x[i] /= sum
-	}
-}
 
 // Read decodes rows of a tensor with rows of width, one behind the other; nil if they are too many
 // to hold.
 func Read(t *tensor.Tensor, width int, rows []int) []float64 {
-	if len(rows)*width > DecodeMax {
+	if len(rows)*width > mostRead {
 		return nil
 	}
 	out := make([]float64, len(rows)*width)
@@ -190,33 +170,4 @@ func LeastSquares(columns [][]float64, y []float64) []float64 {
 		return nil
 	}
 	return f.RawVector().Data
-}
-
-// Minimum returns where f is smallest between low and high: the best point of a grid, then golden
-// sections around it.
-func Minimum(low, high float64, f func(float64) float64) float64 {
-	best, at := math.Inf(1), low
-	step := (high - low) / gridSteps
-	for i := range gridSteps + 1 {
-		x := low + float64(i)*step
-		if m := f(x); m < best {
-			best, at = m, x
-		}
-	}
-	a, b := at-step, at+step
-	const phi = 0.6180339887498949
-	c, d := b-phi*(b-a), a+phi*(b-a)
-	fc, fd := f(c), f(d)
-	for range goldenSections {
-		if fc < fd {
-			b, d, fd = d, c, fc
-			c = b - phi*(b-a)
-			fc = f(c)
-		} else {
-			a, c, fc = c, d, fd
-			d = a + phi*(b-a)
-			fd = f(d)
-		}
-	}
-	return (a + b) / 2
 }

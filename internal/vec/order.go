@@ -1,4 +1,4 @@
-package op
+package vec
 
 import "slices"
 
@@ -22,33 +22,6 @@ func Transposition(shape []int, x, y int) func(i int) int {
 		}
 		return out
 	}
-}
-
-// Blocks returns the source of each column if parts of these widths come in another order.
-func Blocks(widths, order []int) []int {
-	starts, at := make([]int, len(widths)), 0
-	for i, n := range widths {
-		starts[i] = at
-		at += n
-	}
-	var from []int
-	for _, p := range order {
-		for i := range widths[p] {
-			from = append(from, starts[p]+i)
-		}
-	}
-	return from
-}
-
-// Interleaved returns the source of each column if columns are read with a stride.
-func Interleaved(width, stride int) []int {
-	from := make([]int, 0, width)
-	for s := range stride {
-		for c := s; c < width; c += stride {
-			from = append(from, c)
-		}
-	}
-	return from
 }
 
 // Select returns columns of rows of width: column i of the result is column from[i].

@@ -87,6 +87,9 @@ func List(b *replay.Base, weights []Weight, fed *Fed) []Edit {
 			kind(s)
 		}
 	}
+	for _, s.group = range ofNumber(b.Piece) {
+		numbers(s)
+	}
 	for _, kind := range wholes {
 		kind(s)
 	}

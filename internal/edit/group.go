@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/goparity/goparity/internal/program"
 )
@@ -28,23 +29,22 @@ func groups(p *program.Piece) (out [][]int) {
 		}
 	}
 	for i, o := range p.Ops {
-		add(i, key{o.Name, o.Layer, o.Stack, ordinal(p, i), 0})
+		add(i, key{like(o), o.Layer, o.Stack, ordinal(p, i), 0})
 	}
 	for i, o := range p.Ops {
 		if f := Frame(p, i); f >= 0 {
-			add(i, key{o.Name, "", -2 - f, ordinal(p, i), 0})
+			add(i, key{like(o), "", -2 - f, ordinal(p, i), 0})
 		}
 	}
 	for i, o := range p.Ops {
 		if n, repeats := iteration(p, i); repeats {
-			add(i, key{o.Name, o.Layer, o.Stack, n, -1})
+			add(i, key{like(o), o.Layer, o.Stack, n, -1})
 		}
 	}
 	for i, o := range p.Ops {
 		for _, a := range o.Args {
 			if c, ok := a.Value.(float64); ok && c != 0 && math.Abs(c) != 1 {
-				add(i, key{o.Name, "", 0, 0, math.Abs(c)})
-				add(i, key{"", "", -1, 0, math.Abs(c)})
+				add(i, key{like(o), "", 0, 0, math.Abs(c)})
 			}
 		}
 	}
@@ -57,6 +57,36 @@ func groups(p *program.Piece) (out [][]int) {
 		was := seen[k]
 		seen[k] = true
 		return was
+	})
+}
+
+// like is the name of an operator with those of its operands: x·2 and x·y are not changed alike.
+func like(o program.Op) string {
+	names, _ := tensors(o)
+	return o.Name + " " + strings.Join(names, " ")
+}
+
+// ofNumber are the operators of several names that are given one number, as a limit that is divided by and multiplied with.
+func ofNumber(p *program.Piece) (out [][]int) {
+	index := map[float64]int{}
+	for i, o := range p.Ops {
+		for _, a := range o.Args {
+			c, ok := a.Value.(float64)
+			if !ok || c == 0 || math.Abs(c) == 1 || slices.Contains(fixed, a.Name) {
+				continue
+			}
+			k, seen := index[c]
+			if !seen {
+				k = len(out)
+				index[c], out = k, append(out, nil)
+			}
+			if !slices.Contains(out[k], i) {
+				out[k] = append(out[k], i)
+			}
+		}
+	}
+	return slices.DeleteFunc(out, func(g []int) bool {
+		return !slices.ContainsFunc(g, func(i int) bool { return p.Ops[i].Name != p.Ops[g[0]].Name })
 	})
 }
 

@@ -29,9 +29,6 @@ func (f *Fed) shifts(add func(rank int, text string, by func(position int) int))
 	}
 }
 
-// isFed reports whether the forward pass fed a position.
-func (f *Fed) isFed(p int) bool { return p >= f.From && p < f.To }
-
 // positions are whole numbers that count the rows: others in the forward pass.
 func (s *site) positions() {
 	f := s.fed

@@ -25,7 +25,13 @@ func numbers(s *site) {
 				if o.Name == "full" { // zeros that something is put into
 					cost = 5
 				}
-				e := s.add("scalar", cost, text("%s of %s: %v → %s", a.Name, o.Name, a.Value, number(x)), func(w *writer, o program.Op) { w.run(o, o.Name, with(o.Args, a.Name, x)) })
+				e := s.add("scalar", cost, text("%s of %s: %v → %s", a.Name, o.Name, a.Value, number(x)), func(w *writer, o program.Op) {
+					name := a.Name
+					if i := slices.IndexFunc(o.Args, func(b program.Arg) bool { return b.Value == a.Value }); o.Name != s.first().Name && i >= 0 {
+						name = o.Args[i].Name
+					}
+					w.run(o, o.Name, with(o.Args, name, x))
+				})
 				e.Number, _ = x.(float64)
 			}
 		}

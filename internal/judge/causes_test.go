@@ -13,6 +13,7 @@ import (
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
 )
@@ -125,8 +126,12 @@ func TestSharedLayers(t *testing.T) {
 			t.Cleanup(func() { require.NoError(t, r.Close()) })
 			return r
 		}
+		ref := open("ref")
+		ran, err := reference.Open(filepath.Join(dir, "ref", dump.ProgramFile), ref.Entries)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, ran.Close()) })
 		cmp, err := judge.Compare(t.Context(),
-			[]judge.Case{{Name: "run", Golden: open("ref"), Actual: open(c.candidate)}},
+			[]judge.Case{{Name: "run", Golden: ref, Actual: open(c.candidate), Program: ran}},
 			judge.Options{Diagnosis: judge.Diagnosis{Evidence: evidence}})
 		require.NoError(t, err)
 		r := cmp.Report(c.candidate, true)

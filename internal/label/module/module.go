@@ -114,15 +114,3 @@ func IsTimeEmbedding(layer string) bool {
 		return strings.HasPrefix(part, "t_embed") || strings.HasPrefix(part, "time")
 	})
 }
-
-// InBlock returns a layer's name behind its block: ".mlp" of "model.layers.3.mlp".
-func InBlock(layer string) string {
-	return strings.TrimPrefix(label.Name(layer), label.Name(label.Block(layer)))
-}
-
-// Unnumbered returns a label without its numbers: the same for the layers of all blocks.
-func Unnumbered(layer string) string {
-	return strings.Join(slices.DeleteFunc(strings.Split(layer, "."), func(part string) bool {
-		return strings.Trim(part, "0123456789") == ""
-	}), ".")
-}

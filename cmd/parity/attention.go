@@ -52,25 +52,16 @@ func (f *attentionFlags) one(ctx context.Context, args []string, shown *attentio
 	if err != nil {
 		return err
 	}
-	evidence, closeEvidence, err := f.evidence()
-	if err != nil {
-		return err
-	}
-	defer closeEvidence()
-	weights, config, err := evidence()
-	if err != nil {
-		return err
-	}
 	runs, err := dump.OpenCases(args[0], opt)
 	if err != nil {
 		return err
 	}
 	defer dump.CloseAll(runs)
 	shown.cases = len(runs) > 1
-	programs, done := programsOf(runs, func(r *dump.Run) *program.Program { return reference.Beside(r) }, evidence)
+	programs, done := programsOf(runs, reference.Beside, nil)
 	defer done()
 	for _, r := range runs {
-		shown.add(attention.All(ctx, runOf(r, weights, config), programs), nil)
+		shown.add(attention.All(ctx, runOf(r), programs), nil)
 	}
 	return nil
 }
@@ -93,8 +84,8 @@ func programsOf(runs []*dump.Run, of func(*dump.Run) *program.Program, evidence 
 }
 
 // runOf is a dump as the search for causes sees a reference.
-func runOf(r *dump.Run, weights checkpoint.Weights, config checkpoint.Config) *diagnose.Run {
-	run := &diagnose.Run{Weights: weights, Config: config}
+func runOf(r *dump.Run) *diagnose.Run {
+	run := &diagnose.Run{}
 	for _, e := range r.Entries {
 		if e.Printed == nil { // a log shows corners only
 			run.Ports = append(run.Ports, &diagnose.Port{Case: r.Info.Case, Step: e.Step, Layer: e.Layer, Port: e.Port, Seq: e.Seq,

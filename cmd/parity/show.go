@@ -28,8 +28,8 @@ func newShow() *cobra.Command {
 			"With --attention it prints of each head how far its attention is spread: the mean of the weights, the\n" +
 			"entropy in nats and as a part of ln n, n the keys that a query may look at, the key that gets most, and\n" +
 			"what key 0 gets; heads that look at all keys alike are named as uniform. A second dump, the candidate's,\n" +
-			"is shown beside the first. Weights that were not recorded are calculated of q, k and v, where that\n" +
-			"makes the recorded context.",
+			"is shown beside the first. Weights that were not recorded are what the program beside the dump makes of\n" +
+			"q, k and v, where that makes the recorded context.",
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if heads {
@@ -46,8 +46,8 @@ func newShow() *cobra.Command {
 			switch {
 			case len(args) > 1:
 				return usage("show: %q is one dump too many: two are shown with --attention", args[1])
-			case f.Config != "" || f.Names != "":
-				return usage("show: --config and --names go with --attention")
+			case f.Names != "":
+				return usage("show: --names goes with --attention")
 			case by != "" && by != "row" && by != "column":
 				return usage("show: --by %s: want row or column", by)
 			}
@@ -80,7 +80,6 @@ func newShow() *cobra.Command {
 	c.Flags().StringVar(&f.layer, "layer", "", "only labels that contain this `text`")
 	c.Flags().IntVar(&first, "first", 5, "how many first values to print")
 	c.Flags().BoolVar(&heads, "attention", false, "figures of each head of attention, of one dump or of two")
-	c.Flags().StringVar(&f.Config, "config", "", "with --attention: the model's config.json, which says how many heads there are")
 	c.Flags().StringVar(&f.Names, "names", "", "with --attention of two dumps: YAML `file` with names as in fixture.yaml")
 	return c
 }

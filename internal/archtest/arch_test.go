@@ -101,7 +101,7 @@ var only = map[string][]string{
 	"internal/dequant":    {"internal/mapfile", "internal/quant", "tensor"},
 
 	"internal/label/module": {"internal/label"},
-	"internal/vec":           {"tensor"}, // arithmetic: no names, no causes
+	"internal/vec":          {"tensor"}, // arithmetic: no names, no causes
 
 	"internal/printlog":  {"tensor"},
 	"internal/archtest":  {},

@@ -16,7 +16,7 @@ func ofMask(c *context) string {
 	comparison := slices.Contains(compares, c.op.Name)
 	toComparison := slices.ContainsFunc(compares, func(n string) bool { return c.near(n, toCompare) })
 	hides := c.Kind == "drop" && c.op.Name == "add" && c.near("_softmax", 2) && c.compared()
-	biases := c.Kind == "drop" && c.op.Name == "add" && c.near("_softmax", 2) && !c.compared() && c.after("mul", 3) && c.afterAny(toScores, func(o program.Op) bool { return o.Name == "arange" })
+	biases := c.Kind == "drop" && c.op.Name == "add" && c.near("_softmax", 2) && !c.compared() && c.takesTwo() && c.near("masked_fill", 1) // what hides comes behind
 	switch {
 	case biases: // by the distance
 		return "attention/bias"
@@ -64,7 +64,7 @@ func (c *context) attended() bool {
 
 // ofHeads names edits of the order of heads and sequences in front of an attention.
 func ofHeads(c *context) string {
-	if c.Kind != "layout" || len(c.At) == 0 || len(c.op.Out) != 1 || !c.attended() {
+	if c.Kind != "layout" || len(c.At) == 0 || len(c.op.Out) != 1 || !c.attended() && !c.has("_softmax") && !c.hasFused() {
 		return ""
 	}
 	spread := func(o program.Op) bool {
@@ -79,7 +79,7 @@ func ofHeads(c *context) string {
 	switch {
 	case strings.HasPrefix(c.Text, "axis 0 rolled"):
 		return "state/sequence"
-	case spread(c.op) && c.takesWeight() && c.near("cat", 2):
+	case spread(c.op) && c.learned() > 0 && c.near("cat", 2):
 		return "attention/anchor-missing"
 	case (spread(c.op) || c.afterAny(toCompare, spread)) && (strings.Contains(c.Text, "axis 1 ") || strings.HasPrefix(c.Text, "axes 1 and 2") || strings.Contains(c.Text, "spread by turns")):
 		return "attention/gqa"
@@ -251,6 +251,9 @@ func ofSource(c *context) string {
 	if is == "" && c.Of != nil {
 		is = c.Of.Ports[c.Target].Layer
 	}
+	if label.Name(c.From) == label.Name(is) {
+		return "activation/missing" // what the layer was given, in the place of what it made of it
+	}
 	stream := is == label.Block(is) || label.Parent(is) == label.Block(is) // what blocks pass on
 	switch {
 	case !stream && role(c.From) == role(is) && c.From != is:
@@ -264,6 +267,10 @@ func ofSource(c *context) string {
 // ofRegion names edits of what is done to a value until it is one value again.
 func ofRegion(c *context) string {
 	switch {
+	case c.Kind == "rounding":
+		return "dtype/downcast"
+	case strings.HasPrefix(c.Text, "a number more than the result") && !c.near("rsqrt", 2) && !isNorm(c.op.Name):
+		return "value/offset"
 	case c.Kind == "twice" && strings.HasSuffix(c.Text, ", too") && slices.ContainsFunc(c.Ops, c.rotates):
 		return "rope/applied"
 	case c.Kind == "exchange" && isActivation(c.op.Name):

@@ -561,7 +561,7 @@ func (c *context) takesWeight() bool {
 // learned returns how many axes a weight has that an operator takes as it stands, or by a view of it; 0 for none.
 func (c *context) learned() (axes int) {
 	for _, id := range c.op.Operands() {
-		for c.Maker(id) >= 0 && slices.Contains([]string{"view", "expand", "slice", "unsqueeze", "transpose", "_to_copy", "select"}, c.Ops[c.Maker(id)].Name) {
+		for c.Maker(id) >= 0 && slices.Contains([]string{"view", "expand", "slice", "unsqueeze", "transpose", "_to_copy", "select", "index"}, c.Ops[c.Maker(id)].Name) {
 			id = c.Ops[c.Maker(id)].Operands()[0]
 		}
 		if v := c.Values[id]; v.Weight != "" {

@@ -1,12 +1,14 @@
 package pattern
 
 import (
+	"slices"
+
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
 )
 
-// Skipped is a layer that gives back what it was given: a block of which nothing is added, a norm that
+// Skipped is a layer that gives back what it was given: a block of which nothing is added, a norm or an activation that
 // is not applied.
 func Skipped(s *diagnose.Scene) []diagnose.Prediction {
 	t := s.Target
@@ -23,6 +25,8 @@ func Skipped(s *diagnose.Scene) []diagnose.Prediction {
 		}
 	case module.IsNorm(layer):
 		id, text = "norm/missing", "the norm gives back what it was given"
+	case module.QKV(layer) == 0 && !module.Table.Has(layer) && isLeaf(s, t.Layer):
+		id, text = "activation/missing", "the layer gives back what it was given: is it an activation that is not applied?"
 	}
 	if id == "" || in == nil || !in.IsFloat() || in.Golden.Len() != t.Golden.Len() || !in.IsRecorded() {
 		return nil
@@ -30,6 +34,11 @@ func Skipped(s *diagnose.Scene) []diagnose.Prediction {
 	p := guess(id, -1, "%s", text)
 	p.Value, p.Rows = s.Part(in.Actual), s.Sample()
 	return []diagnose.Prediction{p}
+}
+
+// isLeaf reports whether nothing was recorded inside a layer.
+func isLeaf(s *diagnose.Scene, layer string) bool {
+	return !slices.ContainsFunc(s.Pass(), func(p *diagnose.Port) bool { return label.Inside(p.Layer, layer) })
 }
 
 // before is the output of the block in front of the target's; nil if there is none.

@@ -248,11 +248,14 @@ func ofSource(c *context) string {
 		return ""
 	}
 	is := c.Was
-	if is == "" && c.Of != nil {
-		is = c.Of.Ports[c.Target].Layer
+	if r := c.Values[c.Out].Record; is == "" && r > 0 && c.Of != nil {
+		is = c.Of.Ports[r-1].Layer
 	}
-	if label.Name(c.From) == label.Name(is) {
-		return "activation/missing" // what the layer was given, in the place of what it made of it
+	if label.Name(c.From) == label.Name(is) { // what a layer was given, in the place of what it made of it
+		return map[bool]string{true: "norm/missing", false: "activation/missing"}[c.norms(is)]
+	}
+	if c.Was == "" && c.Of != nil {
+		is = c.Of.Ports[c.Target].Layer
 	}
 	stream := is == label.Block(is) || label.Parent(is) == label.Block(is) // what blocks pass on
 	switch {
@@ -262,6 +265,11 @@ func ofSource(c *context) string {
 		return "linear/gate-up"
 	}
 	return "residual/source"
+}
+
+// norms reports whether a layer of the program is a norm.
+func (c *context) norms(layer string) bool {
+	return slices.ContainsFunc(c.Of.Ops, func(o program.Op) bool { return o.Layer == layer && (isNorm(o.Name) || o.Name == "rsqrt") })
 }
 
 // ofRegion names edits of what is done to a value until it is one value again.

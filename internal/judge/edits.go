@@ -115,6 +115,10 @@ func (c *Comparison) edited() (found edits, err error) {
 			if k != nil && k.Proven {
 				found.others = append(found.others, k)
 			}
+			if k != nil && k.Edit.Kind == "term" && found.first != nil && found.first.ID == "residual/missing" && label.Block(k.Layer) == label.Block(found.first.Layer) {
+				found.first.ID = "norm/order" // what is missing is added behind it
+				found.first.Text += fmt.Sprintf("; at %s, %s", k.Layer, k.Edit.Text)
+			}
 		}
 	}
 	for _, t := range found.known {

@@ -71,9 +71,9 @@ bug("deepseek3_groups_ignored", "deepseek3", edited(M1, "route_tokens_to_experts
 bug("deepseek3_no_shared", "deepseek3", edited(M1, "forward", ("hidden_states + self.shared_experts(residuals)", "hidden_states + 0 * self.shared_experts(residuals)")),
     "between", M1, "moe/shared", "moe/|residual/missing", "the shared expert is not added", **MOE)  # fmt: skip
 bug("qwen2moe_shared_ungated", "qwen2moe", edited(M1, "forward", ("F.sigmoid(self.shared_expert_gate(hidden_states_reshaped))", "(1 + 0 * self.shared_expert_gate(hidden_states_reshaped))")),
-    "between", M1, "moe/shared", "moe/|residual/", "the shared expert has no gate", **MOE)  # fmt: skip
+    "between", M1, "modulation/missing", "moe/|residual/|modulation/", "the shared expert has no gate", **MOE)  # fmt: skip
 bug("mixtral_gelu", "mixtral", on(f"{E1}.act_fn", activation(torch.nn.functional.gelu)), "local", f"{E1}.act_fn", "activation/gelu", "activation/gelu", "GELU for SiLU")
-bug("gptoss_no_one", "gptoss", edited(E1, "_apply_gate", ("(up + 1)", "up")), "local", E1, "activation/missing", "activation/|linear/gate-up|moe/",
+bug("gptoss_no_one", "gptoss", edited(E1, "_apply_gate", ("(up + 1)", "up")), "local", E1, "activation/missing", "activation/|linear/gate-up|moe/|modulation/",
     "the 1 + of the gate is left out", also_kind=("between",))  # fmt: skip
 bug("gptoss_halves", "gptoss", edited(E1, "_apply_gate", ("gate_up[..., ::2], gate_up[..., 1::2]", "gate_up.chunk(2, -1)")), "local", E1, "linear/gate-up",
     "linear/gate-up|moe/", "halves for every second column", also_kind=("between",))  # fmt: skip
@@ -283,7 +283,7 @@ slow = lambda *changes: edited(X, "slow_forward", *changes)  # noqa: E731
 bug("mamba_no_softplus", "mamba", slow(("nn.functional.softplus(discrete_time_step)", "discrete_time_step.sigmoid()")), "between", X, "ssm/step", "ssm/", "sigmoid for softplus")  # fmt: skip
 bug("mamba_no_exp", "mamba", slow(("-torch.exp(self.A_log.float())", "-self.A_log.float()")),
     "between", X, "ssm/decay", "ssm/", "−A_log for −exp(A_log)")  # fmt: skip
-bug("mamba_gate_raw", "mamba", slow(("self.act(gate)", "(self.act(gate) * 0 + gate)")), "between", X, "ssm/gate", "ssm/", "the gate has no activation")
+bug("mamba_gate_raw", "mamba", slow(("self.act(gate)", "(self.act(gate) * 0 + gate)")), "between", X, "ssm/gate", "ssm/|activation/", "the gate has no activation")
 bug("mamba_bc_exchanged", "mamba", slow(("time_step, B, C = torch.split(", "time_step, C, B = torch.split(")), "between", X, "ssm/state", "ssm/", "B and C exchanged")
 bug("mamba_skip_twice", "mamba", on(X, weight(lambda d: 2 * d, "D")), "between", X, "ssm/skip", "ssm/|residual/", "D·x twice")
 bug("mamba_dt_bias", "mamba", on(f"{X}.dt_proj", weight(torch.zeros_like, "bias")), "local", f"{X}.dt_proj", "linear/bias-missing", "linear/bias|ssm/", "dt has no bias")

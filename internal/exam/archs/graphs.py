@@ -83,7 +83,7 @@ bug("mixtral_three_in_turn", "mixtral", on(E1, lambda e: [set_(w, w[torch.tensor
     "moe/expert-order", "moe/", "three experts in turn", **MOE)  # fmt: skip
 bug("qwen3moe_choice_turned", "qwen3moe", on(E1, routed(lambda c, s: (c.flip(-1), s))), "between", E1, "moe/shares", "moe/", "experts in turned order, shares not", **MOE)
 bug("qwen2moe_shared_tanh", "qwen2moe", edited(M1, "forward", ("F.sigmoid(self.shared_expert_gate(hidden_states_reshaped))",
-    "self.shared_expert_gate(hidden_states_reshaped).tanh()")), "between", M1, "moe/shared", "moe/", "tanh for the sigmoid of the shared expert")  # fmt: skip
+    "self.shared_expert_gate(hidden_states_reshaped).tanh()")), "between", M1, "activation/tanh", "moe/|activation/tanh", "tanh for the sigmoid of the shared expert")  # fmt: skip
 bug("gptoss_cut_low", "gptoss", on(E1, setting("limit", 0.7)), "local", E1, "value/clipped", "value/clipped|moe/", "the gate is cut at 0.7 for 7", also_kind=("between",))
 bug("gptoss_bias_whole", "gptoss", edited(E1, "forward", (" + self.down_proj_bias[expert_idx]\n", "\n"), ("routing_weights[token_idx, top_k_pos, None]",
     "routing_weights[token_idx, top_k_pos, None] + self.down_proj_bias[expert_idx]")), "local", E1, "moe/shares", "moe/", "the last bias without the share", also_kind=("between",))  # fmt: skip

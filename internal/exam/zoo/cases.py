@@ -336,7 +336,7 @@ def norms():
         "norm_order_llama",
         LLAMA,
         glue(llama(1).block, {"normed": lambda n, x: x}, "norm/order", "attention gets the input before the norm",
-            [llama(1).attn]),
+            [llama(1).attn], also_cause=("norm/missing",)),
         143,
         names="max",
     )

@@ -63,6 +63,7 @@ type site struct {
 	looped  []bool                   // by operator: it runs several times in a loop
 	fed     *Fed                     // nil where forward passes were not laid out as one
 	others  map[[2]int]program.Value // what others have, by value and owner
+	read    map[program.ID][]float64 // elements of values
 	out     []Edit
 }
 
@@ -98,7 +99,7 @@ func List(b *replay.Base, weights []Weight, fed *Fed) []Edit {
 }
 
 func newSite(b *replay.Base, weights []Weight) *site {
-	s := &site{Base: b, weights: weights, others: map[[2]int]program.Value{}}
+	s := &site{Base: b, weights: weights, others: map[[2]int]program.Value{}, read: map[program.ID][]float64{}}
 	for _, v := range b.Values {
 		s.sizes = append(s.sizes, v.Shape...)
 	}

@@ -134,6 +134,17 @@ func (w *writer) numbers(x []float64, shape []int, dtype tensor.DType) program.I
 	return w.outside(constantOf(x, shape, dtype))
 }
 
+// late is a value whose numbers are made when they are needed.
+func (w *writer) late(v program.Value, numbers func() []float64) program.ID {
+	w.e.Patch.Made = append(w.e.Patch.Made, v)
+	id := program.ID(len(w.s.Values) + len(w.e.Patch.Made) - 1)
+	if w.e.Patch.Late == nil {
+		w.e.Patch.Late = map[program.ID]func() (*replay.Array, error){}
+	}
+	w.e.Patch.Late[id] = func() (*replay.Array, error) { return replay.Of(v.DType, v.Shape, numbers()) }
+	return id
+}
+
 // constantOf is a constant of bools, of integers or of float32.
 func constantOf(x []float64, shape []int, dtype tensor.DType) program.Value {
 	v := program.Value{Shape: shape, DType: tensor.F32}

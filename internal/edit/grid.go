@@ -7,7 +7,6 @@ import (
 
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/quant"
-	"github.com/goparity/goparity/internal/replay"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -64,18 +63,6 @@ func (s *site) gridOf(id program.ID) *quant.Grid {
 	return nil
 }
 
-// late is a value of the type and shape of another one, whose numbers are made when they are needed.
-func (w *writer) late(like program.ID, numbers func() []float64) program.ID {
-	v := w.s.Values[like]
-	w.e.Patch.Made = append(w.e.Patch.Made, program.Value{Shape: v.Shape, DType: tensor.F32})
-	id := program.ID(len(w.s.Values) + len(w.e.Patch.Made) - 1)
-	if w.e.Patch.Late == nil {
-		w.e.Patch.Late = map[program.ID]func() (*replay.Array, error){}
-	}
-	w.e.Patch.Late[id] = func() (*replay.Array, error) { return replay.Of(tensor.F32, v.Shape, numbers()) }
-	return id
-}
-
 // grid lists what can be wrong with a weight on one.
 type grid struct {
 	*site
@@ -96,7 +83,7 @@ func (l *grid) add(id string, rank int, what string, of func(r, k, c int) (s, z,
 	e := l.addAt("quant", 2+rank, text("%s: %s (%s)", l.Values[l.id].Weight, what, bits), l.takers(l.id), func(w *writer, o program.Op) {
 		w.run(o, o.Name, o.Args.Map(func(id program.ID) program.ID {
 			if id == l.id {
-				return w.late(l.id, func() []float64 { return g.Weight(of) })
+				return w.late(program.Value{Shape: l.Values[l.id].Shape, DType: tensor.F32}, func() []float64 { return g.Weight(of) })
 			}
 			return id
 		}))

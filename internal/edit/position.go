@@ -44,12 +44,17 @@ func (s *site) positions() {
 				continue
 			}
 			f.shifts(func(rank int, text string, by func(p int) int) {
-				moved := slices.Clone(numbers)
-				f.each(v.Shape, axis, func(p, at int) { moved[at] = math.Max(moved[at]+float64(by(p)), 0) })
-				if id == s.Out {
-					s.lastOf("state/position", rank, text, func(w *writer, _ program.ID) program.ID { return w.numbers(moved, v.Shape, v.DType) })
+				moved := func() []float64 {
+					x := slices.Clone(numbers)
+					f.each(v.Shape, axis, func(p, at int) { x[at] = math.Max(x[at]+float64(by(p)), 0) })
+					return x
 				}
-				s.othersGiven("state/position", rank, text, map[program.ID][]float64{id: moved}, s.takers(id))
+				if id == s.Out {
+					s.lastOf("state/position", rank, text, func(w *writer, _ program.ID) program.ID {
+						return w.late(program.Value{Shape: v.Shape, DType: v.DType}, moved)
+					})
+				}
+				s.othersGiven("state/position", rank, text, map[program.ID]func() []float64{id: moved}, s.takers(id))
 			})
 		}
 	}
@@ -83,14 +88,14 @@ func (f *Fed) eachOf(shape []int, axis, from, to int, do func(position, at int))
 }
 
 // given gives operators other numbers in the place of values.
-func (s *site) othersGiven(id string, rank int, text string, numbers map[program.ID][]float64, at []int) {
+func (s *site) othersGiven(id string, rank int, text string, numbers map[program.ID]func() []float64, at []int) {
 	if len(at) == 0 {
 		return
 	}
 	s.addAt("state", rank, text, at, func(w *writer, o program.Op) {
 		w.run(o, o.Name, o.Args.Map(func(x program.ID) program.ID {
 			if n, ok := numbers[x]; ok {
-				return w.numbers(n, s.Value(x).Shape(), s.Values[x].DType)
+				return w.late(program.Value{Shape: s.Value(x).Shape(), DType: s.Values[x].DType}, n)
 			}
 			return x
 		}))
@@ -131,10 +136,13 @@ func (s *site) isTable(id program.ID) bool {
 
 // turns reports whether two values are cosines and sines of rows of angles, each as much further on.
 func (s *site) turns(f *Fed, c, t program.ID, axis int) bool {
-	x, y := s.Value(c).Floats(), s.Value(t).Floats()
+	x, y := s.floats(c), s.floats(t)
 	shape := s.Value(c).Shape()
 	inner := size(shape[axis+1:])
-	ok, varies := len(f.At) > 2, false
+	ok, varies := len(f.At) > 2 && s.onCircle(f, x, y, shape, axis), false
+	if !ok {
+		return false
+	}
 	var last, by []complex128
 	for range inner {
 		last, by = append(last, 0), append(by, 0)
@@ -156,9 +164,32 @@ func (s *site) turns(f *Fed, c, t program.ID, axis int) bool {
 	return ok && varies
 }
 
+// onCircle reports whether the first numbers of the first two rows have one size, so that all are worth a look.
+func (s *site) onCircle(f *Fed, x, y []float64, shape []int, axis int) bool {
+	inner := size(shape[axis+1:])
+	from := f.Line * size(shape[:axis]) / f.Lines * shape[axis]
+	for k := range min(inner, 4) {
+		a, b := (from+f.At[0])*inner+k, (from+f.At[1])*inner+k
+		if math.Abs(math.Hypot(x[a], y[a])-math.Hypot(x[b], y[b])) > near*math.Hypot(x[a], y[a]) {
+			return false
+		}
+	}
+	return true
+}
+
+// floats are the elements of a value of the piece, read once.
+func (s *site) floats(id program.ID) []float64 {
+	x, ok := s.read[id]
+	if !ok {
+		x = s.Value(id).Floats()
+		s.read[id] = x
+	}
+	return x
+}
+
 // turned lists faults of the positions of cosines and sines.
 func (s *site) turned(f *Fed, id string, c, t program.ID, axis int) {
-	cos, sin := s.Value(c).Floats(), s.Value(t).Floats()
+	cos, sin := s.floats(c), s.floats(t)
 	shape := s.Value(c).Shape()
 	inner := size(shape[axis+1:])
 	from, angle := make([]complex128, inner), make([]float64, inner) // from each position to the next
@@ -166,12 +197,16 @@ func (s *site) turned(f *Fed, id string, c, t program.ID, axis int) {
 	f.eachOf(shape, axis, 1, 2, func(_, at int) { angle[at%inner] = cmplx.Phase(complex(cos[at], sin[at]) / from[at%inner]) })
 	of, by := s.takers(c), s.takers(t)
 	write := func(rank int, text string, shift func(p int) int) {
-		x, y := slices.Clone(cos), slices.Clone(sin)
-		f.each(shape, axis, func(p, at int) {
-			now := complex(cos[at], sin[at]) * cmplx.Rect(1, angle[at%inner]*float64(shift(p)))
-			x[at], y[at] = real(now), imag(now)
-		})
-		numbers := map[program.ID][]float64{c: x, t: y}
+		rotated := func(old []float64, part func(complex128) float64) func() []float64 {
+			return func() []float64 {
+				x := slices.Clone(old)
+				f.each(shape, axis, func(p, at int) {
+					x[at] = part(complex(cos[at], sin[at]) * cmplx.Rect(1, angle[at%inner]*float64(shift(p))))
+				})
+				return x
+			}
+		}
+		numbers := map[program.ID]func() []float64{c: rotated(cos, func(z complex128) float64 { return real(z) }), t: rotated(sin, func(z complex128) float64 { return imag(z) })}
 		at := slices.Concat(of, by)
 		slices.Sort(at)
 		s.othersGiven(id, rank, text, numbers, slices.Compact(at))

@@ -119,79 +119,78 @@ func (a attention) hides() int {
 	return a.mask.op
 }
 
-// hiding is an operator of an attention that is given another mask.
+// hiding is an operator of an attention that is given another mask, with columns for more keys.
 func (s *site) hiding(w *writer, f *Fed, a attention, o program.Op, g fault, more int) program.Op {
-	bools := a.softmax < 0 && !s.addsMask(a) || a.mask.op >= 0 && a.softmax >= 0 && !isFloat(s.Values[s.at(a.mask)])
-	shape := slices.Clone(s.scoresShape(f, a))
-	n := len(shape)
-	shape[n-1] += more
-	x := make([]float64, size(shape))
-	denied := -math.MaxFloat32
-	if g.hides > 0 {
-		denied = -g.hides
+	v := program.Value{Shape: slices.Clone(s.scoresShape(f, a)), DType: tensor.F32}
+	v.Shape[len(v.Shape)-1] += more
+	if s.isBools(a) {
+		v.DType = tensor.Bool
 	}
-	if bools {
-		denied = 0
-	}
-	was := s.maskOf(f, a)
-	rowOf := map[int]int{}
-	for t, row := range f.At {
-		rowOf[row] = t
-	}
-	invert := bools && a.softmax >= 0 && s.inverted(f, a)
-	cols := shape[n-1]
-	lines := size(shape[:n-2])
-	for i := range x {
-		line, row, col := i/(cols*shape[n-2])*f.Lines/lines, i/cols%shape[n-2], i%cols
-		t, own := rowOf[row+a.behind()]
-		own = own && (line == f.Line || s.fed == nil)
-		key := col
-		if col < f.Rows {
-			k, is := rowOf[col]
-			if key = k; !is {
-				key = -1
-			}
-		} else {
-			key = len(f.At) + col - f.Rows
-		}
-		allowed := false
-		value := 0.0
-		switch {
-		case own && key >= 0:
-			allowed = g.seen(line, t, key)
-		case col < f.Rows:
-			allowed, _ = was(line, row, col)
-		}
-		if col < f.Rows {
-			if is, old := was(line, row, col); is {
-				value = old
-			}
-		}
-		switch {
-		case bools && allowed != invert:
-			x[i] = 1
-		case bools:
-		case allowed:
-			x[i] = value
-		default:
-			x[i] = denied
-		}
-	}
-	dtype := tensor.F32
-	if bools {
-		dtype = tensor.Bool
-	}
-	id := w.numbers(x, shape, dtype)
+	id := w.late(v, func() []float64 { return s.shows(f, a, g, v) })
 	switch {
 	case a.softmax < 0:
 		o.Args = with(with(o.Args, "attn_mask", id), "is_causal", false)
 	case a.mask.op >= 0:
 		o.Args = with(o.Args, a.mask.arg, id)
 	default:
-		in := o.Args.Get("self").(program.ID)
+		in, _ := o.Args.Get("self").(program.ID)
 		o.Args = with(o.Args, "self", w.call("add", in, nil, "self", in, "other", id, "alpha", 1))
 	}
 	return o
+}
+
+// isBools reports whether the mask of an attention is of bools, or may be.
+func (s *site) isBools(a attention) bool {
+	if a.softmax < 0 {
+		return !s.addsMask(a)
+	}
+	return a.mask.op >= 0 && !isFloat(s.Values[s.at(a.mask)])
+}
+
+// shows are the numbers of a mask of a type and shape that shows what a fault does.
+func (s *site) shows(f *Fed, a attention, g fault, v program.Value) []float64 {
+	was, rowOf := s.maskOf(f, a), map[int]int{}
+	for t, row := range f.At {
+		rowOf[row] = t
+	}
+	shown := 1.0
+	if v.DType == tensor.Bool && a.softmax >= 0 && s.inverted(f, a) {
+		shown = 0
+	}
+	denied := -math.MaxFloat32
+	if g.hides > 0 {
+		denied = -g.hides
+	}
+	n := len(v.Shape)
+	x, cols, rows := make([]float64, size(v.Shape)), v.Shape[n-1], v.Shape[n-2]
+	lines := size(v.Shape[:n-2])
+	for i := range x {
+		line, row, col := i/(cols*rows)*f.Lines/lines, i/cols%rows, i%cols
+		t, own := rowOf[row+a.behind()]
+		key, is := rowOf[col]
+		allowed, value := false, 0.0
+		if col < f.Rows {
+			if allowed, value = was(line, row, col); !allowed {
+				value = 0
+			}
+		} else {
+			key, is = len(f.At)+col-f.Rows, true
+		}
+		if own && is && (line == f.Line || s.fed == nil) {
+			allowed = g.seen(line, t, key)
+		}
+		switch {
+		case v.DType == tensor.Bool && allowed:
+			x[i] = shown
+		case v.DType == tensor.Bool:
+			x[i] = 1 - shown
+		case allowed:
+			x[i] = value
+		default:
+			x[i] = denied
+		}
+	}
+	return x
 }
 
 // linesOf is how many sequences an attention has, each of which may have a mask of its own.

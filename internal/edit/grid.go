@@ -35,32 +35,40 @@ func grids(s *site) {
 // gridOf is the grid of a weight, as its file tells, or its numbers; nil for none.
 func (s *site) gridOf(id program.ID) *quant.Grid {
 	v := s.Values[id]
+	rows, in := v.Shape[0], v.Shape[1]
+	read := func(n int) []float64 { return s.floats(id)[:n*in] }
 	if i := slices.IndexFunc(s.weights, func(w Weight) bool { return w.Name == v.Weight && w.Open != nil }); i >= 0 {
 		if t := s.weights[i].Open(); t != nil && slices.Equal(t.Shape(), v.Shape) {
 			if g := quant.PackedGrid(t); g != nil {
 				return g
 			}
+			read = func(n int) []float64 {
+				x := make([]float64, n*in)
+				t.Float64s(x, 0)
+				return x
+			}
 		}
 	}
-	x := s.Value(id)
-	if x == nil {
-		return nil
-	}
-	all, in := x.Floats(), v.Shape[1]
-	var rows [][]float64
-	for r := range v.Shape[0] {
-		rows = append(rows, all[r*in:][:in])
-	}
+	few := byRow(read(min(rows, firstRows)), in)
 	for _, find := range []func([][]float64, int) *quant.Grid{quant.FloatGridOf, quant.GridOf} { // floats of 4 bits are whole numbers, too
 		for _, size := range slices.Backward(quant.GroupSizes) { // a part of a group lies on the grid, too
-			if find(rows[:min(len(rows), firstRows)], size) != nil {
-				if g := find(rows, size); g != nil {
-					return g
-				}
+			if find(few, size) == nil {
+				continue
+			}
+			if g := find(byRow(read(rows), in), size); g != nil {
+				return g
 			}
 		}
 	}
 	return nil
+}
+
+// byRow cuts numbers into rows.
+func byRow(x []float64, width int) (rows [][]float64) {
+	for from := 0; from+width <= len(x); from += width {
+		rows = append(rows, x[from:from+width])
+	}
+	return rows
 }
 
 // grid lists what can be wrong with a weight on one.

@@ -3,9 +3,11 @@ package search
 const (
 	// leastWork and mostWork bound how many multiply-adds the edits of one place may take: runs times what the
 	// piece itself takes. They are counted and never timed, so the result is the same on a loaded machine. A
-	// core does about 1e9 in a second, November 2026.
-	leastWork, mostWork, runs = 3e9, 4e10, 60
+	// core does about 1e9 in a second, November 2026: the attention of a layer of a 7B model takes 1.1e8 a run.
+	leastWork, mostWork, runs = 3e9, 3e10, 600
 
+	// beforeSolved is up to which cost edits of a large piece are tried before numbers are solved for.
+	beforeSolved = 3
 	// small is up to which error roundings are tried first, as if they cost roundingRank.
 	small, roundingRank = 0.03, 1
 

@@ -84,13 +84,14 @@ func Find(ctx context.Context, s *Site) (r *Result, err error) {
 	f.limit = math.Min(1, most*f.r.Off)
 	f.work = min(max(leastWork, runs*base.Whole()), mostWork)
 	f.best = Fit{Off: f.r.Off}
+	if !s.KnownOnly && s.Residual != nil {
+		f.residual = s.Residual(made)
+	}
 	if err := f.listed(); err != nil || f.r.Twin {
 		return f.r, err
 	}
-	if len(f.r.Fits) == 0 && !s.KnownOnly && s.Residual != nil {
-		if err := f.solved(s.Residual(made)); err != nil {
-			return nil, err
-		}
+	if err := f.solveOnce(); err != nil {
+		return nil, err
 	}
 	f.r.decide()
 	f.r.Twin = f.r.Proven && f.known(&f.r.Fits[0].Edit) // its numbers were solved again
@@ -109,6 +110,8 @@ type finder struct {
 	limit float64 // up to which an edit fits
 	work  float64 // that is left
 	best  Fit
+	// residual is what is too much in what the piece makes; nil where nothing is to be solved any more.
+	residual []float64
 }
 
 // known reports whether an edit is one that was proven in another layer.
@@ -138,7 +141,16 @@ func (f *finder) listed() error {
 	} else if twin >= 0 {
 		byWork = slices.Insert(byWork, 0, byWork[twin])
 	}
+	var all float64
+	for _, w := range need {
+		all += w
+	}
 	for _, e := range byWork {
+		if all > f.work && rank(e) > beforeSolved { // they are more than can be tried
+			if err := f.solveOnce(); err != nil {
+				return err
+			}
+		}
 		if len(f.r.Fits) > 0 && rank(e) > rank(&f.r.Fits[0].Edit)+classes {
 			break
 		}
@@ -152,6 +164,15 @@ func (f *finder) listed() error {
 		}
 	}
 	return nil
+}
+
+// solveOnce looks for edits that are made of what the candidate has, where none fits so far.
+func (f *finder) solveOnce() error {
+	residual := f.residual
+	if f.residual = nil; residual == nil || len(f.r.Fits) > 0 {
+		return nil
+	}
+	return f.solved(residual)
 }
 
 // try runs an edit, and keeps it if it fits.

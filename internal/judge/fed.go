@@ -30,6 +30,9 @@ func (c *Comparison) fed(r *replayed, t int, site *piece.Site) (*edit.Fed, []boo
 		}
 	}
 	run, pass := grid.Cells[first].Run, laid.Pass[first]
+	if run == nil {
+		return nil, nil
+	}
 	i := slices.IndexFunc(run.Items, func(i onepass.Item) bool { return i.Pass == pass })
 	if i < 0 {
 		return nil, nil

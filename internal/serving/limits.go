@@ -24,6 +24,13 @@ const (
 	dialTime = 10 * time.Second
 )
 
+// What is asked where all that the cases ask for is right.
+const (
+	// mostArriving is how many requests arrive while others are answered, a few for each of the pieces of a stream, and
+	// overfull how many times --parallel wait for a slot: by default both are some seconds of a small model. By reason.
+	mostArriving, overfull = 8, 4
+)
+
 // The search for causes.
 const (
 	// maxFindings is how many wrong answers a cause is looked for: others follow from these.

@@ -43,8 +43,14 @@ func (m *Model) token(id int) (text string, ok bool) {
 var punctuation = strings.NewReplacer(" .", ".", " ?", "?", " !", "!", " ,", ",", " ' ", "'", " n't", "n't", " 'm", "'m",
 	" 's", "'s", " 've", "'ve", " 're", "'re")
 
-// plain leaves out the space around a text, which servers trim or not.
-func plain(text string) string { return strings.TrimSpace(text) }
+// plain leaves out the space around a text, which servers trim or not, and the beginning of a character that the text
+// breaks off in, which they write as U+FFFD or hold back.
+func plain(text string) string {
+	return strings.TrimSpace(strings.TrimRight(strings.TrimSpace(text), "\uFFFD"))
+}
+
+// broken reports whether a text holds bytes that are no character.
+func broken(text string) bool { return strings.ContainsRune(text, '\uFFFD') }
 
 // unended is a text without what ends one, which may be written.
 func (m *Model) unended(text string) string {

@@ -132,6 +132,8 @@ type Stub struct {
 	Model   func(seen []int) []float64                                // in place of [Logits]
 	Pieces  func(events []string) []string                            // of a stream, in place of those that are right
 	Whole   bool                                                      // it knows no streams
+	Holds   bool                                                      // a stream goes on once another request has come, or after a moment
+	Joined  func(rest []string) []string                              // what is left of a stream when another request has come
 	Swap    func(mine *Request, others []*Request) *Request           // whose answer it gives
 
 	mu       sync.Mutex
@@ -239,6 +241,7 @@ func (s *Stub) serve(w http.ResponseWriter, r *http.Request, isChat bool) {
 	s.n++
 	s.busy++
 	s.inflight = append(s.inflight, &q)
+	others := slices.Clone(s.inflight)
 	s.mu.Unlock()
 	crowded := s.Swap != nil || s.Change != nil
 	if crowded {
@@ -246,7 +249,11 @@ func (s *Stub) serve(w http.ResponseWriter, r *http.Request, isChat bool) {
 	}
 	s.mu.Lock()
 	busy := s.busy
-	others := slices.Clone(s.inflight)
+	for _, o := range s.inflight {
+		if !slices.Contains(others, o) {
+			others = append(others, o)
+		}
+	}
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
@@ -271,15 +278,15 @@ func (s *Stub) serve(w http.ResponseWriter, r *http.Request, isChat bool) {
 		s.mu.Unlock()
 	}
 	if q.Stream && !s.Whole {
-		s.stream(w, out, isChat)
+		s.stream(w, out, isChat, n)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	json.NewEncoder(w).Encode(out)
 }
 
-// stream sends an answer in pieces of three bytes.
-func (s *Stub) stream(w http.ResponseWriter, answer map[string]any, isChat bool) {
+// stream sends the answer to request n in pieces of three characters.
+func (s *Stub) stream(w http.ResponseWriter, answer map[string]any, isChat bool, n int) {
 	choice := answer["choices"].([]any)[0].(map[string]any)
 	piece := func(text string, finish any) string {
 		c := map[string]any{"index": 0, "text": text, "finish_reason": finish}
@@ -295,16 +302,34 @@ func (s *Stub) stream(w http.ResponseWriter, answer map[string]any, isChat bool)
 		text = choice["message"].(map[string]any)["content"].(string)
 	}
 	var events []string
-	for part := range slices.Chunk([]byte(text), 3) {
+	for part := range slices.Chunk([]rune(text), 3) {
 		events = append(events, piece(string(part), nil))
 	}
 	events = append(events, piece("", choice["finish_reason"]), "[DONE]")
 	if s.Pieces != nil {
 		events = s.Pieces(events)
 	}
-	for _, e := range events {
-		fmt.Fprintf(w, "data: %s\n\n", e)
+	for len(events) > 0 {
+		fmt.Fprintf(w, "data: %s\n\n", events[0])
+		w.(http.Flusher).Flush()
+		if events = events[1:]; s.Holds && s.joined(n) && s.Joined != nil {
+			events = s.Joined(events)
+		}
 	}
+}
+
+// joined waits a moment for another request behind the n-th, and reports whether it has come.
+func (s *Stub) joined(n int) bool {
+	for range 20 {
+		s.mu.Lock()
+		come := s.n > n+1
+		s.mu.Unlock()
+		if come {
+			return true
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return false
 }
 
 // of answers a request.

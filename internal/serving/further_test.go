@@ -1,0 +1,79 @@
+package serving_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/serving"
+	"github.com/goparity/goparity/internal/serving/servingtest"
+)
+
+// asked are the requests of a way, and all that is said of them.
+func asked(out *report.Serving, way string) (list []report.ServedRequest, said string) {
+	lines := append(out.Notes, out.Error)
+	for _, r := range out.Requests {
+		if strings.HasPrefix(r.Way, way) {
+			list = append(list, r)
+			lines = append(lines, r.String())
+		}
+	}
+	return list, strings.Join(lines, "\n")
+}
+
+// Requests that arrive while another is answered, and more than there are slots.
+func TestArriving(t *testing.T) {
+	late := func(q *servingtest.Request) bool { return q.Stream }
+	for _, c := range []struct {
+		stub    *servingtest.Stub
+		way     string
+		verdict report.Verdict
+		causes  []string
+		says    string
+		reason  string
+	}{
+		{&servingtest.Stub{Holds: true}, "arriving", report.Pass, nil, "", "right"},
+		{&servingtest.Stub{Holds: true}, "queued", report.Pass, nil, "", "right, in a queue"},
+		{&servingtest.Stub{Holds: true, NoIDs: true}, "arriving", report.Pass, nil, "", "by text and log-probabilities"},
+		{&servingtest.Stub{Holds: true, Swap: func(mine *servingtest.Request, others []*servingtest.Request) *servingtest.Request {
+			for _, o := range others {
+				if late(o) && !late(mine) {
+					return o
+				}
+			}
+			return mine
+		}}, "arriving", report.Fail, []string{"concurrency"}, "as ids, arriving: FAIL", "who arrives gets what another is being answered"},
+		{&servingtest.Stub{Holds: true, Joined: func(rest []string) []string { return rest[len(rest)-min(len(rest), 2):] }}, "arriving", report.Fail,
+			[]string{"concurrency"}, "the pieces of the stream come to", "who is being answered loses what is left"},
+		{&servingtest.Stub{Swap: func(mine *servingtest.Request, others []*servingtest.Request) *servingtest.Request {
+			if len(others) <= serving.DefaultParallel+1 {
+				return mine
+			}
+			return servingtest.Neighbour(mine, others)
+		}}, "queued", report.Fail, []string{"concurrency"}, "as ids, queued: FAIL", "another's slot"},
+		{&servingtest.Stub{Answer: func(w http.ResponseWriter, _ *servingtest.Request, _, busy int) bool {
+			if busy > serving.DefaultParallel+1 {
+				http.Error(w, "no slot", http.StatusTooManyRequests)
+			}
+			return busy > serving.DefaultParallel+1
+		}, Swap: func(mine *servingtest.Request, _ []*servingtest.Request) *servingtest.Request { return mine }}, "queued", report.Pass, nil,
+			"queued: /v1/completions: 429", "it refuses what it has no slot for"},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			t.Parallel()
+			out := judge(t, c.stub, servingtest.Cases(tokensOfCases), serving.Options{Model: serving.Model{EOS: []int{servingtest.EOS}, Vocab: tokenizer(t)}})
+			list, said := asked(out, c.way)
+			require.Equal(t, c.verdict, out.Verdict, said)
+			assert.NotEmpty(t, list)
+			assert.Equal(t, c.causes, causes(out))
+			assert.Contains(t, said, c.says)
+			if c.verdict == report.Fail {
+				assert.Equal(t, c.way, out.First.Way)
+			}
+		})
+	}
+}

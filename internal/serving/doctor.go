@@ -144,12 +144,14 @@ func (d *doctor) cause(q *request) *finding {
 	switch {
 	case q.way == AtOnce:
 		looks = []func(*request) *finding{d.crowded, d.otherIDs}
+	case q.j.fault == ending:
+		looks = []func(*request) *finding{d.otherEnding}
 	case q.j.fault == texts:
 		looks = []func(*request) *finding{d.written}
 	case q.j.fault == logProbs:
 		looks = []func(*request) *finding{d.figures}
 	}
-	if q.j.fault != logProbs && q.j.fault != texts {
+	if q.j.fault != logProbs && q.j.fault != texts && q.j.fault != ending {
 		looks = append(looks, d.otherChoice, d.repeat, d.others, d.promptMade, d.figures, d.swapped, d.ended, d.sampled, d.cached,
 			d.notItsBest, d.mapped, d.madeOtherwise)
 	}

@@ -77,3 +77,58 @@ func TestArriving(t *testing.T) {
 		})
 	}
 }
+
+// Texts end at a stop, and before it.
+func TestStops(t *testing.T) {
+	stops := func(change func(text, stop string) (string, string)) *servingtest.Stub {
+		return &servingtest.Stub{Stops: change}
+	}
+	known := serving.Model{EOS: []int{servingtest.EOS}, Vocab: tokenizer(t)}
+	before := func(text, stop string) string { return text[:strings.Index(text, stop)] }
+	for _, c := range []struct {
+		stub    *servingtest.Stub
+		model   serving.Model
+		verdict report.Verdict
+		first   string // the way that is wrong
+		says    string
+		reason  string
+	}{
+		{&servingtest.Stub{}, known, report.Pass, "", "", "right"},
+		{&servingtest.Stub{NoIDs: true, NoLogProbs: true}, serving.Model{}, report.Pass, "", "", "no vocabulary: a character is a token"},
+		{stops(func(text, stop string) (string, string) { return before(text, stop) + stop, "stop" }), known, report.Pass, "", "has the stop at its end", "the stop is written"},
+		{stops(func(text, stop string) (string, string) { return text, "length" }), known, report.Fail, "stop", "is ignored", "ignored"},
+		{stops(func(text, stop string) (string, string) { return before(text, stop), "length" }), known, report.Fail, "stop", `says by "length"`, "another reason"},
+		{stops(func(text, stop string) (string, string) { return before(text, stop)[1:], "stop" }), known, report.Fail, "stop", "the text is", "a character is lost"},
+		{stops(func(text, stop string) (string, string) {
+			if strings.Contains(" "+text+" ", " "+stop+" ") {
+				return before(text, stop), "stop"
+			}
+			return text, "length"
+		}), known, report.Fail, "stop across tokens", "is ignored", "seen only where it is a whole token"},
+		{&servingtest.Stub{Pieces: func(events []string) []string {
+			if !strings.Contains(events[len(events)-2], `"stop"`) {
+				return events
+			}
+			return append([]string{`{"choices":[{"index":0,"text":"t9 ","delta":{"content":"t9 "}}]}`}, events...)
+		}}, known, report.Fail, "stop as a stream", "the text is", "in streams alone"},
+		{&servingtest.Stub{Refuses: func(body map[string]any) string {
+			if body["stop"] != nil {
+				return "stop is not known"
+			}
+			return ""
+		}}, known, report.Pass, "", "stop is not known", "refused"},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			t.Parallel()
+			out := judge(t, c.stub, servingtest.Cases(tokensOfCases), serving.Options{Model: c.model})
+			list, said := asked(out, "stop")
+			require.Equal(t, c.verdict, out.Verdict, said)
+			assert.Len(t, list, 6, "three on each path")
+			assert.Contains(t, said, c.says)
+			if c.verdict == report.Fail {
+				assert.Equal(t, []string{"stop"}, causes(out))
+				assert.Equal(t, c.first, out.First.Way)
+			}
+		})
+	}
+}

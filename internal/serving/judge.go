@@ -22,6 +22,7 @@ const (
 	tokens         // it chose another token
 	short          // it ended too early
 	long           // it did not end
+	ending         // it ended where it should, and the server says by something else
 	texts          // the tokens are right, what it wrote of them is not
 	logProbs       // the tokens are right, their log-probabilities are not
 	others         // these are right, too, those of the tokens beside them are not
@@ -153,6 +154,9 @@ func (m *Model) length(j *judgement, ref *Reference, a *Answer, n int) {
 	want := len(ref.Tokens)
 	switch {
 	case n == want:
+		if a.Finish == "stop" && a.Reason == "" && m.EOS != nil && n > 0 && !m.ends(ref.Tokens[n-1]) {
+			j.fail(ending, n-1, "the answer has all %d tokens that were asked for, and the server says that the text ended, by \"stop\" and not by \"length\"", n)
+		}
 	case n > want:
 		extra := -1
 		if a.Tokens != nil {
@@ -162,6 +166,8 @@ func (m *Model) length(j *judgement, ref *Reference, a *Answer, n int) {
 			return // the token that ends the text, counted or not
 		}
 		j.fail(long, want, "the answer has %d tokens, %d were asked for", n, want)
+	case n > 0 && m.ends(ref.Tokens[n-1]) && !a.stopped():
+		j.fail(ending, n-1, "the answer ends with %s, which ends a text, and the server says that it ended by length", m.name(ref.Tokens[n-1]))
 	case n > 0 && m.ends(ref.Tokens[n-1]), m.ends(ref.Tokens[n]) && a.stopped():
 		j.ended = n
 	case !a.stopped():

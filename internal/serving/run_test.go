@@ -142,6 +142,12 @@ func TestEnds(t *testing.T) {
 		{whole,
 			&servingtest.Stub{Cut: func(ids []int, q *servingtest.Request) ([]int, string) { return append(ids, 3, 4), "length" }}, serving.Model{}, report.Fail,
 			[]string{"stop"}, "more than was asked for"},
+		{whole, &servingtest.Stub{Cut: func(ids []int, q *servingtest.Request) ([]int, string) { return ids, "stop" }},
+			serving.Model{EOS: []int{servingtest.EOS}}, report.Fail, []string{"stop"}, "all that was asked for, and the server says that the text ended"},
+		{whole, &servingtest.Stub{Cut: func(ids []int, q *servingtest.Request) ([]int, string) { return ids, "" }},
+			serving.Model{EOS: []int{servingtest.EOS}}, report.Pass, nil, "no reason is said"},
+		{goesOn, &servingtest.Stub{EndsAt: end, EOSIn: true, Cut: func(ids []int, q *servingtest.Request) ([]int, string) { return ids, "length" }},
+			serving.Model{EOS: []int{servingtest.EOS}}, report.Fail, []string{"stop"}, "the end, and the server says by length"},
 	} {
 		out := judge(t, c.stub, []*serving.Reference{c.ref}, serving.Options{Model: c.model})
 		assert.Equal(t, c.verdict, out.Verdict, "%s: %v %s", c.reason, failing(out), out.Error)

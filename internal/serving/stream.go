@@ -32,7 +32,9 @@ func (r *run) streamOf(ctx context.Context, q *request, way string, came func())
 		j, whole := newJudgement(), r.model.unended(q.answer.Text)
 		if r.model.unended(a.Text) == whole {
 			j.also("text")
-			j.right = q.j.right
+			if j.right = q.j.right; a.Finish != "" && q.answer.Finish != "" && a.stopped() != q.answer.stopped() {
+				j.fail(ending, 0, "the stream says that it ended by %s, the answer as a whole by %s", quoted(a.Finish), quoted(q.answer.Finish))
+			}
 			return j
 		}
 		if broken(whole) {

@@ -134,6 +134,7 @@ type Stub struct {
 	Whole   bool                                                      // it knows no streams
 	Holds   bool                                                      // a stream goes on once another request has come, or after a moment
 	Joined  func(rest []string) []string                              // what is left of a stream when another request has come
+	Stops   func(text, stop string) (before, finish string)           // where a text ends by a stop, in place of before it
 	Swap    func(mine *Request, others []*Request) *Request           // whose answer it gives
 
 	mu       sync.Mutex
@@ -160,6 +161,7 @@ type Request struct {
 	MinP     float64           `json:"min_p"`
 	Salt     string            `json:"cache_salt"`
 	Seed     *uint64           `json:"seed"`
+	Stop     []string          `json:"stop"`
 	As       string            `json:"-"` // as package serving calls it
 	Tokens   []int             `json:"-"` // of the prompt
 }
@@ -396,11 +398,22 @@ func (s *Stub) wire(q *Request, made []int, p []float64, top []map[string]float6
 	if s.Written != nil {
 		write = s.Written
 	}
+	text := write(made)
+	for _, stop := range q.Stop {
+		if !strings.Contains(text, stop) {
+			continue
+		}
+		if finish = "stop"; s.Stops != nil {
+			text, finish = s.Stops(text, stop)
+		} else {
+			text, _, _ = strings.Cut(text, stop)
+		}
+	}
 	choice := map[string]any{"index": 0, "finish_reason": finish}
 	if isChat {
-		choice["message"] = map[string]any{"role": "assistant", "content": write(made)}
+		choice["message"] = map[string]any{"role": "assistant", "content": text}
 	} else {
-		choice["text"] = write(made)
+		choice["text"] = text
 	}
 	if q.IDs != nil && *q.IDs && !s.NoIDs {
 		choice["token_ids"], choice["prompt_token_ids"] = append([]int{}, made...), q.Tokens

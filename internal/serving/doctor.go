@@ -25,12 +25,13 @@ const (
 	causeChoice      = "serving/choice"
 	causeDraws       = "serving/distribution"
 	causeStream      = "serving/stream"
+	causeSetting     = "serving/setting"
 )
 
 // IDs lists all causes.
 func IDs() []string {
 	return []string{causeBOSTwice, causeBOSMissing, causeTemplate, causeStop, causeSampling, causeConcurrency, causeLogProbs,
-		causeDetokenise, causeCache, causeChoice, causeDraws, causeStream}
+		causeDetokenise, causeCache, causeChoice, causeDraws, causeStream, causeSetting}
 }
 
 // finding is a cause and what shows it. One that is not proven fits, and others may.

@@ -18,7 +18,7 @@ const (
 
 // further asks in more ways, as long as what is asked is right. What a server refuses is left out.
 func (r *run) further(ctx context.Context, out *report.Serving) {
-	for _, asked := range []func(context.Context) []*request{r.streams, r.arrive, r.queue, r.stops} {
+	for _, asked := range []func(context.Context) []*request{r.streams, r.arrive, r.queue, r.stops, r.altered} {
 		list := asked(ctx)
 		r.inTurn(ctx, slices.DeleteFunc(slices.Clone(list), func(q *request) bool { return q.sent }))
 		for _, q := range list {
@@ -96,7 +96,7 @@ func (r *run) endedAs(q *request, a *Answer) judgement {
 // arrive sends requests while another is answered as a stream, one with each of its pieces.
 func (r *run) arrive(ctx context.Context) (list []*request) {
 	first := slices.MaxFunc(r.alone(), func(a, b *request) int { return cmp.Compare(len(a.answer.Text), len(b.answer.Text)) })
-	waiting := r.among(arriving, r.parallel, mostArriving)
+	waiting := r.among(arriving, r.parallel, mostBeside)
 	for len(waiting) > 0 {
 		n := 0
 		var all sync.WaitGroup

@@ -132,3 +132,77 @@ func TestStops(t *testing.T) {
 		})
 	}
 }
+
+// Settings that change logits make other tokens come, those of the request alone.
+func TestSettings(t *testing.T) {
+	known := serving.Model{EOS: []int{servingtest.EOS}, Vocab: tokenizer(t)}
+	set := func(change func(q *servingtest.Request)) *servingtest.Stub {
+		return &servingtest.Stub{Set: func(q *servingtest.Request, _ []*servingtest.Request) { change(q) }}
+	}
+	without := func(q *servingtest.Request) { q.Bias, q.Often, q.Present, q.Again = nil, 0, 0, 0 }
+	for _, c := range []struct {
+		stub    *servingtest.Stub
+		model   serving.Model
+		verdict report.Verdict
+		cause   string
+		first   string // the way that is wrong
+		says    string
+		reason  string
+	}{
+		{&servingtest.Stub{}, known, report.Pass, "", "", "beside settings", "right"},
+		{&servingtest.Stub{NoIDs: true}, known, report.Pass, "", "", "beside settings", "by texts"},
+		{&servingtest.Stub{NoIDs: true}, serving.Model{}, report.Pass, "", "", "no token ids", "nothing tells the tokens"},
+		{set(without), known, report.Pass, "", "", "logit_bias is taken, and the answer is the one without it", "knows none"},
+		{&servingtest.Stub{Refuses: func(body map[string]any) string {
+			if body["logit_bias"] != nil {
+				return "logit_bias is not known"
+			}
+			return ""
+		}}, known, report.Pass, "", "", "logit_bias is not known", "refuses one"},
+		{set(func(q *servingtest.Request) {
+			other := map[int]float64{}
+			for id, x := range q.Bias {
+				other[id+1] = x
+			}
+			q.Bias = other
+		}), known, report.Fail, "setting", "logit_bias 100", "token 0 is", "of another token"},
+		{set(func(q *servingtest.Request) {
+			for id, x := range q.Bias {
+				q.Bias[id] = max(x, 0)
+			}
+			q.Often = -q.Often
+		}), known, report.Fail, "setting", "frequency_penalty", "is", "the other sign"},
+		{set(func(q *servingtest.Request) { q.Present *= 20 }), known, report.Fail, "setting", "presence_penalty", "is", "too strong"},
+		{&servingtest.Stub{Set: func(q *servingtest.Request, others []*servingtest.Request) {
+			for _, o := range others {
+				if o.Bias != nil {
+					q.Bias = o.Bias
+				}
+			}
+		}}, known, report.Fail, "concurrency", "beside", "is", "those of a neighbour"},
+		{&servingtest.Stub{Set: func(q *servingtest.Request, others []*servingtest.Request) {
+			if len(others) > 1 {
+				without(q)
+			}
+		}}, known, report.Fail, "concurrency", "beside others", "is", "lost in a crowd"},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			t.Parallel()
+			out := judge(t, c.stub, servingtest.Cases(24), serving.Options{Model: c.model})
+			var lines []string
+			for _, r := range out.Requests {
+				lines = append(lines, r.String())
+			}
+			said := strings.Join(append(lines, out.Notes...), "\n")
+			require.Equal(t, c.verdict, out.Verdict, said)
+			assert.Contains(t, said, c.says)
+			for _, key := range []string{"logit_bias 100", "logit_bias -100", "frequency_penalty", "presence_penalty", "repetition_penalty"} {
+				assert.Contains(t, said, ", "+key, "each is asked")
+			}
+			if c.verdict == report.Fail {
+				assert.Equal(t, []string{c.cause}, causes(out))
+				assert.Contains(t, out.First.Way, c.first)
+			}
+		})
+	}
+}

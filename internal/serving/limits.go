@@ -26,9 +26,11 @@ const (
 
 // What is asked where all that the cases ask for is right.
 const (
-	// mostArriving is how many requests arrive while others are answered, a few for each of the pieces of a stream, and
-	// overfull how many times --parallel wait for a slot: by default both are some seconds of a small model. By reason.
-	mostArriving, overfull = 8, 4
+	// mostBeside is how many requests are judged for what others do to them, and overfull how many times --parallel wait
+	// for a slot: all of it is about fifty requests by default, some seconds of a small model. By reason.
+	mostBeside, overfull = 8, 4
+	// decisive is how many times the noise of two logits apart tokens are that a setting chooses between. By reason.
+	decisive = 4
 )
 
 // The search for causes.

@@ -180,7 +180,7 @@ func samplings(row Row, drawable func(id int) bool) (list []sampling) {
 		list = append(list, sampling{sharesOf(row, drawable, coldest), fmt.Sprintf("temperature %g", coldest), map[string]any{"temperature": coldest},
 			[]mistake{ignored, greedy, {"it were applied twice", sharesOf(row, drawable, coldest*coldest)}, {"logits were multiplied by it", sharesOf(row, drawable, 1/coldest)}}})
 	}
-	n, widest := 0, 4*row.noise
+	n, widest := 0, decisive*row.noise
 	for k := 2; k <= mostKept && k < len(plain.shares); k++ {
 		if gap := math.Log(plain.shares[k-1].p / plain.shares[k].p); gap > widest {
 			n, widest = k, gap

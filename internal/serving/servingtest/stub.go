@@ -124,6 +124,7 @@ type Stub struct {
 	Render  func(messages []serving.Message) []int                    // in place of [Chat]
 	Choose  func(row []float64, k int, r *rand.Rand) int              // in place of the best
 	Heats   func(q *Request)                                          // what it makes of the settings of sampling
+	Set     func(q *Request, others []*Request)                       // what it makes of other settings, with others on their way
 	Scored  func(p []float64) []float64                               // in place of the log-probabilities
 	Written func(ids []int) string                                    // in place of [Text]
 	Cut     func(ids []int, r *Request) (out []int, finish string)    // what it returns, and why it ended
@@ -162,8 +163,12 @@ type Request struct {
 	Salt     string            `json:"cache_salt"`
 	Seed     *uint64           `json:"seed"`
 	Stop     []string          `json:"stop"`
-	As       string            `json:"-"` // as package serving calls it
-	Tokens   []int             `json:"-"` // of the prompt
+	Bias     map[int]float64   `json:"logit_bias"`
+	Often    float64           `json:"frequency_penalty"`
+	Present  float64           `json:"presence_penalty"`
+	Again    float64           `json:"repetition_penalty"` // 0: 1
+	As       string            `json:"-"`                  // as package serving calls it
+	Tokens   []int             `json:"-"`                  // of the prompt
 }
 
 // Start starts the server and returns its address. It ends with the test.
@@ -245,7 +250,7 @@ func (s *Stub) serve(w http.ResponseWriter, r *http.Request, isChat bool) {
 	s.inflight = append(s.inflight, &q)
 	others := slices.Clone(s.inflight)
 	s.mu.Unlock()
-	crowded := s.Swap != nil || s.Change != nil
+	crowded := s.Swap != nil || s.Change != nil || s.Set != nil
 	if crowded {
 		time.Sleep(3 * time.Millisecond) // others come meanwhile
 	}
@@ -272,6 +277,9 @@ func (s *Stub) serve(w http.ResponseWriter, r *http.Request, isChat bool) {
 	of := &q
 	if s.Swap != nil {
 		of = s.Swap(&q, others)
+	}
+	if s.Set != nil {
+		s.Set(of, others)
 	}
 	out := s.of(of, q.Max, isChat)
 	if s.Change != nil && !q.Stream {
@@ -362,6 +370,7 @@ func (s *Stub) of(q *Request, most int, isChat bool) map[string]any {
 		if s.Model != nil {
 			row = s.Model(seen)
 		}
+		row = q.altered(row, made)
 		best := argmax(row)
 		if s.Choose != nil && q.TopK != 1 {
 			best = s.Choose(row, k, random)
@@ -432,6 +441,32 @@ func (s *Stub) wire(q *Request, made []int, p []float64, top []map[string]float6
 	out := map[string]any{"id": "x", "choices": []any{choice}}
 	if !s.NoUsage {
 		out["usage"] = map[string]any{"prompt_tokens": len(q.Tokens), "completion_tokens": len(made)}
+	}
+	return out
+}
+
+// altered are logits by the settings of a request, behind the tokens that it has made.
+func (q *Request) altered(row []float64, made []int) []float64 {
+	out := slices.Clone(row)
+	for id := range out {
+		out[id] += q.Bias[id]
+		n := 0.0
+		for _, m := range made {
+			if m == id {
+				n++
+			}
+		}
+		said := n > 0 || slices.Contains(q.Tokens, id)
+		switch {
+		case !said || q.Again == 0:
+		case out[id] > 0:
+			out[id] /= q.Again
+		default:
+			out[id] *= q.Again
+		}
+		if out[id] -= n * q.Often; n > 0 {
+			out[id] -= q.Present
+		}
 	}
 	return out
 }

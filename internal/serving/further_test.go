@@ -1,6 +1,8 @@
 package serving_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/serving"
 	"github.com/goparity/goparity/internal/serving/servingtest"
+	"github.com/goparity/goparity/internal/vocab"
 )
 
 // asked are the requests of a way, and all that is said of them.
@@ -202,6 +205,107 @@ func TestSettings(t *testing.T) {
 			if c.verdict == report.Fail {
 				assert.Equal(t, []string{c.cause}, causes(out))
 				assert.Contains(t, out.First.Way, c.first)
+			}
+		})
+	}
+}
+
+// A text is asked from its middle as ids, where no case is written so, too.
+func TestFromTheMiddle(t *testing.T) {
+	known := serving.Model{EOS: []int{servingtest.EOS}, Vocab: tokenizer(t)}
+	text := servingtest.Cases(tokensOfCases)[2:]
+	for _, c := range []struct {
+		stub    *servingtest.Stub
+		verdict report.Verdict
+		says    string
+		reason  string
+	}{
+		{&servingtest.Stub{}, report.Pass, "words as ids, prefix from token 3: 3 of 3", "right"},
+		{&servingtest.Stub{Prompt: func(as string, ids []int) []int {
+			if as == serving.AsIDs {
+				return ids[:len(ids)-1]
+			}
+			return ids
+		}}, report.Fail, "words as ids, prefix from token 3: FAIL", "the last token of a prefix is lost"},
+		{&servingtest.Stub{Refuses: func(body map[string]any) string {
+			if _, is := body["prompt"].([]any); is {
+				return "want a text"
+			}
+			return ""
+		}}, report.Pass, "not judged: case words as ids, prefix from token 3: /v1/completions: 400 Bad Request: want a text", "it knows no ids"},
+	} {
+		out := judge(t, c.stub, text, serving.Options{Model: known})
+		list, said := asked(out, serving.Prefix)
+		assert.Equal(t, c.verdict, out.Verdict, "%s: %s", c.reason, said)
+		assert.NotEmpty(t, list, c.reason)
+		assert.Contains(t, said, c.says, c.reason)
+	}
+}
+
+// Characters that are several tokens come whole, and what is there of one spoils nothing.
+func TestBrokenCharacters(t *testing.T) {
+	refs := servingtest.Cases(tokensOfCases)[:1]
+	ids := refs[0].Tokens
+	words := map[string]int{}
+	for id := range servingtest.Vocabulary {
+		words[fmt.Sprintf("w%d", id)] = id
+	}
+	for k, part := range []string{"<0xE2>", "<0x82>", "<0xAC>"} { // €
+		delete(words, fmt.Sprintf("w%d", ids[k+1]))
+		words[part] = ids[k+1]
+	}
+	data, err := json.Marshal(map[string]any{"model": map[string]any{"vocab": words},
+		"decoder": map[string]any{"type": "Sequence", "decoders": []any{map[string]any{"type": "ByteFallback"}, map[string]any{"type": "Fuse"}}}})
+	require.NoError(t, err)
+	v, err := vocab.Decode(data)
+	require.NoError(t, err)
+	whole := func(ids []int) string {
+		text, _ := v.Text(ids, true)
+		return text
+	}
+	refs[0].Text = whole(ids)
+	each := func(ids []int) (text string) {
+		for _, id := range ids {
+			text += whole([]int{id})
+		}
+		return text
+	}
+	for _, c := range []struct {
+		stub    *servingtest.Stub
+		model   serving.Model
+		verdict report.Verdict
+		cause   string
+		way     string
+		reason  string
+	}{
+		{&servingtest.Stub{Written: whole}, serving.Model{Vocab: v}, report.Pass, "", "", "right"},
+		{&servingtest.Stub{Written: whole}, serving.Model{}, report.Pass, "", "", "by the reference's own text"},
+		{&servingtest.Stub{Written: func(ids []int) string { return strings.TrimRight(whole(ids), "\uFFFD") }}, serving.Model{Vocab: v}, report.Pass, "", "", "it holds back what is no character yet"},
+		{&servingtest.Stub{Written: each}, serving.Model{Vocab: v}, report.Fail, "detokenise", serving.Alone, "tokens decoded one by one"},
+		{&servingtest.Stub{Written: each}, serving.Model{}, report.Fail, "detokenise", serving.Alone, "tokens decoded one by one, by the reference's own text"},
+		{&servingtest.Stub{Written: func(ids []int) string {
+			if text := whole(ids); strings.HasSuffix(text, "\uFFFD") {
+				return ""
+			}
+			return whole(ids)
+		}}, serving.Model{Vocab: v}, report.Fail, "detokenise", "broken character", "nothing is written of a text that breaks off"},
+		{&servingtest.Stub{Written: whole, Pieces: func(events []string) []string {
+			for i := range events {
+				events[i] = strings.ReplaceAll(events[i], "€", "\uFFFD\uFFFD\uFFFD")
+			}
+			return events
+		}}, serving.Model{Vocab: v}, report.Fail, "stream", serving.Stream, "streams that are decoded piece by piece"},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			t.Parallel()
+			out := judge(t, c.stub, refs, serving.Options{Model: c.model})
+			list, said := asked(out, "broken character")
+			require.Equal(t, c.verdict, out.Verdict, said)
+			if c.verdict == report.Fail {
+				assert.Equal(t, []string{c.cause}, causes(out))
+				assert.Equal(t, c.way, out.First.Way)
+			} else if c.model.Vocab != nil {
+				assert.Len(t, list, 2, "as a whole and as a stream")
 			}
 		})
 	}

@@ -24,7 +24,7 @@ func (m *Model) texts(ids []int) (all []string) {
 	}
 	for _, skip := range []bool{true, false} {
 		text, ok := m.Vocab.Text(ids, skip)
-		if !ok || strings.ContainsRune(text, '\uFFFD') {
+		if !ok || broken(plain(text)) {
 			return nil
 		}
 		all = append(all, plain(text), plain(punctuation.Replace(text)))
@@ -64,19 +64,15 @@ func (m *Model) unended(text string) string {
 }
 
 // text reports whether a text is that of tokens, and whether that is known: by the vocabulary, or by
-// the reference's own text, which may go on. Texts that break off in the middle of a character tell
-// nothing.
+// the reference's own text, which may go on. Texts of bytes that are no characters tell nothing.
 func (m *Model) text(ref *Reference, ids []int, text string) (right, known bool) {
-	if strings.ContainsRune(text, '\uFFFD') {
-		return false, false
-	}
 	is := m.unended(text)
 	texts := m.texts(ids)
 	if slices.Contains(texts, is) {
 		return true, true
 	}
 	want := ref.plain()
-	if want == "" || !beginning(ids, ref.Tokens) {
+	if want == "" || !beginning(ids, ref.Tokens) || is == "" && broken(text) {
 		return false, texts != nil
 	}
 	whole := len(ids) == len(ref.Tokens)
@@ -91,10 +87,10 @@ func (m *Model) text(ref *Reference, ids []int, text string) (right, known bool)
 
 // plain is the reference's own text without its prompt; empty if it is not known.
 func (r *Reference) plain() string {
-	if strings.ContainsRune(r.Text, '\uFFFD') {
+	text := plain(r.Text)
+	if broken(text) {
 		return ""
 	}
-	text := plain(r.Text)
 	if prompt := plain(r.Ask.Prompt); prompt != "" {
 		text = plain(strings.TrimPrefix(text, prompt))
 	}

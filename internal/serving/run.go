@@ -123,11 +123,12 @@ func (r *run) all(ctx context.Context) {
 	for _, ref := range r.refs {
 		if half := len(ref.Tokens) / 2; half > 0 && r.continues(ref) {
 			rest := ref.from(half)
-			r.requests = append(r.requests, &request{ref: rest, ask: rest.Ask, way: Prefix, from: half, extra: true})
+			q := &request{ref: rest, ask: rest.Ask, way: Prefix, from: half, extra: true}
+			r.requests = append(r.requests, q)
+			if r.inTurn(ctx, []*request{q}); r.failed() {
+				return
+			}
 		}
-	}
-	if r.inTurn(ctx, r.requests[len(alone):]); r.failed() {
-		return
 	}
 	crowd := r.crowd(AtOnce, r.parallel)
 	r.requests = append(r.requests, crowd...)
@@ -168,20 +169,17 @@ func (r *run) crowd(way string, n int) (crowd []*request) {
 	return crowd
 }
 
-// continues reports whether the server can be asked from the middle of a text: a case is written as
-// token ids and was answered, and what follows can be judged without the beginning of the text.
+// continues reports whether the server can be asked from the middle of a text: token ids were answered, or not yet
+// asked, and what follows can be judged without the beginning of the text.
 func (r *run) continues(ref *Reference) bool {
-	if ref.Prompt == nil {
-		return false
-	}
+	tried, answered, judged := false, false, r.model.Vocab != nil
 	for _, q := range r.requests {
-		a := &q.answer
-		if q.ask.As == AsIDs && !q.extra && q.sent && q.err == nil &&
-			(a.Tokens != nil || r.model.Vocab != nil || a.LogProbs != nil && ref.Rows != nil) {
-			return true
-		}
+		ok, a := q.sent && q.err == nil && q.left == "", &q.answer
+		tried = tried || q.sent && q.ask.As == AsIDs
+		answered = answered || ok && q.ask.As == AsIDs
+		judged = judged || ok && (a.Tokens != nil || a.LogProbs != nil && ref.Rows != nil)
 	}
-	return false
+	return ref.Prompt != nil && judged && (answered || !tried)
 }
 
 func (r *run) failed() bool {

@@ -82,7 +82,7 @@ func TestHealthyServersPass(t *testing.T) {
 		{&servingtest.Stub{NoUsage: true}, known, "prompt, tokens, text, logprobs", "", 12, "no usage"},
 		{&servingtest.Stub{Digits: 2}, known, "prompt, tokens, text, logprobs", "", 12, "rounded log-probabilities"},
 		{&servingtest.Stub{Written: func(ids []int) string { return " " + servingtest.Text(ids) }}, known, "prompt, tokens, text, logprobs", "", 12, "a space before the text"},
-		{&servingtest.Stub{Written: func(ids []int) string { return "t3\uFFFD" }}, known, "prompt, tokens, logprobs", "", 12, "a text that breaks off in a character"},
+		{&servingtest.Stub{Written: func(ids []int) string { return servingtest.Text(ids) + "\uFFFD" }}, known, "prompt, tokens, text, logprobs", "", 12, "a text that breaks off in a character"},
 		{&servingtest.Stub{Answer: func(w http.ResponseWriter, r *servingtest.Request, n, busy int) bool {
 			time.Sleep(20 * time.Millisecond)
 			return false

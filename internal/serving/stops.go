@@ -114,6 +114,8 @@ func (r *run) stoppedAt(of *request, a *Answer, text, stop string, cuts []int) j
 		r.note("%s: a text that ends at a stop has the stop at its end, too", of.ask.path())
 	}
 	if j.fault == none {
+		n, _ := slices.BinarySearch(cuts, from+1)
+		j.right, j.ended = n, n
 		j.also("text")
 	}
 	return j

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/goparity/goparity/internal/foreign"
 )
@@ -47,6 +48,51 @@ func (r *run) streamOf(ctx context.Context, q *request, way string, came func())
 		return j
 	}
 	return &request{ref: q.ref, ask: q.ask, way: way, stream: came, extra: true, by: by}
+}
+
+// breaks ask a text up to the middle of a character of several tokens, as a whole and as a stream: what is there of the
+// character may not spoil what comes before it.
+func (r *run) breaks(context.Context) (list []*request) {
+	for _, q := range r.eachPath() {
+		k := r.model.insideCharacter(q.ref.Tokens)
+		if k == 0 {
+			continue
+		}
+		begin := *q.ref
+		begin.Tokens, begin.Rows, begin.Text = q.ref.Tokens[:k], q.ref.Rows[:min(k, len(q.ref.Rows))], ""
+		begin.Ask.Tokens = k
+		of := func(a *Answer) judgement {
+			j := newJudgement()
+			right, _ := r.model.text(&begin, begin.Tokens, a.Text)
+			if j.also("text"); !right {
+				j.fail(texts, k-1, "the text breaks off in a character: %s", r.model.quote(&begin, begin.Tokens, a.Text))
+			}
+			j.right = k
+			return j
+		}
+		list = append(list, &request{ref: &begin, ask: begin.Ask, way: "broken character", extra: true, cause: causeDetokenise, by: of},
+			&request{ref: &begin, ask: begin.Ask, way: "broken character as a stream", extra: true, cause: causeStream, by: of, stream: func() {}})
+	}
+	if len(list) == 0 {
+		r.note("not asked: no text of a case has a character of several tokens")
+	}
+	return list
+}
+
+// insideCharacter is a number of tokens whose text ends in the middle of a character; 0 if there is none.
+func (m *Model) insideCharacter(ids []int) int {
+	for k := 1; k < len(ids); k++ {
+		if m.texts(ids[:k]) == nil {
+			continue
+		}
+		text, _ := m.Vocab.Text(ids[:k], true)
+		for whole := k + 1; strings.HasSuffix(text, "\uFFFD") && whole <= min(k+utf8.UTFMax-1, len(ids)); whole++ {
+			if next, _ := m.Vocab.Text(ids[:whole], true); !broken(next) {
+				return k
+			}
+		}
+	}
+	return 0
 }
 
 // pieces read a stream as it comes: server-sent events, each with a part of the text.

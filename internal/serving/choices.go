@@ -162,6 +162,11 @@ func (d *doctor) written(q *request) *finding {
 	return proven(causeDetokenise, "%s: %s", q.where(), q.j.what)
 }
 
+// otherEnding: the answer is right, why it ended is not.
+func (d *doctor) otherEnding(q *request) *finding {
+	return proven(causeStop, "%s: %s", q.where(), q.j.what)
+}
+
 // ended: the answer is right as far as it goes, or goes on behind its end.
 func (d *doctor) ended(q *request) *finding {
 	switch {

@@ -94,7 +94,7 @@ type served struct {
 // list asks for the models that are served; none of a server that has no such list: MLX's sends nothing
 // where the hub's cache is not there.
 func (c *client) list(ctx context.Context) ([]served, error) {
-	data, err := c.send(ctx, http.MethodGet, models, nil)
+	data, err := c.send(ctx, http.MethodGet, models, nil, io.Discard)
 	var e *AnswerError
 	if errors.As(err, &e) && e.Status == http.StatusNotFound || err == nil && len(data) == 0 {
 		return nil, nil
@@ -208,7 +208,7 @@ func (c *client) post(ctx context.Context, a Ask, f form) (Answer, error) {
 	if err != nil {
 		return Answer{}, fmt.Errorf("serving: %w", err)
 	}
-	data, err := c.send(ctx, http.MethodPost, a.path(), body)
+	data, err := c.send(ctx, http.MethodPost, a.path(), body, io.Discard)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -220,8 +220,8 @@ func (c *client) post(ctx context.Context, a Ask, f form) (Answer, error) {
 }
 
 // send sends a request and returns the body of its answer, which must be of status 200 and come
-// whole before the deadline.
-func (c *client) send(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+// whole before the deadline. watch is given it as it comes.
+func (c *client) send(ctx context.Context, method, path string, body []byte, watch io.Writer) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
@@ -240,7 +240,7 @@ func (c *client) send(ctx context.Context, method, path string, body []byte) ([]
 		return nil, c.failed(ctx, path, err)
 	}
 	defer response.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	data, err := io.ReadAll(io.TeeReader(io.LimitReader(response.Body, maxAnswer+1), watch))
 	switch {
 	case err != nil:
 		return nil, c.failed(ctx, path, fmt.Errorf("the answer ended after %d bytes: %w", len(data), err))

@@ -25,12 +25,13 @@ const (
 	causeChoice      = "serving/choice"
 	causeDraws       = "serving/distribution"
 	causeStream      = "serving/stream"
+	causeSetting     = "serving/setting"
 )
 
 // IDs lists all causes.
 func IDs() []string {
 	return []string{causeBOSTwice, causeBOSMissing, causeTemplate, causeStop, causeSampling, causeConcurrency, causeLogProbs,
-		causeDetokenise, causeCache, causeChoice, causeDraws, causeStream}
+		causeDetokenise, causeCache, causeChoice, causeDraws, causeStream, causeSetting}
 }
 
 // finding is a cause and what shows it. One that is not proven fits, and others may.
@@ -144,12 +145,14 @@ func (d *doctor) cause(q *request) *finding {
 	switch {
 	case q.way == AtOnce:
 		looks = []func(*request) *finding{d.crowded, d.otherIDs}
+	case q.j.fault == ending:
+		looks = []func(*request) *finding{d.otherEnding}
 	case q.j.fault == texts:
 		looks = []func(*request) *finding{d.written}
 	case q.j.fault == logProbs:
 		looks = []func(*request) *finding{d.figures}
 	}
-	if q.j.fault != logProbs && q.j.fault != texts {
+	if q.j.fault != logProbs && q.j.fault != texts && q.j.fault != ending {
 		looks = append(looks, d.otherChoice, d.repeat, d.others, d.promptMade, d.figures, d.swapped, d.ended, d.sampled, d.cached,
 			d.notItsBest, d.mapped, d.madeOtherwise)
 	}

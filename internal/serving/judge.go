@@ -22,6 +22,7 @@ const (
 	tokens         // it chose another token
 	short          // it ended too early
 	long           // it did not end
+	ending         // it ended where it should, and the server says by something else
 	texts          // the tokens are right, what it wrote of them is not
 	logProbs       // the tokens are right, their log-probabilities are not
 	others         // these are right, too, those of the tokens beside them are not
@@ -40,6 +41,8 @@ type judgement struct {
 	unsure bool    // of short: the reference's next token may be one that ends a text
 }
 
+func newJudgement() judgement { return judgement{tie: -1, ended: -1} }
+
 func (j *judgement) fail(f fault, at int, format string, args ...any) {
 	if j.fault == none {
 		j.fault, j.at, j.what = f, at, fmt.Sprintf(format, args...)
@@ -54,7 +57,7 @@ func (j *judgement) also(what string) {
 
 // judge judges an answer by the reference.
 func (m *Model) judge(ref *Reference, a *Answer) judgement {
-	j := judgement{tie: -1, ended: -1}
+	j := newJudgement()
 	if a.Prompt != nil && ref.Prompt != nil {
 		j.also("prompt")
 		if !slices.Equal(a.Prompt, ref.Prompt) {
@@ -151,6 +154,9 @@ func (m *Model) length(j *judgement, ref *Reference, a *Answer, n int) {
 	want := len(ref.Tokens)
 	switch {
 	case n == want:
+		if a.Finish == "stop" && a.Reason == "" && m.EOS != nil && n > 0 && !m.ends(ref.Tokens[n-1]) {
+			j.fail(ending, n-1, "the answer has all %d tokens that were asked for, and the server says that the text ended, by \"stop\" and not by \"length\"", n)
+		}
 	case n > want:
 		extra := -1
 		if a.Tokens != nil {
@@ -160,6 +166,8 @@ func (m *Model) length(j *judgement, ref *Reference, a *Answer, n int) {
 			return // the token that ends the text, counted or not
 		}
 		j.fail(long, want, "the answer has %d tokens, %d were asked for", n, want)
+	case n > 0 && m.ends(ref.Tokens[n-1]) && !a.stopped():
+		j.fail(ending, n-1, "the answer ends with %s, which ends a text, and the server says that it ended by length", m.name(ref.Tokens[n-1]))
 	case n > 0 && m.ends(ref.Tokens[n-1]), m.ends(ref.Tokens[n]) && a.stopped():
 		j.ended = n
 	case !a.stopped():
@@ -352,16 +360,18 @@ func (m *Model) logProbs(j *judgement, ref *Reference, a *Answer, ids []int) {
 
 // others compares the most probable tokens of a position. A server that names them by their texts returns one
 // of several with the same text: what it has is at most what the reference has at its rank, and is that
-// where it returned as many as were asked for.
+// where it returned as many as were asked for. Tokens that only the model has, and not the tokenizer, may be among
+// them: MAX 26.7.0 returns these, too.
 func (m *Model) others(j *judgement, ref *Reference, a *Answer, k int) {
 	if k >= len(a.Top) {
 		return
 	}
 	row, noise := ref.Rows[k], ref.Rows[k].shift+a.Rounding
+	all := row.All == row.LSE
 	is := slices.SortedFunc(maps.Values(a.Top[k]), func(a, b float64) int { return cmp.Compare(b, a) })
 	for i := range min(len(is), len(row.Top)) {
 		p := row.Top[i].Value - row.All
-		if is[i] > p+noise || len(is) >= topLogProbs && i < topLogProbs && is[i] < p-noise {
+		if all && is[i] > p+noise || len(is) >= topLogProbs && i < topLogProbs && is[i] < p-noise {
 			j.fail(others, k, "token %d is right, the log-probability of rank %d beside it is %.5g and not %.5g: %.2g off, noise %.2g", k, i+1,
 				is[i], p, math.Abs(is[i]-p), noise)
 			return

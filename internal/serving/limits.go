@@ -24,6 +24,15 @@ const (
 	dialTime = 10 * time.Second
 )
 
+// What is asked where all that the cases ask for is right.
+const (
+	// mostBeside is how many requests are judged for what others do to them, and overfull how many times --parallel wait
+	// for a slot: all of it is about fifty requests by default, some seconds of a small model. By reason.
+	mostBeside, overfull = 8, 4
+	// decisive is how many times the noise of two logits apart tokens are that a setting chooses between. By reason.
+	decisive = 4
+)
+
 // The search for causes.
 const (
 	// maxFindings is how many wrong answers a cause is looked for: others follow from these.

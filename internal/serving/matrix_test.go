@@ -49,7 +49,8 @@ func faults(best, other int) []faulty {
 		{"no generation prompt", func() *servingtest.Stub {
 			return &servingtest.Stub{Render: func(m []serving.Message) []int { ids := servingtest.Chat(m); return ids[:len(ids)-1] }}
 		}, []string{"template"}, "chat"},
-		{"swapped", func() *servingtest.Stub { return &servingtest.Stub{Model: swapped(best, other)} }, []string{"choice"}, ""},
+		{"swapped", func() *servingtest.Stub { return &servingtest.Stub{Model: swapped(best, other)} },
+			[]string{"choice", "logprobs"}, ""}, // where neither is chosen, it shows in the log-probabilities beside a token
 		{"neighbour", func() *servingtest.Stub { return &servingtest.Stub{Swap: servingtest.Neighbour} }, []string{"concurrency"}, ""},
 		{"samples", func() *servingtest.Stub {
 			return &servingtest.Stub{Choose: func(row []float64, _ int, r *rand.Rand) int { return servingtest.Ranked(row)[r.IntN(2)] }}

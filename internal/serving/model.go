@@ -24,7 +24,7 @@ func (m *Model) texts(ids []int) (all []string) {
 	}
 	for _, skip := range []bool{true, false} {
 		text, ok := m.Vocab.Text(ids, skip)
-		if !ok || strings.ContainsRune(text, '\uFFFD') {
+		if !ok || broken(plain(text)) {
 			return nil
 		}
 		all = append(all, plain(text), plain(punctuation.Replace(text)))
@@ -43,8 +43,14 @@ func (m *Model) token(id int) (text string, ok bool) {
 var punctuation = strings.NewReplacer(" .", ".", " ?", "?", " !", "!", " ,", ",", " ' ", "'", " n't", "n't", " 'm", "'m",
 	" 's", "'s", " 've", "'ve", " 're", "'re")
 
-// plain leaves out the space around a text, which servers trim or not.
-func plain(text string) string { return strings.TrimSpace(text) }
+// plain leaves out the space around a text, which servers trim or not, and the beginning of a character that the text
+// breaks off in, which they write as U+FFFD or hold back.
+func plain(text string) string {
+	return strings.TrimSpace(strings.TrimRight(strings.TrimSpace(text), "\uFFFD"))
+}
+
+// broken reports whether a text holds bytes that are no character.
+func broken(text string) bool { return strings.ContainsRune(text, '\uFFFD') }
 
 // unended is a text without what ends one, which may be written.
 func (m *Model) unended(text string) string {
@@ -58,19 +64,15 @@ func (m *Model) unended(text string) string {
 }
 
 // text reports whether a text is that of tokens, and whether that is known: by the vocabulary, or by
-// the reference's own text, which may go on. Texts that break off in the middle of a character tell
-// nothing.
+// the reference's own text, which may go on. Texts of bytes that are no characters tell nothing.
 func (m *Model) text(ref *Reference, ids []int, text string) (right, known bool) {
-	if strings.ContainsRune(text, '\uFFFD') {
-		return false, false
-	}
 	is := m.unended(text)
 	texts := m.texts(ids)
 	if slices.Contains(texts, is) {
 		return true, true
 	}
 	want := ref.plain()
-	if want == "" || !beginning(ids, ref.Tokens) {
+	if want == "" || !beginning(ids, ref.Tokens) || is == "" && broken(text) {
 		return false, texts != nil
 	}
 	whole := len(ids) == len(ref.Tokens)
@@ -85,10 +87,10 @@ func (m *Model) text(ref *Reference, ids []int, text string) (right, known bool)
 
 // plain is the reference's own text without its prompt; empty if it is not known.
 func (r *Reference) plain() string {
-	if strings.ContainsRune(r.Text, '\uFFFD') {
+	text := plain(r.Text)
+	if broken(text) {
 		return ""
 	}
-	text := plain(r.Text)
 	if prompt := plain(r.Ask.Prompt); prompt != "" {
 		text = plain(strings.TrimPrefix(text, prompt))
 	}

@@ -20,7 +20,7 @@ type Reference struct {
 func (r *Reference) from(k int) *Reference {
 	out := &Reference{Case: r.Case, Prompt: append(r.Prompt[:len(r.Prompt):len(r.Prompt)], r.Tokens[:k]...), Tokens: r.Tokens[k:]}
 	if r.Rows != nil {
-		out.Rows = r.Rows[k:]
+		out.Rows = r.Rows[min(k, len(r.Rows)):]
 	}
 	out.Ask = Ask{As: AsIDs, IDs: out.Prompt, Tokens: len(out.Tokens)}
 	return out

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,10 +32,13 @@ type request struct {
 	ref    *Reference
 	ask    Ask
 	way    string
-	from   int      // tokens of the reference's text that the prompt ends with
-	twin   *request // the same request, alone
-	extra  bool     // no case asks for it: that it gets no answer only leaves it unjudged
-	left   string   // why an extra one is not judged
+	from   int                       // tokens of the reference's text that the prompt ends with
+	twin   *request                  // the same request, alone
+	stream func()                    // its answer comes in pieces, and this is called for each; nil: it comes whole
+	extra  bool                      // no case asks for it: that it gets no answer only leaves it unjudged
+	cause  string                    // of what is wrong with it, where all that the cases ask for is right
+	by     func(a *Answer) judgement // in place of the model's judgement
+	left   string                    // why an extra one is not judged
 	sent   bool
 	answer Answer
 	err    error
@@ -94,7 +98,7 @@ func Run(ctx context.Context, refs []*Reference, opt Options) (*report.Serving, 
 	}
 	r.tell(out)
 	if out.Verdict == report.Pass {
-		r.streamed(ctx, out)
+		r.further(ctx, out)
 		if out.Verdict == report.Pass && opt.Draws > 0 {
 			r.sampled(ctx, opt.Draws, out)
 		}
@@ -119,53 +123,63 @@ func (r *run) all(ctx context.Context) {
 	for _, ref := range r.refs {
 		if half := len(ref.Tokens) / 2; half > 0 && r.continues(ref) {
 			rest := ref.from(half)
-			r.requests = append(r.requests, &request{ref: rest, ask: rest.Ask, way: Prefix, from: half, extra: true})
+			q := &request{ref: rest, ask: rest.Ask, way: Prefix, from: half, extra: true}
+			r.requests = append(r.requests, q)
+			if r.inTurn(ctx, []*request{q}); r.failed() {
+				return
+			}
 		}
 	}
-	if r.inTurn(ctx, r.requests[len(alone):]); r.failed() {
-		return
-	}
-	crowd := r.crowd(alone)
+	crowd := r.crowd(AtOnce, r.parallel)
 	r.requests = append(r.requests, crowd...)
-	r.atOnce(ctx, crowd)
+	r.atOnce(ctx, crowd, r.parallel)
 }
 
-// crowd lists what is asked at once: each request, and where these are fewer than may be on their
-// way, more from the middle of the texts, or the same again.
-func (r *run) crowd(alone []*request) (crowd []*request) {
-	for _, a := range alone {
-		crowd = append(crowd, &request{ref: a.ref, ask: a.ask, way: AtOnce, twin: a})
+// alone lists the requests of the cases, as they were asked first.
+func (r *run) alone() []*request { return r.requests[:min(len(r.refs), len(r.requests))] }
+
+// length is how many tokens of the reference's text there are before its end, as far as that is known.
+func (q *request) length() int {
+	if q.sent && q.j.ended >= 0 {
+		return q.j.ended
 	}
-	for k := 1; len(crowd) < r.parallel; k++ {
+	return len(q.ref.Tokens)
+}
+
+// crowd lists what is asked at once: each request, and where these are fewer than n, more from the
+// middle of the texts, or the same again.
+func (r *run) crowd(way string, n int) (crowd []*request) {
+	alone := r.alone()
+	for _, a := range alone {
+		crowd = append(crowd, &request{ref: a.ref, ask: a.ask, way: way, twin: a})
+	}
+	for k := 1; len(crowd) < n; k++ {
 		added := false
 		for _, a := range alone {
-			if len(crowd) < r.parallel && k < len(a.ref.Tokens) && r.continues(a.ref) {
+			if len(crowd) < n && k < a.length() && r.continues(a.ref) {
 				rest := a.ref.from(k)
-				crowd, added = append(crowd, &request{ref: rest, ask: rest.Ask, way: AtOnce, from: k, extra: true}), true
+				crowd, added = append(crowd, &request{ref: rest, ask: rest.Ask, way: way, from: k, extra: true}), true
 			}
 		}
 		if !added {
 			a := alone[len(crowd)%len(alone)]
-			crowd = append(crowd, &request{ref: a.ref, ask: a.ask, way: AtOnce, twin: a})
+			crowd = append(crowd, &request{ref: a.ref, ask: a.ask, way: way, twin: a})
 		}
 	}
 	return crowd
 }
 
-// continues reports whether the server can be asked from the middle of a text: a case is written as
-// token ids and was answered, and what follows can be judged without the beginning of the text.
+// continues reports whether the server can be asked from the middle of a text: token ids were answered, or not yet
+// asked, and what follows can be judged without the beginning of the text.
 func (r *run) continues(ref *Reference) bool {
-	if ref.Prompt == nil {
-		return false
-	}
+	tried, answered, judged := false, false, r.model.Vocab != nil
 	for _, q := range r.requests {
-		a := &q.answer
-		if q.ask.As == AsIDs && !q.extra && q.sent && q.err == nil &&
-			(a.Tokens != nil || r.model.Vocab != nil || a.LogProbs != nil && ref.Rows != nil) {
-			return true
-		}
+		ok, a := q.sent && q.err == nil && q.left == "", &q.answer
+		tried = tried || q.sent && q.ask.As == AsIDs
+		answered = answered || ok && q.ask.As == AsIDs
+		judged = judged || ok && (a.Tokens != nil || a.LogProbs != nil && ref.Rows != nil)
 	}
-	return false
+	return ref.Prompt != nil && judged && (answered || !tried)
 }
 
 func (r *run) failed() bool {
@@ -191,8 +205,8 @@ func over(ctx context.Context, q *request) bool {
 	return ok && e.gone || ctx.Err() != nil
 }
 
-// atOnce sends requests, as many at once as were asked for.
-func (r *run) atOnce(ctx context.Context, requests []*request) {
+// atOnce sends requests, n at once.
+func (r *run) atOnce(ctx context.Context, requests []*request, n int) {
 	todo := make(chan *request, len(requests))
 	for _, q := range requests {
 		todo <- q
@@ -201,7 +215,7 @@ func (r *run) atOnce(ctx context.Context, requests []*request) {
 	var all sync.WaitGroup
 	ready := make(chan struct{})
 	var stop atomic.Bool
-	for range min(r.parallel, len(requests)) {
+	for range min(n, len(requests)) {
 		all.Go(func() {
 			<-ready
 			for q := range todo {
@@ -223,18 +237,68 @@ func (r *run) send(ctx context.Context, q *request) {
 		q.err = &AnswerError{What: fmt.Sprintf("prompt and answer have %d tokens, the server takes %d (max_model_len)", n, r.longest)}
 		return
 	}
-	if q.answer, q.err = r.client.ask(ctx, q.ask); q.err != nil {
-		var e *AnswerError
-		if q.extra && errors.As(q.err, &e) && !e.gone {
-			q.left, q.err = foreign.Line(e.What), nil
-			r.note("not judged: %s: %s", q.where(), q.left)
+	whole := true
+	if q.stream == nil {
+		q.answer, q.err = r.client.ask(ctx, q.ask)
+	} else {
+		q.answer, whole, q.err = r.client.stream(ctx, q.ask, q.stream)
+	}
+	switch {
+	case q.err != nil:
+		late := q.way == queued && errors.Is(q.err, context.DeadlineExceeded) // others were before it
+		if e, ok := errors.AsType[*AnswerError](q.err); ok && q.extra && (!e.gone || late) {
+			r.leave(q, e.What)
 		}
 		return
+	case !whole:
+		q.j = newJudgement()
+		q.j.fail(texts, 0, "the stream breaks off behind %s, without finish_reason or [DONE]", quoted(q.answer.Text))
+		return
+	case q.by != nil:
+		q.j = q.by(&q.answer)
+	default:
+		q.j = r.model.judge(q.ref, &q.answer)
 	}
-	q.j = r.model.judge(q.ref, &q.answer)
+	if q.extra && q.j.fault == nothing {
+		r.leave(q, q.j.what)
+		return
+	}
 	if n := q.answer.PromptCount; n >= 0 && q.ref.Prompt != nil && n != len(q.ref.Prompt) && q.j.fault == none {
 		r.note("%s: right, although the server counts %s of the prompt, and the reference %d", q.where(), plural(n, "token"), len(q.ref.Prompt))
 	}
+}
+
+// leave leaves a request that no case asks for unjudged.
+func (r *run) leave(q *request, why string) {
+	q.left, q.err = foreign.Line(why), nil
+	r.note("not judged: %s: %s", q.where(), q.left)
+}
+
+// served is what came of a request.
+func (q *request) served() report.ServedRequest {
+	s := report.ServedRequest{Case: q.ref.Case, As: q.ask.As, Way: q.way, From: q.from, Status: report.StatusPass,
+		Judged: append([]string{}, q.j.judged...), Tokens: q.ask.Tokens, Right: q.j.right, LogProb: report.Float(math.NaN()), Text: foreign.Line(q.j.what)}
+	if slices.Contains(q.j.judged, "logprobs") {
+		s.LogProb = report.Float(q.j.worst)
+	}
+	judged := q.err == nil && q.left == ""
+	if judged && q.j.tie >= 0 {
+		s.Tie = &q.j.tie
+	}
+	if judged && q.j.ended >= 0 {
+		s.Ended = &q.j.ended
+	}
+	switch {
+	case q.left != "":
+		s.Status, s.Text = report.StatusIgnored, q.left
+	case q.err != nil:
+		s.Status, s.Text = report.StatusError, foreign.Line(q.err.Error())
+	case q.j.fault == nothing:
+		s.Status = report.StatusError
+	case q.j.fault != none:
+		s.Status = report.StatusFail
+	}
+	return s
 }
 
 // tell writes what came of the requests.
@@ -244,37 +308,15 @@ func (r *run) tell(out *report.Serving) {
 		if !q.sent {
 			continue
 		}
-		s := report.ServedRequest{Case: q.ref.Case, As: q.ask.As, Way: q.way, From: q.from, Status: report.StatusPass,
-			Judged: q.j.judged, Tokens: q.ask.Tokens, Right: q.j.right, LogProb: report.Float(math.NaN()), Text: foreign.Line(q.j.what)}
-		for _, what := range q.j.judged {
+		s := q.served()
+		for _, what := range s.Judged {
 			said[what] = true
-			if what == "logprobs" {
-				s.LogProb = report.Float(q.j.worst)
-			}
-		}
-		if q.j.tie >= 0 && q.err == nil {
-			s.Tie = &q.j.tie
-		}
-		if q.j.ended >= 0 && q.err == nil {
-			s.Ended = &q.j.ended
 		}
 		switch {
-		case q.left != "":
-			s.Status, s.Text = report.StatusIgnored, q.left
-		case q.err != nil:
-			s.Status, s.Text = report.StatusError, foreign.Line(q.err.Error())
-			r.unusable(out, q, s.Text)
-		case q.j.fault == nothing:
-			s.Status = report.StatusError
-			r.unusable(out, q, s.Text)
-		case q.j.fault != none:
-			s.Status = report.StatusFail
-			if out.First == nil {
-				out.First = &report.ServingPlace{Case: s.Case, As: s.As, Way: s.Way, Token: q.j.at, Text: s.Text}
-			}
-		}
-		if s.Judged == nil {
-			s.Judged = []string{}
+		case s.Status == report.StatusError && out.Verdict != report.Error:
+			out.Verdict, out.Error = report.Error, "no answer that can be judged: "+foreign.Line(q.where())+": "+s.Text
+		case s.Status == report.StatusFail && out.First == nil:
+			out.First = &report.ServingPlace{Case: s.Case, As: s.As, Way: s.Way, Token: q.j.at, Text: s.Text}
 		}
 		out.Requests = append(out.Requests, s)
 	}
@@ -295,12 +337,6 @@ func (r *run) tell(out *report.Serving) {
 		if !said[of.key] {
 			r.note("not judged: the server says no %s", of.what)
 		}
-	}
-}
-
-func (r *run) unusable(out *report.Serving, q *request, text string) {
-	if out.Verdict != report.Error {
-		out.Verdict, out.Error = report.Error, "no answer that can be judged: "+foreign.Line(q.where())+": "+text
 	}
 }
 

@@ -44,6 +44,13 @@ func causes(out *report.Serving) (ids []string) {
 	return ids
 }
 
+// planned are the requests by which the cases are judged, without those in further ways.
+func planned(out *report.Serving) []report.ServedRequest {
+	return slices.DeleteFunc(slices.Clone(out.Requests), func(r report.ServedRequest) bool {
+		return !slices.Contains([]string{serving.Alone, serving.Prefix, serving.AtOnce}, r.Way)
+	})
+}
+
 // failing lists the wrong requests, "first/alone".
 func failing(out *report.Serving) (all []string) {
 	for _, r := range out.Requests {
@@ -75,7 +82,7 @@ func TestHealthyServersPass(t *testing.T) {
 		{&servingtest.Stub{NoUsage: true}, known, "prompt, tokens, text, logprobs", "", 12, "no usage"},
 		{&servingtest.Stub{Digits: 2}, known, "prompt, tokens, text, logprobs", "", 12, "rounded log-probabilities"},
 		{&servingtest.Stub{Written: func(ids []int) string { return " " + servingtest.Text(ids) }}, known, "prompt, tokens, text, logprobs", "", 12, "a space before the text"},
-		{&servingtest.Stub{Written: func(ids []int) string { return "t3\uFFFD" }}, known, "prompt, tokens, logprobs", "", 12, "a text that breaks off in a character"},
+		{&servingtest.Stub{Written: func(ids []int) string { return servingtest.Text(ids) + "\uFFFD" }}, known, "prompt, tokens, text, logprobs", "", 12, "a text that breaks off in a character"},
 		{&servingtest.Stub{Answer: func(w http.ResponseWriter, r *servingtest.Request, n, busy int) bool {
 			time.Sleep(20 * time.Millisecond)
 			return false
@@ -87,8 +94,7 @@ func TestHealthyServersPass(t *testing.T) {
 		assert.Nil(t, out.First, c.reason)
 		assert.Equal(t, c.judged, strings.Join(out.Requests[0].Judged, ", "), c.reason)
 		assert.Contains(t, strings.Join(out.Notes, "\n"), c.note, c.reason)
-		judged := slices.DeleteFunc(out.Requests, func(r report.ServedRequest) bool { return r.Way == serving.Stream })
-		assert.Len(t, judged, c.requests, "%s: each alone, from its middle where that can be judged, and at once", c.reason)
+		assert.Len(t, planned(out), c.requests, "%s: each alone, from its middle where that can be judged, and at once", c.reason)
 		assert.Empty(t, out.Probes, c.reason)
 	}
 }
@@ -136,6 +142,12 @@ func TestEnds(t *testing.T) {
 		{whole,
 			&servingtest.Stub{Cut: func(ids []int, q *servingtest.Request) ([]int, string) { return append(ids, 3, 4), "length" }}, serving.Model{}, report.Fail,
 			[]string{"stop"}, "more than was asked for"},
+		{whole, &servingtest.Stub{Cut: func(ids []int, q *servingtest.Request) ([]int, string) { return ids, "stop" }},
+			serving.Model{EOS: []int{servingtest.EOS}}, report.Fail, []string{"stop"}, "all that was asked for, and the server says that the text ended"},
+		{whole, &servingtest.Stub{Cut: func(ids []int, q *servingtest.Request) ([]int, string) { return ids, "" }},
+			serving.Model{EOS: []int{servingtest.EOS}}, report.Pass, nil, "no reason is said"},
+		{goesOn, &servingtest.Stub{EndsAt: end, EOSIn: true, Cut: func(ids []int, q *servingtest.Request) ([]int, string) { return ids, "length" }},
+			serving.Model{EOS: []int{servingtest.EOS}}, report.Fail, []string{"stop"}, "the end, and the server says by length"},
 	} {
 		out := judge(t, c.stub, []*serving.Reference{c.ref}, serving.Options{Model: c.model})
 		assert.Equal(t, c.verdict, out.Verdict, "%s: %v %s", c.reason, failing(out), out.Error)

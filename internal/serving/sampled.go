@@ -68,10 +68,19 @@ func (r *run) sampled(ctx context.Context, draws int, out *report.Serving) {
 		if q.Status == report.StatusIgnored {
 			r.note("not judged: %s: %s", q.Way, q.Text)
 		}
-		if tellMore(out, q, causeDraws); out.Verdict == report.Error {
+		if tellMore(out, q, finding{causeDraws, q.Text, true}, 0); out.Verdict == report.Error {
 			return
 		}
 	}
+}
+
+// without is what comes of a setting that got no answer: one that the server refuses is left out, one that may have
+// ended it is an error.
+func without(err error) report.Status {
+	if e, ok := errors.AsType[*AnswerError](err); ok && !e.gone || errors.Is(err, errNameless) {
+		return report.StatusIgnored
+	}
+	return report.StatusError
 }
 
 // undisturbed returns the keys that switch off what a server does to a distribution by default, as far as it takes them:
@@ -171,7 +180,7 @@ func samplings(row Row, drawable func(id int) bool) (list []sampling) {
 		list = append(list, sampling{sharesOf(row, drawable, coldest), fmt.Sprintf("temperature %g", coldest), map[string]any{"temperature": coldest},
 			[]mistake{ignored, greedy, {"it were applied twice", sharesOf(row, drawable, coldest*coldest)}, {"logits were multiplied by it", sharesOf(row, drawable, 1/coldest)}}})
 	}
-	n, widest := 0, 4*row.noise
+	n, widest := 0, decisive*row.noise
 	for k := 2; k <= mostKept && k < len(plain.shares); k++ {
 		if gap := math.Log(plain.shares[k-1].p / plain.shares[k].p); gap > widest {
 			n, widest = k, gap
@@ -213,7 +222,7 @@ func (r *run) draw(ctx context.Context, ref *Reference, plain map[string]any, s 
 	if r.inTurn(ctx, requests[:1]); requests[0].err != nil { // a setting that the server refuses is refused once
 		return nil, requests[0].err
 	}
-	r.atOnce(ctx, requests[1:])
+	r.atOnce(ctx, requests[1:], r.parallel)
 	drawn := map[string]int{}
 	for _, q := range requests {
 		if q.err != nil {

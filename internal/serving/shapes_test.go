@@ -142,7 +142,7 @@ func TestServersThatKnowLittle(t *testing.T) {
 	}}
 	out = judge(t, chats, refs[3:], serving.Options{})
 	assert.Equal(t, report.Pass, out.Verdict, out.Error)
-	assert.Len(t, out.Requests, 1+4+1, "alone, and the same four times at once, and as a stream")
+	assert.Len(t, planned(out), 1+1+4, "alone, refused as ids, and the same four times at once")
 	out = judge(t, chats, refs, serving.Options{})
 	assert.Equal(t, report.Error, out.Verdict, "the cases of the others have no answer")
 	out = judge(t, &servingtest.Stub{Written: func([]int) string { return "\uFFFD" }, NoIDs: true, NoLogProbs: true}, refs, serving.Options{})

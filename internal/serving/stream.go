@@ -4,138 +4,180 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/goparity/goparity/internal/foreign"
-	"github.com/goparity/goparity/internal/report"
 )
 
 // Stream is the way of requests whose answers come in pieces.
 const Stream = "stream"
 
-// streamed asks each text again, in pieces, which must come to the text that was answered as a whole. It is only asked
-// where that is right, and holds no character that breaks off. A text that is another when it is asked as a whole
-// again, too, tells nothing of the stream.
-func (r *run) streamed(ctx context.Context, out *report.Serving) {
-	for _, q := range r.requests {
-		if q.way != Alone || q.answer.Text == "" {
-			continue
+// streams ask each text again, in pieces.
+func (r *run) streams(ctx context.Context) (list []*request) {
+	for _, q := range r.alone() {
+		if q.answer.Text != "" {
+			list = append(list, r.streamOf(ctx, q, Stream, func() {}))
+			list[len(list)-1].cause = causeStream
 		}
-		if strings.ContainsRune(q.answer.Text, '\uFFFD') {
-			r.note("not judged: case %s as a stream: its text breaks off in a character", q.ref.Case)
-			continue
-		}
-		s := report.ServedRequest{Case: q.ref.Case, As: q.ask.As, Way: Stream, Status: report.StatusPass, Judged: []string{"text"},
-			Tokens: q.ask.Tokens, Right: q.j.right, LogProb: report.Float(math.NaN())}
-		got, err := r.client.stream(ctx, q.ask)
-		if ctx.Err() != nil {
-			return
-		}
-		switch {
-		case err != nil:
-			s.Status, s.Text = without(err), err.Error()
-		case !got.ended:
-			s.Status, s.Text = report.StatusFail, fmt.Sprintf("the stream breaks off after %d pieces, without finish_reason or [DONE]", got.pieces)
-		case r.model.unended(got.text) != r.model.unended(q.answer.Text):
-			again, err := r.client.ask(ctx, q.ask)
-			if err == nil && r.model.unended(again.Text) != r.model.unended(q.answer.Text) {
-				s.Status, s.Text = report.StatusIgnored, "the text is another each time"
-				break
+	}
+	return list
+}
+
+// streamOf asks a text again in pieces, which must come to what was answered as a whole. A text that is another when it
+// is asked as a whole again, too, tells nothing of the stream, nor does one of bytes that are no characters.
+func (r *run) streamOf(ctx context.Context, q *request, way string, came func()) *request {
+	by := func(a *Answer) judgement {
+		j, whole := newJudgement(), r.model.unended(q.answer.Text)
+		if r.model.unended(a.Text) == whole {
+			j.also("text")
+			if j.right = q.j.right; a.Finish != "" && q.answer.Finish != "" && a.stopped() != q.answer.stopped() {
+				j.fail(ending, 0, "the stream says that it ended by %s, the answer as a whole by %s", quoted(a.Finish), quoted(q.answer.Finish))
 			}
-			s.Status, s.Text = report.StatusFail, fmt.Sprintf("the pieces of the stream come to %s, the answer as a whole is %s", quoted(got.text), quoted(q.answer.Text))
+			return j
 		}
-		if s.Status == report.StatusIgnored {
-			r.note("not judged: case %s as a stream: %s", q.ref.Case, s.Text)
+		if broken(whole) {
+			j.fail(nothing, 0, "its text holds bytes that are no character, and is another as a stream")
 		}
-		if s.Status != report.StatusPass {
-			s.Judged, s.Right = []string{}, 0
+		if again, err := r.client.ask(ctx, q.ask); err == nil && r.model.unended(again.Text) != whole {
+			j.fail(nothing, 0, "the text is another each time")
 		}
-		if tellMore(out, s, causeStream); out.Verdict == report.Error {
-			return
-		}
+		j.fail(texts, 0, "the pieces of the stream come to %s, the answer as a whole is %s", quoted(a.Text), quoted(q.answer.Text))
+		return j
 	}
+	return &request{ref: q.ref, ask: q.ask, way: way, stream: came, extra: true, by: by}
 }
 
-// without is what comes of a request that got no answer: one that the server refuses is left out, one that may have
-// ended it is an error.
-func without(err error) report.Status {
-	if e, ok := errors.AsType[*AnswerError](err); ok && !e.gone || errors.Is(err, errNameless) {
-		return report.StatusIgnored
+// breaks ask a text up to the middle of a character of several tokens, as a whole and as a stream: what is there of the
+// character may not spoil what comes before it.
+func (r *run) breaks(context.Context) (list []*request) {
+	for _, q := range r.eachPath() {
+		k := r.model.insideCharacter(q.ref.Tokens)
+		if k == 0 {
+			continue
+		}
+		begin := *q.ref
+		begin.Tokens, begin.Rows, begin.Text = q.ref.Tokens[:k], q.ref.Rows[:min(k, len(q.ref.Rows))], ""
+		begin.Ask.Tokens = k
+		of := func(a *Answer) judgement {
+			j := newJudgement()
+			right, _ := r.model.text(&begin, begin.Tokens, a.Text)
+			if j.also("text"); !right {
+				j.fail(texts, k-1, "the text breaks off in a character: %s", r.model.quote(&begin, begin.Tokens, a.Text))
+			}
+			j.right = k
+			return j
+		}
+		list = append(list, &request{ref: &begin, ask: begin.Ask, way: "broken character", extra: true, cause: causeDetokenise, by: of},
+			&request{ref: &begin, ask: begin.Ask, way: "broken character as a stream", extra: true, cause: causeStream, by: of, stream: func() {}})
 	}
-	return report.StatusError
+	if len(list) == 0 {
+		r.note("not asked: no text of a case has a character of several tokens")
+	}
+	return list
 }
 
-// tellMore adds what came of a request that is sent where all else is right; what is wrong with it has one cause.
-func tellMore(out *report.Serving, q report.ServedRequest, cause string) {
-	out.Requests = append(out.Requests, q)
-	switch {
-	case q.Status == report.StatusError:
-		out.Verdict, out.Error = report.Error, fmt.Sprintf("no answer that can be judged: case %s as %s, %s: %s", q.Case, q.As, q.Way, q.Text)
-	case q.Status == report.StatusFail && out.First == nil:
-		nan := report.Float(math.NaN())
-		out.Verdict = report.Fail
-		out.First = &report.ServingPlace{Case: q.Case, As: q.As, Way: q.Way, Text: q.Text}
-		out.Causes = []report.Cause{{ID: cause, Proven: true, Text: q.Text, Fit: nan, FitGolden: nan, NextFit: nan}}
+// insideCharacter is a number of tokens whose text ends in the middle of a character; 0 if there is none.
+func (m *Model) insideCharacter(ids []int) int {
+	for k := 1; k < len(ids); k++ {
+		if m.texts(ids[:k]) == nil {
+			continue
+		}
+		text, _ := m.Vocab.Text(ids[:k], true)
+		for whole := k + 1; strings.HasSuffix(text, "\uFFFD") && whole <= min(k+utf8.UTFMax-1, len(ids)); whole++ {
+			if next, _ := m.Vocab.Text(ids[:whole], true); !broken(next) {
+				return k
+			}
+		}
 	}
+	return 0
 }
 
-// pieces are an answer that came as a stream.
+// pieces read a stream as it comes: server-sent events, each with a part of the text.
 type pieces struct {
-	text   string
-	pieces int
-	ended  bool
+	text, finish string
+	n            int
+	ended, done  bool
+	came         func() // is called for each part of the text
+	path         string
+	rest         []byte // of a line that has not come whole
+	err          error
 }
 
-// stream asks for an answer in pieces: server-sent events, each with a part of the text.
-func (c *client) stream(ctx context.Context, a Ask) (p pieces, err error) {
+// Write reads the lines that are whole.
+func (p *pieces) Write(data []byte) (int, error) {
+	p.rest = append(p.rest, data...)
+	for {
+		line, rest, whole := bytes.Cut(p.rest, []byte("\n"))
+		if !whole {
+			return len(data), nil
+		}
+		p.rest = rest
+		p.line(line)
+	}
+}
+
+func (p *pieces) line(line []byte) {
+	event, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data:"))
+	if event = bytes.TrimSpace(event); !ok || len(event) == 0 || p.done || p.err != nil {
+		return
+	}
+	if string(event) == "[DONE]" {
+		p.ended, p.done = true, true
+		return
+	}
+	var chunk struct {
+		Choices []struct {
+			Index  int     `json:"index"`
+			Text   string  `json:"text"`
+			Finish *string `json:"finish_reason"`
+			Delta  struct {
+				Content string `json:"content"`
+			} `json:"delta"`
+		} `json:"choices"`
+		Error json.RawMessage `json:"error"`
+	}
+	if err := json.Unmarshal(event, &chunk); err != nil {
+		p.err = unreadable(p.path, event, err)
+		return
+	}
+	if len(chunk.Error) > 0 && string(chunk.Error) != "null" {
+		p.err = &AnswerError{What: fmt.Sprintf("%s: an error in the stream: %s", p.path, message(event))}
+		return
+	}
+	p.n++
+	for _, choice := range chunk.Choices {
+		if choice.Index != 0 {
+			continue
+		}
+		if part := choice.Text + choice.Delta.Content; part != "" {
+			p.text += part
+			p.came()
+		}
+		if choice.Finish != nil && *choice.Finish != "" {
+			p.finish, p.ended = *choice.Finish, true
+		}
+	}
+}
+
+// stream asks for an answer in pieces; came is called for each as it comes. whole is false of one that breaks off.
+func (c *client) stream(ctx context.Context, a Ask, came func()) (answer Answer, whole bool, err error) {
 	body, err := json.Marshal(a.with("stream", true).body(c.model, form{}))
 	if err != nil {
-		return p, fmt.Errorf("serving: %w", err)
+		return answer, false, fmt.Errorf("serving: %w", err)
 	}
-	data, err := c.send(ctx, http.MethodPost, a.path(), body)
+	p := &pieces{came: came, path: a.path()}
+	data, err := c.send(ctx, http.MethodPost, a.path(), body, p)
 	if err != nil {
-		return p, err
+		return answer, false, err
 	}
-	for line := range bytes.Lines(data) {
-		event, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data:"))
-		if event = bytes.TrimSpace(event); !ok || len(event) == 0 {
-			continue
-		}
-		if string(event) == "[DONE]" {
-			p.ended = true
-			break
-		}
-		var chunk struct {
-			Choices []struct {
-				Index  int     `json:"index"`
-				Text   string  `json:"text"`
-				Finish *string `json:"finish_reason"`
-				Delta  struct {
-					Content string `json:"content"`
-				} `json:"delta"`
-			} `json:"choices"`
-			Error json.RawMessage `json:"error"`
-		}
-		if err := json.Unmarshal(event, &chunk); err != nil {
-			return p, unreadable(a.path(), event, err)
-		}
-		if len(chunk.Error) > 0 && string(chunk.Error) != "null" {
-			return p, &AnswerError{What: fmt.Sprintf("%s: an error in the stream: %s", a.path(), message(event))}
-		}
-		p.pieces++
-		for _, choice := range chunk.Choices {
-			if choice.Index == 0 {
-				p.text += choice.Text + choice.Delta.Content
-				p.ended = p.ended || choice.Finish != nil && *choice.Finish != ""
-			}
-		}
+	if p.line(p.rest); p.err != nil {
+		return answer, false, p.err
 	}
-	if p.pieces == 0 {
-		return p, &AnswerError{What: fmt.Sprintf("%s: stream: true is answered without one: %s", a.path(), foreign.Line(strings.TrimSpace(snippet(data))))}
+	if p.n == 0 {
+		return answer, false, &AnswerError{What: fmt.Sprintf("%s: stream: true is answered without one: %s", a.path(), foreign.Line(strings.TrimSpace(snippet(data))))}
 	}
-	return p, nil
+	return Answer{Text: p.text, Finish: p.finish, PromptCount: -1, Count: -1, Cached: -1}, p.ended, nil
 }

@@ -31,6 +31,10 @@ func TestStreamed(t *testing.T) {
 		{pieces(func(e []string) []string { return slices.Delete(e, 1, 2) }), report.Fail, "the pieces of the stream come to", "a piece is lost"},
 		{pieces(func(e []string) []string { return slices.Insert(e, 1, e[0]) }), report.Fail, "the pieces of the stream come to", "a piece comes twice"},
 		{pieces(func(e []string) []string { e[0], e[1] = e[1], e[0]; return e }), report.Fail, "the pieces of the stream come to", "another order"},
+		{pieces(func(e []string) []string {
+			e[len(e)-2] = strings.Replace(e[len(e)-2], `"length"`, `"stop"`, 1)
+			return e
+		}), report.Fail, "the stream says that it ended by", "another reason"},
 		{pieces(func(e []string) []string { return e[:len(e)-2] }), report.Fail, "breaks off", "it has no end"},
 		{pieces(func(e []string) []string { return []string{`{"error":{"message":"no streams here"}}`} }), report.Pass, "no streams here", "an error in it"},
 		{&servingtest.Stub{Whole: true}, report.Pass, "answered without one", "no streams"},

@@ -124,6 +124,7 @@ type Stub struct {
 	Render  func(messages []serving.Message) []int                    // in place of [Chat]
 	Choose  func(row []float64, k int, r *rand.Rand) int              // in place of the best
 	Heats   func(q *Request)                                          // what it makes of the settings of sampling
+	Set     func(q *Request, others []*Request)                       // what it makes of other settings, with others on their way
 	Scored  func(p []float64) []float64                               // in place of the log-probabilities
 	Written func(ids []int) string                                    // in place of [Text]
 	Cut     func(ids []int, r *Request) (out []int, finish string)    // what it returns, and why it ended
@@ -132,6 +133,9 @@ type Stub struct {
 	Model   func(seen []int) []float64                                // in place of [Logits]
 	Pieces  func(events []string) []string                            // of a stream, in place of those that are right
 	Whole   bool                                                      // it knows no streams
+	Holds   bool                                                      // a stream goes on once another request has come, or after a moment
+	Joined  func(rest []string) []string                              // what is left of a stream when another request has come
+	Stops   func(text, stop string) (before, finish string)           // where a text ends by a stop, in place of before it
 	Swap    func(mine *Request, others []*Request) *Request           // whose answer it gives
 
 	mu       sync.Mutex
@@ -158,8 +162,13 @@ type Request struct {
 	MinP     float64           `json:"min_p"`
 	Salt     string            `json:"cache_salt"`
 	Seed     *uint64           `json:"seed"`
-	As       string            `json:"-"` // as package serving calls it
-	Tokens   []int             `json:"-"` // of the prompt
+	Stop     []string          `json:"stop"`
+	Bias     map[int]float64   `json:"logit_bias"`
+	Often    float64           `json:"frequency_penalty"`
+	Present  float64           `json:"presence_penalty"`
+	Again    float64           `json:"repetition_penalty"` // 0: 1
+	As       string            `json:"-"`                  // as package serving calls it
+	Tokens   []int             `json:"-"`                  // of the prompt
 }
 
 // Start starts the server and returns its address. It ends with the test.
@@ -239,14 +248,19 @@ func (s *Stub) serve(w http.ResponseWriter, r *http.Request, isChat bool) {
 	s.n++
 	s.busy++
 	s.inflight = append(s.inflight, &q)
+	others := slices.Clone(s.inflight)
 	s.mu.Unlock()
-	crowded := s.Swap != nil || s.Change != nil
+	crowded := s.Swap != nil || s.Change != nil || s.Set != nil
 	if crowded {
 		time.Sleep(3 * time.Millisecond) // others come meanwhile
 	}
 	s.mu.Lock()
 	busy := s.busy
-	others := slices.Clone(s.inflight)
+	for _, o := range s.inflight {
+		if !slices.Contains(others, o) {
+			others = append(others, o)
+		}
+	}
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
@@ -264,6 +278,9 @@ func (s *Stub) serve(w http.ResponseWriter, r *http.Request, isChat bool) {
 	if s.Swap != nil {
 		of = s.Swap(&q, others)
 	}
+	if s.Set != nil {
+		s.Set(of, others)
+	}
 	out := s.of(of, q.Max, isChat)
 	if s.Change != nil && !q.Stream {
 		s.mu.Lock()
@@ -271,15 +288,15 @@ func (s *Stub) serve(w http.ResponseWriter, r *http.Request, isChat bool) {
 		s.mu.Unlock()
 	}
 	if q.Stream && !s.Whole {
-		s.stream(w, out, isChat)
+		s.stream(w, out, isChat, n)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	json.NewEncoder(w).Encode(out)
 }
 
-// stream sends an answer in pieces of three bytes.
-func (s *Stub) stream(w http.ResponseWriter, answer map[string]any, isChat bool) {
+// stream sends the answer to request n in pieces of three characters.
+func (s *Stub) stream(w http.ResponseWriter, answer map[string]any, isChat bool, n int) {
 	choice := answer["choices"].([]any)[0].(map[string]any)
 	piece := func(text string, finish any) string {
 		c := map[string]any{"index": 0, "text": text, "finish_reason": finish}
@@ -295,16 +312,34 @@ func (s *Stub) stream(w http.ResponseWriter, answer map[string]any, isChat bool)
 		text = choice["message"].(map[string]any)["content"].(string)
 	}
 	var events []string
-	for part := range slices.Chunk([]byte(text), 3) {
+	for part := range slices.Chunk([]rune(text), 3) {
 		events = append(events, piece(string(part), nil))
 	}
 	events = append(events, piece("", choice["finish_reason"]), "[DONE]")
 	if s.Pieces != nil {
 		events = s.Pieces(events)
 	}
-	for _, e := range events {
-		fmt.Fprintf(w, "data: %s\n\n", e)
+	for len(events) > 0 {
+		fmt.Fprintf(w, "data: %s\n\n", events[0])
+		w.(http.Flusher).Flush()
+		if events = events[1:]; s.Holds && s.joined(n) && s.Joined != nil {
+			events = s.Joined(events)
+		}
 	}
+}
+
+// joined waits a moment for another request behind the n-th, and reports whether it has come.
+func (s *Stub) joined(n int) bool {
+	for range 20 {
+		s.mu.Lock()
+		come := s.n > n+1
+		s.mu.Unlock()
+		if come {
+			return true
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return false
 }
 
 // of answers a request.
@@ -335,6 +370,7 @@ func (s *Stub) of(q *Request, most int, isChat bool) map[string]any {
 		if s.Model != nil {
 			row = s.Model(seen)
 		}
+		row = q.altered(row, made)
 		best := argmax(row)
 		if s.Choose != nil && q.TopK != 1 {
 			best = s.Choose(row, k, random)
@@ -371,11 +407,22 @@ func (s *Stub) wire(q *Request, made []int, p []float64, top []map[string]float6
 	if s.Written != nil {
 		write = s.Written
 	}
+	text := write(made)
+	for _, stop := range q.Stop {
+		if !strings.Contains(text, stop) {
+			continue
+		}
+		if finish = "stop"; s.Stops != nil {
+			text, finish = s.Stops(text, stop)
+		} else {
+			text, _, _ = strings.Cut(text, stop)
+		}
+	}
 	choice := map[string]any{"index": 0, "finish_reason": finish}
 	if isChat {
-		choice["message"] = map[string]any{"role": "assistant", "content": write(made)}
+		choice["message"] = map[string]any{"role": "assistant", "content": text}
 	} else {
-		choice["text"] = write(made)
+		choice["text"] = text
 	}
 	if q.IDs != nil && *q.IDs && !s.NoIDs {
 		choice["token_ids"], choice["prompt_token_ids"] = append([]int{}, made...), q.Tokens
@@ -394,6 +441,32 @@ func (s *Stub) wire(q *Request, made []int, p []float64, top []map[string]float6
 	out := map[string]any{"id": "x", "choices": []any{choice}}
 	if !s.NoUsage {
 		out["usage"] = map[string]any{"prompt_tokens": len(q.Tokens), "completion_tokens": len(made)}
+	}
+	return out
+}
+
+// altered are logits by the settings of a request, behind the tokens that it has made.
+func (q *Request) altered(row []float64, made []int) []float64 {
+	out := slices.Clone(row)
+	for id := range out {
+		out[id] += q.Bias[id]
+		n := 0.0
+		for _, m := range made {
+			if m == id {
+				n++
+			}
+		}
+		said := n > 0 || slices.Contains(q.Tokens, id)
+		switch {
+		case !said || q.Again == 0:
+		case out[id] > 0:
+			out[id] /= q.Again
+		default:
+			out[id] *= q.Again
+		}
+		if out[id] -= n * q.Often; n > 0 {
+			out[id] -= q.Present
+		}
 	}
 	return out
 }

@@ -1,0 +1,312 @@
+package serving_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/serving"
+	"github.com/goparity/goparity/internal/serving/servingtest"
+	"github.com/goparity/goparity/internal/vocab"
+)
+
+// asked are the requests of a way, and all that is said of them.
+func asked(out *report.Serving, way string) (list []report.ServedRequest, said string) {
+	lines := append(out.Notes, out.Error)
+	for _, r := range out.Requests {
+		if strings.HasPrefix(r.Way, way) {
+			list = append(list, r)
+			lines = append(lines, r.String())
+		}
+	}
+	return list, strings.Join(lines, "\n")
+}
+
+// Requests that arrive while another is answered, and more than there are slots.
+func TestArriving(t *testing.T) {
+	late := func(q *servingtest.Request) bool { return q.Stream }
+	for _, c := range []struct {
+		stub    *servingtest.Stub
+		way     string
+		verdict report.Verdict
+		causes  []string
+		says    string
+		reason  string
+	}{
+		{&servingtest.Stub{Holds: true}, "arriving", report.Pass, nil, "", "right"},
+		{&servingtest.Stub{Holds: true}, "queued", report.Pass, nil, "", "right, in a queue"},
+		{&servingtest.Stub{Holds: true, NoIDs: true}, "arriving", report.Pass, nil, "", "by text and log-probabilities"},
+		{&servingtest.Stub{Holds: true, Swap: func(mine *servingtest.Request, others []*servingtest.Request) *servingtest.Request {
+			for _, o := range others {
+				if late(o) && !late(mine) {
+					return o
+				}
+			}
+			return mine
+		}}, "arriving", report.Fail, []string{"concurrency"}, "as ids, arriving: FAIL", "who arrives gets what another is being answered"},
+		{&servingtest.Stub{Holds: true, Joined: func(rest []string) []string { return rest[len(rest)-min(len(rest), 2):] }}, "arriving", report.Fail,
+			[]string{"concurrency"}, "the pieces of the stream come to", "who is being answered loses what is left"},
+		{&servingtest.Stub{Swap: func(mine *servingtest.Request, others []*servingtest.Request) *servingtest.Request {
+			if len(others) <= serving.DefaultParallel+1 {
+				return mine
+			}
+			return servingtest.Neighbour(mine, others)
+		}}, "queued", report.Fail, []string{"concurrency"}, "as ids, queued: FAIL", "another's slot"},
+		{&servingtest.Stub{Answer: func(w http.ResponseWriter, _ *servingtest.Request, _, busy int) bool {
+			if busy > serving.DefaultParallel+1 {
+				http.Error(w, "no slot", http.StatusTooManyRequests)
+			}
+			return busy > serving.DefaultParallel+1
+		}, Swap: func(mine *servingtest.Request, _ []*servingtest.Request) *servingtest.Request { return mine }}, "queued", report.Pass, nil,
+			"queued: /v1/completions: 429", "it refuses what it has no slot for"},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			t.Parallel()
+			out := judge(t, c.stub, servingtest.Cases(tokensOfCases), serving.Options{Model: serving.Model{EOS: []int{servingtest.EOS}, Vocab: tokenizer(t)}})
+			list, said := asked(out, c.way)
+			require.Equal(t, c.verdict, out.Verdict, said)
+			assert.NotEmpty(t, list)
+			assert.Equal(t, c.causes, causes(out))
+			assert.Contains(t, said, c.says)
+			if c.verdict == report.Fail {
+				assert.Equal(t, c.way, out.First.Way)
+			}
+		})
+	}
+}
+
+// Texts end at a stop, and before it.
+func TestStops(t *testing.T) {
+	stops := func(change func(text, stop string) (string, string)) *servingtest.Stub {
+		return &servingtest.Stub{Stops: change}
+	}
+	known := serving.Model{EOS: []int{servingtest.EOS}, Vocab: tokenizer(t)}
+	before := func(text, stop string) string { return text[:strings.Index(text, stop)] }
+	for _, c := range []struct {
+		stub    *servingtest.Stub
+		model   serving.Model
+		verdict report.Verdict
+		first   string // the way that is wrong
+		says    string
+		reason  string
+	}{
+		{&servingtest.Stub{}, known, report.Pass, "", "", "right"},
+		{&servingtest.Stub{NoIDs: true, NoLogProbs: true}, serving.Model{}, report.Pass, "", "", "no vocabulary: a character is a token"},
+		{stops(func(text, stop string) (string, string) { return before(text, stop) + stop, "stop" }), known, report.Pass, "", "has the stop at its end", "the stop is written"},
+		{stops(func(text, stop string) (string, string) { return text, "length" }), known, report.Fail, "stop", "is ignored", "ignored"},
+		{stops(func(text, stop string) (string, string) { return before(text, stop), "length" }), known, report.Fail, "stop", `says by "length"`, "another reason"},
+		{stops(func(text, stop string) (string, string) { return before(text, stop)[1:], "stop" }), known, report.Fail, "stop", "the text is", "a character is lost"},
+		{stops(func(text, stop string) (string, string) {
+			if strings.Contains(" "+text+" ", " "+stop+" ") {
+				return before(text, stop), "stop"
+			}
+			return text, "length"
+		}), known, report.Fail, "stop across tokens", "is ignored", "seen only where it is a whole token"},
+		{&servingtest.Stub{Pieces: func(events []string) []string {
+			if !strings.Contains(events[len(events)-2], `"stop"`) {
+				return events
+			}
+			return append([]string{`{"choices":[{"index":0,"text":"t9 ","delta":{"content":"t9 "}}]}`}, events...)
+		}}, known, report.Fail, "stop as a stream", "the text is", "in streams alone"},
+		{&servingtest.Stub{Refuses: func(body map[string]any) string {
+			if body["stop"] != nil {
+				return "stop is not known"
+			}
+			return ""
+		}}, known, report.Pass, "", "stop is not known", "refused"},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			t.Parallel()
+			out := judge(t, c.stub, servingtest.Cases(tokensOfCases), serving.Options{Model: c.model})
+			list, said := asked(out, "stop")
+			require.Equal(t, c.verdict, out.Verdict, said)
+			assert.Len(t, list, 6, "three on each path")
+			assert.Contains(t, said, c.says)
+			if c.verdict == report.Fail {
+				assert.Equal(t, []string{"stop"}, causes(out))
+				assert.Equal(t, c.first, out.First.Way)
+			}
+		})
+	}
+}
+
+// Settings that change logits make other tokens come, those of the request alone.
+func TestSettings(t *testing.T) {
+	known := serving.Model{EOS: []int{servingtest.EOS}, Vocab: tokenizer(t)}
+	set := func(change func(q *servingtest.Request)) *servingtest.Stub {
+		return &servingtest.Stub{Set: func(q *servingtest.Request, _ []*servingtest.Request) { change(q) }}
+	}
+	without := func(q *servingtest.Request) { q.Bias, q.Often, q.Present, q.Again = nil, 0, 0, 0 }
+	for _, c := range []struct {
+		stub    *servingtest.Stub
+		model   serving.Model
+		verdict report.Verdict
+		cause   string
+		first   string // the way that is wrong
+		says    string
+		reason  string
+	}{
+		{&servingtest.Stub{}, known, report.Pass, "", "", "beside settings", "right"},
+		{&servingtest.Stub{NoIDs: true}, known, report.Pass, "", "", "beside settings", "by texts"},
+		{&servingtest.Stub{NoIDs: true}, serving.Model{}, report.Pass, "", "", "no token ids", "nothing tells the tokens"},
+		{set(without), known, report.Pass, "", "", "logit_bias is taken, and the answer is the one without it", "knows none"},
+		{&servingtest.Stub{Refuses: func(body map[string]any) string {
+			if body["logit_bias"] != nil {
+				return "logit_bias is not known"
+			}
+			return ""
+		}}, known, report.Pass, "", "", "logit_bias is not known", "refuses one"},
+		{set(func(q *servingtest.Request) {
+			other := map[int]float64{}
+			for id, x := range q.Bias {
+				other[id+1] = x
+			}
+			q.Bias = other
+		}), known, report.Fail, "setting", "logit_bias 100", "token 0 is", "of another token"},
+		{set(func(q *servingtest.Request) {
+			for id, x := range q.Bias {
+				q.Bias[id] = max(x, 0)
+			}
+			q.Often = -q.Often
+		}), known, report.Fail, "setting", "frequency_penalty", "is", "the other sign"},
+		{set(func(q *servingtest.Request) { q.Present *= 20 }), known, report.Fail, "setting", "presence_penalty", "is", "too strong"},
+		{&servingtest.Stub{Set: func(q *servingtest.Request, others []*servingtest.Request) {
+			for _, o := range others {
+				if o.Bias != nil {
+					q.Bias = o.Bias
+				}
+			}
+		}}, known, report.Fail, "concurrency", "beside", "is", "those of a neighbour"},
+		{&servingtest.Stub{Set: func(q *servingtest.Request, others []*servingtest.Request) {
+			if len(others) > 1 {
+				without(q)
+			}
+		}}, known, report.Fail, "concurrency", "beside others", "is", "lost in a crowd"},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			t.Parallel()
+			out := judge(t, c.stub, servingtest.Cases(24), serving.Options{Model: c.model})
+			var lines []string
+			for _, r := range out.Requests {
+				lines = append(lines, r.String())
+			}
+			said := strings.Join(append(lines, out.Notes...), "\n")
+			require.Equal(t, c.verdict, out.Verdict, said)
+			assert.Contains(t, said, c.says)
+			for _, key := range []string{"logit_bias 100", "logit_bias -100", "frequency_penalty", "presence_penalty", "repetition_penalty"} {
+				assert.Contains(t, said, ", "+key, "each is asked")
+			}
+			if c.verdict == report.Fail {
+				assert.Equal(t, []string{c.cause}, causes(out))
+				assert.Contains(t, out.First.Way, c.first)
+			}
+		})
+	}
+}
+
+// A text is asked from its middle as ids, where no case is written so, too.
+func TestFromTheMiddle(t *testing.T) {
+	known := serving.Model{EOS: []int{servingtest.EOS}, Vocab: tokenizer(t)}
+	text := servingtest.Cases(tokensOfCases)[2:]
+	for _, c := range []struct {
+		stub    *servingtest.Stub
+		verdict report.Verdict
+		says    string
+		reason  string
+	}{
+		{&servingtest.Stub{}, report.Pass, "words as ids, prefix from token 3: 3 of 3", "right"},
+		{&servingtest.Stub{Prompt: func(as string, ids []int) []int {
+			if as == serving.AsIDs {
+				return ids[:len(ids)-1]
+			}
+			return ids
+		}}, report.Fail, "words as ids, prefix from token 3: FAIL", "the last token of a prefix is lost"},
+		{&servingtest.Stub{Refuses: func(body map[string]any) string {
+			if _, is := body["prompt"].([]any); is {
+				return "want a text"
+			}
+			return ""
+		}}, report.Pass, "not judged: case words as ids, prefix from token 3: /v1/completions: 400 Bad Request: want a text", "it knows no ids"},
+	} {
+		out := judge(t, c.stub, text, serving.Options{Model: known})
+		list, said := asked(out, serving.Prefix)
+		assert.Equal(t, c.verdict, out.Verdict, "%s: %s", c.reason, said)
+		assert.NotEmpty(t, list, c.reason)
+		assert.Contains(t, said, c.says, c.reason)
+	}
+}
+
+// Characters that are several tokens come whole, and what is there of one spoils nothing.
+func TestBrokenCharacters(t *testing.T) {
+	refs := servingtest.Cases(tokensOfCases)[:1]
+	ids := refs[0].Tokens
+	words := map[string]int{}
+	for id := range servingtest.Vocabulary {
+		words[fmt.Sprintf("w%d", id)] = id
+	}
+	for k, part := range []string{"<0xE2>", "<0x82>", "<0xAC>"} { // €
+		delete(words, fmt.Sprintf("w%d", ids[k+1]))
+		words[part] = ids[k+1]
+	}
+	data, err := json.Marshal(map[string]any{"model": map[string]any{"vocab": words},
+		"decoder": map[string]any{"type": "Sequence", "decoders": []any{map[string]any{"type": "ByteFallback"}, map[string]any{"type": "Fuse"}}}})
+	require.NoError(t, err)
+	v, err := vocab.Decode(data)
+	require.NoError(t, err)
+	whole := func(ids []int) string {
+		text, _ := v.Text(ids, true)
+		return text
+	}
+	refs[0].Text = whole(ids)
+	each := func(ids []int) (text string) {
+		for _, id := range ids {
+			text += whole([]int{id})
+		}
+		return text
+	}
+	for _, c := range []struct {
+		stub    *servingtest.Stub
+		model   serving.Model
+		verdict report.Verdict
+		cause   string
+		way     string
+		reason  string
+	}{
+		{&servingtest.Stub{Written: whole}, serving.Model{Vocab: v}, report.Pass, "", "", "right"},
+		{&servingtest.Stub{Written: whole}, serving.Model{}, report.Pass, "", "", "by the reference's own text"},
+		{&servingtest.Stub{Written: func(ids []int) string { return strings.TrimRight(whole(ids), "\uFFFD") }}, serving.Model{Vocab: v}, report.Pass, "", "", "it holds back what is no character yet"},
+		{&servingtest.Stub{Written: each}, serving.Model{Vocab: v}, report.Fail, "detokenise", serving.Alone, "tokens decoded one by one"},
+		{&servingtest.Stub{Written: each}, serving.Model{}, report.Fail, "detokenise", serving.Alone, "tokens decoded one by one, by the reference's own text"},
+		{&servingtest.Stub{Written: func(ids []int) string {
+			if text := whole(ids); strings.HasSuffix(text, "\uFFFD") {
+				return ""
+			}
+			return whole(ids)
+		}}, serving.Model{Vocab: v}, report.Fail, "detokenise", "broken character", "nothing is written of a text that breaks off"},
+		{&servingtest.Stub{Written: whole, Pieces: func(events []string) []string {
+			for i := range events {
+				events[i] = strings.ReplaceAll(events[i], "€", "\uFFFD\uFFFD\uFFFD")
+			}
+			return events
+		}}, serving.Model{Vocab: v}, report.Fail, "stream", serving.Stream, "streams that are decoded piece by piece"},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			t.Parallel()
+			out := judge(t, c.stub, refs, serving.Options{Model: c.model})
+			list, said := asked(out, "broken character")
+			require.Equal(t, c.verdict, out.Verdict, said)
+			if c.verdict == report.Fail {
+				assert.Equal(t, []string{c.cause}, causes(out))
+				assert.Equal(t, c.way, out.First.Way)
+			} else if c.model.Vocab != nil {
+				assert.Len(t, list, 2, "as a whole and as a stream")
+			}
+		})
+	}
+}

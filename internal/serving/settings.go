@@ -1,0 +1,225 @@
+package serving
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/goparity/goparity/internal/generation"
+)
+
+// setting is a key of a request that changes logits, and what it makes of one.
+type setting struct {
+	key    string
+	value  any
+	shown  float64
+	change func(x float64, token int, seen []int) float64
+}
+
+func biased(token int, by float64) setting {
+	return setting{"logit_bias", map[string]float64{strconv.Itoa(token): by}, by, func(x float64, id int, _ []int) float64 {
+		if id == token {
+			x += by
+		}
+		return x
+	}}
+}
+
+func penalty(key string, value float64) setting {
+	return setting{key, value, value, func(x float64, token int, seen []int) float64 {
+		n := 0.0
+		for _, id := range seen {
+			if id == token {
+				n++
+			}
+		}
+		switch {
+		case n == 0:
+		case key == "frequency_penalty":
+			x -= n * value
+		case key == "presence_penalty":
+			x -= value
+		case x > 0:
+			x /= value
+		default:
+			x *= value
+		}
+		return x
+	}}
+}
+
+// penalties are the values of which that is asked that tells the most mistakes. Negative ones, and factors below 1, make
+// what was said more probable.
+var penalties = []struct {
+	key    string
+	values []float64
+}{
+	{"frequency_penalty", []float64{0.25, 0.5, 1, 2, -0.25, -0.5, -1, -2}},
+	{"presence_penalty", []float64{0.25, 0.5, 1, 2, -0.25, -0.5, -1, -2}},
+	{"repetition_penalty", []float64{1.1, 1.3, 2, 0.9, 0.7, 0.5}},
+}
+
+// mistakes are what a server may make of a setting.
+func (s setting) mistakes() []setting {
+	switch s.key {
+	case "logit_bias":
+		return nil
+	case "repetition_penalty":
+		return []setting{penalty(s.key, 1/s.shown), penalty(s.key, s.shown*s.shown), penalty("presence_penalty", s.shown)}
+	}
+	other := map[string]string{"frequency_penalty": "presence_penalty", "presence_penalty": "frequency_penalty"}[s.key]
+	return []setting{penalty(s.key, -s.shown), penalty(s.key, 2*s.shown), penalty(other, s.shown), penalty("repetition_penalty", max(s.shown, 0.1))}
+}
+
+// altered asks for greedy answers that a setting makes others: the reference's logits say what has to come. Then all of
+// them are asked at once, beside requests without any.
+func (r *run) altered(ctx context.Context) (list []*request) {
+	for _, q := range r.eachPath() {
+		for _, bias := range [][]setting{r.model.forcing(q.ref), {biased(q.ref.Tokens[0], -100)}} {
+			list = append(list, r.telling([]*Reference{q.ref}, bias))
+		}
+	}
+	for _, p := range penalties {
+		var all []setting
+		for _, value := range p.values {
+			all = append(all, penalty(p.key, value))
+		}
+		list = append(list, r.telling(r.refs, all))
+	}
+	list = slices.DeleteFunc(list, func(q *request) bool { return q == nil })
+	r.inTurn(ctx, list)
+	return append(list, r.mixed(ctx, list)...)
+}
+
+// telling asks a reference by a setting by which another token comes: those that tell the most mistakes.
+func (r *run) telling(refs []*Reference, settings []setting) (best *request) {
+	most := -1
+	for _, s := range settings {
+		for _, ref := range refs {
+			// Servers count the tokens of the prompt as seen, or do not.
+			tokens := r.model.greedy(ref, s, nil)
+			if tokens == nil || !slices.Equal(tokens, r.model.greedy(ref, s, ref.Prompt)) {
+				continue
+			}
+			n := 0
+			for _, m := range s.mistakes() {
+				if as := r.model.greedy(ref, m, nil); as != nil && len(as) <= len(tokens) && !slices.Equal(as, tokens) {
+					n++
+				}
+			}
+			if n > most {
+				most, best = n, r.set(ref, s, tokens)
+			}
+		}
+	}
+	if best == nil && len(settings) > 0 {
+		r.note("not asked: %s: it surely changes no token of those that the golden has the logits of", settings[0].key)
+	}
+	return best
+}
+
+// set asks a reference by a setting, for tokens. One that a server takes and does not know is left out: MAX 26.7.0 takes
+// logit_bias and has none, and has penalties with --enable-penalties alone.
+func (r *run) set(ref *Reference, s setting, tokens []int) *request {
+	ask := ref.Ask.with(s.key, s.value)
+	ask.Tokens = len(tokens)
+	right := &Reference{Case: ref.Case, Ask: ask, Prompt: ref.Prompt, Tokens: tokens}
+	plain := &Reference{Case: ref.Case, Prompt: ref.Prompt, Tokens: ref.Tokens[:len(tokens)]}
+	return &request{ref: right, ask: ask, way: fmt.Sprintf("%s %v", s.key, s.shown), extra: true, cause: causeSetting, by: func(a *Answer) judgement {
+		j := r.model.chosen(right, a)
+		if as := r.model.chosen(plain, a); j.fault > nothing && as.fault == none {
+			j.fault, j.what = nothing, s.key+" is taken, and the answer is the one without it"
+		}
+		return j
+	}}
+}
+
+// chosen judges which tokens were chosen, and no log-probabilities: some servers tell those before a setting, some those after it.
+func (m *Model) chosen(ref *Reference, a *Answer) judgement {
+	said := *a
+	said.LogProbs, said.Texts, said.Top = nil, nil, nil
+	return m.judge(ref, &said)
+}
+
+// forcing is the setting that makes the most probable token after the first come that is a text of its own.
+func (m *Model) forcing(ref *Reference) []setting {
+	if len(ref.Rows) == 0 {
+		return nil
+	}
+	for _, l := range ref.Rows[0].Top {
+		text, known := m.token(l.Token)
+		if l.Token != ref.Tokens[0] && !m.ends(l.Token) && (m.Vocab == nil || known && plain(text) != "" && !broken(text)) {
+			return []setting{biased(l.Token, 100)}
+		}
+	}
+	return nil
+}
+
+// greedy are the reference's choices with a setting, to the first that is another by it; nil where none is, or where
+// noise may decide one. before are the tokens that count as seen from the beginning.
+func (m *Model) greedy(ref *Reference, s setting, before []int) []int {
+	for k, row := range ref.Rows {
+		seen := slices.Concat(before, ref.Tokens[:k])
+		if len(row.Top) == 0 {
+			return nil
+		}
+		best, gap := m.best(row, seen, func(x float64, id int) float64 { return s.change(x, id, seen) })
+		_, known := row.Logit(best)
+		switch {
+		case gap < decisive*row.noise || !known || !m.drawable(best) || m.ends(best) || m.ends(ref.Tokens[k]):
+			return nil
+		case best != ref.Tokens[k]:
+			return append(slices.Clone(ref.Tokens[:k]), best)
+		}
+	}
+	return nil
+}
+
+// best is the token with the largest logit that is changed, and how far the next one is below it. Those that were not
+// seen, and are not among the largest, are at most as large as the least of these.
+func (m *Model) best(row Row, seen []int, change func(x float64, id int) float64) (best int, gap float64) {
+	first, second := math.Inf(-1), math.Inf(-1)
+	least := row.Top[len(row.Top)-1].Value
+	consider := func(id int, x float64) {
+		if x = change(x, id); x > first {
+			best, first, second = id, x, first
+		} else if id != best {
+			second = max(second, x)
+		}
+	}
+	ids := map[int]bool{}
+	for _, l := range row.Top {
+		ids[l.Token] = true
+		consider(l.Token, l.Value)
+	}
+	for _, id := range seen {
+		if !ids[id] {
+			x, known := row.Logit(id)
+			if !known {
+				x = least
+			}
+			consider(id, x)
+		}
+	}
+	if !row.Whole() || len(row.Top) == generation.Kept {
+		second = max(second, least)
+	}
+	return best, first - second
+}
+
+// mixed asks what is right by settings again, at once and beside requests without any: each has its own.
+func (r *run) mixed(ctx context.Context, settings []*request) (list []*request) {
+	for _, q := range settings {
+		if q.sent && q.err == nil && q.left == "" && !q.wrong() {
+			list = append(list, &request{ref: q.ref, ask: q.ask, way: q.way + ", beside others", extra: true, cause: causeConcurrency,
+				by: func(a *Answer) judgement { return r.model.chosen(q.ref, a) }})
+		}
+	}
+	if len(list) > 0 {
+		list = append(list, r.among("beside settings", r.parallel, mostBeside)...)
+		r.atOnce(ctx, list, r.parallel)
+	}
+	return list
+}

@@ -1,0 +1,122 @@
+package serving
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// stops ask a text of each path again, with a stop in its middle: one that is a token, and one that begins in one token
+// and ends in the next, as a whole and as a stream.
+func (r *run) stops(context.Context) (list []*request) {
+	for _, q := range r.eachPath() {
+		text, _, _ := strings.Cut(r.model.unended(q.answer.Text), "\uFFFD")
+		cuts := r.model.cuts(q.ref.Tokens, text)
+		inside, across := stopInside(text, cuts), stopAcross(text, cuts)
+		if inside == "" || across == "" {
+			r.note("not asked: case %s with a stop: its text has no place for one", q.ref.Case)
+			continue
+		}
+		for _, s := range []struct {
+			way, stop string
+			stream    func()
+		}{{"stop", inside, nil}, {"stop across tokens", across, nil}, {"stop as a stream", across, func() {}}} {
+			list = append(list, &request{ref: q.ref, ask: q.ask.with("stop", []string{s.stop}), way: s.way, stream: s.stream, extra: true,
+				cause: causeStop, by: func(a *Answer) judgement { return r.stoppedAt(q, a, text, s.stop, cuts) }})
+		}
+	}
+	return list
+}
+
+// eachPath lists the request with the longest text of each path of the API.
+func (r *run) eachPath() (list []*request) {
+	for _, q := range r.alone() {
+		at := slices.IndexFunc(list, func(o *request) bool { return o.ask.path() == q.ask.path() })
+		if at < 0 {
+			list = append(list, q)
+		} else if len(q.answer.Text) > len(list[at].answer.Text) {
+			list[at] = q
+		}
+	}
+	return list
+}
+
+// cuts are the places between the tokens of a text; between its characters where no vocabulary tells these.
+func (m *Model) cuts(ids []int, text string) (at []int) {
+	if m.Vocab == nil {
+		for i := range text {
+			if i > 0 {
+				at = append(at, i)
+			}
+		}
+		return at
+	}
+	for k := 1; k < len(ids); k++ {
+		for _, begin := range m.texts(ids[:k]) {
+			if n := len(begin); n > 0 && n < len(text) && strings.HasPrefix(text, begin) && !slices.Contains(at, n) {
+				at = append(at, n)
+			}
+		}
+	}
+	slices.Sort(at)
+	return at
+}
+
+// stopInside is the text of a token that the text has not before; empty if there is none.
+func stopInside(text string, cuts []int) string {
+	for i := range len(cuts) - 1 {
+		stop := strings.TrimSpace(text[cuts[i]:cuts[i+1]])
+		if stop != "" && strings.Index(text, stop) >= cuts[i] {
+			return stop
+		}
+	}
+	return ""
+}
+
+// stopAcross is a text that reaches from one token into the next, and that the text has not before.
+func stopAcross(text string, cuts []int) string {
+	for _, cut := range cuts {
+		from, to := cut, cut
+		for range utf8.UTFMax {
+			_, before := utf8.DecodeLastRuneInString(text[:from])
+			_, behind := utf8.DecodeRuneInString(text[to:])
+			from, to = from-before, to+behind
+			stop := text[from:to]
+			if from > 0 && from < cut && to > cut && stop == strings.TrimSpace(stop) && strings.Index(text, stop) == from {
+				return stop
+			}
+		}
+	}
+	return ""
+}
+
+// stoppedAt judges an answer that has to end before a stop. The stop itself may stand there, with the rest of its
+// token, which OpenAI leaves out: MAX 26.7.0 writes it in completions.
+func (r *run) stoppedAt(of *request, a *Answer, text, stop string, cuts []int) judgement {
+	j := newJudgement()
+	from := strings.Index(text, stop)
+	to := from + len(stop)
+	last := len(text)
+	if i, _ := slices.BinarySearch(cuts, to); i < len(cuts) {
+		last = cuts[i]
+	}
+	is, want := r.model.unended(a.Text), plain(text[:from])
+	written := strings.HasPrefix(text, is) && len(is) >= to && len(is) <= last
+	switch {
+	case is != want && !written && is == r.model.unended(of.answer.Text):
+		j.fail(long, 0, "the stop %s is ignored", quoted(stop))
+	case is != want && !written:
+		j.fail(texts, 0, "with the stop %s the text is %s, not %s", quoted(stop), quoted(a.Text), quoted(want))
+	case !a.stopped():
+		j.fail(ending, 0, "the answer ends at the stop %s, and the server says by %s", quoted(stop), quoted(a.Finish))
+	case written && is != want:
+		r.note("%s: a text that ends at a stop has the stop at its end, too", of.ask.path())
+	}
+	if j.fault == none {
+		n, _ := slices.BinarySearch(cuts, from+1)
+		j.right, j.ended = n, n
+		j.also("text")
+	}
+	return j
+}

@@ -283,13 +283,11 @@ func ofRegion(c *context) string {
 		return "rope/applied"
 	case c.Kind == "exchange" && isActivation(c.op.Name):
 		return "linear/gate-up"
-	case (c.Kind == "drop" || c.Kind == "bypass" || c.Kind == "scalar") && (c.op.Name == "tanh" || c.near("tanh", 1) || c.after("tanh", 1)) && (c.op.Name == "tanh" || c.op.Name == "div" || c.op.Name == "mul") && !c.takesTwo():
+	case (c.Kind == "drop" || c.Kind == "bypass" || c.Kind == "scalar") && c.caps():
 		if c.reaches("_softmax") {
 			return "config/attn_logit_softcapping"
 		}
-		if !c.has("silu") && !c.has("sigmoid") && !c.has("gelu") {
-			return "config/final_logit_softcapping"
-		}
+		return "config/final_logit_softcapping"
 	case c.op.Name == "add" && (c.Kind == "drop" || c.Kind == "bypass") && c.learned() == 1 && (c.near("topk", toCompare) || c.has("topk")):
 		return "moe/bias"
 	}
@@ -302,6 +300,22 @@ func ofStacked(c *context) string {
 		return ofExperts(c)
 	}
 	return ""
+}
+
+// caps reports whether the edited operator is one of c·tanh(x/c), with a number c.
+func (c *context) caps() bool {
+	scales := func(o program.Op) bool { return (o.Name == "mul" || o.Name == "div") && len(o.Operands()) == 1 }
+	for i, o := range c.Ops {
+		if o.Name != "tanh" {
+			continue
+		}
+		before := c.Maker(o.Operands()[0])
+		behind := slices.IndexFunc(c.Ops, func(x program.Op) bool { return scales(x) && slices.Equal(x.Operands(), o.Out) })
+		if before >= 0 && scales(c.Ops[before]) && behind >= 0 && slices.ContainsFunc(c.At, func(at int) bool { return at == before || at == i || at == behind }) {
+			return true
+		}
+	}
+	return false
 }
 
 // ofRow names edits of which row of several a result is, where nothing else is done.

@@ -6,6 +6,7 @@ import (
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
+	"github.com/goparity/goparity/internal/localise"
 )
 
 // Skipped is a layer that gives back what it was given: a block of which nothing is added, a norm or an activation that
@@ -25,7 +26,7 @@ func Skipped(s *diagnose.Scene) []diagnose.Prediction {
 		}
 	case module.IsNorm(layer):
 		id, text = "norm/missing", "the norm gives back what it was given"
-	case module.QKV(layer) == 0 && !module.Table.Has(layer) && isLeaf(s, t.Layer):
+	case s.Kind == localise.KindLocal && module.QKV(layer) == 0 && !module.Table.Has(layer) && isLeaf(s, t.Layer):
 		id, text = "activation/missing", "the layer gives back what it was given: is it an activation that is not applied?"
 	}
 	if id == "" || in == nil || !in.IsFloat() || in.Golden.Len() != t.Golden.Len() || !in.IsRecorded() {

@@ -16,6 +16,7 @@ type Answer struct {
 	Tokens []int // ids of the answer; nil if the server does not say
 	Finish string
 	Reason string // why it stopped, where the server says more than Finish
+	Called bool   // tools are called, and what calls them is not in the text
 
 	LogProbs []float64            // of the chosen tokens, NaN where one is null; nil if the server does not say
 	Texts    []string             // of the chosen tokens; nil if the server does not say
@@ -147,10 +148,14 @@ func (w *wireChoice) answer() (a Answer, err error) {
 		a.Reason = r
 	}
 	switch a.Finish {
-	case "abort", "error", "cancelled", "timeout", "content_filter", "tool_calls", "function_call":
+	case "abort", "error", "cancelled", "timeout", "content_filter":
 		return a, fmt.Errorf("finish_reason is %q: the server did not answer to the end", a.Finish)
 	}
-	return a, a.logProbs(w.LogProbs)
+	err = a.logProbs(w.LogProbs)
+	if a.Called = a.Finish == "tool_calls" || a.Finish == "function_call"; a.Called && a.Tokens == nil && err == nil {
+		err = fmt.Errorf("finish_reason is %q, and the answer does not say its tokens", a.Finish)
+	}
+	return a, err
 }
 
 func (a *Answer) usage(u *wireUsage) {

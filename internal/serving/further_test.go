@@ -3,6 +3,7 @@ package serving_test
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 	"testing"
@@ -366,4 +367,33 @@ func TestToolCalls(t *testing.T) {
 	out = judge(t, calls(false), refs, serving.Options{})
 	assert.Equal(t, report.Error, out.Verdict)
 	assert.Contains(t, out.Error, "does not say its tokens")
+}
+
+// What a draft model proposes may not change an answer; how much of it is accepted is said.
+func TestDrafts(t *testing.T) {
+	drafts := func(drafted, accepted int, llama bool) *servingtest.Stub {
+		return &servingtest.Stub{Change: func(_ *servingtest.Request, answer map[string]any, _, _ int) {
+			if answer["timings"] = map[string]any{"draft_n": drafted, "draft_n_accepted": accepted}; !llama {
+				delete(answer, "timings")
+				answer["usage"].(map[string]any)["completion_tokens_details"] = map[string]any{"accepted_prediction_tokens": accepted,
+					"rejected_prediction_tokens": drafted - accepted}
+			}
+		}}
+	}
+	for _, c := range []struct {
+		stub   *servingtest.Stub
+		says   string
+		reason string
+	}{
+		{drafts(10, 6, true), "tokens that it proposed were accepted", "llama.cpp"},
+		{drafts(10, 6, false), "tokens that it proposed were accepted", "by usage"},
+		{drafts(10, 0, true), "suspect: no token of the draft model was accepted", "none is accepted"},
+	} {
+		out := judge(t, c.stub, servingtest.Cases(tokensOfCases), serving.Options{})
+		assert.Equal(t, report.Pass, out.Verdict, c.reason)
+		assert.Contains(t, strings.Join(out.Notes, "\n"), c.says, c.reason)
+	}
+	proposed := func(row []float64, k int, _ *rand.Rand) int { return servingtest.Ranked(row)[k%2] }
+	out := judge(t, &servingtest.Stub{Choose: proposed}, servingtest.Cases(tokensOfCases), serving.Options{})
+	assert.Equal(t, report.Fail, out.Verdict, "a token is accepted that is not the best")
 }

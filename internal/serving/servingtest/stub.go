@@ -136,6 +136,7 @@ type Stub struct {
 	Model   func(seen []int) []float64                                // in place of [Logits]
 	Pieces  func(events []string) []string                            // of a stream, in place of those that are right
 	Whole   bool                                                      // it knows no streams
+	Drafts  bool                                                      // behind the first token no one draws: what is the best comes
 	Holds   bool                                                      // a stream goes on once another request has come, or after a moment
 	Joined  func(rest []string) []string                              // what is left of a stream when another request has come
 	Stops   func(text, stop string) (before, finish string)           // where a text ends by a stop, in place of before it
@@ -253,7 +254,7 @@ func (s *Stub) serve(w http.ResponseWriter, r *http.Request, isChat bool) {
 	s.inflight = append(s.inflight, &q)
 	others := slices.Clone(s.inflight)
 	s.mu.Unlock()
-	crowded := s.Swap != nil || s.Change != nil || s.Set != nil
+	crowded := s.Swap != nil || s.Change != nil || s.Set != nil && q.Heat == 0
 	if crowded {
 		time.Sleep(3 * time.Millisecond) // others come meanwhile
 	}
@@ -378,7 +379,7 @@ func (s *Stub) of(q *Request, most int, isChat bool) map[string]any {
 		if s.Choose != nil && q.TopK != 1 {
 			best = s.Choose(row, k, random)
 		}
-		if s.Choose == nil && q.Heat > 0 {
+		if s.Choose == nil && q.Heat > 0 && !(s.Drafts && k > 0) {
 			best = drawn(row, q, random)
 		}
 		lse := logSumExp(row)

@@ -163,13 +163,14 @@ func (j Job) expressions() (e expressions, err error) {
 // Case is one input: one of Prompts, Messages and TokenIDs, or none of them for an oracle that
 // makes its own input.
 type Case struct {
-	Name         string    `json:"name"`              // also the name of its folder
-	Prompts      []string  `json:"prompts,omitempty"` // several are a batch
-	Messages     []Message `json:"messages,omitempty"`
-	ChatTemplate string    `json:"chat_template,omitempty"` // file; the tokenizer's own if empty
-	TokenIDs     [][]int   `json:"token_ids,omitempty"`     // one list per sequence
-	Images       []string  `json:"images,omitempty"`        // files; only oracles read them
-	Steps        int       `json:"steps,omitempty"`         // forward passes; 0 is 1
+	Name         string           `json:"name"`              // also the name of its folder
+	Prompts      []string         `json:"prompts,omitempty"` // several are a batch
+	Messages     []Message        `json:"messages,omitempty"`
+	Tools        []map[string]any `json:"tools,omitempty"`         // that the messages may call
+	ChatTemplate string           `json:"chat_template,omitempty"` // file; the tokenizer's own if empty
+	TokenIDs     [][]int          `json:"token_ids,omitempty"`     // one list per sequence
+	Images       []string         `json:"images,omitempty"`        // files; only oracles read them
+	Steps        int              `json:"steps,omitempty"`         // forward passes; 0 is 1
 	// Forced has the tokens that decode steps get, per sequence; the greedy choices if empty.
 	Forced [][]int `json:"forced,omitempty"`
 	Golden *Golden `json:"golden,omitempty"` // of an injected run

@@ -16,11 +16,14 @@ type Answer struct {
 	Tokens []int // ids of the answer; nil if the server does not say
 	Finish string
 	Reason string // why it stopped, where the server says more than Finish
+	Called bool   // tools are called, and what calls them is not in the text
 
 	LogProbs []float64            // of the chosen tokens, NaN where one is null; nil if the server does not say
 	Texts    []string             // of the chosen tokens; nil if the server does not say
 	Top      []map[string]float64 // the most probable tokens by their texts; nil if the server does not say
 	Rounding float64              // half a unit of the last digit that log-probabilities are written with
+
+	Drafted, Accepted int // tokens that a draft model proposed, and those of them that are in the answer; 0 if the server does not say
 
 	PromptCount, Count, Cached int // by usage: tokens of the prompt, of the answer, from the cache; −1 if it does not say
 
@@ -30,10 +33,14 @@ type Answer struct {
 // ids and the keys of the API.
 type (
 	wireAnswer struct {
-		Choices []wireChoice    `json:"choices"`
-		Prompt  wireIDs         `json:"prompt_token_ids"`
-		Usage   *wireUsage      `json:"usage"`
-		Error   json.RawMessage `json:"error"`
+		Choices []wireChoice `json:"choices"`
+		Prompt  wireIDs      `json:"prompt_token_ids"`
+		Usage   *wireUsage   `json:"usage"`
+		Timings struct {     // of llama.cpp
+			Drafted  int `json:"draft_n"`
+			Accepted int `json:"draft_n_accepted"`
+		} `json:"timings"`
+		Error json.RawMessage `json:"error"`
 	}
 	wireChoice struct {
 		Index   int  `json:"index"`
@@ -53,6 +60,10 @@ type (
 		Details *struct {
 			Cached *int `json:"cached_tokens"`
 		} `json:"prompt_tokens_details"`
+		Answered struct {
+			Accepted int `json:"accepted_prediction_tokens"`
+			Rejected int `json:"rejected_prediction_tokens"`
+		} `json:"completion_tokens_details"`
 	}
 	wireLogProbs struct {
 		Tokens   []string          `json:"tokens"`
@@ -106,6 +117,7 @@ func readAnswer(data []byte) (Answer, error) {
 		if a.Prompt == nil {
 			a.Prompt = w.Prompt
 		}
+		a.Drafted, a.Accepted = w.Timings.Drafted, w.Timings.Accepted
 		a.usage(w.Usage)
 		if w.Choices[i].Index < w.Choices[first].Index {
 			first = i
@@ -147,10 +159,14 @@ func (w *wireChoice) answer() (a Answer, err error) {
 		a.Reason = r
 	}
 	switch a.Finish {
-	case "abort", "error", "cancelled", "timeout", "content_filter", "tool_calls", "function_call":
+	case "abort", "error", "cancelled", "timeout", "content_filter":
 		return a, fmt.Errorf("finish_reason is %q: the server did not answer to the end", a.Finish)
 	}
-	return a, a.logProbs(w.LogProbs)
+	err = a.logProbs(w.LogProbs)
+	if a.Called = a.Finish == "tool_calls" || a.Finish == "function_call"; a.Called && a.Tokens == nil && err == nil {
+		err = fmt.Errorf("finish_reason is %q, and the answer does not say its tokens", a.Finish)
+	}
+	return a, err
 }
 
 func (a *Answer) usage(u *wireUsage) {
@@ -165,6 +181,9 @@ func (a *Answer) usage(u *wireUsage) {
 		if of.from != nil {
 			*of.to = *of.from
 		}
+	}
+	if n := u.Answered.Accepted + u.Answered.Rejected; n > 0 {
+		a.Drafted, a.Accepted = n, u.Answered.Accepted
 	}
 	if u.Details != nil && u.Details.Cached != nil {
 		a.Cached = *u.Details.Cached

@@ -31,8 +31,9 @@ type Ask struct {
 	IDs      []int
 	Prompt   string
 	Messages []Message
-	Tokens   int            // how many are wanted, max_tokens
-	extra    map[string]any // further keys of the request, of a probe
+	Tools    []map[string]any // that the messages may call
+	Tokens   int              // how many are wanted, max_tokens
+	extra    map[string]any   // further keys of the request, of a probe
 }
 
 func (a Ask) path() string {
@@ -95,6 +96,9 @@ func (a Ask) body(model string, f form) map[string]any {
 		body["prompt"] = a.Prompt
 	case AsChat:
 		body["messages"] = a.Messages
+		if a.Tools != nil {
+			body["tools"] = a.Tools
+		}
 	default:
 		panic(fmt.Sprintf("serving: a request as %q", a.As))
 	}

@@ -35,6 +35,8 @@ type client struct {
 	mu    sync.Mutex
 	forms map[string]*negotiated // by path
 	notes []string
+
+	drafted, accepted int // tokens of a draft model
 }
 
 // negotiated is what a path takes.
@@ -216,6 +218,9 @@ func (c *client) post(ctx context.Context, a Ask, f form) (Answer, error) {
 	if err != nil {
 		return Answer{}, unreadable(a.path(), data, err)
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drafted, c.accepted = c.drafted+answer.Drafted, c.accepted+answer.Accepted
 	return answer, nil
 }
 

@@ -3,6 +3,7 @@ package serving_test
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 	"testing"
@@ -309,4 +310,90 @@ func TestBrokenCharacters(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A conversation of several turns, with tools, comes to the model as the reference's template has it.
+func TestConversations(t *testing.T) {
+	turns := []serving.Message{{Role: "system", Content: "t20 t21"}, {Role: "user", Content: "t22 t23"}, {Role: "assistant", Content: "t24"},
+		{Role: "user", Content: "t25 t26"}}
+	tools := []map[string]any{{"type": "function", "function": map[string]any{"name": "look"}}}
+	ref := servingtest.Reference("talk", serving.Ask{As: serving.AsChat, Messages: turns, Tools: tools}, servingtest.Chat(turns, tools...), tokensOfCases)
+	last := func(m []serving.Message) []serving.Message { return append(m[:1:1], m[len(m)-1]) }
+	moved := func(m []serving.Message) []serving.Message { return append(m[1:len(m):len(m)], m[0]) }
+	ref.Mistakes = []serving.Mistake{{Text: "turns before the last message are left out", IDs: servingtest.Chat(last(turns), tools...)},
+		{Text: "the system message is put at the end", IDs: servingtest.Chat(moved(turns), tools...)}, {Text: "the tools are left out", IDs: servingtest.Chat(turns)}}
+	render := func(change func(m []serving.Message) []serving.Message) func(*servingtest.Request) []int {
+		return func(q *servingtest.Request) []int { return servingtest.Chat(change(q.Messages), q.Tools...) }
+	}
+	for _, c := range []struct {
+		render func(q *servingtest.Request) []int
+		says   string
+		reason string
+	}{
+		{nil, "", "right"},
+		{render(last), "turns before the last message are left out", "earlier turns are dropped"},
+		{render(moved), "the system message is put at the end", "the system message in another place"},
+		{func(q *servingtest.Request) []int { return servingtest.Chat(q.Messages) }, "the tools are left out", "tools are dropped"},
+		{render(func(m []serving.Message) []serving.Message { return m[1:] }), "", "none of the usual mistakes"},
+	} {
+		for mask := range 4 {
+			stub := &servingtest.Stub{Render: c.render, NoIDs: mask&1 > 0, NoUsage: mask&2 > 0}
+			out := judge(t, stub, []*serving.Reference{ref}, serving.Options{Model: serving.Model{EOS: []int{servingtest.EOS}, Vocab: tokenizer(t)}})
+			if c.render == nil {
+				assert.Equal(t, report.Pass, out.Verdict, c.reason)
+				continue
+			}
+			assert.Equal(t, report.Fail, out.Verdict, c.reason)
+			require.Len(t, out.Causes, 1, c.reason)
+			assert.Equal(t, "serving/template", out.Causes[0].ID, c.reason)
+			assert.Contains(t, out.Causes[0].Text, c.says, c.reason)
+		}
+	}
+}
+
+// An answer that calls a tool has it taken out of its text: its tokens are judged.
+func TestToolCalls(t *testing.T) {
+	calls := func(tokens bool) *servingtest.Stub {
+		return &servingtest.Stub{NoIDs: !tokens, Change: func(q *servingtest.Request, answer map[string]any, _, _ int) {
+			if q.As == serving.AsChat && q.Max == tokensOfCases {
+				choice(answer)["finish_reason"] = "tool_calls"
+				choice(answer)["message"] = map[string]any{"content": nil, "tool_calls": []any{}}
+			}
+		}}
+	}
+	refs := servingtest.Cases(tokensOfCases)[3:]
+	out := judge(t, calls(true), refs, serving.Options{Model: serving.Model{EOS: []int{servingtest.EOS}, Vocab: tokenizer(t)}})
+	assert.Equal(t, report.Pass, out.Verdict, out.Error)
+	out = judge(t, calls(false), refs, serving.Options{})
+	assert.Equal(t, report.Error, out.Verdict)
+	assert.Contains(t, out.Error, "does not say its tokens")
+}
+
+// What a draft model proposes may not change an answer; how much of it is accepted is said.
+func TestDrafts(t *testing.T) {
+	drafts := func(drafted, accepted int, llama bool) *servingtest.Stub {
+		return &servingtest.Stub{Change: func(_ *servingtest.Request, answer map[string]any, _, _ int) {
+			if answer["timings"] = map[string]any{"draft_n": drafted, "draft_n_accepted": accepted}; !llama {
+				delete(answer, "timings")
+				answer["usage"].(map[string]any)["completion_tokens_details"] = map[string]any{"accepted_prediction_tokens": accepted,
+					"rejected_prediction_tokens": drafted - accepted}
+			}
+		}}
+	}
+	for _, c := range []struct {
+		stub   *servingtest.Stub
+		says   string
+		reason string
+	}{
+		{drafts(10, 6, true), "tokens that it proposed were accepted", "llama.cpp"},
+		{drafts(10, 6, false), "tokens that it proposed were accepted", "by usage"},
+		{drafts(10, 0, true), "suspect: no token of the draft model was accepted", "none is accepted"},
+	} {
+		out := judge(t, c.stub, servingtest.Cases(tokensOfCases), serving.Options{})
+		assert.Equal(t, report.Pass, out.Verdict, c.reason)
+		assert.Contains(t, strings.Join(out.Notes, "\n"), c.says, c.reason)
+	}
+	proposed := func(row []float64, k int, _ *rand.Rand) int { return servingtest.Ranked(row)[k%2] }
+	out := judge(t, &servingtest.Stub{Choose: proposed}, servingtest.Cases(tokensOfCases), serving.Options{})
+	assert.Equal(t, report.Fail, out.Verdict, "a token is accepted that is not the best")
 }

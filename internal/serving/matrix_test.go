@@ -44,10 +44,10 @@ func faults(best, other int) []faulty {
 			return &servingtest.Stub{Prompt: func(_ string, ids []int) []int { return twice(ids) }}
 		}, []string{"bos-twice"}, ""},
 		{"template", func() *servingtest.Stub {
-			return &servingtest.Stub{Render: func(m []serving.Message) []int { return servingtest.Chat(m[1:]) }}
+			return &servingtest.Stub{Render: func(q *servingtest.Request) []int { return servingtest.Chat(q.Messages[1:]) }}
 		}, []string{"template"}, "chat"},
 		{"no generation prompt", func() *servingtest.Stub {
-			return &servingtest.Stub{Render: func(m []serving.Message) []int { ids := servingtest.Chat(m); return ids[:len(ids)-1] }}
+			return &servingtest.Stub{Render: func(q *servingtest.Request) []int { ids := servingtest.Chat(q.Messages); return ids[:len(ids)-1] }}
 		}, []string{"template"}, "chat"},
 		{"swapped", func() *servingtest.Stub { return &servingtest.Stub{Model: swapped(best, other)} },
 			[]string{"choice", "logprobs"}, ""}, // where neither is chosen, it shows in the log-probabilities beside a token

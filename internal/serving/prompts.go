@@ -27,7 +27,13 @@ func (d *doctor) otherIDs(q *request) *finding {
 	case bos && slices.Equal(is, want[1:]):
 		return proven(causeBOSMissing, "%s: the prompt begins without the reference's first token, %s", q.where(), d.model.name(want[0]))
 	case q.ask.As == AsChat:
-		return proven(causeTemplate, "%s: the server renders the messages in another way: %s", q.where(), q.j.what)
+		how := "the server renders the messages in another way"
+		for _, m := range q.ref.Mistakes {
+			if slices.Equal(is, m.IDs) {
+				how = m.Text
+			}
+		}
+		return proven(causeTemplate, "%s: %s: %s", q.where(), how, q.j.what)
 	}
 	return nil
 }
@@ -56,15 +62,23 @@ func (d *doctor) promptMade(q *request) *finding {
 		return d.idsMade(q, more, less)
 	}
 	count := q.answer.PromptCount
-	for _, of := range []struct {
+	type rendering struct {
 		id, text string
 		ids      []int
-	}{{causeBOSTwice, "begin with its first token twice", more}, {causeBOSMissing, "lack the first", less}} {
-		p, ok := d.try(q.where()+", ids that "+of.text, unprompted(q.ref), q.ask.ids(of.ids))
-		if !ok || !d.agree(q.ref, &q.answer, &p.answer) || count >= 0 && count != len(of.ids) {
+	}
+	made := []rendering{{causeBOSTwice, "that begin with its first token twice", more}, {causeBOSMissing, "that lack the first", less}}
+	for _, m := range q.ref.Mistakes {
+		made = append(made, rendering{causeTemplate, "where " + m.Text, m.IDs})
+	}
+	for _, of := range made {
+		if count >= 0 && count != len(of.ids) {
 			continue
 		}
-		f := proven(of.id, "%s: the reference's token ids are answered right, and ids that %s as the prompt is: these are what the server "+
+		p, ok := d.try(q.where()+", ids "+of.text, unprompted(q.ref), q.ask.ids(of.ids))
+		if !ok || !d.agree(q.ref, &q.answer, &p.answer) {
+			continue
+		}
+		f := proven(of.id, "%s: the reference's token ids are answered right, and ids %s as the prompt is: these are what the server "+
 			"makes of it", q.where(), of.text)
 		f.proven = count >= 0 || len(q.ref.Tokens) > 1
 		return f

@@ -14,6 +14,14 @@ type Reference struct {
 	Tokens []int  // the reference's choices, in greedy order
 	Rows   []Row  // the logits by which it chose each; nil where the golden has none
 	Text   string // of the tokens, and maybe of more that follow; empty if it is not known
+
+	Mistakes []Mistake // what the reference makes of the messages with a mistake
+}
+
+// Mistake is what becomes of a prompt if something is done wrong.
+type Mistake struct {
+	Text string // what is done wrong
+	IDs  []int
 }
 
 // from returns the reference of what follows the first k tokens, asked as ids.

@@ -106,8 +106,19 @@ func Run(ctx context.Context, refs []*Reference, opt Options) (*report.Serving, 
 		out.Causes = d.causes()
 		out.Harness = d.harness()
 	}
+	r.drafts()
 	out.Probes, out.Notes = d.said, r.notes
 	return out, ctx.Err()
+}
+
+// drafts says how much of what a draft model proposes is accepted. A wrong one only costs time: it shows nowhere else.
+func (r *run) drafts() {
+	if r.drafted > 0 {
+		r.note("a draft model: %d of the %d tokens that it proposed were accepted", r.accepted, r.drafted)
+	}
+	if r.drafted >= leastDrafted && r.accepted == 0 {
+		r.note("suspect: no token of the draft model was accepted: it may have other weights, or another tokenizer")
+	}
 }
 
 // all sends the requests of the plan: each alone, then from the middle of its text, then all at

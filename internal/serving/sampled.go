@@ -36,6 +36,7 @@ type sampling struct {
 	name     string
 	keys     map[string]any
 	mistakes []mistake
+	behind   int // how many tokens of the reference's text are before the one that is drawn
 }
 
 // mistake is what would be drawn if a setting were obeyed otherwise: "as if it were ignored".
@@ -44,31 +45,46 @@ type mistake struct {
 	distribution
 }
 
-// sampled draws the first token of one text many times for each setting, and judges how often each came. The
-// text is the one whose first token is the least certain. It is only asked where everything else is right.
+// sampled draws a token of one text many times for each setting, and judges how often each came. The text is the one
+// whose first token is the least certain. It is only asked where everything else is right. Draws of all settings are on
+// their way together: one that is wrong is drawn again without others, which tells whether these are its fault.
 func (r *run) sampled(ctx context.Context, draws int, out *report.Serving) {
 	ref := r.uncertain()
 	if ref == nil {
 		r.note("not judged: sampling: no case has logits and a token that is not all but certain")
 		return
 	}
-	plain := r.undisturbed(ctx, ref)
-	for _, s := range samplings(ref.Rows[0], r.model.drawable) {
-		q := report.ServedRequest{Case: ref.Case, As: ref.Ask.As, Way: Sampled + ", " + s.name, Status: report.StatusPass,
-			Judged: []string{}, Tokens: draws, LogProb: report.Float(math.NaN())}
-		drawn, err := r.draw(ctx, ref, plain, s, draws)
-		switch {
-		case ctx.Err() != nil:
+	plain, settings := r.undisturbed(ctx, ref), samplings(ref, r.model.drawable)
+	plans, together := make([][]*request, len(settings)), []*request{}
+	for i, s := range settings {
+		plans[i] = drawing(ref, plain, s, draws)
+		r.inTurn(ctx, plans[i][:1]) // a setting that the server refuses is refused once
+	}
+	for n := 1; n < draws; n++ {
+		for _, plan := range plans {
+			if plan[0].err == nil {
+				together = append(together, plan[n])
+			}
+		}
+	}
+	r.atOnce(ctx, together, r.parallel)
+	for i, s := range settings {
+		q := r.judgeDraws(ref, s, plans[i])
+		if ctx.Err() != nil {
 			return
-		case err != nil:
-			q.Status, q.Text = without(err), err.Error()
-		default:
-			r.judgeDraws(&q, ref, s, drawn)
+		}
+		f := finding{causeDraws, q.Text, true}
+		if q.Status == report.StatusFail {
+			again := drawing(ref, plain, s, draws)
+			r.atOnce(ctx, again, r.parallel)
+			if alone := r.judgeDraws(ref, s, again); alone.Status == report.StatusPass {
+				f = finding{causeConcurrency, q.Text + "; without requests of other settings beside them they are right", true}
+			}
 		}
 		if q.Status == report.StatusIgnored {
 			r.note("not judged: %s: %s", q.Way, q.Text)
 		}
-		if tellMore(out, q, finding{causeDraws, q.Text, true}, 0); out.Verdict == report.Error {
+		if tellMore(out, q, f, s.behind); out.Verdict == report.Error {
 			return
 		}
 	}
@@ -169,16 +185,23 @@ func (d distribution) first(n int) (out distribution) {
 	return out
 }
 
-// samplings are the settings that are asked. Each that leaves tokens out does so where the gap between the last
+// samplings are the settings that are asked: of the first token, and of the second where the first came as the reference
+// has it, which a draft model may have proposed. Each that leaves tokens out does so where the gap between the last
 // that stays and the next is widest, so that no noise decides it.
-func samplings(row Row, drawable func(id int) bool) (list []sampling) {
+func samplings(ref *Reference, drawable func(id int) bool) (list []sampling) {
+	row := ref.Rows[0]
 	plain := sharesOf(row, drawable, 1)
 	greedy := mistake{"the best token were always taken", plain.first(1)}
 	ignored := mistake{"it were ignored", plain}
-	list = append(list, sampling{plain, "temperature 1", map[string]any{"temperature": 1}, []mistake{greedy}})
+	list = append(list, sampling{plain, "temperature 1", map[string]any{"temperature": 1}, []mistake{greedy}, 0})
+	if len(ref.Rows) > 1 {
+		second := sharesOf(ref.Rows[1], drawable, 1)
+		list = append(list, sampling{second, "temperature 1, second token", map[string]any{"temperature": 1},
+			[]mistake{{greedy.as, second.first(1)}}, 1})
+	}
 	if row.Whole() {
 		list = append(list, sampling{sharesOf(row, drawable, coldest), fmt.Sprintf("temperature %g", coldest), map[string]any{"temperature": coldest},
-			[]mistake{ignored, greedy, {"it were applied twice", sharesOf(row, drawable, coldest*coldest)}, {"logits were multiplied by it", sharesOf(row, drawable, 1/coldest)}}})
+			[]mistake{ignored, greedy, {"it were applied twice", sharesOf(row, drawable, coldest*coldest)}, {"logits were multiplied by it", sharesOf(row, drawable, 1/coldest)}}, 0})
 	}
 	n, widest := 0, decisive*row.noise
 	for k := 2; k <= mostKept && k < len(plain.shares); k++ {
@@ -201,47 +224,60 @@ func samplings(row Row, drawable func(id int) bool) (list []sampling) {
 	}{{"top_k", float64(n), fewer.as}, {"top_p", mass - last/2, "the token at which the sum reaches it were left out"}, {"min_p", math.Sqrt(last*next) / best, fewer.as}} {
 		fewer.as = s.fewer
 		list = append(list, sampling{plain.first(n), fmt.Sprintf("%s %.3g", s.key, s.value), map[string]any{"temperature": 1, s.key: s.value},
-			[]mistake{ignored, greedy, fewer, more}})
+			[]mistake{ignored, greedy, fewer, more}, 0})
 	}
 	return list
 }
 
-// errNameless says why draws cannot be judged.
-var errNameless = errors.New("the server does not say which token it drew, and no vocabulary does")
+// Why draws cannot be judged.
+var (
+	errNameless = errors.New("the server does not say which token it drew, and no vocabulary does")
+	errUnsent   = &AnswerError{What: "not all draws were sent: the server was gone", gone: true}
+)
 
-// draw asks for one token so many times, each with a seed of its own, and counts what came by name.
-func (r *run) draw(ctx context.Context, ref *Reference, plain map[string]any, s sampling, draws int) (map[string]int, error) {
+// drawing are so many requests for one token, each with a seed of its own.
+func drawing(ref *Reference, plain map[string]any, s sampling, draws int) (list []*request) {
 	ask := ref.Ask.set(plain).set(s.keys)
-	ask.Tokens = 1
+	ask.Tokens = 1 + s.behind
 	one := *ref
-	one.Tokens, one.Rows = ref.Tokens[:1], ref.Rows[:1]
-	var requests []*request
+	one.Tokens, one.Rows = ref.Tokens[:ask.Tokens], ref.Rows[:ask.Tokens]
 	for i := range draws {
-		requests = append(requests, &request{ref: &one, ask: ask.with("seed", i+1), way: Sampled})
+		list = append(list, &request{ref: &one, ask: ask.with("seed", i+1), way: Sampled})
 	}
-	if r.inTurn(ctx, requests[:1]); requests[0].err != nil { // a setting that the server refuses is refused once
-		return nil, requests[0].err
-	}
-	r.atOnce(ctx, requests[1:], r.parallel)
-	drawn := map[string]int{}
+	return list
+}
+
+// count counts what came by name.
+func (r *run) count(ref *Reference, s sampling, requests []*request) (drawn map[string]int, err error) {
+	drawn = map[string]int{}
 	for _, q := range requests {
 		if q.err != nil {
 			return nil, q.err
 		}
-		name, ok := r.drawnBy(&q.answer)
-		if !ok {
+	}
+	for _, q := range requests {
+		switch a := &q.answer; {
+		case !q.sent:
+			return nil, errUnsent
+		case s.behind > 0 && a.Tokens == nil:
 			return nil, errNameless
+		case s.behind > 0 && (len(a.Tokens) <= s.behind || a.Tokens[0] != ref.Tokens[0]): // of another text
+		default:
+			name, ok := r.drawnBy(a, s.behind)
+			if !ok {
+				return nil, errNameless
+			}
+			drawn[name]++
 		}
-		drawn[name]++
 	}
 	return drawn, nil
 }
 
 // drawnBy names the token of an answer: by its id, or by its text where that is all that is said.
-func (r *run) drawnBy(a *Answer) (string, bool) {
+func (r *run) drawnBy(a *Answer, behind int) (string, bool) {
 	switch {
-	case len(a.Tokens) > 0:
-		return fmt.Sprint(a.Tokens[0]), true
+	case len(a.Tokens) > behind:
+		return fmt.Sprint(a.Tokens[behind]), true
 	case r.model.Vocab != nil && !strings.ContainsRune(a.Text, '\uFFFD'):
 		return "text " + plain(a.Text), true
 	}
@@ -267,8 +303,18 @@ func (r *run) expected(d distribution, drawn map[string]int) map[string]float64 
 }
 
 // judgeDraws judges counts by the reference's distribution, and says what else they are.
-func (r *run) judgeDraws(q *report.ServedRequest, ref *Reference, s sampling, drawn map[string]int) {
-	n, noise := q.Tokens, ref.Rows[0].shift
+func (r *run) judgeDraws(ref *Reference, s sampling, requests []*request) (q report.ServedRequest) {
+	q = report.ServedRequest{Case: ref.Case, As: ref.Ask.As, Way: Sampled + ", " + s.name, Status: report.StatusPass,
+		Judged: []string{}, Tokens: len(requests), LogProb: report.Float(math.NaN())}
+	drawn, err := r.count(ref, s, requests)
+	if err != nil {
+		q.Status, q.Text = without(err), err.Error()
+		return q
+	}
+	n, noise := 0, ref.Rows[s.behind].shift
+	for _, times := range drawn {
+		n += times
+	}
 	expected := r.expected(s.distribution, drawn)
 	t := test(expected, s.rest, drawn, noise)
 	text := fmt.Sprintf("the %d draws are not of the reference's distribution: G = %.3g with %d degrees of freedom, which happens once in %.2g times; %s",
@@ -288,12 +334,13 @@ func (r *run) judgeDraws(q *report.ServedRequest, ref *Reference, s sampling, dr
 	case t.bins < 3:
 		q.Status, q.Text = report.StatusIgnored, fmt.Sprintf("%d draws are too few for its distribution", n)
 	default:
-		q.Right = n
+		q.Tokens, q.Right = n, n
 		q.Judged = append(q.Judged, fmt.Sprintf("distribution of %d draws, by which %.2g nats would show", n, shows(t.bins-1, n)))
 		if t.tail < perhapsOther {
 			r.note("suspect: %s: %s; draw more to tell", s.name, text)
 		}
 	}
+	return q
 }
 
 // furthest names the tokens whose counts are the furthest off.

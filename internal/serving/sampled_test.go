@@ -38,6 +38,7 @@ func TestSampled(t *testing.T) {
 		{&servingtest.Stub{Heats: func(q *servingtest.Request) { q.Heat *= q.Heat }}, known, "temperature 0.7", "as if it were applied twice", "temperature is applied twice"},
 		{&servingtest.Stub{Heats: func(q *servingtest.Request) { q.TopK = 1 }}, known, "temperature 1", "as if the best token were always taken", "always the best"},
 		{&servingtest.Stub{Heats: func(q *servingtest.Request) { *q.Seed = 5 }}, known, "temperature 1", "not of the reference's distribution", "one seed for all"},
+		{&servingtest.Stub{Drafts: true}, known, "second token", "as if the best token were always taken", "what a draft model proposes is always accepted"},
 		{&servingtest.Stub{Refuses: func(body map[string]any) string {
 			if _, is := body["min_p"]; is {
 				return "min_p is not known"
@@ -68,7 +69,7 @@ func TestSampled(t *testing.T) {
 					said += "\n" + r.String()
 				}
 			}
-			require.Len(t, ways, 5, said)
+			require.Len(t, ways, 6, said)
 			assert.Contains(t, said, c.says)
 			if c.wrong == "" {
 				assert.Equal(t, report.Pass, out.Verdict, said)
@@ -86,4 +87,14 @@ func TestSampled(t *testing.T) {
 	for _, r := range out.Requests {
 		assert.NotContains(t, r.Way, serving.Sampled, "no one asked for it")
 	}
+}
+
+// Draws of several settings are on their way together: a setting may be another request's.
+func TestSampledTogether(t *testing.T) {
+	before := 0 // top_k of the request that came before
+	stub := &servingtest.Stub{Heats: func(q *servingtest.Request) { q.TopK, before = before, q.TopK }}
+	out := judge(t, stub, servingtest.Cases(tokensOfCases), serving.Options{Model: serving.Model{EOS: []int{servingtest.EOS}, Vocab: tokenizer(t)}, Draws: 700})
+	assert.Equal(t, report.Fail, out.Verdict)
+	assert.Equal(t, []string{"concurrency"}, causes(out))
+	assert.Contains(t, out.Causes[0].Text, "without requests of other settings beside them they are right")
 }

@@ -31,6 +31,10 @@ func (r *run) streams(ctx context.Context) (list []*request) {
 func (r *run) streamOf(ctx context.Context, q *request, way string, came func()) *request {
 	by := func(a *Answer) judgement {
 		j, whole := newJudgement(), r.model.unended(q.answer.Text)
+		if q.answer.Called {
+			j.fail(nothing, 0, "its text calls a tool")
+			return j
+		}
 		if r.model.unended(a.Text) == whole {
 			j.also("text")
 			if j.right = q.j.right; a.Finish != "" && q.answer.Finish != "" && a.stopped() != q.answer.stopped() {

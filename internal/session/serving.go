@@ -275,10 +275,31 @@ func (f *Fixture) servedReferences(s Serving) (refs []*serving.Reference, notes 
 			}
 			ask.Tokens = len(ref.Tokens)
 			ref.Ask = ask
+			if ask.As == serving.AsChat {
+				if ref.Mistakes, err = f.mistakes(variant, y.Name); err != nil {
+					return nil, nil, err
+				}
+			}
 			refs = append(refs, ref)
 		}
 	}
 	return refs, notes, nil
+}
+
+// mistakes are what the reference made of the messages of a case with a mistake.
+func (f *Fixture) mistakes(variant, name string) (out []serving.Mistake, err error) {
+	run, err := f.goldens.run(variant, name)
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range run.Info.Text {
+		for _, m := range text.Mistakes {
+			if text.Messages != nil {
+				out = append(out, serving.Mistake{Text: m.Text, IDs: m.TokenIDs})
+			}
+		}
+	}
+	return out, nil
 }
 
 // servedType is the type by whose noise answers are judged: the coarser of the golden's and that in
@@ -318,7 +339,7 @@ func asksOf(y fixture.Case) (asks []serving.Ask) {
 		asks = append(asks, serving.Ask{As: serving.AsIDs, IDs: ids})
 	}
 	if y.Messages != nil {
-		a := serving.Ask{As: serving.AsChat}
+		a := serving.Ask{As: serving.AsChat, Tools: y.Tools}
 		for _, m := range y.Messages {
 			a.Messages = append(a.Messages, serving.Message{Role: m.Role, Content: m.Content})
 		}

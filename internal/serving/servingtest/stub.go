@@ -81,9 +81,12 @@ func Text(ids []int) string {
 	return strings.Join(words, " ")
 }
 
-// Chat renders messages as ids: a role token, then the content.
-func Chat(messages []serving.Message) []int {
+// Chat renders messages as ids: a token for each tool, then for each message that of its role and its content.
+func Chat(messages []serving.Message, tools ...map[string]any) []int {
 	out := []int{BOS}
+	for range tools {
+		out = append(out, 10)
+	}
 	for _, m := range messages {
 		out = append(append(out, 3+len(m.Role)%4), IDs(m.Content)...)
 	}
@@ -121,7 +124,7 @@ type Stub struct {
 	Refuses func(body map[string]any) string // the message with which it refuses a request, "" if it does not
 
 	Prompt  func(as string, ids []int) []int                          // what it makes of the ids of a prompt
-	Render  func(messages []serving.Message) []int                    // in place of [Chat]
+	Render  func(q *Request) []int                                    // in place of [Chat]
 	Choose  func(row []float64, k int, r *rand.Rand) int              // in place of the best
 	Heats   func(q *Request)                                          // what it makes of the settings of sampling
 	Set     func(q *Request, others []*Request)                       // what it makes of other settings, with others on their way
@@ -133,6 +136,7 @@ type Stub struct {
 	Model   func(seen []int) []float64                                // in place of [Logits]
 	Pieces  func(events []string) []string                            // of a stream, in place of those that are right
 	Whole   bool                                                      // it knows no streams
+	Drafts  bool                                                      // behind the first token no one draws: what is the best comes
 	Holds   bool                                                      // a stream goes on once another request has come, or after a moment
 	Joined  func(rest []string) []string                              // what is left of a stream when another request has come
 	Stops   func(text, stop string) (before, finish string)           // where a text ends by a stop, in place of before it
@@ -150,6 +154,7 @@ type Request struct {
 	Model    string            `json:"model"`
 	Prompt   any               `json:"prompt"`
 	Messages []serving.Message `json:"messages"`
+	Tools    []map[string]any  `json:"tools"`
 	Max      int               `json:"max_tokens"`
 	LogProbs any               `json:"logprobs"`
 	IDs      *bool             `json:"return_token_ids"`
@@ -234,11 +239,10 @@ func (s *Stub) serve(w http.ResponseWriter, r *http.Request, isChat bool) {
 		}
 	}
 	if isChat {
-		render := Chat
+		q.As, q.Tokens = "chat", Chat(q.Messages, q.Tools...)
 		if s.Render != nil {
-			render = s.Render
+			q.Tokens = s.Render(&q)
 		}
-		q.As, q.Tokens = "chat", render(q.Messages)
 	}
 	if s.Prompt != nil {
 		q.Tokens = s.Prompt(q.As, q.Tokens)
@@ -250,7 +254,7 @@ func (s *Stub) serve(w http.ResponseWriter, r *http.Request, isChat bool) {
 	s.inflight = append(s.inflight, &q)
 	others := slices.Clone(s.inflight)
 	s.mu.Unlock()
-	crowded := s.Swap != nil || s.Change != nil || s.Set != nil
+	crowded := s.Swap != nil || s.Change != nil || s.Set != nil && q.Heat == 0
 	if crowded {
 		time.Sleep(3 * time.Millisecond) // others come meanwhile
 	}
@@ -375,7 +379,7 @@ func (s *Stub) of(q *Request, most int, isChat bool) map[string]any {
 		if s.Choose != nil && q.TopK != 1 {
 			best = s.Choose(row, k, random)
 		}
-		if s.Choose == nil && q.Heat > 0 {
+		if s.Choose == nil && q.Heat > 0 && !(s.Drafts && k > 0) {
 			best = drawn(row, q, random)
 		}
 		lse := logSumExp(row)

@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerFast  # noqa: E402
 
 SPECIAL = ["<s>", "</s>", "<|im_start|>", "<|im_end|>"]
 SAMPLE = ["Golden parity tests compare every layer of a ported model with the reference.", "You are brief. system user assistant What is parity?"]
-TEMPLATE = ("{{ bos_token }}{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+TEMPLATE = ("{{ bos_token }}{% if tools %}{{ tools | tojson }}\n{% endif %}{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
             "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}")  # fmt: skip
 
 
@@ -53,9 +53,12 @@ CASES = [
     {"prompts": ["What is parity?"]},
     {"prompts": ["You are <|im_start|>user brief\n"]},
     {"messages": [{"role": "system", "content": "You are brief."}, {"role": "user", "content": "What is parity?"}]},
+    {"messages": [{"role": "system", "content": "You are brief."}, {"role": "user", "content": "What is parity?"},
+                  {"role": "assistant", "content": "Golden."}, {"role": "user", "content": "And the reference?"}],
+     "tools": [{"type": "function", "function": {"name": n, "parameters": {}}} for n in ("compare", "record")]},
 ]
 FAULTS = [  # name, of which cases (0…2), cause, and what changes
-    ("none", (0, 1, 2), "", {}),
+    ("none", (0, 1, 2, 3), "", {}),
     ("BOS left out", (0, 1), "text/bos-missing", {"bos": False}),
     ("EOS added", (0, 1), "text/eos-added", {"eos": True}),
     ("specials unknown", (1,), "text/special", {"special": SPECIAL[:2]}),
@@ -65,6 +68,10 @@ FAULTS = [  # name, of which cases (0…2), cause, and what changes
     ("no prompt for an answer", (2,), "text/template", {"template": TEMPLATE.split("{% if add")[0]}),
     ("system left out", (2,), "text/template", {"template": TEMPLATE.replace("messages %}", "messages if m.role != 'system' %}", 1)}),
     ("line breaks left out", (2,), "text/whitespace", {"template": TEMPLATE.replace("\n", "")}),
+    ("earlier turns left out", (3,), "text/template", {"template": TEMPLATE.replace("messages %}", "[messages[0], messages[-1]] %}", 1)}),
+    ("system at the end", (3,), "text/template", {"template": TEMPLATE.replace("messages %}", "messages[1:] + messages[:1] %}", 1)}),
+    ("answers left out", (3,), "text/template", {"template": TEMPLATE.replace("messages %}", "messages if m.role != 'assistant' %}", 1)}),
+    ("tools left out", (3,), "text/template", {"template": TEMPLATE.replace("if tools", "if false")}),
     ("another template", (2,), "text/template", {"template": "{% for m in messages %}[INST] {{ m.content }} [/INST]{% endfor %}"}),
 ]
 

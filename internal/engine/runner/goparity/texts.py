@@ -18,33 +18,33 @@ def asked(case):
 def reference(case, tokenizer):
     """Returns the texts of a case, each with what the tokenizer makes of it when it is used wrongly."""
     out = []
-    template = tokens.template(case)
+    template, tools = tokens.template(case), case.get("tools")
     for path, key, value in asked(case):
         tok = tokenizer()
         entry = {"path": path, key: value}
         if key == "messages":
-            entry["rendered"] = tok.apply_chat_template(value, chat_template=template, add_generation_prompt=True, tokenize=False)
-            entry["token_ids"] = _chat(tok, value, template)
+            entry["rendered"] = tok.apply_chat_template(value, tools=tools, chat_template=template, add_generation_prompt=True, tokenize=False)
+            entry["token_ids"] = _chat(tok, value, template, tools)
         else:
             entry["token_ids"] = _ids(tok(value))
         entry["pieces"] = _pieces(tok, entry["token_ids"])
-        entry["mistakes"] = _mistakes(tok, entry, template)
+        entry["mistakes"] = _mistakes(tok, entry, template, tools)
         out.append(entry)
     return out
 
 
-def _mistakes(tok, right, template):
+def _mistakes(tok, right, template, tools):
     """What others might make of it, each other than the right ids and those before it."""
     made, seen = [], [right["token_ids"]]
     wrong = _of_messages if "messages" in right else _of_prompt
-    for cause, text, ids in wrong(tok, right, template):
+    for cause, text, ids in wrong(tok, right, template, tools):
         if ids and ids not in seen:
             seen.append(ids)
             made.append({"cause": cause, "text": text, "token_ids": ids})
     return made
 
 
-def _of_prompt(tok, right, template):
+def _of_prompt(tok, right, template, tools):
     prompt = right["prompt"]
     for text, other in (("white space around the prompt is cut off", prompt.strip()), ("white space before the prompt is cut off", prompt.lstrip()),
                         ("white space behind the prompt is cut off", prompt.rstrip()), ("a space is put before the prompt", " " + prompt),
@@ -62,20 +62,24 @@ def _of_prompt(tok, right, template):
         yield "text/template", text, _tried(lambda: _chat(tok, messages, template))
 
 
-def _of_messages(tok, right, template):
+def _of_messages(tok, right, template, tools):
     messages, rendered = right["messages"], right["rendered"]
     yield "text/bos-twice", "the rendered text is tokenized as a prompt, and gets its special tokens again", _ids(tok(rendered))
-    yield "text/template", "the template is rendered without the prompt for an answer", _tried(lambda: _chat(tok, messages, template, False))
+    yield "text/template", "the template is rendered without the prompt for an answer", _tried(lambda: _chat(tok, messages, template, tools, False))
     for role in ("system", "assistant", "tool"):
         rest = [m for m in messages if m["role"] != role]
         if rest and len(rest) < len(messages):
-            yield "text/template", f"messages of role {role} are left out", _tried(lambda rest=rest: _chat(tok, rest, template))
-    yield "text/template", "only the last message is sent", _tried(lambda: _chat(tok, messages[-1:], template))
-    yield "text/template", "no system message is added", _tried(lambda: _chat(tok, [{"role": "system", "content": ""}, *messages], template))
+            yield "text/template", f"messages of role {role} are left out", _tried(lambda rest=rest: _chat(tok, rest, template, tools))
+    for text, other in _turns(messages):
+        yield "text/template", text, _tried(lambda other=other: _chat(tok, other, template, tools))
+    yield "text/template", "no system message is added", _tried(lambda: _chat(tok, [{"role": "system", "content": ""}, *messages], template, tools))
+    if tools:
+        yield "text/template", "the tools are left out", _tried(lambda: _chat(tok, messages, template))
+        yield "text/template", "only the first tool is named", _tried(lambda: _chat(tok, messages, template, tools[:1]))
     yield "text/template", "the messages are sent without a template", _ids(tok("\n".join(m["content"] for m in messages)))
     yield "text/template", "the last message is sent without a template", _ids(tok(messages[-1]["content"]))
     stripped = [{**m, "content": m["content"].strip()} for m in messages]
-    yield "text/whitespace", "white space around the messages is cut off", _tried(lambda: _chat(tok, stripped, template))
+    yield "text/whitespace", "white space around the messages is cut off", _tried(lambda: _chat(tok, stripped, template, tools))
     for text, other in (("white space behind the text is cut off", rendered.rstrip()), ("line breaks behind the text are cut off", rendered.rstrip("\n")),
                         ("a line break is put behind the text", rendered + "\n"), ("a space is put before the text", " " + rendered)):  # fmt: skip
         yield "text/whitespace", text, _plain(tok, other)
@@ -97,8 +101,23 @@ def _split(tok, text, **how):
     return _tried(lambda: _ids(tok(text, split_special_tokens=True, **how)))
 
 
-def _chat(tok, messages, template, ask=True):
-    return list(map(int, tok.apply_chat_template(messages, chat_template=template, add_generation_prompt=ask, tokenize=True, return_dict=False)))
+def _chat(tok, messages, template, tools=None, ask=True):
+    ids = tok.apply_chat_template(messages, tools=tools, chat_template=template, add_generation_prompt=ask, tokenize=True, return_dict=False)
+    return list(map(int, ids))
+
+
+def _turns(messages):
+    """Conversations that others might make of one: turns that are left out, and system messages in another place."""
+    system, turns = [m for m in messages if m["role"] == "system"], [m for m in messages if m["role"] != "system"]
+    yield "only the last message is sent", messages[-1:]
+    yield "turns before the last message are left out", [*system, *turns[-1:]]
+    yield "the first turn is left out", [*system, *turns[1:]]
+    yield "the last turn is left out", [*system, *turns[:-1]]
+    if system and turns:
+        first = "\n\n".join(m["content"] for m in [*system, turns[0]])
+        yield "the system message is put at the end", [*turns, *system]
+        yield "the system message is put before the last message", [*turns[:-1], *system, *turns[-1:]]
+        yield "the system message is put into the first turn", [{**turns[0], "content": first}, *turns[1:]]
 
 
 def _tried(make):
@@ -131,10 +150,11 @@ def of_max(engine_tokenizer, case, model_name):
     for path, key, value in asked(case):
         entry = {"path": path, key: value}
         messages = [TextGenerationRequestMessage(**m) for m in value] if key == "messages" else []
-        request = TextGenerationRequest(request_id=RequestID(), model_name=model_name, prompt=value if key == "prompt" else None, messages=messages)
+        request = TextGenerationRequest(request_id=RequestID(), model_name=model_name, prompt=value if key == "prompt" else None, messages=messages,
+                                        tools=case.get("tools"))  # fmt: skip
         try:
             if messages:
-                entry["rendered"] = engine_tokenizer.apply_chat_template(messages, None)
+                entry["rendered"] = engine_tokenizer.apply_chat_template(messages, case.get("tools"))
             context = asyncio.run(engine_tokenizer.new_context(request))
         except Exception as e:  # the run itself is on given ids
             warn(f"case {case['name']}: MAX's tokenizer makes nothing of its {key}: {type(e).__name__}: {e}")
@@ -161,8 +181,8 @@ def of_mlx(folder, case):
     for path, key, value in asked(case):
         entry = {"path": path, key: value}
         if key == "messages":
-            entry["rendered"] = tok.apply_chat_template(value, add_generation_prompt=True, tokenize=False)
-            entry["token_ids"] = _of_template(tok.apply_chat_template(value, add_generation_prompt=True))
+            entry["rendered"] = tok.apply_chat_template(value, tools=case.get("tools"), add_generation_prompt=True, tokenize=False)
+            entry["token_ids"] = _of_template(tok.apply_chat_template(value, tools=case.get("tools"), add_generation_prompt=True))
         else:
             special = tok.bos_token is None or not value.startswith(tok.bos_token)
             entry["token_ids"] = list(map(int, tok.encode(value, add_special_tokens=special)))

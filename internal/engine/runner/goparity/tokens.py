@@ -48,7 +48,8 @@ def encode(job, case, tokenizer):
         raise UsageError(f"case {case['name']}: images need an oracle file", "write reference(spec) and candidate(spec) in oracle.py")
     if case.get("messages"):
         try:
-            ids = tokenizer().apply_chat_template(messages(case), chat_template=template(case), add_generation_prompt=True, tokenize=True, return_dict=False)
+            ids = tokenizer().apply_chat_template(messages(case), tools=case.get("tools"), chat_template=template(case), add_generation_prompt=True,
+                                                  tokenize=True, return_dict=False)  # fmt: skip
         except ValueError as e:
             raise UsageError(f"case {case['name']}: {e}", "give the case a chat_template, or a prompt") from e
         return [list(map(int, ids))]

@@ -26,7 +26,7 @@ func Skipped(s *diagnose.Scene) []diagnose.Prediction {
 		}
 	case module.IsNorm(layer):
 		id, text = "norm/missing", "the norm gives back what it was given"
-	case s.Kind == localise.KindLocal && module.QKV(layer) == 0 && !module.Table.Has(layer) && isLeaf(s, t.Layer):
+	case s.Kind == localise.KindLocal && s.Made == nil && module.QKV(layer) == 0 && !module.Table.Has(layer) && isLeaf(s, t.Layer):
 		id, text = "activation/missing", "the layer gives back what it was given: is it an activation that is not applied?"
 	}
 	if id == "" || in == nil || !in.IsFloat() || in.Golden.Len() != t.Golden.Len() || !in.IsRecorded() {

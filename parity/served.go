@@ -41,9 +41,9 @@ func (s *ServedAssertion) Parallel(n int) *ServedAssertion { s.s.Parallel = n; r
 // Draws is how many tokens are drawn for each setting of sampling, from 50; none if neither it nor the fixture says.
 func (s *ServedAssertion) Draws(n int) *ServedAssertion { s.s.Draws = n; return s }
 
-// Check asks each case alone, then from the middle of its text, then all at once, then as a stream, and
-// judges the answers in subtests serving/CASE/alone, …/prefix, …/at-once and …/stream; with draws one case
-// has …/sampled,… for each setting, too. It reports whether all passed. A server that gives no answer that
+// Check asks each case alone, then from the middle of its text, then all at once, then in further ways, and
+// judges the answers in subtests serving/CASE/alone, …/prefix, …/at-once, …/stream, …/stop and so on; with draws
+// one case has …/sampled,… for each setting, too. It reports whether all passed. A server that gives no answer that
 // can be judged fails as parity:infra.
 func (s *ServedAssertion) Check() bool {
 	t, scope := s.a.t, s.a.scope

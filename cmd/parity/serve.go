@@ -26,8 +26,9 @@ func newServe() *cobra.Command {
 		Use:   "serve FIXTURE [--url URL]",
 		Short: "ask a server of OpenAI's API a fixture's cases, and judge its answers by the goldens",
 		Long: "serve asks each case as it is written, token ids as ids, a prompt as text, messages by chat: one at a time,\n" +
-			"from the middle of its text, all at once, and as a stream. Tokens, texts and log-probabilities must be the\n" +
-			"reference's, and with --draws tokens that are drawn of its distribution.\n" +
+			"from the middle of its text, all at once, and where that is right as streams, while others are answered, with\n" +
+			"stops, logit_bias and penalties. Tokens, texts and log-probabilities must be the reference's, and with --draws\n" +
+			"tokens that are drawn of its distribution.\n" +
 			"Without --url the server that fixture.yaml names in serve is asked, or started, and ended with all that it\n" +
 			"started. " + serving.KeyVariable + " is the key of a server that wants one.\n\n" +
 			"exit codes: 0 all answers are right, 1 one is wrong, 2 usage, 3 a request got no answer that can be judged",

@@ -2,7 +2,8 @@
 //
 // [Run] asks each case the way it is written, token ids as ids, a prompt as text, messages by chat:
 // one at a time, then from the middle of its own text, then all at once. The tokens, the text and
-// the log-probabilities of each answer are judged by the reference's. Where something is wrong, the
+// the log-probabilities of each answer are judged by the reference's. Where all is right, it asks
+// further: as streams, in crowds, with stops, settings and draws. Where something is wrong, the
 // server is asked further, and a cause is named only if the answers show it: a request that is wrong
 // in a crowd and right alone is a fault of concurrency, and a prompt that is right as ids and wrong
 // as text is one of the tokenizer. No layer is ever accused: that is what goldens of tensors are for.

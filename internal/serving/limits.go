@@ -63,7 +63,7 @@ const (
 	// smallestRest stands for what is expected of all others where that is nothing.
 	leastExpected, smallestRest = 5, 0.5
 	// surelyOther is the probability of a G below which draws are of another distribution, and perhapsOther that below
-	// which it is said. A run has five tests: one in 200,000 right servers is accused.
+	// which it is said. A run has six tests: one in 160,000 right servers is accused.
 	surelyOther, perhapsOther = 1e-6, 1e-3
 )
 

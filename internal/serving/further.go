@@ -120,7 +120,7 @@ func (r *run) arrive(ctx context.Context) (list []*request) {
 				n++
 			}
 		})
-		stream.cause, stream.by = causeConcurrency, untied(stream)
+		stream.cause = causeConcurrency
 		r.send(ctx, stream)
 		all.Wait()
 		list = append(append(list, stream), waiting[:n]...)

@@ -51,7 +51,9 @@ func (r *run) streamOf(ctx context.Context, q *request, way string, came func())
 		j.fail(texts, 0, "the pieces of the stream come to %s, the answer as a whole is %s", quoted(a.Text), quoted(q.answer.Text))
 		return j
 	}
-	return &request{ref: q.ref, ask: q.ask, way: way, stream: came, extra: true, by: by}
+	out := &request{ref: q.ref, ask: q.ask, way: way, stream: came, extra: true, by: by}
+	out.by = untied(out)
+	return out
 }
 
 // breaks ask a text up to the middle of a character of several tokens, as a whole and as a stream: what is there of the

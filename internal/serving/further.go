@@ -79,6 +79,19 @@ func (r *run) among(way string, n, most int) []*request {
 	return list
 }
 
+// untied judges a request by another answer of the server: where the reference's text has a tie, the server may choose
+// otherwise the next time, and another text is no fault.
+func untied(q *request) func(a *Answer) judgement {
+	by := q.by
+	return func(a *Answer) judgement {
+		j := by(a)
+		if j.fault > nothing && slices.ContainsFunc(q.ref.Rows, func(row Row) bool { return row.Gap() <= row.noise }) {
+			j.fault, j.what = nothing, "another text comes, and the reference's has a tie"
+		}
+		return j
+	}
+}
+
 // endedAs judges an answer that may end where the same request has ended alone, and where nothing else says whether
 // the reference's next token ends a text.
 func (r *run) endedAs(q *request, a *Answer) judgement {

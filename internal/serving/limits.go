@@ -31,6 +31,8 @@ const (
 	mostBeside, overfull = 8, 4
 	// decisive is how many times the noise of two logits apart tokens are that a setting chooses between. By reason.
 	decisive = 4
+	// shortMemory is the smallest number of last tokens that a server counts as seen: mlx_lm.server's.
+	shortMemory = 20
 	// leastDrafted is how many proposed tokens of a draft model are enough to wonder that none is accepted: one of ten
 	// is in what a bad one proposes, and none of 100 then happens once in 40,000 times. By reason.
 	leastDrafted = 100

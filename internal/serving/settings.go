@@ -98,14 +98,14 @@ func (r *run) telling(refs []*Reference, settings []setting) (best *request) {
 	most := -1
 	for _, s := range settings {
 		for _, ref := range refs {
-			// Servers count the tokens of the prompt as seen, or do not.
-			tokens := r.model.greedy(ref, s, nil)
-			if tokens == nil || !slices.Equal(tokens, r.model.greedy(ref, s, ref.Prompt)) {
+			tokens := r.model.greedy(ref, s, 0)
+			same := func(seen int) bool { return slices.Equal(tokens, r.model.greedy(ref, s, seen)) }
+			if tokens == nil || !same(shortMemory) || !same(len(ref.Prompt)+len(ref.Tokens)) {
 				continue
 			}
 			n := 0
 			for _, m := range s.mistakes() {
-				if as := r.model.greedy(ref, m, nil); as != nil && len(as) <= len(tokens) && !slices.Equal(as, tokens) {
+				if as := r.model.greedy(ref, m, 0); as != nil && len(as) <= len(tokens) && !slices.Equal(as, tokens) {
 					n++
 				}
 			}
@@ -126,7 +126,8 @@ func (r *run) set(ref *Reference, s setting, tokens []int) *request {
 	ask := ref.Ask.with(s.key, s.value)
 	ask.Tokens = len(tokens)
 	right := &Reference{Case: ref.Case, Ask: ask, Prompt: ref.Prompt, Tokens: tokens}
-	plain := &Reference{Case: ref.Case, Prompt: ref.Prompt, Tokens: ref.Tokens[:len(tokens)]}
+	plain := &Reference{Case: ref.Case, Prompt: ref.Prompt, Tokens: ref.Tokens[:len(tokens)],
+		Rows: ref.Rows[:len(tokens)]}
 	return &request{ref: right, ask: ask, way: fmt.Sprintf("%s %v", s.key, s.shown), extra: true, cause: causeSetting, by: func(a *Answer) judgement {
 		j := r.model.chosen(right, a)
 		if as := r.model.chosen(plain, a); j.fault > nothing && as.fault == none {
@@ -158,10 +159,15 @@ func (m *Model) forcing(ref *Reference) []setting {
 }
 
 // greedy are the reference's choices with a setting, to the first that is another by it; nil where none is, or where
-// noise may decide one. before are the tokens that count as seen from the beginning.
-func (m *Model) greedy(ref *Reference, s setting, before []int) []int {
+// noise may decide one. Seen is what was made, or so many of the last tokens, those of the prompt among them: servers
+// read penalties in either way.
+func (m *Model) greedy(ref *Reference, s setting, last int) []int {
 	for k, row := range ref.Rows {
-		seen := slices.Concat(before, ref.Tokens[:k])
+		seen := ref.Tokens[:k]
+		if last > 0 {
+			seen = slices.Concat(ref.Prompt, seen)
+			seen = seen[max(0, len(seen)-last):]
+		}
 		if len(row.Top) == 0 {
 			return nil
 		}

@@ -51,15 +51,17 @@ func (r *run) streamOf(ctx context.Context, q *request, way string, came func())
 		j.fail(texts, 0, "the pieces of the stream come to %s, the answer as a whole is %s", quoted(a.Text), quoted(q.answer.Text))
 		return j
 	}
-	return &request{ref: q.ref, ask: q.ask, way: way, stream: came, extra: true, by: by}
+	out := &request{ref: q.ref, ask: q.ask, way: way, stream: came, extra: true, by: by}
+	out.by = untied(out)
+	return out
 }
 
 // breaks ask a text up to the middle of a character of several tokens, as a whole and as a stream: what is there of the
 // character may not spoil what comes before it.
 func (r *run) breaks(context.Context) (list []*request) {
 	for _, q := range r.eachPath() {
-		k := r.model.insideCharacter(q.ref.Tokens)
-		if k == 0 {
+		k := r.model.insideCharacter(q.ref.Tokens[:q.length()])
+		if k == 0 || q.j.tie >= 0 {
 			continue
 		}
 		begin := *q.ref
@@ -74,8 +76,11 @@ func (r *run) breaks(context.Context) (list []*request) {
 			j.right = k
 			return j
 		}
-		list = append(list, &request{ref: &begin, ask: begin.Ask, way: "broken character", extra: true, cause: causeDetokenise, by: of},
-			&request{ref: &begin, ask: begin.Ask, way: "broken character as a stream", extra: true, cause: causeStream, by: of, stream: func() {}})
+		whole := &request{ref: &begin, ask: begin.Ask, way: "broken character", extra: true, cause: causeDetokenise, by: of}
+		whole.by = untied(whole)
+		pieces := *whole
+		pieces.way, pieces.cause, pieces.stream = "broken character as a stream", causeStream, func() {}
+		list = append(list, whole, &pieces)
 	}
 	if len(list) == 0 {
 		r.note("not asked: no text of a case has a character of several tokens")

@@ -91,3 +91,22 @@ func TestTies(t *testing.T) {
 		}
 	}
 }
+
+// A server may choose between two tokens that are tied each time anew: no way of asking takes that for a fault.
+func TestTiesEachTimeAnew(t *testing.T) {
+	const k = 2
+	ref, rival := near(k, 1e-5, tensor.F32)
+	for turn := range 3 {
+		n := turn
+		flipping := func(seen []int) []float64 {
+			row := servingtest.Logits(seen)
+			if len(seen) == len(ref.Prompt)+k {
+				n++
+				row[rival] = row[ref.Tokens[k]] + []float64{1e-6, -1e-6, 1e-6}[n%3]
+			}
+			return row
+		}
+		out := judge(t, &servingtest.Stub{Model: flipping}, []*serving.Reference{ref}, serving.Options{Model: serving.Model{Vocab: tokenizer(t)}, Draws: 50})
+		assert.Equal(t, report.Pass, out.Verdict, "%v", failing(out))
+	}
+}

@@ -78,7 +78,7 @@ func TestLiveSharedLayers(t *testing.T) {
 		require.NotNil(t, r.FirstDivergence, c.reason)
 		assert.Equal(t, "model.encoder.albert_layer_groups.0.albert_layers.0"+c.layer,
 			r.FirstDivergence.Layer, c.reason)
-		require.NotEmpty(t, r.Causes, c.reason)
+
 		assert.Equal(t, [2]any{c.cause, true}, [2]any{r.Causes[0].ID, r.Causes[0].Proven}, c.reason)
 	}
 }

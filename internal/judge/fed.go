@@ -98,12 +98,12 @@ func (s *sharing) others(ctx context.Context) {
 				grid.Cells[i].Run = run
 			}
 		}
-		s.add(ctx, o, func(port int) *tensor.Tensor { return s.r.laid.lay(s.r.Program, port, &grid) })
+		s.add(ctx, o, func(port int) *tensor.Tensor { return s.r.laid.lay(port, &grid) })
 	}
 }
 
 // lay lays one port out on a grid.
-func (l *laidOut) lay(p *program.Program, port int, grid *onepass.Grid) *tensor.Tensor {
+func (l *laidOut) lay(port int, grid *onepass.Grid) *tensor.Tensor {
 	at, ok := l.at[port]
 	if !ok {
 		return nil

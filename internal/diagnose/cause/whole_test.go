@@ -53,29 +53,6 @@ func runOf(t *testing.T, kind string, ports ...made) *diagnose.Scene {
 		Failed: func(err error) { assert.NoError(t, err) }}
 }
 
-// rmsNorm is x/√(mean x²) for rows of n.
-func rmsNorm(x values, n int) values {
-	out := make(values, len(x))
-	for r := 0; r < len(x); r += n {
-		square := 0.0
-		for _, v := range x[r : r+n] {
-			square += v * v
-		}
-		for c := r; c < r+n; c++ {
-			out[c] = x[c] / math.Sqrt(square/float64(n)+1e-6)
-		}
-	}
-	return out
-}
-
-func sumOf(a, b values) values {
-	out := make(values, len(a))
-	for i := range a {
-		out[i] = a[i] + b[i]
-	}
-	return out
-}
-
 func TestCausesOfOtherPlaces(t *testing.T) {
 	const n, w = 12, 32
 	shape := []int{1, n, w}

@@ -230,11 +230,11 @@ func (c *Comparison) tokenIDs(name string) (ids [][]int) {
 // reportCauses adds the causes to a report.
 func (c *Comparison) reportCauses(r *report.Report) {
 	causes := c.Causes()
+	r.Notes = slices.Concat(r.Notes, c.search.notes)
 	if len(c.replays) > 0 && causes != nil && !slices.ContainsFunc(causes, func(k diagnose.Cause) bool { return k.Proven }) &&
 		!slices.ContainsFunc(c.replays, func(r *replayed) bool { return !r.inferred }) {
-		c.search.notes = append(c.search.notes, "why is told by the program that the reference ran, which the golden has not: parity program MODEL --golden DIR adds it")
+		r.Notes = append(r.Notes, "why is told by the program that the reference ran, which the golden has not: parity program MODEL --golden DIR adds it")
 	}
-	r.Notes = slices.Concat(r.Notes, c.search.notes)
 	if causes == nil {
 		return
 	}

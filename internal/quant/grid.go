@@ -46,7 +46,7 @@ func (g *Grid) Centred() *Grid {
 	if !g.Whole || g.Top < 3 {
 		return nil
 	}
-	half := (g.Top + 1) / 2
+	half := float64((g.Top + 1) / 2)
 	c := *g
 	c.Q, c.Zero = nil, nil
 	for r, row := range g.Q {

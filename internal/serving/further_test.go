@@ -65,7 +65,7 @@ func TestArriving(t *testing.T) {
 			}
 			return busy > serving.DefaultParallel+1
 		}, Swap: func(mine *servingtest.Request, _ []*servingtest.Request) *servingtest.Request { return mine }}, "queued", report.Pass, nil,
-			"queued: /v1/completions: 429", "it refuses what it has no slot for"},
+			"429 Too Many Requests: no slot", "it refuses what it has no slot for"},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
 			t.Parallel()

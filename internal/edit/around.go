@@ -1,10 +1,10 @@
 package edit
 
 import (
-	"github.com/goparity/goparity/internal/label"
 	"slices"
 	"strings"
 
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/program"
 )
 
@@ -12,7 +12,7 @@ import (
 var compares = []string{"lt", "le", "gt", "ge"}
 
 // ofMask names edits of what compares positions, and of what hides scores by that.
-func ofMask(c *context) string {
+func ofMask(c *surroundings) string {
 	comparison := slices.Contains(compares, c.op.Name)
 	toComparison := slices.ContainsFunc(compares, func(n string) bool { return c.near(n, toCompare) })
 	hides := c.Kind == "drop" && c.op.Name == "add" && c.near("_softmax", 2) && c.compared()
@@ -38,7 +38,7 @@ func ofMask(c *context) string {
 }
 
 // oneRow reports whether what is changed has one row, as the mask of a decode step has.
-func (c *context) oneRow() bool {
+func (c *surroundings) oneRow() bool {
 	if len(c.op.Out) == 0 {
 		return false
 	}
@@ -47,23 +47,23 @@ func (c *context) oneRow() bool {
 }
 
 // cut reports whether what is changed is cut into parts.
-func (c *context) cut() bool {
+func (c *surroundings) cut() bool {
 	return slices.ContainsFunc([]string{"select", "slice", "split", "split_with_sizes", "unbind", "chunk"}, func(n string) bool { return c.near(n, 2) })
 }
 
 // compared reports whether the edited operator compares positions, or takes what comes of that.
-func (c *context) compared() bool {
+func (c *surroundings) compared() bool {
 	is := func(o program.Op) bool { return slices.Contains(compares, o.Name) }
 	return is(c.op) || c.afterAny(toScores, is)
 }
 
 // attended reports whether what is changed goes into an attention.
-func (c *context) attended() bool {
+func (c *surroundings) attended() bool {
 	return c.reaches("_softmax") || slices.ContainsFunc(c.Ops, func(o program.Op) bool { return strings.Contains(o.Name, "scaled_dot_product") && c.reaches(o.Name) })
 }
 
 // ofHeads names edits of the order of heads and sequences in front of an attention.
-func ofHeads(c *context) string {
+func ofHeads(c *surroundings) string {
 	if c.Kind != "layout" || len(c.At) == 0 || len(c.op.Out) != 1 || !c.attended() && !c.has("_softmax") && !c.hasFused() {
 		return ""
 	}
@@ -90,7 +90,7 @@ func ofHeads(c *context) string {
 }
 
 // ofScan names edits of what stands beside the scan of a state: its decays are exponentials.
-func ofScan(c *context) string {
+func ofScan(c *surroundings) string {
 	if c.op.Name != "add" || !c.takesTwo() || c.Kind != "drop" && c.Kind != "twice" {
 		return ""
 	}
@@ -102,7 +102,7 @@ func ofScan(c *context) string {
 }
 
 // factor reports whether an operand is a weight, or a view of one.
-func (c *context) factor(o program.Op) bool {
+func (c *surroundings) factor(o program.Op) bool {
 	own := c.op
 	defer func() { c.op = own }()
 	c.op = o
@@ -110,7 +110,7 @@ func (c *context) factor(o program.Op) bool {
 }
 
 // reaches reports whether what an edit changes comes to an operator at last.
-func (c *context) reaches(name string) bool {
+func (c *surroundings) reaches(name string) bool {
 	seen := map[program.ID]bool{}
 	for _, id := range c.made {
 		seen[id] = true
@@ -131,11 +131,11 @@ func (c *context) reaches(name string) bool {
 
 // afterAny reports whether the edited operator takes what another one made that is of some kind, within some
 // operators.
-func (c *context) afterAny(within int, is func(o program.Op) bool) bool {
+func (c *surroundings) afterAny(within int, is func(o program.Op) bool) bool {
 	return c.makes(c.op, within, is)
 }
 
-func (c *context) makes(of program.Op, within int, is func(o program.Op) bool) bool {
+func (c *surroundings) makes(of program.Op, within int, is func(o program.Op) bool) bool {
 	taken := of.Operands()
 	for range within {
 		var next []program.ID
@@ -154,12 +154,12 @@ func (c *context) makes(of program.Op, within int, is func(o program.Op) bool) b
 	return false
 }
 
-func (c *context) makesNamed(of program.Op, within int, name string) bool {
+func (c *surroundings) makesNamed(of program.Op, within int, name string) bool {
 	return c.makes(of, within, func(o program.Op) bool { return o.Name == name })
 }
 
 // rotates reports whether an operator adds what is turned by a sine to what is turned by a cosine: x·cos + (−b, a)·sin.
-func (c *context) rotates(o program.Op) bool {
+func (c *surroundings) rotates(o program.Op) bool {
 	return o.Name == "add" && len(o.Operands()) > 1 && c.makesNamed(o, 1, "mul") && c.makes(o, 2, func(o program.Op) bool {
 		return o.Name == "cat" && c.makesNamed(o, 1, "neg")
 	})
@@ -167,7 +167,7 @@ func (c *context) rotates(o program.Op) bool {
 
 // gains reports whether an operator makes, of a weight of one axis, the factor of what was normed; or takes that
 // factor.
-func (c *context) gains() bool {
+func (c *surroundings) gains() bool {
 	ofWeight := func(o program.Op) bool {
 		return slices.ContainsFunc(o.Operands(), func(id program.ID) bool { v := c.Values[id]; return v.Weight != "" && len(v.Shape) == 1 })
 	}
@@ -184,7 +184,7 @@ func (c *context) gains() bool {
 }
 
 // isBias reports whether what is changed is added as it stands.
-func (c *context) isBias() bool {
+func (c *surroundings) isBias() bool {
 	return slices.ContainsFunc(c.Ops, func(o program.Op) bool {
 		return slices.ContainsFunc(o.Args, func(a program.Arg) bool {
 			id, ok := a.Value.(program.ID)
@@ -194,19 +194,19 @@ func (c *context) isBias() bool {
 }
 
 // summed reports whether what is changed is added to something as it stands.
-func (c *context) summed() bool {
+func (c *surroundings) summed() bool {
 	return slices.ContainsFunc(c.Ops, func(o program.Op) bool {
 		ids := o.Operands()
 		return o.Name == "add" && len(ids) > 1 && slices.ContainsFunc(ids, func(id program.ID) bool { return slices.Contains(c.made, id) })
 	})
 }
 
-func (c *context) hasFused() bool {
+func (c *surroundings) hasFused() bool {
 	return slices.ContainsFunc(c.Ops, func(o program.Op) bool { return strings.Contains(o.Name, "scaled_dot_product") })
 }
 
 // ofAllHeads reports whether what is changed has no axis of heads: of the scores of an attention it is the same for all.
-func (c *context) ofAllHeads() bool {
+func (c *surroundings) ofAllHeads() bool {
 	if len(c.made) != 1 || int(c.made[0]) >= len(c.Values) {
 		return false
 	}
@@ -215,7 +215,7 @@ func (c *context) ofAllHeads() bool {
 }
 
 // ofModulation names edits of factors, shifts and gates that are the same for all tokens.
-func ofModulation(c *context) string {
+func ofModulation(c *surroundings) string {
 	parts := c.op.Name == "split_with_sizes" || c.op.Name == "split" || c.op.Name == "slice"
 	switch {
 	case c.modulates(c.op) && (c.Kind == "drop" || c.Kind == "bypass"):
@@ -230,7 +230,7 @@ func ofModulation(c *context) string {
 
 // modulates reports whether an operator multiplies rows with numbers that are the same for all of them, or adds these,
 // and they are no weight.
-func (c *context) modulates(o program.Op) bool {
+func (c *surroundings) modulates(o program.Op) bool {
 	if o.Name != "mul" && o.Name != "add" || len(o.Out) != 1 || c.reaches("_softmax") {
 		return false
 	}
@@ -243,7 +243,7 @@ func (c *context) modulates(o program.Op) bool {
 }
 
 // ofSource names edits that take what was recorded elsewhere.
-func ofSource(c *context) string {
+func ofSource(c *surroundings) string {
 	if c.Kind != "source" || c.From == "" {
 		return ""
 	}
@@ -268,12 +268,12 @@ func ofSource(c *context) string {
 }
 
 // norms reports whether a layer of the program is a norm.
-func (c *context) norms(layer string) bool {
+func (c *surroundings) norms(layer string) bool {
 	return slices.ContainsFunc(c.Of.Ops, func(o program.Op) bool { return o.Layer == layer && (isNorm(o.Name) || o.Name == "rsqrt") })
 }
 
 // ofRegion names edits of what is done to a value until it is one value again.
-func ofRegion(c *context) string {
+func ofRegion(c *surroundings) string {
 	switch {
 	case c.Kind == "rounding":
 		return "dtype/downcast"
@@ -295,15 +295,18 @@ func ofRegion(c *context) string {
 }
 
 // ofStacked names edits of what experts get and give, where their weights lie in one.
-func ofStacked(c *context) string {
-	if c.has("_grouped_mm") || c.has("histc") {
+func ofStacked(c *surroundings) string {
+	if c.stacked() {
 		return ofExperts(c)
 	}
 	return ""
 }
 
+// stacked reports whether experts run on weights that lie in one.
+func (c *surroundings) stacked() bool { return c.has("_grouped_mm") || c.has("histc") }
+
 // caps reports whether the edited operator is one of c·tanh(x/c), with a number c.
-func (c *context) caps() bool {
+func (c *surroundings) caps() bool {
 	scales := func(o program.Op) bool { return (o.Name == "mul" || o.Name == "div") && len(o.Operands()) == 1 }
 	for i, o := range c.Ops {
 		if o.Name != "tanh" {
@@ -319,18 +322,18 @@ func (c *context) caps() bool {
 }
 
 // ofRow names edits of which row of several a result is, where nothing else is done.
-func ofRow(c *context) string {
+func ofRow(c *surroundings) string {
 	if c.Kind != "slice" && c.Kind != "layout" || slices.ContainsFunc(c.Ops, func(o program.Op) bool { return !slices.Contains(moves, o.Name) }) {
 		return ""
 	}
-	if slices.ContainsFunc(c.Ops, func(o program.Op) bool { return (&context{Piece: c.Piece, op: o}).ofOneRow() }) {
+	if slices.ContainsFunc(c.Ops, func(o program.Op) bool { return (&surroundings{Piece: c.Piece, op: o}).ofOneRow() }) {
 		return "output/last-token"
 	}
 	return ""
 }
 
 // ofRecurrence names edits of a state that decays from row to row, as that of a state-space model.
-func ofRecurrence(c *context) string {
+func ofRecurrence(c *surroundings) string {
 	if !c.has("exp") || !c.has("softplus") && !c.has("cumsum") || c.reaches("_softmax") || c.has("topk") {
 		return ""
 	}

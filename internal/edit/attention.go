@@ -1,7 +1,7 @@
 package edit
 
 import (
-	std "context"
+	"context"
 	"slices"
 	"strings"
 
@@ -155,7 +155,7 @@ type Weighed struct {
 }
 
 // AttentionWeights returns those of the attentions in a piece. A fused one is run on values that are 1 for one key each.
-func AttentionWeights(ctx std.Context, b *replay.Base) (out []Weighed) {
+func AttentionWeights(ctx context.Context, b *replay.Base) (out []Weighed) {
 	s := newSite(b, nil)
 	for _, a := range s.attentions() {
 		if a.softmax >= 0 {

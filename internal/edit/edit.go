@@ -162,6 +162,18 @@ func (s *site) addAt(kind string, cost int, text string, at []int, rewrite func(
 	return &s.out[len(s.out)-1]
 }
 
+// instead appends an edit after which operators take others in the place of some values.
+func (s *site) instead(kind string, cost int, text string, at []int, of []program.ID, f change) *Edit {
+	return s.addAt(kind, cost, text, at, func(w *writer, o program.Op) {
+		w.run(o, o.Name, o.Args.Map(func(id program.ID) program.ID {
+			if slices.Contains(of, id) {
+				return f(w, id)
+			}
+			return id
+		}))
+	})
+}
+
 // ofTables are the kinds by which people get tables wrong. Others that fit there do so by chance: a table that is zero
 // turns nothing, whatever made it so.
 var ofTables = []string{"scalar", "integer", "table", "mask", "rounding"}
@@ -235,6 +247,16 @@ func with(args program.Args, name string, value any) program.Args {
 		}
 	}
 	return append(out, program.Arg{Name: name, Value: value})
+}
+
+// renamed returns arguments in which values stand in the place of others.
+func renamed(args program.Args, now map[program.ID]program.ID) program.Args {
+	return args.Map(func(id program.ID) program.ID {
+		if to, ok := now[id]; ok {
+			return to
+		}
+		return id
+	})
 }
 
 // pass makes a value the result of an operator, spread where it is smaller.

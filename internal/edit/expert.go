@@ -32,11 +32,7 @@ func experts(s *site) {
 		for _, set := range sets {
 			for _, order := range append(orders(n), rolled(n, 1), rolled(n, n-1)) {
 				s.stacked(set, fmt.Sprintf("in the order %v", order), 4, func(w *writer, id program.ID) program.ID {
-					index := make([]float64, n)
-					for i, k := range order {
-						index[i] = float64(k)
-					}
-					return w.call("index_select", id, nil, "self", id, "dim", 0, "index", w.numbers(index, []int{n}, tensor.I64))
+					return w.selected(id, 0, order)
 				})
 			}
 			for k := range n {
@@ -52,24 +48,11 @@ func experts(s *site) {
 
 // stacked gives the operators that take weights others in their place.
 func (s *site) stacked(set []program.ID, what string, cost int, f change) {
-	var at []int
 	name := ""
 	for _, id := range set {
-		at = append(at, s.takers(id)...)
 		name += s.Values[id].Weight + ", "
 	}
-	slices.Sort(at)
-	e := s.addAt("layout", cost, name+what, slices.Compact(at), func(w *writer, o program.Op) {
-		w.run(o, o.Name, o.Args.Map(func(id program.ID) program.ID {
-			if slices.Contains(set, id) {
-				return f(w, id)
-			}
-			return id
-		}))
-	})
-	if e.Kind != "" {
-		e.ID = "moe/expert-order"
-	}
+	s.instead("layout", cost, name+what, s.takers(set...), set, f).ID = "moe/expert-order"
 }
 
 // rolled is the order in which each of n comes k places later.

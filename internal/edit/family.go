@@ -1,7 +1,6 @@
 package edit
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
-	"github.com/goparity/goparity/tensor"
 )
 
 // Family is an edit with numbers that are not known: they are found from what the candidate has. All zero change nothing.
@@ -109,12 +107,7 @@ func fitted(p []float64) string {
 func Ordered(b *replay.Base, d int, order []int) *Edit {
 	s := newSite(b, nil)
 	s.last("layout", 5, text("axis %d in the order %v of the result", d, order[:min(len(order), mostWritten)]), func(w *writer, id program.ID) program.ID {
-		data := make([]byte, 8*len(order))
-		for i, k := range order {
-			binary.LittleEndian.PutUint64(data[8*i:], uint64(k))
-		}
-		index := w.outside(program.Value{Shape: []int{len(order)}, DType: tensor.I64, Data: data})
-		return w.call("index_select", id, nil, "self", id, "dim", d, "index", index)
+		return w.selected(id, d, order)
 	})
 	if len(s.out) == 0 {
 		return nil

@@ -69,9 +69,9 @@ func (f *Fed) rowAxes(shape []int) (axes []int) {
 // positions come behind all rows. What becomes of other lines is of no matter: they are not compared.
 func (w *writer) moved(f *Fed, of, id program.ID, axis int, slots []slot) program.ID {
 	shape := w.s.Value(of).Shape()
-	index := make([]float64, f.Rows+max(len(slots)-len(f.At), 0))
-	for i := range index {
-		index[i] = float64(min(i, f.Rows-1))
+	order := make([]int, f.Rows+max(len(slots)-len(f.At), 0))
+	for i := range order {
+		order[i] = min(i, f.Rows-1)
 	}
 	parts, begins := []program.ID{id}, map[int]int{0: 0}
 	end := f.Rows
@@ -98,9 +98,9 @@ func (w *writer) moved(f *Fed, of, id program.ID, axis int, slots []slot) progra
 		}
 		switch at := begin(x.of); {
 		case x.of == empty.of:
-			index[row] = float64(at)
+			order[row] = at
 		case x.at < len(f.At):
-			index[row] = float64(at + f.At[x.at])
+			order[row] = at + f.At[x.at]
 		}
 	}
 	if len(parts) > 1 {
@@ -108,9 +108,17 @@ func (w *writer) moved(f *Fed, of, id program.ID, axis int, slots []slot) progra
 		all[axis] = end
 		id = w.call("cat", id, all, "tensors", parts, "dim", axis)
 	}
-	shape = slices.Clone(shape)
-	shape[axis] = len(index)
-	return w.call("index_select", id, shape, "self", id, "dim", axis, "index", w.numbers(index, []int{len(index)}, tensor.I64))
+	return w.selected(id, axis, order)
+}
+
+// selected writes a value whose elements along an axis are those of an order.
+func (w *writer) selected(id program.ID, axis int, order []int) program.ID {
+	shape, index := slices.Clone(w.value(id).Shape), make([]float64, len(order))
+	shape[axis] = len(order)
+	for i, k := range order {
+		index[i] = float64(k)
+	}
+	return w.call("index_select", id, shape, "self", id, "dim", axis, "index", w.numbers(index, []int{len(order)}, tensor.I64))
 }
 
 // owner adds the value as another one has it to the patch; a value that it has not makes the edit none.

@@ -18,7 +18,7 @@ func Label(p *program.Piece, e Edit) string {
 	if e.ID != "" {
 		return e.ID
 	}
-	c := &context{Piece: p, Edit: e}
+	c := &surroundings{Piece: p, Edit: e}
 	if len(e.At) > 0 {
 		c.op = p.Ops[e.At[0]]
 		c.made = c.op.Out
@@ -78,7 +78,8 @@ func IDs() (ids []string) {
 	return slices.Compact(ids)
 }
 
-type context struct {
+// surroundings are what stands around an edit.
+type surroundings struct {
 	*program.Piece
 	Edit
 	op   program.Op   // none where what comes from outside is changed
@@ -86,7 +87,7 @@ type context struct {
 }
 
 // labels are the rules by which edits are named; the first that has a name decides.
-var labels = []func(c *context) string{ofSource, ofRegion, ofRow, ofRecurrence, ofStacked, ofActivation, ofNorm, ofConvolution, ofWeight, ofMask, ofHeads, ofScan, ofModulation, ofRotation, ofAttention, ofExperts, ofSum, ofProduct, ofEmbedding, ofOrder, ofValue}
+var labels = []func(c *surroundings) string{ofSource, ofRegion, ofRow, ofRecurrence, ofStacked, ofActivation, ofNorm, ofConvolution, ofWeight, ofMask, ofHeads, ofScan, ofModulation, ofRotation, ofAttention, ofExperts, ofSum, ofProduct, ofEmbedding, ofOrder, ofValue}
 
 var activations = map[string]string{"silu": "silu", "gelu (none)": "gelu", "gelu (tanh)": "gelu-tanh", "gelu": "gelu", "relu": "relu", "relu²": "relu2",
 	"x·sigmoid(1.702·x)": "quick-gelu", "sigmoid": "sigmoid", "tanh": "tanh", "leaky_relu": "leaky-relu", "elu": "elu", "mish": "mish", "softplus": "softplus"}
@@ -95,7 +96,7 @@ func isActivation(name string) bool {
 	return slices.Contains([]string{"silu", "gelu", "relu", "mish", "hardswish", "leaky_relu", "elu"}, name)
 }
 
-func ofActivation(c *context) string {
+func ofActivation(c *surroundings) string {
 	if c.op.Name == "pow" && c.Kind == "drop" && c.after("relu", 1) {
 		return "activation/relu"
 	}
@@ -127,7 +128,7 @@ func ofActivation(c *context) string {
 }
 
 // ofCall names a call that is left out by what it does.
-func (c *context) ofCall() string {
+func (c *surroundings) ofCall() string {
 	does := func(is func(o program.Op) bool) bool {
 		return slices.ContainsFunc(c.At, func(i int) bool { return is(c.Ops[i]) })
 	}
@@ -143,7 +144,7 @@ func (c *context) ofCall() string {
 		return ""
 	case does(c.rotates):
 		return "rope/applied"
-	case c.Kind == "drop" && does(func(o program.Op) bool { return o.Name == "add" && (&context{Piece: c.Piece, op: o}).takesTwo() }):
+	case c.Kind == "drop" && does(func(o program.Op) bool { return o.Name == "add" && (&surroundings{Piece: c.Piece, op: o}).takesTwo() }):
 		return "residual/missing"
 	case does(func(o program.Op) bool { return o.Name == "rsqrt" || isNorm(o.Name) || o.Name == "linalg_vector_norm" }):
 		return "norm/missing"
@@ -154,22 +155,22 @@ func (c *context) ofCall() string {
 }
 
 // ofBlock reports whether a numbered block is left out between what is recorded, and none of it was.
-func (c *context) ofBlock() bool {
+func (c *surroundings) ofBlock() bool {
 	block := label.Block(c.Ops[c.At[0]].Layer)
 	return block != "" && c.Of != nil && !label.Within(c.Of.Ports[c.Target].Layer, block) &&
 		!slices.ContainsFunc(c.At, func(i int) bool { return label.Block(c.Ops[i].Layer) != block })
 }
 
 // gatesItself reports whether a factor stands in x·sigmoid(a·x).
-func (c *context) gatesItself() bool {
+func (c *surroundings) gatesItself() bool {
 	for _, o := range c.Ops {
 		if o.Name != "mul" {
 			continue
 		}
-		m := &context{Piece: c.Piece, op: o}
+		m := &surroundings{Piece: c.Piece, op: o}
 		if m.takesOne(c.op.Operands()) && slices.ContainsFunc(o.Operands(), func(id program.ID) bool {
 			i := c.Maker(id)
-			return i >= 0 && c.Ops[i].Name == "sigmoid" && (&context{Piece: c.Piece, op: c.Ops[i]}).takesOne(c.op.Out)
+			return i >= 0 && c.Ops[i].Name == "sigmoid" && (&surroundings{Piece: c.Piece, op: c.Ops[i]}).takesOne(c.op.Out)
 		}) {
 			return true
 		}
@@ -178,13 +179,13 @@ func (c *context) gatesItself() bool {
 }
 
 // takesOne reports whether the operator takes one of some values.
-func (c *context) takesOne(ids []program.ID) bool {
+func (c *surroundings) takesOne(ids []program.ID) bool {
 	return slices.ContainsFunc(c.op.Operands(), func(id program.ID) bool { return slices.Contains(ids, id) })
 }
 
 func isNorm(name string) bool { return strings.Contains(name, "_norm") }
 
-func ofNorm(c *context) string {
+func ofNorm(c *surroundings) string {
 	near := c.op.Name == "rsqrt" || c.op.Name == "mean" || c.op.Name == "pow" || c.near("rsqrt", 2)
 	switch {
 	case c.gains() && (c.Kind == "drop" || c.Kind == "scalar" || c.Kind == "sibling" || c.Kind == "source" || c.Kind == "bypass"):
@@ -210,7 +211,7 @@ func ofNorm(c *context) string {
 }
 
 // ofConvolution names edits of the order in which the weight of a convolution lies, and of the channels that it takes.
-func ofConvolution(c *context) string {
+func ofConvolution(c *surroundings) string {
 	if c.Kind != "layout" || !slices.ContainsFunc(c.Takers, func(i int) bool { return c.Ops[i].Name == "convolution" }) {
 		return ""
 	}
@@ -228,13 +229,13 @@ func ofConvolution(c *context) string {
 }
 
 // ofSibling reports whether the weight that is read is one beside its own, in the same layer.
-func (c *context) ofSibling() bool {
+func (c *surroundings) ofSibling() bool {
 	from, to, ok := strings.Cut(c.Text, " → ")
 	return ok && role(from) != role(to) && slices.Equal(numbersIn(from), numbersIn(to))
 }
 
 // widens reports whether the piece makes more of each row than it takes, as gates do and queries do not.
-func (c *context) widens() bool {
+func (c *surroundings) widens() bool {
 	out := c.Values[c.Out].Shape
 	return len(out) > 0 && slices.ContainsFunc(c.Values, func(v program.Value) bool {
 		return v.Record > 0 && len(v.Shape) == len(out) && v.Shape[len(v.Shape)-1] < out[len(out)-1]
@@ -246,7 +247,7 @@ func numbersIn(name string) []string {
 	return strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsDigit(r) })
 }
 
-func ofWeight(c *context) string {
+func ofWeight(c *surroundings) string {
 	if c.Weight == "" {
 		return ""
 	}
@@ -282,7 +283,7 @@ func ofWeight(c *context) string {
 }
 
 // ofRotation names edits of sines and cosines, and of what is multiplied with them.
-func ofRotation(c *context) string {
+func ofRotation(c *surroundings) string {
 	turns := c.has("cos") && c.has("sin")
 	if c.op.Name == "pow" && (c.Kind == "scalar" || c.Kind == "table") && c.after("arange", toAngles) {
 		return "rope/theta" // a geometric sequence
@@ -314,7 +315,7 @@ func ofRotation(c *context) string {
 	return ""
 }
 
-func ofAttention(c *context) string {
+func ofAttention(c *surroundings) string {
 	fused := strings.Contains(c.op.Name, "scaled_dot_product")
 	softmax := c.near("_softmax", 4)
 	switch {
@@ -348,11 +349,11 @@ func ofAttention(c *context) string {
 	return ""
 }
 
-func ofExperts(c *context) string {
+func ofExperts(c *surroundings) string {
 	if c.Kind == "sibling" && c.op.Name == "sum" && strings.Contains(c.Text, "the element") && c.after("mul", 3) {
 		return "moe/k"
 	}
-	stacked := c.has("_grouped_mm") || c.has("histc")
+	stacked := c.stacked()
 	if !c.has("topk") && !stacked {
 		return ""
 	}
@@ -383,7 +384,7 @@ func ofExperts(c *context) string {
 	return ""
 }
 
-func ofSum(c *context) string {
+func ofSum(c *surroundings) string {
 	if c.op.Name == "mul" && c.Kind == "drop" && (c.after("sigmoid", 1) || c.after("silu", 1) || c.after("tanh", 1)) ||
 		c.op.Name == "add" && c.Kind == "drop" && !c.takesTwo() && c.near("mul", 1) {
 		return "modulation/missing"
@@ -414,7 +415,7 @@ func ofSum(c *context) string {
 	return ""
 }
 
-func ofProduct(c *context) string {
+func ofProduct(c *surroundings) string {
 	switch {
 	case c.op.Name == "transpose" && c.Kind == "drop" && c.takesWeight() && (c.near("mm", 2) || c.near("addmm", 2) || c.near("bmm", 2)):
 		return "linear/transposed"
@@ -436,7 +437,7 @@ func ofProduct(c *context) string {
 }
 
 // ofOneRow reports whether an operator takes one row of several.
-func (c *context) ofOneRow() bool {
+func (c *surroundings) ofOneRow() bool {
 	x, ok := c.op.Args.Get("self").(program.ID)
 	if !ok || len(c.op.Out) != 1 || len(c.Values[x].Shape) < 2 {
 		return false
@@ -447,7 +448,7 @@ func (c *context) ofOneRow() bool {
 }
 
 // takesFrom reports whether the operator takes what another one made, which the piece takes as it was recorded.
-func (c *context) takesFrom(name string) bool {
+func (c *surroundings) takesFrom(name string) bool {
 	return slices.ContainsFunc(c.op.Operands(), func(id program.ID) bool {
 		r := c.Values[id].Record
 		if r == 0 || c.Of == nil {
@@ -458,7 +459,7 @@ func (c *context) takesFrom(name string) bool {
 	})
 }
 
-func ofEmbedding(c *context) string {
+func ofEmbedding(c *surroundings) string {
 	switch {
 	case (c.Kind == "integer" || c.op.Name == "arange") && c.has("embedding"):
 		return "embedding/index"
@@ -470,7 +471,7 @@ func ofEmbedding(c *context) string {
 	return ""
 }
 
-func ofOrder(c *context) string {
+func ofOrder(c *surroundings) string {
 	switch {
 	case c.Kind == "layout" && strings.Contains(c.Text, "exchanged"), c.Kind == "axis" && (c.op.Name == "transpose" || c.op.Name == "permute"):
 		return "layout/transposed"
@@ -486,7 +487,7 @@ func ofOrder(c *context) string {
 	return ""
 }
 
-func ofValue(c *context) string {
+func ofValue(c *surroundings) string {
 	switch {
 	case strings.HasPrefix(c.Text, "a factor of the result"):
 		return "value/scale"
@@ -509,12 +510,12 @@ func ofValue(c *context) string {
 }
 
 // has reports whether the piece has an operator.
-func (c *context) has(name string) bool {
+func (c *surroundings) has(name string) bool {
 	return slices.ContainsFunc(c.Ops, func(o program.Op) bool { return o.Name == name })
 }
 
 // near reports whether the result of the edited operator goes into another one, within some operators.
-func (c *context) near(name string, within int) bool {
+func (c *surroundings) near(name string, within int) bool {
 	made := slices.Clone(c.made)
 	for range within {
 		var next []program.ID
@@ -532,20 +533,20 @@ func (c *context) near(name string, within int) bool {
 }
 
 // after reports whether the edited operator takes what another one made, within some operators.
-func (c *context) after(name string, within int) bool {
+func (c *surroundings) after(name string, within int) bool {
 	return c.afterAny(within, func(o program.Op) bool { return o.Name == name })
 }
 
 // scales reports whether the weight that is changed is that of a norm.
-func (c *context) scales() bool {
+func (c *surroundings) scales() bool {
 	return slices.ContainsFunc(c.Ops, func(o program.Op) bool {
-		n := &context{Piece: c.Piece, op: o}
+		n := &surroundings{Piece: c.Piece, op: o}
 		return n.takes(c.Weight) && (isNorm(o.Name) || n.after("rsqrt", toNorm))
 	})
 }
 
 // takes reports whether the operator takes a weight, maybe as another type.
-func (c *context) takes(weight string) bool {
+func (c *surroundings) takes(weight string) bool {
 	return slices.ContainsFunc(c.op.Operands(), func(id program.ID) bool {
 		for c.Maker(id) >= 0 && slices.Contains([]string{"_to_copy", "add", "view"}, c.Ops[c.Maker(id)].Name) {
 			id = c.Ops[c.Maker(id)].Operands()[0]
@@ -554,12 +555,12 @@ func (c *context) takes(weight string) bool {
 	})
 }
 
-func (c *context) takesWeight() bool {
+func (c *surroundings) takesWeight() bool {
 	return slices.ContainsFunc(c.op.Operands(), func(id program.ID) bool { return c.Values[id].Weight != "" })
 }
 
 // learned returns how many axes a weight has that an operator takes as it stands, or by a view of it; 0 for none.
-func (c *context) learned() (axes int) {
+func (c *surroundings) learned() (axes int) {
 	for _, id := range c.op.Operands() {
 		for c.Maker(id) >= 0 && slices.Contains([]string{"view", "expand", "slice", "unsqueeze", "transpose", "_to_copy", "select", "index"}, c.Ops[c.Maker(id)].Name) {
 			id = c.Ops[c.Maker(id)].Operands()[0]
@@ -577,13 +578,13 @@ func (c *context) learned() (axes int) {
 }
 
 // masks reports whether the operator makes a mask.
-func (c *context) masks() bool {
+func (c *surroundings) masks() bool {
 	return len(c.op.Out) == 1 && c.op.Out[0] != program.None && c.Values[c.op.Out[0]].DType == tensor.Bool
 }
 
 // scores reports whether what an operator makes is added to the scores of an attention: it comes to a softmax through a
 // sum and through no product.
-func (c *context) scores() bool {
+func (c *surroundings) scores() bool {
 	made, added := slices.Clone(c.made), false
 	for range toScores {
 		var next []program.ID
@@ -602,4 +603,4 @@ func (c *context) scores() bool {
 	return false
 }
 
-func (c *context) takesTwo() bool { return len(c.op.Operands()) > 1 }
+func (c *surroundings) takesTwo() bool { return len(c.op.Operands()) > 1 }

@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -52,20 +53,10 @@ func modules(s *site) {
 
 // weightsOf reads weights from another module.
 func (s *site) weightsOf(m, other string, to map[program.ID]Weight) {
-	var at []int
-	for id := range to {
-		at = append(at, s.takers(id)...)
-	}
-	slices.Sort(at)
-	e := s.addAt("weight", 3, text("%s → %s", m, other), slices.Compact(at), func(w *writer, o program.Op) {
-		w.run(o, o.Name, o.Args.Map(func(id program.ID) program.ID {
-			if x, ok := to[id]; ok {
-				return w.outside(program.Value{Shape: x.Shape, DType: x.DType, Weight: x.Name})
-			}
-			return id
-		}))
-	})
-	e.Weight = m
+	of := slices.Collect(maps.Keys(to))
+	s.instead("weight", 3, text("%s → %s", m, other), s.takers(of...), of, func(w *writer, id program.ID) program.ID {
+		return w.outside(program.Value{Shape: to[id].Shape, DType: to[id].DType, Weight: to[id].Name})
+	}).Weight = m
 }
 
 // moduleOf is the module that has a weight; "" for none.

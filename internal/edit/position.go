@@ -2,6 +2,7 @@ package edit
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/cmplx"
 	"slices"
@@ -54,7 +55,7 @@ func (s *site) positions() {
 						return w.late(program.Value{Shape: v.Shape, DType: v.DType}, moved)
 					})
 				}
-				s.othersGiven("state/position", rank, text, map[program.ID]func() []float64{id: moved}, s.takers(id))
+				s.otherNumbers("state/position", rank, text, map[program.ID]func() []float64{id: moved}, s.takers(id))
 			})
 		}
 	}
@@ -87,18 +88,13 @@ func (f *Fed) eachOf(shape []int, axis, from, to int, do func(position, at int))
 	}
 }
 
-// given gives operators other numbers in the place of values.
-func (s *site) othersGiven(id string, rank int, text string, numbers map[program.ID]func() []float64, at []int) {
+// otherNumbers appends an edit after which operators take values with other numbers.
+func (s *site) otherNumbers(id string, rank int, text string, of map[program.ID]func() []float64, at []int) {
 	if len(at) == 0 {
 		return
 	}
-	s.addAt("state", rank, text, at, func(w *writer, o program.Op) {
-		w.run(o, o.Name, o.Args.Map(func(x program.ID) program.ID {
-			if n, ok := numbers[x]; ok {
-				return w.late(program.Value{Shape: s.Value(x).Shape(), DType: s.Values[x].DType}, n)
-			}
-			return x
-		}))
+	s.instead("state", rank, text, at, slices.Collect(maps.Keys(of)), func(w *writer, x program.ID) program.ID {
+		return w.late(program.Value{Shape: s.Value(x).Shape(), DType: s.Values[x].DType}, of[x])
 	}).ID = id
 }
 
@@ -139,7 +135,7 @@ func (s *site) turns(f *Fed, c, t program.ID, axis int) bool {
 	x, y := s.floats(c), s.floats(t)
 	shape := s.Value(c).Shape()
 	inner := size(shape[axis+1:])
-	ok, varies := len(f.At) > 2 && s.onCircle(f, x, y, shape, axis), false
+	ok, varies := len(f.At) > 2 && f.onCircle(x, y, shape, axis), false
 	if !ok {
 		return false
 	}
@@ -165,7 +161,7 @@ func (s *site) turns(f *Fed, c, t program.ID, axis int) bool {
 }
 
 // onCircle reports whether the first numbers of the first two rows have one size, so that all are worth a look.
-func (s *site) onCircle(f *Fed, x, y []float64, shape []int, axis int) bool {
+func (f *Fed) onCircle(x, y []float64, shape []int, axis int) bool {
 	inner := size(shape[axis+1:])
 	from := f.Line * size(shape[:axis]) / f.Lines * shape[axis]
 	for k := range min(inner, 4) {
@@ -209,12 +205,12 @@ func (s *site) turned(f *Fed, id string, c, t program.ID, axis int) {
 		numbers := map[program.ID]func() []float64{c: rotated(cos, func(z complex128) float64 { return real(z) }), t: rotated(sin, func(z complex128) float64 { return imag(z) })}
 		at := slices.Concat(of, by)
 		slices.Sort(at)
-		s.othersGiven(id, rank, text, numbers, slices.Compact(at))
+		s.otherNumbers(id, rank, text, numbers, slices.Compact(at))
 		if len(of) == len(by) && len(of) > 1 && len(of) <= mostTakers {
 			for k := range of {
 				at := []int{of[k], by[k]}
 				slices.Sort(at)
-				s.othersGiven(id, rank+1, text+fmt.Sprintf(", those of one that is turned: %d of %d", k+1, len(of)), numbers, at)
+				s.otherNumbers(id, rank+1, text+fmt.Sprintf(", those of one that is turned: %d of %d", k+1, len(of)), numbers, at)
 			}
 		}
 	}

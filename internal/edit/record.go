@@ -36,15 +36,8 @@ func records(s *site) {
 				if len(at) == 0 {
 					continue
 				}
-				s.addAt("source", 3, text("%s takes %s in the place of %s", s.Ops[at[0]].Name, r.Name, s.port(id)), at, func(w *writer, o program.Op) {
-					x := w.outside(value)
-					w.run(o, o.Name, o.Args.Map(func(a program.ID) program.ID {
-						if a == id {
-							return x
-						}
-						return a
-					}))
-				}).Was = s.layerOf(v)
+				s.instead("source", 3, text("%s takes %s in the place of %s", s.Ops[at[0]].Name, r.Name, s.port(id)), at, []program.ID{id},
+					func(w *writer, _ program.ID) program.ID { return w.outside(value) }).Was = s.layerOf(v)
 			}
 		}
 		if taken[r.Record] || !s.isOutput(r.Shape) {

@@ -148,15 +148,8 @@ func (s *site) alsoTo(all []region) {
 		if len(takers) == 0 || takers[0] <= r.at[0] {
 			continue
 		}
-		s.addAt("twice", 3, s.name(r)+", to the "+s.Ops[m].Name+" behind it, too", takers, func(w *writer, o program.Op) {
-			to := w.again(r, id)
-			w.run(o, o.Name, o.Args.Map(func(x program.ID) program.ID {
-				if x == id {
-					return to
-				}
-				return x
-			}))
-		})
+		s.instead("twice", 3, s.name(r)+", to the "+s.Ops[m].Name+" behind it, too", takers, []program.ID{id},
+			func(w *writer, id program.ID) program.ID { return w.again(r, id) })
 	}
 }
 
@@ -165,12 +158,7 @@ func (w *writer) again(r region, in program.ID) program.ID {
 	now := map[program.ID]program.ID{r.in: in}
 	for _, i := range r.at {
 		o := w.s.Ops[i]
-		o.Args = o.Args.Map(func(id program.ID) program.ID {
-			if to, ok := now[id]; ok {
-				return to
-			}
-			return id
-		})
+		o.Args = renamed(o.Args, now)
 		out := slices.Clone(o.Out)
 		for k, id := range out {
 			if id != program.None {

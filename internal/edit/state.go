@@ -45,12 +45,7 @@ func (s *site) cached(f *Fed, a attention, g fault) {
 		now := map[program.ID]program.ID{}
 		for _, i := range a.ops {
 			o := s.Ops[i]
-			o.Args = o.Args.Map(func(id program.ID) program.ID {
-				if to, ok := now[id]; ok {
-					return to
-				}
-				return id
-			})
+			o.Args = renamed(o.Args, now)
 			if i == a.k.op && g.k != nil {
 				o.Args = with(o.Args, a.k.arg, w.moved(f, s.at(a.k), s.at(a.k), a.kAxis, g.k))
 			}
@@ -99,13 +94,13 @@ func widened(args program.Args, keys, more int) program.Args {
 
 // lines writes a value in which each sequence has what another one had.
 func (w *writer) lines(id program.ID, lines int, of func(line int) int) program.ID {
-	shape := w.value(id).Shape
-	each := shape[0] / lines
-	var index []float64
-	for i := range shape[0] {
-		index = append(index, float64(of(i/max(each, 1))*each+i%max(each, 1)))
+	n := w.value(id).Shape[0]
+	each := max(n/lines, 1)
+	order := make([]int, n)
+	for i := range order {
+		order[i] = of(i/each)*each + i%each
 	}
-	return w.call("index_select", id, nil, "self", id, "dim", 0, "index", w.numbers(index, []int{len(index)}, tensor.I64))
+	return w.selected(id, 0, order)
 }
 
 // behind is how many keys lie in front of those of the first query.
@@ -280,12 +275,15 @@ func (s *site) anew() {
 			continue
 		}
 		for _, axis := range s.fed.rowAxes(v.Shape) {
-			put := func(id, text string, of int, known int) {
+			put := func(id, text string, whose, known int) {
 				slots := own(len(s.fed.At))
 				for at := range min(from, known) {
-					slots[at] = slot{of, at}
+					slots[at] = slot{whose, at}
 				}
-				s.replaced("state", 3, text+": "+Name(s.Piece, program.ID(i)), map[program.ID]int{program.ID(i): axis}, slots).ID = id
+				of := program.ID(i)
+				s.instead("state", 3, text+": "+Name(s.Piece, of), s.takers(of), []program.ID{of}, func(w *writer, x program.ID) program.ID {
+					return w.moved(s.fed, x, x, axis, slots)
+				}).ID = id
 			}
 			if from > 0 {
 				put("state/chunk", "a forward pass begins with an empty state", -1, from)
@@ -295,24 +293,6 @@ func (s *site) anew() {
 			}
 		}
 	}
-}
-
-// replaced gives all operators that take a value another one, whose rows are those of slots.
-func (s *site) replaced(kind string, cost int, text string, axes map[program.ID]int, slots []slot) *Edit {
-	var at []int
-	for id := range axes {
-		at = append(at, s.takers(id)...)
-	}
-	slices.Sort(at)
-	return s.addAt(kind, cost, text, slices.Compact(at), func(w *writer, o program.Op) {
-		w.run(o, o.Name, o.Args.Map(func(x program.ID) program.ID {
-			axis, is := axes[x]
-			if !is {
-				return x
-			}
-			return w.moved(s.fed, x, x, axis, slots)
-		}))
-	})
 }
 
 // exchanged are rows of another sequence in the place of the result's own.

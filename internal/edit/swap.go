@@ -88,22 +88,11 @@ func outsiders(s *site) {
 			if s.Maker(x) >= 0 || s.Maker(y) >= 0 || a.Weight != "" || b.Weight != "" || !isFloat(a) || !slices.Equal(a.Shape, b.Shape) || a.DType != b.DType {
 				continue
 			}
-			at := slices.Concat(s.takers(x), s.takers(y))
-			slices.Sort(at)
-			if at = slices.Compact(at); len(at) == 0 {
+			at, both := s.takers(x, y), []program.ID{x, y}
+			if len(at) == 0 {
 				continue
 			}
-			s.addAt("exchange", 3, text("%s and %s exchanged", s.port(x), s.port(y)), at, func(w *writer, o program.Op) {
-				w.run(o, o.Name, o.Args.Map(func(id program.ID) program.ID {
-					switch id {
-					case x:
-						return y
-					case y:
-						return x
-					}
-					return id
-				}))
-			})
+			s.instead("exchange", 3, text("%s and %s exchanged", s.port(x), s.port(y)), at, both, func(_ *writer, id program.ID) program.ID { return x + y - id })
 		}
 	}
 }

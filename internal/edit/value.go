@@ -108,14 +108,8 @@ func ofLine(s *site) {
 				if n == mostNear {
 					break
 				}
-				s.addAt("source", 3, text("%s → %s in the line", Name(s.Piece, id), Name(s.Piece, other)), at, func(w *writer, o program.Op) {
-					w.run(o, o.Name, o.Args.Map(func(x program.ID) program.ID {
-						if x == id {
-							return other
-						}
-						return x
-					}))
-				})
+				s.instead("source", 3, text("%s → %s in the line", Name(s.Piece, id), Name(s.Piece, other)), at, []program.ID{id},
+					func(*writer, program.ID) program.ID { return other })
 			}
 		}
 	}
@@ -215,10 +209,10 @@ func (s *site) isMask(id program.ID) bool {
 	return x != nil && x.Len() > 1 && !slices.ContainsFunc(x.Floats(), func(v float64) bool { return v != 0 && v != 1 })
 }
 
-// takers lists the operators that take a value.
-func (s *site) takers(id program.ID) (list []int) {
+// takers lists the operators that take one of some values.
+func (s *site) takers(ids ...program.ID) (list []int) {
 	for i := range s.Ops {
-		if slices.Contains(s.Operands(i), id) {
+		if slices.ContainsFunc(s.Operands(i), func(id program.ID) bool { return slices.Contains(ids, id) }) {
 			list = append(list, i)
 		}
 	}

@@ -6,9 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
-	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/edit"
 	"github.com/goparity/goparity/internal/judge/piece"
 	"github.com/goparity/goparity/internal/label"
@@ -251,13 +249,7 @@ func (r *replayed) beside(site *piece.Site, t int) (list []edit.Weight) {
 // readable lists the weights of a program that may be read in place of one another.
 func (c *Comparison) readable(p *program.Program) (list []edit.Weight) {
 	seen := map[string]bool{}
-	open := sync.OnceValues(func() (checkpoint.Weights, error) {
-		if c.search.Evidence == nil {
-			return nil, nil
-		}
-		weights, _, err := c.search.Evidence()
-		return weights, err
-	})
+	open := opened(c.search.Evidence)
 	for _, v := range p.Values {
 		if v.Weight != "" && !seen[v.Weight] {
 			seen[v.Weight] = true

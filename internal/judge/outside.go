@@ -17,13 +17,7 @@ var errNoWeights = errors.New("its weights are not at hand")
 // Outside returns what loads weights, constants and inputs of a program. Weights stay in memory up to
 // mostWeights bytes, until done: a model is larger, and its pieces take its layers one after the other.
 func Outside(p *program.Program, evidence func() (checkpoint.Weights, checkpoint.Config, error)) (load replay.Load, done func()) {
-	open := sync.OnceValues(func() (checkpoint.Weights, error) {
-		if evidence == nil {
-			return nil, nil
-		}
-		weights, _, err := evidence()
-		return weights, err
-	})
+	open := opened(evidence)
 	var recent recent
 	load = func(v *program.Value) (*replay.Array, error) {
 		var t *tensor.Tensor
@@ -45,6 +39,17 @@ func Outside(p *program.Program, evidence func() (checkpoint.Weights, checkpoint
 		return replay.FromTensor(t)
 	}
 	return load, recent.end
+}
+
+// opened opens the weights of evidence once; none where there is none.
+func opened(evidence func() (checkpoint.Weights, checkpoint.Config, error)) func() (checkpoint.Weights, error) {
+	return sync.OnceValues(func() (checkpoint.Weights, error) {
+		if evidence == nil {
+			return nil, nil
+		}
+		weights, _, err := evidence()
+		return weights, err
+	})
 }
 
 func weight(open func() (checkpoint.Weights, error), v *program.Value, aliases map[string]string) (*tensor.Tensor, error) {

@@ -79,10 +79,10 @@ func (s *site) unknownTable(id program.ID, name string, add func(what string, n 
 	}
 	numbers := x.Floats()
 	v := s.Values[id]
-	if _, n, ok, _ := falling(numbers); ok {
+	if q := sequenceOf(numbers); q.factor == 1 {
 		add("the ratio of "+name, 1, func(w *writer, _ program.ID, p []float64) program.ID {
 			return w.constant(v, func(i int, y float64) float64 {
-				first := numbers[i-i%n]
+				first := numbers[i-i%q.n]
 				return first * math.Pow(y/first, 1+p[0])
 			}, x)
 		})

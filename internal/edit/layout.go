@@ -1,11 +1,9 @@
 package edit
 
 import (
-	"math"
 	"slices"
 
 	"github.com/goparity/goparity/internal/program"
-	"github.com/goparity/goparity/internal/replay"
 )
 
 // layouts put the elements of a value in another order.
@@ -256,67 +254,4 @@ func (s *site) conjugate(at []int, in, out []program.ID, a int, what string) {
 		}
 		w.ops = append(w.ops, o)
 	})
-}
-
-// A table that grows geometrically, as the frequencies of a rotary embedding: another base, another factor.
-var (
-	bases   = []float64{500, 1000, 2500, 5000, 10000, 20000, 50000, 100000, 150000, 200000, 250000, 500000, 1000000, 5000000, 10000000}
-	factors = []float64{2, 4, 8, 16, 32, 64, 0.5, 0.25, 0.125, 1.0 / 3, 3}
-)
-
-// tables makes of a constant or of a result of one axis that falls geometrically another such table.
-func tables(s *site) {
-	o := s.first()
-	v, ok := s.result(o)
-	if ok && isFloat(v) {
-		if x := s.Value(o.Out[0]); x != nil {
-			s.table(x, v, o.Name, func(kind, what string, f change) {
-				s.add(kind, 1, what, func(w *writer, o program.Op) { w.after(o, func(id program.ID) program.ID { return f(w, id) }) })
-			})
-		}
-	}
-	for _, a := range o.Args {
-		id, is := a.Value.(program.ID)
-		if !is || id == program.None || s.Maker(id) >= 0 || s.Value(id) == nil || !isFloat(s.Values[id]) {
-			continue
-		}
-		s.table(s.Value(id), s.Values[id], "the constant of "+o.Name, func(kind, what string, f change) {
-			s.add(kind, 1, what, func(w *writer, o program.Op) { w.run(o, o.Name, with(o.Args, a.Name, f(w, id))) })
-		})
-	}
-}
-
-// table lists other bases and factors of a geometric table x_i = f·b^(−i/n), and such a table in place of
-// one that is scaled.
-func (s *site) table(x *replay.Array, v program.Value, name string, add func(kind, what string, f change)) {
-	b, n, geometric, scaled := falling(x.Floats())
-	if scaled {
-		first := x.Floats()[:2]
-		add("table", text("%s without its scaling", name), func(w *writer, id program.ID) program.ID {
-			return w.constant(v, func(i int, _ float64) float64 { return first[0] * math.Pow(first[1]/first[0], float64(i%n)) }, x)
-		})
-	}
-	if n > 0 && !geometric {
-		for _, c := range bases {
-			add("table", text("%s → a geometric one of base %.4g", name, c), func(w *writer, id program.ID) program.ID {
-				first := x.Floats()[0]
-				return w.constant(v, func(i int, _ float64) float64 { return first * math.Pow(c, -float64(i%n)/float64(n)) }, x)
-			})
-		}
-	}
-	if !geometric {
-		return
-	}
-	for _, c := range bases {
-		if c != b {
-			add("table", text("base of %s: %.4g → %.4g", name, b, c), func(w *writer, id program.ID) program.ID {
-				return w.constant(v, func(i int, x float64) float64 { return rebased(x, i%n, n, b, c) }, x)
-			})
-		}
-	}
-	for _, f := range factors {
-		add("table", text("%s times %.4g", name, f), func(w *writer, id program.ID) program.ID {
-			return w.call("mul", id, nil, "self", id, "other", f)
-		})
-	}
 }

@@ -62,6 +62,9 @@ const (
 	// cosine and a sine may be from one circle, as 16 bits have them.
 	mostKeys, near = 1024, 0.02
 
+	// nearTable is how far the numbers of a table may be from a formula, relative to it; not measured.
+	nearTable = 1e-3
+
 	// mostGrid is up to how many numbers a weight may have to be read as another quantised one, and firstRows how many of
 	// its rows tell whether it is one.
 	mostGrid, firstRows = 1 << 24, 8

@@ -1,39 +1,133 @@
 package edit
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
 	"github.com/goparity/goparity/tensor"
 )
 
-// falling returns the base b and the length n of a table that repeats n falling numbers, the first of
-// which are f·b^(−i/n). It is geometric if all are, and scaled if the last are smaller, as those of rotary
-// embeddings for long contexts.
-func falling(x []float64) (b float64, n int, geometric, scaled bool) {
-	if len(x) < 4 || x[0] <= 0 {
-		return 0, 0, false, false
-	}
-	for n = 1; n < len(x) && x[n] < x[n-1] && x[n] > 0; n++ {
-	}
-	if n < 4 || len(x)%n != 0 || len(x)/n > 8 {
-		return 0, 0, false, false
-	}
-	q := x[1] / x[0]
-	b = math.Round(math.Pow(q, -float64(n))*1e3) / 1e3
-	geometric = true
-	for i := 1; i < len(x); i++ {
-		if i%n != 0 && math.Abs(x[i]/x[i-1]-q) > 1e-3*q {
-			geometric = false
-		}
-	}
-	return b, n, geometric, !geometric && x[n-1] < (1-1e-3)*x[0]*math.Pow(q, float64(n-1))
+// sequence is a table that repeats n falling numbers x_i = g_i·(m_i + (1−m_i)/factor) of a geometric one g_i = first·ratio^i:
+// the frequencies of rotary embeddings. For long contexts the last ones are divided by a factor: m falls from 1 to 0.
+type sequence struct {
+	n            int // 0 for another table
+	first, ratio float64
+	base         float64   // ratio^−n, as it is written in configurations
+	factor       float64   // 1 where all are geometric
+	ramp         []float64 // m
 }
 
-// rebased is the i-th of n numbers of a table with base b, with another base.
-func rebased(x float64, i, n int, b, other float64) float64 {
-	return x * math.Pow(b/other, float64(i)/float64(n))
+// sequenceOf is the one that numbers are.
+func sequenceOf(x []float64) (q sequence) {
+	if len(x) < 4 || x[0] <= 0 {
+		return q
+	}
+	n := 1
+	for ; n < len(x) && x[n] < x[n-1] && x[n] > 0; n++ {
+	}
+	if n < 4 || len(x)%n != 0 || len(x)/n > 8 {
+		return q
+	}
+	q = sequence{n: n, first: x[0]}
+	all := math.Pow(x[n-1]/x[0], 1/float64(n-1))
+	for _, q.ratio = range []float64{all, x[n-1] / x[n-2], x[1] / x[0]} { // where it is scaled its end tells, or its beginning
+		q.base = math.Round(math.Pow(q.ratio, -float64(n))*1e3) / 1e3
+		q.ramp = make([]float64, n)
+		for i := range q.ramp {
+			q.ramp[i] = x[i] / q.geometric(i)
+		}
+		if !slices.ContainsFunc(q.ramp, func(m float64) bool { return math.Abs(m-1) > nearTable }) {
+			q.factor = 1
+			return q
+		}
+		q.factor = 1 / q.ramp[n-1]
+		for i, m := range q.ramp {
+			q.ramp[i] = (m - 1/q.factor) / (1 - 1/q.factor)
+		}
+		if q.factor > 1+nearTable && slices.IsSortedFunc(q.ramp, func(a, b float64) int { return cmp.Compare(b+nearTable, a) }) {
+			return q
+		}
+	}
+	q.ramp, q.factor = nil, 0
+	return q
+}
+
+// geometric is the i-th number of the geometric table.
+func (q sequence) geometric(i int) float64 { return q.first * math.Pow(q.ratio, float64(i%q.n)) }
+
+// scaled is the i-th number of a table whose last numbers are divided by another factor.
+func (q sequence) scaled(i int, factor float64) float64 {
+	m := q.ramp[i%q.n]
+	return q.geometric(i) * (m + (1-m)/factor)
+}
+
+// Other bases and factors of such tables.
+var (
+	bases   = []float64{500, 1000, 2500, 5000, 10000, 20000, 50000, 100000, 150000, 200000, 250000, 500000, 1000000, 5000000, 10000000}
+	factors = []float64{2, 4, 8, 16, 32, 64, 0.5, 0.25, 0.125, 1.0 / 3, 3}
+)
+
+// tables makes of a constant or of a result of one axis that falls geometrically another such table.
+func tables(s *site) {
+	o := s.first()
+	v, ok := s.result(o)
+	if ok && isFloat(v) {
+		if x := s.Value(o.Out[0]); x != nil {
+			s.table(x, v, o.Name, func(what string, number float64, f change) {
+				s.add("table", 1, what, func(w *writer, o program.Op) { w.after(o, func(id program.ID) program.ID { return f(w, id) }) }).Number = number
+			})
+		}
+	}
+	for _, a := range o.Args {
+		id, is := a.Value.(program.ID)
+		if !is || id == program.None || s.Maker(id) >= 0 || s.Value(id) == nil || !isFloat(s.Values[id]) {
+			continue
+		}
+		s.table(s.Value(id), s.Values[id], "the constant of "+o.Name, func(what string, number float64, f change) {
+			s.add("table", 1, what, func(w *writer, o program.Op) { w.run(o, o.Name, with(o.Args, a.Name, f(w, id))) }).Number = number
+		})
+	}
+}
+
+// table lists other bases and factors of a table, other factors by which its last numbers are scaled, and such a table
+// without that.
+func (s *site) table(x *replay.Array, v program.Value, name string, add func(what string, number float64, f change)) {
+	q := sequenceOf(x.Floats())
+	other := func(what string, to float64, number func(i int, x float64) float64) {
+		add(what, to, func(w *writer, _ program.ID) program.ID { return w.constant(v, number, x) })
+	}
+	switch {
+	case q.n == 0:
+		return
+	case q.factor != 1:
+		for _, c := range bases {
+			other(text("%s → a geometric one of base %.4g", name, c), c, func(i int, _ float64) float64 { return q.first * math.Pow(c, -float64(i%q.n)/float64(q.n)) })
+		}
+		if q.factor == 0 {
+			return
+		}
+		other(name+" without its scaling", 0, func(i int, _ float64) float64 { return q.geometric(i) })
+		other(text("%s scaled by %.4g throughout", name, q.factor), q.factor, func(i int, _ float64) float64 { return q.geometric(i) / q.factor })
+		for _, f := range factors {
+			if f > 1 && math.Abs(f-q.factor) > nearTable*q.factor {
+				other(text("%s scaled by %.4g and not %.4g", name, f, q.factor), f, func(i int, _ float64) float64 { return q.scaled(i, f) })
+			}
+		}
+		return
+	}
+	for _, c := range bases {
+		if c != q.base {
+			other(text("base of %s: %.4g → %.4g", name, q.base, c), c, func(i int, x float64) float64 { return x * math.Pow(q.base/c, float64(i%q.n)/float64(q.n)) })
+		}
+	}
+	for _, f := range factors {
+		add(text("%s times %.4g", name, f), f, func(w *writer, id program.ID) program.ID {
+			return w.call("mul", id, nil, "self", id, "other", f)
+		})
+	}
 }
 
 // constant writes a value of numbers that are made of others.

@@ -94,7 +94,7 @@ func Find(ctx context.Context, s *Site) (r *Result, err error) {
 		return nil, err
 	}
 	f.r.decide()
-	f.r.Twin = f.r.Proven && f.known(&f.r.Fits[0].Edit) // its numbers were solved again
+	f.r.Twin = f.r.Proven && f.knownFirst() // its numbers were solved again
 	if len(f.r.Fits) == 0 && f.best.Off*nearer <= f.r.Off {
 		f.r.Near = &f.best
 	}
@@ -117,6 +117,19 @@ type finder struct {
 // known reports whether an edit is one that was proven in another layer.
 func (f *finder) known(e *edit.Edit) bool {
 	return len(f.s.Known) > 0 && slices.Contains(f.s.Known, edit.Key(f.s.Piece, *e))
+}
+
+// knownFirst puts a known edit of the function that was proven first, and reports whether there is one.
+func (f *finder) knownFirst() bool {
+	if f.known(&f.r.Fits[0].Edit) {
+		return true
+	}
+	i := slices.IndexFunc(f.r.Also, func(x Fit) bool { return f.known(&x.Edit) })
+	if i < 0 {
+		return false
+	}
+	f.r.Fits[0], f.r.Also[i] = f.r.Also[i], f.r.Fits[0]
+	return true
 }
 
 // listed tries the edits that can be listed.
@@ -246,7 +259,7 @@ func (r *Result) decide() {
 	r.Fits = rivals[:1:1]
 	for _, f := range rivals[1:] {
 		limit := alike
-		if f.Fitted && rivals[0].Fitted { // as far as their numbers are found
+		if g := rivals[0]; f.Fitted && g.Fitted || f.Kind == "table" && g.Kind == f.Kind && f.Number == g.Number { // as far as numbers are found, and rounded
 			limit = alikeFitted
 		}
 		if same(f.made, rivals[0].made, limit) {
@@ -261,11 +274,9 @@ func (r *Result) decide() {
 			places[edit.Root(r.piece, first(f))] = true
 		}
 	}
-	if len(places) > mostPlaces && r.roundsAlike() {
-		clear(places)
-	}
+	one := len(places) <= mostPlaces || r.roundsAlike()
 	others := slices.ContainsFunc(r.Fits[1:], func(f Fit) bool { return f.Cost <= r.Fits[0].Cost+1 && !alikeRounded(f, r.Fits[0]) })
-	r.Proven = !others && len(places) <= mostPlaces && !r.saturates() && !constant(r.Fits[0].made)
+	r.Proven = !others && one && !r.saturates() && !constant(r.Fits[0].made)
 }
 
 // roundsAlike reports whether all of the simplest are roundings to one type: whichever it is, that is the cause.

@@ -86,9 +86,10 @@ func ordered(made *replay.Array, residual []float64, d int) []int {
 	return order
 }
 
-// newton finds the numbers of a family with which it makes what the candidate has.
+// newton finds the numbers of a family with which it makes what the candidate has. Where they fit they are found once
+// better, as those of others may be.
 func (f *finder) newton(family edit.Family, left []float64) error {
-	p := make([]float64, family.Numbers)
+	p, found := make([]float64, family.Numbers), false
 	for range steps {
 		columns := make([][]float64, len(p))
 		for k := range p {
@@ -122,15 +123,23 @@ func (f *finder) newton(family edit.Family, left []float64) error {
 			return nil
 		}
 		fits, err := f.try(e, f.base.Work(e.Patch))
-		if fits || err != nil {
+		if fits && found { // twice: the better one stays
+			n := len(f.r.Fits)
+			if f.r.Fits[n-1].Off < f.r.Fits[n-2].Off {
+				f.r.Fits[n-2] = f.r.Fits[n-1]
+			}
+			f.r.Fits = f.r.Fits[:n-1]
+		}
+		if found || err != nil {
 			return err
 		}
+		found = fits
 		a, err := f.base.Run(e.Patch)
 		if err != nil {
 			return nil
 		}
 		r := f.s.Residual(a)
-		if len(r) != len(left) || !(norm(r) < converges*norm(left)) {
+		if len(r) != len(left) || !fits && !(norm(r) < converges*norm(left)) {
 			return nil
 		}
 		left = r

@@ -282,8 +282,10 @@ func (s *Stub) serve(w http.ResponseWriter, r *http.Request, isChat bool) {
 	if s.Swap != nil {
 		of = s.Swap(&q, others)
 	}
-	if s.Set != nil {
+	if s.Set != nil { // it may read what the others have
+		s.mu.Lock()
 		s.Set(of, others)
+		s.mu.Unlock()
 	}
 	out := s.of(of, q.Max, isChat)
 	if s.Change != nil && !q.Stream {

@@ -239,18 +239,18 @@ func (c *Comparison) reportCauses(r *report.Report) {
 		return
 	}
 	r.Causes = []report.Cause{}
-	settings := c.settings()
 	for _, k := range causes {
-		text := k.Text
-		for _, d := range settings {
-			if d.Concerns(k.Layer) {
-				text += "; the configs differ: " + d.String()
-			}
-		}
 		r.Causes = append(r.Causes, report.Cause{ID: k.ID, Layer: k.Layer, Proven: k.Proven,
-			Fit: report.Float(k.Fit), FitGolden: report.Float(k.FitGolden), Next: k.Next, NextFit: report.Float(k.NextFit), Text: text})
+			Fit: report.Float(k.Fit), FitGolden: report.Float(k.FitGolden), Next: k.Next, NextFit: report.Float(k.NextFit), Text: k.Text})
 	}
 	r.Causes = withEdits(r.Causes, c.search.edits)
+	for _, d := range c.settings() {
+		for i := range r.Causes {
+			if k := &r.Causes[i]; d.Concerns(k.Layer) {
+				k.Text += "; the configs differ: " + d.String()
+			}
+		}
+	}
 }
 
 // rewritten returns the map that makes of a port's golden what the candidate has.

@@ -41,11 +41,13 @@ func Skipped(s *diagnose.Scene) []diagnose.Prediction {
 	return []diagnose.Prediction{p}
 }
 
-// scales reports whether each column of the rows of y is that of x times a factor of its own, as a layer scale has them.
+// scales reports whether each column of the rows of y is that of x times a factor of its own, as a layer scale has them;
+// where no column has both signs it may be a ReLU.
 func scales(x, y *diagnose.Array, width int) bool {
 	if len(x.Data) != len(y.Data) || len(x.Data) < 2*width {
 		return false
 	}
+	bothSigns := false
 	for c := range width {
 		most := c
 		for i := c; i < len(x.Data); i += width {
@@ -61,9 +63,10 @@ func scales(x, y *diagnose.Array, width int) bool {
 			if !(math.Abs(y.Data[i]-factor*x.Data[i]) <= sameRow*math.Abs(y.Data[most])) {
 				return false
 			}
+			bothSigns = bothSigns || x.Data[i]*x.Data[most] < 0
 		}
 	}
-	return true
+	return bothSigns
 }
 
 // isLeaf reports whether nothing was recorded inside a layer.

@@ -27,8 +27,9 @@ func ofMask(c *surroundings) string {
 	case c.Kind == "mask" && strings.Contains(c.Text, "lower triangle"), c.Kind == "mask" && strings.Contains(c.Text, "everywhere") && c.compared(), hides:
 		return "attention/causal"
 	case (comparison || toComparison) && c.reaches("_softmax"):
+		direct := slices.ContainsFunc(compares, func(n string) bool { return c.near(n, 1) })
 		for _, n := range []string{"sub", "add"} { // a number away: a window
-			if c.after(n, 1) || c.near(n, 1) || c.op.Name == n {
+			if c.after(n, 1) || c.near(n, 1) && !direct || c.op.Name == n {
 				return "attention/mask"
 			}
 		}
@@ -95,7 +96,7 @@ func ofScan(c *surroundings) string {
 		return ""
 	}
 	weighed := func(o program.Op) bool { return o.Name == "mul" && c.factor(o) }
-	if c.has("exp") && c.has("softplus") && c.afterAny(1, weighed) || c.learned() == 1 && c.near("maximum", 1) {
+	if c.has("exp") && c.has("softplus") && c.afterAny(1, weighed) || c.learned() == 1 && c.has("maximum") && (c.near("maximum", 1) || c.near("exp", 2)) {
 		return "ssm/skip"
 	}
 	return ""
@@ -158,11 +159,34 @@ func (c *surroundings) makesNamed(of program.Op, within int, name string) bool {
 	return c.makes(of, within, func(o program.Op) bool { return o.Name == name })
 }
 
-// rotates reports whether an operator adds what is turned by a sine to what is turned by a cosine: x·cos + (−b, a)·sin.
+// rotates reports whether an operator adds what is turned by a sine to what is turned by a cosine, x·cos + (−b, a)·sin, or
+// puts a·cos − b·sin and b·cos + a·sin together.
 func (c *surroundings) rotates(o program.Op) bool {
+	ofProducts := func(name string) func(o program.Op) bool {
+		return func(o program.Op) bool {
+			return o.Name == name && len(o.Operands()) > 1 && !slices.ContainsFunc(o.Operands(), func(id program.ID) bool { return c.Maker(id) < 0 || c.Ops[c.Maker(id)].Name != "mul" })
+		}
+	}
+	if o.Name == "cat" || o.Name == "stack" {
+		return c.makes(o, 1, ofProducts("sub")) && c.makes(o, 1, ofProducts("add"))
+	}
 	return o.Name == "add" && len(o.Operands()) > 1 && c.makesNamed(o, 1, "mul") && c.makes(o, 2, func(o program.Op) bool {
 		return o.Name == "cat" && c.makesNamed(o, 1, "neg")
 	})
+}
+
+// rotatesPart reports whether what is changed cuts rows into a part that is rotated and one that is not, which are put
+// together behind it.
+func (c *surroundings) rotatesPart() bool {
+	cuts := func(o program.Op) bool { return slices.Equal(o.Out, c.op.Out) }
+	return c.cuts() && slices.ContainsFunc(c.Ops, func(o program.Op) bool {
+		return o.Name == "cat" && !c.rotates(o) && c.makes(o, 2, c.rotates) && c.makes(o, 2, cuts)
+	})
+}
+
+// cuts reports whether what is changed cuts a value into parts.
+func (c *surroundings) cuts() bool {
+	return slices.Contains([]string{"split", "split_with_sizes", "slice"}, c.op.Name)
 }
 
 // gains reports whether an operator makes, of a weight of one axis, the factor of what was normed; or takes that
@@ -216,11 +240,10 @@ func (c *surroundings) ofAllHeads() bool {
 
 // ofModulation names edits of factors, shifts and gates that are the same for all tokens.
 func ofModulation(c *surroundings) string {
-	parts := c.op.Name == "split_with_sizes" || c.op.Name == "split" || c.op.Name == "slice"
 	switch {
 	case c.modulates(c.op) && (c.Kind == "drop" || c.Kind == "bypass"):
 		return "modulation/missing"
-	case c.modulates(c.op) && c.Kind == "source", parts && c.Kind == "slice" && slices.ContainsFunc(c.Ops, func(o program.Op) bool {
+	case c.modulates(c.op) && c.Kind == "source", c.cuts() && c.Kind == "slice" && slices.ContainsFunc(c.Ops, func(o program.Op) bool {
 		return c.modulates(o) && c.makes(o, 1, func(of program.Op) bool { return slices.Equal(of.Out, c.op.Out) })
 	}):
 		return "modulation/order"
@@ -332,10 +355,48 @@ func ofRow(c *surroundings) string {
 	return ""
 }
 
+// besideScan names edits of what goes into a scan, or comes of it, and is a piece of its own.
+func (c *surroundings) besideScan() string {
+	if c.Weight != "" || !c.scans() {
+		return ""
+	}
+	left := slices.Contains([]string{"source", "bypass", "drop"}, c.Kind)
+	gate := func(o program.Op) bool { return o.Name == "mul" && c.makesNamed(o, 1, "silu") }
+	switch {
+	case c.op.Name == "slice" && c.Kind == "slice" && (c.after("convolution", 1) || c.takesFrom("convolution")):
+		return "conv/padding"
+	case left && (gate(c.op) || c.afterAny(1, gate)):
+		return "ssm/gate"
+	case c.Kind == "exchange" && len(c.At) > 0, c.Kind == "slice" && c.cuts() && len(c.op.Out) > 2:
+		return "ssm/state"
+	}
+	return ""
+}
+
+// scans reports whether the part of a block that the piece belongs to scans: what it keeps decays by exponentials.
+func (c *surroundings) scans() bool {
+	if c.Of == nil {
+		return false
+	}
+	layer := c.Of.Ports[c.Target].Layer
+	block := label.Block(layer)
+	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(layer, block), "."), ".")
+	if block == "" || name == "" {
+		return false
+	}
+	has := map[string]bool{}
+	for _, o := range c.Of.Ops {
+		if label.Within(o.Layer, block+"."+name) {
+			has[o.Name] = true
+		}
+	}
+	return has["exp"] && (has["softplus"] || has["cumsum"] || has["maximum"]) && !has["_softmax"] && !has["topk"]
+}
+
 // ofRecurrence names edits of a state that decays from row to row, as that of a state-space model.
 func ofRecurrence(c *surroundings) string {
 	if !c.has("exp") || !c.has("softplus") && !c.has("cumsum") || c.reaches("_softmax") || c.has("topk") {
-		return ""
+		return c.besideScan()
 	}
 	does := func(name string) bool {
 		return c.op.Name == name || slices.ContainsFunc(c.At, func(i int) bool { return c.Ops[i].Name == name })

@@ -195,6 +195,13 @@ func (l *grid) others() {
 	l.add(quantScale, 0, "scales and zero points are those of the first group of each row", func(r, _, c int) (float64, float64, float64) {
 		return l.scaleOf(r, 0), l.zeroOf(r, 0), g.Q[r][c]
 	})
+	l.add(quantScale, 1, "the scales are those of the first group of each row", func(r, k, c int) (float64, float64, float64) {
+		s, z := l.scaleOf(r, 0), l.zeroOf(r, k)
+		if !g.Whole && s != 0 {
+			z *= l.scaleOf(r, k) / s
+		}
+		return s, z, g.Q[r][c]
+	})
 	groups(1, "those of the row before", func(r, k, _ int) (int, int) { return (r + rows - 1) % rows, k })
 	groups(1, "those of the next row", func(r, k, _ int) (int, int) { return (r + 1) % rows, k })
 	for _, by := range slices.Compact([]int{1, n - 1}) {

@@ -288,6 +288,9 @@ func ofRotation(c *surroundings) string {
 	if c.op.Name == "pow" && (c.Kind == "scalar" || c.Kind == "table") && c.after("arange", toAngles) {
 		return "rope/theta" // a geometric sequence
 	}
+	if c.Kind == "slice" && c.rotatesPart() {
+		return "rope/applied"
+	}
 	if c.Kind == "drop" || c.Kind == "bypass" || c.Kind == "source" {
 		if c.rotates(c.op) || c.op.Name == "cat" && c.afterAny(1, c.rotates) {
 			return "rope/applied"
@@ -426,7 +429,7 @@ func ofProduct(c *surroundings) string {
 	case c.Kind == "layout" && strings.Contains(c.Text, "rolled") && c.has("glu"),
 		c.Kind == "slice" && strings.HasPrefix(c.Text, "parts") && (c.near("silu", 1) || c.near("gelu", 1) || c.near("sigmoid", 1)):
 		return "linear/gate-up"
-	case slices.Contains([]string{"split", "split_with_sizes", "slice"}, c.op.Name) && c.Kind == "slice" && strings.HasPrefix(c.Text, "parts"):
+	case c.cuts() && c.Kind == "slice" && strings.HasPrefix(c.Text, "parts"):
 		return map[bool]string{true: "linear/gate-up", false: "linear/qkv-order"}[len(c.op.Out) == 2 && !c.attended()]
 	case c.op.Name == "convolution" && strings.HasPrefix(c.Text, "bias"):
 		return "linear/bias-missing"

@@ -58,6 +58,9 @@ const (
 	// its root.
 	toCompare, toRoot = 4, 5
 
+	// mostPositions is up to how many positions of earlier tokens a token is given.
+	mostPositions = 64
+
 	// mostKeys is up to how many keys of an attention other masks of a forward pass are written, and near how far a
 	// cosine and a sine may be from one circle, as 16 bits have them.
 	mostKeys, near = 1024, 0.02

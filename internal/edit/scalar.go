@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/tensor"
 )
 
 // fixed are the arguments that are no numbers to change.
@@ -15,6 +16,7 @@ var fixed = []string{"dim", "dim0", "dim1", "start", "end", "step", "index", "si
 func numbers(s *site) {
 	o := s.first()
 	v, _ := s.result(o)
+	position := o.Name == "add" && len(o.Out) == 1 && v.DType == tensor.I64 && size(v.Shape) == 1 // of the one token of a decode step
 	for _, a := range o.Args {
 		if slices.Contains(fixed, a.Name) && !(o.Name == "arange" && a.Name != "step") {
 			continue
@@ -22,7 +24,10 @@ func numbers(s *site) {
 		set := func(x any) {
 			if x != a.Value {
 				cost := 3
-				if o.Name == "full" { // zeros that something is put into
+				switch {
+				case position:
+					cost = 0
+				case o.Name == "full": // zeros that something is put into
 					cost = 5
 				}
 				e := s.add("scalar", cost, text("%s of %s: %v → %s", a.Name, o.Name, a.Value, number(x)), func(w *writer, o program.Op) {
@@ -39,6 +44,11 @@ func numbers(s *site) {
 		case int:
 			if isFloat(v) && o.Name != "native_group_norm" && o.Name != "convolution" && o.Name != "arange" {
 				for _, x := range others(float64(c), s.sizes) {
+					set(x)
+				}
+			}
+			for x := range min(c, mostPositions) {
+				if position {
 					set(x)
 				}
 			}

@@ -291,7 +291,9 @@ func (c *Comparison) causeOf(r *replayed, of *program.Piece, p *Port, found *edi
 	}
 	others := map[string]bool{}
 	for _, o := range append(slices.Clone(found.Also), found.Fits[1:]...) {
-		others[o.Kind+": "+o.Text] = true
+		if o.Kind != f.Kind || o.Text != f.Text { // which may be of several operators
+			others[o.Kind+": "+o.Text] = true
+		}
 	}
 	k.Edit.Others = slices.Sorted(maps.Keys(others))
 	if len(k.Edit.Others) > mostOthers {

@@ -3,10 +3,12 @@ package pattern
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/vec"
 )
@@ -28,18 +30,39 @@ func Values(p *Pair) []diagnose.Prediction {
 		p.says(sign, vec.Scaled(vec.Map(p.Right, math.Abs), -1), 0, 0, "the sign is lost: −|x|"),
 	}
 	if f := vec.Project(p.Right, p.Actual); f != 0 && math.Abs(f-1) > sameScale/10 {
-		params := 1
+		id, params := "value/scale", 1
 		name, exact := nameOf(f, p)
 		if exact != 0 {
 			f, params = exact, 0
+			if p.isEmbedded() {
+				id = "embedding/scale"
+			}
 		}
-		out = append(out, p.says("value/scale", vec.Scaled(p.Right, f), params, 0, "every element is multiplied by %s", name))
+		out = append(out, p.says(id, vec.Scaled(p.Right, f), params, 0, "every element is multiplied by %s", name))
 	}
 	if o := floats.Sum(vec.Minus(p.Actual, p.Right)) / float64(len(p.Actual)); o != 0 {
 		added := vec.Map(p.Right, func(x float64) float64 { return x + o })
 		out = append(out, p.says("value/offset", added, 1, 0, "%.6g is added to every element", o))
 	}
 	return out
+}
+
+// isEmbedded reports whether the target is what a layer makes of whole numbers, as a table of embeddings does, or stands
+// directly behind that.
+func (p *Pair) isEmbedded() (is bool) {
+	for _, x := range p.Pass() {
+		if p.Target.IsInput() && label.Within(x.Layer, p.Target.Layer) {
+			return is
+		}
+		if x.IsOutput() && slices.Equal(x.Golden.Shape(), p.Target.Golden.Shape()) {
+			in := p.Input(x.Layer)
+			is = in != nil && !in.IsFloat()
+		}
+		if x == p.Target {
+			return is
+		}
+	}
+	return false
 }
 
 func (p *Pair) constant(k float64) diagnose.Prediction {

@@ -109,7 +109,7 @@ bug("mamba_state_bf16", "mamba", edited(X, "slow_forward", ("scan_output = torch
     "between", X, "dtype/downcast", "dtype/downcast", "the state in bfloat16")  # fmt: skip
 bug("mamba_dt_last", "mamba", edited(X, "slow_forward", ("ssm_parameters, [self", "torch.cat([ssm_parameters[..., 16:], ssm_parameters[..., :16]], -1), [self")),
     "input", f"{X}.dt_proj", "ssm/state", "ssm/", "B, C and dt for dt, B and C", also=(X,), also_kind=("between", "local"))  # fmt: skip
-bug("falconmamba_b_raw", "falconmamba", edited(X, "slow_forward", ("B = rms_forward(B", "B = (lambda b, **_: b)(B")), "between", X, "ssm/state", "ssm/", "B is not normed")
+bug("falconmamba_b_raw", "falconmamba", edited(X, "slow_forward", ("B = rms_forward(B", "B = (lambda b, **_: b)(B")), "between", X, "norm/missing", "norm/missing|ssm/", "B is not normed")
 R = "model.rwkv.blocks.1.attention"
 bug("rwkv_no_first", "rwkv", on(R, weight(torch.zeros_like, "time_first")), "between", R, "ssm/skip", "ssm/", "time_first is left out")
 bug("rwkv_decay", "rwkv", on(R, weight(lambda w: -torch.exp(w), "time_decay")), "between", R, "ssm/decay", "ssm/", "the exponential twice")

@@ -19,7 +19,21 @@ func axes(s *site) {
 			continue
 		}
 		set := func(v any) {
-			s.add("axis", 2, text("%s of %s: %v → %v", a.Name, o.Name, a.Value, v), func(w *writer, o program.Op) { w.run(o, o.Name, with(o.Args, a.Name, v)) })
+			s.add("axis", 2, text("%s of %s: %v → %v", a.Name, o.Name, a.Value, v), func(w *writer, o program.Op) {
+				over, list := v.([]int)
+				if keeps, _ := o.Args.Get("keepdim").(bool); !list || !keeps || len(o.Out) != 1 {
+					w.run(o, o.Name, with(o.Args, a.Name, v))
+					return
+				}
+				shape := slices.Clone(s.shape(ids[0]))
+				for _, d := range over {
+					shape[d] = 1
+				}
+				reduced := o
+				reduced.Args, reduced.Out = with(o.Args, a.Name, v), []program.ID{w.make(shape, s.Values[o.Out[0]].DType)}
+				w.ops = append(w.ops, reduced)
+				w.pass(o, reduced.Out[0])
+			})
 		}
 		for d := range rank {
 			if _, list := a.Value.([]int); list {

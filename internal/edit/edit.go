@@ -88,7 +88,8 @@ func List(b *replay.Base, weights []Weight, fed *Fed) []Edit {
 			kind(s)
 		}
 	}
-	for _, s.group = range ofNumber(b.Piece) {
+	for _, g := range ofNumber(b.Piece) {
+		s.group = g.at
 		numbers(s)
 	}
 	for _, kind := range wholes {

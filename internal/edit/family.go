@@ -36,6 +36,17 @@ func Families(b *replay.Base) (out []Family) {
 		of(fittedCost, what, n, at, fitted, rewrite)
 	}
 	more := func(p []float64) string { return fmt.Sprintf("%+.4g", p[0]) }
+	for _, g := range ofNumber(s.Piece) {
+		of(fittedCost-1, fmt.Sprintf("%g wherever it stands", g.number), 1, g.at, fitted, func(w *writer, o program.Op, p []float64) {
+			for _, a := range o.Args {
+				if a.Value == g.number {
+					w.run(o, o.Name, with(o.Args, a.Name, g.number*(1+p[0])))
+					return
+				}
+			}
+			w.failed = true
+		})
+	}
 	for _, g := range groups(s.Piece) {
 		o := s.Ops[g[0]]
 		for _, a := range o.Args {

@@ -66,8 +66,14 @@ func like(o program.Op) string {
 	return o.Name + " " + strings.Join(names, " ")
 }
 
-// ofNumber are the operators of several names that are given one number, as a limit that is divided by and multiplied with.
-func ofNumber(p *program.Piece) (out [][]int) {
+// shared is a number that operators are given.
+type shared struct {
+	number float64
+	at     []int
+}
+
+// ofNumber are numbers that operators of several names are given, as a limit that is divided by and multiplied with.
+func ofNumber(p *program.Piece) (out []shared) {
 	index := map[float64]int{}
 	for i, o := range p.Ops {
 		for _, a := range o.Args {
@@ -78,15 +84,15 @@ func ofNumber(p *program.Piece) (out [][]int) {
 			k, seen := index[c]
 			if !seen {
 				k = len(out)
-				index[c], out = k, append(out, nil)
+				index[c], out = k, append(out, shared{number: c})
 			}
-			if !slices.Contains(out[k], i) {
-				out[k] = append(out[k], i)
+			if !slices.Contains(out[k].at, i) {
+				out[k].at = append(out[k].at, i)
 			}
 		}
 	}
-	return slices.DeleteFunc(out, func(g []int) bool {
-		return !slices.ContainsFunc(g, func(i int) bool { return p.Ops[i].Name != p.Ops[g[0]].Name })
+	return slices.DeleteFunc(out, func(g shared) bool {
+		return !slices.ContainsFunc(g.at, func(i int) bool { return p.Ops[i].Name != p.Ops[g.at[0]].Name })
 	})
 }
 

@@ -242,6 +242,19 @@ func (c *surroundings) widens() bool {
 	})
 }
 
+// ofRows reports whether the weight that is changed has several rows.
+func (c *surroundings) ofRows() bool {
+	return slices.ContainsFunc(c.Values, func(v program.Value) bool {
+		many := 0
+		for _, n := range v.Shape {
+			if n > 1 {
+				many++
+			}
+		}
+		return v.Weight == c.Weight && many > 1
+	})
+}
+
 // numbersIn lists the numbers in a name.
 func numbersIn(name string) []string {
 	return strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsDigit(r) })
@@ -264,6 +277,8 @@ func ofWeight(c *surroundings) string {
 		return "linear/qkv-order"
 	case c.Kind == "weight":
 		return "linear/other-layer"
+	case c.Kind == "layout" && c.ofRows() && c.summed(): // a table that is added as it stands
+		return "embedding/position"
 	case c.Kind == "layout" && strings.Contains(c.Text, "exchanged"):
 		return "linear/transposed"
 	case c.Kind == "value" && c.near("cat", 2) && !c.near("_softmax", toScores):

@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"math"
 	"slices"
 
 	"github.com/goparity/goparity/internal/program"
@@ -35,6 +36,15 @@ func (s *site) layouts(v program.Value, add func(what string, f change)) {
 		})
 		for _, a := range s.factors(n) {
 			add(text("axis %d as %d×%d → %d×%d", d, a, n/a, n/a, a), func(w *writer, id program.ID) program.ID { return w.turn(id, d, a) })
+		}
+		if a := int(math.Sqrt(float64(n - 1))); a > 1 && a*a == n-1 { // a grid behind a token of its own
+			add(text("axis %d but for its first as %d×%d, transposed", d, a, a), func(w *writer, id program.ID) program.ID {
+				order := make([]int, n)
+				for i := range a * a {
+					order[1+i] = 1 + i%a*a + i/a
+				}
+				return w.selected(id, d, order)
+			})
 		}
 		for _, q := range s.triples(n) {
 			add(text("axis %d as %d×%d×%d → %d×%d×%d", d, q[0], q[1], n/q[0]/q[1], q[1], q[0], n/q[0]/q[1]), func(w *writer, id program.ID) program.ID { return w.turnOuter(id, d, q[0], q[1]) })

@@ -50,6 +50,11 @@ func (r *Result) Site(port int, load replay.Load, rows []bool, without bool) *Si
 		maps.Copy(out, j.anyOrder)
 	}
 	have, _ := rec.arrange(rec.Tensor)
+	ends := j.tied(port, out)
+	arrange := func(a *replay.Array) numbers {
+		made, _ := rec.arrange(a)
+		return made.nearest(have, ends)
+	}
 	f := floor(j.Encoding)
 	limit := figures{f, perRow * f}.max(figures{l.Limit, l.RowLimit})
 	var m replay.Mode
@@ -59,11 +64,10 @@ func (r *Result) Site(port int, load replay.Load, rows []bool, without bool) *Si
 	return &Site{Piece: j.piece(port), Mode: m, AnyOrder: len(j.anyOrder) > 0,
 		Has: func(i int) bool { return j.Records[i].Tensor != nil && !j.Records[i].Misfit },
 		Numbers: func(a *replay.Array) []float64 {
-			made, _ := rec.arrange(a)
-			return made.x
+			return arrange(a).x
 		},
 		Residual: func(a *replay.Array) []float64 {
-			made, _ := rec.arrange(a)
+			made := arrange(a)
 			if len(made.x) != len(have.x) {
 				return nil
 			}
@@ -75,7 +79,7 @@ func (r *Result) Site(port int, load replay.Load, rows []bool, without bool) *Si
 		},
 		Load: func(v *program.Value) (*replay.Array, error) { return j.source(v, out, plain, newBasis()) },
 		Off: func(a *replay.Array) (units, relative float64) {
-			made, _ := rec.arrange(a)
+			made := arrange(a)
 			if len(made.x) != len(have.x) {
 				return inf, inf
 			}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
 )
@@ -100,7 +102,22 @@ func (j *judge) reordered(port int, out excluded) bool {
 // inGroups reports whether x has, group by group, the numbers of stay, in any order. turned has each group
 // in reverse, so that one ends where both have shown the same numbers.
 func inGroups(stay, turned, x []float64, limit float64) bool {
-	more, open, from := map[float64]int{}, 0, 0
+	from := 0
+	for _, to := range groups(stay, turned) {
+		a, b := slices.Sorted(slices.Values(stay[from:to])), slices.Sorted(slices.Values(x[from:to]))
+		for k := range a {
+			if !(math.Abs(a[k]-b[k]) <= limit*math.Max(math.Abs(a[k]), math.Abs(b[k]))) {
+				return false
+			}
+		}
+		from = to
+	}
+	return true
+}
+
+// groups returns where the groups of numbers end of which turned has each in reverse.
+func groups(stay, turned []float64) (ends []int) {
+	more, open := map[float64]int{}, 0
 	count := func(v float64, by int) {
 		was := more[v]
 		more[v] += by
@@ -114,18 +131,51 @@ func inGroups(stay, turned, x []float64, limit float64) bool {
 	for i := range stay {
 		count(stay[i], 1)
 		count(turned[i], -1)
-		if open > 0 && i < len(stay)-1 {
-			continue
+		if open == 0 || i == len(stay)-1 {
+			ends = append(ends, i+1)
 		}
-		a, b := slices.Sorted(slices.Values(stay[from:i+1])), slices.Sorted(slices.Values(x[from:i+1]))
-		for k := range a {
-			if !(math.Abs(a[k]-b[k]) <= limit*math.Max(math.Abs(a[k]), math.Abs(b[k]))) {
-				return false
-			}
-		}
-		from = i + 1
 	}
-	return true
+	return ends
+}
+
+// tied returns where the groups of rows end that a piece may make in any order, as equal numbers are put; nil where it
+// makes one order alone.
+func (j *judge) tied(port int, out excluded) []int {
+	if !slices.ContainsFunc(j.piece(port).Ops, orders) {
+		return nil
+	}
+	stay, turned, ok := j.bothOrders(port, out)
+	a, b := norms(stay), norms(turned)
+	if !ok || len(a) < 2 || slices.Equal(a, b) {
+		return nil
+	}
+	return groups(a, b)
+}
+
+// nearest puts the rows of each group in the order in which they are nearest to others.
+func (n numbers) nearest(to numbers, ends []int) numbers {
+	if len(ends) == 0 || len(n.x) != len(to.x) || n.width != to.width {
+		return n
+	}
+	out, from := numbers{make([]float64, 0, len(n.x)), n.width}, 0
+	for _, end := range ends {
+		var left []int
+		for i := from; i < end; i++ {
+			left = append(left, i)
+		}
+		for i := from; i < end; i++ {
+			k, least := 0, math.Inf(1)
+			for at, of := range left {
+				if d := floats.Distance(n.row(of), to.row(i), 2); d < least {
+					k, least = at, d
+				}
+			}
+			out.x = append(out.x, n.row(left[k])...)
+			left = slices.Delete(left, k, k+1)
+		}
+		from = end
+	}
+	return out
 }
 
 func norms(n numbers) (out []float64) {

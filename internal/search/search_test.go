@@ -274,6 +274,7 @@ func TestLabels(t *testing.T) {
 		{routed(), "value", "divided by its sum, the result of topk", "moe/renorm", "the first of two results"},
 		{angles(1, 0.1, 0.01, 0.001), "table", "base of the constant of mul: 1e+04 → 5e+05", "rope/theta", "other frequencies"},
 		{angles(1, 0.1, 0.002, 0.0001), "table", "the constant of mul without its scaling", "rope/scaling", "those for long contexts"},
+		{angles(100, 10, 0.125, 0.0125), "table", "the constant of mul scaled by 4 and not 8", "rope/scaling", "the last are divided by another factor"},
 		{attention(), "bypass", "the result of add is the mm before", "rope/applied", "q as it came from its projection"},
 		{convolved(), "scalar", "padding of convolution: all before axis 0", "conv/padding", "what sees the past alone"},
 		{convolved(), "drop", "bias of convolution left out", "linear/bias-missing", "of a convolution"},

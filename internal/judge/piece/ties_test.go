@@ -60,3 +60,52 @@ func TestAnyOrder(t *testing.T) {
 		assert.Equal(t, tt.wrong, wrong, tt.reason)
 	}
 }
+
+// What an edit makes is compared in the order of the candidate, where equal numbers do not tell it.
+func TestSiteOfAnyOrder(t *testing.T) {
+	p, err := program.Parse("p", []byte(grouped), nil)
+	require.NoError(t, err)
+	x := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}
+	twice := func(rows ...int) *replay.Array {
+		var of []float64
+		for _, r := range rows {
+			of = append(of, 2*x[2*r], 2*x[2*r+1])
+		}
+		a, err := replay.Of(tensor.F32, []int{6, 2}, of)
+		require.NoError(t, err)
+		return a
+	}
+	run := &piece.Run{Program: p, Encoding: tensor.F32, Load: func(*program.Value) (*replay.Array, error) { return nil, nil }}
+	for _, at := range p.Ports {
+		r := piece.Record{}
+		switch at.Name {
+		case "input_experts":
+			r.Tensor, err = replay.Of(tensor.I64, []int{6}, []float64{1, 0, 0, 2, 1, 0})
+		case "input_x":
+			r.Tensor, err = replay.Of(tensor.F32, []int{6, 2}, x)
+		case "output_1":
+			r.Tensor = twice(5, 1, 2, 4, 0, 3)
+		}
+		require.NoError(t, err)
+		run.Records = append(run.Records, r)
+	}
+	r, err := piece.Judge(t.Context(), run)
+	require.NoError(t, err)
+	require.Equal(t, []int{3}, r.Faults, "all are twice too large")
+	site := r.Site(3, run.Load, nil, false)
+	for _, tt := range []struct {
+		made   *replay.Array
+		right  bool
+		reason string
+	}{
+		{twice(1, 2, 5, 0, 4, 3), true, "the tokens of an expert in another order"},
+		{twice(5, 1, 2, 4, 0, 3), true, "in the candidate's"},
+		{twice(1, 2, 0, 5, 4, 3), false, "two tokens at each other's expert"},
+	} {
+		off, _ := site.Off(tt.made)
+		assert.Equal(t, tt.right, off <= 1, tt.reason)
+		if tt.right {
+			assert.Equal(t, run.Records[3].Tensor.Floats(), site.Numbers(tt.made), tt.reason)
+		}
+	}
+}

@@ -58,6 +58,10 @@ const (
 	// its root.
 	toCompare, toRoot = 4, 5
 
+	// mostSections is up to how many parts a rotary embedding is cut into, and mostUnits into how many units all other
+	// sizes of them are tried.
+	mostSections, mostUnits = 12, 16
+
 	// mostPositions is up to how many positions of earlier tokens a token is given.
 	mostPositions = 64
 

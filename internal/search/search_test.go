@@ -254,6 +254,39 @@ func convolved() *program.Piece {
 	return p
 }
 
+// resized is an image whose width is made 5 of 3, as the recorder writes it: by a matrix.
+func resized() *program.Piece {
+	var b builder
+	var data []byte
+	for _, x := range []float32{1, 0.6, 0, 0, 0, 0, 0.4, 1, 0.4, 0, 0, 0, 0, 0.6, 1} {
+		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(x))
+	}
+	matrix := b.op("expand", []int{2, 3, 5}, "self", b.value(program.Value{Data: data, Shape: []int{3, 5}}), "size", []int{2, 3, 5})
+	return b.piece(b.op("bmm", []int{2, 4, 5}, "self", b.value(program.Value{Record: 1, Shape: []int{2, 4, 3}}), "mat2", matrix))
+}
+
+// repeated is an image each of whose points becomes four.
+func repeated() *program.Piece {
+	var b builder
+	return b.piece(b.op("upsample_nearest2d", []int{1, 2, 6, 8}, "self", b.value(program.Value{Record: 1, Shape: []int{1, 2, 3, 4}}), "output_size", []int{6, 8}))
+}
+
+// sectioned are angles of three positions, from each of which a part of the columns is taken.
+func sectioned() *program.Piece {
+	var b builder
+	sizes := []int{2, 3, 3}
+	x := b.value(program.Value{Record: 1, Shape: []int{3, 5, 8}})
+	b.op("split_with_sizes", []int{3, 5, 2}, "self", x, "split_sizes", sizes, "dim", -1)
+	for _, n := range sizes[1:] {
+		b.ops[0].Out = append(b.ops[0].Out, b.value(program.Value{Shape: []int{3, 5, n}}))
+	}
+	var parts []program.ID
+	for k, id := range b.ops[0].Out {
+		parts = append(parts, b.op("select", []int{5, sizes[k]}, "self", id, "dim", 0, "index", k))
+	}
+	return b.piece(b.op("cat", []int{5, 8}, "tensors", parts, "dim", -1))
+}
+
 func TestLabels(t *testing.T) {
 	for _, tt := range []struct {
 		piece                  *program.Piece
@@ -275,6 +308,10 @@ func TestLabels(t *testing.T) {
 		{angles(1, 0.1, 0.01, 0.001), "table", "base of the constant of mul: 1e+04 → 5e+05", "rope/theta", "other frequencies"},
 		{angles(1, 0.1, 0.002, 0.0001), "table", "the constant of mul without its scaling", "rope/scaling", "those for long contexts"},
 		{angles(100, 10, 0.125, 0.0125), "table", "the constant of mul scaled by 4 and not 8", "rope/scaling", "the last are divided by another factor"},
+		{resized(), "table", "resized cubic, corners aligned", "image/resize", "a matrix that is another"},
+		{repeated(), "sibling", "upsample_nearest2d → linear", "image/resize", "points between those that are there"},
+		{sectioned(), "slice", "sections [2 3 3] → [4 2 2]", "rope/sections", "columns of other positions"},
+		{sectioned(), "slice", "all sections of 0", "rope/sections", "one position for all"},
 		{attention(), "bypass", "the result of add is the mm before", "rope/applied", "q as it came from its projection"},
 		{convolved(), "scalar", "padding of convolution: all before axis 0", "conv/padding", "what sees the past alone"},
 		{convolved(), "drop", "bias of convolution left out", "linear/bias-missing", "of a convolution"},

@@ -1,0 +1,156 @@
+package edit
+
+import (
+	"math"
+	"slices"
+
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/tensor"
+)
+
+// resizes are other ways in which an axis is resized: the recorder writes bilinear and bicubic ones as products with a
+// matrix of [before, after] numbers, each of whose columns is 1 in all.
+func resizes(s *site) {
+	var all []program.ID
+	for i, v := range s.Values {
+		id := program.ID(i)
+		if v.Data != nil && isFloat(v) && len(v.Shape) == 2 && v.Shape[0] > 1 && v.Shape[1] > 1 && s.isResize(id) && len(s.takers(id)) > 0 {
+			all = append(all, id)
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	id := "image/resize"
+	if s.resizesWeight(all[0]) {
+		id = "embedding/position"
+	}
+	for _, way := range ways {
+		s.instead("table", 1, "resized "+way.name, s.takers(all...), all, func(w *writer, x program.ID) program.ID {
+			shape := s.shape(x)
+			return w.numbers(way.matrix(shape[0], shape[1]), shape, tensor.F32)
+		}).ID = id
+	}
+}
+
+// isResize reports whether each column of a matrix is 1 in all, and one of them is made of several numbers.
+func (s *site) isResize(id program.ID) bool {
+	x, shape := s.floats(id), s.shape(id)
+	several := false
+	for c := range shape[1] {
+		sum, parts := 0.0, 0
+		for r := range shape[0] {
+			if v := x[r*shape[1]+c]; v != 0 {
+				sum, parts = sum+v, parts+1
+			}
+		}
+		if math.Abs(sum-1) > nearTable {
+			return false
+		}
+		several = several || parts > 1
+	}
+	return several
+}
+
+// resizesWeight reports whether what is multiplied with a value is made of a weight.
+func (s *site) resizesWeight(id program.ID) bool {
+	t := s.takers(id)
+	for len(t) > 0 && len(s.Operands(t[0])) == 1 {
+		t = s.takers(s.Ops[t[0]].Out...)
+	}
+	if len(t) == 0 {
+		return false
+	}
+	made := slices.Clone(s.Operands(t[0]))
+	for k := 0; k < len(made); k++ {
+		if s.Values[made[k]].Weight != "" {
+			return true
+		}
+		if m := s.Maker(made[k]); m >= 0 {
+			made = append(made, s.Operands(m)...)
+		}
+	}
+	return false
+}
+
+// resampled makes of an image that is repeated one that is resized otherwise.
+func resampled(s *site) {
+	o := s.first()
+	x, is := o.Args.Get("self").(program.ID)
+	v, ok := s.result(o)
+	if o.Name != "upsample_nearest2d" || !is || !ok || len(v.Shape) != 4 || len(s.shape(x)) != 4 {
+		return
+	}
+	for _, way := range ways {
+		s.add("sibling", 1, o.Name+" → "+way.name, func(w *writer, o program.Op) {
+			x := o.Args.Get("self").(program.ID)
+			from, to := w.value(x).Shape, s.shape(o.Out[0])
+			n, h, wide := from[0]*from[1], to[2], to[3]
+			times := func(x program.ID, rows, before, after int) program.ID {
+				shape := []int{n, before, after}
+				m := w.numbers(way.matrix(before, after), shape[1:], tensor.F32)
+				m = w.call("expand", m, shape, "self", m, "size", shape)
+				return w.call("bmm", x, []int{n, rows, after}, "self", x, "mat2", m)
+			}
+			x = w.call("view", x, []int{n, from[2], from[3]}, "self", x, "size", []int{n, from[2], from[3]})
+			x = w.transpose(times(x, from[2], from[3], wide), 1, 2)
+			x = w.transpose(times(x, wide, from[2], h), 1, 2)
+			w.run(o, "view", argsOf([]any{"self", x, "size", to}))
+		}).ID = "image/resize"
+	}
+}
+
+// way is one in which an axis is resized: from where each number comes, and of what it is made.
+type way struct {
+	name  string
+	from  func(i, before, after int) float64
+	parts func(at float64) (first int, weights []float64)
+}
+
+// ways are those of torch.nn.functional.interpolate, and the cubic of PIL.
+var ways = []way{
+	{"nearest", func(i, before, after int) float64 { return float64(i) * float64(before) / float64(after) }, one},
+	{"nearest-exact", func(i, before, after int) float64 { return (float64(i) + 0.5) * float64(before) / float64(after) }, one},
+	{"linear", func(i, before, after int) float64 { return math.Max(centred(i, before, after), 0) }, linear},
+	{"linear, corners aligned", aligned, linear},
+	{"cubic", centred, cubic(-0.75)},
+	{"cubic, corners aligned", aligned, cubic(-0.75)},
+	{"cubic with A = −0.5", centred, cubic(-0.5)},
+}
+
+func centred(i, before, after int) float64 {
+	return (float64(i)+0.5)*float64(before)/float64(after) - 0.5
+}
+
+func aligned(i, before, after int) float64 {
+	return float64(i) * float64(before-1) / float64(after-1)
+}
+
+func one(at float64) (int, []float64) { return int(at), []float64{1} }
+
+func linear(at float64) (int, []float64) {
+	t := at - math.Floor(at)
+	return int(math.Floor(at)), []float64{1 - t, t}
+}
+
+// cubic is the convolution of Keys (1981), by its factor.
+func cubic(a float64) func(at float64) (int, []float64) {
+	near := func(x float64) float64 { return ((a+2)*x-(a+3))*x*x + 1 }
+	far := func(x float64) float64 { return ((a*x-5*a)*x+8*a)*x - 4*a }
+	return func(at float64) (int, []float64) {
+		t := at - math.Floor(at)
+		return int(math.Floor(at)) - 1, []float64{far(t + 1), near(t), near(1 - t), far(2 - t)}
+	}
+}
+
+// matrix is that of [before, after] numbers; what lies outside is what stands at the edge.
+func (w way) matrix(before, after int) []float64 {
+	x := make([]float64, before*after)
+	for i := range after {
+		first, weights := w.parts(w.from(i, before, after))
+		for k, v := range weights {
+			x[min(max(first+k, 0), before-1)*after+i] += v
+		}
+	}
+	return x
+}

@@ -1,0 +1,131 @@
+package edit
+
+import (
+	"slices"
+
+	"github.com/goparity/goparity/internal/program"
+)
+
+// sections are others of a rotary embedding of several positions, as of time, height and width: rows are cut into parts,
+// each of which takes its angles from one of the positions, and put together again.
+func sections(s *site) {
+	bySizes := map[string][]int{}
+	var order []string
+	for i, o := range s.Ops {
+		sizes, ok := o.Args.Get("split_sizes").([]int)
+		if !ok || o.Name != "split_with_sizes" || len(sizes) > mostSections {
+			continue
+		}
+		key := text("%v", sizes)
+		if bySizes[key] == nil {
+			order = append(order, key)
+		}
+		bySizes[key] = append(bySizes[key], i)
+	}
+	for _, key := range order {
+		at := bySizes[key]
+		selects := s.selectsOf(at)
+		if len(selects) == 0 {
+			continue
+		}
+		first := s.Ops[at[0]]
+		sizes := first.Args.Get("split_sizes").([]int)
+		for _, other := range divisions(sizes) {
+			s.divided(at, selects, other, text("sections %v → %v", sizes, other))
+		}
+		x, _ := s.Ops[selects[0]].Args.Get("self").(program.ID)
+		n := s.shape(x)[0]
+		for k := range n {
+			s.addAt("slice", 2, text("all sections of %d", k), selects, func(w *writer, o program.Op) { w.run(o, o.Name, with(o.Args, "index", k)) }).ID = "rope/sections"
+		}
+		for _, p := range orders(n) {
+			s.addAt("slice", 2, text("sections of %v", p), selects, func(w *writer, o program.Op) {
+				k, _ := o.Args.Get("index").(int)
+				w.run(o, o.Name, with(o.Args, "index", p[(k+n)%n]))
+			}).ID = "rope/sections"
+		}
+	}
+}
+
+// divided cuts into parts of other sizes, which are selected from and put together as they were.
+func (s *site) divided(splits, selects []int, sizes []int, what string) {
+	var parts []program.ID
+	for _, i := range selects {
+		parts = append(parts, s.Ops[i].Out...)
+	}
+	at := slices.Concat(splits, selects, s.takers(parts...))
+	slices.Sort(at)
+	now := map[program.ID]program.ID{}
+	s.addAt("slice", 2, what, at, func(w *writer, o program.Op) {
+		o.Args = renamed(o.Args, now)
+		if o.Name == "split_with_sizes" {
+			o.Args = with(o.Args, "split_sizes", sizes)
+		}
+		if o.Name != "cat" {
+			o.Out = slices.Clone(o.Out)
+			for k, id := range o.Out {
+				shape := slices.Clone(s.shape(id))
+				if shape[len(shape)-1] = sizes[k]; o.Name == "select" {
+					x, _ := o.Args.Get("self").(program.ID)
+					shape[len(shape)-1] = w.value(x).Shape[len(w.value(x).Shape)-1]
+				}
+				now[id] = w.make(shape, s.Values[id].DType)
+				o.Out[k] = now[id]
+			}
+		}
+		w.ops = append(w.ops, o)
+	}).ID = "rope/sections"
+}
+
+// selectsOf lists the operators that take one of several from the first axis of each part of some splits along the last, to
+// be put together again; nil where a part goes elsewhere.
+func (s *site) selectsOf(splits []int) (list []int) {
+	for _, i := range splits {
+		for _, id := range s.Ops[i].Out {
+			t := s.takers(id)
+			if len(t) != 1 || s.Ops[t[0]].Name != "select" || s.Ops[t[0]].Args.Get("dim") != 0 || s.Ops[i].Args.Get("dim") != -1 ||
+				slices.ContainsFunc(s.takers(s.Ops[t[0]].Out...), func(k int) bool { return s.Ops[k].Name != "cat" }) {
+				return nil
+			}
+			list = append(list, t[0])
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// divisions are other sizes of parts, where the same ones come again and again: all of the same sum and unit.
+func divisions(sizes []int) (out [][]int) {
+	period := len(sizes)
+	for k := 1; k < len(sizes); k++ {
+		if len(sizes)%k == 0 && slices.Equal(sizes[k:], sizes[:len(sizes)-k]) {
+			period = k
+			break
+		}
+	}
+	unit, sum := 0, 0
+	for _, n := range sizes[:period] {
+		for a := n; a > 0; { // their greatest common divisor
+			unit, a = a, unit%a
+		}
+		sum += n
+	}
+	if unit == 0 || sum/unit > mostUnits {
+		return nil
+	}
+	var divide func(have []int, left int)
+	divide = func(have []int, left int) {
+		if len(have) == period-1 {
+			all := append(slices.Clone(have), left)
+			if !slices.Equal(all, sizes[:period]) {
+				out = append(out, slices.Repeat(all, len(sizes)/period))
+			}
+			return
+		}
+		for n := unit; n <= left-unit*(period-1-len(have)); n += unit {
+			divide(append(slices.Clone(have), n), left-n)
+		}
+	}
+	divide(nil, sum)
+	return out
+}

@@ -60,6 +60,20 @@ func numbers(s *site) {
 		case float64:
 			for _, x := range others(c, s.sizes) {
 				set(x)
+				if s.onBothSides(c) {
+					s.add("scalar", 3, text("±%g → ±%s", c, number(x)), func(w *writer, o program.Op) {
+						args := slices.Clone(o.Args)
+						for i, b := range args {
+							switch b.Value {
+							case c:
+								args[i].Value = x
+							case -c:
+								args[i].Value = -x
+							}
+						}
+						w.run(o, o.Name, args)
+					})
+				}
 			}
 		case []int:
 			for x := range 9 {
@@ -80,6 +94,14 @@ func numbers(s *site) {
 			})
 		}
 	}
+}
+
+// onBothSides reports whether operators of the group are given a number and its negative, as those between which they
+// clamp.
+func (s *site) onBothSides(c float64) bool {
+	return c > 0 && slices.ContainsFunc(s.group, func(i int) bool {
+		return slices.ContainsFunc(s.Ops[i].Args, func(a program.Arg) bool { return a.Value == -c })
+	})
 }
 
 // number writes a number as people do.

@@ -282,11 +282,16 @@ func (c *Comparison) causeOf(r *replayed, of *program.Piece, p *Port, found *edi
 	}
 	places := slices.Concat(f.Places(), found.AlsoAt())
 	if f.Frame > 0 {
-		k.Edit.Lines, places = append(k.Edit.Lines, r.line(f.Frame-1)), nil
+		k.Edit.Code, places = append(k.Edit.Code, r.line(f.Frame-1)), nil
 	}
 	for _, i := range places {
-		if at := r.frame(of.Origin[i]); at != "" && !slices.Contains(k.Edit.Lines, at) {
-			k.Edit.Lines = append(k.Edit.Lines, at)
+		if at := r.frame(of.Origin[i]); at != "" && !slices.Contains(k.Edit.Code, at) {
+			k.Edit.Code = append(k.Edit.Code, at)
+		}
+	}
+	for _, at := range k.Edit.Code {
+		if line, _, _ := strings.Cut(at, " "); !slices.Contains(k.Edit.Lines, line) {
+			k.Edit.Lines = append(k.Edit.Lines, line)
 		}
 	}
 	others := map[string]bool{}
@@ -318,8 +323,8 @@ func tried(found *editsearch.Result) string {
 // what names the place of an edit.
 func what(e *report.Edit) string {
 	switch {
-	case len(e.Lines) > 0:
-		return strings.Join(e.Lines[:min(2, len(e.Lines))], " and ")
+	case len(e.Code) > 0:
+		return strings.Join(e.Code[:min(2, len(e.Code))], " and ")
 	case e.Weight != "":
 		return e.Weight
 	}

@@ -56,7 +56,8 @@ func TestTwins(t *testing.T) {
 				continue
 			}
 			require.NotNil(t, k.Edit, tt.reason)
-			assert.Equal(t, []string{"modeling_x.py:12 3 * x"}, k.Edit.Lines, tt.reason)
+			assert.Equal(t, []string{"modeling_x.py:12"}, k.Edit.Lines, tt.reason)
+			assert.Equal(t, []string{"modeling_x.py:12 3 * x"}, k.Edit.Code, tt.reason)
 			twins = append(twins, k.Edit.Twins)
 		}
 		assert.Equal(t, tt.twins, twins, tt.reason)

@@ -30,7 +30,8 @@ type Edit struct {
 	Operator string   `json:"operator,omitempty"` // "aten.mul.Tensor"
 	At       string   `json:"at,omitempty"`       // "layers.3.mixer:17", as parity try takes it
 	Text     string   `json:"text"`
-	Lines    []string `json:"lines,omitempty"` // of the reference's source
+	Lines    []string `json:"lines,omitempty"` // of the reference's source: "modeling_x.py:15"
+	Code     []string `json:"code,omitempty"`  // the expressions that are changed: "modeling_x.py:15 x * self.scale"
 	Weight   string   `json:"weight,omitempty"`
 	Fit      Float    `json:"fit"`
 	Twins    []int    `json:"twins,omitempty"`  // in how many layers it is found, of how many that have this code

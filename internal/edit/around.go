@@ -54,7 +54,7 @@ func (c *surroundings) cut() bool {
 
 // compared reports whether the edited operator compares positions, or takes what comes of that.
 func (c *surroundings) compared() bool {
-	is := func(o program.Op) bool { return slices.Contains(compares, o.Name) }
+	is := func(o program.Op) bool { return slices.Contains(compares, o.Name) && len(o.Operands()) > 1 }
 	return is(c.op) || c.afterAny(toScores, is)
 }
 
@@ -282,6 +282,8 @@ func ofSource(c *surroundings) string {
 	}
 	stream := is == label.Block(is) || label.Parent(is) == label.Block(is) // what blocks pass on
 	switch {
+	case !stream && role(c.From) == role(is) && c.From != is && label.Block(c.From) == label.Block(is): // one of several beside it
+		return "moe/expert-order"
 	case !stream && role(c.From) == role(is) && c.From != is:
 		return "state/stale"
 	case !stream && is != "" && label.Beside(c.From, is):
@@ -300,6 +302,8 @@ func ofRegion(c *surroundings) string {
 	switch {
 	case c.Kind == "rounding":
 		return "dtype/downcast"
+	case c.ofOtherPass():
+		return "state/stale"
 	case strings.HasPrefix(c.Text, "a number more than the result") && !c.near("rsqrt", 2) && !isNorm(c.op.Name):
 		return "value/offset"
 	case c.Kind == "twice" && strings.HasSuffix(c.Text, ", too") && slices.ContainsFunc(c.Ops, c.rotates):
@@ -315,6 +319,25 @@ func ofRegion(c *surroundings) string {
 		return "moe/bias"
 	}
 	return ""
+}
+
+// ofOtherPass reports whether a value of another forward pass is taken in the place of one of its own.
+func (c *surroundings) ofOtherPass() bool {
+	if c.Kind != "bypass" && c.Kind != "source" || c.Of == nil || len(c.At) == 0 {
+		return false
+	}
+	pass := func(op int) int {
+		return slices.IndexFunc(c.Of.Passes, func(p program.Pass) bool { return p.First <= c.Origin[op] && c.Origin[op] < p.End })
+	}
+	own, taken := pass(c.At[0]), c.op.Operands()
+	for _, o := range c.Patch.Ops[c.At[0]] {
+		if slices.ContainsFunc(o.Operands(), func(id program.ID) bool {
+			return int(id) < len(c.Values) && c.Maker(id) >= 0 && !slices.Contains(taken, id) && pass(c.Maker(id)) != own
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // ofStacked names edits of what experts get and give, where their weights lie in one.

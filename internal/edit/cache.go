@@ -204,10 +204,28 @@ func (c *cache) sequences() {
 	if c.f.Lines < 2 {
 		return
 	}
-	for k, of := range []func(line int) int{func(int) int { return 0 }, func(line int) int { return (line + 1) % c.f.Lines }, func(line int) int { return (line + c.f.Lines - 1) % c.f.Lines }} {
-		whose := []string{"the first sequence", "the next sequence", "the sequence before"}[k]
+	add := func(whose string, of func(line int) int) {
 		c.out = append(c.out, fault{id: "state/sequence", rank: 1, text: "each sequence has the keys and values of " + whose, of: of},
 			fault{id: "state/sequence", rank: 1, text: "each sequence has the values of " + whose, of: of, values: true})
+	}
+	n := c.f.Lines
+	add("the first sequence", func(int) int { return 0 })
+	add("the next sequence", func(line int) int { return (line + 1) % n })
+	add("the sequence before", func(line int) int { return (line + n - 1) % n })
+	for b := range min(n, mostLines) {
+		for a := range b {
+			if n > 2 {
+				add(fmt.Sprintf("itself, but sequences %d and %d have each other's", a, b), func(line int) int {
+					switch line {
+					case a:
+						return b
+					case b:
+						return a
+					}
+					return line
+				})
+			}
+		}
 	}
 }
 

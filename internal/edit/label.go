@@ -337,6 +337,8 @@ func ofAttention(c *surroundings) string {
 	fused := strings.Contains(c.op.Name, "scaled_dot_product")
 	softmax := c.near("_softmax", 4)
 	switch {
+	case c.reaches("embedding") && c.attended(): // the numbers of a table of biases
+		return "attention/bias"
 	case c.op.Name == "masked_fill" && (c.has("topk") || !softmax && !c.near("_softmax", 8)):
 		return ""
 	case fused && strings.HasPrefix(c.Text, "scale"), c.Kind == "order" && softmax, (c.op.Name == "mul" || c.op.Name == "div") && softmax && (c.Kind == "scalar" || c.Kind == "drop" || c.Kind == "twice"):
@@ -368,6 +370,9 @@ func ofAttention(c *surroundings) string {
 }
 
 func ofExperts(c *surroundings) string {
+	if c.Kind == "slice" && c.op.Name == "select" && c.learned() > 2 { // the weights of one of several
+		return "moe/expert-order"
+	}
 	if c.Kind == "sibling" && c.op.Name == "sum" && strings.Contains(c.Text, "the element") && c.after("mul", 3) {
 		return "moe/k"
 	}
@@ -388,6 +393,8 @@ func ofExperts(c *surroundings) string {
 		return "moe/bias"
 	case c.Kind == "order" && c.op.Name == "mul":
 		return "moe/shares"
+	case c.Kind == "order" && (c.op.Name == "topk" || c.after("topk", 1)):
+		return "moe/scores"
 	case c.Kind == "layout" && c.near("slice", 1) && (c.near("sigmoid", toCompare) || c.near("silu", toCompare)):
 		return "linear/gate-up"
 	case c.op.Name == "masked_fill":
@@ -483,7 +490,7 @@ func ofEmbedding(c *surroundings) string {
 		return "embedding/index"
 	case c.Kind == "integer" || c.op.Name == "arange":
 		return "rope/offset"
-	case c.op.Name == "mul" && (c.has("embedding") || c.takesFrom("embedding")) && (c.Kind == "scalar" || c.Kind == "drop"):
+	case c.op.Name == "mul" && (c.after("embedding", 2) || c.takesFrom("embedding")) && (c.Kind == "scalar" || c.Kind == "drop"):
 		return "embedding/scale"
 	}
 	return ""

@@ -62,6 +62,9 @@ const (
 	// sizes of them are tried.
 	mostSections, mostUnits = 12, 16
 
+	// mostLines is among how many sequences of a batch each two have each other's keys and values.
+	mostLines = 8
+
 	// mostPositions is up to how many positions of earlier tokens a token is given.
 	mostPositions = 64
 

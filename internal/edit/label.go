@@ -228,6 +228,25 @@ func ofConvolution(c *surroundings) string {
 	return "conv/layout"
 }
 
+// projected reports whether what is changed goes into a product with a weight.
+func (c *surroundings) projected() bool {
+	made := slices.Clone(c.made)
+	for range toCompare {
+		var next []program.ID
+		for _, o := range c.Ops {
+			if !slices.ContainsFunc(o.Operands(), func(id program.ID) bool { return slices.Contains(made, id) }) {
+				continue
+			}
+			if n := (&surroundings{Piece: c.Piece, op: o}); strings.HasSuffix(o.Name, "mm") && n.learned() > 1 {
+				return true
+			}
+			next = append(next, o.Out...)
+		}
+		made = next
+	}
+	return false
+}
+
 // ofSibling reports whether the weight that is read is one beside its own, in the same layer.
 func (c *surroundings) ofSibling() bool {
 	from, to, ok := strings.Cut(c.Text, " → ")
@@ -299,6 +318,9 @@ func ofWeight(c *surroundings) string {
 
 // ofRotation names edits of sines and cosines, and of what is multiplied with them.
 func ofRotation(c *surroundings) string {
+	if c.Kind == "state" { // other positions
+		return map[bool]string{true: "attention/bias", false: "rope/offset"}[c.attended() && c.projected()]
+	}
 	turns := c.has("cos") && c.has("sin")
 	if c.op.Name == "pow" && (c.Kind == "scalar" || c.Kind == "table") && c.after("arange", toAngles) {
 		return "rope/theta" // a geometric sequence
@@ -363,6 +385,8 @@ func ofAttention(c *surroundings) string {
 		return "linear/qkv-order"
 	case (c.Kind == "value" || c.Kind == "layout" || c.Kind == "scalar") && c.scores():
 		return "attention/bias"
+	case c.Kind == "mask" && !c.attended() && (c.near("sum", toCompare) || c.near("mean", toCompare)): // what is summed up
+		return "mask/padding"
 	case c.Kind == "mask" || c.op.Name == "masked_fill" || fused && strings.HasPrefix(c.Text, "attn_mask") || c.op.Name == "add" && c.Kind == "drop" && c.near("_softmax", 2):
 		return "attention/mask"
 	}

@@ -110,7 +110,7 @@ func (s *site) angles() {
 			if s.fed == nil {
 				for axis, n := range v.Shape[:len(v.Shape)-1] {
 					if f := onePass(n); n > 2 && s.turns(f, c, t, axis) {
-						s.turned(f, "rope/offset", c, t, axis)
+						s.turned(f, "", c, t, axis)
 					}
 				}
 				continue

@@ -50,7 +50,7 @@ func Key(p *program.Piece, e Edit) string {
 var kinds = []func(*site){drop, sibling, swap, flag, masks, axes, parts, numbers, integers, bypass, source, nearer, spread, refactored, order, twice, results, roundings, clamps, convolutions, tables, resampled}
 
 // wholes are kinds that are about the whole piece.
-var wholes = []func(*site){given, resizes, sections, ofLine, exchange, outsiders, calls, helpers, records, around, heads, modules, experts, grids, all, states}
+var wholes = []func(*site){given, resizes, sections, ofLine, exchange, outsiders, calls, helpers, records, around, heads, whole, modules, experts, grids, all, states}
 
 // site is a group of operators, and what an edit of them may use.
 type site struct {

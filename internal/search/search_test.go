@@ -303,6 +303,29 @@ func headed() *program.Piece {
 	return b.piece(view(b.op("transpose", []int{1, 6, 2, 4}, "self", x, "dim0", 1, "dim1", 2), 1, 6, 8))
 }
 
+// partly is rows of eight columns of which the first four are turned.
+func partly() *program.Piece {
+	var b builder
+	half := []int{1, 6, 2}
+	at := b.op("view", []int{6, 1}, "self", b.op("arange", []int{6}, "start", 0, "end", 6, "step", 1), "size", []int{6, 1})
+	b.values[b.ops[0].Out[0]].DType, b.values[at].DType = tensor.I64, tensor.I64
+	var data []byte
+	for _, f := range []float32{1, 0.01} {
+		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(f))
+	}
+	angle := b.op("mul", []int{6, 2}, "self", at, "other", b.value(program.Value{Data: data, Shape: []int{2}}))
+	angle = b.op("cat", []int{6, 4}, "tensors", []program.ID{angle, angle}, "dim", -1)
+	cos, sin := b.op("cos", []int{6, 4}, "self", angle), b.op("sin", []int{6, 4}, "self", angle)
+	cut := func(x program.ID, from, to int) program.ID {
+		return b.op("slice", []int{1, 6, to - from}, "self", x, "dim", 2, "start", from, "end", to, "step", 1)
+	}
+	x := b.value(program.Value{Record: 1, Shape: []int{1, 6, 8}})
+	first, rest := cut(x, 0, 4), cut(x, 4, 8)
+	turned := b.op("cat", []int{1, 6, 4}, "tensors", []program.ID{b.op("neg", half, "self", cut(first, 2, 4)), cut(first, 0, 2)}, "dim", -1)
+	out := b.op("add", []int{1, 6, 4}, "self", b.op("mul", []int{1, 6, 4}, "self", first, "other", cos), "other", b.op("mul", []int{1, 6, 4}, "self", turned, "other", sin), "alpha", 1)
+	return b.piece(b.op("cat", []int{1, 6, 8}, "tensors", []program.ID{out, rest}, "dim", -1))
+}
+
 func TestLabels(t *testing.T) {
 	for _, tt := range []struct {
 		piece                  *program.Piece
@@ -326,6 +349,7 @@ func TestLabels(t *testing.T) {
 		{angles(100, 10, 0.125, 0.0125), "table", "the constant of mul scaled by 4 and not 8", "rope/scaling", "the last are divided by another factor"},
 		{headed(), "layout", "2 heads of 4 → 4 of 2, scaled by 0.7071", "attention/heads", "more heads, which are smaller"},
 		{headed(), "layout", "2 heads of 4 → 1 of 8, scaled by 0.5", "attention/heads", "one head, by the scale of two"},
+		{partly(), "slice", "all 8 columns are turned and not 4", "rope/applied", "a rotation of all columns"},
 		{resized(), "table", "resized cubic, corners aligned", "image/resize", "a matrix that is another"},
 		{repeated(), "sibling", "upsample_nearest2d → linear", "image/resize", "points between those that are there"},
 		{sectioned(), "slice", "sections [2 3 3] → [4 2 2]", "rope/sections", "columns of other positions"},

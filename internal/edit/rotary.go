@@ -1,0 +1,123 @@
+package edit
+
+import (
+	"math"
+	"math/cmplx"
+	"slices"
+
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/tensor"
+)
+
+// whole turns all columns of rows of which the reference turns the first ones alone: what its rotary embedding would be,
+// were no part of a head left out.
+func whole(s *site) {
+	var at []int
+	of, turned := map[int]program.ID{}, 0
+	for i, o := range s.Ops {
+		if x, first, ok := s.partly(o); ok {
+			at, of[i], turned = append(at, i), x, first
+		}
+	}
+	if len(at) == 0 {
+		return
+	}
+	rows, scale, base := s.rotation(turned)
+	if rows == 0 {
+		return
+	}
+	shape := s.shape(of[at[0]])
+	width := shape[len(shape)-1]
+	for _, neighbours := range []bool{false, true} {
+		cos, sin, partner := rotations(rows, width, scale, base, neighbours)
+		what := text("all %d columns are turned and not %d", width, turned)
+		if neighbours {
+			what += ", as neighbours"
+		}
+		s.addAt("slice", 2, what, at, func(w *writer, o program.Op) {
+			x := of[slices.IndexFunc(s.Ops, func(p program.Op) bool { return slices.Equal(p.Out, o.Out) })]
+			shape := s.shape(x)
+			axis := len(shape) - 2
+			for axis > 0 && shape[axis] != rows {
+				axis--
+			}
+			like := slices.Repeat([]int{1}, len(shape))
+			like[axis], like[len(like)-1] = rows, width
+			a := w.call("mul", x, nil, "self", x, "other", w.numbers(cos, like, tensor.F32))
+			b := w.call("mul", x, nil, "self", w.selected(x, len(shape)-1, partner), "other", w.numbers(sin, like, tensor.F32))
+			w.run(o, "add", argsOf([]any{"self", a, "other", b, "alpha", 1}))
+		}).ID = "rope/applied"
+	}
+}
+
+// partly returns the rows of which an operator puts the first columns, which were changed, and the others together again,
+// and how many the first are.
+func (s *site) partly(o program.Op) (rows program.ID, first int, ok bool) {
+	parts, ok := o.Args.Get("tensors").([]program.ID)
+	if o.Name != "cat" || !ok || len(parts) != 2 || s.Maker(parts[1]) < 0 {
+		return 0, 0, false
+	}
+	cut := s.Ops[s.Maker(parts[1])]
+	rows, is := cut.Args.Get("self").(program.ID)
+	if !is || cut.Name != "slice" && cut.Name != "split_with_sizes" || cut.Out[len(cut.Out)-1] != parts[1] || s.Maker(parts[0]) == s.Maker(parts[1]) {
+		return 0, 0, false
+	}
+	a, b, all := s.shape(parts[0]), s.shape(parts[1]), s.shape(rows)
+	n := len(all) - 1
+	if start, _ := cut.Args.Get("start").(int); cut.Name == "slice" && start != a[len(a)-1] {
+		return 0, 0, false
+	}
+	return rows, a[len(a)-1], n > 1 && len(a) == len(all) && len(b) == len(all) && a[n]+b[n] == all[n] && slices.Equal(all, s.shape(o.Out[0]))
+}
+
+// rotation returns of how many rows, from position 0 on, the piece has cosines and sines, their size, and the base of
+// their frequencies, of which columns are turned by half as many; no rows where it has none.
+func (s *site) rotation(columns int) (rows int, scale, base float64) {
+	for i, v := range s.Values {
+		for j := range s.Values {
+			c, t := program.ID(i), program.ID(j)
+			if i == j || len(v.Shape) < 2 || !slices.Equal(v.Shape, s.Values[j].Shape) || !s.isTable(c) || !s.isTable(t) {
+				continue
+			}
+			axis := len(v.Shape) - 2
+			n, inner := v.Shape[axis], v.Shape[axis+1]
+			f := onePass(n)
+			if n < 3 || size(v.Shape) != n*inner || inner != columns && 2*inner != columns || !s.turns(f, c, t, axis) {
+				continue
+			}
+			cos, sin := s.floats(c), s.floats(t)
+			at := func(row, column int) complex128 { return complex(cos[row*inner+column], sin[row*inner+column]) }
+			by := func(column int) float64 { return cmplx.Phase(at(1, column) / at(0, column)) }
+			k := 1
+			for k < inner && math.Abs(by(k)-by(0)) < nearTable*math.Abs(by(0)) {
+				k++
+			}
+			if k < inner && math.Abs(cmplx.Phase(at(0, 0))) < nearTable && by(0) > 0 && by(k) > 0 {
+				return n, cmplx.Abs(at(0, 0)), math.Pow(by(0)/by(k), float64(columns)/2)
+			}
+		}
+	}
+	return 0, 0, 0
+}
+
+// rotations returns the cosines and sines by which each column of rows is turned, the sines with the sign of its partner,
+// and the partners: those half of all away, or neighbours.
+func rotations(rows, width int, scale, base float64, neighbours bool) (cos, sin []float64, partner []int) {
+	for row := range rows {
+		for c := range width {
+			i, to, sign := c%(width/2), (c+width/2)%width, 1.0
+			if c < width/2 {
+				sign = -1
+			}
+			if neighbours {
+				i, to, sign = c/2, c^1, float64(c%2*2-1)
+			}
+			angle := float64(row) * math.Pow(base, -2*float64(i)/float64(width))
+			cos, sin = append(cos, scale*math.Cos(angle)), append(sin, sign*scale*math.Sin(angle))
+			if row == 0 {
+				partner = append(partner, to)
+			}
+		}
+	}
+	return cos, sin, partner
+}

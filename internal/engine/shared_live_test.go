@@ -12,6 +12,7 @@ import (
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/transformers"
 )
 
@@ -34,7 +35,11 @@ func TestLiveSharedLayers(t *testing.T) {
 	j := engine.Job{Engine: engine.Torch, Device: engine.CPU, Model: model, Local: true, Encoding: "float32",
 		Task:  "embeddings",
 		Cases: []engine.Case{{Name: "run", TokenIDs: [][]int{{2, 5, 6, 7, 8, 9, 10, 3}}, Steps: 1}}}
+	j.Program = true
 	golden := run(t, interpreter, j)
+	j.Program = false
+	ran, err := program.Read(golden.Runs[0].Program)
+	require.NoError(t, err)
 
 	source, version, err := transformers.Installed(t.Context(), interpreter)
 	require.NoError(t, err)
@@ -67,7 +72,7 @@ func TestLiveSharedLayers(t *testing.T) {
 		require.NoError(t, err, c.reason)
 		defer actual.Close()
 		cmp, err := judge.Compare(t.Context(),
-			[]judge.Case{{Name: "run", Golden: golden.Runs[0], Actual: actual.Runs[0]}},
+			[]judge.Case{{Name: "run", Golden: golden.Runs[0], Actual: actual.Runs[0], Program: ran}},
 			judge.Options{Diagnosis: judge.Diagnosis{
 				Evidence: func() (checkpoint.Weights, checkpoint.Config, error) {
 					return weights.Tensors, config, nil
@@ -78,9 +83,7 @@ func TestLiveSharedLayers(t *testing.T) {
 		require.NotNil(t, r.FirstDivergence, c.reason)
 		assert.Equal(t, "model.encoder.albert_layer_groups.0.albert_layers.0"+c.layer,
 			r.FirstDivergence.Layer, c.reason)
-
-		if len(r.Causes) > 0 { // without a program the place alone is known
-			assert.Equal(t, c.cause, r.Causes[0].ID, c.reason)
-		}
+		require.NotEmpty(t, r.Causes, c.reason)
+		assert.Equal(t, [2]any{c.cause, true}, [2]any{r.Causes[0].ID, r.Causes[0].Proven}, c.reason)
 	}
 }

@@ -24,7 +24,9 @@ func Outside(p *program.Program, evidence func() (checkpoint.Weights, checkpoint
 		var err error
 		switch {
 		case v.Weight != "":
-			t, err = weight(open, v, p.Aliases)
+			if t, err = weight(open, v, p.Aliases); err != nil && v.Buffer != "" {
+				t, err = p.Constant(v.Buffer)
+			}
 		case v.Data != nil:
 			t, err = tensor.New(v.DType, v.Shape, v.Data)
 		case v.Constant != "":

@@ -25,9 +25,9 @@ type file struct {
 		Shape []int
 		DType string
 		From  struct {
-			Op                            *int
-			Weight, Input, Step, Constant string
-			Data                          []byte
+			Op                                    *int
+			Weight, Buffer, Input, Step, Constant string
+			Data                                  []byte
 		}
 	}
 	Ops []struct {

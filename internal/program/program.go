@@ -21,6 +21,7 @@ type Value struct {
 	Type  string       // as the file names it, for messages
 
 	Weight   string // name in the checkpoint
+	Buffer   string // name of the same in program.safetensors, of a small one that is no parameter: a checkpoint may lack it
 	Input    string // step and name of an argument of the model: "0:input_ids"
 	Constant string // name in program.safetensors
 	Data     []byte // a constant of at most 64 bytes, little-endian

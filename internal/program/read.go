@@ -88,7 +88,7 @@ func (p *Program) fill(f *file) error {
 			return fmt.Errorf("values[%d].id: %d, want %d: they ascend without gaps", i, v.ID, i)
 		}
 		d, _ := tensor.ParseDType(v.DType) // Invalid for a type without arithmetic
-		p.Values[i] = Value{Shape: v.Shape, DType: d, Type: v.DType, Weight: v.From.Weight, Constant: v.From.Constant, Data: v.From.Data}
+		p.Values[i] = Value{Shape: v.Shape, DType: d, Type: v.DType, Weight: v.From.Weight, Buffer: v.From.Buffer, Constant: v.From.Constant, Data: v.From.Data}
 		if v.From.Input != "" {
 			p.Values[i].Input = v.From.Step + ":" + v.From.Input
 		}

@@ -19,7 +19,7 @@ from torch.nn import functional as F
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from replay import replay  # noqa: E402
 
-from goparity import parity_tap, program, programfake, programframes, torchhooks  # noqa: E402
+from goparity import parity_tap, program, programcut, programfake, programframes, torchhooks  # noqa: E402
 
 
 class Of(nn.Module):
@@ -263,6 +263,12 @@ class TestPrograms(unittest.TestCase):
         with torch.no_grad(), program.Recorder(view_kept()) as p:
             p.model(X)
         self.assertEqual(["input:0:0"], sorted(p.graph.constants), "no bytes of a weight are kept")
+        norm = nn.BatchNorm1d(4).eval()
+        with torch.no_grad(), program.Recorder(norm) as p:
+            norm(X)
+        kept = [v["from"]["buffer"] for v in p.program()["values"] if "buffer" in v["from"]]
+        self.assertEqual(["buffer:running_mean", "buffer:running_var"], sorted(kept), "a checkpoint may have parameters alone")
+        self.assertLessEqual(set(kept), set(programcut.constants(p.program()["values"])) & set(p.graph.constants))
 
     def test_checkpoint_names(self):
         """Weights have the names that a checkpoint of transformers has for them, too; a part of a weight has none."""

@@ -7,7 +7,8 @@
 Every call of the model while the recorder is open is a pass; what one leaves in a cache, the next one
 takes. programops says which operators there are. program.safetensors has the constants of more than
 64 bytes, and the arguments that the model was called with, as input:STEP:NAME: those that were
-known already, as a cache's, have no bytes. No tensor is kept alive, and no byte of a weight is kept.
+known already, as a cache's, have no bytes; and small buffers, which a checkpoint may lack, as buffer:NAME.
+No tensor is kept alive, and no byte of a parameter is kept.
 programfake.record_fake does the same without weights in memory.
 
 torch.utils._debug_mode.DebugMode is not built upon: it has calls, modules and stacks, but neither views

@@ -42,7 +42,8 @@ def operands(args):
 
 def constants(values):
     """The keys of program.safetensors that values come from."""
-    return {f"input:{v['from']['step']}:{v['from']['input']}" if "input" in v["from"] else v["from"].get("constant") for v in values}
+    sources = [v["from"] for v in values]
+    return {f"input:{s['step']}:{s['input']}" if "input" in s else s.get("constant") or s.get("buffer") for s in sources}
 
 
 def _renamed(a, name):

@@ -13,6 +13,7 @@ from . import programcut, programops, torchhooks
 from .programframes import Frames
 
 INLINE = 64  # bytes of a constant that stands in program.json itself
+BUFFER = 64 << 10  # bytes up to which a buffer that is saved is kept: a checkpoint may have parameters alone
 
 
 def renamings(model):
@@ -197,7 +198,7 @@ class Graph:
     def _outside(self, t):
         shape, dtype = list(t.shape), dtype_of(t)
         if id(t) in self.weights and self.weights[id(t)][1] is t:
-            return Node(self.new(shape, dtype, {"weight": self.weights[id(t)][0]}, True), shape, dtype)
+            return Node(self.new(shape, dtype, self.weight(t), True), shape, dtype)
         for w in self._storages.get(storage_of(t), ()):  # a part of a weight
             offset = t.storage_offset() - w.storage_offset()
             if w is not t and w.dtype == t.dtype and w.is_contiguous() and offset >= 0:
@@ -214,6 +215,14 @@ class Graph:
         if (c := copied(t)) is not None:
             self.constants[key] = c
         return self.hold(t, Node(self.new(shape, dtype, {"input": name, "step": step}, t.is_floating_point() or t.is_complex()), shape, dtype))
+
+    def weight(self, t):
+        """Where the value of a weight comes from: its name, and where a small buffer is kept."""
+        name = self.weights[id(t)][0]
+        if isinstance(t, torch.nn.Parameter) or t.numel() * t.element_size() > BUFFER or t.dtype not in torchhooks.DTYPES or (c := copied(t)) is None:
+            return {"weight": name}
+        self.constants[f"buffer:{name}"] = c
+        return {"weight": name, "buffer": f"buffer:{name}"}
 
     def constant(self, t):
         """Where the value of a tensor comes from that nothing is known of: its bytes."""

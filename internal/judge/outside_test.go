@@ -1,0 +1,59 @@
+package judge_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/checkpoint"
+	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/safetensors"
+)
+
+// Weights come from the checkpoint; a small buffer, which it may lack, from what the reference had.
+func TestOutside(t *testing.T) {
+	folder := t.TempDir()
+	f, err := os.Create(filepath.Join(folder, "program.safetensors"))
+	require.NoError(t, err)
+	require.NoError(t, safetensors.Write(f, []tensor.Named{{Name: "buffer:m.bias", Tensor: of(t, []float32{1, 2}, 2)}}, nil))
+	require.NoError(t, f.Close())
+	file := filepath.Join(folder, "program.json")
+	require.NoError(t, os.WriteFile(file, []byte(`{"schema":1,"engine":"torch","case":"c","values":[
+		{"id":0,"shape":[2],"dtype":"float32","from":{"weight":"m.bias","buffer":"buffer:m.bias"}},
+		{"id":1,"shape":[2],"dtype":"float32","from":{"weight":"m.weight"}},
+		{"id":2,"shape":[2],"dtype":"float32","from":{"op":0}}],
+		"ops":[{"op":"aten.mul.Tensor","args":{"self":"%0","other":"%1"},"out":["%2"],"layer":"m","call":1}],
+		"passes":[{"step":"0","ops":[0,1],"ports":{"m-output":["%2",1,1]}}]}`), 0o600))
+	p, err := program.Read(file)
+	require.NoError(t, err)
+	defer p.Close()
+	none := func() (checkpoint.Weights, checkpoint.Config, error) { return nil, nil, nil }
+	has := func() (checkpoint.Weights, checkpoint.Config, error) {
+		return checkpoint.Weights{"m.bias": of(t, []float32{5, 6}, 2), "m.weight": of(t, []float32{3, 4}, 2)}, nil, nil
+	}
+	for _, tt := range []struct {
+		evidence func() (checkpoint.Weights, checkpoint.Config, error)
+		value    int
+		want     []float64
+		reason   string
+	}{
+		{has, 0, []float64{5, 6}, "the checkpoint has it"},
+		{has, 1, []float64{3, 4}, "a parameter"},
+		{none, 0, []float64{1, 2}, "what was kept of a buffer"},
+		{none, 1, nil, "of a parameter nothing is kept"},
+	} {
+		load, done := judge.Outside(p, tt.evidence)
+		a, err := load(&p.Values[tt.value])
+		if done(); tt.want == nil {
+			assert.ErrorContains(t, err, "its weights are not at hand", tt.reason)
+			continue
+		}
+		require.NoError(t, err, tt.reason)
+		assert.Equal(t, tt.want, a.Floats(), tt.reason)
+	}
+}

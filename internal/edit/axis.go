@@ -29,10 +29,7 @@ func axes(s *site) {
 				for _, d := range over {
 					shape[d] = 1
 				}
-				reduced := o
-				reduced.Args, reduced.Out = with(o.Args, a.Name, v), []program.ID{w.make(shape, s.Values[o.Out[0]].DType)}
-				w.ops = append(w.ops, reduced)
-				w.pass(o, reduced.Out[0])
+				w.pass(o, w.made(o, program.Value{Shape: shape, DType: s.Values[o.Out[0]].DType}, with(o.Args, a.Name, v)))
 			})
 		}
 		for d := range rank {

@@ -57,7 +57,6 @@ func twice(s *site) {
 
 // order runs an operator before the one that made its operand.
 func order(s *site) {
-	s.chosen()
 	o := s.first()
 	names, ids := tensors(o)
 	v, ok := s.result(o)
@@ -71,10 +70,7 @@ func order(s *site) {
 		return
 	}
 	s.add("order", 3, text("%s before %s", o.Name, before.Name), func(w *writer, o program.Op) {
-		id := w.make(v.Shape, v.DType)
-		early := o
-		early.Args, early.Out = with(o.Args, names[0], operands[0]), []program.ID{id}
-		w.ops = append(w.ops, early)
+		id := w.made(o, v, with(o.Args, names[0], operands[0]))
 		late := before
 		late.Args, late.Out = with(before.Args, first[0], id), o.Out
 		w.ops = append(w.ops, late)
@@ -82,7 +78,7 @@ func order(s *site) {
 }
 
 // chosen weighs the best of several by all of them, or by each other: shares are made before they are chosen, or behind.
-func (s *site) chosen() {
+func chosen(s *site) {
 	o := s.first()
 	in, ok := o.Args.Get("self").(program.ID)
 	if !ok || len(s.group) > 1 || s.Maker(in) < 0 {

@@ -166,6 +166,16 @@ func (l *grid) numbers() {
 func (l *grid) others() {
 	g := l.g
 	rows, n := len(g.Scale), g.Groups
+	scales := func(id string, rank int, text string, at func(r, k, c int) (int, int)) {
+		l.add(id, rank, "the scales are "+text, func(r, k, c int) (float64, float64, float64) {
+			a, b := at(r/g.Band, k, c)
+			s, z := g.Scale[a][b], l.zeroOf(r, k)
+			if !g.Whole && s != 0 {
+				z *= l.scaleOf(r, k) / s
+			}
+			return s, z, g.Q[r][c]
+		})
+	}
 	groups := func(rank int, text string, at func(r, k, c int) (int, int)) {
 		if slices.ContainsFunc(g.Zero, func(z []float64) bool { return slices.ContainsFunc(z, func(v float64) bool { return v != 0 }) }) {
 			l.add(quantGroup, rank, "scales and zero points are "+text, func(r, k, c int) (float64, float64, float64) {
@@ -181,27 +191,14 @@ func (l *grid) others() {
 				return l.scaleOf(r, k), z, g.Q[r][c]
 			})
 		}
-		l.add(quantGroup, rank+1, "the scales are "+text, func(r, k, c int) (float64, float64, float64) {
-			a, b := at(r/g.Band, k, c)
-			s, z := g.Scale[a][b], l.zeroOf(r, k)
-			if !g.Whole && s != 0 {
-				z *= l.scaleOf(r, k) / s
-			}
-			return s, z, g.Q[r][c]
-		})
+		scales(quantGroup, rank+1, text, at)
 	}
 	groups(0, "read as [groups, rows]", func(r, k, _ int) (int, int) { at := k*rows + r; return at / n, at % n })
 	groups(0, "written as [groups, rows]", func(r, k, _ int) (int, int) { at := r*n + k; return at % rows, at / rows })
 	l.add(quantScale, 0, "scales and zero points are those of the first group of each row", func(r, _, c int) (float64, float64, float64) {
 		return l.scaleOf(r, 0), l.zeroOf(r, 0), g.Q[r][c]
 	})
-	l.add(quantScale, 1, "the scales are those of the first group of each row", func(r, k, c int) (float64, float64, float64) {
-		s, z := l.scaleOf(r, 0), l.zeroOf(r, k)
-		if !g.Whole && s != 0 {
-			z *= l.scaleOf(r, k) / s
-		}
-		return s, z, g.Q[r][c]
-	})
+	scales(quantScale, 1, "those of the first group of each row", func(r, _, _ int) (int, int) { return r, 0 })
 	groups(1, "those of the row before", func(r, k, _ int) (int, int) { return (r + rows - 1) % rows, k })
 	groups(1, "those of the next row", func(r, k, _ int) (int, int) { return (r + 1) % rows, k })
 	for _, by := range slices.Compact([]int{1, n - 1}) {

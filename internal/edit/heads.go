@@ -119,14 +119,9 @@ func (w *writer) attends(o program.Op, a attention, rows [3]program.ID, n, width
 	out := w.s.Values[o.Out[0]].Shape
 	b := out[0]
 	split := func(id program.ID) program.ID {
-		length := w.value(id).Shape[1]
-		cut := []int{b, length, n, width}
-		return w.transpose(w.call("view", id, cut, "self", id, "size", cut), 1, 2)
+		return w.transpose(w.view(id, b, w.value(id).Shape[1], n, width), 1, 2)
 	}
 	q, k, v := split(rows[0]), split(rows[1]), split(rows[2])
-	of := func(id program.ID, shape ...int) program.ID {
-		return w.call("view", id, shape, "self", id, "size", shape)
-	}
 	from, to := w.value(q).Shape[2], w.value(k).Shape[2]
 	var x program.ID
 	if fused := w.s.Ops[a.k.op]; a.softmax < 0 {
@@ -136,14 +131,14 @@ func (w *writer) attends(o program.Op, a attention, rows [3]program.ID, n, width
 		w.ops = append(w.ops, fused)
 	} else {
 		x = w.transpose(k, -2, -1)
-		x = w.call("bmm", q, []int{b * n, from, to}, "self", of(q, b*n, from, width), "mat2", of(x, b*n, width, to))
-		x = w.call("mul", x, []int{b, n, from, to}, "self", of(x, b, n, from, to), "other", scale)
+		x = w.call("bmm", q, []int{b * n, from, to}, "self", w.view(q, b*n, from, width), "mat2", w.view(x, b*n, width, to))
+		x = w.call("mul", x, []int{b, n, from, to}, "self", w.view(x, b, n, from, to), "other", scale)
 		if masked != program.None {
 			x = w.call("add", x, nil, "self", x, "other", masked, "alpha", 1)
 		}
 		x = w.call("_softmax", x, nil, "self", x, "dim", -1, "half_to_float", false)
-		x = w.call("bmm", x, []int{b * n, from, width}, "self", of(x, b*n, from, to), "mat2", of(v, b*n, to, width))
-		x = of(x, b, n, from, width)
+		x = w.call("bmm", x, []int{b * n, from, width}, "self", w.view(x, b*n, from, to), "mat2", w.view(v, b*n, to, width))
+		x = w.view(x, b, n, from, width)
 	}
 	x = w.transpose(x, 1, 2)
 	w.run(o, "view", argsOf([]any{"self", x, "size", out}))

@@ -230,21 +230,9 @@ func ofConvolution(c *surroundings) string {
 
 // projected reports whether what is changed goes into a product with a weight.
 func (c *surroundings) projected() bool {
-	made := slices.Clone(c.made)
-	for range toCompare {
-		var next []program.ID
-		for _, o := range c.Ops {
-			if !slices.ContainsFunc(o.Operands(), func(id program.ID) bool { return slices.Contains(made, id) }) {
-				continue
-			}
-			if n := (&surroundings{Piece: c.Piece, op: o}); strings.HasSuffix(o.Name, "mm") && n.learned() > 1 {
-				return true
-			}
-			next = append(next, o.Out...)
-		}
-		made = next
-	}
-	return false
+	return c.nearAny(toCompare, func(o program.Op) bool {
+		return strings.HasSuffix(o.Name, "mm") && (&surroundings{Piece: c.Piece, op: o}).learned() > 1
+	})
 }
 
 // ofSibling reports whether the weight that is read is one beside its own, in the same layer.
@@ -565,12 +553,17 @@ func (c *surroundings) has(name string) bool {
 
 // near reports whether the result of the edited operator goes into another one, within some operators.
 func (c *surroundings) near(name string, within int) bool {
+	return c.nearAny(within, func(o program.Op) bool { return o.Name == name })
+}
+
+// nearAny reports the same of an operator of some kind.
+func (c *surroundings) nearAny(within int, is func(o program.Op) bool) bool {
 	made := slices.Clone(c.made)
 	for range within {
 		var next []program.ID
 		for _, o := range c.Ops {
 			if slices.ContainsFunc(o.Operands(), func(id program.ID) bool { return slices.Contains(made, id) }) {
-				if o.Name == name {
+				if is(o) {
 					return true
 				}
 				next = append(next, o.Out...)

@@ -52,8 +52,7 @@ func (s *site) layouts(v program.Value, add func(what string, f change)) {
 		if d > 0 && v.Shape[d-1] > 1 && v.Shape[d-1] != n {
 			add(text("axes %d and %d exchanged, and read in the old shape,", d-1, d), func(w *writer, id program.ID) program.ID {
 				shape := w.value(id).Shape
-				id = w.transpose(id, d-1, d)
-				return w.call("view", id, shape, "self", id, "size", shape)
+				return w.view(w.transpose(id, d-1, d), shape...)
 			})
 		}
 		for e := range d {
@@ -94,9 +93,7 @@ func (w *writer) turnOuter(id program.ID, d, a, b int) program.ID {
 		return id
 	}
 	split := slices.Concat(shape[:d], []int{a, b, shape[d] / a / b}, shape[d+1:])
-	x := w.call("view", id, split, "self", id, "size", split)
-	x = w.transpose(x, d, d+1)
-	return w.call("view", x, shape, "self", x, "size", shape)
+	return w.view(w.transpose(w.view(id, split...), d, d+1), shape...)
 }
 
 // spread gives each element of an operand that is spread over an axis to others: by turns, not one after the other, as a
@@ -121,7 +118,7 @@ func spread(s *site) {
 				}
 				x = w.call("expand", x, out, "self", x, "size", out)
 				x = w.transpose(x, d-1, d)
-				x = w.call("view", x, out, "self", x, "size", out)
+				x = w.view(x, out...)
 				if o.Name == "expand" {
 					w.run(o, "view", argsOf([]any{"self", x}))
 					return
@@ -181,6 +178,11 @@ func refactored(s *site) {
 	})
 }
 
+// view writes a value in another shape.
+func (w *writer) view(id program.ID, shape ...int) program.ID {
+	return w.call("view", id, shape, "self", id, "size", shape)
+}
+
 // turn reads an axis of a·b as [a, b], and writes it as [b, a].
 func (w *writer) turn(id program.ID, d, a int) program.ID {
 	shape := w.value(id).Shape
@@ -189,9 +191,7 @@ func (w *writer) turn(id program.ID, d, a int) program.ID {
 	}
 	b := shape[d] / a
 	split := slices.Concat(shape[:d], []int{a, b}, shape[d+1:])
-	x := w.call("view", id, split, "self", id, "size", split)
-	x = w.transpose(x, d, d+1)
-	return w.call("view", x, shape, "self", x, "size", shape)
+	return w.view(w.transpose(w.view(id, split...), d, d+1), shape...)
 }
 
 // helpers puts what goes into one call of a function in another order, and what comes out of it back: the

@@ -92,7 +92,7 @@ func resampled(s *site) {
 				m = w.call("expand", m, shape, "self", m, "size", shape)
 				return w.call("bmm", x, []int{n, rows, after}, "self", x, "mat2", m)
 			}
-			x = w.call("view", x, []int{n, from[2], from[3]}, "self", x, "size", []int{n, from[2], from[3]})
+			x = w.view(x, n, from[2], from[3])
 			x = w.transpose(times(x, from[2], from[3], wide), 1, 2)
 			x = w.transpose(times(x, wide, from[2], h), 1, 2)
 			w.run(o, "view", argsOf([]any{"self", x, "size", to}))

@@ -13,10 +13,10 @@ import (
 // were no part of a head left out.
 func whole(s *site) {
 	var at []int
-	of, turned := map[int]program.ID{}, 0
+	of, turned := map[program.ID]program.ID{}, 0 // rows, by what is made of them
 	for i, o := range s.Ops {
 		if x, first, ok := s.partly(o); ok {
-			at, of[i], turned = append(at, i), x, first
+			at, of[o.Out[0]], turned = append(at, i), x, first
 		}
 	}
 	if len(at) == 0 {
@@ -26,7 +26,7 @@ func whole(s *site) {
 	if rows == 0 {
 		return
 	}
-	shape := s.shape(of[at[0]])
+	shape := s.shape(of[s.Ops[at[0]].Out[0]])
 	width := shape[len(shape)-1]
 	for _, neighbours := range []bool{false, true} {
 		cos, sin, partner := rotations(rows, width, scale, base, neighbours)
@@ -35,7 +35,7 @@ func whole(s *site) {
 			what += ", as neighbours"
 		}
 		s.addAt("slice", 2, what, at, func(w *writer, o program.Op) {
-			x := of[slices.IndexFunc(s.Ops, func(p program.Op) bool { return slices.Equal(p.Out, o.Out) })]
+			x := of[o.Out[0]]
 			shape := s.shape(x)
 			axis := len(shape) - 2
 			for axis > 0 && shape[axis] != rows {

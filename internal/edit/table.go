@@ -16,7 +16,7 @@ type sequence struct {
 	n            int // 0 for another table
 	first, ratio float64
 	base         float64   // ratio^−n, as it is written in configurations
-	factor       float64   // 1 where all are geometric
+	factor       float64   // 1 where all are geometric, 0 where they only fall
 	ramp         []float64 // m
 }
 

@@ -93,6 +93,14 @@ func failed(fixture string, err error) *report.Report {
 	return r
 }
 
+// file is where the report lies; empty: nowhere.
+func (f *compareFlags) file() string {
+	if f.json == "-" {
+		return ""
+	}
+	return f.json
+}
+
 // write prints the report and returns the exit code.
 func (f *compareFlags) write(r *report.Report, stdout io.Writer, cause error) error {
 	text := stdout
@@ -109,7 +117,7 @@ func (f *compareFlags) write(r *report.Report, stdout io.Writer, cause error) er
 	if cause != nil {
 		return &exitError{exitInfra, cause}
 	}
-	if err := report.Text(text, r, textOptions(stdout, f.verbose)); err != nil {
+	if err := report.Text(text, r, textOptions(stdout, f.verbose, f.file())); err != nil {
 		return err
 	}
 	return exitOf(r)

@@ -96,7 +96,7 @@ func (f *initFlags) init(ctx context.Context, stdout, stderr io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("%s is written, but could not be judged: %w", f.dir, err)
 	}
-	if err := report.Text(stdout, r, textOptions(stdout, false)); err != nil {
+	if err := report.Text(stdout, r, textOptions(stdout, false, "")); err != nil {
 		return err
 	}
 	fmt.Fprintln(stdout)

@@ -78,7 +78,7 @@ func attachReports(path string, reports []string, summary string, absolute bool,
 		if xml, err = junit.Attach(xml, r, attach...); err != nil {
 			return err
 		}
-		if err := report.Markdown(&md, r); err != nil {
+		if err := report.Markdown(&md, r, file); err != nil {
 			return err
 		}
 		if os.Getenv("GITHUB_ACTIONS") == "true" {

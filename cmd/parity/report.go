@@ -149,7 +149,7 @@ func (f *reportFlags) run(ctx context.Context, path string, changed func(string)
 		{f.json, func(w io.Writer) error { return report.Write(w, r) }},
 		{f.png, func(w io.Writer) error { return plot.PNG(w, r, mode) }},
 		{f.html, func(w io.Writer) error { return html.Write(w, r, file) }},
-		{f.markdown, func(w io.Writer) error { return report.Markdown(w, r) }},
+		{f.markdown, func(w io.Writer) error { return report.Markdown(w, r, file) }},
 	} {
 		if out.path == "" {
 			continue
@@ -173,7 +173,7 @@ func (f *reportFlags) run(ctx context.Context, path string, changed func(string)
 	if f.baseline != "" {
 		return f.against(r, text)
 	}
-	if err := report.Text(text, r, textOptions(stdout, f.verbose)); err != nil {
+	if err := report.Text(text, r, textOptions(stdout, f.verbose, file)); err != nil {
 		return err
 	}
 	return exitOf(r)
@@ -232,7 +232,7 @@ func (f *reportFlags) against(r *report.Report, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	worse, err := report.Baseline(stdout, old, r, textOptions(stdout, f.verbose))
+	worse, err := report.Baseline(stdout, old, r, textOptions(stdout, f.verbose, ""))
 	switch {
 	case err != nil:
 		return err

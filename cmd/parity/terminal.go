@@ -16,9 +16,9 @@ import (
 )
 
 // textOptions: colour and the real width on a terminal, plain text elsewhere (NO_COLOR is
-// respected).
-func textOptions(w io.Writer, verbose bool) report.TextOptions {
-	opt := report.TextOptions{Verbose: verbose, All: "all with -v"}
+// respected). The report lies in file.
+func textOptions(w io.Writer, verbose bool, file string) report.TextOptions {
+	opt := report.TextOptions{Verbose: verbose, File: file, All: "all with -v"}
 	if fd, ok := terminal(w); ok {
 		opt.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 		if width, _, err := term.GetSize(fd); err == nil {

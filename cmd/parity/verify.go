@@ -143,7 +143,7 @@ func (f *verifyFlags) verify(ctx context.Context, args []string, changed func(st
 	case wrong != nil:
 		return wrong
 	}
-	if err := report.Text(stdout, r, textOptions(stdout, f.verbose)); err != nil {
+	if err := report.Text(stdout, r, textOptions(stdout, f.verbose, filepath.Join(t.dir, "report.json"))); err != nil {
 		return err
 	}
 	fmt.Fprintf(stdout, "\nwritten: %s\n",

@@ -59,7 +59,7 @@ func TestWhatIsAcceptedIsWritten(t *testing.T) {
 
 func writeAll(t *testing.T, r *report.Report, pictures bool) {
 	require.NoError(t, report.Text(io.Discard, r, report.TextOptions{Verbose: true}))
-	require.NoError(t, report.Markdown(io.Discard, r))
+	require.NoError(t, report.Markdown(io.Discard, r, "report.json"))
 	require.NoError(t, report.Annotations(io.Discard, r))
 	require.NoError(t, report.Modes(io.Discard, r))
 	require.NoError(t, report.Write(io.Discard, r))

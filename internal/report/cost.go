@@ -1,14 +1,11 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/goparity/goparity/internal/attention"
 	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/label"
 )
 
 // Cost is what a layer of the candidate took in one forward pass of its own, where the engine has
@@ -49,29 +46,6 @@ func CostsOf(caseName string, run *dump.Run) (list []Cost) {
 		list = append(list, row)
 	}
 	return list
-}
-
-// costs shows of the layers without layers in them, and of attentions, those that took most memory; verbose
-// it shows all.
-func (p *printer) costs(r *Report) {
-	if len(r.Costs) == 0 {
-		return
-	}
-	rows := slices.Clone(r.Costs)
-	if !p.opt.Verbose {
-		rows = slices.DeleteFunc(rows, func(c Cost) bool {
-			return c.Entropy == nil && slices.ContainsFunc(r.Costs, func(o Cost) bool { return label.Within(o.Layer, c.Layer) && o.Layer != c.Layer })
-		})
-		slices.SortStableFunc(rows, func(a, b Cost) int { return cmp.Compare(b.PeakBytes, a.PeakBytes) })
-	}
-	n := p.shown(len(rows), maxCosts)
-	p.heading("What the candidate's layers took: peak memory beyond what was held, seconds, entropy of attention (mean of the heads)")
-	var table [][]string
-	for _, c := range rows[:n] {
-		table = append(table, []string{Clean(c.Layer), c.Memory(), c.Time(), c.Spread()})
-	}
-	p.columns(table)
-	p.more(len(r.Costs)-n, "")
 }
 
 // Memory writes the most that a layer held.

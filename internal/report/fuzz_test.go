@@ -27,7 +27,7 @@ func FuzzWriters(fz *testing.F) {
 			return
 		}
 		require.NoError(t, report.Text(io.Discard, r, report.TextOptions{Verbose: true}))
-		require.NoError(t, report.Markdown(io.Discard, r))
+		require.NoError(t, report.Markdown(io.Discard, r, "report.json"))
 		require.NoError(t, report.Annotations(io.Discard, r))
 		require.NoError(t, report.Verification(io.Discard, r, report.Standard))
 		require.NoError(t, report.Verification(io.Discard, r, report.Injected))

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"math"
-	"strings"
 )
 
 // Generation is what came of a generation: the candidate, forced along the reference's greedy text, one
@@ -54,19 +53,6 @@ type Token struct {
 	LogProb Float `json:"log_prob"`
 	OwnProb Float `json:"own_log_prob"`
 	Wrong   []int `json:"wrong,omitempty"` // tokens whose logits alone are off, as no rounding makes them
-}
-
-// generations says in words what came of each generation.
-func (p *printer) generations(r *Report) {
-	for i := range r.Generations {
-		g := &r.Generations[i]
-		if len(r.Generations) > 1 {
-			p.prose("  ", "", "generation "+g.Case+": "+g.Text)
-		}
-		for _, line := range g.lines() {
-			p.prose(strings.Repeat("  ", min(len(r.Generations), 2)), "", line)
-		}
-	}
 }
 
 // lines are the figures, in words.

@@ -9,7 +9,7 @@ import (
 func Headline(r *Report) string {
 	if text, wrong := r.generated(); text != "" && r.Error == "" && (wrong && r.generates() || r.ofGeneration()) {
 		if d := r.FirstDivergence; r.Verdict == Fail && d != nil && d.Layer != "" {
-			text += "; first divergence " + d.Where() + d.At()
+			text += "; " + r.first()
 		}
 		return text
 	}
@@ -39,7 +39,7 @@ func Headline(r *Report) string {
 		if r.Kind == KindWeights {
 			line := r.weighed()
 			if d := r.FirstDivergence; d != nil && d.Layer != "" {
-				line += "; first divergence " + d.Where() + d.At()
+				line += "; " + r.first()
 			}
 			return line + "; " + compared
 		}
@@ -61,9 +61,9 @@ func Headline(r *Report) string {
 				return r.Kind + ": no layer by itself is wrong; " + compared
 			}
 			if r.Kind == "path" && d.Row != nil {
-				return "right in one pass, wrong along " + r.along() + ": first divergence " + d.Where() + d.At() + "; " + compared
+				return "right in one pass, wrong along " + r.along() + ": " + r.first() + "; " + compared
 			}
-			return "first divergence " + d.Where() + d.At() + "; " + compared
+			return r.first() + "; " + compared
 		}
 		if l := r.divergent(); l != nil {
 			return fmt.Sprintf("%s %s; %s", n.row(l), failWord[l.Status], compared)
@@ -192,6 +192,15 @@ func (r *Report) Found() (lines []string) {
 		lines = append(lines, strings.TrimSuffix(r.Kind+": "+what, ": "))
 	}
 	return append(lines, d.Code()...)
+}
+
+// first is "first divergence X: activation/gelu (proven)", with the first cause where that is proven.
+func (r *Report) first() string {
+	text := "first divergence " + r.FirstDivergence.Where() + r.FirstDivergence.At()
+	if causes := r.layerCauses(); len(causes) > 0 && causes[0].Proven && r.Kind != KindWeights {
+		text += fmt.Sprintf(": %s (%s)", Clean(causes[0].ID), causes[0].Word())
+	}
+	return text
 }
 
 // Diagnosis is the place of the first divergence and its best cause, for the first line of a failing test;

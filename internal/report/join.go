@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // NothingCompared is the error of a report that no output was decided for.
@@ -30,15 +31,29 @@ func (r *Report) AddPath(name string, along *Report) {
 		r.PathDepth.Join(along.PathDepth)
 	}
 	for _, n := range along.Notes {
-		if n = "path " + name + ": " + n; !slices.Contains(r.Notes, n) {
-			r.Notes = append(r.Notes, n)
-		}
+		r.addPathNote(name, n)
 	}
 	alone := r.Error == NothingCompared
 	r.join(along)
 	if along.Verdict != Pass || alone {
 		r.addRows(along.Layers)
 	}
+}
+
+// addPathNote adds a note on an execution path; what is said of several stands once, as "path decode, batch: …".
+func (r *Report) addPathNote(name, note string) {
+	for i, n := range r.Notes {
+		names, of, _ := strings.Cut(strings.TrimPrefix(n, "path "), ": ")
+		switch {
+		case of != note || !strings.HasPrefix(n, "path "):
+		case slices.Contains(strings.Split(names, ", "), name):
+			return
+		default:
+			r.Notes[i] = "path " + names + ", " + name + ": " + note
+			return
+		}
+	}
+	r.Notes = append(r.Notes, "path "+name+": "+note)
 }
 
 // join takes over the verdict of a later part of the run where it is worse than that of all before, or

@@ -186,7 +186,7 @@ func FuzzRead(f *testing.F) {
 		var b bytes.Buffer
 		require.NoError(t, report.Text(&b, r, report.TextOptions{}))
 		require.NoError(t, report.Text(&b, r, report.TextOptions{Verbose: true, Width: 1, Color: true}))
-		require.NoError(t, report.Markdown(&b, r))
+		require.NoError(t, report.Markdown(&b, r, "report.json"))
 		require.NoError(t, report.Annotations(&b, r))
 	})
 }
@@ -199,7 +199,7 @@ func TestNoSecretsInAReport(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, report.Write(&b, r))
 	require.NoError(t, report.Text(&b, r, report.TextOptions{}))
-	require.NoError(t, report.Markdown(&b, r))
+	require.NoError(t, report.Markdown(&b, r, "report.json"))
 	require.NoError(t, report.Annotations(&b, r))
 	assert.NotContains(t, b.String(), token)
 	assert.NotContains(t, b.String(), "me:word")

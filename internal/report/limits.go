@@ -19,12 +19,14 @@ const (
 	maxCosts       = 6   // layers, by what they took
 	maxUnmatched   = 8   // tensors that only one side has, and layers of the frontier
 	maxCauses      = 5   // causes
+	maxHints       = 3   // hints for fixture.yaml
 	maxNotes       = 8   // notes, and differences of the order
 	maxServed      = 24  // requests to a server
 	maxModeRows    = 100 // layers in the comparison of the two modes
-	maxSummaryRows = 50  // rows of a summary in Markdown
+	maxPaths       = 25  // runs along execution paths
 	maxSummaryCell = 300 // characters of a cell of one
 	maxAnnotations = 10  // annotations
+	maxNext        = 700 // bytes of the next command: a longer one is not offered
 	maxBins        = 256 // bins of the rows of a tensor
 	maxTexts       = 12  // texts of a generation that are drawn
 )

@@ -8,131 +8,84 @@ import (
 	"strings"
 )
 
-// Markdown writes a summary for GITHUB_STEP_SUMMARY: the verdict, the place, causes and up to 50
-// rows, the failing ones or else the worst. It stays far below 1 MiB whatever
-// the names are: long ones are cut.
-func Markdown(w io.Writer, r *Report) error {
+// Markdown writes what a report says for GITHUB_STEP_SUMMARY, with up to 50 rows. It stays far below 1 MiB
+// whatever the names are: long ones are cut. The report lies in file, for the next command.
+func Markdown(w io.Writer, r *Report, file string) error {
 	if err := r.check(); err != nil {
 		return err
 	}
 	var b bytes.Buffer
-	names := namingOf(r.Layers)
-	fmt.Fprintf(&b, "### %s: %s\n\n", strings.ToUpper(string(r.Verdict)), mdText(Headline(r)))
-	fmt.Fprintf(&b, "Stages: %s\n\n", mdText(r.StageLine()))
-	for _, line := range r.quantised() {
-		fmt.Fprintf(&b, "%s\n\n", mdText(line))
+	d := r.Document(View{Times: 2, File: file})
+	fmt.Fprintf(&b, "### %s: %s\n\n", strings.ToUpper(string(d.Verdict)), mdText(d.Title))
+	if d.Fixture != "" {
+		fmt.Fprintf(&b, "%s\n\n", mdText(d.Fixture))
 	}
-	if table := r.bisect(); table != nil {
-		fmt.Fprintf(&b, "| token %d of %s | |\n|---|---|\n", table.Token, mdText(table.Case))
-		for _, row := range table.rows() {
-			fmt.Fprintf(&b, "| %s | %s |\n", row.way, row.status)
-		}
-		fmt.Fprintf(&b, "\n%s\n\n", mdText(table.conclusion()))
-	}
-	r.mdPaths(&b)
-	open := r.Open()
-	if r.Verdict == Incomplete {
-		open = open[1:] // the headline says the first
-	}
-	for _, text := range open[:min(len(open), maxNotes)] {
-		fmt.Fprintf(&b, "- not covered: %s\n", mdText(text))
-	}
-	if r.Verdict == Incomplete {
-		fmt.Fprintf(&b, "\n%s\n\n", mdText(OpenHelp))
-	}
-	if d := r.FirstDivergence; d != nil {
-		for _, text := range []string{r.KindText(), d.Sentence()} {
-			if text != "" {
-				fmt.Fprintf(&b, "%s\n\n", mdText(text))
-			}
-		}
-		for _, e := range slices.Concat(d.Code(), d.Evidence) {
-			fmt.Fprintf(&b, "- %s\n", mdText(e))
-		}
-		if len(d.Code())+len(d.Evidence) > 0 {
-			b.WriteByte('\n')
-		}
-	}
-	if s := r.Serving; s != nil {
-		fmt.Fprintf(&b, "%s\n\n", mdText(s.Title()))
-		for _, line := range s.Lines() {
-			fmt.Fprintf(&b, "- %s\n", mdText(line))
-		}
-		b.WriteByte('\n')
-	}
-	if s := Count(r.Layers); s.counts() != "" {
-		fmt.Fprintf(&b, "%s\n\n", Counts(r))
-	}
-	for _, c := range r.layerCauses() {
-		word := c.Word()
-		if c.Proven {
-			word = "**" + word + "**"
-		}
-		fmt.Fprintf(&b, "- %s %s%s: %s. %s See %s.\n", word, mdCode(c.ID), c.At(mdCode), mdText(c.Evidence()),
-			mdText(c.Sentence()), mdCode(c.Doc()))
-	}
-	if len(r.layerCauses()) > 0 {
-		b.WriteByte('\n')
-	}
-	rows := r.Failing()
-	if len(rows) == 0 {
-		rows = r.worst()
-	}
-	if len(rows) > 0 {
-		fmt.Fprintf(&b, "| status | layer | %s | limit |\n|---|---|%s---|\n",
-			strings.Join(figureHeads, " | "), strings.Repeat("---:|", len(figureHeads)))
-		for _, l := range rows[:min(len(rows), maxSummaryRows)] {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", l.Status, mdCode(names.short(l, maxSummaryCell)),
-				strings.Join(figureCells(l), " | "), mdText(l.why()))
-		}
-		if n := len(rows) - maxSummaryRows; n > 0 {
-			fmt.Fprintf(&b, "\n… and %d more, all in report.json\n", n)
-		}
-		b.WriteByte('\n')
-	}
-	if lines := r.Benign(); len(lines) > 0 {
-		fmt.Fprintf(&b, "%s:\n\n", benignHead)
-		for _, line := range lines {
-			fmt.Fprintf(&b, "- %s\n", mdText(line))
-		}
-		b.WriteByte('\n')
-	}
-	if r.hasSource() {
-		fmt.Fprintf(&b, "%s\n", mdText(r.Source.String()))
+	for i := range d.Sections {
+		mdSection(&b, &d.Sections[i], r)
 	}
 	_, err := w.Write(b.Bytes())
 	return err
 }
 
-// mdPaths writes a table of the execution paths, and which of them show one fault.
-func (r *Report) mdPaths(b *bytes.Buffer) {
-	if len(r.Paths) == 0 {
-		return
+func mdSection(b *bytes.Buffer, s *Section, r *Report) {
+	if s.Folded {
+		fmt.Fprintf(b, "<details><summary>%s</summary>\n\n", mdText(s.Heading))
+	} else if s.Heading != "" {
+		fmt.Fprintf(b, "#### %s\n\n", mdText(s.Heading))
 	}
-	for _, line := range r.OnePass() {
-		fmt.Fprintf(b, "%s\n\n", mdText(line))
+	if s.Rows != nil {
+		mdRows(b, s.Rows, r)
 	}
-	b.WriteString("| path | matches the golden | consistent with one pass | first divergence |\n|---|---|---|---|\n")
-	for i := range r.Paths[:min(len(r.Paths), maxSummaryRows)] {
-		p := &r.Paths[i]
-		consistent, first := p.Consistent.Short(), ""
-		if p.Repeats != nil {
-			consistent = strings.TrimPrefix(consistent+"; equal to its first run: "+p.Repeats.Short(), "; ")
+	if s.Table != nil {
+		mdTable(b, s.Table.Head, s.Table.Rows)
+	}
+	for _, l := range s.Lines {
+		lead, text := "", mdText(l.Text)
+		if l.Lead != "" {
+			lead = "**" + mdText(l.Lead) + ":** "
 		}
-		if p.First != nil {
-			first = mdText(p.First.String())
+		if l.Code != "" {
+			lead += mdCode(l.Code) + " "
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", mdCode(p.Path), p.Matches.Short(), consistent, first)
+		if l.Paste {
+			text = mdCode(l.Text)
+		}
+		fmt.Fprintf(b, "%s- %s%s\n", strings.Repeat("  ", l.Level), lead, text)
 	}
-	if n := len(r.Paths) - maxSummaryRows; n > 0 {
-		fmt.Fprintf(b, "\n… and %d more, all in report.json\n", n)
+	if s.More > 0 {
+		fmt.Fprintf(b, "\n… and %d more%s, all in report.json\n", s.More, s.What)
+	}
+	if s.Folded {
+		b.WriteString("\n</details>\n")
 	}
 	b.WriteByte('\n')
-	for _, line := range r.findings() {
-		fmt.Fprintf(b, "- %s\n", mdText(line))
+}
+
+// mdTable writes cells that are escaped, but for the first of a row, which is code.
+func mdTable(b *bytes.Buffer, head []string, rows [][]string) {
+	fmt.Fprintf(b, "| %s |\n|%s\n", strings.Join(head, " | "), strings.Repeat("---|", len(head)))
+	for _, row := range rows {
+		cells := []string{mdCode(row[0])}
+		for _, c := range row[1:] {
+			cells = append(cells, mdText(c))
+		}
+		fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
 	}
-	if len(r.findings()) > 0 {
-		b.WriteByte('\n')
+	b.WriteByte('\n')
+}
+
+// mdRows writes rows with their figures, and below them what else is known of the first divergence.
+func mdRows(b *bytes.Buffer, rows []*Layer, r *Report) {
+	names, mark := namingOf(r.Layers), r.divergent()
+	fmt.Fprintf(b, "| status | layer | %s | limit |\n|---|---|%s---|\n", strings.Join(figureHeads, " | "), strings.Repeat("---:|", len(figureHeads)))
+	for _, l := range rows {
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", l.Status, mdCode(names.short(l, maxSummaryCell)), strings.Join(figureCells(l), " | "), mdText(l.why()))
+	}
+	b.WriteByte('\n')
+	if mark != nil && slices.Contains(rows, mark) {
+		for _, text := range mark.said(true) {
+			fmt.Fprintf(b, "- %s\n", mdText(text))
+		}
 	}
 }
 

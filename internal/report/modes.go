@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"strings"
 )
 
 // Modes writes a summary that compares the two modes: for each layer that is wrong in one of them,
@@ -13,10 +12,7 @@ func Modes(w io.Writer, r *Report) error {
 		return err
 	}
 	p := newPrinter(TextOptions{Width: 120}, r.Layers)
-	p.linef("%s: %s", strings.ToUpper(string(r.Verdict)), Headline(r))
-	if d := r.FirstDivergence; d != nil {
-		p.prose("  ", "", r.what())
-	}
+	p.verdict(r)
 	points := Depth(r)
 	standard, injected := StatisticsOf(points, Standard, ""), StatisticsOf(points, Injected, "")
 	p.section("MSE")

@@ -55,24 +55,6 @@ func (r *Row) At() string {
 	return fmt.Sprintf(", pass %d, sequence %d, position %d", r.Pass, r.Sequence, r.Position)
 }
 
-// lines say what ran, and then how it agrees with each run that it was compared with: "matches the
-// golden: 34 outputs, worst row rel. L2 3e-7 at …".
-func (p *Path) lines() []string {
-	lines := []string{"path " + Clean(p.Path) + ": " + p.Ran()}
-	for _, of := range []struct {
-		what string
-		*Agreement
-	}{{"matches the golden", p.Matches}, {"consistent with one pass", p.Consistent}, {"equal to its first run", p.Repeats}} {
-		if of.Agreement != nil {
-			lines = append(lines, of.what+": "+of.Agreement.String())
-		}
-	}
-	if p.First != nil {
-		lines = append(lines, "first divergence: "+p.First.String())
-	}
-	return lines
-}
-
 // Ran is "5 forward passes, 14 rows".
 func (p *Path) Ran() string {
 	return several(p.Passes, "forward pass", "es") + ", " + several(p.Rows, "row", "s")
@@ -169,8 +151,11 @@ func (r *Report) findings() (lines []string) {
 	return lines
 }
 
-// String is "34 outputs, bit for bit", or how far the worst row is off and where.
+// String is "34 outputs, bit for bit", or how far the worst row is off and where; "" where nothing was asked.
 func (a *Agreement) String() string {
+	if a == nil {
+		return ""
+	}
 	text := several(a.Outputs, "output", "s")
 	switch {
 	case a.Outputs == 0:
@@ -183,23 +168,6 @@ func (a *Agreement) String() string {
 		return "no, " + text
 	}
 	return text
-}
-
-// Short is "yes, bit for bit", "no, worst row rel. L2 0.5", or "" where nothing was asked.
-func (a *Agreement) Short() string {
-	word := "yes"
-	switch {
-	case a == nil:
-		return ""
-	case a.Outputs == 0:
-		return a.String()
-	case !a.Holds:
-		word = "no"
-	}
-	if a.BitForBit {
-		return word + ", bit for bit"
-	}
-	return word + ", worst row rel. L2 " + num(a.RowRelL2)
 }
 
 func several(n int, what, plural string) string {

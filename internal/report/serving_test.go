@@ -41,8 +41,7 @@ func TestServingAlone(t *testing.T) {
 			[]string{"a as ids, alone: 3 of 4 tokens right, a tie at 2, what follows is not judged (tokens, logprobs)",
 				"a as ids, prefix from token 2: 2 of 2 tokens right (tokens)"}, []string{"Source", "Causes", "proven"}},
 		{report.Fail, "serving", "the server answers wrong: case a as ids, prefix, token 1: serving/cache (proven); 1 of 2 answers are wrong",
-			[]string{"a as ids, prefix from token 2: FAIL, token 1 is 5, the reference's is 6", "proven: serving/cache: right after another prompt; see " +
-				"docs/causes.md#serving", "the model is right"}, []string{"a as ids, alone", "Source", "it predicts no numbers"}},
+			[]string{"a as ids, prefix from token 2: FAIL, token 1 is 5, the reference's is 6", "Right after another prompt. See docs/causes.md#serving.", "the model is right"}, []string{"a as ids, alone", "Source", "it predicts no numbers"}},
 		{report.Error, "", "no answer that can be judged", nil, []string{"proven"}},
 	} {
 		r := &report.Report{Fixture: "f"}
@@ -64,7 +63,7 @@ func TestServingAlone(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, c.head, report.Headline(again))
 		text.Reset()
-		require.NoError(t, report.Markdown(&text, again))
+		require.NoError(t, report.Markdown(&text, again, "report.json"))
 		for _, want := range c.texts {
 			assert.Contains(t, strings.NewReplacer(`\`, "", "&#39;", "'").Replace(text.String()), want)
 		}

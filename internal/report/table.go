@@ -44,37 +44,7 @@ func percent(n, all int) string {
 	return fmt.Sprintf("%.1f %%", share)
 }
 
-// table writes the rows: the failing ones, or the worst of those that pass.
-func (p *printer) table(r *Report) {
-	rows, limit, title := r.Failing(), maxFailing, "Failing rows, in the order in which the values existed"
-	if len(rows) == 0 {
-		rows, limit, title = r.worst(), maxPassing, "Worst rows"
-	}
-	var inherited []string // after rows that are wrong by themselves they take one line
-	if i := slices.IndexFunc(rows, func(l *Layer) bool { return l.Status == StatusInherited }); i > 0 && !p.opt.Verbose {
-		for _, l := range rows[i:] {
-			inherited = append(inherited, p.names.row(l))
-		}
-		rows = rows[:i]
-	}
-	if p.opt.Verbose {
-		rows, title = nil, "All rows, in the order in which the values existed"
-		for i := range r.Layers {
-			rows = append(rows, &r.Layers[i])
-		}
-	}
-	if len(rows) == 0 {
-		return
-	}
-	n := p.shown(len(rows), limit)
-	p.heading(title)
-	p.rows(rows[:n], r.divergent(), r.FirstDivergence == nil || r.FirstDivergence.Layer != "")
-	p.more(len(rows)-n, "")
-	if len(inherited) > 0 {
-		p.group(inherited, "only pass the error on")
-	}
-}
-
+// rows writes rows of the report with their figures; mark is that of the first divergence.
 func (p *printer) rows(rows []*Layer, mark *Layer, placed bool) {
 	status, place, why := 0, width("layer"), width("limit")
 	widths := make([]int, len(figureHeads))
@@ -133,7 +103,9 @@ func (p *printer) rows(rows []*Layer, mark *Layer, placed bool) {
 			p.linef("%s", line)
 			p.prose(belowRow, "", l.why())
 		}
-		p.below(l, l == mark && !p.opt.Found)
+		for _, text := range l.said(p.opt.Verbose || l == mark && !p.opt.Found) {
+			p.prose(belowRow, "", text)
+		}
 	}
 }
 
@@ -149,27 +121,20 @@ var statusColor = map[Status]string{
 // belowRow is the indentation of what stands below a row.
 const belowRow = "      "
 
-// below writes what else is known of a row that shows its figures: all of it for the first
-// divergence.
-func (p *printer) below(l *Layer, all bool) {
+// said is what else is known of a row that shows its figures: all of it for the first divergence.
+func (l *Layer) said(all bool) []string {
 	if !l.tabular() {
-		return
+		return nil
 	}
-	if text := l.figures().nonFinite(); text != "" && !l.Benign {
-		p.prose(belowRow, "", text)
+	var out []string
+	if !l.Benign {
+		out = append(out, l.figures().nonFinite())
 	}
-	if !all && !p.opt.Verbose {
-		return
-	}
-	if text := l.quantised(); text != "" {
-		p.prose(belowRow, "", text)
-	}
-	for _, lines := range [][]string{l.Violations, l.Detail} {
-		for _, line := range lines {
-			p.prose(belowRow, "", line)
+	if all {
+		out = append(append(append(out, l.quantised()), l.Violations...), l.Detail...)
+		if l.Note != l.why() {
+			out = append(out, l.Note)
 		}
 	}
-	if l.Note != "" && l.Note != l.why() {
-		p.prose(belowRow, "", l.Note)
-	}
+	return slices.DeleteFunc(out, func(s string) bool { return s == "" })
 }

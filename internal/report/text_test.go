@@ -83,7 +83,7 @@ func TestNoWriterTakesAPassThatIsNone(t *testing.T) {
 		"rows of no element": zero} {
 		var b bytes.Buffer
 		assert.Error(t, report.Text(&b, r, report.TextOptions{}), name)
-		assert.Error(t, report.Markdown(&b, r), name)
+		assert.Error(t, report.Markdown(&b, r, "report.json"), name)
 		assert.Error(t, report.Annotations(&b, r), name)
 		assert.Error(t, report.Write(&b, r), name)
 		assert.Empty(t, b.String(), name)
@@ -116,7 +116,7 @@ func TestOpenPlace(t *testing.T) {
 	assert.NotContains(t, r.KindText(), "recorded inputs agree", "none was recorded")
 	for name, write := range map[string]func(io.Writer) error{
 		"text":         func(w io.Writer) error { return report.Text(w, r, report.TextOptions{Width: 200}) },
-		"markdown":     func(w io.Writer) error { return report.Markdown(w, r) },
+		"markdown":     func(w io.Writer) error { return report.Markdown(w, r, "report.json") },
 		"verification": func(w io.Writer) error { return report.Verification(w, r, report.Standard) },
 		"modes":        func(w io.Writer) error { return report.Modes(w, r) },
 		"json":         func(w io.Writer) error { return report.Write(w, r) },
@@ -163,14 +163,14 @@ func TestTextNamesBenignRows(t *testing.T) {
 	short := text(report.TextOptions{})
 	assert.Contains(t, short, `
 Differ in their figures and not in what they mean, so they pass
-     4  the columns are in another order: model.encoder.layer.0 output hello.0,
-        model.encoder.layer.1 output hello.0, …
-     1  masks allow the same: model.encoder.layer.5 output hello.0
+  4 the columns are in another order: model.encoder.layer.0 output hello.0, model.encoder.layer.1
+  output hello.0, … and 2 more
+  1 masks allow the same: model.encoder.layer.5 output hello.0
 `)
 	assert.NotContains(t, text(report.TextOptions{Verbose: true}), "so they pass", "the table of all rows has them")
 	var md bytes.Buffer
-	require.NoError(t, report.Markdown(&md, r))
-	assert.Contains(t, md.String(), "- 4: the columns are in another order: model.encoder.layer.0 output, model.encoder.layer.1 output, … and 2 more")
+	require.NoError(t, report.Markdown(&md, r, "report.json"))
+	assert.Contains(t, md.String(), "- 4 the columns are in another order: model.encoder.layer.0 output hello.0, ")
 }
 
 // The code of a place is named in all forms, whatever it is called.
@@ -180,7 +180,7 @@ func TestCode(t *testing.T) {
 	r := &report.Report{Schema: 1, Verdict: report.Fail, Kind: "local", FirstDivergence: d}
 	var text, md bytes.Buffer
 	require.NoError(t, report.Text(&text, r, report.TextOptions{Width: 100}))
-	require.NoError(t, report.Markdown(&md, r))
+	require.NoError(t, report.Markdown(&md, r, "report.json"))
 	for _, s := range []string{text.String(), md.String()} {
 		assert.Contains(t, s, "reference: modeling")
 		assert.Contains(t, s, "candidate: llama.py:88 MLP")

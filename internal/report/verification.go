@@ -16,8 +16,9 @@ func Verification(w io.Writer, r *Report, mode Mode) error {
 	}
 	p := newPrinter(TextOptions{Width: 120}, r.Layers)
 	p.linef("LAYER VERIFICATION REPORT")
+	p.linef("Mode: %s", modeText[mode])
 	p.linef("")
-	p.verificationVerdict(r, mode)
+	p.verdict(r)
 	points := Depth(r)
 	p.verificationOrder(r, points)
 	p.verificationSummary(r, points, mode)
@@ -34,26 +35,15 @@ var modeText = map[Mode]string{
 	Injected: "with injection: each layer was given the golden inputs",
 }
 
-func (p *printer) verificationVerdict(r *Report, mode Mode) {
-	if r.Fixture != "" {
-		p.linef("Model:   %s", Clean(r.Fixture))
-	}
-	p.linef("Mode:    %s", modeText[mode])
-	p.prose("", "Verdict: ", strings.ToUpper(string(r.Verdict))+": "+Headline(r))
-	if d := r.FirstDivergence; d != nil {
-		p.prose("         ", "", r.what())
-		for _, e := range d.Evidence {
-			p.prose("         ", "", e)
-		}
-		if g := d.Growing(); g != "" {
-			p.prose("         ", "grows: ", g)
+// verdict writes what is said before any figures.
+func (p *printer) verdict(r *Report) {
+	d := r.Document(View{})
+	p.title(d)
+	for i := range d.Sections {
+		if s := &d.Sections[i]; s.InHead() && s.ID != SectionSource || s.ID == SectionCauses {
+			p.write(r, s)
 		}
 	}
-	for _, c := range r.Causes[:min(len(r.Causes), maxCauses)] {
-		p.prose("         ", "",
-			fmt.Sprintf("%s: %s%s (%s). %s", c.Word(), c.ID, c.At(Clean), c.Evidence(), c.Sentence()))
-	}
-	p.uncovered(r, "         ")
 }
 
 func (p *printer) verificationOrder(r *Report, points []Point) {

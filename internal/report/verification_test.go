@@ -24,7 +24,7 @@ func TestVerification(t *testing.T) {
 		var b bytes.Buffer
 		require.NoError(t, report.Verification(&b, r, c.mode))
 		sameAsFile(t, c.name, b.Bytes())
-		for _, section := range []string{"Verdict: FAIL", "EXECUTION ORDER VERIFICATION:", "SUMMARY:",
+		for _, section := range []string{"\nFAIL: ", "EXECUTION ORDER VERIFICATION:", "SUMMARY:",
 			"MSE STATISTICS:", "PER-COMPONENT STATISTICS:", "DETAILED LAYER RESULTS"} {
 			assert.Contains(t, b.String(), section)
 		}

@@ -73,17 +73,3 @@ func (r *Report) weighed() string {
 	}
 	return fmt.Sprintf("%d of %s not the reference's, first %s", len(wrong), several(len(r.Weights), "weight", "s are"), Clean(wrong[0].String()))
 }
-
-// weights lists the weights that are wrong.
-func (p *printer) weights(r *Report) {
-	wrong := r.wrongWeights()
-	if len(wrong) == 0 {
-		return
-	}
-	p.heading(fmt.Sprintf("Weights that the engine loaded and that are not the reference's: %d of %d", len(wrong), len(r.Weights)))
-	n := p.shown(len(wrong), maxNotes)
-	for _, w := range wrong[:n] {
-		p.prose("  ", "", Clean(w.String()))
-	}
-	p.more(len(wrong)-n, ", all in report.json")
-}

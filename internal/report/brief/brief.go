@@ -98,9 +98,9 @@ func Of(r *report.Report, file string) *Brief {
 		b.Compared, b.Outputs = &c.Compared, &c.Outputs
 	}
 	b.Second = second(r)
-	next, why := nextOf(r, file)
-	if line, ok := next.line(); ok {
-		b.Next = &line
+	next, why := r.Next(file)
+	if next != "" {
+		b.Next = &next
 	}
 	b.WhyNext = report.Clean(why)
 	return b

@@ -4,5 +4,4 @@ package brief
 // twice, as JSON writes them.
 const (
 	maxSize = 2048 // bytes of either form, with the line break at its end
-	maxNext = 700  // bytes of the next command: a longer one is not offered
 )

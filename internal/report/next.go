@@ -1,4 +1,4 @@
-package brief
+package report
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/glob"
-	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/subtest"
 )
 
@@ -20,14 +19,14 @@ func (c commands) line() (string, bool) {
 	var lines []string
 	for _, words := range c {
 		for _, w := range words {
-			if report.Clean(w) != w {
+			if Clean(w) != w {
 				return "", false
 			}
 		}
 		lines = append(lines, subtest.Command(words...))
 	}
 	line := strings.Join(lines, " && ")
-	return line, line != "" && cost(line) <= maxNext
+	return line, line != "" && len(line) <= maxNext
 }
 
 // operand is a word that no program takes for a flag (go test -exec): a report may come from
@@ -39,44 +38,42 @@ func operand(s string) string {
 	return s
 }
 
-// shown reports whether there is a line.
-func (c commands) shown() bool {
-	_, ok := c.line()
-	return ok
-}
-
-// nextOf says what to run next, and why. It runs as it is printed, from the working folder; where
-// the dumps of the report are not there any more, only the report is looked at.
-func nextOf(r *report.Report, file string) (c commands, why string) {
-	var in *report.Inputs
+// Next says what to run next, and why; the command is empty where there is nothing to run. It runs as it is printed,
+// from the working folder; where the dumps of the report are not there any more, only the report, which lies in file,
+// is looked at.
+func (r *Report) Next(file string) (command, why string) {
+	var in *Inputs
 	if r.Made != nil {
 		if here, err := r.Made.Here(); err == nil {
 			in = &here
 		}
 	}
 	n := next{r: r, file: file, in: in}
-	for _, choice := range []func() (commands, string){n.settled, n.text, n.tokens, n.served, n.proven, n.path, n.names, n.incomplete, n.open} {
-		if c, why = choice(); why == "" {
-			continue
-		}
-		if c == nil || c.shown() {
-			return c, why
+	for _, choice := range []func() (commands, string){n.settled, n.text, n.tokens, n.served, n.proven, n.path, n.names, n.incomplete, n.open, n.details} {
+		c, why := choice()
+		if line, ok := c.line(); why != "" && (ok || c == nil) {
+			return line, why
 		}
 	}
-	if c, why = n.details(); c.shown() {
-		return c, why
+	if file == "" {
+		return "", ""
 	}
-	return n.report(), "the report has the details"
+	line, _ := n.report().line()
+	return line, "the report has the details"
 }
 
 // next chooses the next command. A choice without a reason is none.
 type next struct {
-	r    *report.Report
+	r    *Report
 	file string
-	in   *report.Inputs // two dumps that are there, nil if that is not known
+	in   *Inputs // two dumps that are there, nil if that is not known
 }
 
+// report looks at the report, which nothing tells where no one wrote it.
 func (n next) report(more ...string) commands {
+	if n.file == "" {
+		return nil
+	}
 	return commands{append([]string{"parity", "report", operand(n.file)}, more...)}
 }
 
@@ -94,7 +91,7 @@ func (n next) again(more ...string) commands {
 }
 
 // generated reports whether parity generate made the report of two dumps that are there.
-func (n next) generated() bool { return n.in != nil && n.r.Made.Command == report.Generate }
+func (n next) generated() bool { return n.in != nil && n.r.Made.Command == Generate }
 
 // anew is the same judgement once more, or where that cannot be made the report of it.
 func (n next) anew() commands {
@@ -133,7 +130,7 @@ func (n next) gotest() []string {
 	if pattern != "" {
 		which = []string{"-run", pattern}
 	}
-	var by report.Settings
+	var by Settings
 	if n.r.Settings != nil {
 		by = *n.r.Settings
 	}
@@ -160,19 +157,19 @@ func (n next) paths() string {
 // settled: nothing is left to do, or nothing can be done with what there is.
 func (n next) settled() (commands, string) {
 	switch {
-	case n.r.Verdict == report.Pass && len(n.r.NotJudged) == 0:
+	case n.r.Verdict == Pass && len(n.r.NotJudged) == 0:
 		return nil, "what was compared holds, and nothing that should be covered is open: nothing is left to do"
-	case n.r.Verdict == report.Pass:
+	case n.r.Verdict == Pass:
 		return n.report(), "what was compared holds; what was not judged is listed"
-	case n.r.Verdict == report.Error && !n.nameless():
-		return nil, "nothing was judged: " + report.Headline(n.r)
+	case n.r.Verdict == Error && !n.nameless():
+		return nil, "nothing was judged: " + Headline(n.r)
 	}
 	return nil, ""
 }
 
 // text: what the engine makes of a prompt is wrong, and not the model.
 func (n next) text() (commands, string) {
-	if n.r.Kind != report.KindText {
+	if n.r.Kind != KindText {
 		return nil, ""
 	}
 	why := "mend the tokenizer or the template"
@@ -210,7 +207,7 @@ func (n next) tokens() (commands, string) {
 
 // served: a server answers wrong, and no layer does.
 func (n next) served() (commands, string) {
-	if n.r.Kind != report.KindServing {
+	if n.r.Kind != KindServing {
 		return nil, ""
 	}
 	why := "look at the server, not at the model's layers"
@@ -226,7 +223,7 @@ func (n next) served() (commands, string) {
 
 // proven: the cause is known, so what is left is to mend it.
 func (n next) proven() (commands, string) {
-	if n.r.Verdict != report.Fail || len(n.r.Causes) == 0 || !n.r.Causes[0].Proven {
+	if n.r.Verdict != Fail || len(n.r.Causes) == 0 || !n.r.Causes[0].Proven {
 		return nil, ""
 	}
 	c, again := n.r.Causes[0], n.again()
@@ -254,7 +251,7 @@ func (n next) path() (commands, string) {
 
 // nameless reports whether layers may be joined that now stand alone on both sides.
 func (n next) nameless() bool {
-	lonely := func(lones []report.Lone) bool {
+	lonely := func(lones []Lone) bool {
 		for _, l := range lones {
 			if l.Reason == "" && !l.Ignored {
 				return true
@@ -278,10 +275,10 @@ func (n next) names() (commands, string) {
 
 // incomplete: too little was compared, and no name would change that.
 func (n next) incomplete() (commands, string) {
-	if n.r.Verdict != report.Incomplete {
+	if n.r.Verdict != Incomplete {
 		return nil, ""
 	}
-	return n.report("-v"), "too little was compared, the report lists what only one side has: " + report.OpenHelp
+	return n.report("-v"), "too little was compared, the report lists what only one side has: " + OpenHelp
 }
 
 // open: what the place was made of was not recorded.
@@ -309,7 +306,7 @@ func (n next) open() (commands, string) {
 // details: neither the cause nor anything else to do is known.
 func (n next) details() (commands, string) {
 	switch {
-	case n.r.Verdict != report.Fail:
+	case n.r.Verdict != Fail:
 		return n.report(), "the report has the details"
 	case n.r.Package != "":
 		return n.again(), "no cause is proven: the test prints where and by how much the layer is off"

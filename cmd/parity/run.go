@@ -207,9 +207,8 @@ func (f *runFlags) dequantise(job *engine.Job, dir string) error {
 			return usage("run: --dequantised: %s is not in the hub's cache of this machine, and its config.json is needed", f.model)
 		}
 	}
-	block, known := fixture.Roundings[f.activations]
-	if f.activations != "" && !known {
-		return usage("run: --activations %q: want int8/32 or int8/256", f.activations)
+	if f.activations != "" && !slices.Contains(engine.Roundings, f.activations) {
+		return usage("run: --activations %q: want %s", f.activations, strings.Join(engine.Roundings, " or "))
 	}
 	c, err := dequantised.Open(f.dequantised)
 	if err != nil {
@@ -220,8 +219,8 @@ func (f *runFlags) dequantise(job *engine.Job, dir string) error {
 		return fmt.Errorf("--dequantised: %w", err)
 	}
 	job.Model, job.Local, job.Revision = dir, true, ""
-	if block > 0 {
-		job.Activations = &engine.Activations{Block: block, Weights: c.Quantised}
+	if f.activations != "" {
+		job.Activations = &engine.Activations{Rule: f.activations, Weights: c.Quantised}
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"github.com/goparity/goparity/tensor"
 )
 
 // RunFile is the name of the file that describes a dump.
@@ -112,19 +114,35 @@ func (m *Module) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Activations says that layers round what they are given to int8, in blocks with a scale each. What
-// is recorded as their input is what they were given.
+// Activations says that layers round what they are given. What is recorded as their input is what they
+// were given.
 type Activations struct {
-	Block  int      `json:"block"`  // inputs in a block: 32 or 256
-	Layers []string `json:"layers"` // that do so
+	Type   string   `json:"type,omitempty"`  // "float8_e4m3fn", with a scale for each token; empty: int8
+	Block  int      `json:"block,omitempty"` // of int8, inputs with one scale: 32 or 256
+	Layers []string `json:"layers"`          // that do so
 }
 
-// Check refuses blocks of another size than engines have.
+// Rule is how that is written in fixture.yaml: "int8/256"; "" for nil.
+func (a *Activations) Rule() string {
+	switch {
+	case a == nil:
+		return ""
+	case a.Type != "":
+		return a.Type
+	}
+	return fmt.Sprintf("int8/%d", a.Block)
+}
+
+// Check refuses types and blocks of another size than engines have.
 func (a *Activations) Check() error {
-	if a != nil && a.Block != 32 && a.Block != 256 {
+	switch {
+	case a == nil || a.Type == "" && (a.Block == 32 || a.Block == 256) || a.Type == tensor.F8E4M3FN.String() && a.Block == 0:
+		return nil
+	case a.Type == "":
 		return fmt.Errorf("activations: blocks of %d inputs: want 32 or 256", a.Block)
 	}
-	return nil
+	return fmt.Errorf("activations: type %q with blocks of %d inputs: want %s without blocks, or blocks of 32 or 256 without a type",
+		a.Type, a.Block, tensor.F8E4M3FN)
 }
 
 // LoadAudit compares the weights that a model loaded with those of the checkpoint. The names are

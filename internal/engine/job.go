@@ -11,6 +11,7 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/glob"
+	"github.com/goparity/goparity/tensor"
 )
 
 // Engines: those that this package embeds, and any other program.
@@ -93,6 +94,10 @@ type Job struct {
 	// Activations rounds the inputs of products, as engines do whose products have quantised weights;
 	// nil for none. Of torch.
 	Activations *Activations `json:"activations,omitempty"`
+	// KVType has the cache round the keys and values that it keeps; nil: it does not. Of torch.
+	KVType *KVType `json:"kv_type,omitempty"`
+	// Adapter is the folder of a LoRA adapter that is added at run time; "": none. Of torch.
+	Adapter string `json:"adapter,omitempty"`
 	// KVCache records the keys and values that the cache holds, as ports key_cache and value_cache of the
 	// attention layers: the rows of the tokens that a forward pass fed. Of task text-generation.
 	KVCache bool `json:"kv_cache,omitempty"`
@@ -115,13 +120,34 @@ type Job struct {
 	Cases        []Case `json:"cases"`
 }
 
-// Activations says that the inputs of linear layers are rounded to int8, in blocks with a scale each.
+// KVType says what a cache makes of keys and values.
+type KVType struct {
+	Type string `json:"type"` // KVInt8, KVInt4 or float8_e4m3fn
+	// Of whole numbers: how many numbers of a head have one scale, and how it is chosen, by KVAffine, ….
+	Group  int    `json:"group,omitempty"`
+	Scheme string `json:"scheme,omitempty"`
+	// ExactPrefill says that the first forward pass reads what it was given, before that is rounded.
+	ExactPrefill bool `json:"exact_prefill,omitempty"`
+}
+
+// What keys and values are rounded to, and how.
+const (
+	KVInt8, KVInt4 = "int8", "int4"
+
+	KVAffine    = "affine"    // the least number of a group becomes 0, the largest 2^bits - 1
+	KVSymmetric = "symmetric" // max|x| becomes 2^(bits-1) - 1
+	KVMLX       = "mlx"       // affine, with 0 and what is furthest from it kept: mlx.core.quantize
+)
+
+// Activations says that the inputs of linear layers are rounded, in blocks with a scale each.
 type Activations struct {
-	// Block is 32, by the rule of ggml's q8_0 (scale max|x|/127 as float16), or 256, by that of q8_K
-	// (scale of float32).
-	Block   int      `json:"block"`
+	Rule    string   `json:"rule"`    // of Roundings
 	Weights []string `json:"weights"` // of these layers, by their keys; those of tables are left out
 }
+
+// Roundings are the rules of Activations: ggml's q8_0 (blocks of 32 inputs, scale max|x|/127 as float16),
+// its q8_K (blocks of 256, scale of float32), and float8 with a scale max|x|/448 for each token.
+var Roundings = []string{"int8/32", "int8/256", tensor.F8E4M3FN.String()}
 
 // Capture holds patterns (package glob) of what is recorded; an empty list means everything. In MAX
 // they are matched against names without the doubled words of its lists: layers.3, not

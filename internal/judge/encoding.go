@@ -18,7 +18,7 @@ type encoding struct {
 
 // encoding returns that of a case: the coarser of its two runs'.
 func (k Case) encoding() encoding {
-	g, a := encodingOf("golden", k.Golden), encodingOf("candidate", k.Actual)
+	g, a := k.encodingOf("golden", k.Golden), k.encodingOf("candidate", k.Actual)
 	if a.dtype == tensor.Invalid || g.dtype != tensor.Invalid && dtype.Coarser(g.dtype, a.dtype) != a.dtype {
 		return g
 	}
@@ -26,11 +26,15 @@ func (k Case) encoding() encoding {
 }
 
 // encodingOf returns what the run says of itself. Keys and values that are kept in 8 bits are averaged before
-// anything is made of them: they cost a run no more than 16 bits do, and never excuse 8. A name that is no type, as that of a quantised
-// encoding, says nothing of what is computed with: then it is the type of most outputs of floats.
-func encodingOf(who string, r *dump.Run) encoding {
+// anything is made of them: they cost a run no more than 16 bits do, and never excuse 8; and nothing where the golden has
+// that in it. A name that is no type, as that of a quantised encoding, says nothing of what is computed with: then it is the type of most
+// outputs of floats.
+func (k Case) encodingOf(who string, r *dump.Run) encoding {
 	var e encoding
 	for i, name := range []string{r.Info.Encoding.Compute, r.Info.Encoding.KVCache} {
+		if i == 1 && k.Golden.Info.Encoding.KVCache != "" {
+			break
+		}
 		d, err := tensor.ParseDType(name)
 		if i == 1 && err == nil && d.Size() == 1 {
 			d = tensor.BF16

@@ -35,13 +35,13 @@ func (k Case) checkEncoded() error {
 	wrong := func(format string, args ...any) error {
 		return fmt.Errorf("case %s: %s is no measure of what its encoding costs the reference: %s", k.Name, r.Path, fmt.Sprintf(format, args...))
 	}
-	want, is := k.encoding(), encodingOf("reference", r)
+	want, is := k.encoding(), k.encodingOf("reference", r)
 	switch {
 	case r.Path == k.Actual.Path || k.Actual.Info.Nonce != "" && r.Info.Nonce == k.Actual.Info.Nonce:
 		return wrong("it is the candidate's own run")
 	case !dtype.Has16Bits(want.dtype):
 		return wrong("the runs are judged as %s, and only what 16 bits cost is measured: %s", want.dtype, want.why)
-	case encodingOf("golden", k.Golden).dtype == want.dtype:
+	case k.encodingOf("golden", k.Golden).dtype == want.dtype:
 		return wrong("the golden is in %s itself", want.dtype)
 	case is.dtype != want.dtype && r.Info.Encoding.Compute != "":
 		return wrong("it ran in %s, and the candidate is judged as %s: %s", r.Info.Encoding, want.dtype, want.why)

@@ -17,7 +17,10 @@ import (
 func (u *update) reference(variant string) (engine.Job, error) {
 	job := u.yaml.Job(engine.Torch, engine.CPU)
 	r, _ := u.yaml.Variant(variant)
-	job.Encoding = r.DType
+	job.Encoding, job.KVType = r.DType, r.KVType
+	if r.Adapter != "" {
+		job.Adapter = filepath.Join(u.dir, filepath.FromSlash(r.Adapter))
+	}
 	if !r.IsDequantised() {
 		return job, nil
 	}
@@ -27,8 +30,8 @@ func (u *update) reference(variant string) (engine.Job, error) {
 		}
 	}
 	job.Model, job.Local, job.Revision = u.dequantised, true, ""
-	if r.Activations > 0 {
-		job.Activations = &engine.Activations{Block: r.Activations, Weights: u.quantised}
+	if r.Activations != "" {
+		job.Activations = &engine.Activations{Rule: r.Activations, Weights: u.quantised}
 	}
 	return job, nil
 }
@@ -63,15 +66,14 @@ func (u *update) dequantise() error {
 
 // checkActivations refuses a run that rounded the inputs of products otherwise than a reference does.
 func checkActivations(r *golden.Run, ref fixture.Reference) error {
-	var how dump.Activations
+	var how *dump.Activations
 	if r.Activations != nil {
 		if err := json.Unmarshal(r.Activations, &how); err != nil {
 			return fmt.Errorf("%s: activations: %w", r.From, err)
 		}
 	}
-	if how.Block != ref.Activations {
-		return fmt.Errorf("%s: it rounded the inputs of products in blocks of %d (0: not at all), and %s does so in blocks of %d",
-			r.From, how.Block, ref.Variant, ref.Activations)
+	if rule := how.Rule(); rule != ref.Activations {
+		return fmt.Errorf("%s: it rounded the inputs of products by %q, and %s does so by %q (\"\": not at all)", r.From, rule, ref.Variant, ref.Activations)
 	}
 	return nil
 }

@@ -328,9 +328,9 @@ func (f *Fixture) cases(runs []*dump.Run) ([]judge.Case, error) {
 }
 
 // addBeside adds what other variants say beside the one that judges: how far off it is itself, what
-// the candidate's encoding costs it, or, where it runs on dequantised weights, what quantisation does.
+// the candidate's encoding costs it, or, where it is not the plain reference, what that costs.
 func (f *Fixture) addBeside(k *judge.Case, judging string) (err error) {
-	if r, _ := f.yaml.Variant(judging); r.IsDequantised() {
+	if r, _ := f.yaml.Variant(judging); !r.IsPlain() {
 		if k.Unquantised, err = f.goldens.of(f.yaml.Unquantised(judging), k.Name); err == nil {
 			k.Unrounded, err = f.goldens.of(f.yaml.Unrounded(judging), k.Name)
 		}

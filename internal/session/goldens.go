@@ -11,6 +11,7 @@ import (
 	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/each"
+	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/tensor"
@@ -89,7 +90,7 @@ func (g *goldens) read(variant, caseName string) (*dump.Run, error) {
 		}
 		p := pass.Provenance
 		note = blessed(p.Engine, p.Date, p.Blessed)
-		info = dump.Info{Engine: p.Engine, Versions: p.Versions, Device: p.Device, Encoding: dump.Encoding{Compute: variant}, Attention: p.Attention, Case: caseName, ReferenceText: p.Text, TokenIDs: p.TokenIDs, PadMask: p.PadMask, Date: p.Date, Nonce: p.Nonce, Mode: dump.Standard,
+		info = dump.Info{Engine: p.Engine, Versions: p.Versions, Device: p.Device, Encoding: fixture.EncodingOf(variant), Attention: p.Attention, Case: caseName, ReferenceText: p.Text, TokenIDs: p.TokenIDs, PadMask: p.PadMask, Date: p.Date, Nonce: p.Nonce, Mode: dump.Standard,
 			Path: p.Path, PadMasks: p.PadMasks}
 		if p.Passes != nil {
 			if err := json.Unmarshal(p.Passes, &info.Passes); err != nil {

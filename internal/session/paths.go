@@ -107,8 +107,8 @@ func (p *Path) compare() (*paths.Paths, error) {
 			runs.Golden, names = append(runs.Golden, g), append(names, plan.Name())
 		}
 	}
-	if r, _ := f.yaml.Variant(variant); r.IsDequantised() {
-		return paths.Compare(f.cfg.context(), runs, f.compareOptions()) // the others are of other weights
+	if r, _ := f.yaml.Variant(variant); !r.IsPlain() {
+		return paths.Compare(f.cfg.context(), runs, f.compareOptions()) // the others compute something else
 	}
 	encoding := judge.Case{Golden: runs.Golden[0], Actual: p.runs[0]}.Encoding()
 	if encoding.Size() != 2 {

@@ -240,7 +240,7 @@ func (u *update) addOwn(opt *golden.ImportOptions, m *measured) (closeAll func()
 // options says which goldens of a variant are made of a dump.
 func (u *update) options(variant string, d *golden.Dump) (opt golden.ImportOptions, err error) {
 	ref, _ := u.yaml.Variant(variant)
-	opt = golden.ImportOptions{Variant: variant, DType: ref.DType, Runs: map[string]*golden.Run{}, Inputs: map[string]map[string]string{},
+	opt = golden.ImportOptions{Variant: variant, DType: ref.Encoding().String(), Runs: map[string]*golden.Run{}, Inputs: map[string]map[string]string{},
 		Keep: u.keeps, Accept: u.accept(variant), Provenance: golden.Provenance{Command: "go test " + subtest.Package() + " -update", Blessed: u.cfg.Bless}}
 	opt.Provenance.Use, opt.Provenance.Formula = u.yaml.Use(variant), u.formula(variant)
 	have, err := u.have(u.goldenDir(), variant)

@@ -28,7 +28,7 @@ KEYS = {
     "encodings": "types that it computes in; empty: it says itself what it does not have",
     "paths": "execution paths: decode, chunked, batch, padding, prefix, repeat, lengths, mask",
     "settings": "keys of engine in fixture.yaml; None: all are passed on",
-    "records": "besides tensors: steps, text, weights, kv_cache, attention, costs, program, injected, activations",
+    "records": "besides tensors: steps, text, weights, kv_cache, attention, costs, program, injected, activations, kv_type, adapter",
 }
 
 _FUNCTIONS = ("check", "load", "run", "weights")
@@ -78,7 +78,8 @@ def check(module, job):
     if job.encoding and can["encodings"]:
         wants("encodings", job.encoding, f"encoding {job.encoding!r}")
     for asked, record, what in ((job.injected, "injected", "injected runs"), (job.program, "program", "program of what it runs"),
-                                (job.activations, "activations", "rounded activations")):  # fmt: skip
+                                (job.activations, "activations", "rounded activations"), (job.kv_type, "kv_type", "rounded cache"),
+                                (job.adapter, "adapter", "adapter at run time")):  # fmt: skip
         if asked:
             wants("records", record, what)
     for case in job.cases:

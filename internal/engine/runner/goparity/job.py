@@ -38,6 +38,8 @@ class Job:
         self.frames = {"none": None}.get(get("frames"), get("frames") or "text")  # of the source that ran
         self.observer = get("observer", "")
         self.activations = get("activations")  # how the inputs of products are rounded
+        self.kv_type = get("kv_type")  # how the cache rounds what it keeps
+        self.adapter = get("adapter", "")  # folder of a LoRA that is added at run time
         self.kv_cache = get("kv_cache", False)  # record the keys and values that the cache holds
         self.weights = get("weights", 0)  # how many bytes of weights are kept in the dump at most; less than 0: all
         self.weight_hashes = get("weight_hashes", False)  # their hashes are
@@ -72,10 +74,10 @@ class Job:
             raise UsageError(f"unknown print style {self.style!r}", "compact, full, binary and max-checkpoint are known")
         if self.observer not in ("", SEEN, BLIND):
             raise UsageError(f"unknown observer {self.observer!r}", f"{SEEN} and {BLIND} are known")
-        if self.kv_cache and self.task != "text-generation":
+        if (self.kv_cache or self.kv_type) and self.task != "text-generation":
             raise UsageError(f"a model of task {self.task} has no KV cache")
-        if self.activations and self.oracle:
-            raise UsageError("activations are rounded in models that torch loads from a folder")
+        if (self.activations or self.adapter) and self.oracle:
+            raise UsageError("activations are rounded, and adapters added, in models that torch loads from a folder")
         if self.frames not in ("text", "lines", None):
             raise UsageError(f"unknown frames {self.frames!r}", "text, lines and none are known")
         if self.programs_only:

@@ -44,7 +44,7 @@ class _Batch:
 class _Machine:
     def __init__(self, model, state, device, job, case):
         self.model, self.state, self.device, self.case = model, state, device, case
-        self.generates, self.keeps = job.task == "text-generation", job.kv_cache
+        self.generates, self.keeps = job.task == "text-generation", job.kv_cache or job.kv_type is not None
         self.tokens = case["token_ids"]
         kind, _, side = case["path"].partition(":")
         self.left = side == "left" if kind == "padding" else self.generates

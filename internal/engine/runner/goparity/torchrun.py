@@ -17,7 +17,7 @@ CAN = {
     "encodings": ["float32", "float64", "bfloat16", "float16"],
     "paths": ["decode", "chunked", "batch", "padding", "prefix", "repeat", "lengths", "mask"],
     "settings": ["attn_implementation"],
-    "records": ["steps", "text", "kv_cache", "weights", "attention", "program", "activations"],
+    "records": ["steps", "text", "kv_cache", "weights", "attention", "program", "activations", "kv_type", "adapter"],
 }
 
 
@@ -40,7 +40,7 @@ def load(job, out, cases):
                 raise InfraError(f"{p} cannot be imported: {e}", installed.how(p)) from e
         import torch
 
-        from . import torchtasks
+        from . import torchkv, torchtasks
     dtype, device = getattr(torch, job.encoding or "float32"), _device(torch, job)
     torch.manual_seed(0)
     torch.use_deterministic_algorithms(True, warn_only=True)
@@ -48,7 +48,7 @@ def load(job, out, cases):
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     torch.backends.cudnn.benchmark = False
     try:
-        with torch.no_grad(), _throughout(torch, dtype):
+        with torch.no_grad(), _throughout(torch, dtype), torchkv.rounding(job.kv_type):
             yield (torchtasks.Modules if job.task == "module" else torchtasks.Pretrained)(job, out, device, dtype)
     except torch.OutOfMemoryError as e:
         raise InfraError(f"out of memory on {device}: {e}", "use fewer layers, a shorter case, or another dtype") from e

@@ -4,7 +4,7 @@ from contextlib import contextmanager, suppress
 
 import torch
 
-from . import config, installed, oracle, texts, tokens, torchcache, torchhooks, torchint8, torchpaths, torchprogram, torchsanity, weights
+from . import config, installed, oracle, texts, tokens, torchcache, torchhooks, torchlora, torchpaths, torchprogram, torchrounding, torchsanity, weights
 from .errors import ModelError, UsageError
 from .job import BLIND
 from .progress import warn
@@ -24,7 +24,9 @@ class Pretrained:
         with out.clock.phase("load"):
             self.model = model = torchprogram.built(job, dtype, _settings(job), AUTO) if job.programs_only and not job.oracle else _load(job, dtype).to(device)
             if job.activations:
-                out.about["activations"] = torchint8.install(model, job.activations)
+                out.about["activations"] = torchrounding.install(model, job.activations)
+            if job.adapter:
+                torchlora.install(model, job.adapter)
             self.tokenizer = tokens.tokenizer_of(job)
             self.ids = {c["name"]: tokens.encode(job, c, self.tokenizer) for c in job.cases}
         self.known = tokens.known_ids(self.tokenizer) if job.task == "text-generation" and not job.programs_only else None
@@ -43,6 +45,8 @@ class Pretrained:
 
     def run(self, dump, case):
         job, model, ids = self.job, self.model, self.ids[case["name"]]
+        if job.kv_type:
+            dump.info["encoding"] = {"compute": job.encoding or "float32", "kv_cache": job.kv_type["type"]}
         if case.get("passes"):
             with _recorded(job, dump, model) as save, self.out.clock.phase("forward"):
                 torchpaths.run(model, self.state, self.device, job, case, dump, save)
@@ -166,7 +170,7 @@ def _steps(model, device, job, case, ids, info, known, save):
         if padded:
             positions = (mask.cumsum(-1) - 1).clamp(min=0)
             args = {"attention_mask": mask, "position_ids": positions[:, -x.shape[1] :]}
-        if steps > 1 or job.kv_cache:
+        if steps > 1 or job.kv_cache or job.kv_type:
             args.update(use_cache=True, past_key_values=past)
         result = model(input_ids=x, **args)
         if not job.programs_only:

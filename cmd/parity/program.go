@@ -233,7 +233,10 @@ func (f *programFlags) programJob(runs *programRuns) (job engine.Job, err error)
 	case runs.yaml != nil:
 		job = runs.yaml.Job(engine.Torch, engine.CPU)
 		ref, _ := runs.yaml.Variant(runs.variant)
-		job.Encoding = ref.DType
+		job.Encoding, job.KVType = ref.DType, ref.KVType
+		if ref.Activations != "" || ref.Adapter != "" {
+			return job, usage("program: the goldens %s are of rounded activations or of an adapter: parity update records their program", ref.Variant)
+		}
 		if f.model != "" {
 			if job.Local, err = localModel(f.model); err != nil {
 				return job, err

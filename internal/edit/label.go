@@ -87,7 +87,7 @@ type surroundings struct {
 }
 
 // labels are the rules by which edits are named; the first that has a name decides.
-var labels = []func(c *surroundings) string{ofSource, ofRegion, ofRow, ofRecurrence, ofStacked, ofActivation, ofNorm, ofConvolution, ofWeight, ofMask, ofHeads, ofScan, ofModulation, ofRotation, ofAttention, ofExperts, ofSum, ofProduct, ofEmbedding, ofOrder, ofValue}
+var labels = []func(c *surroundings) string{ofSource, ofRegion, ofRow, ofRecurrence, ofStacked, ofActivation, ofNorm, ofConvolution, ofWeight, ofMask, ofHeads, ofScan, ofModulation, ofRotation, ofApproximate, ofAttention, ofExperts, ofSum, ofProduct, ofEmbedding, ofOrder, ofValue}
 
 var activations = map[string]string{"silu": "silu", "gelu (none)": "gelu", "gelu (tanh)": "gelu-tanh", "gelu": "gelu", "relu": "relu", "relu²": "relu2",
 	"x·sigmoid(1.702·x)": "quick-gelu", "sigmoid": "sigmoid", "tanh": "tanh", "leaky_relu": "leaky-relu", "elu": "elu", "mish": "mish", "softplus": "softplus"}

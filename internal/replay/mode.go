@@ -115,6 +115,10 @@ func roundTo(x []float32, t tensor.DType) {
 		for i, v := range x {
 			x[i] = smallfloat.RoundF16(v)
 		}
+	case tensor.F8E4M3FN:
+		for i, v := range x {
+			x[i] = smallfloat.RoundE4M3FN(v)
+		}
 	default:
 		fail("no rounding to %s", t)
 	}

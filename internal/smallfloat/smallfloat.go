@@ -115,3 +115,20 @@ func RoundBF16(v float32) float32 {
 	b := math.Float32bits(v)
 	return math.Float32frombits((b + 0x7fff + b>>16&1) &^ 0xffff)
 }
+
+// RoundE4M3FN rounds to a float of 1-4-3, to nearest and ties to even. What is beyond 448 becomes that: it
+// has no infinity.
+func RoundE4M3FN(v float32) float32 {
+	const least, most = 0x1p-6, 448 // the smallest normal number, and the largest
+	b := math.Float32bits(v)
+	switch a := math.Float32frombits(b &^ (1 << 31)); {
+	case a < least: // multiples of 2⁻⁹, as those of float32 between 2¹⁴ and 2¹⁵
+		a = float32(a+0x1p14) - 0x1p14
+		return math.Float32frombits(math.Float32bits(a) | b&(1<<31))
+	case a < most:
+		return math.Float32frombits((b + 0x7ffff + b>>20&1) &^ 0xfffff)
+	case v != v:
+		return v
+	}
+	return float32(math.Copysign(most, float64(v)))
+}

@@ -80,3 +80,24 @@ func TestAnotherLibraryAgrees(t *testing.T) {
 		check(math.Float32frombits(r.Uint32()))
 	}
 }
+
+// Each value of 8 bits is itself, and what lies between two is the nearer one, in the middle the even one.
+func TestRoundE4M3FN(t *testing.T) {
+	table := smallfloat.F8().E4M3FN
+	for i, v := range table[:0x7e] {
+		next := table[i+1]
+		middle := (v + next) / 2
+		even := v
+		if i%2 == 1 {
+			even = next
+		}
+		for _, tt := range []struct{ x, want float32 }{{v, v}, {middle, even}, {math.Nextafter32(middle, 0), v}, {math.Nextafter32(middle, 500), next}} {
+			require.Equal(t, tt.want, smallfloat.RoundE4M3FN(tt.x), "%v", tt.x)
+			require.Equal(t, -tt.want, smallfloat.RoundE4M3FN(-tt.x), "%v", -tt.x)
+		}
+	}
+	for _, x := range []float32{448, 460, 1e9, float32(math.Inf(1))} {
+		require.EqualValues(t, 448, smallfloat.RoundE4M3FN(x))
+	}
+	require.True(t, math.IsNaN(float64(smallfloat.RoundE4M3FN(float32(math.NaN())))))
+}

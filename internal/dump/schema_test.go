@@ -128,6 +128,7 @@ func TestSchema2Refused(t *testing.T) {
 		{"a negative cost", with(`"costs": {"a": [-1, 5]}`), `cost [-1, 5] is not [seconds, bytes]`, "time goes on"},
 		{"a module without a line", with(`"modules": {"a": ["MLP", "llama.py"]}`), `module ["MLP", "llama.py"] is not ["class","file",line]`, "the line is a number"},
 		{"a block of 0 inputs", with(`"activations": {"block": 0, "layers": ["a"]}`), "activations: blocks of 0 inputs: want 32 or 256", "nothing can be divided by it"},
+		{"an unknown type of inputs", with(`"activations": {"type": "int4", "layers": ["a"]}`), `activations: type "int4" with blocks of 0 inputs: want float8_e4m3fn`, "it would not be judged as such"},
 		{"kernel by layer", with(`"attn_implementation": {"text_config": "eager"}`), `attn_implementation: it is a JSON object: want a string`, "one for all"},
 		{"path number", with(`"path": 4`), `path: it is a JSON number: want a string`,
 			"a type error says what is wanted"},

@@ -105,7 +105,7 @@ func TestLiveDequantised(t *testing.T) {
 		job.Model, job.Out = filepath.Join(t.TempDir(), "model"), filepath.Join(t.TempDir(), "dump")
 		require.NoError(t, weights.Write(job.Model, model))
 		job.Encoding, job.Config = "float32", map[string]any{engine.AttnImplementation: "sdpa"}
-		job.Activations = &engine.Activations{Block: 256, Weights: weights.Quantised}
+		job.Activations = &engine.Activations{Rule: "int8/256", Weights: weights.Quantised}
 		require.NoError(t, weights.Close())
 		made, err := engine.Run(t.Context(), job, engine.Options{Python: os.Getenv("PARITY_PYTHON")})
 		require.NoError(t, err)

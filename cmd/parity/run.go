@@ -89,7 +89,7 @@ func newRun() *cobra.Command {
 	fl.StringVar(&f.dequantised, "dequantised", "",
 		"run torch on what quantised weights stand for: a .gguf `file`, or a folder of Hugging Face")
 	fl.StringVar(&f.activations, "activations", "",
-		"with --dequantised: round the input of each product as engines do, `int8/256` (K-quants) or int8/32")
+		"with --dequantised: round the input of each product as engines do, `int8/256` (K-quants), int8/32 or float8_e4m3fn")
 	fl.StringVar(&f.device, "device", engine.CPU, "cpu or gpu")
 	fl.StringVar(&f.overrides, "hf-config-overrides", "",
 		"changes to config.json, a `JSON` object by key or dotted path")

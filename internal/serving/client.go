@@ -36,7 +36,7 @@ type client struct {
 	forms map[string]*negotiated // by path
 	notes []string
 
-	drafted, accepted int // tokens of a draft model
+	said drafting // by the answers
 }
 
 // negotiated is what a path takes.
@@ -220,7 +220,7 @@ func (c *client) post(ctx context.Context, a Ask, f form) (Answer, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.drafted, c.accepted = c.drafted+answer.Drafted, c.accepted+answer.Accepted
+	c.said = drafting{c.said.proposed + float64(answer.Drafted), c.said.accepted + float64(answer.Accepted)}
 	return answer, nil
 }
 
@@ -237,9 +237,7 @@ func (c *client) send(ctx context.Context, method, path string, body []byte, wat
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	if key := os.Getenv(KeyVariable); key != "" {
-		r.Header.Set("Authorization", "Bearer "+key)
-	}
+	authorise(r)
 	response, err := c.http.Do(r)
 	if err != nil {
 		return nil, c.failed(ctx, path, err)
@@ -255,6 +253,12 @@ func (c *client) send(ctx context.Context, method, path string, body []byte, wat
 		return nil, &AnswerError{Status: response.StatusCode, What: fmt.Sprintf("%s: %s: %s", path, response.Status, message(data))}
 	}
 	return data, nil
+}
+
+func authorise(r *http.Request) {
+	if key := os.Getenv(KeyVariable); key != "" {
+		r.Header.Set("Authorization", "Bearer "+key)
+	}
 }
 
 // failed says why no answer came.

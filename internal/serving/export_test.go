@@ -1,5 +1,7 @@
 package serving
 
+import "strconv"
+
 // Judge reads an answer as a server wrote it and judges it: whether it is right.
 func Judge(m Model, ref *Reference, data []byte) (right bool, err error) {
 	a, err := readAnswer(data)
@@ -8,3 +10,18 @@ func Judge(m Model, ref *Reference, data []byte) (right bool, err error) {
 	}
 	return m.judge(ref, &a).fault == none, nil
 }
+
+// Power is from which divergence on so many draws of a distribution of so many tokens tell another one, and Tail how
+// probable counts of one are.
+func Power(tokens, draws int, noise float64) float64 { return shows(tokens, float64(draws), noise) }
+
+func Tail(p []float64, drawn []int, noise float64) float64 {
+	expected, counts := map[string]float64{}, map[string]int{}
+	for i := range p {
+		expected[strconv.Itoa(i)], counts[strconv.Itoa(i)] = p[i], drawn[i]
+	}
+	return test(expected, 0, counts, noise).tail
+}
+
+// SurelyOther and PerhapsOther are what a tail is judged by.
+const SurelyOther, PerhapsOther = surelyOther, perhapsOther

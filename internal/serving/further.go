@@ -18,7 +18,7 @@ const (
 
 // further asks in more ways, as long as what is asked is right. What a server refuses is left out.
 func (r *run) further(ctx context.Context, out *report.Serving) {
-	for _, asked := range []func(context.Context) []*request{r.streams, r.breaks, r.arrive, r.queue, r.stops, r.altered} {
+	for _, asked := range []func(context.Context) []*request{r.streams, r.breaks, r.arrive, r.queue, r.stops, r.altered, r.redraft} {
 		list := asked(ctx)
 		r.inTurn(ctx, slices.DeleteFunc(slices.Clone(list), func(q *request) bool { return q.sent }))
 		for _, q := range list {

@@ -393,7 +393,75 @@ func TestDrafts(t *testing.T) {
 		assert.Equal(t, report.Pass, out.Verdict, c.reason)
 		assert.Contains(t, strings.Join(out.Notes, "\n"), c.says, c.reason)
 	}
-	proposed := func(row []float64, k int, _ *rand.Rand) int { return servingtest.Ranked(row)[k%2] }
-	out := judge(t, &servingtest.Stub{Choose: proposed}, servingtest.Cases(tokensOfCases), serving.Options{})
+	out := judge(t, &servingtest.Stub{Choose: func(row []float64, k int, _ *rand.Rand) int { return servingtest.Ranked(row)[k%2] }},
+		servingtest.Cases(tokensOfCases), serving.Options{})
 	assert.Equal(t, report.Fail, out.Verdict, "a token is accepted that is not the best")
+}
+
+// A page of metrics tells how much of a draft model's proposals is accepted, and whether that is as before.
+func TestDraftMetrics(t *testing.T) {
+	vllm := func(proposed, accepted int) string {
+		return fmt.Sprintf("# TYPE vllm:spec_decode_num_draft_tokens_total counter\nvllm:spec_decode_num_drafts_total{engine=\"0\"} 7.0\n"+
+			"vllm:spec_decode_num_draft_tokens_total{engine=\"0\",model_name=\"a } b\"} %d.0\nvllm:spec_decode_num_accepted_tokens_total{engine=\"0\"} %d.0\n"+
+			"vllm:spec_decode_num_accepted_tokens_per_pos_total{position=\"0\"} 9.0\nvllm:spec_decode_num_draft_tokens_created{engine=\"0\"} 1.7e+09\n",
+			proposed+1000, accepted+1000) // what was before does not count
+	}
+	modular := func(proposed, accepted int) string {
+		return fmt.Sprintf("maxserve_spec_decode_acceptance_rate_per_position_percent_bucket{le=\"0\"} 3\n"+
+			"maxserve_spec_decode_acceptance_rate_per_position_percent_count{position=\"0\"} %d\n"+
+			"maxserve_spec_decode_acceptance_rate_per_position_percent_sum{position=\"0\"} %d\n", proposed, 100*accepted)
+	}
+	llama := func(proposed, accepted int) string {
+		return fmt.Sprintf("llamacpp:draft_tokens_total %d\nllamacpp:draft_tokens_accepted_total %d\n", proposed, accepted)
+	}
+	sglang := func(_, accepted int) string {
+		return "sglang:spec_num_draft_tokens 4\nsglang:spec_accept_rate{tp=\"0\"} 0.6\n"
+	}
+	always := func(n int) func(*servingtest.Request, int, int) int {
+		return func(*servingtest.Request, int, int) int { return n }
+	}
+	for _, c := range []struct {
+		page    func(proposed, accepted int) string
+		accepts func(q *servingtest.Request, n, busy int) int
+		says    string // empty: nothing
+		suspect string // empty: nothing is
+		reason  string
+	}{
+		{vllm, always(12), "(60 %) of the tokens that it proposed", "", "vLLM"},
+		{modular, always(12), "(60 %) of the tokens that it proposed", "", "MAX"},
+		{llama, always(12), "(60 %) of the tokens that it proposed", "", "llama.cpp"},
+		{sglang, always(12), "60 % of what it proposed last", "", "SGLang"},
+		{func(int, int) string { return "<html>{" }, always(12), "", "", "another page"},
+		{vllm, always(0), "0 of ", "no token of the draft model was accepted", "none is accepted"},
+		{vllm, func(q *servingtest.Request, n, _ int) int { return max(14-n, 4) }, "", "asked again ", "less and less"},
+		{vllm, func(_ *servingtest.Request, _, busy int) int {
+			if busy > 1 {
+				return 3
+			}
+			return 12
+		}, "", "asked again, at once", "less in a crowd"},
+		{vllm, func(q *servingtest.Request, _, _ int) int {
+			if q.Heat > 0 {
+				return 20
+			}
+			return 12
+		}, "", "nothing is rejected", "all that is drawn is accepted"},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			t.Parallel()
+			stub := &servingtest.Stub{Accepts: c.accepts, Page: c.page, Set: func(*servingtest.Request, []*servingtest.Request) {}}
+			out := judge(t, stub, servingtest.Cases(tokensOfCases), serving.Options{Model: serving.Model{EOS: []int{servingtest.EOS}, Vocab: tokenizer(t)}, Draws: 40})
+			said := strings.Join(out.Notes, "\n")
+			assert.Equal(t, report.Pass, out.Verdict, "%s%v", said, out.First)
+			assert.Contains(t, said, c.says)
+			if c.suspect == "" {
+				assert.NotContains(t, said, "suspect")
+			} else {
+				assert.Contains(t, said, c.suspect)
+			}
+			assert.Equal(t, c.says == "" && c.suspect == "", !strings.Contains(said, "a draft model"), said)
+			list, _ := asked(out, "again")
+			assert.Equal(t, strings.Contains(said, "of the tokens that it proposed"), len(list) > 0, "where a draft model speaks, texts are asked again")
+		})
+	}
 }

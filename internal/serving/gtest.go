@@ -53,13 +53,41 @@ func test(expected map[string]float64, rest float64, drawn map[string]int, noise
 	return t
 }
 
+// divergence is how far a distribution is from another in nats, as far as n draws of it tell: by the tokens that [test]
+// compares, which are so many.
+func (d distribution) divergence(from distribution, n float64) (nats float64, bins int) {
+	is := map[int]float64{}
+	for _, x := range d.shares {
+		is[x.id] = x.p
+	}
+	add := func(p, q float64) {
+		if p > 0 {
+			nats += p * math.Log(p/q)
+		}
+	}
+	certain, seen, never := 0.0, 0.0, 1.0
+	bins = 1
+	for _, x := range from.shares {
+		if never -= is[x.id]; x.p*n < leastExpected {
+			continue
+		}
+		bins, certain, seen = bins+1, certain+x.p, seen+is[x.id]
+		add(is[x.id], x.p)
+	}
+	add(1-seen, max(1-certain, smallestRest/n))
+	if from.rest == 0 && never*n > leastExpected {
+		nats = math.Inf(1)
+	}
+	return nats, bins
+}
+
 // shows is the Kullback-Leibler divergence, in nats, of a distribution that n draws tell from the reference's in 8 of
-// 10 cases: G is then normal, nearly, around df + 2n·KL with variance 2·(df + 4n·KL).
-func shows(df, n int) float64 {
-	chi, z := distuv.ChiSquared{K: float64(df)}, 0.8416
-	critical, lambda := chi.Quantile(1-surelyOther), 0.0
-	for chi.K+lambda-z*math.Sqrt(2*(chi.K+2*lambda)) < critical {
+// 10 cases: G is then normal, nearly, around df + 2n·KL with variance 2·(df + 4n·KL). What noise may do is allowed.
+func shows(df int, n, noise float64) float64 {
+	chi, z := distuv.ChiSquared{K: float64(max(df, 1))}, 0.8416
+	critical, lambda := math.Sqrt(chi.Quantile(1-surelyOther))+math.Sqrt(n)*noise, 0.0
+	for chi.K+lambda-z*math.Sqrt(2*(chi.K+2*lambda)) < critical*critical {
 		lambda += 0.1
 	}
-	return lambda / (2 * float64(n))
+	return lambda / (2 * n)
 }

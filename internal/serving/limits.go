@@ -20,6 +20,8 @@ const (
 	maxAnswer = 16 << 20
 	// maxSnippet is how many bytes of an answer that cannot be read are shown.
 	maxSnippet = 160
+	// metricsTime is how long a page of metrics may take.
+	metricsTime = 5 * time.Second
 	// dialTime is how long a connection may take, if the timeout of an answer is longer.
 	dialTime = 10 * time.Second
 )
@@ -59,13 +61,14 @@ const (
 const (
 	// leastEntropy is how uncertain a token has to be, in nats, for its draws to tell anything: of one in ten. By reason.
 	leastEntropy = 0.3
-	// coldest is the temperature below 1 that is asked, mostKept the most tokens that top_k leaves. By reason.
-	coldest, mostKept = 0.7, 8
+	// coldest is the temperature below 1 that is asked, mostKept the most tokens that top_k leaves, mostBehind the most
+	// tokens before one that is drawn by a penalty: draws that begin otherwise are lost. By reason.
+	coldest, mostKept, mostBehind = 0.7, 8, 3
 	// leastExpected is how many draws of a token are expected, at least, for a χ² of their number: Cochran's rule.
 	// smallestRest stands for what is expected of all others where that is nothing.
 	leastExpected, smallestRest = 5, 0.5
 	// surelyOther is the probability of a G below which draws are of another distribution, and perhapsOther that below
-	// which it is said. A run has six tests: one in 160,000 right servers is accused.
+	// which it is said. A run has nine tests: one in 110,000 right servers is accused.
 	surelyOther, perhapsOther = 1e-6, 1e-3
 )
 

@@ -24,6 +24,7 @@ type Options struct {
 	Timeout  time.Duration // of each answer; 0: DefaultTimeout
 	Parallel int           // how many requests are on their way at once; 0: DefaultParallel
 	Draws    int           // how many tokens are drawn for each setting of sampling; 0: none
+	Metrics  string        // address of a page of metrics that is not the server's own; "" for none
 	Command  []string      // what was started, for the report
 }
 
@@ -63,6 +64,12 @@ type run struct {
 	refs     []*Reference
 	parallel int
 	requests []*request
+	obeyed   map[string]bool // penalties that were asked for: whether the server knows them
+
+	pages        []string // of metrics, until one is known to answer
+	begun        drafted  // before the first request
+	draftedAlone drafting // by the requests of the cases, alone
+	draftedDrawn drafting // where tokens were drawn
 }
 
 // Run asks a server for all references and judges its answers. What is wrong with the server is in
@@ -82,12 +89,17 @@ func Run(ctx context.Context, refs []*Reference, opt Options) (*report.Serving, 
 	}
 	out := &report.Serving{Verdict: report.Pass,
 		Server: report.Server{URL: c.base, Command: opt.Command, Parallel: opt.Parallel, Timeout: opt.Timeout.String()}}
-	r := &run{client: c, model: &opt.Model, refs: refs, parallel: opt.Parallel}
+	r := &run{client: c, model: &opt.Model, refs: refs, parallel: opt.Parallel, obeyed: map[string]bool{}}
 	if err := r.findModel(ctx, opt.Name, opt.Like); err != nil {
 		out.Verdict, out.Error = report.Error, "the server cannot be asked: "+foreign.Line(err.Error())
 		return out, ctx.Err()
 	}
 	out.Server.Model = r.client.model
+	r.pages = append(r.pages, c.base+"/metrics")
+	if opt.Metrics != "" {
+		r.pages = append(r.pages, opt.Metrics)
+	}
+	r.begun = r.drafts(ctx)
 	r.all(ctx)
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("serving: %w", context.Cause(ctx))
@@ -106,19 +118,9 @@ func Run(ctx context.Context, refs []*Reference, opt Options) (*report.Serving, 
 		out.Causes = d.causes()
 		out.Harness = d.harness()
 	}
-	r.drafts()
+	r.tellDrafts(r.drafts(ctx))
 	out.Probes, out.Notes = d.said, r.notes
 	return out, ctx.Err()
-}
-
-// drafts says how much of what a draft model proposes is accepted. A wrong one only costs time: it shows nowhere else.
-func (r *run) drafts() {
-	if r.drafted > 0 {
-		r.note("a draft model: %d of the %d tokens that it proposed were accepted", r.accepted, r.drafted)
-	}
-	if r.drafted >= leastDrafted && r.accepted == 0 {
-		r.note("suspect: no token of the draft model was accepted: it may have other weights, or another tokenizer")
-	}
 }
 
 // all sends the requests of the plan: each alone, then from the middle of its text, then all at
@@ -131,6 +133,7 @@ func (r *run) all(ctx context.Context) {
 	if r.inTurn(ctx, alone); r.failed() {
 		return
 	}
+	r.draftedAlone = r.drafts(ctx).since(r.begun)
 	for _, ref := range r.refs {
 		if half := len(ref.Tokens) / 2; half > 0 && r.continues(ref) {
 			rest := ref.from(half)

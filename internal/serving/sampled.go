@@ -10,34 +10,29 @@ import (
 	"slices"
 	"strings"
 
-	"gonum.org/v1/gonum/floats"
-
 	"github.com/goparity/goparity/internal/report"
 )
 
 // Sampled is the way of requests that draw tokens.
 const Sampled = "sampled"
 
-// share is what a token has of the probability, among those that may be drawn.
-type share struct {
-	id int
-	p  float64
-}
-
-// distribution is what tokens may be drawn, the largest first, and what is left for all others; 0: none may.
-type distribution struct {
-	shares []share
-	rest   float64
-}
-
 // sampling is a setting of sampling, what it makes of a distribution, and what that may be taken for.
 type sampling struct {
 	distribution
+	ref      *Reference
+	behind   int // how many tokens of the reference's text are before the one that is drawn
 	name     string
 	keys     map[string]any
 	mistakes []mistake
-	behind   int // how many tokens of the reference's text are before the one that is drawn
+	also     []distribution // what is right, too
+	unknown  string         // a key that the server may not know, in which case its first mistake is none
 }
+
+// named reports whether an answer says enough to tell which token was drawn behind the reference's.
+func (s *sampling) named(a *Answer) bool { return s.behind == 0 || a.Tokens != nil }
+
+// right are the distributions that draws may be of.
+func (s *sampling) right() []distribution { return append([]distribution{s.distribution}, s.also...) }
 
 // mistake is what would be drawn if a setting were obeyed otherwise: "as if it were ignored".
 type mistake struct {
@@ -54,30 +49,32 @@ func (r *run) sampled(ctx context.Context, draws int, out *report.Serving) {
 		r.note("not judged: sampling: no case has logits and a token that is not all but certain")
 		return
 	}
-	plain, settings := r.undisturbed(ctx, ref), samplings(ref, r.model.drawable)
+	plain, settings := r.undisturbed(ctx, ref), append(r.model.samplings(ref), r.penalised(draws)...)
+	before := r.drafts(ctx)
+	defer func() { r.draftedDrawn = r.drafts(ctx).since(before) }()
 	plans, together := make([][]*request, len(settings)), []*request{}
 	for i, s := range settings {
-		plans[i] = drawing(ref, plain, s, draws)
+		plans[i] = drawing(plain, s, draws)
 		r.inTurn(ctx, plans[i][:1]) // a setting that the server refuses is refused once
 	}
 	for n := 1; n < draws; n++ {
-		for _, plan := range plans {
-			if plan[0].err == nil {
+		for i, plan := range plans {
+			if plan[0].err == nil && settings[i].named(&plan[0].answer) {
 				together = append(together, plan[n])
 			}
 		}
 	}
 	r.atOnce(ctx, together, r.parallel)
 	for i, s := range settings {
-		q := r.judgeDraws(ref, s, plans[i])
+		q := r.judgeDraws(s, plans[i])
 		if ctx.Err() != nil {
 			return
 		}
 		f := finding{causeDraws, q.Text, true}
 		if q.Status == report.StatusFail {
-			again := drawing(ref, plain, s, draws)
+			again := drawing(plain, s, draws)
 			r.atOnce(ctx, again, r.parallel)
-			if alone := r.judgeDraws(ref, s, again); alone.Status == report.StatusPass {
+			if alone := r.judgeDraws(s, again); alone.Status == report.StatusPass {
 				f = finding{causeConcurrency, q.Text + "; without requests of other settings beside them they are right", true}
 			}
 		}
@@ -119,89 +116,31 @@ func (r *run) uncertain() (best *Reference) {
 		if len(ref.Rows) == 0 {
 			continue
 		}
-		if h := entropy(sharesOf(ref.Rows[0], r.model.drawable, 1)); h > most {
+		if h := entropy(r.model.distribution(ref.Rows[0], at(1))); h > most {
 			best, most = ref, h
 		}
 	}
 	return best
 }
 
-func entropy(s distribution) (h float64) {
-	for _, x := range s.shares {
-		if x.p > 0 {
-			h -= x.p * math.Log(x.p)
-		}
-	}
-	return h
-}
-
-// drawable reports whether a token can be chosen: those that the tokenizer does not have cannot.
-func (m *Model) drawable(id int) bool {
-	_, ok := m.token(id)
-	return ok || m.Vocab == nil
-}
-
-// sharesOf is the distribution of a row at a temperature, of the tokens that are known and can be drawn.
-func sharesOf(row Row, drawable func(id int) bool, temperature float64) (s distribution) {
-	var logits []float64
-	add := func(id int, x float64) {
-		s.shares, logits = append(s.shares, share{id: id}), append(logits, x/temperature)
-	}
-	all := row.LSE
-	if row.Whole() {
-		for id := 0; ; id++ {
-			x, ok := row.Logit(id)
-			if !ok {
-				break
-			}
-			if drawable(id) {
-				add(id, x)
-			}
-		}
-		all = floats.LogSumExp(logits)
-	} else {
-		for _, l := range row.Top {
-			add(l.Token, l.Value)
-		}
-		s.rest = 1
-	}
-	for i, x := range logits {
-		s.shares[i].p = math.Exp(x - all)
-		s.rest = max(s.rest-s.shares[i].p, 0)
-	}
-	slices.SortStableFunc(s.shares, func(a, b share) int { return cmp.Compare(b.p, a.p) })
-	return s
-}
-
-// first is the distribution of its first tokens alone.
-func (d distribution) first(n int) (out distribution) {
-	mass := 0.0
-	for _, x := range d.shares[:n] {
-		mass += x.p
-	}
-	for _, x := range d.shares[:n] {
-		out.shares = append(out.shares, share{x.id, x.p / mass})
-	}
-	return out
-}
-
 // samplings are the settings that are asked: of the first token, and of the second where the first came as the reference
 // has it, which a draft model may have proposed. Each that leaves tokens out does so where the gap between the last
 // that stays and the next is widest, so that no noise decides it.
-func samplings(ref *Reference, drawable func(id int) bool) (list []sampling) {
+func (m *Model) samplings(ref *Reference) (list []sampling) {
 	row := ref.Rows[0]
-	plain := sharesOf(row, drawable, 1)
+	plain := m.distribution(row, at(1))
 	greedy := mistake{"the best token were always taken", plain.first(1)}
 	ignored := mistake{"it were ignored", plain}
-	list = append(list, sampling{plain, "temperature 1", map[string]any{"temperature": 1}, []mistake{greedy}, 0})
+	list = append(list, sampling{distribution: plain, ref: ref, name: "temperature 1", keys: map[string]any{"temperature": 1}, mistakes: []mistake{greedy}})
 	if len(ref.Rows) > 1 {
-		second := sharesOf(ref.Rows[1], drawable, 1)
-		list = append(list, sampling{second, "temperature 1, second token", map[string]any{"temperature": 1},
-			[]mistake{{greedy.as, second.first(1)}}, 1})
+		second, reach := m.distribution(ref.Rows[1], at(1)), plain.of(ref.Tokens[0])
+		list = append(list, sampling{distribution: second.behind(reach), ref: ref, behind: 1, name: "temperature 1, second token",
+			keys: map[string]any{"temperature": 1}, mistakes: []mistake{{greedy.as, second.first(1).behind(reach)}}})
 	}
 	if row.Whole() {
-		list = append(list, sampling{sharesOf(row, drawable, coldest), fmt.Sprintf("temperature %g", coldest), map[string]any{"temperature": coldest},
-			[]mistake{ignored, greedy, {"it were applied twice", sharesOf(row, drawable, coldest*coldest)}, {"logits were multiplied by it", sharesOf(row, drawable, 1/coldest)}}, 0})
+		list = append(list, sampling{distribution: m.distribution(row, at(coldest)), ref: ref, name: fmt.Sprintf("temperature %g", coldest),
+			keys: map[string]any{"temperature": coldest}, mistakes: []mistake{ignored, greedy, {"it were applied twice", m.distribution(row, at(coldest*coldest))},
+				{"logits were multiplied by it", m.distribution(row, at(1/coldest))}}})
 	}
 	n, widest := 0, decisive*row.noise
 	for k := 2; k <= mostKept && k < len(plain.shares); k++ {
@@ -223,8 +162,8 @@ func samplings(ref *Reference, drawable func(id int) bool) (list []sampling) {
 		fewer string
 	}{{"top_k", float64(n), fewer.as}, {"top_p", mass - last/2, "the token at which the sum reaches it were left out"}, {"min_p", math.Sqrt(last*next) / best, fewer.as}} {
 		fewer.as = s.fewer
-		list = append(list, sampling{plain.first(n), fmt.Sprintf("%s %.3g", s.key, s.value), map[string]any{"temperature": 1, s.key: s.value},
-			[]mistake{ignored, greedy, fewer, more}, 0})
+		list = append(list, sampling{distribution: plain.first(n), ref: ref, name: fmt.Sprintf("%s %.3g", s.key, s.value),
+			keys: map[string]any{"temperature": 1, s.key: s.value}, mistakes: []mistake{ignored, greedy, fewer, more}})
 	}
 	return list
 }
@@ -236,11 +175,10 @@ var (
 )
 
 // drawing are so many requests for one token, each with a seed of its own.
-func drawing(ref *Reference, plain map[string]any, s sampling, draws int) (list []*request) {
-	ask := ref.Ask.set(plain).set(s.keys)
+func drawing(plain map[string]any, s sampling, draws int) (list []*request) {
+	ask, one := s.ref.Ask.set(plain).set(s.keys), *s.ref
 	ask.Tokens = 1 + s.behind
-	one := *ref
-	one.Tokens, one.Rows = ref.Tokens[:ask.Tokens], ref.Rows[:ask.Tokens]
+	one.Tokens, one.Rows = one.Tokens[:ask.Tokens], one.Rows[:ask.Tokens]
 	for i := range draws {
 		list = append(list, &request{ref: &one, ask: ask.with("seed", i+1), way: Sampled})
 	}
@@ -248,7 +186,7 @@ func drawing(ref *Reference, plain map[string]any, s sampling, draws int) (list 
 }
 
 // count counts what came by name.
-func (r *run) count(ref *Reference, s sampling, requests []*request) (drawn map[string]int, err error) {
+func (r *run) count(s sampling, requests []*request) (drawn map[string]int, err error) {
 	drawn = map[string]int{}
 	for _, q := range requests {
 		if q.err != nil {
@@ -259,9 +197,10 @@ func (r *run) count(ref *Reference, s sampling, requests []*request) (drawn map[
 		switch a := &q.answer; {
 		case !q.sent:
 			return nil, errUnsent
-		case s.behind > 0 && a.Tokens == nil:
+		case !s.named(a):
 			return nil, errNameless
-		case s.behind > 0 && (len(a.Tokens) <= s.behind || a.Tokens[0] != ref.Tokens[0]): // of another text
+		case s.behind > 0 && (len(a.Tokens) <= s.behind || !beginning(s.ref.Tokens[:s.behind], a.Tokens)):
+			drawn["another text"]++
 		default:
 			name, ok := r.drawnBy(a, s.behind)
 			if !ok {
@@ -303,20 +242,16 @@ func (r *run) expected(d distribution, drawn map[string]int) map[string]float64 
 }
 
 // judgeDraws judges counts by the reference's distribution, and says what else they are.
-func (r *run) judgeDraws(ref *Reference, s sampling, requests []*request) (q report.ServedRequest) {
-	q = report.ServedRequest{Case: ref.Case, As: ref.Ask.As, Way: Sampled + ", " + s.name, Status: report.StatusPass,
+func (r *run) judgeDraws(s sampling, requests []*request) (q report.ServedRequest) {
+	q = report.ServedRequest{Case: s.ref.Case, As: s.ref.Ask.As, Way: Sampled + ", " + s.name, Status: report.StatusPass,
 		Judged: []string{}, Tokens: len(requests), LogProb: report.Float(math.NaN())}
-	drawn, err := r.count(ref, s, requests)
+	drawn, err := r.count(s, requests)
 	if err != nil {
 		q.Status, q.Text = without(err), err.Error()
 		return q
 	}
-	n, noise := 0, ref.Rows[s.behind].shift
-	for _, times := range drawn {
-		n += times
-	}
-	expected := r.expected(s.distribution, drawn)
-	t := test(expected, s.rest, drawn, noise)
+	n := len(requests)
+	t, expected := r.nearest(s, drawn)
 	text := fmt.Sprintf("the %d draws are not of the reference's distribution: G = %.3g with %d degrees of freedom, which happens once in %.2g times; %s",
 		n, t.g, t.bins-1, 1/max(t.tail, 1e-300), furthest(expected, drawn, n))
 	if t.impossible != "" {
@@ -324,23 +259,90 @@ func (r *run) judgeDraws(ref *Reference, s sampling, requests []*request) (q rep
 	}
 	switch {
 	case t.impossible != "", t.bins > 2 && t.tail < surelyOther:
-		for _, m := range s.mistakes {
-			if as := test(r.expected(m.distribution, drawn), m.rest, drawn, noise); as.impossible == "" && as.tail > perhapsOther {
-				text += ": as if " + m.as
-				break
-			}
+		as := r.taken(s, drawn)
+		if s.unknown != "" && as == s.mistakes[0].as {
+			q.Status, q.Text = report.StatusIgnored, s.unknown+" is taken, and the draws are those without it"
+			return q
+		}
+		if as != "" {
+			text += ": as if " + as
 		}
 		q.Status, q.Text = report.StatusFail, s.name+": "+text
 	case t.bins < 3:
 		q.Status, q.Text = report.StatusIgnored, fmt.Sprintf("%d draws are too few for its distribution", n)
 	default:
 		q.Tokens, q.Right = n, n
-		q.Judged = append(q.Judged, fmt.Sprintf("distribution of %d draws, by which %.2g nats would show", n, shows(t.bins-1, n)))
+		q.Judged = append(q.Judged, fmt.Sprintf("distribution of %d draws, by which %.2g nats would show", n, shows(t.bins-1, float64(n), s.noise())))
+		if hidden := s.hidden(float64(n)); len(hidden) > 0 {
+			r.note("%s: %d draws would not surely show it if %s: draw more to tell", s.name, n, strings.Join(hidden, ", or if "))
+		}
 		if t.tail < perhapsOther {
 			r.note("suspect: %s: %s; draw more to tell", s.name, text)
 		}
 	}
 	return q
+}
+
+// nearest tests draws by the right distribution that they are the likeliest of.
+func (r *run) nearest(s sampling, drawn map[string]int) (best gTest, expected map[string]float64) {
+	for _, d := range s.right() {
+		by := r.expected(d, drawn)
+		if t := test(by, d.rest, drawn, s.noise()); expected == nil || best.impossible != "" || t.impossible == "" && t.tail > best.tail {
+			best, expected = t, by
+		}
+	}
+	return best, expected
+}
+
+// taken says by which mistake draws come as they do, the likeliest; empty if by none that is known.
+func (r *run) taken(s sampling, drawn map[string]int) (as string) {
+	best := perhapsOther
+	for _, m := range s.mistakes {
+		if t := test(r.expected(m.distribution, drawn), m.rest, drawn, s.noise()); t.impossible == "" && t.tail > best {
+			best, as = t.tail, m.as
+		}
+	}
+	return as
+}
+
+// noise is that of the logarithm of a probability: those of all tokens up to the one that is drawn.
+func (s *sampling) noise() (sum float64) {
+	for _, row := range s.ref.Rows[:s.behind+1] {
+		sum += row.shift
+	}
+	return sum
+}
+
+// hidden are the mistakes that n draws do not surely show.
+func (s *sampling) hidden(n float64) (list []string) {
+	for _, m := range s.mistakes {
+		if s.told(m.distribution, n) < 1 && !slices.Contains(list, m.as) {
+			list = append(list, m.as)
+		}
+	}
+	return list
+}
+
+// shown is how well n draws show the mistake that shows least, 1 or more if surely; 0 where they do not show the first.
+func (s *sampling) shown(n float64) float64 {
+	if len(s.mistakes) == 0 || s.told(s.mistakes[0].distribution, n) < 1 {
+		return 0
+	}
+	least := math.Inf(1)
+	for _, m := range s.mistakes {
+		least = min(least, s.told(m.distribution, n))
+	}
+	return least
+}
+
+// told is how far from all that is right a distribution is, by how far it has to be for n draws to show it.
+func (s *sampling) told(d distribution, n float64) float64 {
+	least := math.Inf(1)
+	for _, right := range s.right() {
+		nats, bins := d.divergence(right, n)
+		least = min(least, nats/shows(bins-1, n, s.noise()))
+	}
+	return least
 }
 
 // furthest names the tokens whose counts are the furthest off.

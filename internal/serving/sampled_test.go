@@ -62,14 +62,13 @@ func TestSampled(t *testing.T) {
 			t.Parallel()
 			out := judge(t, c.stub, servingtest.Cases(tokensOfCases), serving.Options{Model: c.model, Draws: 700})
 			said := strings.Join(append(out.Notes, out.Error), "\n")
-			ways := map[string]report.Status{}
-			for _, r := range out.Requests {
-				if way, ok := strings.CutPrefix(r.Way, serving.Sampled+", "); ok {
-					ways[way] = r.Status
-					said += "\n" + r.String()
-				}
+			ways, lines := drawn(out)
+			said += lines
+			penalised := 3
+			if c.model.Vocab == nil {
+				penalised = 0 // nothing tells whether it knows them
 			}
-			require.Len(t, ways, 6, said)
+			require.Len(t, ways, 6+penalised, said)
 			assert.Contains(t, said, c.says)
 			if c.wrong == "" {
 				assert.Equal(t, report.Pass, out.Verdict, said)
@@ -87,6 +86,67 @@ func TestSampled(t *testing.T) {
 	for _, r := range out.Requests {
 		assert.NotContains(t, r.Way, serving.Sampled, "no one asked for it")
 	}
+}
+
+// drawn are the settings whose draws were judged, and what is said of them.
+func drawn(out *report.Serving) (ways map[string]report.Status, said string) {
+	ways = map[string]report.Status{}
+	for _, r := range out.Requests {
+		if way, ok := strings.CutPrefix(r.Way, serving.Sampled+", "); ok {
+			ways[way] = r.Status
+			said += "\n" + r.String()
+		}
+	}
+	return ways, said
+}
+
+// Penalties change the distribution of a token behind others, that of their own request.
+func TestPenalisedDraws(t *testing.T) {
+	known := serving.Model{EOS: []int{servingtest.EOS}, Vocab: tokenizer(t)}
+	hot := func(change func(q *servingtest.Request)) *servingtest.Stub { return &servingtest.Stub{Heats: change} }
+	var often, present, again float64 // of the request that came before
+	for _, c := range []struct {
+		stub   *servingtest.Stub
+		draws  int
+		cause  string // empty: none
+		wrong  string // the penalty that is wrong
+		says   string
+		reason string
+	}{
+		{&servingtest.Stub{}, 700, "", "", "by which", "right"},
+		{&servingtest.Stub{PromptToo: true}, 700, "", "", "by which", "the prompt counts, too"},
+		{hot(func(q *servingtest.Request) { q.Often = 0 }), 700, "distribution", "frequency_penalty", "as if it were ignored", "frequency_penalty is ignored where tokens are drawn"},
+		{hot(func(q *servingtest.Request) { q.Present *= -1 }), 700, "distribution", "presence_penalty", "as if it had the other sign", "the other sign"},
+		{hot(func(q *servingtest.Request) { q.Again *= q.Again }), 700, "distribution", "repetition_penalty", "as if it were applied twice", "applied twice"},
+		{hot(func(q *servingtest.Request) { q.Often, often = often, q.Often }), 700, "concurrency", "", "without requests of other settings beside them they are right", "those of the request before"},
+		{hot(func(q *servingtest.Request) { present = max(present, q.Present); q.Present = present }), 700, "distribution", "", "not of the reference's distribution", "kept for all that follow"},
+		{hot(func(q *servingtest.Request) { q.Again, again = again, q.Again }), 700, "concurrency", "", "without requests of other settings beside them they are right", "repetition of the request before"},
+		{&servingtest.Stub{}, 20, "", "", "not drawn: frequency_penalty: 20 draws would not show whether it is obeyed", "too few draws"},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			t.Parallel()
+			out := judge(t, c.stub, servingtest.Cases(tokensOfCases), serving.Options{Model: known, Draws: c.draws})
+			_, said := drawn(out)
+			said += strings.Join(append(out.Notes, out.Error), "\n")
+			for _, cause := range out.Causes {
+				said += cause.Text
+			}
+			assert.Contains(t, said, c.says)
+			if c.cause == "" {
+				assert.Equal(t, report.Pass, out.Verdict, said)
+				assert.NotContains(t, said, "suspect")
+				return
+			}
+			require.Equal(t, report.Fail, out.Verdict, said)
+			assert.Equal(t, []string{c.cause}, causes(out))
+			assert.Contains(t, out.First.Way, c.wrong)
+		})
+	}
+	without := func(q *servingtest.Request, _ []*servingtest.Request) { q.Often, q.Present, q.Again = 0, 0, 0 }
+	out := judge(t, &servingtest.Stub{Set: without}, servingtest.Cases(tokensOfCases), serving.Options{Model: known, Draws: 300})
+	ways, said := drawn(out)
+	assert.Equal(t, report.Pass, out.Verdict, said)
+	assert.Len(t, ways, 6, "penalties that a server does not know are not drawn")
 }
 
 // Draws of several settings are on their way together: a setting may be another request's.

@@ -81,15 +81,21 @@ func (r *run) altered(ctx context.Context) (list []*request) {
 			list = append(list, r.telling([]*Reference{q.ref}, bias))
 		}
 	}
+	asked := map[string]*request{}
 	for _, p := range penalties {
 		var all []setting
 		for _, value := range p.values {
 			all = append(all, penalty(p.key, value))
 		}
-		list = append(list, r.telling(r.refs, all))
+		if q := r.telling(r.refs, all); q != nil {
+			list, asked[p.key] = append(list, q), q
+		}
 	}
 	list = slices.DeleteFunc(list, func(q *request) bool { return q == nil })
 	r.inTurn(ctx, list)
+	for key, q := range asked {
+		r.obeyed[key] = q.sent && q.err == nil && q.left == ""
+	}
 	return append(list, r.mixed(ctx, list)...)
 }
 

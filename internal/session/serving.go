@@ -99,11 +99,15 @@ func (f *Fixture) serve(s Serving) (*report.Serving, error) {
 	var server *serving.Server
 	switch {
 	case s.URL == "" && y.Serve.Command != nil:
-		if server, opt.Command, err = f.startServer(ctx, s.Start); err != nil {
+		metrics, err := serving.FreePort() // MAX listens on a second one, and 8001 may be another's
+		if err != nil {
+			return nil, err
+		}
+		if server, opt.Command, err = f.startServer(ctx, s.Start, metrics); err != nil {
 			return nil, err
 		}
 		defer server.Stop()
-		opt.URL = server.URL
+		opt.URL, opt.Metrics = server.URL, fmt.Sprintf("http://127.0.0.1:%d/metrics", metrics)
 	case s.URL == "":
 		opt.URL = y.Serve.URL
 	}
@@ -133,8 +137,8 @@ func (f *Fixture) modelPath() string {
 	return dir
 }
 
-// startServer starts the server that the fixture names.
-func (f *Fixture) startServer(ctx context.Context, limit time.Duration) (*serving.Server, []string, error) {
+// startServer starts the server that the fixture names; a port is for its metrics.
+func (f *Fixture) startServer(ctx context.Context, limit time.Duration, metrics int) (*serving.Server, []string, error) {
 	port, err := serving.FreePort()
 	if err != nil {
 		return nil, nil, err
@@ -144,10 +148,6 @@ func (f *Fixture) startServer(ctx context.Context, limit time.Duration) (*servin
 		return nil, nil, err
 	}
 	env, err := engine.Environ()
-	if err != nil {
-		return nil, nil, err
-	}
-	metrics, err := serving.FreePort() // MAX listens on a second one, and 8001 may be another's
 	if err != nil {
 		return nil, nil, err
 	}

@@ -123,26 +123,34 @@ type Stub struct {
 
 	Refuses func(body map[string]any) string // the message with which it refuses a request, "" if it does not
 
-	Prompt  func(as string, ids []int) []int                          // what it makes of the ids of a prompt
-	Render  func(q *Request) []int                                    // in place of [Chat]
-	Choose  func(row []float64, k int, r *rand.Rand) int              // in place of the best
-	Heats   func(q *Request)                                          // what it makes of the settings of sampling
-	Set     func(q *Request, others []*Request)                       // what it makes of other settings, with others on their way
-	Scored  func(p []float64) []float64                               // in place of the log-probabilities
-	Written func(ids []int) string                                    // in place of [Text]
-	Cut     func(ids []int, r *Request) (out []int, finish string)    // what it returns, and why it ended
-	Answer  func(w http.ResponseWriter, r *Request, n, busy int) bool // of request n, with busy on their way; true if it has answered
-	Change  func(r *Request, answer map[string]any, n, busy int)      // the answer, before it is sent
-	Model   func(seen []int) []float64                                // in place of [Logits]
-	Pieces  func(events []string) []string                            // of a stream, in place of those that are right
-	Whole   bool                                                      // it knows no streams
-	Drafts  bool                                                      // behind the first token no one draws: what is the best comes
-	Holds   bool                                                      // a stream goes on once another request has come, or after a moment
-	Joined  func(rest []string) []string                              // what is left of a stream when another request has come
-	Stops   func(text, stop string) (before, finish string)           // where a text ends by a stop, in place of before it
-	Swap    func(mine *Request, others []*Request) *Request           // whose answer it gives
+	Prompt    func(as string, ids []int) []int                          // what it makes of the ids of a prompt
+	Render    func(q *Request) []int                                    // in place of [Chat]
+	Choose    func(row []float64, k int, r *rand.Rand) int              // in place of the best
+	Heats     func(q *Request)                                          // what it makes of the settings of sampling
+	Set       func(q *Request, others []*Request)                       // what it makes of other settings, with others on their way
+	Scored    func(p []float64) []float64                               // in place of the log-probabilities
+	Written   func(ids []int) string                                    // in place of [Text]
+	Cut       func(ids []int, r *Request) (out []int, finish string)    // what it returns, and why it ended
+	Answer    func(w http.ResponseWriter, r *Request, n, busy int) bool // of request n, with busy on their way; true if it has answered
+	Change    func(r *Request, answer map[string]any, n, busy int)      // the answer, before it is sent
+	Model     func(seen []int) []float64                                // in place of [Logits]
+	Pieces    func(events []string) []string                            // of a stream, in place of those that are right
+	Whole     bool                                                      // it knows no streams
+	PromptToo bool                                                      // penalties count the tokens of the prompt, too
+	Drafts    bool                                                      // behind the first token no one draws: what is the best comes
+	Holds     bool                                                      // a stream goes on once another request has come, or after a moment
+	Joined    func(rest []string) []string                              // what is left of a stream when another request has come
+	Stops     func(text, stop string) (before, finish string)           // where a text ends by a stop, in place of before it
+	Swap      func(mine *Request, others []*Request) *Request           // whose answer it gives
+
+	// A draft model proposes 20 tokens for each request: how many are accepted of request n, with busy on their way, and
+	// how a page of metrics tells it.
+	Accepts func(q *Request, n, busy int) int
+	Page    func(proposed, accepted int) string
 
 	mu       sync.Mutex
+	proposed int
+	accepted int
 	n        int
 	busy     int
 	inflight []*Request
@@ -197,6 +205,13 @@ func (s *Stub) Handler() http.Handler {
 		}
 		json.NewEncoder(w).Encode(map[string]any{"object": "list", "data": list})
 	})
+	if s.Page != nil {
+		mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			fmt.Fprint(w, s.Page(s.proposed, s.accepted))
+		})
+	}
 	mux.HandleFunc("POST /v1/completions", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, false) })
 	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, true) })
 	return mux
@@ -251,6 +266,9 @@ func (s *Stub) serve(w http.ResponseWriter, r *http.Request, isChat bool) {
 	n := s.n
 	s.n++
 	s.busy++
+	if s.Accepts != nil {
+		s.proposed, s.accepted = s.proposed+20, s.accepted+s.Accepts(&q, n, s.busy)
+	}
 	s.inflight = append(s.inflight, &q)
 	others := slices.Clone(s.inflight)
 	s.mu.Unlock()
@@ -376,7 +394,7 @@ func (s *Stub) of(q *Request, most int, isChat bool) map[string]any {
 		if s.Model != nil {
 			row = s.Model(seen)
 		}
-		row = q.altered(row, made)
+		row = q.altered(row, made, s.PromptToo)
 		best := argmax(row)
 		if s.Choose != nil && q.TopK != 1 {
 			best = s.Choose(row, k, random)
@@ -451,9 +469,13 @@ func (s *Stub) wire(q *Request, made []int, p []float64, top []map[string]float6
 	return out
 }
 
-// altered are logits by the settings of a request, behind the tokens that it has made.
-func (q *Request) altered(row []float64, made []int) []float64 {
+// altered are logits by the settings of a request, behind the tokens that it has made; those of the prompt count where
+// promptToo says so.
+func (q *Request) altered(row []float64, made []int, promptToo bool) []float64 {
 	out := slices.Clone(row)
+	if promptToo {
+		made = slices.Concat(q.Tokens, made)
+	}
 	for id := range out {
 		out[id] += q.Bias[id]
 		n := 0.0

@@ -1,0 +1,111 @@
+package serving
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// share is what a token has of the probability, among those that may be drawn.
+type share struct {
+	id int
+	p  float64
+}
+
+// distribution is what tokens may be drawn, the largest first, and what is left for all others; 0: none may.
+type distribution struct {
+	shares []share
+	rest   float64
+}
+
+func entropy(s distribution) (h float64) {
+	for _, x := range s.shares {
+		if x.p > 0 {
+			h -= x.p * math.Log(x.p)
+		}
+	}
+	return h
+}
+
+// drawable reports whether a token can be chosen: those that the tokenizer does not have cannot.
+func (m *Model) drawable(id int) bool {
+	_, ok := m.token(id)
+	return ok || m.Vocab == nil
+}
+
+// distribution is that of a row, of the tokens that are known and can be drawn, with their logits changed; those of all
+// others are as they were.
+func (m *Model) distribution(row Row, change func(x float64, id int) float64) (d distribution) {
+	var logits []float64
+	known := 0.0
+	add := func(id int, x float64) {
+		known += math.Exp(x - row.LSE)
+		d.shares, logits = append(d.shares, share{id: id}), append(logits, change(x, id))
+	}
+	if row.Whole() {
+		for id := 0; ; id++ {
+			x, ok := row.Logit(id)
+			if !ok {
+				break
+			}
+			if m.drawable(id) {
+				add(id, x)
+			}
+		}
+	} else {
+		for _, l := range row.Top {
+			add(l.Token, l.Value)
+		}
+	}
+	if len(logits) == 0 {
+		return distribution{rest: 1}
+	}
+	all := floats.LogSumExp(logits)
+	if others := 1 - known; !row.Whole() && others > 0 {
+		all = floats.LogSumExp([]float64{all, row.LSE + math.Log(others)})
+		d.rest = others * math.Exp(row.LSE-all)
+	}
+	for i, x := range logits {
+		d.shares[i].p = math.Exp(x - all)
+	}
+	slices.SortStableFunc(d.shares, func(a, b share) int { return cmp.Compare(b.p, a.p) })
+	return d
+}
+
+// at is the change of logits by a temperature.
+func at(temperature float64) func(x float64, id int) float64 {
+	return func(x float64, _ int) float64 { return x / temperature }
+}
+
+// of is the share of a token, 0 of one that is not known.
+func (d distribution) of(id int) float64 {
+	for _, x := range d.shares {
+		if x.id == id {
+			return x.p
+		}
+	}
+	return 0
+}
+
+// behind is what remains of a distribution behind tokens that come so often: all else is another text.
+func (d distribution) behind(reach float64) (out distribution) {
+	for _, x := range d.shares {
+		out.shares = append(out.shares, share{x.id, reach * x.p})
+	}
+	out.rest = 1 - reach + reach*d.rest
+	return out
+}
+
+// first is the distribution of its first tokens alone.
+func (d distribution) first(n int) (out distribution) {
+	mass := 0.0
+	for _, x := range d.shares[:n] {
+		mass += x.p
+	}
+	for _, x := range d.shares[:n] {
+		out.shares = append(out.shares, share{x.id, x.p / mass})
+	}
+	return out
+}

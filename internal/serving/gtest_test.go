@@ -1,0 +1,110 @@
+package serving_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/goparity/goparity/internal/serving"
+)
+
+// What a number of draws is said to show is what it shows of simulated draws, and no right ones are accused.
+func TestPower(t *testing.T) {
+	const runs = 2000
+	for _, c := range []struct {
+		p      []float64
+		draws  int
+		noise  float64
+		reason string
+	}{
+		{[]float64{0.5, 0.2, 0.15, 0.1, 0.05}, 200, 0, "few draws of few tokens"},
+		{[]float64{0.5, 0.2, 0.15, 0.1, 0.05}, 2000, 0, "many draws"},
+		{geometric(30, 0.85), 2000, 0, "many tokens"},
+		{[]float64{0.9, 0.04, 0.03, 0.02, 0.01}, 700, 0, "all but certain"},
+		{[]float64{0.5, 0.2, 0.15, 0.1, 0.05}, 2000, 0.05, "noise of 16 bits"},
+	} {
+		r := rand.New(rand.NewPCG(3, uint64(c.draws)))
+		far := serving.Power(len(c.p), c.draws, c.noise)
+		other := tilted(c.p, far)
+		accused, suspected, shown, below := 0, 0, 0, 0
+		for range runs {
+			right := serving.Tail(c.p, multinomial(c.p, c.draws, r), c.noise)
+			if right < serving.SurelyOther {
+				accused++
+			}
+			if right < serving.PerhapsOther {
+				suspected++
+			}
+			if serving.Tail(c.p, multinomial(other, c.draws, r), c.noise) < serving.SurelyOther {
+				shown++
+			}
+			if serving.Tail(c.p, multinomial(tilted(c.p, far/8), c.draws, r), c.noise) < serving.SurelyOther {
+				below++
+			}
+		}
+		t.Logf("%s: %.3g nats show in %.3g of %d runs", c.reason, far, float64(shown)/runs, runs)
+		assert.Zero(t, accused, c.reason)
+		assert.LessOrEqual(t, suspected, 10, "%s: once in a thousand", c.reason)
+		assert.InDelta(t, 0.8, float64(shown)/runs, 0.12, "%s: %.3g nats", c.reason, far)
+		assert.Less(t, float64(below)/runs, 0.05, "%s: an eighth of it hardly shows", c.reason)
+	}
+}
+
+func geometric(n int, by float64) []float64 {
+	p := make([]float64, n)
+	for i := range p {
+		p[i] = math.Pow(by, float64(i))
+	}
+	return normalised(p)
+}
+
+func normalised(p []float64) []float64 {
+	sum := 0.0
+	for _, x := range p {
+		sum += x
+	}
+	for i := range p {
+		p[i] /= sum
+	}
+	return p
+}
+
+// tilted is the distribution whose first tokens are less probable, so many nats off.
+func tilted(p []float64, nats float64) []float64 {
+	low, high := 0.0, 5.0
+	by := func(x float64) []float64 {
+		q := make([]float64, len(p))
+		for i := range q {
+			q[i] = p[i] * math.Exp(-x*math.Cos(float64(3*i)))
+		}
+		return normalised(q)
+	}
+	for range 60 {
+		q, kl := by((low+high)/2), 0.0
+		for i := range q {
+			kl += q[i] * math.Log(q[i]/p[i])
+		}
+		if kl < nats {
+			low = (low + high) / 2
+		} else {
+			high = (low + high) / 2
+		}
+	}
+	return by(low)
+}
+
+func multinomial(p []float64, n int, r *rand.Rand) []int {
+	counts := make([]int, len(p))
+	for range n {
+		x := r.Float64()
+		for i := range p {
+			if x -= p[i]; x < 0 || i == len(p)-1 {
+				counts[i]++
+				break
+			}
+		}
+	}
+	return counts
+}

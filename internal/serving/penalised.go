@@ -1,0 +1,100 @@
+package serving
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/goparity/goparity/internal/generation"
+)
+
+// penalised are the penalties, each with the text, the token and the value whose draws tell the most. Only a token behind
+// others is drawn, for what counts is what was said.
+func (r *run) penalised(draws int) (list []sampling) {
+	for _, p := range penalties {
+		obeyed, asked := r.obeyed[p.key]
+		if asked && !obeyed {
+			continue // it is said already
+		}
+		best, most := sampling{}, 0.0
+		for _, ref := range r.refs {
+			for i := range len(p.values) * min(mostBehind, len(ref.Rows)-1) {
+				value, behind := p.values[i%len(p.values)], 1+i/len(p.values)
+				s := r.model.penalised(ref, penalty(p.key, value), behind, float64(draws))
+				if shown := s.shown(float64(draws)); shown > most {
+					best, most = s, shown
+				}
+			}
+		}
+		if most == 0 {
+			r.note("not drawn: %s: %d draws would not show whether it is obeyed", p.key, draws)
+			continue
+		}
+		if !obeyed {
+			best.unknown = p.key
+		}
+		list = append(list, best)
+	}
+	return list
+}
+
+// penalised is what a penalty makes of a token behind others of a text. It has no mistakes where logits that are not
+// known decide it.
+func (m *Model) penalised(ref *Reference, of setting, behind int, draws float64) sampling {
+	text := slices.Concat(ref.Prompt, ref.Tokens[:behind])
+	made := func(k int) []int { return ref.Tokens[:k] }
+	all := func(k int) []int { return text[:len(ref.Prompt)+k] }
+	last := func(k int) []int { return all(k)[max(0, len(all(k))-shortMemory):] }
+	unknown := 0.0
+	by := func(of setting, seen func(k int) []int) (d distribution) {
+		reach := 1.0
+		for k := range behind + 1 {
+			unknown = max(unknown, reach*ref.Rows[k].unknown(of, seen(k)))
+			d = m.distribution(ref.Rows[k].keep(text), func(x float64, id int) float64 { return of.change(x, id, seen(k)) }).behind(reach)
+			if k < behind {
+				reach = d.of(ref.Tokens[k])
+			}
+		}
+		return d
+	}
+	s := sampling{distribution: by(of, made), ref: ref, behind: behind, name: fmt.Sprintf("%s %v", of.key, of.shown),
+		keys: map[string]any{"temperature": 1, of.key: of.value}, also: []distribution{by(of, last), by(of, all)}}
+	if ref.Prompt == nil || unknown*draws >= 1 {
+		return s
+	}
+	s.mistakes = append(s.mistakes, mistake{"it were ignored", by(of, func(int) []int { return nil })})
+	wrong := of.mistakes()                                      // the other sign and twice are the first
+	for _, seen := range []func(k int) []int{made, last, all} { // servers read penalties in each of these ways
+		s.mistakes = append(s.mistakes, mistake{"it had the other sign", by(wrong[0], seen)}, mistake{"it were applied twice", by(wrong[1], seen)})
+	}
+	return s
+}
+
+// keep is a row of the largest logits and those of tokens that were seen: no penalty changes another.
+func (r Row) keep(seen []int) Row {
+	known := slices.Clone(r.Top)
+	for _, id := range seen {
+		if x, ok := r.Logit(id); ok && !slices.ContainsFunc(known, func(l generation.Logit) bool { return l.Token == id }) {
+			known = append(known, generation.Logit{Token: id, Value: x})
+		}
+	}
+	r.Row = generation.Largest(known, r.LSE, r.Spread)
+	return r
+}
+
+// unknown is how much of the probability tokens may have, at most, that were seen and whose logits are not known.
+func (r Row) unknown(of setting, seen []int) (p float64) {
+	said := map[int]bool{}
+	for _, id := range seen {
+		if _, known := r.Logit(id); known || said[id] || r.Whole() {
+			continue
+		}
+		said[id] = true
+		if len(r.Top) == 0 {
+			return math.Inf(1)
+		}
+		least := r.Top[len(r.Top)-1].Value
+		p += math.Exp(max(least, of.change(least, id, seen)) - r.LSE)
+	}
+	return p
+}

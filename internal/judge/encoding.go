@@ -62,21 +62,28 @@ func (k Case) encodingOf(who string, r *dump.Run) encoding {
 	return e
 }
 
-// noteEncoding notes which type judges, where single outputs have another one, and which are of a wider type than the
-// reference has in the candidate's encoding.
+// noteEncoding notes which type judges, where single outputs have another one, and which are of a wider or a narrower type
+// than the reference has in the candidate's encoding.
 func (c *Comparison) noteEncoding() {
-	others, wider := map[string]bool{}, map[string][]string{} // by case
+	others, wider, narrower := map[string]bool{}, map[string][]string{}, map[string][]string{} // by case
+	golden := map[string]tensor.DType{}
+	for _, k := range c.Cases {
+		golden[k.Name] = encodingOf("golden", k.Golden).dtype
+	}
 	for _, p := range c.Ports {
 		if !p.Comparable() || !p.Judged() || !p.DType.IsFloat() || p.printed != nil {
 			continue
 		}
-		is, right := p.Actual.DType(), p.Golden.DType()
+		is := p.Actual.DType()
 		others[p.Case] = others[p.Case] || is != p.DType
-		if p.Encoded != nil {
-			right = p.Encoded.DType()
-		}
-		if asked := c.encodings[p.Case].dtype; asked != tensor.Invalid && right == asked && finer(is, asked) {
-			wider[p.Case] = append(wider[p.Case], fmt.Sprintf("%s %s (%s)", p.Layer, p.Port, is))
+		asked := c.encodings[p.Case].dtype
+		right, known := p.inEncoding(asked, golden[p.Case])
+		switch place := fmt.Sprintf("%s %s (%s)", p.Layer, p.Port, is); {
+		case !known:
+		case right == asked && finer(is, asked):
+			wider[p.Case] = append(wider[p.Case], place)
+		case finer(right, asked) && finer(right, is):
+			narrower[p.Case] = append(narrower[p.Case], place)
 		}
 	}
 	for _, k := range c.Cases {
@@ -87,12 +94,25 @@ func (c *Comparison) noteEncoding() {
 		if w := wider[k.Name]; len(w) > 0 {
 			c.Note(fmt.Sprintf("the reference has %s where the candidate has a wider type, so a cast is missing or elsewhere: %s", e.dtype, label.Few(w)))
 		}
+		if n := narrower[k.Name]; len(n) > 0 {
+			c.Note(fmt.Sprintf("in %s too the reference keeps a wider type where the candidate does not, so it casts too early, or what is recorded is cast: %s",
+				e.dtype, label.Few(n)))
+		}
 		if held := k.Actual.Info.Encoding.KVCache; held != "" && held != k.Golden.Info.Encoding.KVCache {
 			if d, err := tensor.ParseDType(held); err != nil || d == tensor.Invalid {
 				c.Note(fmt.Sprintf("the candidate keeps keys and values in %s, which the reference does not and no limit allows for: what that costs is not told from a fault", held))
 			}
 		}
 	}
+}
+
+// inEncoding is the type that the reference has of a port in an encoding, by its run in that one: that beside the golden, or
+// the golden itself.
+func (p *Port) inEncoding(asked, golden tensor.DType) (d tensor.DType, known bool) {
+	if p.Encoded != nil {
+		return p.Encoded.DType(), true
+	}
+	return p.Golden.DType(), asked != tensor.Invalid && asked == golden
 }
 
 // typed sets the type that judges a port: the encoding of its case. A coarser one counts where the

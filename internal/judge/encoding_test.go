@@ -126,6 +126,44 @@ func TestEncodingJudges(t *testing.T) {
 	}
 }
 
+// Outputs of another type than the reference has in the candidate's encoding are named, of a wider one and of a narrower.
+func TestTypesOfOutputs(t *testing.T) {
+	same := func(x *tensor.Tensor) *tensor.Tensor { return x }
+	half := func(x *tensor.Tensor) *tensor.Tensor { return bf16(t, x) }
+	const wider, narrower = "a cast is missing or elsewhere: ", "it casts too early, or what is recorded is cast: "
+	type ports [3]func(*tensor.Tensor) *tensor.Tensor // of a, b and c
+	side := func(engine, encoding string, p ports) *dump.Run {
+		r := run(engine, recordedChain(t, p[0], p[1], p[2])...)
+		r.Info.Encoding = dump.Encoding{Compute: encoding}
+		return r
+	}
+	for _, tt := range []struct {
+		encoded, golden, actual *dump.Run
+		says                    string // empty: nothing
+		reason                  string
+	}{
+		{side("torch", "bfloat16", ports{half, half, same}), side("torch", "float32", ports{same, same, same}),
+			side("max", "bfloat16", ports{half, half, same}), "", "float32 where the reference has it in bfloat16, too"},
+		{side("torch", "bfloat16", ports{half, half, half}), side("torch", "float32", ports{same, same, same}),
+			side("max", "bfloat16", ports{half, same, half}), wider + "m.b output (float32)", "float32 where bfloat16 was meant"},
+		{side("torch", "bfloat16", ports{half, half, same}), side("torch", "float32", ports{same, same, same}),
+			side("max", "bfloat16", ports{half, half, half}), narrower + "m.c output (bfloat16)", "bfloat16 where float32 was meant"},
+		{nil, side("torch", "bfloat16", ports{half, same, half}), side("max", "bfloat16", ports{half, half, half}), narrower + "m.b output (bfloat16)",
+			"by a golden that is in bfloat16 itself"},
+		{nil, side("torch", "float32", ports{same, same, same}), side("max", "bfloat16", ports{half, half, same}), "",
+			"no run of the reference in bfloat16 says which types it has"},
+	} {
+		c, err := judge.Compare(context.Background(), []judge.Case{{Name: "short", Golden: tt.golden, Actual: tt.actual, Encoded: tt.encoded}}, judge.Options{})
+		require.NoError(t, err, tt.reason)
+		r := c.Report("toy", true)
+		said := strings.Join(r.Notes, "\n")
+		assert.Equal(t, report.Pass, r.Verdict, tt.reason)
+		assert.Contains(t, said, tt.says, tt.reason)
+		assert.Equal(t, strings.HasPrefix(tt.says, wider), strings.Contains(said, wider), "%s: %s", tt.reason, said)
+		assert.Equal(t, strings.HasPrefix(tt.says, narrower), strings.Contains(said, narrower), "%s: %s", tt.reason, said)
+	}
+}
+
 // recordedChain makes the ports of three layers, each of which is given what the one before returns.
 func recordedChain(t *testing.T, as ...func(*tensor.Tensor) *tensor.Tensor) (ports []port) {
 	t.Helper()

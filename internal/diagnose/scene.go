@@ -58,11 +58,11 @@ func (p *Port) IsRecorded() bool {
 
 // Run is what is known of a comparison.
 type Run struct {
-	Ports    []*Port            // in the reference's execution order, all cases and steps
-	Trace    *trace.Trace       // entry i is Ports[i]; nil: made of the ports when it is asked for
-	Weights  checkpoint.Weights // of the reference; nil if not given
-	Config   checkpoint.Config  // of the model, in Hugging Face's keys; nil if not given
-	TokenIDs func(caseName string) [][]int
+	Ports    []*Port                             // in the reference's execution order, all cases and steps
+	Trace    *trace.Trace                        // entry i is Ports[i]; nil: made of the ports when it is asked for
+	Weights  checkpoint.Weights                  // of the reference; nil if not given
+	Config   checkpoint.Config                   // of the model, in Hugging Face's keys; nil if not given
+	TokenIDs func(caseName, step string) [][]int // that the reference was given in a pass, by sequence; nil if they are not known
 }
 
 // Injected returns the run as target saw it when its layer ran on golden inputs, and target in it:

@@ -210,10 +210,10 @@ func (c *Comparison) targetOf(v *localise.Verdict) *Port {
 	return found
 }
 
-// tokenIDs returns the ids of the reference's prompt, by sequence; nil if they were not recorded.
-func (c *Comparison) tokenIDs(name string) (ids [][]int) {
+// tokenIDs returns the ids that the reference was given in a pass, by sequence; nil if they were not recorded.
+func (c *Comparison) tokenIDs(name, step string) (ids [][]int) {
 	for _, p := range c.Ports {
-		if p.Case == name && !p.Golden.DType().IsFloat() && !p.Judged() && p.Port == "input_0" && strings.Contains(p.Layer, "embed") &&
+		if p.Case == name && p.Step == step && !p.Golden.DType().IsFloat() && !p.Judged() && p.Port == "input_0" && strings.Contains(p.Layer, "embed") &&
 			!module.Positions.Has(p.Layer) && !module.Types.Has(p.Layer) && !strings.Contains(label.Last(p.Layer), "pos") {
 			for i := range p.Golden.Len() {
 				if i%p.Golden.RowLen() == 0 {

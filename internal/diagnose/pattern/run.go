@@ -65,12 +65,12 @@ func Asked(s *diagnose.Scene) []diagnose.Prediction {
 }
 
 // countsUp reports whether whole numbers are positions, and no tokens, whatever they are called: each
-// row counts on by one, or has one number, and the prompt has none of these in this order.
+// row counts on by one, or has one number, and the tokens of the pass have none of these in this order.
 func countsUp(s *diagnose.Scene, t *tensor.Tensor) bool {
-	if t.DType().IsFloat() || s.TokenIDs == nil || t.Len() < 2 {
+	if t.DType().IsFloat() || s.TokenIDs == nil || t.Len() == 0 {
 		return false
 	}
-	prompts, w := s.TokenIDs(s.Case), t.RowLen()
+	prompts, w := s.TokenIDs(s.Case, s.Step), t.RowLen()
 	if len(prompts) == 0 || w == 0 {
 		return false
 	}

@@ -35,14 +35,17 @@ func (m *Model) drawable(id int) bool {
 	return ok || m.Vocab == nil
 }
 
-// distribution is that of a row, of the tokens that are known and can be drawn, with their logits changed; those of all
-// others are as they were.
-func (m *Model) distribution(row Row, change func(x float64, id int) float64) (d distribution) {
+// distribution is that of a row at a temperature, of the tokens that are known and can be drawn, with their logits changed.
+// All others are as they were at temperature 1; at a lower one they are at most what is taken for them.
+func (m *Model) distribution(row Row, temperature float64, change func(x float64, id int) float64) (d distribution) {
 	var logits []float64
-	known := 0.0
+	known, least := 0.0, math.Inf(1)
 	add := func(id int, x float64) {
-		known += math.Exp(x - row.LSE)
-		d.shares, logits = append(d.shares, share{id: id}), append(logits, change(x, id))
+		known, least = known+math.Exp(x-row.LSE), min(least, x)
+		if change != nil {
+			x = change(x, id)
+		}
+		d.shares, logits = append(d.shares, share{id: id}), append(logits, x/temperature)
 	}
 	if row.Whole() {
 		for id := 0; ; id++ {
@@ -64,19 +67,15 @@ func (m *Model) distribution(row Row, change func(x float64, id int) float64) (d
 	}
 	all := floats.LogSumExp(logits)
 	if others := 1 - known; !row.Whole() && others > 0 {
-		all = floats.LogSumExp([]float64{all, row.LSE + math.Log(others)})
-		d.rest = others * math.Exp(row.LSE-all)
+		rest := row.LSE + math.Log(others) + least*(1/temperature-1)
+		all = floats.LogSumExp([]float64{all, rest})
+		d.rest = math.Exp(rest - all)
 	}
 	for i, x := range logits {
 		d.shares[i].p = math.Exp(x - all)
 	}
 	slices.SortStableFunc(d.shares, func(a, b share) int { return cmp.Compare(b.p, a.p) })
 	return d
-}
-
-// at is the change of logits by a temperature.
-func at(temperature float64) func(x float64, id int) float64 {
-	return func(x float64, _ int) float64 { return x / temperature }
 }
 
 // of is the share of a token, 0 of one that is not known.

@@ -17,6 +17,7 @@ import (
 type gTest struct {
 	g, tail    float64 // G, and how probable a larger one is
 	bins       int
+	few        bool   // there is nothing to compare: one number of draws and no others
 	impossible string // what was drawn and may not be
 }
 
@@ -48,6 +49,7 @@ func test(expected map[string]float64, rest float64, drawn map[string]int, noise
 	if o := float64(n) - seen; o > 0 {
 		t.g += 2 * o * math.Log(o/max(float64(n)-certain, smallestRest))
 	}
+	t.few = tooFew(t.bins, float64(n)-certain)
 	root := max(math.Sqrt(max(t.g, 0))-math.Sqrt(float64(n))*noise, 0)
 	t.tail = distuv.ChiSquared{K: float64(max(t.bins-1, 1))}.Survival(root * root)
 	return t
@@ -75,19 +77,24 @@ func (d distribution) divergence(from distribution, n float64) (nats float64, bi
 		add(is[x.id], x.p)
 	}
 	add(1-seen, max(1-certain, smallestRest/n))
-	if from.rest == 0 && never*n > leastExpected {
+	switch {
+	case from.rest == 0 && never*n > leastExpected:
 		nats = math.Inf(1)
+	case tooFew(bins, n*(1-certain)):
+		nats = 0
 	}
 	return nats, bins
 }
+
+// tooFew reports whether a test has less than two numbers of draws to compare: others counts as one where it is enough.
+func tooFew(bins int, others float64) bool { return bins < 2 || bins == 2 && others < leastExpected }
 
 // shows is the Kullback-Leibler divergence, in nats, of a distribution that n draws tell from the reference's in 8 of
 // 10 cases: G is then normal, nearly, around df + 2n·KL with variance 2·(df + 4n·KL). What noise may do is allowed.
 func shows(df int, n, noise float64) float64 {
 	chi, z := distuv.ChiSquared{K: float64(max(df, 1))}, 0.8416
-	critical, lambda := math.Sqrt(chi.Quantile(1-surelyOther))+math.Sqrt(n)*noise, 0.0
-	for chi.K+lambda-z*math.Sqrt(2*(chi.K+2*lambda)) < critical*critical {
-		lambda += 0.1
-	}
-	return lambda / (2 * n)
+	critical := math.Sqrt(chi.Quantile(1-surelyOther)) + math.Sqrt(n)*noise
+	// K + λ − z·√(2·(K + 2λ)) = critical², by the root of K + 2λ.
+	root := z*math.Sqrt2 + math.Sqrt(2*z*z-chi.K+2*critical*critical)
+	return (root*root - chi.K) / (4 * n)
 }

@@ -61,9 +61,12 @@ const (
 const (
 	// leastEntropy is how uncertain a token has to be, in nats, for its draws to tell anything: of one in ten. By reason.
 	leastEntropy = 0.3
-	// coldest is the temperature below 1 that is asked, mostKept the most tokens that top_k leaves, mostBehind the most
+	// coldest is the temperature below 1 that is asked, and coolest one by which penalties are not any more, mostKept the most tokens that top_k leaves, mostBehind the most
 	// tokens before one that is drawn by a penalty: draws that begin otherwise are lost. By reason.
-	coldest, mostKept, mostBehind = 0.7, 8, 3
+	coldest, coolest, mostKept, mostBehind = 0.7, 0.3, 8, 3
+	// mostTokens is the size of a vocabulary above which only the largest logits are looked at for penalties: a second of
+	// work for each text. By reason.
+	mostTokens = 1024
 	// leastExpected is how many draws of a token are expected, at least, for a χ² of their number: Cochran's rule.
 	// smallestRest stands for what is expected of all others where that is nothing.
 	leastExpected, smallestRest = 5, 0.5

@@ -17,12 +17,14 @@ func (r *run) penalised(draws int) (list []sampling) {
 			continue // it is said already
 		}
 		best, most := sampling{}, 0.0
-		for _, ref := range r.refs {
-			for i := range len(p.values) * min(mostBehind, len(ref.Rows)-1) {
-				value, behind := p.values[i%len(p.values)], 1+i/len(p.values)
-				s := r.model.penalised(ref, penalty(p.key, value), behind, float64(draws))
-				if shown := s.shown(float64(draws)); shown > most {
-					best, most = s, shown
+		for temperature := 1.0; most < 1 && temperature > coolest; temperature *= coldest {
+			for _, ref := range r.refs {
+				for i := range len(p.values) * min(mostBehind, len(ref.Rows)-1) {
+					of, behind := penalty(p.key, p.values[i%len(p.values)]), 1+i/len(p.values)
+					s := r.model.penalised(ref, of, behind, temperature, float64(draws))
+					if shown := s.shown(float64(draws)); shown > most {
+						best, most = s, shown
+					}
 				}
 			}
 		}
@@ -38,9 +40,9 @@ func (r *run) penalised(draws int) (list []sampling) {
 	return list
 }
 
-// penalised is what a penalty makes of a token behind others of a text. It has no mistakes where logits that are not
-// known decide it.
-func (m *Model) penalised(ref *Reference, of setting, behind int, draws float64) sampling {
+// penalised is what a penalty makes of a token behind others of a text; the lower the temperature, the more often these
+// come. It has no mistakes where logits that are not known decide it.
+func (m *Model) penalised(ref *Reference, of setting, behind int, temperature, draws float64) sampling {
 	text := slices.Concat(ref.Prompt, ref.Tokens[:behind])
 	made := func(k int) []int { return ref.Tokens[:k] }
 	all := func(k int) []int { return text[:len(ref.Prompt)+k] }
@@ -49,8 +51,14 @@ func (m *Model) penalised(ref *Reference, of setting, behind int, draws float64)
 	by := func(of setting, seen func(k int) []int) (d distribution) {
 		reach := 1.0
 		for k := range behind + 1 {
-			unknown = max(unknown, reach*ref.Rows[k].unknown(of, seen(k)))
-			d = m.distribution(ref.Rows[k].keep(text), func(x float64, id int) float64 { return of.change(x, id, seen(k)) }).behind(reach)
+			lost := ref.Rows[k].unknown(of, seen(k))
+			d = m.distribution(ref.Rows[k].keep(text), temperature, func(x float64, id int) float64 { return of.change(x, id, seen(k)) })
+			if unknown = max(unknown, reach*lost); temperature != 1 && lost > 0 {
+				unknown = math.Inf(1) // what they have then is not known at all
+			} else if temperature != 1 {
+				unknown = max(unknown, reach*d.rest)
+			}
+			d = d.behind(reach)
 			if k < behind {
 				reach = d.of(ref.Tokens[k])
 			}
@@ -58,7 +66,10 @@ func (m *Model) penalised(ref *Reference, of setting, behind int, draws float64)
 		return d
 	}
 	s := sampling{distribution: by(of, made), ref: ref, behind: behind, name: fmt.Sprintf("%s %v", of.key, of.shown),
-		keys: map[string]any{"temperature": 1, of.key: of.value}, also: []distribution{by(of, last), by(of, all)}}
+		keys: map[string]any{"temperature": temperature, of.key: of.value}, also: []distribution{by(of, last), by(of, all)}}
+	if temperature != 1 {
+		s.name += fmt.Sprintf(" at temperature %.2g", temperature)
+	}
 	if ref.Prompt == nil || unknown*draws >= 1 {
 		return s
 	}
@@ -70,8 +81,11 @@ func (m *Model) penalised(ref *Reference, of setting, behind int, draws float64)
 	return s
 }
 
-// keep is a row of the largest logits and those of tokens that were seen: no penalty changes another.
+// keep is a row of the largest logits and those of tokens that were seen, where there are many: no penalty changes another.
 func (r Row) keep(seen []int) Row {
+	if _, many := r.Logit(mostTokens); !many && r.Whole() {
+		return r
+	}
 	known := slices.Clone(r.Top)
 	for _, id := range seen {
 		if x, ok := r.Logit(id); ok && !slices.ContainsFunc(known, func(l generation.Logit) bool { return l.Token == id }) {

@@ -116,7 +116,7 @@ func (r *run) uncertain() (best *Reference) {
 		if len(ref.Rows) == 0 {
 			continue
 		}
-		if h := entropy(r.model.distribution(ref.Rows[0], at(1))); h > most {
+		if h := entropy(r.model.distribution(ref.Rows[0], 1, nil)); h > most {
 			best, most = ref, h
 		}
 	}
@@ -128,19 +128,19 @@ func (r *run) uncertain() (best *Reference) {
 // that stays and the next is widest, so that no noise decides it.
 func (m *Model) samplings(ref *Reference) (list []sampling) {
 	row := ref.Rows[0]
-	plain := m.distribution(row, at(1))
+	plain := m.distribution(row, 1, nil)
 	greedy := mistake{"the best token were always taken", plain.first(1)}
 	ignored := mistake{"it were ignored", plain}
 	list = append(list, sampling{distribution: plain, ref: ref, name: "temperature 1", keys: map[string]any{"temperature": 1}, mistakes: []mistake{greedy}})
 	if len(ref.Rows) > 1 {
-		second, reach := m.distribution(ref.Rows[1], at(1)), plain.of(ref.Tokens[0])
+		second, reach := m.distribution(ref.Rows[1], 1, nil), plain.of(ref.Tokens[0])
 		list = append(list, sampling{distribution: second.behind(reach), ref: ref, behind: 1, name: "temperature 1, second token",
 			keys: map[string]any{"temperature": 1}, mistakes: []mistake{{greedy.as, second.first(1).behind(reach)}}})
 	}
 	if row.Whole() {
-		list = append(list, sampling{distribution: m.distribution(row, at(coldest)), ref: ref, name: fmt.Sprintf("temperature %g", coldest),
-			keys: map[string]any{"temperature": coldest}, mistakes: []mistake{ignored, greedy, {"it were applied twice", m.distribution(row, at(coldest*coldest))},
-				{"logits were multiplied by it", m.distribution(row, at(1/coldest))}}})
+		list = append(list, sampling{distribution: m.distribution(row, coldest, nil), ref: ref, name: fmt.Sprintf("temperature %g", coldest),
+			keys: map[string]any{"temperature": coldest}, mistakes: []mistake{ignored, greedy, {"it were applied twice", m.distribution(row, coldest*coldest, nil)},
+				{"logits were multiplied by it", m.distribution(row, 1/coldest, nil)}}})
 	}
 	n, widest := 0, decisive*row.noise
 	for k := 2; k <= mostKept && k < len(plain.shares); k++ {
@@ -258,7 +258,7 @@ func (r *run) judgeDraws(s sampling, requests []*request) (q report.ServedReques
 		text = fmt.Sprintf("of %d draws %s", n, t.impossible)
 	}
 	switch {
-	case t.impossible != "", t.bins > 2 && t.tail < surelyOther:
+	case t.impossible != "", !t.few && t.tail < surelyOther:
 		as := r.taken(s, drawn)
 		if s.unknown != "" && as == s.mistakes[0].as {
 			q.Status, q.Text = report.StatusIgnored, s.unknown+" is taken, and the draws are those without it"
@@ -268,7 +268,7 @@ func (r *run) judgeDraws(s sampling, requests []*request) (q report.ServedReques
 			text += ": as if " + as
 		}
 		q.Status, q.Text = report.StatusFail, s.name+": "+text
-	case t.bins < 3:
+	case t.few:
 		q.Status, q.Text = report.StatusIgnored, fmt.Sprintf("%d draws are too few for its distribution", n)
 	default:
 		q.Tokens, q.Right = n, n
@@ -315,8 +315,9 @@ func (s *sampling) noise() (sum float64) {
 
 // hidden are the mistakes that n draws do not surely show.
 func (s *sampling) hidden(n float64) (list []string) {
+	told := s.told(n)
 	for _, m := range s.mistakes {
-		if s.told(m.distribution, n) < 1 && !slices.Contains(list, m.as) {
+		if told(m.distribution) < 1 && !slices.Contains(list, m.as) {
 			list = append(list, m.as)
 		}
 	}
@@ -325,24 +326,32 @@ func (s *sampling) hidden(n float64) (list []string) {
 
 // shown is how well n draws show the mistake that shows least, 1 or more if surely; 0 where they do not show the first.
 func (s *sampling) shown(n float64) float64 {
-	if len(s.mistakes) == 0 || s.told(s.mistakes[0].distribution, n) < 1 {
+	told := s.told(n)
+	if len(s.mistakes) == 0 || told(s.mistakes[0].distribution) < 1 {
 		return 0
 	}
 	least := math.Inf(1)
 	for _, m := range s.mistakes {
-		least = min(least, s.told(m.distribution, n))
+		least = min(least, told(m.distribution))
 	}
 	return least
 }
 
-// told is how far from all that is right a distribution is, by how far it has to be for n draws to show it.
-func (s *sampling) told(d distribution, n float64) float64 {
-	least := math.Inf(1)
-	for _, right := range s.right() {
-		nats, bins := d.divergence(right, n)
-		least = min(least, nats/shows(bins-1, n, s.noise()))
+// told measures how far from all that is right a distribution is, by how far it has to be for n draws to show it.
+func (s *sampling) told(n float64) func(d distribution) float64 {
+	right, limits := s.right(), []float64{}
+	for _, d := range right {
+		_, bins := d.divergence(d, n)
+		limits = append(limits, shows(bins-1, n, s.noise()))
 	}
-	return least
+	return func(d distribution) float64 {
+		least := math.Inf(1)
+		for i := range right {
+			nats, _ := d.divergence(right[i], n)
+			least = min(least, nats/limits[i])
+		}
+		return least
+	}
 }
 
 // furthest names the tokens whose counts are the furthest off.

@@ -15,6 +15,9 @@ type Path struct {
 	Path    string `json:"path"`           // "decode:8"
 	// Own says that the path has goldens of its own, of the case [Path.Golden].
 	Own bool `json:"own,omitempty"`
+	// Left says that the case is not run along the path: with its images the reference itself is not
+	// what it is in one pass.
+	Left bool `json:"left,omitempty"`
 	// RowRelL2 is how far the worst row is from that of one pass, ‖a − g‖ / ‖g‖, and Limit what it
 	// may be; both are 0 where one pass has no such rows.
 	RowRelL2 float64 `json:"row_rel_l2"`

@@ -64,6 +64,7 @@ type Info struct {
 	Passes     [][]PassItem       `json:"passes,omitempty"`              // the forward passes, in the order of steps and rows
 	PadMasks   map[string][][]int `json:"pad_masks,omitempty"`           // PadMask of the later steps that are padded
 	Text       []Text             `json:"text,omitempty"`
+	Images     [][]string         `json:"images,omitempty"` // the names of the files, by sequence
 	Generation *Generation        `json:"generation,omitempty"`
 	Weights    []string           `json:"weights,omitempty"` // files in the dump's folder: what the engine loaded
 	Config     map[string]any     `json:"config,omitempty"`  // the model's settings as the engine read them, by the keys of config.json

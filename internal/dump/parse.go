@@ -39,6 +39,7 @@ func decodeInfo(data []byte) (info Info, notes []string, err error) {
 		Passes     json.RawMessage `json:"passes"`
 		PadMasks   json.RawMessage `json:"pad_masks"`
 		Text       json.RawMessage `json:"text"`
+		Images     json.RawMessage `json:"images"`
 		Generation json.RawMessage `json:"generation"`
 		Weights    json.RawMessage `json:"weights"`
 		Config     json.RawMessage `json:"config"`
@@ -113,6 +114,7 @@ func since2(info *Info) []field {
 		{"pad_masks", `a mask by step, {"1": [[0, 1], [1, 1]]}`, &info.PadMasks},
 		{"text", `[{"path": "chat", "messages": [{"role": "user", "content": "…"}], "rendered": "…", ` +
 			`"token_ids": [1, 15]}, …]`, &info.Text},
+		{"images", `a list of names for each sequence, [["cat.png"]]`, &info.Images},
 		{"generation", `{"from": 8, "tokens": [15, 7]}`, &info.Generation},
 		{"weights", `a list of files in the dump's folder, ["weights.safetensors"]`, &info.Weights},
 		{"config", `an object, the model's config.json as the engine read it`, &info.Config},

@@ -30,7 +30,7 @@ const full = `{
  "pad_masks": {"1": [[1, 1, 1], [0, 0, 1]]},
  "text": [{"path": "completion", "prompt": "Hello", "token_ids": [1, 15]},
           {"path": "chat", "messages": [{"role": "user", "content": "Hello"}], "rendered": "<u>Hello", "token_ids": [1, 3, 15]}],
- "weights": ["weights.safetensors"], "config": {"rope_theta": 10000}, "activations": {"block": 256, "layers": ["a"]},
+ "images": [["cat.png"]], "weights": ["weights.safetensors"], "config": {"rope_theta": 10000}, "activations": {"block": 256, "layers": ["a"]},
  "modules": {"a": ["MLP", "llama.py", 88]}, "unfinished": "MemoryError",
  "costs": {"a": [0.25, 4096]}
 }`

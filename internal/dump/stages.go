@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -29,9 +30,15 @@ type Mistake struct {
 
 // Message is one turn of a chat.
 type Message struct {
-	Role    string `json:"role"`
-	Content string `json:"content"`
+	Role       string           `json:"role"`
+	Content    string           `json:"content"`
+	ToolCalls  []map[string]any `json:"tool_calls,omitempty"` // as OpenAI's API has them, but with arguments as an object
+	ToolCallID string           `json:"tool_call_id,omitempty"`
+	Name       string           `json:"name,omitempty"` // of the tool that answers
 }
+
+// Equal reports whether two messages say the same.
+func (m Message) Equal(other Message) bool { return reflect.DeepEqual(m, other) }
 
 // Generation has the tokens that the engine itself chose along a forced continuation of the prompt:
 // row From − 1 + k decides Tokens[k].

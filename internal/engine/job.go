@@ -11,6 +11,7 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/glob"
+	"github.com/goparity/goparity/internal/picture"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -191,11 +192,11 @@ func (j Job) expressions() (e expressions, err error) {
 type Case struct {
 	Name         string           `json:"name"`              // also the name of its folder
 	Prompts      []string         `json:"prompts,omitempty"` // several are a batch
-	Messages     []Message        `json:"messages,omitempty"`
+	Messages     []dump.Message   `json:"messages,omitempty"`
 	Tools        []map[string]any `json:"tools,omitempty"`         // that the messages may call
 	ChatTemplate string           `json:"chat_template,omitempty"` // file; the tokenizer's own if empty
 	TokenIDs     [][]int          `json:"token_ids,omitempty"`     // one list per sequence
-	Images       []string         `json:"images,omitempty"`        // files; only oracles read them
+	Images       [][]string       `json:"images,omitempty"`        // of each sequence, files, or pictures of package picture, which are drawn
 	Steps        int              `json:"steps,omitempty"`         // forward passes; 0 is 1
 	// Forced has the tokens that decode steps get, per sequence; the greedy choices if empty.
 	Forced [][]int `json:"forced,omitempty"`
@@ -220,12 +221,6 @@ type GoldenInput struct {
 	Label  string `json:"label"`  // "<layer>-<port>" as the candidate recorded it in its standard run
 	Name   string `json:"name"`   // of the tensor in the file
 	Golden string `json:"golden"` // the golden's own label
-}
-
-// Message is one turn of a chat.
-type Message struct {
-	Role    string `json:"role"`
-	Content string `json:"content"`
 }
 
 // prepare checks the job, makes its paths absolute, because the engine may run in another folder,
@@ -270,7 +265,13 @@ func (j *Job) prepare() error {
 		}
 		c.Images = slices.Clone(c.Images)
 		for k := range c.Images {
-			paths = append(paths, &c.Images[k])
+			c.Images[k] = slices.Clone(c.Images[k])
+			for n, name := range c.Images[k] {
+				if _, drawn := picture.Parse(name); drawn {
+					c.Images[k][n] = filepath.Join(j.pictures(), name)
+				}
+				paths = append(paths, &c.Images[k][n])
+			}
 		}
 	}
 	for _, p := range paths {
@@ -295,6 +296,28 @@ func (j *Job) Use(name string) bool {
 	}
 	j.Engine = name
 	return Requirements[name] != ""
+}
+
+// pictures is the folder of the pictures that are drawn for the job.
+func (j Job) pictures() string { return j.Out + ".pictures" }
+
+// draw draws them.
+func (j Job) draw() error {
+	for _, c := range j.Cases {
+		for _, file := range slices.Concat(c.Images...) {
+			p, drawn := picture.Parse(filepath.Base(file))
+			if !drawn || filepath.Dir(file) != j.pictures() {
+				continue
+			}
+			if err := os.MkdirAll(j.pictures(), 0o755); err != nil {
+				return fmt.Errorf("engine: %w", err)
+			}
+			if err := os.WriteFile(file, p.PNG(), 0o644); err != nil {
+				return fmt.Errorf("engine: %w", err)
+			}
+		}
+	}
+	return nil
 }
 
 // write writes the job to a new file next to the output folder.

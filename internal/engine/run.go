@@ -42,6 +42,10 @@ func Run(ctx context.Context, job Job, opt Options) (*Result, error) {
 		return nil, err
 	}
 	defer os.Remove(file)
+	defer os.RemoveAll(job.pictures())
+	if err := job.draw(); err != nil {
+		return nil, err
+	}
 	defer os.RemoveAll(job.Out + ".tmp") // left by a run that ended early
 	cmd.Args = append(cmd.Args, file)
 	h := hearing{secrets: cmd.Secrets, to: opt.Progress}

@@ -158,7 +158,7 @@ func TestLiveTorchChat(t *testing.T) {
 	model := tinyLlama(t, live(t))
 	file := filepath.Join(t.TempDir(), "chat.jinja")
 	require.NoError(t, os.WriteFile(file, []byte(template), 0o644))
-	messages := []engine.Message{{Role: "system", Content: "be short"}, {Role: "user", Content: "hi"}}
+	messages := []dump.Message{{Role: "system", Content: "be short"}, {Role: "user", Content: "hi"}}
 	j := engine.Job{Model: model, Task: "text-generation", Cases: []engine.Case{{Name: "chat", Messages: messages}}}
 	_, err := reference(t, j)
 	var usage *engine.UsageError

@@ -2,6 +2,7 @@ package path
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,10 +21,28 @@ const decoded = 8
 // takes them and their neighbours.
 var around = []int{8, 16, 64, Page}
 
-// Input has the tokens of a case, by sequence.
+// Input has the tokens of a case, by sequence, and the images of those that have some.
 type Input struct {
 	Case   string
 	Tokens [][]int
+	Images [][]string
+}
+
+// sequence is what a forward pass may feed.
+type sequence struct {
+	ids    []int
+	images []string
+}
+
+func (in Input) sequences() (out []sequence) {
+	for i, ids := range in.Tokens {
+		s := sequence{ids: ids}
+		if i < len(in.Images) {
+			s.images = in.Images[i]
+		}
+		out = append(out, s)
+	}
+	return out
 }
 
 // About says of a model what plans depend on.
@@ -37,6 +56,7 @@ type Plan struct {
 	Path   string
 	Case   string // "" for several cases together
 	Tokens [][]int
+	Images [][]string // of each sequence; nil where none has any
 	Passes [][]dump.PassItem
 }
 
@@ -51,20 +71,18 @@ func Plans(name string, inputs []Input, about About) (plans []Plan, left []strin
 	if err != nil {
 		return nil, nil, err
 	}
+	if inputs, left = withoutTwins(name, inputs); len(inputs) == 0 {
+		return nil, nil, fmt.Errorf("no case can take the path %s: %s", name, strings.Join(left, "; "))
+	}
 	if p.Kind == dump.Batch || p.Kind == dump.Padding {
-		plan, err := together(p, inputs)
-		if err != nil {
-			return nil, nil, fmt.Errorf("path %s: %w", name, err)
-		}
-		plan.Path = name
-		return []Plan{plan}, nil, nil
+		return alongside(p, name, inputs, left)
 	}
 	about.Page = cmp.Or(about.Page, Page)
 	for i, in := range inputs {
 		plan := Plan{Path: name, Case: in.Case}
 		lacks := ""
-		for _, ids := range in.Tokens {
-			lacks = plan.add(p, ids, about, func() []int { return other(inputs, i, ids) })
+		for _, s := range in.sequences() {
+			lacks = plan.add(p, s, about, func() sequence { return other(inputs, i, s) })
 			if lacks != "" {
 				break
 			}
@@ -81,16 +99,38 @@ func Plans(name string, inputs []Input, about About) (plans []Plan, left []strin
 	return plans, left, nil
 }
 
+// withoutTwins leaves out the cases whose tokens are those of an earlier one with other images: rows
+// along a path are found by their tokens.
+func withoutTwins(name string, inputs []Input) (out []Input, left []string) {
+	for _, in := range inputs {
+		twin := ""
+		for _, s := range in.sequences() {
+			for _, earlier := range out {
+				if slices.ContainsFunc(earlier.sequences(), func(e sequence) bool { return slices.Equal(e.ids, s.ids) && !slices.Equal(e.images, s.images) }) {
+					twin = earlier.Case
+				}
+			}
+		}
+		if twin != "" {
+			left = append(left, fmt.Sprintf("path %s is not run with case %s: its tokens are those of case %s, which has other images", name, in.Case, twin))
+			continue
+		}
+		out = append(out, in)
+	}
+	return out, left
+}
+
 // add plans the passes of one more sequence of a case; lacks says why the path cannot be taken with
-// it. other returns tokens of another prompt.
-func (p *Plan) add(path dump.Path, ids []int, about About, other func() []int) (lacks string) {
-	n := len(ids)
+// it. other returns another prompt.
+func (p *Plan) add(path dump.Path, in sequence, about About, other func() sequence) (lacks string) {
+	ids, n := in.ids, len(in.ids)
+	cut := func(n int) sequence { return sequence{ids: ids[:n], images: in.images} }
 	wants := func(least int) string {
 		return fmt.Sprintf("it has %d tokens, and the path wants %d or more", n, least)
 	}
 	switch path.Kind {
 	case dump.OnePass:
-		p.feed(p.sequence(ids), 0, n)
+		p.feed(p.sequence(in), 0, n)
 	case dump.Decode:
 		k := min(decoded, n-1)
 		if path.Numbers != nil {
@@ -99,7 +139,7 @@ func (p *Plan) add(path dump.Path, ids []int, about About, other func() []int) (
 		if k < 1 || k >= n {
 			return wants(max(k, 1) + 1)
 		}
-		s := p.sequence(ids)
+		s := p.sequence(in)
 		p.feed(s, 0, n-k)
 		for at := n - k; at < n; at++ {
 			p.feed(s, at, at+1)
@@ -109,7 +149,7 @@ func (p *Plan) add(path dump.Path, ids []int, about About, other func() []int) (
 		if n < chunk+2 || chunk == 1 {
 			return wants(max(chunk, 2)+2) + ", in chunks of 2 or more"
 		}
-		s := p.sequence(ids)
+		s := p.sequence(in)
 		for at := 0; at < n; at += chunk {
 			p.feed(s, at, min(at+chunk, n))
 		}
@@ -118,13 +158,17 @@ func (p *Plan) add(path dump.Path, ids []int, about About, other func() []int) (
 		if pages == 0 {
 			return wants(about.Page+1) + fmt.Sprintf(": a page of the cache, of %d tokens, and one more", about.Page)
 		}
-		p.feed(p.sequence(ids), 0, n)
-		p.feed(p.sequence(ids[:pages+1]), 0, pages+1)
+		again := pages + 1
+		if in.images != nil {
+			again = n // a beginning may end inside of an image
+		}
+		p.feed(p.sequence(in), 0, n)
+		p.feed(p.sequence(cut(again)), 0, again)
 	case dump.Repeat:
 		if path.Numbers[0] < 2 {
 			return "one run is no repetition: write repeat: 2 or more"
 		}
-		s, between := p.sequence(ids), p.sequence(other())
+		s, between := p.sequence(in), p.sequence(other())
 		for k := range path.Numbers[0] {
 			if k > 0 {
 				p.run(between, k > 1)
@@ -132,6 +176,9 @@ func (p *Plan) add(path dump.Path, ids []int, about About, other func() []int) (
 			p.run(s, k > 0)
 		}
 	case dump.Lengths:
+		if in.images != nil {
+			return "a beginning of it may end inside of an image"
+		}
 		lengths := path.Numbers
 		if lengths == nil {
 			lengths = usualLengths(n, about.Window)
@@ -141,24 +188,30 @@ func (p *Plan) add(path dump.Path, ids []int, about About, other func() []int) (
 			return wants(slices.Max(path.Numbers))
 		}
 		for _, k := range lengths {
-			p.run(p.sequence(ids[:k]), false)
+			p.run(p.sequence(cut(k)), false)
 		}
 	case dump.Mask:
 		if n < 3 {
 			return wants(3)
 		}
 		m := n - n/3
-		p.run(p.sequence(ids), false)
-		hidden := p.sequence(ids[:m])
+		p.run(p.sequence(in), false)
+		hidden := p.sequence(cut(m))
 		p.Passes = append(p.Passes, []dump.PassItem{{Sequence: hidden, To: m, Hidden: ids[m:]}})
-		p.run(p.sequence(ids[:m]), false)
+		p.run(p.sequence(cut(m)), false)
 	}
 	return ""
 }
 
 // sequence adds a sequence and returns its number.
-func (p *Plan) sequence(ids []int) int {
-	p.Tokens = append(p.Tokens, ids)
+func (p *Plan) sequence(s sequence) int {
+	p.Tokens = append(p.Tokens, s.ids)
+	if s.images != nil || p.Images != nil {
+		for len(p.Images) < len(p.Tokens)-1 {
+			p.Images = append(p.Images, nil)
+		}
+		p.Images = append(p.Images, s.images)
+	}
 	return len(p.Tokens) - 1
 }
 
@@ -187,22 +240,60 @@ func usualLengths(n, window int) (out []int) {
 	return slices.DeleteFunc(slices.Compact(out), func(k int) bool { return k < 1 || k > n })
 }
 
-// other returns tokens of another prompt: those of another case, else the same ones in another
-// order.
-func other(inputs []Input, i int, ids []int) []int {
-	for j := range inputs {
-		for _, tokens := range inputs[(i+j)%len(inputs)].Tokens {
-			if !slices.Equal(tokens, ids) {
-				return tokens
+// other returns another prompt: that of another case, with images if this one has some, else the same
+// tokens in another order.
+func other(inputs []Input, i int, s sequence) sequence {
+	for _, alike := range []bool{true, false} {
+		for j := range inputs {
+			for _, o := range inputs[(i+j)%len(inputs)].sequences() {
+				if !slices.Equal(o.ids, s.ids) && (!alike || (o.images != nil) == (s.images != nil)) {
+					return o
+				}
 			}
 		}
 	}
-	back := slices.Clone(ids)
-	slices.Reverse(back)
-	if !slices.Equal(back, ids) || len(ids) == 1 {
+	back := sequence{ids: slices.Clone(s.ids), images: s.images}
+	slices.Reverse(back.ids)
+	if !slices.Equal(back.ids, s.ids) || len(s.ids) == 1 {
 		return back
 	}
-	return ids[1:]
+	return sequence{ids: s.ids[1:]}
+}
+
+// alongside plans a path of several sequences: one plan for all cases without images, and one for those
+// with some.
+func alongside(p dump.Path, name string, inputs []Input, left []string) (plans []Plan, _ []string, _ error) {
+	var texts, images []Input
+	for _, in := range inputs {
+		if in.Images == nil {
+			texts = append(texts, in)
+		} else {
+			images = append(images, in)
+		}
+	}
+	if len(texts) > 0 {
+		plan, err := together(p, texts)
+		if err != nil {
+			return nil, nil, fmt.Errorf("path %s: %w", name, err)
+		}
+		plan.Path = name
+		plans = append(plans, plan)
+	}
+	switch {
+	case len(images) > 1:
+		plan, err := together(p, images)
+		if err != nil {
+			return nil, nil, fmt.Errorf("path %s: %w", name, err)
+		}
+		plan.Path, plan.Case = name, images[0].Case
+		plans = append(plans, plan)
+	case len(images) == 1:
+		left = append(left, fmt.Sprintf("path %s is not run with case %s: no other case has images", name, images[0].Case))
+	}
+	if len(plans) == 0 {
+		return nil, nil, fmt.Errorf("no case can take the path %s: %s", name, strings.Join(left, "; "))
+	}
+	return plans, left, nil
 }
 
 // together plans a path of several sequences: those of all cases, and where these are one, or all
@@ -212,7 +303,9 @@ func together(p dump.Path, inputs []Input) (plan Plan, err error) {
 		plan.Case = inputs[0].Case
 	}
 	for _, in := range inputs {
-		plan.Tokens = append(plan.Tokens, in.Tokens...)
+		for _, s := range in.sequences() {
+			plan.sequence(s)
+		}
 	}
 	first := plan.Tokens[0]
 	equal := !slices.ContainsFunc(plan.Tokens, func(ids []int) bool { return len(ids) != len(first) })
@@ -220,9 +313,12 @@ func together(p dump.Path, inputs []Input) (plan Plan, err error) {
 		if len(first) == 1 {
 			return plan, fmt.Errorf("all sequences have one token: give a case two or more")
 		}
-		plan.Tokens = append(plan.Tokens, first[:(len(first)+1)/2])
+		if plan.Images != nil {
+			return plan, errors.New("a beginning of a case may end inside of an image: give another one, of another length")
+		}
+		plan.sequence(sequence{ids: first[:(len(first)+1)/2]})
 		if len(first) > 3 {
-			plan.Tokens = append(plan.Tokens, first[:len(first)-1])
+			plan.sequence(sequence{ids: first[:len(first)-1]})
 		}
 	}
 	var pass, back []dump.PassItem

@@ -1,8 +1,15 @@
 package serving
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/picture"
 )
 
 // How a request is written.
@@ -19,18 +26,13 @@ const (
 	AtOnce = "at once" // with others
 )
 
-// Message is one turn of a chat.
-type Message struct {
-	Role    string `json:"role"`
-	Content string `json:"content"`
-}
-
 // Ask is one request. One of IDs, Prompt and Messages is set, as As says.
 type Ask struct {
 	As       string
 	IDs      []int
 	Prompt   string
-	Messages []Message
+	Messages []dump.Message
+	Images   []string         // of the messages, as data URIs
 	Tools    []map[string]any // that the messages may call
 	Tokens   int              // how many are wanted, max_tokens
 	extra    map[string]any   // further keys of the request, of a probe
@@ -86,6 +88,61 @@ func (f form) String() string {
 	return "neither return_token_ids nor logprobs"
 }
 
+// turns are the messages as OpenAI's API has them: arguments of tools are texts, and images stand among
+// the parts of a message, where its text says picture.Mark, or else before the first text of a user.
+func (a Ask) turns() (out []map[string]any) {
+	images := a.Images
+	marked := slices.ContainsFunc(a.Messages, func(m dump.Message) bool { return strings.Contains(m.Content, picture.Mark) })
+	for _, m := range a.Messages {
+		turn := map[string]any{"role": m.Role, "content": m.Content}
+		if n := strings.Count(m.Content, picture.Mark); len(images) > 0 && (n > 0 || !marked && m.Role == "user") {
+			text := m.Content
+			if !marked {
+				n, text = len(images), strings.Repeat(picture.Mark, len(images))+text
+			}
+			n = min(n, len(images))
+			turn["content"], images = parts(text, images[:n]), images[n:]
+		}
+		var calls []map[string]any
+		for _, call := range m.ToolCalls {
+			calls = append(calls, withText(call))
+		}
+		for key, value := range map[string]any{"tool_calls": calls, "tool_call_id": m.ToolCallID, "name": m.Name} {
+			if !reflect.ValueOf(value).IsZero() {
+				turn[key] = value
+			}
+		}
+		out = append(out, turn)
+	}
+	return out
+}
+
+// parts are the content of a message with images.
+func parts(text string, images []string) (out []map[string]any) {
+	for i, piece := range strings.Split(text, picture.Mark) {
+		if i > 0 && i <= len(images) {
+			out = append(out, map[string]any{"type": "image_url", "image_url": map[string]any{"url": images[i-1]}})
+		}
+		if piece != "" {
+			out = append(out, map[string]any{"type": "text", "text": piece})
+		}
+	}
+	return out
+}
+
+// withText is a call of a tool whose arguments are a text.
+func withText(call map[string]any) map[string]any {
+	out := maps.Clone(call)
+	if function, ok := call["function"].(map[string]any); ok {
+		function = maps.Clone(function)
+		if text, err := json.Marshal(function["arguments"]); err == nil {
+			function["arguments"] = string(text)
+		}
+		out["function"] = function
+	}
+	return out
+}
+
 // body is the JSON of a request.
 func (a Ask) body(model string, f form) map[string]any {
 	body := map[string]any{"model": model, "max_tokens": a.Tokens, "temperature": 0}
@@ -95,7 +152,7 @@ func (a Ask) body(model string, f form) map[string]any {
 	case AsText:
 		body["prompt"] = a.Prompt
 	case AsChat:
-		body["messages"] = a.Messages
+		body["messages"] = a.turns()
 		if a.Tools != nil {
 			body["tools"] = a.Tools
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/serving"
 	"github.com/goparity/goparity/internal/serving/servingtest"
@@ -314,15 +315,15 @@ func TestBrokenCharacters(t *testing.T) {
 
 // A conversation of several turns, with tools, comes to the model as the reference's template has it.
 func TestConversations(t *testing.T) {
-	turns := []serving.Message{{Role: "system", Content: "t20 t21"}, {Role: "user", Content: "t22 t23"}, {Role: "assistant", Content: "t24"},
+	turns := []dump.Message{{Role: "system", Content: "t20 t21"}, {Role: "user", Content: "t22 t23"}, {Role: "assistant", Content: "t24"},
 		{Role: "user", Content: "t25 t26"}}
 	tools := []map[string]any{{"type": "function", "function": map[string]any{"name": "look"}}}
 	ref := servingtest.Reference("talk", serving.Ask{As: serving.AsChat, Messages: turns, Tools: tools}, servingtest.Chat(turns, tools...), tokensOfCases)
-	last := func(m []serving.Message) []serving.Message { return append(m[:1:1], m[len(m)-1]) }
-	moved := func(m []serving.Message) []serving.Message { return append(m[1:len(m):len(m)], m[0]) }
+	last := func(m []dump.Message) []dump.Message { return append(m[:1:1], m[len(m)-1]) }
+	moved := func(m []dump.Message) []dump.Message { return append(m[1:len(m):len(m)], m[0]) }
 	ref.Mistakes = []serving.Mistake{{Text: "turns before the last message are left out", IDs: servingtest.Chat(last(turns), tools...)},
 		{Text: "the system message is put at the end", IDs: servingtest.Chat(moved(turns), tools...)}, {Text: "the tools are left out", IDs: servingtest.Chat(turns)}}
-	render := func(change func(m []serving.Message) []serving.Message) func(*servingtest.Request) []int {
+	render := func(change func(m []dump.Message) []dump.Message) func(*servingtest.Request) []int {
 		return func(q *servingtest.Request) []int { return servingtest.Chat(change(q.Messages), q.Tools...) }
 	}
 	for _, c := range []struct {
@@ -334,7 +335,7 @@ func TestConversations(t *testing.T) {
 		{render(last), "turns before the last message are left out", "earlier turns are dropped"},
 		{render(moved), "the system message is put at the end", "the system message in another place"},
 		{func(q *servingtest.Request) []int { return servingtest.Chat(q.Messages) }, "the tools are left out", "tools are dropped"},
-		{render(func(m []serving.Message) []serving.Message { return m[1:] }), "", "none of the usual mistakes"},
+		{render(func(m []dump.Message) []dump.Message { return m[1:] }), "", "none of the usual mistakes"},
 	} {
 		for mask := range 4 {
 			stub := &servingtest.Stub{Render: c.render, NoIDs: mask&1 > 0, NoUsage: mask&2 > 0}

@@ -127,7 +127,11 @@ func (f *Fixture) newGenerations() (out []*Generation) {
 func (g *Generation) engineCase() engine.Case {
 	info := g.golden.Info
 	from, n := info.Generation.From, g.fixture.yaml.Generation
-	return forcedCase(g.Case, info.Tokens()[0][:from+n-1], from)
+	c := forcedCase(g.Case, info.Tokens()[0][:from+n-1], from)
+	if y, err := g.fixture.yaml.Case(g.Case); err == nil {
+		c.Images = g.fixture.yaml.ImagesOf(y)
+	}
+	return c
 }
 
 // forcedCase runs tokens behind a prompt one by one.
@@ -254,7 +258,7 @@ func (u *update) generate(variant string, onePass *engine.Result, forced map[str
 		if len(tokens) != 1 || len(tokens[0]) == 0 {
 			return nil, fmt.Errorf("case %s has %d sequences, and generation: %d asks for a text of one: give each prompt a case of its own", y.Name, len(tokens), n)
 		}
-		c := engine.Case{Name: y.Name, TokenIDs: tokens, Steps: n}
+		c := engine.Case{Name: y.Name, TokenIDs: tokens, Images: u.yaml.ImagesOf(y), Steps: n}
 		if ids := forced[y.Name]; ids != nil {
 			c.Forced = [][]int{ids}
 		}

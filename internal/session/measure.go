@@ -33,7 +33,7 @@ func (u *update) measure(variant string, onePass *engine.Result) (*measured, err
 		if len(tokens) == 0 {
 			return nil, fmt.Errorf("case %s has no tokens, and paths are ways to run tokens: take paths out", y.Name)
 		}
-		inputs = append(inputs, path.Input{Case: y.Name, Tokens: tokens})
+		inputs = append(inputs, path.Input{Case: y.Name, Tokens: tokens, Images: u.yaml.ImagesOf(y)})
 	}
 	var all [][]path.Plan
 	for _, y := range u.yaml.Paths {
@@ -117,7 +117,7 @@ func cuts(inputs []path.Input) (plans []path.Plan) {
 	for _, in := range inputs {
 		n := len(in.Tokens[0])
 		if m := n - n/3; m < n {
-			p, _, err := path.Plans(fmt.Sprintf("%s:%d", dump.Lengths, m), []path.Input{{Case: in.Case, Tokens: in.Tokens[:1]}}, path.About{})
+			p, _, err := path.Plans(fmt.Sprintf("%s:%d", dump.Lengths, m), []path.Input{{Case: in.Case, Tokens: in.Tokens[:1], Images: in.Images}}, path.About{})
 			if err == nil {
 				plans = append(plans, p...)
 			}
@@ -145,15 +145,19 @@ func (u *update) compareOwn(variant string, plans []path.Plan, onePass, runs []*
 			g.Own, g.Limit = true, 0 // one pass has no such rows
 		} else {
 			g.RowRelL2 = min(float64(a.RowRelL2), math.MaxFloat64) // of rows of zeros in one pass; JSON has no infinity
-			g.Label, g.Own = dump.Entry{Layer: a.Layer, Port: a.Port}.Label(), !agrees
+			g.Label = dump.Entry{Layer: a.Layer, Port: a.Port}.Label()
+			g.Left = !agrees && plan.Images != nil
+			g.Own = !agrees && !g.Left
 		}
 		own = own || g.Own
 		out = append(out, g)
 	}
 	for i := range out {
-		out[i].Own = own // all cases of a path are judged alike
+		out[i].Own = own && !out[i].Left // all cases of a path are judged alike
 		what := "shares the goldens of one pass"
 		switch {
+		case out[i].Left:
+			what = "is left out: the reference cuts images there"
 		case own && out[i].Limit == 0:
 			what = "keeps its own goldens: no run of one pass has its tokens alone"
 		case own:

@@ -190,7 +190,7 @@ func (f *Fixture) newPaths() (paths []*Path) {
 			missing = err
 			break
 		}
-		inputs = append(inputs, path.Input{Case: y.Name, Tokens: g.Info.Unpadded()})
+		inputs = append(inputs, path.Input{Case: y.Name, Tokens: g.Info.Unpadded(), Images: f.yaml.ImagesOf(y)})
 	}
 	for _, y := range f.yaml.Paths {
 		p := &Path{Name: y.Name, fixture: f, err: missing}
@@ -201,10 +201,29 @@ func (f *Fixture) newPaths() (paths []*Path) {
 			if p.err != nil {
 				p.err = fmt.Errorf("%s:%d: %w", f.yaml.File, y.Pos.Line, p.err)
 			}
+			p.plans = slices.DeleteFunc(p.plans, p.leaves)
+			if p.err == nil && len(p.plans) == 0 {
+				p.err = fmt.Errorf("%s:%d: the reference itself is not along it what it is in one pass: take it out", f.yaml.File, y.Pos.Line)
+			}
 		}
 		paths = append(paths, p)
 	}
 	return paths
+}
+
+// leaves reports whether a plan is left out, and notes it.
+func (p *Path) leaves(plan path.Plan) bool {
+	f := p.fixture
+	if f.yaml.Alone {
+		return false
+	}
+	left := slices.ContainsFunc(f.goldens.store.Paths(), func(g golden.Path) bool {
+		return g.Left && g.Variant == f.yaml.Reference(string(f.cfg.Run)) && g.Path == p.Name && g.Case == plan.Case
+	})
+	if left {
+		p.left = append(p.left, fmt.Sprintf("path %s is not run with case %s: the reference itself is not along it what it is in one pass", p.Name, plan.Case))
+	}
+	return left
 }
 
 // about is what plans depend on besides the tokens.
@@ -230,7 +249,7 @@ func pathCases(paths []*Path) (cases []engine.Case) {
 }
 
 func planCase(p path.Plan) engine.Case {
-	return engine.Case{Name: p.Name(), TokenIDs: p.Tokens, Path: p.Path, Passes: p.Passes}
+	return engine.Case{Name: p.Name(), TokenIDs: p.Tokens, Images: p.Images, Path: p.Path, Passes: p.Passes}
 }
 
 // take gives each path its runs, and returns the others, which are of one pass.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/infra"
+	"github.com/goparity/goparity/internal/picture"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/serving"
 	"github.com/goparity/goparity/internal/setting"
@@ -240,8 +242,8 @@ func (f *Fixture) servedReferences(s Serving) (refs []*serving.Reference, notes 
 		return nil, nil, err
 	}
 	for _, y := range f.yaml.Cases {
-		if len(y.Images) > 0 {
-			notes = append(notes, fmt.Sprintf("not judged: case %s has images", y.Name))
+		if len(y.Images) > 0 && y.Messages == nil {
+			notes = append(notes, fmt.Sprintf("not judged: case %s has images and no messages, and the API takes images in a chat", y.Name))
 			continue
 		}
 		name, spoken := y.Name, f.yaml.Generation > y.Steps
@@ -252,7 +254,10 @@ func (f *Fixture) servedReferences(s Serving) (refs []*serving.Reference, notes 
 		if err != nil {
 			return nil, nil, err
 		}
-		asks := asksOf(y)
+		asks, err := f.asksOf(y)
+		if err != nil {
+			return nil, nil, err
+		}
 		for i, ask := range asks {
 			var ref *serving.Reference
 			if spoken { // it is of one sequence
@@ -331,7 +336,7 @@ func (f *Fixture) servedType(s Serving, device, variant string) (tensor.DType, e
 }
 
 // asksOf are the requests of a case, one for each sequence.
-func asksOf(y fixture.Case) (asks []serving.Ask) {
+func (f *Fixture) asksOf(y fixture.Case) (asks []serving.Ask, err error) {
 	for _, p := range y.Prompts {
 		asks = append(asks, serving.Ask{As: serving.AsText, Prompt: p})
 	}
@@ -341,11 +346,18 @@ func asksOf(y fixture.Case) (asks []serving.Ask) {
 	if y.Messages != nil {
 		a := serving.Ask{As: serving.AsChat, Tools: y.Tools}
 		for _, m := range y.Messages {
-			a.Messages = append(a.Messages, serving.Message{Role: m.Role, Content: m.Content})
+			a.Messages = append(a.Messages, dump.Message(m))
+		}
+		for _, image := range slices.Concat(f.yaml.ImagesOf(y)...) {
+			file, err := picture.Read(image)
+			if err != nil {
+				return nil, fmt.Errorf("%s: case %s: %w", f.yaml.File, y.Name, err)
+			}
+			a.Images = append(a.Images, picture.DataURI(file))
 		}
 		asks = append(asks, a)
 	}
-	return asks
+	return asks, nil
 }
 
 // serveReport is the report of what servers answered, where no tensors were judged; nil if none was

@@ -104,7 +104,7 @@ func choose(known []dump.Text, a dump.Text) *dump.Text {
 }
 
 func sameAsk(a, b dump.Text) bool {
-	return a.Prompt == b.Prompt && slices.Equal(a.Messages, b.Messages)
+	return a.Prompt == b.Prompt && slices.EqualFunc(a.Messages, b.Messages, dump.Message.Equal)
 }
 
 func (f *Finding) judge() {

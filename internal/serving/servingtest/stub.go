@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/generation"
 	"github.com/goparity/goparity/internal/serving"
 	"github.com/goparity/goparity/tensor"
@@ -82,7 +83,7 @@ func Text(ids []int) string {
 }
 
 // Chat renders messages as ids: a token for each tool, then for each message that of its role and its content.
-func Chat(messages []serving.Message, tools ...map[string]any) []int {
+func Chat(messages []dump.Message, tools ...map[string]any) []int {
 	out := []int{BOS}
 	for range tools {
 		out = append(out, 10)
@@ -159,29 +160,29 @@ type Stub struct {
 
 // Request is what the server is asked.
 type Request struct {
-	Model    string            `json:"model"`
-	Prompt   any               `json:"prompt"`
-	Messages []serving.Message `json:"messages"`
-	Tools    []map[string]any  `json:"tools"`
-	Max      int               `json:"max_tokens"`
-	LogProbs any               `json:"logprobs"`
-	IDs      *bool             `json:"return_token_ids"`
-	Echo     bool              `json:"echo"`
-	Stream   bool              `json:"stream"`
-	NoEnd    bool              `json:"ignore_eos"`
-	TopK     int               `json:"top_k"`
-	Heat     float64           `json:"temperature"`
-	TopP     float64           `json:"top_p"`
-	MinP     float64           `json:"min_p"`
-	Salt     string            `json:"cache_salt"`
-	Seed     *uint64           `json:"seed"`
-	Stop     []string          `json:"stop"`
-	Bias     map[int]float64   `json:"logit_bias"`
-	Often    float64           `json:"frequency_penalty"`
-	Present  float64           `json:"presence_penalty"`
-	Again    float64           `json:"repetition_penalty"` // 0: 1
-	As       string            `json:"-"`                  // as package serving calls it
-	Tokens   []int             `json:"-"`                  // of the prompt
+	Model    string           `json:"model"`
+	Prompt   any              `json:"prompt"`
+	Messages []dump.Message   `json:"messages"`
+	Tools    []map[string]any `json:"tools"`
+	Max      int              `json:"max_tokens"`
+	LogProbs any              `json:"logprobs"`
+	IDs      *bool            `json:"return_token_ids"`
+	Echo     bool             `json:"echo"`
+	Stream   bool             `json:"stream"`
+	NoEnd    bool             `json:"ignore_eos"`
+	TopK     int              `json:"top_k"`
+	Heat     float64          `json:"temperature"`
+	TopP     float64          `json:"top_p"`
+	MinP     float64          `json:"min_p"`
+	Salt     string           `json:"cache_salt"`
+	Seed     *uint64          `json:"seed"`
+	Stop     []string         `json:"stop"`
+	Bias     map[int]float64  `json:"logit_bias"`
+	Often    float64          `json:"frequency_penalty"`
+	Present  float64          `json:"presence_penalty"`
+	Again    float64          `json:"repetition_penalty"` // 0: 1
+	As       string           `json:"-"`                  // as package serving calls it
+	Tokens   []int            `json:"-"`                  // of the prompt
 }
 
 // Start starts the server and returns its address. It ends with the test.
@@ -557,7 +558,7 @@ func Reference(name string, ask serving.Ask, prompt []int, n int) *serving.Refer
 // Cases are the references of a fixture: two prompts as ids that begin alike, one as text, one chat.
 func Cases(n int) []*serving.Reference {
 	a, b, words := []int{BOS, 5, 6, 7, 8}, []int{BOS, 5, 6, 9}, "t11 t12 t13"
-	messages := []serving.Message{{Role: "system", Content: "t20 t21"}, {Role: "user", Content: "t22 t23"}}
+	messages := []dump.Message{{Role: "system", Content: "t20 t21"}, {Role: "user", Content: "t22 t23"}}
 	return []*serving.Reference{
 		Reference("first", serving.Ask{As: serving.AsIDs, IDs: a}, a, n),
 		Reference("second", serving.Ask{As: serving.AsIDs, IDs: b}, b, n),

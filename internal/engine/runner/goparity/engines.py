@@ -28,7 +28,7 @@ KEYS = {
     "encodings": "types that it computes in; empty: it says itself what it does not have",
     "paths": "execution paths: decode, chunked, batch, padding, prefix, repeat, lengths, mask",
     "settings": "keys of engine in fixture.yaml; None: all are passed on",
-    "records": "besides tensors: steps, text, weights, kv_cache, attention, costs, program, injected, activations, kv_type, adapter",
+    "records": "besides tensors: steps, text, images (it takes them), weights, kv_cache, attention, costs, program, injected, activations, kv_type, adapter",
 }
 
 _FUNCTIONS = ("check", "load", "run", "weights")
@@ -87,6 +87,8 @@ def check(module, job):
             wants("paths", kind, f"path {case['path']} (case {case['name']})")
         if (case.get("steps") or 1) > 1:
             wants("records", "steps", f"decode steps (case {case['name']})")
+        if case.get("images") and not job.oracle:
+            wants("records", "images", f"images (case {case['name']})")
     for key in job.config if can["settings"] is not None else ():
         wants("settings", key, f"setting {key}")
 

@@ -15,7 +15,7 @@ class Spec:
         self.prompts = case.get("prompts") or []
         self.messages = case.get("messages") or []
         self.token_ids = case.get("token_ids") or []
-        self.images = case.get("images") or []
+        self.images = [path for paths in case.get("images") or [] for path in paths]
         self.steps = case.get("steps") or 1
         self.model = job.model
         self.revision = job.revision

@@ -5,17 +5,18 @@ import inspect
 
 import torch
 
-from . import torchsanity
+from . import torchimages, torchsanity
 from .errors import ModelError, UsageError
 
 
-def run(model, state, device, job, case, dump, save):
+def run(model, images, given, state, device, job, case, dump, save):
     """Runs the passes of a case, and keeps what was fed in run.json's path and passes.
 
     Sequences of one pass run as one batch. Later passes go on with the cache of just that batch. A
-    batch begins with the model's state as it was when it was loaded.
+    batch begins with the model's state as it was when it was loaded. Sequences with images that are fed in
+    parts are given to the language model as one pass was: given, of torchimages.
     """
-    machine = _Machine(model, state, device, job, case)
+    machine = _Machine(model, images, given, state, device, job, case)
     fed, masks = [], {}
     for k, items in enumerate(case["passes"]):
         items, mask, result = machine.forward(k, items)
@@ -42,10 +43,11 @@ class _Batch:
 
 
 class _Machine:
-    def __init__(self, model, state, device, job, case):
-        self.model, self.state, self.device, self.case = model, state, device, case
+    def __init__(self, model, images, given, state, device, job, case):
+        self.model, self.images, self.given, self.state, self.device, self.case = model, images, given, state, device, case
         self.generates, self.keeps = job.task == "text-generation", job.kv_cache or job.kv_type is not None
         self.tokens = case["token_ids"]
+        self.pictures = case.get("images") or [[] for _ in self.tokens]
         kind, _, side = case["path"].partition(":")
         self.left = side == "left" if kind == "padding" else self.generates
         self.prefix = kind == "prefix"
@@ -86,12 +88,13 @@ class _Machine:
         args = {"input_ids": torch.tensor(x, device=self.device)}
         if not self.generates or bool((slots == 0).any()):
             args["attention_mask"] = slots
-        if self.accepts_positions:
+        seen = any(self.pictures[i["sequence"]] for i in items)
+        if self.accepts_positions and not (seen and any(hasattr(m, "get_rope_index") for m in self.model.modules())):
             first = torch.tensor([[i["from"]] for i in items], device=self.device)
             args["position_ids"] = (real.cumsum(-1) - 1).clamp(min=0) + first
         if self.caches or self.keeps:
             args.update(use_cache=True, past_key_values=batch.past)
-        result = self.model(**args)
+        result = self._run(k, items, x, args) if seen else self.model(**args)
         past = getattr(result, "past_key_values", None)
         if self.caches and past is None:
             raise ModelError(f"{type(self.model).__name__} keeps no cache", f"take {self.case['path']} out of paths")
@@ -99,6 +102,16 @@ class _Machine:
         for s in batch.sequences:
             self.batches[s] = batch
         return items, real.tolist() if padded else None, result
+
+    def _run(self, k, items, x, args):
+        """A forward pass of sequences with images."""
+        first = items[0]
+        if first["sequence"] in self.given:
+            if len(items) > 1:
+                raise UsageError(f"case {self.case['name']}: forward pass {k} feeds parts of several sequences with images")
+            given = self.given[first["sequence"]]
+            return given.run(self.model, first["from"], first["to"], use_cache=True, past_key_values=args["past_key_values"])
+        return self.model(**args, **torchimages.to(self.model, self.images.inputs(x, [self.pictures[i["sequence"]] for i in items]), self.device))
 
     def _begin(self, items):
         self.state.restore()
@@ -122,7 +135,7 @@ class _Machine:
         item = items[0]
         tokens = self.tokens[item["sequence"]]
         for other, batch in self.batches.items():
-            if len(batch.sequences) != 1 or other == item["sequence"]:
+            if len(batch.sequences) != 1 or other == item["sequence"] or self.pictures[other] != self.pictures[item["sequence"]]:
                 continue
             n = min(item["to"] - 1, batch.lengths[0])
             if n < 1 or self.tokens[other][:n] != tokens[:n]:

@@ -16,9 +16,7 @@ _STATIC = ("grouped_mm", "batched_mm")  # implementations of experts whose shape
 
 def built(job, dtype, settings, auto):
     """The model of a configuration, without weights."""
-    import transformers
-
-    return programfake.build(settings, getattr(transformers, auto[job.task]), dtype=dtype, trust_remote_code=job.trust_remote_code,
+    return programfake.build(settings, auto, dtype=dtype, trust_remote_code=job.trust_remote_code,
                              attn_implementation=job.config.get("attn_implementation", "eager"))  # fmt: skip
 
 

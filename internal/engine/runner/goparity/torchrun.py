@@ -17,7 +17,7 @@ CAN = {
     "encodings": ["float32", "float64", "bfloat16", "float16"],
     "paths": ["decode", "chunked", "batch", "padding", "prefix", "repeat", "lengths", "mask"],
     "settings": ["attn_implementation"],
-    "records": ["steps", "text", "kv_cache", "weights", "attention", "program", "activations", "kv_type", "adapter"],
+    "records": ["steps", "text", "images", "kv_cache", "weights", "attention", "program", "activations", "kv_type", "adapter"],
 }
 
 

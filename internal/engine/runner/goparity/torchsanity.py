@@ -11,7 +11,7 @@ ADVICE = ("look at the tokenizer and the chat template first, nonsense makes non
           "if that is meant, as with random weights, write model: {skip_sanity: REASON} in fixture.yaml")  # fmt: skip
 
 
-def generated(model, device, case, ids, job, tokenizer):
+def generated(model, device, case, ids, job, tokenizer, seen):
     """Returns the reference's own text after the first sequence of a case.
 
     Empty or endless text is doubted.
@@ -21,7 +21,7 @@ def generated(model, device, case, ids, job, tokenizer):
     if room <= 0:
         return ""
     x = torch.tensor([ids[0]], device=device)
-    made = model.generate(input_ids=x, attention_mask=torch.ones_like(x), max_new_tokens=room, do_sample=False)[0, len(ids[0]) :].tolist()
+    made = model.generate(input_ids=x, attention_mask=torch.ones_like(x), max_new_tokens=room, do_sample=False, **seen)[0, len(ids[0]) :].tolist()
     try:
         text = tokenizer().decode(made, skip_special_tokens=True)
     except JobError:

@@ -4,8 +4,9 @@ from contextlib import contextmanager, suppress
 
 import torch
 
-from . import config, installed, oracle, texts, tokens, torchcache, torchhooks, torchlora, torchpaths, torchprogram, torchrounding, torchsanity, weights
+from . import config, installed, oracle, texts, tokens, torchcache, torchhooks, torchimages, torchlora, torchpaths, torchprogram, torchrounding, torchsanity, weights
 from .errors import ModelError, UsageError
+from .images import Images, names
 from .job import BLIND
 from .progress import warn
 from .torchstate import State
@@ -22,13 +23,14 @@ class Pretrained:
     def __init__(self, job, out, device, dtype):
         self.job, self.out, self.device = job, out, device
         with out.clock.phase("load"):
-            self.model = model = torchprogram.built(job, dtype, _settings(job), AUTO) if job.programs_only and not job.oracle else _load(job, dtype).to(device)
+            self.model = model = torchprogram.built(job, dtype, settings := _settings(job), _auto(job, settings)) if job.programs_only and not job.oracle else _load(job, dtype).to(device)
             if job.activations:
                 out.about["activations"] = torchrounding.install(model, job.activations)
             if job.adapter:
                 torchlora.install(model, job.adapter)
             self.tokenizer = tokens.tokenizer_of(job)
-            self.ids = {c["name"]: tokens.encode(job, c, self.tokenizer) for c in job.cases}
+            self.images = Images(job)
+            self.ids = {c["name"]: self.images.encode(c) if c.get("images") else tokens.encode(job, c, self.tokenizer) for c in job.cases}
         self.known = tokens.known_ids(self.tokenizer) if job.task == "text-generation" and not job.programs_only else None
         out.about.update(installed.about(type(model)), modules=torchhooks.modules(model))
         kernel = getattr(model.config, "_attn_implementation", None)
@@ -47,20 +49,24 @@ class Pretrained:
         job, model, ids = self.job, self.model, self.ids[case["name"]]
         if job.kv_type:
             dump.info["encoding"] = {"compute": job.encoding or "float32", "kv_cache": job.kv_type["type"]}
+        if case.get("images"):
+            dump.info["images"] = names(case["images"])
         if case.get("passes"):
+            given = torchimages.given(model, self.images, self.state, self.device, case)
             with _recorded(job, dump, model) as save, self.out.clock.phase("forward"):
-                torchpaths.run(model, self.state, self.device, job, case, dump, save)
+                torchpaths.run(model, self.images, given, self.state, self.device, job, case, dump, save)
             return
         dump.info["token_ids"] = ids
-        if not job.programs_only and (text := texts.reference(case, self.tokenizer)):
+        seen = torchimages.to(model, self.images.inputs(ids, case["images"]), self.device) if case.get("images") else {}
+        if not case.get("images") and not job.programs_only and (text := texts.reference(case, self.tokenizer)):
             dump.info["text"] = text
         if job.task == "text-generation" and job.sanity and not job.programs_only and getattr(model, "can_generate", lambda: False)():
             with self.out.clock.phase("sanity"):
-                dump.info["reference_text"] = torchsanity.generated(model, self.device, case, ids, job, self.tokenizer)
+                dump.info["reference_text"] = torchsanity.generated(model, self.device, case, ids, job, self.tokenizer, seen)
 
         def run(save):
             self.state.restore()
-            return _steps(model, self.device, job, case, ids, dump.info, self.known, save)
+            return _steps(model, self.device, job, case, ids, dump.info, self.known, save, seen)
 
         with _recorded(job, dump, model, run) as save, self.out.clock.phase("forward"):
             dump.info["sequence"] = run(save)
@@ -84,13 +90,23 @@ def _settings(job):
     return settings
 
 
+def _auto(job, settings):
+    """The class that loads a model of the task: one that takes images, where there is no other."""
+    import transformers
+
+    auto = getattr(transformers, AUTO[job.task])
+    if job.task == "text-generation" and type(settings) not in auto._model_mapping and not hasattr(settings, "auto_map"):
+        return transformers.AutoModelForImageTextToText
+    return auto
+
+
 def _load(job, dtype):
     import transformers
 
     if job.oracle:
         return _module(job, oracle.load(job, "reference")(oracle.Spec(job, job.cases[0])))[0].to(dtype).eval()
     settings = _settings(job)
-    auto = getattr(transformers, AUTO[job.task])
+    auto = _auto(job, settings)
     try:
         model, info = auto.from_pretrained(job.model, config=settings, dtype=dtype, output_loading_info=True, ignore_mismatched_sizes=True,
                                            attn_implementation=job.config.get("attn_implementation", "eager"),
@@ -140,12 +156,12 @@ def _recorded(job, dump, model, again=None):
     program.save(again)
 
 
-def _steps(model, device, job, case, ids, info, known, save):
+def _steps(model, device, job, case, ids, info, known, save, seen):
     """Prefill, then decode with the cache. Returns the sequences.
 
     Each step is fed the forced token, or the model's own greedy one among those that the tokenizer
     knows. A batch of several lengths is padded: in front for generation, else at the end. info gets
-    pad_mask, [batch][token] of the first step.
+    pad_mask, [batch][token] of the first step. seen are the images, which the first step is given.
     """
     steps = case.get("steps") or 1
     forced = tokens.forced(case, len(ids))
@@ -160,7 +176,7 @@ def _steps(model, device, job, case, ids, info, known, save):
     if padded:
         info["pad_mask"] = mask.tolist()
     if job.task != "text-generation":
-        result = model(input_ids=x, **args)
+        result = model(input_ids=x, **args, **seen)
         if not job.programs_only:
             torchsanity.check_output(job, case, result)
         save(0, result)
@@ -172,7 +188,7 @@ def _steps(model, device, job, case, ids, info, known, save):
             args = {"attention_mask": mask, "position_ids": positions[:, -x.shape[1] :]}
         if steps > 1 or job.kv_cache or job.kv_type:
             args.update(use_cache=True, past_key_values=past)
-        result = model(input_ids=x, **args)
+        result = model(input_ids=x, **args, **(seen if step == 0 else {}))
         if not job.programs_only:
             torchsanity.check_output(job, case, result.logits[:, -1])
         save(step, result, x.shape[1])

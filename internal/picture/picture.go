@@ -1,0 +1,94 @@
+// Package picture draws the images that models are tried with where nobody gave any. They have a
+// name each, as a file would, and are drawn from it: no photograph is kept.
+package picture
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"regexp"
+	"strconv"
+
+	"github.com/goparity/goparity/internal/mapfile"
+)
+
+// Mark says in the text of a case where an image stands; without any the images come first.
+const Mark = "<image>"
+
+// Picture is an image of a size; those of other seeds have nothing in common.
+type Picture struct{ Width, Height, Seed int }
+
+var names = regexp.MustCompile(`^picture-([1-9][0-9]{0,3})x([1-9][0-9]{0,3})-([0-9]{1,4})\.png$`)
+
+// Parse reads the name of a picture, picture-64x48-1.png; ok is false for names of files.
+func Parse(name string) (p Picture, ok bool) {
+	m := names.FindStringSubmatch(name)
+	if m == nil {
+		return p, false
+	}
+	p.Width, _ = strconv.Atoi(m[1])
+	p.Height, _ = strconv.Atoi(m[2])
+	p.Seed, _ = strconv.Atoi(m[3])
+	return p, true
+}
+
+// Name is the name of the picture.
+func (p Picture) Name() string { return fmt.Sprintf("picture-%dx%d-%d.png", p.Width, p.Height, p.Seed) }
+
+// draw makes pixels of which none can be taken for another: red grows to the right and green down, so
+// that turned, mirrored and cut images differ everywhere; blue and the brightness of squares are drawn
+// by chance, so that resizing, the order of patches and other seeds show.
+func (p Picture) draw() *image.RGBA {
+	out := image.NewRGBA(image.Rect(0, 0, p.Width, p.Height))
+	const square = 5 // divides no size of patches
+	for y := range p.Height {
+		for x := range p.Width {
+			chance := noise(uint64(p.Seed), uint64(x/square), uint64(y/square))
+			dark := chance >> 8 & 63
+			out.SetRGBA(x, y, color.RGBA{
+				R: uint8(192*uint64(x)/uint64(p.Width) + dark),
+				G: uint8(192*uint64(y)/uint64(p.Height) + dark),
+				B: uint8(chance),
+				A: 255,
+			})
+		}
+	}
+	return out
+}
+
+// noise is the finalizer of splitmix64.
+func noise(seed, x, y uint64) uint64 {
+	z := (seed*1_000_003+x)*1_000_003 + y + 0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// PNG is the picture as a file.
+func (p Picture) PNG() []byte {
+	var b bytes.Buffer
+	if err := png.Encode(&b, p.draw()); err != nil {
+		panic("picture: " + err.Error()) // a buffer takes everything, and the size is one that PNG has
+	}
+	return b.Bytes()
+}
+
+// Read returns a file of an image, or draws the picture of that name.
+func Read(name string) ([]byte, error) {
+	if p, drawn := Parse(name); drawn {
+		return p.PNG(), nil
+	}
+	return mapfile.Read(name, mapfile.MaxConfig)
+}
+
+// DataURI is a file of an image as OpenAI's API takes it.
+func DataURI(file []byte) string {
+	kind := "image/png"
+	if bytes.HasPrefix(file, []byte{0xff, 0xd8}) {
+		kind = "image/jpeg"
+	}
+	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(file)
+}

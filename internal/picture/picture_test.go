@@ -1,0 +1,86 @@
+package picture_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"image"
+	"image/png"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/picture"
+)
+
+func TestParse(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		ok     bool
+		reason string
+	}{
+		{"picture-64x48-1.png", true, "what Name writes"},
+		{"cat.png", false, "a file"},
+		{"picture-0x48-1.png", false, "no width"},
+		{"picture-64x48.png", false, "no seed"},
+		{"picture-99999x48-1.png", false, "too large to be meant"},
+		{"more/picture-64x48-1.png", false, "a file in a folder"},
+	} {
+		p, ok := picture.Parse(tt.name)
+		assert.Equal(t, tt.ok, ok, tt.reason)
+		if ok {
+			assert.Equal(t, tt.name, p.Name())
+		}
+	}
+}
+
+func decoded(t *testing.T, p picture.Picture) image.Image {
+	img, err := png.Decode(bytes.NewReader(p.PNG()))
+	require.NoError(t, err)
+	return img
+}
+
+func TestPNG(t *testing.T) {
+	p := picture.Picture{Width: 60, Height: 40, Seed: 1}
+	img := decoded(t, p)
+	assert.Equal(t, image.Rect(0, 0, 60, 40), img.Bounds())
+	assert.Equal(t, img, decoded(t, p), "the same each time")
+
+	differs := func(other func(x, y int) (int, int)) (n int) {
+		for y := range 40 {
+			for x := range 60 {
+				if u, v := other(x, y); img.At(x, y) != img.At(u, v) {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	const most = 60 * 40 * 9 / 10
+	assert.Greater(t, differs(func(x, y int) (int, int) { return 59 - x, y }), most, "mirrored")
+	assert.Greater(t, differs(func(x, y int) (int, int) { return x, 39 - y }), most, "upside down")
+	assert.Greater(t, differs(func(x, y int) (int, int) { return (x + 8) % 60, y }), most, "a patch further")
+
+	other := decoded(t, picture.Picture{Width: 60, Height: 40, Seed: 2})
+	same := 0
+	for y := range 40 {
+		for x := range 60 {
+			if img.At(x, y) == other.At(x, y) {
+				same++
+			}
+		}
+	}
+	assert.Less(t, same, 60*40/20, "another seed is another picture")
+}
+
+func TestDataURI(t *testing.T) {
+	file := picture.Picture{Width: 2, Height: 2}.PNG()
+	kind, data, ok := strings.Cut(picture.DataURI(file), ";base64,")
+	require.True(t, ok)
+	assert.Equal(t, "data:image/png", kind)
+	got, err := base64.StdEncoding.DecodeString(data)
+	require.NoError(t, err)
+	assert.Equal(t, file, got)
+	assert.Contains(t, picture.DataURI([]byte{0xff, 0xd8, 0xff}), "data:image/jpeg")
+}

@@ -28,24 +28,34 @@ func (f *runFlags) planned(job *engine.Job) ([]engine.Case, error) {
 	case !fixture.Plannable(job.Task):
 		return nil, usage("run: want one of --prompt, --token-ids and --follow: no cases are planned for task %s", job.Task)
 	}
-	plan := battery.New(config, battery.Options{Generates: job.Task == fixture.TextGeneration, Text: fixture.HasTokenizer(dir), MaxLayers: job.MaxLayers})
+	of := battery.Of(dir, job.Task == fixture.TextGeneration)
+	of.MaxLayers = job.MaxLayers
+	plan := battery.New(config, of)
 	if job.MaxLayers == 0 {
 		job.MaxLayers = plan.MaxLayers
 	}
 	var cases []engine.Case
 	for _, c := range plan.Cases {
-		ec := engine.Case{Name: c.Name, Steps: c.Steps}
-		if ec.Prompts = []string{c.Prompt}; c.TokenIDs != nil {
-			ec.Prompts, ec.TokenIDs = nil, [][]int{c.TokenIDs}
+		ec := engine.Case{Name: c.Name, Messages: c.Messages, Tools: c.Tools, Steps: c.Steps}
+		if c.TokenIDs != nil {
+			ec.TokenIDs = [][]int{c.TokenIDs}
 		}
-		cases = append(cases, ec)
+		if c.Prompt != "" {
+			ec.Prompts = []string{c.Prompt}
+		}
+		if c.Images != nil {
+			ec.Images = [][]string{c.Images}
+		}
+		if c.Images == nil || engine.TakesImages(job.Engine) {
+			cases = append(cases, ec)
+		}
 	}
 	return cases, nil
 }
 
-// followAll takes what each of the planned cases of another run was given; nil where that is one of a
-// single case.
-func followAll(dir string) (cases []engine.Case, err error) {
+// followAll takes what each of the planned cases of another run was given, without those with images if
+// the engine of that name takes none; nil where that is one of a single case.
+func followAll(dir, name string) (cases []engine.Case, err error) {
 	folders, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, usage("run: --follow: %v", err)
@@ -61,7 +71,9 @@ func followAll(dir string) (cases []engine.Case, err error) {
 		if err := follow(&c, filepath.Join(dir, c.Name)); err != nil {
 			return nil, err
 		}
-		cases = append(cases, c)
+		if c.Images == nil || engine.TakesImages(name) {
+			cases = append(cases, c)
+		}
 	}
 	return cases, nil
 }

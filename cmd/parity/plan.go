@@ -69,8 +69,9 @@ func (f *planFlags) run(w io.Writer, model string) error {
 	if err != nil {
 		return usage("plan: %v", err)
 	}
-	plan := battery.New(config, battery.Options{Generates: task == fixture.TextGeneration, Text: fixture.HasTokenizer(dir),
-		Paths: fixture.AutoPaths(task), MaxLayers: f.layers, Budget: f.budget})
+	of := battery.Of(dir, task == fixture.TextGeneration)
+	of.Paths, of.MaxLayers, of.Budget = fixture.AutoPaths(task), f.layers, f.budget
+	plan := battery.New(config, of)
 	if f.yaml {
 		budget := f.budget
 		if budget == battery.DefaultBudget {

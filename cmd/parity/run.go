@@ -26,6 +26,7 @@ import (
 	"github.com/goparity/goparity/internal/gpu"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/path"
+	"github.com/goparity/goparity/internal/picture"
 	"github.com/goparity/goparity/internal/subtest"
 	"github.com/goparity/goparity/internal/supervise"
 	"github.com/goparity/goparity/internal/whole"
@@ -418,7 +419,7 @@ func (f *runFlags) cases(job *engine.Job) ([]engine.Case, error) {
 	case given == 0 && job.Task != fixture.Module:
 		return f.planned(job)
 	case f.follow != "":
-		if cases, err := followAll(f.follow); cases != nil || err != nil {
+		if cases, err := followAll(f.follow, job.Engine); cases != nil || err != nil {
 			return cases, err
 		}
 	}
@@ -457,6 +458,7 @@ func follow(c *engine.Case, dir string) error {
 	}
 	var run struct {
 		TokenIDs [][]int           `json:"token_ids"`
+		Images   [][]string        `json:"images"`
 		Sequence [][]int           `json:"sequence"`
 		Order    []dump.OrderEntry `json:"order"`
 	}
@@ -470,7 +472,12 @@ func follow(c *engine.Case, dir string) error {
 	for _, e := range run.Order {
 		steps[e.Step] = true
 	}
-	c.TokenIDs, c.Steps = run.TokenIDs, max(len(steps), 1)
+	for _, image := range slices.Concat(run.Images...) {
+		if _, drawn := picture.Parse(image); !drawn {
+			return usage("run: --follow: %s was given the image %s, which is not in the dump: compare the two engines in a fixture", file, image)
+		}
+	}
+	c.TokenIDs, c.Images, c.Steps = run.TokenIDs, run.Images, max(len(steps), 1)
 	if c.Steps == 1 {
 		return nil
 	}

@@ -141,7 +141,7 @@ func TestNewOfEncoder(t *testing.T) {
 
 func TestNotTried(t *testing.T) {
 	p := battery.New(config(map[string]any{"max_position_embeddings": 64.0, "vision_config": map[string]any{}}), battery.Options{Generates: true, Paths: []string{"lengths", "prefix"}})
-	assert.Equal(t, []string{"images: give a case some", "the execution path decode: the engine has none", "the execution path chunked: the engine has none",
+	assert.Equal(t, []string{"images: the model's folder has no processor of them: give a case some", "the execution path decode: the engine has none", "the execution path chunked: the engine has none",
 		"the execution path batch: the engine has none", "the execution path padding: the engine has none",
 		"the execution path prefix: no case is long enough", "the execution path repeat: the engine has none"}, p.NotTried)
 }

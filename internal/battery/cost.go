@@ -46,10 +46,10 @@ func sizeOf(c checkpoint.Config) size {
 	}
 	s := size{hidden: c.Hidden()}
 	if s.hidden == 0 {
-		s.hidden = first(defaultVocab, "dim", "model_dim", "embedding_size")
+		s.hidden = first(defaultVocab, "dim", "embed_dim", "model_dim", "embedding_size")
 	}
 	s.inner = first(defaultExpand*s.hidden, "intermediate_size", "ffn_dim", "n_inner", "d_ff", "ffn_hidden_size", "hidden_dim")
-	s.layers = first(1, "num_hidden_layers", "n_layer", "num_layers", "n_layers", "num_decoder_layers")
+	s.layers = first(1, "num_hidden_layers", "n_layer", "num_layers", "n_layers", "num_decoder_layers", "depth")
 	s.vocab = first(defaultVocab, "vocab_size")
 	s.experts, s.active = 1, 1
 	if n := first(0, "num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"); n > 0 {

@@ -26,5 +26,8 @@ const (
 	mostChunk      = 500   // tokens of a chunk at most
 	fewTokens      = 7     // of the short case: what follows it crosses 8, a kernel's smallest tile
 	fewestLayers   = 2     // of a model in part: an error of the first must reach another
+	unitsPerEdge   = 4     // of images, where the model says no size of them: few, and none alike
+	defaultPatch   = 14    // pixels
+	imageChunk     = 32    // tokens of a chunk that ends inside of an image
 	defaultVocab   = 256   // token ids where the config does not say
 )

@@ -10,6 +10,7 @@ import (
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/path"
+	"github.com/goparity/goparity/internal/picture"
 )
 
 // Prefix begins the name of each case that is planned.
@@ -20,21 +21,33 @@ const Text = "The quick brown fox paid 3,141.59 for a naïve café in 東京 �
 
 // Options say what is planned for.
 type Options struct {
-	Generates bool          // the model generates text: it has a cache, and rows depend on the tokens before them alone
-	Text      bool          // there is a tokenizer
-	Paths     []string      // names of the execution paths that the candidate can run, without numbers
-	MaxLayers int           // the number of blocks that run; 0 leaves it to the plan
-	Budget    time.Duration // DefaultBudget if 0
-	Bytes     int64         // of goldens; DefaultBytes if 0
+	Generates bool              // the model generates text: it has a cache, and rows depend on the tokens before them alone
+	Text      bool              // there is a tokenizer
+	Chat      string            // its chat template; "" for none
+	Images    checkpoint.Config // of what makes images fit for the model; nil where it takes none
+	Paths     []string          // names of the execution paths that the candidate can run, without numbers
+	MaxLayers int               // the number of blocks that run; 0 leaves it to the plan
+	Budget    time.Duration     // DefaultBudget if 0
+	Bytes     int64             // of goldens; DefaultBytes if 0
 }
 
-// Case is an input and what it is for.
+// Of are the options that a model's folder has.
+func Of(dir string, generates bool) Options {
+	return Options{Generates: generates, Text: checkpoint.HasTokenizer(dir), Chat: checkpoint.ChatTemplate(dir), Images: checkpoint.ImageProcessor(dir)}
+}
+
+// Case is an input and what it is for: token ids, a prompt, or messages.
 type Case struct {
 	Name, For string
 	TokenIDs  []int
 	Prompt    string
+	Messages  []dump.Message
+	Tools     []map[string]any
+	Images    []string // of the prompt or the messages, by the names of package picture
 	Steps     int
 	Cost      Cost
+
+	seen []picture.Picture // Images
 }
 
 // Path is an execution path of the cases and what it is for.
@@ -50,6 +63,8 @@ type Plan struct {
 	MaxLayers int // the first blocks that run; 0 for all
 	Cost      Cost
 	NotTried  []string // and why
+
+	left []string // cases that the budget does not take
 }
 
 // New plans for the model of a config. Tokens are the same for the same config: drawn from the middle
@@ -58,7 +73,10 @@ type Plan struct {
 // shortest plan is beyond the budget, it is returned all the same.
 func New(c checkpoint.Config, o Options) Plan {
 	o.Budget, o.Bytes = cmp.Or(o.Budget, DefaultBudget), cmp.Or(o.Bytes, DefaultBytes)
-	p := planner{config: c, options: o, size: sizeOf(c), boundaries: Boundaries(c)}
+	if c["vision_config"] == nil {
+		o.Images = nil
+	}
+	p := planner{config: c, options: o, size: sizeOf(c), sight: newSight(c, o.Images), boundaries: Boundaries(c)}
 	layers := p.size.layers
 	if o.MaxLayers > 0 {
 		layers = min(layers, o.MaxLayers)
@@ -85,6 +103,7 @@ type planner struct {
 	config     checkpoint.Config
 	options    Options
 	size       size
+	sight      sight
 	boundaries []Boundary
 }
 
@@ -146,15 +165,21 @@ func (p *planner) plan(longest, layers int) (out Plan) {
 	n := min(longest+extra, p.most())
 	out.Cases = p.cases(n)
 	out.Cost.Time = p.size.load(layers)
-	var inputs []path.Input
 	for i := range out.Cases {
-		c := &out.Cases[i]
-		tokens := max(len(c.TokenIDs), len(c.Prompt)/3)
-		c.Cost = p.size.of(steps(tokens, c.Steps), layers, true)
+		out.Cases[i].Cost = p.costOf(out.Cases[i], layers)
+	}
+	p.addImages(&out, layers)
+	var inputs []path.Input
+	for i, c := range out.Cases {
 		out.Cost.add(c.Cost)
-		if c.TokenIDs != nil {
-			inputs = append(inputs, path.Input{Case: c.Name, Tokens: [][]int{c.TokenIDs}})
+		in := path.Input{Case: c.Name, Tokens: [][]int{c.TokenIDs}}
+		if c.TokenIDs == nil { // only how many there are is known
+			in.Tokens[0] = slices.Repeat([]int{i}, p.lengthOf(c))
 		}
+		if c.Images != nil {
+			in.Images = [][]string{c.Images}
+		}
+		inputs = append(inputs, in)
 	}
 	window, _ := p.config.Int("sliding_window")
 	for _, x := range p.paths(n, longest) {
@@ -169,6 +194,30 @@ func (p *planner) plan(longest, layers int) (out Plan) {
 		out.Paths = append(out.Paths, x)
 	}
 	return out
+}
+
+// lengthOf is about how many tokens a case has: a text has one for three letters.
+func (p *planner) lengthOf(c Case) int {
+	letters := len(c.Prompt) + 100*len(c.Tools)
+	for _, m := range c.Messages {
+		letters += len(m.Content) + 60*len(m.ToolCalls) + 15
+	}
+	n := max(len(c.TokenIDs), letters/3)
+	for _, x := range c.seen {
+		n += p.sight.tokens(x)
+	}
+	return n
+}
+
+// costOf is what the forward passes of a case cost, with those of its images.
+func (p *planner) costOf(c Case, layers int) Cost {
+	cost := p.size.of(steps(p.lengthOf(c), c.Steps), layers, true)
+	for _, x := range c.seen {
+		seen := p.sight.of(steps(p.sight.patches(x), 1), min(layers, p.sight.layers), true)
+		seen.Tokens, seen.Passes = 0, 0 // they are counted
+		cost.add(seen)
+	}
+	return cost
 }
 
 // steps are the forward passes of a case.
@@ -195,7 +244,7 @@ func (p *planner) cases(n int) (out []Case) {
 	if p.options.Text {
 		out = append(out, Case{Name: Prefix + "text", Prompt: Text, Steps: 1, For: "a text: the tokenizer, and the token that begins it"})
 	}
-	return out
+	return append(out, p.chats()...)
 }
 
 // first is the lowest boundary of the config itself that tokens of n cross.
@@ -216,10 +265,12 @@ func (p *planner) paths(n, longest int) (out []Path) {
 		}
 	}
 	chunk := min(max(n/3, 2), mostChunk)
+	small := fmt.Sprintf("%s:%d", dump.Chunked, imageChunk)
 	for _, x := range []Path{
 		{Name: dump.Lengths + ":" + strings.Join(lengths, ","), For: "each boundary: a token before it, at it, behind it"},
 		{Name: fmt.Sprintf("%s:%d", dump.Decode, decoded), For: "the last tokens one at a time, across the longest boundary"},
 		{Name: fmt.Sprintf("%s:%d", dump.Chunked, chunk), For: "chunked prefill, whose last chunk is not whole"},
+		{Name: small, For: "chunks that end inside of an image"},
 		{Name: dump.Batch, For: "sequences of several lengths together, in both orders"},
 		{Name: dump.Padding + ":" + dump.Left, For: "padding before a sequence"},
 		{Name: dump.Padding + ":" + dump.Right, For: "padding behind a sequence"},
@@ -227,6 +278,9 @@ func (p *planner) paths(n, longest int) (out []Path) {
 		{Name: dump.Repeat + ":3", For: "the same prompt again, another one between"},
 		{Name: dump.Mask, For: "tokens that the mask hides"},
 	} {
+		if x.Name == small && (p.options.Images == nil || chunk == imageChunk) {
+			continue
+		}
 		kind, _, _ := strings.Cut(x.Name, ":")
 		if slices.Contains(p.options.Paths, kind) || slices.Contains(p.options.Paths, x.Name) {
 			out = append(out, x)
@@ -292,8 +346,9 @@ func (p *planner) notTried(plan Plan) (out []string) {
 			}
 		}
 	}
-	if p.config["vision_config"] != nil {
-		out = append(out, "images: give a case some")
+	out = append(out, plan.left...)
+	if p.config["vision_config"] != nil && p.options.Images == nil {
+		out = append(out, "images: the model's folder has no processor of them: give a case some")
 	}
 	for _, kind := range p.kinds() {
 		if !slices.ContainsFunc(plan.Paths, func(x Path) bool { k, _, _ := strings.Cut(x.Name, ":"); return k == kind }) {

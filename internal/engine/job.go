@@ -320,6 +320,10 @@ func (j Job) draw() error {
 	return nil
 }
 
+// TakesImages reports whether an engine is given images: those of this package but the reference are
+// given none. A user's own may take them.
+func TakesImages(name string) bool { return name != MAX && name != MLX }
+
 // write writes the job to a new file next to the output folder.
 func (j Job) write() (path string, err error) {
 	regexps, err := j.expressions()

@@ -13,6 +13,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -347,6 +348,9 @@ func (f *inputFlags) open() (cases []judge.Case, closeAll func(), err error) {
 		{"--unrounded", f.Unrounded, dump.Options{}, func(k *judge.Case) **dump.Run { return &k.Unrounded }},
 	} {
 		runs, err := open(d.path, d.opt)
+		if d.flag == "--actual" {
+			cases = withoutImages(cases, runs)
+		}
 		if err == nil && d.path != "" {
 			err = pairCases(cases, runs, d.flag, d.to)
 		}
@@ -494,6 +498,28 @@ func parseFP8(name string) (tensor.DType, error) {
 		return tensor.Invalid, usage("--fp8: %v", err)
 	}
 	return d, nil
+}
+
+// withoutImages leaves out the cases with images, with a note, where the candidate was given none at
+// all: its engine may take none.
+func withoutImages(cases []judge.Case, runs []*dump.Run) []judge.Case {
+	if slices.ContainsFunc(runs, func(r *dump.Run) bool { return r.Info.Images != nil }) {
+		return cases
+	}
+	var texts []judge.Case
+	var left []string
+	for _, k := range cases {
+		if k.Golden.Info.Images == nil {
+			texts = append(texts, k)
+		} else {
+			left = append(left, k.Name)
+		}
+	}
+	if len(texts) == 0 || len(left) == 0 {
+		return cases
+	}
+	texts[0].Golden.Notes = append(texts[0].Golden.Notes, fmt.Sprintf("not compared: %s: the candidate was given no images", strings.Join(left, ", ")))
+	return texts
 }
 
 // pairCases gives each case the run of its name. Two single runs belong together, whatever they are

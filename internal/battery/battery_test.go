@@ -55,6 +55,7 @@ func TestBoundaries(t *testing.T) {
 		{map[string]any{"sliding_window": 24.0, "use_sliding_window": false}, "sliding_window", "switched off"},
 		{map[string]any{"sliding_window": nil}, "sliding_window", "null"},
 		{map[string]any{"vision_config": map[string]any{"window_size": 8.0}}, "window_size", "of images"},
+		{map[string]any{"max_window_layers": 80.0}, "max_window_layers", "a number of layers"},
 		{map[string]any{"max_position_embeddings": 100.0}, "128", "a tile behind the last position"},
 	} {
 		for _, b := range battery.Boundaries(config(tt.config)) {

@@ -75,7 +75,7 @@ func each(in map[string]any, visit func(in map[string]any, key string, n int)) {
 				each(v, visit)
 			}
 		case float64:
-			if v == float64(int(v)) && slices.ContainsFunc(spans, func(word string) bool { return strings.Contains(key, word) }) {
+			if v == float64(int(v)) && !strings.HasSuffix(key, "layers") && slices.ContainsFunc(spans, func(word string) bool { return strings.Contains(key, word) }) {
 				visit(in, key, int(v))
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/picture"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/serving"
 	"github.com/goparity/goparity/internal/serving/servingtest"
@@ -349,6 +350,41 @@ func TestConversations(t *testing.T) {
 			assert.Equal(t, "serving/template", out.Causes[0].ID, c.reason)
 			assert.Contains(t, out.Causes[0].Text, c.says, c.reason)
 		}
+	}
+}
+
+// Images come in the order of the messages, and calls of tools with their arguments as texts.
+func TestImagesAndCalls(t *testing.T) {
+	first, second := picture.DataURI(picture.Picture{Width: 8, Height: 8, Seed: 1}.PNG()), picture.DataURI(picture.Picture{Width: 8, Height: 8, Seed: 2}.PNG())
+	require.NotEqual(t, servingtest.Image(first), servingtest.Image(second))
+	call := []map[string]any{{"id": "a", "type": "function", "function": map[string]any{"name": "look", "arguments": map[string]any{"city": "Rome"}}}}
+	other := []map[string]any{{"id": "a", "type": "function", "function": map[string]any{"name": "look", "arguments": map[string]any{}}}}
+	ask := func(content string, calls []map[string]any, images ...string) serving.Ask {
+		return serving.Ask{As: serving.AsChat, Images: images, Messages: []dump.Message{{Role: "system", Content: "t20"}, {Role: "user", Content: content},
+			{Role: "assistant", ToolCalls: calls}, {Role: "tool", Content: "t23", ToolCallID: "a", Name: "look"}}}
+	}
+	shown := func(calls []map[string]any, words string) []int { return servingtest.Chat(ask(words, calls).Messages) }
+	a, b := servingtest.Image(first), servingtest.Image(second)
+	for _, c := range []struct {
+		ask    serving.Ask
+		seen   []int
+		right  bool
+		reason string
+	}{
+		{ask("t21 "+picture.Mark+" t22 "+picture.Mark, call, first, second), shown(call, "t21 "+a+" t22 "+b), true, "where the text says"},
+		{ask("t21", call, first, second), shown(call, a+" "+b+" t21"), true, "before the text of the user"},
+		{ask("t21 "+picture.Mark+" t22 "+picture.Mark, call, first, second), shown(call, "t21 "+b+" t22 "+a), false, "the second image for the first"},
+		{ask("t21 "+picture.Mark+" t22 "+picture.Mark, call, first, second), shown(call, "t21 "+a+" t22 "+a), false, "the first image twice"},
+		{ask("t21 "+picture.Mark, call, first), shown(other, "t21 "+a), false, "a call without its arguments"},
+	} {
+		ref := servingtest.Reference("seen", c.ask, c.seen, tokensOfCases)
+		ref.Prompt = nil
+		out := judge(t, &servingtest.Stub{}, []*serving.Reference{ref}, serving.Options{Model: serving.Model{EOS: []int{servingtest.EOS}, Vocab: tokenizer(t)}})
+		want := report.Fail
+		if c.right {
+			want = report.Pass
+		}
+		assert.Equal(t, want, out.Verdict, "%s: %v", c.reason, out.Notes)
 	}
 }
 

@@ -104,6 +104,9 @@ func (r *run) telling(refs []*Reference, settings []setting) (best *request) {
 	most := -1
 	for _, s := range settings {
 		for _, ref := range refs {
+			if ref.Prompt == nil {
+				continue // penalties may count its tokens
+			}
 			tokens := r.model.greedy(ref, s, 0)
 			same := func(seen int) bool { return slices.Equal(tokens, r.model.greedy(ref, s, seen)) }
 			if tokens == nil || !same(shortMemory) || !same(len(ref.Prompt)+len(ref.Tokens)) {

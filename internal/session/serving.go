@@ -275,8 +275,11 @@ func (f *Fixture) servedReferences(s Serving) (refs []*serving.Reference, notes 
 				notes = append(notes, fmt.Sprintf("case %s is asked for %d of %d tokens: there the golden went on with a token that is not its best",
 					ref.Case, n, of))
 			}
-			if ask.As == serving.AsIDs {
+			switch {
+			case ask.As == serving.AsIDs:
 				ref.Prompt = ask.IDs
+			case ask.Images != nil:
+				ref.Prompt = nil // servers count one token for an image, or as many as it has, or none
 			}
 			ask.Tokens = len(ref.Tokens)
 			ref.Ask = ask

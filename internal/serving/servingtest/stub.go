@@ -90,8 +90,61 @@ func Chat(messages []dump.Message, tools ...map[string]any) []int {
 	}
 	for _, m := range messages {
 		out = append(append(out, 3+len(m.Role)%4), IDs(m.Content)...)
+		for _, call := range m.ToolCalls {
+			text, err := json.Marshal(call["function"])
+			must(err)
+			out = append(out, seen(string(text)))
+		}
 	}
 	return append(out, 9)
+}
+
+// Image is the word that the model sees in place of an image, by its URI.
+func Image(uri string) string { return fmt.Sprintf("t%d", seen(uri)) }
+
+// seen is the token of what is no word.
+func seen(text string) int {
+	h := fnv.New32a()
+	h.Write([]byte(text))
+	return 20 + int(h.Sum32()%10)
+}
+
+// Turns are the messages of a request.
+type Turns []dump.Message
+
+// UnmarshalJSON reads messages as OpenAI's API has them: their content is a text or a list of texts and
+// images, and the arguments of tools are texts.
+func (t *Turns) UnmarshalJSON(data []byte) error {
+	var turns []struct {
+		dump.Message
+		Content any `json:"content"`
+	}
+	if err := json.Unmarshal(data, &turns); err != nil {
+		return err
+	}
+	for _, turn := range turns {
+		m := turn.Message
+		m.Content, _ = turn.Content.(string)
+		parts, _ := turn.Content.([]any)
+		for _, part := range parts {
+			part := part.(map[string]any)
+			word, ok := part["text"].(string)
+			if !ok {
+				word = Image(part["image_url"].(map[string]any)["url"].(string))
+			}
+			m.Content += " " + word
+		}
+		for _, call := range m.ToolCalls {
+			function := call["function"].(map[string]any)
+			var arguments map[string]any
+			if err := json.Unmarshal([]byte(function["arguments"].(string)), &arguments); err != nil {
+				return err
+			}
+			function["arguments"] = arguments
+		}
+		*t = append(*t, m)
+	}
+	return nil
 }
 
 // Tokenizer is the tokenizer.json of the stub's model.
@@ -162,7 +215,7 @@ type Stub struct {
 type Request struct {
 	Model    string           `json:"model"`
 	Prompt   any              `json:"prompt"`
-	Messages []dump.Message   `json:"messages"`
+	Messages Turns            `json:"messages"`
 	Tools    []map[string]any `json:"tools"`
 	Max      int              `json:"max_tokens"`
 	LogProbs any              `json:"logprobs"`

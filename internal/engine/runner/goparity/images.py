@@ -2,6 +2,7 @@
 
 import os
 
+from . import tokens
 from .errors import ModelError, UsageError
 
 MARK = "<image>"  # where an image stands in the text of a case; without any the images come first
@@ -49,16 +50,14 @@ class Images:
             if not own:
                 raise UsageError(f"case {case['name']}: {type(processor).__name__} has no image_token", "give messages in place of the prompt")
             return texts[0].replace(MARK, own) if marks else own * len(paths) + texts[0]
-        from . import tokens
-
         turns = [{**m, "content": _parts(m["content"])} for m in tokens.messages(case)]
         if not marks:
             first = next((m for m in turns if m["role"] == "user"), turns[0])
             first["content"] = [{"type": "image"} for _ in paths] + first["content"]
         try:
             return processor.apply_chat_template(turns, tools=case.get("tools"), chat_template=tokens.template(case), add_generation_prompt=True, tokenize=False)
-        except ValueError as e:
-            raise UsageError(f"case {case['name']}: {e}", f"give the case a chat_template, or a prompt with {MARK}") from e
+        except Exception as e:  # a template is a program of its own
+            raise UsageError(f"case {case['name']}: its chat template: {e}", tokens.TEMPLATE_HINT) from e
 
     def _process(self, **given):
         processor = self._get()
@@ -74,7 +73,7 @@ class Images:
             try:
                 self._processor = AutoProcessor.from_pretrained(self.job.model, revision=self.job.revision, trust_remote_code=self.job.trust_remote_code)
             except (OSError, ValueError, ImportError) as e:
-                raise ModelError(f"the processor of {self.job.model}: {e}", "images need it; cases: {auto: text} in fixture.yaml plans none") from e
+                raise ModelError(f"the processor of {self.job.model}: {e}", "images need it; cases: {auto: texts} in fixture.yaml plans none") from e
             if not hasattr(self._processor, "image_processor"):
                 raise ModelError(f"{self.job.model} has no processor of images", "look for preprocessor_config.json or processor_config.json")
         return self._processor

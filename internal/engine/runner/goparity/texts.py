@@ -1,6 +1,7 @@
 """What an engine's own tokenizer and template make of a case's prompts: key text of run.json."""
 
 import asyncio
+import json
 
 from . import tokens
 from .progress import warn
@@ -73,6 +74,10 @@ def _of_messages(tok, right, template, tools):
     for text, other in _turns(messages):
         yield "text/template", text, _tried(lambda other=other: _chat(tok, other, template, tools))
     yield "text/template", "no system message is added", _tried(lambda: _chat(tok, [{"role": "system", "content": ""}, *messages], template, tools))
+    if any("tool_calls" in m for m in messages):
+        silent = [{k: v for k, v in m.items() if k != "tool_calls"} for m in messages]
+        yield "text/template", "the calls of tools are left out", _tried(lambda: _chat(tok, silent, template, tools))
+        yield "text/template", "the arguments of calls are given to the template as texts", _tried(lambda: _chat(tok, _as_texts(messages), template, tools))
     if tools:
         yield "text/template", "the tools are left out", _tried(lambda: _chat(tok, messages, template))
         yield "text/template", "only the first tool is named", _tried(lambda: _chat(tok, messages, template, tools[:1]))
@@ -86,6 +91,14 @@ def _of_messages(tok, right, template, tools):
     yield "text/special", "special tokens in the text are read as plain text", _split(tok, rendered, add_special_tokens=False)
     yield "text/special", "special tokens in the text are read as plain text, and others are added", _split(tok, rendered)
     yield "text/eos-added", "the text ends with the token that ends an answer", right["token_ids"] + [tok.eos_token_id] if tok.eos_token_id is not None else None
+
+
+def _as_texts(messages):
+    """Messages with the arguments of calls as OpenAI's API has them: texts of JSON."""
+    def text(call):
+        return {**call, "function": {**call["function"], "arguments": json.dumps(call["function"]["arguments"])}}
+
+    return [{**m, "tool_calls": list(map(text, m["tool_calls"]))} if "tool_calls" in m else m for m in messages]
 
 
 def _ids(encoded):

@@ -3,6 +3,8 @@
 from . import config
 from .errors import JobError, ModelError, UsageError
 
+TEMPLATE_HINT = "give the case a chat_template, or a prompt; cases: {auto: texts} in fixture.yaml plans no conversations and no images"
+
 
 def tokenizer_of(job):
     """Returns a function that returns the job's tokenizer.
@@ -48,8 +50,8 @@ def encode(job, case, tokenizer):
         try:
             ids = tokenizer().apply_chat_template(messages(case), tools=case.get("tools"), chat_template=template(case), add_generation_prompt=True,
                                                   tokenize=True, return_dict=False)  # fmt: skip
-        except ValueError as e:
-            raise UsageError(f"case {case['name']}: {e}", "give the case a chat_template, or a prompt") from e
+        except Exception as e:  # a template is a program of its own
+            raise UsageError(f"case {case['name']}: its chat template: {e}", TEMPLATE_HINT) from e
         return [list(map(int, ids))]
     if not case.get("prompts"):
         raise UsageError(f"case {case['name']} has no prompt, messages or token_ids")
@@ -57,7 +59,8 @@ def encode(job, case, tokenizer):
 
 
 def messages(case):
-    return [{"role": m["role"], "content": m["content"]} for m in case["messages"]]
+    """The conversation of a case, as templates take it: with calls of tools whose arguments are objects."""
+    return [{"content": "", **m} for m in case["messages"]]
 
 
 def template(case):

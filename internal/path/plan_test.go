@@ -16,6 +16,8 @@ import (
 func TestPlans(t *testing.T) {
 	abc := []path.Input{{Case: "a", Tokens: [][]int{{1, 2, 3, 4, 5}}}}
 	both := append(abc, path.Input{Case: "b", Tokens: [][]int{{6, 7}}})
+	seen := []path.Input{{Case: "c", Tokens: [][]int{{8, 9, 9}}, Images: [][]string{{"x.png"}}}, {Case: "d", Tokens: [][]int{{7, 9, 9}}, Images: [][]string{{"y.png"}}}}
+	twin := path.Input{Case: "e", Tokens: [][]int{{8, 9, 9}}, Images: [][]string{{"y.png"}}}
 	fresh := func(sequence, to int) []dump.PassItem {
 		return []dump.PassItem{{Sequence: sequence, To: to, Fresh: true}}
 	}
@@ -49,6 +51,18 @@ func TestPlans(t *testing.T) {
 		{"mask", abc, []path.Plan{{Case: "a", Tokens: [][]int{{1, 2, 3, 4, 5}, {1, 2, 3, 4}, {1, 2, 3, 4}},
 			Passes: [][]dump.PassItem{{item(0, 0, 5)}, items(dump.PassItem{Sequence: 1, To: 4, Hidden: []int{5}}), {item(2, 0, 4)}}}}, 0,
 			"the last third is hidden, beside none of it and all of it"},
+		{"decode:1", seen, []path.Plan{{Case: "c", Tokens: [][]int{{8, 9, 9}}, Images: [][]string{{"x.png"}}, Passes: [][]dump.PassItem{{item(0, 0, 2)}, {item(0, 2, 3)}}},
+			{Case: "d", Tokens: [][]int{{7, 9, 9}}, Images: [][]string{{"y.png"}}, Passes: [][]dump.PassItem{{item(0, 0, 2)}, {item(0, 2, 3)}}}}, 0, "images go with their sequence"},
+		{"repeat:2", seen[:1], []path.Plan{{Case: "c", Tokens: [][]int{{8, 9, 9}, {9, 9, 8}}, Images: [][]string{{"x.png"}, {"x.png"}},
+			Passes: [][]dump.PassItem{{item(0, 0, 3)}, {item(1, 0, 3)}, fresh(0, 3)}}}, 0, "the same image in other tokens"},
+		{"batch", append(both[:2:2], seen...), []path.Plan{{Tokens: [][]int{{1, 2, 3, 4, 5}, {6, 7}},
+			Passes: [][]dump.PassItem{{item(0, 0, 5), item(1, 0, 2)}, append(fresh(1, 2), fresh(0, 5)...)}},
+			{Case: "c", Tokens: [][]int{{8, 9, 9}, {7, 9, 9}}, Images: [][]string{{"x.png"}, {"y.png"}},
+				Passes: [][]dump.PassItem{{item(0, 0, 3), item(1, 0, 3)}, append(fresh(1, 3), fresh(0, 3)...)}}}, 0, "texts, and those with images"},
+		{"lengths:2", append(abc[:1:1], seen...), []path.Plan{{Case: "a", Tokens: [][]int{{1, 2}}, Passes: [][]dump.PassItem{{item(0, 0, 2)}}}}, 2,
+			"a beginning may end inside of an image"},
+		{"decode:1", append(seen[:1:1], twin), []path.Plan{{Case: "c", Tokens: [][]int{{8, 9, 9}}, Images: [][]string{{"x.png"}},
+			Passes: [][]dump.PassItem{{item(0, 0, 2)}, {item(0, 2, 3)}}}}, 1, "rows are found by their tokens, and these are of two images"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.path, func(t *testing.T) {

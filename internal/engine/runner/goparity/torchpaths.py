@@ -16,7 +16,7 @@ def run(model, images, given, state, device, job, case, dump, save):
     batch begins with the model's state as it was when it was loaded. Sequences with images that are fed in
     parts are given to the language model as one pass was: given, of torchimages.
     """
-    machine = _Machine(model, images, given, state, device, job, case)
+    machine = _Machine(model, images, given, state, device, job, case, lambda: save(None))
     fed, masks = [], {}
     for k, items in enumerate(case["passes"]):
         items, mask, result = machine.forward(k, items)
@@ -43,7 +43,8 @@ class _Batch:
 
 
 class _Machine:
-    def __init__(self, model, images, given, state, device, job, case):
+    def __init__(self, model, images, given, state, device, job, case, forget):
+        self.forget = forget  # what was recorded since the last pass
         self.model, self.images, self.given, self.state, self.device, self.case = model, images, given, state, device, case
         self.generates, self.keeps = job.task == "text-generation", job.kv_cache or job.kv_type is not None
         self.tokens = case["token_ids"]
@@ -125,6 +126,21 @@ class _Machine:
                              "the reference goes on with just the sequences that began together")  # fmt: skip
         return batch
 
+    def _cut(self, past, sequence, n):
+        """A copy of a cache, cut behind n tokens. One that holds a window's last alone is filled again."""
+        copied = copy.deepcopy(past)
+        try:
+            copied.crop(n)
+            return copied
+        except (AttributeError, ValueError, NotImplementedError, RuntimeError):
+            pass
+        if given := self.given.get(sequence):
+            result = given.run(self.model, 0, n, use_cache=True)
+        else:
+            result = self.model(input_ids=torch.tensor([self.tokens[sequence][:n]], device=self.device), use_cache=True)
+        self.forget()
+        return result.past_key_values
+
     def _hit(self, items):
         """The cache of a sequence that began alike, cut behind what both share; None where none did.
 
@@ -140,11 +156,7 @@ class _Machine:
             n = min(item["to"] - 1, batch.lengths[0])
             if n < 1 or self.tokens[other][:n] != tokens[:n]:
                 continue
-            past = copy.deepcopy(batch.past)
-            try:
-                past.crop(n)
-            except (AttributeError, ValueError, NotImplementedError, RuntimeError) as e:
-                raise ModelError(f"{type(batch.past).__name__} of {type(self.model).__name__} cannot be cut: {e}", "take prefix out of paths") from e
+            past = self._cut(batch.past, item["sequence"], n)
             item = {"sequence": item["sequence"], "from": n, "to": item["to"], "cached_tokens": n}
             return _Batch([item["sequence"]], past, batch.slots[:, :n], [n]), [item]
         return None

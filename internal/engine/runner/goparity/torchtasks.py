@@ -127,7 +127,7 @@ def _load(job, dtype):
 
 @contextmanager
 def _recorded(job, dump, model, again=None):
-    """Hooks a model, and yields the function that saves a step: save(step, result, n).
+    """Hooks a model, and yields the function that saves a step: save(step, result, n). A step of None is forgotten.
 
     n is how many tokens of each sequence the step fed, padding included. A blind observer hooks
     nothing. With the job's program, the run is recorded as a program, too; again(save) runs it once more.
@@ -135,7 +135,11 @@ def _recorded(job, dump, model, again=None):
     recorder = None if job.observer == BLIND or job.programs_only else torchhooks.Recorder(model, job.wants)
     program = torchprogram.Recording(job, dump, model)
 
-    def save(step, result, n=0):
+    def save(step, result=None, n=0):
+        if step is None:
+            if recorder:
+                recorder.take()
+            return
         cache = []
         if job.kv_cache and job.observer != BLIND:
             cache = torchcache.ports(model, getattr(result, "past_key_values", None), n, job.wants)

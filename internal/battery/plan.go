@@ -276,7 +276,7 @@ func (p *planner) paths(n, longest int) (out []Path) {
 		{Name: dump.Padding + ":" + dump.Right, For: "padding behind a sequence"},
 		{Name: dump.Prefix, For: "a prompt whose beginning is in the cache"},
 		{Name: dump.Repeat + ":3", For: "the same prompt again, another one between"},
-		{Name: dump.Mask, For: "tokens that the mask hides"},
+		{Name: dump.Mask, For: "tokens that the mask hides, of encoders"},
 	} {
 		if x.Name == small && (p.options.Images == nil || chunk == imageChunk) {
 			continue

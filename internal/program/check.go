@@ -99,38 +99,34 @@ func (p *Program) checkOp(i int, maker []int) error {
 // checkRanges compares what names operators, values and frames with them: a value is recorded, or guards,
 // when it is there.
 func (p *Program) checkRanges(maker []int) error {
-	outside := func(first, end int) bool { return first < 0 || end < first || end > len(p.Ops) }
-	unknown := func(id ID) bool { return id < 0 || int(id) >= len(maker) }
+	span := func(first, end int) error {
+		if first < 0 || end < first || end > len(p.Ops) {
+			return fmt.Errorf("operators [%d, %d] of %d", first, end, len(p.Ops))
+		}
+		return nil
+	}
+	value := func(id ID, first, end int) error {
+		switch {
+		case id < 0 || int(id) >= len(maker):
+			return fmt.Errorf("%%%d of %d values", id, len(maker))
+		case maker[id] >= first:
+			return fmt.Errorf("at operator %d, before operator %d makes %%%d", first, maker[id], id)
+		}
+		return span(first, end)
+	}
 	for i, s := range p.Passes {
-		if outside(s.First, s.End) {
-			return fmt.Errorf("passes[%d].ops: [%d, %d] of %d operators", i, s.First, s.End, len(p.Ops))
+		if err := span(s.First, s.End); err != nil {
+			return fmt.Errorf("passes[%d]: %w", i, err)
 		}
 	}
-	for i := range p.Ports {
-		t := &p.Ports[i]
-		name := fmt.Sprintf("port %s-%s of step %s", t.Layer, t.Name, t.Step)
-		switch {
-		case unknown(t.Value):
-			return fmt.Errorf("%s: %%%d of %d values", name, t.Value, len(maker))
-		case outside(t.At, t.Until):
-			return fmt.Errorf("%s: recorded at %d until %d of %d operators", name, t.At, t.Until, len(p.Ops))
-		case maker[t.Value] >= t.At:
-			return fmt.Errorf("%s: recorded at %d, before operator %d makes it", name, t.At, maker[t.Value])
+	for _, t := range p.Ports {
+		if err := value(t.Value, t.At, t.Until); err != nil {
+			return fmt.Errorf("port %s-%s of step %s: %w", t.Layer, t.Name, t.Step, err)
 		}
 	}
 	for i, g := range p.Guards {
-		switch {
-		case unknown(g.Value):
-			return fmt.Errorf("guards[%d]: %%%d of %d values", i, g.Value, len(maker))
-		case outside(g.First, g.End):
-			return fmt.Errorf("guards[%d].ops: [%d, %d] of %d operators", i, g.First, g.End, len(p.Ops))
-		case maker[g.Value] >= g.First:
-			return fmt.Errorf("guards[%d]: of operators from %d on, and operator %d makes its value", i, g.First, maker[g.Value])
-		}
-		switch g.Equal.(type) {
-		case nil, []int, []float64, []bool:
-		default:
-			return fmt.Errorf("guards[%d].equal: %v is no list of numbers", i, g.Equal)
+		if err := value(g.Value, g.First, g.End); err != nil {
+			return fmt.Errorf("guards[%d]: %w", i, err)
 		}
 	}
 	for i, s := range p.Stacks {

@@ -19,9 +19,9 @@ func (p *Program) Edited(changes []Change) (*Program, error) {
 	q.Values = slices.Clone(p.Values)
 	in := map[int][]Op{}
 	for _, c := range changes {
-		ids := c.whole(p)
+		ids := slices.Clone(c.Whole)
 		for i := range c.Made {
-			ids[ID(len(c.Values)+i)] = ID(len(q.Values) + i)
+			ids = append(ids, ID(len(q.Values)+i))
 		}
 		q.Values = append(q.Values, c.Made...)
 		for k, ops := range c.Ops {
@@ -45,21 +45,6 @@ func (p *Program) Edited(changes []Change) (*Program, error) {
 	}
 	q.replace(in)
 	return &q, nil
-}
-
-// whole returns the ids in the whole program of the values of a piece.
-func (c *Piece) whole(p *Program) map[ID]ID {
-	ids := map[ID]ID{}
-	for k, i := range c.Origin {
-		own, whole := c.Operands(k), p.Operands(i)
-		for n, id := range own {
-			ids[id] = whole[n]
-		}
-		for n, id := range c.Program.Ops[k].Out {
-			ids[id] = p.Ops[i].Out[n]
-		}
-	}
-	return ids
 }
 
 // replace puts operators in the place of others, by index, and moves what counts operators.

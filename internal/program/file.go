@@ -9,17 +9,10 @@ import (
 	"strings"
 )
 
-// file is program.json as it is written.
+// file is program.json as it is written: what it has otherwise than Program.
 type file struct {
+	Program
 	Schema int
-	Engine string
-	Case   string
-	Frames []Frame
-	Stacks [][]int
-
-	Modules map[string]Module
-	Aliases map[string]string
-
 	Values []struct {
 		ID    int
 		Shape []int
@@ -30,16 +23,6 @@ type file struct {
 			Data                                  []byte
 		}
 	}
-	Ops []struct {
-		Op    string
-		Args  Args
-		Out   []ID
-		Layer string
-		Call  int
-		Stack *int
-
-		Random bool
-	}
 	Passes []struct {
 		Step  string
 		Ops   [2]int
@@ -47,14 +30,28 @@ type file struct {
 	}
 	Guards []struct {
 		Value ID
-		Equal json.RawMessage
+		Equal []any
 		Ops   [2]int
 	}
 }
 
+// UnmarshalJSON reads an operator; without a stack it has none.
+func (o *Op) UnmarshalJSON(data []byte) error {
+	type plain Op
+	read := plain{Stack: -1}
+	err := json.Unmarshal(data, &read)
+	*o = Op(read)
+	o.Name = nameOf(o.Full)
+	return err
+}
+
 // UnmarshalJSON reads "%12", or null for none.
 func (id *ID) UnmarshalJSON(data []byte) error {
-	v, err := argument(data)
+	var v any
+	err := json.Unmarshal(data, &v)
+	if err == nil {
+		v, err = argument(v)
+	}
 	switch v := v.(type) {
 	case ID:
 		*id = v
@@ -112,17 +109,18 @@ func tuple(what string, data []byte, to ...any) error {
 }
 
 // pairs calls f for each member of an object, in the order of the file.
-func pairs(data []byte, f func(name string, value json.RawMessage) error) error {
+func pairs[T any](data []byte, f func(name string, value T) error) error {
 	if string(bytes.TrimSpace(data)) == "null" {
 		return nil
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return errors.Join(errors.New("want an object"), err)
 	}
 	for d.More() {
 		name, err := d.Token()
-		var value json.RawMessage
+		var value T
 		if err == nil {
 			err = d.Decode(&value)
 		}
@@ -136,11 +134,10 @@ func pairs(data []byte, f func(name string, value json.RawMessage) error) error 
 	return nil
 }
 
-// UnmarshalJSON keeps the order of the names. "%12" is a value, 12 an int, 0.5 and {"float": "1.0"}
-// floats.
+// UnmarshalJSON keeps the order of the names.
 func (a *Args) UnmarshalJSON(data []byte) error {
-	return pairs(data, func(name string, raw json.RawMessage) error {
-		v, err := argument(raw)
+	return pairs(data, func(name string, v any) error {
+		v, err := argument(v)
 		if err != nil {
 			return fmt.Errorf("ops.args: %q: %w", name, err)
 		}
@@ -149,76 +146,74 @@ func (a *Args) UnmarshalJSON(data []byte) error {
 	})
 }
 
-// argument reads one argument. A list that is none of one kind of numbers, bools or values stays text.
-func argument(raw json.RawMessage) (any, error) {
-	switch raw = bytes.TrimSpace(raw); {
-	case len(raw) == 0 || raw[0] == 'n':
-		return nil, nil
-	case raw[0] == 't' || raw[0] == 'f':
-		return raw[0] == 't', nil
-	case raw[0] == '[':
-		return list(raw)
-	case raw[0] == '"':
-		var s string
-		if err := json.Unmarshal(raw, &s); err != nil || !strings.HasPrefix(s, "%") {
-			return s, err
+// argument makes an argument of JSON: "%12" is a value, 12 an int, 0.5 and {"float": "1.0"} are floats. A list is one
+// of values, of which some may be null, of numbers or of bools; any other is text.
+func argument(v any) (any, error) {
+	switch v := v.(type) {
+	case json.Number:
+		if n, err := strconv.Atoi(v.String()); err == nil {
+			return n, nil
 		}
-		id, err := strconv.Atoi(s[1:])
+		return v.Float64()
+	case map[string]any:
+		f, _ := v["float"].(string)
+		return strconv.ParseFloat(f, 64)
+	case string:
+		if !strings.HasPrefix(v, "%") {
+			return v, nil
+		}
+		id, err := strconv.Atoi(v[1:])
 		if err != nil || id < 0 {
-			return nil, fmt.Errorf("%q is no value", s)
+			return nil, fmt.Errorf("%q is no value", v)
 		}
 		return ID(id), nil
-	case raw[0] == '{':
-		var f struct{ Float string }
-		if err := json.Unmarshal(raw, &f); err != nil {
-			return nil, err
-		}
-		return strconv.ParseFloat(f.Float, 64)
+	case []any:
+		return list(v)
 	}
-	if n, err := strconv.Atoi(string(raw)); err == nil {
-		return n, nil
-	}
-	return strconv.ParseFloat(string(raw), 64)
+	return v, nil
 }
 
-func list(raw json.RawMessage) (any, error) {
-	var parts []json.RawMessage
-	if err := json.Unmarshal(raw, &parts); err != nil {
-		return nil, err
-	}
-	var ids, values []ID
-	var ints []int
-	var floats []float64
-	var bools []bool
-	for _, part := range parts {
+func list(parts []any) (any, error) {
+	values, floats := false, false
+	for i, part := range parts {
 		v, err := argument(part)
 		if err != nil {
 			return nil, err
 		}
-		switch v := v.(type) {
-		case ID:
-			ids, values = append(ids, v), append(values, v)
-		case nil:
-			ids = append(ids, None)
-		case int:
-			ints, floats = append(ints, v), append(floats, float64(v))
-		case float64:
-			floats = append(floats, v)
-		case bool:
-			bools = append(bools, v)
+		_, isValue := v.(ID)
+		_, isFloat := v.(float64)
+		parts[i], values, floats = v, values || isValue, floats || isFloat
+	}
+	for i, v := range parts {
+		switch n, isInt := v.(int); {
+		case floats && isInt:
+			parts[i] = float64(n)
+		case values && v == nil:
+			parts[i] = None
 		}
 	}
-	switch n := len(parts); {
-	case n == 0:
-		return []int{}, nil
-	case len(ids) == n && values != nil:
-		return ids, nil
-	case len(ints) == n:
+	if ints, ok := all[int](parts); ok {
 		return ints, nil
-	case len(floats) == n:
+	}
+	if floats, ok := all[float64](parts); ok {
 		return floats, nil
-	case len(bools) == n:
+	}
+	if ids, ok := all[ID](parts); ok {
+		return ids, nil
+	}
+	if bools, ok := all[bool](parts); ok {
 		return bools, nil
 	}
-	return string(raw), nil
+	return fmt.Sprint(parts), nil
+}
+
+// all returns a list of one type; ok is false where another is in it.
+func all[T any](list []any) (out []T, ok bool) {
+	out = make([]T, len(list))
+	for i, v := range list {
+		if out[i], ok = v.(T); !ok {
+			return nil, false
+		}
+	}
+	return out, true
 }

@@ -29,6 +29,7 @@ type Piece struct {
 	Target  int      // the port, in the whole program
 	Out     ID       // what it makes, a value of the piece
 	Origin  []int    // of Ops: the index in the whole program
+	Whole   []ID     // of Values: the id in the whole program
 	Of      *Program // that it was cut from
 	Sources []int    // ports of the whole program that it is made of, each once, in order
 	Guards  []Guarded
@@ -38,7 +39,7 @@ type Piece struct {
 // reference runs. Equal is that of [Guard].
 type Guarded struct {
 	*Piece
-	Equal any
+	Equal []float64
 }
 
 // Piece cuts the part of the program that makes a port out of the records before it which are told to
@@ -166,7 +167,7 @@ func (c *cutter) add(i int) {
 	o.Out = slices.Clone(o.Out)
 	for k, id := range o.Out {
 		if id != None {
-			o.Out[k] = c.value(c.p.Values[id])
+			o.Out[k] = c.value(id, c.p.Values[id])
 			c.made[id] = o.Out[k]
 		}
 	}
@@ -180,7 +181,7 @@ func (c *cutter) take(u use) ID {
 		if !ok {
 			v := c.p.Values[u.id]
 			v.Weight, v.Input, v.Constant, v.Data, v.Record = "", "", "", nil, r+1
-			id = c.value(v)
+			id = c.value(u.id, v)
 			c.taken[r] = id
 			c.piece.Sources = append(c.piece.Sources, r)
 		}
@@ -188,13 +189,13 @@ func (c *cutter) take(u use) ID {
 	}
 	id, ok := c.made[u.id]
 	if !ok { // from outside
-		id = c.value(c.p.Values[u.id])
+		id = c.value(u.id, c.p.Values[u.id])
 		c.made[u.id] = id
 	}
 	return id
 }
 
-func (c *cutter) value(v Value) ID {
-	c.piece.Values = append(c.piece.Values, v)
+func (c *cutter) value(whole ID, v Value) ID {
+	c.piece.Values, c.piece.Whole = append(c.piece.Values, v), append(c.piece.Whole, whole)
 	return ID(len(c.piece.Values) - 1)
 }

@@ -30,8 +30,8 @@ type Value struct {
 
 // Op is one call of an operator.
 type Op struct {
-	Name  string // "mul", "add": of the operator without its namespace and overload
-	Full  string // "aten.mul.Tensor"
+	Name  string `json:"-"`  // "mul", "add": of the operator without its namespace and overload
+	Full  string `json:"op"` // "aten.mul.Tensor"
 	Args  Args
 	Out   []ID // None where nothing new was made
 	Layer string
@@ -45,7 +45,7 @@ type Op struct {
 // which Python was given: a count, the sizes of parts, a condition.
 type Guard struct {
 	Value      ID
-	Equal      any // []int, []float64 or []bool, in row-major order; nil for what cannot be told: it never holds
+	Equal      []float64 // in row-major order, bools as 0 and 1; nil for what cannot be told: it never holds
 	First, End int
 }
 
@@ -122,11 +122,11 @@ type Frame struct {
 // Program is the graph of tensor operators that the reference ran for one case, over all its passes.
 // Each value is made once, before it is used.
 type Program struct {
-	File         string // that it was read from, for messages
+	File         string `json:"-"` // that it was read from, for messages
 	Engine, Case string
 	Values       []Value
 	Ops          []Op
-	Ports        []Port // in the order in which their values existed, see [Program.Order]
+	Ports        []Port `json:"-"` // in the order in which their values existed, see [Program.Order]
 	Passes       []Pass
 	Guards       []Guard
 	Frames       []Frame

@@ -51,7 +51,8 @@ func Parse(name string, data []byte, constants func() (*tensor.File, error)) (*P
 	if f.Schema != schema {
 		return nil, fmt.Errorf("%s: schema %d of a program, only %d is read: record it with this version of goparity", name, f.Schema, schema)
 	}
-	p := &Program{File: name, Engine: f.Engine, Case: f.Case, Frames: f.Frames, Stacks: f.Stacks, Aliases: f.Aliases, Modules: f.Modules}
+	p := &f.Program
+	p.File = name
 	p.constants = sync.OnceValues(func() (*tensor.File, error) {
 		if constants == nil {
 			return nil, errors.New("no constants are kept")
@@ -93,15 +94,8 @@ func (p *Program) fill(f *file) error {
 			p.Values[i].Input = v.From.Step + ":" + v.From.Input
 		}
 	}
-	p.Ops = make([]Op, len(f.Ops))
-	for i, o := range f.Ops {
-		p.Ops[i] = Op{Name: nameOf(o.Op), Full: o.Op, Args: o.Args, Out: o.Out, Layer: o.Layer, Call: o.Call, Stack: -1, Random: o.Random}
-		if o.Stack != nil {
-			p.Ops[i].Stack = *o.Stack
-		}
-	}
 	for i, g := range f.Guards {
-		equal, err := argument(g.Equal)
+		equal, err := numbers(g.Equal)
 		if err != nil {
 			return fmt.Errorf("guards[%d].equal: %w", i, err)
 		}
@@ -120,6 +114,29 @@ func (p *Program) fill(f *file) error {
 		}
 	}
 	return nil
+}
+
+// numbers are those of a list, bools as 0 and 1; nil stays.
+func numbers(list []any) (out []float64, err error) {
+	if list != nil {
+		out = make([]float64, len(list))
+	}
+	for i, x := range list {
+		if x, err = argument(x); err != nil {
+			return nil, err
+		}
+		switch x := x.(type) {
+		case float64:
+			out[i] = x
+		case bool:
+			if x {
+				out[i] = 1
+			}
+		default:
+			return nil, fmt.Errorf("%v is no number", x)
+		}
+	}
+	return out, nil
 }
 
 // split cuts a label into layer and port. Behind the name of a module stands a port even if it is

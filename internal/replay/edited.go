@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/program"
 )
 
@@ -28,49 +27,37 @@ const AsIs = "goparity.as_is"
 // on that.
 type Base struct {
 	*program.Piece
-	ctx  context.Context
-	load Load
-	run  Call
+	own *runner
 }
 
 // NewBase runs a piece and keeps what it makes. The errors are those of [Run].
 func NewBase(ctx context.Context, p *program.Piece, load Load, m Mode) (*Base, error) {
-	r := &runner{Piece: p, load: load, last: slices.Repeat([]int{len(p.Ops)}, len(p.Values))}
-	r.call = Call{values: p.Values, env: make([]*Array, len(p.Values)), mode: m, weights: make([]bool, len(p.Values))}
-	err := mapfile.Guard(func() error {
-		for i := range p.Ops {
-			if err := context.Cause(ctx); err != nil {
-				return err
-			}
-			if err := attempt(func() error { return r.step(i) }); err != nil {
-				return err
-			}
-		}
-		return attempt(func() error { return r.need(p.Out) })
-	})
-	return &Base{Piece: p, ctx: ctx, load: load, run: r.call}, err
+	b := &Base{p, newRunner(ctx, p, load, m)}
+	_, err := b.own.run()
+	return b, err
 }
 
 // Value returns a value of the piece, nil for one that nothing takes.
-func (b *Base) Value(id program.ID) *Array { return b.run.env[id] }
+func (b *Base) Value(id program.ID) *Array { return b.own.call.env[id] }
 
 // Run returns what the piece makes with a patch. Values that the patch changes keep their shapes: the error is
 // an *OpaqueError where they do not, or an operator does not fit. The values of the piece stay as they are.
 func (b *Base) Run(p Patch) (*Array, error) {
+	q := &program.Piece{Out: b.Out}
 	var ops []program.Op
-	var origin []int
 	for _, i := range b.reached(p) {
-		run, ok := p.Ops[i]
-		if !ok {
-			run = b.Ops[i : i+1]
+		run, at := b.with(p, i), 0
+		if i >= 0 {
+			at = b.Origin[i]
 		}
-		ops, origin = append(ops, run...), append(origin, slices.Repeat([]int{b.from(i)}, len(run))...)
+		ops, q.Origin = append(ops, run...), append(q.Origin, slices.Repeat([]int{at}, len(run))...)
 	}
-	values := slices.Concat(b.Values, p.Made)
-	r := &runner{Piece: &program.Piece{Program: b.With(values, ops), Origin: origin}, load: b.load,
-		last: slices.Repeat([]int{len(ops)}, len(values))}
-	r.call = Call{values: values, env: make([]*Array, len(values)), mode: b.run.mode, weights: make([]bool, len(values))}
-	copy(r.call.env, b.run.env)
+	q.Program = b.With(slices.Concat(b.Values, p.Made), ops)
+	own := &b.own.call
+	r := newRunner(b.own.ctx, q, b.own.load, own.mode)
+	r.asIs = own.env
+	copy(r.call.env, own.env)
+	copy(r.call.weights, own.weights)
 	for id, of := range p.Late {
 		a, err := of()
 		if err != nil {
@@ -78,27 +65,15 @@ func (b *Base) Run(p Patch) (*Array, error) {
 		}
 		r.call.env[id] = a
 	}
-	copy(r.call.weights, b.run.weights)
-	for i := range ops {
-		if err := context.Cause(b.ctx); err != nil {
-			return nil, err
-		}
-		if ops[i].Full == AsIs {
-			r.call.env[ops[i].Out[0]] = b.run.env[ops[i].Args.Get("self").(program.ID)]
-			continue
-		}
-		if err := attempt(func() error { return r.step(i) }); err != nil {
-			return nil, err
-		}
-	}
-	return r.call.env[b.Out], nil
+	return r.run()
 }
 
-func (b *Base) from(i int) int {
-	if i < 0 {
-		return 0
+// with returns the operators that stand in the place of one, or itself.
+func (b *Base) with(p Patch, i int) []program.Op {
+	if ops, ok := p.Ops[i]; ok || i < 0 {
+		return ops
 	}
-	return b.Origin[i]
+	return b.Ops[i : i+1]
 }
 
 // Work returns about how many multiply-adds the operators of a patch and what hangs on them take; another
@@ -116,15 +91,11 @@ func (b *Base) Work(p Patch) (work float64) {
 func (b *Base) reached(p Patch) (list []int) {
 	changed := make([]bool, len(b.Values)+len(p.Made))
 	for i := Outside; i < len(b.Ops); i++ {
-		run, ok := p.Ops[i]
-		if !ok {
-			if i < 0 || !slices.ContainsFunc(b.Operands(i), func(id program.ID) bool { return changed[id] }) {
-				continue
-			}
-			run = b.Ops[i : i+1]
+		if _, ok := p.Ops[i]; !ok && (i < 0 || !slices.ContainsFunc(b.Operands(i), func(id program.ID) bool { return changed[id] })) {
+			continue
 		}
 		list = append(list, i)
-		for _, o := range run {
+		for _, o := range b.with(p, i) {
 			for _, id := range o.Out {
 				if id != program.None {
 					changed[id] = true

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -52,16 +53,22 @@ func key(op string) string {
 	return space + "." + name
 }
 
-// Known reports whether an operator can be run, by its name ("mul") or its full one
-// ("aten.mul.Tensor").
-func Known(op string) bool { return operators[key(op)].kernel != nil }
-
 // Multiplies reports whether an operator is a product of matrices or a convolution, by its name.
 func Multiplies(op string) bool { return products[key(op)] != nil || op == "aten.convolution.default" }
 
 // Load returns a value that comes from outside of a piece: a weight, a record, an input or a constant,
 // with the value's shape and type.
 type Load func(v *program.Value) (*Array, error)
+
+// Freedom is why a piece that cannot be run may have another result than the reference's.
+type Freedom int
+
+// The reasons. Bound stands for none: what goes into the piece tells what comes out.
+const (
+	Bound Freedom = iota
+	Drawn         // it draws random numbers
+	Other         // on other numbers the reference would have run other operators, or other sizes
+)
 
 // OpaqueError says that a piece cannot be run: it has an operator that is unknown, or that does not
 // fit its operands.
@@ -107,40 +114,72 @@ func Run(ctx context.Context, p *program.Piece, load Load, m Mode) (*Array, erro
 			return nil, err
 		}
 	}
-	r := &runner{Piece: p, load: load, last: slices.Repeat([]int{-1}, len(p.Values))}
+	r := newRunner(ctx, p, load, m)
+	r.last = slices.Repeat([]int{-1}, len(p.Values))
 	for i := range p.Ops {
 		for _, id := range p.Operands(i) {
 			r.last[id] = i
 		}
 	}
 	r.last[p.Out] = len(p.Ops)
-	r.call = Call{values: p.Values, env: make([]*Array, len(p.Values)), mode: m, weights: make([]bool, len(p.Values))}
+	return r.run()
+}
+
+// guarded returns an error if a piece is none that the reference runs on these operands.
+func guarded(ctx context.Context, p *program.Piece, load Load) error {
+	for _, g := range p.Guards {
+		a, err := Run(ctx, g.Piece, load, Mode{})
+		if err != nil {
+			return err
+		}
+		within := 0.0
+		if a.isFloat() {
+			within = equalFloats
+		}
+		if g.Equal == nil || !slices.EqualFunc(a.Floats(), g.Equal, func(v, w float64) bool {
+			return v == w || math.Abs(v-w) <= within*math.Abs(w) || v != v && w != w
+		}) {
+			return &OpaqueError{Free: Other, Reason: "it hangs on numbers that are other ones here, where the reference goes another way"}
+		}
+	}
+	return nil
+}
+
+// runner runs the operators of a piece.
+type runner struct {
+	*program.Piece
+	ctx  context.Context
+	load Load
+	last []int    // by value: the last operator that takes it, −1 for none, one that never comes for the result; nil keeps all
+	asIs []*Array // by value: what AsIs returns
+	call Call
+}
+
+func newRunner(ctx context.Context, p *program.Piece, load Load, m Mode) *runner {
+	n := len(p.Values)
+	return &runner{Piece: p, ctx: ctx, load: load, call: Call{values: p.Values, env: make([]*Array, n), mode: m, weights: make([]bool, n)}}
+}
+
+func (r *runner) run() (*Array, error) {
 	err := mapfile.Guard(func() error {
-		for i := range p.Ops {
-			if err := context.Cause(ctx); err != nil {
+		for i := range r.Ops {
+			if err := context.Cause(r.ctx); err != nil {
 				return err
 			}
 			err := attempt(func() error { return r.step(i) })
 			if e, ok := errors.AsType[*OpaqueError](err); ok {
-				return &OpaqueError{Op: p.Ops[i].Full, Layer: p.Ops[i].Layer, Reason: e.Reason, Free: e.Free}
+				return &OpaqueError{Op: r.Ops[i].Full, Layer: r.Ops[i].Layer, Reason: e.Reason, Free: e.Free}
 			}
 			if err != nil {
 				return err
 			}
 		}
-		return attempt(func() error { return r.need(p.Out) })
+		return attempt(func() error { return r.need(r.Out) })
 	})
 	if err != nil {
 		return nil, err
 	}
-	return r.call.env[p.Out], nil
-}
-
-type runner struct {
-	*program.Piece
-	load Load
-	last []int // by value: the last operator that takes it, −1 for none, one that never comes for the result
-	call Call
+	return r.call.env[r.Out], nil
 }
 
 // need loads a value that comes from outside.
@@ -172,6 +211,10 @@ func (r *runner) need(id program.ID) error {
 // step runs an operator, and frees what only it still needed.
 func (r *runner) step(i int) error {
 	o, c := &r.Ops[i], &r.call
+	if o.Full == AsIs {
+		c.env[o.Out[0]] = r.asIs[r.Operands(i)[0]]
+		return nil
+	}
 	if o.Random {
 		panic(&OpaqueError{Reason: "it draws random numbers", Free: Drawn})
 	}
@@ -199,13 +242,13 @@ func (r *runner) step(i int) error {
 		if !op.moves && !slices.ContainsFunc(r.Operands(i), func(id program.ID) bool { return a.shares(c.env[id]) }) {
 			c.mode.round(a, uint64(r.Origin[i]))
 		}
-		if r.last[o.Out[k]] >= 0 { // something takes it
+		if r.last == nil || r.last[o.Out[k]] >= 0 { // something takes it
 			c.env[o.Out[k]] = a
 			c.weights[o.Out[k]] = op.moves && !slices.ContainsFunc(r.Operands(i), func(id program.ID) bool { return !c.weights[id] })
 		}
 	}
 	for _, id := range r.Operands(i) {
-		if r.last[id] == i {
+		if r.last != nil && r.last[id] == i {
 			c.env[id] = nil
 		}
 	}

@@ -119,9 +119,3 @@ func TestOpaque(t *testing.T) {
 		func(*program.Value) (*replay.Array, error) { return nil, errors.New("no weights") }, replay.Mode{})
 	assert.EqualError(t, err, "no weights")
 }
-
-func TestKnown(t *testing.T) {
-	assert.True(t, replay.Known("aten.mul.Tensor"))
-	assert.True(t, replay.Known("mul"))
-	assert.False(t, replay.Known("custom.mul.default"))
-}

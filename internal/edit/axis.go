@@ -22,7 +22,7 @@ func axes(s *site) {
 			s.add("axis", 2, text("%s of %s: %v → %v", a.Name, o.Name, a.Value, v), func(w *writer, o program.Op) {
 				over, list := v.([]int)
 				if keeps, _ := o.Args.Get("keepdim").(bool); !list || !keeps || len(o.Out) != 1 {
-					w.run(o, o.Name, with(o.Args, a.Name, v))
+					w.give(o, a.Name, v)
 					return
 				}
 				shape := slices.Clone(s.shape(ids[0]))
@@ -67,7 +67,7 @@ func parts(s *site) {
 		index, _ := o.Args.Get("index").(int)
 		for _, i := range []int{0, 1, 2, 3, index - 1, index + 1, whole[d] - 1} {
 			if i != index && i >= 0 && i < whole[d] && i != index+whole[d] {
-				s.add("slice", 2, text("index %d → %d", index, i), func(w *writer, o program.Op) { w.run(o, o.Name, with(o.Args, "index", i)) })
+				s.given("slice", 2, text("index %d → %d", index, i), "index", i)
 			}
 		}
 	case "split", "split_with_sizes", "unbind":
@@ -94,10 +94,7 @@ func orders(n int) (out [][]int) {
 	}
 	for i := range min(n, mostPairs) {
 		for k := range i {
-			order := make([]int, n)
-			for j := range order {
-				order[j] = j
-			}
+			order := upTo(n)
 			order[i], order[k] = k, i
 			out = append(out, order)
 		}

@@ -18,23 +18,24 @@ type call struct {
 
 // called lists the calls of a piece.
 func (s *site) called() (out []call) {
-	index := map[int]int{}
+	type within struct{ frame, op int }
+	var all []within
 	for i, o := range s.Ops {
 		if o.Stack < 0 || o.Stack >= len(s.Stacks) || len(s.Stacks[o.Stack]) == 0 {
 			continue
 		}
 		for _, frame := range s.Stacks[o.Stack][1:] {
-			k, ok := index[frame]
-			if !ok {
-				k = len(out)
-				index[frame], out = k, append(out, call{frame: frame})
-			}
-			out[k].at = append(out[k].at, i)
+			all = append(all, within{frame, i})
 		}
 	}
-	out = slices.DeleteFunc(out, func(c call) bool { return len(c.at) < 2 })
-	for i := range out {
-		out[i].in, out[i].out = s.border(out[i].at)
+	for _, g := range grouped(all, func(x within) (int, bool) { return x.frame, true }) {
+		c := call{frame: g[0].frame}
+		for _, x := range g {
+			c.at = append(c.at, x.op)
+		}
+		if c.in, c.out = s.border(c.at); len(c.at) > 1 {
+			out = append(out, c)
+		}
 	}
 	return out
 }
@@ -65,12 +66,8 @@ func all(s *site) {
 	if len(s.Ops) < 2 {
 		return
 	}
-	at := make([]int, len(s.Ops))
-	for i := range at {
-		at[i] = i
-	}
 	for _, d := range narrow {
-		s.addAt("rounding", 6, text("all of it in %s", d), at, func(w *writer, o program.Op) { w.narrowed(o, d, false) })
+		s.addAt("rounding", 6, text("all of it in %s", d), upTo(len(s.Ops)), func(w *writer, o program.Op) { w.narrowed(o, d, false) })
 	}
 	var tables []int
 	for i, o := range s.Ops {
@@ -81,7 +78,7 @@ func all(s *site) {
 	for _, d := range narrow {
 		if len(tables) > 1 {
 			s.addAt("rounding", 6, text("%s: cosines and sines", d), tables, func(w *writer, o program.Op) {
-				w.after(o, func(id program.ID) program.ID { return w.rounded(id, d) })
+				w.after(o, func(w *writer, id program.ID) program.ID { return w.rounded(id, d) })
 			})
 		}
 	}
@@ -163,7 +160,7 @@ func (w *writer) narrowed(o program.Op, d tensor.DType, bias bool) {
 		w.ops = append(w.ops, o)
 		return
 	}
-	w.after(o, func(id program.ID) program.ID { return w.rounded(id, d) })
+	w.after(o, func(w *writer, id program.ID) program.ID { return w.rounded(id, d) })
 }
 
 // isBias reports whether an operand of a product is what is added to it.

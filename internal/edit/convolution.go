@@ -17,9 +17,10 @@ func convolutions(s *site) {
 	}
 	rank := len(s.shape(x))
 	for axis := range pad {
-		for name, before := range map[string]int{"before": 2 * pad[axis], "behind": 0} {
+		for k, name := range []string{"behind", "before"} {
 			s.add("scalar", 2, text("padding of convolution: all %s axis %d", name, axis), func(w *writer, o program.Op) {
 				x, p := o.Args.Get("input").(program.ID), pad[axis]
+				before := 2 * p * k
 				shape := slices.Clone(w.value(x).Shape)
 				if w.failed = w.failed || len(shape) != rank || p == 0; w.failed {
 					return
@@ -49,7 +50,7 @@ func clamps(s *site) {
 			continue
 		}
 		for _, x := range []float64{-bound, 0} {
-			s.add("scalar", 3, text("%s of clamp: none → %s", side[1], number(x)), func(w *writer, o program.Op) { w.run(o, o.Name, with(o.Args, side[1], x)) })
+			s.given("scalar", 3, text("%s of clamp: none → %s", side[1], number(x)), side[1], x)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func drop(s *site) {
 			s.add("drop", 0, text("%s left out", o.Name), func(w *writer, o program.Op) { w.pass(o, o.Args.Get(name).(program.ID)) })
 		}
 		if name == "weight" && o.Name != "embedding" && o.Name != "convolution" || name == "bias" {
-			s.add("drop", 0, text("%s of %s left out", name, o.Name), func(w *writer, o program.Op) { w.run(o, o.Name, with(o.Args, name, nil)) })
+			s.given("drop", 0, text("%s of %s left out", name, o.Name), name, nil)
 		}
 	}
 	switch o.Name {
@@ -45,13 +45,7 @@ func twice(s *site) {
 		return
 	}
 	s.add("twice", 3, o.Name+" twice", func(w *writer, o program.Op) {
-		w.after(o, func(id program.ID) program.ID {
-			out := w.make(w.value(id).Shape, w.value(id).DType)
-			again := o
-			again.Args, again.Out = with(o.Args, names[0], id), []program.ID{out}
-			w.ops = append(w.ops, again)
-			return out
-		})
+		w.after(o, func(w *writer, id program.ID) program.ID { return w.made(o, *w.value(id), with(o.Args, names[0], id)) })
 	})
 }
 
@@ -95,7 +89,7 @@ func chosen(s *site) {
 		})
 	case o.Name == "topk" && slices.Contains(shares, before.Name) && len(o.Out) == 2 && o.Out[1] != program.None:
 		s.add("order", 5, text("%s behind topk", before.Name), func(w *writer, o program.Op) {
-			w.after(o, func(id program.ID) program.ID {
+			w.after(o, func(w *writer, id program.ID) program.ID {
 				best := w.call("gather", id, nil, "self", from, "dim", o.Args.Get("dim"), "index", o.Out[1])
 				return w.made(before, w.s.Values[o.Out[0]], with(before.Args, "self", best))
 			})

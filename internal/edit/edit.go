@@ -163,6 +163,16 @@ func (s *site) addAt(kind string, cost int, text string, at []int, rewrite func(
 	return &s.out[len(s.out)-1]
 }
 
+// then appends an edit that does something to the result of each operator of the group.
+func (s *site) then(kind string, cost int, text string, f change) *Edit {
+	return s.add(kind, cost, text, func(w *writer, o program.Op) { w.after(o, f) })
+}
+
+// given appends an edit that gives each operator of the group another argument.
+func (s *site) given(kind string, cost int, text, arg string, value any) *Edit {
+	return s.add(kind, cost, text, func(w *writer, o program.Op) { w.give(o, arg, value) })
+}
+
 // instead appends an edit after which operators take others in the place of some values.
 func (s *site) instead(kind string, cost int, text string, at []int, of []program.ID, f change) *Edit {
 	return s.addAt(kind, cost, text, at, func(w *writer, o program.Op) {
@@ -221,6 +231,11 @@ func (w *writer) make(shape []int, dtype tensor.DType) program.ID {
 	return program.ID(len(w.s.Values) + len(w.e.Patch.Made) - 1)
 }
 
+// give runs an operator with another argument.
+func (w *writer) give(o program.Op, arg string, value any) {
+	w.run(o, o.Name, with(o.Args, arg, value))
+}
+
 // call writes an operator and returns its result, of the type of a value, and of its shape if none is said.
 func (w *writer) call(name string, like program.ID, shape []int, args ...any) program.ID {
 	if shape == nil {
@@ -266,13 +281,13 @@ func (w *writer) pass(o program.Op, id program.ID) {
 }
 
 // after runs an operator, and something on its first result.
-func (w *writer) after(o program.Op, f func(id program.ID) program.ID) {
+func (w *writer) after(o program.Op, f change) {
 	own := o.Out[0]
 	v := w.s.Values[own]
 	o.Out = slices.Clone(o.Out)
 	o.Out[0] = w.make(v.Shape, v.DType)
 	w.ops = append(w.ops, o)
-	id := f(o.Out[0])
+	id := f(w, o.Out[0])
 	w.ops = append(w.ops, program.Op{Name: "view", Full: full("view"), Args: argsOf([]any{"self", id}), Out: []program.ID{own}, Stack: -1})
 }
 
@@ -284,6 +299,44 @@ func tensors(o program.Op) (names []string, ids []program.ID) {
 		}
 	}
 	return names, ids
+}
+
+// grouped puts things with one key together, in the order in which the keys come first. Those without a key are left out.
+func grouped[K comparable, T any](of []T, key func(x T) (k K, ok bool)) (groups [][]T) {
+	index := map[K]int{}
+	for _, x := range of {
+		k, ok := key(x)
+		if !ok {
+			continue
+		}
+		i, seen := index[k]
+		if !seen {
+			i = len(groups)
+			index[k], groups = i, append(groups, nil)
+		}
+		groups[i] = append(groups[i], x)
+	}
+	return groups
+}
+
+// andEach returns all of several together, and each by itself.
+func andEach[T any](all []T) [][]T {
+	sets := [][]T{all}
+	for i := range all {
+		if len(all) > 1 {
+			sets = append(sets, all[i:i+1:i+1])
+		}
+	}
+	return sets
+}
+
+// upTo lists the first whole numbers.
+func upTo(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
 }
 
 func text(format string, args ...any) string { return fmt.Sprintf(format, args...) }

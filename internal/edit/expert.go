@@ -11,25 +11,12 @@ import (
 // experts puts weights that lie stacked in one, as those of experts, in other orders, and leaves one of them out: each
 // weight by itself, and all together.
 func experts(s *site) {
-	byCount := map[int][]program.ID{}
-	var counts []int
-	for i, v := range s.Values {
-		if id := program.ID(i); v.Weight != "" && len(v.Shape) == 3 && v.Shape[0] > 1 && v.Shape[0] <= mostStacked && s.Maker(id) < 0 && len(s.takers(id)) > 0 {
-			if n := v.Shape[0]; byCount[n] == nil {
-				counts = append(counts, n)
-			}
-			byCount[v.Shape[0]] = append(byCount[v.Shape[0]], id)
-		}
-	}
-	for _, n := range counts {
-		all := byCount[n]
-		sets := [][]program.ID{all}
-		for _, id := range all {
-			if len(all) > 1 {
-				sets = append(sets, []program.ID{id})
-			}
-		}
-		for _, set := range sets {
+	for _, all := range grouped(s.taken(), func(id program.ID) (int, bool) {
+		shape := slices.Concat(s.shape(id), []int{0})
+		return shape[0], len(shape) == 4 && shape[0] > 1 && shape[0] <= mostStacked
+	}) {
+		n := s.shape(all[0])[0]
+		for _, set := range andEach(all) {
 			for _, order := range append(orders(n), rolled(n, 1), rolled(n, n-1)) {
 				s.stacked(set, fmt.Sprintf("in the order %v", order), 4, func(w *writer, id program.ID) program.ID {
 					return w.selected(id, 0, order)
@@ -57,9 +44,6 @@ func (s *site) stacked(set []program.ID, what string, cost int, f change) {
 
 // rolled is the order in which each of n comes k places later.
 func rolled(n, k int) []int {
-	order := make([]int, n)
-	for i := range order {
-		order[i] = (i + k) % n
-	}
-	return order
+	order := upTo(n)
+	return append(order[k:], order[:k]...)
 }

@@ -40,7 +40,7 @@ func Families(b *replay.Base) (out []Family) {
 		of(fittedCost-1, fmt.Sprintf("%g wherever it stands", g.number), 1, g.at, fitted, func(w *writer, o program.Op, p []float64) {
 			for _, a := range o.Args {
 				if a.Value == g.number {
-					w.run(o, o.Name, with(o.Args, a.Name, g.number*(1+p[0])))
+					w.give(o, a.Name, g.number*(1+p[0]))
 					return
 				}
 			}
@@ -52,12 +52,12 @@ func Families(b *replay.Base) (out []Family) {
 		for _, a := range o.Args {
 			if c, ok := a.Value.(float64); ok && c != 0 && !slices.Contains(fixed, a.Name) {
 				what, cost := text("%s of %s", a.Name, o.Name), fittedCost-1 // the number is there
-				of(cost, what, 1, g, fitted, func(w *writer, o program.Op, p []float64) { w.run(o, o.Name, with(o.Args, a.Name, c*(1+p[0]))) })
-				of(cost, "a number more than "+what, 1, g, more, func(w *writer, o program.Op, p []float64) { w.run(o, o.Name, with(o.Args, a.Name, c+p[0])) })
+				of(cost, what, 1, g, fitted, func(w *writer, o program.Op, p []float64) { w.give(o, a.Name, c*(1+p[0])) })
+				of(cost, "a number more than "+what, 1, g, more, func(w *writer, o program.Op, p []float64) { w.give(o, a.Name, c+p[0]) })
 			}
 			if id, ok := a.Value.(program.ID); ok && id != program.None && s.Maker(id) < 0 && s.Values[id].Weight == "" && s.Values[id].Record == 0 {
 				s.unknownTable(id, a.Name+" of "+o.Name, func(what string, n int, f func(w *writer, id program.ID, p []float64) program.ID) {
-					add(what, n, g, func(w *writer, o program.Op, p []float64) { w.run(o, o.Name, with(o.Args, a.Name, f(w, id, p))) })
+					add(what, n, g, func(w *writer, o program.Op, p []float64) { w.give(o, a.Name, f(w, id, p)) })
 				})
 			}
 		}
@@ -66,15 +66,17 @@ func Families(b *replay.Base) (out []Family) {
 			continue
 		}
 		add("a factor of the result of "+o.Name, 1, g, func(w *writer, o program.Op, p []float64) {
-			w.after(o, func(id program.ID) program.ID { return w.call("mul", id, nil, "self", id, "other", 1+p[0]) })
+			w.after(o, func(w *writer, id program.ID) program.ID { return w.call("mul", id, nil, "self", id, "other", 1+p[0]) })
 		})
 		of(fittedCost, "a number more than the result of "+o.Name, 1, g, more, func(w *writer, o program.Op, p []float64) {
-			w.after(o, func(id program.ID) program.ID { return w.call("add", id, nil, "self", id, "other", p[0], "alpha", 1) })
+			w.after(o, func(w *writer, id program.ID) program.ID {
+				return w.call("add", id, nil, "self", id, "other", p[0], "alpha", 1)
+			})
 		})
 		if s.tables[g[0]] {
 			s.unknownTable(o.Out[0], "the result of "+o.Name, func(what string, n int, f func(w *writer, id program.ID, p []float64) program.ID) {
 				add(what, n, g, func(w *writer, o program.Op, p []float64) {
-					w.after(o, func(id program.ID) program.ID { return f(w, o.Out[0], p) })
+					w.after(o, func(w *writer, _ program.ID) program.ID { return f(w, o.Out[0], p) })
 				})
 			})
 		}

@@ -123,7 +123,7 @@ func spread(s *site) {
 					w.run(o, "view", argsOf([]any{"self", x}))
 					return
 				}
-				w.run(o, o.Name, with(o.Args, names[i], x))
+				w.give(o, names[i], x)
 			})
 			s.add("layout", 4, text("%s of %s: the first of axis %d everywhere", names[i], o.Name, d-1), func(w *writer, o program.Op) {
 				x := o.Args.Get(names[i]).(program.ID)
@@ -134,7 +134,7 @@ func spread(s *site) {
 				one := slices.Clone(all)
 				one[d-1] = 1
 				x = w.call("slice", x, one, "self", x, "dim", d-1, "start", 0, "end", 1, "step", 1)
-				w.run(o, o.Name, with(o.Args, names[i], w.call("expand", x, all, "self", x, "size", all)))
+				w.give(o, names[i], w.call("expand", x, all, "self", x, "size", all))
 			})
 		}
 	}
@@ -256,7 +256,7 @@ func (s *site) conjugate(at []int, in, out []program.ID, a int, what string) {
 			return turned[id]
 		})
 		if len(o.Out) == 1 && slices.Contains(out, o.Out[0]) {
-			w.after(o, func(id program.ID) program.ID {
+			w.after(o, func(w *writer, id program.ID) program.ID {
 				n := w.value(id).Shape
 				return w.turn(id, len(n)-1, n[len(n)-1]/a)
 			})

@@ -11,9 +11,7 @@ func masks(s *site) {
 	if !ok || v.DType != tensor.Bool {
 		return
 	}
-	s.add("mask", 1, "mask inverted", func(w *writer, o program.Op) {
-		w.after(o, func(id program.ID) program.ID { return w.call("bitwise_not", id, nil, "self", id) })
-	})
+	s.then("mask", 1, "mask inverted", func(w *writer, id program.ID) program.ID { return w.call("bitwise_not", id, nil, "self", id) })
 	for _, all := range []int{1, 0} {
 		what := map[int]string{1: "mask true everywhere", 0: "mask false everywhere"}[all]
 		s.add("mask", 1, what, func(w *writer, o program.Op) { w.run(o, "full", argsOf([]any{"size", v.Shape, "fill_value", all})) })
@@ -23,25 +21,19 @@ func masks(s *site) {
 		return
 	}
 	for _, k := range []int{0, -1, 1} {
-		s.add("mask", 2, text("mask → lower triangle at %d", k), func(w *writer, o program.Op) {
-			w.after(o, func(id program.ID) program.ID {
-				all := w.call("full", id, nil, "size", v.Shape, "fill_value", 1)
-				return w.call("tril", id, nil, "self", all, "diagonal", k)
-			})
+		s.then("mask", 2, text("mask → lower triangle at %d", k), func(w *writer, id program.ID) program.ID {
+			all := w.call("full", id, nil, "size", v.Shape, "fill_value", 1)
+			return w.call("tril", id, nil, "self", all, "diagonal", k)
 		})
 	}
 	for _, k := range []int{1, -1} {
-		s.add("mask", 3, text("mask moved by %d keys", k), func(w *writer, o program.Op) {
-			w.after(o, func(id program.ID) program.ID {
-				return w.call("roll", id, nil, "self", id, "shifts", []int{k}, "dims", []int{n - 1})
-			})
+		s.then("mask", 3, text("mask moved by %d keys", k), func(w *writer, id program.ID) program.ID {
+			return w.call("roll", id, nil, "self", id, "shifts", []int{k}, "dims", []int{n - 1})
 		})
 	}
 	for width := 1; width < min(v.Shape[n-1], mostWindow); width++ {
-		s.add("mask", 4, text("mask and a window of %d", width), func(w *writer, o program.Op) {
-			w.after(o, func(id program.ID) program.ID {
-				return w.call("triu", id, nil, "self", id, "diagonal", v.Shape[n-1]-v.Shape[n-2]+1-width)
-			})
+		s.then("mask", 4, text("mask and a window of %d", width), func(w *writer, id program.ID) program.ID {
+			return w.call("triu", id, nil, "self", id, "diagonal", v.Shape[n-1]-v.Shape[n-2]+1-width)
 		})
 	}
 }

@@ -11,16 +11,6 @@ import (
 
 // modules read all weights of a module from another one, which has all of them in the same shapes.
 func modules(s *site) {
-	own := map[string][]program.ID{}
-	var order []string
-	for i, v := range s.Values {
-		if m := moduleOf(v.Weight); m != "" && s.Maker(program.ID(i)) < 0 && len(s.takers(program.ID(i))) > 0 {
-			if own[m] == nil {
-				order = append(order, m)
-			}
-			own[m] = append(own[m], program.ID(i))
-		}
-	}
 	shapes := map[string]Weight{}
 	var others []string
 	for _, w := range s.weights {
@@ -29,20 +19,23 @@ func modules(s *site) {
 			others = append(others, m)
 		}
 	}
-	for _, m := range order {
-		if len(own[m]) < 2 {
+	for _, own := range grouped(s.taken(), func(id program.ID) (string, bool) {
+		m := moduleOf(s.Values[id].Weight)
+		return m, m != ""
+	}) {
+		if len(own) < 2 {
 			continue // its weight alone is tried elsewhere
 		}
-		n := 0
+		m, n := moduleOf(s.Values[own[0]].Weight), 0
 		for _, other := range nearestFirst(m, others) {
 			to := map[program.ID]Weight{}
-			for _, id := range own[m] {
+			for _, id := range own {
 				w, ok := shapes[other+strings.TrimPrefix(s.Values[id].Weight, m)]
 				if ok && slices.Equal(w.Shape, s.Values[id].Shape) {
 					to[id] = w
 				}
 			}
-			if other == m || len(to) < len(own[m]) || n == mostWeights {
+			if other == m || len(to) < len(own) || n == mostWeights {
 				continue
 			}
 			n++

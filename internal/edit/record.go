@@ -26,11 +26,9 @@ func records(s *site) {
 				continue
 			}
 			takers := s.takers(id)
-			groups := [][]int{takers}
-			if len(takers) > 1 && len(takers) <= mostTakers {
-				for _, t := range takers {
-					groups = append(groups, []int{t})
-				}
+			groups := andEach(takers)
+			if len(takers) > mostTakers {
+				groups = groups[:1]
 			}
 			for _, at := range groups {
 				if len(at) == 0 {
@@ -76,9 +74,7 @@ func (s *site) isOutput(shape []int) bool {
 func (s *site) last(kind string, cost int, what string, f change) {
 	if m := s.Maker(s.Out); m >= 0 {
 		if len(s.Ops[m].Out) == 1 {
-			s.addAt(kind, cost, what, []int{m}, func(w *writer, o program.Op) {
-				w.after(o, func(id program.ID) program.ID { return f(w, id) })
-			})
+			s.addAt(kind, cost, what, []int{m}, func(w *writer, o program.Op) { w.after(o, f) })
 		}
 		return
 	}
@@ -98,8 +94,7 @@ func (w *writer) outside(v program.Value) program.ID {
 func (s *site) outside(id program.ID, kind string, cost int, what string, f change) {
 	e := Edit{Kind: kind, Cost: cost, Text: what, Weight: s.Values[id].Weight, Takers: s.takers(id), Patch: replay.Patch{Ops: map[int][]program.Op{}}}
 	w := &writer{s: s, e: &e}
-	w.after(program.Op{Name: replay.AsIs, Full: replay.AsIs, Args: argsOf([]any{"self", id}), Out: []program.ID{id}, Stack: -1},
-		func(id program.ID) program.ID { return f(w, id) })
+	w.after(program.Op{Name: replay.AsIs, Full: replay.AsIs, Args: argsOf([]any{"self", id}), Out: []program.ID{id}, Stack: -1}, f)
 	e.Patch.Ops[replay.Outside] = w.ops
 	if !w.failed {
 		s.out = append(s.out, e)

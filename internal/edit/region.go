@@ -14,24 +14,19 @@ type region struct {
 }
 
 // regions lists those of a piece, each with those that do the same behind it, as of keys after that of queries.
-func (s *site) regions() (groups [][]region) {
-	index := map[string]int{}
+func (s *site) regions() [][]region {
+	var all []region
 	for i := range s.Values {
-		r, ok := s.region(program.ID(i))
-		if !ok {
-			continue
+		if r, ok := s.region(program.ID(i)); ok {
+			all = append(all, r)
 		}
-		key := ""
-		for _, k := range r.at {
-			key += s.Ops[k].Name + " "
-		}
-		if n, seen := index[key]; seen {
-			groups[n] = append(groups[n], r)
-			continue
-		}
-		index[key], groups = len(groups), append(groups, []region{r})
 	}
-	return groups
+	return grouped(all, func(r region) (does string, ok bool) {
+		for _, k := range r.at {
+			does += s.Ops[k].Name + " "
+		}
+		return does, true
+	})
 }
 
 // region is the one that begins at a value which is taken more than once.
@@ -81,13 +76,7 @@ func (s *site) openBehind(of map[program.ID]bool, i int) (ids []program.ID) {
 // around leaves regions out, does them in another order of the last axis, or does one to another value, too.
 func around(s *site) {
 	for _, all := range s.regions() {
-		sets := [][]region{all}
-		if len(all) > 1 {
-			for _, r := range all {
-				sets = append(sets, []region{r})
-			}
-		}
-		for _, set := range sets {
+		for _, set := range andEach(all) {
 			s.left(set)
 			s.turnedAround(set)
 		}

@@ -35,7 +35,7 @@ func numbers(s *site) {
 					if i := slices.IndexFunc(o.Args, func(b program.Arg) bool { return b.Value == a.Value }); o.Name != s.first().Name && i >= 0 {
 						name = o.Args[i].Name
 					}
-					w.run(o, o.Name, with(o.Args, name, x))
+					w.give(o, name, x)
 				})
 				e.Number, _ = x.(float64)
 			}
@@ -78,7 +78,7 @@ func numbers(s *site) {
 		case []int:
 			for x := range 9 {
 				if o.Name == "convolution" && len(c) > 0 && !slices.Equal(c, slices.Repeat([]int{x}, len(c))) {
-					s.add("scalar", 3, text("%s of convolution: %v → %d", a.Name, c, x), func(w *writer, o program.Op) { w.run(o, o.Name, with(o.Args, a.Name, slices.Repeat([]int{x}, len(c)))) })
+					s.given("scalar", 3, text("%s of convolution: %v → %d", a.Name, c, x), a.Name, slices.Repeat([]int{x}, len(c)))
 				}
 			}
 		}
@@ -144,11 +144,9 @@ func integers(s *site) {
 			if max != nil {
 				what += text(", %d at most", max)
 			}
-			s.add("integer", 4, what, func(w *writer, o program.Op) {
-				w.after(o, func(id program.ID) program.ID {
-					x := w.call("add", id, nil, "self", id, "other", by, "alpha", 1)
-					return w.call("clamp", x, nil, "self", x, "min", 0, "max", max)
-				})
+			s.then("integer", 4, what, func(w *writer, id program.ID) program.ID {
+				x := w.call("add", id, nil, "self", id, "other", by, "alpha", 1)
+				return w.call("clamp", x, nil, "self", x, "min", 0, "max", max)
 			})
 		}
 	}

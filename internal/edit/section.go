@@ -9,21 +9,10 @@ import (
 // sections are others of a rotary embedding of several positions, as of time, height and width: rows are cut into parts,
 // each of which takes its angles from one of the positions, and put together again.
 func sections(s *site) {
-	bySizes := map[string][]int{}
-	var order []string
-	for i, o := range s.Ops {
-		sizes, ok := o.Args.Get("split_sizes").([]int)
-		if !ok || o.Name != "split_with_sizes" || len(sizes) > mostSections {
-			continue
-		}
-		key := text("%v", sizes)
-		if bySizes[key] == nil {
-			order = append(order, key)
-		}
-		bySizes[key] = append(bySizes[key], i)
-	}
-	for _, key := range order {
-		at := bySizes[key]
+	for _, at := range grouped(upTo(len(s.Ops)), func(i int) (string, bool) {
+		sizes, ok := s.Ops[i].Args.Get("split_sizes").([]int)
+		return text("%v", sizes), ok && s.Ops[i].Name == "split_with_sizes" && len(sizes) <= mostSections
+	}) {
 		selects := s.selectsOf(at)
 		if len(selects) == 0 {
 			continue
@@ -36,12 +25,12 @@ func sections(s *site) {
 		x, _ := s.Ops[selects[0]].Args.Get("self").(program.ID)
 		n := s.shape(x)[0]
 		for k := range n {
-			s.addAt("slice", 2, text("all sections of %d", k), selects, func(w *writer, o program.Op) { w.run(o, o.Name, with(o.Args, "index", k)) }).ID = "rope/sections"
+			s.addAt("slice", 2, text("all sections of %d", k), selects, func(w *writer, o program.Op) { w.give(o, "index", k) }).ID = "rope/sections"
 		}
 		for _, p := range orders(n) {
 			s.addAt("slice", 2, text("sections of %v", p), selects, func(w *writer, o program.Op) {
 				k, _ := o.Args.Get("index").(int)
-				w.run(o, o.Name, with(o.Args, "index", p[(k+n)%n]))
+				w.give(o, "index", p[(k+n)%n])
 			}).ID = "rope/sections"
 		}
 	}

@@ -26,7 +26,7 @@ func swap(s *site) {
 			if p[1] == "mat2" {
 				s.add("swap", 2, text("%s of %s transposed", side, o.Name), func(w *writer, o program.Op) {
 					id := o.Args.Get(side).(program.ID)
-					w.run(o, o.Name, with(o.Args, side, w.transpose(id, -2, -1)))
+					w.give(o, side, w.transpose(id, -2, -1))
 				})
 			}
 		}
@@ -39,7 +39,7 @@ func swap(s *site) {
 				for _, i := range order {
 					ids = append(ids, own[min(i, len(own)-1)])
 				}
-				w.run(o, o.Name, with(o.Args, "tensors", ids))
+				w.give(o, "tensors", ids)
 			})
 		}
 	}

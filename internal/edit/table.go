@@ -77,7 +77,7 @@ func tables(s *site) {
 	if ok && isFloat(v) {
 		if x := s.Value(o.Out[0]); x != nil {
 			s.table(x, v, o.Name, func(what string, number float64, f change) {
-				s.add("table", 1, what, func(w *writer, o program.Op) { w.after(o, func(id program.ID) program.ID { return f(w, id) }) }).Number = number
+				s.then("table", 1, what, f).Number = number
 			})
 		}
 	}
@@ -87,7 +87,7 @@ func tables(s *site) {
 			continue
 		}
 		s.table(s.Value(id), s.Values[id], "the constant of "+o.Name, func(what string, number float64, f change) {
-			s.add("table", 1, what, func(w *writer, o program.Op) { w.run(o, o.Name, with(o.Args, a.Name, f(w, id))) }).Number = number
+			s.add("table", 1, what, func(w *writer, o program.Op) { w.give(o, a.Name, f(w, id)) }).Number = number
 		})
 	}
 }

@@ -39,7 +39,7 @@ func source(s *site) {
 				break
 			}
 			e := s.addAt("source", 3, text("%s of %s: %s → %s", a.Name, o.Name, Name(s.Piece, id), Name(s.Piece, other)), s.group[:1],
-				func(w *writer, o program.Op) { w.run(o, o.Name, with(o.Args, a.Name, other)) })
+				func(w *writer, o program.Op) { w.give(o, a.Name, other) })
 			if s.Values[other].Weight != "" {
 				e.Kind, e.Weight = "weight", s.Values[id].Weight
 			}
@@ -62,7 +62,7 @@ func nearer(s *site) {
 			s.add("source", 2, text("%s of %s: %s → %s", a.Name, o.Name, Name(s.Piece, id), Name(s.Piece, x)), func(w *writer, o program.Op) {
 				own, _ := o.Args.Get(a.Name).(program.ID)
 				if from := s.madeOf(own, within); k < len(from) {
-					w.run(o, o.Name, with(o.Args, a.Name, from[k]))
+					w.give(o, a.Name, from[k])
 				} else {
 					w.failed = true
 				}
@@ -86,21 +86,14 @@ func (s *site) madeOf(id program.ID, within int) (out []program.ID) {
 func ofLine(s *site) {
 	for i, v := range s.Values {
 		id := program.ID(i)
-		lines := map[int][]int{}
-		var order []int
-		for _, t := range s.takers(id) {
+		lines := grouped(s.takers(id), func(t int) (line int, ok bool) {
 			f := Frame(s.Piece, t)
 			if f < 0 {
-				continue
+				return 0, false
 			}
-			line := s.Frames[f].Line
-			if lines[line] == nil {
-				order = append(order, line)
-			}
-			lines[line] = append(lines[line], t)
-		}
-		for _, line := range order {
-			at := lines[line]
+			return s.Frames[f].Line, true
+		})
+		for _, at := range lines {
 			if len(at) < 2 || len(at) > mostTakers {
 				continue
 			}
@@ -135,9 +128,7 @@ func results(s *site) {
 		return
 	}
 	s.changes(v, func(kind string, cost int, what string, f change) {
-		s.add(kind, cost, what+" the result of "+o.Name, func(w *writer, o program.Op) {
-			w.after(o, func(id program.ID) program.ID { return f(w, id) })
-		})
+		s.then(kind, cost, what+" the result of "+o.Name, f)
 	})
 }
 
@@ -217,6 +208,16 @@ func (s *site) takers(ids ...program.ID) (list []int) {
 		}
 	}
 	return list
+}
+
+// taken lists the weights that operators take.
+func (s *site) taken() (ids []program.ID) {
+	for i, v := range s.Values {
+		if id := program.ID(i); v.Weight != "" && s.Maker(id) < 0 && len(s.takers(id)) > 0 {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // readable lists the weights that may be read in place of one: of its shape, those of its role in other layers

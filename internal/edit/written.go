@@ -88,7 +88,7 @@ func (w Written) scalar(s *site) bool {
 		if named && a.Name != name || !named && slices.Contains(fixed, a.Name) {
 			continue
 		}
-		s.add("scalar", 0, text("%s of %s: %v → %s", a.Name, s.first().Name, a.Value, number(to)), func(w *writer, o program.Op) { w.run(o, o.Name, with(o.Args, a.Name, to)) })
+		s.given("scalar", 0, text("%s of %s: %v → %s", a.Name, s.first().Name, a.Value, number(to)), a.Name, to)
 		return len(s.out) > 0
 	}
 	return false
@@ -106,8 +106,7 @@ func (w Written) weight(s *site) bool {
 			continue
 		}
 		s.add("weight", 0, text("%s → %s", v.Weight, w.What), func(to *writer, o program.Op) {
-			to.e.Patch.Made = append(to.e.Patch.Made, program.Value{Shape: v.Shape, DType: v.DType, Type: v.Type, Weight: w.What})
-			to.run(o, o.Name, with(o.Args, a.Name, program.ID(len(s.Values)+len(to.e.Patch.Made)-1)))
+			to.give(o, a.Name, to.outside(program.Value{Shape: v.Shape, DType: v.DType, Type: v.Type, Weight: w.What}))
 		})
 		return len(s.out) > 0
 	}

@@ -77,25 +77,20 @@ func (c *Call) result(i int, shape []int, x []float64) *Array {
 	return out
 }
 
-// number returns an argument that is one, and its type: Invalid for none.
-func (c *Call) number(name string) (float64, tensor.DType) {
-	switch v := c.op.Args.Get(name).(type) {
-	case int:
-		return float64(v), tensor.I64
-	case float64:
-		return v, tensor.F64
-	case bool:
-		return b2f(v), tensor.Bool
-	}
-	return 0, tensor.Invalid
-}
-
 // maybe returns an operand, given as a tensor or as a number; nil if it is not given.
 func (c *Call) maybe(name string) *Array {
-	if v, d := c.number(name); d != tensor.Invalid {
-		return &Array{dtype: d, number: true, d: []float64{v}}
+	number := func(d tensor.DType, v float64) *Array { return &Array{dtype: d, number: true, d: []float64{v}} }
+	switch v := c.op.Args.Get(name).(type) {
+	case int:
+		return number(tensor.I64, float64(v))
+	case float64:
+		return number(tensor.F64, v)
+	case bool:
+		return number(tensor.Bool, b2f(v))
+	case program.ID:
+		return c.made(name, v)
 	}
-	return c.optional(name)
+	return nil
 }
 
 func (c *Call) made(name string, id program.ID) *Array {
@@ -116,8 +111,8 @@ func (c *Call) operand(name string) *Array {
 
 // optional returns a tensor; nil if it is not given.
 func (c *Call) optional(name string) *Array {
-	if id, ok := c.op.Args.Get(name).(program.ID); ok {
-		return c.made(name, id)
+	if a := c.maybe(name); a != nil && !a.number {
+		return a
 	}
 	return nil
 }
@@ -160,10 +155,7 @@ func (c *Call) int(name string, otherwise int) int { return get(c, name, otherwi
 
 // float returns a number, which may be given as a tensor of one element.
 func (c *Call) float(name string, otherwise float64) float64 {
-	if v, d := c.number(name); d != tensor.Invalid {
-		return v
-	}
-	if a := c.optional(name); a != nil {
+	if a := c.maybe(name); a != nil {
 		return a.first()
 	}
 	return otherwise

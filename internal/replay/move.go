@@ -255,17 +255,13 @@ func triangle(keep func(above int) bool) kernel {
 		if len(a.shape) < 2 {
 			fail("a triangle of %v", a.shape)
 		}
-		h, w := a.shape[len(a.shape)-2], a.shape[len(a.shape)-1]
-		out, row := c.make(), make([]float64, w)
-		for i := range size(a.shape[:len(a.shape)-1]) {
-			read(a, row, i*w)
-			for j := range row {
-				if !keep(j - i%h - k) {
-					row[j] = 0
+		rows, columns := counted(a.shape[len(a.shape)-2]).with(1), counted(a.shape[len(a.shape)-1])
+		return c.eachOf(func(out []float64, x [][]float64) {
+			for i, v := range x[0] {
+				if out[i] = 0; keep(int(x[1][i]-x[2][i]) - k) {
+					out[i] = v
 				}
 			}
-			out.write(row, i*w)
-		}
-		return out
+		}, []*Array{a, columns, rows})
 	})
 }

@@ -56,9 +56,7 @@ func groupNorm(c *Call) []*Array {
 	if len(a.shape) < 2 || groups < 1 || a.shape[1]%groups != 0 || a.Len() == 0 {
 		fail("%d groups of %v", groups, a.shape)
 	}
-	return c.normed(a.Len()/(a.shape[0]*groups), c.float("eps", 1e-5), true, func(w *Array) *Array {
-		return a.perChannel(w).broadcast(append([]int{1}, a.shape[1:]...))
-	})
+	return c.normed(a.Len()/(a.shape[0]*groups), c.float("eps", 1e-5), true, a.perChannel)
 }
 
 // perChannel shows a number for each channel, which are axis 1, so that it can be broadcast.
@@ -68,48 +66,47 @@ func (a *Array) perChannel(w *Array) *Array {
 	return w.reshape(shape)
 }
 
-// normed scales lines of n elements in row-major order. Weight and bias are as long as some of them, as
-// which they are shown.
+// normed scales lines of n elements in row-major order. Weight and bias are shown so that they are broadcast.
 func (c *Call) normed(n int, eps float64, centre bool, shown func(w *Array) *Array) []*Array {
 	a := c.tensor("input")
 	rows := a.Len() / max(n, 1)
 	if n < 1 || n > maxElements || rows*n != a.Len() {
 		fail("lines of %d in %v", n, a.shape)
 	}
-	var scales [2][]float64
-	for i, name := range []string{"weight", "bias"} {
-		if w := c.optional(name); w != nil {
-			scales[i] = shown(w).floats64()
-		}
-	}
-	out, x, means, roots := c.of(0, a.shape), make([]float64, n), make([]float64, rows), make([]float64, rows)
+	x, means, roots := a.Floats(), make([]float64, rows), make([]float64, rows)
 	for row := range rows {
-		read(a, x, row*n)
+		line := x[row*n:][:n]
 		m := 0.0
 		if centre {
-			m = mean(x)
+			m = mean(line)
 		}
-		r := 1 / math.Sqrt(squares(x, m)/float64(n)+eps)
-		for i, v := range x {
-			x[i] = (v - m) * r
+		r := 1 / math.Sqrt(squares(line, m)/float64(n)+eps)
+		for i, v := range line {
+			line[i] = (v - m) * r
 		}
-		if w := scales[0]; w != nil {
-			for i, v := range w[row*n%len(w):][:n] {
-				x[i] *= v
-			}
-		}
-		if w := scales[1]; w != nil {
-			for i, v := range w[row*n%len(w):][:n] {
-				x[i] += v
-			}
-		}
-		out.write(x, row*n)
 		means[row], roots[row] = m, r
 	}
+	out := c.eachOf(func(out []float64, x [][]float64) {
+		for i, v := range x[0] {
+			out[i] = v*x[1][i] + x[2][i]
+		}
+	}, append([]*Array{arrayOf(a.shape, x)}, c.scales(shown)...))
 	if !centre {
 		return []*Array{out, c.result(1, nil, roots)}
 	}
 	return []*Array{out, c.result(1, nil, means), c.result(2, nil, roots)}
+}
+
+// scales are what a norm is multiplied with, and what is added to it: 1 and 0 where they are not given.
+func (c *Call) scales(shown func(w *Array) *Array) (out []*Array) {
+	for i, name := range []string{"weight", "bias"} {
+		if w := c.optional(name); w != nil {
+			out = append(out, shown(w))
+		} else {
+			out = append(out, &Array{dtype: tensor.F32, d: []float64{float64(1 - i)}})
+		}
+	}
+	return out
 }
 
 // batchNorm is (x − mean) / √(variance + eps) · weight + bias of channels, which are axis 1, by running
@@ -119,14 +116,7 @@ func batchNorm(c *Call) *Array {
 	if len(a.shape) < 2 {
 		fail("channels of %v", a.shape)
 	}
-	operands := []*Array{a, a.perChannel(c.tensor("running_mean")), a.perChannel(c.tensor("running_var"))}
-	for i, name := range []string{"weight", "bias"} {
-		w := &Array{dtype: tensor.F32, d: []float64{float64(1 - i)}}
-		if given := c.optional(name); given != nil {
-			w = a.perChannel(given)
-		}
-		operands = append(operands, w)
-	}
+	operands := append([]*Array{a, a.perChannel(c.tensor("running_mean")), a.perChannel(c.tensor("running_var"))}, c.scales(a.perChannel)...)
 	return c.eachOf(func(out []float64, x [][]float64) {
 		for i, v := range x[0] {
 			out[i] = (v-x[1][i])/math.Sqrt(x[2][i]+eps)*x[3][i] + x[4][i]

@@ -30,13 +30,13 @@ var folds = map[string]func(x []float64) float64{
 var reductions = func() family {
 	f := family{
 		"var": variance(func(v float64) float64 { return v }), "std": variance(math.Sqrt), "var_mean": variance(func(v float64) float64 { return v }),
-		"linalg_vector_norm": one(func(c *Call) *Array {
+		"linalg_vector_norm": func(c *Call) []*Array {
 			p := c.float("ord", 2)
-			return c.reduce(0, c.self(), c.dims(len(c.self().shape)), func(x []float64) float64 { return normOf(x, p) })
-		}),
+			return c.folded(func(x []float64) float64 { return normOf(x, p) })
+		},
 	}
 	for name, fold := range folds {
-		f[name] = one(func(c *Call) *Array { return c.reduce(0, c.self(), c.dims(len(c.self().shape)), fold) })
+		f[name] = func(c *Call) []*Array { return c.folded(fold) }
 	}
 	return f
 }()
@@ -44,17 +44,20 @@ var reductions = func() family {
 // variance is the kernel of what is made of variances, and the means.
 func variance(f func(v float64) float64) kernel {
 	return func(c *Call) []*Array {
-		a := c.self()
-		dims := c.dims(len(a.shape))
 		less := c.float("correction", c.float("unbiased", 1))
-		out := []*Array{c.reduce(0, a, dims, func(x []float64) float64 {
-			return f(squares(x, mean(x)) / max(float64(len(x))-less, 0))
-		})}
-		if c.wants(1) {
-			out = append(out, c.reduce(1, a, dims, mean))
-		}
-		return out
+		return c.folded(func(x []float64) float64 { return f(squares(x, mean(x)) / max(float64(len(x))-less, 0)) }, mean)
 	}
+}
+
+// folded makes the results that are recorded of each line along some axes.
+func (c *Call) folded(folds ...func(x []float64) float64) []*Array {
+	out := make([]*Array, len(folds))
+	for i, fold := range folds {
+		if c.wants(i) {
+			out[i] = c.reduce(i, c.self(), c.dims(len(c.self().shape)), fold)
+		}
+	}
+	return out
 }
 
 // normOf is (Σ |x|^p)^(1/p), and its limits.

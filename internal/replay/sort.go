@@ -17,7 +17,7 @@ var orders = family{
 	}),
 	"cummax": ranked(func(_ *Call, x []float64) []int { return running(x, func(v, most float64) bool { return v >= most }) }),
 	"cummin": ranked(func(_ *Call, x []float64) []int { return running(x, func(v, least float64) bool { return v <= least }) }),
-	"max":    extreme("maximum", greatest), "min": extreme("minimum", least),
+	"max":    extreme("maximum", greatest, folds["argmax"]), "min": extreme("minimum", least, folds["argmin"]),
 
 	"bucketize":          one(func(c *Call) *Array { return searched(c, c.tensor("boundaries"), c.operand("self")) }),
 	"searchsorted":       one(func(c *Call) *Array { return searched(c, c.tensor("sorted_sequence"), c.operand("self")) }),
@@ -72,25 +72,13 @@ func running(x []float64, better func(v, best float64) bool) []int {
 // ranked is the kernel of what chooses numbers of each line along an axis, by their places, which are the
 // second result.
 func ranked(order func(c *Call, x []float64) []int) kernel {
-	return chosen(order, func(c *Call, i int, f func(out, x []float64)) *Array { return c.along(i, c.self(), c.int("k", -1), f) })
-}
-
-// picked is the kernel of what chooses one number of each line along an axis, or of all.
-func picked(choose func(c *Call, x []float64) int) kernel {
-	return chosen(func(c *Call, x []float64) []int { return []int{choose(c, x)} }, func(c *Call, i int, f func(out, x []float64)) *Array {
-		return c.lines(i, c.self(), c.dims(len(c.self().shape)), 1, f).reshape(c.shape(i))
-	})
-}
-
-// chosen is the kernel of numbers and their places.
-func chosen(order func(c *Call, x []float64) []int, lines func(c *Call, i int, f func(out, x []float64)) *Array) kernel {
 	return func(c *Call) []*Array {
 		out := make([]*Array, 2)
 		for i := range out {
 			if !c.wants(i) {
 				continue
 			}
-			out[i] = lines(c, i, func(out, x []float64) {
+			out[i] = c.along(i, c.self(), c.int("k", -1), func(out, x []float64) {
 				for j, k := range order(c, x) {
 					if out[j] = x[k]; i == 1 {
 						out[j] = float64(k)
@@ -102,14 +90,13 @@ func chosen(order func(c *Call, x []float64) []int, lines func(c *Call, i int, f
 	}
 }
 
-// extreme chooses the first of the best numbers, or of two tensors.
-func extreme(of string, best func(x []float64) float64) kernel {
-	pick := picked(func(_ *Call, x []float64) int { return slices.IndexFunc(x, same(best(x))) })
+// extreme is the best number of each line and its place, or the better one of two tensors.
+func extreme(of string, best, place func(x []float64) float64) kernel {
 	return func(c *Call) []*Array {
 		if b := c.maybe("other"); b != nil {
 			return []*Array{c.paired(binary[of], c.self(), b)}
 		}
-		return pick(c)
+		return c.folded(best, place)
 	}
 }
 

@@ -275,6 +275,19 @@ func renamed(args program.Args, now map[program.ID]program.ID) program.Args {
 	})
 }
 
+// again writes an operator on the values that stand in the place of others by now, and makes such values itself, of
+// the shape that is told for each result.
+func (w *writer) again(o program.Op, now map[program.ID]program.ID, shape func(k int, id program.ID) []int) {
+	o.Args, o.Out = renamed(o.Args, now), slices.Clone(o.Out)
+	for k, id := range o.Out {
+		if id != program.None {
+			o.Out[k] = w.make(shape(k, id), w.s.Values[id].DType)
+			now[id] = o.Out[k]
+		}
+	}
+	w.ops = append(w.ops, o)
+}
+
 // pass makes a value the result of an operator, spread where it is smaller.
 func (w *writer) pass(o program.Op, id program.ID) {
 	w.run(o, "expand", argsOf([]any{"self", id, "size", w.s.Values[o.Out[0]].Shape}))

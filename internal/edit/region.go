@@ -138,25 +138,12 @@ func (s *site) alsoTo(all []region) {
 			continue
 		}
 		s.instead("twice", 3, s.name(r)+", to the "+s.Ops[m].Name+" behind it, too", takers, []program.ID{id},
-			func(w *writer, id program.ID) program.ID { return w.again(r, id) })
+			func(w *writer, id program.ID) program.ID {
+				now := map[program.ID]program.ID{r.in: id}
+				for _, i := range r.at {
+					w.again(s.Ops[i], now, func(_ int, id program.ID) []int { return s.shape(id) })
+				}
+				return now[r.out]
+			})
 	}
-}
-
-// again writes the operators of a region with another value that goes in, and returns what comes out.
-func (w *writer) again(r region, in program.ID) program.ID {
-	now := map[program.ID]program.ID{r.in: in}
-	for _, i := range r.at {
-		o := w.s.Ops[i]
-		o.Args = renamed(o.Args, now)
-		out := slices.Clone(o.Out)
-		for k, id := range out {
-			if id != program.None {
-				out[k] = w.make(w.s.Values[id].Shape, w.s.Values[id].DType)
-				now[id] = out[k]
-			}
-		}
-		o.Out = out
-		w.ops = append(w.ops, o)
-	}
-	return now[r.out]
 }

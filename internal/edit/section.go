@@ -46,23 +46,22 @@ func (s *site) divided(splits, selects []int, sizes []int, what string) {
 	slices.Sort(at)
 	now := map[program.ID]program.ID{}
 	s.addAt("slice", 2, what, at, func(w *writer, o program.Op) {
-		o.Args = renamed(o.Args, now)
-		if o.Name == "split_with_sizes" {
+		switch o.Name {
+		case "split_with_sizes":
 			o.Args = with(o.Args, "split_sizes", sizes)
+		case "cat":
+			w.run(o, o.Name, renamed(o.Args, now))
+			return
 		}
-		if o.Name != "cat" {
-			o.Out = slices.Clone(o.Out)
-			for k, id := range o.Out {
-				shape := slices.Clone(s.shape(id))
-				if shape[len(shape)-1] = sizes[k]; o.Name == "select" {
-					x, _ := o.Args.Get("self").(program.ID)
-					shape[len(shape)-1] = w.value(x).Shape[len(w.value(x).Shape)-1]
-				}
-				now[id] = w.make(shape, s.Values[id].DType)
-				o.Out[k] = now[id]
+		w.again(o, now, func(k int, id program.ID) []int {
+			shape := slices.Clone(s.shape(id))
+			if shape[len(shape)-1] = sizes[k]; o.Name == "select" {
+				x, _ := o.Args.Get("self").(program.ID)
+				part := w.value(now[x]).Shape
+				shape[len(shape)-1] = part[len(part)-1]
 			}
-		}
-		w.ops = append(w.ops, o)
+			return shape
+		})
 	}).ID = "rope/sections"
 }
 

@@ -61,13 +61,12 @@ func (s *site) cached(f *Fed, a attention, g fault) {
 			if i == a.hides() && g.seen != nil {
 				o = s.hiding(w, f, a, o, g, more)
 			}
-			if i != a.v.op {
-				v := s.Values[o.Out[0]]
-				o.Args = widened(o.Args, a.keys, more)
-				out := w.make(wider(v.Shape, a.keys, more), v.DType)
-				now[o.Out[0]], o.Out = out, []program.ID{out}
+			if i == a.v.op {
+				w.run(o, o.Name, o.Args)
+				return
 			}
-			w.run(o, o.Name, o.Args)
+			o.Args, o.Out = widened(o.Args, a.keys, more), o.Out[:1]
+			w.again(o, now, func(_ int, id program.ID) []int { return wider(s.shape(id), a.keys, more) })
 		}
 	}).ID = g.id
 }

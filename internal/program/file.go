@@ -23,6 +23,10 @@ type file struct {
 			Data                                  []byte
 		}
 	}
+	Ops []struct {
+		Op
+		Stack *int
+	}
 	Passes []struct {
 		Step  string
 		Ops   [2]int
@@ -33,16 +37,6 @@ type file struct {
 		Equal []any
 		Ops   [2]int
 	}
-}
-
-// UnmarshalJSON reads an operator; without a stack it has none.
-func (o *Op) UnmarshalJSON(data []byte) error {
-	type plain Op
-	read := plain{Stack: -1}
-	err := json.Unmarshal(data, &read)
-	*o = Op(read)
-	o.Name = nameOf(o.Full)
-	return err
 }
 
 // UnmarshalJSON reads "%12", or null for none.

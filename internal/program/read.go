@@ -94,6 +94,14 @@ func (p *Program) fill(f *file) error {
 			p.Values[i].Input = v.From.Step + ":" + v.From.Input
 		}
 	}
+	p.Ops = make([]Op, len(f.Ops))
+	for i, o := range f.Ops {
+		p.Ops[i] = o.Op
+		p.Ops[i].Name, p.Ops[i].Stack = nameOf(o.Full), -1
+		if o.Stack != nil {
+			p.Ops[i].Stack = *o.Stack
+		}
+	}
 	for i, g := range f.Guards {
 		equal, err := numbers(g.Equal)
 		if err != nil {

@@ -194,35 +194,6 @@ func (w *writer) turn(id program.ID, d, a int) program.ID {
 	return w.view(w.transpose(w.view(id, split...), d, d+1), shape...)
 }
 
-// helpers puts what goes into one call of a function in another order, and what comes out of it back: the
-// function that the candidate has works on neighbours, say, where the reference's works on halves.
-func helpers(s *site) {
-	for _, c := range s.calls {
-		for _, id := range c.in {
-			v := s.Values[id]
-			if len(v.Shape) < 3 || !isFloat(v) {
-				continue
-			}
-			n := v.Shape[len(v.Shape)-1]
-			like := func(ids []program.ID) []program.ID {
-				return slices.DeleteFunc(slices.Clone(ids), func(x program.ID) bool {
-					y := s.Values[x] // heads may differ
-					return len(y.Shape) != len(v.Shape) || y.Shape[len(y.Shape)-1] != n || !isFloat(y)
-				})
-			}
-			ins, outs := like(c.in), like(c.out)
-			if len(ins) == 0 || ins[0] != id || len(outs) == 0 {
-				continue
-			}
-			for _, a := range []int{2, n / 2} {
-				if a > 1 && a < n && n%a == 0 {
-					s.conjugate(c.at, ins, outs, a, text("what goes in, as %d×%d → %d×%d, and back behind it", a, n/a, n/a, a))
-				}
-			}
-		}
-	}
-}
-
 // border lists what operators take from elsewhere, and what others take of them.
 func (s *site) border(at []int) (in, out []program.ID) {
 	inside := func(i int) bool { return slices.Contains(at, i) }
@@ -241,27 +212,4 @@ func (s *site) border(at []int) (in, out []program.ID) {
 	}
 	take(s.Out, false)
 	return in, out
-}
-
-func (s *site) conjugate(at []int, in, out []program.ID, a int, what string) {
-	turned := map[program.ID]program.ID{}
-	s.addAt("conjugation", 5, what, at, func(w *writer, o program.Op) {
-		o.Args = o.Args.Map(func(id program.ID) program.ID {
-			if !slices.Contains(in, id) {
-				return id
-			}
-			if _, ok := turned[id]; !ok {
-				turned[id] = w.turn(id, len(w.value(id).Shape)-1, a)
-			}
-			return turned[id]
-		})
-		if len(o.Out) == 1 && slices.Contains(out, o.Out[0]) {
-			w.after(o, func(w *writer, id program.ID) program.ID {
-				n := w.value(id).Shape
-				return w.turn(id, len(n)-1, n[len(n)-1]/a)
-			})
-			return
-		}
-		w.ops = append(w.ops, o)
-	})
 }

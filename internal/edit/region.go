@@ -118,6 +118,31 @@ func (s *site) turnedAround(set []region) {
 	}
 }
 
+// conjugate puts what goes into operators in another order of its last axis, and what comes out of them back: what
+// the candidate has works on neighbours, say, where the reference works on halves.
+func (s *site) conjugate(at []int, in, out []program.ID, a int, what string) {
+	turned := map[program.ID]program.ID{}
+	s.addAt("conjugation", 5, what, at, func(w *writer, o program.Op) {
+		o.Args = o.Args.Map(func(id program.ID) program.ID {
+			if !slices.Contains(in, id) {
+				return id
+			}
+			if _, ok := turned[id]; !ok {
+				turned[id] = w.turn(id, len(w.value(id).Shape)-1, a)
+			}
+			return turned[id]
+		})
+		if len(o.Out) == 1 && slices.Contains(out, o.Out[0]) {
+			w.after(o, func(w *writer, id program.ID) program.ID {
+				n := w.value(id).Shape
+				return w.turn(id, len(n)-1, n[len(n)-1]/a)
+			})
+			return
+		}
+		w.ops = append(w.ops, o)
+	})
+}
+
 // alsoTo does a region to a value that lies as one of those to which it is done.
 func (s *site) alsoTo(all []region) {
 	done := map[program.ID]bool{}

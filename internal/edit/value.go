@@ -25,28 +25,6 @@ func bypass(s *site) {
 	}
 }
 
-// source gives an operator another value of the same shape: an earlier one, or another weight.
-func source(s *site) {
-	o := s.first()
-	for _, a := range o.Args {
-		id, ok := a.Value.(program.ID)
-		if !ok || id == program.None {
-			continue
-		}
-		v := s.Values[id]
-		for n, other := range s.alike(v, s.group[0], id) {
-			if n == mostValues {
-				break
-			}
-			e := s.addAt("source", 3, text("%s of %s: %s → %s", a.Name, o.Name, Name(s.Piece, id), Name(s.Piece, other)), s.group[:1],
-				func(w *writer, o program.Op) { w.give(o, a.Name, other) })
-			if s.Values[other].Weight != "" {
-				e.Kind, e.Weight = "weight", s.Values[id].Weight
-			}
-		}
-	}
-}
-
 // nearer gives an operator what its operand is made of: what is done to it is left out there alone, wherever else it goes.
 func nearer(s *site) {
 	o := s.first()

@@ -47,7 +47,7 @@ func Key(p *program.Piece, e Edit) string {
 }
 
 // kinds are all kinds of edits. Each lists those of a group of operators that are changed alike.
-var kinds = []func(*site){drop, sibling, swap, flag, masks, axes, parts, numbers, integers, bypass, nearer, spread, refactored, chosen, order, twice, results, roundings, clamps, convolutions, tables, resampled}
+var kinds = []func(*site){drop, sibling, swap, masks, axes, parts, numbers, integers, bypass, nearer, spread, refactored, chosen, order, twice, results, roundings, clamps, convolutions, tables, resampled}
 
 // wholes are kinds that are about the whole piece.
 var wholes = []func(*site){given, resizes, sections, ofLine, exchange, outsiders, calls, records, around, heads, whole, modules, experts, grids, all, states}

@@ -34,7 +34,7 @@ func Label(p *program.Piece, e Edit) string {
 }
 
 // kindNames are the kinds that edits have, and their names where nothing around them has one.
-var kindNames = strings.Fields(`drop sibling swap exchange flag axis slice scalar integer table mask bypass source weight order twice
+var kindNames = strings.Fields(`drop sibling swap exchange axis slice scalar integer table mask bypass source weight order twice
 	value rounding layout conjugation term quant state`)
 
 // givenNames are those that edits have from where they are listed, beside the table of labels.

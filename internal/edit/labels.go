@@ -173,7 +173,6 @@ var labels = []group{
 		{"attention/scale", "", fused, "scale*", nil},
 		{"attention/scale", "order", "", "", into(4, "_softmax")},
 		{"attention/scale", "scalar drop twice", "mul div", "", into(4, "_softmax")},
-		{"attention/causal", "", fused, "is_causal*", nil},
 		{"attention/causal", "", "tril triu", "", nil},
 		// What was beside them takes no part.
 		{"attention/anchor-missing", "value", "", "divided by its sum*", both(from(1, "_softmax"), not(op("topk")))},

@@ -26,11 +26,6 @@ func masks(s *site) {
 			return w.call("tril", id, nil, "self", all, "diagonal", k)
 		})
 	}
-	for _, k := range []int{1, -1} {
-		s.then("mask", 3, text("mask moved by %d keys", k), func(w *writer, id program.ID) program.ID {
-			return w.call("roll", id, nil, "self", id, "shifts", []int{k}, "dims", []int{n - 1})
-		})
-	}
 	for width := 1; width < min(v.Shape[n-1], mostWindow); width++ {
 		s.then("mask", 4, text("mask and a window of %d", width), func(w *writer, id program.ID) program.ID {
 			return w.call("triu", id, nil, "self", id, "diagonal", v.Shape[n-1]-v.Shape[n-2]+1-width)

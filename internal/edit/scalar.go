@@ -75,12 +75,6 @@ func numbers(s *site) {
 					})
 				}
 			}
-		case []int:
-			for x := range 9 {
-				if o.Name == "convolution" && len(c) > 0 && !slices.Equal(c, slices.Repeat([]int{x}, len(c))) {
-					s.given("scalar", 3, text("%s of convolution: %v → %d", a.Name, c, x), a.Name, slices.Repeat([]int{x}, len(c)))
-				}
-			}
 		}
 	}
 	if o.Name == "arange" {

@@ -149,12 +149,3 @@ func pooled(s *site, o program.Op) {
 		})
 	}
 }
-
-// flag turns an argument that is true or false.
-func flag(s *site) {
-	for _, a := range s.first().Args {
-		if b, ok := a.Value.(bool); ok && !slices.Contains([]string{"keepdim", "implicit", "half_to_float", "sparse", "scale_grad_by_freq", "sparse_grad", "training"}, a.Name) {
-			s.given("flag", 2, text("%s of %s: %t → %t", a.Name, s.first().Name, b, !b), a.Name, !b)
-		}
-	}
-}

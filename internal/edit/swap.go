@@ -10,7 +10,7 @@ import (
 // pairs are the names of two operands that may be exchanged.
 var pairs = [][2]string{{"self", "other"}, {"self", "mat2"}, {"mat1", "mat2"}}
 
-// swap exchanges two operands, or transposes one of a product, or puts parts together in another order.
+// swap exchanges two operands, or puts parts together in another order.
 func swap(s *site) {
 	o := s.first()
 	for _, p := range pairs {
@@ -22,14 +22,6 @@ func swap(s *site) {
 		s.add("swap", 1, o.Name+" with its operands exchanged", func(w *writer, o program.Op) {
 			w.run(o, o.Name, with(with(o.Args, p[0], o.Args.Get(p[1])), p[1], o.Args.Get(p[0])))
 		})
-		for _, side := range p {
-			if p[1] == "mat2" {
-				s.add("swap", 2, text("%s of %s transposed", side, o.Name), func(w *writer, o program.Op) {
-					id := o.Args.Get(side).(program.ID)
-					w.give(o, side, w.transpose(id, -2, -1))
-				})
-			}
-		}
 	}
 	if parts, ok := o.Args.Get("tensors").([]program.ID); ok && len(parts) > 1 && len(parts) <= mostParts {
 		for _, order := range permutations(len(parts)) {

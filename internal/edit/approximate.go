@@ -6,22 +6,14 @@ import (
 	"github.com/goparity/goparity/internal/program"
 )
 
-// ofApproximate names what is wrong with whole numbers that stand for others, code · step + zero, and with
-// an adapter of low rank.
-func ofApproximate(c *surroundings) string {
-	sum := c.op.Name == "add" || c.op.Name == "sub"
-	switch {
-	case !sum && c.op.Name != "mul" || !c.takesTwo() && c.Kind != "scalar":
-		return ""
-	case c.madeBy(func(o program.Op) bool { return o.Name == "round" }):
-		if sum {
-			return quantZero
-		}
-		return quantScale
-	case c.madeBy(c.ofLowRank):
-		return "weights/lora"
-	}
-	return ""
+// standsFor reports whether the edit is of a sum or product with whole numbers that stand for others, code · step + zero.
+func (c *surroundings) standsFor() bool {
+	return (c.takesTwo() || c.Kind == "scalar") && c.madeBy(func(o program.Op) bool { return o.Name == "round" })
+}
+
+// addsLowRank reports whether the edit is of what adds an adapter of low rank, or scales it.
+func (c *surroundings) addsLowRank() bool {
+	return (c.takesTwo() || c.Kind == "scalar") && c.madeBy(c.ofLowRank)
 }
 
 // madeBy reports whether an operand is what an operator of some kind made, maybe times a number, cut off, in

@@ -167,6 +167,11 @@ var labels = []group{
 		{"rope/layout", "", "neg", "", nil},
 		{"rope/layout", "swap", "cat", "", from(1, "neg")},
 	}},
+	{nil, []rule{ // what is approximate by intent: codes for numbers, an adapter beside a product
+		{quantZero, "", "add sub", "", is.standsFor},
+		{quantScale, "", "mul", "", is.standsFor},
+		{"weights/lora", "", "add sub mul", "", is.addsLowRank},
+	}},
 	{nil, []rule{
 		{"attention/bias", "", "", "", both(reaches("embedding"), attended)}, // the numbers of a table of biases
 		{"", "", "masked_fill", "", either(has("topk"), not(into(toScores, "_softmax")))},

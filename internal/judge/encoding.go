@@ -68,7 +68,7 @@ func (c *Comparison) noteEncoding() {
 	others, wider, narrower := map[string]bool{}, map[string][]string{}, map[string][]string{} // by case
 	golden := map[string]tensor.DType{}
 	for _, k := range c.Cases {
-		golden[k.Name] = encodingOf("golden", k.Golden).dtype
+		golden[k.Name] = k.encodingOf("golden", k.Golden).dtype
 	}
 	for _, p := range c.Ports {
 		if !p.Comparable() || !p.Judged() || !p.DType.IsFloat() || p.printed != nil {

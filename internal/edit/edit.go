@@ -26,6 +26,7 @@ type Edit struct {
 	// Weight names the weight that is changed, or in whose place another is read.
 	Weight string
 	ID     string // its name for people, where what stands around it does not tell; see [Label]
+	Parts  []Edit // the two that are made together; none for one
 	Patch  replay.Patch
 }
 

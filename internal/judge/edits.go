@@ -24,6 +24,7 @@ const mostOthers = 5
 // edits are what was found by changing the reference's program.
 type edits struct {
 	first  *report.Cause   // at the place of the verdict; nil for none
+	beside *report.Cause   // the other of two edits there that explain the error together
 	others []*report.Cause // at other places that are wrong by themselves: proven ones alone
 	known  map[string]*twins
 	again  []string // layers in which a known one was found again
@@ -54,8 +55,11 @@ func withEdits(causes []report.Cause, e edits) []report.Cause {
 			causes = slices.Insert(causes, 0, *e.first)
 		}
 	}
+	if e.beside != nil {
+		causes = slices.Insert(causes, 1, *e.beside)
+	}
 	for _, k := range e.others {
-		if at := place(k); at >= 0 {
+		if at := place(k); at >= 0 && causes[at].Edit == nil {
 			addEdit(&causes[at], k)
 		} else {
 			causes = append(causes, *k)
@@ -98,8 +102,10 @@ func (c *Comparison) edited() (found edits, err error) {
 			if found.first, err = c.editAt(r, at, load, &found, false); err != nil {
 				return found, err
 			}
-			if found.first != nil {
-				found.first.Layer = c.Verdict.Layer
+			for _, k := range []*report.Cause{found.first, found.beside} {
+				if k != nil {
+					k.Layer = c.Verdict.Layer
+				}
 			}
 		}
 		for i, t := range r.result.Faults {
@@ -143,7 +149,7 @@ func (c *Comparison) editAt(r *replayed, t int, load replay.Load, known *edits, 
 		site = r.result.Site(t, load, nil, true)
 		found, err = c.findEdit(r, t, load, site, true, known, twin)
 	}
-	if err != nil || len(found.Fits) == 0 {
+	if err != nil || len(found.Fits) == 0 || len(found.Fits[0].Parts) > 0 && !found.Proven { // of pairs there are too many to guess
 		if err == nil && known.first == nil && len(known.others) == 0 {
 			c.search.notes = append(c.search.notes, tried(found))
 		}
@@ -156,7 +162,10 @@ func (c *Comparison) editAt(r *replayed, t int, load replay.Load, known *edits, 
 		known.again = append(known.again, r.ports[t][0].Layer)
 		return nil, nil
 	}
-	k := c.causeOf(r, site.Piece, r.ports[t][0], found)
+	if len(f.Parts) > 0 {
+		return known.both(r, site.Piece, r.ports[t][0], found), nil
+	}
+	k := causeOf(r, site.Piece, r.ports[t][0], found, f.Edit)
 	if f.From != "" && (known.first != nil || len(known.others) > 0) { // what stands elsewhere may follow from the first fault
 		k.Proven = false
 	}
@@ -168,6 +177,18 @@ func (c *Comparison) editAt(r *replayed, t int, load replay.Load, known *edits, 
 		known.known[key] = &twins{k, map[string]bool{layers[0]: true}}
 	}
 	return k, nil
+}
+
+// both words two edits that explain an error together, or the one of them that is not known yet.
+func (e *edits) both(r *replayed, of *program.Piece, p *Port, found *editsearch.Result) *report.Cause {
+	parts := slices.DeleteFunc(slices.Clone(found.Fits[0].Parts), func(x edit.Edit) bool { return e.known[edit.Key(of, x)] != nil })
+	if len(parts) == 0 {
+		return nil
+	}
+	if e.first == nil && len(parts) > 1 {
+		e.beside = causeOf(r, of, p, found, parts[1])
+	}
+	return causeOf(r, of, p, found, parts[0])
 }
 
 // findEdit looks for the edit of a site; where forward passes were laid out, of the rows of the first that is wrong.
@@ -265,10 +286,11 @@ func (c *Comparison) readable(p *program.Program) (list []edit.Weight) {
 	return list
 }
 
-// causeOf words what was found.
-func (c *Comparison) causeOf(r *replayed, of *program.Piece, p *Port, found *editsearch.Result) *report.Cause {
+// causeOf words what was found, or one part of it.
+func causeOf(r *replayed, of *program.Piece, p *Port, found *editsearch.Result, e edit.Edit) *report.Cause {
 	f := found.Fits[0]
-	k := &report.Cause{ID: edit.Label(of, f.Edit), Layer: p.Layer, Proven: found.Proven, Fit: report.Float(f.Relative), FitGolden: report.Float(found.Relative)}
+	f.Edit = e
+	k := &report.Cause{ID: edit.Label(of, e), Layer: p.Layer, Proven: found.Proven, Fit: report.Float(f.Relative), FitGolden: report.Float(found.Relative)}
 	if f.Kind == "rounding" && f.Overflows {
 		k.ID = "dtype/overflow"
 	}
@@ -280,7 +302,10 @@ func (c *Comparison) causeOf(r *replayed, of *program.Piece, p *Port, found *edi
 		at := of.Origin[f.At[0]]
 		k.Edit.Operator, k.Edit.At = of.Ops[f.At[0]].Full, fmt.Sprintf("%s:%d", r.Ops[at].Layer, r.Ordinals()[at])
 	}
-	places := slices.Concat(f.Places(), found.AlsoAt())
+	places, parts := f.Places(), found.Fits[0].Parts
+	if len(parts) == 0 {
+		places = slices.Concat(places, found.AlsoAt())
+	}
 	if f.Frame > 0 {
 		k.Edit.Code, places = append(k.Edit.Code, r.line(f.Frame-1)), nil
 	}
@@ -296,7 +321,7 @@ func (c *Comparison) causeOf(r *replayed, of *program.Piece, p *Port, found *edi
 	}
 	others := map[string]bool{}
 	for _, o := range append(slices.Clone(found.Also), found.Fits[1:]...) {
-		if o.Kind != f.Kind || o.Text != f.Text { // which may be of several operators
+		if len(parts) == 0 && (o.Kind != f.Kind || o.Text != f.Text) { // which may be of several operators
 			others[o.Kind+": "+o.Text] = true
 		}
 	}
@@ -305,6 +330,11 @@ func (c *Comparison) causeOf(r *replayed, of *program.Piece, p *Port, found *edi
 		k.Edit.Others = k.Edit.Others[:mostOthers]
 	}
 	k.Text = fmt.Sprintf("%s: %q reproduces the candidate to %.1g", what(k.Edit), f.Text, f.Relative)
+	for _, o := range parts {
+		if o.Text != e.Text {
+			k.Text += fmt.Sprintf(", together with %q", o.Text)
+		}
+	}
 	if len(k.Edit.Others) > 0 {
 		k.Text += "; so does " + strconv.Quote(k.Edit.Others[0])
 	}
@@ -313,7 +343,10 @@ func (c *Comparison) causeOf(r *replayed, of *program.Piece, p *Port, found *edi
 
 // tried says that no edit was found, and what comes nearest.
 func tried(found *editsearch.Result) string {
-	text := fmt.Sprintf("no single edit of the reference's program explains the error at the place: %d of %d were tried", found.Tried, found.Listed)
+	text := fmt.Sprintf("no single edit of the reference's program explains the error at the place: %d of %d were tried", found.Tried-found.Pairs, found.Listed)
+	if found.Pairs > 0 {
+		text += fmt.Sprintf(", and %d pairs", found.Pairs)
+	}
 	if found.Near != nil {
 		text += fmt.Sprintf("; %q leaves %.1g of its %.1g", found.Near.Text, found.Near.Relative, found.Relative)
 	}

@@ -25,6 +25,10 @@ const (
 	// classes is how many costs above that of the first fit are tried.
 	classes = 1
 
+	// clearly is how many times smaller an edit has to make the error for another beside it to be looked for, and
+	// mostFirst how many such edits, the best, are tried with all others.
+	clearly, mostFirst = 3, 4
+
 	// nearer is how many times smaller an edit has to make the error to be told where none fits.
 	nearer = 10
 )

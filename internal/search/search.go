@@ -52,6 +52,7 @@ type Result struct {
 	Proven        bool
 	Tried         int
 	Listed        int
+	Pairs         int  // that were tried, each edit with one that explains a part
 	Spent         bool // the work was spent before all were tried
 	Twin          bool // it is an edit that was known
 	piece         *program.Piece
@@ -87,10 +88,14 @@ func Find(ctx context.Context, s *Site) (r *Result, err error) {
 	if !s.KnownOnly && s.Residual != nil {
 		f.residual = s.Residual(made)
 	}
-	if err := f.listed(); err != nil || f.r.Twin {
+	edits, err := f.listed()
+	if err != nil || f.r.Twin {
 		return f.r, err
 	}
 	if err := f.solveOnce(); err != nil {
+		return nil, err
+	}
+	if err := f.pairs(edits); err != nil {
 		return nil, err
 	}
 	f.r.decide()
@@ -110,6 +115,7 @@ type finder struct {
 	limit float64 // up to which an edit fits
 	work  float64 // that is left
 	best  Fit
+	near  []Fit // edits that leave little enough for another to explain
 	// residual is what is too much in what the piece makes; nil where nothing is to be solved any more.
 	residual []float64
 }
@@ -132,8 +138,8 @@ func (f *finder) knownFirst() bool {
 	return true
 }
 
-// listed tries the edits that can be listed.
-func (f *finder) listed() error {
+// listed tries the edits that can be listed, and returns them in that order.
+func (f *finder) listed() ([]*edit.Edit, error) {
 	edits := edit.List(f.base, f.s.Weights, f.s.Fed)
 	f.r.Listed = len(edits)
 	need := make(map[*edit.Edit]float64, len(edits))
@@ -161,7 +167,7 @@ func (f *finder) listed() error {
 	for _, e := range byWork {
 		if all > f.work && rank(e) > beforeSolved { // they are more than can be tried
 			if err := f.solveOnce(); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		if len(f.r.Fits) > 0 && rank(e) > rank(&f.r.Fits[0].Edit)+classes {
@@ -169,14 +175,14 @@ func (f *finder) listed() error {
 		}
 		fits, err := f.try(e, need[e])
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if fits && f.known(e) {
 			f.r.Proven, f.r.Twin = true, true
-			return nil
+			return nil, nil
 		}
 	}
-	return nil
+	return byWork, nil
 }
 
 // solveOnce looks for edits that are made of what the candidate has, where none fits so far.
@@ -200,6 +206,9 @@ func (f *finder) try(e *edit.Edit, need float64) (fits bool, err error) {
 		f.best = x
 	}
 	if !(x.Off <= f.limit) {
+		if x.Off*clearly <= f.r.Off && len(e.Parts) == 0 {
+			f.near = append(f.near, x)
+		}
 		return false, nil
 	}
 	x.made = f.numbers(a)

@@ -262,27 +262,39 @@ func (s *site) inverted(f *Fed, a attention) bool {
 // another left.
 func (s *site) anew() {
 	from := s.fed.From
+	calculates := func(op int) bool {
+		return op >= 0 && !slices.Contains(moves, s.Ops[op].Name) && !slices.Contains(elementwise, s.Ops[op].Name)
+	}
 	for i, v := range s.Values {
 		id := program.ID(i)
 		if v.Weight != "" || !isFloat(v) || s.only(id) || s.Value(id) == nil || id == s.Out {
 			continue
 		}
 		takers := s.takers(id)
-		if !slices.ContainsFunc(takers, func(t int) bool {
-			return !slices.Contains(moves, s.Ops[t].Name) && !slices.Contains(elementwise, s.Ops[t].Name)
-		}) {
+		made := calculates(Root(s.Piece, s.Maker(id)))
+		if !made && !slices.ContainsFunc(takers, calculates) {
 			continue
 		}
 		for _, axis := range s.fed.rowAxes(v.Shape) {
+			other := func(id, text string, slots []slot) {
+				of := program.ID(i)
+				s.instead("state", 3, text+": "+Name(s.Piece, of), s.takers(of), []program.ID{of}, func(w *writer, x program.ID) program.ID {
+					return w.moved(s.fed, x, x, axis, slots)
+				}).ID = id
+			}
 			put := func(id, text string, whose, known int) {
 				slots := own(len(s.fed.At))
 				for at := range min(from, known) {
 					slots[at] = slot{whose, at}
 				}
-				of := program.ID(i)
-				s.instead("state", 3, text+": "+Name(s.Piece, of), s.takers(of), []program.ID{of}, func(w *writer, x program.ID) program.ID {
-					return w.moved(s.fed, x, x, axis, slots)
-				}).ID = id
+				other(id, text, slots)
+			}
+			if made && from > 0 && s.fed.To-from > 1 {
+				slots := own(len(s.fed.At))
+				for at := from; at < s.fed.To; at++ {
+					slots[at].at = s.fed.To - 1
+				}
+				other("state/chunk", "all rows of the forward pass are its last, as in a step of one", slots)
 			}
 			if from > 0 {
 				put("state/chunk", "a forward pass begins with an empty state", -1, from)

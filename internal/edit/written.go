@@ -35,9 +35,8 @@ func Parse(text string) (w Written, err error) {
 	return w, nil
 }
 
-// Find returns the edit that is meant, of an operator of a piece. weights are those that may be read in place of
-// another.
-func (w Written) Find(b *replay.Base, weights []Weight, op int) (Edit, error) {
+// Find returns the edit that is meant, of an operator of a piece. weights and fed are those of [List].
+func (w Written) Find(b *replay.Base, weights []Weight, fed *Fed, op int) (Edit, error) {
 	s := newSite(b, weights)
 	s.group = []int{op}
 	switch {
@@ -45,12 +44,12 @@ func (w Written) Find(b *replay.Base, weights []Weight, op int) (Edit, error) {
 		return s.out[0], nil
 	}
 	var have []string
-	for _, e := range List(b, weights, nil) {
+	for _, e := range List(b, weights, fed) {
 		if !slices.Contains(e.At, op) {
 			continue
 		}
 		if e.Kind == w.Kind && strings.Contains(e.Text, w.What) {
-			return e, nil
+			return e, e.settle(b)
 		}
 		if text := strconv.Quote(e.Kind + " " + e.Text); !slices.Contains(have, text) {
 			have = append(have, text)
@@ -62,6 +61,19 @@ func (w Written) Find(b *replay.Base, weights []Weight, op int) (Edit, error) {
 	slices.SortStableFunc(have, func(a, b string) int { return cmp.Compare(about(a), about(b)) })
 	return Edit{}, fmt.Errorf("operator %d of %s, %s, has no edit %q: it has %s and %d others", w.Op, b.Ops[op].Layer, b.Ops[op].Full,
 		strings.TrimSpace(w.Kind+" "+w.What), strings.Join(have[:min(len(have), 8)], ", "), max(len(have)-8, 0))
+}
+
+// settle makes the numbers that an edit makes when they are needed, so that a program can hold them.
+func (e *Edit) settle(b *replay.Base) error {
+	for id, numbers := range e.Patch.Late {
+		a, err := numbers()
+		if err != nil {
+			return err
+		}
+		e.Patch.Made[int(id)-len(b.Values)] = constantOf(a.Floats(), a.Shape(), a.DType())
+	}
+	e.Patch.Late = nil
+	return nil
 }
 
 // scalar gives an operator another number: its first one, or the argument that is named: "eps=1e-6".

@@ -92,7 +92,7 @@ func (c *Comparison) edit(ctx context.Context, r *replayed, edits []string, load
 			if done[op] {
 				continue // of a group, with another one
 			}
-			cut, of := r.result.Holding(op, load)
+			cut, of, t := r.result.Holding(op, load)
 			if cut == nil {
 				return nil, nil, fmt.Errorf("operator %d of %s is in no piece that was replayed", w.Op, r.Ops[op].Layer)
 			}
@@ -100,7 +100,11 @@ func (c *Comparison) edit(ctx context.Context, r *replayed, edits []string, load
 			if err != nil {
 				return nil, nil, err
 			}
-			e, err := w.Find(base, c.readable(r.Program), slices.Index(cut.Origin, op))
+			var fed *edit.Fed
+			if site := r.result.Site(t, load, nil, false); site != nil {
+				fed, _ = c.fed(r, t, site)
+			}
+			e, err := w.Find(base, c.readable(r.Program), fed, slices.Index(cut.Origin, op))
 			if err != nil {
 				return nil, nil, err
 			}

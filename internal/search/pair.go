@@ -23,6 +23,8 @@ func (f *finder) pairs(edits []*edit.Edit) error {
 		}
 	}
 	f.work = leastWork
+	before := f.r.Tried
+	defer func() { f.r.Pairs = f.r.Tried - before }()
 	for i := range f.near {
 		a := &f.near[i]
 		f.limit = math.Min(1, most*a.Off)
@@ -31,7 +33,6 @@ func (f *finder) pairs(edits []*edit.Edit) error {
 				break
 			}
 			if e := edit.Both(f.s.Piece, &a.Edit, b); e != nil {
-				f.r.Pairs++
 				if _, err := f.try(e, f.base.Work(e.Patch)); err != nil {
 					return err
 				}

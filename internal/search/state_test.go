@@ -139,3 +139,29 @@ func TestStatesAreNamed(t *testing.T) {
 		}
 	}
 }
+
+// A forward pass of several tokens that does what a step of one does with a convolution: found, and written by hand.
+func TestPassesAsOneStep(t *testing.T) {
+	var b builder
+	shape, all := []int{1, 4, fedRows}, []int{1, 4, fedRows + 2}
+	x, gate := b.value(program.Value{Record: 1, Shape: shape}), b.value(program.Value{Record: 2, Shape: shape})
+	c := b.op("convolution", all, "input", x, "weight", b.weight("c.weight", 4, 1, 3), "bias", nil, "stride", []int{1}, "padding", []int{2},
+		"dilation", []int{1}, "transposed", false, "output_padding", []int{0}, "groups", 4)
+	c = b.op("slice", shape, "self", c, "dim", 2, "start", 0, "end", fedRows, "step", 1)
+	p := b.piece(b.op("mul", shape, "self", gate, "other", c))
+	base, err := replay.NewBase(t.Context(), p, load, replay.Mode{})
+	require.NoError(t, err)
+	fed := &edit.Fed{Lines: 1, Rows: fedRows, At: []int{0, 1, 2, 3, 4, 5, 6}, From: fedFrom, To: fedTo}
+	written := edit.Written{Layer: "layer", Op: 3, Kind: "state", What: "all rows of the forward pass are its last"}
+	_, err = written.Find(base, nil, nil, 2)
+	require.Error(t, err, "no pass is wrong")
+	e, err := written.Find(base, nil, fed, 2)
+	require.NoError(t, err)
+	assert.Empty(t, e.Patch.Late, "a program holds its numbers")
+	r, err := search.Find(t.Context(), func() *search.Site { s := site(t, p, e.Patch); s.Fed = fed; return s }())
+	require.NoError(t, err)
+	require.NotEmpty(t, r.Fits)
+	assert.Equal(t, e.Text, r.Fits[0].Text)
+	assert.Equal(t, "state/chunk", edit.Label(p, r.Fits[0].Edit))
+	assert.True(t, r.Proven)
+}

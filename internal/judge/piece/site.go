@@ -99,17 +99,17 @@ func (r *Result) By(ctx context.Context, p *program.Program, load replay.Load) (
 	return Judge(ctx, &run)
 }
 
-// Holding returns a piece that has an operator of the program, and what opens its values; nil for none that is
-// replayed.
-func (r *Result) Holding(op int, load replay.Load) (*program.Piece, replay.Load) {
+// Holding returns a piece that has an operator of the program, what opens its values, and its port; nil for none that
+// is replayed.
+func (r *Result) Holding(op int, load replay.Load) (*program.Piece, replay.Load, int) {
 	j := *r.judge
 	run := *j.Run
 	run.Load = load
 	j.Run, j.memo = &run, map[replayKey][]*replayed{}
 	for _, t := range j.order {
 		if l := r.Local[t]; l != nil && l.Opaque == "" && l.First <= op && op <= l.Last && slices.Contains(j.piece(t).Origin, op) {
-			return j.piece(t), func(v *program.Value) (*replay.Array, error) { return j.source(v, j.excluding, plain, newBasis()) }
+			return j.piece(t), func(v *program.Value) (*replay.Array, error) { return j.source(v, j.excluding, plain, newBasis()) }, t
 		}
 	}
-	return nil, nil
+	return nil, nil, -1
 }

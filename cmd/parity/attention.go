@@ -12,7 +12,6 @@ import (
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/places"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/reference"
@@ -72,7 +71,7 @@ func programsOf(runs []*dump.Run, of func(*dump.Run) *program.Program, evidence 
 	var ends []func()
 	for _, r := range runs {
 		if p := of(r); p != nil {
-			load, end := judge.Outside(p, evidence)
+			load, end := checkpoint.Evidence(evidence).Outside(p)
 			programs[r.Info.Case], ends = attention.Program{Program: p, Load: load}, append(ends, end)
 		}
 	}

@@ -54,11 +54,11 @@ var line = [][]string{
 	{"internal/report/brief"}, // the page has its next command
 	{"internal/report/*"},     // what only the command links: plot, page and junit
 	{"internal/judge", "internal/infra", "internal/serving"},
-	{"internal/paths"},
 	{"internal/serving/servingtest"},
-	{"internal/continuation"},
 	{"golden"},
 	{"internal/reference"},
+	{"internal/paths"},
+	{"internal/continuation"},
 	{"internal/battery"},
 	{"internal/fixture"},
 	{"internal/session"},

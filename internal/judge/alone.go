@@ -29,16 +29,11 @@ type AloneOptions struct {
 	Keep func(*tensor.Tensor) (*tensor.Tensor, error)
 }
 
-// Alone completes a case that has a program and a candidate, and no golden. The golden of each port is
-// what its piece makes of the candidate's own tensors: the figures of a comparison are then local
+// Alone completes a case that has a program and a candidate, and whose golden has no numbers. The golden of each
+// port is what its piece makes of the candidate's own tensors: the figures of a comparison are then local
 // errors. What cannot be replayed is not judged, and its golden is what the candidate has. The golden
 // notes how much that is. Progress is told of ports.
 func Alone(ctx context.Context, k Case, opt AloneOptions) (Case, error) {
-	blank, err := Blank(k.Name, k.Program)
-	if err != nil {
-		return k, err
-	}
-	k.Golden = blank
 	a, c, err := newAlone(ctx, &k, opt)
 	if err != nil {
 		return k, err
@@ -55,7 +50,8 @@ func Alone(ctx context.Context, k Case, opt AloneOptions) (Case, error) {
 	if err := a.replay(o); err != nil {
 		return k, err
 	}
-	k.Golden = ofProgram(k.Name, k.Program, o.entries(func(at program.Port) *tensor.Tensor {
+	blank := k.Golden
+	k.Golden = dump.New(blank.Path, blank.Info, blank.OrderBy, o.entries(func(at program.Port) *tensor.Tensor {
 		return byKey[trace.Key{Case: k.Name, Step: at.Step, Layer: at.Layer, Port: at.Name}].entry
 	}))
 	return k, a.finish(k.Program.Engine)
@@ -147,6 +143,7 @@ func newAlone(ctx context.Context, k *Case, opt AloneOptions) (*alone, *Comparis
 	if !slices.ContainsFunc(c.Ports, func(p *Port) bool { return p.Comparable() || p.Problem != "" }) {
 		return nil, nil, &NothingError{js.Unmatched, c.whyNothing()}
 	}
+	opt.Diagnosis.Evidence = opt.Diagnosis.Evidence.Once()
 	k.alone, k.unjudged = true, map[trace.Key]string{}
 	return &alone{AloneOptions: opt, ctx: ctx, k: k, reasons: map[string]int{}}, c, nil
 }
@@ -158,7 +155,7 @@ func (a *alone) replay(all ...*own) error {
 		total += int64(len(o.records))
 	}
 	for _, o := range all {
-		load, loaded := Outside(o.Program, a.Diagnosis.Evidence)
+		load, loaded := a.Diagnosis.Evidence.Outside(o.Program)
 		defer loaded()
 		o.golden, o.made = make([]*tensor.Tensor, len(o.records)), map[program.ID]*tensor.Tensor{}
 		for i := range o.records {

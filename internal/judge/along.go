@@ -32,19 +32,6 @@ type Goldens struct {
 	Alone                      *AloneOptions // their numbers are made of the programs; nil: they have them
 }
 
-// Blanks makes goldens without numbers of programs, as [Goldens] with Alone have them.
-func Blanks(programs []*program.Program) (runs []*dump.Run, err error) {
-	for i, p := range programs {
-		g, err := Blank(fmt.Sprint(i), p)
-		if err != nil {
-			return nil, err
-		}
-		apart(g, p)
-		runs = append(runs, g)
-	}
-	return runs, nil
-}
-
 // Case puts a run beside the rows of the goldens. onePass says whether the candidate's own one pass holds,
 // nil where that is not known. The notes are for people.
 func (g Goldens) Case(ctx context.Context, name string, s *path.Sheet, onePass *bool) (k Case, notes []string, err error) {

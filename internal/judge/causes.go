@@ -23,7 +23,7 @@ import (
 type Diagnosis struct {
 	Mode setting.Diagnose
 	// Evidence opens weights and config if a run fails; nil for none. Compare's caller closes them.
-	Evidence func() (checkpoint.Weights, checkpoint.Config, error)
+	Evidence checkpoint.Evidence
 }
 
 // search finds the causes once, when the report of a failing run asks for them.
@@ -133,7 +133,7 @@ func (c *Comparison) made(target *Port) *tensor.Tensor {
 		if target == nil || t < 0 || r.inferred || r.laid != nil || target.misfit() {
 			continue
 		}
-		load, done := Outside(r.Program, c.search.Evidence)
+		load, done := c.search.Evidence.Outside(r.Program)
 		defer done()
 		site := r.result.Site(t, load, nil, false)
 		if site == nil {

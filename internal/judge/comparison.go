@@ -132,6 +132,7 @@ func compareRuns(ctx context.Context, cases []Case, opt Options) (*Comparison, e
 	}
 	c := &Comparison{Cases: cases, joins: *js, ctx: ctx, search: search{Diagnosis: opt.Diagnosis}, scope: opt.Scope, strict: opt.Strict,
 		match: opt.Match}
+	c.search.Evidence = c.search.Evidence.Once()
 	c.encodings = map[string]encoding{}
 	for _, k := range cases {
 		c.encodings[k.Name] = k.encoding()

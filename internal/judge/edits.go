@@ -92,7 +92,7 @@ func (c *Comparison) edited() (found edits, err error) {
 		if r.inferred {
 			continue
 		}
-		load, done := Outside(r.Program, c.search.Evidence)
+		load, done := c.search.Evidence.Outside(r.Program)
 		defer done()
 		at := slices.IndexFunc(r.ports, func(of []*Port) bool { return slices.Contains(of, first) })
 		if first == nil { // the golden is within its tolerance there
@@ -270,12 +270,11 @@ func (r *replayed) beside(site *piece.Site, t int) (list []edit.Weight) {
 // readable lists the weights of a program that may be read in place of one another.
 func (c *Comparison) readable(p *program.Program) (list []edit.Weight) {
 	seen := map[string]bool{}
-	open := opened(c.search.Evidence)
 	for _, v := range p.Values {
 		if v.Weight != "" && !seen[v.Weight] {
 			seen[v.Weight] = true
 			list = append(list, edit.Weight{Name: v.Weight, Shape: v.Shape, DType: v.DType, Open: func() *tensor.Tensor {
-				t, err := weight(open, &v, p.Aliases)
+				t, err := c.search.Evidence.Weight(p, &v)
 				if err != nil {
 					return nil // replay says so
 				}

@@ -44,8 +44,4 @@ const (
 	// maxExplained is how many failing rows of a report get their details: as many as a person
 	// reads. One fault makes everything after it fail.
 	maxExplained = 20
-
-	// mostWeights is how many bytes of weights are kept in memory while pieces are replayed: a layer of a
-	// model with 7 billion of 16 bits has 400 MB. By reason.
-	mostWeights = 256 << 20
 )

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/diagnose/pattern"
 	"github.com/goparity/goparity/internal/dtype"
 	"github.com/goparity/goparity/internal/dump"
@@ -55,7 +56,7 @@ func (c *Comparison) replayAll() error {
 			}
 		}
 		r := &replayed{Program: prog, ports: make([][]*Port, len(prog.Ports)), alone: k.alone, inferred: prog != k.Program}
-		load, done := Outside(prog, c.search.Evidence)
+		load, done := c.search.Evidence.Outside(prog)
 		defer done()
 		run := &piece.Run{Program: prog, Records: make([]piece.Record, len(prog.Ports)),
 			Encoding: c.encodings[k.Name].dtype, Load: load}
@@ -317,7 +318,7 @@ func (c *Comparison) noteWeights() {
 	missing, all := 0, 0
 	for _, r := range c.replays {
 		for _, l := range r.result.Local {
-			if all++; strings.Contains(l.Opaque, errNoWeights.Error()) {
+			if all++; strings.Contains(l.Opaque, checkpoint.ErrNoWeights.Error()) {
 				missing++
 			}
 		}

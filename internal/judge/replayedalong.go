@@ -145,7 +145,7 @@ func (c *Comparison) layRuns(k *Case, p *program.Program, origins []lineage, ste
 
 // replayRuns judges the runs on a grid by the program's pass of a step.
 func (c *Comparison) replayRuns(k *Case, r *replayed, records []piece.Record) (err error) {
-	load, done := Outside(r.Program, c.search.Evidence)
+	load, done := c.search.Evidence.Outside(r.Program)
 	defer done()
 	run := &piece.Run{Program: r.Program, Records: records, Encoding: c.encodings[k.Name].dtype, Load: load}
 	if r.result, err = piece.Judge(c.ctx, run); err != nil {

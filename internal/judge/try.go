@@ -51,7 +51,7 @@ func (c *Comparison) Try(ctx context.Context, edits []string) (out []Tried, err 
 		if r.inferred {
 			continue
 		}
-		load, done := Outside(r.Program, c.search.Evidence)
+		load, done := c.search.Evidence.Outside(r.Program)
 		defer done()
 		t := Tried{Case: r.Case}
 		edited, made, err := c.edit(ctx, r, edits, load)

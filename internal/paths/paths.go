@@ -21,6 +21,7 @@ import (
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
 )
@@ -63,7 +64,7 @@ type Paths struct {
 func Compare(ctx context.Context, runs Runs, opt judge.Options) (*Paths, error) {
 	actual, err := sheets(runs.Actual, nil)
 	if err == nil && runs.Alone != nil {
-		runs.Golden, err = judge.Blanks(runs.Programs)
+		runs.Golden, err = reference.Blanks(runs.Programs)
 	}
 	if err != nil {
 		return nil, err

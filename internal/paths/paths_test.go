@@ -21,6 +21,7 @@ import (
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/paths"
 	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/report"
 	_ "github.com/goparity/goparity/internal/updateflag"
 	"github.com/goparity/goparity/tensor"
@@ -317,7 +318,9 @@ func TestAloneReadsOnce(t *testing.T) {
 	opt := judge.Options{Diagnosis: judge.Diagnosis{Evidence: func() (checkpoint.Weights, checkpoint.Config, error) {
 		return checkpoint.Weights{"w": w}, nil, nil
 	}}}
-	k, err := judge.Alone(context.Background(), judge.Case{Name: "c", Actual: actual, Program: p}, judge.AloneOptions{Options: opt})
+	blank, err := reference.Blank("c", p)
+	require.NoError(t, err)
+	k, err := judge.Alone(context.Background(), judge.Case{Name: "c", Golden: blank, Actual: actual, Program: p}, judge.AloneOptions{Options: opt})
 	require.NoError(t, err)
 	first := reads
 	require.Positive(t, first)

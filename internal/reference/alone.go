@@ -24,7 +24,9 @@ func Alone(ctx context.Context, cases []judge.Case, opt judge.AloneOptions) (don
 		return nil, nil, err
 	}
 	for _, k := range cases {
-		k, err := judge.Alone(ctx, k, opt)
+		if k.Golden, err = Blank(k.Name, k.Program); err == nil {
+			k, err = judge.Alone(ctx, k, opt)
+		}
 		if err != nil {
 			return nil, nil, errors.Join(err, undo())
 		}

@@ -37,7 +37,7 @@ func (f *Fixture) asked(device, caseName string) (*dump.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return judge.Blank(caseName, p)
+	return reference.Blank(caseName, p)
 }
 
 // compare judges cases: by their goldens, or without any by the program and the model's weights.

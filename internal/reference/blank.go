@@ -1,4 +1,4 @@
-package judge
+package reference
 
 import (
 	"encoding/json"
@@ -32,6 +32,19 @@ func Blank(caseName string, p *program.Program) (*dump.Run, error) {
 		entries = append(entries, dump.Entry{Step: at.Step, Layer: at.Layer, Port: at.Name, Tensor: t})
 	}
 	return ofProgram(caseName, p, entries), nil
+}
+
+// Blanks are those of several programs, each of whose forward passes may be of sequences of its own.
+func Blanks(programs []*program.Program) (runs []*dump.Run, err error) {
+	for i, p := range programs {
+		g, err := Blank(fmt.Sprint(i), p)
+		if err != nil {
+			return nil, err
+		}
+		apart(g, p)
+		runs = append(runs, g)
+	}
+	return runs, nil
 }
 
 // given is what the model was given; nil for another value, and where that is not known.

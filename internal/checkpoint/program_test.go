@@ -1,4 +1,4 @@
-package judge_test
+package checkpoint_test
 
 import (
 	"os"
@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/checkpoint"
-	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
@@ -20,7 +19,7 @@ func TestOutside(t *testing.T) {
 	folder := t.TempDir()
 	f, err := os.Create(filepath.Join(folder, "program.safetensors"))
 	require.NoError(t, err)
-	require.NoError(t, safetensors.Write(f, []tensor.Named{{Name: "buffer:m.bias", Tensor: of(t, []float32{1, 2}, 2)}}, nil))
+	require.NoError(t, safetensors.Write(f, []tensor.Named{{Name: "buffer:m.bias", Tensor: tensorOf(t, 1, 2)}}, nil))
 	require.NoError(t, f.Close())
 	file := filepath.Join(folder, "program.json")
 	require.NoError(t, os.WriteFile(file, []byte(`{"schema":1,"engine":"torch","case":"c","values":[
@@ -34,10 +33,10 @@ func TestOutside(t *testing.T) {
 	defer p.Close()
 	none := func() (checkpoint.Weights, checkpoint.Config, error) { return nil, nil, nil }
 	has := func() (checkpoint.Weights, checkpoint.Config, error) {
-		return checkpoint.Weights{"m.bias": of(t, []float32{5, 6}, 2), "m.weight": of(t, []float32{3, 4}, 2)}, nil, nil
+		return checkpoint.Weights{"m.bias": tensorOf(t, 5, 6), "m.weight": tensorOf(t, 3, 4)}, nil, nil
 	}
 	for _, tt := range []struct {
-		evidence func() (checkpoint.Weights, checkpoint.Config, error)
+		evidence checkpoint.Evidence
 		value    int
 		want     []float64
 		reason   string
@@ -47,7 +46,7 @@ func TestOutside(t *testing.T) {
 		{none, 0, []float64{1, 2}, "what was kept of a buffer"},
 		{none, 1, nil, "of a parameter nothing is kept"},
 	} {
-		load, done := judge.Outside(p, tt.evidence)
+		load, done := tt.evidence.Outside(p)
 		a, err := load(&p.Values[tt.value])
 		if done(); tt.want == nil {
 			assert.ErrorContains(t, err, "its weights are not at hand", tt.reason)
@@ -56,4 +55,11 @@ func TestOutside(t *testing.T) {
 		require.NoError(t, err, tt.reason)
 		assert.Equal(t, tt.want, a.Floats(), tt.reason)
 	}
+}
+
+func tensorOf(t *testing.T, x ...float64) *tensor.Tensor {
+	t.Helper()
+	of, err := tensor.Of(x, len(x))
+	require.NoError(t, err)
+	return of
 }

@@ -1,30 +1,50 @@
-package judge
+package checkpoint
 
 import (
 	"errors"
 	"sync"
 
-	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
 	"github.com/goparity/goparity/tensor"
 )
 
-// errNoWeights says why pieces with weights cannot be replayed.
-var errNoWeights = errors.New("its weights are not at hand")
+// ErrNoWeights says why pieces with weights cannot be replayed.
+var ErrNoWeights = errors.New("its weights are not at hand")
+
+// Evidence opens weights and config, as often as somebody asks; nil where there are none.
+type Evidence func() (Weights, Config, error)
+
+// Once returns evidence that is opened at the first call alone.
+func (e Evidence) Once() Evidence {
+	if e == nil {
+		return nil
+	}
+	type opened struct {
+		Weights
+		Config
+	}
+	once := sync.OnceValues(func() (opened, error) {
+		weights, config, err := e()
+		return opened{weights, config}, err
+	})
+	return func() (Weights, Config, error) {
+		o, err := once()
+		return o.Weights, o.Config, err
+	}
+}
 
 // Outside returns what loads weights, constants and inputs of a program. Weights stay in memory up to
 // mostWeights bytes, until done: a model is larger, and its pieces take its layers one after the other.
-func Outside(p *program.Program, evidence func() (checkpoint.Weights, checkpoint.Config, error)) (load replay.Load, done func()) {
-	open := opened(evidence)
+func (e Evidence) Outside(p *program.Program) (load replay.Load, done func()) {
 	var recent recent
 	load = func(v *program.Value) (*replay.Array, error) {
 		var t *tensor.Tensor
 		var err error
 		switch {
 		case v.Weight != "":
-			if t, err = weight(open, v, p.Aliases); err != nil && v.Buffer != "" {
+			if t, err = e.Weight(p, v); err != nil && v.Buffer != "" {
 				t, err = p.Constant(v.Buffer)
 			}
 		case v.Data != nil:
@@ -43,26 +63,19 @@ func Outside(p *program.Program, evidence func() (checkpoint.Weights, checkpoint
 	return load, recent.end
 }
 
-// opened opens the weights of evidence once; none where there is none.
-func opened(evidence func() (checkpoint.Weights, checkpoint.Config, error)) func() (checkpoint.Weights, error) {
-	return sync.OnceValues(func() (checkpoint.Weights, error) {
-		if evidence == nil {
-			return nil, nil
-		}
-		weights, _, err := evidence()
-		return weights, err
-	})
-}
-
-func weight(open func() (checkpoint.Weights, error), v *program.Value, aliases map[string]string) (*tensor.Tensor, error) {
-	weights, err := open()
+// Weight returns the weight that a value of a program is.
+func (e Evidence) Weight(p *program.Program, v *program.Value) (*tensor.Tensor, error) {
+	if e == nil {
+		return nil, ErrNoWeights
+	}
+	weights, _, err := e()
 	switch {
 	case err != nil:
 		return nil, err
 	case len(weights) == 0:
-		return nil, errNoWeights
+		return nil, ErrNoWeights
 	}
-	return weights.Find(v.Weight, v.Shape, aliases)
+	return weights.Find(v.Weight, v.Shape, p.Aliases)
 }
 
 // recent are the tensors that were used last, and are in memory.

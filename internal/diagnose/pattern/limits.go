@@ -9,8 +9,7 @@ const (
 	placesMost      = 1 << 25 // elements up to which wrong places are looked for
 	layoutMost      = 1 << 22 // elements up to which other orders are tried
 	sampled         = 64      // elements at which an order is tried before it is predicted
-	mostRows        = 4       // rows by which a tensor is shifted, at most
-	mostColumns     = 64      // columns by which one is, at most
+	mostStrides     = 1 << 14 // ways to read a buffer that are tried, at most
 	widest          = 1 << 14 // lines that are looked for in another order, at most
 	mostPairs       = 1 << 26 // pairs of them, at most
 	lineElements    = 32      // elements of a line that are compared
@@ -19,18 +18,13 @@ const (
 	leastNormRows   = 4       // rows that tell whether a norm makes one tensor of another; a bias takes two of them
 	normRows        = 256     // rows of which its weights are fitted
 	markElements    = 32      // elements by which the tensor of another place is found
-	fewRows         = 16      // rows of a table that are tried for every index
 	leastHead       = 8       // the smallest number of columns that is called a head
-	wholeFactors    = 16      // the largest whole number that is named as a factor
 	maskElements    = 4096    // elements of an input that tell whether it is a mask
 )
 
 // When numbers are the same, relative to their size. Measured in the zoo, November 2026:
 // docs/thresholds.md.
 const (
-	// nearGolden is how many noise floors the reference's op on the candidate's inputs is off, at
-	// most. Right ones ≤ 0.92; no wrong one was seen.
-	nearGolden = 64
 	// leastFloor stands for a noise floor of zero: some hundred additions in float32. A tenth of it
 	// tells the order of a norm: right ≤ 1e-3 of that limit, wrong ≥ 10.
 	leastFloor = 1e-5
@@ -44,7 +38,7 @@ const (
 	sameRow      = 1e-3 // a row and another one: right 0, wrong ≥ 0.09
 	otherRow     = 0.6  // cosine of a row and another one of a table: by chance 0.25 of 64 numbers; not measured
 	sameTableRow = 1e-4 // a row and one of a table: right 0, wrong ≥ 0.31
-	sameScale    = 1e-5 // a factor and one with a name; a tenth of it from 1: others ≥ 1.9e-5
+	sameScale    = 1e-6 // a factor and 1: others ≥ 1.9e-5
 
 	floors         = 10   // noise floors of a row that an element may be off; not measured
 	leastTolerance = 1e-4 // stands for less than that; not measured

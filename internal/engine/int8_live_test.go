@@ -11,10 +11,10 @@ import (
 	"github.com/goparity/goparity/internal/engine"
 )
 
-// The runner rounds the inputs of products as ggml does, bit for bit.
+// The runner rounds the inputs of products as ggml does, and a cache as MLX does, bit for bit.
 func TestLiveInt8(t *testing.T) {
 	if os.Getenv("PARITY_LIVE") != "1" {
-		t.Skip("needs torch and gguf: PARITY_LIVE=1, and PARITY_PYTHON with it")
+		t.Skip("needs torch, gguf and mlx: PARITY_LIVE=1, and PARITY_PYTHON with it")
 	}
 	interpreter, err := engine.Interpreter(os.Getenv, ".")
 	require.NoError(t, err)

@@ -25,17 +25,19 @@ def rounding(how):
     from transformers import cache_utils
 
     kinds = [k for k in vars(cache_utils).values() if isinstance(k, type) and issubclass(k, cache_utils.CacheLayerMixin) and "update" in vars(k)]
-    before = {k: k.update for k in kinds}
+    before, done = {k: k.update for k in kinds}, []
     try:
         for k in kinds:
-            k.update = _update(k.update, how)
+            k.update = _update(k.update, how, done)
         yield
     finally:
         for k, update in before.items():
             k.update = update
+    if not done:
+        raise UsageError("kv_cache: the model put no keys and values into a cache of transformers", "take kv_cache out of references")
 
 
-def _update(update, how):
+def _update(update, how, done):
     def rounded(self, keys, values, *args, **kwargs):
         if getattr(self, "goparity_rounds", False):  # of its base class
             return update(self, keys, values, *args, **kwargs)
@@ -45,6 +47,7 @@ def _update(update, how):
             if getattr(self, "goparity_exact", False):
                 self.keys, self.values = of(self.keys, how), of(self.values, how)
         self.goparity_rounds, self.goparity_exact = True, first
+        done[:] = [True]
         try:
             return update(self, keys, values, *args, **kwargs)
         finally:

@@ -28,6 +28,8 @@ def install(model, folder):
     for key, plain in _PLAIN.items():
         if config.get(key, plain) not in (plain, None):
             raise ModelError(f"adapter {folder}: {CONFIG} has {key}: {config[key]!r}", "only LoRA of products is added at run time")
+    if "lora_alpha" not in config:
+        raise ModelError(f"adapter {folder}: {CONFIG} has no lora_alpha")
     modules, pairs = dict(model.named_modules()), {}
     for name, (dtype, shape, data) in tensors.items():
         match = _NAME.fullmatch(name)

@@ -348,13 +348,16 @@ func integer(v float64, t tensor.DType) float64 {
 	return float64(i >> (64 - bits))
 }
 
-// cast rounds to another type; wide floats stay as they are.
+// cast rounds to another type; wide floats stay as they are, but for those of 8 bits: nothing computes in
+// them, so that rounding to them is meant.
 func (a *Array) cast(dtype tensor.DType, wide bool) *Array {
 	switch {
 	case a.dtype == dtype:
 		return a
 	case a.complex:
 		fail("complex numbers as %s", dtype)
+	case wide && dtype.IsFloat() && dtype.Size() == 1:
+		a = a.cast(dtype, false)
 	case a.isFloat() && dtype.IsFloat() && (wide || dtype == tensor.F32 && a.d == nil):
 		v := *a // its numbers are of that type, too
 		v.dtype = dtype

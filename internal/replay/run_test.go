@@ -71,6 +71,19 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestFloat8 rounds to float8 in every mode: that is what the program means.
+func TestFloat8(t *testing.T) {
+	p := pieceOf(t, []program.Value{input(tensor.F32, 4), made(tensor.F8E4M3FN, 4), made(tensor.F32, 4), made(tensor.F32, 4)},
+		op("aten._to_copy.default", 1, "self", program.ID(0), "dtype", tensor.F8E4M3FN),
+		op("aten._to_copy.default", 2, "self", program.ID(1), "dtype", tensor.F32),
+		op("aten.div.Tensor", 3, "self", program.ID(2), "other", 4.0))
+	for _, m := range []replay.Mode{{}, {Wide: true}, {Round: replay.Nearest, To: tensor.BF16}} {
+		got, err := replay.Run(t.Context(), p, numbers(t, 1.03, 17, 460, -0.01), m)
+		require.NoError(t, err)
+		assert.Equal(t, []float64{0.25, 4, 112, -0.00244140625}, got.Floats())
+	}
+}
+
 // TestShake finds each result within half a unit, not all the same, and the same at each run.
 func TestShake(t *testing.T) {
 	x := make([]float64, 1000)

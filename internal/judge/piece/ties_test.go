@@ -109,3 +109,41 @@ func TestSiteOfAnyOrder(t *testing.T) {
 		}
 	}
 }
+
+// coded rounds two rows to whole numbers.
+const coded = `{"schema":1,"engine":"torch","case":"c","frames":[],"stacks":[],
+"values":[{"id":0,"shape":[2,4],"dtype":"float32","from":{"input":"x","step":"0"}},{"id":1,"shape":[2,4],"dtype":"float32","from":{"op":0}}],
+"ops":[{"op":"aten.round.default","args":{"self":"%0"},"out":["%1"],"layer":"cache","call":1}],
+"passes":[{"step":"0","ops":[0,1],"ports":{"cache-input_0":["%0",0,1],"cache-output":["%1",1,1]}}]}`
+
+// A number between two whole ones may become either. That excuses no more of its row, and no other row.
+func TestBetweenWholeNumbers(t *testing.T) {
+	for _, tt := range []struct {
+		made     []float64
+		encoding tensor.DType
+		wrong    bool
+		reason   string
+	}{
+		{[]float64{2, 3, 6, 7, 1, 1, 2, 3}, tensor.F32, false, "as recorded"},
+		{[]float64{3, 3, 6, 7, 1, 1, 2, 3}, tensor.F32, false, "the other whole number"},
+		{[]float64{3, 9, 6, 7, 1, 1, 2, 3}, tensor.F32, true, "and another one that is wrong"},
+		{[]float64{3, 3, 6, 7, 1, 1, 2, 4}, tensor.F32, true, "another row"},
+		{[]float64{3, 9, 6, 7, 1, 1, 2, 3}, tensor.BF16, false, "in 16 bits the shakes do not show all that ties make"},
+	} {
+		p, err := program.Parse("p", []byte(coded), nil)
+		require.NoError(t, err)
+		run := &piece.Run{Program: p, Encoding: tt.encoding}
+		for _, at := range p.Ports {
+			x := []float64{2.5, 3.1, 6.2, 6.9, 1.1, 0.9, 2.2, 3.3}
+			if at.Name == "output" {
+				x = tt.made
+			}
+			have, err := replay.Of(tensor.F32, []int{2, 4}, x)
+			require.NoError(t, err)
+			run.Records = append(run.Records, piece.Record{Tensor: have})
+		}
+		r, err := piece.Judge(context.Background(), run)
+		require.NoError(t, err)
+		assert.Equal(t, tt.wrong, len(r.Faults) > 0, tt.reason)
+	}
+}

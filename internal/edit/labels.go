@@ -170,7 +170,7 @@ var labels = []group{
 	{nil, []rule{ // what is approximate by intent: codes for numbers, an adapter beside a product
 		{quantZero, "", "add sub", "", is.standsFor},
 		{quantScale, "", "mul", "", is.standsFor},
-		{"weights/lora", "", "add sub mul", "", is.addsLowRank},
+		{"linear/adapter", "", "add sub mul", "", is.addsLowRank},
 	}},
 	{nil, []rule{
 		{"attention/bias", "", "", "", both(reaches("embedding"), attended)}, // the numbers of a table of biases

@@ -62,20 +62,20 @@ func TestLiveApproximate(t *testing.T) {
 	require.NoError(t, s.Close())
 
 	const block = "model.model.layers."
-	for _, tt := range []struct{ dir, dump, wrong, reason string }{
-		{kv, "kv-", "", "another way to write the same cache"},
-		{kv, "kv-group", block + "0.self_attn", "groups of half the size"},
-		{kv, "kv-scale", block + "0.self_attn", "steps read with tokens and heads exchanged"},
-		{kv, "kv-zero", block + "0.self_attn", "the sign of the zero point"},
-		{kv, "kv-layer", block + "1.self_attn", "the keys of layer 0 in layer 1"},
-		{lora, "lora-", "", "the adapter beside its products"},
-		{lora, "lora-merged", "", "the adapter merged"},
-		{lora, "lora-alpha", block + "0.self_attn.q_proj", "alpha for alpha/r"},
-		{lora, "lora-layer", block + "1.self_attn.v_proj", "A of layer 0 in layer 1"},
-		{lora, "lora-missing", block + "1.mlp.down_proj", "one product without it"},
-		{lora, "lora-base", block + "0.self_attn.q_proj", "no adapter"},
-		{mlx, "", "", "mlx-lm's own cache"},
-		{mlx, "group", block + "0.self_attn", "mlx-lm with other groups, from the first decode step on"},
+	for _, tt := range []struct{ dir, dump, wrong, cause, reason string }{
+		{kv, "kv-", "", "", "another way to write the same cache"},
+		{kv, "kv-group", block + "0.self_attn", "", "groups of half the size"},
+		{kv, "kv-scale", block + "0.self_attn", "", "steps read with tokens and heads exchanged"},
+		{kv, "kv-zero", block + "0.self_attn", "quant/zero-point", "the sign of the zero point"},
+		{kv, "kv-layer", block + "1.self_attn", "state/stale", "the keys of layer 0 in layer 1"},
+		{lora, "lora-", "", "", "the adapter beside its products"},
+		{lora, "lora-merged", "", "", "the adapter merged"},
+		{lora, "lora-alpha", block + "0.self_attn.q_proj", "linear/adapter", "alpha for alpha/r"},
+		{lora, "lora-layer", block + "1.self_attn.v_proj", "", "A of layer 0 in layer 1"},
+		{lora, "lora-missing", block + "1.mlp.down_proj", "linear/adapter", "one product without it"},
+		{lora, "lora-base", block + "0.self_attn.q_proj", "linear/adapter", "no adapter"},
+		{mlx, "", "", "", "mlx-lm's own cache"},
+		{mlx, "group", block + "0.self_attn", "", "mlx-lm with other groups, from the first decode step on"},
 	} {
 		replay := filepath.Join(dumps, tt.dump)
 		if tt.dir == mlx {
@@ -96,6 +96,9 @@ func TestLiveApproximate(t *testing.T) {
 		assert.Equal(t, report.Fail, r.Verdict, "%s: %s", tt.reason, report.Headline(r))
 		if assert.NotNil(t, r.FirstDivergence, tt.reason) {
 			assert.Equal(t, tt.wrong, r.FirstDivergence.Layer, tt.reason)
+		}
+		if tt.cause != "" {
+			assert.True(t, len(r.Causes) > 0 && r.Causes[0].Proven && r.Causes[0].ID == tt.cause, "%s: %v", tt.reason, r.Causes)
 		}
 	}
 }

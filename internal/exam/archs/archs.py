@@ -128,4 +128,7 @@ ARCHS = {
                                               "pad_token_id": 0}, sizes="n_layers"),
     "rwkv": Arch("causal", "RwkvForCausalLM", {"vocab_size": 128, "hidden_size": 48, "attention_hidden_size": 48, "num_hidden_layers": 2,
                                                 "intermediate_size": 96, "context_length": 64, "pad_token_id": 0}),
+    "qwen3next": lm("Qwen3Next", True, **EXPERTS, head_dim=16, shared_expert_intermediate_size=48, norm_topk_prob=True, partial_rotary_factor=0.5,
+                    linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=16, linear_value_head_dim=16,
+                    layer_types=["linear_attention", "full_attention"]),
 }  # fmt: skip

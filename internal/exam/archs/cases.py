@@ -67,7 +67,7 @@ HAVE = {
     "t5": ["norms32", "residual32", "sums32"],
     "bart": ["norms32", "attention32", "logits32"],
     "whisper": ["norms32", "attention32"],
-    **dict.fromkeys(["unet", "mpt", "rwkv"], []),
+    **dict.fromkeys(["unet", "mpt", "rwkv", "qwen3next"], []),
 }  # fmt: skip
 NO_SDPA = {"unet", "mpt", "rwkv", "gemma2", "gptoss", "gptj", "bloom", "nemotron", "mamba", "mamba2", "falconmamba", "t5"}
 KEEPS = ["all", "norope", "all", "outputs", "norope", "all"]
@@ -117,6 +117,7 @@ def clean():
     for arch in ["llama", "gpt2"]:
         add(f"{arch}_both_f16_attention32", arch, dtype="f16", reference="f16", islands=("attention32",))
     add("llama_bf16_batch_padded_decode", "llama", pad=(0, 4, 2), steps=3)
+    add("qwen3next_bf16_decode", "qwen3next", steps=4)
     add("gemma3_bf16_padded_decode_sdpa", "gemma3", pad=(3, 0), steps=3, islands=("sdpa",))
     return out
 
